@@ -1,0 +1,278 @@
+package dataplane
+
+import (
+	"iter"
+	"time"
+)
+
+// Match is the value of one key field of an entry, in the order of
+// TableInfo.Keys. Values are big-endian; leading zero octets may be left out
+// or added on input and are always there (ceil(width/8) octets) on output.
+type Match struct {
+	// Value is the value of an Exact or Ternary key, the prefix of an LPM
+	// key, the low end of a Range key. Bits outside the mask or prefix must
+	// be zero.
+	Value []byte
+	// Mask is the mask of a Ternary key. An empty mask is all zeroes: don't
+	// care.
+	Mask []byte
+	// High is the inclusive high end of a Range key. Value and High both
+	// empty is the whole range: don't care.
+	High []byte
+	// PrefixLen is the prefix length of an LPM key in bits. 0 is don't care.
+	PrefixLen int
+}
+
+// ActionCall is an action with its arguments, big-endian as in Match.
+type ActionCall struct {
+	Action int // action index
+	Args   [][]byte
+}
+
+// WeightedAction is one choice of a one-shot action selector entry.
+type WeightedAction struct {
+	ActionCall
+	Weight    int    // at least 1
+	WatchPort uint32 // the choice is skipped while this port is down; NoPort: always up
+}
+
+// NoPort stands for "no port to watch".
+const NoPort = ^uint32(0)
+
+// TargetKind says what an entry of a table points at.
+type TargetKind uint8
+
+// Kinds of target. A table without a profile takes TargetAction only; a table
+// with an action profile TargetMember; with a selector also TargetGroup and
+// TargetActionSet.
+const (
+	TargetAction TargetKind = iota
+	TargetMember
+	TargetGroup
+	TargetActionSet
+)
+
+// Target is what happens on a hit.
+type Target struct {
+	Kind   TargetKind
+	Action ActionCall       // TargetAction
+	Member uint32           // TargetMember: member id
+	Group  uint32           // TargetGroup: group id
+	Set    []WeightedAction // TargetActionSet
+}
+
+// Entry is a table entry.
+type Entry struct {
+	Match []Match
+	// Priority orders the entries of a table with a ternary or range key;
+	// the largest wins, it must be positive. Other tables want 0.
+	Priority int32
+	Target   Target
+	// IdleTimeout is how long the entry may go unmatched before IdleEntries
+	// reports it; 0 is for ever. Only for tables with TableInfo.IdleTimeout.
+	IdleTimeout time.Duration
+	// Metadata is kept with the entry and given back, not interpreted.
+	Metadata []byte
+}
+
+// Member is a member of an action profile.
+type Member struct {
+	ID     uint32
+	Action ActionCall
+}
+
+// GroupMember is a member's place in a group.
+type GroupMember struct {
+	Member    uint32
+	Weight    int    // at least 1
+	WatchPort uint32 // skipped while this port is down; NoPort: always up
+}
+
+// Group is a group of an action selector.
+type Group struct {
+	ID      uint32
+	MaxSize int // largest sum of weights; 0 is no limit but the profile's
+	Members []GroupMember
+}
+
+// Replica is one copy a multicast group or clone session makes.
+type Replica struct {
+	Port     uint32
+	Instance uint16 // becomes standard_metadata.egress_rid
+	// BackupPorts are tried in order while Port is down.
+	BackupPorts []uint32
+}
+
+// MulticastGroup is a multicast group of the packet replication engine.
+type MulticastGroup struct {
+	ID       uint16 // 1..65535
+	Replicas []Replica
+	Metadata []byte
+}
+
+// CloneSession is a mirroring session.
+type CloneSession struct {
+	ID             uint16 // 0..32767
+	Replicas       []Replica
+	ClassOfService uint8 // priority queue of the copies
+	// PacketLength cuts the copies to so many octets; 0 is no cut.
+	PacketLength int
+}
+
+// CounterValue is the state of one counter.
+type CounterValue struct {
+	Packets, Bytes uint64
+}
+
+// MeterConfig is a two-rate three-colour marker (RFC 2698). Rates are units a
+// second (packets or octets), bursts are units. The zero value is an
+// unconfigured meter: everything is green.
+type MeterConfig struct {
+	CIR, CBurst uint64
+	PIR, PBurst uint64
+}
+
+// IdleEntry names an entry that has gone unmatched for its idle timeout.
+type IdleEntry struct {
+	Table int
+	Entry Entry
+}
+
+// Controls is the whole set of control methods of a Switch, listed here as
+// the contract for its users. A Switch is single-threaded: call these from
+// the goroutine that calls Receive and Advance. Indices are those of the
+// Program's info slices. Slices in results belong to the caller; slices in
+// arguments are copied. Every method fails with ErrNoProgram before
+// SetProgram (except the ones on ports, queues, groups and sessions, which
+// outlive programs) and with ErrNotFound for an index there is no object of.
+type Controls interface {
+	// Program returns the running program, nil before SetProgram.
+	Program() *Program
+	// SetProgram starts a program with empty state: its const entries and
+	// default actions, registers, counters and meters zero, no multicast
+	// groups and clone sessions, nothing in the queues.
+	SetProgram(p *Program)
+
+	// InsertEntry adds an entry. ErrExists, ErrFull, ErrBadValue, ErrConst;
+	// ErrNotFound also when it refers to an unknown member or group.
+	InsertEntry(table int, e Entry) error
+	// ModifyEntry replaces target, idle timeout and metadata of the entry
+	// with the same match and priority. Its direct counter keeps counting.
+	ModifyEntry(table int, e Entry) error
+	// DeleteEntry removes the entry with this match and priority.
+	DeleteEntry(table int, match []Match, priority int32) error
+	// Entry reads the entry with this match and priority.
+	Entry(table int, match []Match, priority int32) (Entry, error)
+	// Entries yields the entries in order of insertion (const entries
+	// included, the default not). The table must not change meanwhile.
+	Entries(table int) iter.Seq[Entry]
+	// EntryCount returns the number of entries.
+	EntryCount(table int) int
+
+	// SetDefaultEntry sets the action of a miss.
+	SetDefaultEntry(table int, t Target) error
+	// ResetDefaultEntry restores the program's own default.
+	ResetDefaultEntry(table int) error
+	// DefaultEntry returns the action of a miss; changed says it is not the
+	// program's own. A table of a profile may have none: ErrNotFound.
+	DefaultEntry(table int) (t Target, changed bool, err error)
+
+	// InsertMember adds a member: ErrExists, ErrFull, ErrBadValue.
+	InsertMember(profile int, m Member) error
+	// ModifyMember replaces a member's action.
+	ModifyMember(profile int, m Member) error
+	// DeleteMember removes a member: ErrInUse while an entry or group has it.
+	DeleteMember(profile int, id uint32) error
+	// Member reads one member.
+	Member(profile int, id uint32) (Member, error)
+	// Members yields the members by id.
+	Members(profile int) iter.Seq[Member]
+
+	// InsertGroup adds a group: ErrExists, ErrFull, ErrNotFound (a member).
+	InsertGroup(profile int, g Group) error
+	// ModifyGroup replaces a group's members.
+	ModifyGroup(profile int, g Group) error
+	// DeleteGroup removes a group: ErrInUse while an entry has it.
+	DeleteGroup(profile int, id uint32) error
+	// Group reads one group.
+	Group(profile int, id uint32) (Group, error)
+	// Groups yields the groups by id.
+	Groups(profile int) iter.Seq[Group]
+
+	// InsertMulticastGroup adds a multicast group: ErrExists, ErrBadValue.
+	InsertMulticastGroup(g MulticastGroup) error
+	// ModifyMulticastGroup replaces its replicas.
+	ModifyMulticastGroup(g MulticastGroup) error
+	// DeleteMulticastGroup removes it.
+	DeleteMulticastGroup(id uint16) error
+	// MulticastGroup reads one.
+	MulticastGroup(id uint16) (MulticastGroup, error)
+	// MulticastGroups yields all by id.
+	MulticastGroups() iter.Seq[MulticastGroup]
+
+	// InsertCloneSession adds a clone session: ErrExists, ErrBadValue.
+	InsertCloneSession(c CloneSession) error
+	// ModifyCloneSession replaces it.
+	ModifyCloneSession(c CloneSession) error
+	// DeleteCloneSession removes it.
+	DeleteCloneSession(id uint16) error
+	// CloneSession reads one.
+	CloneSession(id uint16) (CloneSession, error)
+	// CloneSessions yields all by id.
+	CloneSessions() iter.Seq[CloneSession]
+
+	// Counter reads an entry of an indirect counter: ErrRange.
+	Counter(counter, index int) (CounterValue, error)
+	// SetCounter writes it.
+	SetCounter(counter, index int, v CounterValue) error
+	// DirectCounter reads the counter of an entry.
+	DirectCounter(table int, match []Match, priority int32) (CounterValue, error)
+	// SetDirectCounter writes it.
+	SetDirectCounter(table int, match []Match, priority int32, v CounterValue) error
+	// DefaultCounter reads the direct counter of the default entry, which
+	// counts misses.
+	DefaultCounter(table int) (CounterValue, error)
+	// SetDefaultCounter writes it.
+	SetDefaultCounter(table int, v CounterValue) error
+
+	// Meter reads the configuration of an entry of an indirect meter;
+	// configured is false while it never was set.
+	Meter(meter, index int) (c MeterConfig, configured bool, err error)
+	// SetMeter configures it; nil unconfigures.
+	SetMeter(meter, index int, c *MeterConfig) error
+	// DirectMeter reads the configuration of an entry's meter.
+	DirectMeter(table int, match []Match, priority int32) (c MeterConfig, configured bool, err error)
+	// SetDirectMeter configures it; nil unconfigures.
+	SetDirectMeter(table int, match []Match, priority int32, c *MeterConfig) error
+
+	// Register reads one entry of a register, ceil(width/8) octets: ErrRange.
+	Register(register, index int) ([]byte, error)
+	// SetRegister writes it: ErrRange, ErrBadValue.
+	SetRegister(register, index int, value []byte) error
+
+	// ValueSet returns the members of a parser value set.
+	ValueSet(set int) ([][]byte, error)
+	// SetValueSet replaces them. Each is ceil(width/8) octets: the fields
+	// one after another, right-aligned.
+	SetValueSet(set int, values [][]byte) error
+
+	// IdleEntries yields the entries whose idle timeout has passed since
+	// they last matched (or were written, or were last reported).
+	IdleEntries(now time.Duration) iter.Seq[IdleEntry]
+	// SinceHit returns how long ago an entry of a table with idle timeouts
+	// last matched.
+	SinceHit(now time.Duration, table int, match []Match, priority int32) (time.Duration, error)
+
+	// SetQueueDepth limits the packets waiting in a priority queue of a
+	// port. prio < 0 is every priority, port NoPort every port; 0 packets is
+	// no limit.
+	SetQueueDepth(port uint32, prio int, packets int)
+	// SetQueueRate limits the packets a second leaving it; 0 is no limit.
+	SetQueueRate(port uint32, prio int, packetsPerSecond uint64)
+	// SetPortUp changes the state of a port. All ports start up. A port that
+	// is down neither receives nor transmits (counted in Stats), and group
+	// members and replicas that watch it are skipped.
+	SetPortUp(port uint32, up bool)
+	// PortUp returns the state of a port.
+	PortUp(port uint32) bool
+}

@@ -1,0 +1,44 @@
+package dataplane
+
+// Program is a loaded P4 program: immutable, and safe to share between any
+// number of switches.
+type Program struct {
+	info programInfo
+}
+
+// programInfo is what the control plane may know of a program.
+type programInfo struct {
+	tables    []TableInfo
+	actions   []ActionInfo
+	profiles  []ProfileInfo
+	counters  []CounterInfo
+	meters    []MeterInfo
+	registers []RegisterInfo
+	valueSets []ValueSetInfo
+	digests   []DigestInfo
+}
+
+// Tables lists the tables; a table's index is its table index. The result and
+// those of the methods below must not be changed.
+func (p *Program) Tables() []TableInfo { return p.info.tables }
+
+// Actions lists the actions.
+func (p *Program) Actions() []ActionInfo { return p.info.actions }
+
+// Profiles lists the action profiles and selectors.
+func (p *Program) Profiles() []ProfileInfo { return p.info.profiles }
+
+// Counters lists the counter arrays, direct ones included.
+func (p *Program) Counters() []CounterInfo { return p.info.counters }
+
+// Meters lists the meter arrays, direct ones included.
+func (p *Program) Meters() []MeterInfo { return p.info.meters }
+
+// Registers lists the register arrays.
+func (p *Program) Registers() []RegisterInfo { return p.info.registers }
+
+// ValueSets lists the parser value sets.
+func (p *Program) ValueSets() []ValueSetInfo { return p.info.valueSets }
+
+// Digests lists the digests.
+func (p *Program) Digests() []DigestInfo { return p.info.digests }

@@ -1,0 +1,21 @@
+// Package southbound talks P4Runtime to switches.
+//
+// A [Session] looks after one switch: it dials, takes part in the arbitration,
+// installs the pipeline when the switch does not run it yet, and does all of
+// this again, with growing pauses, whenever the connection is lost. What the
+// switch says on its own account (arbitration results, packet-ins, digests)
+// reaches the owner as an [Event]; what the owner wants of the switch goes
+// through [Session.Write], [Session.Read] and [Session.PacketOut].
+//
+//	s, err := southbound.Open(ctx, cfg, func(ctx context.Context, e southbound.Event) { … })
+//	…
+//	defer s.Close()
+//
+// Entities are plain values in P4Runtime's canonical form (P4Runtime spec
+// §8.4), so that what was written and what is read back compare equal whatever
+// form the switch reports them in. The protobuf types stop at this package.
+//
+// The package does not decide what a switch should hold, does not retry a
+// write, and keeps no copy of a switch's tables: those are the business of
+// whoever owns the session.
+package southbound

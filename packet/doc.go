@@ -1,0 +1,19 @@
+// Package packet holds the wire formats Weft speaks: Ethernet, IPv6, UDP, the Segment Routing Header with its TLVs
+// (RFC 8754, and the End.MT TLV of draft-li-spring-rdma-multicast-over-srv6 §7.2), and the InfiniBand transport headers
+// of RoCEv2 (IBTA Architecture Specification, Volume 1, chapter 9 and annex A17) with their invariant CRC.
+//
+// Each header X is a struct with three operations:
+//
+//	ParseX(b []byte) (h X, n int, err error)  reads the header at the start of b; n is the octets it took
+//	(h X) Append(b []byte) []byte             writes it after b
+//	(h X) Len() int                           says how many octets Append writes
+//
+// RoCE puts them together into whole frames.
+//
+// Parsing never panics and, as long as the input is good, does not allocate: what has a variable length is a slice of the input,
+// valid as long as the input is. Errors wrap one of the sentinels of errors.go and say which field had
+// which value and what would have been right.
+//
+// The package does not decide anything: it holds no state, knows no roles, and accepts values that are well formed
+// but make no sense, such as a queue pair number of 0.
+package packet

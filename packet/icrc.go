@@ -1,0 +1,80 @@
+package packet
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+)
+
+// ICRCLen is the length of the invariant CRC in octets.
+const ICRCLen = 4
+
+// icrcMin is the shortest packet an ICRC is computed over: IPv6, UDP and BTH.
+const icrcMin = IPv6Len + UDPLen + BTHLen
+
+// The ICRC (IBTA annex A17.3.3) is the CRC-32 of Ethernet over eight octets of ones, in the place of InfiniBand's local route header, and the packet from its
+// IPv6 header on, in which all that may change en route reads as ones: traffic class, flow label, hop limit, UDP checksum and the reserved
+// octet of the BTH that holds FECN and BECN.
+const (
+	icrcUDPChecksum = IPv6Len + udpChecksum
+	icrcBTH         = IPv6Len + UDPLen
+	icrcResv8a      = icrcBTH + bthResv8a
+)
+
+var icrcOnes = []byte{0xFF, 0xFF}
+
+// icrcStart is the CRC after the eight octets of ones and the IPv6 version, traffic class and flow label.
+var icrcStart = crc32.ChecksumIEEE([]byte{0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x6F, 0xFF, 0xFF, 0xFF})
+
+// ICRC computes the invariant CRC of a RoCEv2 packet. p starts with the IPv6 header, which UDP and BTH follow at once, and ends
+// before the ICRC; length fields are covered as they stand and not compared with len(p). The result goes on the wire least significant octet first.
+func ICRC(p []byte) (uint32, error) {
+	if len(p) < icrcMin {
+		return 0, truncated("RoCEv2 packet without ICRC", len(p), icrcMin)
+	}
+	if v := p[0] >> 4; v != 6 {
+		return 0, fmt.Errorf("ICRC: IP version %d, want 6: %w", v, ErrMalformed)
+	}
+	if nh := p[ipv6NextHeader]; nh != NextHeaderUDP {
+		return 0, fmt.Errorf("ICRC: IPv6 Next Header %d, want %d (UDP): %w", nh, NextHeaderUDP, ErrMalformed)
+	}
+	return icrc(p), nil
+}
+
+// icrc is ICRC over a packet that is long enough. It works on slices of the packet and of package variables, because what is handed
+// to crc32.Update escapes to the heap.
+func icrc(p []byte) uint32 {
+	crc := crc32.Update(icrcStart, crc32.IEEETable, p[ipv6PayloadLength:ipv6HopLimit])
+	crc = crc32.Update(crc, crc32.IEEETable, icrcOnes[:1])
+	crc = crc32.Update(crc, crc32.IEEETable, p[ipv6Src:icrcUDPChecksum])
+	crc = crc32.Update(crc, crc32.IEEETable, icrcOnes[:2])
+	crc = crc32.Update(crc, crc32.IEEETable, p[icrcBTH:icrcResv8a])
+	crc = crc32.Update(crc, crc32.IEEETable, icrcOnes[:1])
+	return crc32.Update(crc, crc32.IEEETable, p[icrcResv8a+1:])
+}
+
+// AppendICRC appends the ICRC of p to it. p is as for ICRC; one that ICRC refuses gets four octets of zero.
+func AppendICRC(p []byte) []byte {
+	crc, err := ICRC(p)
+	if err != nil {
+		crc = 0
+	}
+	return binary.LittleEndian.AppendUint32(p, crc)
+}
+
+// CheckICRC says whether the last four octets of p are the ICRC of what precedes them. p is a packet from its
+// IPv6 header to its ICRC.
+func CheckICRC(p []byte) error {
+	if len(p) < icrcMin+ICRCLen {
+		return truncated("RoCEv2 packet", len(p), icrcMin+ICRCLen)
+	}
+	body, tail := p[:len(p)-ICRCLen], p[len(p)-ICRCLen:]
+	want, err := ICRC(body)
+	if err != nil {
+		return err
+	}
+	if got := binary.LittleEndian.Uint32(tail); got != want {
+		return fmt.Errorf("ICRC %#08x, want %#08x: %w", got, want, ErrICRC)
+	}
+	return nil
+}

@@ -1,0 +1,233 @@
+package packet
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// RoCE is a whole RoCEv2 frame: Ethernet, perhaps an outer IPv6 header with or without SRH, IPv6, UDP, BTH, the extension headers of the
+// opcode, payload, padding, ICRC.
+//
+// Append derives, and ParseRoCE fills in: EtherType, Next Headers, the lengths, PadCount and ICRC. All else is the caller's, the hop
+// limits and UDP.DstPort (RoCEPort) too.
+type RoCE struct {
+	Ethernet Ethernet
+
+	Encapsulated bool // Outer is there
+	Routed       bool // SRH is there too
+	Outer        IPv6
+	SRH          SRH
+
+	IPv6 IPv6
+	UDP  UDP
+	// Checksummed: the UDP checksum is there. Else it is 0, as RoCEv2 senders leave it.
+	Checksummed bool
+	BTH         BTH
+	RETH        RETH
+	AETH        AETH
+	ImmDt       ImmDt
+	Payload     []byte // without padding; a slice of the frame after ParseRoCE
+	ICRC        uint32 // as computed; its octets are reversed on the wire
+
+	// Datagram, set by ParseRoCE, is the slice of the frame from the inner IPv6 header to the ICRC, for CheckICRC.
+	Datagram []byte
+}
+
+// ParseRoCE reads a frame; n is the octets up to the ICRC, which Ethernet padding may follow. Lengths are checked, the ICRC and the UDP checksum
+// are not: see CheckICRC and CheckUDPChecksum. An error that wraps ErrUnsupported means that the frame is no RoCEv2 over
+// IPv6, or has an opcode this package does not decode; in the latter case all up to the BTH, and Datagram, is filled in.
+func ParseRoCE(frame []byte) (p RoCE, n int, err error) {
+	p.Ethernet, n, err = ParseEthernet(frame)
+	if err != nil {
+		return RoCE{}, 0, err
+	}
+	if p.Ethernet.EtherType != EtherTypeIPv6 {
+		return RoCE{}, 0, fmt.Errorf("Ethernet header: EtherType %#04x, want %#04x (IPv6): %w", p.Ethernet.EtherType, EtherTypeIPv6, ErrUnsupported)
+	}
+	m, err := p.parseIPv6(frame[n:])
+	return p, n + m, err
+}
+
+// ParseRoCEPacket is ParseRoCE for a packet that starts with its (outer) IPv6 header.
+func ParseRoCEPacket(b []byte) (p RoCE, n int, err error) {
+	n, err = p.parseIPv6(b)
+	return p, n, err
+}
+
+func (p *RoCE) parseIPv6(b []byte) (int, error) {
+	ip, n, err := ParseIPv6(b)
+	if err != nil {
+		return 0, err
+	}
+	end := n + int(ip.PayloadLength)
+	if len(b) < end {
+		return 0, truncated("IPv6 packet", len(b), end)
+	}
+	b = b[:end:end]
+	next := ip.NextHeader
+	if next == NextHeaderRouting || next == NextHeaderIPv6 {
+		p.Encapsulated, p.Outer = true, ip
+		if next == NextHeaderRouting {
+			srh, m, err := ParseSRH(b[n:])
+			if err != nil {
+				return 0, err
+			}
+			p.Routed, p.SRH = true, srh
+			n += m
+			next = srh.NextHeader
+		}
+		if next != NextHeaderIPv6 {
+			return 0, fmt.Errorf("outer IPv6: Next Header %d, want %d (IPv6): %w", next, NextHeaderIPv6, ErrUnsupported)
+		}
+		inner, m, err := ParseIPv6(b[n:])
+		if err != nil {
+			return 0, err
+		}
+		if have, want := len(b)-n-m, int(inner.PayloadLength); have != want {
+			return 0, fmt.Errorf("inner IPv6 header: Payload Length %d, want %d, which the outer header leaves: %w", want, have, ErrMalformed)
+		}
+		ip, next, b = inner, inner.NextHeader, b[n:]
+	}
+	if next != NextHeaderUDP {
+		return 0, fmt.Errorf("IPv6: Next Header %d, want %d (UDP): %w", next, NextHeaderUDP, ErrUnsupported)
+	}
+	p.IPv6, p.Datagram = ip, b
+	return end, p.parseTransport(b[IPv6Len:])
+}
+
+func (p *RoCE) parseTransport(b []byte) error {
+	var n int
+	var err error
+	if p.UDP, n, err = ParseUDP(b); err != nil {
+		return err
+	}
+	if p.UDP.DstPort != RoCEPort {
+		return fmt.Errorf("UDP header: destination port %d, want %d: %w", p.UDP.DstPort, RoCEPort, ErrUnsupported)
+	}
+	if int(p.UDP.Length) != len(b) {
+		return fmt.Errorf("UDP header: Length %d, want the IPv6 Payload Length %d: %w", p.UDP.Length, len(b), ErrMalformed)
+	}
+	p.Checksummed = p.UDP.Checksum != 0
+	b = b[n:]
+	if p.BTH, n, err = ParseBTH(b); err != nil {
+		return err
+	}
+	b = b[n:]
+	if len(b) < ICRCLen {
+		return truncated("ICRC", len(b), ICRCLen)
+	}
+	p.ICRC = binary.LittleEndian.Uint32(b[len(b)-ICRCLen:])
+	b = b[:len(b)-ICRCLen]
+	ext, ok := p.BTH.Opcode.Extensions()
+	if !ok {
+		return fmt.Errorf("BTH: %v, want an opcode of reliable connection without ATOMIC and Invalidate, or CNP: %w", p.BTH.Opcode, ErrUnsupported)
+	}
+	if ext.Is(ExtRETH) {
+		if p.RETH, n, err = ParseRETH(b); err != nil {
+			return err
+		}
+		b = b[n:]
+	}
+	if ext.Is(ExtAETH) {
+		if p.AETH, n, err = ParseAETH(b); err != nil {
+			return err
+		}
+		b = b[n:]
+	}
+	if ext.Is(ExtImmDt) {
+		if p.ImmDt, n, err = ParseImmDt(b); err != nil {
+			return err
+		}
+		b = b[n:]
+	}
+	if ext.Is(ExtCNP) {
+		if _, n, err = ParseCNP(b); err != nil {
+			return err
+		}
+		b = b[n:]
+	}
+	pad := int(p.BTH.PadCount)
+	if pad > len(b) {
+		return fmt.Errorf("BTH: Pad Count %d, want at most the %d octets of payload: %w", pad, len(b), ErrMalformed)
+	}
+	p.Payload = b[: len(b)-pad : len(b)-pad]
+	return nil
+}
+
+// Append writes the frame after b. It derives what the comment on RoCE says, and computes the UDP checksum if Checksummed; p itself
+// does not change. Extension headers the opcode does not have are left out. A payload too long for the length
+// fields gives a frame that does not parse.
+func (p *RoCE) Append(b []byte) []byte {
+	eth := p.Ethernet
+	eth.EtherType = EtherTypeIPv6
+	return p.AppendPacket(eth.Append(b))
+}
+
+// AppendPacket is Append without the Ethernet header.
+func (p *RoCE) AppendPacket(b []byte) []byte {
+	if p.Encapsulated {
+		outer := p.Outer
+		outer.NextHeader = NextHeaderIPv6
+		outer.PayloadLength = uint16(p.innerLen())
+		if p.Routed {
+			outer.NextHeader = NextHeaderRouting
+			outer.PayloadLength = uint16(p.SRH.Len() + p.innerLen())
+		}
+		b = outer.Append(b)
+		if p.Routed {
+			srh := p.SRH
+			srh.NextHeader = NextHeaderIPv6
+			b = srh.Append(b)
+		}
+	}
+	start := len(b)
+	ip, udp, bth := p.IPv6, p.UDP, p.BTH
+	ip.NextHeader = NextHeaderUDP
+	udp.Length = uint16(p.innerLen() - IPv6Len)
+	ip.PayloadLength = udp.Length
+	udp.Checksum = 0
+	bth.PadCount = p.padCount()
+	b = bth.Append(udp.Append(ip.Append(b)))
+	ext, _ := bth.Opcode.Extensions()
+	if ext.Is(ExtRETH) {
+		b = p.RETH.Append(b)
+	}
+	if ext.Is(ExtAETH) {
+		b = p.AETH.Append(b)
+	}
+	if ext.Is(ExtImmDt) {
+		b = p.ImmDt.Append(b)
+	}
+	if ext.Is(ExtCNP) {
+		b = CNP{}.Append(b)
+	}
+	b = append(b, p.Payload...)
+	for range bth.PadCount {
+		b = append(b, 0)
+	}
+	b = binary.LittleEndian.AppendUint32(b, icrc(b[start:]))
+	if p.Checksummed {
+		sum := UDPChecksum(ip.Src, ip.Dst, b[start+IPv6Len:])
+		binary.BigEndian.PutUint16(b[start+IPv6Len+udpChecksum:], sum)
+	}
+	return b
+}
+
+// Len is the octets Append writes.
+func (p *RoCE) Len() int {
+	n := EthernetLen + p.innerLen()
+	if p.Encapsulated {
+		n += IPv6Len
+		if p.Routed {
+			n += p.SRH.Len()
+		}
+	}
+	return n
+}
+
+func (p *RoCE) padCount() uint8 { return uint8(-len(p.Payload) & 3) }
+
+func (p *RoCE) innerLen() int {
+	ext, _ := p.BTH.Opcode.Extensions()
+	return icrcMin + ext.Len() + len(p.Payload) + int(p.padCount()) + ICRCLen
+}

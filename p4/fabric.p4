@@ -1,0 +1,217 @@
+// The Weft fabric: one program for every switch of the network.
+//
+//            +-----------+   +----------+   +-----------+   +-------------+   +---------+
+//  parser -> | Admission |-> | Endpoint |-> | Multicast |-> | Aggregation |-> | traffic | ...
+//            | MAC, BCP38|   | local SID|   | group,role|   | of responses|   | manager |
+//            +-----------+   +----------+   +-----------+   +-------------+   +---------+
+//                                                 |    +---------+   +---------+    ^
+//                                                 +--> | Headend |-> | Routing |----+
+//                                                      +---------+   +---------+
+//      +-------------+  copies of a tree    +---------+
+//  ... | Replication |--------------------> |         |
+//      +-------------+                      | NextHop | -> deparser
+//      | Upstream    |  ACK, NAK, CNP       |         |
+//      +-------------+--------------------> +---------+
+//      packet-in (to the CPU port)
+//
+// Features are tables, not forks: a switch whose tables are empty drops everything, and counts it.
+
+#include <core.p4>
+#define V1MODEL_VERSION 20200408
+#include <v1model.p4>
+
+#include "include/sizes.p4"
+#include "include/constants.p4"
+#include "include/headers.p4"
+#include "include/metadata.p4"
+#include "include/parser.p4"
+#include "include/icrc.p4"
+#include "include/admission.p4"
+#include "include/srv6.p4"
+#include "include/multicast.p4"
+#include "include/aggregation.p4"
+#include "include/routing.p4"
+#include "include/replication.p4"
+#include "include/upstream.p4"
+
+control FabricIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
+    Admission() admission;
+    Endpoint() endpoint;
+    MulticastGroup() multicast_group;
+    Aggregation() aggregation;
+    Headend() headend;
+    OuterFlowLabel() outer_flow_label;
+    Routing() routing;
+
+    bit<3> role = ROLE_NONE;
+
+    @id(0x12000001)
+    counter<DropReason>(64, CounterType.packets) ingress_drops;     // by DropReason
+    @id(0x12000002)
+    counter<bit<9>>(PORTS, CounterType.packets_and_bytes) port_rx;
+
+    // Who this switch is: its loopback, and the TLV type that stands for End.MT.
+    @id(0x01000001)
+    action set_node(bit<128> address, bit<8> tlv_type) {
+        meta.node_address = address;
+        meta.tlv_type = tlv_type;
+    }
+
+    @id(0x02000001)
+    table node {
+        key = {}
+        actions = { set_node; @defaultonly NoAction; }
+        default_action = NoAction();
+        size = 1;
+    }
+
+    apply {
+        if (std.parser_error != error.NoError) {
+            if (std.parser_error == error.PacketTooShort) {
+                meta.drop_reason = DropReason.PARSE_TRUNCATED;
+            } else if (std.parser_error == error.SrhLength) {
+                meta.drop_reason = DropReason.PARSE_SRH_LENGTH;
+            } else if (std.parser_error == error.SegmentsLeft) {
+                meta.drop_reason = DropReason.PARSE_SEGMENTS_LEFT;
+            } else if (std.parser_error == error.TlvLength) {
+                meta.drop_reason = DropReason.PARSE_TLV_LENGTH;
+            } else if (std.parser_error == error.TlvReceivers) {
+                meta.drop_reason = DropReason.PARSE_TLV_RECEIVERS;
+            } else if (std.parser_error == error.UdpLength) {
+                meta.drop_reason = DropReason.PARSE_UDP_LENGTH;
+            } else {
+                meta.drop_reason = DropReason.PARSE_OTHER;
+            }
+        }
+        meta.dst = hdr.outer_ipv6.isValid() ? hdr.outer_ipv6.dst_addr : hdr.ipv6.dst_addr;
+
+        if (meta.pass == PASS_FIRST) {
+            port_rx.count(std.ingress_port);
+            node.apply();
+            if (hdr.packet_out.isValid()) {
+                if (hdr.packet_out.op == PacketOutOp.SEND) {
+                    std.egress_spec = hdr.packet_out.egress_port[8:0];
+                    meta.bypass = 1;
+                } else if (hdr.packet_out.op != PacketOutOp.POLL && hdr.packet_out.op != PacketOutOp.STATE) {
+                    meta.drop_reason = DropReason.PACKET_OUT;
+                }
+            } else {
+                if (meta.drop_reason == DropReason.NONE) {
+                    admission.apply(hdr, meta, std);
+                }
+                if (meta.drop_reason == DropReason.NONE) {
+                    endpoint.apply(hdr, meta, std);
+                }
+            }
+            if (meta.drop_reason == DropReason.NONE && meta.bypass == 0) {
+                multicast_group.apply(hdr, meta, std, role);
+            }
+            if (meta.drop_reason == DropReason.NONE) {
+                if (role > ROLE_TREE) {
+                    aggregation.apply(hdr, meta, std, role);
+                    meta.bypass = 1;
+                } else if (meta.mt_replicate == 0 && meta.bypass == 0 && !hdr.outer_ipv6.isValid()) {
+                    headend.apply(hdr, meta);
+                }
+            }
+            if (meta.encapsulated == 1) {
+                outer_flow_label.apply(hdr, meta);
+            }
+        } else if (meta.pass == PASS_TLVS && meta.drop_reason == DropReason.NONE) {
+            meta.mt_replicate = 1;
+            if (meta.receiver_count != 0) {
+                std.mcast_grp = 10w0 ++ meta.receiver_count;
+            } else if (meta.local_fallback == 1) {
+                std.mcast_grp = MCAST_TREE + 1 + (meta.mt_group << 1);
+            } else {
+                meta.drop_reason = DropReason.MT_NO_RECEIVERS;
+            }
+        }
+
+        if (meta.drop_reason == DropReason.NONE && meta.mt_replicate == 0 && meta.bypass == 0) {
+            routing.apply(hdr, meta, std);
+        }
+        if (meta.drop_reason != DropReason.NONE) {
+            ingress_drops.count(meta.drop_reason);
+            mark_to_drop(std);
+        }
+    }
+}
+
+control FabricEgress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
+    Replication() replication;
+    Upstream() upstream;
+    NextHop() next_hop;
+
+    @id(0x12000003)
+    counter<DropReason>(64, CounterType.packets) egress_drops;      // by DropReason
+    @id(0x12000004)
+    counter<bit<9>>(PORTS, CounterType.packets_and_bytes) port_tx;
+
+    apply {
+        if (std.egress_port == CPU_PORT) {
+            hdr.packet_out.setInvalid();
+            hdr.packet_in.setValid();
+            hdr.packet_in.ingress_port = 7w0 ++ std.ingress_port;
+            hdr.packet_in.reason = meta.packet_in;
+            hdr.packet_in.group = meta.mt_group;
+            hdr.packet_in.branch = meta.branch;
+            hdr.packet_in.epoch = meta.epoch;
+            hdr.packet_in.flags = meta.state_flags;
+            hdr.packet_in.ack_psn = meta.state_ack_psn;
+            hdr.packet_in.rnr_timer = meta.state_rnr_timer;
+            hdr.packet_in.msn = meta.state_msn;
+            hdr.packet_in.cnp_count = meta.state_cnp_count;
+            hdr.packet_in.last_psn = meta.state_last_psn;
+            hdr.packet_in.cnp_total = meta.state_cnp_total;
+            hdr.packet_in.cnp_branch = meta.state_cnp_branch;
+        } else if (hdr.packet_out.isValid() && meta.emit == EMIT_NONE) {
+            hdr.packet_out.setInvalid();
+        } else {
+            if (meta.mt_replicate == 1) {
+                replication.apply(hdr, meta, std);
+            } else if (meta.emit != EMIT_NONE) {
+                upstream.apply(hdr, meta, std);
+            }
+            if (meta.pass == PASS_FIRST || meta.mt_replicate == 0) {
+                next_hop.apply(hdr, meta);
+            }
+        }
+        if (meta.drop_reason != DropReason.NONE) {
+            egress_drops.count(meta.drop_reason);
+            mark_to_drop(std);
+        } else {
+            port_tx.count(std.egress_port);
+        }
+    }
+}
+
+control NoVerifyChecksum(inout headers_t hdr, inout metadata_t meta) {
+    apply { }
+}
+
+control NoComputeChecksum(inout headers_t hdr, inout metadata_t meta) {
+    apply { }
+}
+
+control FabricDeparser(packet_out packet, in headers_t hdr) {
+    apply {
+        packet.emit(hdr.packet_in);
+        packet.emit(hdr.packet_out);
+        packet.emit(hdr.ethernet);
+        packet.emit(hdr.outer_ipv6);
+        packet.emit(hdr.srh);
+        packet.emit(hdr.segment);
+        packet.emit(hdr.srh_tlvs);
+        packet.emit(hdr.ipv6);
+        packet.emit(hdr.udp);
+        packet.emit(hdr.bth);
+        packet.emit(hdr.reth);
+        packet.emit(hdr.aeth);
+        packet.emit(hdr.cnp);
+        packet.emit(hdr.payload);
+        packet.emit(hdr.icrc);
+    }
+}
+
+V1Switch(FabricParser(), NoVerifyChecksum(), FabricIngress(), FabricEgress(), NoComputeChecksum(), FabricDeparser()) main;

@@ -1,0 +1,67 @@
+// Which packets a switch looks at: IPv6, for its own MAC, from a host only with an address of its own.
+control Admission(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
+    bit<128> src_addr = 0;
+
+    @id(0x01000040)
+    action set_port(bit<1> host_facing, bit<16> vrf) {
+        meta.host_facing = host_facing;
+        meta.vrf = vrf;
+    }
+
+    @id(0x02000040)
+    table port {
+        key = { std.ingress_port : exact @name("port"); }
+        actions = { set_port; @defaultonly NoAction; }
+        const default_action = NoAction();
+        size = PORTS;
+    }
+
+    @id(0x01000041)
+    action accept_station() { }
+
+    @id(0x01000042)
+    action drop_not_my_station() {
+        meta.drop_reason = DropReason.NOT_MY_STATION;
+    }
+
+    @id(0x02000041)
+    table my_station {
+        key = { hdr.ethernet.dst_addr : exact @name("dst_addr"); }
+        actions = { accept_station; @defaultonly drop_not_my_station; }
+        const default_action = drop_not_my_station();
+        size = PORTS;
+    }
+
+    @id(0x01000043)
+    action allow_source() { }
+
+    @id(0x01000044)
+    action drop_source_guard() {
+        meta.drop_reason = DropReason.SOURCE_GUARD;
+    }
+
+    // BCP 38 at the domain's edge (draft section 9).
+    @id(0x02000042)
+    table source_guard {
+        key = {
+            std.ingress_port : exact @name("port");
+            src_addr         : lpm @name("src_addr");
+        }
+        actions = { allow_source; @defaultonly drop_source_guard; }
+        const default_action = drop_source_guard();
+        size = SOURCE_PREFIXES;
+    }
+
+    apply {
+        src_addr = hdr.outer_ipv6.isValid() ? hdr.outer_ipv6.src_addr : hdr.ipv6.src_addr;
+        if (!hdr.ipv6.isValid() && !hdr.outer_ipv6.isValid()) {
+            meta.drop_reason = DropReason.NOT_IPV6;
+        } else {
+            my_station.apply();
+            port.apply();
+            if (meta.host_facing == 1 && meta.drop_reason == DropReason.NONE) {
+                source_guard.apply();
+            }
+        }
+    }
+}

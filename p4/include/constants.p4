@@ -1,0 +1,114 @@
+// Protocol numbers, ports of the target, and the reasons the pipeline gives.
+
+const bit<16> ETHERTYPE_IPV6 = 0x86dd;
+
+const bit<8> PROTO_TCP     = 6;
+const bit<8> PROTO_UDP     = 17;
+const bit<8> PROTO_IPV6    = 41;
+const bit<8> PROTO_ROUTING = 43;
+
+const bit<8> ROUTING_TYPE_SRH = 4;      // RFC 8754 section 2
+const bit<8> TLV_PAD1         = 0;      // RFC 8754 section 2.1.1.1
+
+const bit<16> UDP_PORT_ROCEV2 = 4791;
+
+// BTH opcodes (IBTA volume 1, table 38; annex A17 for CNP).
+const bit<8> OPCODE_RC_WRITE_FIRST    = 0x06;
+const bit<8> OPCODE_RC_WRITE_ONLY     = 0x0a;
+const bit<8> OPCODE_RC_WRITE_ONLY_IMM = 0x0b;   // also the last opcode a multicast group carries
+const bit<8> OPCODE_RC_ACKNOWLEDGE    = 0x11;
+const bit<8> OPCODE_CNP               = 0x81;
+
+// AETH syndrome, bits 6:5 (IBTA volume 1, table 44).
+const bit<2> AETH_ACK = 0;
+const bit<2> AETH_RNR = 1;
+const bit<2> AETH_NAK = 3;
+const bit<8> SYNDROME_ACK_NO_CREDIT = 0x1f;     // credit count 31: end-to-end credits are not used
+const bit<8> SYNDROME_NAK_SEQUENCE  = 0x60;
+const bit<8> SYNDROME_RNR           = 0x20;
+
+const bit<8> DEFAULT_HOP_LIMIT = 64;
+
+const bit<9> RECIRCULATION_PORT = 509;  // queue of the copies that go round once more
+const bit<9> CPU_PORT           = 510;
+const bit<9> DROP_PORT          = 511;  // simple_switch's default drop port
+
+// PRE groups: 1..32 fan a packet out to n receivers; a multicast group owns the two from
+// MCAST_TREE on: its tree at this node, and this node's receivers alone.
+const bit<16> MCAST_TREE = 64;
+
+// Replica instances (egress_rid) of a tree: branch + 1; the copy that goes round to have its
+// TLVs parsed; and the copies of a fan-out group.
+const bit<16> RID_TLV    = 256;
+const bit<16> RID_FANOUT = 512;
+
+// A packet is dropped for exactly one of these; ingress_drops and egress_drops count them.
+enum bit<8> DropReason {
+    NONE                  = 0,
+    PARSE_TRUNCATED       = 1,    // shorter than its headers say
+    PARSE_SRH_LENGTH      = 2,    // Segment List runs past Hdr Ext Len, or has over 16 segments
+    PARSE_SEGMENTS_LEFT   = 3,    // Segments Left > Last Entry + 1
+    PARSE_TLV_LENGTH      = 4,    // a TLV runs past the SRH
+    PARSE_TLV_RECEIVERS   = 5,    // Num Receivers disagrees with Length, or over 32 for one edge
+    PARSE_UDP_LENGTH      = 6,    // UDP length of a RoCEv2 packet impossible
+    PARSE_OTHER           = 7,
+    PACKET_OUT            = 8,    // unknown operation, or a poll with a payload
+    NOT_IPV6              = 9,
+    NOT_MY_STATION        = 10,   // destination MAC is not this switch's
+    SOURCE_GUARD          = 11,   // host port, source address not the host's (BCP 38)
+    HOP_LIMIT             = 12,
+    NO_ROUTE              = 13,
+    NO_NEIGHBOR           = 14,
+    SID_SEGMENTS_LEFT     = 15,   // Segments Left is not what the SID's behavior asks for
+    SID_UPPER_LAYER       = 16,   // the SID's behavior has no use for what follows
+    ENCAPS_TWICE          = 17,   // H.Encaps of a packet that is already encapsulated
+    ECN_NOT_CAPABLE       = 18,   // outer CE over an inner Not-ECT (RFC 6040 section 4.2)
+    ICRC                  = 19,
+    MT_INNER              = 20,   // inner packet of a tree is no RoCEv2 packet to the proxy address
+    MT_OPCODE             = 21,   // READ, ATOMIC or no RC request
+    MT_GROUP              = 22,   // the SID's or packet-out's group is not programmed
+    MT_QPN                = 23,   // destination QPN is not the designated one
+    MT_NOT_SOURCE         = 24,   // data to a proxy address, not from the group's source
+    MT_NOT_BRANCH         = 25,   // response from elsewhere than its branch
+    MT_EPOCH              = 26,   // response of another epoch
+    MT_DEAD_BRANCH        = 27,   // branch is not in the live mask
+    MT_SYNDROME           = 28,   // reserved AETH syndrome
+    MT_NO_PSN             = 29,   // fatal NAK before any PSN is known
+    MT_ABSORBED           = 30,   // response aggregated, nothing due upstream (no fault)
+    MT_CNP_ABSORBED       = 31,   // CNP counted in its window (no fault)
+    MT_CNP_RATE           = 32,   // CNP over the branch's rate limit
+    MT_NO_RECEIVERS       = 33,   // no TLV names this edge and no receiver is provisioned
+    MT_TLV_RECEIVER       = 34,   // receiver in a TLV without a programmed branch
+    MT_REPLICA            = 35,   // replica without an entry
+    MT_UPSTREAM           = 36,   // group without an upstream entry
+    MT_POLL_IDLE          = 37    // poll that found nothing due (no fault)
+}
+
+// What the aggregation sent upstream and why; mt_events counts them.
+enum bit<8> MtEvent {
+    NONE         = 0,
+    ACK_ADVANCED = 1,    // the minimum moved
+    ACK_REPEATED = 2,    // the lowest live branch repeated itself
+    NAK_SEQUENCE = 3,
+    NAK_RNR      = 4,
+    NAK_FATAL    = 5,
+    CNP_SENT     = 6,
+    CNP_WINDOW   = 7     // a window opened
+}
+
+// Packet-in reasons.
+enum bit<8> PacketInReason {
+    NONE       = 0,
+    CNP_WINDOW = 1,      // first CNP of a window: poll when the window is over
+    STATE      = 2       // answer to a STATE packet-out
+}
+
+// Packet-out operations.
+enum bit<8> PacketOutOp {
+    SEND  = 0,           // out of egress_port, as it is
+    POLL  = 1,           // end the group's CNP window if it is over, send the ACK or NAK that is due
+    STATE = 2            // report (group, branch) by packet-in
+}
+
+// Clone sessions: port + 1 sends to that port.
+const bit<16> CPU_SESSION = 511;

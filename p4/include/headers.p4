@@ -1,0 +1,147 @@
+// Wire formats, outermost first.
+
+@controller_header("packet_in")
+header packet_in_t {
+    bit<16>        ingress_port;
+    PacketInReason reason;
+    bit<16>        group;
+    bit<8>         branch;
+    bit<32>        epoch;
+    bit<8>         flags;       // bit 0 branch valid, bit 1 NAK pending, bit 2 last_psn known, bit 3 pending is RNR
+    bit<24>        ack_psn;
+    bit<8>         rnr_timer;
+    bit<24>        msn;
+    bit<24>        cnp_count;   // of the branch, in the window that is open or was the last
+    bit<24>        last_psn;    // last m sent upstream: everything before it was acknowledged
+    bit<24>        cnp_total;   // CNPs sent upstream for the group
+    bit<8>         cnp_branch;  // branch with the most CNPs in that window
+}
+
+@controller_header("packet_out")
+header packet_out_t {
+    PacketOutOp op;
+    bit<16>     egress_port;
+    bit<16>     group;
+    bit<8>      branch;
+}
+
+header ethernet_t {
+    bit<48> dst_addr;
+    bit<48> src_addr;
+    bit<16> ether_type;
+}
+
+header ipv6_t {
+    bit<4>   version;
+    bit<6>   dscp;
+    bit<2>   ecn;
+    bit<20>  flow_label;
+    bit<16>  payload_len;
+    bit<8>   next_header;
+    bit<8>   hop_limit;
+    bit<128> src_addr;
+    bit<128> dst_addr;
+}
+
+// RFC 8754 section 2.
+header srh_t {
+    bit<8>  next_header;
+    bit<8>  hdr_ext_len;
+    bit<8>  routing_type;
+    bit<8>  segments_left;
+    bit<8>  last_entry;
+    bit<8>  flags;
+    bit<16> tag;
+}
+
+header segment_t {
+    bit<128> sid;
+}
+
+// The TLV area, opaque: nodes that pass a packet on emit it as it came.
+header srh_tlvs_t {
+    varbit<SRH_TLV_BITS> data;
+}
+
+// End.MT TLV (draft section 7.2) up to its first receiver; parsed at edges only, never emitted.
+header mt_tlv_t {
+    bit<8>   type;
+    bit<8>   length;
+    bit<16>  reserved;
+    bit<128> edge;
+    bit<8>   receivers;
+    bit<24>  reserved2;
+}
+
+header mt_receiver_t {
+    bit<128> address;
+    bit<24>  qpn;
+    bit<8>   reserved;
+}
+
+header udp_t {
+    bit<16> src_port;
+    bit<16> dst_port;
+    bit<16> length;
+    bit<16> checksum;
+}
+
+// IBTA volume 1 section 9.2, annex A17 for FECN and BECN.
+header bth_t {
+    bit<8>  opcode;
+    bit<1>  solicited;
+    bit<1>  migreq;
+    bit<2>  pad_count;
+    bit<4>  tver;
+    bit<16> pkey;
+    bit<1>  fecn;
+    bit<1>  becn;
+    bit<6>  reserved;
+    bit<24> dest_qpn;
+    bit<1>  ack_req;
+    bit<7>  reserved2;
+    bit<24> psn;
+}
+
+header reth_t {
+    bit<64> va;
+    bit<32> rkey;
+    bit<32> dma_length;
+}
+
+header aeth_t {
+    bit<8>  syndrome;
+    bit<24> msn;
+}
+
+header cnp_t {
+    bit<128> reserved;
+}
+
+header payload_t {
+    varbit<PAYLOAD_BITS> data;
+}
+
+header icrc_t {
+    bit<32> crc;
+}
+
+struct headers_t {
+    packet_in_t                      packet_in;
+    packet_out_t                     packet_out;
+    ethernet_t                       ethernet;
+    ipv6_t                           outer_ipv6;   // only of encapsulated packets and SRHs
+    srh_t                            srh;
+    segment_t[SRH_SEGMENTS]          segment;
+    srh_tlvs_t                       srh_tlvs;
+    mt_tlv_t                         mt_tlv;
+    mt_receiver_t[MT_TLV_RECEIVERS]  mt_receiver;
+    ipv6_t                           ipv6;         // the innermost one
+    udp_t                            udp;
+    bth_t                            bth;
+    reth_t                           reth;
+    aeth_t                           aeth;
+    cnp_t                            cnp;
+    payload_t                        payload;
+    icrc_t                           icrc;
+}

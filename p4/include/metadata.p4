@@ -1,0 +1,87 @@
+// What travels beside a packet. Field lists say what survives a second pass.
+
+const bit<8> RECIRCULATED = 1;   // field list of recirculate
+const bit<8> CLONED       = 2;   // field list of clone
+
+// Why a packet comes round again.
+const bit<2> PASS_FIRST   = 0;
+const bit<2> PASS_TLVS    = 1;   // parse the End.MT TLVs that name this node
+const bit<2> PASS_DELIVER = 2;   // rewritten for its receiver: forward by FIB lookup (draft section 6.2, S11)
+
+// What egress is to build from scratch.
+const bit<2> EMIT_NONE     = 0;
+const bit<2> EMIT_RESPONSE = 1;  // ACK or NAK
+const bit<2> EMIT_CNP      = 2;
+
+struct metadata_t {
+    @field_list(RECIRCULATED)
+    bit<2>   pass;
+    @field_list(RECIRCULATED, CLONED)
+    bit<16>  mt_group;
+    @field_list(RECIRCULATED)
+    bit<128> node_address;
+    @field_list(RECIRCULATED)
+    bit<8>   tlv_type;
+    @field_list(RECIRCULATED)
+    bit<1>   local_fallback;     // receivers are provisioned for packets whose TLVs do not name this node
+
+    DropReason drop_reason;
+
+    // Parser.
+    bit<16>  srh_left;           // octets of the SRH not yet parsed
+    bit<8>   segment_index;      // next segment to parse
+    bit<128> next_segment;       // Segment List[Segments Left - 1]
+    bit<8>   tlv_receivers;      // receivers left in the TLV being parsed
+    bit<6>   receiver_count;     // receivers found for this node
+    bit<16>  payload_len;        // octets between the transport headers and the ICRC
+    bit<32>  l4_ports;
+
+    // Routing.
+    bit<128> dst;                // destination address that forwarding looks at
+    bit<1>   routed;             // egress port and neighbor are chosen
+    bit<1>   bypass;             // egress port is chosen, nothing else is to be done
+    bit<1>   host_facing;
+    bit<16>  vrf;
+    bit<16>  neighbor;
+    bit<16>  ecmp;
+    bit<1>   encapsulated;       // outer headers are new
+
+    // Multicast groups: entry data.
+    bit<1>   mt_replicate;       // goes to the PRE
+    bit<1>   mt_verify_icrc;     // this node has receivers of its own
+    bit<1>   mt_known;
+    @field_list(CLONED)
+    bit<32>  epoch;
+    bit<24>  designated_qpn;
+    bit<32>  live_mask;
+    bit<48>  nack_holdoff;
+    bit<48>  cnp_window;
+    bit<24>  cnp_limit;
+    bit<9>   upstream_port;
+    bit<16>  cnp_session;
+    @field_list(CLONED)
+    bit<8>   branch;
+    bit<32>  branch_epoch;
+    bit<1>   branch_receiver;    // a receiver, not a child node
+    bit<24>  msn_offset;
+
+    // Responses to build.
+    @field_list(CLONED)
+    bit<2>   emit;
+    bit<24>  emit_psn;
+    bit<8>   emit_syndrome;
+    bit<24>  emit_msn;
+    bit<1>   set_icrc;
+
+    // Packet-in.
+    @field_list(CLONED)
+    PacketInReason packet_in;
+    bit<8>   state_flags;
+    bit<24>  state_ack_psn;
+    bit<8>   state_rnr_timer;
+    bit<24>  state_msn;
+    bit<24>  state_cnp_count;
+    bit<24>  state_last_psn;
+    bit<24>  state_cnp_total;
+    bit<8>   state_cnp_branch;
+}

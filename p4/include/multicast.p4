@@ -1,0 +1,196 @@
+// RDMA multicast, ingress: which packets belong to a group, and in which role.
+
+// Roles of a packet in its group.
+const bit<3> ROLE_NONE     = 0;
+const bit<3> ROLE_TREE     = 1;   // data on its way down
+const bit<3> ROLE_ACK      = 2;   // ACK, NAK or RNR NAK of a branch
+const bit<3> ROLE_CNP      = 3;
+const bit<3> ROLE_POLL     = 4;
+const bit<3> ROLE_STATE    = 5;
+
+control MulticastGroup(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std, out bit<3> role) {
+    Icrc() icrc;
+    bit<32> expected_icrc;
+    bit<1> to_proxy = 0;
+
+    @id(0x01000050)
+    action set_group(bit<16> group) {
+        meta.mt_group = group;
+        to_proxy = 1;
+    }
+
+    // The proxy addresses of the groups that pass here.
+    @id(0x02000050)
+    table mt_proxy {
+        key = { hdr.ipv6.dst_addr : exact @name("dst_addr"); }
+        actions = { set_group; @defaultonly NoAction; }
+        const default_action = NoAction();
+        size = MT_GROUPS;
+    }
+
+    // nack_holdoff and cnp_window are microseconds; cnp_limit is CNPs a branch and window.
+    @id(0x01000051)
+    action set_group_state(bit<32> epoch, bit<24> designated_qpn, bit<32> live_mask, bit<48> nack_holdoff,
+                           bit<48> cnp_window, bit<24> cnp_limit, bit<9> upstream_port, bit<16> cnp_session) {
+        meta.mt_known = 1;
+        meta.epoch = epoch;
+        meta.designated_qpn = designated_qpn;
+        meta.live_mask = live_mask;
+        meta.nack_holdoff = nack_holdoff;
+        meta.cnp_window = cnp_window;
+        meta.cnp_limit = cnp_limit;
+        meta.upstream_port = upstream_port;
+        meta.cnp_session = cnp_session;
+    }
+
+    @id(0x02000051)
+    table mt_group {
+        key = { meta.mt_group : exact @name("group"); }
+        actions = { set_group_state; @defaultonly NoAction; }
+        const default_action = NoAction();
+        size = MT_GROUPS;
+    }
+
+    @id(0x01000052)
+    action set_branch(bit<8> branch, bit<32> epoch, bit<1> receiver, bit<24> msn_offset) {
+        meta.branch = branch;
+        meta.branch_epoch = epoch;
+        meta.branch_receiver = receiver;
+        meta.msn_offset = msn_offset;
+    }
+
+    @id(0x01000053)
+    action drop_not_branch() {
+        meta.drop_reason = DropReason.MT_NOT_BRANCH;
+    }
+
+    // Who may answer, and where from.
+    @id(0x02000052)
+    table mt_branch {
+        key = {
+            meta.mt_group      : exact @name("group");
+            std.ingress_port   : exact @name("port");
+            hdr.ipv6.src_addr  : exact @name("src_addr");
+        }
+        actions = { set_branch; @defaultonly drop_not_branch; }
+        const default_action = drop_not_branch();
+        size = MT_BRANCH_ENTRIES;
+    }
+
+    // The first switch, provisioned mode: H.Encaps with Segment List {sid, P}.
+    @id(0x01000054)
+    action mt_encaps(bit<128> outer_source, bit<128> sid) {
+        H_ENCAPS(2, outer_source, sid)
+        hdr.segment[0].setValid();
+        hdr.segment[1].setValid();
+        hdr.segment[0].sid = hdr.ipv6.dst_addr;
+        hdr.segment[1].sid = sid;
+        meta.next_segment = hdr.ipv6.dst_addr;
+    }
+
+    // The same where the tree starts at this very switch.
+    @id(0x01000055)
+    action mt_encaps_replicate(bit<128> outer_source, bit<128> sid, bit<16> mcast_group, bit<1> has_local) {
+        mt_encaps(outer_source, sid);
+        meta.mt_replicate = 1;
+        meta.mt_verify_icrc = has_local;
+        std.mcast_grp = mcast_group;
+    }
+
+    @id(0x01000056)
+    action drop_not_source() {
+        meta.drop_reason = DropReason.MT_NOT_SOURCE;
+    }
+
+    @id(0x02000053)
+    table mt_source {
+        key = {
+            meta.mt_group      : exact @name("group");
+            std.ingress_port   : exact @name("port");
+            hdr.ipv6.src_addr  : exact @name("src_addr");
+        }
+        actions = { mt_encaps; mt_encaps_replicate; @defaultonly drop_not_source; }
+        const default_action = drop_not_source();
+        size = MT_GROUPS;
+    }
+
+    apply {
+        role = ROLE_NONE;
+        if (hdr.packet_out.isValid()) {
+            meta.mt_group = hdr.packet_out.group;
+            meta.branch = hdr.packet_out.branch;
+            role = hdr.packet_out.op == PacketOutOp.POLL ? ROLE_POLL : ROLE_STATE;
+        } else if (meta.mt_replicate == 1) {
+            role = ROLE_TREE;
+        } else if (hdr.ipv6.isValid() && !hdr.outer_ipv6.isValid()) {
+            mt_proxy.apply();
+            if (to_proxy == 1) {
+                if (!hdr.bth.isValid() || !hdr.icrc.isValid()) {
+                    meta.drop_reason = DropReason.MT_OPCODE;
+                } else if (hdr.aeth.isValid()) {
+                    role = ROLE_ACK;
+                } else if (hdr.cnp.isValid()) {
+                    role = ROLE_CNP;
+                } else {
+                    role = ROLE_TREE;
+                }
+            }
+        }
+
+        if (role != ROLE_NONE) {
+            mt_group.apply();
+            if (meta.mt_known == 0) {
+                meta.drop_reason = DropReason.MT_GROUP;
+            }
+        }
+
+        if (meta.drop_reason == DropReason.NONE) {
+            if (role == ROLE_TREE) {
+                if (to_proxy == 1) {
+                    if (hdr.bth.opcode > OPCODE_RC_WRITE_ONLY_IMM) {
+                        meta.drop_reason = DropReason.MT_OPCODE;
+                    } else if (hdr.bth.dest_qpn != meta.designated_qpn) {
+                        meta.drop_reason = DropReason.MT_QPN;
+                    } else {
+                        mt_source.apply();
+                    }
+                }
+                // S01: an edge takes Segments Left 1 and nothing else.
+                if (meta.mt_verify_icrc == 1 && meta.drop_reason == DropReason.NONE) {
+                    if (!hdr.srh.isValid() || hdr.srh.segments_left != 1) {
+                        meta.drop_reason = DropReason.SID_SEGMENTS_LEFT;
+                    } else if (!hdr.bth.isValid() || !hdr.icrc.isValid() || hdr.ipv6.dst_addr != meta.next_segment) {
+                        meta.drop_reason = DropReason.MT_INNER;
+                    } else if (hdr.bth.opcode > OPCODE_RC_WRITE_ONLY_IMM) {
+                        meta.drop_reason = DropReason.MT_OPCODE;
+                    } else if (hdr.bth.dest_qpn != meta.designated_qpn) {
+                        meta.drop_reason = DropReason.MT_QPN;
+                    }
+                }
+            } else if (role == ROLE_ACK || role == ROLE_CNP) {
+                mt_branch.apply();
+                if (meta.drop_reason == DropReason.NONE) {
+                    bit<32> live = meta.live_mask >> meta.branch;
+                    if (hdr.bth.dest_qpn != meta.designated_qpn) {
+                        meta.drop_reason = DropReason.MT_QPN;
+                    } else if (meta.branch_epoch != meta.epoch ||
+                               (meta.branch_receiver == 0 && hdr.ipv6.flow_label[15:0] != meta.epoch[15:0])) {
+                        meta.drop_reason = DropReason.MT_EPOCH;
+                    } else if (live[0:0] == 0) {
+                        meta.drop_reason = DropReason.MT_DEAD_BRANCH;
+                    } else {
+                        meta.mt_verify_icrc = 1;
+                    }
+                }
+            }
+        }
+
+        // What is rewritten gets a new ICRC, and a new one would hide a corrupt packet.
+        if (meta.mt_verify_icrc == 1 && meta.drop_reason == DropReason.NONE) {
+            icrc.apply(hdr, expected_icrc);
+            if (expected_icrc != hdr.icrc.crc) {
+                meta.drop_reason = DropReason.ICRC;
+            }
+        }
+    }
+}

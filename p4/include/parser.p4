@@ -1,0 +1,256 @@
+// A packet is a plain IPv6 packet (ipv6) or an encapsulated one (outer_ipv6, srh, ipv6). RoCEv2
+// is parsed to its last octet, so that the ICRC can be checked and made anew; of anything else
+// what follows the known headers is carried along. What the parser refuses, ingress drops and counts.
+
+error {
+    SrhLength,
+    SegmentsLeft,
+    TlvLength,
+    TlvReceivers,
+    UdpLength
+}
+
+parser FabricParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
+                    inout standard_metadata_t std) {
+
+    state start {
+        transition select(std.ingress_port) {
+            CPU_PORT: parse_packet_out;
+            default:  parse_ethernet;
+        }
+    }
+
+    state parse_packet_out {
+        packet.extract(hdr.packet_out);
+        transition accept;
+    }
+
+    state parse_ethernet {
+        packet.extract(hdr.ethernet);
+        transition select(hdr.ethernet.ether_type) {
+            ETHERTYPE_IPV6: parse_ipv6;
+            default:        accept;
+        }
+    }
+
+    state parse_ipv6 {
+        bit<56> first = packet.lookahead<bit<56>>();
+        transition select(first[7:0]) {
+            PROTO_ROUTING: parse_outer_ipv6;
+            PROTO_IPV6:    parse_outer_ipv6;
+            default:       parse_inner_ipv6;
+        }
+    }
+
+    state parse_outer_ipv6 {
+        packet.extract(hdr.outer_ipv6);
+        transition select(hdr.outer_ipv6.next_header) {
+            PROTO_ROUTING: parse_routing;
+            default:       parse_inner_ipv6;
+        }
+    }
+
+    state parse_routing {
+        bit<24> first = packet.lookahead<bit<24>>();
+        transition select(first[7:0]) {
+            ROUTING_TYPE_SRH: parse_srh;
+            default:          accept;
+        }
+    }
+
+    state parse_srh {
+        packet.extract(hdr.srh);
+        meta.srh_left = ((bit<16>)hdr.srh.hdr_ext_len) << 3;
+        verify(hdr.srh.last_entry < SRH_SEGMENTS, error.SrhLength);
+        verify(meta.srh_left >= (((bit<16>)hdr.srh.last_entry + 1) << 4), error.SrhLength);
+        verify(hdr.srh.segments_left <= hdr.srh.last_entry + 1, error.SegmentsLeft);
+        meta.srh_left = meta.srh_left - (((bit<16>)hdr.srh.last_entry + 1) << 4);
+        meta.segment_index = 0;
+        transition parse_segment;
+    }
+
+    state parse_segment {
+        packet.extract(hdr.segment.next);
+        meta.segment_index = meta.segment_index + 1;
+        bit<8> ahead = hdr.srh.segments_left - meta.segment_index;
+        transition select(ahead) {
+            0:       keep_segment;
+            default: after_segment;
+        }
+    }
+
+    state keep_segment {
+        meta.next_segment = hdr.segment.last.sid;
+        transition after_segment;
+    }
+
+    state after_segment {
+        bit<8> left = hdr.srh.last_entry + 1 - meta.segment_index;
+        transition select(left) {
+            0:       parse_tlvs;
+            default: parse_segment;
+        }
+    }
+
+    state parse_tlvs {
+        transition select(meta.srh_left, meta.pass) {
+            (0, _):         after_srh;
+            (_, PASS_TLVS): parse_tlv;
+            default:        keep_tlvs;
+        }
+    }
+
+    state keep_tlvs {
+        packet.extract(hdr.srh_tlvs, ((bit<32>)meta.srh_left) << 3);
+        transition after_srh;
+    }
+
+    state after_srh {
+        transition select(hdr.srh.next_header) {
+            PROTO_IPV6: parse_inner_ipv6;
+            default:    accept;
+        }
+    }
+
+    state parse_tlv {
+        bit<8> type = packet.lookahead<bit<8>>();
+        transition select(type) {
+            TLV_PAD1: skip_pad1;
+            default:  parse_tlv_head;
+        }
+    }
+
+    state skip_pad1 {
+        packet.advance(8);
+        meta.srh_left = meta.srh_left - 1;
+        transition select(meta.srh_left) {
+            0:       after_srh;
+            default: parse_tlv;
+        }
+    }
+
+    state parse_tlv_head {
+        bit<16> head = packet.lookahead<bit<16>>();
+        verify(meta.srh_left >= 2 + (bit<16>)head[7:0], error.TlvLength);
+        bit<8> other = head[15:8] ^ meta.tlv_type;
+        transition select(other) {
+            0:       parse_mt_tlv;
+            default: skip_tlv;
+        }
+    }
+
+    state skip_tlv {
+        bit<16> head = packet.lookahead<bit<16>>();
+        packet.advance((2 + (bit<32>)head[7:0]) << 3);
+        meta.srh_left = meta.srh_left - 2 - (bit<16>)head[7:0];
+        transition select(meta.srh_left) {
+            0:       after_srh;
+            default: parse_tlv;
+        }
+    }
+
+    state parse_mt_tlv {
+        packet.extract(hdr.mt_tlv);
+        verify((bit<16>)hdr.mt_tlv.length == 22 + ((bit<16>)hdr.mt_tlv.receivers << 4) + ((bit<16>)hdr.mt_tlv.receivers << 2),
+               error.TlvReceivers);
+        meta.srh_left = meta.srh_left - 2 - (bit<16>)hdr.mt_tlv.length;
+        meta.tlv_receivers = hdr.mt_tlv.receivers;
+        bit<128> elsewhere = hdr.mt_tlv.edge ^ meta.node_address;
+        transition select(elsewhere) {
+            0:       parse_receivers;
+            default: skip_receivers;
+        }
+    }
+
+    state skip_receivers {
+        packet.advance((((bit<32>)meta.tlv_receivers << 4) + ((bit<32>)meta.tlv_receivers << 2)) << 3);
+        transition select(meta.srh_left) {
+            0:       after_srh;
+            default: parse_tlv;
+        }
+    }
+
+    state parse_receivers {
+        transition select(meta.tlv_receivers, meta.srh_left) {
+            (0, 0):  after_srh;
+            (0, _):  parse_tlv;
+            default: parse_receiver;
+        }
+    }
+
+    state parse_receiver {
+        verify(meta.receiver_count < MT_TLV_RECEIVERS, error.TlvReceivers);
+        packet.extract(hdr.mt_receiver.next);
+        meta.receiver_count = meta.receiver_count + 1;
+        meta.tlv_receivers = meta.tlv_receivers - 1;
+        transition parse_receivers;
+    }
+
+    state parse_inner_ipv6 {
+        packet.extract(hdr.ipv6);
+        transition select(hdr.ipv6.next_header) {
+            PROTO_UDP: parse_udp;
+            PROTO_TCP: parse_tcp;
+            default:   accept;
+        }
+    }
+
+    state parse_tcp {
+        meta.l4_ports = packet.lookahead<bit<32>>();
+        transition accept;
+    }
+
+    state parse_udp {
+        packet.extract(hdr.udp);
+        meta.l4_ports = hdr.udp.src_port ++ hdr.udp.dst_port;
+        transition select(hdr.udp.dst_port) {
+            UDP_PORT_ROCEV2: parse_bth;
+            default:         accept;
+        }
+    }
+
+    state parse_bth {
+        verify(hdr.udp.length >= 24, error.UdpLength);
+        verify(hdr.udp.length == hdr.ipv6.payload_len, error.UdpLength);
+        packet.extract(hdr.bth);
+        meta.payload_len = hdr.udp.length - 24;
+        transition select(hdr.bth.opcode) {
+            OPCODE_RC_WRITE_FIRST:    parse_reth;
+            OPCODE_RC_WRITE_ONLY:     parse_reth;
+            OPCODE_RC_WRITE_ONLY_IMM: parse_reth;
+            OPCODE_RC_ACKNOWLEDGE:    parse_aeth;
+            OPCODE_CNP:               parse_cnp;
+            default:                  parse_payload;
+        }
+    }
+
+    state parse_reth {
+        verify(meta.payload_len >= 16, error.UdpLength);
+        packet.extract(hdr.reth);
+        meta.payload_len = meta.payload_len - 16;
+        transition parse_payload;
+    }
+
+    state parse_aeth {
+        verify(meta.payload_len == 4, error.UdpLength);
+        packet.extract(hdr.aeth);
+        transition parse_icrc;
+    }
+
+    state parse_cnp {
+        verify(meta.payload_len == 16, error.UdpLength);
+        packet.extract(hdr.cnp);
+        transition parse_icrc;
+    }
+
+    state parse_payload {
+        verify(meta.payload_len <= PAYLOAD_BITS / 8, error.UdpLength);
+        packet.extract(hdr.payload, ((bit<32>)meta.payload_len) << 3);
+        transition parse_icrc;
+    }
+
+    state parse_icrc {
+        packet.extract(hdr.icrc);
+        transition accept;
+    }
+}

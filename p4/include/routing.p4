@@ -1,0 +1,111 @@
+// IPv6 forwarding: longest prefix match, then a neighbor or an ECMP group.
+control Routing(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
+    bit<20> flow_label = 0;
+    bit<128> src_addr = 0;
+
+    @id(0x01000030)
+    action forward(bit<9> port, bit<16> neighbor) {
+        std.egress_spec = port;
+        meta.neighbor = neighbor;
+        meta.routed = 1;
+    }
+
+    @id(0x01000031)
+    action ecmp_group(bit<16> group) {
+        meta.ecmp = group;
+    }
+
+    @id(0x01000032)
+    action drop_no_route() {
+        meta.drop_reason = DropReason.NO_ROUTE;
+    }
+
+    @id(0x02000030)
+    table ipv6_route {
+        key = {
+            meta.vrf : exact @name("vrf");
+            meta.dst : lpm @name("dst_addr");
+        }
+        actions = { forward; ecmp_group; drop_no_route; }
+        const default_action = drop_no_route();
+        size = ROUTES;
+    }
+
+    @id(0x11000031)
+    action_selector(HashAlgorithm.crc16, ECMP_MEMBERS, 16) ecmp_selector;
+
+    @id(0x02000031)
+    table ecmp {
+        key = {
+            meta.ecmp            : exact @name("group");
+            flow_label           : selector;
+            src_addr             : selector;
+            meta.dst             : selector;
+            hdr.ipv6.next_header : selector;
+            meta.l4_ports        : selector;
+        }
+        actions = { forward; drop_no_route; }
+        const default_action = drop_no_route();
+        implementation = ecmp_selector;
+        size = ECMP_GROUPS;
+    }
+
+    apply {
+        if (hdr.outer_ipv6.isValid()) {
+            flow_label = hdr.outer_ipv6.flow_label;
+            src_addr = hdr.outer_ipv6.src_addr;
+        } else {
+            flow_label = hdr.ipv6.flow_label;
+            src_addr = hdr.ipv6.src_addr;
+        }
+        if (meta.routed == 0) {
+            ipv6_route.apply();
+            if (meta.ecmp != 0) {
+                ecmp.apply();
+            }
+        }
+
+        // A packet that this switch made (an encapsulation, a receiver's copy) starts at its full
+        // Hop Limit; one that it passes on loses one.
+        if (meta.drop_reason == DropReason.NONE && meta.pass != PASS_DELIVER) {
+            if (hdr.outer_ipv6.isValid() && meta.encapsulated == 0) {
+                if (hdr.outer_ipv6.hop_limit <= 1) {
+                    meta.drop_reason = DropReason.HOP_LIMIT;
+                }
+                hdr.outer_ipv6.hop_limit = hdr.outer_ipv6.hop_limit - 1;
+            } else {
+                if (hdr.ipv6.hop_limit <= 1) {
+                    meta.drop_reason = DropReason.HOP_LIMIT;
+                }
+                hdr.ipv6.hop_limit = hdr.ipv6.hop_limit - 1;
+            }
+        }
+    }
+}
+
+// The link layer of the next hop.
+control NextHop(inout headers_t hdr, inout metadata_t meta) {
+
+    @id(0x01000038)
+    action set_macs(bit<48> src_addr, bit<48> dst_addr) {
+        hdr.ethernet.src_addr = src_addr;
+        hdr.ethernet.dst_addr = dst_addr;
+    }
+
+    @id(0x01000039)
+    action drop_no_neighbor() {
+        meta.drop_reason = DropReason.NO_NEIGHBOR;
+    }
+
+    @id(0x02000038)
+    table neighbor {
+        key = { meta.neighbor : exact @name("id"); }
+        actions = { set_macs; drop_no_neighbor; }
+        const default_action = drop_no_neighbor();
+        size = NEIGHBORS;
+    }
+
+    apply {
+        neighbor.apply();
+    }
+}

@@ -1,0 +1,21 @@
+// Every size of the pipeline in one place. The controller reads the table sizes from
+// P4Info; the group and branch counts are also the limits that the API declares.
+
+#define MT_GROUPS            1024    // multicast groups a switch
+#define MT_BRANCHES          32      // branches (children plus local receivers) of a node and group
+#define MT_CELLS             32768   // MT_GROUPS * MT_BRANCHES: one register cell a branch
+#define MT_BRANCH_ENTRIES    65536   // a branch has an entry for each port it may answer on
+#define MT_TLV_RECEIVERS     32      // receivers of one edge in the End.MT TLVs of a packet
+
+#define ROUTES               16384
+#define ECMP_GROUPS          1024
+#define ECMP_MEMBERS         8192
+#define NEIGHBORS            1024
+#define LOCAL_SIDS           4096
+#define SRV6_POLICIES        1024
+#define PORTS                512
+#define SOURCE_PREFIXES      4096
+
+#define SRH_SEGMENTS         16      // segments of a parsed SRH
+#define SRH_TLV_BITS         16384   // TLV area of an SRH: at most 2,040 octets
+#define PAYLOAD_BITS         73728   // RoCEv2 payload of a jumbo frame: 9,216 octets

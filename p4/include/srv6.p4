@@ -1,0 +1,191 @@
+// SRv6 endpoints (RFC 8986), tree SIDs (RFC 9524, End.MT) and headend encapsulation.
+
+// Takes the outer headers off. The inner packet keeps the congestion that the outer one met:
+// RFC 6040 section 4.2.
+control Decapsulate(inout headers_t hdr, inout metadata_t meta) {
+    apply {
+        if (hdr.outer_ipv6.ecn == 3) {
+            if (hdr.ipv6.ecn == 0) {
+                meta.drop_reason = DropReason.ECN_NOT_CAPABLE;
+            }
+            hdr.ipv6.ecn = 3;
+        } else if (hdr.outer_ipv6.ecn == 1 && hdr.ipv6.ecn == 2) {
+            hdr.ipv6.ecn = 1;
+        }
+        hdr.outer_ipv6.setInvalid();
+        hdr.srh.setInvalid();
+        hdr.segment.pop_front(SRH_SEGMENTS);
+        hdr.srh_tlvs.setInvalid();
+    }
+}
+
+// Local SIDs. Leaves meta.dst at the address to route by.
+control Endpoint(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
+    Decapsulate() decapsulate;
+    bit<1> decaps = 0;
+
+    // RFC 8986 section 4.1, S01-S15.
+    @id(0x01000010)
+    action end() {
+        if (!hdr.srh.isValid()) {
+            meta.drop_reason = DropReason.SID_UPPER_LAYER;
+        } else if (hdr.srh.segments_left == 0) {
+            meta.drop_reason = DropReason.SID_SEGMENTS_LEFT;
+        } else if (hdr.outer_ipv6.hop_limit <= 1) {
+            meta.drop_reason = DropReason.HOP_LIMIT;
+        } else {
+            hdr.srh.segments_left = hdr.srh.segments_left - 1;
+            hdr.outer_ipv6.dst_addr = meta.next_segment;
+            meta.dst = meta.next_segment;
+        }
+    }
+
+    // RFC 8986 section 4.2.
+    @id(0x01000011)
+    action end_x(bit<9> port, bit<16> neighbor) {
+        end();
+        std.egress_spec = port;
+        meta.neighbor = neighbor;
+        meta.routed = 1;
+    }
+
+    // RFC 8986 section 4.6.
+    @id(0x01000012)
+    action end_dt6(bit<16> vrf) {
+        if (hdr.srh.isValid() && hdr.srh.segments_left != 0) {
+            meta.drop_reason = DropReason.SID_SEGMENTS_LEFT;
+        } else if (!hdr.outer_ipv6.isValid() || !hdr.ipv6.isValid()) {
+            meta.drop_reason = DropReason.SID_UPPER_LAYER;
+        } else {
+            decaps = 1;
+            meta.vrf = vrf;
+            meta.dst = hdr.ipv6.dst_addr;
+        }
+    }
+
+    // RFC 9524 section 2.2: a copy per branch, Segments Left untouched. With receivers of its own
+    // (has_local) the node is also an End.MT edge of the tree.
+    @id(0x01000013)
+    action end_replicate(bit<16> group, bit<16> mcast_group, bit<1> has_local) {
+        meta.mt_group = group;
+        meta.mt_replicate = 1;
+        meta.mt_verify_icrc = has_local;
+        std.mcast_grp = mcast_group;
+    }
+
+    // Draft section 6.2.
+    @id(0x01000014)
+    action end_mt(bit<16> group, bit<16> mcast_group) {
+        meta.mt_group = group;
+        meta.mt_replicate = 1;
+        meta.mt_verify_icrc = 1;
+        std.mcast_grp = mcast_group;
+    }
+
+    @id(0x02000010)
+    table local_sid {
+        key = { meta.dst : lpm @name("dst_addr"); }
+        actions = { end; end_x; end_dt6; end_replicate; end_mt; @defaultonly NoAction; }
+        const default_action = NoAction();
+        size = LOCAL_SIDS;
+    }
+
+    apply {
+        local_sid.apply();
+        if (decaps == 1) {
+            decapsulate.apply(hdr, meta);
+        }
+        if (meta.mt_replicate == 1) {
+            if (hdr.outer_ipv6.isValid() && hdr.outer_ipv6.hop_limit <= 1) {
+                meta.drop_reason = DropReason.HOP_LIMIT;
+            } else {
+                hdr.outer_ipv6.hop_limit = hdr.outer_ipv6.hop_limit - 1;
+            }
+        }
+    }
+}
+
+// H.Encaps (RFC 8986 section 5.1) of ipv6 into outer_ipv6 and an SRH with room for n segments;
+// the caller fills the Segment List. A macro, since a header stack's size is fixed when compiled.
+#define H_ENCAPS(n, source, sid)                                             \
+    if (hdr.outer_ipv6.isValid()) {                                          \
+        meta.drop_reason = DropReason.ENCAPS_TWICE;                          \
+    }                                                                        \
+    hdr.outer_ipv6.setValid();                                               \
+    hdr.outer_ipv6.version = 6;                                              \
+    hdr.outer_ipv6.dscp = hdr.ipv6.dscp;                                     \
+    hdr.outer_ipv6.ecn = hdr.ipv6.ecn;                                       \
+    hdr.outer_ipv6.payload_len = hdr.ipv6.payload_len + 40 + 8 + 16 * n;     \
+    hdr.outer_ipv6.next_header = PROTO_ROUTING;                              \
+    hdr.outer_ipv6.hop_limit = DEFAULT_HOP_LIMIT;                            \
+    hdr.outer_ipv6.src_addr = source;                                        \
+    hdr.outer_ipv6.dst_addr = sid;                                           \
+    hdr.srh.setValid();                                                      \
+    hdr.srh.next_header = PROTO_IPV6;                                        \
+    hdr.srh.hdr_ext_len = 2 * n;                                             \
+    hdr.srh.routing_type = ROUTING_TYPE_SRH;                                 \
+    hdr.srh.segments_left = n - 1;                                           \
+    hdr.srh.last_entry = n - 1;                                              \
+    hdr.srh.flags = 0;                                                       \
+    hdr.srh.tag = 0;                                                         \
+    meta.dst = sid;                                                          \
+    meta.encapsulated = 1;
+
+// The flow label of the outer header: one per inner flow, so that ECMP in the middle of the
+// network spreads by inner flows (RFC 6437, RFC 8754 section 5.5).
+control OuterFlowLabel(inout headers_t hdr, inout metadata_t meta) {
+    bit<32> flow;
+
+    apply {
+        hash(flow, HashAlgorithm.crc32, 32w0,
+             { hdr.ipv6.src_addr, hdr.ipv6.dst_addr, 12w0, hdr.ipv6.flow_label, hdr.ipv6.next_header, meta.l4_ports },
+             64w0x100000000);
+        hdr.outer_ipv6.flow_label = flow[19:0];
+    }
+}
+
+// Steering into SRv6 policies by inner destination (RFC 9256 section 8.4).
+control Headend(inout headers_t hdr, inout metadata_t meta) {
+
+    @id(0x01000020)
+    action h_encaps_1(bit<128> source, bit<128> s1) {
+        H_ENCAPS(1, source, s1)
+        hdr.segment[0].setValid();
+        hdr.segment[0].sid = s1;
+    }
+
+    @id(0x01000021)
+    action h_encaps_2(bit<128> source, bit<128> s1, bit<128> s2) {
+        H_ENCAPS(2, source, s1)
+        hdr.segment[0].setValid();
+        hdr.segment[1].setValid();
+        hdr.segment[0].sid = s2;
+        hdr.segment[1].sid = s1;
+    }
+
+    @id(0x01000022)
+    action h_encaps_3(bit<128> source, bit<128> s1, bit<128> s2, bit<128> s3) {
+        H_ENCAPS(3, source, s1)
+        hdr.segment[0].setValid();
+        hdr.segment[1].setValid();
+        hdr.segment[2].setValid();
+        hdr.segment[0].sid = s3;
+        hdr.segment[1].sid = s2;
+        hdr.segment[2].sid = s1;
+    }
+
+    @id(0x02000020)
+    table srv6_policy {
+        key = {
+            meta.vrf : exact @name("vrf");
+            meta.dst : lpm @name("dst_addr");
+        }
+        actions = { h_encaps_1; h_encaps_2; h_encaps_3; @defaultonly NoAction; }
+        const default_action = NoAction();
+        size = SRV6_POLICIES;
+    }
+
+    apply {
+        srv6_policy.apply();
+    }
+}

@@ -1,0 +1,75 @@
+package p4
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"testing"
+)
+
+// TestArtifactsFresh fails when a .p4 source has changed since "make p4" last ran.
+func TestArtifactsFresh(t *testing.T) {
+	want, err := os.ReadFile("fabric.digest")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := SourceDigest(os.DirFS("."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(bytes.TrimSpace(want)) {
+		t.Errorf("digest of the P4 sources is %s, fabric.json was compiled from %s: run make p4", got, want)
+	}
+}
+
+func TestProgramAndP4InfoAgree(t *testing.T) {
+	var program struct {
+		Pipelines []struct {
+			Tables []struct {
+				Name string
+			}
+		}
+	}
+	if err := json.Unmarshal(JSON(), &program); err != nil {
+		t.Fatal(err)
+	}
+	compiled := map[string]bool{}
+	for _, pipeline := range program.Pipelines {
+		for _, table := range pipeline.Tables {
+			compiled[table.Name] = true
+		}
+	}
+	tables := P4Info().GetTables()
+	if len(tables) == 0 {
+		t.Fatal("P4Info lists no tables")
+	}
+	aliases := map[string]uint32{}
+	for _, table := range tables {
+		p := table.GetPreamble()
+		if !compiled[p.GetName()] {
+			t.Errorf("table %s of P4Info is not in the program", p.GetName())
+		}
+		if other, ok := aliases[p.GetAlias()]; ok {
+			t.Errorf("tables %#x and %#x share the alias %s", other, p.GetId(), p.GetAlias())
+		}
+		aliases[p.GetAlias()] = p.GetId()
+	}
+	if id := aliases[TableMtGroup]; id != TableMtGroupID {
+		t.Errorf("%s has id %#x in P4Info, %#x in ids_gen.go: run make p4", TableMtGroup, id, TableMtGroupID)
+	}
+}
+
+// TestDropReasonsFit: every reason has its counter cell.
+func TestDropReasonsFit(t *testing.T) {
+	for _, counter := range P4Info().GetCounters() {
+		alias := counter.GetPreamble().GetAlias()
+		if alias != CounterIngressDrops && alias != CounterEgressDrops {
+			continue
+		}
+		for reason, name := range namesDropReason {
+			if int64(reason) >= counter.GetSize() {
+				t.Errorf("%s has %d cells, too few for %s = %d", alias, counter.GetSize(), name, reason)
+			}
+		}
+	}
+}

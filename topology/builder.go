@@ -1,0 +1,112 @@
+package topology
+
+import (
+	"cmp"
+	"slices"
+)
+
+// A Builder holds a state of the network that changes and builds snapshots of
+// it. It is not safe for use by several goroutines.
+type Builder struct {
+	version  uint64
+	stale    *Staleness
+	nodes    map[NodeID]*Node
+	links    map[LinkID]*Link
+	prefixes map[PrefixKey]*Prefix
+	ports    PortMap
+}
+
+// NewBuilder returns a builder of an empty network.
+func NewBuilder() *Builder {
+	return &Builder{
+		nodes:    make(map[NodeID]*Node),
+		links:    make(map[LinkID]*Link),
+		prefixes: make(map[PrefixKey]*Prefix),
+	}
+}
+
+// Builder returns a builder that starts from the snapshot. The snapshot is not
+// affected by what is done with it.
+func (s *Snapshot) Builder() *Builder {
+	b := NewBuilder()
+	b.version, b.stale = s.Version, s.Stale
+	for _, n := range s.Nodes {
+		b.nodes[n.ID] = n
+	}
+	for _, l := range s.Links {
+		b.links[l.ID] = l
+	}
+	for _, p := range s.Prefixes {
+		b.prefixes[p.PrefixKey] = p
+	}
+	return b
+}
+
+// SetNode adds a node or replaces the one with its id. The builder copies what
+// it is given.
+func (b *Builder) SetNode(n Node) {
+	n = n.normal()
+	b.nodes[n.ID] = &n
+}
+
+// RemoveNode removes a node; its links and prefixes stay. Removing what is not
+// there does nothing, here and below.
+func (b *Builder) RemoveNode(id NodeID) { delete(b.nodes, id) }
+
+// SetLink adds a link or replaces the one with its id, and returns the id. A
+// link without an id is given [NewLinkID]; ports that are 0 are taken from the
+// port map or else from the link identifiers.
+func (b *Builder) SetLink(l Link) LinkID {
+	b.ports.apply(&l)
+	l = l.normal()
+	b.links[l.ID] = &l
+	return l.ID
+}
+
+// RemoveLink removes one direction of a link.
+func (b *Builder) RemoveLink(id LinkID) { delete(b.links, id) }
+
+// SetPrefix adds a prefix or replaces the one with its key.
+func (b *Builder) SetPrefix(p Prefix) { b.prefixes[p.PrefixKey] = &p }
+
+// RemovePrefix removes a prefix.
+func (b *Builder) RemovePrefix(k PrefixKey) { delete(b.prefixes, k) }
+
+// SetStale marks the next snapshots stale; nil ends it.
+func (b *Builder) SetStale(s *Staleness) { b.stale = s }
+
+// SetPorts sets the map that SetLink applies to the links that follow. The
+// builder keeps m, which must not be modified any more.
+func (b *Builder) SetPorts(m PortMap) { b.ports = m }
+
+// Build returns the present state as a snapshot whose version is one more than
+// that of the builder's last one. Links whose local or remote node is missing
+// are in the snapshot, but no graph uses them.
+func (b *Builder) Build() *Snapshot {
+	b.version++
+	return b.finish(b.version)
+}
+
+func (b *Builder) finish(version uint64) *Snapshot {
+	s := &Snapshot{
+		Version:  version,
+		Stale:    b.stale,
+		Nodes:    make([]*Node, 0, len(b.nodes)),
+		Links:    make([]*Link, 0, len(b.links)),
+		Prefixes: make([]*Prefix, 0, len(b.prefixes)),
+	}
+	for _, n := range b.nodes {
+		s.Nodes = append(s.Nodes, n)
+	}
+	for _, l := range b.links {
+		s.Links = append(s.Links, l)
+	}
+	for _, p := range b.prefixes {
+		s.Prefixes = append(s.Prefixes, p)
+	}
+	slices.SortFunc(s.Nodes, func(a, b *Node) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(s.Links, compareLinks)
+	slices.SortFunc(s.Prefixes, func(a, b *Prefix) int { return comparePrefixKeys(a.PrefixKey, b.PrefixKey) })
+	s.index()
+	return s
+}

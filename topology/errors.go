@@ -1,0 +1,16 @@
+package topology
+
+import "errors"
+
+var (
+	// ErrUnknownNode says that a request names a node the snapshot lacks.
+	ErrUnknownNode = errors.New("node is not in the topology")
+	// ErrUnreachable says that no path leads from the root to a node.
+	ErrUnreachable = errors.New("node cannot be reached")
+	// ErrNotReplicator says that the root or a leaf of a tree is a node that
+	// may not replicate, so it cannot take part in a tree.
+	ErrNotReplicator = errors.New("node cannot replicate")
+	// ErrBranchLimit says that a node can be reached, but only by way of nodes
+	// that have no branch left.
+	ErrBranchLimit = errors.New("no branch left on the way to the node")
+)

@@ -1,0 +1,155 @@
+package topology
+
+import (
+	"fmt"
+	"slices"
+)
+
+// shortest makes the tree of shortest paths.
+func (w *treeWork) shortest() error {
+	c := climb{w: w, rank: newRanking(w.g.pathsFrom(w.root, w.metric), w.key), failed: make([]bool, len(w.parent))}
+	for _, leaf := range w.leaves {
+		if w.contains(leaf) {
+			continue
+		}
+		if !c.search(leaf, false) && !c.search(leaf, true) {
+			return fmt.Errorf("%w: %s", ErrBranchLimit, w.g.snapshot.Nodes[leaf].ID)
+		}
+		w.graft(c.top, c.links)
+	}
+	return nil
+}
+
+// graft attaches a path that starts at a node of the tree: every node on it
+// that can be a parent becomes a node of the tree, as does the last; the
+// others are crossed.
+func (w *treeWork) graft(top int32, links []int32) {
+	s := w.g.snapshot
+	u, from := top, 0
+	for i, l := range links {
+		v := s.nodeIndex[s.Links[l].Remote]
+		if i+1 < len(links) && (w.contains(v) || !w.mayBranch(v)) {
+			continue
+		}
+		w.attach(u, v, slices.Clone(links[from:i+1]))
+		u, from = v, i+1
+	}
+}
+
+// climb searches a way from a leaf up to a node of the tree that has room.
+type climb struct {
+	w      *treeWork
+	rank   *ranking
+	failed []bool
+	// crossing lets a way cross nodes that could replicate but have no room.
+	crossing bool
+
+	top   int32   // the node of the tree that was found
+	links []int32 // from there down to the leaf
+}
+
+func (c *climb) search(leaf int32, crossing bool) bool {
+	c.crossing, c.links = crossing, c.links[:0]
+	clear(c.failed)
+	return c.up(leaf)
+}
+
+// up finds the way above v, preferred choices first.
+func (c *climb) up(v int32) bool {
+	for _, e := range c.rank.choices(v) {
+		u := e.node
+		if c.failed[u] {
+			continue
+		}
+		found := c.w.contains(u) && c.w.room[u] > 0
+		if found {
+			c.top = u
+		} else if u != c.w.root && (c.crossing || !c.w.replicates[u] || c.w.room[u] > 0) {
+			found = c.up(u)
+		}
+		if found {
+			c.links = append(c.links, e.link)
+			return true
+		}
+		c.failed[u] = true
+	}
+	return false
+}
+
+// A ranking orders the equal choices of a tree of shortest paths. It gives
+// every node one preferred path from the root, and prefers the node whose
+// path, seen from the root, parts from the other's in the direction that the
+// key favours. So all nodes lean to the same side, as far as they can, and
+// their paths join close to them instead of close to the root; and the choice
+// of a node depends only on the key and on what lies between root and node.
+type ranking struct {
+	p      *Paths
+	key    uint64
+	parent []int32 // by node: on its preferred path; -1: not yet known
+	depth  []int32
+}
+
+func newRanking(p *Paths, key uint64) *ranking {
+	r := &ranking{p: p, key: key, parent: make([]int32, len(p.dist)), depth: make([]int32, len(p.dist))}
+	for i := range r.parent {
+		r.parent[i] = -1
+	}
+	return r
+}
+
+// choices returns the edges by which shortest paths reach v, the preferred first.
+func (r *ranking) choices(v int32) []edge {
+	choices := make([]edge, 0, 8)
+	for _, e := range r.p.rows().of(v) {
+		if r.p.tight(v, e) {
+			r.settle(e.node)
+			choices = append(choices, e)
+		}
+	}
+	slices.SortFunc(choices, func(a, b edge) int {
+		if r.prefer(a, b) {
+			return -1
+		}
+		return 1
+	})
+	return choices
+}
+
+// settle finds the preferred path of v.
+func (r *ranking) settle(v int32) {
+	if v == r.p.root || r.parent[v] >= 0 {
+		return
+	}
+	best := edge{node: -1}
+	for _, e := range r.p.rows().of(v) {
+		if !r.p.tight(v, e) {
+			continue
+		}
+		r.settle(e.node)
+		if best.node < 0 || r.prefer(e, best) {
+			best = e
+		}
+	}
+	r.parent[v], r.depth[v] = best.node, r.depth[best.node]+1
+}
+
+// prefer reports whether a is preferred to b. Both their nodes are settled.
+func (r *ranking) prefer(a, b edge) bool {
+	if a.node == b.node {
+		return r.p.g.prefer(a, b, r.key)
+	}
+	u, v := a.node, b.node
+	for r.depth[u] > r.depth[v] {
+		u = r.parent[u]
+	}
+	for r.depth[v] > r.depth[u] {
+		v = r.parent[v]
+	}
+	if u == v { // one is on the other's path: the shorter
+		return r.depth[a.node] < r.depth[b.node]
+	}
+	for r.parent[u] != r.parent[v] {
+		u, v = r.parent[u], r.parent[v]
+	}
+	return r.p.g.prefer(edge{node: u}, edge{node: v}, r.key)
+}

@@ -1,0 +1,134 @@
+package topology
+
+import (
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+)
+
+// A Snapshot is one state of the network. It is built by a [Builder] and never
+// modified afterwards, neither by this package nor by anyone who reads it.
+type Snapshot struct {
+	// Version grows by at least one from each snapshot of a Builder to its
+	// next; 0 is the empty one.
+	Version uint64 `json:"version"`
+	// Stale is nil while the snapshot is what the network last said.
+	Stale *Staleness `json:"stale,omitempty"`
+	// Nodes are ordered by id.
+	Nodes []*Node `json:"nodes"`
+	// Links are ordered by local node, remote node, local link id and id.
+	Links []*Link `json:"links"`
+	// Prefixes are ordered by node and prefix.
+	Prefixes []*Prefix `json:"prefixes"`
+
+	nodeIndex map[NodeID]int32
+	linkIndex map[LinkID]int32
+
+	graph func() *Graph
+}
+
+// Staleness says why a snapshot may no longer be true.
+type Staleness struct {
+	Reason string    `json:"reason"`
+	Since  time.Time `json:"since"`
+	// Sources are the peers that have gone, in order.
+	Sources []string `json:"sources,omitempty"`
+}
+
+// Equal compares two reasons; nil equals nil.
+func (s *Staleness) Equal(o *Staleness) bool {
+	if s == nil || o == nil {
+		return s == o
+	}
+	return s.Reason == o.Reason && s.Since.Equal(o.Since) && slices.Equal(s.Sources, o.Sources)
+}
+
+// Empty is the snapshot without any object, version 0.
+func Empty() *Snapshot { return NewBuilder().finish(0) }
+
+// Node returns the node with an id, or nil.
+func (s *Snapshot) Node(id NodeID) *Node {
+	if i, ok := s.nodeIndex[id]; ok {
+		return s.Nodes[i]
+	}
+	return nil
+}
+
+// Link returns the link with an id, or nil.
+func (s *Snapshot) Link(id LinkID) *Link {
+	if i, ok := s.linkIndex[id]; ok {
+		return s.Links[i]
+	}
+	return nil
+}
+
+// NodeByName returns the first node with a name, or nil.
+func (s *Snapshot) NodeByName(name string) *Node {
+	for _, n := range s.Nodes {
+		if n.Name == name {
+			return n
+		}
+	}
+	return nil
+}
+
+// NodeByLoopback returns the first node whose loopback, or whose IPv4
+// router-id, is an address, or nil.
+func (s *Snapshot) NodeByLoopback(a netip.Addr) *Node {
+	if !a.IsValid() {
+		return nil
+	}
+	for _, n := range s.Nodes {
+		if n.Loopback == a || n.RouterID4 == a {
+			return n
+		}
+	}
+	return nil
+}
+
+// LinksFrom returns the links whose local node is id: a part of Links.
+func (s *Snapshot) LinksFrom(id NodeID) []*Link {
+	lo, _ := slices.BinarySearchFunc(s.Links, id, func(l *Link, id NodeID) int {
+		if l.Local < id {
+			return -1
+		}
+		return 1
+	})
+	hi := lo
+	for hi < len(s.Links) && s.Links[hi].Local == id {
+		hi++
+	}
+	return s.Links[lo:hi:hi]
+}
+
+// PrefixesOf returns the prefixes of a node: a part of Prefixes.
+func (s *Snapshot) PrefixesOf(id NodeID) []*Prefix {
+	lo, _ := slices.BinarySearchFunc(s.Prefixes, id, func(p *Prefix, id NodeID) int {
+		if p.Node < id {
+			return -1
+		}
+		return 1
+	})
+	hi := lo
+	for hi < len(s.Prefixes) && s.Prefixes[hi].Node == id {
+		hi++
+	}
+	return s.Prefixes[lo:hi:hi]
+}
+
+// Graph returns the graph of the whole snapshot. It is built once and keeps
+// the shortest paths computed on it.
+func (s *Snapshot) Graph() *Graph { return s.graph() }
+
+func (s *Snapshot) index() {
+	s.nodeIndex = make(map[NodeID]int32, len(s.Nodes))
+	for i, n := range s.Nodes {
+		s.nodeIndex[n.ID] = int32(i)
+	}
+	s.linkIndex = make(map[LinkID]int32, len(s.Links))
+	for i, l := range s.Links {
+		s.linkIndex[l.ID] = int32(i)
+	}
+	s.graph = sync.OnceValue(func() *Graph { return NewGraph(s, Filter{}) })
+}

@@ -1,0 +1,224 @@
+package topology
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// bellmanFord is the dumb twin of Dijkstra: it relaxes every link of the
+// snapshot until nothing changes.
+func bellmanFord(g *Graph, root int32, m Metric, toward bool) []uint64 {
+	s := g.snapshot
+	dist := make([]uint64, len(s.Nodes))
+	for i := range dist {
+		dist[i] = unreached
+	}
+	dist[root] = 0
+	costs := m.costs(s.Links)
+	for changed := true; changed; {
+		changed = false
+		for i, l := range s.Links {
+			from, okFrom := s.nodeIndex[l.Local]
+			to, okTo := s.nodeIndex[l.Remote]
+			if !okFrom || !okTo || g.Reverse(l) == nil {
+				continue
+			}
+			if toward {
+				from, to = to, from
+			}
+			if dist[from] == unreached || from != root && s.Nodes[from].Overload {
+				continue
+			}
+			if d := dist[from] + uint64(costs[i]); d < dist[to] {
+				dist[to], changed = d, true
+			}
+		}
+	}
+	return dist
+}
+
+func TestPathsAgainstBellmanFord(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := randomNetwork(t, 14, 20, 5)
+		s := w.Build()
+		// Some links have a delay, some nodes ask not to be crossed, some
+		// links have one direction only.
+		b := s.Builder()
+		for _, l := range s.Links {
+			l := *l
+			if rapid.Bool().Draw(t, "delay") {
+				l.Delay = Delay{Known: true, Min: rapid.Uint32Range(0, 9).Draw(t, "min"), Max: 9}
+			}
+			l.TEMetric = rapid.Uint32Range(0, 9).Draw(t, "te")
+			b.SetLink(l)
+			if rapid.IntRange(1, 8).Draw(t, "one way") == 1 {
+				b.RemoveLink(l.ID)
+			}
+		}
+		for _, n := range s.Nodes {
+			n := *n
+			n.Overload = rapid.IntRange(1, 6).Draw(t, "overload") == 1
+			b.SetNode(n)
+		}
+		s = b.Build()
+		g := s.Graph()
+		for m := range metrics {
+			for root := range s.Nodes {
+				for _, toward := range []bool{false, true} {
+					p := g.pathsFrom(int32(root), m)
+					if toward {
+						p = g.pathsToward(int32(root), m)
+					}
+					want := bellmanFord(g, int32(root), m, toward)
+					if !slices.Equal(p.dist, want) {
+						t.Fatalf("%v from %d (toward %v): %v, not %v", m, root, toward, p.dist, want)
+					}
+					checkPaths(t, g, p, m)
+				}
+			}
+		}
+	})
+}
+
+// checkPaths follows the paths of several keys.
+func checkPaths(t *rapid.T, g *Graph, p *Paths, m Metric) {
+	for _, n := range g.snapshot.Nodes {
+		d, ok := p.Distance(n.ID)
+		links := p.Links(n.ID)
+		if (len(links) > 0) != (ok && n.ID != p.Root()) {
+			t.Fatalf("%s has %d links and distance %d", n.ID, len(links), d)
+		}
+		for key := range uint64(3) {
+			path := p.Path(n.ID, key)
+			if (path != nil) != ok {
+				t.Fatalf("path to %s is %v", n.ID, path)
+			}
+			if len(path) == 0 {
+				continue
+			}
+			var sum uint64
+			for i, l := range path {
+				sum += uint64(g.Cost(l, m))
+				if i > 0 && path[i-1].Remote != l.Local {
+					t.Fatalf("path breaks at %s", l.ID)
+				}
+			}
+			first, last, touching := path[0].Local, path[len(path)-1].Remote, path[len(path)-1]
+			if p.toward {
+				first, last, touching = last, first, path[0]
+			}
+			if sum != d || first != p.Root() || last != n.ID || !slices.Contains(links, touching) {
+				t.Fatalf("path between %s and %s costs %d, not %d", first, last, sum, d)
+			}
+		}
+	}
+}
+
+func TestNextHopsOfFigure1(t *testing.T) {
+	s := figure1().Build()
+	g := s.Graph()
+	for _, c := range []struct {
+		from, to NodeID
+		want     string
+	}{
+		{"n6", "n2", "n6,1~n4,1 n6,2~n5,1"},
+		{"n6", "n1", "n6,1~n4,1"},
+		{"n1", "n3", "n1,1~n4,2"},
+		{"n4", "n3", "n4,3~n2,1 n4,1~n6,1"},
+		{"n2", "n6", "n2,1~n4,3 n2,2~n5,2"},
+		{"n6", "n6", ""},
+		{"n6", "nowhere", ""},
+	} {
+		p, ok := g.Toward(c.to, MetricIGP)
+		if !ok {
+			if c.to != "nowhere" {
+				t.Errorf("%s is unknown", c.to)
+			}
+			continue
+		}
+		got := ids(t, p.Links(c.from), func(l *Link) string { return string(l.ID) })
+		if got != c.want {
+			t.Errorf("next hops of %s toward %s: %s, want %s", c.from, c.to, got, c.want)
+		}
+	}
+}
+
+// Different keys must spread over all equal paths, parallel links included.
+func TestPathSpreads(t *testing.T) {
+	w := newNetwork("a", "b", "c", "d")
+	for range 3 {
+		w.connect("a", "b", 1, 1)
+	}
+	w.connect("a", "c", 1, 1)
+	w.connect("b", "d", 1, 1)
+	w.connect("c", "d", 1, 1)
+	g := w.Build().Graph()
+	p, _ := g.From("a", MetricIGP)
+	via := map[LinkID]int{}
+	const keys = 4000
+	for key := range uint64(keys) {
+		via[p.Path("d", key)[0].ID]++
+	}
+	for id, want := range map[LinkID]int{"a,4~c,1": keys / 2, "a,1~b,1": keys / 6, "a,2~b,2": keys / 6, "a,3~b,3": keys / 6} {
+		if via[id] < want*8/10 || via[id] > want*12/10 {
+			t.Errorf("%s carries %d of %d keys, about %d are due", id, via[id], keys, want)
+		}
+	}
+}
+
+func TestGraphUsesOnlyWholeLinks(t *testing.T) {
+	w := newNetwork("a", "b", "c")
+	w.connect("a", "b", 1, 1)
+	w.connect("b", "c", 1, 1)
+	w.SetLink(Link{Local: "a", Remote: "c", LocalID: 9, RemoteID: 9, IGPMetric: 1})
+	w.SetLink(Link{Local: "a", Remote: "gone", LocalID: 10, RemoteID: 1, IGPMetric: 1})
+	w.SetLink(Link{Local: "gone", Remote: "a", LocalID: 1, RemoteID: 10, IGPMetric: 1})
+	g := w.Build().Graph()
+	if got := ids(t, g.Neighbors("a"), func(l *Link) string { return string(l.ID) }); got != "a,1~b,1" {
+		t.Errorf("usable links of a: %s", got)
+	}
+	p, _ := g.From("a", MetricIGP)
+	if d, _ := p.Distance("c"); d != 2 {
+		t.Errorf("c is at %d", d)
+	}
+}
+
+func TestPairing(t *testing.T) {
+	const a, b = "a", "b"
+	for _, c := range []struct {
+		name  string
+		links []Link
+		want  string
+	}{
+		{"identifiers", []Link{
+			{Local: a, Remote: b, LocalID: 1, RemoteID: 7}, {Local: a, Remote: b, LocalID: 2, RemoteID: 8},
+			{Local: b, Remote: a, LocalID: 7, RemoteID: 1}, {Local: b, Remote: a, LocalID: 8, RemoteID: 2}}, "[2 3 0 1]"},
+		{"crossed identifiers", []Link{
+			{Local: a, Remote: b, LocalID: 1, RemoteID: 8}, {Local: a, Remote: b, LocalID: 2, RemoteID: 7},
+			{Local: b, Remote: a, LocalID: 7, RemoteID: 2}, {Local: b, Remote: a, LocalID: 8, RemoteID: 1}}, "[3 2 1 0]"},
+		{"a certain pair before an uncertain one", []Link{
+			{Local: a, Remote: b, LocalID: 1}, {Local: a, Remote: b, LocalID: 2, RemoteID: 7},
+			{Local: b, Remote: a, LocalID: 7, RemoteID: 2}, {Local: b, Remote: a, LocalID: 8, RemoteID: 1}}, "[3 2 1 0]"},
+		{"another link's identifier", []Link{
+			{Local: a, Remote: b, LocalID: 1, RemoteID: 7}, {Local: b, Remote: a, LocalID: 8, RemoteID: 2}}, "[-1 -1]"},
+		{"no identifiers", []Link{
+			{ID: "1", Local: a, Remote: b}, {ID: "2", Local: a, Remote: b}, {ID: "3", Local: b, Remote: a}}, "[2 -1 0]"},
+		{"addresses", []Link{
+			{Local: a, Remote: b, LocalAddresses: addrs("fe80::1"), RemoteAddresses: addrs("fe80::2")},
+			{Local: a, Remote: b, LocalAddresses: addrs("fe80::3"), RemoteAddresses: addrs("fe80::4")},
+			{Local: b, Remote: a, LocalAddresses: addrs("fe80::2"), RemoteAddresses: addrs("fe80::1")},
+			{Local: b, Remote: a, LocalAddresses: addrs("fe80::4"), RemoteAddresses: addrs("fe80::3")}}, "[2 3 0 1]"},
+		{"a loop", []Link{{Local: a, Remote: a, LocalID: 1, RemoteID: 1}}, "[-1]"},
+	} {
+		links := make([]*Link, len(c.links))
+		for i := range c.links {
+			links[i] = &c.links[i]
+		}
+		if got := fmt.Sprint(pairLinks(links)); got != c.want {
+			t.Errorf("%s: pairs are %s, want %s", c.name, got, c.want)
+		}
+	}
+}

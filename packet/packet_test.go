@@ -1,0 +1,122 @@
+package packet
+
+import (
+	"bytes"
+	"encoding/hex"
+	"errors"
+	"net/netip"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// header is what every header of this package can do.
+type header interface {
+	Append(b []byte) []byte
+	Len() int
+}
+
+// headerCase is one header and its encoding.
+type headerCase[H header] struct {
+	name string
+	wire string // hexadecimal, spaces allowed
+	want H
+}
+
+// testHeader checks decode, encode and length of each case, and that every shorter input is ErrTruncated.
+func testHeader[H header](t *testing.T, parse func([]byte) (H, int, error), cases []headerCase[H]) {
+	t.Helper()
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			wire := unhex(t, c.wire)
+			got, n, err := parse(append(bytes.Clone(wire), 0xA5, 0x5A))
+			if err != nil {
+				t.Fatalf("parse: %v", err)
+			}
+			if n != len(wire) {
+				t.Errorf("parse took %d octets, want %d", n, len(wire))
+			}
+			if !reflect.DeepEqual(got, c.want) {
+				t.Errorf("parse:\n got %+v\nwant %+v", got, c.want)
+			}
+			prefix := []byte{1, 2, 3}
+			if out := c.want.Append(bytes.Clone(prefix)); !bytes.Equal(out, append(prefix, wire...)) {
+				t.Errorf("append:\n got % x\nwant 01 02 03 % x", out, wire)
+			}
+			if c.want.Len() != len(wire) {
+				t.Errorf("Len = %d, want %d", c.want.Len(), len(wire))
+			}
+			for n := range wire {
+				if _, took, err := parse(wire[:n:n]); !errors.Is(err, ErrTruncated) || took != 0 {
+					t.Errorf("parse of the first %d octets took %d, %v; want 0, ErrTruncated", n, took, err)
+				}
+			}
+		})
+	}
+}
+
+// fuzzHeader checks that parse never panics, takes no more than there is, and that what it accepts survives Append and another parse; and, if
+// exact, that Append gives the very octets that were read.
+func fuzzHeader[H header](f *testing.F, parse func([]byte) (H, int, error), exact bool, seeds ...string) {
+	f.Helper()
+	for _, s := range seeds {
+		f.Add(unhex(f, s))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		h, n, err := parse(b)
+		if err != nil {
+			if !isSentinel(err) {
+				t.Fatalf("error %v wraps no sentinel", err)
+			}
+			return
+		}
+		if n < 0 || n > len(b) {
+			t.Fatalf("took %d of %d octets", n, len(b))
+		}
+		out := h.Append(nil)
+		if len(out) != h.Len() {
+			t.Fatalf("Len %d, but Append wrote %d octets", h.Len(), len(out))
+		}
+		if exact && !bytes.Equal(out, b[:n]) {
+			t.Fatalf("append:\n got % x\nwant % x", out, b[:n])
+		}
+		again, m, err := parse(out)
+		if err != nil || m != len(out) || !reflect.DeepEqual(again, h) {
+			t.Fatalf("second parse: %+v, %d, %v\nwant %+v, %d, no error", again, m, err, h, len(out))
+		}
+	})
+}
+
+func isSentinel(err error) bool {
+	for _, s := range []error{ErrTruncated, ErrMalformed, ErrUnsupported, ErrTooLong, ErrICRC, ErrChecksum, ErrHMAC} {
+		if errors.Is(err, s) {
+			return true
+		}
+	}
+	return false
+}
+
+func unhex(t testing.TB, s string) []byte {
+	t.Helper()
+	b, err := hex.DecodeString(strings.Join(strings.Fields(s), ""))
+	if err != nil {
+		t.Fatalf("hex %q: %v", s, err)
+	}
+	return b
+}
+
+// wantError checks that err wraps want and names every word.
+func wantError(t *testing.T, err, want error, words ...string) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Errorf("error %v, want one that wraps %q", err, want)
+		return
+	}
+	for _, w := range words {
+		if !strings.Contains(err.Error(), w) {
+			t.Errorf("error %q does not say %q", err, w)
+		}
+	}
+}
+
+func addr(s string) netip.Addr { return netip.MustParseAddr(s) }

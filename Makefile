@@ -1,7 +1,43 @@
 GO ?= go
 P4C ?= p4c-bm2-ss
+FUZZTIME ?= 5s
 
-.PHONY: build demo test bench soak p4 lint fmt
+.PHONY: build demo test lint fuzz bench soak p4
+
+build:
+	$(GO) build -o bin/weft ./cmd/weft
+
+# The main job: one REST call, and a RoCEv2 write reaches five receivers.
+demo: build
+	bin/weft demo multicast
+
+# Everything that must hold before a change lands; also what CI runs.
+test: lint
+	$(GO) test -race -timeout 14m ./...
+	$(MAKE) fuzz
+
+lint:
+	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); \
+	if [ -n "$$unformatted" ]; then echo "gofmt: run gofmt -w on:"; echo "$$unformatted"; exit 1; fi
+	$(GO) vet ./...
+	$(GO) tool staticcheck ./...
+
+# Every fuzz target for a short time each.
+fuzz:
+	@$(GO) list ./... | while read -r pkg; do \
+		for target in $$($(GO) test -list '^Fuzz' "$$pkg" | grep '^Fuzz'); do \
+			echo "fuzz $$pkg $$target"; \
+			$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$pkg" >/tmp/weft-fuzz.$$$$ 2>&1 || { cat /tmp/weft-fuzz.$$$$; exit 1; }; \
+		done; \
+	done
+
+# Longer than a change should wait for: the fault scenarios with 20,000 seeds.
+soak:
+	WEFT_SEEDS=20000 $(GO) test -timeout 24h -run 'Faults' -v ./test/...
+
+# Figures as JSON lines.
+bench: build
+	$(GO) run ./test/bench
 
 # Rebuilds what p4c makes of the P4 program. Nobody needs it to run or test Weft.
 p4:

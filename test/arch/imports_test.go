@@ -1,0 +1,112 @@
+package arch
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/weft-sdn/weft/"
+
+// allowed says which folders of ours a folder may import (docs/architecture.md): "*" is any
+// but cmd and test.
+var allowed = map[string][]string{
+	"p4":         {},
+	"packet":     {},
+	"topology":   {},
+	"southbound": {"p4"},
+	"controller": {"topology", "southbound", "packet", "p4"},
+	"northbound": {"controller", "topology"},
+	"dataplane":  {"packet", "p4"},
+	"endpoint":   {"packet"},
+	"lab":        {"*"},
+	"test":       {"*", "test"},
+	"cmd":        {"*", "cmd"},
+}
+
+// wrapped lists the libraries whose types stop at one folder each.
+var wrapped = map[string][]string{
+	"github.com/osrg/gobgp/":      {"topology/bgpls"},
+	"github.com/gin-gonic/gin":    {"northbound"},
+	"github.com/danielgtaylor/":   {"northbound"},
+	"github.com/spf13/cobra":      {"cmd"},
+	"google.golang.org/grpc":      {"southbound", "dataplane", "lab", "test", "cmd"},
+	"github.com/p4lang/p4runtime": {"p4", "southbound", "dataplane", "controller", "lab", "test"},
+}
+
+type goPackage struct {
+	ImportPath                string
+	Imports                   []string
+	TestImports, XTestImports []string
+}
+
+func packages(t *testing.T) []goPackage {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-json=ImportPath,Imports,TestImports,XTestImports", module+"...")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	var all []goPackage
+	dec := json.NewDecoder(strings.NewReader(string(out)))
+	for {
+		var p goPackage
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
+	}
+	if len(all) < len(allowed) {
+		t.Fatalf("go list found %d packages only", len(all))
+	}
+	return all
+}
+
+func top(path string) string {
+	name, _, _ := strings.Cut(strings.TrimPrefix(path, module), "/")
+	return name
+}
+
+// TestImportsPointInward: no arrow but those of docs/architecture.md.
+func TestImportsPointInward(t *testing.T) {
+	for _, p := range packages(t) {
+		from := top(p.ImportPath)
+		ok, known := allowed[from]
+		if !known {
+			t.Errorf("%s: folder %s is not in the table of allowed imports", p.ImportPath, from)
+			continue
+		}
+		for _, imp := range p.Imports {
+			if !strings.HasPrefix(imp, module) {
+				continue
+			}
+			to := top(imp)
+			any := slices.Contains(ok, "*") && to != "cmd" && to != "test"
+			if to != from && !any && !slices.Contains(ok, to) {
+				t.Errorf("%s imports %s: %s may import %v", p.ImportPath, imp, from, ok)
+			}
+		}
+	}
+}
+
+// TestLibrariesAreWrapped: the big dependencies show in one place each.
+func TestLibrariesAreWrapped(t *testing.T) {
+	for _, p := range packages(t) {
+		path := strings.TrimPrefix(p.ImportPath, module)
+		for _, imp := range p.Imports {
+			for library, places := range wrapped {
+				if strings.HasPrefix(imp, library) && !slices.ContainsFunc(places, func(place string) bool {
+					return path == place || strings.HasPrefix(path, place+"/")
+				}) {
+					t.Errorf("%s imports %s, which belongs in %v", path, imp, places)
+				}
+			}
+		}
+	}
+}

@@ -3,7 +3,6 @@ package southbound
 import (
 	"encoding/binary"
 	"encoding/hex"
-	"fmt"
 	"math/bits"
 	"net/netip"
 	"strings"
@@ -104,17 +103,4 @@ func (v Value) String() string {
 		s = "0"
 	}
 	return "0x" + s
-}
-
-// padded returns the value right-aligned in width bits, or an error when it
-// does not fit.
-func (v Value) padded(width int) ([]byte, error) {
-	if v.BitLen() > width {
-		return nil, fmt.Errorf("%w: %s exceeds %d bits", ErrRange, v, width)
-	}
-	out := make([]byte, (width+7)/8)
-	if len(out) > 0 {
-		copy(out[max(0, len(out)-len(v)):], v)
-	}
-	return out, nil
 }

@@ -1,0 +1,186 @@
+package southbound
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"net"
+	"os"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+)
+
+// Config says how to reach one switch and how to treat it. Take DefaultConfig
+// and fill in Target, DeviceID, Election and Pipeline.
+type Config struct {
+	// Name of the switch in errors; Target when empty.
+	Name string
+	// Target is host:port of the switch's P4Runtime server.
+	Target string
+	// DeviceID of the switch behind Target. Not 0.
+	DeviceID uint64
+	// Role of this controller; empty is full access.
+	Role string
+	// Election is this controller's election id. Not 0; the highest is primary.
+	Election ElectionID
+	// Pipeline to install when the switch runs another one; nil leaves the
+	// switch's alone.
+	Pipeline *Pipeline
+	// TLS options; the zero value is plain text.
+	TLS TLSConfig
+	// Backoff between attempts to connect.
+	Backoff Backoff
+	// SetupTimeout bounds dialing up to the answer to the arbitration. Default 5 s.
+	SetupTimeout time.Duration
+	// RequestTimeout bounds each request, a batch of a write being one.
+	// Default 10 s.
+	RequestTimeout time.Duration
+	// PipelineTimeout bounds the installation of a pipeline. Default 60 s.
+	PipelineTimeout time.Duration
+	// ProbeInterval is the pause between liveness probes, and a dead peer is
+	// noticed after one interval and one ProbeTimeout at the latest. The probe is
+	// a request of P4Runtime: HTTP/2 pings at this rate make stock gRPC servers
+	// hang up (too_many_pings). Default 5 s.
+	ProbeInterval time.Duration
+	// ProbeTimeout is how long a probe may take. Default 3 s.
+	ProbeTimeout time.Duration
+	// BatchUpdates is the greatest number of updates in a request. Default 1,000.
+	BatchUpdates int
+	// BatchBytes is the greatest size of a request in octets; one update larger
+	// than that still goes, alone. gRPC servers refuse 4 MiB. Default 1 MiB.
+	BatchBytes int
+	// MaxReadBytes is the greatest message taken from the switch. BMv2 answers
+	// any read in a single message. Default 256 MiB.
+	MaxReadBytes int
+	// SendQueue is how many packet-outs may wait for the stream. Default 1,024.
+	SendQueue int
+	// DialOptions are added to gRPC's, for tests and for proxies.
+	DialOptions []grpc.DialOption
+}
+
+// ElectionID is a P4Runtime election id, 128 bits.
+type ElectionID struct{ High, Low uint64 }
+
+// Backoff is exponential, with full jitter of half an interval either way.
+type Backoff struct {
+	Initial    time.Duration // default 100 ms
+	Max        time.Duration // default 10 s
+	Multiplier float64       // default 1.6
+}
+
+// TLSConfig names PEM files. They are read at every attempt to connect, so that
+// a renewed certificate needs no restart.
+type TLSConfig struct {
+	// Enabled turns TLS on; the other fields need it.
+	Enabled bool
+	// CAFile has the certificates that may sign the switch's; the system's when
+	// empty.
+	CAFile string
+	// CertFile and KeyFile are this controller's, for mutual TLS; both or neither.
+	CertFile, KeyFile string
+	// ServerName expected in the switch's certificate; the host of Target when empty.
+	ServerName string
+}
+
+// DefaultConfig returns the defaults, without a target.
+func DefaultConfig() Config {
+	return Config{
+		Backoff:         Backoff{Initial: 100 * time.Millisecond, Max: 10 * time.Second, Multiplier: 1.6},
+		SetupTimeout:    5 * time.Second,
+		RequestTimeout:  10 * time.Second,
+		PipelineTimeout: time.Minute,
+		ProbeInterval:   5 * time.Second,
+		ProbeTimeout:    3 * time.Second,
+		BatchUpdates:    1000,
+		BatchBytes:      1 << 20,
+		MaxReadBytes:    256 << 20,
+		SendQueue:       1024,
+	}
+}
+
+// Validate returns an error that wraps ErrConfig and names the first field that
+// does not make sense. TLS files have to exist and parse.
+func (c Config) Validate() error {
+	bad := func(field, format string, args ...any) error {
+		return fmt.Errorf("%w: %s %s", ErrConfig, field, fmt.Sprintf(format, args...))
+	}
+	if c.Target == "" {
+		return bad("Target", "is empty")
+	}
+	if c.DeviceID == 0 {
+		return bad("DeviceID", "is 0")
+	}
+	if c.Election == (ElectionID{}) {
+		return bad("Election", "is 0")
+	}
+	for _, d := range []struct {
+		field string
+		value time.Duration
+	}{
+		{"Backoff.Initial", c.Backoff.Initial}, {"Backoff.Max", c.Backoff.Max},
+		{"SetupTimeout", c.SetupTimeout}, {"RequestTimeout", c.RequestTimeout}, {"PipelineTimeout", c.PipelineTimeout},
+		{"ProbeInterval", c.ProbeInterval}, {"ProbeTimeout", c.ProbeTimeout},
+	} {
+		if d.value <= 0 {
+			return bad(d.field, "is %v, not positive", d.value)
+		}
+	}
+	if c.Backoff.Max < c.Backoff.Initial {
+		return bad("Backoff.Max", "%v is below Backoff.Initial %v", c.Backoff.Max, c.Backoff.Initial)
+	}
+	if c.Backoff.Multiplier < 1 {
+		return bad("Backoff.Multiplier", "%v is below 1", c.Backoff.Multiplier)
+	}
+	for _, n := range []struct {
+		field string
+		value int
+	}{
+		{"BatchUpdates", c.BatchUpdates}, {"BatchBytes", c.BatchBytes}, {"MaxReadBytes", c.MaxReadBytes}, {"SendQueue", c.SendQueue},
+	} {
+		if n.value <= 0 {
+			return bad(n.field, "is %d, not positive", n.value)
+		}
+	}
+	if _, err := c.TLS.credentials(); err != nil {
+		return err
+	}
+	if _, _, err := net.SplitHostPort(c.Target); err != nil && len(c.DialOptions) == 0 {
+		return bad("Target", "%q is not host:port", c.Target)
+	}
+	return nil
+}
+
+// credentials reads the files.
+func (t TLSConfig) credentials() (credentials.TransportCredentials, error) {
+	if !t.Enabled {
+		if t != (TLSConfig{}) {
+			return nil, fmt.Errorf("%w: TLS has files but is not Enabled", ErrConfig)
+		}
+		return insecure.NewCredentials(), nil
+	}
+	conf := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: t.ServerName}
+	if t.CAFile != "" {
+		pem, err := os.ReadFile(t.CAFile)
+		if err != nil {
+			return nil, fmt.Errorf("%w: TLS.CAFile: %w", ErrConfig, err)
+		}
+		conf.RootCAs = x509.NewCertPool()
+		if !conf.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("%w: TLS.CAFile %s has no certificate", ErrConfig, t.CAFile)
+		}
+	}
+	if (t.CertFile == "") != (t.KeyFile == "") {
+		return nil, fmt.Errorf("%w: TLS.CertFile and TLS.KeyFile go together", ErrConfig)
+	}
+	if t.CertFile != "" {
+		cert, err := tls.LoadX509KeyPair(t.CertFile, t.KeyFile)
+		if err != nil {
+			return nil, fmt.Errorf("%w: TLS.CertFile: %w", ErrConfig, err)
+		}
+		conf.Certificates = []tls.Certificate{cert}
+	}
+	return credentials.NewTLS(conf), nil
+}

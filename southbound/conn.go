@@ -1,0 +1,237 @@
+package southbound
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync/atomic"
+	"time"
+
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// conn is one connection of a session, from dialing to its loss.
+type conn struct {
+	cfg        *Config
+	client     p4v1.P4RuntimeClient
+	stream     p4v1.P4Runtime_StreamChannelClient
+	ctx        context.Context // ends with the connection
+	fail       context.CancelCauseFunc
+	sendq      chan *p4v1.StreamMessageRequest
+	arbitrated chan *p4v1.MasterArbitrationUpdate // of capacity 1: the latest answer
+	setup      *time.Timer                        // fails the connection unless stopped
+	installing atomic.Bool                        // a pipeline is being installed: no probes
+}
+
+// serve connects and stays until the connection or ctx ends; the error says why.
+func (s *Session) serve(ctx context.Context) error {
+	creds, err := s.cfg.TLS.credentials()
+	if err != nil {
+		return err
+	}
+	options := append([]grpc.DialOption{
+		grpc.WithTransportCredentials(creds),
+		grpc.WithNoProxy(),
+		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.DefaultConfig, MinConnectTimeout: s.cfg.SetupTimeout}),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(s.cfg.MaxReadBytes), grpc.MaxCallSendMsgSize(64<<20)),
+		grpc.WithDisableServiceConfig(),
+	}, s.cfg.DialOptions...)
+	cc, err := grpc.NewClient("passthrough:///"+s.cfg.Target, options...)
+	if err != nil {
+		return fmt.Errorf("%w: dialing: %w", ErrNotConnected, err)
+	}
+	defer func() { _ = cc.Close() }()
+
+	cctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	g, gctx := errgroup.WithContext(cctx)
+	c := &conn{
+		cfg: &s.cfg, client: p4v1.NewP4RuntimeClient(cc), ctx: gctx, fail: fail,
+		sendq:      make(chan *p4v1.StreamMessageRequest, s.cfg.SendQueue),
+		arbitrated: make(chan *p4v1.MasterArbitrationUpdate, 1),
+	}
+	c.setup = time.AfterFunc(s.cfg.SetupTimeout, func() {
+		fail(fmt.Errorf("%w: no answer within %v", ErrArbitration, s.cfg.SetupTimeout))
+	})
+	defer c.setup.Stop()
+	c.stream, err = c.client.StreamChannel(gctx)
+	if err == nil {
+		err = c.stream.Send(c.arbitration())
+	}
+	if err != nil && !errors.Is(err, io.EOF) { // io.EOF: Recv has the reason
+		return c.cause(fmt.Errorf("opening the stream: %w", asError(err)))
+	}
+	g.Go(func() error { return s.receive(c) })
+	g.Go(c.send)
+	g.Go(func() error { return s.lead(c) })
+	g.Go(c.probe)
+	return c.cause(g.Wait())
+}
+
+// cause prefers the reason given to fail over the errors that it caused.
+func (c *conn) cause(err error) error {
+	if why := context.Cause(c.ctx); why != nil && !errors.Is(why, context.Canceled) {
+		return why
+	}
+	return err
+}
+
+// requestError explains the failure of a request that ran under ctx.
+func (c *conn) requestError(ctx context.Context, err error) error {
+	if c.ctx.Err() != nil && ctx.Err() == nil {
+		if err = c.cause(err); errors.Is(err, ErrNotConnected) {
+			return err
+		}
+		return fmt.Errorf("%w: %w", ErrNotConnected, err)
+	}
+	err = asError(err)
+	// A switch that has forgotten its pipeline without hanging up gets it again.
+	if c.cfg.Pipeline != nil && errors.Is(err, ErrNoPipeline) {
+		c.fail(err)
+	}
+	return err
+}
+
+func (c *conn) arbitration() *p4v1.StreamMessageRequest {
+	a := &p4v1.MasterArbitrationUpdate{DeviceId: c.cfg.DeviceID, ElectionId: c.cfg.Election.proto()}
+	if c.cfg.Role != "" {
+		a.Role = &p4v1.Role{Name: c.cfg.Role}
+	}
+	return &p4v1.StreamMessageRequest{Update: &p4v1.StreamMessageRequest_Arbitration{Arbitration: a}}
+}
+
+// receive takes what the switch sends until the stream ends.
+func (s *Session) receive(c *conn) error {
+	for {
+		m, err := c.stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return fmt.Errorf("%w: the switch closed the stream", ErrNotConnected)
+		}
+		if err != nil {
+			return streamError(err)
+		}
+		switch m := m.GetUpdate().(type) {
+		case *p4v1.StreamMessageResponse_Arbitration:
+			select {
+			case <-c.arbitrated: // outdated before it was looked at
+			default:
+			}
+			c.arbitrated <- m.Arbitration
+		case *p4v1.StreamMessageResponse_Packet:
+			s.emit(c.ctx, packetInFromProto(m.Packet))
+		case *p4v1.StreamMessageResponse_Digest:
+			s.emit(c.ctx, digestFromProto(m.Digest))
+			ack := &p4v1.DigestListAck{DigestId: m.Digest.GetDigestId(), ListId: m.Digest.GetListId()}
+			select {
+			case c.sendq <- &p4v1.StreamMessageRequest{Update: &p4v1.StreamMessageRequest_DigestAck{DigestAck: ack}}:
+			default:
+				// Waiting here for a switch that waits for us to read would never
+				// end; it repeats an unacknowledged digest.
+			}
+		case *p4v1.StreamMessageResponse_Error:
+			s.emit(c.ctx, StreamError{Code: codeOf(m.Error.GetCanonicalCode()), Message: m.Error.GetMessage()})
+		}
+	}
+}
+
+// streamError explains the end of a stream: refusals of the arbitration arrive
+// as its status (P4Runtime spec §16.1).
+func streamError(err error) error {
+	switch status.Code(err) {
+	case codes.InvalidArgument, codes.NotFound, codes.FailedPrecondition, codes.ResourceExhausted, codes.AlreadyExists, codes.PermissionDenied:
+		return fmt.Errorf("%w: %w", ErrArbitration, err)
+	}
+	return asError(err)
+}
+
+// send writes what is queued.
+func (c *conn) send() error {
+	for {
+		select {
+		case m := <-c.sendq:
+			if err := c.stream.Send(m); err != nil && !errors.Is(err, io.EOF) {
+				return asError(err)
+			}
+		case <-c.ctx.Done():
+			return c.ctx.Err()
+		}
+	}
+}
+
+// lead follows the arbitration: it makes the session ready when this controller
+// becomes primary and backup when it does not.
+func (s *Session) lead(c *conn) error {
+	ready := false
+	for {
+		var a *p4v1.MasterArbitrationUpdate
+		select {
+		case a = <-c.arbitrated:
+		case <-c.ctx.Done():
+			return c.ctx.Err()
+		}
+		c.setup.Stop()
+		if a.GetDeviceId() != c.cfg.DeviceID {
+			return fmt.Errorf("%w: answer for device %d, not %d", ErrArbitration, a.GetDeviceId(), c.cfg.DeviceID)
+		}
+		if codes.Code(a.GetStatus().GetCode()) != codes.OK {
+			ready = false
+			s.backup(c, electionFromProto(a.GetElectionId()))
+			continue
+		}
+		if ready {
+			continue
+		}
+		c.installing.Store(true)
+		installed, err := c.ensurePipeline(c.ctx)
+		c.installing.Store(false)
+		switch {
+		case errors.Is(err, ErrNotPrimary): // deposed meanwhile; the stream says by whom
+			s.backup(c, ElectionID{})
+		case err != nil:
+			return err
+		default:
+			ready = true
+			s.setState(StateReady, c, nil)
+			s.emit(c.ctx, Ready{Installed: installed})
+		}
+	}
+}
+
+func (s *Session) backup(c *conn, primary ElectionID) {
+	s.setState(StateBackup, c, nil)
+	s.emit(c.ctx, Backup{Primary: primary})
+}
+
+// probe asks the switch for its capabilities now and then. Any answer will do:
+// only silence ends the connection.
+func (c *conn) probe() error {
+	tick := time.NewTicker(c.cfg.ProbeInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-c.ctx.Done():
+			return c.ctx.Err()
+		}
+		if c.installing.Load() {
+			continue
+		}
+		ctx, cancel := context.WithTimeout(c.ctx, c.cfg.ProbeTimeout)
+		_, err := c.client.Capabilities(ctx, &p4v1.CapabilitiesRequest{})
+		cancel()
+		switch {
+		case c.ctx.Err() != nil:
+			return c.ctx.Err()
+		case status.Code(err) == codes.DeadlineExceeded:
+			return fmt.Errorf("%w: no answer within %v", ErrDeadPeer, c.cfg.ProbeTimeout)
+		case status.Code(err) == codes.Unavailable:
+			return asError(err)
+		}
+	}
+}

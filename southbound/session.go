@@ -1,0 +1,233 @@
+package southbound
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// Session is a lasting relation to one switch. Its methods may be called from
+// any goroutine.
+type Session struct {
+	cfg     Config
+	handler Handler
+	cancel  context.CancelCauseFunc
+	done    chan struct{} // closed when the session's goroutine has ended
+
+	emitting sync.Mutex // held while the handler runs
+
+	// mu guards the fields below it.
+	mu      sync.Mutex
+	state   State
+	conn    *conn         // nil unless StateBackup or StateReady
+	lastErr error         // why the session was down last
+	changed chan struct{} // closed and replaced at every change of state
+}
+
+// Open starts a session, which lasts until Close or the end of ctx. It does not
+// wait for the switch; the first event does. A nil handler ignores events.
+func Open(ctx context.Context, cfg Config, handler Handler) (*Session, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	if cfg.Name == "" {
+		cfg.Name = cfg.Target
+	}
+	if handler == nil {
+		handler = func(context.Context, Event) {}
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	s := &Session{
+		cfg: cfg, handler: handler, cancel: cancel,
+		done: make(chan struct{}), state: StateConnecting, changed: make(chan struct{}),
+	}
+	go s.run(ctx)
+	return s, nil
+}
+
+// Close ends the session and waits until its goroutines and the connection are
+// gone. No event is delivered after it.
+func (s *Session) Close() error {
+	s.cancel(ErrClosed)
+	<-s.done
+	return nil
+}
+
+// State returns where the session stands and, when it is not connected, why.
+func (s *Session) State() (State, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.stateNow(), s.lastErr
+}
+
+// stateNow is the state, StateDown when the connection has just been lost and
+// the session's goroutine has yet to say so. s.mu is held.
+func (s *Session) stateNow() State {
+	if s.conn != nil && s.conn.ctx.Err() != nil {
+		return StateDown
+	}
+	return s.state
+}
+
+// WaitReady waits until this controller is primary of a switch that runs the
+// pipeline. Its error says what the session was last down for.
+func (s *Session) WaitReady(ctx context.Context) error {
+	for {
+		s.mu.Lock()
+		state, changed, lastErr := s.stateNow(), s.changed, s.lastErr
+		s.mu.Unlock()
+		switch state {
+		case StateReady:
+			return nil
+		case StateClosed:
+			return ErrClosed
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			if lastErr != nil {
+				return fmt.Errorf("%w (%s: last attempt: %w)", ctx.Err(), s.cfg.Name, lastErr)
+			}
+			return fmt.Errorf("%w (%s: %s)", ctx.Err(), s.cfg.Name, state)
+		}
+	}
+}
+
+// PacketOut hands a packet to the switch. It returns once the packet is queued
+// for the stream: P4Runtime does not acknowledge packet-outs.
+func (s *Session) PacketOut(ctx context.Context, p PacketOut) error {
+	c, err := s.primary()
+	if err != nil {
+		return err
+	}
+	select {
+	case c.sendq <- packetOutToProto(p):
+		return nil
+	case <-c.ctx.Done():
+		return s.named(ErrNotConnected)
+	case <-ctx.Done():
+		return s.named(ctx.Err())
+	}
+}
+
+// run connects, serves and waits, until ctx ends.
+func (s *Session) run(ctx context.Context) {
+	defer close(s.done)
+	defer s.setState(StateClosed, nil, nil)
+	pauses := &backoff.ExponentialBackOff{
+		InitialInterval: s.cfg.Backoff.Initial, RandomizationFactor: 0.5,
+		Multiplier: s.cfg.Backoff.Multiplier, MaxInterval: s.cfg.Backoff.Max,
+	}
+	pauses.Reset()
+	for {
+		s.setState(StateConnecting, nil, nil)
+		start := time.Now()
+		err := s.serve(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		// A switch that hangs up at once is not asked again at once.
+		if time.Since(start) > s.cfg.Backoff.Max {
+			pauses.Reset()
+		}
+		pause := pauses.NextBackOff()
+		s.setState(StateDown, nil, err)
+		s.emit(ctx, Down{Err: err, Retry: pause})
+		wait := time.NewTimer(pause)
+		select {
+		case <-wait.C:
+		case <-ctx.Done():
+			wait.Stop()
+			return
+		}
+	}
+}
+
+func (s *Session) emit(ctx context.Context, e Event) {
+	s.emitting.Lock()
+	defer s.emitting.Unlock()
+	if ctx.Err() == nil {
+		s.handler(ctx, e)
+	}
+}
+
+// setState publishes the state; c is the connection that requests may use.
+func (s *Session) setState(state State, c *conn, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.state, s.conn = state, c
+	switch {
+	case err != nil:
+		s.lastErr = err
+	case c != nil:
+		s.lastErr = nil
+	}
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+// connected returns the connection of a session that is primary or backup.
+func (s *Session) connected() (*conn, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.conn != nil && s.conn.ctx.Err() == nil:
+		return s.conn, nil
+	case s.state == StateClosed:
+		return nil, s.named(ErrClosed)
+	case s.lastErr != nil && !errors.Is(s.lastErr, ErrNotConnected):
+		return nil, s.named(fmt.Errorf("%w: %w", ErrNotConnected, s.lastErr))
+	}
+	return nil, s.named(ErrNotConnected)
+}
+
+// primary returns the connection of a session that may write.
+func (s *Session) primary() (*conn, error) {
+	c, err := s.connected()
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.state != StateReady {
+		return nil, s.named(ErrNotPrimary)
+	}
+	return c, nil
+}
+
+func (s *Session) named(err error) error { return fmt.Errorf("%s: %w", s.cfg.Name, err) }
+
+// asError turns a gRPC error for a whole request into one of this package's.
+func asError(err error) error {
+	if err == nil {
+		return nil
+	}
+	st := status.Convert(err)
+	sentinel := map[codes.Code]error{
+		codes.Unavailable:        ErrNotConnected,
+		codes.Canceled:           context.Canceled,
+		codes.DeadlineExceeded:   context.DeadlineExceeded,
+		codes.PermissionDenied:   ErrNotPrimary,
+		codes.FailedPrecondition: ErrNoPipeline,
+		codes.Unimplemented:      ErrUnsupported,
+	}[st.Code()]
+	if sentinel == nil {
+		return err
+	}
+	return fmt.Errorf("%w: %s", sentinel, st.Message())
+}
+
+// codeOf is a canonical gRPC code from a message, never OK.
+func codeOf(n int32) codes.Code {
+	if n <= 0 || n > math.MaxInt16 {
+		return codes.Unknown
+	}
+	return codes.Code(n)
+}

@@ -26,14 +26,17 @@ type conn struct {
 	sendq      chan *p4v1.StreamMessageRequest
 	arbitrated chan *p4v1.MasterArbitrationUpdate // of capacity 1: the latest answer
 	setup      *time.Timer                        // fails the connection unless stopped
+	answered   time.Time                          // the first answer to the arbitration; lead's until it ends
 	installing atomic.Bool                        // a pipeline is being installed: no probes
 }
 
-// serve connects and stays until the connection or ctx ends; the error says why.
-func (s *Session) serve(ctx context.Context) error {
+// serve connects and stays until the connection or ctx ends; the error says
+// why. served is the time since the switch answered the arbitration, 0 when it
+// did not.
+func (s *Session) serve(ctx context.Context) (served time.Duration, err error) {
 	creds, err := s.cfg.TLS.credentials()
 	if err != nil {
-		return err
+		return 0, err
 	}
 	options := append([]grpc.DialOption{
 		grpc.WithTransportCredentials(creds),
@@ -44,7 +47,7 @@ func (s *Session) serve(ctx context.Context) error {
 	}, s.cfg.DialOptions...)
 	cc, err := grpc.NewClient("passthrough:///"+s.cfg.Target, options...)
 	if err != nil {
-		return fmt.Errorf("%w: dialing: %w", ErrNotConnected, err)
+		return 0, fmt.Errorf("%w: dialing: %w", ErrNotConnected, err)
 	}
 	defer func() { _ = cc.Close() }()
 
@@ -65,13 +68,17 @@ func (s *Session) serve(ctx context.Context) error {
 		err = c.stream.Send(c.arbitration())
 	}
 	if err != nil && !errors.Is(err, io.EOF) { // io.EOF: Recv has the reason
-		return c.cause(fmt.Errorf("opening the stream: %w", asError(err)))
+		return 0, c.cause(fmt.Errorf("opening the stream: %w", asError(err)))
 	}
 	g.Go(func() error { return s.receive(c) })
 	g.Go(c.send)
 	g.Go(func() error { return s.lead(c) })
 	g.Go(c.probe)
-	return c.cause(g.Wait())
+	err = c.cause(g.Wait())
+	if !c.answered.IsZero() {
+		served = time.Since(c.answered)
+	}
+	return served, err
 }
 
 // cause prefers the reason given to fail over the errors that it caused.
@@ -176,6 +183,9 @@ func (s *Session) lead(c *conn) error {
 			return c.ctx.Err()
 		}
 		c.setup.Stop()
+		if c.answered.IsZero() {
+			c.answered = time.Now()
+		}
 		if a.GetDeviceId() != c.cfg.DeviceID {
 			return fmt.Errorf("%w: answer for device %d, not %d", ErrArbitration, a.GetDeviceId(), c.cfg.DeviceID)
 		}

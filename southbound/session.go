@@ -128,13 +128,12 @@ func (s *Session) run(ctx context.Context) {
 	pauses.Reset()
 	for {
 		s.setState(StateConnecting, nil, nil)
-		start := time.Now()
-		err := s.serve(ctx)
+		served, err := s.serve(ctx)
 		if ctx.Err() != nil {
 			return
 		}
-		// A switch that hangs up at once is not asked again at once.
-		if time.Since(start) > s.cfg.Backoff.Max {
+		// A switch that hangs up soon after it answered is not asked at once.
+		if served > s.cfg.Backoff.Max {
 			pauses.Reset()
 		}
 		pause := pauses.NextBackOff()

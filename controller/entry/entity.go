@@ -1,0 +1,357 @@
+package entry
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/weft-sdn/weft/southbound"
+)
+
+// Kind is a kind of entity.
+type Kind = southbound.Kind
+
+// Key identifies an entity on its switch; two entities of one key cannot both
+// exist there. Keys compare, sort in a fixed order, and can be read.
+type Key string
+
+// Entity is a [Table] entry, [Member], [Group], [Multicast] or [Clone]. Nobody
+// changes one, nor the slices in it, once it has been handed over.
+type Entity interface {
+	Kind() Kind
+	Key() Key
+	// String writes the entity on one line, key and content.
+	String() string
+	// equal compares the content of two entities of the same key.
+	equal(Entity) bool
+}
+
+// Equal reports whether a and b are the same entity with the same content.
+func Equal(a, b Entity) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.Kind() == b.Kind() && a.Key() == b.Key() && a.equal(b)
+}
+
+// SameContent is [Equal] for two entities that are known to have the same key.
+func SameContent(a, b Entity) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.Kind() == b.Kind() && a.equal(b)
+}
+
+// MatchKind says how a key field is compared.
+type MatchKind = southbound.MatchKind
+
+// Match is the match on one key field; fields that match anything are left out.
+type Match struct {
+	Field string
+	Kind  MatchKind
+	Value Value
+	Mask  Value // ternary: the mask; range: the high end
+	Bits  int   // lpm: prefix length
+}
+
+// Param is an argument of an action.
+type Param struct {
+	Name  string
+	Value Value
+}
+
+// Action is an action with its arguments, ordered by name.
+type Action struct {
+	Name   string
+	Params []Param
+}
+
+// Do returns the action of a name with its arguments in any order.
+func Do(name string, params ...Param) Action {
+	sortByName(params, func(p Param) string { return p.Name })
+	return Action{Name: name, Params: params}
+}
+
+// Arg returns the value of a parameter, "" when there is none.
+func (a Action) Arg(name string) Value {
+	for _, p := range a.Params {
+		if p.Name == name {
+			return p.Value
+		}
+	}
+	return ""
+}
+
+// With returns a Param, for literals that read well.
+func With(name string, v Value) Param { return Param{Name: name, Value: v} }
+
+// Exact returns an exact match.
+func Exact(field string, v Value) Match {
+	return Match{Field: field, Kind: southbound.Exact, Value: v}
+}
+
+// Table is an entry of a table, or, with Default set, its default action. One
+// of Action.Name, Member and Group is set.
+type Table struct {
+	Name     string
+	Match    []Match // ordered by field
+	Priority int32
+	Default  bool
+	Action   Action
+	Member   uint32 // member of the table's action profile
+	Group    uint32 // group of the table's action selector
+}
+
+// In returns an entry of a table with its matches in any order. Matches with
+// an empty Field, which stand for fields that match anything, are left out.
+func In(table string, action Action, match ...Match) Table {
+	match = slices.DeleteFunc(match, func(m Match) bool { return m.Field == "" })
+	sortByName(match, func(m Match) string { return m.Field })
+	return Table{Name: table, Match: match, Action: action}
+}
+
+// sortByName is an insertion sort: there are few elements, mostly in order.
+func sortByName[T any](s []T, name func(T) string) {
+	for i := 1; i < len(s); i++ {
+		for j := i; j > 0 && name(s[j]) < name(s[j-1]); j-- {
+			s[j], s[j-1] = s[j-1], s[j]
+		}
+	}
+}
+
+// Field returns the match on a field; ok is false when it matches anything.
+func (t Table) Field(name string) (m Match, ok bool) {
+	for _, m := range t.Match {
+		if m.Field == name {
+			return m, true
+		}
+	}
+	return Match{}, false
+}
+
+// Kind is [southbound.KindDefaultAction] or [southbound.KindTableEntry].
+func (t Table) Kind() Kind {
+	if t.Default {
+		return southbound.KindDefaultAction
+	}
+	return southbound.KindTableEntry
+}
+
+// Key is made of table, match and priority.
+func (t Table) Key() Key {
+	b := make([]byte, 0, 96)
+	b = append(b, t.Name...)
+	if t.Default {
+		return Key(append(b, "/default"...))
+	}
+	for _, m := range t.Match {
+		b = append(b, '/')
+		b = m.append(b)
+	}
+	if t.Priority != 0 {
+		b = append(b, "/priority="...)
+		b = strconv.AppendInt(b, int64(t.Priority), 10)
+	}
+	return Key(b)
+}
+
+func (m Match) append(b []byte) []byte {
+	b = append(b, m.Field...)
+	b = append(b, '=')
+	b = append(b, text(m.Field, m.Value)...)
+	switch m.Kind {
+	case southbound.LPM:
+		b = append(b, '/')
+		b = strconv.AppendInt(b, int64(m.Bits), 10)
+	case southbound.Ternary:
+		b = append(b, "&&&"...)
+		b = append(b, m.Mask.String()...)
+	case southbound.Range:
+		b = append(b, ".."...)
+		b = append(b, text(m.Field, m.Mask)...)
+	}
+	return b
+}
+
+func (t Table) String() string {
+	var b strings.Builder
+	b.WriteString(string(t.Key()))
+	b.WriteString(" -> ")
+	switch {
+	case t.Group != 0:
+		b.WriteString("group ")
+		b.WriteString(strconv.FormatUint(uint64(t.Group), 10))
+	case t.Member != 0:
+		b.WriteString("member ")
+		b.WriteString(strconv.FormatUint(uint64(t.Member), 10))
+	default:
+		b.WriteString(t.Action.String())
+	}
+	return b.String()
+}
+
+func (a Action) String() string {
+	var b strings.Builder
+	b.WriteString(a.Name)
+	b.WriteByte('(')
+	for i, p := range a.Params {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(p.Name)
+		b.WriteByte('=')
+		b.WriteString(text(p.Name, p.Value))
+	}
+	b.WriteByte(')')
+	return b.String()
+}
+
+func (t Table) equal(o Entity) bool {
+	u, ok := o.(Table)
+	return ok && t.Member == u.Member && t.Group == u.Group && t.Action.equal(u.Action)
+}
+
+func (a Action) equal(o Action) bool { return a.Name == o.Name && slices.Equal(a.Params, o.Params) }
+
+// Member is a member of an action profile or selector.
+type Member struct {
+	Profile string
+	ID      uint32
+	Action  Action
+}
+
+// Kind is [southbound.KindActionMember].
+func (Member) Kind() Kind { return southbound.KindActionMember }
+
+// Key is made of profile and id.
+func (m Member) Key() Key { return numbered(m.Profile+"/member=", m.ID) }
+
+func (m Member) String() string { return string(m.Key()) + " -> " + m.Action.String() }
+
+func (m Member) equal(o Entity) bool {
+	u, ok := o.(Member)
+	return ok && m.Action.equal(u.Action)
+}
+
+// Group is a group of an action selector. All members have the weight 1.
+type Group struct {
+	Profile string
+	ID      uint32
+	Members []uint32 // ascending
+}
+
+// Kind is [southbound.KindActionGroup].
+func (Group) Kind() Kind { return southbound.KindActionGroup }
+
+// Key is made of profile and id.
+func (g Group) Key() Key { return numbered(g.Profile+"/group=", g.ID) }
+
+func (g Group) String() string {
+	b := append([]byte(g.Key()), " -> members"...)
+	for _, m := range g.Members {
+		b = append(b, ' ')
+		b = strconv.AppendUint(b, uint64(m), 10)
+	}
+	return string(b)
+}
+
+func (g Group) equal(o Entity) bool {
+	u, ok := o.(Group)
+	return ok && slices.Equal(g.Members, u.Members)
+}
+
+// Replica is a copy of a packet made by the replication engine.
+type Replica = southbound.Replica
+
+// Multicast is a multicast group of the replication engine.
+type Multicast struct {
+	ID       uint32
+	Replicas []Replica // ordered by instance and port
+}
+
+// Copies returns a multicast group with its replicas in any order.
+func Copies(id uint32, replicas ...Replica) Multicast {
+	return Multicast{ID: id, Replicas: sortedReplicas(replicas)}
+}
+
+func sortedReplicas(rs []Replica) []Replica {
+	slices.SortFunc(rs, func(a, b Replica) int {
+		return cmp.Or(cmp.Compare(a.Instance, b.Instance), cmp.Compare(a.Port, b.Port))
+	})
+	return rs
+}
+
+// Kind is [southbound.KindMulticastGroup].
+func (Multicast) Kind() Kind { return southbound.KindMulticastGroup }
+
+// Key is made of the id.
+func (m Multicast) Key() Key { return numbered("multicast/", m.ID) }
+
+func (m Multicast) String() string { return string(m.Key()) + " -> " + replicasText(m.Replicas) }
+
+func (m Multicast) equal(o Entity) bool {
+	u, ok := o.(Multicast)
+	return ok && slices.Equal(m.Replicas, u.Replicas)
+}
+
+// Clone is a clone session of the replication engine.
+type Clone struct {
+	ID       uint32
+	Replicas []Replica
+}
+
+// Kind is [southbound.KindCloneSession].
+func (Clone) Kind() Kind { return southbound.KindCloneSession }
+
+// Key is made of the id.
+func (c Clone) Key() Key { return numbered("clone/", c.ID) }
+
+func (c Clone) String() string { return string(c.Key()) + " -> " + replicasText(c.Replicas) }
+
+func (c Clone) equal(o Entity) bool {
+	u, ok := o.(Clone)
+	return ok && slices.Equal(c.Replicas, u.Replicas)
+}
+
+func numbered(prefix string, id uint32) Key {
+	b := make([]byte, 0, len(prefix)+10)
+	b = append(b, prefix...)
+	return Key(strconv.AppendUint(b, uint64(id), 10))
+}
+
+func replicasText(rs []Replica) string {
+	var b strings.Builder
+	for i, r := range rs {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteString(strconv.FormatUint(uint64(r.Instance), 10))
+		b.WriteByte('@')
+		b.WriteString(strconv.FormatUint(uint64(r.Port), 10))
+	}
+	return b.String()
+}
+
+// UpdateType is what an update does.
+type UpdateType = southbound.UpdateType
+
+// The update types.
+const (
+	Insert = southbound.Insert
+	Modify = southbound.Modify
+	Delete = southbound.Delete
+)
+
+// Update is one change to a switch.
+type Update struct {
+	Type   UpdateType
+	Entity Entity
+}
+
+func (u Update) String() string {
+	if u.Type == Delete {
+		return "delete " + string(u.Entity.Key())
+	}
+	return u.Type.String() + " " + u.Entity.String()
+}

@@ -1,0 +1,122 @@
+package entry
+
+import (
+	"fmt"
+
+	"github.com/weft-sdn/weft/southbound"
+)
+
+// Op is what a packet-out asks a switch to do.
+type Op uint8
+
+// The operations.
+const (
+	// Send sends the payload out of a port.
+	Send Op = 0
+	// Poll ends a CNP window that is over, and sends the ACK that has become
+	// due.
+	Poll Op = 1
+	// State asks for the state of a branch, which a packet-in answers.
+	State Op = 2
+)
+
+func (o Op) String() string {
+	switch o {
+	case Send:
+		return "send"
+	case Poll:
+		return "poll"
+	case State:
+		return "state"
+	}
+	return fmt.Sprintf("op %d", uint8(o))
+}
+
+// PacketOut is what the controller gives a switch to do or to send.
+type PacketOut struct {
+	Op      Op
+	Port    uint16 // of Send
+	Group   uint16 // of Poll and State
+	Branch  uint8  // of State
+	Payload []byte // of Send
+}
+
+func (p PacketOut) String() string {
+	switch p.Op {
+	case Send:
+		return fmt.Sprintf("send %d octets to port %d", len(p.Payload), p.Port)
+	case State:
+		return fmt.Sprintf("state group=%d branch=%d", p.Group, p.Branch)
+	}
+	return fmt.Sprintf("%s group=%d", p.Op, p.Group)
+}
+
+// Reason is why a switch sent a packet-in.
+type Reason uint8
+
+// The reasons.
+const (
+	// CNPWindow: the first CNP of a window arrived; poll when it is over.
+	CNPWindow Reason = 1
+	// StateAnswer answers a State packet-out.
+	StateAnswer Reason = 2
+)
+
+// PacketIn is what a switch reports about a group's branch.
+type PacketIn struct {
+	IngressPort uint16
+	Reason      Reason
+	Group       uint16
+	Branch      uint8
+	Epoch       uint32
+	Valid       bool   // the branch has reported in this epoch
+	NAKPending  bool   // it waits for AckPSN + 1
+	LastKnown   bool   // LastPSN is one
+	RNR         bool   // what is pending is an RNR NAK
+	AckPSN      uint32 // the branch has everything up to here
+	RNRTimer    uint8  // timer code
+	MSN         uint32
+	CNPCount    uint32 // CNPs of the branch in the window that is open or was the last
+	LastPSN     uint32 // everything before it was acknowledged upstream
+	CNPTotal    uint32 // CNPs sent upstream for the group
+	CNPBranch   uint8  // branch with the most CNPs in that window
+	Payload     []byte
+}
+
+// EncodePacketOut returns the packet-out with metadata ids.
+func (c *Codec) EncodePacketOut(p PacketOut) (southbound.PacketOut, error) {
+	out := southbound.PacketOut{Payload: p.Payload}
+	for _, f := range []struct {
+		name  string
+		value uint64
+	}{{"op", uint64(p.Op)}, {"egress_port", uint64(p.Port)}, {"group", uint64(p.Group)}, {"branch", uint64(p.Branch)}} {
+		i, ok := c.out.byName[f.name]
+		if !ok {
+			return out, fmt.Errorf("%w: packet-out field %q", ErrUnknownName, f.name)
+		}
+		out.Metadata = append(out.Metadata, southbound.Field{ID: c.out.list[i].ID, Value: Uint(f.value)})
+	}
+	return out, nil
+}
+
+// DecodePacketIn returns the packet-in's header by name. A field that the
+// pipeline's header does not have is 0.
+func (c *Codec) DecodePacketIn(p southbound.PacketIn) PacketIn {
+	get := func(name string) uint64 {
+		i, ok := c.in.byName[name]
+		if !ok {
+			return 0
+		}
+		n, _ := p.Value(c.in.list[i].ID).Uint64()
+		return n
+	}
+	flags := get("flags")
+	return PacketIn{
+		IngressPort: uint16(get("ingress_port")), Reason: Reason(get("reason")),
+		Group: uint16(get("group")), Branch: uint8(get("branch")), Epoch: uint32(get("epoch")),
+		Valid: flags&1 != 0, NAKPending: flags&2 != 0, LastKnown: flags&4 != 0, RNR: flags&8 != 0,
+		AckPSN: uint32(get("ack_psn")), RNRTimer: uint8(get("rnr_timer")), MSN: uint32(get("msn")),
+		CNPCount: uint32(get("cnp_count")), LastPSN: uint32(get("last_psn")), CNPTotal: uint32(get("cnp_total")),
+		CNPBranch: uint8(get("cnp_branch")), Payload: p.Payload,
+	}
+}

@@ -1,0 +1,149 @@
+package intent
+
+import (
+	"net/netip"
+	"time"
+)
+
+// Status is what the controller says about a group.
+type Status struct {
+	Conditions []Condition `json:"conditions,omitempty"`
+	// ObservedVersion is the version of the spec that the conditions speak of.
+	ObservedVersion uint64 `json:"observedVersion"`
+	// Index is the number of the group on every switch of its tree.
+	Index uint16 `json:"index"`
+	// Epoch is the one that the tree is moving to, or has; never 0.
+	Epoch uint32 `json:"epoch,omitempty"`
+	Tree  *Tree  `json:"tree,omitempty"`
+	// Receivers are in the order of the spec.
+	Receivers []ReceiverStatus `json:"receivers,omitempty"`
+	Limits    Limits           `json:"limits"`
+	// StalledReceivers hold the group up.
+	StalledReceivers []StalledReceiver `json:"stalledReceivers,omitempty"`
+	// EvictedReceivers are in the spec and no longer in the tree.
+	EvictedReceivers []netip.Addr `json:"evictedReceivers,omitempty"`
+}
+
+// ReceiverStatus says how far a receiver is. The source sends no PSN at or
+// after a joining receiver's StartPSN before it is Programmed.
+type ReceiverStatus struct {
+	Address    netip.Addr `json:"address"`
+	Switch     string     `json:"switch,omitempty"`
+	Branch     uint8      `json:"branch"`
+	Programmed bool       `json:"programmed"`
+}
+
+// StalledReceiver is a receiver that others wait for.
+type StalledReceiver struct {
+	Address netip.Addr `json:"address"`
+	Switch  string     `json:"switch"`
+	Branch  uint8      `json:"branch"`
+	// AckPSN is the last one it acknowledged; invalid before it reported.
+	AckPSN uint32    `json:"ackPsn"`
+	Valid  bool      `json:"valid"`
+	Since  time.Time `json:"since"`
+}
+
+// Tree is the tree of a group, as planned.
+type Tree struct {
+	Root string `json:"root"`
+	// SID is what the tree starts with; in in-band mode the source host puts it
+	// into Segment List[1].
+	SID   netip.Addr `json:"sid"`
+	Cost  uint64     `json:"cost"`
+	Nodes []TreeNode `json:"nodes"`
+}
+
+// TreeNode is a switch of a tree; parents come before children.
+type TreeNode struct {
+	Switch   string       `json:"switch"`
+	Address  netip.Addr   `json:"address"`
+	SID      netip.Addr   `json:"sid"`
+	Behavior string       `json:"behavior"` // "End.Replicate" or "End.MT"
+	Parent   string       `json:"parent,omitempty"`
+	Upstream uint32       `json:"upstreamPort"`
+	Branches []TreeBranch `json:"branches"`
+	// TunnelledTo is the parent's SID when the parent is not adjacent.
+	TunnelledTo netip.Addr `json:"tunnelledTo,omitzero"`
+}
+
+// TreeBranch is a child or a receiver of a node.
+type TreeBranch struct {
+	Index    uint8      `json:"index"`
+	Child    string     `json:"child,omitempty"`
+	Receiver netip.Addr `json:"receiver,omitzero"`
+	QPN      uint32     `json:"qpn,omitempty"`
+	Port     uint32     `json:"port"`
+}
+
+// Condition is one aspect of a resource's state.
+type Condition struct {
+	Type           ConditionType `json:"type"`
+	Status         bool          `json:"status"`
+	Reason         string        `json:"reason"`
+	Message        string        `json:"message,omitempty"`
+	LastTransition time.Time     `json:"lastTransition"`
+}
+
+// ConditionType names an aspect.
+type ConditionType string
+
+// The aspects.
+const (
+	// Accepted: the spec can be planned on the present network.
+	Accepted ConditionType = "Accepted"
+	// Programmed: every switch of the tree has all it needs.
+	Programmed ConditionType = "Programmed"
+	// Degraded: something the group needs is missing or stalls.
+	Degraded ConditionType = "Degraded"
+)
+
+// Reasons of conditions.
+const (
+	ReasonPlanned          = "Planned"          // Accepted: a tree was found
+	ReasonUnreachable      = "Unreachable"      // not Accepted, Degraded: no path to a receiver
+	ReasonLimit            = "LimitExceeded"    // not Accepted: a limit of a node or edge
+	ReasonNotPlannable     = "NotPlannable"     // not Accepted: the network lacks what a tree needs
+	ReasonInstalled        = "Installed"        // Programmed
+	ReasonInstalling       = "Installing"       // not Programmed: writes are under way
+	ReasonRemoving         = "Removing"         // not Programmed: the group is being deleted
+	ReasonDisconnected     = "Disconnected"     // Degraded: a switch of the tree is not connected
+	ReasonDeviceError      = "DeviceError"      // Degraded: a switch refused an entry
+	ReasonReceiverStalled  = "ReceiverStalled"  // Degraded: a receiver does not answer
+	ReasonReceiversEvicted = "ReceiversEvicted" // Degraded: receivers were taken out
+	ReasonHealthy          = "Healthy"          // not Degraded
+)
+
+// Condition returns the condition of a type, or nil.
+func (s *Status) Condition(t ConditionType) *Condition {
+	for i := range s.Conditions {
+		if s.Conditions[i].Type == t {
+			return &s.Conditions[i]
+		}
+	}
+	return nil
+}
+
+// Is reports whether the condition of a type is true.
+func (s *Status) Is(t ConditionType) bool {
+	c := s.Condition(t)
+	return c != nil && c.Status
+}
+
+// Set sets a condition and reports whether it changed in anything; the time of
+// transition moves only with Status.
+func (s *Status) Set(t ConditionType, status bool, reason, message string, now time.Time) bool {
+	c := s.Condition(t)
+	if c == nil {
+		s.Conditions = append(s.Conditions, Condition{Type: t, Status: status, Reason: reason, Message: message, LastTransition: now})
+		return true
+	}
+	if c.Status == status && c.Reason == reason && c.Message == message {
+		return false
+	}
+	if c.Status != status {
+		c.LastTransition = now
+	}
+	c.Status, c.Reason, c.Message = status, reason, message
+	return true
+}

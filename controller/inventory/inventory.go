@@ -1,0 +1,181 @@
+package inventory
+
+import (
+	"net/netip"
+	"time"
+
+	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/packet"
+)
+
+// Inventory is the configuration of a controller.
+type Inventory struct {
+	Switches []Switch `yaml:"switches"`
+	Hosts    []Host   `yaml:"hosts"`
+	BGP      BGP      `yaml:"bgp"`
+	API      API      `yaml:"api"`
+	SIDs     SIDs     `yaml:"sids"`
+
+	Defaults  intent.Defaults `yaml:"defaults"`
+	Limits    intent.Limits   `yaml:"limits"`
+	Intervals Intervals       `yaml:"intervals"`
+}
+
+// A Switch is a device of the network. One without an Address is known, for its
+// MAC, but not programmed: a router that is not ours.
+type Switch struct {
+	// Name in the API; unique.
+	Name string `yaml:"name"`
+	// Node says which node of the topology the switch is: its name, IPv4 or IGP
+	// router-id, loopback, or its whole id "AS:router-id". Default: Name.
+	Node string `yaml:"node"`
+	// Address is host:port of the P4Runtime server.
+	Address string `yaml:"address"`
+	// DeviceID of the P4Runtime server. Default 1.
+	DeviceID uint64 `yaml:"deviceId"`
+	// MAC is the Ethernet address of all ports.
+	MAC MAC  `yaml:"mac"`
+	TLS *TLS `yaml:"tls"`
+	// Ports maps link identifiers (TLV 258) to ports where they differ.
+	Ports map[uint32]uint32 `yaml:"ports"`
+	// HostPorts face hosts; ports of hosts below need not be repeated.
+	HostPorts []uint32 `yaml:"hostPorts"`
+}
+
+// Managed reports whether the controller programs the switch.
+func (s *Switch) Managed() bool { return s.Address != "" }
+
+// Port returns the port of a link end with an identifier.
+func (s *Switch) Port(linkID, advertised uint32) uint32 {
+	if p, ok := s.Ports[linkID]; ok {
+		return p
+	}
+	return advertised
+}
+
+// TLS names PEM files. With Cert and Key the controller authenticates itself.
+type TLS struct {
+	CA         string `yaml:"ca"` // default: the system's authorities
+	Cert       string `yaml:"cert"`
+	Key        string `yaml:"key"`
+	ServerName string `yaml:"serverName"` // default: the host of the switch's address
+}
+
+// A Host is an end system at a port of a switch.
+type Host struct {
+	// Name in the API; unique.
+	Name    string     `yaml:"name"`
+	Address netip.Addr `yaml:"address"`
+	MAC     MAC        `yaml:"mac"`
+	Switch  string     `yaml:"switch"`
+	// Port of the switch; Ports when the host has several there, the first being
+	// the one it is reached by.
+	Port  uint32   `yaml:"port"`
+	Ports []uint32 `yaml:"ports"`
+	// Prefixes are others the host may use as source and is reached by.
+	Prefixes []netip.Prefix `yaml:"prefixes"`
+}
+
+// AllPorts returns the ports of the host, the one it is reached by first.
+func (h *Host) AllPorts() []uint32 {
+	if len(h.Ports) == 0 {
+		return []uint32{h.Port}
+	}
+	return h.Ports
+}
+
+// MAC is an Ethernet address as text, "02:00:00:00:00:01".
+type MAC packet.MAC
+
+// BGP says whom the topology is learned from.
+type BGP struct {
+	// Listen is address:port for peers that connect; empty: none do.
+	Listen   string     `yaml:"listen"`
+	ASN      uint32     `yaml:"asn"`
+	RouterID netip.Addr `yaml:"routerId"` // an IPv4 address
+	Peers    []Peer     `yaml:"peers"`
+}
+
+// A Peer is a BGP-LS speaker.
+type Peer struct {
+	Address netip.Addr `yaml:"address"`
+	Port    uint16     `yaml:"port"` // default 179
+	ASN     uint32     `yaml:"asn"`  // default: the controller's own
+	Passive bool       `yaml:"passive"`
+}
+
+// API says where the controller listens.
+type API struct {
+	Listen string `yaml:"listen"` // address:port; default 127.0.0.1:8080
+	TLS    *TLS   `yaml:"tls"`    // Cert and Key; with CA clients must have a certificate
+}
+
+// SIDs are the codepoints without an assignment, and where the controller takes
+// its SIDs from.
+type SIDs struct {
+	// TLVType of the End.MT TLV; default 124.
+	TLVType uint8 `yaml:"tlvType"`
+	// EndMT is the endpoint behavior of End.MT; default 0x8000.
+	EndMT uint16 `yaml:"endMt"`
+	// FunctionBase is the first function of a locator that the controller gives
+	// to trees. Group g uses four from FunctionBase + 4g on. Default 0x8000.
+	FunctionBase uint32 `yaml:"functionBase"`
+}
+
+// Intervals are the times of the controller.
+type Intervals struct {
+	// CNPTick is added to a group's CNP window before the poll that ends it.
+	// Default 1ms.
+	CNPTick intent.Duration `yaml:"cnpTick"`
+	// PollGap lies between the polls of a removal, from the leaves up: at least
+	// the delay of a link. Default 5ms.
+	PollGap intent.Duration `yaml:"pollGap"`
+	// Drain is how long what a tree no longer uses stays in the switches, for the
+	// packets that are on their way. Default 50ms.
+	Drain intent.Duration `yaml:"drain"`
+	// RetryMin and RetryMax bound the growing pauses between attempts to write an
+	// entry that a switch refused. Defaults 100ms and 30s.
+	RetryMin intent.Duration `yaml:"retryMin"`
+	RetryMax intent.Duration `yaml:"retryMax"`
+	// StateTimeout bounds the wait for the answers to a query of state. Default 1s.
+	StateTimeout intent.Duration `yaml:"stateTimeout"`
+	// Stall is how often groups are asked for receivers that hold them up;
+	// groups with evictAfter are asked as often as that needs. 0: they alone are
+	// asked. Default 10s.
+	Stall intent.Duration `yaml:"stall"`
+	// Audit is how often each switch is read back without a reason. 0: never.
+	// Default 1m.
+	Audit intent.Duration `yaml:"audit"`
+}
+
+// Default returns an inventory without switches and hosts.
+func Default() Inventory {
+	ms := func(n int) intent.Duration { return intent.Duration(time.Duration(n) * time.Millisecond) }
+	return Inventory{
+		API:       API{Listen: "127.0.0.1:8080"},
+		SIDs:      SIDs{TLVType: 124, EndMT: 0x8000, FunctionBase: 0x8000},
+		Defaults:  intent.StandardDefaults(),
+		Limits:    intent.StandardLimits(),
+		Intervals: Intervals{CNPTick: ms(1), PollGap: ms(5), Drain: ms(50), RetryMin: ms(100), RetryMax: ms(30000), StateTimeout: ms(1000), Stall: ms(10000), Audit: ms(60000)},
+	}
+}
+
+// Switch returns the switch of a name, or nil.
+func (inv *Inventory) Switch(name string) *Switch {
+	for i := range inv.Switches {
+		if inv.Switches[i].Name == name {
+			return &inv.Switches[i]
+		}
+	}
+	return nil
+}
+
+// Host returns the host with an address, or nil.
+func (inv *Inventory) Host(a netip.Addr) *Host {
+	for i := range inv.Hosts {
+		if inv.Hosts[i].Address == a {
+			return &inv.Hosts[i]
+		}
+	}
+	return nil
+}

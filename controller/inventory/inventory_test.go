@@ -1,0 +1,109 @@
+package inventory
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+const good = `
+switches:
+  - name: n6
+    node: 10.0.0.6
+    address: 127.0.0.1:9559
+    deviceId: 6
+    mac: 02:00:00:00:00:06
+    ports: {11: 2}
+    hostPorts: [1]
+  - name: router
+    mac: 02:00:00:00:00:99
+hosts:
+  - name: s1
+    address: 2001:db8:ffff::1
+    mac: 02:00:00:00:01:01
+    switch: n6
+    port: 1
+    prefixes: ["2001:db8:ffff:1::/64"]
+bgp:
+  listen: 127.0.0.1:1790
+  asn: 64512
+  routerId: 10.0.0.100
+  peers:
+    - address: 127.0.0.1
+      port: 1791
+defaults:
+  cnpWindow: 50us
+intervals:
+  drain: 0s
+`
+
+func TestLoad(t *testing.T) {
+	inv, err := Load([]byte(good))
+	if err != nil {
+		t.Fatal(err)
+	}
+	n6 := inv.Switch("n6")
+	if n6 == nil || !n6.Managed() || n6.Port(11, 11) != 2 || n6.Port(3, 3) != 3 || inv.Switch("router").Managed() {
+		t.Errorf("switches: %+v", inv.Switches)
+	}
+	if h := inv.Host(inv.Hosts[0].Address); h == nil || h.AllPorts()[0] != 1 {
+		t.Errorf("host: %+v", h)
+	}
+	// What the text leaves out keeps its default, also beside what it gives.
+	if inv.Defaults.CNPWindow.D() != 50*time.Microsecond || inv.Defaults.CNPLimit != 256 || inv.Limits.Groups != 1024 ||
+		inv.Intervals.Drain != 0 || inv.Intervals.RetryMin.D() != 100*time.Millisecond || inv.SIDs.TLVType != 124 {
+		t.Errorf("defaults: %+v %+v %+v", inv.Defaults, inv.Limits, inv.Intervals)
+	}
+	if empty, err := Load(nil); err != nil || len(empty.Switches) != 0 {
+		t.Errorf("empty text: %v", err)
+	}
+}
+
+func TestLoadErrors(t *testing.T) {
+	for _, c := range []struct{ name, old, new, want string }{
+		{"unknown field", "deviceId: 6", "device: 6", `unknown field "device"`},
+		{"unknown field line", "deviceId: 6", "device: 6", "[6:5]"},
+		{"wrong type", "deviceId: 6", "deviceId: six", "[6:"},
+		{"duration", "50us", "50", `line 27: "50" is not a duration`},
+		{"address", "2001:db8:ffff::1", "2001:xyz::1", "line 14:"},
+		{"MAC", "02:00:00:00:01:01", "02:00:00:00:01", "line 15: MAC"},
+		{"MAC missing", "    mac: 02:00:00:00:00:99\n", "", "line 10: switches[1].mac: is missing"},
+		{"multicast MAC", "02:00:00:00:01:01", "03:00:00:00:01:01", "line 15: hosts[0].mac: 03:00:00:00:01:01 is a multicast address"},
+		{"MAC twice", "02:00:00:00:00:99", "02:00:00:00:00:06", "line 11: switches[1].mac: 02:00:00:00:00:06 is also the MAC of switches[0]"},
+		{"name twice", "name: router", "name: n6", `line 10: switches[1].name: "n6" is also the name of switches[0]`},
+		{"bad name", "name: router", "name: a/b", "line 10: switches[1].name"},
+		{"no port in address", "127.0.0.1:9559", "localhost", `line 5: switches[0].address: "localhost" is not host:port`},
+		{"port of the switch itself", "ports: {11: 2}", "ports: {11: 509}", "line 8: switches[0].ports.11: is 509: want a port from 1 to 508"},
+		{"host port 0", "port: 1\n", "port: 0\n", "line 17: hosts[0].port: is 0"},
+		{"unknown switch", "switch: n6", "switch: n7", `line 16: hosts[0].switch: "n7" is not a switch`},
+		{"IPv4 host", "2001:db8:ffff::1", "10.0.0.1", "line 14: hosts[0].address: 10.0.0.1 is not a global unicast IPv6 address"},
+		{"prefix", "2001:db8:ffff:1::/64", "2001:db8:ffff:1::1/64", "line 18: hosts[0].prefixes[0]"},
+		{"AS", "asn: 64512", "asn: 0", "line 21: bgp.asn: is missing"},
+		{"limit", "intervals:", "limits: {branches: 33}\nintervals:", "limits.branches: is 33: want 1 to 32"},
+		{"function base", "intervals:", "sids: {functionBase: 0xF001}\nintervals:", "sids.functionBase"},
+		{"tlv type", "intervals:", "sids: {tlvType: 1}\nintervals:", "sids.tlvType: is 1, which is a padding TLV"},
+		{"negative", "drain: 0s", "drain: -1s", "line 29: intervals.drain: is -1s"},
+		{"retries", "drain: 0s", "retryMax: 1ms", "line 29: intervals.retryMax: is 1ms, below retryMin"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if !strings.Contains(good, c.old) {
+				t.Fatalf("%q is not in the text", c.old)
+			}
+			_, err := Load([]byte(strings.Replace(good, c.old, c.new, 1)))
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error:\n%v\nwant: %s", err, c.want)
+			}
+		})
+	}
+}
+
+func FuzzLoad(f *testing.F) {
+	f.Add([]byte(good))
+	f.Add([]byte("switches: [{name: a, mac: 02:00:00:00:00:01, ports: {1: 600}}]"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		inv, err := Load(text)
+		if err == nil && inv.Validate() != nil {
+			t.Error("loaded what is not valid")
+		}
+	})
+}

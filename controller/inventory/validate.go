@@ -1,0 +1,259 @@
+package inventory
+
+import (
+	"fmt"
+	"maps"
+	"net"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/weft-sdn/weft/controller/intent"
+)
+
+// Fault is one thing that is wrong with an inventory.
+type Fault struct {
+	Field   string // "switches[2].mac"
+	Line    int    // of the YAML text, 0 when there is none
+	Message string
+}
+
+func (f Fault) Error() string {
+	if f.Line > 0 {
+		return fmt.Sprintf("line %d: %s: %s", f.Line, f.Field, f.Message)
+	}
+	return f.Field + ": " + f.Message
+}
+
+// Faults is everything that is wrong with an inventory.
+type Faults []Fault
+
+func (f Faults) Error() string {
+	lines := make([]string, len(f))
+	for i := range f {
+		lines[i] = f[i].Error()
+	}
+	return "inventory: " + strings.Join(lines, "\n")
+}
+
+// Ports that the fabric program keeps for itself.
+const (
+	recirculationPort = 509
+	maxLinkPort       = 508
+)
+
+// Validate returns Faults, or nil.
+func (inv *Inventory) Validate() error {
+	v := validator{inv: inv}
+	v.switches()
+	v.hosts()
+	v.bgp()
+	v.listener("api.listen", inv.API.Listen)
+	v.tls("api.tls", inv.API.TLS)
+	if t := inv.API.TLS; t != nil && t.Cert == "" {
+		v.bad("api.tls.cert", "is missing")
+	}
+	v.numbers()
+	if len(v.faults) > 0 {
+		return v.faults
+	}
+	return nil
+}
+
+type validator struct {
+	inv    *Inventory
+	faults Faults
+}
+
+func (v *validator) bad(field, format string, args ...any) {
+	v.faults = append(v.faults, Fault{Field: field, Message: fmt.Sprintf(format, args...)})
+}
+
+func (v *validator) switches() {
+	names := make(map[string]int)
+	devices := make(map[string]int)
+	macs := make(map[MAC]int)
+	for i := range v.inv.Switches {
+		s := &v.inv.Switches[i]
+		at := fmt.Sprintf("switches[%d]", i)
+		if err := intent.ValidateName(s.Name); err != nil {
+			v.bad(at+".name", "%v", err)
+		} else if first, twice := names[s.Name]; twice {
+			v.bad(at+".name", "%q is also the name of switches[%d]", s.Name, first)
+		} else {
+			names[s.Name] = i
+		}
+		v.mac(at+".mac", s.MAC)
+		if first, twice := macs[s.MAC]; twice && !s.MAC.IsZero() {
+			v.bad(at+".mac", "%v is also the MAC of switches[%d]", s.MAC, first)
+		}
+		macs[s.MAC] = i
+		if s.Managed() {
+			v.listener(at+".address", s.Address)
+			device := s.Address + "#" + strconv.FormatUint(s.DeviceID, 10)
+			if first, twice := devices[device]; twice {
+				v.bad(at+".deviceId", "address and device are those of switches[%d]", first)
+			}
+			devices[device] = i
+		}
+		v.tls(at+".tls", s.TLS)
+		used := make(map[uint32]uint32)
+		for _, id := range slices.Sorted(maps.Keys(s.Ports)) {
+			p := s.Ports[id]
+			field := fmt.Sprintf("%s.ports.%d", at, id)
+			v.port(field, p)
+			if other, twice := used[p]; twice {
+				v.bad(field, "port %d is that of link %d too", p, other)
+			}
+			used[p] = id
+		}
+		for j, p := range s.HostPorts {
+			v.port(fmt.Sprintf("%s.hostPorts[%d]", at, j), p)
+		}
+	}
+}
+
+func (v *validator) port(field string, p uint32) {
+	if p < 1 || p > maxLinkPort {
+		v.bad(field, "is %d: want a port from 1 to %d (%d and above are the switch's own)", p, maxLinkPort, recirculationPort)
+	}
+}
+
+func (v *validator) mac(field string, m MAC) {
+	switch {
+	case m.IsZero():
+		v.bad(field, "is missing")
+	case m[0]&1 != 0:
+		v.bad(field, "%v is a multicast address", m)
+	}
+}
+
+func (v *validator) hosts() {
+	names := make(map[string]int)
+	addresses := make(map[netip.Addr]int)
+	for i := range v.inv.Hosts {
+		h := &v.inv.Hosts[i]
+		at := fmt.Sprintf("hosts[%d]", i)
+		if err := intent.ValidateName(h.Name); err != nil {
+			v.bad(at+".name", "%v", err)
+		} else if first, twice := names[h.Name]; twice {
+			v.bad(at+".name", "%q is also the name of hosts[%d]", h.Name, first)
+		} else {
+			names[h.Name] = i
+		}
+		switch first, twice := addresses[h.Address]; {
+		case !h.Address.IsValid():
+			v.bad(at+".address", "is missing")
+		case !h.Address.Is6() || h.Address.Is4In6() || h.Address.IsMulticast() || h.Address.IsUnspecified() || h.Address.IsLoopback() || h.Address.IsLinkLocalUnicast():
+			v.bad(at+".address", "%v is not a global unicast IPv6 address", h.Address)
+		case twice:
+			v.bad(at+".address", "%v is also the address of hosts[%d]", h.Address, first)
+		default:
+			addresses[h.Address] = i
+		}
+		v.mac(at+".mac", h.MAC)
+		if v.inv.Switch(h.Switch) == nil {
+			v.bad(at+".switch", "%q is not a switch of the inventory", h.Switch)
+		}
+		if h.Port != 0 && len(h.Ports) != 0 {
+			v.bad(at+".ports", "is given beside port: want one of them")
+		}
+		for j, p := range h.AllPorts() {
+			field := at + ".port"
+			if len(h.Ports) > 0 {
+				field = fmt.Sprintf("%s.ports[%d]", at, j)
+			}
+			v.port(field, p)
+		}
+		for j, p := range h.Prefixes {
+			if !p.IsValid() || !p.Addr().Is6() || p != p.Masked() {
+				v.bad(fmt.Sprintf("%s.prefixes[%d]", at, j), "%v is not an IPv6 prefix with nothing set beyond its length", p)
+			}
+		}
+	}
+}
+
+func (v *validator) bgp() {
+	b := &v.inv.BGP
+	if b.Listen != "" {
+		v.listener("bgp.listen", b.Listen)
+	}
+	used := b.Listen != "" || len(b.Peers) > 0
+	if used && b.ASN == 0 {
+		v.bad("bgp.asn", "is missing")
+	}
+	if used && !b.RouterID.Is4() {
+		v.bad("bgp.routerId", "%v is not an IPv4 address", b.RouterID)
+	}
+	for i, p := range b.Peers {
+		if !p.Address.IsValid() {
+			v.bad(fmt.Sprintf("bgp.peers[%d].address", i), "is missing")
+		}
+	}
+}
+
+func (v *validator) listener(field, address string) {
+	_, port, err := net.SplitHostPort(address)
+	if err == nil {
+		_, err = strconv.ParseUint(port, 10, 16)
+	}
+	if err != nil {
+		v.bad(field, "%q is not host:port", address)
+	}
+}
+
+func (v *validator) tls(field string, t *TLS) {
+	if t != nil && (t.Cert == "") != (t.Key == "") {
+		v.bad(field, "has cert or key without the other")
+	}
+}
+
+func (v *validator) numbers() {
+	inv := v.inv
+	limit := func(field string, n, most int) {
+		if n < 1 || n > most {
+			v.bad(field, "is %d: want 1 to %d", n, most)
+		}
+	}
+	most := intent.StandardLimits()
+	limit("limits.groups", inv.Limits.Groups, most.Groups)
+	limit("limits.branches", inv.Limits.Branches, most.Branches)
+	limit("limits.receiversPerEdge", inv.Limits.ReceiversPerEdge, most.ReceiversPerEdge)
+	limit("limits.srhOctets", inv.Limits.SRHOctets, most.SRHOctets)
+	if inv.SIDs.TLVType < 2 {
+		v.bad("sids.tlvType", "is %d, which is a padding TLV", inv.SIDs.TLVType)
+	}
+	if b := inv.SIDs.EndMT; b == 0 {
+		v.bad("sids.endMt", "is 0")
+	}
+	if b := inv.SIDs.FunctionBase; b == 0 || b+4*uint32(most.Groups) > 1<<16 {
+		v.bad("sids.functionBase", "is %#x: want 1 to %#x, so that functions of 16 bits suffice for all groups", b, 1<<16-4*most.Groups)
+	}
+	positive := func(field string, d intent.Duration, zero bool) {
+		if d < 0 || d == 0 && !zero {
+			v.bad(field, "is %v: want a positive duration", d)
+		}
+		if d.D() > 24*time.Hour {
+			v.bad(field, "is %v: want 24h or less", d)
+		}
+	}
+	positive("defaults.cnpWindow", inv.Defaults.CNPWindow, false)
+	positive("defaults.nackHoldoff", inv.Defaults.NackHoldoff, false)
+	if n := inv.Defaults.CNPLimit; n == 0 || n >= 1<<24 {
+		v.bad("defaults.cnpLimit", "is %d: want 1 to %d", n, 1<<24-1)
+	}
+	iv := &inv.Intervals
+	positive("intervals.cnpTick", iv.CNPTick, false)
+	positive("intervals.pollGap", iv.PollGap, false)
+	positive("intervals.drain", iv.Drain, true)
+	positive("intervals.retryMin", iv.RetryMin, false)
+	positive("intervals.retryMax", iv.RetryMax, false)
+	if iv.RetryMax < iv.RetryMin {
+		v.bad("intervals.retryMax", "is %v, below retryMin", iv.RetryMax)
+	}
+	positive("intervals.stateTimeout", iv.StateTimeout, false)
+	positive("intervals.stall", iv.Stall, true)
+	positive("intervals.audit", iv.Audit, true)
+}

@@ -1,0 +1,86 @@
+// Package store keeps the controller's records: what clients want, and what
+// the controller has decided and must remember across restarts.
+//
+// A [Store] is a small part of what etcd offers: keys in one order, a revision
+// that grows with every change, conditional writes, and a watch that starts
+// at a revision. [Memory] keeps everything in the process.
+package store
+
+import (
+	"context"
+	"errors"
+)
+
+var (
+	// ErrNotFound: there is no record of that key.
+	ErrNotFound = errors.New("store: no such record")
+	// ErrConflict: the record's revision is not the expected one.
+	ErrConflict = errors.New("store: record was changed meanwhile")
+	// ErrCompacted: the store no longer remembers the revision a watch asks for.
+	ErrCompacted = errors.New("store: revision is too old")
+)
+
+// Record is a value with its key.
+type Record struct {
+	Key   string
+	Value []byte
+	// Revision is that of the store when the record was written last.
+	Revision int64
+}
+
+// Expectations of Put and Delete, beside a Revision.
+const (
+	// Any: whatever the record is, and whether it is there or not.
+	Any int64 = -1
+	// Absent: there is no record.
+	Absent int64 = 0
+)
+
+// Event is a change of a record. Record.Value is nil when it was deleted; its
+// Revision is that of the change.
+type Event struct {
+	Record  Record
+	Deleted bool
+}
+
+// Store keeps records. Its methods may be called from any goroutine. Values
+// belong to the store once written, and to the caller once read.
+type Store interface {
+	// Get returns a record, or ErrNotFound.
+	Get(ctx context.Context, key string) (Record, error)
+	// List returns the records whose keys have a prefix, in order of their keys,
+	// and the revision of the store they were read at.
+	List(ctx context.Context, prefix string) ([]Record, int64, error)
+	// Put writes a record if its revision is the expected one, and returns the
+	// new one.
+	Put(ctx context.Context, key string, value []byte, expect int64) (revision int64, err error)
+	// Delete removes a record if its revision is the expected one. Removing what
+	// is not there succeeds when Any or Absent is expected.
+	Delete(ctx context.Context, key string, expect int64) (revision int64, err error)
+	// Watch sends the changes after a revision of the records whose keys have a
+	// prefix, in order, until ctx ends; then the channel is closed. A watcher
+	// that does not keep up holds nobody up.
+	Watch(ctx context.Context, prefix string, after int64) (<-chan Event, error)
+}
+
+// Op is a write that has been decided on: Put with a Value, Delete without.
+type Op struct {
+	Key   string
+	Value []byte // nil deletes
+}
+
+// Apply carries out writes in order, whatever the records are.
+func Apply(ctx context.Context, s Store, ops []Op) error {
+	for _, op := range ops {
+		var err error
+		if op.Value == nil {
+			_, err = s.Delete(ctx, op.Key, Any)
+		} else {
+			_, err = s.Put(ctx, op.Key, op.Value, Any)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

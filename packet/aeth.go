@@ -31,7 +31,7 @@ func (h AETH) Append(b []byte) []byte {
 // Len is AETHLen.
 func (AETH) Len() int { return AETHLen }
 
-// Syndrome is the AETH syndrome (IBTA volume 1, §9.7.5.2.1): a kind in bits 6..5, and a value in bits 4..0.
+// Syndrome is the AETH syndrome (IBTA volume 1, §9.7.5.2): a kind in bits 6..5, and a value in bits 4..0.
 type Syndrome uint8
 
 // SyndromeKind tells acknowledgements apart.
@@ -51,7 +51,7 @@ const CreditInvalid = 31
 // NAKCode says why a responder refused a request.
 type NAKCode uint8
 
-// NAK codes (IBTA volume 1, table 47). Only the first can be mended by sending again.
+// NAK codes (IBTA volume 1, §9.7.5.2). Only the first can be mended by sending again.
 const (
 	NAKSequence          NAKCode = 0
 	NAKInvalidRequest    NAKCode = 1
@@ -119,7 +119,7 @@ func (s Syndrome) String() string {
 	return fmt.Sprintf("reserved syndrome %#02x", uint8(s))
 }
 
-// rnrTimers is IBTA volume 1, table 45. Code 0 is the longest, not the shortest.
+// rnrTimers are the RNR NAK timers of IBTA volume 1, §9.7.5.2. Code 0 is the longest, not the shortest.
 var rnrTimers = [32]time.Duration{
 	655360 * time.Microsecond,
 	10 * time.Microsecond, 20 * time.Microsecond, 30 * time.Microsecond, 40 * time.Microsecond,

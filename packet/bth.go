@@ -22,7 +22,7 @@ const (
 	bthA         = 0x80
 )
 
-// BTH is a base transport header (IBTA volume 1, §9.2; FECN and BECN as in annex A17.9.2).
+// BTH is a base transport header (IBTA volume 1, §9.2; FECN and BECN as in annex A17.9).
 type BTH struct {
 	Opcode    Opcode
 	Solicited bool  // SE: solicited event

@@ -225,6 +225,16 @@ func TestEndMTReceiversRefusesBadTLVOfAnotherEdge(t *testing.T) {
 	}
 }
 
+// A header put together by hand may not have passed Validate.
+func TestEndMTReceiversOfUnvalidatedHeader(t *testing.T) {
+	list := AppendEndMT(nil, 124, edge, receivers(1))
+	got, found, err := SRH{TLVList: append(list, 124)}.EndMTReceivers(nil, 124, edge)
+	wantError(t, err, ErrTruncated, "no Length")
+	if len(got) != 0 || found {
+		t.Errorf("receivers %v, %v beside an error", got, found)
+	}
+}
+
 func TestEndMTListRefuses(t *testing.T) {
 	ok := EdgeReceivers{Edge: edge, Receivers: receivers(1)}
 	for _, c := range []struct {

@@ -12,7 +12,7 @@ const ICRCLen = 4
 // icrcMin is the shortest packet an ICRC is computed over: IPv6, UDP and BTH.
 const icrcMin = IPv6Len + UDPLen + BTHLen
 
-// The ICRC (IBTA annex A17.3.3) is the CRC-32 of Ethernet over eight octets of ones, in the place of InfiniBand's local route header, and the packet from its
+// The ICRC (IBTA annex A17.3) is the CRC-32 of Ethernet over eight octets of ones, in the place of InfiniBand's local route header, and the packet from its
 // IPv6 header on, in which all that may change en route reads as ones: traffic class, flow label, hop limit, UDP checksum and the reserved
 // octet of the BTH that holds FECN and BECN.
 const (

@@ -1,6 +1,7 @@
 package packet
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"math/rand/v2"
@@ -148,6 +149,12 @@ func TestICRCRefuses(t *testing.T) {
 	good[len(good)-1] ^= 1
 	if err := CheckICRC(good); !errors.Is(err, ErrICRC) {
 		t.Errorf("changed ICRC: CheckICRC = %v, want ErrICRC", err)
+	}
+}
+
+func TestAppendICRCOfNoPacket(t *testing.T) {
+	if got := AppendICRC([]byte{1, 2}); !bytes.Equal(got, []byte{1, 2, 0, 0, 0, 0}) {
+		t.Errorf("% x, want the input and four octets of zero", got)
 	}
 }
 

@@ -6,7 +6,7 @@ import "fmt"
 type Opcode uint8
 
 // Opcodes of the reliable connection service (IBTA volume 1, §9.2.1), and the congestion notification packet
-// (annex A17.9.3).
+// (annex A17.9).
 const (
 	OpSendFirst              Opcode = 0x00
 	OpSendMiddle             Opcode = 0x01

@@ -2,7 +2,7 @@ package packet
 
 import "testing"
 
-// The layouts are those of IBTA volume 1, table 38 for reliable connection, and annex A17.9.3.
+// The layouts are those of IBTA volume 1, §9.2.1, for reliable connection, and annex A17.9.
 func TestOpcodeExtensions(t *testing.T) {
 	want := map[Opcode]Extension{
 		0x00: 0, 0x01: 0, 0x02: 0, 0x03: ExtImmDt, 0x04: 0, 0x05: ExtImmDt,

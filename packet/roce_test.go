@@ -186,10 +186,25 @@ func TestParseRoCEShortTransport(t *testing.T) {
 		binary.BigEndian.PutUint16(b[4:], uint16(n-IPv6Len))
 		binary.BigEndian.PutUint16(b[IPv6Len+4:], uint16(n-IPv6Len))
 		_, _, err := ParseRoCEPacket(b)
-		if want := ErrTruncated; n < payload+ICRCLen {
-			wantError(t, err, want)
+		if n < payload+ICRCLen {
+			wantError(t, err, ErrTruncated)
 		} else {
 			wantError(t, err, ErrMalformed, "Pad Count 3")
+		}
+	}
+}
+
+func TestParseRoCEShortExtension(t *testing.T) {
+	for _, op := range []Opcode{OpWriteOnly, OpAcknowledge, OpSendOnlyImmediate, OpCongestionNotification} {
+		ext, _ := op.Extensions()
+		for n := range ext.Len() {
+			p := writeOnly()
+			p.BTH.Opcode = OpSendOnly
+			p.Payload = make([]byte, n/4*4)
+			b := p.AppendPacket(nil)
+			b[IPv6Len+UDPLen] = byte(op)
+			_, _, err := ParseRoCEPacket(b)
+			wantError(t, err, ErrTruncated)
 		}
 	}
 }

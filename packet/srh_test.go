@@ -104,6 +104,8 @@ func TestNewSRHRefuses(t *testing.T) {
 	wantError(t, err, ErrMalformed, "no segments")
 	_, err = NewSRH(NextHeaderIPv6, []netip.Addr{sid}, make([]byte, 7))
 	wantError(t, err, ErrMalformed, "7 octets of TLVs", "multiple of 8")
+	_, err = NewSRH(NextHeaderIPv6, []netip.Addr{sid}, make([]byte, 12))
+	wantError(t, err, ErrMalformed, "12 octets of TLVs", "multiple of 8")
 	_, err = NewSRH(NextHeaderIPv6, []netip.Addr{sid}, []byte{7, 7, 0, 0, 0, 0, 0, 0})
 	wantError(t, err, ErrTruncated, "octet 24", "Length 7")
 	_, err = NewSRH(NextHeaderIPv6, make([]netip.Addr, 128), nil)

@@ -9,7 +9,7 @@ import (
 // UDPLen is the length of a UDP header in octets.
 const UDPLen = 8
 
-// RoCEPort is the UDP destination port of RoCEv2 (IBTA annex A17.3.1).
+// RoCEPort is the UDP destination port of RoCEv2 (IBTA annex A17.3).
 const RoCEPort = 4791
 
 const (

@@ -1,0 +1,79 @@
+package endpoint
+
+import (
+	"fmt"
+	"net/netip"
+
+	"github.com/weft-sdn/weft/packet"
+)
+
+// Encapsulation is the outer header a source puts around its requests to send them into a multicast tree itself
+// (draft-li-spring-rdma-multicast-over-srv6 §5.2): IPv6 with an SRH whose segments are SID and then the queue pair's RemoteAddr, the group's proxy address, so Segments
+// Left and Last Entry are 1. Traffic class and flow label are copied from the inner header.
+type Encapsulation struct {
+	Source   netip.Addr // of the outer header, IPv6 unicast
+	SID      netip.Addr // segment the tree starts with
+	HopLimit uint8      // of the outer header; 0 means 64
+
+	TLVType uint8                  // type of the End.MT TLVs; 0 means packet.TLVEndMTDefault
+	Edges   []packet.EdgeReceivers // receivers by edge node, one End.MT TLV (or several) each; none for no TLVs
+}
+
+// Validate says which field cannot be used; the error wraps ErrConfig.
+func (e *Encapsulation) Validate() error {
+	if !unicast(e.Source) {
+		return fmt.Errorf("encapsulation: Source %v is not an IPv6 unicast address: %w", e.Source, ErrConfig)
+	}
+	_, err := e.srh(e.Source)
+	return err
+}
+
+func (e *Encapsulation) srh(proxy netip.Addr) (packet.SRH, error) {
+	if !unicast(e.SID) {
+		return packet.SRH{}, fmt.Errorf("encapsulation: SID %v is not an IPv6 unicast address: %w", e.SID, ErrConfig)
+	}
+	tlvType := e.TLVType
+	if tlvType == 0 {
+		tlvType = packet.TLVEndMTDefault
+	}
+	tlvs, err := packet.EndMTList(tlvType, 2, e.Edges)
+	if err != nil {
+		return packet.SRH{}, fmt.Errorf("encapsulation: %w: %w", ErrConfig, err)
+	}
+	srh, err := packet.NewSRH(packet.NextHeaderIPv6, []netip.Addr{e.SID, proxy}, tlvs)
+	if err != nil {
+		return packet.SRH{}, fmt.Errorf("encapsulation: %w: %w", ErrConfig, err)
+	}
+	return srh, nil
+}
+
+// apply sets the outer header of p, whose inner header is complete but for its lengths.
+func (e *Encapsulation) apply(p *packet.RoCE, srh packet.SRH) {
+	hopLimit := e.HopLimit
+	if hopLimit == 0 {
+		hopLimit = 64
+	}
+	p.Encapsulated, p.Routed, p.SRH = true, true, srh
+	p.Outer = packet.IPv6{
+		TrafficClass: p.IPv6.TrafficClass, FlowLabel: p.IPv6.FlowLabel, HopLimit: hopLimit,
+		Src: e.Source, Dst: e.SID,
+	}
+}
+
+// SetEncapsulation changes the outer header of the requests sent from now on, retransmissions too; nil sends them without.
+func (q *QP) SetEncapsulation(e *Encapsulation) error {
+	if e == nil {
+		q.encap, q.srh = nil, packet.SRH{}
+		return nil
+	}
+	if err := e.Validate(); err != nil {
+		return fmt.Errorf("QP %#x: %w", q.cfg.QPN, err)
+	}
+	srh, err := e.srh(q.cfg.RemoteAddr)
+	if err != nil {
+		return fmt.Errorf("QP %#x: %w", q.cfg.QPN, err)
+	}
+	encap := *e
+	q.encap, q.srh = &encap, srh
+	return nil
+}

@@ -1,0 +1,20 @@
+package endpoint
+
+import "errors"
+
+var (
+	// ErrConfig: a field of a configuration has a value that cannot be used.
+	ErrConfig = errors.New("invalid configuration")
+	// ErrExists: the queue pair number or remote key is in use.
+	ErrExists = errors.New("already exists")
+	// ErrNotFound: there is no such queue pair or remote key.
+	ErrNotFound = errors.New("not found")
+	// ErrQPState: the queue pair is in the error state and takes no work until it is reset.
+	ErrQPState = errors.New("queue pair is in the error state")
+	// ErrQueueFull: the send or receive queue holds as many requests as it was created for.
+	ErrQueueFull = errors.New("queue full")
+	// ErrWorkRequest: the request names an unknown operation, or its message is longer than 2^31 octets or 2^23-1 packets.
+	ErrWorkRequest = errors.New("invalid work request")
+	// ErrHoldTooLate: a message at or after the PSN to hold before has begun already.
+	ErrHoldTooLate = errors.New("a message at or after this PSN has been sent")
+)

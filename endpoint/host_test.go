@@ -1,0 +1,262 @@
+package endpoint
+
+import (
+	"bytes"
+	"errors"
+	"net/netip"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/weft-sdn/weft/packet"
+)
+
+func TestConfigs(t *testing.T) {
+	good := DefaultConfig()
+	good.Addr, good.MAC, good.Output = testAddr[0], testMAC[0], func(time.Duration, []byte) {}
+	if _, err := NewHost(good); err != nil {
+		t.Fatal(err)
+	}
+	for name, edit := range map[string]func(*Config){
+		"Addr":        func(c *Config) { c.Addr = netip.Addr{} },
+		"IPv4":        func(c *Config) { c.Addr = netip.MustParseAddr("192.0.2.1") },
+		"mapped":      func(c *Config) { c.Addr = netip.MustParseAddr("::ffff:192.0.2.1") },
+		"multicast":   func(c *Config) { c.Addr = netip.MustParseAddr("ff02::1") },
+		"zone":        func(c *Config) { c.Addr = netip.MustParseAddr("fe80::1%eth0") },
+		"MAC":         func(c *Config) { c.MAC = packet.MAC{} },
+		"group MAC":   func(c *Config) { c.MAC[0] = 1 },
+		"PKey":        func(c *Config) { c.PKey = 0x8000 },
+		"HopLimit":    func(c *Config) { c.HopLimit = 0 },
+		"LineRate":    func(c *Config) { c.LineRate = 0 },
+		"PacingSlack": func(c *Config) { c.PacingSlack = -1 },
+		"Output":      func(c *Config) { c.Output = nil },
+	} {
+		c := good
+		edit(&c)
+		if _, err := NewHost(c); !errors.Is(err, ErrConfig) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestQPConfigs(t *testing.T) {
+	h := newSolo(t, nil).host
+	good := DefaultQPConfig()
+	good.QPN, good.RemoteQPN, good.RemoteAddr = 2, 0xFFFFFE, testAddr[1]
+	for name, edit := range map[string]func(*QPConfig){
+		"QPN 0":           func(c *QPConfig) { c.QPN = 0 },
+		"QPN 1":           func(c *QPConfig) { c.QPN = 1 },
+		"QPN multicast":   func(c *QPConfig) { c.QPN = 0xFFFFFF },
+		"QPN over":        func(c *QPConfig) { c.QPN = 1 << 24 },
+		"RemoteQPN":       func(c *QPConfig) { c.RemoteQPN = 1 },
+		"RemoteAddr":      func(c *QPConfig) { c.RemoteAddr = netip.IPv6Unspecified() },
+		"Peer":            func(c *QPConfig) { c.Peer = netip.MustParseAddr("ff02::1") },
+		"SQPSN":           func(c *QPConfig) { c.SQPSN = 1 << 24 },
+		"RQPSN":           func(c *QPConfig) { c.RQPSN = 1 << 24 },
+		"PMTU small":      func(c *QPConfig) { c.PMTU = 128 },
+		"PMTU odd":        func(c *QPConfig) { c.PMTU = 1500 },
+		"PMTU big":        func(c *QPConfig) { c.PMTU = 8192 },
+		"RetryCnt":        func(c *QPConfig) { c.RetryCnt = 8 },
+		"RNRRetry":        func(c *QPConfig) { c.RNRRetry = 8 },
+		"LocalAckTimeout": func(c *QPConfig) { c.LocalAckTimeout = 32 },
+		"MinRNRTimer":     func(c *QPConfig) { c.MinRNRTimer = 32 },
+		"AckEvery":        func(c *QPConfig) { c.AckEvery = -1 },
+		"Window 0":        func(c *QPConfig) { c.Window = 0 },
+		"Window over":     func(c *QPConfig) { c.Window = 1 << 23 },
+		"SendDepth":       func(c *QPConfig) { c.SendDepth = 0 },
+		"RecvDepth":       func(c *QPConfig) { c.RecvDepth = -1 },
+		"DSCP":            func(c *QPConfig) { c.DSCP = 64 },
+		"CNPDSCP":         func(c *QPConfig) { c.CNPDSCP = 64 },
+		"FlowLabel":       func(c *QPConfig) { c.FlowLabel = 1 << 20 },
+		"CNPInterval":     func(c *QPConfig) { c.CNPInterval = -1 },
+		"Rate":            func(c *QPConfig) { c.Rate.G = 2 },
+		"Encapsulation":   func(c *QPConfig) { c.Encapsulation = &Encapsulation{} },
+	} {
+		c := good
+		edit(&c)
+		if _, err := h.CreateQP(c); !errors.Is(err, ErrConfig) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := h.CreateQP(good); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.CreateQP(good); !errors.Is(err, ErrExists) {
+		t.Errorf("same number again: %v", err)
+	}
+	if q, err := h.QP(2); err != nil || q.Config().FlowLabel == 0 || q.Config().SourcePort < 0xC000 {
+		t.Errorf("QP 2: %v", err)
+	}
+	if _, err := h.QP(3); !errors.Is(err, ErrNotFound) {
+		t.Errorf("QP 3: %v", err)
+	}
+}
+
+func TestRegions(t *testing.T) {
+	h := newSolo(t, nil).host
+	if _, err := h.RegisterMR(^uint64(0)-9, 1, make([]byte, 10), AccessRemoteWrite); err != nil {
+		t.Errorf("up to the end of the address space: %v", err)
+	}
+	if _, err := h.RegisterMR(^uint64(0)-9, 2, make([]byte, 11), AccessRemoteWrite); !errors.Is(err, ErrConfig) {
+		t.Errorf("past the end of the address space: %v", err)
+	}
+	if _, err := h.RegisterMR(0, 1, nil, 0); !errors.Is(err, ErrExists) {
+		t.Errorf("key in use: %v", err)
+	}
+	h.DeregisterMR(1)
+	if _, err := h.RegisterMR(0, 1, nil, 0); err != nil {
+		t.Errorf("key free again: %v", err)
+	}
+}
+
+func TestReset(t *testing.T) {
+	h, _ := newResponder(t, 0)
+	mustPost(t, h.qp, WorkRequest{ID: 1, Op: OpWrite, Data: make([]byte, 600)})
+	mustRecv(t, h.qp, RecvRequest{ID: 2})
+	h.settle(time.Microsecond)
+	wantReply(t, "bad request", h.give(h.from(packet.OpWriteMiddle, 0)), 0, packet.NAKSyndrome(packet.NAKInvalidRequest), 0)
+	if got := completions(h.qp); len(got) != 2 {
+		t.Fatalf("completions %+v", got)
+	}
+	if err := h.qp.Reset(1<<24, 0); !errors.Is(err, ErrConfig) {
+		t.Errorf("PSN over 24 bits: %v", err)
+	}
+	if err := h.qp.Reset(0x70, 0x80); err != nil {
+		t.Fatal(err)
+	}
+	if h.qp.Failed() || h.qp.ExpectedPSN() != 0x80 || h.qp.NextMessagePSN() != 0x70 {
+		t.Error("not as new")
+	}
+	wantNone(t, "after the reset", h.settle(h.now+time.Second))
+	mustPost(t, h.qp, WorkRequest{ID: 3, Op: OpSend})
+	wantPSNs(t, "new work", h.settle(h.now+time.Microsecond), 0x70)
+	p := h.write(0x80, []byte{1})
+	p.BTH.AckReq = true
+	wantReply(t, "new request", h.give(p), 0x80, plainACK, 1)
+	h.ack(0x70)
+	if got := completions(h.qp); len(got) != 1 || got[0].ID != 3 {
+		t.Errorf("completions %+v", got)
+	}
+	// A reset drops work without completions; destroying does too, and ends all use.
+	mustPost(t, h.qp, WorkRequest{Op: OpSend})
+	if err := h.qp.Reset(0, 0); err != nil || h.qp.SendQueueLen() != 0 {
+		t.Error("reset keeps work")
+	}
+	mustPost(t, h.qp, WorkRequest{Op: OpSend})
+	h.host.DestroyQP(testQPN0)
+	wantNone(t, "after destroying", h.settle(h.now+time.Second))
+	if got := completions(h.qp); len(got) != 0 {
+		t.Errorf("completions %+v", got)
+	}
+	if err := h.qp.Reset(0, 0); !errors.Is(err, ErrNotFound) {
+		t.Errorf("reset after destroying: %v", err)
+	}
+	if err := h.qp.PostSend(WorkRequest{Op: OpSend}); !errors.Is(err, ErrNotFound) {
+		t.Errorf("PostSend after destroying: %v", err)
+	}
+}
+
+func TestEncapsulation(t *testing.T) {
+	proxy, sid, outer := testAddr[1], netip.MustParseAddr("fc00:0:6::1"), netip.MustParseAddr("2001:db8:5::1")
+	edges := []packet.EdgeReceivers{
+		{Edge: netip.MustParseAddr("2001:db8:e::1"), Receivers: []packet.Receiver{{Addr: netip.MustParseAddr("2001:db8::a"), QPN: 0xA}, {Addr: netip.MustParseAddr("2001:db8::b"), QPN: 0xB}}},
+		{Edge: netip.MustParseAddr("2001:db8:e::2"), Receivers: []packet.Receiver{{Addr: netip.MustParseAddr("2001:db8::c"), QPN: 0xC}}},
+	}
+	e := &Encapsulation{Source: outer, SID: sid, Edges: edges}
+	send := func(e *Encapsulation) [][]byte {
+		h := newSolo(t, func(c *QPConfig) { c.Encapsulation = e })
+		mustPost(t, h.qp, WorkRequest{Op: OpWriteImmediate, Data: make([]byte, 600), RKey: 1})
+		for next, pending := h.host.Advance(0); pending && next < time.Millisecond; next, pending = h.host.Advance(next) {
+		}
+		frames := h.out
+		h.out = nil
+		for _, a := range h.give(h.from(packet.OpWriteMiddle, 0)) {
+			if a.Encapsulated {
+				t.Error("an answer is encapsulated")
+			}
+		}
+		return frames
+	}
+	plain, wrapped := send(nil), send(e)
+	if len(plain) != 3 || len(wrapped) != 3 {
+		t.Fatalf("%d and %d packets", len(plain), len(wrapped))
+	}
+	for i, f := range wrapped {
+		p := parse(t, f)
+		if !p.Encapsulated || !p.Routed || p.SRH.SegmentsLeft != 1 || p.SRH.LastEntry != 1 || p.SRH.NextHeader != packet.NextHeaderIPv6 ||
+			p.SRH.Segment(1) != sid || p.SRH.Segment(0) != proxy {
+			t.Errorf("packet %d: SRH %+v", i, p.SRH)
+		}
+		if o := p.Outer; o.Src != outer || o.Dst != sid || o.TrafficClass != p.IPv6.TrafficClass || o.HopLimit != 64 || o.FlowLabel != p.IPv6.FlowLabel {
+			t.Errorf("packet %d: outer %+v", i, o)
+		}
+		for _, edge := range edges {
+			got, found, err := p.SRH.EndMTReceivers(nil, packet.TLVEndMTDefault, edge.Edge)
+			if err != nil || !found || !slices.Equal(got, edge.Receivers) {
+				t.Errorf("packet %d: receivers of %v: %v, %v", i, edge.Edge, got, err)
+			}
+		}
+		if !bytes.Equal(p.Datagram, parse(t, plain[i]).Datagram) {
+			t.Errorf("packet %d: the inner packet differs from the plain one", i)
+		}
+	}
+	for name, edit := range map[string]func(e *Encapsulation){
+		"source": func(e *Encapsulation) { e.Source = netip.Addr{} },
+		"SID":    func(e *Encapsulation) { e.SID = netip.MustParseAddr("ff02::1") },
+		"QPN": func(e *Encapsulation) {
+			e.Edges = []packet.EdgeReceivers{{Edge: sid, Receivers: []packet.Receiver{{Addr: sid, QPN: 1 << 24}}}}
+		},
+		"too long": func(e *Encapsulation) {
+			e.Edges = []packet.EdgeReceivers{{Edge: sid, Receivers: make([]packet.Receiver, 200)}}
+		},
+	} {
+		bad := *e
+		edit(&bad)
+		h := newSolo(t, nil)
+		if err := h.qp.SetEncapsulation(&bad); !errors.Is(err, ErrConfig) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	h := newSolo(t, func(c *QPConfig) { c.Encapsulation = e })
+	if err := h.qp.SetEncapsulation(nil); err != nil {
+		t.Fatal(err)
+	}
+	mustPost(t, h.qp, WorkRequest{Op: OpSend})
+	if got := h.settle(0); len(got) != 1 || got[0].Encapsulated {
+		t.Error("still encapsulated")
+	}
+}
+
+func TestUDPChecksum(t *testing.T) {
+	h := newSolo(t, nil)
+	h.host.cfg.UDPChecksum = true
+	mustPost(t, h.qp, WorkRequest{Op: OpSend, Data: []byte{1}})
+	p := h.settle(0)[0]
+	if err := packet.CheckUDPChecksum(p.IPv6.Src, p.IPv6.Dst, p.Datagram[packet.IPv6Len:]); err != nil || p.UDP.Checksum == 0 {
+		t.Errorf("checksum %#x: %v", p.UDP.Checksum, err)
+	}
+}
+
+func TestNames(t *testing.T) {
+	seen := make(map[string]bool)
+	for r := range refusals {
+		if s := r.String(); s == "" || seen[s] {
+			t.Errorf("reason %d has the name %q", r, s)
+		}
+		seen[r.String()] = true
+	}
+	for s := StatusOK; s <= StatusFlushed; s++ {
+		if name := s.String(); name == "" || seen[name] {
+			t.Errorf("status %d has the name %q", s, name)
+		}
+		seen[s.String()] = true
+	}
+	for _, got := range []string{refusals.String(), (StatusFlushed + 1).String(), Op(0).String(), (OpSendImmediate + 1).String()} {
+		if !bytes.ContainsAny([]byte(got), "0123456789") {
+			t.Errorf("%q does not show the number", got)
+		}
+	}
+	if OpWriteImmediate.String() != "WRITE with Immediate" {
+		t.Error(OpWriteImmediate)
+	}
+}

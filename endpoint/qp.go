@@ -1,0 +1,201 @@
+package endpoint
+
+import (
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/weft-sdn/weft/packet"
+)
+
+type qpState uint8
+
+const (
+	qpReady qpState = iota
+	qpError
+	qpDestroyed
+)
+
+// QP is a reliable connection queue pair. Its methods follow the rules of its Host: after posting work, call Host.Advance.
+type QP struct {
+	host     *Host
+	cfg      QPConfig
+	peer     netip.Addr // source address of packets received
+	state    qpState
+	active   bool // in host.active
+	counters QPCounters
+	done     ring[Completion]
+
+	requester
+	responder
+	rate  rateControl
+	encap *Encapsulation
+	srh   packet.SRH // of encap
+}
+
+func newQP(h *Host, cfg QPConfig) *QP {
+	if cfg.FlowLabel == 0 {
+		cfg.FlowLabel = entropy(cfg.QPN, cfg.RemoteQPN) & packet.MaxFlowLabel
+	}
+	if cfg.SourcePort == 0 {
+		cfg.SourcePort = 0xC000 | uint16(entropy(cfg.RemoteQPN, cfg.QPN)&0x3FFF)
+	}
+	q := &QP{host: h, cfg: cfg, peer: cfg.RemoteAddr}
+	if cfg.Peer.IsValid() {
+		q.peer = cfg.Peer
+	}
+	q.start(cfg.SQPSN, cfg.RQPSN)
+	return q
+}
+
+// entropy spreads the pairs of queue pair numbers over 32 bits, never zero in the low 20.
+func entropy(a, b uint32) uint32 {
+	x := (a*0x9E3779B1 ^ b) * 0x85EBCA77
+	x ^= x >> 15
+	if x&packet.MaxFlowLabel == 0 {
+		x++
+	}
+	return x
+}
+
+func (q *QP) start(sqPSN, rqPSN uint32) {
+	q.state = qpReady
+	q.requester.start(sqPSN)
+	q.responder.start(rqPSN)
+	q.rate = newRateControl(q.cfg.Rate, q.host.cfg.LineRate)
+}
+
+// discard drops all work, without completions.
+func (q *QP) discard() {
+	q.sq.clear()
+	q.rq.clear()
+	q.message = inbound{}
+}
+
+// Config is the configuration of the queue pair, derived fields filled in.
+func (q *QP) Config() QPConfig { return q.cfg }
+
+// Counters is a copy of the queue pair's counters.
+func (q *QP) Counters() QPCounters { return q.counters }
+
+// Failed says whether the queue pair is in the error state.
+func (q *QP) Failed() bool { return q.state == qpError }
+
+// Reset drops all work without completions, forgets a failure and starts again with new initial PSNs. Completions not yet polled and counters
+// stay.
+func (q *QP) Reset(sqPSN, rqPSN uint32) error {
+	if sqPSN > packet.PSNMask || rqPSN > packet.PSNMask {
+		return fmt.Errorf("QP %#x: PSNs %#x, %#x: want 24 bits: %w", q.cfg.QPN, sqPSN, rqPSN, ErrConfig)
+	}
+	if q.state == qpDestroyed {
+		return fmt.Errorf("QP %#x: %w", q.cfg.QPN, ErrNotFound)
+	}
+	q.discard()
+	q.cfg.SQPSN, q.cfg.RQPSN = sqPSN, rqPSN
+	q.start(sqPSN, rqPSN)
+	return nil
+}
+
+// Poll takes the oldest completion; ok is false when there is none.
+func (q *QP) Poll() (c Completion, ok bool) {
+	if q.done.len() == 0 {
+		return Completion{}, false
+	}
+	return q.done.pop(), true
+}
+
+// PostSend appends a message to the send queue. Errors: ErrWorkRequest, ErrQueueFull, ErrQPState, ErrNotFound after DestroyQP.
+func (q *QP) PostSend(wr WorkRequest) error {
+	if err := q.usable(); err != nil {
+		return err
+	}
+	if q.sq.len() >= q.cfg.SendDepth {
+		return fmt.Errorf("QP %#x: send queue of %d: %w", q.cfg.QPN, q.cfg.SendDepth, ErrQueueFull)
+	}
+	packets := max(1, (len(wr.Data)+q.cfg.PMTU-1)/q.cfg.PMTU)
+	if wr.Op < OpWrite || wr.Op > OpSendImmediate || len(wr.Data) > maxMessage || packets > maxWindow {
+		return fmt.Errorf("QP %#x: %v of %d octets: %w", q.cfg.QPN, wr.Op, len(wr.Data), ErrWorkRequest)
+	}
+	q.post(wr, packets)
+	q.host.activate(q)
+	return nil
+}
+
+// PostRecv appends a request to the receive queue. Errors: ErrQueueFull, ErrQPState, ErrNotFound after DestroyQP.
+func (q *QP) PostRecv(r RecvRequest) error {
+	if err := q.usable(); err != nil {
+		return err
+	}
+	if q.rq.len() >= q.cfg.RecvDepth {
+		return fmt.Errorf("QP %#x: receive queue of %d: %w", q.cfg.QPN, q.cfg.RecvDepth, ErrQueueFull)
+	}
+	q.rq.push(r)
+	return nil
+}
+
+func (q *QP) usable() error {
+	switch q.state {
+	case qpError:
+		return fmt.Errorf("QP %#x: %w", q.cfg.QPN, ErrQPState)
+	case qpDestroyed:
+		return fmt.Errorf("QP %#x: %w", q.cfg.QPN, ErrNotFound)
+	}
+	return nil
+}
+
+// retire says whether the queue pair has no work left that Advance would have to look at.
+func (q *QP) retire() bool {
+	if q.sq.len() > 0 {
+		return false
+	}
+	q.active = false
+	return true
+}
+
+// fail moves to the error state: the oldest send request ends with a status (unless that is StatusOK), and what is left is flushed.
+func (q *QP) fail(now time.Duration, oldest Status) {
+	q.state = qpError
+	q.timed = false
+	if oldest != StatusOK && q.sq.len() > 0 {
+		q.completeSend(now, oldest)
+	}
+	for q.sq.len() > 0 {
+		q.completeSend(now, StatusFlushed)
+	}
+	if q.message.holdsRecv {
+		q.completeRecv(now, Completion{ID: q.message.recv.ID, Op: q.message.op, Status: StatusFlushed, Octets: q.message.octets})
+	}
+	q.message = inbound{}
+	for q.rq.len() > 0 {
+		q.completeRecv(now, Completion{ID: q.rq.pop().ID, Status: StatusFlushed})
+	}
+}
+
+func (q *QP) completeRecv(now time.Duration, c Completion) {
+	c.At, c.Recv = now, true
+	q.done.push(c)
+}
+
+// reply sends an acknowledgement.
+func (q *QP) reply(now time.Duration, psn uint32, syndrome packet.Syndrome) {
+	p := q.header(q.cfg.DSCP, packet.NotECT)
+	p.BTH = packet.BTH{Opcode: packet.OpAcknowledge, MigReq: true, PKey: q.host.cfg.PKey, DestQPN: q.cfg.RemoteQPN, PSN: psn}
+	p.AETH = packet.AETH{Syndrome: syndrome, MSN: q.msn}
+	q.host.transmit(now)
+}
+
+// header prepares host.out for a packet to the peer, without payload and encapsulation.
+func (q *QP) header(dscp, ecn uint8) *packet.RoCE {
+	h := q.host
+	p := &h.out
+	p.Ethernet = packet.Ethernet{Dst: h.cfg.GatewayMAC, Src: h.cfg.MAC}
+	p.Encapsulated, p.Routed = false, false
+	p.IPv6 = packet.IPv6{
+		TrafficClass: packet.TrafficClass(dscp, ecn), FlowLabel: q.cfg.FlowLabel, HopLimit: h.cfg.HopLimit,
+		Src: h.cfg.Addr, Dst: q.cfg.RemoteAddr,
+	}
+	p.UDP = packet.UDP{SrcPort: q.cfg.SourcePort, DstPort: packet.RoCEPort}
+	p.Checksummed = h.cfg.UDPChecksum
+	p.Payload = nil
+	return p
+}

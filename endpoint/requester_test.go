@@ -1,0 +1,394 @@
+package endpoint
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/weft-sdn/weft/packet"
+)
+
+// TestRequestPackets: every operation at the lengths where its packets change.
+func TestRequestPackets(t *testing.T) {
+	type pkt = packet.Opcode
+	w, wi := OpWrite, OpWriteImmediate
+	s, si := OpSend, OpSendImmediate
+	tests := []struct {
+		op   Op
+		n    int
+		want []pkt
+	}{
+		{w, 0, []pkt{packet.OpWriteOnly}},
+		{w, 1, []pkt{packet.OpWriteOnly}},
+		{w, 256, []pkt{packet.OpWriteOnly}},
+		{w, 257, []pkt{packet.OpWriteFirst, packet.OpWriteLast}},
+		{w, 770, []pkt{packet.OpWriteFirst, packet.OpWriteMiddle, packet.OpWriteMiddle, packet.OpWriteLast}},
+		{wi, 0, []pkt{packet.OpWriteOnlyImmediate}},
+		{wi, 256, []pkt{packet.OpWriteOnlyImmediate}},
+		{wi, 768, []pkt{packet.OpWriteFirst, packet.OpWriteMiddle, packet.OpWriteLastImmediate}},
+		{s, 0, []pkt{packet.OpSendOnly}},
+		{s, 255, []pkt{packet.OpSendOnly}},
+		{s, 512, []pkt{packet.OpSendFirst, packet.OpSendLast}},
+		{s, 513, []pkt{packet.OpSendFirst, packet.OpSendMiddle, packet.OpSendLast}},
+		{si, 3, []pkt{packet.OpSendOnlyImmediate}},
+		{si, 600, []pkt{packet.OpSendFirst, packet.OpSendMiddle, packet.OpSendLastImmediate}},
+	}
+	for _, tt := range tests {
+		const psn = packet.PSNMask - 1 // wraps in messages of three packets and more
+		h := newSolo(t, func(c *QPConfig) { c.SQPSN, c.DSCP = psn, 10 })
+		data := make([]byte, tt.n)
+		for i := range data {
+			data[i] = byte(i * 7)
+		}
+		mustPost(t, h.qp, WorkRequest{Op: tt.op, Data: data, RemoteVA: 0x1000, RKey: 9, Immediate: 0xABCD, Solicited: true})
+		got := h.settle(0)
+		got = append(got, h.settle(time.Millisecond)...)
+		var all []byte
+		for i, p := range got {
+			last := i == len(got)-1
+			if i >= len(tt.want) || p.BTH.Opcode != tt.want[i] {
+				t.Fatalf("%v of %d octets: packet %d is %v, want %v", tt.op, tt.n, i, p.BTH.Opcode, tt.want)
+			}
+			b := p.BTH
+			if b.PSN != packet.PSNAdd(psn, i) || b.AckReq != last || b.Solicited != last || b.DestQPN != testQPN1 || b.PKey != 0xFFFF || b.TVer != 0 {
+				t.Errorf("%v of %d octets: packet %d has BTH %+v", tt.op, tt.n, i, b)
+			}
+			ext, _ := b.Opcode.Extensions()
+			if ext.Is(packet.ExtRETH) && (p.RETH != packet.RETH{VA: 0x1000, RKey: 9, DMALength: uint32(tt.n)}) {
+				t.Errorf("%v of %d octets: RETH %+v", tt.op, tt.n, p.RETH)
+			}
+			if ext.Is(packet.ExtImmDt) && p.ImmDt != 0xABCD {
+				t.Errorf("%v of %d octets: immediate %#x", tt.op, tt.n, p.ImmDt)
+			}
+			if p.IPv6.Src != testAddr[0] || p.IPv6.Dst != testAddr[1] || p.IPv6.TrafficClass != packet.TrafficClass(10, packet.ECT0) || p.IPv6.HopLimit != 64 ||
+				p.UDP.DstPort != packet.RoCEPort || p.UDP.SrcPort < 0xC000 || p.UDP.Checksum != 0 || p.Ethernet.Dst != testMAC[1] || p.Ethernet.Src != testMAC[0] {
+				t.Errorf("%v of %d octets: packet %d has %+v %+v %+v", tt.op, tt.n, i, p.Ethernet, p.IPv6, p.UDP)
+			}
+			all = append(all, p.Payload...)
+		}
+		if len(got) != len(tt.want) || !bytes.Equal(all, data) {
+			t.Errorf("%v of %d octets: %d packets with %d octets, want %d", tt.op, tt.n, len(got), len(all), len(tt.want))
+		}
+	}
+}
+
+func TestAckRequests(t *testing.T) {
+	ackReqs := func(all []packet.RoCE) []uint32 {
+		var p []uint32
+		for _, r := range all {
+			if r.BTH.AckReq {
+				p = append(p, r.BTH.PSN)
+			}
+		}
+		return p
+	}
+	h := newSolo(t, func(c *QPConfig) { c.AckEvery, c.Window, c.LocalAckTimeout = 4, 10, 0 })
+	mustPost(t, h.qp, WorkRequest{Op: OpWrite, Data: make([]byte, 256*14)})
+	got := h.settle(time.Millisecond)
+	wantPSNs(t, "first window", got, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9)
+	if want := []uint32{3, 7, 9}; !slices.Equal(ackReqs(got), want) { // 9 fills the window
+		t.Errorf("acknowledgements asked for at %v, want %v", ackReqs(got), want)
+	}
+	h.ack(3)
+	got = h.settle(2 * time.Millisecond)
+	wantPSNs(t, "rest", got, 10, 11, 12, 13)
+	if want := []uint32{11, 13}; !slices.Equal(ackReqs(got), want) { // 13 is the last of the message and fills the window too
+		t.Errorf("acknowledgements asked for at %v, want %v", ackReqs(got), want)
+	}
+}
+
+func TestPacing(t *testing.T) {
+	h := newSolo(t, func(c *QPConfig) { c.PMTU = 4096 })
+	h.host.cfg.LineRate = 1e9
+	h.qp.rate = newRateControl(h.qp.cfg.Rate, 1e9)
+	mustPost(t, h.qp, WorkRequest{Op: OpWrite, Data: make([]byte, 4096*10)})
+	n := 0
+	for range 5 { // one packet an Advance, each when its time has come
+		next, pending := h.host.Advance(h.now)
+		got := h.taken()
+		n++
+		if len(got) != 1 || !pending {
+			t.Fatalf("packet %d: %d sent, pending %v", n, len(got), pending)
+		}
+		if want := h.now + serialization(got[0].Len(), 1e9); next != want {
+			t.Fatalf("packet %d: next at %v, want %v", n, next, want)
+		}
+		h.now = next
+	}
+	// With slack, the host makes up for a late Advance, but no further back than that.
+	h.host.cfg.PacingSlack = 70 * time.Microsecond
+	h.now += time.Millisecond
+	h.host.Advance(h.now)
+	if got := len(h.taken()); got != 3 { // at 33 us each: those of 70, 37 and 4 us ago
+		t.Errorf("%d packets after a late Advance, want 3", got)
+	}
+}
+
+func TestRetryExhausted(t *testing.T) {
+	const timeout = 4096 * time.Nanosecond << 6
+	for _, retries := range []uint8{0, 1, 6} {
+		h := newSolo(t, func(c *QPConfig) { c.RetryCnt, c.LocalAckTimeout = retries, 6 })
+		for id := range uint64(3) {
+			mustPost(t, h.qp, WorkRequest{ID: id, Op: OpSend, Data: make([]byte, 10)})
+		}
+		mustRecv(t, h.qp, RecvRequest{ID: 9})
+		for i := range int(retries) + 1 {
+			wantPSNs(t, "try", h.settle(h.now+timeout-1), 0, 1, 2)
+			if h.qp.Failed() {
+				t.Fatalf("retry count %d: failed after %d tries", retries, i+1)
+			}
+			h.settle(h.now) // the timeout is one nanosecond away
+			h.now++
+		}
+		wantPSNs(t, "after the last", h.settle(h.now))
+		if !h.qp.Failed() {
+			t.Fatalf("retry count %d: not failed", retries)
+		}
+		want := []Completion{
+			{At: h.now, ID: 0, Op: OpSend, Status: StatusRetryExceeded, Octets: 10}, {At: h.now, ID: 1, Op: OpSend, Status: StatusFlushed, Octets: 10},
+			{At: h.now, ID: 2, Op: OpSend, Status: StatusFlushed, Octets: 10}, {At: h.now, ID: 9, Recv: true, Status: StatusFlushed},
+		}
+		if got := completions(h.qp); !slices.Equal(got, want) {
+			t.Errorf("retry count %d: completions %+v, want %+v", retries, got, want)
+		}
+		if c := h.qp.Counters(); c.MaxRetryRun != uint64(retries)+1 || c.Timeouts != uint64(retries)+1 {
+			t.Errorf("retry count %d: counters %+v", retries, c)
+		}
+		if err := h.qp.PostSend(WorkRequest{Op: OpSend}); !errors.Is(err, ErrQPState) {
+			t.Errorf("PostSend after failure: %v", err)
+		}
+		if err := h.qp.PostRecv(RecvRequest{}); !errors.Is(err, ErrQPState) {
+			t.Errorf("PostRecv after failure: %v", err)
+		}
+		if _, pending := h.host.Advance(h.now + time.Hour); pending {
+			t.Error("a failed queue pair has something pending")
+		}
+	}
+}
+
+// TestRetriesCountNAKs: sequence NAKs and timeouts share one count, progress resets it, and 7 never runs out.
+func TestRetriesCountNAKs(t *testing.T) {
+	post := func(retries uint8) *solo {
+		h := newSolo(t, func(c *QPConfig) { c.RetryCnt, c.LocalAckTimeout = retries, 6 })
+		mustPost(t, h.qp, WorkRequest{Op: OpWrite, Data: make([]byte, 256*4)})
+		wantPSNs(t, "first", h.settle(time.Microsecond), 0, 1, 2, 3)
+		return h
+	}
+	nak := packet.NAKSyndrome(packet.NAKSequence)
+
+	h := post(2)
+	h.respond(0, nak)
+	wantPSNs(t, "after a NAK", h.settle(h.now+time.Microsecond), 0, 1, 2, 3)
+	h.settle(h.now + 4096*time.Nanosecond<<6)
+	if h.qp.Failed() || h.qp.retries != 2 {
+		t.Fatalf("%d retries", h.qp.retries)
+	}
+	h.respond(1, nak) // acknowledges 0: progress, then one retry
+	wantPSNs(t, "after a NAK with progress", h.settle(h.now+time.Microsecond), 1, 2, 3)
+	if h.qp.Failed() || h.qp.retries != 1 {
+		t.Fatalf("%d retries after progress", h.qp.retries)
+	}
+	h.respond(1, nak)
+	h.respond(1, nak)
+	if !h.qp.Failed() || h.qp.Counters().MaxRetryRun != 3 {
+		t.Errorf("failed %v after a third retry, longest run %d", h.qp.Failed(), h.qp.Counters().MaxRetryRun)
+	}
+
+	h = post(InfiniteRetries)
+	for range 1000 {
+		h.respond(0, nak)
+	}
+	if c := h.qp.Counters(); h.qp.Failed() || c.MaxRetryRun != 1000 || c.NAKsReceived != 1000 || c.Rewinds != 1000 {
+		t.Errorf("failed %v, counters %+v", h.qp.Failed(), c)
+	}
+}
+
+func TestRNRAtRequester(t *testing.T) {
+	rnr := packet.RNRSyndrome(4) // 40 us
+	h := newSolo(t, func(c *QPConfig) { c.RNRRetry, c.LocalAckTimeout = 2, 1 })
+	mustPost(t, h.qp, WorkRequest{Op: OpSend, Data: make([]byte, 256*3)})
+	wantPSNs(t, "first", h.settle(time.Microsecond), 0, 1, 2)
+	h.respond(1, rnr) // acknowledges 0
+	start := h.now
+	wantPSNs(t, "while waiting", h.settle(start+40*time.Microsecond-1))
+	if h.qp.Counters().Timeouts != 0 {
+		t.Error("a timeout, though the wait is longer than the Local ACK Timeout")
+	}
+	wantPSNs(t, "after the wait", h.settle(start+41*time.Microsecond), 1, 2)
+	h.respond(1, rnr)
+	h.settle(h.now + 41*time.Microsecond)
+	if h.qp.Failed() || h.qp.retries != 0 {
+		t.Fatalf("failed %v, %d retries: RNR NAKs have their own count", h.qp.Failed(), h.qp.retries)
+	}
+	h.respond(1, rnr)
+	if got := completions(h.qp); !h.qp.Failed() || len(got) != 1 || got[0].Status != StatusRNRRetryExceeded {
+		t.Errorf("failed %v, completions %+v", h.qp.Failed(), got)
+	}
+
+	h = newSolo(t, nil) // 7 never runs out, and progress resets the count
+	mustPost(t, h.qp, WorkRequest{Op: OpSend, Data: make([]byte, 256*2)})
+	h.settle(time.Microsecond)
+	for range 100 {
+		h.respond(0, rnr)
+		h.settle(h.now + 50*time.Microsecond)
+	}
+	h.ack(0)
+	h.respond(1, rnr)
+	if c := h.qp.Counters(); h.qp.Failed() || c.MaxRNRRun != 100 || h.qp.rnrRetries != 1 {
+		t.Errorf("failed %v, longest run %d, run %d", h.qp.Failed(), c.MaxRNRRun, h.qp.rnrRetries)
+	}
+}
+
+func TestFatalNAKs(t *testing.T) {
+	for code, want := range map[packet.NAKCode]Status{
+		packet.NAKInvalidRequest: StatusRemoteInvalidRequest, packet.NAKRemoteAccess: StatusRemoteAccess, packet.NAKRemoteOperational: StatusRemoteOperational,
+	} {
+		h := newSolo(t, nil)
+		for id := range uint64(3) {
+			mustPost(t, h.qp, WorkRequest{ID: id, Op: OpSend})
+		}
+		h.settle(time.Microsecond)
+		h.respond(1, packet.NAKSyndrome(code)) // acknowledges 0
+		var got []Status
+		for _, c := range completions(h.qp) {
+			got = append(got, c.Status)
+		}
+		if want := []Status{StatusOK, want, StatusFlushed}; !slices.Equal(got, want) || !h.qp.Failed() {
+			t.Errorf("%v: failed %v, statuses %v, want %v", code, h.qp.Failed(), got, want)
+		}
+	}
+}
+
+// TestResponsesIgnored: responses outside the PSNs outstanding change nothing.
+func TestResponsesIgnored(t *testing.T) {
+	seqNAK, rnr, fatal := packet.NAKSyndrome(packet.NAKSequence), packet.RNRSyndrome(1), packet.NAKSyndrome(packet.NAKRemoteAccess)
+	ok := packet.ACKSyndrome(31)
+	const base = packet.PSNMask - 2
+	at := func(i int) uint32 { return packet.PSNAdd(base, i) }
+	tests := []struct {
+		name     string
+		psn      uint32
+		syndrome packet.Syndrome
+		want     Refusal
+	}{
+		{"acknowledgement of the last one again", at(1), ok, RefusedStale},
+		{"acknowledgement of an old one", at(0), ok, RefusedStale},
+		{"acknowledgement of one not sent", at(8), ok, RefusedGhost},
+		{"acknowledgement half a circle away", at(2 + 1<<23), ok, RefusedGhost},
+		{"NAK of an old one", at(1), seqNAK, RefusedStale},
+		{"NAK of one not sent", at(9), seqNAK, RefusedGhost},
+		{"RNR of an old one", at(0), rnr, RefusedStale},
+		{"RNR of one not sent", at(10), rnr, RefusedGhost},
+		{"fatal NAK of an old one", at(1), fatal, RefusedStale},
+		{"fatal NAK of one not sent", at(9), fatal, RefusedGhost},
+		{"invalid RD request", at(2), packet.NAKSyndrome(packet.NAKInvalidRD), RefusedSyndrome},
+		{"reserved NAK code", at(2), packet.NAKSyndrome(9), RefusedSyndrome},
+		{"reserved syndrome", at(2), 0x40, RefusedSyndrome},
+		{"syndrome with the high bit", at(2), 0x80, RefusedSyndrome},
+	}
+	for _, tt := range tests {
+		h := newSolo(t, func(c *QPConfig) { c.SQPSN, c.Window = base, 8 })
+		mustPost(t, h.qp, WorkRequest{Op: OpWrite, Data: make([]byte, 256*20)})
+		h.settle(time.Microsecond)
+		h.ack(at(1))
+		h.qp.cfg.Window = 6 // 2..7 are outstanding, 8 is not sent
+		before, beforeQP := h.host.Counters(), h.qp.requester
+		h.respond(tt.psn, tt.syndrome)
+		q := h.qp.requester
+		if q.una != beforeQP.una || q.nxt != beforeQP.nxt || q.retries != beforeQP.retries || q.rnrUntil != beforeQP.rnrUntil || q.deadline != beforeQP.deadline || h.qp.Failed() {
+			t.Errorf("%s: changed the requester", tt.name)
+		}
+		after := h.host.Counters()
+		if after.Refused[tt.want] != before.Refused[tt.want]+1 || after.Refused.Total() != before.Refused.Total()+1 {
+			t.Errorf("%s: refused %v, want one %v", tt.name, after.Refused.Map(), tt.want)
+		}
+	}
+	// A NAK right after the highest PSN sent acknowledges all of it and asks for nothing.
+	h := newSolo(t, nil)
+	mustPost(t, h.qp, WorkRequest{Op: OpWrite, Data: make([]byte, 256*3)})
+	h.settle(time.Microsecond)
+	h.respond(3, seqNAK)
+	if got := completions(h.qp); len(got) != 1 || h.qp.Counters().Rewinds != 0 {
+		t.Errorf("NAK after the highest PSN: %d completions, %d rewinds", len(got), h.qp.Counters().Rewinds)
+	}
+}
+
+func TestHold(t *testing.T) {
+	h := newSolo(t, func(c *QPConfig) { c.SQPSN = packet.PSNMask; c.LocalAckTimeout = 5 })
+	message := func(packets int) {
+		mustPost(t, h.qp, WorkRequest{Op: OpWrite, Data: make([]byte, 256*packets)})
+	}
+	if h.qp.NextMessagePSN() != packet.PSNMask || h.qp.MessagesSent() != 0 {
+		t.Fatal("nothing posted: the first PSN is the next")
+	}
+	message(3) // FFFFFF..1
+	message(2) // 2..3
+	message(1) // 4
+	if err := h.qp.HoldAt(2); err != nil {
+		t.Fatal(err)
+	}
+	wantPSNs(t, "held", h.settle(100*time.Microsecond), packet.PSNMask, 0, 1)
+	if h.qp.NextMessagePSN() != 2 || h.qp.MessagesSent() != 1 {
+		t.Fatalf("next message at %#x, %d sent", h.qp.NextMessagePSN(), h.qp.MessagesSent())
+	}
+	if err := h.qp.HoldAt(1); !errors.Is(err, ErrHoldTooLate) {
+		t.Errorf("hold before a PSN that was sent: %v", err)
+	}
+	// What has begun is still retransmitted.
+	wantPSNs(t, "timeout while held", h.settle(200*time.Microsecond), packet.PSNMask, 0, 1)
+	h.ack(1)
+	wantPSNs(t, "held, all acknowledged", h.settle(time.Millisecond))
+	if _, pending := h.host.Advance(h.now); pending {
+		t.Error("pending while held with all acknowledged")
+	}
+	// A hold inside a message keeps all of it.
+	if err := h.qp.HoldAt(3); err != nil {
+		t.Fatal(err)
+	}
+	wantPSNs(t, "held inside", h.settle(2*time.Millisecond))
+	if err := h.qp.HoldAt(4); err != nil {
+		t.Fatal(err)
+	}
+	wantPSNs(t, "held before the third", h.settle(h.now+time.Microsecond), 2, 3)
+	h.qp.Release()
+	wantPSNs(t, "released", h.settle(h.now+time.Microsecond), 4)
+	if h.qp.NextMessagePSN() != 5 || h.qp.MessagesSent() != 3 {
+		t.Errorf("next message at %#x, %d sent", h.qp.NextMessagePSN(), h.qp.MessagesSent())
+	}
+}
+
+// TestTurns: queue pairs with work share the port.
+func TestTurns(t *testing.T) {
+	h := newSolo(t, nil)
+	for i := range uint32(2) {
+		c := h.qp.Config()
+		c.QPN += i + 1
+		q, err := h.host.CreateQP(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mustPost(t, q, WorkRequest{Op: OpWrite, Data: make([]byte, 256*4), RemoteVA: uint64(q.cfg.QPN), RKey: 1})
+	}
+	mustPost(t, h.qp, WorkRequest{Op: OpWrite, Data: make([]byte, 256*4)})
+	wantPSNs(t, "three queue pairs", h.settle(10*time.Microsecond), 0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3)
+}
+
+func TestSendQueueLimits(t *testing.T) {
+	h := newSolo(t, func(c *QPConfig) { c.SendDepth, c.RecvDepth = 2, 1 })
+	for _, wr := range []WorkRequest{{}, {Op: OpSendImmediate + 1}} {
+		if err := h.qp.PostSend(wr); !errors.Is(err, ErrWorkRequest) {
+			t.Errorf("PostSend of %v: %v", wr.Op, err)
+		}
+	}
+	mustPost(t, h.qp, WorkRequest{Op: OpSend})
+	mustPost(t, h.qp, WorkRequest{Op: OpSend})
+	if err := h.qp.PostSend(WorkRequest{Op: OpSend}); !errors.Is(err, ErrQueueFull) {
+		t.Errorf("third PostSend: %v", err)
+	}
+	mustRecv(t, h.qp, RecvRequest{})
+	if err := h.qp.PostRecv(RecvRequest{}); !errors.Is(err, ErrQueueFull) {
+		t.Errorf("second PostRecv: %v", err)
+	}
+}

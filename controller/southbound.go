@@ -1,0 +1,79 @@
+package controller
+
+import (
+	"context"
+
+	"github.com/weft-sdn/weft/controller/entry"
+	"github.com/weft-sdn/weft/controller/inventory"
+)
+
+// Southbound is the seam to the switches.
+type Southbound interface {
+	// Open starts a lasting relation to a switch, which connects again by itself
+	// whenever it is lost, and ends with Close. Events come one at a time and in
+	// order; the handler returns soon.
+	Open(ctx context.Context, sw inventory.Switch, handler func(SwitchEvent)) (Switch, error)
+}
+
+// Switch is one open relation.
+type Switch interface {
+	// Write carries out one batch of updates in any order, all of them whatever
+	// becomes of the others. An error says that nobody knows what became of them.
+	Write(ctx context.Context, updates []entry.Update) ([]Refusal, error)
+	// Read returns everything the switch holds that a controller can write.
+	Read(ctx context.Context) (Contents, error)
+	// PacketOut hands the switch a packet. It is not acknowledged.
+	PacketOut(ctx context.Context, p entry.PacketOut) error
+	// Inspect returns the entries of a table for people, and Counters all
+	// indirect counters that are not zero.
+	Inspect(ctx context.Context, table string) ([]EntryView, error)
+	Counters(ctx context.Context) ([]CounterView, error)
+	Close() error
+}
+
+// SwitchEvent is what happens to a relation.
+type SwitchEvent struct {
+	// Up: this controller may write, and the switch runs the pipeline.
+	Up bool
+	// Err says why it is down; nil when Up or PacketIn.
+	Err error
+	// PacketIn is a packet from the switch.
+	PacketIn *entry.PacketIn
+}
+
+// TableView describes a table.
+type TableView struct {
+	Name    string   `json:"name"`
+	Size    int64    `json:"size"`
+	Fields  []string `json:"fields"`
+	Actions []string `json:"actions"`
+}
+
+// EntryView is a table entry in names and typed values: numbers are uint64,
+// addresses, prefixes, and what exceeds 64 bits are strings.
+type EntryView struct {
+	Table    string      `json:"table"`
+	Match    []FieldView `json:"match"`
+	Priority int32       `json:"priority,omitempty"`
+	Default  bool        `json:"default,omitempty"`
+	Action   string      `json:"action,omitempty"`
+	Params   []FieldView `json:"params,omitempty"`
+	Member   uint32      `json:"member,omitempty"`
+	Group    uint32      `json:"group,omitempty"`
+}
+
+// FieldView is a named value.
+type FieldView struct {
+	Name  string `json:"name"`
+	Value any    `json:"value"`
+}
+
+// CounterView is a cell of a counter. Name is that of the cell where the P4
+// program names it (a drop reason), and its index elsewhere.
+type CounterView struct {
+	Counter string `json:"counter"`
+	Index   int64  `json:"index"`
+	Name    string `json:"name"`
+	Packets int64  `json:"packets"`
+	Octets  int64  `json:"octets"`
+}

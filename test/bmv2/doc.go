@@ -1,0 +1,9 @@
+// Package bmv2 starts networks of BMv2 switches (simple_switch_grpc) for tests: it makes a private network namespace with
+// veth pairs, one simple_switch_grpc a switch, and taps on the ports that face hosts.
+//
+// A [Network] is started from a [Topology] and speaks P4Runtime on loopback addresses of the caller's namespace, so that any
+// controller can program it. [Require] says whether the machine can do all this; a test that needs it calls that first and is skipped
+// otherwise. Nothing outlives Close: the namespace has no name, and the switches die with the thread that started them.
+//
+// The package is Linux only and for tests only; it does not look into what the switches run.
+package bmv2

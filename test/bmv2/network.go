@@ -1,0 +1,257 @@
+//go:build linux
+
+package bmv2
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/credentials/insecure"
+)
+
+const (
+	program      = "simple_switch_grpc"
+	mtu          = 9500
+	queueDepth   = 4096 // packets; the default of 64 loses copies of a burst
+	firstGRPC    = 9559 // ports inside the namespace: the first switch's, counting up
+	firstThrift  = 9090
+	startTimeout = 30 * time.Second
+)
+
+// MaxFrame is the length of the longest frame a tap can see.
+const MaxFrame = mtu + 14
+
+// Require skips the test unless this machine can run BMv2 switches.
+func Require(t testing.TB) {
+	t.Helper()
+	for _, tool := range []string{program, "ip"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skipf("skipped: %s is not on the PATH", tool)
+		}
+	}
+	if os.Geteuid() != 0 {
+		t.Skip("skipped: network namespaces and veth pairs need root")
+	}
+}
+
+// Network is a running network of BMv2 switches.
+type Network struct {
+	ns       *namespace
+	switches map[string]*process
+	taps     map[Port]*Tap
+}
+
+// process is one running simple_switch_grpc.
+type process struct {
+	name   string
+	cmd    *exec.Cmd
+	output bytes.Buffer // read only after exited is closed
+	exited chan struct{}
+	err    error // of the process, once exited is closed
+	relay  *relay
+	stop   sync.Once
+}
+
+// Start builds the network and waits until every switch answers P4Runtime. The switches have no pipeline yet.
+func Start(ctx context.Context, topology Topology) (*Network, error) {
+	if err := topology.validate(); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	ns, err := newNamespace()
+	if err != nil {
+		return nil, err
+	}
+	n := &Network{ns: ns, switches: map[string]*process{}, taps: map[Port]*Tap{}}
+	if err := n.start(ctx, topology); err != nil {
+		return nil, errors.Join(err, n.Close())
+	}
+	return n, nil
+}
+
+func (n *Network) start(ctx context.Context, topology Topology) error {
+	if err := n.ns.setUp(); err != nil {
+		return err
+	}
+	interfaces, err := n.wire(topology)
+	if err != nil {
+		return err
+	}
+	for i, s := range topology.Switches {
+		if err := n.launch(i, s, interfaces[s.Name]); err != nil {
+			return err
+		}
+	}
+	for i, s := range topology.Switches {
+		if err := n.await(ctx, n.switches[s.Name], i); err != nil {
+			return fmt.Errorf("switch %s: %w", s.Name, err)
+		}
+	}
+	return nil
+}
+
+// wire makes the veth pairs and opens the taps. It returns the -i arguments of each switch.
+func (n *Network) wire(topology Topology) (map[string][]string, error) {
+	var script strings.Builder
+	interfaces := map[string][]string{}
+	pair := 0
+	veth := func(near, far string) {
+		fmt.Fprintf(&script, "link add %s mtu %d type veth peer name %s mtu %d\n", near, mtu, far, mtu)
+		fmt.Fprintf(&script, "link set %s up\nlink set %s up\n", near, far)
+		pair++
+	}
+	attach := func(p Port, name string) {
+		interfaces[p.Switch] = append(interfaces[p.Switch], fmt.Sprintf("%d@%s", p.Port, name))
+	}
+	for _, l := range topology.Links {
+		a, b := fmt.Sprintf("a%d", pair), fmt.Sprintf("b%d", pair)
+		veth(a, b)
+		attach(l[0], a)
+		attach(l[1], b)
+	}
+	ends := map[Port]string{}
+	for _, p := range topology.Taps {
+		a, b := fmt.Sprintf("a%d", pair), fmt.Sprintf("b%d", pair)
+		veth(a, b)
+		attach(p, a)
+		ends[p] = b
+	}
+	return interfaces, n.ns.do(func() error {
+		if err := ipBatch(script.String()); err != nil {
+			return err
+		}
+		for p, name := range ends {
+			tap, err := openTap(name)
+			if err != nil {
+				return err
+			}
+			n.taps[p] = tap
+		}
+		return nil
+	})
+}
+
+func (n *Network) launch(index int, s Switch, interfaces []string) error {
+	cpu := s.CPUPort
+	if cpu == 0 {
+		cpu = defaultCPUPort
+	}
+	grpcAddress := fmt.Sprintf("127.0.0.1:%d", firstGRPC+index)
+	args := []string{"--no-p4", "--log-level", "off", "--device-id", fmt.Sprint(s.DeviceID), "--thrift-port", fmt.Sprint(firstThrift + index)}
+	for _, i := range interfaces {
+		args = append(args, "-i", i)
+	}
+	args = append(args, "--", "--grpc-server-addr", grpcAddress, "--cpu-port", fmt.Sprint(cpu))
+	p := &process{name: s.Name, exited: make(chan struct{}), cmd: exec.Command(program, args...)}
+	p.cmd.Stdout, p.cmd.Stderr = &p.output, &p.output
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // when the namespace's thread ends
+	relay, err := newRelay(n.ns, grpcAddress)
+	if err != nil {
+		return err
+	}
+	if err := n.ns.do(p.cmd.Start); err != nil {
+		relay.close()
+		return fmt.Errorf("starting %s: %w", program, err)
+	}
+	p.relay = relay
+	n.switches[s.Name] = p
+	go func() {
+		p.err = p.cmd.Wait()
+		close(p.exited)
+	}()
+	return nil
+}
+
+// await returns when the switch answers P4Runtime and its queues are deep.
+func (n *Network) await(ctx context.Context, p *process, index int) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		select {
+		case <-p.exited:
+			cancel(fmt.Errorf("%w: %v: %s", ErrExited, p.err, p.output.Bytes()))
+		case <-ctx.Done():
+		}
+	}()
+	conn, err := grpc.NewClient(p.relay.listener.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.Config{BaseDelay: 20 * time.Millisecond, Multiplier: 1.2, MaxDelay: time.Second}}))
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if _, err := p4v1.NewP4RuntimeClient(conn).Capabilities(ctx, &p4v1.CapabilitiesRequest{}, grpc.WaitForReady(true)); err != nil {
+		return fmt.Errorf("waiting for P4Runtime: %w", errors.Join(err, context.Cause(ctx)))
+	}
+	thrift, err := n.ns.dial(ctx, fmt.Sprintf("127.0.0.1:%d", firstThrift+index))
+	if err != nil {
+		return err
+	}
+	defer thrift.Close()
+	if deadline, ok := ctx.Deadline(); ok {
+		if err := thrift.SetDeadline(deadline); err != nil {
+			return err
+		}
+	}
+	return setQueueDepths(thrift, queueDepth)
+}
+
+// Target returns the host:port of a switch's P4Runtime server, empty for an unknown switch.
+func (n *Network) Target(name string) string {
+	if p := n.switches[name]; p != nil && p.relay != nil {
+		return p.relay.listener.Addr().String()
+	}
+	return ""
+}
+
+// Tap returns the far end of a port, nil for a port that is not among the topology's taps.
+func (n *Network) Tap(p Port) *Tap { return n.taps[p] }
+
+// Kill ends a switch at once, as a crash would. Its ports stay wired to nothing.
+func (n *Network) Kill(name string) {
+	if p := n.switches[name]; p != nil {
+		p.end()
+	}
+}
+
+func (p *process) end() {
+	p.stop.Do(func() {
+		p.cmd.Process.Kill()
+		<-p.exited
+		p.relay.close()
+	})
+}
+
+// Close ends every switch and takes the network down. It reports switches that had ended before.
+func (n *Network) Close() error {
+	var errs []error
+	for _, p := range n.switches {
+		p.stop.Do(func() {
+			select {
+			case <-p.exited:
+				errs = append(errs, fmt.Errorf("switch %s: %w: %v: %s", p.name, ErrExited, p.err, p.output.Bytes()))
+			default:
+				p.cmd.Process.Kill()
+				<-p.exited
+			}
+			p.relay.close()
+		})
+	}
+	for _, tap := range n.taps {
+		errs = append(errs, tap.close())
+	}
+	n.ns.close()
+	return errors.Join(errs...)
+}

@@ -248,6 +248,9 @@ func TestSchema(t *testing.T) {
 	if err != nil || c.IndexNames[2] != "BAD_ICRC" || c.Bytes || !c.Packets {
 		t.Errorf("counter drops: %+v, %v", c, err)
 	}
+	if s.Enums["DropReason"][1] != "NO_ROUTE" {
+		t.Errorf("enums: %v", s.Enums)
+	}
 	if _, err := s.Table("nosuch"); !errors.Is(err, ErrUnknownName) {
 		t.Errorf("%v", err)
 	}

@@ -35,12 +35,26 @@ var (
 	ErrNotAttempted = errors.New("southbound: not attempted")
 )
 
+// Code is a canonical gRPC status code.
+type Code = codes.Code
+
+// Codes of updates that say more than that something failed.
+const (
+	CodeInvalidArgument   = codes.InvalidArgument
+	CodeNotFound          = codes.NotFound
+	CodeAlreadyExists     = codes.AlreadyExists
+	CodeResourceExhausted = codes.ResourceExhausted
+	CodeUnimplemented     = codes.Unimplemented
+	// CodeAborted: not attempted, because the connection or the role was lost.
+	CodeAborted = codes.Aborted
+)
+
 // UpdateError is what a switch said about one update of a Write.
 type UpdateError struct {
 	// Index of the update in the slice given to Write.
 	Index int
-	// Code is never codes.OK.
-	Code codes.Code
+	// Code is never OK.
+	Code Code
 	// Message is the switch's own text.
 	Message string
 }

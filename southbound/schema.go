@@ -77,6 +77,9 @@ type Schema struct {
 	Actions  []ActionInfo  // by id
 	Counters []CounterInfo // by id
 	Profiles []ProfileInfo // by id
+	// Enums are the serializable enums of the program: value to name, by name of
+	// the enum.
+	Enums map[string]map[int64]string
 	// Digests maps ids to names.
 	Digests map[uint32]string
 	// PacketIn and PacketOut are the fields of the controller headers.
@@ -89,8 +92,11 @@ type Schema struct {
 
 func newSchema(info *p4config.P4Info) (*Schema, error) {
 	s := &Schema{
-		Digests: make(map[uint32]string),
+		Digests: make(map[uint32]string), Enums: make(map[string]map[int64]string),
 		tables:  make(map[uint32]*TableInfo), actions: make(map[uint32]*ActionInfo), counters: make(map[uint32]*CounterInfo),
+	}
+	for name := range info.GetTypeInfo().GetSerializableEnums() {
+		s.Enums[name] = enumNames(info, name)
 	}
 	for _, t := range info.GetTables() {
 		out := TableInfo{
@@ -124,7 +130,7 @@ func newSchema(info *p4config.P4Info) (*Schema, error) {
 			ID: c.GetPreamble().GetId(), Name: name(c.GetPreamble()), Size: c.GetSize(),
 			Packets:    unit != p4config.CounterSpec_BYTES,
 			Bytes:      unit != p4config.CounterSpec_PACKETS,
-			IndexNames: enumNames(info, c.GetIndexTypeName().GetName()),
+			IndexNames: s.Enums[c.GetIndexTypeName().GetName()],
 		})
 	}
 	for _, p := range info.GetActionProfiles() {
@@ -207,12 +213,8 @@ func format(name string, width int, annotations []string) Format {
 }
 
 func enumNames(info *p4config.P4Info, typeName string) map[int64]string {
-	enum := info.GetTypeInfo().GetSerializableEnums()[typeName]
-	if enum == nil {
-		return nil
-	}
 	out := make(map[int64]string)
-	for _, m := range enum.GetMembers() {
+	for _, m := range info.GetTypeInfo().GetSerializableEnums()[typeName].GetMembers() {
 		if n, ok := ValueOf(m.GetValue()).Uint64(); ok && n < 1<<62 {
 			out[int64(n)] = m.GetName()
 		}

@@ -93,7 +93,7 @@ type Schema struct {
 func newSchema(info *p4config.P4Info) (*Schema, error) {
 	s := &Schema{
 		Digests: make(map[uint32]string), Enums: make(map[string]map[int64]string),
-		tables:  make(map[uint32]*TableInfo), actions: make(map[uint32]*ActionInfo), counters: make(map[uint32]*CounterInfo),
+		tables: make(map[uint32]*TableInfo), actions: make(map[uint32]*ActionInfo), counters: make(map[uint32]*CounterInfo),
 	}
 	for name := range info.GetTypeInfo().GetSerializableEnums() {
 		s.Enums[name] = enumNames(info, name)

@@ -1,0 +1,146 @@
+package wire
+
+import (
+	"encoding/binary"
+	"fmt"
+	"net/netip"
+)
+
+// NodeAttributes are those of RFC 9552 section 5.3.1 and of RFC 9514 section
+// 3. The local router-ids occur with links and prefixes too.
+type NodeAttributes struct {
+	// MSDs are the maximum SID depths of the node (RFC 8814).
+	MSDs  []MSD
+	Flags uint8
+	Name  string
+	// RouterID4 and RouterID6 are the auxiliary router-ids of the local node.
+	// Where it has several, the first counts.
+	RouterID4  netip.Addr
+	RouterID6  netip.Addr
+	Algorithms []uint8
+	SRv6       SRv6Capabilities
+}
+
+// An MSD is a maximum SID depth.
+type MSD struct {
+	Type, Value uint8
+}
+
+// SRv6Capabilities are a node's, if it has them (RFC 9514 section 3.1).
+type SRv6Capabilities struct {
+	Present bool
+	Flags   uint16
+}
+
+const (
+	// NodeFlagOverload is the overload bit.
+	NodeFlagOverload uint8 = 0x80
+	// SRv6FlagOAM is the O-flag of RFC 9259.
+	SRv6FlagOAM uint16 = 0x4000
+
+	maxNodeName = 255
+)
+
+func (n *NodeAttributes) parse(typ uint16, value []byte, unknown *int) (known bool, err error) {
+	switch typ {
+	case tlvNodeMSD:
+		n.MSDs, err = parseMSDs(typ, value)
+	case tlvNodeFlags:
+		if err = wantLen(typ, value, 1); err == nil {
+			n.Flags = value[0]
+		}
+	case tlvNodeName:
+		if len(value) == 0 || len(value) > maxNodeName {
+			return true, fmt.Errorf("%w: name of %d octets", ErrMalformed, len(value))
+		}
+		n.Name = string(value)
+	case tlvLocalRouterID4:
+		err = readFirstAddr(typ, value, 4, &n.RouterID4)
+	case tlvLocalRouterID6:
+		err = readFirstAddr(typ, value, 16, &n.RouterID6)
+	case tlvSRAlgorithm:
+		n.Algorithms = append([]uint8(nil), value...)
+	case tlvSRv6Capabilities:
+		if err = wantAtLeast(typ, value, 4); err != nil {
+			return true, err
+		}
+		n.SRv6 = SRv6Capabilities{Present: true, Flags: binary.BigEndian.Uint16(value)}
+		err = parseSubTLVs(value[4:], unknown, nil)
+	default:
+		return false, nil
+	}
+	return true, err
+}
+
+func (n *NodeAttributes) append(b []byte) []byte {
+	if len(n.MSDs) > 0 {
+		b = appendTLV(b, tlvNodeMSD, func(b []byte) []byte {
+			for _, m := range n.MSDs {
+				b = append(b, m.Type, m.Value)
+			}
+			return b
+		})
+	}
+	if n.Flags != 0 {
+		b = appendBytesTLV(b, tlvNodeFlags, []byte{n.Flags})
+	}
+	if n.Name != "" {
+		b = appendBytesTLV(b, tlvNodeName, []byte(n.Name)[:min(len(n.Name), maxNodeName)])
+	}
+	b = appendAddrTLV(b, tlvLocalRouterID4, n.RouterID4)
+	b = appendAddrTLV(b, tlvLocalRouterID6, n.RouterID6)
+	if len(n.Algorithms) > 0 {
+		b = appendBytesTLV(b, tlvSRAlgorithm, n.Algorithms)
+	}
+	if n.SRv6.Present {
+		b = appendTLV(b, tlvSRv6Capabilities, func(b []byte) []byte {
+			b = binary.BigEndian.AppendUint16(b, n.SRv6.Flags)
+			return append(b, 0, 0)
+		})
+	}
+	return b
+}
+
+func parseMSDs(typ uint16, value []byte) ([]MSD, error) {
+	if len(value)%2 != 0 {
+		return nil, fmt.Errorf("%w: TLV %d has %d octets", ErrMalformed, typ, len(value))
+	}
+	msds := make([]MSD, 0, len(value)/2)
+	for ; len(value) > 0; value = value[2:] {
+		msds = append(msds, MSD{value[0], value[1]})
+	}
+	return msds, nil
+}
+
+// readFirstAddr reads an address that may occur several times.
+func readFirstAddr(typ uint16, value []byte, n int, into *netip.Addr) error {
+	var a netip.Addr
+	if err := readAddr(typ, value, n, &a); err != nil {
+		return err
+	}
+	if !into.IsValid() {
+		*into = a
+	}
+	return nil
+}
+
+// parseSubTLVs reads sub-TLVs, of which one may be a SID structure where
+// structure is not nil.
+func parseSubTLVs(b []byte, unknown *int, structure **SIDStructure) error {
+	for len(b) > 0 {
+		typ, value, rest, err := nextTLV(b)
+		if err != nil {
+			return err
+		}
+		b = rest
+		if typ == tlvSRv6SIDStructure && structure != nil {
+			*structure = new(SIDStructure)
+			if err := (*structure).parse(value); err != nil {
+				return err
+			}
+			continue
+		}
+		*unknown++
+	}
+	return nil
+}

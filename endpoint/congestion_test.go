@@ -111,8 +111,11 @@ func TestRateRecovery(t *testing.T) {
 	// Hyper increase needs more than five raises by time and by octets.
 	at += 6 * cfg.IncreaseInterval
 	r.sent(7 * int(cfg.IncreaseOctets))
-	r.bitsPerSecond(at + 5*cfg.IncreaseInterval)
+	r.bitsPerSecond(at + 4*cfg.IncreaseInterval)
 	target := r.target
+	r.bitsPerSecond(at + 5*cfg.IncreaseInterval)
+	near("still additive increase", r.target, target+40e6)
+	target = r.target
 	r.bitsPerSecond(at + 6*cfg.IncreaseInterval)
 	near("hyper increase", r.target, target+400e6)
 	// It ends at the line rate.

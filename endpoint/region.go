@@ -24,10 +24,10 @@ func (r *Region) Buf() []byte { return r.buf }
 
 // at is the memory at [va, va+n), or nil when it is not all inside the region or the region is no longer registered.
 func (r *Region) at(va uint64, n int) []byte {
-	if !r.valid || va < r.va {
+	if !r.valid {
 		return nil
 	}
-	offset := va - r.va
+	offset := va - r.va // beyond any size when va is below the region
 	if size := uint64(len(r.buf)); offset > size || uint64(n) > size-offset {
 		return nil
 	}

@@ -101,7 +101,7 @@ func (q *QP) nextSend() (at time.Duration, ok bool) {
 	if q.cur >= q.sq.len() || q.inFlight() >= q.cfg.Window {
 		return 0, false
 	}
-	if q.holding && q.cur >= q.begun && !packet.PSNBefore(q.sq.at(q.cur).last(), q.hold) {
+	if q.holding && !packet.PSNBefore(q.sq.at(q.cur).last(), q.hold) {
 		return 0, false
 	}
 	return max(q.rnrUntil, q.paceFree), true

@@ -142,7 +142,10 @@ func TestRetryExhausted(t *testing.T) {
 			h.settle(h.now) // the timeout is one nanosecond away
 			h.now++
 		}
-		wantPSNs(t, "after the last", h.settle(h.now))
+		if _, pending := h.host.Advance(h.now); pending || !h.qp.Failed() {
+			t.Errorf("retry count %d: failed %v, pending %v", retries, h.qp.Failed(), pending)
+		}
+		wantPSNs(t, "after the last", h.taken())
 		if !h.qp.Failed() {
 			t.Fatalf("retry count %d: not failed", retries)
 		}
@@ -227,6 +230,14 @@ func TestRNRAtRequester(t *testing.T) {
 		t.Errorf("failed %v, completions %+v", h.qp.Failed(), got)
 	}
 
+	// Of two timers the one that ends later counts.
+	h = newSolo(t, nil)
+	mustPost(t, h.qp, WorkRequest{Op: OpSend})
+	h.settle(time.Microsecond)
+	h.respond(0, rnr)
+	h.respond(0, packet.RNRSyndrome(1))
+	wantPSNs(t, "after the shorter timer", h.settle(h.now+30*time.Microsecond))
+
 	h = newSolo(t, nil) // 7 never runs out, and progress resets the count
 	mustPost(t, h.qp, WorkRequest{Op: OpSend, Data: make([]byte, 256*2)})
 	h.settle(time.Microsecond)
@@ -242,6 +253,19 @@ func TestRNRAtRequester(t *testing.T) {
 }
 
 func TestFatalNAKs(t *testing.T) {
+	// A receive request half used goes with the rest.
+	h := newSolo(t, nil)
+	mustRecv(t, h.qp, RecvRequest{ID: 7, Buf: make([]byte, 300)})
+	mustPost(t, h.qp, WorkRequest{Op: OpSend})
+	h.settle(time.Microsecond)
+	p := h.from(packet.OpSendFirst, 0)
+	p.Payload = make([]byte, 256)
+	wantNone(t, "SEND First", h.give(p))
+	h.respond(0, packet.NAKSyndrome(packet.NAKInvalidRequest))
+	if got := completions(h.qp); len(got) != 2 || got[1].ID != 7 || got[1].Status != StatusFlushed || got[1].Octets != 256 {
+		t.Errorf("completions %+v", got)
+	}
+
 	for code, want := range map[packet.NAKCode]Status{
 		packet.NAKInvalidRequest: StatusRemoteInvalidRequest, packet.NAKRemoteAccess: StatusRemoteAccess, packet.NAKRemoteOperational: StatusRemoteOperational,
 	} {
@@ -373,6 +397,49 @@ func TestTurns(t *testing.T) {
 	}
 	mustPost(t, h.qp, WorkRequest{Op: OpWrite, Data: make([]byte, 256*4)})
 	wantPSNs(t, "three queue pairs", h.settle(10*time.Microsecond), 0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3)
+}
+
+// TestLineRate: all queue pairs together send no faster than the port.
+func TestLineRate(t *testing.T) {
+	h := newSolo(t, func(c *QPConfig) { c.PMTU = 4096 })
+	c := h.qp.Config()
+	c.QPN++
+	other, err := h.host.CreateQP(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := make([]byte, 20*4096)
+	mustPost(t, h.qp, WorkRequest{Op: OpWrite, Data: data})
+	mustPost(t, other, WorkRequest{Op: OpWrite, Data: data})
+	for i := range 10 {
+		next, pending := h.host.Advance(h.now)
+		got := h.taken()
+		if len(got) != 1 || !pending {
+			t.Fatalf("packet %d: %d at once, pending %v", i, len(got), pending)
+		}
+		if want := h.now + serialization(got[0].Len(), 100e9); next != want {
+			t.Fatalf("packet %d: next at %v, want %v", i, next, want)
+		}
+		h.now = next
+	}
+}
+
+// TestRingForgets: what was taken from a queue is not kept alive by it.
+func TestRingForgets(t *testing.T) {
+	var r ring[*int]
+	for i := range 40 {
+		r.push(&i)
+		r.push(&i)
+		if v := r.pop(); *v != i/2 {
+			t.Fatalf("got %d, want %d", *v, i/2)
+		}
+	}
+	r.clear()
+	for i, p := range r.items {
+		if p != nil {
+			t.Errorf("item %d is still held", i)
+		}
+	}
 }
 
 func TestSendQueueLimits(t *testing.T) {

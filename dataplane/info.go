@@ -41,7 +41,9 @@ type ParamInfo struct {
 }
 
 // ActionInfo describes an action. Its index in Program.Actions is the
-// action index the control methods use.
+// action index the control methods use. p4c copies an action for every table
+// that uses it: several indices may share a name, and any of them stands for
+// the copy of the table or profile concerned.
 type ActionInfo struct {
 	Name   string // fully qualified, as in P4Info ("IngressImpl.forward")
 	Params []ParamInfo
@@ -75,6 +77,7 @@ type ProfileInfo struct {
 	Size     int  // members
 	Selector bool // it has groups
 	Tables   []int
+	Actions  []int // action indices a member may use
 }
 
 // CounterInfo describes a counter array. Counters count packets and bytes.

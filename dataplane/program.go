@@ -3,7 +3,19 @@ package dataplane
 // Program is a loaded P4 program: immutable, and safe to share between any
 // number of switches.
 type Program struct {
-	info programInfo
+	info     programInfo
+	layout   layout
+	errors   errorCodes
+	std      stdFields
+	digests  []digest
+	actions  []*action
+	tables   []*matchTable
+	profiles []*profile
+	parser   parser
+	ingress  pipeline
+	egress   pipeline
+	updates  []checksum
+	keyWords int // of the widest table key
 }
 
 // programInfo is what the control plane may know of a program.

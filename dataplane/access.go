@@ -1,0 +1,183 @@
+package dataplane
+
+import "encoding/binary"
+
+// getter returns a function that reads n bits (at most 64) of the packet state
+// at an absolute bit offset, most significant bit first.
+func getter(bit, n int) func(*ctx) uint64 {
+	off, sh := bit/8, bit%8
+	if sh == 0 {
+		switch n {
+		case 0:
+			return func(*ctx) uint64 { return 0 }
+		case 8:
+			return func(c *ctx) uint64 { return uint64(c.data[off]) }
+		case 16:
+			return func(c *ctx) uint64 { return uint64(binary.BigEndian.Uint16(c.data[off:])) }
+		case 32:
+			return func(c *ctx) uint64 { return uint64(binary.BigEndian.Uint32(c.data[off:])) }
+		case 64:
+			return func(c *ctx) uint64 { return binary.BigEndian.Uint64(c.data[off:]) }
+		}
+	}
+	if sh+n <= 8 {
+		r, m := 8-sh-n, byte(widthMask(n))
+		return func(c *ctx) uint64 { return uint64(c.data[off] >> r & m) }
+	}
+	if sh+n <= 64 {
+		r := 64 - n
+		return func(c *ctx) uint64 { return binary.BigEndian.Uint64(c.data[off:]) << sh >> r }
+	}
+	last := 8 - (sh + n - 64) // the field reaches into a ninth octet
+	m := widthMask(n)
+	return func(c *ctx) uint64 {
+		hi := binary.BigEndian.Uint64(c.data[off:]) << (8 - last)
+		return (hi | uint64(c.data[off+8]>>last)) & m
+	}
+}
+
+// get returns the reader of a field of at most 64 bits; signed fields are
+// sign-extended.
+func (f *field) get() func(*ctx) uint64 {
+	switch {
+	case f.valid:
+		w, m := f.hdr.word, f.hdr.mask
+		if f.hdr.meta {
+			return func(*ctx) uint64 { return 1 }
+		}
+		return func(c *ctx) uint64 {
+			if c.valid[w]&m != 0 {
+				return 1
+			}
+			return 0
+		}
+	case f.signed && f.width > 0:
+		g, r := getter(f.bit, f.width), 64-f.width
+		return func(c *ctx) uint64 { return uint64(int64(g(c)<<r) >> r) }
+	case f.hdr.meta: // the rest of the slot is zero
+		return getter(8*f.slot(), 8*slotSize(f.width))
+	}
+	return getter(f.bit, f.width)
+}
+
+// setter returns a function that writes n bits (at most 64) of the packet
+// state at an absolute bit offset.
+func setter(bit, n int) func(*ctx, uint64) {
+	off, sh := bit/8, bit%8
+	if sh == 0 {
+		switch n {
+		case 0:
+			return func(*ctx, uint64) {}
+		case 8:
+			return func(c *ctx, v uint64) { c.data[off] = byte(v) }
+		case 16:
+			return func(c *ctx, v uint64) { binary.BigEndian.PutUint16(c.data[off:], uint16(v)) }
+		case 32:
+			return func(c *ctx, v uint64) { binary.BigEndian.PutUint32(c.data[off:], uint32(v)) }
+		case 64:
+			return func(c *ctx, v uint64) { binary.BigEndian.PutUint64(c.data[off:], v) }
+		}
+	}
+	m := widthMask(n)
+	if sh+n <= 64 {
+		l := 64 - sh - n
+		keep := ^(m << l)
+		return func(c *ctx, v uint64) {
+			b := c.data[off:]
+			binary.BigEndian.PutUint64(b, binary.BigEndian.Uint64(b)&keep|v&m<<l)
+		}
+	}
+	over := sh + n - 64 // bits in a ninth octet
+	keep, keep9 := ^(m >> over), byte(0xff)>>over
+	return func(c *ctx, v uint64) {
+		v &= m
+		b := c.data[off:]
+		binary.BigEndian.PutUint64(b, binary.BigEndian.Uint64(b)&keep|v>>over)
+		b[8] = b[8]&keep9 | byte(v<<(8-over))
+	}
+}
+
+// set returns the writer of a field of at most 64 bits; the value is cut to
+// the field's width.
+func (f *field) set() func(*ctx, uint64) {
+	switch {
+	case f.valid:
+		return nil
+	case f.hdr.meta:
+		return metaSetter(f.slot(), f.width)
+	}
+	s := setter(f.bit, f.width)
+	w, d := f.hdr.word, f.hdr.mask
+	return func(c *ctx, v uint64) {
+		c.dirty[w] |= d
+		s(c, v)
+	}
+}
+
+// metaSetter returns the writer of a metadata field of n bits.
+func metaSetter(off, n int) func(*ctx, uint64) {
+	m := widthMask(n)
+	switch slotSize(n) {
+	case 0:
+		return func(*ctx, uint64) {}
+	case 1:
+		return func(c *ctx, v uint64) { c.data[off] = byte(v & m) }
+	case 2:
+		return func(c *ctx, v uint64) { binary.BigEndian.PutUint16(c.data[off:], uint16(v&m)) }
+	case 4:
+		return func(c *ctx, v uint64) { binary.BigEndian.PutUint32(c.data[off:], uint32(v&m)) }
+	}
+	return func(c *ctx, v uint64) { binary.BigEndian.PutUint64(c.data[off:], v&m) }
+}
+
+// loadBits reads n bits at a bit offset of b into words, least significant
+// word first. It is the general, slow way.
+func loadBits(b []byte, bit, n int, dst []uint64) {
+	for i := range dst {
+		take := min(64, n)
+		if take <= 0 {
+			dst[i] = 0
+			continue
+		}
+		n -= take
+		dst[i] = load64(b, bit+n, take)
+	}
+}
+
+// load64 reads n bits, at most 64, at a bit offset of b.
+func load64(b []byte, bit, n int) uint64 {
+	var v uint64
+	for n > 0 {
+		sh := bit % 8
+		take := min(8-sh, n)
+		v = v<<take | uint64(b[bit/8]>>(8-sh-take))&widthMask(take)
+		bit += take
+		n -= take
+	}
+	return v
+}
+
+// storeBits writes the n low bits of words at a bit offset of b.
+func storeBits(b []byte, bit, n int, src []uint64) {
+	for i := range src {
+		take := min(64, n)
+		if take <= 0 {
+			return
+		}
+		n -= take
+		store64(b, bit+n, take, src[i])
+	}
+}
+
+// store64 writes the n low bits of v, at most 64, at a bit offset of b.
+func store64(b []byte, bit, n int, v uint64) {
+	for n > 0 {
+		sh := bit % 8
+		take := min(8-sh, n)
+		l := 8 - sh - take
+		m := byte(widthMask(take)) << l
+		b[bit/8] = b[bit/8]&^m | byte(v>>(n-take)<<l)&m
+		bit += take
+		n -= take
+	}
+}

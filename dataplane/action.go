@@ -1,0 +1,124 @@
+package dataplane
+
+// action is a compiled action.
+type action struct {
+	name   string
+	params []param
+	words  int // argument words
+	prims  []prim
+	// straight is the code of an action without jumps.
+	straight []func(*ctx)
+}
+
+// prim is one primitive: code, or a jump.
+type prim struct {
+	run    func(*ctx)
+	cond   boolFn // jump when false; nil with jump: always
+	jump   bool
+	target int
+}
+
+// run executes the action with arguments args.
+func (a *action) run(c *ctx, args []uint64) {
+	c.args = args
+	if a.straight != nil {
+		for _, f := range a.straight {
+			f(c)
+		}
+		return
+	}
+	for pc, steps := 0, 0; pc < len(a.prims); steps++ {
+		p := &a.prims[pc]
+		pc++
+		switch {
+		case !p.jump:
+			p.run(c)
+		case p.cond == nil || !p.cond(c):
+			pc = p.target
+		}
+		if steps == maxActionSteps {
+			c.sw.stats.Runaway++
+			return
+		}
+	}
+}
+
+// maxActionSteps bounds the primitives one action executes: p4c compiles
+// loops to backward jumps.
+const maxActionSteps = 1 << 20
+
+func (l *loader) loadActions() {
+	l.actionByID = map[int]int{}
+	info := &l.prog.info
+	for i := range l.in.Actions {
+		ja := &l.in.Actions[i]
+		if _, dup := l.actionByID[ja.ID]; dup {
+			l.bad(ja.Source, "two actions with id %d", ja.ID)
+		}
+		a := &action{name: ja.Name}
+		ai := ActionInfo{Name: ja.Name}
+		l.rt = nil
+		for _, p := range ja.RuntimeData {
+			if p.Bitwidth < 0 || p.Bitwidth > 8*maxStateBytes {
+				l.bad(ja.Source, "parameter %q of %d bits", p.Name, p.Bitwidth)
+			}
+			l.rt = append(l.rt, param{name: p.Name, width: p.Bitwidth, off: a.words})
+			ai.Params = append(ai.Params, ParamInfo{Name: p.Name, Width: p.Bitwidth})
+			a.words += max(1, limbs(p.Bitwidth))
+		}
+		a.params = l.rt
+		l.fn = "action " + ja.Name
+		l.compileBody(a, ja.Primitives)
+		l.fn = ""
+		l.actionByID[ja.ID] = len(l.prog.actions)
+		l.prog.actions = append(l.prog.actions, a)
+		info.actions = append(info.actions, ai)
+	}
+	l.rt = nil
+}
+
+func (l *loader) compileBody(a *action, prims []jsonPrimitive) {
+	jumps := false
+	for i := range prims {
+		p := &prims[i]
+		switch p.Op {
+		case "_jump":
+			jumps = true
+			e := l.args(p, 1)
+			a.prims = append(a.prims, prim{jump: true, target: l.target(p, e[0], len(prims))})
+		case "_jump_if_zero":
+			jumps = true
+			e := l.args(p, 2)
+			a.prims = append(a.prims, prim{jump: true, cond: l.boolean(l.boolExpr(p.Source, e[0])),
+				target: l.target(p, e[1], len(prims))})
+		default:
+			a.prims = append(a.prims, prim{run: l.primitive(p)})
+		}
+	}
+	if jumps {
+		return
+	}
+	a.straight = make([]func(*ctx), 0, len(a.prims))
+	for _, p := range a.prims {
+		a.straight = append(a.straight, p.run)
+	}
+}
+
+func (l *loader) target(p *jsonPrimitive, e *expr, n int) int {
+	if e.op != opConst || !e.n.IsInt64() || e.n.Int64() < 0 || e.n.Int64() > int64(n) {
+		l.bad(p.Source, "%s to a bad place", p.Op)
+	}
+	return int(e.n.Int64())
+}
+
+// args decodes the parameters of a primitive and checks their number.
+func (l *loader) args(p *jsonPrimitive, n int) []*expr {
+	if len(p.Parameters) != n {
+		l.bad(p.Source, "%s with %d parameters: want %d", p.Op, len(p.Parameters), n)
+	}
+	es := make([]*expr, n)
+	for i, v := range p.Parameters {
+		es[i] = l.value(p.Source, v)
+	}
+	return es
+}

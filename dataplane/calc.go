@@ -1,0 +1,312 @@
+package dataplane
+
+import "encoding/binary"
+
+// calculation is a named hash over a list of inputs. Inputs from headers that
+// are not valid are left out, as in BMv2; the bits of the rest follow each
+// other without padding.
+type calculation struct {
+	name  string
+	fn    hashFn
+	items []calcItem
+	// When all headers involved are valid, the input is what fast describes.
+	// need are the validity bits to check first.
+	need []uint64
+	fast []calcRun
+	size int // octets fast writes to the buffer
+	// slow inputs have a length that no octet boundary can be given for.
+	slow bool
+}
+
+// calcItem is one input.
+type calcItem struct {
+	hdr     *header // nil for constants and the payload
+	whole   bool    // the whole header
+	f       *field
+	k       []byte // constant: bits, right-aligned
+	bits    int
+	payload bool
+}
+
+// calcRun is a step that builds the input when all its headers are valid.
+type calcRun struct {
+	kind runKind
+	off  int // octets of phv.data, or bits for runBits
+	n    int // octets; bits for runBits
+	k    []byte
+	vl   int
+	at   int // octet in the buffer
+	bit  int // runBits: bit in the buffer
+	get  u64Fn
+}
+
+type runKind uint8
+
+const (
+	runCopy    runKind = iota // octets of the packet state
+	runConst                  // constant octets
+	runBits                   // up to 64 bits at any offset
+	runSpan                   // a variable-length field, not copied
+	runPayload                // the payload, not copied
+)
+
+func (l *loader) loadCalculations() {
+	l.calcs = map[string]*calculation{}
+	for i := range l.in.Calculations {
+		jc := &l.in.Calculations[i]
+		l.calcs[jc.Name] = l.calculation(jc.Source, jc.Name, jc.Algo, jc.Input)
+	}
+}
+
+func (l *loader) calculation(src *jsonSource, name, algo string, input []jsonValue) *calculation {
+	k := &calculation{name: name, fn: hashes[algo]}
+	if k.fn == nil {
+		l.unsupported(src, "hash algorithm %q", algo)
+	}
+	for _, in := range input {
+		switch in.Type {
+		case "payload":
+			k.items = append(k.items, calcItem{payload: true})
+			continue
+		case "header":
+			h := l.headerNamed(src, in.Value)
+			k.items = append(k.items, calcItem{hdr: h, whole: true})
+			continue
+		}
+		e := l.value(src, in)
+		switch {
+		case e.op == opField:
+			k.items = append(k.items, calcItem{hdr: e.f.hdr, f: e.f, bits: e.f.width})
+		case e.op == opConst && e.bits > 0 && e.n.Sign() >= 0 && e.n.BitLen() <= e.bits && e.bits <= 8*maxStateBytes:
+			k.items = append(k.items, calcItem{k: e.n.FillBytes(make([]byte, (e.bits+7)/8)), bits: e.bits})
+		default:
+			l.unsupported(src, "hash %q over a value of type %q", name, in.Type)
+		}
+	}
+	l.planCalculation(k)
+	return k
+}
+
+// planCalculation lays the input out for the case that every header is valid.
+func (l *loader) planCalculation(k *calculation) {
+	k.need = make([]uint64, l.prog.layout.validWords)
+	bit := 0 // in the buffer
+	for _, it := range k.items {
+		if it.hdr != nil && !it.hdr.meta {
+			k.need[it.hdr.word] |= it.hdr.mask
+		}
+		switch {
+		case it.payload:
+			if bit%8 != 0 {
+				k.slow = true
+				return
+			}
+			k.fast = append(k.fast, calcRun{kind: runPayload, at: bit / 8})
+		case it.whole && it.hdr.meta, it.f != nil && it.f.vl && bit%8 != 0, it.whole && bit%8 != 0:
+			k.slow = true
+			return
+		case it.whole:
+			h := it.hdr
+			cut := h.size
+			if h.vl >= 0 {
+				cut = h.vlCut
+			}
+			bit = k.add(calcRun{kind: runCopy, off: h.off, n: cut, at: bit / 8}, bit, 8*cut)
+			if h.vl >= 0 {
+				k.fast = append(k.fast, calcRun{kind: runSpan, vl: h.vl, at: bit / 8})
+				bit = k.add(calcRun{kind: runCopy, off: h.off + cut, n: h.size - cut, at: bit / 8}, bit, 8*(h.size-cut))
+			}
+		case it.f == nil:
+			bit = k.addConst(it, bit)
+		case it.f.vl:
+			k.fast = append(k.fast, calcRun{kind: runSpan, vl: it.hdr.vl, at: bit / 8})
+		case it.f.valid:
+			bit = k.add(calcRun{kind: runBits, n: 1, bit: bit, get: it.f.get()}, bit, 1)
+		default:
+			bit = k.addField(it.f, bit)
+		}
+	}
+	k.size = (bit + 7) / 8
+}
+
+// add appends a run of n bits and returns the bit after it.
+func (k *calculation) add(r calcRun, bit, n int) int {
+	if n > 0 {
+		k.fast = append(k.fast, r)
+	}
+	return bit + n
+}
+
+// addField appends a field: as octets where it and the buffer are aligned,
+// joined to the run before it where that ends where the field begins.
+func (k *calculation) addField(f *field, bit int) int {
+	if f.bit%8 == 0 && f.width%8 == 0 && bit%8 == 0 {
+		n := f.width / 8
+		if len(k.fast) > 0 {
+			p := &k.fast[len(k.fast)-1]
+			if p.kind == runCopy && p.off+p.n == f.bit/8 && p.at+p.n == bit/8 {
+				p.n += n
+				return bit + f.width
+			}
+		}
+		return k.add(calcRun{kind: runCopy, off: f.bit / 8, n: n, at: bit / 8}, bit, f.width)
+	}
+	for at := 0; at < f.width; {
+		n := min(64, f.width-at)
+		bit = k.add(calcRun{kind: runBits, n: n, bit: bit, get: getter(f.bit+at, n)}, bit, n)
+		at += n
+	}
+	return bit
+}
+
+func (k *calculation) addConst(it calcItem, bit int) int {
+	if bit%8 == 0 && it.bits%8 == 0 {
+		return k.add(calcRun{kind: runConst, k: it.k, at: bit / 8}, bit, it.bits)
+	}
+	pad := 8*len(it.k) - it.bits
+	for at := 0; at < it.bits; {
+		n := min(64, it.bits-at)
+		v := load64(it.k, pad+at, n)
+		bit = k.add(calcRun{kind: runBits, n: n, bit: bit, get: func(*ctx) uint64 { return v }}, bit, n)
+		at += n
+	}
+	return bit
+}
+
+// compute evaluates the calculation.
+func (k *calculation) compute(c *ctx) uint64 {
+	if !k.slow {
+		ok := true
+		for w, n := range k.need {
+			if c.valid[w]&n != n {
+				ok = false
+			}
+		}
+		if ok {
+			return k.computeFast(c)
+		}
+	}
+	return k.computeSlow(c)
+}
+
+func (k *calculation) computeFast(c *ctx) uint64 {
+	buf := c.calcBuf(k.size + 8)
+	segs := c.segs[:0]
+	from := 0
+	for i := range k.fast {
+		switch r := &k.fast[i]; r.kind {
+		case runCopy:
+			copy(buf[r.at:r.at+r.n], c.data[r.off:])
+		case runConst:
+			copy(buf[r.at:], r.k)
+		case runBits:
+			putBits(buf, r.bit, r.n, r.get(c))
+		case runSpan, runPayload:
+			if from < r.at {
+				segs = append(segs, buf[from:r.at])
+				from = r.at
+			}
+			if r.kind == runSpan {
+				segs = append(segs, c.bytes(c.vl[r.vl]))
+			} else {
+				segs = append(segs, c.payloadBytes())
+			}
+		}
+	}
+	if from < k.size {
+		segs = append(segs, buf[from:k.size])
+	}
+	v := k.fn(segs)
+	clear(segs)
+	c.segs = segs[:0]
+	return v
+}
+
+// putBits writes the n low bits of v, at most 64, at a bit offset; bits are
+// written in order, so what follows in the octet is cleared.
+func putBits(b []byte, bit, n int, v uint64) {
+	off, sh := bit/8, bit%8
+	if sh == 0 {
+		b[off] = 0
+	}
+	if sh+n <= 64 {
+		head := uint64(b[off]) << 56
+		binary.BigEndian.PutUint64(b[off:], head|v<<(64-sh-n))
+		return
+	}
+	store64(b, bit, n, v)
+	if end := bit + n; end%8 != 0 {
+		b[end/8] &= 0xff << (8 - end%8)
+	}
+}
+
+// computeSlow puts the input together bit by bit.
+func (k *calculation) computeSlow(c *ctx) uint64 {
+	total := 0
+	for _, it := range k.items {
+		total += it.size(c)
+	}
+	n := (total + 7) / 8
+	buf := c.calcBuf(n + 8)[:n]
+	clear(buf)
+	bit := 0
+	put := func(b []byte, from, n int) {
+		for n > 0 {
+			t := min(64, n)
+			store64(buf, bit, t, load64(b, from, t))
+			bit, from, n = bit+t, from+t, n-t
+		}
+	}
+	for _, it := range k.items {
+		if it.size(c) == 0 {
+			continue
+		}
+		switch {
+		case it.payload:
+			p := c.payloadBytes()
+			put(p, 0, 8*len(p))
+		case it.whole:
+			h := it.hdr
+			cut := h.size
+			if h.vl >= 0 {
+				cut = h.vlCut
+			}
+			put(c.data, 8*h.off, 8*cut)
+			if h.vl >= 0 {
+				p := c.bytes(c.vl[h.vl])
+				put(p, 0, 8*len(p))
+				put(c.data, 8*(h.off+cut), 8*(h.size-cut))
+			}
+		case it.f == nil:
+			put(it.k, 8*len(it.k)-it.bits, it.bits)
+		case it.f.vl:
+			p := c.bytes(c.vl[it.hdr.vl])
+			put(p, 0, 8*len(p))
+		case it.f.valid:
+			store64(buf, bit, 1, 1)
+			bit++
+		default:
+			put(c.data, it.f.bit, it.f.width)
+		}
+	}
+	segs := append(c.segs[:0], buf)
+	v := k.fn(segs)
+	clear(segs)
+	c.segs = segs[:0]
+	return v
+}
+
+// size is how many bits an input contributes.
+func (it *calcItem) size(c *ctx) int {
+	switch {
+	case it.payload:
+		return 8 * len(c.payloadBytes())
+	case it.hdr != nil && !it.hdr.meta && !c.isValid(it.hdr):
+		return 0
+	case it.whole:
+		return 8 * c.headerLen(it.hdr)
+	case it.f != nil && it.f.vl:
+		return 8 * c.vl[it.hdr.vl].len()
+	}
+	return it.bits
+}

@@ -1,0 +1,161 @@
+package dataplane
+
+// Headers and fields chosen at run time: the last element of a stack, an
+// element at a computed index, a member of a union in a stack. A choice that
+// does not exist (an empty stack, an index out of range, where BMv2 stops the
+// process) reads as 0 and takes no writes.
+
+// headerRef compiles an expression of kindHeader to a choice; nil is none.
+func (l *loader) headerRef(e *expr) func(*ctx) *header {
+	switch e.op {
+	case opHeader:
+		h := e.hdr
+		return func(*ctx) *header { return h }
+	case opDynHeader:
+		hdrs, idx := e.stk.hdrs, l.u64(e.a)
+		return func(c *ctx) *header {
+			if i := idx(c); i < uint64(len(hdrs)) {
+				return hdrs[i]
+			}
+			return nil
+		}
+	default: // opUnionMember
+		unions, idx, m := e.ustk.unions, l.u64(e.a), e.idx
+		return func(c *ctx) *header {
+			if i := idx(c); i < uint64(len(unions)) {
+				return unions[i].hdrs[m]
+			}
+			return nil
+		}
+	}
+}
+
+// fieldRef compiles a run-time field to a choice; nil is none.
+func (l *loader) fieldRef(e *expr) func(*ctx) *field {
+	i := e.idx
+	switch e.op {
+	case opStackField:
+		s := e.stk
+		return func(c *ctx) *field {
+			n := c.next[s.idx]
+			if n == 0 {
+				return nil
+			}
+			return &s.hdrs[n-1].fields[i]
+		}
+	case opUnionField:
+		s, m := e.ustk, e.off
+		return func(c *ctx) *field {
+			n := c.next[s.idx]
+			if n == 0 {
+				return nil
+			}
+			return &s.unions[n-1].hdrs[m].fields[i]
+		}
+	default: // opDynField
+		pick := l.headerRef(e.a)
+		return func(c *ctx) *field {
+			h := pick(c)
+			if h == nil {
+				return nil
+			}
+			return &h.fields[i]
+		}
+	}
+}
+
+func (l *loader) dynGet(e *expr) u64Fn {
+	pick, signed := l.fieldRef(e), !e.nonneg()
+	return func(c *ctx) uint64 {
+		f := pick(c)
+		if f == nil {
+			return 0
+		}
+		bit, n := f.bit, f.width
+		if n > 64 {
+			bit, n = bit+n-64, 64
+		}
+		v := load64(c.data, bit, n)
+		if signed {
+			v = uint64(int64(v<<(64-n)) >> (64 - n))
+		}
+		return v
+	}
+}
+
+func (l *loader) wideDynField(e *expr, n int) wideFn {
+	pick := l.fieldRef(e)
+	return func(c *ctx, dst []uint64) {
+		f := pick(c)
+		if f == nil {
+			clear(dst)
+			return
+		}
+		w := min(f.width, 64*n)
+		loadBits(c.data, f.bit+f.width-w, w, dst)
+		if f.signed && w == f.width {
+			signExtend(dst, w)
+		}
+	}
+}
+
+func (l *loader) unionValidity(e *expr) boolFn {
+	valid := func(c *ctx, u *union) bool {
+		for _, h := range u.hdrs {
+			if c.isValid(h) {
+				return true
+			}
+		}
+		return false
+	}
+	if e.op == opUnion {
+		u := e.un
+		return func(c *ctx) bool { return valid(c, u) }
+	}
+	unions, idx := e.ustk.unions, l.u64(e.a)
+	return func(c *ctx) bool {
+		i := idx(c)
+		return i < uint64(len(unions)) && valid(c, unions[i])
+	}
+}
+
+// compareHeaders compiles == and != of headers and unions. As in BMv2 two
+// headers are equal when both are valid and all their fields are equal; two
+// unions when the same member is valid in both and equal.
+func (l *loader) compareHeaders(e *expr) boolFn {
+	eq := e.op == opEq
+	if e.a.kind == kindHeader {
+		a, b := l.headerRef(e.a), l.headerRef(e.b)
+		return func(c *ctx) bool {
+			x, y := a(c), b(c)
+			return (x != nil && y != nil && c.equalHeaders(x, y)) == eq
+		}
+	}
+	if e.a.op != opUnion || e.b.op != opUnion || len(e.a.un.hdrs) != len(e.b.un.hdrs) {
+		l.unsupported(nil, "comparison of header unions chosen at run time")
+	}
+	a, b := e.a.un, e.b.un
+	return func(c *ctx) bool {
+		same, valid := true, false
+		for i, x := range a.hdrs {
+			y := b.hdrs[i]
+			if c.isValid(x) != c.isValid(y) {
+				same = false
+			} else if c.isValid(x) {
+				valid = true
+				same = same && c.equalHeaders(x, y)
+			}
+		}
+		return (same && valid) == eq
+	}
+}
+
+func (c *ctx) equalHeaders(x, y *header) bool {
+	if x.typ != y.typ || !c.isValid(x) || !c.isValid(y) {
+		return false
+	}
+	if string(c.data[x.off:x.off+x.size]) != string(c.data[y.off:y.off+y.size]) {
+		return false
+	}
+	return x.vl < 0 || string(c.bytes(c.vl[x.vl])) == string(c.bytes(c.vl[y.vl]))
+}

@@ -1,0 +1,146 @@
+package dataplane
+
+import (
+	"encoding/binary"
+	"hash/crc32"
+	"math/bits"
+)
+
+// hashFn computes a hash over octets that come in pieces.
+type hashFn func(segs [][]byte) uint64
+
+// hashes are the algorithms by the names BMv2 JSON uses.
+var hashes = map[string]hashFn{
+	"crc16":        crc16,
+	"crc16_custom": crc16, // BMv2's default parameters; nothing here changes them
+	"crc32":        crc32IEEE,
+	"crc32_custom": crc32IEEE,
+	"crcCCITT":     crcCCITT,
+	"csum16":       csum16,
+	"cksum16":      csum16,
+	"identity":     identity,
+	"xor16":        func(s [][]byte) uint64 { return xorFold(s, 2) },
+	"xor32":        func(s [][]byte) uint64 { return xorFold(s, 4) },
+}
+
+func crc32IEEE(segs [][]byte) uint64 {
+	var crc uint32
+	for _, s := range segs {
+		crc = crc32.Update(crc, crc32.IEEETable, s)
+	}
+	return uint64(crc)
+}
+
+// crc16Table is of the reflected polynomial of CRC-16/ARC.
+var crc16Table = func() (t [256]uint16) {
+	for i := range t {
+		v := uint16(i)
+		for range 8 {
+			if v&1 != 0 {
+				v = v>>1 ^ 0xa001
+			} else {
+				v >>= 1
+			}
+		}
+		t[i] = v
+	}
+	return t
+}()
+
+func crc16(segs [][]byte) uint64 {
+	var crc uint16
+	for _, s := range segs {
+		for _, b := range s {
+			crc = crc>>8 ^ crc16Table[byte(crc)^b]
+		}
+	}
+	return uint64(crc)
+}
+
+// ccittTable is of polynomial 0x1021, most significant bit first.
+var ccittTable = func() (t [256]uint16) {
+	for i := range t {
+		v := uint16(i) << 8
+		for range 8 {
+			if v&0x8000 != 0 {
+				v = v<<1 ^ 0x1021
+			} else {
+				v <<= 1
+			}
+		}
+		t[i] = v
+	}
+	return t
+}()
+
+func crcCCITT(segs [][]byte) uint64 {
+	crc := uint16(0xffff)
+	for _, s := range segs {
+		for _, b := range s {
+			crc = crc<<8 ^ ccittTable[byte(crc>>8)^b]
+		}
+	}
+	return uint64(crc)
+}
+
+// csum16 is the Internet checksum (RFC 1071).
+func csum16(segs [][]byte) uint64 {
+	var sum, carry uint64
+	odd := false
+	for _, s := range segs {
+		if odd && len(s) > 0 {
+			sum, carry = bits.Add64(sum, uint64(s[0]), 0)
+			sum += carry
+			s, odd = s[1:], false
+		}
+		for len(s) >= 8 {
+			sum, carry = bits.Add64(sum, binary.BigEndian.Uint64(s), 0)
+			sum += carry
+			s = s[8:]
+		}
+		for len(s) >= 2 {
+			sum, carry = bits.Add64(sum, uint64(s[0])<<8|uint64(s[1]), 0)
+			sum += carry
+			s = s[2:]
+		}
+		if len(s) == 1 {
+			sum, carry = bits.Add64(sum, uint64(s[0])<<8, 0)
+			sum += carry
+			odd = true
+		}
+	}
+	for sum>>16 != 0 {
+		sum = sum&0xffff + sum>>16
+	}
+	return uint64(^uint16(sum))
+}
+
+// identity is the first eight octets, as a number.
+func identity(segs [][]byte) uint64 {
+	var v uint64
+	n := 0
+	for _, s := range segs {
+		for _, b := range s {
+			if n == 8 {
+				return v
+			}
+			v = v<<8 | uint64(b)
+			n++
+		}
+	}
+	return v
+}
+
+// xorFold is the exclusive or of consecutive words of n octets, the last one
+// padded with zeroes.
+func xorFold(segs [][]byte, n int) uint64 {
+	var v uint64
+	i := 0
+	for _, s := range segs {
+		for _, b := range s {
+			v ^= uint64(b) << (8 * (n - 1 - i))
+			i = (i + 1) % n
+		}
+	}
+	return v
+}

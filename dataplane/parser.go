@@ -1,0 +1,523 @@
+package dataplane
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"math/big"
+)
+
+// parser is the compiled parser.
+type parser struct {
+	states []parseState
+	start  int // -1: nothing to parse
+	verify []checksum
+}
+
+// parseState does its operations and picks the next state.
+type parseState struct {
+	name string
+	ops  []func(*ctx) bool // false: c.perr is set, parsing ends
+	// The key is the fields one after another, each padded to whole octets:
+	// in one word when it fits, in octets otherwise.
+	key     []u64Fn
+	keyBits []int // padded
+	keyLen  int   // octets
+	wideKey []parseKey
+	cases   []parseCase
+	next    int // default; -1 ends
+}
+
+type parseKey struct {
+	get  wideFn
+	n    int // words
+	size int // octets
+}
+
+type parseCase struct {
+	value, mask   uint64
+	wvalue, wmask []byte
+	set           int // value set, or -1
+	fields        []int
+	next          int
+}
+
+// errorCodes are the core parser errors as the program numbers them.
+type errorCodes struct {
+	none, tooShort, stack, headerTooShort, timeout, argument uint64
+}
+
+// maxParserSteps bounds the states one packet goes through.
+const maxParserSteps = 1 << 14
+
+func (l *loader) loadParser() {
+	p := &l.prog.parser
+	p.start = -1
+	if len(l.in.Parsers) == 0 {
+		return
+	}
+	if len(l.in.Parsers) > 1 {
+		l.unsupported(nil, "more than one parser")
+	}
+	jp := &l.in.Parsers[0]
+	index := map[string]int{}
+	for i, s := range jp.States {
+		index[s.Name] = i
+	}
+	state := func(name *string) int {
+		if name == nil {
+			return -1
+		}
+		i, ok := index[*name]
+		if !ok {
+			l.bad(nil, "unknown parser state %q", *name)
+		}
+		return i
+	}
+	for i := range jp.States {
+		p.states = append(p.states, l.parseState(&jp.States[i], state))
+	}
+	p.start = state(&jp.InitState)
+}
+
+func (l *loader) parseState(js *jsonParseState, state func(*string) int) parseState {
+	l.fn = "parser state " + js.Name
+	defer func() { l.fn = "" }()
+	s := parseState{name: js.Name, next: -1}
+	for i := range js.Ops {
+		s.ops = append(s.ops, l.parserOp(&js.Ops[i]))
+	}
+	var widths []int
+	for _, k := range js.TransitionKey {
+		e := l.dataExpr(js.Source, l.value(js.Source, k))
+		w := e.width()
+		if e.op == opUnionField {
+			w = e.hi.BitLen()
+		}
+		if w == 0 {
+			l.unsupported(js.Source, "transition key of type %q", k.Type)
+		}
+		widths = append(widths, w)
+		octets := (w + 7) / 8
+		s.keyLen += octets
+		s.keyBits = append(s.keyBits, 8*octets)
+		n := limbs(w)
+		s.wideKey = append(s.wideKey, parseKey{get: l.unsignedWide(e, w), n: n, size: octets})
+		if w <= 64 {
+			g, m := l.u64(e), widthMask(w)
+			if e.nonneg() {
+				s.key = append(s.key, g)
+			} else {
+				s.key = append(s.key, func(c *ctx) uint64 { return g(c) & m })
+			}
+		}
+	}
+	narrow := s.keyLen <= 8
+	if narrow {
+		s.wideKey = nil
+	} else {
+		s.key = nil
+	}
+	for i := range js.Transitions {
+		t := &js.Transitions[i]
+		next := state(t.NextState)
+		if t.Type == "default" || t.Type == "" && (t.Value == "default" || t.Value == nil) {
+			s.next = next
+			break // nothing after it can match
+		}
+		s.cases = append(s.cases, l.parseCase(js, t, &s, widths, next))
+	}
+	return s
+}
+
+// unsignedWide reads a leaf of w bits into words, without sign extension.
+func (l *loader) unsignedWide(e *expr, w int) wideFn {
+	n := limbs(w)
+	g := l.wide(e, n)
+	if e.nonneg() {
+		return g
+	}
+	m := widthMask(w - 64*(n-1))
+	return func(c *ctx, dst []uint64) {
+		g(c, dst)
+		dst[n-1] &= m
+	}
+}
+
+func (l *loader) parseCase(js *jsonParseState, t *jsonTransition, s *parseState, widths []int, next int) parseCase {
+	pc := parseCase{set: -1, next: next}
+	text, _ := t.Value.(string)
+	mask := pow2(8 * s.keyLen)
+	mask.Sub(mask, bigOne)
+	if t.Mask != nil {
+		m, ok := parseHex(*t.Mask)
+		if !ok || m.Sign() < 0 || m.BitLen() > 8*s.keyLen {
+			l.bad(js.Source, "transition mask %q", *t.Mask)
+		}
+		mask = m
+	}
+	pc.mask = low64(mask)
+	pc.wmask = mask.FillBytes(make([]byte, s.keyLen))
+	switch t.Type {
+	case "parse_vset":
+		set, ok := l.valueSets[text]
+		if !ok {
+			l.bad(js.Source, "unknown value set %q", text)
+		}
+		total := 0
+		for _, w := range widths {
+			total += w
+		}
+		if total != l.prog.info.valueSets[set].Width {
+			l.bad(js.Source, "value set %q of %d bits against a key of %d", text, l.prog.info.valueSets[set].Width, total)
+		}
+		pc.set, pc.fields = set, widths
+	case "hexstr", "":
+		v, ok := parseHex(text)
+		if !ok || v.Sign() < 0 || v.BitLen() > 8*s.keyLen {
+			l.bad(js.Source, "transition value %q", text)
+		}
+		v = new(big.Int).And(v, mask)
+		pc.value = low64(v)
+		pc.wvalue = v.FillBytes(make([]byte, s.keyLen))
+	default:
+		l.unsupported(js.Source, "transition of type %q", t.Type)
+	}
+	return pc
+}
+
+func (l *loader) parserOp(op *jsonParserOp) func(*ctx) bool {
+	src := op.Source
+	need := func(n int) {
+		if len(op.Parameters) != n {
+			l.bad(src, "%s with %d parameters: want %d", op.Op, len(op.Parameters), n)
+		}
+	}
+	switch op.Op {
+	case "extract":
+		need(1)
+		return l.extract(src, op.Parameters[0], nil)
+	case "extract_VL":
+		need(2)
+		n := l.dataExpr(src, l.raw(src, op.Parameters[1]))
+		return l.extract(src, op.Parameters[0], n)
+	case "set":
+		need(2)
+		f := l.assign(src, l.raw(src, op.Parameters[0]), l.raw(src, op.Parameters[1]))
+		return func(c *ctx) bool {
+			f(c)
+			return !c.failed
+		}
+	case "verify":
+		need(2)
+		ok := l.boolean(l.boolExpr(src, l.raw(src, op.Parameters[0])))
+		code := l.u64(l.dataExpr(src, l.raw(src, op.Parameters[1])))
+		return func(c *ctx) bool {
+			if ok(c) {
+				return !c.failed
+			}
+			return c.parseError(code(c))
+		}
+	case "advance", "shift":
+		need(1)
+		return l.advance(src, op)
+	case "primitive":
+		need(1)
+		var p jsonPrimitive
+		l.decode(src, op.Parameters[0], &p, "primitive")
+		f := l.primitive(&p)
+		return func(c *ctx) bool {
+			f(c)
+			return !c.failed
+		}
+	}
+	l.unsupported(src, "parser operation %q", op.Op)
+	return nil
+}
+
+func (l *loader) advance(src *jsonSource, op *jsonParserOp) func(*ctx) bool {
+	errs := &l.prog.errors
+	if op.Op == "shift" {
+		var n int
+		l.decode(src, op.Parameters[0], &n, "shift")
+		if n < 0 {
+			l.bad(src, "shift by %d", n)
+		}
+		return func(c *ctx) bool { return c.skip(uint64(n)) }
+	}
+	bits := l.u64(l.dataExpr(src, l.raw(src, op.Parameters[0])))
+	return func(c *ctx) bool {
+		n := bits(c)
+		if n%8 != 0 {
+			return c.parseError(errs.argument)
+		}
+		return !c.failed && c.skip(n/8)
+	}
+}
+
+func (c *ctx) skip(n uint64) bool {
+	if n > uint64(len(c.frame.b)-c.cur) {
+		return c.parseError(c.sw.prog.errors.tooShort)
+	}
+	c.cur += int(n)
+	return true
+}
+
+// extract compiles the extraction of a header; n is the width in bits of its
+// variable-length field, nil for a fixed one.
+func (l *loader) extract(src *jsonSource, raw json.RawMessage, n *expr) func(*ctx) bool {
+	var v jsonValue
+	l.decode(src, raw, &v, "extract")
+	errs := &l.prog.errors
+	switch v.Type {
+	case "regular":
+		return l.extractTo(src, l.headerNamed(src, v.Value), n)
+	case "stack":
+		s := l.stackNamed(src, l.name(src, v.Value))
+		var to []func(*ctx) bool
+		for _, h := range s.hdrs {
+			to = append(to, l.extractTo(src, h, n))
+		}
+		i := s.idx
+		return func(c *ctx) bool {
+			k := int(c.next[i])
+			if k >= len(to) {
+				return c.parseError(errs.stack)
+			}
+			if !to[k](c) {
+				return false
+			}
+			c.next[i]++
+			return true
+		}
+	case "union_stack":
+		var ref []string
+		l.decode(src, v.Value, &ref, "extract")
+		if len(ref) != 2 {
+			l.bad(src, "extract into %s", v.Value)
+		}
+		s := l.unionStackNamed(src, ref[0])
+		m := l.unionStackMember(src, s, ref[1])
+		var to []func(*ctx) bool
+		for _, u := range s.unions {
+			to = append(to, l.extractTo(src, u.hdrs[m], n))
+		}
+		i := s.idx
+		return func(c *ctx) bool {
+			k := int(c.next[i])
+			if k >= len(to) {
+				return c.parseError(errs.stack)
+			}
+			if !to[k](c) {
+				return false
+			}
+			c.next[i]++
+			return true
+		}
+	}
+	l.bad(src, "extract into %q", v.Type)
+	return nil
+}
+
+func (l *loader) extractTo(src *jsonSource, h *header, n *expr) func(*ctx) bool {
+	lay, errs := &l.prog.layout, &l.prog.errors
+	if h.meta {
+		l.bad(src, "extract into metadata %q", h.name)
+	}
+	off, size := h.off, h.size
+	if n == nil {
+		if h.vl >= 0 {
+			l.unsupported(src, "extract of %q without the length of its varbit field", h.name)
+		}
+		w, m := h.word, h.mask
+		plain := h.union < 0
+		return func(c *ctx) bool {
+			b := c.frame.b[c.cur:]
+			if len(b) < size {
+				return c.parseError(errs.tooShort)
+			}
+			copy(c.data[off:off+size], b)
+			if plain {
+				c.valid[w] |= m
+				c.dirty[w] |= m
+			} else {
+				c.setValid(h, lay)
+			}
+			c.cur += size
+			return true
+		}
+	}
+	if h.vl < 0 {
+		l.bad(src, "extract of %q, which has no varbit field, with a length", h.name)
+	}
+	width, cut, vl, maxLen := l.u64(n), h.vlCut, h.vl, h.typ.maxLen
+	return func(c *ctx) bool {
+		bits := width(c)
+		switch left := len(c.frame.b) - c.cur; {
+		case bits%8 != 0:
+			return c.parseError(errs.argument)
+		case bits/8 > uint64(left) || int(bits/8)+size > left:
+			return c.parseError(errs.tooShort)
+		case maxLen != 0 && int(bits/8)+size > maxLen:
+			return c.parseError(errs.headerTooShort)
+		}
+		v := int(bits / 8)
+		b := c.frame.b[c.cur:]
+		copy(c.data[off:off+cut], b)
+		copy(c.data[off+cut:off+size], b[cut+v:])
+		c.vl[vl] = span{uint32(c.cur + cut), uint32(c.cur + cut + v)}
+		c.setValid(h, lay)
+		c.cur += size + v
+		return true
+	}
+}
+
+// parseError ends parsing with a code.
+func (c *ctx) parseError(code uint64) bool {
+	c.failed = true
+	c.perr = code
+	return false
+}
+
+// lookahead reads n bits, at most 64, off bits ahead of the cursor.
+func (c *ctx) lookahead(off, n int) uint64 {
+	if 8*c.cur+off+n > 8*len(c.frame.b) {
+		c.parseError(c.sw.prog.errors.tooShort)
+		return 0
+	}
+	return load64(c.frame.b, 8*c.cur+off, n)
+}
+
+func (c *ctx) lookaheadWide(off, n int, dst []uint64) {
+	if 8*c.cur+off+n > 8*len(c.frame.b) {
+		c.parseError(c.sw.prog.errors.tooShort)
+		clear(dst)
+		return
+	}
+	w := min(n, 64*len(dst))
+	loadBits(c.frame.b, 8*c.cur+off+n-w, w, dst)
+}
+
+// parse runs the parser over the frame and leaves the rest as payload.
+func (c *ctx) parse(p *parser) {
+	errs := &c.sw.prog.errors
+	c.cur, c.failed, c.perr = 0, false, errs.none
+	c.checksumBad = false
+	s := p.start
+	for steps := 0; s >= 0; steps++ {
+		st := &p.states[s]
+		if steps == maxParserSteps {
+			c.parseError(errs.timeout)
+			break
+		}
+		if c.sw.trace != nil {
+			c.sw.trace.State(st.name, c.cur)
+		}
+		for _, op := range st.ops {
+			if !op(c) {
+				break
+			}
+		}
+		if c.failed {
+			break
+		}
+		if s = st.pick(c); c.failed {
+			break
+		}
+	}
+	c.payload = span{uint32(c.cur), uint32(len(c.frame.b))}
+	for i := range p.verify {
+		if !p.verify[i].check(c) {
+			c.checksumBad = true
+		}
+	}
+}
+
+// pick evaluates the transition.
+func (st *parseState) pick(c *ctx) int {
+	if len(st.cases) == 0 {
+		return st.next
+	}
+	if st.wideKey != nil || len(st.key) == 0 {
+		return st.pickWide(c)
+	}
+	k := st.key[0](c)
+	for i, f := range st.key[1:] {
+		k = k<<st.keyBits[i+1] | f(c)
+	}
+	for i := range st.cases {
+		pc := &st.cases[i]
+		if pc.set < 0 {
+			if k&pc.mask == pc.value {
+				return pc.next
+			}
+			continue
+		}
+		var b [8]byte
+		binary.BigEndian.PutUint64(b[:], k)
+		if c.inValueSet(pc, b[8-st.keyLen:]) {
+			return pc.next
+		}
+	}
+	return st.next
+}
+
+func (st *parseState) pickWide(c *ctx) int {
+	key := c.calcBuf(st.keyLen)[:0]
+	for _, k := range st.wideKey {
+		t := c.push(k.n)
+		k.get(c, t)
+		for i := k.size - 1; i >= 0; i-- {
+			key = append(key, byte(t[i/8]>>(8*(i%8))))
+		}
+		c.pop(k.n)
+	}
+	for i := range st.cases {
+		pc := &st.cases[i]
+		if pc.set >= 0 {
+			if c.inValueSet(pc, key) {
+				return pc.next
+			}
+			continue
+		}
+		hit := true
+		for j, m := range pc.wmask {
+			if key[j]&m != pc.wvalue[j] {
+				hit = false
+				break
+			}
+		}
+		if hit {
+			return pc.next
+		}
+	}
+	return st.next
+}
+
+// inValueSet looks a padded key up in a value set.
+func (c *ctx) inValueSet(pc *parseCase, key []byte) bool {
+	for _, v := range c.sw.valueSets[pc.set] {
+		// v is compressed: the fields right-aligned without padding.
+		total, hit := 0, true
+		for _, w := range pc.fields {
+			total += w
+		}
+		from := 8*len(v) - total
+		at := 0
+		for _, w := range pc.fields {
+			pad := (8 - w%8) % 8
+			at += pad
+			for i := 0; i < w && hit; {
+				n := min(64, w-i)
+				m := load64(pc.wmask, at+i, n)
+				hit = load64(v, from+i, n)&m == load64(key, at+i, n)&m
+				i += n
+			}
+			from += w
+			at += w
+		}
+		if hit {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,180 @@
+package dataplane
+
+import "encoding/binary"
+
+// span is a piece of the frame a packet was parsed from: the value of a
+// variable-length field, or the payload. Frames are never changed while a
+// packet refers to them.
+type span struct{ off, end uint32 }
+
+func (s span) len() int { return int(s.end - s.off) }
+
+// phv is the state of one packet between parser and deparser.
+type phv struct {
+	data  []byte
+	valid []uint64
+	dirty []uint64 // headers whose octets may not be zero
+	vl    []span
+	next  []uint16 // header stacks, then header union stacks
+
+	frame   *frame
+	payload span
+	refs    int // queue places that refer to this state
+
+	// length is the packet length register of BMv2: the length received, plus
+	// the headers added, less the headers removed.
+	length int
+	// ingressLen is the length received, which counters and meters use.
+	ingressLen int
+	trunc      int // octets the packet is cut to on its way out
+	port       uint32
+	arrived    uint64 // microseconds
+}
+
+// noTrunc is "not truncated".
+const noTrunc = int(^uint(0) >> 1)
+
+func newPHV(l *layout) *phv {
+	p := &phv{
+		data:  make([]byte, l.size),
+		valid: make([]uint64, l.validWords),
+		dirty: make([]uint64, l.validWords),
+		vl:    make([]span, l.numVL),
+		next:  make([]uint16, l.numNext),
+	}
+	return p
+}
+
+// clearHeaders makes every header invalid and its octets zero.
+func (p *phv) clearHeaders(l *layout) {
+	for w, d := range p.dirty {
+		for d != 0 {
+			var b int
+			b, d = nextBit(d)
+			h := l.headers[w*64+b]
+			clear(p.data[h.off : h.off+h.size])
+		}
+		p.dirty[w] = 0
+		p.valid[w] = 0
+	}
+	clear(p.vl)
+	clear(p.next)
+}
+
+// clearMeta makes all metadata zero.
+func (p *phv) clearMeta(l *layout) {
+	clear(p.data[l.metaOff : l.metaOff+l.metaSize])
+}
+
+// copyFrom makes p a copy of q: metadata and valid headers, as BMv2 does;
+// invalid headers of the copy are zero.
+func (p *phv) copyFrom(q *phv, l *layout) {
+	for w := range p.dirty {
+		stale := p.dirty[w] &^ q.valid[w]
+		for stale != 0 {
+			var b int
+			b, stale = nextBit(stale)
+			h := l.headers[w*64+b]
+			clear(p.data[h.off : h.off+h.size])
+		}
+		v := q.valid[w]
+		p.valid[w], p.dirty[w] = v, v
+		for v != 0 {
+			var b int
+			b, v = nextBit(v)
+			h := l.headers[w*64+b]
+			copy(p.data[h.off:h.off+h.size], q.data[h.off:])
+		}
+	}
+	copy(p.data[l.metaOff:l.metaOff+l.metaSize], q.data[l.metaOff:])
+	copy(p.vl, q.vl)
+	copy(p.next, q.next)
+	p.frame = q.frame
+	p.payload = q.payload
+	p.length, p.ingressLen, p.trunc = q.length, q.ingressLen, q.trunc
+	p.port, p.arrived = q.port, q.arrived
+}
+
+func (p *phv) isValid(h *header) bool { return p.valid[h.word]&h.mask != 0 }
+
+// setValid makes a header valid and, in a union, the others invalid.
+func (p *phv) setValid(h *header, l *layout) {
+	if h.union >= 0 {
+		for _, o := range l.unions[h.union].hdrs {
+			p.valid[o.word] &^= o.mask
+		}
+	}
+	p.valid[h.word] |= h.mask
+	p.dirty[h.word] |= h.mask
+}
+
+func (p *phv) setInvalid(h *header) { p.valid[h.word] &^= h.mask }
+
+// headerLen is the length of a header on the wire.
+func (p *phv) headerLen(h *header) int {
+	if h.vl >= 0 {
+		return h.size + p.vl[h.vl].len()
+	}
+	return h.size
+}
+
+// bytes returns the octets of a span.
+func (p *phv) bytes(s span) []byte {
+	if p.frame == nil {
+		return nil
+	}
+	return p.frame.b[s.off:s.end]
+}
+
+// appendHeader appends a header's wire form.
+func (p *phv) appendHeader(b []byte, h *header) []byte {
+	d := p.data[h.off : h.off+h.size]
+	if h.vl < 0 {
+		return append(b, d...)
+	}
+	b = append(b, d[:h.vlCut]...)
+	b = append(b, p.bytes(p.vl[h.vl])...)
+	return append(b, d[h.vlCut:]...)
+}
+
+// meta64 reads a metadata field of at most 64 bits.
+func (p *phv) meta64(f *field) uint64 {
+	switch off := f.slot(); slotSize(f.width) {
+	case 0:
+		return 0
+	case 1:
+		return uint64(p.data[off])
+	case 2:
+		return uint64(binary.BigEndian.Uint16(p.data[off:]))
+	case 4:
+		return uint64(binary.BigEndian.Uint32(p.data[off:]))
+	default:
+		return binary.BigEndian.Uint64(p.data[off:])
+	}
+}
+
+// setMeta64 writes a metadata field of at most 64 bits, cut to its width.
+func (p *phv) setMeta64(f *field, v uint64) {
+	v &= widthMask(f.width)
+	switch off := f.slot(); slotSize(f.width) {
+	case 0:
+	case 1:
+		p.data[off] = byte(v)
+	case 2:
+		binary.BigEndian.PutUint16(p.data[off:], uint16(v))
+	case 4:
+		binary.BigEndian.PutUint32(p.data[off:], uint32(v))
+	default:
+		binary.BigEndian.PutUint64(p.data[off:], v)
+	}
+}
+
+// slot is the offset of a metadata field's octets.
+func (f *field) slot() int { return (f.bit+f.width)/8 - slotSize(f.width) }
+
+// frame is the octets of a received or recirculated packet, shared by its
+// copies.
+type frame struct {
+	b    []byte
+	refs int
+}

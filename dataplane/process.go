@@ -1,0 +1,402 @@
+package dataplane
+
+// Values of standard_metadata.instance_type, as in BMv2.
+const (
+	instanceNormal = iota
+	instanceIngressClone
+	instanceEgressClone
+	instanceCoalesced // never used
+	instanceRecirc
+	instanceReplication
+	instanceResubmit
+)
+
+// ctx is the packet being processed, and scratch space.
+type ctx struct {
+	phv
+	sw   *Switch
+	args []uint64 // of the running action
+
+	cur    int // parser: octets consumed
+	perr   uint64
+	failed bool
+
+	checksumBad bool
+	exit        bool
+	aborted     bool // an assertion failed
+	clone       int32
+	cloneList   *fieldList
+	digest      int32
+	resubmit    *fieldList
+	recirculate *fieldList
+
+	tmp       []uint64 // stack of wide values
+	sp        int
+	buf       []byte // input of calculations
+	segs      [][]byte
+	key, key2 []uint64
+}
+
+// push takes n words of scratch; pop gives them back.
+func (c *ctx) push(n int) []uint64 {
+	if c.sp+n > len(c.tmp) {
+		c.tmp = append(make([]uint64, 0, 2*(c.sp+n)), c.tmp...)
+		c.tmp = c.tmp[:cap(c.tmp)]
+	}
+	t := c.tmp[c.sp : c.sp+n : c.sp+n]
+	c.sp += n
+	return t
+}
+
+func (c *ctx) pop(n int) { c.sp -= n }
+
+// calcBuf returns n octets of scratch.
+func (c *ctx) calcBuf(n int) []byte {
+	if n > len(c.buf) {
+		c.buf = make([]byte, 2*n)
+	}
+	return c.buf[:n]
+}
+
+// swap exchanges the packet being processed with another.
+func (c *ctx) swap(p *phv) { c.phv, *p = *p, c.phv }
+
+func (c *ctx) resetActs() {
+	c.aborted = false
+	c.clone, c.cloneList, c.digest = -1, nil, -1
+	c.resubmit, c.recirculate = nil, nil
+}
+
+// finish gives the frame of the processed packet back.
+func (c *ctx) finish() {
+	if c.frame != nil {
+		c.sw.freeFrame(c.frame)
+		c.frame = nil
+	}
+}
+
+func (c *ctx) assertFailed(op, where string) {
+	c.sw.stats.AssertFailed++
+	c.aborted, c.exit = true, true
+	if c.sw.trace != nil {
+		c.sw.trace.Drop(op + " failed at " + where)
+	}
+}
+
+// set writes a standard field the program may not have.
+func (c *ctx) set(f *field, v uint64) {
+	if f != nil {
+		c.setMeta64(f, v)
+	}
+}
+
+// ingress processes a packet up to the queues.
+func (s *Switch) ingress(it inItem) {
+	c, std, lay := &s.ctx, &s.prog.std, &s.prog.layout
+	if it.p != nil {
+		c.swap(it.p)
+		s.freePHV(it.p)
+	} else {
+		c.clearHeaders(lay)
+		c.clearMeta(lay)
+		c.frame, c.port, c.arrived = it.f, it.port, it.arrived
+		c.length, c.ingressLen, c.trunc = len(it.f.b), len(it.f.b), noTrunc
+		c.setMeta64(std.ingressPort, uint64(it.port))
+		c.setMeta64(std.packetLength, uint64(c.length))
+		c.set(std.ingressTime, it.arrived)
+	}
+	if s.trace != nil {
+		s.trace.Packet("ingress", uint32(c.meta64(std.ingressPort)), c.frame.b)
+	}
+	received := c.length
+	c.resetActs()
+	c.parse(&s.prog.parser)
+	c.set(std.parserError, c.perr)
+	if c.checksumBad {
+		c.set(std.checksumError, 1)
+	} else {
+		c.set(std.checksumError, 0)
+	}
+	c.run(&s.prog.ingress)
+
+	if c.clone >= 0 {
+		s.cloneIngress(received)
+	}
+	if c.digest >= 0 {
+		s.sendDigest(int(c.digest))
+	}
+	group := uint64(0)
+	if std.mcastGroup != nil {
+		group = c.meta64(std.mcastGroup)
+	}
+	switch spec := c.meta64(std.egressSpec); {
+	case c.aborted:
+	case c.resubmit != nil:
+		s.stats.Resubmitted++
+		f := c.frame
+		f.refs++
+		s.putBack(f, c.resubmit, instanceResubmit, received)
+	case group != 0:
+		c.setMeta64(std.instanceType, instanceReplication)
+		s.multicast(uint16(group))
+	case spec == uint64(s.cfg.DropPort):
+		s.stats.IngressDrop++
+		if s.trace != nil {
+			s.trace.Drop("ingress")
+		}
+	default:
+		c.setMeta64(std.instanceType, instanceNormal)
+		p := s.detach()
+		p.refs = 1
+		s.enqueue(queued{p: p, port: uint32(spec), prio: -1, trunc: p.trunc})
+		s.settle(p)
+	}
+	c.finish()
+}
+
+// detach takes the packet out of the context, which gets an empty one.
+func (s *Switch) detach() *phv {
+	p := s.barePHV()
+	s.ctx.swap(p)
+	return p
+}
+
+// barePHV is newPHV without clearing: for what is overwritten anyway.
+func (s *Switch) barePHV() *phv {
+	if n := len(s.phvs); n > 0 {
+		p := s.phvs[n-1]
+		s.phvs = s.phvs[:n-1]
+		return p
+	}
+	return newPHV(&s.prog.layout)
+}
+
+// settle frees a detached packet nobody queued.
+func (s *Switch) settle(p *phv) {
+	if p.refs--; p.refs == 0 {
+		s.freePHV(p)
+	}
+}
+
+// multicast replicates the packet in the context to a group's replicas.
+func (s *Switch) multicast(id uint16) {
+	g := s.groups[id]
+	if g == nil {
+		s.stats.NoGroup++
+		if s.trace != nil {
+			s.trace.Drop("no multicast group")
+		}
+		return
+	}
+	p := s.detach()
+	p.refs = 1
+	s.replicate(p, g.Replicas, -1, noTrunc)
+	s.settle(p)
+}
+
+// replicate queues one copy per replica; prio < 0 takes the packet's own.
+func (s *Switch) replicate(p *phv, rs []Replica, prio, trunc int) {
+	for i := range rs {
+		if port, ok := s.replicaPort(&rs[i]); ok {
+			s.stats.Replicated++
+			s.enqueue(queued{p: p, port: port, rid: rs[i].Instance, copied: true, prio: prio, trunc: trunc})
+		}
+	}
+}
+
+// replicaPort is the first of a replica's ports that is up.
+func (s *Switch) replicaPort(r *Replica) (uint32, bool) {
+	if len(s.down) == 0 || !s.down[r.Port] {
+		return r.Port, true
+	}
+	for _, b := range r.BackupPorts {
+		if !s.down[b] {
+			return b, true
+		}
+	}
+	return r.Port, len(r.BackupPorts) == 0
+}
+
+// keep copies the fields of a list, as clone, resubmit and recirculate do.
+func (fl *fieldList) keep(to, from *phv) {
+	for _, f := range fl.fields {
+		if f.hdr.meta && f.width <= 64 {
+			to.setMeta64(f, from.meta64(f))
+			continue
+		}
+		for at := 0; at < f.width; {
+			n := min(64, f.width-at)
+			store64(to.data, f.bit+at, n, load64(from.data, f.bit+at, n))
+			at += n
+		}
+	}
+}
+
+// cloneIngress sends copies of the packet as it was received. They are parsed
+// again; metadata starts empty but for the preserved fields.
+func (s *Switch) cloneIngress(received int) {
+	c, std, lay := &s.ctx, &s.prog.std, &s.prog.layout
+	session := s.sessions[uint16(c.clone)]
+	list := c.cloneList
+	if session == nil {
+		s.stats.NoSession++
+		return
+	}
+	s.stats.Cloned++
+	orig := s.newPHV()
+	c.swap(orig) // orig is the packet, the context is empty
+	c.frame, c.port, c.arrived = orig.frame, orig.port, orig.arrived
+	c.frame.refs++
+	c.length, c.ingressLen, c.trunc = received, orig.ingressLen, noTrunc
+	perr, bad := c.perr, c.checksumBad
+	c.setMeta64(std.ingressPort, uint64(orig.port))
+	c.parse(&s.prog.parser)
+	c.perr, c.checksumBad = perr, bad
+	c.clearMeta(lay)
+	list.keep(&c.phv, orig)
+	c.setMeta64(std.instanceType, instanceIngressClone)
+	c.swap(orig) // and back: orig is the copy
+	s.sendClone(orig, session)
+}
+
+// cloneEgress sends copies of the packet as it is at the end of egress.
+func (s *Switch) cloneEgress() {
+	c, std, lay := &s.ctx, &s.prog.std, &s.prog.layout
+	session := s.sessions[uint16(c.clone)]
+	if session == nil {
+		s.stats.NoSession++
+		return
+	}
+	s.stats.Cloned++
+	p := s.barePHV()
+	p.copyFrom(&c.phv, lay)
+	p.frame.refs++
+	p.clearMeta(lay)
+	p.trunc = noTrunc
+	c.cloneList.keep(p, &c.phv)
+	p.setMeta64(std.instanceType, instanceEgressClone)
+	s.sendClone(p, session)
+}
+
+func (s *Switch) sendClone(p *phv, session *CloneSession) {
+	trunc := noTrunc
+	if session.PacketLength > 0 {
+		trunc = session.PacketLength
+	}
+	p.refs = 1
+	s.replicate(p, session.Replicas, int(session.ClassOfService), trunc)
+	s.settle(p)
+}
+
+// putBack queues a frame for ingress once more, with metadata empty but for
+// the preserved fields. It takes over one reference to the frame.
+func (s *Switch) putBack(f *frame, list *fieldList, instance uint64, length int) {
+	c, std := &s.ctx, &s.prog.std
+	if s.again.len() >= s.cfg.RecirculationQueue {
+		s.stats.RecirculationFull++
+		s.freeFrame(f)
+		return
+	}
+	p := s.newPHV()
+	p.frame, p.port, p.arrived = f, c.port, c.arrived
+	p.length, p.ingressLen, p.trunc = length, c.ingressLen, noTrunc
+	list.keep(p, &c.phv)
+	p.setMeta64(std.instanceType, instance)
+	p.setMeta64(std.packetLength, uint64(length))
+	s.again.push(inItem{p: p})
+}
+
+// sendDigest delivers a digest message.
+func (s *Switch) sendDigest(i int) {
+	d, c := &s.prog.digests[i], &s.ctx
+	total := 0
+	for _, w := range d.widths {
+		total += (w + 7) / 8
+	}
+	b := c.calcBuf(total)
+	s.digests = s.digests[:0]
+	for k, w := range d.widths {
+		n := (w + 7) / 8
+		t := c.push(limbs(w))
+		d.fields[k](c, t)
+		clear(b[:n])
+		storeBits(b[:n], 8*n-w, w, t)
+		c.pop(limbs(w))
+		s.digests = append(s.digests, b[:n:n])
+		b = b[n:]
+	}
+	s.out.Digest(s.now, i, s.digests)
+}
+
+// digest is a compiled digest: its fields and their widths.
+type digest struct {
+	fields []wideFn
+	widths []int
+}
+
+// egress processes one packet taken from a queue.
+func (s *Switch) egress(q queued, depth int) {
+	c, std := &s.ctx, &s.prog.std
+	if q.p.refs == 1 {
+		c.swap(q.p)
+		q.p.refs = 0
+		s.freePHV(q.p)
+	} else {
+		q.p.refs--
+		c.copyFrom(q.p, &s.prog.layout)
+		c.frame.refs++
+	}
+	c.trunc = q.trunc
+	if q.copied {
+		c.set(std.egressRid, uint64(q.rid))
+	}
+	now := s.micros()
+	c.set(std.egressTime, now)
+	c.set(std.enqTime, q.at)
+	c.set(std.enqDepth, uint64(q.depth))
+	c.set(std.deqDelta, now-q.at)
+	c.set(std.deqDepth, uint64(depth))
+	c.set(std.qid, uint64(q.prio))
+	c.setMeta64(std.egressPort, uint64(q.port))
+	c.setMeta64(std.egressSpec, uint64(s.cfg.DropPort)+1)
+	c.setMeta64(std.packetLength, uint64(c.length))
+	c.resetActs()
+	if s.trace != nil {
+		s.trace.Packet("egress", q.port, nil)
+	}
+	c.run(&s.prog.egress)
+
+	if c.clone >= 0 {
+		s.cloneEgress()
+	}
+	switch {
+	case c.aborted:
+	case c.meta64(std.egressSpec) == uint64(s.cfg.DropPort):
+		s.stats.EgressDrop++
+		if s.trace != nil {
+			s.trace.Drop("egress")
+		}
+	case c.recirculate != nil:
+		s.stats.Recirculated++
+		f := s.newFrame()
+		f.b = c.deparse(f.b)
+		c.ingressLen = len(f.b)
+		s.putBack(f, c.recirculate, instanceRecirc, len(f.b))
+	default:
+		s.outBuf = c.deparse(s.outBuf[:0])
+		s.transmit(q.port, s.outBuf[:min(len(s.outBuf), c.trunc)])
+	}
+	c.finish()
+}
+
+func (s *Switch) transmit(port uint32, b []byte) {
+	if len(s.down) > 0 && s.down[port] {
+		s.stats.PortDown++
+		return
+	}
+	s.stats.Transmitted++
+	if s.trace != nil {
+		s.trace.Transmit(port, b)
+	}
+	s.out.Transmit(s.now, port, b)
+}

@@ -1,0 +1,277 @@
+package dataplane
+
+import (
+	"container/heap"
+	"time"
+)
+
+// maxPriorities bounds Config.Priorities, as in BMv2.
+const maxPriorities = 32
+
+// queued is a place in an egress queue. Replicas share the packet state until
+// they are taken out.
+type queued struct {
+	p      *phv
+	port   uint32
+	rid    uint16
+	copied bool // rid is to be set
+	prio   int  // < 0 on the way in: the packet's own
+	trunc  int
+	at     uint64 // microseconds, when queued
+	depth  int    // of the queue before it
+	send   time.Duration
+	seq    uint64
+}
+
+// trafficManager is the egress queues of all ports: per port and priority a
+// depth in packets and a rate in packets a second, neither shared. Among what
+// may leave, a higher priority leaves first, whatever the port; within a
+// priority the order is that of leaving times, then of arrival.
+type trafficManager struct {
+	prios []prioQueue
+	ports map[uint32]*portQueues
+	near  []*portQueues // of low port numbers
+	seq   uint64
+	size  int
+
+	depth []int // default for new ports, by priority
+	rate  []uint64
+}
+
+// prioQueue holds the packets of one priority: those free to leave when they
+// came in, in order, and those that must wait for their queue's rate.
+type prioQueue struct {
+	ready ring[queued]
+	later lateHeap
+}
+
+type portQueues struct {
+	q []queueState
+}
+
+type queueState struct {
+	size  int
+	depth int
+	rate  uint64
+	last  time.Duration // when the last packet leaves
+	used  bool
+}
+
+func (m *trafficManager) init(cfg *Config) {
+	m.prios = make([]prioQueue, cfg.Priorities)
+	m.ports = map[uint32]*portQueues{}
+	for range cfg.Priorities {
+		m.depth = append(m.depth, cfg.QueueDepth)
+		m.rate = append(m.rate, cfg.QueueRate)
+	}
+}
+
+// clear drops every packet; the settings stay.
+func (m *trafficManager) clear() {
+	for i := range m.prios {
+		m.prios[i] = prioQueue{}
+	}
+	for _, p := range m.ports {
+		for i := range p.q {
+			p.q[i].size = 0
+		}
+	}
+	m.size = 0
+}
+
+func (m *trafficManager) port(n uint32) *portQueues {
+	if n < uint32(len(m.near)) && m.near[n] != nil {
+		return m.near[n]
+	}
+	p := m.ports[n]
+	if p == nil {
+		p = &portQueues{q: make([]queueState, len(m.prios))}
+		for i := range p.q {
+			p.q[i].depth, p.q[i].rate = m.depth[i], m.rate[i]
+		}
+		m.ports[n] = p
+	}
+	if n < 1024 {
+		for uint32(len(m.near)) <= n {
+			m.near = append(m.near, nil)
+		}
+		m.near[n] = p
+	}
+	return p
+}
+
+// push queues a packet; false: the queue is full.
+func (m *trafficManager) push(e queued, now time.Duration) bool {
+	q := &m.port(e.port).q[e.prio]
+	if q.depth > 0 && q.size >= q.depth {
+		return false
+	}
+	e.send, e.depth = now, q.size
+	if q.rate > 0 {
+		if q.used {
+			e.send = max(now, q.last+time.Second/time.Duration(q.rate))
+		}
+		q.last, q.used = e.send, true
+	}
+	m.seq++
+	e.seq = m.seq
+	q.size++
+	m.size++
+	if pq := &m.prios[e.prio]; e.send <= now {
+		pq.ready.push(e)
+	} else {
+		heap.Push(&pq.later, e)
+	}
+	return true
+}
+
+// pop takes the next packet that may leave, and the depth left behind it.
+func (m *trafficManager) pop(now time.Duration) (e queued, depth int, ok bool) {
+	if m.size == 0 {
+		return e, 0, false
+	}
+	for i := len(m.prios) - 1; i >= 0; i-- {
+		pq := &m.prios[i]
+		late := len(pq.later) > 0 && pq.later[0].send <= now
+		switch {
+		case pq.ready.len() > 0 && (!late || !pq.later[0].before(pq.ready.peek())):
+			e = pq.ready.pop()
+		case late:
+			e = heap.Pop(&pq.later).(queued)
+		default:
+			continue
+		}
+		q := &m.port(e.port).q[e.prio]
+		q.size--
+		m.size--
+		return e, q.size, true
+	}
+	return e, 0, false
+}
+
+func (e *queued) before(o *queued) bool {
+	return e.send < o.send || e.send == o.send && e.seq < o.seq
+}
+
+// nextDue is when the next packet that must wait may leave.
+func (m *trafficManager) nextDue() (at time.Duration, ok bool) {
+	for i := range m.prios {
+		if l := m.prios[i].later; len(l) > 0 && (!ok || l[0].send < at) {
+			at, ok = l[0].send, true
+		}
+	}
+	return at, ok
+}
+
+// lateHeap is a heap by leaving time.
+type lateHeap []queued
+
+func (h lateHeap) Len() int           { return len(h) }
+func (h lateHeap) Less(i, j int) bool { return h[i].before(&h[j]) }
+func (h lateHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *lateHeap) Push(x any)        { *h = append(*h, x.(queued)) }
+func (h *lateHeap) Pop() any {
+	old := *h
+	e := old[len(old)-1]
+	old[len(old)-1] = queued{}
+	*h = old[:len(old)-1]
+	return e
+}
+
+// enqueue puts a packet into its queue or drops it.
+func (s *Switch) enqueue(e queued) {
+	if e.prio < 0 {
+		e.prio = 0
+		if f := s.prog.std.priority; f != nil {
+			e.prio = int(e.p.meta64(f))
+		}
+	}
+	if e.prio >= s.cfg.Priorities {
+		s.stats.BadPriority++
+		return
+	}
+	e.at = s.micros()
+	if !s.queues.push(e, s.now) {
+		s.stats.QueueFull++
+		if s.trace != nil {
+			s.trace.Drop("queue full")
+		}
+		return
+	}
+	e.p.refs++
+}
+
+// egressAll runs every packet that may leave.
+func (s *Switch) egressAll() {
+	for {
+		e, depth, ok := s.queues.pop(s.now)
+		if !ok {
+			return
+		}
+		s.egress(e, depth)
+	}
+}
+
+// ring is a queue in a growing circular buffer.
+type ring[T any] struct {
+	b    []T
+	head int
+	n    int
+}
+
+func (r *ring[T]) len() int { return r.n }
+
+func (r *ring[T]) push(v T) {
+	if r.n == len(r.b) {
+		b := make([]T, max(16, 2*len(r.b)))
+		k := copy(b, r.b[r.head:])
+		copy(b[k:], r.b[:r.head])
+		r.b, r.head = b, 0
+	}
+	r.b[(r.head+r.n)&(len(r.b)-1)] = v
+	r.n++
+}
+
+func (r *ring[T]) peek() *T { return &r.b[r.head] }
+
+func (r *ring[T]) pop() T {
+	var zero T
+	v := r.b[r.head]
+	r.b[r.head] = zero
+	r.head = (r.head + 1) & (len(r.b) - 1)
+	r.n--
+	return v
+}
+
+// tokenBucket limits events to a rate beyond a burst.
+type tokenBucket struct {
+	rate, burst uint64 // a second; at most
+	tokens      uint64
+	last        time.Duration
+}
+
+func (b *tokenBucket) refill(now time.Duration) {
+	if b.tokens == b.burst {
+		b.last = now
+		return
+	}
+	made := uint64(float64(now-b.last) / float64(time.Second) * float64(b.rate))
+	if made == 0 {
+		return
+	}
+	b.last = now
+	b.tokens = min(b.burst, b.tokens+made)
+}
+
+func (b *tokenBucket) take() bool {
+	if b.tokens == 0 {
+		return false
+	}
+	b.tokens--
+	return true
+}
+
+// ready is when there will be a token.
+func (b *tokenBucket) ready(now time.Duration) time.Duration {
+	return max(now+1, b.last+time.Duration(float64(time.Second)/float64(b.rate))+1)
+}

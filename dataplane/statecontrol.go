@@ -1,0 +1,332 @@
+package dataplane
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+	"time"
+)
+
+// index checks an index into one of the program's arrays.
+func (s *Switch) index(what string, i, n int) error {
+	if s.prog == nil {
+		return ErrNoProgram
+	}
+	if i < 0 || i >= n {
+		return fmt.Errorf("%s %d: %w", what, i, ErrNotFound)
+	}
+	return nil
+}
+
+func inRange(name string, i, size int) error {
+	if i < 0 || i >= size {
+		return fmt.Errorf("%s: index %d of %d: %w", name, i, size, ErrRange)
+	}
+	return nil
+}
+
+// Counter reads an indirect counter; see Controls.
+func (s *Switch) Counter(counter, index int) (CounterValue, error) {
+	if err := s.index("counter", counter, len(s.counters)); err != nil {
+		return CounterValue{}, err
+	}
+	k := &s.counters[counter]
+	if err := inRange(s.prog.info.counters[counter].Name, index, k.size); err != nil {
+		return CounterValue{}, err
+	}
+	return k.read(uint64(index)), nil
+}
+
+// SetCounter writes an indirect counter; see Controls.
+func (s *Switch) SetCounter(counter, index int, v CounterValue) error {
+	if _, err := s.Counter(counter, index); err != nil {
+		return err
+	}
+	*s.counters[counter].at(uint64(index)) = v
+	return nil
+}
+
+// direct finds an entry of a table with a direct counter or meter.
+func (s *Switch) direct(table int, match []Match, prio int32, has func(*matchTable) bool) (*matchTable, *entry, error) {
+	t, ts, err := s.tableAt(table)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !has(t) {
+		return nil, nil, fmt.Errorf("table %s has no such direct resource: %w", t.name, ErrNotFound)
+	}
+	e, err := ts.find(t, match, prio)
+	return t, e, err
+}
+
+func hasCounter(t *matchTable) bool { return t.counter }
+func hasMeter(t *matchTable) bool   { return t.meter >= 0 }
+
+// DirectCounter reads an entry's counter; see Controls.
+func (s *Switch) DirectCounter(table int, match []Match, priority int32) (CounterValue, error) {
+	_, e, err := s.direct(table, match, priority, hasCounter)
+	if err != nil {
+		return CounterValue{}, err
+	}
+	return e.counter, nil
+}
+
+// SetDirectCounter writes an entry's counter; see Controls.
+func (s *Switch) SetDirectCounter(table int, match []Match, priority int32, v CounterValue) error {
+	_, e, err := s.direct(table, match, priority, hasCounter)
+	if err != nil {
+		return err
+	}
+	e.counter = v
+	return nil
+}
+
+// DefaultCounter reads the counter of misses; see Controls.
+func (s *Switch) DefaultCounter(table int) (CounterValue, error) {
+	t, ts, err := s.tableAt(table)
+	if err != nil {
+		return CounterValue{}, err
+	}
+	if !t.counter {
+		return CounterValue{}, fmt.Errorf("table %s has no direct counter: %w", t.name, ErrNotFound)
+	}
+	return ts.missCounter, nil
+}
+
+// SetDefaultCounter writes the counter of misses; see Controls.
+func (s *Switch) SetDefaultCounter(table int, v CounterValue) error {
+	if _, err := s.DefaultCounter(table); err != nil {
+		return err
+	}
+	s.tables[table].missCounter = v
+	return nil
+}
+
+// Meter reads an indirect meter's configuration; see Controls.
+func (s *Switch) Meter(meter, index int) (MeterConfig, bool, error) {
+	if err := s.index("meter", meter, len(s.meters)); err != nil {
+		return MeterConfig{}, false, err
+	}
+	a := &s.meters[meter]
+	if err := inRange(s.prog.info.meters[meter].Name, index, a.size); err != nil {
+		return MeterConfig{}, false, err
+	}
+	if m := a.m[uint64(index)]; m != nil {
+		return m.cfg, true, nil
+	}
+	return MeterConfig{}, false, nil
+}
+
+func checkMeter(c *MeterConfig) error {
+	if c != nil && c.CIR > c.PIR {
+		return fmt.Errorf("committed rate %d above peak rate %d: %w", c.CIR, c.PIR, ErrBadValue)
+	}
+	return nil
+}
+
+// SetMeter configures an indirect meter; see Controls.
+func (s *Switch) SetMeter(meter, index int, c *MeterConfig) error {
+	if _, _, err := s.Meter(meter, index); err != nil {
+		return err
+	}
+	if err := checkMeter(c); err != nil {
+		return err
+	}
+	a := &s.meters[meter]
+	if c == nil {
+		delete(a.m, uint64(index))
+		return nil
+	}
+	if a.m == nil {
+		a.m = map[uint64]*meterState{}
+	}
+	a.m[uint64(index)] = newMeter(*c, s.now)
+	return nil
+}
+
+// DirectMeter reads an entry's meter configuration; see Controls.
+func (s *Switch) DirectMeter(table int, match []Match, priority int32) (MeterConfig, bool, error) {
+	_, e, err := s.direct(table, match, priority, hasMeter)
+	if err != nil || e.meter == nil {
+		return MeterConfig{}, false, err
+	}
+	return e.meter.cfg, true, nil
+}
+
+// SetDirectMeter configures an entry's meter; see Controls.
+func (s *Switch) SetDirectMeter(table int, match []Match, priority int32, c *MeterConfig) error {
+	_, e, err := s.direct(table, match, priority, hasMeter)
+	if err != nil {
+		return err
+	}
+	if err := checkMeter(c); err != nil {
+		return err
+	}
+	if e.meter = nil; c != nil {
+		e.meter = newMeter(*c, s.now)
+	}
+	return nil
+}
+
+// Register reads an entry of a register; see Controls.
+func (s *Switch) Register(register, index int) ([]byte, error) {
+	if err := s.index("register", register, len(s.regs)); err != nil {
+		return nil, err
+	}
+	r := &s.regs[register]
+	if err := inRange(s.prog.info.registers[register].Name, index, r.size); err != nil {
+		return nil, err
+	}
+	n := (r.width + 7) / 8
+	b := make([]byte, n)
+	storeBits(b, 8*n-r.width, r.width, r.words(uint64(index)))
+	return b, nil
+}
+
+// SetRegister writes an entry of a register; see Controls.
+func (s *Switch) SetRegister(register, index int, value []byte) error {
+	if _, err := s.Register(register, index); err != nil {
+		return err
+	}
+	r := &s.regs[register]
+	if err := fit(value, r.width); err != nil {
+		return fmt.Errorf("%s: %w", s.prog.info.registers[register].Name, err)
+	}
+	n := (r.width + 7) / 8
+	w := make([]uint64, r.n)
+	loadBits(right(value, n), 8*n-r.width, r.width, w)
+	r.setWords(uint64(index), w)
+	return nil
+}
+
+// ValueSet returns the members of a parser value set; see Controls.
+func (s *Switch) ValueSet(set int) ([][]byte, error) {
+	if err := s.index("value set", set, len(s.valueSets)); err != nil {
+		return nil, err
+	}
+	var out [][]byte
+	for _, v := range s.valueSets[set] {
+		out = append(out, slices.Clone(v))
+	}
+	return out, nil
+}
+
+// SetValueSet replaces the members of a parser value set; see Controls.
+func (s *Switch) SetValueSet(set int, values [][]byte) error {
+	if err := s.index("value set", set, len(s.valueSets)); err != nil {
+		return err
+	}
+	info := s.prog.info.valueSets[set]
+	var vs [][]byte
+	for _, v := range values {
+		if err := fit(v, info.Width); err != nil {
+			return fmt.Errorf("value set %s: %w", info.Name, err)
+		}
+		vs = append(vs, right(v, (info.Width+7)/8))
+	}
+	s.valueSets[set] = vs
+	return nil
+}
+
+// IdleEntries yields entries that have gone unmatched; see Controls.
+func (s *Switch) IdleEntries(now time.Duration) iter.Seq[IdleEntry] {
+	return func(yield func(IdleEntry) bool) {
+		if s.prog == nil {
+			return
+		}
+		for i, t := range s.prog.tables {
+			if !t.timeout {
+				continue
+			}
+			for e := s.tables[i].first; e != nil; e = e.after {
+				if e.timeout == 0 || now-max(e.lastHit, e.reported) < e.timeout {
+					continue
+				}
+				e.reported = now
+				if !yield(IdleEntry{Table: i, Entry: s.export(t, e)}) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// SinceHit returns how long ago an entry last matched; see Controls.
+func (s *Switch) SinceHit(now time.Duration, table int, match []Match, priority int32) (time.Duration, error) {
+	t, ts, err := s.tableAt(table)
+	if err != nil {
+		return 0, err
+	}
+	if !t.timeout {
+		return 0, fmt.Errorf("table %s has no idle timeouts: %w", t.name, ErrBadValue)
+	}
+	e, err := ts.find(t, match, priority)
+	if err != nil {
+		return 0, err
+	}
+	return max(0, now-e.lastHit), nil
+}
+
+// SetQueueDepth limits the packets in a queue; see Controls.
+func (s *Switch) SetQueueDepth(port uint32, prio int, packets int) {
+	s.queues.configure(port, prio, func(i int, q *queueState) {
+		if q == nil {
+			s.queues.depth[i] = packets
+			return
+		}
+		q.depth = packets
+	})
+}
+
+// SetQueueRate limits the rate of a queue; see Controls.
+func (s *Switch) SetQueueRate(port uint32, prio int, packetsPerSecond uint64) {
+	s.queues.configure(port, prio, func(i int, q *queueState) {
+		if q == nil {
+			s.queues.rate[i] = packetsPerSecond
+			return
+		}
+		q.rate = packetsPerSecond
+	})
+}
+
+// configure calls set for the queues meant, and with nil for the defaults.
+func (m *trafficManager) configure(port uint32, prio int, set func(int, *queueState)) {
+	for i := range m.prios {
+		if prio >= 0 && i != prio {
+			continue
+		}
+		if port != NoPort {
+			set(i, &m.port(port).q[i])
+			continue
+		}
+		set(i, nil)
+		for _, p := range m.ports {
+			set(i, &p.q[i])
+		}
+	}
+}
+
+// SetPortUp changes the state of a port; see Controls.
+func (s *Switch) SetPortUp(port uint32, up bool) {
+	if up != s.down[port] {
+		return
+	}
+	if up {
+		delete(s.down, port)
+	} else {
+		s.down[port] = true
+	}
+	for i := range s.profiles {
+		for _, g := range s.profiles[i].groups {
+			g.refresh(s)
+		}
+		for g := range s.profiles[i].sets {
+			g.refresh(s)
+		}
+	}
+}
+
+// PortUp returns the state of a port.
+func (s *Switch) PortUp(port uint32) bool { return !s.down[port] }
+
+var _ Controls = (*Switch)(nil)

@@ -1,0 +1,147 @@
+package dataplane
+
+// statefulPrimitive compiles the primitives that touch what outlives a packet
+// or decide what becomes of it.
+func (l *loader) statefulPrimitive(p *jsonPrimitive) func(*ctx) {
+	src := p.Source
+	switch p.Op {
+	case "register_read":
+		e := l.args(p, 3)
+		return l.registerRead(src, e[0], l.want(p, e[1], "register_array"), e[2])
+	case "register_write":
+		e := l.args(p, 3)
+		return l.registerWrite(l.want(p, e[0], "register_array"), l.dataExpr(src, e[1]), l.dataExpr(src, e[2]))
+	case "count":
+		e := l.args(p, 2)
+		k, idx := l.want(p, e[0], "counter_array"), l.u64(l.dataExpr(src, e[1]))
+		return func(c *ctx) { c.sw.counters[k].add(idx(c), c.ingressLen) }
+	case "execute_meter":
+		e := l.args(p, 3)
+		m, idx, set := l.want(p, e[0], "meter_array"), l.u64(l.dataExpr(src, e[1])), l.store(src, e[2])
+		return func(c *ctx) {
+			ms := &c.sw.meters[m]
+			i := idx(c)
+			if i < uint64(ms.size) {
+				set(c, ms.execute(i, c.sw.now, c.ingressLen))
+			}
+		}
+	case "modify_field_with_hash_based_offset":
+		return l.hash(p)
+	case "generate_digest":
+		e := l.args(p, 2)
+		d, ok := l.digests[l.constant(p, e[1])]
+		if !ok {
+			l.bad(src, "generate_digest of an unknown list")
+		}
+		return func(c *ctx) { c.digest = int32(d) }
+	case "clone_ingress_pkt_to_egress", "clone_egress_pkt_to_egress":
+		e := l.args(p, 2)
+		session, fl := l.u64(l.dataExpr(src, e[0])), l.fieldListOf(p, e[1])
+		return func(c *ctx) {
+			c.clone, c.cloneList = int32(session(c)&maxCloneSession), fl
+		}
+	case "resubmit", "recirculate":
+		e := l.args(p, 1)
+		fl := l.fieldListOf(p, e[0])
+		if p.Op == "resubmit" {
+			return func(c *ctx) { c.resubmit = fl }
+		}
+		return func(c *ctx) { c.recirculate = fl }
+	}
+	l.unsupported(src, "primitive %q", p.Op)
+	return nil
+}
+
+// maxCloneSession is the largest clone session id; a session chosen by a
+// packet is cut to it, as in BMv2.
+const maxCloneSession = 0x7fff
+
+// want insists that a parameter is an object of a kind and returns its index.
+func (l *loader) want(p *jsonPrimitive, e *expr, kind string) int {
+	if e.kind != kindObject || e.str != kind {
+		l.bad(p.Source, "%s wants a %s", p.Op, kind)
+	}
+	return e.idx
+}
+
+func (l *loader) constant(p *jsonPrimitive, e *expr) int {
+	if e.op != opConst || !e.n.IsInt64() || int64(int32(e.n.Int64())) != e.n.Int64() {
+		l.bad(p.Source, "%s wants a constant", p.Op)
+	}
+	return int(e.n.Int64())
+}
+
+func (l *loader) fieldListOf(p *jsonPrimitive, e *expr) *fieldList {
+	id := l.constant(p, e)
+	fl := l.fieldLists[id]
+	if fl == nil {
+		l.bad(p.Source, "%s of unknown field list %d", p.Op, id)
+	}
+	return fl
+}
+
+func (l *loader) registerRead(src *jsonSource, dst *expr, r int, index *expr) func(*ctx) {
+	idx := l.u64(l.dataExpr(src, index))
+	if w := l.prog.info.registers[r].Width; w > 64 {
+		if dst.op != opField || dst.f.valid || dst.f.vl {
+			l.unsupported(src, "register_read of %d bits into something that is not a field", w)
+		}
+		f, n := dst.f, limbs(max(w, dst.f.width))
+		return func(c *ctx) {
+			i, reg := idx(c), &c.sw.regs[r]
+			if i >= uint64(reg.size) {
+				return
+			}
+			t := c.push(n)
+			clear(t)
+			copy(t, reg.words(i))
+			c.storeField(f, t)
+			c.pop(n)
+		}
+	}
+	set := l.store(src, dst)
+	return func(c *ctx) {
+		i, reg := idx(c), &c.sw.regs[r]
+		if i < uint64(reg.size) {
+			set(c, reg.get(i))
+		}
+	}
+}
+
+func (l *loader) registerWrite(r int, index, value *expr) func(*ctx) {
+	idx, w := l.u64(index), l.prog.info.registers[r].Width
+	if w > 64 {
+		n := limbs(w)
+		get := l.wide(value, n)
+		return func(c *ctx) {
+			t := c.push(n)
+			get(c, t)
+			c.sw.regs[r].setWords(idx(c), t)
+			c.pop(n)
+		}
+	}
+	get := l.u64(stripMask(value, w))
+	return func(c *ctx) { c.sw.regs[r].set(idx(c), get(c)) }
+}
+
+// hash compiles hash(dst, base, calculation, max): base + H % max in 64 bits,
+// with a max of 0 taken as 1.
+func (l *loader) hash(p *jsonPrimitive) func(*ctx) {
+	e := l.args(p, 4)
+	set := l.store(p.Source, e[0])
+	k := l.calcs[e[2].str]
+	if e[2].kind != kindObject || k == nil {
+		l.bad(p.Source, "%s of an unknown calculation", p.Op)
+	}
+	base, size := l.dataExpr(p.Source, e[1]), l.dataExpr(p.Source, e[3])
+	if base.op == opConst && size.op == opConst && base.n.Sign() == 0 && size.n.BitLen() > 32 && size.n.IsUint64() {
+		m := size.n.Uint64()
+		return func(c *ctx) { set(c, k.compute(c)%m) }
+	}
+	b, n := l.u64(base), l.u64(size)
+	return func(c *ctx) {
+		m := max(n(c), 1)
+		x := b(c)
+		set(c, k.compute(c)%m+x)
+	}
+}

@@ -1,0 +1,290 @@
+package dataplane
+
+import (
+	"math/rand/v2"
+	"time"
+)
+
+// Config sets a switch up. A zero field takes its default.
+type Config struct {
+	// CPUPort is the port towards the control plane; default 510.
+	CPUPort uint32
+	// DropPort is the egress_spec that drops; default 511.
+	DropPort uint32
+	// Priorities is the number of priority queues a port has, at most 32;
+	// default 8. 0 is the lowest priority.
+	Priorities int
+	// QueueDepth is the default limit of packets in a queue; 0 is none.
+	QueueDepth int
+	// QueueRate is the default rate of a queue in packets a second; 0 is no
+	// limit.
+	QueueRate uint64
+	// MTU is the longest frame received, in octets; default 10240. Longer
+	// ones are dropped.
+	MTU int
+	// InputQueue is how many received frames may wait for Advance; default
+	// 65536. More are dropped.
+	InputQueue int
+	// RecirculationQueue is how many recirculated and resubmitted packets may
+	// wait; default 4096. More are dropped.
+	RecirculationQueue int
+	// RecirculationRate bounds recirculations and resubmissions a second,
+	// beyond a burst of RecirculationBurst: packets over it wait, so that a
+	// packet that circulates for ever takes a bounded share. Defaults
+	// 1,000,000 and 65,536.
+	RecirculationRate  uint64
+	RecirculationBurst uint64
+	// Seed starts the random number generator of the random primitive.
+	Seed uint64
+	// Trace observes everything that happens to packets; nil is nobody.
+	Trace Tracer
+}
+
+func (c Config) withDefaults() Config {
+	def := func(v *uint32, d uint32) {
+		if *v == 0 {
+			*v = d
+		}
+	}
+	def(&c.CPUPort, 510)
+	def(&c.DropPort, 511)
+	defInt := func(v *int, d int) {
+		if *v <= 0 {
+			*v = d
+		}
+	}
+	defInt(&c.Priorities, 8)
+	c.Priorities = min(c.Priorities, maxPriorities)
+	defInt(&c.MTU, 10240)
+	defInt(&c.InputQueue, 65536)
+	defInt(&c.RecirculationQueue, 4096)
+	if c.RecirculationRate == 0 {
+		c.RecirculationRate = 1_000_000
+	}
+	if c.RecirculationBurst == 0 {
+		c.RecirculationBurst = 65_536
+	}
+	return c
+}
+
+// Stats counts what a switch did with packets since it was made.
+type Stats struct {
+	Received, Transmitted     uint64
+	Recirculated, Resubmitted uint64
+	Cloned, Replicated        uint64
+
+	// Drops by reason.
+	NoProgram, PortDown, Empty, TooLong uint64
+	InputFull, RecirculationFull        uint64
+	IngressDrop, EgressDrop             uint64 // mark_to_drop
+	QueueFull, BadPriority              uint64
+	NoGroup, NoSession                  uint64 // copies nobody configured
+	AssertFailed, Runaway               uint64 // failed assert; action cut short
+}
+
+// Switch is one switch. It is single-threaded; see the package comment.
+type Switch struct {
+	cfg   Config
+	out   Output
+	trace Tracer
+	prog  *Program
+	now   time.Duration
+	rng   *rand.Rand
+	stats Stats
+	ctx   ctx
+
+	tables    []tableState
+	profiles  []profileState
+	regs      []register
+	counters  []counter
+	meters    []meterArray
+	valueSets [][][]byte
+
+	groups   map[uint16]*MulticastGroup
+	sessions map[uint16]*CloneSession
+	down     map[uint32]bool
+
+	input   ring[inItem] // received
+	again   ring[inItem] // recirculated and resubmitted
+	budget  tokenBucket  // of again
+	queues  trafficManager
+	phvs    []*phv
+	frames  []*frame
+	outBuf  []byte
+	digests [][]byte
+}
+
+// New makes a switch without a program.
+func New(cfg Config, out Output) *Switch {
+	s := &Switch{cfg: cfg.withDefaults(), out: out, trace: cfg.Trace}
+	s.rng = rand.New(rand.NewPCG(s.cfg.Seed, 0x57656674))
+	s.groups = map[uint16]*MulticastGroup{}
+	s.sessions = map[uint16]*CloneSession{}
+	s.down = map[uint32]bool{}
+	s.ctx.sw = s
+	s.budget = tokenBucket{rate: s.cfg.RecirculationRate, burst: s.cfg.RecirculationBurst, tokens: s.cfg.RecirculationBurst}
+	s.queues.init(&s.cfg)
+	return s
+}
+
+// Program returns the running program, nil before SetProgram.
+func (s *Switch) Program() *Program { return s.prog }
+
+// Stats returns the counts so far.
+func (s *Switch) Stats() Stats { return s.stats }
+
+// Config returns the configuration, defaults filled in.
+func (s *Switch) Config() Config { return s.cfg }
+
+// SetTrace sets who observes packets; nil is nobody.
+func (s *Switch) SetTrace(t Tracer) { s.trace = t }
+
+// SetProgram starts a program with empty state.
+func (s *Switch) SetProgram(p *Program) {
+	s.drain()
+	s.prog = p
+	s.groups = map[uint16]*MulticastGroup{}
+	s.sessions = map[uint16]*CloneSession{}
+	s.phvs = nil
+	s.ctx = ctx{sw: s}
+	s.tables, s.profiles, s.regs, s.counters, s.meters, s.valueSets = nil, nil, nil, nil, nil, nil
+	if p == nil {
+		return
+	}
+	s.ctx.phv = *newPHV(&p.layout)
+	s.ctx.key = make([]uint64, p.keyWords)
+	s.ctx.key2 = make([]uint64, p.keyWords)
+	for _, r := range p.info.registers {
+		s.regs = append(s.regs, newRegister(r))
+	}
+	for _, c := range p.info.counters {
+		s.counters = append(s.counters, counter{size: c.Size})
+	}
+	for _, m := range p.info.meters {
+		s.meters = append(s.meters, meterArray{size: m.Size, unit: m.Unit})
+	}
+	s.valueSets = make([][][]byte, len(p.info.valueSets))
+	s.profiles = make([]profileState, len(p.profiles))
+	s.tables = make([]tableState, len(p.tables))
+	for i, t := range p.tables {
+		s.tables[i].def = t.def
+		for _, e := range t.entries {
+			s.insert(t, e, t.size+len(t.entries))
+		}
+	}
+}
+
+// drain forgets every packet.
+func (s *Switch) drain() {
+	s.input, s.again = ring[inItem]{}, ring[inItem]{}
+	s.queues.clear()
+}
+
+// inItem is a packet waiting for ingress. A recirculated or resubmitted one
+// comes with its metadata.
+type inItem struct {
+	f       *frame
+	p       *phv
+	port    uint32
+	arrived uint64
+}
+
+// Receive takes a frame that arrived on a port; the frame is copied. It is
+// processed by Advance.
+func (s *Switch) Receive(now time.Duration, port uint32, data []byte) {
+	s.now = max(s.now, now)
+	s.stats.Received++
+	switch {
+	case s.prog == nil:
+		s.stats.NoProgram++
+	case s.down[port]:
+		s.stats.PortDown++
+	case len(data) == 0:
+		s.stats.Empty++
+	case len(data) > s.cfg.MTU:
+		s.stats.TooLong++
+	case s.input.len() >= s.cfg.InputQueue:
+		s.stats.InputFull++
+	default:
+		f := s.newFrame()
+		f.b = append(f.b, data...)
+		s.input.push(inItem{f: f, port: port, arrived: s.micros()})
+	}
+}
+
+// micros is the time in microseconds, as the metadata has it.
+func (s *Switch) micros() uint64 { return uint64(s.now / time.Microsecond) }
+
+// Advance runs everything that is due at now and returns when something will
+// be due next, if anything is pending. Time never runs backwards: an earlier
+// now counts as the latest one seen.
+func (s *Switch) Advance(now time.Duration) (next time.Duration, pending bool) {
+	s.now = max(s.now, now)
+	if s.prog == nil {
+		return 0, false
+	}
+	s.budget.refill(s.now)
+	for {
+		s.egressAll()
+		switch {
+		case s.again.len() > 0 && s.budget.take():
+			s.ingress(s.again.pop())
+		case s.input.len() > 0:
+			s.ingress(s.input.pop())
+		case s.again.len() > 0:
+			return s.soonest(s.budget.ready(s.now))
+		default:
+			return s.soonest(-1)
+		}
+	}
+}
+
+// soonest is the earlier of at (negative is never) and the queues' next.
+func (s *Switch) soonest(at time.Duration) (time.Duration, bool) {
+	if t, ok := s.queues.nextDue(); ok && (at < 0 || t < at) {
+		at = t
+	}
+	return max(at, 0), at >= 0
+}
+
+// newPHV takes a packet state from the pool, with zero headers and metadata.
+func (s *Switch) newPHV() *phv {
+	lay := &s.prog.layout
+	if n := len(s.phvs); n > 0 {
+		p := s.phvs[n-1]
+		s.phvs = s.phvs[:n-1]
+		p.clearHeaders(lay)
+		p.clearMeta(lay)
+		return p
+	}
+	return newPHV(lay)
+}
+
+func (s *Switch) freePHV(p *phv) {
+	if p.frame != nil {
+		s.freeFrame(p.frame)
+		p.frame = nil
+	}
+	if len(s.phvs) < maxPool {
+		s.phvs = append(s.phvs, p)
+	}
+}
+
+// maxPool bounds the packet states and frames kept for reuse.
+const maxPool = 1024
+
+func (s *Switch) newFrame() *frame {
+	if n := len(s.frames); n > 0 {
+		f := s.frames[n-1]
+		s.frames = s.frames[:n-1]
+		f.b, f.refs = f.b[:0], 1
+		return f
+	}
+	return &frame{refs: 1}
+}
+
+func (s *Switch) freeFrame(f *frame) {
+	if f.refs--; f.refs == 0 && len(s.frames) < maxPool {
+		s.frames = append(s.frames, f)
+	}
+}

@@ -1,0 +1,318 @@
+package dataplane
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+)
+
+// matchTable is a compiled match-action table.
+type matchTable struct {
+	idx     int
+	name    string
+	kind    MatchKind // of the whole table, the most general of its keys
+	keys    []tableKey
+	words   int
+	gather  []keyPart // in word order
+	masks   []uint64  // all ones where the key has bits
+	actions []int
+	size    int
+	timeout bool
+
+	profile int // -1: entries hold actions
+	counter bool
+	meter   int // direct meter, or -1
+	color   func(*ctx, uint64)
+
+	next     map[int]int // action index to node
+	hit      *int        // __HIT__
+	miss     *int        // __MISS__
+	baseNext int
+
+	constDefault bool
+	constEntries bool
+	def          target // nil action: none
+	entries      []Entry
+}
+
+type tableKey struct {
+	name  string
+	width int
+	kind  MatchKind
+	parts []keyPart
+	valid bool
+}
+
+// keyPart is a run of a key field's bits inside a word of the key.
+type keyPart struct {
+	word, shift int
+	bits        int
+	low         int // of the field: bits low..low+bits-1
+	get         u64Fn
+}
+
+func (l *loader) table(jt *jsonTable, pipeline string) *matchTable {
+	l.fn = "table " + jt.Name
+	defer func() { l.fn = "" }()
+	t := &matchTable{idx: len(l.prog.tables), name: jt.Name, size: jt.MaxSize, timeout: jt.SupportTimeout,
+		profile: -1, meter: -1, counter: jt.WithCounters, next: map[int]int{}, baseNext: -1}
+	for i := range jt.Key {
+		t.keys = append(t.keys, l.tableKey(jt, &jt.Key[i]))
+		t.kind = max(t.kind, t.keys[i].kind)
+	}
+	lpm := 0
+	for _, k := range t.keys {
+		if k.kind == LPM {
+			lpm++
+		}
+		if k.kind == Range && k.width > 64 {
+			l.unsupported(jt.Source, "range key of %d bits", k.width)
+		}
+	}
+	if lpm > 1 {
+		l.unsupported(jt.Source, "several lpm keys")
+	}
+	l.packKey(t, jt)
+	for _, id := range jt.ActionIDs {
+		t.actions = append(t.actions, l.actionIndex(jt.Source, id))
+	}
+	if len(jt.ActionIDs) == 0 {
+		for _, name := range jt.Actions {
+			t.actions = append(t.actions, l.actionNamed(jt.Source, name))
+		}
+	}
+	return t
+}
+
+func (l *loader) actionIndex(src *jsonSource, id int) int {
+	i, ok := l.actionByID[id]
+	if !ok {
+		l.bad(src, "unknown action %d", id)
+	}
+	return i
+}
+
+func (l *loader) actionNamed(src *jsonSource, name string) int {
+	for i, a := range l.prog.actions {
+		if a.name == name {
+			return i
+		}
+	}
+	l.bad(src, "unknown action %q", name)
+	return 0
+}
+
+func (l *loader) tableKey(jt *jsonTable, jk *jsonKey) tableKey {
+	k := tableKey{name: jk.Name}
+	switch jk.MatchType {
+	case "exact", "valid":
+		k.kind = Exact
+	case "lpm":
+		k.kind = LPM
+	case "ternary":
+		k.kind = Ternary
+	case "range":
+		k.kind = Range
+	default:
+		l.unsupported(jt.Source, "match kind %q", jk.MatchType)
+	}
+	var f *field
+	var ref []string
+	if jk.MatchType == "valid" {
+		f = &field{hdr: l.headerNamed(jt.Source, jk.Target), width: 1, valid: true}
+	} else {
+		if json.Unmarshal(jk.Target, &ref) != nil || len(ref) != 2 {
+			l.bad(jt.Source, "key target %s: want [header, field]", jk.Target)
+		}
+		f = l.lookupField(jt.Source, ref[0], ref[1])
+	}
+	if f.vl {
+		l.unsupported(jt.Source, "varbit key %s", f.name())
+	}
+	if k.name == "" {
+		k.name = f.name()
+	}
+	k.width, k.valid = f.width, f.valid
+	static := pow2(f.width)
+	static.Sub(static, bigOne)
+	if jk.Mask != nil {
+		m, ok := parseHex(*jk.Mask)
+		if !ok || m.Sign() < 0 || m.BitLen() > f.width {
+			l.bad(jt.Source, "key mask %q", *jk.Mask)
+		}
+		static = m
+	}
+	for low := 0; low < f.width; {
+		n := min(64, f.width-low)
+		p := keyPart{bits: n, low: low}
+		if f.valid {
+			p.get = f.get()
+		} else {
+			p.get = validOr0(f, getter(f.bit+f.width-low-n, n))
+			if f.hdr.meta && f.width <= 64 && !f.signed {
+				p.get = f.get()
+			}
+		}
+		if m := low64(rsh(static, low)) & widthMask(n); m != widthMask(n) {
+			g := p.get
+			p.get = func(c *ctx) uint64 { return g(c) & m }
+		}
+		k.parts = append(k.parts, p)
+		low += n
+	}
+	return k
+}
+
+// validOr0 makes a header field read as 0 in a key while its header is not
+// valid.
+func validOr0(f *field, g u64Fn) u64Fn {
+	if f.hdr.meta {
+		return g
+	}
+	w, m := f.hdr.word, f.hdr.mask
+	return func(c *ctx) uint64 {
+		if c.valid[w]&m == 0 {
+			return 0
+		}
+		return g(c)
+	}
+}
+
+// packKey places the parts of the key fields in as few words as it can, large
+// parts first.
+func (l *loader) packKey(t *matchTable, jt *jsonTable) {
+	type ref struct{ key, part int }
+	var refs []ref
+	for i := range t.keys {
+		for j := range t.keys[i].parts {
+			refs = append(refs, ref{i, j})
+		}
+	}
+	slices.SortStableFunc(refs, func(a, b ref) int {
+		return cmp.Compare(t.keys[b.key].parts[b.part].bits, t.keys[a.key].parts[a.part].bits)
+	})
+	var used []int
+	for _, r := range refs {
+		p := &t.keys[r.key].parts[r.part]
+		w := 0
+		for w < len(used) && used[w]+p.bits > 64 {
+			w++
+		}
+		if w == len(used) {
+			used = append(used, 0)
+			t.masks = append(t.masks, 0)
+		}
+		p.word, p.shift = w, used[w]
+		used[w] += p.bits
+		t.masks[w] |= widthMask(p.bits) << p.shift
+	}
+	for w := range used {
+		for i := range t.keys {
+			for _, p := range t.keys[i].parts {
+				if p.word == w {
+					t.gather = append(t.gather, p)
+				}
+			}
+		}
+	}
+	if t.words = len(used); t.words > maxKeyWords {
+		l.unsupported(jt.Source, "key of more than %d words", maxKeyWords)
+	}
+}
+
+// maxKeyWords bounds the key of a table.
+const maxKeyWords = 64
+
+// tableState is a table's entries in one switch.
+type tableState struct {
+	tuples      []*tuple
+	n           int
+	seq         uint64
+	first, last *entry
+	def         target
+	defChanged  bool
+	missCounter CounterValue
+}
+
+// apply matches the packet against a table, executes what it finds and
+// returns the next node.
+func (c *ctx) apply(t *matchTable) int {
+	ts := &c.sw.tables[t.idx]
+	var e *entry
+	if t.words > 0 {
+		key := c.key[:t.words]
+		clear(key)
+		for i := range t.gather {
+			p := &t.gather[i]
+			key[p.word] |= p.get(c) << p.shift
+		}
+		if ts.n > 0 {
+			e = ts.lookup(t, key, c.key2[:t.words])
+		}
+	}
+	if e == nil {
+		if t.counter {
+			ts.missCounter.Packets++
+			ts.missCounter.Bytes += uint64(c.ingressLen)
+		}
+		if c.sw.trace != nil {
+			c.sw.traceTable(t, nil, ts.def.action)
+		}
+		return c.do(t, &ts.def, false)
+	}
+	if t.counter {
+		e.counter.Packets++
+		e.counter.Bytes += uint64(c.ingressLen)
+	}
+	if t.timeout {
+		e.lastHit, e.reported = c.sw.now, 0
+	}
+	if t.meter >= 0 {
+		c.directMeter(t, e)
+	}
+	if c.sw.trace != nil {
+		c.sw.traceTable(t, e, e.target.action)
+	}
+	return c.do(t, &e.target, true)
+}
+
+// do executes a target and returns the next node.
+func (c *ctx) do(t *matchTable, g *target, hit bool) int {
+	act, args := g.action, g.args
+	if g.kind != TargetAction {
+		m := g.pick(c, t)
+		if m == nil { // an empty group: no action
+			return t.baseNext
+		}
+		act, args = m.action, m.args
+		if hit && t.hit == nil || !hit && t.miss == nil {
+			next := t.next[m.index]
+			act.run(c, args)
+			return next
+		}
+	}
+	if act != nil {
+		act.run(c, args)
+	}
+	switch {
+	case hit && t.hit != nil:
+		return *t.hit
+	case !hit && t.miss != nil:
+		return *t.miss
+	case act == nil:
+		return t.baseNext
+	}
+	return g.next
+}
+
+func (c *ctx) directMeter(t *matchTable, e *entry) {
+	color := uint64(green)
+	if e.meter != nil {
+		n := uint64(1)
+		if c.sw.prog.info.meters[t.meter].Unit == MeterBytes {
+			n = uint64(c.ingressLen)
+		}
+		color = e.meter.execute(c.sw.now, n)
+	}
+	t.color(c, color)
+}

@@ -1,0 +1,74 @@
+package dataplane
+
+import (
+	"encoding/hex"
+	"strings"
+	"testing"
+	"time"
+)
+
+// sink counts what leaves a switch.
+type sink struct{ frames, octets int }
+
+func (s *sink) Transmit(_ time.Duration, _ uint32, b []byte) {
+	s.frames++
+	s.octets += len(b)
+}
+func (s *sink) Digest(time.Duration, int, [][]byte) { s.frames++ }
+
+// runner is a configured switch and a frame to put through it.
+type runner struct {
+	s     *Switch
+	out   *sink
+	port  uint32
+	frame []byte
+	now   time.Duration
+}
+
+func (r *runner) step() {
+	r.now += time.Microsecond
+	r.s.Receive(r.now, r.port, r.frame)
+	r.s.Advance(r.now)
+}
+
+// toRunner turns a rig into a runner with output only counted.
+func (r *rig) toRunner(port uint32, frame string) *runner {
+	b, err := hex.DecodeString(strings.ReplaceAll(frame, " ", ""))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	out := &sink{}
+	r.s.out = out
+	return &runner{s: r.s, out: out, port: port, frame: b, now: r.now}
+}
+
+func (r *runner) bench(b *testing.B, perPacket int) {
+	r.step()
+	if r.out.frames != perPacket {
+		b.Fatalf("%d frames left, want %d", r.out.frames, perPacket)
+	}
+	b.ReportAllocs()
+	b.ResetTimer()
+	for range b.N {
+		r.step()
+	}
+	b.StopTimer()
+	if want := perPacket * (b.N + 1); r.out.frames != want {
+		b.Fatalf("%d frames left, want %d", r.out.frames, want)
+	}
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "packets/s")
+}
+
+const forward64 = macSwitch + macHost + "86dd" + "60000000 000c 11 40" + addrA + addrB + "c000 1234 000c 0000 01020304"
+
+func BenchmarkFabricForward64(b *testing.B) {
+	forwardingRig(b).toRunner(1, forward64).bench(b, 1)
+}
+
+func TestNoAllocations(t *testing.T) {
+	r := forwardingRig(t).toRunner(1, forward64)
+	r.step()
+	if n := testing.AllocsPerRun(100, r.step); n != 0 {
+		t.Errorf("forwarding: %v allocations a packet", n)
+	}
+}

@@ -1,0 +1,145 @@
+package p4rt
+
+import (
+	"fmt"
+
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/types/known/anypb"
+	"google.golang.org/protobuf/types/known/structpb"
+)
+
+// access is what a role may do. The zero value, and nil, is everything.
+//
+// The scheme of role.config is a google.protobuf.Struct with any of
+//
+//	"entities": a list of P4Info names (or aliases) the role may write, and
+//	            whose digests and idle timeouts it is told; beside them
+//	            "multicast_groups" and "clone_sessions"
+//	"packetIn": whether the role gets packet-ins (default true)
+//	"packetOut": whether it may send packet-outs (default true)
+//	"pipeline": whether it may set the forwarding pipeline config (default true)
+//
+// No config, as with the default role, is full access.
+type access struct {
+	entities                        map[string]struct{} // nil: all
+	noPacketIn, noPacketOut, noPipe bool
+}
+
+// Names of the entities that no P4Info lists.
+const (
+	multicastGroups = "multicast_groups"
+	cloneSessions   = "clone_sessions"
+)
+
+func newAccess(cfg *anypb.Any) (*access, *Error) {
+	if cfg == nil {
+		return nil, nil
+	}
+	st := &structpb.Struct{}
+	if err := cfg.UnmarshalTo(st); err != nil {
+		return nil, invalid("role.config is %q; want a google.protobuf.Struct with entities, packetIn, packetOut or pipeline", cfg.GetTypeUrl())
+	}
+	a := &access{}
+	for k, v := range st.GetFields() {
+		switch k {
+		case "entities":
+			l, ok := v.GetKind().(*structpb.Value_ListValue)
+			if !ok {
+				return nil, invalid("role.config: entities is not a list")
+			}
+			a.entities = make(map[string]struct{})
+			for _, e := range l.ListValue.GetValues() {
+				if _, ok := e.GetKind().(*structpb.Value_StringValue); !ok {
+					return nil, invalid("role.config: entities holds %v; want names", e)
+				}
+				a.entities[e.GetStringValue()] = struct{}{}
+			}
+		case "packetIn", "packetOut", "pipeline":
+			b, ok := v.GetKind().(*structpb.Value_BoolValue)
+			if !ok {
+				return nil, invalid("role.config: %s is not true or false", k)
+			}
+			switch k {
+			case "packetIn":
+				a.noPacketIn = !b.BoolValue
+			case "packetOut":
+				a.noPacketOut = !b.BoolValue
+			default:
+				a.noPipe = !b.BoolValue
+			}
+		default:
+			return nil, invalid("role.config: %q is unknown; want entities, packetIn, packetOut or pipeline", k)
+		}
+	}
+	return a, nil
+}
+
+func (a *access) packetIn() bool  { return a == nil || !a.noPacketIn }
+func (a *access) packetOut() bool { return a == nil || !a.noPacketOut }
+func (a *access) pipeline() bool  { return a == nil || !a.noPipe }
+
+// object reports whether the object of an id of the P4Info is in scope.
+func (a *access) object(p *pipeline, id uint32) bool {
+	if a == nil || a.entities == nil {
+		return true
+	}
+	if p == nil {
+		return false
+	}
+	n := p.names[id]
+	return a.has(n.name) || a.has(n.alias)
+}
+
+func (a *access) has(name string) bool {
+	_, ok := a.entities[name]
+	return ok && name != ""
+}
+
+// write says whether an entity may be written: nil, or PERMISSION_DENIED.
+func (a *access) write(p *pipeline, role string, e *p4v1.Entity) *Error {
+	if a == nil || a.entities == nil {
+		return nil
+	}
+	var ok bool
+	what := "the object"
+	byID := func(kind string, id uint32) {
+		ok = a.object(p, id)
+		what = fmt.Sprintf("%s 0x%08x", kind, id)
+		if p != nil && p.names[id].name != "" {
+			what = fmt.Sprintf("%s %q", kind, p.names[id].name)
+		}
+	}
+	switch x := e.GetEntity().(type) {
+	case *p4v1.Entity_TableEntry:
+		byID("table", x.TableEntry.GetTableId())
+	case *p4v1.Entity_ActionProfileMember:
+		byID("action profile", x.ActionProfileMember.GetActionProfileId())
+	case *p4v1.Entity_ActionProfileGroup:
+		byID("action profile", x.ActionProfileGroup.GetActionProfileId())
+	case *p4v1.Entity_CounterEntry:
+		byID("counter", x.CounterEntry.GetCounterId())
+	case *p4v1.Entity_DirectCounterEntry:
+		byID("table", x.DirectCounterEntry.GetTableEntry().GetTableId())
+	case *p4v1.Entity_MeterEntry:
+		byID("meter", x.MeterEntry.GetMeterId())
+	case *p4v1.Entity_DirectMeterEntry:
+		byID("table", x.DirectMeterEntry.GetTableEntry().GetTableId())
+	case *p4v1.Entity_ValueSetEntry:
+		byID("value set", x.ValueSetEntry.GetValueSetId())
+	case *p4v1.Entity_RegisterEntry:
+		byID("register", x.RegisterEntry.GetRegisterId())
+	case *p4v1.Entity_DigestEntry:
+		byID("digest", x.DigestEntry.GetDigestId())
+	case *p4v1.Entity_PacketReplicationEngineEntry:
+		what = multicastGroups
+		if x.PacketReplicationEngineEntry.GetCloneSessionEntry() != nil {
+			what = cloneSessions
+		}
+		ok = a.has(what)
+	}
+	if ok {
+		return nil
+	}
+	return errorf(codes.PermissionDenied, "role %q may not write %s", role, what)
+}

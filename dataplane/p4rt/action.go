@@ -1,0 +1,263 @@
+package p4rt
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	"google.golang.org/grpc/codes"
+
+	"github.com/weft-sdn/weft/dataplane"
+)
+
+// call converts an action specification to the engine's form. Every parameter
+// must be given once; there are no defaults (P4Runtime specification, "Action
+// Specification").
+func (a *actionUse) call(args []*p4v1.Action_Param) (dataplane.ActionCall, *Error) {
+	c := dataplane.ActionCall{Action: a.engine, Args: make([][]byte, len(a.params))}
+	for _, p := range args {
+		i, ok := a.byID[p.GetParamId()]
+		if !ok {
+			return c, invalid("action %q has no parameter with id %d; want %s", a.name, p.GetParamId(), a.ids())
+		}
+		if c.Args[i] != nil {
+			return c, invalid("action %q: parameter %q (id %d) is given twice", a.name, a.params[i].name, p.GetParamId())
+		}
+		if err := checkFits(p.GetValue(), a.params[i].width); err != nil {
+			return c, err.in("action %q: parameter %q (id %d)", a.name, a.params[i].name, p.GetParamId())
+		}
+		c.Args[i] = p.GetValue()
+	}
+	for i, v := range c.Args {
+		if v == nil {
+			return c, invalid("action %q: parameter %q (id %d) is missing", a.name, a.params[i].name, a.params[i].id)
+		}
+	}
+	return c, nil
+}
+
+// ids lists the parameters of the action for messages.
+func (a *actionSchema) ids() string {
+	if len(a.params) == 0 {
+		return "none"
+	}
+	var b strings.Builder
+	for i, p := range a.params {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		fmt.Fprintf(&b, "%d (%s)", p.id, p.name)
+	}
+	return b.String()
+}
+
+// find returns the action with an id as the table uses it.
+func (t *tableSchema) find(id uint32) (*actionUse, *Error) {
+	if a := t.actions[id]; a != nil {
+		return a, nil
+	}
+	names := make([]string, 0, len(t.actions))
+	for _, a := range t.actions {
+		names = append(names, a.name)
+	}
+	slices.Sort(names)
+	return nil, invalid("action id 0x%08x is not an action of the table; want one of %s", id, strings.Join(names, ", "))
+}
+
+// actionCall converts an action of an entry, or of the default entry.
+func (t *tableSchema) actionCall(act *p4v1.Action, asDefault bool) (dataplane.ActionCall, *Error) {
+	a, err := t.find(act.GetActionId())
+	if err != nil {
+		return dataplane.ActionCall{}, err
+	}
+	switch {
+	case asDefault && a.scope == configv1.ActionRef_TABLE_ONLY:
+		return dataplane.ActionCall{}, errorf(codes.PermissionDenied, "action %q is @tableonly: it cannot be the default action", a.name)
+	case !asDefault && a.scope == configv1.ActionRef_DEFAULT_ONLY:
+		return dataplane.ActionCall{}, errorf(codes.PermissionDenied, "action %q is @defaultonly: it can only be the default action", a.name)
+	}
+	return a.call(act.GetParams())
+}
+
+// action is the inverse of actionCall. It returns nil for an action that the
+// P4Info does not list.
+func (t *tableSchema) action(c dataplane.ActionCall) *p4v1.Action {
+	a := t.byEngine[c.Action]
+	if a == nil {
+		return nil
+	}
+	out := &p4v1.Action{ActionId: a.id}
+	if len(a.params) > 0 {
+		out.Params = make([]*p4v1.Action_Param, len(a.params))
+		for i, p := range a.params {
+			out.Params[i] = &p4v1.Action_Param{ParamId: p.id, Value: canonical(c.Args[i])}
+		}
+	}
+	return out
+}
+
+// oneShotModes are the settings of a one-shot action set that the engine does
+// not keep: they are those of the selector in any case.
+type oneShotModes struct {
+	mode p4v1.ActionProfileActionSet_ActionSelectionMode
+	size p4v1.ActionProfileActionSet_SizeSemantics
+}
+
+// target converts the action of a table entry. The kind must fit the table's
+// implementation.
+func (t *tableSchema) target(act *p4v1.TableAction, ports portCheck) (dataplane.Target, oneShotModes, *Error) {
+	var modes oneShotModes
+	want := "an action"
+	if t.profile != nil {
+		want = "an action profile member id"
+		if t.profile.selector {
+			want = "an action profile member id, a group id or an action set"
+		}
+	}
+	mismatch := func(got string) *Error {
+		return invalid("the table action is %s; want %s", got, want)
+	}
+	switch a := act.GetType().(type) {
+	case *p4v1.TableAction_Action:
+		if t.profile != nil {
+			return dataplane.Target{}, modes, mismatch("an action")
+		}
+		c, err := t.actionCall(a.Action, false)
+		return dataplane.Target{Kind: dataplane.TargetAction, Action: c}, modes, err
+	case *p4v1.TableAction_ActionProfileMemberId:
+		if t.profile == nil {
+			return dataplane.Target{}, modes, mismatch("an action profile member id")
+		}
+		if a.ActionProfileMemberId == 0 {
+			return dataplane.Target{}, modes, invalid("action_profile_member_id is 0; want the id of a member")
+		}
+		return dataplane.Target{Kind: dataplane.TargetMember, Member: a.ActionProfileMemberId}, modes, nil
+	case *p4v1.TableAction_ActionProfileGroupId:
+		if t.profile == nil || !t.profile.selector {
+			return dataplane.Target{}, modes, mismatch("an action profile group id")
+		}
+		if a.ActionProfileGroupId == 0 {
+			return dataplane.Target{}, modes, invalid("action_profile_group_id is 0; want the id of a group")
+		}
+		return dataplane.Target{Kind: dataplane.TargetGroup, Group: a.ActionProfileGroupId}, modes, nil
+	case *p4v1.TableAction_ActionProfileActionSet:
+		if t.profile == nil || !t.profile.selector {
+			return dataplane.Target{}, modes, mismatch("an action set")
+		}
+		return t.actionSet(a.ActionProfileActionSet, ports)
+	}
+	return dataplane.Target{}, modes, mismatch("empty")
+}
+
+func (t *tableSchema) actionSet(set *p4v1.ActionProfileActionSet, ports portCheck) (dataplane.Target, oneShotModes, *Error) {
+	p := t.profile
+	modes := oneShotModes{set.GetActionSelectionMode(), set.GetSizeSemantics()}
+	out := dataplane.Target{Kind: dataplane.TargetActionSet}
+	switch modes.mode {
+	case p4v1.ActionProfileActionSet_DEFAULT_MODE_DETERMINED_BY_ACTION_SELECTOR, p4v1.ActionProfileActionSet_HASH:
+	default:
+		return out, modes, errorf(codes.Unimplemented, "action selection mode %s; this target selects by HASH only", modes.mode)
+	}
+	own := p4v1.ActionProfileActionSet_SUM_OF_WEIGHTS
+	if p.sumOfMembers {
+		own = p4v1.ActionProfileActionSet_SUM_OF_MEMBERS
+	}
+	if modes.size != p4v1.ActionProfileActionSet_DEFAULT_SIZE_DETERMINED_BY_ACTION_SELECTOR && modes.size != own {
+		return out, modes, errorf(codes.Unimplemented, "size semantics %s; those of action selector %q are %s", modes.size, p.name, own)
+	}
+	if len(set.GetActionProfileActions()) == 0 {
+		return out, modes, invalid("the action set is empty; want 1 action or more")
+	}
+	sizes := p.newGroupSize(p.maxGroupSize)
+	for i, a := range set.GetActionProfileActions() {
+		if a.GetAction() == nil {
+			return out, modes, invalid("action %d of the set is not set", i)
+		}
+		c, err := t.actionCall(a.GetAction(), false)
+		if err != nil {
+			return out, modes, err.in("action %d of the set", i)
+		}
+		w, err := sizes.add(a.GetWeight())
+		if err != nil {
+			return out, modes, err.in("action %d of the set", i)
+		}
+		if _, old := a.GetWatchKind().(*p4v1.ActionProfileAction_Watch); old {
+			return out, modes, invalid("action %d of the set: watch is deprecated; use watch_port", i)
+		}
+		port, err := ports.watch(a.GetWatchPort())
+		if err != nil {
+			return out, modes, err.in("action %d of the set", i)
+		}
+		out.Set = append(out.Set, dataplane.WeightedAction{ActionCall: c, Weight: w, WatchPort: port})
+	}
+	return out, modes, nil
+}
+
+// tableAction is the inverse of target. An action the P4Info does not list
+// gives nil.
+func (t *tableSchema) tableAction(x dataplane.Target, modes oneShotModes) *p4v1.TableAction {
+	switch x.Kind {
+	case dataplane.TargetAction:
+		a := t.action(x.Action)
+		if a == nil {
+			return nil
+		}
+		return &p4v1.TableAction{Type: &p4v1.TableAction_Action{Action: a}}
+	case dataplane.TargetMember:
+		return &p4v1.TableAction{Type: &p4v1.TableAction_ActionProfileMemberId{ActionProfileMemberId: x.Member}}
+	case dataplane.TargetGroup:
+		return &p4v1.TableAction{Type: &p4v1.TableAction_ActionProfileGroupId{ActionProfileGroupId: x.Group}}
+	}
+	set := &p4v1.ActionProfileActionSet{ActionSelectionMode: modes.mode, SizeSemantics: modes.size}
+	for _, w := range x.Set {
+		a := &p4v1.ActionProfileAction{Action: t.action(w.ActionCall), Weight: int32(w.Weight)}
+		if t.profile.noWeights {
+			a.Weight = 0
+		}
+		if w.WatchPort != dataplane.NoPort {
+			a.WatchKind = &p4v1.ActionProfileAction_WatchPort{WatchPort: portBytes(w.WatchPort)}
+		}
+		set.ActionProfileActions = append(set.ActionProfileActions, a)
+	}
+	return &p4v1.TableAction{Type: &p4v1.TableAction_ActionProfileActionSet{ActionProfileActionSet: set}}
+}
+
+// groupSize checks the weights and the size of a group, or of a one-shot
+// action set, as it is put together.
+type groupSize struct {
+	p    *profileSchema
+	max  int64 // 0: no limit
+	size int64
+}
+
+func (p *profileSchema) newGroupSize(max int32) groupSize {
+	return groupSize{p: p, max: int64(max)}
+}
+
+// add takes one member and returns the weight the engine gets.
+func (g *groupSize) add(weight int32) (int, *Error) {
+	if g.p.noWeights {
+		if weight != 0 {
+			return 0, invalid("weight %d; action selector %q disallows weights, leave it 0", weight, g.p.name)
+		}
+		weight = 1
+	} else if weight <= 0 {
+		return 0, invalid("weight %d; want 1 or more", weight)
+	}
+	what := "the sum of the weights"
+	if g.p.sumOfMembers {
+		what = "the number of members"
+		if g.p.maxWeight > 0 && weight > g.p.maxWeight {
+			return 0, invalid("weight %d; action selector %q allows at most %d", weight, g.p.name, g.p.maxWeight)
+		}
+		g.size++
+	} else {
+		g.size += int64(weight)
+	}
+	if g.max > 0 && g.size > g.max {
+		return 0, invalid("%s is %d with this one; want at most %d", what, g.size, g.max)
+	}
+	return int(weight), nil
+}

@@ -1,0 +1,21 @@
+// Package p4rt gives an embedded switch (package dataplane) its P4Runtime
+// side, in three layers of which only the last knows gRPC:
+//
+//   - Device is P4Runtime over a *dataplane.Switch: pipeline configuration,
+//     Write, Read, packet-in and packet-out, digests, idle timeouts. It is
+//     synchronous and single-threaded, and time is passed in, so that it also
+//     runs in virtual time.
+//   - Sessions adds arbitration: roles, election ids, who is primary.
+//   - Server is the gRPC service for one or more devices, each behind an
+//     Executor that runs calls on the device's goroutine (package live).
+//
+// The device speaks P4Runtime 1.5.0 for v1model programs in BMv2 JSON. Errors
+// carry the canonical code the specification asks for and a sentence that
+// says what was wrong and what would be right.
+//
+// What it leaves out answers UNIMPLEMENTED: extern entries (v1model has
+// none), per-colour meter counters, meters of default entries, srTCM excess
+// bursts, random action selection, backup replicas with an instance of their
+// own. Types translated to strings, value sets that are not exact and
+// registers of more than one field are refused with the pipeline.
+package p4rt

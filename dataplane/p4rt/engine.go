@@ -1,0 +1,93 @@
+package p4rt
+
+import (
+	"errors"
+	"strings"
+
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	"google.golang.org/grpc/codes"
+
+	"github.com/weft-sdn/weft/dataplane"
+)
+
+// engineError turns an error of the switch into a status. The checks before
+// the call catch what a client can get wrong in a way the P4Info shows; the
+// switch finds the rest.
+func engineError(err error) *Error {
+	if err == nil {
+		return nil
+	}
+	code := codes.Internal
+	for _, c := range []struct {
+		err  error
+		code codes.Code
+	}{
+		{dataplane.ErrExists, codes.AlreadyExists},
+		{dataplane.ErrNotFound, codes.NotFound},
+		{dataplane.ErrFull, codes.ResourceExhausted},
+		{dataplane.ErrBadValue, codes.InvalidArgument},
+		{dataplane.ErrConst, codes.PermissionDenied},
+		{dataplane.ErrInUse, codes.FailedPrecondition},
+		{dataplane.ErrRange, codes.OutOfRange},
+		{dataplane.ErrNoProgram, codes.FailedPrecondition},
+	} {
+		if errors.Is(err, c.err) {
+			code = c.code
+			break
+		}
+	}
+	return errorf(code, "%s", withoutName(err.Error()))
+}
+
+// withoutName cuts the name of the table or profile off the text of the
+// switch: the caller puts it in front again, in its own words.
+func withoutName(s string) string {
+	for _, kind := range []string{"table ", "profile "} {
+		if strings.HasPrefix(s, kind) {
+			if _, rest, ok := strings.Cut(s, ": "); ok {
+				return rest
+			}
+		}
+	}
+	return s
+}
+
+// updateError is engineError for an update of an object that has a life of its
+// own: what it says of existing and missing ones tells the way out.
+func updateError(err error, typ p4v1.Update_Type, what string) *Error {
+	switch {
+	case err == nil:
+		return nil
+	case typ == p4v1.Update_INSERT && errors.Is(err, dataplane.ErrExists):
+		return errorf(codes.AlreadyExists, "the %s exists; MODIFY it", what)
+	case typ == p4v1.Update_MODIFY && errors.Is(err, dataplane.ErrNotFound):
+		return errorf(codes.NotFound, "the %s does not exist; INSERT it", what)
+	case typ == p4v1.Update_DELETE && errors.Is(err, dataplane.ErrNotFound):
+		return errorf(codes.NotFound, "the %s does not exist", what)
+	case typ == p4v1.Update_DELETE && errors.Is(err, dataplane.ErrInUse):
+		return errorf(codes.FailedPrecondition, "the %s is in use; remove it from what refers to it first", what)
+	}
+	return engineError(err)
+}
+
+// referenceError says which member or group an entry points at in vain.
+func referenceError(err error, t dataplane.Target) *Error {
+	if !errors.Is(err, dataplane.ErrNotFound) {
+		return nil
+	}
+	switch t.Kind {
+	case dataplane.TargetMember:
+		return notFound("member %d does not exist; INSERT it first", t.Member)
+	case dataplane.TargetGroup:
+		return notFound("group %d does not exist; INSERT it first", t.Group)
+	}
+	return nil
+}
+
+// fullError says how much an object that is full holds.
+func fullError(err error, what string, size int) *Error {
+	if errors.Is(err, dataplane.ErrFull) {
+		return errorf(codes.ResourceExhausted, "the %s is full; it holds %d", what, size)
+	}
+	return nil
+}

@@ -1,0 +1,249 @@
+package p4rt
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+
+	"github.com/weft-sdn/weft/dataplane"
+)
+
+// matches converts the match of a table entry to the engine's form, in the
+// order of the key. It enforces the P4Runtime specification, "Match Format":
+// every exact field is there, don't-care fields are left out, no bit outside
+// the mask or prefix is set.
+func (k *keySchema) matches(fields []*p4v1.FieldMatch) ([]dataplane.Match, *Error) {
+	out := make([]dataplane.Match, len(k.fields))
+	var seen uint64
+	var seenMore map[int]bool // for keys of more than 64 fields
+	for _, m := range fields {
+		i, ok := k.byID[m.GetFieldId()]
+		if !ok {
+			return nil, invalid("match field id %d is unknown; want %s", m.GetFieldId(), k.ids())
+		}
+		f := &k.fields[i]
+		dup := false
+		if i < 64 {
+			dup = seen&(1<<i) != 0
+			seen |= 1 << i
+		} else {
+			if seenMore == nil {
+				seenMore = make(map[int]bool)
+			}
+			dup = seenMore[i]
+			seenMore[i] = true
+		}
+		if dup {
+			return nil, invalid("%s is given twice", f)
+		}
+		var err *Error
+		if out[i], err = f.match(m); err != nil {
+			return nil, err.in("%s", f)
+		}
+	}
+	for i := range k.fields {
+		f := &k.fields[i]
+		given := i < 64 && seen&(1<<i) != 0 || i >= 64 && seenMore[i]
+		if !given && f.kind == exactMatch {
+			return nil, invalid("%s is missing; exact fields cannot be left out", f)
+		}
+	}
+	return out, nil
+}
+
+// String names the field in messages; those of value sets have no name.
+func (f *fieldSchema) String() string {
+	if f.name == "" {
+		return fmt.Sprintf("match field %d", f.id)
+	}
+	return fmt.Sprintf("match field %q (id %d)", f.name, f.id)
+}
+
+// ids lists the fields of the key for messages.
+func (k *keySchema) ids() string {
+	if len(k.fields) == 0 {
+		return "none: the key is empty"
+	}
+	var b strings.Builder
+	for i, f := range k.fields {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		fmt.Fprint(&b, f.id)
+		if f.name != "" {
+			fmt.Fprintf(&b, " (%s)", f.name)
+		}
+	}
+	return b.String()
+}
+
+func (f *fieldSchema) match(m *p4v1.FieldMatch) (dataplane.Match, *Error) {
+	switch t := m.GetFieldMatchType().(type) {
+	case *p4v1.FieldMatch_Exact_:
+		if f.kind != exactMatch {
+			return dataplane.Match{}, f.kindError("exact")
+		}
+		return dataplane.Match{Value: t.Exact.GetValue()}, checkFits(t.Exact.GetValue(), f.width)
+
+	case *p4v1.FieldMatch_Lpm:
+		if f.kind != lpmMatch {
+			return dataplane.Match{}, f.kindError("lpm")
+		}
+		v, n := t.Lpm.GetValue(), int(t.Lpm.GetPrefixLen())
+		if err := checkFits(v, f.width); err != nil {
+			return dataplane.Match{}, err
+		}
+		if n <= 0 || n > f.width {
+			return dataplane.Match{}, invalid("prefix length %d; want 1 to %d (leave the field out for don't care)", n, f.width)
+		}
+		if !allZero(v) && trailingZeros(v) < f.width-n {
+			return dataplane.Match{}, invalid("value 0x%x has bits set beyond its prefix length %d; they must be zero", v, n)
+		}
+		return dataplane.Match{Value: v, PrefixLen: n}, nil
+
+	case *p4v1.FieldMatch_Ternary_:
+		if f.kind != ternaryMatch {
+			return dataplane.Match{}, f.kindError("ternary")
+		}
+		v, mask := t.Ternary.GetValue(), t.Ternary.GetMask()
+		if err := checkFits(v, f.width); err != nil {
+			return dataplane.Match{}, err
+		}
+		if err := checkFits(mask, f.width); err != nil {
+			return dataplane.Match{}, err.in("mask")
+		}
+		if allZero(mask) {
+			return dataplane.Match{}, invalid("the mask is zero; leave the field out for don't care")
+		}
+		if !within(v, mask) {
+			return dataplane.Match{}, invalid("value 0x%x has bits set outside its mask 0x%x; they must be zero", v, mask)
+		}
+		return dataplane.Match{Value: v, Mask: mask}, nil
+
+	case *p4v1.FieldMatch_Range_:
+		if f.kind != rangeMatch {
+			return dataplane.Match{}, f.kindError("range")
+		}
+		low, high := t.Range.GetLow(), t.Range.GetHigh()
+		if err := checkFits(low, f.width); err != nil {
+			return dataplane.Match{}, err.in("low")
+		}
+		if err := checkFits(high, f.width); err != nil {
+			return dataplane.Match{}, err.in("high")
+		}
+		low, high = canonical(low), canonical(high)
+		if compareUnsigned(low, high) > 0 {
+			return dataplane.Match{}, invalid("low 0x%x is above high 0x%x", low, high)
+		}
+		if allZero(low) && len(high) == byteLen(f.width) && allOnes(high, f.width) {
+			return dataplane.Match{}, invalid("the range is every value; leave the field out for don't care")
+		}
+		return dataplane.Match{Value: low, High: high}, nil
+
+	case *p4v1.FieldMatch_Optional_:
+		if f.kind != optionalMatch {
+			return dataplane.Match{}, f.kindError("optional")
+		}
+		v := t.Optional.GetValue()
+		return dataplane.Match{Value: v, Mask: f.ones}, checkFits(v, f.width)
+
+	case *p4v1.FieldMatch_Other:
+		return dataplane.Match{}, f.kindError("of another type")
+	}
+	return dataplane.Match{}, invalid("no match type is set; want %s", f.kind)
+}
+
+func (f *fieldSchema) kindError(got string) *Error {
+	return invalid("the match is %s; want %s", got, f.kind)
+}
+
+// within reports whether every bit of v is set in mask too; both may have any
+// number of leading zero octets.
+func within(v, mask []byte) bool {
+	for i := range v {
+		var m byte
+		if j := len(mask) - len(v) + i; j >= 0 {
+			m = mask[j]
+		}
+		if v[i]&^m != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// compareUnsigned compares two canonical values.
+func compareUnsigned(a, b []byte) int {
+	if len(a) != len(b) {
+		return len(a) - len(b)
+	}
+	return bytes.Compare(a, b)
+}
+
+// fieldMatches is the inverse of matches: canonical, don't-care fields left
+// out, in the order of the key.
+func (k *keySchema) fieldMatches(ms []dataplane.Match) []*p4v1.FieldMatch {
+	out := make([]*p4v1.FieldMatch, 0, len(k.fields))
+	for i := range k.fields {
+		f, m := &k.fields[i], &ms[i]
+		fm := &p4v1.FieldMatch{FieldId: f.id}
+		switch f.kind {
+		case exactMatch:
+			fm.FieldMatchType = &p4v1.FieldMatch_Exact_{Exact: &p4v1.FieldMatch_Exact{Value: canonical(m.Value)}}
+		case lpmMatch:
+			if m.PrefixLen == 0 {
+				continue
+			}
+			fm.FieldMatchType = &p4v1.FieldMatch_Lpm{Lpm: &p4v1.FieldMatch_LPM{Value: canonical(m.Value), PrefixLen: int32(m.PrefixLen)}}
+		case ternaryMatch:
+			if allZero(m.Mask) {
+				continue
+			}
+			fm.FieldMatchType = &p4v1.FieldMatch_Ternary_{Ternary: &p4v1.FieldMatch_Ternary{Value: canonical(m.Value), Mask: canonical(m.Mask)}}
+		case rangeMatch:
+			if wholeRange(m, f.width) {
+				continue
+			}
+			fm.FieldMatchType = &p4v1.FieldMatch_Range_{Range: &p4v1.FieldMatch_Range{Low: canonical(m.Value), High: canonical(m.High)}}
+		case optionalMatch:
+			if allZero(m.Mask) {
+				continue
+			}
+			fm.FieldMatchType = &p4v1.FieldMatch_Optional_{Optional: &p4v1.FieldMatch_Optional{Value: canonical(m.Value)}}
+		}
+		out = append(out, fm)
+	}
+	return out
+}
+
+// sameMatches compares two keys in the engine's form, whatever their leading
+// zero octets and whatever way don't care is written.
+func (k *keySchema) sameMatches(a, b []dataplane.Match) bool {
+	same := func(x, y []byte) bool { return bytes.Equal(canonical(x), canonical(y)) }
+	for i := range k.fields {
+		f, x, y := &k.fields[i], &a[i], &b[i]
+		if f.kind == rangeMatch {
+			if wx, wy := wholeRange(x, f.width), wholeRange(y, f.width); wx || wy {
+				if wx != wy {
+					return false
+				}
+				continue
+			}
+		}
+		if !same(x.Value, y.Value) || !same(x.Mask, y.Mask) || !same(x.High, y.High) || x.PrefixLen != y.PrefixLen {
+			return false
+		}
+	}
+	return true
+}
+
+// wholeRange reports whether a range is don't care.
+func wholeRange(m *dataplane.Match, width int) bool {
+	if len(m.Value) == 0 && len(m.High) == 0 {
+		return true
+	}
+	h := canonical(m.High)
+	return allZero(m.Value) && len(h) == byteLen(width) && allOnes(h, width)
+}

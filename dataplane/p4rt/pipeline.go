@@ -1,0 +1,307 @@
+package p4rt
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"sync"
+	"weak"
+
+	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weft-sdn/weft/dataplane"
+)
+
+// pipeline is a verified forwarding pipeline configuration: the loaded
+// program, and the P4Info bound to it. It is immutable and shared.
+type pipeline struct {
+	*schema
+	key     pipelineKey
+	program *dataplane.Program
+	// config holds the P4Info and the device configuration as they came, for
+	// GetForwardingPipelineConfig; its cookie is unset. Nobody changes it.
+	config *p4v1.ForwardingPipelineConfig
+}
+
+type pipelineKey [sha256.Size]byte
+
+// Cache shares loaded pipelines between devices: those that are given the same
+// bytes get the same dataplane.Program. It keeps a pipeline only as long as
+// some device uses it. A Cache is safe for concurrent use; the zero value is
+// ready.
+type Cache struct {
+	mu        sync.Mutex
+	pipelines map[pipelineKey]weak.Pointer[pipeline] // guarded by mu
+}
+
+// load verifies a configuration: the device configuration is a program this
+// switch can run, and the P4Info describes that program. Failures are
+// INVALID_ARGUMENT.
+func (c *Cache) load(cfg *p4v1.ForwardingPipelineConfig) (*pipeline, *Error) {
+	if cfg == nil {
+		return nil, invalid("config is not set; want the P4Info and the BMv2 JSON of the program")
+	}
+	if cfg.GetP4Info() == nil {
+		return nil, invalid("config.p4info is not set; want the P4Info of the program")
+	}
+	if len(cfg.GetP4DeviceConfig()) == 0 {
+		return nil, invalid("config.p4_device_config is empty; want the BMv2 JSON of the program (as p4c-bm2-ss writes it)")
+	}
+	info, err := proto.MarshalOptions{Deterministic: true}.Marshal(cfg.GetP4Info())
+	if err != nil {
+		return nil, invalid("config.p4info: %v", err)
+	}
+	h := sha256.New()
+	var n [8]byte
+	binary.BigEndian.PutUint64(n[:], uint64(len(info)))
+	h.Write(n[:])
+	h.Write(info)
+	h.Write(cfg.GetP4DeviceConfig())
+	var key pipelineKey
+	h.Sum(key[:0])
+
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if p := c.pipelines[key].Value(); p != nil {
+		return p, nil
+	}
+	p, e := newPipeline(cfg.GetP4Info(), cfg.GetP4DeviceConfig())
+	if e != nil {
+		return nil, e
+	}
+	p.key = key
+	if c.pipelines == nil {
+		c.pipelines = make(map[pipelineKey]weak.Pointer[pipeline])
+	}
+	for k, w := range c.pipelines { // forget what nobody uses any more
+		if w.Value() == nil {
+			delete(c.pipelines, k)
+		}
+	}
+	c.pipelines[key] = weak.Make(p)
+	return p, nil
+}
+
+func newPipeline(info *configv1.P4Info, device []byte) (*pipeline, *Error) {
+	prog, err := dataplane.LoadProgram(device)
+	if err != nil {
+		return nil, invalid("config.p4_device_config: %v", err)
+	}
+	info = proto.Clone(info).(*configv1.P4Info)
+	s, e := newSchema(info)
+	if e != nil {
+		return nil, e
+	}
+	if e := s.bind(prog); e != nil {
+		return nil, e
+	}
+	return &pipeline{
+		schema:  s,
+		program: prog,
+		config:  &p4v1.ForwardingPipelineConfig{P4Info: info, P4DeviceConfig: append([]byte(nil), device...)},
+	}, nil
+}
+
+// bind finds every object of the P4Info in the program, by name, and checks
+// that both describe the same thing. The program may hold more than the
+// P4Info tells.
+func (s *schema) bind(prog *dataplane.Program) *Error {
+	if e := s.bindTables(prog); e != nil {
+		return e
+	}
+	for _, p := range s.profileList {
+		p.engine = -1
+		for i, x := range prog.Profiles() {
+			if x.Name == p.name {
+				p.engine = i
+			}
+		}
+		if p.engine < 0 {
+			return missing("action profile", p.name)
+		}
+		if got := prog.Profiles()[p.engine].Selector; got != p.selector {
+			return invalid("action profile %q: with_selector is %t in the P4Info and %t in the program", p.name, p.selector, got)
+		}
+	}
+	for _, t := range s.tableList {
+		have := prog.Tables()[t.engine].Profile
+		switch {
+		case t.profile == nil && have >= 0:
+			return invalid("table %q: the program implements it with action profile %q, the P4Info with none", t.name, prog.Profiles()[have].Name)
+		case t.profile != nil && have != t.profile.engine:
+			return invalid("table %q: the program does not implement it with action profile %q as the P4Info says", t.name, t.profile.name)
+		}
+		if t.counter != nil && prog.Tables()[t.engine].DirectCounter < 0 {
+			return invalid("direct counter %q: table %q has none in the program", t.counter.name, t.name)
+		}
+		if t.meter != nil && prog.Tables()[t.engine].DirectMeter < 0 {
+			return invalid("direct meter %q: table %q has none in the program", t.meter.name, t.name)
+		}
+	}
+	return s.bindExterns(prog)
+}
+
+func missing(kind, name string) *Error {
+	return invalid("%s %q of the P4Info is not in the program; compile both from the same source", kind, name)
+}
+
+func (s *schema) bindTables(prog *dataplane.Program) *Error {
+	byName := make(map[string]int, len(prog.Tables()))
+	for i, t := range prog.Tables() {
+		byName[t.Name] = i
+	}
+	for _, t := range s.tableList {
+		i, ok := byName[t.name]
+		if !ok {
+			return missing("table", t.name)
+		}
+		t.engine = i
+		pt := &prog.Tables()[i]
+		t.constEntries = t.constEntries || pt.ConstEntries
+		if t.idleTimeout && !pt.IdleTimeout {
+			return invalid("table %q: the P4Info has idle timeouts, the program has not", t.name)
+		}
+		if len(t.key.fields) != len(pt.Keys) {
+			return invalid("table %q: %d match fields in the P4Info, %d in the program", t.name, len(t.key.fields), len(pt.Keys))
+		}
+		for j := range t.key.fields {
+			f, k := &t.key.fields[j], pt.Keys[j]
+			want := [...]dataplane.MatchKind{dataplane.Exact, dataplane.LPM, dataplane.Ternary, dataplane.Range, dataplane.Ternary}[f.kind]
+			if k.Match != want {
+				return invalid("table %q: match field %q is %s in the P4Info and %s in the program", t.name, f.name, f.kind, k.Match)
+			}
+			if k.Width != f.width && !f.translated {
+				return invalid("table %q: match field %q has %d bits in the P4Info and %d in the program", t.name, f.name, f.width, k.Width)
+			}
+		}
+		for _, a := range t.actions {
+			a.engine = -1
+			for _, x := range pt.Actions {
+				if prog.Actions()[x].Name == a.name {
+					a.engine = x
+				}
+			}
+			if a.engine < 0 {
+				return invalid("table %q: action %q of the P4Info is not one of its actions in the program", t.name, a.name)
+			}
+			if e := a.checkParams(prog.Actions()[a.engine].Params); e != nil {
+				return e
+			}
+			t.byEngine[a.engine] = a
+		}
+	}
+	return nil
+}
+
+func (a *actionSchema) checkParams(have []dataplane.ParamInfo) *Error {
+	if len(a.params) != len(have) {
+		return invalid("action %q: %d parameters in the P4Info, %d in the program", a.name, len(a.params), len(have))
+	}
+	for i, p := range a.params {
+		if p.width != have[i].Width && !p.translated {
+			return invalid("action %q: parameter %q has %d bits in the P4Info and %d in the program", a.name, p.name, p.width, have[i].Width)
+		}
+	}
+	return nil
+}
+
+func (s *schema) bindExterns(prog *dataplane.Program) *Error {
+	for _, c := range s.counterList {
+		c.engine = -1
+		for i, x := range prog.Counters() {
+			if x.Name == c.name && x.Table < 0 {
+				c.engine = i
+			}
+		}
+		if c.engine < 0 {
+			return missing("counter", c.name)
+		}
+		if got := prog.Counters()[c.engine].Size; int64(got) != c.size {
+			return invalid("counter %q: size %d in the P4Info and %d in the program", c.name, c.size, got)
+		}
+	}
+	for _, m := range s.meterList {
+		m.engine = -1
+		for i, x := range prog.Meters() {
+			if x.Name == m.name && x.Table < 0 {
+				m.engine = i
+			}
+		}
+		if m.engine < 0 {
+			return missing("meter", m.name)
+		}
+		if got := prog.Meters()[m.engine].Size; int64(got) != m.size {
+			return invalid("meter %q: size %d in the P4Info and %d in the program", m.name, m.size, got)
+		}
+	}
+	for _, r := range s.registerList {
+		r.engine = -1
+		for i, x := range prog.Registers() {
+			if x.Name == r.name {
+				r.engine = i
+			}
+		}
+		if r.engine < 0 {
+			return missing("register", r.name)
+		}
+		x := prog.Registers()[r.engine]
+		if int64(x.Size) != r.size {
+			return invalid("register %q: size %d in the P4Info and %d in the program", r.name, r.size, x.Size)
+		}
+		leaves, e := s.types.leaves(nil, r.spec, fmt.Sprintf("register %q", r.name), 0)
+		if e != nil {
+			return e
+		}
+		if len(leaves) != 1 || leaves[0] != x.Width {
+			return invalid("register %q: its type has fields of %v bits in the P4Info and %d bits in the program", r.name, leaves, x.Width)
+		}
+	}
+	for _, v := range s.valueSetList {
+		v.engine = -1
+		for i, x := range prog.ValueSets() {
+			if x.Name == v.name {
+				v.engine = i
+			}
+		}
+		if v.engine < 0 {
+			return missing("value set", v.name)
+		}
+		total := 0
+		for _, f := range v.key.fields {
+			if f.kind != exactMatch {
+				return invalid("value set %q: field %q is %s; this target has exact value sets only", v.name, f.name, f.kind)
+			}
+			total += f.width
+		}
+		if got := prog.ValueSets()[v.engine].Width; got != total {
+			return invalid("value set %q: %d bits in the P4Info and %d in the program", v.name, total, got)
+		}
+	}
+	for _, d := range s.digestList {
+		d.engine = -1
+		for i, x := range prog.Digests() {
+			if x.Name == d.name {
+				d.engine = i
+			}
+		}
+		if d.engine < 0 {
+			return missing("digest", d.name)
+		}
+		leaves, e := s.types.leaves(nil, d.spec, fmt.Sprintf("digest %q", d.name), 0)
+		if e != nil {
+			return e
+		}
+		fields := prog.Digests()[d.engine].Fields
+		if len(leaves) != len(fields) {
+			return invalid("digest %q: %d fields in the P4Info and %d in the program", d.name, len(leaves), len(fields))
+		}
+		for i, w := range leaves {
+			if w != fields[i].Width {
+				return invalid("digest %q: field %d has %d bits in the P4Info and %d in the program", d.name, i, w, fields[i].Width)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,272 @@
+package p4rt
+
+import (
+	"time"
+
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	"google.golang.org/grpc/codes"
+)
+
+// Limits of Sessions.
+const (
+	maxStreams = 64 // live controllers of one role
+	maxRoles   = 64 // roles a device remembers
+)
+
+// Sessions puts arbitration in front of a device: which controller is primary
+// for which role, who may write, and who is told what. Like the device it is
+// synchronous and belongs to the device's goroutine.
+type Sessions struct {
+	dev   *Device
+	roles map[string]*role
+	order []*role // as they became known
+}
+
+// Session is one controller's stream channel.
+type Session struct {
+	sessions *Sessions
+	send     func(*p4v1.StreamMessageResponse)
+	role     *role // nil until the first arbitration update
+	election *electionID
+	closed   bool
+}
+
+// NewSessions makes the sessions of a device. What the device notifies goes
+// to the primary controllers from now on, and to Config.Notify as before.
+func NewSessions(d *Device) *Sessions {
+	r := &role{}
+	s := &Sessions{dev: d, roles: map[string]*role{"": r}, order: []*role{r}}
+	before := d.cfg.Notify
+	d.cfg.Notify = func(now time.Duration, m *p4v1.StreamMessageResponse) {
+		s.notify(m)
+		if before != nil {
+			before(now, m)
+		}
+	}
+	return s
+}
+
+// Device returns the device the sessions are for.
+func (s *Sessions) Device() *Device { return s.dev }
+
+// Open starts a session. send is called, in order, with every message for the
+// controller; it must not block and must not call back.
+func (s *Sessions) Open(send func(*p4v1.StreamMessageResponse)) *Session {
+	return &Session{sessions: s, send: send}
+}
+
+// Receive takes a message of the controller. An error is the status the
+// stream must end with; the caller then closes the session. What is wrong
+// with anything but an arbitration update is told by a StreamError message
+// instead.
+func (x *Session) Receive(now time.Duration, m *p4v1.StreamMessageRequest) error {
+	if x.closed {
+		return ErrClosed
+	}
+	switch u := m.GetUpdate().(type) {
+	case *p4v1.StreamMessageRequest_Arbitration:
+		if err := x.arbitrate(u.Arbitration); err != nil {
+			return err
+		}
+		return nil
+	case *p4v1.StreamMessageRequest_Packet:
+		if err := x.packetOut(now, u.Packet); err != nil {
+			x.reject(err, &p4v1.StreamError{Details: &p4v1.StreamError_PacketOut{PacketOut: &p4v1.PacketOutError{PacketOut: u.Packet}}})
+		}
+		return nil
+	case *p4v1.StreamMessageRequest_DigestAck:
+		if err := x.ackDigest(u.DigestAck); err != nil {
+			x.reject(err, &p4v1.StreamError{Details: &p4v1.StreamError_DigestListAck{DigestListAck: &p4v1.DigestListAckError{DigestListAck: u.DigestAck}}})
+		}
+		return nil
+	case *p4v1.StreamMessageRequest_Other:
+		x.reject(errorf(codes.Unimplemented, "stream messages of other types are not supported"),
+			&p4v1.StreamError{Details: &p4v1.StreamError_Other{Other: &p4v1.StreamOtherError{Other: u.Other}}})
+		return nil
+	}
+	return invalid("the stream message is empty; want an arbitration update, a packet-out or a digest acknowledgement")
+}
+
+func (x *Session) reject(err error, m *p4v1.StreamError) {
+	m.CanonicalCode, m.Message, m.Space = int32(codes.Unknown), err.Error(), errorSpace
+	if e, ok := err.(*Error); ok {
+		m.CanonicalCode = int32(e.Code)
+	}
+	x.send(&p4v1.StreamMessageResponse{Update: &p4v1.StreamMessageResponse_Error{Error: m}})
+}
+
+func (x *Session) arbitrate(m *p4v1.MasterArbitrationUpdate) *Error {
+	s := x.sessions
+	if numericRole(m.GetRole()) != 0 {
+		return invalid("role.id %d is deprecated; name the role in role.name", numericRole(m.GetRole()))
+	}
+	name := m.GetRole().GetName()
+	if x.role != nil {
+		if m.GetDeviceId() != s.dev.cfg.ID {
+			return errorf(codes.FailedPrecondition, "device id %d; the stream is for device %d", m.GetDeviceId(), s.dev.cfg.ID)
+		}
+		if name != x.role.name {
+			return errorf(codes.FailedPrecondition, "role %q; the stream is for role %q, open a new one to change it", name, x.role.name)
+		}
+		return x.role.arbitrate(x, m)
+	}
+	if err := s.dev.checkID(m.GetDeviceId()); err != nil {
+		return err
+	}
+	r := s.roles[name]
+	if r == nil {
+		if len(s.roles) >= maxRoles {
+			return errorf(codes.ResourceExhausted, "role %q is new; the device remembers %d roles at most", name, maxRoles)
+		}
+		r = &role{name: name}
+	}
+	if len(r.live) >= maxStreams {
+		return errorf(codes.ResourceExhausted, "role %q has %d controllers; there is no room for more", name, maxStreams)
+	}
+	r.live = append(r.live, x)
+	if err := r.arbitrate(x, m); err != nil {
+		r.live = r.live[:len(r.live)-1]
+		return err
+	}
+	x.role = r
+	if s.roles[name] == nil {
+		s.roles[name] = r
+		s.order = append(s.order, r)
+	}
+	return nil
+}
+
+// Close ends the session. When it was the primary, the others are told that
+// there is none. It may be called more than once.
+func (x *Session) Close() {
+	if x.closed {
+		return
+	}
+	x.closed = true
+	if x.role != nil {
+		x.role.leave(x)
+	}
+}
+
+// primary reports whether the session is the primary of its role, as an error
+// if it is not.
+func (x *Session) primary(what string) *Error {
+	if x.role == nil {
+		return errorf(codes.PermissionDenied, "%s before arbitration; send a MasterArbitrationUpdate first", what)
+	}
+	if x.role.primary != x {
+		return errorf(codes.PermissionDenied, "%s from a controller that is not primary", what)
+	}
+	return nil
+}
+
+func (x *Session) packetOut(now time.Duration, p *p4v1.PacketOut) error {
+	if err := x.primary("packet-out"); err != nil {
+		return err
+	}
+	if !x.role.access.packetOut() {
+		return errorf(codes.PermissionDenied, "role %q may not send packet-outs", x.role.name)
+	}
+	return x.sessions.dev.PacketOut(now, p)
+}
+
+func (x *Session) ackDigest(a *p4v1.DigestListAck) error {
+	if err := x.primary("digest acknowledgement"); err != nil {
+		return err
+	}
+	return x.sessions.dev.AckDigest(a)
+}
+
+// notify hands a message of the device to the primaries whose role it
+// concerns.
+func (s *Sessions) notify(m *p4v1.StreamMessageResponse) {
+	for _, r := range s.order {
+		if r.primary == nil {
+			continue
+		}
+		if own := r.access.filter(s.dev, m); own != nil {
+			r.primary.send(own)
+		}
+	}
+}
+
+// filter returns what a role may see of a message: all, part or nothing.
+func (a *access) filter(d *Device, m *p4v1.StreamMessageResponse) *p4v1.StreamMessageResponse {
+	switch u := m.GetUpdate().(type) {
+	case *p4v1.StreamMessageResponse_Packet:
+		if !a.packetIn() {
+			return nil
+		}
+	case *p4v1.StreamMessageResponse_Digest:
+		if !a.object(d.active.p, u.Digest.GetDigestId()) {
+			return nil
+		}
+	case *p4v1.StreamMessageResponse_IdleTimeoutNotification:
+		if a == nil || a.entities == nil {
+			return m
+		}
+		own := &p4v1.IdleTimeoutNotification{Timestamp: u.IdleTimeoutNotification.GetTimestamp()}
+		for _, e := range u.IdleTimeoutNotification.GetTableEntry() {
+			if a.object(d.active.p, e.GetTableId()) {
+				own.TableEntry = append(own.TableEntry, e)
+			}
+		}
+		if len(own.TableEntry) == 0 {
+			return nil
+		}
+		return &p4v1.StreamMessageResponse{Update: &p4v1.StreamMessageResponse_IdleTimeoutNotification{IdleTimeoutNotification: own}}
+	}
+	return m
+}
+
+// authorize checks who sends a request that changes state, in the order the
+// specification gives ("Write RPC").
+func (s *Sessions) authorize(device uint64, roleID uint64, name string, election *p4v1.Uint128) (*role, *Error) {
+	if err := s.dev.checkID(device); err != nil {
+		return nil, err
+	}
+	if roleID != 0 {
+		return nil, notFound("role_id %d is deprecated; name the role in role", roleID)
+	}
+	r := s.roles[name]
+	if r == nil {
+		return nil, notFound("role %q is unknown to device %d; send a MasterArbitrationUpdate for it first", name, s.dev.cfg.ID)
+	}
+	id := newElectionID(election)
+	switch {
+	case r.primary == nil:
+		return nil, errorf(codes.PermissionDenied, "there is no primary controller for role %q; send a MasterArbitrationUpdate first", name)
+	case id == nil:
+		return nil, errorf(codes.PermissionDenied, "the election id is unset; the primary's is %s", r.primary.election)
+	case id.compare(r.primary.election) != 0:
+		return nil, errorf(codes.PermissionDenied, "election id %s is not that of the primary, %s", id, r.primary.election)
+	}
+	return r, nil
+}
+
+// Write checks that the request comes from the primary of its role and
+// applies it; see Device.Write.
+func (s *Sessions) Write(now time.Duration, req *p4v1.WriteRequest) error {
+	r, err := s.authorize(req.GetDeviceId(), numericWriteRole(req), req.GetRole(), req.GetElectionId())
+	if err != nil {
+		return err
+	}
+	var allow func(*p4v1.Entity) *Error
+	if cur := s.dev.current(); cur != nil && r.access != nil {
+		allow = func(e *p4v1.Entity) *Error { return r.access.write(cur.p, r.name, e) }
+	}
+	return s.dev.write(now, req, allow)
+}
+
+// SetPipeline checks that the request comes from the primary of its role and
+// carries it out; see Device.SetPipeline.
+func (s *Sessions) SetPipeline(now time.Duration, req *p4v1.SetForwardingPipelineConfigRequest) error {
+	r, err := s.authorize(req.GetDeviceId(), numericPipelineRole(req), req.GetRole(), req.GetElectionId())
+	if err != nil {
+		return err
+	}
+	if !r.access.pipeline() {
+		return errorf(codes.PermissionDenied, "role %q may not set the forwarding pipeline config", r.name)
+	}
+	return s.dev.SetPipeline(now, req)
+}

@@ -1,0 +1,218 @@
+package p4rt
+
+import (
+	"fmt"
+	"time"
+
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	"google.golang.org/grpc/codes"
+
+	"github.com/weft-sdn/weft/dataplane"
+)
+
+// SetPipeline carries out a SetForwardingPipelineConfig request.
+//
+// A config that fails verification is INVALID_ARGUMENT and changes nothing.
+// VERIFY_AND_SAVE makes reads and writes refer to the saved config, on a
+// switch that no packet sees; COMMIT starts it on the device and replays the
+// writes accepted since the save. RECONCILE_AND_COMMIT carries the forwarding
+// state over to the new program: table entries with their direct resources,
+// default entries, action profiles, replication, value sets, digests and
+// meters must all fit it, or the request is INVALID_ARGUMENT and changes
+// nothing; counters and registers are carried over where the new program has
+// them. With the config that is running it only changes the cookie.
+func (d *Device) SetPipeline(now time.Duration, req *p4v1.SetForwardingPipelineConfigRequest) error {
+	if err := d.checkID(req.GetDeviceId()); err != nil {
+		return err
+	}
+	if err := d.setPipeline(now, req); err != nil {
+		return err
+	}
+	return nil
+}
+
+func (d *Device) setPipeline(now time.Duration, req *p4v1.SetForwardingPipelineConfigRequest) *Error {
+	action := req.GetAction()
+	switch action {
+	case p4v1.SetForwardingPipelineConfigRequest_VERIFY,
+		p4v1.SetForwardingPipelineConfigRequest_VERIFY_AND_SAVE,
+		p4v1.SetForwardingPipelineConfigRequest_VERIFY_AND_COMMIT,
+		p4v1.SetForwardingPipelineConfigRequest_RECONCILE_AND_COMMIT:
+	case p4v1.SetForwardingPipelineConfigRequest_COMMIT:
+		return d.commit(now, req.GetConfig())
+	default:
+		return invalid("action %s; want VERIFY, VERIFY_AND_SAVE, VERIFY_AND_COMMIT, COMMIT or RECONCILE_AND_COMMIT", action)
+	}
+	p, err := d.cache.load(req.GetConfig())
+	if err != nil {
+		return err
+	}
+	cookie := copyCookie(req.GetConfig().GetCookie())
+	switch action {
+	case p4v1.SetForwardingPipelineConfigRequest_VERIFY_AND_SAVE:
+		d.saved, d.savedCookie, d.savedWrites = d.shadow(p), cookie, nil
+	case p4v1.SetForwardingPipelineConfigRequest_VERIFY_AND_COMMIT:
+		d.start(p, cookie)
+	case p4v1.SetForwardingPipelineConfigRequest_RECONCILE_AND_COMMIT:
+		return d.reconcile(now, p, cookie)
+	}
+	return nil
+}
+
+func copyCookie(c *p4v1.ForwardingPipelineConfig_Cookie) *p4v1.ForwardingPipelineConfig_Cookie {
+	if c == nil {
+		return nil
+	}
+	return &p4v1.ForwardingPipelineConfig_Cookie{Cookie: c.GetCookie()}
+}
+
+// shadow is a realm with a switch of its own, for a pipeline that does not
+// forward yet.
+func (d *Device) shadow(p *pipeline) *realm {
+	sw := dataplane.New(d.cfg.Switch, discard{})
+	sw.SetProgram(p.program)
+	return newRealm(p, sw, d.prePorts, d.watchPorts)
+}
+
+// start runs a pipeline from empty state and forgets a saved one.
+func (d *Device) start(p *pipeline, cookie *p4v1.ForwardingPipelineConfig_Cookie) {
+	d.sw.SetProgram(p.program)
+	d.active, d.cookie = newRealm(p, d.sw, d.prePorts, d.watchPorts), cookie
+	d.saved, d.savedCookie, d.savedWrites = nil, nil, nil
+}
+
+func (d *Device) commit(now time.Duration, cfg *p4v1.ForwardingPipelineConfig) *Error {
+	if cfg != nil {
+		return invalid("COMMIT takes no config: it realizes the one saved by VERIFY_AND_SAVE")
+	}
+	if d.saved == nil {
+		return notFound("no config has been saved; send VERIFY_AND_SAVE first")
+	}
+	p, cookie, writes := d.saved.p, d.savedCookie, d.savedWrites
+	d.start(p, cookie)
+	for _, u := range writes {
+		if err := d.active.update(now, u, nil); err != nil {
+			return errorf(codes.Internal, "replay of a saved write: %s", err.Message)
+		}
+	}
+	return nil
+}
+
+// reconcile starts a pipeline with the forwarding state of the current one.
+func (d *Device) reconcile(now time.Duration, p *pipeline, cookie *p4v1.ForwardingPipelineConfig_Cookie) *Error {
+	if d.active == nil {
+		d.start(p, cookie)
+		return nil
+	}
+	if d.active.p.key == p.key {
+		d.cookie = cookie
+		d.saved, d.savedCookie, d.savedWrites = nil, nil, nil
+		return nil
+	}
+	state, soft := d.active.state(now)
+	try := d.shadow(p)
+	for _, u := range state {
+		if err := try.restore(now, u); err != nil {
+			return invalid("the forwarding state does not fit the new config: %s", err.Message)
+		}
+	}
+	d.start(p, cookie)
+	for _, u := range state {
+		if err := d.active.restore(now, u); err != nil {
+			return errorf(codes.Internal, "restoring the forwarding state: %s", err.Message)
+		}
+	}
+	for _, u := range soft {
+		_ = d.active.update(now, u, nil)
+	}
+	return nil
+}
+
+// state lists what carries the forwarding state of a realm to another one:
+// the updates that must succeed, in an order that respects references, and
+// those of counters and registers, which may fail.
+func (r *realm) state(now time.Duration) (hard, soft []*p4v1.Update) {
+	collect := func(list *[]*p4v1.Update, typ p4v1.Update_Type, q *p4v1.Entity, keep func(*p4v1.Entity) bool) {
+		_ = r.read(now, q, func(e *p4v1.Entity) {
+			if keep == nil || keep(e) {
+				*list = append(*list, &p4v1.Update{Type: typ, Entity: e})
+			}
+		})
+	}
+	collect(&hard, p4v1.Update_INSERT, &p4v1.Entity{Entity: &p4v1.Entity_ActionProfileMember{ActionProfileMember: &p4v1.ActionProfileMember{}}}, nil)
+	collect(&hard, p4v1.Update_INSERT, &p4v1.Entity{Entity: &p4v1.Entity_ActionProfileGroup{ActionProfileGroup: &p4v1.ActionProfileGroup{}}}, nil)
+	for _, t := range r.p.tableList {
+		q := &p4v1.TableEntry{TableId: t.id}
+		if t.counter != nil {
+			q.CounterData = &p4v1.CounterData{}
+		}
+		if t.meter != nil {
+			q.MeterConfig = &p4v1.MeterConfig{}
+		}
+		if t.constEntries {
+			continue
+		}
+		collect(&hard, p4v1.Update_INSERT, &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: q}}, nil)
+		if _, changed, err := r.sw.DefaultEntry(t.engine); err == nil && changed {
+			dq := &p4v1.TableEntry{TableId: t.id, IsDefaultAction: true, CounterData: q.GetCounterData()}
+			collect(&hard, p4v1.Update_MODIFY, &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: dq}}, nil)
+		}
+	}
+	collect(&hard, p4v1.Update_INSERT, preWildcard(&p4v1.PacketReplicationEngineEntry{Type: &p4v1.PacketReplicationEngineEntry_MulticastGroupEntry{MulticastGroupEntry: &p4v1.MulticastGroupEntry{}}}), nil)
+	collect(&hard, p4v1.Update_INSERT, preWildcard(&p4v1.PacketReplicationEngineEntry{Type: &p4v1.PacketReplicationEngineEntry_CloneSessionEntry{CloneSessionEntry: &p4v1.CloneSessionEntry{}}}), nil)
+	collect(&hard, p4v1.Update_MODIFY, &p4v1.Entity{Entity: &p4v1.Entity_ValueSetEntry{ValueSetEntry: &p4v1.ValueSetEntry{}}},
+		func(e *p4v1.Entity) bool { return len(e.GetValueSetEntry().GetMembers()) > 0 })
+	collect(&hard, p4v1.Update_INSERT, &p4v1.Entity{Entity: &p4v1.Entity_DigestEntry{DigestEntry: &p4v1.DigestEntry{}}}, nil)
+	collect(&hard, p4v1.Update_MODIFY, &p4v1.Entity{Entity: &p4v1.Entity_MeterEntry{MeterEntry: &p4v1.MeterEntry{}}},
+		func(e *p4v1.Entity) bool { return e.GetMeterEntry().GetConfig() != nil })
+	collect(&soft, p4v1.Update_MODIFY, &p4v1.Entity{Entity: &p4v1.Entity_CounterEntry{CounterEntry: &p4v1.CounterEntry{}}},
+		func(e *p4v1.Entity) bool {
+			c := e.GetCounterEntry().GetData()
+			return c.GetPacketCount() != 0 || c.GetByteCount() != 0
+		})
+	collect(&soft, p4v1.Update_MODIFY, &p4v1.Entity{Entity: &p4v1.Entity_RegisterEntry{RegisterEntry: &p4v1.RegisterEntry{}}}, nil)
+	return hard, soft
+}
+
+func preWildcard(e *p4v1.PacketReplicationEngineEntry) *p4v1.Entity {
+	return &p4v1.Entity{Entity: &p4v1.Entity_PacketReplicationEngineEntry{PacketReplicationEngineEntry: e}}
+}
+
+// restore applies one update of state. An entry that the new program brings
+// along itself takes the state of the old one.
+func (r *realm) restore(now time.Duration, u *p4v1.Update) *Error {
+	err := r.update(now, u, nil)
+	if err != nil && err.Code == codes.AlreadyExists && u.GetEntity().GetTableEntry() != nil {
+		return r.update(now, &p4v1.Update{Type: p4v1.Update_MODIFY, Entity: u.GetEntity()}, nil)
+	}
+	return err
+}
+
+// GetPipeline answers a GetForwardingPipelineConfig request. Without a
+// pipeline the config is unset. A saved pipeline that is not committed yet is
+// what reads and writes refer to, and so is what is returned.
+func (d *Device) GetPipeline(req *p4v1.GetForwardingPipelineConfigRequest) (*p4v1.GetForwardingPipelineConfigResponse, error) {
+	if err := d.checkID(req.GetDeviceId()); err != nil {
+		return nil, err
+	}
+	r, cookie := d.active, d.cookie
+	if d.saved != nil {
+		r, cookie = d.saved, d.savedCookie
+	}
+	if r == nil {
+		return &p4v1.GetForwardingPipelineConfigResponse{}, nil
+	}
+	out := &p4v1.ForwardingPipelineConfig{Cookie: copyCookie(cookie)}
+	switch t := req.GetResponseType(); t {
+	case p4v1.GetForwardingPipelineConfigRequest_ALL:
+		out.P4Info, out.P4DeviceConfig = r.p.config.P4Info, r.p.config.P4DeviceConfig
+	case p4v1.GetForwardingPipelineConfigRequest_COOKIE_ONLY:
+	case p4v1.GetForwardingPipelineConfigRequest_P4INFO_AND_COOKIE:
+		out.P4Info = r.p.config.P4Info
+	case p4v1.GetForwardingPipelineConfigRequest_DEVICE_CONFIG_AND_COOKIE:
+		out.P4DeviceConfig = r.p.config.P4DeviceConfig
+	default:
+		return nil, invalid("response_type %s; want ALL, COOKIE_ONLY, P4INFO_AND_COOKIE or DEVICE_CONFIG_AND_COOKIE", fmt.Sprint(t))
+	}
+	return &p4v1.GetForwardingPipelineConfigResponse{Config: out}, nil
+}

@@ -1,0 +1,167 @@
+package p4rt
+
+import (
+	"bytes"
+	"time"
+
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+
+	"github.com/weft-sdn/weft/dataplane"
+)
+
+// readTableEntries selects table entries (P4Runtime specification, "Wildcard
+// Reads" of TableEntry). Every field that is set narrows the selection; with
+// table id 0 there is nothing else to select by than is_default_action.
+func (r *realm) readTableEntries(now time.Duration, q *p4v1.TableEntry, emit func(*p4v1.Entity)) *Error {
+	if q.GetTableId() == 0 {
+		if len(q.GetMatch()) > 0 || q.GetAction() != nil || q.GetPriority() != 0 || controllerMetadata(q) != 0 || len(q.GetMetadata()) > 0 {
+			return invalid("table_id is 0, which reads all tables: no match, action, priority or metadata can be given")
+		}
+		if q.GetMeterCounterData() != nil {
+			return errMeterCounters
+		}
+		for _, t := range r.p.tableList {
+			r.readTable(now, t, q, nil, emit)
+		}
+		return nil
+	}
+	t, err := r.table(q.GetTableId())
+	if err != nil {
+		return err
+	}
+	switch {
+	case q.GetMeterCounterData() != nil:
+		return errMeterCounters.in("table %q", t.name)
+	case q.GetCounterData() != nil && t.counter == nil:
+		return invalid("table %q: counter_data is set; the table has no direct counter", t.name)
+	case q.GetMeterConfig() != nil && t.meter == nil:
+		return invalid("table %q: meter_config is set; the table has no direct meter", t.name)
+	case q.GetTimeSinceLastHit() != nil && (!t.idleTimeout || q.GetIsDefaultAction()):
+		return invalid("table %q: time_since_last_hit is set; the table or the default entry has no idle timeouts", t.name)
+	case q.GetIsDefaultAction() && (len(q.GetMatch()) > 0 || q.GetPriority() != 0):
+		return invalid("table %q: the default entry has neither match nor priority; leave them out", t.name)
+	}
+	if a := q.GetAction(); a != nil {
+		act, ok := a.GetType().(*p4v1.TableAction_Action)
+		if !ok {
+			return invalid("table %q: entries can be selected by action_id only", t.name)
+		}
+		if t.profile != nil {
+			return invalid("table %q: entries of an indirect table cannot be selected by action", t.name)
+		}
+		if _, err := t.find(act.Action.GetActionId()); err != nil {
+			return err.in("table %q", t.name)
+		}
+		if len(act.Action.GetParams()) > 0 {
+			return invalid("table %q: entries cannot be selected by action parameters; give the action_id only", t.name)
+		}
+	}
+	var match []dataplane.Match
+	if len(q.GetMatch()) > 0 {
+		if match, err = t.key.matches(q.GetMatch()); err != nil {
+			return err.in("table %q", t.name)
+		}
+	}
+	r.readTable(now, t, q, match, emit)
+	return nil
+}
+
+func (r *realm) readTable(now time.Duration, t *tableSchema, q *p4v1.TableEntry, match []dataplane.Match, emit func(*p4v1.Entity)) {
+	wrap := func(e *p4v1.TableEntry) {
+		emit(&p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: e}})
+	}
+	if q.GetIsDefaultAction() {
+		if e := r.defaultEntry(t, q); e != nil && selects(q, e) {
+			wrap(e)
+		}
+		return
+	}
+	if match != nil && t.key.priority == (q.GetPriority() != 0) { // at most one entry
+		if x, err := r.sw.Entry(t.engine, match, q.GetPriority()); err == nil {
+			if e := r.tableEntry(now, t, &x, q); selects(q, e) {
+				wrap(e)
+			}
+		}
+		return
+	}
+	for x := range r.sw.Entries(t.engine) {
+		if match != nil && !t.key.sameMatches(match, x.Match) {
+			continue
+		}
+		if p := q.GetPriority(); p != 0 && p != x.Priority {
+			continue
+		}
+		if e := r.tableEntry(now, t, &x, q); selects(q, e) {
+			wrap(e)
+		}
+	}
+}
+
+// selects applies the filters that are not part of the key.
+func selects(q, e *p4v1.TableEntry) bool {
+	if id := q.GetAction().GetAction().GetActionId(); id != 0 && e.GetAction().GetAction().GetActionId() != id {
+		return false
+	}
+	if c := controllerMetadata(q); c != 0 && controllerMetadata(e) != c {
+		return false
+	}
+	return len(q.GetMetadata()) == 0 || bytes.Equal(q.GetMetadata(), e.GetMetadata())
+}
+
+// tableEntry converts an entry of the switch. What q sets of direct resources
+// and of the last hit is read too.
+func (r *realm) tableEntry(now time.Duration, t *tableSchema, x *dataplane.Entry, q *p4v1.TableEntry) *p4v1.TableEntry {
+	more := unpackExtra(x.Metadata)
+	e := &p4v1.TableEntry{
+		TableId:       t.id,
+		Match:         t.key.fieldMatches(x.Match),
+		Action:        t.tableAction(x.Target, more.modes),
+		Priority:      x.Priority,
+		IdleTimeoutNs: int64(x.IdleTimeout),
+		IsConst:       t.constEntries,
+	}
+	setControllerMetadata(e, more.controller)
+	if len(more.metadata) > 0 {
+		e.Metadata = more.metadata
+	}
+	if q.GetCounterData() != nil && t.counter != nil {
+		v, _ := r.sw.DirectCounter(t.engine, x.Match, x.Priority)
+		e.CounterData = counterData(v)
+	}
+	if q.GetMeterConfig() != nil && t.meter != nil {
+		if c, ok, _ := r.sw.DirectMeter(t.engine, x.Match, x.Priority); ok {
+			e.MeterConfig = meterProto(c)
+		}
+	}
+	if q.GetTimeSinceLastHit() != nil && t.idleTimeout {
+		d, _ := r.sw.SinceHit(now, t.engine, x.Match, x.Priority)
+		e.TimeSinceLastHit = &p4v1.TableEntry_IdleTimeout{ElapsedNs: int64(d)}
+	}
+	return e
+}
+
+// defaultEntry converts the default entry of a table; nil when the table has
+// none, which a table with an action profile may.
+func (r *realm) defaultEntry(t *tableSchema, q *p4v1.TableEntry) *p4v1.TableEntry {
+	x, _, err := r.sw.DefaultEntry(t.engine)
+	if err != nil {
+		return nil
+	}
+	more := unpackExtra(r.defaultExtra[t.id])
+	e := &p4v1.TableEntry{
+		TableId:         t.id,
+		IsDefaultAction: true,
+	}
+	if x.Kind == dataplane.TargetAction {
+		e.Action = t.tableAction(x, oneShotModes{})
+	}
+	setControllerMetadata(e, more.controller)
+	if len(more.metadata) > 0 {
+		e.Metadata = more.metadata
+	}
+	if q.GetCounterData() != nil && t.counter != nil {
+		v, _ := r.sw.DefaultCounter(t.engine)
+		e.CounterData = counterData(v)
+	}
+	return e
+}

@@ -1,0 +1,104 @@
+package p4rt
+
+import (
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	"google.golang.org/grpc/codes"
+)
+
+func (r *realm) writeValueSet(typ p4v1.Update_Type, e *p4v1.ValueSetEntry, undo *undoLog) *Error {
+	v := r.p.valueSets[e.GetValueSetId()]
+	if v == nil {
+		return invalid("value set id 0x%08x is not in the P4Info", e.GetValueSetId())
+	}
+	if err := r.applyValueSet(v, typ, e, undo); err != nil {
+		return err.in("value set %q", v.name)
+	}
+	return nil
+}
+
+func (r *realm) applyValueSet(v *valueSetSchema, typ p4v1.Update_Type, e *p4v1.ValueSetEntry, undo *undoLog) *Error {
+	if err := onlyModify(typ, "a value set"); err != nil {
+		return err
+	}
+	if n := len(e.GetMembers()); n > v.size {
+		return errorf(codes.ResourceExhausted, "%d members; want at most %d", n, v.size)
+	}
+	values := make([][]byte, 0, len(e.GetMembers()))
+	seen := make(map[string]struct{}, len(e.GetMembers()))
+	for i, m := range e.GetMembers() {
+		ms, err := v.key.matches(m.GetMatch())
+		if err != nil {
+			return err.in("member %d", i)
+		}
+		w := bitWriter{}
+		total := 0
+		for _, f := range v.key.fields {
+			total += f.width
+		}
+		if pad := 8*byteLen(total) - total; pad > 0 {
+			w.write([]byte{0}, pad)
+		}
+		for j, f := range v.key.fields {
+			fixed, err := appendFixed(nil, ms[j].Value, f.width)
+			if err != nil {
+				return err.in("member %d", i)
+			}
+			w.write(fixed, f.width)
+		}
+		if _, dup := seen[string(w.buf)]; dup {
+			return errorf(codes.AlreadyExists, "member %d is given twice", i)
+		}
+		seen[string(w.buf)] = struct{}{}
+		values = append(values, w.buf)
+	}
+	old, gerr := r.sw.ValueSet(v.engine)
+	if gerr != nil {
+		return engineError(gerr)
+	}
+	if err := engineError(r.sw.SetValueSet(v.engine, values)); err != nil {
+		return err
+	}
+	undo.add(func() { _ = r.sw.SetValueSet(v.engine, old) })
+	return nil
+}
+
+// readValueSets reads one value set, or with id 0 all of them.
+func (r *realm) readValueSets(q *p4v1.ValueSetEntry, emit func(*p4v1.Entity)) *Error {
+	if q.GetValueSetId() == 0 {
+		for _, v := range r.p.valueSetList {
+			if err := r.emitValueSet(v, emit); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	v := r.p.valueSets[q.GetValueSetId()]
+	if v == nil {
+		return invalid("value set id 0x%08x is not in the P4Info", q.GetValueSetId())
+	}
+	return r.emitValueSet(v, emit)
+}
+
+func (r *realm) emitValueSet(v *valueSetSchema, emit func(*p4v1.Entity)) *Error {
+	values, err := r.sw.ValueSet(v.engine)
+	if err != nil {
+		return engineError(err).in("value set %q", v.name)
+	}
+	total := 0
+	for _, f := range v.key.fields {
+		total += f.width
+	}
+	out := &p4v1.ValueSetEntry{ValueSetId: v.id}
+	for _, val := range values {
+		rd := bitReader{buf: val, pos: 8*len(val) - total}
+		m := &p4v1.ValueSetMember{}
+		for _, f := range v.key.fields {
+			m.Match = append(m.Match, &p4v1.FieldMatch{FieldId: f.id, FieldMatchType: &p4v1.FieldMatch_Exact_{
+				Exact: &p4v1.FieldMatch_Exact{Value: canonical(rd.read(nil, f.width))},
+			}})
+		}
+		out.Members = append(out.Members, m)
+	}
+	emit(&p4v1.Entity{Entity: &p4v1.Entity_ValueSetEntry{ValueSetEntry: out}})
+	return nil
+}

@@ -1,0 +1,309 @@
+package plan
+
+import (
+	"net/netip"
+	"slices"
+
+	"github.com/weft-sdn/weft/controller/entry"
+	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/p4"
+	"github.com/weft-sdn/weft/packet"
+	"github.com/weft-sdn/weft/southbound"
+	"github.com/weft-sdn/weft/topology"
+)
+
+// A destination is a prefix and the nodes it is reached by.
+type destination struct {
+	prefix  netip.Prefix
+	origins []origin
+}
+
+type origin struct {
+	node   topology.NodeID
+	metric uint32
+}
+
+// destinations returns what unicast routes lead to, in order: loopbacks,
+// locators, advertised prefixes, and the hosts that none of these cover at
+// their own switch.
+func (n *Network) destinations() []destination {
+	origins := make(map[netip.Prefix][]origin)
+	add := func(p netip.Prefix, o origin) {
+		if !p.IsValid() || !p.Addr().Is6() {
+			return
+		}
+		p = p.Masked()
+		if !slices.ContainsFunc(origins[p], func(x origin) bool { return x.node == o.node }) {
+			origins[p] = append(origins[p], o)
+		}
+	}
+	for _, node := range n.Snapshot.Nodes {
+		if node.Loopback.IsValid() {
+			add(host(node.Loopback), origin{node: node.ID})
+		}
+		for _, l := range node.Locators {
+			if l.Algorithm == 0 {
+				add(l.Prefix, origin{node.ID, l.Metric})
+			}
+		}
+	}
+	for _, p := range n.Snapshot.Prefixes {
+		add(p.Prefix, origin{p.Node, p.Metric})
+	}
+	for i := range n.Inventory.Hosts {
+		h := &n.Inventory.Hosts[i]
+		node := n.nodes[h.Switch]
+		if node == nil {
+			continue
+		}
+		for _, p := range append([]netip.Prefix{host(h.Address)}, h.Prefixes...) {
+			if !n.covered(node.ID, p) {
+				add(p, origin{node: node.ID})
+			}
+		}
+	}
+	out := make([]destination, 0, len(origins))
+	for p, o := range origins {
+		out = append(out, destination{p, o})
+	}
+	slices.SortFunc(out, func(a, b destination) int { return a.prefix.Compare(b.prefix) })
+	return out
+}
+
+// covered reports whether a node advertises a prefix that contains p.
+func (n *Network) covered(id topology.NodeID, p netip.Prefix) bool {
+	return slices.ContainsFunc(n.Snapshot.PrefixesOf(id), func(q *topology.Prefix) bool {
+		return q.Prefix.Bits() <= p.Bits() && q.Prefix.Contains(p.Addr())
+	})
+}
+
+// host returns the prefix of one address.
+func host(a netip.Addr) netip.Prefix { return netip.PrefixFrom(a, a.BitLen()) }
+
+// prefix returns the match on a prefix, and none at all when it is everything.
+func prefix(field string, p netip.Prefix) entry.Match {
+	if p.Bits() == 0 {
+		return entry.Match{}
+	}
+	return entry.Match{Field: field, Kind: southbound.LPM, Value: entry.Addr(p.Masked().Addr()), Bits: p.Bits()}
+}
+
+// Base returns what a switch holds whatever groups there are, each thing once.
+func (n *Network) Base(sw *inventory.Switch) []entry.Entity {
+	b := baseWork{n: n, sw: sw, node: n.nodes[sw.Name]}
+	b.ports()
+	b.hosts()
+	b.replication()
+	if b.node != nil {
+		b.self()
+		b.sids()
+		b.routes()
+	}
+	return b.out
+}
+
+type baseWork struct {
+	n    *Network
+	sw   *inventory.Switch
+	node *topology.Node
+	out  []entry.Entity
+}
+
+func (b *baseWork) add(e ...entry.Entity) { b.out = append(b.out, e...) }
+
+func port(p uint32) entry.Value { return entry.Uint(uint64(p)) }
+
+// ports emits who the switch is on its links.
+func (b *baseWork) ports() {
+	mac := packet.MAC(b.sw.MAC)
+	b.add(entry.In(p4.TableMyStation, entry.Do(p4.ActionAcceptStation), entry.Exact("dst_addr", entry.MAC(mac))))
+	hostPorts := b.n.hostPorts(b.sw)
+	for _, p := range hostPorts {
+		b.add(setPort(p, true))
+	}
+	for _, p := range b.n.fabricPorts(b.sw) {
+		if !slices.Contains(hostPorts, p) {
+			b.add(setPort(p, false))
+		}
+	}
+	if b.node == nil {
+		return
+	}
+	seen := make(map[uint32]bool)
+	for _, l := range b.n.Snapshot.LinksFrom(b.node.ID) {
+		h, ok := b.n.hop(b.sw, l)
+		if !ok || seen[h.port] {
+			continue
+		}
+		seen[h.port] = true
+		b.add(setMACs(h.neighbor, mac, packet.MAC(b.n.switches[b.n.names[l.Remote]].MAC)))
+	}
+}
+
+func setPort(p uint32, hostFacing bool) entry.Entity {
+	return entry.In(p4.TablePort, entry.Do(p4.ActionSetPort, entry.With("host_facing", entry.Bool(hostFacing)), entry.With("vrf", entry.Uint(0))),
+		entry.Exact("port", port(p)))
+}
+
+func setMACs(id uint16, src, dst packet.MAC) entry.Entity {
+	return entry.In(p4.TableNeighbor, entry.Do(p4.ActionSetMacs, entry.With("src_addr", entry.MAC(src)), entry.With("dst_addr", entry.MAC(dst))),
+		entry.Exact("id", entry.Uint(uint64(id))))
+}
+
+// hosts emits what belongs to the hosts of the switch.
+func (b *baseWork) hosts() {
+	type guard struct {
+		port   uint32
+		prefix netip.Prefix
+	}
+	routed, guarded := make(map[netip.Prefix]bool), make(map[guard]bool)
+	for _, h := range b.n.hostsOf[b.sw.Name] {
+		way := b.n.hostHop(h)
+		b.add(setMACs(way.neighbor, packet.MAC(b.sw.MAC), packet.MAC(h.MAC)))
+		for _, p := range append([]netip.Prefix{host(h.Address)}, h.Prefixes...) {
+			if !routed[p] {
+				routed[p] = true
+				b.add(route(p, forward(way)))
+			}
+			for _, in := range h.AllPorts() {
+				if guarded[guard{in, p}] {
+					continue
+				}
+				guarded[guard{in, p}] = true
+				b.add(entry.In(p4.TableSourceGuard, entry.Do(p4.ActionAllowSource), entry.Exact("port", port(in)), prefix("src_addr", p)))
+			}
+		}
+	}
+}
+
+func forward(h hop) entry.Action {
+	return entry.Do(p4.ActionForward, entry.With("port", port(h.port)), entry.With("neighbor", entry.Uint(uint64(h.neighbor))))
+}
+
+func route(p netip.Prefix, a entry.Action) entry.Entity {
+	return entry.In(p4.TableIpv6Route, a, entry.Exact("vrf", entry.Uint(0)), prefix("dst_addr", p))
+}
+
+// replication emits clone sessions and fan-out groups.
+func (b *baseWork) replication() {
+	ports := append(b.n.fabricPorts(b.sw), b.n.hostPorts(b.sw)...)
+	ports = append(ports, p4.CpuPort)
+	slices.Sort(ports)
+	for _, p := range slices.Compact(ports) {
+		b.add(entry.Clone{ID: p + 1, Replicas: []entry.Replica{{Port: p, Instance: 1}}})
+	}
+	for n := uint32(1); n <= p4.MtTlvReceivers; n++ {
+		replicas := make([]entry.Replica, n)
+		for i := range replicas {
+			replicas[i] = entry.Replica{Port: p4.RecirculationPort, Instance: p4.RidFanout + uint32(i)}
+		}
+		b.add(entry.Copies(n, replicas...))
+	}
+}
+
+// self emits the node's own address.
+func (b *baseWork) self() {
+	if !b.node.Loopback.IsValid() {
+		return
+	}
+	e := entry.In(p4.TableNode, entry.Do(p4.ActionSetNode, entry.With("address", entry.Addr(b.node.Loopback)),
+		entry.With("tlv_type", entry.Uint(uint64(b.n.Inventory.SIDs.TLVType)))))
+	e.Default = true
+	b.add(e)
+}
+
+// sids emits the local SIDs that the node advertises and the program has: End,
+// End.X and End.DT6 without flavors.
+func (b *baseWork) sids() {
+	seen := make(map[netip.Addr]bool)
+	sid := func(s topology.SID, a entry.Action) {
+		if s.Address.Is6() && s.Algorithm == 0 && !seen[s.Address] {
+			seen[s.Address] = true
+			b.add(entry.In(p4.TableLocalSid, a, prefix("dst_addr", host(s.Address))))
+		}
+	}
+	for _, s := range b.node.SIDs {
+		switch s.Behavior {
+		case topology.BehaviorEnd:
+			sid(s, entry.Do(p4.ActionEnd))
+		case topology.BehaviorEndDT6, topology.BehaviorEndDT46:
+			sid(s, entry.Do(p4.ActionEndDt6, entry.With("vrf", entry.Uint(0))))
+		}
+	}
+	for _, l := range b.n.Snapshot.LinksFrom(b.node.ID) {
+		h, ok := b.n.hop(b.sw, l)
+		if !ok {
+			continue
+		}
+		for _, s := range l.EndX {
+			if s.Behavior == topology.BehaviorEndX {
+				sid(s.SID, entry.Do(p4.ActionEndX, entry.With("port", port(h.port)), entry.With("neighbor", entry.Uint(uint64(h.neighbor)))))
+			}
+		}
+	}
+}
+
+// routes emits the way to everything that is not here.
+func (b *baseWork) routes() {
+	ways := make(map[topology.NodeID][]hop)
+	toward := func(id topology.NodeID) []hop {
+		hops, known := ways[id]
+		if !known {
+			if paths, ok := b.n.graph.Toward(id, topology.MetricIGP); ok {
+				hops = b.n.hops(b.sw, paths)
+			}
+			ways[id] = hops
+		}
+		return hops
+	}
+	local := make(map[netip.Prefix]bool)
+	for _, h := range b.n.hostsOf[b.sw.Name] {
+		local[host(h.Address)] = true
+		for _, p := range h.Prefixes {
+			local[p] = true
+		}
+	}
+	e := newECMP()
+	for _, d := range b.n.routes {
+		if local[d.prefix] {
+			continue
+		}
+		if hops := b.nearest(d, toward); len(hops) > 0 {
+			e.route(d.prefix, hops)
+		}
+	}
+	b.add(e.entities()...)
+}
+
+// nearest returns the ways to the nearest origins of a prefix, none when the
+// switch is one of them.
+func (b *baseWork) nearest(d destination, toward func(topology.NodeID) []hop) []hop {
+	if len(d.origins) == 1 {
+		if d.origins[0].node == b.node.ID {
+			return nil
+		}
+		return toward(d.origins[0].node)
+	}
+	var best uint64
+	var hops []hop
+	for _, o := range d.origins {
+		if o.node == b.node.ID {
+			return nil
+		}
+		paths, ok := b.n.graph.Toward(o.node, topology.MetricIGP)
+		if !ok {
+			continue
+		}
+		cost, ok := paths.Distance(b.node.ID)
+		if !ok {
+			continue
+		}
+		switch cost += uint64(o.metric); {
+		case len(hops) == 0 || cost < best:
+			best, hops = cost, slices.Clone(toward(o.node))
+		case cost == best:
+			hops = append(hops, toward(o.node)...)
+		}
+	}
+	return sortHops(hops)
+}

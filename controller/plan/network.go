@@ -1,0 +1,207 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/p4"
+	"github.com/weft-sdn/weft/topology"
+)
+
+// maxLinkPort is the last port that is not the switch's own.
+const maxLinkPort = p4.RecirculationPort - 1
+
+// Network is a topology matched with an inventory. It is immutable; its methods
+// may be called from several goroutines.
+type Network struct {
+	Snapshot  *topology.Snapshot
+	Inventory *inventory.Inventory
+
+	graph    *topology.Graph
+	switches map[string]*inventory.Switch
+	nodes    map[string]*topology.Node // by switch
+	names    map[topology.NodeID]string
+	hosts    map[netip.Addr]*inventory.Host
+	hostsOf  map[string][]*inventory.Host // by switch, ordered by name
+	neighbor map[netip.Addr]uint16        // by host
+	routes   []destination
+}
+
+// NewNetwork matches a topology with an inventory, neither of which may change
+// any more.
+func NewNetwork(snap *topology.Snapshot, inv *inventory.Inventory) *Network {
+	n := &Network{
+		Snapshot: snap, Inventory: inv, graph: snap.Graph(),
+		switches: make(map[string]*inventory.Switch, len(inv.Switches)),
+		nodes:    make(map[string]*topology.Node, len(inv.Switches)),
+		names:    make(map[topology.NodeID]string, len(inv.Switches)),
+		hosts:    make(map[netip.Addr]*inventory.Host, len(inv.Hosts)),
+		hostsOf:  make(map[string][]*inventory.Host),
+		neighbor: make(map[netip.Addr]uint16, len(inv.Hosts)),
+	}
+	known := make(map[string]*topology.Node, 4*len(snap.Nodes))
+	for _, node := range snap.Nodes {
+		for _, name := range aliases(node) {
+			if _, taken := known[name]; !taken {
+				known[name] = node
+			}
+		}
+	}
+	for i := range inv.Switches {
+		s := &inv.Switches[i]
+		n.switches[s.Name] = s
+		node := known[cmp.Or(s.Node, s.Name)]
+		if node == nil {
+			continue
+		}
+		if _, taken := n.names[node.ID]; !taken {
+			n.nodes[s.Name], n.names[node.ID] = node, s.Name
+		}
+	}
+	for i := range inv.Hosts {
+		h := &inv.Hosts[i]
+		n.hosts[h.Address] = h
+		n.hostsOf[h.Switch] = append(n.hostsOf[h.Switch], h)
+	}
+	for _, hosts := range n.hostsOf {
+		slices.SortFunc(hosts, func(a, b *inventory.Host) int { return cmp.Compare(a.Name, b.Name) })
+		behind := make(map[uint32]uint16)
+		for _, h := range hosts {
+			p := h.AllPorts()[0]
+			behind[p]++
+			n.neighbor[h.Address] = behind[p]<<9 | uint16(p)
+		}
+	}
+	n.routes = n.destinations()
+	return n
+}
+
+// aliases are the names by which an inventory may call a node.
+func aliases(node *topology.Node) []string {
+	out := []string{string(node.ID)}
+	if _, id, ok := strings.Cut(string(node.ID), ":"); ok {
+		out = append(out, id)
+	}
+	if node.RouterID4.IsValid() {
+		out = append(out, node.RouterID4.String())
+	}
+	if node.Loopback.IsValid() {
+		out = append(out, node.Loopback.String())
+	}
+	if node.Name != "" {
+		out = append(out, node.Name)
+	}
+	return out
+}
+
+// Node returns the node that a switch of the inventory is, or nil.
+func (n *Network) Node(sw string) *topology.Node { return n.nodes[sw] }
+
+// SwitchOf returns the name of the switch that a node is; ok is false for nodes
+// that are not in the inventory.
+func (n *Network) SwitchOf(id topology.NodeID) (name string, ok bool) {
+	name, ok = n.names[id]
+	return name, ok
+}
+
+// HostName returns the name of the host with an address.
+func (n *Network) HostName(a netip.Addr) (name string, ok bool) {
+	if h := n.hosts[a]; h != nil {
+		return h.Name, true
+	}
+	return "", false
+}
+
+// Taken says what an address that no group may have is used for.
+func (n *Network) Taken(a netip.Addr) (use string, taken bool) {
+	if h := n.hosts[a]; h != nil {
+		return "the address of host " + h.Name, true
+	}
+	for i := range n.Inventory.Hosts {
+		h := &n.Inventory.Hosts[i]
+		for _, p := range h.Prefixes {
+			if p.Contains(a) {
+				return fmt.Sprintf("in prefix %v of host %s", p, h.Name), true
+			}
+		}
+	}
+	for _, node := range n.Snapshot.Nodes {
+		if node.Loopback == a {
+			return "the loopback of " + node.DisplayName(), true
+		}
+		for _, l := range node.Locators {
+			if l.Prefix.Contains(a) {
+				return fmt.Sprintf("in locator %v of %s", l.Prefix, node.DisplayName()), true
+			}
+		}
+	}
+	return "", false
+}
+
+// A hop is a way out of a switch to a neighbor.
+type hop struct {
+	port     uint32
+	neighbor uint16
+}
+
+// hop returns the way out by a link of a switch; ok is false when the port is
+// unknown or the neighbor's MAC is.
+func (n *Network) hop(sw *inventory.Switch, l *topology.Link) (hop, bool) {
+	port := sw.Port(l.LocalID, l.LocalPort)
+	remote, known := n.names[l.Remote]
+	if !known || port == 0 || port > maxLinkPort || n.switches[remote].MAC.IsZero() {
+		return hop{}, false
+	}
+	return hop{port: port, neighbor: uint16(port)}, true
+}
+
+// hops returns the equal-cost ways from a switch towards a node, ordered by
+// port.
+func (n *Network) hops(sw *inventory.Switch, toward *topology.Paths) []hop {
+	node := n.nodes[sw.Name]
+	if node == nil {
+		return nil
+	}
+	var out []hop
+	for _, l := range toward.Links(node.ID) {
+		if h, ok := n.hop(sw, l); ok {
+			out = append(out, h)
+		}
+	}
+	return sortHops(out)
+}
+
+// hostHop returns the way from its switch to a host.
+func (n *Network) hostHop(h *inventory.Host) hop {
+	return hop{port: h.AllPorts()[0], neighbor: n.neighbor[h.Address]}
+}
+
+// fabricPorts returns the ports of a switch that lead to neighbors, ascending.
+func (n *Network) fabricPorts(sw *inventory.Switch) []uint32 {
+	node := n.nodes[sw.Name]
+	if node == nil {
+		return nil
+	}
+	var out []uint32
+	for _, l := range n.Snapshot.LinksFrom(node.ID) {
+		if p := sw.Port(l.LocalID, l.LocalPort); p >= 1 && p <= maxLinkPort {
+			out = append(out, p)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// hostPorts returns the ports of a switch that face hosts, ascending.
+func (n *Network) hostPorts(sw *inventory.Switch) []uint32 {
+	out := slices.Clone(sw.HostPorts)
+	for _, h := range n.hostsOf[sw.Name] {
+		out = append(out, h.AllPorts()...)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}

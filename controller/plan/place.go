@@ -1,0 +1,475 @@
+package plan
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/topology"
+)
+
+// Request says which group to place.
+type Request struct {
+	Name  string
+	Group uint16 // index
+	// Spec is complete and valid.
+	Spec *intent.Spec
+	// Without are receivers of the spec that are to be left out.
+	Without map[netip.Addr]bool
+	// Previous is the placement to stay close to; nil for a new group.
+	Previous *Placement
+	// Reset asks for a new epoch whatever changes.
+	Reset bool
+	// Epoch and Turn are those of the placement if it may not keep Previous's.
+	Epoch uint32
+	Turn  uint8
+}
+
+// Place decides the placement of a group. It keeps the tree of the previous
+// placement while that works, each branch keeps its index, and the epoch and
+// turn stay when nothing but removals make a difference. Errors are
+// *intent.Error.
+func (n *Network) Place(r Request) (*Placement, error) {
+	w := placeWork{n: n, r: &r}
+	if err := w.edges(); err != nil {
+		return nil, err
+	}
+	if !w.reuse() {
+		if err := w.compute(); err != nil {
+			return nil, err
+		}
+	}
+	if r.Previous != nil && !r.Reset {
+		p, err := w.build(r.Previous.Epoch, r.Previous.Turn)
+		if err != nil {
+			return nil, err
+		}
+		if p.sameEpoch(r.Previous) {
+			return p, nil
+		}
+	}
+	return w.build(r.Epoch, r.Turn)
+}
+
+type placeWork struct {
+	n *Network
+	r *Request
+
+	root      *inventory.Switch
+	source    *inventory.Host
+	receivers map[string][]int // by switch: places in Spec.Receivers
+	leaves    []string         // switches of receivers, in order of the spec
+
+	tree []skeleton
+	cost uint64
+}
+
+// skeleton is a node of a tree before it is filled in.
+type skeleton struct {
+	sw     *inventory.Switch
+	node   *topology.Node
+	parent int
+	links  []*topology.Link
+}
+
+func notPlannable(field, value, format string, args ...any) *intent.Error {
+	return &intent.Error{Code: intent.CodeNotPlannable, Fields: []intent.FieldError{{
+		Field: field, Code: intent.CodeNotPlannable, Value: value, Want: fmt.Sprintf(format, args...),
+	}}}
+}
+
+// attach returns the switch that a host is behind, if it can be part of a tree.
+func (w *placeWork) attach(field string, a netip.Addr) (*inventory.Host, *inventory.Switch, error) {
+	h := w.n.hosts[a]
+	if h == nil {
+		return nil, nil, notPlannable(field, a.String(), "the address of a host of the inventory")
+	}
+	sw := w.n.switches[h.Switch]
+	node := w.n.nodes[h.Switch]
+	switch {
+	case sw == nil || !sw.Managed():
+		return nil, nil, notPlannable(field, a.String(), "a host behind a switch that the controller programs; %s is behind %q", h.Name, h.Switch)
+	case node == nil:
+		return nil, nil, &intent.Error{Code: intent.CodeUnreachable, Fields: []intent.FieldError{{
+			Field: field, Code: intent.CodeUnreachable, Value: a.String(),
+			Want: fmt.Sprintf("a host that can be reached; the topology does not have %s, which %s is behind", h.Switch, h.Name),
+		}}}
+	case !w.replicates(node):
+		return nil, nil, notPlannable(field, a.String(), "a host behind a switch with an IPv6 loopback and an SRv6 locator; %s, which %s is behind, lacks one", h.Switch, h.Name)
+	}
+	return h, sw, nil
+}
+
+// replicates reports whether a node can be part of a tree.
+func (w *placeWork) replicates(node *topology.Node) bool {
+	name, ok := w.n.names[node.ID]
+	if !ok || !w.n.switches[name].Managed() || !node.Loopback.IsValid() || node.Pseudonode {
+		return false
+	}
+	_, ok = locatorOf(node)
+	return ok
+}
+
+// edges finds the switches of the source and of the receivers.
+func (w *placeWork) edges() error {
+	spec := w.r.Spec
+	var err error
+	if w.source, w.root, err = w.attach("spec.source.address", spec.Source.Address); err != nil {
+		return err
+	}
+	w.receivers = make(map[string][]int)
+	var fields []intent.FieldError
+	for i := range spec.Receivers {
+		a := spec.Receivers[i].Address
+		if w.r.Without[a] {
+			continue
+		}
+		field := fmt.Sprintf("spec.receivers[%d].address", i)
+		_, sw, err := w.attach(field, a)
+		var refused *intent.Error
+		if errors.As(err, &refused) {
+			fields = append(fields, refused.Fields...)
+			continue
+		}
+		if len(w.receivers[sw.Name]) == 0 {
+			w.leaves = append(w.leaves, sw.Name)
+		}
+		w.receivers[sw.Name] = append(w.receivers[sw.Name], i)
+		if most := w.n.Inventory.Limits.ReceiversPerEdge; len(w.receivers[sw.Name]) == most+1 {
+			fields = append(fields, intent.FieldError{
+				Field: field, Code: intent.CodeLimit, Value: a.String(), Limit: intent.Limit(most),
+				Want: fmt.Sprintf("at most %d receivers of a group behind one switch; %s has more", most, sw.Name),
+			})
+		}
+	}
+	if len(fields) == 0 && spec.Mode == intent.Inband {
+		fields = w.srh()
+	}
+	return intent.Refuse(fields)
+}
+
+// srh checks that the End.MT TLVs fit an SRH.
+func (w *placeWork) srh() []intent.FieldError {
+	edges := make([]int, 0, len(w.leaves))
+	for _, sw := range w.leaves {
+		edges = append(edges, len(w.receivers[sw]))
+	}
+	size, most := intent.SRHSize(edges), w.n.Inventory.Limits.SRHOctets
+	if size <= most {
+		return nil
+	}
+	return []intent.FieldError{{
+		Field: "spec.receivers", Code: intent.CodeLimit, Value: fmt.Sprintf("%d receivers behind %d switches", len(w.r.Spec.Receivers), len(edges)),
+		Want: fmt.Sprintf("receivers whose End.MT TLVs fit an SRH in in-band mode; these need %d octets", size), Limit: intent.Limit(most),
+	}}
+}
+
+// usable reports whether a link of the present topology can carry a branch.
+func (w *placeWork) usable(id topology.LinkID) *topology.Link {
+	l := w.n.Snapshot.Link(id)
+	if l == nil || w.n.graph.Reverse(l) == nil || w.n.Snapshot.Node(l.Local) == nil || w.n.Snapshot.Node(l.Remote) == nil {
+		return nil
+	}
+	return l
+}
+
+// reuse takes over the previous tree, without what is no longer needed, if it
+// reaches every edge over links that still work.
+func (w *placeWork) reuse() bool {
+	prev := w.r.Previous
+	if prev == nil || prev.Nodes[0].Switch != w.root.Name || prev.Objective != w.r.Spec.Objective {
+		return false
+	}
+	needed := make([]bool, len(prev.Nodes))
+	needed[0] = true
+	found := 0
+	for i := range prev.Nodes {
+		if len(w.receivers[prev.Nodes[i].Switch]) == 0 {
+			continue
+		}
+		found++
+		for at := i; at >= 0 && !needed[at]; at = prev.Nodes[at].Parent {
+			needed[at] = true
+		}
+	}
+	if found != len(w.leaves) {
+		return false
+	}
+	place := make([]int, len(prev.Nodes))
+	tree := make([]skeleton, 0, len(prev.Nodes))
+	children := make([]int, len(prev.Nodes))
+	for i := range prev.Nodes {
+		if !needed[i] {
+			continue
+		}
+		old := &prev.Nodes[i]
+		s := skeleton{sw: w.n.switches[old.Switch], node: w.n.nodes[old.Switch], parent: -1}
+		if s.sw == nil || s.node == nil || !w.replicates(s.node) {
+			return false
+		}
+		if i > 0 {
+			s.parent = place[old.Parent]
+			children[s.parent]++
+			for _, id := range old.Links {
+				l := w.usable(id)
+				if l == nil {
+					return false
+				}
+				s.links = append(s.links, l)
+			}
+			if s.links[0].Local != tree[s.parent].node.ID || s.links[len(s.links)-1].Remote != s.node.ID {
+				return false
+			}
+		}
+		place[i] = len(tree)
+		tree = append(tree, s)
+	}
+	for i, s := range tree {
+		if children[i]+len(w.receivers[s.sw.Name]) > w.n.Inventory.Limits.Branches {
+			return false
+		}
+	}
+	w.tree, w.cost = tree, prev.Cost
+	return true
+}
+
+// metric returns what the tree of an objective is measured by.
+func metric(o intent.Objective) (topology.Metric, topology.Objective) {
+	if o == intent.Cost {
+		return topology.MetricIGP, topology.LeastCost
+	}
+	return topology.MetricDelay, topology.ShortestPaths
+}
+
+// compute computes the tree anew.
+func (w *placeWork) compute() error {
+	n := w.n
+	m, objective := metric(w.r.Spec.Objective)
+	leaves := make([]topology.NodeID, len(w.leaves))
+	for i, sw := range w.leaves {
+		leaves[i] = n.nodes[sw].ID
+	}
+	most := n.Inventory.Limits.Branches
+	tree, err := n.graph.Tree(topology.TreeRequest{
+		Root: n.nodes[w.root.Name].ID, Leaves: leaves, Metric: m, Objective: objective, Key: topology.KeyOf(w.r.Name),
+		Replicates: w.replicates,
+		Branches:   func(node *topology.Node) int { return most - len(w.receivers[n.names[node.ID]]) },
+	})
+	if err != nil {
+		return w.treeError(err, m)
+	}
+	w.cost = tree.Cost
+	w.tree = make([]skeleton, len(tree.Nodes))
+	for i, t := range tree.Nodes {
+		name := n.names[t.Node.ID]
+		w.tree[i] = skeleton{sw: n.switches[name], node: t.Node, parent: t.Parent, links: t.Branch}
+	}
+	if r := &tree.Nodes[0]; len(r.Children)+len(w.receivers[w.root.Name]) > most {
+		return w.treeError(fmt.Errorf("%w: %s", topology.ErrBranchLimit, w.root.Name), m)
+	}
+	return nil
+}
+
+// treeError says which receivers a tree cannot reach.
+func (w *placeWork) treeError(err error, m topology.Metric) error {
+	n := w.n
+	var fields []intent.FieldError
+	if paths, ok := n.graph.From(n.nodes[w.root.Name].ID, m); ok && errors.Is(err, topology.ErrUnreachable) {
+		for i := range w.r.Spec.Receivers {
+			a := w.r.Spec.Receivers[i].Address
+			h := n.hosts[a]
+			if h == nil || w.r.Without[a] {
+				continue
+			}
+			if _, ok := paths.Distance(n.nodes[h.Switch].ID); !ok {
+				fields = append(fields, intent.FieldError{
+					Field: fmt.Sprintf("spec.receivers[%d].address", i), Code: intent.CodeUnreachable, Value: a.String(),
+					Want: fmt.Sprintf("a host that can be reached; no path leads from %s to %s", w.root.Name, h.Switch),
+				})
+			}
+		}
+	}
+	if len(fields) > 0 {
+		return intent.Refuse(fields)
+	}
+	if errors.Is(err, topology.ErrBranchLimit) {
+		most := n.Inventory.Limits.Branches
+		return intent.Refuse([]intent.FieldError{{
+			Field: "spec.receivers", Code: intent.CodeLimit, Value: fmt.Sprintf("%d receivers behind %d switches", len(w.r.Spec.Receivers), len(w.leaves)),
+			Want: fmt.Sprintf("receivers that a tree can reach with at most %d branches, children and receivers together, at each switch (%v)", most, err), Limit: intent.Limit(most),
+		}})
+	}
+	return &intent.Error{Code: intent.CodeNotPlannable, Message: fmt.Sprintf("no tree can be made: %v", err)}
+}
+
+// build fills the tree in.
+func (w *placeWork) build(epoch uint32, turn uint8) (*Placement, error) {
+	spec := w.r.Spec
+	way := w.n.hostHop(w.source)
+	p := &Placement{
+		Group: w.r.Group, Turn: turn, Epoch: epoch,
+		Proxy: spec.ProxyAddress, DesignatedQPN: spec.DesignatedQPN, InitialPSN: spec.InitialPSN, Mode: spec.Mode, Objective: spec.Objective,
+		RewriteSource: spec.RewritesSource(), BaseVA: spec.BaseVA, CNPWindow: spec.CNPWindow.D(), CNPLimit: spec.CNPLimit,
+		NackHoldoff: cmp.Or(spec.NackHoldoff.D(), w.roundTrip()),
+		Source:      PlacedSource{Address: spec.Source.Address, QPN: spec.Source.QPN, Ports: slices.Clone(w.source.AllPorts()), Neighbor: way.neighbor},
+		Cost:        w.cost, Nodes: make([]PlacedNode, len(w.tree)),
+	}
+	for i, s := range w.tree {
+		node := &p.Nodes[i]
+		*node = PlacedNode{Switch: s.sw.Name, Address: s.node.Loopback, Parent: s.parent, UpstreamPort: way.port, UpstreamNeighbor: way.neighbor}
+		sidTurn := uint32(0)
+		if s.parent >= 0 {
+			sidTurn = 1 + uint32(turn)
+		}
+		var err error
+		if node.SID, err = treeSID(s.node, w.n.Inventory.SIDs.FunctionBase, p.Group, sidTurn); err != nil {
+			return nil, &intent.Error{Code: intent.CodeNotPlannable, Message: err.Error()}
+		}
+		var branch PlacedBranch
+		if s.parent >= 0 {
+			if branch, err = w.connect(p, i); err != nil {
+				return nil, err
+			}
+			parent := &p.Nodes[s.parent]
+			parent.Branches = append(parent.Branches, branch)
+		}
+	}
+	for i := range p.Nodes {
+		node := &p.Nodes[i]
+		for _, r := range w.receivers[node.Switch] {
+			node.Branches = append(node.Branches, w.receiver(&spec.Receivers[r]))
+		}
+		w.number(p, node)
+	}
+	return p, nil
+}
+
+// connect joins a node to its parent, and returns the parent's branch.
+func (w *placeWork) connect(p *Placement, at int) (PlacedBranch, error) {
+	s := &w.tree[at]
+	node, up := &p.Nodes[at], &w.tree[s.parent]
+	b := PlacedBranch{Child: at}
+	for _, l := range s.links {
+		node.Links = append(node.Links, l.ID)
+	}
+	if len(s.links) == 1 {
+		down, ok1 := w.n.hop(up.sw, s.links[0])
+		back, ok2 := w.n.hop(s.sw, w.n.graph.Reverse(s.links[0]))
+		if !ok1 || !ok2 {
+			return b, &intent.Error{Code: intent.CodeNotPlannable, Message: fmt.Sprintf("link %s between %s and %s has no known port or MAC", s.links[0].ID, up.sw.Name, s.sw.Name)}
+		}
+		b.Port, b.Neighbor, b.Ingress = down.port, down.neighbor, []uint32{down.port}
+		node.UpstreamPort, node.UpstreamNeighbor = back.port, back.neighbor
+		return b, nil
+	}
+	// Not adjacent: both ways are routed, so answers may come in anywhere.
+	sid, ok := decapsulation(up.node)
+	if !ok {
+		return b, &intent.Error{Code: intent.CodeNotPlannable, Message: fmt.Sprintf("%s advertises no End.DT6 SID, which answers of %s would be sent to: it is not adjacent", up.sw.Name, s.sw.Name)}
+	}
+	node.ParentSID = sid
+	down, err := w.routed(up, s)
+	if err != nil {
+		return b, err
+	}
+	back, err := w.routed(s, up)
+	if err != nil {
+		return b, err
+	}
+	b.Port, b.Neighbor, b.Ingress = down.port, down.neighbor, w.n.fabricPorts(up.sw)
+	node.UpstreamPort, node.UpstreamNeighbor = back.port, back.neighbor
+	return b, nil
+}
+
+// routed returns the way by which unicast goes from one node to another, one of
+// several by the group's key.
+func (w *placeWork) routed(from, to *skeleton) (hop, error) {
+	paths, ok := w.n.graph.Toward(to.node.ID, topology.MetricIGP)
+	if ok {
+		if path := paths.Path(from.node.ID, topology.KeyOf(w.r.Name)); len(path) > 0 {
+			if h, ok := w.n.hop(from.sw, path[0]); ok {
+				return h, nil
+			}
+		}
+	}
+	return hop{}, &intent.Error{Code: intent.CodeNotPlannable, Message: fmt.Sprintf("the first link from %s to %s has no known port or MAC", from.sw.Name, to.sw.Name)}
+}
+
+func (w *placeWork) receiver(r *intent.Receiver) PlacedBranch {
+	h := w.n.hosts[r.Address]
+	way := w.n.hostHop(h)
+	ports := slices.Clone(h.AllPorts())
+	slices.Sort(ports)
+	placed := &PlacedReceiver{Address: r.Address, QPN: r.QPN, StartPSN: r.Start(w.r.Spec.InitialPSN), StartMSN: r.StartMSN}
+	if r.VA != nil {
+		va := *r.VA
+		placed.VA, placed.RKey = &va, *r.RKey
+	}
+	return PlacedBranch{Receiver: placed, Port: way.port, Neighbor: way.neighbor, Ingress: slices.Compact(ports)}
+}
+
+// number gives every branch of a node its index: the one it had, or else the
+// lowest that is free.
+func (w *placeWork) number(p *Placement, node *PlacedNode) {
+	var used [256]bool
+	numbered := make([]bool, len(node.Branches))
+	prev := w.r.Previous
+	if old := prev.Node(node.Switch); old != nil {
+		for i := range node.Branches {
+			b := &node.Branches[i]
+			for j := range old.Branches {
+				if c := &old.Branches[j]; sameEnd(p, b, prev, c) {
+					b.Index, numbered[i], used[c.Index] = c.Index, true, true
+				}
+			}
+		}
+	}
+	next := uint8(0)
+	for i := range node.Branches {
+		if numbered[i] {
+			continue
+		}
+		for used[next] {
+			next++
+		}
+		node.Branches[i].Index, used[next] = next, true
+	}
+	slices.SortFunc(node.Branches, func(a, b PlacedBranch) int { return cmp.Compare(a.Index, b.Index) })
+}
+
+// sameEnd reports whether two branches lead to the same child or receiver.
+func sameEnd(p *Placement, b *PlacedBranch, q *Placement, c *PlacedBranch) bool {
+	if b.Receiver == nil || c.Receiver == nil {
+		return b.Receiver == nil && c.Receiver == nil && p.Nodes[b.Child].Switch == q.Nodes[c.Child].Switch
+	}
+	return b.Receiver.Address == c.Receiver.Address
+}
+
+// minHoldoff bounds the hold-off that is derived from delays: they leave the
+// hosts and the queues out.
+const minHoldoff = 50 * time.Microsecond
+
+// roundTrip returns one round trip of the tree, or the default when the delay
+// of some link is unknown.
+func (w *placeWork) roundTrip() time.Duration {
+	var deepest time.Duration
+	delay := make([]time.Duration, len(w.tree))
+	for i, s := range w.tree {
+		if s.parent >= 0 {
+			delay[i] = delay[s.parent]
+		}
+		for _, l := range s.links {
+			if !l.Delay.Known {
+				return w.n.Inventory.Defaults.NackHoldoff.D()
+			}
+			delay[i] += time.Duration(cmp.Or(l.Delay.Average, l.Delay.Min)) * time.Microsecond
+		}
+		deepest = max(deepest, delay[i])
+	}
+	return max(2*deepest, minHoldoff)
+}

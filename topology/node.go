@@ -33,8 +33,8 @@ type Node struct {
 	Overload bool `json:"overload,omitempty"`
 	// SRv6 is nil when the node did not advertise SRv6 capabilities.
 	SRv6 *SRv6Capabilities `json:"srv6,omitempty"`
-	// Algorithms are the SR algorithms the node takes part in, ascending.
-	Algorithms []uint8 `json:"algorithms,omitempty"`
+	// Algorithms are the SR algorithms (0..255) the node takes part in, ascending.
+	Algorithms []int `json:"algorithms,omitempty"`
 	// MSDs are the maximum SID depths of the node, by type.
 	MSDs     []MSD     `json:"msds,omitempty"`
 	Locators []Locator `json:"locators,omitempty"`
@@ -96,7 +96,7 @@ func (n *Node) equalBase(o *Node) bool {
 
 // normal returns the node with slices of its own, in order.
 func (n Node) normal() Node {
-	n.Algorithms = sorted(n.Algorithms, cmp.Compare[uint8])
+	n.Algorithms = sorted(n.Algorithms, cmp.Compare[int])
 	n.MSDs = sorted(n.MSDs, func(a, b MSD) int { return cmp.Or(cmp.Compare(a.Type, b.Type), cmp.Compare(a.Value, b.Value)) })
 	n.Locators = sorted(n.Locators, compareLocators)
 	n.SIDs = sorted(n.SIDs, compareSIDs)

@@ -1,0 +1,124 @@
+package bgpls
+
+import (
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"time"
+
+	"github.com/weft-sdn/weft/topology"
+)
+
+// A Config says how a speaker works.
+type Config struct {
+	// ASN is the speaker's own autonomous system.
+	ASN uint32
+	// RouterID is its BGP identifier, an IPv4 address.
+	RouterID netip.Addr
+	// Listen is where connections are accepted: an invalid address is nowhere,
+	// port 0 any free port, which [Speaker.ListenAddr] tells.
+	Listen netip.AddrPort
+	// Collect makes the speaker publish what its peers say.
+	Collect bool
+	// Ports maps link ends to device ports in the snapshots.
+	Ports topology.PortMap
+	// HoldTime is after how long of silence a session is lost; 90 s when 0, in
+	// whole seconds and at least 3.
+	HoldTime time.Duration
+	// StartupGrace is how long snapshots are stale because a peer has never
+	// said everything; 30 s when 0.
+	StartupGrace time.Duration
+	// SyncTimeout is after how long a session without End-of-RIB is taken to
+	// be synchronized; 60 s when 0.
+	SyncTimeout time.Duration
+	// Logger gets what GoBGP logs; nil is nothing.
+	Logger *slog.Logger
+}
+
+// A Peer is whom a speaker has a session with.
+type Peer struct {
+	Address netip.Addr
+	// Port is where the peer listens; 179 when 0.
+	Port uint16
+	ASN  uint32
+	// LocalAddress is the address connections are made from, and have to be
+	// accepted at; invalid is any.
+	LocalAddress netip.Addr
+	// Passive waits for the peer to connect.
+	Passive bool
+	// Password is of TCP MD5 (RFC 2385), none when empty.
+	Password string
+}
+
+const (
+	defaultHoldTime     = 90 * time.Second
+	minHoldTime         = 3 * time.Second
+	defaultStartupGrace = 30 * time.Second
+	defaultSyncTimeout  = 60 * time.Second
+	defaultPort         = 179
+)
+
+func (c *Config) setDefaults() {
+	set := func(d *time.Duration, to time.Duration) {
+		if *d == 0 {
+			*d = to
+		}
+	}
+	set(&c.HoldTime, defaultHoldTime)
+	set(&c.StartupGrace, defaultStartupGrace)
+	set(&c.SyncTimeout, defaultSyncTimeout)
+}
+
+// Validate reports what cannot be used, as [ErrConfig].
+func (c *Config) Validate() error {
+	switch {
+	case c.ASN == 0:
+		return fmt.Errorf("%w: AS number 0", ErrConfig)
+	case !c.RouterID.Is4() || c.RouterID.IsUnspecified():
+		return fmt.Errorf("%w: router-id %s is not an IPv4 address", ErrConfig, c.RouterID)
+	case c.HoldTime != 0 && c.HoldTime < minHoldTime:
+		return fmt.Errorf("%w: hold time %v is below %v", ErrConfig, c.HoldTime, minHoldTime)
+	case c.StartupGrace < 0 || c.SyncTimeout < 0:
+		return fmt.Errorf("%w: negative time", ErrConfig)
+	}
+	return nil
+}
+
+// Validate reports what cannot be used, as [ErrConfig].
+func (p *Peer) Validate() error {
+	switch {
+	case !p.Address.IsValid() || p.Address.IsUnspecified():
+		return fmt.Errorf("%w: peer without address", ErrConfig)
+	case p.ASN == 0:
+		return fmt.Errorf("%w: peer %s has AS number 0", ErrConfig, p.Address)
+	case p.LocalAddress.IsValid() && p.LocalAddress.Is4() != p.Address.Is4():
+		return fmt.Errorf("%w: peer %s has local address %s", ErrConfig, p.Address, p.LocalAddress)
+	}
+	return nil
+}
+
+// A PeerStatus is the state of a session.
+type PeerStatus struct {
+	Address netip.Addr `json:"address"`
+	ASN     uint32     `json:"asn"`
+	// State is that of the BGP state machine: "idle", "active", "established"...
+	State string `json:"state"`
+	// Since is when Established began or ended last; zero before the first.
+	Since time.Time `json:"since,omitzero"`
+	// Synced says that the peer has said everything in this session. It stays
+	// false for a speaker that does not collect.
+	Synced bool `json:"synced"`
+}
+
+// Stats count what was received.
+type Stats struct {
+	Updates uint64 `json:"updates"`
+	// MalformedUpdates could not be divided into NLRIs.
+	MalformedUpdates uint64 `json:"malformedUpdates"`
+	// MalformedNLRIs and DiscardedAttributes were left out (RFC 9552 section
+	// 8.2.2); the NLRIs of a discarded attribute count as without one.
+	MalformedNLRIs      uint64 `json:"malformedNlris"`
+	DiscardedAttributes uint64 `json:"discardedAttributes"`
+	UnknownNLRIs        uint64 `json:"unknownNlris"`
+	UnknownTLVs         uint64 `json:"unknownTlvs"`
+}

@@ -1,0 +1,345 @@
+package bgpls
+
+import (
+	"cmp"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/weft-sdn/weft/topology"
+	"github.com/weft-sdn/weft/topology/bgpls/wire"
+)
+
+// A rib holds what the peers said, and builds snapshots of it. It is pure: time
+// comes in as a parameter, and events in the order of the sessions.
+type rib struct {
+	grace   time.Duration // how long a peer's first End-of-RIB is waited for
+	peers   map[netip.Addr]*ribPeer
+	objects map[string]*object // by the octets of the NLRI
+	nodes   map[topology.NodeID]*group
+	links   map[topology.LinkID]*group
+	pfxs    map[topology.PrefixKey]*group
+	builder *topology.Builder
+	stats   Stats
+	// touched says that there is something to publish.
+	touched bool
+}
+
+// A group is the NLRIs that together make one object of the topology.
+type group struct {
+	members map[*object]bool
+	dirty   bool
+}
+
+// An object is an NLRI and who says it.
+type object struct {
+	nlri wire.NLRI
+	raw  string
+	says map[netip.Addr]statement
+}
+
+// A statement is what a peer said of an NLRI, in its session of that number.
+type statement struct {
+	session    int
+	attributes *wire.Attributes
+}
+
+type ribPeer struct {
+	said    map[*object]bool
+	session int // counts the sessions; what was said in an earlier one is unconfirmed
+	up      bool
+	synced  bool // the present session's End-of-RIB was seen
+	ever    bool // some session's End-of-RIB was seen
+	late    bool // no session's End-of-RIB was seen, and it is no longer waited for
+	since   time.Time
+	reason  string
+}
+
+func newRIB(grace time.Duration, ports topology.PortMap) *rib {
+	r := &rib{
+		grace:   grace,
+		peers:   make(map[netip.Addr]*ribPeer),
+		objects: make(map[string]*object),
+		nodes:   make(map[topology.NodeID]*group),
+		links:   make(map[topology.LinkID]*group),
+		pfxs:    make(map[topology.PrefixKey]*group),
+		builder: topology.NewBuilder(),
+	}
+	r.builder.SetPorts(ports)
+	return r
+}
+
+// addPeer makes a peer known, whose first session is waited for.
+func (r *rib) addPeer(a netip.Addr, now time.Time) {
+	if r.peers[a] == nil {
+		r.peers[a] = &ribPeer{said: make(map[*object]bool), since: now, reason: "no session yet"}
+		r.touched = true
+	}
+}
+
+// removePeer forgets a peer and what it said.
+func (r *rib) removePeer(a netip.Addr) {
+	p := r.peers[a]
+	if p == nil {
+		return
+	}
+	for o := range p.said {
+		r.retract(a, p, o)
+	}
+	delete(r.peers, a)
+	r.touched = true
+}
+
+// peerUp begins a session: what the peer said before is to be confirmed.
+func (r *rib) peerUp(a netip.Addr, now time.Time) {
+	if p := r.peers[a]; p != nil {
+		p.session++
+		p.up, p.synced, p.late = true, false, false
+		p.since, p.reason = now, "session not yet synchronized"
+		r.markAll(p)
+	}
+}
+
+// peerDown ends a session: what the peer said stays.
+func (r *rib) peerDown(a netip.Addr, reason string, now time.Time) {
+	if p := r.peers[a]; p != nil && p.up {
+		p.up, p.synced = false, false
+		p.since, p.reason = now, reason
+		r.markAll(p)
+	}
+}
+
+// endOfRIB ends the synchronization of a session: what the peer did not say
+// again is withdrawn.
+func (r *rib) endOfRIB(a netip.Addr) {
+	p := r.peers[a]
+	if p == nil || !p.up || p.synced {
+		return
+	}
+	for o := range p.said {
+		if o.says[a].session != p.session {
+			r.retract(a, p, o)
+		}
+	}
+	p.synced, p.ever = true, true
+	r.touched = true
+}
+
+// update takes in an UPDATE message of a peer.
+func (r *rib) update(a netip.Addr, u *wire.Update) {
+	p := r.peers[a]
+	if p == nil || !p.up {
+		return
+	}
+	r.stats.Updates++
+	r.stats.UnknownNLRIs += uint64(u.Skipped.UnknownNLRIs)
+	r.stats.MalformedNLRIs += uint64(u.Skipped.MalformedNLRIs)
+	r.stats.UnknownTLVs += uint64(u.Skipped.UnknownTLVs)
+	for i := range u.Unreachable {
+		if o := r.objects[string(u.Unreachable[i].Raw)]; o != nil && p.said[o] {
+			r.retract(a, p, o)
+		}
+	}
+	if len(u.Reachable) == 0 {
+		return
+	}
+	var attributes *wire.Attributes
+	if u.Attribute != nil {
+		var unknown int
+		var err error
+		attributes, unknown, err = wire.ParseAttributes(u.Attribute)
+		r.stats.UnknownTLVs += uint64(unknown)
+		if err != nil {
+			r.stats.DiscardedAttributes++
+		}
+	}
+	for i := range u.Reachable {
+		o := r.object(&u.Reachable[i])
+		o.says[a] = statement{p.session, attributes}
+		p.said[o] = true
+		r.mark(o)
+	}
+}
+
+// object returns the object of an NLRI, which is new or not.
+func (r *rib) object(n *wire.Received) *object {
+	o := r.objects[string(n.Raw)]
+	if o == nil {
+		o = &object{nlri: n.NLRI, raw: string(n.Raw), says: make(map[netip.Addr]statement, 1)}
+		r.objects[o.raw] = o
+		r.eachGroup(o, func(g *group) { g.members[o] = true })
+	}
+	return o
+}
+
+// retract removes what a peer said of an object, and the object with the last.
+func (r *rib) retract(a netip.Addr, p *ribPeer, o *object) {
+	delete(o.says, a)
+	delete(p.said, o)
+	r.mark(o)
+	if len(o.says) == 0 {
+		delete(r.objects, o.raw)
+		r.eachGroup(o, func(g *group) { delete(g.members, o) })
+	}
+}
+
+func (r *rib) mark(o *object) {
+	r.eachGroup(o, func(g *group) { g.dirty = true })
+	r.touched = true
+}
+
+func (r *rib) markAll(p *ribPeer) {
+	for o := range p.said {
+		r.mark(o)
+	}
+	r.touched = true
+}
+
+// eachGroup calls f for the groups that an object belongs to.
+func (r *rib) eachGroup(o *object, f func(*group)) {
+	switch n := &o.nlri; n.Type {
+	case wire.NLRILink:
+		f(groupOf(r.links, namedLink(n).ID))
+	case wire.NLRIPrefix4, wire.NLRIPrefix6:
+		id := nodeID(n.Identifier, &n.Local)
+		f(groupOf(r.nodes, id))
+		f(groupOf(r.pfxs, topology.PrefixKey{Node: id, Prefix: n.Prefix.Prefix}))
+	default:
+		f(groupOf(r.nodes, nodeID(n.Identifier, &n.Local)))
+	}
+}
+
+func groupOf[K comparable](groups map[K]*group, k K) *group {
+	g := groups[k]
+	if g == nil {
+		g = &group{members: make(map[*object]bool, 1)}
+		groups[k] = g
+	}
+	return g
+}
+
+// parts returns what makes up a group, in an order that depends on the NLRIs
+// alone.
+func (r *rib) parts(g *group) []part {
+	members := slices.SortedFunc(maps.Keys(g.members), func(a, b *object) int { return cmp.Compare(a.raw, b.raw) })
+	parts := make([]part, len(members))
+	for i, o := range members {
+		parts[i] = part{&o.nlri, r.believed(o).attributes}
+	}
+	return parts
+}
+
+// believed returns the statement that counts: a confirmed one before an
+// unconfirmed one, and then that of the peer with the lowest address.
+func (r *rib) believed(o *object) (s statement) {
+	var from netip.Addr
+	confirmed := false
+	for a, t := range o.says {
+		c := r.confirmed(a, t)
+		if !from.IsValid() || c && !confirmed || c == confirmed && a.Less(from) {
+			from, confirmed, s = a, c, t
+		}
+	}
+	return s
+}
+
+// confirmed reports whether a peer has said something in the session it has now.
+func (r *rib) confirmed(a netip.Addr, s statement) bool {
+	p := r.peers[a]
+	return p.up && s.session == p.session
+}
+
+// snapshot builds the present topology.
+func (r *rib) snapshot() *topology.Snapshot {
+	refresh(r.nodes, func(id topology.NodeID, g *group) {
+		if n, ok := makeNode(id, r.parts(g)); ok {
+			r.builder.SetNode(n)
+		} else {
+			r.builder.RemoveNode(id)
+		}
+	}, r.builder.RemoveNode)
+	refresh(r.links, func(_ topology.LinkID, g *group) { r.builder.SetLink(makeLink(r.parts(g))) }, r.builder.RemoveLink)
+	refresh(r.pfxs, func(k topology.PrefixKey, g *group) { r.builder.SetPrefix(makePrefix(k, r.parts(g))) }, r.builder.RemovePrefix)
+	r.builder.SetStale(r.staleness())
+	r.touched = false
+	return r.builder.Build()
+}
+
+// refresh sets the dirty groups, and removes those that are empty.
+func refresh[K comparable](groups map[K]*group, set func(K, *group), remove func(K)) {
+	for k, g := range groups {
+		switch {
+		case len(g.members) == 0:
+			remove(k)
+			delete(groups, k)
+		case g.dirty:
+			g.dirty = false
+			set(k, g)
+		}
+	}
+}
+
+// staleness is not nil while a peer is waited for the first time, or there are
+// objects that no peer has confirmed in a session that lasts.
+func (r *rib) staleness() *topology.Staleness {
+	var s *topology.Staleness
+	var reasons []string
+	for _, a := range slices.SortedFunc(maps.Keys(r.peers), netip.Addr.Compare) {
+		p := r.peers[a]
+		if p.synced || !r.missed(p) {
+			continue
+		}
+		if s == nil {
+			s = &topology.Staleness{Since: p.since}
+		}
+		if p.since.Before(s.Since) {
+			s.Since = p.since
+		}
+		s.Sources = append(s.Sources, a.String())
+		reasons = append(reasons, a.String()+": "+p.reason)
+	}
+	if s != nil {
+		s.Reason = strings.Join(reasons, "; ")
+	}
+	return s
+}
+
+// missed reports whether the topology lacks something while a peer is not in sync.
+func (r *rib) missed(p *ribPeer) bool {
+	if !p.ever && !p.late {
+		return true
+	}
+	for o := range p.said {
+		if !r.confirmedByAny(o) {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *rib) confirmedByAny(o *object) bool {
+	for a, s := range o.says {
+		if r.confirmed(a, s) {
+			return true
+		}
+	}
+	return false
+}
+
+// tick ends the waiting for peers whose time is over, and returns when it has
+// to be called again.
+func (r *rib) tick(now time.Time) (next time.Time, ok bool) {
+	for _, p := range r.peers {
+		end := p.since.Add(r.grace)
+		switch {
+		case p.ever || p.late:
+		case !now.Before(end):
+			p.late, r.touched = true, true
+		case !ok || end.Before(next):
+			next, ok = end, true
+		}
+	}
+	return next, ok
+}

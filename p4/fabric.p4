@@ -92,7 +92,8 @@ control FabricIngress(inout headers_t hdr, inout metadata_t meta, inout standard
                 if (hdr.packet_out.op == PacketOutOp.SEND) {
                     std.egress_spec = hdr.packet_out.egress_port[8:0];
                     meta.bypass = 1;
-                } else if (hdr.packet_out.op != PacketOutOp.POLL && hdr.packet_out.op != PacketOutOp.STATE) {
+                } else if ((hdr.packet_out.op != PacketOutOp.POLL && hdr.packet_out.op != PacketOutOp.STATE) ||
+                           hdr.packet_out.branch >= MT_BRANCHES || std.packet_length != PACKET_OUT_OCTETS) {
                     meta.drop_reason = DropReason.PACKET_OUT;
                 }
             } else {
@@ -121,7 +122,7 @@ control FabricIngress(inout headers_t hdr, inout metadata_t meta, inout standard
             meta.mt_replicate = 1;
             if (meta.receiver_count != 0) {
                 std.mcast_grp = 10w0 ++ meta.receiver_count;
-            } else if (meta.local_fallback == 1) {
+            } else if (meta.mt_named == 0 && meta.local_fallback == 1) {
                 std.mcast_grp = MCAST_TREE + 1 + (meta.mt_group << 1);
             } else {
                 meta.drop_reason = DropReason.MT_NO_RECEIVERS;
@@ -173,7 +174,7 @@ control FabricEgress(inout headers_t hdr, inout metadata_t meta, inout standard_
             } else if (meta.emit != EMIT_NONE) {
                 upstream.apply(hdr, meta, std);
             }
-            if (meta.pass == PASS_FIRST || meta.mt_replicate == 0) {
+            if ((meta.pass == PASS_FIRST || meta.mt_replicate == 0) && meta.drop_reason == DropReason.NONE) {
                 next_hop.apply(hdr, meta);
             }
         }

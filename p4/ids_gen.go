@@ -214,8 +214,8 @@ const (
 	DropReasonParseTlvReceivers DropReason = 5 // Num Receivers disagrees with Length, or over 32 for one edge
 	DropReasonParseUdpLength    DropReason = 6 // UDP length of a RoCEv2 packet impossible
 	DropReasonParseOther        DropReason = 7
-	DropReasonPacketOut         DropReason = 8 // unknown operation, or a poll with a payload
-	DropReasonNotIpv6           DropReason = 9
+	DropReasonPacketOut         DropReason = 8  // unknown operation, a branch there cannot be, or a payload where none belongs
+	DropReasonNotIpv6           DropReason = 9  // by its EtherType, or by its version
 	DropReasonNotMyStation      DropReason = 10 // destination MAC is not this switch's
 	DropReasonSourceGuard       DropReason = 11 // host port, source address not the host's (BCP 38)
 	DropReasonHopLimit          DropReason = 12

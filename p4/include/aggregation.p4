@@ -8,18 +8,22 @@
 
 #define BEFORE(ahead) (ahead != 0 && ahead[23:23] == 0)
 
-// One branch of the minimum: AckPSN and the NAK state at it.
+// One branch of the minimum: AckPSN and the NAK state at it, and MSN.
 #define MINIMUM_OF(i)                                                                \
     if (meta.live_mask[i:i] == 1) {                                                  \
         branch_state.read(cell, base + i);                                           \
         if (cell[63:32] != meta.epoch) {                                             \
             complete = 0;                                                            \
         } else {                                                                     \
+            branch_msn.read(msn, base + i);                                          \
+            ahead = min_msn - msn[23:0];                                             \
+            if (found == 0 || BEFORE(ahead)) {                                       \
+                min_msn = msn[23:0];                                                 \
+            }                                                                        \
             ahead = min_ack - cell[31:8];                                            \
             if (found == 0 || BEFORE(ahead)) {                                       \
                 found = 1;                                                           \
                 min_ack = cell[31:8];                                                \
-                min_branch = i;                                                      \
                 pending = cell[7:7];                                                 \
                 rank = cell[6:1];                                                    \
             } else if (ahead == 0) {                                                 \
@@ -61,7 +65,8 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta, inout standard_m
     bit<1>  found = 0;
     bit<1>  complete = 1;
     bit<24> min_ack = 0;
-    bit<32> min_branch = 0;
+    bit<24> min_msn = 0;
+    bit<32> msn = 0;
     bit<1>  pending = 0;
     bit<6>  rank = 0;
 
@@ -194,9 +199,7 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta, inout standard_m
                 meta.emit = EMIT_RESPONSE;
                 meta.emit_psn = meta.emit_syndrome == SYNDROME_ACK_NO_CREDIT ? m - 1 : m;
                 if (complete == 1) {
-                    bit<32> msn;
-                    branch_msn.read(msn, base + min_branch);
-                    meta.emit_msn = msn[23:0];
+                    meta.emit_msn = min_msn;
                     if (moved == 1) {
                         group_sent.write((bit<32>)meta.mt_group, meta.epoch ++ m ++ 8w0);
                     }
@@ -226,7 +229,7 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta, inout standard_m
                 if (cell[62:32] == window[31:1]) {
                     count = cell[31:0];
                 }
-                if (count >= 8w0 ++ meta.cnp_limit) {
+                if (meta.cnp_limit != 0 && count >= 8w0 ++ meta.cnp_limit) {
                     meta.drop_reason = DropReason.MT_CNP_RATE;
                 } else {
                     count = count + 1;
@@ -250,18 +253,24 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta, inout standard_m
         // A packet can become one answer; a second one is a clone.
         if (role == ROLE_STATE) {
             branch_state.read(cell, index);
-            meta.state_ack_psn = cell[31:8];
-            meta.state_rnr_timer = 3w0 ++ cell[5:1];
-            meta.state_last_psn = sent[31:8];
-            meta.state_flags = 4w0 ++ (cell[6:1] != 0 ? 1w1 : 1w0) ++ sent_known ++ cell[7:7] ++
-                               (cell[63:32] == meta.epoch ? 1w1 : 1w0);
-            branch_msn.read(count, index);
-            meta.state_msn = count[23:0];
+            branch_msn.read(msn, index);
+            meta.state_flags = 5w0 ++ sent_known ++ 2w0;
+            if (cell[63:32] == meta.epoch) {
+                meta.state_flags = 4w0 ++ (cell[6:1] != 0 ? 1w1 : 1w0) ++ sent_known ++ cell[7:7] ++ 1w1;
+                meta.state_ack_psn = cell[31:8];
+                meta.state_rnr_timer = 3w0 ++ cell[5:1];
+                meta.state_msn = msn[23:0];
+            }
+            if (sent_known == 1) {
+                meta.state_last_psn = sent[31:8];
+            }
             branch_cnp.read(cell, index);
-            meta.state_cnp_count = cell[62:32] == window[31:1] ? cell[23:0] : 0;
+            if (window[63:32] == meta.epoch) {
+                meta.state_cnp_count = cell[62:32] == window[31:1] ? cell[23:0] : 0;
+                meta.state_cnp_branch = worst[31:24];
+            }
             cnp_total.read(total, (bit<32>)meta.mt_group);
             meta.state_cnp_total = total[23:0];
-            meta.state_cnp_branch = worst[31:24];
             meta.packet_in = PacketInReason.STATE;
         } else if (meta.emit == EMIT_RESPONSE) {
             if (window_over == 1) {

@@ -52,8 +52,8 @@ enum bit<8> DropReason {
     PARSE_TLV_RECEIVERS   = 5,    // Num Receivers disagrees with Length, or over 32 for one edge
     PARSE_UDP_LENGTH      = 6,    // UDP length of a RoCEv2 packet impossible
     PARSE_OTHER           = 7,
-    PACKET_OUT            = 8,    // unknown operation, or a poll with a payload
-    NOT_IPV6              = 9,
+    PACKET_OUT            = 8,    // unknown operation, a branch there cannot be, or a payload where none belongs
+    NOT_IPV6              = 9,    // by its EtherType, or by its version
     NOT_MY_STATION        = 10,   // destination MAC is not this switch's
     SOURCE_GUARD          = 11,   // host port, source address not the host's (BCP 38)
     HOP_LIMIT             = 12,

@@ -24,6 +24,7 @@ header packet_out_t {
     bit<16>     group;
     bit<8>      branch;
 }
+const bit<32> PACKET_OUT_OCTETS = 6;
 
 header ethernet_t {
     bit<48> dst_addr;

@@ -33,6 +33,7 @@ struct metadata_t {
     bit<128> next_segment;       // Segment List[Segments Left - 1]
     bit<8>   tlv_receivers;      // receivers left in the TLV being parsed
     bit<6>   receiver_count;     // receivers found for this node
+    bit<1>   mt_named;           // a TLV names this node
     bit<16>  payload_len;        // octets between the transport headers and the ICRC
     bit<32>  l4_ports;
 

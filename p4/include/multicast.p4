@@ -28,7 +28,7 @@ control MulticastGroup(inout headers_t hdr, inout metadata_t meta, inout standar
         size = MT_GROUPS;
     }
 
-    // nack_holdoff and cnp_window are microseconds; cnp_limit is CNPs a branch and window.
+    // nack_holdoff and cnp_window are microseconds; cnp_limit is CNPs a branch and window, 0 for no limit.
     @id(0x01000051)
     action set_group_state(bit<32> epoch, bit<24> designated_qpn, bit<32> live_mask, bit<48> nack_holdoff,
                            bit<48> cnp_window, bit<24> cnp_limit, bit<9> upstream_port, bit<16> cnp_session) {
@@ -153,6 +153,13 @@ control MulticastGroup(inout headers_t hdr, inout metadata_t meta, inout standar
                         meta.drop_reason = DropReason.MT_QPN;
                     } else {
                         mt_source.apply();
+                    }
+                    // What is copied here is not routed here, and loses its hop all the same (RFC 8986 section 5.1, S05).
+                    if (meta.mt_replicate == 1) {
+                        if (hdr.ipv6.hop_limit <= 1) {
+                            meta.drop_reason = DropReason.HOP_LIMIT;
+                        }
+                        hdr.ipv6.hop_limit = hdr.ipv6.hop_limit - 1;
                     }
                 }
                 // S01: an edge takes Segments Left 1 and nothing else.

@@ -171,6 +171,7 @@ parser FabricParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
     }
 
     state parse_receivers {
+        meta.mt_named = 1;
         transition select(meta.tlv_receivers, meta.srh_left) {
             (0, 0):  after_srh;
             (0, _):  parse_tlv;

@@ -96,7 +96,9 @@ control Endpoint(inout headers_t hdr, inout metadata_t meta, inout standard_meta
             decapsulate.apply(hdr, meta);
         }
         if (meta.mt_replicate == 1) {
-            if (hdr.outer_ipv6.isValid() && hdr.outer_ipv6.hop_limit <= 1) {
+            if (!hdr.outer_ipv6.isValid()) {
+                meta.drop_reason = DropReason.SID_UPPER_LAYER;
+            } else if (hdr.outer_ipv6.hop_limit <= 1) {
                 meta.drop_reason = DropReason.HOP_LIMIT;
             } else {
                 hdr.outer_ipv6.hop_limit = hdr.outer_ipv6.hop_limit - 1;

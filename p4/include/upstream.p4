@@ -49,6 +49,8 @@ control Upstream(inout headers_t hdr, inout metadata_t meta, inout standard_meta
         hdr.packet_out.setInvalid();
         hdr.outer_ipv6.setInvalid();
         hdr.srh.setInvalid();
+        hdr.segment.pop_front(SRH_SEGMENTS);
+        hdr.srh_tlvs.setInvalid();
         hdr.reth.setInvalid();
         hdr.payload.setInvalid();
 

@@ -339,9 +339,18 @@ func (l *loader) validity(h *expr) boolFn {
 	}
 }
 
-// compare compiles a comparison of integers.
+// compare compiles a comparison of integers, or of variable-length fields.
 func (l *loader) compare(e *expr) boolFn {
 	a, b, op := e.a, e.b, e.op
+	if a.varbit() || b.varbit() {
+		if !a.varbit() || !b.varbit() || op != opEq && op != opNe {
+			l.unsupported(nil, "comparison of a varbit field with something else")
+		}
+		x, y, eq := a.f.hdr.vl, b.f.hdr.vl, op == opEq
+		return func(c *ctx) bool {
+			return (string(c.bytes(c.vl[x])) == string(c.bytes(c.vl[y]))) == eq
+		}
+	}
 	if a.op == opConst {
 		a, b, op = b, a, mirror(op)
 	}

@@ -432,7 +432,7 @@ func (l *loader) dataExpr(src *jsonSource, e *expr) *expr {
 	if e.kind == kindBool { // p4c omits b2d in places
 		return withInterval(&expr{op: opB2D, a: e})
 	}
-	if e.kind != kindData || e.op == opField && e.f.vl {
+	if e.kind != kindData || e.varbit() {
 		l.bad(src, "an integer is wanted")
 	}
 	return e
@@ -440,7 +440,7 @@ func (l *loader) dataExpr(src *jsonSource, e *expr) *expr {
 
 // boolExpr insists on a boolean.
 func (l *loader) boolExpr(src *jsonSource, e *expr) *expr {
-	if e.kind == kindData && (e.op != opField || !e.f.vl) { // p4c omits d2b in places
+	if e.kind == kindData && !e.varbit() { // p4c omits d2b in places
 		return &expr{op: opD2B, kind: kindBool, a: e}
 	}
 	if e.kind != kindBool {
@@ -448,3 +448,6 @@ func (l *loader) boolExpr(src *jsonSource, e *expr) *expr {
 	}
 	return e
 }
+
+// varbit tells that an expression is a variable-length field.
+func (e *expr) varbit() bool { return e.op == opField && e.f.vl }

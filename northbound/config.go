@@ -1,0 +1,135 @@
+package northbound
+
+import (
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+)
+
+var (
+	// ErrConfig: a Config is not usable; the text names the field.
+	ErrConfig = errors.New("northbound: invalid configuration")
+)
+
+// Config says how the API is served. Take DefaultConfig and change it.
+type Config struct {
+	// Version of the program, for the OpenAPI document. Default "dev".
+	Version string
+	// MaxBodyBytes is the greatest body of a request. Default 1 MiB.
+	MaxBodyBytes int64
+	// RequestTimeout bounds what a request may take of the controller. Default 30 s.
+	RequestTimeout time.Duration
+	// Heartbeat is the pause between comments on a silent event stream, by which
+	// both sides notice that the other is gone. Default 15 s.
+	Heartbeat time.Duration
+	// WriteTimeout is how long a client of the event stream may refuse to read.
+	// Default 10 s.
+	WriteTimeout time.Duration
+	// Grace is how long requests may finish after the server was told to stop.
+	// Default 5 s.
+	Grace time.Duration
+	// TokenFile has bearer tokens, one a line; '#' starts a comment. Empty: no
+	// token is asked for. Health checks never need one.
+	TokenFile string
+	// TLS options; the zero value is plain text.
+	TLS TLSConfig
+	// Log takes a line for each request. Default: none.
+	Log *slog.Logger
+	// Now is the clock. Default time.Now.
+	Now func() time.Time
+}
+
+// TLSConfig names PEM files.
+type TLSConfig struct {
+	// CertFile and KeyFile are the server's; both or neither.
+	CertFile, KeyFile string
+	// ClientCAFile has the certificates that sign those of clients; when it is
+	// set, clients must have one.
+	ClientCAFile string
+}
+
+// DefaultConfig returns the defaults.
+func DefaultConfig() Config {
+	return Config{
+		Version: "dev", MaxBodyBytes: 1 << 20, RequestTimeout: 30 * time.Second, Heartbeat: 15 * time.Second,
+		WriteTimeout: 10 * time.Second, Grace: 5 * time.Second, Log: slog.New(slog.DiscardHandler), Now: time.Now,
+	}
+}
+
+// Validate returns an error that wraps ErrConfig and names the first field that
+// does not make sense. Files have to exist and parse.
+func (c Config) Validate() error {
+	for _, f := range []struct {
+		name string
+		ok   bool
+	}{
+		{"MaxBodyBytes", c.MaxBodyBytes > 0}, {"RequestTimeout", c.RequestTimeout > 0}, {"Heartbeat", c.Heartbeat > 0},
+		{"WriteTimeout", c.WriteTimeout > 0}, {"Grace", c.Grace > 0}, {"Log", c.Log != nil}, {"Now", c.Now != nil},
+	} {
+		if !f.ok {
+			return fmt.Errorf("%w: %s is not positive, or missing", ErrConfig, f.name)
+		}
+	}
+	if _, err := c.tokens(); err != nil {
+		return err
+	}
+	_, err := c.TLS.config()
+	return err
+}
+
+// tokens reads the bearer tokens and returns their digests, nil when none are
+// asked for.
+func (c Config) tokens() ([][sha256.Size]byte, error) {
+	if c.TokenFile == "" {
+		return nil, nil
+	}
+	b, err := os.ReadFile(c.TokenFile)
+	if err != nil {
+		return nil, fmt.Errorf("%w: TokenFile: %w", ErrConfig, err)
+	}
+	var out [][sha256.Size]byte
+	for line := range strings.Lines(string(b)) {
+		line, _, _ = strings.Cut(line, "#")
+		if line = strings.TrimSpace(line); line != "" {
+			out = append(out, sha256.Sum256([]byte(line)))
+		}
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("%w: TokenFile %s has no token", ErrConfig, c.TokenFile)
+	}
+	return out, nil
+}
+
+// config reads the files; it is nil for plain text.
+func (t TLSConfig) config() (*tls.Config, error) {
+	if t == (TLSConfig{}) {
+		return nil, nil
+	}
+	if t.CertFile == "" || t.KeyFile == "" {
+		return nil, fmt.Errorf("%w: TLS needs CertFile and KeyFile", ErrConfig)
+	}
+	cert, err := tls.LoadX509KeyPair(t.CertFile, t.KeyFile)
+	if err != nil {
+		return nil, fmt.Errorf("%w: TLS.CertFile: %w", ErrConfig, err)
+	}
+	conf := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{cert}, NextProtos: []string{"h2", "http/1.1"}}
+	if t.ClientCAFile == "" {
+		return conf, nil
+	}
+	pem, err := os.ReadFile(t.ClientCAFile)
+	if err != nil {
+		return nil, fmt.Errorf("%w: TLS.ClientCAFile: %w", ErrConfig, err)
+	}
+	conf.ClientCAs = x509.NewCertPool()
+	if !conf.ClientCAs.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("%w: TLS.ClientCAFile %s has no certificate", ErrConfig, t.ClientCAFile)
+	}
+	conf.ClientAuth = tls.RequireAndVerifyClientCert
+	return conf, nil
+}

@@ -1,0 +1,19 @@
+// Package northbound is the REST API of a controller.
+//
+// A [Server] serves it over a [Controller], the narrow view of a controller
+// that the API needs, and [Events], which the controller's owner publishes to:
+//
+//	events := northbound.NewEvents(cfg.EventRing)
+//	srv, err := northbound.New(cfg, controller, events)
+//	…
+//	err = srv.Serve(ctx, listener) // until ctx ends
+//
+// Resources are records of intent: clients write spec, the controller writes
+// status. Updates are conditional on the resource's version (If-Match), lists
+// come in pages, and errors are application/problem+json (RFC 9457) with a
+// stable code, the offending field, its value and the limit it exceeds. The
+// OpenAPI 3.1 document at /openapi.json is generated from the handlers' types.
+//
+// The package decides nothing: what a spec has to be like beyond its shape, and
+// what becomes of it, is the controller's to say. gin and huma stop here.
+package northbound

@@ -1,0 +1,117 @@
+package northbound
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Event is something that happened, as clients see it.
+type Event struct {
+	Kind   string    `json:"kind" enum:"group,switch,topology,gap" doc:"What it is about. gap: events were lost; look again at everything."`
+	Name   string    `json:"name,omitempty" doc:"Name of the group or switch."`
+	Reason string    `json:"reason" doc:"What happened to it: created, updated, deleted, status, ready, down, changed, …"`
+	Detail string    `json:"detail,omitempty" doc:"The same in words."`
+	Time   time.Time `json:"time" doc:"When it was published."`
+}
+
+// The kinds of events.
+const (
+	EventGroup    = "group"
+	EventSwitch   = "switch"
+	EventTopology = "topology"
+	eventGap      = "gap"
+)
+
+// Events keeps the latest events for clients that follow them. Publishing never
+// waits for a client: one that falls behind by more than the ring is told so.
+type Events struct {
+	run string // tells the ids of this process from those of the one before
+
+	// mu guards the fields below it.
+	mu    sync.Mutex
+	ring  []Event
+	next  uint64        // sequence number of the next event
+	woken chan struct{} // closed and replaced when an event is published
+}
+
+// NewEvents returns an empty ring that keeps size events. run must differ from
+// process to process: the time of its start will do.
+func NewEvents(size int, run time.Time) *Events {
+	return &Events{
+		run:  strconv.FormatInt(run.UnixNano(), 36),
+		ring: make([]Event, max(1, size)), woken: make(chan struct{}),
+	}
+}
+
+// Publish adds an event.
+func (e *Events) Publish(ev Event) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.ring[e.next%uint64(len(e.ring))] = ev
+	e.next++
+	close(e.woken)
+	e.woken = make(chan struct{})
+}
+
+// Published returns how many events there have been.
+func (e *Events) Published() uint64 {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.next
+}
+
+// cursor is a client's place in the events.
+type cursor struct {
+	next uint64 // sequence number of the next event to deliver
+	gap  bool   // events before it were lost
+}
+
+// from returns the place after the event of an id; without one, the end.
+func (e *Events) from(id string) cursor {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if id == "" {
+		return cursor{next: e.next}
+	}
+	run, seq, _ := strings.Cut(id, "-")
+	n, err := strconv.ParseUint(seq, 10, 64)
+	if run != e.run || err != nil || n >= e.next {
+		return cursor{next: e.next, gap: true}
+	}
+	return cursor{next: n + 1}
+}
+
+// numbered is an event with its id.
+type numbered struct {
+	id string
+	Event
+}
+
+// after returns the events from a place on, oldest first, and the place after
+// them. woken is closed when there are more.
+func (e *Events) after(c cursor, now time.Time) (evs []numbered, next cursor, woken <-chan struct{}) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if oldest := e.next - min(e.next, uint64(len(e.ring))); c.next < oldest {
+		c = cursor{next: oldest, gap: true}
+	}
+	if c.gap {
+		// Its id is that of the event before the place, so that a client which
+		// comes back with it misses nothing.
+		gap := Event{Kind: eventGap, Reason: "lost", Detail: "events were lost; look again at everything", Time: now}
+		id := ""
+		if c.next > 0 {
+			id = e.id(c.next - 1)
+		}
+		evs = append(evs, numbered{id: id, Event: gap})
+	}
+	for n := c.next; n < e.next; n++ {
+		evs = append(evs, numbered{id: e.id(n), Event: e.ring[n%uint64(len(e.ring))]})
+	}
+	return evs, cursor{next: e.next}, e.woken
+}
+
+func (e *Events) id(n uint64) string { return fmt.Sprintf("%s-%d", e.run, n) }

@@ -1,0 +1,101 @@
+package northbound
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/weft-sdn/weft/controller/intent"
+)
+
+// groupTreeView is the tree of a group.
+type groupTreeView struct {
+	Name    string       `json:"name"`
+	Version uint64       `json:"version" doc:"Version of the spec that the tree is for."`
+	Index   uint16       `json:"index" doc:"Number of the group on every switch."`
+	Epoch   uint32       `json:"epoch"`
+	Tree    *intent.Tree `json:"tree" doc:"As planned."`
+}
+
+// groupStateView is the state of a group in the switches.
+type groupStateView struct {
+	Name       string      `json:"name"`
+	Epoch      uint32      `json:"epoch" doc:"Epoch of the tree; the registers of a branch of another epoch are invalid."`
+	InitialPSN uint32      `json:"initialPsn"`
+	Nodes      []NodeState `json:"nodes" nullable:"false" doc:"In the order of the tree."`
+}
+
+// resetRequest may be left out.
+type resetRequest struct {
+	InitialPSN *uint32 `json:"initialPsn,omitempty" maximum:"16777215" doc:"New first PSN of all queue pairs. Default: the one the group has."`
+}
+
+func (s *Server) registerGroupViews() {
+	tags := []string{"multicast groups"}
+	huma.Register(s.api, s.operation(huma.Operation{
+		OperationID: "get-multicast-group-tree", Method: http.MethodGet, Path: groupPath + "/tree", Tags: tags,
+		Summary: "Get the tree of a multicast group", Errors: []int{404},
+	}), s.groupTree)
+	huma.Register(s.api, s.operation(huma.Operation{
+		OperationID: "get-multicast-group-state", Method: http.MethodGet, Path: groupPath + "/state", Tags: tags,
+		Summary: "Get the aggregation state of a multicast group", Description: "Asked of the switches when you ask.",
+		Errors: []int{404, 503, 504},
+	}), s.groupState)
+	huma.Register(s.api, s.operation(huma.Operation{
+		OperationID: "reset-multicast-group", Method: http.MethodPost, Path: groupPath + ":reset", Tags: tags,
+		Summary: "Reset a multicast group", Description: "Gives every node of the tree a new epoch, which forgets all that branches have reported: for queue pairs that were created anew.",
+		Errors: []int{404, 412, 422},
+	}), s.resetGroup)
+}
+
+func (s *Server) groupTree(ctx context.Context, in *NameParam) (*struct{ Body groupTreeView }, error) {
+	g, err := s.controller.Group(ctx, in.Name)
+	if err != nil {
+		return nil, problemOf(err)
+	}
+	if g.Status.Tree == nil {
+		detail := fmt.Sprintf("group %q has no tree yet", g.Name)
+		if c := g.Status.Condition(intent.Accepted); c != nil && !c.Status {
+			detail += ": " + c.Message
+		}
+		return nil, newProblem(string(intent.CodeNotFound), detail)
+	}
+	return &struct{ Body groupTreeView }{groupTreeView{
+		Name: g.Name, Version: g.Status.ObservedVersion, Index: g.Status.Index, Epoch: g.Status.Epoch, Tree: g.Status.Tree,
+	}}, nil
+}
+
+func (s *Server) groupState(ctx context.Context, in *NameParam) (*struct{ Body groupStateView }, error) {
+	g, err := s.controller.Group(ctx, in.Name)
+	if err != nil {
+		return nil, problemOf(err)
+	}
+	nodes, err := s.controller.GroupState(ctx, in.Name)
+	if err != nil {
+		return nil, problemOf(err)
+	}
+	if nodes == nil {
+		nodes = []NodeState{}
+	}
+	return &struct{ Body groupStateView }{groupStateView{
+		Name: g.Name, Epoch: g.Status.Epoch, InitialPSN: g.Spec.InitialPSN, Nodes: nodes,
+	}}, nil
+}
+
+func (s *Server) resetGroup(ctx context.Context, in *struct {
+	NameParam
+	IfMatch string `header:"If-Match" doc:"The ETag the group has to have; 412 when it has another."`
+	Body    *resetRequest
+}) (*groupOutput, error) {
+	expect, err := Conditions{IfMatch: in.IfMatch}.expect(AnyVersion)
+	if err != nil {
+		return nil, err
+	}
+	var psn *uint32
+	if in.Body != nil {
+		psn = in.Body.InitialPSN
+	}
+	return output(s.controller.ResetGroup(ctx, in.Name, psn, expect))
+}

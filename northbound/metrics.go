@@ -1,0 +1,138 @@
+package northbound
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/weft-sdn/weft/controller/intent"
+)
+
+// metrics are the API's own and what a scrape reads from the controller.
+type metrics struct {
+	registry *prometheus.Registry
+	requests *prometheus.CounterVec
+	duration *prometheus.HistogramVec
+	watchers prometheus.Gauge
+
+	controller Controller
+	events     *Events
+}
+
+func newMetrics(controller Controller, events *Events) *metrics {
+	m := &metrics{
+		controller: controller, events: events, registry: prometheus.NewRegistry(),
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "weft_http_requests_total", Help: "Requests to the API.",
+		}, []string{"method", "route", "code"}),
+		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "weft_http_request_duration_seconds", Help: "Time taken by requests to the API.",
+			Buckets: prometheus.ExponentialBuckets(0.0005, 2, 16),
+		}, []string{"method", "route"}),
+		watchers: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "weft_event_watchers", Help: "Clients of the event stream.",
+		}),
+	}
+	m.registry.MustRegister(m.requests, m.duration, m.watchers,
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return m
+}
+
+// ServeHTTP answers a scrape. Collectors are handed no context, so each scrape
+// has one of its own for the controller.
+func (m *metrics) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	scrape := prometheus.NewRegistry()
+	scrape.MustRegister(&controllerCollector{ctx: r.Context(), controller: m.controller, events: m.events})
+	promhttp.HandlerFor(prometheus.Gatherers{m.registry, scrape}, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError}).ServeHTTP(w, r)
+}
+
+func (m *metrics) observe(method, route string, status int, took time.Duration) {
+	if !knownMethods[method] {
+		method = "other" // clients may send any word, and each would be a series
+	}
+	m.requests.WithLabelValues(method, route, strconv.Itoa(status)).Inc()
+	if route != eventsPath {
+		m.duration.WithLabelValues(method, route).Observe(took.Seconds())
+	}
+}
+
+var knownMethods = map[string]bool{
+	http.MethodGet: true, http.MethodHead: true, http.MethodPost: true, http.MethodPut: true,
+	http.MethodPatch: true, http.MethodDelete: true, http.MethodOptions: true,
+}
+
+// controllerCollector reads the controller for one scrape.
+type controllerCollector struct {
+	ctx        context.Context
+	controller Controller
+	events     *Events
+}
+
+var (
+	readyDesc         = prometheus.NewDesc("weft_ready", "1 when BGP-LS and every switch are in sync.", nil, nil)
+	switchDesc        = prometheus.NewDesc("weft_switch_state", "1 for the state the switch is in.", []string{"switch", "state"}, nil)
+	wantedDesc        = prometheus.NewDesc("weft_switch_entities_wanted", "Entities the controller wants on the switch.", []string{"switch"}, nil)
+	failedDesc        = prometheus.NewDesc("weft_switch_entities_failed", "Wanted entities that the switch refused.", []string{"switch"}, nil)
+	groupsDesc        = prometheus.NewDesc("weft_multicast_groups", "Multicast groups.", nil, nil)
+	conditionDesc     = prometheus.NewDesc("weft_multicast_groups_condition", "Multicast groups of which the condition is true.", []string{"condition"}, nil)
+	nodesDesc         = prometheus.NewDesc("weft_topology_nodes", "Nodes of the topology.", nil, nil)
+	linksDesc         = prometheus.NewDesc("weft_topology_links", "Links of the topology, each direction by itself.", nil, nil)
+	staleDesc         = prometheus.NewDesc("weft_topology_stale", "1 when the topology may no longer be true.", nil, nil)
+	topologyDesc      = prometheus.NewDesc("weft_topology_version", "Version of the topology.", nil, nil)
+	eventsDesc        = prometheus.NewDesc("weft_events_total", "Events published.", nil, nil)
+	groupConditions   = []intent.ConditionType{intent.Accepted, intent.Programmed, intent.Degraded}
+	controllerMetrics = []*prometheus.Desc{
+		readyDesc, switchDesc, wantedDesc, failedDesc, groupsDesc, conditionDesc, nodesDesc, linksDesc, staleDesc, topologyDesc, eventsDesc,
+	}
+)
+
+func (c *controllerCollector) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range controllerMetrics {
+		ch <- d
+	}
+}
+
+func (c *controllerCollector) Collect(ch chan<- prometheus.Metric) {
+	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+	}
+	gauge(readyDesc, number(ready(c.controller.Readiness())))
+	for _, w := range c.controller.Switches() {
+		gauge(switchDesc, 1, w.ID, string(w.State))
+		gauge(wantedDesc, float64(w.Wanted), w.ID)
+		gauge(failedDesc, float64(w.Failed), w.ID)
+	}
+	t := c.controller.Topology()
+	gauge(nodesDesc, float64(len(t.Nodes)))
+	gauge(linksDesc, float64(len(t.Links)))
+	gauge(staleDesc, number(t.Stale != nil))
+	gauge(topologyDesc, float64(t.Version))
+	ch <- prometheus.MustNewConstMetric(eventsDesc, prometheus.CounterValue, float64(c.events.Published()))
+	groups, err := c.controller.Groups(c.ctx)
+	if err != nil {
+		ch <- prometheus.NewInvalidMetric(groupsDesc, err)
+		return
+	}
+	gauge(groupsDesc, float64(len(groups)))
+	for _, condition := range groupConditions {
+		n := 0
+		for i := range groups {
+			if groups[i].Status.Is(condition) {
+				n++
+			}
+		}
+		gauge(conditionDesc, float64(n), string(condition))
+	}
+}
+
+func number(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,172 @@
+package northbound
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"regexp"
+	"runtime/debug"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/gin-gonic/gin"
+)
+
+const (
+	requestIDHeader = "X-Request-Id"
+	requestIDKey    = "weft.request" // in gin's context
+)
+
+// init keeps gin from writing to standard output. Nothing else in the program
+// uses gin.
+func init() { gin.SetMode(gin.ReleaseMode) }
+
+var requestIDRule = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
+
+// identify gives the request an id: the client's, if it is a fit one.
+func (s *Server) identify(c *gin.Context) {
+	id := c.GetHeader(requestIDHeader)
+	if !requestIDRule.MatchString(id) {
+		var b [8]byte
+		_, _ = rand.Read(b[:]) // never fails
+		id = hex.EncodeToString(b[:])
+	}
+	c.Set(requestIDKey, id)
+	c.Header(requestIDHeader, id)
+	c.Request = c.Request.WithContext(context.WithValue(c.Request.Context(), requestKey{}, &request{id: id}))
+	c.Next()
+}
+
+// request is what is known of a request in its context.
+type request struct {
+	id    string
+	cause error // why it failed, when the client is not told
+}
+
+type requestKey struct{}
+
+func requestOf(ctx context.Context) *request {
+	if r, ok := ctx.Value(requestKey{}).(*request); ok {
+		return r
+	}
+	return &request{}
+}
+
+// identifyProblem completes a problem with the id of its request, and keeps the
+// cause of an internal one for the log.
+func (s *Server) identifyProblem(ctx huma.Context, _ string, v any) (any, error) {
+	r := requestOf(ctx.Context())
+	switch p := v.(type) {
+	case *internalError:
+		r.cause = p.cause
+		p.Instance = instance(r.id)
+		return p.Problem, nil
+	case *Problem:
+		if p.Status == http.StatusInternalServerError {
+			r.cause = errors.New(p.Detail)
+		}
+		p.Instance = instance(r.id)
+	}
+	return v, nil
+}
+
+func instance(id string) string { return "urn:weft:request:" + id }
+
+// refuse answers with a problem outside huma's operations.
+func (s *Server) refuse(c *gin.Context, p *Problem) {
+	p.Instance = instance(c.GetString(requestIDKey))
+	b, err := json.Marshal(p)
+	if err != nil {
+		b = []byte("{}")
+	}
+	c.Abort()
+	c.Data(p.Status, problemType, b)
+}
+
+// observe counts, times and logs the request.
+func (s *Server) observe(c *gin.Context) {
+	start := s.cfg.Now()
+	c.Next()
+	took := s.cfg.Now().Sub(start)
+	route := c.FullPath()
+	if route == "" {
+		route = "none"
+	}
+	status := c.Writer.Status()
+	s.metrics.observe(c.Request.Method, route, status, took)
+	level := slog.LevelInfo
+	switch {
+	case status >= http.StatusInternalServerError:
+		level = slog.LevelError
+	case route == "/healthz" || route == "/readyz" || route == "/metrics":
+		level = slog.LevelDebug
+	}
+	attrs := []slog.Attr{
+		slog.String("request", c.GetString(requestIDKey)), slog.String("method", c.Request.Method),
+		slog.String("path", c.Request.URL.Path), slog.Int("status", status), slog.Int("bytes", c.Writer.Size()),
+		slog.Duration("took", took), slog.String("remote", c.Request.RemoteAddr),
+	}
+	if cause := requestOf(c.Request.Context()).cause; cause != nil {
+		attrs = append(attrs, slog.String("cause", cause.Error()))
+	}
+	s.cfg.Log.LogAttrs(c.Request.Context(), level, "request", attrs...)
+}
+
+// recover answers a panic and logs it with its stack; one request's fault is not
+// another's.
+func (s *Server) recover(c *gin.Context) {
+	defer func() {
+		v := recover()
+		if v == nil {
+			return
+		}
+		if v == http.ErrAbortHandler {
+			panic(v)
+		}
+		s.cfg.Log.Error("panic in a request", "request", c.GetString(requestIDKey), "panic", v, "stack", string(debug.Stack()))
+		if !c.Writer.Written() {
+			s.refuse(c, newProblem(codeInternal, "see the controller's log for this request"))
+		}
+	}()
+	c.Next()
+}
+
+// authorize asks for one of the tokens, if there are any.
+func (s *Server) authorize(tokens [][sha256.Size]byte) gin.HandlerFunc {
+	return func(c *gin.Context) {
+		if len(tokens) == 0 || c.Request.URL.Path == "/healthz" || c.Request.URL.Path == "/readyz" {
+			c.Next()
+			return
+		}
+		scheme, token, _ := strings.Cut(c.GetHeader("Authorization"), " ")
+		given := sha256.Sum256([]byte(strings.TrimSpace(token)))
+		match := 0
+		for i := range tokens { // all of them: the time taken tells nothing
+			match |= subtle.ConstantTimeCompare(given[:], tokens[i][:])
+		}
+		if match == 1 && strings.EqualFold(scheme, "Bearer") {
+			c.Next()
+			return
+		}
+		c.Header("WWW-Authenticate", `Bearer realm="weft"`)
+		s.refuse(c, newProblem(codeUnauthorized, "this API wants a bearer token"))
+	}
+}
+
+// limit bounds what a request may take; the event stream has no end.
+func (s *Server) limit(c *gin.Context) {
+	if c.FullPath() == eventsPath {
+		c.Next()
+		return
+	}
+	ctx, cancel := context.WithTimeout(c.Request.Context(), s.cfg.RequestTimeout)
+	defer cancel()
+	c.Request = c.Request.WithContext(ctx)
+	c.Next()
+}

@@ -1,0 +1,216 @@
+package northbound
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http/httptest"
+	"os"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestOpenAPIGolden: a change of the contract shows in a diff.
+func TestOpenAPIGolden(t *testing.T) {
+	s, _, _ := newTestServer(t)
+	got, err := s.OpenAPI()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const file = "testdata/openapi.json"
+	if *update {
+		if err := os.WriteFile(file, append(got, '\n'), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := firstDifference(string(got)+"\n", string(want)); d != "the same" {
+		t.Errorf("%s (run with -update to accept):\n%s", file, d)
+	}
+	w := httptest.NewRecorder()
+	s.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/openapi.json", nil))
+	var served bytes.Buffer
+	if err := json.Indent(&served, w.Body.Bytes(), "", "  "); err != nil || w.Code != 200 {
+		t.Fatalf("/openapi.json: %d, %v", w.Code, err)
+	}
+	if d := firstDifference(strings.TrimSpace(served.String()), string(got)); d != "the same" {
+		t.Errorf("/openapi.json differs from the document:\n%s", d)
+	}
+}
+
+// TestOpenAPISane checks what a generator of clients relies on.
+func TestOpenAPISane(t *testing.T) {
+	s, _, _ := newTestServer(t)
+	b, err := s.OpenAPI()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var doc map[string]any
+	if err := json.Unmarshal(b, &doc); err != nil {
+		t.Fatal(err)
+	}
+	if v, _ := doc["openapi"].(string); !strings.HasPrefix(v, "3.1.") {
+		t.Errorf("openapi is %q", v)
+	}
+	schemas := doc["components"].(map[string]any)["schemas"].(map[string]any)
+	used := make(map[string]bool)
+	walk(doc, func(at string, m map[string]any) {
+		ref, ok := m["$ref"].(string)
+		if !ok {
+			return
+		}
+		name, ok := strings.CutPrefix(ref, "#/components/schemas/")
+		if !ok || schemas[name] == nil {
+			t.Errorf("%s refers to %s, which is not there", at, ref)
+		}
+		used[name] = true
+	})
+	for name := range schemas {
+		if !used[name] {
+			t.Errorf("schema %s is not used", name)
+		}
+	}
+	ids := make(map[string]bool)
+	inPath := regexp.MustCompile(`\{(\w+)\}`)
+	var operations []string
+	for path, item := range doc["paths"].(map[string]any) {
+		for method, v := range item.(map[string]any) {
+			op := v.(map[string]any)
+			at := strings.ToUpper(method) + " " + path
+			operations = append(operations, at)
+			id, _ := op["operationId"].(string)
+			if id == "" || ids[id] {
+				t.Errorf("%s: operationId %q is empty or taken", at, id)
+			}
+			ids[id] = true
+			if op["summary"] == nil || len(op["tags"].([]any)) != 1 {
+				t.Errorf("%s: no summary, or not one tag", at)
+			}
+			var declared []string
+			params, _ := op["parameters"].([]any)
+			for _, p := range params {
+				p := p.(map[string]any)
+				if p["in"] == "path" {
+					declared = append(declared, p["name"].(string))
+				}
+				if p["description"] == nil {
+					t.Errorf("%s: parameter %s has no description", at, p["name"])
+				}
+			}
+			var wanted []string
+			for _, m := range inPath.FindAllStringSubmatch(path, -1) {
+				wanted = append(wanted, m[1])
+			}
+			slices.Sort(declared)
+			slices.Sort(wanted)
+			if !slices.Equal(declared, wanted) {
+				t.Errorf("%s declares the path parameters %v", at, declared)
+			}
+			good := false
+			for code, r := range op["responses"].(map[string]any) {
+				good = good || strings.HasPrefix(code, "2")
+				content, _ := r.(map[string]any)["content"].(map[string]any)
+				if code[0] >= '4' && code[0] <= '5' && path != "/readyz" && content[problemType] == nil {
+					t.Errorf("%s: %s is not a problem", at, code)
+				}
+			}
+			if !good {
+				t.Errorf("%s has no good end", at)
+			}
+		}
+	}
+	for _, want := range []string{
+		"GET /v1/topology", "GET /v1/switches", "GET /v1/switches/{id}/tables", "GET /v1/switches/{id}/tables/{table}/entries",
+		"GET /v1/switches/{id}/counters", "POST /v1/multicast-groups", "GET /v1/multicast-groups", "GET /v1/multicast-groups/{name}",
+		"PUT /v1/multicast-groups/{name}", "PATCH /v1/multicast-groups/{name}", "DELETE /v1/multicast-groups/{name}",
+		"GET /v1/multicast-groups/{name}/tree", "GET /v1/multicast-groups/{name}/state", "POST /v1/multicast-groups/{name}:reset",
+		"GET /v1/events", "GET /healthz", "GET /readyz",
+	} {
+		if !slices.Contains(operations, want) {
+			t.Errorf("%s is not in the document", want)
+		}
+	}
+}
+
+func walk(v any, visit func(at string, m map[string]any)) { walkAt("", v, visit) }
+
+func walkAt(at string, v any, visit func(at string, m map[string]any)) {
+	switch v := v.(type) {
+	case map[string]any:
+		visit(at, v)
+		for k, e := range v {
+			walkAt(at+"/"+k, e, visit)
+		}
+	case []any:
+		for _, e := range v {
+			walkAt(at, e, visit)
+		}
+	}
+}
+
+// TestMirrorsHaveTheSameFields: what describes a type of the controller has its
+// JSON fields, of the same JSON type, and is as optional.
+func TestMirrorsHaveTheSameFields(t *testing.T) {
+	for _, m := range mirrors {
+		of, by := jsonFields(m.of), jsonFields(m.by)
+		for name, f := range of {
+			g, ok := by[name]
+			if !ok {
+				t.Errorf("%s lacks %s of %s", m.by, name, m.of)
+				continue
+			}
+			if jsonKind(f.Type) != jsonKind(g.Type) {
+				t.Errorf("%s of %s is %s, of %s %s", name, m.of, jsonKind(f.Type), m.by, jsonKind(g.Type))
+			}
+			if m.of != mirrors[0].of && optional(f) != optional(g) {
+				t.Errorf("%s of %s is optional: %v, of %s: %v", name, m.of, optional(f), m.by, optional(g))
+			}
+		}
+		for name := range by {
+			if _, ok := of[name]; !ok {
+				t.Errorf("%s has %s, which %s does not", m.by, name, m.of)
+			}
+		}
+	}
+}
+
+func jsonFields(t reflect.Type) map[string]reflect.StructField {
+	out := make(map[string]reflect.StructField)
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		out[name] = f
+	}
+	return out
+}
+
+func optional(f reflect.StructField) bool {
+	tag := f.Tag.Get("json")
+	return strings.Contains(tag, "omitempty") || strings.Contains(tag, "omitzero")
+}
+
+func jsonKind(t reflect.Type) string {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.String {
+		if _, text := reflect.PointerTo(t).MethodByName("UnmarshalText"); text {
+			return "string"
+		}
+	}
+	switch t.Kind() {
+	case reflect.Slice:
+		return "array of " + jsonKind(t.Elem())
+	case reflect.Struct, reflect.Map:
+		return "object"
+	case reflect.String, reflect.Bool:
+		return t.Kind().String()
+	}
+	return "number"
+}

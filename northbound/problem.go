@@ -1,0 +1,280 @@
+package northbound
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/validation"
+
+	"github.com/weft-sdn/weft/controller/intent"
+)
+
+// Problem is an error as clients see it (RFC 9457).
+type Problem struct {
+	Type     string `json:"type" format:"uri" doc:"urn:weft:problem: and the code."`
+	Title    string `json:"title" doc:"The kind of problem in words; the same for every occurrence."`
+	Status   int    `json:"status" doc:"HTTP status code."`
+	Code     string `json:"code" doc:"Stable code of the kind of problem."`
+	Detail   string `json:"detail,omitempty" doc:"This occurrence in words."`
+	Instance string `json:"instance,omitempty" doc:"urn:weft:request: and the request's id, which the controller's log has too."`
+	Field    string `json:"field,omitempty" doc:"The offending field, as a path from the top of the body, or a parameter. The first of errors."`
+	Value    string `json:"value,omitempty" doc:"The field's value."`
+	Limit    *int64 `json:"limit,omitempty" doc:"The limit that was exceeded."`
+	// Errors has everything that is wrong, Field, Value and Limit the first of it.
+	Errors []intent.FieldError `json:"errors,omitempty" doc:"Every offending field."`
+}
+
+func (p *Problem) Error() string { return p.Detail }
+
+// GetStatus is for huma.
+func (p *Problem) GetStatus() int { return p.Status }
+
+// ContentType is for huma.
+func (p *Problem) ContentType(string) string { return problemType }
+
+const problemType = "application/problem+json"
+
+// Codes that are the API's own; the others are those of package intent.
+const (
+	codeInternal     = "internal"
+	codeUnauthorized = "unauthorized"
+	codeNotAllowed   = "method_not_allowed"
+	codeTooLarge     = "body_too_large"
+	codeMediaType    = "unsupported_media_type"
+	codeTimeout      = "timeout"
+)
+
+// kinds has the status and the title of each code.
+var kinds = map[string]struct {
+	status int
+	title  string
+}{
+	string(intent.CodeMalformed):    {http.StatusBadRequest, "The request is not well formed"},
+	string(intent.CodeInvalid):      {http.StatusUnprocessableEntity, "A field is not acceptable"},
+	string(intent.CodeLimit):        {http.StatusUnprocessableEntity, "A limit is exceeded"},
+	string(intent.CodeUnreachable):  {http.StatusUnprocessableEntity, "A receiver cannot be reached"},
+	string(intent.CodeNotPlannable): {http.StatusUnprocessableEntity, "The network lacks what the resource needs"},
+	string(intent.CodeConflict):     {http.StatusConflict, "Another resource is in the way"},
+	string(intent.CodeExists):       {http.StatusConflict, "The resource exists"},
+	string(intent.CodeNotFound):     {http.StatusNotFound, "Not found"},
+	string(intent.CodeVersion):      {http.StatusPreconditionFailed, "The resource has another version"},
+	string(CodeUnavailable):         {http.StatusServiceUnavailable, "A switch cannot be reached"},
+	codeInternal:                    {http.StatusInternalServerError, "The controller failed"},
+	codeUnauthorized:                {http.StatusUnauthorized, "Not authorized"},
+	codeNotAllowed:                  {http.StatusMethodNotAllowed, "Method not allowed"},
+	codeTooLarge:                    {http.StatusRequestEntityTooLarge, "The body is too large"},
+	codeMediaType:                   {http.StatusUnsupportedMediaType, "Unsupported media type"},
+	codeTimeout:                     {http.StatusGatewayTimeout, "It took too long"},
+}
+
+func newProblem(code, detail string, fields ...intent.FieldError) *Problem {
+	k, ok := kinds[code]
+	if !ok {
+		k = kinds[codeInternal]
+	}
+	p := &Problem{Type: "urn:weft:problem:" + code, Title: k.title, Status: k.status, Code: code, Detail: detail, Errors: fields}
+	if len(fields) > 0 {
+		p.Field, p.Value, p.Limit = fields[0].Field, fields[0].Value, fields[0].Limit
+	}
+	return p
+}
+
+// problemOf returns the problem of an error of the controller. Errors that are
+// not the client's keep their text for the log.
+func problemOf(err error) error {
+	var known *intent.Error
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &known):
+		return newProblem(string(known.Code), known.Error(), known.Fields...)
+	case errors.Is(err, context.DeadlineExceeded):
+		return newProblem(codeTimeout, "the controller or a switch did not answer in time")
+	}
+	return &internalError{Problem: newProblem(codeInternal, "see the controller's log for this request"), cause: err}
+}
+
+// internalError is a Problem that keeps from the client what went wrong.
+type internalError struct {
+	*Problem
+	cause error
+}
+
+func (e *internalError) Unwrap() error { return e.cause }
+
+// init makes huma report errors as Problems. Nothing else in the program uses
+// huma.
+func init() {
+	huma.NewError = func(status int, message string, errs ...error) huma.StatusError {
+		return shapeProblem(status, message, 0, errs)
+	}
+	huma.NewErrorWithContext = func(ctx huma.Context, status int, message string, errs ...error) huma.StatusError {
+		return shapeProblem(status, message, ctx.Operation().MaxBodyBytes, errs)
+	}
+}
+
+// shapeProblem is the problem of a request that huma found to be of the wrong
+// shape.
+func shapeProblem(status int, message string, maxBody int64, errs []error) *Problem {
+	code := codeInternal
+	switch {
+	case status == http.StatusRequestEntityTooLarge:
+		p := newProblem(codeTooLarge, fmt.Sprintf("the body has %d octets or more", maxBody))
+		p.Limit = &maxBody
+		return p
+	case status == http.StatusUnsupportedMediaType:
+		return newProblem(codeMediaType, "the body has to be JSON")
+	case status == http.StatusRequestTimeout:
+		code = codeTimeout
+	case status == http.StatusUnprocessableEntity, status == http.StatusBadRequest, status == http.StatusNotAcceptable:
+		code = string(intent.CodeMalformed)
+	case status == 0:
+		return &Problem{} // huma asks for the type
+	}
+	fields := shapeErrors(errs)
+	if code == string(intent.CodeMalformed) && len(fields) > 0 && fields[0].Code != intent.CodeMalformed {
+		code = string(intent.CodeInvalid) // well formed, and not acceptable
+	}
+	p := newProblem(code, message, fields...)
+	if len(p.Errors) > 0 {
+		p.Detail = p.Errors[0].Error()
+		if n := len(p.Errors) - 1; n > 0 {
+			p.Detail += fmt.Sprintf("; and %d more", n)
+		}
+	}
+	return p
+}
+
+// wrongType has huma's words for a value of another JSON type.
+var wrongType = map[string]bool{
+	validation.MsgExpectedBoolean: true, validation.MsgExpectedNumber: true, validation.MsgExpectedInteger: true,
+	validation.MsgExpectedString: true, validation.MsgExpectedArray: true, validation.MsgExpectedObject: true,
+}
+
+// shapeErrors translates huma's findings. What is malformed comes first.
+func shapeErrors(errs []error) []intent.FieldError {
+	var out []intent.FieldError
+	for _, err := range errs {
+		var d *huma.ErrorDetail
+		if !errors.As(err, &d) {
+			d = &huma.ErrorDetail{Location: "body", Message: err.Error()}
+		}
+		f := intent.FieldError{Field: fieldOf(d.Location), Code: intent.CodeInvalid, Value: valueText(d.Value)}
+		name, missing := between(d.Message, "expected required property ", " to be present")
+		switch {
+		case missing:
+			f.Field, f.Value, f.Want = joinField(f.Field, name), "missing", "a value"
+		case d.Message == validation.MsgUnexpectedProperty, d.Message == "unknown query parameter":
+			f.Code, f.Value, f.Want = intent.CodeMalformed, "given", "no such field"
+		case wrongType[d.Message]:
+			f.Code, f.Want = intent.CodeMalformed, strings.TrimPrefix(d.Message, "expected ")
+		case strings.HasPrefix(d.Message, "expected "):
+			f.Want, f.Limit = want(strings.TrimPrefix(d.Message, "expected "))
+		default: // the decoder's words
+			f.Code, f.Value, f.Want = intent.CodeMalformed, "not what it should be", "JSON of the right form: "+d.Message
+		}
+		out = append(out, f)
+	}
+	slices.SortStableFunc(out, func(a, b intent.FieldError) int {
+		order := func(c intent.Code) int {
+			if c == intent.CodeMalformed {
+				return 0
+			}
+			return 1
+		}
+		return cmp.Or(cmp.Compare(order(a.Code), order(b.Code)), cmp.Compare(a.Field, b.Field))
+	})
+	return out
+}
+
+// wants are huma's words for what it expects, and ours. A number follows where
+// limit says so: one that the value exceeds, or just one.
+var wants = []struct {
+	theirs, ours, unit string
+	limit              bool
+}{
+	{"number <= ", "at most ", "", true},
+	{"number >= ", "at least ", "", false},
+	{"length <= ", "at most ", " characters", true},
+	{"length >= ", "at least ", " characters", false},
+	{"array length <= ", "at most ", " of them", true},
+	{"array length >= ", "at least ", " of them", false},
+}
+
+// want returns what huma expects in words, and the limit that was exceeded.
+func want(expected string) (text string, limit *int64) {
+	for _, w := range wants {
+		n, err := strconv.ParseFloat(strings.TrimPrefix(expected, w.theirs), 64)
+		if err != nil || n != math.Trunc(n) {
+			continue
+		}
+		bound := int64(n)
+		if w.limit {
+			limit = &bound
+		}
+		return w.ours + strconv.FormatInt(bound, 10) + w.unit, limit
+	}
+	if list, ok := strings.CutPrefix(expected, "value to be one of "); ok {
+		return "one of " + strings.Trim(list, `"`), nil
+	}
+	if expected == "string to be RFC 2373 ipv6" {
+		return "an IPv6 address", nil
+	}
+	return strings.TrimPrefix(expected, "string to be "), nil
+}
+
+// fieldOf turns huma's location into a field: body.spec.x is spec.x, and
+// query.limit stays.
+func fieldOf(location string) string {
+	if location == "body" || location == "" {
+		return "body"
+	}
+	return strings.TrimPrefix(location, "body.")
+}
+
+func joinField(at, name string) string {
+	if at == "body" {
+		return name
+	}
+	return at + "." + name
+}
+
+func between(s, before, after string) (string, bool) {
+	s, ok := strings.CutPrefix(s, before)
+	if !ok {
+		return "", false
+	}
+	return strings.CutSuffix(s, after)
+}
+
+// maxValueText bounds what of a client's value is sent back.
+const maxValueText = 64
+
+func valueText(v any) string {
+	var text string
+	switch v := v.(type) {
+	case nil:
+		text = "null"
+	case string:
+		text = v
+	default:
+		b, err := json.Marshal(v)
+		if err != nil {
+			return "something else"
+		}
+		text = string(b)
+	}
+	if len(text) > maxValueText {
+		return strings.ToValidUTF8(text[:maxValueText], "") + "…"
+	}
+	return text
+}

@@ -1,0 +1,135 @@
+package northbound
+
+import (
+	"reflect"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/weft-sdn/weft/controller/intent"
+)
+
+// The types below describe those of packages intent and topology to clients:
+// they have the same JSON fields, with texts and ranges for the OpenAPI
+// document, and no value of them is ever made. A test holds them to that.
+
+type groupSpec struct {
+	ProxyAddress  string          `json:"proxyAddress" format:"ipv6" doc:"Stands for the group: source and receivers connect their queue pairs to it. A global unicast address that nothing else has."`
+	DesignatedQPN uint32          `json:"designatedQpn" minimum:"2" maximum:"16777215" doc:"Destination queue pair of everything sent to the proxy address."`
+	Source        groupSource     `json:"source"`
+	Receivers     []groupReceiver `json:"receivers" minItems:"1" nullable:"false" doc:"No address twice, and not the source's."`
+	InitialPSN    uint32          `json:"initialPsn,omitempty" maximum:"16777215" doc:"First PSN of the source. Default 0."`
+	CNPWindow     string          `json:"cnpWindow,omitempty" pattern:"^([0-9]+([.][0-9]+)?(ns|us|µs|ms|s|m|h))+$" patternDescription:"a duration such as 50us or 1.5ms" example:"1ms" doc:"Window in which congestion notifications become one, such as 50us or 1ms. Default: the controller's."`
+	CNPLimit      uint32          `json:"cnpLimit,omitempty" maximum:"16777215" doc:"CNPs a branch may report in a window; those over it are dropped. Default: the controller's."`
+	NackHoldoff   string          `json:"nackHoldoff,omitempty" pattern:"^([0-9]+([.][0-9]+)?(ns|us|µs|ms|s|m|h))+$" patternDescription:"a duration such as 50us or 1.5ms" example:"100us" doc:"How long the same NAK is not repeated upstream. Default: one round trip of the tree where its delays are known."`
+	Mode          string          `json:"mode,omitempty" enum:"provisioned,inband" doc:"provisioned, the default: hosts send plain RoCEv2 and switches hold the receivers. inband: the source encapsulates and lists the receivers in End.MT TLVs."`
+	Objective     string          `json:"objective,omitempty" enum:"delay,cost" doc:"delay, the default: every receiver gets a shortest path. cost: few links, never more than with delay."`
+	RewriteSource *bool           `json:"rewriteSource,omitempty" doc:"Receivers see the proxy address as source, as an unmodified queue pair connected to it expects. Default true."`
+	BaseVA        uint64          `json:"baseVa,omitempty" doc:"Virtual address at which the source takes the receivers' memory to begin; a receiver's va replaces it."`
+	EvictAfter    string          `json:"evictAfter,omitempty" pattern:"^([0-9]+([.][0-9]+)?(ns|us|µs|ms|s|m|h))+$" patternDescription:"a duration such as 50us or 1.5ms" example:"5s" doc:"Removes a receiver that has stalled the group for so long. Default: never."`
+}
+
+type groupSource struct {
+	Address string `json:"address" format:"ipv6" doc:"Address of a host of the inventory."`
+	QPN     uint32 `json:"qpn" minimum:"2" maximum:"16777215" doc:"The sending queue pair."`
+}
+
+type groupReceiver struct {
+	Address  string  `json:"address" format:"ipv6" doc:"Address of a host of the inventory."`
+	QPN      uint32  `json:"qpn" minimum:"2" maximum:"16777215" doc:"The receiving queue pair."`
+	StartPSN *uint32 `json:"startPsn,omitempty" maximum:"16777215" doc:"For a receiver that joins a group which is sending: first PSN of a message not yet sent. The source sends nothing from there on before the receiver is Programmed. Default: initialPsn."`
+	StartMSN uint32  `json:"startMsn,omitempty" maximum:"16777215" doc:"The group's MSN at startPsn."`
+	VA       *uint64 `json:"va,omitempty" doc:"Virtual address of the receiver's memory, where it differs from the source's idea of it; with rkey."`
+	RKey     *uint32 `json:"rkey,omitempty" doc:"R_Key of the receiver's memory; with va."`
+}
+
+type groupStatus struct {
+	Conditions       []groupCondition  `json:"conditions,omitempty" doc:"Accepted, Programmed and Degraded."`
+	ObservedVersion  uint64            `json:"observedVersion" doc:"Version of the spec that the conditions speak of."`
+	Index            uint16            `json:"index" doc:"Number of the group on every switch of its tree."`
+	Epoch            uint32            `json:"epoch,omitempty" doc:"Epoch that the tree is moving to, or has."`
+	Tree             *groupTree        `json:"tree,omitempty"`
+	Receivers        []receiverStatus  `json:"receivers,omitempty" doc:"In the order of the spec."`
+	Limits           groupLimits       `json:"limits" doc:"What exceeds these is refused."`
+	StalledReceivers []stalledReceiver `json:"stalledReceivers,omitempty" doc:"Receivers that hold the group up."`
+	EvictedReceivers []string          `json:"evictedReceivers,omitempty" doc:"In the spec and no longer in the tree."`
+}
+
+type groupCondition struct {
+	Type           string    `json:"type" enum:"Accepted,Programmed,Degraded"`
+	Status         bool      `json:"status"`
+	Reason         string    `json:"reason" doc:"One word, stable."`
+	Message        string    `json:"message,omitempty" doc:"The same for people."`
+	LastTransition time.Time `json:"lastTransition" doc:"When status changed last."`
+}
+
+type groupTree struct {
+	Root  string     `json:"root" doc:"The switch next to the source."`
+	SID   string     `json:"sid" format:"ipv6" doc:"What the tree starts with. In in-band mode the source puts it into Segment List[1]."`
+	Cost  uint64     `json:"cost"`
+	Nodes []treeNode `json:"nodes" doc:"Parents before children."`
+}
+
+type treeNode struct {
+	Switch      string       `json:"switch"`
+	Address     string       `json:"address" format:"ipv6" doc:"The node's loopback; the Edge Node Address of End.MT TLVs."`
+	SID         string       `json:"sid" format:"ipv6"`
+	Behavior    string       `json:"behavior" doc:"End.Replicate or End.MT."`
+	Parent      string       `json:"parent,omitempty" doc:"Empty at the root."`
+	Upstream    uint32       `json:"upstreamPort" doc:"Port toward the parent, or the source."`
+	Branches    []treeBranch `json:"branches"`
+	TunnelledTo string       `json:"tunnelledTo,omitempty" doc:"The parent's SID when the parent is not adjacent."`
+}
+
+type treeBranch struct {
+	Index    uint8  `json:"index"`
+	Child    string `json:"child,omitempty" doc:"The child node, when the branch is one."`
+	Receiver string `json:"receiver,omitempty" doc:"The receiver, when the branch is one."`
+	QPN      uint32 `json:"qpn,omitempty" doc:"The receiver's queue pair."`
+	Port     uint32 `json:"port"`
+}
+
+type receiverStatus struct {
+	Address    string `json:"address"`
+	Switch     string `json:"switch,omitempty" doc:"The edge it is attached to."`
+	Branch     uint8  `json:"branch" doc:"Its branch there."`
+	Programmed bool   `json:"programmed" doc:"Everything it needs is in the switches: it gets all that is sent from now on."`
+}
+
+type stalledReceiver struct {
+	Address string    `json:"address"`
+	Switch  string    `json:"switch"`
+	Branch  uint8     `json:"branch"`
+	AckPSN  uint32    `json:"ackPsn" doc:"The last PSN it acknowledged."`
+	Valid   bool      `json:"valid" doc:"It has acknowledged anything at all."`
+	Since   time.Time `json:"since"`
+}
+
+type groupLimits struct {
+	Groups           int `json:"groups" doc:"Groups of the controller."`
+	Branches         int `json:"branches" doc:"Children and receivers of a node and group."`
+	ReceiversPerEdge int `json:"receiversPerEdge" doc:"Receivers of a group on one edge."`
+	SRHOctets        int `json:"srhOctets" doc:"Octets of the SRH of an in-band group."`
+}
+
+// mirrors pairs each type with its description.
+var mirrors = []struct{ of, by reflect.Type }{
+	{reflect.TypeFor[intent.Spec](), reflect.TypeFor[groupSpec]()},
+	{reflect.TypeFor[intent.Source](), reflect.TypeFor[groupSource]()},
+	{reflect.TypeFor[intent.Receiver](), reflect.TypeFor[groupReceiver]()},
+	{reflect.TypeFor[intent.Status](), reflect.TypeFor[groupStatus]()},
+	{reflect.TypeFor[intent.Condition](), reflect.TypeFor[groupCondition]()},
+	{reflect.TypeFor[intent.Tree](), reflect.TypeFor[groupTree]()},
+	{reflect.TypeFor[intent.TreeNode](), reflect.TypeFor[treeNode]()},
+	{reflect.TypeFor[intent.TreeBranch](), reflect.TypeFor[treeBranch]()},
+	{reflect.TypeFor[intent.ReceiverStatus](), reflect.TypeFor[receiverStatus]()},
+	{reflect.TypeFor[intent.StalledReceiver](), reflect.TypeFor[stalledReceiver]()},
+	{reflect.TypeFor[intent.Limits](), reflect.TypeFor[groupLimits]()},
+}
+
+// aliasSchemas makes the registry describe types by their mirrors.
+func aliasSchemas(r huma.Registry) {
+	for _, m := range mirrors {
+		r.RegisterTypeAlias(m.of, m.by)
+	}
+}

@@ -1,0 +1,133 @@
+package northbound
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/gin-gonic/gin"
+)
+
+// Server is the API of one controller.
+type Server struct {
+	cfg        Config
+	controller Controller
+	events     *Events
+	engine     *gin.Engine
+	api        huma.API
+	metrics    *metrics
+	tls        *tls.Config
+	closing    chan struct{} // closed when the server stops: streams end
+}
+
+// New makes a server, which serves nothing yet.
+func New(cfg Config, controller Controller, events *Events) (*Server, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	tlsConfig, err := cfg.TLS.config()
+	if err != nil {
+		return nil, err
+	}
+	tokens, err := cfg.tokens()
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{
+		cfg: cfg, controller: controller, events: events, tls: tlsConfig,
+		metrics: newMetrics(controller, events), closing: make(chan struct{}),
+	}
+	s.engine = gin.New()
+	s.engine.HandleMethodNotAllowed = true
+	s.engine.RedirectTrailingSlash = false
+	s.engine.Use(s.identify, s.observe, s.recover, s.authorize(tokens), s.limit)
+	s.engine.NoRoute(func(c *gin.Context) {
+		s.refuse(c, newProblem("not_found", "there is nothing at "+c.Request.URL.Path))
+	})
+	s.engine.NoMethod(func(c *gin.Context) {
+		s.refuse(c, newProblem(codeNotAllowed, c.Request.Method+" is not for "+c.Request.URL.Path))
+	})
+	s.api = huma.NewAPI(s.humaConfig(len(tokens) > 0), &adapter{server: s})
+	s.registerGroups()
+	s.registerGroupViews()
+	s.registerSwitches()
+	s.registerTopology()
+	s.registerEvents()
+	s.registerHealth()
+	s.engine.GET("/metrics", gin.WrapH(s.metrics))
+	return s, nil
+}
+
+// Handler returns the API as a handler, for tests and for other servers.
+func (s *Server) Handler() http.Handler { return s.engine }
+
+// OpenAPI returns the OpenAPI document as JSON.
+func (s *Server) OpenAPI() ([]byte, error) {
+	return json.MarshalIndent(s.api.OpenAPI(), "", "  ")
+}
+
+// Serve answers requests on l, which it closes, until ctx ends; then it lets
+// requests under way finish for a while. A server serves once.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	server := &http.Server{
+		Handler: s.engine, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: 2 * time.Minute,
+		MaxHeaderBytes: 64 << 10, ErrorLog: slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelWarn),
+	}
+	if s.tls != nil {
+		l = tls.NewListener(l, s.tls)
+	}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(l) }()
+	select {
+	case err := <-served:
+		return fmt.Errorf("northbound: %w", err)
+	case <-ctx.Done():
+	}
+	close(s.closing)
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.cfg.Grace)
+	defer cancel()
+	err := server.Shutdown(grace)
+	if err != nil {
+		err = errors.Join(fmt.Errorf("northbound: requests did not finish within %v: %w", s.cfg.Grace, err), server.Close())
+	}
+	<-served
+	return err
+}
+
+// humaConfig describes the API as a whole.
+func (s *Server) humaConfig(withTokens bool) huma.Config {
+	config := huma.DefaultConfig("Weft controller", s.cfg.Version)
+	config.CreateHooks = nil // no $schema links in bodies
+	config.DocsPath, config.SchemasPath = "", ""
+	config.RejectUnknownQueryParameters = true
+	config.Info.Description = "RDMA multicast over SRv6 on fabrics of P4 switches. Clients write spec, the controller writes status."
+	config.Transformers = []huma.Transformer{s.identifyProblem}
+	config.Tags = []*huma.Tag{
+		{Name: "multicast groups", Description: "RDMA multicast groups, and what became of them."},
+		{Name: "switches", Description: "The switches, and what they hold."},
+		{Name: "network", Description: "The topology as learned by BGP-LS."},
+		{Name: "controller", Description: "Events and the controller's own health."},
+	}
+	registry := huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer)
+	aliasSchemas(registry)
+	config.Components = &huma.Components{Schemas: registry}
+	if withTokens {
+		config.Components.SecuritySchemes = map[string]*huma.SecurityScheme{"bearer": {Type: "http", Scheme: "bearer"}}
+		config.Security = []map[string][]string{{"bearer": {}}}
+	}
+	return config
+}
+
+// operation fills in what all operations share.
+func (s *Server) operation(op huma.Operation) huma.Operation {
+	op.MaxBodyBytes = s.cfg.MaxBodyBytes
+	op.Errors = append(op.Errors, http.StatusInternalServerError)
+	return op
+}

@@ -1,0 +1,109 @@
+package northbound
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humagin"
+)
+
+const eventsPath = "/v1/events"
+
+type eventsInput struct {
+	LastEventID string   `header:"Last-Event-ID" maxLength:"64" doc:"Resume after the event of this id. A browser sends it by itself."`
+	After       string   `query:"after" maxLength:"64" doc:"The same, for clients that cannot set headers."`
+	Kind        []string `query:"kind" enum:"group,switch,topology" doc:"Only events of these kinds, and gaps. Default: all."`
+}
+
+func (s *Server) registerEvents() {
+	schema := s.api.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[Event](), true, "Event")
+	huma.Register(s.api, s.operation(huma.Operation{
+		OperationID: "watch-events", Method: http.MethodGet, Path: eventsPath, Tags: []string{"controller"},
+		Summary: "Follow what happens", Description: "Server-sent events. Each has an id to resume from, its kind as its name, and an Event as its data. " +
+			"When events were lost, because the client was away or slow for too long, it gets one of kind gap and should look again at everything.",
+		Errors: []int{422},
+		Responses: map[string]*huma.Response{"200": {
+			Description: "A stream of events.",
+			Content:     map[string]*huma.MediaType{"text/event-stream": {Schema: schema}},
+		}},
+	}), s.watchEvents)
+}
+
+func (s *Server) watchEvents(_ context.Context, in *eventsInput) (*huma.StreamResponse, error) {
+	id := in.LastEventID
+	if id == "" {
+		id = in.After
+	}
+	// The place is taken before the first octet is sent: what a client does once
+	// it has seen the answer, it will see the events of.
+	place := s.events.from(id)
+	return &huma.StreamResponse{Body: func(ctx huma.Context) {
+		w := humagin.Unwrap(ctx).Writer
+		ctx.SetHeader("Content-Type", "text/event-stream")
+		ctx.SetHeader("Cache-Control", "no-store")
+		ctx.SetHeader("X-Accel-Buffering", "no")
+		ctx.SetStatus(http.StatusOK)
+		s.metrics.watchers.Inc()
+		defer s.metrics.watchers.Dec()
+		s.follow(ctx.Context(), w, place, in.Kind)
+	}}, nil
+}
+
+// follow writes events until the client or the server goes.
+func (s *Server) follow(ctx context.Context, w http.ResponseWriter, place cursor, kinds []string) {
+	control := http.NewResponseController(w)
+	heartbeat := time.NewTicker(s.cfg.Heartbeat)
+	defer heartbeat.Stop()
+	send := func(text string) bool {
+		// Writers that know no deadline (tests) are not held up by a client.
+		_ = control.SetWriteDeadline(time.Now().Add(s.cfg.WriteTimeout))
+		if _, err := w.Write([]byte(text)); err != nil {
+			return false
+		}
+		return control.Flush() == nil
+	}
+	text := ": weft\nretry: 1000\n\n"
+	for {
+		events, next, woken := s.events.after(place, s.cfg.Now())
+		place = next
+		for _, e := range events {
+			if len(kinds) == 0 || e.Kind == eventGap || slices.Contains(kinds, e.Kind) {
+				text += e.text()
+			}
+		}
+		if text != "" && !send(text) {
+			return
+		}
+		text = ""
+		select {
+		case <-woken:
+		case <-heartbeat.C:
+			text = ":\n\n"
+		case <-ctx.Done():
+			return
+		case <-s.closing:
+			return
+		}
+	}
+}
+
+// text is the event in the form of the HTML standard, section 9.2.6.
+func (e numbered) text() string {
+	data, err := json.Marshal(e.Event)
+	if err != nil { // of texts and a time: cannot happen
+		return ""
+	}
+	var b strings.Builder
+	if e.id != "" {
+		fmt.Fprintf(&b, "id: %s\n", e.id)
+	}
+	fmt.Fprintf(&b, "event: %s\ndata: %s\n\n", e.Kind, data)
+	return b.String()
+}

@@ -1,8 +1,7 @@
 package p4rt
 
 import (
-	"crypto/sha256"
-	"encoding/binary"
+	"bytes"
 	"fmt"
 	"sync"
 	"weak"
@@ -18,14 +17,12 @@ import (
 // program, and the P4Info bound to it. It is immutable and shared.
 type pipeline struct {
 	*schema
-	key     pipelineKey
-	program *dataplane.Program
+	marshaled []byte // the P4Info, to compare
+	program   *dataplane.Program
 	// config holds the P4Info and the device configuration as they came, for
 	// GetForwardingPipelineConfig; its cookie is unset. Nobody changes it.
 	config *p4v1.ForwardingPipelineConfig
 }
-
-type pipelineKey [sha256.Size]byte
 
 // Cache shares loaded pipelines between devices: those that are given the same
 // bytes get the same dataplane.Program. It keeps a pipeline only as long as
@@ -33,7 +30,7 @@ type pipelineKey [sha256.Size]byte
 // ready.
 type Cache struct {
 	mu        sync.Mutex
-	pipelines map[pipelineKey]weak.Pointer[pipeline] // guarded by mu
+	pipelines []weak.Pointer[pipeline] // guarded by mu; few, as programs are
 }
 
 // load verifies a configuration: the device configuration is a program this
@@ -53,34 +50,30 @@ func (c *Cache) load(cfg *p4v1.ForwardingPipelineConfig) (*pipeline, *Error) {
 	if err != nil {
 		return nil, invalid("config.p4info: %v", err)
 	}
-	h := sha256.New()
-	var n [8]byte
-	binary.BigEndian.PutUint64(n[:], uint64(len(info)))
-	h.Write(n[:])
-	h.Write(info)
-	h.Write(cfg.GetP4DeviceConfig())
-	var key pipelineKey
-	h.Sum(key[:0])
-
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if p := c.pipelines[key].Value(); p != nil {
-		return p, nil
+	live := c.pipelines[:0]
+	var found *pipeline
+	for _, w := range c.pipelines {
+		p := w.Value()
+		if p == nil {
+			continue // nobody uses it any more
+		}
+		live = append(live, w)
+		if bytes.Equal(p.config.P4DeviceConfig, cfg.GetP4DeviceConfig()) && bytes.Equal(p.marshaled, info) {
+			found = p
+		}
+	}
+	c.pipelines = live
+	if found != nil {
+		return found, nil
 	}
 	p, e := newPipeline(cfg.GetP4Info(), cfg.GetP4DeviceConfig())
 	if e != nil {
 		return nil, e
 	}
-	p.key = key
-	if c.pipelines == nil {
-		c.pipelines = make(map[pipelineKey]weak.Pointer[pipeline])
-	}
-	for k, w := range c.pipelines { // forget what nobody uses any more
-		if w.Value() == nil {
-			delete(c.pipelines, k)
-		}
-	}
-	c.pipelines[key] = weak.Make(p)
+	p.marshaled = info
+	c.pipelines = append(c.pipelines, weak.Make(p))
 	return p, nil
 }
 

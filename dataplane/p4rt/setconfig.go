@@ -104,7 +104,7 @@ func (d *Device) reconcile(now time.Duration, p *pipeline, cookie *p4v1.Forwardi
 		d.start(p, cookie)
 		return nil
 	}
-	if d.active.p.key == p.key {
+	if d.active.p == p {
 		d.cookie = cookie
 		d.saved, d.savedCookie, d.savedWrites = nil, nil, nil
 		return nil

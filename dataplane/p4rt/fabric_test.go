@@ -1,0 +1,43 @@
+package p4rt
+
+import (
+	"testing"
+
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weft-sdn/weft/p4"
+)
+
+func fabricConfig(t testing.TB) *p4v1.ForwardingPipelineConfig {
+	t.Helper()
+	return &p4v1.ForwardingPipelineConfig{P4Info: p4.P4Info(), P4DeviceConfig: p4.JSON()}
+}
+
+// The product's own program loads, and devices that share a cache share it.
+func TestFabricProgramIsShared(t *testing.T) {
+	var cache Cache
+	cfg := fabricConfig(t)
+	var first *pipeline
+	for id := uint64(1); id <= 3; id++ {
+		d := newTestDevice(t, Config{ID: id, Cache: &cache})
+		req := &p4v1.SetForwardingPipelineConfigRequest{
+			DeviceId: id,
+			Action:   p4v1.SetForwardingPipelineConfigRequest_VERIFY_AND_COMMIT,
+			Config:   proto.Clone(cfg).(*p4v1.ForwardingPipelineConfig),
+		}
+		if err := d.SetPipeline(0, req); err != nil {
+			t.Fatal(err)
+		}
+		if first == nil {
+			first = d.active.p
+		}
+		if d.active.p != first || d.sw.Program() != first.program {
+			t.Fatalf("device %d has a program of its own", id)
+		}
+		resp, err := d.GetPipeline(&p4v1.GetForwardingPipelineConfigRequest{DeviceId: id})
+		if err != nil || !proto.Equal(resp.GetConfig(), cfg) {
+			t.Fatalf("device %d: the config reads back otherwise: %v", id, err)
+		}
+	}
+}

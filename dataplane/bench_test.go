@@ -26,7 +26,7 @@ type runner struct {
 }
 
 func (r *runner) step() {
-	r.now += time.Microsecond
+	r.now += 10 * time.Microsecond
 	r.s.Receive(r.now, r.port, r.frame)
 	r.s.Advance(r.now)
 }

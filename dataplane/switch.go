@@ -31,7 +31,7 @@ type Config struct {
 	// RecirculationRate bounds recirculations and resubmissions a second,
 	// beyond a burst of RecirculationBurst: packets over it wait, so that a
 	// packet that circulates for ever takes a bounded share. Defaults
-	// 1,000,000 and 65,536.
+	// 4,000,000 and 65,536.
 	RecirculationRate  uint64
 	RecirculationBurst uint64
 	// Seed starts the random number generator of the random primitive.
@@ -59,7 +59,7 @@ func (c Config) withDefaults() Config {
 	defInt(&c.InputQueue, 65536)
 	defInt(&c.RecirculationQueue, 4096)
 	if c.RecirculationRate == 0 {
-		c.RecirculationRate = 1_000_000
+		c.RecirculationRate = 4_000_000
 	}
 	if c.RecirculationBurst == 0 {
 		c.RecirculationBurst = 65_536
@@ -224,13 +224,14 @@ func (s *Switch) Advance(now time.Duration) (next time.Duration, pending bool) {
 		return 0, false
 	}
 	s.budget.refill(s.now)
-	for {
+	for turn := 0; ; turn++ {
 		s.egressAll()
 		switch {
+		case s.input.len() > 0 && (s.again.len() == 0 || turn >= againTurns || s.budget.tokens == 0):
+			s.ingress(s.input.pop())
+			turn = 0
 		case s.again.len() > 0 && s.budget.take():
 			s.ingress(s.again.pop())
-		case s.input.len() > 0:
-			s.ingress(s.input.pop())
 		case s.again.len() > 0:
 			return s.soonest(s.budget.ready(s.now))
 		default:
@@ -238,6 +239,10 @@ func (s *Switch) Advance(now time.Duration) (next time.Duration, pending bool) {
 		}
 	}
 }
+
+// againTurns is how many recirculated packets go before a received one that
+// waits.
+const againTurns = 64
 
 // soonest is the earlier of at (negative is never) and the queues' next.
 func (s *Switch) soonest(at time.Duration) (time.Duration, bool) {

@@ -37,9 +37,6 @@ const (
 // ErrClosed says that a runner has been closed.
 var ErrClosed = errors.New("live: switch closed")
 
-// ErrPort says that a port cannot be used; it is wrapped with the reason.
-var ErrPort = errors.New("live: bad port")
-
 // PortStats counts the frames of one port.
 type PortStats struct {
 	Received   uint64 // handed to the switch
@@ -102,14 +99,6 @@ func Start(cfg Config) (*Runner, error) {
 	dev, err := p4rt.NewDevice(dc)
 	if err != nil {
 		return nil, errors.Join(err, r.closePorts())
-	}
-	for _, n := range numbers {
-		switch n {
-		case dev.CPUPort():
-			return nil, errors.Join(fmt.Errorf("%w: %d is the CPU port", ErrPort, n), r.closePorts())
-		case dev.DropPort():
-			return nil, errors.Join(fmt.Errorf("%w: %d is the drop port", ErrPort, n), r.closePorts())
-		}
 	}
 	r.dev, r.sessions = dev, p4rt.NewSessions(dev)
 	for _, n := range numbers {

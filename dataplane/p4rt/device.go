@@ -2,6 +2,7 @@ package p4rt
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
@@ -83,20 +84,53 @@ type Device struct {
 // ErrConfig says that a Config cannot be used; it is wrapped with the reason.
 var ErrConfig = errors.New("p4rt: bad configuration")
 
+// WithDefaults returns the configuration with its defaults in place of zeroes.
+func (c Config) WithDefaults() Config {
+	if c.Switch.CPUPort == 0 {
+		c.Switch.CPUPort = DefaultCPUPort
+	}
+	if c.Switch.DropPort == 0 {
+		c.Switch.DropPort = DefaultDropPort
+	}
+	if c.IdleScan <= 0 {
+		c.IdleScan = DefaultIdleScan
+	}
+	return c
+}
+
+// Validate checks a configuration that has its defaults. Errors wrap
+// ErrConfig.
+func (c Config) Validate() error {
+	cpu, drop := c.Switch.CPUPort, c.Switch.DropPort
+	switch {
+	case c.ID == 0:
+		return fmt.Errorf("%w: device id 0; want 1 or more", ErrConfig)
+	case cpu > maxPort:
+		return fmt.Errorf("%w: CPU port %d; want at most %d", ErrConfig, cpu, maxPort)
+	case drop > maxPort:
+		return fmt.Errorf("%w: drop port %d; want at most %d", ErrConfig, drop, maxPort)
+	case cpu == drop:
+		return fmt.Errorf("%w: port %d is both the CPU port and the drop port", ErrConfig, cpu)
+	}
+	for _, p := range c.Ports {
+		switch {
+		case p > maxPort:
+			return fmt.Errorf("%w: port %d; want at most %d", ErrConfig, p, maxPort)
+		case p == cpu:
+			return fmt.Errorf("%w: port %d is the CPU port", ErrConfig, p)
+		case p == drop:
+			return fmt.Errorf("%w: port %d is the drop port", ErrConfig, p)
+		}
+	}
+	return nil
+}
+
 // NewDevice makes a device with an empty switch: it has no pipeline until
 // SetPipeline.
 func NewDevice(cfg Config) (*Device, error) {
-	if cfg.ID == 0 {
-		return nil, errors.Join(ErrConfig, errors.New("device id 0; want 1 or more"))
-	}
-	if cfg.Switch.CPUPort == 0 {
-		cfg.Switch.CPUPort = DefaultCPUPort
-	}
-	if cfg.Switch.DropPort == 0 {
-		cfg.Switch.DropPort = DefaultDropPort
-	}
-	if cfg.IdleScan <= 0 {
-		cfg.IdleScan = DefaultIdleScan
+	cfg = cfg.WithDefaults()
+	if err := cfg.Validate(); err != nil {
+		return nil, err
 	}
 	cache := cfg.Cache
 	if cache == nil {

@@ -1,0 +1,67 @@
+package lab
+
+import (
+	"math/rand/v2"
+
+	"github.com/weft-sdn/weft/dataplane/p4rt"
+)
+
+// Options of a world.
+type Options struct {
+	// Seed of everything random in the world: the same seed, the same run.
+	Seed uint64
+	// Cache shares compiled programs with other worlds; nil: only within this one.
+	Cache *p4rt.Cache
+}
+
+// NewWorld builds the nodes and wires of a network, which it completes. The switches are empty:
+// whoever has the world programs them.
+func NewWorld(network Network, o Options) (*World, error) {
+	if err := network.Complete(); err != nil {
+		return nil, err
+	}
+	if o.Cache == nil {
+		o.Cache = new(p4rt.Cache)
+	}
+	w := &World{
+		Network:  network,
+		rng:      rand.New(rand.NewPCG(o.Seed, 0x77656674)),
+		switches: map[string]*SwitchNode{},
+		hosts:    map[string]*HostNode{},
+	}
+	for _, s := range network.Switches {
+		n, err := newSwitchNode(w, s, o.Cache)
+		if err != nil {
+			return nil, err
+		}
+		w.switches[s.Name] = n
+	}
+	for _, h := range network.Hosts {
+		gateway, _ := network.Uplink(h.Name)
+		n, err := newHostNode(w, h, w.switches[gateway].Switch)
+		if err != nil {
+			return nil, err
+		}
+		w.hosts[h.Name] = n
+	}
+	for _, l := range network.Links {
+		w.connect(l.A, l.PortA, l.B, l.PortB, l)
+		w.connect(l.B, l.PortB, l.A, l.PortA, l)
+	}
+	return w, nil
+}
+
+func (w *World) connect(from string, fromPort uint32, to string, toPort uint32, l Link) {
+	wire := &Wire{From: from, To: to, FromPort: fromPort, ToPort: toPort, Delay: l.Delay, Rate: l.Rate, world: w}
+	if h, ok := w.hosts[from]; ok {
+		h.uplink = wire
+	} else {
+		w.switches[from].ports[fromPort] = wire
+	}
+	if h, ok := w.hosts[to]; ok {
+		wire.to = h
+	} else {
+		wire.to = w.switches[to]
+	}
+	w.wires = append(w.wires, wire)
+}

@@ -1,0 +1,369 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	"google.golang.org/grpc/codes"
+
+	"github.com/weft-sdn/weft/controller"
+	"github.com/weft-sdn/weft/controller/entry"
+	"github.com/weft-sdn/weft/controller/store"
+	"github.com/weft-sdn/weft/p4"
+	"github.com/weft-sdn/weft/southbound"
+	"github.com/weft-sdn/weft/topology"
+)
+
+// Latencies of a virtual controller's dealings with the network. Each is drawn anew, uniformly
+// from half to the whole of its value.
+type Latencies struct {
+	Write    time.Duration // a batch of updates, there and back
+	PacketIn time.Duration // and packet-out, one way
+	Connect  time.Duration // from a switch's start to its read-back
+	Detect   time.Duration // from a change of the network to the topology that shows it
+}
+
+// DefaultLatencies are those of a busy fabric with a controller near by.
+func DefaultLatencies() Latencies {
+	return Latencies{
+		Write: 2 * time.Millisecond, PacketIn: 500 * time.Microsecond,
+		Connect: 20 * time.Millisecond, Detect: 10 * time.Millisecond,
+	}
+}
+
+// Control runs the controller's core in a world's time, against the switches of the world: what
+// package controller's runner does with goroutines, sockets and BGP, without them. The core, the
+// entries, the P4Runtime requests and the switches are the real ones.
+type Control struct {
+	World     *World
+	Latencies Latencies
+	// Log, if not nil, is told what the controller does.
+	Log func(format string, args ...any)
+
+	store    store.Store
+	core     *controller.Core
+	codec    *entry.Codec
+	pipeline *southbound.Pipeline
+	learned  *topology.Builder
+	// life counts the controllers so far: what one of them has set going is not the next one's.
+	life     int
+	up       bool
+	sessions map[string]*session
+	ticking  time.Duration // when the next Tick is due, or noTick
+	states   map[uint64]controller.StateReport
+	err      error
+}
+
+// A session is the controller's relation to one switch.
+type session struct {
+	node   *SwitchNode
+	direct *southbound.Direct
+	// number counts connections: what belongs to an older one is late.
+	number int
+	up     bool
+}
+
+const noTick = time.Duration(math.MaxInt64)
+
+// epoch is what the wall clock says when a world begins.
+var epoch = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
+
+// NewControl returns a controller that is not running; Start starts it. Its store lives as long
+// as it does.
+func NewControl(w *World, l Latencies) (*Control, error) {
+	pipeline, err := southbound.NewPipeline(p4.P4Info(), p4.JSON())
+	if err != nil {
+		return nil, err
+	}
+	c := &Control{
+		World: w, Latencies: l, store: store.NewMemory(), pipeline: pipeline,
+		codec: entry.NewCodec(pipeline.Schema()), learned: topology.NewBuilder(),
+		sessions: map[string]*session{}, states: map[uint64]controller.StateReport{},
+	}
+	for _, s := range w.Network.Switches {
+		node := w.switches[s.Name]
+		c.sessions[s.Name] = &session{node: node}
+		node.Notify = func(_ time.Duration, m *p4v1.StreamMessageResponse) { c.packetIn(s.Name, m) }
+	}
+	return c, nil
+}
+
+// Core is the running controller's core; nil while there is none.
+func (c *Control) Core() *controller.Core { return c.core }
+
+// Err is the first thing that went wrong in the controller itself.
+func (c *Control) Err() error { return c.err }
+
+func (c *Control) fail(err error) {
+	if err != nil && c.err == nil {
+		c.err = err
+	}
+}
+
+func (c *Control) logf(format string, args ...any) {
+	if c.Log != nil {
+		c.Log(format, args...)
+	}
+}
+
+// after is World.After for this controller only: not when it has been stopped meanwhile.
+func (c *Control) after(d time.Duration, f func()) {
+	life := c.life
+	if d > 0 {
+		d = d/2 + time.Duration(c.World.rng.Int64N(int64(d/2)+1))
+	}
+	c.World.After(d, func() {
+		if c.up && c.life == life {
+			f()
+		}
+	})
+}
+
+// Start starts a controller with what its predecessor stored.
+func (c *Control) Start() error {
+	records, _, err := c.store.List(context.Background(), "")
+	if err != nil {
+		return err
+	}
+	core, err := controller.NewCore(controller.Config{Inventory: c.World.Network.Inventory(nil), Start: epoch}, records)
+	if err != nil {
+		return err
+	}
+	c.core, c.up, c.ticking = core, true, noTick
+	c.life++
+	c.tick()
+	c.NetworkChanged()
+	for _, s := range c.World.Network.Switches {
+		c.connect(s.Name)
+	}
+	return nil
+}
+
+// Stop stops the controller at once; what it had sent is carried out.
+func (c *Control) Stop() {
+	c.up, c.core = false, nil
+	for _, s := range c.sessions {
+		s.up = false
+		s.number++
+	}
+}
+
+// NetworkChanged has the controller learn the network as it is now.
+func (c *Control) NetworkChanged() {
+	c.after(c.Latencies.Detect, func() {
+		c.core.Tick(c.World.now)
+		c.core.SetTopology(c.World.Learned(c.learned))
+		c.work()
+	})
+}
+
+// SwitchChanged tells the controller's sessions that a switch went off or came back.
+func (c *Control) SwitchChanged(name string) {
+	s := c.sessions[name]
+	s.number++
+	if s.up {
+		s.up = false
+		c.after(c.Latencies.Detect, func() {
+			c.core.Tick(c.World.now)
+			c.core.SwitchDisconnected(name, errors.New("stream closed"))
+			c.work()
+		})
+	}
+	if !s.node.Down() {
+		c.after(c.Latencies.Detect, func() { c.connect(name) })
+	}
+}
+
+// connect installs the pipeline where it is not, and reads the switch.
+func (c *Control) connect(name string) {
+	s := c.sessions[name]
+	s.number++
+	number := s.number
+	c.after(c.Latencies.Connect, func() {
+		if s.number != number || s.node.Down() {
+			return
+		}
+		device := s.node.Device()
+		s.direct = &southbound.Direct{Target: device, DeviceID: device.ID(), Pipeline: c.pipeline}
+		if device.Switch().Program() == nil {
+			if err := s.direct.Install(c.World.now); err != nil {
+				c.fail(fmt.Errorf("switch %s: %w", name, err))
+				return
+			}
+		}
+		contents, err := c.read(s)
+		if err != nil {
+			c.fail(fmt.Errorf("switch %s: %w", name, err))
+			return
+		}
+		s.up = true
+		c.core.Tick(c.World.now)
+		c.logf("%v %s connected with %d entities", c.World.now, name, len(contents.Entities))
+		c.core.SwitchConnected(name, contents)
+		c.work()
+	})
+}
+
+func (c *Control) read(s *session) (controller.Contents, error) {
+	held, err := s.direct.ReadAll(c.World.now)
+	if err != nil {
+		return controller.Contents{}, err
+	}
+	var out controller.Contents
+	for _, e := range held.Entities {
+		named, err := c.codec.Decode(e)
+		if err != nil {
+			out.Foreign++
+			continue
+		}
+		out.Entities = append(out.Entities, named)
+	}
+	out.Unknown = held.Unsupported
+	return out, nil
+}
+
+// tick tells the core the time, and comes again when the core wants it.
+func (c *Control) tick() {
+	c.core.Tick(c.World.now)
+	c.work()
+}
+
+// Change has the core changed by a client, and carries out what follows.
+func (c *Control) Change(f func(core *controller.Core) error) error {
+	if !c.up {
+		return errors.New("lab: the controller is not running")
+	}
+	c.core.Tick(c.World.now)
+	err := f(c.core)
+	c.work()
+	return err
+}
+
+// work does what the core wants done.
+func (c *Control) work() {
+	for {
+		r := c.core.Ready()
+		if r.Empty() {
+			break
+		}
+		if err := store.Apply(context.Background(), c.store, r.Saves); err != nil {
+			c.fail(err)
+		}
+		for _, s := range r.States {
+			c.states[s.ID] = s
+		}
+		for _, e := range r.Events {
+			c.logf("%v event %v", c.World.now, e)
+		}
+		for _, w := range r.Works {
+			c.carryOut(w)
+		}
+	}
+	next, ok := c.core.Next()
+	if !ok {
+		return
+	}
+	at := max(next, c.World.now)
+	if c.ticking <= at {
+		return
+	}
+	c.ticking = at
+	life := c.life
+	c.World.At(at, func() {
+		if c.up && c.life == life && c.ticking == at {
+			c.ticking = noTick
+			c.tick()
+		}
+	})
+}
+
+// carryOut does a work batch by batch.
+func (c *Control) carryOut(w controller.Work) {
+	s := c.sessions[w.Switch]
+	number := s.number
+	result := controller.Result{Switch: w.Switch, ID: w.ID}
+	first := 0 // index of the batch's first update
+	var batch func(i int)
+	batch = func(i int) {
+		if s.number != number {
+			return // the core hears of the lost connection
+		}
+		switch {
+		case i < len(w.Batches):
+			refused, err := c.write(s, w.Batches[i], first)
+			first += len(w.Batches[i])
+			result.Refused = append(result.Refused, refused...)
+			if result.Err = err; err == nil {
+				c.after(c.Latencies.Write, func() { batch(i + 1) })
+				return
+			}
+		case w.Read:
+			result.Contents, result.Err = c.read(s)
+		}
+		for _, p := range w.Packets {
+			out, err := c.codec.EncodePacketOut(p)
+			c.fail(err)
+			c.fail(s.direct.PacketOut(c.World.now, out))
+		}
+		s.node.Wake()
+		if w.ID != 0 {
+			c.core.Tick(c.World.now)
+			c.core.Done(result)
+			c.work()
+		}
+	}
+	latency := c.Latencies.Write
+	if len(w.Batches) == 0 && !w.Read {
+		latency = c.Latencies.PacketIn
+	}
+	c.logf("%v %s: %d updates, %d packets", c.World.now, w.Switch, w.Updates(), len(w.Packets))
+	c.after(latency, func() { batch(0) })
+}
+
+func (c *Control) write(s *session, updates []entry.Update, first int) ([]controller.Refusal, error) {
+	encoded := make([]southbound.Update, len(updates))
+	for i, u := range updates {
+		e, err := c.codec.EncodeUpdate(u)
+		if err != nil {
+			c.fail(err)
+			return nil, err
+		}
+		encoded[i] = e
+	}
+	err := s.direct.Write(c.World.now, encoded)
+	s.node.Wake()
+	var bad *southbound.WriteError
+	if !errors.As(err, &bad) || bad.Cause != nil {
+		return nil, err
+	}
+	var refused []controller.Refusal
+	for _, u := range bad.Updates {
+		reason := controller.RefusedOther
+		switch u.Code {
+		case codes.AlreadyExists:
+			reason = controller.RefusedExists
+		case codes.NotFound:
+			reason = controller.RefusedMissing
+		case codes.ResourceExhausted:
+			reason = controller.RefusedCapacity
+		}
+		refused = append(refused, controller.Refusal{Update: first + u.Index, Reason: reason, Message: u.Message})
+	}
+	return refused, nil
+}
+
+func (c *Control) packetIn(name string, m *p4v1.StreamMessageResponse) {
+	p, ok := southbound.PacketInOf(m)
+	if !ok || !c.up || !c.sessions[name].up {
+		return
+	}
+	c.after(c.Latencies.PacketIn, func() {
+		c.core.Tick(c.World.now)
+		c.core.PacketIn(name, c.codec.DecodePacketIn(p))
+		c.work()
+	})
+}

@@ -1,0 +1,192 @@
+package lab
+
+import (
+	"bytes"
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/weft-sdn/weft/endpoint"
+	"github.com/weft-sdn/weft/packet"
+)
+
+// GroupConfig describes the hosts' side of a multicast group.
+type GroupConfig struct {
+	Proxy         netip.Addr
+	DesignatedQPN uint32
+	Source        string
+	Receivers     []string
+	InitialPSN    uint32
+	// QP is what the queue pairs have in common; numbers, addresses and PSNs are set by the group.
+	QP endpoint.QPConfig
+	// Memory is the size of every receiver's region, which starts at virtual address 0.
+	Memory int
+}
+
+// The queue pair and memory of every host: the same numbers everywhere would hide a switch that
+// does not rewrite them.
+const (
+	sourceQPN   = 0x000100
+	receiverQPN = 0x000200 // plus the receiver's place
+	groupRKey   = 0x00005eed
+	writeAccess = endpoint.AccessRemoteWrite
+)
+
+// A Group is the source and the receivers of a multicast group: queue pairs and memory. What the
+// switches do is the controller's business.
+type Group struct {
+	Config    GroupConfig
+	Source    *HostNode
+	SourceQP  *endpoint.QP
+	Receivers []*Receiver
+
+	world    *World
+	early    earlyAcks
+	data     []byte
+	posted   int // octets handed to the source
+	message  int
+	complete int // octets completed
+	failed   endpoint.Status
+	nextQPN  uint32
+}
+
+// A Receiver is a member of a group.
+type Receiver struct {
+	Host   *HostNode
+	QP     *endpoint.QP
+	Memory []byte
+	// From is the first octet of the source's data that it is to have.
+	From int
+	// StartPSN is the PSN it began with.
+	StartPSN uint32
+}
+
+// NewGroup makes the queue pairs and memory of a group.
+func (w *World) NewGroup(cfg GroupConfig) (*Group, error) {
+	g := &Group{Config: cfg, world: w, nextQPN: receiverQPN}
+	source, err := w.Host(cfg.Source)
+	if err != nil {
+		return nil, err
+	}
+	g.Source = source
+	qp := cfg.QP
+	qp.QPN, qp.RemoteAddr, qp.RemoteQPN = sourceQPN, cfg.Proxy, cfg.DesignatedQPN
+	qp.SQPSN, qp.RQPSN = cfg.InitialPSN, cfg.InitialPSN
+	if g.SourceQP, err = source.CreateQP(qp); err != nil {
+		return nil, err
+	}
+	for _, name := range cfg.Receivers {
+		if _, err := g.Join(name, cfg.InitialPSN, 0); err != nil {
+			return nil, err
+		}
+	}
+	g.early.group = g
+	w.AddTap(&g.early)
+	return g, nil
+}
+
+// Join makes the queue pair and memory of one more receiver, which expects startPSN first and
+// the source's data from an offset on.
+func (g *Group) Join(name string, startPSN uint32, from int) (*Receiver, error) {
+	host, err := g.world.Host(name)
+	if err != nil {
+		return nil, err
+	}
+	r := &Receiver{Host: host, Memory: make([]byte, g.Config.Memory)}
+	if _, err := host.RegisterMR(0, groupRKey, r.Memory, writeAccess); err != nil {
+		return nil, fmt.Errorf("receiver %s: %w", name, err)
+	}
+	return g.Rejoin(r, startPSN, from)
+}
+
+// Rejoin makes a new queue pair for a receiver that has left, or lost its queue pair; its memory
+// stays as it is.
+func (g *Group) Rejoin(r *Receiver, startPSN uint32, from int) (*Receiver, error) {
+	r.From, r.StartPSN = from, startPSN
+	qp := g.Config.QP
+	qp.QPN, qp.RemoteAddr, qp.RemoteQPN = g.nextQPN, g.Config.Proxy, g.Config.DesignatedQPN
+	qp.SQPSN, qp.RQPSN = startPSN, startPSN
+	g.nextQPN++
+	created, err := r.Host.CreateQP(qp)
+	if err != nil {
+		return nil, err
+	}
+	r.QP = created
+	g.Receivers = append(g.Receivers, r)
+	return r, nil
+}
+
+// Remove makes a receiver no longer count; its queue pair lives on until the host drops it.
+func (g *Group) Remove(name string) {
+	g.Receivers = slices.DeleteFunc(g.Receivers, func(r *Receiver) bool { return r.Host.Name == name })
+}
+
+// Receiver returns the member on a host, or nil.
+func (g *Group) Receiver(name string) *Receiver {
+	if i := slices.IndexFunc(g.Receivers, func(r *Receiver) bool { return r.Host.Name == name }); i >= 0 {
+		return g.Receivers[i]
+	}
+	return nil
+}
+
+// Write starts the transfer of data to the same offsets of every receiver's memory, in WRITEs of
+// at most message octets.
+func (g *Group) Write(data []byte, message int) error {
+	g.data, g.message, g.posted, g.complete = data, message, 0, 0
+	return g.Pump()
+}
+
+// Pump collects completions and posts what the send queue has room for. Call it as the transfer
+// goes on.
+func (g *Group) Pump() error {
+	for {
+		c, ok := g.SourceQP.Poll()
+		if !ok {
+			break
+		}
+		if c.Status != endpoint.StatusOK {
+			g.failed = c.Status
+			return fmt.Errorf("source %s: message %d: %v", g.Source.Name, c.ID, c.Status)
+		}
+		g.complete += min(g.message, len(g.data)-int(c.ID)*g.message)
+	}
+	for g.posted < len(g.data) && g.SourceQP.SendQueueLen() < g.SourceQP.Config().SendDepth {
+		end := min(g.posted+g.message, len(g.data))
+		err := g.SourceQP.PostSend(endpoint.WorkRequest{
+			ID: uint64(g.posted / g.message), Op: endpoint.OpWrite,
+			Data: g.data[g.posted:end], RemoteVA: uint64(g.posted), RKey: groupRKey,
+		})
+		if err != nil {
+			return fmt.Errorf("source %s: %w", g.Source.Name, err)
+		}
+		g.posted = end
+	}
+	g.Source.Wake()
+	return nil
+}
+
+// Done reports whether every octet has been acknowledged to the source.
+func (g *Group) Done() bool { return g.complete == len(g.data) }
+
+// Posted is how many octets of the data have been handed to the source's queue.
+func (g *Group) Posted() int { return g.posted }
+
+// Corrupt returns the names of the receivers whose memory is not the source's data.
+func (g *Group) Corrupt() []string {
+	var names []string
+	for _, r := range g.Receivers {
+		if !bytes.Equal(r.Memory[r.From:len(g.data)], g.data[r.From:]) {
+			names = append(names, r.Host.Name)
+		}
+	}
+	return names
+}
+
+// EarlyAcks counts the ACKs and NAKs that told the source of a PSN which a receiver of the time
+// did not have; first describes the first.
+func (g *Group) EarlyAcks() (count uint64, first string) { return g.early.count, g.early.first }
+
+func earlyAck(now time.Duration, s packet.Syndrome, psn uint32, receiver string, expected uint32) string {
+	return fmt.Sprintf("%v: %v with PSN %#06x while %s expects %#06x", now, s, psn, receiver, expected)
+}

@@ -1,0 +1,58 @@
+package lab
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/weft-sdn/weft/endpoint"
+)
+
+// A HostNode is a software host in a world. Whoever posts work to its queue pairs calls Wake
+// afterwards.
+type HostNode struct {
+	*endpoint.Host
+	Name string
+
+	world   *World
+	uplink  *Wire
+	pending alarm
+	stopped bool
+}
+
+func newHostNode(w *World, h Host, gateway Switch) (*HostNode, error) {
+	n := &HostNode{Name: h.Name, world: w}
+	cfg := endpoint.DefaultConfig()
+	cfg.Name, cfg.MAC, cfg.Addr, cfg.GatewayMAC = h.Name, h.MAC, h.Address, gateway.MAC
+	cfg.PacingSlack = pacingSlack
+	cfg.Output = func(now time.Duration, frame []byte) { n.uplink.send(now, frame) }
+	host, err := endpoint.NewHost(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("host %s: %w", h.Name, err)
+	}
+	n.Host = host
+	return n, nil
+}
+
+// pacingSlack lets a host whose world runs late catch up; in virtual time nothing runs late.
+const pacingSlack = time.Millisecond
+
+// Wake runs what is due on the host.
+func (n *HostNode) Wake() { n.world.wake(n) }
+
+// Stop makes the host deaf and mute, as if it had died.
+func (n *HostNode) Stop() { n.stopped = true }
+
+func (n *HostNode) receive(now time.Duration, _ uint32, frame []byte) {
+	if !n.stopped {
+		n.Host.Receive(now, frame)
+	}
+}
+
+func (n *HostNode) advance(now time.Duration) (time.Duration, bool) {
+	if n.stopped {
+		return 0, false
+	}
+	return n.Host.Advance(now)
+}
+
+func (n *HostNode) alarm() *alarm { return &n.pending }

@@ -1,0 +1,28 @@
+package lab
+
+import (
+	"github.com/weft-sdn/weft/controller/inventory"
+)
+
+// Inventory is what a controller of the network is configured with: its switches and hosts. The
+// topology is not in it; that is learned. addresses gives the P4Runtime servers by the names of
+// the switches; a switch without one gets a name in its place, which serves where nothing dials.
+func (n *Network) Inventory(addresses map[string]string) inventory.Inventory {
+	inv := inventory.Default()
+	for _, s := range n.Switches {
+		address := addresses[s.Name]
+		if address == "" {
+			address = s.Name + ":9559"
+		}
+		inv.Switches = append(inv.Switches, inventory.Switch{
+			Name: s.Name, Address: address, DeviceID: deviceID, MAC: inventory.MAC(s.MAC),
+		})
+	}
+	for _, h := range n.Hosts {
+		sw, port := n.Uplink(h.Name)
+		inv.Hosts = append(inv.Hosts, inventory.Host{
+			Name: h.Name, Address: h.Address, MAC: inventory.MAC(h.MAC), Switch: sw, Port: port,
+		})
+	}
+	return inv
+}

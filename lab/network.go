@@ -1,0 +1,282 @@
+package lab
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/weft-sdn/weft/packet"
+)
+
+// A Network describes a lab: switches, hosts and the links between them. What is left out is
+// derived from the place in the list, so that a name and a link are enough (see Complete).
+type Network struct {
+	Name     string   `yaml:"name"`
+	Switches []Switch `yaml:"switches"`
+	Hosts    []Host   `yaml:"hosts"`
+	Links    []Link   `yaml:"links"`
+}
+
+// A Switch is an embedded P4 switch.
+type Switch struct {
+	Name     string       `yaml:"name"`
+	Loopback netip.Addr   `yaml:"loopback,omitempty"` // default 2001:db8:0:n::1 for the n-th switch
+	Locator  netip.Prefix `yaml:"locator,omitempty"`  // default 5f00:0:n::/48 (RFC 9602 sets 5f00::/16 aside for SIDs)
+	RouterID netip.Addr   `yaml:"routerId,omitempty"` // IPv4; default 10.0.h.l, h and l the octets of n
+	MAC      packet.MAC   `yaml:"-"`                  // 02:00:00:00:h:l
+	ASN      uint32       `yaml:"-"`
+}
+
+// A Host is a software RoCEv2 host with one port.
+type Host struct {
+	Name    string     `yaml:"name"`
+	Address netip.Addr `yaml:"address,omitempty"` // default 2001:db8:1:n::1 for the n-th host
+	MAC     packet.MAC `yaml:"-"`                 // 02:00:00:01:h:l
+}
+
+// A Link joins two switches, or a switch and a host.
+type Link struct {
+	A      string        `yaml:"a"`
+	B      string        `yaml:"b"`
+	Delay  time.Duration `yaml:"delay,omitempty"`  // one way; default 0
+	Rate   uint64        `yaml:"rate,omitempty"`   // bits per second; default 0: no limit
+	Metric uint32        `yaml:"metric,omitempty"` // IGP metric, both ways; default 10
+	// Ports of the two ends; default the next free one of the switch, from 1. A host has port 0.
+	PortA uint32 `yaml:"portA,omitempty"`
+	PortB uint32 `yaml:"portB,omitempty"`
+}
+
+// ASN is the private AS number (RFC 6996) the lab's speakers use.
+const ASN = 64512
+
+const (
+	maxNodes = 0xfffe // names are numbered in 16 bits
+	maxPort  = 500    // above are the CPU, recirculation and drop ports
+)
+
+// Figure1 is the reference topology of the draft, section 4.2: source S1; transit N6, N4, N5;
+// edges N1, N2, N3, of which N2 hangs off both N4 and N5; receivers R1 to R5.
+func Figure1() Network {
+	n := Network{Name: "figure1"}
+	for _, name := range []string{"N1", "N2", "N3", "N4", "N5", "N6"} {
+		n.Switches = append(n.Switches, Switch{Name: name})
+	}
+	for _, name := range []string{"S1", "R1", "R2", "R3", "R4", "R5"} {
+		n.Hosts = append(n.Hosts, Host{Name: name})
+	}
+	for _, ends := range [][2]string{
+		{"S1", "N6"},
+		{"N6", "N4"}, {"N6", "N5"},
+		{"N4", "N1"}, {"N4", "N2"}, {"N5", "N2"}, {"N5", "N3"},
+		{"N1", "R1"}, {"N1", "R2"}, {"N2", "R3"}, {"N3", "R4"}, {"N3", "R5"},
+	} {
+		n.Links = append(n.Links, Link{A: ends[0], B: ends[1]})
+	}
+	return n
+}
+
+// Builtin returns the built-in network of a name.
+func Builtin(name string) (Network, bool) {
+	switch name {
+	case "figure1":
+		return Figure1(), true
+	default:
+		return Network{}, false
+	}
+}
+
+// BuiltinNames are the names Builtin knows.
+func BuiltinNames() []string { return []string{"figure1"} }
+
+// Complete fills in what the description leaves out and checks the whole. Errors wrap
+// ErrNetwork and name the field.
+func (n *Network) Complete() error {
+	n.derive()
+	return n.validate()
+}
+
+func (n *Network) derive() {
+	if n.Name == "" {
+		n.Name = "lab"
+	}
+	for i := range n.Switches {
+		s := &n.Switches[i]
+		h, l := byte((i+1)>>8), byte(i+1)
+		if !s.Loopback.IsValid() {
+			s.Loopback = netip.AddrFrom16([16]byte{0x20, 0x01, 0x0d, 0xb8, 0, 0, h, l, 15: 1})
+		}
+		if !s.Locator.IsValid() {
+			s.Locator = netip.PrefixFrom(netip.AddrFrom16([16]byte{0x5f, 0, 0, 0, h, l}), 48)
+		}
+		if !s.RouterID.IsValid() {
+			s.RouterID = netip.AddrFrom4([4]byte{10, 0, h, l})
+		}
+		s.MAC = packet.MAC{0x02, 0, 0, 0, h, l}
+		s.ASN = ASN
+	}
+	for i := range n.Hosts {
+		host := &n.Hosts[i]
+		h, l := byte((i+1)>>8), byte(i+1)
+		if !host.Address.IsValid() {
+			host.Address = netip.AddrFrom16([16]byte{0x20, 0x01, 0x0d, 0xb8, 0, 1, h, l, 15: 1})
+		}
+		host.MAC = packet.MAC{0x02, 0, 0, 1, h, l}
+	}
+	used := map[string][]uint32{}
+	for _, l := range n.Links {
+		used[l.A] = append(used[l.A], l.PortA)
+		used[l.B] = append(used[l.B], l.PortB)
+	}
+	next := func(name string, port *uint32) {
+		if *port != 0 || n.host(name) != nil {
+			return
+		}
+		for p := uint32(1); ; p++ {
+			if !slices.Contains(used[name], p) {
+				*port = p
+				used[name] = append(used[name], p)
+				return
+			}
+		}
+	}
+	for i := range n.Links {
+		l := &n.Links[i]
+		next(l.A, &l.PortA)
+		next(l.B, &l.PortB)
+		if l.Metric == 0 {
+			l.Metric = 10
+		}
+	}
+}
+
+func (n *Network) validate() error {
+	bad := func(field, format string, args ...any) error {
+		return &FieldError{Field: field, Problem: fmt.Sprintf(format, args...)}
+	}
+	if len(n.Switches) == 0 {
+		return bad("switches", "none, want at least one")
+	}
+	if len(n.Switches) > maxNodes {
+		return bad("switches", "%d, want at most %d", len(n.Switches), maxNodes)
+	}
+	if len(n.Hosts) > maxNodes {
+		return bad("hosts", "%d, want at most %d", len(n.Hosts), maxNodes)
+	}
+	names, addresses := map[string]string{}, map[netip.Addr]string{}
+	claim := func(field, key, name string, a netip.Addr) error {
+		if name == "" {
+			return bad(field+".name", "empty, want a name")
+		}
+		if other, ok := names[name]; ok {
+			return bad(field+".name", "%q is also that of %s", name, other)
+		}
+		names[name] = field
+		if !a.Is6() || a.Is4In6() || a.IsMulticast() || a.IsUnspecified() {
+			return bad(field+"."+key, "%v, want an IPv6 unicast address", a)
+		}
+		if other, ok := addresses[a]; ok {
+			return bad(field+"."+key, "%v is also that of %s", a, other)
+		}
+		addresses[a] = field
+		return nil
+	}
+	for i, s := range n.Switches {
+		field := fmt.Sprintf("switches[%d]", i)
+		if err := claim(field, "loopback", s.Name, s.Loopback); err != nil {
+			return err
+		}
+		if !s.Locator.Addr().Is6() || s.Locator.Bits() > 64 || s.Locator.Masked() != s.Locator {
+			return bad(field+".locator", "%v, want an IPv6 prefix of at most 64 bits without host bits", s.Locator)
+		}
+		if !s.RouterID.Is4() {
+			return bad(field+".routerId", "%v, want an IPv4 address", s.RouterID)
+		}
+		for j, o := range n.Switches[:i] {
+			if o.Locator.Overlaps(s.Locator) {
+				return bad(field+".locator", "%v overlaps that of switches[%d], %v", s.Locator, j, o.Locator)
+			}
+			if o.RouterID == s.RouterID {
+				return bad(field+".routerId", "%v is also that of switches[%d]", s.RouterID, j)
+			}
+		}
+	}
+	for i, h := range n.Hosts {
+		if err := claim(fmt.Sprintf("hosts[%d]", i), "address", h.Name, h.Address); err != nil {
+			return err
+		}
+	}
+	type end struct {
+		name string
+		port uint32
+	}
+	ends, uplinks := map[end]int{}, map[string]int{}
+	for i, l := range n.Links {
+		field := fmt.Sprintf("links[%d]", i)
+		if l.Delay < 0 {
+			return bad(field+".delay", "%v, want 0 or more", l.Delay)
+		}
+		if l.Metric >= 1<<24 {
+			return bad(field+".metric", "%d, want less than 2^24", l.Metric)
+		}
+		if l.A == l.B {
+			return bad(field+".b", "%q is also the other end, want two nodes", l.A)
+		}
+		hosts := 0
+		for _, e := range []end{{l.A, l.PortA}, {l.B, l.PortB}} {
+			switch {
+			case n.host(e.name) != nil:
+				hosts++
+				uplinks[e.name]++
+				if e.port != 0 {
+					return bad(field, "port %d of host %q, want none", e.port, e.name)
+				}
+				continue
+			case n.sw(e.name) == nil:
+				return bad(field, "%q is neither a switch nor a host", e.name)
+			case e.port < 1 || e.port > maxPort:
+				return bad(field, "port %d of %s, want 1 to %d", e.port, e.name, maxPort)
+			}
+			if other, ok := ends[e]; ok {
+				return bad(field, "port %d of %s is also used by links[%d]", e.port, e.name, other)
+			}
+			ends[e] = i
+		}
+		if hosts == 2 {
+			return bad(field, "%s and %s are both hosts, want a switch at one end", l.A, l.B)
+		}
+	}
+	for i, h := range n.Hosts {
+		if uplinks[h.Name] != 1 {
+			return bad(fmt.Sprintf("hosts[%d]", i), "%s has %d links, want 1", h.Name, uplinks[h.Name])
+		}
+	}
+	return nil
+}
+
+func (n *Network) sw(name string) *Switch {
+	if i := slices.IndexFunc(n.Switches, func(s Switch) bool { return s.Name == name }); i >= 0 {
+		return &n.Switches[i]
+	}
+	return nil
+}
+
+func (n *Network) host(name string) *Host {
+	if i := slices.IndexFunc(n.Hosts, func(h Host) bool { return h.Name == name }); i >= 0 {
+		return &n.Hosts[i]
+	}
+	return nil
+}
+
+// Uplink returns the switch a host hangs off, and the switch's port.
+func (n *Network) Uplink(host string) (sw string, port uint32) {
+	for _, l := range n.Links {
+		switch host {
+		case l.A:
+			return l.B, l.PortB
+		case l.B:
+			return l.A, l.PortA
+		}
+	}
+	return "", 0
+}

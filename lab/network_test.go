@@ -1,0 +1,69 @@
+package lab
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+func TestFigure1(t *testing.T) {
+	n := Figure1()
+	if err := n.Complete(); err != nil {
+		t.Fatal(err)
+	}
+	if sw, port := n.Uplink("R3"); sw != "N2" || port != 3 {
+		t.Errorf("R3 hangs off %s port %d, want N2 port 3", sw, port)
+	}
+	if got := n.Switches[5].Loopback.String(); got != "2001:db8:0:6::1" {
+		t.Errorf("loopback of N6 is %s", got)
+	}
+}
+
+func TestParse(t *testing.T) {
+	n, err := Parse([]byte("name: two\nswitches:\n- name: A\n- name: B\nhosts:\n- name: H\nlinks:\n- {a: A, b: B, delay: 10us, rate: 1000000}\n- {a: A, b: H}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l := n.Links[1]; l.PortA != 2 || l.PortB != 0 {
+		t.Errorf("A-H uses ports %d and %d, want 2 and 0", l.PortA, l.PortB)
+	}
+}
+
+func TestParseErrors(t *testing.T) {
+	for _, c := range []struct{ name, text, want string }{
+		{"unknown key", "switches:\n- name: A\n  colour: red\n", "[3:3]"},
+		{"no switches", "name: x\n", "switches: none"},
+		{"twice the same name", "switches:\n- name: A\n- name: A\n", "line 3, column 9: invalid network: switches[1].name"},
+		{"unknown end", "switches:\n- name: A\nlinks:\n- a: A\n  b: Z\n", "line 4"},
+		{"port twice", "switches:\n- name: A\n- name: B\n- name: C\nlinks:\n- {a: A, b: B, portA: 7}\n- {a: A, b: C, portA: 7}\n", "port 7 of A is also used by links[0]"},
+		{"port too high", "switches:\n- name: A\n- name: B\nlinks:\n- {a: A, b: B, portA: 501}\n", "want 1 to 500"},
+		{"IPv4 loopback", "switches:\n- name: A\n  loopback: 192.0.2.1\n", "switches[0].loopback: 192.0.2.1, want an IPv6 unicast address"},
+		{"locator with host bits", "switches:\n- name: A\n  locator: 5f00:0:1::1/48\n", "switches[0].locator"},
+		{"host without a link", "switches:\n- name: A\nhosts:\n- name: H\n", "hosts[0]: H has 0 links"},
+		{"two hosts joined", "switches:\n- name: A\nhosts:\n- name: H\n- name: G\nlinks:\n- {a: G, b: H}\n", "both hosts"},
+		{"bad duration", "switches:\n- name: A\n- name: B\nlinks:\n- {a: A, b: B, delay: soon}\n", "5"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := Parse([]byte(c.text))
+			if err == nil {
+				t.Fatal("no error")
+			}
+			if !errors.Is(err, ErrNetwork) || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error is %q, want ErrNetwork with %q", err, c.want)
+			}
+		})
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add([]byte("name: two\nswitches:\n- name: A\n- name: B\nhosts:\n- name: H\nlinks:\n- {a: A, b: B}\n- {a: A, b: H}\n"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		n, err := Parse(text)
+		if err != nil {
+			return
+		}
+		if again := n.Complete(); again != nil {
+			t.Errorf("a parsed network is not complete: %v", again)
+		}
+	})
+}

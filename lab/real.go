@@ -1,0 +1,123 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+)
+
+// A Clock runs a world against the real clock on a goroutine of its own. While it does, everything
+// that touches the world goes through Do.
+type Clock struct {
+	world *World
+	calls chan func()
+	stop  chan struct{}
+	done  chan struct{}
+	once  sync.Once
+}
+
+// ErrStopped says that the world's clock was stopped.
+var ErrStopped = errors.New("lab: the world has stopped")
+
+// StartClock starts the clock where the world's time stands.
+func (w *World) StartClock() *Clock {
+	c := &Clock{world: w, calls: make(chan func(), 64), stop: make(chan struct{}), done: make(chan struct{})}
+	go c.run(time.Now().Add(-w.now))
+	return c
+}
+
+// eventsPerCall bounds how long a call waits behind packets.
+const eventsPerCall = 64
+
+func (c *Clock) run(start time.Time) {
+	defer close(c.done)
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	w := c.world
+	for {
+		select {
+		case <-c.stop:
+			return
+		case f := <-c.calls:
+			w.now = max(w.now, time.Since(start))
+			f()
+			continue
+		default:
+		}
+		now := time.Since(start)
+		for range eventsPerCall {
+			if len(w.events) == 0 || w.events[0].at > now {
+				break
+			}
+			// Events happen at the time they are processed, not at the time they were due: a
+			// world that runs late must not believe that time stood still.
+			w.now = max(w.now, now)
+			w.step()
+		}
+		wait := time.Hour
+		if len(w.events) > 0 {
+			wait = w.events[0].at - time.Since(start)
+		}
+		if wait <= 0 {
+			continue
+		}
+		timer.Reset(wait)
+		select {
+		case <-c.stop:
+			return
+		case f := <-c.calls:
+			w.now = max(w.now, time.Since(start))
+			f()
+		case <-timer.C:
+		}
+	}
+}
+
+// Do runs f on the world's goroutine and returns when it has run. It fails, and does not run f,
+// when ctx ends first or the clock has stopped.
+func (c *Clock) Do(ctx context.Context, f func(now time.Duration)) error {
+	ran := make(chan struct{})
+	call := func() {
+		defer close(ran)
+		f(c.world.now)
+	}
+	select {
+	case c.calls <- call:
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-c.done:
+		return ErrStopped
+	}
+	select {
+	case <-ran:
+		return nil
+	case <-c.done:
+		select {
+		case <-ran:
+			return nil
+		default:
+			return ErrStopped
+		}
+	}
+}
+
+// Stop ends the clock and waits for its goroutine.
+func (c *Clock) Stop() {
+	c.once.Do(func() { close(c.stop) })
+	<-c.done
+}
+
+// executor runs a switch's P4Runtime calls on the world's goroutine.
+type executor struct {
+	clock *Clock
+	node  *SwitchNode
+}
+
+// Do implements p4rt.Executor.
+func (e executor) Do(ctx context.Context, f func(now time.Duration)) error {
+	return e.clock.Do(ctx, func(now time.Duration) {
+		f(now)
+		e.node.Wake()
+	})
+}

@@ -1,0 +1,93 @@
+package lab
+
+import (
+	"fmt"
+	"time"
+
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+
+	"github.com/weft-sdn/weft/dataplane/p4rt"
+)
+
+// A SwitchNode is an embedded switch in a world.
+type SwitchNode struct {
+	Switch Switch
+	// Notify takes what the switch tells its controllers; nil: nobody listens. It must not call
+	// the switch back.
+	Notify func(now time.Duration, m *p4v1.StreamMessageResponse)
+	// Restarts counts the times the switch came back empty.
+	Restarts int
+
+	world   *World
+	config  p4rt.Config
+	device  *p4rt.Device
+	ports   map[uint32]*Wire
+	pending alarm
+	down    bool
+}
+
+// deviceID is the P4Runtime device id of every lab switch: each has a server of its own.
+const deviceID = 1
+
+func newSwitchNode(w *World, s Switch, cache *p4rt.Cache) (*SwitchNode, error) {
+	n := &SwitchNode{Switch: s, world: w, ports: map[uint32]*Wire{}}
+	n.config = p4rt.Config{
+		ID:    deviceID,
+		Cache: cache,
+		Transmit: func(now time.Duration, port uint32, frame []byte) {
+			if wire, ok := n.ports[port]; ok {
+				wire.send(now, frame)
+			}
+		},
+		Notify: func(now time.Duration, m *p4v1.StreamMessageResponse) {
+			if n.Notify != nil {
+				n.Notify(now, m)
+			}
+		},
+	}
+	return n, n.start()
+}
+
+func (n *SwitchNode) start() error {
+	device, err := p4rt.NewDevice(n.config)
+	if err != nil {
+		return fmt.Errorf("switch %s: %w", n.Switch.Name, err)
+	}
+	n.device = device
+	return nil
+}
+
+// Device is the switch's P4Runtime device: another one after each restart. Whoever changes
+// something there calls Wake afterwards.
+func (n *SwitchNode) Device() *p4rt.Device { return n.device }
+
+// Down reports whether the switch is off.
+func (n *SwitchNode) Down() bool { return n.down }
+
+// Wake runs what is due on the switch.
+func (n *SwitchNode) Wake() { n.world.wake(n) }
+
+// Stop turns the switch off: it forgets everything, and what arrives is lost.
+func (n *SwitchNode) Stop() { n.down = true }
+
+// Start turns it on again, empty.
+func (n *SwitchNode) Start() error {
+	n.down = false
+	n.Restarts++
+	return n.start()
+}
+
+func (n *SwitchNode) receive(now time.Duration, port uint32, frame []byte) {
+	if !n.down {
+		n.device.Receive(now, port, frame)
+	}
+}
+
+func (n *SwitchNode) advance(now time.Duration) (time.Duration, bool) {
+	if n.down {
+		return 0, false
+	}
+	return n.device.Advance(now)
+}
+
+func (n *SwitchNode) alarm() *alarm { return &n.pending }

@@ -1,0 +1,126 @@
+package lab
+
+import "time"
+
+// Faults are what a wire does to frames in one direction. The zero value does nothing.
+type Faults struct {
+	Loss      float64       // probability that a frame is lost
+	Duplicate float64       // probability that it arrives twice
+	Reorder   float64       // probability that it may be overtaken: it takes up to Jitter longer and later frames do not wait
+	Jitter    time.Duration // most that is added to the delay, uniformly
+	Mark      float64       // probability that an ECN-capable IPv6 packet gets CE
+	Corrupt   float64       // probability that one bit behind the Ethernet header is flipped
+}
+
+// A Wire is one direction of a link.
+type Wire struct {
+	From, To         string
+	FromPort, ToPort uint32
+	Delay            time.Duration
+	Rate             uint64 // bits per second, 0 is no limit
+	Faults           Faults
+
+	// What became of the frames handed to it.
+	Sent, Lost, Duplicated uint64
+
+	world *World
+	to    node
+	down  bool
+	cut   uint64        // times the link has gone down: frames under way then are lost
+	free  time.Duration // when the last bit handed over is out
+	last  time.Duration // latest arrival so far, which others do not overtake
+}
+
+// Name is "From-To".
+func (w *Wire) Name() string { return w.From + "-" + w.To }
+
+// Up reports whether the link is up.
+func (w *Wire) Up() bool { return !w.down }
+
+// ethernetOverhead is what a frame takes on the wire beside its octets: preamble, FCS and gap.
+const ethernetOverhead = 8 + 4 + 12
+
+func (w *Wire) send(now time.Duration, frame []byte) {
+	w.Sent++
+	for _, tap := range w.world.taps {
+		tap.Sent(now, w, frame)
+	}
+	if w.down {
+		w.Lost++
+		return
+	}
+	start := max(now, w.free)
+	if w.Rate > 0 {
+		bits := uint64(len(frame)+ethernetOverhead) * 8
+		start += time.Duration(bits * uint64(time.Second) / w.Rate)
+	}
+	w.free = start
+	rng := w.world.rng
+	if w.Faults.Loss > 0 && rng.Float64() < w.Faults.Loss {
+		w.Lost++
+		return
+	}
+	copies := 1
+	if w.Faults.Duplicate > 0 && rng.Float64() < w.Faults.Duplicate {
+		copies = 2
+		w.Duplicated++
+	}
+	for range copies {
+		at := start + w.Delay
+		if w.Faults.Jitter > 0 {
+			at += time.Duration(rng.Int64N(int64(w.Faults.Jitter) + 1))
+		}
+		if w.Faults.Reorder == 0 || rng.Float64() >= w.Faults.Reorder {
+			at = max(at, w.last)
+			w.last = at
+		}
+		w.world.schedule(event{at: at, wire: w, cut: w.cut, frame: w.spoil(w.world.copyFrame(frame))})
+	}
+}
+
+// Where the ECN bits of an IPv6 frame are, and where its first header ends.
+const (
+	ecnOctet    = 15
+	ecnMask     = 0x30
+	ethernetLen = 14
+)
+
+// spoil marks and corrupts a frame.
+func (w *Wire) spoil(frame []byte) []byte {
+	rng := w.world.rng
+	if w.Faults.Mark > 0 && rng.Float64() < w.Faults.Mark &&
+		len(frame) > ecnOctet && frame[12] == 0x86 && frame[13] == 0xdd && frame[ecnOctet]&ecnMask != 0 {
+		frame[ecnOctet] |= ecnMask
+	}
+	if w.Faults.Corrupt > 0 && rng.Float64() < w.Faults.Corrupt && len(frame) > ethernetLen {
+		bit := rng.IntN((len(frame) - ethernetLen) * 8)
+		frame[ethernetLen+bit/8] ^= 1 << (bit % 8)
+	}
+	return frame
+}
+
+func (w *Wire) arrive(now time.Duration, frame []byte, cut uint64) {
+	if w.down || cut != w.cut {
+		w.Lost++
+		return
+	}
+	for _, tap := range w.world.taps {
+		tap.Arrived(now, w, frame)
+	}
+	w.to.receive(now, w.ToPort, frame)
+	w.world.wake(w.to)
+}
+
+func (w *Wire) setUp(up bool) {
+	if !up && !w.down {
+		w.cut++
+	}
+	w.down = !up
+}
+
+// A Tap sees every frame that is put on a wire, and every one that arrives. Frames are valid
+// during the call only.
+type Tap interface {
+	Sent(now time.Duration, w *Wire, frame []byte)
+	Arrived(now time.Duration, w *Wire, frame []byte)
+}

@@ -1,0 +1,236 @@
+package faults
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"time"
+
+	"github.com/weft-sdn/weft/controller"
+	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/dataplane/p4rt"
+	"github.com/weft-sdn/weft/endpoint"
+	"github.com/weft-sdn/weft/lab"
+	"github.com/weft-sdn/weft/packet"
+)
+
+const (
+	groupName     = "g"
+	designatedQPN = 0x00d0d0
+	pmtu          = 256
+	cnpWindow     = 2 * time.Millisecond
+	// limit is the virtual time in which a transfer must be over, whatever happens.
+	limit = 120 * time.Second
+)
+
+var proxy = netip.MustParseAddr("2001:db8:ffff::1")
+
+// redundant is Figure 1 with every edge behind both N4 and N5, so that either may die, and two
+// more receivers.
+func redundant() lab.Network {
+	n := lab.Figure1()
+	n.Name = "redundant"
+	n.Hosts = append(n.Hosts, lab.Host{Name: "R6"}, lab.Host{Name: "R7"})
+	n.Links = append(n.Links,
+		lab.Link{A: "N4", B: "N3"}, lab.Link{A: "N5", B: "N1"},
+		lab.Link{A: "N2", B: "R6"}, lab.Link{A: "N6", B: "R7"})
+	return n
+}
+
+// A scenario is one run.
+type scenario struct {
+	rng     *rand.Rand
+	world   *lab.World
+	control *lab.Control
+	group   *lab.Group
+	cnps    *cnpSpacing
+	spec    intent.Spec
+	message int
+	changes int      // of membership, still to be made
+	story   []string // what was done, for the report of a failure
+	broken  error
+}
+
+func (s *scenario) tell(format string, args ...any) {
+	s.story = append(s.story, fmt.Sprintf("%v ", s.world.Now())+fmt.Sprintf(format, args...))
+}
+
+// newScenario builds the fabric of a seed, programs it, and has the source ready to send.
+func newScenario(seed uint64, cache *p4rt.Cache, mode intent.Mode) (*scenario, error) {
+	s := &scenario{rng: rand.New(rand.NewPCG(seed, 1))}
+	network := redundant()
+	for i := range network.Links {
+		network.Links[i].Delay = time.Duration(1+s.rng.IntN(20)) * time.Microsecond
+	}
+	var err error
+	if s.world, err = lab.NewWorld(network, lab.Options{Seed: seed, Cache: cache}); err != nil {
+		return nil, err
+	}
+	if s.control, err = lab.NewControl(s.world, lab.DefaultLatencies()); err != nil {
+		return nil, err
+	}
+	if err := s.control.Start(); err != nil {
+		return nil, err
+	}
+
+	qp := endpoint.DefaultQPConfig()
+	qp.PMTU = pmtu
+	qp.Window = 8 << s.rng.IntN(3)
+	qp.AckEvery = s.rng.IntN(2) * 4
+	qp.LocalAckTimeout = 9 // 2.1 ms
+	initial := uint32(s.rng.IntN(1 << 24))
+	if s.rng.IntN(2) == 0 {
+		initial = packet.PSNAdd(0, -1-s.rng.IntN(100)) // about to wrap
+	}
+	s.message = pmtu * (1 + s.rng.IntN(6))
+	size := s.message * (20 + s.rng.IntN(40))
+	s.group, err = s.world.NewGroup(lab.GroupConfig{
+		Proxy: proxy, DesignatedQPN: designatedQPN, Source: "S1", Receivers: []string{"R1", "R2", "R3", "R4", "R5"},
+		InitialPSN: initial, QP: qp, Memory: size,
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.cnps = &cnpSpacing{world: s.world}
+	s.world.AddTap(s.cnps)
+	s.spec = intent.Spec{
+		ProxyAddress: proxy, DesignatedQPN: designatedQPN, InitialPSN: initial, Mode: mode,
+		Source:    intent.Source{Address: s.group.Source.Config().Addr, QPN: s.group.SourceQP.Config().QPN},
+		CNPWindow: intent.Duration(cnpWindow),
+	}
+	if s.rng.IntN(2) == 0 {
+		s.spec.Objective = intent.Cost
+	}
+	for _, r := range s.group.Receivers {
+		s.spec.Receivers = append(s.spec.Receivers, intent.Receiver{Address: r.Host.Config().Addr, QPN: r.QP.Config().QPN})
+	}
+	s.world.Run(time.Second, s.connected)
+	if err := s.put(); err != nil {
+		return nil, err
+	}
+	if !s.world.Run(s.world.Now()+time.Second, s.programmed) {
+		return nil, fmt.Errorf("the group was not programmed: %v", s.status())
+	}
+
+	if mode == intent.Inband {
+		if err := s.encapsulate(); err != nil {
+			return nil, err
+		}
+	}
+	data := make([]byte, size)
+	for i := range data {
+		data[i] = byte(s.rng.Uint32())
+	}
+	return s, s.group.Write(data, s.message)
+}
+
+// connected reports whether every switch that is on is programmed and nothing is left to do.
+func (s *scenario) connected() bool {
+	if s.control.Core() == nil {
+		return false
+	}
+	for _, sw := range s.control.Core().Switches() {
+		if !sw.Synced {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *scenario) put() error {
+	return s.control.Change(func(core *controller.Core) error {
+		_, _, err := core.PutGroup(groupName, s.spec.Clone(), controller.Precondition{})
+		return err
+	})
+}
+
+func (s *scenario) status() *intent.Status {
+	if s.control.Core() == nil {
+		return nil
+	}
+	g, err := s.control.Core().Group(groupName)
+	if err != nil {
+		return nil
+	}
+	return &g.Status
+}
+
+func (s *scenario) programmed() bool {
+	if s.control.Core() == nil {
+		return false
+	}
+	g, err := s.control.Core().Group(groupName)
+	if err != nil || g.Status.ObservedVersion != g.Version {
+		return false
+	}
+	c := g.Status.Condition(intent.Programmed)
+	return c != nil && c.Status
+}
+
+// noise gives every wire faults.
+func (s *scenario) noise(loss float64) {
+	for _, w := range s.world.Wires() {
+		w.Faults = lab.Faults{
+			Loss: loss * s.rng.Float64(), Duplicate: 0.02 * s.rng.Float64(),
+			Reorder: 0.1 * s.rng.Float64(), Jitter: time.Duration(s.rng.IntN(40)) * time.Microsecond,
+			Mark: 0.02 * s.rng.Float64(), Corrupt: 0.005 * s.rng.Float64(),
+		}
+	}
+}
+
+// run lets the transfer come to its end.
+func (s *scenario) run() error {
+	var failed error
+	done := s.world.Run(limit, func() bool {
+		failed = s.group.Pump()
+		return failed != nil || s.broken != nil || s.group.Done() && s.changes == 0
+	})
+	if s.broken != nil {
+		return s.broken
+	}
+	if failed != nil {
+		return failed
+	}
+	if err := s.control.Err(); err != nil {
+		return fmt.Errorf("controller: %w", err)
+	}
+	if early, first := s.group.EarlyAcks(); early > 0 {
+		return fmt.Errorf("%d early ACKs, the first at %s", early, first)
+	}
+	if !done {
+		return fmt.Errorf("not done after %v of virtual time: source waits for PSN %#06x, status %+v", s.world.Now(), s.group.SourceQP.UnackedPSN(), s.status())
+	}
+	if corrupt := s.group.Corrupt(); len(corrupt) > 0 {
+		return fmt.Errorf("memory of %v is not the source's", corrupt)
+	}
+	return s.cnps.err
+}
+
+// cnpSpacing checks that the source's switch sends at most one CNP a window.
+type cnpSpacing struct {
+	world    *lab.World
+	last     time.Duration
+	restarts int
+	sent     int
+	err      error
+}
+
+// Sent implements lab.Tap.
+func (c *cnpSpacing) Sent(now time.Duration, w *lab.Wire, frame []byte) {
+	if w.To != "S1" {
+		return
+	}
+	p, _, err := packet.ParseRoCE(frame)
+	if err != nil || p.BTH.Opcode != packet.OpCongestionNotification {
+		return
+	}
+	n6, _ := c.world.Switch("N6")
+	if c.sent > 0 && c.restarts == n6.Restarts && now-c.last < cnpWindow && c.err == nil {
+		c.err = fmt.Errorf("two CNPs to the source within %v, at %v and %v, want one in %v", now-c.last, c.last, now, cnpWindow)
+	}
+	c.last, c.restarts = now, n6.Restarts
+	c.sent++
+}
+
+// Arrived implements lab.Tap.
+func (c *cnpSpacing) Arrived(time.Duration, *lab.Wire, []byte) {}

@@ -86,6 +86,7 @@ control FabricIngress(inout headers_t hdr, inout metadata_t meta, inout standard
         meta.dst = hdr.outer_ipv6.isValid() ? hdr.outer_ipv6.dst_addr : hdr.ipv6.dst_addr;
 
         if (meta.pass == PASS_FIRST) {
+            meta.ingress_port = std.ingress_port;
             port_rx.count(std.ingress_port);
             node.apply();
             if (hdr.packet_out.isValid()) {
@@ -150,10 +151,13 @@ control FabricEgress(inout headers_t hdr, inout metadata_t meta, inout standard_
     counter<bit<9>>(PORTS, CounterType.packets_and_bytes) port_tx;
 
     apply {
+        if (meta.emit == EMIT_NONE) {
+            meta.emit = meta.clone_emit;
+        }
         if (std.egress_port == CPU_PORT) {
             hdr.packet_out.setInvalid();
             hdr.packet_in.setValid();
-            hdr.packet_in.ingress_port = 7w0 ++ std.ingress_port;
+            hdr.packet_in.ingress_port = 7w0 ++ meta.ingress_port;
             hdr.packet_in.reason = meta.packet_in;
             hdr.packet_in.group = meta.mt_group;
             hdr.packet_in.branch = meta.branch;

@@ -274,15 +274,13 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta, inout standard_m
             meta.packet_in = PacketInReason.STATE;
         } else if (meta.emit == EMIT_RESPONSE) {
             if (window_over == 1) {
-                meta.emit = EMIT_CNP;
+                meta.clone_emit = EMIT_CNP;
                 clone_preserving_field_list(CloneType.I2E, (bit<32>)meta.cnp_session, CLONED);
-                meta.emit = EMIT_RESPONSE;
             }
         } else if (window_over == 1) {
             if (window_opened == 1) {
                 meta.packet_in = PacketInReason.CNP_WINDOW;
                 clone_preserving_field_list(CloneType.I2E, (bit<32>)CPU_SESSION, CLONED);
-                meta.packet_in = PacketInReason.NONE;
             }
             meta.drop_reason = DropReason.NONE;
             meta.emit = EMIT_CNP;
@@ -293,7 +291,7 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta, inout standard_m
                                (role == ROLE_CNP ? DropReason.MT_CNP_ABSORBED : DropReason.MT_POLL_IDLE);
         }
 
-        if (meta.packet_in != PacketInReason.NONE) {
+        if (meta.emit == EMIT_NONE && meta.packet_in != PacketInReason.NONE) {
             std.egress_spec = CPU_PORT;
         } else {
             std.egress_spec = meta.upstream_port;

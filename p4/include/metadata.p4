@@ -1,4 +1,5 @@
-// What travels beside a packet. Field lists say what survives a second pass.
+// What travels beside a packet. Field lists say what survives a second pass; a clone gets the values
+// of the end of ingress, whenever it was asked for.
 
 const bit<8> RECIRCULATED = 1;   // field list of recirculate
 const bit<8> CLONED       = 2;   // field list of clone
@@ -66,15 +67,18 @@ struct metadata_t {
     bit<1>   branch_receiver;    // a receiver, not a child node
     bit<24>  msn_offset;
 
-    // Responses to build.
-    @field_list(CLONED)
+    // Responses to build: of the packet, and of its clone.
     bit<2>   emit;
+    @field_list(CLONED)
+    bit<2>   clone_emit;
     bit<24>  emit_psn;
     bit<8>   emit_syndrome;
     bit<24>  emit_msn;
     bit<1>   set_icrc;
 
     // Packet-in.
+    @field_list(CLONED)
+    bit<9>   ingress_port;       // a clone has lost its own
     @field_list(CLONED)
     PacketInReason packet_in;
     bit<8>   state_flags;

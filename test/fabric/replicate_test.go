@@ -1,0 +1,192 @@
+package fabric
+
+import (
+	"net/netip"
+	"slices"
+
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+
+	"github.com/weft-sdn/weft/p4"
+	"github.com/weft-sdn/weft/packet"
+)
+
+// Transit and bud nodes: RFC 9524 Replication segments.
+func replicate() []scenario {
+	transit := tree{group: newGroup(6, 0), children: []uint32{2, 3, 4}}
+	bud := tree{group: newGroup(7, 2), children: []uint32{4, 5}}
+	p := transit.request(packet.OpWriteOnly, 77, 300)
+	onTree := transit.onTree(p, inbandTLVs(edge(nodeBehind(2), receiver(host(2), 0x22)))...)
+	children := func(t tree, p packet.RoCE) []wire {
+		var wires []wire
+		for _, port := range t.children {
+			wires = append(wires, t.passed(port, p))
+		}
+		return wires
+	}
+	bad := func(w wire) wire { return patch(w, len(w.frame)-1, w.frame[len(w.frame)-1]^0xff) }
+	badChildren := children(transit, onTree)
+	for i := range badChildren {
+		badChildren[i] = bad(badChildren[i])
+	}
+	changed := func(p packet.RoCE, change func(*packet.RoCE)) (wire, []wire) {
+		p = with(p, change)
+		return in(7, p), children(transit, p)
+	}
+	hops2, hops2Out := changed(onTree, func(p *packet.RoCE) { p.Outer.HopLimit = 2 })
+	ce, ceOut := changed(onTree, func(p *packet.RoCE) { p.Outer.TrafficClass |= packet.CE })
+
+	q := bud.request(packet.OpWriteOnly, 78, 300)
+	onBud := bud.onTree(q)
+	both := func(p packet.RoCE) []wire { return slices.Concat(bud.all(p), children(bud, p)) }
+	return []scenario{
+		{
+			name: "replicate/transit", entries: transit.downward(),
+			steps: []step{
+				{what: "a copy per child, TLVs and Segments Left untouched", in: in(7, onTree), out: children(transit, onTree)},
+				{what: "Hop Limit 2", in: hops2, out: hops2Out},
+				{what: "Hop Limit 1", in: in(7, with(onTree, func(p *packet.RoCE) { p.Outer.HopLimit = 1 })), ingress: drops{p4.DropReasonHopLimit: 1}},
+				{what: "congestion mark stays outside", in: ce, out: ceOut},
+				{what: "the ICRC is the edge's business", in: bad(in(7, onTree)), out: badChildren},
+				{
+					what: "no encapsulation", in: in(7, with(p, func(p *packet.RoCE) { p.IPv6.Dst = transit.sid() })),
+					ingress: drops{p4.DropReasonSidUpperLayer: 1},
+				},
+			},
+		},
+		{
+			name: "replicate/bud", entries: bud.downward(),
+			steps: []step{
+				{what: "children and receivers", in: in(7, onBud), out: both(onBud)},
+				{what: "corrupt: nobody gets it", in: bad(in(7, onBud)), ingress: drops{p4.DropReasonIcrc: 1}},
+				{what: "Segments Left 0: nobody gets it", in: in(7, with(onBud, func(p *packet.RoCE) { p.SRH.SegmentsLeft = 0 })), ingress: drops{p4.DropReasonSidSegmentsLeft: 1}},
+				{what: "READ: nobody gets it", in: in(7, bud.onTree(bud.request(packet.OpReadRequest, 1, 0))), ingress: drops{p4.DropReasonMtOpcode: 1}},
+			},
+		},
+		{
+			name:    "replicate/unprogrammed",
+			entries: append(transit.downward(), remove(transit.state())...),
+			steps:   []step{{what: "group", in: in(7, onTree), ingress: drops{p4.DropReasonMtGroup: 1}}},
+		},
+		{
+			name: "replicate/neighbor_gone",
+			entries: append(transit.downward(),
+				remove(entry(p4.TableNeighbor, []any{neighborOf(3)}, p4.ActionSetMacs, macOf(3), macBehind(3)))...),
+			steps: []step{{
+				what: "one child's next hop", in: in(7, onTree), out: []wire{transit.passed(2, onTree), transit.passed(4, onTree)},
+				egress: drops{p4.DropReasonNoNeighbor: 1},
+			}},
+		},
+	}
+}
+
+// The first switch: H.Encaps of what the source sends to the proxy address.
+func firstSwitch() []scenario {
+	// The tree starts at the node behind port 8.
+	t := tree{group: newGroup(9, 0)}
+	start := sidBehind(8)
+	guard := append(modify(entry(p4.TablePort, []any{1}, p4.ActionSetPort, 1, 0)), entry(p4.TableSourceGuard, []any{1, exactly(host(1))}, p4.ActionAllowSource))
+	entries := append(t.responses(), entry(p4.TableMtSource, []any{t.id, 1, t.source()}, p4.ActionMtEncaps, node, start))
+	encapsulated := func(p packet.RoCE) packet.RoCE {
+		srh, err := packet.NewSRH(packet.NextHeaderIPv6, []netip.Addr{start, p.IPv6.Dst}, nil)
+		if err != nil {
+			panic(err)
+		}
+		inner := p.IPv6
+		inner.NextHeader = packet.NextHeaderUDP
+		p.Encapsulated, p.Routed, p.SRH = true, true, srh
+		p.Outer = packet.IPv6{
+			TrafficClass: inner.TrafficClass, FlowLabel: flowLabel(inner, uint32(p.UDP.SrcPort)<<16|uint32(p.UDP.DstPort)), HopLimit: 64, Src: node, Dst: start,
+		}
+		p.IPv6.HopLimit--
+		return p
+	}
+	p := t.request(packet.OpWriteOnly, 3, 128)
+	wrong := func(change func(*packet.RoCE)) wire { return in(1, with(p, change)) }
+	s := scenario{name: "first/encaps", entries: slices.Concat(entries, guard)}
+	for _, op := range requests {
+		q := t.request(op, 0, 9)
+		s.steps = append(s.steps, step{what: op.String(), in: in(1, q), out: []wire{out(8, encapsulated(q))}})
+	}
+	for _, op := range refused {
+		s.steps = append(s.steps, step{what: op.String(), in: in(1, t.request(op, 0, 0)), ingress: drops{p4.DropReasonMtOpcode: 1}})
+	}
+	udp := append(packet.UDP{SrcPort: 1, DstPort: 4790, Length: 20}.Append(nil), pattern(12)...)
+	toProxy := func(next uint8, payload []byte) wire {
+		return wire{1, plain(packet.IPv6{NextHeader: next, HopLimit: 9, Src: t.source(), Dst: t.proxy}, payload)}
+	}
+	s.steps = append(s.steps,
+		step{what: "UDP, no RoCEv2", in: toProxy(packet.NextHeaderUDP, udp), ingress: drops{p4.DropReasonMtOpcode: 1}},
+		step{what: "TCP", in: toProxy(6, pattern(20)), ingress: drops{p4.DropReasonMtOpcode: 1}},
+		step{what: "ICMPv6", in: toProxy(packet.NextHeaderICMPv6, pattern(20)), ingress: drops{p4.DropReasonMtOpcode: 1}},
+		step{what: "another QPN", in: wrong(func(p *packet.RoCE) { p.BTH.DestQPN = 0x22 }), ingress: drops{p4.DropReasonMtQpn: 1}},
+		step{what: "not the source: port", in: in(3, p), ingress: drops{p4.DropReasonMtNotSource: 1}},
+		step{what: "not the source: address", in: in(3, with(p, func(p *packet.RoCE) { p.IPv6.Src = host(3) })), ingress: drops{p4.DropReasonMtNotSource: 1}},
+		step{what: "the source's port, another's address", in: wrong(func(p *packet.RoCE) { p.IPv6.Src = host(3) }), ingress: drops{p4.DropReasonSourceGuard: 1}},
+		step{what: "Hop Limit 1", in: wrong(func(p *packet.RoCE) { p.IPv6.HopLimit = 1 }), ingress: drops{p4.DropReasonHopLimit: 1}},
+		step{what: "Hop Limit 2", in: wrong(func(p *packet.RoCE) { p.IPv6.HopLimit = 2 }), out: []wire{out(8, encapsulated(with(p, func(p *packet.RoCE) { p.IPv6.HopLimit = 2 })))}},
+		step{what: "UDP checksum untouched", in: wrong(func(p *packet.RoCE) { p.Checksummed = true }), out: []wire{out(8, encapsulated(with(p, func(p *packet.RoCE) { p.Checksummed = true })))}},
+		step{what: "congestion experienced", in: wrong(func(p *packet.RoCE) { p.IPv6.TrafficClass |= packet.CE }), out: []wire{out(8, encapsulated(with(p, func(p *packet.RoCE) { p.IPv6.TrafficClass |= packet.CE })))}},
+	)
+
+	// A host that encapsulates by itself may not lie about the inner source.
+	spoofed := with(t.onTree(p), func(p *packet.RoCE) { p.Outer.Src, p.Outer.Dst = host(1), start })
+	honest := out(8, with(spoofed, func(p *packet.RoCE) { p.Outer.HopLimit-- }))
+	spoof := scenario{
+		name: "first/inband_source", entries: slices.Concat(entries, guard),
+		steps: []step{
+			{what: "its own address", in: in(1, spoofed), out: []wire{honest}},
+			{what: "another's inside", in: in(1, with(spoofed, func(p *packet.RoCE) { p.IPv6.Src = host(3) })), ingress: drops{p4.DropReasonSourceGuard: 1}},
+			{what: "another's outside", in: in(1, with(spoofed, func(p *packet.RoCE) { p.Outer.Src = host(3) })), ingress: drops{p4.DropReasonSourceGuard: 1}},
+		},
+	}
+
+	// The tree starts at this very switch, which has children and receivers of its own.
+	own := tree{group: newGroup(10, 2), children: []uint32{7, 8}}
+	source := entry(p4.TableMtSource, []any{own.id, 1, own.source()}, p4.ActionMtEncapsReplicate, node, own.sid(), own.mcast(), 1)
+	transit := tree{group: newGroup(11, 0), children: []uint32{7, 8}}
+	transitSource := entry(p4.TableMtSource, []any{transit.id, 1, transit.source()}, p4.ActionMtEncapsReplicate, node, transit.sid(), transit.mcast(), 0)
+	copies := func(t tree, p packet.RoCE) []wire {
+		wires := t.all(p)
+		for _, port := range t.children {
+			q := encapsulated(p)
+			srh, err := packet.NewSRH(packet.NextHeaderIPv6, []netip.Addr{t.sid(), t.proxy}, nil)
+			if err != nil {
+				panic(err)
+			}
+			q.SRH = srh
+			q.Outer.Dst = sidBehind(port)
+			wires = append(wires, out(port, q))
+		}
+		return wires
+	}
+	q := own.request(packet.OpWriteOnly, 5, 99)
+	r := transit.request(packet.OpWriteOnly, 5, 99)
+	bad := func(w wire) wire { return patch(w, len(w.frame)-1, w.frame[len(w.frame)-1]^0xff) }
+	badCopies := copies(transit, r)
+	for i := range badCopies {
+		badCopies[i] = bad(badCopies[i])
+	}
+	once := func(updates []*p4v1.Update) []*p4v1.Update { // responses and downward both state the group
+		return slices.DeleteFunc(updates, func(u *p4v1.Update) bool { return u.GetEntity().GetTableEntry().GetTableId() == p4.TableMtGroupID })
+	}
+	return []scenario{
+		s, spoof,
+		{
+			name: "first/tree_starts_here", entries: slices.Concat(once(own.responses()), own.downward(), []*p4v1.Update{source}),
+			steps: []step{
+				{what: "receivers on the source's own switch, and children", in: in(1, q), out: copies(own, q)},
+				{what: "corrupt", in: bad(in(1, q)), ingress: drops{p4.DropReasonIcrc: 1}},
+				{what: "READ", in: in(1, own.request(packet.OpReadRequest, 5, 0)), ingress: drops{p4.DropReasonMtOpcode: 1}},
+				{what: "Hop Limit 1", in: in(1, with(q, func(p *packet.RoCE) { p.IPv6.HopLimit = 1 })), ingress: drops{p4.DropReasonHopLimit: 1}},
+				{what: "not the source", in: in(2, q), ingress: drops{p4.DropReasonMtNotSource: 1}},
+			},
+		},
+		{
+			name: "first/tree_starts_here_without_receivers", entries: slices.Concat(once(transit.responses()), transit.downward(), []*p4v1.Update{transitSource}),
+			steps: []step{
+				{what: "children only", in: in(1, r), out: copies(transit, r)},
+				{what: "the ICRC is the edges' business", in: bad(in(1, r)), out: badCopies},
+			},
+		},
+	}
+}

@@ -1,0 +1,19 @@
+package fabric
+
+import "slices"
+
+// scenarios are all stories; each file adds its own.
+func scenarios() []scenario {
+	return slices.Concat(
+		forwarding(),
+		srv6(),
+		endMT(),
+		replicate(),
+		firstSwitch(),
+		inband(),
+		responses(),
+		cnps(),
+		packetIO(),
+		malformed(),
+	)
+}

@@ -1,0 +1,174 @@
+package fabric
+
+import (
+	"cmp"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+
+	"github.com/weft-sdn/weft/p4"
+)
+
+// ports of a target: 1 to ports.
+const ports = 8
+
+// wire is a frame on a port. On the CPU port it starts with the packet_out or packet_in header.
+type wire struct {
+	port  uint32
+	frame []byte
+}
+
+func (w wire) String() string { return fmt.Sprintf("port %d: %s", w.port, hex.EncodeToString(w.frame)) }
+
+func compareWires(a, b wire) int {
+	return cmp.Or(cmp.Compare(a.port, b.port), slices.Compare(a.frame, b.frame))
+}
+
+// target is a switch that runs the program.
+type target interface {
+	// reset starts the program afresh: tables, registers and counters empty.
+	reset(t testing.TB)
+	// write changes entries.
+	write(t testing.TB, updates []*p4v1.Update)
+	// inject takes frames in, one after the other, and returns all that leaves because of them: in order on each port.
+	inject(t testing.TB, in ...wire) []wire
+	// counters returns the cells of an indirect counter that are not zero, in packets.
+	counters(t testing.TB, id uint32) map[int]int
+	// virtual says that time stands still but for advance.
+	virtual() bool
+	advance(d time.Duration)
+}
+
+type drops = map[p4.DropReason]int
+type events = map[p4.MtEvent]int
+
+// step is a packet and all that comes of it.
+type step struct {
+	what  string
+	after time.Duration  // time that passes before; only in scenarios for virtual time
+	write []*p4v1.Update // changed before
+	in    wire           // none if the frame is nil
+	out   []wire         // in any order
+	// Increments.
+	ingress, egress drops
+	events          events
+}
+
+// scenario is a story of one switch. It starts with the base entries and its own.
+type scenario struct {
+	name    string
+	virtual bool // only where time is virtual
+	entries []*p4v1.Update
+	steps   []step
+}
+
+// run plays the scenario.
+func (s scenario) run(t *testing.T, target target) {
+	if s.virtual && !target.virtual() {
+		t.Skip("skipped: needs exact times, this target has the real clock")
+	}
+	target.reset(t)
+	target.write(t, baseEntries())
+	target.write(t, s.entries)
+	seen := readCells(t, target)
+	for i, step := range s.steps {
+		name := fmt.Sprintf("step %d", i+1)
+		if step.what != "" {
+			name += " (" + step.what + ")"
+		}
+		target.write(t, step.write)
+		target.advance(step.after)
+		var out []wire
+		if step.in.frame != nil {
+			out = target.inject(t, step.in)
+		}
+		compareOutput(t, name, out, step.out)
+		now := readCells(t, target)
+		compareCells(t, name, seen, now, step.cells())
+		seen = now
+		if t.Failed() {
+			return
+		}
+	}
+}
+
+// cell names a counter cell that scenarios state.
+type cell struct {
+	counter uint32
+	index   int
+}
+
+func (c cell) String() string {
+	switch c.counter {
+	case p4.CounterIngressDropsID:
+		return fmt.Sprintf("ingress_drops[%v]", p4.DropReason(c.index))
+	case p4.CounterEgressDropsID:
+		return fmt.Sprintf("egress_drops[%v]", p4.DropReason(c.index))
+	}
+	return fmt.Sprintf("mt_events[%v]", p4.MtEvent(c.index))
+}
+
+func readCells(t testing.TB, target target) map[cell]int {
+	cells := map[cell]int{}
+	for _, id := range []uint32{p4.CounterIngressDropsID, p4.CounterEgressDropsID, p4.CounterMtEventsID} {
+		for index, packets := range target.counters(t, id) {
+			cells[cell{id, index}] = packets
+		}
+	}
+	return cells
+}
+
+func (s step) cells() map[cell]int {
+	cells := map[cell]int{}
+	for reason, n := range s.ingress {
+		cells[cell{p4.CounterIngressDropsID, int(reason)}] = n
+	}
+	for reason, n := range s.egress {
+		cells[cell{p4.CounterEgressDropsID, int(reason)}] = n
+	}
+	for event, n := range s.events {
+		cells[cell{p4.CounterMtEventsID, int(event)}] = n
+	}
+	return cells
+}
+
+func compareCells(t testing.TB, name string, before, after, want map[cell]int) {
+	t.Helper()
+	keys := map[cell]bool{}
+	for _, m := range []map[cell]int{before, after, want} {
+		for c := range m {
+			keys[c] = true
+		}
+	}
+	for c := range keys {
+		if got := after[c] - before[c]; got != want[c] {
+			t.Errorf("%s: %v went up by %d, want %d", name, c, got, want[c])
+		}
+	}
+}
+
+func compareOutput(t testing.TB, name string, got, want []wire) {
+	t.Helper()
+	got, want = slices.Clone(got), slices.Clone(want)
+	slices.SortFunc(got, compareWires)
+	slices.SortFunc(want, compareWires)
+	if slices.EqualFunc(got, want, func(a, b wire) bool { return compareWires(a, b) == 0 }) {
+		return
+	}
+	t.Errorf("%s: %d packets out, want %d", name, len(got), len(want))
+	for _, w := range want {
+		i := slices.IndexFunc(got, func(g wire) bool { return compareWires(g, w) == 0 })
+		if i >= 0 {
+			got = slices.Delete(got, i, i+1)
+			continue
+		}
+		t.Errorf("%s: missing %v\n%s", name, w, dissect(w))
+	}
+	for _, g := range got {
+		t.Errorf("%s: not wanted %v\n%s", name, g, dissect(g))
+	}
+}

@@ -44,12 +44,15 @@ func (n *Network) Place(r Request) (*Placement, error) {
 			return nil, err
 		}
 	}
-	if r.Previous != nil && !r.Reset {
+	if r.Previous != nil {
 		p, err := w.build(r.Previous.Epoch, r.Previous.Turn)
 		if err != nil {
 			return nil, err
 		}
 		if p.sameEpoch(r.Previous) {
+			if r.Reset {
+				p.Epoch = r.Epoch // what carries data is as good as it was
+			}
 			return p, nil
 		}
 	}

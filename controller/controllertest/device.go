@@ -1,0 +1,92 @@
+// Package controllertest has a switch without packets for the tests of whatever
+// uses the controller: it holds what it is told to hold, refuses what a
+// P4Runtime server refuses, and can be made to fail.
+package controllertest
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/weft-sdn/weft/controller"
+	"github.com/weft-sdn/weft/controller/entry"
+)
+
+// Device is a switch as a controller sees it. It is not safe for use by several
+// goroutines.
+type Device struct {
+	Name     string
+	Entities map[entry.Key]entry.Entity
+	// Refuse, when not nil, is asked before each update.
+	Refuse func(entry.Update) *controller.Refusal
+	// Wrote, when not nil, is told of each update that took effect.
+	Wrote func(entry.Update)
+	// Packets are the packet-outs, in order.
+	Packets []entry.PacketOut
+	Writes  int
+}
+
+// NewDevice returns a switch that holds nothing.
+func NewDevice(name string) *Device {
+	return &Device{Name: name, Entities: make(map[entry.Key]entry.Entity)}
+}
+
+// Restart empties the switch.
+func (d *Device) Restart() { clear(d.Entities) }
+
+// Contents returns what the switch holds.
+func (d *Device) Contents() controller.Contents {
+	var c controller.Contents
+	for _, k := range slices.Sorted(maps.Keys(d.Entities)) {
+		c.Entities = append(c.Entities, d.Entities[k])
+	}
+	return c
+}
+
+// Do carries out a work and returns its outcome.
+func (d *Device) Do(w controller.Work) controller.Result {
+	r := controller.Result{Switch: w.Switch, ID: w.ID}
+	n := 0
+	for _, b := range w.Batches {
+		for _, u := range b {
+			if refusal := d.update(u); refusal != nil {
+				refusal.Update = n
+				r.Refused = append(r.Refused, *refusal)
+			}
+			n++
+		}
+	}
+	if w.Read {
+		r.Contents = d.Contents()
+	}
+	d.Packets = append(d.Packets, w.Packets...)
+	return r
+}
+
+func (d *Device) update(u entry.Update) *controller.Refusal {
+	if d.Refuse != nil {
+		if r := d.Refuse(u); r != nil {
+			return r
+		}
+	}
+	k := u.Entity.Key()
+	_, there := d.Entities[k]
+	always := false
+	if t, ok := u.Entity.(entry.Table); ok {
+		always = t.Default
+	}
+	switch {
+	case u.Type == entry.Insert && there && !always:
+		return &controller.Refusal{Reason: controller.RefusedExists, Message: "already exists"}
+	case u.Type != entry.Insert && !there && !always:
+		return &controller.Refusal{Reason: controller.RefusedMissing, Message: "not found"}
+	case u.Type == entry.Delete:
+		delete(d.Entities, k)
+	default:
+		d.Entities[k] = u.Entity
+	}
+	d.Writes++
+	if d.Wrote != nil {
+		d.Wrote(u)
+	}
+	return nil
+}

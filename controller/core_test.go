@@ -1,0 +1,368 @@
+package controller_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/weft-sdn/weft/controller"
+	"github.com/weft-sdn/weft/controller/controllertest"
+	"github.com/weft-sdn/weft/controller/entry"
+	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/controller/internal/sample"
+	"github.com/weft-sdn/weft/controller/plan"
+	"github.com/weft-sdn/weft/controller/store"
+	"github.com/weft-sdn/weft/p4"
+	"github.com/weft-sdn/weft/topology"
+)
+
+var start = time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
+
+// world is a core with switches whose answers take a random time.
+type world struct {
+	t       *testing.T
+	net     *sample.Net
+	core    *controller.Core
+	store   *store.Memory
+	devices map[string]*controllertest.Device
+	rng     *rand.Rand
+	now     time.Duration
+	events  []event
+	seq     int
+	// session counts the connections of a switch, 0 for none.
+	session map[string]int
+	epochs  map[string]map[int]uint32 // by switch and group: highest written
+	log     []controller.Event
+	states  []controller.StateReport
+	// every is called after each write.
+	every func()
+	delay time.Duration
+	// wires is the network as it is when the topology the core has is not.
+	wires *topology.Snapshot
+	// keeps: neighbors and clone sessions of dead links may stay, because a tree
+	// that cannot be moved leads to them.
+	keeps bool
+}
+
+type event struct {
+	at  time.Duration
+	seq int
+	do  func()
+}
+
+func newWorld(t *testing.T, net *sample.Net, seed uint64) *world {
+	w := &world{
+		t: t, net: net, store: store.NewMemory(), devices: make(map[string]*controllertest.Device),
+		rng: rand.New(rand.NewPCG(seed, 1)), session: make(map[string]int), epochs: make(map[string]map[int]uint32),
+		delay: 2 * time.Millisecond,
+	}
+	net.Inventory.Intervals.Audit = 0
+	net.Inventory.Intervals.Stall = 0
+	for _, sw := range net.Inventory.Switches {
+		if !sw.Managed() {
+			continue
+		}
+		d := controllertest.NewDevice(sw.Name)
+		w.devices[sw.Name] = d
+		w.epochs[sw.Name] = make(map[int]uint32)
+		d.Wrote = func(u entry.Update) { w.wrote(d, u) }
+	}
+	w.boot()
+	return w
+}
+
+// boot starts a core on the records there are.
+func (w *world) boot() {
+	records, _, err := w.store.List(context.Background(), "")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.core, err = controller.NewCore(controller.Config{Inventory: w.net.Inventory, Start: start}, records)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.core.Tick(w.now)
+}
+
+// wrote checks the rules that every single write has to keep.
+func (w *world) wrote(d *controllertest.Device, u entry.Update) {
+	if tb, ok := u.Entity.(entry.Table); ok && tb.Name == p4.TableMtGroup && u.Type != entry.Delete {
+		epoch, _ := plan.EpochOf(tb)
+		g := plan.GroupOf(tb)
+		switch highest := w.epochs[d.Name][g]; {
+		case epoch == 0:
+			w.t.Fatalf("%s: epoch 0: %s", d.Name, u)
+		case epoch < highest:
+			w.t.Fatalf("%s: epoch %d of group %d after %d", d.Name, epoch, g, highest)
+		}
+		w.epochs[d.Name][g] = epoch
+	}
+	if w.every != nil {
+		w.every()
+	}
+}
+
+func (w *world) at(after time.Duration, do func()) {
+	w.seq++
+	w.events = append(w.events, event{w.now + after, w.seq, do})
+}
+
+func (w *world) random(d time.Duration) time.Duration {
+	return time.Duration(w.rng.Int64N(int64(d) + 1))
+}
+
+// connect lets a switch connect after a while, whatever it holds.
+func (w *world) connect(name string) {
+	w.session[name]++
+	session := w.session[name]
+	w.at(w.random(w.delay), func() {
+		if w.session[name] == session {
+			w.core.SwitchConnected(name, w.devices[name].Contents())
+		}
+	})
+}
+
+func (w *world) connectAll() {
+	for _, sw := range w.net.Inventory.Switches {
+		if sw.Managed() {
+			w.connect(sw.Name)
+		}
+	}
+}
+
+func (w *world) disconnect(name string) {
+	w.session[name]++
+	w.core.SwitchDisconnected(name, errors.New("lost"))
+}
+
+// pump carries out what the core wants.
+func (w *world) pump() {
+	r := w.core.Ready()
+	if err := store.Apply(context.Background(), w.store, r.Saves); err != nil {
+		w.t.Fatal(err)
+	}
+	w.log = append(w.log, r.Events...)
+	w.states = append(w.states, r.States...)
+	for _, work := range r.Works {
+		d, session, core := w.devices[work.Switch], w.session[work.Switch], w.core
+		w.at(w.random(w.delay), func() {
+			if w.session[work.Switch] != session || w.core != core {
+				return
+			}
+			result := d.Do(work)
+			w.at(w.random(w.delay), func() {
+				if w.core == core {
+					w.core.Done(result)
+				}
+			})
+		})
+	}
+}
+
+// run lets everything happen until nothing is left, or some time has passed.
+func (w *world) run(limit time.Duration) {
+	w.t.Helper()
+	end := w.now + limit
+	for {
+		w.pump()
+		i := -1
+		for k := range w.events {
+			if i < 0 || w.events[k].at < w.events[i].at || w.events[k].at == w.events[i].at && w.events[k].seq < w.events[i].seq {
+				i = k
+			}
+		}
+		next, ticking := w.core.Next()
+		switch {
+		case i >= 0 && (!ticking || w.events[i].at <= next):
+			e := w.events[i]
+			if e.at > end {
+				return
+			}
+			w.events = slices.Delete(w.events, i, i+1)
+			w.now = max(w.now, e.at)
+			w.core.Tick(w.now)
+			e.do()
+		case ticking && next <= end:
+			w.now = max(w.now, next)
+			w.core.Tick(w.now)
+		default:
+			w.now = end
+			w.core.Tick(end)
+			return
+		}
+	}
+}
+
+// converged checks that every switch holds what it should, and that this is
+// what the plan says.
+func (w *world) converged() {
+	w.t.Helper()
+	n := plan.NewNetwork(w.core.Topology(), w.core.Inventory())
+	for _, sw := range w.net.Inventory.Switches {
+		d := w.devices[sw.Name]
+		if d == nil {
+			continue
+		}
+		want := make(map[entry.Key]entry.Entity)
+		for _, e := range n.Base(&sw) {
+			want[e.Key()] = e
+		}
+		for _, e := range w.core.Wanted(sw.Name) {
+			if plan.GroupOf(e) >= 0 {
+				want[e.Key()] = e
+			}
+		}
+		w.same(sw.Name, want, d.Entities)
+		held := make(map[entry.Key]entry.Entity)
+		for _, e := range w.core.Held(sw.Name) {
+			held[e.Key()] = e
+		}
+		w.same(sw.Name+" as the core has it", want, held)
+	}
+	for _, s := range w.core.Switches() {
+		if s.Managed && !s.Synced {
+			w.t.Errorf("%s is not synced: %+v", s.Name, s)
+		}
+	}
+}
+
+func (w *world) same(what string, want, got map[entry.Key]entry.Entity) {
+	w.t.Helper()
+	shown := 0
+	for k, e := range want {
+		if o, ok := got[k]; !ok || !entry.Equal(e, o) {
+			if shown++; shown < 5 {
+				w.t.Errorf("%s: want %s, has %v", what, e, o)
+			}
+		}
+	}
+	for k, e := range got {
+		_, isClone := e.(entry.Clone)
+		tb, _ := e.(entry.Table)
+		if w.keeps && (isClone || tb.Name == p4.TableNeighbor) {
+			continue
+		}
+		if _, ok := want[k]; !ok {
+			if shown++; shown < 5 {
+				w.t.Errorf("%s: has %s for nobody", what, e)
+			}
+		}
+	}
+}
+
+func (w *world) put(name string, spec intent.Spec) intent.MulticastGroup {
+	w.t.Helper()
+	g, _, err := w.core.PutGroup(name, spec, controller.Precondition{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return g
+}
+
+func (w *world) group(name string) intent.MulticastGroup {
+	w.t.Helper()
+	g, err := w.core.Group(name)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return g
+}
+
+func (w *world) peers() func(string, uint32) (string, uint32, bool) {
+	snap := w.wires
+	if snap == nil {
+		snap = w.core.Topology()
+	}
+	return func(sw string, port uint32) (string, uint32, bool) {
+		for _, l := range snap.LinksFrom(w.net.Node(sw)) {
+			if l.LocalPort == port {
+				return snap.Node(l.Remote).Name, l.RemotePort, true
+			}
+		}
+		return "", 0, false
+	}
+}
+
+func (w *world) copies(spec *intent.Spec) (map[netip.Addr]int, []string) {
+	host := w.core.Inventory().Host(spec.Source.Address)
+	n := controllertest.Network{Devices: w.devices, Peer: w.peers()}
+	return n.Copies(host.Switch, host.Port, host.Address, spec.ProxyAddress)
+}
+
+// delivers checks that every receiver of the spec gets one copy, and nobody
+// else any.
+func (w *world) delivers(spec *intent.Spec) {
+	w.t.Helper()
+	got, lost := w.copies(spec)
+	for _, r := range spec.Receivers {
+		if got[r.Address] != 1 {
+			w.t.Errorf("%v gets %d copies", r.Address, got[r.Address])
+		}
+		delete(got, r.Address)
+	}
+	if len(got) > 0 || len(lost) > 0 {
+		w.t.Errorf("others get copies: %v; lost: %v", got, lost)
+	}
+}
+
+func up(t *testing.T, net *sample.Net, seed uint64) *world {
+	w := newWorld(t, net, seed)
+	w.core.SetTopology(net.Topology.Build())
+	w.connectAll()
+	w.run(time.Second)
+	return w
+}
+
+func TestProgramFigure1(t *testing.T) {
+	net := sample.Figure1()
+	w := up(t, net, 1)
+	w.converged()
+	spec := net.Spec(1, "s1", "r1", "r2", "r3", "r4", "r5")
+	g := w.put("g1", spec)
+	if g.Version == 0 || g.Status.Is(intent.Programmed) || !g.Status.Is(intent.Accepted) || g.Status.Epoch == 0 {
+		t.Errorf("at first: %+v", g.Status)
+	}
+	w.run(time.Second)
+	w.converged()
+	w.delivers(&spec)
+	g = w.group("g1")
+	if !g.Status.Is(intent.Programmed) || g.Status.Is(intent.Degraded) || g.Status.Tree.Root != "n6" || len(g.Status.Tree.Nodes) != 6 {
+		t.Errorf("in the end: %+v", g.Status)
+	}
+	for _, r := range g.Status.Receivers {
+		if !r.Programmed {
+			t.Errorf("receiver %+v", r)
+		}
+	}
+	if err := w.core.DeleteGroup("g1", controller.Precondition{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.core.Group("g1"); !errors.Is(err, intent.ErrNotFound) {
+		t.Errorf("a deleted group: %v", err)
+	}
+	w.run(time.Second)
+	w.converged()
+	for name, d := range w.devices {
+		for _, e := range d.Entities {
+			if plan.GroupOf(e) >= 0 {
+				t.Errorf("%s still has %s", name, e)
+			}
+		}
+	}
+	if list, _, _ := w.store.List(t.Context(), "groups/"); len(list) != 0 {
+		t.Errorf("records left: %v", list)
+	}
+}
+
+func names(prefix string, from, to int) []string {
+	var out []string
+	for i := from; i <= to; i++ {
+		out = append(out, fmt.Sprintf("%s%d", prefix, i))
+	}
+	return out
+}

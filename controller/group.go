@@ -1,0 +1,522 @@
+package controller
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/netip"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/controller/plan"
+)
+
+// group is a multicast group.
+type group struct {
+	name    string
+	index   uint16
+	version uint64
+	created time.Time
+	spec    intent.Spec // complete
+	evicted map[netip.Addr]bool
+
+	change
+	// queued is the target that waits for switching to end.
+	queued *plan.Placement
+	// removed: there is no such resource any more, but something of it may still
+	// be in switches.
+	removed bool
+	// drained is when draining ends.
+	drained time.Duration
+	// planErr says why the group cannot be planned on the present network.
+	planErr *intent.Error
+
+	// installed is the placement that was complete last.
+	installed *plan.Placement
+
+	// touches are the switches whose unit of this group is not known to be empty.
+	touches map[string]bool
+	// loaded: the placements come from the store, so that an earlier core may
+	// have written their epochs. writes are those this core wrote, by switch.
+	loaded bool
+	writes map[string]uint32
+
+	status intent.Status
+	probe  probe
+}
+
+func newGroup(name string, index uint16) *group {
+	return &group{
+		name: name, index: index, evicted: make(map[netip.Addr]bool),
+		touches: make(map[string]bool), writes: make(map[string]uint32),
+	}
+}
+
+// groupRecord is a group in the store. Placements that are the same are kept
+// once; the others are places in Placements, -1 for none.
+type groupRecord struct {
+	Index      uint16            `json:"index"`
+	Version    uint64            `json:"version"`
+	Created    time.Time         `json:"created"`
+	Spec       intent.Spec       `json:"spec"`
+	Evicted    []netip.Addr      `json:"evicted,omitempty"`
+	Removed    bool              `json:"removed,omitempty"`
+	Phase      phase             `json:"phase"`
+	Placements []*plan.Placement `json:"placements"`
+	Target     int               `json:"target"`
+	Queued     int               `json:"queued"`
+	Resp       int               `json:"resp"`
+	Data       int               `json:"data"`
+	OldResp    int               `json:"oldResp"`
+	OldData    int               `json:"oldData"`
+}
+
+func (g *group) encode() []byte {
+	r := groupRecord{
+		Index: g.index, Version: g.version, Created: g.created, Spec: g.spec, Removed: g.removed, Phase: g.phase,
+		Evicted: g.evictedList(),
+	}
+	put := func(p *plan.Placement) int {
+		if p == nil {
+			return -1
+		}
+		if i := slices.Index(r.Placements, p); i >= 0 {
+			return i
+		}
+		r.Placements = append(r.Placements, p)
+		return len(r.Placements) - 1
+	}
+	r.Target, r.Queued = put(g.target), put(g.queued)
+	r.Resp, r.Data, r.OldResp, r.OldData = put(g.resp), put(g.data), put(g.oldResp), put(g.oldData)
+	return encode(r)
+}
+
+func decodeGroup(name string, b []byte) (*group, error) {
+	var r groupRecord
+	if err := json.Unmarshal(b, &r); err != nil {
+		return nil, err
+	}
+	if r.Phase > cleaning {
+		return nil, fmt.Errorf("phase %d", r.Phase)
+	}
+	g := newGroup(name, r.Index)
+	g.version, g.created, g.spec, g.removed, g.phase = r.Version, r.Created, r.Spec, r.Removed, r.Phase
+	for _, a := range r.Evicted {
+		g.evicted[a] = true
+	}
+	for _, f := range []struct {
+		to *(*plan.Placement)
+		at int
+	}{{&g.target, r.Target}, {&g.queued, r.Queued}, {&g.resp, r.Resp}, {&g.data, r.Data}, {&g.oldResp, r.OldResp}, {&g.oldData, r.OldData}} {
+		if f.at >= len(r.Placements) || f.at < -1 {
+			return nil, fmt.Errorf("placement %d of %d", f.at, len(r.Placements))
+		}
+		if f.at >= 0 {
+			*f.to = r.Placements[f.at]
+		}
+	}
+	if g.latest() == nil && !g.removed {
+		return nil, errors.New("no placement")
+	}
+	switch g.phase {
+	case steady, draining, cleaning:
+		g.installed = g.target
+	case switching:
+		g.installed = g.oldData
+	default:
+		g.installed = g.data
+	}
+	return g, nil
+}
+
+func (g *group) evictedList() []netip.Addr {
+	var out []netip.Addr
+	for a := range g.evicted {
+		out = append(out, a)
+	}
+	slices.SortFunc(out, netip.Addr.Compare)
+	return out
+}
+
+// placements returns all that are in use.
+func (g *group) placements() []*plan.Placement {
+	var out []*plan.Placement
+	for _, p := range []*plan.Placement{g.target, g.queued, g.resp, g.data, g.oldResp, g.oldData} {
+		if p != nil && !slices.Contains(out, p) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+func (g *group) highestEpoch() (epoch uint32) {
+	for _, p := range g.placements() {
+		epoch = max(epoch, p.Epoch)
+	}
+	return epoch
+}
+
+// uses reports whether an address is the group's proxy address, or was and is
+// still in switches.
+func (g *group) uses(a netip.Addr) bool {
+	return !g.removed && g.spec.ProxyAddress == a ||
+		slices.ContainsFunc(g.placements(), func(p *plan.Placement) bool { return p.Proxy == a })
+}
+
+// latest returns the placement that was decided on last.
+func (g *group) latest() *plan.Placement {
+	if g.queued != nil {
+		return g.queued
+	}
+	return g.target
+}
+
+// note remembers an epoch that is being written to a switch.
+func (g *group) note(sw string, epoch uint32) { g.writes[sw] = max(g.writes[sw], epoch) }
+
+// wrote reports whether an epoch found in a switch can be one of this group's.
+func (g *group) wrote(sw string, epoch uint32) bool {
+	if g.writes[sw] >= epoch {
+		return true
+	}
+	return g.loaded && slices.ContainsFunc(g.placements(), func(p *plan.Placement) bool { return p.Epoch == epoch })
+}
+
+// resource returns the group as clients see it.
+func (g *group) resource() intent.MulticastGroup {
+	r := intent.MulticastGroup{Name: g.name, Version: g.version, Created: g.created, Spec: g.spec.Clone(), Status: g.status}
+	r.Status.Conditions = slices.Clone(g.status.Conditions)
+	return r
+}
+
+// Groups returns all groups, ordered by index.
+func (c *Core) Groups() []intent.MulticastGroup {
+	out := make([]intent.MulticastGroup, 0, len(c.groups))
+	for _, g := range c.ordered() {
+		if !g.removed {
+			out = append(out, g.resource())
+		}
+	}
+	return out
+}
+
+// Group returns a group. The error is an *intent.Error.
+func (c *Core) Group(name string) (intent.MulticastGroup, error) {
+	g, err := c.find(name, Precondition{})
+	if err != nil {
+		return intent.MulticastGroup{}, err
+	}
+	return g.resource(), nil
+}
+
+func (c *Core) find(name string, pre Precondition) (*group, error) {
+	g := c.groups[name]
+	switch {
+	case g == nil || g.removed:
+		return nil, &intent.Error{Code: intent.CodeNotFound, Message: fmt.Sprintf("there is no multicast group %q", name)}
+	case pre.Absent:
+		return nil, &intent.Error{Code: intent.CodeExists, Message: fmt.Sprintf("multicast group %q exists", name)}
+	case pre.Version != 0 && pre.Version != g.version:
+		return nil, &intent.Error{Code: intent.CodeVersion, Message: fmt.Sprintf("multicast group %q has version %d, not %d", name, g.version, pre.Version)}
+	}
+	return g, nil
+}
+
+// PutGroup creates a group or replaces its spec. Fields left out have their
+// defaults. What is refused, with an *intent.Error, changes nothing; the spec a
+// group has already changes nothing either.
+func (c *Core) PutGroup(name string, spec intent.Spec, pre Precondition) (r intent.MulticastGroup, created bool, err error) {
+	g, err := c.find(name, pre)
+	if errors.Is(err, intent.ErrNotFound) && pre.Version == 0 {
+		created, err = true, intent.ValidateName(name)
+	}
+	if err != nil {
+		return r, false, err
+	}
+	spec = c.inv.Defaults.Complete(spec)
+	if !created && g.spec.Equal(&spec) {
+		return g.resource(), false, nil
+	}
+	if err := intent.Validate(&spec, c.env(name)); err != nil {
+		return r, false, err
+	}
+	next := c.groups[name] // there while it is being removed
+	if next == nil {
+		index, err := c.freeIndex()
+		if err != nil {
+			return r, false, err
+		}
+		next = newGroup(name, index)
+	}
+	without := next.stillEvicted(&spec)
+	p, err := c.newPlacement(next, &spec, without, false)
+	if err != nil {
+		return r, false, err
+	}
+	g = next
+	if created {
+		g.created, g.removed, g.status = c.wall(), false, intent.Status{}
+	}
+	c.groups[name], c.byIndex[g.index] = g, g
+	c.revision++
+	c.meta = true
+	g.version, g.spec, g.evicted = c.revision, spec, without
+	g.planErr = nil
+	c.aim(g, p)
+	c.status[g.index] = true
+	c.settle()
+	c.watchStalls(g)
+	return g.resource(), created, nil
+}
+
+// stillEvicted returns the evictions that a new spec leaves in force: those of
+// receivers it does not change.
+func (g *group) stillEvicted(spec *intent.Spec) map[netip.Addr]bool {
+	out := make(map[netip.Addr]bool)
+	for i := range spec.Receivers {
+		r := &spec.Receivers[i]
+		for j := range g.spec.Receivers {
+			if g.evicted[r.Address] && g.spec.Receivers[j].Equal(r) {
+				out[r.Address] = true
+			}
+		}
+	}
+	if len(out) == len(spec.Receivers) {
+		clear(out)
+	}
+	return out
+}
+
+func (c *Core) freeIndex() (uint16, error) {
+	for i := range c.inv.Limits.Groups {
+		if c.byIndex[uint16(i)] == nil {
+			return uint16(i), nil
+		}
+	}
+	most := c.inv.Limits.Groups
+	return 0, &intent.Error{Code: intent.CodeLimit, Fields: []intent.FieldError{{
+		Field: "name", Code: intent.CodeLimit, Value: "one more", Want: fmt.Sprintf("at most %d multicast groups", most), Limit: intent.Limit(most),
+	}}}
+}
+
+// DeleteGroup removes a group. Its entries leave the switches after that. The
+// error is an *intent.Error.
+func (c *Core) DeleteGroup(name string, pre Precondition) error {
+	g, err := c.find(name, pre)
+	if err != nil {
+		return err
+	}
+	g.removed = true
+	c.event(GroupDeleted, name, "", nil)
+	c.aim(g, nil)
+	c.settle()
+	return nil
+}
+
+// ResetGroup gives a group a new epoch, for queue pairs that were created anew,
+// and takes evicted receivers in again. The error is an *intent.Error.
+func (c *Core) ResetGroup(name string, pre Precondition) (intent.MulticastGroup, error) {
+	g, err := c.find(name, pre)
+	if err != nil {
+		return intent.MulticastGroup{}, err
+	}
+	p, err := c.newPlacement(g, &g.spec, nil, true)
+	if err != nil {
+		return intent.MulticastGroup{}, err
+	}
+	clear(g.evicted)
+	g.planErr = nil
+	c.aim(g, p)
+	c.settle()
+	return g.resource(), nil
+}
+
+// newPlacement places a group and takes an epoch when it needs a new one.
+func (c *Core) newPlacement(g *group, spec *intent.Spec, without map[netip.Addr]bool, reset bool) (*plan.Placement, error) {
+	r := plan.Request{Name: g.name, Group: g.index, Spec: spec, Without: without, Previous: g.latest(), Reset: reset}
+	r.Epoch = c.nextEpoch(g.index, r.Previous)
+	if turn, ok := g.liveTurn(); ok {
+		r.Turn = 1 - turn
+	}
+	p, err := c.net.Place(r)
+	if err != nil {
+		return nil, err
+	}
+	c.noteEpoch(g.index, p.Epoch)
+	return p, nil
+}
+
+// nextEpoch returns an epoch that no register of an index has seen: greater
+// than every one that this controller, or an earlier one on the same store, has
+// given to the index or found in a switch, and at least the number of seconds
+// since 1970. An earlier controller whose store is lost cannot have got past
+// that unless it raised the epoch of one group more than once a second all the
+// time. Its low 16 bits, which the responses carry, differ from those of the
+// epoch before.
+func (c *Core) nextEpoch(index uint16, prev *plan.Placement) uint32 {
+	e := c.epochs[index] + 1
+	if s := c.wall().Unix(); s > int64(e) && s < 1<<32-1<<16 {
+		e = uint32(s)
+	}
+	if prev != nil && uint16(e) == uint16(prev.Epoch) {
+		e++
+	}
+	return e
+}
+
+// place plans a group on the present network, and moves it there.
+func (c *Core) place(g *group, reset bool) {
+	if g.removed {
+		return
+	}
+	p, err := c.newPlacement(g, &g.spec, g.evicted, reset)
+	c.status[g.index] = true
+	if err != nil {
+		g.planErr = nil
+		if !errors.As(err, &g.planErr) {
+			g.planErr = &intent.Error{Code: intent.CodeNotPlannable, Message: err.Error()}
+		}
+		return // what it has stays
+	}
+	g.planErr = nil
+	if !reflect.DeepEqual(p, g.latest()) {
+		c.aim(g, p)
+	}
+}
+
+// aim turns a group to a new target, at once or when switching is over.
+func (c *Core) aim(g *group, p *plan.Placement) {
+	if g.phase == switching && p != nil && !c.switched(g) {
+		g.queued = p
+	} else {
+		g.queued = nil
+		g.begin(p)
+		c.apply(g)
+	}
+	c.saves[g.name] = true
+	c.status[g.index] = true
+}
+
+// switched reports whether the switch of the source is not known to be between
+// two trees.
+func (c *Core) switched(g *group) bool {
+	for _, p := range []*plan.Placement{g.target, g.oldData} {
+		if p == nil {
+			continue
+		}
+		if d := c.devices[p.Nodes[0].Switch]; d != nil && d.connected && !d.clean(int(g.index)) {
+			return false
+		}
+	}
+	return true
+}
+
+// apply tells every switch what it should hold for a group in its phase.
+func (c *Core) apply(g *group) {
+	for _, sw := range g.switches() {
+		g.touches[sw] = true
+	}
+	for sw := range g.touches {
+		d := c.devices[sw]
+		entities := g.entities(sw)
+		if d == nil || len(entities) == 0 && (!d.connected || d.units[int(g.index)] == nil) {
+			delete(g.touches, sw)
+		}
+		c.want(sw, int(g.index), entities)
+	}
+	c.check[g.index] = true
+}
+
+// raise gives a group a new epoch and leaves everything else as it is.
+func (c *Core) raise(g *group) {
+	p := *g.latest()
+	p.Epoch = c.nextEpoch(g.index, &p)
+	c.noteEpoch(g.index, p.Epoch)
+	c.aim(g, &p)
+}
+
+// advance enters the next phase of a group, and those after it, as far as the
+// switches have got.
+func (c *Core) advance(g *group) {
+	for g.phase != steady && c.finished(g) {
+		if g.phase == responding && g.leaves() {
+			c.pollLeaves(g)
+		}
+		if g.phase == switching && g.queued != nil {
+			p := g.queued
+			g.queued = nil
+			g.begin(p)
+		} else {
+			g.next()
+		}
+		if g.phase == draining {
+			g.installed = g.target
+			c.drain(g)
+		}
+		if g.phase == steady && g.target == nil {
+			c.forget(g)
+			return
+		}
+		c.saves[g.name], c.status[g.index] = true, true
+		c.apply(g)
+		if g.diffs(c) {
+			return // settle comes back when the differences are known
+		}
+	}
+}
+
+// diffs reports whether some switch has differences of the group's to compute.
+func (g *group) diffs(c *Core) bool {
+	for sw := range g.touches {
+		if d := c.devices[sw]; d != nil && d.connected && d.dirty[int(g.index)] {
+			return true
+		}
+	}
+	return false
+}
+
+// finished reports whether the present phase is over.
+func (c *Core) finished(g *group) bool {
+	if g.phase == draining && c.now < g.drained {
+		return false
+	}
+	for sw := range g.touches {
+		d := c.devices[sw]
+		switch {
+		case d == nil || !d.connected:
+			// What is being left need not be reached, what is needed must be.
+			if g.phase != cleaning && g.phase != draining && g.target.Node(sw) != nil {
+				return false
+			}
+		case !d.clean(int(g.index)):
+			return false
+		case g.phase == making && g.target.Node(sw) != nil && d.lacks(baseUnit):
+			return false
+		}
+	}
+	return true
+}
+
+// drain waits for the packets that are on their way in the old tree.
+func (c *Core) drain(g *group) {
+	if g.oldData == nil {
+		g.drained = c.now
+		return
+	}
+	g.drained = c.now + c.inv.Intervals.Drain.D()
+	index := g.index
+	c.timers.set(g.drained, func() { c.check[index] = true })
+}
+
+// forget ends a group that has been removed.
+func (c *Core) forget(g *group) {
+	for sw := range g.touches {
+		c.want(sw, int(g.index), nil)
+	}
+	delete(c.groups, g.name)
+	delete(c.byIndex, g.index)
+	delete(c.saves, g.name)
+	c.gone = append(c.gone, groupPrefix+g.name)
+}

@@ -1,0 +1,140 @@
+package controller
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/weft-sdn/weft/controller/intent"
+)
+
+// updateStatus computes the status of a group, and tells when it changed.
+func (c *Core) updateStatus(g *group) {
+	if g.removed {
+		return
+	}
+	s := intent.Status{
+		Conditions: slices.Clone(g.status.Conditions), ObservedVersion: g.version, Index: g.index, Limits: c.inv.Limits,
+		StalledReceivers: g.probe.stalled(), EvictedReceivers: g.evictedList(),
+	}
+	p := g.latest()
+	s.Epoch, s.Tree = p.Epoch, p.Tree()
+	offline, unfinished := c.obstacles(g)
+	installed := g.queued == nil && (g.phase == draining || g.phase == cleaning || g.phase == steady) && len(offline) == 0 && len(unfinished) == 0
+	for i := range g.spec.Receivers {
+		r := intent.ReceiverStatus{Address: g.spec.Receivers[i].Address}
+		if n, b := p.FindReceiver(r.Address); n != nil {
+			r.Switch, r.Branch, r.Programmed = n.Switch, b.Index, g.serves(&g.spec.Receivers[i])
+		}
+		s.Receivers = append(s.Receivers, r)
+	}
+	now := c.wall()
+	if g.planErr == nil {
+		s.Set(intent.Accepted, true, intent.ReasonPlanned, "", now)
+	} else {
+		s.Set(intent.Accepted, false, reasonOf(g.planErr.Code), g.planErr.Error(), now)
+	}
+	switch {
+	case installed:
+		s.Set(intent.Programmed, true, intent.ReasonInstalled, "", now)
+	case len(offline) > 0:
+		s.Set(intent.Programmed, false, intent.ReasonDisconnected, "waiting for "+list(offline), now)
+	default:
+		s.Set(intent.Programmed, false, intent.ReasonInstalling, g.phase.String(), now)
+	}
+	c.degraded(g, &s, offline)
+	if reflect.DeepEqual(s, g.status) {
+		return
+	}
+	g.status = s
+	r := g.resource()
+	c.event(GroupChanged, g.name, summary(&s), &r)
+}
+
+// serves reports whether a receiver of the spec has been taken in: it is in the
+// tree that was complete last, with the same queue pair and first PSN.
+func (g *group) serves(want *intent.Receiver) bool {
+	_, b := g.installed.FindReceiver(want.Address)
+	return b != nil && b.Receiver.QPN == want.QPN && b.Receiver.StartPSN == want.Start(g.installed.InitialPSN) &&
+		g.installed.InitialPSN == g.spec.InitialPSN
+}
+
+// obstacles returns the switches of a group's target that are not connected,
+// and those that are not finished with it.
+func (c *Core) obstacles(g *group) (offline, unfinished []string) {
+	for _, sw := range g.target.Switches() {
+		switch d := c.devices[sw]; {
+		case d == nil || !d.connected:
+			offline = append(offline, sw)
+		case d.lacks(int(g.index)) || len(d.failures(int(g.index), 1)) > 0:
+			unfinished = append(unfinished, sw)
+		}
+	}
+	slices.Sort(offline)
+	slices.Sort(unfinished)
+	return offline, unfinished
+}
+
+// degraded sets the condition, the most serious reason first.
+func (c *Core) degraded(g *group, s *intent.Status, offline []string) {
+	now := c.wall()
+	var refused []string
+	for _, sw := range g.target.Switches() {
+		if d := c.devices[sw]; d != nil {
+			refused = append(refused, d.failures(int(g.index), 3)...)
+		}
+	}
+	var stalled []string
+	for _, r := range s.StalledReceivers {
+		stalled = append(stalled, r.Address.String())
+	}
+	var evicted []string
+	for _, a := range s.EvictedReceivers {
+		evicted = append(evicted, a.String())
+	}
+	switch {
+	case g.planErr != nil:
+		s.Set(intent.Degraded, true, reasonOf(g.planErr.Code), g.planErr.Error(), now)
+	case len(refused) > 0:
+		s.Set(intent.Degraded, true, intent.ReasonDeviceError, strings.Join(refused[:min(3, len(refused))], "; "), now)
+	case len(offline) > 0:
+		s.Set(intent.Degraded, true, intent.ReasonDisconnected, list(offline), now)
+	case len(stalled) > 0:
+		s.Set(intent.Degraded, true, intent.ReasonReceiverStalled, list(stalled), now)
+	case len(evicted) > 0:
+		s.Set(intent.Degraded, true, intent.ReasonReceiversEvicted, list(evicted), now)
+	default:
+		s.Set(intent.Degraded, false, intent.ReasonHealthy, "", now)
+	}
+}
+
+func reasonOf(code intent.Code) string {
+	switch code {
+	case intent.CodeUnreachable:
+		return intent.ReasonUnreachable
+	case intent.CodeLimit:
+		return intent.ReasonLimit
+	}
+	return intent.ReasonNotPlannable
+}
+
+// list joins names, and counts those after the fifth.
+func list(names []string) string {
+	if len(names) > 5 {
+		return strings.Join(names[:5], ", ") + fmt.Sprintf(" and %d more", len(names)-5)
+	}
+	return strings.Join(names, ", ")
+}
+
+func summary(s *intent.Status) string {
+	var parts []string
+	for _, c := range s.Conditions {
+		text := string(c.Type) + "=no"
+		if c.Status {
+			text = string(c.Type) + "=yes"
+		}
+		parts = append(parts, text+" ("+c.Reason+")")
+	}
+	return strings.Join(parts, " ")
+}

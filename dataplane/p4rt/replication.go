@@ -34,8 +34,11 @@ func (r *realm) writeReplication(typ p4v1.Update_Type, e *p4v1.PacketReplication
 }
 
 func (r *realm) writeMulticastGroup(typ p4v1.Update_Type, e *p4v1.MulticastGroupEntry, undo *undoLog) *Error {
-	if id := e.GetMulticastGroupId(); id == 0 || id > maxMulticastGroup {
-		return invalid("multicast_group_id %d; want 1 to %d", id, maxMulticastGroup)
+	switch id := e.GetMulticastGroupId(); {
+	case id == 0:
+		return invalid("multicast_group_id 0; want 1 to %d", maxMulticastGroup)
+	case id > maxMulticastGroup:
+		return outOfRange("multicast_group_id %d; want 1 to %d", id, maxMulticastGroup)
 	}
 	id := uint16(e.GetMulticastGroupId())
 	key := preKey{id: e.GetMulticastGroupId()}

@@ -109,7 +109,7 @@ type scriptEnv struct {
 	names map[string]string // decimal id -> @name
 }
 
-func newScriptEnv(t *testing.T) *scriptEnv {
+func newScriptEnv(t testing.TB) *scriptEnv {
 	e := &scriptEnv{streams: make(map[string]*Session), ids: make(map[string]uint32), names: make(map[string]string)}
 	info := loadInfo(t, "entities")
 	add := func(prefix string, p *configv1.Preamble) {
@@ -199,7 +199,7 @@ var (
 )
 
 // parse reads a message in text form with @names for ids.
-func (e *scriptEnv) parse(t *testing.T, text string, m proto.Message) {
+func (e *scriptEnv) parse(t testing.TB, text string, m proto.Message) {
 	t.Helper()
 	text = idPattern.ReplaceAllStringFunc(text, func(s string) string {
 		id, ok := e.ids[s[1:]]

@@ -71,7 +71,7 @@ func (r *realm) readTable(now time.Duration, t *tableSchema, q *p4v1.TableEntry,
 		emit(&p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: e}})
 	}
 	if q.GetIsDefaultAction() {
-		if e := r.defaultEntry(t, q); e != nil && selects(q, e) {
+		if e := r.defaultEntry(t, q); selects(q, e) {
 			wrap(e)
 		}
 		return
@@ -108,6 +108,9 @@ func selects(q, e *p4v1.TableEntry) bool {
 	return len(q.GetMetadata()) == 0 || bytes.Equal(q.GetMetadata(), e.GetMetadata())
 }
 
+// noAction is the action of core.p4 that does nothing.
+const noAction = "NoAction"
+
 // tableEntry converts an entry of the switch. What q sets of direct resources
 // and of the last hit is read too.
 func (r *realm) tableEntry(now time.Duration, t *tableSchema, x *dataplane.Entry, q *p4v1.TableEntry) *p4v1.TableEntry {
@@ -140,19 +143,18 @@ func (r *realm) tableEntry(now time.Duration, t *tableSchema, x *dataplane.Entry
 	return e
 }
 
-// defaultEntry converts the default entry of a table; nil when the table has
-// none, which a table with an action profile may.
+// defaultEntry converts the default entry of a table. That of a table with an
+// action profile is NoAction.
 func (r *realm) defaultEntry(t *tableSchema, q *p4v1.TableEntry) *p4v1.TableEntry {
-	x, _, err := r.sw.DefaultEntry(t.engine)
-	if err != nil {
-		return nil
-	}
 	more := unpackExtra(r.defaultExtra[t.id])
-	e := &p4v1.TableEntry{
-		TableId:         t.id,
-		IsDefaultAction: true,
-	}
-	if x.Kind == dataplane.TargetAction {
+	e := &p4v1.TableEntry{TableId: t.id, IsDefaultAction: true}
+	if t.profile != nil {
+		for _, a := range t.actions {
+			if a.name == noAction {
+				e.Action = &p4v1.TableAction{Type: &p4v1.TableAction_Action{Action: &p4v1.Action{ActionId: a.id}}}
+			}
+		}
+	} else if x, _, err := r.sw.DefaultEntry(t.engine); err == nil {
 		e.Action = t.tableAction(x, oneShotModes{})
 	}
 	setControllerMetadata(e, more.controller)

@@ -94,6 +94,13 @@ func (r *rig) expect(port uint32, frame string, want ...sent) {
 	}
 }
 
+// expectAt is expect at a time.
+func (r *rig) expectAt(now time.Duration, port uint32, frame string, want ...sent) {
+	r.t.Helper()
+	r.now = now
+	r.expect(port, frame, want...)
+}
+
 func (r *rig) table(name string) int {
 	r.t.Helper()
 	for i, t := range r.p.Tables() {

@@ -192,7 +192,7 @@ func FuzzWrite(f *testing.F) {
 
 // Mutated requests, one after another on the same device.
 func TestMutatedWrites(t *testing.T) {
-	rounds := 300
+	rounds := 150
 	if testing.Short() {
 		rounds = 30
 	}

@@ -78,14 +78,14 @@ func (c *Cache) load(cfg *p4v1.ForwardingPipelineConfig) (*pipeline, *Error) {
 }
 
 func newPipeline(info *configv1.P4Info, device []byte) (*pipeline, *Error) {
-	prog, err := dataplane.LoadProgram(device)
-	if err != nil {
-		return nil, invalid("config.p4_device_config: %v", err)
-	}
 	info = proto.Clone(info).(*configv1.P4Info)
 	s, e := newSchema(info)
 	if e != nil {
 		return nil, e
+	}
+	prog, err := dataplane.LoadProgram(device)
+	if err != nil {
+		return nil, invalid("config.p4_device_config: %v", err)
 	}
 	if e := s.bind(prog); e != nil {
 		return nil, e

@@ -77,10 +77,34 @@ func TestNetwork(t *testing.T) {
 			t.Errorf("after the frame: %d octets, %v", got, err)
 		}
 	}
-	if _, err := n.Tap(Port{"b", 2}).Write(make([]byte, 60)); err != nil {
+	// Over the link, and from a tap: b receives one packet on each port. It has no entries and drops them.
+	send(t, clients["a"], 1, make([]byte, MaxFrame))
+	if _, err := n.Tap(Port{"b", 2}).Write(make([]byte, MaxFrame)); err != nil {
 		t.Error(err)
 	}
+	for _, port := range []int64{7, 2} {
+		for received(ctx, t, clients["b"], port) != 1 {
+			if ctx.Err() != nil {
+				t.Fatalf("b received nothing on port %d", port)
+			}
+		}
+	}
 	n.Kill("b")
+	if _, err := clients["b"].Read(ctx, &p4v1.Entity{}); err == nil {
+		t.Error("b answers after Kill")
+	}
+}
+
+// received reads how many packets a port has received.
+func received(ctx context.Context, t *testing.T, c *Client, port int64) int64 {
+	t.Helper()
+	entities, err := c.Read(ctx, &p4v1.Entity{Entity: &p4v1.Entity_CounterEntry{CounterEntry: &p4v1.CounterEntry{
+		CounterId: p4.CounterPortRxID, Index: &p4v1.Index{Index: port},
+	}}})
+	if err != nil || len(entities) != 1 {
+		t.Fatalf("reading port_rx[%d]: %v, %v", port, entities, err)
+	}
+	return entities[0].GetCounterEntry().GetData().GetPacketCount()
 }
 
 // send is a packet-out SEND of the fabric's program.

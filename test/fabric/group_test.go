@@ -73,15 +73,6 @@ func (g group) where(change func(*group)) group {
 	return g
 }
 
-// nodes makes all branches child nodes.
-func (g group) nodes() group {
-	return g.where(func(g *group) {
-		for i := range g.branches {
-			g.branches[i].child = true
-		}
-	})
-}
-
 // source is the address of the group's source.
 func (g group) source() netip.Addr { return host(g.up) }
 

@@ -343,7 +343,7 @@ func upwardForms() []scenario {
 		name   string
 		parent parent
 	}{{"to_source", toSource}, {"to_parent", toParent}, {"to_parent_encaps", toParentEncaps}} {
-		g := newGroup(23, 2).where(func(g *group) { g.parent, g.window = c.parent, 0 })
+		g := newGroup(23, 2).where(func(g *group) { g.parent, g.window, g.branches[1].child = c.parent, 0, c.parent == toParent })
 		list = append(list, scenario{
 			name: "response/" + c.name, entries: g.responses(),
 			steps: []step{

@@ -1,0 +1,109 @@
+package fabric
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+
+	"github.com/weft-sdn/weft/dataplane/p4rt"
+	"github.com/weft-sdn/weft/p4"
+)
+
+// TestEmbedded plays every scenario on the embedded switch, in virtual time.
+func TestEmbedded(t *testing.T) {
+	e := newEmbedded()
+	for _, s := range scenarios() {
+		t.Run(s.name, func(t *testing.T) { s.run(t, e) })
+	}
+}
+
+// embedded is a P4Runtime device over the embedded switch.
+type embedded struct {
+	cache  p4rt.Cache
+	device *p4rt.Device
+	now    time.Duration
+	out    []wire
+}
+
+func newEmbedded() *embedded { return &embedded{} }
+
+func (*embedded) virtual() bool { return true }
+
+func (e *embedded) advance(d time.Duration) { e.now += d }
+
+func (e *embedded) reset(t testing.TB) {
+	t.Helper()
+	device, err := p4rt.NewDevice(p4rt.Config{
+		ID: 1, Cache: &e.cache,
+		Transmit: func(_ time.Duration, port uint32, frame []byte) {
+			e.out = append(e.out, wire{port, slices.Clone(frame)})
+		},
+		Notify: func(_ time.Duration, m *p4v1.StreamMessageResponse) {
+			if p := m.GetPacket(); p != nil {
+				e.out = append(e.out, wire{p4.CpuPort, fromPacketIn(p)})
+			}
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.device, e.now = device, time.Hour // a switch that has been up for a while
+	err = device.SetPipeline(e.now, &p4v1.SetForwardingPipelineConfigRequest{
+		DeviceId: 1, Action: p4v1.SetForwardingPipelineConfigRequest_VERIFY_AND_COMMIT,
+		Config: &p4v1.ForwardingPipelineConfig{P4Info: info, P4DeviceConfig: p4.JSON()},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (e *embedded) write(t testing.TB, updates []*p4v1.Update) {
+	t.Helper()
+	if len(updates) == 0 {
+		return
+	}
+	if err := e.device.Write(e.now, &p4v1.WriteRequest{DeviceId: 1, Updates: updates}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (e *embedded) inject(t testing.TB, in ...wire) []wire {
+	t.Helper()
+	e.out = nil
+	for _, w := range in {
+		if w.port == p4.CpuPort {
+			if err := e.device.PacketOut(e.now, toPacketOut(w.frame)); err != nil {
+				t.Fatal(err)
+			}
+		} else {
+			e.device.Receive(e.now, w.port, w.frame)
+		}
+		for {
+			if next, pending := e.device.Advance(e.now); !pending || next > e.now {
+				break
+			}
+		}
+	}
+	return e.out
+}
+
+func (e *embedded) counters(t testing.TB, id uint32) map[int]int {
+	t.Helper()
+	cells := map[int]int{}
+	err := e.device.Read(e.now, &p4v1.ReadRequest{DeviceId: 1, Entities: []*p4v1.Entity{
+		{Entity: &p4v1.Entity_CounterEntry{CounterEntry: &p4v1.CounterEntry{CounterId: id}}},
+	}}, func(r *p4v1.ReadResponse) {
+		for _, entity := range r.GetEntities() {
+			c := entity.GetCounterEntry()
+			if n := c.GetData().GetPacketCount(); n != 0 {
+				cells[int(c.GetIndex().GetIndex())] = int(n)
+			}
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cells
+}

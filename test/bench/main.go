@@ -1,0 +1,62 @@
+// Bench measures Weft and prints what it finds as JSON lines, one figure each; docs/benchmarks.md says what they mean. Progress goes to standard error.
+//
+//	go run ./test/bench [engine] [pcap] [plan] [p4runtime]
+//
+// It fails when something does not do what it should, never because something is slow.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+)
+
+// A bench prints the figures of one kind.
+type bench struct {
+	name string
+	run  func(context.Context, *report) error
+}
+
+var benches = []bench{
+	{"engine", engine},
+	{"pcap", sideBySide},
+	{"plan", planning},
+	{"p4runtime", writing},
+}
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
+	// Processes that a bench starts.
+	switch {
+	case len(args) == 3 && args[0] == pcapSwitchCommand:
+		return pcapSwitch(args[1], args[2])
+	case len(args) == 2 && args[0] == planCommand:
+		return plans(args[1])
+	}
+	for _, a := range args {
+		if !slices.ContainsFunc(benches, func(b bench) bool { return b.name == a }) {
+			return fmt.Errorf("no bench %q", a)
+		}
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	out := &report{figures: json.NewEncoder(os.Stdout), progress: os.Stderr}
+	for _, b := range benches {
+		if len(args) > 0 && !slices.Contains(args, b.name) {
+			continue
+		}
+		if err := b.run(ctx, out); err != nil {
+			return fmt.Errorf("%s: %w", b.name, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/weft-sdn/weft/controller/plan"
+)
+
+const (
+	planGroups    = 1000
+	planReceivers = 64
+	// planCommand is the argument that makes this program plan and nothing else; a number of pods follows.
+	planCommand = "plan-process"
+)
+
+// planPods are Clos networks of 128 to 1,024 switches.
+var planPods = []int{4, 8, 16, 32}
+
+// planResult is what a process that plans has to say.
+type planResult struct {
+	Switches, Links, Hosts int
+	GroupSeconds           float64 // from the topology to the entries of all groups on all switches
+	GroupEntries           int
+	PeakBytes              int64   // of the process, up to then
+	BaseSeconds            float64 // to the entries that all switches have without any group
+	BaseEntries            int
+}
+
+// planning measures the planner on Clos networks of growing size, each in a process of its own for the sake of its memory.
+func planning(ctx context.Context, out *report) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	for _, pods := range planPods {
+		out.tell("plan: %d groups of %d receivers on %d switches", planGroups, planReceivers, pods*podSwitches)
+		cmd := exec.CommandContext(ctx, self, planCommand, strconv.Itoa(pods))
+		cmd.Stderr = os.Stderr
+		text, err := cmd.Output()
+		if err != nil {
+			return fmt.Errorf("planning on %d pods: %w", pods, err)
+		}
+		var r planResult
+		if err := json.Unmarshal(text, &r); err != nil {
+			return fmt.Errorf("planning on %d pods: %w", pods, err)
+		}
+		network := []field{{"switches", r.Switches}, {"links", r.Links}, {"hosts", r.Hosts}}
+		err = out.print(figure{bench: "plan/groups", unit: "s", value: r.GroupSeconds, more: append(network,
+			field{"groups", planGroups}, field{"receivers", planReceivers}, field{"entries", r.GroupEntries}, field{"peakBytes", r.PeakBytes})})
+		if err != nil {
+			return err
+		}
+		err = out.print(figure{bench: "plan/base", unit: "s", value: r.BaseSeconds, more: append(network, field{"entries", r.BaseEntries})})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// plans is the process that plans: it prints a planResult.
+func plans(argument string) error {
+	pods, err := strconv.Atoi(argument)
+	if err != nil || pods < 1 {
+		return fmt.Errorf("%q pods, want 1 or more", argument)
+	}
+	c := newClos(pods)
+	specs := c.groups(planGroups, planReceivers)
+	var r planResult
+	runtime.GC()
+
+	start := time.Now()
+	n := plan.NewNetwork(c.topology.Build(), &c.inventory)
+	desired := make(map[string][]plan.Item, len(c.inventory.Switches))
+	placements := make([]*plan.Placement, len(specs))
+	for g := range specs {
+		p, err := n.Place(plan.Request{Name: fmt.Sprintf("g%d", g), Group: uint16(g), Spec: &specs[g], Epoch: 1})
+		if err != nil {
+			return fmt.Errorf("group %d: %w", g, err)
+		}
+		placements[g] = p
+		for _, sw := range p.Switches() {
+			desired[sw] = append(desired[sw], p.Items(sw)...)
+		}
+	}
+	r.GroupSeconds = time.Since(start).Seconds()
+
+	for g, p := range placements {
+		for i := range specs[g].Receivers {
+			if node, _ := p.FindReceiver(specs[g].Receivers[i].Address); node == nil {
+				return fmt.Errorf("group %d: receiver %v is not in the tree", g, specs[g].Receivers[i].Address)
+			}
+		}
+	}
+	for _, items := range desired {
+		r.GroupEntries += len(items)
+	}
+	if r.PeakBytes, err = peakBytes(); err != nil {
+		return err
+	}
+
+	start = time.Now()
+	for i := range c.inventory.Switches {
+		r.BaseEntries += len(n.Base(&c.inventory.Switches[i]))
+	}
+	r.BaseSeconds = time.Since(start).Seconds()
+	runtime.KeepAlive(desired)
+
+	r.Switches, r.Links, r.Hosts = len(n.Snapshot.Nodes), len(n.Snapshot.Links)/2, len(c.inventory.Hosts)
+	return json.NewEncoder(os.Stdout).Encode(r)
+}
+
+// peakBytes is the most memory that this process has had.
+func peakBytes() (int64, error) {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0, err
+	}
+	if runtime.GOOS == "darwin" {
+		return u.Maxrss, nil // octets there, KiB elsewhere
+	}
+	return u.Maxrss << 10, nil
+}

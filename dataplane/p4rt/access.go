@@ -101,45 +101,57 @@ func (a *access) write(p *pipeline, role string, e *p4v1.Entity) *Error {
 	if a == nil || a.entities == nil {
 		return nil
 	}
-	var ok bool
-	what := "the object"
-	byID := func(kind string, id uint32) {
-		ok = a.object(p, id)
-		what = fmt.Sprintf("%s 0x%08x", kind, id)
-		if p != nil && p.names[id].name != "" {
-			what = fmt.Sprintf("%s %q", kind, p.names[id].name)
+	kind, id := entityObject(e)
+	if kind == multicastGroups || kind == cloneSessions {
+		if a.has(kind) {
+			return nil
 		}
+		return errorf(codes.PermissionDenied, "role %q may not write %s", role, kind)
 	}
-	switch x := e.GetEntity().(type) {
-	case *p4v1.Entity_TableEntry:
-		byID("table", x.TableEntry.GetTableId())
-	case *p4v1.Entity_ActionProfileMember:
-		byID("action profile", x.ActionProfileMember.GetActionProfileId())
-	case *p4v1.Entity_ActionProfileGroup:
-		byID("action profile", x.ActionProfileGroup.GetActionProfileId())
-	case *p4v1.Entity_CounterEntry:
-		byID("counter", x.CounterEntry.GetCounterId())
-	case *p4v1.Entity_DirectCounterEntry:
-		byID("table", x.DirectCounterEntry.GetTableEntry().GetTableId())
-	case *p4v1.Entity_MeterEntry:
-		byID("meter", x.MeterEntry.GetMeterId())
-	case *p4v1.Entity_DirectMeterEntry:
-		byID("table", x.DirectMeterEntry.GetTableEntry().GetTableId())
-	case *p4v1.Entity_ValueSetEntry:
-		byID("value set", x.ValueSetEntry.GetValueSetId())
-	case *p4v1.Entity_RegisterEntry:
-		byID("register", x.RegisterEntry.GetRegisterId())
-	case *p4v1.Entity_DigestEntry:
-		byID("digest", x.DigestEntry.GetDigestId())
-	case *p4v1.Entity_PacketReplicationEngineEntry:
-		what = multicastGroups
-		if x.PacketReplicationEngineEntry.GetCloneSessionEntry() != nil {
-			what = cloneSessions
-		}
-		ok = a.has(what)
-	}
-	if ok {
+	if a.object(p, id) {
 		return nil
 	}
-	return errorf(codes.PermissionDenied, "role %q may not write %s", role, what)
+	return errorf(codes.PermissionDenied, "role %q may not write %s", role, p.nameOf(kind, id))
+}
+
+// nameOf names an object of the P4Info in messages, by its id if it has no
+// name.
+func (s *schema) nameOf(kind string, id uint32) string {
+	if n := s.names[id].name; n != "" {
+		return fmt.Sprintf("%s %q", kind, n)
+	}
+	return fmt.Sprintf("%s 0x%08x", kind, id)
+}
+
+// entityObject returns the kind and the id of the object that an entity
+// belongs to; multicastGroups and cloneSessions have no id.
+func entityObject(e *p4v1.Entity) (kind string, id uint32) {
+	switch x := e.GetEntity().(type) {
+	case *p4v1.Entity_TableEntry:
+		return "table", x.TableEntry.GetTableId()
+	case *p4v1.Entity_ActionProfileMember:
+		return "action profile", x.ActionProfileMember.GetActionProfileId()
+	case *p4v1.Entity_ActionProfileGroup:
+		return "action profile", x.ActionProfileGroup.GetActionProfileId()
+	case *p4v1.Entity_CounterEntry:
+		return "counter", x.CounterEntry.GetCounterId()
+	case *p4v1.Entity_DirectCounterEntry:
+		return "table", x.DirectCounterEntry.GetTableEntry().GetTableId()
+	case *p4v1.Entity_MeterEntry:
+		return "meter", x.MeterEntry.GetMeterId()
+	case *p4v1.Entity_DirectMeterEntry:
+		return "table", x.DirectMeterEntry.GetTableEntry().GetTableId()
+	case *p4v1.Entity_ValueSetEntry:
+		return "value set", x.ValueSetEntry.GetValueSetId()
+	case *p4v1.Entity_RegisterEntry:
+		return "register", x.RegisterEntry.GetRegisterId()
+	case *p4v1.Entity_DigestEntry:
+		return "digest", x.DigestEntry.GetDigestId()
+	case *p4v1.Entity_PacketReplicationEngineEntry:
+		if x.PacketReplicationEngineEntry.GetCloneSessionEntry() != nil {
+			return cloneSessions, 0
+		}
+		return multicastGroups, 0
+	}
+	return "object", 0
 }

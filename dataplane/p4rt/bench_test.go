@@ -12,7 +12,7 @@ func BenchmarkWrite(b *testing.B) {
 	const batch = 1000
 	var cache Cache
 	c := newChecker(b, &cache)
-	env := newScriptEnv(b)
+	env := newScriptEnv(b, "entities")
 	build := func(typ p4v1.Update_Type) *p4v1.WriteRequest {
 		req := &p4v1.WriteRequest{DeviceId: 1}
 		for i := range batch {

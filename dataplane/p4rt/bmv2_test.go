@@ -97,7 +97,7 @@ func TestAgainstBMv2(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
 	defer cancel()
 	client := startBMv2(ctx, t, bin)
-	env := newScriptEnv(t)
+	env := newScriptEnv(t, "entities")
 	cfg := loadConfig(t, "entities")
 	primary := &p4v1.Uint128{Low: 1}
 	if _, err := client.SetForwardingPipelineConfig(ctx, &p4v1.SetForwardingPipelineConfigRequest{

@@ -27,7 +27,8 @@ var update = flag.Bool("update", false, "write what the scripts print into them"
 // TestScripts runs testdata/*.script. A script is a story of commands; each
 // is a line, its input, a line of four dashes and what it prints. Ids are
 // written @name (the alias of the object in the P4Info); an action is
-// @action.name where a table has the same alias.
+// @action.name where a table has the same alias. The names are those of the
+// program "entities", or of the one in a first line "#names <stem>".
 //
 //	time <duration>            sets the clock
 //	pipeline <action> [<stem>] SetForwardingPipelineConfig with testdata/<stem>.json
@@ -43,6 +44,7 @@ var update = flag.Bool("update", false, "write what the scripts print into them"
 //	stream <name>              input: a StreamMessageRequest
 //	close <name>               closes the stream
 //	session-write              input: a WriteRequest, checked by arbitration
+//	session-read               input: a ReadRequest with a role
 //	session-pipeline           input: a SetForwardingPipelineConfigRequest
 //
 // Frames sent, notifications and stream messages are printed after the result.
@@ -61,7 +63,11 @@ func runScript(t *testing.T, file string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := newScriptEnv(t)
+	stem := "entities"
+	if name, ok := strings.CutPrefix(string(data), "#names "); ok {
+		stem, _, _ = strings.Cut(name, "\n")
+	}
+	e := newScriptEnv(t, stem)
 	var out bytes.Buffer
 	lines := strings.Split(strings.TrimRight(string(data), "\n"), "\n")
 	for i := 0; i < len(lines); {
@@ -109,9 +115,9 @@ type scriptEnv struct {
 	names map[string]string // decimal id -> @name
 }
 
-func newScriptEnv(t testing.TB) *scriptEnv {
+func newScriptEnv(t testing.TB, stem string) *scriptEnv {
 	e := &scriptEnv{streams: make(map[string]*Session), ids: make(map[string]uint32), names: make(map[string]string)}
-	info := loadInfo(t, "entities")
+	info := loadInfo(t, stem)
 	add := func(prefix string, p *configv1.Preamble) {
 		name := p.GetAlias()
 		if _, dup := e.ids[name]; dup {
@@ -349,6 +355,15 @@ func (e *scriptEnv) run(t *testing.T, cmd []string, input string) string {
 		req := &p4v1.WriteRequest{}
 		e.parse(t, input, req)
 		b.WriteString(e.result(e.sessions.Write(e.now, req)))
+	case "session-read":
+		req := &p4v1.ReadRequest{}
+		e.parse(t, input, req)
+		err := e.sessions.Read(e.now, req, func(r *p4v1.ReadResponse) {
+			for _, x := range r.GetEntities() {
+				fmt.Fprintf(&b, "%s\n", e.text(x))
+			}
+		})
+		b.WriteString(e.result(err))
 	case "session-pipeline":
 		req := &p4v1.SetForwardingPipelineConfigRequest{}
 		e.parse(t, input, req)

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/status"
 )
 
@@ -74,6 +75,10 @@ func NewServer(cfg ServerConfig) *Server {
 	opts := []grpc.ServerOption{
 		grpc.MaxRecvMsgSize(maxMessage),
 		grpc.MaxSendMsgSize(maxMessage),
+		// The stream is what says that a controller lives: one that vanished
+		// without a word must not stay primary for long.
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second, Timeout: 10 * time.Second}),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
 	}
 	if cfg.Credentials != nil {
 		opts = append(opts, grpc.Creds(cfg.Credentials))
@@ -203,7 +208,7 @@ func (s *Server) Write(ctx context.Context, req *p4v1.WriteRequest) (*p4v1.Write
 func (s *Server) Read(req *p4v1.ReadRequest, stream p4v1.P4Runtime_ReadServer) error {
 	var out []*p4v1.ReadResponse
 	err := s.do(stream.Context(), req.GetDeviceId(), func(now time.Duration, x *Sessions) error {
-		return x.dev.Read(now, req, func(r *p4v1.ReadResponse) { out = append(out, r) })
+		return x.Read(now, req, func(r *p4v1.ReadResponse) { out = append(out, r) })
 	})
 	for i, r := range out {
 		if e := stream.Send(r); e != nil {

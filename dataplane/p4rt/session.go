@@ -270,3 +270,23 @@ func (s *Sessions) SetPipeline(now time.Duration, req *p4v1.SetForwardingPipelin
 	}
 	return s.dev.SetPipeline(now, req)
 }
+
+// Read answers a Read request, which any client may send. A role in it selects
+// the entities that the role may write.
+func (s *Sessions) Read(now time.Duration, req *p4v1.ReadRequest, emit func(*p4v1.ReadResponse)) error {
+	if req.GetRole() == "" {
+		return s.dev.Read(now, req, emit)
+	}
+	if err := s.dev.checkID(req.GetDeviceId()); err != nil {
+		return err
+	}
+	r := s.roles[req.GetRole()]
+	if r == nil {
+		return notFound("role %q is unknown to device %d", req.GetRole(), s.dev.cfg.ID)
+	}
+	cur := s.dev.current()
+	if cur == nil {
+		return errNoPipeline
+	}
+	return s.dev.read(now, req, emit, func(e *p4v1.Entity) bool { return r.access.write(cur.p, r.name, e) == nil })
+}

@@ -113,7 +113,8 @@ func (d *Device) reconcile(now time.Duration, p *pipeline, cookie *p4v1.Forwardi
 	try := d.shadow(p)
 	for _, u := range state {
 		if err := try.restore(now, u); err != nil {
-			return invalid("the forwarding state does not fit the new config: %s", err.Message)
+			kind, id := entityObject(u.GetEntity())
+			return invalid("the forwarding state of %s does not fit the new config: %s", d.active.p.nameOf(kind, id), err.Message)
 		}
 	}
 	d.start(p, cookie)

@@ -88,9 +88,15 @@ const maxReadBytes = 1 << 20
 // that nothing fits is empty, while a multicast group, clone session or
 // digest named by its id must exist. The error of a request of which some
 // element failed has code UNKNOWN and one p4.v1.Error per element; what the
-// others select has been emitted. A role in the request selects nothing: all
-// roles see all entities.
+// others select has been emitted. The role of the request is the business of
+// Sessions.
 func (d *Device) Read(now time.Duration, req *p4v1.ReadRequest, emit func(*p4v1.ReadResponse)) error {
+	return d.read(now, req, emit, nil)
+}
+
+// read is Read on behalf of a role: keep, when not nil, says which entities
+// belong to it.
+func (d *Device) read(now time.Duration, req *p4v1.ReadRequest, emit func(*p4v1.ReadResponse), keep func(*p4v1.Entity) bool) error {
 	if err := d.checkID(req.GetDeviceId()); err != nil {
 		return err
 	}
@@ -100,6 +106,9 @@ func (d *Device) Read(now time.Duration, req *p4v1.ReadRequest, emit func(*p4v1.
 	}
 	resp, size := &p4v1.ReadResponse{}, 0
 	one := func(e *p4v1.Entity) {
+		if keep != nil && !keep(e) {
+			return
+		}
 		n := proto.Size(e) + 4
 		if size+n > maxReadBytes && size > 0 {
 			emit(resp)

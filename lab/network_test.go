@@ -41,7 +41,7 @@ func TestParseErrors(t *testing.T) {
 		{"locator with host bits", "switches:\n- name: A\n  locator: 5f00:0:1::1/48\n", "switches[0].locator"},
 		{"host without a link", "switches:\n- name: A\nhosts:\n- name: H\n", "hosts[0]: H has 0 links"},
 		{"two hosts joined", "switches:\n- name: A\nhosts:\n- name: H\n- name: G\nlinks:\n- {a: G, b: H}\n", "both hosts"},
-		{"bad duration", "switches:\n- name: A\n- name: B\nlinks:\n- {a: A, b: B, delay: soon}\n", "5"},
+		{"bad duration", "switches:\n- name: A\n- name: B\nlinks:\n- {a: A, b: B, delay: soon}\n", "invalid duration \"soon\""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := Parse([]byte(c.text))

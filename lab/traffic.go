@@ -70,6 +70,9 @@ func (e *earlyAcks) Arrived(now time.Duration, w *Wire, frame []byte) {
 	if err != nil || p.BTH.Opcode != packet.OpAcknowledge || p.BTH.DestQPN != e.group.SourceQP.Config().QPN {
 		return
 	}
+	if packet.CheckICRC(p.Datagram) != nil {
+		return // corrupted on the way: the source refuses it
+	}
 	implied := p.BTH.PSN
 	if p.AETH.Syndrome.Kind() != packet.SyndromeACK {
 		implied = packet.PSNAdd(implied, -1)

@@ -105,13 +105,13 @@ func (s *scenario) whenProgrammed(f func()) {
 	s.world.After(time.Millisecond, func() { s.whenProgrammed(f) })
 }
 
-// request puts the spec, as soon as there is a controller to take it.
+// request puts the spec as soon as there is a controller to take it: one that is up and has
+// learned that the hosts concerned can be reached.
 func (s *scenario) request(f func()) {
-	if s.control.Core() == nil {
+	if err := s.put(); err != nil {
 		s.world.After(time.Millisecond, func() { s.request(f) })
 		return
 	}
-	s.must(s.put())
 	s.whenProgrammed(f)
 }
 

@@ -35,6 +35,9 @@ func seeds(t *testing.T, standard uint64) (first, n uint64) {
 	return 1, standard
 }
 
+// slow is what a run should not take; those that do are told, as something to look at.
+const slow = 2 * time.Second
+
 // each runs a story for every seed, on all processors, and reports what failed. It returns the
 // longest run of retries without progress that a source saw.
 func each(t *testing.T, standard uint64, story func(seed uint64, cache *p4rt.Cache) (*scenario, error)) {
@@ -57,6 +60,9 @@ func each(t *testing.T, standard uint64, story func(seed uint64, cache *p4rt.Cac
 						}
 					}
 					virtual.Add(int64(s.world.Now()))
+				}
+				if err == nil && s.world.Now() > slow {
+					t.Logf("seed %d took %v of virtual time:\n  %s", seed, s.world.Now(), strings.Join(s.story, "\n  "))
 				}
 				if err != nil {
 					failures.Add(1)

@@ -24,6 +24,8 @@ type Switch interface {
 	Read(ctx context.Context) (Contents, error)
 	// PacketOut hands the switch a packet. It is not acknowledged.
 	PacketOut(ctx context.Context, p entry.PacketOut) error
+	// Tables returns the tables of the pipeline.
+	Tables() []TableView
 	// Inspect returns the entries of a table for people, and Counters all
 	// indirect counters that are not zero.
 	Inspect(ctx context.Context, table string) ([]EntryView, error)

@@ -20,6 +20,9 @@ type Device struct {
 	Refuse func(entry.Update) *controller.Refusal
 	// Wrote, when not nil, is told of each update that took effect.
 	Wrote func(entry.Update)
+	// State, when not nil, is the answer to a State packet-out; ok is false for
+	// none. Group, branch and reason are filled in.
+	State func(group uint16, branch uint8) (p entry.PacketIn, ok bool)
 	// Packets are the packet-outs, in order.
 	Packets []entry.PacketOut
 	Writes  int

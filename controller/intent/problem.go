@@ -20,6 +20,7 @@ const (
 	CodeExists       Code = "already_exists"   // a resource of this name exists
 	CodeNotFound     Code = "not_found"        // no resource of this name
 	CodeVersion      Code = "version_mismatch" // a conditional update missed
+	CodeUnavailable  Code = "unavailable"      // a switch cannot be asked at the moment
 )
 
 // Error says why an intent was refused. Nothing was changed.

@@ -1,0 +1,160 @@
+package controllertest
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/weft-sdn/weft/controller"
+	"github.com/weft-sdn/weft/controller/entry"
+	"github.com/weft-sdn/weft/controller/inventory"
+)
+
+// Southbound is the seam to a set of Devices, each of which is up until
+// Disconnect. The zero value has none.
+type Southbound struct {
+	// mu guards the fields below it, and the devices.
+	mu       sync.Mutex
+	switches map[string]*fakeSwitch
+}
+
+// ErrDown: the device is not connected.
+var ErrDown = errors.New("controllertest: not connected")
+
+type fakeSwitch struct {
+	s      *Southbound
+	device *Device
+	up     bool
+	events chan controller.SwitchEvent
+	done   chan struct{}
+	cancel context.CancelFunc
+}
+
+func (s *Southbound) get(name string) *fakeSwitch {
+	if s.switches == nil {
+		s.switches = make(map[string]*fakeSwitch)
+	}
+	f := s.switches[name]
+	if f == nil {
+		f = &fakeSwitch{s: s, device: NewDevice(name), up: true}
+		s.switches[name] = f
+	}
+	return f
+}
+
+// With runs f on a device while nobody else does.
+func (s *Southbound) With(name string, f func(*Device)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f(s.get(name).device)
+}
+
+// Open implements controller.Southbound.
+func (s *Southbound) Open(ctx context.Context, sw inventory.Switch, handler func(controller.SwitchEvent)) (controller.Switch, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f := s.get(sw.Name)
+	f.events, f.done, f.cancel = make(chan controller.SwitchEvent, 1024), make(chan struct{}), cancel
+	if f.up {
+		f.events <- controller.SwitchEvent{Up: true}
+	} else {
+		f.events <- controller.SwitchEvent{Err: ErrDown}
+	}
+	events, done := f.events, f.done
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case e := <-events:
+				handler(e)
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return f, nil
+}
+
+// Disconnect takes a device down, and empties it when it restarts.
+func (s *Southbound) Disconnect(name string, restart bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f := s.get(name)
+	f.up = false
+	if restart {
+		f.device.Restart()
+	}
+	f.tell(controller.SwitchEvent{Err: ErrDown})
+}
+
+// Connect brings a device up.
+func (s *Southbound) Connect(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f := s.get(name)
+	f.up = true
+	f.tell(controller.SwitchEvent{Up: true})
+}
+
+func (f *fakeSwitch) tell(e controller.SwitchEvent) {
+	if f.events != nil {
+		f.events <- e
+	}
+}
+
+// Write implements controller.Switch.
+func (f *fakeSwitch) Write(_ context.Context, updates []entry.Update) ([]controller.Refusal, error) {
+	f.s.mu.Lock()
+	defer f.s.mu.Unlock()
+	if !f.up {
+		return nil, ErrDown
+	}
+	return f.device.Do(controller.Work{Batches: [][]entry.Update{updates}}).Refused, nil
+}
+
+// Read implements controller.Switch.
+func (f *fakeSwitch) Read(context.Context) (controller.Contents, error) {
+	f.s.mu.Lock()
+	defer f.s.mu.Unlock()
+	if !f.up {
+		return controller.Contents{}, ErrDown
+	}
+	return f.device.Contents(), nil
+}
+
+// PacketOut implements controller.Switch: it answers State with what
+// Device.State says.
+func (f *fakeSwitch) PacketOut(_ context.Context, p entry.PacketOut) error {
+	f.s.mu.Lock()
+	defer f.s.mu.Unlock()
+	if !f.up {
+		return ErrDown
+	}
+	f.device.Packets = append(f.device.Packets, p)
+	if p.Op == entry.State && f.device.State != nil {
+		if in, ok := f.device.State(p.Group, p.Branch); ok {
+			in.Reason, in.Group, in.Branch = entry.StateAnswer, p.Group, p.Branch
+			f.tell(controller.SwitchEvent{PacketIn: &in})
+		}
+	}
+	return nil
+}
+
+// Tables implements controller.Switch.
+func (f *fakeSwitch) Tables() []controller.TableView { return nil }
+
+// Inspect implements controller.Switch.
+func (f *fakeSwitch) Inspect(context.Context, string) ([]controller.EntryView, error) {
+	return nil, nil
+}
+
+// Counters implements controller.Switch.
+func (f *fakeSwitch) Counters(context.Context) ([]controller.CounterView, error) { return nil, nil }
+
+// Close implements controller.Switch.
+func (f *fakeSwitch) Close() error {
+	f.cancel()
+	<-f.done
+	return nil
+}

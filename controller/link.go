@@ -1,0 +1,223 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/weft-sdn/weft/controller/entry"
+	"github.com/weft-sdn/weft/controller/inventory"
+)
+
+// link carries out the works of one switch.
+type link struct {
+	c      *Controller
+	name   string
+	sw     Switch
+	cancel context.CancelFunc
+
+	// mu guards the fields below it.
+	mu      sync.Mutex
+	session int // counts the times it came up or went down
+	up      bool
+	closed  bool
+	todo    []job
+	packets []entry.PacketOut
+	woken   chan struct{} // of capacity 1: there is something in todo
+	posted  chan struct{} // of capacity 1: there is something in packets
+}
+
+// job is a work, or without one the reading of a switch that has come up.
+type job struct {
+	session int
+	work    *Work
+}
+
+// maxPackets bounds the packet-outs that wait for a switch. Those over it are
+// lost, as they can be on the way.
+const maxPackets = 65536
+
+// readPause lies between attempts to read a switch that is up.
+const readPause = 500 * time.Millisecond
+
+// open starts the relation to a switch, and its goroutines.
+func (c *Controller) open(ctx context.Context, g *errgroup.Group, sw inventory.Switch) (*link, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	l := &link{c: c, name: sw.Name, cancel: cancel, woken: make(chan struct{}, 1), posted: make(chan struct{}, 1)}
+	opened, err := c.opts.Southbound.Open(ctx, sw, func(e SwitchEvent) { l.event(ctx, e) })
+	if err != nil {
+		cancel()
+		return nil, fmt.Errorf("switch %s: %w", sw.Name, err)
+	}
+	l.sw = opened
+	g.Go(func() error { l.write(ctx); return nil })
+	g.Go(func() error { l.sendPackets(ctx); return nil })
+	return l, nil
+}
+
+// close ends the relation. The handler of events may be waiting for the caller,
+// the core's goroutine, so its context ends first.
+func (l *link) close() error {
+	l.cancel()
+	l.mu.Lock()
+	l.closed, l.up = true, false
+	l.session++
+	l.todo, l.packets = nil, nil
+	l.mu.Unlock()
+	return l.sw.Close()
+}
+
+// event takes what happens to the switch.
+func (l *link) event(ctx context.Context, e SwitchEvent) {
+	if e.PacketIn != nil {
+		p := *e.PacketIn
+		l.c.post(ctx, func(c *Core) { c.PacketIn(l.name, p) })
+		return
+	}
+	l.mu.Lock()
+	if l.closed {
+		l.mu.Unlock()
+		return
+	}
+	l.session++
+	l.up = e.Up
+	l.todo, l.packets = nil, nil
+	if e.Up {
+		l.todo = []job{{session: l.session}}
+		wake(l.woken)
+	}
+	l.mu.Unlock()
+	if !e.Up {
+		l.c.post(ctx, func(c *Core) { c.SwitchDisconnected(l.name, e.Err) })
+	}
+}
+
+func wake(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// give queues a work of the core.
+func (l *link) give(w Work) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.up {
+		return // the core is about to hear of it
+	}
+	if n := min(len(w.Packets), maxPackets-len(l.packets)); n > 0 {
+		l.packets = append(l.packets, w.Packets[:n]...)
+		wake(l.posted)
+	}
+	if w.ID != 0 {
+		w.Packets = nil
+		l.todo = append(l.todo, job{l.session, &w})
+		wake(l.woken)
+	}
+}
+
+// current reports whether a session is the present one.
+func (l *link) current(session int) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.session == session && l.up
+}
+
+// write is the goroutine that writes and reads.
+func (l *link) write(ctx context.Context) {
+	for {
+		select {
+		case <-l.woken:
+		case <-ctx.Done():
+			return
+		}
+		for {
+			l.mu.Lock()
+			if len(l.todo) == 0 {
+				l.mu.Unlock()
+				break
+			}
+			j := l.todo[0]
+			l.todo = l.todo[1:]
+			l.mu.Unlock()
+			if j.work == nil {
+				l.connect(ctx, j.session)
+			} else {
+				l.carryOut(ctx, j)
+			}
+		}
+	}
+}
+
+// connect reads a switch that has come up, until that works or it is down.
+func (l *link) connect(ctx context.Context, session int) {
+	for l.current(session) {
+		contents, err := l.sw.Read(ctx)
+		if err == nil {
+			l.c.post(ctx, func(c *Core) {
+				if l.current(session) {
+					c.SwitchConnected(l.name, contents)
+				}
+			})
+			return
+		}
+		select {
+		case <-time.After(readPause):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// carryOut does a work and reports its outcome.
+func (l *link) carryOut(ctx context.Context, j job) {
+	w := j.work
+	r := Result{Switch: w.Switch, ID: w.ID}
+	done := 0
+	for _, b := range w.Batches {
+		if !l.current(j.session) {
+			r.Err = errors.New("the connection was lost")
+			break
+		}
+		refused, err := l.sw.Write(ctx, b)
+		for _, f := range refused {
+			f.Update += done
+			r.Refused = append(r.Refused, f)
+		}
+		done += len(b)
+		if err != nil {
+			r.Err = err
+			break
+		}
+	}
+	if w.Read && r.Err == nil {
+		r.Contents, r.Err = l.sw.Read(ctx)
+	}
+	l.c.post(ctx, func(c *Core) { c.Done(r) })
+}
+
+// sendPackets is the goroutine that hands over packet-outs, which must not wait
+// for writes.
+func (l *link) sendPackets(ctx context.Context) {
+	for {
+		select {
+		case <-l.posted:
+		case <-ctx.Done():
+			return
+		}
+		l.mu.Lock()
+		packets := l.packets
+		l.packets = nil
+		l.mu.Unlock()
+		for _, p := range packets {
+			if l.sw.PacketOut(ctx, p) != nil {
+				break // it is down, and so are the packets
+			}
+		}
+	}
+}

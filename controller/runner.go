@@ -1,0 +1,382 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/controller/store"
+	"github.com/weft-sdn/weft/topology"
+)
+
+// Options are what a Controller runs with.
+type Options struct {
+	Inventory inventory.Inventory
+	// Store keeps the records; what it holds is taken over.
+	Store store.Store
+	// Southbound reaches the switches.
+	Southbound Southbound
+	// Events, when not nil, is told of every change, one at a time and in order.
+	// It must not wait for anything, nor call the controller.
+	Events func(Event)
+}
+
+// Controller runs a [Core]: one goroutine owns it, and two per switch carry out
+// what it wants, one its writes and one its packet-outs. The methods may be
+// called from any goroutine while Run runs, and wait for it before.
+type Controller struct {
+	opts  Options
+	start time.Time
+	calls chan call
+	ended chan struct{} // closed when Run has ended
+
+	// For the goroutine of the core alone.
+	core   *Core
+	opened *inventory.Inventory // whose switches have links
+
+	topo atomic.Pointer[topology.Snapshot]
+	inv  atomic.Pointer[inventory.Inventory]
+
+	// mu guards the fields below it.
+	mu     sync.Mutex
+	links  map[string]*link
+	states map[uint64]chan<- StateReport
+}
+
+// call is something to be done with the core. done is closed after its
+// consequences have been kept and handed out.
+type call struct {
+	do   func(*Core)
+	done chan struct{}
+}
+
+// NewController returns a controller on the records of its store.
+func NewController(ctx context.Context, o Options) (*Controller, error) {
+	records, _, err := o.Store.List(ctx, "")
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrStore, err)
+	}
+	start := time.Now()
+	core, err := NewCore(Config{Inventory: o.Inventory, Start: start}, records)
+	if err != nil {
+		return nil, err
+	}
+	c := &Controller{
+		opts: o, start: start, core: core, calls: make(chan call), ended: make(chan struct{}),
+		links: make(map[string]*link), states: make(map[uint64]chan<- StateReport),
+	}
+	c.inv.Store(core.Inventory())
+	c.topo.Store(core.Topology())
+	return c, nil
+}
+
+// Run runs the controller until ctx ends, which is no error, or the store
+// fails. It must be called once.
+func (c *Controller) Run(ctx context.Context) error {
+	defer close(c.ended)
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return c.own(ctx, g) })
+	err := g.Wait()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, l := range c.links {
+		err = errors.Join(err, l.close())
+	}
+	return err
+}
+
+// own is the goroutine of the core.
+func (c *Controller) own(ctx context.Context, g *errgroup.Group) error {
+	wake := time.NewTimer(0)
+	defer wake.Stop()
+	var finished []chan struct{}
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-wake.C:
+			c.core.Tick(time.Since(c.start))
+		case k := <-c.calls:
+			c.core.Tick(time.Since(c.start))
+			finished = c.take(k, finished[:0])
+		}
+		if err := c.sessions(ctx, g); err != nil {
+			return err
+		}
+		if err := c.flush(ctx); err != nil {
+			return err
+		}
+		for _, done := range finished {
+			close(done)
+		}
+		finished = finished[:0]
+		if at, ok := c.core.Next(); ok {
+			wake.Reset(max(0, at-time.Since(c.start)))
+		}
+	}
+}
+
+// maxCalls bounds the calls that share a flush.
+const maxCalls = 256
+
+// take does a call and others that wait.
+func (c *Controller) take(k call, done []chan struct{}) []chan struct{} {
+	for n := 0; ; n++ {
+		k.do(c.core)
+		if k.done != nil {
+			done = append(done, k.done)
+		}
+		if n == maxCalls {
+			return done
+		}
+		select {
+		case k = <-c.calls:
+		default:
+			return done
+		}
+	}
+}
+
+// flush does what the core wants.
+func (c *Controller) flush(ctx context.Context) error {
+	for r := c.core.Ready(); !r.Empty(); r = c.core.Ready() {
+		if err := store.Apply(ctx, c.opts.Store, r.Saves); err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return fmt.Errorf("%w: %w", ErrStore, err)
+		}
+		for _, w := range r.Works {
+			if l := c.link(w.Switch); l != nil {
+				l.give(w)
+			}
+		}
+		for _, s := range r.States {
+			c.mu.Lock()
+			waiting := c.states[s.ID]
+			delete(c.states, s.ID)
+			c.mu.Unlock()
+			if waiting != nil {
+				waiting <- s
+			}
+		}
+		if c.opts.Events != nil {
+			for _, e := range r.Events {
+				c.opts.Events(e)
+			}
+		}
+	}
+	return nil
+}
+
+// sessions opens a link to each switch of the inventory, and closes the others.
+func (c *Controller) sessions(ctx context.Context, g *errgroup.Group) error {
+	inv := c.core.Inventory()
+	if c.opened == inv {
+		return nil
+	}
+	c.opened = inv
+	c.inv.Store(inv)
+	known := make(map[string]bool)
+	for _, sw := range inv.Switches {
+		if !sw.Managed() {
+			continue
+		}
+		known[sw.Name] = true
+		if c.link(sw.Name) != nil {
+			continue
+		}
+		l, err := c.open(ctx, g, sw)
+		if err != nil {
+			return err
+		}
+		c.mu.Lock()
+		c.links[sw.Name] = l
+		c.mu.Unlock()
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for name, l := range c.links {
+		if !known[name] {
+			delete(c.links, name)
+			_ = l.close() // nobody needs it any more
+		}
+	}
+	return nil
+}
+
+func (c *Controller) link(sw string) *link {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.links[sw]
+}
+
+// post has something done with the core, and does not wait for it.
+func (c *Controller) post(ctx context.Context, do func(*Core)) {
+	select {
+	case c.calls <- call{do: do}:
+	case <-ctx.Done():
+	case <-c.ended:
+	}
+}
+
+// Do has something done with the core, and returns when what follows from it
+// has been kept and handed out. f must not keep the core.
+func (c *Controller) Do(ctx context.Context, f func(*Core)) error {
+	k := call{do: f, done: make(chan struct{})}
+	select {
+	case c.calls <- k:
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-c.ended:
+		return ErrStopped
+	}
+	select {
+	case <-k.done:
+		return nil
+	case <-c.ended:
+		return ErrStopped
+	}
+}
+
+// SetTopology replaces the topology.
+func (c *Controller) SetTopology(ctx context.Context, s *topology.Snapshot) error {
+	return c.Do(ctx, func(core *Core) {
+		core.SetTopology(s)
+		c.topo.Store(s)
+	})
+}
+
+// SetInventory replaces the inventory.
+func (c *Controller) SetInventory(ctx context.Context, inv inventory.Inventory) error {
+	var err error
+	return errors.Join(c.Do(ctx, func(core *Core) { err = core.SetInventory(inv) }), err)
+}
+
+// Topology returns the topology that is planned on.
+func (c *Controller) Topology() *topology.Snapshot { return c.topo.Load() }
+
+// Inventory returns the present inventory, which must not be changed.
+func (c *Controller) Inventory() *inventory.Inventory { return c.inv.Load() }
+
+// Groups returns all groups, ordered by index.
+func (c *Controller) Groups(ctx context.Context) (out []intent.MulticastGroup, err error) {
+	err = c.Do(ctx, func(core *Core) { out = core.Groups() })
+	return out, err
+}
+
+// Group returns a group.
+func (c *Controller) Group(ctx context.Context, name string) (g intent.MulticastGroup, err error) {
+	stopped := c.Do(ctx, func(core *Core) { g, err = core.Group(name) })
+	return g, first(stopped, err)
+}
+
+// PutGroup is [Core.PutGroup].
+func (c *Controller) PutGroup(ctx context.Context, name string, spec intent.Spec, pre Precondition) (g intent.MulticastGroup, created bool, err error) {
+	stopped := c.Do(ctx, func(core *Core) { g, created, err = core.PutGroup(name, spec, pre) })
+	return g, created, first(stopped, err)
+}
+
+// DeleteGroup is [Core.DeleteGroup].
+func (c *Controller) DeleteGroup(ctx context.Context, name string, pre Precondition) (err error) {
+	stopped := c.Do(ctx, func(core *Core) { err = core.DeleteGroup(name, pre) })
+	return first(stopped, err)
+}
+
+// ResetGroup is [Core.ResetGroup].
+func (c *Controller) ResetGroup(ctx context.Context, name string, pre Precondition) (g intent.MulticastGroup, err error) {
+	stopped := c.Do(ctx, func(core *Core) { g, err = core.ResetGroup(name, pre) })
+	return g, first(stopped, err)
+}
+
+// first returns the first error.
+func first(a, b error) error {
+	if a != nil {
+		return a
+	}
+	return b
+}
+
+// GroupState asks the switches of a group for its state, and waits for their
+// answers or the state timeout.
+func (c *Controller) GroupState(ctx context.Context, name string) (StateReport, error) {
+	answer := make(chan StateReport, 1)
+	var id uint64
+	var err error
+	stopped := c.Do(ctx, func(core *Core) {
+		if id, err = core.QueryState(name); err == nil {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.states[id] = answer
+		}
+	})
+	if err := first(stopped, err); err != nil {
+		return StateReport{}, err
+	}
+	select {
+	case s := <-answer:
+		return s, nil
+	case <-ctx.Done():
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.states, id)
+		return StateReport{}, ctx.Err()
+	case <-c.ended:
+		return StateReport{}, ErrStopped
+	}
+}
+
+// Switches returns what is known about every switch of the inventory.
+func (c *Controller) Switches(ctx context.Context) (out []SwitchStatus, err error) {
+	err = c.Do(ctx, func(core *Core) { out = core.Switches() })
+	return out, err
+}
+
+// Tables returns the tables of a switch. Errors of this and the next two are
+// *intent.Error with CodeNotFound or CodeUnavailable.
+func (c *Controller) Tables(_ context.Context, sw string) ([]TableView, error) {
+	l := c.link(sw)
+	if l == nil {
+		return nil, noSwitch(sw)
+	}
+	return l.sw.Tables(), nil
+}
+
+// Entries returns the entries of a table of a switch, read from it now.
+func (c *Controller) Entries(ctx context.Context, sw, table string) ([]EntryView, error) {
+	l := c.link(sw)
+	if l == nil {
+		return nil, noSwitch(sw)
+	}
+	for _, t := range l.sw.Tables() {
+		if t.Name == table {
+			out, err := l.sw.Inspect(ctx, table)
+			if err != nil {
+				return nil, unavailable(sw, err)
+			}
+			return out, nil
+		}
+	}
+	return nil, &intent.Error{Code: intent.CodeNotFound, Message: fmt.Sprintf("switch %s has no table %q", sw, table)}
+}
+
+// Counters returns the counters of a switch that are not zero, read from it
+// now.
+func (c *Controller) Counters(ctx context.Context, sw string) ([]CounterView, error) {
+	l := c.link(sw)
+	if l == nil {
+		return nil, noSwitch(sw)
+	}
+	out, err := l.sw.Counters(ctx)
+	if err != nil {
+		return nil, unavailable(sw, err)
+	}
+	return out, nil
+}

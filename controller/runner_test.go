@@ -1,0 +1,188 @@
+package controller_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/weft-sdn/weft/controller"
+	"github.com/weft-sdn/weft/controller/controllertest"
+	"github.com/weft-sdn/weft/controller/entry"
+	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/controller/internal/sample"
+	"github.com/weft-sdn/weft/controller/store"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// running is a controller with fake switches.
+type running struct {
+	*controller.Controller
+	south  *controllertest.Southbound
+	stop   func() error
+	mu     sync.Mutex
+	events []controller.Event
+}
+
+func run(t *testing.T, net *sample.Net, s store.Store, south *controllertest.Southbound) *running {
+	t.Helper()
+	r := &running{south: south}
+	var err error
+	r.Controller, err = controller.NewController(t.Context(), controller.Options{
+		Inventory: net.Inventory, Store: s, Southbound: south,
+		Events: func(e controller.Event) {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.events = append(r.events, e)
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- r.Run(ctx) }()
+	r.stop = func() error {
+		cancel()
+		return <-ended
+	}
+	if err := r.SetTopology(ctx, net.Topology.Build()); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// programmed waits until a group is.
+func (r *running) programmed(t *testing.T, name string) intent.MulticastGroup {
+	t.Helper()
+	for range 100 {
+		g, err := r.Group(t.Context(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if g.Status.Is(intent.Programmed) {
+			return g
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	t.Fatalf("%s was not programmed in time", name)
+	return intent.MulticastGroup{}
+}
+
+func TestController(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		net := sample.Figure1()
+		south, records := new(controllertest.Southbound), store.NewMemory()
+		r := run(t, net, records, south)
+		spec := net.Spec(1, "s1", "r1", "r2", "r3", "r4", "r5")
+		g, created, err := r.PutGroup(t.Context(), "g", spec, controller.Precondition{Absent: true})
+		if err != nil || !created {
+			t.Fatal(created, err)
+		}
+		// What was answered is kept.
+		if _, err := records.Get(t.Context(), "groups/g"); err != nil {
+			t.Error(err)
+		}
+		r.programmed(t, "g")
+
+		// A switch that restarts empty is repaired without being asked.
+		before := 0
+		south.With("n1", func(d *controllertest.Device) { before = len(d.Entities) })
+		south.Disconnect("n1", true)
+		time.Sleep(time.Second)
+		if g, _ := r.Group(t.Context(), "g"); g.Status.Is(intent.Programmed) {
+			t.Error("programmed without n1")
+		}
+		south.Connect("n1")
+		r.programmed(t, "g")
+		south.With("n1", func(d *controllertest.Device) {
+			if len(d.Entities) != before || before == 0 {
+				t.Errorf("n1 has %d entities, had %d", len(d.Entities), before)
+			}
+		})
+
+		for _, sw := range []string{"n1", "n2", "n3", "n4", "n5", "n6"} {
+			south.With(sw, func(d *controllertest.Device) {
+				d.State = func(uint16, uint8) (entry.PacketIn, bool) {
+					return entry.PacketIn{Epoch: g.Status.Epoch, Valid: true, AckPSN: 41, LastKnown: true, LastPSN: 42}, sw != "n5"
+				}
+			})
+		}
+		state, err := r.GroupState(t.Context(), "g")
+		if err != nil || state.Complete || len(state.Nodes) != 6 {
+			t.Errorf("state %+v, %v", state, err)
+		}
+		for _, n := range state.Nodes {
+			if n.Answered != (n.Switch != "n5") || n.Answered && (n.LastPSN != 42 || n.Branches[0].EPSN != 42) {
+				t.Errorf("state of %+v", n)
+			}
+		}
+
+		if err := r.stop(); err != nil {
+			t.Error(err)
+		}
+		if _, err := r.Groups(t.Context()); !errors.Is(err, controller.ErrStopped) {
+			t.Errorf("a call after the end: %v", err)
+		}
+
+		// Another controller on the same records goes on, and writes nothing.
+		writes := 0
+		south.With("n6", func(d *controllertest.Device) { writes = d.Writes })
+		r2 := run(t, net, records, south)
+		again := r2.programmed(t, "g")
+		if again.Status.Epoch != g.Status.Epoch || again.Version != g.Version {
+			t.Errorf("epoch %d version %d, were %d and %d", again.Status.Epoch, again.Version, g.Status.Epoch, g.Version)
+		}
+		south.With("n6", func(d *controllertest.Device) {
+			if d.Writes != writes {
+				t.Errorf("%d writes to a switch that had everything", d.Writes-writes)
+			}
+		})
+
+		// A switch that leaves the inventory is let go.
+		inv := *r2.Inventory()
+		inv.Switches = inv.Switches[1:]
+		inv.Hosts = inv.Hosts[:1]
+		if err := r2.SetInventory(t.Context(), inv); err != nil {
+			t.Error(err)
+		}
+		if _, err := r2.Counters(t.Context(), "n1"); !errors.Is(err, intent.ErrNotFound) {
+			t.Errorf("counters of a switch that is gone: %v", err)
+		}
+		if err := r2.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// failingStore fails after some writes.
+type failingStore struct {
+	store.Memory
+	left int
+}
+
+func (s *failingStore) Put(ctx context.Context, key string, value []byte, expect int64) (int64, error) {
+	if s.left--; s.left < 0 {
+		return 0, errors.New("disk full")
+	}
+	return s.Memory.Put(ctx, key, value, expect)
+}
+
+func TestStoreFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		net := sample.Figure1()
+		r := run(t, net, &failingStore{left: 1}, new(controllertest.Southbound))
+		spec := net.Spec(1, "s1", "r1")
+		if _, _, err := r.PutGroup(t.Context(), "g", spec, controller.Precondition{}); !errors.Is(err, controller.ErrStopped) {
+			t.Errorf("PUT that was not kept: %v", err)
+		}
+		if err := r.stop(); !errors.Is(err, controller.ErrStore) {
+			t.Errorf("Run: %v", err)
+		}
+	})
+}

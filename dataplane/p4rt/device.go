@@ -75,7 +75,6 @@ type Device struct {
 	active, saved *realm
 	cookie        *p4v1.ForwardingPipelineConfig_Cookie
 	savedCookie   *p4v1.ForwardingPipelineConfig_Cookie
-	savedWrites   []*p4v1.Update // accepted since the save, in order
 
 	nextIdleScan time.Duration
 	stats        Stats

@@ -14,8 +14,8 @@ import (
 //
 // A config that fails verification is INVALID_ARGUMENT and changes nothing.
 // VERIFY_AND_SAVE makes reads and writes refer to the saved config, on a
-// switch that no packet sees; COMMIT starts it on the device and replays the
-// writes accepted since the save. RECONCILE_AND_COMMIT carries the forwarding
+// switch that no packet sees; COMMIT starts it on the device with what was
+// written since the save. RECONCILE_AND_COMMIT carries the forwarding
 // state over to the new program: table entries with their direct resources,
 // default entries, action profiles, replication, value sets, digests and
 // meters must all fit it, or the request is INVALID_ARGUMENT and changes
@@ -50,7 +50,7 @@ func (d *Device) setPipeline(now time.Duration, req *p4v1.SetForwardingPipelineC
 	cookie := copyCookie(req.GetConfig().GetCookie())
 	switch action {
 	case p4v1.SetForwardingPipelineConfigRequest_VERIFY_AND_SAVE:
-		d.saved, d.savedCookie, d.savedWrites = d.shadow(p), cookie, nil
+		d.saved, d.savedCookie = d.shadow(p), cookie
 	case p4v1.SetForwardingPipelineConfigRequest_VERIFY_AND_COMMIT:
 		d.start(p, cookie)
 	case p4v1.SetForwardingPipelineConfigRequest_RECONCILE_AND_COMMIT:
@@ -78,7 +78,7 @@ func (d *Device) shadow(p *pipeline) *realm {
 func (d *Device) start(p *pipeline, cookie *p4v1.ForwardingPipelineConfig_Cookie) {
 	d.sw.SetProgram(p.program)
 	d.active, d.cookie = newRealm(p, d.sw, d.prePorts, d.watchPorts), cookie
-	d.saved, d.savedCookie, d.savedWrites = nil, nil, nil
+	d.saved, d.savedCookie = nil, nil
 }
 
 func (d *Device) commit(now time.Duration, cfg *p4v1.ForwardingPipelineConfig) *Error {
@@ -88,12 +88,20 @@ func (d *Device) commit(now time.Duration, cfg *p4v1.ForwardingPipelineConfig) *
 	if d.saved == nil {
 		return notFound("no config has been saved; send VERIFY_AND_SAVE first")
 	}
-	p, cookie, writes := d.saved.p, d.savedCookie, d.savedWrites
-	d.start(p, cookie)
-	for _, u := range writes {
-		if err := d.active.update(now, u, nil); err != nil {
-			return errorf(codes.Internal, "replay of a saved write: %s", err.Message)
+	hard, soft := d.saved.state(now)
+	d.start(d.saved.p, d.savedCookie)
+	return d.restore(now, hard, soft)
+}
+
+// restore gives the running pipeline, which is fresh, the state of another.
+func (d *Device) restore(now time.Duration, hard, soft []*p4v1.Update) *Error {
+	for _, u := range hard {
+		if err := d.active.restore(now, u); err != nil {
+			return errorf(codes.Internal, "restoring the forwarding state: %s", err.Message)
 		}
+	}
+	for _, u := range soft {
+		_ = d.active.update(now, u, nil)
 	}
 	return nil
 }
@@ -106,7 +114,7 @@ func (d *Device) reconcile(now time.Duration, p *pipeline, cookie *p4v1.Forwardi
 	}
 	if d.active.p == p {
 		d.cookie = cookie
-		d.saved, d.savedCookie, d.savedWrites = nil, nil, nil
+		d.saved, d.savedCookie = nil, nil
 		return nil
 	}
 	state, soft := d.active.state(now)
@@ -118,15 +126,7 @@ func (d *Device) reconcile(now time.Duration, p *pipeline, cookie *p4v1.Forwardi
 		}
 	}
 	d.start(p, cookie)
-	for _, u := range state {
-		if err := d.active.restore(now, u); err != nil {
-			return errorf(codes.Internal, "restoring the forwarding state: %s", err.Message)
-		}
-	}
-	for _, u := range soft {
-		_ = d.active.update(now, u, nil)
-	}
-	return nil
+	return d.restore(now, state, soft)
 }
 
 // state lists what carries the forwarding state of a realm to another one:
@@ -171,7 +171,11 @@ func (r *realm) state(now time.Duration) (hard, soft []*p4v1.Update) {
 			c := e.GetCounterEntry().GetData()
 			return c.GetPacketCount() != 0 || c.GetByteCount() != 0
 		})
-	collect(&soft, p4v1.Update_MODIFY, &p4v1.Entity{Entity: &p4v1.Entity_RegisterEntry{RegisterEntry: &p4v1.RegisterEntry{}}}, nil)
+	collect(&soft, p4v1.Update_MODIFY, &p4v1.Entity{Entity: &p4v1.Entity_RegisterEntry{RegisterEntry: &p4v1.RegisterEntry{}}},
+		func(e *p4v1.Entity) bool {
+			bits, ok := e.GetRegisterEntry().GetData().GetData().(*p4v1.P4Data_Bitstring)
+			return !ok || !allZero(bits.Bitstring) // registers start as zeroes
+		})
 	return hard, soft
 }
 

@@ -66,13 +66,6 @@ func (d *Device) write(now time.Duration, req *p4v1.WriteRequest, allow func(*p4
 			return batchError("updates", each)
 		}
 	}
-	if r == d.saved {
-		for i, u := range req.GetUpdates() {
-			if each[i] == nil {
-				d.savedWrites = append(d.savedWrites, proto.Clone(u).(*p4v1.Update))
-			}
-		}
-	}
 	if !failed {
 		return nil
 	}

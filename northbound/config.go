@@ -118,7 +118,7 @@ func (t TLSConfig) config() (*tls.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: TLS.CertFile: %w", ErrConfig, err)
 	}
-	conf := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{cert}, NextProtos: []string{"h2", "http/1.1"}}
+	conf := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{cert}}
 	if t.ClientCAFile == "" {
 		return conf, nil
 	}

@@ -6,24 +6,12 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/weft-sdn/weft/controller"
 )
 
-// Event is something that happened, as clients see it.
-type Event struct {
-	Kind   string    `json:"kind" enum:"group,switch,topology,gap" doc:"What it is about. gap: events were lost; look again at everything."`
-	Name   string    `json:"name,omitempty" doc:"Name of the group or switch."`
-	Reason string    `json:"reason" doc:"What happened to it: created, updated, deleted, status, ready, down, changed, …"`
-	Detail string    `json:"detail,omitempty" doc:"The same in words."`
-	Time   time.Time `json:"time" doc:"When it was published."`
-}
-
-// The kinds of events.
-const (
-	EventGroup    = "group"
-	EventSwitch   = "switch"
-	EventTopology = "topology"
-	eventGap      = "gap"
-)
+// eventGap is the type of an event that stands for those which were lost.
+const eventGap controller.EventType = "gap"
 
 // Events keeps the latest events for clients that follow them. Publishing never
 // waits for a client: one that falls behind by more than the ring is told so.
@@ -32,7 +20,7 @@ type Events struct {
 
 	// mu guards the fields below it.
 	mu    sync.Mutex
-	ring  []Event
+	ring  []controller.Event
 	next  uint64        // sequence number of the next event
 	woken chan struct{} // closed and replaced when an event is published
 }
@@ -42,12 +30,12 @@ type Events struct {
 func NewEvents(size int, run time.Time) *Events {
 	return &Events{
 		run:  strconv.FormatInt(run.UnixNano(), 36),
-		ring: make([]Event, max(1, size)), woken: make(chan struct{}),
+		ring: make([]controller.Event, max(1, size)), woken: make(chan struct{}),
 	}
 }
 
 // Publish adds an event.
-func (e *Events) Publish(ev Event) {
+func (e *Events) Publish(ev controller.Event) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.ring[e.next%uint64(len(e.ring))] = ev
@@ -87,7 +75,7 @@ func (e *Events) from(id string) cursor {
 // numbered is an event with its id.
 type numbered struct {
 	id string
-	Event
+	controller.Event
 }
 
 // after returns the events from a place on, oldest first, and the place after
@@ -101,7 +89,7 @@ func (e *Events) after(c cursor, now time.Time) (evs []numbered, next cursor, wo
 	if c.gap {
 		// Its id is that of the event before the place, so that a client which
 		// comes back with it misses nothing.
-		gap := Event{Kind: eventGap, Reason: "lost", Detail: "events were lost; look again at everything", Time: now}
+		gap := controller.Event{Type: eventGap, Message: "events were lost; look again at everything", Time: now.UTC()}
 		id := ""
 		if c.next > 0 {
 			id = e.id(c.next - 1)

@@ -2,6 +2,7 @@ package northbound
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -11,7 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -25,11 +28,11 @@ type fakeController struct {
 	version  uint64
 	snapshot *topology.Snapshot
 	down     map[string]bool // switches that do not answer
-	syncing  bool
-	fail     error  // what Groups returns
-	inUpdate func() // called by UpdateGroup before it looks
+	fail     error           // what Groups and Switches return
+	inPut    func()          // called by PutGroup before it looks
 	panics   bool
 	wait     chan struct{} // GroupState waits for it or the context
+	entered  chan struct{} // GroupState says that it does
 }
 
 func newFakeController() *fakeController {
@@ -50,20 +53,21 @@ func newFakeController() *fakeController {
 	return &fakeController{groups: make(map[string]intent.MulticastGroup), snapshot: b.Build(), down: make(map[string]bool)}
 }
 
-func (f *fakeController) Hosts() []Host {
-	addr := netip.MustParseAddr
-	return []Host{
+func (f *fakeController) Inventory() *inventory.Inventory {
+	inv, addr := inventory.Default(), netip.MustParseAddr
+	inv.Hosts = []inventory.Host{
 		{Name: "r1", Address: addr("2001:db8:1::1"), Switch: "n1", Port: 11},
-		{Name: "r2", Address: addr("2001:db8:1::2"), Switch: "n1", Port: 12},
+		{Name: "r2", Address: addr("2001:db8:1::2"), Switch: "n1", Ports: []uint32{12, 13}},
 		{Name: "s1", Address: addr("2001:db8:5::1"), Switch: "n6", Port: 11},
 	}
+	return &inv
 }
 
 func (f *fakeController) env(except string) intent.Env {
 	return intent.Env{
 		Limits: intent.StandardLimits(),
 		Host: func(a netip.Addr) (string, bool) {
-			for _, h := range f.Hosts() {
+			for _, h := range f.Inventory().Hosts {
 				if h.Address == a {
 					return h.Name, true
 				}
@@ -71,7 +75,7 @@ func (f *fakeController) env(except string) intent.Env {
 			return "", false
 		},
 		Taken: func(a netip.Addr) (string, bool) {
-			for _, h := range f.Hosts() {
+			for _, h := range f.Inventory().Hosts {
 				if h.Address == a {
 					return "the address of host " + h.Name, true
 				}
@@ -117,85 +121,72 @@ func (f *fakeController) Group(_ context.Context, name string) (intent.Multicast
 	return g, nil
 }
 
-func (f *fakeController) CreateGroup(_ context.Context, name string, spec intent.Spec) (intent.MulticastGroup, error) {
+// find returns a group that meets a precondition. f.mu is held.
+func (f *fakeController) find(name string, pre controller.Precondition) (intent.MulticastGroup, error) {
+	g, ok := f.groups[name]
+	switch {
+	case !ok:
+		return g, notFound(name)
+	case pre.Absent:
+		return g, &intent.Error{Code: intent.CodeExists, Message: fmt.Sprintf("group %q exists", name)}
+	case pre.Version != 0 && pre.Version != g.Version:
+		return g, &intent.Error{Code: intent.CodeVersion, Message: fmt.Sprintf("group %q has version %d, not %d", name, g.Version, pre.Version)}
+	}
+	return g, nil
+}
+
+func (f *fakeController) PutGroup(_ context.Context, name string, spec intent.Spec, pre controller.Precondition) (intent.MulticastGroup, bool, error) {
+	if f.inPut != nil {
+		f.inPut()
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if err := intent.ValidateName(name); err != nil {
-		return intent.MulticastGroup{}, err
+	g, err := f.find(name, pre)
+	created := errors.Is(err, intent.ErrNotFound) && pre.Version == 0
+	if created {
+		err = intent.ValidateName(name)
 	}
-	if _, ok := f.groups[name]; ok {
-		return intent.MulticastGroup{}, &intent.Error{Code: intent.CodeExists, Message: fmt.Sprintf("group %q exists", name)}
+	if err != nil {
+		return g, false, err
 	}
 	spec = intent.StandardDefaults().Complete(spec)
 	if err := intent.Validate(&spec, f.env(name)); err != nil {
-		return intent.MulticastGroup{}, err
+		return g, false, err
+	}
+	if !created && spec.Equal(&g.Spec) {
+		return g, false, nil
 	}
 	f.version++
-	g := intent.MulticastGroup{Name: name, Version: f.version, Created: epochStart, Spec: spec}
-	g.Status = intent.Status{ObservedVersion: g.Version, Index: 1, Epoch: 7, Limits: intent.StandardLimits()}
-	g.Status.Set(intent.Accepted, true, intent.ReasonPlanned, "", epochStart)
-	g.Status.Set(intent.Programmed, false, intent.ReasonInstalling, "waiting for n1", epochStart)
+	if created {
+		g = intent.MulticastGroup{Name: name, Created: epochStart}
+		g.Status = intent.Status{Index: 1, Epoch: 7, Limits: intent.StandardLimits()}
+		g.Status.Set(intent.Accepted, true, intent.ReasonPlanned, "", epochStart)
+		g.Status.Set(intent.Programmed, false, intent.ReasonInstalling, "waiting for n1", epochStart)
+	}
+	g.Spec, g.Version, g.Status.ObservedVersion = spec, f.version, f.version
 	f.groups[name] = g
-	return g, nil
+	return g, created, nil
 }
 
-func (f *fakeController) UpdateGroup(_ context.Context, name string, spec intent.Spec, expect uint64) (intent.MulticastGroup, error) {
-	if f.inUpdate != nil {
-		f.inUpdate()
-	}
+func (f *fakeController) DeleteGroup(_ context.Context, name string, pre controller.Precondition) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	g, ok := f.groups[name]
-	if !ok {
-		return g, notFound(name)
+	_, err := f.find(name, pre)
+	if err == nil {
+		delete(f.groups, name)
 	}
-	if expect != AnyVersion && expect != g.Version {
-		return g, &intent.Error{Code: intent.CodeVersion, Message: fmt.Sprintf("group %q has version %d, not %d", name, g.Version, expect)}
-	}
-	spec = intent.StandardDefaults().Complete(spec)
-	if err := intent.Validate(&spec, f.env(name)); err != nil {
-		return g, err
-	}
-	if spec.Equal(&g.Spec) {
-		return g, nil
-	}
-	f.version++
-	g.Spec, g.Version = spec, f.version
-	f.groups[name] = g
-	return g, nil
+	return err
 }
 
-func (f *fakeController) DeleteGroup(_ context.Context, name string, expect uint64) error {
+func (f *fakeController) ResetGroup(_ context.Context, name string, pre controller.Precondition) (intent.MulticastGroup, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	g, ok := f.groups[name]
-	if !ok {
-		return notFound(name)
+	g, err := f.find(name, pre)
+	if err == nil {
+		g.Status.Epoch++
+		f.groups[name] = g
 	}
-	if expect != AnyVersion && expect != g.Version {
-		return &intent.Error{Code: intent.CodeVersion, Message: fmt.Sprintf("group %q has version %d, not %d", name, g.Version, expect)}
-	}
-	delete(f.groups, name)
-	return nil
-}
-
-func (f *fakeController) ResetGroup(_ context.Context, name string, psn *uint32, expect uint64) (intent.MulticastGroup, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	g, ok := f.groups[name]
-	if !ok {
-		return g, notFound(name)
-	}
-	if expect != AnyVersion && expect != g.Version {
-		return g, &intent.Error{Code: intent.CodeVersion, Message: fmt.Sprintf("group %q has version %d, not %d", name, g.Version, expect)}
-	}
-	if psn != nil {
-		f.version++
-		g.Spec.InitialPSN, g.Version = *psn, f.version
-	}
-	g.Status.Epoch++
-	f.groups[name] = g
-	return g, nil
+	return g, err
 }
 
 // plan gives a group a tree.
@@ -213,49 +204,55 @@ func (f *fakeController) plan(name string) {
 	f.groups[name] = g
 }
 
-func (f *fakeController) GroupState(ctx context.Context, name string) ([]NodeState, error) {
+func (f *fakeController) GroupState(ctx context.Context, name string) (controller.StateReport, error) {
 	f.mu.Lock()
 	wait, down := f.wait, f.down["n1"]
+	g, err := f.find(name, controller.Precondition{})
 	f.mu.Unlock()
+	if err != nil {
+		return controller.StateReport{}, err
+	}
 	if wait != nil {
+		select {
+		case f.entered <- struct{}{}:
+		default:
+		}
 		select {
 		case <-wait:
 		case <-ctx.Done():
-			return nil, ctx.Err()
+			return controller.StateReport{}, ctx.Err()
 		}
 	}
-	last := uint32(100)
-	edge := NodeState{Switch: "n1", Index: 1, Branches: []BranchState{}}
-	if down {
-		edge.Error = "n1 is not connected"
-	} else {
-		edge.Branches = append(edge.Branches, BranchState{
-			Index: 0, Receiver: netip.MustParseAddr("2001:db8:1::1"), AckPSN: 99, EPSN: 100, NAKPending: true, MSN: 3, CNPCount: 2, Valid: true, Epoch: 7,
+	edge := controller.NodeState{Switch: "n1", LastPSN: -1, Branches: []controller.BranchState{}}
+	if !down {
+		edge.Answered, edge.LastPSN = true, 100
+		edge.Branches = append(edge.Branches, controller.BranchState{
+			Receiver: netip.MustParseAddr("2001:db8:1::1"), Answered: true, AckPSN: 99, EPSN: 100, NAKPending: true, MSN: 3, CNPCount: 2, Valid: true, Epoch: 7,
 		})
 	}
-	return []NodeState{
-		{Switch: "n6", Index: 1, LastPSN: &last, CNPTotal: 1, Branches: []BranchState{{Index: 0, Child: "n1", AckPSN: 99, EPSN: 100, MSN: 3, Valid: true, Epoch: 7}}},
-		edge,
-	}, nil
+	root := controller.NodeState{Switch: "n6", Answered: true, LastPSN: 100, CNPTotal: 1, Branches: []controller.BranchState{
+		{Child: "n1", Answered: true, AckPSN: 99, EPSN: 100, MSN: 3, Valid: true, Epoch: 7},
+	}}
+	return controller.StateReport{Group: name, Epoch: g.Status.Epoch, Nodes: []controller.NodeState{root, edge}, Complete: !down}, nil
 }
 
 func (f *fakeController) Topology() *topology.Snapshot { return f.snapshot }
 
-func (f *fakeController) Switches() []Switch {
+func (f *fakeController) Switches(context.Context) ([]controller.SwitchStatus, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	out := []Switch{
-		{ID: "n1", Node: "64512:10.0.0.1", Loopback: netip.MustParseAddr("2001:db8:ff::1"), Address: "127.0.0.1:9551", DeviceID: 1,
-			State: SwitchReady, Since: epochStart, Pipeline: "0x123", Wanted: 42},
-		{ID: "n6", Node: "64512:10.0.0.6", Loopback: netip.MustParseAddr("2001:db8:ff::6"), Address: "127.0.0.1:9556", DeviceID: 6,
-			State: SwitchReady, Since: epochStart, Pipeline: "0x123", Wanted: 40, Failed: 1},
+	out := []controller.SwitchStatus{
+		{Name: "n6", Node: "64512:10.0.0.6", Address: "127.0.0.1:9556", DeviceID: 6, Managed: true, Connected: true, Since: epochStart, Entries: 40, Synced: true},
+		{Name: "n1", Node: "64512:10.0.0.1", Address: "127.0.0.1:9551", DeviceID: 1, Managed: true, Connected: true, Since: epochStart, Entries: 42, Synced: true},
+		{Name: "n9"},
 	}
 	for i := range out {
-		if f.down[out[i].ID] {
-			out[i].State, out[i].Reason = SwitchDown, "connection refused"
+		if f.down[out[i].Name] {
+			out[i].Connected, out[i].Synced, out[i].Reason, out[i].Pending = false, false, "connection refused", 3
+			out[i].Errors = []string{"insert ecmp/group=1: table is full"}
 		}
 	}
-	return out
+	return out, f.fail
 }
 
 func (f *fakeController) reach(sw string) error {
@@ -270,53 +267,47 @@ func (f *fakeController) reach(sw string) error {
 	return nil
 }
 
-func (f *fakeController) Tables(_ context.Context, sw string) ([]Table, error) {
-	return []Table{{
-		Name: "ipv6_route", Size: 4096, Entries: 3,
-		Key:     []TableKey{{Name: "vrf", Match: "exact", Width: 16}, {Name: "dst_addr", Match: "lpm", Width: 128}},
-		Actions: []TableAction{{Name: "forward", Params: []TableParam{{Name: "port", Width: 9}, {Name: "neighbor", Width: 16}}}},
-	}}, f.reach(sw)
+func (f *fakeController) Tables(_ context.Context, sw string) ([]controller.TableView, error) {
+	return []controller.TableView{
+		{Name: "node", Size: 1, Fields: []string{}, Actions: []string{"set_node"}},
+		{Name: "ipv6_route", Size: 4096, Fields: []string{"vrf", "dst_addr"}, Actions: []string{"forward", "drop_no_route"}},
+	}, f.reach(sw)
 }
 
-func (f *fakeController) Entries(_ context.Context, sw, table string) ([]Entry, error) {
+func (f *fakeController) Entries(_ context.Context, sw, table string) ([]controller.EntryView, error) {
 	if err := f.reach(sw); err != nil {
 		return nil, err
 	}
 	if table != "ipv6_route" {
 		return nil, &intent.Error{Code: intent.CodeNotFound, Message: fmt.Sprintf("%s has no table %q", sw, table)}
 	}
-	var out []Entry
-	for i := range 3 {
-		prefix := fmt.Sprintf("2001:db8:%d::/48", i+1)
-		out = append(out, Entry{
-			ID: "ipv6_route/dst_addr=" + prefix + "/vrf=0", Match: map[string]any{"vrf": uint64(0), "dst_addr": prefix},
-			Action: "forward", Params: map[string]any{"port": uint64(i + 1), "neighbor": uint64(i + 100)},
+	out := []controller.EntryView{{Table: table, Default: true, Action: "drop_no_route"}}
+	for _, vrf := range []uint64{10, 9, 0} {
+		out = append(out, controller.EntryView{
+			Table:  table,
+			Match:  []controller.FieldView{{Name: "vrf", Value: vrf}, {Name: "dst_addr", Value: "2001:db8:1::/48"}},
+			Action: "forward", Params: []controller.FieldView{{Name: "port", Value: uint64(1)}, {Name: "neighbor", Value: uint64(100)}},
 		})
 	}
 	return out, nil
 }
 
-func (f *fakeController) Counters(_ context.Context, sw string) ([]Counter, error) {
-	octets, none := int64(6400), int64(0)
-	return []Counter{
-		{Name: "ingress_drops", Index: 1, Label: "NO_ROUTE", Packets: 5},
-		{Name: "ingress_drops", Index: 2, Label: "BAD_ICRC"},
-		{Name: "port_rx", Index: 1, Packets: 100, Bytes: &octets},
-		{Name: "port_rx", Index: 2, Bytes: &none},
+func (f *fakeController) Counters(_ context.Context, sw string) ([]controller.CounterView, error) {
+	return []controller.CounterView{
+		{Counter: "port_rx", Index: 1, Name: "1", Packets: 100, Octets: 6400},
+		{Counter: "ingress_drops", Index: 2, Name: "BAD_ICRC", Packets: 1},
+		{Counter: "ingress_drops", Index: 1, Name: "NO_ROUTE", Packets: 5},
 	}, f.reach(sw)
 }
 
-func (f *fakeController) Readiness() []Check {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.syncing {
-		return []Check{{Name: "bgp-ls", Message: "no End-of-RIB from 127.0.0.1 yet"}, {Name: "switch/n1", OK: true}}
-	}
-	return []Check{{Name: "bgp-ls", OK: true}, {Name: "switch/n1", OK: true}, {Name: "switch/n6", OK: true}}
+func topologyEmpty() *topology.Snapshot { return topology.Empty() }
+
+func staleness(reason string) *topology.Staleness {
+	return &topology.Staleness{Reason: reason, Since: epochStart}
 }
 
 // newTestServer returns a server over a fake controller.
-func newTestServer(t *testing.T, change ...func(*Config)) (*Server, *fakeController, *Events) {
+func newTestServer(t testing.TB, change ...func(*Config)) (*Server, *fakeController, *Events) {
 	t.Helper()
 	cfg := DefaultConfig()
 	cfg.Version = "test"

@@ -1,6 +1,7 @@
 package northbound
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,12 +9,14 @@ import (
 	"net/http"
 	"net/url"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/intent"
 )
 
@@ -90,27 +93,35 @@ func (s *Server) registerGroups() {
 	huma.Register(s.api, s.operation(huma.Operation{
 		OperationID: "patch-multicast-group", Method: http.MethodPatch, Path: groupPath, Tags: tags,
 		Summary: "Change parts of a multicast group", Description: "A JSON merge patch (RFC 7386) of the group. null sets a field back to its default; arrays are replaced whole.",
-		Errors:      []int{400, 404, 409, 412, 413, 415, 422},
-		RequestBody: s.mergePatchBody(),
+		Errors: []int{400, 404, 409, 412, 413, 415, 422},
 	}), s.patchGroup)
+	s.describePatch()
 	huma.Register(s.api, s.operation(huma.Operation{
-		OperationID: "delete-multicast-group", Method: http.MethodDelete, Path: groupPath, Tags: tags, DefaultStatus: http.StatusAccepted,
-		Summary: "Delete a multicast group", Description: "The group is gone when the switches no longer hold anything of it.",
+		OperationID: "delete-multicast-group", Method: http.MethodDelete, Path: groupPath, Tags: tags, DefaultStatus: http.StatusNoContent,
+		Summary: "Delete a multicast group", Description: "The group is gone at once; what the switches hold of it goes after that.",
 		Errors: []int{404, 412},
 	}), s.deleteGroup)
 }
 
-// mergePatchBody describes the body of a PATCH. Its shape is checked once it has
-// been merged.
-func (s *Server) mergePatchBody() *huma.RequestBody {
-	return &huma.RequestBody{Required: true, Description: "For example {\"spec\":{\"cnpWindow\":\"50us\"}}."}
+// describePatch says what the body of a PATCH is. huma, which would check it
+// against that, has not been told: its shape is checked once it is merged.
+func (s *Server) describePatch() {
+	body := s.api.OpenAPI().Paths[groupPath].Patch.RequestBody
+	body.Description = "The parts to change."
+	body.Content[mergePatchType].Schema = &huma.Schema{
+		Type: huma.TypeObject, AdditionalProperties: true, Description: "A GroupRequest with any of its fields; null removes one.",
+		Examples: []any{map[string]any{"spec": map[string]any{"cnpWindow": "50us"}}},
+	}
 }
+
+const mergePatchType = "application/merge-patch+json"
 
 func (s *Server) listGroups(ctx context.Context, in *PageParams) (*listOutput, error) {
 	all, err := s.controller.Groups(ctx)
 	if err != nil {
 		return nil, problemOf(err)
 	}
+	all = slices.SortedFunc(slices.Values(all), func(a, b intent.MulticastGroup) int { return strings.Compare(a.Name, b.Name) })
 	items, next, err := page(*in, all, func(g *intent.MulticastGroup) string { return g.Name })
 	if err != nil {
 		return nil, err
@@ -128,7 +139,7 @@ func (s *Server) createGroup(ctx context.Context, in *struct{ Body groupRequest 
 			Field: "name", Code: intent.CodeInvalid, Value: "missing", Want: "a name",
 		})
 	}
-	g, err := s.controller.CreateGroup(ctx, in.Body.Name, in.Body.Spec)
+	g, _, err := s.controller.PutGroup(ctx, in.Body.Name, in.Body.Spec, controller.Precondition{Absent: true})
 	return created(g, err)
 }
 
@@ -160,40 +171,22 @@ func (s *Server) putGroup(ctx context.Context, in *struct {
 	if err := sameName(in.Name, in.Body.Name); err != nil {
 		return nil, err
 	}
-	expect, err := in.expect(in.Body.Version)
+	pre, err := in.precondition(in.Body.Version)
 	if err != nil {
 		return nil, err
 	}
-	if in.IfNoneMatch != "" {
-		g, err := s.controller.CreateGroup(ctx, in.Name, in.Body.Spec)
-		if errors.Is(err, intent.ErrExists) {
-			return nil, newProblem(string(intent.CodeVersion), fmt.Sprintf("group %q exists", in.Name))
-		}
-		return created(g, err)
+	g, isNew, err := s.controller.PutGroup(ctx, in.Name, in.Body.Spec, pre)
+	switch {
+	case errors.Is(err, intent.ErrExists) && pre.Absent, errors.Is(err, intent.ErrNotFound) && pre.Version != 0:
+		return nil, newProblem(string(intent.CodeVersion), err.Error())
+	case err == nil && isNew:
+		return created(g, nil)
 	}
-	if expect != AnyVersion || in.IfMatch != "" {
-		g, err := s.controller.UpdateGroup(ctx, in.Name, in.Body.Spec, expect)
-		if errors.Is(err, intent.ErrNotFound) {
-			return nil, newProblem(string(intent.CodeVersion), fmt.Sprintf("there is no group %q", in.Name))
-		}
-		return output(g, err)
-	}
-	// Someone else may create or delete the group in between, and then again.
-	for range maxAttempts {
-		g, err := s.controller.UpdateGroup(ctx, in.Name, in.Body.Spec, AnyVersion)
-		if !errors.Is(err, intent.ErrNotFound) {
-			return output(g, err)
-		}
-		g, err = s.controller.CreateGroup(ctx, in.Name, in.Body.Spec)
-		if !errors.Is(err, intent.ErrExists) {
-			return created(g, err)
-		}
-	}
-	return nil, newProblem(string(intent.CodeConflict), fmt.Sprintf("group %q is being created and deleted by others", in.Name))
+	return output(g, err)
 }
 
-// maxAttempts bounds how often an unconditional write starts over because of
-// another's.
+// maxAttempts bounds how often an unconditional patch starts over because of
+// another's write.
 const maxAttempts = 8
 
 func (s *Server) patchGroup(ctx context.Context, in *struct {
@@ -201,11 +194,11 @@ func (s *Server) patchGroup(ctx context.Context, in *struct {
 	Conditions
 	RawBody []byte `contentType:"application/merge-patch+json"`
 }) (*groupOutput, error) {
-	expect, err := in.expect(AnyVersion)
+	pre, err := in.precondition(0)
 	if err != nil {
 		return nil, err
 	}
-	if in.IfNoneMatch != "" {
+	if pre.Absent {
 		return nil, headerProblem("If-None-Match", in.IfNoneMatch, "nothing: a PATCH needs a group that exists")
 	}
 	for range maxAttempts {
@@ -217,14 +210,9 @@ func (s *Server) patchGroup(ctx context.Context, in *struct {
 		if err != nil {
 			return nil, err
 		}
-		version := now.Version
-		if expect != AnyVersion {
-			version = expect
-		} else if want.Version != AnyVersion {
-			version = want.Version
-		}
-		g, err := s.controller.UpdateGroup(ctx, in.Name, want.Spec, version)
-		if errors.Is(err, intent.ErrVersion) && version == now.Version && expect == AnyVersion {
+		version := cmp.Or(pre.Version, want.Version, now.Version)
+		g, _, err := s.controller.PutGroup(ctx, in.Name, want.Spec, controller.Precondition{Version: version})
+		if errors.Is(err, intent.ErrVersion) && pre.Version == 0 && want.Version == 0 {
 			continue
 		}
 		return output(g, err)
@@ -275,11 +263,11 @@ func (s *Server) deleteGroup(ctx context.Context, in *struct {
 	NameParam
 	IfMatch string `header:"If-Match" doc:"The ETag the group has to have; 412 when it has another."`
 }) (*struct{}, error) {
-	expect, err := Conditions{IfMatch: in.IfMatch}.expect(AnyVersion)
+	pre, err := Conditions{IfMatch: in.IfMatch}.precondition(0)
 	if err != nil {
 		return nil, err
 	}
-	return nil, problemOf(s.controller.DeleteGroup(ctx, in.Name, expect))
+	return nil, problemOf(s.controller.DeleteGroup(ctx, in.Name, pre))
 }
 
 func sameName(path, body string) error {
@@ -291,25 +279,27 @@ func sameName(path, body string) error {
 	})
 }
 
-// expect returns the version that a write expects: that of If-Match, or the one
-// in the body.
-func (c Conditions) expect(body uint64) (uint64, error) {
-	if c.IfNoneMatch != "" && c.IfNoneMatch != "*" {
-		return 0, headerProblem("If-None-Match", c.IfNoneMatch, "*")
+// precondition returns what a write depends on: the headers, and the version in
+// the body.
+func (c Conditions) precondition(body uint64) (controller.Precondition, error) {
+	pre := controller.Precondition{Version: body, Absent: c.IfNoneMatch == "*"}
+	if c.IfNoneMatch != "" && !pre.Absent {
+		return pre, headerProblem("If-None-Match", c.IfNoneMatch, "*")
 	}
 	if c.IfMatch == "" || c.IfMatch == "*" {
-		return body, nil
+		return pre, nil
 	}
 	tag, ok := strings.CutPrefix(c.IfMatch, `"`)
 	tag, closed := strings.CutSuffix(tag, `"`)
 	version, err := strconv.ParseUint(tag, 10, 64)
-	if !ok || !closed || err != nil || version == AnyVersion {
-		return 0, headerProblem("If-Match", c.IfMatch, "one ETag as the API gave it, or *")
+	if !ok || !closed || err != nil || version == 0 || pre.Absent {
+		return pre, headerProblem("If-Match", c.IfMatch, "one ETag as the API gave it, or *, and no If-None-Match")
 	}
-	if body != AnyVersion && body != version {
-		return 0, headerProblem("If-Match", c.IfMatch, "the version in the body, or none there")
+	if body != 0 && body != version {
+		return pre, headerProblem("If-Match", c.IfMatch, "the version in the body, or none there")
 	}
-	return version, nil
+	pre.Version = version
+	return pre, nil
 }
 
 func headerProblem(name, value, want string) *Problem {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/intent"
 )
 
@@ -17,19 +18,6 @@ type groupTreeView struct {
 	Index   uint16       `json:"index" doc:"Number of the group on every switch."`
 	Epoch   uint32       `json:"epoch"`
 	Tree    *intent.Tree `json:"tree" doc:"As planned."`
-}
-
-// groupStateView is the state of a group in the switches.
-type groupStateView struct {
-	Name       string      `json:"name"`
-	Epoch      uint32      `json:"epoch" doc:"Epoch of the tree; the registers of a branch of another epoch are invalid."`
-	InitialPSN uint32      `json:"initialPsn"`
-	Nodes      []NodeState `json:"nodes" nullable:"false" doc:"In the order of the tree."`
-}
-
-// resetRequest may be left out.
-type resetRequest struct {
-	InitialPSN *uint32 `json:"initialPsn,omitempty" maximum:"16777215" doc:"New first PSN of all queue pairs. Default: the one the group has."`
 }
 
 func (s *Server) registerGroupViews() {
@@ -45,7 +33,7 @@ func (s *Server) registerGroupViews() {
 	}), s.groupState)
 	huma.Register(s.api, s.operation(huma.Operation{
 		OperationID: "reset-multicast-group", Method: http.MethodPost, Path: groupPath + ":reset", Tags: tags,
-		Summary: "Reset a multicast group", Description: "Gives every node of the tree a new epoch, which forgets all that branches have reported: for queue pairs that were created anew.",
+		Summary: "Reset a multicast group", Description: "Gives every node of the tree a new epoch, which forgets all that branches have reported: for queue pairs that were created anew. A new initial PSN is a change of the spec, and resets by itself.",
 		Errors: []int{404, 412, 422},
 	}), s.resetGroup)
 }
@@ -67,35 +55,21 @@ func (s *Server) groupTree(ctx context.Context, in *NameParam) (*struct{ Body gr
 	}}, nil
 }
 
-func (s *Server) groupState(ctx context.Context, in *NameParam) (*struct{ Body groupStateView }, error) {
-	g, err := s.controller.Group(ctx, in.Name)
+func (s *Server) groupState(ctx context.Context, in *NameParam) (*struct{ Body controller.StateReport }, error) {
+	report, err := s.controller.GroupState(ctx, in.Name)
 	if err != nil {
 		return nil, problemOf(err)
 	}
-	nodes, err := s.controller.GroupState(ctx, in.Name)
-	if err != nil {
-		return nil, problemOf(err)
-	}
-	if nodes == nil {
-		nodes = []NodeState{}
-	}
-	return &struct{ Body groupStateView }{groupStateView{
-		Name: g.Name, Epoch: g.Status.Epoch, InitialPSN: g.Spec.InitialPSN, Nodes: nodes,
-	}}, nil
+	return &struct{ Body controller.StateReport }{report}, nil
 }
 
 func (s *Server) resetGroup(ctx context.Context, in *struct {
 	NameParam
 	IfMatch string `header:"If-Match" doc:"The ETag the group has to have; 412 when it has another."`
-	Body    *resetRequest
 }) (*groupOutput, error) {
-	expect, err := Conditions{IfMatch: in.IfMatch}.expect(AnyVersion)
+	pre, err := Conditions{IfMatch: in.IfMatch}.precondition(0)
 	if err != nil {
 		return nil, err
 	}
-	var psn *uint32
-	if in.Body != nil {
-		psn = in.Body.InitialPSN
-	}
-	return output(s.controller.ResetGroup(ctx, in.Name, psn, expect))
+	return output(s.controller.ResetGroup(ctx, in.Name, pre))
 }

@@ -2,8 +2,10 @@ package northbound
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 )
@@ -15,7 +17,7 @@ type healthView struct {
 
 type readinessView struct {
 	Ready  bool    `json:"ready"`
-	Checks []Check `json:"checks" nullable:"false" doc:"What the controller waits for, or has waited for."`
+	Checks []check `json:"checks" nullable:"false" doc:"What the controller waits for, or has waited for."`
 }
 
 type readinessOutput struct {
@@ -35,17 +37,64 @@ func (s *Server) registerHealth() {
 		OperationID: "readyz", Method: http.MethodGet, Path: "/readyz", Tags: tags, Security: open,
 		Summary:     "Is the controller in sync?",
 		Description: "200 when BGP-LS and every switch are, 503 with the same body when not.",
-	}), func(context.Context, *struct{}) (*readinessOutput, error) {
-		out := &readinessOutput{Status: http.StatusOK, Body: readinessView{Checks: append([]Check{}, s.controller.Readiness()...)}}
-		out.Body.Ready = ready(out.Body.Checks)
-		if !out.Body.Ready {
+	}), func(ctx context.Context, _ *struct{}) (*readinessOutput, error) {
+		view, err := readiness(ctx, s.controller)
+		if err != nil {
+			return nil, problemOf(err)
+		}
+		out := &readinessOutput{Status: http.StatusOK, Body: view}
+		if !view.Ready {
 			out.Status = http.StatusServiceUnavailable
 		}
 		return out, nil
 	})
+	op := s.api.OpenAPI().Paths["/readyz"].Get
+	op.Responses["503"] = &huma.Response{Description: "Not in sync yet, or no longer.", Content: op.Responses["200"].Content}
 }
 
-// ready: a controller that waits for nothing at all has not begun.
-func ready(checks []Check) bool {
-	return len(checks) > 0 && !slices.ContainsFunc(checks, func(c Check) bool { return !c.OK })
+// check is one thing a controller waits for before it is ready.
+type check struct {
+	Name    string `json:"name" doc:"bgp-ls, or switch/ and the name of a switch."`
+	OK      bool   `json:"ok"`
+	Message string `json:"message,omitempty" doc:"What is missing."`
+}
+
+// readiness says what the controller waits for: a topology that is not stale, and
+// every switch it programs to be part of it, connected, and as it should be.
+func readiness(ctx context.Context, c Controller) (readinessView, error) {
+	switches, err := c.Switches(ctx)
+	if err != nil {
+		return readinessView{}, err
+	}
+	network := check{Name: "bgp-ls"}
+	switch t := c.Topology(); {
+	case t.Version == 0:
+		network.Message = "nothing was learned yet"
+	case t.Stale != nil:
+		network.Message = t.Stale.Reason
+	default:
+		network.OK = true
+	}
+	view := readinessView{Ready: network.OK, Checks: []check{network}}
+	for i := range switches {
+		w := &switches[i]
+		if !w.Managed {
+			continue
+		}
+		c := check{Name: "switch/" + w.Name}
+		switch {
+		case w.Node == "":
+			c.Message = "not in the topology"
+		case !w.Connected:
+			c.Message = "not connected: " + w.Reason
+		case !w.Synced:
+			c.Message = fmt.Sprintf("%d updates to make", w.Pending)
+		default:
+			c.OK = true
+		}
+		view.Ready = view.Ready && c.OK
+		view.Checks = append(view.Checks, c)
+	}
+	slices.SortStableFunc(view.Checks[1:], func(a, b check) int { return strings.Compare(a.Name, b.Name) })
+	return view, nil
 }

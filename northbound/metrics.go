@@ -75,9 +75,11 @@ type controllerCollector struct {
 
 var (
 	readyDesc         = prometheus.NewDesc("weft_ready", "1 when BGP-LS and every switch are in sync.", nil, nil)
-	switchDesc        = prometheus.NewDesc("weft_switch_state", "1 for the state the switch is in.", []string{"switch", "state"}, nil)
-	wantedDesc        = prometheus.NewDesc("weft_switch_entities_wanted", "Entities the controller wants on the switch.", []string{"switch"}, nil)
-	failedDesc        = prometheus.NewDesc("weft_switch_entities_failed", "Wanted entities that the switch refused.", []string{"switch"}, nil)
+	connectedDesc     = prometheus.NewDesc("weft_switch_connected", "1 when the switch is connected and was read back.", []string{"switch"}, nil)
+	syncedDesc        = prometheus.NewDesc("weft_switch_synced", "1 when the switch holds all it should.", []string{"switch"}, nil)
+	entriesDesc       = prometheus.NewDesc("weft_switch_entries", "Entities on the switch.", []string{"switch"}, nil)
+	pendingDesc       = prometheus.NewDesc("weft_switch_updates_pending", "Updates of the switch that are still to be made.", []string{"switch"}, nil)
+	refusedDesc       = prometheus.NewDesc("weft_switch_updates_refused", "Updates that the switch refused and that are tried again; at most ten are counted.", []string{"switch"}, nil)
 	groupsDesc        = prometheus.NewDesc("weft_multicast_groups", "Multicast groups.", nil, nil)
 	conditionDesc     = prometheus.NewDesc("weft_multicast_groups_condition", "Multicast groups of which the condition is true.", []string{"condition"}, nil)
 	nodesDesc         = prometheus.NewDesc("weft_topology_nodes", "Nodes of the topology.", nil, nil)
@@ -87,7 +89,7 @@ var (
 	eventsDesc        = prometheus.NewDesc("weft_events_total", "Events published.", nil, nil)
 	groupConditions   = []intent.ConditionType{intent.Accepted, intent.Programmed, intent.Degraded}
 	controllerMetrics = []*prometheus.Desc{
-		readyDesc, switchDesc, wantedDesc, failedDesc, groupsDesc, conditionDesc, nodesDesc, linksDesc, staleDesc, topologyDesc, eventsDesc,
+		readyDesc, connectedDesc, syncedDesc, entriesDesc, pendingDesc, refusedDesc, groupsDesc, conditionDesc, nodesDesc, linksDesc, staleDesc, topologyDesc, eventsDesc,
 	}
 )
 
@@ -101,11 +103,23 @@ func (c *controllerCollector) Collect(ch chan<- prometheus.Metric) {
 	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
 	}
-	gauge(readyDesc, number(ready(c.controller.Readiness())))
-	for _, w := range c.controller.Switches() {
-		gauge(switchDesc, 1, w.ID, string(w.State))
-		gauge(wantedDesc, float64(w.Wanted), w.ID)
-		gauge(failedDesc, float64(w.Failed), w.ID)
+	if view, err := readiness(c.ctx, c.controller); err != nil {
+		ch <- prometheus.NewInvalidMetric(readyDesc, err)
+	} else {
+		gauge(readyDesc, number(view.Ready))
+	}
+	switches, err := c.controller.Switches(c.ctx)
+	if err != nil {
+		ch <- prometheus.NewInvalidMetric(connectedDesc, err)
+	}
+	for i := range switches {
+		if w := &switches[i]; w.Managed {
+			gauge(connectedDesc, number(w.Connected), w.Name)
+			gauge(syncedDesc, number(w.Synced), w.Name)
+			gauge(entriesDesc, float64(w.Entries), w.Name)
+			gauge(pendingDesc, float64(w.Pending), w.Name)
+			gauge(refusedDesc, float64(len(w.Errors)), w.Name)
+		}
 	}
 	t := c.controller.Topology()
 	gauge(nodesDesc, float64(len(t.Nodes)))

@@ -185,7 +185,9 @@ func jsonFields(t reflect.Type) map[string]reflect.StructField {
 	for i := range t.NumField() {
 		f := t.Field(i)
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		out[name] = f
+		if name != "-" {
+			out[name] = f
+		}
 	}
 	return out
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/intent"
 )
 
@@ -25,7 +26,7 @@ type groupSpec struct {
 	Mode          string          `json:"mode,omitempty" enum:"provisioned,inband" doc:"provisioned, the default: hosts send plain RoCEv2 and switches hold the receivers. inband: the source encapsulates and lists the receivers in End.MT TLVs."`
 	Objective     string          `json:"objective,omitempty" enum:"delay,cost" doc:"delay, the default: every receiver gets a shortest path. cost: few links, never more than with delay."`
 	RewriteSource *bool           `json:"rewriteSource,omitempty" doc:"Receivers see the proxy address as source, as an unmodified queue pair connected to it expects. Default true."`
-	BaseVA        uint64          `json:"baseVa,omitempty" doc:"Virtual address at which the source takes the receivers' memory to begin; a receiver's va replaces it."`
+	BaseVA        uint64          `json:"baseVa,omitempty" format:"uint64" doc:"Virtual address at which the source takes the receivers' memory to begin; a receiver's va replaces it."`
 	EvictAfter    string          `json:"evictAfter,omitempty" pattern:"^([0-9]+([.][0-9]+)?(ns|us|µs|ms|s|m|h))+$" patternDescription:"a duration such as 50us or 1.5ms" example:"5s" doc:"Removes a receiver that has stalled the group for so long. Default: never."`
 }
 
@@ -39,15 +40,15 @@ type groupReceiver struct {
 	QPN      uint32  `json:"qpn" minimum:"2" maximum:"16777215" doc:"The receiving queue pair."`
 	StartPSN *uint32 `json:"startPsn,omitempty" maximum:"16777215" doc:"For a receiver that joins a group which is sending: first PSN of a message not yet sent. The source sends nothing from there on before the receiver is Programmed. Default: initialPsn."`
 	StartMSN uint32  `json:"startMsn,omitempty" maximum:"16777215" doc:"The group's MSN at startPsn."`
-	VA       *uint64 `json:"va,omitempty" doc:"Virtual address of the receiver's memory, where it differs from the source's idea of it; with rkey."`
-	RKey     *uint32 `json:"rkey,omitempty" doc:"R_Key of the receiver's memory; with va."`
+	VA       *uint64 `json:"va,omitempty" format:"uint64" doc:"Virtual address of the receiver's memory, where it differs from the source's idea of it; with rkey."`
+	RKey     *uint32 `json:"rkey,omitempty" format:"uint32" maximum:"4294967295" doc:"R_Key of the receiver's memory; with va."`
 }
 
 type groupStatus struct {
 	Conditions       []groupCondition  `json:"conditions,omitempty" doc:"Accepted, Programmed and Degraded."`
 	ObservedVersion  uint64            `json:"observedVersion" doc:"Version of the spec that the conditions speak of."`
 	Index            uint16            `json:"index" doc:"Number of the group on every switch of its tree."`
-	Epoch            uint32            `json:"epoch,omitempty" doc:"Epoch that the tree is moving to, or has."`
+	Epoch            uint32            `json:"epoch,omitempty" format:"uint32" doc:"Epoch that the tree is moving to, or has."`
 	Tree             *groupTree        `json:"tree,omitempty"`
 	Receivers        []receiverStatus  `json:"receivers,omitempty" doc:"In the order of the spec."`
 	Limits           groupLimits       `json:"limits" doc:"What exceeds these is refused."`
@@ -112,6 +113,91 @@ type groupLimits struct {
 	SRHOctets        int `json:"srhOctets" doc:"Octets of the SRH of an in-band group."`
 }
 
+type switchStatus struct {
+	Name      string    `json:"name" doc:"Name in the inventory."`
+	Node      string    `json:"node,omitempty" doc:"Node of the topology that the switch is; absent until it is seen there."`
+	Address   string    `json:"address,omitempty" doc:"host:port of the P4Runtime server."`
+	DeviceID  uint64    `json:"deviceId,omitempty" doc:"P4Runtime device id."`
+	Managed   bool      `json:"managed" doc:"The controller programs the switch."`
+	Connected bool      `json:"connected" doc:"Read back, and being kept up."`
+	Since     time.Time `json:"since,omitzero" doc:"When connected changed last."`
+	Reason    string    `json:"reason,omitempty" doc:"Why it is not connected."`
+	Entries   int       `json:"entries" doc:"Entities on the switch."`
+	Pending   int       `json:"pending" doc:"Updates that are still to be made."`
+	Synced    bool      `json:"synced" doc:"Connected, and nothing is pending."`
+	Errors    []string  `json:"errors,omitempty" doc:"Refused updates that are tried again, at most ten."`
+}
+
+type stateReport struct {
+	Group    string      `json:"group"`
+	Epoch    uint32      `json:"epoch" doc:"Epoch of the tree; a branch of another epoch is not valid."`
+	Nodes    []nodeState `json:"nodes" doc:"In the order of the tree."`
+	Complete bool        `json:"complete" doc:"Every switch answered in time."`
+}
+
+type nodeState struct {
+	Switch   string        `json:"switch"`
+	Answered bool          `json:"answered" doc:"False when nothing is known of the node."`
+	LastPSN  int64         `json:"lastPsn" doc:"Everything before it was acknowledged upstream; -1 when unknown."`
+	CNPTotal uint32        `json:"cnpTotal" doc:"CNPs sent upstream."`
+	Branches []branchState `json:"branches"`
+}
+
+type branchState struct {
+	Index      uint8  `json:"index"`
+	Child      string `json:"child,omitempty" doc:"The child node, when the branch is one."`
+	Receiver   string `json:"receiver,omitempty" doc:"The receiver, when the branch is one."`
+	Answered   bool   `json:"answered"`
+	Valid      bool   `json:"valid" doc:"The branch has reported in this epoch."`
+	AckPSN     int64  `json:"ackPsn" doc:"The branch has everything up to here; -1 when unknown."`
+	EPSN       int64  `json:"ePsn" doc:"The PSN the branch expects next: ackPsn + 1 modulo 2^24; -1 when unknown."`
+	NAKPending bool   `json:"nakPending" doc:"The branch asked for ePsn again and has not acknowledged it."`
+	RNRTimer   *uint8 `json:"rnrTimer,omitempty" doc:"Timer code, when it was not ready."`
+	MSN        uint32 `json:"msn"`
+	CNPCount   uint32 `json:"cnpCount" doc:"CNPs of the branch in the window that is open, or was last."`
+	Epoch      uint32 `json:"epoch" doc:"Epoch of the branch's registers."`
+}
+
+type tableView struct {
+	Name    string   `json:"name" doc:"Name in the P4 program."`
+	Size    int64    `json:"size" doc:"Entries the table has room for."`
+	Fields  []string `json:"fields" doc:"What it matches on."`
+	Actions []string `json:"actions"`
+}
+
+type entryView struct {
+	Table    string      `json:"table"`
+	Match    []fieldView `json:"match" doc:"In the order of the key."`
+	Priority int32       `json:"priority,omitempty" doc:"Higher wins; only in tables with ternary, range or optional fields."`
+	Default  bool        `json:"default,omitempty" doc:"The table's default action."`
+	Action   string      `json:"action,omitempty" doc:"Absent when the entry refers to member or group."`
+	Params   []fieldView `json:"params,omitempty"`
+	Member   uint32      `json:"member,omitempty" doc:"Member of the table's action profile."`
+	Group    uint32      `json:"group,omitempty" doc:"Group of the table's action selector."`
+}
+
+type fieldView struct {
+	Name  string `json:"name"`
+	Value any    `json:"value" doc:"A number, or a string: an address, prefix (2001:db8::/32), masked value (256&&&0x1f0), range (1..5), number over 64 bits (0x…), or * for anything."`
+}
+
+type counterView struct {
+	Counter string `json:"counter" doc:"Name in the P4 program."`
+	Index   int64  `json:"index"`
+	Name    string `json:"name" doc:"What the index stands for: a drop reason, an event, a port."`
+	Packets int64  `json:"packets"`
+	Octets  int64  `json:"octets"`
+}
+
+type event struct {
+	Seq     uint64                 `json:"seq" doc:"Grows by one with each event of a controller; 0 in a gap."`
+	Time    time.Time              `json:"time"`
+	Type    string                 `json:"type" doc:"group.changed, group.deleted, receiver.stalled, receiver.recovered, receiver.evicted, switch.changed, topology.changed, gap."`
+	Object  string                 `json:"object,omitempty" doc:"Name of the group or switch."`
+	Message string                 `json:"message,omitempty"`
+	Group   *intent.MulticastGroup `json:"group,omitempty" doc:"The group after the change; absent when it is gone."`
+}
+
 // mirrors pairs each type with its description.
 var mirrors = []struct{ of, by reflect.Type }{
 	{reflect.TypeFor[intent.Spec](), reflect.TypeFor[groupSpec]()},
@@ -125,6 +211,16 @@ var mirrors = []struct{ of, by reflect.Type }{
 	{reflect.TypeFor[intent.ReceiverStatus](), reflect.TypeFor[receiverStatus]()},
 	{reflect.TypeFor[intent.StalledReceiver](), reflect.TypeFor[stalledReceiver]()},
 	{reflect.TypeFor[intent.Limits](), reflect.TypeFor[groupLimits]()},
+	{reflect.TypeFor[intent.MulticastGroup](), reflect.TypeFor[group]()},
+	{reflect.TypeFor[controller.SwitchStatus](), reflect.TypeFor[switchStatus]()},
+	{reflect.TypeFor[controller.StateReport](), reflect.TypeFor[stateReport]()},
+	{reflect.TypeFor[controller.NodeState](), reflect.TypeFor[nodeState]()},
+	{reflect.TypeFor[controller.BranchState](), reflect.TypeFor[branchState]()},
+	{reflect.TypeFor[controller.TableView](), reflect.TypeFor[tableView]()},
+	{reflect.TypeFor[controller.EntryView](), reflect.TypeFor[entryView]()},
+	{reflect.TypeFor[controller.FieldView](), reflect.TypeFor[fieldView]()},
+	{reflect.TypeFor[controller.CounterView](), reflect.TypeFor[counterView]()},
+	{reflect.TypeFor[controller.Event](), reflect.TypeFor[event]()},
 }
 
 // aliasSchemas makes the registry describe types by their mirrors.

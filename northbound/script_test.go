@@ -93,10 +93,6 @@ func (f *fakeController) obey(t *testing.T, command, arg string) {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		f.down[arg] = true
-	case "syncing":
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		f.syncing = true
 	default:
 		t.Fatalf("the fake controller knows no %q", command)
 	}

@@ -80,11 +80,15 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		Handler: s.engine, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: 2 * time.Minute,
 		MaxHeaderBytes: 64 << 10, ErrorLog: slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelWarn),
 	}
-	if s.tls != nil {
-		l = tls.NewListener(l, s.tls)
-	}
 	served := make(chan error, 1)
-	go func() { served <- server.Serve(l) }()
+	go func() {
+		if s.tls == nil {
+			served <- server.Serve(l)
+			return
+		}
+		server.TLSConfig = s.tls
+		served <- server.ServeTLS(l, "", "") // the certificate is in TLSConfig
+	}()
 	select {
 	case err := <-served:
 		return fmt.Errorf("northbound: %w", err)

@@ -12,6 +12,8 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humagin"
+
+	"github.com/weft-sdn/weft/controller"
 )
 
 const eventsPath = "/v1/events"
@@ -19,15 +21,16 @@ const eventsPath = "/v1/events"
 type eventsInput struct {
 	LastEventID string   `header:"Last-Event-ID" maxLength:"64" doc:"Resume after the event of this id. A browser sends it by itself."`
 	After       string   `query:"after" maxLength:"64" doc:"The same, for clients that cannot set headers."`
-	Kind        []string `query:"kind" enum:"group,switch,topology" doc:"Only events of these kinds, and gaps. Default: all."`
+	Type        []string `query:"type" doc:"Only events of these types, such as group.changed, or of a family of them, such as group; and gaps. Default: all."`
+	Object      string   `query:"object" maxLength:"63" doc:"Only events about the group or switch of this name, and gaps. Default: all."`
 }
 
 func (s *Server) registerEvents() {
-	schema := s.api.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[Event](), true, "Event")
+	schema := s.api.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[controller.Event](), true, "Event")
 	huma.Register(s.api, s.operation(huma.Operation{
 		OperationID: "watch-events", Method: http.MethodGet, Path: eventsPath, Tags: []string{"controller"},
-		Summary: "Follow what happens", Description: "Server-sent events. Each has an id to resume from, its kind as its name, and an Event as its data. " +
-			"When events were lost, because the client was away or slow for too long, it gets one of kind gap and should look again at everything.",
+		Summary: "Follow what happens", Description: "Server-sent events. Each has an id to resume from, its type as its name, and an Event as its data. " +
+			"When events were lost, because the client was away or slow for too long, it gets one of type gap and should look again at everything.",
 		Errors: []int{422},
 		Responses: map[string]*huma.Response{"200": {
 			Description: "A stream of events.",
@@ -52,15 +55,26 @@ func (s *Server) watchEvents(_ context.Context, in *eventsInput) (*huma.StreamRe
 		ctx.SetStatus(http.StatusOK)
 		s.metrics.watchers.Inc()
 		defer s.metrics.watchers.Dec()
-		s.follow(ctx.Context(), w, place, in.Kind)
+		s.follow(ctx.Context(), w, place, in.wants)
 	}}, nil
 }
 
+// wants reports whether the client asked for an event.
+func (in *eventsInput) wants(e *controller.Event) bool {
+	if e.Type == eventGap {
+		return true
+	}
+	family, _, _ := strings.Cut(string(e.Type), ".")
+	return (in.Object == "" || in.Object == e.Object) &&
+		(len(in.Type) == 0 || slices.Contains(in.Type, string(e.Type)) || slices.Contains(in.Type, family))
+}
+
 // follow writes events until the client or the server goes.
-func (s *Server) follow(ctx context.Context, w http.ResponseWriter, place cursor, kinds []string) {
+func (s *Server) follow(ctx context.Context, w http.ResponseWriter, place cursor, wanted func(*controller.Event) bool) {
 	control := http.NewResponseController(w)
 	heartbeat := time.NewTicker(s.cfg.Heartbeat)
 	defer heartbeat.Stop()
+	defer func() { _ = control.SetWriteDeadline(time.Time{}) }() // the connection may live on
 	send := func(text string) bool {
 		// Writers that know no deadline (tests) are not held up by a client.
 		_ = control.SetWriteDeadline(time.Now().Add(s.cfg.WriteTimeout))
@@ -74,7 +88,7 @@ func (s *Server) follow(ctx context.Context, w http.ResponseWriter, place cursor
 		events, next, woken := s.events.after(place, s.cfg.Now())
 		place = next
 		for _, e := range events {
-			if len(kinds) == 0 || e.Kind == eventGap || slices.Contains(kinds, e.Kind) {
+			if wanted(&e.Event) {
 				text += e.text()
 			}
 		}
@@ -104,6 +118,6 @@ func (e numbered) text() string {
 	if e.id != "" {
 		fmt.Fprintf(&b, "id: %s\n", e.id)
 	}
-	fmt.Fprintf(&b, "event: %s\ndata: %s\n\n", e.Kind, data)
+	fmt.Fprintf(&b, "event: %s\ndata: %s\n\n", e.Type, data)
 	return b.String()
 }

@@ -1,38 +1,40 @@
 package northbound
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
 	"slices"
-	"strconv"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/intent"
 )
 
 type switchList struct {
-	Items    []Switch `json:"items" nullable:"false" doc:"Ordered by id."`
-	Continue string   `json:"continue,omitempty" doc:"Ask with this for the next page; absent on the last."`
+	Items    []controller.SwitchStatus `json:"items" nullable:"false" doc:"Ordered by name."`
+	Continue string                    `json:"continue,omitempty" doc:"Ask with this for the next page; absent on the last."`
 }
 
 type tableList struct {
-	Items []Table `json:"items" nullable:"false"`
+	Items []controller.TableView `json:"items" nullable:"false" doc:"Ordered by name."`
 }
 
 type entryList struct {
-	Items    []Entry `json:"items" nullable:"false" doc:"Ordered by id."`
-	Continue string  `json:"continue,omitempty" doc:"Ask with this for the next page; absent on the last."`
+	Items    []controller.EntryView `json:"items" nullable:"false" doc:"Ordered by key."`
+	Continue string                 `json:"continue,omitempty" doc:"Ask with this for the next page; absent on the last."`
 }
 
 type counterList struct {
-	Items []Counter `json:"items" nullable:"false" doc:"Ordered by name and index."`
+	Items []controller.CounterView `json:"items" nullable:"false" doc:"Ordered by counter and index; cells that have counted nothing may be missing."`
 }
 
 // SwitchParam is exported because huma passes over other embedded types.
 type SwitchParam struct {
-	ID string `path:"id" maxLength:"63" doc:"Id of the switch."`
+	ID string `path:"id" maxLength:"63" doc:"Name of the switch."`
 }
 
 func (s *Server) registerSwitches() {
@@ -58,21 +60,37 @@ func (s *Server) registerSwitches() {
 	}), s.listCounters)
 }
 
-func (s *Server) listSwitches(_ context.Context, in *PageParams) (*struct{ Body switchList }, error) {
-	items, next, err := page(*in, s.controller.Switches(), func(w *Switch) string { return w.ID })
+// switches returns the switches in order of their names.
+func (s *Server) switches(ctx context.Context) ([]controller.SwitchStatus, error) {
+	all, err := s.controller.Switches(ctx)
+	if err != nil {
+		return nil, problemOf(err)
+	}
+	return slices.SortedFunc(slices.Values(all), func(a, b controller.SwitchStatus) int { return strings.Compare(a.Name, b.Name) }), nil
+}
+
+func (s *Server) listSwitches(ctx context.Context, in *PageParams) (*struct{ Body switchList }, error) {
+	all, err := s.switches(ctx)
+	if err != nil {
+		return nil, err
+	}
+	items, next, err := page(*in, all, func(w *controller.SwitchStatus) string { return w.Name })
 	if err != nil {
 		return nil, err
 	}
 	return &struct{ Body switchList }{switchList{Items: items, Continue: next}}, nil
 }
 
-func (s *Server) getSwitch(_ context.Context, in *SwitchParam) (*struct{ Body Switch }, error) {
-	all := s.controller.Switches()
-	i := slices.IndexFunc(all, func(w Switch) bool { return w.ID == in.ID })
-	if i < 0 {
-		return nil, newProblem(string(intent.CodeNotFound), fmt.Sprintf("there is no switch %s", strconv.Quote(in.ID)))
+func (s *Server) getSwitch(ctx context.Context, in *SwitchParam) (*struct{ Body controller.SwitchStatus }, error) {
+	all, err := s.switches(ctx)
+	if err != nil {
+		return nil, err
 	}
-	return &struct{ Body Switch }{all[i]}, nil
+	i := slices.IndexFunc(all, func(w controller.SwitchStatus) bool { return w.Name == in.ID })
+	if i < 0 {
+		return nil, newProblem(string(intent.CodeNotFound), fmt.Sprintf("there is no switch %q", in.ID))
+	}
+	return &struct{ Body controller.SwitchStatus }{all[i]}, nil
 }
 
 func (s *Server) listTables(ctx context.Context, in *SwitchParam) (*struct{ Body tableList }, error) {
@@ -80,7 +98,9 @@ func (s *Server) listTables(ctx context.Context, in *SwitchParam) (*struct{ Body
 	if err != nil {
 		return nil, problemOf(err)
 	}
-	return &struct{ Body tableList }{tableList{Items: append([]Table{}, tables...)}}, nil
+	items := append(make([]controller.TableView, 0, len(tables)), tables...)
+	slices.SortFunc(items, func(a, b controller.TableView) int { return strings.Compare(a.Name, b.Name) })
+	return &struct{ Body tableList }{tableList{Items: items}}, nil
 }
 
 func (s *Server) listEntries(ctx context.Context, in *struct {
@@ -92,27 +112,65 @@ func (s *Server) listEntries(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, problemOf(err)
 	}
-	items, next, err := page(in.PageParams, entries, func(e *Entry) string { return e.ID })
+	keyed := make([]keyedEntry, 0, len(entries))
+	for i := range entries {
+		keyed = append(keyed, keyedEntry{key: entryKey(&entries[i]), EntryView: &entries[i]})
+	}
+	slices.SortFunc(keyed, func(a, b keyedEntry) int { return strings.Compare(a.key, b.key) })
+	shown, next, err := page(in.PageParams, keyed, func(e *keyedEntry) string { return e.key })
 	if err != nil {
 		return nil, err
+	}
+	items := make([]controller.EntryView, 0, len(shown))
+	for _, e := range shown {
+		item := *e.EntryView
+		if item.Match == nil {
+			item.Match = []controller.FieldView{}
+		}
+		items = append(items, item)
 	}
 	return &struct{ Body entryList }{entryList{Items: items, Continue: next}}, nil
 }
 
+type keyedEntry struct {
+	key string
+	*controller.EntryView
+}
+
+// entryKey names an entry within its table, in an order that people expect.
+func entryKey(e *controller.EntryView) string {
+	if e.Default {
+		return "~" // after all others
+	}
+	var b strings.Builder
+	for _, f := range e.Match {
+		switch v := f.Value.(type) {
+		case uint64:
+			fmt.Fprintf(&b, "%020d/", v)
+		default:
+			fmt.Fprintf(&b, "%v/", v)
+		}
+	}
+	fmt.Fprintf(&b, "%d", e.Priority)
+	return b.String()
+}
+
 func (s *Server) listCounters(ctx context.Context, in *struct {
 	SwitchParam
-	Name string `query:"name" maxLength:"128" doc:"Only the counter of this name."`
-	Zero bool   `query:"zero" doc:"Cells that have counted nothing, too."`
+	Counter string `query:"counter" maxLength:"128" doc:"Only this counter."`
 }) (*struct{ Body counterList }, error) {
 	counters, err := s.controller.Counters(ctx, in.ID)
 	if err != nil {
 		return nil, problemOf(err)
 	}
-	items := make([]Counter, 0, len(counters))
+	items := make([]controller.CounterView, 0, len(counters))
 	for _, c := range counters {
-		if (in.Name == "" || c.Name == in.Name) && (in.Zero || c.Packets != 0 || c.Bytes != nil && *c.Bytes != 0) {
+		if in.Counter == "" || c.Counter == in.Counter {
 			items = append(items, c)
 		}
 	}
+	slices.SortFunc(items, func(a, b controller.CounterView) int {
+		return cmp.Or(strings.Compare(a.Counter, b.Counter), cmp.Compare(a.Index, b.Index))
+	})
 	return &struct{ Body counterList }{counterList{Items: items}}, nil
 }

@@ -16,7 +16,7 @@ type topologyView struct {
 	Nodes    []nodeView          `json:"nodes" nullable:"false" doc:"Ordered by id."`
 	Links    []linkView          `json:"links" nullable:"false" doc:"One direction each; ordered by their ends."`
 	Prefixes []prefixView        `json:"prefixes" nullable:"false" doc:"Ordered by node."`
-	Hosts    []Host              `json:"hosts" nullable:"false" doc:"Of the inventory, ordered by name."`
+	Hosts    []hostView          `json:"hosts" nullable:"false" doc:"Of the inventory, in its order."`
 }
 
 type nodeView struct {
@@ -59,6 +59,13 @@ type prefixView struct {
 	Metric uint32          `json:"metric,omitempty"`
 }
 
+type hostView struct {
+	Name    string     `json:"name"`
+	Address netip.Addr `json:"address" doc:"IPv6 address the host is reached by."`
+	Switch  string     `json:"switch" doc:"The switch it is attached to."`
+	Ports   []uint32   `json:"ports" nullable:"false" doc:"Ports of that switch, the one it is reached by first."`
+}
+
 func (s *Server) registerTopology() {
 	huma.Register(s.api, s.operation(huma.Operation{
 		OperationID: "get-topology", Method: http.MethodGet, Path: "/v1/topology", Tags: []string{"network"},
@@ -67,11 +74,11 @@ func (s *Server) registerTopology() {
 }
 
 func (s *Server) topology(context.Context, *struct{}) (*struct{ Body topologyView }, error) {
-	snapshot := s.controller.Topology()
+	snapshot, hosts := s.controller.Topology(), s.controller.Inventory().Hosts
 	v := topologyView{
 		Version: snapshot.Version, Stale: snapshot.Stale,
 		Nodes: make([]nodeView, 0, len(snapshot.Nodes)), Links: make([]linkView, 0, len(snapshot.Links)),
-		Prefixes: make([]prefixView, 0, len(snapshot.Prefixes)), Hosts: append([]Host{}, s.controller.Hosts()...),
+		Prefixes: make([]prefixView, 0, len(snapshot.Prefixes)), Hosts: make([]hostView, 0, len(hosts)),
 	}
 	for _, n := range snapshot.Nodes {
 		out := nodeView{
@@ -95,6 +102,10 @@ func (s *Server) topology(context.Context, *struct{}) (*struct{ Body topologyVie
 	}
 	for _, p := range snapshot.Prefixes {
 		v.Prefixes = append(v.Prefixes, prefixView{Node: p.Node, Prefix: p.Prefix, Metric: p.Metric})
+	}
+	for i := range hosts {
+		h := &hosts[i]
+		v.Hosts = append(v.Hosts, hostView{Name: h.Name, Address: h.Address, Switch: h.Switch, Ports: h.AllPorts()})
 	}
 	return &struct{ Body topologyView }{v}, nil
 }

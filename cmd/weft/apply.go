@@ -1,0 +1,221 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weft-sdn/weft/cmd/weft/client"
+	"github.com/weft-sdn/weft/controller/intent"
+)
+
+// applier carries out "weft apply".
+type applier struct {
+	viewer
+	files []string
+	wait  time.Duration
+}
+
+func newApply(env environment) *cobra.Command {
+	a := &applier{viewer: viewer{env: env}}
+	c := &cobra.Command{
+		Use: "apply -f FILE|-", Short: "Create or change multicast groups",
+		Long: `Creates the multicast groups of the files, or changes them into what the files
+say. A file has YAML documents, or JSON values one after the other:
+
+  name: g1
+  spec:
+    proxyAddress: 2001:db8:ff::1
+    designatedQpn: 4096
+    source: {address: "2001:db8:1:1::1", qpn: 256}
+    receivers:
+    - {address: "2001:db8:1:2::1", qpn: 512}
+    - {address: "2001:db8:1:3::1", qpn: 513}
+
+Applying the same again changes nothing. A document with a version is applied only
+if the group has that version. Nothing is sent before all files have been read and
+checked; one refused group does not keep the others from being applied.`,
+		Args: arguments(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.run(cmd.Context()) },
+	}
+	c.Flags().StringArrayVarP(&a.files, "file", "f", nil, "file with groups, - for standard input; may be repeated")
+	c.Flags().DurationVar(&a.wait, "wait", 0, "wait so long for the groups to be programmed; 0 does not wait")
+	a.conn.register(c)
+	a.output.register(c)
+	return c
+}
+
+func (a *applier) run(ctx context.Context) error {
+	if len(a.files) == 0 {
+		return usagef("apply: -f is missing: want a file, or - for standard input")
+	}
+	var groups []applied
+	for _, file := range a.files {
+		more, err := readDocuments(file, a.env.stdin)
+		if err != nil {
+			return err
+		}
+		groups = append(groups, more...)
+	}
+	c, err := a.conn.open(a.env)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	var failed []error
+	done := client.Items{Items: []json.RawMessage{}}
+	for i := range groups {
+		body, err := a.apply(ctx, c, &groups[i])
+		var refused *client.Problem
+		switch {
+		case errors.As(err, &refused), errors.Is(err, errNotProgrammed):
+			failed = append(failed, fmt.Errorf("%s: group %s: %w", groups[i].where, groups[i].Name, err))
+		case err != nil:
+			return errors.Join(append(failed, err)...)
+		}
+		if body != nil {
+			done.Items = append(done.Items, body)
+		}
+	}
+	if a.output != formatTable {
+		document, err := json.Marshal(done)
+		if err != nil {
+			return err
+		}
+		if err := a.output.write(a.env.stdout, document, nil); err != nil {
+			return err
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// apply returns the group as it is afterwards.
+func (a *applier) apply(ctx context.Context, c *client.Client, g *applied) (json.RawMessage, error) {
+	before, err := getGroup(ctx, c, g.Name)
+	if err != nil && !missing(err) {
+		return nil, err
+	}
+	answer, err := c.Do(ctx, http.MethodPut, groupPath(g.Name), nil, g)
+	if err != nil {
+		return nil, err
+	}
+	var after intent.MulticastGroup
+	if err := answer.Decode(&after); err != nil {
+		return nil, err
+	}
+	what := "changed"
+	switch {
+	case answer.Status == http.StatusCreated:
+		what = "created"
+	case before != nil && before.Version == after.Version:
+		what = "unchanged"
+	}
+	a.say("group %s %s, version %d", g.Name, what, after.Version)
+	if a.wait > 0 {
+		if answer, err = a.waitProgrammed(ctx, c, &after); err != nil {
+			return nil, err
+		}
+	}
+	return answer.Body, nil
+}
+
+// say tells people what happened; other formats have it in their documents.
+func (a *applier) say(format string, args ...any) {
+	w := a.env.stdout
+	if a.output != formatTable {
+		w = a.env.stderr
+	}
+	fmt.Fprintf(w, format+"\n", args...)
+}
+
+var errNotProgrammed = errors.New("not programmed")
+
+// askAgain is the pause between two looks at a group that is waited for.
+const askAgain = 100 * time.Millisecond
+
+// waitProgrammed waits until every switch has what a version of a group needs.
+func (a *applier) waitProgrammed(ctx context.Context, c *client.Client, g *intent.MulticastGroup) (*client.Answer, error) {
+	start := time.Now()
+	said := ""
+	for {
+		answer, err := c.Get(ctx, groupPath(g.Name), nil)
+		if err != nil {
+			return nil, err
+		}
+		var now intent.MulticastGroup
+		if err := answer.Decode(&now); err != nil {
+			return nil, err
+		}
+		state := "nothing is known yet"
+		if now.Status.ObservedVersion >= g.Version {
+			if now.Status.Is(intent.Programmed) {
+				a.say("group %s programmed after %v", g.Name, time.Since(start).Round(time.Millisecond))
+				return answer, nil
+			}
+			state = conditionText(&now.Status)
+		}
+		if time.Since(start) > a.wait {
+			return nil, fmt.Errorf("%w after %v: %s", errNotProgrammed, a.wait, state)
+		}
+		if state != said {
+			fmt.Fprintf(a.env.stderr, "group %s: %s\n", g.Name, state)
+			said = state
+		}
+		if err := pause(ctx, askAgain); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// conditionText says what keeps a group from being programmed.
+func conditionText(s *intent.Status) string {
+	for _, t := range []intent.ConditionType{intent.Accepted, intent.Degraded, intent.Programmed} {
+		c := s.Condition(t)
+		if c != nil && c.Status == (t == intent.Degraded) {
+			if c.Message != "" {
+				return c.Reason + ": " + c.Message
+			}
+			return c.Reason
+		}
+	}
+	return "no condition is known yet"
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func getGroup(ctx context.Context, c *client.Client, name string) (*intent.MulticastGroup, error) {
+	a, err := c.Get(ctx, groupPath(name), nil)
+	if err != nil {
+		return nil, err
+	}
+	g := new(intent.MulticastGroup)
+	return g, a.Decode(g)
+}
+
+// missing reports whether an error says that there is no such resource.
+func missing(err error) bool {
+	var p *client.Problem
+	return errors.As(err, &p) && p.Status == http.StatusNotFound
+}
+
+// ifMatch is the header of a request that depends on a version, 0 being any.
+func ifMatch(version uint64) http.Header {
+	if version == 0 {
+		return nil
+	}
+	return http.Header{"If-Match": {fmt.Sprintf("%q", fmt.Sprint(version))}}
+}

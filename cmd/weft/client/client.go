@@ -1,0 +1,229 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+)
+
+// Config says where the API is and how to be let in.
+type Config struct {
+	// Server is the URL of the controller, "http://127.0.0.1:8080".
+	Server string
+	// Token is sent as a bearer token; empty: none.
+	Token string
+	// CA is a PEM file of the authorities that may sign the server's
+	// certificate; empty: the system's.
+	CA string
+	// Cert and Key are PEM files of the client's certificate; both or neither.
+	Cert, Key string
+	// Timeout bounds each request but the stream of events; 0: none.
+	Timeout time.Duration
+	// UserAgent is sent with every request.
+	UserAgent string
+}
+
+// Client is a client of one controller. It may be used from any goroutine.
+type Client struct {
+	cfg  Config
+	base string // without a slash at its end
+	http *http.Client
+}
+
+// maxAnswer is the longest answer taken, in octets.
+const maxAnswer = 1 << 30
+
+// New checks the configuration and reads its files. Errors wrap ErrConfig.
+func New(cfg Config) (*Client, error) {
+	u, err := url.Parse(cfg.Server)
+	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") || u.RawQuery != "" || u.Fragment != "" {
+		return nil, fmt.Errorf("server %q %w: want a URL such as http://127.0.0.1:8080", cfg.Server, ErrConfig)
+	}
+	conf := &tls.Config{MinVersion: tls.VersionTLS12}
+	if cfg.CA != "" {
+		pem, err := os.ReadFile(cfg.CA)
+		if err != nil {
+			return nil, fmt.Errorf("CA %w: %w", ErrConfig, err)
+		}
+		conf.RootCAs = x509.NewCertPool()
+		if !conf.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("CA %s %w: it has no certificate", cfg.CA, ErrConfig)
+		}
+	}
+	if (cfg.Cert == "") != (cfg.Key == "") {
+		return nil, fmt.Errorf("client certificate %w: want certificate and key, or neither", ErrConfig)
+	}
+	if cfg.Cert != "" {
+		cert, err := tls.LoadX509KeyPair(cfg.Cert, cfg.Key)
+		if err != nil {
+			return nil, fmt.Errorf("client certificate %w: %w", ErrConfig, err)
+		}
+		conf.Certificates = []tls.Certificate{cert}
+	}
+	transport := &http.Transport{
+		Proxy:               http.ProxyFromEnvironment,
+		DialContext:         (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
+		TLSHandshakeTimeout: 10 * time.Second,
+		TLSClientConfig:     conf,
+		ForceAttemptHTTP2:   true,
+	}
+	return &Client{cfg: cfg, base: strings.TrimRight(cfg.Server, "/"), http: &http.Client{Transport: transport}}, nil
+}
+
+// Close closes the connections that are idle.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+// Path joins the segments of a path, escaping each.
+func Path(segments ...string) string {
+	var b strings.Builder
+	for _, s := range segments {
+		b.WriteByte('/')
+		b.WriteString(url.PathEscape(s))
+	}
+	return b.String()
+}
+
+// Answer is what the server said.
+type Answer struct {
+	Status int
+	Header http.Header
+	// Body is a JSON text, or empty.
+	Body json.RawMessage
+}
+
+// Decode reads the body into v. Fields that v does not have are ignored: the
+// server may be newer. A number for a field of any type is a json.Number.
+func (a *Answer) Decode(v any) error {
+	dec := json.NewDecoder(bytes.NewReader(a.Body))
+	dec.UseNumber()
+	if err := dec.Decode(v); err != nil {
+		return fmt.Errorf("%w: %w", ErrAnswer, err)
+	}
+	return nil
+}
+
+// Get reads a resource.
+func (c *Client) Get(ctx context.Context, path string, query url.Values) (*Answer, error) {
+	if len(query) > 0 {
+		path += "?" + query.Encode()
+	}
+	return c.Do(ctx, http.MethodGet, path, nil, nil)
+}
+
+// Do makes a request with a JSON body, none when body is nil.
+func (c *Client) Do(ctx context.Context, method, path string, header http.Header, body any) (*Answer, error) {
+	if c.cfg.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, c.cfg.Timeout)
+		defer cancel()
+	}
+	resp, err := c.send(ctx, method, path, header, body)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	if err != nil {
+		return nil, c.unreachable(ctx, err)
+	}
+	if len(text) > maxAnswer {
+		return nil, fmt.Errorf("%w: it is longer than %d octets", ErrAnswer, maxAnswer)
+	}
+	a := &Answer{Status: resp.StatusCode, Header: resp.Header, Body: text}
+	if len(text) > 0 && !json.Valid(text) {
+		return nil, fmt.Errorf("%w: %s %s answered %s with %s, not JSON: is %s a Weft controller?",
+			ErrAnswer, method, path, resp.Status, kind(resp.Header), c.base)
+	}
+	return a, nil
+}
+
+// send makes a request. Refusals are errors.
+func (c *Client) send(ctx context.Context, method, path string, header http.Header, body any) (*http.Response, error) {
+	var content io.Reader
+	if body != nil {
+		text, err := json.Marshal(body)
+		if err != nil {
+			return nil, fmt.Errorf("%s %s: %w", method, path, err)
+		}
+		content = bytes.NewReader(text)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, c.base+path, content)
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", method, path, err)
+	}
+	for name, values := range header {
+		req.Header[name] = values
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if req.Header.Get("Accept") == "" {
+		req.Header.Set("Accept", "application/json")
+	}
+	if c.cfg.Token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.cfg.Token)
+	}
+	if c.cfg.UserAgent != "" {
+		req.Header.Set("User-Agent", c.cfg.UserAgent)
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return nil, c.unreachable(ctx, err)
+	}
+	if resp.StatusCode >= 400 {
+		defer resp.Body.Close()
+		return nil, problem(resp)
+	}
+	return resp, nil
+}
+
+// maxProblem is how much of a refusal is read, in octets.
+const maxProblem = 1 << 20
+
+// problem reads a refusal. One that is not a problem document keeps its first
+// line as detail.
+func problem(resp *http.Response) *Problem {
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxProblem)) // what came before an error still says something
+	p := &Problem{}
+	if err := json.Unmarshal(text, p); err != nil {
+		line, _, _ := strings.Cut(strings.TrimSpace(string(text)), "\n")
+		p = &Problem{Detail: line}
+	}
+	p.Status = resp.StatusCode
+	return p
+}
+
+func kind(h http.Header) string {
+	media, _, err := mime.ParseMediaType(h.Get("Content-Type"))
+	if err != nil {
+		return "content of no known type"
+	}
+	return media
+}
+
+// unreachable shortens the errors of net/http, which repeat method and URL.
+func (c *Client) unreachable(ctx context.Context, err error) error {
+	if errors.Is(err, context.DeadlineExceeded) && c.cfg.Timeout > 0 {
+		return fmt.Errorf("%w at %s: no answer within %v", ErrUnreachable, c.base, c.cfg.Timeout)
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	var inner *url.Error
+	if errors.As(err, &inner) {
+		err = inner.Err
+	}
+	return fmt.Errorf("%w at %s: %w", ErrUnreachable, c.base, err)
+}

@@ -1,0 +1,148 @@
+package client
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// Event is one server-sent event.
+type Event struct {
+	// ID is what the stream is taken up again after.
+	ID string
+	// Type is the event's name.
+	Type string
+	Data json.RawMessage
+}
+
+// Pauses between attempts to connect to the stream of events again.
+const (
+	firstPause = 250 * time.Millisecond
+	lastPause  = 8 * time.Second
+)
+
+// Events calls handle with every event of a stream until ctx ends, the server
+// refuses or handle fails. A stream that was up and is lost is taken up after
+// the last event; lost is told why before each pause. nil: nobody is told.
+func (c *Client) Events(ctx context.Context, path string, query url.Values, handle func(Event) error, lost func(err error, pause time.Duration)) error {
+	if len(query) > 0 {
+		path += "?" + query.Encode()
+	}
+	last, pause, opened := "", firstPause, false
+	for {
+		err := c.stream(ctx, path, &last, func(e Event) error {
+			pause = firstPause
+			return handle(e)
+		}, &opened)
+		var stopped *handlerError
+		var refused *Problem
+		switch {
+		case errors.As(err, &stopped):
+			return stopped.err
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case !opened, errors.As(err, &refused) && refused.Status < 500, errors.Is(err, ErrAnswer):
+			return err
+		}
+		if lost != nil {
+			lost(err, pause)
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return ctx.Err()
+		}
+		pause = min(2*pause, lastPause)
+	}
+}
+
+type handlerError struct{ err error }
+
+func (e *handlerError) Error() string { return e.err.Error() }
+
+// stream reads one connection's events. It never returns nil.
+func (c *Client) stream(ctx context.Context, path string, last *string, handle func(Event) error, opened *bool) error {
+	header := http.Header{"Accept": {"text/event-stream"}, "Cache-Control": {"no-store"}}
+	if *last != "" {
+		header.Set("Last-Event-ID", *last)
+	}
+	resp, err := c.send(ctx, http.MethodGet, path, header, nil)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if k := kind(resp.Header); k != "text/event-stream" {
+		return fmt.Errorf("%w: %s is %s, not a stream of events", ErrAnswer, path, k)
+	}
+	*opened = true
+	err = readEvents(resp.Body, func(e Event) error {
+		if e.ID != "" {
+			*last = e.ID
+		}
+		if err := handle(e); err != nil {
+			return &handlerError{err}
+		}
+		return nil
+	})
+	var stopped *handlerError
+	if errors.As(err, &stopped) || errors.Is(err, ErrAnswer) {
+		return err
+	}
+	return c.unreachable(ctx, err)
+}
+
+// maxEvent is the longest line of a stream, in octets.
+const maxEvent = 16 << 20
+
+// readEvents parses a stream of server-sent events (HTML standard, 9.2.6). It
+// returns io.EOF at its end.
+func readEvents(r io.Reader, handle func(Event) error) error {
+	lines := bufio.NewScanner(r)
+	lines.Buffer(make([]byte, 0, 4096), maxEvent)
+	var e Event
+	var data []string
+	id := ""
+	for lines.Scan() {
+		line := lines.Text()
+		if line == "" {
+			if len(data) > 0 {
+				e.ID, e.Data = id, json.RawMessage(strings.Join(data, "\n"))
+				if !json.Valid(e.Data) {
+					return fmt.Errorf("%w: the data of an event are not JSON", ErrAnswer)
+				}
+				if err := handle(e); err != nil {
+					return err
+				}
+			}
+			e, data = Event{}, nil
+			continue
+		}
+		field, value, _ := strings.Cut(line, ":")
+		value = strings.TrimPrefix(value, " ")
+		switch field { // "" is a comment
+		case "id":
+			if !strings.Contains(value, "\x00") {
+				id = value
+			}
+		case "event":
+			e.Type = value
+		case "data":
+			data = append(data, value)
+		}
+	}
+	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
+		return fmt.Errorf("%w: an event is longer than %d octets", ErrAnswer, maxEvent)
+	} else if err != nil {
+		return err
+	}
+	return io.EOF
+}

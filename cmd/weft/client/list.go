@@ -1,0 +1,55 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"net/url"
+)
+
+// pageSize is the longest page the API gives.
+const pageSize = "1000"
+
+// Items are the members of a list, as the server wrote them.
+type Items struct {
+	Items []json.RawMessage `json:"items"`
+}
+
+// List reads a list, all its pages.
+func (c *Client) List(ctx context.Context, path string, query url.Values) (*Items, error) {
+	items := &Items{Items: []json.RawMessage{}}
+	ask := url.Values{}
+	for name, values := range query {
+		ask[name] = values
+	}
+	for {
+		a, err := c.Get(ctx, path, ask)
+		if err != nil {
+			return nil, err
+		}
+		var page struct {
+			Items    []json.RawMessage `json:"items"`
+			Continue string            `json:"continue"`
+		}
+		if err := a.Decode(&page); err != nil {
+			return nil, err
+		}
+		items.Items = append(items.Items, page.Items...)
+		if page.Continue == "" || page.Continue == ask.Get("continue") {
+			return items, nil
+		}
+		// Not every list has pages, so the first request does not speak of them.
+		ask.Set("limit", pageSize)
+		ask.Set("continue", page.Continue)
+	}
+}
+
+// DecodeItems reads every item.
+func DecodeItems[T any](items *Items) ([]T, error) {
+	out := make([]T, len(items.Items))
+	for i, raw := range items.Items {
+		if err := (&Answer{Body: raw}).Decode(&out[i]); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}

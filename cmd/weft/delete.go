@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weft-sdn/weft/cmd/weft/client"
+	"github.com/weft-sdn/weft/controller/intent"
+)
+
+// deleter carries out "weft delete group".
+type deleter struct {
+	env     environment
+	conn    connection
+	version uint64
+	absent  bool
+}
+
+func newDelete(env environment) *cobra.Command {
+	d := &deleter{env: env}
+	family := family("delete", "Delete resources", "Deletes resources of the controller.")
+	c := &cobra.Command{
+		Use: "group NAME...", Short: "Delete multicast groups",
+		Long: "Deletes multicast groups. They are gone at once; what the switches hold of them goes after\nthat.",
+		Args: arguments(1, -1),
+		RunE: func(cmd *cobra.Command, args []string) error { return d.run(cmd.Context(), args) },
+	}
+	c.Flags().Uint64Var(&d.version, "version", 0, "delete only this version; 0 is any")
+	c.Flags().BoolVar(&d.absent, "ignore-missing", false, "a group that is not there is no error")
+	d.conn.register(family)
+	family.AddCommand(c)
+	return family
+}
+
+func (d *deleter) run(ctx context.Context, names []string) error {
+	if d.version != 0 && len(names) > 1 {
+		return usagef("delete group: --version is for one group, and there are %d", len(names))
+	}
+	c, err := d.conn.open(d.env)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	var failed []error
+	for _, name := range names {
+		_, err := c.Do(ctx, http.MethodDelete, groupPath(name), ifMatch(d.version), nil)
+		var refused *client.Problem
+		switch {
+		case err == nil:
+			fmt.Fprintf(d.env.stdout, "group %s deleted\n", name)
+		case missing(err) && d.absent:
+			fmt.Fprintf(d.env.stdout, "group %s is not there\n", name)
+		case errors.As(err, &refused):
+			failed = append(failed, fmt.Errorf("group %s: %w", name, err))
+		default:
+			return errors.Join(append(failed, err)...)
+		}
+	}
+	return errors.Join(failed...)
+}
+
+func newReset(env environment) *cobra.Command {
+	var conn connection
+	var version uint64
+	family := family("reset", "Reset resources", "Resets resources of the controller.")
+	c := &cobra.Command{
+		Use: "group NAME", Short: "Forget what the branches of a multicast group have reported",
+		Long: "Gives every node of the group's tree a new epoch, which forgets all that branches have\nreported: for queue pairs that were created anew. A new initial PSN is a change of the spec\n(weft apply), and resets by itself.",
+		Args: arguments(1, 1),
+	}
+	c.Flags().Uint64Var(&version, "version", 0, "reset only this version; 0 is any")
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		api, err := conn.open(env)
+		if err != nil {
+			return err
+		}
+		defer api.Close()
+		a, err := api.Do(cmd.Context(), http.MethodPost, groupPath(args[0])+":reset", ifMatch(version), nil)
+		if err != nil {
+			return fmt.Errorf("group %s: %w", args[0], err)
+		}
+		var g intent.MulticastGroup
+		if err := a.Decode(&g); err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(env.stdout, "group %s reset, epoch %d\n", g.Name, g.Status.Epoch)
+		return err
+	}
+	conn.register(family)
+	family.AddCommand(c)
+	return family
+}

@@ -1,0 +1,237 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+
+	"github.com/weft-sdn/weft/controller/intent"
+)
+
+// groupDocument is a multicast group as a file has it: name and spec, and what
+// "weft get group -o yaml" adds to them. With a version, the group must have it.
+type groupDocument struct {
+	Name    string       `json:"name"`
+	Version uint64       `json:"version"`
+	Spec    *intent.Spec `json:"spec"`
+	Created any          `json:"created"`
+	Status  any          `json:"status"`
+	// Items make the document a list, as "weft get groups -o yaml" writes it.
+	Items []groupDocument `json:"items"`
+}
+
+// rawDocument is the same, with the spec as it was written: what is left out
+// there is for the controller to fill in.
+type rawDocument struct {
+	Name    string          `json:"name"`
+	Version uint64          `json:"version"`
+	Spec    json.RawMessage `json:"spec"`
+	Items   []rawDocument   `json:"items"`
+}
+
+// applied is a group to apply.
+type applied struct {
+	where   string          // file and line
+	Name    string          `json:"name"`
+	Version uint64          `json:"version,omitempty"`
+	Spec    json.RawMessage `json:"spec"`
+}
+
+// readDocuments reads the groups of a file, "-" being standard input.
+func readDocuments(file string, stdin io.Reader) ([]applied, error) {
+	var text []byte
+	var err error
+	if file == "-" {
+		file = "standard input"
+		text, err = io.ReadAll(stdin)
+	} else {
+		text, err = os.ReadFile(file)
+	}
+	if err != nil {
+		return nil, &usageError{err}
+	}
+	out, err := parseDocuments(file, text)
+	if err != nil {
+		return nil, &usageError{err}
+	}
+	if len(out) == 0 {
+		return nil, usagef("%s: there is no group in it", file)
+	}
+	return out, nil
+}
+
+// parseDocuments reads groups from YAML documents, or from JSON values one after
+// the other. Errors begin with file and line.
+func parseDocuments(file string, text []byte) ([]applied, error) {
+	if start := bytes.TrimLeft(text, " \t\r\n"); len(start) > 0 && start[0] == '{' {
+		return parseJSON(file, text)
+	}
+	return parseYAML(file, text)
+}
+
+func parseYAML(file string, text []byte) ([]applied, error) {
+	parsed, err := parser.ParseBytes(text, 0)
+	if err != nil {
+		return nil, yamlError(file, text, err)
+	}
+	var out []applied
+	for _, doc := range parsed.Docs {
+		if doc.Body == nil || doc.Body.Type() == ast.NullType || doc.Body.Type() == ast.CommentType {
+			continue
+		}
+		where := file
+		if t := doc.Body.GetToken(); t != nil {
+			where = fmt.Sprintf("%s:%d", file, firstLine(doc.Body))
+		}
+		var typed groupDocument
+		if err := yaml.NodeToValue(doc.Body, &typed, yaml.Strict()); err != nil {
+			return nil, yamlError(file, text, err)
+		}
+		var plain any
+		if err := yaml.NodeToValue(doc.Body, &plain); err != nil {
+			return nil, yamlError(file, text, err)
+		}
+		whole, err := json.Marshal(plain)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", where, err)
+		}
+		if out, err = addDocument(out, where, &typed, whole); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// firstLine is the line of the first key of a mapping; the token of the mapping
+// itself is its first colon.
+func firstLine(n ast.Node) int {
+	if m, ok := n.(*ast.MappingNode); ok && len(m.Values) > 0 {
+		n = m.Values[0]
+	}
+	if v, ok := n.(*ast.MappingValueNode); ok {
+		n = v.Key
+	}
+	return n.GetToken().Position.Line
+}
+
+func parseJSON(file string, text []byte) ([]applied, error) {
+	var out []applied
+	dec := json.NewDecoder(bytes.NewReader(text))
+	for {
+		rest := text[dec.InputOffset():]
+		begin := int(dec.InputOffset()) + len(rest) - len(bytes.TrimLeft(rest, " \t\r\n"))
+		var whole json.RawMessage
+		if err := dec.Decode(&whole); errors.Is(err, io.EOF) {
+			return out, nil
+		} else if err != nil {
+			at := int64(len(text))
+			var syntax *json.SyntaxError
+			if errors.As(err, &syntax) {
+				at = syntax.Offset
+			}
+			return nil, fmt.Errorf("%s:%d: %w", file, lineAt(text, int(at)), err)
+		}
+		var typed groupDocument
+		strict := json.NewDecoder(bytes.NewReader(whole))
+		strict.DisallowUnknownFields()
+		if err := strict.Decode(&typed); err != nil {
+			at, message := begin+int(strict.InputOffset()), strings.TrimPrefix(err.Error(), "json: ")
+			var mistyped *json.UnmarshalTypeError
+			if errors.As(err, &mistyped) {
+				at = begin + int(mistyped.Offset)
+				message = fmt.Sprintf("%s is a JSON %s: want %s", mistyped.Field, mistyped.Value, wanted(mistyped.Type.String()))
+			}
+			return nil, fmt.Errorf("%s:%d: %s", file, lineAt(text, at), message)
+		}
+		var err error
+		if out, err = addDocument(out, fmt.Sprintf("%s:%d", file, lineAt(text, begin)), &typed, whole); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// lineAt is the line of an offset, counted from 1.
+func lineAt(text []byte, offset int) int {
+	return 1 + bytes.Count(text[:min(max(offset, 0), len(text))], []byte("\n"))
+}
+
+// addDocument adds the group, or the groups, of a document.
+func addDocument(out []applied, where string, typed *groupDocument, whole []byte) ([]applied, error) {
+	var raw rawDocument
+	if err := json.Unmarshal(whole, &raw); err != nil {
+		return nil, fmt.Errorf("%s: %w", where, err)
+	}
+	if typed.Items != nil {
+		if typed.Name != "" || typed.Spec != nil {
+			return nil, fmt.Errorf("%s: has items beside name and spec: want a group or a list of groups", where)
+		}
+		for i := range typed.Items {
+			whole, err := json.Marshal(raw.Items[i])
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", where, err)
+			}
+			if out, err = addDocument(out, fmt.Sprintf("%s: items[%d]", where, i), &typed.Items[i], whole); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	}
+	if typed.Name == "" {
+		return nil, fmt.Errorf("%s: name is missing", where)
+	}
+	if typed.Spec == nil {
+		return nil, fmt.Errorf("%s: group %s: spec is missing", where, typed.Name)
+	}
+	return append(out, applied{where: where, Name: raw.Name, Version: raw.Version, Spec: raw.Spec}), nil
+}
+
+// mistyped is the decoder's message about a value of the wrong type.
+var mistyped = regexp.MustCompile(`^cannot unmarshal .* of type (\S+)$`)
+
+// wanted says in words what a Go type takes.
+func wanted(goType string) string {
+	switch {
+	case strings.Contains(goType, "int"):
+		return "a whole number of " + strings.Trim(goType, "*uint") + " bits, 0 or more"
+	case strings.HasSuffix(goType, "string"):
+		return "a string"
+	case strings.HasSuffix(goType, "bool"):
+		return "true or false"
+	case strings.HasPrefix(goType, "[]"):
+		return "a list"
+	}
+	return "an object"
+}
+
+// yamlError puts file and line before what is wrong. The decoder gives no place
+// for values that are read by UnmarshalText; their errors quote the value, which
+// is looked for.
+func yamlError(file string, text []byte, err error) error {
+	var positioned yaml.Error
+	if errors.As(err, &positioned) && positioned.GetToken() != nil {
+		token, text := positioned.GetToken(), positioned.GetMessage()
+		if m := mistyped.FindStringSubmatch(text); m != nil {
+			text = fmt.Sprintf("%q: want %s", token.Value, wanted(m[1]))
+		}
+		return fmt.Errorf("%s:%d: %s", file, token.Position.Line, text)
+	}
+	message := err.Error()
+	for i, line := range strings.Split(string(text), "\n") {
+		_, value, ok := strings.Cut(line, ":")
+		if value = strings.Trim(strings.TrimSpace(value), `"',`); ok && value != "" &&
+			(strings.Contains(message, strconv.Quote(value)) || strings.Contains(message, "("+value+")")) {
+			return fmt.Errorf("%s:%d: %s", file, i+1, message)
+		}
+	}
+	return fmt.Errorf("%s: %s", file, message)
+}

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/weft-sdn/weft/cmd/weft/client"
+)
+
+// Exit statuses.
+const (
+	exitOK = iota
+	exitFailed
+	exitUsage
+	exitUnreachable
+)
+
+// usageError is a command line or an input that cannot be used.
+type usageError struct{ err error }
+
+func (e *usageError) Error() string { return e.err.Error() }
+func (e *usageError) Unwrap() error { return e.err }
+
+func usagef(format string, args ...any) error {
+	return &usageError{fmt.Errorf(format, args...)}
+}
+
+// exitStatus returns the status that an error ends the process with.
+func exitStatus(err error) int {
+	var usage *usageError
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &usage), errors.Is(err, client.ErrConfig):
+		return exitUsage
+	case errors.Is(err, client.ErrUnreachable):
+		return exitUnreachable
+	}
+	return exitFailed
+}
+
+// interrupted reports whether an error only says that the user asked the
+// command to end.
+func interrupted(ctx context.Context, err error) bool {
+	return ctx.Err() != nil && errors.Is(err, context.Canceled)
+}
+
+// report is how an error is shown: a line for each thing that is wrong.
+func report(err error) string {
+	var b strings.Builder
+	for line := range strings.Lines(err.Error()) {
+		b.WriteString("weft: " + strings.TrimRight(line, "\n") + "\n")
+	}
+	return b.String()
+}

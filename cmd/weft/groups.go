@@ -1,0 +1,117 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/weft-sdn/weft/controller/intent"
+)
+
+func groupTable(w io.Writer, groups []intent.MulticastGroup) error {
+	g := newGrid("NAME", "PROXY", "QPN", "SOURCE", "RECEIVERS", "MODE", "EPOCH", "ACCEPTED", "PROGRAMMED", "DEGRADED")
+	for i := range groups {
+		s, t := &groups[i].Spec, &groups[i].Status
+		g.row(groups[i].Name, s.ProxyAddress, s.DesignatedQPN, s.Source.Address, len(s.Receivers), s.Mode, t.Epoch,
+			conditionCell(t, intent.Accepted), conditionCell(t, intent.Programmed), conditionCell(t, intent.Degraded))
+	}
+	return g.writeTo(w)
+}
+
+// conditionCell is "yes", "no" or, when that is not what one hopes for, the
+// reason.
+func conditionCell(s *intent.Status, t intent.ConditionType) string {
+	c := s.Condition(t)
+	switch {
+	case c == nil:
+		return ""
+	case c.Status == (t != intent.Degraded):
+		return yesNo(c.Status)
+	}
+	return yesNo(c.Status) + " (" + c.Reason + ")"
+}
+
+// groupSummary says in a line where a group stands.
+func groupSummary(m *intent.MulticastGroup) string {
+	text := fmt.Sprintf("version %d, epoch %d, %d receivers", m.Version, m.Status.Epoch, len(m.Spec.Receivers))
+	if m.Status.Is(intent.Programmed) && !m.Status.Is(intent.Degraded) {
+		return text + ", programmed"
+	}
+	return text + ", " + conditionText(&m.Status)
+}
+
+func groupDetail(w io.Writer, m *intent.MulticastGroup) error {
+	s, t := &m.Spec, &m.Status
+	g := newGrid()
+	g.row("Name:", m.Name)
+	g.row("Version:", m.Version)
+	g.row("Proxy address:", s.ProxyAddress)
+	g.row("Designated QPN:", s.DesignatedQPN)
+	g.row("Source:", fmt.Sprintf("%v, QPN %d", s.Source.Address, s.Source.QPN))
+	g.row("Initial PSN:", s.InitialPSN)
+	g.row("Mode, objective:", fmt.Sprintf("%s, %s", s.Mode, s.Objective))
+	g.row("CNP window, limit:", fmt.Sprintf("%v, %d", s.CNPWindow, s.CNPLimit))
+	if s.NackHoldoff != 0 {
+		g.row("NAK hold-off:", s.NackHoldoff)
+	}
+	if s.EvictAfter != 0 {
+		g.row("Evict after:", s.EvictAfter)
+	}
+	g.row("Rewrite source:", yesNo(s.RewritesSource()))
+	g.row("Index, epoch:", fmt.Sprintf("%d, %d", t.Index, t.Epoch))
+	if t.Tree != nil {
+		g.row("Tree:", fmt.Sprintf("%d switches, root %s, SID %v, cost %d", len(t.Tree.Nodes), t.Tree.Root, t.Tree.SID, t.Tree.Cost))
+	}
+	if err := g.writeTo(w); err != nil {
+		return err
+	}
+	if err := receiverTable(w, s, t); err != nil {
+		return err
+	}
+	if len(t.Conditions) == 0 {
+		return nil
+	}
+	fmt.Fprintln(w)
+	g = newGrid("CONDITION", "STATUS", "REASON", "MESSAGE")
+	for _, c := range t.Conditions {
+		g.row(c.Type, yesNo(c.Status), c.Reason, c.Message)
+	}
+	return g.writeTo(w)
+}
+
+func receiverTable(w io.Writer, s *intent.Spec, t *intent.Status) error {
+	fmt.Fprintln(w)
+	g := newGrid("RECEIVER", "QPN", "SWITCH", "BRANCH", "PROGRAMMED", "NOTE")
+	for _, r := range s.Receivers {
+		var sw, branch, programmed string
+		for _, rs := range t.Receivers {
+			if rs.Address == r.Address {
+				sw, branch, programmed = rs.Switch, fmt.Sprint(rs.Branch), yesNo(rs.Programmed)
+			}
+		}
+		var notes []string
+		if r.StartPSN != nil {
+			notes = append(notes, fmt.Sprintf("from PSN %d", *r.StartPSN))
+		}
+		if r.VA != nil && r.RKey != nil {
+			notes = append(notes, fmt.Sprintf("va %#x, rkey %#x", *r.VA, *r.RKey))
+		}
+		for _, st := range t.StalledReceivers {
+			if st.Address != r.Address {
+				continue
+			}
+			if st.Valid {
+				notes = append(notes, fmt.Sprintf("stalled at PSN %d since %s", st.AckPSN, clockTime(st.Since)))
+			} else {
+				notes = append(notes, "has not answered yet; stalled since "+clockTime(st.Since))
+			}
+		}
+		for _, a := range t.EvictedReceivers {
+			if a == r.Address {
+				notes = append(notes, "evicted")
+			}
+		}
+		g.row(r.Address, r.QPN, sw, branch, programmed, strings.Join(notes, "; "))
+	}
+	return g.writeTo(w)
+}

@@ -1,0 +1,170 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/weft-sdn/weft/cmd/weft/rocehost"
+	"github.com/weft-sdn/weft/dataplane/live/afpacket"
+	"github.com/weft-sdn/weft/packet"
+)
+
+// station is the flags of "weft host".
+type station struct {
+	env     environment
+	log     logging
+	config  string
+	cfg     rocehost.Config
+	address string
+	mac     string
+	gateway string
+	remote  string
+	qp      rocehost.QueuePair
+	write   string
+	serve   int
+	save    string
+	rkey    uint32
+	va      uint64
+}
+
+func newHost(env environment) *cobra.Command {
+	h := &station{env: env, cfg: rocehost.Default()}
+	c := &cobra.Command{
+		Use: "host", Short: "Run a software RoCEv2 host on a network interface",
+		Long: `Runs a RoCEv2 host with reliable connections (RC) over IPv6 on a network interface,
+prints what it did as a JSON document, and ends when its work is done. A host writes
+a file into the memory of its peer, or serves memory to it; with --config it can have
+several queue pairs, regions and writes (docs/config.md).
+
+The peer may be another host, or the proxy address of a multicast group:
+
+  weft host -i veth0 --address 2001:db8:1:1::1 --gateway 02:00:00:00:00:06 \
+    --qpn 256 --remote 2001:db8:ff::1 --remote-qpn 4096 --rkey 7 --write model.bin
+  weft host -i veth1 --address 2001:db8:1:2::1 --gateway 02:00:00:00:00:01 \
+    --qpn 512 --remote 2001:db8:ff::1 --remote-qpn 4096 --rkey 7 --serve 16777216 \
+    --expect 16777216 --save copy.bin
+
+The interface takes CAP_NET_RAW; the kernel must not have the address.`,
+		Args: arguments(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error { return h.run(cmd) },
+	}
+	f := c.Flags()
+	f.StringVar(&h.config, "config", "", "YAML file with everything the flags below say, and more")
+	f.StringVarP(&h.cfg.Interface, "interface", "i", "", "network interface of the host's port")
+	f.StringVar(&h.cfg.Name, "name", "", "name in the report (default the interface's)")
+	f.StringVar(&h.address, "address", "", "IPv6 address of the host")
+	f.StringVar(&h.mac, "mac", "", "Ethernet address of the host (default the interface's)")
+	f.StringVar(&h.gateway, "gateway", "", "Ethernet address of the switch")
+	f.Uint64Var(&h.cfg.LineRate, "line-rate", h.cfg.LineRate, "bits per second that the host sends at most")
+	f.Uint32Var(&h.qp.QPN, "qpn", 0, "queue pair number")
+	f.StringVar(&h.remote, "remote", "", "IPv6 address of the peer")
+	f.Uint32Var(&h.qp.RemoteQPN, "remote-qpn", 0, "queue pair number of the peer")
+	f.Uint32Var(&h.qp.InitialPSN, "initial-psn", 0, "first PSN, both ways")
+	f.IntVar(&h.qp.PMTU, "pmtu", 4096, "octets of payload in a full packet: 256, 512, 1024, 2048 or 4096")
+	f.StringVar(&h.write, "write", "", "file to write into the peer's memory")
+	f.IntVar(&h.serve, "serve", 0, "octets of memory that the peer may write to")
+	f.StringVar(&h.save, "save", "", "file that the served memory is written to at the end")
+	f.Uint32Var(&h.rkey, "rkey", 0, "R_Key of the memory, the peer's or the host's own")
+	f.Uint64Var(&h.va, "va", 0, "virtual address of the memory")
+	f.Uint64Var(&h.cfg.Expect, "expect", 0, "end after so many octets of payload; 0 is never")
+	f.DurationVar((*time.Duration)(&h.cfg.Linger), "linger", h.cfg.Linger.D(), "time without a frame after which a host that has all it expects ends")
+	h.log.register(c)
+	return c
+}
+
+func (h *station) run(cmd *cobra.Command) error {
+	log, err := h.log.open(h.env.stderr)
+	if err != nil {
+		return err
+	}
+	cfg, err := h.configuration(cmd)
+	if err != nil {
+		return &usageError{err}
+	}
+	port, err := afpacket.Open(cfg.Interface)
+	if err != nil {
+		return err
+	}
+	var link packet.MAC
+	copy(link[:], port.HardwareAddr())
+	return h.carryOut(cmd.Context(), cfg, port, link, log)
+}
+
+// carryOut runs the host and prints its report, also that of a failure.
+func (h *station) carryOut(ctx context.Context, cfg *rocehost.Config, port rocehost.Port, link packet.MAC, log *slog.Logger) error {
+	log.Info("host is up", "host", cfg.Name, "interface", cfg.Interface, "address", cfg.Address)
+	report, err := rocehost.Run(ctx, cfg, port, link, func(n rocehost.Counts) {
+		log.Info("progress", "written", n.Written, "toWrite", n.ToWrite, "received", n.Received, "expected", n.Expected)
+	})
+	if errors.Is(err, rocehost.ErrConfig) {
+		return &usageError{err}
+	}
+	if report == nil {
+		return err
+	}
+	text, encodeErr := json.MarshalIndent(report, "", "  ")
+	if encodeErr != nil {
+		return errors.Join(err, encodeErr)
+	}
+	_, writeErr := fmt.Fprintf(h.env.stdout, "%s\n", text)
+	return errors.Join(err, writeErr)
+}
+
+// configuration is that of the file, or of the flags.
+func (h *station) configuration(cmd *cobra.Command) (*rocehost.Config, error) {
+	if h.config != "" {
+		other := ""
+		cmd.Flags().Visit(func(f *pflag.Flag) {
+			if f.Name != "config" && !strings.HasPrefix(f.Name, "log-") {
+				other = f.Name
+			}
+		})
+		if other != "" {
+			return nil, fmt.Errorf("host: --config and --%s: want one of them", other)
+		}
+		text, err := os.ReadFile(h.config)
+		if err != nil {
+			return nil, err
+		}
+		return rocehost.Load(h.config, text)
+	}
+	cfg := h.cfg
+	for _, field := range []struct {
+		name, text string
+		into       interface{ UnmarshalText([]byte) error }
+	}{
+		{"address", h.address, &cfg.Address}, {"mac", h.mac, &cfg.MAC}, {"gateway", h.gateway, &cfg.Gateway}, {"remote", h.remote, &h.qp.RemoteAddress},
+	} {
+		if field.text == "" {
+			continue
+		}
+		if err := field.into.UnmarshalText([]byte(field.text)); err != nil {
+			return nil, fmt.Errorf("host: --%s: %w", field.name, err)
+		}
+	}
+	if h.write == "" && h.serve == 0 {
+		return nil, errors.New("host: nothing to do: want --write, --serve or --config")
+	}
+	cfg.QueuePairs = []rocehost.QueuePair{h.qp}
+	if h.write != "" {
+		cfg.Writes = []rocehost.Write{{File: h.write, RKey: h.rkey, VA: h.va}}
+	}
+	if h.serve != 0 {
+		cfg.Regions = []rocehost.Region{{RKey: h.rkey, VA: h.va, Size: h.serve, Save: h.save}}
+	} else if h.save != "" {
+		return nil, errors.New("host: --save without --serve")
+	}
+	if err := cfg.Complete(); err != nil {
+		return nil, fmt.Errorf("host: %w", err)
+	}
+	return &cfg, nil
+}

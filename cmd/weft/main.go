@@ -1,0 +1,31 @@
+// Command weft is an SDN controller for RDMA fabrics of P4 switches, the
+// client of its API, and everything that it needs to be tried: an embedded
+// switch, software hosts, and a lab that joins them.
+//
+// docs/cli.md describes the commands. Exit statuses: 0 done, 1 refused or
+// failed, 2 wrong usage or an input that cannot be used, 3 the controller
+// cannot be reached.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() { os.Exit(weft()) }
+
+// weft runs the command line of the process. The first SIGINT or SIGTERM asks
+// the command to end, the second ends the process.
+func weft() int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	go func() {
+		<-ctx.Done()
+		stop()
+	}()
+	return run(ctx, os.Args[1:], environment{
+		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv,
+	})
+}

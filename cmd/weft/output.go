@@ -1,0 +1,141 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/goccy/go-yaml"
+	"github.com/spf13/cobra"
+)
+
+// format is how a command writes its result.
+type format string
+
+const (
+	formatTable format = "table"
+	formatJSON  format = "json"
+	formatYAML  format = "yaml"
+)
+
+// String, Set and Type make a format a flag.
+func (f *format) String() string { return string(*f) }
+
+func (f *format) Set(s string) error {
+	switch format(s) {
+	case formatTable, formatJSON, formatYAML:
+		*f = format(s)
+		return nil
+	}
+	return fmt.Errorf("want table, json or yaml")
+}
+
+func (f *format) Type() string { return "table|json|yaml" }
+
+func (f *format) register(cmd *cobra.Command) {
+	*f = formatTable
+	cmd.PersistentFlags().VarP(f, "output", "o", "form of the output")
+}
+
+// write writes a JSON document in a format; table does so for people.
+func (f format) write(w io.Writer, document []byte, table func(w io.Writer) error) error {
+	switch f {
+	case formatJSON:
+		var out bytes.Buffer
+		if err := json.Indent(&out, document, "", "  "); err != nil {
+			return err
+		}
+		out.WriteByte('\n')
+		_, err := w.Write(out.Bytes())
+		return err
+	case formatYAML:
+		out, err := yaml.JSONToYAML(document)
+		if err != nil {
+			return err
+		}
+		_, err = w.Write(out)
+		return err
+	}
+	return table(w)
+}
+
+// A grid is rows of cells in aligned columns.
+type grid struct {
+	out  bytes.Buffer
+	tabs *tabwriter.Writer
+}
+
+func newGrid(heading ...string) *grid {
+	g := &grid{}
+	g.tabs = tabwriter.NewWriter(&g.out, 0, 8, 2, ' ', 0)
+	if len(heading) > 0 {
+		g.row(stringsToAny(heading)...)
+	}
+	return g
+}
+
+func stringsToAny(s []string) []any {
+	out := make([]any, len(s))
+	for i := range s {
+		out[i] = s[i]
+	}
+	return out
+}
+
+// blank is a cell that stays empty, because the row has no use for it.
+const blank = " "
+
+// flat replaces what would break a row.
+var flat = strings.NewReplacer("\n", " ", "\t", " ", "\r", "")
+
+// row adds a row. What is not known shows as "-".
+func (g *grid) row(cells ...any) {
+	for i, c := range cells {
+		text := flat.Replace(fmt.Sprint(c))
+		if text == "" || text == "invalid IP" || text == "invalid Prefix" {
+			text = "-"
+		}
+		if i > 0 {
+			io.WriteString(g.tabs, "\t") // into memory: cannot fail
+		}
+		io.WriteString(g.tabs, text)
+	}
+	io.WriteString(g.tabs, "\n")
+}
+
+// writeTo writes the rows, without blanks at the ends of lines.
+func (g *grid) writeTo(w io.Writer) error {
+	g.tabs.Flush()
+	for line := range bytes.Lines(g.out.Bytes()) {
+		line = append(bytes.TrimRight(line, " \n"), '\n')
+		if _, err := w.Write(line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func yesNo(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}
+
+// cell is a value of a table entry as text: numbers as they were written.
+func cell(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return ""
+	case string:
+		return v
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Sprint(v)
+	}
+	return string(b)
+}

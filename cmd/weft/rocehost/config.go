@@ -1,0 +1,276 @@
+package rocehost
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/parser"
+
+	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/endpoint"
+	"github.com/weft-sdn/weft/packet"
+)
+
+// ErrConfig says that a configuration cannot be used; the text names the field.
+var ErrConfig = errors.New("invalid host configuration")
+
+// Config describes a host and what it is to do. Start from Default.
+type Config struct {
+	// Name of the host in reports. Default: the interface's.
+	Name string `yaml:"name"`
+	// Interface is the network interface of the host's port.
+	Interface string `yaml:"interface"`
+	// Address is the host's IPv6 address. The kernel must not have it.
+	Address netip.Addr `yaml:"address"`
+	// MAC of the host. Default: the interface's.
+	MAC inventory.MAC `yaml:"mac"`
+	// Gateway is the MAC of the switch that all frames are sent to.
+	Gateway inventory.MAC `yaml:"gateway"`
+	// LineRate is how fast the host may send, in bits per second. Default 10^10.
+	LineRate uint64 `yaml:"lineRate"`
+
+	QueuePairs []QueuePair `yaml:"queuePairs"`
+	Regions    []Region    `yaml:"regions"`
+	// Writes are carried out in order, queue pair by queue pair.
+	Writes []Write `yaml:"writes"`
+
+	// Expect is how many octets of payload are waited for; 0: the host serves
+	// until it is told to end, or, when it has Writes, until these are done.
+	Expect uint64 `yaml:"expect"`
+	// Linger is how long after its last frame a host that has all it waited for
+	// still answers retransmissions. Default 1s.
+	Linger intent.Duration `yaml:"linger"`
+}
+
+// QueuePair is a reliable connection.
+type QueuePair struct {
+	QPN           uint32     `yaml:"qpn"`
+	RemoteAddress netip.Addr `yaml:"remoteAddress"` // a group's proxy address, or a host's
+	RemoteQPN     uint32     `yaml:"remoteQpn"`
+	InitialPSN    uint32     `yaml:"initialPsn"` // of both directions; default 0
+	// PMTU is the payload of a full packet in octets. Default 4096; the
+	// interfaces on the way must take frames about 120 octets longer.
+	PMTU int `yaml:"pmtu"`
+	// Window is how many packets may be in flight. Default 64.
+	Window int `yaml:"window"`
+	// RetryCount is how often a packet is sent again without progress, 0 to 7; 7,
+	// the default, is for ever.
+	RetryCount *uint8 `yaml:"retryCount"`
+	// AckTimeout is the Local ACK Timeout, 4.096us x 2^n; default 14 (67 ms).
+	AckTimeout *uint8 `yaml:"ackTimeout"`
+	// Encapsulation makes the host put requests into a tree itself (in-band mode).
+	Encapsulation *Encapsulation `yaml:"encapsulation"`
+}
+
+// Encapsulation is the outer header of requests in in-band mode.
+type Encapsulation struct {
+	Source  netip.Addr `yaml:"source"`  // default: the host's address
+	SID     netip.Addr `yaml:"sid"`     // what the tree starts with: status.tree.sid of the group
+	TLVType uint8      `yaml:"tlvType"` // default 124
+	Edges   []Edge     `yaml:"edges"`
+}
+
+// Edge lists the receivers behind an edge node.
+type Edge struct {
+	Node      netip.Addr `yaml:"node"`
+	Receivers []struct {
+		Address netip.Addr `yaml:"address"`
+		QPN     uint32     `yaml:"qpn"`
+	} `yaml:"receivers"`
+}
+
+// Region is memory that peers may write to.
+type Region struct {
+	RKey uint32 `yaml:"rkey"`
+	VA   uint64 `yaml:"va"`   // virtual address of the first octet; default 0
+	Size int    `yaml:"size"` // octets
+	// Save is the file that the memory is written to at the end; empty: none.
+	Save string `yaml:"save"`
+}
+
+// Write is a file that is sent by RDMA WRITE.
+type Write struct {
+	QPN  uint32 `yaml:"qpn"` // of the sending queue pair; default: the only one
+	File string `yaml:"file"`
+	RKey uint32 `yaml:"rkey"`
+	VA   uint64 `yaml:"va"` // where the first octet goes; default 0
+	// Message is the longest WRITE in octets. Default 1048576.
+	Message int `yaml:"message"`
+}
+
+// maxRegion bounds the memory of a region, in octets.
+const maxRegion = 64 << 30
+
+// Default returns a configuration without addresses and work.
+func Default() Config {
+	return Config{LineRate: 10e9, Linger: intent.Duration(time.Second)}
+}
+
+// Complete fills in defaults and checks what can be checked without the
+// interface. Errors wrap ErrConfig.
+func (c *Config) Complete() error {
+	if c.Interface == "" {
+		return fault("interface", "is missing")
+	}
+	if c.Name == "" {
+		c.Name = c.Interface
+	}
+	if c.Gateway.IsZero() {
+		return fault("gateway", "is missing: want the MAC of the switch")
+	}
+	if c.Linger < 0 {
+		return fault("linger", "is %v: want 0 or more", c.Linger)
+	}
+	if len(c.QueuePairs) == 0 {
+		return fault("queuePairs", "none: want at least one")
+	}
+	keys := make(map[uint32]int)
+	for i, r := range c.Regions {
+		at := fmt.Sprintf("regions[%d]", i)
+		if r.Size < 1 || r.Size > maxRegion {
+			return fault(at+".size", "is %d: want 1 to %d octets", r.Size, maxRegion)
+		}
+		if first, twice := keys[r.RKey]; twice {
+			return fault(at+".rkey", "%#x is also that of regions[%d]", r.RKey, first)
+		}
+		keys[r.RKey] = i
+	}
+	known := make(map[uint32]bool)
+	for i := range c.QueuePairs {
+		q := &c.QueuePairs[i]
+		if known[q.QPN] {
+			return fault(fmt.Sprintf("queuePairs[%d].qpn", i), "%d is also that of another", q.QPN)
+		}
+		known[q.QPN] = true
+		if e := q.Encapsulation; e != nil && !e.Source.IsValid() {
+			e.Source = c.Address
+		}
+		if err := q.config().Validate(); err != nil {
+			return fault(fmt.Sprintf("queuePairs[%d]", i), "%v", err)
+		}
+	}
+	for i := range c.Writes {
+		w := &c.Writes[i]
+		at := fmt.Sprintf("writes[%d]", i)
+		if w.QPN == 0 && len(c.QueuePairs) == 1 {
+			w.QPN = c.QueuePairs[0].QPN
+		}
+		if !known[w.QPN] {
+			return fault(at+".qpn", "%d is not one of queuePairs", w.QPN)
+		}
+		if w.File == "" {
+			return fault(at+".file", "is missing")
+		}
+		if w.Message == 0 {
+			w.Message = 1 << 20
+		}
+		if w.Message < 1 || w.Message > 1<<30 {
+			return fault(at+".message", "is %d: want 1 to %d octets", w.Message, 1<<30)
+		}
+	}
+	probe := c.endpoint(packet.MAC{2})
+	probe.Output = func(time.Duration, []byte) {}
+	if err := probe.Validate(); err != nil {
+		return fault("address", "%v", err)
+	}
+	return nil
+}
+
+// endpoint is the configuration of the host on an interface.
+func (c *Config) endpoint(link packet.MAC) endpoint.Config {
+	e := endpoint.DefaultConfig()
+	e.Name, e.Addr, e.GatewayMAC, e.LineRate = c.Name, c.Address, packet.MAC(c.Gateway), c.LineRate
+	e.MAC = link
+	if !c.MAC.IsZero() {
+		e.MAC = packet.MAC(c.MAC)
+	}
+	e.PacingSlack = pacingSlack
+	return e
+}
+
+// pacingSlack lets a host that the scheduler held up catch up.
+const pacingSlack = time.Millisecond
+
+func (q *QueuePair) config() endpoint.QPConfig {
+	e := endpoint.DefaultQPConfig()
+	e.QPN, e.RemoteAddr, e.RemoteQPN = q.QPN, q.RemoteAddress, q.RemoteQPN
+	e.SQPSN, e.RQPSN = q.InitialPSN, q.InitialPSN
+	if q.PMTU != 0 {
+		e.PMTU = q.PMTU
+	}
+	if q.Window != 0 {
+		e.Window = q.Window
+	}
+	if q.RetryCount != nil {
+		e.RetryCnt, e.RNRRetry = *q.RetryCount, *q.RetryCount
+	}
+	if q.AckTimeout != nil {
+		e.LocalAckTimeout = *q.AckTimeout
+	}
+	if q.Encapsulation != nil {
+		e.Encapsulation = q.Encapsulation.header()
+	}
+	return e
+}
+
+func (e *Encapsulation) header() *endpoint.Encapsulation {
+	h := &endpoint.Encapsulation{Source: e.Source, SID: e.SID, TLVType: e.TLVType}
+	for _, edge := range e.Edges {
+		r := packet.EdgeReceivers{Edge: edge.Node}
+		for _, x := range edge.Receivers {
+			r.Receivers = append(r.Receivers, packet.Receiver{Addr: x.Address, QPN: x.QPN})
+		}
+		h.Edges = append(h.Edges, r)
+	}
+	return h
+}
+
+// fieldError is what is wrong with a field. It wraps ErrConfig.
+type fieldError struct{ field, problem string }
+
+func fault(field, format string, args ...any) error {
+	return &fieldError{field, fmt.Sprintf(format, args...)}
+}
+
+func (e *fieldError) Error() string { return e.field + ": " + e.problem }
+func (e *fieldError) Unwrap() error { return ErrConfig }
+
+// Load reads a configuration from YAML over the defaults and completes it.
+// Errors begin with the file and, where the text is at fault, the line.
+func Load(file string, text []byte) (*Config, error) {
+	c := Default()
+	parsed, err := parser.ParseBytes(text, 0)
+	if err == nil && len(parsed.Docs) > 1 {
+		return nil, fmt.Errorf("%s: %d documents: want one: %w", file, len(parsed.Docs), ErrConfig)
+	}
+	if err == nil {
+		err = yaml.UnmarshalWithOptions(text, &c, yaml.Strict())
+	}
+	if err != nil {
+		var at yaml.Error
+		if errors.As(err, &at) && at.GetToken() != nil {
+			return nil, fmt.Errorf("%s:%d: %w: %s", file, at.GetToken().Position.Line, ErrConfig, at.GetMessage())
+		}
+		return nil, fmt.Errorf("%s: %w: %w", file, ErrConfig, err)
+	}
+	err = c.Complete()
+	var f *fieldError
+	if !errors.As(err, &f) {
+		return &c, err
+	}
+	for field := f.field; field != ""; field = field[:max(0, strings.LastIndexAny(field, ".["))] {
+		path, perr := yaml.PathString("$." + field)
+		if perr != nil {
+			continue
+		}
+		if node, ferr := path.FilterFile(parsed); ferr == nil && node != nil && node.GetToken() != nil {
+			return nil, fmt.Errorf("%s:%d: %w", file, node.GetToken().Position.Line, err)
+		}
+	}
+	return nil, fmt.Errorf("%s: %w", file, err)
+}

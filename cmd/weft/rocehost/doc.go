@@ -1,0 +1,9 @@
+// Package rocehost runs a software RoCEv2 host (package endpoint) against the
+// real clock and a port: it sends files by RDMA WRITE and serves memory regions,
+// and reports what it did.
+//
+//	cfg, err := rocehost.Load("host.yaml", text)
+//	report, err := rocehost.Run(ctx, cfg, port, progress)
+//
+// One goroutine, the caller's, owns the host.
+package rocehost

@@ -1,0 +1,227 @@
+package rocehost
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/weft-sdn/weft/dataplane/live"
+	"github.com/weft-sdn/weft/packet"
+)
+
+var (
+	sourceMAC   = packet.MAC{2, 0, 0, 0, 0, 1}
+	receiverMAC = packet.MAC{2, 0, 0, 0, 0, 2}
+)
+
+const patience = 30 * time.Second
+
+// lossy loses every n-th frame that is sent.
+type lossy struct {
+	live.Port
+	every, count int
+	attached     chan struct{} // closed by Attach
+}
+
+func newLossy(port live.Port, every int) *lossy {
+	return &lossy{Port: port, every: every, attached: make(chan struct{})}
+}
+
+func (l *lossy) Attach(deliver func(frame []byte)) {
+	l.Port.Attach(deliver)
+	close(l.attached)
+}
+
+func (l *lossy) Send(frame []byte) bool {
+	l.count++
+	if l.every > 0 && l.count%l.every == 0 {
+		return true
+	}
+	return l.Port.Send(frame)
+}
+
+func config(t *testing.T, text string) *Config {
+	t.Helper()
+	c, err := Load("host.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+const senderText = `
+interface: veth1
+address: 2001:db8::1
+gateway: 02:00:00:00:00:02
+queuePairs:
+- {qpn: 256, remoteAddress: "2001:db8::2", remoteQpn: 512, initialPsn: 0xfffff0, ackTimeout: 10}
+writes:
+- {file: %q, rkey: 7, va: 0x1000, message: 65536}
+- {file: %q, rkey: 8}
+`
+
+const receiverText = `
+name: r1
+interface: veth2
+address: 2001:db8::2
+gateway: 02:00:00:00:00:01
+queuePairs:
+- {qpn: 512, remoteAddress: "2001:db8::1", remoteQpn: 256, initialPsn: 0xfffff0}
+regions:
+- {rkey: 7, va: 0x1000, size: 1000000, save: %q}
+- {rkey: 8, size: 10}
+expect: 1000010
+linger: 200ms
+`
+
+// TestTransfer: two hosts on one wire that loses frames; what one writes the
+// other holds, and both say so.
+func TestTransfer(t *testing.T) {
+	for _, loss := range []int{0, 17} {
+		t.Run(fmt.Sprintf("loss 1 in %d", loss), func(t *testing.T) {
+			defer goleak.VerifyNone(t)
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			dir := t.TempDir()
+			data := make([]byte, 1_000_000)
+			for i := range data {
+				data[i] = byte(rand.Uint32())
+			}
+			file, small, saved := filepath.Join(dir, "data"), filepath.Join(dir, "small"), filepath.Join(dir, "saved")
+			if err := errors.Join(os.WriteFile(file, data, 0o600), os.WriteFile(small, []byte("0123456789"), 0o600)); err != nil {
+				t.Fatal(err)
+			}
+			cable := live.NewCable()
+			type outcome struct {
+				report *Report
+				err    error
+			}
+			received := make(chan outcome)
+			far := newLossy(cable.B, loss)
+			go func() {
+				r, err := Run(ctx, config(t, fmt.Sprintf(receiverText, saved)), far, receiverMAC, nil)
+				received <- outcome{r, err}
+			}()
+			<-far.attached
+			var last Counts
+			sent, err := Run(ctx, config(t, fmt.Sprintf(senderText, file, small)), newLossy(cable.A, loss), sourceMAC, func(c Counts) { last = c })
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := <-received
+			if got.err != nil {
+				t.Fatal(got.err)
+			}
+			sum := sha256.Sum256(data)
+			want := hex.EncodeToString(sum[:])
+			if w := sent.Writes; len(w) != 2 || w[0].Octets != 1_000_000 || w[0].Status != "ok" || w[0].SHA256 != want || w[1].Octets != 10 || w[1].Seconds <= 0 {
+				t.Errorf("writes: %+v", w)
+			}
+			if last.Written != 1_000_010 || last.ToWrite != 1_000_010 {
+				t.Errorf("last progress: %+v", last)
+			}
+			r := got.report
+			if r.Host != "r1" || r.Received != 1_000_010 || r.Regions[0].SHA256 != want || r.Regions[0].Saved != saved || r.QueuePairs[0].AcksSent == 0 {
+				t.Errorf("receiver: %+v", r)
+			}
+			if b, err := os.ReadFile(saved); err != nil || !bytes.Equal(b, data) {
+				t.Errorf("saved file differs: %v", err)
+			}
+			if resent := sent.QueuePairs[0].RequestsResent; loss > 0 && resent == 0 {
+				t.Error("frames were lost, and none was sent again")
+			}
+		})
+	}
+}
+
+// TestFailures: what a host that cannot do its work says.
+func TestFailures(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	file := filepath.Join(t.TempDir(), "data")
+	if err := os.WriteFile(file, make([]byte, 100), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	sender := fmt.Sprintf(senderText, file, file)
+	for _, c := range []struct {
+		name, text string
+		want       error
+		message    string
+	}{
+		{"nobody answers", strings.Replace(sender, "ackTimeout: 10", "ackTimeout: 4, retryCount: 2", 1), ErrWrite, "retry count exceeded"},
+		{"told to end", sender, ErrInterrupted, "after 0 of 200 octets were written"},
+		{"told to end while waiting", fmt.Sprintf(receiverText, ""), ErrInterrupted, "after 0 of 1000010 octets were received"},
+		{"told to end while serving", strings.Replace(fmt.Sprintf(receiverText, ""), "expect: 1000010", "", 1), nil, ""},
+		{"no such file", fmt.Sprintf(senderText, "/nowhere", file), ErrConfig, "writes[0]: invalid host configuration: open /nowhere"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			if c.want != ErrWrite {
+				cancel()
+			}
+			defer cancel()
+			_, err := Run(ctx, config(t, c.text), live.NewCable().A, sourceMAC, nil)
+			if !errors.Is(err, c.want) || err != nil && !strings.Contains(err.Error(), c.message) {
+				t.Errorf("error %v, want %v with %q", err, c.want, c.message)
+			}
+		})
+	}
+}
+
+func TestLoadErrors(t *testing.T) {
+	good := fmt.Sprintf(senderText, "a", "b")
+	for _, c := range []struct{ name, old, new, want string }{
+		{"unknown field", "rkey: 8", "key: 8", `host.yaml:9: invalid host configuration: unknown field "key"`},
+		{"no interface", "interface: veth1", "name: x", "interface: is missing"},
+		{"no gateway", "gateway: 02:00:00:00:00:02", "linger: 1s", "gateway: is missing"},
+		{"reserved QPN", "qpn: 256", "qpn: 1", "host.yaml:6: queuePairs[0]: QP 0x1: QPN 1: want 2..0xFFFFFE"},
+		{"PSN", "0xfffff0", "0x1000000", "host.yaml:6: queuePairs[0]: QP 0x100: SQPSN 16777216: want 24 bits"},
+		{"IPv4", "2001:db8::1", "10.0.0.1", "host.yaml:3: address: host veth1: Addr 10.0.0.1 is not an IPv6 unicast address"},
+		{"message", "65536", "-1", "host.yaml:8: writes[0].message: is -1"},
+		{"wrong queue pair", "{file: \"b\"", "{qpn: 9, file: \"b\"", "host.yaml:9: writes[1].qpn: 9 is not one of queuePairs"},
+		{"negative linger", "interface: veth1", "interface: veth1\nlinger: -1s", "host.yaml:3: linger: is -1s"},
+		{"region", "writes:", "regions: [{rkey: 1, size: 0}]\nwrites:", "host.yaml:7: regions[0].size: is 0"},
+		{"region twice", "writes:", "regions: [{rkey: 1, size: 1}, {rkey: 1, size: 1}]\nwrites:", "regions[1].rkey: 0x1 is also that of regions[0]"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if !strings.Contains(good, c.old) {
+				t.Fatalf("%q is not in the text", c.old)
+			}
+			_, err := Load("host.yaml", []byte(strings.Replace(good, c.old, c.new, 1)))
+			if !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error:\n%v\nwant: %s", err, c.want)
+			}
+		})
+	}
+}
+
+// TestEncapsulation: the header of in-band mode is what the endpoint wants.
+func TestEncapsulation(t *testing.T) {
+	c := config(t, `
+interface: veth1
+address: 2001:db8::1
+gateway: 02:00:00:00:00:02
+queuePairs:
+- qpn: 256
+  remoteAddress: 2001:db8:ff::1
+  remoteQpn: 4096
+  encapsulation:
+    sid: "5f00:0:6:8000::"
+    edges:
+    - {node: "2001:db8:0:1::1", receivers: [{address: "2001:db8:1:2::1", qpn: 512}]}
+`)
+	e := c.QueuePairs[0].config().Encapsulation
+	if e == nil || e.Source != c.Address || len(e.Edges) != 1 || e.Edges[0].Receivers[0].QPN != 512 {
+		t.Errorf("encapsulation %+v", e)
+	}
+}

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// environment is what the command takes from its process.
+type environment struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	getenv         func(string) string
+}
+
+// run carries out a command line and returns the exit status.
+func run(ctx context.Context, args []string, env environment) int {
+	root := newRoot(env)
+	root.SetArgs(args)
+	root.SetIn(env.stdin)
+	root.SetOut(env.stdout)
+	root.SetErr(env.stderr)
+	err := root.ExecuteContext(ctx)
+	if err == nil || interrupted(ctx, err) {
+		return exitOK
+	}
+	fmt.Fprint(env.stderr, report(err))
+	return exitStatus(err)
+}
+
+func newRoot(env environment) *cobra.Command {
+	root := family("weft", "SDN controller for RDMA fabrics of P4 switches", `Weft learns a network by BGP-LS, programs its P4 switches over P4Runtime, and
+makes RDMA multicast groups of it: one REST call, and a RoCEv2 write reaches
+all receivers, their acknowledgements merged into one stream on the way back.
+
+Run "weft lab figure1" for a whole network in this process, or
+"weft demo multicast" to see it work.`)
+	root.SilenceUsage, root.SilenceErrors = true, true
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usagef("%w (see %q)", err, cmd.CommandPath()+" --help")
+	})
+	root.AddGroup(
+		&cobra.Group{ID: "run", Title: "Run something:"},
+		&cobra.Group{ID: "api", Title: "Talk to a controller:"},
+	)
+	for _, c := range []*cobra.Command{newSwitch(env), newHost(env)} {
+		c.GroupID = "run"
+		root.AddCommand(c)
+	}
+	for _, c := range []*cobra.Command{newGet(env), newApply(env), newDelete(env), newReset(env), newWatch(env)} {
+		c.GroupID = "api"
+		root.AddCommand(c)
+	}
+	root.AddCommand(newVersion(env))
+	return root
+}
+
+// family is a command that only has others below it.
+func family(use, short, long string) *cobra.Command {
+	return &cobra.Command{
+		Use: use, Short: short, Long: long, Args: cobra.ArbitraryArgs, SuggestionsMinimumDistance: 2,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 && !cmd.HasParent() {
+				return cmd.Help()
+			}
+			var known []string
+			for _, c := range cmd.Commands() {
+				if c.IsAvailableCommand() {
+					known = append(known, c.Name())
+				}
+			}
+			slices.Sort(known)
+			want := "want one of " + strings.Join(known, ", ")
+			at := "" // the path without the program's name
+			if _, path, ok := strings.Cut(cmd.CommandPath(), " "); ok {
+				at = path + ": "
+			}
+			if len(args) == 0 {
+				return usagef("%s%s", at, want)
+			}
+			if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+				want = "did you mean " + strings.Join(near, " or ") + "?"
+			}
+			return usagef("%sunknown command %q: %s", at, args[0], want)
+		},
+	}
+}
+
+// arguments checks the number of arguments against the names in Use.
+func arguments(least, most int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) < least || most >= 0 && len(args) > most {
+			return usagef("usage: %s", cmd.UseLine())
+		}
+		return nil
+	}
+}

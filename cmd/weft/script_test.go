@@ -1,0 +1,83 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"strconv"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/weft-sdn/weft/northbound"
+)
+
+var update = flag.Bool("update", false, "write the outputs the scripts expect")
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"weft": func() { os.Exit(weft()) }})
+}
+
+type apiKey struct{}
+
+// TestScripts runs the stories of testdata/script. WEFT_SERVER is the API of a
+// fake controller, WEFT_LOCKED one that wants the token "letmein". Besides
+// testscript's commands there are
+//
+//	status N COMMAND…   runs a command that must end with that status
+//	switch up|down NAME connects or disconnects a switch of the fake
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script", UpdateScripts: *update, RequireExplicitExec: true,
+		Setup: func(e *testscript.Env) error {
+			open, err := newFakeAPI()
+			if err != nil {
+				return err
+			}
+			tokens := e.WorkDir + "/tokens"
+			if err := os.WriteFile(tokens, []byte("letmein\n"), 0o600); err != nil {
+				return err
+			}
+			locked, err := newFakeAPI(func(c *northbound.Config) { c.TokenFile = tokens })
+			if err != nil {
+				return err
+			}
+			for name, api := range map[string]*fakeAPI{"WEFT_SERVER": open, "WEFT_LOCKED": locked} {
+				s := httptest.NewServer(api.handler)
+				e.Defer(s.Close)
+				e.Setenv(name, s.URL)
+			}
+			gone := httptest.NewServer(nil)
+			gone.Close()
+			e.Setenv("WEFT_GONE", gone.URL)
+			e.Values[apiKey{}] = open
+			return nil
+		},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"status": func(ts *testscript.TestScript, neg bool, args []string) {
+				if neg || len(args) < 2 {
+					ts.Fatalf("usage: status N COMMAND…")
+				}
+				err := ts.Exec(args[1], args[2:]...)
+				var exit *exec.ExitError
+				got := 0
+				if errors.As(err, &exit) {
+					got = exit.ExitCode()
+				} else if err != nil {
+					ts.Fatalf("%v", err)
+				}
+				if strconv.Itoa(got) != args[0] {
+					ts.Fatalf("exit status %d, want %s\n%s%s", got, args[0], ts.ReadFile("stdout"), ts.ReadFile("stderr"))
+				}
+			},
+			"switch": func(ts *testscript.TestScript, neg bool, args []string) {
+				if neg || len(args) != 2 {
+					ts.Fatalf("usage: switch up|down NAME")
+				}
+				ts.Check(ts.Value(apiKey{}).(*fakeAPI).set(args[0], args[1]))
+			},
+		},
+	})
+}

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/weft-sdn/weft/controller"
+)
+
+func clockTime(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339)
+}
+
+func switchTable(w io.Writer, switches []controller.SwitchStatus) error {
+	g := newGrid("NAME", "NODE", "ADDRESS", "DEVICE", "STATE", "SINCE", "ENTRIES", "PENDING", "NOTE")
+	for i := range switches {
+		s := &switches[i]
+		state, device := "disconnected", ""
+		switch {
+		case !s.Managed:
+			state = "not managed"
+		case s.Synced:
+			state = "in sync"
+		case s.Connected:
+			state = "writing"
+		}
+		if s.Managed {
+			device = fmt.Sprint(s.DeviceID)
+		}
+		var notes []string
+		if s.Reason != "" {
+			notes = append(notes, s.Reason)
+		}
+		g.row(s.Name, s.Node, s.Address, device, state, clockTime(s.Since), s.Entries, s.Pending,
+			strings.Join(append(notes, s.Errors...), "; "))
+	}
+	return g.writeTo(w)
+}
+
+func tableTable(w io.Writer, tables []controller.TableView) error {
+	g := newGrid("TABLE", "SIZE", "FIELDS", "ACTIONS")
+	for _, t := range tables {
+		g.row(t.Name, t.Size, strings.Join(t.Fields, ", "), strings.Join(t.Actions, ", "))
+	}
+	return g.writeTo(w)
+}
+
+// entryTable shows the entries of one table: a column for each field of the key.
+func entryTable(w io.Writer, entries []controller.EntryView) error {
+	var names []string
+	priorities := false
+	for i := range entries {
+		priorities = priorities || entries[i].Priority != 0
+		for _, f := range entries[i].Match {
+			if !slices.Contains(names, f.Name) {
+				names = append(names, f.Name)
+			}
+		}
+	}
+	var heading []string
+	for _, n := range names {
+		heading = append(heading, strings.ToUpper(n))
+	}
+	if priorities {
+		heading = append(heading, "PRIORITY")
+	}
+	g := newGrid(append(heading, "ACTION")...)
+	for i := range entries {
+		e := &entries[i]
+		var row []any
+		for _, n := range names {
+			row = append(row, matchCell(e, n))
+		}
+		if priorities {
+			row = append(row, e.Priority)
+		}
+		g.row(append(row, actionCell(e))...)
+	}
+	return g.writeTo(w)
+}
+
+func matchCell(e *controller.EntryView, field string) string {
+	for _, f := range e.Match {
+		if f.Name == field {
+			return cell(f.Value)
+		}
+	}
+	if e.Default {
+		return "(default)"
+	}
+	return "*"
+}
+
+func actionCell(e *controller.EntryView) string {
+	var params []string
+	for _, p := range e.Params {
+		params = append(params, p.Name+"="+cell(p.Value))
+	}
+	switch {
+	case e.Action != "":
+		return e.Action + "(" + strings.Join(params, ", ") + ")"
+	case e.Group != 0:
+		return fmt.Sprintf("group %d", e.Group)
+	case e.Member != 0:
+		return fmt.Sprintf("member %d", e.Member)
+	}
+	return ""
+}
+
+func counterTable(w io.Writer, counters []controller.CounterView) error {
+	g := newGrid("COUNTER", "INDEX", "NAME", "PACKETS", "OCTETS")
+	for _, c := range counters {
+		g.row(c.Counter, c.Index, c.Name, c.Packets, c.Octets)
+	}
+	return g.writeTo(w)
+}

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/weft-sdn/weft/topology"
+)
+
+// topologyDocument is the part of the topology that is shown, as the API gives it.
+type topologyDocument struct {
+	Version uint64              `json:"version"`
+	Stale   *topology.Staleness `json:"stale"`
+	Nodes   []struct {
+		topology.Node
+		SRv6 bool `json:"srv6"` // the API gives less of it than package topology has
+		SIDs []struct {
+			Address  string `json:"address"`
+			Behavior string `json:"behavior"`
+		} `json:"sids"`
+	} `json:"nodes"`
+	Links []struct {
+		Local        topology.NodeID `json:"local"`
+		Remote       topology.NodeID `json:"remote"`
+		LocalPort    uint32          `json:"localPort"`
+		RemotePort   uint32          `json:"remotePort"`
+		IGPMetric    uint32          `json:"igpMetric"`
+		Delay        topology.Delay  `json:"delay"`
+		MaxBandwidth uint64          `json:"maxBandwidth"`
+	} `json:"links"`
+	Hosts []struct {
+		Name    string   `json:"name"`
+		Address string   `json:"address"`
+		Switch  string   `json:"switch"`
+		Ports   []uint32 `json:"ports"`
+	} `json:"hosts"`
+}
+
+func topologyTable(w io.Writer, d *topologyDocument) error {
+	state := "current"
+	if d.Stale != nil {
+		state = "stale since " + clockTime(d.Stale.Since) + ": " + d.Stale.Reason
+	}
+	fmt.Fprintf(w, "version %d, %s\n\n", d.Version, state)
+	names := make(map[topology.NodeID]string, len(d.Nodes))
+	g := newGrid("NODE", "ID", "LOOPBACK", "LOCATORS", "SIDS", "NOTE")
+	for i := range d.Nodes {
+		n := &d.Nodes[i]
+		names[n.ID] = n.DisplayName()
+		var locators, sids, notes []string
+		for _, l := range n.Locators {
+			locators = append(locators, l.Prefix.String())
+		}
+		for _, s := range n.SIDs {
+			sids = append(sids, s.Behavior+" "+s.Address)
+		}
+		for _, note := range []struct {
+			is   bool
+			text string
+		}{{n.Pseudonode, "pseudonode"}, {n.Overload, "overloaded"}, {!n.SRv6, "no SRv6"}} {
+			if note.is {
+				notes = append(notes, note.text)
+			}
+		}
+		g.row(n.DisplayName(), n.ID, n.Loopback, strings.Join(locators, ", "), strings.Join(sids, ", "), strings.Join(notes, ", "))
+	}
+	if err := g.writeTo(w); err != nil {
+		return err
+	}
+	fmt.Fprintln(w)
+	end := func(node topology.NodeID, port uint32) string {
+		name := names[node]
+		if name == "" {
+			name = string(node)
+		}
+		if port == 0 {
+			return name
+		}
+		return fmt.Sprintf("%s:%d", name, port)
+	}
+	g = newGrid("LINK FROM", "TO", "METRIC", "DELAY", "BANDWIDTH")
+	for _, l := range d.Links {
+		var delay, bandwidth string
+		if l.Delay.Known {
+			delay = fmt.Sprintf("%dus", l.Delay.Min)
+		}
+		if l.MaxBandwidth > 0 {
+			bandwidth = bitRate(l.MaxBandwidth)
+		}
+		g.row(end(l.Local, l.LocalPort), end(l.Remote, l.RemotePort), l.IGPMetric, delay, bandwidth)
+	}
+	if err := g.writeTo(w); err != nil {
+		return err
+	}
+	fmt.Fprintln(w)
+	g = newGrid("HOST", "ADDRESS", "SWITCH", "PORTS")
+	for _, h := range d.Hosts {
+		g.row(h.Name, h.Address, h.Switch, strings.Trim(fmt.Sprint(h.Ports), "[]"))
+	}
+	return g.writeTo(w)
+}
+
+// bitRate is a rate in the greatest unit in which it is at least 1.
+func bitRate(rate uint64) string {
+	for _, u := range []struct {
+		bits uint64
+		name string
+	}{{1e12, "Tb/s"}, {1e9, "Gb/s"}, {1e6, "Mb/s"}, {1e3, "kb/s"}} {
+		if rate >= u.bits {
+			return strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%.3f", float64(rate)/float64(u.bits)), "0"), ".") + " " + u.name
+		}
+	}
+	return fmt.Sprintf("%d b/s", rate)
+}

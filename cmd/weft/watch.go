@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml"
+	"github.com/spf13/cobra"
+
+	"github.com/weft-sdn/weft/cmd/weft/client"
+	"github.com/weft-sdn/weft/controller"
+)
+
+func newWatch(env environment) *cobra.Command {
+	v := &viewer{env: env}
+	watch := family("watch", "Follow what happens", `Shows events as they happen, until it is interrupted. A stream that breaks off is taken
+up where it was. -o json gives one JSON object a line.`)
+	v.conn.register(watch)
+	v.output.register(watch)
+	for _, c := range []struct {
+		use, short string
+		families   []string // of event types
+	}{
+		{"events [NAME]", "Everything, or what is about one group or switch", nil},
+		{"groups [NAME]", "Multicast groups and their receivers", []string{"group", "receiver"}},
+		{"switches [NAME]", "Switches", []string{"switch"}},
+		{"topology", "The network", []string{"topology"}},
+	} {
+		most := strings.Count(c.use, " ")
+		watch.AddCommand(&cobra.Command{
+			Use: c.use, Short: c.short, Args: arguments(0, most),
+			RunE: func(cmd *cobra.Command, args []string) error {
+				query := url.Values{}
+				if c.families != nil {
+					// One value: the API splits it at commas.
+					query.Set("type", strings.Join(c.families, ","))
+				}
+				if len(args) > 0 {
+					query.Set("object", args[0])
+				}
+				return watchEvents(cmd.Context(), v, query)
+			},
+		})
+	}
+	return watch
+}
+
+// watchEvents shows events until ctx ends.
+func watchEvents(ctx context.Context, v *viewer, query url.Values) error {
+	c, err := v.conn.open(v.env)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	return c.Events(ctx, client.Path("v1", "events"), query,
+		func(e client.Event) error { return v.event(e) },
+		func(err error, pause time.Duration) {
+			fmt.Fprintf(v.env.stderr, "weft: the stream of events broke off: %v; trying again in %v\n", err, pause)
+		})
+}
+
+func (v *viewer) event(e client.Event) error {
+	switch v.output {
+	case formatJSON:
+		_, err := fmt.Fprintf(v.env.stdout, "%s\n", e.Data)
+		return err
+	case formatYAML:
+		text, err := yaml.JSONToYAML(e.Data)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(v.env.stdout, "---\n%s", text)
+		return err
+	}
+	var ev controller.Event
+	if err := (&client.Answer{Body: e.Data}).Decode(&ev); err != nil {
+		return err
+	}
+	message := ev.Message
+	if message == "" && ev.Group != nil {
+		message = groupSummary(ev.Group)
+	}
+	line := fmt.Sprintf("%-20s  %-18s  %-12s  %s", clockTime(ev.Time), ev.Type, ev.Object, strings.Join(strings.Fields(message), " "))
+	_, err := fmt.Fprintln(v.env.stdout, strings.TrimRight(line, " "))
+	return err
+}

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"io"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/weft-sdn/weft/controller"
+)
+
+// lineWriter passes whole lines on.
+type lineWriter struct {
+	mu    sync.Mutex
+	lines chan string
+	rest  string
+}
+
+func newLineWriter() *lineWriter { return &lineWriter{lines: make(chan string, 1024)} }
+
+func (w *lineWriter) Write(b []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.rest += string(b)
+	for {
+		line, rest, ok := strings.Cut(w.rest, "\n")
+		if !ok {
+			return len(b), nil
+		}
+		w.rest = rest
+		w.lines <- line
+	}
+}
+
+// started is a command that runs in the background of a test.
+type started struct {
+	out, err *lineWriter
+	status   chan int
+	cancel   context.CancelFunc
+}
+
+func start(t *testing.T, vars map[string]string, args ...string) *started {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	s := &started{out: newLineWriter(), err: newLineWriter(), status: make(chan int, 1), cancel: cancel}
+	go func() {
+		s.status <- run(ctx, args, environment{
+			stdin: strings.NewReader(""), stdout: s.out, stderr: s.err, getenv: func(name string) string { return vars[name] },
+		})
+	}()
+	t.Cleanup(cancel)
+	return s
+}
+
+// TestWatch: each form shows what was published, and nothing that was not asked for.
+func TestWatch(t *testing.T) {
+	publish := []controller.Event{
+		{Seq: 1, Time: began, Type: controller.SwitchChanged, Object: "n1", Message: "connected"},
+		{Seq: 2, Time: began, Type: controller.GroupDeleted, Object: "g1"},
+		{Seq: 3, Time: began, Type: controller.ReceiverStalled, Object: "g2", Message: "2001:db8:1::1\n holds it up"},
+		{Seq: 4, Time: began, Type: controller.TopologyChanged, Message: "version 9"},
+	}
+	for _, c := range []struct {
+		name string
+		args []string
+		want []string
+	}{
+		{"events", []string{"watch", "events"}, []string{
+			"2026-03-01T12:00:00Z  switch.changed      n1            connected",
+			"2026-03-01T12:00:00Z  group.deleted       g1",
+			"2026-03-01T12:00:00Z  receiver.stalled    g2            2001:db8:1::1 holds it up",
+			"2026-03-01T12:00:00Z  topology.changed                  version 9",
+		}},
+		{"get events", []string{"get", "events", "-o", "json"}, []string{
+			`{"seq":1,"time":"2026-03-01T12:00:00Z","type":"switch.changed","object":"n1","message":"connected"}`,
+		}},
+		{"groups", []string{"watch", "groups"}, []string{
+			"2026-03-01T12:00:00Z  group.deleted       g1",
+			"2026-03-01T12:00:00Z  receiver.stalled    g2            2001:db8:1::1 holds it up",
+		}},
+		{"one group", []string{"watch", "groups", "g1", "-o", "yaml"}, []string{"---", "seq: 2"}},
+		{"topology", []string{"watch", "topology"}, []string{"2026-03-01T12:00:00Z  topology.changed                  version 9"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			api, err := newFakeAPI()
+			if err != nil {
+				t.Fatal(err)
+			}
+			server := httptest.NewServer(api.handler)
+			defer server.Close()
+			cmd := start(t, map[string]string{"WEFT_SERVER": server.URL}, c.args...)
+			<-api.watched
+			for _, e := range publish {
+				api.events.Publish(e)
+			}
+			for i, want := range c.want {
+				if got := <-cmd.out.lines; got != want {
+					t.Errorf("line %d is\n%q, want\n%q", i, got, want)
+				}
+			}
+			cmd.cancel()
+			if status := <-cmd.status; status != exitOK {
+				t.Errorf("exit status %d", status)
+			}
+		})
+	}
+}
+
+// TestEveryCommandHelps: no command lacks its texts.
+func TestEveryCommandHelps(t *testing.T) {
+	root := newRoot(environment{stdin: strings.NewReader(""), stdout: io.Discard, stderr: io.Discard, getenv: func(string) string { return "" }})
+	for _, c := range root.Commands() {
+		for _, sub := range append(c.Commands(), c) {
+			if sub.Short == "" || strings.HasSuffix(sub.Short, ".") {
+				t.Errorf("%s: short text %q", sub.CommandPath(), sub.Short)
+			}
+			if sub.RunE == nil && sub.Run == nil && !sub.HasSubCommands() {
+				t.Errorf("%s does nothing", sub.CommandPath())
+			}
+		}
+	}
+}

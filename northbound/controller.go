@@ -12,7 +12,7 @@ import (
 // Controller is what the API needs of a controller. Its methods are called from
 // many goroutines. What they return is the caller's to read and nobody's to
 // change. Errors that are the client's to know are *[intent.Error]; the code of
-// one about a switch that cannot be reached is [CodeUnavailable].
+// one about a switch that cannot be reached is [intent.CodeUnavailable].
 type Controller interface {
 	// Groups returns every multicast group, in any order.
 	Groups(ctx context.Context) ([]intent.MulticastGroup, error)
@@ -41,7 +41,3 @@ type Controller interface {
 	// Counters reads the counters of a switch, in any order.
 	Counters(ctx context.Context, sw string) ([]controller.CounterView, error)
 }
-
-// CodeUnavailable is the code of an [intent.Error] about a switch that cannot be
-// reached at the moment.
-const CodeUnavailable intent.Code = "unavailable"

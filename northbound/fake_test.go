@@ -262,7 +262,7 @@ func (f *fakeController) reach(sw string) error {
 	case sw != "n1" && sw != "n6":
 		return &intent.Error{Code: intent.CodeNotFound, Message: fmt.Sprintf("there is no switch %q", sw)}
 	case f.down[sw]:
-		return &intent.Error{Code: CodeUnavailable, Message: sw + " is not connected"}
+		return &intent.Error{Code: intent.CodeUnavailable, Message: sw + " is not connected"}
 	}
 	return nil
 }

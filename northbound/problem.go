@@ -67,7 +67,7 @@ var kinds = map[string]struct {
 	string(intent.CodeExists):       {http.StatusConflict, "The resource exists"},
 	string(intent.CodeNotFound):     {http.StatusNotFound, "Not found"},
 	string(intent.CodeVersion):      {http.StatusPreconditionFailed, "The resource has another version"},
-	string(CodeUnavailable):         {http.StatusServiceUnavailable, "A switch cannot be reached"},
+	string(intent.CodeUnavailable):  {http.StatusServiceUnavailable, "A switch cannot be reached"},
 	codeInternal:                    {http.StatusInternalServerError, "The controller failed"},
 	codeUnauthorized:                {http.StatusUnauthorized, "Not authorized"},
 	codeNotAllowed:                  {http.StatusMethodNotAllowed, "Method not allowed"},

@@ -169,8 +169,19 @@ func firstSwitch() []scenario {
 	once := func(updates []*p4v1.Update) []*p4v1.Update { // responses and downward both state the group
 		return slices.DeleteFunc(updates, func(u *p4v1.Update) bool { return u.GetEntity().GetTableEntry().GetTableId() == p4.TableMtGroupID })
 	}
+	// In-band, the source encapsulates, and its own switch is the first node of the tree.
+	starts := tree{group: newGroup(17, 2), children: []uint32{7, 8}, inband: true}
+	fromHost := starts.onTree(starts.request(packet.OpWriteOnly, 5, 99), inbandTLVs(edge(node, starts.asTLV(1, 0)...))...)
+	fromHost.Outer.Src = host(1)
+	inbandStart := scenario{
+		name: "first/inband_tree_starts_here", entries: slices.Concat(starts.downward(), fanOut(), guard),
+		steps: []step{
+			{in: in(1, fromHost), out: append(starts.all(fromHost), starts.passed(7, fromHost), starts.passed(8, fromHost))},
+			{what: "in another's name", in: in(1, with(fromHost, func(p *packet.RoCE) { p.IPv6.Src = host(2) })), ingress: drops{p4.DropReasonSourceGuard: 1}},
+		},
+	}
 	return []scenario{
-		s, spoof,
+		s, spoof, inbandStart,
 		{
 			name: "first/tree_starts_here", entries: slices.Concat(once(own.responses()), own.downward(), []*p4v1.Update{source}),
 			steps: []step{

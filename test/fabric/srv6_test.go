@@ -211,6 +211,10 @@ func encapsulations() []scenario {
 			{what: "UDP ports in the flow label", in: wire{1, plain(to(2, 17, 9), udp)}, out: []wire{encapsulated(to(2, 17, 9), 0x11112222, udp, s1, s2)}},
 			{what: "inner Hop Limit 2", in: wire{1, plain(to(2, none, 2), nil)}, out: []wire{encapsulated(to(2, none, 2), 0, nil, s1, s2)}},
 			{what: "inner Hop Limit 1", in: wire{1, plain(to(2, none, 1), nil)}, ingress: drops{p4.DropReasonHopLimit: 1}},
+			{
+				what: "a policy is of its VRF", in: wire{2, plain(to(1, none, 9), pattern(3))}, out: []wire{forwarded(7, plain(to(1, none, 9), pattern(3)))},
+				write: append(modify(entry(p4.TablePort, []any{2}, p4.ActionSetPort, 0, 7)), entry(p4.TableIpv6Route, []any{7, exactly(dst[1])}, p4.ActionForward, 7, neighborOf(7))),
+			},
 			{what: "encapsulated already: forwarded as it is", in: wire{1, already}, out: []wire{forwarded(7, already)}},
 			{
 				what: "no route to the first segment", in: wire{1, plain(packet.IPv6{NextHeader: none, HopLimit: 9, Src: host(1), Dst: addr("fd00:e4::1")}, nil)},

@@ -104,7 +104,16 @@ func (t *typeInfo) leaves(dst []int, spec *configv1.P4DataTypeSpec, what string,
 		}
 		return append(dst, w), nil
 	}
-	return nil, invalid("P4Info: the type of %s is %T; want bit<W>, int<W>, bool, tuple, struct, header, enum, error or a new type", what, spec.GetTypeSpec())
+	kind := "missing"
+	switch spec.GetTypeSpec().(type) {
+	case *configv1.P4DataTypeSpec_HeaderUnion:
+		kind = "a header union"
+	case *configv1.P4DataTypeSpec_HeaderStack:
+		kind = "a header stack"
+	case *configv1.P4DataTypeSpec_HeaderUnionStack:
+		kind = "a header union stack"
+	}
+	return nil, invalid("P4Info: the type of %s is %s; want bit<W>, int<W>, bool, tuple, struct, header, enum, error or a new type", what, kind)
 }
 
 // newType resolves a user-defined type to its original type, or to the width

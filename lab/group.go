@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weft-sdn/weft/controller/intent"
 	"github.com/weft-sdn/weft/endpoint"
 	"github.com/weft-sdn/weft/packet"
 )
@@ -189,4 +190,22 @@ func (g *Group) EarlyAcks() (count uint64, first string) { return g.early.count,
 
 func earlyAck(now time.Duration, s packet.Syndrome, psn uint32, receiver string, expected uint32) string {
 	return fmt.Sprintf("%v: %v with PSN %#06x while %s expects %#06x", now, s, psn, receiver, expected)
+}
+
+// Encapsulate has the source host send into the tree itself, with its receivers in End.MT TLVs
+// (in-band mode).
+func (g *Group) Encapsulate(tree *intent.Tree) error {
+	e := endpoint.Encapsulation{Source: g.Source.Config().Addr, SID: tree.SID}
+	for _, n := range tree.Nodes {
+		edge := packet.EdgeReceivers{Edge: n.Address}
+		for _, b := range n.Branches {
+			if b.Receiver.IsValid() {
+				edge.Receivers = append(edge.Receivers, packet.Receiver{Addr: b.Receiver, QPN: b.QPN})
+			}
+		}
+		if len(edge.Receivers) > 0 {
+			e.Edges = append(e.Edges, edge)
+		}
+	}
+	return g.SourceQP.SetEncapsulation(&e)
 }

@@ -2,11 +2,13 @@ package lab
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 
 	"github.com/weft-sdn/weft/dataplane/p4rt"
+	"github.com/weft-sdn/weft/p4"
 )
 
 // A SwitchNode is an embedded switch in a world.
@@ -91,3 +93,24 @@ func (n *SwitchNode) advance(now time.Duration) (time.Duration, bool) {
 }
 
 func (n *SwitchNode) alarm() *alarm { return &n.pending }
+
+// Drops returns the packets the switch's program has dropped, by reason.
+func (n *SwitchNode) Drops() map[p4.DropReason]uint64 {
+	drops := map[p4.DropReason]uint64{}
+	sw := n.device.Switch()
+	if sw.Program() == nil {
+		return drops
+	}
+	for i, c := range sw.Program().Counters() {
+		name := c.Name[strings.LastIndexByte(c.Name, '.')+1:]
+		if name != p4.CounterIngressDrops && name != p4.CounterEgressDrops {
+			continue
+		}
+		for reason := range c.Size {
+			if v, err := sw.Counter(i, reason); err == nil && v.Packets > 0 {
+				drops[p4.DropReason(reason)] += v.Packets
+			}
+		}
+	}
+	return drops
+}

@@ -23,6 +23,7 @@ var allowed = map[string][]string{
 	"northbound": {"controller", "topology"},
 	"dataplane":  {"packet", "p4"},
 	"endpoint":   {"packet"},
+	"service":    {"topology", "southbound", "controller", "northbound", "p4"},
 	"lab":        {"*"},
 	"test":       {"*", "test"},
 	"cmd":        {"*", "cmd"},

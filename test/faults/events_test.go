@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/controller/intent"
-	"github.com/weft-sdn/weft/endpoint"
 	"github.com/weft-sdn/weft/lab"
 	"github.com/weft-sdn/weft/packet"
 )
@@ -197,28 +196,10 @@ func (s *scenario) receiver(host string) int {
 // release lets the source go on, in in-band mode with the receivers there are now.
 func (s *scenario) release() {
 	if s.spec.Mode == intent.Inband {
-		s.must(s.encapsulate())
+		s.must(s.group.Encapsulate(s.status().Tree))
 	}
 	s.group.SourceQP.Release()
 	s.group.Source.Wake()
-}
-
-// encapsulate gives the source host the tree's SID and the receivers of every edge.
-func (s *scenario) encapsulate() error {
-	tree := s.status().Tree
-	e := endpoint.Encapsulation{Source: s.group.Source.Config().Addr, SID: tree.SID}
-	for _, n := range tree.Nodes {
-		edge := packet.EdgeReceivers{Edge: n.Address}
-		for _, b := range n.Branches {
-			if b.Receiver.IsValid() {
-				edge.Receivers = append(edge.Receivers, packet.Receiver{Addr: b.Receiver, QPN: b.QPN})
-			}
-		}
-		if len(edge.Receivers) > 0 {
-			e.Edges = append(e.Edges, edge)
-		}
-	}
-	return s.group.SourceQP.SetEncapsulation(&e)
 }
 
 // must records what cannot fail unless the test or the lab is wrong.

@@ -113,7 +113,7 @@ func newScenario(seed uint64, cache *p4rt.Cache, mode intent.Mode) (*scenario, e
 	}
 
 	if mode == intent.Inband {
-		if err := s.encapsulate(); err != nil {
+		if err := s.group.Encapsulate(s.status().Tree); err != nil {
 			return nil, err
 		}
 	}

@@ -1,0 +1,333 @@
+package lab
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/endpoint"
+	"github.com/weft-sdn/weft/p4"
+)
+
+// DemoOptions say what the multicast demo does.
+type DemoOptions struct {
+	Bytes int         // octets to transfer; default 16 MiB
+	Mode  intent.Mode // default provisioned
+	Out   io.Writer   // progress and tables for people
+}
+
+// DemoResult is what was counted on the wires of the lab.
+type DemoResult struct {
+	Demo      string `json:"demo"`
+	Receivers int    `json:"receivers"`
+	// Delivered is the number of receivers that hold exactly the source's octets.
+	Delivered int `json:"delivered"`
+	Bytes     int `json:"bytes"`
+	// Corrupt is the number of octets that differ, at all receivers.
+	Corrupt int `json:"corrupt"`
+	// ICRCErrors is what endpoints and switches refused for a bad ICRC.
+	ICRCErrors    uint64            `json:"icrcErrors"`
+	SourcePackets uint64            `json:"sourcePackets"`
+	LinkPackets   map[string]uint64 `json:"linkPackets"` // data packets from A to B, by "A-B"
+	// ACKs and NAKs.
+	AcksFromReceivers uint64  `json:"acksFromReceivers"`
+	AcksAtSource      uint64  `json:"acksAtSource"`
+	EarlyAcks         uint64  `json:"earlyAcks"`
+	Seconds           float64 `json:"seconds"` // from the first packet to the last acknowledgement
+
+	largestReceiver uint64 // most ACKs and NAKs of one receiver
+}
+
+const (
+	demoBytes   = 16 << 20
+	demoMessage = 256 << 10
+	demoGroup   = "demo"
+	// demoTimeout bounds the demo: something that hangs is to say so.
+	demoTimeout = 2 * time.Minute
+)
+
+// RunDemo runs the draft's Figure 1 and sends one RoCEv2 write to five receivers. It prints what
+// it does to o.Out. The error says what is not as it should be.
+func RunDemo(ctx context.Context, o DemoOptions) (*DemoResult, error) {
+	if o.Bytes == 0 {
+		o.Bytes = demoBytes
+	}
+	if o.Mode == "" {
+		o.Mode = intent.Provisioned
+	}
+	ctx, cancel := context.WithTimeout(ctx, demoTimeout)
+	defer cancel()
+	say := func(format string, args ...any) { fmt.Fprintf(o.Out, "  "+format+"\n", args...) }
+
+	fmt.Fprintf(o.Out, "Figure 1: S1 - N6 - {N4, N5} - {N1, N2, N3} - R1..R5\n")
+	live, err := StartLive(ctx, LiveOptions{Network: Figure1(), Listen: "127.0.0.1:0", Progress: say})
+	if err != nil {
+		return nil, err
+	}
+	defer live.Close() // what matters of it has been told
+	if err := live.Ready(ctx); err != nil {
+		return nil, err
+	}
+	snapshot := live.Service.Controller.Topology()
+	say("the controller has learned %d nodes, %d links and %d prefixes, and programmed every switch",
+		len(snapshot.Nodes), len(snapshot.Links), len(snapshot.Prefixes))
+
+	d := &demo{DemoOptions: o, live: live, say: say}
+	if err := d.prepare(ctx); err != nil {
+		return nil, err
+	}
+	if err := d.program(ctx); err != nil {
+		return nil, err
+	}
+	if err := d.transfer(ctx); err != nil {
+		return nil, err
+	}
+	result, err := d.count(ctx)
+	if err != nil {
+		return nil, err
+	}
+	d.print(result)
+	return result, result.check()
+}
+
+type demo struct {
+	DemoOptions
+	live    *Live
+	say     func(format string, args ...any)
+	group   *Group
+	traffic *Traffic
+	data    []byte
+	took    time.Duration
+	tree    *intent.Tree
+}
+
+// prepare makes the queue pairs.
+func (d *demo) prepare(ctx context.Context) error {
+	qp := endpoint.DefaultQPConfig()
+	qp.LocalAckTimeout = 18 // 1.07 s: a busy laptop is no lossy network
+	d.data = make([]byte, d.Bytes)
+	rng := rand.NewChaCha8([32]byte{1})
+	if _, err := rng.Read(d.data); err != nil {
+		return err
+	}
+	d.traffic = NewTraffic()
+	var err error
+	stopped := d.live.Clock.Do(ctx, func(time.Duration) {
+		d.group, err = d.live.World.NewGroup(GroupConfig{
+			Proxy: netip.MustParseAddr("2001:db8:ffff::1"), DesignatedQPN: 0x00beef, Source: "S1",
+			Receivers:  []string{"R1", "R2", "R3", "R4", "R5"},
+			InitialPSN: 0xfffe00, // wraps on the way
+			QP:         qp, Memory: d.Bytes,
+		})
+		d.live.World.AddTap(d.traffic)
+	})
+	if stopped != nil {
+		return stopped
+	}
+	return err
+}
+
+// program makes the tree, by one request.
+func (d *demo) program(ctx context.Context) error {
+	spec := intent.Spec{
+		ProxyAddress: d.group.Config.Proxy, DesignatedQPN: d.group.Config.DesignatedQPN, InitialPSN: d.group.Config.InitialPSN,
+		Source: intent.Source{Address: d.group.Source.Config().Addr, QPN: d.group.SourceQP.Config().QPN}, Mode: d.Mode,
+	}
+	for _, r := range d.group.Receivers {
+		spec.Receivers = append(spec.Receivers, intent.Receiver{Address: r.Host.Config().Addr, QPN: r.QP.Config().QPN})
+	}
+	begin := time.Now()
+	var made intent.MulticastGroup
+	if err := d.request(ctx, http.MethodPost, "/v1/multicast-groups", map[string]any{"name": demoGroup, "spec": spec}, &made); err != nil {
+		return err
+	}
+	err := d.live.until(ctx, "the group is programmed", func() (bool, error) {
+		if err := d.request(ctx, http.MethodGet, "/v1/multicast-groups/"+demoGroup, nil, &made); err != nil {
+			return false, err
+		}
+		c := made.Status.Condition(intent.Programmed)
+		return c != nil && c.Status, nil
+	})
+	if err != nil {
+		return err
+	}
+	d.tree = made.Status.Tree
+	d.say("POST /v1/multicast-groups: programmed in %v, epoch %d", time.Since(begin).Round(100*time.Microsecond), made.Status.Epoch)
+	if d.Mode != intent.Inband {
+		return nil
+	}
+	stopped := d.live.Clock.Do(ctx, func(time.Duration) { err = d.group.Encapsulate(d.tree) })
+	if stopped != nil {
+		return stopped
+	}
+	return err
+}
+
+func (d *demo) request(ctx context.Context, method, path string, body, into any) error {
+	var text []byte
+	if body != nil {
+		var err error
+		if text, err = json.Marshal(body); err != nil {
+			return err
+		}
+	}
+	request, err := http.NewRequestWithContext(ctx, method, d.live.URL()+path, bytes.NewReader(text))
+	if err != nil {
+		return err
+	}
+	if body != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	answer, err := io.ReadAll(response.Body)
+	if err != nil {
+		return err
+	}
+	if response.StatusCode >= http.StatusBadRequest {
+		return fmt.Errorf("%s %s: %s: %s", method, path, response.Status, answer)
+	}
+	return json.Unmarshal(answer, into)
+}
+
+// transfer writes the data and waits for the last acknowledgement.
+func (d *demo) transfer(ctx context.Context) error {
+	d.say("S1 writes %d MiB in %d-octet packets to %v, queue pair %#06x", d.Bytes>>20, d.group.Config.QP.PMTU, d.group.Config.Proxy, d.group.Config.DesignatedQPN)
+	begin := time.Now()
+	var err error
+	if stopped := d.live.Clock.Do(ctx, func(time.Duration) { err = d.group.Write(d.data, demoMessage) }); stopped != nil || err != nil {
+		return first(stopped, err)
+	}
+	err = d.live.until(ctx, "the transfer is over", func() (done bool, err error) {
+		stopped := d.live.Clock.Do(ctx, func(time.Duration) {
+			err = d.group.Pump()
+			done = d.group.Done()
+		})
+		return done, first(stopped, err)
+	})
+	d.took = time.Since(begin)
+	return err
+}
+
+func first(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// count collects what the wires, the hosts and the switches have seen.
+func (d *demo) count(ctx context.Context) (*DemoResult, error) {
+	r := &DemoResult{
+		Demo: "multicast", Receivers: len(d.group.Receivers), Bytes: d.Bytes, Seconds: d.took.Seconds(), LinkPackets: map[string]uint64{},
+	}
+	err := d.live.Clock.Do(ctx, func(time.Duration) {
+		for _, receiver := range d.group.Receivers {
+			wrong := 0
+			for i, octet := range d.data {
+				if receiver.Memory[i] != octet {
+					wrong++
+				}
+			}
+			if r.Corrupt += wrong; wrong == 0 {
+				r.Delivered++
+			}
+			r.ICRCErrors += receiver.Host.Counters().Refused[endpoint.RefusedICRC]
+			edge, _ := d.live.World.Network.Uplink(receiver.Host.Name)
+			responses := d.traffic.Responses(receiver.Host.Name + "-" + edge)
+			r.AcksFromReceivers += responses
+			r.largestReceiver = max(r.largestReceiver, responses)
+		}
+		r.ICRCErrors += d.group.Source.Counters().Refused[endpoint.RefusedICRC]
+		for _, s := range d.live.World.Network.Switches {
+			r.ICRCErrors += d.live.World.switches[s.Name].Drops()[p4.DropReasonIcrc]
+		}
+		for name, n := range d.traffic.Data {
+			r.LinkPackets[name] = n
+		}
+		r.SourcePackets = d.traffic.Data["S1-N6"]
+		r.AcksAtSource = d.traffic.Responses("N6-S1")
+		r.EarlyAcks, _ = d.group.EarlyAcks()
+	})
+	return r, err
+}
+
+// check says what is not as the demo promises.
+func (r *DemoResult) check() error {
+	var wrong []string
+	if r.Delivered != r.Receivers {
+		wrong = append(wrong, fmt.Sprintf("%d of %d receivers hold the source's octets", r.Delivered, r.Receivers))
+	}
+	if r.ICRCErrors > 0 {
+		wrong = append(wrong, fmt.Sprintf("%d ICRC errors", r.ICRCErrors))
+	}
+	if r.EarlyAcks > 0 {
+		wrong = append(wrong, fmt.Sprintf("%d early ACKs", r.EarlyAcks))
+	}
+	if r.AcksAtSource > r.largestReceiver {
+		wrong = append(wrong, fmt.Sprintf("%d ACKs at the source, more than the %d of the busiest receiver", r.AcksAtSource, r.largestReceiver))
+	}
+	if len(wrong) > 0 {
+		return fmt.Errorf("lab: %s", strings.Join(wrong, "; "))
+	}
+	return nil
+}
+
+// print shows the tree and what went over it.
+func (d *demo) print(r *DemoResult) {
+	fmt.Fprintln(d.Out)
+	t := tabwriter.NewWriter(d.Out, 2, 0, 3, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "link\tdata packets\tMiB\tACKs back\tNAKs back\t")
+	for _, w := range d.live.World.wires {
+		data := d.traffic.Data[w.Name()]
+		if data == 0 {
+			continue
+		}
+		back := w.To + "-" + w.From
+		fmt.Fprintf(t, "%s -> %s\t%d\t%.1f\t%d\t%d\t\n", w.From, w.To, data,
+			float64(d.traffic.DataBytes[w.Name()])/(1<<20), d.traffic.ACKs[back], d.traffic.NAKs[back])
+	}
+	t.Flush()
+	fmt.Fprintln(d.Out)
+	t = tabwriter.NewWriter(d.Out, 2, 0, 3, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "switch\trole\tSID\tbranches\t")
+	for _, n := range d.tree.Nodes {
+		var branches []string
+		for _, b := range n.Branches {
+			if b.Child != "" {
+				branches = append(branches, b.Child)
+			} else {
+				branches = append(branches, d.hostName(b.Receiver))
+			}
+		}
+		slices.Sort(branches)
+		fmt.Fprintf(t, "%s\t%s\t%v\t%s\t\n", n.Switch, n.Behavior, n.SID, strings.Join(branches, " "))
+	}
+	t.Flush()
+	fmt.Fprintf(d.Out, "\n  %d of %d receivers hold the same %d octets after %.2f s; S1 sent each packet once and saw one stream of %d ACKs (the receivers sent %d).\n",
+		r.Delivered, r.Receivers, r.Bytes, r.Seconds, r.AcksAtSource, r.AcksFromReceivers)
+}
+
+func (d *demo) hostName(a netip.Addr) string {
+	for _, h := range d.live.World.Network.Hosts {
+		if h.Address == a {
+			return h.Name
+		}
+	}
+	return a.String()
+}

@@ -1,0 +1,32 @@
+package lab
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/weft-sdn/weft/controller/intent"
+)
+
+// TestDemo runs the demo with real sessions of every kind on loopback, in both modes.
+func TestDemo(t *testing.T) {
+	for _, mode := range []intent.Mode{intent.Provisioned, intent.Inband} {
+		t.Run(string(mode), func(t *testing.T) {
+			var out strings.Builder
+			r, err := RunDemo(context.Background(), DemoOptions{Bytes: 1 << 20, Mode: mode, Out: &out})
+			t.Log(out.String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Delivered != 5 || r.Corrupt != 0 || r.EarlyAcks != 0 {
+				t.Errorf("result is %+v", r)
+			}
+			// One packet crosses each link of the tree once, whatever the number of receivers.
+			for _, link := range []string{"S1-N6", "N6-N4", "N6-N5", "N1-R1", "N3-R5"} {
+				if got := r.LinkPackets[link]; got != r.SourcePackets {
+					t.Errorf("%d data packets on %s, want the source's %d", got, link, r.SourcePackets)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,212 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/dataplane/p4rt"
+	"github.com/weft-sdn/weft/service"
+	"github.com/weft-sdn/weft/topology/bgpls"
+)
+
+// LiveOptions say how a network is run in real time.
+type LiveOptions struct {
+	Network Network
+	// Listen is where the API listens; "127.0.0.1:0" takes any free port.
+	Listen string
+	// Log gets what the controller logs; nil: nothing.
+	Log *slog.Logger
+	// Progress is told what is being waited for; nil: nobody is.
+	Progress func(format string, args ...any)
+}
+
+// A Live is a network in real time, all of it on loopback: each switch with a P4Runtime server
+// and a BGP-LS speaker of its own, and a controller that knows only their addresses.
+type Live struct {
+	World   *World
+	Clock   *Clock
+	Service *service.Service
+
+	servers  []*p4rt.Server
+	speakers map[string]*bgpls.Speaker
+	serving  errgroup.Group
+}
+
+var loopback = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+
+// closeTimeout bounds how long what is under way may take to end.
+const closeTimeout = 5 * time.Second
+
+// StartLive starts a network and its controller, and returns when every session is being
+// established; Ready waits until all is programmed. Close ends it.
+func StartLive(ctx context.Context, o LiveOptions) (*Live, error) {
+	if o.Progress == nil {
+		o.Progress = func(string, ...any) {}
+	}
+	world, err := NewWorld(o.Network, Options{Seed: uint64(time.Now().UnixNano())})
+	if err != nil {
+		return nil, err
+	}
+	l := &Live{World: world, speakers: map[string]*bgpls.Speaker{}}
+	if err := l.start(ctx, o); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return l, nil
+}
+
+func (l *Live) start(ctx context.Context, o LiveOptions) error {
+	w := l.World
+	l.Clock = w.StartClock()
+	addresses := map[string]string{}
+	for _, s := range w.Network.Switches {
+		address, err := l.serve(s.Name)
+		if err != nil {
+			return fmt.Errorf("switch %s: %w", s.Name, err)
+		}
+		addresses[s.Name] = address
+	}
+	o.Progress("%d switches run the embedded data plane, each with a P4Runtime server", len(addresses))
+
+	inv := w.Network.Inventory(addresses)
+	inv.BGP.ASN, inv.BGP.RouterID = ASN, netip.AddrFrom4([4]byte{10, 255, 255, 254})
+	inv.API.Listen = o.Listen
+	for i, s := range w.Network.Switches {
+		peer, err := l.speak(ctx, i, s)
+		if err != nil {
+			return fmt.Errorf("switch %s: %w", s.Name, err)
+		}
+		inv.BGP.Peers = append(inv.BGP.Peers, peer)
+	}
+	if err := l.Advertise(ctx); err != nil {
+		return err
+	}
+	o.Progress("each of them advertises itself by BGP-LS")
+	var err error
+	l.Service, err = service.Start(ctx, service.Options{Inventory: inv, Log: o.Log})
+	return err
+}
+
+// speak starts the BGP-LS speaker of the i-th switch, which waits for the controller to connect.
+func (l *Live) speak(ctx context.Context, i int, s Switch) (inventory.Peer, error) {
+	// An address each: a collector tells its peers apart by theirs.
+	address := netip.AddrFrom4([4]byte{127, 1, byte((i + 1) >> 8), byte(i + 1)})
+	speaker, err := bgpls.Start(ctx, bgpls.Config{
+		ASN: s.ASN, RouterID: s.RouterID, Listen: netip.AddrPortFrom(address, 0),
+	})
+	if err != nil {
+		return inventory.Peer{}, err
+	}
+	l.speakers[s.Name] = speaker
+	if err := speaker.AddPeer(ctx, bgpls.Peer{Address: loopback, ASN: ASN, Passive: true}); err != nil {
+		return inventory.Peer{}, err
+	}
+	return inventory.Peer{Address: address, Port: speaker.ListenAddr().Port(), ASN: s.ASN}, nil
+}
+
+// Ready waits until the controller has learned the network and programmed every switch.
+func (l *Live) Ready(ctx context.Context) error {
+	return l.until(ctx, "the controller is ready", func() (bool, error) {
+		response, err := http.Get(l.URL() + "/readyz")
+		if err != nil {
+			return false, err
+		}
+		defer response.Body.Close()
+		return response.StatusCode == http.StatusOK, nil
+	})
+}
+
+// pollEvery is how often until looks.
+const pollEvery = 10 * time.Millisecond
+
+// until waits for something that happens elsewhere in the process.
+func (l *Live) until(ctx context.Context, what string, done func() (bool, error)) error {
+	ticker := time.NewTicker(pollEvery)
+	defer ticker.Stop()
+	for {
+		ok, err := done()
+		if ok || err != nil {
+			return err
+		}
+		select {
+		case <-ticker.C:
+		case <-l.Service.Done():
+			return fmt.Errorf("lab: the controller ended while %s was waited for: %w", what, l.Service.Err())
+		case <-ctx.Done():
+			return fmt.Errorf("lab: waiting until %s: %w", what, ctx.Err())
+		}
+	}
+}
+
+// serve starts the P4Runtime server of a switch.
+func (l *Live) serve(name string) (address string, err error) {
+	node := l.World.switches[name]
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	server := p4rt.NewServer(p4rt.ServerConfig{})
+	var sessions *p4rt.Sessions
+	err = l.Clock.Do(context.Background(), func(time.Duration) { sessions = p4rt.NewSessions(node.Device()) })
+	if err == nil {
+		err = server.Add(sessions, executor{clock: l.Clock, node: node})
+	}
+	if err != nil {
+		return "", errors.Join(err, listener.Close())
+	}
+	l.servers = append(l.servers, server)
+	l.serving.Go(func() error { return server.Serve(listener) })
+	return listener.Addr().String(), nil
+}
+
+// Advertise has the speakers say what their switches are now.
+func (l *Live) Advertise(ctx context.Context) error {
+	for _, s := range l.World.Network.Switches {
+		var objects bgpls.Objects
+		var err error
+		if stopped := l.Clock.Do(ctx, func(time.Duration) { objects, err = l.World.Advertise(s.Name) }); stopped != nil {
+			return stopped
+		}
+		if err == nil {
+			err = l.speakers[s.Name].Originate(&objects)
+		}
+		if err != nil {
+			return fmt.Errorf("switch %s: %w", s.Name, err)
+		}
+	}
+	return nil
+}
+
+// URL is the API's.
+func (l *Live) URL() string { return "http://" + l.Service.Addr().String() }
+
+// Close stops everything.
+func (l *Live) Close() error {
+	var err error
+	if l.Service != nil {
+		err = l.Service.Close()
+	}
+	for _, s := range l.World.Network.Switches {
+		if speaker := l.speakers[s.Name]; speaker != nil {
+			err = errors.Join(err, speaker.Close())
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	for _, server := range l.servers {
+		server.Close(ctx)
+	}
+	err = errors.Join(err, l.serving.Wait())
+	if l.Clock != nil {
+		l.Clock.Stop()
+	}
+	return err
+}

@@ -1,0 +1,202 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/weft-sdn/weft/controller"
+	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/controller/store"
+	"github.com/weft-sdn/weft/northbound"
+	"github.com/weft-sdn/weft/p4"
+	"github.com/weft-sdn/weft/southbound"
+	"github.com/weft-sdn/weft/topology"
+	"github.com/weft-sdn/weft/topology/bgpls"
+)
+
+// Options are what a service runs with.
+type Options struct {
+	Inventory inventory.Inventory
+	// Store keeps the intents; nil: in memory, for as long as the process lives.
+	Store store.Store
+	// Election is the P4Runtime election id; the highest one writes. Default: the time of the
+	// start, so that a controller that is started later takes over.
+	Election southbound.ElectionID
+	// API is how the API is served; its listener is the inventory's. The zero value is
+	// northbound.DefaultConfig.
+	API northbound.Config
+	Log *slog.Logger
+}
+
+// eventRing is how many events a client may have missed and still get.
+const eventRing = 4096
+
+// A Service is a running controller.
+type Service struct {
+	Controller *controller.Controller
+
+	speaker  *bgpls.Speaker
+	listener net.Listener
+	cancel   context.CancelFunc
+	done     chan struct{} // closed when everything has ended
+	err      error         // why; set before done is closed
+}
+
+// Start starts a service, which runs until ctx ends, Close is called or it fails.
+func Start(ctx context.Context, o Options) (*Service, error) {
+	if err := o.Inventory.Validate(); err != nil {
+		return nil, err
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Store == nil {
+		o.Store = store.NewMemory()
+	}
+	if o.Election == (southbound.ElectionID{}) {
+		o.Election = southbound.ElectionID{Low: uint64(time.Now().UnixNano())}
+	}
+	if o.API.Now == nil {
+		o.API = northbound.DefaultConfig()
+	}
+	o.API.Log = o.Log
+	if t := o.Inventory.API.TLS; t != nil {
+		o.API.TLS = northbound.TLSConfig{CertFile: t.Cert, KeyFile: t.Key, ClientCAFile: t.CA}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	s := &Service{cancel: cancel, done: make(chan struct{})}
+	if err := s.start(ctx, o); err != nil {
+		cancel()
+		return nil, errors.Join(err, s.release())
+	}
+	return s, nil
+}
+
+func (s *Service) start(ctx context.Context, o Options) error {
+	pipeline, err := southbound.NewPipeline(p4.P4Info(), p4.JSON())
+	if err != nil {
+		return err
+	}
+	events := northbound.NewEvents(eventRing, time.Now())
+	s.Controller, err = controller.NewController(ctx, controller.Options{
+		Inventory: o.Inventory, Store: o.Store, Southbound: controller.NewP4Runtime(pipeline, o.Election),
+		Events: func(e controller.Event) {
+			o.Log.Info(e.Message, "event", e.Type, "object", e.Object)
+			events.Publish(e)
+		},
+	})
+	if err != nil {
+		return err
+	}
+	if s.speaker, err = collector(ctx, o.Inventory, o.Log); err != nil {
+		return err
+	}
+	server, err := northbound.New(o.API, s.Controller, events)
+	if err != nil {
+		return err
+	}
+	if s.listener, err = net.Listen("tcp", o.Inventory.API.Listen); err != nil {
+		return fmt.Errorf("api.listen: %w", err)
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return s.Controller.Run(ctx) })
+	group.Go(func() error { return follow(ctx, s.speaker.Topology(), s.Controller) })
+	group.Go(func() error { return server.Serve(ctx, s.listener) })
+	group.Go(func() error {
+		select {
+		case <-s.speaker.Done():
+			return s.speaker.Err()
+		case <-ctx.Done():
+			return nil
+		}
+	})
+	go func() {
+		s.err = errors.Join(group.Wait(), s.release())
+		close(s.done)
+	}()
+	return nil
+}
+
+// collector starts the BGP-LS speaker; without an AS number in the inventory there is nobody to
+// learn from, and the topology stays empty.
+func collector(ctx context.Context, inv inventory.Inventory, log *slog.Logger) (*bgpls.Speaker, error) {
+	c := bgpls.Config{ASN: inv.BGP.ASN, RouterID: inv.BGP.RouterID, Collect: true, Logger: log}
+	if inv.BGP.Listen != "" {
+		listen, err := netip.ParseAddrPort(inv.BGP.Listen)
+		if err != nil {
+			return nil, fmt.Errorf("bgp.listen: %w", err)
+		}
+		c.Listen = listen
+	}
+	speaker, err := bgpls.Start(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range inv.BGP.Peers {
+		asn := p.ASN
+		if asn == 0 {
+			asn = inv.BGP.ASN
+		}
+		if err := speaker.AddPeer(ctx, bgpls.Peer{Address: p.Address, Port: p.Port, ASN: asn, Passive: p.Passive}); err != nil {
+			return nil, errors.Join(err, speaker.Close())
+		}
+	}
+	return speaker, nil
+}
+
+// follow hands every snapshot to the controller.
+func follow(ctx context.Context, from *topology.Publisher, to *controller.Controller) error {
+	for {
+		snapshot, changed := from.Current()
+		if err := to.SetTopology(ctx, snapshot); err != nil {
+			if ctx.Err() != nil || errors.Is(err, controller.ErrStopped) {
+				return nil
+			}
+			return err
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// Addr is where the API listens.
+func (s *Service) Addr() net.Addr { return s.listener.Addr() }
+
+// BGPAddr is where the BGP-LS collector listens; invalid when it does not.
+func (s *Service) BGPAddr() netip.AddrPort { return s.speaker.ListenAddr() }
+
+// Speaker is the BGP-LS collector.
+func (s *Service) Speaker() *bgpls.Speaker { return s.speaker }
+
+// Done is closed when the service has ended; Err says why.
+func (s *Service) Done() <-chan struct{} { return s.done }
+
+// Err says why the service ended, nil when it was asked to. It is for after Done.
+func (s *Service) Err() error { return s.err }
+
+// Close stops the service and waits until everything in it has ended.
+func (s *Service) Close() error {
+	s.cancel()
+	<-s.done
+	return s.err
+}
+
+func (s *Service) release() error {
+	s.cancel()
+	if s.speaker == nil {
+		return nil
+	}
+	err := s.speaker.Close()
+	<-s.speaker.Done()
+	return err
+}

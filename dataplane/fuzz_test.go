@@ -1,9 +1,13 @@
 package dataplane
 
 import (
+	"bytes"
 	"encoding/binary"
+	"encoding/json"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 )
@@ -20,26 +24,101 @@ func FuzzLoadProgram(f *testing.F) {
 		if err != nil {
 			f.Fatal(err)
 		}
-		f.Add(b)
+		var small bytes.Buffer
+		if err := json.Compact(&small, b); err != nil {
+			f.Fatal(err)
+		}
+		f.Add(small.Bytes())
 	}
 	f.Add([]byte(`{}`))
 	f.Add([]byte(`{"__meta__":{"version":[2,23]}}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		p, err := LoadProgram(b)
-		if err != nil {
-			return
-		}
-		s := New(Config{RecirculationBurst: 100, RecirculationRate: 1}, &sink{})
-		s.SetProgram(p)
-		for i, n := range []int{1, 3, 20, 64, 200} {
-			frame := make([]byte, n)
-			for j := range frame {
-				frame[j] = byte(i * j)
-			}
-			s.Receive(0, uint32(i), frame)
-		}
-		s.Advance(time.Second)
+		loadAndRun(b)
 	})
+}
+
+// loadAndRun loads a program and, if that works, puts a few frames through it.
+func loadAndRun(b []byte) bool {
+	p, err := LoadProgram(b)
+	if err != nil {
+		return false
+	}
+	s := New(Config{RecirculationBurst: 100, RecirculationRate: 1}, &sink{})
+	s.SetProgram(p)
+	for i, n := range []int{1, 3, 20, 64, 200} {
+		frame := make([]byte, n)
+		for j := range frame {
+			frame[j] = byte(i * j)
+		}
+		s.Receive(0, uint32(i), frame)
+	}
+	s.Advance(time.Second)
+	return true
+}
+
+// TestMutatedPrograms damages programs where it hurts more than at random
+// octets: numbers, names and whole lines.
+func TestMutatedPrograms(t *testing.T) {
+	const seed = 9
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 0))
+	var seeds [][]byte
+	files, err := filepath.Glob("testdata/*.json")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no programs")
+	}
+	for _, name := range files {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seeds = append(seeds, b)
+	}
+	ran := 0
+	for range 1000 {
+		b := bytes.Clone(seeds[rng.IntN(len(seeds))])
+		for range 1 + rng.IntN(3) {
+			b = damage(rng, b)
+		}
+		if loadAndRun(b) {
+			ran++
+		}
+	}
+	if ran == 0 || ran == 1000 {
+		t.Errorf("%d of 1000 damaged programs ran", ran)
+	}
+}
+
+func damage(rng *rand.Rand, b []byte) []byte {
+	at := rng.IntN(len(b))
+	digit := func() int {
+		for i := at; i < len(b); i++ {
+			if b[i] >= '0' && b[i] <= '9' {
+				return i
+			}
+		}
+		return 0
+	}
+	swap := func(sep string, step int) []byte {
+		parts := bytes.Split(b, []byte(sep))
+		x, y := rng.IntN(len(parts)/step)*step, rng.IntN(len(parts)/step)*step
+		parts[x+step-1] = parts[y+step-1]
+		return bytes.Join(parts, []byte(sep))
+	}
+	switch rng.IntN(5) {
+	case 0:
+		b[digit()] = byte('0' + rng.IntN(10))
+	case 1:
+		i := digit()
+		b = slices.Insert(b, i, []byte("987654321")[:rng.IntN(9)]...)
+	case 2:
+		b = swap("\n", 1)
+	case 3:
+		b = swap("\"", 2)
+	default:
+		b[at] = byte(rng.Uint32())
+	}
+	return b
 }
 
 // FuzzPacket: no sequence of frames makes a switch fail. The input is frames,

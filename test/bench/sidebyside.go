@@ -10,6 +10,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -83,12 +85,13 @@ func sideBySideOf(ctx context.Context, r role, missing string) (f figure, err er
 		theirRates = append(theirRates, rate)
 	}
 	f = figure{bench: "pcap/" + r.name, unit: "packets/s", value: ourRates.median(), more: append(r.params(), ourRates.spread()...)}
+	f.more = append(f.more, ours.cpuPerPacket("cpuMicros")...)
 	if theirs == nil {
 		f.more = append(f.more, field{"missing", missing})
 		return f, nil
 	}
-	f.more = append(f.more,
-		field{"simple_switch", theirRates.median()}, field{"ratio", ourRates.median() / theirRates.median()})
+	f.more = append(f.more, field{"simpleSwitch", theirRates.median()}, field{"ratio", ourRates.median() / theirRates.median()})
+	f.more = append(f.more, theirs.cpuPerPacket("simpleSwitchCPUMicros")...)
 	return f, nil
 }
 
@@ -112,6 +115,9 @@ type station struct {
 	failed  chan error
 	readers sync.WaitGroup
 	sent    int64
+
+	cpu        time.Duration // of the process, in the runs
+	cpuPackets int64         // in these runs; 0: the time is not known
 }
 
 func inPath(dir string, port uint32) string {
@@ -254,6 +260,7 @@ func (s *station) done() int64 {
 func (s *station) run(d time.Duration) (float64, error) {
 	window := int64(sideWindow / max(1, s.role.copies))
 	first := s.sent
+	cpu, known := cpuTime(s.cmd.Process.Pid)
 	start := time.Now()
 	for time.Since(start) < d || s.place != 0 {
 		if err := s.await(window - 1); err != nil {
@@ -282,7 +289,36 @@ func (s *station) run(d time.Duration) (float64, error) {
 			return 0, fmt.Errorf("%v: packet %d came out %d times, want %d", s.role, i, n, cycles)
 		}
 	}
+	if now, ok := cpuTime(s.cmd.Process.Pid); ok && known {
+		s.cpu += now - cpu
+		s.cpuPackets += s.sent - first
+	}
 	return float64(s.sent-first) / took.Seconds(), nil
+}
+
+// cpuPerPacket is the field of the processor time that a packet in has cost, which other work on the machine matters less to than to
+// the time on the clock.
+func (s *station) cpuPerPacket(name string) []field {
+	if s.cpuPackets == 0 {
+		return nil
+	}
+	return []field{{name, float64(s.cpu.Microseconds()) / float64(s.cpuPackets)}}
+}
+
+// cpuTime is the processor time that all threads of a process have had, where /proc tells.
+func cpuTime(pid int) (time.Duration, bool) {
+	const tick = time.Second / 100 // what Linux counts in there
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, false
+	}
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+	if len(fields) < 13 {
+		return 0, false
+	}
+	user, err1 := strconv.ParseInt(fields[11], 10, 64)
+	system, err2 := strconv.ParseInt(fields[12], 10, 64)
+	return time.Duration(user+system) * tick, err1 == nil && err2 == nil
 }
 
 // await waits until at most so many packets are under way.

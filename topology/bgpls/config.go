@@ -38,15 +38,16 @@ type Config struct {
 // A Peer is whom a speaker has a session with.
 type Peer struct {
 	Address netip.Addr
-	// Port is where the peer listens; 179 when 0.
+	ASN     uint32
+	// Port is where the peer listens; 179 when 0. A passive peer has none.
 	Port uint16
-	ASN  uint32
 	// LocalAddress is the address connections are made from, and have to be
 	// accepted at; invalid is any.
 	LocalAddress netip.Addr
-	// Passive waits for the peer to connect.
+	// Passive waits for the peer to connect. Peers that are not passive are
+	// connected to, and may connect too.
 	Passive bool
-	// Password is of TCP MD5 (RFC 2385), none when empty.
+	// Password is of TCP MD5 (RFC 2385), none when empty. Linux only.
 	Password string
 }
 
@@ -91,20 +92,47 @@ func (p *Peer) Validate() error {
 		return fmt.Errorf("%w: peer without address", ErrConfig)
 	case p.ASN == 0:
 		return fmt.Errorf("%w: peer %s has AS number 0", ErrConfig, p.Address)
-	case p.LocalAddress.IsValid() && p.LocalAddress.Is4() != p.Address.Is4():
+	case p.LocalAddress.IsValid() && p.LocalAddress.Unmap().Is4() != p.Address.Unmap().Is4():
 		return fmt.Errorf("%w: peer %s has local address %s", ErrConfig, p.Address, p.LocalAddress)
+	case p.Passive && p.Port != 0:
+		return fmt.Errorf("%w: passive peer %s has port %d", ErrConfig, p.Address, p.Port)
 	}
 	return nil
 }
 
+func (p *Peer) setDefaults() {
+	p.Address, p.LocalAddress = p.Address.Unmap(), p.LocalAddress.Unmap()
+	if p.Port == 0 && !p.Passive {
+		p.Port = defaultPort
+	}
+}
+
+// key names a peer that has its defaults. Two active peers may share an
+// address, with different ports.
+func (p *Peer) key() peerKey { return netip.AddrPortFrom(p.Address, p.Port) }
+
+// A SessionState says how far a session is.
+type SessionState string
+
+const (
+	// Connecting is without a connection.
+	Connecting SessionState = "connecting"
+	// Opening is with a connection on which the session is negotiated.
+	Opening SessionState = "opening"
+	// Established is with a session.
+	Established SessionState = "established"
+)
+
 // A PeerStatus is the state of a session.
 type PeerStatus struct {
-	Address netip.Addr `json:"address"`
-	ASN     uint32     `json:"asn"`
-	// State is that of the BGP state machine: "idle", "active", "established"...
-	State string `json:"state"`
+	Address netip.Addr   `json:"address"`
+	Port    uint16       `json:"port,omitempty"` // 0 of a passive peer
+	ASN     uint32       `json:"asn"`
+	State   SessionState `json:"state"`
 	// Since is when Established began or ended last; zero before the first.
 	Since time.Time `json:"since,omitzero"`
+	// LastError is why there is no session, or why the last one ended.
+	LastError string `json:"lastError,omitempty"`
 	// Synced says that the peer has said everything in this session. It stays
 	// false for a speaker that does not collect.
 	Synced bool `json:"synced"`
@@ -113,7 +141,7 @@ type PeerStatus struct {
 // Stats count what was received.
 type Stats struct {
 	Updates uint64 `json:"updates"`
-	// MalformedUpdates could not be divided into NLRIs.
+	// MalformedUpdates could not be divided into NLRIs; each ended its session.
 	MalformedUpdates uint64 `json:"malformedUpdates"`
 	// MalformedNLRIs and DiscardedAttributes were left out (RFC 9552 section
 	// 8.2.2); the NLRIs of a discarded attribute count as without one.

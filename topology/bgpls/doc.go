@@ -17,9 +17,13 @@
 // removed. An object that several peers advertise lives until the last of them
 // withdraws it.
 //
-// The sessions are GoBGP's, and no other package sees its types. GoBGP knows
-// too few TLVs, so the octets of UPDATE messages are taken from its BMP output
-// and read by package wire. GoBGP resets a session in which an NLRI type occurs
-// that it does not know (such as RFC 9857's), and identifies a peer by its
-// address alone: two peers must not have the same.
+// The sessions are kept by GoBGP, and no other package sees its types. It does
+// so behind a relay: the connections to the peers are made and accepted here,
+// and joined message by message to connections to GoBGP on the loopback
+// interface, on which each peer has an address of 127.83.0.0/16 (so the host
+// must have the whole of 127.0.0.0/8, as Linux does). UPDATE messages of peers
+// are taken out on the way and read by package wire. GoBGP would drop most SRv6
+// TLVs, give a session up over an NLRI type it does not know (RFC 9552 section
+// 5.1 has us skip it), and hands received octets out only by ways on which its
+// goroutines race.
 package bgpls

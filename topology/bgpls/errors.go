@@ -9,4 +9,6 @@ var (
 	ErrClosed = errors.New("bgpls: speaker is closed")
 	// ErrObject says that an object cannot be expressed in BGP-LS.
 	ErrObject = errors.New("bgpls: object cannot be advertised")
+	// errSetup says that GoBGP did not take up a session.
+	errSetup = errors.New("bgpls: session is not taken up")
 )

@@ -53,7 +53,10 @@ func routerIDText(octets string) string {
 func parseRouterID(s string) (octets string, err error) {
 	if h, ok := strings.CutPrefix(s, "x"); ok {
 		b, err := hex.DecodeString(h)
-		return string(b), err
+		if err != nil {
+			return "", fmt.Errorf("%w: router-id %q", ErrObject, s)
+		}
+		return string(b), nil
 	}
 	if a, dr, ok := strings.Cut(s, "-"); ok {
 		x, err := parseRouterID(a)

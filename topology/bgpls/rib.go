@@ -12,11 +12,21 @@ import (
 	"github.com/weft-sdn/weft/topology/bgpls/wire"
 )
 
+// A peerKey names a peer: its address, and its port or, if it connects to us, 0.
+type peerKey = netip.AddrPort
+
+func peerName(k peerKey) string {
+	if k.Port() == 0 {
+		return k.Addr().String()
+	}
+	return k.String()
+}
+
 // A rib holds what the peers said, and builds snapshots of it. It is pure: time
 // comes in as a parameter, and events in the order of the sessions.
 type rib struct {
 	grace   time.Duration // how long a peer's first End-of-RIB is waited for
-	peers   map[netip.Addr]*ribPeer
+	peers   map[peerKey]*ribPeer
 	objects map[string]*object // by the octets of the NLRI
 	nodes   map[topology.NodeID]*group
 	links   map[topology.LinkID]*group
@@ -37,7 +47,7 @@ type group struct {
 type object struct {
 	nlri wire.NLRI
 	raw  string
-	says map[netip.Addr]statement
+	says map[peerKey]statement
 }
 
 // A statement is what a peer said of an NLRI, in its session of that number.
@@ -60,7 +70,7 @@ type ribPeer struct {
 func newRIB(grace time.Duration, ports topology.PortMap) *rib {
 	r := &rib{
 		grace:   grace,
-		peers:   make(map[netip.Addr]*ribPeer),
+		peers:   make(map[peerKey]*ribPeer),
 		objects: make(map[string]*object),
 		nodes:   make(map[topology.NodeID]*group),
 		links:   make(map[topology.LinkID]*group),
@@ -72,7 +82,7 @@ func newRIB(grace time.Duration, ports topology.PortMap) *rib {
 }
 
 // addPeer makes a peer known, whose first session is waited for.
-func (r *rib) addPeer(a netip.Addr, now time.Time) {
+func (r *rib) addPeer(a peerKey, now time.Time) {
 	if r.peers[a] == nil {
 		r.peers[a] = &ribPeer{said: make(map[*object]bool), since: now, reason: "no session yet"}
 		r.touched = true
@@ -80,7 +90,7 @@ func (r *rib) addPeer(a netip.Addr, now time.Time) {
 }
 
 // removePeer forgets a peer and what it said.
-func (r *rib) removePeer(a netip.Addr) {
+func (r *rib) removePeer(a peerKey) {
 	p := r.peers[a]
 	if p == nil {
 		return
@@ -93,7 +103,7 @@ func (r *rib) removePeer(a netip.Addr) {
 }
 
 // peerUp begins a session: what the peer said before is to be confirmed.
-func (r *rib) peerUp(a netip.Addr, now time.Time) {
+func (r *rib) peerUp(a peerKey, now time.Time) {
 	if p := r.peers[a]; p != nil {
 		p.session++
 		p.up, p.synced, p.late = true, false, false
@@ -103,7 +113,7 @@ func (r *rib) peerUp(a netip.Addr, now time.Time) {
 }
 
 // peerDown ends a session: what the peer said stays.
-func (r *rib) peerDown(a netip.Addr, reason string, now time.Time) {
+func (r *rib) peerDown(a peerKey, reason string, now time.Time) {
 	if p := r.peers[a]; p != nil && p.up {
 		p.up, p.synced = false, false
 		p.since, p.reason = now, reason
@@ -113,7 +123,7 @@ func (r *rib) peerDown(a netip.Addr, reason string, now time.Time) {
 
 // endOfRIB ends the synchronization of a session: what the peer did not say
 // again is withdrawn.
-func (r *rib) endOfRIB(a netip.Addr) {
+func (r *rib) endOfRIB(a peerKey) {
 	p := r.peers[a]
 	if p == nil || !p.up || p.synced {
 		return
@@ -128,7 +138,7 @@ func (r *rib) endOfRIB(a netip.Addr) {
 }
 
 // update takes in an UPDATE message of a peer.
-func (r *rib) update(a netip.Addr, u *wire.Update) {
+func (r *rib) update(a peerKey, u *wire.Update) {
 	p := r.peers[a]
 	if p == nil || !p.up {
 		return
@@ -167,7 +177,7 @@ func (r *rib) update(a netip.Addr, u *wire.Update) {
 func (r *rib) object(n *wire.Received) *object {
 	o := r.objects[string(n.Raw)]
 	if o == nil {
-		o = &object{nlri: n.NLRI, raw: string(n.Raw), says: make(map[netip.Addr]statement, 1)}
+		o = &object{nlri: n.NLRI, raw: string(n.Raw), says: make(map[peerKey]statement, 1)}
 		r.objects[o.raw] = o
 		r.eachGroup(o, func(g *group) { g.members[o] = true })
 	}
@@ -175,7 +185,7 @@ func (r *rib) object(n *wire.Received) *object {
 }
 
 // retract removes what a peer said of an object, and the object with the last.
-func (r *rib) retract(a netip.Addr, p *ribPeer, o *object) {
+func (r *rib) retract(a peerKey, p *ribPeer, o *object) {
 	delete(o.says, a)
 	delete(p.said, o)
 	r.mark(o)
@@ -234,11 +244,11 @@ func (r *rib) parts(g *group) []part {
 // believed returns the statement that counts: a confirmed one before an
 // unconfirmed one, and then that of the peer with the lowest address.
 func (r *rib) believed(o *object) (s statement) {
-	var from netip.Addr
+	var from peerKey
 	confirmed := false
 	for a, t := range o.says {
 		c := r.confirmed(a, t)
-		if !from.IsValid() || c && !confirmed || c == confirmed && a.Less(from) {
+		if !from.IsValid() || c && !confirmed || c == confirmed && a.Compare(from) < 0 {
 			from, confirmed, s = a, c, t
 		}
 	}
@@ -246,7 +256,7 @@ func (r *rib) believed(o *object) (s statement) {
 }
 
 // confirmed reports whether a peer has said something in the session it has now.
-func (r *rib) confirmed(a netip.Addr, s statement) bool {
+func (r *rib) confirmed(a peerKey, s statement) bool {
 	p := r.peers[a]
 	return p.up && s.session == p.session
 }
@@ -286,7 +296,7 @@ func refresh[K comparable](groups map[K]*group, set func(K, *group), remove func
 func (r *rib) staleness() *topology.Staleness {
 	var s *topology.Staleness
 	var reasons []string
-	for _, a := range slices.SortedFunc(maps.Keys(r.peers), netip.Addr.Compare) {
+	for _, a := range slices.SortedFunc(maps.Keys(r.peers), peerKey.Compare) {
 		p := r.peers[a]
 		if p.synced || !r.missed(p) {
 			continue
@@ -297,8 +307,8 @@ func (r *rib) staleness() *topology.Staleness {
 		if p.since.Before(s.Since) {
 			s.Since = p.since
 		}
-		s.Sources = append(s.Sources, a.String())
-		reasons = append(reasons, a.String()+": "+p.reason)
+		s.Sources = append(s.Sources, peerName(a))
+		reasons = append(reasons, peerName(a)+": "+p.reason)
 	}
 	if s != nil {
 		s.Reason = strings.Join(reasons, "; ")

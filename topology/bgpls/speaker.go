@@ -4,49 +4,44 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"slices"
 	"sync"
 	"syscall"
 	"time"
 
-	"github.com/osrg/gobgp/v4/api"
 	"github.com/osrg/gobgp/v4/pkg/apiutil"
-	"github.com/osrg/gobgp/v4/pkg/packet/bgp"
 	"github.com/osrg/gobgp/v4/pkg/server"
 
 	"github.com/weft-sdn/weft/topology"
-	"github.com/weft-sdn/weft/topology/bgpls/wire"
 )
 
 // A Speaker has BGP-LS sessions. Its methods may be called from several
 // goroutines.
 type Speaker struct {
-	config Config
-	server *server.BgpServer
-	listen netip.AddrPort
+	config   Config
+	server   *server.BgpServer
+	inner    netip.AddrPort // where the server listens
+	listener *net.TCPListener
 
 	publisher topology.Publisher
 	events    chan func(*collector)
+	ctx       context.Context // of the sessions
 	cancel    context.CancelFunc
 	done      chan struct{} // closed when everything has ended
 
-	mu     sync.Mutex
-	peers  map[netip.Addr]*session
-	stats  Stats
-	err    error
-	closed bool
+	mu        sync.Mutex
+	sessions  map[peerKey]*session
+	active    map[netip.Addr]chan struct{} // by the address of a neighbor
+	lastInner uint16
+	stats     Stats
+	err       error
+	closed    bool
 
 	// originating serializes Originate; said is guarded by it.
 	originating sync.Mutex
 	said        map[string]string // attribute by NLRI, as octets
-}
-
-// A session is what is known of a peer.
-type session struct {
-	peer   Peer
-	status PeerStatus
-	reset  time.Time // when it was last reset by us
 }
 
 const (
@@ -54,8 +49,6 @@ const (
 	// settleMax how long at most.
 	settle    = 5 * time.Millisecond
 	settleMax = 100 * time.Millisecond
-	// resetPause is the least time between two resets of a session by us.
-	resetPause = 10 * time.Second
 
 	listenAttempts = 10
 )
@@ -67,127 +60,137 @@ func Start(ctx context.Context, c Config) (*Speaker, error) {
 	}
 	c.setDefaults()
 	s := &Speaker{
-		config: c,
-		server: newServer(&c),
-		events: make(chan func(*collector), 1024),
-		done:   make(chan struct{}),
-		peers:  make(map[netip.Addr]*session),
-		said:   make(map[string]string),
+		config:   c,
+		server:   newServer(&c),
+		events:   make(chan func(*collector), 1024),
+		done:     make(chan struct{}),
+		sessions: make(map[peerKey]*session),
+		active:   make(map[netip.Addr]chan struct{}),
+		said:     make(map[string]string),
 	}
-	go s.server.Serve()
-	ctx, s.cancel = context.WithCancel(ctx)
-	if err := s.start(ctx); err != nil {
+	s.ctx, s.cancel = context.WithCancel(ctx)
+	watching, stopWatching := context.WithCancel(context.WithoutCancel(ctx))
+	if err := s.start(watching); err != nil {
 		s.cancel()
-		s.server.Stop()
+		stopWatching()
+		s.stopServer()
 		return nil, err
 	}
+	var running sync.WaitGroup
+	if s.config.Collect {
+		running.Go(func() { s.collect(s.ctx) })
+	}
+	if s.listener != nil {
+		running.Go(func() { s.fail(s.accept(s.listener)) })
+	}
+	go func() {
+		defer close(s.done)
+		<-s.ctx.Done()
+		if s.listener != nil {
+			s.listener.Close()
+		}
+		for _, p := range s.end() {
+			<-p.done
+		}
+		running.Wait()
+		stopWatching()
+		s.stopServer()
+	}()
 	return s, nil
 }
 
-// start brings up the server, the tap and the goroutines.
-func (s *Speaker) start(ctx context.Context) error {
-	if err := s.startServer(ctx); err != nil {
-		return err
-	}
-	var running sync.WaitGroup
-	var t *tap
-	if s.config.Collect {
+// start brings up the server and the listener.
+func (s *Speaker) start(watching context.Context) error {
+	go s.server.Serve()
+	for attempt := 1; ; attempt++ {
 		var err error
-		if t, err = newTap(ctx); err != nil {
+		if s.inner, err = freePort(netip.AddrFrom4([4]byte{127, 0, 0, 1})); err != nil {
 			return err
 		}
-		request := &api.AddBmpRequest{Address: t.addr().Addr().String(), Port: uint32(t.addr().Port()),
-			Policy: api.AddBmpRequest_MONITORING_POLICY_PRE}
-		if err := s.server.AddBmp(ctx, request); err != nil {
-			t.listener.Close()
-			return fmt.Errorf("bgpls: BMP: %w", err)
-		}
-		running.Go(func() {
-			err := t.run(ctx, func(m wire.BMPMessage) { s.send(ctx, func(c *collector) { c.monitor(m) }) })
-			if ctx.Err() == nil {
-				s.fail(errors.Join(errors.New("bgpls: BMP stream ended"), err))
-			}
-		})
-		select {
-		case <-t.initiated:
-		case <-ctx.Done():
-			running.Wait()
-			return ctx.Err()
-		}
-	}
-	if err := s.watch(ctx); err != nil {
-		s.cancel()
-		running.Wait()
-		return err
-	}
-	running.Go(func() { s.run(ctx) })
-	go func() {
-		<-ctx.Done()
-		s.stopServer(t)
-		running.Wait()
-		close(s.done)
-	}()
-	return nil
-}
-
-func (s *Speaker) startServer(ctx context.Context) error {
-	for attempt := 1; ; attempt++ {
-		if s.config.Listen.IsValid() {
-			var err error
-			if s.listen, err = freePort(s.config.Listen); err != nil {
-				return err
-			}
-		}
-		err := s.server.StartBgp(ctx, &api.StartBgpRequest{Global: globalOf(&s.config, s.listen)})
-		if err == nil {
+		if err = startServer(watching, s.server, globalOf(&s.config, s.inner)); err == nil {
 			break
 		}
 		// A port that was free may be taken by now.
-		if s.config.Listen.Port() != 0 || attempt == listenAttempts || !errors.Is(err, syscall.EADDRINUSE) {
+		if attempt == listenAttempts || !errors.Is(err, syscall.EADDRINUSE) {
 			return fmt.Errorf("bgpls: start: %w", err)
 		}
 	}
-	policy, assignment := ownOnly()
-	if err := s.server.AddPolicy(ctx, policy); err != nil {
-		return fmt.Errorf("bgpls: export policy: %w", err)
+	active := func(a netip.Addr) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if c := s.active[a]; c != nil {
+			select {
+			case c <- struct{}{}:
+			default:
+			}
+		}
 	}
-	if err := s.server.SetPolicyAssignment(ctx, assignment); err != nil {
-		return fmt.Errorf("bgpls: export policy: %w", err)
+	if err := watchActive(watching, s.server, active); err != nil {
+		return err
 	}
+	if !s.config.Listen.IsValid() {
+		return nil
+	}
+	var config net.ListenConfig
+	config.SetMultipathTCP(false) // has no MD5
+	l, err := config.Listen(s.ctx, "tcp", s.config.Listen.String())
+	if err != nil {
+		return fmt.Errorf("bgpls: %w", err)
+	}
+	s.listener = l.(*net.TCPListener)
 	return nil
 }
 
-func (s *Speaker) stopServer(t *tap) {
-	if t != nil {
-		// The connection is gone already; this ends the server's side.
-		_ = s.server.DeleteBmp(context.Background(), &api.DeleteBmpRequest{Address: t.addr().Addr().String(), Port: uint32(t.addr().Port())})
+// freePort returns a port that was free just now. GoBGP cannot listen on one
+// that it is not told.
+func freePort(a netip.Addr) (netip.AddrPort, error) {
+	l, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(netip.AddrPortFrom(a, 0)))
+	if err != nil {
+		return netip.AddrPort{}, fmt.Errorf("bgpls: %w", err)
 	}
-	s.server.Stop()
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).AddrPort(), nil
 }
 
-// Close ends the sessions and waits until everything has stopped.
-func (s *Speaker) Close() error {
+func (s *Speaker) stopServer() {
+	s.server.Stop()
+	forgetServer(s.server)
+}
+
+// end makes AddPeer refuse from now on and returns the sessions there are.
+func (s *Speaker) end() []*session {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.closed = true
-	s.mu.Unlock()
+	var all []*session
+	for _, p := range s.sessions {
+		all = append(all, p)
+	}
+	return all
+}
+
+// Close ends the sessions and waits until everything has stopped. It returns
+// what Err does.
+func (s *Speaker) Close() error {
 	s.cancel()
 	<-s.done
 	return s.Err()
 }
 
-// Done is closed when the speaker has stopped; Err says why, if not by Close.
+// Done is closed when the speaker has stopped.
 func (s *Speaker) Done() <-chan struct{} { return s.done }
 
-// Err returns what stopped the speaker, nil while it runs or after Close.
+// Err returns what stopped the speaker if it was neither Close nor its context.
 func (s *Speaker) Err() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.err
 }
 
+// fail stops the speaker, with an error if it was not stopping anyway.
 func (s *Speaker) fail(err error) {
 	s.mu.Lock()
-	if s.err == nil && !s.closed {
+	if s.ctx.Err() == nil {
 		s.err = err
 	}
 	s.mu.Unlock()
@@ -196,74 +199,119 @@ func (s *Speaker) fail(err error) {
 
 // ListenAddr returns where connections are accepted; it is invalid for a
 // speaker that does not listen.
-func (s *Speaker) ListenAddr() netip.AddrPort { return s.listen }
+func (s *Speaker) ListenAddr() netip.AddrPort {
+	if s.listener == nil {
+		return netip.AddrPort{}
+	}
+	return s.listener.Addr().(*net.TCPAddr).AddrPort()
+}
 
 // Topology returns the publisher of the snapshots of a collecting speaker.
 func (s *Speaker) Topology() *topology.Publisher { return &s.publisher }
 
-// Stats returns the counters of a collecting speaker.
+// Stats returns the counters of a collecting speaker, as of its last snapshot.
 func (s *Speaker) Stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.stats
 }
 
-// Peers returns the state of the sessions, by address.
+// Peers returns the state of the sessions, by address and port.
 func (s *Speaker) Peers() []PeerStatus {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var all []PeerStatus
-	for _, p := range s.peers {
+	all := make([]PeerStatus, 0, len(s.sessions))
+	for _, p := range s.sessions {
 		all = append(all, p.status)
 	}
-	slices.SortFunc(all, func(a, b PeerStatus) int { return a.Address.Compare(b.Address) })
+	slices.SortFunc(all, func(a, b PeerStatus) int {
+		return netip.AddrPortFrom(a.Address, a.Port).Compare(netip.AddrPortFrom(b.Address, b.Port))
+	})
 	return all
 }
 
-// AddPeer starts a session with a peer, and keeps starting it.
+// AddPeer starts a session with a peer, and starts it again whenever it ends.
+// It does not wait for it.
 func (s *Speaker) AddPeer(ctx context.Context, p Peer) error {
 	if err := p.Validate(); err != nil {
 		return err
 	}
-	if p.Port == 0 {
-		p.Port = defaultPort
-	}
-	p.Address = p.Address.Unmap()
-	s.mu.Lock()
-	if s.peers[p.Address] != nil {
-		s.mu.Unlock()
-		return fmt.Errorf("%w: peer %s is there already", ErrConfig, p.Address)
-	}
-	s.peers[p.Address] = &session{peer: p, status: PeerStatus{Address: p.Address, ASN: p.ASN, State: "idle"}}
-	s.mu.Unlock()
-	if err := s.do(ctx, func(c *collector) { c.rib.addPeer(p.Address, time.Now()) }); err != nil {
+	p.setDefaults()
+	if err := s.sign(&p, p.Password); err != nil {
 		return err
 	}
-	if err := s.server.AddPeer(ctx, &api.AddPeerRequest{Peer: peerOf(&s.config, &p)}); err != nil {
-		return errors.Join(fmt.Errorf("bgpls: peer %s: %w", p.Address, err), s.forget(ctx, p.Address))
+	n := &session{peer: p, done: make(chan struct{}), incoming: make(chan net.Conn),
+		status: PeerStatus{Address: p.Address, Port: p.Port, ASN: p.ASN, State: Connecting}}
+	keep, cancel := context.WithCancel(s.ctx)
+	n.cancel = cancel
+	s.mu.Lock()
+	switch {
+	case s.closed:
+		s.mu.Unlock()
+		cancel()
+		return ErrClosed
+	case s.sessions[p.key()] != nil:
+		s.mu.Unlock()
+		cancel()
+		return fmt.Errorf("%w: peer %s is there already", ErrConfig, peerName(p.key()))
+	}
+	s.sessions[p.key()] = n
+	s.mu.Unlock()
+	if err := s.do(ctx, func(c *collector) { c.rib.addPeer(p.key(), time.Now()) }); err != nil {
+		cancel()
+		close(n.done)
+		s.mu.Lock()
+		delete(s.sessions, p.key())
+		s.mu.Unlock()
+		return err
+	}
+	go s.keep(keep, n)
+	return nil
+}
+
+// RemovePeer ends the session with a peer and withdraws what only it said. The
+// port is the one the peer was added with. Removing a peer that is not there
+// does nothing.
+func (s *Speaker) RemovePeer(ctx context.Context, a netip.Addr, port uint16) error {
+	for _, passive := range [...]bool{true, false} {
+		p := Peer{Address: a, Port: port, Passive: passive}
+		p.setDefaults()
+		s.mu.Lock()
+		n := s.sessions[p.key()]
+		s.mu.Unlock()
+		if n == nil {
+			continue
+		}
+		n.cancel()
+		select {
+		case <-n.done:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		s.mu.Lock()
+		if s.sessions[p.key()] == n {
+			delete(s.sessions, p.key())
+		}
+		s.mu.Unlock()
+		return errors.Join(s.sign(&n.peer, ""), s.do(ctx, func(c *collector) { c.removePeer(p.key()) }))
 	}
 	return nil
 }
 
-// RemovePeer ends the session with a peer and withdraws what only it said.
-// Removing a peer that is not there does nothing.
-func (s *Speaker) RemovePeer(ctx context.Context, a netip.Addr) error {
-	a = a.Unmap()
-	s.mu.Lock()
-	known := s.peers[a] != nil
-	s.mu.Unlock()
-	if !known {
+// sign sets the password of a peer on the listener; an empty one removes it.
+func (s *Speaker) sign(p *Peer, password string) error {
+	if s.listener == nil || p.Password == "" {
 		return nil
 	}
-	err := s.server.DeletePeer(ctx, &api.DeletePeerRequest{Address: a.String()})
-	return errors.Join(err, s.forget(ctx, a))
-}
-
-func (s *Speaker) forget(ctx context.Context, a netip.Addr) error {
-	s.mu.Lock()
-	delete(s.peers, a)
-	s.mu.Unlock()
-	return s.do(ctx, func(c *collector) { c.rib.removePeer(a) })
+	raw, err := s.listener.SyscallConn()
+	if err != nil {
+		return fmt.Errorf("bgpls: %w", err)
+	}
+	a := p.Address
+	if s.ListenAddr().Addr().Is6() {
+		a = netip.AddrFrom16(a.As16())
+	}
+	return sign(raw, a, password)
 }
 
 // Originate makes the speaker advertise objects, and nothing else: what it
@@ -319,28 +367,28 @@ func (s *Speaker) Originate(objects *Objects) error {
 	return nil
 }
 
-// send hands an event to the goroutine of run.
+// send hands an event to the goroutine of collect, if there is one.
 func (s *Speaker) send(ctx context.Context, event func(*collector)) {
+	if !s.config.Collect {
+		return
+	}
 	select {
 	case s.events <- event:
 	case <-ctx.Done():
+	case <-s.ctx.Done():
 	}
 }
 
-// do runs f in the goroutine of run and waits for it.
+// do runs f in the goroutine of collect, if there is one, and waits for it.
 func (s *Speaker) do(ctx context.Context, f func(*collector)) error {
+	if !s.config.Collect {
+		return nil
+	}
 	ran := make(chan struct{})
-	event := func(c *collector) {
+	s.send(ctx, func(c *collector) {
 		f(c)
 		close(ran)
-	}
-	select {
-	case s.events <- event:
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-s.done:
-		return ErrClosed
-	}
+	})
 	select {
 	case <-ran:
 		return nil
@@ -348,79 +396,5 @@ func (s *Speaker) do(ctx context.Context, f func(*collector)) error {
 		return ctx.Err()
 	case <-s.done:
 		return ErrClosed
-	}
-}
-
-// watch follows the sessions' states and End-of-RIB markers, which the BMP
-// stream does not have. The callbacks are called one after the other.
-func (s *Speaker) watch(ctx context.Context) error {
-	counted := make(map[netip.Addr]*progress)
-	of := func(a netip.Addr) *progress {
-		a = a.Unmap()
-		if counted[a] == nil {
-			counted[a] = new(progress)
-		}
-		return counted[a]
-	}
-	options := []server.WatchOption{server.WatchPeer()}
-	callbacks := server.WatchEventMessageCallbacks{
-		OnPeerUpdate: func(e *apiutil.WatchEventMessage_PeerEvent, _ time.Time) {
-			if e.Type == apiutil.PEER_EVENT_END_OF_INIT {
-				return
-			}
-			a, state := e.Peer.State.NeighborAddress.Unmap(), e.Peer.State.SessionState
-			if isEstablished(state) {
-				of(a).sessions++
-			}
-			s.send(ctx, func(*collector) { s.stateChanged(ctx, a, state) })
-		},
-	}
-	if s.config.Collect {
-		options = append(options, server.WatchUpdate(false, "", ""), server.WatchEor(false))
-		callbacks.OnPathUpdate = func(paths []*apiutil.Path, _ time.Time) {
-			if len(paths) > 0 {
-				of(paths[0].PeerAddress).updates++
-			}
-		}
-		callbacks.OnPathEor = func(p *apiutil.Path, _ time.Time) {
-			if p.Family != bgp.RF_LS {
-				return
-			}
-			a, at := p.PeerAddress.Unmap(), *of(p.PeerAddress)
-			s.send(ctx, func(c *collector) { c.endOfRIB(a, at) })
-		}
-	}
-	if err := s.server.WatchEvent(ctx, callbacks, options...); err != nil {
-		return fmt.Errorf("bgpls: watch: %w", err)
-	}
-	return nil
-}
-
-// stateChanged takes note of a session's state. After a loss GoBGP would
-// refuse connections for five seconds; deleting and adding the peer again does
-// without.
-func (s *Speaker) stateChanged(ctx context.Context, a netip.Addr, state bgp.FSMState) {
-	now := time.Now()
-	s.mu.Lock()
-	p := s.peers[a]
-	reset := false
-	if p != nil {
-		was := p.status.State == stateName(bgp.BGP_FSM_ESTABLISHED)
-		p.status.State = stateName(state)
-		if was != isEstablished(state) {
-			p.status.Since = now
-			reset = was && now.Sub(p.reset) > resetPause
-		}
-		if reset {
-			p.reset = now
-		}
-	}
-	s.mu.Unlock()
-	if !reset {
-		return
-	}
-	// Whoever removes the peer at the same time wins.
-	if s.server.DeletePeer(ctx, &api.DeletePeerRequest{Address: a.String()}) == nil {
-		_ = s.server.AddPeer(ctx, &api.AddPeerRequest{Peer: peerOf(&s.config, &p.peer)})
 	}
 }

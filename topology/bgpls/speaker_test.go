@@ -1,10 +1,14 @@
 package bgpls
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -13,12 +17,16 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m,
+		// GoBGP closes the queue of a session without waiting for it to be
+		// empty, and then its goroutine stays.
+		goleak.IgnoreTopFunction("github.com/eapache/channels.(*InfiniteChannel).infiniteBuffer"))
+}
 
 const testASN = 64512
 
-// deadline is for what takes a connection: GoBGP waits up to two seconds before
-// it makes one.
+// deadline is for what takes a connection or two.
 const deadline = 20 * time.Second
 
 func start(t *testing.T, c Config) *Speaker {
@@ -149,6 +157,7 @@ func switches(t *testing.T, collector *Speaker, devices map[int]*Objects) map[in
 }
 
 func TestFigure1(t *testing.T) {
+	t.Parallel()
 	collector := start(t, Config{ASN: 64999, RouterID: netip.MustParseAddr("10.255.0.1"), Collect: true})
 	devices := make(map[int]*Objects)
 	var all []*Objects
@@ -164,7 +173,7 @@ func TestFigure1(t *testing.T) {
 		t.Errorf("counters: %+v", stats)
 	}
 	for _, p := range collector.Peers() {
-		if p.State != "established" || !p.Synced || p.ASN != testASN {
+		if p.State != Established || !p.Synced || p.ASN != testASN {
 			t.Errorf("session: %+v", p)
 		}
 	}
@@ -194,4 +203,212 @@ func TestFigure1(t *testing.T) {
 		}
 	}
 	await(t, collector, "nothing", like(topology.Empty()))
+}
+
+// A switch that goes, and comes back with less, leaves no gap.
+func TestSessionLoss(t *testing.T) {
+	t.Parallel()
+	collector := start(t, Config{ASN: 64999, RouterID: netip.MustParseAddr("10.255.0.1"), Collect: true})
+	devices := map[int]*Objects{11: device(11, 14), 14: device(14, 11)}
+	speakers := switches(t, collector, devices)
+	whole := built(devices[11], devices[14])
+	await(t, collector, "both", like(whole))
+
+	gone := speakers[14]
+	if err := gone.Close(); err != nil {
+		t.Fatal(err)
+	}
+	lost := await(t, collector, "the loss", func(s *topology.Snapshot) bool { return s.Stale != nil })
+	if d := topology.Compare(whole, lost); !d.Nodes.IsZero() || !d.Links.IsZero() || !d.Prefixes.IsZero() || !d.SIDs.IsZero() {
+		t.Errorf("the loss changed %+v", d)
+	}
+	if lost.Stale.Since.IsZero() || !slices.Equal(lost.Stale.Sources, []string{gone.ListenAddr().String()}) {
+		t.Errorf("stale: %+v", lost.Stale)
+	}
+
+	devices[14].Node.SIDs = devices[14].Node.SIDs[:1]
+	devices[14].Links = nil
+	again := start(t, Config{ASN: testASN, RouterID: devices[14].Node.RouterID4, Listen: gone.ListenAddr()})
+	if err := again.Originate(devices[14]); err != nil {
+		t.Fatal(err)
+	}
+	addPeer(t, again, Peer{Address: collectorAddress, ASN: 64999, LocalAddress: address(14), Passive: true})
+	less := built(devices[11], devices[14])
+	await(t, collector, "the return", func(s *topology.Snapshot) bool {
+		if like(less)(s) {
+			return true
+		}
+		if s.Stale == nil || s.Node(devices[14].Node.ID) == nil || len(s.Links) < 1 {
+			t.Errorf("a gap: version %d has %d nodes, %d links, stale %+v", s.Version, len(s.Nodes), len(s.Links), s.Stale)
+		}
+		return false
+	})
+
+	// A peer that is removed takes what it said along.
+	if err := collector.RemovePeer(t.Context(), address(14), gone.ListenAddr().Port()); err != nil {
+		t.Fatal(err)
+	}
+	await(t, collector, "the removal", like(built(devices[11])))
+	if err := collector.RemovePeer(t.Context(), address(14), gone.ListenAddr().Port()); err != nil {
+		t.Errorf("removing nobody: %v", err)
+	}
+}
+
+// The collector may be the one that listens, in the same autonomous system;
+// and what one peer says does not reach the others.
+func TestPassiveCollector(t *testing.T) {
+	t.Parallel()
+	hub := netip.MustParseAddr("127.0.1.100")
+	collector := start(t, Config{ASN: testASN, RouterID: netip.MustParseAddr("10.255.0.1"), Listen: netip.AddrPortFrom(hub, 0), Collect: true})
+	devices := []*Objects{device(21, 22), device(22, 21)}
+	var others []*Speaker
+	for i, o := range devices {
+		a := address(21 + i)
+		s := start(t, Config{ASN: testASN, RouterID: o.Node.RouterID4, Collect: true})
+		others = append(others, s)
+		if err := s.Originate(o); err != nil {
+			t.Fatal(err)
+		}
+		addPeer(t, collector, Peer{Address: a, ASN: testASN, Passive: true})
+		addPeer(t, s, Peer{Address: hub, Port: collector.ListenAddr().Port(), ASN: testASN, LocalAddress: a})
+	}
+	await(t, collector, "both", like(built(devices...)))
+	for _, s := range others {
+		if snapshot := await(t, s, "the end of RIB", func(s *topology.Snapshot) bool { return s.Version > 0 && s.Stale == nil }); len(snapshot.Nodes) != 0 {
+			t.Errorf("a peer learned %d nodes", len(snapshot.Nodes))
+		}
+	}
+}
+
+// Both may connect, and all may share an address.
+func TestActiveOnBothSides(t *testing.T) {
+	t.Parallel()
+	local := netip.MustParseAddrPort("127.0.0.1:0")
+	a := start(t, Config{ASN: testASN, RouterID: netip.MustParseAddr("10.0.0.41"), Listen: local, Collect: true})
+	b := start(t, Config{ASN: testASN, RouterID: netip.MustParseAddr("10.0.0.42"), Listen: local, Collect: true})
+	says := map[*Speaker]*Objects{a: device(41, 42), b: device(42, 41)}
+	for s, o := range says {
+		if err := s.Originate(o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	addPeer(t, a, Peer{Address: local.Addr(), Port: b.ListenAddr().Port(), ASN: testASN})
+	addPeer(t, b, Peer{Address: local.Addr(), Port: a.ListenAddr().Port(), ASN: testASN})
+	await(t, a, "b's objects", like(built(says[b])))
+	await(t, b, "a's objects", like(built(says[a])))
+}
+
+func TestPassword(t *testing.T) {
+	t.Parallel()
+	hub := netip.MustParseAddr("127.0.1.50")
+	for _, c := range []struct {
+		password string
+		ok       bool
+	}{{"right", true}, {"wrong", false}} {
+		collector := start(t, Config{ASN: testASN, RouterID: netip.MustParseAddr("10.255.0.1"), Listen: netip.AddrPortFrom(hub, 0), Collect: true})
+		o := device(51)
+		s := start(t, Config{ASN: testASN, RouterID: o.Node.RouterID4})
+		if err := s.Originate(o); err != nil {
+			t.Fatal(err)
+		}
+		err := collector.AddPeer(t.Context(), Peer{Address: address(51), ASN: testASN, Passive: true, Password: "right"})
+		if errors.Is(err, syscall.ENOPROTOOPT) || errors.Is(err, ErrConfig) {
+			t.Skipf("no TCP MD5 here: %v", err)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		addPeer(t, s, Peer{Address: hub, Port: collector.ListenAddr().Port(), ASN: testASN, LocalAddress: address(51), Password: c.password})
+		if c.ok {
+			await(t, collector, "the switch", like(built(o)))
+			continue
+		}
+		select {
+		case <-time.After(time.Second):
+		case <-collector.Done():
+		}
+		if p := collector.Peers(); p[0].State != Connecting {
+			t.Errorf("a session with a wrong password: %+v", p)
+		}
+	}
+	if err := start(t, Config{ASN: 1, RouterID: netip.MustParseAddr("10.0.0.1"), Listen: netip.AddrPortFrom(hub, 0)}).AddPeer(t.Context(),
+		Peer{Address: hub, ASN: 1, Password: strings.Repeat("x", 81)}); !errors.Is(err, ErrConfig) {
+		t.Errorf("a password of 81 octets: %v", err)
+	}
+}
+
+func TestPortMapOfCollector(t *testing.T) {
+	t.Parallel()
+	o := device(31, 32)
+	collector := start(t, Config{ASN: 64999, RouterID: netip.MustParseAddr("10.255.0.1"), Collect: true,
+		Ports: topology.PortMap{o.Node.ID: {ByLinkID: map[uint32]uint32{32: 5}}}})
+	switches(t, collector, map[int]*Objects{31: o})
+	s := await(t, collector, "the switch", func(s *topology.Snapshot) bool { return len(s.Links) == 1 })
+	if l := s.Links[0]; l.LocalPort != 5 || l.RemotePort != 31 || l.LocalID != 32 {
+		t.Errorf("the link is %+v", l)
+	}
+}
+
+func TestSpeakerRefuses(t *testing.T) {
+	id := netip.MustParseAddr("10.0.0.1")
+	for name, c := range map[string]Config{
+		"AS number":     {RouterID: id},
+		"no router-id":  {ASN: 1},
+		"IPv6":          {ASN: 1, RouterID: netip.MustParseAddr("fd00::1")},
+		"hold time":     {ASN: 1, RouterID: id, HoldTime: time.Second},
+		"negative time": {ASN: 1, RouterID: id, SyncTimeout: -1},
+	} {
+		if s, err := Start(t.Context(), c); !errors.Is(err, ErrConfig) {
+			t.Errorf("%s: %v, %v", name, s, err)
+		}
+	}
+	s := start(t, Config{ASN: 1, RouterID: id, Listen: netip.MustParseAddrPort("127.0.1.200:0")})
+	if _, err := Start(t.Context(), Config{ASN: 1, RouterID: id, Listen: s.ListenAddr()}); !errors.Is(err, syscall.EADDRINUSE) {
+		t.Errorf("listening twice: %v", err)
+	}
+	peer := netip.MustParseAddr("127.0.1.201")
+	for name, p := range map[string]Peer{
+		"no address":            {ASN: 1},
+		"unspecified address":   {ASN: 1, Address: netip.IPv4Unspecified()},
+		"AS number":             {Address: peer},
+		"other kind of address": {ASN: 1, Address: peer, LocalAddress: netip.IPv6Loopback()},
+		"passive with a port":   {ASN: 1, Address: peer, Passive: true, Port: 1},
+	} {
+		if err := s.AddPeer(t.Context(), p); !errors.Is(err, ErrConfig) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := s.AddPeer(t.Context(), Peer{Address: peer, ASN: 2, Passive: true}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.AddPeer(t.Context(), Peer{Address: peer, ASN: 2, Passive: true}); !errors.Is(err, ErrConfig) {
+		t.Errorf("the same peer twice: %v", err)
+	}
+	if err := s.Originate(&Objects{Node: topology.Node{ID: "n1"}}); !errors.Is(err, ErrObject) {
+		t.Errorf("a bad node: %v", err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.AddPeer(t.Context(), Peer{Address: netip.MustParseAddr("127.0.1.202"), ASN: 2}); !errors.Is(err, ErrClosed) {
+		t.Errorf("a peer of a closed speaker: %v", err)
+	}
+}
+
+// A speaker stops with its context.
+func TestSpeakerStopsWithContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	s, err := Start(ctx, Config{ASN: 1, RouterID: netip.MustParseAddr("10.0.0.1"), Collect: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	select {
+	case <-s.Done():
+	case <-time.After(deadline):
+		t.Fatal("still running")
+	}
+	if err := errors.Join(s.Err(), s.Close()); err != nil {
+		t.Error(err)
+	}
 }

@@ -1,7 +1,6 @@
 // Package wire reads and writes BGP-LS (RFC 9552, RFC 9514): the NLRIs and the
-// BGP-LS Attribute, the parts of an UPDATE message that hold them, and as much
-// of BMP (RFC 7854) as is needed to get at UPDATE messages as they were
-// received.
+// BGP-LS Attribute, the parts of an UPDATE message that hold them, and the
+// header by which BGP messages are told apart.
 //
 // Everything is a function of its input. What is malformed is an error and
 // never a panic; [ParseAttributes] refuses an attribute as a whole (RFC 9552

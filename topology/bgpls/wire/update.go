@@ -22,9 +22,6 @@ const (
 	afiLinkState  = 16388
 	safiLinkState = 71
 
-	messageHeaderLen = 19
-	messageUpdate    = 2
-
 	attrMPReach   = 14
 	attrMPUnreach = 15
 	attrLinkState = 29
@@ -35,18 +32,17 @@ const (
 // ParseUpdate reads an UPDATE message, header included. Attributes and
 // families other than those of BGP-LS are passed over.
 func ParseUpdate(b []byte) (u Update, err error) {
-	if len(b) < messageHeaderLen {
-		return u, fmt.Errorf("%w: BGP header", ErrTruncated)
+	typ, n, err := ParseHeader(b)
+	if err != nil {
+		return u, err
 	}
-	if n := int(binary.BigEndian.Uint16(b[16:])); n < messageHeaderLen || n > len(b) {
+	if n > len(b) {
 		return u, fmt.Errorf("%w: BGP message of %d octets in %d", ErrTruncated, n, len(b))
-	} else {
-		b = b[:n]
 	}
-	if b[18] != messageUpdate {
-		return u, fmt.Errorf("%w: BGP message of type %d", ErrMalformed, b[18])
+	if typ != MessageUpdate {
+		return u, fmt.Errorf("%w: BGP message of type %d", ErrMalformed, typ)
 	}
-	b = b[messageHeaderLen:]
+	b = b[HeaderLen:n]
 	if _, b, err = sized(b); err != nil { // withdrawn IPv4 routes
 		return u, fmt.Errorf("withdrawn routes: %w", err)
 	}

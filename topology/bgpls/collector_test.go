@@ -1,0 +1,72 @@
+package bgpls
+
+import (
+	"encoding/binary"
+	"testing"
+	"time"
+
+	"github.com/weft-sdn/weft/topology/bgpls/wire"
+)
+
+// updateMessage writes an UPDATE message that announces an NLRI.
+func updateMessage(nlri, attribute []byte) []byte {
+	attr := func(b []byte, typ byte, value []byte) []byte {
+		b = append(b, 0x90, typ)
+		b = binary.BigEndian.AppendUint16(b, uint16(len(value)))
+		return append(b, value...)
+	}
+	reach := append([]byte{0x40, 0x04, 71, 4, 127, 0, 0, 1, 0}, nlri...)
+	attributes := attr(nil, 14, reach)
+	attributes = append(attributes, 0x40, 1, 1, 0)    // origin
+	attributes = append(attributes, 0x40, 2, 0)       // AS path
+	attributes = append(attributes, 0x40, 5, 4, 0, 0, // local preference
+		0, 100)
+	if attribute != nil {
+		attributes = attr(attributes, 29, attribute)
+	}
+	b := binary.BigEndian.AppendUint16([]byte{0, 0}, uint16(len(attributes)))
+	return wire.AppendMessage(nil, wire.MessageUpdate, append(b, attributes...))
+}
+
+func TestCollectorSync(t *testing.T) {
+	endOfRIB := &wire.Update{EndOfRIB: true}
+	node := func(i byte) *wire.Update {
+		return announce(t, wire.NLRI{Type: wire.NLRINode, Local: wire.NodeDescriptor{ASN: 1, IGPRouterID: string([]byte{10, 0, 0, i})}}, nil)
+	}
+	const grace, timeout = time.Minute, time.Hour
+	c := newCollector(&Config{StartupGrace: grace})
+	c.rib.addPeer(peerA, epoch)
+	for _, step := range []struct {
+		what   string
+		do     func()
+		nodes  int
+		synced bool
+		next   time.Duration // since epoch, of the next tick at epoch; 0 is none
+	}{
+		{"a peer", func() {}, 0, false, grace},
+		{"a session", func() { c.peerUp(peerA, epoch) }, 0, false, grace},
+		{"a node", func() { c.update(peerA, node(1)) }, 1, false, grace},
+		{"the marker", func() { c.update(peerA, endOfRIB) }, 1, true, 0},
+		{"another node", func() { c.update(peerA, node(2)) }, 2, true, 0},
+		{"a loss", func() { c.peerDown(peerA, "lost", false, epoch) }, 2, false, 0},
+		{"another session", func() { c.peerUp(peerA, epoch) }, 2, false, timeout},
+		{"the second node again", func() { c.update(peerA, node(2)) }, 2, false, timeout},
+		{"no marker", func() { c.tick(epoch.Add(timeout), timeout) }, 1, true, 0},
+		{"a third session", func() { c.peerDown(peerA, "lost", true, epoch); c.peerUp(peerA, epoch) }, 1, false, timeout},
+		{"a removal", func() { c.removePeer(peerA) }, 0, false, 0},
+	} {
+		step.do()
+		s := c.rib.snapshot()
+		p := c.rib.peers[peerA]
+		if len(s.Nodes) != step.nodes || p != nil && p.synced != step.synced {
+			t.Errorf("after %s: %d nodes, want %d; in sync is not %v", step.what, len(s.Nodes), step.nodes, step.synced)
+		}
+		next, ok := c.tick(epoch, timeout)
+		if ok != (step.next != 0) || ok && !next.Equal(epoch.Add(step.next)) {
+			t.Errorf("after %s: to be called again at %v, %v", step.what, next.Sub(epoch), ok)
+		}
+	}
+	if c.malformed != 1 {
+		t.Errorf("%d malformed updates", c.malformed)
+	}
+}

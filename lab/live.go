@@ -139,7 +139,7 @@ func (l *Live) until(ctx context.Context, what string, done func() (bool, error)
 		select {
 		case <-ticker.C:
 		case <-l.Service.Done():
-			return fmt.Errorf("lab: the controller ended while %s was waited for: %w", what, l.Service.Err())
+			return fmt.Errorf("lab: the controller ended while %s was waited for: %w", what, l.Service.Wait())
 		case <-ctx.Done():
 			return fmt.Errorf("lab: waiting until %s: %w", what, ctx.Err())
 		}

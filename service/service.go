@@ -178,17 +178,19 @@ func (s *Service) BGPAddr() netip.AddrPort { return s.speaker.ListenAddr() }
 // Speaker is the BGP-LS collector.
 func (s *Service) Speaker() *bgpls.Speaker { return s.speaker }
 
-// Done is closed when the service has ended; Err says why.
+// Done is closed when the service has ended.
 func (s *Service) Done() <-chan struct{} { return s.done }
 
-// Err says why the service ended, nil when it was asked to. It is for after Done.
-func (s *Service) Err() error { return s.err }
+// Wait waits until the service has ended, and says why when it was not asked to.
+func (s *Service) Wait() error {
+	<-s.done
+	return s.err
+}
 
 // Close stops the service and waits until everything in it has ended.
 func (s *Service) Close() error {
 	s.cancel()
-	<-s.done
-	return s.err
+	return s.Wait()
 }
 
 func (s *Service) release() error {

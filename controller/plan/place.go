@@ -457,9 +457,12 @@ func sameEnd(p *Placement, b *PlacedBranch, q *Placement, c *PlacedBranch) bool 
 // hosts and the queues out.
 const minHoldoff = 50 * time.Microsecond
 
-// roundTrip returns one round trip of the tree, or the default when the delay
-// of some link is unknown.
+// roundTrip returns one round trip of the tree, or the default when it has no
+// link, or the delay of some link is unknown.
 func (w *placeWork) roundTrip() time.Duration {
+	if len(w.tree) == 1 {
+		return w.n.Inventory.Defaults.NackHoldoff.D()
+	}
 	var deepest time.Duration
 	delay := make([]time.Duration, len(w.tree))
 	for i, s := range w.tree {

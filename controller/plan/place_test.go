@@ -1,0 +1,367 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/controller/internal/sample"
+	"github.com/weft-sdn/weft/topology"
+)
+
+// shape writes who is below whom: "n6(n4(n1[r1 r2] ...)".
+func shape(n *Network, p *Placement) string {
+	var at func(i int) string
+	at = func(i int) string {
+		node := &p.Nodes[i]
+		var kids, rcv []string
+		for _, b := range node.Branches {
+			if b.Receiver == nil {
+				kids = append(kids, at(b.Child))
+			} else {
+				h, _ := n.HostName(b.Receiver.Address)
+				rcv = append(rcv, h)
+			}
+		}
+		s := node.Switch
+		if len(kids) > 0 {
+			s += "(" + strings.Join(kids, " ") + ")"
+		}
+		if len(rcv) > 0 {
+			s += "[" + strings.Join(rcv, " ") + "]"
+		}
+		return s
+	}
+	return at(0)
+}
+
+func TestShapes(t *testing.T) {
+	figure1 := sample.Figure1()
+	bud := sample.New().Switches("a", "b", "c").Links([2]string{"a", "b"}, [2]string{"b", "c"}).
+		Hosts("a", "s", "ra").Hosts("b", "rb1", "rb2").Hosts("c", "rc")
+	single := sample.New().Switches("a").Hosts("a", "s", "r1", "r2")
+	square := sample.New().Switches("a", "b", "c", "d", "e")
+	for _, l := range []struct {
+		x, y   string
+		metric uint32
+	}{{"a", "b", 2}, {"b", "d", 2}, {"a", "c", 3}, {"c", "e", 2}, {"d", "e", 2}} {
+		square.Link(l.x, l.y, l.metric)
+	}
+	square.Hosts("a", "s").Hosts("d", "rd").Hosts("e", "re")
+	gap := sample.New().Switches("a", "c").Router("x").Links([2]string{"a", "x"}, [2]string{"x", "c"}).Hosts("a", "s").Hosts("c", "rc")
+	for _, c := range []struct {
+		name      string
+		net       *sample.Net
+		source    string
+		receivers []string
+		edit      func(*intent.Spec)
+		want      string
+		golden    string
+	}{
+		{"figure 1", figure1, "s1", []string{"r1", "r2", "r3", "r4", "r5"}, nil, "n6(n4(n1[r1 r2]) n5(n2[r3] n3[r4 r5]))", ""},
+		{"bud nodes", bud, "s", []string{"ra", "rb1", "rb2", "rc"}, nil, "a(b(c[rc])[rb1 rb2])[ra]", "bud.txt"},
+		{"bud nodes, in-band", bud, "s", []string{"ra", "rb1", "rc"}, func(s *intent.Spec) { s.Mode = intent.Inband }, "a(b(c[rc])[rb1])[ra]", "bud_inband.txt"},
+		{"one switch", single, "s", []string{"r1", "r2"}, nil, "a[r1 r2]", "single.txt"},
+		{"one switch, in-band", single, "s", []string{"r2"}, func(s *intent.Spec) { s.Mode = intent.Inband }, "a[r2]", "single_inband.txt"},
+		{"shortest paths", square, "s", []string{"rd", "re"}, nil, "a(b(d[rd]) c(e[re]))", ""},
+		{"least cost", square, "s", []string{"rd", "re"}, func(s *intent.Spec) { s.Objective = intent.Cost }, "a(b(d(e[re])[rd]))", ""},
+		{"a parent that is not adjacent", gap, "s", []string{"rc"}, nil, "a(c[rc])", "gap.txt"},
+		{"other memory", single, "s", []string{"r1"}, func(s *intent.Spec) {
+			va, key := uint64(0x7000), uint32(9)
+			s.Receivers[0].VA, s.Receivers[0].RKey, s.BaseVA = &va, &key, 0x1000
+			start := uint32(50)
+			s.Receivers[0].StartPSN, s.Receivers[0].StartMSN = &start, 3
+			no := false
+			s.RewriteSource = &no
+		}, "a[r1]", "memory.txt"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			n := network(c.net)
+			spec := c.net.Spec(1, c.source, c.receivers...)
+			if c.edit != nil {
+				c.edit(&spec)
+			}
+			p := place(t, n, Request{Group: 5, Spec: &spec})
+			if got := shape(n, p); got != c.want {
+				t.Errorf("tree %s, want %s", got, c.want)
+			}
+			text := describe(t, n, p)
+			if c.golden != "" {
+				golden(t, c.golden, text)
+			}
+		})
+	}
+}
+
+// Groups spread over equal choices, evenly enough.
+func TestSpread(t *testing.T) {
+	net := sample.Clos(4, 4, 1)
+	n := network(net)
+	used := make(map[string]int)
+	for i := range 200 {
+		spec := net.Spec(1, "h1", "h2", "h3", "h4")
+		p := place(t, n, Request{Name: fmt.Sprintf("group-%d", i), Spec: &spec})
+		if len(p.Nodes) != 5 {
+			t.Fatalf("tree %s: leaves part at several spines", shape(n, p))
+		}
+		used[p.Nodes[1].Switch]++
+	}
+	for spine := 1; spine <= 4; spine++ {
+		if k := used[fmt.Sprintf("spine%d", spine)]; k < 30 || k > 70 {
+			t.Errorf("spine%d carries %d of 200 groups: %v", spine, k, used)
+		}
+	}
+}
+
+func TestChanges(t *testing.T) {
+	net := sample.Figure1()
+	n := network(net)
+	first := func(receivers ...string) (*intent.Spec, *Placement) {
+		s := net.Spec(1, "s1", receivers...)
+		return &s, place(t, n, Request{Spec: &s})
+	}
+	_, all := first("r1", "r2", "r3", "r4", "r5")
+	again := func(edit func(*intent.Spec), receivers ...string) *Placement {
+		s := net.Spec(1, "s1", receivers...)
+		if edit != nil {
+			edit(&s)
+		}
+		return place(t, n, Request{Spec: &s, Previous: all, Epoch: 8, Turn: 1})
+	}
+	qpns := func(s *intent.Spec) { // as in the first spec
+		for i := range s.Receivers {
+			_, b := all.FindReceiver(s.Receivers[i].Address)
+			s.Receivers[i].QPN = b.Receiver.QPN
+		}
+	}
+	for _, c := range []struct {
+		name   string
+		p      *Placement
+		raised bool
+	}{
+		{"nothing", again(nil, "r1", "r2", "r3", "r4", "r5"), false},
+		{"order", again(qpns, "r5", "r4", "r3", "r2", "r1"), false},
+		{"a receiver leaves", again(qpns, "r1", "r3", "r4", "r5"), false},
+		{"an edge leaves", again(qpns, "r1", "r2", "r4", "r5"), false},
+		{"half of the tree leaves", again(qpns, "r1", "r2"), false},
+		{"a queue pair is new", again(func(s *intent.Spec) { s.Receivers[2].QPN++ }, "r1", "r2", "r3", "r4", "r5"), true},
+		{"the source's queue pair", again(func(s *intent.Spec) { s.Source.QPN++ }, "r1", "r2", "r3", "r4", "r5"), true},
+		{"the designated queue pair", again(func(s *intent.Spec) { s.DesignatedQPN++ }, "r1", "r2", "r3", "r4", "r5"), true},
+		{"the initial PSN", again(func(s *intent.Spec) { s.InitialPSN++ }, "r1", "r2", "r3", "r4", "r5"), true},
+		{"the mode", again(func(s *intent.Spec) { s.Mode = intent.Inband }, "r1", "r2", "r3", "r4", "r5"), true},
+		{"the windows", again(func(s *intent.Spec) {
+			s.CNPWindow, s.NackHoldoff, s.CNPLimit = intent.Duration(time.Second), intent.Duration(time.Second), 3
+		}, "r1", "r2", "r3", "r4", "r5"), false},
+		{"the source address of what is delivered", again(func(s *intent.Spec) { no := false; s.RewriteSource = &no }, "r1", "r2", "r3", "r4", "r5"), false},
+	} {
+		if (c.p.Epoch == 8) != c.raised || (c.p.Turn == 1) != c.raised {
+			t.Errorf("%s: epoch %d, turn %d; raised should be %v", c.name, c.p.Epoch, c.p.Turn, c.raised)
+		}
+		for i := range c.p.Nodes {
+			for _, b := range c.p.Nodes[i].Branches {
+				if b.Receiver == nil {
+					continue
+				}
+				if _, old := all.FindReceiver(b.Receiver.Address); old != nil && old.Index != b.Index {
+					t.Errorf("%s: %v moved from branch %d to %d", c.name, b.Receiver.Address, old.Index, b.Index)
+				}
+			}
+		}
+	}
+
+	// A branch that is free is given away only with a new epoch.
+	_, pair := first("r1", "r2")
+	s := net.Spec(1, "s1", "r2")
+	s.Receivers[0].QPN = 0x102
+	alone := place(t, n, Request{Spec: &s, Previous: pair, Epoch: 8, Turn: 1})
+	if _, b := alone.FindReceiver(net.Address("r2")); b.Index != 1 || alone.Epoch != 7 || alone.Node("n1").LiveMask() != 2 {
+		t.Errorf("r2 has branch %d in epoch %d", b.Index, alone.Epoch)
+	}
+	s = net.Spec(1, "s1", "r1", "r2")
+	s.Receivers[0].QPN = 0x500
+	back := place(t, n, Request{Spec: &s, Previous: alone, Epoch: 9, Turn: 1})
+	if _, b := back.FindReceiver(net.Address("r1")); b.Index != 0 || back.Epoch != 9 {
+		t.Errorf("r1 has branch %d in epoch %d", b.Index, back.Epoch)
+	}
+
+	// A reset keeps what carries data.
+	s = net.Spec(1, "s1", "r1", "r2", "r3", "r4", "r5")
+	reset := place(t, n, Request{Spec: &s, Previous: all, Reset: true, Epoch: 9, Turn: 1})
+	if reset.Epoch != 9 || reset.Turn != all.Turn {
+		t.Errorf("reset gives epoch %d, turn %d", reset.Epoch, reset.Turn)
+	}
+
+	// Leaving receivers out is like removing them.
+	out := place(t, n, Request{Spec: &s, Previous: all, Without: map[netip.Addr]bool{net.Address("r3"): true}, Epoch: 9, Turn: 1})
+	if out.Epoch != 7 || out.Node("n2") != nil {
+		t.Errorf("without r3: %s, epoch %d", shape(n, out), out.Epoch)
+	}
+}
+
+// Only what has to move moves, and what is left keeps its tree.
+func TestMoves(t *testing.T) {
+	net := sample.Figure1()
+	n := network(net)
+	s := net.Spec(1, "s1", "r1", "r3", "r4")
+	p := place(t, n, Request{Spec: &s})
+	if got := shape(n, p); got != "n6(n4(n1[r1]) n5(n2[r3] n3[r4]))" {
+		t.Fatal(got)
+	}
+	// A better path for a receiver is no reason.
+	net.Link("n6", "n2", 1)
+	better := network(net)
+	if q := place(t, better, Request{Spec: &s, Previous: p, Epoch: 8, Turn: 1}); q.Epoch != 7 || shape(better, q) != shape(n, p) {
+		t.Errorf("moved to %s", shape(better, q))
+	}
+	for _, l := range net.Topology.Build().Links {
+		if l.Local == net.Node("n5") && l.Remote == net.Node("n2") {
+			net.Topology.RemoveLink(l.ID) // one direction suffices
+		}
+	}
+	broken := network(net)
+	q := place(t, broken, Request{Spec: &s, Previous: p, Epoch: 8, Turn: 1})
+	if got := shape(broken, q); q.Epoch != 8 || q.Turn != 1 || got != "n6(n4(n1[r1]) n5(n3[r4]) n2[r3])" {
+		t.Errorf("moved to %s, epoch %d", got, q.Epoch)
+	}
+	for _, sw := range []string{"n4", "n5"} {
+		_, before := branchOf(p, sw)
+		_, after := branchOf(q, sw)
+		if before.Index != after.Index {
+			t.Errorf("%s moved from branch %d to %d", sw, before.Index, after.Index)
+		}
+	}
+	describe(t, broken, q)
+}
+
+func branchOf(p *Placement, child string) (*PlacedNode, *PlacedBranch) {
+	for i := range p.Nodes {
+		for j := range p.Nodes[i].Branches {
+			if b := &p.Nodes[i].Branches[j]; b.Receiver == nil && p.Nodes[b.Child].Switch == child {
+				return &p.Nodes[i], b
+			}
+		}
+	}
+	return nil, nil
+}
+
+func TestRefusals(t *testing.T) {
+	clos := sample.Clos(3, 2, 40)
+	pods := sample.Clos(4, 1, 32)
+	star := sample.New().Switches("hub").Hosts("hub", "s")
+	for i := range 40 {
+		leaf := fmt.Sprintf("leaf%02d", i)
+		star.Switches(leaf).Links([2]string{"hub", leaf}).Hosts(leaf, "r"+leaf)
+	}
+	leaves := func(from, to int) (out []string) {
+		for i := from; i < to; i++ {
+			out = append(out, fmt.Sprintf("rleaf%02d", i))
+		}
+		return out
+	}
+	hosts := func(from, to int) (out []string) {
+		for i := from; i <= to; i++ {
+			out = append(out, fmt.Sprintf("h%d", i))
+		}
+		return out
+	}
+	island := sample.New().Switches("a", "b", "c").Links([2]string{"a", "b"}).Hosts("a", "s").Hosts("b", "rb").Hosts("c", "rc")
+	missing := sample.Figure1()
+	missing.Topology.RemoveNode(missing.Node("n2"))
+	bare := sample.Figure1()
+	node := *bare.Topology.Build().NodeByName("n3")
+	node.Locators = nil
+	bare.Topology.SetNode(node)
+	foreign := sample.New().Switches("a").Router("x").Links([2]string{"a", "x"}).Hosts("a", "s").Hosts("x", "rx")
+	narrow := sample.Figure1()
+	node = *narrow.Topology.Build().NodeByName("n6")
+	node.SIDs = slices.Clone(node.SIDs)
+	for i := range node.SIDs {
+		node.SIDs[i].Structure.Function = 8
+	}
+	narrow.Topology.SetNode(node)
+	taken := sample.Figure1()
+	node = *taken.Topology.Build().NodeByName("n6")
+	node.SIDs = append(slices.Clone(node.SIDs), topology.SID{Address: netip.MustParseAddr("fc00:0:6:8000::"), Behavior: topology.BehaviorEnd})
+	taken.Topology.SetNode(node)
+	for _, c := range []struct {
+		name      string
+		net       *sample.Net
+		source    string
+		receivers []string
+		edit      func(*intent.Spec)
+		code      intent.Code
+		field     string
+		limit     int64
+	}{
+		{"32 receivers behind a switch", clos, "h1", hosts(41, 72), nil, "", "", 0},
+		{"33 receivers behind a switch", clos, "h1", hosts(41, 73), nil, intent.CodeLimit, "spec.receivers[32].address", 32},
+		{"32 branches", star, "s", leaves(0, 32), nil, "", "", 0},
+		{"33 branches", star, "s", leaves(0, 33), nil, intent.CodeLimit, "spec.receivers", 32},
+		{"32 receivers at a bud node with a child", clos, "h1", append(hosts(2, 33), "h41"), nil, intent.CodeLimit, "spec.receivers", 32},
+		{"31 receivers at a bud node with a child", clos, "h1", append(hosts(2, 32), "h41"), nil, "", "", 0},
+		{"an SRH of 1,912 octets", pods, "h1", hosts(33, 116), func(s *intent.Spec) { s.Mode = intent.Inband }, "", "", 0},
+		{"an SRH of 2,176 octets", pods, "h1", hosts(33, 128), func(s *intent.Spec) { s.Mode = intent.Inband }, intent.CodeLimit, "spec.receivers", 2048},
+		{"an island", island, "s", []string{"rb", "rc"}, nil, intent.CodeUnreachable, "spec.receivers[1].address", 0},
+		{"a switch that is not in the topology", missing, "s1", []string{"r1", "r3"}, nil, intent.CodeUnreachable, "spec.receivers[1].address", 0},
+		{"a switch without a locator", bare, "s1", []string{"r1", "r4"}, nil, intent.CodeNotPlannable, "spec.receivers[1].address", 0},
+		{"a switch that is not programmed", foreign, "s", []string{"rx"}, nil, intent.CodeNotPlannable, "spec.receivers[0].address", 0},
+		{"no room for functions", narrow, "s1", []string{"r1"}, nil, intent.CodeNotPlannable, "", 0},
+		{"a function that is in use", taken, "s1", []string{"r1"}, nil, intent.CodeNotPlannable, "", 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			n := network(c.net)
+			spec := c.net.Spec(1, c.source, c.receivers...)
+			if c.edit != nil {
+				c.edit(&spec)
+			}
+			p, err := n.Place(Request{Name: "g", Spec: &spec, Epoch: 1})
+			if c.code == "" {
+				if err != nil {
+					t.Fatal(err)
+				}
+				for i := range p.Nodes {
+					if len(p.Nodes[i].Branches) > 32 {
+						t.Errorf("%s has %d branches", p.Nodes[i].Switch, len(p.Nodes[i].Branches))
+					}
+				}
+				return
+			}
+			var e *intent.Error
+			if !errors.As(err, &e) || e.Code != c.code {
+				t.Fatalf("error %v", err)
+			}
+			if c.field == "" {
+				return
+			}
+			if f := e.Fields[0]; f.Field != c.field || (f.Limit == nil) != (c.limit == 0) || f.Limit != nil && *f.Limit != c.limit {
+				t.Errorf("fields %+v", e.Fields)
+			}
+		})
+	}
+}
+
+// The hold-off is a round trip of the tree where its delays are known.
+func TestHoldoff(t *testing.T) {
+	net := sample.Figure1()
+	spec := net.Spec(1, "s1", "r1", "r4")
+	if p := place(t, network(net), Request{Spec: &spec}); p.NackHoldoff != time.Millisecond {
+		t.Errorf("unknown delays: %v", p.NackHoldoff)
+	}
+	for _, l := range net.Topology.Build().Links {
+		l := *l
+		l.Delay = topology.Delay{Known: true, Average: 100, Min: 90}
+		net.Topology.SetLink(l)
+	}
+	if p := place(t, network(net), Request{Spec: &spec}); p.NackHoldoff != 400*time.Microsecond {
+		t.Errorf("two links of 100 us: %v", p.NackHoldoff)
+	}
+	spec.NackHoldoff = intent.Duration(7 * time.Microsecond)
+	if p := place(t, network(net), Request{Spec: &spec}); p.NackHoldoff != 7*time.Microsecond {
+		t.Errorf("as the spec says: %v", p.NackHoldoff)
+	}
+}

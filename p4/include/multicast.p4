@@ -162,8 +162,9 @@ control MulticastGroup(inout headers_t hdr, inout metadata_t meta, inout standar
                         hdr.ipv6.hop_limit = hdr.ipv6.hop_limit - 1;
                     }
                 }
-                // S01: an edge takes Segments Left 1 and nothing else.
-                if (meta.mt_verify_icrc == 1 && meta.drop_reason == DropReason.NONE) {
+                // S01: an edge takes Segments Left 1 and nothing else. The first switch refuses what edges
+                // would, also of a source that encapsulates by itself.
+                if ((meta.mt_verify_icrc == 1 || meta.host_facing == 1) && meta.drop_reason == DropReason.NONE) {
                     if (!hdr.srh.isValid() || hdr.srh.segments_left != 1) {
                         meta.drop_reason = DropReason.SID_SEGMENTS_LEFT;
                     } else if (!hdr.bth.isValid() || !hdr.icrc.isValid() || hdr.ipv6.dst_addr != meta.next_segment) {

@@ -180,8 +180,27 @@ func firstSwitch() []scenario {
 			{what: "in another's name", in: in(1, with(fromHost, func(p *packet.RoCE) { p.IPv6.Src = host(2) })), ingress: drops{p4.DropReasonSourceGuard: 1}},
 		},
 	}
+	// The first switch refuses what no edge would take, whether it has receivers or not.
+	sourced := tree{group: newGroup(18, 0), children: []uint32{7}}
+	fromSource := sourced.onTree(sourced.request(packet.OpWriteOnly, 5, 99))
+	fromSource.Outer.Src = host(1)
+	refusedAtFirst := func(what string, reason p4.DropReason, change func(*packet.RoCE)) step {
+		return refuses(what, in(1, with(fromSource, change)), reason)
+	}
+	inbandRefused := scenario{
+		name: "first/inband_refused", entries: slices.Concat(sourced.downward(), guard),
+		steps: []step{
+			{what: "a sound one", in: in(1, fromSource), out: []wire{sourced.passed(7, fromSource)}},
+			refusedAtFirst("READ", p4.DropReasonMtOpcode, func(p *packet.RoCE) { p.BTH.Opcode = packet.OpReadRequest }),
+			refusedAtFirst("UD", p4.DropReasonMtOpcode, func(p *packet.RoCE) { p.BTH.Opcode = 0x64 }),
+			refusedAtFirst("an ACK", p4.DropReasonMtOpcode, func(p *packet.RoCE) { p.BTH.Opcode, p.Payload = packet.OpAcknowledge, nil }),
+			refusedAtFirst("another QPN", p4.DropReasonMtQpn, func(p *packet.RoCE) { p.BTH.DestQPN++ }),
+			refusedAtFirst("not to the proxy", p4.DropReasonMtInner, func(p *packet.RoCE) { p.IPv6.Dst = host(2) }),
+			refusedAtFirst("Segments Left 0", p4.DropReasonSidSegmentsLeft, func(p *packet.RoCE) { p.SRH.SegmentsLeft = 0 }),
+		},
+	}
 	return []scenario{
-		s, spoof, inbandStart,
+		s, spoof, inbandStart, inbandRefused,
 		{
 			name: "first/tree_starts_here", entries: slices.Concat(once(own.responses()), own.downward(), []*p4v1.Update{source}),
 			steps: []step{

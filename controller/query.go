@@ -156,7 +156,8 @@ type probe struct {
 type progress struct {
 	intent.StalledReceiver
 	since time.Duration
-	seen  int // how often it was found at the same place
+	seen  int           // how often it was found at the same place
+	last  time.Duration // when it was found there last
 }
 
 // stalled returns the receivers that are behind and were found at the same
@@ -176,10 +177,7 @@ func (c *Core) watchStalls(g *group) {
 	if g.probe.running || g.removed {
 		return
 	}
-	every := c.inv.Intervals.Stall.D()
-	if e := g.spec.EvictAfter.D(); e != 0 && (every == 0 || e/4 < every) {
-		every = max(e/4, time.Millisecond)
-	}
+	every := c.stallInterval(g)
 	if every == 0 {
 		return
 	}
@@ -194,6 +192,15 @@ func (c *Core) watchStalls(g *group) {
 		}
 		c.watchStalls(g)
 	})
+}
+
+// stallInterval returns how often a group is asked, 0 for never.
+func (c *Core) stallInterval(g *group) time.Duration {
+	every := c.inv.Intervals.Stall.D()
+	if e := g.spec.EvictAfter.D(); e != 0 && (every == 0 || e/4 < every) {
+		every = max(e/4, time.Millisecond)
+	}
+	return every
 }
 
 // findStalls looks for receivers that others have left behind and that do not
@@ -213,14 +220,17 @@ func (c *Core) findStalls(g *group, r *StateReport) {
 			if !b.Receiver.IsValid() || !b.Answered || ahead < 0 || b.Valid && b.AckPSN == ahead {
 				continue
 			}
-			p := progress{since: c.now, seen: 1}
+			p := progress{since: c.now, seen: 1, last: c.now}
 			p.StalledReceiver = intent.StalledReceiver{Address: b.Receiver, Switch: n.Switch, Branch: b.Index, Valid: b.Valid, Since: c.wall()}
 			if b.Valid {
 				p.AckPSN = uint32(b.AckPSN)
 			}
 			for i := range g.probe.receivers {
 				if o := &g.probe.receivers[i]; o.Address == p.Address && o.Valid == p.Valid && o.AckPSN == p.AckPSN {
-					p.since, p.Since, p.seen = o.since, o.Since, o.seen+1
+					p.since, p.Since, p.seen, p.last = o.since, o.Since, o.seen, o.last
+					if c.now-o.last >= c.stallInterval(g)/2 { // answers that come together are one
+						p.seen, p.last = o.seen+1, c.now
+					}
 				}
 			}
 			behind = append(behind, p)

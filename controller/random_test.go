@@ -138,7 +138,7 @@ func (c *chaos) reboot() string {
 }
 
 func TestChaos(t *testing.T) {
-	seeds(t, 150, func(t *testing.T, seed uint64) {
+	seeds(t, 60, func(t *testing.T, seed uint64) {
 		net := sample.Clos(4, 3, 3)
 		net.Inventory.Intervals.Drain = intent.Duration(5 * time.Millisecond)
 		w := up(t, net, seed)

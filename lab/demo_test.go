@@ -10,10 +10,13 @@ import (
 
 // TestDemo runs the demo with real sessions of every kind on loopback, in both modes.
 func TestDemo(t *testing.T) {
-	for _, mode := range []intent.Mode{intent.Provisioned, intent.Inband} {
-		t.Run(string(mode), func(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		mode intent.Mode
+	}{{"provisioned", intent.Provisioned}, {"inband", intent.Inband}} {
+		t.Run(c.name, func(t *testing.T) {
 			var out strings.Builder
-			r, err := RunDemo(context.Background(), DemoOptions{Bytes: 1 << 20, Mode: mode, Out: &out})
+			r, err := RunDemo(context.Background(), DemoOptions{Bytes: 1 << 20, Mode: c.mode, Out: &out})
 			t.Log(out.String())
 			if err != nil {
 				t.Fatal(err)

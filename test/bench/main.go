@@ -1,6 +1,6 @@
 // Bench measures Weft and prints what it finds as JSON lines, one figure each; docs/benchmarks.md says what they mean. Progress goes to standard error.
 //
-//	go run ./test/bench [engine] [pcap] [multicast] [plan] [p4runtime]
+//	go run ./test/bench [engine] [pcap] [multicast] [plan] [program] [p4runtime]
 //
 // It fails when something does not do what it should, never because something is slow.
 package main
@@ -25,6 +25,7 @@ var benches = []bench{
 	{"pcap", sideBySide},
 	{"multicast", multicast},
 	{"plan", planning},
+	{"program", programming},
 	{"p4runtime", writing},
 }
 

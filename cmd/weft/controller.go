@@ -46,7 +46,7 @@ Intents are kept in memory: after a restart the controller has to be told them a
 	f.StringVar(&k.listen, "listen", "", "address:port of the API (default that of the file)")
 	f.StringVar(&k.tokens, "token-file", "", "file of bearer tokens, one a line, of which clients of the API must have one (default none)")
 	f.Uint64Var(&k.election, "election-id", 0, "P4Runtime election id, the highest of which writes (default the time of the start)")
-	k.log.register(c)
+	k.log.register(c, "info")
 	return c
 }
 

@@ -15,6 +15,8 @@ const (
 	exitFailed
 	exitUsage
 	exitUnreachable
+
+	exitInterrupted = 130 // as shells say of SIGINT
 )
 
 // usageError is a command line or an input that cannot be used.

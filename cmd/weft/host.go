@@ -77,7 +77,7 @@ The interface takes CAP_NET_RAW; the kernel must not have the address.`,
 	f.Uint64Var(&h.va, "va", 0, "virtual address of the memory")
 	f.Uint64Var(&h.cfg.Expect, "expect", 0, "end after so many octets of payload; 0 is never")
 	f.DurationVar((*time.Duration)(&h.cfg.Linger), "linger", h.cfg.Linger.D(), "time without a frame after which a host that has all it expects ends")
-	h.log.register(c)
+	h.log.register(c, "info")
 	return c
 }
 

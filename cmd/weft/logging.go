@@ -10,8 +10,8 @@ import (
 // logging is the flags of commands that keep running.
 type logging struct{ level, format string }
 
-func (l *logging) register(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&l.level, "log-level", "info", "least level that is logged: debug, info, warn or error")
+func (l *logging) register(cmd *cobra.Command, level string) {
+	cmd.Flags().StringVar(&l.level, "log-level", level, "least level that is logged: debug, info, warn or error")
 	cmd.Flags().StringVar(&l.format, "log-format", "text", "form of the log on standard error: text or json")
 }
 

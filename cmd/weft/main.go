@@ -4,7 +4,7 @@
 //
 // docs/cli.md describes the commands. Exit statuses: 0 done, 1 refused or
 // failed, 2 wrong usage or an input that cannot be used, 3 the controller
-// cannot be reached.
+// cannot be reached, 130 interrupted.
 package main
 
 import (

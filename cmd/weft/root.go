@@ -25,7 +25,10 @@ func run(ctx context.Context, args []string, env environment) int {
 	root.SetOut(env.stdout)
 	root.SetErr(env.stderr)
 	err := root.ExecuteContext(ctx)
-	if err == nil || interrupted(ctx, err) {
+	if interrupted(ctx, err) {
+		return exitInterrupted
+	}
+	if err == nil {
 		return exitOK
 	}
 	fmt.Fprint(env.stderr, report(err))
@@ -47,7 +50,7 @@ Run "weft lab figure1" for a whole network in this process, or
 		&cobra.Group{ID: "run", Title: "Run something:"},
 		&cobra.Group{ID: "api", Title: "Talk to a controller:"},
 	)
-	for _, c := range []*cobra.Command{newController(env), newSwitch(env), newHost(env)} {
+	for _, c := range []*cobra.Command{newController(env), newSwitch(env), newHost(env), newLab(env), newDemo(env)} {
 		c.GroupID = "run"
 		root.AddCommand(c)
 	}

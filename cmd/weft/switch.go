@@ -80,7 +80,7 @@ Ports on interfaces are Linux packet sockets and take CAP_NET_RAW:
 	f.StringVar(&s.tls.KeyFile, "grpc-server-key", "", "PEM file of the server's private key")
 	f.StringVar(&s.tls.ClientCAFile, "grpc-server-cacert", "", "PEM file of the authorities that sign clients' certificates")
 	f.BoolVar(&s.mutual, "grpc-server-with-client-auth", false, "clients must have a certificate")
-	s.log.register(c)
+	s.log.register(c, "info")
 	return c
 }
 

@@ -55,11 +55,15 @@ func watchEvents(ctx context.Context, v *viewer, query url.Values) error {
 		return err
 	}
 	defer c.Close()
-	return c.Events(ctx, client.Path("v1", "events"), query,
+	err = c.Events(ctx, client.Path("v1", "events"), query,
 		func(e client.Event) error { return v.event(e) },
 		func(err error, pause time.Duration) {
 			fmt.Fprintf(v.env.stderr, "weft: the stream of events broke off: %v; trying again in %v\n", err, pause)
 		})
+	if interrupted(ctx, err) {
+		return nil // what a watch is ended by
+	}
+	return err
 }
 
 func (v *viewer) event(e client.Event) error {

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/weft-sdn/weft/lab"
+)
+
+// TestDemo: the last line is the JSON document, and says that all is well.
+func TestDemo(t *testing.T) {
+	for _, mode := range []string{"provisioned", "inband"} {
+		t.Run(mode, func(t *testing.T) {
+			var out, errs strings.Builder
+			status := run(t.Context(), []string{"demo", "multicast", "--bytes", "262144", "--mode", mode}, environment{
+				stdin: strings.NewReader(""), stdout: &out, stderr: &errs, getenv: os.Getenv,
+			})
+			if status != exitOK {
+				t.Fatalf("status %d: %s", status, errs.String())
+			}
+			lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+			var r lab.DemoResult
+			if err := json.Unmarshal([]byte(lines[len(lines)-1]), &r); err != nil {
+				t.Fatal(err)
+			}
+			if r.Delivered != 5 || r.Bytes != 262144 || r.Corrupt != 0 || r.EarlyAcks != 0 || r.AcksAtSource == 0 || r.LinkPackets["S1-N6"] < 64 {
+				t.Errorf("%+v", r)
+			}
+		})
+	}
+}
+
+// TestLab: a network of a file comes up, takes a group, and goes down.
+func TestLab(t *testing.T) {
+	dir := t.TempDir()
+	network, group := filepath.Join(dir, "two.yaml"), filepath.Join(dir, "g.yaml")
+	err := os.WriteFile(network, []byte("name: two\nswitches: [{name: A}, {name: B}]\nhosts: [{name: S}, {name: R}]\nlinks: [{a: A, b: B}, {a: A, b: S}, {a: B, b: R}]\n"), 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = os.WriteFile(group, []byte(`name: g
+spec:
+  proxyAddress: 2001:db8:ffff::1
+  designatedQpn: 4096
+  source: {address: "2001:db8:1:1::1", qpn: 256}
+  receivers: [{address: "2001:db8:1:2::1", qpn: 512}]
+`), 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := start(t, nil, "lab", network, "--listen", "127.0.0.1:0", "--log-level", "error")
+	server, host := "", ""
+	for server == "" {
+		line := <-l.out.lines
+		if strings.HasPrefix(line, "R ") {
+			host = line
+		}
+		if rest, ok := strings.CutPrefix(line, "API: "); ok {
+			server, _, _ = strings.Cut(rest, " ")
+		}
+	}
+	if host != "R     2001:db8:1:2::1  B       2" {
+		t.Errorf("host R is %q", host)
+	}
+	var out, errs strings.Builder
+	env := environment{stdin: strings.NewReader(""), stdout: &out, stderr: &errs, getenv: func(string) string { return "" }}
+	if status := run(t.Context(), []string{"apply", "-f", group, "--wait", patience.String(), "--server", server}, env); status != exitOK {
+		t.Errorf("status %d: %s", status, errs.String())
+	}
+	if status := run(t.Context(), []string{"get", "tree", "g", "--server", server}, env); status != exitOK || !strings.Contains(out.String(), "└─2001:db8:1:2::1") {
+		t.Errorf("status %d: %s%s", status, out.String(), errs.String())
+	}
+	l.cancel()
+	if status := <-l.status; status != exitOK {
+		t.Errorf("exit status %d", status)
+	}
+}
+
+func TestLabErrors(t *testing.T) {
+	bad := filepath.Join(t.TempDir(), "bad.yaml")
+	if err := os.WriteFile(bad, []byte("switches:\n- name: A\n- name: A\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name   string
+		args   []string
+		status int
+		want   string
+	}{
+		{"unknown name", []string{"lab", "figure9"}, exitUsage, `there is no built-in network "figure9": want one of figure1, or a file`},
+		{"no file", []string{"lab", "./nosuch.yaml"}, exitUsage, "nosuch.yaml: no such file"},
+		{"bad file", []string{"lab", bad}, exitUsage, `line 3, column 9: invalid network: switches[1].name: "A" is also that of switches[0]`},
+		{"listener", []string{"lab", "figure1", "--listen", "nowhere"}, exitFailed, `api.listen: "nowhere" is not host:port`},
+		{"no network", []string{"lab"}, exitUsage, "usage: weft lab NAME|FILE.yaml"},
+		{"bytes", []string{"demo", "multicast", "--bytes", "0"}, exitUsage, "--bytes is 0"},
+		{"mode", []string{"demo", "multicast", "--mode", "x"}, exitUsage, `--mode is "x": want provisioned or inband`},
+		{"unknown demo", []string{"demo", "x"}, exitUsage, `demo: unknown command "x": want one of multicast`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var out, errs strings.Builder
+			status := run(t.Context(), c.args, environment{stdin: strings.NewReader(""), stdout: &out, stderr: &errs, getenv: os.Getenv})
+			if status != c.status || !strings.Contains(errs.String(), c.want) {
+				t.Errorf("status %d, %q; want %d with %q", status, errs.String(), c.status, c.want)
+			}
+		})
+	}
+}

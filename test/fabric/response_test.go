@@ -333,7 +333,43 @@ func answerers() []scenario {
 			},
 		},
 	}
-	return []scenario{s, far}
+	return []scenario{s, far, fromScratch()}
+}
+
+// fromScratch: what leaves has nothing of the packet that made it due.
+func fromScratch() scenario {
+	g := newGroup(25, 1).where(func(g *group) { g.parent, g.window, g.branches[0].port = toParentEncaps, 0, 4 })
+	odd := func(p packet.RoCE) wire {
+		p = with(p, everyField)
+		p.IPv6.TrafficClass, p.IPv6.HopLimit, p.IPv6.FlowLabel, p.Checksummed = 0xff, 1, 0xf0f0f, true
+		p.Encapsulated, p.Routed = true, true
+		p.Outer = packet.IPv6{TrafficClass: 0xff, FlowLabel: 0xaaaaa, HopLimit: 2, Src: host(3), Dst: sidEndDT6}
+		srh, err := packet.NewSRH(packet.NextHeaderIPv6, []netip.Addr{sidBehind(2), sidBehind(3), sidEndDT6}, inbandTLVs([]byte{200, 2, 1, 1}))
+		if err != nil {
+			panic(err)
+		}
+		srh.SegmentsLeft = 0
+		p.SRH = srh
+		return in(4, p)
+	}
+	return scenario{
+		name: "response/from_scratch", entries: g.responses(),
+		steps: []step{
+			sends("ACK", odd(g.answer(0, 10, 3, 1)), advanced, g.upAck(10, 1)),
+			sends("repeated", odd(g.answer(0, 10, 3, 1)), repeated, g.upAck(10, 1)),
+			sends("NAK", odd(g.answer(0, 11, packet.NAKSyndrome(packet.NAKSequence), 1)), nakSeq, g.upNak(11, 1)),
+			{what: "a window", in: g.cnp(0), out: []wire{g.opened(0)}, events: events{cnpOpened: 1}},
+			{what: "a CNP out of a NAK, by a clone", in: odd(g.answer(0, 11, packet.NAKSyndrome(packet.NAKSequence), 1)), out: []wire{g.upNak(11, 1), g.upCNP()}, events: events{nakSeq: 1, cnpSent: 1}},
+			{what: "a window", in: g.cnp(0), out: []wire{g.opened(0)}, events: events{cnpOpened: 1}},
+			{
+				what: "a CNP out of a CNP", in: g.cnp(0), out: []wire{g.upCNP(), g.opened(0)}, events: events{cnpSent: 1, cnpOpened: 1},
+			},
+			{
+				what: "an ACK out of a poll, and a CNP", in: g.poll(), out: []wire{g.upNak(11, 1), g.upCNP()}, events: events{nakSeq: 1, cnpSent: 1},
+				write: modify(g.where(func(g *group) { g.window, g.holdoff = 0, 0 }).state()),
+			},
+		},
+	}
 }
 
 // upwardForms: to the source, to a parent node, to one that is not adjacent, to nobody.

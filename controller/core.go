@@ -47,6 +47,9 @@ type Core struct {
 	works    uint64
 	queries  uint64
 
+	unrouted []string // devices whose routes are to be planned, in order
+	routing  bool     // a timer is set to go on with them
+
 	asked  map[branchKey][]*query
 	polls  map[pollKey]bool
 	check  map[uint16]bool // groups whose phase may be over
@@ -94,7 +97,7 @@ func NewCore(cfg Config, records []store.Record) (*Core, error) {
 		c.apply(g)
 		c.watchStalls(g)
 	}
-	c.planBase()
+	c.planLinks()
 	c.settle()
 	return c, nil
 }
@@ -217,17 +220,42 @@ func (c *Core) Topology() *topology.Snapshot { return c.net.Snapshot }
 
 // replan plans everything on the present network.
 func (c *Core) replan() {
-	c.planBase()
+	c.planLinks()
 	for _, g := range c.ordered() {
 		c.place(g, false)
 		c.apply(g) // switches may have come that were unknown before
 	}
 }
 
-func (c *Core) planBase() {
-	for _, name := range slices.Sorted(maps.Keys(c.devices)) {
-		d := c.devices[name]
-		c.want(name, baseUnit, c.net.Base(&d.sw))
+// planLinks plans what switches need to be part of the network, and has their
+// routes planned.
+func (c *Core) planLinks() {
+	c.unrouted = slices.Sorted(maps.Keys(c.devices))
+	for _, name := range c.unrouted {
+		c.want(name, linkUnit, c.net.Links(&c.devices[name].sw))
+	}
+	c.planRoutes()
+}
+
+// routesAtOnce is for how many switches routes are planned before anything else
+// is done: routes take long, and groups do not wait for those that change.
+const routesAtOnce = 64
+
+func (c *Core) planRoutes() {
+	n := min(routesAtOnce, len(c.unrouted))
+	for _, name := range c.unrouted[:n] {
+		if d := c.devices[name]; d != nil {
+			d.routed = true
+			c.want(name, routeUnit, c.net.Routes(&d.sw))
+		}
+	}
+	c.unrouted = c.unrouted[n:]
+	if len(c.unrouted) > 0 && !c.routing {
+		c.routing = true
+		c.timers.set(c.now+1, func() { // with the next Tick
+			c.routing = false
+			c.planRoutes()
+		})
 	}
 }
 
@@ -363,7 +391,7 @@ func (c *Core) Done(r Result) {
 		units := d.apply(r.Refused, c.now, c.inv.Intervals.RetryMin.D(), c.inv.Intervals.RetryMax.D())
 		c.dirty[r.Switch] = true
 		for i := range units {
-			if i != baseUnit {
+			if i >= 0 {
 				c.check[uint16(i)], c.status[uint16(i)] = true, true
 			}
 		}
@@ -382,14 +410,14 @@ func (c *Core) retries(d *device, refusals []Refusal) {
 			c.timers.set(f.until, func() {})
 		}
 	}
-	for _, msg := range d.failures(baseUnit, 1) {
+	for _, msg := range append(d.failures(linkUnit, 1), d.failures(routeUnit, 1)...) {
 		c.event(SwitchChanged, d.sw.Name, msg, nil)
 	}
 }
 
-// based notes that a switch has what all groups need, which those that are
+// readied notes that a switch has what all groups need, which those that are
 // being made wait for.
-func (c *Core) based(name string) {
+func (c *Core) readied(name string) {
 	for _, g := range c.groups {
 		if g.phase == making && g.touches[name] {
 			c.check[g.index] = true
@@ -404,10 +432,10 @@ func (c *Core) settle() {
 			d := c.devices[name]
 			for _, i := range slices.Sorted(maps.Keys(d.dirty)) {
 				d.diff(i)
-				if i != baseUnit {
+				if i >= 0 {
 					c.check[uint16(i)], c.status[uint16(i)] = true, true
-				} else if !d.lacks(baseUnit) {
-					c.based(d.sw.Name)
+				} else if d.ready() {
+					c.readied(d.sw.Name)
 				}
 			}
 		}
@@ -486,7 +514,7 @@ func (c *Core) work(d *device) (Work, bool) {
 	w.ID = c.works
 	d.busy = &w
 	for _, p := range d.sent {
-		if epoch, ok := plan.EpochOf(p.Entity); ok && p.unit != baseUnit {
+		if epoch, ok := plan.EpochOf(p.Entity); ok && p.unit >= 0 {
 			if g := c.byIndex[uint16(p.unit)]; g != nil {
 				g.note(d.sw.Name, epoch)
 			}

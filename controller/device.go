@@ -14,9 +14,11 @@ import (
 	"github.com/weft-sdn/weft/southbound"
 )
 
-// baseUnit owns what a switch holds whatever groups there are; the unit of a
-// group has the group's index.
-const baseUnit = -1
+// The units of a switch: the unit of a group has the group's index.
+const (
+	linkUnit  = plan.OwnerLinks
+	routeUnit = plan.OwnerRoutes
+)
 
 // maxUpdates bounds the updates of one Work.
 const maxUpdates = 4000
@@ -26,6 +28,7 @@ const maxUpdates = 4000
 type device struct {
 	sw        inventory.Switch
 	connected bool
+	routed    bool // its routes have been planned once
 	since     time.Duration
 	reason    string
 
@@ -101,7 +104,7 @@ func (d *device) want(i int, entities []entry.Entity) {
 	}
 	d.dirty[i] = true
 	if d.kept {
-		d.dirty[baseUnit] = true
+		d.dirty[linkUnit] = true
 	}
 }
 
@@ -132,7 +135,7 @@ func (d *device) connect(contents Contents, now time.Duration) {
 		if e.Kind() == southbound.KindDefaultAction && !d.wants(e.Key()) {
 			continue // a default action cannot be removed
 		}
-		d.hold(e.Key(), plan.GroupOf(e), e)
+		d.hold(e.Key(), plan.OwnerOf(e), e)
 	}
 	for i := range d.units {
 		d.dirty[i] = true
@@ -178,7 +181,7 @@ func (d *device) diff(i int) {
 	if !d.connected {
 		return
 	}
-	if i == baseUnit {
+	if i == linkUnit {
 		d.kept = false
 	}
 	for _, k := range u.order {
@@ -200,7 +203,7 @@ func (d *device) diff(i int) {
 	slices.Sort(extra)
 	for _, k := range extra {
 		e := d.have[k]
-		if i == baseUnit && d.leadsTo(e) {
+		if i == linkUnit && d.leadsTo(e) {
 			d.kept = true
 			continue
 		}
@@ -235,7 +238,7 @@ func (d *device) leadsTo(e entry.Entity) bool {
 		return false
 	}
 	for i, u := range d.units {
-		if i == baseUnit {
+		if i < 0 {
 			continue
 		}
 		for _, e := range u.want {
@@ -246,6 +249,10 @@ func (d *device) leadsTo(e entry.Entity) bool {
 	}
 	return false
 }
+
+// ready reports whether the switch has what every group needs, as far as it
+// takes it.
+func (d *device) ready() bool { return d.routed && !d.lacks(linkUnit) && !d.lacks(routeUnit) }
 
 // clean reports whether a unit has nothing left to do on a connected switch.
 func (d *device) clean(i int) bool {

@@ -492,7 +492,7 @@ func (c *Core) finished(g *group) bool {
 			}
 		case !d.clean(int(g.index)):
 			return false
-		case g.phase == making && g.target.Node(sw) != nil && d.lacks(baseUnit):
+		case g.phase == making && g.target.Node(sw) != nil && !d.ready():
 			return false
 		}
 	}

@@ -88,8 +88,9 @@ func prefix(field string, p netip.Prefix) entry.Match {
 	return entry.Match{Field: field, Kind: southbound.LPM, Value: entry.Addr(p.Masked().Addr()), Bits: p.Bits()}
 }
 
-// Base returns what a switch holds whatever groups there are, each thing once.
-func (n *Network) Base(sw *inventory.Switch) []entry.Entity {
+// Links returns what a switch holds to be part of the network: its ports,
+// neighbors, SIDs, clone sessions and fan-out groups, each thing once.
+func (n *Network) Links(sw *inventory.Switch) []entry.Entity {
 	b := baseWork{n: n, sw: sw, node: n.nodes[sw.Name]}
 	b.ports()
 	b.hosts()
@@ -97,9 +98,23 @@ func (n *Network) Base(sw *inventory.Switch) []entry.Entity {
 	if b.node != nil {
 		b.self()
 		b.sids()
-		b.routes()
 	}
 	return b.out
+}
+
+// Routes returns the unicast routes of a switch, each once.
+func (n *Network) Routes(sw *inventory.Switch) []entry.Entity {
+	b := baseWork{n: n, sw: sw, node: n.nodes[sw.Name]}
+	local := b.hostRoutes()
+	if b.node != nil {
+		b.routes(local)
+	}
+	return b.out
+}
+
+// Base returns what a switch holds whatever groups there are.
+func (n *Network) Base(sw *inventory.Switch) []entry.Entity {
+	return append(n.Links(sw), n.Routes(sw)...)
 }
 
 type baseWork struct {
@@ -150,21 +165,16 @@ func setMACs(id uint16, src, dst packet.MAC) entry.Entity {
 		entry.Exact("id", entry.Uint(uint64(id))))
 }
 
-// hosts emits what belongs to the hosts of the switch.
+// hosts emits who the hosts of the switch are and what they may send.
 func (b *baseWork) hosts() {
 	type guard struct {
 		port   uint32
 		prefix netip.Prefix
 	}
-	routed, guarded := make(map[netip.Prefix]bool), make(map[guard]bool)
+	guarded := make(map[guard]bool)
 	for _, h := range b.n.hostsOf[b.sw.Name] {
-		way := b.n.hostHop(h)
-		b.add(setMACs(way.neighbor, packet.MAC(b.sw.MAC), packet.MAC(h.MAC)))
+		b.add(setMACs(b.n.hostHop(h).neighbor, packet.MAC(b.sw.MAC), packet.MAC(h.MAC)))
 		for _, p := range append([]netip.Prefix{host(h.Address)}, h.Prefixes...) {
-			if !routed[p] {
-				routed[p] = true
-				b.add(route(p, forward(way)))
-			}
 			for _, in := range h.AllPorts() {
 				if guarded[guard{in, p}] {
 					continue
@@ -174,6 +184,21 @@ func (b *baseWork) hosts() {
 			}
 		}
 	}
+}
+
+// hostRoutes emits the routes to the hosts of the switch, and returns what they
+// lead to.
+func (b *baseWork) hostRoutes() map[netip.Prefix]bool {
+	routed := make(map[netip.Prefix]bool)
+	for _, h := range b.n.hostsOf[b.sw.Name] {
+		for _, p := range append([]netip.Prefix{host(h.Address)}, h.Prefixes...) {
+			if !routed[p] {
+				routed[p] = true
+				b.add(route(p, forward(b.n.hostHop(h))))
+			}
+		}
+	}
+	return routed
 }
 
 func forward(h hop) entry.Action {
@@ -244,7 +269,7 @@ func (b *baseWork) sids() {
 }
 
 // routes emits the way to everything that is not here.
-func (b *baseWork) routes() {
+func (b *baseWork) routes(local map[netip.Prefix]bool) {
 	ways := make(map[topology.NodeID][]hop)
 	toward := func(id topology.NodeID) []hop {
 		hops, known := ways[id]
@@ -255,13 +280,6 @@ func (b *baseWork) routes() {
 			ways[id] = hops
 		}
 		return hops
-	}
-	local := make(map[netip.Prefix]bool)
-	for _, h := range b.n.hostsOf[b.sw.Name] {
-		local[host(h.Address)] = true
-		for _, p := range h.Prefixes {
-			local[p] = true
-		}
 	}
 	e := newECMP()
 	for _, d := range b.n.routes {

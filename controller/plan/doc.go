@@ -1,8 +1,8 @@
 // Package plan computes what every switch should hold: pure functions of a
 // topology, an inventory and intents.
 //
-// A [Network] is one topology matched with one inventory. [Network.Base] is what
-// a switch needs whatever groups there are. [Network.Place] decides the tree of a
+// A [Network] is one topology matched with one inventory. [Network.Links]
+// and [Network.Routes] are what a switch needs whatever groups there are. [Network.Place] decides the tree of a
 // group, its branch indices, SIDs and epoch as a [Placement], given the previous
 // one; [Placement.Items] is what the placement needs of a switch. A placement
 // holds all it needs, so that what a switch should hold for a group does not

@@ -72,6 +72,26 @@ func GroupOf(e entry.Entity) int {
 	return -1
 }
 
+// Owners of what belongs to no group.
+const (
+	OwnerLinks  = -1
+	OwnerRoutes = -2
+)
+
+// OwnerOf returns the group that an entity belongs to, or else OwnerRoutes for
+// what [Network.Routes] has and OwnerLinks for everything else.
+func OwnerOf(e entry.Entity) int {
+	switch e := e.(type) {
+	case entry.Member, entry.Group:
+		return OwnerRoutes
+	case entry.Table:
+		if e.Name == p4.TableIpv6Route || e.Name == p4.TableEcmp {
+			return OwnerRoutes
+		}
+	}
+	return GroupOf(e)
+}
+
 // EpochOf returns the epoch that an entity holds; ok is false when it holds
 // none.
 func EpochOf(e entry.Entity) (epoch uint32, ok bool) {

@@ -116,17 +116,10 @@ func (f *field) set() func(*ctx, uint64) {
 
 // metaSetter returns the writer of a metadata field of n bits.
 func metaSetter(off, n int) func(*ctx, uint64) {
-	m := widthMask(n)
-	switch slotSize(n) {
-	case 0:
+	if n == 0 {
 		return func(*ctx, uint64) {}
-	case 1:
-		return func(c *ctx, v uint64) { c.data[off] = byte(v & m) }
-	case 2:
-		return func(c *ctx, v uint64) { binary.BigEndian.PutUint16(c.data[off:], uint16(v&m)) }
-	case 4:
-		return func(c *ctx, v uint64) { binary.BigEndian.PutUint32(c.data[off:], uint32(v&m)) }
 	}
+	m := widthMask(n)
 	return func(c *ctx, v uint64) { binary.BigEndian.PutUint64(c.data[off:], v&m) }
 }
 

@@ -20,7 +20,9 @@ type prim struct {
 
 // run executes the action with arguments args.
 func (a *action) run(c *ctx, args []uint64) {
-	c.args = args
+	if a.words > 0 {
+		c.args = args
+	}
 	if a.straight != nil {
 		for _, f := range a.straight {
 			f(c)
@@ -81,6 +83,10 @@ func (l *loader) compileBody(a *action, prims []jsonPrimitive) {
 	jumps := false
 	for i := range prims {
 		p := &prims[i]
+		if l.folded[p] {
+			l.fold(p)
+			continue
+		}
 		switch p.Op {
 		case "_jump":
 			jumps = true
@@ -94,6 +100,7 @@ func (l *loader) compileBody(a *action, prims []jsonPrimitive) {
 		default:
 			a.prims = append(a.prims, prim{run: l.primitive(p)})
 		}
+		clear(l.subst)
 	}
 	if jumps {
 		return

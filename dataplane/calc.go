@@ -1,6 +1,9 @@
 package dataplane
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"math/big"
+)
 
 // calculation is a named hash over a list of inputs. Inputs from headers that
 // are not valid are left out, as in BMv2; the bits of the rest follow each
@@ -23,6 +26,9 @@ type calcItem struct {
 	hdr     *header // nil for constants and the payload
 	whole   bool    // the whole header
 	f       *field
+	e       *expr // a value that was folded into this place
+	get     wideFn
+	words   int
 	k       []byte // constant: bits, right-aligned
 	bits    int
 	payload bool
@@ -36,8 +42,11 @@ type calcRun struct {
 	k    []byte
 	vl   int
 	at   int // octet in the buffer
-	bit  int // runBits: bit in the buffer
+	bit  int // runBits, runWide: bit in the buffer
 	get  u64Fn
+
+	wide  wideFn
+	words int
 }
 
 type runKind uint8
@@ -46,16 +55,32 @@ const (
 	runCopy    runKind = iota // octets of the packet state
 	runConst                  // constant octets
 	runBits                   // up to 64 bits at any offset
+	runWide                   // more bits at any offset
 	runSpan                   // a variable-length field, not copied
 	runPayload                // the payload, not copied
 )
 
 func (l *loader) loadCalculations() {
 	l.calcs = map[string]*calculation{}
+	l.calcByName = map[string]*jsonCalculation{}
 	for i := range l.in.Calculations {
 		jc := &l.in.Calculations[i]
-		l.calcs[jc.Name] = l.calculation(jc.Source, jc.Name, jc.Algo, jc.Input)
+		l.calcByName[jc.Name] = jc
 	}
+}
+
+// calcNamed compiles a calculation where it is used; nil when there is none.
+// One used once may take its inputs from assignments folded into that place.
+func (l *loader) calcNamed(name string) *calculation {
+	if k := l.calcs[name]; k != nil {
+		return k
+	}
+	jc := l.calcByName[name]
+	if jc == nil {
+		return nil
+	}
+	l.calcs[name] = l.calculation(jc.Source, jc.Name, jc.Algo, jc.Input)
+	return l.calcs[name]
 }
 
 func (l *loader) calculation(src *jsonSource, name, algo string, input []jsonValue) *calculation {
@@ -73,10 +98,13 @@ func (l *loader) calculation(src *jsonSource, name, algo string, input []jsonVal
 			k.items = append(k.items, calcItem{hdr: h, whole: true})
 			continue
 		}
+		if in.Type == "field" {
+			f := l.fieldValue(src, in.Value)
+			k.items = append(k.items, l.calcField(f))
+			continue
+		}
 		e := l.value(src, in)
 		switch {
-		case e.op == opField:
-			k.items = append(k.items, calcItem{hdr: e.f.hdr, f: e.f, bits: e.f.width})
 		case e.op == opConst && e.bits > 0 && e.n.Sign() >= 0 && e.n.BitLen() <= e.bits && e.bits <= 8*maxStateBytes:
 			k.items = append(k.items, calcItem{k: e.n.FillBytes(make([]byte, (e.bits+7)/8)), bits: e.bits})
 		default:
@@ -85,6 +113,27 @@ func (l *loader) calculation(src *jsonSource, name, algo string, input []jsonVal
 	}
 	l.planCalculation(k)
 	return k
+}
+
+// calcField is the input of a field, or of what was folded into it. A folded
+// value counts whether or not the header it comes from is valid, as its field
+// would have.
+func (l *loader) calcField(f *field) calcItem {
+	e := l.subst[f]
+	switch {
+	case e == nil:
+		return calcItem{hdr: f.hdr, f: f, bits: f.width}
+	case e.op == opConst:
+		k := new(big.Int).And(e.n, new(big.Int).Sub(pow2(f.width), bigOne))
+		return calcItem{k: k.FillBytes(make([]byte, (f.width+7)/8)), bits: f.width}
+	case e.varbit():
+		return calcItem{f: e.f}
+	case e.op == opField && !e.f.valid && e.f.width == f.width:
+		return calcItem{f: e.f, bits: f.width}
+	}
+	it := calcItem{e: e, bits: f.width}
+	it.get, it.words = l.wide(e, limbs(f.width)), limbs(f.width)
+	return it
 }
 
 // planCalculation lays the input out for the case that every header is valid.
@@ -116,10 +165,12 @@ func (l *loader) planCalculation(k *calculation) {
 				k.fast = append(k.fast, calcRun{kind: runSpan, vl: h.vl, at: bit / 8})
 				bit = k.add(calcRun{kind: runCopy, off: h.off + cut, n: h.size - cut, at: bit / 8}, bit, 8*(h.size-cut))
 			}
+		case it.e != nil:
+			bit = k.addValue(l, it, bit)
 		case it.f == nil:
 			bit = k.addConst(it, bit)
 		case it.f.vl:
-			k.fast = append(k.fast, calcRun{kind: runSpan, vl: it.hdr.vl, at: bit / 8})
+			k.fast = append(k.fast, calcRun{kind: runSpan, vl: it.f.hdr.vl, at: bit / 8})
 		case it.f.valid:
 			bit = k.add(calcRun{kind: runBits, n: 1, bit: bit, get: it.f.get()}, bit, 1)
 		default:
@@ -173,6 +224,19 @@ func (k *calculation) addConst(it calcItem, bit int) int {
 	return bit
 }
 
+// addValue appends a computed value.
+func (k *calculation) addValue(l *loader, it calcItem, bit int) int {
+	if it.bits <= 64 {
+		return k.add(calcRun{kind: runBits, n: it.bits, bit: bit, get: l.u64(cutBits(it.e, it.bits))}, bit, it.bits)
+	}
+	return k.add(calcRun{kind: runWide, n: it.bits, bit: bit, wide: it.get, words: it.words}, bit, it.bits)
+}
+
+// cutBits is the unsigned value of the n low bits of e.
+func cutBits(e *expr, n int) *expr {
+	return withInterval(&expr{op: opAnd, a: e, b: constExpr(new(big.Int).Sub(pow2(n), bigOne))})
+}
+
 // compute evaluates the calculation.
 func (k *calculation) compute(c *ctx) uint64 {
 	if !k.slow {
@@ -201,6 +265,14 @@ func (k *calculation) computeFast(c *ctx) uint64 {
 			copy(buf[r.at:], r.k)
 		case runBits:
 			putBits(buf, r.bit, r.n, r.get(c))
+		case runWide:
+			t := c.push(r.words)
+			r.wide(c, t)
+			storeBits(buf, r.bit, r.n, t)
+			if end := r.bit + r.n; end%8 != 0 {
+				buf[end/8] &= 0xff << (8 - end%8)
+			}
+			c.pop(r.words)
 		case runSpan, runPayload:
 			if from < r.at {
 				segs = append(segs, buf[from:r.at])
@@ -277,10 +349,16 @@ func (k *calculation) computeSlow(c *ctx) uint64 {
 				put(p, 0, 8*len(p))
 				put(c.data, 8*(h.off+cut), 8*(h.size-cut))
 			}
+		case it.e != nil:
+			t := c.push(it.words)
+			it.get(c, t)
+			storeBits(buf, bit, it.bits, t)
+			bit += it.bits
+			c.pop(it.words)
 		case it.f == nil:
 			put(it.k, 8*len(it.k)-it.bits, it.bits)
 		case it.f.vl:
-			p := c.bytes(c.vl[it.hdr.vl])
+			p := c.bytes(c.vl[it.f.hdr.vl])
 			put(p, 0, 8*len(p))
 		case it.f.valid:
 			store64(buf, bit, 1, 1)
@@ -306,7 +384,7 @@ func (it *calcItem) size(c *ctx) int {
 	case it.whole:
 		return 8 * c.headerLen(it.hdr)
 	case it.f != nil && it.f.vl:
-		return 8 * c.vl[it.hdr.vl].len()
+		return 8 * c.vl[it.f.hdr.vl].len()
 	}
 	return it.bits
 }

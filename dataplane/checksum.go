@@ -16,7 +16,7 @@ func (l *loader) loadChecksums() {
 		if jc.Type != "generic" {
 			l.unsupported(jc.Source, "checksum %q of type %q", jc.Name, jc.Type)
 		}
-		k := checksum{name: jc.Name, f: l.lookupField(jc.Source, jc.Target[0], jc.Target[1]), calc: l.calcs[jc.Calculation]}
+		k := checksum{name: jc.Name, f: l.lookupField(jc.Source, jc.Target[0], jc.Target[1]), calc: l.calcNamed(jc.Calculation)}
 		if k.calc == nil {
 			l.bad(jc.Source, "checksum %q of unknown calculation %q", jc.Name, jc.Calculation)
 		}

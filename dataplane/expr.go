@@ -123,6 +123,9 @@ func (l *loader) value(src *jsonSource, v jsonValue) *expr {
 	switch v.Type {
 	case "field":
 		f := l.fieldValue(src, v.Value)
+		if e := l.subst[f]; e != nil {
+			return e
+		}
 		return fieldExpr(f)
 	case "hexstr":
 		var s string

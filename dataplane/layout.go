@@ -8,8 +8,8 @@ import (
 // The state of a packet is one flat octet array (phv.data). A header instance
 // occupies consecutive octets in wire order, its variable-length field left
 // out, so that extracting and deparsing it are copies. A metadata field
-// occupies a slot of 1, 2, 4 or 8 octets (more when it is wider than 64 bits),
-// big-endian and right-aligned, so that reading it is one load.
+// occupies whole 8-octet words, big-endian and right-aligned, so that reading
+// it is one load, of the width it was stored with.
 
 // maxStateBytes bounds phv.data; a program that needs more is refused.
 const maxStateBytes = 1 << 17
@@ -275,6 +275,7 @@ func (l *loader) placeHeaders(order []*header, inStack map[*header]*stack) {
 		}
 	}
 	lay.metaOff = off
+	off += 8 // where fields without room of their own are, should anything look
 	for _, h := range order {
 		if !h.meta {
 			continue
@@ -285,6 +286,8 @@ func (l *loader) placeHeaders(order []*header, inStack map[*header]*stack) {
 			if f.vl {
 				h.vl = lay.numVL
 				lay.numVL++
+			} else if l.dropped[fieldName{h.name, ft.name}] && ft.width <= 64 {
+				f.bit = 8*(lay.metaOff+8) - ft.width
 			} else {
 				off += slotSize(ft.width)
 				f.bit = off*8 - ft.width
@@ -386,16 +389,6 @@ func (l *loader) std(hdr, name string) *field {
 
 // slotSize is how many octets a metadata field of n bits occupies.
 func slotSize(n int) int {
-	switch {
-	case n == 0:
-		return 0
-	case n <= 8:
-		return 1
-	case n <= 16:
-		return 2
-	case n <= 32:
-		return 4
-	}
 	return 8 * limbs(n)
 }
 

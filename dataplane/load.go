@@ -25,7 +25,7 @@ func LoadProgram(data []byte) (prog *Program, err error) {
 			prog, err = nil, e.err
 		}
 	}()
-	l.load()
+	l.load(data)
 	return l.prog, nil
 }
 
@@ -46,10 +46,16 @@ type loader struct {
 	counters   map[string]int
 	meters     map[string]int
 	calcs      map[string]*calculation
+	calcByName map[string]*jsonCalculation
 	valueSets  map[string]int
 	fieldLists map[int]*fieldList
 	digests    map[int]int
 	actionByID map[int]int
+
+	folded   map[*jsonPrimitive]bool // assignments to temporaries that go
+	dropped  map[fieldName]bool      // fields without room of their own
+	calcUses map[string]int
+	subst    map[*field]*expr // what folded assignments would have stored
 
 	// rt is the runtime data of the action being compiled.
 	rt []param
@@ -87,7 +93,7 @@ func (l *loader) decode(src *jsonSource, raw json.RawMessage, into any, what str
 	}
 }
 
-func (l *loader) load() {
+func (l *loader) load(data []byte) {
 	if v := l.in.Meta.Version; len(v) != 2 || v[0] != 2 {
 		l.unsupported(nil, "JSON version %v: want 2.x", v)
 	}
@@ -97,6 +103,8 @@ func (l *loader) load() {
 	}
 	l.loadAliases()
 	l.loadErrors()
+	l.findTemporaries(data)
+	l.subst = map[*field]*expr{}
 	l.loadHeaders()
 	l.loadStd()
 	l.loadState()
@@ -302,7 +310,7 @@ func (l *loader) loadFieldLists() {
 			if x.op == opField {
 				name = x.f.name()
 			}
-			if w == 0 || x.op == opField && x.f.vl {
+			if w == 0 || x.varbit() {
 				l.unsupported(jl.Source, "digest %q with an element of unknown width", jl.Name)
 			}
 			d.widths = append(d.widths, w)

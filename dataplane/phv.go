@@ -139,33 +139,16 @@ func (p *phv) appendHeader(b []byte, h *header) []byte {
 
 // meta64 reads a metadata field of at most 64 bits.
 func (p *phv) meta64(f *field) uint64 {
-	switch off := f.slot(); slotSize(f.width) {
-	case 0:
+	if f.width == 0 {
 		return 0
-	case 1:
-		return uint64(p.data[off])
-	case 2:
-		return uint64(binary.BigEndian.Uint16(p.data[off:]))
-	case 4:
-		return uint64(binary.BigEndian.Uint32(p.data[off:]))
-	default:
-		return binary.BigEndian.Uint64(p.data[off:])
 	}
+	return binary.BigEndian.Uint64(p.data[f.slot():])
 }
 
 // setMeta64 writes a metadata field of at most 64 bits, cut to its width.
 func (p *phv) setMeta64(f *field, v uint64) {
-	v &= widthMask(f.width)
-	switch off := f.slot(); slotSize(f.width) {
-	case 0:
-	case 1:
-		p.data[off] = byte(v)
-	case 2:
-		binary.BigEndian.PutUint16(p.data[off:], uint16(v))
-	case 4:
-		binary.BigEndian.PutUint32(p.data[off:], uint32(v))
-	default:
-		binary.BigEndian.PutUint64(p.data[off:], v)
+	if f.width != 0 {
+		binary.BigEndian.PutUint64(p.data[f.slot():], v&widthMask(f.width))
 	}
 }
 

@@ -129,7 +129,7 @@ func (l *loader) registerWrite(r int, index, value *expr) func(*ctx) {
 func (l *loader) hash(p *jsonPrimitive) func(*ctx) {
 	e := l.args(p, 4)
 	set := l.store(p.Source, e[0])
-	k := l.calcs[e[2].str]
+	k := l.calcNamed(e[2].str)
 	if e[2].kind != kindObject || k == nil {
 		l.bad(p.Source, "%s of an unknown calculation", p.Op)
 	}

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"os"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weft-sdn/weft/cmd/weft/rocehost"
+	"github.com/weft-sdn/weft/controller"
+	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/lab"
+	"github.com/weft-sdn/weft/northbound"
+)
+
+func document(t *testing.T, name string) string {
+	t.Helper()
+	b, err := os.ReadFile("../../" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// fields calls f with the name of every field that a tag gives to a type and
+// those within it.
+func fields(typ reflect.Type, tag string, f func(owner reflect.Type, name string)) {
+	for typ.Kind() == reflect.Pointer || typ.Kind() == reflect.Slice {
+		typ = typ.Elem()
+	}
+	if typ.Kind() != reflect.Struct || typ.PkgPath() == "net/netip" || typ.PkgPath() == "time" {
+		return
+	}
+	for i := range typ.NumField() {
+		field := typ.Field(i)
+		name, _, _ := strings.Cut(field.Tag.Get(tag), ",")
+		if name == "" || name == "-" {
+			continue
+		}
+		f(typ, name)
+		fields(field.Type, tag, f)
+	}
+}
+
+// TestDocumentedFields: every field of a file or resource is in its document.
+func TestDocumentedFields(t *testing.T) {
+	for _, c := range []struct {
+		document, heading, tag string
+		of                     reflect.Type
+	}{
+		{"docs/config.md", "Controller", "yaml", reflect.TypeFor[inventory.Inventory]()},
+		{"docs/config.md", "Host", "yaml", reflect.TypeFor[rocehost.Config]()},
+		{"docs/config.md", "Lab", "yaml", reflect.TypeFor[lab.Network]()},
+		{"docs/api.md", "Multicast groups", "json", reflect.TypeFor[intent.Spec]()},
+	} {
+		_, section, ok := strings.Cut(document(t, c.document), "\n## "+c.heading+"\n")
+		if !ok {
+			t.Errorf("%s has no section %s", c.document, c.heading)
+		}
+		section, _, _ = strings.Cut(section, "\n## ")
+		seen := 0
+		fields(c.of, c.tag, func(owner reflect.Type, name string) {
+			seen++
+			// `name`, `list[].name`, `object.name`, or the heading of a list.
+			if !regexp.MustCompile("`([^`\n]*[.\\]])?" + name + "(\\[\\])?`|`" + name + "[\\[.]").MatchString(section) {
+				t.Errorf("%s, %s: nothing about %s of %v", c.document, c.heading, name, owner)
+			}
+		})
+		if seen < 10 {
+			t.Errorf("%v has only %d fields: the test looks at the wrong thing", c.of, seen)
+		}
+	}
+}
+
+// TestDocumentedCommands: every command is in docs/cli.md.
+func TestDocumentedCommands(t *testing.T) {
+	text := document(t, "docs/cli.md")
+	root := newRoot(environment{stdin: strings.NewReader(""), stdout: io.Discard, stderr: io.Discard, getenv: func(string) string { return "" }})
+	var walk func(c *cobra.Command)
+	walk = func(c *cobra.Command) {
+		for _, sub := range c.Commands() {
+			walk(sub)
+		}
+		path := c.CommandPath()
+		if c == root || c.Name() == "help" || strings.HasPrefix(path, "weft completion ") {
+			return
+		}
+		if !c.HasSubCommands() && c.Parent().Name() == "watch" {
+			path = "weft watch" // its table names all in one
+			if !strings.Contains(text, c.Name()) {
+				t.Errorf("docs/cli.md: nothing about weft watch %s", c.Name())
+			}
+		}
+		if !strings.Contains(text, "`"+path) {
+			t.Errorf("docs/cli.md: nothing about %s", path)
+		}
+	}
+	walk(root)
+	for _, name := range []string{"WEFT_SERVER", "WEFT_TOKEN", "WEFT_CA", "WEFT_CERT", "WEFT_KEY"} {
+		if !strings.Contains(text, "`"+name+"`") {
+			t.Errorf("docs/cli.md: nothing about %s", name)
+		}
+	}
+}
+
+// TestDocumentedAPI: every operation, code and type of event is in docs/api.md.
+func TestDocumentedAPI(t *testing.T) {
+	text := document(t, "docs/api.md")
+	server, err := northbound.New(northbound.DefaultConfig(), newFakeController(), northbound.NewEvents(1, began))
+	if err != nil {
+		t.Fatal(err)
+	}
+	openAPI, err := server.OpenAPI()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var api struct{ Paths map[string]map[string]any }
+	if err := json.Unmarshal(openAPI, &api); err != nil {
+		t.Fatal(err)
+	}
+	operations := 0
+	for path, methods := range api.Paths {
+		for method := range methods {
+			operations++
+			if want := "| `" + strings.ToUpper(method) + " " + path + "` |"; !strings.Contains(text, want) {
+				t.Errorf("docs/api.md: nothing about %s", want)
+			}
+		}
+	}
+	if operations < 15 {
+		t.Errorf("%d operations only", operations)
+	}
+	for _, word := range []any{
+		intent.CodeMalformed, intent.CodeInvalid, intent.CodeLimit, intent.CodeUnreachable, intent.CodeNotPlannable, intent.CodeConflict,
+		intent.CodeExists, intent.CodeNotFound, intent.CodeVersion, intent.CodeUnavailable,
+		controller.GroupChanged, controller.GroupDeleted, controller.SwitchChanged, controller.TopologyChanged,
+		controller.ReceiverEvicted, controller.ReceiverStallEnded, controller.ReceiverStalled,
+	} {
+		if name := reflect.ValueOf(word).String(); !strings.Contains(text, "`"+name+"`") {
+			t.Errorf("docs/api.md: nothing about %s", name)
+		}
+	}
+}

@@ -5,6 +5,7 @@ control Upstream(inout headers_t hdr, inout metadata_t meta, inout standard_meta
     Icrc() icrc;
     bit<32> new_icrc;
     bit<128> parent_sid = 0;
+    bit<32> entry_epoch = 0;
 
     @id(0x01000080)
     action to_source(bit<128> proxy, bit<128> address, bit<24> qpn, bit<16> neighbor) {
@@ -20,6 +21,7 @@ control Upstream(inout headers_t hdr, inout metadata_t meta, inout standard_meta
         hdr.ipv6.src_addr = node_address;
         hdr.ipv6.dst_addr = proxy;
         hdr.ipv6.flow_label = 4w0 ++ epoch[15:0];
+        entry_epoch = epoch;
         hdr.bth.dest_qpn = designated_qpn;
         meta.neighbor = neighbor;
     }
@@ -97,7 +99,13 @@ control Upstream(inout headers_t hdr, inout metadata_t meta, inout standard_meta
         }
         hdr.ipv6.payload_len = hdr.udp.length;
 
+        // What waited in a queue while the entries moved to another epoch was computed for another
+        // membership, and must not pass for an answer of the new one.
+        entry_epoch = meta.epoch;
         mt_upstream.apply();
+        if (entry_epoch != meta.epoch) {
+            meta.drop_reason = DropReason.MT_EPOCH;
+        }
         icrc.apply(hdr, new_icrc);
         hdr.icrc.crc = new_icrc;
         if (parent_sid != 0) {

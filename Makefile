@@ -14,6 +14,7 @@ demo: build
 # Everything that must hold before a change lands; also what CI runs.
 test: lint
 	$(GO) test -race -timeout 14m ./...
+	$(GO) test -timeout 14m ./test/faults
 	$(MAKE) fuzz
 
 lint:
@@ -24,20 +25,20 @@ lint:
 
 # Every fuzz target for a short time each.
 fuzz:
-	@$(GO) list ./... | while read -r pkg; do \
-		for target in $$($(GO) test -list '^Fuzz' "$$pkg" | grep '^Fuzz'); do \
-			echo "fuzz $$pkg $$target"; \
-			$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$pkg" >/tmp/weft-fuzz.$$$$ 2>&1 || { cat /tmp/weft-fuzz.$$$$; exit 1; }; \
+	@git grep -l '^func Fuzz' -- '*_test.go' | xargs -n1 dirname | sort -u | while read -r dir; do \
+		for target in $$(grep -ho '^func Fuzz[A-Za-z0-9_]*' $$dir/*_test.go | cut -c6-); do \
+			echo "fuzz $$dir $$target"; \
+			out=$$($(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) ./$$dir 2>&1) || { echo "$$out"; exit 1; }; \
 		done; \
 	done
 
 # Longer than a change should wait for: the fault scenarios with 20,000 seeds.
 soak:
-	WEFT_SEEDS=20000 $(GO) test -timeout 24h -run 'Faults' -v ./test/...
+	WEFT_SEEDS=20000 $(GO) test -timeout 24h -run '^TestFaults$$' -v ./test/faults
 
-# Figures as JSON lines.
-bench: build
-	$(GO) run ./test/bench
+# Figures as JSON lines on standard output: see docs/benchmarks.md.
+bench:
+	@$(GO) run ./test/bench
 
 # Rebuilds what p4c makes of the P4 program. Nobody needs it to run or test Weft.
 p4:

@@ -16,7 +16,7 @@ import (
 )
 
 // seeds returns the seeds to run: one that WEFT_SEED names, or as many as WEFT_SEEDS says.
-func seeds(t *testing.T, standard uint64) (first, n uint64) {
+func seeds(t *testing.T) (first, n uint64) {
 	t.Helper()
 	if text := os.Getenv("WEFT_SEED"); text != "" {
 		seed, err := strconv.ParseUint(text, 10, 64)
@@ -32,7 +32,7 @@ func seeds(t *testing.T, standard uint64) (first, n uint64) {
 		}
 		return 1, n
 	}
-	return 1, standard
+	return 1, standardSeeds
 }
 
 // slow is what a run should not take; those that do are told, as something to look at.
@@ -40,9 +40,9 @@ const slow = 2 * time.Second
 
 // each runs a story for every seed, on all processors, and reports what failed. It returns the
 // longest run of retries without progress that a source saw.
-func each(t *testing.T, standard uint64, story func(seed uint64, cache *p4rt.Cache) (*scenario, error)) {
+func each(t *testing.T, story func(seed uint64, cache *p4rt.Cache) (*scenario, error)) {
 	t.Helper()
-	first, n := seeds(t, standard)
+	first, n := seeds(t)
 	cache := new(p4rt.Cache)
 	var next, failures, longest atomic.Uint64
 	var virtual atomic.Int64
@@ -85,7 +85,7 @@ func each(t *testing.T, standard uint64, story func(seed uint64, cache *p4rt.Cac
 // TestFaults: whatever happens to the network, every receiver's memory is the source's, no ACK
 // was early, and the transfer came to its end.
 func TestFaults(t *testing.T) {
-	each(t, 500, func(seed uint64, cache *p4rt.Cache) (*scenario, error) {
+	each(t, func(seed uint64, cache *p4rt.Cache) (*scenario, error) {
 		mode := intent.Provisioned
 		if seed%4 == 0 {
 			mode = intent.Inband

@@ -39,7 +39,8 @@ type Config struct {
 type Peer struct {
 	Address netip.Addr
 	ASN     uint32
-	// Port is where the peer listens; 179 when 0. A passive peer has none.
+	// Port is where the peer listens; 179 when 0. It has no meaning for a
+	// passive peer.
 	Port uint16
 	// LocalAddress is the address connections are made from, and have to be
 	// accepted at; invalid is any.
@@ -94,15 +95,15 @@ func (p *Peer) Validate() error {
 		return fmt.Errorf("%w: peer %s has AS number 0", ErrConfig, p.Address)
 	case p.LocalAddress.IsValid() && p.LocalAddress.Unmap().Is4() != p.Address.Unmap().Is4():
 		return fmt.Errorf("%w: peer %s has local address %s", ErrConfig, p.Address, p.LocalAddress)
-	case p.Passive && p.Port != 0:
-		return fmt.Errorf("%w: passive peer %s has port %d", ErrConfig, p.Address, p.Port)
 	}
 	return nil
 }
 
 func (p *Peer) setDefaults() {
 	p.Address, p.LocalAddress = p.Address.Unmap(), p.LocalAddress.Unmap()
-	if p.Port == 0 && !p.Passive {
+	if p.Passive {
+		p.Port = 0
+	} else if p.Port == 0 {
 		p.Port = defaultPort
 	}
 }

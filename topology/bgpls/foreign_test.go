@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"strings"
 	"testing"
 	"time"
 
@@ -242,5 +243,22 @@ func TestForeignPeerWithoutEndOfRIB(t *testing.T) {
 	await(t, collector, "the node", func(s *topology.Snapshot) bool { return s.Stale == nil && len(s.Nodes) == 1 })
 	if p := collector.Peers(); len(p) != 1 || !p[0].Synced {
 		t.Errorf("sessions: %+v", p)
+	}
+}
+
+// A router that falls silent is lost after the hold time, and told so.
+func TestForeignPeerFallsSilent(t *testing.T) {
+	t.Parallel()
+	a := netip.MustParseAddr("127.0.4.4")
+	router := newForeignPeer(t, a)
+	collector := start(t, Config{ASN: 64999, RouterID: netip.MustParseAddr("10.255.0.1"), Collect: true, HoldTime: minHoldTime})
+	addPeer(t, collector, Peer{Address: a, Port: router.port(), ASN: testASN, LocalAddress: collectorAddress})
+	node := wire.NLRI{Type: wire.NLRINode, Local: wire.NodeDescriptor{ASN: testASN, IGPRouterID: "\x0a\x00\x00\x09"}}
+	session := router.session(t)
+	session.send(t, updateMessage(node.Append(nil), nil), endOfRIBMessage)
+	await(t, collector, "the node", func(s *topology.Snapshot) bool { return s.Stale == nil && len(s.Nodes) == 1 })
+	s := await(t, collector, "the loss", func(s *topology.Snapshot) bool { return s.Stale != nil })
+	if len(s.Nodes) != 1 || !strings.Contains(s.Stale.Reason, "hold timer expired (4/0)") {
+		t.Errorf("%d nodes, stale %+v", len(s.Nodes), s.Stale)
 	}
 }

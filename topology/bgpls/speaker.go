@@ -270,32 +270,28 @@ func (s *Speaker) AddPeer(ctx context.Context, p Peer) error {
 }
 
 // RemovePeer ends the session with a peer and withdraws what only it said. The
-// port is the one the peer was added with. Removing a peer that is not there
-// does nothing.
+// port is that of the peer's status: 0 for a passive one. Removing a peer that
+// is not there does nothing.
 func (s *Speaker) RemovePeer(ctx context.Context, a netip.Addr, port uint16) error {
-	for _, passive := range [...]bool{true, false} {
-		p := Peer{Address: a, Port: port, Passive: passive}
-		p.setDefaults()
-		s.mu.Lock()
-		n := s.sessions[p.key()]
-		s.mu.Unlock()
-		if n == nil {
-			continue
-		}
-		n.cancel()
-		select {
-		case <-n.done:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-		s.mu.Lock()
-		if s.sessions[p.key()] == n {
-			delete(s.sessions, p.key())
-		}
-		s.mu.Unlock()
-		return errors.Join(s.sign(&n.peer, ""), s.do(ctx, func(c *collector) { c.removePeer(p.key()) }))
+	key := netip.AddrPortFrom(a.Unmap(), port)
+	s.mu.Lock()
+	n := s.sessions[key]
+	s.mu.Unlock()
+	if n == nil {
+		return nil
 	}
-	return nil
+	n.cancel()
+	select {
+	case <-n.done:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	s.mu.Lock()
+	if s.sessions[key] == n {
+		delete(s.sessions, key)
+	}
+	s.mu.Unlock()
+	return errors.Join(s.sign(&n.peer, ""), s.do(ctx, func(c *collector) { c.removePeer(key) }))
 }
 
 // sign sets the password of a peer on the listener; an empty one removes it.

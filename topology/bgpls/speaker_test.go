@@ -372,7 +372,6 @@ func TestSpeakerRefuses(t *testing.T) {
 		"unspecified address":   {ASN: 1, Address: netip.IPv4Unspecified()},
 		"AS number":             {Address: peer},
 		"other kind of address": {ASN: 1, Address: peer, LocalAddress: netip.IPv6Loopback()},
-		"passive with a port":   {ASN: 1, Address: peer, Passive: true, Port: 1},
 	} {
 		if err := s.AddPeer(t.Context(), p); !errors.Is(err, ErrConfig) {
 			t.Errorf("%s: %v", name, err)

@@ -1,7 +1,9 @@
 package wire
 
 import (
+	"cmp"
 	"net/netip"
+	"slices"
 
 	"pgregory.net/rapid"
 )
@@ -135,6 +137,7 @@ func drawAttributes(t *rapid.T) *Attributes {
 			Neighbor: drawOctets(t, 0, 4, 6), SID: drawAddr(t, 16), Structure: maybeStructure(t),
 		})
 	}
+	slices.SortStableFunc(a.Link.EndX, func(x, y EndX) int { return cmp.Compare(x.tlvType(), y.tlvType()) })
 	a.Prefix.IGPFlags = rapid.Byte().Draw(t, "igp flags")
 	a.Prefix.Metric = maybeUint32(t, 1<<32-1)
 	if maybe(t) {

@@ -19,7 +19,8 @@ type LinkAttributes struct {
 	TEMetric     *uint32
 	// IGPMetric has up to 24 bits.
 	IGPMetric *uint32
-	EndX      []EndX
+	// EndX are written by type: those of no LAN first, those of OSPFv3 last.
+	EndX []EndX
 	// Delays are in microseconds.
 	Delay          *Delay
 	MinMaxDelay    *MinMaxDelay
@@ -118,8 +119,12 @@ func (l *LinkAttributes) append(b []byte) []byte {
 		m := min(*l.IGPMetric, maxIGPMetric)
 		b = appendBytesTLV(b, tlvIGPMetric, []byte{byte(m >> 16), byte(m >> 8), byte(m)})
 	}
-	for i := range l.EndX {
-		b = l.EndX[i].append(b)
+	for _, typ := range [...]uint16{tlvSRv6EndX, tlvSRv6LANEndXIS, tlvSRv6LANEndXOS} {
+		for i := range l.EndX {
+			if l.EndX[i].tlvType() == typ {
+				b = l.EndX[i].append(b)
+			}
+		}
 	}
 	if d := l.Delay; d != nil {
 		b = appendUint32TLV(b, tlvDelay, flagged(d.Microseconds, d.Anomalous))

@@ -139,14 +139,18 @@ func (x *EndX) parse(typ uint16, value []byte, unknown *int) error {
 	return parseSubTLVs(value[n+sidLen:], unknown, &x.Structure)
 }
 
-func (x *EndX) append(b []byte) []byte {
-	typ := tlvSRv6EndX
+func (x *EndX) tlvType() uint16 {
 	switch len(x.Neighbor) {
 	case 6:
-		typ = tlvSRv6LANEndXIS
+		return tlvSRv6LANEndXIS
 	case 4:
-		typ = tlvSRv6LANEndXOS
+		return tlvSRv6LANEndXOS
 	}
+	return tlvSRv6EndX
+}
+
+func (x *EndX) append(b []byte) []byte {
+	typ := x.tlvType()
 	return appendTLV(b, typ, func(b []byte) []byte {
 		b = binary.BigEndian.AppendUint16(b, x.Behavior)
 		b = append(b, x.Flags, x.Algorithm, x.Weight, 0)

@@ -94,6 +94,9 @@ func (h *station) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	if err := cfg.CheckMTU(port.MTU()); err != nil {
+		return &usageError{errors.Join(fmt.Errorf("host: %w", err), port.Close())}
+	}
 	var link packet.MAC
 	copy(link[:], port.HardwareAddr())
 	return h.carryOut(cmd.Context(), cfg, port, link, log)

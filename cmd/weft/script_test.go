@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"flag"
+	"fmt"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -17,7 +18,7 @@ import (
 var update = flag.Bool("update", false, "write the outputs the scripts expect")
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"weft": func() { os.Exit(weft()) }})
+	testscript.Main(m, map[string]func(){"weft": func() { os.Exit(weft()) }, "speaker": speaker})
 }
 
 type apiKey struct{}
@@ -28,9 +29,17 @@ type apiKey struct{}
 //
 //	status N COMMAND…   runs a command that must end with that status
 //	switch up|down NAME connects or disconnects a switch of the fake
+//
+// and the condition [namespace]: network namespaces can be made here.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script", UpdateScripts: *update, RequireExplicitExec: true,
+		Condition: func(name string) (bool, error) {
+			if name != "namespace" {
+				return false, fmt.Errorf("unknown condition %s", name)
+			}
+			return exec.Command("unshare", "-n", "ip", "link").Run() == nil, nil
+		},
 		Setup: func(e *testscript.Env) error {
 			open, err := newFakeAPI()
 			if err != nil {

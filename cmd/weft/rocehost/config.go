@@ -1,6 +1,7 @@
 package rocehost
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -229,6 +230,35 @@ func (e *Encapsulation) header() *endpoint.Encapsulation {
 	}
 	return h
 }
+
+// Octets around the payload of a request: IPv6, UDP, BTH, RETH, ImmDt and ICRC.
+const requestOverhead = 40 + 8 + 12 + 16 + 4 + 4
+
+// CheckMTU checks that the longest packet of each queue pair, from its IPv6
+// header on, fits an interface.
+func (c *Config) CheckMTU(mtu int) error {
+	for i := range c.QueuePairs {
+		q := c.QueuePairs[i].config()
+		longest := q.PMTU + requestOverhead
+		if e := q.Encapsulation; e != nil {
+			tlvs, err := packet.EndMTList(cmp.Or(e.TLVType, packet.TLVEndMTDefault), segments, e.Edges)
+			if err != nil {
+				return fault(fmt.Sprintf("queuePairs[%d].encapsulation", i), "%v", err)
+			}
+			longest += outerOverhead + len(tlvs)
+		}
+		if longest > mtu {
+			return fault(fmt.Sprintf("queuePairs[%d].pmtu", i), "is %d, which makes packets of %d octets: interface %s has an MTU of %d", q.PMTU, longest, c.Interface, mtu)
+		}
+	}
+	return nil
+}
+
+// Octets of the outer header: IPv6, and an SRH of two segments.
+const (
+	segments      = 2
+	outerOverhead = 40 + 8 + segments*16
+)
 
 // fieldError is what is wrong with a field. It wraps ErrConfig.
 type fieldError struct{ field, problem string }

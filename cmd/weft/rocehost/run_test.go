@@ -224,4 +224,11 @@ queuePairs:
 	if e == nil || e.Source != c.Address || len(e.Edges) != 1 || e.Edges[0].Receivers[0].QPN != 512 {
 		t.Errorf("encapsulation %+v", e)
 	}
+	// IPv6 40, SRH 8 + 2 x 16 + TLV 44 padded to 48; IPv6 40, UDP 8, BTH 12, RETH 16, ImmDt 4, payload, ICRC 4.
+	if err := c.CheckMTU(4308); err != nil {
+		t.Error(err)
+	}
+	if err := c.CheckMTU(4307); !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), "packets of 4308 octets: interface veth1 has an MTU of 4307") {
+		t.Errorf("error %v", err)
+	}
 }

@@ -91,6 +91,9 @@ func buffer(fd, force, plain int) error {
 // HardwareAddr is the interface's Ethernet address.
 func (p *Port) HardwareAddr() net.HardwareAddr { return p.link.HardwareAddr }
 
+// MTU is how many octets a frame may have behind its Ethernet header.
+func (p *Port) MTU() int { return p.link.MTU }
+
 // Attach delivers the frames that arrive from now on. It is called once.
 func (p *Port) Attach(deliver func(frame []byte)) {
 	p.attach.Do(func() { p.reading.Go(func() { p.read(deliver) }) })

@@ -18,6 +18,9 @@ func Open(string) (*Port, error) { return nil, ErrUnsupported }
 // HardwareAddr is the interface's Ethernet address.
 func (p *Port) HardwareAddr() net.HardwareAddr { return nil }
 
+// MTU is 0.
+func (p *Port) MTU() int { return 0 }
+
 // Attach says where to deliver frames.
 func (p *Port) Attach(func(frame []byte)) {}
 

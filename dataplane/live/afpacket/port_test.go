@@ -156,6 +156,9 @@ func TestPort(t *testing.T) {
 	if len(got) != 0 {
 		t.Errorf("own frame came back: %x", <-got)
 	}
+	if port.MTU() != 1500 || len(port.HardwareAddr()) != 6 {
+		t.Errorf("MTU %d, address %v", port.MTU(), port.HardwareAddr())
+	}
 	if s := port.Stats(); s.Received < 4 || s.Sent != 1 || s.TxDropped != 1 || s.RxCut != 0 || s.RxDropped != 0 {
 		t.Errorf("stats %+v", s)
 	}

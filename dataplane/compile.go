@@ -127,6 +127,14 @@ func (l *loader) arith(e *expr) u64Fn {
 		if f := l.slice(e.op, a, k); f != nil {
 			return f
 		}
+		if e.op == opAnd {
+			if f := windowMasked(a, k); f != nil {
+				return f
+			}
+		}
+		if f := l.windowArith(e.op, a, b); f != nil {
+			return f
+		}
 		x := l.u64(a)
 		switch e.op {
 		case opAdd:
@@ -142,6 +150,9 @@ func (l *loader) arith(e *expr) u64Fn {
 		default:
 			return func(c *ctx) uint64 { return x(c) ^ k }
 		}
+	}
+	if f := l.windowArith(e.op, a, b); f != nil {
+		return f
 	}
 	x, y := l.u64(a), l.u64(b)
 	switch e.op {
@@ -187,6 +198,11 @@ func (l *loader) slice(op exprOp, a *expr, k uint64) u64Fn {
 }
 
 func (l *loader) shl(e *expr) u64Fn {
+	if e.b.op == opConst && e.b.n.IsUint64() {
+		if f := l.windowArith(opShl, e.a, e.b); f != nil {
+			return f
+		}
+	}
 	a := l.u64(e.a)
 	if e.b.op == opConst {
 		if !e.b.n.IsUint64() || e.b.n.Uint64() >= 64 {
@@ -269,6 +285,9 @@ func (l *loader) boolean(e *expr) boolFn {
 		v := e.idx != 0
 		return func(*ctx) bool { return v }
 	case opLAnd:
+		if f := l.before(e); f != nil {
+			return f
+		}
 		a, b := l.boolean(e.a), l.boolean(e.b)
 		return func(c *ctx) bool { return a(c) && b(c) }
 	case opLOr:
@@ -355,6 +374,9 @@ func (l *loader) compare(e *expr) boolFn {
 		a, b, op = b, a, mirror(op)
 	}
 	if f := l.compareWideField(op, a, b); f != nil {
+		return f
+	}
+	if f := windowCompare(op, a, b); f != nil {
 		return f
 	}
 	unsigned := a.nonneg() && b.nonneg() && a.fits() && b.fits()

@@ -342,7 +342,7 @@ func (l *loader) operation(src *jsonSource, raw json.RawMessage) *expr {
 		if a.kind != b.kind || a.kind > kindUnion || a.kind == kindStack {
 			l.bad(src, "%q of different or incomparable kinds", x.Op)
 		}
-		return &expr{op: op, kind: kindBool, a: a, b: b}
+		return simplify(&expr{op: op, kind: kindBool, a: a, b: b})
 	case opLt, opLe, opGt, opGe:
 		return &expr{op: op, kind: kindBool, a: l.dataExpr(src, a), b: l.dataExpr(src, b)}
 	case opTwoComp, opSat, opUSat:
@@ -351,7 +351,7 @@ func (l *loader) operation(src *jsonSource, raw json.RawMessage) *expr {
 		}
 		return withInterval(&expr{op: op, a: l.dataExpr(src, a), bits: int(b.n.Int64())})
 	}
-	return withInterval(&expr{op: op, a: l.dataExpr(src, a), b: l.dataExpr(src, b)})
+	return simplify(withInterval(&expr{op: op, a: l.dataExpr(src, a), b: l.dataExpr(src, b)}))
 }
 
 func (l *loader) unary(src *jsonSource, op string, a *expr) *expr {

@@ -138,7 +138,17 @@ func (b *exprBench) masked(e *expr) *expr {
 }
 
 func (b *exprBench) cond(depth int) *expr {
-	switch b.rng.IntN(5) {
+	switch b.rng.IntN(7) {
+	case 5: // a comparison of sequence numbers
+		if depth > 0 {
+			return b.serial(depth - 1)
+		}
+	case 6: // a test of bits
+		k, w := uint(b.rng.IntN(70)), 1+b.rng.IntN(3)
+		m := new(big.Int).Sub(pow2(w), bigOne)
+		x := withInterval(&expr{op: opShr, a: b.gen(depth), b: constExpr(big.NewInt(int64(k)))})
+		return &expr{op: []exprOp{opEq, opNe}[b.rng.IntN(2)], kind: kindBool,
+			a: withInterval(&expr{op: opAnd, a: x, b: constExpr(m)}), b: constExpr(big.NewInt(int64(b.rng.IntN(1 << w))))}
 	case 0:
 		if depth > 0 {
 			return &expr{op: []exprOp{opLAnd, opLOr}[b.rng.IntN(2)], kind: kindBool, a: b.cond(depth - 1), b: b.cond(depth - 1)}
@@ -157,6 +167,18 @@ func (b *exprBench) cond(depth int) *expr {
 		y = x
 	}
 	return &expr{op: op, kind: kindBool, a: x, b: y}
+}
+
+// serial makes (x - y) & m != 0 && (x - y) & bit == 0.
+func (b *exprBench) serial(depth int) *expr {
+	d := withInterval(&expr{op: opSub, a: b.gen(depth), b: b.gen(depth)})
+	w := 1 + b.rng.IntN(64)
+	m := new(big.Int).Sub(pow2(w), bigOne)
+	masked := withInterval(&expr{op: opAnd, a: d, b: constExpr(m)})
+	top := withInterval(&expr{op: opShr, a: masked, b: constExpr(big.NewInt(int64(w - 1)))})
+	return &expr{op: opLAnd, kind: kindBool,
+		a: &expr{op: opNe, kind: kindBool, a: masked, b: constExpr(new(big.Int))},
+		b: &expr{op: opEq, kind: kindBool, a: withInterval(&expr{op: opAnd, a: top, b: constExpr(bigOne)}), b: constExpr(new(big.Int))}}
 }
 
 // slow evaluates in unbounded precision, the way BMv2 does.
@@ -267,6 +289,7 @@ func TestExpressionsAgainstBigIntegers(t *testing.T) {
 		fast, bools := b.l.u64(e), b.l.boolean(q)
 		n := e.exactLimbs()
 		wide := b.l.wide(e, n)
+		short, shortBool := b.l.u64(simplifyAll(e)), b.l.boolean(simplifyAll(q))
 		for range 4 {
 			b.fill()
 			want := b.slow(e)
@@ -275,6 +298,12 @@ func TestExpressionsAgainstBigIntegers(t *testing.T) {
 			}
 			if got := fast(b.c); got != low64(want) {
 				t.Fatalf("case %d (operation %d): %#x, want %#x", i, e.op, got, low64(want))
+			}
+			if got := short(b.c); got != low64(want) {
+				t.Fatalf("case %d (operation %d), simplified: %#x, want %#x", i, e.op, got, low64(want))
+			}
+			if got, want := shortBool(b.c), b.slowBool(q); got != want {
+				t.Fatalf("case %d (comparison %d), simplified: %v, want %v", i, q.op, got, want)
 			}
 			v := make([]uint64, n)
 			wide(b.c, v)
@@ -303,6 +332,16 @@ func TestExpressionsAgainstBigIntegers(t *testing.T) {
 			}
 		}
 	}
+}
+
+// simplifyAll simplifies an expression from its leaves up, as the loader does.
+func simplifyAll(e *expr) *expr {
+	if e == nil || e.op == opConst || e.op == opField {
+		return e
+	}
+	n := *e
+	n.a, n.b, n.c = simplifyAll(e.a), simplifyAll(e.b), simplifyAll(e.c)
+	return simplify(withInterval(&n))
 }
 
 // cut is what a field makes of a value.

@@ -125,8 +125,11 @@ func (l *loader) assign(src *jsonSource, dst, value *expr) func(*ctx) {
 	if f.width > 64 {
 		return l.assignWide(f, v)
 	}
-	set := f.set()
 	v = stripMask(v, f.width)
+	if f.hdr.meta && f.width > 0 {
+		return l.assignMeta(f, v)
+	}
+	set := f.set()
 	if v.op == opConst {
 		k := low64(v.n)
 		return func(c *ctx) { set(c, k) }

@@ -1,5 +1,7 @@
 package dataplane
 
+import "encoding/binary"
+
 // statefulPrimitive compiles the primitives that touch what outlives a packet
 // or decide what becomes of it.
 func (l *loader) statefulPrimitive(p *jsonPrimitive) func(*ctx) {
@@ -97,6 +99,15 @@ func (l *loader) registerRead(src *jsonSource, dst *expr, r int, index *expr) fu
 			copy(t, reg.words(i))
 			c.storeField(f, t)
 			c.pop(n)
+		}
+	}
+	if f := dst.f; dst.op == opField && f.hdr.meta && !f.valid && !f.vl && f.width > 0 && f.width <= 64 {
+		off, m := f.slot(), widthMask(f.width)
+		return func(c *ctx) {
+			i, reg := idx(c), &c.sw.regs[r]
+			if i < uint64(reg.size) {
+				binary.BigEndian.PutUint64(c.data[off:], reg.get(i)&m)
+			}
 		}
 	}
 	set := l.store(src, dst)

@@ -232,5 +232,5 @@ func cutTo(e *expr, f *field) *expr {
 	if f.signed {
 		return withInterval(&expr{op: opTwoComp, a: e, bits: f.width})
 	}
-	return withInterval(&expr{op: opAnd, a: e, b: constExpr(own.hi)})
+	return simplify(withInterval(&expr{op: opAnd, a: e, b: constExpr(own.hi)}))
 }

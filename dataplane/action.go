@@ -8,6 +8,7 @@ type action struct {
 	prims  []prim
 	// straight is the code of an action without jumps.
 	straight []func(*ctx)
+	exits    bool // it may end the pipeline
 }
 
 // prim is one primitive: code, or a jump.
@@ -86,6 +87,10 @@ func (l *loader) compileBody(a *action, prims []jsonPrimitive) {
 		if l.folded[p] {
 			l.fold(p)
 			continue
+		}
+		switch p.Op {
+		case "exit", "assert", "assume":
+			a.exits = true
 		}
 		switch p.Op {
 		case "_jump":

@@ -25,6 +25,11 @@ type node struct {
 	next    int // nodeCond: when true
 	nextNot int
 	line    string
+
+	// code is what this action and those that always follow it do, and after
+	// is where that leads; nil code: nothing is joined.
+	code  []func(*ctx)
+	after int
 }
 
 // run executes the pipeline until it ends or the packet exits it.
@@ -47,6 +52,13 @@ func (c *ctx) run(p *pipeline) {
 				i = n.nextNot
 			}
 		case nodeAction:
+			if n.code != nil && c.sw.trace == nil {
+				for _, f := range n.code {
+					f(c)
+				}
+				i = n.after
+				continue
+			}
 			if c.sw.trace != nil {
 				c.sw.trace.Action(n.action.name)
 			}
@@ -127,7 +139,34 @@ func (l *loader) pipeline(jp *jsonPipeline) pipeline {
 	}
 	p.start = node(jp.InitTable)
 	l.checkAcyclic(&p)
+	p.join()
 	return p
+}
+
+// maxJoined bounds the primitives joined into one node.
+const maxJoined = 64
+
+// join puts actions that always follow each other together.
+func (p *pipeline) join() {
+	plain := func(n *node) bool {
+		return n.kind == nodeAction && n.action.straight != nil && n.action.words == 0
+	}
+	for i := range p.nodes {
+		n := &p.nodes[i]
+		if !plain(n) {
+			continue
+		}
+		n.code = append([]func(*ctx){}, n.action.straight...)
+		n.after = n.next
+		for last := n; n.after >= 0 && !last.action.exits; {
+			last = &p.nodes[n.after]
+			if !plain(last) || len(n.code)+len(last.action.straight) > maxJoined {
+				break
+			}
+			n.code = append(n.code, last.action.straight...)
+			n.after = last.next
+		}
+	}
 }
 
 func nodeOfCond(jc *jsonConditional, cond boolFn, at func(*string) int) node {

@@ -2,6 +2,7 @@ package dataplane
 
 import (
 	"encoding/hex"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -84,4 +85,48 @@ func cpuTime(t testing.TB) time.Duration {
 		t.Fatal(err)
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+func BenchmarkInsertExact(b *testing.B) {
+	r := newRig(b, "basic")
+	t := r.table("port")
+	tab := *r.p.tables[t]
+	tab.size = b.N
+	r.s.prog.tables[t] = &tab
+	e := r.entry(key("0000", "0000"), 0, r.call("set_vrf", "0001"))
+	b.ReportAllocs()
+	b.ResetTimer()
+	for i := range b.N {
+		if i == 1<<22 {
+			b.Fatal("the key has no more values")
+		}
+		e.Match[0].Value = []byte{byte(i >> 21), byte(i >> 13)}
+		e.Match[1].Value = []byte{byte(i>>8) & 31, byte(i)}
+		if err := r.s.InsertEntry(t, e); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// TestManySwitches starts 1,000 switches of the fabric program and bounds what
+// each costs.
+func TestManySwitches(t *testing.T) {
+	p := loadFile(t, fabricJSON)
+	const n = 1000
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	switches := make([]*Switch, n)
+	for i := range switches {
+		switches[i] = New(Config{}, &sink{})
+		switches[i].SetProgram(p)
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	each := (after.HeapAlloc - before.HeapAlloc) / n
+	t.Logf("%d octets a switch", each)
+	if each > 256<<10 {
+		t.Errorf("an idle switch takes %d octets", each)
+	}
+	runtime.KeepAlive(switches)
 }

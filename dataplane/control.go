@@ -143,8 +143,8 @@ type IdleEntry struct {
 // the goroutine that calls Receive and Advance. Indices are those of the
 // Program's info slices. Slices in results belong to the caller; slices in
 // arguments are copied. Every method fails with ErrNoProgram before
-// SetProgram (except the ones on ports, queues, groups and sessions, which
-// outlive programs) and with ErrNotFound for an index there is no object of.
+// SetProgram (except the ones on ports, queues, groups and sessions) and with
+// ErrNotFound for an index there is no object of.
 type Controls interface {
 	// Program returns the running program, nil before SetProgram.
 	Program() *Program

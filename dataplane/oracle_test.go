@@ -40,6 +40,7 @@ func newOracle(t *testing.T, json string) *oracle {
 			t.Skipf("%s is not on the PATH: nothing to compare with", exe)
 		}
 	}
+	t.Parallel() // most of the time is waiting
 	if !strings.Contains(json, "/") {
 		json = filepath.Join("testdata", json+".json")
 	}

@@ -2,12 +2,31 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"os"
+	"os/exec"
 	"strings"
 	"testing"
+	"time"
+
+	"go.uber.org/goleak"
 )
+
+// TestMain lets the test be the processes that a bench starts.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == pcapSwitchCommand {
+		if err := run(os.Args[1:]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // TestRoles: what must come out of a switch in each role is what does, again and again.
 func TestRoles(t *testing.T) {
@@ -23,6 +42,63 @@ func TestRoles(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestStation: a switch in a process of its own does the same.
+func TestStation(t *testing.T) {
+	for _, r := range []role{delivering(5), aggregating(2)} {
+		t.Run(r.String(), func(t *testing.T) { runStation(t, r, startEmbedded, nil) })
+	}
+}
+
+func TestSimpleSwitch(t *testing.T) {
+	if missing := missingSimpleSwitch(); missing != "" {
+		t.Skipf("skipped: %s is not on the PATH", missing)
+	}
+	r := delivering(5)
+	port, err := freePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	runStation(t, r,
+		func(ctx context.Context, dir string, r role) (*exec.Cmd, error) {
+			return simpleSwitchCommand(ctx, dir, r, port)
+		},
+		func(ctx context.Context) error { return programSimpleSwitch(ctx, r, port) })
+}
+
+func runStation(t *testing.T, r role, command func(context.Context, string, role) (*exec.Cmd, error), program func(context.Context) error) {
+	t.Helper()
+	s, err := startStation(t.Context(), r, command, program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := s.stop(); err != nil {
+			t.Error(err)
+		}
+	}()
+	for range 2 {
+		if rate, err := s.run(time.Millisecond); err != nil || rate <= 0 {
+			t.Fatalf("%v packets/s, %v", rate, err)
+		}
+	}
+}
+
+// TestStationFails: what is wrong is found.
+func TestStationFails(t *testing.T) {
+	wrong := delivering(2)
+	wrong.out[0].frame[40]++
+	if _, err := startStation(t.Context(), wrong, startEmbedded, nil); err == nil || !strings.Contains(err.Error(), "unexpected") {
+		t.Errorf("a wrong packet: %v", err)
+	}
+	ends := func(ctx context.Context, _ string, _ role) (*exec.Cmd, error) {
+		self, err := os.Executable()
+		return exec.CommandContext(ctx, self, pcapSwitchCommand, "no such role", "nowhere"), err
+	}
+	if _, err := startStation(t.Context(), delivering(2), ends, nil); err == nil || !strings.Contains(err.Error(), `no role "no such role"`) {
+		t.Errorf("a switch that ends: %v", err)
 	}
 }
 

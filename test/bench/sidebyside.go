@@ -167,6 +167,7 @@ func startStation(ctx context.Context, r role, command func(context.Context, str
 	go func() {
 		s.cmd.Wait()
 		close(s.exited)
+		s.in.SetWriteDeadline(time.Now()) // nobody reads any more
 	}()
 	if program != nil {
 		ctx, cancel := context.WithTimeoutCause(ctx, sidePause, errSilent)
@@ -275,7 +276,7 @@ func (s *station) run(d time.Duration) (float64, error) {
 				break
 			}
 		}
-		if _, err := s.in.Write(batch); err != nil {
+		if err := s.send(batch); err != nil {
 			return 0, err
 		}
 	}
@@ -321,6 +322,36 @@ func cpuTime(pid int) (time.Duration, bool) {
 	return time.Duration(user+system) * tick, err1 == nil && err2 == nil
 }
 
+// send writes to the switch, which may not be there any more, or not read.
+func (s *station) send(batch []byte) error {
+	if err := s.in.SetWriteDeadline(time.Now().Add(sidePause)); err != nil {
+		return err
+	}
+	select {
+	case <-s.exited:
+		return s.gone()
+	default:
+	}
+	_, err := s.in.Write(batch)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		select {
+		case <-s.exited:
+			return s.gone()
+		default:
+			return s.silent()
+		}
+	}
+	return err
+}
+
+func (s *station) gone() error {
+	return fmt.Errorf("%s ended: %v: %s", s.cmd.Path, s.cmd.ProcessState, s.output.Bytes())
+}
+
+func (s *station) silent() error {
+	return fmt.Errorf("%v: %d packets in, %d out: %w", s.role, s.sent, s.count.Load(), errSilent)
+}
+
 // await waits until at most so many packets are under way.
 func (s *station) await(most int64) error {
 	if s.sent-s.done() <= most {
@@ -335,9 +366,9 @@ func (s *station) await(most int64) error {
 		case err := <-s.failed:
 			return err
 		case <-s.exited:
-			return fmt.Errorf("%s ended: %v: %s", s.cmd.Path, s.cmd.ProcessState, s.output.Bytes())
+			return s.gone()
 		case <-silence.C:
-			return fmt.Errorf("%v: %d packets in, %d out: %w", s.role, s.sent, s.count.Load(), errSilent)
+			return s.silent()
 		}
 	}
 	return nil

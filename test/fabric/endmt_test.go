@@ -35,6 +35,8 @@ func endMT() []scenario {
 		q := t.request(op, 0xfffffe, 100)
 		all.steps = append(all.steps, step{what: op.String(), in: in(7, t.onTree(q)), out: t.all(q)})
 	}
+	nothing := t.request(packet.OpWriteOnly, 0, 0) // a WRITE of no octets is a RETH and no payload
+	all.steps = append(all.steps, step{what: "WRITE of no octets", in: in(7, t.onTree(nothing)), out: t.all(nothing)})
 	for _, op := range append(refused, packet.OpAcknowledge, packet.OpCongestionNotification) {
 		step := step{what: op.String(), in: in(7, t.onTree(t.request(op, 1, 0))), ingress: drops{p4.DropReasonMtOpcode: 1}}
 		all.steps = append(all.steps, step)

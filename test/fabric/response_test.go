@@ -393,6 +393,23 @@ func upwardForms() []scenario {
 			},
 		})
 	}
+	old := newGroup(26, 1).where(func(g *group) { g.parent, g.window = toParent, 0 })
+	next := old.where(func(g *group) { g.epoch++ })
+	list = append(list, scenario{
+		name: "response/upstream_of_another_epoch", entries: old.responses(),
+		steps: []step{
+			{
+				what: "an answer of the old epoch does not pass for one of the new", in: old.ack(0, 10, 1), write: modify(next.upstream()),
+				egress: drops{p4.DropReasonMtEpoch: 1}, events: events{advanced: 1},
+			},
+			{in: old.cnp(0), out: []wire{old.opened(0)}, events: events{cnpOpened: 1}},
+			{
+				what: "nor do an ACK and the CNP cloned beside it", in: old.ack(0, 11, 1),
+				egress: drops{p4.DropReasonMtEpoch: 2}, events: events{advanced: 1, cnpSent: 1},
+			},
+			withWrite(sends("all of the new epoch", next.ack(0, 12, 1), advanced, next.upAck(12, 1)), modify(next.state(), next.branch(next.branches[0], 2))),
+		},
+	})
 	g := newGroup(24, 1)
 	return append(list, scenario{
 		name: "response/no_upstream", entries: append(g.responses(), remove(g.upstream())...),

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/weft-sdn/weft/controller/entry"
 	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/p4"
 	"github.com/weft-sdn/weft/southbound"
 )
 
@@ -223,7 +225,7 @@ func (w *p4Switch) Counters(ctx context.Context) ([]CounterView, error) {
 		}
 		info := infos[c.Counter]
 		v := CounterView{Counter: info.Name, Index: c.Index, Name: strconv.FormatInt(c.Index, 10), Packets: c.Packets, Octets: c.Bytes}
-		if name := info.IndexNames[c.Index]; name != "" {
+		if name := cmp.Or(info.IndexNames[c.Index], p4.CellName(info.Name, c.Index)); name != "" {
 			v.Name = name
 		}
 		out = append(out, v)

@@ -26,6 +26,19 @@ type DemoOptions struct {
 	Out   io.Writer   // progress and tables for people
 }
 
+func (o DemoOptions) withDefaults() DemoOptions {
+	if o.Bytes == 0 {
+		o.Bytes = demoBytes
+	}
+	if o.Mode == "" {
+		o.Mode = intent.Provisioned
+	}
+	if o.Out == nil {
+		o.Out = io.Discard
+	}
+	return o
+}
+
 // DemoResult is what was counted on the wires of the lab.
 type DemoResult struct {
 	Demo      string `json:"demo"`
@@ -59,12 +72,7 @@ const (
 // RunDemo runs the draft's Figure 1 and sends one RoCEv2 write to five receivers. It prints what
 // it does to o.Out. The error says what is not as it should be.
 func RunDemo(ctx context.Context, o DemoOptions) (*DemoResult, error) {
-	if o.Bytes == 0 {
-		o.Bytes = demoBytes
-	}
-	if o.Mode == "" {
-		o.Mode = intent.Provisioned
-	}
+	o = o.withDefaults()
 	ctx, cancel := context.WithTimeout(ctx, demoTimeout)
 	defer cancel()
 	say := func(format string, args ...any) { fmt.Fprintf(o.Out, "  "+format+"\n", args...) }
@@ -83,10 +91,7 @@ func RunDemo(ctx context.Context, o DemoOptions) (*DemoResult, error) {
 		len(snapshot.Nodes), len(snapshot.Links), len(snapshot.Prefixes))
 
 	d := &demo{DemoOptions: o, live: live, say: say}
-	if err := d.prepare(ctx); err != nil {
-		return nil, err
-	}
-	if err := d.program(ctx); err != nil {
+	if err := d.begin(ctx); err != nil {
 		return nil, err
 	}
 	if err := d.transfer(ctx); err != nil {
@@ -109,6 +114,33 @@ type demo struct {
 	data    []byte
 	took    time.Duration
 	tree    *intent.Tree
+}
+
+// Traffic makes the demo's group in a network with Figure 1's hosts and has its source write again
+// and again, with a pause between, until ctx ends.
+func (l *Live) Traffic(ctx context.Context, o DemoOptions, pause time.Duration) error {
+	d := &demo{DemoOptions: o.withDefaults(), live: l, say: func(format string, args ...any) { fmt.Fprintf(o.Out, format+"\n", args...) }}
+	if err := d.begin(ctx); err != nil {
+		return err
+	}
+	for ctx.Err() == nil {
+		if err := d.transfer(ctx); err != nil {
+			return err
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+		}
+	}
+	return nil
+}
+
+// begin makes the queue pairs and the group.
+func (d *demo) begin(ctx context.Context) error {
+	if err := d.prepare(ctx); err != nil {
+		return err
+	}
+	return d.program(ctx)
 }
 
 // prepare makes the queue pairs.

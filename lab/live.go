@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"net/netip"
@@ -23,14 +24,18 @@ type LiveOptions struct {
 	Network Network
 	// Listen is where the API listens; "127.0.0.1:0" takes any free port.
 	Listen string
+	// Elsewhere has the P4Runtime addresses (host:port) of switches that do not run in this process,
+	// by name: see SwitchNode.RunElsewhere.
+	Elsewhere map[string]string
 	// Log gets what the controller logs; nil: nothing.
 	Log *slog.Logger
 	// Progress is told what is being waited for; nil: nobody is.
 	Progress func(format string, args ...any)
 }
 
-// A Live is a network in real time, all of it on loopback: each switch with a P4Runtime server
-// and a BGP-LS speaker of its own, and a controller that knows only their addresses.
+// A Live is a network in real time, all of it on loopback: each switch with a BGP-LS speaker of its
+// own and, where it runs in this process, a P4Runtime server; and a controller that knows only their
+// addresses.
 type Live struct {
 	World   *World
 	Clock   *Clock
@@ -66,15 +71,23 @@ func StartLive(ctx context.Context, o LiveOptions) (*Live, error) {
 func (l *Live) start(ctx context.Context, o LiveOptions) error {
 	w := l.World
 	l.Clock = w.StartClock()
-	addresses := map[string]string{}
+	addresses := maps.Clone(o.Elsewhere)
+	if addresses == nil {
+		addresses = map[string]string{}
+	}
 	for _, s := range w.Network.Switches {
+		if addresses[s.Name] != "" {
+			continue
+		}
 		address, err := l.serve(s.Name)
 		if err != nil {
 			return fmt.Errorf("switch %s: %w", s.Name, err)
 		}
 		addresses[s.Name] = address
 	}
-	o.Progress("%d switches run the embedded data plane, each with a P4Runtime server", len(addresses))
+	if n := len(l.servers); n > 0 {
+		o.Progress("%d switches run the embedded data plane, each with a P4Runtime server", n)
+	}
 
 	inv := w.Network.Inventory(addresses)
 	inv.BGP.ASN, inv.BGP.RouterID = ASN, netip.AddrFrom4([4]byte{10, 255, 255, 254})

@@ -26,6 +26,7 @@ type SwitchNode struct {
 	ports   map[uint32]*Wire
 	pending alarm
 	down    bool
+	away    func(port uint32, frame []byte) // takes what arrives when the switch runs elsewhere
 }
 
 // deviceID is the P4Runtime device id of every lab switch: each has a server of its own.
@@ -34,13 +35,9 @@ const deviceID = 1
 func newSwitchNode(w *World, s Switch, cache *p4rt.Cache) (*SwitchNode, error) {
 	n := &SwitchNode{Switch: s, world: w, ports: map[uint32]*Wire{}}
 	n.config = p4rt.Config{
-		ID:    deviceID,
-		Cache: cache,
-		Transmit: func(now time.Duration, port uint32, frame []byte) {
-			if wire, ok := n.ports[port]; ok {
-				wire.send(now, frame)
-			}
-		},
+		ID:       deviceID,
+		Cache:    cache,
+		Transmit: n.Transmit,
 		Notify: func(now time.Duration, m *p4v1.StreamMessageResponse) {
 			if n.Notify != nil {
 				n.Notify(now, m)
@@ -79,8 +76,23 @@ func (n *SwitchNode) Start() error {
 	return n.start()
 }
 
+// RunElsewhere makes the node stand for a switch outside the world: deliver takes every frame that
+// arrives at it, valid during the call only, and Transmit sends for it.
+func (n *SwitchNode) RunElsewhere(deliver func(port uint32, frame []byte)) { n.away = deliver }
+
+// Transmit puts a frame on the wire of a port, as the switch would.
+func (n *SwitchNode) Transmit(now time.Duration, port uint32, frame []byte) {
+	if wire, ok := n.ports[port]; ok {
+		wire.send(now, frame)
+	}
+}
+
 func (n *SwitchNode) receive(now time.Duration, port uint32, frame []byte) {
-	if !n.down {
+	switch {
+	case n.down:
+	case n.away != nil:
+		n.away(port, frame)
+	default:
 		n.device.Receive(now, port, frame)
 	}
 }

@@ -102,10 +102,10 @@ func (s *Server) observe(c *gin.Context) {
 	s.metrics.observe(c.Request.Method, route, status, took)
 	level := slog.LevelInfo
 	switch {
+	case route == "/healthz" || route == "/readyz" || route == "/metrics":
+		level = slog.LevelDebug // not ready is an answer, not an error
 	case status >= http.StatusInternalServerError:
 		level = slog.LevelError
-	case route == "/healthz" || route == "/readyz" || route == "/metrics":
-		level = slog.LevelDebug
 	}
 	attrs := []slog.Attr{
 		slog.String("request", c.GetString(requestIDKey)), slog.String("method", c.Request.Method),

@@ -73,3 +73,23 @@ func TestDropReasonsFit(t *testing.T) {
 		}
 	}
 }
+
+func TestCellName(t *testing.T) {
+	for _, c := range []struct {
+		counter string
+		index   int64
+		want    string
+	}{
+		{CounterIngressDrops, int64(DropReasonIcrc), "ICRC"},
+		{CounterEgressDrops, int64(DropReasonMtReplica), "MT_REPLICA"},
+		{CounterMtEvents, int64(MtEventCnpSent), "CNP_SENT"},
+		{CounterPortRx, 1, ""},
+		{CounterIngressDrops, 63, ""},
+		{CounterIngressDrops, -1, ""},
+		{CounterIngressDrops, 256, ""},
+	} {
+		if got := CellName(c.counter, c.index); got != c.want {
+			t.Errorf("cell %d of %s is %q, want %q", c.index, c.counter, got, c.want)
+		}
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -18,13 +19,14 @@ import (
 func newLab(env environment) *cobra.Command {
 	var log logging
 	var listen string
+	var traffic bool
 	c := &cobra.Command{
 		Use: "lab NAME|FILE.yaml", Short: "Run a whole network in this process",
 		Long: fmt.Sprintf(`Runs a network of embedded P4 switches and software hosts, and a controller for it, until
 it is interrupted. Every switch has a P4Runtime server and advertises itself by BGP-LS, all
 on loopback, so that the controller has it no easier than with devices.
 
-The network is a built-in one (%s) or a YAML file (docs/lab.md).`, strings.Join(lab.BuiltinNames(), ", ")),
+The network is a built-in one (%s) or a YAML file (docs/config.md, Lab).`, strings.Join(lab.BuiltinNames(), ", ")),
 		Args: arguments(1, 1),
 	}
 	c.RunE = func(cmd *cobra.Command, args []string) error {
@@ -36,12 +38,16 @@ The network is a built-in one (%s) or a YAML file (docs/lab.md).`, strings.Join(
 		if err != nil {
 			return &usageError{err}
 		}
-		return runLab(cmd.Context(), env, network, listen, logger)
+		return runLab(cmd.Context(), env, network, listen, traffic, logger)
 	}
 	c.Flags().StringVar(&listen, "listen", "127.0.0.1:8080", "address:port of the API")
+	c.Flags().BoolVar(&traffic, "traffic", false, "make the demo's group and have S1 write to it again and again (hosts S1 and R1 to R5)")
 	log.register(c, "warn")
 	return c
 }
+
+// trafficPause lies between the writes of --traffic.
+const trafficPause = time.Second
 
 // findNetwork returns a built-in network, or that of a file.
 func findNetwork(name string) (lab.Network, error) {
@@ -54,7 +60,7 @@ func findNetwork(name string) (lab.Network, error) {
 	return lab.Load(name)
 }
 
-func runLab(ctx context.Context, env environment, network lab.Network, listen string, log *slog.Logger) error {
+func runLab(ctx context.Context, env environment, network lab.Network, listen string, traffic bool, log *slog.Logger) error {
 	say := func(format string, args ...any) { fmt.Fprintf(env.stdout, format+"\n", args...) }
 	live, err := lab.StartLive(ctx, lab.LiveOptions{Network: network, Listen: listen, Log: log, Progress: say})
 	if err != nil {
@@ -82,6 +88,11 @@ func runLab(ctx context.Context, env environment, network lab.Network, listen st
 		try += " --server " + live.URL()
 	}
 	say("try: %s", try)
+	if traffic {
+		if err := live.Traffic(ctx, lab.DemoOptions{Out: env.stdout}, trafficPause); err != nil && ctx.Err() == nil {
+			return errors.Join(err, live.Close())
+		}
+	}
 	select {
 	case <-ctx.Done():
 	case <-live.Service.Done():

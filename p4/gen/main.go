@@ -14,8 +14,8 @@ import (
 	"sort"
 	"strings"
 
-	"github.com/weft-sdn/weft/p4"
 	p4config "github.com/p4lang/p4runtime/go/p4/config/v1"
+	"github.com/weft-sdn/weft/p4"
 	"google.golang.org/protobuf/encoding/prototext"
 )
 

@@ -47,6 +47,10 @@ type Core struct {
 	works    uint64
 	queries  uint64
 
+	settled  bool          // see Intervals.Settle
+	settling time.Duration // when it is at the latest; 0: no topology yet
+	changes  int           // topologies so far
+
 	unrouted []string // devices whose routes are to be planned, in order
 	routing  bool     // a timer is set to go on with them
 
@@ -162,9 +166,48 @@ func (c *Core) SetTopology(s *topology.Snapshot) {
 	old := c.net.Snapshot
 	c.net = plan.NewNetwork(s, c.inv)
 	c.event(TopologyChanged, "", describeTopology(old, s), nil)
+	c.awaitQuiet()
 	c.replan()
 	c.settle()
 }
+
+// awaitQuiet notes that the topology has changed, and when it is whole.
+func (c *Core) awaitQuiet() {
+	quiet := c.inv.Intervals.Settle.D()
+	if c.settled || len(c.net.Snapshot.Nodes) == 0 {
+		return
+	}
+	if quiet == 0 {
+		c.settled = true
+		c.release()
+		return
+	}
+	if c.settling == 0 {
+		c.settling = c.now + 10*quiet
+	}
+	c.changes++
+	change := c.changes
+	c.timers.set(min(c.now+quiet, c.settling), func() {
+		if c.settled || c.changes != change && c.now < c.settling {
+			return
+		}
+		c.settled = true
+		c.release()
+		c.replan()
+	})
+}
+
+// release lets switches remove what they hold for nobody.
+func (c *Core) release() {
+	for name, d := range c.devices {
+		d.settling = false
+		d.dirty[linkUnit], d.dirty[routeUnit] = true, true
+		c.dirty[name] = true
+	}
+}
+
+// Settled reports whether the topology is taken for the whole network.
+func (c *Core) Settled() bool { return c.settled }
 
 func describeTopology(old, s *topology.Snapshot) string {
 	msg := fmt.Sprintf("version %d: %d nodes, %d links, %d prefixes", s.Version, len(s.Nodes), len(s.Links), len(s.Prefixes))
@@ -200,7 +243,9 @@ func (c *Core) setInventory(inv inventory.Inventory) error {
 		if d := c.devices[sw.Name]; d != nil {
 			d.sw = sw
 		} else {
-			c.devices[sw.Name] = newDevice(sw)
+			d := newDevice(sw)
+			d.settling = !c.settled
+			c.devices[sw.Name] = d
 		}
 	}
 	for name := range c.devices {
@@ -222,7 +267,9 @@ func (c *Core) Topology() *topology.Snapshot { return c.net.Snapshot }
 func (c *Core) replan() {
 	c.planLinks()
 	for _, g := range c.ordered() {
-		c.place(g, false)
+		if c.settled || !g.loaded {
+			c.place(g, false)
+		}
 		c.apply(g) // switches may have come that were unknown before
 	}
 }

@@ -29,6 +29,7 @@ type device struct {
 	sw        inventory.Switch
 	connected bool
 	routed    bool // its routes have been planned once
+	settling  bool // nothing but what belongs to groups is removed
 	since     time.Duration
 	reason    string
 
@@ -75,7 +76,7 @@ type failure struct {
 
 func newDevice(sw inventory.Switch) *device {
 	return &device{
-		sw: sw, reason: "not connected yet",
+		sw: sw, reason: "not connected yet", settling: true,
 		have: make(map[entry.Key]entry.Entity), unsure: make(map[entry.Key]bool), owner: make(map[entry.Key]int),
 		units: make(map[int]*unit), dirty: make(map[int]bool), failed: make(map[entry.Key]*failure),
 	}
@@ -196,6 +197,9 @@ func (d *device) diff(i int) {
 	}
 	var extra []entry.Key
 	for k := range u.owned {
+		if i < 0 && d.settling {
+			break
+		}
 		if _, wanted := u.want[k]; !wanted && !d.wants(k) {
 			extra = append(extra, k)
 		}

@@ -143,6 +143,11 @@ type Intervals struct {
 	// groups with evictAfter are asked as often as that needs. 0: they alone are
 	// asked. Default 10s.
 	Stall intent.Duration `yaml:"stall"`
+	// Settle is how long the topology must not change before a controller that has
+	// just started moves the trees of earlier groups, or removes routes and
+	// neighbors it finds in switches: what it has learned until then may be a part
+	// of the network only. It waits ten times as long at most. Default 2s.
+	Settle intent.Duration `yaml:"settle"`
 	// Audit is how often each switch is read back without a reason. 0: never.
 	// Default 1m.
 	Audit intent.Duration `yaml:"audit"`
@@ -156,7 +161,7 @@ func Default() Inventory {
 		SIDs:      SIDs{TLVType: 124, EndMT: 0x8000, FunctionBase: 0x8000},
 		Defaults:  intent.StandardDefaults(),
 		Limits:    intent.StandardLimits(),
-		Intervals: Intervals{CNPTick: ms(1), PollGap: ms(5), Drain: ms(50), RetryMin: ms(100), RetryMax: ms(30000), StateTimeout: ms(1000), Stall: ms(10000), Audit: ms(60000)},
+		Intervals: Intervals{CNPTick: ms(1), PollGap: ms(5), Drain: ms(50), RetryMin: ms(100), RetryMax: ms(30000), StateTimeout: ms(1000), Stall: ms(10000), Settle: ms(2000), Audit: ms(60000)},
 	}
 }
 

@@ -1,0 +1,87 @@
+package controller_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/weft-sdn/weft/controller/entry"
+	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/controller/internal/sample"
+	"github.com/weft-sdn/weft/topology"
+)
+
+// A controller that starts anew beside a network that works learns it bit by
+// bit, and breaks nothing meanwhile.
+func TestRestartLearnsBitByBit(t *testing.T) {
+	seeds(t, 10, func(t *testing.T, seed uint64) {
+		net := sample.Figure1()
+		w := up(t, net, seed)
+		spec := net.Spec(1, "s1", "r1", "r2", "r3", "r4", "r5")
+		w.put("g", spec)
+		w.run(time.Second)
+		tree := w.group("g").Status.Tree
+		whole := w.core.Topology()
+		w.wires = whole
+		w.pump()
+
+		w.always(&spec, names("r", 1, 5))
+		for name, d := range w.devices {
+			w.session[name]++
+			d.Wrote = func(u entry.Update) {
+				if u.Type == entry.Delete {
+					t.Fatalf("at %v: %s: %s", w.now, d.Name, u)
+				}
+				w.every()
+			}
+		}
+		w.boot()
+		w.connectAll()
+		w.run(10 * time.Millisecond)
+		b := topology.NewBuilder()
+		for _, n := range whole.Nodes {
+			b.SetNode(*n)
+			for _, l := range whole.LinksFrom(n.ID) {
+				b.SetLink(*l)
+			}
+			w.core.SetTopology(b.Build())
+			w.run(w.random(90 * time.Millisecond))
+		}
+		w.run(time.Second)
+		if got := w.group("g"); got.Status.Tree.Nodes[5].SID != tree.Nodes[5].SID || !got.Status.Is(intent.Programmed) {
+			t.Errorf("moved: %+v", got.Status)
+		}
+		w.every = nil
+		w.converged()
+	})
+}
+
+// What changed while no controller was there is seen when the topology is
+// whole.
+func TestRestartAfterLinkDown(t *testing.T) {
+	net := sample.Figure1()
+	w := up(t, net, 1)
+	spec := net.Spec(1, "s1", "r3")
+	w.put("g", spec)
+	w.run(time.Second)
+	via := w.group("g").Status.Tree.Nodes[1].Switch
+	w.pump()
+	removeLinks(net, w.core.Topology(), via)
+	for name := range w.devices {
+		w.session[name]++
+	}
+	w.boot()
+	w.core.SetTopology(net.Topology.Build())
+	w.connectAll()
+	if w.core.Settled() {
+		t.Error("settled at once")
+	}
+	w.run(time.Second)
+	if !w.core.Settled() {
+		t.Error("not settled")
+	}
+	w.converged()
+	w.delivers(&spec)
+	if now := w.group("g").Status.Tree.Nodes[1].Switch; now == via {
+		t.Errorf("still by %s", via)
+	}
+}

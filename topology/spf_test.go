@@ -105,6 +105,9 @@ func checkPaths(t *rapid.T, g *Graph, p *Paths, m Metric) {
 				if i > 0 && path[i-1].Remote != l.Local {
 					t.Fatalf("path breaks at %s", l.ID)
 				}
+				if i > 0 && g.snapshot.Node(l.Local).Overload {
+					t.Fatalf("path crosses %s", l.Local)
+				}
 			}
 			first, last, touching := path[0].Local, path[len(path)-1].Remote, path[len(path)-1]
 			if p.toward {
@@ -219,6 +222,37 @@ func TestPairing(t *testing.T) {
 		}
 		if got := fmt.Sprint(pairLinks(links)); got != c.want {
 			t.Errorf("%s: pairs are %s, want %s", c.name, got, c.want)
+		}
+	}
+}
+
+func TestFilter(t *testing.T) {
+	s := figure1().Build()
+	for _, c := range []struct {
+		name   string
+		filter Filter
+		from   NodeID
+		want   string // nodes reached by whom
+	}{
+		{"nothing", Filter{}, "n6", "n1 n2 n3 n4 n5 n6"},
+		{"a node", Filter{Node: func(n *Node) bool { return n.ID != "n4" }}, "n6", "n2 n3 n5 n6"},
+		{"one direction of a link", Filter{Link: func(l *Link) bool { return l.ID != "n1,1~n4,2" }}, "n6", "n2 n3 n4 n5 n6"},
+		{"transit", Filter{Transit: func(n *Node) bool { return n.ID != "n4" }}, "n6", "n2 n3 n4 n5 n6"},
+		{"transit at the start", Filter{Transit: func(n *Node) bool { return n.ID != "n4" }}, "n4", "n1 n2 n3 n4 n5 n6"},
+	} {
+		g := NewGraph(s, c.filter)
+		p, ok := g.From(c.from, MetricIGP)
+		if !ok {
+			t.Fatalf("%s: no %s", c.name, c.from)
+		}
+		var reached []NodeID
+		for _, n := range s.Nodes {
+			if _, ok := p.Distance(n.ID); ok {
+				reached = append(reached, n.ID)
+			}
+		}
+		if got := ids(t, reached, func(n NodeID) string { return string(n) }); got != c.want {
+			t.Errorf("without %s, %s reaches %s, want %s", c.name, c.from, got, c.want)
 		}
 	}
 }

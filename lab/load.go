@@ -10,7 +10,7 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// Load reads the YAML description of a network (see docs/lab.md) and completes it. Errors name
+// Load reads the YAML description of a network (see docs/config.md, Lab) and completes it. Errors name
 // the file and, where the text is at fault, line and column.
 func Load(path string) (Network, error) {
 	text, err := os.ReadFile(path)

@@ -124,8 +124,7 @@ func (s *Service) start(ctx context.Context, o Options) error {
 	return nil
 }
 
-// collector starts the BGP-LS speaker; without an AS number in the inventory there is nobody to
-// learn from, and the topology stays empty.
+// collector starts the BGP-LS speaker.
 func collector(ctx context.Context, inv inventory.Inventory, log *slog.Logger) (*bgpls.Speaker, error) {
 	c := bgpls.Config{ASN: inv.BGP.ASN, RouterID: inv.BGP.RouterID, Collect: true, Logger: log}
 	if inv.BGP.Listen != "" {

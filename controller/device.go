@@ -133,9 +133,6 @@ func (d *device) connect(contents Contents, now time.Duration) {
 	d.connected, d.since, d.reason = true, now, ""
 	d.forget()
 	for _, e := range contents.Entities {
-		if e.Kind() == southbound.KindDefaultAction && !d.wants(e.Key()) {
-			continue // a default action cannot be removed
-		}
 		d.hold(e.Key(), plan.OwnerOf(e), e)
 	}
 	for i := range d.units {
@@ -199,6 +196,9 @@ func (d *device) diff(i int) {
 	for k := range u.owned {
 		if i < 0 && d.settling {
 			break
+		}
+		if d.have[k].Kind() == southbound.KindDefaultAction {
+			continue // cannot be removed
 		}
 		if _, wanted := u.want[k]; !wanted && !d.wants(k) {
 			extra = append(extra, k)

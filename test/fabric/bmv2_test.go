@@ -26,7 +26,7 @@ func TestBMv2(t *testing.T) {
 
 // TestAggregationBMv2 compares random histories of a group with the plain model, on simple_switch_grpc.
 func TestAggregationBMv2(t *testing.T) {
-	compareRuns(t, newBMv2(t), 40)
+	compareRuns(t, newBMv2(t), 20)
 }
 
 const (

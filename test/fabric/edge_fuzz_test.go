@@ -105,7 +105,7 @@ func TestEdgeMutations(t *testing.T) {
 	r := newEdgeRig(t)
 	const seed = 1
 	rng := rand.New(rand.NewPCG(seed, 0))
-	rounds := 4000
+	rounds := 1500
 	if testing.Short() {
 		rounds = 400
 	}

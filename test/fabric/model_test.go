@@ -15,7 +15,7 @@ import (
 
 // TestAggregationEmbedded compares random histories of a group with the plain model, on the embedded switch.
 func TestAggregationEmbedded(t *testing.T) {
-	runs := 300
+	runs := 120
 	if testing.Short() {
 		runs = 30
 	}

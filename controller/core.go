@@ -2,13 +2,10 @@ package controller
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"net/netip"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/weft-sdn/weft/controller/entry"
@@ -67,17 +64,6 @@ type Core struct {
 	out    Ready
 }
 
-// Keys of the store.
-const (
-	groupPrefix = "groups/"
-	epochPrefix = "epochs/"
-	metaKey     = "controller"
-)
-
-type metaRecord struct {
-	Revision uint64 `json:"revision"`
-}
-
 // NewCore returns a core that goes on where the records of an earlier one, with
 // any prefix of keys, end. It knows no topology and no switch yet.
 func NewCore(cfg Config, records []store.Record) (*Core, error) {
@@ -106,40 +92,6 @@ func NewCore(cfg Config, records []store.Record) (*Core, error) {
 	return c, nil
 }
 
-func (c *Core) load(r store.Record) error {
-	name, isGroup := strings.CutPrefix(r.Key, groupPrefix)
-	index, isEpoch := strings.CutPrefix(r.Key, epochPrefix)
-	switch {
-	case isEpoch:
-		i, err := strconv.ParseUint(index, 10, 16)
-		if err != nil {
-			return err
-		}
-		epoch, err := strconv.ParseUint(string(r.Value), 10, 32)
-		if err != nil {
-			return err
-		}
-		c.epochs[uint16(i)] = max(c.epochs[uint16(i)], uint32(epoch))
-	case r.Key == metaKey:
-		var m metaRecord
-		if err := json.Unmarshal(r.Value, &m); err != nil {
-			return err
-		}
-		c.revision = max(c.revision, m.Revision)
-	case isGroup:
-		g, err := decodeGroup(name, r.Value)
-		if err != nil {
-			return err
-		}
-		if other := c.byIndex[g.index]; other != nil {
-			return fmt.Errorf("index %d is that of %q too", g.index, other.name)
-		}
-		g.loaded = true
-		c.groups[name], c.byIndex[g.index] = g, g
-	}
-	return nil
-}
-
 // Tick tells the time since the start, which does not go back; every other
 // input happens at the time of the last Tick.
 func (c *Core) Tick(now time.Duration) {
@@ -156,155 +108,6 @@ func (c *Core) wall() time.Time { return c.start.Add(c.now).UTC() }
 
 // Next returns the time at which Tick should be called at the latest.
 func (c *Core) Next() (at time.Duration, ok bool) { return c.timers.next() }
-
-// SetTopology replaces the topology. Groups whose trees it breaks are planned
-// anew; the others stay as they are.
-func (c *Core) SetTopology(s *topology.Snapshot) {
-	if s == c.net.Snapshot {
-		return
-	}
-	old := c.net.Snapshot
-	c.net = plan.NewNetwork(s, c.inv)
-	c.event(TopologyChanged, "", describeTopology(old, s), nil)
-	c.awaitQuiet()
-	c.replan()
-	c.settle()
-}
-
-// awaitQuiet notes that the topology has changed, and when it is whole.
-func (c *Core) awaitQuiet() {
-	quiet := c.inv.Intervals.Settle.D()
-	if c.settled || len(c.net.Snapshot.Nodes) == 0 {
-		return
-	}
-	if quiet == 0 {
-		c.settled = true
-		c.release()
-		return
-	}
-	if c.settling == 0 {
-		c.settling = c.now + 10*quiet
-	}
-	c.changes++
-	change := c.changes
-	c.timers.set(min(c.now+quiet, c.settling), func() {
-		if c.settled || c.changes != change && c.now < c.settling {
-			return
-		}
-		c.settled = true
-		c.release()
-		c.replan()
-	})
-}
-
-// release lets switches remove what they hold for nobody.
-func (c *Core) release() {
-	for name, d := range c.devices {
-		d.settling = false
-		d.dirty[linkUnit], d.dirty[routeUnit] = true, true
-		c.dirty[name] = true
-	}
-}
-
-// Settled reports whether the topology is taken for the whole network.
-func (c *Core) Settled() bool { return c.settled }
-
-func describeTopology(old, s *topology.Snapshot) string {
-	msg := fmt.Sprintf("version %d: %d nodes, %d links, %d prefixes", s.Version, len(s.Nodes), len(s.Links), len(s.Prefixes))
-	if s.Stale != nil && old.Stale == nil {
-		msg += "; stale: " + s.Stale.Reason
-	}
-	return msg
-}
-
-// SetInventory replaces the inventory. Switches that are new are there to be
-// connected; those it lacks are forgotten.
-func (c *Core) SetInventory(inv inventory.Inventory) error {
-	if err := c.setInventory(inv); err != nil {
-		return err
-	}
-	c.net = plan.NewNetwork(c.net.Snapshot, c.inv)
-	c.replan()
-	c.settle()
-	return nil
-}
-
-func (c *Core) setInventory(inv inventory.Inventory) error {
-	if err := inv.Validate(); err != nil {
-		return err
-	}
-	c.inv = &inv
-	known := make(map[string]bool)
-	for _, sw := range inv.Switches {
-		if !sw.Managed() {
-			continue
-		}
-		known[sw.Name] = true
-		if d := c.devices[sw.Name]; d != nil {
-			d.sw = sw
-		} else {
-			d := newDevice(sw)
-			d.settling = !c.settled
-			c.devices[sw.Name] = d
-		}
-	}
-	for name := range c.devices {
-		if !known[name] {
-			delete(c.devices, name)
-			delete(c.dirty, name)
-		}
-	}
-	return nil
-}
-
-// Inventory returns the present inventory, which must not be changed.
-func (c *Core) Inventory() *inventory.Inventory { return c.inv }
-
-// Topology returns the present topology.
-func (c *Core) Topology() *topology.Snapshot { return c.net.Snapshot }
-
-// replan plans everything on the present network.
-func (c *Core) replan() {
-	c.planLinks()
-	for _, g := range c.ordered() {
-		if c.settled || !g.loaded {
-			c.place(g, false)
-		}
-		c.apply(g) // switches may have come that were unknown before
-	}
-}
-
-// planLinks plans what switches need to be part of the network, and has their
-// routes planned.
-func (c *Core) planLinks() {
-	c.unrouted = slices.Sorted(maps.Keys(c.devices))
-	for _, name := range c.unrouted {
-		c.want(name, linkUnit, c.net.Links(&c.devices[name].sw))
-	}
-	c.planRoutes()
-}
-
-// routesAtOnce is for how many switches routes are planned before anything else
-// is done: routes take long, and groups do not wait for those that change.
-const routesAtOnce = 64
-
-func (c *Core) planRoutes() {
-	n := min(routesAtOnce, len(c.unrouted))
-	for _, name := range c.unrouted[:n] {
-		if d := c.devices[name]; d != nil {
-			d.routed = true
-			c.want(name, routeUnit, c.net.Routes(&d.sw))
-		}
-	}
-	c.unrouted = c.unrouted[n:]
-	if len(c.unrouted) > 0 && !c.routing {
-		c.routing = true
-		c.timers.set(c.now+1, func() { // with the next Tick
-			c.routing = false
-			c.planRoutes()
-		})
-	}
-}
 
 // want sets what a unit of a switch wants.
 func (c *Core) want(sw string, unit int, entities []entry.Entity) {
@@ -515,29 +318,6 @@ func (c *Core) Ready() Ready {
 	return r
 }
 
-func (c *Core) takeSaves() []store.Op {
-	var out []store.Op
-	if c.meta {
-		out = append(out, store.Op{Key: metaKey, Value: encode(metaRecord{c.revision})})
-		c.meta = false
-	}
-	for _, i := range slices.Sorted(maps.Keys(c.raised)) {
-		out = append(out, store.Op{Key: epochPrefix + strconv.Itoa(int(i)), Value: strconv.AppendUint(nil, uint64(c.epochs[i]), 10)})
-	}
-	clear(c.raised)
-	for _, key := range c.gone {
-		out = append(out, store.Op{Key: key})
-	}
-	c.gone = nil
-	for _, name := range slices.Sorted(maps.Keys(c.saves)) {
-		if g := c.groups[name]; g != nil {
-			out = append(out, store.Op{Key: groupPrefix + name, Value: g.encode()})
-		}
-	}
-	clear(c.saves)
-	return out
-}
-
 // work returns what a switch is to do now.
 func (c *Core) work(d *device) (Work, bool) {
 	if !d.connected {
@@ -575,61 +355,6 @@ func (c *Core) event(t EventType, object, message string, g *intent.MulticastGro
 	c.out.Events = append(c.out.Events, Event{Seq: c.events, Time: c.wall(), Type: t, Object: object, Message: message, Group: g})
 }
 
-// Switches returns what is known about every switch of the inventory, in its
-// order.
-func (c *Core) Switches() []SwitchStatus {
-	out := make([]SwitchStatus, 0, len(c.inv.Switches))
-	for i := range c.inv.Switches {
-		sw := &c.inv.Switches[i]
-		s := SwitchStatus{Name: sw.Name, Address: sw.Address, DeviceID: sw.DeviceID, Managed: sw.Managed()}
-		if node := c.net.Node(sw.Name); node != nil {
-			s.Node = string(node.ID)
-		}
-		if d := c.devices[sw.Name]; d != nil {
-			s.Connected, s.Reason, s.Since = d.connected, d.reason, c.start.Add(d.since).UTC()
-			s.Entries, s.Pending = len(d.have), d.pendingCount()
-			s.Synced = d.connected && s.Pending == 0 && !d.blocked
-			for _, k := range slices.Sorted(maps.Keys(d.failed)) {
-				if f := d.failed[k]; len(s.Errors) < 10 {
-					s.Errors = append(s.Errors, describeUpdate(f.update)+": "+f.message)
-				}
-			}
-		}
-		out = append(out, s)
-	}
-	return out
-}
-
-// Held returns what the core believes a switch to hold, ordered by key.
-func (c *Core) Held(sw string) []entry.Entity {
-	d := c.devices[sw]
-	if d == nil {
-		return nil
-	}
-	var out []entry.Entity
-	for _, k := range slices.Sorted(maps.Keys(d.have)) {
-		out = append(out, d.have[k])
-	}
-	return out
-}
-
-// Wanted returns what a switch should hold, ordered by key.
-func (c *Core) Wanted(sw string) []entry.Entity {
-	d := c.devices[sw]
-	if d == nil {
-		return nil
-	}
-	all := make(map[entry.Key]entry.Entity)
-	for _, u := range d.units {
-		maps.Copy(all, u.want)
-	}
-	out := make([]entry.Entity, 0, len(all))
-	for _, k := range slices.Sorted(maps.Keys(all)) {
-		out = append(out, all[k])
-	}
-	return out
-}
-
 // env is what validation has to know.
 func (c *Core) env(name string) intent.Env {
 	return intent.Env{
@@ -643,12 +368,4 @@ func (c *Core) env(name string) intent.Env {
 			return "", false
 		},
 	}
-}
-
-func encode(v any) []byte {
-	b, err := json.Marshal(v)
-	if err != nil {
-		panic(fmt.Sprintf("controller: record cannot be written: %v", err)) // plain structs of our own
-	}
-	return b
 }

@@ -1,0 +1,160 @@
+package controller
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/controller/plan"
+	"github.com/weft-sdn/weft/topology"
+)
+
+// SetTopology replaces the topology. Groups whose trees it breaks are planned
+// anew; the others stay as they are.
+func (c *Core) SetTopology(s *topology.Snapshot) {
+	if s == c.net.Snapshot {
+		return
+	}
+	old := c.net.Snapshot
+	c.net = plan.NewNetwork(s, c.inv)
+	c.event(TopologyChanged, "", describeTopology(old, s), nil)
+	c.awaitQuiet()
+	c.replan()
+	c.settle()
+}
+
+// awaitQuiet notes that the topology has changed, and when it is whole.
+func (c *Core) awaitQuiet() {
+	quiet := c.inv.Intervals.Settle.D()
+	if c.settled || len(c.net.Snapshot.Nodes) == 0 {
+		return
+	}
+	if quiet == 0 {
+		c.settled = true
+		c.release()
+		return
+	}
+	if c.settling == 0 {
+		c.settling = c.now + 10*quiet
+	}
+	c.changes++
+	change := c.changes
+	c.timers.set(min(c.now+quiet, c.settling), func() {
+		if c.settled || c.changes != change && c.now < c.settling {
+			return
+		}
+		c.settled = true
+		c.release()
+		c.replan()
+	})
+}
+
+// release lets switches remove what they hold for nobody.
+func (c *Core) release() {
+	for name, d := range c.devices {
+		d.settling = false
+		d.dirty[linkUnit], d.dirty[routeUnit] = true, true
+		c.dirty[name] = true
+	}
+}
+
+// Settled reports whether the topology is taken for the whole network.
+func (c *Core) Settled() bool { return c.settled }
+
+func describeTopology(old, s *topology.Snapshot) string {
+	msg := fmt.Sprintf("version %d: %d nodes, %d links, %d prefixes", s.Version, len(s.Nodes), len(s.Links), len(s.Prefixes))
+	if s.Stale != nil && old.Stale == nil {
+		msg += "; stale: " + s.Stale.Reason
+	}
+	return msg
+}
+
+// SetInventory replaces the inventory. Switches that are new are there to be
+// connected; those it lacks are forgotten.
+func (c *Core) SetInventory(inv inventory.Inventory) error {
+	if err := c.setInventory(inv); err != nil {
+		return err
+	}
+	c.net = plan.NewNetwork(c.net.Snapshot, c.inv)
+	c.replan()
+	c.settle()
+	return nil
+}
+
+func (c *Core) setInventory(inv inventory.Inventory) error {
+	if err := inv.Validate(); err != nil {
+		return err
+	}
+	c.inv = &inv
+	known := make(map[string]bool)
+	for _, sw := range inv.Switches {
+		if !sw.Managed() {
+			continue
+		}
+		known[sw.Name] = true
+		if d := c.devices[sw.Name]; d != nil {
+			d.sw = sw
+		} else {
+			d := newDevice(sw)
+			d.settling = !c.settled
+			c.devices[sw.Name] = d
+		}
+	}
+	for name := range c.devices {
+		if !known[name] {
+			delete(c.devices, name)
+			delete(c.dirty, name)
+		}
+	}
+	return nil
+}
+
+// Inventory returns the present inventory, which must not be changed.
+func (c *Core) Inventory() *inventory.Inventory { return c.inv }
+
+// Topology returns the present topology.
+func (c *Core) Topology() *topology.Snapshot { return c.net.Snapshot }
+
+// replan plans everything on the present network.
+func (c *Core) replan() {
+	c.planLinks()
+	for _, g := range c.ordered() {
+		if c.settled || !g.loaded {
+			c.place(g, false)
+		}
+		c.apply(g) // switches may have come that were unknown before
+	}
+}
+
+// planLinks plans what switches need to be part of the network, and has their
+// routes planned.
+func (c *Core) planLinks() {
+	c.unrouted = slices.Sorted(maps.Keys(c.devices))
+	for _, name := range c.unrouted {
+		c.want(name, linkUnit, c.net.Links(&c.devices[name].sw))
+	}
+	c.planRoutes()
+}
+
+// routesAtOnce is for how many switches routes are planned before anything else
+// is done: routes take long, and groups do not wait for those that change.
+const routesAtOnce = 64
+
+func (c *Core) planRoutes() {
+	n := min(routesAtOnce, len(c.unrouted))
+	for _, name := range c.unrouted[:n] {
+		if d := c.devices[name]; d != nil {
+			d.routed = true
+			c.want(name, routeUnit, c.net.Routes(&d.sw))
+		}
+	}
+	c.unrouted = c.unrouted[n:]
+	if len(c.unrouted) > 0 && !c.routing {
+		c.routing = true
+		c.timers.set(c.now+1, func() { // with the next Tick
+			c.routing = false
+			c.planRoutes()
+		})
+	}
+}

@@ -24,7 +24,7 @@ const (
 	packetIns  = 4096 // packet-ins that may wait to be read
 )
 
-// Client is a plain P4Runtime client, the primary controller of one switch. It knows nothing of Weft's own southbound, and so checks a
+// Client is a plain P4Runtime client of one switch: its primary controller, unless it only observes. It knows nothing of Weft's own southbound, and so checks a
 // switch as any other controller would see it.
 type Client struct {
 	conn     *grpc.ClientConn
@@ -39,23 +39,31 @@ type Client struct {
 	err     error      // why the stream ended
 }
 
-// Dial connects to the switch at target (host:port) and becomes its primary controller.
-func Dial(ctx context.Context, target string, device uint64) (*Client, error) {
+func connect(target string, device uint64) (*Client, error) {
 	conn, err := grpc.NewClient(target, grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)))
 	if err != nil {
 		return nil, err
 	}
-	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	c := &Client{
-		conn: conn, stub: p4v1.NewP4RuntimeClient(conn), device: device, election: &p4v1.Uint128{Low: 1},
-		cancel: cancel, packets: make(chan *p4v1.PacketIn, packetIns),
+	return &Client{conn: conn, stub: p4v1.NewP4RuntimeClient(conn), device: device}, nil
+}
+
+// Observe connects to the switch at target (host:port) without becoming a controller: the client can only read.
+func Observe(target string, device uint64) (*Client, error) { return connect(target, device) }
+
+// Dial connects to the switch at target (host:port) and becomes its primary controller.
+func Dial(ctx context.Context, target string, device uint64) (*Client, error) {
+	c, err := connect(target, device)
+	if err != nil {
+		return nil, err
 	}
+	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	c.election, c.cancel, c.packets = &p4v1.Uint128{Low: 1}, cancel, make(chan *p4v1.PacketIn, packetIns)
 	stop := context.AfterFunc(ctx, cancel) // ctx bounds the dialing only
 	defer stop()
 	if err := c.arbitrate(life); err != nil {
 		cancel()
-		return nil, errors.Join(fmt.Errorf("arbitration: %w", err), conn.Close())
+		return nil, errors.Join(fmt.Errorf("arbitration: %w", err), c.conn.Close())
 	}
 	go c.receive()
 	return c, nil
@@ -99,8 +107,10 @@ func (c *Client) receive() {
 
 // Close ends the stream and the connection.
 func (c *Client) Close() error {
-	c.cancel()
-	for range c.packets { // until receive has ended
+	if c.cancel != nil {
+		c.cancel()
+		for range c.packets { // until receive has ended
+		}
 	}
 	return c.conn.Close()
 }

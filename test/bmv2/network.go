@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	"golang.org/x/sys/unix"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/credentials/insecure"
@@ -28,6 +30,7 @@ const (
 	firstGRPC    = 9559 // ports inside the namespace: the first switch's, counting up
 	firstThrift  = 9090
 	startTimeout = 30 * time.Second
+	thriftRetry  = 20 * time.Millisecond
 )
 
 // MaxFrame is the length of the longest frame a tap can see.
@@ -51,6 +54,8 @@ type Network struct {
 	ns       *namespace
 	switches map[string]*process
 	taps     map[Port]*Tap
+	cables   []cable
+	sender   int // packet socket for Inject; 0 before there is one
 }
 
 // process is one running simple_switch_grpc.
@@ -116,31 +121,48 @@ func (n *Network) wire(topology Topology) (map[string][]string, error) {
 	attach := func(p Port, name string) {
 		interfaces[p.Switch] = append(interfaces[p.Switch], fmt.Sprintf("%d@%s", p.Port, name))
 	}
+	// What is at the ends of the pairs, a and b; no port at b is a tap.
+	var ends [][2]Port
 	for _, l := range topology.Links {
 		a, b := fmt.Sprintf("a%d", pair), fmt.Sprintf("b%d", pair)
 		veth(a, b)
 		attach(l[0], a)
 		attach(l[1], b)
+		ends = append(ends, l)
 	}
-	ends := map[Port]string{}
 	for _, p := range topology.Taps {
 		a, b := fmt.Sprintf("a%d", pair), fmt.Sprintf("b%d", pair)
 		veth(a, b)
 		attach(p, a)
-		ends[p] = b
+		ends = append(ends, [2]Port{p})
 	}
 	return interfaces, n.ns.do(func() error {
 		if err := ipBatch(script.String()); err != nil {
 			return err
 		}
-		for p, name := range ends {
-			tap, err := openTap(name)
+		for i, ports := range ends {
+			a, err := net.InterfaceByName(fmt.Sprintf("a%d", i))
 			if err != nil {
 				return err
 			}
-			n.taps[p] = tap
+			b, err := net.InterfaceByName(fmt.Sprintf("b%d", i))
+			if err != nil {
+				return err
+			}
+			n.cables = append(n.cables,
+				cable{near: a.Index, far: b.Index, from: ports[1], to: ports[0]},
+				cable{near: b.Index, far: a.Index, from: ports[0], to: ports[1]})
+			if ports[1] == (Port{}) {
+				tap, err := openTap(b)
+				if err != nil {
+					return err
+				}
+				n.taps[ports[0]] = tap
+			}
 		}
-		return nil
+		var err error
+		n.sender, err = openSender()
+		return err
 	})
 }
 
@@ -195,9 +217,9 @@ func (n *Network) await(ctx context.Context, p *process, index int) error {
 	if _, err := p4v1.NewP4RuntimeClient(conn).Capabilities(ctx, &p4v1.CapabilitiesRequest{}, grpc.WaitForReady(true)); err != nil {
 		return fmt.Errorf("waiting for P4Runtime: %w", errors.Join(err, context.Cause(ctx)))
 	}
-	thrift, err := n.ns.dial(ctx, fmt.Sprintf("127.0.0.1:%d", firstThrift+index))
+	thrift, err := n.dialThrift(ctx, index)
 	if err != nil {
-		return err
+		return errors.Join(err, context.Cause(ctx))
 	}
 	defer thrift.Close()
 	if deadline, ok := ctx.Deadline(); ok {
@@ -206,6 +228,23 @@ func (n *Network) await(ctx context.Context, p *process, index int) error {
 		}
 	}
 	return setQueueDepths(thrift, queueDepth)
+}
+
+// dialThrift waits for a switch's Thrift server, which may come up after its P4Runtime server.
+func (n *Network) dialThrift(ctx context.Context, index int) (net.Conn, error) {
+	ticker := time.NewTicker(thriftRetry)
+	defer ticker.Stop()
+	for {
+		conn, err := n.ns.dial(ctx, fmt.Sprintf("127.0.0.1:%d", firstThrift+index))
+		if err == nil {
+			return conn, nil
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return nil, fmt.Errorf("waiting for Thrift: %w", err)
+		}
+	}
 }
 
 // Target returns the host:port of a switch's P4Runtime server, empty for an unknown switch.
@@ -251,6 +290,9 @@ func (n *Network) Close() error {
 	}
 	for _, tap := range n.taps {
 		errs = append(errs, tap.close())
+	}
+	if n.sender > 0 {
+		errs = append(errs, unix.Close(n.sender))
 	}
 	n.ns.close()
 	return errors.Join(errs...)

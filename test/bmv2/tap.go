@@ -21,26 +21,21 @@ type Tap struct {
 }
 
 // openTap must run on the namespace's thread.
-func openTap(name string) (*Tap, error) {
-	link, err := net.InterfaceByName(name)
-	if err != nil {
-		return nil, err
-	}
+func openTap(link *net.Interface) (*Tap, error) {
 	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, fmt.Errorf("packet socket: %w", err)
 	}
-	protocol := uint16(unix.ETH_P_ALL)
 	err = errors.Join(
 		unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_IGNORE_OUTGOING, 1),
 		unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, tapBuffer),
-		unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: protocol<<8 | protocol>>8, Ifindex: link.Index}),
+		unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: everyProtocol, Ifindex: link.Index}),
 	)
 	if err != nil {
 		unix.Close(fd)
-		return nil, fmt.Errorf("packet socket on %s: %w", name, err)
+		return nil, fmt.Errorf("packet socket on %s: %w", link.Name, err)
 	}
-	return &Tap{file: os.NewFile(uintptr(fd), name)}, nil
+	return &Tap{file: os.NewFile(uintptr(fd), link.Name)}, nil
 }
 
 // Write sends a frame, from its Ethernet header on, without frame check sequence.

@@ -1,0 +1,450 @@
+//go:build linux
+
+package figure1
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"net/netip"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/dataplane/p4rt"
+	"github.com/weft-sdn/weft/endpoint"
+	"github.com/weft-sdn/weft/lab"
+	"github.com/weft-sdn/weft/test/bmv2"
+)
+
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m,
+		// GoBGP closes the queue of a session without waiting for it to be empty, and then its goroutine stays.
+		goleak.IgnoreTopFunction("github.com/eapache/channels.(*InfiniteChannel).infiniteBuffer"))
+}
+
+// startTimeout and the others bound what never takes as long, on a machine that has other work too.
+const (
+	startTimeout    = 60 * time.Second
+	programTimeout  = 60 * time.Second
+	transferTimeout = 60 * time.Second
+	settleTimeout   = 20 * time.Second
+)
+
+// TestFigure1OnBMv2 runs the reference topology on BMv2 switches, once in each mode, each time with a new controller that has lost its
+// store and finds the last one's group in the switches.
+func TestFigure1OnBMv2(t *testing.T) {
+	bmv2.Require(t)
+	network := lab.Figure1()
+	if err := network.Complete(); err != nil {
+		t.Fatal(err)
+	}
+	var topology bmv2.Topology
+	for _, s := range network.Switches {
+		topology.Switches = append(topology.Switches, bmv2.Switch{Name: s.Name, DeviceID: deviceID})
+	}
+	for _, h := range network.Hosts {
+		sw, port := network.Uplink(h.Name)
+		topology.Taps = append(topology.Taps, bmv2.Port{Switch: sw, Port: port})
+	}
+	for _, l := range network.Links {
+		if l.PortA != 0 && l.PortB != 0 {
+			topology.Links = append(topology.Links, [2]bmv2.Port{{Switch: l.A, Port: l.PortA}, {Switch: l.B, Port: l.PortB}})
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
+	defer cancel()
+	switches, err := bmv2.Start(ctx, topology)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := switches.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	f := &figure{
+		network: network, links: topology.Links, switches: switches,
+		addresses: map[string]string{}, observers: map[string]*bmv2.Client{}, base: map[string][]string{},
+	}
+	for _, s := range network.Switches {
+		f.addresses[s.Name] = switches.Target(s.Name)
+		client, err := bmv2.Observe(f.addresses[s.Name], deviceID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer client.Close()
+		f.observers[s.Name] = client
+	}
+	for i, mode := range []intent.Mode{intent.Provisioned, intent.Inband} {
+		if !t.Run(string(mode), func(t *testing.T) { f.run(t, mode, i) }) {
+			return // what the switches are left with is anybody's guess
+		}
+	}
+}
+
+// figure is the network of BMv2 switches.
+type figure struct {
+	network   lab.Network
+	links     [][2]bmv2.Port
+	switches  *bmv2.Network
+	addresses map[string]string
+	observers map[string]*bmv2.Client
+	base      map[string][]string // what the switches hold before there is a group
+}
+
+const transferred = 1 << 20
+
+// run has a new controller make a group, transfers data, and has all sorts of packets pass.
+func (f *figure) run(t *testing.T, mode intent.Mode, round int) {
+	begin := time.Now()
+	ctx, cancel := context.WithTimeout(t.Context(), programTimeout)
+	defer cancel()
+	live, err := lab.StartLive(ctx, lab.LiveOptions{Network: f.network, Listen: "127.0.0.1:0", Elsewhere: f.addresses})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := live.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	defer f.join(t, live)()
+	if err := live.Ready(ctx); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%v: six BMv2 switches are programmed", time.Since(begin))
+
+	if round == 0 {
+		for name, client := range f.observers {
+			entities, err := contents(ctx, client)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f.base[name] = digest(entities)
+		}
+	} else {
+		f.awaitBase(ctx, t)
+		t.Logf("%v: the last controller's group is gone", time.Since(begin))
+	}
+
+	var group *lab.Group
+	data := make([]byte, transferred)
+	seed := [32]byte{byte(round + 1)}
+	if _, err := rand.NewChaCha8(seed).Read(data); err != nil {
+		t.Fatal(err)
+	}
+	do(t, live, func() error {
+		qp := endpoint.DefaultQPConfig()
+		qp.Window = 8           // more than 30 at once would not fit BMv2's ring of a port
+		qp.LocalAckTimeout = 21 // 8.6 s
+		group, err = live.World.NewGroup(lab.GroupConfig{
+			Proxy: netip.AddrFrom16([16]byte{0x20, 0x01, 0x0d, 0xb8, 0xff, 0xff, 15: byte(round + 1)}), DesignatedQPN: 0x00beef, Source: "S1",
+			Receivers: []string{"R1", "R2", "R3", "R4", "R5"}, InitialPSN: 0xffff80, QP: qp, Memory: len(data),
+		})
+		return err
+	})
+	made := f.post(ctx, t, live, mode, group)
+	if mode == intent.Inband {
+		do(t, live, func() error { return group.Encapsulate(made.Status.Tree) })
+	}
+	t.Logf("%v: the group is programmed, epoch %d", time.Since(begin), made.Status.Epoch)
+
+	c := newComparison()
+	cache := new(p4rt.Cache)
+	for name, client := range f.observers {
+		if c.twins[name], err = newTwin(ctx, name, client, cache); err != nil {
+			t.Fatalf("switch %s: %v", name, err)
+		}
+	}
+	recorder, err := f.switches.Record(c.record)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := recorder.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+
+	traffic := lab.NewTraffic()
+	do(t, live, func() error {
+		live.World.AddTap(traffic)
+		return nil
+	})
+	f.transfer(t, live, group, data)
+	t.Logf("%v: the transfer is over", time.Since(begin))
+	settle(t, c)
+	t.Logf("%v: %d frames compared", time.Since(begin), c.seen)
+	m := &maker{network: &f.network, group: group, mode: mode, tree: made.Status.Tree, epoch: made.Status.Epoch}
+	do(t, live, func() error {
+		m.next = group.SourceQP.UnackedPSN()
+		f.check(t, group, traffic)
+		for _, h := range f.network.Hosts {
+			host, err := live.World.Host(h.Name)
+			if err != nil {
+				return err
+			}
+			host.Stop() // from now on the test speaks for them
+		}
+		return nil
+	})
+	checkTree(t, m, c)
+
+	c.awaited = 0
+	rng := rand.New(rand.NewPCG(uint64(round), 1))
+	list := m.samples(rng)
+	f.play(t, c, list)
+	t.Logf("%v: %d samples played, %d frames compared", time.Since(begin), len(list), c.seen)
+	for _, s := range f.network.Switches {
+		c.twins[s.Name].compareCounters(t.Context(), t)
+		c.twins[s.Name].compareEntries(t.Context(), t)
+	}
+	if mode == intent.Inband {
+		ctx, cancel := context.WithTimeout(t.Context(), programTimeout)
+		defer cancel()
+		f.request(ctx, t, http.MethodDelete, live.URL()+"/v1/multicast-groups/figure1", nil, nil)
+		f.awaitBase(ctx, t)
+		t.Logf("%v: deleted", time.Since(begin))
+	}
+}
+
+// awaitBase waits until every switch holds what it held before there was a group.
+func (f *figure) awaitBase(ctx context.Context, t *testing.T) {
+	t.Helper()
+	ticker := time.NewTicker(20 * time.Millisecond)
+	defer ticker.Stop()
+	for name, client := range f.observers {
+		for {
+			entities, err := contents(ctx, client)
+			if err != nil {
+				t.Fatal(err)
+			}
+			now := digest(entities)
+			if slices.Equal(now, f.base[name]) {
+				break
+			}
+			select {
+			case <-ticker.C:
+			case <-ctx.Done():
+				t.Fatalf("%s holds %d entities, %d before there was a group; more are\n%v\nfewer are\n%v",
+					name, len(now), len(f.base[name]), without(now, f.base[name]), without(f.base[name], now))
+			}
+		}
+	}
+}
+
+// without is what list has and other has not.
+func without(list, other []string) []string {
+	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return slices.Contains(other, s) })
+}
+
+// do runs f on the world's goroutine.
+func do(t *testing.T, live *lab.Live, f func() error) {
+	t.Helper()
+	var err error
+	if stopped := live.Clock.Do(t.Context(), func(time.Duration) { err = f() }); stopped != nil {
+		t.Fatal(stopped)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func settle(t *testing.T, c *comparison) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), settleTimeout)
+	defer cancel()
+	if err := c.settle(ctx); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// join connects the hosts of a world to the taps, until leave is called.
+func (f *figure) join(t *testing.T, live *lab.Live) (leave func()) {
+	t.Helper()
+	var readers sync.WaitGroup
+	var taps []*bmv2.Tap
+	for _, s := range f.network.Switches {
+		node, err := live.World.Switch(s.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		do(t, live, func() error {
+			node.RunElsewhere(func(port uint32, frame []byte) {
+				if _, err := f.switches.Tap(bmv2.Port{Switch: s.Name, Port: port}).Write(frame); err != nil {
+					t.Error(err)
+				}
+			})
+			return nil
+		})
+	}
+	for _, h := range f.network.Hosts {
+		sw, port := f.network.Uplink(h.Name)
+		node, err := live.World.Switch(sw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tap := f.switches.Tap(bmv2.Port{Switch: sw, Port: port})
+		if err := tap.SetReadDeadline(time.Time{}); err != nil {
+			t.Fatal(err)
+		}
+		taps = append(taps, tap)
+		readers.Go(func() {
+			frame := make([]byte, bmv2.MaxFrame)
+			for {
+				n, err := tap.Read(frame)
+				if err != nil {
+					return
+				}
+				if live.Clock.Do(context.Background(), func(now time.Duration) { node.Transmit(now, port, frame[:n]) }) != nil {
+					return
+				}
+			}
+		})
+	}
+	return func() {
+		for _, tap := range taps {
+			if err := tap.SetReadDeadline(time.Unix(1, 0)); err != nil {
+				t.Error(err)
+			}
+		}
+		readers.Wait()
+	}
+}
+
+// post makes the group by one request and waits until it is programmed.
+func (f *figure) post(ctx context.Context, t *testing.T, live *lab.Live, mode intent.Mode, group *lab.Group) intent.MulticastGroup {
+	t.Helper()
+	spec := intent.Spec{
+		ProxyAddress: group.Config.Proxy, DesignatedQPN: group.Config.DesignatedQPN, InitialPSN: group.Config.InitialPSN, Mode: mode,
+		Source: intent.Source{Address: group.Source.Config().Addr, QPN: group.SourceQP.Config().QPN},
+		// What depends on the time must not show: BMv2's time is the world's, the twins' is not.
+		CNPWindow: intent.Duration(time.Hour), NackHoldoff: intent.Duration(time.Hour),
+	}
+	for _, r := range group.Receivers {
+		spec.Receivers = append(spec.Receivers, intent.Receiver{Address: r.Host.Config().Addr, QPN: r.QP.Config().QPN})
+	}
+	body, err := json.Marshal(map[string]any{"name": "figure1", "spec": spec})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var made intent.MulticastGroup
+	f.request(ctx, t, http.MethodPost, live.URL()+"/v1/multicast-groups", body, &made)
+	ticker := time.NewTicker(10 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		f.request(ctx, t, http.MethodGet, live.URL()+"/v1/multicast-groups/figure1", nil, &made)
+		if c := made.Status.Condition(intent.Programmed); c != nil && c.Status {
+			return made
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			t.Fatalf("the group is not programmed: %+v", made.Status)
+		}
+	}
+}
+
+func (f *figure) request(ctx context.Context, t *testing.T, method, url string, body []byte, into any) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if body != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	answer, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if response.StatusCode >= http.StatusBadRequest {
+		t.Fatalf("%s %s: %s: %s", method, url, response.Status, answer)
+	}
+	if into == nil {
+		return
+	}
+	if err := json.Unmarshal(answer, into); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// transfer has the source write and waits for the last acknowledgement.
+func (f *figure) transfer(t *testing.T, live *lab.Live, group *lab.Group, data []byte) {
+	t.Helper()
+	do(t, live, func() error { return group.Write(data, 128<<10) })
+	ticker := time.NewTicker(10 * time.Millisecond)
+	defer ticker.Stop()
+	timeout := time.NewTimer(transferTimeout)
+	defer timeout.Stop()
+	for {
+		var done bool
+		do(t, live, func() error {
+			done = group.Done()
+			return group.Pump()
+		})
+		if done {
+			return
+		}
+		select {
+		case <-ticker.C:
+		case <-timeout.C:
+			t.Fatalf("the source has been acknowledged up to %#06x only", group.SourceQP.UnackedPSN())
+		}
+	}
+}
+
+// check looks at what the transfer has left behind; it runs on the world's goroutine.
+func (f *figure) check(t *testing.T, group *lab.Group, traffic *lab.Traffic) {
+	t.Helper()
+	if corrupt := group.Corrupt(); corrupt != nil {
+		t.Errorf("%v do not hold what the source wrote", corrupt)
+	}
+	if n, first := group.EarlyAcks(); n > 0 {
+		t.Errorf("%d early ACKs, the first %s", n, first)
+	}
+	most := uint64(0)
+	for _, r := range group.Receivers {
+		if refused := r.Host.Counters().Refused; refused != (endpoint.Counters{}).Refused {
+			t.Errorf("%s has refused packets: %v", r.Host.Name, refused)
+		}
+		edge, _ := f.network.Uplink(r.Host.Name)
+		most = max(most, traffic.Responses(r.Host.Name+"-"+edge))
+	}
+	if got := traffic.Responses("N6-S1"); got == 0 || got > most {
+		t.Errorf("%d ACKs at the source, %d from the busiest receiver", got, most)
+	}
+}
+
+// checkTree holds the data packets of the transfer against the tree: each crosses each of its links once, and no other.
+func checkTree(t *testing.T, m *maker, c *comparison) {
+	t.Helper()
+	packets := transferred / m.group.Config.QP.PMTU
+	want := map[[2]bmv2.Port]int{{{}, m.uplink("S1")}: packets}
+	for _, n := range m.tree.Nodes {
+		for _, b := range n.Branches {
+			from, to := bmv2.Port{Switch: n.Switch, Port: b.Port}, bmv2.Port{}
+			if b.Child != "" {
+				to = m.between(n.Switch, b.Child)
+			}
+			want[[2]bmv2.Port{from, to}] = packets
+		}
+	}
+	if !maps.Equal(c.data, want) {
+		t.Errorf("data packets by link are %v, want %v", c.data, want)
+	}
+}

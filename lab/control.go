@@ -8,7 +8,6 @@ import (
 	"time"
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
-	"google.golang.org/grpc/codes"
 
 	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/entry"
@@ -213,17 +212,7 @@ func (c *Control) read(s *session) (controller.Contents, error) {
 	if err != nil {
 		return controller.Contents{}, err
 	}
-	var out controller.Contents
-	for _, e := range held.Entities {
-		named, err := c.codec.Decode(e)
-		if err != nil {
-			out.Foreign++
-			continue
-		}
-		out.Entities = append(out.Entities, named)
-	}
-	out.Unknown = held.Unsupported
-	return out, nil
+	return controller.DecodeContents(c.codec, held), nil
 }
 
 // tick tells the core the time, and comes again when the core wants it.
@@ -336,24 +325,11 @@ func (c *Control) write(s *session, updates []entry.Update, first int) ([]contro
 	}
 	err := s.direct.Write(c.World.now, encoded)
 	s.node.Wake()
-	var bad *southbound.WriteError
-	if !errors.As(err, &bad) || bad.Cause != nil {
-		return nil, err
+	refused, err := controller.Refusals(err)
+	for i := range refused {
+		refused[i].Update += first
 	}
-	var refused []controller.Refusal
-	for _, u := range bad.Updates {
-		reason := controller.RefusedOther
-		switch u.Code {
-		case codes.AlreadyExists:
-			reason = controller.RefusedExists
-		case codes.NotFound:
-			reason = controller.RefusedMissing
-		case codes.ResourceExhausted:
-			reason = controller.RefusedCapacity
-		}
-		refused = append(refused, controller.Refusal{Update: first + u.Index, Reason: reason, Message: u.Message})
-	}
-	return refused, nil
+	return refused, err
 }
 
 func (c *Control) packetIn(name string, m *p4v1.StreamMessageResponse) {

@@ -49,7 +49,7 @@ type Spec struct {
 	RewriteSource *bool `json:"rewriteSource,omitempty"`
 	// BaseVA is the virtual address at which the source takes the receivers'
 	// memory to begin. A receiver's VA replaces it.
-	BaseVA uint64 `json:"va,omitempty"`
+	BaseVA uint64 `json:"baseVa,omitempty"`
 	// EvictAfter removes a receiver that has stalled the group for so long.
 	// Default: never.
 	EvictAfter Duration `json:"evictAfter,omitzero"`

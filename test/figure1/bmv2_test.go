@@ -18,10 +18,12 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/intent"
 	"github.com/weft-sdn/weft/dataplane/p4rt"
 	"github.com/weft-sdn/weft/endpoint"
 	"github.com/weft-sdn/weft/lab"
+	"github.com/weft-sdn/weft/packet"
 	"github.com/weft-sdn/weft/test/bmv2"
 )
 
@@ -101,7 +103,11 @@ type figure struct {
 	base      map[string][]string // what the switches hold before there is a group
 }
 
-const transferred = 1 << 20
+// Octets to transfer, and of a WRITE.
+const (
+	transferred = 1 << 20
+	message     = 128 << 10
+)
 
 // run has a new controller make a group, transfers data, and has all sorts of packets pass.
 func (f *figure) run(t *testing.T, mode intent.Mode, round int) {
@@ -152,7 +158,7 @@ func (f *figure) run(t *testing.T, mode intent.Mode, round int) {
 		})
 		return err
 	})
-	made := f.post(ctx, t, live, mode, group)
+	made := f.post(ctx, t, live, "figure1", spec(mode, group))
 	if mode == intent.Inband {
 		do(t, live, func() error { return group.Encapsulate(made.Status.Tree) })
 	}
@@ -198,22 +204,34 @@ func (f *figure) run(t *testing.T, mode intent.Mode, round int) {
 		return nil
 	})
 	checkTree(t, m, c)
+	f.checkState(t, live, m)
 
 	c.awaited = 0
 	rng := rand.New(rand.NewPCG(uint64(round), 1))
 	list := m.samples(rng)
 	f.play(t, c, list)
 	t.Logf("%v: %d samples played, %d frames compared", time.Since(begin), len(list), c.seen)
-	for _, s := range f.network.Switches {
-		c.twins[s.Name].compareCounters(t.Context(), t)
-		c.twins[s.Name].compareEntries(t.Context(), t)
-	}
+	f.compare(t, c)
 	if mode == intent.Inband {
 		ctx, cancel := context.WithTimeout(t.Context(), programTimeout)
 		defer cancel()
-		f.request(ctx, t, http.MethodDelete, live.URL()+"/v1/multicast-groups/figure1", nil, nil)
+		f.congest(ctx, t, live, m, c)
+		for _, name := range []string{"figure1", "congested"} {
+			f.request(ctx, t, http.MethodDelete, live.URL()+groups+"/"+name, nil, nil)
+		}
 		f.awaitBase(ctx, t)
 		t.Logf("%v: deleted", time.Since(begin))
+	}
+}
+
+// compare compares what can be read from a switch.
+func (f *figure) compare(t *testing.T, c *comparison) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), settleTimeout)
+	defer cancel()
+	for _, s := range f.network.Switches {
+		c.twins[s.Name].compareCounters(ctx, t)
+		c.twins[s.Name].compareEntries(t.Context(), t)
 	}
 }
 
@@ -321,28 +339,35 @@ func (f *figure) join(t *testing.T, live *lab.Live) (leave func()) {
 	}
 }
 
-// post makes the group by one request and waits until it is programmed.
-func (f *figure) post(ctx context.Context, t *testing.T, live *lab.Live, mode intent.Mode, group *lab.Group) intent.MulticastGroup {
-	t.Helper()
-	spec := intent.Spec{
+// spec asks for what the hosts of a group have.
+func spec(mode intent.Mode, group *lab.Group) intent.Spec {
+	s := intent.Spec{
 		ProxyAddress: group.Config.Proxy, DesignatedQPN: group.Config.DesignatedQPN, InitialPSN: group.Config.InitialPSN, Mode: mode,
 		Source: intent.Source{Address: group.Source.Config().Addr, QPN: group.SourceQP.Config().QPN},
 		// What depends on the time must not show: BMv2's time is the world's, the twins' is not.
 		CNPWindow: intent.Duration(time.Hour), NackHoldoff: intent.Duration(time.Hour),
 	}
 	for _, r := range group.Receivers {
-		spec.Receivers = append(spec.Receivers, intent.Receiver{Address: r.Host.Config().Addr, QPN: r.QP.Config().QPN})
+		s.Receivers = append(s.Receivers, intent.Receiver{Address: r.Host.Config().Addr, QPN: r.QP.Config().QPN})
 	}
-	body, err := json.Marshal(map[string]any{"name": "figure1", "spec": spec})
+	return s
+}
+
+const groups = "/v1/multicast-groups"
+
+// post makes a group by one request and waits until it is programmed.
+func (f *figure) post(ctx context.Context, t *testing.T, live *lab.Live, name string, s intent.Spec) intent.MulticastGroup {
+	t.Helper()
+	body, err := json.Marshal(map[string]any{"name": name, "spec": s})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var made intent.MulticastGroup
-	f.request(ctx, t, http.MethodPost, live.URL()+"/v1/multicast-groups", body, &made)
+	f.request(ctx, t, http.MethodPost, live.URL()+groups, body, &made)
 	ticker := time.NewTicker(10 * time.Millisecond)
 	defer ticker.Stop()
 	for {
-		f.request(ctx, t, http.MethodGet, live.URL()+"/v1/multicast-groups/figure1", nil, &made)
+		f.request(ctx, t, http.MethodGet, live.URL()+groups+"/"+name, nil, &made)
 		if c := made.Status.Condition(intent.Programmed); c != nil && c.Status {
 			return made
 		}
@@ -386,7 +411,7 @@ func (f *figure) request(ctx context.Context, t *testing.T, method, url string, 
 // transfer has the source write and waits for the last acknowledgement.
 func (f *figure) transfer(t *testing.T, live *lab.Live, group *lab.Group, data []byte) {
 	t.Helper()
-	do(t, live, func() error { return group.Write(data, 128<<10) })
+	do(t, live, func() error { return group.Write(data, message) })
 	ticker := time.NewTicker(10 * time.Millisecond)
 	defer ticker.Stop()
 	timeout := time.NewTimer(transferTimeout)
@@ -446,5 +471,58 @@ func checkTree(t *testing.T, m *maker, c *comparison) {
 	}
 	if !maps.Equal(c.data, want) {
 		t.Errorf("data packets by link are %v, want %v", c.data, want)
+	}
+}
+
+// checkState asks the switches, by the API, for what they know after the transfer: packet-outs and packet-ins for every branch.
+func (f *figure) checkState(t *testing.T, live *lab.Live, m *maker) {
+	t.Helper()
+	var report controller.StateReport
+	f.request(t.Context(), t, http.MethodGet, live.URL()+groups+"/figure1/state", nil, &report)
+	if !report.Complete || len(report.Nodes) != len(m.tree.Nodes) {
+		t.Errorf("the state is not complete: %+v", report)
+	}
+	last := int64(packet.PSNAdd(m.next, -1))
+	for _, n := range report.Nodes {
+		for _, b := range n.Branches {
+			if !b.Valid || b.AckPSN != last || b.NAKPending || b.MSN != transferred/message || b.Epoch != m.epoch {
+				t.Errorf("%s: branch %+v, want PSN %#06x and MSN %d acknowledged", n.Switch, b, last, transferred/message)
+			}
+		}
+	}
+}
+
+// congest makes a group with a short window of CNPs and has one receiver send one. No other packet comes: it reaches the source only if
+// each switch on the way tells the controller of its window, and the controller polls it when that is over.
+func (f *figure) congest(ctx context.Context, t *testing.T, live *lab.Live, m *maker, c *comparison) {
+	t.Helper()
+	s := spec(intent.Provisioned, m.group)
+	s.ProxyAddress = s.ProxyAddress.Next()
+	s.CNPWindow = intent.Duration(20 * time.Millisecond)
+	f.post(ctx, t, live, "congested", s)
+	p := m.frame("R3", packet.CNPHeader(s.DesignatedQPN), 0)
+	p.IPv6.Dst = s.ProxyAddress
+	if err := f.switches.Inject(m.uplink("R3"), p.Append(nil)); err != nil {
+		t.Fatal(err)
+	}
+	begin := time.Now()
+	for {
+		for _, got := range c.take() {
+			p, _, err := packet.ParseRoCE(got.Octets)
+			if err != nil || got.From != m.uplink("S1") {
+				continue
+			}
+			if p.BTH.Opcode != packet.OpCongestionNotification || !p.BTH.BECN || p.BTH.DestQPN != s.Source.QPN ||
+				p.IPv6.Src != s.ProxyAddress || p.IPv6.Dst != s.Source.Address || packet.CheckICRC(p.Datagram) != nil {
+				t.Errorf("the source gets\n%s\nwant a CNP", dissect(got.Octets))
+			}
+			t.Logf("the CNP reached the source after %v", time.Since(begin))
+			return
+		}
+		select {
+		case <-c.notify:
+		case <-ctx.Done():
+			t.Fatal("the CNP does not reach the source")
+		}
 	}
 }

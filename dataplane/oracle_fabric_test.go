@@ -10,7 +10,7 @@ import (
 )
 
 // fabricOracle is a fabric switch with a bit of everything: an edge and bud
-// node of group 5, transit of group 6, provisioned encapsulation of group 7,
+// node of group 5, transit of group 6, provisioned encapsulation of group 5, in-band source of group 6,
 // ECMP-free routing, SRv6 SIDs and policies. Time-dependent features are set
 // so that time does not matter.
 func fabricOracle(t *testing.T) *oracle {
@@ -42,6 +42,7 @@ func fabricOracle(t *testing.T) *oracle {
 	}
 	o.insert("mt_source", key("0005", "0003", sourceAddr), 0,
 		o.call("mt_encaps_replicate", addrA, sid("0e001"), "004a", "01"))
+	o.insert("mt_source", key("0006", "0003", sourceAddr), 0, o.call("mt_inband"))
 	tree := MulticastGroup{ID: 74}
 	for i := range 3 {
 		tree.Replicas = append(tree.Replicas, Replica{Port: 509, Instance: uint16(i + 1)})
@@ -106,6 +107,9 @@ func fabricSeeds(t testing.TB) []arrival {
 		add(1, tree(sid("0e001"), "", uint32(i)))
 		add(1, tree(sid("0e002"), "", uint32(i)))
 		add(1, tree(sid("0e003"), "", uint32(i)))
+		for _, s := range []string{"0e001", "0e002"} { // by a host itself: group 5 refuses, group 6 wants it so
+			add(3, strings.Replace(tree(sid(s), "", uint32(i)), parentAddr, sourceAddr, 1))
+		}
 		add(1, tree(sid("0e001"), tlv(addrA, 0, 2), uint32(i)))
 		add(1, tree(sid("0e001"), "0104000000000000"+tlv(addrB, 0, 2)+tlv(addrA, 1)+tlv(addrA, 0, 2), uint32(i)))
 		add(3, eth+roce(t, sourceAddr, proxyAddr, fmt.Sprintf("0a00ffff00000077 00%06x", i),

@@ -30,6 +30,7 @@ const (
 	ActionHEncaps3            = "h_encaps_3"
 	ActionMtEncaps            = "mt_encaps"
 	ActionMtEncapsReplicate   = "mt_encaps_replicate"
+	ActionMtInband            = "mt_inband"
 	ActionSetBranch           = "set_branch"
 	ActionSetGroup            = "set_group"
 	ActionSetGroupState       = "set_group_state"
@@ -104,6 +105,7 @@ const (
 	ActionHEncaps3ID            uint32 = 0x01000022
 	ActionMtEncapsID            uint32 = 0x01000054
 	ActionMtEncapsReplicateID   uint32 = 0x01000055
+	ActionMtInbandID            uint32 = 0x01000057
 	ActionSetBranchID           uint32 = 0x01000052
 	ActionSetGroupID            uint32 = 0x01000050
 	ActionSetGroupStateID       uint32 = 0x01000051
@@ -230,7 +232,7 @@ const (
 	DropReasonMtOpcode          DropReason = 21 // READ, ATOMIC or no RC request
 	DropReasonMtGroup           DropReason = 22 // the SID's or packet-out's group is not programmed
 	DropReasonMtQpn             DropReason = 23 // destination QPN is not the designated one
-	DropReasonMtNotSource       DropReason = 24 // data to a proxy address, not from the group's source
+	DropReasonMtNotSource       DropReason = 24 // data to a group, not from its source, or not in the way of its mode
 	DropReasonMtNotBranch       DropReason = 25 // response from elsewhere than its branch
 	DropReasonMtEpoch           DropReason = 26 // response of another epoch
 	DropReasonMtDeadBranch      DropReason = 27 // branch is not in the live mask

@@ -230,18 +230,18 @@ func (w *itemWork) sid() entry.Entity {
 	return entry.In(p4.TableLocalSid, act, prefix("dst_addr", host(w.n.SID)))
 }
 
-// start emits what leads packets into the tree.
+// start emits what leads packets into the tree, and who may send them.
 func (w *itemWork) start() {
 	p, n := w.p, w.n
 	if n.Parent >= 0 {
 		return
 	}
-	if p.Mode == intent.Inband {
-		w.add(Start, w.sid())
-		return
-	}
 	act := entry.Do(p4.ActionMtEncapsReplicate, addr("outer_source", n.Address), addr("sid", n.SID),
 		entry.With("mcast_group", entry.Uint(uint64(p.treeGroup()))), entry.With("has_local", entry.Bool(n.HasReceivers())))
+	if p.Mode == intent.Inband {
+		w.add(Start, w.sid())
+		act = entry.Do(p4.ActionMtInband)
+	}
 	ports := slices.Clone(p.Source.Ports)
 	slices.Sort(ports)
 	for _, in := range slices.Compact(ports) {

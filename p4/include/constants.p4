@@ -68,7 +68,7 @@ enum bit<8> DropReason {
     MT_OPCODE             = 21,   // READ, ATOMIC or no RC request
     MT_GROUP              = 22,   // the SID's or packet-out's group is not programmed
     MT_QPN                = 23,   // destination QPN is not the designated one
-    MT_NOT_SOURCE         = 24,   // data to a proxy address, not from the group's source
+    MT_NOT_SOURCE         = 24,   // data to a group, not from its source, or not in the way of its mode
     MT_NOT_BRANCH         = 25,   // response from elsewhere than its branch
     MT_EPOCH              = 26,   // response of another epoch
     MT_DEAD_BRANCH        = 27,   // branch is not in the live mask

@@ -12,6 +12,8 @@ control MulticastGroup(inout headers_t hdr, inout metadata_t meta, inout standar
     Icrc() icrc;
     bit<32> expected_icrc;
     bit<1> to_proxy = 0;
+    bit<1> encapsulates = 0;     // the group's source does so itself
+    bit<128> source = 0;
 
     @id(0x01000050)
     action set_group(bit<16> group) {
@@ -102,14 +104,21 @@ control MulticastGroup(inout headers_t hdr, inout metadata_t meta, inout standar
         meta.drop_reason = DropReason.MT_NOT_SOURCE;
     }
 
+    // In-band mode: the source encapsulates, and its packets arrive at the SID of a tree.
+    @id(0x01000057)
+    action mt_inband() {
+        encapsulates = 1;
+    }
+
+    // Who may send, and where from: plain packets in provisioned mode, encapsulated ones in in-band mode.
     @id(0x02000053)
     table mt_source {
         key = {
             meta.mt_group      : exact @name("group");
             std.ingress_port   : exact @name("port");
-            hdr.ipv6.src_addr  : exact @name("src_addr");
+            source             : exact @name("src_addr");
         }
-        actions = { mt_encaps; mt_encaps_replicate; @defaultonly drop_not_source; }
+        actions = { mt_encaps; mt_encaps_replicate; mt_inband; @defaultonly drop_not_source; }
         const default_action = drop_not_source();
         size = MT_GROUPS;
     }
@@ -146,21 +155,29 @@ control MulticastGroup(inout headers_t hdr, inout metadata_t meta, inout standar
 
         if (meta.drop_reason == DropReason.NONE) {
             if (role == ROLE_TREE) {
+                bit<1> arrived_encapsulated = meta.mt_replicate;
                 if (to_proxy == 1) {
                     if (hdr.bth.opcode > OPCODE_RC_WRITE_ONLY_IMM) {
                         meta.drop_reason = DropReason.MT_OPCODE;
                     } else if (hdr.bth.dest_qpn != meta.designated_qpn) {
                         meta.drop_reason = DropReason.MT_QPN;
-                    } else {
-                        mt_source.apply();
                     }
-                    // What is copied here is not routed here, and loses its hop all the same (RFC 8986 section 5.1, S05).
-                    if (meta.mt_replicate == 1) {
-                        if (hdr.ipv6.hop_limit <= 1) {
-                            meta.drop_reason = DropReason.HOP_LIMIT;
-                        }
-                        hdr.ipv6.hop_limit = hdr.ipv6.hop_limit - 1;
+                }
+                // Receivers take what comes down the tree as the source's. So a host that encapsulates is asked
+                // too; what comes from the fabric has been asked at its first switch.
+                if ((to_proxy == 1 || meta.host_facing == 1) && meta.drop_reason == DropReason.NONE) {
+                    source = arrived_encapsulated == 1 ? hdr.outer_ipv6.src_addr : hdr.ipv6.src_addr;
+                    mt_source.apply();
+                    if (encapsulates != arrived_encapsulated) {
+                        meta.drop_reason = DropReason.MT_NOT_SOURCE;
                     }
+                }
+                // What is copied here is not routed here, and loses its hop all the same (RFC 8986 section 5.1, S05).
+                if (to_proxy == 1 && meta.mt_replicate == 1 && meta.drop_reason == DropReason.NONE) {
+                    if (hdr.ipv6.hop_limit <= 1) {
+                        meta.drop_reason = DropReason.HOP_LIMIT;
+                    }
+                    hdr.ipv6.hop_limit = hdr.ipv6.hop_limit - 1;
                 }
                 // S01: an edge takes Segments Left 1 and nothing else. The first switch refuses what edges
                 // would, also of a source that encapsulates by itself.

@@ -171,13 +171,44 @@ func firstSwitch() []scenario {
 	}
 	// In-band, the source encapsulates, and its own switch is the first node of the tree.
 	starts := tree{group: newGroup(17, 2), children: []uint32{7, 8}, inband: true}
-	fromHost := starts.onTree(starts.request(packet.OpWriteOnly, 5, 99), inbandTLVs(edge(node, starts.asTLV(1, 0)...))...)
+	plainly := starts.request(packet.OpWriteOnly, 5, 99)
+	fromHost := starts.onTree(plainly, inbandTLVs(edge(node, starts.asTLV(1, 0)...))...)
 	fromHost.Outer.Src = host(1)
+	toAll := append(starts.all(fromHost), starts.passed(7, fromHost), starts.passed(8, fromHost))
+	fromAnother := with(fromHost, func(p *packet.RoCE) { p.Outer.Src, p.IPv6.Src = host(2), host(2) })
+	sends := func(g group, port uint32, src netip.Addr) *p4v1.Update {
+		return entry(p4.TableMtSource, []any{g.id, port, src}, p4.ActionMtInband)
+	}
+	// Port 2 faces a host that has an address of its own, and may use the source's.
+	guard2 := append(modify(entry(p4.TablePort, []any{2}, p4.ActionSetPort, 1, 0)),
+		entry(p4.TableSourceGuard, []any{2, exactly(host(2))}, p4.ActionAllowSource), entry(p4.TableSourceGuard, []any{2, exactly(host(1))}, p4.ActionAllowSource))
 	inbandStart := scenario{
-		name: "first/inband_tree_starts_here", entries: slices.Concat(starts.downward(), fanOut(), guard),
+		name:    "first/inband_tree_starts_here",
+		entries: slices.Concat(once(starts.responses()), starts.downward(), fanOut(), guard, guard2),
 		steps: []step{
-			{in: in(1, fromHost), out: append(starts.all(fromHost), starts.passed(7, fromHost), starts.passed(8, fromHost))},
+			refuses("nobody may send yet", in(1, fromHost), p4.DropReasonMtNotSource),
+			withWrite(refuses("another group's source", in(1, fromHost), p4.DropReasonMtNotSource), []*p4v1.Update{sends(newGroup(16, 0), 1, host(1))}),
+			{what: "the source", write: []*p4v1.Update{sends(starts.group, 1, starts.source())}, in: in(1, fromHost), out: toAll},
 			{what: "in another's name", in: in(1, with(fromHost, func(p *packet.RoCE) { p.IPv6.Src = host(2) })), ingress: drops{p4.DropReasonSourceGuard: 1}},
+			refuses("another host", in(2, fromAnother), p4.DropReasonMtNotSource),
+			refuses("the source's address on another host's port", in(2, fromHost), p4.DropReasonMtNotSource),
+			refuses("another host, and nothing that a tree carries", in(2, with(fromAnother, func(p *packet.RoCE) { p.BTH.Opcode = packet.OpReadRequest })), p4.DropReasonMtNotSource),
+			refuses("plain from the source", in(1, plainly), p4.DropReasonMtNotSource),
+			refuses("plain from another host", in(2, with(plainly, func(p *packet.RoCE) { p.IPv6.Src = host(2) })), p4.DropReasonMtNotSource),
+			{what: "the source's second port", write: []*p4v1.Update{sends(starts.group, 2, starts.source())}, in: in(2, fromHost), out: toAll},
+			{what: "from the fabric: its first switch has asked", in: in(7, fromAnother), out: append(starts.all(fromAnother), starts.passed(7, fromAnother), starts.passed(8, fromAnother))},
+			withWrite(refuses("no longer the source", in(1, fromHost), p4.DropReasonMtNotSource), remove(sends(starts.group, 1, starts.source()))),
+		},
+	}
+	// An edge elsewhere in the tree, with hosts of its own: nobody there may send.
+	leaf := tree{group: newGroup(19, 2)}
+	fromReceiver := leaf.onTree(leaf.request(packet.OpWriteOnly, 5, 99))
+	fromReceiver.Outer.Src = host(1)
+	inbandLeaf := scenario{
+		name: "first/inband_edge_of_another", entries: slices.Concat(leaf.downward(), guard),
+		steps: []step{
+			refuses("a host of an edge", in(1, fromReceiver), p4.DropReasonMtNotSource),
+			{what: "the tree", in: in(7, fromReceiver), out: leaf.all(fromReceiver)},
 		},
 	}
 	// The first switch refuses what no edge would take, whether it has receivers or not.
@@ -188,7 +219,7 @@ func firstSwitch() []scenario {
 		return refuses(what, in(1, with(fromSource, change)), reason)
 	}
 	inbandRefused := scenario{
-		name: "first/inband_refused", entries: slices.Concat(sourced.downward(), guard),
+		name: "first/inband_refused", entries: slices.Concat(sourced.downward(), guard, []*p4v1.Update{sends(sourced.group, 1, sourced.source())}),
 		steps: []step{
 			{what: "a sound one", in: in(1, fromSource), out: []wire{sourced.passed(7, fromSource)}},
 			refusedAtFirst("READ", p4.DropReasonMtOpcode, func(p *packet.RoCE) { p.BTH.Opcode = packet.OpReadRequest }),
@@ -199,8 +230,21 @@ func firstSwitch() []scenario {
 			refusedAtFirst("Segments Left 0", p4.DropReasonSidSegmentsLeft, func(p *packet.RoCE) { p.SRH.SegmentsLeft = 0 }),
 		},
 	}
+	// In provisioned mode the source does not encapsulate, also when it names the SID of the tree.
+	byItself := func(t tree, p packet.RoCE) packet.RoCE {
+		return with(t.onTree(p), func(p *packet.RoCE) { p.Outer.Src = host(1) })
+	}
+	elsewhere := entry(p4.TableMtSource, []any{own.id, 1, own.source()}, p4.ActionMtEncaps, node, start)
+	provisioned := scenario{
+		name: "first/provisioned_refuses_encapsulated", entries: slices.Concat(once(own.responses()), own.downward(), []*p4v1.Update{source}, guard),
+		steps: []step{
+			{what: "plain", in: in(1, q), out: copies(own, q)},
+			refuses("encapsulated", in(1, byItself(own, q)), p4.DropReasonMtNotSource),
+			withWrite(refuses("encapsulated, and the tree starts elsewhere", in(1, byItself(own, q)), p4.DropReasonMtNotSource), modify(elsewhere)),
+		},
+	}
 	return []scenario{
-		s, spoof, inbandStart, inbandRefused,
+		provisioned, s, spoof, inbandStart, inbandLeaf, inbandRefused,
 		{
 			name: "first/tree_starts_here", entries: slices.Concat(once(own.responses()), own.downward(), []*p4v1.Update{source}),
 			steps: []step{

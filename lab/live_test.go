@@ -1,0 +1,78 @@
+package lab
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/weft-sdn/weft/controller/intent"
+)
+
+// TestLiveReroute: a link fails, its switches withdraw it by BGP-LS, and the tree moves to the
+// other way round.
+func TestLiveReroute(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	live, err := StartLive(ctx, LiveOptions{Network: Figure1(), Listen: "127.0.0.1:0", Progress: t.Logf})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := live.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	if err := live.Ready(ctx); err != nil {
+		t.Fatal(err)
+	}
+	d := &demo{DemoOptions: DemoOptions{Bytes: 1 << 20}.withDefaults(), live: live, say: t.Logf}
+	if err := d.begin(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.transfer(ctx); err != nil {
+		t.Fatal(err)
+	}
+	parent := func(tree *intent.Tree, sw string) string {
+		i := slices.IndexFunc(tree.Nodes, func(n intent.TreeNode) bool { return n.Switch == sw })
+		if i < 0 {
+			return ""
+		}
+		return tree.Nodes[i].Parent
+	}
+	was := parent(d.tree, "N2")
+	want := map[string]string{"N4": "N5", "N5": "N4"}[was]
+
+	var down error
+	if err := live.Clock.Do(ctx, func(time.Duration) { down = live.World.SetLink(was, "N2", false) }); err != nil || down != nil {
+		t.Fatal(err, down)
+	}
+	if err := live.Advertise(ctx); err != nil {
+		t.Fatal(err)
+	}
+	var g intent.MulticastGroup
+	err = live.until(ctx, "the tree has moved", func() (bool, error) {
+		if err := d.request(ctx, http.MethodGet, "/v1/multicast-groups/"+demoGroup, nil, &g); err != nil {
+			return false, err
+		}
+		c := g.Status.Condition(intent.Programmed)
+		return c != nil && c.Status && parent(g.Status.Tree, "N2") == want, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.transfer(ctx); err != nil {
+		t.Fatal(err)
+	}
+	r, err := d.count(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.check(); err != nil {
+		t.Error(err)
+	}
+	if r.LinkPackets[want+"-N2"] == 0 {
+		t.Errorf("no data packets on %s-N2 after %s-N2 failed: %v", want, was, r.LinkPackets)
+	}
+}

@@ -1,6 +1,6 @@
 GO ?= go
 P4C ?= p4c-bm2-ss
-FUZZTIME ?= 5s
+FUZZTIME ?= 3s
 
 .PHONY: build demo test lint fuzz bench soak p4
 

@@ -5,7 +5,9 @@
 // controller can program it. [Require] says whether the machine can do all this; a test that needs it calls that first and is skipped
 // otherwise. Nothing outlives Close: the namespace has no name, and the switches die with the thread that started them.
 //
-// A BMv2 switch has limits of its own. Its ports lose frames when some 30 arrive before it looks (libpcap's ring); queues are made
+// [Network.Record] sees every frame on every cable, and [Network.Inject] has one arrive at any port.
+//
+// A BMv2 switch has limits of its own. It takes for received what others send out of its interfaces, too. Its ports lose frames when some 30 arrive before it looks (libpcap's ring); queues are made
 // 4,096 packets deep; multicast group ids end at 4,095, and 4,096 replicas in all its groups are the most it holds. Multicast groups and clone sessions outlive a
 // new pipeline.
 //

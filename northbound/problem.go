@@ -76,6 +76,15 @@ var kinds = map[string]struct {
 	codeTimeout:                     {http.StatusGatewayTimeout, "It took too long"},
 }
 
+// Codes returns every code and its HTTP status.
+func Codes() map[string]int {
+	out := make(map[string]int, len(kinds))
+	for code, k := range kinds {
+		out[code] = k.status
+	}
+	return out
+}
+
 func newProblem(code, detail string, fields ...intent.FieldError) *Problem {
 	k, ok := kinds[code]
 	if !ok {

@@ -3,9 +3,11 @@ package main
 import (
 	"encoding/json"
 	"io"
+	"maps"
 	"os"
 	"reflect"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -109,7 +111,39 @@ func TestDocumentedCommands(t *testing.T) {
 	}
 }
 
-// TestDocumentedAPI: every operation, code and type of event is in docs/api.md.
+// documentedCodes reads the table of errors: "| 409 | `a`, `b`: … |" gives both
+// codes that status, "| 405, 413 | `a`, `b` |" each the one in its place.
+func documentedCodes(t *testing.T, text string) map[string]int {
+	t.Helper()
+	_, section, _ := strings.Cut(text, "\n## Errors\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	codes := make(map[string]int)
+	code := regexp.MustCompile("`([a-z_]+)`")
+	for _, row := range regexp.MustCompile(`(?m)^\| (\d{3}(?:, \d{3})*) \| (.*) \|$`).FindAllStringSubmatch(section, -1) {
+		statuses, found := strings.Split(row[1], ", "), code.FindAllStringSubmatch(row[2], -1)
+		for i, c := range found {
+			at := statuses[0]
+			if len(statuses) > 1 {
+				if len(statuses) != len(found) {
+					t.Fatalf("docs/api.md, Errors: which code has which status in %q?", row[0])
+				}
+				at = statuses[i]
+			}
+			status, err := strconv.Atoi(at)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if other, twice := codes[c[1]]; twice {
+				t.Errorf("docs/api.md, Errors: %s has the statuses %d and %d", c[1], other, status)
+			}
+			codes[c[1]] = status
+		}
+	}
+	return codes
+}
+
+// TestDocumentedAPI: every operation, code with its status, and type of event is
+// in docs/api.md.
 func TestDocumentedAPI(t *testing.T) {
 	text := document(t, "docs/api.md")
 	server, err := northbound.New(northbound.DefaultConfig(), newFakeController(), northbound.NewEvents(1, began))
@@ -136,9 +170,10 @@ func TestDocumentedAPI(t *testing.T) {
 	if operations < 15 {
 		t.Errorf("%d operations only", operations)
 	}
+	if got, want := documentedCodes(t, text), northbound.Codes(); !maps.Equal(got, want) {
+		t.Errorf("docs/api.md, Errors: the codes have the statuses\n%v, want\n%v", got, want)
+	}
 	for _, word := range []any{
-		intent.CodeMalformed, intent.CodeInvalid, intent.CodeLimit, intent.CodeUnreachable, intent.CodeNotPlannable, intent.CodeConflict,
-		intent.CodeExists, intent.CodeNotFound, intent.CodeVersion, intent.CodeUnavailable,
 		controller.GroupChanged, controller.GroupDeleted, controller.SwitchChanged, controller.TopologyChanged,
 		controller.ReceiverEvicted, controller.ReceiverStallEnded, controller.ReceiverStalled,
 	} {

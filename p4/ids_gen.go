@@ -157,6 +157,7 @@ const (
 	MtGroups        = 1024  // multicast groups a switch
 	MtBranches      = 32    // branches (children plus local receivers) of a node and group
 	MtCells         = 32768 // MT_GROUPS * MT_BRANCHES: one register cell a branch
+	MtSources       = 4096  // a source has an entry for each port it may send on
 	MtBranchEntries = 65536 // a branch has an entry for each port it may answer on
 	MtTlvReceivers  = 32    // receivers of one edge in the End.MT TLVs of a packet
 	Routes          = 16384

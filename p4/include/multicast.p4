@@ -120,7 +120,7 @@ control MulticastGroup(inout headers_t hdr, inout metadata_t meta, inout standar
         }
         actions = { mt_encaps; mt_encaps_replicate; mt_inband; @defaultonly drop_not_source; }
         const default_action = drop_not_source();
-        size = MT_GROUPS;
+        size = MT_SOURCES;
     }
 
     apply {

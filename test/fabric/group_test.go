@@ -3,6 +3,7 @@ package fabric
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 
@@ -313,4 +314,36 @@ func (t tree) passed(port uint32, p packet.RoCE) wire {
 	p.Outer.Dst = sidBehind(port)
 	p.Outer.HopLimit--
 	return out(port, p)
+}
+
+// encapsulated is what H.Encaps at this switch makes of a packet of the source whose tree starts at a SID.
+func encapsulated(start netip.Addr, p packet.RoCE) packet.RoCE {
+	srh, err := packet.NewSRH(packet.NextHeaderIPv6, []netip.Addr{start, p.IPv6.Dst}, nil)
+	if err != nil {
+		panic(err)
+	}
+	inner := p.IPv6
+	inner.NextHeader = packet.NextHeaderUDP
+	p.Encapsulated, p.Routed, p.SRH = true, true, srh
+	p.Outer = packet.IPv6{
+		TrafficClass: inner.TrafficClass, FlowLabel: flowLabel(inner, uint32(p.UDP.SrcPort)<<16|uint32(p.UDP.DstPort)), HopLimit: 64, Src: node, Dst: start,
+	}
+	p.IPv6.HopLimit--
+	return p
+}
+
+// fromSource is what comes of a packet of the source where the tree starts at this very switch.
+func (t tree) fromSource(p packet.RoCE) []wire {
+	wires := t.all(p)
+	for _, port := range t.children {
+		q := encapsulated(t.sid(), p)
+		q.Outer.Dst = sidBehind(port)
+		wires = append(wires, out(port, q))
+	}
+	return wires
+}
+
+// withoutState leaves out the group's own entry, which both sides of a tree state.
+func withoutState(updates []*p4v1.Update) []*p4v1.Update {
+	return slices.DeleteFunc(updates, func(u *p4v1.Update) bool { return u.GetEntity().GetTableEntry().GetTableId() == p4.TableMtGroupID })
 }

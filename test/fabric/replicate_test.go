@@ -86,26 +86,12 @@ func firstSwitch() []scenario {
 	start := sidBehind(8)
 	guard := append(modify(entry(p4.TablePort, []any{1}, p4.ActionSetPort, 1, 0)), entry(p4.TableSourceGuard, []any{1, exactly(host(1))}, p4.ActionAllowSource))
 	entries := append(t.responses(), entry(p4.TableMtSource, []any{t.id, 1, t.source()}, p4.ActionMtEncaps, node, start))
-	encapsulated := func(p packet.RoCE) packet.RoCE {
-		srh, err := packet.NewSRH(packet.NextHeaderIPv6, []netip.Addr{start, p.IPv6.Dst}, nil)
-		if err != nil {
-			panic(err)
-		}
-		inner := p.IPv6
-		inner.NextHeader = packet.NextHeaderUDP
-		p.Encapsulated, p.Routed, p.SRH = true, true, srh
-		p.Outer = packet.IPv6{
-			TrafficClass: inner.TrafficClass, FlowLabel: flowLabel(inner, uint32(p.UDP.SrcPort)<<16|uint32(p.UDP.DstPort)), HopLimit: 64, Src: node, Dst: start,
-		}
-		p.IPv6.HopLimit--
-		return p
-	}
 	p := t.request(packet.OpWriteOnly, 3, 128)
 	wrong := func(change func(*packet.RoCE)) wire { return in(1, with(p, change)) }
 	s := scenario{name: "first/encaps", entries: slices.Concat(entries, guard)}
 	for _, op := range requests {
 		q := t.request(op, 0, 9)
-		s.steps = append(s.steps, step{what: op.String(), in: in(1, q), out: []wire{out(8, encapsulated(q))}})
+		s.steps = append(s.steps, step{what: op.String(), in: in(1, q), out: []wire{out(8, encapsulated(start, q))}})
 	}
 	for _, op := range refused {
 		s.steps = append(s.steps, step{what: op.String(), in: in(1, t.request(op, 0, 0)), ingress: drops{p4.DropReasonMtOpcode: 1}})
@@ -123,9 +109,9 @@ func firstSwitch() []scenario {
 		step{what: "not the source: address", in: in(3, with(p, func(p *packet.RoCE) { p.IPv6.Src = host(3) })), ingress: drops{p4.DropReasonMtNotSource: 1}},
 		step{what: "the source's port, another's address", in: wrong(func(p *packet.RoCE) { p.IPv6.Src = host(3) }), ingress: drops{p4.DropReasonSourceGuard: 1}},
 		step{what: "Hop Limit 1", in: wrong(func(p *packet.RoCE) { p.IPv6.HopLimit = 1 }), ingress: drops{p4.DropReasonHopLimit: 1}},
-		step{what: "Hop Limit 2", in: wrong(func(p *packet.RoCE) { p.IPv6.HopLimit = 2 }), out: []wire{out(8, encapsulated(with(p, func(p *packet.RoCE) { p.IPv6.HopLimit = 2 })))}},
-		step{what: "UDP checksum untouched", in: wrong(func(p *packet.RoCE) { p.Checksummed = true }), out: []wire{out(8, encapsulated(with(p, func(p *packet.RoCE) { p.Checksummed = true })))}},
-		step{what: "congestion experienced", in: wrong(func(p *packet.RoCE) { p.IPv6.TrafficClass |= packet.CE }), out: []wire{out(8, encapsulated(with(p, func(p *packet.RoCE) { p.IPv6.TrafficClass |= packet.CE })))}},
+		step{what: "Hop Limit 2", in: wrong(func(p *packet.RoCE) { p.IPv6.HopLimit = 2 }), out: []wire{out(8, encapsulated(start, with(p, func(p *packet.RoCE) { p.IPv6.HopLimit = 2 })))}},
+		step{what: "UDP checksum untouched", in: wrong(func(p *packet.RoCE) { p.Checksummed = true }), out: []wire{out(8, encapsulated(start, with(p, func(p *packet.RoCE) { p.Checksummed = true })))}},
+		step{what: "congestion experienced", in: wrong(func(p *packet.RoCE) { p.IPv6.TrafficClass |= packet.CE }), out: []wire{out(8, encapsulated(start, with(p, func(p *packet.RoCE) { p.IPv6.TrafficClass |= packet.CE })))}},
 	)
 
 	// A host that encapsulates by itself may not lie about the inner source.
@@ -145,29 +131,12 @@ func firstSwitch() []scenario {
 	source := entry(p4.TableMtSource, []any{own.id, 1, own.source()}, p4.ActionMtEncapsReplicate, node, own.sid(), own.mcast(), 1)
 	transit := tree{group: newGroup(11, 0), children: []uint32{7, 8}}
 	transitSource := entry(p4.TableMtSource, []any{transit.id, 1, transit.source()}, p4.ActionMtEncapsReplicate, node, transit.sid(), transit.mcast(), 0)
-	copies := func(t tree, p packet.RoCE) []wire {
-		wires := t.all(p)
-		for _, port := range t.children {
-			q := encapsulated(p)
-			srh, err := packet.NewSRH(packet.NextHeaderIPv6, []netip.Addr{t.sid(), t.proxy}, nil)
-			if err != nil {
-				panic(err)
-			}
-			q.SRH = srh
-			q.Outer.Dst = sidBehind(port)
-			wires = append(wires, out(port, q))
-		}
-		return wires
-	}
 	q := own.request(packet.OpWriteOnly, 5, 99)
 	r := transit.request(packet.OpWriteOnly, 5, 99)
 	bad := func(w wire) wire { return patch(w, len(w.frame)-1, w.frame[len(w.frame)-1]^0xff) }
-	badCopies := copies(transit, r)
+	badCopies := transit.fromSource(r)
 	for i := range badCopies {
 		badCopies[i] = bad(badCopies[i])
-	}
-	once := func(updates []*p4v1.Update) []*p4v1.Update { // responses and downward both state the group
-		return slices.DeleteFunc(updates, func(u *p4v1.Update) bool { return u.GetEntity().GetTableEntry().GetTableId() == p4.TableMtGroupID })
 	}
 	// In-band, the source encapsulates, and its own switch is the first node of the tree.
 	starts := tree{group: newGroup(17, 2), children: []uint32{7, 8}, inband: true}
@@ -184,7 +153,7 @@ func firstSwitch() []scenario {
 		entry(p4.TableSourceGuard, []any{2, exactly(host(2))}, p4.ActionAllowSource), entry(p4.TableSourceGuard, []any{2, exactly(host(1))}, p4.ActionAllowSource))
 	inbandStart := scenario{
 		name:    "first/inband_tree_starts_here",
-		entries: slices.Concat(once(starts.responses()), starts.downward(), fanOut(), guard, guard2),
+		entries: slices.Concat(withoutState(starts.responses()), starts.downward(), fanOut(), guard, guard2),
 		steps: []step{
 			refuses("nobody may send yet", in(1, fromHost), p4.DropReasonMtNotSource),
 			withWrite(refuses("another group's source", in(1, fromHost), p4.DropReasonMtNotSource), []*p4v1.Update{sends(newGroup(16, 0), 1, host(1))}),
@@ -236,9 +205,9 @@ func firstSwitch() []scenario {
 	}
 	elsewhere := entry(p4.TableMtSource, []any{own.id, 1, own.source()}, p4.ActionMtEncaps, node, start)
 	provisioned := scenario{
-		name: "first/provisioned_refuses_encapsulated", entries: slices.Concat(once(own.responses()), own.downward(), []*p4v1.Update{source}, guard),
+		name: "first/provisioned_refuses_encapsulated", entries: slices.Concat(withoutState(own.responses()), own.downward(), []*p4v1.Update{source}, guard),
 		steps: []step{
-			{what: "plain", in: in(1, q), out: copies(own, q)},
+			{what: "plain", in: in(1, q), out: own.fromSource(q)},
 			refuses("encapsulated", in(1, byItself(own, q)), p4.DropReasonMtNotSource),
 			withWrite(refuses("encapsulated, and the tree starts elsewhere", in(1, byItself(own, q)), p4.DropReasonMtNotSource), modify(elsewhere)),
 		},
@@ -246,9 +215,9 @@ func firstSwitch() []scenario {
 	return []scenario{
 		provisioned, s, spoof, inbandStart, inbandLeaf, inbandRefused,
 		{
-			name: "first/tree_starts_here", entries: slices.Concat(once(own.responses()), own.downward(), []*p4v1.Update{source}),
+			name: "first/tree_starts_here", entries: slices.Concat(withoutState(own.responses()), own.downward(), []*p4v1.Update{source}),
 			steps: []step{
-				{what: "receivers on the source's own switch, and children", in: in(1, q), out: copies(own, q)},
+				{what: "receivers on the source's own switch, and children", in: in(1, q), out: own.fromSource(q)},
 				{what: "corrupt", in: bad(in(1, q)), ingress: drops{p4.DropReasonIcrc: 1}},
 				{what: "READ", in: in(1, own.request(packet.OpReadRequest, 5, 0)), ingress: drops{p4.DropReasonMtOpcode: 1}},
 				{what: "Hop Limit 1", in: in(1, with(q, func(p *packet.RoCE) { p.IPv6.HopLimit = 1 })), ingress: drops{p4.DropReasonHopLimit: 1}},
@@ -256,9 +225,9 @@ func firstSwitch() []scenario {
 			},
 		},
 		{
-			name: "first/tree_starts_here_without_receivers", entries: slices.Concat(once(transit.responses()), transit.downward(), []*p4v1.Update{transitSource}),
+			name: "first/tree_starts_here_without_receivers", entries: slices.Concat(withoutState(transit.responses()), transit.downward(), []*p4v1.Update{transitSource}),
 			steps: []step{
-				{what: "children only", in: in(1, r), out: copies(transit, r)},
+				{what: "children only", in: in(1, r), out: transit.fromSource(r)},
 				{what: "the ICRC is the edges' business", in: bad(in(1, r)), out: badCopies},
 			},
 		},

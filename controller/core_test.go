@@ -360,6 +360,43 @@ func TestProgramFigure1(t *testing.T) {
 	}
 }
 
+// The codepoint that End.MT is configured to have is that of the edges' SIDs, at
+// once when it changes, and no switch is touched for it.
+func TestEndMTCodepoint(t *testing.T) {
+	net := sample.Figure1()
+	net.Inventory.SIDs.EndMT = 0x9000
+	w := up(t, net, 1)
+	before := w.put("g", net.Spec(1, "s1", "r1", "r3", "r5"))
+	w.run(time.Second)
+	codes := func(endMT uint16) {
+		t.Helper()
+		edges := 0
+		for _, n := range w.group("g").Status.Tree.Nodes {
+			want := uint16(75)
+			if n.Behavior == "End.MT" {
+				want, edges = endMT, edges+1
+			}
+			if n.BehaviorCode != want {
+				t.Errorf("%s: %s has codepoint %#x, want %#x", n.Switch, n.Behavior, n.BehaviorCode, want)
+			}
+		}
+		if edges != 3 {
+			t.Errorf("%d edges", edges)
+		}
+	}
+	codes(0x9000)
+	w.every = func() { t.Error("a switch is written to") }
+	net.Inventory.SIDs.EndMT = 0x9001
+	if err := w.core.SetInventory(net.Inventory); err != nil {
+		t.Fatal(err)
+	}
+	w.run(time.Second)
+	codes(0x9001)
+	if g := w.group("g"); g.Status.Epoch != before.Status.Epoch || !g.Status.Is(intent.Programmed) {
+		t.Errorf("in the end: %+v", g.Status)
+	}
+}
+
 func names(prefix string, from, to int) []string {
 	var out []string
 	for i := from; i <= to; i++ {

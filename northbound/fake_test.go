@@ -55,6 +55,7 @@ func newFakeController() *fakeController {
 
 func (f *fakeController) Inventory() *inventory.Inventory {
 	inv, addr := inventory.Default(), netip.MustParseAddr
+	inv.Switches = []inventory.Switch{{Name: "n6", Ports: map[uint32]uint32{2: 7}}, {Name: "n1"}, {Name: "n9"}}
 	inv.Hosts = []inventory.Host{
 		{Name: "r1", Address: addr("2001:db8:1::1"), Switch: "n1", Port: 11},
 		{Name: "r2", Address: addr("2001:db8:1::2"), Switch: "n1", Ports: []uint32{12, 13}},
@@ -196,9 +197,9 @@ func (f *fakeController) plan(name string) {
 	g := f.groups[name]
 	addr := netip.MustParseAddr
 	g.Status.Tree = &intent.Tree{Root: "n6", SID: addr("2001:db8:f6:8004::"), Cost: 10, Nodes: []intent.TreeNode{
-		{Switch: "n6", Address: addr("2001:db8:ff::6"), SID: addr("2001:db8:f6:8004::"), Behavior: "End.Replicate", Upstream: 11,
+		{Switch: "n6", Address: addr("2001:db8:ff::6"), SID: addr("2001:db8:f6:8004::"), Behavior: "End.Replicate", BehaviorCode: 75, Upstream: 11,
 			Branches: []intent.TreeBranch{{Index: 0, Child: "n1", Port: 2}}},
-		{Switch: "n1", Address: addr("2001:db8:ff::1"), SID: addr("2001:db8:f1:8004::"), Behavior: "End.MT", Parent: "n6", Upstream: 1,
+		{Switch: "n1", Address: addr("2001:db8:ff::1"), SID: addr("2001:db8:f1:8004::"), Behavior: "End.MT", BehaviorCode: 0x8000, Parent: "n6", Upstream: 1,
 			Branches: []intent.TreeBranch{{Index: 0, Receiver: addr("2001:db8:1::1"), QPN: 17, Port: 11}}},
 	}}
 	f.groups[name] = g

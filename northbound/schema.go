@@ -72,14 +72,15 @@ type groupTree struct {
 }
 
 type treeNode struct {
-	Switch      string       `json:"switch"`
-	Address     string       `json:"address" format:"ipv6" doc:"The node's loopback; the Edge Node Address of End.MT TLVs."`
-	SID         string       `json:"sid" format:"ipv6"`
-	Behavior    string       `json:"behavior" doc:"End.Replicate or End.MT."`
-	Parent      string       `json:"parent,omitempty" doc:"Empty at the root."`
-	Upstream    uint32       `json:"upstreamPort" doc:"Port toward the parent, or the source."`
-	Branches    []treeBranch `json:"branches"`
-	TunnelledTo string       `json:"tunnelledTo,omitempty" doc:"The parent's SID when the parent is not adjacent."`
+	Switch       string       `json:"switch"`
+	Address      string       `json:"address" format:"ipv6" doc:"The node's loopback; the Edge Node Address of End.MT TLVs."`
+	SID          string       `json:"sid" format:"ipv6"`
+	Behavior     string       `json:"behavior" doc:"End.Replicate or End.MT."`
+	BehaviorCode uint16       `json:"behaviorCode" doc:"SRv6 endpoint behavior: 75, or the codepoint that End.MT is configured to have."`
+	Parent       string       `json:"parent,omitempty" doc:"Empty at the root."`
+	Upstream     uint32       `json:"upstreamPort" doc:"Port toward the parent, or the source."`
+	Branches     []treeBranch `json:"branches"`
+	TunnelledTo  string       `json:"tunnelledTo,omitempty" doc:"The parent's SID when the parent is not adjacent."`
 }
 
 type treeBranch struct {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -44,8 +45,8 @@ type linkView struct {
 	ID           topology.LinkID `json:"id"`
 	Local        topology.NodeID `json:"local"`
 	Remote       topology.NodeID `json:"remote"`
-	LocalPort    uint32          `json:"localPort,omitempty"`
-	RemotePort   uint32          `json:"remotePort,omitempty"`
+	LocalPort    uint32          `json:"localPort,omitempty" doc:"Port of the local end: the link identifier, or what the inventory has in its place."`
+	RemotePort   uint32          `json:"remotePort,omitempty" doc:"Port of the remote end."`
 	IGPMetric    uint32          `json:"igpMetric"`
 	TEMetric     uint32          `json:"teMetric,omitempty"`
 	Delay        topology.Delay  `json:"delay,omitzero" doc:"Unidirectional, in microseconds."`
@@ -73,8 +74,25 @@ func (s *Server) registerTopology() {
 	}), s.topology)
 }
 
-func (s *Server) topology(context.Context, *struct{}) (*struct{ Body topologyView }, error) {
-	snapshot, hosts := s.controller.Topology(), s.controller.Inventory().Hosts
+func (s *Server) topology(ctx context.Context, _ *struct{}) (*struct{ Body topologyView }, error) {
+	snapshot, inv := s.controller.Topology(), s.controller.Inventory()
+	hosts := inv.Hosts
+	switches, err := s.controller.Switches(ctx)
+	if err != nil {
+		return nil, problemOf(err)
+	}
+	of := make(map[topology.NodeID]*inventory.Switch, len(switches))
+	for i := range switches {
+		if sw := inv.Switch(switches[i].Name); sw != nil && switches[i].Node != "" {
+			of[topology.NodeID(switches[i].Node)] = sw
+		}
+	}
+	port := func(node topology.NodeID, id, advertised uint32) uint32 {
+		if sw := of[node]; sw != nil {
+			return sw.Port(id, advertised)
+		}
+		return advertised
+	}
 	v := topologyView{
 		Version: snapshot.Version, Stale: snapshot.Stale,
 		Nodes: make([]nodeView, 0, len(snapshot.Nodes)), Links: make([]linkView, 0, len(snapshot.Links)),
@@ -92,7 +110,7 @@ func (s *Server) topology(context.Context, *struct{}) (*struct{ Body topologyVie
 	}
 	for _, l := range snapshot.Links {
 		out := linkView{
-			ID: l.ID, Local: l.Local, Remote: l.Remote, LocalPort: l.LocalPort, RemotePort: l.RemotePort,
+			ID: l.ID, Local: l.Local, Remote: l.Remote, LocalPort: port(l.Local, l.LocalID, l.LocalPort), RemotePort: port(l.Remote, l.RemoteID, l.RemotePort),
 			IGPMetric: l.IGPMetric, TEMetric: l.TEMetric, Delay: l.Delay, MaxBandwidth: l.MaxBandwidth,
 		}
 		for _, x := range l.EndX {

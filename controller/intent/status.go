@@ -56,13 +56,16 @@ type Tree struct {
 
 // TreeNode is a switch of a tree; parents come before children.
 type TreeNode struct {
-	Switch   string       `json:"switch"`
-	Address  netip.Addr   `json:"address"`
-	SID      netip.Addr   `json:"sid"`
-	Behavior string       `json:"behavior"` // "End.Replicate" or "End.MT"
-	Parent   string       `json:"parent,omitempty"`
-	Upstream uint32       `json:"upstreamPort"`
-	Branches []TreeBranch `json:"branches"`
+	Switch   string     `json:"switch"`
+	Address  netip.Addr `json:"address"`
+	SID      netip.Addr `json:"sid"`
+	Behavior string     `json:"behavior"` // "End.Replicate" or "End.MT"
+	// BehaviorCode is the SRv6 endpoint behavior: 75 (RFC 9524), or the codepoint
+	// that End.MT is configured to have.
+	BehaviorCode uint16       `json:"behaviorCode"`
+	Parent       string       `json:"parent,omitempty"`
+	Upstream     uint32       `json:"upstreamPort"`
+	Branches     []TreeBranch `json:"branches"`
 	// TunnelledTo is the parent's SID when the parent is not adjacent.
 	TunnelledTo netip.Addr `json:"tunnelledTo,omitzero"`
 }

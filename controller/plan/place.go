@@ -348,6 +348,10 @@ func (w *placeWork) build(epoch uint32, turn uint8) (*Placement, error) {
 			node.Branches = append(node.Branches, w.receiver(&spec.Receivers[r]))
 		}
 		w.number(p, node)
+		node.Behavior = topology.Behavior(w.n.Inventory.SIDs.EndMT)
+		if node.HasChildren() {
+			node.Behavior = topology.BehaviorEndReplicate
+		}
 	}
 	return p, nil
 }

@@ -98,6 +98,37 @@ func TestShapes(t *testing.T) {
 	}
 }
 
+// A link whose identifier is not the port uses the port that the inventory has
+// for it, in trees and routes, and a port out of range is none.
+func TestPortsOfTheInventory(t *testing.T) {
+	net := sample.New().Switches("a", "b")
+	net.LinkPorts("a", 1000, "b", 2000, 1)
+	net.Hosts("a", "s").Hosts("b", "r")
+	spec := net.Spec(1, "s", "r")
+	var refused *intent.Error
+	if _, err := network(net).Place(Request{Name: "g", Epoch: 7, Spec: &spec}); !errors.As(err, &refused) || refused.Code != intent.CodeNotPlannable {
+		t.Errorf("without ports: %v", err)
+	}
+	net.Inventory.Switches[0].Ports = map[uint32]uint32{1000: 7, 7: 8}
+	net.Inventory.Switches[1].Ports = map[uint32]uint32{2000: 9}
+	n := network(net)
+	p := place(t, n, Request{Spec: &spec})
+	down, back := p.Node("a").Branches[0], p.Node("b")
+	if down.Port != 7 || down.Neighbor != 7 || !slices.Equal(down.Ingress, []uint32{7}) || back.UpstreamPort != 9 || back.UpstreamNeighbor != 9 {
+		t.Errorf("branch %+v, below it %+v", down, back)
+	}
+	for i, want := range []hop{{7, 7}, {9, 9}} {
+		sw := &n.Inventory.Switches[i]
+		if got := n.fabricPorts(sw); !slices.Equal(got, []uint32{want.port}) {
+			t.Errorf("%s: ports %v of the fabric, want %d", sw.Name, got, want.port)
+		}
+		toward, _ := n.graph.Toward(n.nodes[n.Inventory.Switches[1-i].Name].ID, topology.MetricIGP)
+		if got := n.hops(sw, toward); !slices.Equal(got, []hop{want}) {
+			t.Errorf("%s: routed by %v, want %v", sw.Name, got, want)
+		}
+	}
+}
+
 // Groups spread over equal choices, evenly enough.
 func TestSpread(t *testing.T) {
 	net := sample.Clos(4, 4, 1)

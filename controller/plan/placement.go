@@ -51,6 +51,8 @@ type PlacedNode struct {
 	Switch  string     `json:"switch"`
 	Address netip.Addr `json:"address"` // its loopback
 	SID     netip.Addr `json:"sid"`
+	// Behavior of the SID.
+	Behavior topology.Behavior `json:"behavior,omitempty"`
 	// Parent is a place in Nodes, -1 for the first.
 	Parent int `json:"parent"`
 	// Links lead from the parent to here. More than one: the parent is not
@@ -164,7 +166,7 @@ func (p *Placement) Tree() *intent.Tree {
 	for i := range p.Nodes {
 		n := &p.Nodes[i]
 		node := intent.TreeNode{
-			Switch: n.Switch, Address: n.Address, SID: n.SID, Behavior: "End.MT", Upstream: n.UpstreamPort, TunnelledTo: n.ParentSID,
+			Switch: n.Switch, Address: n.Address, SID: n.SID, Behavior: "End.MT", BehaviorCode: uint16(n.Behavior), Upstream: n.UpstreamPort, TunnelledTo: n.ParentSID,
 			Branches: make([]intent.TreeBranch, 0, len(n.Branches)),
 		}
 		if n.HasChildren() {

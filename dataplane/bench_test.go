@@ -70,14 +70,6 @@ func BenchmarkFabricForward64(b *testing.B) {
 	forwardingRig(b).toRunner(1, forward64).bench(b, 1)
 }
 
-func TestNoAllocations(t *testing.T) {
-	r := forwardingRig(t).toRunner(1, forward64)
-	r.step()
-	if n := testing.AllocsPerRun(100, r.step); n != 0 {
-		t.Errorf("forwarding: %v allocations a packet", n)
-	}
-}
-
 // cpuTime is what this process has used of the processor.
 func cpuTime(t testing.TB) time.Duration {
 	var u syscall.Rusage

@@ -9,12 +9,11 @@ import (
 	"testing"
 )
 
-// fabricOracle is a fabric switch with a bit of everything: an edge and bud
+// fabricOracle makes a fabric switch with a bit of everything: an edge and bud
 // node of group 5, transit of group 6, provisioned encapsulation of group 5, in-band source of group 6,
 // ECMP-free routing, SRv6 SIDs and policies. Time-dependent features are set
 // so that time does not matter.
-func fabricOracle(t *testing.T) *oracle {
-	o := newOracle(t, fabricJSON)
+func fabricOracle(o *oracle) {
 	o.setDefault("node", o.call("set_node", addrA, "7c"))
 	o.insert("my_station", key(macSwitch), 0, o.call("accept_station"))
 	o.insert("port", key("0001"), 0, o.call("set_port", "00", "0000"))
@@ -70,7 +69,6 @@ func fabricOracle(t *testing.T) *oracle {
 	o.insert("mt_upstream", key("0005"), 0, o.call("to_parent", proxyAddr, addrA, "00000011", "000077", "0007"))
 	o.session(511, 510)
 	o.session(2, 1)
-	return o
 }
 
 // fabricSeeds are well-formed packets for every path of that switch.
@@ -139,7 +137,8 @@ func TestFabricAgainstSimpleSwitch(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts another process")
 	}
-	o := fabricOracle(t)
+	o := newOracle(t, fabricJSON)
+	fabricOracle(o)
 	seeds := fabricSeeds(t)
 	seed, packets := uint64(20261121), 3000
 	if v := os.Getenv("WEFT_ORACLE_SEED"); v != "" {

@@ -267,7 +267,6 @@ func (c *ctx) skip(n uint64) bool {
 func (l *loader) extract(src *jsonSource, raw json.RawMessage, n *expr) func(*ctx) bool {
 	var v jsonValue
 	l.decode(src, raw, &v, "extract")
-	errs := &l.prog.errors
 	switch v.Type {
 	case "regular":
 		return l.extractTo(src, l.headerNamed(src, v.Value), n)
@@ -277,18 +276,7 @@ func (l *loader) extract(src *jsonSource, raw json.RawMessage, n *expr) func(*ct
 		for _, h := range s.hdrs {
 			to = append(to, l.extractTo(src, h, n))
 		}
-		i := s.idx
-		return func(c *ctx) bool {
-			k := int(c.next[i])
-			if k >= len(to) {
-				return c.parseError(errs.stack)
-			}
-			if !to[k](c) {
-				return false
-			}
-			c.next[i]++
-			return true
-		}
+		return l.extractNext(s.idx, to)
 	case "union_stack":
 		var ref []string
 		l.decode(src, v.Value, &ref, "extract")
@@ -301,21 +289,27 @@ func (l *loader) extract(src *jsonSource, raw json.RawMessage, n *expr) func(*ct
 		for _, u := range s.unions {
 			to = append(to, l.extractTo(src, u.hdrs[m], n))
 		}
-		i := s.idx
-		return func(c *ctx) bool {
-			k := int(c.next[i])
-			if k >= len(to) {
-				return c.parseError(errs.stack)
-			}
-			if !to[k](c) {
-				return false
-			}
-			c.next[i]++
-			return true
-		}
+		return l.extractNext(s.idx, to)
 	}
 	l.bad(src, "extract into %q", v.Type)
 	return nil
+}
+
+// extractNext compiles the extraction into the next element of stack i, each
+// by its own function.
+func (l *loader) extractNext(i int, to []func(*ctx) bool) func(*ctx) bool {
+	errs := &l.prog.errors
+	return func(c *ctx) bool {
+		k := int(c.next[i])
+		if k >= len(to) {
+			return c.parseError(errs.stack)
+		}
+		if !to[k](c) {
+			return false
+		}
+		c.next[i]++
+		return true
+	}
 }
 
 func (l *loader) extractTo(src *jsonSource, h *header, n *expr) func(*ctx) bool {

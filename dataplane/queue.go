@@ -1,9 +1,6 @@
 package dataplane
 
-import (
-	"container/heap"
-	"time"
-)
+import "time"
 
 // maxPriorities bounds Config.Priorities, as in BMv2.
 const maxPriorities = 32
@@ -120,7 +117,7 @@ func (m *trafficManager) push(e queued, now time.Duration) bool {
 	if pq := &m.prios[e.prio]; e.send <= now {
 		pq.ready.push(e)
 	} else {
-		heap.Push(&pq.later, e)
+		pq.later.push(e)
 	}
 	return true
 }
@@ -137,7 +134,7 @@ func (m *trafficManager) pop(now time.Duration) (e queued, depth int, ok bool) {
 		case pq.ready.len() > 0 && (!late || !pq.later[0].before(pq.ready.peek())):
 			e = pq.ready.pop()
 		case late:
-			e = heap.Pop(&pq.later).(queued)
+			e = pq.later.pop()
 		default:
 			continue
 		}
@@ -163,19 +160,44 @@ func (m *trafficManager) nextDue() (at time.Duration, ok bool) {
 	return at, ok
 }
 
-// lateHeap is a heap by leaving time.
+// lateHeap is a heap by leaving time. It is container/heap's without an
+// allocation for each packet.
 type lateHeap []queued
 
-func (h lateHeap) Len() int           { return len(h) }
-func (h lateHeap) Less(i, j int) bool { return h[i].before(&h[j]) }
-func (h lateHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *lateHeap) Push(x any)        { *h = append(*h, x.(queued)) }
-func (h *lateHeap) Pop() any {
-	old := *h
-	e := old[len(old)-1]
-	old[len(old)-1] = queued{}
-	*h = old[:len(old)-1]
-	return e
+func (h *lateHeap) push(e queued) {
+	*h = append(*h, e)
+	l := *h
+	for i := len(l) - 1; i > 0; {
+		up := (i - 1) / 2
+		if !l[i].before(&l[up]) {
+			return
+		}
+		l[i], l[up] = l[up], l[i]
+		i = up
+	}
+}
+
+func (h *lateHeap) pop() queued {
+	l := *h
+	n := len(l) - 1
+	e := l[0]
+	l[0], l[n] = l[n], queued{}
+	l = l[:n]
+	*h = l
+	for i := 0; ; {
+		down := 2*i + 1
+		if down >= n {
+			return e
+		}
+		if right := down + 1; right < n && l[right].before(&l[down]) {
+			down = right
+		}
+		if !l[down].before(&l[i]) {
+			return e
+		}
+		l[i], l[down] = l[down], l[i]
+		i = down
+	}
 }
 
 // enqueue puts a packet into its queue or drops it.

@@ -1,0 +1,191 @@
+package dataplane
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+)
+
+// load is packets for a switch, one after the other and then again from the first.
+type load struct {
+	r   *rig
+	out *sink
+	gap time.Duration // between packets
+	in  []arrival
+	at  int
+}
+
+func newLoad(r *rig, gap time.Duration, in ...arrival) *load {
+	l := &load{r: r, out: &sink{}, gap: gap, in: in}
+	r.s.out = l.out
+	return l
+}
+
+func (l *load) step() {
+	a := l.in[l.at]
+	l.at = (l.at + 1) % len(l.in)
+	l.r.now += l.gap
+	l.r.s.Receive(l.r.now, a.port, a.frame)
+	l.r.s.Advance(l.r.now)
+}
+
+// round runs every packet once.
+func (l *load) round() {
+	for range l.in {
+		l.step()
+	}
+}
+
+func arrivals(t testing.TB, port uint32, frames ...string) []arrival {
+	var in []arrival
+	for _, f := range frames {
+		in = append(in, arrival{port, unhex(t, f)})
+	}
+	return in
+}
+
+func cnpPacket(t testing.TB, branch int) string {
+	return macSwitch + macHost + "86dd" + roce(t, receiverAddr(branch), proxyAddr, "8100ffff40000077 00000000", strings.Repeat("00", 16))
+}
+
+// acks have n branches acknowledge PSN after PSN, count of them.
+func acks(t testing.TB, n, count int) []string {
+	var frames []string
+	for psn := range uint32(count) {
+		for b := range n {
+			frames = append(frames, ackPacket(t, b, psn))
+		}
+	}
+	return frames
+}
+
+func sessions(r *rig, ports map[uint16]uint32) {
+	for id, port := range ports {
+		if err := r.s.InsertCloneSession(CloneSession{ID: id, Replicas: []Replica{{Port: port}}}); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+}
+
+// nodeSID is a SID of the switch beside edgeSID.
+const nodeSID = "20010db800020000000000000000e002"
+
+// TestNoAllocations has packets of every kind processed without any
+// allocation, once the switch has seen some.
+func TestNoAllocations(t *testing.T) {
+	payload := strings.Repeat("5a", 4096)
+	for _, c := range []struct {
+		name string
+		load func(t *testing.T) *load
+		out  int // frames that leave of a round
+	}{
+		{"forward", func(t *testing.T) *load {
+			return newLoad(forwardingRig(t), time.Microsecond, arrivals(t, 1, forward64)...)
+		}, 1},
+		{"forward, at a queue's rate", func(t *testing.T) *load {
+			r := forwardingRig(t)
+			r.s.SetQueueRate(NoPort, -1, 1e6)
+			var in []arrival
+			for range 50 { // all at once, then time for them to leave
+				in = append(in, arrivals(t, 1, forward64)...)
+			}
+			return newLoad(r, time.Microsecond/2, append(in, make([]arrival, 200)...)...)
+		}, 50},
+		{"replicate to 2", func(t *testing.T) *load {
+			r := edgeRig(t, 0)
+			r.insert("local_sid", key(nodeSID+"/128"), 0, r.call("end_replicate", "0005", "004b", "00"))
+			children := MulticastGroup{ID: 75, Replicas: []Replica{{Port: 1, Instance: 17}, {Port: 2, Instance: 18}}}
+			if err := r.s.InsertMulticastGroup(children); err != nil {
+				t.Fatal(err)
+			}
+			for _, rid := range []string{"0011", "0012"} {
+				r.insert("mt_replica", key("0005", rid), 0, r.call("to_child", addrB, "0007"))
+			}
+			return newLoad(r, time.Microsecond, arrivals(t, 1, strings.Replace(treePacket(t, 42, payload), edgeSID, nodeSID, 1))...)
+		}, 2},
+		{"End.MT, 2 receivers", func(t *testing.T) *load {
+			return newLoad(edgeRig(t, 2), time.Microsecond, arrivals(t, 1, treePacket(t, 42, payload))...)
+		}, 2},
+		{"aggregate", func(t *testing.T) *load {
+			return newLoad(edgeRig(t, 2), time.Microsecond, arrivals(t, 2, acks(t, 2, 50)...)...)
+		}, 50},
+		{"CNP, cloned to the CPU and sent up", func(t *testing.T) *load {
+			r := edgeRig(t, 2)
+			sessions(r, map[uint16]uint32{511: 510, 2: 1})
+			// The window is 100 us: every CNP finds it over, sends one, and opens the next.
+			return newLoad(r, time.Millisecond, arrivals(t, 2, cnpPacket(t, 0), cnpPacket(t, 1))...)
+		}, 4},
+		{"CNP, counted", func(t *testing.T) *load {
+			r := edgeRig(t, 2)
+			sessions(r, map[uint16]uint32{511: 510, 2: 1})
+			return newLoad(r, 0, arrivals(t, 2, cnpPacket(t, 0), cnpPacket(t, 1))...)
+		}, 0},
+		{"ECMP", func(t *testing.T) *load {
+			r := forwardingRig(t)
+			for id := range uint32(2) {
+				member := Member{ID: id + 1, Action: r.call("forward", fmt.Sprintf("%04x", id+1), "0007")}
+				if err := r.s.InsertMember(0, member); err != nil {
+					t.Fatal(err)
+				}
+			}
+			g := Group{ID: 1, Members: []GroupMember{{Member: 1, Weight: 1, WatchPort: NoPort}, {Member: 2, Weight: 1, WatchPort: NoPort}}}
+			if err := r.s.InsertGroup(0, g); err != nil {
+				t.Fatal(err)
+			}
+			e := r.entry(key("0001"), 0, ActionCall{})
+			e.Target = Target{Kind: TargetGroup, Group: 1}
+			if err := r.s.InsertEntry(r.table("ecmp"), e); err != nil {
+				t.Fatal(err)
+			}
+			r.insert("ipv6_route", key("0000", addrB+"/128"), 0, r.call("ecmp_group", "0001"))
+			return newLoad(r, time.Microsecond, arrivals(t, 1, forward64)...)
+		}, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			l := c.load(t)
+			l.round()
+			before := l.out.frames
+			if l.round(); l.out.frames-before != c.out {
+				t.Fatalf("%d frames leave of a round, want %d: %+v", l.out.frames-before, c.out, l.r.s.Stats())
+			}
+			l.noAllocations(t)
+		})
+	}
+}
+
+// noAllocations is about 100 packets a run, 10 runs: less than one allocation a
+// run, which AllocsPerRun rounds down, is the runtime's own.
+func (l *load) noAllocations(t *testing.T) {
+	t.Helper()
+	if n := testing.AllocsPerRun(10, func() {
+		for range max(1, 100/len(l.in)) {
+			l.round()
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations in %d packets", n, len(l.in)*max(1, 100/len(l.in)))
+	}
+}
+
+// TestNoAllocationsOfAny is the same for a mix of all packets, sound and broken.
+func TestNoAllocationsOfAny(t *testing.T) {
+	o := &oracle{rig: newRigWith(t, loadFile(t, fabricJSON), Config{Seed: 1})}
+	fabricOracle(o)
+	in := fabricSeeds(t)
+	const seed = 20260107
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 0))
+	for _, a := range in[:len(in):len(in)] {
+		for range 10 {
+			in = append(in, arrival{a.port, mutate(rng, a.frame)})
+		}
+	}
+	l := newLoad(o.rig, time.Microsecond, in...)
+	l.round()
+	l.round()
+	if l.out.frames < 200 {
+		t.Fatalf("%d frames left", l.out.frames)
+	}
+	l.noAllocations(t)
+}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"mime"
 	"net/http"
 	"net/url"
 	"reflect"
@@ -192,8 +193,12 @@ const maxAttempts = 8
 func (s *Server) patchGroup(ctx context.Context, in *struct {
 	NameParam
 	Conditions
-	RawBody []byte `contentType:"application/merge-patch+json"`
+	ContentType string `header:"Content-Type" hidden:"true"`
+	RawBody     []byte `contentType:"application/merge-patch+json"`
 }) (*groupOutput, error) {
+	if err := patchType(in.ContentType); err != nil {
+		return nil, err
+	}
 	pre, err := in.precondition(0)
 	if err != nil {
 		return nil, err
@@ -218,6 +223,16 @@ func (s *Server) patchGroup(ctx context.Context, in *struct {
 		return output(g, err)
 	}
 	return nil, newProblem(string(intent.CodeConflict), fmt.Sprintf("group %q is being changed by others", in.Name))
+}
+
+// patchType refuses patches that are not merge patches (RFC 5789 section 2.2). A
+// raw body's type is not huma's business.
+func patchType(contentType string) error {
+	kind, _, err := mime.ParseMediaType(contentType)
+	if contentType == "" || err == nil && (kind == mergePatchType || kind == "application/json") {
+		return nil
+	}
+	return newProblem(codeMediaType, "the body has to be a JSON merge patch, "+mergePatchType)
 }
 
 // patched returns the group as the patch makes it, checked like any body.

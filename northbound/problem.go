@@ -120,9 +120,10 @@ type internalError struct {
 
 func (e *internalError) Unwrap() error { return e.cause }
 
-// init makes huma report errors as Problems. Nothing else in the program uses
-// huma.
+// init makes huma report errors as Problems, and tell "cnpLimit" from "CNPLimit":
+// in a merge patch they are two fields. Nothing else in the program uses huma.
 func init() {
+	huma.ValidateStrictCasing = true
 	huma.NewError = func(status int, message string, errs ...error) huma.StatusError {
 		return shapeProblem(status, message, 0, errs)
 	}

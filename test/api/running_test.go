@@ -1,0 +1,249 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/weft-sdn/weft/controller"
+	"github.com/weft-sdn/weft/controller/controllertest"
+	"github.com/weft-sdn/weft/controller/entry"
+	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/controller/store"
+	"github.com/weft-sdn/weft/northbound"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// patience bounds what takes no time but on a machine that has none.
+const patience = 30 * time.Second
+
+// running is a controller on the network of fabric, its switches and its API.
+type running struct {
+	*controller.Controller
+	t        *testing.T
+	inv      inventory.Inventory
+	switches controllertest.Southbound
+	records  *store.Memory
+	events   *northbound.Events
+	client   *http.Client
+	url      string
+}
+
+func start(t *testing.T, change func(*inventory.Inventory)) *running {
+	t.Helper()
+	inv, snapshot := fabric()
+	change(&inv)
+	r := &running{t: t, inv: inv, records: store.NewMemory(), events: northbound.NewEvents(1024, time.Now())}
+	ctx, cancel := context.WithCancel(t.Context())
+	var group errgroup.Group
+	t.Cleanup(func() {
+		cancel()
+		if err := group.Wait(); err != nil {
+			t.Error(err)
+		}
+	})
+	var err error
+	r.Controller, err = controller.NewController(ctx, controller.Options{
+		Inventory: inv, Store: r.records, Southbound: &r.switches, Events: r.events.Publish,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := northbound.New(northbound.DefaultConfig(), r.Controller, r.events)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.url = "http://" + listener.Addr().String()
+	transport := &http.Transport{}
+	t.Cleanup(transport.CloseIdleConnections)
+	r.client = &http.Client{Transport: transport, Timeout: patience}
+	group.Go(func() error { return r.Run(ctx) })
+	group.Go(func() error { return server.Serve(ctx, listener) })
+	if err := r.SetTopology(ctx, snapshot); err != nil {
+		t.Fatal(err)
+	}
+	r.quiet()
+	return r
+}
+
+// quiet waits until every group and switch has what it needs and no change of a
+// tree is under way.
+func (r *running) quiet() {
+	r.t.Helper()
+	ctx, cancel := context.WithTimeout(r.t.Context(), patience)
+	defer cancel()
+	ticker := time.NewTicker(time.Millisecond)
+	defer ticker.Stop()
+	for !r.isQuiet() {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			r.t.Fatal("the controller did not finish in time")
+		}
+	}
+}
+
+func (r *running) isQuiet() bool {
+	r.t.Helper()
+	done := true
+	err := r.Do(r.t.Context(), func(c *controller.Core) {
+		for _, s := range c.Switches() {
+			done = done && (s.Synced || !s.Managed)
+		}
+		for _, g := range c.Groups() {
+			done = done && g.Status.Is(intent.Programmed)
+		}
+	})
+	records, _, listErr := r.records.List(r.t.Context(), "groups/")
+	if err != nil || listErr != nil {
+		r.t.Fatal(err, listErr)
+	}
+	for _, record := range records {
+		var g struct{ Phase int }
+		if err := json.Unmarshal(record.Value, &g); err != nil {
+			r.t.Fatal(err)
+		}
+		done = done && g.Phase == 0
+	}
+	return done
+}
+
+// state is all that a request can change.
+type state struct {
+	Groups   string // as the API lists them, with their versions
+	Records  []store.Record
+	Revision int64
+	Held     map[string]map[entry.Key]entry.Entity // by switch: what it has,
+	Wanted   map[string][]entry.Entity             // and what it is to have
+	Writes   map[string]int
+	Packets  map[string]int // packet-outs
+	Events   uint64
+}
+
+func (r *running) state() state {
+	r.t.Helper()
+	s := state{
+		Held: make(map[string]map[entry.Key]entry.Entity), Wanted: make(map[string][]entry.Entity),
+		Writes: make(map[string]int), Packets: make(map[string]int),
+	}
+	status, _, body := r.send("GET", "/v1/multicast-groups", "", nil)
+	if status != http.StatusOK {
+		r.t.Fatalf("the list of groups: %d %s", status, body)
+	}
+	s.Groups = string(body)
+	var err error
+	if s.Records, s.Revision, err = r.records.List(r.t.Context(), ""); err != nil {
+		r.t.Fatal(err)
+	}
+	if err := r.Do(r.t.Context(), func(c *controller.Core) {
+		for _, sw := range r.inv.Switches {
+			s.Wanted[sw.Name] = c.Wanted(sw.Name)
+		}
+	}); err != nil {
+		r.t.Fatal(err)
+	}
+	for _, sw := range r.inv.Switches {
+		r.switches.With(sw.Name, func(d *controllertest.Device) {
+			s.Held[sw.Name], s.Writes[sw.Name], s.Packets[sw.Name] = maps.Clone(d.Entities), d.Writes, len(d.Packets)
+		})
+	}
+	s.Events = r.events.Published()
+	return s
+}
+
+// changed names the parts in which two states differ.
+func (s *state) changed(o *state) []string {
+	var out []string
+	a, b := reflect.ValueOf(s).Elem(), reflect.ValueOf(o).Elem()
+	for i := range a.NumField() {
+		if !reflect.DeepEqual(a.Field(i).Interface(), b.Field(i).Interface()) {
+			out = append(out, a.Type().Field(i).Name)
+		}
+	}
+	return out
+}
+
+// send sends a request; headers are "Name: value".
+func (r *running) send(method, path, body string, headers []string) (status int, header http.Header, answer []byte) {
+	r.t.Helper()
+	request, err := http.NewRequestWithContext(r.t.Context(), method, r.url+path, strings.NewReader(body))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	switch {
+	case body == "":
+	case method == http.MethodPatch:
+		request.Header.Set("Content-Type", "application/merge-patch+json")
+	default:
+		request.Header.Set("Content-Type", "application/json")
+	}
+	for _, h := range headers {
+		name, value, _ := strings.Cut(h, ": ")
+		request.Header.Set(name, value)
+	}
+	response, err := r.client.Do(request)
+	if err != nil {
+		r.t.Fatalf("%s %s: %v", method, path, err)
+	}
+	answer, err = io.ReadAll(response.Body)
+	if err = errors.Join(err, response.Body.Close()); err != nil {
+		r.t.Fatalf("%s %s: %v", method, path, err)
+	}
+	return response.StatusCode, response.Header, answer
+}
+
+// refusal is what a problem has to say.
+type refusal struct {
+	status int
+	code   string
+	field  string
+	limit  int64 // 0: none
+}
+
+// refused sends a request that must be refused, and change nothing.
+func (r *running) refused(t *testing.T, want refusal, method, path, body string, headers ...string) {
+	t.Helper()
+	before := r.state()
+	status, header, answer := r.send(method, path, body, headers)
+	after := r.state()
+	if parts := before.changed(&after); len(parts) > 0 {
+		t.Errorf("%s changed %v", method, parts)
+	}
+	var p northbound.Problem
+	decoder := json.NewDecoder(bytes.NewReader(answer))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&p); err != nil {
+		t.Fatalf("%s: %d, not a problem (%v): %s", method, status, err, answer)
+	}
+	got := refusal{status: status, code: p.Code, field: p.Field}
+	if p.Limit != nil {
+		got.limit = *p.Limit
+	}
+	if got != want {
+		t.Errorf("%s: refused with %+v, want %+v\n%s", method, got, want, answer)
+	}
+	if kind := header.Get("Content-Type"); kind != "application/problem+json" || p.Status != status || p.Type != "urn:weft:problem:"+p.Code {
+		t.Errorf("%s: Content-Type %q, type %q, status %d in an answer of status %d", method, kind, p.Type, p.Status, status)
+	}
+	if p.Detail == "" || p.Instance == "" || p.Field != "" && (len(p.Errors) == 0 || p.Errors[0].Field != p.Field || p.Errors[0].Want == "") {
+		t.Errorf("%s: it does not say all it should: %s", method, answer)
+	}
+}

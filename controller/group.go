@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net/netip"
 	"reflect"
 	"slices"
@@ -291,7 +292,7 @@ func (g *group) stillEvicted(spec *intent.Spec) map[netip.Addr]bool {
 
 func (c *Core) freeIndex() (uint16, error) {
 	for i := range c.inv.Limits.Groups {
-		if c.byIndex[uint16(i)] == nil {
+		if c.byIndex[uint16(i)] == nil && c.epochs[uint16(i)] < lastEpoch {
 			return uint16(i), nil
 		}
 	}
@@ -344,8 +345,19 @@ func (c *Core) newPlacement(g *group, spec *intent.Spec, without map[netip.Addr]
 	if err != nil {
 		return nil, err
 	}
+	if p.Epoch == 0 || c.epochs[g.index] == lastEpoch && p.Epoch != lastEpoch {
+		return nil, errNoEpoch(g.index)
+	}
 	c.noteEpoch(g.index, p.Epoch)
 	return p, nil
+}
+
+// lastEpoch is the highest there is. An index that has seen it can have no other.
+const lastEpoch = math.MaxUint32
+
+func errNoEpoch(index uint16) *intent.Error {
+	return &intent.Error{Code: intent.CodeNotPlannable, Message: fmt.Sprintf(
+		"the epochs of index %d are used up (%d was found in a switch, or given); delete the group and apply it again, which gives it another index", index, uint32(lastEpoch))}
 }
 
 // nextEpoch returns an epoch that no register of an index has seen: greater
@@ -354,16 +366,19 @@ func (c *Core) newPlacement(g *group, spec *intent.Spec, without map[netip.Addr]
 // since 1970. An earlier controller whose store is lost cannot have got past
 // that unless it raised the epoch of one group more than once a second all the
 // time. Its low 16 bits, which the responses carry, differ from those of the
-// epoch before.
+// epoch before. 0, which is no epoch, says that none is left.
 func (c *Core) nextEpoch(index uint16, prev *plan.Placement) uint32 {
-	e := c.epochs[index] + 1
+	e := uint64(c.epochs[index]) + 1
 	if s := c.wall().Unix(); s > int64(e) && s < 1<<32-1<<16 {
-		e = uint32(s)
+		e = uint64(s)
 	}
 	if prev != nil && uint16(e) == uint16(prev.Epoch) {
 		e++
 	}
-	return e
+	if e > lastEpoch {
+		return 0
+	}
+	return uint32(e)
 }
 
 // place plans a group on the present network, and moves it there.
@@ -433,6 +448,11 @@ func (c *Core) apply(g *group) {
 func (c *Core) raise(g *group) {
 	p := *g.latest()
 	p.Epoch = c.nextEpoch(g.index, &p)
+	if p.Epoch == 0 {
+		g.planErr = errNoEpoch(g.index)
+		c.status[g.index] = true
+		return // what it has stays
+	}
 	c.noteEpoch(g.index, p.Epoch)
 	c.aim(g, &p)
 }

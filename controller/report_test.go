@@ -3,6 +3,7 @@ package controller_test
 import (
 	"errors"
 	"fmt"
+	"math"
 	"net/netip"
 	"slices"
 	"strings"
@@ -375,6 +376,52 @@ func TestForeignEpoch(t *testing.T) {
 	w.converged()
 	if g := w.put("h", net.Spec(2, "s1", "r1")); uint64(g.Status.Epoch) != later+2 {
 		t.Errorf("epoch %d at the other index, want %d", g.Status.Epoch, later+2)
+	}
+	// After the last epoch there is none, whatever the time: a new group gets
+	// another index, and one that is there is told until it is applied again.
+	w3 := newWorld(t, sample.Figure1(), 1)
+	w3.core.SetTopology(w3.net.Topology.Build())
+	spec := w3.net.Spec(1, "s1", "r1")
+	old := w3.put("g", spec) // before anything was read
+	for _, index := range []uint64{0, 2} {
+		last := entry.In(p4.TableMtGroup, entry.Do(p4.ActionSetGroupState, entry.With("epoch", entry.Uint(math.MaxUint32))), entry.Exact("group", entry.Uint(index)))
+		w3.devices["n1"].Entities[last.Key()] = last
+	}
+	w3.epochs["n1"][0] = old.Status.Epoch
+	w3.connectAll()
+	w3.run(time.Second)
+	for range 2 {
+		if g := w3.group("g"); g.Status.Index != 0 || g.Status.Epoch != old.Status.Epoch || g.Status.Condition(intent.Accepted).Reason != intent.ReasonNotPlannable {
+			t.Errorf("epochs are used up: %+v", g.Status)
+		}
+		w3.core.SetTopology(w3.net.Topology.Build()) // planned again
+		w3.run(time.Second)
+	}
+	var refused *intent.Error
+	if _, err := w3.core.ResetGroup("g", controller.Precondition{}); !errors.As(err, &refused) || refused.Code != intent.CodeNotPlannable {
+		t.Errorf("reset: %v", err)
+	}
+	if _, _, err := w3.core.PutGroup("g", w3.net.Spec(1, "s1", "r1", "r3"), controller.Precondition{}); !errors.As(err, &refused) || refused.Code != intent.CodeNotPlannable {
+		t.Errorf("put: %v", err)
+	}
+	if g := w3.put("h", w3.net.Spec(2, "s1", "r1")); g.Status.Index != 1 {
+		t.Errorf("another group has index %d", g.Status.Index)
+	}
+	if g := w3.put("i", w3.net.Spec(3, "s1", "r1")); g.Status.Index != 3 {
+		t.Errorf("one more has index %d", g.Status.Index)
+	}
+	if err := w3.core.DeleteGroup("g", controller.Precondition{}); err != nil {
+		t.Fatal(err)
+	}
+	w3.run(time.Second)
+	if g := w3.put("g", spec); g.Status.Index != 4 {
+		t.Errorf("applied again with index %d", g.Status.Index)
+	}
+	w3.run(time.Second)
+	w3.converged()
+	w3.delivers(&spec)
+	if epoch := w3.group("h").Status.Epoch; epoch != uint32(start.Unix())+3 {
+		t.Errorf("epoch %d at a fresh index", epoch)
 	}
 	// The same epoch, found where it was not written, is not taken for one's own.
 	w2 := newWorld(t, sample.Figure1(), 1)

@@ -139,6 +139,9 @@ func loadBits(b []byte, bit, n int, dst []uint64) {
 
 // load64 reads n bits, at most 64, at a bit offset of b.
 func load64(b []byte, bit, n int) uint64 {
+	if off, sh := bit/8, bit%8; sh+n <= 64 && off+8 <= len(b) {
+		return binary.BigEndian.Uint64(b[off:]) << sh >> (64 - n)
+	}
 	var v uint64
 	for n > 0 {
 		sh := bit % 8
@@ -164,6 +167,12 @@ func storeBits(b []byte, bit, n int, src []uint64) {
 
 // store64 writes the n low bits of v, at most 64, at a bit offset of b.
 func store64(b []byte, bit, n int, v uint64) {
+	if off, sh := bit/8, bit%8; sh+n <= 64 && off+8 <= len(b) {
+		l := 64 - sh - n
+		m := widthMask(n) << l
+		binary.BigEndian.PutUint64(b[off:], binary.BigEndian.Uint64(b[off:])&^m|v<<l&m)
+		return
+	}
 	for n > 0 {
 		sh := bit % 8
 		take := min(8-sh, n)

@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/weft-sdn/weft/northbound/northboundtest"
 	"github.com/weft-sdn/weft/p4"
 	"github.com/weft-sdn/weft/southbound"
 )
@@ -24,15 +25,31 @@ func TestSwitch(t *testing.T) {
 	if err := os.WriteFile(program, p4.JSON(), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	files := t.TempDir()
+	certFile, keyFile, err := northboundtest.Certificate(files, "switch")
+	if err != nil {
+		t.Fatal(err)
+	}
+	clientCert, clientKey, err := northboundtest.Certificate(files, "client")
+	if err != nil {
+		t.Fatal(err)
+	}
+	none := southbound.TLSConfig{}
 	for _, c := range []struct {
 		name    string
 		args    []string
 		device  uint64
 		install bool
+		tls     southbound.TLSConfig // the client's
 	}{
-		{"without a program", []string{"--no-p4", "--grpc-server-addr", "127.0.0.1:0", "--cpu-port", "510"}, 1, true},
-		{"with one", []string{program, "--grpc-server-addr", "127.0.0.1:0"}, 1, false},
-		{"options behind the dash", []string{"--no-p4", "--device-id", "3", "--", "--grpc-server-addr", "127.0.0.1:0", "--cpu-port", "510"}, 3, false},
+		{"without a program", []string{"--no-p4", "--grpc-server-addr", "127.0.0.1:0", "--cpu-port", "510"}, 1, true, none},
+		{"with one", []string{program, "--grpc-server-addr", "127.0.0.1:0"}, 1, false, none},
+		{"options behind the dash", []string{"--no-p4", "--device-id", "3", "--", "--grpc-server-addr", "127.0.0.1:0", "--cpu-port", "510"}, 3, false, none},
+		{"TLS", []string{"--no-p4", "--grpc-server-addr", "127.0.0.1:0", "--grpc-server-ssl", "--grpc-server-cert", certFile, "--grpc-server-key", keyFile},
+			1, false, southbound.TLSConfig{Enabled: true, CAFile: certFile}},
+		{"mutual TLS", []string{"--no-p4", "--", "--grpc-server-addr", "127.0.0.1:0", "--grpc-server-ssl", "--grpc-server-cert", certFile,
+			"--grpc-server-key", keyFile, "--grpc-server-cacert", clientCert, "--grpc-server-with-client-auth"},
+			1, false, southbound.TLSConfig{Enabled: true, CAFile: certFile, CertFile: clientCert, KeyFile: clientKey}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
@@ -46,6 +63,7 @@ func TestSwitch(t *testing.T) {
 			defer cancel()
 			cfg := southbound.DefaultConfig()
 			cfg.Target, cfg.DeviceID, cfg.Election = address[1], c.device, southbound.ElectionID{Low: 1}
+			cfg.TLS = c.tls
 			if c.install {
 				var err error
 				if cfg.Pipeline, err = southbound.NewPipeline(p4.P4Info(), p4.JSON()); err != nil {

@@ -47,6 +47,7 @@ type Core struct {
 	settled  bool          // see Intervals.Settle
 	settling time.Duration // when it is at the latest; 0: no topology yet
 	changes  int           // topologies so far
+	adoption adoption
 
 	unrouted []string // devices whose routes are to be planned, in order
 	routing  bool     // a timer is set to go on with them
@@ -75,6 +76,9 @@ func NewCore(cfg Config, records []store.Record) (*Core, error) {
 	}
 	if err := c.setInventory(cfg.Inventory); err != nil {
 		return nil, err
+	}
+	if cfg.Inventory.Intervals.Adopt > 0 {
+		c.adoption = adoption{on: true, found: make(map[uint16]bool), proxies: make(map[netip.Addr]uint16)}
 	}
 	c.net = plan.NewNetwork(topology.Empty(), c.inv)
 	for _, r := range records {
@@ -176,6 +180,7 @@ func (c *Core) seen(d *device, contents Contents) {
 		}
 		c.raise(g)
 	}
+	c.findGroups(contents)
 }
 
 // noteEpoch remembers that an epoch has been used at an index.

@@ -28,8 +28,10 @@ const maxUpdates = 4000
 type device struct {
 	sw        inventory.Switch
 	connected bool
-	routed    bool // its routes have been planned once
-	settling  bool // nothing but what belongs to groups is removed
+	known     bool                // has been read back once
+	routed    bool                // its routes have been planned once
+	settling  bool                // nothing but what belongs to groups is removed
+	spares    func(unit int) bool // whether nothing of a unit is removed
 	since     time.Duration
 	reason    string
 
@@ -130,7 +132,7 @@ func (d *device) drop(k entry.Key) {
 
 // connect takes over what was read back.
 func (d *device) connect(contents Contents, now time.Duration) {
-	d.connected, d.since, d.reason = true, now, ""
+	d.connected, d.known, d.since, d.reason = true, true, now, ""
 	d.forget()
 	for _, e := range contents.Entities {
 		d.hold(e.Key(), plan.OwnerOf(e), e)
@@ -194,7 +196,7 @@ func (d *device) diff(i int) {
 	}
 	var extra []entry.Key
 	for k := range u.owned {
-		if i < 0 && d.settling {
+		if i < 0 && d.settling || d.spares(i) {
 			break
 		}
 		if d.have[k].Kind() == southbound.KindDefaultAction {
@@ -241,13 +243,24 @@ func (d *device) leadsTo(e entry.Entity) bool {
 	if id == "" {
 		return false
 	}
+	leads := func(e entry.Entity) bool {
+		t, ok := e.(entry.Table)
+		return ok && t.Action.Arg(param) == id
+	}
 	for i, u := range d.units {
 		if i < 0 {
 			continue
 		}
 		for _, e := range u.want {
-			if t, ok := e.(entry.Table); ok && t.Action.Arg(param) == id {
+			if leads(e) {
 				return true
+			}
+		}
+		if d.spares(i) {
+			for k := range u.owned {
+				if leads(d.have[k]) {
+					return true
+				}
 			}
 		}
 	}

@@ -43,6 +43,9 @@ type group struct {
 	// have written their epochs. writes are those this core wrote, by switch.
 	loaded bool
 	writes map[string]uint32
+	// adopted: switches may hold a tree of the group that this controller did not
+	// plan, and keep it until the group's own carries data.
+	adopted bool
 
 	status intent.Status
 	probe  probe
@@ -64,6 +67,7 @@ type groupRecord struct {
 	Spec       intent.Spec       `json:"spec"`
 	Evicted    []netip.Addr      `json:"evicted,omitempty"`
 	Removed    bool              `json:"removed,omitempty"`
+	Adopted    bool              `json:"adopted,omitempty"`
 	Phase      phase             `json:"phase"`
 	Placements []*plan.Placement `json:"placements"`
 	Target     int               `json:"target"`
@@ -77,7 +81,7 @@ type groupRecord struct {
 func (g *group) encode() []byte {
 	r := groupRecord{
 		Index: g.index, Version: g.version, Created: g.created, Spec: g.spec, Removed: g.removed, Phase: g.phase,
-		Evicted: g.evictedList(),
+		Evicted: g.evictedList(), Adopted: g.adopted,
 	}
 	put := func(p *plan.Placement) int {
 		if p == nil {
@@ -104,6 +108,7 @@ func decodeGroup(name string, b []byte) (*group, error) {
 	}
 	g := newGroup(name, r.Index)
 	g.version, g.created, g.spec, g.removed, g.phase = r.Version, r.Created, r.Spec, r.Removed, r.Phase
+	g.adopted = r.Adopted
 	for _, a := range r.Evicted {
 		g.evicted[a] = true
 	}
@@ -245,11 +250,14 @@ func (c *Core) PutGroup(name string, spec intent.Spec, pre Precondition) (r inte
 	}
 	next := c.groups[name] // there while it is being removed
 	if next == nil {
-		index, err := c.freeIndex()
-		if err != nil {
-			return r, false, err
+		index, adopted := c.adoptable(spec.ProxyAddress)
+		if !adopted {
+			if index, err = c.freeIndex(); err != nil {
+				return r, false, err
+			}
 		}
 		next = newGroup(name, index)
+		next.adopted = adopted
 	}
 	without := next.stillEvicted(&spec)
 	p, err := c.newPlacement(next, &spec, without, false)
@@ -290,13 +298,30 @@ func (g *group) stillEvicted(spec *intent.Spec) map[netip.Addr]bool {
 	return out
 }
 
+// free reports whether a group can be given an index.
+func (c *Core) free(index uint16) bool {
+	return c.byIndex[index] == nil && c.epochs[index] < lastEpoch
+}
+
+// freeIndex returns the lowest index that is free, preferably one of no group
+// that may still be adopted. While it is not known which those are, it returns
+// the highest, as they are low.
 func (c *Core) freeIndex() (uint16, error) {
-	for i := range c.inv.Limits.Groups {
-		if c.byIndex[uint16(i)] == nil && c.epochs[uint16(i)] < lastEpoch {
-			return uint16(i), nil
+	most := c.inv.Limits.Groups
+	if c.adoption.on && c.unread() {
+		for i := most - 1; i >= 0; i-- {
+			if c.free(uint16(i)) && !c.adoption.found[uint16(i)] {
+				return uint16(i), nil
+			}
 		}
 	}
-	most := c.inv.Limits.Groups
+	for _, taken := range []map[uint16]bool{c.adoption.found, nil} {
+		for i := range most {
+			if c.free(uint16(i)) && !taken[uint16(i)] {
+				return uint16(i), nil
+			}
+		}
+	}
 	return 0, &intent.Error{Code: intent.CodeLimit, Fields: []intent.FieldError{{
 		Field: "name", Code: intent.CodeLimit, Value: "one more", Want: fmt.Sprintf("at most %d multicast groups", most), Limit: intent.Limit(most),
 	}}}
@@ -310,6 +335,7 @@ func (c *Core) DeleteGroup(name string, pre Precondition) error {
 		return err
 	}
 	g.removed = true
+	c.disown(g)
 	c.event(GroupDeleted, name, "", nil)
 	c.aim(g, nil)
 	c.settle()
@@ -340,6 +366,8 @@ func (c *Core) newPlacement(g *group, spec *intent.Spec, without map[netip.Addr]
 	r.Epoch = c.nextEpoch(g.index, r.Previous)
 	if turn, ok := g.liveTurn(); ok {
 		r.Turn = 1 - turn
+	} else if g.adopted {
+		r.Turn = c.turnBeside(g, r)
 	}
 	p, err := c.net.Place(r)
 	if err != nil {
@@ -474,6 +502,9 @@ func (c *Core) advance(g *group) {
 		if g.phase == draining {
 			g.installed = g.target
 			c.drain(g)
+		}
+		if g.phase == cleaning {
+			c.disown(g)
 		}
 		if g.phase == steady && g.target == nil {
 			c.forget(g)

@@ -57,6 +57,9 @@ func (c *Core) release() {
 		d.dirty[linkUnit], d.dirty[routeUnit] = true, true
 		c.dirty[name] = true
 	}
+	if c.adoption.on {
+		c.timers.set(c.now+c.inv.Intervals.Adopt.D(), c.endAdoption)
+	}
 }
 
 // Settled reports whether the topology is taken for the whole network.
@@ -97,7 +100,7 @@ func (c *Core) setInventory(inv inventory.Inventory) error {
 			d.sw = sw
 		} else {
 			d := newDevice(sw)
-			d.settling = !c.settled
+			d.settling, d.spares = !c.settled, c.spares
 			c.devices[sw.Name] = d
 		}
 	}

@@ -142,6 +142,9 @@ func TestChaos(t *testing.T) {
 		net := sample.Clos(4, 3, 3)
 		net.Inventory.Intervals.Drain = intent.Duration(5 * time.Millisecond)
 		w := up(t, net, seed)
+		if seed%2 == 1 { // those that start later have it
+			net.Inventory.Intervals.Adopt = intent.Duration(time.Duration(seed) * 2 * time.Millisecond)
+		}
 		c := chaos{world: w, down: make(map[topology.LinkID]bool), specs: make(map[string]intent.Spec), restart: true}
 		for _, l := range net.Topology.Build().Links {
 			c.links = append(c.links, *l)

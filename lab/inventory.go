@@ -9,6 +9,7 @@ import (
 // the switches; a switch without one gets a name in its place, which serves where nothing dials.
 func (n *Network) Inventory(addresses map[string]string) inventory.Inventory {
 	inv := inventory.Default()
+	inv.Intervals.Adopt = 0 // what a lab's switches hold is this controller's, or nobody's
 	for _, s := range n.Switches {
 		address := addresses[s.Name]
 		if address == "" {

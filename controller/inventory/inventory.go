@@ -148,6 +148,11 @@ type Intervals struct {
 	// neighbors it finds in switches: what it has learned until then may be a part
 	// of the network only. It waits ten times as long at most. Default 2s.
 	Settle intent.Duration `yaml:"settle"`
+	// Adopt is how long, after that, groups which the controller finds in switches
+	// and does not know stay there: one that is applied meanwhile with the same
+	// proxy address goes on at its index. 0: they are removed at once. Default
+	// 30s.
+	Adopt intent.Duration `yaml:"adopt"`
 	// Audit is how often each switch is read back without a reason. 0: never.
 	// Default 1m.
 	Audit intent.Duration `yaml:"audit"`
@@ -161,7 +166,7 @@ func Default() Inventory {
 		SIDs:      SIDs{TLVType: 124, EndMT: 0x8000, FunctionBase: 0x8000},
 		Defaults:  intent.StandardDefaults(),
 		Limits:    intent.StandardLimits(),
-		Intervals: Intervals{CNPTick: ms(1), PollGap: ms(5), Drain: ms(50), RetryMin: ms(100), RetryMax: ms(30000), StateTimeout: ms(1000), Stall: ms(10000), Settle: ms(2000), Audit: ms(60000)},
+		Intervals: Intervals{CNPTick: ms(1), PollGap: ms(5), Drain: ms(50), RetryMin: ms(100), RetryMax: ms(30000), StateTimeout: ms(1000), Stall: ms(10000), Settle: ms(2000), Adopt: ms(30000), Audit: ms(60000)},
 	}
 }
 

@@ -256,5 +256,6 @@ func (v *validator) numbers() {
 	positive("intervals.stateTimeout", iv.StateTimeout, false)
 	positive("intervals.stall", iv.Stall, true)
 	positive("intervals.settle", iv.Settle, true)
+	positive("intervals.adopt", iv.Adopt, true)
 	positive("intervals.audit", iv.Audit, true)
 }

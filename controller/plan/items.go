@@ -103,6 +103,28 @@ func EpochOf(e entry.Entity) (epoch uint32, ok bool) {
 	return uint32(n), ok
 }
 
+// ProxyOf returns the proxy address that an entity leads to its group.
+func ProxyOf(e entry.Entity) (proxy netip.Addr, ok bool) {
+	t, isTable := e.(entry.Table)
+	if !isTable || t.Name != p4.TableMtProxy {
+		return netip.Addr{}, false
+	}
+	m, ok := t.Field("dst_addr")
+	if !ok {
+		return netip.Addr{}, false
+	}
+	return m.Value.Addr6()
+}
+
+// TurnOf returns the turn of a tree group; ok is false for any other entity.
+func TurnOf(e entry.Entity) (turn uint8, ok bool) {
+	m, isMulticast := e.(entry.Multicast)
+	if !isMulticast || GroupOf(e) < 0 || (m.ID-p4.McastTree)%2 == localOffset {
+		return 0, false
+	}
+	return uint8((m.ID - p4.McastTree) / groupsATurn), true
+}
+
 // Items returns what the placement needs of a switch, nothing when the switch
 // is not in the tree.
 func (p *Placement) Items(sw string) []Item {

@@ -1,0 +1,173 @@
+package controller_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/weft-sdn/weft/controller"
+	"github.com/weft-sdn/weft/controller/entry"
+	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/controller/internal/sample"
+	"github.com/weft-sdn/weft/controller/plan"
+	"github.com/weft-sdn/weft/controller/store"
+)
+
+// orphans starts a controller without records beside switches that hold the
+// groups a, g and h, of index 0 to 2, and gives adoption 200 ms.
+func orphans(t *testing.T, seed uint64, mode intent.Mode) (w *world, specs [3]intent.Spec, epoch uint32) {
+	net := sample.Figure1()
+	w = up(t, net, seed)
+	specs = [3]intent.Spec{
+		net.Spec(1, "s1", "r1", "r4"), net.Spec(2, "s1", "r1", "r5"), net.Spec(3, "r1", "r2", "r3"),
+	}
+	for i := range specs {
+		specs[i].Mode = mode
+		w.put(string("agh"[i]), specs[i])
+		w.run(time.Second)
+	}
+	// g has grown, and its data is in the tree of the second turn.
+	specs[1] = net.Spec(2, "s1", "r1", "r2", "r3", "r5")
+	specs[1].Mode = mode
+	epoch = w.put("g", specs[1]).Status.Epoch
+	w.run(time.Second)
+	w.pump()
+	w.wires = w.core.Topology()
+	w.store = store.NewMemory()
+	for name := range w.devices {
+		w.session[name]++
+	}
+	net.Inventory.Intervals.Adopt = intent.Duration(200 * time.Millisecond)
+	w.net.Inventory = net.Inventory
+	w.boot()
+	return w, specs, epoch
+}
+
+// holds reports whether some switch holds something of an index.
+func (w *world) holds(index int) bool {
+	for _, d := range w.devices {
+		for _, e := range d.Entities {
+			if plan.GroupOf(e) == index {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// A group that is applied again keeps its index, and its data its way: nothing
+// that carries data is written when the tree is the same.
+func TestAdopt(t *testing.T) {
+	for _, mode := range []intent.Mode{intent.Provisioned, intent.Inband} {
+		t.Run(string(mode), func(t *testing.T) {
+			seeds(t, 20, func(t *testing.T, seed uint64) {
+				w, specs, epoch := orphans(t, seed, mode)
+				var written []entry.Update
+				for _, d := range w.devices {
+					wrote := d.Wrote
+					d.Wrote = func(u entry.Update) {
+						wrote(u)
+						if plan.GroupOf(u.Entity) >= 0 {
+							written = append(written, u)
+						}
+					}
+				}
+				if mode == intent.Provisioned {
+					w.always(&specs[1], []string{"r1", "r2", "r3", "r5"})
+				}
+				w.core.SetTopology(w.wires)
+				w.connectAll()
+				w.run(150 * time.Millisecond)
+				if len(written) > 0 {
+					t.Fatalf("written for nobody: %v", written)
+				}
+				g := w.put("again", specs[1]) // the name is not in the switches
+				if g.Status.Index != 1 || g.Status.Epoch <= epoch {
+					t.Errorf("index %d, epoch %d after %d", g.Status.Index, g.Status.Epoch, epoch)
+				}
+				if n := w.put("n", w.net.Spec(4, "s1", "r2")); n.Status.Index != 3 {
+					t.Errorf("a new group has index %d", n.Status.Index)
+				}
+				w.run(100 * time.Millisecond)
+				for _, u := range written {
+					if _, isResponse := plan.EpochOf(u.Entity); plan.GroupOf(u.Entity) == 1 && !isResponse {
+						t.Errorf("written: %v", u)
+					}
+				}
+				if g = w.group("again"); !g.Status.Is(intent.Programmed) || !w.holds(0) || !w.holds(2) {
+					t.Errorf("after 250 ms: %+v", g.Status)
+				}
+				w.every = nil
+				if mode == intent.Provisioned {
+					w.delivers(&specs[2])
+				}
+				w.run(150 * time.Millisecond)
+				if w.holds(0) || w.holds(2) {
+					t.Error("groups stay that nobody has applied")
+				}
+				w.run(time.Second)
+				w.converged()
+			})
+		})
+	}
+}
+
+// One that is applied again with other receivers moves there as it would have
+// moved before.
+func TestAdoptMoves(t *testing.T) {
+	seeds(t, 20, func(t *testing.T, seed uint64) {
+		w, _, epoch := orphans(t, seed, intent.Provisioned)
+		w.core.SetTopology(w.wires)
+		w.connectAll()
+		w.run(50 * time.Millisecond)
+		spec := w.net.Spec(2, "s1", "r4", "r5", "r1")
+		w.always(&spec, []string{"r1", "r5"}, "r2", "r3", "r4")
+		if g := w.put("g", spec); g.Status.Index != 1 || g.Status.Epoch <= epoch {
+			t.Errorf("index %d, epoch %d after %d", g.Status.Index, g.Status.Epoch, epoch)
+		}
+		if seed%2 == 1 { // changes its mind on the way
+			w.run(w.random(10 * time.Millisecond))
+			spec = w.net.Spec(2, "s1", "r1", "r2", "r5")
+			w.always(&spec, []string{"r1", "r5"}, "r2", "r3", "r4")
+			w.put("g", spec)
+		}
+		w.run(time.Second)
+		w.every = nil
+		w.converged()
+		w.delivers(&spec)
+	})
+}
+
+// A group that is applied before anything was read takes nobody's place, and one
+// that is deleted again leaves nothing.
+func TestAdoptEarlyAndNever(t *testing.T) {
+	w, specs, _ := orphans(t, 1, intent.Provisioned)
+	w.core.SetTopology(w.wires)
+	if g := w.put("early", w.net.Spec(9, "s1", "r2")); int(g.Status.Index) != w.net.Inventory.Limits.Groups-1 {
+		t.Errorf("index %d", g.Status.Index)
+	}
+	w.always(&specs[1], []string{"r1", "r2", "r3", "r5"})
+	w.connectAll()
+	w.run(50 * time.Millisecond)
+	w.every = nil
+	if w.put("a", specs[0]).Status.Index != 0 {
+		t.Error("a has another index")
+	}
+	if err := w.core.DeleteGroup("a", controller.Precondition{}); err != nil {
+		t.Fatal(err)
+	}
+	w.run(100 * time.Millisecond)
+	if w.holds(0) || !w.holds(1) {
+		t.Error("a stays, or g does not")
+	}
+	// Those that connect later are too late.
+	late := slices.Clone(w.devices["n1"].Contents().Entities)
+	w.disconnect("n1")
+	w.run(time.Second)
+	for _, e := range late {
+		w.devices["n1"].Entities[e.Key()] = e
+	}
+	w.connect("n1")
+	w.run(time.Second)
+	w.converged()
+}

@@ -42,6 +42,8 @@ type Control struct {
 	Latencies Latencies
 	// Log, if not nil, is told what the controller does.
 	Log func(format string, args ...any)
+	// Events, if not nil, is told of every change, as a client of the API is.
+	Events func(controller.Event)
 
 	store    store.Store
 	core     *controller.Core
@@ -151,6 +153,9 @@ func (c *Control) Stop() {
 	}
 }
 
+// LoseStore makes the next controller start with nothing.
+func (c *Control) LoseStore() { c.store = store.NewMemory() }
+
 // NetworkChanged has the controller learn the network as it is now.
 func (c *Control) NetworkChanged() {
 	c.after(c.Latencies.Detect, func() {
@@ -247,6 +252,9 @@ func (c *Control) work() {
 		}
 		for _, e := range r.Events {
 			c.logf("%v event %v", c.World.now, e)
+			if c.Events != nil {
+				c.Events(e)
+			}
 		}
 		for _, w := range r.Works {
 			c.carryOut(w)

@@ -59,6 +59,7 @@ type DemoResult struct {
 	Seconds           float64 `json:"seconds"` // from the first packet to the last acknowledgement
 
 	largestReceiver uint64 // most ACKs and NAKs of one receiver
+	neededPackets   uint64 // that the data fill, on each transfer
 }
 
 const (
@@ -114,6 +115,9 @@ type demo struct {
 	data    []byte
 	took    time.Duration
 	tree    *intent.Tree
+
+	packets   uint64 // of a transfer, none sent twice
+	transfers int
 }
 
 // Traffic makes the demo's group in a network with Figure 1's hosts and has its source write again
@@ -146,13 +150,16 @@ func (d *demo) begin(ctx context.Context) error {
 // prepare makes the queue pairs.
 func (d *demo) prepare(ctx context.Context) error {
 	qp := endpoint.DefaultQPConfig()
-	qp.LocalAckTimeout = 18 // 1.07 s: a busy laptop is no lossy network
+	qp.LocalAckTimeout = 20 // 4.3 s: a busy laptop is no lossy network
 	d.data = make([]byte, d.Bytes)
 	rng := rand.NewChaCha8([32]byte{1})
 	if _, err := rng.Read(d.data); err != nil {
 		return err
 	}
 	d.traffic = NewTraffic()
+	for rest := d.Bytes; rest > 0; rest -= demoMessage {
+		d.packets += uint64((min(rest, demoMessage) + qp.PMTU - 1) / qp.PMTU)
+	}
 	var err error
 	stopped := d.live.Clock.Do(ctx, func(time.Duration) {
 		d.group, err = d.live.World.NewGroup(GroupConfig{
@@ -251,6 +258,7 @@ func (d *demo) transfer(ctx context.Context) error {
 		return done, first(stopped, err)
 	})
 	d.took = time.Since(begin)
+	d.transfers++
 	return err
 }
 
@@ -267,6 +275,7 @@ func first(errs ...error) error {
 func (d *demo) count(ctx context.Context) (*DemoResult, error) {
 	r := &DemoResult{
 		Demo: "multicast", Receivers: len(d.group.Receivers), Bytes: d.Bytes, Seconds: d.took.Seconds(), LinkPackets: map[string]uint64{},
+		neededPackets: d.packets * uint64(d.transfers),
 	}
 	err := d.live.Clock.Do(ctx, func(time.Duration) {
 		for _, receiver := range d.group.Receivers {
@@ -314,7 +323,19 @@ func (r *DemoResult) check() error {
 	if r.AcksAtSource > r.largestReceiver {
 		wrong = append(wrong, fmt.Sprintf("%d ACKs at the source, more than the %d of the busiest receiver", r.AcksAtSource, r.largestReceiver))
 	}
+	if r.Corrupt > 0 {
+		wrong = append(wrong, fmt.Sprintf("%d octets are not the source's", r.Corrupt))
+	}
+	if r.SourcePackets > r.neededPackets {
+		wrong = append(wrong, fmt.Sprintf("the source sent %d packets, want %d", r.SourcePackets, r.neededPackets))
+	}
+	for link, n := range r.LinkPackets {
+		if n > r.SourcePackets {
+			wrong = append(wrong, fmt.Sprintf("%d data packets on %s, want each of the source's %d once", n, link, r.SourcePackets))
+		}
+	}
 	if len(wrong) > 0 {
+		slices.Sort(wrong)
 		return fmt.Errorf("lab: %s", strings.Join(wrong, "; "))
 	}
 	return nil

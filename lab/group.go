@@ -23,6 +23,9 @@ type GroupConfig struct {
 	QP endpoint.QPConfig
 	// Memory is the size of every receiver's region, which starts at virtual address 0.
 	Memory int
+	// Send has the source SEND instead of WRITE: receivers take what they have posted buffers for
+	// (Receiver.Take).
+	Send bool
 }
 
 // The queue pair and memory of every host: the same numbers everywhere would hide a switch that
@@ -61,6 +64,27 @@ type Receiver struct {
 	From int
 	// StartPSN is the PSN it began with.
 	StartPSN uint32
+
+	taken int // octets it has posted buffers for
+}
+
+// Take posts buffers for as many more messages of the source as are named, as far as the data and
+// the receive queue go.
+func (g *Group) Take(r *Receiver, messages int) error {
+	for range messages {
+		if r.taken >= len(g.data) || r.QP.ReceiveQueueLen() >= r.QP.Config().RecvDepth {
+			break
+		}
+		end := min(r.taken+g.message, len(g.data))
+		if err := r.QP.PostRecv(endpoint.RecvRequest{ID: uint64(r.taken / g.message), Buf: r.Memory[r.taken:end]}); err != nil {
+			return fmt.Errorf("receiver %s: %w", r.Host.Name, err)
+		}
+		r.taken = end
+	}
+	for _, ok := r.QP.Poll(); ok; _, ok = r.QP.Poll() { // what arrived shows in the memory
+	}
+	r.Host.Wake()
+	return nil
 }
 
 // NewGroup makes the queue pairs and memory of a group.
@@ -104,7 +128,7 @@ func (g *Group) Join(name string, startPSN uint32, from int) (*Receiver, error) 
 // Rejoin makes a new queue pair for a receiver that has left, or lost its queue pair; its memory
 // stays as it is.
 func (g *Group) Rejoin(r *Receiver, startPSN uint32, from int) (*Receiver, error) {
-	r.From, r.StartPSN = from, startPSN
+	r.From, r.StartPSN, r.taken = from, startPSN, from
 	qp := g.Config.QP
 	qp.QPN, qp.RemoteAddr, qp.RemoteQPN = g.nextQPN, g.Config.Proxy, g.Config.DesignatedQPN
 	qp.SQPSN, qp.RQPSN = startPSN, startPSN
@@ -154,11 +178,11 @@ func (g *Group) Pump() error {
 	}
 	for g.posted < len(g.data) && g.SourceQP.SendQueueLen() < g.SourceQP.Config().SendDepth {
 		end := min(g.posted+g.message, len(g.data))
-		err := g.SourceQP.PostSend(endpoint.WorkRequest{
-			ID: uint64(g.posted / g.message), Op: endpoint.OpWrite,
-			Data: g.data[g.posted:end], RemoteVA: uint64(g.posted), RKey: groupRKey,
-		})
-		if err != nil {
+		request := endpoint.WorkRequest{ID: uint64(g.posted / g.message), Op: endpoint.OpSend, Data: g.data[g.posted:end]}
+		if !g.Config.Send {
+			request.Op, request.RemoteVA, request.RKey = endpoint.OpWrite, uint64(g.posted), groupRKey
+		}
+		if err := g.SourceQP.PostSend(request); err != nil {
 			return fmt.Errorf("source %s: %w", g.Source.Name, err)
 		}
 		g.posted = end
@@ -170,8 +194,11 @@ func (g *Group) Pump() error {
 // Done reports whether every octet has been acknowledged to the source.
 func (g *Group) Done() bool { return g.complete == len(g.data) }
 
-// Posted is how many octets of the data have been handed to the source's queue.
-func (g *Group) Posted() int { return g.posted }
+// Progress is the part of the data that has been acknowledged to the source, from 0 to 1.
+func (g *Group) Progress() float64 { return float64(g.complete) / float64(max(1, len(g.data))) }
+
+// Size is the number of octets of the data.
+func (g *Group) Size() int { return len(g.data) }
 
 // Corrupt returns the names of the receivers whose memory is not the source's data.
 func (g *Group) Corrupt() []string {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestFigure1(t *testing.T) {
+func TestFigure1Network(t *testing.T) {
 	n := Figure1()
 	if err := n.Complete(); err != nil {
 		t.Fatal(err)

@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -9,14 +10,14 @@ import (
 	"github.com/weft-sdn/weft/packet"
 )
 
-// between is a random time of the first milliseconds of the transfer.
+// between is a random duration.
 func (s *scenario) between(lo, hi time.Duration) time.Duration {
 	return lo + time.Duration(s.rng.Int64N(int64(hi-lo)))
 }
 
 // restart turns a switch off and, a while later, on again, empty.
-func (s *scenario) restart(name string, at, off time.Duration) {
-	s.world.At(at, func() {
+func (s *scenario) restart(name string, at float64, off time.Duration) {
+	s.when(at, func() {
 		node, _ := s.world.Switch(name)
 		if node.Down() {
 			return
@@ -34,9 +35,10 @@ func (s *scenario) restart(name string, at, off time.Duration) {
 	})
 }
 
-// cut takes a link down; a positive off brings it back.
-func (s *scenario) cut(a, b string, at, off time.Duration) {
-	s.world.At(at, func() {
+// cut takes the link down by which an edge gets the data; a positive off brings it back.
+func (s *scenario) cut(b string, at float64, off time.Duration) {
+	s.when(at, func() {
+		a := s.parent(b)
 		s.tell("link %s-%s goes down", a, b)
 		s.must(s.world.SetLink(a, b, false))
 		s.control.NetworkChanged()
@@ -50,9 +52,22 @@ func (s *scenario) cut(a, b string, at, off time.Duration) {
 	})
 }
 
-// die turns a switch off for good.
-func (s *scenario) die(name string, at time.Duration) {
-	s.world.At(at, func() {
+// parent is the switch of the tree that an edge hangs off.
+func (s *scenario) parent(edge string) string {
+	if status := s.status(); status != nil && status.Tree != nil {
+		for _, n := range status.Tree.Nodes {
+			if n.Switch == edge && n.Parent != "" {
+				return n.Parent
+			}
+		}
+	}
+	return "N4" // between two controllers nobody knows: it may not be of the tree
+}
+
+// die turns the switch off for good that an edge hangs off.
+func (s *scenario) die(edge string, at float64) {
+	s.when(at, func() {
+		name := s.parent(edge)
 		node, _ := s.world.Switch(name)
 		s.tell("%s dies", name)
 		node.Stop()
@@ -62,8 +77,8 @@ func (s *scenario) die(name string, at time.Duration) {
 }
 
 // restartController stops the controller and starts another on the same store.
-func (s *scenario) restartController(at, off time.Duration) {
-	s.world.At(at, func() {
+func (s *scenario) restartController(at float64, off time.Duration) {
+	s.when(at, func() {
 		s.tell("the controller stops for %v", off)
 		s.control.Stop()
 		s.world.After(off, func() {
@@ -73,26 +88,68 @@ func (s *scenario) restartController(at, off time.Duration) {
 	})
 }
 
+// loseController stops the controller, starts another that knows nothing, and applies the group
+// again.
+func (s *scenario) loseController(off time.Duration) change {
+	return func(done func()) {
+		s.tell("the controller stops for %v and loses its store", off)
+		s.holdLast()
+		s.control.Stop()
+		s.control.LoseStore()
+		s.world.After(off, func() {
+			s.tell("a new controller starts")
+			s.must(s.control.Start())
+			s.request(func() {
+				s.tell("the group is programmed again")
+				s.release()
+				done()
+			})
+		})
+	}
+}
+
+// kill has a receiver's host die for good: the group is to take it out by itself.
+func (s *scenario) kill(host string, at float64) {
+	s.when(at, func() {
+		s.tell("%s dies", host)
+		s.group.Receiver(host).Host.Stop()
+		s.changes++
+	})
+}
+
+// evicted notes the receivers that the controller has taken out.
+func (s *scenario) evicted() {
+	for _, a := range s.status().EvictedReceivers {
+		for _, r := range s.group.Receivers {
+			if r.Host.Config().Addr == a {
+				s.tell("%s is evicted", r.Host.Name)
+				s.group.Remove(r.Host.Name)
+				s.changes--
+				break
+			}
+		}
+	}
+}
+
 // A change of membership takes several steps and must not meet another.
 type change func(done func())
 
-// inTurn makes changes of membership one after the other.
-func (s *scenario) inTurn(at time.Duration, changes ...change) {
-	if len(changes) == 0 {
-		return
-	}
-	s.changes += len(changes)
+// inTurn makes changes of membership one after the other, spread over the transfer.
+func (s *scenario) inTurn(changes ...change) {
 	var next func(i int)
 	next = func(i int) {
 		if i == len(changes) {
 			return
 		}
-		changes[i](func() {
-			s.changes--
-			s.world.After(time.Millisecond, func() { next(i + 1) })
+		s.when(0.7*(float64(i)+s.rng.Float64())/float64(len(changes)), func() {
+			s.changes++
+			changes[i](func() {
+				s.changes--
+				next(i + 1)
+			})
 		})
 	}
-	s.world.At(at, func() { next(0) })
+	next(0)
 }
 
 // whenProgrammed waits until the controller reports the group of the latest spec Programmed.
@@ -119,7 +176,11 @@ func (s *scenario) request(f func()) {
 func (s *scenario) place() (psn uint32, messages int, offset int) {
 	psn = s.group.SourceQP.NextMessagePSN()
 	messages = packet.PSNDiff(psn, s.group.Config.InitialPSN) / (s.message / pmtu)
-	return psn, messages, messages * s.message
+	offset = messages * s.message
+	if offset >= s.group.Size() {
+		s.must(fmt.Errorf("a receiver at PSN %#06x would have nothing to receive", psn))
+	}
+	return psn, messages, offset
 }
 
 // join adds a receiver to the running transfer.
@@ -169,6 +230,7 @@ func (s *scenario) remove(host string, dead bool) change {
 	return func(done func()) {
 		take := func() {
 			s.tell("%s is removed", host)
+			s.holdLast()
 			i := s.receiver(host)
 			s.group.Remove(host)
 			s.spec.Receivers = slices.Delete(slices.Clone(s.spec.Receivers), i, i+1)
@@ -185,6 +247,17 @@ func (s *scenario) remove(host string, dead bool) change {
 		s.group.Receiver(host).Host.Stop()
 		s.world.After(s.between(time.Millisecond, 20*time.Millisecond), take)
 	}
+}
+
+// holdLast keeps the source from ending the transfer while a change is under way that it does not
+// have to wait for: it goes on to three fifths of the data, or to the end of what it has begun.
+func (s *scenario) holdLast() {
+	psn, _, _ := s.place()
+	messages := s.group.Size() / s.message
+	if later := packet.PSNAdd(s.group.Config.InitialPSN, (messages*3/5)*(s.message/pmtu)); packet.PSNBefore(psn, later) {
+		psn = later
+	}
+	s.must(s.group.SourceQP.HoldAt(psn))
 }
 
 func (s *scenario) receiver(host string) int {

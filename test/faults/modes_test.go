@@ -29,8 +29,8 @@ func (r received) Arrived(_ time.Duration, w *lab.Wire, frame []byte) {
 // TestModesGiveTheSameBytes: provisioned or in-band, a receiver gets the same packets.
 func TestModesGiveTheSameBytes(t *testing.T) {
 	cache := new(p4rt.Cache)
-	run := func(mode intent.Mode) received {
-		s, err := newScenario(17, cache, mode)
+	run := func(seed uint64, mode intent.Mode) received {
+		s, err := newScenario(seed, cache, options{mode: mode})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -41,13 +41,16 @@ func TestModesGiveTheSameBytes(t *testing.T) {
 		}
 		return r
 	}
-	provisioned, inband := run(intent.Provisioned), run(intent.Inband)
-	if len(provisioned) != 5 {
-		t.Fatalf("%d receivers got packets, want 5", len(provisioned))
-	}
-	for name, want := range provisioned {
-		if got := inband[name]; !slices.EqualFunc(got, want, bytes.Equal) {
-			t.Errorf("%s got %d packets in-band and %d provisioned, not all the same", name, len(got), len(want))
+	for seed := uint64(17); seed < 23; seed++ { // odd ones have a bud node
+		provisioned, inband := run(seed, intent.Provisioned), run(seed, intent.Inband)
+		if len(provisioned) < 5 {
+			t.Fatalf("seed %d: %d receivers got packets, want 5 at least", seed, len(provisioned))
+		}
+		for name, want := range provisioned {
+			got := inband[name]
+			if !slices.EqualFunc(got, want, bytes.Equal) {
+				t.Errorf("seed %d: %s got %d packets in-band and %d provisioned, not all the same", seed, name, len(got), len(want))
+			}
 		}
 	}
 }

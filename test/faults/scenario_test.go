@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/weft-sdn/weft/controller"
@@ -25,15 +26,15 @@ const (
 
 var proxy = netip.MustParseAddr("2001:db8:ffff::1")
 
-// redundant is Figure 1 with every edge behind both N4 and N5, so that either may die, and two
-// more receivers.
+// redundant is Figure 1 with every edge behind both N4 and N5, so that either may die, and three
+// more receivers, one of them at the source's own switch.
 func redundant() lab.Network {
 	n := lab.Figure1()
 	n.Name = "redundant"
-	n.Hosts = append(n.Hosts, lab.Host{Name: "R6"}, lab.Host{Name: "R7"})
+	n.Hosts = append(n.Hosts, lab.Host{Name: "R6"}, lab.Host{Name: "R7"}, lab.Host{Name: "R8"})
 	n.Links = append(n.Links,
 		lab.Link{A: "N4", B: "N3"}, lab.Link{A: "N5", B: "N1"},
-		lab.Link{A: "N2", B: "R6"}, lab.Link{A: "N6", B: "R7"})
+		lab.Link{A: "N2", B: "R6"}, lab.Link{A: "N6", B: "R7"}, lab.Link{A: "N1", B: "R8"})
 	return n
 }
 
@@ -46,17 +47,48 @@ type scenario struct {
 	cnps    *cnpSpacing
 	spec    intent.Spec
 	message int
-	changes int      // of membership, still to be made
+	strikes []strike // still to come
+	changes int      // of membership, under way
 	story   []string // what was done, for the report of a failure
 	broken  error
+}
+
+// A strike is something that happens when a part of the data has been acknowledged.
+type strike struct {
+	at float64
+	f  func()
+}
+
+// when has something happen once a part of the data, from 0 to 1, has been acknowledged, so that
+// it happens in the middle of the transfer however fast that is.
+func (s *scenario) when(progress float64, f func()) {
+	s.strikes = append(s.strikes, strike{progress, f})
+}
+
+// strike lets happen what is due. A change of membership goes on alone.
+func (s *scenario) strike() {
+	for i := 0; i < len(s.strikes); i++ {
+		if due := s.strikes[i]; s.group.Progress() >= due.at {
+			s.strikes = slices.Delete(s.strikes, i, i+1)
+			i--
+			due.f()
+		}
+	}
 }
 
 func (s *scenario) tell(format string, args ...any) {
 	s.story = append(s.story, fmt.Sprintf("%v ", s.world.Now())+fmt.Sprintf(format, args...))
 }
 
+// options of a scenario.
+type options struct {
+	mode  intent.Mode
+	send  bool          // SEND instead of WRITE
+	evict time.Duration // receivers that stall for so long are taken out; 0: never
+}
+
 // newScenario builds the fabric of a seed, programs it, and has the source ready to send.
-func newScenario(seed uint64, cache *p4rt.Cache, mode intent.Mode) (*scenario, error) {
+func newScenario(seed uint64, cache *p4rt.Cache, o options) (*scenario, error) {
 	s := &scenario{rng: rand.New(rand.NewPCG(seed, 1))}
 	network := redundant()
 	for i := range network.Links {
@@ -83,10 +115,14 @@ func newScenario(seed uint64, cache *p4rt.Cache, mode intent.Mode) (*scenario, e
 		initial = packet.PSNAdd(0, -1-s.rng.IntN(100)) // about to wrap
 	}
 	s.message = pmtu * (1 + s.rng.IntN(6))
-	size := s.message * (20 + s.rng.IntN(40))
+	size := s.message * ((160+s.rng.IntN(80))/(s.message/pmtu) + 1)
+	members := []string{"R1", "R2", "R3", "R4", "R5"}
+	if seed%2 == 1 {
+		members = append(members, "R7") // N6 is a bud node
+	}
 	s.group, err = s.world.NewGroup(lab.GroupConfig{
-		Proxy: proxy, DesignatedQPN: designatedQPN, Source: "S1", Receivers: []string{"R1", "R2", "R3", "R4", "R5"},
-		InitialPSN: initial, QP: qp, Memory: size,
+		Proxy: proxy, DesignatedQPN: designatedQPN, Source: "S1", Receivers: members,
+		InitialPSN: initial, QP: qp, Memory: size, Send: o.send,
 	})
 	if err != nil {
 		return nil, err
@@ -94,9 +130,14 @@ func newScenario(seed uint64, cache *p4rt.Cache, mode intent.Mode) (*scenario, e
 	s.cnps = &cnpSpacing{world: s.world}
 	s.world.AddTap(s.cnps)
 	s.spec = intent.Spec{
-		ProxyAddress: proxy, DesignatedQPN: designatedQPN, InitialPSN: initial, Mode: mode,
+		ProxyAddress: proxy, DesignatedQPN: designatedQPN, InitialPSN: initial, Mode: o.mode,
 		Source:    intent.Source{Address: s.group.Source.Config().Addr, QPN: s.group.SourceQP.Config().QPN},
-		CNPWindow: intent.Duration(cnpWindow),
+		CNPWindow: intent.Duration(cnpWindow), EvictAfter: intent.Duration(o.evict),
+	}
+	s.control.Events = func(e controller.Event) {
+		if e.Type == controller.ReceiverEvicted {
+			s.evicted()
+		}
 	}
 	if s.rng.IntN(2) == 0 {
 		s.spec.Objective = intent.Cost
@@ -112,7 +153,7 @@ func newScenario(seed uint64, cache *p4rt.Cache, mode intent.Mode) (*scenario, e
 		return nil, fmt.Errorf("the group was not programmed: %v", s.status())
 	}
 
-	if mode == intent.Inband {
+	if o.mode == intent.Inband {
 		if err := s.group.Encapsulate(s.status().Tree); err != nil {
 			return nil, err
 		}
@@ -121,7 +162,21 @@ func newScenario(seed uint64, cache *p4rt.Cache, mode intent.Mode) (*scenario, e
 	for i := range data {
 		data[i] = byte(s.rng.Uint32())
 	}
-	return s, s.group.Write(data, s.message)
+	if err := s.group.Write(data, s.message); err != nil {
+		return nil, err
+	}
+	if o.send {
+		s.take()
+	}
+	return s, nil
+}
+
+// take has every receiver post a few buffers now and then: often too late, so that it answers RNR.
+func (s *scenario) take() {
+	for _, r := range s.group.Receivers {
+		s.must(s.group.Take(r, s.rng.IntN(8)))
+	}
+	s.world.After(s.between(100*time.Microsecond, 2*time.Millisecond), s.take)
 }
 
 // connected reports whether every switch that is on is programmed and nothing is left to do.
@@ -183,6 +238,7 @@ func (s *scenario) run() error {
 	var failed error
 	done := s.world.Run(limit, func() bool {
 		failed = s.group.Pump()
+		s.strike()
 		return failed != nil || s.broken != nil || s.group.Done() && s.changes == 0
 	})
 	if s.broken != nil {
@@ -202,6 +258,9 @@ func (s *scenario) run() error {
 	}
 	if corrupt := s.group.Corrupt(); len(corrupt) > 0 {
 		return fmt.Errorf("memory of %v is not the source's", corrupt)
+	}
+	if len(s.strikes) > 0 {
+		return fmt.Errorf("the transfer was over before %d of the faults", len(s.strikes))
 	}
 	return s.cnps.err
 }

@@ -156,7 +156,7 @@ func switches(t *testing.T, collector *Speaker, devices map[int]*Objects) map[in
 	return speakers
 }
 
-func TestFigure1(t *testing.T) {
+func TestFigure1Learned(t *testing.T) {
 	t.Parallel()
 	collector := start(t, Config{ASN: 64999, RouterID: netip.MustParseAddr("10.255.0.1"), Collect: true})
 	devices := make(map[int]*Objects)

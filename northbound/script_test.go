@@ -90,9 +90,9 @@ func (f *fakeController) obey(t *testing.T, command, arg string) {
 	case "plan":
 		f.plan(arg)
 	case "down":
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		f.down[arg] = true
+		f.Mu.Lock()
+		defer f.Mu.Unlock()
+		f.Down[arg] = true
 	default:
 		t.Fatalf("the fake controller knows no %q", command)
 	}

@@ -57,14 +57,14 @@ func TestBodyIsBounded(t *testing.T) {
 	s, f, _ := newTestServer(t, func(c *Config) { c.MaxBodyBytes = 300 })
 	for method, target := range map[string]string{"POST": groupsPath, "PUT": groupsPath + "/g1", "PATCH": groupsPath + "/g1"} {
 		if method == "PATCH" {
-			f.groups["g1"] = intent.MulticastGroup{Name: "g1", Version: 1}
+			f.Kept["g1"] = intent.MulticastGroup{Name: "g1", Version: 1}
 		}
 		p := problemIn(t, do(s, method, target, strings.Repeat(" ", 300)+groupBody("g1", 1)), 413, "body_too_large")
 		if p.Limit == nil || *p.Limit != 300 {
 			t.Errorf("%s: limit %v", method, p.Limit)
 		}
 	}
-	if len(f.groups) != 1 || f.version != 0 {
+	if len(f.Kept) != 1 || f.Version != 0 {
 		t.Error("something was changed")
 	}
 }
@@ -73,7 +73,7 @@ func TestPagesHaveEverythingOnce(t *testing.T) {
 	s, f, _ := newTestServer(t)
 	for i := range 25 {
 		name := fmt.Sprintf("g%02d", i)
-		f.groups[name] = intent.MulticastGroup{Name: name, Version: 1}
+		f.Kept[name] = intent.MulticastGroup{Name: name, Version: 1}
 	}
 	var seen []string
 	for next := ""; ; {
@@ -86,8 +86,8 @@ func TestPagesHaveEverythingOnce(t *testing.T) {
 			seen = append(seen, g.Name)
 		}
 		// The last one seen goes away, and one that was passed comes.
-		delete(f.groups, seen[len(seen)-1])
-		f.groups["a"+fmt.Sprint(len(seen))] = intent.MulticastGroup{Name: "a" + fmt.Sprint(len(seen)), Version: 1}
+		delete(f.Kept, seen[len(seen)-1])
+		f.Kept["a"+fmt.Sprint(len(seen))] = intent.MulticastGroup{Name: "a" + fmt.Sprint(len(seen)), Version: 1}
 		if next = list.Continue; next == "" {
 			break
 		}
@@ -117,15 +117,15 @@ func TestPatchesMeet(t *testing.T) {
 				return
 			}
 			n--
-			f.mu.Lock()
-			defer f.mu.Unlock()
-			g := f.groups["g1"]
-			f.version++
-			g.Version, g.Spec.InitialPSN = f.version, g.Spec.InitialPSN+1
-			f.groups["g1"] = g
+			f.Mu.Lock()
+			defer f.Mu.Unlock()
+			g := f.Kept["g1"]
+			f.Version++
+			g.Version, g.Spec.InitialPSN = f.Version, g.Spec.InitialPSN+1
+			f.Kept["g1"] = g
 		}
 	}
-	f.inPut = overtake(3)
+	f.BeforePut = overtake(3)
 	w := do(s, "PATCH", groupsPath+"/g1", `{"spec":{"cnpWindow":"2ms"}}`)
 	var g group
 	if err := json.Unmarshal(w.Body.Bytes(), &g); err != nil || w.Code != 200 {
@@ -134,9 +134,9 @@ func TestPatchesMeet(t *testing.T) {
 	if g.Spec.InitialPSN != 3 || g.Spec.CNPWindow.D() != 2*time.Millisecond {
 		t.Errorf("one of the changes was lost: %+v", g.Spec)
 	}
-	f.inPut = overtake(1)
+	f.BeforePut = overtake(1)
 	problemIn(t, do(s, "PATCH", groupsPath+"/g1", `{"spec":{"cnpWindow":"3ms"}}`, "If-Match", w.Header().Get("ETag")), 412, "version_mismatch")
-	f.inPut = overtake(1000)
+	f.BeforePut = overtake(1000)
 	problemIn(t, do(s, "PATCH", groupsPath+"/g1", `{"spec":{"cnpWindow":"3ms"}}`), 409, "conflict")
 }
 
@@ -146,7 +146,7 @@ func TestFaultsInside(t *testing.T) {
 		c.Log = slog.New(slog.NewTextHandler(&log, nil))
 		c.RequestTimeout = 20 * time.Millisecond
 	})
-	f.fail = errors.New("the store is on fire")
+	f.Fail = errors.New("the store is on fire")
 	p := problemIn(t, do(s, "GET", groupsPath, "", requestIDHeader, "abc"), 500, "internal")
 	if strings.Contains(p.Detail, "fire") || p.Instance != "urn:weft:request:abc" {
 		t.Errorf("the client was told: %+v", p)
@@ -154,13 +154,13 @@ func TestFaultsInside(t *testing.T) {
 	if !strings.Contains(log.String(), "the store is on fire") || !strings.Contains(log.String(), "request=abc") {
 		t.Errorf("the log was not: %s", log.String())
 	}
-	f.fail, f.panics = nil, true
+	f.Fail, f.panics = nil, true
 	problemIn(t, do(s, "GET", groupsPath+"/g1", ""), 500, "internal")
 	if !strings.Contains(log.String(), "the fake's doing") {
 		t.Errorf("the panic is not in the log: %s", log.String())
 	}
 	f.panics, f.wait = false, make(chan struct{})
-	f.groups["g1"] = intent.MulticastGroup{Name: "g1", Version: 1}
+	f.Kept["g1"] = intent.MulticastGroup{Name: "g1", Version: 1}
 	problemIn(t, do(s, "GET", groupsPath+"/g1/state", ""), 504, "timeout")
 }
 
@@ -238,9 +238,9 @@ func TestConfigValidate(t *testing.T) {
 
 func TestReadiness(t *testing.T) {
 	s, f, _ := newTestServer(t)
-	b := f.snapshot.Builder()
+	b := f.Snapshot.Builder()
 	empty, _, _ := newTestServer(t)
-	empty.controller.(*fakeController).snapshot = topologyEmpty()
+	empty.controller.(*fakeController).Snapshot = topologyEmpty()
 	problem := func(s *Server, part string) {
 		t.Helper()
 		w := do(s, "GET", "/readyz", "")
@@ -250,7 +250,7 @@ func TestReadiness(t *testing.T) {
 	}
 	problem(empty, "nothing was learned yet")
 	b.SetStale(staleness("peer 127.0.0.1 is gone"))
-	f.snapshot = b.Build()
+	f.Snapshot = b.Build()
 	problem(s, "peer 127.0.0.1 is gone")
 }
 
@@ -259,7 +259,7 @@ func TestMetrics(t *testing.T) {
 	do(s, "POST", groupsPath, groupBody("g1", 1))
 	do(s, "GET", groupsPath+"/nosuch", "")
 	do(s, "BREW", groupsPath, "")
-	f.down["n1"] = true
+	f.Down["n1"] = true
 	events.Publish(controller.Event{Type: controller.TopologyChanged})
 	body := do(s, "GET", "/metrics", "").Body.String()
 	for _, want := range []string{
@@ -279,7 +279,7 @@ func TestMetrics(t *testing.T) {
 	if strings.Contains(body, `switch="n9"`) {
 		t.Error("a switch that is not programmed is counted")
 	}
-	f.fail = errors.New("the store is on fire")
+	f.Fail = errors.New("the store is on fire")
 	if w := do(s, "GET", "/metrics", ""); !strings.Contains(w.Body.String(), "weft_topology_nodes 2") {
 		t.Errorf("one fault hides all metrics: %d", w.Code)
 	}
@@ -442,7 +442,7 @@ func TestShutdownWaits(t *testing.T) {
 				c.Grace = 20 * time.Millisecond
 			}
 		})
-		f.groups["g1"] = intent.MulticastGroup{Name: "g1", Version: 1}
+		f.Kept["g1"] = intent.MulticastGroup{Name: "g1", Version: 1}
 		f.wait, f.entered = make(chan struct{}), make(chan struct{}, 1)
 		base, stop := serve(t, s)
 		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}

@@ -1,0 +1,230 @@
+package northboundtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/weft-sdn/weft/controller"
+	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/topology"
+)
+
+// Began is when everything happened in the fake network.
+var Began = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// Controller keeps groups under the rules of package intent, and programs
+// nothing. Its switches are n6 and n1, and n9, which is not programmed; its
+// hosts 2001:db8:5::1 (s1, at n6) and 2001:db8:1::1 and ::2 (r1 and r2, at n1).
+// Whoever embeds it says what the state of groups and the entries of tables are.
+type Controller struct {
+	// Snapshot is the topology.
+	Snapshot *topology.Snapshot
+	// Planned, when not nil, gives the status to a group that has been put.
+	Planned func(g *intent.MulticastGroup, created bool)
+	// BeforePut, when not nil, is called by PutGroup before it looks.
+	BeforePut func()
+	// Fail is what Groups and Switches return, nil for no error.
+	Fail error
+
+	// Mu guards the fields below it while a server runs.
+	Mu      sync.Mutex
+	Kept    map[string]intent.MulticastGroup
+	Version uint64
+	Down    map[string]bool // switches that do not answer
+}
+
+// NewController returns a controller that has no groups.
+func NewController(s *topology.Snapshot) *Controller {
+	return &Controller{Snapshot: s, Kept: make(map[string]intent.MulticastGroup), Down: make(map[string]bool)}
+}
+
+// Topology returns Snapshot.
+func (f *Controller) Topology() *topology.Snapshot { return f.Snapshot }
+
+// Inventory returns the hosts, and that link 2 of n6 is at its port 7.
+func (f *Controller) Inventory() *inventory.Inventory {
+	inv, addr := inventory.Default(), netip.MustParseAddr
+	inv.Switches = []inventory.Switch{{Name: "n6", Ports: map[uint32]uint32{2: 7}}, {Name: "n1"}, {Name: "n9"}}
+	inv.Hosts = []inventory.Host{
+		{Name: "r1", Address: addr("2001:db8:1::1"), Switch: "n1", Port: 11},
+		{Name: "r2", Address: addr("2001:db8:1::2"), Switch: "n1", Ports: []uint32{12, 13}},
+		{Name: "s1", Address: addr("2001:db8:5::1"), Switch: "n6", Port: 11},
+	}
+	return &inv
+}
+
+func (f *Controller) env(except string) intent.Env {
+	host := func(a netip.Addr) (string, bool) {
+		h := f.Inventory().Host(a)
+		if h == nil {
+			return "", false
+		}
+		return h.Name, true
+	}
+	return intent.Env{
+		Limits: intent.StandardLimits(), Host: host,
+		Taken: func(a netip.Addr) (string, bool) {
+			name, ok := host(a)
+			return "the address of host " + name, ok
+		},
+		OtherGroup: func(a netip.Addr) (string, bool) {
+			for _, g := range f.Kept {
+				if g.Name != except && g.Spec.ProxyAddress == a {
+					return g.Name, true
+				}
+			}
+			return "", false
+		},
+	}
+}
+
+// Groups returns the groups, ordered by name.
+func (f *Controller) Groups(context.Context) ([]intent.MulticastGroup, error) {
+	f.Mu.Lock()
+	defer f.Mu.Unlock()
+	if f.Fail != nil {
+		return nil, f.Fail
+	}
+	return slices.SortedFunc(maps.Values(f.Kept), func(a, b intent.MulticastGroup) int {
+		return strings.Compare(a.Name, b.Name)
+	}), nil
+}
+
+// Group returns a group.
+func (f *Controller) Group(_ context.Context, name string) (intent.MulticastGroup, error) {
+	f.Mu.Lock()
+	defer f.Mu.Unlock()
+	return f.find(name, controller.Precondition{})
+}
+
+// find returns a group that meets a precondition. f.Mu is held.
+func (f *Controller) find(name string, pre controller.Precondition) (intent.MulticastGroup, error) {
+	g, ok := f.Kept[name]
+	switch {
+	case !ok:
+		return g, &intent.Error{Code: intent.CodeNotFound, Message: fmt.Sprintf("there is no group %q", name)}
+	case pre.Absent:
+		return g, &intent.Error{Code: intent.CodeExists, Message: fmt.Sprintf("group %q exists", name)}
+	case pre.Version != 0 && pre.Version != g.Version:
+		return g, &intent.Error{Code: intent.CodeVersion, Message: fmt.Sprintf("group %q has version %d, not %d", name, g.Version, pre.Version)}
+	}
+	return g, nil
+}
+
+// PutGroup creates a group or replaces its spec.
+func (f *Controller) PutGroup(_ context.Context, name string, spec intent.Spec, pre controller.Precondition) (intent.MulticastGroup, bool, error) {
+	if f.BeforePut != nil {
+		f.BeforePut()
+	}
+	f.Mu.Lock()
+	defer f.Mu.Unlock()
+	g, err := f.find(name, pre)
+	created := errors.Is(err, intent.ErrNotFound) && pre.Version == 0
+	if created {
+		err = intent.ValidateName(name)
+	}
+	if err != nil {
+		return g, false, err
+	}
+	spec = intent.StandardDefaults().Complete(spec)
+	if err := intent.Validate(&spec, f.env(name)); err != nil {
+		return g, false, err
+	}
+	if !created && spec.Equal(&g.Spec) {
+		return g, false, nil
+	}
+	f.Version++
+	if created {
+		g = intent.MulticastGroup{Name: name, Created: Began, Status: intent.Status{Index: 1, Epoch: 7, Limits: intent.StandardLimits()}}
+	}
+	g.Spec, g.Version, g.Status.ObservedVersion = spec, f.Version, f.Version
+	if f.Planned != nil {
+		f.Planned(&g, created)
+	}
+	f.Kept[name] = g
+	return g, created, nil
+}
+
+// DeleteGroup removes a group.
+func (f *Controller) DeleteGroup(_ context.Context, name string, pre controller.Precondition) error {
+	f.Mu.Lock()
+	defer f.Mu.Unlock()
+	_, err := f.find(name, pre)
+	if err == nil {
+		delete(f.Kept, name)
+	}
+	return err
+}
+
+// ResetGroup gives a group the next epoch.
+func (f *Controller) ResetGroup(_ context.Context, name string, pre controller.Precondition) (intent.MulticastGroup, error) {
+	f.Mu.Lock()
+	defer f.Mu.Unlock()
+	g, err := f.find(name, pre)
+	if err == nil {
+		g.Status.Epoch++
+		f.Kept[name] = g
+	}
+	return g, err
+}
+
+// Switches returns the switches.
+func (f *Controller) Switches(context.Context) ([]controller.SwitchStatus, error) {
+	f.Mu.Lock()
+	defer f.Mu.Unlock()
+	out := []controller.SwitchStatus{
+		{Name: "n6", Node: "64512:10.0.0.6", Address: "127.0.0.1:9556", DeviceID: 6, Managed: true, Connected: true, Since: Began, Entries: 40, Synced: true},
+		{Name: "n1", Node: "64512:10.0.0.1", Address: "127.0.0.1:9551", DeviceID: 1, Managed: true, Connected: true, Since: Began, Entries: 42, Synced: true},
+		{Name: "n9"},
+	}
+	for i := range out {
+		if f.Down[out[i].Name] {
+			out[i].Connected, out[i].Synced, out[i].Reason, out[i].Pending = false, false, "connection refused", 3
+			out[i].Errors = []string{"insert ecmp/group=1: table is full"}
+		}
+	}
+	return out, f.Fail
+}
+
+// Reach returns the error of asking a switch something, if there is one.
+func (f *Controller) Reach(sw string) error {
+	f.Mu.Lock()
+	defer f.Mu.Unlock()
+	switch {
+	case sw != "n1" && sw != "n6":
+		return &intent.Error{Code: intent.CodeNotFound, Message: fmt.Sprintf("there is no switch %q", sw)}
+	case f.Down[sw]:
+		return &intent.Error{Code: intent.CodeUnavailable, Message: sw + " is not connected"}
+	}
+	return nil
+}
+
+// NoTable is the error of asking for a table that there is not.
+func NoTable(sw, table string) error {
+	return &intent.Error{Code: intent.CodeNotFound, Message: fmt.Sprintf("%s has no table %q", sw, table)}
+}
+
+// Tables returns two tables.
+func (f *Controller) Tables(_ context.Context, sw string) ([]controller.TableView, error) {
+	return []controller.TableView{
+		{Name: "node", Size: 1, Fields: []string{}, Actions: []string{"set_node"}},
+		{Name: "ipv6_route", Size: 4096, Fields: []string{"vrf", "dst_addr"}, Actions: []string{"forward", "drop_no_route"}},
+	}, f.Reach(sw)
+}
+
+// Counters returns three cells.
+func (f *Controller) Counters(_ context.Context, sw string) ([]controller.CounterView, error) {
+	return []controller.CounterView{
+		{Counter: "port_rx", Index: 1, Name: "1", Packets: 100, Octets: 6400},
+		{Counter: "ingress_drops", Index: 2, Name: "BAD_ICRC", Packets: 1},
+		{Counter: "ingress_drops", Index: 1, Name: "NO_ROUTE", Packets: 5},
+	}, f.Reach(sw)
+}

@@ -152,7 +152,7 @@ func TestFaults(t *testing.T) {
 // TestReplay: a seed gives the same run again, to the last event, whatever its kind.
 func TestReplay(t *testing.T) {
 	cache := new(p4rt.Cache)
-	for seed := uint64(4710); seed < 4710+kinds; seed++ {
+	for seed := uint64(4710); seed < 4710+replays; seed++ {
 		trail := func() string {
 			s, err := story(seed, cache)
 			if err != nil {

@@ -2,5 +2,8 @@
 
 package faults
 
-// standardSeeds are the runs of TestFaults.
-const standardSeeds = 500
+const (
+	standardSeeds = 500   // runs of TestFaults
+	replays       = kinds // kinds that TestReplay runs twice
+	modeSeeds     = 6     // seeds of TestModesGiveTheSameBytes
+)

@@ -2,6 +2,10 @@
 
 package faults
 
-// standardSeeds under the race detector, which a world on one goroutine gives little to do and
-// makes twenty times slower: enough to see that it finds nothing.
-const standardSeeds = 10
+// Under the race detector, which a world on one goroutine gives little to do and makes twenty
+// times slower: enough to see that it finds nothing.
+const (
+	standardSeeds = 10 // runs of TestFaults
+	replays       = 1  // kinds that TestReplay runs twice
+	modeSeeds     = 1  // seeds of TestModesGiveTheSameBytes
+)

@@ -252,7 +252,7 @@ func (s *scenario) remove(host string, dead bool) change {
 // holdLast keeps the source from ending the transfer while a change is under way that it does not
 // have to wait for: it goes on to three fifths of the data, or to the end of what it has begun.
 func (s *scenario) holdLast() {
-	psn, _, _ := s.place()
+	psn := s.group.SourceQP.NextMessagePSN()
 	messages := s.group.Size() / s.message
 	if later := packet.PSNAdd(s.group.Config.InitialPSN, (messages*3/5)*(s.message/pmtu)); packet.PSNBefore(psn, later) {
 		psn = later

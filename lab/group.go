@@ -51,7 +51,6 @@ type Group struct {
 	posted   int // octets handed to the source
 	message  int
 	complete int // octets completed
-	failed   endpoint.Status
 	nextQPN  uint32
 }
 
@@ -171,7 +170,6 @@ func (g *Group) Pump() error {
 			break
 		}
 		if c.Status != endpoint.StatusOK {
-			g.failed = c.Status
 			return fmt.Errorf("source %s: message %d: %v", g.Source.Name, c.ID, c.Status)
 		}
 		g.complete += min(g.message, len(g.data)-int(c.ID)*g.message)

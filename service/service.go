@@ -171,12 +171,6 @@ func follow(ctx context.Context, from *topology.Publisher, to *controller.Contro
 // Addr is where the API listens.
 func (s *Service) Addr() net.Addr { return s.listener.Addr() }
 
-// BGPAddr is where the BGP-LS collector listens; invalid when it does not.
-func (s *Service) BGPAddr() netip.AddrPort { return s.speaker.ListenAddr() }
-
-// Speaker is the BGP-LS collector.
-func (s *Service) Speaker() *bgpls.Speaker { return s.speaker }
-
 // Done is closed when the service has ended.
 func (s *Service) Done() <-chan struct{} { return s.done }
 
@@ -197,7 +191,5 @@ func (s *Service) release() error {
 	if s.speaker == nil {
 		return nil
 	}
-	err := s.speaker.Close()
-	<-s.speaker.Done()
-	return err
+	return s.speaker.Close()
 }

@@ -50,12 +50,13 @@ func cnpPacket(t testing.TB, branch int) string {
 	return macSwitch + macHost + "86dd" + roce(t, receiverAddr(branch), proxyAddr, "8100ffff40000077 00000000", strings.Repeat("00", 16))
 }
 
-// acks have n branches acknowledge PSN after PSN, count of them.
+// acks have n branches acknowledge PSN after PSN, count of them, once round all
+// there are: every one is news however often they are repeated.
 func acks(t testing.TB, n, count int) []string {
 	var frames []string
-	for psn := range uint32(count) {
+	for i := range uint32(count) {
 		for b := range n {
-			frames = append(frames, ackPacket(t, b, psn))
+			frames = append(frames, ackPacket(t, b, i*(1<<24/uint32(count))))
 		}
 	}
 	return frames
@@ -72,19 +73,21 @@ func sessions(r *rig, ports map[uint16]uint32) {
 // nodeSID is a SID of the switch beside edgeSID.
 const nodeSID = "20010db800020000000000000000e002"
 
-// TestNoAllocations has packets of every kind processed without any
-// allocation, once the switch has seen some.
-func TestNoAllocations(t *testing.T) {
+// kind is packets of one kind, and the frames that leave of a round of them.
+type kind struct {
+	name string
+	load func(t testing.TB) *load
+	out  int
+}
+
+// kinds are packets of every kind that fabric.p4 knows.
+func kinds() []kind {
 	payload := strings.Repeat("5a", 4096)
-	for _, c := range []struct {
-		name string
-		load func(t *testing.T) *load
-		out  int // frames that leave of a round
-	}{
-		{"forward", func(t *testing.T) *load {
+	ks := []kind{
+		{"forward", func(t testing.TB) *load {
 			return newLoad(forwardingRig(t), time.Microsecond, arrivals(t, 1, forward64)...)
 		}, 1},
-		{"forward, at a queue's rate", func(t *testing.T) *load {
+		{"forward at a queue's rate", func(t testing.TB) *load {
 			r := forwardingRig(t)
 			r.s.SetQueueRate(NoPort, -1, 1e6)
 			var in []arrival
@@ -93,7 +96,7 @@ func TestNoAllocations(t *testing.T) {
 			}
 			return newLoad(r, time.Microsecond/2, append(in, make([]arrival, 200)...)...)
 		}, 50},
-		{"replicate to 2", func(t *testing.T) *load {
+		{"replicate to 2", func(t testing.TB) *load {
 			r := edgeRig(t, 0)
 			r.insert("local_sid", key(nodeSID+"/128"), 0, r.call("end_replicate", "0005", "004b", "00"))
 			children := MulticastGroup{ID: 75, Replicas: []Replica{{Port: 1, Instance: 17}, {Port: 2, Instance: 18}}}
@@ -105,24 +108,18 @@ func TestNoAllocations(t *testing.T) {
 			}
 			return newLoad(r, time.Microsecond, arrivals(t, 1, strings.Replace(treePacket(t, 42, payload), edgeSID, nodeSID, 1))...)
 		}, 2},
-		{"End.MT, 2 receivers", func(t *testing.T) *load {
-			return newLoad(edgeRig(t, 2), time.Microsecond, arrivals(t, 1, treePacket(t, 42, payload))...)
-		}, 2},
-		{"aggregate", func(t *testing.T) *load {
-			return newLoad(edgeRig(t, 2), time.Microsecond, arrivals(t, 2, acks(t, 2, 50)...)...)
-		}, 50},
-		{"CNP, cloned to the CPU and sent up", func(t *testing.T) *load {
+		{"CNP cloned to the CPU and sent up", func(t testing.TB) *load {
 			r := edgeRig(t, 2)
 			sessions(r, map[uint16]uint32{511: 510, 2: 1})
 			// The window is 100 us: every CNP finds it over, sends one, and opens the next.
 			return newLoad(r, time.Millisecond, arrivals(t, 2, cnpPacket(t, 0), cnpPacket(t, 1))...)
 		}, 4},
-		{"CNP, counted", func(t *testing.T) *load {
+		{"CNP counted", func(t testing.TB) *load {
 			r := edgeRig(t, 2)
 			sessions(r, map[uint16]uint32{511: 510, 2: 1})
 			return newLoad(r, 0, arrivals(t, 2, cnpPacket(t, 0), cnpPacket(t, 1))...)
 		}, 0},
-		{"ECMP", func(t *testing.T) *load {
+		{"ECMP", func(t testing.TB) *load {
 			r := forwardingRig(t)
 			for id := range uint32(2) {
 				member := Member{ID: id + 1, Action: r.call("forward", fmt.Sprintf("%04x", id+1), "0007")}
@@ -142,16 +139,37 @@ func TestNoAllocations(t *testing.T) {
 			r.insert("ipv6_route", key("0000", addrB+"/128"), 0, r.call("ecmp_group", "0001"))
 			return newLoad(r, time.Microsecond, arrivals(t, 1, forward64)...)
 		}, 1},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			l := c.load(t)
-			l.round()
-			before := l.out.frames
-			if l.round(); l.out.frames-before != c.out {
-				t.Fatalf("%d frames leave of a round, want %d: %+v", l.out.frames-before, c.out, l.r.s.Stats())
-			}
-			l.noAllocations(t)
-		})
+	}
+	for _, n := range []int{2, 5} {
+		ks = append(ks, kind{fmt.Sprintf("End.MT to %d", n), func(t testing.TB) *load {
+			return newLoad(edgeRig(t, n), time.Microsecond, arrivals(t, 1, treePacket(t, 42, payload))...)
+		}, n})
+	}
+	const rounds = 64
+	for _, n := range []int{2, 5, 16, 32} {
+		ks = append(ks, kind{fmt.Sprintf("aggregate %d", n), func(t testing.TB) *load {
+			return newLoad(edgeRig(t, n), time.Microsecond, arrivals(t, 2, acks(t, n, rounds)...)...)
+		}, rounds})
+	}
+	return ks
+}
+
+// warm runs packets of a kind until pools are full, and checks what leaves.
+func (k kind) warm(t testing.TB) *load {
+	l := k.load(t)
+	l.round()
+	before := l.out.frames
+	if l.round(); l.out.frames-before != k.out {
+		t.Fatalf("%d frames leave of a round, want %d: %+v", l.out.frames-before, k.out, l.r.s.Stats())
+	}
+	return l
+}
+
+// TestNoAllocations has packets of every kind processed without any
+// allocation, once the switch has seen some.
+func TestNoAllocations(t *testing.T) {
+	for _, k := range kinds() {
+		t.Run(k.name, func(t *testing.T) { k.warm(t).noAllocations(t) })
 	}
 }
 

@@ -1,7 +1,6 @@
 package dataplane
 
 import (
-	"encoding/hex"
 	"runtime"
 	"strings"
 	"syscall"
@@ -18,56 +17,25 @@ func (s *sink) Transmit(_ time.Duration, _ uint32, b []byte) {
 }
 func (s *sink) Digest(time.Duration, int, [][]byte) { s.frames++ }
 
-// runner is a configured switch and a frame to put through it.
-type runner struct {
-	s     *Switch
-	out   *sink
-	port  uint32
-	frame []byte
-	now   time.Duration
-}
+const forward64 = macSwitch + macHost + "86dd" + "60000000 000c 11 40" + addrA + addrB + "c000 1234 000c 0000 01020304"
 
-func (r *runner) step() {
-	r.now += 10 * time.Microsecond
-	r.s.Receive(r.now, r.port, r.frame)
-	r.s.Advance(r.now)
-}
-
-// toRunner turns a rig into a runner with output only counted.
-func (r *rig) toRunner(port uint32, frame string) *runner {
-	b, err := hex.DecodeString(strings.ReplaceAll(frame, " ", ""))
-	if err != nil {
-		r.t.Fatal(err)
+// BenchmarkPacket is the time of one packet in, of every kind.
+func BenchmarkPacket(b *testing.B) {
+	for _, k := range kinds() {
+		b.Run(strings.ReplaceAll(k.name, " ", "-"), func(b *testing.B) { k.warm(b).bench(b) })
 	}
-	out := &sink{}
-	r.s.out = out
-	return &runner{s: r.s, out: out, port: port, frame: b, now: r.now}
 }
 
-func (r *runner) bench(b *testing.B, perPacket int) {
-	r.step()
-	if r.out.frames != perPacket {
-		b.Fatalf("%d frames left, want %d", r.out.frames, perPacket)
-	}
+func (l *load) bench(b *testing.B) {
 	b.ReportAllocs()
 	b.ResetTimer()
 	before := cpuTime(b)
 	for range b.N {
-		r.step()
+		l.step()
 	}
 	b.StopTimer()
-	used := cpuTime(b) - before
-	if want := perPacket * (b.N + 1); r.out.frames != want {
-		b.Fatalf("%d frames left, want %d", r.out.frames, want)
-	}
 	// By the processor's time, which other work on the machine changes less.
-	b.ReportMetric(float64(b.N)/used.Seconds(), "packets/cpu-s")
-}
-
-const forward64 = macSwitch + macHost + "86dd" + "60000000 000c 11 40" + addrA + addrB + "c000 1234 000c 0000 01020304"
-
-func BenchmarkFabricForward64(b *testing.B) {
-	forwardingRig(b).toRunner(1, forward64).bench(b, 1)
+	b.ReportMetric(float64(b.N)/(cpuTime(b)-before).Seconds(), "packets/cpu-s")
 }
 
 // cpuTime is what this process has used of the processor.

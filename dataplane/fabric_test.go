@@ -142,17 +142,3 @@ func TestFabricAggregation(t *testing.T) {
 		t.Fatalf("went up: %s\nwant      %s", got[0].data, want)
 	}
 }
-
-func BenchmarkFabricEndMT5x4096(b *testing.B) {
-	r := edgeRig(b, 5)
-	r.toRunner(1, treePacket(b, 42, strings.Repeat("5a", 4096))).bench(b, 5)
-}
-
-func BenchmarkFabricAggregate32(b *testing.B) {
-	r := edgeRig(b, 32)
-	for i := range 32 {
-		r.send(2, ackPacket(b, i, 10))
-	}
-	r.now = 1e9
-	r.toRunner(2, ackPacket(b, 9, 10)).bench(b, 0)
-}

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"maps"
 	"net"
+	"net/http"
 	"os"
 	"slices"
 	"strconv"
@@ -19,6 +20,7 @@ import (
 	"github.com/weft-sdn/weft/dataplane"
 	"github.com/weft-sdn/weft/dataplane/live"
 	"github.com/weft-sdn/weft/dataplane/live/afpacket"
+	"github.com/weft-sdn/weft/dataplane/live/metrics"
 	"github.com/weft-sdn/weft/dataplane/p4rt"
 )
 
@@ -30,6 +32,7 @@ type embedded struct {
 	device     uint64
 	cpu, drop  uint32
 	address    string
+	http       string
 	noP4       bool
 	ssl        bool
 	tls        p4rt.TLSConfig
@@ -74,6 +77,7 @@ Ports on interfaces are Linux packet sockets and take CAP_NET_RAW:
 	f.Uint32Var(&s.cpu, "cpu-port", 510, "port of packet-ins and packet-outs")
 	f.Uint32Var(&s.drop, "drop-port", 511, "egress port that drops")
 	f.StringVar(&s.address, "grpc-server-addr", "127.0.0.1:9559", "host:port of the P4Runtime server")
+	f.StringVar(&s.http, "http-addr", "", "host:port of GET /metrics for Prometheus (default off)")
 	f.BoolVar(&s.noP4, "no-p4", false, "start without a program (the default when none is given)")
 	f.BoolVar(&s.ssl, "grpc-server-ssl", false, "TLS on the P4Runtime server")
 	f.StringVar(&s.tls.CertFile, "grpc-server-cert", "", "PEM file of the server's certificate")
@@ -128,6 +132,13 @@ func (s *embedded) run(ctx context.Context, args []string) error {
 			return errors.Join(err, runner.Close(), listener.Close())
 		}
 	}
+	var shown *httpListener
+	if s.http != "" {
+		if shown, err = listenHTTP(s.http, s.handler(runner, server, names)); err != nil {
+			return errors.Join(err, runner.Close(), listener.Close())
+		}
+		log.Info("metrics are up", "http", shown.listener.Addr().String())
+	}
 	log.Info("switch is up", "device", s.device, "p4runtime", listener.Addr().String(), "ports", len(ports), "tls", s.ssl)
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
@@ -139,7 +150,7 @@ func (s *embedded) run(ctx context.Context, args []string) error {
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopGrace)
 	defer cancel()
 	server.Close(grace)
-	err = <-served
+	err = errors.Join(<-served, shown.close(grace))
 	for _, port := range slices.Sorted(maps.Keys(names)) {
 		logPort(log, port, names[port], runner.PortStats(port))
 	}
@@ -147,6 +158,15 @@ func (s *embedded) run(ctx context.Context, args []string) error {
 		log.Warn("frames for ports there are not", "frames", n)
 	}
 	return errors.Join(err, runner.Close())
+}
+
+// handler is what the switch shows over HTTP.
+func (s *embedded) handler(runner *live.Runner, server *p4rt.Server, names map[uint32]string) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", metrics.New(metrics.Config{
+		Switch: runner, Server: server, DeviceID: s.device, Version: buildVersion(), Interfaces: names,
+	}))
+	return mux
 }
 
 func logPort(log *slog.Logger, port uint32, name string, n live.PortStats) {

@@ -2,6 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -88,6 +91,30 @@ func TestSwitch(t *testing.T) {
 	}
 }
 
+// TestSwitchMetrics: Prometheus finds the switch where the log says.
+func TestSwitchMetrics(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	sw := start(t, nil, "switch", "--grpc-server-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0", "--device-id", "5")
+	resp, err := http.Get("http://" + value(t, sw.err.lines, "http") + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(resp.Body)
+	if err := errors.Join(err, resp.Body.Close()); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`weft_build_info{device_id="5"`, "weft_p4runtime_streams 0", `weft_dataplane_drops_total{reason="no_program"} 0`} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("no %s in\n%s", want, text)
+		}
+	}
+	http.DefaultClient.CloseIdleConnections()
+	sw.cancel()
+	if status := <-sw.status; status != exitOK {
+		t.Errorf("exit status %d", status)
+	}
+}
+
 func TestSwitchErrors(t *testing.T) {
 	bad := filepath.Join(t.TempDir(), "bad.json")
 	if err := os.WriteFile(bad, []byte("{}"), 0o600); err != nil {
@@ -115,6 +142,7 @@ func TestSwitchErrors(t *testing.T) {
 		{"half of mutual TLS", []string{"--grpc-server-ssl", "--grpc-server-cert", "x", "--grpc-server-key", "x", "--grpc-server-with-client-auth"}, exitUsage, "go together"},
 		{"no certificate", []string{"--grpc-server-ssl", "--grpc-server-cert", "/nowhere", "--grpc-server-key", "/nowhere"}, exitUsage, "server certificate"},
 		{"listener", []string{"--grpc-server-addr", "127.0.0.1:x"}, exitFailed, "P4Runtime server: listen tcp"},
+		{"HTTP listener", []string{"--grpc-server-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:x"}, exitFailed, "HTTP: listen tcp"},
 		{"log level", []string{"--log-level", "loud"}, exitUsage, `--log-level is "loud"`},
 		{"log format", []string{"--log-format", "xml"}, exitUsage, `--log-format is "xml"`},
 		{"unknown behind the dash", []string{"--no-p4", "--", "--frob"}, exitUsage, "unknown flag: --frob"},

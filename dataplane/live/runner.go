@@ -58,6 +58,7 @@ type Runner struct {
 	dev      *p4rt.Device
 	in       *inbox
 	start    time.Time
+	ports    []uint32                 // in order; not changed after Start
 	counters map[uint32]*portCounters // not changed after Start
 	unknown  atomic.Uint64            // frames sent to a port there is not
 
@@ -83,6 +84,7 @@ func Start(cfg Config) (*Runner, error) {
 		stopped:  make(chan struct{}),
 	}
 	numbers := slices.Sorted(maps.Keys(cfg.Ports))
+	r.ports = numbers
 	for _, n := range numbers {
 		r.counters[n] = &portCounters{}
 	}

@@ -51,9 +51,10 @@ const DefaultStreamQueue = 4096
 type Server struct {
 	p4v1.UnimplementedP4RuntimeServer
 
-	cfg  ServerConfig
-	grpc *grpc.Server
-	done chan struct{} // closed by Close: streams end
+	cfg   ServerConfig
+	grpc  *grpc.Server
+	done  chan struct{} // closed by Close: streams end
+	calls callCounter
 
 	mu      sync.Mutex
 	closed  bool                 // guarded by mu
@@ -72,7 +73,15 @@ func NewServer(cfg ServerConfig) *Server {
 	if cfg.StreamQueue <= 0 {
 		cfg.StreamQueue = DefaultStreamQueue
 	}
+	s := &Server{
+		cfg:     cfg,
+		done:    make(chan struct{}),
+		devices: make(map[uint64]*served),
+		streams: make(map[*outbox]struct{}),
+	}
 	opts := []grpc.ServerOption{
+		grpc.UnaryInterceptor(s.calls.unary),
+		grpc.StreamInterceptor(s.calls.stream),
 		grpc.MaxRecvMsgSize(maxMessage),
 		grpc.MaxSendMsgSize(maxMessage),
 		// The stream is what says that a controller lives: one that vanished
@@ -83,13 +92,7 @@ func NewServer(cfg ServerConfig) *Server {
 	if cfg.Credentials != nil {
 		opts = append(opts, grpc.Creds(cfg.Credentials))
 	}
-	s := &Server{
-		cfg:     cfg,
-		grpc:    grpc.NewServer(opts...),
-		done:    make(chan struct{}),
-		devices: make(map[uint64]*served),
-		streams: make(map[*outbox]struct{}),
-	}
+	s.grpc = grpc.NewServer(opts...)
 	p4v1.RegisterP4RuntimeServer(s.grpc, s)
 	return s
 }

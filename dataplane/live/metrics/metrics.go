@@ -1,0 +1,177 @@
+package metrics
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/weft-sdn/weft/dataplane"
+	"github.com/weft-sdn/weft/dataplane/live"
+	"github.com/weft-sdn/weft/dataplane/p4rt"
+)
+
+// Switch is what a scrape looks at; live.Runner is one.
+type Switch interface {
+	Snapshot(ctx context.Context) (live.Snapshot, error)
+}
+
+// Server is the P4Runtime server; p4rt.Server is one.
+type Server interface {
+	Stats() p4rt.ServerStats
+}
+
+// Config says what is shown.
+type Config struct {
+	Switch     Switch
+	Server     Server
+	DeviceID   uint64
+	Version    string            // of the build
+	Interfaces map[uint32]string // names of the ports' network interfaces
+}
+
+// New returns the handler of scrapes.
+func New(cfg Config) http.Handler {
+	process := prometheus.NewRegistry()
+	process.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// Collectors are handed no context: each scrape has its own.
+		scrape := prometheus.NewRegistry()
+		scrape.MustRegister(&collector{Config: cfg, ctx: r.Context()})
+		promhttp.HandlerFor(prometheus.Gatherers{process, scrape}, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError}).ServeHTTP(w, r)
+	})
+}
+
+// collector reads the switch for one scrape.
+type collector struct {
+	Config
+	ctx context.Context
+}
+
+func desc(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc(name, help, labels, nil)
+}
+
+var (
+	buildDesc       = desc("weft_build_info", "Always 1; the labels say what runs.", "version", "device_id")
+	portPackets     = desc("weft_dataplane_port_packets_total", "Frames that the switch took from a port (in) or a port took from the switch (out).", "port", "interface", "direction")
+	portOctets      = desc("weft_dataplane_port_octets_total", "Octets of those frames.", "port", "interface", "direction")
+	portDrops       = desc("weft_dataplane_port_drops_total", "Frames dropped at a port, before the switch (in) or after it (out).", "port", "interface", "direction", "reason")
+	portUp          = desc("weft_dataplane_port_up", "1 while the port's link is up.", "port", "interface")
+	switchPackets   = desc("weft_dataplane_packets_total", "Frames that entered (in) and left (out) the program, the CPU port's included.", "direction")
+	switchDrops     = desc("weft_dataplane_drops_total", "Packets dropped in the switch.", "reason")
+	switchAgain     = desc("weft_dataplane_passes_total", "Packets and copies that the program made to be processed once more.", "kind")
+	queuePackets    = desc("weft_dataplane_queue_packets", "Packets that wait in a priority queue of a port.", "port", "priority")
+	queueDepth      = desc("weft_dataplane_queue_depth", "Packets that may wait in a priority queue; 0 is no limit.", "port", "priority")
+	tableEntries    = desc("weft_dataplane_table_entries", "Entries of a table.", "table")
+	tableSize       = desc("weft_dataplane_table_size", "Entries that a table may have.", "table")
+	packetIO        = desc("weft_p4runtime_packets_total", "Packets from the switch to its controllers (in) and back (out).", "direction")
+	packetInShort   = desc("weft_p4runtime_packet_in_short_total", "Frames to the CPU port dropped because they were shorter than the packet_in header.")
+	digestLists     = desc("weft_p4runtime_digest_lists_total", "Digest lists sent.")
+	digestsDropped  = desc("weft_p4runtime_digests_dropped_total", "Digest messages dropped because too many awaited acknowledgement.")
+	streams         = desc("weft_p4runtime_streams", "Open stream channels.")
+	messagesDropped = desc("weft_p4runtime_stream_messages_dropped_total", "Messages dropped because a controller read too slowly.")
+	updates         = desc("weft_p4runtime_updates_total", "Updates in Write requests, refused ones included.")
+	calls           = desc("weft_p4runtime_calls_total", "P4Runtime calls that have ended.", "method", "code")
+)
+
+// Describe implements prometheus.Collector. The collector lives for one scrape:
+// what it sends need not be known before.
+func (c *collector) Describe(chan<- *prometheus.Desc) {}
+
+// Collect implements prometheus.Collector.
+func (c *collector) Collect(ch chan<- prometheus.Metric) {
+	e := emitter{ch}
+	e.gauge(buildDesc, 1, c.Version, strconv.FormatUint(c.DeviceID, 10))
+	c.server(e)
+	s, err := c.Switch.Snapshot(c.ctx)
+	if err != nil {
+		ch <- prometheus.NewInvalidMetric(switchPackets, err)
+		return
+	}
+	for _, p := range s.Ports {
+		c.port(e, p)
+	}
+	e.count(switchPackets, s.Switch.Received, "in")
+	e.count(switchPackets, s.Switch.Transmitted, "out")
+	for _, d := range drops(&s.Switch) {
+		e.count(switchDrops, d.n, d.reason)
+	}
+	e.count(switchDrops, s.NoSuchPort, "no_such_port")
+	e.count(switchAgain, s.Switch.Recirculated, "recirculate")
+	e.count(switchAgain, s.Switch.Resubmitted, "resubmit")
+	e.count(switchAgain, s.Switch.Cloned, "clone")
+	e.count(switchAgain, s.Switch.Replicated, "replicate")
+	for _, q := range s.Queues {
+		port, prio := number(q.Port), strconv.Itoa(q.Priority)
+		e.gauge(queuePackets, float64(q.Packets), port, prio)
+		e.gauge(queueDepth, float64(q.Depth), port, prio)
+	}
+	for _, t := range s.Tables {
+		e.gauge(tableEntries, float64(t.Entries), t.Name)
+		e.gauge(tableSize, float64(t.Size), t.Name)
+	}
+	e.count(packetIO, s.Device.PacketIns, "in")
+	e.count(packetIO, s.Device.PacketOuts, "out")
+	e.count(packetInShort, s.Device.PacketInShort)
+	e.count(digestLists, s.Device.DigestLists)
+	e.count(digestsDropped, s.Device.DigestDropped)
+}
+
+func (c *collector) port(e emitter, p live.PortSnapshot) {
+	port, name := number(p.Port), c.Interfaces[p.Port]
+	up := 0.0
+	if p.Up {
+		up = 1
+	}
+	e.gauge(portUp, up, port, name)
+	e.count(portPackets, p.Received, port, name, "in")
+	e.count(portPackets, p.Sent, port, name, "out")
+	e.count(portOctets, p.RxOctets, port, name, "in")
+	e.count(portOctets, p.SentOctets, port, name, "out")
+	e.count(portDrops, p.RxDropped, port, name, "in", "queue_full")
+	e.count(portDrops, p.TxDropped, port, name, "out", "refused")
+}
+
+func (c *collector) server(e emitter) {
+	s := c.Server.Stats()
+	e.gauge(streams, float64(s.Streams))
+	e.count(messagesDropped, s.Dropped)
+	e.count(updates, s.Updates)
+	for call, n := range s.Calls {
+		e.count(calls, n, call.Method, call.Code)
+	}
+}
+
+// drop is one reason of dataplane.Stats.
+type drop struct {
+	reason string
+	n      uint64
+}
+
+func drops(s *dataplane.Stats) []drop {
+	return []drop{
+		{"no_program", s.NoProgram}, {"port_down", s.PortDown}, {"empty", s.Empty}, {"too_long", s.TooLong},
+		{"input_full", s.InputFull}, {"recirculation_full", s.RecirculationFull},
+		{"ingress", s.IngressDrop}, {"egress", s.EgressDrop},
+		{"queue_full", s.QueueFull}, {"bad_priority", s.BadPriority},
+		{"no_multicast_group", s.NoGroup}, {"no_clone_session", s.NoSession},
+		{"assert_failed", s.AssertFailed}, {"runaway", s.Runaway},
+	}
+}
+
+// emitter sends metrics.
+type emitter struct{ ch chan<- prometheus.Metric }
+
+func (e emitter) gauge(d *prometheus.Desc, v float64, labels ...string) {
+	e.ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+}
+
+func (e emitter) count(d *prometheus.Desc, v uint64, labels ...string) {
+	e.ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(v), labels...)
+}
+
+func number(n uint32) string { return strconv.FormatUint(uint64(n), 10) }

@@ -1,0 +1,55 @@
+package live
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/weft-sdn/weft/dataplane"
+	"github.com/weft-sdn/weft/dataplane/p4rt"
+)
+
+// Snapshot is a switch at one moment.
+type Snapshot struct {
+	Switch dataplane.Stats
+	Device p4rt.Stats
+	Ports  []PortSnapshot // by number
+	Queues []dataplane.QueueState
+	Tables []TableState // those of P4Info
+	// NoSuchPort counts frames for ports there are not.
+	NoSuchPort uint64
+}
+
+// PortSnapshot is one port.
+type PortSnapshot struct {
+	Port uint32
+	Up   bool
+	PortStats
+}
+
+// TableState is how full a table is.
+type TableState struct {
+	Name          string
+	Entries, Size int
+}
+
+// Snapshot reads the switch on the goroutine that owns it; see Do.
+func (r *Runner) Snapshot(ctx context.Context) (Snapshot, error) {
+	var s Snapshot
+	err := r.WithDevice(ctx, func(_ time.Duration, d *p4rt.Device) {
+		sw := d.Switch()
+		s = Snapshot{Switch: sw.Stats(), Device: d.Stats(), Queues: slices.Collect(sw.Queues()), NoSuchPort: r.NoSuchPort()}
+		for _, port := range r.ports {
+			s.Ports = append(s.Ports, PortSnapshot{Port: port, Up: sw.PortUp(port), PortStats: r.PortStats(port)})
+		}
+		if sw.Program() == nil {
+			return
+		}
+		for i, t := range sw.Program().Tables() {
+			if !t.Hidden {
+				s.Tables = append(s.Tables, TableState{t.Name, sw.EntryCount(i), t.Size})
+			}
+		}
+	})
+	return s, err
+}

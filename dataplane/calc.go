@@ -151,14 +151,14 @@ func (l *loader) planCalculation(k *calculation) {
 				return
 			}
 			k.fast = append(k.fast, calcRun{kind: runPayload, at: bit / 8})
-		case it.whole && it.hdr.meta, it.f != nil && it.f.vl && bit%8 != 0, it.whole && bit%8 != 0:
+		case it.whole && (it.hdr.meta || bit%8 != 0 || it.hdr.vlBit%8 != 0), it.f != nil && it.f.vl && bit%8 != 0:
 			k.slow = true
 			return
 		case it.whole:
 			h := it.hdr
 			cut := h.size
 			if h.vl >= 0 {
-				cut = h.vlCut
+				cut = h.vlBit / 8
 			}
 			bit = k.add(calcRun{kind: runCopy, off: h.off, n: cut, at: bit / 8}, bit, 8*cut)
 			if h.vl >= 0 {
@@ -339,15 +339,15 @@ func (k *calculation) computeSlow(c *ctx) uint64 {
 			put(p, 0, 8*len(p))
 		case it.whole:
 			h := it.hdr
-			cut := h.size
+			cut := 8 * h.size
 			if h.vl >= 0 {
-				cut = h.vlCut
+				cut = h.vlBit
 			}
-			put(c.data, 8*h.off, 8*cut)
+			put(c.data, 8*h.off, cut)
 			if h.vl >= 0 {
 				p := c.bytes(c.vl[h.vl])
 				put(p, 0, 8*len(p))
-				put(c.data, 8*(h.off+cut), 8*(h.size-cut))
+				put(c.data, 8*h.off+cut, 8*h.size-cut)
 			}
 		case it.e != nil:
 			t := c.push(it.words)

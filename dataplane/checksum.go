@@ -31,7 +31,7 @@ func (l *loader) loadChecksums() {
 			l.prog.parser.verify = append(l.prog.parser.verify, k)
 		}
 		if jc.Update == nil || *jc.Update {
-			l.prog.updates = append(l.prog.updates, k)
+			l.prog.deparser.updates = append(l.prog.deparser.updates, k)
 		}
 	}
 }
@@ -50,26 +50,6 @@ func (k *checksum) update(c *ctx) {
 	if k.cond == nil || k.cond(c) {
 		k.set(c, k.calc.compute(c))
 	}
-}
-
-// deparse appends the packet as it leaves: valid headers in the deparser's
-// order, then the payload.
-func (c *ctx) deparse(b []byte) []byte {
-	for i := range c.sw.prog.updates {
-		c.sw.prog.updates[i].update(c)
-	}
-	lay := &c.sw.prog.layout
-	for w, v := range c.valid {
-		for v != 0 {
-			var i int
-			i, v = nextBit(v)
-			if w*64+i >= lay.deparsed {
-				return append(b, c.bytes(c.payload)...)
-			}
-			b = c.appendHeader(b, lay.headers[w*64+i])
-		}
-	}
-	return append(b, c.bytes(c.payload)...)
 }
 
 // payloadBytes is what follows the parsed headers, as calculations see it.

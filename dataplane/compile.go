@@ -215,26 +215,17 @@ func (l *loader) shl(e *expr) u64Fn {
 	return func(c *ctx) uint64 { return a(c) << k(c) }
 }
 
-// shiftAmount compiles the exact amount of a shift, or one that is as large
-// as makes no difference.
-func (l *loader) shiftAmount(e *expr) u64Fn {
-	if e.fits() && e.nonneg() {
-		return l.u64(e)
-	}
-	n := e.exactLimbs()
-	w := l.wide(e, n)
-	return func(c *ctx) uint64 {
-		t := c.push(n)
-		w(c, t)
-		v := t[0]
-		for _, x := range t[1:] {
-			if x != 0 {
-				v = ^uint64(0)
-			}
-		}
-		c.pop(n)
+// shiftAmount compiles the amount of a shift: of a wide one BMv2 takes the low
+// 32 bits.
+func (l *loader) shiftAmount(e *expr) u64Fn { return l.low32(e) }
+
+// low32 compiles an amount or index of which BMv2 takes the low 32 bits.
+func (l *loader) low32(e *expr) u64Fn {
+	v := l.u64(e)
+	if e.nonneg() && e.hi.BitLen() <= 32 {
 		return v
 	}
+	return func(c *ctx) uint64 { return v(c) & (1<<32 - 1) }
 }
 
 // shr compiles a right shift when its operand is exact in 64 bits, or when it

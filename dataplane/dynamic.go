@@ -108,14 +108,10 @@ func (l *loader) unionValidity(e *expr) boolFn {
 		}
 		return false
 	}
-	if e.op == opUnion {
-		u := e.un
-		return func(c *ctx) bool { return valid(c, u) }
-	}
-	unions, idx := e.ustk.unions, l.u64(e.a)
+	pick := l.unionRef(e)
 	return func(c *ctx) bool {
-		i := idx(c)
-		return i < uint64(len(unions)) && valid(c, unions[i])
+		u := pick(c)
+		return u != nil && valid(c, u)
 	}
 }
 
@@ -131,23 +127,39 @@ func (l *loader) compareHeaders(e *expr) boolFn {
 			return (x != nil && y != nil && c.equalHeaders(x, y)) == eq
 		}
 	}
-	if e.a.op != opUnion || e.b.op != opUnion || len(e.a.un.hdrs) != len(e.b.un.hdrs) {
-		l.unsupported(nil, "comparison of header unions chosen at run time")
-	}
-	a, b := e.a.un, e.b.un
+	a, b := l.unionRef(e.a), l.unionRef(e.b)
 	return func(c *ctx) bool {
-		same, valid := true, false
-		for i, x := range a.hdrs {
-			y := b.hdrs[i]
-			if c.isValid(x) != c.isValid(y) {
-				same = false
-			} else if c.isValid(x) {
-				valid = true
-				same = same && c.equalHeaders(x, y)
-			}
-		}
-		return (same && valid) == eq
+		x, y := a(c), b(c)
+		return (x != nil && y != nil && c.equalUnions(x, y)) == eq
 	}
+}
+
+// unionRef compiles an expression of kindUnion to a choice; nil is none.
+func (l *loader) unionRef(e *expr) func(*ctx) *union {
+	if e.op == opUnion {
+		u := e.un
+		return func(*ctx) *union { return u }
+	}
+	unions, idx := e.ustk.unions, l.u64(e.a)
+	return func(c *ctx) *union {
+		if i := idx(c); i < uint64(len(unions)) {
+			return unions[i]
+		}
+		return nil
+	}
+}
+
+// equalUnions tells that the same member is valid in both, and equal.
+func (c *ctx) equalUnions(x, y *union) bool {
+	if len(x.hdrs) != len(y.hdrs) {
+		return false
+	}
+	for i, h := range x.hdrs {
+		if c.isValid(h) {
+			return c.equalHeaders(h, y.hdrs[i])
+		}
+	}
+	return false
 }
 
 func (c *ctx) equalHeaders(x, y *header) bool {

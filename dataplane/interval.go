@@ -153,7 +153,7 @@ func withInterval(e *expr) *expr {
 	case opB2D:
 		e.lo, e.hi = bigZero, bigOne
 	case opLast:
-		e.lo, e.hi = big.NewInt(-1), big.NewInt(int64(e.bits))
+		e.lo, e.hi = bigZero, maxUint64 // an empty stack has 2^64-1, as in BMv2
 	case opSize:
 		e.lo, e.hi = bigZero, big.NewInt(int64(e.bits))
 	}

@@ -156,11 +156,11 @@ type jsonVSet struct {
 }
 
 type jsonDeparser struct {
-	Name       string         `json:"name"`
-	ID         int            `json:"id"`
-	Order      []string       `json:"order"`
-	Primitives []jsonParserOp `json:"primitives"`
-	Source     *jsonSource    `json:"source_info"`
+	Name       string          `json:"name"`
+	ID         int             `json:"id"`
+	Order      []string        `json:"order"`
+	Primitives []jsonPrimitive `json:"primitives"`
+	Source     *jsonSource     `json:"source_info"`
 }
 
 type jsonMeter struct {

@@ -44,7 +44,7 @@ type header struct {
 	word   int // of the validity bit in phv.valid
 	mask   uint64
 	vl     int // index into phv.vl, or -1
-	vlCut  int // octets of the fixed part before the variable-length field
+	vlBit  int // bits of the fixed part before the variable-length field
 	union  int // union it is a member of, or -1
 	fields []field
 }
@@ -162,9 +162,6 @@ func (l *loader) headerType(jt *jsonHeaderType) *headerType {
 			if w != "*" || t.vl >= 0 {
 				l.bad(jt.Source, "field %s.%s has width %q", jt.Name, name, w)
 			}
-			if t.bits%8 != 0 {
-				l.unsupported(jt.Source, "varbit field %s.%s that does not start at an octet", jt.Name, name)
-			}
 			t.vl = len(t.fields)
 		default:
 			l.bad(jt.Source, "field %s.%s has no width", jt.Name, name)
@@ -197,8 +194,8 @@ func (l *loader) orderHeaders(order []*header) {
 			if h == nil {
 				l.bad(d.Source, "deparser emits unknown header %q", name)
 			}
-			if seen[h] {
-				l.unsupported(d.Source, "deparser that emits header %q twice", name)
+			if seen[h] { // loadDeparser notes the whole order
+				continue
 			}
 			seen[h] = true
 			lay.headers = append(lay.headers, h)
@@ -252,7 +249,7 @@ func (l *loader) placeHeaders(order []*header, inStack map[*header]*stack) {
 		if h.typ.vl >= 0 {
 			h.vl = lay.numVL
 			lay.numVL++
-			h.vlCut = h.typ.fields[h.typ.vl].bit / 8
+			h.vlBit = h.typ.fields[h.typ.vl].bit
 		}
 		for i, ft := range h.typ.fields {
 			h.fields = append(h.fields, field{hdr: h, idx: i, width: ft.width,

@@ -114,6 +114,7 @@ func (l *loader) load(data []byte) {
 	l.loadParser()
 	l.loadPipelines()
 	l.loadChecksums()
+	l.loadDeparser()
 }
 
 func (l *loader) loadAliases() {
@@ -287,6 +288,9 @@ func (l *loader) loadFieldLists() {
 	for _, jl := range l.in.FieldLists {
 		fl := &fieldList{}
 		for _, e := range jl.Elements {
+			if e.Type == "hexstr" {
+				continue // a constant: nothing to keep
+			}
 			if e.Type != "field" {
 				l.unsupported(jl.Source, "field list %q with an element of type %q", jl.Name, e.Type)
 			}

@@ -343,7 +343,8 @@ func (l *loader) extractTo(src *jsonSource, h *header, n *expr) func(*ctx) bool 
 	if h.vl < 0 {
 		l.bad(src, "extract of %q, which has no varbit field, with a length", h.name)
 	}
-	width, cut, vl, maxLen := l.u64(n), h.vlCut, h.vl, h.typ.maxLen
+	width, cut, vl, maxLen := l.u64(n), h.vlBit/8, h.vl, h.typ.maxLen
+	within := h.vlBit % 8 // the octet it starts in is not all its own
 	return func(c *ctx) bool {
 		bits := width(c)
 		switch left := len(c.frame.b) - c.cur; {
@@ -356,13 +357,29 @@ func (l *loader) extractTo(src *jsonSource, h *header, n *expr) func(*ctx) bool 
 		}
 		v := int(bits / 8)
 		b := c.frame.b[c.cur:]
-		copy(c.data[off:off+cut], b)
-		copy(c.data[off+cut:off+size], b[cut+v:])
-		c.vl[vl] = span{uint32(c.cur + cut), uint32(c.cur + cut + v)}
+		if within == 0 {
+			copy(c.data[off:off+cut], b)
+			copy(c.data[off+cut:off+size], b[cut+v:])
+			c.vl[vl] = span{uint32(c.cur + cut), uint32(c.cur + cut + v)}
+		} else {
+			at := 8*cut + within
+			copyBits(c.data, 8*off, b, 0, at)
+			copyBits(c.data, 8*off+at, b, at+8*v, 8*size-at)
+			c.vl[vl] = c.frame.shift(b[cut:cut+v+1], within)
+		}
 		c.setValid(h, lay)
 		c.cur += size + v
 		return true
 	}
+}
+
+// shift keeps the octets that start n bits within the first of b.
+func (f *frame) shift(b []byte, n int) span {
+	at := uint32(len(f.shifted))
+	for i := range len(b) - 1 {
+		f.shifted = append(f.shifted, b[i]<<n|b[i+1]>>(8-n))
+	}
+	return span{at | shifted, uint32(len(f.shifted)) | shifted}
 }
 
 // parseError ends parsing with a code.

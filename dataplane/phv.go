@@ -4,8 +4,11 @@ import "encoding/binary"
 
 // span is a piece of the frame a packet was parsed from: the value of a
 // variable-length field, or the payload. Frames are never changed while a
-// packet refers to them.
+// packet refers to them. With shifted set in both ends it is a piece of
+// frame.shifted.
 type span struct{ off, end uint32 }
+
+const shifted = 1 << 31
 
 func (s span) len() int { return int(s.end - s.off) }
 
@@ -123,6 +126,9 @@ func (p *phv) bytes(s span) []byte {
 	if p.frame == nil {
 		return nil
 	}
+	if s.off&shifted != 0 {
+		return p.frame.shifted[s.off&^shifted : s.end&^shifted]
+	}
 	return p.frame.b[s.off:s.end]
 }
 
@@ -132,9 +138,33 @@ func (p *phv) appendHeader(b []byte, h *header) []byte {
 	if h.vl < 0 {
 		return append(b, d...)
 	}
-	b = append(b, d[:h.vlCut]...)
-	b = append(b, p.bytes(p.vl[h.vl])...)
-	return append(b, d[h.vlCut:]...)
+	v := p.bytes(p.vl[h.vl])
+	if h.vlBit%8 != 0 {
+		return appendShifted(b, d, v, h.vlBit)
+	}
+	b = append(b, d[:h.vlBit/8]...)
+	b = append(b, v...)
+	return append(b, d[h.vlBit/8:]...)
+}
+
+// appendShifted appends a header whose variable-length field v starts within
+// an octet, at a bit of its fixed part d.
+func appendShifted(b, d, v []byte, bit int) []byte {
+	from := len(b)
+	b = append(append(b, d...), v...)
+	out := b[from:]
+	copyBits(out, bit, v, 0, 8*len(v))
+	copyBits(out, bit+8*len(v), d, bit, 8*len(d)-bit)
+	return b
+}
+
+// copyBits copies n bits.
+func copyBits(to []byte, at int, from []byte, bit, n int) {
+	for n > 0 {
+		k := min(64, n)
+		store64(to, at, k, load64(from, bit, k))
+		at, bit, n = at+k, bit+k, n-k
+	}
 }
 
 // meta64 reads a metadata field of at most 64 bits.
@@ -160,4 +190,7 @@ func (f *field) slot() int { return (f.bit+f.width)/8 - slotSize(f.width) }
 type frame struct {
 	b    []byte
 	refs int
+	// shifted is the octets of variable-length fields that do not start at
+	// an octet of b.
+	shifted []byte
 }

@@ -380,11 +380,17 @@ func (s *Switch) egress(q queued, depth int) {
 		s.stats.Recirculated++
 		f := s.newFrame()
 		f.b = c.deparse(f.b)
+		if c.aborted {
+			s.freeFrame(f)
+			break
+		}
 		c.ingressLen = len(f.b)
 		s.putBack(f, c.recirculate, instanceRecirc, len(f.b))
 	default:
 		s.outBuf = c.deparse(s.outBuf[:0])
-		s.transmit(q.port, s.outBuf[:min(len(s.outBuf), c.trunc)])
+		if !c.aborted {
+			s.transmit(q.port, s.outBuf[:min(len(s.outBuf), c.trunc)])
+		}
 	}
 	c.finish()
 }

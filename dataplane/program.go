@@ -14,7 +14,7 @@ type Program struct {
 	parser   parser
 	ingress  pipeline
 	egress   pipeline
-	updates  []checksum
+	deparser deparser
 	keyWords int // of the widest table key
 }
 

@@ -15,11 +15,11 @@ func (l *loader) statefulPrimitive(p *jsonPrimitive) func(*ctx) {
 		return l.registerWrite(l.want(p, e[0], "register_array"), l.dataExpr(src, e[1]), l.dataExpr(src, e[2]))
 	case "count":
 		e := l.args(p, 2)
-		k, idx := l.want(p, e[0], "counter_array"), l.u64(l.dataExpr(src, e[1]))
+		k, idx := l.want(p, e[0], "counter_array"), l.low32(l.dataExpr(src, e[1]))
 		return func(c *ctx) { c.sw.counters[k].add(idx(c), c.ingressLen) }
 	case "execute_meter":
 		e := l.args(p, 3)
-		m, idx, set := l.want(p, e[0], "meter_array"), l.u64(l.dataExpr(src, e[1])), l.store(src, e[2])
+		m, idx, set := l.want(p, e[0], "meter_array"), l.low32(l.dataExpr(src, e[1])), l.store(src, e[2])
 		return func(c *ctx) {
 			ms := &c.sw.meters[m]
 			i := idx(c)
@@ -83,7 +83,7 @@ func (l *loader) fieldListOf(p *jsonPrimitive, e *expr) *fieldList {
 }
 
 func (l *loader) registerRead(src *jsonSource, dst *expr, r int, index *expr) func(*ctx) {
-	idx := l.u64(l.dataExpr(src, index))
+	idx := l.low32(l.dataExpr(src, index))
 	if w := l.prog.info.registers[r].Width; w > 64 {
 		if dst.op != opField || dst.f.valid || dst.f.vl {
 			l.unsupported(src, "register_read of %d bits into something that is not a field", w)
@@ -120,7 +120,7 @@ func (l *loader) registerRead(src *jsonSource, dst *expr, r int, index *expr) fu
 }
 
 func (l *loader) registerWrite(r int, index, value *expr) func(*ctx) {
-	idx, w := l.u64(index), l.prog.info.registers[r].Width
+	idx, w := l.low32(index), l.prog.info.registers[r].Width
 	if w > 64 {
 		n := limbs(w)
 		get := l.wide(value, n)

@@ -282,7 +282,7 @@ func (s *Switch) newFrame() *frame {
 	if n := len(s.frames); n > 0 {
 		f := s.frames[n-1]
 		s.frames = s.frames[:n-1]
-		f.b, f.refs = f.b[:0], 1
+		f.b, f.shifted, f.refs = f.b[:0], f.shifted[:0], 1
 		return f
 	}
 	return &frame{refs: 1}

@@ -1,0 +1,59 @@
+package dataplane
+
+// deparser is the compiled deparser: checksums are updated, then its
+// statements run, then the headers leave.
+type deparser struct {
+	updates []checksum
+	prims   []func(*ctx)
+	// order is the headers to emit where layout.headers does not say it: a
+	// header is emitted more than once.
+	order []*header
+}
+
+func (l *loader) loadDeparser() {
+	d := l.deparser()
+	if d == nil {
+		return
+	}
+	l.fn = "deparser " + d.Name
+	for i := range d.Primitives {
+		l.prog.deparser.prims = append(l.prog.deparser.prims, l.primitive(&d.Primitives[i]))
+	}
+	l.fn = ""
+	if len(d.Order) != l.prog.layout.deparsed {
+		for _, name := range d.Order {
+			l.prog.deparser.order = append(l.prog.deparser.order, l.headersByName[name])
+		}
+	}
+}
+
+// deparse appends the packet as it leaves: valid headers in the deparser's
+// order, then the payload. A failed assertion leaves c.aborted set.
+func (c *ctx) deparse(b []byte) []byte {
+	d, lay := &c.sw.prog.deparser, &c.sw.prog.layout
+	for i := range d.updates {
+		d.updates[i].update(c)
+	}
+	for _, f := range d.prims {
+		f(c)
+	}
+	if d.order != nil {
+		for _, h := range d.order {
+			if c.isValid(h) {
+				b = c.appendHeader(b, h)
+			}
+		}
+		return append(b, c.bytes(c.payload)...)
+	}
+	for w, v := range c.valid {
+		for v != 0 {
+			var i int
+			i, v = nextBit(v)
+			if w*64+i >= lay.deparsed {
+				return append(b, c.bytes(c.payload)...)
+			}
+			b = c.appendHeader(b, lay.headers[w*64+i])
+		}
+	}
+	return append(b, c.bytes(c.payload)...)
+}

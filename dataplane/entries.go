@@ -133,13 +133,21 @@ func (pk *parsedKey) addRange(k *tableKey, m *Match) error {
 	if k.width == 0 {
 		return nil
 	}
-	r := keyRange{part: k.parts[0], hi: widthMask(k.width)}
+	lo, hi := new(big.Int), new(big.Int).Sub(pow2(k.width), bigOne)
 	if len(m.Value) > 0 || len(m.High) > 0 {
-		r.lo = new(big.Int).SetBytes(m.Value).Uint64()
-		r.hi = new(big.Int).SetBytes(m.High).Uint64()
+		lo.SetBytes(m.Value)
+		hi.SetBytes(m.High)
 	}
-	if r.lo > r.hi {
-		return fmt.Errorf("range %#x..%#x is empty: %w", r.lo, r.hi, ErrBadValue)
+	if lo.Cmp(hi) > 0 {
+		return fmt.Errorf("range %#x..%#x is empty: %w", lo, hi, ErrBadValue)
+	}
+	r := keyRange{part: k.parts[0], lo: low64(lo), hi: low64(hi)}
+	if len(k.parts) > 1 {
+		r.wide = &wideRange{parts: k.parts}
+		for i := range k.parts {
+			r.wide.lo = append(r.wide.lo, low64(rsh(lo, 64*i)))
+			r.wide.hi = append(r.wide.hi, low64(rsh(hi, 64*i)))
+		}
 	}
 	pk.ranges = append(pk.ranges, r)
 	return nil
@@ -201,9 +209,7 @@ func (ts *tableState) findParsed(pk *parsedKey, prio int32) *entry {
 		return nil
 	}
 	for e := u.find(hashWords(pk.key), pk.key); e != nil; e = e.chain {
-		if e.prio == prio && slices.EqualFunc(e.ranges, pk.ranges, func(a, b keyRange) bool {
-			return a.lo == b.lo && a.hi == b.hi
-		}) {
+		if e.prio == prio && slices.EqualFunc(e.ranges, pk.ranges, func(a, b keyRange) bool { return a.equal(&b) }) {
 			return e
 		}
 	}
@@ -386,8 +392,8 @@ func (s *Switch) export(t *matchTable, e *entry) Entry {
 			n := (k.width + 7) / 8
 			var m Match
 			if k.width > 0 {
-				m = Match{Value: right(new(big.Int).SetUint64(ranges[0].lo).Bytes(), n),
-					High: right(new(big.Int).SetUint64(ranges[0].hi).Bytes(), n)}
+				lo, hi := ranges[0].bounds()
+				m = Match{Value: right(lo.Bytes(), n), High: right(hi.Bytes(), n)}
 				ranges = ranges[1:]
 			}
 			out.Match = append(out.Match, m)
@@ -403,4 +409,17 @@ func (s *Switch) export(t *matchTable, e *entry) Entry {
 		out.Match = append(out.Match, m)
 	}
 	return out
+}
+
+// bounds are the ends of a range.
+func (r *keyRange) bounds() (lo, hi *big.Int) {
+	if r.wide == nil {
+		return new(big.Int).SetUint64(r.lo), new(big.Int).SetUint64(r.hi)
+	}
+	lo, hi = new(big.Int), new(big.Int)
+	for i := len(r.wide.lo) - 1; i >= 0; i-- {
+		lo.Or(lo.Lsh(lo, 64), new(big.Int).SetUint64(r.wide.lo[i]))
+		hi.Or(hi.Lsh(hi, 64), new(big.Int).SetUint64(r.wide.hi[i]))
+	}
+	return lo, hi
 }

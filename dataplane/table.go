@@ -65,9 +65,6 @@ func (l *loader) table(jt *jsonTable, pipeline string) *matchTable {
 		if k.kind == LPM {
 			lpm++
 		}
-		if k.kind == Range && k.width > 64 {
-			l.unsupported(jt.Source, "range key of %d bits", k.width)
-		}
 	}
 	if lpm > 1 {
 		l.unsupported(jt.Source, "several lpm keys")

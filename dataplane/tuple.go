@@ -33,7 +33,46 @@ type entry struct {
 type keyRange struct {
 	part   keyPart
 	lo, hi uint64
+	// wide is the interval of a key of more than 64 bits instead.
+	wide *wideRange
 }
+
+// wideRange is an interval in words, the least significant first.
+type wideRange struct {
+	parts  []keyPart
+	lo, hi []uint64
+}
+
+func (r *keyRange) holds(key []uint64) bool {
+	if r.wide != nil {
+		return r.wide.holds(key)
+	}
+	v := r.part.of(key)
+	return r.lo <= v && v <= r.hi
+}
+
+func (r *wideRange) holds(key []uint64) bool {
+	// Until a word differs from a bound's, the words below decide.
+	low, high := true, true
+	for i := len(r.parts) - 1; i >= 0 && (low || high); i-- {
+		v := r.parts[i].of(key)
+		if low && v < r.lo[i] || high && v > r.hi[i] {
+			return false
+		}
+		low, high = low && v == r.lo[i], high && v == r.hi[i]
+	}
+	return true
+}
+
+func (r *keyRange) equal(o *keyRange) bool {
+	if r.wide != nil && o.wide != nil {
+		return slices.Equal(r.wide.lo, o.wide.lo) && slices.Equal(r.wide.hi, o.wide.hi)
+	}
+	return r.lo == o.lo && r.hi == o.hi
+}
+
+// of is the bits of the part in a key.
+func (p *keyPart) of(key []uint64) uint64 { return key[p.word] >> p.shift & widthMask(p.bits) }
 
 // tuple holds the entries of a table with one mask: a hash table with linear
 // probing over the masked key.
@@ -186,9 +225,7 @@ func (ts *tableState) lookup(t *matchTable, key, scratch []uint64) *entry {
 
 func (e *entry) inRanges(key []uint64) bool {
 	for i := range e.ranges {
-		r := &e.ranges[i]
-		v := key[r.part.word] >> r.part.shift & widthMask(r.part.bits)
-		if v < r.lo || v > r.hi {
+		if !e.ranges[i].holds(key) {
 			return false
 		}
 	}

@@ -29,6 +29,13 @@ func TestAggregationBMv2(t *testing.T) {
 	compareRuns(t, newBMv2(t), 20)
 }
 
+// TestDifferentialBMv2 compares random switches with simple_switch_grpc.
+func TestDifferentialBMv2(t *testing.T) {
+	b := newBMv2(t)
+	first, rounds := seeds(t, 1, 10)
+	compareTargets(t, newEmbedded(), b, first, rounds)
+}
+
 const (
 	bmv2Wait = 20 * time.Second // for anything BMv2 is to do
 
@@ -146,6 +153,17 @@ func (b *bmv2Target) write(t testing.TB, updates []*p4v1.Update) {
 		}
 	}
 	b.written = append(b.written, updates...)
+}
+
+func (b *bmv2Target) try(t testing.TB, u *p4v1.Update) error {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), bmv2Wait)
+	defer cancel()
+	if err := b.client.Write(ctx, u); err != nil {
+		return err
+	}
+	b.written = append(b.written, u)
+	return nil
 }
 
 func (b *bmv2Target) inject(t testing.TB, in ...wire) []wire {

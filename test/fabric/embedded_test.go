@@ -69,6 +69,10 @@ func (e *embedded) write(t testing.TB, updates []*p4v1.Update) {
 	}
 }
 
+func (e *embedded) try(_ testing.TB, u *p4v1.Update) error {
+	return e.device.Write(e.now, &p4v1.WriteRequest{DeviceId: 1, Updates: []*p4v1.Update{u}})
+}
+
 func (e *embedded) inject(t testing.TB, in ...wire) []wire {
 	t.Helper()
 	e.out = nil

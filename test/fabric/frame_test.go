@@ -126,7 +126,10 @@ func (r report) wire(payload ...byte) wire {
 	return wire{p4.CpuPort, append(b, payload...)}
 }
 
-const packetInLen = 28
+const (
+	packetInLen  = 28
+	packetOutLen = 6
+)
 
 func append24(b []byte, v uint32) []byte { return append(b, byte(v>>16), byte(v>>8), byte(v)) }
 

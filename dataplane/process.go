@@ -188,6 +188,7 @@ func (s *Switch) multicast(id uint16) {
 		}
 		return
 	}
+	s.stats.Multicast++
 	p := s.detach()
 	p.refs = 1
 	s.replicate(p, g.Replicas, -1, noTrunc)

@@ -72,6 +72,7 @@ type Stats struct {
 	Received, Transmitted     uint64
 	Recirculated, Resubmitted uint64
 	Cloned, Replicated        uint64
+	Multicast                 uint64 // packets that their copies took the place of
 
 	// Drops by reason.
 	NoProgram, PortDown, Empty, TooLong uint64
@@ -135,6 +136,9 @@ func (s *Switch) Stats() Stats { return s.stats }
 
 // Config returns the configuration, defaults filled in.
 func (s *Switch) Config() Config { return s.cfg }
+
+// SetOutput sets who takes what leaves from now on.
+func (s *Switch) SetOutput(out Output) { s.out = out }
 
 // SetTrace sets who observes packets; nil is nobody.
 func (s *Switch) SetTrace(t Tracer) { s.trace = t }

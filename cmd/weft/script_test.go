@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"testing"
 
@@ -18,18 +19,20 @@ import (
 var update = flag.Bool("update", false, "write the outputs the scripts expect")
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"weft": func() { os.Exit(weft()) }, "speaker": speaker})
+	testscript.Main(m, map[string]func(){"weft": func() { os.Exit(weft()) }, "speaker": speaker, "pcap": captures})
 }
 
 type apiKey struct{}
 
 // TestScripts runs the stories of testdata/script. WEFT_SERVER is the API of a
-// fake controller, WEFT_LOCKED one that wants the token "letmein". Besides
-// testscript's commands there are
+// fake controller, WEFT_LOCKED one that wants the token "letmein". FABRIC is the
+// fabric program without .json and .p4info.txtpb, PROGRAMS the folder of the
+// embedded switch's test programs. Besides testscript's commands there are
 //
 //	status N COMMAND…   runs a command that must end with that status
 //	switch up|down NAME connects or disconnects a switch of the fake
 //
+// the program pcap, which makes and shows captures (capture_test.go),
 // and the condition [namespace]: network namespaces can be made here.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
@@ -57,6 +60,12 @@ func TestScripts(t *testing.T) {
 				s := httptest.NewServer(api.handler)
 				e.Defer(s.Close)
 				e.Setenv(name, s.URL)
+			}
+			for name, path := range map[string]string{"FABRIC": "../../p4/fabric", "PROGRAMS": "../../dataplane/testdata"} {
+				if path, err = filepath.Abs(path); err != nil {
+					return err
+				}
+				e.Setenv(name, path)
 			}
 			gone := httptest.NewServer(nil)
 			gone.Close()

@@ -35,6 +35,7 @@ var wrapped = map[string][]string{
 	"github.com/gin-gonic/gin":    {"northbound"},
 	"github.com/danielgtaylor/":   {"northbound"},
 	"github.com/spf13/cobra":      {"cmd"},
+	"github.com/gopacket/":        {"dataplane", "test", "cmd"},
 	"google.golang.org/grpc":      {"southbound", "dataplane", "lab", "test", "cmd"},
 	"github.com/p4lang/p4runtime": {"p4", "southbound", "dataplane", "controller", "lab", "test"},
 }

@@ -1,0 +1,161 @@
+package replay
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"time"
+
+	"github.com/gopacket/gopacket"
+	"github.com/gopacket/gopacket/layers"
+	"github.com/gopacket/gopacket/pcapgo"
+)
+
+const writeBuffer = 1 << 18
+
+// ErrOverwrite says that an output would be written over an input.
+var ErrOverwrite = errors.New("the output is one of the inputs")
+
+// sink is the capture file of what leaves a port.
+type sink struct {
+	file   *os.File
+	buffer *bufio.Writer
+	writer *pcapgo.Writer
+}
+
+// sinks are the outputs of a folder. They are dataplane.Output.
+type sinks struct {
+	dir     string
+	cpu     uint32
+	inputs  sources
+	nano    bool
+	began   time.Time // capture stamp at the switch's time 0
+	ports   []*sink   // by port
+	frames  uint64
+	digests uint64
+	err     error // the first; nothing is written after it
+}
+
+// earlier are the names of outputs.
+var earlier = regexp.MustCompile(`^([0-9]+|cpu)_out\.pcap$`)
+
+// openSinks makes the folder, when only that is missing, and removes the
+// outputs of an earlier run: what a port did not send now must not look as if
+// it had.
+func openSinks(dir string, cpu uint32, inputs sources) (*sinks, error) {
+	if err := os.Mkdir(dir, 0o777); err != nil && !errors.Is(err, os.ErrExist) {
+		return nil, err
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		if !earlier.MatchString(e.Name()) {
+			continue
+		}
+		path := filepath.Join(dir, e.Name())
+		if err := inputs.apart(path); err != nil {
+			return nil, err
+		}
+		if err := os.Remove(path); err != nil {
+			return nil, err
+		}
+	}
+	o := &sinks{dir: dir, cpu: cpu, inputs: inputs, nano: inputs.nanoseconds()}
+	for _, in := range inputs {
+		o.open(in.Port)
+	}
+	if o.err != nil {
+		return nil, errors.Join(o.err, o.close())
+	}
+	return o, nil
+}
+
+// apart checks that a file is none of the inputs.
+func (all sources) apart(path string) error {
+	at, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	for _, s := range all {
+		in, err := s.file.Stat()
+		if err != nil {
+			return err
+		}
+		if os.SameFile(at, in) {
+			return fmt.Errorf("%s: %w (port %d): choose another folder", path, ErrOverwrite, s.Port)
+		}
+	}
+	return nil
+}
+
+// open makes the file of a port, for which there is none yet.
+func (o *sinks) open(port uint32) *sink {
+	if o.err != nil {
+		return nil
+	}
+	name := strconv.FormatUint(uint64(port), 10)
+	if port == o.cpu {
+		name = "cpu"
+	}
+	f, err := os.OpenFile(filepath.Join(o.dir, name+"_out.pcap"), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		o.err = err
+		return nil
+	}
+	s := &sink{file: f, buffer: bufio.NewWriterSize(f, writeBuffer)}
+	if s.writer = pcapgo.NewWriter(s.buffer); o.nano {
+		s.writer = pcapgo.NewWriterNanos(s.buffer)
+	}
+	o.err = s.writer.WriteFileHeader(maxFrame, layers.LinkTypeEthernet)
+	for uint32(len(o.ports)) <= port {
+		o.ports = append(o.ports, nil)
+	}
+	o.ports[port] = s
+	return s
+}
+
+// Transmit implements dataplane.Output.
+func (o *sinks) Transmit(now time.Duration, port uint32, frame []byte) {
+	if o.err != nil {
+		return
+	}
+	var s *sink
+	if port < uint32(len(o.ports)) {
+		s = o.ports[port]
+	}
+	if s == nil {
+		if s = o.open(port); s == nil {
+			return
+		}
+	}
+	o.frames++
+	o.err = s.writer.WritePacket(gopacket.CaptureInfo{Timestamp: o.began.Add(now), CaptureLength: len(frame), Length: len(frame)}, frame)
+}
+
+// Digest implements dataplane.Output: a replay has nobody to send digests to.
+func (o *sinks) Digest(time.Duration, int, [][]byte) { o.digests++ }
+
+func (o *sinks) flush() error {
+	for _, s := range o.ports {
+		if s != nil && o.err == nil {
+			o.err = s.buffer.Flush()
+		}
+	}
+	return o.err
+}
+
+func (o *sinks) close() error {
+	errs := []error{o.flush()}
+	for _, s := range o.ports {
+		if s != nil {
+			errs = append(errs, s.file.Close())
+		}
+	}
+	return errors.Join(errs...)
+}

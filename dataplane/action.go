@@ -3,12 +3,14 @@ package dataplane
 // action is a compiled action.
 type action struct {
 	name   string
+	index  int // in Program.actions
 	params []param
 	words  int // argument words
 	prims  []prim
 	// straight is the code of an action without jumps.
 	straight []func(*ctx)
 	exits    bool // it may end the pipeline
+	effects  []effect
 }
 
 // prim is one primitive: code, or a jump.
@@ -58,7 +60,7 @@ func (l *loader) loadActions() {
 		if _, dup := l.actionByID[ja.ID]; dup {
 			l.bad(ja.Source, "two actions with id %d", ja.ID)
 		}
-		a := &action{name: ja.Name}
+		a := &action{name: ja.Name, index: len(l.prog.actions)}
 		ai := ActionInfo{Name: ja.Name}
 		l.rt = nil
 		for _, p := range ja.RuntimeData {
@@ -105,9 +107,11 @@ func (l *loader) compileBody(a *action, prims []jsonPrimitive) {
 		default:
 			a.prims = append(a.prims, prim{run: l.primitive(p)})
 		}
+		a.effects = append(a.effects, l.effectsOf(p)...)
 		clear(l.subst)
 	}
 	if jumps {
+		a.effects = unordered(a.effects)
 		return
 	}
 	a.straight = make([]func(*ctx), 0, len(a.prims))

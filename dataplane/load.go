@@ -57,6 +57,8 @@ type loader struct {
 	calcUses map[string]int
 	subst    map[*field]*expr // what folded assignments would have stored
 
+	// parserEffects are those of all parser states.
+	parserEffects []effect
 	// rt is the runtime data of the action being compiled.
 	rt []param
 	// fn is the name of what is being compiled, for errors.

@@ -202,6 +202,9 @@ func (l *loader) parserOp(op *jsonParserOp) func(*ctx) bool {
 		return l.extract(src, op.Parameters[0], n)
 	case "set":
 		need(2)
+		var dst jsonValue
+		l.decode(src, op.Parameters[0], &dst, "set")
+		l.parserEffects = append(l.parserEffects, unordered(l.storeEffect(&jsonPrimitive{Parameters: []jsonValue{dst}, Source: src}, 0, nil))...)
 		f := l.assign(src, l.raw(src, op.Parameters[0]), l.raw(src, op.Parameters[1]))
 		return func(c *ctx) bool {
 			f(c)
@@ -224,6 +227,7 @@ func (l *loader) parserOp(op *jsonParserOp) func(*ctx) bool {
 		need(1)
 		var p jsonPrimitive
 		l.decode(src, op.Parameters[0], &p, "primitive")
+		l.parserEffects = append(l.parserEffects, unordered(l.effectsOf(&p))...)
 		f := l.primitive(&p)
 		return func(c *ctx) bool {
 			f(c)

@@ -1,10 +1,16 @@
 package dataplane
 
+import (
+	"maps"
+	"slices"
+)
+
 // pipeline is a compiled control: a graph of nodes, -1 ends it.
 type pipeline struct {
 	name  string
 	nodes []node
 	start int
+	graph graph // what untraced packets run
 }
 
 type nodeKind uint8
@@ -19,53 +25,45 @@ type node struct {
 	kind    nodeKind
 	name    string
 	cond    boolFn
+	expr    *expr // that cond evaluates; nil once the program is loaded
 	table   *matchTable
 	action  *action
 	args    []uint64
 	next    int // nodeCond: when true
 	nextNot int
 	line    string
-
-	// code is what this action and those that always follow it do, and after
-	// is where that leads; nil code: nothing is joined.
-	code  []func(*ctx)
-	after int
 }
 
-// run executes the pipeline until it ends or the packet exits it.
-func (c *ctx) run(p *pipeline) {
-	c.exit = false
-	if c.sw.trace != nil {
-		c.sw.trace.Control(p.name)
+// run executes the pipeline until it ends or the packet exits it. fresh says
+// that only the parser has touched the packet's metadata.
+func (c *ctx) run(p *pipeline, fresh bool) {
+	if c.sw.trace == nil {
+		at := p.graph.start
+		if fresh {
+			at = p.graph.fresh
+		}
+		p.graph.run(c, at)
+		return
 	}
+	c.exit = false
+	c.sw.trace.Control(p.name)
 	for i := p.start; i >= 0 && !c.exit; {
 		n := &p.nodes[i]
 		switch n.kind {
 		case nodeCond:
 			ok := n.cond(c)
-			if c.sw.trace != nil {
-				c.sw.trace.Condition(n.name, n.line, ok)
-			}
+			c.sw.trace.Condition(n.name, n.line, ok)
 			if ok {
 				i = n.next
 			} else {
 				i = n.nextNot
 			}
 		case nodeAction:
-			if n.code != nil && c.sw.trace == nil {
-				for _, f := range n.code {
-					f(c)
-				}
-				i = n.after
-				continue
-			}
-			if c.sw.trace != nil {
-				c.sw.trace.Action(n.action.name)
-			}
+			c.sw.trace.Action(n.action.name)
 			n.action.run(c, n.args)
 			i = n.next
 		default:
-			i = c.apply(n.table)
+			i = n.table.follow(c.apply(n.table))
 		}
 	}
 	c.exit = false
@@ -90,6 +88,33 @@ func (l *loader) loadPipelines() {
 		}
 	}
 	l.bindDirect()
+	l.prog.ingress.graph = l.specialise(&l.prog.ingress, l.zeroFields())
+	l.prog.egress.graph = l.specialise(&l.prog.egress, nil)
+	for _, p := range []*pipeline{&l.prog.ingress, &l.prog.egress} {
+		for i := range p.nodes {
+			p.nodes[i].expr = nil
+		}
+	}
+}
+
+// zeroFields tells the metadata fields that are 0 after the parser in a packet
+// that has just been received: those of the program's own that no parser state
+// writes.
+func (l *loader) zeroFields() func(*field) bool {
+	written := map[*field]bool{}
+	for _, e := range l.parserEffects {
+		if e.kind == loseAll {
+			return nil
+		}
+		written[e.f] = true
+	}
+	return func(f *field) bool {
+		switch f.hdr.name {
+		case "standard_metadata", "intrinsic_metadata", "queueing_metadata":
+			return false
+		}
+		return f.hdr.meta && !written[f]
+	}
 }
 
 func (l *loader) pipeline(jp *jsonPipeline) pipeline {
@@ -126,7 +151,7 @@ func (l *loader) pipeline(jp *jsonPipeline) pipeline {
 	for i := range jp.Conditionals {
 		jc := &jp.Conditionals[i]
 		l.fn = "condition " + jc.Name
-		p.nodes = append(p.nodes, nodeOfCond(jc, l.boolean(l.boolExpr(jc.Source, l.raw(jc.Source, jc.Expression))), node))
+		p.nodes = append(p.nodes, l.condNode(jc, node))
 		l.fn = ""
 	}
 	for i := range jp.ActionCalls {
@@ -139,38 +164,12 @@ func (l *loader) pipeline(jp *jsonPipeline) pipeline {
 	}
 	p.start = node(jp.InitTable)
 	l.checkAcyclic(&p)
-	p.join()
 	return p
 }
 
-// maxJoined bounds the primitives joined into one node.
-const maxJoined = 64
-
-// join puts actions that always follow each other together.
-func (p *pipeline) join() {
-	plain := func(n *node) bool {
-		return n.kind == nodeAction && n.action.straight != nil && n.action.words == 0
-	}
-	for i := range p.nodes {
-		n := &p.nodes[i]
-		if !plain(n) {
-			continue
-		}
-		n.code = append([]func(*ctx){}, n.action.straight...)
-		n.after = n.next
-		for last := n; n.after >= 0 && !last.action.exits; {
-			last = &p.nodes[n.after]
-			if !plain(last) || len(n.code)+len(last.action.straight) > maxJoined {
-				break
-			}
-			n.code = append(n.code, last.action.straight...)
-			n.after = last.next
-		}
-	}
-}
-
-func nodeOfCond(jc *jsonConditional, cond boolFn, at func(*string) int) node {
-	n := node{kind: nodeCond, name: jc.Name, cond: cond, next: at(jc.TrueNext), nextNot: at(jc.FalseNext)}
+func (l *loader) condNode(jc *jsonConditional, at func(*string) int) node {
+	e := l.boolExpr(jc.Source, l.raw(jc.Source, jc.Expression))
+	n := node{kind: nodeCond, name: jc.Name, expr: e, cond: l.boolean(e), next: at(jc.TrueNext), nextNot: at(jc.FalseNext)}
 	if n.line = jc.Source.String(); jc.Source != nil && jc.Source.Fragment != "" {
 		n.name = jc.Source.Fragment
 	}
@@ -278,11 +277,16 @@ func (l *loader) tableNode(jt *jsonTable, pipe string, at func(*string) int) nod
 	// no @name of the program's: they are named tbl_* or after the control.
 	info.Hidden = len(t.keys) == 0 && info.ConstDefault && len(t.actions) == 1 && jt.Source == nil ||
 		hiddenName(jt.Name)
+	t.places, t.place = nil, make([]int16, len(l.prog.actions))
+	for _, i := range slices.Sorted(maps.Keys(t.next)) {
+		t.place[i] = int16(len(t.places))
+		t.places = append(t.places, l.prog.actions[i])
+	}
 	l.prog.tables = append(l.prog.tables, t)
 	l.prog.keyWords = max(l.prog.keyWords, t.words)
 	l.prog.info.tables = append(l.prog.info.tables, info)
 	if len(t.keys) == 0 && info.ConstDefault && t.profile < 0 && t.def.action != nil && !t.counter {
-		n := node{kind: nodeAction, name: t.name, action: t.def.action, args: t.def.args, next: t.def.next}
+		n := node{kind: nodeAction, name: t.name, action: t.def.action, args: t.def.args, next: t.next[t.def.index]}
 		if t.miss != nil {
 			n.next = *t.miss
 		}
@@ -299,7 +303,7 @@ func hiddenName(name string) bool {
 func (l *loader) tableDefault(t *matchTable, jt *jsonTable, info *TableInfo) {
 	d := jt.DefaultEntry
 	if d == nil {
-		t.def = target{kind: TargetAction, next: t.baseNext}
+		t.def = target{kind: TargetAction}
 		return
 	}
 	if t.profile >= 0 {
@@ -317,11 +321,10 @@ func (l *loader) jsonTarget(t *matchTable, src *jsonSource, index int, data []st
 	if len(data) != len(a.params) {
 		l.bad(src, "action %q with %d arguments: want %d", a.name, len(data), len(a.params))
 	}
-	next, ok := t.next[index]
-	if !ok {
-		next = t.baseNext
+	if _, ok := t.next[index]; !ok {
+		t.next[index] = t.baseNext
 	}
-	g := target{kind: TargetAction, action: a, index: index, args: make([]uint64, a.words), next: next}
+	g := target{kind: TargetAction, action: a, index: index, args: make([]uint64, a.words)}
 	for i, s := range data {
 		n, ok := parseHex(s)
 		if !ok || n.BitLen() > a.params[i].width && n.Sign() >= 0 {
@@ -378,5 +381,6 @@ func (l *loader) bindDirect() {
 			l.bad(jm.Source, "direct meter %q into %s", jm.Name, f.name())
 		}
 		l.prog.tables[t].color = f.set()
+		l.prog.tables[t].effects = []effect{{kind: loseField, f: f}}
 	}
 }

@@ -93,10 +93,12 @@ func (c *ctx) set(f *field, v uint64) {
 // ingress processes a packet up to the queues.
 func (s *Switch) ingress(it inItem) {
 	c, std, lay := &s.ctx, &s.prog.std, &s.prog.layout
+	fresh := false
 	if it.p != nil {
 		c.swap(it.p)
 		s.freePHV(it.p)
 	} else {
+		fresh = true
 		c.clearHeaders(lay)
 		c.clearMeta(lay)
 		c.frame, c.port, c.arrived = it.f, it.port, it.arrived
@@ -117,7 +119,7 @@ func (s *Switch) ingress(it inItem) {
 	} else {
 		c.set(std.checksumError, 0)
 	}
-	c.run(&s.prog.ingress)
+	c.run(&s.prog.ingress, fresh)
 
 	if c.clone >= 0 {
 		s.cloneIngress(received)
@@ -365,7 +367,7 @@ func (s *Switch) egress(q queued, depth int) {
 	if s.trace != nil {
 		s.trace.Packet("egress", q.port, nil)
 	}
-	c.run(&s.prog.egress)
+	c.run(&s.prog.egress, false)
 
 	if c.clone >= 0 {
 		s.cloneEgress()

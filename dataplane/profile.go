@@ -8,7 +8,6 @@ type target struct {
 	action *action // TargetAction; nil is none
 	index  int     // of the action
 	args   []uint64
-	next   int
 	member *member // TargetMember
 	group  *group  // TargetGroup, TargetActionSet
 }

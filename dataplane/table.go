@@ -25,6 +25,9 @@ type matchTable struct {
 	color   func(*ctx, uint64)
 
 	next     map[int]int // action index to node
+	places   []*action   // the actions of next, in order of their index
+	place    []int16     // action index to its place among them
+	effects  []effect    // of a lookup
 	hit      *int        // __HIT__
 	miss     *int        // __MISS__
 	baseNext int
@@ -231,9 +234,9 @@ type tableState struct {
 	missCounter CounterValue
 }
 
-// apply matches the packet against a table, executes what it finds and
-// returns the next node.
-func (c *ctx) apply(t *matchTable) int {
+// apply matches the packet against a table and executes what it finds: hit
+// tells whether that was an entry's, action what has run, -1 for none.
+func (c *ctx) apply(t *matchTable) (hit bool, action int) {
 	ts := &c.sw.tables[t.idx]
 	var e *entry
 	if t.words > 0 {
@@ -255,7 +258,7 @@ func (c *ctx) apply(t *matchTable) int {
 		if c.sw.trace != nil {
 			c.sw.traceTable(t, nil, ts.def.action)
 		}
-		return c.do(t, &ts.def, false)
+		return false, c.do(t, &ts.def)
 	}
 	if t.counter {
 		e.counter.Packets++
@@ -270,36 +273,37 @@ func (c *ctx) apply(t *matchTable) int {
 	if c.sw.trace != nil {
 		c.sw.traceTable(t, e, e.target.action)
 	}
-	return c.do(t, &e.target, true)
+	return true, c.do(t, &e.target)
 }
 
-// do executes a target and returns the next node.
-func (c *ctx) do(t *matchTable, g *target, hit bool) int {
-	act, args := g.action, g.args
+// do executes a target and returns the action that has run, -1 for none.
+func (c *ctx) do(t *matchTable, g *target) int {
 	if g.kind != TargetAction {
 		m := g.pick(c, t)
-		if m == nil { // an empty group: no action
-			return t.baseNext
+		if m == nil { // an empty group
+			return -1
 		}
-		act, args = m.action, m.args
-		if hit && t.hit == nil || !hit && t.miss == nil {
-			next := t.next[m.index]
-			act.run(c, args)
-			return next
-		}
+		m.action.run(c, m.args)
+		return m.index
 	}
-	if act != nil {
-		act.run(c, args)
+	if g.action == nil {
+		return -1
 	}
+	g.action.run(c, g.args)
+	return g.index
+}
+
+// follow is the node that an outcome of apply leads to.
+func (t *matchTable) follow(hit bool, action int) int {
 	switch {
 	case hit && t.hit != nil:
 		return *t.hit
 	case !hit && t.miss != nil:
 		return *t.miss
-	case act == nil:
+	case action < 0:
 		return t.baseNext
 	}
-	return g.next
+	return t.next[action]
 }
 
 func (c *ctx) directMeter(t *matchTable, e *entry) {

@@ -68,7 +68,7 @@ func (s *Switch) resolve(t *matchTable, g *Target) (target, error) {
 		if err != nil {
 			return target{}, err
 		}
-		return target{kind: TargetAction, action: a, index: g.Action.Action, args: args, next: t.next[g.Action.Action]}, nil
+		return target{kind: TargetAction, action: a, index: g.Action.Action, args: args}, nil
 	case TargetMember:
 		m := s.profiles[t.profile].members[g.Member]
 		if m == nil {

@@ -1,6 +1,9 @@
 package packet
 
-import "fmt"
+import (
+	"fmt"
+	"math/bits"
+)
 
 // Opcode is a BTH opcode: the transport service in the three high bits, the operation in the five low ones.
 type Opcode uint8
@@ -34,17 +37,47 @@ const (
 	OpCongestionNotification Opcode = 0x81
 )
 
+// Opcodes of MRC (OCP MRC 1.0, table 6-2), all those with 0b110 in the three high bits. MRCBTH is their header.
+const (
+	OpMRCWriteFirst         Opcode = 0xC6
+	OpMRCWriteMiddle        Opcode = 0xC7
+	OpMRCWriteLast          Opcode = 0xC8
+	OpMRCWriteLastImmediate Opcode = 0xC9
+	OpMRCWriteOnly          Opcode = 0xCA
+	OpMRCWriteOnlyImmediate Opcode = 0xCB
+	OpMRCAcknowledge        Opcode = 0xD1
+	OpMRCEndpointRequest    Opcode = 0xD8
+	OpMRCEndpointResponse   Opcode = 0xD9
+	OpMRCSACK               Opcode = 0xDC
+	OpMRCNACK               Opcode = 0xDD
+	OpMRCProbe              Opcode = 0xDE
+)
+
+const mrcService = 0b110
+
+// MRC says whether the opcode is one of MRC's, assigned or not.
+func (o Opcode) MRC() bool { return o>>5 == mrcService }
+
 // Extension says which headers, in this order, follow the BTH.
-type Extension uint8
+type Extension uint16
 
 // The extension headers this package decodes.
 const (
-	ExtRETH Extension = 1 << iota
+	ExtMETH Extension = 1 << iota
+	ExtTSETH
+	ExtRETH
 	ExtAETH
 	ExtImmDt
 	ExtCNP // the 16 reserved octets of a congestion notification packet
+	ExtSETH
+	ExtNETH
+	ExtPETH
+	ExtERTH
+	ExtEETH
 
 	extKnown // set for every opcode this package decodes
+
+	extMRCWrite = extKnown | ExtMETH | ExtRETH
 )
 
 var opcodes = [256]struct {
@@ -75,9 +108,21 @@ var opcodes = [256]struct {
 	OpSendLastInvalidate:     {"SEND Last with Invalidate", 0},
 	OpSendOnlyInvalidate:     {"SEND Only with Invalidate", 0},
 	OpCongestionNotification: {"CNP", extKnown | ExtCNP},
+	OpMRCWriteFirst:          {"MRC WRITE First", extMRCWrite},
+	OpMRCWriteMiddle:         {"MRC WRITE Middle", extMRCWrite},
+	OpMRCWriteLast:           {"MRC WRITE Last", extMRCWrite},
+	OpMRCWriteLastImmediate:  {"MRC WRITE Last with Immediate", extMRCWrite | ExtImmDt},
+	OpMRCWriteOnly:           {"MRC WRITE Only", extMRCWrite},
+	OpMRCWriteOnlyImmediate:  {"MRC WRITE Only with Immediate", extMRCWrite | ExtImmDt},
+	OpMRCAcknowledge:         {"MRC Acknowledge", extKnown | ExtAETH},
+	OpMRCEndpointRequest:     {"MRC Endpoint Request", extKnown | ExtERTH},
+	OpMRCEndpointResponse:    {"MRC Endpoint Response", extKnown | ExtEETH},
+	OpMRCSACK:                {"MRC SACK", extKnown | ExtSETH},
+	OpMRCNACK:                {"MRC NACK", extKnown | ExtNETH},
+	OpMRCProbe:               {"MRC Probe Request", extKnown | ExtPETH},
 }
 
-// String is the name IBTA gives the opcode, or its number.
+// String is the name IBTA or MRC gives the opcode, or its number.
 func (o Opcode) String() string {
 	if name := opcodes[o].name; name != "" {
 		return name
@@ -85,30 +130,30 @@ func (o Opcode) String() string {
 	return fmt.Sprintf("opcode %#02x", uint8(o))
 }
 
-// Extensions says which headers follow the BTH; ok is false when the opcode is not one this package decodes: other services
-// than reliable connection, ATOMIC operations and SEND with Invalidate.
+// Extensions says which headers follow the BTH; ok is false when the opcode is not one of RoCEv2 that this package decodes: other services
+// than reliable connection, ATOMIC operations and SEND with Invalidate. For MRC's opcodes, which are not among them, see MRCBTH.Extensions.
 func (o Opcode) Extensions() (ext Extension, ok bool) {
+	if o.MRC() {
+		return 0, false
+	}
 	e := opcodes[o].ext
 	return e &^ extKnown, e != 0
 }
 
+// first is the first of the headers.
+func (e Extension) first() Extension { return e & -e }
+
 // Is says whether all headers of want are among those of e.
 func (e Extension) Is(want Extension) bool { return e&want == want }
+
+// extensionLens has the length of header 1<<i at i.
+var extensionLens = [16]int{METHLen, TSETHLen, RETHLen, AETHLen, ImmDtLen, CNPLen, SETHLen, NETHLen, PETHLen, ERTHLen, EETHLen}
 
 // Len is the octets the extension headers take.
 func (e Extension) Len() int {
 	n := 0
-	if e.Is(ExtRETH) {
-		n += RETHLen
-	}
-	if e.Is(ExtAETH) {
-		n += AETHLen
-	}
-	if e.Is(ExtImmDt) {
-		n += ImmDtLen
-	}
-	if e.Is(ExtCNP) {
-		n += CNPLen
+	for ; e != 0; e &= e - 1 {
+		n += extensionLens[bits.TrailingZeros16(uint16(e))]
 	}
 	return n
 }

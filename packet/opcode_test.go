@@ -51,6 +51,19 @@ func TestOpcodeNumbersAndNames(t *testing.T) {
 		{OpSendOnlyInvalidate, 23, "SEND Only with Invalidate"},
 		{OpCongestionNotification, 0x81, "CNP"},
 		{0x21, 0x21, "opcode 0x21"},
+		{OpMRCWriteFirst, 0xC6, "MRC WRITE First"},
+		{OpMRCWriteMiddle, 0xC7, "MRC WRITE Middle"},
+		{OpMRCWriteLast, 0xC8, "MRC WRITE Last"},
+		{OpMRCWriteLastImmediate, 0xC9, "MRC WRITE Last with Immediate"},
+		{OpMRCWriteOnly, 0xCA, "MRC WRITE Only"},
+		{OpMRCWriteOnlyImmediate, 0xCB, "MRC WRITE Only with Immediate"},
+		{OpMRCAcknowledge, 0xD1, "MRC Acknowledge"},
+		{OpMRCEndpointRequest, 0xD8, "MRC Endpoint Request"},
+		{OpMRCEndpointResponse, 0xD9, "MRC Endpoint Response"},
+		{OpMRCSACK, 0xDC, "MRC SACK"},
+		{OpMRCNACK, 0xDD, "MRC NACK"},
+		{OpMRCProbe, 0xDE, "MRC Probe Request"},
+		{0xC0, 0xC0, "opcode 0xc0"},
 	} {
 		if uint8(c.op) != c.code || c.op.String() != c.name {
 			t.Errorf("%d is %q, want %d %q", uint8(c.op), c.op, c.code, c.name)
@@ -59,10 +72,26 @@ func TestOpcodeNumbersAndNames(t *testing.T) {
 }
 
 func TestExtensionLen(t *testing.T) {
+	for ext, want := range map[Extension]int{
+		ExtMETH: 4, ExtTSETH: 4, ExtRETH: 16, ExtAETH: 4, ExtImmDt: 4, ExtCNP: 16,
+		ExtSETH: 36, ExtNETH: 20, ExtPETH: 16, ExtERTH: 16, ExtEETH: 36,
+	} {
+		if got := ext.Len(); got != want {
+			t.Errorf("Len of %b = %d, want %d", ext, got, want)
+		}
+	}
 	if got := (ExtRETH | ExtAETH | ExtImmDt | ExtCNP).Len(); got != 16+4+4+16 {
-		t.Errorf("Len of all = %d, want 40", got)
+		t.Errorf("Len of four = %d, want 40", got)
 	}
 	if got := Extension(0).Len(); got != 0 {
 		t.Errorf("Len of none = %d", got)
+	}
+}
+
+func TestOpcodeMRC(t *testing.T) {
+	for o := range 256 {
+		if got, want := Opcode(o).MRC(), o>>5 == 6; got != want {
+			t.Errorf("opcode %#02x: MRC = %v, want %v", o, got, want)
+		}
 	}
 }

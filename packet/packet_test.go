@@ -87,6 +87,62 @@ func fuzzHeader[H header](f *testing.F, parse func([]byte) (H, int, error), exac
 	})
 }
 
+// testMask checks of a header of fixed length that exactly the bits of mask are fields: whatever is read, those bits are written as they were, and the reserved
+// ones as zero.
+func testMask[H header](t *testing.T, parse func([]byte) (H, int, error), mask string) {
+	t.Helper()
+	m := unhex(t, mask)
+	check := func(in []byte) {
+		t.Helper()
+		h, n, err := parse(in)
+		if err != nil || n != len(m) {
+			t.Fatalf("parse of % x took %d, %v; want %d", in, n, err, len(m))
+		}
+		if out := h.Append(nil); !bytes.Equal(out, masked(in, m)) {
+			t.Fatalf("% x written again:\n got % x\nwant % x", in, out, masked(in, m))
+		}
+	}
+	in := make([]byte, len(m))
+	for bit := range 8 * len(m) {
+		in[bit/8] = 0x80 >> (bit % 8)
+		check(in)
+		in[bit/8] = 0
+	}
+	for i := range in {
+		in[i] = 0xFF
+	}
+	check(in)
+}
+
+// fuzzMask is fuzzHeader for a header of fixed length, of which Append gives the octets that were read, but for those bits that are not in mask.
+func fuzzMask[H header](f *testing.F, parse func([]byte) (H, int, error), mask string, seeds ...string) {
+	f.Helper()
+	m := unhex(f, mask)
+	for _, s := range seeds {
+		f.Add(unhex(f, s))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		h, n, err := parse(b)
+		if err != nil {
+			if !isSentinel(err) {
+				t.Fatalf("error %v wraps no sentinel", err)
+			}
+			return
+		}
+		if out := h.Append(nil); n != len(m) || len(out) != h.Len() || !bytes.Equal(out, masked(b[:n], m)) {
+			t.Fatalf("took %d octets, wrote\n     % x\nwant % x", n, out, masked(b[:n], m))
+		}
+	})
+}
+
+func masked(b, mask []byte) []byte {
+	out := bytes.Clone(b)
+	for i := range out {
+		out[i] &= mask[i]
+	}
+	return out
+}
+
 func isSentinel(err error) bool {
 	for _, s := range []error{ErrTruncated, ErrMalformed, ErrUnsupported, ErrTooLong, ErrICRC, ErrChecksum, ErrHMAC} {
 		if errors.Is(err, s) {

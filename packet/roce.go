@@ -55,44 +55,12 @@ func ParseRoCEPacket(b []byte) (p RoCE, n int, err error) {
 }
 
 func (p *RoCE) parseIPv6(b []byte) (int, error) {
-	ip, n, err := ParseIPv6(b)
-	if err != nil {
+	var s stack
+	if err := s.parse(b, nil); err != nil {
 		return 0, err
 	}
-	end := n + int(ip.PayloadLength)
-	if len(b) < end {
-		return 0, truncated("IPv6 packet", len(b), end)
-	}
-	b = b[:end:end]
-	next := ip.NextHeader
-	if next == NextHeaderRouting || next == NextHeaderIPv6 {
-		p.Encapsulated, p.Outer = true, ip
-		if next == NextHeaderRouting {
-			srh, m, err := ParseSRH(b[n:])
-			if err != nil {
-				return 0, err
-			}
-			p.Routed, p.SRH = true, srh
-			n += m
-			next = srh.NextHeader
-		}
-		if next != NextHeaderIPv6 {
-			return 0, fmt.Errorf("outer IPv6: Next Header %d, want %d (IPv6): %w", next, NextHeaderIPv6, ErrUnsupported)
-		}
-		inner, m, err := ParseIPv6(b[n:])
-		if err != nil {
-			return 0, err
-		}
-		if have, want := len(b)-n-m, int(inner.PayloadLength); have != want {
-			return 0, fmt.Errorf("inner IPv6 header: Payload Length %d, want %d, which the outer header leaves: %w", want, have, ErrMalformed)
-		}
-		ip, next, b = inner, inner.NextHeader, b[n:]
-	}
-	if next != NextHeaderUDP {
-		return 0, fmt.Errorf("IPv6: Next Header %d, want %d (UDP): %w", next, NextHeaderUDP, ErrUnsupported)
-	}
-	p.IPv6, p.Datagram = ip, b
-	return end, p.parseTransport(b[IPv6Len:])
+	p.Encapsulated, p.Routed, p.Outer, p.SRH, p.IPv6, p.Datagram = s.encapsulated, s.routed, s.outer, s.srh, s.ip, s.datagram
+	return s.end, p.parseTransport(s.datagram[IPv6Len:])
 }
 
 func (p *RoCE) parseTransport(b []byte) error {
@@ -166,19 +134,7 @@ func (p *RoCE) Append(b []byte) []byte {
 // AppendPacket is Append without the Ethernet header.
 func (p *RoCE) AppendPacket(b []byte) []byte {
 	if p.Encapsulated {
-		outer := p.Outer
-		outer.NextHeader = NextHeaderIPv6
-		outer.PayloadLength = uint16(p.innerLen())
-		if p.Routed {
-			outer.NextHeader = NextHeaderRouting
-			outer.PayloadLength = uint16(p.SRH.Len() + p.innerLen())
-		}
-		b = outer.Append(b)
-		if p.Routed {
-			srh := p.SRH
-			srh.NextHeader = NextHeaderIPv6
-			b = srh.Append(b)
-		}
+		b = appendOuter(b, p.Outer, p.Routed, p.SRH, p.innerLen())
 	}
 	start := len(b)
 	ip, udp, bth := p.IPv6, p.UDP, p.BTH
@@ -186,7 +142,7 @@ func (p *RoCE) AppendPacket(b []byte) []byte {
 	udp.Length = uint16(p.innerLen() - IPv6Len)
 	ip.PayloadLength = udp.Length
 	udp.Checksum = 0
-	bth.PadCount = p.padCount()
+	bth.PadCount = padCount(p.Payload)
 	b = bth.Append(udp.Append(ip.Append(b)))
 	ext, _ := bth.Opcode.Extensions()
 	if ext.Is(ExtRETH) {
@@ -225,9 +181,7 @@ func (p *RoCE) Len() int {
 	return n
 }
 
-func (p *RoCE) padCount() uint8 { return uint8(-len(p.Payload) & 3) }
-
 func (p *RoCE) innerLen() int {
 	ext, _ := p.BTH.Opcode.Extensions()
-	return icrcMin + ext.Len() + len(p.Payload) + int(p.padCount()) + ICRCLen
+	return innerLen(ext, p.Payload)
 }

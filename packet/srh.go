@@ -52,6 +52,20 @@ func NewSRH(nextHeader uint8, visit []netip.Addr, tlvs []byte) (SRH, error) {
 	return h, h.Validate()
 }
 
+// NewReducedSRH is NewSRH without the first segment, which is in the IPv6 destination address alone (RFC 8754 §4.1.1): Segments Left is Last
+// Entry + 1. A list of one segment needs no SRH at all.
+func NewReducedSRH(nextHeader uint8, visit []netip.Addr, tlvs []byte) (SRH, error) {
+	if len(visit) < 2 {
+		return SRH{}, fmt.Errorf("reduced SRH: %d segments, want at least 2: %w", len(visit), ErrMalformed)
+	}
+	h, err := NewSRH(nextHeader, visit[1:], tlvs)
+	if err != nil {
+		return SRH{}, err
+	}
+	h.SegmentsLeft++
+	return h, h.Validate()
+}
+
 // ParseSRH reads a segment routing header. Its SegmentList and TLVList are slices of b. Refused are another routing type, a Last
 // Entry beyond the header, Segments Left > Last Entry + 1 (RFC 8754 §4.3.1.1), and a TLV that runs past the header.
 // What is inside the TLVs is not looked at.

@@ -54,6 +54,28 @@ func TestSRHSegments(t *testing.T) {
 	}
 }
 
+// The first segment of a reduced SRH is in the destination address alone.
+func TestReducedSRH(t *testing.T) {
+	h, err := NewReducedSRH(NextHeaderIPv6, []netip.Addr{sid, proxy}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Next Header 41, 2 units, type 4, SL 1, Last Entry 0, flags, tag; proxy.
+	wire := unhex(t, "29 02 04 01 00 00 0000"+proxyHex)
+	if got := h.Append(nil); !bytes.Equal(got, wire) {
+		t.Errorf("append:\n got % x\nwant % x", got, wire)
+	}
+	if got, n, err := ParseSRH(wire); err != nil || n != len(wire) || got.SegmentsLeft != 1 || got.NumSegments() != 1 || got.Segment(0) != proxy {
+		t.Errorf("parse: %+v, %d, %v", got, n, err)
+	}
+	for n := range 2 {
+		_, err := NewReducedSRH(NextHeaderIPv6, []netip.Addr{sid, proxy}[:n], nil)
+		wantError(t, err, ErrMalformed, "segments, want at least 2")
+	}
+	_, err = NewReducedSRH(NextHeaderIPv6, make([]netip.Addr, 129), nil)
+	wantError(t, err, ErrTooLong, "at most 2048")
+}
+
 func TestSRHTLVs(t *testing.T) {
 	h, _, err := ParseSRH(unhex(t, srhTLVWire))
 	if err != nil {

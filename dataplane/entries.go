@@ -1,6 +1,7 @@
 package dataplane
 
 import (
+	"encoding/binary"
 	"fmt"
 	"iter"
 	"math/big"
@@ -47,13 +48,26 @@ func right(v []byte, n int) []byte {
 	return b
 }
 
-// pack writes a field's value into the key words.
+// pack writes a field's value, of any length, into the key words.
 func (k *tableKey) pack(v []byte, dst []uint64) {
-	n := (k.width + 7) / 8
-	b := right(v, n)
-	for _, p := range k.parts {
-		dst[p.word] |= load64(b, 8*n-p.low-p.bits, p.bits) << p.shift
+	for i := range k.parts {
+		p := &k.parts[i]
+		dst[p.word] |= low64Of(v, p.low/8) & widthMask(p.bits) << p.shift
 	}
+}
+
+// low64Of returns the 64 bits of a big-endian value that have at octets after
+// them; what is beyond its length is 0.
+func low64Of(v []byte, at int) uint64 {
+	end := len(v) - at
+	if end >= 8 {
+		return binary.BigEndian.Uint64(v[end-8:])
+	}
+	var x uint64
+	for i := 0; i < end; i++ {
+		x = x<<8 | uint64(v[i])
+	}
+	return x
 }
 
 // unpack reads a field's value from key words.
@@ -82,10 +96,23 @@ func (t *matchTable) parseMatch(match []Match) (parsedKey, error) {
 	if t.words == 0 {
 		return pk, fmt.Errorf("table %s has no key: %w", t.name, ErrBadValue)
 	}
-	pk.key, pk.mask = make([]uint64, t.words), make([]uint64, t.words)
+	pk.key = make([]uint64, t.words)
+	if t.kind == Exact {
+		pk.mask = t.masks
+	} else {
+		pk.mask = make([]uint64, t.words)
+	}
 	for i := range t.keys {
 		k, m := &t.keys[i], &match[i]
-		if err := pk.add(k, m); err != nil {
+		var err error
+		if t.kind == Exact {
+			if err = fit(m.Value, k.width); err == nil {
+				k.pack(m.Value, pk.key)
+			}
+		} else {
+			err = pk.add(k, m)
+		}
+		if err != nil {
 			return pk, fmt.Errorf("table %s, key %s: %w", t.name, k.name, err)
 		}
 	}

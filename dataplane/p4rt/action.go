@@ -88,14 +88,23 @@ func (t *tableSchema) action(c dataplane.ActionCall) *p4v1.Action {
 	if a == nil {
 		return nil
 	}
-	out := &p4v1.Action{ActionId: a.id}
+	out := new(p4v1.Action)
 	if len(a.params) > 0 {
 		out.Params = make([]*p4v1.Action_Param, len(a.params))
-		for i, p := range a.params {
-			out.Params[i] = &p4v1.Action_Param{ParamId: p.id, Value: canonical(c.Args[i])}
+		for i := range out.Params {
+			out.Params[i] = new(p4v1.Action_Param)
 		}
 	}
+	a.fill(out, c)
 	return out
+}
+
+// fill sets an action that has its parameters, but not their values.
+func (a *actionUse) fill(out *p4v1.Action, c dataplane.ActionCall) {
+	out.ActionId = a.id
+	for i := range a.params {
+		out.Params[i].ParamId, out.Params[i].Value = a.params[i].id, canonical(c.Args[i])
+	}
 }
 
 // oneShotModes are the settings of a one-shot action set that the engine does

@@ -75,10 +75,10 @@ func (r *realm) applyCounter(c *arraySchema, typ p4v1.Update_Type, e *p4v1.Count
 	return nil
 }
 
-func (r *realm) readCounters(q *p4v1.CounterEntry, emit func(*p4v1.Entity)) *Error {
+func (r *realm) readCounters(q *p4v1.CounterEntry, out *reading) *Error {
 	if q.GetCounterId() == 0 {
 		for _, c := range r.p.counterList {
-			if err := r.emitCounters(c, 0, int(c.size), emit); err != nil {
+			if err := r.emitCounters(c, 0, int(c.size), out); err != nil {
 				return err
 			}
 		}
@@ -90,7 +90,7 @@ func (r *realm) readCounters(q *p4v1.CounterEntry, emit func(*p4v1.Entity)) *Err
 	}
 	from, to, err := indices(q.GetIndex(), c.size)
 	if err == nil {
-		err = r.emitCounters(c, from, to, emit)
+		err = r.emitCounters(c, from, to, out)
 	}
 	if err != nil {
 		return err.in("counter %q", c.name)
@@ -98,13 +98,13 @@ func (r *realm) readCounters(q *p4v1.CounterEntry, emit func(*p4v1.Entity)) *Err
 	return nil
 }
 
-func (r *realm) emitCounters(c *arraySchema, from, to int, emit func(*p4v1.Entity)) *Error {
-	for i := from; i < to; i++ {
+func (r *realm) emitCounters(c *arraySchema, from, to int, out *reading) *Error {
+	for i := from; i < to && out.more(); i++ {
 		v, err := r.sw.Counter(c.engine, i)
 		if err != nil {
 			return engineError(err)
 		}
-		emit(&p4v1.Entity{Entity: &p4v1.Entity_CounterEntry{CounterEntry: &p4v1.CounterEntry{
+		out.emit(&p4v1.Entity{Entity: &p4v1.Entity_CounterEntry{CounterEntry: &p4v1.CounterEntry{
 			CounterId: c.id, Index: &p4v1.Index{Index: int64(i)}, Data: counterData(v),
 		}}})
 	}
@@ -144,7 +144,7 @@ func (r *realm) applyDirectCounter(t *tableSchema, typ p4v1.Update_Type, e *p4v1
 		undo.add(func() { _ = r.sw.SetDefaultCounter(t.engine, old) })
 		return engineError(r.sw.SetDefaultCounter(t.engine, v))
 	}
-	match, prio, err := t.matchKey(e.GetTableEntry())
+	match, prio, err := t.matchKey(nil, e.GetTableEntry())
 	if err != nil {
 		return err
 	}
@@ -170,17 +170,17 @@ func checkDefaultKey(e *p4v1.TableEntry) *Error {
 
 // readDirectCounters reads the counter of one entry, or with an empty match
 // of all entries of the table, or with table id 0 of all tables.
-func (r *realm) readDirectCounters(q *p4v1.DirectCounterEntry, emit func(*p4v1.Entity)) *Error {
+func (r *realm) readDirectCounters(q *p4v1.DirectCounterEntry, out *reading) *Error {
 	wrap := func(t *tableSchema, x *dataplane.Entry, v dataplane.CounterValue) {
 		e := &p4v1.TableEntry{TableId: t.id, IsDefaultAction: x == nil}
 		if x != nil {
-			e.Match, e.Priority = t.key.fieldMatches(x.Match), x.Priority
+			e.Match, e.Priority = t.key.fieldMatches(&out.slab, x.Match), x.Priority
 		}
-		emit(&p4v1.Entity{Entity: &p4v1.Entity_DirectCounterEntry{DirectCounterEntry: &p4v1.DirectCounterEntry{
+		out.emit(&p4v1.Entity{Entity: &p4v1.Entity_DirectCounterEntry{DirectCounterEntry: &p4v1.DirectCounterEntry{
 			TableEntry: e, Data: counterData(v),
 		}}})
 	}
-	return r.readDirect(q.GetTableEntry(), "counter",
+	return r.readDirect(q.GetTableEntry(), "counter", out,
 		func(t *tableSchema) bool { return t.counter != nil },
 		func(t *tableSchema, x *dataplane.Entry) *Error {
 			v, err := r.sw.DirectCounter(t.engine, x.Match, x.Priority)
@@ -201,10 +201,13 @@ func (r *realm) readDirectCounters(q *p4v1.DirectCounterEntry, emit func(*p4v1.E
 }
 
 // readDirect walks the entries whose direct resource a request selects.
-func (r *realm) readDirect(q *p4v1.TableEntry, kind string, has func(*tableSchema) bool,
+func (r *realm) readDirect(q *p4v1.TableEntry, kind string, out *reading, has func(*tableSchema) bool,
 	entry func(*tableSchema, *dataplane.Entry) *Error, dflt func(*tableSchema) *Error) *Error {
 	all := func(t *tableSchema) *Error {
 		for x := range r.sw.Entries(t.engine) {
+			if !out.more() {
+				return nil
+			}
 			if p := q.GetPriority(); p != 0 && p != x.Priority {
 				continue
 			}
@@ -219,7 +222,7 @@ func (r *realm) readDirect(q *p4v1.TableEntry, kind string, has func(*tableSchem
 			return invalid("table_id is 0, which reads the direct %ss of all tables: no match, priority or is_default_action can be given", kind)
 		}
 		for _, t := range r.p.tableList {
-			if !has(t) {
+			if !has(t) || out.stopped {
 				continue
 			}
 			if err := all(t); err != nil {
@@ -244,7 +247,7 @@ func (r *realm) readDirect(q *p4v1.TableEntry, kind string, has func(*tableSchem
 	default:
 		var match []dataplane.Match
 		var prio int32
-		if match, prio, err = t.matchKey(q); err == nil {
+		if match, prio, err = t.matchKey(nil, q); err == nil {
 			err = entry(t, &dataplane.Entry{Match: match, Priority: prio})
 		}
 	}

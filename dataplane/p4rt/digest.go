@@ -95,9 +95,9 @@ func (g *digests) apply(s *digestSchema, typ p4v1.Update_Type, e *p4v1.DigestEnt
 
 // read emits the configuration of one digest, or with id 0 of all that are
 // enabled.
-func (g *digests) read(q *p4v1.DigestEntry, emit func(*p4v1.Entity)) *Error {
+func (g *digests) read(q *p4v1.DigestEntry, out *reading) *Error {
 	one := func(st *digestState) {
-		emit(&p4v1.Entity{Entity: &p4v1.Entity_DigestEntry{DigestEntry: &p4v1.DigestEntry{
+		out.emit(&p4v1.Entity{Entity: &p4v1.Entity_DigestEntry{DigestEntry: &p4v1.DigestEntry{
 			DigestId: st.schema.id, Config: st.config,
 		}}})
 	}

@@ -14,7 +14,10 @@ const maxIdleEntries = 1024
 // Idle Timeout Notification").
 func (d *Device) scanIdle(now time.Duration) {
 	r := d.active
-	var entries []*p4v1.TableEntry
+	var (
+		slab    entrySlab
+		entries []*p4v1.TableEntry
+	)
 	flush := func() {
 		if len(entries) == 0 {
 			return
@@ -37,7 +40,7 @@ func (d *Device) scanIdle(now time.Duration) {
 		more := unpackExtra(x.Entry.Metadata)
 		e := &p4v1.TableEntry{
 			TableId:       t.id,
-			Match:         t.key.fieldMatches(x.Entry.Match),
+			Match:         t.key.fieldMatches(&slab, x.Entry.Match),
 			Priority:      x.Entry.Priority,
 			IdleTimeoutNs: int64(x.Entry.IdleTimeout),
 		}

@@ -3,6 +3,7 @@ package p4rt
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
@@ -13,9 +14,10 @@ import (
 // matches converts the match of a table entry to the engine's form, in the
 // order of the key. It enforces the P4Runtime specification, "Match Format":
 // every exact field is there, don't-care fields are left out, no bit outside
-// the mask or prefix is set.
-func (k *keySchema) matches(fields []*p4v1.FieldMatch) ([]dataplane.Match, *Error) {
-	out := make([]dataplane.Match, len(k.fields))
+// the mask or prefix is set. The result is in the memory of buf where it fits.
+func (k *keySchema) matches(buf []dataplane.Match, fields []*p4v1.FieldMatch) ([]dataplane.Match, *Error) {
+	out := slices.Grow(buf[:0], len(k.fields))[:len(k.fields)]
+	clear(out)
 	var seen uint64
 	var seenMore map[int]bool // for keys of more than 64 fields
 	for _, m := range fields {
@@ -184,14 +186,16 @@ func compareUnsigned(a, b []byte) int {
 
 // fieldMatches is the inverse of matches: canonical, don't-care fields left
 // out, in the order of the key.
-func (k *keySchema) fieldMatches(ms []dataplane.Match) []*p4v1.FieldMatch {
-	out := make([]*p4v1.FieldMatch, 0, len(k.fields))
+func (k *keySchema) fieldMatches(s *entrySlab, ms []dataplane.Match) []*p4v1.FieldMatch {
+	out := s.matches.take(len(k.fields))[:0]
 	for i := range k.fields {
 		f, m := &k.fields[i], &ms[i]
+		if f.kind == exactMatch {
+			out = append(out, s.newExact(f.id, canonical(m.Value)))
+			continue
+		}
 		fm := &p4v1.FieldMatch{FieldId: f.id}
 		switch f.kind {
-		case exactMatch:
-			fm.FieldMatchType = &p4v1.FieldMatch_Exact_{Exact: &p4v1.FieldMatch_Exact{Value: canonical(m.Value)}}
 		case lpmMatch:
 			if m.PrefixLen == 0 {
 				continue

@@ -94,13 +94,13 @@ func (r *realm) applyMeter(m *arraySchema, typ p4v1.Update_Type, e *p4v1.MeterEn
 	return nil
 }
 
-func (r *realm) readMeters(q *p4v1.MeterEntry, emit func(*p4v1.Entity)) *Error {
+func (r *realm) readMeters(q *p4v1.MeterEntry, out *reading) *Error {
 	if q.GetCounterData() != nil {
 		return errMeterCounters
 	}
 	if q.GetMeterId() == 0 {
 		for _, m := range r.p.meterList {
-			if err := r.emitMeters(m, 0, int(m.size), emit); err != nil {
+			if err := r.emitMeters(m, 0, int(m.size), out); err != nil {
 				return err
 			}
 		}
@@ -112,7 +112,7 @@ func (r *realm) readMeters(q *p4v1.MeterEntry, emit func(*p4v1.Entity)) *Error {
 	}
 	from, to, err := indices(q.GetIndex(), m.size)
 	if err == nil {
-		err = r.emitMeters(m, from, to, emit)
+		err = r.emitMeters(m, from, to, out)
 	}
 	if err != nil {
 		return err.in("meter %q", m.name)
@@ -120,8 +120,8 @@ func (r *realm) readMeters(q *p4v1.MeterEntry, emit func(*p4v1.Entity)) *Error {
 	return nil
 }
 
-func (r *realm) emitMeters(m *arraySchema, from, to int, emit func(*p4v1.Entity)) *Error {
-	for i := from; i < to; i++ {
+func (r *realm) emitMeters(m *arraySchema, from, to int, out *reading) *Error {
+	for i := from; i < to && out.more(); i++ {
 		c, ok, err := r.sw.Meter(m.engine, i)
 		if err != nil {
 			return engineError(err)
@@ -130,7 +130,7 @@ func (r *realm) emitMeters(m *arraySchema, from, to int, emit func(*p4v1.Entity)
 		if ok {
 			e.Config = meterProto(c)
 		}
-		emit(&p4v1.Entity{Entity: &p4v1.Entity_MeterEntry{MeterEntry: e}})
+		out.emit(&p4v1.Entity{Entity: &p4v1.Entity_MeterEntry{MeterEntry: e}})
 	}
 	return nil
 }
@@ -158,7 +158,7 @@ func (r *realm) applyDirectMeter(t *tableSchema, typ p4v1.Update_Type, e *p4v1.D
 	case e.GetTableEntry().GetIsDefaultAction():
 		return errorf(codes.Unimplemented, "this target has no meter for the default entry")
 	}
-	match, prio, err := t.matchKey(e.GetTableEntry())
+	match, prio, err := t.matchKey(nil, e.GetTableEntry())
 	if err != nil {
 		return err
 	}
@@ -185,11 +185,11 @@ func (r *realm) applyDirectMeter(t *tableSchema, typ p4v1.Update_Type, e *p4v1.D
 }
 
 // readDirectMeters reads direct meters as readDirectCounters does counters.
-func (r *realm) readDirectMeters(q *p4v1.DirectMeterEntry, emit func(*p4v1.Entity)) *Error {
+func (r *realm) readDirectMeters(q *p4v1.DirectMeterEntry, out *reading) *Error {
 	if q.GetCounterData() != nil {
 		return errMeterCounters
 	}
-	return r.readDirect(q.GetTableEntry(), "meter",
+	return r.readDirect(q.GetTableEntry(), "meter", out,
 		func(t *tableSchema) bool { return t.meter != nil },
 		func(t *tableSchema, x *dataplane.Entry) *Error {
 			c, ok, err := r.sw.DirectMeter(t.engine, x.Match, x.Priority)
@@ -197,12 +197,12 @@ func (r *realm) readDirectMeters(q *p4v1.DirectMeterEntry, emit func(*p4v1.Entit
 				return updateError(err, p4v1.Update_DELETE, "entry")
 			}
 			e := &p4v1.DirectMeterEntry{TableEntry: &p4v1.TableEntry{
-				TableId: t.id, Match: t.key.fieldMatches(x.Match), Priority: x.Priority,
+				TableId: t.id, Match: t.key.fieldMatches(&out.slab, x.Match), Priority: x.Priority,
 			}}
 			if ok {
 				e.Config = meterProto(c)
 			}
-			emit(&p4v1.Entity{Entity: &p4v1.Entity_DirectMeterEntry{DirectMeterEntry: e}})
+			out.emit(&p4v1.Entity{Entity: &p4v1.Entity_DirectMeterEntry{DirectMeterEntry: e}})
 			return nil
 		},
 		func(*tableSchema) *Error {

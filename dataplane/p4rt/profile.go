@@ -181,13 +181,13 @@ func (r *realm) group(p *profileSchema, g *p4v1.ActionProfileGroup) (dataplane.G
 
 // readMembers selects members; id 0 of the profile, or of the member, is all
 // of them.
-func (r *realm) readMembers(q *p4v1.ActionProfileMember, emit func(*p4v1.Entity)) *Error {
+func (r *realm) readMembers(q *p4v1.ActionProfileMember, out *reading) *Error {
 	if q.GetActionProfileId() == 0 {
 		if q.GetMemberId() != 0 {
 			return invalid("member id %d with action_profile_id 0, which reads all action profiles; leave the member id 0", q.GetMemberId())
 		}
 		for _, p := range r.p.profileList {
-			r.emitMembers(p, emit)
+			r.emitMembers(p, out)
 		}
 		return nil
 	}
@@ -196,19 +196,22 @@ func (r *realm) readMembers(q *p4v1.ActionProfileMember, emit func(*p4v1.Entity)
 		return err
 	}
 	if q.GetMemberId() == 0 {
-		r.emitMembers(p, emit)
+		r.emitMembers(p, out)
 	} else if m, err := r.sw.Member(p.engine, q.GetMemberId()); err == nil {
-		emit(p.member(m))
+		out.emit(p.member(m))
 	}
 	return nil
 }
 
-func (r *realm) emitMembers(p *profileSchema, emit func(*p4v1.Entity)) {
+func (r *realm) emitMembers(p *profileSchema, out *reading) {
 	if r.oneShots[p.id] > 0 {
 		return // whatever the switch makes of action sets is not the client's
 	}
 	for m := range r.sw.Members(p.engine) {
-		emit(p.member(m))
+		if !out.more() {
+			return
+		}
+		out.emit(p.member(m))
 	}
 }
 
@@ -219,13 +222,13 @@ func (p *profileSchema) member(m dataplane.Member) *p4v1.Entity {
 }
 
 // readGroups selects groups as readMembers does members.
-func (r *realm) readGroups(q *p4v1.ActionProfileGroup, emit func(*p4v1.Entity)) *Error {
+func (r *realm) readGroups(q *p4v1.ActionProfileGroup, out *reading) *Error {
 	if q.GetActionProfileId() == 0 {
 		if q.GetGroupId() != 0 {
 			return invalid("group id %d with action_profile_id 0, which reads all action selectors; leave the group id 0", q.GetGroupId())
 		}
 		for _, p := range r.p.profileList {
-			r.emitGroups(p, emit)
+			r.emitGroups(p, out)
 		}
 		return nil
 	}
@@ -237,19 +240,22 @@ func (r *realm) readGroups(q *p4v1.ActionProfileGroup, emit func(*p4v1.Entity)) 
 		return invalid("action profile %q has no selector and so no groups", p.name)
 	}
 	if q.GetGroupId() == 0 {
-		r.emitGroups(p, emit)
+		r.emitGroups(p, out)
 	} else if g, err := r.sw.Group(p.engine, q.GetGroupId()); err == nil {
-		emit(p.group(g))
+		out.emit(p.group(g))
 	}
 	return nil
 }
 
-func (r *realm) emitGroups(p *profileSchema, emit func(*p4v1.Entity)) {
+func (r *realm) emitGroups(p *profileSchema, out *reading) {
 	if !p.selector || r.oneShots[p.id] > 0 {
 		return
 	}
 	for g := range r.sw.Groups(p.engine) {
-		emit(p.group(g))
+		if !out.more() {
+			return
+		}
+		out.emit(p.group(g))
 	}
 }
 

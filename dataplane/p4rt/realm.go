@@ -26,6 +26,7 @@ type realm struct {
 	// deprecated egress_port, so that they read back as written.
 	egressPort map[preKey]struct{}
 	digests    digests
+	matches    []dataplane.Match // memory for the match of an update
 	// idle is set once an entry with an idle timeout was written.
 	idle bool
 }
@@ -84,31 +85,31 @@ func (r *realm) update(now time.Duration, u *p4v1.Update, undo *undoLog) *Error 
 	return invalid("the entity of the update is not set")
 }
 
-// read calls emit with every entity that one request of a Read selects.
-func (r *realm) read(now time.Duration, e *p4v1.Entity, emit func(*p4v1.Entity)) *Error {
+// read emits every entity that one request of a Read selects.
+func (r *realm) read(e *p4v1.Entity, out *reading) *Error {
 	switch q := e.GetEntity().(type) {
 	case *p4v1.Entity_TableEntry:
-		return r.readTableEntries(now, q.TableEntry, emit)
+		return r.readTableEntries(q.TableEntry, out)
 	case *p4v1.Entity_ActionProfileMember:
-		return r.readMembers(q.ActionProfileMember, emit)
+		return r.readMembers(q.ActionProfileMember, out)
 	case *p4v1.Entity_ActionProfileGroup:
-		return r.readGroups(q.ActionProfileGroup, emit)
+		return r.readGroups(q.ActionProfileGroup, out)
 	case *p4v1.Entity_CounterEntry:
-		return r.readCounters(q.CounterEntry, emit)
+		return r.readCounters(q.CounterEntry, out)
 	case *p4v1.Entity_DirectCounterEntry:
-		return r.readDirectCounters(q.DirectCounterEntry, emit)
+		return r.readDirectCounters(q.DirectCounterEntry, out)
 	case *p4v1.Entity_MeterEntry:
-		return r.readMeters(q.MeterEntry, emit)
+		return r.readMeters(q.MeterEntry, out)
 	case *p4v1.Entity_DirectMeterEntry:
-		return r.readDirectMeters(q.DirectMeterEntry, emit)
+		return r.readDirectMeters(q.DirectMeterEntry, out)
 	case *p4v1.Entity_PacketReplicationEngineEntry:
-		return r.readReplication(q.PacketReplicationEngineEntry, emit)
+		return r.readReplication(q.PacketReplicationEngineEntry, out)
 	case *p4v1.Entity_ValueSetEntry:
-		return r.readValueSets(q.ValueSetEntry, emit)
+		return r.readValueSets(q.ValueSetEntry, out)
 	case *p4v1.Entity_RegisterEntry:
-		return r.readRegisters(q.RegisterEntry, emit)
+		return r.readRegisters(q.RegisterEntry, out)
 	case *p4v1.Entity_DigestEntry:
-		return r.digests.read(q.DigestEntry, emit)
+		return r.digests.read(q.DigestEntry, out)
 	case *p4v1.Entity_ExternEntry:
 		if q.ExternEntry.GetExternTypeId() == 0 { // all externs of all types: there are none
 			return nil
@@ -127,10 +128,14 @@ func (u *undoLog) add(f func()) {
 	}
 }
 
-func (u undoLog) run() {
-	for i := len(u) - 1; i >= 0; i-- {
-		u[i]()
+// run takes back the last limit of what is left; true when nothing is.
+func (u *undoLog) run(limit int) bool {
+	for ; limit > 0 && len(*u) > 0; limit-- {
+		last := len(*u) - 1
+		(*u)[last]()
+		*u = (*u)[:last]
 	}
+	return len(*u) == 0
 }
 
 // onlyModify refuses the update types that entities without a life of their

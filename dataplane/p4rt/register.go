@@ -46,13 +46,13 @@ func (r *realm) applyRegister(reg *registerSchema, typ p4v1.Update_Type, e *p4v1
 	return nil
 }
 
-func (r *realm) readRegisters(q *p4v1.RegisterEntry, emit func(*p4v1.Entity)) *Error {
+func (r *realm) readRegisters(q *p4v1.RegisterEntry, out *reading) *Error {
 	if q.GetRegisterId() == 0 {
 		if q.GetIndex() != nil {
 			return invalid("index %d with register_id 0, which reads all registers; leave the index unset", q.GetIndex().GetIndex())
 		}
 		for _, reg := range r.p.registerList {
-			if err := r.emitRegisters(reg, 0, int(reg.size), emit); err != nil {
+			if err := r.emitRegisters(reg, 0, int(reg.size), out); err != nil {
 				return err.in("register %q", reg.name)
 			}
 		}
@@ -64,7 +64,7 @@ func (r *realm) readRegisters(q *p4v1.RegisterEntry, emit func(*p4v1.Entity)) *E
 	}
 	from, to, err := indices(q.GetIndex(), reg.size)
 	if err == nil {
-		err = r.emitRegisters(reg, from, to, emit)
+		err = r.emitRegisters(reg, from, to, out)
 	}
 	if err != nil {
 		return err.in("register %q", reg.name)
@@ -72,13 +72,13 @@ func (r *realm) readRegisters(q *p4v1.RegisterEntry, emit func(*p4v1.Entity)) *E
 	return nil
 }
 
-func (r *realm) emitRegisters(reg *registerSchema, from, to int, emit func(*p4v1.Entity)) *Error {
-	for i := from; i < to; i++ {
+func (r *realm) emitRegisters(reg *registerSchema, from, to int, out *reading) *Error {
+	for i := from; i < to && out.more(); i++ {
 		v, err := r.sw.Register(reg.engine, i)
 		if err != nil {
 			return engineError(err)
 		}
-		emit(&p4v1.Entity{Entity: &p4v1.Entity_RegisterEntry{RegisterEntry: &p4v1.RegisterEntry{
+		out.emit(&p4v1.Entity{Entity: &p4v1.Entity_RegisterEntry{RegisterEntry: &p4v1.RegisterEntry{
 			RegisterId: reg.id, Index: &p4v1.Index{Index: int64(i)}, Data: r.p.types.decode(&v, reg.spec),
 		}}})
 	}

@@ -207,19 +207,22 @@ func (r *realm) replicas(in []*p4v1.Replica, unique bool) (out []dataplane.Repli
 
 // readReplication selects multicast groups or clone sessions; id 0 is all of
 // the kind.
-func (r *realm) readReplication(q *p4v1.PacketReplicationEngineEntry, emit func(*p4v1.Entity)) *Error {
+func (r *realm) readReplication(q *p4v1.PacketReplicationEngineEntry, out *reading) *Error {
 	switch x := q.GetType().(type) {
 	case *p4v1.PacketReplicationEngineEntry_MulticastGroupEntry:
 		id := x.MulticastGroupEntry.GetMulticastGroupId()
 		if id == 0 {
 			for g := range r.sw.MulticastGroups() {
-				emit(r.multicastGroup(g))
+				if !out.more() {
+					return nil
+				}
+				out.emit(r.multicastGroup(g))
 			}
 			return nil
 		}
 		if id <= maxMulticastGroup {
 			if g, err := r.sw.MulticastGroup(uint16(id)); err == nil {
-				emit(r.multicastGroup(g))
+				out.emit(r.multicastGroup(g))
 				return nil
 			}
 		}
@@ -228,13 +231,16 @@ func (r *realm) readReplication(q *p4v1.PacketReplicationEngineEntry, emit func(
 		id := x.CloneSessionEntry.GetSessionId()
 		if id == 0 {
 			for c := range r.sw.CloneSessions() {
-				emit(r.cloneSession(c))
+				if !out.more() {
+					return nil
+				}
+				out.emit(r.cloneSession(c))
 			}
 			return nil
 		}
 		if id <= maxCloneSession {
 			if c, err := r.sw.CloneSession(uint16(id)); err == nil {
-				emit(r.cloneSession(c))
+				out.emit(r.cloneSession(c))
 				return nil
 			}
 		}

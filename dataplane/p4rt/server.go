@@ -1,14 +1,18 @@
 package p4rt
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"iter"
+	"math"
 	"net"
 	"slices"
 	"sync"
 	"time"
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	"golang.org/x/sync/semaphore"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
@@ -22,6 +26,9 @@ const APIVersion = "1.5.0"
 // maxMessage is the largest request in octets: a pipeline configuration is
 // one message.
 const maxMessage = 256 << 20
+
+// window is how many octets a client may send before it is told to go on.
+const window = 1 << 20
 
 // Executor runs functions on the goroutine that owns a device; live.Runner is
 // one.
@@ -66,7 +73,21 @@ type Server struct {
 type served struct {
 	sessions *Sessions
 	exec     Executor
+	// state keeps requests apart that packets may come between: what changes
+	// the device's state takes all of it, a Read one of many parts.
+	state *semaphore.Weighted
 }
+
+// wholeState is what a request takes that changes state.
+const wholeState = math.MaxInt32
+
+// How much of a large request is done before packets have their turn, about a
+// quarter of a millisecond. A batch that must be atomic to packets has no
+// such limit.
+const (
+	stepUpdates = 128 // of a Write
+	stepObjects = 256 // that a Read looks at
+)
 
 // NewServer makes a server without devices.
 func NewServer(cfg ServerConfig) *Server {
@@ -82,6 +103,11 @@ func NewServer(cfg ServerConfig) *Server {
 	opts := []grpc.ServerOption{
 		grpc.UnaryInterceptor(s.calls.unary),
 		grpc.StreamInterceptor(s.calls.stream),
+		grpc.ForceServerCodecV2(newCodec()),
+		// Batches of writes are large: let one come without a round trip.
+		grpc.InitialWindowSize(window),
+		grpc.InitialConnWindowSize(window),
+		grpc.ReadBufferSize(128 << 10),
 		grpc.MaxRecvMsgSize(maxMessage),
 		grpc.MaxSendMsgSize(maxMessage),
 		// The stream is what says that a controller lives: one that vanished
@@ -93,7 +119,7 @@ func NewServer(cfg ServerConfig) *Server {
 		opts = append(opts, grpc.Creds(cfg.Credentials))
 	}
 	s.grpc = grpc.NewServer(opts...)
-	p4v1.RegisterP4RuntimeServer(s.grpc, s)
+	s.grpc.RegisterService(service(), s)
 	return s
 }
 
@@ -108,7 +134,7 @@ func (s *Server) Add(sessions *Sessions, exec Executor) error {
 	if s.devices[id] != nil {
 		return ErrDuplicateDevice
 	}
-	s.devices[id] = &served{sessions, exec}
+	s.devices[id] = &served{sessions, exec, semaphore.NewWeighted(wholeState)}
 	return nil
 }
 
@@ -175,16 +201,24 @@ func (s *Server) device(id uint64) (*served, error) {
 	return nil, notFound("device id %d is unknown; this server has %v", id, ids)
 }
 
-// do runs f on the goroutine of a device; what f leaves in *err is returned
-// when it ran.
-func (s *Server) do(ctx context.Context, id uint64, f func(now time.Duration, x *Sessions) error) error {
-	d, err := s.device(id)
-	if err != nil {
-		return err
-	}
-	var result error
-	if err := d.exec.Do(ctx, func(now time.Duration) { result = f(now, d.sessions) }); err != nil {
+// do runs f on the goroutine of a device.
+func (d *served) do(ctx context.Context, f func(now time.Duration)) error {
+	if err := d.exec.Do(ctx, f); err != nil {
 		return execError(err)
+	}
+	return nil
+}
+
+// exclusive runs f, which changes state, on the goroutine of a device; what f
+// returns is returned when it ran.
+func (d *served) exclusive(ctx context.Context, f func(now time.Duration) error) error {
+	if err := d.state.Acquire(ctx, wholeState); err != nil {
+		return execError(err)
+	}
+	defer d.state.Release(wholeState)
+	var result error
+	if err := d.do(ctx, func(now time.Duration) { result = f(now) }); err != nil {
+		return err
 	}
 	return result
 }
@@ -197,48 +231,155 @@ func execError(err error) error {
 	return errorf(codes.Unavailable, "the device is closed: %v", err)
 }
 
-// Write implements p4.v1.P4Runtime.
+// Write implements p4.v1.P4Runtime. Packets pass between the steps of a large
+// batch; a batch that has begun is finished, whether or not its client waits.
 func (s *Server) Write(ctx context.Context, req *p4v1.WriteRequest) (*p4v1.WriteResponse, error) {
-	err := s.do(ctx, req.GetDeviceId(), func(now time.Duration, x *Sessions) error { return x.Write(now, req) })
+	d, err := s.device(req.GetDeviceId())
 	if err != nil {
+		return nil, err
+	}
+	if err := d.write(ctx, req); err != nil {
 		return nil, err
 	}
 	return &p4v1.WriteResponse{}, nil
 }
 
-// Read implements p4.v1.P4Runtime. The whole answer is put together on the
-// device's goroutine, so it is one state, and sent from this one.
-func (s *Server) Read(req *p4v1.ReadRequest, stream p4v1.P4Runtime_ReadServer) error {
-	var out []*p4v1.ReadResponse
-	err := s.do(stream.Context(), req.GetDeviceId(), func(now time.Duration, x *Sessions) error {
-		return x.Read(now, req, func(r *p4v1.ReadResponse) { out = append(out, r) })
-	})
-	for i, r := range out {
-		if e := stream.Send(r); e != nil {
-			return e
-		}
-		out[i] = nil
+func (d *served) write(ctx context.Context, req *p4v1.WriteRequest) error {
+	if err := d.state.Acquire(ctx, wholeState); err != nil {
+		return execError(err)
 	}
-	return err
+	defer d.state.Release(wholeState)
+	var (
+		w      *writing
+		failed error
+		done   bool
+	)
+	if err := d.do(ctx, func(now time.Duration) {
+		if w, failed = d.sessions.startWrite(req); failed == nil {
+			done = w.step(now, stepUpdates)
+		}
+	}); err != nil || failed != nil {
+		return cmp.Or(err, failed)
+	}
+	for ctx := context.WithoutCancel(ctx); !done; {
+		if err := d.do(ctx, func(now time.Duration) { done = w.step(now, stepUpdates) }); err != nil {
+			return err
+		}
+	}
+	return w.result()
 }
 
-// SetForwardingPipelineConfig implements p4.v1.P4Runtime.
-func (s *Server) SetForwardingPipelineConfig(ctx context.Context, req *p4v1.SetForwardingPipelineConfigRequest) (*p4v1.SetForwardingPipelineConfigResponse, error) {
-	err := s.do(ctx, req.GetDeviceId(), func(now time.Duration, x *Sessions) error { return x.SetPipeline(now, req) })
+// Read implements p4.v1.P4Runtime. The answer is one state of what clients
+// write, put together while packets pass. It is sent from another goroutine,
+// so that a client that reads slowly delays nobody who writes.
+func (s *Server) Read(req *p4v1.ReadRequest, stream p4v1.P4Runtime_ReadServer) error {
+	d, err := s.device(req.GetDeviceId())
 	if err != nil {
+		return err
+	}
+	out := newBacklog()
+	sent := make(chan error, 1)
+	go func() { sent <- out.send(stream) }()
+	err = d.read(stream.Context(), req, func(r *p4v1.ReadResponse) error {
+		m := new(grpc.PreparedMsg)
+		if err := m.Encode(stream, r); err != nil {
+			return err
+		}
+		out.put(m)
+		return nil
+	})
+	out.close()
+	return cmp.Or(<-sent, err)
+}
+
+// read calls emit, on the caller's goroutine, with every response; it may be
+// used until emit returns.
+func (d *served) read(ctx context.Context, req *p4v1.ReadRequest, emit func(*p4v1.ReadResponse) error) error {
+	if err := d.state.Acquire(ctx, 1); err != nil {
+		return execError(err)
+	}
+	defer d.state.Release(1)
+	var (
+		x      *reading
+		failed error
+	)
+	if err := d.do(ctx, func(time.Duration) { x, failed = d.sessions.startRead(req) }); err != nil || failed != nil {
+		return cmp.Or(err, failed)
+	}
+	x.limit = stepObjects
+	next, stop := iter.Pull(x.responses)
+	defer stop()
+	for {
+		var (
+			resp *p4v1.ReadResponse
+			more bool
+		)
+		if err := d.do(ctx, func(now time.Duration) {
+			x.now = now
+			resp, more = next()
+		}); err != nil {
+			return err
+		}
+		if !more {
+			return x.err
+		}
+		if resp == nil {
+			continue
+		}
+		if err := emit(resp); err != nil {
+			return err
+		}
+		x.slab.reset()
+	}
+}
+
+// SetForwardingPipelineConfig implements p4.v1.P4Runtime. Loading a program
+// takes its time: packets pass meanwhile.
+func (s *Server) SetForwardingPipelineConfig(ctx context.Context, req *p4v1.SetForwardingPipelineConfigRequest) (*p4v1.SetForwardingPipelineConfigResponse, error) {
+	d, err := s.device(req.GetDeviceId())
+	if err != nil {
+		return nil, err
+	}
+	if err := d.setPipeline(ctx, req); err != nil {
 		return nil, err
 	}
 	return &p4v1.SetForwardingPipelineConfigResponse{}, nil
 }
 
+func (d *served) setPipeline(ctx context.Context, req *p4v1.SetForwardingPipelineConfigRequest) error {
+	var denied error
+	if err := d.do(ctx, func(time.Duration) { denied = d.sessions.maySetPipeline(req) }); err != nil || denied != nil {
+		return cmp.Or(err, denied)
+	}
+	p, bad := d.sessions.dev.verify(req)
+	if bad != nil {
+		return bad
+	}
+	return d.exclusive(ctx, func(now time.Duration) error {
+		if err := d.sessions.maySetPipeline(req); err != nil {
+			return err
+		}
+		if err := d.sessions.dev.setPipeline(now, req, p); err != nil {
+			return err
+		}
+		return nil
+	})
+}
+
 // GetForwardingPipelineConfig implements p4.v1.P4Runtime.
 func (s *Server) GetForwardingPipelineConfig(ctx context.Context, req *p4v1.GetForwardingPipelineConfigRequest) (*p4v1.GetForwardingPipelineConfigResponse, error) {
-	var resp *p4v1.GetForwardingPipelineConfigResponse
-	err := s.do(ctx, req.GetDeviceId(), func(_ time.Duration, x *Sessions) (err error) {
-		resp, err = x.dev.GetPipeline(req)
-		return err
-	})
-	return resp, err
+	d, err := s.device(req.GetDeviceId())
+	if err != nil {
+		return nil, err
+	}
+	var (
+		resp   *p4v1.GetForwardingPipelineConfigResponse
+		failed error
+	)
+	if err := d.do(ctx, func(time.Duration) { resp, failed = d.sessions.dev.GetPipeline(req) }); err != nil {
+		return nil, err
+	}
+	return resp, failed
 }
 
 // Capabilities implements p4.v1.P4Runtime.

@@ -46,6 +46,17 @@ type network struct {
 
 func newNetwork(t *testing.T, cfg p4rt.ServerConfig, devices ...uint64) *network {
 	t.Helper()
+	return newNetworkOf(t, cfg, func(e p4rt.Executor) p4rt.Executor { return e }, devices...)
+}
+
+// newNetworkWith has one switch, whose calls go through what wrap makes.
+func newNetworkWith(t *testing.T, wrap func(p4rt.Executor) p4rt.Executor) *network {
+	t.Helper()
+	return newNetworkOf(t, p4rt.ServerConfig{}, wrap, 1)
+}
+
+func newNetworkOf(t *testing.T, cfg p4rt.ServerConfig, wrap func(p4rt.Executor) p4rt.Executor, devices ...uint64) *network {
+	t.Helper()
 	n := &network{server: p4rt.NewServer(cfg), host: make(map[uint32]live.Port)}
 	var cache p4rt.Cache
 	for _, id := range devices {
@@ -65,7 +76,7 @@ func newNetwork(t *testing.T, cfg p4rt.ServerConfig, devices ...uint64) *network
 		if n.runner == nil {
 			n.runner = r
 		}
-		if err := n.server.Add(r.Sessions(), r); err != nil {
+		if err := n.server.Add(r.Sessions(), wrap(r)); err != nil {
 			t.Fatal(err)
 		}
 	}

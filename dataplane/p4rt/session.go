@@ -1,6 +1,7 @@
 package p4rt
 
 import (
+	"math"
 	"time"
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
@@ -247,20 +248,42 @@ func (s *Sessions) authorize(device uint64, roleID uint64, name string, election
 // Write checks that the request comes from the primary of its role and
 // applies it; see Device.Write.
 func (s *Sessions) Write(now time.Duration, req *p4v1.WriteRequest) error {
-	r, err := s.authorize(req.GetDeviceId(), numericWriteRole(req), req.GetRole(), req.GetElectionId())
+	w, err := s.startWrite(req)
 	if err != nil {
 		return err
 	}
-	var allow func(*p4v1.Entity) *Error
-	if cur := s.dev.current(); cur != nil && r.access != nil {
-		allow = func(e *p4v1.Entity) *Error { return r.access.write(cur.p, r.name, e) }
+	w.step(now, math.MaxInt)
+	return w.result()
+}
+
+// startWrite does what comes before the updates of a Write.
+func (s *Sessions) startWrite(req *p4v1.WriteRequest) (*writing, error) {
+	r, err := s.authorize(req.GetDeviceId(), numericWriteRole(req), req.GetRole(), req.GetElectionId())
+	if err != nil {
+		return nil, err
 	}
-	return s.dev.write(now, req, allow)
+	return s.dev.startWrite(req, s.mayWrite(r))
+}
+
+// mayWrite says which entities a role may write; nil: all.
+func (s *Sessions) mayWrite(r *role) func(*p4v1.Entity) *Error {
+	cur := s.dev.current()
+	if cur == nil || r.access == nil {
+		return nil
+	}
+	return func(e *p4v1.Entity) *Error { return r.access.write(cur.p, r.name, e) }
 }
 
 // SetPipeline checks that the request comes from the primary of its role and
 // carries it out; see Device.SetPipeline.
 func (s *Sessions) SetPipeline(now time.Duration, req *p4v1.SetForwardingPipelineConfigRequest) error {
+	if err := s.maySetPipeline(req); err != nil {
+		return err
+	}
+	return s.dev.SetPipeline(now, req)
+}
+
+func (s *Sessions) maySetPipeline(req *p4v1.SetForwardingPipelineConfigRequest) error {
 	r, err := s.authorize(req.GetDeviceId(), numericPipelineRole(req), req.GetRole(), req.GetElectionId())
 	if err != nil {
 		return err
@@ -268,25 +291,34 @@ func (s *Sessions) SetPipeline(now time.Duration, req *p4v1.SetForwardingPipelin
 	if !r.access.pipeline() {
 		return errorf(codes.PermissionDenied, "role %q may not set the forwarding pipeline config", r.name)
 	}
-	return s.dev.SetPipeline(now, req)
+	return nil
 }
 
 // Read answers a Read request, which any client may send. A role in it selects
 // the entities that the role may write.
 func (s *Sessions) Read(now time.Duration, req *p4v1.ReadRequest, emit func(*p4v1.ReadResponse)) error {
+	x, err := s.startRead(req)
+	if err != nil {
+		return err
+	}
+	return x.all(now, emit)
+}
+
+// startRead does what comes before the elements of a Read.
+func (s *Sessions) startRead(req *p4v1.ReadRequest) (*reading, error) {
 	if req.GetRole() == "" {
-		return s.dev.Read(now, req, emit)
+		return s.dev.startRead(req, nil)
 	}
 	if err := s.dev.checkID(req.GetDeviceId()); err != nil {
-		return err
+		return nil, err
 	}
 	r := s.roles[req.GetRole()]
 	if r == nil {
-		return notFound("role %q is unknown to device %d", req.GetRole(), s.dev.cfg.ID)
+		return nil, notFound("role %q is unknown to device %d; send a MasterArbitrationUpdate for it first", req.GetRole(), s.dev.cfg.ID)
 	}
-	cur := s.dev.current()
-	if cur == nil {
-		return errNoPipeline
+	may := s.mayWrite(r)
+	if may == nil {
+		return s.dev.startRead(req, nil)
 	}
-	return s.dev.read(now, req, emit, func(e *p4v1.Entity) bool { return r.access.write(cur.p, r.name, e) == nil })
+	return s.dev.startRead(req, func(e *p4v1.Entity) bool { return may(e) == nil })
 }

@@ -25,36 +25,47 @@ func (d *Device) SetPipeline(now time.Duration, req *p4v1.SetForwardingPipelineC
 	if err := d.checkID(req.GetDeviceId()); err != nil {
 		return err
 	}
-	if err := d.setPipeline(now, req); err != nil {
+	p, err := d.verify(req)
+	if err == nil {
+		err = d.setPipeline(now, req, p)
+	}
+	if err != nil {
 		return err
 	}
 	return nil
 }
 
-func (d *Device) setPipeline(now time.Duration, req *p4v1.SetForwardingPipelineConfigRequest) *Error {
-	action := req.GetAction()
-	switch action {
+// verify checks a request and loads the program that comes with it, unless it
+// is COMMIT, which has none. It may be called from any goroutine.
+func (d *Device) verify(req *p4v1.SetForwardingPipelineConfigRequest) (*pipeline, *Error) {
+	switch action := req.GetAction(); action {
 	case p4v1.SetForwardingPipelineConfigRequest_VERIFY,
 		p4v1.SetForwardingPipelineConfigRequest_VERIFY_AND_SAVE,
 		p4v1.SetForwardingPipelineConfigRequest_VERIFY_AND_COMMIT,
 		p4v1.SetForwardingPipelineConfigRequest_RECONCILE_AND_COMMIT:
+		return d.cache.load(req.GetConfig())
 	case p4v1.SetForwardingPipelineConfigRequest_COMMIT:
-		return d.commit(now, req.GetConfig())
+		if req.GetConfig() != nil {
+			return nil, invalid("COMMIT takes no config: it realizes the one saved by VERIFY_AND_SAVE")
+		}
+		return nil, nil
 	default:
-		return invalid("action %s; want VERIFY, VERIFY_AND_SAVE, VERIFY_AND_COMMIT, COMMIT or RECONCILE_AND_COMMIT", action)
+		return nil, invalid("action %s; want VERIFY, VERIFY_AND_SAVE, VERIFY_AND_COMMIT, COMMIT or RECONCILE_AND_COMMIT", action)
 	}
-	p, err := d.cache.load(req.GetConfig())
-	if err != nil {
-		return err
-	}
+}
+
+// setPipeline carries out a request whose config p has been verified.
+func (d *Device) setPipeline(now time.Duration, req *p4v1.SetForwardingPipelineConfigRequest, p *pipeline) *Error {
 	cookie := copyCookie(req.GetConfig().GetCookie())
-	switch action {
+	switch req.GetAction() {
 	case p4v1.SetForwardingPipelineConfigRequest_VERIFY_AND_SAVE:
 		d.saved, d.savedCookie = d.shadow(p), cookie
 	case p4v1.SetForwardingPipelineConfigRequest_VERIFY_AND_COMMIT:
 		d.start(p, cookie)
 	case p4v1.SetForwardingPipelineConfigRequest_RECONCILE_AND_COMMIT:
 		return d.reconcile(now, p, cookie)
+	case p4v1.SetForwardingPipelineConfigRequest_COMMIT:
+		return d.commit(now)
 	}
 	return nil
 }
@@ -81,10 +92,7 @@ func (d *Device) start(p *pipeline, cookie *p4v1.ForwardingPipelineConfig_Cookie
 	d.saved, d.savedCookie = nil, nil
 }
 
-func (d *Device) commit(now time.Duration, cfg *p4v1.ForwardingPipelineConfig) *Error {
-	if cfg != nil {
-		return invalid("COMMIT takes no config: it realizes the one saved by VERIFY_AND_SAVE")
-	}
+func (d *Device) commit(now time.Duration) *Error {
 	if d.saved == nil {
 		return notFound("no config has been saved; send VERIFY_AND_SAVE first")
 	}
@@ -134,11 +142,11 @@ func (d *Device) reconcile(now time.Duration, p *pipeline, cookie *p4v1.Forwardi
 // those of counters and registers, which may fail.
 func (r *realm) state(now time.Duration) (hard, soft []*p4v1.Update) {
 	collect := func(list *[]*p4v1.Update, typ p4v1.Update_Type, q *p4v1.Entity, keep func(*p4v1.Entity) bool) {
-		_ = r.read(now, q, func(e *p4v1.Entity) {
+		for _, e := range r.entities(now, q) {
 			if keep == nil || keep(e) {
 				*list = append(*list, &p4v1.Update{Type: typ, Entity: e})
 			}
-		})
+		}
 	}
 	collect(&hard, p4v1.Update_INSERT, &p4v1.Entity{Entity: &p4v1.Entity_ActionProfileMember{ActionProfileMember: &p4v1.ActionProfileMember{}}}, nil)
 	collect(&hard, p4v1.Update_INSERT, &p4v1.Entity{Entity: &p4v1.Entity_ActionProfileGroup{ActionProfileGroup: &p4v1.ActionProfileGroup{}}}, nil)

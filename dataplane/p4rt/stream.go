@@ -89,9 +89,13 @@ func (c *channel) handle(ctx context.Context, m *p4v1.StreamMessageRequest) erro
 	if err != nil || dev == nil {
 		return err
 	}
+	if m.GetArbitration() != nil {
+		// A primary is told so when the requests of the one before are done.
+		return dev.exclusive(ctx, func(now time.Duration) error { return session.Receive(now, m) })
+	}
 	var result error
-	if err := dev.exec.Do(ctx, func(now time.Duration) { result = session.Receive(now, m) }); err != nil {
-		return execError(err)
+	if err := dev.do(ctx, func(now time.Duration) { result = session.Receive(now, m) }); err != nil {
+		return err
 	}
 	return result
 }

@@ -77,9 +77,10 @@ func (r *realm) table(id uint32) (*tableSchema, *Error) {
 	return nil, invalid("table id 0x%08x is not in the P4Info", id)
 }
 
-// key converts the match and the priority of an entry.
-func (t *tableSchema) matchKey(e *p4v1.TableEntry) ([]dataplane.Match, int32, *Error) {
-	m, err := t.key.matches(e.GetMatch())
+// matchKey converts the match and the priority of an entry; buf is as in
+// matches.
+func (t *tableSchema) matchKey(buf []dataplane.Match, e *p4v1.TableEntry) ([]dataplane.Match, int32, *Error) {
+	m, err := t.key.matches(buf, e.GetMatch())
 	if err != nil {
 		return nil, 0, err
 	}
@@ -118,9 +119,16 @@ func (r *realm) writeEntry(t *tableSchema, typ p4v1.Update_Type, e *p4v1.TableEn
 	if t.constEntries && typ != p4v1.Update_MODIFY {
 		return errorf(codes.PermissionDenied, "the entries are const: %s is not possible, only MODIFY of direct resources", typ)
 	}
-	match, prio, err := t.matchKey(e)
+	var buf []dataplane.Match
+	if undo == nil { // nothing refers to the match afterwards
+		buf = r.matches
+	}
+	match, prio, err := t.matchKey(buf, e)
 	if err != nil {
 		return err
+	}
+	if undo == nil {
+		r.matches = match
 	}
 	if typ == p4v1.Update_DELETE {
 		return r.deleteEntry(t, match, prio, undo)
@@ -158,7 +166,9 @@ func (r *realm) writeEntry(t *tableSchema, typ p4v1.Update_Type, e *p4v1.TableEn
 		}
 		r.countOneShot(t, target.Kind, 1)
 		r.idle = r.idle || entry.IdleTimeout > 0
-		undo.add(func() { r.removeEntry(t, match, prio) })
+		if undo != nil {
+			r.undoInsert(t, match, prio, undo)
+		}
 		return r.writeDirect(t, match, prio, e, true)
 	}
 	return r.modifyEntry(t, match, prio, e, undo)
@@ -249,11 +259,12 @@ func (r *realm) deleteEntry(t *tableSchema, match []dataplane.Match, prio int32,
 	return nil
 }
 
-// removeEntry takes an inserted entry back.
-func (r *realm) removeEntry(t *tableSchema, match []dataplane.Match, prio int32) {
-	if old, err := r.sw.Entry(t.engine, match, prio); err == nil && r.sw.DeleteEntry(t.engine, match, prio) == nil {
-		r.countOneShot(t, old.Target.Kind, -1)
-	}
+func (r *realm) undoInsert(t *tableSchema, match []dataplane.Match, prio int32, undo *undoLog) {
+	undo.add(func() {
+		if old, err := r.sw.Entry(t.engine, match, prio); err == nil && r.sw.DeleteEntry(t.engine, match, prio) == nil {
+			r.countOneShot(t, old.Target.Kind, -1)
+		}
+	})
 }
 
 // checkSide checks the parts of an entry beside its key and action.
@@ -359,13 +370,21 @@ func (r *realm) checkSelectorUse(p *profileSchema, kind dataplane.TargetKind, la
 		}
 		return nil
 	}
-	for range r.sw.Members(p.engine) {
-		return invalid("action selector %q is programmed with members and groups; one-shot action sets cannot be mixed in", p.name)
-	}
-	for range r.sw.Groups(p.engine) {
+	if r.hasMembers(p) {
 		return invalid("action selector %q is programmed with members and groups; one-shot action sets cannot be mixed in", p.name)
 	}
 	return nil
+}
+
+// hasMembers reports whether a profile has a member or a group.
+func (r *realm) hasMembers(p *profileSchema) bool {
+	for range r.sw.Members(p.engine) {
+		return true
+	}
+	for range r.sw.Groups(p.engine) {
+		return true
+	}
+	return false
 }
 
 func (r *realm) countOneShot(t *tableSchema, kind dataplane.TargetKind, n int) {

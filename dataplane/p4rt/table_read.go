@@ -2,7 +2,6 @@ package p4rt
 
 import (
 	"bytes"
-	"time"
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 
@@ -12,7 +11,7 @@ import (
 // readTableEntries selects table entries (P4Runtime specification, "Wildcard
 // Reads" of TableEntry). Every field that is set narrows the selection; with
 // table id 0 there is nothing else to select by than is_default_action.
-func (r *realm) readTableEntries(now time.Duration, q *p4v1.TableEntry, emit func(*p4v1.Entity)) *Error {
+func (r *realm) readTableEntries(q *p4v1.TableEntry, out *reading) *Error {
 	if q.GetTableId() == 0 {
 		if len(q.GetMatch()) > 0 || q.GetAction() != nil || q.GetPriority() != 0 || controllerMetadata(q) != 0 || len(q.GetMetadata()) > 0 {
 			return invalid("table_id is 0, which reads all tables: no match, action, priority or metadata can be given")
@@ -21,7 +20,7 @@ func (r *realm) readTableEntries(now time.Duration, q *p4v1.TableEntry, emit fun
 			return errMeterCounters
 		}
 		for _, t := range r.p.tableList {
-			r.readTable(now, t, q, nil, emit)
+			r.readTable(t, q, nil, out)
 		}
 		return nil
 	}
@@ -58,42 +57,46 @@ func (r *realm) readTableEntries(now time.Duration, q *p4v1.TableEntry, emit fun
 	}
 	var match []dataplane.Match
 	if len(q.GetMatch()) > 0 {
-		if match, err = t.key.matches(q.GetMatch()); err != nil {
+		if match, err = t.key.matches(nil, q.GetMatch()); err != nil {
 			return err.in("table %q", t.name)
 		}
 	}
-	r.readTable(now, t, q, match, emit)
+	r.readTable(t, q, match, out)
 	return nil
 }
 
-func (r *realm) readTable(now time.Duration, t *tableSchema, q *p4v1.TableEntry, match []dataplane.Match, emit func(*p4v1.Entity)) {
-	wrap := func(e *p4v1.TableEntry) {
-		emit(&p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: e}})
+func (r *realm) readTable(t *tableSchema, q *p4v1.TableEntry, match []dataplane.Match, out *reading) {
+	one := func(e *p4v1.Entity) {
+		if selects(q, e.GetTableEntry()) {
+			out.emit(e)
+		}
 	}
 	if q.GetIsDefaultAction() {
-		if e := r.defaultEntry(t, q); selects(q, e) {
-			wrap(e)
+		if out.more() {
+			one(r.defaultEntry(t, q))
 		}
 		return
 	}
 	if match != nil && t.key.priority == (q.GetPriority() != 0) { // at most one entry
 		if x, err := r.sw.Entry(t.engine, match, q.GetPriority()); err == nil {
-			if e := r.tableEntry(now, t, &x, q); selects(q, e) {
-				wrap(e)
-			}
+			one(r.tableEntry(t, &x, q, out))
 		}
 		return
 	}
+	if out.stopped {
+		return
+	}
 	for x := range r.sw.Entries(t.engine) {
+		if !out.more() {
+			return
+		}
 		if match != nil && !t.key.sameMatches(match, x.Match) {
 			continue
 		}
 		if p := q.GetPriority(); p != 0 && p != x.Priority {
 			continue
 		}
-		if e := r.tableEntry(now, t, &x, q); selects(q, e) {
-			wrap(e)
-		}
+		one(r.tableEntry(t, &x, q, out))
 	}
 }
 
@@ -113,15 +116,19 @@ const noAction = "NoAction"
 
 // tableEntry converts an entry of the switch. What q sets of direct resources
 // and of the last hit is read too.
-func (r *realm) tableEntry(now time.Duration, t *tableSchema, x *dataplane.Entry, q *p4v1.TableEntry) *p4v1.TableEntry {
+func (r *realm) tableEntry(t *tableSchema, x *dataplane.Entry, q *p4v1.TableEntry, out *reading) *p4v1.Entity {
 	more := unpackExtra(x.Metadata)
-	e := &p4v1.TableEntry{
-		TableId:       t.id,
-		Match:         t.key.fieldMatches(x.Match),
-		Action:        t.tableAction(x.Target, more.modes),
-		Priority:      x.Priority,
-		IdleTimeoutNs: int64(x.IdleTimeout),
-		IsConst:       t.constEntries,
+	m := out.slab.newEntry()
+	e := &m.entry
+	e.TableId = t.id
+	e.Match = t.key.fieldMatches(&out.slab, x.Match)
+	e.Priority = x.Priority
+	e.IdleTimeoutNs = int64(x.IdleTimeout)
+	e.IsConst = t.constEntries
+	if x.Target.Kind != dataplane.TargetAction {
+		e.Action = t.tableAction(x.Target, more.modes)
+	} else if a := t.byEngine[x.Target.Action.Action]; a != nil {
+		a.fill(out.slab.setAction(m, len(a.params)), x.Target.Action)
 	}
 	setControllerMetadata(e, more.controller)
 	if len(more.metadata) > 0 {
@@ -137,15 +144,15 @@ func (r *realm) tableEntry(now time.Duration, t *tableSchema, x *dataplane.Entry
 		}
 	}
 	if q.GetTimeSinceLastHit() != nil && t.idleTimeout {
-		d, _ := r.sw.SinceHit(now, t.engine, x.Match, x.Priority)
+		d, _ := r.sw.SinceHit(out.now, t.engine, x.Match, x.Priority)
 		e.TimeSinceLastHit = &p4v1.TableEntry_IdleTimeout{ElapsedNs: int64(d)}
 	}
-	return e
+	return &m.entity
 }
 
 // defaultEntry converts the default entry of a table. That of a table with an
 // action profile is NoAction.
-func (r *realm) defaultEntry(t *tableSchema, q *p4v1.TableEntry) *p4v1.TableEntry {
+func (r *realm) defaultEntry(t *tableSchema, q *p4v1.TableEntry) *p4v1.Entity {
 	more := unpackExtra(r.defaultExtra[t.id])
 	e := &p4v1.TableEntry{TableId: t.id, IsDefaultAction: true}
 	if t.profile != nil {
@@ -165,5 +172,5 @@ func (r *realm) defaultEntry(t *tableSchema, q *p4v1.TableEntry) *p4v1.TableEntr
 		v, _ := r.sw.DefaultCounter(t.engine)
 		e.CounterData = counterData(v)
 	}
-	return e
+	return &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: e}}
 }

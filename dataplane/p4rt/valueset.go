@@ -26,7 +26,7 @@ func (r *realm) applyValueSet(v *valueSetSchema, typ p4v1.Update_Type, e *p4v1.V
 	values := make([][]byte, 0, len(e.GetMembers()))
 	seen := make(map[string]struct{}, len(e.GetMembers()))
 	for i, m := range e.GetMembers() {
-		ms, err := v.key.matches(m.GetMatch())
+		ms, err := v.key.matches(nil, m.GetMatch())
 		if err != nil {
 			return err.in("member %d", i)
 		}
@@ -63,10 +63,10 @@ func (r *realm) applyValueSet(v *valueSetSchema, typ p4v1.Update_Type, e *p4v1.V
 }
 
 // readValueSets reads one value set, or with id 0 all of them.
-func (r *realm) readValueSets(q *p4v1.ValueSetEntry, emit func(*p4v1.Entity)) *Error {
+func (r *realm) readValueSets(q *p4v1.ValueSetEntry, out *reading) *Error {
 	if q.GetValueSetId() == 0 {
 		for _, v := range r.p.valueSetList {
-			if err := r.emitValueSet(v, emit); err != nil {
+			if err := r.emitValueSet(v, out); err != nil {
 				return err
 			}
 		}
@@ -76,10 +76,10 @@ func (r *realm) readValueSets(q *p4v1.ValueSetEntry, emit func(*p4v1.Entity)) *E
 	if v == nil {
 		return invalid("value set id 0x%08x is not in the P4Info", q.GetValueSetId())
 	}
-	return r.emitValueSet(v, emit)
+	return r.emitValueSet(v, out)
 }
 
-func (r *realm) emitValueSet(v *valueSetSchema, emit func(*p4v1.Entity)) *Error {
+func (r *realm) emitValueSet(v *valueSetSchema, out *reading) *Error {
 	values, err := r.sw.ValueSet(v.engine)
 	if err != nil {
 		return engineError(err).in("value set %q", v.name)
@@ -88,7 +88,7 @@ func (r *realm) emitValueSet(v *valueSetSchema, emit func(*p4v1.Entity)) *Error 
 	for _, f := range v.key.fields {
 		total += f.width
 	}
-	out := &p4v1.ValueSetEntry{ValueSetId: v.id}
+	e := &p4v1.ValueSetEntry{ValueSetId: v.id}
 	for _, val := range values {
 		rd := bitReader{buf: val, pos: 8*len(val) - total}
 		m := &p4v1.ValueSetMember{}
@@ -97,8 +97,8 @@ func (r *realm) emitValueSet(v *valueSetSchema, emit func(*p4v1.Entity)) *Error 
 				Exact: &p4v1.FieldMatch_Exact{Value: canonical(rd.read(nil, f.width))},
 			}})
 		}
-		out.Members = append(out.Members, m)
+		e.Members = append(e.Members, m)
 	}
-	emit(&p4v1.Entity{Entity: &p4v1.Entity_ValueSetEntry{ValueSetEntry: out}})
+	out.emit(&p4v1.Entity{Entity: &p4v1.Entity_ValueSetEntry{ValueSetEntry: e}})
 	return nil
 }

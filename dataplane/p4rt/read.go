@@ -1,0 +1,128 @@
+package p4rt
+
+import (
+	"time"
+
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+)
+
+// maxReadBytes is about how large one ReadResponse may grow: well below the 4
+// MiB that gRPC clients accept unless told otherwise.
+const maxReadBytes = 1 << 18
+
+// Read answers a Read request: emit is called with every response. Requests
+// select by what they set; a selection of table entries, members or groups
+// that nothing fits is empty, while a multicast group, clone session or
+// digest named by its id must exist. The error of a request of which some
+// element failed has code UNKNOWN and one p4.v1.Error per element; what the
+// others select has been emitted. The role of the request is the business of
+// Sessions.
+func (d *Device) Read(now time.Duration, req *p4v1.ReadRequest, emit func(*p4v1.ReadResponse)) error {
+	x, err := d.startRead(req, nil)
+	if err != nil {
+		return err
+	}
+	return x.all(now, emit)
+}
+
+// reading is a Read under way: one that lets packets pass every now and then,
+// and nothing that changes what it reads.
+type reading struct {
+	r    *realm
+	req  *p4v1.ReadRequest
+	keep func(*p4v1.Entity) bool
+	slab entrySlab
+	// limit is how many objects may be looked at before packets have their
+	// turn; 0: all.
+	limit int
+
+	now     time.Duration
+	yield   func(*p4v1.ReadResponse) bool
+	looked  int // objects since the last turn of packets
+	resp    *p4v1.ReadResponse
+	size    int // of resp, in octets
+	stopped bool
+	err     error // the outcome
+}
+
+// startRead checks what concerns all elements of a request. keep, when not
+// nil, says which entities are wanted.
+func (d *Device) startRead(req *p4v1.ReadRequest, keep func(*p4v1.Entity) bool) (*reading, error) {
+	if err := d.checkID(req.GetDeviceId()); err != nil {
+		return nil, err
+	}
+	x := &reading{r: d.current(), req: req, keep: keep, resp: new(p4v1.ReadResponse)}
+	if x.r == nil {
+		return nil, errNoPipeline
+	}
+	return x, nil
+}
+
+// all carries out everything at one time.
+func (x *reading) all(now time.Duration, emit func(*p4v1.ReadResponse)) error {
+	x.now = now
+	for resp := range x.responses {
+		emit(resp)
+	}
+	return x.err
+}
+
+// responses yields the responses, and nil when packets may have their turn.
+func (x *reading) responses(yield func(*p4v1.ReadResponse) bool) {
+	x.yield = yield
+	each := make([]*Error, len(x.req.GetEntities()))
+	for i, e := range x.req.GetEntities() {
+		if each[i] = x.r.read(e, x); x.stopped {
+			return
+		}
+	}
+	if x.flush() {
+		x.err = batchError("requests", each)
+	}
+}
+
+// more is to be asked for before each of many objects; false: nobody wants to
+// hear of it.
+func (x *reading) more() bool {
+	if x.limit > 0 {
+		if x.looked++; x.looked >= x.limit {
+			x.looked = 0
+			x.stopped = x.stopped || !x.yield(nil)
+		}
+	}
+	return !x.stopped
+}
+
+// emit adds an entity to the answer.
+func (x *reading) emit(e *p4v1.Entity) {
+	if x.stopped || x.keep != nil && !x.keep(e) {
+		return
+	}
+	n := listedSize(e)
+	if x.size+n > maxReadBytes && !x.flush() {
+		return
+	}
+	x.resp.Entities = append(x.resp.Entities, e)
+	x.size += n
+}
+
+// flush hands out what has come together.
+func (x *reading) flush() bool {
+	if x.size == 0 || x.stopped {
+		return !x.stopped
+	}
+	resp := x.resp
+	x.resp, x.size = new(p4v1.ReadResponse), 0
+	x.stopped = !x.yield(resp)
+	return !x.stopped
+}
+
+// entities returns all that one element of a request selects.
+func (r *realm) entities(now time.Duration, q *p4v1.Entity) []*p4v1.Entity {
+	x := &reading{r: r, now: now, resp: new(p4v1.ReadResponse), req: &p4v1.ReadRequest{Entities: []*p4v1.Entity{q}}}
+	var all []*p4v1.Entity
+	for resp := range x.responses {
+		all = append(all, resp.GetEntities()...)
+	}
+	return all
+}

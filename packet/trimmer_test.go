@@ -201,6 +201,18 @@ func TestTrimmerValidate(t *testing.T) {
 	wantError(t, Trimmer{Size: MinTrimLen}.Validate(), ErrMalformed, "DSCP")
 }
 
+// A size nobody validated leaves at least the header that carries the mark.
+func TestTrimUnchecked(t *testing.T) {
+	p := trimmable(t)
+	whole := p.Append(nil)
+	for _, size := range []int{-1, 0, EthernetLen, EthernetLen + IPv6Len - 1, EthernetLen + IPv6Len} {
+		got, err := Trimmer{DSCP: mrcSettings.DSCP, Size: size}.Trim(bytes.Clone(whole), false)
+		if err != nil || len(got) != EthernetLen+IPv6Len {
+			t.Errorf("size %d: %d octets, %v; want %d", size, len(got), err, EthernetLen+IPv6Len)
+		}
+	}
+}
+
 func TestTrimDoesNotAllocate(t *testing.T) {
 	p := tunnelled(t, trimmable(t))
 	whole := p.Append(nil)

@@ -19,12 +19,17 @@ type prim struct {
 	cond   boolFn // jump when false; nil with jump: always
 	jump   bool
 	target int
+	told   *primTrace
 }
 
 // run executes the action with arguments args.
 func (a *action) run(c *ctx, args []uint64) {
 	if a.words > 0 {
 		c.args = args
+	}
+	if c.id != 0 {
+		a.runTraced(c)
+		return
 	}
 	if a.straight != nil {
 		for _, f := range a.straight {
@@ -102,10 +107,12 @@ func (l *loader) compileBody(a *action, prims []jsonPrimitive) {
 		case "_jump_if_zero":
 			jumps = true
 			e := l.args(p, 2)
-			a.prims = append(a.prims, prim{jump: true, cond: l.boolean(l.boolExpr(p.Source, e[0])),
-				target: l.target(p, e[1], len(prims))})
+			cond := l.boolExpr(p.Source, e[0])
+			a.prims = append(a.prims, prim{jump: true, cond: l.boolean(cond), target: l.target(p, e[1], len(prims)),
+				told: &primTrace{at: p.Source.place(), reads: l.operands(cond)}})
 		default:
-			a.prims = append(a.prims, prim{run: l.primitive(p)})
+			run := l.primitive(p)
+			a.prims = append(a.prims, prim{run: run, told: &primTrace{at: p.Source.place(), run: l.tracedPrimitive(p, run)}})
 		}
 		a.effects = append(a.effects, l.effectsOf(p)...)
 		clear(l.subst)

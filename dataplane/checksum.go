@@ -48,6 +48,9 @@ func (k *checksum) check(c *ctx) bool {
 // update computes the checksum into its field.
 func (k *checksum) update(c *ctx) {
 	if k.cond == nil || k.cond(c) {
+		if c.id != 0 {
+			k.traceUpdate(c)
+		}
 		k.set(c, k.calc.compute(c))
 	}
 }

@@ -5,6 +5,7 @@ package dataplane
 type deparser struct {
 	updates []checksum
 	prims   []func(*ctx)
+	told    []primTrace // as prims
 	// order is the headers to emit where layout.headers does not say it: a
 	// header is emitted more than once.
 	order []*header
@@ -17,7 +18,10 @@ func (l *loader) loadDeparser() {
 	}
 	l.fn = "deparser " + d.Name
 	for i := range d.Primitives {
-		l.prog.deparser.prims = append(l.prog.deparser.prims, l.primitive(&d.Primitives[i]))
+		p := &d.Primitives[i]
+		run := l.primitive(p)
+		l.prog.deparser.prims = append(l.prog.deparser.prims, run)
+		l.prog.deparser.told = append(l.prog.deparser.told, primTrace{at: p.Source.place(), run: l.tracedPrimitive(p, run)})
 	}
 	l.fn = ""
 	if len(d.Order) != l.prog.layout.deparsed {
@@ -31,11 +35,18 @@ func (l *loader) loadDeparser() {
 // order, then the payload. A failed assertion leaves c.aborted set.
 func (c *ctx) deparse(b []byte) []byte {
 	d, lay := &c.sw.prog.deparser, &c.sw.prog.layout
+	if c.id != 0 {
+		c.traceStage("deparser")
+	}
 	for i := range d.updates {
 		d.updates[i].update(c)
 	}
-	for _, f := range d.prims {
-		f(c)
+	if c.id != 0 {
+		c.deparseTraced(d)
+	} else {
+		for _, f := range d.prims {
+			f(c)
+		}
 	}
 	if d.order != nil {
 		for _, h := range d.order {

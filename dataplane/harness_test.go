@@ -60,6 +60,9 @@ func newRig(t testing.TB, name string) *rig {
 
 func newRigWith(t testing.TB, p *Program, cfg Config) *rig {
 	r := &rig{t: t, p: p}
+	if traceAll && cfg.Trace == nil {
+		cfg.Trace = checkedTrace(t)
+	}
 	r.s = New(cfg, r)
 	r.s.SetProgram(p)
 	return r

@@ -163,6 +163,10 @@ func (l *loader) loadErrors() {
 		l.errorCodes[name] = next
 		used[next] = true
 	}
+	l.prog.told.errors = map[uint64]string{}
+	for name, code := range l.errorCodes {
+		l.prog.told.errors[code] = name
+	}
 	p := &l.prog.errors
 	p.none = l.errorCodes["NoError"]
 	p.tooShort = l.errorCodes["PacketTooShort"]

@@ -25,6 +25,7 @@ type parseState struct {
 	wideKey []parseKey
 	cases   []parseCase
 	next    int // default; -1 ends
+	told    *stateTrace
 }
 
 type parseKey struct {
@@ -82,9 +83,10 @@ func (l *loader) loadParser() {
 func (l *loader) parseState(js *jsonParseState, state func(*string) int) parseState {
 	l.fn = "parser state " + js.Name
 	defer func() { l.fn = "" }()
-	s := parseState{name: js.Name, next: -1}
+	s := parseState{name: js.Name, next: -1, told: &stateTrace{}}
 	for i := range js.Ops {
 		s.ops = append(s.ops, l.parserOp(&js.Ops[i]))
+		s.told.ops = append(s.told.ops, l.tracedParserOp(&js.Ops[i], s.ops[i]))
 	}
 	var widths []int
 	for _, k := range js.TransitionKey {
@@ -97,6 +99,7 @@ func (l *loader) parseState(js *jsonParseState, state func(*string) int) parseSt
 			l.unsupported(js.Source, "transition key of type %q", k.Type)
 		}
 		widths = append(widths, w)
+		s.told.key = append(s.told.key, l.operand(e))
 		octets := (w + 7) / 8
 		s.keyLen += octets
 		s.keyBits = append(s.keyBits, 8*octets)
@@ -417,15 +420,16 @@ func (c *ctx) parse(p *parser) {
 	errs := &c.sw.prog.errors
 	c.cur, c.failed, c.perr = 0, false, errs.none
 	c.checksumBad = false
+	if c.id != 0 {
+		c.parseTraced(p)
+		return
+	}
 	s := p.start
 	for steps := 0; s >= 0; steps++ {
 		st := &p.states[s]
 		if steps == maxParserSteps {
 			c.parseError(errs.timeout)
 			break
-		}
-		if c.sw.trace != nil {
-			c.sw.trace.State(st.name, c.cur)
 		}
 		for _, op := range st.ops {
 			if !op(c) {

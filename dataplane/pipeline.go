@@ -31,42 +31,22 @@ type node struct {
 	args    []uint64
 	next    int // nodeCond: when true
 	nextNot int
-	line    string
+
+	told *nodeTrace
 }
 
 // run executes the pipeline until it ends or the packet exits it. fresh says
 // that only the parser has touched the packet's metadata.
 func (c *ctx) run(p *pipeline, fresh bool) {
-	if c.sw.trace == nil {
-		at := p.graph.start
-		if fresh {
-			at = p.graph.fresh
-		}
-		p.graph.run(c, at)
+	if c.id != 0 {
+		c.runTraced(p)
 		return
 	}
-	c.exit = false
-	c.sw.trace.Control(p.name)
-	for i := p.start; i >= 0 && !c.exit; {
-		n := &p.nodes[i]
-		switch n.kind {
-		case nodeCond:
-			ok := n.cond(c)
-			c.sw.trace.Condition(n.name, n.line, ok)
-			if ok {
-				i = n.next
-			} else {
-				i = n.nextNot
-			}
-		case nodeAction:
-			c.sw.trace.Action(n.action.name)
-			n.action.run(c, n.args)
-			i = n.next
-		default:
-			i = n.table.follow(c.apply(n.table))
-		}
+	at := p.graph.start
+	if fresh {
+		at = p.graph.fresh
 	}
-	c.exit = false
+	p.graph.run(c, at)
 }
 
 func (l *loader) loadPipelines() {
@@ -161,6 +141,7 @@ func (l *loader) pipeline(jp *jsonPipeline) pipeline {
 			l.bad(ja.Source, "call of action %q without its parameters", a.name)
 		}
 		p.nodes = append(p.nodes, nodeCall(ja.Name, a, node(ja.NextNode)))
+		p.nodes[len(p.nodes)-1].told = &nodeTrace{at: ja.Source.place(), made: true}
 	}
 	p.start = node(jp.InitTable)
 	l.checkAcyclic(&p)
@@ -169,11 +150,8 @@ func (l *loader) pipeline(jp *jsonPipeline) pipeline {
 
 func (l *loader) condNode(jc *jsonConditional, at func(*string) int) node {
 	e := l.boolExpr(jc.Source, l.raw(jc.Source, jc.Expression))
-	n := node{kind: nodeCond, name: jc.Name, expr: e, cond: l.boolean(e), next: at(jc.TrueNext), nextNot: at(jc.FalseNext)}
-	if n.line = jc.Source.String(); jc.Source != nil && jc.Source.Fragment != "" {
-		n.name = jc.Source.Fragment
-	}
-	return n
+	return node{kind: nodeCond, name: jc.Name, expr: e, cond: l.boolean(e), next: at(jc.TrueNext), nextNot: at(jc.FalseNext),
+		told: &nodeTrace{at: jc.Source.place(), reads: l.operands(e)}}
 }
 
 func nodeCall(name string, a *action, next int) node {
@@ -286,13 +264,14 @@ func (l *loader) tableNode(jt *jsonTable, pipe string, at func(*string) int) nod
 	l.prog.keyWords = max(l.prog.keyWords, t.words)
 	l.prog.info.tables = append(l.prog.info.tables, info)
 	if len(t.keys) == 0 && info.ConstDefault && t.profile < 0 && t.def.action != nil && !t.counter {
-		n := node{kind: nodeAction, name: t.name, action: t.def.action, args: t.def.args, next: t.next[t.def.index]}
+		n := node{kind: nodeAction, name: t.name, action: t.def.action, args: t.def.args, next: t.next[t.def.index],
+			told: &nodeTrace{at: jt.Source.place(), made: info.Hidden}}
 		if t.miss != nil {
 			n.next = *t.miss
 		}
 		return n
 	}
-	return node{kind: nodeTable, name: t.name, table: t}
+	return node{kind: nodeTable, name: t.name, table: t, told: &nodeTrace{at: jt.Source.place()}}
 }
 
 // hiddenName tells the names p4c makes up ("tbl_act_3", "tbl_fabric42").
@@ -380,7 +359,7 @@ func (l *loader) bindDirect() {
 		if f.valid || f.vl || f.width > 64 {
 			l.bad(jm.Source, "direct meter %q into %s", jm.Name, f.name())
 		}
-		l.prog.tables[t].color = f.set()
+		l.prog.tables[t].color, l.prog.tables[t].colorOf = f.set(), f.get()
 		l.prog.tables[t].effects = []effect{{kind: loseField, f: f}}
 	}
 }

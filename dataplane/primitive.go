@@ -251,12 +251,8 @@ func (l *loader) logMessage(p *jsonPrimitive) func(*ctx) {
 		args = append(args, l.u64(l.dataExpr(p.Source, a)))
 	}
 	return func(c *ctx) {
-		if c.sw.trace != nil {
-			vs := make([]uint64, 0, len(args))
-			for _, a := range args {
-				vs = append(vs, a(c))
-			}
-			c.sw.trace.Log(format, vs)
+		if c.id != 0 {
+			c.traceLog(format, args)
 		}
 	}
 }

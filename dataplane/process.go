@@ -1,5 +1,7 @@
 package dataplane
 
+import "github.com/weft-sdn/weft/dataplane/trace"
+
 // Values of standard_metadata.instance_type, as in BMv2.
 const (
 	instanceNormal = iota
@@ -16,6 +18,7 @@ type ctx struct {
 	phv
 	sw   *Switch
 	args []uint64 // of the running action
+	id   trace.ID // 0: not traced
 
 	cur    int // parser: octets consumed
 	perr   uint64
@@ -35,6 +38,8 @@ type ctx struct {
 	buf       []byte // input of calculations
 	segs      [][]byte
 	key, key2 []uint64
+
+	told told // what the trace needs to remember of the packet
 }
 
 // push takes n words of scratch; pop gives them back.
@@ -78,8 +83,8 @@ func (c *ctx) finish() {
 func (c *ctx) assertFailed(op, where string) {
 	c.sw.stats.AssertFailed++
 	c.aborted, c.exit = true, true
-	if c.sw.trace != nil {
-		c.sw.trace.Drop(op + " failed at " + where)
+	if c.id != 0 {
+		c.told.failed = op + " failed at " + where
 	}
 }
 
@@ -107,8 +112,8 @@ func (s *Switch) ingress(it inItem) {
 		c.setMeta64(std.packetLength, uint64(c.length))
 		c.set(std.ingressTime, it.arrived)
 	}
-	if s.trace != nil {
-		s.trace.Packet("ingress", uint32(c.meta64(std.ingressPort)), c.frame.b)
+	if c.id = it.id; c.id != 0 {
+		c.traceIngress()
 	}
 	received := c.length
 	c.resetActs()
@@ -133,6 +138,7 @@ func (s *Switch) ingress(it inItem) {
 	}
 	switch spec := c.meta64(std.egressSpec); {
 	case c.aborted:
+		s.traceDrop(c.id, c.told.failed)
 	case c.resubmit != nil:
 		s.stats.Resubmitted++
 		f := c.frame
@@ -143,14 +149,14 @@ func (s *Switch) ingress(it inItem) {
 		s.multicast(uint16(group))
 	case spec == uint64(s.cfg.DropPort):
 		s.stats.IngressDrop++
-		if s.trace != nil {
-			s.trace.Drop("ingress")
+		if c.id != 0 {
+			c.traceProgramDrop()
 		}
 	default:
 		c.setMeta64(std.instanceType, instanceNormal)
 		p := s.detach()
 		p.refs = 1
-		s.enqueue(queued{p: p, port: uint32(spec), prio: -1, trunc: p.trunc})
+		s.enqueue(queued{p: p, port: uint32(spec), prio: -1, trunc: p.trunc, id: c.id})
 		s.settle(p)
 	}
 	c.finish()
@@ -185,16 +191,20 @@ func (s *Switch) multicast(id uint16) {
 	g := s.groups[id]
 	if g == nil {
 		s.stats.NoGroup++
-		if s.trace != nil {
-			s.trace.Drop("no multicast group")
+		if s.ctx.id != 0 {
+			s.traceNoGroup(id)
 		}
 		return
 	}
 	s.stats.Multicast++
+	if s.ctx.id != 0 {
+		s.traceMulticast(g)
+	}
 	p := s.detach()
 	p.refs = 1
 	s.replicate(p, g.Replicas, -1, noTrunc)
 	s.settle(p)
+	s.traceEnd(s.ctx.id, trace.Outcome{Result: trace.Replicated})
 }
 
 // replicate queues one copy per replica; prio < 0 takes the packet's own.
@@ -202,7 +212,11 @@ func (s *Switch) replicate(p *phv, rs []Replica, prio, trunc int) {
 	for i := range rs {
 		if port, ok := s.replicaPort(&rs[i]); ok {
 			s.stats.Replicated++
-			s.enqueue(queued{p: p, port: port, rid: rs[i].Instance, copied: true, prio: prio, trunc: trunc})
+			q := queued{p: p, port: port, rid: rs[i].Instance, copied: true, prio: prio, trunc: trunc}
+			if s.ctx.id != 0 {
+				q.id = s.traceReplica(&q)
+			}
+			s.enqueue(q)
 		}
 	}
 }
@@ -241,6 +255,9 @@ func (s *Switch) cloneIngress(received int) {
 	c, std, lay := &s.ctx, &s.prog.std, &s.prog.layout
 	session := s.sessions[uint16(c.clone)]
 	list := c.cloneList
+	if c.id != 0 {
+		c.traceClone(trace.CloneIngress, session)
+	}
 	if session == nil {
 		s.stats.NoSession++
 		return
@@ -253,7 +270,10 @@ func (s *Switch) cloneIngress(received int) {
 	c.length, c.ingressLen, c.trunc = received, orig.ingressLen, noTrunc
 	perr, bad := c.perr, c.checksumBad
 	c.setMeta64(std.ingressPort, uint64(orig.port))
+	id := c.id
+	c.id = 0
 	c.parse(&s.prog.parser)
+	c.id = id
 	c.perr, c.checksumBad = perr, bad
 	c.clearMeta(lay)
 	list.keep(&c.phv, orig)
@@ -266,6 +286,9 @@ func (s *Switch) cloneIngress(received int) {
 func (s *Switch) cloneEgress() {
 	c, std, lay := &s.ctx, &s.prog.std, &s.prog.layout
 	session := s.sessions[uint16(c.clone)]
+	if c.id != 0 {
+		c.traceClone(trace.CloneEgress, session)
+	}
 	if session == nil {
 		s.stats.NoSession++
 		return
@@ -297,6 +320,7 @@ func (s *Switch) putBack(f *frame, list *fieldList, instance uint64, length int)
 	c, std := &s.ctx, &s.prog.std
 	if s.again.len() >= s.cfg.RecirculationQueue {
 		s.stats.RecirculationFull++
+		s.traceDrop(c.id, "too many recirculated and resubmitted packets wait")
 		s.freeFrame(f)
 		return
 	}
@@ -306,7 +330,11 @@ func (s *Switch) putBack(f *frame, list *fieldList, instance uint64, length int)
 	list.keep(p, &c.phv)
 	p.setMeta64(std.instanceType, instance)
 	p.setMeta64(std.packetLength, uint64(length))
-	s.again.push(inItem{p: p})
+	it := inItem{p: p}
+	if c.id != 0 {
+		it.id = s.traceAgain(instance, length)
+	}
+	s.again.push(it)
 }
 
 // sendDigest delivers a digest message.
@@ -327,6 +355,9 @@ func (s *Switch) sendDigest(i int) {
 		c.pop(limbs(w))
 		s.digests = append(s.digests, b[:n:n])
 		b = b[n:]
+	}
+	if c.id != 0 {
+		c.traceDigest(i)
 	}
 	s.out.Digest(s.now, i, s.digests)
 }
@@ -364,8 +395,8 @@ func (s *Switch) egress(q queued, depth int) {
 	c.setMeta64(std.egressSpec, uint64(s.cfg.DropPort)+1)
 	c.setMeta64(std.packetLength, uint64(c.length))
 	c.resetActs()
-	if s.trace != nil {
-		s.trace.Packet("egress", q.port, nil)
+	if c.id = q.id; c.id != 0 {
+		c.traceEgress(&q, depth)
 	}
 	c.run(&s.prog.egress, false)
 
@@ -374,16 +405,18 @@ func (s *Switch) egress(q queued, depth int) {
 	}
 	switch {
 	case c.aborted:
+		s.traceDrop(c.id, c.told.failed)
 	case c.meta64(std.egressSpec) == uint64(s.cfg.DropPort):
 		s.stats.EgressDrop++
-		if s.trace != nil {
-			s.trace.Drop("egress")
+		if c.id != 0 {
+			c.traceProgramDrop()
 		}
 	case c.recirculate != nil:
 		s.stats.Recirculated++
 		f := s.newFrame()
 		f.b = c.deparse(f.b)
 		if c.aborted {
+			s.traceDrop(c.id, c.told.failed)
 			s.freeFrame(f)
 			break
 		}
@@ -391,9 +424,11 @@ func (s *Switch) egress(q queued, depth int) {
 		s.putBack(f, c.recirculate, instanceRecirc, len(f.b))
 	default:
 		s.outBuf = c.deparse(s.outBuf[:0])
-		if !c.aborted {
-			s.transmit(q.port, s.outBuf[:min(len(s.outBuf), c.trunc)])
+		if c.aborted {
+			s.traceDrop(c.id, c.told.failed)
+			break
 		}
+		s.transmit(q.port, s.outBuf[:min(len(s.outBuf), c.trunc)])
 	}
 	c.finish()
 }
@@ -401,11 +436,12 @@ func (s *Switch) egress(q queued, depth int) {
 func (s *Switch) transmit(port uint32, b []byte) {
 	if len(s.down) > 0 && s.down[port] {
 		s.stats.PortDown++
+		s.traceDrop(s.ctx.id, "the port is down")
 		return
 	}
 	s.stats.Transmitted++
-	if s.trace != nil {
-		s.trace.Transmit(port, b)
+	if s.ctx.id != 0 {
+		s.traceTransmit(port, b)
 	}
 	s.out.Transmit(s.now, port, b)
 }

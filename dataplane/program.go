@@ -15,6 +15,7 @@ type Program struct {
 	ingress  pipeline
 	egress   pipeline
 	deparser deparser
+	told     programTrace
 	keyWords int // of the widest table key
 }
 

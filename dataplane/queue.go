@@ -1,6 +1,10 @@
 package dataplane
 
-import "time"
+import (
+	"time"
+
+	"github.com/weft-sdn/weft/dataplane/trace"
+)
 
 // maxPriorities bounds Config.Priorities, as in BMv2.
 const maxPriorities = 32
@@ -18,6 +22,7 @@ type queued struct {
 	depth  int    // of the queue before it
 	send   time.Duration
 	seq    uint64
+	id     trace.ID
 }
 
 // trafficManager is the egress queues of all ports: per port and priority a
@@ -210,15 +215,17 @@ func (s *Switch) enqueue(e queued) {
 	}
 	if e.prio >= s.cfg.Priorities {
 		s.stats.BadPriority++
+		s.traceDrop(e.id, "there is no such priority queue")
 		return
 	}
 	e.at = s.micros()
 	if !s.queues.push(e, s.now) {
 		s.stats.QueueFull++
-		if s.trace != nil {
-			s.trace.Drop("queue full")
-		}
+		s.traceDrop(e.id, "the queue is full")
 		return
+	}
+	if e.id != 0 {
+		s.traceQueue(&e)
 	}
 	e.p.refs++
 }

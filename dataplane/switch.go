@@ -3,6 +3,8 @@ package dataplane
 import (
 	"math/rand/v2"
 	"time"
+
+	"github.com/weft-sdn/weft/dataplane/trace"
 )
 
 // Config sets a switch up. A zero field takes its default.
@@ -37,7 +39,7 @@ type Config struct {
 	// Seed starts the random number generator of the random primitive.
 	Seed uint64
 	// Trace observes everything that happens to packets; nil is nobody.
-	Trace Tracer
+	Trace trace.Tracer
 }
 
 func (c Config) withDefaults() Config {
@@ -87,12 +89,15 @@ type Stats struct {
 type Switch struct {
 	cfg   Config
 	out   Output
-	trace Tracer
 	prog  *Program
 	now   time.Duration
 	rng   *rand.Rand
 	stats Stats
 	ctx   ctx
+
+	tracer     trace.Tracer
+	traceLast  trace.ID // given last
+	traceSince trace.ID // later ones are known to tracer
 
 	tables    []tableState
 	profiles  []profileState
@@ -117,7 +122,7 @@ type Switch struct {
 
 // New makes a switch without a program.
 func New(cfg Config, out Output) *Switch {
-	s := &Switch{cfg: cfg.withDefaults(), out: out, trace: cfg.Trace}
+	s := &Switch{cfg: cfg.withDefaults(), out: out, tracer: cfg.Trace}
 	s.rng = rand.New(rand.NewPCG(s.cfg.Seed, 0x57656674))
 	s.groups = map[uint16]*MulticastGroup{}
 	s.sessions = map[uint16]*CloneSession{}
@@ -139,9 +144,6 @@ func (s *Switch) Config() Config { return s.cfg }
 
 // SetOutput sets who takes what leaves from now on.
 func (s *Switch) SetOutput(out Output) { s.out = out }
-
-// SetTrace sets who observes packets; nil is nobody.
-func (s *Switch) SetTrace(t Tracer) { s.trace = t }
 
 // SetProgram starts a program with empty state.
 func (s *Switch) SetProgram(p *Program) {
@@ -180,6 +182,9 @@ func (s *Switch) SetProgram(p *Program) {
 
 // drain forgets every packet.
 func (s *Switch) drain() {
+	if s.tracer != nil {
+		s.tracer.Forget()
+	}
 	s.input, s.again = ring[inItem]{}, ring[inItem]{}
 	s.queues.clear()
 }
@@ -191,6 +196,7 @@ type inItem struct {
 	p       *phv
 	port    uint32
 	arrived uint64
+	id      trace.ID
 }
 
 // Receive takes a frame that arrived on a port; the frame is copied. It is
@@ -198,21 +204,30 @@ type inItem struct {
 func (s *Switch) Receive(now time.Duration, port uint32, data []byte) {
 	s.now = max(s.now, now)
 	s.stats.Received++
+	var id trace.ID
+	if s.tracer != nil {
+		id = s.traceReceived(port, data)
+	}
 	switch {
 	case s.prog == nil:
 		s.stats.NoProgram++
+		s.traceDrop(id, "the switch has no program")
 	case s.down[port]:
 		s.stats.PortDown++
+		s.traceDrop(id, "the port is down")
 	case len(data) == 0:
 		s.stats.Empty++
+		s.traceDrop(id, "the frame is empty")
 	case len(data) > s.cfg.MTU:
 		s.stats.TooLong++
+		s.traceDrop(id, "the frame is longer than the MTU")
 	case s.input.len() >= s.cfg.InputQueue:
 		s.stats.InputFull++
+		s.traceDrop(id, "the input queue is full")
 	default:
 		f := s.newFrame()
 		f.b = append(f.b, data...)
-		s.input.push(inItem{f: f, port: port, arrived: s.micros()})
+		s.input.push(inItem{f: f, port: port, arrived: s.micros(), id: id})
 	}
 }
 

@@ -23,6 +23,7 @@ type matchTable struct {
 	counter bool
 	meter   int // direct meter, or -1
 	color   func(*ctx, uint64)
+	colorOf u64Fn
 
 	next     map[int]int // action index to node
 	places   []*action   // the actions of next, in order of their index
@@ -255,8 +256,8 @@ func (c *ctx) apply(t *matchTable) (hit bool, action int) {
 			ts.missCounter.Packets++
 			ts.missCounter.Bytes += uint64(c.ingressLen)
 		}
-		if c.sw.trace != nil {
-			c.sw.traceTable(t, nil, ts.def.action)
+		if c.id != 0 {
+			c.traceLookup(t, nil)
 		}
 		return false, c.do(t, &ts.def)
 	}
@@ -270,8 +271,8 @@ func (c *ctx) apply(t *matchTable) (hit bool, action int) {
 	if t.meter >= 0 {
 		c.directMeter(t, e)
 	}
-	if c.sw.trace != nil {
-		c.sw.traceTable(t, e, e.target.action)
+	if c.id != 0 {
+		c.traceLookup(t, e)
 	}
 	return true, c.do(t, &e.target)
 }

@@ -1,0 +1,280 @@
+package trace
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+)
+
+// Options choose how much text a record becomes.
+type Options struct {
+	// Verbose 0 leaves out what seldom matters: assignments that change
+	// nothing, branches not taken, fields of headers. 1 has everything but the
+	// compiler's temporaries, 2 has these too.
+	Verbose int
+	// Width is where lines are wrapped; default 120.
+	Width int
+}
+
+// WriteText writes a record for a person to read: how the packet spread, then
+// what happened to it and to each copy. A copy to which the same happened as to
+// one before is told by what differs.
+func WriteText(w io.Writer, r *Record, o Options) error {
+	if o.Width <= 0 {
+		o.Width = 120
+	}
+	var b strings.Builder
+	writeTree(&b, r, "", "")
+	t := texter{Options: o}
+	var told []section
+	for _, p := range r.All() {
+		s := section{id: p.ID, lines: t.packet(p)}
+		fmt.Fprintf(&b, "\n%s\n", headline(p))
+		like := -1
+		for i := range told {
+			if told[i].shape() == s.shape() {
+				like = i
+			}
+		}
+		if like < 0 {
+			t.write(&b, s.lines)
+		} else {
+			t.writeDifference(&b, &told[like], &s)
+		}
+		told = append(told, s)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// writeTree draws the packet and its copies, a line each.
+func writeTree(b *strings.Builder, r *Record, first, rest string) {
+	fmt.Fprintf(b, "%s%s\n", first, headline(r))
+	for i, c := range r.Copies {
+		if i == len(r.Copies)-1 {
+			writeTree(b, c, rest+"└─ ", rest+"   ")
+		} else {
+			writeTree(b, c, rest+"├─ ", rest+"│  ")
+		}
+	}
+}
+
+// headline says where a packet came from and what became of it.
+func headline(r *Record) string {
+	s := fmt.Sprintf("packet %d", r.ID)
+	switch r.Origin {
+	case Received:
+		s += fmt.Sprintf(" received on port %d, %d octets, at %v", r.Port, r.Length, r.Time)
+	case Replica:
+		s += fmt.Sprintf(" replica of group %d for port %d, rid %d", r.Group, r.Port, r.Instance)
+	case CloneIngress, CloneEgress:
+		s += fmt.Sprintf(" clone of session %d for port %d", r.Session, r.Port)
+		if r.Origin == CloneIngress {
+			s += ", as received"
+		}
+	case Recirculated, Resubmitted:
+		s += fmt.Sprintf(" %s, %d octets", r.Origin, r.Length)
+	}
+	o := r.Outcome
+	if o == nil {
+		return s
+	}
+	s += " → " + string(o.Result)
+	switch o.Result {
+	case Transmitted:
+		s += fmt.Sprintf(" on port %d, %d octets", *o.Port, o.Length)
+	case Dropped:
+		s += ": " + o.Reason
+		if o.Action != "" {
+			s += ", set by " + short(o.Action)
+		}
+		if o.At != nil {
+			s += " at " + o.At.String()
+		}
+	}
+	return s
+}
+
+// String is "file:line".
+func (s *Source) String() string { return fmt.Sprintf("%s:%d", s.File, s.Line) }
+
+// line is one line of text. Packets to which the same happened have the same
+// kinds of lines in the same order.
+type line struct {
+	at     string // where, in the first column
+	indent int
+	text   string
+	kind   string
+}
+
+type section struct {
+	id    ID
+	lines []line
+	kinds string
+}
+
+func (s *section) shape() string {
+	if s.kinds == "" {
+		var b strings.Builder
+		for _, l := range s.lines {
+			b.WriteString(l.kind)
+			b.WriteByte('\n')
+		}
+		s.kinds = b.String()
+	}
+	return s.kinds
+}
+
+// texter turns steps into lines.
+type texter struct {
+	Options
+	lines []line
+}
+
+func (t *texter) packet(r *Record) []line {
+	t.lines = nil
+	t.steps(r.Steps, 0)
+	return t.lines
+}
+
+func (t *texter) add(at *Source, indent int, kind, format string, args ...any) {
+	where := ""
+	if at != nil {
+		where = fmt.Sprintf("%s:%d", at.File[strings.LastIndexByte(at.File, '/')+1:], at.Line)
+	}
+	t.lines = append(t.lines, line{at: where, indent: indent, kind: kind + " " + where, text: fmt.Sprintf(format, args...)})
+}
+
+// write writes lines in two columns.
+func (t *texter) write(b *strings.Builder, lines []line) {
+	column := 8
+	for _, l := range lines {
+		column = max(column, len(l.at))
+	}
+	for _, l := range lines {
+		if l.at == "" && l.indent == 0 {
+			fmt.Fprintf(b, "  %s\n", l.text)
+			continue
+		}
+		left := fmt.Sprintf("    %-*s  %s", column, l.at, strings.Repeat("  ", max(0, l.indent-1)))
+		if strings.HasPrefix(l.kind, "path ") {
+			left = "    "
+		}
+		for i, s := range wrap(l.text, t.Width-utf8.RuneCountInString(left)) {
+			if i > 0 {
+				left = strings.Repeat(" ", utf8.RuneCountInString(left))
+				s = "  " + s
+			}
+			s = strings.ReplaceAll(left+s, noBreak, " ")
+			fmt.Fprintf(b, "%s\n", strings.TrimRight(s, " "))
+		}
+	}
+}
+
+// noBreak is a space at which no line is broken.
+const noBreak = "\u00a0"
+
+// wrap breaks a text at spaces into pieces of at most n characters where it can.
+func wrap(s string, n int) []string {
+	n = max(n, 40)
+	var out []string
+	for utf8.RuneCountInString(s) > n {
+		cut, seen := -1, 0
+		for i, r := range s {
+			if r == ' ' && i > 0 && (cut < 0 || seen <= n) {
+				cut = i
+			}
+			seen++
+		}
+		if cut < 0 {
+			break
+		}
+		out = append(out, s[:cut])
+		s = s[cut+1:]
+		if len(out) == 1 {
+			n -= 2 // later pieces are indented
+		}
+	}
+	return append(out, s)
+}
+
+// writeDifference writes the lines that are not those of another packet.
+func (t *texter) writeDifference(b *strings.Builder, like, s *section) {
+	var changed []line
+	heading := -1
+	for i, l := range s.lines {
+		if l.indent == 0 {
+			heading = i
+		}
+		if l.text == like.lines[i].text {
+			continue
+		}
+		if heading >= 0 && heading != i {
+			changed = append(changed, s.lines[heading])
+		}
+		heading = -1
+		changed = append(changed, l)
+	}
+	if len(changed) == 0 {
+		fmt.Fprintf(b, "  as packet %d\n", like.id)
+		return
+	}
+	fmt.Fprintf(b, "  as packet %d, but for\n", like.id)
+	t.write(b, changed)
+}
+
+// short is the last part of a qualified name.
+func short(name string) string { return name[strings.LastIndexByte(name, '.')+1:] }
+
+// pretty makes a field's name more like that in the source: the compiler puts
+// local variables and the program's metadata into one header of scalars.
+func pretty(name string) string {
+	rest, scalar := strings.CutPrefix(name, "scalars.")
+	if _, field, ok := strings.Cut(rest, "."); scalar && ok {
+		rest = "meta." + field
+	}
+	return strings.Replace(rest, ".$valid$", ".isValid()", 1)
+}
+
+// assigned is what the source calls the field an assignment is to, where the
+// statement says so.
+func assigned(field string, at *Source) string {
+	name := pretty(field)
+	if at == nil {
+		return name
+	}
+	left, _, ok := strings.Cut(at.Text, " = ")
+	if !ok || strings.ContainsAny(left, " (") || !strings.HasSuffix(name, short(left)) {
+		return name
+	}
+	return left
+}
+
+func fieldText(f Field) string {
+	s := pretty(f.Name)
+	if s != "" {
+		s += "="
+	}
+	return s + octetsText(f.Name, f.Value, f.Octets)
+}
+
+// octetsText is a value, that of a variable-length field cut short.
+func octetsText(name string, v Value, octets int) string {
+	if octets == 0 {
+		return v.readable(name)
+	}
+	const shown = 2 + 2*8
+	if len(v) > shown {
+		v = v[:shown] + "…"
+	}
+	return fmt.Sprintf("%s (%d octets)", v, octets)
+}
+
+func fieldsText(fs []Field, sep string) string {
+	var s []string
+	for _, f := range fs {
+		s = append(s, fieldText(f))
+	}
+	return strings.Join(s, sep)
+}

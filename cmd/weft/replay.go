@@ -53,12 +53,17 @@ Standard output gets one line of JSON with what became of all packets.
 	return c
 }
 
-// registerSetup adds the flags that name a switch's files.
-func registerSetup(c *cobra.Command, files *setup.Files) {
+// registerProgram adds the flags that name a program.
+func registerProgram(c *cobra.Command, files *setup.Files) {
 	f := c.Flags()
 	f.StringVar(&files.Program, "program", "", "BMv2 JSON of the program, as p4c-bm2-ss writes it")
 	f.StringVar(&files.P4Info, "p4info", "", "P4Info of the program, in protobuf text form")
-	f.StringVar(&files.Entries, "entries", "", "P4Runtime WriteRequests in protobuf text form, a line --- between two of them")
+}
+
+// registerSetup adds the flags that name a program and its entries.
+func registerSetup(c *cobra.Command, files *setup.Files) {
+	registerProgram(c, files)
+	c.Flags().StringVar(&files.Entries, "entries", "", "P4Runtime WriteRequests in protobuf text form, a line --- between two of them")
 }
 
 func (r *replayed) run(ctx context.Context) error {

@@ -76,7 +76,7 @@ func (r *Replay) Close() error { return errors.Join(r.out.close(), r.in.close())
 
 const (
 	// settle is how long after the last packet the switch may go on.
-	settle = time.Second
+	settle = 100 * time.Millisecond
 	// circulations is how many times packets may go round again between two
 	// that arrive, beyond what the time between these allows: the clock waits
 	// for them.

@@ -1,0 +1,138 @@
+package stf
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/weft-sdn/weft/dataplane"
+)
+
+// carryOut runs a case on a program as simple_switch runs by default: with one
+// queue a port.
+func carryOut(t *testing.T, program, script string) (Summary, error) {
+	t.Helper()
+	text, err := os.ReadFile(script)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := Parse(string(text))
+	if err != nil {
+		return Summary{}, err
+	}
+	json, err := os.ReadFile(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := dataplane.LoadProgram(json)
+	if err != nil {
+		return Summary{}, err
+	}
+	sw := dataplane.New(dataplane.Config{Seed: 1, Priorities: 1}, nil)
+	sw.SetProgram(p)
+	return Run(sw, c)
+}
+
+// TestCases runs the project's own cases: NAME.stf and NAME.WHAT.stf in the
+// folder of the embedded switch's programs belong to NAME.json.
+func TestCases(t *testing.T) {
+	cases, err := filepath.Glob("../testdata/*.stf")
+	if err != nil || len(cases) == 0 {
+		t.Fatalf("no cases: %v", err)
+	}
+	for _, script := range cases {
+		name := strings.TrimSuffix(filepath.Base(script), ".stf")
+		t.Run(name, func(t *testing.T) {
+			program, _, _ := strings.Cut(name, ".")
+			if _, err := carryOut(t, filepath.Join("../testdata", program+".json"), script); err != nil {
+				t.Errorf("%s:%v", script, err)
+			}
+		})
+	}
+}
+
+// TestP4CSuite runs the cases of p4c's own suite that are written for v1model.
+// P4C_DIR is a checkout of p4c, or one folder of programs with their cases;
+// they are compiled with the p4c-bm2-ss on the PATH, or taken from P4C_STF, a
+// folder of compiled programs (NAME.json), when that is set.
+func TestP4CSuite(t *testing.T) {
+	dir := os.Getenv("P4C_DIR")
+	if dir == "" {
+		t.Skip("skipped: P4C_DIR is not set")
+	}
+	compiled := os.Getenv("P4C_STF")
+	if compiled == "" {
+		if _, err := exec.LookPath("p4c-bm2-ss"); err != nil {
+			t.Skip("skipped: p4c-bm2-ss is not on the PATH")
+		}
+	}
+	folders := []string{dir}
+	if samples := filepath.Join(dir, "testdata"); exists(samples) {
+		folders = []string{filepath.Join(samples, "p4_16_samples"), filepath.Join(samples, "p4_14_samples")}
+	}
+	ran := 0
+	for _, folder := range folders {
+		cases, err := filepath.Glob(filepath.Join(folder, "*.stf"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, script := range cases {
+			name := strings.TrimSuffix(filepath.Base(script), ".stf")
+			source := filepath.Join(folder, name+".p4")
+			p14 := filepath.Base(folder) == "p4_14_samples"
+			if !p14 && !v1model(t, source) {
+				continue
+			}
+			ran++
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				program := filepath.Join(compiled, name+".json")
+				if compiled == "" {
+					program = compile(t, source, p14)
+				}
+				if !exists(program) {
+					t.Skipf("skipped: %s has not been compiled", name)
+				}
+				if _, err := carryOut(t, program, script); err != nil {
+					t.Errorf("%s:%v", script, err)
+				}
+			})
+		}
+	}
+	if ran == 0 {
+		t.Fatalf("no cases in %v", folders)
+	}
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+func v1model(t *testing.T, source string) bool {
+	text, err := os.ReadFile(source)
+	if os.IsNotExist(err) {
+		return false
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	return bytes.Contains(text, []byte("v1model.p4>"))
+}
+
+// compile has p4c compile a program.
+func compile(t *testing.T, source string, p14 bool) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "program.json")
+	args := []string{"-o", program, source}
+	if p14 {
+		args = append([]string{"--std", "p4-14"}, args...)
+	}
+	said, err := exec.CommandContext(t.Context(), "p4c-bm2-ss", args...).CombinedOutput()
+	if err != nil {
+		t.Skipf("skipped: p4c-bm2-ss does not compile it: %v: %s", err, said[:min(len(said), 500)])
+	}
+	return program
+}

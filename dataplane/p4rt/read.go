@@ -6,7 +6,7 @@ import (
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 )
 
-// maxReadBytes is about how large one ReadResponse may grow: well below the 4
+// maxReadBytes is the size at which a ReadResponse is complete: well below the 4
 // MiB that gRPC clients accept unless told otherwise.
 const maxReadBytes = 1 << 18
 
@@ -98,12 +98,10 @@ func (x *reading) emit(e *p4v1.Entity) {
 	if x.stopped || x.keep != nil && !x.keep(e) {
 		return
 	}
-	n := listedSize(e)
-	if x.size+n > maxReadBytes && !x.flush() {
-		return
-	}
 	x.resp.Entities = append(x.resp.Entities, e)
-	x.size += n
+	if x.size += listedSize(e); x.size >= maxReadBytes {
+		x.flush()
+	}
 }
 
 // flush hands out what has come together.

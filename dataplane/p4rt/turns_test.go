@@ -2,6 +2,7 @@ package p4rt_test
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"io"
 	"sync/atomic"
@@ -43,7 +44,7 @@ func (x *turns) count(f func()) int64 {
 // nothing comes in between that would show it half done. Only a batch that
 // must be atomic to packets has one turn.
 func TestPacketsPassBetweenSteps(t *testing.T) {
-	const entries = 2000
+	const entries = 6000 // in more than one response
 	var x *turns
 	n := newNetworkWith(t, func(e p4rt.Executor) p4rt.Executor { x = &turns{Executor: e}; return x })
 	client := n.client(t)
@@ -88,6 +89,13 @@ func TestPacketsPassBetweenSteps(t *testing.T) {
 			if err != nil {
 				t.Error(err)
 				return -1
+			}
+			for _, e := range r.GetEntities() {
+				source := e.GetTableEntry().GetMatch()[2].GetExact().GetValue()
+				if want := branchUpdate(p4v1.Update_INSERT, int(binary.BigEndian.Uint32(source[12:]))).GetEntity(); !proto.Equal(e, want) {
+					t.Errorf("read %v, want %v", e, want)
+					return -1
+				}
 			}
 			got += len(r.GetEntities())
 		}

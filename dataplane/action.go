@@ -69,7 +69,7 @@ func (l *loader) loadActions() {
 		ai := ActionInfo{Name: ja.Name}
 		l.rt = nil
 		for _, p := range ja.RuntimeData {
-			if p.Bitwidth < 0 || p.Bitwidth > 8*maxStateBytes {
+			if p.Bitwidth < 0 || p.Bitwidth > maxFieldBits {
 				l.bad(ja.Source, "parameter %q of %d bits", p.Name, p.Bitwidth)
 			}
 			l.rt = append(l.rt, param{name: p.Name, width: p.Bitwidth, off: a.words})
@@ -77,9 +77,9 @@ func (l *loader) loadActions() {
 			a.words += max(1, limbs(p.Bitwidth))
 		}
 		a.params = l.rt
-		l.fn = "action " + ja.Name
+		l.fn, l.at = "action "+ja.Name, ja.Source
 		l.compileBody(a, ja.Primitives)
-		l.fn = ""
+		l.fn, l.at = "", nil
 		l.actionByID[ja.ID] = len(l.prog.actions)
 		l.prog.actions = append(l.prog.actions, a)
 		info.actions = append(info.actions, ai)

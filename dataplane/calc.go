@@ -2,7 +2,10 @@ package dataplane
 
 import (
 	"encoding/binary"
+	"maps"
 	"math/big"
+	"slices"
+	"strings"
 )
 
 // calculation is a named hash over a list of inputs. Inputs from headers that
@@ -65,6 +68,9 @@ func (l *loader) loadCalculations() {
 	l.calcByName = map[string]*jsonCalculation{}
 	for i := range l.in.Calculations {
 		jc := &l.in.Calculations[i]
+		if l.calcByName[jc.Name] != nil {
+			l.bad(jc.Source, "calculation %q is declared twice", jc.Name)
+		}
 		l.calcByName[jc.Name] = jc
 	}
 }
@@ -86,7 +92,7 @@ func (l *loader) calcNamed(name string) *calculation {
 func (l *loader) calculation(src *jsonSource, name, algo string, input []jsonValue) *calculation {
 	k := &calculation{name: name, fn: hashes[algo]}
 	if k.fn == nil {
-		l.unsupported(src, "hash algorithm %q", algo)
+		l.unsupported(src, "hash algorithm %q: want one of %s", algo, strings.Join(slices.Sorted(maps.Keys(hashes)), ", "))
 	}
 	for _, in := range input {
 		switch in.Type {
@@ -105,7 +111,7 @@ func (l *loader) calculation(src *jsonSource, name, algo string, input []jsonVal
 		}
 		e := l.value(src, in)
 		switch {
-		case e.op == opConst && e.bits > 0 && e.n.Sign() >= 0 && e.n.BitLen() <= e.bits && e.bits <= 8*maxStateBytes:
+		case e.op == opConst && e.bits > 0 && e.n.Sign() >= 0 && e.n.BitLen() <= e.bits && e.bits <= maxFieldBits:
 			k.items = append(k.items, calcItem{k: e.n.FillBytes(make([]byte, (e.bits+7)/8)), bits: e.bits})
 		default:
 			l.unsupported(src, "hash %q over a value of type %q", name, in.Type)

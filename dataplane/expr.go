@@ -171,7 +171,7 @@ func (l *loader) value(src *jsonSource, v jsonValue) *expr {
 	case "lookahead":
 		var at []int
 		l.decode(src, v.Value, &at, "lookahead")
-		if len(at) != 2 || at[0] < 0 || at[1] < 1 || at[0]+at[1] > 8*maxStateBytes {
+		if len(at) != 2 || at[0] < 0 || at[1] < 1 || at[0] > maxFieldBits || at[1] > maxFieldBits {
 			l.bad(src, "lookahead %s", v.Value)
 		}
 		return unsignedExpr(&expr{op: opLookahead, off: at[0], bits: at[1]}, at[1])
@@ -296,6 +296,25 @@ func (l *loader) unionStackMember(src *jsonSource, s *unionStack, name string) i
 
 // operation decodes the value of an "expression".
 func (l *loader) operation(src *jsonSource, raw json.RawMessage) *expr {
+	if l.depth++; l.depth > maxDepth {
+		l.unsupported(src, "expression nested more than %d deep", maxDepth)
+	}
+	e := l.operator(src, raw)
+	l.depth--
+	if e.kind == kindData && e.lo != nil && max(e.lo.BitLen(), e.hi.BitLen()) > maxValueBits {
+		l.unsupported(src, "integer of more than %d bits in an expression", maxValueBits)
+	}
+	return e
+}
+
+// An expression of a compiled program is small: these bound the time that one
+// takes to load which is not.
+const (
+	maxDepth     = 512
+	maxValueBits = 1 << 18
+)
+
+func (l *loader) operator(src *jsonSource, raw json.RawMessage) *expr {
 	var x jsonExpr
 	l.decode(src, raw, &x, "expression")
 	if x.Op == "" {
@@ -346,7 +365,7 @@ func (l *loader) operation(src *jsonSource, raw json.RawMessage) *expr {
 	case opLt, opLe, opGt, opGe:
 		return &expr{op: op, kind: kindBool, a: l.dataExpr(src, a), b: l.dataExpr(src, b)}
 	case opTwoComp, opSat, opUSat:
-		if b.op != opConst || !b.n.IsInt64() || b.n.Int64() < 1 || b.n.Int64() > 8*maxStateBytes {
+		if b.op != opConst || !b.n.IsInt64() || b.n.Int64() < 1 || b.n.Int64() > maxFieldBits {
 			l.bad(src, "%s to a width that is not a constant", x.Op)
 		}
 		return withInterval(&expr{op: op, a: l.dataExpr(src, a), bits: int(b.n.Int64())})

@@ -1,9 +1,9 @@
 package dataplane
 
 import (
-	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -12,29 +12,175 @@ import (
 	"time"
 )
 
-// FuzzLoadProgram: whatever the input, LoadProgram returns a program that runs
-// or an error.
+// FuzzLoadProgram: whatever the program, LoadProgram returns one that runs, or
+// an error. The input is a number of edits of one of our own programs: random
+// octets would hardly ever be JSON, let alone a program.
 func FuzzLoadProgram(f *testing.F) {
-	files, err := filepath.Glob("testdata/*.json")
-	if err != nil || len(files) == 0 {
-		f.Fatal("no programs")
-	}
-	for _, name := range files {
+	var programs [][]byte
+	for _, name := range programFiles(f) {
 		b, err := os.ReadFile(name)
 		if err != nil {
 			f.Fatal(err)
 		}
-		var small bytes.Buffer
-		if err := json.Compact(&small, b); err != nil {
-			f.Fatal(err)
-		}
-		f.Add(small.Bytes())
+		programs = append(programs, plainJSON(f, b))
 	}
-	f.Add([]byte(`{}`))
-	f.Add([]byte(`{"__meta__":{"version":[2,23]}}`))
-	f.Fuzz(func(t *testing.T, b []byte) {
+	const seed = 5
+	rng := rand.New(rand.NewPCG(seed, 0))
+	for i := range programs {
+		edits := make([]byte, 5*(i%4))
+		for k := range edits {
+			edits[k] = byte(rng.Uint32())
+		}
+		f.Add(uint8(i), edits)
+	}
+	f.Fuzz(func(t *testing.T, which uint8, edits []byte) {
+		var root any
+		if err := json.Unmarshal(programs[int(which)%len(programs)], &root); err != nil {
+			t.Fatal(err)
+		}
+		for n := 0; len(edits) >= 5 && n < 8; n++ {
+			root = edit(root, edits[:5])
+			edits = edits[5:]
+		}
+		b, err := json.Marshal(root)
+		if err != nil {
+			t.Fatal(err)
+		}
+		begin := time.Now()
 		loadAndRun(b)
+		if d := time.Since(begin); d > 10*time.Second {
+			t.Fatalf("%v for a program of %d octets", d, len(b))
+		}
 	})
+}
+
+// FuzzLoadText: nor does text that is hardly JSON do any harm.
+func FuzzLoadText(f *testing.F) {
+	f.Add([]byte(`{}`))
+	f.Add([]byte(`{"__meta__":{"version":[2,23]},"headers":[{"id":1}]}`))
+	b, err := os.ReadFile(filepath.Join("testdata", "basic.json"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(plainJSON(f, b))
+	f.Fuzz(func(t *testing.T, b []byte) { loadAndRun(b) })
+}
+
+// programFiles are the compiled programs of testdata.
+func programFiles(t testing.TB) []string {
+	files, err := filepath.Glob("testdata/*.json")
+	more, err2 := filepath.Glob("testdata/v1model/*.json")
+	if err != nil || err2 != nil || len(files) == 0 {
+		t.Fatal("no programs")
+	}
+	return append(files, more...)
+}
+
+// plainJSON is a program without white space and places in the source.
+func plainJSON(t testing.TB, b []byte) []byte {
+	var root any
+	if err := json.Unmarshal(b, &root); err != nil {
+		t.Fatal(err)
+	}
+	walk(&root, func(v *any) {
+		if m, ok := (*v).(map[string]any); ok {
+			delete(m, "source_info")
+		}
+	})
+	b, err := json.Marshal(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// walk calls f for every value of a JSON tree, objects in the order of their
+// keys. What f puts in place of a value is kept, and not walked.
+func walk(v *any, f func(*any)) {
+	switch x := (*v).(type) {
+	case map[string]any:
+		for _, k := range slices.Sorted(maps.Keys(x)) {
+			e := x[k]
+			walk(&e, f)
+			x[k] = e
+		}
+	case []any:
+		for i := range x {
+			walk(&x[i], f)
+		}
+	}
+	f(v)
+}
+
+// edit changes one value of a JSON tree. The first two octets choose it, the
+// third what happens to it, the others what it becomes.
+func edit(root any, e []byte) any {
+	total := 0
+	walk(&root, func(*any) { total++ })
+	at := int(binary.BigEndian.Uint16(e)) * 7919 % total
+	other := int(binary.BigEndian.Uint16(e[3:])) * 104729 % total
+	var donor any
+	i := 0
+	walk(&root, func(v *any) {
+		if i == other {
+			donor = clone(*v)
+		}
+		i++
+	})
+	i = 0
+	walk(&root, func(v *any) {
+		if i++; i-1 != at {
+			return
+		}
+		switch x := (*v).(type) {
+		case []any:
+			k := int(e[3])
+			switch n := len(x); {
+			case e[2]%4 == 0 && n > 0: // one less
+				*v = slices.Delete(x, k%n, k%n+1)
+				return
+			case e[2]%4 == 1 && n > 0: // one twice
+				*v = append(x, clone(x[k%n]))
+				return
+			case e[2]%4 == 2 && n > 0: // in another order
+				x[0], x[k%n] = x[k%n], x[0]
+				return
+			}
+		case map[string]any:
+			if keys := slices.Sorted(maps.Keys(x)); e[2]%2 == 0 && len(keys) > 0 {
+				delete(x, keys[int(e[3])%len(keys)])
+				return
+			}
+		case string:
+			if d, ok := donor.(string); ok || e[2]%2 == 0 { // another name
+				*v = d
+				return
+			}
+		}
+		values := []any{donor, nil, true, -1.0, 0.0, 1.0, float64(e[4]), 65537.0, 1e9, 4294967296.0, 1e300, 0.5, "", "0x", "-0x1",
+			"0xffffffffffffffffffffffffffffffffff", "expression", []any{}, map[string]any{}}
+		*v = values[int(e[2])%len(values)]
+	})
+	return root
+}
+
+// clone copies a JSON tree.
+func clone(v any) any {
+	switch x := v.(type) {
+	case map[string]any:
+		m := make(map[string]any, len(x))
+		for k, e := range x {
+			m[k] = clone(e)
+		}
+		return m
+	case []any:
+		l := make([]any, len(x))
+		for i, e := range x {
+			l[i] = clone(e)
+		}
+		return l
+	}
+	return v
 }
 
 // loadAndRun loads a program and, if that works, puts a few frames through it.
@@ -56,69 +202,40 @@ func loadAndRun(b []byte) bool {
 	return true
 }
 
-// TestMutatedPrograms damages programs where it hurts more than at random
-// octets: numbers, names and whole lines.
-func TestMutatedPrograms(t *testing.T) {
+// TestEditedPrograms runs the edits of FuzzLoadProgram with a seed.
+func TestEditedPrograms(t *testing.T) {
 	const seed = 9
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 0))
-	var seeds [][]byte
-	files, err := filepath.Glob("testdata/*.json")
-	if err != nil || len(files) == 0 {
-		t.Fatal("no programs")
-	}
-	for _, name := range files {
-		b, err := os.ReadFile(name)
+	files := programFiles(t)
+	ran, n := 0, 400
+	for range n {
+		b, err := os.ReadFile(files[rng.IntN(len(files))])
 		if err != nil {
 			t.Fatal(err)
 		}
-		seeds = append(seeds, b)
-	}
-	ran := 0
-	for range 1000 {
-		b := bytes.Clone(seeds[rng.IntN(len(seeds))])
+		var root any
+		if err := json.Unmarshal(b, &root); err != nil {
+			t.Fatal(err)
+		}
 		for range 1 + rng.IntN(3) {
-			b = damage(rng, b)
+			e := make([]byte, 5)
+			for k := range e {
+				e[k] = byte(rng.Uint32())
+			}
+			root = edit(root, e)
+		}
+		if b, err = json.Marshal(root); err != nil {
+			t.Fatal(err)
 		}
 		if loadAndRun(b) {
 			ran++
 		}
 	}
-	if ran == 0 || ran == 1000 {
-		t.Errorf("%d of 1000 damaged programs ran", ran)
+	t.Logf("%d of %d ran", ran, n)
+	if ran == 0 || ran == n {
+		t.Errorf("%d of %d edited programs ran", ran, n)
 	}
-}
-
-func damage(rng *rand.Rand, b []byte) []byte {
-	at := rng.IntN(len(b))
-	digit := func() int {
-		for i := at; i < len(b); i++ {
-			if b[i] >= '0' && b[i] <= '9' {
-				return i
-			}
-		}
-		return 0
-	}
-	swap := func(sep string, step int) []byte {
-		parts := bytes.Split(b, []byte(sep))
-		x, y := rng.IntN(len(parts)/step)*step, rng.IntN(len(parts)/step)*step
-		parts[x+step-1] = parts[y+step-1]
-		return bytes.Join(parts, []byte(sep))
-	}
-	switch rng.IntN(5) {
-	case 0:
-		b[digit()] = byte('0' + rng.IntN(10))
-	case 1:
-		i := digit()
-		b = slices.Insert(b, i, []byte("987654321")[:rng.IntN(9)]...)
-	case 2:
-		b = swap("\n", 1)
-	case 3:
-		b = swap("\"", 2)
-	default:
-		b[at] = byte(rng.Uint32())
-	}
-	return b
 }
 
 // FuzzPacket: no sequence of frames makes a switch fail. The input is frames,

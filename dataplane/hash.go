@@ -3,18 +3,27 @@ package dataplane
 import (
 	"encoding/binary"
 	"hash/crc32"
+	"hash/crc64"
 	"math/bits"
+
+	"github.com/cespare/xxhash/v2"
 )
 
 // hashFn computes a hash over octets that come in pieces.
 type hashFn func(segs [][]byte) uint64
 
-// hashes are the algorithms by the names BMv2 JSON uses.
+// hashes are the algorithms by the names BMv2 JSON uses. The custom ones have
+// BMv2's default parameters. BMv2's round_robin and round_robin_consistent are
+// not here, as their result depends on the packets before; nor is random,
+// which p4c accepts and BMv2 does not.
 var hashes = map[string]hashFn{
+	"crc8_custom":  crc8,
 	"crc16":        crc16,
-	"crc16_custom": crc16, // BMv2's default parameters; nothing here changes them
+	"crc16_custom": crc16,
 	"crc32":        crc32IEEE,
 	"crc32_custom": crc32IEEE,
+	"crc64_custom": crc64ISO,
+	"xxh64":        xxh64,
 	"crcCCITT":     crcCCITT,
 	"csum16":       csum16,
 	"cksum16":      csum16,
@@ -27,6 +36,53 @@ func crc32IEEE(segs [][]byte) uint64 {
 	var crc uint32
 	for _, s := range segs {
 		crc = crc32.Update(crc, crc32.IEEETable, s)
+	}
+	return uint64(crc)
+}
+
+// crc64ISO has the polynomial of ISO 3309 but, unlike hash/crc64, neither an
+// initial remainder nor a final complement.
+func crc64ISO(segs [][]byte) uint64 {
+	crc := ^uint64(0)
+	for _, s := range segs {
+		crc = crc64.Update(crc, isoTable, s)
+	}
+	return ^crc
+}
+
+var isoTable = crc64.MakeTable(crc64.ISO)
+
+func xxh64(segs [][]byte) uint64 {
+	var d xxhash.Digest
+	d.Reset()
+	for _, s := range segs {
+		_, _ = d.Write(s) // never fails
+	}
+	return d.Sum64()
+}
+
+// crc8Table is of polynomial 0x07, most significant bit first.
+var crc8Table = func() (t [256]uint8) {
+	for i := range t {
+		v := uint8(i)
+		for range 8 {
+			if v&0x80 != 0 {
+				v = v<<1 ^ 0x07
+			} else {
+				v <<= 1
+			}
+		}
+		t[i] = v
+	}
+	return t
+}()
+
+func crc8(segs [][]byte) uint64 {
+	var crc uint8
+	for _, s := range segs {
+		for _, b := range s {
+			crc = crc8Table[crc^b]
+		}
 	}
 	return uint64(crc)
 }

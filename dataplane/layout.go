@@ -2,6 +2,7 @@ package dataplane
 
 import (
 	"encoding/json"
+	"math"
 	"math/bits"
 )
 
@@ -11,8 +12,13 @@ import (
 // occupies whole 8-octet words, big-endian and right-aligned, so that reading
 // it is one load, of the width it was stored with.
 
-// maxStateBytes bounds phv.data; a program that needs more is refused.
-const maxStateBytes = 1 << 17
+// A program that needs more is refused, so that what it costs to load and run
+// it is bounded by its length.
+const (
+	maxStateBytes = 1 << 17 // of phv.data
+	maxFieldBits  = 1 << 16 // of a field, parameter, register entry or constant
+	maxStack      = 1 << 15 // elements of a header stack
+)
 
 // stateSlack is what phv.data holds beyond the last field, so that an 8-octet
 // window over any field stays inside.
@@ -111,6 +117,9 @@ func (l *loader) loadHeaders() {
 	l.headerTypes = map[string]*headerType{}
 	for i := range l.in.HeaderTypes {
 		jt := &l.in.HeaderTypes[i]
+		if l.headerTypes[jt.Name] != nil {
+			l.bad(jt.Source, "header type %q is declared twice", jt.Name)
+		}
 		l.headerTypes[jt.Name] = l.headerType(jt)
 	}
 	byID := map[int]*header{}
@@ -154,10 +163,13 @@ func (l *loader) headerType(jt *jsonHeaderType) *headerType {
 		f := fieldType{name: name, bit: t.bits}
 		switch w := parts[1].(type) {
 		case float64:
-			f.width = int(w)
-			if f.width < 0 || f.width > maxStateBytes*8 || float64(f.width) != w {
+			if w < 0 || w != math.Trunc(w) {
 				l.bad(jt.Source, "field %s.%s has width %v", jt.Name, name, w)
 			}
+			if w > maxFieldBits {
+				l.unsupported(jt.Source, "field %s.%s of more than %d bits", jt.Name, name, maxFieldBits)
+			}
+			f.width = int(w)
 		case string:
 			if w != "*" || t.vl >= 0 {
 				l.bad(jt.Source, "field %s.%s has width %q", jt.Name, name, w)
@@ -170,7 +182,7 @@ func (l *loader) headerType(jt *jsonHeaderType) *headerType {
 			f.signed, _ = parts[2].(bool)
 		}
 		if len(parts) > 3 {
-			if sat, _ := parts[3].(bool); sat {
+			if sat, _ := parts[3].(bool); sat { // p4c does not write it
 				l.unsupported(jt.Source, "saturating field %s.%s (P4_14)", jt.Name, name)
 			}
 		}
@@ -222,6 +234,12 @@ func (l *loader) declareStacks(byID map[int]*header) map[*header]*stack {
 		lay.numNext++
 		if s.typ == nil || len(js.HeaderIDs) == 0 {
 			l.bad(nil, "header stack %q has no type or no elements", js.Name)
+		}
+		if len(js.HeaderIDs) > maxStack {
+			l.unsupported(nil, "header stack %q of more than %d elements", js.Name, maxStack)
+		}
+		if l.stacksByName[js.Name] != nil {
+			l.bad(nil, "header stack %q is declared twice", js.Name)
 		}
 		for _, id := range js.HeaderIDs {
 			h := byID[id]
@@ -312,6 +330,9 @@ func (l *loader) declareUnions(byID map[int]*header) {
 	l.unionsByName = map[string]*union{}
 	for _, ju := range l.in.HeaderUnions {
 		u := &union{name: ju.Name, idx: len(lay.unions)}
+		if l.unionsByName[ju.Name] != nil || unionByID[ju.ID] != nil {
+			l.bad(nil, "header union %q is declared twice", ju.Name)
+		}
 		for _, id := range ju.HeaderIDs {
 			h := byID[id]
 			if h == nil || h.union >= 0 {
@@ -341,6 +362,12 @@ func (l *loader) declareUnions(byID map[int]*header) {
 		}
 		if len(s.unions) == 0 {
 			l.bad(nil, "header union stack %q has no elements", js.Name)
+		}
+		if len(s.unions) > maxStack {
+			l.unsupported(nil, "header union stack %q of more than %d elements", js.Name, maxStack)
+		}
+		if l.unionStacksByName[js.Name] != nil {
+			l.bad(nil, "header union stack %q is declared twice", js.Name)
 		}
 		lay.unionStacks = append(lay.unionStacks, s)
 		l.unionStacksByName[js.Name] = s

@@ -12,7 +12,7 @@ import (
 func LoadProgram(data []byte) (prog *Program, err error) {
 	l := &loader{prog: &Program{}}
 	if err := json.Unmarshal(data, &l.in); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrBadProgram, err)
+		return nil, fmt.Errorf("%w: %s", ErrBadProgram, describe(err, data))
 	}
 	// The loader's functions give up by panicking with a loadError, as those
 	// of encoding/json do; nothing else is caught.
@@ -61,13 +61,19 @@ type loader struct {
 	parserEffects []effect
 	// rt is the runtime data of the action being compiled.
 	rt []param
-	// fn is the name of what is being compiled, for errors.
+	// fn is the name of what is being compiled and at its source, for errors.
 	fn string
+	at *jsonSource
+
+	depth int // of the expression being decoded
 }
 
 type loadError struct{ err error }
 
 func (l *loader) fail(kind error, src *jsonSource, format string, args ...any) {
+	if src == nil {
+		src = l.at
+	}
 	msg := fmt.Sprintf(format, args...)
 	if l.fn != "" {
 		msg = l.fn + ": " + msg
@@ -91,13 +97,16 @@ func (l *loader) unsupported(src *jsonSource, format string, args ...any) {
 // decode unmarshals a raw part of the input.
 func (l *loader) decode(src *jsonSource, raw json.RawMessage, into any, what string) {
 	if err := json.Unmarshal(raw, into); err != nil {
-		l.bad(src, "%s: %v", what, err)
+		l.bad(src, "%s: %s", what, describe(err, nil))
 	}
 }
 
 func (l *loader) load(data []byte) {
-	if v := l.in.Meta.Version; len(v) != 2 || v[0] != 2 {
-		l.unsupported(nil, "JSON version %v: want 2.x", v)
+	switch v := l.in.Meta.Version; {
+	case len(v) != 2:
+		l.bad(nil, "no __meta__.version of two numbers: not BMv2 JSON")
+	case v[0] != 2:
+		l.unsupported(nil, "JSON version %d.%d: want 2.x", v[0], v[1])
 	}
 	if len(l.in.ExternInstances) > 0 {
 		e := l.in.ExternInstances[0]
@@ -225,28 +234,26 @@ func (l *loader) loadState() {
 	l.registers, l.counters = map[string]int{}, map[string]int{}
 	l.meters, l.valueSets = map[string]int{}, map[string]int{}
 	for _, r := range l.in.RegisterArrays {
-		if r.Bitwidth < 1 || r.Bitwidth > 8*maxStateBytes || r.Size < 0 || r.Size > maxArray {
-			l.bad(r.Source, "register %q: width %d, size %d", r.Name, r.Bitwidth, r.Size)
+		l.declare(r.Source, l.registers, "register", r.Name, r.Size, len(info.registers))
+		if r.Bitwidth < 1 {
+			l.bad(r.Source, "register %q of %d bits", r.Name, r.Bitwidth)
 		}
-		l.registers[r.Name] = len(info.registers)
+		if r.Bitwidth > maxFieldBits {
+			l.unsupported(r.Source, "register %q of more than %d bits", r.Name, maxFieldBits)
+		}
 		info.registers = append(info.registers, RegisterInfo{Name: r.Name, Size: r.Size, Width: r.Bitwidth})
 	}
 	for _, c := range l.in.CounterArrays {
+		l.declare(c.Source, l.counters, "counter", c.Name, c.Size, len(info.counters))
 		ci := CounterInfo{Name: c.Name, Size: c.Size, Table: -1}
-		if c.Size < 0 || c.Size > maxArray {
-			l.bad(c.Source, "counter %q: size %d", c.Name, c.Size)
-		}
 		if c.IsDirect {
 			ci.Size = 0
 		}
-		l.counters[c.Name] = len(info.counters)
 		info.counters = append(info.counters, ci)
 	}
 	for _, m := range l.in.MeterArrays {
+		l.declare(m.Source, l.meters, "meter", m.Name, m.Size, len(info.meters))
 		mi := MeterInfo{Name: m.Name, Size: m.Size, Table: -1}
-		if m.Size < 0 || m.Size > maxArray {
-			l.bad(m.Source, "meter %q: size %d", m.Name, m.Size)
-		}
 		if m.RateCount != 2 {
 			l.unsupported(m.Source, "meter %q with %d rates: want 2", m.Name, m.RateCount)
 		}
@@ -256,25 +263,38 @@ func (l *loader) loadState() {
 		case "bytes":
 			mi.Unit = MeterBytes
 		default:
-			l.bad(m.Source, "meter %q of type %q", m.Name, m.Type)
+			l.bad(m.Source, "meter %q of type %q: want packets or bytes", m.Name, m.Type)
 		}
 		if m.IsDirect {
 			mi.Size = 0
 		}
-		l.meters[m.Name] = len(info.meters)
 		info.meters = append(info.meters, mi)
 	}
 	for _, v := range l.in.ParseVSets {
-		if v.Bitwidth < 1 || v.Bitwidth > 8*maxStateBytes {
+		l.declare(nil, l.valueSets, "value set", v.Name, 0, len(info.valueSets))
+		if v.Bitwidth < 1 || v.Bitwidth > maxFieldBits {
 			l.bad(nil, "value set %q of %d bits", v.Name, v.Bitwidth)
 		}
-		l.valueSets[v.Name] = len(info.valueSets)
 		info.valueSets = append(info.valueSets, ValueSetInfo{Name: v.Name, Width: v.Bitwidth})
 	}
 }
 
+// declare notes the index of an array under its name.
+func (l *loader) declare(src *jsonSource, names map[string]int, what, name string, size, index int) {
+	if _, dup := names[name]; dup {
+		l.bad(src, "%s %q is declared twice", what, name)
+	}
+	if size < 0 {
+		l.bad(src, "%s %q of size %d", what, name, size)
+	}
+	if size > maxArray {
+		l.unsupported(src, "%s %q of size %d: more than %d", what, name, size, maxArray)
+	}
+	names[name] = index
+}
+
 // maxArray bounds the size of a register, counter or meter array.
-const maxArray = 1 << 30
+const maxArray = 1 << 27
 
 func (l *loader) deparser() *jsonDeparser {
 	if len(l.in.Deparsers) == 0 {
@@ -306,6 +326,9 @@ func (l *loader) loadFieldLists() {
 			}
 			fl.fields = append(fl.fields, f)
 		}
+		if l.fieldLists[jl.ID] != nil {
+			l.bad(jl.Source, "two field lists with id %d", jl.ID)
+		}
 		l.fieldLists[jl.ID] = fl
 	}
 	for _, jl := range l.in.LearnLists {
@@ -326,6 +349,9 @@ func (l *loader) loadFieldLists() {
 			d.widths = append(d.widths, w)
 			d.fields = append(d.fields, l.wide(x, limbs(w)))
 			info.Fields = append(info.Fields, ParamInfo{Name: name, Width: w})
+		}
+		if _, dup := l.digests[jl.ID]; dup {
+			l.bad(jl.Source, "two digests with id %d", jl.ID)
 		}
 		l.digests[jl.ID] = len(l.prog.digests)
 		l.prog.digests = append(l.prog.digests, d)

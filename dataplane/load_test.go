@@ -1,8 +1,13 @@
 package dataplane
 
 import (
+	"encoding/json"
 	"errors"
+	"flag"
+	"fmt"
 	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -27,51 +32,169 @@ func TestLoadFabric(t *testing.T) {
 	}
 }
 
-// TestLoadErrors replaces a piece of a good program and wants the error to say
-// what and where.
+var update = flag.Bool("update", false, "rewrite golden files")
+
+// TestLoadErrors runs testdata/load_errors.script: each story names a program
+// of testdata, damages it, and ends with what LoadProgram says.
+//
+//	program NAME              start a story with testdata/NAME.json
+//	text STRING               or with this text (a Go string)
+//	set PATH VALUE            replace, or add, a value: a.2.b is b of the third of a
+//	delete PATH               remove one
+//	repeat PATH               append an element to its array once more
+//	nest PATH N               wrap an expression in N negations
+//	says TEXT                 end the story
 func TestLoadErrors(t *testing.T) {
-	for _, c := range []struct {
-		program, old, new string
-		kind              error
-		says              []string
-	}{
-		{"basic", `{`, `[`, ErrBadProgram, nil},
-		{"basic", `"version" : [2, 23]`, `"version" : [3, 0]`, ErrUnsupported, []string{"version [3 0]"}},
-		{"basic", `"op" : "mark_to_drop"`, `"op" : "frobnicate"`, ErrUnsupported, []string{`primitive "frobnicate"`, "basic.p4:61", "action I.drop"}},
-		{"basic", `"op" : "+"`, `"op" : "**"`, ErrUnsupported, []string{`operation "**"`, "basic.p4:68", "action I.rewrite"}},
-		{"basic", `["ip", "dst"]`, `["ip", "dts"]`, ErrBadProgram, []string{`header "ip" has no field "dts"`}},
-		{"basic", `"match_type" : "lpm",`, `"match_type" : "longest",`, ErrUnsupported, []string{`match kind "longest"`, "table I.route", "basic.p4:76"}},
-		{"basic", `"next_state" : "tag"`, `"next_state" : "gat"`, ErrBadProgram, []string{`parser state "gat"`}},
-		{"basic", `"init_table" : "I.port"`, `"init_table" : "nowhere"`, ErrBadProgram, []string{`node "nowhere"`}},
-		{"basic", `"extern_instances" : []`, `"extern_instances" : [{"name":"x","type":"ext"}]`, ErrUnsupported, []string{`extern instance "x"`}},
-		{"basic", `"name" : "standard_metadata",
-      "id" : 1,
-      "header_type"`, `"name" : "metadata",
-      "id" : 1,
-      "header_type"`, ErrBadProgram, nil},
-		{"state", `"algo" : "xor16"`, `"algo" : "md5"`, ErrUnsupported, []string{`hash algorithm "md5"`}},
-		{"state", `"rate_count" : 2`, `"rate_count" : 3`, ErrUnsupported, []string{"3 rates", "state.p4:42"}},
-		{"state", `"type" : "indirect_ws"`, `"type" : "direct_ws"`, ErrUnsupported, []string{`table type "direct_ws"`}},
-		{"parse", `"op" : "extract_VL"`, `"op" : "extract_XL"`, ErrUnsupported, []string{`parser operation "extract_XL"`, "parser state blob"}},
-		{"checksum", `"type" : "generic"`, `"type" : "special"`, ErrUnsupported, []string{`type "special"`}},
-	} {
-		b, err := os.ReadFile("testdata/" + c.program + ".json")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !strings.Contains(string(b), c.old) {
-			t.Errorf("%s has no %s", c.program, c.old)
-			continue
-		}
-		_, err = LoadProgram([]byte(strings.Replace(string(b), c.old, c.new, 1)))
-		if !errors.Is(err, c.kind) {
-			t.Errorf("%s with %s: %v, want %v", c.program, c.new, err, c.kind)
-			continue
-		}
-		for _, s := range c.says {
-			if !strings.Contains(err.Error(), s) {
-				t.Errorf("%s with %s: %q does not say %q", c.program, c.new, err, s)
+	const file = "testdata/load_errors.script"
+	script, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	var story damaged
+	for n, line := range strings.Split(strings.TrimRight(string(script), "\n"), "\n") {
+		cmd, rest, _ := strings.Cut(line, " ")
+		switch cmd {
+		case "", "#":
+		case "program":
+			story = damaged{t: t}
+			b, err := os.ReadFile(filepath.Join("testdata", rest+".json"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := json.Unmarshal(b, &story.root); err != nil {
+				t.Fatal(err)
+			}
+		case "text":
+			s, err := strconv.Unquote(rest)
+			if err != nil {
+				t.Fatalf("line %d: %v", n+1, err)
+			}
+			story = damaged{t: t, text: []byte(s)}
+		case "says":
+			p, err := LoadProgram(story.marshal())
+			if err == nil {
+				t.Errorf("line %d: the program loads", n+1)
+				break
+			}
+			if p != nil || errors.Is(err, ErrBadProgram) == errors.Is(err, ErrUnsupported) {
+				t.Errorf("line %d: %v is neither of the two kinds, or comes with a program", n+1, err)
+			}
+			if err.Error() != rest && !*update {
+				t.Errorf("line %d:\n got %s\nwant %s", n+1, err, rest)
+			}
+			line = "says " + err.Error()
+		default:
+			if err := story.edit(cmd, rest); err != nil {
+				t.Fatalf("line %d: %v", n+1, err)
 			}
 		}
+		out = append(out, line)
 	}
+	if *update {
+		if err := os.WriteFile(file, []byte(strings.Join(out, "\n")+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// damaged is a program that is edited before it is loaded.
+type damaged struct {
+	t    *testing.T
+	root any
+	text []byte
+}
+
+func (d *damaged) marshal() []byte {
+	if d.text != nil {
+		return d.text
+	}
+	b, err := json.Marshal(d.root)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return b
+}
+
+func (d *damaged) edit(cmd, rest string) error {
+	path, arg, _ := strings.Cut(rest, " ")
+	steps := strings.Split(path, ".")
+	last := steps[len(steps)-1]
+	parent, err := lookup(d.root, steps[:len(steps)-1])
+	if err != nil {
+		return err
+	}
+	switch cmd {
+	case "set":
+		var v any
+		if err := json.Unmarshal([]byte(arg), &v); err != nil {
+			return err
+		}
+		return store(parent, last, v)
+	case "delete":
+		m, ok := parent.(map[string]any)
+		if !ok {
+			return fmt.Errorf("%s is not in an object", path)
+		}
+		delete(m, last)
+		return nil
+	case "nest":
+		n, err := strconv.Atoi(arg)
+		if err != nil {
+			return err
+		}
+		v, err := lookup(parent, []string{last})
+		if err != nil {
+			return err
+		}
+		for range n {
+			v = map[string]any{"type": "expression", "value": map[string]any{"op": "not", "left": nil, "right": v}}
+		}
+		return store(parent, last, v)
+	case "repeat":
+		list, ok := parent.([]any)
+		i, err := strconv.Atoi(last)
+		if !ok || err != nil || i >= len(list) {
+			return fmt.Errorf("%s is not in an array", path)
+		}
+		up, err := lookup(d.root, steps[:len(steps)-2])
+		if err != nil {
+			return err
+		}
+		return store(up, steps[len(steps)-2], append(list, list[i]))
+	}
+	return fmt.Errorf("unknown command %q", cmd)
+}
+
+func lookup(v any, steps []string) (any, error) {
+	for _, s := range steps {
+		switch x := v.(type) {
+		case map[string]any:
+			v = x[s]
+		case []any:
+			i, err := strconv.Atoi(s)
+			if err != nil || i >= len(x) {
+				return nil, fmt.Errorf("no element %s of %d", s, len(x))
+			}
+			v = x[i]
+		default:
+			return nil, fmt.Errorf("nothing at %s", s)
+		}
+	}
+	return v, nil
+}
+
+func store(parent any, name string, v any) error {
+	switch x := parent.(type) {
+	case map[string]any:
+		x[name] = v
+		return nil
+	case []any:
+		i, err := strconv.Atoi(name)
+		if err == nil && i < len(x) {
+			x[i] = v
+			return nil
+		}
+	}
+	return fmt.Errorf("no place for %s", name)
 }

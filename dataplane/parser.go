@@ -62,6 +62,9 @@ func (l *loader) loadParser() {
 	jp := &l.in.Parsers[0]
 	index := map[string]int{}
 	for i, s := range jp.States {
+		if _, dup := index[s.Name]; dup {
+			l.bad(s.Source, "two parser states %q", s.Name)
+		}
 		index[s.Name] = i
 	}
 	state := func(name *string) int {
@@ -81,8 +84,8 @@ func (l *loader) loadParser() {
 }
 
 func (l *loader) parseState(js *jsonParseState, state func(*string) int) parseState {
-	l.fn = "parser state " + js.Name
-	defer func() { l.fn = "" }()
+	l.fn, l.at = "parser state "+js.Name, js.Source
+	defer func() { l.fn, l.at = "", nil }()
 	s := parseState{name: js.Name, next: -1, told: &stateTrace{}}
 	for i := range js.Ops {
 		s.ops = append(s.ops, l.parserOp(&js.Ops[i]))

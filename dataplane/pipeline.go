@@ -58,6 +58,11 @@ func (l *loader) loadPipelines() {
 	}
 	for i := range l.in.Pipelines {
 		jp := &l.in.Pipelines[i]
+		for _, other := range l.in.Pipelines[:i] {
+			if other.Name == jp.Name {
+				l.bad(nil, "two pipelines %q", jp.Name)
+			}
+		}
 		switch jp.Name {
 		case "ingress":
 			l.prog.ingress = l.pipeline(jp)
@@ -130,9 +135,9 @@ func (l *loader) pipeline(jp *jsonPipeline) pipeline {
 	}
 	for i := range jp.Conditionals {
 		jc := &jp.Conditionals[i]
-		l.fn = "condition " + jc.Name
+		l.fn, l.at = "condition "+jc.Name, jc.Source
 		p.nodes = append(p.nodes, l.condNode(jc, node))
-		l.fn = ""
+		l.fn, l.at = "", nil
 	}
 	for i := range jp.ActionCalls {
 		ja := &jp.ActionCalls[i]
@@ -219,6 +224,8 @@ func (l *loader) checkAcyclic(p *pipeline) {
 // tableNode compiles a table into a node: a plain action call where the table
 // has no key and its action can never change.
 func (l *loader) tableNode(jt *jsonTable, pipe string, at func(*string) int) node {
+	l.fn, l.at = "table "+jt.Name, jt.Source
+	defer func() { l.fn, l.at = "", nil }()
 	t := l.table(jt, pipe)
 	t.baseNext = at(jt.DefaultNext)
 	for name, next := range jt.NextTables {

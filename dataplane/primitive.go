@@ -3,6 +3,9 @@ package dataplane
 // primitive compiles one primitive call of an action.
 func (l *loader) primitive(p *jsonPrimitive) func(*ctx) {
 	src := p.Source
+	if src != nil {
+		l.at = src
+	}
 	switch p.Op {
 	case "no_op":
 		return func(*ctx) {}

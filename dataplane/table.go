@@ -56,8 +56,9 @@ type keyPart struct {
 }
 
 func (l *loader) table(jt *jsonTable, pipeline string) *matchTable {
-	l.fn = "table " + jt.Name
-	defer func() { l.fn = "" }()
+	if jt.MaxSize < 0 {
+		l.bad(jt.Source, "size %d", jt.MaxSize)
+	}
 	t := &matchTable{idx: len(l.prog.tables), name: jt.Name, size: jt.MaxSize, timeout: jt.SupportTimeout,
 		profile: -1, meter: -1, counter: jt.WithCounters, next: map[int]int{}, baseNext: -1}
 	for i := range jt.Key {
@@ -71,7 +72,7 @@ func (l *loader) table(jt *jsonTable, pipeline string) *matchTable {
 		}
 	}
 	if lpm > 1 {
-		l.unsupported(jt.Source, "several lpm keys")
+		l.unsupported(jt.Source, "several lpm keys (BMv2 takes one)")
 	}
 	l.packKey(t, jt)
 	for _, id := range jt.ActionIDs {

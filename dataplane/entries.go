@@ -6,7 +6,6 @@ import (
 	"iter"
 	"math/big"
 	"slices"
-	"sort"
 )
 
 // tableAt returns a table and its entries in this switch.
@@ -80,76 +79,71 @@ func (k *tableKey) unpack(src []uint64) []byte {
 	return b
 }
 
-// parsedKey is a match in the form the lookup uses.
+// parsedKey is a match in the form the lookup uses. It is made to be used again.
 type parsedKey struct {
 	key, mask []uint64
 	ranges    []keyRange
-	prefix    int
+	prefix    int // as of an entry
 }
 
-// parseMatch checks a match and packs it.
-func (t *matchTable) parseMatch(match []Match) (parsedKey, error) {
-	var pk parsedKey
+// parse checks a match and packs it.
+func (pk *parsedKey) parse(t *matchTable, match []Match) error {
 	if len(match) != len(t.keys) {
-		return pk, fmt.Errorf("table %s: %d match fields, want %d: %w", t.name, len(match), len(t.keys), ErrBadValue)
+		return fmt.Errorf("table %s: %d match fields, want %d: %w", t.name, len(match), len(t.keys), ErrBadValue)
 	}
 	if t.words == 0 {
-		return pk, fmt.Errorf("table %s has no key: %w", t.name, ErrBadValue)
+		return fmt.Errorf("table %s has no key: %w", t.name, ErrBadValue)
 	}
-	pk.key = make([]uint64, t.words)
-	if t.kind == Exact {
-		pk.mask = t.masks
-	} else {
-		pk.mask = make([]uint64, t.words)
-	}
+	pk.key = append(pk.key[:0], make([]uint64, t.words)...)
+	pk.mask = append(pk.mask[:0], make([]uint64, t.words)...)
+	pk.ranges, pk.prefix = nil, 0
 	for i := range t.keys {
 		k, m := &t.keys[i], &match[i]
-		var err error
-		if t.kind == Exact {
-			if err = fit(m.Value, k.width); err == nil {
-				k.pack(m.Value, pk.key)
-			}
-		} else {
-			err = pk.add(k, m)
-		}
-		if err != nil {
-			return pk, fmt.Errorf("table %s, key %s: %w", t.name, k.name, err)
+		if err := pk.add(t, k, m); err != nil {
+			return fmt.Errorf("table %s, key %s: %w", t.name, k.name, err)
 		}
 	}
-	return pk, nil
+	return nil
 }
 
-func (pk *parsedKey) add(k *tableKey, m *Match) error {
+func (pk *parsedKey) add(t *matchTable, k *tableKey, m *Match) error {
 	if err := fit(m.Value, k.width); err != nil {
 		return err
 	}
-	n := (k.width + 7) / 8
-	var mask []byte
 	switch k.kind {
 	case Exact:
-		mask = lowMask(k.width)
+		for i := range k.parts {
+			p := &k.parts[i]
+			pk.key[p.word] |= low64Of(m.Value, p.low/8) & widthMask(p.bits) << p.shift
+			pk.mask[p.word] |= widthMask(p.bits) << p.shift
+		}
+		return nil
 	case LPM:
 		if m.PrefixLen < 0 || m.PrefixLen > k.width {
 			return fmt.Errorf("prefix length %d of %d bits: %w", m.PrefixLen, k.width, ErrBadValue)
 		}
-		mask = prefixMask(k.width, m.PrefixLen)
-		pk.prefix = m.PrefixLen
+		pk.prefix = t.prefix0 + m.PrefixLen
+		return pk.masked(k, m.Value, prefixMask(k.width, m.PrefixLen))
 	case Ternary:
 		if err := fit(m.Mask, k.width); err != nil {
 			return err
 		}
-		mask = right(m.Mask, n)
-	case Range:
-		return pk.addRange(k, m)
+		return pk.masked(k, m.Value, m.Mask)
 	}
-	v := right(m.Value, n)
-	for i := range v {
-		if v[i]&^mask[i] != 0 {
-			return fmt.Errorf("%#x has bits outside the mask %#x: %w", m.Value, mask, ErrBadValue)
+	return pk.addRange(k, m)
+}
+
+// masked packs a value with a mask, which must cover it.
+func (pk *parsedKey) masked(k *tableKey, value, mask []byte) error {
+	for i := range k.parts {
+		p := &k.parts[i]
+		v, m := low64Of(value, p.low/8), low64Of(mask, p.low/8)
+		if v&^m&widthMask(p.bits) != 0 {
+			return fmt.Errorf("%#x has bits outside the mask %#x: %w", value, right(mask, (k.width+7)/8), ErrBadValue)
 		}
+		pk.key[p.word] |= v & widthMask(p.bits) << p.shift
+		pk.mask[p.word] |= m & widthMask(p.bits) << p.shift
 	}
-	k.pack(v, pk.key)
-	k.pack(mask, pk.mask)
 	return nil
 }
 
@@ -205,42 +199,51 @@ func (t *matchTable) checkPriority(prio int32) error {
 	return nil
 }
 
-// findTuple returns the tuple of a mask, nil when there is none.
-func (ts *tableState) findTuple(pk *parsedKey) *tuple {
-	for _, u := range ts.tuples {
-		if slices.Equal(u.mask, pk.mask) {
-			return u
-		}
+// hash is of all that identifies an entry of a table.
+func (pk *parsedKey) hash(t *matchTable, prio int32) uint64 {
+	h := hashWords(pk.key)
+	switch {
+	case t.kind == Exact:
+		return h
+	case t.kind == LPM:
+		return mix(h, uint64(pk.prefix))
 	}
-	return nil
+	h = mix(mix(h, hashWords(pk.mask)), uint64(prio))
+	for i := range pk.ranges {
+		h = mix(mix(h, pk.ranges[i].lo), pk.ranges[i].hi)
+	}
+	return h
 }
 
-// find returns the entry with exactly this match and priority.
-func (ts *tableState) find(t *matchTable, match []Match, prio int32) (*entry, error) {
-	pk, err := t.parseMatch(match)
-	if err != nil {
+// is tells that an entry has this match and priority.
+func (e *entry) is(t *matchTable, pk *parsedKey, prio int32) bool {
+	if e.prio != prio || !slices.Equal(e.key, pk.key) {
+		return false
+	}
+	if t.kind <= LPM {
+		return t.kind == Exact || int(e.prefix) == pk.prefix
+	}
+	return slices.Equal(e.more.place.group.mask, pk.mask) &&
+		slices.EqualFunc(e.more.ranges, pk.ranges, func(a, b keyRange) bool { return a.equal(&b) })
+}
+
+// find returns the entry with exactly this match and priority. pk is for its
+// use.
+func (ts *tableState) find(t *matchTable, pk *parsedKey, match []Match, prio int32) (*entry, error) {
+	if err := pk.parse(t, match); err != nil {
 		return nil, err
 	}
 	if err := t.checkPriority(prio); err != nil {
 		return nil, err
 	}
-	if e := ts.findParsed(&pk, prio); e != nil {
+	if e := ts.findParsed(t, pk, prio); e != nil {
 		return e, nil
 	}
 	return nil, fmt.Errorf("table %s: entry: %w", t.name, ErrNotFound)
 }
 
-func (ts *tableState) findParsed(pk *parsedKey, prio int32) *entry {
-	u := ts.findTuple(pk)
-	if u == nil {
-		return nil
-	}
-	for e := u.find(hashWords(pk.key), pk.key); e != nil; e = e.chain {
-		if e.prio == prio && slices.EqualFunc(e.ranges, pk.ranges, func(a, b keyRange) bool { return a.equal(&b) }) {
-			return e
-		}
-	}
-	return nil
+func (ts *tableState) findParsed(t *matchTable, pk *parsedKey, prio int32) *entry {
+	return ts.index.find(pk.hash(t, prio), func(e *entry) bool { return e.is(t, pk, prio) })
 }
 
 // InsertEntry adds an entry; see Controls.
@@ -257,9 +260,8 @@ func (s *Switch) InsertEntry(table int, e Entry) error {
 
 // insert adds an entry to a table of at most limit entries.
 func (s *Switch) insert(t *matchTable, e Entry, limit int) error {
-	ts := &s.tables[t.idx]
-	pk, err := t.parseMatch(e.Match)
-	if err != nil {
+	ts, pk := &s.tables[t.idx], &s.parsed
+	if err := pk.parse(t, e.Match); err != nil {
 		return err
 	}
 	if err := t.checkPriority(e.Priority); err != nil {
@@ -268,28 +270,31 @@ func (s *Switch) insert(t *matchTable, e Entry, limit int) error {
 	if e.IdleTimeout != 0 && !t.timeout || e.IdleTimeout < 0 {
 		return fmt.Errorf("table %s: idle timeout %v: %w", t.name, e.IdleTimeout, ErrBadValue)
 	}
-	if ts.findParsed(&pk, e.Priority) != nil {
+	if ts.findParsed(t, pk, e.Priority) != nil {
 		return fmt.Errorf("table %s: entry: %w", t.name, ErrExists)
 	}
-	if ts.n >= limit {
+	if ts.index.n >= limit {
 		return fmt.Errorf("table %s of %d entries: %w", t.name, limit, ErrFull)
 	}
-	g, err := s.resolve(t, &e.Target)
+	// One piece of memory holds the key and the arguments.
+	g, words, err := s.resolve(t, &e.Target, t.words)
 	if err != nil {
 		return err
 	}
 	s.retain(t, &g)
 	ts.seq++
-	n := &entry{key: pk.key, ranges: pk.ranges, hash: hashWords(pk.key), prio: e.Priority, prefix: pk.prefix,
-		seq: ts.seq, target: g, lastHit: s.now, timeout: e.IdleTimeout, metadata: slices.Clone(e.Metadata)}
-	u := ts.findTuple(&pk)
-	if u == nil {
-		u = &tuple{mask: pk.mask, prefix: pk.prefix, maxPrio: e.Priority}
-		ts.tuples = append(ts.tuples, u)
+	n := &entry{key: words, hash: pk.hash(t, e.Priority), prio: e.Priority, prefix: int32(pk.prefix), seq: ts.seq, target: g}
+	copy(n.key, pk.key)
+	if t.kind >= Ternary || t.timeout || t.meter >= 0 || len(e.Metadata) > 0 {
+		n.more = &entryMore{ranges: pk.ranges, lastHit: s.now, timeout: e.IdleTimeout, metadata: slices.Clone(e.Metadata)}
 	}
-	n.tuple = u
-	u.insert(n)
-	ts.order(t)
+	ts.index.insert(n.hash, n)
+	switch {
+	case t.kind == LPM:
+		ts.prefixes.insert(n)
+	case t.kind > LPM:
+		ts.ternary.insert(t, n, pk.mask)
+	}
 	n.before = ts.last
 	if ts.last != nil {
 		ts.last.after = n
@@ -297,20 +302,7 @@ func (s *Switch) insert(t *matchTable, e Entry, limit int) error {
 		ts.first = n
 	}
 	ts.last = n
-	ts.n++
 	return nil
-}
-
-// order puts the tuples into the order the lookup relies on: longest prefix
-// or highest priority first. It is cheap when nothing changed.
-func (ts *tableState) order(t *matchTable) {
-	less := func(i, j int) bool { return ts.tuples[i].maxPrio > ts.tuples[j].maxPrio }
-	if t.kind == LPM {
-		less = func(i, j int) bool { return ts.tuples[i].prefix > ts.tuples[j].prefix }
-	}
-	if !sort.SliceIsSorted(ts.tuples, less) {
-		sort.SliceStable(ts.tuples, less)
-	}
 }
 
 // ModifyEntry changes what an entry does; see Controls.
@@ -322,21 +314,27 @@ func (s *Switch) ModifyEntry(table int, e Entry) error {
 	if t.constEntries {
 		return fmt.Errorf("table %s: entries: %w", t.name, ErrConst)
 	}
-	old, err := ts.find(t, e.Match, e.Priority)
+	old, err := ts.find(t, &s.parsed, e.Match, e.Priority)
 	if err != nil {
 		return err
 	}
 	if e.IdleTimeout != 0 && !t.timeout || e.IdleTimeout < 0 {
 		return fmt.Errorf("table %s: idle timeout %v: %w", t.name, e.IdleTimeout, ErrBadValue)
 	}
-	g, err := s.resolve(t, &e.Target)
+	g, _, err := s.resolve(t, &e.Target, 0)
 	if err != nil {
 		return err
 	}
 	s.retain(t, &g)
 	s.release(t, &old.target)
-	old.target, old.timeout, old.metadata = g, e.IdleTimeout, slices.Clone(e.Metadata)
-	old.lastHit, old.reported = s.now, 0
+	old.target = g
+	if old.more == nil && len(e.Metadata) > 0 {
+		old.more = &entryMore{}
+	}
+	if m := old.more; m != nil {
+		m.timeout, m.metadata = e.IdleTimeout, slices.Clone(e.Metadata)
+		m.lastHit, m.reported = s.now, 0
+	}
 	return nil
 }
 
@@ -349,13 +347,16 @@ func (s *Switch) DeleteEntry(table int, match []Match, priority int32) error {
 	if t.constEntries {
 		return fmt.Errorf("table %s: entries: %w", t.name, ErrConst)
 	}
-	e, err := ts.find(t, match, priority)
+	e, err := ts.find(t, &s.parsed, match, priority)
 	if err != nil {
 		return err
 	}
-	e.tuple.remove(e)
-	if e.tuple.n == 0 {
-		ts.tuples = slices.DeleteFunc(ts.tuples, func(u *tuple) bool { return u == e.tuple })
+	ts.index.remove(e.hash, e)
+	switch {
+	case t.kind == LPM:
+		ts.prefixes.remove(e)
+	case t.kind > LPM:
+		ts.ternary.remove(t, e)
 	}
 	if e.before != nil {
 		e.before.after = e.after
@@ -367,7 +368,6 @@ func (s *Switch) DeleteEntry(table int, match []Match, priority int32) error {
 	} else {
 		ts.last = e.before
 	}
-	ts.n--
 	s.release(t, &e.target)
 	return nil
 }
@@ -378,7 +378,7 @@ func (s *Switch) Entry(table int, match []Match, priority int32) (Entry, error) 
 	if err != nil {
 		return Entry{}, err
 	}
-	e, err := ts.find(t, match, priority)
+	e, err := ts.find(t, &s.parsed, match, priority)
 	if err != nil {
 		return Entry{}, err
 	}
@@ -406,13 +406,20 @@ func (s *Switch) EntryCount(table int) int {
 	if err != nil {
 		return 0
 	}
-	return ts.n
+	return ts.index.n
 }
 
 // export gives an entry its public form.
 func (s *Switch) export(t *matchTable, e *entry) Entry {
-	out := Entry{Priority: e.prio, Target: s.exportTarget(&e.target), IdleTimeout: e.timeout, Metadata: slices.Clone(e.metadata)}
-	ranges := e.ranges
+	out := Entry{Priority: e.prio, Target: s.exportTarget(&e.target)}
+	var ranges []keyRange
+	var mask []uint64
+	if m := e.more; m != nil {
+		out.IdleTimeout, out.Metadata, ranges = m.timeout, slices.Clone(m.metadata), m.ranges
+		if t.kind >= Ternary {
+			mask = m.place.group.mask
+		}
+	}
 	for i := range t.keys {
 		k := &t.keys[i]
 		if k.kind == Range {
@@ -429,9 +436,9 @@ func (s *Switch) export(t *matchTable, e *entry) Entry {
 		m := Match{Value: k.unpack(e.key)}
 		switch k.kind {
 		case LPM:
-			m.PrefixLen = e.prefix
+			m.PrefixLen = int(e.prefix) - t.prefix0
 		case Ternary:
-			m.Mask = k.unpack(e.tuple.mask)
+			m.Mask = k.unpack(mask)
 		}
 		out.Match = append(out.Match, m)
 	}

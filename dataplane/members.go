@@ -29,14 +29,14 @@ func (s *Switch) InsertMember(profile int, m Member) error {
 	if p.size > 0 && len(ps.members) >= p.size {
 		return fmt.Errorf("profile %s of %d members: %w", p.name, p.size, ErrFull)
 	}
-	a, args, err := s.resolveAction("profile "+p.name, p.actions, &m.Action)
+	a, args, err := s.resolveAction("profile "+p.name, p.actions, &m.Action, 0)
 	if err != nil {
 		return err
 	}
 	if ps.members == nil {
 		ps.members = map[uint32]*member{}
 	}
-	ps.members[m.ID] = &member{id: m.ID, action: a, index: m.Action.Action, args: args}
+	ps.members[m.ID] = &member{id: m.ID, action: a, args: args}
 	return nil
 }
 
@@ -58,11 +58,11 @@ func (s *Switch) ModifyMember(profile int, m Member) error {
 	if err != nil {
 		return err
 	}
-	a, args, err := s.resolveAction("profile "+p.name, p.actions, &m.Action)
+	a, args, err := s.resolveAction("profile "+p.name, p.actions, &m.Action, 0)
 	if err != nil {
 		return err
 	}
-	old.action, old.index, old.args = a, m.Action.Action, args
+	old.action, old.args = a, args
 	return nil
 }
 
@@ -80,7 +80,7 @@ func (s *Switch) DeleteMember(profile int, id uint32) error {
 }
 
 func (m *member) export() Member {
-	return Member{ID: m.id, Action: ActionCall{Action: m.index, Args: exportArgs(m.action, m.args)}}
+	return Member{ID: m.id, Action: ActionCall{Action: m.action.index, Args: exportArgs(m.action, m.args)}}
 }
 
 // Member reads one member; see Controls.

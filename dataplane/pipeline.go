@@ -271,7 +271,7 @@ func (l *loader) tableNode(jt *jsonTable, pipe string, at func(*string) int) nod
 	l.prog.keyWords = max(l.prog.keyWords, t.words)
 	l.prog.info.tables = append(l.prog.info.tables, info)
 	if len(t.keys) == 0 && info.ConstDefault && t.profile < 0 && t.def.action != nil && !t.counter {
-		n := node{kind: nodeAction, name: t.name, action: t.def.action, args: t.def.args, next: t.next[t.def.index],
+		n := node{kind: nodeAction, name: t.name, action: t.def.action, args: t.def.args, next: t.next[t.def.action.index],
 			told: &nodeTrace{at: jt.Source.place(), made: info.Hidden}}
 		if t.miss != nil {
 			n.next = *t.miss
@@ -310,7 +310,7 @@ func (l *loader) jsonTarget(t *matchTable, src *jsonSource, index int, data []st
 	if _, ok := t.next[index]; !ok {
 		t.next[index] = t.baseNext
 	}
-	g := target{kind: TargetAction, action: a, index: index, args: make([]uint64, a.words)}
+	g := target{kind: TargetAction, action: a, args: make([]uint64, a.words)}
 	for i, s := range data {
 		n, ok := parseHex(s)
 		if !ok || n.BitLen() > a.params[i].width && n.Sign() >= 0 {

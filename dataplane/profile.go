@@ -6,7 +6,6 @@ import "slices"
 type target struct {
 	kind   TargetKind
 	action *action // TargetAction; nil is none
-	index  int     // of the action
 	args   []uint64
 	member *member // TargetMember
 	group  *group  // TargetGroup, TargetActionSet
@@ -50,7 +49,6 @@ type profileState struct {
 type member struct {
 	id     uint32
 	action *action
-	index  int
 	args   []uint64
 	users  int // entries and group places
 }

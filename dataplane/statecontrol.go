@@ -55,7 +55,7 @@ func (s *Switch) direct(table int, match []Match, prio int32, has func(*matchTab
 	if !has(t) {
 		return nil, nil, fmt.Errorf("table %s has no such direct resource: %w", t.name, ErrNotFound)
 	}
-	e, err := ts.find(t, match, prio)
+	e, err := ts.find(t, &s.parsed, match, prio)
 	return t, e, err
 }
 
@@ -147,10 +147,10 @@ func (s *Switch) SetMeter(meter, index int, c *MeterConfig) error {
 // DirectMeter reads an entry's meter configuration; see Controls.
 func (s *Switch) DirectMeter(table int, match []Match, priority int32) (MeterConfig, bool, error) {
 	_, e, err := s.direct(table, match, priority, hasMeter)
-	if err != nil || e.meter == nil {
+	if err != nil || e.more.meter == nil {
 		return MeterConfig{}, false, err
 	}
-	return e.meter.cfg, true, nil
+	return e.more.meter.cfg, true, nil
 }
 
 // SetDirectMeter configures an entry's meter; see Controls.
@@ -162,8 +162,8 @@ func (s *Switch) SetDirectMeter(table int, match []Match, priority int32, c *Met
 	if err := checkMeter(c); err != nil {
 		return err
 	}
-	if e.meter = nil; c != nil {
-		e.meter = newMeter(*c, s.now)
+	if e.more.meter = nil; c != nil {
+		e.more.meter = newMeter(*c, s.now)
 	}
 	return nil
 }
@@ -239,10 +239,10 @@ func (s *Switch) IdleEntries(now time.Duration) iter.Seq[IdleEntry] {
 				continue
 			}
 			for e := s.tables[i].first; e != nil; e = e.after {
-				if e.timeout == 0 || now-max(e.lastHit, e.reported) < e.timeout {
+				if m := e.more; m.timeout == 0 || now-max(m.lastHit, m.reported) < m.timeout {
 					continue
 				}
-				e.reported = now
+				e.more.reported = now
 				if !yield(IdleEntry{Table: i, Entry: s.export(t, e)}) {
 					return
 				}
@@ -260,11 +260,11 @@ func (s *Switch) SinceHit(now time.Duration, table int, match []Match, priority 
 	if !t.timeout {
 		return 0, fmt.Errorf("table %s has no idle timeouts: %w", t.name, ErrBadValue)
 	}
-	e, err := ts.find(t, match, priority)
+	e, err := ts.find(t, &s.parsed, match, priority)
 	if err != nil {
 		return 0, err
 	}
-	return max(0, now-e.lastHit), nil
+	return max(0, now-e.more.lastHit), nil
 }
 
 // SetQueueDepth limits the packets in a queue; see Controls.

@@ -100,6 +100,7 @@ type Switch struct {
 	traceSince trace.ID // later ones are known to tracer
 
 	tables    []tableState
+	parsed    parsedKey // of the control method that runs
 	profiles  []profileState
 	regs      []register
 	counters  []counter

@@ -10,11 +10,13 @@ import (
 type matchTable struct {
 	idx     int
 	name    string
+	label   string    // "table" and its name, for errors
 	kind    MatchKind // of the whole table, the most general of its keys
 	keys    []tableKey
 	words   int
 	gather  []keyPart // in word order
 	masks   []uint64  // all ones where the key has bits
+	prefix0 int       // bits of the key's words before a prefix of no bits, in an lpm table
 	actions []int
 	size    int
 	timeout bool
@@ -51,15 +53,21 @@ type tableKey struct {
 type keyPart struct {
 	word, shift int
 	bits        int
-	low         int // of the field: bits low..low+bits-1
-	get         u64Fn
+	low         int // of the field: bits low..low+bits-1; a multiple of 64
+
+	// How it is read: as a window, 0 while the header is not valid, or by get.
+	w         window
+	mask      uint64
+	valid     uint64 // bit in word of the validity; 0: always
+	validWord int
+	get       u64Fn
 }
 
 func (l *loader) table(jt *jsonTable, pipeline string) *matchTable {
 	if jt.MaxSize < 0 {
 		l.bad(jt.Source, "size %d", jt.MaxSize)
 	}
-	t := &matchTable{idx: len(l.prog.tables), name: jt.Name, size: jt.MaxSize, timeout: jt.SupportTimeout,
+	t := &matchTable{idx: len(l.prog.tables), name: jt.Name, label: "table " + jt.Name, size: jt.MaxSize, timeout: jt.SupportTimeout,
 		profile: -1, meter: -1, counter: jt.WithCounters, next: map[int]int{}, baseNext: -1}
 	for i := range jt.Key {
 		t.keys = append(t.keys, l.tableKey(jt, &jt.Key[i]))
@@ -146,38 +154,41 @@ func (l *loader) tableKey(jt *jsonTable, jk *jsonKey) tableKey {
 	}
 	for low := 0; low < f.width; {
 		n := min(64, f.width-low)
-		p := keyPart{bits: n, low: low}
-		if f.valid {
-			p.get = f.get()
-		} else {
-			p.get = validOr0(f, getter(f.bit+f.width-low-n, n))
-			if f.hdr.meta && f.width <= 64 && !f.signed {
-				p.get = f.get()
-			}
-		}
-		if m := low64(rsh(static, low)) & widthMask(n); m != widthMask(n) {
-			g := p.get
-			p.get = func(c *ctx) uint64 { return g(c) & m }
-		}
+		p := keyPart{bits: n, low: low, mask: low64(rsh(static, low)) & widthMask(n)}
+		p.read(f)
 		k.parts = append(k.parts, p)
 		low += n
 	}
 	return k
 }
 
-// validOr0 makes a header field read as 0 in a key while its header is not
-// valid.
-func validOr0(f *field, g u64Fn) u64Fn {
-	if f.hdr.meta {
-		return g
+// read compiles how a part of a field is read: like all of a header, it is 0 in a
+// key while the header is not valid.
+func (p *keyPart) read(f *field) {
+	bit := f.bit + f.width - p.low - p.bits
+	p.w = window{off: bit / 8, l: uint8(bit % 8), r: uint8(64 - p.bits)}
+	switch {
+	case f.valid:
+		p.get = f.get()
+	case f.hdr.meta && f.width <= 64 && f.width > 0: // load the very word that was stored
+		p.w = window{off: f.slot(), l: uint8(64 - p.bits), r: uint8(64 - p.bits)}
+	case bit%8+p.bits > 64 || p.bits == 0:
+		p.get = getter(bit, p.bits)
 	}
-	w, m := f.hdr.word, f.hdr.mask
-	return func(c *ctx) uint64 {
-		if c.valid[w]&m == 0 {
-			return 0
-		}
-		return g(c)
+	if !f.valid && !f.hdr.meta {
+		p.validWord, p.valid = f.hdr.word, f.hdr.mask
 	}
+}
+
+// from reads the part of a packet.
+func (p *keyPart) from(c *ctx) uint64 {
+	switch {
+	case p.valid != 0 && c.valid[p.validWord]&p.valid == 0:
+		return 0
+	case p.get != nil:
+		return p.get(c) & p.mask
+	}
+	return c.win(p.w) & p.mask
 }
 
 // packKey places the parts of the key fields in as few words as it can, large
@@ -194,12 +205,7 @@ func (l *loader) packKey(t *matchTable, jt *jsonTable) {
 		return cmp.Compare(t.keys[b.key].parts[b.part].bits, t.keys[a.key].parts[a.part].bits)
 	})
 	var used []int
-	for _, r := range refs {
-		p := &t.keys[r.key].parts[r.part]
-		w := 0
-		for w < len(used) && used[w]+p.bits > 64 {
-			w++
-		}
+	place := func(p *keyPart, w int) {
 		if w == len(used) {
 			used = append(used, 0)
 			t.masks = append(t.masks, 0)
@@ -207,6 +213,26 @@ func (l *loader) packKey(t *matchTable, jt *jsonTable) {
 		p.word, p.shift = w, used[w]
 		used[w] += p.bits
 		t.masks[w] |= widthMask(p.bits) << p.shift
+	}
+	for _, r := range refs {
+		if t.kind == LPM && t.keys[r.key].kind == LPM {
+			continue
+		}
+		p := &t.keys[r.key].parts[r.part]
+		w := 0
+		for w < len(used) && used[w]+p.bits > 64 {
+			w++
+		}
+		place(p, w)
+	}
+	// The prefix comes last, its first bits first.
+	for i := range t.keys {
+		if k := &t.keys[i]; t.kind == LPM && k.kind == LPM {
+			for j := len(k.parts) - 1; j >= 0; j-- {
+				place(&k.parts[j], len(used))
+			}
+			t.prefix0 = 64*len(used) - k.width
+		}
 	}
 	for w := range used {
 		for i := range t.keys {
@@ -227,8 +253,9 @@ const maxKeyWords = 64
 
 // tableState is a table's entries in one switch.
 type tableState struct {
-	tuples      []*tuple
-	n           int
+	index       index // all of them; what an exact table matches by
+	prefixes    trie  // of an lpm table
+	ternary     classifier
 	seq         uint64
 	first, last *entry
 	def         target
@@ -236,21 +263,32 @@ type tableState struct {
 	missCounter CounterValue
 }
 
+// lookup finds the entry that wins for a key; scratch has the key's size.
+func (ts *tableState) lookup(t *matchTable, key, scratch []uint64) *entry {
+	switch {
+	case ts.index.n == 0:
+		return nil
+	case t.kind == Exact:
+		return ts.index.exact(key)
+	case t.kind == LPM:
+		return ts.prefixes.lookup(key)
+	}
+	return ts.ternary.lookup(key, scratch)
+}
+
 // apply matches the packet against a table and executes what it finds: hit
 // tells whether that was an entry's, action what has run, -1 for none.
 func (c *ctx) apply(t *matchTable) (hit bool, action int) {
 	ts := &c.sw.tables[t.idx]
 	var e *entry
-	if t.words > 0 {
+	if ts.index.n > 0 || c.id != 0 { // the trace wants the key
 		key := c.key[:t.words]
 		clear(key)
 		for i := range t.gather {
 			p := &t.gather[i]
-			key[p.word] |= p.get(c) << p.shift
+			key[p.word] |= p.from(c) << (p.shift & 63)
 		}
-		if ts.n > 0 {
-			e = ts.lookup(t, key, c.key2[:t.words])
-		}
+		e = ts.lookup(t, key, c.key2[:t.words])
 	}
 	if e == nil {
 		if t.counter {
@@ -267,7 +305,7 @@ func (c *ctx) apply(t *matchTable) (hit bool, action int) {
 		e.counter.Bytes += uint64(c.ingressLen)
 	}
 	if t.timeout {
-		e.lastHit, e.reported = c.sw.now, 0
+		e.more.lastHit, e.more.reported = c.sw.now, 0
 	}
 	if t.meter >= 0 {
 		c.directMeter(t, e)
@@ -286,13 +324,13 @@ func (c *ctx) do(t *matchTable, g *target) int {
 			return -1
 		}
 		m.action.run(c, m.args)
-		return m.index
+		return m.action.index
 	}
 	if g.action == nil {
 		return -1
 	}
 	g.action.run(c, g.args)
-	return g.index
+	return g.action.index
 }
 
 // follow is the node that an outcome of apply leads to.
@@ -310,12 +348,12 @@ func (t *matchTable) follow(hit bool, action int) int {
 
 func (c *ctx) directMeter(t *matchTable, e *entry) {
 	color := uint64(green)
-	if e.meter != nil {
+	if m := e.more.meter; m != nil {
 		n := uint64(1)
 		if c.sw.prog.info.meters[t.meter].Unit == MeterBytes {
 			n = uint64(c.ingressLen)
 		}
-		color = e.meter.execute(c.sw.now, n)
+		color = m.execute(c.sw.now, n)
 	}
 	t.color(c, color)
 }

@@ -1,6 +1,7 @@
 package dataplane
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -30,8 +31,12 @@ func TestTablesAgainstLinearSearch(t *testing.T) {
 	const seed = 2
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 0))
-	for _, name := range []string{"route", "acl", "port"} {
-		t.Run(name, func(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		masks int // different octets of a mask
+	}{{"route", 3}, {"acl", 3}, {"acl", 1}, {"port", 3}} {
+		name := c.name
+		t.Run(fmt.Sprint(name, c.masks), func(t *testing.T) {
 			r := newRig(t, "basic")
 			ti := r.table(name)
 			tab := *r.p.tables[ti]
@@ -64,9 +69,15 @@ func TestTablesAgainstLinearSearch(t *testing.T) {
 						m.Value = and(m.Value, prefixMask(k.width, m.PrefixLen))
 					case Ternary:
 						m.Mask = value(k.width)
+						if c.masks == 1 {
+							m.Mask = and(lowMask(k.width), bytes.Repeat([]byte{[]byte{0xff, 0x0f}[rng.IntN(2)]}, len(m.Mask)))
+						}
 						m.Value = and(m.Value, m.Mask)
 					case Range:
 						m.High = value(k.width)
+						if rng.IntN(2) == 0 {
+							m.Value, m.High = make([]byte, len(m.High)), lowMask(k.width)
+						}
 						if string(m.High) < string(m.Value) {
 							m.Value, m.High = m.High, m.Value
 						}
@@ -79,10 +90,10 @@ func TestTablesAgainstLinearSearch(t *testing.T) {
 				return e
 			}
 			scratch := make([]uint64, tab.words)
-			for step := range 1200 {
+			for step := range 2500 {
 				e := random()
 				switch at := w.find(e); {
-				case rng.IntN(3) == 0 && len(w.entries) > 0:
+				case rng.IntN(2000) < min(step, 1500-step/3) && len(w.entries) > 0:
 					at = rng.IntN(len(w.entries))
 					d := w.entries[at]
 					if err := r.s.DeleteEntry(ti, d.Match, d.Priority); err != nil {

@@ -24,7 +24,8 @@ func (p *Program) ownAction(allowed []int, index int) (int, bool) {
 
 // resolveAction checks an action call against the actions allowed, and makes
 // its index the one of the table or profile.
-func (s *Switch) resolveAction(what string, allowed []int, call *ActionCall) (*action, []uint64, error) {
+// The arguments come after spare words.
+func (s *Switch) resolveAction(what string, allowed []int, call *ActionCall, spare int) (*action, []uint64, error) {
 	index, ok := s.prog.ownAction(allowed, call.Action)
 	if !ok {
 		return nil, nil, fmt.Errorf("%s: action %d is not one of its actions: %w", what, call.Action, ErrBadValue)
@@ -34,13 +35,15 @@ func (s *Switch) resolveAction(what string, allowed []int, call *ActionCall) (*a
 	if len(call.Args) != len(a.params) {
 		return nil, nil, fmt.Errorf("%s: action %s with %d arguments, want %d: %w", what, a.name, len(call.Args), len(a.params), ErrBadValue)
 	}
-	words := make([]uint64, a.words)
-	for i, p := range a.params {
+	words := make([]uint64, spare+a.words)
+	for i := range a.params {
+		p := &a.params[i]
 		if err := fit(call.Args[i], p.width); err != nil {
 			return nil, nil, fmt.Errorf("%s: action %s, argument %s: %w", what, a.name, p.name, err)
 		}
-		n := (p.width + 7) / 8
-		loadBits(right(call.Args[i], n), 8*n-p.width, p.width, words[p.off:p.off+max(1, limbs(p.width))])
+		for w := range max(1, limbs(p.width)) {
+			words[spare+p.off+w] = low64Of(call.Args[i], 8*w)
+		}
 	}
 	return a, words, nil
 }
@@ -56,20 +59,27 @@ func exportArgs(a *action, words []uint64) [][]byte {
 	return args
 }
 
-// resolve checks a target and finds what it refers to.
-func (s *Switch) resolve(t *matchTable, g *Target) (target, error) {
-	what := "table " + t.name
+// resolve checks a target and finds what it refers to. It also returns spare
+// words, in one piece of memory with the arguments.
+func (s *Switch) resolve(t *matchTable, g *Target, spare int) (target, []uint64, error) {
 	if (g.Kind == TargetAction) != (t.profile < 0) {
-		return target{}, fmt.Errorf("%s: target of a wrong kind for its implementation: %w", what, ErrBadValue)
+		return target{}, nil, fmt.Errorf("%s: target of a wrong kind for its implementation: %w", t.label, ErrBadValue)
 	}
-	switch g.Kind {
-	case TargetAction:
-		a, args, err := s.resolveAction(what, t.actions, &g.Action)
+	if g.Kind == TargetAction {
+		a, words, err := s.resolveAction(t.label, t.actions, &g.Action, spare)
 		if err != nil {
-			return target{}, err
+			return target{}, nil, err
 		}
-		return target{kind: TargetAction, action: a, index: g.Action.Action, args: args}, nil
-	case TargetMember:
+		return target{kind: TargetAction, action: a, args: words[spare:]}, words[:spare:spare], nil
+	}
+	n, err := s.resolveIndirect(t, g)
+	return n, make([]uint64, spare), err
+}
+
+// resolveIndirect is resolve for what is not an action.
+func (s *Switch) resolveIndirect(t *matchTable, g *Target) (target, error) {
+	what := t.label
+	if g.Kind == TargetMember {
 		m := s.profiles[t.profile].members[g.Member]
 		if m == nil {
 			return target{}, fmt.Errorf("%s: member %d: %w", what, g.Member, ErrNotFound)
@@ -99,11 +109,11 @@ func (s *Switch) resolve(t *matchTable, g *Target) (target, error) {
 		if total += w.Weight; total > maxWeight {
 			return target{}, fmt.Errorf("%s: weights add up to more than %d: %w", what, maxWeight, ErrFull)
 		}
-		a, args, err := s.resolveAction(what, t.actions, &w.ActionCall)
+		a, args, err := s.resolveAction(what, t.actions, &w.ActionCall, 0)
 		if err != nil {
 			return target{}, err
 		}
-		gr.items = append(gr.items, groupItem{m: &member{action: a, index: w.Action, args: args}, weight: w.Weight, watch: w.WatchPort})
+		gr.items = append(gr.items, groupItem{m: &member{action: a, args: args}, weight: w.Weight, watch: w.WatchPort})
 	}
 	gr.refresh(s)
 	return target{kind: TargetActionSet, group: gr}, nil
@@ -144,7 +154,7 @@ func (s *Switch) exportTarget(g *target) Target {
 	switch g.kind {
 	case TargetAction:
 		if g.action != nil {
-			out.Action = ActionCall{Action: g.index, Args: exportArgs(g.action, g.args)}
+			out.Action = ActionCall{Action: g.action.index, Args: exportArgs(g.action, g.args)}
 		}
 	case TargetMember:
 		out.Member = g.member.id
@@ -153,7 +163,7 @@ func (s *Switch) exportTarget(g *target) Target {
 	case TargetActionSet:
 		for _, it := range g.group.items {
 			out.Set = append(out.Set, WeightedAction{
-				ActionCall: ActionCall{Action: it.m.index, Args: exportArgs(it.m.action, it.m.args)},
+				ActionCall: ActionCall{Action: it.m.action.index, Args: exportArgs(it.m.action, it.m.args)},
 				Weight:     it.weight, WatchPort: it.watch})
 		}
 	}
@@ -169,7 +179,7 @@ func (s *Switch) SetDefaultEntry(table int, g Target) error {
 	if t.constDefault {
 		return fmt.Errorf("table %s: default action: %w", t.name, ErrConst)
 	}
-	n, err := s.resolve(t, &g)
+	n, _, err := s.resolve(t, &g, 0)
 	if err != nil {
 		return err
 	}
@@ -240,7 +250,7 @@ func (l *loader) tableEntries(t *matchTable, jt *jsonTable, info *TableInfo) {
 			l.bad(je.Source, "entry with action %q, which is not the table's", g.action.name)
 		}
 		e.Target.Action = ActionCall{Action: idx, Args: exportArgs(g.action, g.args)}
-		if _, err := t.parseMatch(e.Match); err != nil {
+		if err := new(parsedKey).parse(t, e.Match); err != nil {
 			l.bad(je.Source, "entry: %v", err)
 		}
 		t.entries = append(t.entries, e)

@@ -1,0 +1,150 @@
+package dataplane
+
+import (
+	"encoding/binary"
+	"math/rand/v2"
+	"testing"
+)
+
+// TestManyEntries compares a large exact table with a map, while it grows and
+// shrinks, and bounds how much moves at once.
+func TestManyEntries(t *testing.T) {
+	const seed = 4
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 0))
+	for _, words := range []int{1, 2} {
+		var x index
+		want := map[uint64]*entry{}
+		keyOf := func(n uint64) []uint64 { return []uint64{n, n * 7}[:words] }
+		for step := range 60_000 {
+			n := uint64(rng.IntN(40_000))
+			e := want[n]
+			switch grow := step%40_000 < 30_000; {
+			case e == nil && grow:
+				e = &entry{key: keyOf(n)}
+				want[n] = e
+				x.insert(hashWords(e.key), e)
+			case e != nil && !grow:
+				x.remove(hashWords(e.key), e)
+				delete(want, n)
+			}
+			n = uint64(rng.IntN(40_000))
+			if got := x.exact(keyOf(n)); got != want[n] {
+				t.Fatalf("step %d: key %d: found %v, want %v", step, n, got != nil, want[n] != nil)
+			}
+			if x.n != len(want) {
+				t.Fatalf("step %d: %d entries, want %d", step, x.n, len(want))
+			}
+		}
+		if len(x.segments) < 4 {
+			t.Errorf("%d segments", len(x.segments))
+		}
+		for _, s := range x.segments {
+			if len(s.slots) > maxSlots {
+				t.Errorf("a segment of %d slots", len(s.slots))
+			}
+		}
+	}
+}
+
+// benchTable makes the table of a program large enough, and its entries.
+func benchTable(b *testing.B, name string, entries int) (*rig, int) {
+	r := newRig(b, "basic")
+	i := r.table(name)
+	t := *r.p.tables[i]
+	t.size = entries
+	r.s.prog.tables[i] = &t
+	return r, i
+}
+
+// routeKey is destination i of an address plan: a /48 of 10 areas, a /64 or a
+// host.
+func routeKey(i uint64) (addr []byte, prefix int) {
+	addr = make([]byte, 16)
+	binary.BigEndian.PutUint32(addr, 0x20010db8)
+	binary.BigEndian.PutUint16(addr[4:], uint16(i%1021))
+	prefix = 48
+	if i%3 > 0 {
+		binary.BigEndian.PutUint16(addr[6:], uint16(i))
+		prefix = 64
+	}
+	if i%3 > 1 {
+		binary.BigEndian.PutUint64(addr[8:], i)
+		prefix = 128
+	}
+	return addr, prefix
+}
+
+// BenchmarkLookup is the time of one lookup, of an entry that is there or, of
+// a classifier, of a key that meets none.
+func BenchmarkLookup(b *testing.B) {
+	run := func(name string, table string, entries int, insert func(r *rig, t, i int), key func(i uint64) [][]byte, hit bool) {
+		b.Run(name, func(b *testing.B) {
+			r, ti := benchTable(b, table, entries)
+			for i := range entries {
+				insert(r, ti, i)
+			}
+			t, ts := r.p.tables[ti], &r.s.tables[ti]
+			scratch := make([]uint64, t.words)
+			var keys [1024][]uint64
+			for i := range keys {
+				keys[i] = make([]uint64, t.words)
+				for f, v := range key(uint64(i*7919) % uint64(entries)) {
+					t.keys[f].pack(v, keys[i])
+				}
+			}
+			b.ResetTimer()
+			before := cpuTime(b)
+			for i := range b.N {
+				if (ts.lookup(t, keys[i%1024], scratch) != nil) != hit {
+					b.Fatal("hit or miss, against expectation")
+				}
+			}
+			b.ReportMetric(float64(cpuTime(b)-before)/float64(b.N), "cpu-ns/op")
+		})
+	}
+	insert := func(r *rig, t int, e Entry) {
+		if err := r.s.InsertEntry(t, e); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for _, n := range []int{1000, 1_000_000} {
+		exact := func(i uint64) [][]byte {
+			return [][]byte{{byte(i >> 21), byte(i >> 13)}, {byte(i>>8) & 31, byte(i)}}
+		}
+		run(map[int]string{1000: "exact-1k", 1_000_000: "exact-1M"}[n], "port", n, func(r *rig, t, i int) {
+			k := exact(uint64(i))
+			insert(r, t, Entry{Match: []Match{{Value: k[0]}, {Value: k[1]}}, Target: Target{Action: r.call("set_vrf", "0001")}})
+		}, exact, true)
+	}
+	run("lpm-10k", "route", 10_000, func(r *rig, t, i int) {
+		a, p := routeKey(uint64(i))
+		if p == 48 && i/3 >= 1021 {
+			a[15], p = byte(i), 128
+			binary.BigEndian.PutUint32(a[8:], uint32(i))
+		}
+		insert(r, t, Entry{Match: []Match{{Value: []byte{0, 1}}, {Value: a, PrefixLen: p}}, Target: Target{Action: r.call("drop")}})
+	}, func(i uint64) [][]byte { a, _ := routeKey(i); return [][]byte{{0, 1}, a} }, true)
+	for _, c := range []struct {
+		name  string
+		masks int
+	}{{"acl-500-of-4-masks-miss", 4}, {"acl-500-of-500-masks-miss", 500}} {
+		run(c.name, "acl", 500, func(r *rig, t, i int) {
+			rng := rand.New(rand.NewPCG(uint64(i), 0))
+			m := i % c.masks
+			mask := prefixMask(128, 128-m%64)
+			mask[2+m/64] = 0
+			v := make([]byte, 16)
+			binary.BigEndian.PutUint32(v, 0x20010db8)
+			binary.BigEndian.PutUint64(v[8:], rng.Uint64())
+			v[7] = byte(i)
+			insert(r, t, Entry{Priority: int32(i + 1), Target: Target{Action: r.call("drop")},
+				Match: []Match{{Value: and(v, mask), Mask: mask}, {Value: []byte{0}, High: []byte{0x0f, 0xff, 0xff}}, {Value: []byte{1}}}})
+		}, func(i uint64) [][]byte {
+			a, _ := routeKey(i)
+			a[7] = 0xee
+			binary.BigEndian.PutUint64(a[8:], i*0x123456789)
+			return [][]byte{a, {0, 0, 5}, {1}}
+		}, false)
+	}
+}

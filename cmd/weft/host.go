@@ -90,7 +90,7 @@ func (h *station) run(cmd *cobra.Command) error {
 	if err != nil {
 		return &usageError{err}
 	}
-	port, err := afpacket.Open(cfg.Interface)
+	port, err := afpacket.Open(cfg.Interface, log.With("interface", cfg.Interface))
 	if err != nil {
 		return err
 	}

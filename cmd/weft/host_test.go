@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,7 +16,7 @@ import (
 // TestHost: one process writes a file into the memory of another, on the
 // loopback interface; addresses are not the kernel's, which drops the frames.
 func TestHost(t *testing.T) {
-	port, err := afpacket.Open("lo")
+	port, err := afpacket.Open("lo", slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Skipf("no packet socket on lo: %v", err)
 	}

@@ -112,7 +112,7 @@ func (s *embedded) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return fmt.Errorf("P4Runtime server: %w", err)
 	}
-	ports, err := openPorts(names)
+	ports, err := openPorts(names, log)
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
@@ -171,7 +171,7 @@ func (s *embedded) handler(runner *live.Runner, server *p4rt.Server, names map[u
 
 func logPort(log *slog.Logger, port uint32, name string, n live.PortStats) {
 	log.Info("port", "port", port, "interface", name, "received", n.Received, "receivedOctets", n.RxOctets,
-		"receiveDrops", n.RxDropped, "sent", n.Sent, "sentOctets", n.SentOctets, "sendDrops", n.TxDropped)
+		"receiveDrops", n.RxDropped+n.RxLost.Overrun+n.RxLost.Oversize, "sent", n.Sent, "sentOctets", n.SentOctets, "sendDrops", n.TxDropped)
 }
 
 // program loads the program of the command line, nil for none.
@@ -238,10 +238,10 @@ func (s *embedded) portNames() (map[uint32]string, error) {
 	return names, nil
 }
 
-func openPorts(names map[uint32]string) (map[uint32]live.Port, error) {
+func openPorts(names map[uint32]string, log *slog.Logger) (map[uint32]live.Port, error) {
 	ports := make(map[uint32]live.Port, len(names))
 	for _, n := range slices.Sorted(maps.Keys(names)) {
-		p, err := afpacket.Open(names[n])
+		p, err := afpacket.Open(names[n], log.With("port", n, "interface", names[n]))
 		if err != nil {
 			errs := []error{err}
 			for _, open := range ports {

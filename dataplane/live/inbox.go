@@ -3,27 +3,41 @@ package live
 import (
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
 // inbox is what waits for the switch's goroutine: frames, in a bounded queue a
 // port so that a flood on one starves no other, and control calls.
 type inbox struct {
-	wake chan struct{} // has a token while something may wait
+	wake  chan struct{} // has a token while something may wait
+	ports []*portQueue  // by number; not changed after newInbox
 
 	mu     sync.Mutex
-	closed bool                  // guarded by mu
-	ports  []*portQueue          // guarded by mu; sorted by port
-	byPort map[uint32]*portQueue // not changed after newInbox
-	calls  []*call               // guarded by mu
-	spare  [][]byte              // guarded by mu; buffers to use again
+	closed bool    // guarded by mu
+	calls  []*call // guarded by mu
 }
 
+// portQueue is the frames of a port that wait: those it fills in, and those that
+// the switch's goroutine has taken in hand. The two change places, so that
+// frames are copied once and handed over many at a time.
 type portQueue struct {
 	port    uint32
-	frames  [][]byte
-	dropped uint64
+	limit   int          // frames
+	waiting atomic.Int64 // frames
+
+	mu      sync.Mutex
+	filled  frames // guarded by mu
+	dropped uint64 // guarded by mu
+	closed  bool   // guarded by mu
+
+	hand  frames // of the switch's goroutine, as is taken
+	taken int    // of hand
 }
+
+// maxWaiting bounds the octets that a port fills in before the switch's
+// goroutine takes them.
+const maxWaiting = 4 << 20
 
 // call is a control call: exactly one of run and refuse happens.
 type call struct {
@@ -32,17 +46,12 @@ type call struct {
 	ran  bool          // valid after done
 }
 
-// maxSpare bounds the buffers kept for use.
-const maxSpare = 1024
-
-func newInbox(ports []uint32) *inbox {
-	b := &inbox{wake: make(chan struct{}, 1), byPort: make(map[uint32]*portQueue, len(ports))}
+// newInbox makes the queues of ports that are in order, of limit frames each.
+func newInbox(ports []uint32, limit int) *inbox {
+	b := &inbox{wake: make(chan struct{}, 1)}
 	for _, p := range ports {
-		q := &portQueue{port: p}
-		b.ports = append(b.ports, q)
-		b.byPort[p] = q
+		b.ports = append(b.ports, &portQueue{port: p, limit: limit})
 	}
-	slices.SortFunc(b.ports, func(x, y *portQueue) int { return int(x.port) - int(y.port) })
 	return b
 }
 
@@ -53,23 +62,62 @@ func (b *inbox) signal() {
 	}
 }
 
-// putFrame queues a copy of a frame, or drops it when limit frames of its port
-// wait.
-func (b *inbox) putFrame(port uint32, frame []byte, limit int) {
-	b.mu.Lock()
-	q := b.byPort[port]
-	if b.closed || len(q.frames) >= limit {
-		q.dropped++
-		b.mu.Unlock()
-		return
+// put queues copies of frames of a port, and drops those for which there is no
+// room.
+func (b *inbox) put(q *portQueue, frames [][]byte) {
+	if q.put(frames) {
+		b.signal()
 	}
-	var buf []byte
-	if n := len(b.spare); n > 0 {
-		buf, b.spare = b.spare[n-1], b.spare[:n-1]
+}
+
+// put reports whether it queued anything.
+func (q *portQueue) put(frames [][]byte) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	room := q.limit - int(q.waiting.Load())
+	n := 0
+	for _, f := range frames {
+		if n >= room || len(q.filled.octets) >= maxWaiting || q.closed {
+			break
+		}
+		q.filled.append(f)
+		n++
 	}
-	q.frames = append(q.frames, append(buf[:0], frame...))
-	b.mu.Unlock()
-	b.signal()
+	q.dropped += uint64(len(frames) - n)
+	q.waiting.Add(int64(n))
+	return n > 0
+}
+
+// next takes the frame that has waited longest. It is valid until the call after
+// next, and belongs to the switch's goroutine.
+func (q *portQueue) next() (frame []byte, ok bool) {
+	if q.waiting.Load() == 0 {
+		return nil, false
+	}
+	if q.taken == q.hand.len() {
+		q.hand.clear()
+		q.taken = 0
+		q.mu.Lock()
+		q.hand, q.filled = q.filled, q.hand
+		q.mu.Unlock()
+	}
+	frame = q.hand.at(q.taken)
+	q.taken++
+	q.waiting.Add(-1)
+	return frame, true
+}
+
+// drops returns how many frames were dropped.
+func (q *portQueue) drops() uint64 {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.dropped
+}
+
+func (q *portQueue) close() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.closed = true
 }
 
 // putCall queues a control call; false after close.
@@ -97,64 +145,35 @@ func (b *inbox) withdraw(c *call) bool {
 	return true
 }
 
-// arrival is a frame with its port.
-type arrival struct {
-	port  uint32
-	frame []byte
-}
-
-// take moves up to batch frames of every port to frames, one of each port in
-// turn, and all calls to calls. It gives back the buffers of the last batch.
-func (b *inbox) take(frames []arrival, calls []*call, batch int) ([]arrival, []*call) {
+// takeCalls moves the calls that wait to calls.
+func (b *inbox) takeCalls(calls []*call) []*call {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, a := range frames {
-		if len(b.spare) < maxSpare {
-			b.spare = append(b.spare, a.frame)
-		}
-	}
-	frames, calls = frames[:0], append(calls[:0], b.calls...)
+	calls = append(calls[:0], b.calls...)
+	clear(b.calls)
 	b.calls = b.calls[:0]
-	for i := range batch {
-		some := false
-		for _, q := range b.ports {
-			if i < len(q.frames) {
-				frames = append(frames, arrival{q.port, q.frames[i]})
-				some = true
-			}
-		}
-		if !some {
-			break
-		}
-	}
+	return calls
+}
+
+// some reports whether frames wait.
+func (b *inbox) some() bool {
 	for _, q := range b.ports {
-		n := min(batch, len(q.frames))
-		rest := copy(q.frames, q.frames[n:])
-		clear(q.frames[rest:])
-		q.frames = q.frames[:rest]
-		if rest > 0 {
-			b.signal()
+		if q.waiting.Load() > 0 {
+			return true
 		}
 	}
-	return frames, calls
+	return false
 }
 
 // close refuses what comes from now on and returns the calls that wait.
 func (b *inbox) close() []*call {
+	for _, q := range b.ports {
+		q.close()
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.closed = true
 	calls := b.calls
 	b.calls = nil
 	return calls
-}
-
-// drops returns the frames of a port that were dropped.
-func (b *inbox) drops(port uint32) uint64 {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if q := b.byPort[port]; q != nil {
-		return q.dropped
-	}
-	return 0
 }

@@ -7,30 +7,43 @@ import (
 // Port is one port of a switch: where its frames go, and where frames come
 // from.
 type Port interface {
-	// Attach tells the port where to deliver the frames that arrive. deliver
-	// copies the frame, never blocks and may be called from any goroutine.
-	// Attach is called once, before the first Send.
-	Attach(deliver func(frame []byte))
-	// Send transmits a frame, which is valid only during the call. It must
-	// not block: it reports false for a frame it had to drop.
-	Send(frame []byte) bool
+	// Attach tells the port where to deliver the frames that arrive, in their
+	// order, and whom to tell of its link; it has one until link says
+	// otherwise. deliver copies the frames. Neither blocks, and both may be
+	// called from any goroutine. Attach is called once, before the first
+	// Send.
+	Attach(deliver func(frames [][]byte), link func(up bool))
+	// Send transmits frames, which are valid only during the call, from one
+	// goroutine at a time. It must not block: it drops what it cannot take,
+	// and returns how many frames, with how many octets, it took.
+	Send(frames [][]byte) (taken, octets int)
 	// Close releases the port and ends its deliveries: none is under way or
 	// follows when it returns.
 	Close() error
 }
 
+// Losses counts frames that arrived at a port and never came to the switch.
+// A Port that knows of any has a method Losses.
+type Losses struct {
+	Overrun  uint64 // there was no room for them
+	Oversize uint64 // longer than the port's link has them
+}
+
+type losing interface{ Losses() Losses }
+
 // Cable is a link between two in-memory ports.
 type Cable struct {
 	A, B Port
 
-	mu sync.RWMutex
-	up bool                  // guarded by mu
-	to [2]func(frame []byte) // guarded by mu; where each end delivers, nil: nowhere
+	mu   sync.RWMutex
+	up   bool                     // guarded by mu
+	to   [2]func(frames [][]byte) // guarded by mu; where each end delivers, nil: nowhere
+	link [2]func(up bool)         // guarded by mu; whom each end tells, nil: nobody
 }
 
-// NewCable makes a link that is up. A frame sent into one end is delivered at
+// NewCable makes a link that is up. Frames sent into one end are delivered at
 // once, on the sender's goroutine, into the queue of whatever the other end is
-// attached to; a full queue there, or a link that is down, drops it.
+// attached to; a full queue there, or a link that is down, drops them.
 func NewCable() *Cable {
 	c := &Cable{up: true}
 	c.A, c.B = &cableEnd{c, 0}, &cableEnd{c, 1}
@@ -42,6 +55,11 @@ func (c *Cable) SetUp(up bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.up = up
+	for _, tell := range c.link {
+		if tell != nil {
+			tell(up)
+		}
+	}
 }
 
 type cableEnd struct {
@@ -49,24 +67,30 @@ type cableEnd struct {
 	side  int
 }
 
-func (e *cableEnd) Attach(deliver func(frame []byte)) {
+func (e *cableEnd) Attach(deliver func(frames [][]byte), link func(up bool)) {
 	e.cable.mu.Lock()
 	defer e.cable.mu.Unlock()
-	e.cable.to[e.side] = deliver
+	e.cable.to[e.side], e.cable.link[e.side] = deliver, link
+	if link != nil && !e.cable.up {
+		link(false)
+	}
 }
 
-func (e *cableEnd) Send(frame []byte) bool {
+func (e *cableEnd) Send(frames [][]byte) (taken, octets int) {
 	e.cable.mu.RLock()
 	defer e.cable.mu.RUnlock()
 	deliver := e.cable.to[1-e.side]
 	if !e.cable.up || deliver == nil {
-		return false
+		return 0, 0
 	}
-	deliver(frame)
-	return true
+	deliver(frames)
+	for _, f := range frames {
+		octets += len(f)
+	}
+	return len(frames), octets
 }
 
 func (e *cableEnd) Close() error {
-	e.Attach(nil)
+	e.Attach(nil, nil)
 	return nil
 }

@@ -40,15 +40,20 @@ var ErrClosed = errors.New("live: switch closed")
 // PortStats counts the frames of one port.
 type PortStats struct {
 	Received   uint64 // handed to the switch
-	RxDropped  uint64 // dropped because too many waited
-	Sent       uint64 // taken by the port
-	TxDropped  uint64 // refused by the port
 	RxOctets   uint64
+	RxDropped  uint64 // dropped because too many waited
+	RxLost     Losses // that never came as far
+	Sent       uint64 // taken by the port
 	SentOctets uint64
+	TxDropped  uint64 // refused by the port
 }
 
-type portCounters struct {
-	received, sent, txDropped, rxOctets, sentOctets atomic.Uint64
+// attachment is a port and what comes and goes through it.
+type attachment struct {
+	Port
+	in                 *portQueue
+	out                outbox
+	received, rxOctets atomic.Uint64
 }
 
 // Runner owns a switch and its device on one goroutine.
@@ -58,9 +63,10 @@ type Runner struct {
 	dev      *p4rt.Device
 	in       *inbox
 	start    time.Time
-	ports    []uint32                 // in order; not changed after Start
-	counters map[uint32]*portCounters // not changed after Start
-	unknown  atomic.Uint64            // frames sent to a port there is not
+	ports    []*attachment // by number; not changed after Start
+	numbers  []*attachment // those of ports at the index of their number, others nil; not changed after Start
+	holding  []*attachment // with frames in their outboxes; of the goroutine
+	unknown  atomic.Uint64 // frames sent to a port there is not
 
 	stop     chan struct{} // closed by Close
 	stopped  chan struct{} // closed when the goroutine has ended
@@ -77,23 +83,23 @@ func Start(cfg Config) (*Runner, error) {
 		cfg.Batch = DefaultBatch
 	}
 	r := &Runner{
-		cfg:      cfg,
-		start:    time.Now(),
-		counters: make(map[uint32]*portCounters, len(cfg.Ports)),
-		stop:     make(chan struct{}),
-		stopped:  make(chan struct{}),
+		cfg:     cfg,
+		start:   time.Now(),
+		stop:    make(chan struct{}),
+		stopped: make(chan struct{}),
 	}
 	numbers := slices.Sorted(maps.Keys(cfg.Ports))
-	r.ports = numbers
-	for _, n := range numbers {
-		r.counters[n] = &portCounters{}
+	r.in = newInbox(numbers, cfg.Queue)
+	for _, q := range r.in.ports {
+		p := cfg.Ports[q.port]
+		r.ports = append(r.ports, &attachment{Port: p, in: q, out: outbox{port: p}})
 	}
-	r.in = newInbox(numbers)
 
 	dc := cfg.Device
 	dc.Transmit = r.transmit
 	if len(numbers) > 0 {
 		dc.Ports = numbers
+		r.numbers = make([]*attachment, p4rt.MaxPort+1)
 	}
 	if dc.Epoch.IsZero() {
 		dc.Epoch = r.start
@@ -103,11 +109,20 @@ func Start(cfg Config) (*Runner, error) {
 		return nil, errors.Join(err, r.closePorts())
 	}
 	r.dev, r.sessions = dev, p4rt.NewSessions(dev)
-	for _, n := range numbers {
-		cfg.Ports[n].Attach(func(frame []byte) { r.in.putFrame(n, frame, cfg.Queue) })
+	for _, a := range r.ports {
+		r.numbers[a.in.port] = a
+		a.Attach(func(frames [][]byte) { r.in.put(a.in, frames) }, func(up bool) { r.setPortUp(a.in.port, up) })
 	}
 	go r.run()
 	return r, nil
+}
+
+// setPortUp has the switch told of a link.
+func (r *Runner) setPortUp(port uint32, up bool) {
+	r.in.putCall(&call{
+		f:    func(time.Duration) { r.dev.Switch().SetPortUp(port, up) },
+		done: make(chan struct{}),
+	})
 }
 
 // Sessions returns the P4Runtime sessions of the device, for a p4rt.Server.
@@ -149,15 +164,30 @@ func (r *Runner) WithDevice(ctx context.Context, f func(now time.Duration, d *p4
 
 // PortStats returns the counts of a port.
 func (r *Runner) PortStats(port uint32) PortStats {
-	c := r.counters[port]
-	if c == nil {
+	a := r.port(port)
+	if a == nil {
 		return PortStats{}
 	}
-	return PortStats{
-		Received: c.received.Load(), RxDropped: r.in.drops(port),
-		Sent: c.sent.Load(), TxDropped: c.txDropped.Load(),
-		RxOctets: c.rxOctets.Load(), SentOctets: c.sentOctets.Load(),
+	return a.stats()
+}
+
+// port returns a port, nil if there is no such port.
+func (r *Runner) port(n uint32) *attachment {
+	if n < uint32(len(r.numbers)) {
+		return r.numbers[n]
 	}
+	return nil
+}
+
+func (a *attachment) stats() PortStats {
+	s := PortStats{
+		Received: a.received.Load(), RxOctets: a.rxOctets.Load(), RxDropped: a.in.drops(),
+		Sent: a.out.sent.Load(), SentOctets: a.out.octets.Load(), TxDropped: a.out.dropped.Load(),
+	}
+	if l, ok := a.Port.(losing); ok {
+		s.RxLost = l.Losses()
+	}
+	return s
 }
 
 // NoSuchPort returns how many frames the program sent to ports there are not.
@@ -179,9 +209,9 @@ func (r *Runner) Close() error {
 
 func (r *Runner) closePorts() error {
 	var errs []error
-	for _, n := range slices.Sorted(maps.Keys(r.cfg.Ports)) {
-		if err := r.cfg.Ports[n].Close(); err != nil {
-			errs = append(errs, fmt.Errorf("port %d: %w", n, err))
+	for _, a := range r.ports {
+		if err := a.Close(); err != nil {
+			errs = append(errs, fmt.Errorf("port %d: %w", a.in.port, err))
 		}
 	}
 	return errors.Join(errs...)
@@ -189,16 +219,13 @@ func (r *Runner) closePorts() error {
 
 // transmit is the device's Transmit.
 func (r *Runner) transmit(_ time.Duration, port uint32, frame []byte) {
-	c := r.counters[port]
-	if c == nil {
+	a := r.port(port)
+	if a == nil {
 		r.unknown.Add(1)
 		return
 	}
-	if r.cfg.Ports[port].Send(frame) {
-		c.sent.Add(1)
-		c.sentOctets.Add(uint64(len(frame)))
-	} else {
-		c.txDropped.Add(1)
+	if a.out.put(frame) {
+		r.holding = append(r.holding, a)
 	}
 }
 
@@ -211,24 +238,23 @@ func (r *Runner) run() {
 	}()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	var (
-		frames []arrival
-		calls  []*call
-	)
+	var calls []*call
 	for {
-		frames, calls = r.in.take(frames, calls, r.cfg.Batch)
+		calls = r.in.takeCalls(calls)
 		for _, c := range calls {
 			c.f(r.Now())
 			c.ran = true
 			close(c.done)
 		}
-		for _, a := range frames {
-			c := r.counters[a.port]
-			c.received.Add(1)
-			c.rxOctets.Add(uint64(len(a.frame)))
-			r.dev.Receive(r.Now(), a.port, a.frame)
-		}
+		r.receive()
 		next, pending := r.dev.Advance(r.Now())
+		for _, a := range r.holding {
+			a.out.flush()
+		}
+		r.holding = r.holding[:0]
+		if r.in.some() {
+			r.in.signal()
+		}
 		var due <-chan time.Time
 		if pending {
 			timer.Reset(max(0, next-r.Now()))
@@ -239,6 +265,27 @@ func (r *Runner) run() {
 			return
 		case <-r.in.wake:
 		case <-due:
+		}
+	}
+}
+
+// receive hands the switch up to a batch of frames of every port, one of each
+// port in turn.
+func (r *Runner) receive() {
+	for range r.cfg.Batch {
+		some := false
+		for _, a := range r.ports {
+			frame, ok := a.in.next()
+			if !ok {
+				continue
+			}
+			some = true
+			a.received.Add(1)
+			a.rxOctets.Add(uint64(len(frame)))
+			r.dev.Receive(r.Now(), a.in.port, frame)
+		}
+		if !some {
+			return
 		}
 	}
 }

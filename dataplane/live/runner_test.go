@@ -62,30 +62,34 @@ var frame = []byte("\x02\x00\x00\x00\x00\x01\x02\x00\x00\x00\x00\x02\x12\x34payl
 // testPort is a port whose far end is the test.
 type testPort struct {
 	mu      sync.Mutex
-	deliver func([]byte)  // guarded by mu
-	refuse  bool          // guarded by mu
-	sent    chan string   // what the switch sent
-	closed  chan struct{} // closed by Close
+	deliver func([][]byte) // guarded by mu
+	link    func(bool)     // guarded by mu
+	refuse  bool           // guarded by mu
+	sent    chan string    // what the switch sent
+	closed  chan struct{}  // closed by Close
 }
 
 func newTestPort() *testPort {
 	return &testPort{sent: make(chan string, 1024), closed: make(chan struct{})}
 }
 
-func (p *testPort) Attach(deliver func([]byte)) {
+func (p *testPort) Attach(deliver func([][]byte), link func(bool)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.deliver = deliver
+	p.deliver, p.link = deliver, link
 }
 
-func (p *testPort) Send(frame []byte) bool {
+func (p *testPort) Send(frames [][]byte) (taken, octets int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.refuse {
-		return false
+		return 0, 0
 	}
-	p.sent <- string(frame)
-	return true
+	for _, f := range frames {
+		p.sent <- string(f)
+		octets += len(f)
+	}
+	return len(frames), octets
 }
 
 func (p *testPort) Close() error {
@@ -93,11 +97,27 @@ func (p *testPort) Close() error {
 	return nil
 }
 
-func (p *testPort) receive(frame []byte) {
+func (p *testPort) receive(frames ...[]byte) {
 	p.mu.Lock()
 	deliver := p.deliver
 	p.mu.Unlock()
-	deliver(frame)
+	deliver(frames)
+}
+
+func (p *testPort) setUp(up bool) {
+	p.mu.Lock()
+	link := p.link
+	p.mu.Unlock()
+	link(up)
+}
+
+func snapshot(t *testing.T, r *live.Runner) live.Snapshot {
+	t.Helper()
+	s, err := r.Snapshot(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
 }
 
 func start(t *testing.T, cfg live.Config) *live.Runner {
@@ -125,10 +145,10 @@ func TestCable(t *testing.T) {
 	}
 	link.SetUp(false)
 	in.receive(frame)
-	for a.PortStats(2).TxDropped == 0 {
-		if err := a.Do(context.Background(), func(time.Duration) {}); err != nil {
-			t.Fatal(err)
-		}
+	for snapshot(t, a).Switch.PortDown == 0 {
+	}
+	if s := snapshot(t, b); s.Ports[0].Up || !s.Ports[1].Up {
+		t.Errorf("b has not seen its link go: %+v", s.Ports)
 	}
 	link.SetUp(true)
 	in.receive(frame)
@@ -201,6 +221,59 @@ func TestRefusingPort(t *testing.T) {
 	in.receive(frame)
 	if got := <-out.sent; got != string(frame) {
 		t.Fatalf("got %x", got)
+	}
+}
+
+// A switch drops what comes from and goes to a port whose link is down, and
+// nothing else.
+func TestLinkDown(t *testing.T) {
+	in, out := newTestPort(), newTestPort()
+	r := start(t, live.Config{Ports: map[uint32]live.Port{1: in, 2: out}})
+	program(t, r, forwardTo2)
+	out.setUp(false)
+	in.receive(frame, frame)
+	for snapshot(t, r).Switch.PortDown < 2 {
+	}
+	in.setUp(false)
+	in.receive(frame)
+	for snapshot(t, r).Switch.PortDown < 3 {
+	}
+	out.setUp(true)
+	in.setUp(true)
+	in.receive(frame)
+	if got := <-out.sent; got != string(frame) {
+		t.Fatalf("got %x", got)
+	}
+	if s := snapshot(t, r); s.Switch.PortDown != 3 || s.Switch.Transmitted != 1 || len(out.sent) != 0 || !s.Ports[0].Up || !s.Ports[1].Up {
+		t.Errorf("%+v, ports %+v", s.Switch, s.Ports)
+	}
+}
+
+// A snapshot has the queues that were used, and the tables of P4Info with what
+// they hold.
+func TestSnapshot(t *testing.T) {
+	in, out := newTestPort(), newTestPort()
+	r := start(t, live.Config{Ports: map[uint32]live.Port{1: in, 2: out}})
+	if s := snapshot(t, r); len(s.Tables) != 0 || len(s.Ports) != 2 {
+		t.Errorf("without a program: %+v", s)
+	}
+	program(t, r, forwardTo2+` updates { type: INSERT entity { table_entry { table_id: 38690580 match { field_id: 1 exact { value: "\x01" } }
+		action { action { action_id: 21257015 } } } } }`)
+	in.receive(frame)
+	<-out.sent
+	s := snapshot(t, r)
+	entries := 0
+	for _, table := range s.Tables {
+		if table.Size == 0 {
+			t.Errorf("table %s has no size", table.Name)
+		}
+		entries += table.Entries
+	}
+	if entries == 0 {
+		t.Errorf("tables %+v: want the entry in one of them", s.Tables)
+	}
+	if len(s.Queues) != 8 || s.Queues[7].Port != 2 || s.Queues[7].Priority != 7 || s.Queues[7].Packets != 0 {
+		t.Errorf("queues %+v: want the eight of port 2", s.Queues)
 	}
 }
 

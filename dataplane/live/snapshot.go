@@ -39,8 +39,8 @@ func (r *Runner) Snapshot(ctx context.Context) (Snapshot, error) {
 	err := r.WithDevice(ctx, func(_ time.Duration, d *p4rt.Device) {
 		sw := d.Switch()
 		s = Snapshot{Switch: sw.Stats(), Device: d.Stats(), Queues: slices.Collect(sw.Queues()), NoSuchPort: r.NoSuchPort()}
-		for _, port := range r.ports {
-			s.Ports = append(s.Ports, PortSnapshot{Port: port, Up: sw.PortUp(port), PortStats: r.PortStats(port)})
+		for _, a := range r.ports {
+			s.Ports = append(s.Ports, PortSnapshot{Port: a.in.port, Up: sw.PortUp(a.in.port), PortStats: a.stats()})
 		}
 		if sw.Program() == nil {
 			return

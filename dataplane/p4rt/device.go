@@ -104,17 +104,17 @@ func (c Config) Validate() error {
 	switch {
 	case c.ID == 0:
 		return fmt.Errorf("%w: device id 0; want 1 or more", ErrConfig)
-	case cpu > maxPort:
-		return fmt.Errorf("%w: CPU port %d; want at most %d", ErrConfig, cpu, maxPort)
-	case drop > maxPort:
-		return fmt.Errorf("%w: drop port %d; want at most %d", ErrConfig, drop, maxPort)
+	case cpu > MaxPort:
+		return fmt.Errorf("%w: CPU port %d; want at most %d", ErrConfig, cpu, MaxPort)
+	case drop > MaxPort:
+		return fmt.Errorf("%w: drop port %d; want at most %d", ErrConfig, drop, MaxPort)
 	case cpu == drop:
 		return fmt.Errorf("%w: port %d is both the CPU port and the drop port", ErrConfig, cpu)
 	}
 	for _, p := range c.Ports {
 		switch {
-		case p > maxPort:
-			return fmt.Errorf("%w: port %d; want at most %d", ErrConfig, p, maxPort)
+		case p > MaxPort:
+			return fmt.Errorf("%w: port %d; want at most %d", ErrConfig, p, MaxPort)
 		case p == cpu:
 			return fmt.Errorf("%w: port %d is the CPU port", ErrConfig, p)
 		case p == drop:
@@ -138,7 +138,7 @@ func NewDevice(cfg Config) (*Device, error) {
 	d := &Device{cfg: cfg, cache: cache}
 	d.sw = dataplane.New(cfg.Switch, (*output)(d))
 	d.cpu = cfg.Switch.CPUPort
-	d.prePorts = portCheck{max: maxPort, drop: cfg.Switch.DropPort}
+	d.prePorts = portCheck{max: MaxPort, drop: cfg.Switch.DropPort}
 	d.watchPorts = d.prePorts
 	if cfg.Ports != nil {
 		d.watchPorts.known = make(map[uint32]struct{}, len(cfg.Ports))
@@ -149,8 +149,8 @@ func NewDevice(cfg Config) (*Device, error) {
 	return d, nil
 }
 
-// maxPort is the largest port number: standard_metadata ports have 9 bits.
-const maxPort = 1<<9 - 1
+// MaxPort is the largest port number: standard_metadata ports have 9 bits.
+const MaxPort = 1<<9 - 1
 
 // ID returns the device id.
 func (d *Device) ID() uint64 { return d.cfg.ID }

@@ -259,7 +259,7 @@ func TestStockClient(t *testing.T) {
 
 	// A frame comes in on port 2 and reaches the controller.
 	frame := []byte("\x02\x00\x00\x00\x00\x01\x02\x00\x00\x00\x00\x02\x12\x34payload")
-	n.host[2].Send(frame)
+	n.host[2].Send([][]byte{frame})
 	m, err := a.Recv()
 	if err != nil || string(m.GetPacket().GetPayload()) != string(frame) || string(m.GetPacket().GetMetadata()[0].GetValue()) != "\x02" {
 		t.Fatalf("packet-in: %v, %v", m, err)
@@ -267,7 +267,7 @@ func TestStockClient(t *testing.T) {
 
 	// A packet-out leaves on port 3.
 	out := make(chan string, 1)
-	n.host[3].Attach(func(f []byte) { out <- string(f) })
+	n.host[3].Attach(func(frames [][]byte) { out <- string(frames[0]) }, nil)
 	if err := a.Send(&p4v1.StreamMessageRequest{Update: &p4v1.StreamMessageRequest_Packet{Packet: &p4v1.PacketOut{
 		Payload: frame, Metadata: []*p4v1.PacketMetadata{{MetadataId: 1, Value: []byte{3}}, {MetadataId: 2, Value: []byte{0}}},
 	}}}); err != nil {
@@ -350,7 +350,7 @@ func TestSlowController(t *testing.T) {
 	}
 	frame := append([]byte("\x02\x00\x00\x00\x00\x01\x02\x00\x00\x00\x00\x02\x12\x34"), make([]byte, 8192)...)
 	for n.server.Dropped() == 0 {
-		n.host[1].Send(frame)
+		n.host[1].Send([][]byte{frame})
 		// The device answers all the while.
 		if _, err := client.Capabilities(context.Background(), &p4v1.CapabilitiesRequest{DeviceId: 1}); err != nil {
 			t.Fatal(err)

@@ -14,8 +14,8 @@ import (
 
 // Port is where the host's frames go and come from; live.Port is one.
 type Port interface {
-	Attach(deliver func(frame []byte))
-	Send(frame []byte) bool
+	Attach(deliver func(frames [][]byte), link func(up bool))
+	Send(frames [][]byte) (taken, octets int)
 	Close() error
 }
 
@@ -88,7 +88,7 @@ func Run(ctx context.Context, cfg *Config, port Port, link packet.MAC, progress 
 	if err := r.prepare(link); err != nil {
 		return nil, errors.Join(err, port.Close())
 	}
-	port.Attach(r.deliver)
+	port.Attach(r.deliver, func(bool) {}) // a host that waits for its link just retries
 	err := r.loop(ctx, progress)
 	err = errors.Join(err, port.Close())
 	if progress != nil {
@@ -100,8 +100,10 @@ func Run(ctx context.Context, cfg *Config, port Port, link packet.MAC, progress 
 
 func (r *runner) prepare(link packet.MAC) error {
 	cfg := r.cfg.endpoint(link)
+	one := make([][]byte, 1)
 	cfg.Output = func(_ time.Duration, frame []byte) {
-		if !r.port.Send(frame) {
+		one[0] = frame
+		if taken, _ := r.port.Send(one); taken == 0 {
 			r.refused++
 		}
 	}
@@ -152,17 +154,19 @@ func (r *runner) queue(qpn uint32) (*sendQueue, error) {
 	return q, nil
 }
 
-// deliver queues a copy of a frame. It is called from the port's goroutine.
-func (r *runner) deliver(frame []byte) {
-	var b []byte
-	select {
-	case b = <-r.spare:
-	default:
-	}
-	select {
-	case r.frames <- append(b[:0], frame...):
-	default: // the peer retransmits
-		r.dropped.Add(1)
+// deliver queues copies of frames. It is called from the port's goroutine.
+func (r *runner) deliver(frames [][]byte) {
+	for _, frame := range frames {
+		var b []byte
+		select {
+		case b = <-r.spare:
+		default:
+		}
+		select {
+		case r.frames <- append(b[:0], frame...):
+		default: // the peer retransmits
+			r.dropped.Add(1)
+		}
 	}
 }
 

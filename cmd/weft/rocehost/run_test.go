@@ -38,17 +38,17 @@ func newLossy(port live.Port, every int) *lossy {
 	return &lossy{Port: port, every: every, attached: make(chan struct{})}
 }
 
-func (l *lossy) Attach(deliver func(frame []byte)) {
-	l.Port.Attach(deliver)
+func (l *lossy) Attach(deliver func(frames [][]byte), link func(up bool)) {
+	l.Port.Attach(deliver, link)
 	close(l.attached)
 }
 
-func (l *lossy) Send(frame []byte) bool {
+func (l *lossy) Send(frames [][]byte) (taken, octets int) {
 	l.count++
 	if l.every > 0 && l.count%l.every == 0 {
-		return true
+		return len(frames), 0
 	}
-	return l.Port.Send(frame)
+	return l.Port.Send(frames)
 }
 
 func config(t *testing.T, text string) *Config {

@@ -3,10 +3,22 @@
 // packet(7)). A [Port] is a live.Port.
 //
 // The interface takes frames to every address while a port is open. Frames
-// carry their VLAN tags, no frame check sequence, and whatever checksums the
-// sender left in them: a local sender's must be complete, so turn off transmit
-// checksum offload on the far end of a veth that the kernel itself sends on.
-// The kernel still sees what arrives: keep addresses off the interface.
+// carry their VLAN tags and no frame check sequence. A checksum that a local
+// sender left to its interface is completed; a segment that it left to be cut
+// (TSO, GSO), or that this interface joined (GRO), is dropped and counted:
+// turn these off with ethtool. The kernel still sees what arrives: keep
+// addresses off the interface.
+//
+// Frames arrive through a ring that is shared with the kernel, many at a time.
+// It is a TPACKET_V2 ring: one of version 3 hands over blocks, which a quiet
+// link fills only when a timer of milliseconds runs out. They leave by sendmmsg,
+// through the interface's queueing discipline, since that is what emulates slow
+// links (tc); a ring for transmission would lend its slots to whoever gets the
+// frames, for as long as they keep them.
+//
+// A port belongs to the name of an interface, not to the interface: when that
+// goes down or away the link is down, and when one of the name is there again
+// the port is on it.
 //
 // Opening a port takes the capability CAP_NET_RAW.
 package afpacket

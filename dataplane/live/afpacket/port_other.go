@@ -2,33 +2,28 @@
 
 package afpacket
 
-import "net"
+import (
+	"log/slog"
+	"net"
+)
 
 // Port is a port on an interface; this system has none.
 type Port struct{}
 
-// Stats counts the frames of a port since it was opened.
-type Stats struct {
-	Received, RxDropped, RxCut, Sent, TxDropped uint64
-}
-
 // Open fails with ErrUnsupported.
-func Open(string) (*Port, error) { return nil, ErrUnsupported }
+func Open(string, *slog.Logger) (*Port, error) { return nil, ErrUnsupported }
 
-// HardwareAddr is the interface's Ethernet address.
+// HardwareAddr is nil.
 func (p *Port) HardwareAddr() net.HardwareAddr { return nil }
 
 // MTU is 0.
 func (p *Port) MTU() int { return 0 }
 
-// Attach says where to deliver frames.
-func (p *Port) Attach(func(frame []byte)) {}
+// Attach does nothing.
+func (p *Port) Attach(func(frames [][]byte), func(up bool)) {}
 
-// Send reports false.
-func (p *Port) Send([]byte) bool { return false }
-
-// Stats is zero.
-func (p *Port) Stats() Stats { return Stats{} }
+// Send drops the frames.
+func (p *Port) Send([][]byte) (taken, octets int) { return 0, 0 }
 
 // Close does nothing.
 func (p *Port) Close() error { return nil }

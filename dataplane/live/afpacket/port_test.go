@@ -5,35 +5,22 @@ package afpacket
 import (
 	"bytes"
 	"errors"
+	"log/slog"
 	"os"
-	"runtime"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
+
+	"github.com/weft-sdn/weft/dataplane/live"
+	"github.com/weft-sdn/weft/dataplane/live/afpacket/afpackettest"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // patience bounds waits for what must happen.
 const patience = 10 * time.Second
-
-// inNamespace runs f on a thread with a network of its own, so that no one
-// else's frames are seen and no one else sees ours.
-func inNamespace(t *testing.T, f func()) {
-	t.Helper()
-	done := make(chan error)
-	go func() {
-		runtime.LockOSThread() // never unlocked: the thread ends with its network
-		err := unix.Unshare(unix.CLONE_NEWNET)
-		if err == nil {
-			f()
-		}
-		done <- err
-	}()
-	if err := <-done; err != nil {
-		t.Skipf("cannot make a network namespace: %v (needs CAP_SYS_ADMIN)", err)
-	}
-}
 
 // tap makes an interface that is up; what the file is written arrives on it, and
 // what is sent on it is read from the file.
@@ -69,26 +56,96 @@ func tap(t *testing.T, name string) *os.File {
 	return f
 }
 
-func openTap(t *testing.T) (*Port, *os.File) {
+// namespace makes a network for a test.
+func namespace(t *testing.T) *afpackettest.Namespace {
 	t.Helper()
-	if _, err := os.Stat("/dev/net/tun"); err != nil {
-		t.Skipf("no TAP interfaces here: %v", err)
+	ns, err := afpackettest.New()
+	if err != nil {
+		t.Skipf("no network namespace here: %v", err)
 	}
-	var port *Port
-	var far *os.File
-	inNamespace(t, func() {
-		if far = tap(t, "weft0"); far == nil {
-			return
-		}
-		var err error
-		if port, err = Open("weft0"); err != nil {
+	t.Cleanup(ns.Close)
+	return ns
+}
+
+// end is a port with what it was told.
+type end struct {
+	*Port
+	frames chan []byte
+	links  chan bool
+	log    *bytes.Buffer // read when the port is closed
+}
+
+// open opens a port in a namespace; it is closed with the test.
+func open(t *testing.T, ns *afpackettest.Namespace, name string) *end {
+	t.Helper()
+	e := &end{frames: make(chan []byte, 4096), links: make(chan bool, 64), log: new(bytes.Buffer)}
+	if err := ns.Do(func() (err error) {
+		e.Port, err = Open(name, slog.New(slog.NewTextHandler(e.log, nil)))
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := e.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	if t.Failed() {
-		t.FailNow()
+	return e
+}
+
+func (e *end) attach() {
+	e.Attach(func(frames [][]byte) {
+		for _, f := range frames {
+			e.frames <- bytes.Clone(f)
+		}
+	}, func(up bool) { e.links <- up })
+}
+
+// want waits for frames, and no others.
+func (e *end) want(t *testing.T, frames ...[]byte) {
+	t.Helper()
+	for i, want := range frames {
+		select {
+		case got := <-e.frames:
+			if !bytes.Equal(got, want) {
+				t.Fatalf("%s: frame %d of %d is\n%x, want\n%x", e.name, i, len(frames), got, want)
+			}
+		case <-time.After(patience):
+			t.Fatalf("%s: frame %d of %d did not arrive: %+v", e.name, i, len(frames), e.Losses())
+		}
 	}
-	return port, far
+	if n := len(e.frames); n > 0 {
+		t.Errorf("%s: %d frames nobody sent, such as %x", e.name, n, <-e.frames)
+	}
+}
+
+// wantLink waits until a link is up or down.
+func (e *end) wantLink(t *testing.T, up bool) {
+	t.Helper()
+	for {
+		e.mu.Lock()
+		now := e.up
+		e.mu.Unlock()
+		if now == up {
+			return
+		}
+		select {
+		case <-e.links:
+		case <-time.After(patience):
+			t.Fatalf("%s: the link does not become up=%v", e.name, up)
+		}
+	}
+}
+
+func (e *end) send(t *testing.T, frames ...[]byte) {
+	t.Helper()
+	octets := 0
+	for _, f := range frames {
+		octets += len(f)
+	}
+	if n, o := e.Send(frames); n != len(frames) || o != octets {
+		t.Fatalf("%s: %d of %d frames sent, %d of %d octets", e.name, n, len(frames), o, octets)
+	}
 }
 
 func frameOf(etherType uint16, payload int) []byte {
@@ -100,10 +157,20 @@ func frameOf(etherType uint16, payload int) []byte {
 }
 
 func TestPort(t *testing.T) {
-	defer goleak.VerifyNone(t)
-	port, far := openTap(t)
-	got := make(chan []byte, 16)
-	port.Attach(func(frame []byte) { got <- bytes.Clone(frame) })
+	if _, err := os.Stat("/dev/net/tun"); err != nil {
+		t.Skipf("no TAP interfaces here: %v", err)
+	}
+	ns := namespace(t)
+	var far *os.File
+	_ = ns.Do(func() error {
+		far = tap(t, "weft0")
+		return nil
+	})
+	if t.Failed() {
+		t.FailNow()
+	}
+	port := open(t, ns, "weft0")
+	port.attach()
 
 	tagged := frameOf(unix.ETH_P_8021Q, 0)
 	tagged = append(tagged, 0xa0, 0x07) // priority 5, VLAN 7
@@ -123,20 +190,11 @@ func TestPort(t *testing.T) {
 		if _, err := far.Write(c.frame); err != nil {
 			t.Fatalf("%s: %v", c.name, err)
 		}
-		select {
-		case f := <-got:
-			if !bytes.Equal(f, c.frame) {
-				t.Errorf("%s: got\n%x, want\n%x", c.name, f, c.frame)
-			}
-		case <-time.After(patience):
-			t.Fatalf("%s: did not arrive", c.name)
-		}
+		port.want(t, c.frame)
 	}
 
 	out := frameOf(0x86dd, 200)
-	if !port.Send(out) {
-		t.Fatal("frame refused")
-	}
+	port.send(t, out)
 	if err := far.SetReadDeadline(time.Now().Add(patience)); err != nil {
 		t.Fatal(err)
 	}
@@ -150,28 +208,27 @@ func TestPort(t *testing.T) {
 			break
 		}
 	}
-	if port.Send(frameOf(0x86dd, 9000)) {
-		t.Error("a frame over the MTU was taken")
+	// A frame over the MTU costs itself only.
+	if n, octets := port.Send([][]byte{out, frameOf(0x86dd, 9000), nil, out}); n != 2 || octets != 2*len(out) {
+		t.Errorf("%d frames with %d octets sent, want 2 with %d", n, octets, 2*len(out))
 	}
-	if len(got) != 0 {
-		t.Errorf("own frame came back: %x", <-got)
-	}
+	port.want(t) // own frames do not come back
 	if port.MTU() != 1500 || len(port.HardwareAddr()) != 6 {
 		t.Errorf("MTU %d, address %v", port.MTU(), port.HardwareAddr())
 	}
-	if s := port.Stats(); s.Received < 4 || s.Sent != 1 || s.TxDropped != 1 || s.RxCut != 0 || s.RxDropped != 0 {
-		t.Errorf("stats %+v", s)
+	if l := port.Losses(); l != (live.Losses{}) {
+		t.Errorf("losses %+v", l)
 	}
 	if err := port.Close(); err != nil {
 		t.Error(err)
 	}
-	if port.Send(out) {
+	if n, _ := port.Send([][]byte{out}); n != 0 {
 		t.Error("a closed port took a frame")
 	}
 }
 
 func TestOpenErrors(t *testing.T) {
-	if _, err := Open("no-such-port"); !errors.Is(err, ErrInterface) {
+	if _, err := Open("no-such-port", slog.New(slog.DiscardHandler)); !errors.Is(err, ErrInterface) {
 		t.Errorf("error %v, want ErrInterface", err)
 	}
 }

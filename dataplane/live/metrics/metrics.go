@@ -133,6 +133,8 @@ func (c *collector) port(e emitter, p live.PortSnapshot) {
 	e.count(portOctets, p.RxOctets, port, name, "in")
 	e.count(portOctets, p.SentOctets, port, name, "out")
 	e.count(portDrops, p.RxDropped, port, name, "in", "queue_full")
+	e.count(portDrops, p.RxLost.Overrun, port, name, "in", "overrun")
+	e.count(portDrops, p.RxLost.Oversize, port, name, "in", "oversize")
 	e.count(portDrops, p.TxDropped, port, name, "out", "refused")
 }
 

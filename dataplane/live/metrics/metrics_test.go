@@ -35,7 +35,7 @@ func TestScrape(t *testing.T) {
 			Switch: dataplane.Stats{Received: 10, Transmitted: 8, QueueFull: 3, Recirculated: 2},
 			Device: p4rt.Stats{PacketIns: 4},
 			Ports: []live.PortSnapshot{
-				{Port: 1, Up: true, PortStats: live.PortStats{Received: 9, RxOctets: 900, RxDropped: 5, Sent: 7, SentOctets: 700, TxDropped: 1}},
+				{Port: 1, Up: true, PortStats: live.PortStats{Received: 9, RxOctets: 900, RxDropped: 5, RxLost: live.Losses{Overrun: 21, Oversize: 22}, Sent: 7, SentOctets: 700, TxDropped: 1}},
 				{Port: 2},
 			},
 			Queues:     []dataplane.QueueState{{Port: 1, Priority: 3, Packets: 11, Depth: 64}},
@@ -51,6 +51,8 @@ func TestScrape(t *testing.T) {
 		`weft_dataplane_port_octets_total{direction="in",interface="veth0",port="1"} 900`,
 		`weft_dataplane_port_octets_total{direction="out",interface="veth0",port="1"} 700`,
 		`weft_dataplane_port_drops_total{direction="in",interface="veth0",port="1",reason="queue_full"} 5`,
+		`weft_dataplane_port_drops_total{direction="in",interface="veth0",port="1",reason="overrun"} 21`,
+		`weft_dataplane_port_drops_total{direction="in",interface="veth0",port="1",reason="oversize"} 22`,
 		`weft_dataplane_port_drops_total{direction="out",interface="veth0",port="1",reason="refused"} 1`,
 		`weft_dataplane_port_up{interface="veth0",port="1"} 1`,
 		`weft_dataplane_port_up{interface="",port="2"} 0`,

@@ -1,0 +1,169 @@
+package afpacket
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// retry is how long a goroutine of a port waits after an error it does not
+// know, so as not to spin.
+const retry = 100 * time.Millisecond
+
+// watch looks at the interface whenever that of any may have changed, until the
+// port is closed. What the messages say does not matter: the state is read.
+func (p *Port) watch() {
+	for {
+		_, _, err := p.changes.Receive()
+		if !p.pause(err != nil && !errors.Is(err, unix.ENOBUFS)) {
+			return
+		}
+		p.refresh()
+	}
+}
+
+// pause waits a while if asked to, and reports whether the port is still open.
+func (p *Port) pause(wait bool) bool {
+	if !wait {
+		select {
+		case <-p.closed:
+			return false
+		default:
+			return true
+		}
+	}
+	timer := time.NewTimer(retry)
+	defer timer.Stop()
+	select {
+	case <-p.closed:
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+// refresh brings the port on the interface that has its name, if there is one,
+// and tells of the link.
+func (p *Port) refresh() {
+	var err error
+	up := false
+	if closed := p.socket.Control(func(fd uintptr) { up, err = p.settle(int(fd)) }); closed != nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err != nil {
+		up = false
+		if !errors.Is(err, unix.ENODEV) {
+			p.log.Warn("interface cannot be used", "error", err)
+		}
+	}
+	if up == p.up {
+		return
+	}
+	p.up = up
+	if up {
+		p.log.Info("link is up")
+	} else {
+		p.log.Warn("link is down")
+	}
+	if p.link != nil {
+		p.link(up)
+	}
+}
+
+// settle binds the socket to the interface and reports whether its link is up.
+// It is called by one goroutine at a time. ENODEV: there is no interface.
+func (p *Port) settle(fd int) (up bool, err error) {
+	request, err := unix.NewIfreq(p.name)
+	if err != nil {
+		return false, err
+	}
+	if err := unix.IoctlIfreq(fd, unix.SIOCGIFINDEX, request); err != nil {
+		p.index = 0
+		return false, fmt.Errorf("index: %w", err)
+	}
+	index := int(request.Uint32())
+	if err := unix.IoctlIfreq(fd, unix.SIOCGIFMTU, request); err != nil {
+		return false, fmt.Errorf("MTU: %w", err)
+	}
+	mtu := int(request.Uint32())
+	if err := unix.IoctlIfreq(fd, unix.SIOCGIFFLAGS, request); err != nil {
+		return false, fmt.Errorf("flags: %w", err)
+	}
+	flags := request.Uint16()
+	// A socket that gets a ring while its interface comes up misses that, and
+	// with it all frames. So the ring is there before the socket is bound, or
+	// made when the interface is up.
+	if index != p.index || flags&unix.IFF_UP != 0 {
+		if err := p.resize(fd, mtu); err != nil {
+			return false, err
+		}
+	}
+	if index != p.index {
+		err = bind(fd, index)
+	} else {
+		// The kernel tells the world of an interface, then its sockets, under
+		// one lock, which this waits for.
+		err = errors.Join(promiscuous(fd, index, unix.PACKET_ADD_MEMBERSHIP), promiscuous(fd, index, unix.PACKET_DROP_MEMBERSHIP))
+	}
+	if err != nil {
+		return false, err
+	}
+	p.index = index
+	p.mtu.Store(int64(mtu))
+	// An interface that was down left an error behind, for whoever asks next.
+	_, _ = unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ERROR)
+	const want = unix.IFF_UP | unix.IFF_RUNNING
+	return flags&want == want, nil
+}
+
+// bind makes the frames of an interface those of the socket, whatever their
+// address.
+func bind(fd, index int) error {
+	if err := promiscuous(fd, index, unix.PACKET_ADD_MEMBERSHIP); err != nil {
+		return err
+	}
+	const protocol = unix.ETH_P_ALL
+	err := unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: protocol<<8 | protocol>>8, Ifindex: index})
+	if err != nil {
+		return fmt.Errorf("bind: %w", err)
+	}
+	return nil
+}
+
+// promiscuous adds to or takes from what the socket wants of the interface;
+// these are counted.
+func promiscuous(fd, index, change int) error {
+	if err := unix.SetsockoptPacketMreq(fd, unix.SOL_PACKET, change, &unix.PacketMreq{
+		Ifindex: int32(index), Type: unix.PACKET_MR_PROMISC,
+	}); err != nil {
+		return fmt.Errorf("promiscuous mode: %w", err)
+	}
+	return nil
+}
+
+// resize gives the port a ring that has room for frames of an MTU, if its ring
+// has not.
+func (p *Port) resize(fd, mtu int) error {
+	p.ringMu.Lock()
+	defer p.ringMu.Unlock()
+	if p.ring != nil && p.ring.mtu() >= mtu {
+		return nil
+	}
+	if p.ring != nil {
+		old := p.ring
+		p.ring = nil
+		if err := errors.Join(old.unmap(), removeRing(fd)); err != nil {
+			return err
+		}
+	}
+	r, err := newRing(fd, mtu)
+	if err != nil {
+		return fmt.Errorf("ring for an MTU of %d: %w", mtu, err)
+	}
+	p.ring = r
+	return nil
+}

@@ -111,6 +111,16 @@ func (p *testPort) setUp(up bool) {
 	link(up)
 }
 
+// until waits for what must become true.
+func until(t *testing.T, what string, f func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !f(); {
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: it did not happen", what)
+		}
+	}
+}
+
 func snapshot(t *testing.T, r *live.Runner) live.Snapshot {
 	t.Helper()
 	s, err := r.Snapshot(context.Background())
@@ -144,13 +154,15 @@ func TestCable(t *testing.T) {
 		t.Fatalf("got %x", got)
 	}
 	link.SetUp(false)
+	snapshot(t, a) // has heard of it
 	in.receive(frame)
-	for snapshot(t, a).Switch.PortDown == 0 {
-	}
+	until(t, "a drop", func() bool { return snapshot(t, a).Switch.PortDown == 1 })
 	if s := snapshot(t, b); s.Ports[0].Up || !s.Ports[1].Up {
 		t.Errorf("b has not seen its link go: %+v", s.Ports)
 	}
 	link.SetUp(true)
+	snapshot(t, a)
+	snapshot(t, b)
 	in.receive(frame)
 	if got := <-out.sent; got != string(frame) {
 		t.Fatalf("got %x", got)
@@ -231,15 +243,16 @@ func TestLinkDown(t *testing.T) {
 	r := start(t, live.Config{Ports: map[uint32]live.Port{1: in, 2: out}})
 	program(t, r, forwardTo2)
 	out.setUp(false)
+	snapshot(t, r) // has heard of it
 	in.receive(frame, frame)
-	for snapshot(t, r).Switch.PortDown < 2 {
-	}
+	until(t, "two drops", func() bool { return snapshot(t, r).Switch.PortDown == 2 })
 	in.setUp(false)
+	snapshot(t, r)
 	in.receive(frame)
-	for snapshot(t, r).Switch.PortDown < 3 {
-	}
+	until(t, "the third", func() bool { return snapshot(t, r).Switch.PortDown == 3 })
 	out.setUp(true)
 	in.setUp(true)
+	snapshot(t, r)
 	in.receive(frame)
 	if got := <-out.sent; got != string(frame) {
 		t.Fatalf("got %x", got)

@@ -93,7 +93,7 @@ func TestAllDrops(t *testing.T) {
 	var s dataplane.Stats
 	v := reflect.ValueOf(&s).Elem()
 	want, other := 0, map[string]bool{
-		"Received": true, "Transmitted": true, "Recirculated": true, "Resubmitted": true, "Cloned": true, "Replicated": true,
+		"Received": true, "Transmitted": true, "Recirculated": true, "Resubmitted": true, "Cloned": true, "Replicated": true, "Multicast": true,
 	}
 	for i := range v.NumField() {
 		if !other[v.Type().Field(i).Name] {

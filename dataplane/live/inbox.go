@@ -150,7 +150,7 @@ func (b *inbox) takeCalls(calls []*call) []*call {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	calls = append(calls[:0], b.calls...)
-	clear(b.calls)
+	clear(b.calls) // a call holds its request, which may be large
 	b.calls = b.calls[:0]
 	return calls
 }

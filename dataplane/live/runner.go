@@ -246,6 +246,7 @@ func (r *Runner) run() {
 			c.ran = true
 			close(c.done)
 		}
+		clear(calls)
 		r.receive()
 		next, pending := r.dev.Advance(r.Now())
 		for _, a := range r.holding {

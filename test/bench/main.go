@@ -1,6 +1,6 @@
 // Bench measures Weft and prints what it finds as JSON lines, one figure each; docs/benchmarks.md says what they mean. Progress goes to standard error.
 //
-//	go run ./test/bench [engine] [pcap] [multicast] [plan] [program] [p4runtime]
+//	go run ./test/bench [engine] [pcap] [multicast] [plan] [program] [p4runtime] [switches]
 //
 // It fails when something does not do what it should, never because something is slow.
 package main
@@ -27,6 +27,7 @@ var benches = []bench{
 	{"plan", planning},
 	{"program", programming},
 	{"p4runtime", writing},
+	{"switches", switches},
 }
 
 func main() {
@@ -43,6 +44,8 @@ func run(args []string) error {
 		return pcapSwitch(args[1], args[2])
 	case len(args) == 2 && args[0] == planCommand:
 		return plans(args[1])
+	case len(args) == 2 && args[0] == switchesCommand:
+		return switchesProcess(args[1])
 	}
 	for _, a := range args {
 		if !slices.ContainsFunc(benches, func(b bench) bool { return b.name == a }) {

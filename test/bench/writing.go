@@ -2,97 +2,165 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
-	"fmt"
-	"net"
 	"net/netip"
+	"runtime"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/weft-sdn/weft/controller/entry"
-	"github.com/weft-sdn/weft/dataplane/live"
-	"github.com/weft-sdn/weft/dataplane/p4rt"
 	"github.com/weft-sdn/weft/p4"
 	"github.com/weft-sdn/weft/southbound"
 )
 
 const (
-	writeEntries = 60_000 // of the 65,536 that the table takes
-	writeSingly  = 2_000  // in batches of one
-	writeRuns    = 5
-	writeTime    = time.Minute // for the switch to do any of it
+	writeEntries = 1_000_000
+	writeFewer   = 100_000 // by a client that takes its time
+	writeSingly  = 2_000   // in batches of one
+	writeRuns    = 3
+	writeTime    = 5 * time.Minute // for the switch to do any of it
 )
 
-// writing measures how fast the controller's own client fills an exact-match table of an embedded switch through its P4Runtime
-// server on loopback, and reads it back.
+// A writer is a client that fills the table of a switch and reads it back.
+type writer struct {
+	name    string
+	entries int
+	batch   int
+	connect func(ctx context.Context, address string, p *southbound.Pipeline, updates []southbound.Update, batch int) (filler, error)
+}
+
+// A filler has a session with a switch, and updates for it.
+type filler interface {
+	fill(ctx context.Context) error
+	readBack(ctx context.Context) error
+	compare() error // what was read with what was written
+	close() error
+}
+
+// writing measures how fast clients fill an exact-match table of an embedded switch through its P4Runtime server on loopback and read it
+// back: the controller's own client, and one that has encoded its requests before and costs next to nothing itself. Meanwhile packets of another table
+// pass through the switch.
 func writing(ctx context.Context, out *report) error {
-	for _, c := range []struct{ batch, entries int }{{1000, writeEntries}, {1, writeSingly}} {
-		out.tell("p4runtime: %d entries in batches of %d", c.entries, c.batch)
+	for _, w := range []writer{
+		{"encoded", writeEntries, 1000, connectEncoded},
+		{"controller", writeFewer, 1000, connectController},
+		{"controller", writeSingly, 1, connectController},
+	} {
+		out.tell("p4runtime: %d entries in batches of %d, client %s", w.entries, w.batch, w.name)
 		var writes, reads runs
+		var writeCPU, readCPU runs
+		var writeDelays, readDelays delays
 		for range writeRuns {
-			write, read, err := writingRun(ctx, c.entries, c.batch)
+			write, read, err := w.run(ctx)
 			if err != nil {
 				return err
 			}
-			writes, reads = append(writes, write), append(reads, read)
+			writes, reads = append(writes, write.rate), append(reads, read.rate)
+			writeCPU, readCPU = append(writeCPU, write.cpuMicros), append(readCPU, read.cpuMicros)
+			writeDelays, readDelays = append(writeDelays, write.delays...), append(readDelays, read.delays...)
 		}
-		params := []field{{"table", p4.TableMtBranch}, {"entries", c.entries}, {"batch", c.batch}}
-		if err := out.print(figure{bench: "p4runtime/write", unit: "entries/s", value: writes.median(), more: append(params, writes.spread()...)}); err != nil {
+		params := []field{{"table", p4.TableMtBranch}, {"client", w.name}, {"entries", w.entries}}
+		err := out.print(figure{bench: "p4runtime/write", unit: "entries/s", value: writes.median(),
+			more: slices.Concat(params, []field{{"batch", w.batch}}, writes.spread(), []field{{"cpuMicros", writeCPU.median()}}, writeDelays.fields())})
+		if err != nil {
 			return err
 		}
-		if c.entries != writeEntries {
+		if w.batch == 1 {
 			continue // a read does not depend on how the entries were written
 		}
-		params = params[:2]
-		if err := out.print(figure{bench: "p4runtime/read", unit: "entries/s", value: reads.median(), more: append(params, reads.spread()...)}); err != nil {
+		err = out.print(figure{bench: "p4runtime/read", unit: "entries/s", value: reads.median(),
+			more: slices.Concat(params, reads.spread(), []field{{"cpuMicros", readCPU.median()}}, readDelays.fields())})
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// writingRun fills an empty switch and reads it back; it returns the entries a second of both.
-func writingRun(ctx context.Context, entries, batch int) (write, read float64, err error) {
+// phase is what is measured of a write or a read.
+type phase struct {
+	rate      float64 // entries a second
+	cpuMicros float64 // processor time of client and server for an entry
+	delays    delays  // of the packets that passed meanwhile
+}
+
+// run fills an empty switch and reads it back.
+func (w writer) run(ctx context.Context) (write, read phase, err error) {
 	ctx, cancel := context.WithTimeout(ctx, writeTime)
 	defer cancel()
-	p, err := pipeline()
+	p, err := roomyPipeline()
 	if err != nil {
-		return 0, 0, err
+		return write, read, err
 	}
-	updates, err := inserts(p, branchEntries(entries))
+	route := forwarding()
+	routes, err := inserts(p, route.entries)
 	if err != nil {
-		return 0, 0, err
+		return write, read, err
 	}
-	address, stop, err := serveSwitch(ctx)
+	updates, err := inserts(p, branchEntries(w.entries))
 	if err != nil {
-		return 0, 0, err
+		return write, read, err
 	}
-	defer func() { err = errors.Join(err, stop()) }()
-	config := southbound.DefaultConfig()
-	config.Target, config.DeviceID, config.Election, config.Pipeline = address, deviceID, southbound.ElectionID{Low: 1}, p
-	config.BatchUpdates = batch
-	session, err := southbound.Open(ctx, config, nil)
+	s, err := serveSwitch(ctx)
 	if err != nil {
-		return 0, 0, err
+		return write, read, err
 	}
-	defer func() { err = errors.Join(err, session.Close()) }()
-	if err := session.WaitReady(ctx); err != nil {
-		return 0, 0, err
+	defer func() { err = errors.Join(err, s.stop()) }()
+	if err := s.install(ctx, p, routes); err != nil {
+		return write, read, err
 	}
+	f, err := w.connect(ctx, s.address, p, updates, w.batch)
+	if err != nil {
+		return write, read, err
+	}
+	defer func() { err = errors.Join(err, f.close()) }()
+	runtime.GC()
 
-	start := time.Now()
-	if err := session.Write(ctx, updates); err != nil {
-		return 0, 0, err
+	measure := func(do func(context.Context) error) (phase, error) {
+		probe := s.probe(route)
+		start, used := time.Now(), processorTime()
+		err := do(ctx)
+		took, cpu := time.Since(start), processorTime()-used
+		return phase{float64(w.entries) / took.Seconds(), float64(cpu.Nanoseconds()) / 1e3 / float64(w.entries), probe.stop()}, err
 	}
-	write = float64(entries) / time.Since(start).Seconds()
-
-	start = time.Now()
-	held, err := session.Read(ctx, southbound.Query{Kind: southbound.KindTableEntry, ID: p4.TableMtBranchID})
-	if err != nil {
-		return 0, 0, err
+	if write, err = measure(f.fill); err != nil {
+		return write, read, err
 	}
-	read = float64(entries) / time.Since(start).Seconds()
-	return write, read, sameEntries(updates, held)
+	if read, err = measure(f.readBack); err != nil {
+		return write, read, err
+	}
+	return write, read, f.compare()
 }
+
+// roomyPipeline is the fabric's program with room for writeEntries in mt_branch.
+var roomyPipeline = sync.OnceValues(func() (*southbound.Pipeline, error) {
+	info, name := p4.P4Info(), ""
+	for _, t := range info.GetTables() {
+		if t.GetPreamble().GetId() == p4.TableMtBranchID {
+			name, t.Size = t.GetPreamble().GetName(), writeEntries
+		}
+	}
+	var program map[string]any
+	if err := json.Unmarshal(p4.JSON(), &program); err != nil {
+		return nil, err
+	}
+	pipelines, _ := program["pipelines"].([]any)
+	for _, x := range pipelines {
+		tables, _ := x.(map[string]any)["tables"].([]any)
+		for _, x := range tables {
+			if t, _ := x.(map[string]any); t["name"] == name {
+				t["max_size"] = writeEntries
+			}
+		}
+	}
+	data, err := json.Marshal(program)
+	if err != nil {
+		return nil, err
+	}
+	return southbound.NewPipeline(info, data)
+})
 
 // branchEntries are entries as different as a large fabric would write.
 func branchEntries(n int) []entry.Entity {
@@ -105,43 +173,4 @@ func branchEntries(n int) []entry.Entity {
 			entry.Exact("group", entry.Uint(group)), entry.Exact("port", entry.Uint(branch+1)), entry.Exact("src_addr", entry.Addr(from)))
 	}
 	return entries
-}
-
-// sameEntries compares what was written with what was read.
-func sameEntries(written []southbound.Update, read []southbound.Entity) error {
-	if len(read) != len(written) {
-		return fmt.Errorf("read %d entries, wrote %d", len(read), len(written))
-	}
-	byKey := make(map[string]southbound.Entity, len(read))
-	for _, e := range read {
-		byKey[e.Key()] = e
-	}
-	for _, u := range written {
-		if e, ok := byKey[u.Entity.Key()]; !ok || !southbound.Equal(e, u.Entity) {
-			return fmt.Errorf("wrote %v, read %v", u.Entity, e)
-		}
-	}
-	return nil
-}
-
-// serveSwitch runs an embedded switch and its P4Runtime server on loopback.
-func serveSwitch(ctx context.Context) (address string, stop func() error, err error) {
-	runner, err := live.Start(live.Config{Device: p4rt.Config{ID: deviceID, Cache: &cache}})
-	if err != nil {
-		return "", nil, err
-	}
-	server := p4rt.NewServer(p4rt.ServerConfig{})
-	if err := server.Add(runner.Sessions(), runner); err != nil {
-		return "", nil, errors.Join(err, runner.Close())
-	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", nil, errors.Join(err, runner.Close())
-	}
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(listener) }()
-	return listener.Addr().String(), func() error {
-		server.Close(ctx)
-		return errors.Join(<-served, runner.Close())
-	}, nil
 }

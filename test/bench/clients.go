@@ -1,0 +1,184 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/mem"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weft-sdn/weft/p4"
+	"github.com/weft-sdn/weft/southbound"
+)
+
+// controllerClient is the controller's own client.
+type controllerClient struct {
+	session *southbound.Session
+	updates []southbound.Update
+	held    []southbound.Entity
+}
+
+func connectController(ctx context.Context, address string, p *southbound.Pipeline, updates []southbound.Update, batch int) (filler, error) {
+	config := southbound.DefaultConfig()
+	config.Target, config.DeviceID, config.Election, config.Pipeline = address, deviceID, southbound.ElectionID{Low: 1}, p
+	config.BatchUpdates, config.RequestTimeout = batch, writeTime
+	session, err := southbound.Open(ctx, config, nil)
+	if err != nil {
+		return nil, err
+	}
+	if err := session.WaitReady(ctx); err != nil {
+		return nil, errors.Join(err, session.Close())
+	}
+	return &controllerClient{session: session, updates: updates}, nil
+}
+
+func (c *controllerClient) fill(ctx context.Context) error { return c.session.Write(ctx, c.updates) }
+
+func (c *controllerClient) readBack(ctx context.Context) (err error) {
+	c.held, err = c.session.Read(ctx, branchTable)
+	return err
+}
+
+var branchTable = southbound.Query{Kind: southbound.KindTableEntry, ID: p4.TableMtBranchID}
+
+func (c *controllerClient) compare() error { return sameEntries(c.updates, c.held) }
+
+func (c *controllerClient) close() error { return c.session.Close() }
+
+// sameEntries compares what was written with what was read.
+func sameEntries(written []southbound.Update, read []southbound.Entity) error {
+	if len(read) != len(written) {
+		return fmt.Errorf("read %d entries, wrote %d", len(read), len(written))
+	}
+	byKey := make(map[string]southbound.Entity, len(read))
+	for _, e := range read {
+		byKey[e.Key()] = e
+	}
+	for _, u := range written {
+		if e, ok := byKey[u.Entity.Key()]; !ok || !southbound.Equal(e, u.Entity) {
+			return fmt.Errorf("wrote %v, read %v", u.Entity, e)
+		}
+	}
+	return nil
+}
+
+// encodedClient sends requests that are encoded already and keeps responses as they came.
+type encodedClient struct {
+	*controllerClient // the primary, in whose name requests are sent
+	conn              *grpc.ClientConn
+	messages          recordedTarget
+	pipeline          *southbound.Pipeline
+}
+
+func connectEncoded(ctx context.Context, address string, p *southbound.Pipeline, updates []southbound.Update, batch int) (filler, error) {
+	c := &encodedClient{pipeline: p}
+	direct := southbound.Direct{Target: &c.messages, DeviceID: deviceID, Pipeline: p, BatchUpdates: batch}
+	if err := direct.Write(0, updates); err != nil {
+		return nil, err
+	}
+	primary, err := connectController(ctx, address, p, updates, batch)
+	if err != nil {
+		return nil, err
+	}
+	c.controllerClient = primary.(*controllerClient)
+	c.conn, err = grpc.NewClient("passthrough:///"+address, grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(octetsCodec{})))
+	if err != nil {
+		return nil, errors.Join(err, c.controllerClient.close())
+	}
+	return c, nil
+}
+
+func (c *encodedClient) fill(ctx context.Context) error {
+	var reply []byte
+	for i := range c.messages.requests {
+		if err := c.conn.Invoke(ctx, p4v1.P4Runtime_Write_FullMethodName, &c.messages.requests[i], &reply); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *encodedClient) readBack(ctx context.Context) error {
+	request, err := proto.Marshal(&p4v1.ReadRequest{DeviceId: deviceID, Entities: []*p4v1.Entity{{
+		Entity: &p4v1.Entity_TableEntry{TableEntry: &p4v1.TableEntry{TableId: p4.TableMtBranchID}},
+	}}})
+	if err != nil {
+		return err
+	}
+	stream, err := c.conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, p4v1.P4Runtime_Read_FullMethodName)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(stream.SendMsg(&request), stream.CloseSend()); err != nil {
+		return err
+	}
+	for {
+		var m []byte
+		if err := stream.RecvMsg(&m); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		c.messages.responses = append(c.messages.responses, m)
+	}
+}
+
+func (c *encodedClient) compare() error {
+	direct := southbound.Direct{Target: &c.messages, DeviceID: deviceID, Pipeline: c.pipeline}
+	contents, err := direct.ReadAll(0)
+	if err != nil {
+		return err
+	}
+	c.held = contents.Entities
+	return c.controllerClient.compare()
+}
+
+func (c *encodedClient) close() error { return errors.Join(c.conn.Close(), c.controllerClient.close()) }
+
+// recordedTarget keeps what is written in encoded form, and has the responses of a switch to give when table entries are read.
+type recordedTarget struct {
+	southbound.Target
+	requests, responses [][]byte
+}
+
+func (t *recordedTarget) Write(_ time.Duration, req *p4v1.WriteRequest) error {
+	req.ElectionId = &p4v1.Uint128{Low: 1}
+	octets, err := proto.Marshal(req)
+	t.requests = append(t.requests, octets)
+	return err
+}
+
+func (t *recordedTarget) Read(_ time.Duration, req *p4v1.ReadRequest, emit func(*p4v1.ReadResponse)) error {
+	if req.GetEntities()[0].GetTableEntry() == nil {
+		return nil
+	}
+	for _, octets := range t.responses {
+		resp := &p4v1.ReadResponse{}
+		if err := proto.Unmarshal(octets, resp); err != nil {
+			return err
+		}
+		emit(resp)
+	}
+	return nil
+}
+
+// octetsCodec is the gRPC codec of messages that are encoded already, or stay so.
+type octetsCodec struct{}
+
+func (octetsCodec) Name() string { return "proto" }
+
+func (octetsCodec) Marshal(v any) (mem.BufferSlice, error) {
+	return mem.BufferSlice{mem.SliceBuffer(*v.(*[]byte))}, nil
+}
+
+func (octetsCodec) Unmarshal(data mem.BufferSlice, v any) error {
+	*v.(*[]byte) = data.Materialize()
+	return nil
+}

@@ -11,8 +11,13 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 )
+
+// bmv2Name is the name under which the command is its switch, so that it can be
+// put where a script looks for BMv2's.
+const bmv2Name = "simple_switch_grpc"
 
 func main() { os.Exit(weft()) }
 
@@ -25,7 +30,11 @@ func weft() int {
 		<-ctx.Done()
 		stop()
 	}()
-	return run(ctx, os.Args[1:], environment{
+	args := os.Args[1:]
+	if filepath.Base(os.Args[0]) == bmv2Name {
+		args = append([]string{"switch"}, args...)
+	}
+	return run(ctx, args, environment{
 		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv,
 	})
 }

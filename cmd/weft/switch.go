@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,6 +21,7 @@ import (
 	"github.com/weft-sdn/weft/dataplane"
 	"github.com/weft-sdn/weft/dataplane/live"
 	"github.com/weft-sdn/weft/dataplane/live/afpacket"
+	"github.com/weft-sdn/weft/dataplane/live/capture"
 	"github.com/weft-sdn/weft/dataplane/live/metrics"
 	"github.com/weft-sdn/weft/dataplane/p4rt"
 )
@@ -27,21 +29,32 @@ import (
 // embedded is the flags of "weft switch".
 type embedded struct {
 	env        environment
-	log        logging
+	log        switchLog
 	interfaces []string
+	most       int // interfaces
 	device     uint64
 	cpu, drop  uint32
+	priorities int
+	depths     []string
+	rates      []string
 	address    string
 	http       string
 	noP4       bool
+	pcap       string // directory; empty: none
+	dump       int
 	ssl        bool
 	tls        p4rt.TLSConfig
 	mutual     bool
 }
 
-// stopGrace is how long calls in progress may take when a command is asked to
-// end.
-const stopGrace = 5 * time.Second
+const (
+	// stopGrace is how long calls in progress may take when a command is asked to
+	// end.
+	stopGrace = 5 * time.Second
+
+	maxPort       = p4rt.MaxPort
+	maxPriorities = 32
+)
 
 func newSwitch(env environment) *cobra.Command {
 	s := &embedded{env: env}
@@ -49,7 +62,8 @@ func newSwitch(env environment) *cobra.Command {
 		Use: "switch [flags] [PROGRAM.json]", Short: "Run an embedded P4 switch with a P4Runtime server",
 		Long: `Runs a P4 switch (v1model, BMv2 JSON) with a P4Runtime server until it is
 interrupted. The flags are those of simple_switch_grpc where that has them; what
-stands behind "--" is read as flags too, as its target-specific options are.
+stands behind "--" is read as flags too, as its target-specific options are. Called
+by the name simple_switch_grpc, weft is this command.
 
 A controller pushes the pipeline; PROGRAM.json runs before it does, with the tables'
 own defaults, and P4Runtime knows nothing of its names.
@@ -58,7 +72,7 @@ Ports on interfaces are Linux packet sockets and take CAP_NET_RAW:
 
   weft switch -i 1@veth0 -i 2@veth2 --device-id 1 --cpu-port 510 \
     --grpc-server-addr 127.0.0.1:9559 --no-p4`,
-		Args: cobra.ArbitraryArgs,
+		Args: cobra.ArbitraryArgs, Version: buildVersion(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if at := cmd.ArgsLenAtDash(); at >= 0 {
 				behind := args[at:]
@@ -68,73 +82,141 @@ Ports on interfaces are Linux packet sockets and take CAP_NET_RAW:
 				}
 				args = append(args, cmd.Flags().Args()...)
 			}
-			return s.run(cmd.Context(), args)
+			return s.run(cmd, args)
 		},
 	}
 	f := c.Flags()
 	f.StringArrayVarP(&s.interfaces, "interface", "i", nil, "PORT@INTERFACE: the switch's port on a network interface; may be repeated")
+	f.IntVar(&s.most, "max-port-count", maxPort, "interfaces there may be")
 	f.Uint64Var(&s.device, "device-id", 1, "P4Runtime device id")
-	f.Uint32Var(&s.cpu, "cpu-port", 510, "port of packet-ins and packet-outs")
-	f.Uint32Var(&s.drop, "drop-port", 511, "egress port that drops")
+	f.Uint32Var(&s.cpu, "cpu-port", p4rt.DefaultCPUPort, "port of packet-ins and packet-outs")
+	f.Uint32Var(&s.drop, "drop-port", p4rt.DefaultDropPort, "egress port that drops")
+	f.IntVar(&s.priorities, "priority-queues", 8, "priority queues of a port")
+	f.StringArrayVar(&s.depths, "queue-depth", nil, "[PORT[/PRIORITY]=]N: packets that may wait in a priority queue, 0 for no limit; may be repeated (default no limit, with --queue-rate 64)")
+	f.StringArrayVar(&s.rates, "queue-rate", nil, "[PORT[/PRIORITY]=]N: packets a second that may leave a priority queue, 0 for no limit; may be repeated")
 	f.StringVar(&s.address, "grpc-server-addr", "127.0.0.1:9559", "host:port of the P4Runtime server")
 	f.StringVar(&s.http, "http-addr", "", "host:port of GET /metrics for Prometheus (default off)")
 	f.BoolVar(&s.noP4, "no-p4", false, "start without a program (the default when none is given)")
+	f.StringVar(&s.pcap, "pcap", "", "write the frames of each interface to INTERFACE_in.pcap and INTERFACE_out.pcap in a directory")
+	f.Lookup("pcap").NoOptDefVal = "."
+	f.IntVar(&s.dump, "dump-packet-data", 0, "log so many octets of each frame in and out")
 	f.BoolVar(&s.ssl, "grpc-server-ssl", false, "TLS on the P4Runtime server")
 	f.StringVar(&s.tls.CertFile, "grpc-server-cert", "", "PEM file of the server's certificate")
 	f.StringVar(&s.tls.KeyFile, "grpc-server-key", "", "PEM file of the server's private key")
 	f.StringVar(&s.tls.ClientCAFile, "grpc-server-cacert", "", "PEM file of the authorities that sign clients' certificates")
 	f.BoolVar(&s.mutual, "grpc-server-with-client-auth", false, "clients must have a certificate")
-	s.log.register(c, "info")
+	s.log.register(c)
+	registerForeign(f)
 	return c
 }
 
-func (s *embedded) run(ctx context.Context, args []string) error {
-	log, err := s.log.open(s.env.stderr)
+// setting is the flags once they are checked.
+type setting struct {
+	log     *slog.Logger
+	program *dataplane.Program // nil: none
+	secured credentials.TransportCredentials
+	names   map[uint32]string // of interfaces, by port
+	queues  queues
+}
+
+func (s *embedded) run(cmd *cobra.Command, args []string) (err error) {
+	log, closeLog, err := s.log.open(s.env)
 	if err != nil {
 		return err
 	}
-	program, err := s.program(args)
+	defer func() { err = errors.Join(err, closeLog()) }()
+	if err := checkForeign(cmd.Flags(), log); err != nil {
+		return err
+	}
+	set, err := s.check(args, log)
 	if err != nil {
 		return err
 	}
-	secured, err := s.security()
+	thrift, err := listenThrift(cmd.Flags().Lookup("thrift-port").Value.String())
 	if err != nil {
 		return err
 	}
-	names, err := s.portNames()
-	if err != nil {
-		return err
+	defer thrift.close()
+	return s.serve(cmd.Context(), set)
+}
+
+// check finds what is wrong with the command line before anything is opened.
+func (s *embedded) check(args []string, log *slog.Logger) (set setting, err error) {
+	set.log = log
+	args = s.pcapDirectory(args)
+	if set.program, err = s.program(args, log); err != nil {
+		return set, err
 	}
-	if s.device == 0 {
-		return usagef("--device-id is 0: want 1 or more")
+	if set.secured, err = s.security(); err != nil {
+		return set, err
 	}
+	if set.names, err = s.portNames(); err != nil {
+		return set, err
+	}
+	if s.priorities < 1 || s.priorities > maxPriorities {
+		return set, usagef("--priority-queues is %d: want 1 to %d", s.priorities, maxPriorities)
+	}
+	if set.queues, err = parseQueues(s.depths, s.rates, s.priorities); err != nil {
+		return set, err
+	}
+	if s.dump < 0 {
+		return set, usagef("--dump-packet-data is %d: want 0 or more", s.dump)
+	}
+	if s.pcap != "" && !isDirectory(s.pcap) {
+		return set, usagef("--pcap is %q: want a directory that exists", s.pcap)
+	}
+	return set, nil
+}
+
+// pcapDirectory takes the directory of "--pcap DIR" out of the arguments: what
+// may be left out stands behind "=" elsewhere, but BMv2 takes both.
+func (s *embedded) pcapDirectory(args []string) []string {
+	if i := slices.IndexFunc(args, isDirectory); s.pcap == "." && i >= 0 {
+		s.pcap = args[i]
+		return slices.Delete(slices.Clone(args), i, i+1)
+	}
+	return args
+}
+
+func isDirectory(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.IsDir()
+}
+
+// serve runs the switch until ctx ends.
+func (s *embedded) serve(ctx context.Context, set setting) (err error) {
+	log := set.log
 	listener, err := net.Listen("tcp", s.address)
 	if err != nil {
 		return fmt.Errorf("P4Runtime server: %w", err)
 	}
-	ports, err := openPorts(names, log)
+	ports, closeFiles, err := s.openPorts(set.names, log)
+	defer func() { err = errors.Join(err, closeFiles()) }()
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
 	runner, err := live.Start(live.Config{
-		Device: p4rt.Config{ID: s.device, Switch: dataplane.Config{CPUPort: s.cpu, DropPort: s.drop}},
+		Device: p4rt.Config{ID: s.device, Switch: dataplane.Config{CPUPort: s.cpu, DropPort: s.drop, Priorities: s.priorities}},
 		Ports:  ports,
 	})
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	server := p4rt.NewServer(p4rt.ServerConfig{Credentials: secured})
+	server := p4rt.NewServer(p4rt.ServerConfig{Credentials: set.secured})
 	if err := server.Add(runner.Sessions(), runner); err != nil {
 		return errors.Join(err, runner.Close(), listener.Close())
 	}
-	if program != nil {
-		if err := runner.WithDevice(ctx, func(_ time.Duration, d *p4rt.Device) { d.Switch().SetProgram(program) }); err != nil {
-			return errors.Join(err, runner.Close(), listener.Close())
+	if err := runner.WithDevice(ctx, func(_ time.Duration, d *p4rt.Device) {
+		set.queues.set(d.Switch())
+		if set.program != nil {
+			d.Switch().SetProgram(set.program)
 		}
+	}); err != nil {
+		return errors.Join(err, runner.Close(), listener.Close())
 	}
 	var shown *httpListener
 	if s.http != "" {
-		if shown, err = listenHTTP(s.http, s.handler(runner, server, names)); err != nil {
+		if shown, err = listenHTTP(s.http, s.handler(runner, server, set.names)); err != nil {
 			return errors.Join(err, runner.Close(), listener.Close())
 		}
 		log.Info("metrics are up", "http", shown.listener.Addr().String())
@@ -151,8 +233,8 @@ func (s *embedded) run(ctx context.Context, args []string) error {
 	defer cancel()
 	server.Close(grace)
 	err = errors.Join(<-served, shown.close(grace))
-	for _, port := range slices.Sorted(maps.Keys(names)) {
-		logPort(log, port, names[port], runner.PortStats(port))
+	for _, port := range slices.Sorted(maps.Keys(set.names)) {
+		logPort(log, port, set.names[port], runner.PortStats(port))
 	}
 	if n := runner.NoSuchPort(); n > 0 {
 		log.Warn("frames for ports there are not", "frames", n)
@@ -175,14 +257,15 @@ func logPort(log *slog.Logger, port uint32, name string, n live.PortStats) {
 }
 
 // program loads the program of the command line, nil for none.
-func (s *embedded) program(args []string) (*dataplane.Program, error) {
+func (s *embedded) program(args []string, log *slog.Logger) (*dataplane.Program, error) {
 	switch {
 	case len(args) > 1:
 		return nil, usagef("switch: %d programs: want one at most", len(args))
 	case len(args) == 0:
 		return nil, nil
 	case s.noP4:
-		return nil, usagef("switch: --no-p4 and program %s: want one of them", args[0])
+		log.Warn("the program is not used: --no-p4 is given", "program", args[0])
+		return nil, nil
 	}
 	text, err := os.ReadFile(args[0])
 	if err != nil {
@@ -215,6 +298,9 @@ func (s *embedded) security() (credentials.TransportCredentials, error) {
 
 // portNames returns the interfaces by port.
 func (s *embedded) portNames() (map[uint32]string, error) {
+	if len(s.interfaces) > s.most {
+		return nil, usagef("switch: %d interfaces: want at most --max-port-count %d", len(s.interfaces), s.most)
+	}
 	names := make(map[uint32]string, len(s.interfaces))
 	taken := make(map[string]uint32, len(s.interfaces))
 	for _, text := range s.interfaces {
@@ -224,7 +310,7 @@ func (s *embedded) portNames() (map[uint32]string, error) {
 			return nil, usagef("--interface is %q: want PORT@INTERFACE, such as 1@veth0", text)
 		}
 		p := uint32(port)
-		if p >= 1<<9 || p == s.cpu || p == s.drop {
+		if port > maxPort || p == s.cpu || p == s.drop {
 			return nil, usagef("--interface %s: port %d cannot be used: want 0 to 511, and neither the CPU port %d nor the drop port %d", text, p, s.cpu, s.drop)
 		}
 		if other, twice := names[p]; twice {
@@ -238,18 +324,50 @@ func (s *embedded) portNames() (map[uint32]string, error) {
 	return names, nil
 }
 
-func openPorts(names map[uint32]string, log *slog.Logger) (map[uint32]live.Port, error) {
-	ports := make(map[uint32]live.Port, len(names))
+// openPorts opens the interfaces. closeFiles is there also when that fails, and
+// closes what the ports' frames are written to, when they are closed.
+func (s *embedded) openPorts(names map[uint32]string, log *slog.Logger) (ports map[uint32]live.Port, closeFiles func() error, err error) {
+	var files []*capture.File
+	closeFiles = func() error {
+		var errs []error
+		for _, f := range files {
+			errs = append(errs, f.Close())
+		}
+		return errors.Join(errs...)
+	}
+	ports = make(map[uint32]live.Port, len(names))
+	fail := func(err error) (map[uint32]live.Port, func() error, error) {
+		errs := []error{err}
+		for _, open := range ports {
+			errs = append(errs, open.Close())
+		}
+		return nil, closeFiles, errors.Join(errs...)
+	}
 	for _, n := range slices.Sorted(maps.Keys(names)) {
-		p, err := afpacket.Open(names[n], log.With("port", n, "interface", names[n]))
+		name := names[n]
+		log := log.With("port", n, "interface", name)
+		p, err := afpacket.Open(name, log)
 		if err != nil {
-			errs := []error{err}
-			for _, open := range ports {
-				errs = append(errs, open.Close())
-			}
-			return nil, errors.Join(errs...)
+			return fail(err)
 		}
 		ports[n] = p
+		if s.pcap != "" {
+			tap := &capture.Tap{Port: ports[n]}
+			for suffix, frames := range map[string]*func([][]byte){"_in.pcap": &tap.In, "_out.pcap": &tap.Out} {
+				file, err := capture.Create(filepath.Join(s.pcap, name+suffix), func(err error) {
+					log.Error("frames are not written any more", "error", err)
+				})
+				if err != nil {
+					return fail(fmt.Errorf("--pcap: %w", err))
+				}
+				files, *frames = append(files, file), file.Write
+			}
+			ports[n] = tap
+		}
+		if s.dump > 0 {
+			d := &dumper{log, s.dump}
+			ports[n] = &capture.Tap{Port: ports[n], In: d.frames("frame in"), Out: d.frames("frame out")}
+		}
 	}
-	return ports, nil
+	return ports, closeFiles, nil
 }

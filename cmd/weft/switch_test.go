@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -12,8 +14,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/pflag"
 	"go.uber.org/goleak"
 
+	"github.com/weft-sdn/weft/dataplane"
 	"github.com/weft-sdn/weft/northbound/northboundtest"
 	"github.com/weft-sdn/weft/p4"
 	"github.com/weft-sdn/weft/southbound"
@@ -115,6 +119,107 @@ func TestSwitchMetrics(t *testing.T) {
 	}
 }
 
+// TestSwitchOfScripts: what Mininet scripts pass to simple_switch_grpc starts the
+// switch, and what has no effect is said once.
+func TestSwitchOfScripts(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	dir := t.TempDir()
+	program, logs, port := filepath.Join(dir, "fabric.json"), filepath.Join(dir, "s1.log"), freePort(t)
+	if err := os.WriteFile(program, p4.JSON(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	sw := start(t, nil, "switch", "--pcap", dir, "--nanolog", "ipc:///tmp/bm-0-log.ipc", "--device-id", "0", program, "--debugger",
+		"--thrift-port", port, "--notifications-addr", "ipc:///tmp/n.ipc", "--max-port-count", "512", "--log-file", logs, "-L", "trace",
+		"--log-flush", "--queue-rate", "1=1000", "--queue-depth", "1/0=100", "--priority-queues", "2",
+		"--", "--grpc-server-addr", "127.0.0.1:0", "--cpu-port", "255", "--drop-port", "511", "--disable-swap")
+	for deadline := time.Now().Add(patience); ; {
+		conn, err := net.Dial("tcp", "127.0.0.1:"+port)
+		if err == nil {
+			if n, err := conn.Read(make([]byte, 1)); n != 0 || !errors.Is(err, io.EOF) {
+				t.Errorf("the Thrift port says something: %v", err)
+			}
+			conn.Close()
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal(err)
+		}
+	}
+	var text []byte
+	for deadline := time.Now().Add(patience); !strings.Contains(string(text), "switch is up"); {
+		var err error
+		if text, err = os.ReadFile(logs); err != nil || time.Now().After(deadline) {
+			t.Fatalf("%v\n%s", err, text)
+		}
+	}
+	sw.cancel()
+	if status := <-sw.status; status != exitOK {
+		t.Errorf("exit status %d", status)
+	}
+	for _, option := range []string{"thrift-port", "nanolog", "notifications-addr", "debugger", "log-flush", "disable-swap"} {
+		if n := strings.Count(string(text), "option=--"+option+" "); n != 1 {
+			t.Errorf("%d warnings of --%s:\n%s", n, option, text)
+		}
+	}
+	if !strings.Contains(string(text), "device=0 ") {
+		t.Errorf("no device 0 in\n%s", text)
+	}
+}
+
+func freePort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	return port
+}
+
+// TestQueueLimits: the last word on a queue counts.
+func TestQueueLimits(t *testing.T) {
+	q, err := parseQueues([]string{"500", "3=40", "3/1=7"}, []string{"2/0=1000"}, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sw := dataplane.New(dataplane.Config{Priorities: 2}, nil)
+	q.set(sw)
+	sw.SetQueueRate(4, 0, 0) // makes the port's queues
+	got := map[[2]int][2]int{}
+	for s := range sw.Queues() {
+		got[[2]int{int(s.Port), s.Priority}] = [2]int{s.Depth, int(s.Rate)}
+	}
+	want := map[[2]int][2]int{
+		{2, 0}: {500, 1000}, {2, 1}: {500, 0}, {3, 0}: {40, 0}, {3, 1}: {7, 0}, {4, 0}: {500, 0}, {4, 1}: {500, 0},
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("queues (port, priority): (depth, rate)\n%v, want\n%v", got, want)
+	}
+	// A rate without a depth does not fill the memory.
+	if q, err = parseQueues(nil, []string{"10"}, 2); err != nil {
+		t.Fatal(err)
+	}
+	q.set(sw)
+	for s := range sw.Queues() {
+		if s.Depth != defaultDepth || s.Rate != 10 {
+			t.Errorf("%+v", s)
+		}
+	}
+}
+
+// TestDocumentedSwitch: every option of the switch, its own and those it has no use
+// for, is in docs/cli.md.
+func TestDocumentedSwitch(t *testing.T) {
+	_, section, _ := strings.Cut(document(t, "docs/cli.md"), "\n## switch\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	newSwitch(environment{}).Flags().VisitAll(func(f *pflag.Flag) {
+		if !strings.Contains(section, "`--"+f.Name) && !strings.Contains(section, ", --"+f.Name) {
+			t.Errorf("docs/cli.md, switch: nothing about --%s", f.Name)
+		}
+	})
+}
+
 func TestSwitchErrors(t *testing.T) {
 	bad := filepath.Join(t.TempDir(), "bad.json")
 	if err := os.WriteFile(bad, []byte("{}"), 0o600); err != nil {
@@ -132,18 +237,28 @@ func TestSwitchErrors(t *testing.T) {
 		{"port twice", []string{"-i", "1@veth0", "-i", "1@veth1"}, exitUsage, "port 1 is on veth0 already"},
 		{"interface twice", []string{"-i", "1@veth0", "-i", "2@veth0"}, exitUsage, "veth0 has port 1 already"},
 		{"no such interface", []string{"-i", "1@no-such-port", "--grpc-server-addr", "127.0.0.1:0"}, exitFailed, "interface cannot be used: no-such-port"},
-		{"device 0", []string{"--device-id", "0"}, exitUsage, "--device-id is 0"},
 		{"two programs", []string{"a", "b"}, exitUsage, "2 programs: want one at most"},
 		{"no program file", []string{"/nowhere.json"}, exitUsage, "open /nowhere.json"},
 		{"bad program", []string{bad}, exitUsage, "bad.json: "},
-		{"program and none", []string{"--no-p4", bad}, exitUsage, "want one of them"},
 		{"files without TLS", []string{"--grpc-server-cert", "x"}, exitUsage, "TLS files without --grpc-server-ssl"},
 		{"TLS without files", []string{"--grpc-server-ssl"}, exitUsage, "wants --grpc-server-cert and --grpc-server-key"},
 		{"half of mutual TLS", []string{"--grpc-server-ssl", "--grpc-server-cert", "x", "--grpc-server-key", "x", "--grpc-server-with-client-auth"}, exitUsage, "go together"},
 		{"no certificate", []string{"--grpc-server-ssl", "--grpc-server-cert", "/nowhere", "--grpc-server-key", "/nowhere"}, exitUsage, "server certificate"},
 		{"listener", []string{"--grpc-server-addr", "127.0.0.1:x"}, exitFailed, "P4Runtime server: listen tcp"},
 		{"HTTP listener", []string{"--grpc-server-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:x"}, exitFailed, "HTTP: listen tcp"},
-		{"log level", []string{"--log-level", "loud"}, exitUsage, `--log-level is "loud"`},
+		{"log level", []string{"--log-level", "loud"}, exitUsage, `--log-level is "loud": want trace, debug, info, warn, error or off`},
+		{"two logs", []string{"--log-console", "--log-file", "x"}, exitUsage, "--log-console and --log-file: want one of them"},
+		{"log file", []string{"--log-file", "/no/such/log"}, exitUsage, "--log-file: open /no/such/log"},
+		{"too many interfaces", []string{"-i", "1@a", "-i", "2@b", "--max-port-count", "1"}, exitUsage, "2 interfaces: want at most --max-port-count 1"},
+		{"no priorities", []string{"--priority-queues", "33"}, exitUsage, "--priority-queues is 33: want 1 to 32"},
+		{"queue depth", []string{"--queue-depth", "many"}, exitUsage, `--queue-depth is "many": want a number`},
+		{"queue rate", []string{"--queue-rate", "1/8=5"}, exitUsage, `--queue-rate is "1/8=5": priority "8": want 0 to 7`},
+		{"queue port", []string{"--queue-rate", "512=5"}, exitUsage, `port "512": want 0 to 511`},
+		{"dump", []string{"--dump-packet-data", "-1"}, exitUsage, "--dump-packet-data is -1"},
+		{"pcap", []string{"--pcap=/no/such"}, exitUsage, `--pcap is "/no/such": want a directory`},
+		{"Thrift port", []string{"--thrift-port", "70000"}, exitUsage, `--thrift-port is "70000"`},
+		{"files for ports", []string{"--use-files", "1", bad}, exitUsage, "--use-files of simple_switch_grpc is not supported: weft replay"},
+		{"refused behind the dash", []string{"--", "--dp-grpc-server-addr", "x"}, exitUsage, "--dp-grpc-server-addr of simple_switch_grpc is not supported"},
 		{"log format", []string{"--log-format", "xml"}, exitUsage, `--log-format is "xml"`},
 		{"unknown behind the dash", []string{"--no-p4", "--", "--frob"}, exitUsage, "unknown flag: --frob"},
 	} {

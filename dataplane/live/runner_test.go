@@ -386,7 +386,6 @@ func TestStartRefuses(t *testing.T) {
 		cfg  live.Config
 		port uint32
 	}{
-		{"no device id", live.Config{}, 1},
 		{"CPU port", live.Config{Device: p4rt.Config{ID: 1}}, 510},
 		{"drop port", live.Config{Device: p4rt.Config{ID: 1}}, 511},
 		{"port of 10 bits", live.Config{Device: p4rt.Config{ID: 1}}, 512},

@@ -13,7 +13,7 @@ import (
 
 // Config is what a Device is told when it is made.
 type Config struct {
-	// ID is the P4Runtime device id; it must not be 0.
+	// ID is the P4Runtime device id.
 	ID uint64
 	// Switch configures the embedded switch, its CPU and drop ports included.
 	Switch dataplane.Config
@@ -102,8 +102,6 @@ func (c Config) WithDefaults() Config {
 func (c Config) Validate() error {
 	cpu, drop := c.Switch.CPUPort, c.Switch.DropPort
 	switch {
-	case c.ID == 0:
-		return fmt.Errorf("%w: device id 0; want 1 or more", ErrConfig)
 	case cpu > MaxPort:
 		return fmt.Errorf("%w: CPU port %d; want at most %d", ErrConfig, cpu, MaxPort)
 	case drop > MaxPort:

@@ -8,7 +8,7 @@ type action struct {
 	words  int // argument words
 	prims  []prim
 	// straight is the code of an action without jumps.
-	straight []func(*ctx)
+	straight []instr
 	exits    bool // it may end the pipeline
 	effects  []effect
 }
@@ -32,9 +32,7 @@ func (a *action) run(c *ctx, args []uint64) {
 		return
 	}
 	if a.straight != nil {
-		for _, f := range a.straight {
-			f(c)
-		}
+		c.exec(a.straight)
 		return
 	}
 	for pc, steps := 0, 0; pc < len(a.prims); steps++ {
@@ -89,6 +87,7 @@ func (l *loader) loadActions() {
 
 func (l *loader) compileBody(a *action, prims []jsonPrimitive) {
 	jumps := false
+	straight := []instr{}
 	for i := range prims {
 		p := &prims[i]
 		if l.folded[p] {
@@ -112,6 +111,7 @@ func (l *loader) compileBody(a *action, prims []jsonPrimitive) {
 				told: &primTrace{at: p.Source.place(), reads: l.operands(cond)}})
 		default:
 			run := l.primitive(p)
+			straight = append(straight, l.instrs(p, run)...)
 			a.prims = append(a.prims, prim{run: run, told: &primTrace{at: p.Source.place(), run: l.tracedPrimitive(p, run)}})
 		}
 		a.effects = append(a.effects, l.effectsOf(p)...)
@@ -121,10 +121,7 @@ func (l *loader) compileBody(a *action, prims []jsonPrimitive) {
 		a.effects = unordered(a.effects)
 		return
 	}
-	a.straight = make([]func(*ctx), 0, len(a.prims))
-	for _, p := range a.prims {
-		a.straight = append(a.straight, p.run)
-	}
+	a.straight = straight
 }
 
 func (l *loader) target(p *jsonPrimitive, e *expr, n int) int {

@@ -44,9 +44,9 @@ type calcRun struct {
 	n    int // octets; bits for runBits
 	k    []byte
 	vl   int
-	at   int // octet in the buffer
-	bit  int // runBits, runWide: bit in the buffer
-	get  u64Fn
+	at   int  // octet in the buffer
+	bit  int  // runBits, runWide: bit in the buffer
+	t    term // runBits
 
 	wide  wideFn
 	words int
@@ -178,7 +178,7 @@ func (l *loader) planCalculation(k *calculation) {
 		case it.f.vl:
 			k.fast = append(k.fast, calcRun{kind: runSpan, vl: it.f.hdr.vl, at: bit / 8})
 		case it.f.valid:
-			bit = k.add(calcRun{kind: runBits, n: 1, bit: bit, get: it.f.get()}, bit, 1)
+			bit = k.add(calcRun{kind: runBits, n: 1, bit: bit, t: term{kind: termCall, get: it.f.get()}}, bit, 1)
 		default:
 			bit = k.addField(it.f, bit)
 		}
@@ -210,7 +210,7 @@ func (k *calculation) addField(f *field, bit int) int {
 	}
 	for at := 0; at < f.width; {
 		n := min(64, f.width-at)
-		bit = k.add(calcRun{kind: runBits, n: n, bit: bit, get: getter(f.bit+at, n)}, bit, n)
+		bit = k.add(calcRun{kind: runBits, n: n, bit: bit, t: bitsTerm(f.bit+at, n)}, bit, n)
 		at += n
 	}
 	return bit
@@ -224,7 +224,7 @@ func (k *calculation) addConst(it calcItem, bit int) int {
 	for at := 0; at < it.bits; {
 		n := min(64, it.bits-at)
 		v := load64(it.k, pad+at, n)
-		bit = k.add(calcRun{kind: runBits, n: n, bit: bit, get: func(*ctx) uint64 { return v }}, bit, n)
+		bit = k.add(calcRun{kind: runBits, n: n, bit: bit, t: term{n: v}}, bit, n)
 		at += n
 	}
 	return bit
@@ -233,7 +233,7 @@ func (k *calculation) addConst(it calcItem, bit int) int {
 // addValue appends a computed value.
 func (k *calculation) addValue(l *loader, it calcItem, bit int) int {
 	if it.bits <= 64 {
-		return k.add(calcRun{kind: runBits, n: it.bits, bit: bit, get: l.u64(cutBits(it.e, it.bits))}, bit, it.bits)
+		return k.add(calcRun{kind: runBits, n: it.bits, bit: bit, t: l.term(simplify(cutBits(it.e, it.bits)))}, bit, it.bits)
 	}
 	return k.add(calcRun{kind: runWide, n: it.bits, bit: bit, wide: it.get, words: it.words}, bit, it.bits)
 }
@@ -270,7 +270,7 @@ func (k *calculation) computeFast(c *ctx) uint64 {
 		case runConst:
 			copy(buf[r.at:], r.k)
 		case runBits:
-			putBits(buf, r.bit, r.n, r.get(c))
+			putBits(buf, r.bit, r.n, c.eval(&r.t))
 		case runWide:
 			t := c.push(r.words)
 			r.wide(c, t)

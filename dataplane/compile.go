@@ -228,6 +228,14 @@ func (l *loader) low32(e *expr) u64Fn {
 	return func(c *ctx) uint64 { return v(c) & (1<<32 - 1) }
 }
 
+// index is low32 as a term.
+func (l *loader) index(e *expr) term {
+	if e.nonneg() && e.hi.BitLen() <= 32 {
+		return l.term(e)
+	}
+	return term{kind: termCall, get: l.low32(e)}
+}
+
 // shr compiles a right shift when its operand is exact in 64 bits, or when it
 // is a shift of a field by a constant; otherwise it returns nil.
 func (l *loader) shr(e *expr) u64Fn {

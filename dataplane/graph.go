@@ -27,7 +27,7 @@ type step struct {
 // work is what a step calls.
 type work struct {
 	test  boolFn
-	code  []func(*ctx)
+	code  []instr
 	table *tableStep
 }
 
@@ -67,9 +67,7 @@ func (g *graph) run(c *ctx, at int32) {
 		case stepTest:
 			yes = s.do.test(c)
 		case stepCode:
-			for _, f := range s.do.code {
-				f(c)
-			}
+			c.exec(s.do.code)
 			if s.exits && c.exit {
 				at = -1
 				continue
@@ -111,7 +109,7 @@ type branch struct {
 	n       uint64
 	test    boolFn
 	yes, no int
-	code    []func(*ctx)
+	code    []instr
 	effects []effect
 	exits   bool
 	table   *matchTable
@@ -155,12 +153,12 @@ func (lo *lowering) add(b branch) int {
 	return len(lo.branches) - 1
 }
 
-// code is the action as functions without arguments.
-func (a *action) code(args []uint64) []func(*ctx) {
+// code is the action as ops without arguments.
+func (a *action) code(args []uint64) []instr {
 	if a.straight != nil && a.words == 0 {
 		return a.straight
 	}
-	return []func(*ctx){func(c *ctx) { a.run(c, args) }}
+	return []instr{{call: func(c *ctx) { a.run(c, args) }}}
 }
 
 // test lowers a condition with two ways on.

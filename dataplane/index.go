@@ -29,7 +29,7 @@ type slot struct {
 const (
 	firstSlots = 4
 	maxSlots   = 4096
-	splitDepth   = 24 // beyond it segments grow after all
+	splitDepth = 24 // beyond it segments grow after all
 )
 
 // hashWords hashes a key. Of one word the result identifies it.

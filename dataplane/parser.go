@@ -17,9 +17,10 @@ type parser struct {
 type parseState struct {
 	name string
 	ops  []func(*ctx) bool // false: c.perr is set, parsing ends
+	does []parseOp         // what ops do
 	// The key is the fields one after another, each padded to whole octets:
 	// in one word when it fits, in octets otherwise.
-	key     []u64Fn
+	key     []term
 	keyBits []int // padded
 	keyLen  int   // octets
 	wideKey []parseKey
@@ -89,6 +90,7 @@ func (l *loader) parseState(js *jsonParseState, state func(*string) int) parseSt
 	s := parseState{name: js.Name, next: -1, told: &stateTrace{}}
 	for i := range js.Ops {
 		s.ops = append(s.ops, l.parserOp(&js.Ops[i]))
+		s.does = append(s.does, l.parseOp(&js.Ops[i], s.ops[i]))
 		s.told.ops = append(s.told.ops, l.tracedParserOp(&js.Ops[i], s.ops[i]))
 	}
 	var widths []int
@@ -109,11 +111,10 @@ func (l *loader) parseState(js *jsonParseState, state func(*string) int) parseSt
 		n := limbs(w)
 		s.wideKey = append(s.wideKey, parseKey{get: l.unsignedWide(e, w), n: n, size: octets})
 		if w <= 64 {
-			g, m := l.u64(e), widthMask(w)
-			if e.nonneg() {
-				s.key = append(s.key, g)
+			if g, m := l.u64(e), widthMask(w); e.nonneg() {
+				s.key = append(s.key, l.term(e))
 			} else {
-				s.key = append(s.key, func(c *ctx) uint64 { return g(c) & m })
+				s.key = append(s.key, term{kind: termCall, get: func(c *ctx) uint64 { return g(c) & m }})
 			}
 		}
 	}
@@ -434,11 +435,7 @@ func (c *ctx) parse(p *parser) {
 			c.parseError(errs.timeout)
 			break
 		}
-		for _, op := range st.ops {
-			if !op(c) {
-				break
-			}
-		}
+		c.parseOps(st.does)
 		if c.failed {
 			break
 		}
@@ -454,6 +451,59 @@ func (c *ctx) parse(p *parser) {
 	}
 }
 
+// parseOp is an operation of a parser state: the extraction of a header of a
+// fixed length, instructions, or a call.
+type parseOp struct {
+	off, size, word int
+	mask            uint64 // not 0: extraction
+	code            []instr
+	call            func(*ctx) bool
+}
+
+// parseOps executes operations until one fails.
+func (c *ctx) parseOps(ops []parseOp) {
+	for i := range ops {
+		o := &ops[i]
+		switch {
+		case o.mask != 0:
+			b := c.frame.b[c.cur:]
+			if len(b) < o.size {
+				c.parseError(c.sw.prog.errors.tooShort)
+				return
+			}
+			copy(c.data[o.off:o.off+o.size], b)
+			c.valid[o.word] |= o.mask
+			c.dirty[o.word] |= o.mask
+			c.cur += o.size
+		case o.call == nil:
+			if c.exec(o.code); c.failed {
+				return
+			}
+		case !o.call(c):
+			return
+		}
+	}
+}
+
+// parseOp compiles an operation that call does, too.
+func (l *loader) parseOp(op *jsonParserOp, call func(*ctx) bool) parseOp {
+	switch {
+	case op.Op == "extract" && len(op.Parameters) == 1:
+		var v jsonValue
+		l.decode(op.Source, op.Parameters[0], &v, "extract")
+		if v.Type == "regular" {
+			if h := l.headerNamed(op.Source, v.Value); h.union < 0 && h.vl < 0 && !h.meta {
+				return parseOp{off: h.off, size: h.size, word: h.word, mask: h.mask}
+			}
+		}
+	case op.Op == "set" && len(op.Parameters) == 2:
+		if code := l.stores(l.raw(op.Source, op.Parameters[0]), l.raw(op.Source, op.Parameters[1])); code != nil {
+			return parseOp{code: code}
+		}
+	}
+	return parseOp{call: call}
+}
+
 // pick evaluates the transition.
 func (st *parseState) pick(c *ctx) int {
 	if len(st.cases) == 0 {
@@ -462,9 +512,9 @@ func (st *parseState) pick(c *ctx) int {
 	if st.wideKey != nil || len(st.key) == 0 {
 		return st.pickWide(c)
 	}
-	k := st.key[0](c)
-	for i, f := range st.key[1:] {
-		k = k<<st.keyBits[i+1] | f(c)
+	k := c.eval(&st.key[0])
+	for i := 1; i < len(st.key); i++ {
+		k = k<<(st.keyBits[i]&63) | c.eval(&st.key[i])
 	}
 	for i := range st.cases {
 		pc := &st.cases[i]

@@ -19,7 +19,7 @@ func plain(p *pipeline) graph {
 		switch n.kind {
 		case nodeAction:
 			s.kind, s.exits = stepCode, true
-			s.do.code = []func(*ctx){func(c *ctx) { n.action.run(c, n.args) }}
+			s.do.code = []instr{{call: func(c *ctx) { n.action.run(c, n.args) }}}
 		case nodeTable:
 			t := &tableStep{t: n.table, hit: -1, miss: -1, none: int32(n.table.baseNext)}
 			for _, a := range n.table.places {

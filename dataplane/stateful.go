@@ -15,14 +15,14 @@ func (l *loader) statefulPrimitive(p *jsonPrimitive) func(*ctx) {
 		return l.registerWrite(l.want(p, e[0], "register_array"), l.dataExpr(src, e[1]), l.dataExpr(src, e[2]))
 	case "count":
 		e := l.args(p, 2)
-		k, idx := l.want(p, e[0], "counter_array"), l.low32(l.dataExpr(src, e[1]))
-		return func(c *ctx) { c.sw.counters[k].add(idx(c), c.ingressLen) }
+		k, idx := l.want(p, e[0], "counter_array"), l.index(l.dataExpr(src, e[1]))
+		return func(c *ctx) { c.sw.counters[k].add(c.eval(&idx), c.ingressLen) }
 	case "execute_meter":
 		e := l.args(p, 3)
-		m, idx, set := l.want(p, e[0], "meter_array"), l.low32(l.dataExpr(src, e[1])), l.store(src, e[2])
+		m, idx, set := l.want(p, e[0], "meter_array"), l.index(l.dataExpr(src, e[1])), l.store(src, e[2])
 		return func(c *ctx) {
 			ms := &c.sw.meters[m]
-			i := idx(c)
+			i := c.eval(&idx)
 			if i < uint64(ms.size) {
 				set(c, ms.execute(i, c.sw.now, c.ingressLen))
 			}
@@ -83,14 +83,14 @@ func (l *loader) fieldListOf(p *jsonPrimitive, e *expr) *fieldList {
 }
 
 func (l *loader) registerRead(src *jsonSource, dst *expr, r int, index *expr) func(*ctx) {
-	idx := l.low32(l.dataExpr(src, index))
+	idx := l.index(l.dataExpr(src, index))
 	if w := l.prog.info.registers[r].Width; w > 64 {
 		if dst.op != opField || dst.f.valid || dst.f.vl {
 			l.unsupported(src, "register_read of %d bits into something that is not a field", w)
 		}
 		f, n := dst.f, limbs(max(w, dst.f.width))
 		return func(c *ctx) {
-			i, reg := idx(c), &c.sw.regs[r]
+			i, reg := c.eval(&idx), &c.sw.regs[r]
 			if i >= uint64(reg.size) {
 				return
 			}
@@ -104,7 +104,7 @@ func (l *loader) registerRead(src *jsonSource, dst *expr, r int, index *expr) fu
 	if f := dst.f; dst.op == opField && f.hdr.meta && !f.valid && !f.vl && f.width > 0 && f.width <= 64 {
 		off, m := f.slot(), widthMask(f.width)
 		return func(c *ctx) {
-			i, reg := idx(c), &c.sw.regs[r]
+			i, reg := c.eval(&idx), &c.sw.regs[r]
 			if i < uint64(reg.size) {
 				binary.BigEndian.PutUint64(c.data[off:], reg.get(i)&m)
 			}
@@ -112,7 +112,7 @@ func (l *loader) registerRead(src *jsonSource, dst *expr, r int, index *expr) fu
 	}
 	set := l.store(src, dst)
 	return func(c *ctx) {
-		i, reg := idx(c), &c.sw.regs[r]
+		i, reg := c.eval(&idx), &c.sw.regs[r]
 		if i < uint64(reg.size) {
 			set(c, reg.get(i))
 		}
@@ -120,19 +120,19 @@ func (l *loader) registerRead(src *jsonSource, dst *expr, r int, index *expr) fu
 }
 
 func (l *loader) registerWrite(r int, index, value *expr) func(*ctx) {
-	idx, w := l.low32(index), l.prog.info.registers[r].Width
+	idx, w := l.index(index), l.prog.info.registers[r].Width
 	if w > 64 {
 		n := limbs(w)
 		get := l.wide(value, n)
 		return func(c *ctx) {
 			t := c.push(n)
 			get(c, t)
-			c.sw.regs[r].setWords(idx(c), t)
+			c.sw.regs[r].setWords(c.eval(&idx), t)
 			c.pop(n)
 		}
 	}
-	get := l.u64(stripMask(value, w))
-	return func(c *ctx) { c.sw.regs[r].set(idx(c), get(c)) }
+	v := l.term(stripMask(value, w))
+	return func(c *ctx) { c.sw.regs[r].set(c.eval(&idx), c.eval(&v)) }
 }
 
 // hash compiles hash(dst, base, calculation, max): base + H % max in 64 bits,

@@ -1,6 +1,7 @@
 package dataplane
 
 import (
+	"bytes"
 	"encoding/json"
 	"math/big"
 )
@@ -191,7 +192,9 @@ func (l *loader) value(src *jsonSource, v jsonValue) *expr {
 		return &expr{op: opString, kind: kindString, str: l.name(src, v.Value)}
 	case "parameters_vector":
 		var items []jsonValue
-		l.decode(src, v.Value, &items, "parameters_vector")
+		if string(bytes.Trim(v.Value, "{} \t\r\n")) != "" { // p4c writes {} for an empty one
+			l.decode(src, v.Value, &items, "parameters_vector")
+		}
 		e := &expr{op: opList, kind: kindList}
 		for _, it := range items {
 			e.list = append(e.list, l.value(src, it))

@@ -3,6 +3,7 @@ package dataplane
 import (
 	"encoding/binary"
 	"encoding/json"
+	"math"
 	"math/big"
 )
 
@@ -359,7 +360,7 @@ func (l *loader) extractTo(src *jsonSource, h *header, n *expr) func(*ctx) bool 
 	return func(c *ctx) bool {
 		bits := width(c)
 		switch left := len(c.frame.b) - c.cur; {
-		case bits%8 != 0:
+		case bits%8 != 0, bits > math.MaxInt32: // BMv2 takes the most an int holds, which is not whole octets
 			return c.parseError(errs.argument)
 		case bits/8 > uint64(left) || int(bits/8)+size > left:
 			return c.parseError(errs.tooShort)

@@ -236,7 +236,7 @@ func (l *loader) tableNode(jt *jsonTable, pipe string, at func(*string) int) nod
 		case "__MISS__":
 			t.miss = &n
 		default:
-			t.next[l.actionNamed(jt.Source, name)] = n
+			t.next[l.tableAction(jt.Source, t, name)] = n
 		}
 	}
 	for _, a := range t.actions {
@@ -279,6 +279,17 @@ func (l *loader) tableNode(jt *jsonTable, pipe string, at func(*string) int) nod
 		return n
 	}
 	return node{kind: nodeTable, name: t.name, table: t, told: &nodeTrace{at: jt.Source.place()}}
+}
+
+// tableAction finds an action of a table by its name, which copies of it for
+// other tables have too.
+func (l *loader) tableAction(src *jsonSource, t *matchTable, name string) int {
+	for _, a := range t.actions {
+		if l.prog.actions[a].name == name {
+			return a
+		}
+	}
+	return l.actionNamed(src, name)
 }
 
 // hiddenName tells the names p4c makes up ("tbl_act_3", "tbl_fabric42").

@@ -22,6 +22,9 @@
 //	register_read REGISTER INDEX, register_write REGISTER INDEX VALUE, register_reset REGISTER
 //	counter_read COUNTER INDEX, counter_write COUNTER INDEX PACKETS BYTES
 //	meter_get_rates METER INDEX, meter_set_rates METER INDEX RATE:BURST..., meter_array_set_rates METER RATE:BURST...
+//	pvs_add SET VALUE
+//	act_prof_create_member PROFILE ACTION(...), act_prof_create_group PROFILE, act_prof_add_member_to_group PROFILE MEMBER GROUP
+//	table_indirect_add TABLE [PRIORITY] KEY:VALUE... => MEMBER, table_indirect_add_with_group TABLE [PRIORITY] KEY:VALUE... => GROUP
 //
 // In a table with priorities the largest wins. A key that is not named is
 // don't care, or 0 where the match is exact. * is a digit that does not matter,

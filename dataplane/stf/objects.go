@@ -68,12 +68,17 @@ func (r *run) meter(name string) (int, error) {
 // call makes the call of an action of a table.
 func (r *run) call(table int, a Action) (dataplane.ActionCall, error) {
 	t := &r.program.Tables()[table]
+	return r.callOf("table "+t.Name, t.Actions, a)
+}
+
+// callOf makes the call of one of some actions.
+func (r *run) callOf(owner string, actions []int, a Action) (dataplane.ActionCall, error) {
 	names := func(i int) string { return r.program.Actions()[i].Name }
-	i, err := find("action", a.Name, t.Actions, names)
+	i, err := find("action", a.Name, actions, names)
 	if err != nil {
-		return dataplane.ActionCall{}, fmt.Errorf("table %s: %w", t.Name, err)
+		return dataplane.ActionCall{}, fmt.Errorf("%s: %w", owner, err)
 	}
-	call := dataplane.ActionCall{Action: t.Actions[i]}
+	call := dataplane.ActionCall{Action: actions[i]}
 	info := &r.program.Actions()[call.Action]
 	given := map[string]*big.Int{}
 	for _, arg := range a.Args {
@@ -103,6 +108,16 @@ func (r *run) call(table int, a Action) (dataplane.ActionCall, error) {
 
 // entry makes the entry that a statement adds.
 func (r *run) entry(table int, a Add) (dataplane.Entry, error) {
+	e, err := r.keys(table, a)
+	if err != nil {
+		return e, err
+	}
+	e.Target.Action, err = r.call(table, a.Action)
+	return e, err
+}
+
+// keys makes an entry without a target.
+func (r *run) keys(table int, a Add) (dataplane.Entry, error) {
 	info := &r.program.Tables()[table]
 	e := dataplane.Entry{Match: make([]dataplane.Match, len(info.Keys))}
 	for i, k := range info.Keys {
@@ -125,9 +140,7 @@ func (r *run) entry(table int, a Add) (dataplane.Entry, error) {
 			return e, fmt.Errorf("table %s: key %s: %w", info.Name, k.Name, err)
 		}
 	}
-	call, err := r.call(table, a.Action)
-	e.Target.Action = call
-	return e, err
+	return e, nil
 }
 
 // element is an element of a header stack in a name: BMv2 writes [1], STF also $1.

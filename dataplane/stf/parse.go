@@ -55,6 +55,13 @@ var verbs = map[string]func(*line) any{
 	"meter_get_rates":       func(l *line) any { return Array{Kind: "meter", Verb: "get_rates", Name: l.name(), Index: l.index()} },
 	"meter_set_rates":       func(l *line) any { return l.setRates("meter") },
 	"meter_array_set_rates": func(l *line) any { return l.setRates("meter_array") },
+	"pvs_add":               func(l *line) any { return AddToSet{l.name(), l.value()} },
+
+	"act_prof_create_member":        func(l *line) any { return Member{l.name(), l.action()} },
+	"act_prof_create_group":         func(l *line) any { return MemberGroup{l.name()} },
+	"act_prof_add_member_to_group":  func(l *line) any { return Join{l.name(), l.index(), l.index()} },
+	"table_indirect_add":            func(l *line) any { return l.indirect(false) },
+	"table_indirect_add_with_group": func(l *line) any { return l.indirect(true) },
 }
 
 // statement reads one line.
@@ -261,6 +268,19 @@ func (l *line) add() any {
 	if l.is("=") {
 		a.ID = l.name()
 	}
+	return a
+}
+
+// indirect reads an entry that ends in "=> MEMBER" or "=> GROUP".
+func (l *line) indirect(group bool) any {
+	a := AddIndirect{Add: Add{Table: l.name()}, Group: group}
+	if l.peek().kind == numeral {
+		a.Priority = int(l.upTo(math.MaxInt32 - 1))
+	}
+	for l.err == nil && !l.is("=>") {
+		a.Keys = append(a.Keys, l.key(l.name()))
+	}
+	a.To = l.index()
 	return a
 }
 

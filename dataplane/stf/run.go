@@ -19,11 +19,7 @@ type Summary struct {
 // whose output it takes over. The error is an *Error, around a *Difference when
 // the switch did something else than the case expects.
 func Run(sw *dataplane.Switch, c *Case) (Summary, error) {
-	r := &run{
-		sw: sw, program: sw.Program(),
-		groups: map[uint16][]int{}, mirrors: map[uint16]uint16{}, entries: map[string]added{},
-		want: map[uint32][]expected{},
-	}
+	r := newRun(sw)
 	if r.program == nil {
 		return Summary{}, dataplane.ErrNoProgram
 	}
@@ -35,6 +31,14 @@ func Run(sw *dataplane.Switch, c *Case) (Summary, error) {
 		}
 	}
 	return r.summary, r.compare()
+}
+
+func newRun(sw *dataplane.Switch) *run {
+	return &run{
+		sw: sw, program: sw.Program(),
+		groups: map[uint16][]int{}, mirrors: map[uint16]uint16{}, entries: map[string]added{},
+		want: map[uint32][]expected{},
+	}
 }
 
 // run is a case being carried out.
@@ -157,6 +161,16 @@ func (r *run) do(statement any) error {
 		return r.mirror(s)
 	case Array:
 		return r.array(s)
+	case AddToSet:
+		return r.addToSet(s)
+	case Member:
+		return r.member(s)
+	case MemberGroup:
+		return r.memberGroup(s)
+	case Join:
+		return r.join(s)
+	case AddIndirect:
+		return r.addIndirect(s)
 	}
 	return fmt.Errorf("unknown statement %T", statement)
 }

@@ -2,6 +2,7 @@ package stf
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -37,7 +38,9 @@ func carryOut(t *testing.T, program, script string) (Summary, error) {
 }
 
 // TestCases runs the project's own cases: NAME.stf and NAME.WHAT.stf in the
-// folder of the embedded switch's programs belong to NAME.json.
+// folder of the embedded switch's programs belong to NAME.json. With -update
+// their expected packets are written anew; TestCasesOnBMv2 then says whether
+// they are right.
 func TestCases(t *testing.T) {
 	cases, err := filepath.Glob("../testdata/*.stf")
 	if err != nil || len(cases) == 0 {
@@ -47,10 +50,63 @@ func TestCases(t *testing.T) {
 		name := strings.TrimSuffix(filepath.Base(script), ".stf")
 		t.Run(name, func(t *testing.T) {
 			program, _, _ := strings.Cut(name, ".")
+			if *update {
+				expectWhatLeaves(t, filepath.Join("../testdata", program+".json"), script)
+			}
 			if _, err := carryOut(t, filepath.Join("../testdata", program+".json"), script); err != nil {
 				t.Errorf("%s:%v", script, err)
 			}
 		})
+	}
+}
+
+// expectWhatLeaves rewrites a case: behind each packet stands what it causes.
+func expectWhatLeaves(t *testing.T, program, script string) {
+	text, err := os.ReadFile(script)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := Parse(string(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	json, err := os.ReadFile(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := dataplane.LoadProgram(json)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sw := dataplane.New(dataplane.Config{Seed: 1, Priorities: 1}, nil)
+	sw.SetProgram(p)
+	r := newRun(sw)
+	sw.SetOutput(r)
+	for _, s := range c.Statements {
+		r.line = s.Line
+		if _, ok := s.Do.(CheckCounter); ok {
+			continue
+		}
+		if err := r.do(s.Do); err != nil {
+			t.Fatalf("line %d: %v", s.Line, err)
+		}
+	}
+	var b strings.Builder
+	n := 0
+	for line := range strings.Lines(string(text)) {
+		n++
+		if strings.HasPrefix(line, "expect ") {
+			continue
+		}
+		b.WriteString(line)
+		for _, s := range r.sent {
+			if s.line == n {
+				fmt.Fprintf(&b, "expect %d %x$\n", s.port, s.frame)
+			}
+		}
+	}
+	if err := os.WriteFile(script, []byte(b.String()), 0o644); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -1,0 +1,324 @@
+//go:build linux
+
+package stf
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/weft-sdn/weft/dataplane"
+	"github.com/weft-sdn/weft/test/bmv2"
+)
+
+// TestCasesOnBMv2 runs the project's own cases on BMv2's simple_switch, so that
+// what they expect is what BMv2 does.
+func TestCasesOnBMv2(t *testing.T) {
+	bmv2.RequireFiles(t)
+	cases, err := filepath.Glob("../testdata/*.stf")
+	if err != nil || len(cases) == 0 {
+		t.Fatalf("no cases: %v", err)
+	}
+	for _, script := range cases {
+		name := strings.TrimSuffix(filepath.Base(script), ".stf")
+		t.Run(name, func(t *testing.T) {
+			t.Parallel() // most of the time is waiting
+			program, _, _ := strings.Cut(name, ".")
+			b := newOnBMv2(t, filepath.Join("../testdata", program+".json"), script)
+			b.play()
+		})
+	}
+}
+
+// onBMv2 says a case in the words of simple_switch_CLI.
+type onBMv2 struct {
+	t     *testing.T
+	r     *run // to look names up
+	c     *Case
+	files bmv2.Files
+	want  map[uint32][]expected
+	check []CheckCounter
+	ids   map[string]int // entries by name: the handle
+	n     map[string]int // entries of a table
+}
+
+func newOnBMv2(t *testing.T, program, script string) *onBMv2 {
+	text, err := os.ReadFile(script)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := Parse(string(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	json, err := os.ReadFile(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := dataplane.LoadProgram(json)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &onBMv2{t: t, r: &run{program: p}, c: c, want: map[uint32][]expected{}, ids: map[string]int{}, n: map[string]int{}}
+	b.files.Program = program
+	b.say("set_queue_depth 100000")
+	return b
+}
+
+func (b *onBMv2) say(format string, args ...any) {
+	b.files.Commands = append(b.files.Commands, fmt.Sprintf(format, args...))
+}
+
+func (b *onBMv2) play() {
+	ports := map[uint32]bool{}
+	lines := map[int]bool{}
+	for _, s := range b.c.Statements {
+		switch do := s.Do.(type) {
+		case Packet:
+			ports[do.Port] = true
+			lines[s.Line] = true
+			b.files.Packets = append(b.files.Packets, bmv2.Arrival{Port: do.Port, Frame: do.Frame})
+		case Expect:
+			ports[do.Port] = true
+			b.want[do.Port] = append(b.want[do.Port], expected{do.Pattern, s.Line})
+			b.files.Expected++
+		case CheckCounter:
+			b.check = append(b.check, do)
+			b.checkCounter(do)
+		case NoPacket, Wait:
+		default:
+			if len(b.files.Packets) > 0 {
+				b.t.Skip("skipped: the switch is changed between packets, which files cannot follow")
+			}
+			if err := b.configure(do); err != nil {
+				b.t.Fatalf("line %d: %v", s.Line, err)
+			}
+		}
+	}
+	for p := range uint32(8) { // where a wrong packet might go
+		ports[p] = true
+	}
+	b.files.Ports = slices.Sorted(maps.Keys(ports))
+	out, said := b.files.Run(b.t)
+	for _, port := range b.files.Ports {
+		b.compare(port, out[port])
+	}
+	b.counters(said)
+}
+
+// compare pairs what left a port with what is expected, in any order: the
+// threads of simple_switch have none between packets.
+func (b *onBMv2) compare(port uint32, frames [][]byte) {
+	want := b.want[port]
+	for _, f := range frames {
+		if i := slices.IndexFunc(want, func(e expected) bool { return e.differs(f) == "" }); i >= 0 {
+			want = slices.Delete(want, i, i+1)
+			continue
+		}
+		b.t.Errorf("port %d: simple_switch sent, and nobody expects\n%x", port, f)
+	}
+	for _, e := range want {
+		b.t.Errorf("line %d: port %d: simple_switch did not send\n%s", e.line, port, &e.Pattern)
+	}
+}
+
+func (b *onBMv2) configure(do any) error {
+	switch s := do.(type) {
+	case Add:
+		return b.add(s)
+	case AddIndirect:
+		keys, prio, err := b.keys(s.Add)
+		verb := "table_indirect_add"
+		if s.Group {
+			verb += "_with_group"
+		}
+		b.say("%s %s %s => %d%s", verb, b.tableName(s.Table), keys, s.To, prio)
+		return err
+	case SetDefault:
+		i, err := b.r.table(s.Table)
+		if err != nil {
+			return err
+		}
+		action, args, err := b.action(b.r.call(i, s.Action))
+		b.say("table_set_default %s %s %s", b.tableName(s.Table), action, args)
+		return err
+	case Group:
+		b.say("mc_mgrp_create %d", s.ID)
+	case Node:
+		b.say("mc_node_create %d %s", s.RID, numbers(s.Ports))
+	case Associate:
+		b.say("mc_node_associate %d %d", s.Group, s.Node)
+	case Mirror:
+		switch {
+		case s.Port != nil:
+			b.say("mirroring_add %d %d", s.Session, *s.Port)
+		case s.Group != nil:
+			b.say("mirroring_add_mc %d %d", s.Session, *s.Group)
+		}
+	case Array:
+		return b.array(s)
+	case AddToSet:
+		b.say("pvs_add %s %#x", s.Set, s.Value)
+	case Member:
+		i, err := b.r.profile(s.Profile)
+		if err != nil {
+			return err
+		}
+		info := &b.r.program.Profiles()[i]
+		action, args, err := b.action(b.r.callOf("", info.Actions, s.Action))
+		b.say("act_prof_create_member %s %s %s", info.Name, action, args)
+		return err
+	case MemberGroup:
+		b.say("act_prof_create_group %s", s.Profile)
+	case Join:
+		b.say("act_prof_add_member_to_group %s %d %d", s.Profile, s.Member, s.Group)
+	default:
+		return fmt.Errorf("%T cannot be said to simple_switch", do)
+	}
+	return nil
+}
+
+func numbers(ns []uint32) string {
+	var all []string
+	for _, n := range ns {
+		all = append(all, fmt.Sprint(n))
+	}
+	return strings.Join(all, " ")
+}
+
+func (b *onBMv2) tableName(name string) string {
+	i, err := b.r.table(name)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return b.r.program.Tables()[i].Name
+}
+
+func (b *onBMv2) action(call dataplane.ActionCall, err error) (name, args string, _ error) {
+	if err != nil {
+		return "", "", err
+	}
+	var all []string
+	for _, a := range call.Args {
+		all = append(all, hexOf(a))
+	}
+	return b.r.program.Actions()[call.Action].Name, strings.Join(all, " "), nil
+}
+
+func hexOf(v []byte) string {
+	if len(v) == 0 {
+		return "0x0"
+	}
+	return fmt.Sprintf("0x%x", v)
+}
+
+func (b *onBMv2) add(s Add) error {
+	keys, prio, err := b.keys(s)
+	if err != nil {
+		return err
+	}
+	i, err := b.r.table(s.Table)
+	if err != nil {
+		return err
+	}
+	action, args, err := b.action(b.r.call(i, s.Action))
+	name := b.tableName(s.Table)
+	b.say("table_add %s %s %s => %s%s", name, action, keys, args, prio)
+	if s.ID != "" {
+		b.ids[s.ID] = b.n[name]
+	}
+	b.n[name]++
+	return err
+}
+
+// keys are the keys of an entry; in simple_switch_CLI the smallest priority
+// wins.
+func (b *onBMv2) keys(s Add) (keys, prio string, err error) {
+	i, err := b.r.table(s.Table)
+	if err != nil {
+		return "", "", err
+	}
+	e, err := b.r.keys(i, s)
+	if err != nil {
+		return "", "", err
+	}
+	var all []string
+	for k, info := range b.r.program.Tables()[i].Keys {
+		m := e.Match[k]
+		switch info.Match {
+		case dataplane.Exact:
+			all = append(all, hexOf(m.Value))
+		case dataplane.LPM:
+			// The command line wants all digits.
+			v := make([]byte, (info.Width+7)/8)
+			copy(v[len(v)-len(m.Value):], m.Value)
+			all = append(all, fmt.Sprintf("0x%x/%d", v, m.PrefixLen))
+		case dataplane.Ternary:
+			all = append(all, hexOf(m.Value)+"&&&"+hexOf(m.Mask))
+		case dataplane.Range:
+			if len(m.High) == 0 && len(m.Value) == 0 {
+				m.High = ones(info.Width).Bytes()
+			}
+			all = append(all, hexOf(m.Value)+"->"+hexOf(m.High))
+		}
+	}
+	if e.Priority > 0 {
+		prio = fmt.Sprintf(" %d", 1_000_000-int(e.Priority))
+	}
+	return strings.Join(all, " "), prio, nil
+}
+
+func (b *onBMv2) array(s Array) error {
+	var rates []string
+	for _, r := range s.Rates {
+		rates = append(rates, strconv.FormatFloat(r.PerMicrosecond, 'f', -1, 64)+":"+fmt.Sprint(r.Burst))
+	}
+	switch s.Kind + "_" + s.Verb {
+	case "meter_set_rates":
+		b.say("meter_set_rates %s %d %s", s.Name, s.Index, strings.Join(rates, " "))
+	case "meter_array_set_rates":
+		b.say("meter_array_set_rates %s %s", s.Name, strings.Join(rates, " "))
+	case "register_write":
+		b.say("register_write %s %d %v", s.Name, s.Index, s.Values[0])
+	case "register_reset":
+		b.say("register_reset %s", s.Name)
+	case "counter_write":
+		b.say("counter_write %s %d %v %v", s.Name, s.Index, s.Values[0], s.Values[1])
+	}
+	return nil
+}
+
+func (b *onBMv2) checkCounter(s CheckCounter) {
+	index := fmt.Sprint(s.Index)
+	if s.Index == nil {
+		index = fmt.Sprint(b.ids[s.ID])
+	}
+	b.files.After = append(b.files.After, fmt.Sprintf("counter_read %s %s", s.Counter, index))
+}
+
+var counterSaid = regexp.MustCompile(`\((\d+) bytes, (\d+) packets\)`)
+
+// counters compares what simple_switch_CLI says of counters with what is
+// expected.
+func (b *onBMv2) counters(said string) {
+	found := counterSaid.FindAllStringSubmatch(said, -1)
+	if len(found) != len(b.check) {
+		b.t.Errorf("%d counters in %q, want %d", len(found), said, len(b.check))
+		return
+	}
+	for i, c := range b.check {
+		got := found[i][2]
+		if c.Unit == "bytes" {
+			got = found[i][1]
+		}
+		if c.Op == "==" && c.Value.String() != got {
+			b.t.Errorf("counter %s(%v): %s %s, want %v", c.Counter, c.Index, got, c.Unit, c.Value)
+		}
+	}
+}

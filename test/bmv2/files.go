@@ -1,0 +1,189 @@
+//go:build linux
+
+package bmv2
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Files is a run of simple_switch, which needs no privileges: it is configured by the commands of simple_switch_CLI, then packets reach it in capture files.
+type Files struct {
+	Program  string   // BMv2 JSON
+	Commands []string // for simple_switch_CLI, before the packets
+	Packets  []Arrival
+	Ports    []uint32 // all that may see packets
+	Expected int      // packets that will leave; no more than a hint of when to stop waiting
+	After    []string // for simple_switch_CLI, after the packets
+}
+
+// Arrival is a packet that arrives on a port.
+type Arrival struct {
+	Port  uint32
+	Frame []byte
+}
+
+// RequireFiles skips a test where Files cannot be run.
+func RequireFiles(t testing.TB) {
+	t.Helper()
+	for _, exe := range []string{"simple_switch", "simple_switch_CLI"} {
+		if _, err := exec.LookPath(exe); err != nil {
+			t.Skipf("skipped: %s is not on the PATH", exe)
+		}
+	}
+}
+
+// Run returns the packets that left each port, in their order, and what simple_switch_CLI said of the commands After.
+func (f *Files) Run(t testing.TB) (out map[uint32][][]byte, said string) {
+	t.Helper()
+	dir := t.TempDir()
+	program, err := filepath.Abs(f.Program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	thrift := ln.Addr().(*net.TCPAddr).Port
+	ln.Close()
+	argv := []string{"--use-files", "0", "--thrift-port", fmt.Sprint(thrift), "--device-id", fmt.Sprint(thrift),
+		"--notifications-addr", "ipc://" + filepath.Join(dir, "notifications"), "--log-level", "off"}
+	// simple_switch opens a port's file when it starts and reads it once all are open: named pipes keep it waiting for the packets until it is configured.
+	ready := make(chan struct{})
+	defer func() {
+		if ready != nil {
+			close(ready)
+		}
+	}()
+	for _, p := range f.Ports {
+		name := filepath.Join(dir, fmt.Sprintf("p%d_in.pcap", p))
+		if err := unix.Mkfifo(name, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		argv = append(argv, "-i", fmt.Sprintf("%d@p%d", p, p))
+		go f.feed(name, p, ready)
+	}
+	sw := exec.Command("simple_switch", append(argv, program)...)
+	sw.Dir = dir
+	var output bytes.Buffer
+	sw.Stdout, sw.Stderr = &output, &output
+	if err := sw.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = sw.Process.Kill()
+		_ = sw.Wait()
+		if output.Len() > 0 { // it is silent but when it gives up
+			t.Logf("simple_switch: %s", strings.TrimSpace(output.String()))
+		}
+	}()
+	deadline := time.Now().Add(60 * time.Second)
+	for {
+		c, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", thrift))
+		if err == nil {
+			c.Close()
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("simple_switch did not start: %s", output.String())
+		}
+		time.Sleep(20 * time.Millisecond) // another process: there is nothing to wait on
+	}
+	commandLine(t, thrift, f.Commands)
+	close(ready)
+	ready = nil
+	// Done when the output files stop growing: soon, once all packets that are expected have come.
+	last, still := -1, 0
+	for {
+		out = map[uint32][][]byte{}
+		n := 0
+		for _, p := range f.Ports {
+			b, err := os.ReadFile(filepath.Join(dir, fmt.Sprintf("p%d_out.pcap", p)))
+			if err == nil {
+				out[p] = captured(b)
+				n += len(out[p])
+			}
+		}
+		if n != last {
+			last, still = n, 0
+		} else {
+			still++
+		}
+		if still > 5 && n >= f.Expected || still > 50 {
+			break
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	if len(f.After) > 0 {
+		said = commandLine(t, thrift, f.After)
+	}
+	return out, said
+}
+
+// feed writes the packets of a port into a pipe, once there is a reader and the switch is ready for them.
+func (f *Files) feed(name string, port uint32, ready <-chan struct{}) {
+	w, err := os.OpenFile(name, os.O_WRONLY, 0)
+	if err != nil {
+		return
+	}
+	defer w.Close()
+	b := &bytes.Buffer{}
+	for _, v := range []any{uint32(0xa1b2c3d4), uint16(2), uint16(4), uint32(0), uint32(0), uint32(65535), uint32(1)} {
+		_ = binary.Write(b, binary.LittleEndian, v)
+	}
+	if _, err := w.Write(b.Bytes()); err != nil {
+		return
+	}
+	<-ready
+	b.Reset()
+	for i, a := range f.Packets {
+		if a.Port != port {
+			continue
+		}
+		for _, v := range []uint32{uint32(i / 1_000_000), uint32(i % 1_000_000), uint32(len(a.Frame)), uint32(len(a.Frame))} {
+			_ = binary.Write(b, binary.LittleEndian, v)
+		}
+		b.Write(a.Frame)
+	}
+	_, _ = w.Write(b.Bytes())
+}
+
+func commandLine(t testing.TB, thrift int, commands []string) string {
+	t.Helper()
+	cli := exec.Command("simple_switch_CLI", "--thrift-port", fmt.Sprint(thrift))
+	cli.Stdin = strings.NewReader(strings.Join(commands, "\n") + "\n")
+	said, err := cli.CombinedOutput()
+	if err != nil || bytes.Contains(said, []byte("Error")) || bytes.Contains(said, []byte("Invalid")) {
+		t.Fatalf("simple_switch_CLI: %v\n%s", err, said)
+	}
+	return string(said)
+}
+
+// captured are the whole packets of a capture file.
+func captured(b []byte) [][]byte {
+	if len(b) < 24 {
+		return nil
+	}
+	var all [][]byte
+	for b = b[24:]; len(b) >= 16; {
+		n := int(binary.LittleEndian.Uint32(b[8:]))
+		if len(b) < 16+n {
+			break // it is still being written
+		}
+		all = append(all, slices.Clone(b[16:16+n]))
+		b = b[16+n:]
+	}
+	return all
+}

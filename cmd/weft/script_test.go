@@ -19,10 +19,28 @@ import (
 var update = flag.Bool("update", false, "write the outputs the scripts expect")
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"weft": func() { os.Exit(weft()) }, "speaker": speaker, "pcap": captures})
+	command := func() { os.Exit(weft()) }
+	testscript.Main(m, map[string]func(){
+		"weft": command, bmv2Name: command, "speaker": speaker, "pcap": captures, "probe": probe,
+	})
 }
 
 type apiKey struct{}
+
+// bmv2 is the path of BMv2's switch, empty if there is none: where there is a weft
+// beside one, it is our own of the name.
+func bmv2() string {
+	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
+		path := filepath.Join(dir, bmv2Name)
+		if _, err := exec.LookPath(path); err != nil {
+			continue
+		}
+		if _, err := os.Stat(filepath.Join(dir, "weft")); err != nil {
+			return path
+		}
+	}
+	return ""
+}
 
 // TestScripts runs the stories of testdata/script. WEFT_SERVER is the API of a
 // fake controller, WEFT_LOCKED one that wants the token "letmein". FABRIC is the
@@ -33,15 +51,19 @@ type apiKey struct{}
 //	switch up|down NAME connects or disconnects a switch of the fake
 //
 // the program pcap, which makes and shows captures (capture_test.go),
-// and the condition [namespace]: network namespaces can be made here.
+// and the conditions [namespace]: network namespaces can be made here, and [bmv2]:
+// $BMV2 is BMv2's simple_switch_grpc.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script", UpdateScripts: *update, RequireExplicitExec: true,
 		Condition: func(name string) (bool, error) {
-			if name != "namespace" {
-				return false, fmt.Errorf("unknown condition %s", name)
+			switch name {
+			case "namespace":
+				return exec.Command("unshare", "-n", "ip", "link").Run() == nil, nil
+			case "bmv2":
+				return bmv2() != "", nil
 			}
-			return exec.Command("unshare", "-n", "ip", "link").Run() == nil, nil
+			return false, fmt.Errorf("unknown condition %s", name)
 		},
 		Setup: func(e *testscript.Env) error {
 			open, err := newFakeAPI()
@@ -70,6 +92,12 @@ func TestScripts(t *testing.T) {
 			gone := httptest.NewServer(nil)
 			gone.Close()
 			e.Setenv("WEFT_GONE", gone.URL)
+			e.Setenv("BMV2", bmv2())
+			data, err := filepath.Abs("testdata")
+			if err != nil {
+				return err
+			}
+			e.Setenv("TESTDATA", data)
 			e.Values[apiKey{}] = open
 			return nil
 		},

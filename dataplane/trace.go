@@ -63,8 +63,8 @@ func (c *ctx) tell(s trace.Step) { c.sw.tracer.Step(c.id, s) }
 
 // told is what the trace needs to remember of the packet in the context.
 type told struct {
-	action *action
-	at     *trace.Source // of the statement being executed
+	made bool          // the compiler made the action being executed
+	at   *trace.Source // of the statement being executed
 	// egress_spec, and the action and statement that gave it that value.
 	spec       uint64
 	specAction string

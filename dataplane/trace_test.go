@@ -27,7 +27,7 @@ func checkedTrace(t testing.TB) trace.Tracer {
 				t.Errorf("packet %d has no outcome", p.ID)
 			}
 		}
-		if err := trace.WriteText(io.Discard, r, trace.Options{Verbose: 2}); err != nil {
+		if err := trace.Write(io.Discard, r, trace.Options{Verbose: 2}); err != nil {
 			t.Error(err)
 		}
 	})

@@ -21,6 +21,9 @@ func (a *action) runTraced(c *ctx) {
 			p.told.run(c)
 			if v := c.meta64(spec); v != c.told.spec {
 				c.told.spec, c.told.specAction, c.told.specAt = v, a.name, p.told.at
+				if c.told.made {
+					c.told.specAction = ""
+				}
 			}
 		case p.cond == nil:
 			pc = p.target

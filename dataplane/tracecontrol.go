@@ -35,7 +35,7 @@ func (c *ctx) runTraced(p *pipeline) {
 			}
 		case nodeAction:
 			c.tell(trace.Step{Action: n.action.told(n.args, n.told.made), At: n.told.at})
-			c.told.action = n.action
+			c.told.made = n.told.made
 			n.action.run(c, n.args)
 			i = n.next
 		default:
@@ -100,7 +100,7 @@ func (c *ctx) traceLookup(t *matchTable, e *entry) {
 	}
 	if act != nil {
 		c.tell(trace.Step{Action: act.told(args, false)})
-		c.told.action = act
+		c.told.made = false
 	}
 }
 

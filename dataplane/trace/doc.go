@@ -7,7 +7,7 @@
 // (replicas, clones, recirculated and resubmitted packets), into one Record and
 // hands that over when the last of them has ended:
 //
-//	a := trace.NewAssembler(func(r *trace.Record) { trace.WriteText(os.Stdout, r, trace.Options{}) })
+//	a := trace.NewAssembler(func(r *trace.Record) { err = trace.Write(os.Stdout, r, trace.Options{}) })
 //	sw.SetTracer(a)
 //
 // A Record marshals to JSON with encoding/json and back; the json tags of Record,

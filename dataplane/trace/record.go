@@ -8,10 +8,19 @@ import (
 // Record is a packet from its beginning to its end, and the packets made of it.
 type Record struct {
 	Packet
-	Steps   []Step    `json:"steps,omitempty"`
-	Outcome *Outcome  `json:"outcome,omitempty"`
-	Copies  []*Record `json:"copies,omitempty"` // in the order in which they began
+	Steps   []Step   `json:"steps,omitempty"`
+	Outcome *Outcome `json:"outcome,omitempty"`
+	// Cut says that there was more than an Assembler keeps: steps of this
+	// packet or, in the packet received, copies.
+	Cut    bool      `json:"cut,omitempty"`
+	Copies []*Record `json:"copies,omitempty"` // in the order in which they began
 }
+
+// An Assembler keeps no more than this of what a program without end may do.
+const (
+	maxPackets = 4096    // of one received, that one included
+	maxSteps   = 1 << 16 // of a packet
+)
 
 // Assembler is a Tracer that puts events together.
 type Assembler struct {
@@ -29,7 +38,9 @@ type tree struct {
 	r    *Record
 	path []*Step // open steps, outermost first
 	root *tree
-	live int // of a root: packets of the tree that have not ended
+	n    int // steps
+	// Of a root: packets of the tree, and those that have not ended.
+	size, live int
 }
 
 // NewAssembler returns an assembler that calls done with each packet received,
@@ -48,12 +59,19 @@ func (a *Assembler) Begin(p Packet) {
 	a.last = p.Time
 	p.Frame = slices.Clone(p.Frame)
 	t := &tree{r: &Record{Packet: p}}
-	if parent := a.open[p.Parent]; parent != nil {
+	t.root = t
+	if p.Parent != 0 {
+		parent := a.open[p.Parent]
+		if parent == nil {
+			return // cut off, as its parent
+		}
+		if t.root = parent.root; t.root.size >= maxPackets {
+			t.root.r.Cut = true
+			return
+		}
 		parent.r.Copies = append(parent.r.Copies, t.r)
-		t.root = parent.root
-	} else {
-		t.root = t
 	}
+	t.root.size++
 	t.root.live++
 	a.open[p.ID] = t
 }
@@ -62,6 +80,10 @@ func (a *Assembler) Begin(p Packet) {
 func (a *Assembler) Step(id ID, s Step) {
 	t := a.open[id]
 	if t == nil {
+		return
+	}
+	if t.n++; t.n > maxSteps {
+		t.r.Cut = true
 		return
 	}
 	t.path = t.path[:min(len(t.path), depth(&s, t.path))]

@@ -14,12 +14,12 @@ func (t *texter) steps(steps []Step, indent int) {
 			i += t.assigns(steps[i:], indent) - 1
 		case s.Queue != nil && i+1 < len(steps) && steps[i+1].Dequeue != nil:
 			i++
-			t.add(nil, 0, "queue", "queue: port %d, priority %d, %d packets before it; left after %v, %d behind it",
-				s.Queue.Port, s.Queue.Priority, s.Queue.Depth, steps[i].Dequeue.Waited, steps[i].Dequeue.Depth)
+			t.add(nil, 0, "queue", "queue: port %d, priority %d, behind %s; left after %v, with %s behind it",
+				s.Queue.Port, s.Queue.Priority, several(s.Queue.Depth, "packet"), steps[i].Dequeue.Waited, several(steps[i].Dequeue.Depth, "packet"))
 		case s.Stage != nil && s.Stage.Name == "parser" && t.Verbose == 0:
 			t.parser(s.Steps)
-		case s.Stage != nil && s.Stage.Name == "deparser" && len(s.Steps) == 1:
-			t.deparse(s.Steps[0].Deparse)
+		case s.Stage != nil && len(s.Steps) == 1 && s.Steps[0].Deparse != nil:
+			t.add(nil, 0, "deparser", "deparser: %s", deparseText(s.Steps[0].Deparse))
 		default:
 			t.step(s, indent)
 		}
@@ -50,7 +50,7 @@ func (t *texter) assigns(steps []Step, indent int) int {
 }
 
 func assignText(a *Assign, at *Source) string {
-	return fmt.Sprintf("%s"+noBreak+":="+noBreak+"%s", assigned(a.Field, at), octetsText(a.Field, a.Value, a.Octets))
+	return fmt.Sprintf("%s"+noBreak+":="+noBreak+"%s%s", assigned(a.Field, at), octetsText(a.Field, a.Value, a.Octets), remark(at))
 }
 
 // parser adds what a parser did, as a path.
@@ -71,7 +71,7 @@ func (t *texter) parser(states []Step) {
 				took = append(took, fmt.Sprintf("skip %d", s.Advance.Octets))
 				octets += s.Advance.Octets
 			case s.ParserError != nil:
-				failed = fmt.Sprintf("error.%s in %s after %d octets", s.ParserError.Name, name, octets)
+				failed = fmt.Sprintf("error.%s in %s after %s", s.ParserError.Name, name, several(octets, "octet"))
 			}
 		}
 		if len(took) > 0 {
@@ -95,7 +95,7 @@ func (t *texter) parser(states []Step) {
 	}
 }
 
-func (t *texter) deparse(d *Deparse) {
+func deparseText(d *Deparse) string {
 	var parts []string
 	for _, h := range d.Headers {
 		parts = append(parts, fmt.Sprintf("%s %d", h.Name, h.Octets))
@@ -103,7 +103,7 @@ func (t *texter) deparse(d *Deparse) {
 	if d.Payload > 0 {
 		parts = append(parts, fmt.Sprintf("payload %d", d.Payload))
 	}
-	t.add(nil, 0, "deparser", "deparser: %s: %d octets", strings.Join(parts, ", "), d.Length)
+	return fmt.Sprintf("%s: %s", strings.Join(parts, ", "), several(d.Length, "octet"))
 }
 
 // step adds the lines of one step and of those inside it.
@@ -116,9 +116,9 @@ func (t *texter) step(s *Step, indent int) {
 	case s.State != nil:
 		add("state "+s.State.Name, "%s  at octet %d", s.State.Name, s.State.Offset)
 	case s.Extract != nil:
-		add("extract", "extract %s, %d octets: %s", s.Extract.Header, s.Extract.Octets, fieldsText(s.Extract.Fields, " "))
+		add("extract", "extract %s, %s: %s", s.Extract.Header, several(s.Extract.Octets, "octet"), fieldsText(s.Extract.Fields, " "))
 	case s.Advance != nil:
-		add("advance", "skip %d octets", s.Advance.Octets)
+		add("advance", "skip %s", several(s.Advance.Octets, "octet"))
 	case s.Verify != nil:
 		t.verify(s, indent)
 	case s.Select != nil:
@@ -134,7 +134,7 @@ func (t *texter) step(s *Step, indent int) {
 			indent-- // what it does stands for itself
 			break
 		}
-		add("action "+s.Action.Name, "%s(%s)", short(s.Action.Name), fieldsText(s.Action.Args, ", "))
+		add("action "+s.Action.Name, "→ %s(%s)", short(s.Action.Name), fieldsText(s.Action.Args, ", "))
 	case s.Assign != nil:
 		if !s.Assign.Temporary || t.Verbose > 1 {
 			add("assign "+s.Assign.Field, "%s (was %s)", assignText(s.Assign, s.At), octetsText(s.Assign.Field, s.Assign.Old, s.Assign.Octets))
@@ -166,13 +166,13 @@ func (t *texter) step(s *Step, indent int) {
 	case s.Digest != nil:
 		add("digest", "digest %s: %s", s.Digest.Name, fieldsText(s.Digest.Fields, ", "))
 	case s.Queue != nil:
-		add("queue", "queue: port %d, priority %d, %d packets before it", s.Queue.Port, s.Queue.Priority, s.Queue.Depth)
+		add("queue", "queue: port %d, priority %d, behind %s", s.Queue.Port, s.Queue.Priority, several(s.Queue.Depth, "packet"))
 	case s.Dequeue != nil:
-		add("dequeue", "queue: left after %v, %d packets behind it", s.Dequeue.Waited, s.Dequeue.Depth)
+		add("dequeue", "queue: left after %v, with %s behind it", s.Dequeue.Waited, several(s.Dequeue.Depth, "packet"))
 	case s.Replicate != nil:
 		add("replicate", "%s", replicateText(s.Replicate))
 	case s.Deparse != nil:
-		t.deparse(s.Deparse)
+		add("deparse", "%s", deparseText(s.Deparse))
 	case s.Note != nil:
 		add("note", "note: %s", s.Note.Text)
 	}
@@ -300,7 +300,7 @@ func (t *texter) state(s *Step, indent int) {
 		t.add(s.At, indent, "write "+r.Name, "register %s[%d] := %s (was %s)%s", short(r.Name), r.Index, r.Value, r.Old, outside(r.OutOfRange))
 	case s.Counter != nil:
 		c := s.Counter
-		t.add(s.At, indent, "count "+c.Name, "counter %s%s is %d packets, %d octets%s", short(c.Name), index(c.Index), c.Packets, c.Octets, outside(c.OutOfRange))
+		t.add(s.At, indent, "count "+c.Name, "counter %s%s: now %s, %s%s", short(c.Name), index(c.Index), several(c.Packets, "packet"), several(c.Octets, "octet"), outside(c.OutOfRange))
 	case s.Meter != nil:
 		m := s.Meter
 		text := fmt.Sprintf("meter %s%s: %s%s", short(m.Name), index(m.Index), m.Color, outside(m.OutOfRange))
@@ -327,7 +327,7 @@ func requestText(r *Request) string {
 		text += fmt.Sprintf(" to session %d", *r.Session)
 	}
 	if r.Octets != nil {
-		text += fmt.Sprintf(" to %d octets", *r.Octets)
+		text += " to " + several(*r.Octets, "octet")
 	}
 	if len(r.Keeps) > 0 {
 		var names []string
@@ -349,7 +349,11 @@ func replicateText(r *Replicate) string {
 	if r.Missing {
 		return text + ": there is none"
 	}
-	text += fmt.Sprintf(": %d copies", r.Copies)
+	if r.Copies == 1 {
+		text += ": 1 copy"
+	} else {
+		text += fmt.Sprintf(": %d copies", r.Copies)
+	}
 	for _, p := range r.Down {
 		text += fmt.Sprintf(", none for port %d, which is down", p)
 	}

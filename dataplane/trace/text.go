@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -9,6 +10,8 @@ import (
 
 // Options choose how much text a record becomes.
 type Options struct {
+	// JSON has Write write a line of JSON instead of text.
+	JSON bool
 	// Verbose 0 leaves out what seldom matters: assignments that change
 	// nothing, branches not taken, fields of headers. 1 has everything but the
 	// compiler's temporaries, 2 has these too.
@@ -17,20 +20,31 @@ type Options struct {
 	Width int
 }
 
-// WriteText writes a record for a person to read: how the packet spread, then
-// what happened to it and to each copy. A copy to which the same happened as to
-// one before is told by what differs.
-func WriteText(w io.Writer, r *Record, o Options) error {
+// Write writes a record as JSON or as text for a person to read. The text says
+// how the packet spread, then what happened to it and to each copy. A copy to
+// which the same happened as to one before is told by what differs.
+func Write(w io.Writer, r *Record, o Options) error {
+	if o.JSON {
+		e := json.NewEncoder(w)
+		e.SetEscapeHTML(false)
+		return e.Encode(r)
+	}
 	if o.Width <= 0 {
 		o.Width = 120
 	}
 	var b strings.Builder
-	writeTree(&b, r, "", "")
+	if len(r.Copies) > 0 {
+		writeTree(&b, r, "", "")
+		b.WriteByte('\n')
+	}
 	t := texter{Options: o}
 	var told []section
-	for _, p := range r.All() {
+	for i, p := range r.All() {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
 		s := section{id: p.ID, lines: t.packet(p)}
-		fmt.Fprintf(&b, "\n%s\n", headline(p))
+		fmt.Fprintf(&b, "%s\n", headline(p))
 		like := -1
 		for i := range told {
 			if told[i].shape() == s.shape() {
@@ -41,6 +55,9 @@ func WriteText(w io.Writer, r *Record, o Options) error {
 			t.write(&b, s.lines)
 		} else {
 			t.writeDifference(&b, &told[like], &s)
+		}
+		if p.Cut {
+			b.WriteString("  and more, which is not kept\n")
 		}
 		told = append(told, s)
 	}
@@ -65,7 +82,7 @@ func headline(r *Record) string {
 	s := fmt.Sprintf("packet %d", r.ID)
 	switch r.Origin {
 	case Received:
-		s += fmt.Sprintf(" received on port %d, %d octets, at %v", r.Port, r.Length, r.Time)
+		s += fmt.Sprintf(" received on port %d, %s, at %v", r.Port, several(r.Length, "octet"), r.Time)
 	case Replica:
 		s += fmt.Sprintf(" replica of group %d for port %d, rid %d", r.Group, r.Port, r.Instance)
 	case CloneIngress, CloneEgress:
@@ -74,7 +91,7 @@ func headline(r *Record) string {
 			s += ", as received"
 		}
 	case Recirculated, Resubmitted:
-		s += fmt.Sprintf(" %s, %d octets", r.Origin, r.Length)
+		s += fmt.Sprintf(" %s, %s", r.Origin, several(r.Length, "octet"))
 	}
 	o := r.Outcome
 	if o == nil {
@@ -83,14 +100,14 @@ func headline(r *Record) string {
 	s += " → " + string(o.Result)
 	switch o.Result {
 	case Transmitted:
-		s += fmt.Sprintf(" on port %d, %d octets", *o.Port, o.Length)
+		s += fmt.Sprintf(" on port %d, %s", *o.Port, several(o.Length, "octet"))
 	case Dropped:
 		s += ": " + o.Reason
 		if o.Action != "" {
-			s += ", set by " + short(o.Action)
+			s += ", by " + short(o.Action)
 		}
 		if o.At != nil {
-			s += " at " + o.At.String()
+			s += ", at " + o.At.String()
 		}
 	}
 	return s
@@ -146,20 +163,27 @@ func (t *texter) add(at *Source, indent int, kind, format string, args ...any) {
 	t.lines = append(t.lines, line{at: where, indent: indent, kind: kind + " " + where, text: fmt.Sprintf(format, args...)})
 }
 
-// write writes lines in two columns.
+// write writes lines, those of a stage whose places in the program are known in
+// two columns.
 func (t *texter) write(b *strings.Builder, lines []line) {
-	column := 8
+	column := 0
 	for _, l := range lines {
 		column = max(column, len(l.at))
 	}
-	for _, l := range lines {
-		if l.at == "" && l.indent == 0 {
-			fmt.Fprintf(b, "  %s\n", l.text)
-			continue
+	placed := false
+	for i, l := range lines {
+		if l.indent == 0 {
+			placed = false
+			for _, o := range lines[i+1:] {
+				if o.indent == 0 {
+					break
+				}
+				placed = placed || o.at != ""
+			}
 		}
-		left := fmt.Sprintf("    %-*s  %s", column, l.at, strings.Repeat("  ", max(0, l.indent-1)))
-		if strings.HasPrefix(l.kind, "path ") {
-			left = "    "
+		left := "  " + strings.Repeat("  ", l.indent)
+		if placed && l.indent > 0 {
+			left = fmt.Sprintf("    %-*s  %s", column, l.at, strings.Repeat("  ", l.indent-1))
 		}
 		for i, s := range wrap(l.text, t.Width-utf8.RuneCountInString(left)) {
 			if i > 0 {
@@ -251,6 +275,27 @@ func assigned(field string, at *Source) string {
 	return left
 }
 
+// remark is the comment that stands behind a constant in the source.
+func remark(at *Source) string {
+	if at == nil {
+		return ""
+	}
+	_, s, ok := strings.Cut(at.Text, "// ")
+	if !ok {
+		return ""
+	}
+	s, _, _ = strings.Cut(s, "\n")
+	return " (" + strings.TrimSuffix(strings.TrimSpace(s), " ...") + ")"
+}
+
+// several is a number of things.
+func several[N int | uint64](n N, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
 func fieldText(f Field) string {
 	s := pretty(f.Name)
 	if s != "" {
@@ -268,7 +313,7 @@ func octetsText(name string, v Value, octets int) string {
 	if len(v) > shown {
 		v = v[:shown] + "…"
 	}
-	return fmt.Sprintf("%s (%d octets)", v, octets)
+	return fmt.Sprintf("%s (%s)", v, several(octets, "octet"))
 }
 
 func fieldsText(fs []Field, sep string) string {

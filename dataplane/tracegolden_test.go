@@ -3,7 +3,6 @@ package dataplane
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,8 +11,6 @@ import (
 
 	"github.com/weft-sdn/weft/dataplane/trace"
 )
-
-var update = flag.Bool("update", false, "write the traces the tests expect")
 
 // TestGoldenTraces compares traces with those of testdata/traces, which are
 // reviewed like code.

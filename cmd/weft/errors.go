@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/weft-sdn/weft/cmd/weft/client"
+	"github.com/weft-sdn/weft/dataplane/trace/stream"
 )
 
 // Exit statuses.
@@ -37,7 +38,7 @@ func exitStatus(err error) int {
 		return exitOK
 	case errors.As(err, &usage), errors.Is(err, client.ErrConfig):
 		return exitUsage
-	case errors.Is(err, client.ErrUnreachable):
+	case errors.Is(err, client.ErrUnreachable), errors.Is(err, stream.ErrUnreachable):
 		return exitUnreachable
 	}
 	return exitFailed

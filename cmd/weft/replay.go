@@ -25,6 +25,7 @@ type replayed struct {
 	outDir    string
 	repeat    int
 	cpu, drop uint32
+	trace     bool
 }
 
 func newReplay(env environment) *cobra.Command {
@@ -48,6 +49,7 @@ Standard output gets one line of JSON with what became of all packets.
 	f.StringArrayVar(&r.inputs, "in", nil, "PORT=FILE: the capture of what arrives on a port; may be repeated")
 	f.StringVar(&r.outDir, "out-dir", "", "folder of the outputs; made if it is missing")
 	f.IntVar(&r.repeat, "repeat", 1, "feed the inputs so many times")
+	f.BoolVar(&r.trace, "trace", false, "tell what happens to each packet, before the line of JSON (weft trace has more to choose)")
 	f.Uint32Var(&r.cpu, "cpu-port", p4rt.DefaultCPUPort, "port of packet-ins and packet-outs")
 	f.Uint32Var(&r.drop, "drop-port", p4rt.DefaultDropPort, "egress port that drops")
 	return c
@@ -67,7 +69,7 @@ func registerSetup(c *cobra.Command, files *setup.Files) {
 }
 
 func (r *replayed) run(ctx context.Context) error {
-	inputs, err := r.captures()
+	inputs, err := readInputs("replay", r.inputs, r.drop)
 	if err != nil {
 		return err
 	}
@@ -87,8 +89,12 @@ func (r *replayed) run(ctx context.Context) error {
 	if err != nil {
 		return unusable(err)
 	}
+	told := traces{out: r.env.stdout}
+	if r.trace {
+		device.Switch().SetTracer(told.tracer())
+	}
 	result, err := run.Run(ctx, device.Switch())
-	if err := errors.Join(err, run.Close()); err != nil {
+	if err := errors.Join(err, run.Close(), told.err); err != nil {
 		return unusable(err)
 	}
 	line, err := json.Marshal(result)
@@ -119,22 +125,22 @@ func unusable(err error) error {
 	return err
 }
 
-// captures reads the values of --in.
-func (r *replayed) captures() ([]replay.Input, error) {
+// readInputs reads the values of --in of a command.
+func readInputs(command string, in []string, drop uint32) ([]replay.Input, error) {
 	var inputs []replay.Input
-	for _, text := range r.inputs {
+	for _, text := range in {
 		number, path, ok := strings.Cut(text, "=")
 		port, err := strconv.ParseUint(number, 10, 32)
 		if !ok || err != nil || path == "" {
 			return nil, usagef("--in is %q: want PORT=FILE, such as 1=a.pcap", text)
 		}
-		if port >= 1<<9 || uint32(port) == r.drop {
-			return nil, usagef("--in %s: port %d cannot be used: want 0 to 511, and not the drop port %d", text, port, r.drop)
+		if port >= 1<<9 || uint32(port) == drop {
+			return nil, usagef("--in %s: port %d cannot be used: want 0 to 511, and not the drop port %d", text, port, drop)
 		}
 		inputs = append(inputs, replay.Input{Port: uint32(port), Path: path})
 	}
 	if len(inputs) == 0 {
-		return nil, usagef("replay: --in is missing: want PORT=FILE, such as --in 1=a.pcap")
+		return nil, usagef("%s: --in is missing: want PORT=FILE, such as --in 1=a.pcap", command)
 	}
 	return inputs, nil
 }

@@ -50,7 +50,7 @@ Run "weft lab figure1" for a whole network in this process, or
 		&cobra.Group{ID: "run", Title: "Run something:"},
 		&cobra.Group{ID: "api", Title: "Talk to a controller:"},
 	)
-	for _, c := range []*cobra.Command{newController(env), newSwitch(env), newReplay(env), newSTF(env), newHost(env), newLab(env), newDemo(env)} {
+	for _, c := range []*cobra.Command{newController(env), newSwitch(env), newReplay(env), newTrace(env), newSTF(env), newHost(env), newLab(env), newDemo(env)} {
 		c.GroupID = "run"
 		root.AddCommand(c)
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/weft-sdn/weft/dataplane/live/capture"
 	"github.com/weft-sdn/weft/dataplane/live/metrics"
 	"github.com/weft-sdn/weft/dataplane/p4rt"
+	"github.com/weft-sdn/weft/dataplane/trace/stream"
 )
 
 // embedded is the flags of "weft switch".
@@ -95,7 +96,7 @@ Ports on interfaces are Linux packet sockets and take CAP_NET_RAW:
 	f.StringArrayVar(&s.depths, "queue-depth", nil, "[PORT[/PRIORITY]=]N: packets that may wait in a priority queue, 0 for no limit; may be repeated (default no limit, with --queue-rate 64)")
 	f.StringArrayVar(&s.rates, "queue-rate", nil, "[PORT[/PRIORITY]=]N: packets a second that may leave a priority queue, 0 for no limit; may be repeated")
 	f.StringVar(&s.address, "grpc-server-addr", "127.0.0.1:9559", "host:port of the P4Runtime server")
-	f.StringVar(&s.http, "http-addr", "", "host:port of GET /metrics for Prometheus (default off)")
+	f.StringVar(&s.http, "http-addr", "", "host:port of GET /metrics for Prometheus and of what weft trace --switch asks for (default off)")
 	f.BoolVar(&s.noP4, "no-p4", false, "start without a program (the default when none is given)")
 	f.StringVar(&s.pcap, "pcap", "", "write the frames of each interface to INTERFACE_in.pcap and INTERFACE_out.pcap in a directory")
 	f.Lookup("pcap").NoOptDefVal = "."
@@ -219,7 +220,7 @@ func (s *embedded) serve(ctx context.Context, set setting) (err error) {
 		if shown, err = listenHTTP(s.http, s.handler(runner, server, set.names)); err != nil {
 			return errors.Join(err, runner.Close(), listener.Close())
 		}
-		log.Info("metrics are up", "http", shown.listener.Addr().String())
+		log.Info("metrics and traces are up", "http", shown.listener.Addr().String())
 	}
 	log.Info("switch is up", "device", s.device, "p4runtime", listener.Addr().String(), "ports", len(ports), "tls", s.ssl)
 	served := make(chan error, 1)
@@ -248,6 +249,7 @@ func (s *embedded) handler(runner *live.Runner, server *p4rt.Server, names map[u
 	mux.Handle("GET /metrics", metrics.New(metrics.Config{
 		Switch: runner, Server: server, DeviceID: s.device, Version: buildVersion(), Interfaces: names,
 	}))
+	mux.Handle("GET "+stream.Path, stream.Handler(runner))
 	return mux
 }
 

@@ -19,6 +19,7 @@ import (
 
 	"github.com/weft-sdn/weft/dataplane"
 	"github.com/weft-sdn/weft/northbound/northboundtest"
+	"github.com/weft-sdn/weft/dataplane/trace/stream"
 	"github.com/weft-sdn/weft/p4"
 	"github.com/weft-sdn/weft/southbound"
 )
@@ -218,6 +219,37 @@ func TestDocumentedSwitch(t *testing.T) {
 			t.Errorf("docs/cli.md, switch: nothing about --%s", f.Name)
 		}
 	})
+}
+
+// TestSwitchTraces: a switch is asked for traces until it ends, and then ends at
+// once.
+func TestSwitchTraces(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	sw := start(t, nil, "switch", "--grpc-server-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0")
+	address := value(t, sw.err.lines, "http")
+	answer, err := http.Get("http://" + address + stream.Path + "?port=1") // the header says that it has subscribed
+	if err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	sw.cancel()
+	if text, err := io.ReadAll(answer.Body); err != nil || len(text) > 0 {
+		t.Errorf("%q, %v", text, err)
+	}
+	if err := answer.Body.Close(); err != nil {
+		t.Error(err)
+	}
+	if status := <-sw.status; status != exitOK {
+		t.Errorf("exit status %d", status)
+	}
+	if took := time.Since(began); took >= stopGrace {
+		t.Errorf("the switch took %v to end", took)
+	}
+	http.DefaultClient.CloseIdleConnections()
+	tr := start(t, nil, "trace", "--switch", address)
+	if line, status := <-tr.err.lines, <-tr.status; status != exitUnreachable || !strings.Contains(line, "cannot reach the switch at http://"+address) {
+		t.Errorf("status %d: %s", status, line)
+	}
 }
 
 func TestSwitchErrors(t *testing.T) {

@@ -17,6 +17,7 @@ type httpListener struct {
 	listener net.Listener
 	server   *http.Server
 	served   chan error
+	cancel   context.CancelFunc // of requests without end
 }
 
 func listenHTTP(address string, handler http.Handler) (*httpListener, error) {
@@ -24,9 +25,14 @@ func listenHTTP(address string, handler http.Handler) (*httpListener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("HTTP: %w", err)
 	}
+	ctx, cancel := context.WithCancel(context.Background())
 	h := &httpListener{
-		listener: l, server: &http.Server{Handler: handler, ReadHeaderTimeout: headerTimeout}, served: make(chan error, 1),
+		listener: l, served: make(chan error, 1), cancel: cancel,
+		server: &http.Server{
+			Handler: handler, ReadHeaderTimeout: headerTimeout, BaseContext: func(net.Listener) context.Context { return ctx },
+		},
 	}
+	h.server.RegisterOnShutdown(cancel)
 	go func() { h.served <- h.server.Serve(l) }()
 	return h, nil
 }

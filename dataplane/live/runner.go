@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/dataplane/p4rt"
+	"github.com/weft-sdn/weft/dataplane/trace"
 )
 
 // Config is what a Runner is started with.
@@ -61,6 +62,7 @@ type Runner struct {
 	cfg      Config
 	sessions *p4rt.Sessions
 	dev      *p4rt.Device
+	feed     *trace.Feed // of dev's switch
 	in       *inbox
 	start    time.Time
 	ports    []*attachment // by number; not changed after Start
@@ -109,6 +111,7 @@ func Start(cfg Config) (*Runner, error) {
 		return nil, errors.Join(err, r.closePorts())
 	}
 	r.dev, r.sessions = dev, p4rt.NewSessions(dev)
+	r.feed = trace.NewFeed(dev.Switch().SetTracer)
 	for _, a := range r.ports {
 		r.numbers[a.in.port] = a
 		a.Attach(func(frames [][]byte) { r.in.put(a.in, frames) }, func(up bool) { r.setPortUp(a.in.port, up) })
@@ -231,6 +234,7 @@ func (r *Runner) transmit(_ time.Duration, port uint32, frame []byte) {
 
 func (r *Runner) run() {
 	defer close(r.stopped)
+	defer r.feed.Close()
 	defer func() {
 		for _, c := range r.in.close() {
 			close(c.done)

@@ -14,6 +14,8 @@ type Config struct {
 	Inputs []Input
 	// OutDir is the folder of the outputs. It is made if only it is missing.
 	OutDir string
+	// Discard has what leaves counted and not written; OutDir is not wanted.
+	Discard bool
 	// CPUPort is the port that is named cpu.
 	CPUPort uint32
 	// Repeat is how many times the inputs are fed, one pass after the other.
@@ -54,7 +56,7 @@ func Open(cfg Config) (*Replay, error) {
 	switch {
 	case len(cfg.Inputs) == 0:
 		return nil, fmt.Errorf("%w: no input", ErrConfig)
-	case cfg.OutDir == "":
+	case cfg.OutDir == "" && !cfg.Discard:
 		return nil, fmt.Errorf("%w: no folder for the outputs", ErrConfig)
 	case cfg.Repeat < 0:
 		return nil, fmt.Errorf("%w: %d passes; want 1 or more", ErrConfig, cfg.Repeat)
@@ -64,9 +66,11 @@ func Open(cfg Config) (*Replay, error) {
 	if err != nil {
 		return nil, err
 	}
-	out, err := openSinks(cfg.OutDir, cfg.CPUPort, in)
-	if err != nil {
-		return nil, errors.Join(err, in.close())
+	out := &sinks{discard: true}
+	if !cfg.Discard {
+		if out, err = openSinks(cfg.OutDir, cfg.CPUPort, in); err != nil {
+			return nil, errors.Join(err, in.close())
+		}
 	}
 	return &Replay{cfg: cfg, in: in, out: out}, nil
 }

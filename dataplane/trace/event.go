@@ -7,7 +7,8 @@ import "time"
 type ID uint64
 
 // Tracer takes the events of a switch, from within its calls: it must be quick
-// and must not call back into the switch. What it is given is its to keep, but
+// and must not call back into the switch, but may have itself removed from
+// within End. What it is given is its to keep, but
 // for the frame of Wants and the octets of Packet.Frame and Outcome.Frame, which
 // are valid only during the call.
 type Tracer interface {

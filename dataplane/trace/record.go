@@ -18,7 +18,7 @@ type Record struct {
 
 // An Assembler keeps no more than this of what a program without end may do.
 const (
-	maxPackets = 4096    // of one received, that one included
+	maxPackets = 1024    // of one received, that one included
 	maxSteps   = 1 << 16 // of a packet
 )
 
@@ -123,6 +123,9 @@ func depth(s *Step, path []*Step) int {
 func (s *Step) awaitsAction() bool {
 	return s.Table != nil && !s.Table.NoAction && !slices.ContainsFunc(s.Steps, func(i Step) bool { return i.Action != nil })
 }
+
+// Pending is the number of packets that have not ended.
+func (a *Assembler) Pending() int { return len(a.open) }
 
 // End implements Tracer.
 func (a *Assembler) End(id ID, o Outcome) {

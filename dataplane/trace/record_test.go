@@ -123,7 +123,7 @@ func TestBounds(t *testing.T) {
 	if len(*done) != 1 || !(*done)[0].Cut {
 		t.Fatalf("%d records", len(*done))
 	}
-	if n := len((*done)[0].All()); n < 1000 || n > 9000 {
+	if n := len((*done)[0].All()); n < 1000 || n > 2000 {
 		t.Errorf("%d packets are kept", n)
 	}
 	a.Begin(trace.Packet{ID: 20000})

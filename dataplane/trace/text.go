@@ -33,48 +33,76 @@ func Write(w io.Writer, r *Record, o Options) error {
 		o.Width = 120
 	}
 	var b strings.Builder
-	if len(r.Copies) > 0 {
-		writeTree(&b, r, "", "")
+	all := r.All()
+	if len(all) > 1 {
+		left := maxDrawn
+		writeTree(&b, r, "", "", &left)
+		if n := len(all) - maxDrawn; n > 0 {
+			fmt.Fprintf(&b, "and %s made of these\n", several(n, "packet"))
+		}
 		b.WriteByte('\n')
 	}
 	t := texter{Options: o}
-	var told []section
-	for i, p := range r.All() {
+	told := map[string]section{} // the last of each shape
+	for i := 0; i < len(all); i++ {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
+		p := all[i]
 		s := section{id: p.ID, lines: t.packet(p)}
 		fmt.Fprintf(&b, "%s\n", headline(p))
-		like := -1
-		for i := range told {
-			if told[i].shape() == s.shape() {
-				like = i
-			}
-		}
-		if like < 0 {
+		if like, ok := told[s.shape()]; !ok {
 			t.write(&b, s.lines)
+		} else if changed := difference(&like, &s); len(changed) > 0 {
+			fmt.Fprintf(&b, "  as packet %d, but for\n", like.id)
+			t.write(&b, changed)
 		} else {
-			t.writeDifference(&b, &told[like], &s)
+			fmt.Fprintf(&b, "  as packet %d\n", like.id)
+			last := i
+			for last+1 < len(all) && t.same(all[last+1], &s) {
+				last++
+			}
+			if last > i {
+				fmt.Fprintf(&b, "  and so %s more, up to packet %d\n", several(last-i, "packet"), all[last].ID)
+				i = last
+			}
 		}
 		if p.Cut {
 			b.WriteString("  and more, which is not kept\n")
 		}
-		told = append(told, s)
+		told[s.shape()] = s
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-// writeTree draws the packet and its copies, a line each.
-func writeTree(b *strings.Builder, r *Record, first, rest string) {
+// The tree shows so many packets, and does not move further to the right.
+const (
+	maxDrawn  = 64
+	maxIndent = 24
+)
+
+// writeTree draws the packet and its copies, a line each, while left is above 0.
+func writeTree(b *strings.Builder, r *Record, first, rest string, left *int) {
+	if *left--; *left < 0 {
+		return
+	}
 	fmt.Fprintf(b, "%s%s\n", first, headline(r))
 	for i, c := range r.Copies {
-		if i == len(r.Copies)-1 {
-			writeTree(b, c, rest+"└─ ", rest+"   ")
+		if i == len(r.Copies)-1 && utf8.RuneCountInString(rest) >= maxIndent {
+			writeTree(b, c, rest+"└─ ", rest, left)
+		} else if i == len(r.Copies)-1 {
+			writeTree(b, c, rest+"└─ ", rest+"   ", left)
 		} else {
-			writeTree(b, c, rest+"├─ ", rest+"│  ")
+			writeTree(b, c, rest+"├─ ", rest+"│  ", left)
 		}
 	}
+}
+
+// same tells that exactly the same happened to a packet as to the one of s.
+func (t *texter) same(r *Record, s *section) bool {
+	o := section{lines: t.packet(r)}
+	return o.shape() == s.shape() && len(difference(s, &o)) == 0
 }
 
 // headline says where a packet came from and what became of it.
@@ -223,8 +251,9 @@ func wrap(s string, n int) []string {
 	return append(out, s)
 }
 
-// writeDifference writes the lines that are not those of another packet.
-func (t *texter) writeDifference(b *strings.Builder, like, s *section) {
+// difference is the lines of s that are not those of a packet of the same shape,
+// with what they belong to.
+func difference(like, s *section) []line {
 	var changed []line
 	heading := -1
 	for i, l := range s.lines {
@@ -240,12 +269,7 @@ func (t *texter) writeDifference(b *strings.Builder, like, s *section) {
 		heading = -1
 		changed = append(changed, l)
 	}
-	if len(changed) == 0 {
-		fmt.Fprintf(b, "  as packet %d\n", like.id)
-		return
-	}
-	fmt.Fprintf(b, "  as packet %d, but for\n", like.id)
-	t.write(b, changed)
+	return changed
 }
 
 // short is the last part of a qualified name.

@@ -1,0 +1,251 @@
+package main
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weft-sdn/weft/dataplane"
+	"github.com/weft-sdn/weft/dataplane/p4rt"
+	"github.com/weft-sdn/weft/dataplane/replay"
+	"github.com/weft-sdn/weft/dataplane/setup"
+	"github.com/weft-sdn/weft/dataplane/trace"
+	"github.com/weft-sdn/weft/dataplane/trace/stream"
+)
+
+// tracing is the flags of "weft trace".
+type tracing struct {
+	env       environment
+	files     setup.Files
+	inputs    []string
+	packets   []string
+	number    int
+	cpu, drop uint32
+
+	address string
+	port    int64
+	count   int
+
+	options trace.Options
+}
+
+func newTrace(env environment) *cobra.Command {
+	t := &tracing{env: env}
+	c := &cobra.Command{
+		Use: "trace --program X.json {--in PORT=FILE.pcap | --packet PORT=HEX} | --switch HOST:PORT", Short: "Tell what happens to packets in an embedded P4 switch",
+		Long: `Tells everything that happens to packets and to all copies of them: parser,
+tables with key and entry, actions with their arguments, branches, state read and
+written, queues, what leaves, and where and why a packet is dropped.
+
+Either a switch is started from files and given packets, as weft replay does, but
+nothing is written:
+
+  weft trace --program fabric.json --p4info fabric.p4info.txtpb \
+    --entries writes.txtpb --in 1=a.pcap --number 3
+
+or a switch that runs (weft switch --http-addr) is asked about its next packets,
+which takes none of its packets away:
+
+  weft trace --switch 127.0.0.1:9090 --port 1 --count 5
+
+docs/dataplane.md says how to read it.`,
+		Args: arguments(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error { return t.run(cmd) },
+	}
+	f := c.Flags()
+	registerSetup(c, &t.files)
+	f.StringArrayVar(&t.inputs, "in", nil, "PORT=FILE: the capture of what arrives on a port; may be repeated")
+	f.StringArrayVar(&t.packets, "packet", nil, "PORT=HEX: a frame that arrives on a port, when what came before is over; may be repeated")
+	f.IntVar(&t.number, "number", 0, "tell of the packet with this number only, from 1 in the order of arrival")
+	f.Uint32Var(&t.cpu, "cpu-port", p4rt.DefaultCPUPort, "port of packet-ins and packet-outs")
+	f.Uint32Var(&t.drop, "drop-port", p4rt.DefaultDropPort, "egress port that drops")
+	f.StringVar(&t.address, "switch", "", "HOST:PORT of a running switch's HTTP listener; of a lab's, HOST:PORT/NAME")
+	f.Int64Var(&t.port, "port", -1, "with --switch: only packets that arrive on this port (default any)")
+	f.IntVar(&t.count, "count", 0, "with --switch: end after so many packets (default when interrupted)")
+	f.BoolVar(&t.options.JSON, "json", false, "a JSON object a line, with everything")
+	f.CountVarP(&t.options.Verbose, "verbose", "v", "branches not taken, fields of headers, every assignment; -vv: the compiler's temporaries too")
+	return c
+}
+
+func (t *tracing) run(cmd *cobra.Command) error {
+	set := cmd.Flags().Changed
+	if t.address != "" {
+		for _, name := range []string{"program", "p4info", "entries", "in", "packet", "number", "cpu-port", "drop-port"} {
+			if set(name) {
+				return usagef("trace: --%s and --switch: want one of them", name)
+			}
+		}
+		return t.live(cmd.Context())
+	}
+	switch {
+	case set("port") || set("count"):
+		return usagef("trace: --port and --count go with --switch")
+	case t.files.Program == "":
+		return usagef("trace: want --program, or --switch")
+	case len(t.inputs) > 0 == (len(t.packets) > 0):
+		return usagef("trace: want --in or --packet")
+	case t.number < 0 || t.number == 0 && set("number"):
+		return usagef("--number is %d: want 1 or more", t.number)
+	}
+	return t.offline(cmd.Context())
+}
+
+// offline traces packets in a switch of its own.
+func (t *tracing) offline(ctx context.Context) error {
+	var inputs []replay.Input
+	var packets []arrival
+	var err error
+	if len(t.inputs) > 0 {
+		inputs, err = readInputs("trace", t.inputs, t.drop)
+	} else {
+		packets, err = arrivals(t.packets)
+	}
+	if err != nil {
+		return err
+	}
+	device, err := startDevice(t.files, p4rt.Config{Switch: dataplane.Config{CPUPort: t.cpu, DropPort: t.drop}})
+	if err != nil {
+		return err
+	}
+	sw := device.Switch()
+	told := traces{out: t.env.stdout, options: t.options}
+	tracer := told.tracer()
+	seen := 0
+	tracer.Select = func(uint32, []byte) bool {
+		seen++
+		return t.number == 0 || seen == t.number
+	}
+	sw.SetTracer(tracer)
+	if len(packets) > 0 {
+		feed(sw, packets)
+	} else {
+		run, err := replay.Open(replay.Config{Inputs: inputs, Discard: true, CPUPort: t.cpu})
+		if err != nil {
+			return unusable(err)
+		}
+		_, err = run.Run(ctx, sw)
+		if err := errors.Join(err, run.Close()); err != nil {
+			return unusable(err)
+		}
+	}
+	tracer.Forget() // what circulates or waits still
+	switch {
+	case told.err != nil:
+		return told.err
+	case seen < t.number:
+		return fmt.Errorf("there is no packet %d: %d arrived", t.number, seen)
+	}
+	return nil
+}
+
+// arrival is a frame of --packet.
+type arrival struct {
+	port  uint32
+	frame []byte
+}
+
+func arrivals(texts []string) ([]arrival, error) {
+	var all []arrival
+	for _, text := range texts {
+		number, digits, ok := strings.Cut(text, "=")
+		port, err := strconv.ParseUint(number, 10, 32)
+		if !ok || err != nil || port >= 1<<9 {
+			return nil, usagef("--packet is %q: want PORT=HEX with a port of 0 to 511", text)
+		}
+		frame, err := hex.DecodeString(strings.NewReplacer(" ", "", ":", "").Replace(digits))
+		if err != nil {
+			return nil, usagef("--packet of port %d: %w", port, err)
+		}
+		all = append(all, arrival{uint32(port), frame})
+	}
+	return all, nil
+}
+
+// feedFor is how long a packet of --packet may take: in queues, and going round.
+const (
+	feedFor      = time.Second
+	feedAgainFor = time.Millisecond
+)
+
+// feed gives packets to a switch, each when the one before is at its end or has
+// had its time.
+func feed(sw *dataplane.Switch, packets []arrival) {
+	var now time.Duration
+	for _, p := range packets {
+		began := now
+		sw.Receive(now, p.port, p.frame)
+		next, pending := sw.Advance(now)
+		for pending && next <= began+feedFor {
+			if _, again := sw.Waiting(); again > 0 && next > began+feedAgainFor {
+				break
+			}
+			now = next
+			next, pending = sw.Advance(now)
+		}
+		now += time.Microsecond
+	}
+}
+
+// live shows the traces of a running switch.
+func (t *tracing) live(ctx context.Context) error {
+	want := trace.Filter{Count: t.count}
+	switch {
+	case t.port < -1 || t.port >= 1<<32:
+		return usagef("--port is %d: want the number of a port", t.port)
+	case t.count < 0:
+		return usagef("--count is %d: want 1 or more", t.count)
+	case t.port >= 0:
+		p := uint32(t.port)
+		want.Port = &p
+	}
+	told := traces{out: t.env.stdout, options: t.options}
+	err := stream.Receive(ctx, "http://"+t.address, want, func(i trace.Item) error {
+		if i.Record != nil {
+			return told.take(i.Record)
+		}
+		if t.options.JSON {
+			_, err := fmt.Fprintf(t.env.stdout, "{\"lost\":%d}\n", i.Lost)
+			return err
+		}
+		fmt.Fprintf(t.env.stderr, "weft: too slow: %d traces went by\n", i.Lost)
+		return nil
+	})
+	if interrupted(ctx, err) {
+		return nil // what a trace without --count is ended by
+	}
+	return err
+}
+
+// traces writes records, text with an empty line between two.
+type traces struct {
+	out     io.Writer
+	options trace.Options
+	some    bool
+	err     error // the first; nothing is written after it
+}
+
+// tracer returns what puts records together and writes them.
+func (t *traces) tracer() *trace.Assembler {
+	return trace.NewAssembler(func(r *trace.Record) {
+		if t.err == nil {
+			t.err = t.take(r)
+		}
+	})
+}
+
+func (t *traces) take(r *trace.Record) error {
+	if t.some && !t.options.JSON {
+		if _, err := fmt.Fprintln(t.out); err != nil {
+			return err
+		}
+	}
+	t.some = true
+	return trace.Write(t.out, r, t.options)
+}

@@ -181,6 +181,9 @@ func (l *loader) parseCase(js *jsonParseState, t *jsonTransition, s *parseState,
 		pc.set, pc.fields = set, widths
 	case "hexstr", "":
 		v, ok := parseHex(text)
+		if ok && v.Sign() < 0 && len(widths) == 1 { // of a signed key
+			v.Add(v, pow2(widths[0]))
+		}
 		if !ok || v.Sign() < 0 || v.BitLen() > 8*s.keyLen {
 			l.bad(js.Source, "transition value %q", text)
 		}

@@ -262,6 +262,9 @@ func (l *loader) jsonMatch(je *jsonEntry, i int, k *tableKey) Match {
 	n := (k.width + 7) / 8
 	val := func(s string) []byte {
 		v, ok := parseHex(s)
+		if ok && v.Sign() < 0 { // of a signed key
+			v.Add(v, pow2(k.width))
+		}
 		if !ok || v.Sign() < 0 || v.BitLen() > k.width {
 			l.bad(je.Source, "match value %q of %d bits", s, k.width)
 		}

@@ -99,8 +99,14 @@ type Group struct {
 type Replica struct {
 	Port     uint32
 	Instance uint16 // becomes standard_metadata.egress_rid
-	// BackupPorts are tried in order while Port is down.
-	BackupPorts []uint32
+	// Backups are tried in order while Port is down.
+	Backups []Backup
+}
+
+// Backup is where the copy of a replica goes instead.
+type Backup struct {
+	Port     uint32
+	Instance uint16
 }
 
 // MulticastGroup is a multicast group of the packet replication engine.
@@ -130,7 +136,13 @@ type CounterValue struct {
 type MeterConfig struct {
 	CIR, CBurst uint64
 	PIR, PBurst uint64
+	// EBurst, when it is not 0, makes it a single-rate marker (RFC 2697) of
+	// CIR and CBurst with this excess burst; PIR and PBurst are not used.
+	EBurst uint64
 }
+
+// MeterCounts are the packets a meter has marked green, yellow and red.
+type MeterCounts [3]CounterValue
 
 // IdleEntry names an entry that has gone unmatched for its idle timeout.
 type IdleEntry struct {
@@ -244,6 +256,24 @@ type Controls interface {
 	DirectMeter(table int, match []Match, priority int32) (c MeterConfig, configured bool, err error)
 	// SetDirectMeter configures it; nil unconfigures.
 	SetDirectMeter(table int, match []Match, priority int32, c *MeterConfig) error
+	// DefaultMeter reads the configuration of the meter of misses. As long as
+	// there is none, a miss leaves the colour as it is.
+	DefaultMeter(table int) (c MeterConfig, configured bool, err error)
+	// SetDefaultMeter configures it; nil unconfigures.
+	SetDefaultMeter(table int, c *MeterConfig) error
+
+	// MeterCounts reads what an entry of an indirect meter has marked.
+	MeterCounts(meter, index int) (MeterCounts, error)
+	// SetMeterCounts writes it.
+	SetMeterCounts(meter, index int, v MeterCounts) error
+	// DirectMeterCounts reads what an entry's meter has marked.
+	DirectMeterCounts(table int, match []Match, priority int32) (MeterCounts, error)
+	// SetDirectMeterCounts writes it.
+	SetDirectMeterCounts(table int, match []Match, priority int32, v MeterCounts) error
+	// DefaultMeterCounts reads what the meter of misses has marked.
+	DefaultMeterCounts(table int) (MeterCounts, error)
+	// SetDefaultMeterCounts writes it.
+	SetDefaultMeterCounts(table int, v MeterCounts) error
 
 	// Register reads one entry of a register, ceil(width/8) octets: ErrRange.
 	Register(register, index int) ([]byte, error)

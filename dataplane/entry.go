@@ -26,7 +26,7 @@ type entry struct {
 type entryMore struct {
 	ranges   []keyRange
 	place    place // in a classifier
-	meter    *meterState
+	meter    directMeter
 	metadata []byte
 	timeout  time.Duration
 	lastHit  time.Duration

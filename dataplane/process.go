@@ -210,9 +210,9 @@ func (s *Switch) multicast(id uint16) {
 // replicate queues one copy per replica; prio < 0 takes the packet's own.
 func (s *Switch) replicate(p *phv, rs []Replica, prio, trunc int) {
 	for i := range rs {
-		if port, ok := s.replicaPort(&rs[i]); ok {
+		if port, rid, ok := s.replicaPort(&rs[i]); ok {
 			s.stats.Replicated++
-			q := queued{p: p, port: port, rid: rs[i].Instance, copied: true, prio: prio, trunc: trunc}
+			q := queued{p: p, port: port, rid: rid, copied: true, prio: prio, trunc: trunc}
 			if s.ctx.id != 0 {
 				q.id = s.traceReplica(&q)
 			}
@@ -221,17 +221,17 @@ func (s *Switch) replicate(p *phv, rs []Replica, prio, trunc int) {
 	}
 }
 
-// replicaPort is the first of a replica's ports that is up.
-func (s *Switch) replicaPort(r *Replica) (uint32, bool) {
+// replicaPort is the first of a replica's ports that is up, with its instance.
+func (s *Switch) replicaPort(r *Replica) (port uint32, rid uint16, ok bool) {
 	if len(s.down) == 0 || !s.down[r.Port] {
-		return r.Port, true
+		return r.Port, r.Instance, true
 	}
-	for _, b := range r.BackupPorts {
-		if !s.down[b] {
-			return b, true
+	for _, b := range r.Backups {
+		if !s.down[b.Port] {
+			return b.Port, b.Instance, true
 		}
 	}
-	return r.Port, len(r.BackupPorts) == 0
+	return r.Port, r.Instance, len(r.Backups) == 0
 }
 
 // keep copies the fields of a list, as clone, resubmit and recirculate do.

@@ -133,7 +133,7 @@ func TestPortState(t *testing.T) {
 		t.Fatal("still down")
 	}
 	// A replica moves to its backup.
-	g := MulticastGroup{ID: 9, Replicas: []Replica{{Port: 2, BackupPorts: []uint32{3, 5}}}}
+	g := MulticastGroup{ID: 9, Replicas: []Replica{{Port: 2, Backups: []Backup{{Port: 3}, {Port: 5, Instance: 7}}}}}
 	if err := r.s.ModifyMulticastGroup(g); err != nil {
 		t.Fatal(err)
 	}

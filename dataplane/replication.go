@@ -10,7 +10,7 @@ import (
 func cloneReplicas(rs []Replica) []Replica {
 	out := slices.Clone(rs)
 	for i := range out {
-		out[i].BackupPorts = slices.Clone(out[i].BackupPorts)
+		out[i].Backups = slices.Clone(out[i].Backups)
 	}
 	return out
 }

@@ -118,7 +118,7 @@ func (s *Switch) Meter(meter, index int) (MeterConfig, bool, error) {
 }
 
 func checkMeter(c *MeterConfig) error {
-	if c != nil && c.CIR > c.PIR {
+	if c != nil && c.EBurst == 0 && c.CIR > c.PIR {
 		return fmt.Errorf("committed rate %d above peak rate %d: %w", c.CIR, c.PIR, ErrBadValue)
 	}
 	return nil
@@ -147,10 +147,21 @@ func (s *Switch) SetMeter(meter, index int, c *MeterConfig) error {
 // DirectMeter reads an entry's meter configuration; see Controls.
 func (s *Switch) DirectMeter(table int, match []Match, priority int32) (MeterConfig, bool, error) {
 	_, e, err := s.direct(table, match, priority, hasMeter)
-	if err != nil || e.more.meter == nil {
+	if err != nil || e.more.meter.state == nil {
 		return MeterConfig{}, false, err
 	}
-	return e.more.meter.cfg, true, nil
+	return e.more.meter.state.cfg, true, nil
+}
+
+// configure sets what a meter marks by.
+func (d *directMeter) configure(c *MeterConfig, now time.Duration) error {
+	if err := checkMeter(c); err != nil {
+		return err
+	}
+	if d.state = nil; c != nil {
+		d.state = newMeter(*c, now)
+	}
+	return nil
 }
 
 // SetDirectMeter configures an entry's meter; see Controls.
@@ -159,12 +170,98 @@ func (s *Switch) SetDirectMeter(table int, match []Match, priority int32, c *Met
 	if err != nil {
 		return err
 	}
-	if err := checkMeter(c); err != nil {
+	return e.more.meter.configure(c, s.now)
+}
+
+// missMeter returns the meter of a table's misses.
+func (s *Switch) missMeter(table int) (*directMeter, error) {
+	t, ts, err := s.tableAt(table)
+	if err != nil {
+		return nil, err
+	}
+	if !hasMeter(t) {
+		return nil, fmt.Errorf("table %s has no direct meter: %w", t.name, ErrNotFound)
+	}
+	return &ts.missMeter, nil
+}
+
+// DefaultMeter reads the configuration of the meter of misses; see Controls.
+func (s *Switch) DefaultMeter(table int) (MeterConfig, bool, error) {
+	d, err := s.missMeter(table)
+	if err != nil || d.state == nil {
+		return MeterConfig{}, false, err
+	}
+	return d.state.cfg, true, nil
+}
+
+// SetDefaultMeter configures the meter of misses; see Controls.
+func (s *Switch) SetDefaultMeter(table int, c *MeterConfig) error {
+	d, err := s.missMeter(table)
+	if err != nil {
 		return err
 	}
-	if e.more.meter = nil; c != nil {
-		e.more.meter = newMeter(*c, s.now)
+	return d.configure(c, s.now)
+}
+
+// MeterCounts reads what an indirect meter has marked; see Controls.
+func (s *Switch) MeterCounts(meter, index int) (v MeterCounts, err error) {
+	if _, _, err := s.Meter(meter, index); err != nil {
+		return v, err
 	}
+	for i := range v {
+		v[i] = s.meters[meter].marked.read(uint64(colors*index + i))
+	}
+	return v, nil
+}
+
+// SetMeterCounts writes what an indirect meter has marked; see Controls.
+func (s *Switch) SetMeterCounts(meter, index int, v MeterCounts) error {
+	old, err := s.MeterCounts(meter, index)
+	if err != nil || v == old {
+		return err
+	}
+	for i := range v {
+		*s.meters[meter].marked.at(uint64(colors*index + i)) = v[i]
+	}
+	return nil
+}
+
+// DirectMeterCounts reads what an entry's meter has marked; see Controls.
+func (s *Switch) DirectMeterCounts(table int, match []Match, priority int32) (MeterCounts, error) {
+	_, e, err := s.direct(table, match, priority, hasMeter)
+	if err != nil {
+		return MeterCounts{}, err
+	}
+	return e.more.meter.marked, nil
+}
+
+// SetDirectMeterCounts writes what an entry's meter has marked; see Controls.
+func (s *Switch) SetDirectMeterCounts(table int, match []Match, priority int32, v MeterCounts) error {
+	_, e, err := s.direct(table, match, priority, hasMeter)
+	if err != nil {
+		return err
+	}
+	e.more.meter.marked = v
+	return nil
+}
+
+// DefaultMeterCounts reads what the meter of misses has marked; see Controls.
+func (s *Switch) DefaultMeterCounts(table int) (MeterCounts, error) {
+	d, err := s.missMeter(table)
+	if err != nil {
+		return MeterCounts{}, err
+	}
+	return d.marked, nil
+}
+
+// SetDefaultMeterCounts writes what the meter of misses has marked; see
+// Controls.
+func (s *Switch) SetDefaultMeterCounts(table int, v MeterCounts) error {
+	d, err := s.missMeter(table)
+	if err != nil {
+		return err
+	}
+	d.marked = v
 	return nil
 }
 

@@ -168,7 +168,7 @@ func (s *Switch) SetProgram(p *Program) {
 		s.counters = append(s.counters, counter{size: c.Size})
 	}
 	for _, m := range p.info.meters {
-		s.meters = append(s.meters, meterArray{size: m.Size, unit: m.Unit})
+		s.meters = append(s.meters, meterArray{size: m.Size, unit: m.Unit, marked: counter{size: colors * m.Size}})
 	}
 	s.valueSets = make([][][]byte, len(p.info.valueSets))
 	s.profiles = make([]profileState, len(p.profiles))

@@ -261,6 +261,7 @@ type tableState struct {
 	def         target
 	defChanged  bool
 	missCounter CounterValue
+	missMeter   directMeter
 }
 
 // lookup finds the entry that wins for a key; scratch has the key's size.
@@ -294,6 +295,9 @@ func (c *ctx) apply(t *matchTable) (hit bool, action int) {
 		if t.counter {
 			ts.missCounter.Packets++
 			ts.missCounter.Bytes += uint64(c.ingressLen)
+		}
+		if ts.missMeter.state != nil {
+			t.color(c, ts.missMeter.execute(c.sw.now, c.sw.prog.info.meters[t.meter].Unit, c.ingressLen))
 		}
 		if c.id != 0 {
 			c.traceLookup(t, nil)
@@ -347,13 +351,5 @@ func (t *matchTable) follow(hit bool, action int) int {
 }
 
 func (c *ctx) directMeter(t *matchTable, e *entry) {
-	color := uint64(green)
-	if m := e.more.meter; m != nil {
-		n := uint64(1)
-		if c.sw.prog.info.meters[t.meter].Unit == MeterBytes {
-			n = uint64(c.ingressLen)
-		}
-		color = m.execute(c.sw.now, n)
-	}
-	t.color(c, color)
+	t.color(c, e.more.meter.execute(c.sw.now, c.sw.prog.info.meters[t.meter].Unit, c.ingressLen))
 }

@@ -135,7 +135,7 @@ func (c *ctx) traceClone(origin trace.Origin, session *CloneSession) {
 // traceReplicas says which copies there will be.
 func (s *Switch) traceReplicas(r *trace.Replicate, replicas []Replica) {
 	for i := range replicas {
-		if _, ok := s.replicaPort(&replicas[i]); ok {
+		if _, _, ok := s.replicaPort(&replicas[i]); ok {
 			r.Copies++
 		} else {
 			r.Down = append(r.Down, replicas[i].Port)

@@ -96,7 +96,7 @@ func (c *ctx) traceLookup(t *matchTable, e *entry) {
 	}
 	if t.meter >= 0 && e != nil {
 		c.tell(trace.Step{Meter: &trace.Meter{Name: c.sw.prog.info.meters[t.meter].Name,
-			Color: colorName(t.colorOf(c)), Unconfigured: e.more.meter == nil}})
+			Color: colorName(t.colorOf(c)), Unconfigured: e.more.meter.state == nil}})
 	}
 	if act != nil {
 		c.tell(trace.Step{Action: act.told(args, false)})

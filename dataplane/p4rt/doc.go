@@ -14,8 +14,7 @@
 // says what was wrong and what would be right.
 //
 // What it leaves out answers UNIMPLEMENTED: extern entries (v1model has
-// none), per-colour meter counters, meters of default entries, srTCM excess
-// bursts, random action selection, backup replicas with an instance of their
-// own. Types translated to strings, value sets that are not exact and
-// registers of more than one field are refused with the pipeline.
+// none), random action selection. Types translated to strings, value sets that
+// are not exact and registers of more than one field are refused with the
+// pipeline.
 package p4rt

@@ -3,12 +3,9 @@ package p4rt
 import (
 	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
-	"google.golang.org/grpc/codes"
 
 	"github.com/weft-sdn/weft/dataplane"
 )
-
-var errMeterCounters = errorf(codes.Unimplemented, "counter data of meters: this target has no per-colour counters")
 
 // meterConfig converts a meter configuration. What may be set depends on the
 // type of the meter (P4Runtime specification, "MeterEntry & DirectMeterEntry").
@@ -26,21 +23,35 @@ func meterConfig(m *p4v1.MeterConfig, typ configv1.MeterSpec_Type) (dataplane.Me
 			return dataplane.MeterConfig{}, invalid("pir %d and pburst %d; the meter is %s, which wants them equal to cir %d and cburst %d",
 				m.GetPir(), m.GetPburst(), typ, m.GetCir(), m.GetCburst())
 		}
-		if typ == configv1.MeterSpec_SINGLE_RATE_THREE_COLOR && m.GetEburst() != 0 {
-			return dataplane.MeterConfig{}, errorf(codes.Unimplemented, "eburst %d: this target marks by RFC 2698 and has no excess burst", m.GetEburst())
-		}
 	}
-	if m.GetEburst() != 0 {
+	if m.GetEburst() != 0 && typ != configv1.MeterSpec_SINGLE_RATE_THREE_COLOR {
 		return dataplane.MeterConfig{}, invalid("eburst %d; the meter is %s, which wants it unset", m.GetEburst(), typ)
 	}
 	return dataplane.MeterConfig{
 		CIR: uint64(m.GetCir()), CBurst: uint64(m.GetCburst()),
-		PIR: uint64(m.GetPir()), PBurst: uint64(m.GetPburst()),
+		PIR: uint64(m.GetPir()), PBurst: uint64(m.GetPburst()), EBurst: uint64(m.GetEburst()),
 	}, nil
 }
 
+// clearsCounts checks the counter data of a write: it is for clearing alone.
+func clearsCounts(d *p4v1.MeterCounterData) *Error {
+	for _, c := range []struct {
+		color string
+		data  *p4v1.CounterData
+	}{{"green", d.GetGreen()}, {"yellow", d.GetYellow()}, {"red", d.GetRed()}} {
+		if c.data.GetPacketCount() != 0 || c.data.GetByteCount() != 0 {
+			return invalid("%s has packet_count %d and byte_count %d; want 0, which clears all colors", c.color, c.data.GetPacketCount(), c.data.GetByteCount())
+		}
+	}
+	return nil
+}
+
+func meterCounterData(v dataplane.MeterCounts) *p4v1.MeterCounterData {
+	return &p4v1.MeterCounterData{Green: counterData(v[0]), Yellow: counterData(v[1]), Red: counterData(v[2])}
+}
+
 func meterProto(c dataplane.MeterConfig) *p4v1.MeterConfig {
-	return &p4v1.MeterConfig{Cir: int64(c.CIR), Cburst: int64(c.CBurst), Pir: int64(c.PIR), Pburst: int64(c.PBurst)}
+	return &p4v1.MeterConfig{Cir: int64(c.CIR), Cburst: int64(c.CBurst), Pir: int64(c.PIR), Pburst: int64(c.PBurst), Eburst: int64(c.EBurst)}
 }
 
 func (r *realm) writeMeter(typ p4v1.Update_Type, e *p4v1.MeterEntry, undo *undoLog) *Error {
@@ -58,49 +69,71 @@ func (r *realm) applyMeter(m *arraySchema, typ p4v1.Update_Type, e *p4v1.MeterEn
 	if err := onlyModify(typ, "a meter"); err != nil {
 		return err
 	}
-	if e.GetCounterData() != nil {
-		return errMeterCounters
-	}
 	from, to, err := indices(e.GetIndex(), m.size)
 	if err != nil {
 		return err
 	}
-	var cfg *dataplane.MeterConfig // nil: back to the default
-	if e.GetConfig() != nil {
-		c, err := meterConfig(e.GetConfig(), m.meter)
-		if err != nil {
-			return err
-		}
-		cfg = &c
+	cfg, err := optionalMeter(e.GetConfig(), m.meter)
+	if err != nil {
+		return err
+	}
+	if err := clearsCounts(e.GetCounterData()); err != nil {
+		return err.in("counter_data")
 	}
 	if undo != nil {
-		old := make([]*dataplane.MeterConfig, to-from)
+		old := make([]meterSnapshot, to-from)
 		for i := range old {
-			if c, ok, _ := r.sw.Meter(m.engine, from+i); ok {
-				old[i] = &c
-			}
+			old[i].take(r.sw.Meter(m.engine, from+i))
+			old[i].counts, _ = r.sw.MeterCounts(m.engine, from+i)
 		}
 		undo.add(func() {
 			for i := range old {
-				_ = r.sw.SetMeter(m.engine, from+i, old[i])
+				_ = r.sw.SetMeter(m.engine, from+i, old[i].config)
+				_ = r.sw.SetMeterCounts(m.engine, from+i, old[i].counts)
 			}
 		})
 	}
 	for i := from; i < to; i++ {
-		if err := engineError(r.sw.SetMeter(m.engine, i, cfg)); err != nil {
-			return err
+		gerr := r.sw.SetMeter(m.engine, i, cfg)
+		if gerr == nil && e.GetCounterData() != nil {
+			gerr = r.sw.SetMeterCounts(m.engine, i, dataplane.MeterCounts{})
+		}
+		if gerr != nil {
+			return engineError(gerr)
 		}
 	}
 	return nil
 }
 
-func (r *realm) readMeters(q *p4v1.MeterEntry, out *reading) *Error {
-	if q.GetCounterData() != nil {
-		return errMeterCounters
+// meterSnapshot is the state of a meter that a rollback restores.
+type meterSnapshot struct {
+	config *dataplane.MeterConfig // nil: the default
+	counts dataplane.MeterCounts
+}
+
+func (s *meterSnapshot) take(c dataplane.MeterConfig, configured bool, _ error) {
+	if configured {
+		s.config = &c
 	}
+}
+
+// optionalMeter is meterConfig for a configuration that may be unset: nil is
+// the default.
+func optionalMeter(m *p4v1.MeterConfig, typ configv1.MeterSpec_Type) (*dataplane.MeterConfig, *Error) {
+	if m == nil {
+		return nil, nil
+	}
+	c, err := meterConfig(m, typ)
+	if err != nil {
+		return nil, err
+	}
+	return &c, nil
+}
+
+func (r *realm) readMeters(q *p4v1.MeterEntry, out *reading) *Error {
 	if q.GetMeterId() == 0 {
 		for _, m := range r.p.meterList {
-			if err := r.emitMeters(m, 0, int(m.size), out); err != nil {
+			if err := r.emitMeters(m, 0, int(m.size), q, out); err != nil {
 				return err
 			}
 		}
@@ -112,7 +145,7 @@ func (r *realm) readMeters(q *p4v1.MeterEntry, out *reading) *Error {
 	}
 	from, to, err := indices(q.GetIndex(), m.size)
 	if err == nil {
-		err = r.emitMeters(m, from, to, out)
+		err = r.emitMeters(m, from, to, q, out)
 	}
 	if err != nil {
 		return err.in("meter %q", m.name)
@@ -120,7 +153,7 @@ func (r *realm) readMeters(q *p4v1.MeterEntry, out *reading) *Error {
 	return nil
 }
 
-func (r *realm) emitMeters(m *arraySchema, from, to int, out *reading) *Error {
+func (r *realm) emitMeters(m *arraySchema, from, to int, q *p4v1.MeterEntry, out *reading) *Error {
 	for i := from; i < to && out.more(); i++ {
 		c, ok, err := r.sw.Meter(m.engine, i)
 		if err != nil {
@@ -129,6 +162,10 @@ func (r *realm) emitMeters(m *arraySchema, from, to int, out *reading) *Error {
 		e := &p4v1.MeterEntry{MeterId: m.id, Index: &p4v1.Index{Index: int64(i)}}
 		if ok {
 			e.Config = meterProto(c)
+		}
+		if q.GetCounterData() != nil {
+			v, _ := r.sw.MeterCounts(m.engine, i)
+			e.CounterData = meterCounterData(v)
 		}
 		out.emit(&p4v1.Entity{Entity: &p4v1.Entity_MeterEntry{MeterEntry: e}})
 	}
@@ -150,62 +187,118 @@ func (r *realm) applyDirectMeter(t *tableSchema, typ p4v1.Update_Type, e *p4v1.D
 	if err := onlyModify(typ, "a direct meter"); err != nil {
 		return err
 	}
-	switch {
-	case e.GetCounterData() != nil:
-		return errMeterCounters
-	case t.meter == nil:
+	if t.meter == nil {
 		return invalid("the table has no direct meter")
-	case e.GetTableEntry().GetIsDefaultAction():
-		return errorf(codes.Unimplemented, "this target has no meter for the default entry")
 	}
-	match, prio, err := t.matchKey(nil, e.GetTableEntry())
+	m := meterOf{r: r, t: t, dflt: e.GetTableEntry().GetIsDefaultAction()}
+	var err *Error
+	if m.dflt {
+		err = checkDefaultKey(e.GetTableEntry())
+	} else {
+		m.match, m.prio, err = t.matchKey(nil, e.GetTableEntry())
+	}
 	if err != nil {
 		return err
 	}
-	var cfg *dataplane.MeterConfig
-	if e.GetConfig() != nil {
-		c, err := meterConfig(e.GetConfig(), t.meter.meter)
-		if err != nil {
-			return err
-		}
-		cfg = &c
+	cfg, err := optionalMeter(e.GetConfig(), t.meter.meter)
+	if err != nil {
+		return err
 	}
-	old, ok, gerr := r.sw.DirectMeter(t.engine, match, prio)
+	if err := clearsCounts(e.GetCounterData()); err != nil {
+		return err.in("counter_data")
+	}
+	old, gerr := m.snapshot()
 	if gerr != nil {
 		return updateError(gerr, p4v1.Update_DELETE, "entry")
 	}
-	undo.add(func() {
-		back := &old
-		if !ok {
-			back = nil
-		}
-		_ = r.sw.SetDirectMeter(t.engine, match, prio, back)
-	})
-	return engineError(r.sw.SetDirectMeter(t.engine, match, prio, cfg))
+	undo.add(func() { m.restore(old) })
+	return engineError(m.set(cfg, e.GetCounterData() != nil))
+}
+
+// meterOf is the direct meter of an entry, or of the default entry.
+type meterOf struct {
+	r     *realm
+	t     *tableSchema
+	match []dataplane.Match
+	prio  int32
+	dflt  bool
+}
+
+func (m *meterOf) config() (dataplane.MeterConfig, bool, error) {
+	if m.dflt {
+		return m.r.sw.DefaultMeter(m.t.engine)
+	}
+	return m.r.sw.DirectMeter(m.t.engine, m.match, m.prio)
+}
+
+func (m *meterOf) setConfig(c *dataplane.MeterConfig) error {
+	if m.dflt {
+		return m.r.sw.SetDefaultMeter(m.t.engine, c)
+	}
+	return m.r.sw.SetDirectMeter(m.t.engine, m.match, m.prio, c)
+}
+
+func (m *meterOf) counts() (dataplane.MeterCounts, error) {
+	if m.dflt {
+		return m.r.sw.DefaultMeterCounts(m.t.engine)
+	}
+	return m.r.sw.DirectMeterCounts(m.t.engine, m.match, m.prio)
+}
+
+func (m *meterOf) setCounts(v dataplane.MeterCounts) error {
+	if m.dflt {
+		return m.r.sw.SetDefaultMeterCounts(m.t.engine, v)
+	}
+	return m.r.sw.SetDirectMeterCounts(m.t.engine, m.match, m.prio, v)
+}
+
+func (m *meterOf) snapshot() (s meterSnapshot, err error) {
+	c, ok, err := m.config()
+	s.take(c, ok, err)
+	if err == nil {
+		s.counts, err = m.counts()
+	}
+	return s, err
+}
+
+func (m *meterOf) restore(s meterSnapshot) {
+	_ = m.setConfig(s.config)
+	_ = m.setCounts(s.counts)
+}
+
+// set configures the meter, nil being the default, and clears its counts if
+// asked to.
+func (m *meterOf) set(c *dataplane.MeterConfig, clear bool) error {
+	if err := m.setConfig(c); err != nil || !clear {
+		return err
+	}
+	return m.setCounts(dataplane.MeterCounts{})
 }
 
 // readDirectMeters reads direct meters as readDirectCounters does counters.
 func (r *realm) readDirectMeters(q *p4v1.DirectMeterEntry, out *reading) *Error {
-	if q.GetCounterData() != nil {
-		return errMeterCounters
+	one := func(m meterOf, e *p4v1.TableEntry) *Error {
+		s, err := m.snapshot()
+		if err != nil {
+			return updateError(err, p4v1.Update_DELETE, "entry")
+		}
+		d := &p4v1.DirectMeterEntry{TableEntry: e}
+		if s.config != nil {
+			d.Config = meterProto(*s.config)
+		}
+		if q.GetCounterData() != nil {
+			d.CounterData = meterCounterData(s.counts)
+		}
+		out.emit(&p4v1.Entity{Entity: &p4v1.Entity_DirectMeterEntry{DirectMeterEntry: d}})
+		return nil
 	}
 	return r.readDirect(q.GetTableEntry(), "meter", out,
 		func(t *tableSchema) bool { return t.meter != nil },
 		func(t *tableSchema, x *dataplane.Entry) *Error {
-			c, ok, err := r.sw.DirectMeter(t.engine, x.Match, x.Priority)
-			if err != nil {
-				return updateError(err, p4v1.Update_DELETE, "entry")
-			}
-			e := &p4v1.DirectMeterEntry{TableEntry: &p4v1.TableEntry{
-				TableId: t.id, Match: t.key.fieldMatches(&out.slab, x.Match), Priority: x.Priority,
-			}}
-			if ok {
-				e.Config = meterProto(c)
-			}
-			out.emit(&p4v1.Entity{Entity: &p4v1.Entity_DirectMeterEntry{DirectMeterEntry: e}})
-			return nil
+			return one(meterOf{r: r, t: t, match: x.Match, prio: x.Priority},
+				&p4v1.TableEntry{TableId: t.id, Match: t.key.fieldMatches(&out.slab, x.Match), Priority: x.Priority})
 		},
-		func(*tableSchema) *Error {
-			return errorf(codes.Unimplemented, "this target has no meter for the default entry")
+		func(t *tableSchema) *Error {
+			return one(meterOf{r: r, t: t, dflt: true}, &p4v1.TableEntry{TableId: t.id, IsDefaultAction: true})
 		})
 }

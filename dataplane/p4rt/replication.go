@@ -192,13 +192,13 @@ func (r *realm) replicas(in []*p4v1.Replica, unique bool) (out []dataplane.Repli
 			if bp == port {
 				return nil, false, invalid("replica %d: backup %d has port %d, the port of the replica itself", i, j, bp)
 			}
-			if b.GetInstance() != x.GetInstance() {
-				return nil, false, errorf(codes.Unimplemented, "replica %d: backup %d has instance %d; this target backs up with the instance of the replica, %d", i, j, b.GetInstance(), x.GetInstance())
+			if b.GetInstance() > maxInstance {
+				return nil, false, invalid("replica %d: backup %d: instance %d; want 0 to %d", i, j, b.GetInstance(), maxInstance)
 			}
 			if err := claim(pair{bp, b.GetInstance()}); err != nil {
 				return nil, false, err.in("replica %d: backup %d", i, j)
 			}
-			rep.BackupPorts = append(rep.BackupPorts, bp)
+			rep.Backups = append(rep.Backups, dataplane.Backup{Port: bp, Instance: uint16(b.GetInstance())})
 		}
 		out = append(out, rep)
 	}
@@ -280,8 +280,8 @@ func (r *realm) protoReplicas(key preKey, in []dataplane.Replica) []*p4v1.Replic
 		} else {
 			p.PortKind = &p4v1.Replica_Port{Port: portBytes(x.Port)}
 		}
-		for _, b := range x.BackupPorts {
-			p.BackupReplicas = append(p.BackupReplicas, &p4v1.BackupReplica{Port: portBytes(b), Instance: uint32(x.Instance)})
+		for _, b := range x.Backups {
+			p.BackupReplicas = append(p.BackupReplicas, &p4v1.BackupReplica{Port: portBytes(b.Port), Instance: uint32(b.Instance)})
 		}
 		out[i] = p
 	}

@@ -158,13 +158,26 @@ func (r *realm) state(now time.Duration) (hard, soft []*p4v1.Update) {
 		if t.meter != nil {
 			q.MeterConfig = &p4v1.MeterConfig{}
 		}
-		if t.constEntries {
-			continue
+		if !t.constEntries {
+			collect(&hard, p4v1.Update_INSERT, &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: q}}, nil)
 		}
-		collect(&hard, p4v1.Update_INSERT, &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: q}}, nil)
 		if _, changed, err := r.sw.DefaultEntry(t.engine); err == nil && changed {
-			dq := &p4v1.TableEntry{TableId: t.id, IsDefaultAction: true, CounterData: q.GetCounterData()}
+			dq := &p4v1.TableEntry{TableId: t.id, IsDefaultAction: true}
 			collect(&hard, p4v1.Update_MODIFY, &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: dq}}, nil)
+		}
+		direct := []*p4v1.TableEntry{{TableId: t.id, IsDefaultAction: true}}
+		if t.constEntries {
+			direct = append(direct, &p4v1.TableEntry{TableId: t.id})
+		}
+		for _, q := range direct {
+			if t.meter != nil {
+				collect(&hard, p4v1.Update_MODIFY, &p4v1.Entity{Entity: &p4v1.Entity_DirectMeterEntry{DirectMeterEntry: &p4v1.DirectMeterEntry{TableEntry: q}}},
+					func(e *p4v1.Entity) bool { return e.GetDirectMeterEntry().GetConfig() != nil })
+			}
+			if t.counter != nil {
+				collect(&soft, p4v1.Update_MODIFY, &p4v1.Entity{Entity: &p4v1.Entity_DirectCounterEntry{DirectCounterEntry: &p4v1.DirectCounterEntry{TableEntry: q}}},
+					func(e *p4v1.Entity) bool { return counted(e.GetDirectCounterEntry().GetData()) })
+			}
 		}
 	}
 	collect(&hard, p4v1.Update_INSERT, preWildcard(&p4v1.PacketReplicationEngineEntry{Type: &p4v1.PacketReplicationEngineEntry_MulticastGroupEntry{MulticastGroupEntry: &p4v1.MulticastGroupEntry{}}}), nil)
@@ -175,10 +188,7 @@ func (r *realm) state(now time.Duration) (hard, soft []*p4v1.Update) {
 	collect(&hard, p4v1.Update_MODIFY, &p4v1.Entity{Entity: &p4v1.Entity_MeterEntry{MeterEntry: &p4v1.MeterEntry{}}},
 		func(e *p4v1.Entity) bool { return e.GetMeterEntry().GetConfig() != nil })
 	collect(&soft, p4v1.Update_MODIFY, &p4v1.Entity{Entity: &p4v1.Entity_CounterEntry{CounterEntry: &p4v1.CounterEntry{}}},
-		func(e *p4v1.Entity) bool {
-			c := e.GetCounterEntry().GetData()
-			return c.GetPacketCount() != 0 || c.GetByteCount() != 0
-		})
+		func(e *p4v1.Entity) bool { return counted(e.GetCounterEntry().GetData()) })
 	collect(&soft, p4v1.Update_MODIFY, &p4v1.Entity{Entity: &p4v1.Entity_RegisterEntry{RegisterEntry: &p4v1.RegisterEntry{}}},
 		func(e *p4v1.Entity) bool {
 			bits, ok := e.GetRegisterEntry().GetData().GetData().(*p4v1.P4Data_Bitstring)
@@ -186,6 +196,8 @@ func (r *realm) state(now time.Duration) (hard, soft []*p4v1.Update) {
 		})
 	return hard, soft
 }
+
+func counted(c *p4v1.CounterData) bool { return c.GetPacketCount() != 0 || c.GetByteCount() != 0 }
 
 func preWildcard(e *p4v1.PacketReplicationEngineEntry) *p4v1.Entity {
 	return &p4v1.Entity{Entity: &p4v1.Entity_PacketReplicationEngineEntry{PacketReplicationEngineEntry: e}}

@@ -276,8 +276,8 @@ func (t *tableSchema) checkSide(e *p4v1.TableEntry) *Error {
 		return invalid("idle_timeout_ns %d; want 0 (never) or more", e.GetIdleTimeoutNs())
 	case e.GetIdleTimeoutNs() != 0 && !t.idleTimeout:
 		return invalid("idle_timeout_ns %d; the table has no idle timeouts, want 0", e.GetIdleTimeoutNs())
-	case e.GetMeterCounterData() != nil:
-		return errorf(codes.Unimplemented, "meter_counter_data: this target has no per-colour counters")
+	case e.GetMeterCounterData() != nil && t.meter == nil:
+		return invalid("meter_counter_data is set; the table has no direct meter")
 	case e.GetCounterData() != nil && t.counter == nil:
 		return invalid("counter_data is set; the table has no direct counter")
 	case e.GetMeterConfig() != nil && t.meter == nil:
@@ -292,6 +292,9 @@ func (t *tableSchema) checkSide(e *p4v1.TableEntry) *Error {
 		if _, err := meterConfig(e.GetMeterConfig(), t.meter.meter); err != nil {
 			return err.in("meter_config")
 		}
+	}
+	if err := clearsCounts(e.GetMeterCounterData()); err != nil {
+		return err.in("meter_counter_data")
 	}
 	return nil
 }
@@ -312,40 +315,33 @@ func (r *realm) writeDirect(t *tableSchema, match []dataplane.Match, prio int32,
 	if t.meter == nil || inserted && e.GetMeterConfig() == nil {
 		return nil
 	}
-	var cfg *dataplane.MeterConfig
-	if m := e.GetMeterConfig(); m != nil {
-		c, err := meterConfig(m, t.meter.meter)
-		if err != nil {
-			return err
-		}
-		cfg = &c
+	cfg, err := optionalMeter(e.GetMeterConfig(), t.meter.meter)
+	if err != nil {
+		return err
 	}
-	return engineError(r.sw.SetDirectMeter(t.engine, match, prio, cfg))
+	m := meterOf{r: r, t: t, match: match, prio: prio}
+	return engineError(m.set(cfg, e.GetMeterCounterData() != nil))
 }
 
 // saveDirect returns what restores the direct resources of an entry.
 func (r *realm) saveDirect(t *tableSchema, match []dataplane.Match, prio int32) func() {
 	var (
-		count      dataplane.CounterValue
-		meter      dataplane.MeterConfig
-		configured bool
+		count  dataplane.CounterValue
+		marked meterSnapshot
+		m      = meterOf{r: r, t: t, match: match, prio: prio}
 	)
 	if t.counter != nil {
 		count, _ = r.sw.DirectCounter(t.engine, match, prio)
 	}
 	if t.meter != nil {
-		meter, configured, _ = r.sw.DirectMeter(t.engine, match, prio)
+		marked, _ = m.snapshot()
 	}
 	return func() {
 		if t.counter != nil {
 			_ = r.sw.SetDirectCounter(t.engine, match, prio, count)
 		}
 		if t.meter != nil {
-			cfg := &meter
-			if !configured {
-				cfg = nil
-			}
-			_ = r.sw.SetDirectMeter(t.engine, match, prio, cfg)
+			m.restore(marked)
 		}
 	}
 }
@@ -413,9 +409,6 @@ func (r *realm) writeDefaultEntry(t *tableSchema, typ p4v1.Update_Type, e *p4v1.
 	if err := t.checkSide(e); err != nil {
 		return err
 	}
-	if e.GetMeterConfig() != nil {
-		return errorf(codes.Unimplemented, "meter_config: this target has no meter for the default entry")
-	}
 	if undo != nil {
 		undo.add(r.saveDefault(t))
 	}
@@ -444,12 +437,22 @@ func (r *realm) writeDefaultEntry(t *tableSchema, typ p4v1.Update_Type, e *p4v1.
 	}
 	if c := e.GetCounterData(); c != nil {
 		v, err := counterValue(c)
+		if err == nil {
+			err = engineError(r.sw.SetDefaultCounter(t.engine, v))
+		}
 		if err != nil {
 			return err
 		}
-		return engineError(r.sw.SetDefaultCounter(t.engine, v))
 	}
-	return nil
+	if t.meter == nil {
+		return nil
+	}
+	cfg, err := optionalMeter(e.GetMeterConfig(), t.meter.meter)
+	if err != nil {
+		return err
+	}
+	m := meterOf{r: r, t: t, dflt: true}
+	return engineError(m.set(cfg, e.GetMeterCounterData() != nil))
 }
 
 // saveDefault returns what restores the default entry of a table.
@@ -459,6 +462,11 @@ func (r *realm) saveDefault(t *tableSchema) func() {
 	var count dataplane.CounterValue
 	if t.counter != nil {
 		count, _ = r.sw.DefaultCounter(t.engine)
+	}
+	var marked meterSnapshot
+	m := meterOf{r: r, t: t, dflt: true}
+	if t.meter != nil {
+		marked, _ = m.snapshot()
 	}
 	return func() {
 		if err != nil || !changed {
@@ -473,6 +481,9 @@ func (r *realm) saveDefault(t *tableSchema) func() {
 		}
 		if t.counter != nil {
 			_ = r.sw.SetDefaultCounter(t.engine, count)
+		}
+		if t.meter != nil {
+			m.restore(marked)
 		}
 	}
 }

@@ -16,9 +16,6 @@ func (r *realm) readTableEntries(q *p4v1.TableEntry, out *reading) *Error {
 		if len(q.GetMatch()) > 0 || q.GetAction() != nil || q.GetPriority() != 0 || controllerMetadata(q) != 0 || len(q.GetMetadata()) > 0 {
 			return invalid("table_id is 0, which reads all tables: no match, action, priority or metadata can be given")
 		}
-		if q.GetMeterCounterData() != nil {
-			return errMeterCounters
-		}
 		for _, t := range r.p.tableList {
 			r.readTable(t, q, nil, out)
 		}
@@ -29,8 +26,8 @@ func (r *realm) readTableEntries(q *p4v1.TableEntry, out *reading) *Error {
 		return err
 	}
 	switch {
-	case q.GetMeterCounterData() != nil:
-		return errMeterCounters.in("table %q", t.name)
+	case q.GetMeterCounterData() != nil && t.meter == nil:
+		return invalid("table %q: meter_counter_data is set; the table has no direct meter", t.name)
 	case q.GetCounterData() != nil && t.counter == nil:
 		return invalid("table %q: counter_data is set; the table has no direct counter", t.name)
 	case q.GetMeterConfig() != nil && t.meter == nil:
@@ -138,16 +135,28 @@ func (r *realm) tableEntry(t *tableSchema, x *dataplane.Entry, q *p4v1.TableEntr
 		v, _ := r.sw.DirectCounter(t.engine, x.Match, x.Priority)
 		e.CounterData = counterData(v)
 	}
-	if q.GetMeterConfig() != nil && t.meter != nil {
-		if c, ok, _ := r.sw.DirectMeter(t.engine, x.Match, x.Priority); ok {
-			e.MeterConfig = meterProto(c)
-		}
-	}
+	(&meterOf{r: r, t: t, match: x.Match, prio: x.Priority}).read(q, e)
 	if q.GetTimeSinceLastHit() != nil && t.idleTimeout {
 		d, _ := r.sw.SinceHit(out.now, t.engine, x.Match, x.Priority)
 		e.TimeSinceLastHit = &p4v1.TableEntry_IdleTimeout{ElapsedNs: int64(d)}
 	}
 	return &m.entity
+}
+
+// read adds what q sets of the meter.
+func (m *meterOf) read(q, e *p4v1.TableEntry) {
+	if m.t.meter == nil {
+		return
+	}
+	if q.GetMeterConfig() != nil {
+		if c, ok, _ := m.config(); ok {
+			e.MeterConfig = meterProto(c)
+		}
+	}
+	if q.GetMeterCounterData() != nil {
+		v, _ := m.counts()
+		e.MeterCounterData = meterCounterData(v)
+	}
 }
 
 // defaultEntry converts the default entry of a table. That of a table with an
@@ -172,5 +181,6 @@ func (r *realm) defaultEntry(t *tableSchema, q *p4v1.TableEntry) *p4v1.Entity {
 		v, _ := r.sw.DefaultCounter(t.engine)
 		e.CounterData = counterData(v)
 	}
+	(&meterOf{r: r, t: t, dflt: true}).read(q, e)
 	return &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: e}}
 }

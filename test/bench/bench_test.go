@@ -2,23 +2,18 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"strings"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 )
 
 // TestMain lets the test be the processes that a bench starts.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == pcapSwitchCommand {
+	if len(os.Args) > 1 && os.Args[1] == replayCommand {
 		if err := run(os.Args[1:]); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
@@ -28,11 +23,35 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// TestRoles: what must come out of a switch in each role is what does, again and again.
-func TestRoles(t *testing.T) {
-	for _, r := range allRoles() {
-		t.Run(r.String(), func(t *testing.T) {
-			l, err := newLoop(r)
+// fast are workloads that a test has the time for.
+func fast(t *testing.T) []workload {
+	t.Helper()
+	all, err := workloads()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range all {
+		all[i].packets = 0 // one cycle
+	}
+	return all
+}
+
+// workloadOf is a role's with one cycle.
+func workloadOf(t *testing.T, r role) workload {
+	t.Helper()
+	w, err := r.workload()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.packets = 0
+	return w
+}
+
+// TestWorkloads: what must come out of a switch with each workload is what does, again and again.
+func TestWorkloads(t *testing.T) {
+	for _, w := range fast(t) {
+		t.Run(w.title, func(t *testing.T) {
+			l, err := newLoop(w)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -45,10 +64,44 @@ func TestRoles(t *testing.T) {
 	}
 }
 
-// TestStation: a switch in a process of its own does the same.
-func TestStation(t *testing.T) {
-	for _, r := range []role{delivering(5), aggregating(2)} {
-		t.Run(r.String(), func(t *testing.T) { runStation(t, r, startEmbedded, nil) })
+// TestReplayed: a switch in a process of its own does the same, from file to file.
+func TestReplayed(t *testing.T) {
+	for _, w := range fast(t) {
+		t.Run(w.title, func(t *testing.T) {
+			w.packets = 3 * len(w.in)
+			dir := t.TempDir()
+			if err := w.writeFiles(dir); err != nil {
+				t.Fatal(err)
+			}
+			p, err := replayed(t.Context(), w, dir)
+			if err != nil || p.packets != 3*len(w.in) || p.rate() <= 0 || p.cpu <= 0 {
+				t.Errorf("%+v, %v", p, err)
+			}
+		})
+	}
+}
+
+// TestReplayedFails: what is wrong is found.
+func TestReplayedFails(t *testing.T) {
+	for _, c := range []struct {
+		name, want string
+		wrong      func(*workload)
+	}{
+		{"a wrong packet", "other packets came out than must", func(w *workload) { w.out[0].frame[40]++ }},
+		{"one too few", "1 packets came out, want 2", func(w *workload) { w.out = append(w.out, w.out[0]) }},
+		{"a bad program", "program.json: unsupported construct", func(w *workload) { w.program = []byte("{}") }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := workloadOf(t, forwarding())
+			c.wrong(&w)
+			dir := t.TempDir()
+			if err := w.writeFiles(dir); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := replayed(t.Context(), w, dir); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%v, want %q", err, c.want)
+			}
+		})
 	}
 }
 
@@ -56,54 +109,20 @@ func TestSimpleSwitch(t *testing.T) {
 	if missing := missingSimpleSwitch(); missing != "" {
 		t.Skipf("skipped: %s is not on the PATH", missing)
 	}
-	r := delivering(5)
-	port, err := freePort()
-	if err != nil {
+	w := workloadOf(t, delivering(5))
+	w.packets = 20
+	dir := t.TempDir()
+	if err := w.writeFiles(dir); err != nil {
 		t.Fatal(err)
 	}
-	runStation(t, r,
-		func(ctx context.Context, dir string, r role) (*exec.Cmd, error) {
-			return simpleSwitchCommand(ctx, dir, r, port)
-		},
-		func(ctx context.Context) error { return programSimpleSwitch(ctx, r, port) })
-}
-
-func runStation(t *testing.T, r role, command func(context.Context, string, role) (*exec.Cmd, error), program func(context.Context) error) {
-	t.Helper()
-	s, err := startStation(t.Context(), r, command, program)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := s.stop(); err != nil {
-			t.Error(err)
-		}
-	}()
-	for range 2 {
-		if rate, err := s.run(time.Millisecond); err != nil || rate <= 0 {
-			t.Fatalf("%v packets/s, %v", rate, err)
-		}
+	p, err := simplySwitched(t.Context(), w, dir)
+	if err != nil || p.packets != 20 || p.rate() <= 0 || p.cpu <= 0 {
+		t.Errorf("%+v, %v", p, err)
 	}
 }
 
-// TestStationFails: what is wrong is found.
-func TestStationFails(t *testing.T) {
-	wrong := delivering(2)
-	wrong.out[0].frame[40]++
-	if _, err := startStation(t.Context(), wrong, startEmbedded, nil); err == nil || !strings.Contains(err.Error(), "unexpected") {
-		t.Errorf("a wrong packet: %v", err)
-	}
-	ends := func(ctx context.Context, _ string, _ role) (*exec.Cmd, error) {
-		self, err := os.Executable()
-		return exec.CommandContext(ctx, self, pcapSwitchCommand, "no such role", "nowhere"), err
-	}
-	if _, err := startStation(t.Context(), delivering(2), ends, nil); err == nil || !strings.Contains(err.Error(), `no role "no such role"`) {
-		t.Errorf("a switch that ends: %v", err)
-	}
-}
-
-func TestRoleCheck(t *testing.T) {
-	r := replicating(2)
+func TestWorkloadCheck(t *testing.T) {
+	r := workloadOf(t, replicating(2))
 	changed := wire{r.out[1].port, bytes.Clone(r.out[1].frame)}
 	changed.frame[len(changed.frame)-1]++
 	for _, c := range []struct {
@@ -147,8 +166,9 @@ func TestMedian(t *testing.T) {
 	}
 }
 
-func TestSimpleSwitchScript(t *testing.T) {
-	script, err := simpleSwitchScript(replicating(2))
+func TestCommands(t *testing.T) {
+	w := workloadOf(t, replicating(2))
+	script, err := w.commands(65536)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,49 +184,20 @@ func TestSimpleSwitchScript(t *testing.T) {
 	}
 }
 
-func TestPcap(t *testing.T) {
-	frames := []string{"", "x", strings.Repeat("abc", 1000)}
-	b := appendPcapHeader(nil)
-	for _, f := range frames {
-		b = appendPcapRecord(b, []byte(f))
-	}
-	for cut := range b {
-		r := pcapReader{from: bytes.NewReader(b[:cut])}
-		var err error
-		for err == nil {
-			_, err = r.next()
-		}
-		if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-			t.Fatalf("cut to %d octets: %v", cut, err)
+func TestWants(t *testing.T) {
+	for _, c := range []struct {
+		asked []string
+		name  string
+		want  bool
+	}{
+		{nil, "pcap", true}, {nil, "pcap/route", true}, {[]string{"engine"}, "pcap", false}, {[]string{"pcap"}, "pcap/route", true},
+		{[]string{"pcap/route"}, "pcap", true}, {[]string{"pcap/route"}, "pcap/route", true}, {[]string{"pcap/route"}, "pcap/forward", false},
+		{[]string{"engine", "pcap/route"}, "engine/forward", true},
+	} {
+		if got := (&report{asked: c.asked}).wants(c.name); got != c.want {
+			t.Errorf("%v: %s: %v", c.asked, c.name, got)
 		}
 	}
-	r := pcapReader{from: bytes.NewReader(b)}
-	for i, want := range frames {
-		got, err := r.next()
-		if err != nil || string(got) != want {
-			t.Fatalf("frame %d: %q, %v", i, got, err)
-		}
-	}
-	if _, err := r.next(); err != io.EOF {
-		t.Errorf("at the end: %v", err)
-	}
-}
-
-func FuzzPcap(f *testing.F) {
-	f.Add(appendPcapRecord(appendPcapHeader(nil), []byte("frame")))
-	f.Add(append(appendPcapHeader(nil), bytes.Repeat([]byte{0xff}, 16)...))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		r := pcapReader{from: bytes.NewReader(b)}
-		for {
-			frame, err := r.next()
-			if err != nil {
-				return
-			}
-			if len(frame) > pcapSnapshot {
-				t.Fatalf("a frame of %d octets", len(frame))
-			}
-		}
-	})
 }
 
 func TestUnknownBench(t *testing.T) {

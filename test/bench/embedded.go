@@ -5,6 +5,8 @@ import (
 	"sync"
 	"time"
 
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+
 	"github.com/weft-sdn/weft/controller/entry"
 	"github.com/weft-sdn/weft/dataplane/p4rt"
 	"github.com/weft-sdn/weft/p4"
@@ -20,26 +22,23 @@ var pipeline = sync.OnceValues(func() (*southbound.Pipeline, error) {
 
 const deviceID = 1
 
-// newDevice is an embedded switch in a role, programmed by P4Runtime writes.
-func newDevice(r role, transmit func(now time.Duration, port uint32, frame []byte)) (*p4rt.Device, error) {
-	p, err := pipeline()
-	if err != nil {
-		return nil, err
-	}
+// newDevice is an embedded switch with a workload's program and entries.
+func newDevice(w workload, transmit func(now time.Duration, port uint32, frame []byte)) (*p4rt.Device, error) {
 	device, err := p4rt.NewDevice(p4rt.Config{ID: deviceID, Cache: &cache, Transmit: transmit})
 	if err != nil {
 		return nil, err
 	}
-	updates, err := inserts(p, r.entries)
+	err = device.SetPipeline(0, &p4v1.SetForwardingPipelineConfigRequest{
+		DeviceId: deviceID, Action: p4v1.SetForwardingPipelineConfigRequest_VERIFY_AND_COMMIT,
+		Config: &p4v1.ForwardingPipelineConfig{P4Info: w.info, P4DeviceConfig: w.program},
+	})
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", w.title, err)
 	}
-	direct := southbound.Direct{Target: device, DeviceID: deviceID, Pipeline: p}
-	if err := direct.Install(0); err != nil {
-		return nil, fmt.Errorf("pipeline: %w", err)
-	}
-	if err := direct.Write(0, updates); err != nil {
-		return nil, fmt.Errorf("%v: %w", r, err)
+	for _, r := range w.entries {
+		if err := device.Write(0, r); err != nil {
+			return nil, fmt.Errorf("%s: %w", w.title, err)
+		}
 	}
 	return device, nil
 }

@@ -19,20 +19,27 @@ const (
 
 // engine measures the embedded switch alone: one goroutine, frames from memory, frames out counted.
 func engine(ctx context.Context, out *report) error {
-	for _, r := range allRoles() {
-		out.tell("engine: %v", r)
+	all, err := workloads()
+	if err != nil {
+		return err
+	}
+	for _, w := range all {
+		if !out.wants("engine/" + w.name) {
+			continue
+		}
+		out.tell("engine: %s", w.title)
 		var rates runs
 		for range engineRuns {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			rate, err := engineRun(r)
+			rate, err := engineRun(w)
 			if err != nil {
 				return err
 			}
 			rates = append(rates, rate)
 		}
-		f := figure{bench: "engine/" + r.name, unit: "packets/s", value: rates.median(), more: append(r.params(), rates.spread()...)}
+		f := figure{bench: "engine/" + w.name, unit: "packets/s", value: rates.median(), more: append(w.params, rates.spread()...)}
 		if err := out.print(f); err != nil {
 			return err
 		}
@@ -42,15 +49,15 @@ func engine(ctx context.Context, out *report) error {
 
 // engineRun returns the packets a second that a new switch takes in. The cycles before and after the timed ones are compared
 // octet by octet, those between are counted.
-func engineRun(r role) (float64, error) {
-	l, err := newLoop(r)
+func engineRun(w workload) (float64, error) {
+	l, err := newLoop(w)
 	if err != nil {
 		return 0, err
 	}
 	if err := l.compare(); err != nil {
 		return 0, err
 	}
-	for i := 0; i < engineWarm; i += len(r.in) {
+	for i := 0; i < engineWarm; i += len(w.in) {
 		l.cycle()
 	}
 	l.count = 0
@@ -58,21 +65,21 @@ func engineRun(r role) (float64, error) {
 	start := time.Now()
 	var took time.Duration
 	for took < engineTime {
-		for range max(1, 64/len(r.in)) { // the clock is read once in 64 packets
+		for range max(1, 64/len(w.in)) { // the clock is read once in 64 packets
 			l.cycle()
 			cycles++
 		}
 		took = time.Since(start)
 	}
-	if want := cycles * len(r.out); l.count != want {
-		return 0, fmt.Errorf("%v: %d packets out for %d in, want %d", r, l.count, cycles*len(r.in), want)
+	if want := cycles * len(w.out); l.count != want {
+		return 0, fmt.Errorf("%s: %d packets out for %d in, want %d", w.title, l.count, cycles*len(w.in), want)
 	}
-	return float64(cycles*len(r.in)) / took.Seconds(), l.compare()
+	return float64(cycles*len(w.in)) / took.Seconds(), l.compare()
 }
 
-// A loop feeds a switch with the packets of its role.
+// A loop feeds a switch with the packets of its workload.
 type loop struct {
-	role   role
+	load   workload
 	device *p4rt.Device
 	now    time.Duration
 	count  int  // packets out
@@ -80,10 +87,10 @@ type loop struct {
 	kept   []wire
 }
 
-func newLoop(r role) (*loop, error) {
-	l := &loop{role: r}
+func newLoop(w workload) (*loop, error) {
+	l := &loop{load: w}
 	var err error
-	l.device, err = newDevice(r, func(_ time.Duration, port uint32, frame []byte) {
+	l.device, err = newDevice(w, func(_ time.Duration, port uint32, frame []byte) {
 		l.count++
 		if l.keep {
 			l.kept = append(l.kept, wire{port, bytes.Clone(frame)})
@@ -92,9 +99,9 @@ func newLoop(r role) (*loop, error) {
 	return l, err
 }
 
-// cycle sends the role's packets once.
+// cycle sends the workload's packets once.
 func (l *loop) cycle() {
-	for _, w := range l.role.in {
+	for _, w := range l.load.in {
 		l.now += engineGap
 		l.device.Receive(l.now, w.port, w.frame)
 		l.device.Advance(l.now)
@@ -106,5 +113,5 @@ func (l *loop) compare() error {
 	l.keep, l.kept = true, nil
 	l.cycle()
 	l.keep = false
-	return l.role.check(l.kept)
+	return l.load.check(l.kept)
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strings"
 )
 
 // A figure is one line of the output: what was measured, and in which circumstances.
@@ -55,6 +56,15 @@ func rounded(v float64) float64 {
 type report struct {
 	figures  *json.Encoder
 	progress io.Writer
+	asked    []string // names of benches, or of their figures; none: all
+}
+
+// wants tells whether figures of a bench, or of one of its workloads, are asked for: "pcap", "pcap/route".
+func (r *report) wants(name string) bool {
+	return len(r.asked) == 0 || slices.ContainsFunc(r.asked, func(a string) bool {
+		kind, _, _ := strings.Cut(name, "/")
+		return a == name || a == kind || strings.HasPrefix(a, name+"/")
+	})
 }
 
 func (r *report) print(f figure) error { return r.figures.Encode(f) }

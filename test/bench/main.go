@@ -1,6 +1,6 @@
 // Bench measures Weft and prints what it finds as JSON lines, one figure each; docs/benchmarks.md says what they mean. Progress goes to standard error.
 //
-//	go run ./test/bench [engine] [pcap] [multicast] [plan] [program] [p4runtime] [switches]
+//	go run ./test/bench [engine[/WORKLOAD]] [pcap[/WORKLOAD]] [multicast] [plan] [program] [p4runtime] [switches]
 //
 // It fails when something does not do what it should, never because something is slow.
 package main
@@ -12,6 +12,8 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strings"
+	"syscall"
 )
 
 // A bench prints the figures of one kind.
@@ -40,23 +42,23 @@ func main() {
 func run(args []string) error {
 	// Processes that a bench starts.
 	switch {
-	case len(args) == 3 && args[0] == pcapSwitchCommand:
-		return pcapSwitch(args[1], args[2])
+	case len(args) > 3 && args[0] == replayCommand:
+		return replayFiles(args[1], args[2], args[3:])
 	case len(args) == 2 && args[0] == planCommand:
 		return plans(args[1])
 	case len(args) == 2 && args[0] == switchesCommand:
 		return switchesProcess(args[1])
 	}
 	for _, a := range args {
-		if !slices.ContainsFunc(benches, func(b bench) bool { return b.name == a }) {
+		if kind, _, _ := strings.Cut(a, "/"); !slices.ContainsFunc(benches, func(b bench) bool { return b.name == kind }) {
 			return fmt.Errorf("no bench %q", a)
 		}
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	out := &report{figures: json.NewEncoder(os.Stdout), progress: os.Stderr}
+	out := &report{figures: json.NewEncoder(os.Stdout), progress: os.Stderr, asked: args}
 	for _, b := range benches {
-		if len(args) > 0 && !slices.Contains(args, b.name) {
+		if !out.wants(b.name) {
 			continue
 		}
 		if err := b.run(ctx, out); err != nil {

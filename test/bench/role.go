@@ -1,22 +1,14 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"net/netip"
-	"slices"
 
 	"github.com/weft-sdn/weft/controller/entry"
 	"github.com/weft-sdn/weft/p4"
 	"github.com/weft-sdn/weft/packet"
 	"github.com/weft-sdn/weft/southbound"
 )
-
-// A wire is a frame on a port.
-type wire struct {
-	port  uint32
-	frame []byte
-}
 
 // A role is something a switch is used for: its entries, packets that can be sent in over and over again, and what must come out.
 type role struct {
@@ -27,6 +19,7 @@ type role struct {
 	entries []entry.Entity
 	in      []wire // one cycle
 	out     []wire // of one cycle, in any order
+	packets int    // that keep simple_switch busy for some seconds
 }
 
 // Surroundings of the switch: the tree and the source are behind port 1, receivers and children behind ports 2 and up.
@@ -70,7 +63,7 @@ func allRoles() []role {
 func forwarding() role {
 	const octets = 64
 	to := receiverAddr(0)
-	r := role{name: "forward", octets: octets, copies: 1, entries: base(downPort)}
+	r := role{name: "forward", octets: octets, copies: 1, packets: 100_000, entries: base(downPort)}
 	r.entries = append(r.entries, routeTo(to, downPort))
 
 	ip := packet.IPv6{NextHeader: packet.NextHeaderUDP, HopLimit: 64, Src: sourceAddr, Dst: to}
@@ -92,7 +85,7 @@ const payloadOctets = 4096
 
 // replicating is an End.Replicate segment with n child branches.
 func replicating(n int) role {
-	r := role{name: "replicate", copies: n, entries: append(base(downPort+n-1), groupState(n))}
+	r := role{name: "replicate", copies: n, packets: 20_000, entries: append(base(downPort+n-1), groupState(n))}
 	var replicas []entry.Replica
 	for i := range n {
 		port := uint32(downPort + i)
@@ -115,7 +108,7 @@ func replicating(n int) role {
 
 // delivering is an End.MT segment with n provisioned receivers.
 func delivering(n int) role {
-	r := role{name: "end_mt", copies: n, entries: append(base(downPort), groupState(n))}
+	r := role{name: "end_mt", copies: n, packets: 20_000 / n, entries: append(base(downPort), groupState(n))}
 	var replicas []entry.Replica
 	for i := range n {
 		replicas = append(replicas, entry.Replica{Port: p4.RecirculationPort, Instance: uint32(i + 1)})
@@ -145,7 +138,7 @@ const (
 
 // aggregating is the source's switch with n receivers of its own, all of which acknowledge every PSN of the cycle.
 func aggregating(n int) role {
-	r := role{name: "aggregate", branch: n, entries: append(base(downPort), groupState(n))}
+	r := role{name: "aggregate", branch: n, packets: 50_000, entries: append(base(downPort), groupState(n))}
 	r.entries = append(r.entries,
 		entry.In(p4.TableMtProxy, entry.Do(p4.ActionSetGroup, number("group", groupIndex)), entry.Exact("dst_addr", entry.Addr(proxyAddr))),
 		inGroup(p4.TableMtUpstream, entry.Do(p4.ActionToSource, address("proxy", proxyAddr), address("address", sourceAddr),
@@ -199,32 +192,6 @@ func (r role) params() []field {
 		return append(f, field{"branches", r.branch})
 	}
 	return append(f, field{"copies", r.copies})
-}
-
-// ports are the ports the role needs.
-func (r role) ports() []uint32 {
-	var ports []uint32
-	for _, w := range append(slices.Clone(r.in), r.out...) {
-		ports = append(ports, w.port)
-	}
-	slices.Sort(ports)
-	return slices.Compact(ports)
-}
-
-// check compares what came out for one cycle with what must.
-func (r role) check(got []wire) error {
-	want := slices.Clone(r.out)
-	for _, g := range got {
-		i := slices.IndexFunc(want, func(w wire) bool { return w.port == g.port && bytes.Equal(w.frame, g.frame) })
-		if i < 0 {
-			return fmt.Errorf("%v: port %d: unexpected %x", r, g.port, g.frame[:min(len(g.frame), 160)])
-		}
-		want = slices.Delete(want, i, i+1)
-	}
-	if len(want) > 0 {
-		return fmt.Errorf("%v: port %d: missing %x", r, want[0].port, want[0].frame[:min(len(want[0].frame), 160)])
-	}
-	return nil
 }
 
 // base is what any switch has: itself, its ports, and a neighbor behind each.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -8,13 +9,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
-
-	p4config "github.com/p4lang/p4runtime/go/p4/config/v1"
-
-	"github.com/weft-sdn/weft/controller/entry"
-	"github.com/weft-sdn/weft/p4"
 )
 
 // BMv2's switch and what programs it. Its own command line, rather than P4Runtime, so that a simple_switch alone is enough.
@@ -33,20 +30,159 @@ func missingSimpleSwitch() string {
 	return ""
 }
 
-// simpleSwitchQueue is more packets than are ever under way, so that none is lost.
-const simpleSwitchQueue = 1 << 16
+const (
+	// simpleSwitchQueue is more packets than are ever under way, so that none is lost.
+	simpleSwitchQueue = 1 << 20
+	// A simple_switch waits for a number of seconds before it reads its captures, so that it can be programmed before:
+	// leastWait and a second for so many commands. If that was too short, the run is repeated with waitFactor times as long.
+	leastWait         = 4
+	commandsPerSecond = 400
+	waitFactor        = 3
+	longestWait       = 600
+	simpleSwitchPoll  = time.Millisecond
+	// A switch whose outputs have not grown for so long has lost packets.
+	simpleSwitchPause = 20 * time.Second
+)
 
-// simpleSwitchCommand is a simple_switch between the pcap files of a folder.
-func simpleSwitchCommand(ctx context.Context, dir string, r role, thrift int) (*exec.Cmd, error) {
-	program := filepath.Join(dir, "fabric.json")
-	if err := os.WriteFile(program, p4.JSON(), 0o600); err != nil {
-		return nil, err
+var (
+	errSilent = errors.New("nothing came for too long")
+	errLate   = errors.New("it was not programmed in time")
+)
+
+// simplySwitched puts a workload's files through a simple_switch on one core. Time is taken from when its first packets come out to
+// when the last one has.
+func simplySwitched(ctx context.Context, w workload, dir string) (pass, error) {
+	script, err := w.commands(simpleSwitchQueue)
+	if err != nil {
+		return pass{}, err
 	}
-	args := []string{"--use-files", "0", "--log-level", "off", "--device-id", fmt.Sprint(thrift), "--thrift-port", fmt.Sprint(thrift)}
-	for _, port := range r.ports() {
+	for wait := leastWait + strings.Count(script, "\n")/commandsPerSecond; ; wait *= waitFactor {
+		p, err := simpleSwitchRun(ctx, w, dir, script, wait)
+		if errors.Is(err, errLate) && wait < longestWait {
+			continue
+		}
+		if err != nil {
+			return p, err
+		}
+		return p, w.checkCaptures(dir)
+	}
+}
+
+func simpleSwitchRun(ctx context.Context, w workload, dir, script string, wait int) (_ pass, err error) {
+	thrift, err := freePort()
+	if err != nil {
+		return pass{}, err
+	}
+	args := []string{"--use-files", fmt.Sprint(wait), "--log-level", "off", "--device-id", fmt.Sprint(thrift), "--thrift-port", fmt.Sprint(thrift),
+		"--notifications-addr", "ipc://" + filepath.Join(dir, "notifications.ipc")}
+	for _, port := range w.ports() {
 		args = append(args, "-i", fmt.Sprintf("%d@%s", port, strings.TrimSuffix(inPath(dir, port), "_in.pcap")))
 	}
-	return exec.CommandContext(ctx, simpleSwitch, append(args, program)...), nil
+	cmd := exec.CommandContext(ctx, simpleSwitch, append(args, filepath.Join(dir, programFile))...)
+	var said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &said, &said
+	ready := time.Now().Add(time.Duration(wait) * time.Second) // it reads no packet before
+	if err := startPinned(cmd); err != nil {
+		return pass{}, err
+	}
+	exited := make(chan struct{})
+	go func() {
+		cmd.Wait()
+		close(exited)
+	}()
+	defer func() {
+		cmd.Process.Kill() // an error means that it has ended
+		<-exited
+	}()
+	begun := make(chan error, 1)
+	go func() { begun <- programSimpleSwitch(ctx, script, thrift) }()
+	select {
+	case err = <-begun:
+	case <-exited:
+		<-begun
+		err = errors.New("it ended")
+	}
+	if err != nil {
+		return pass{}, fmt.Errorf("%w: %s", err, said.Bytes())
+	}
+	if !time.Now().Before(ready) {
+		return pass{}, errLate
+	}
+	want := int64(0)
+	for _, t := range w.expected() {
+		want += t.file()
+	}
+	m := meter{start: time.Now(), cpu: cpuTime(cmd.Process.Pid)}
+	silent := time.Now()
+	for m.grown < want {
+		select {
+		case <-exited:
+			return pass{}, fmt.Errorf("it ended: %s", said.Bytes())
+		case <-ctx.Done():
+			return pass{}, ctx.Err()
+		case <-time.After(simpleSwitchPoll):
+		}
+		had := m.grown
+		if err := m.look(w, dir, cmd.Process.Pid); err != nil {
+			return pass{}, err
+		}
+		if m.grown > had || time.Now().Before(ready) {
+			silent = time.Now()
+		} else if time.Since(silent) > simpleSwitchPause {
+			return pass{}, errors.Join(errSilent, w.checkCaptures(dir))
+		}
+	}
+	return pass{len(w.in) * w.cycles(), m.last.Sub(m.start), m.cpuLast - m.cpu}, nil
+}
+
+// A meter watches the outputs of a simple_switch, which flushes them packet by packet. Until they grow, it is idle.
+type meter struct {
+	start time.Time // when no packet had come out yet, for the last time
+	last  time.Time // when the outputs had grown for the last time
+	grown int64     // their octets
+
+	cpu, cpuLast time.Duration // of the process at these times
+}
+
+func (m *meter) look(w workload, dir string, pid int) error {
+	now, octets := time.Now(), int64(0)
+	for _, port := range w.ports() {
+		s, err := os.Stat(outPath(dir, port))
+		if err != nil {
+			return err
+		}
+		octets += s.Size()
+	}
+	switch {
+	case octets == 0:
+		m.start, m.cpu = now, cpuTime(pid)
+	case octets > m.grown:
+		m.last, m.cpuLast = now, cpuTime(pid)
+	}
+	m.grown = octets
+	return nil
+}
+
+// cpuTime is the processor time that all threads of a process have had, where /proc tells, to the nanosecond.
+func cpuTime(pid int) time.Duration {
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
+	if err != nil {
+		return 0
+	}
+	total := time.Duration(0)
+	for _, path := range threads {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			continue // the thread has ended
+		}
+		first, _, _ := strings.Cut(string(text), " ")
+		n, err := strconv.ParseInt(first, 10, 64)
+		if err != nil {
+			return 0
+		}
+		total += time.Duration(n)
+	}
+	return total
 }
 
 // freePort is a TCP port that nobody listened on a moment ago.
@@ -59,12 +195,10 @@ func freePort() (int, error) {
 	return l.Addr().(*net.TCPAddr).Port, nil
 }
 
-// programSimpleSwitch gives a simple_switch the entries of a role, as soon as it listens.
-func programSimpleSwitch(ctx context.Context, r role, thrift int) error {
-	script, err := simpleSwitchScript(r)
-	if err != nil {
-		return err
-	}
+// programSimpleSwitch gives a simple_switch its commands, as soon as it listens.
+func programSimpleSwitch(ctx context.Context, script string, thrift int) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, longestWait*time.Second, errSilent)
+	defer cancel()
 	var dialer net.Dialer
 	for {
 		conn, err := dialer.DialContext(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", thrift))
@@ -74,7 +208,7 @@ func programSimpleSwitch(ctx context.Context, r role, thrift int) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%s does not listen: %w", simpleSwitch, errors.Join(context.Cause(ctx), err))
+			return fmt.Errorf("it does not listen: %w", errors.Join(context.Cause(ctx), err))
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
@@ -85,75 +219,9 @@ func programSimpleSwitch(ctx context.Context, r role, thrift int) error {
 		return fmt.Errorf("%s: %w: %s", simpleSwitchCLI, err, said)
 	}
 	for _, bad := range []string{"Error", "Invalid", "DUPLICATE"} {
-		if strings.Contains(string(said), bad) {
-			return fmt.Errorf("%s: %s", simpleSwitchCLI, said)
+		if i := strings.Index(string(said), bad); i >= 0 {
+			return fmt.Errorf("%s: …%s", simpleSwitchCLI, said[max(0, i-200):min(len(said), i+200)])
 		}
 	}
-	return nil
-}
-
-// simpleSwitchScript writes a role's entries as commands.
-func simpleSwitchScript(r role) (string, error) {
-	var b strings.Builder
-	fmt.Fprintf(&b, "set_queue_depth %d\n", simpleSwitchQueue)
-	info := p4.P4Info()
-	nodes := 0 // multicast nodes so far, which is the next one's handle
-	for _, e := range r.entries {
-		switch e := e.(type) {
-		case entry.Table:
-			if err := tableCommand(&b, info, e); err != nil {
-				return "", err
-			}
-		case entry.Multicast:
-			fmt.Fprintf(&b, "mc_mgrp_create %d\n", e.ID)
-			for _, copy := range e.Replicas {
-				fmt.Fprintf(&b, "mc_node_create %d %d\nmc_node_associate %d %d\n", copy.Instance, copy.Port, e.ID, nodes)
-				nodes++
-			}
-		default:
-			return "", fmt.Errorf("no command for %v", e)
-		}
-	}
-	return b.String(), nil
-}
-
-func tableCommand(b *strings.Builder, info *p4config.P4Info, e entry.Table) error {
-	var table *p4config.Table
-	for _, t := range info.GetTables() {
-		if t.GetPreamble().GetAlias() == e.Name {
-			table = t
-		}
-	}
-	var action *p4config.Action
-	for _, a := range info.GetActions() {
-		if a.GetPreamble().GetAlias() == e.Action.Name {
-			action = a
-		}
-	}
-	if table == nil || action == nil {
-		return fmt.Errorf("%v: no such table or action", e)
-	}
-	command := "table_add"
-	if e.Default {
-		command = "table_set_default"
-	}
-	fmt.Fprintf(b, "%s %s %s", command, table.GetPreamble().GetName(), action.GetPreamble().GetName())
-	if !e.Default {
-		for _, f := range table.GetMatchFields() {
-			m, ok := e.Field(f.GetName())
-			if !ok {
-				return fmt.Errorf("%v: nothing for field %s", e, f.GetName())
-			}
-			fmt.Fprintf(b, " 0x%x", string(m.Value))
-			if f.GetMatchType() == p4config.MatchField_LPM {
-				fmt.Fprintf(b, "/%d", m.Bits)
-			}
-		}
-		b.WriteString(" =>")
-	}
-	for _, p := range action.GetParams() {
-		fmt.Fprintf(b, " 0x%x", string(e.Action.Arg(p.GetName())))
-	}
-	b.WriteByte('\n')
 	return nil
 }

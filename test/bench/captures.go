@@ -1,0 +1,148 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/gopacket/gopacket"
+	"github.com/gopacket/gopacket/layers"
+	"github.com/gopacket/gopacket/pcapgo"
+)
+
+// Captures are named as simple_switch names them.
+func inPath(dir string, port uint32) string {
+	return filepath.Join(dir, fmt.Sprintf("%d_in.pcap", port))
+}
+func outPath(dir string, port uint32) string {
+	return filepath.Join(dir, fmt.Sprintf("%d_out.pcap", port))
+}
+
+// What a pcap file has before its first packet, and before each, in octets.
+const (
+	captureHeader = 24
+	packetHeader  = 16
+)
+
+// maxFrame is more than any frame; simple_switch writes a snapshot length of 0.
+const maxFrame = 1 << 18
+
+// writeCaptures writes what a workload sends into each port, engineGap apart.
+func (w *workload) writeCaptures(dir string) error {
+	writers := map[uint32]*pcapgo.Writer{}
+	var flush []func() error
+	for _, port := range w.ports() {
+		f, err := os.Create(inPath(dir, port))
+		if err != nil {
+			return err
+		}
+		buffer := bufio.NewWriterSize(f, 1<<18)
+		writers[port] = pcapgo.NewWriter(buffer)
+		if err := writers[port].WriteFileHeader(maxFrame, layers.LinkTypeEthernet); err != nil {
+			return errors.Join(err, f.Close())
+		}
+		flush = append(flush, buffer.Flush, f.Close)
+	}
+	at := time.Unix(0, 0)
+	for range w.cycles() {
+		for _, x := range w.in {
+			at = at.Add(engineGap)
+			info := gopacket.CaptureInfo{Timestamp: at, CaptureLength: len(x.frame), Length: len(x.frame)}
+			if err := writers[x.port].WritePacket(info, x.frame); err != nil {
+				return err
+			}
+		}
+	}
+	var errs []error
+	for _, f := range flush {
+		errs = append(errs, f())
+	}
+	return errors.Join(errs...)
+}
+
+// A tally is the packets of a port, whatever their order: two with the same packets are the same.
+type tally struct {
+	packets int
+	octets  int64
+	sum     uint64
+}
+
+var seed = maphash.MakeSeed()
+
+func (t *tally) add(frame []byte, times int) {
+	t.packets += times
+	t.octets += int64(times) * int64(len(frame))
+	t.sum += uint64(times) * maphash.Bytes(seed, frame)
+}
+
+// file is how long a capture file is that simple_switch writes: it has a header once it has a packet.
+func (t tally) file() int64 {
+	if t.packets == 0 {
+		return 0
+	}
+	return captureHeader + int64(t.packets)*packetHeader + t.octets
+}
+
+// expected is what must come out of each port.
+func (w *workload) expected() map[uint32]tally {
+	all := map[uint32]tally{}
+	for _, port := range w.ports() {
+		all[port] = tally{}
+	}
+	for _, x := range w.out {
+		t := all[x.port]
+		t.add(x.frame, w.cycles())
+		all[x.port] = t
+	}
+	return all
+}
+
+// checkCaptures compares the packets in the files of a folder with what must come out.
+func (w *workload) checkCaptures(dir string) error {
+	for port, want := range w.expected() {
+		got, err := countCapture(outPath(dir, port))
+		if errors.Is(err, os.ErrNotExist) && want.packets == 0 {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("%s: port %d: %w", w.title, port, err)
+		}
+		if got.packets != want.packets {
+			return fmt.Errorf("%s: port %d: %d packets came out, want %d", w.title, port, got.packets, want.packets)
+		}
+		if got != want {
+			return fmt.Errorf("%s: port %d: other packets came out than must", w.title, port)
+		}
+	}
+	return nil
+}
+
+func countCapture(path string) (tally, error) {
+	var t tally
+	f, err := os.Open(path)
+	if err != nil {
+		return t, err
+	}
+	defer f.Close()
+	r, err := pcapgo.NewReader(bufio.NewReaderSize(f, 1<<20))
+	if errors.Is(err, io.EOF) {
+		return t, nil
+	} else if err != nil {
+		return t, err
+	}
+	r.SetSnaplen(maxFrame)
+	for {
+		frame, _, err := r.ZeroCopyReadPacketData()
+		if errors.Is(err, io.EOF) {
+			return t, nil
+		} else if err != nil {
+			return t, err
+		}
+		t.add(frame, 1)
+	}
+}

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"time"
+
+	p4config "github.com/p4lang/p4runtime/go/p4/config/v1"
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+
+	"github.com/weft-sdn/weft/p4"
+	"github.com/weft-sdn/weft/southbound"
+)
+
+// A wire is a frame on a port.
+type wire struct {
+	port  uint32
+	frame []byte
+}
+
+// A workload is a program with entries, packets that can be sent in over and over again, and what must come out.
+type workload struct {
+	name    string
+	title   string  // distinguishes it from others of its name
+	params  []field // of its figures
+	program []byte
+	info    *p4config.P4Info
+	entries []*p4v1.WriteRequest
+	in      []wire // one cycle
+	out     []wire // of one cycle, in any order
+	packets int    // that keep simple_switch busy for some seconds
+}
+
+// workloads are all that are measured.
+func workloads() ([]workload, error) {
+	var all []workload
+	for _, r := range allRoles() {
+		w, err := r.workload()
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, w)
+	}
+	w, err := routing()
+	return append(all, w), err
+}
+
+// workload is the fabric program in a role.
+func (r role) workload() (workload, error) {
+	p, err := pipeline()
+	if err != nil {
+		return workload{}, err
+	}
+	updates, err := inserts(p, r.entries)
+	if err != nil {
+		return workload{}, err
+	}
+	var sent requests
+	direct := southbound.Direct{Target: &sent, DeviceID: deviceID, Pipeline: p}
+	if err := direct.Write(0, updates); err != nil {
+		return workload{}, fmt.Errorf("%v: %w", r, err)
+	}
+	return workload{
+		name: r.name, title: r.String(), params: r.params(), program: p4.JSON(), info: p4.P4Info(), entries: sent.writes,
+		in: r.in, out: r.out, packets: r.packets,
+	}, nil
+}
+
+// requests is a target that keeps what is written to it.
+type requests struct {
+	southbound.Target
+	writes []*p4v1.WriteRequest
+}
+
+func (r *requests) Write(_ time.Duration, w *p4v1.WriteRequest) error {
+	r.writes = append(r.writes, w)
+	return nil
+}
+
+// ports are the ports the workload needs.
+func (w *workload) ports() []uint32 {
+	var ports []uint32
+	for _, x := range slices.Concat(w.in, w.out) {
+		ports = append(ports, x.port)
+	}
+	slices.Sort(ports)
+	return slices.Compact(ports)
+}
+
+// cycles is how often the packets are sent when it is switches that are compared.
+func (w *workload) cycles() int { return max(1, w.packets/len(w.in)) }
+
+// check compares what came out for one cycle with what must.
+func (w *workload) check(got []wire) error {
+	want := slices.Clone(w.out)
+	for _, g := range got {
+		i := slices.IndexFunc(want, func(w wire) bool { return w.port == g.port && bytes.Equal(w.frame, g.frame) })
+		if i < 0 {
+			return fmt.Errorf("%s: port %d: unexpected %x", w.title, g.port, g.frame[:min(len(g.frame), 160)])
+		}
+		want = slices.Delete(want, i, i+1)
+	}
+	if len(want) > 0 {
+		return fmt.Errorf("%s: port %d: missing %x", w.title, want[0].port, want[0].frame[:min(len(want[0].frame), 160)])
+	}
+	return nil
+}

@@ -40,11 +40,12 @@ soak:
 bench:
 	@$(GO) run ./test/bench
 
-# Rebuilds what p4c makes of the P4 program and of those that test the embedded switch. Nobody needs it to run or test Weft.
+# Rebuilds what p4c makes of the P4 program, of the one that is measured and of those that test the embedded switch. Nobody needs it to run or test Weft.
 p4:
 	@command -v $(P4C) >/dev/null || { echo "make p4: $(P4C) is not on the PATH"; exit 1; }
 	cd p4 && $(P4C) --p4v 16 --Wdisable=unused --Wdisable=invalid-header --Wdisable=unsupported \
 		-o fabric.json --p4runtime-files fabric.p4info.txtpb fabric.p4
+	cd test/bench/routing && $(P4C) --p4v 16 -o routing.json --p4runtime-files routing.p4info.txtpb routing.p4
 	$(GO) generate ./p4
 	cd dataplane/testdata && for p in *.p4; do \
 		$(P4C) --p4v 16 --Wdisable=unused --Wdisable=invalid-header --Wdisable=unsupported --Wdisable=overflow \

@@ -89,7 +89,7 @@ func TestReplayedFails(t *testing.T) {
 	}{
 		{"a wrong packet", "other packets came out than must", func(w *workload) { w.out[0].frame[40]++ }},
 		{"one too few", "1 packets came out, want 2", func(w *workload) { w.out = append(w.out, w.out[0]) }},
-		{"a bad program", "program.json: unsupported construct", func(w *workload) { w.program = []byte("{}") }},
+		{"a bad program", "program.json: bad program", func(w *workload) { w.program = []byte("{}") }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := workloadOf(t, forwarding())

@@ -73,22 +73,22 @@ func routing() (workload, error) {
 	for i, p := range routes {
 		b.add("ipv4_route", 0, []*p4v1.FieldMatch{lpm(1, p)}, "route", u(uint64(i%nextHopCount+1)))
 	}
+	flows := make([]flow, flowCount)
+	for i := range flows {
+		p := routes[i*routeCount/flowCount]
+		flows[i] = flow{from: 10<<24 | rng.Uint32()&^mask(8), to: p.address | rng.Uint32()&^mask(p.bits), sport: uint16(0xc000 | i)}
+	}
 	for i := range aclCount {
-		b.add("acl", int32(aclCount-i), aclEntry(rng, i), "deny")
+		b.add("acl", int32(aclCount-i), missing(rng, flows, i), "deny")
 	}
 	w := workload{
 		name: "route", title: "route", params: []field{{"octets", 64}, {"copies", 1}, {"routes", routeCount}, {"acl", aclCount}},
 		program: routingJSON, info: info, entries: b.requests(), packets: 60_000,
 	}
-	for i := range flowCount {
-		n := i * routeCount / flowCount
-		to := routes[n].address | rng.Uint32()&^mask(routes[n].bits)
-		n = longest(routes, to)
-		hop := n % nextHopCount
-		from := 10<<24 | rng.Uint32()&^mask(8)
-		sport := uint16(0xc000 | i)
-		w.in = append(w.in, wire{1, datagram(sourceMAC, routerMAC[:], routingTTL, from, to, sport)})
-		w.out = append(w.out, wire{routePort(hop), datagram(routerMAC[:], routeMAC(hop), routingTTL-1, from, to, sport)})
+	for _, f := range flows {
+		hop := longest(routes, f.to) % nextHopCount
+		w.in = append(w.in, wire{1, datagram(sourceMAC, routerMAC[:], routingTTL, f)})
+		w.out = append(w.out, wire{routePort(hop), datagram(routerMAC[:], routeMAC(hop), routingTTL-1, f)})
 	}
 	return w, b.err
 }
@@ -142,36 +142,76 @@ func longest(routes []prefix, to uint32) int {
 	return best
 }
 
-// aclEntry is the match of an entry of the access list, about addresses and ports that no packet has.
-func aclEntry(rng *rand.Rand, i int) []*p4v1.FieldMatch {
-	n := i * 100 / aclCount
-	at := 0
+// A flow is UDP to packet.RoCEPort.
+type flow struct {
+	from, to uint32
+	sport    uint16
+}
+
+// An aclRule is an entry of the access list: a prefix of the source and of the destination, and what of the rest is set.
+type aclRule struct {
+	src, dst            prefix
+	proto, sport, dport int // < 0: don't care
+}
+
+func (r aclRule) matches(f flow) bool {
+	is := func(want, have int) bool { return want < 0 || want == have }
+	return f.from&mask(r.src.bits) == r.src.address && f.to&mask(r.dst.bits) == r.dst.address &&
+		is(r.proto, udp) && is(r.sport, int(f.sport)) && is(r.dport, packet.RoCEPort)
+}
+
+const udp = 17
+
+// missing is the match of an entry of the access list that no flow hits, though it is about the network that they are in.
+func missing(rng *rand.Rand, flows []flow, i int) []*p4v1.FieldMatch {
+	n, at := i*100/aclCount, 0
 	for at < len(aclMasks)-1 && n >= aclMasks[at].ofHundred {
 		n -= aclMasks[at].ofHundred
 		at++
 	}
 	m := aclMasks[at]
-	var match []*p4v1.FieldMatch
-	if m.src > 0 {
-		match = append(match, ternary(1, u32(uint32(172<<24|rng.IntN(1<<24))&mask(m.src)), u32(mask(m.src))))
+	for {
+		about := flows[rng.IntN(len(flows))]
+		r := aclRule{
+			src:   prefix{(10<<24 | rng.Uint32()>>8) & mask(m.src), m.src},
+			dst:   prefix{(about.to&mask(8) | rng.Uint32()>>8) & mask(m.dst), m.dst},
+			proto: -1, sport: -1, dport: -1,
+		}
+		if m.proto {
+			r.proto = m.protoValue
+		}
+		if m.sport {
+			r.sport = 1 + rng.IntN(1<<14)
+		}
+		if m.dport {
+			r.dport = 1 + rng.IntN(1<<10)
+		}
+		if !slices.ContainsFunc(flows, r.matches) {
+			return r.match()
+		}
 	}
-	if m.dst > 0 {
-		match = append(match, ternary(2, u32(uint32(198<<24|rng.IntN(1<<24))&mask(m.dst)), u32(mask(m.dst))))
+}
+
+func (r aclRule) match() []*p4v1.FieldMatch {
+	var all []*p4v1.FieldMatch
+	for i, p := range []prefix{r.src, r.dst} {
+		if p.bits > 0 {
+			all = append(all, ternary(uint32(i+1), u(uint64(p.address)), u(uint64(mask(p.bits)))))
+		}
 	}
-	if m.proto {
-		match = append(match, ternary(3, []byte{byte(m.protoValue)}, []byte{0xff}))
+	for i, f := range []struct {
+		value int
+		mask  []byte
+	}{{r.proto, []byte{0xff}}, {r.sport, []byte{0xff, 0xff}}, {r.dport, []byte{0xff, 0xff}}} {
+		if f.value >= 0 {
+			all = append(all, ternary(uint32(i+3), u(uint64(f.value)), f.mask))
+		}
 	}
-	if m.sport {
-		match = append(match, ternary(4, u(uint64(1+rng.IntN(1<<14))), []byte{0xff, 0xff}))
-	}
-	if m.dport {
-		match = append(match, ternary(5, u(uint64(1+rng.IntN(1<<10))), []byte{0xff, 0xff}))
-	}
-	return match
+	return all
 }
 
 // datagram is a UDP packet of 64 octets.
-func datagram(src, dst []byte, ttl byte, from, to uint32, sport uint16) []byte {
+func datagram(src, dst []byte, ttl byte, f flow) []byte {
 	const octets, ip = 64, packet.EthernetLen
 	b := make([]byte, octets)
 	copy(b, dst)
@@ -179,9 +219,9 @@ func datagram(src, dst []byte, ttl byte, from, to uint32, sport uint16) []byte {
 	binary.BigEndian.PutUint16(b[12:], 0x0800)
 	b[ip] = 0x45
 	binary.BigEndian.PutUint16(b[ip+2:], octets-ip)
-	b[ip+8], b[ip+9] = ttl, 17
-	binary.BigEndian.PutUint32(b[ip+12:], from)
-	binary.BigEndian.PutUint32(b[ip+16:], to)
+	b[ip+8], b[ip+9] = ttl, udp
+	binary.BigEndian.PutUint32(b[ip+12:], f.from)
+	binary.BigEndian.PutUint32(b[ip+16:], f.to)
 	sum := uint32(0)
 	for i := ip; i < ip+20; i += 2 {
 		sum += uint32(binary.BigEndian.Uint16(b[i:]))
@@ -190,7 +230,7 @@ func datagram(src, dst []byte, ttl byte, from, to uint32, sport uint16) []byte {
 		sum = sum&0xffff + sum>>16
 	}
 	binary.BigEndian.PutUint16(b[ip+10:], ^uint16(sum))
-	binary.BigEndian.PutUint16(b[ip+20:], sport)
+	binary.BigEndian.PutUint16(b[ip+20:], f.sport)
 	binary.BigEndian.PutUint16(b[ip+22:], packet.RoCEPort)
 	binary.BigEndian.PutUint16(b[ip+24:], octets-ip-20)
 	return b
@@ -205,14 +245,12 @@ func u(v uint64) []byte {
 	return b
 }
 
-func u32(v uint32) []byte { return u(uint64(v)) }
-
 func exact(field uint32, v uint64) *p4v1.FieldMatch {
 	return &p4v1.FieldMatch{FieldId: field, FieldMatchType: &p4v1.FieldMatch_Exact_{Exact: &p4v1.FieldMatch_Exact{Value: u(v)}}}
 }
 
 func lpm(field uint32, p prefix) *p4v1.FieldMatch {
-	return &p4v1.FieldMatch{FieldId: field, FieldMatchType: &p4v1.FieldMatch_Lpm{Lpm: &p4v1.FieldMatch_LPM{Value: u32(p.address), PrefixLen: int32(p.bits)}}}
+	return &p4v1.FieldMatch{FieldId: field, FieldMatchType: &p4v1.FieldMatch_Lpm{Lpm: &p4v1.FieldMatch_LPM{Value: u(uint64(p.address)), PrefixLen: int32(p.bits)}}}
 }
 
 func ternary(field uint32, value, mask []byte) *p4v1.FieldMatch {

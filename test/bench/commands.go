@@ -37,21 +37,15 @@ func (c *cli) update(u *p4v1.Update) error {
 		if g := e.PacketReplicationEngineEntry.GetMulticastGroupEntry(); g != nil {
 			fmt.Fprintf(c, "mc_mgrp_create %d\n", g.GetMulticastGroupId())
 			for _, r := range g.GetReplicas() {
-				fmt.Fprintf(c, "mc_node_create %d %d\nmc_node_associate %d %d\n", r.GetInstance(), port(r), g.GetMulticastGroupId(), c.nodes)
+				//lint:ignore SA1019 the form that every server takes is the one that is written
+				port := r.GetEgressPort()
+				fmt.Fprintf(c, "mc_node_create %d %d\nmc_node_associate %d %d\n", r.GetInstance(), port, g.GetMulticastGroupId(), c.nodes)
 				c.nodes++
 			}
 			return nil
 		}
 	}
 	return fmt.Errorf("no command for %v", u)
-}
-
-func port(r *p4v1.Replica) uint32 {
-	n := r.GetEgressPort() //nolint:staticcheck // what older controllers set
-	for _, b := range r.GetPort() {
-		n = n<<8 | uint32(b)
-	}
-	return n
 }
 
 func (c *cli) table(typ p4v1.Update_Type, e *p4v1.TableEntry) error {

@@ -2,14 +2,14 @@ package dataplane
 
 // action is a compiled action.
 type action struct {
-	name   string
-	index  int // in Program.actions
-	params []param
-	words  int // argument words
-	prims  []prim
+	words int // of arguments
 	// straight is the code of an action without jumps.
 	straight []instr
 	exits    bool // it may end the pipeline
+	name     string
+	index    int // in Program.actions
+	params   []param
+	prims    []prim
 	effects  []effect
 }
 

@@ -6,29 +6,28 @@ import "encoding/binary"
 // nodes of a pipeline, their conditions taken apart into tests that need no
 // call, and specialised by what is known on the way to them (specialise.go).
 type graph struct {
-	steps []step
+	steps  []step
+	code   []instr // of all steps, in their order
+	tests  []boolFn
+	tables []tableStep
 	// start is where a packet begins, fresh where one begins whose metadata
 	// the parser alone has touched; -1: nothing to do.
 	start, fresh int32
 }
 
-// step is a node of a graph: a test, code, or a table.
+// step is a node of a graph: a test, code, or a table. Two of them fill a cache
+// line: what is slow about a graph is to fetch it.
 type step struct {
 	kind stepKind
 	l, r uint8 // of a window
 	// exits says that the code may end the control.
-	exits   bool
-	off     int32 // of a window; word of a validity test
-	yes, no int32 // where to go; -1 ends. Code goes to yes.
-	n, mask uint64
-	do      *work // what is more than a comparison
-}
-
-// work is what a step calls.
-type work struct {
-	test  boolFn
-	code  []instr
-	table *tableStep
+	exits bool
+	// off is that of a window, the word of a validity test, or where in the
+	// graph the code, the test or the table is.
+	off     int32
+	yes, no int32  // where to go; -1 ends. Code goes to yes.
+	n       uint64 // to compare with; stepCode: instructions
+	mask    uint64
 }
 
 type stepKind uint8
@@ -45,7 +44,8 @@ const (
 // tableStep is a table and where its outcomes lead.
 type tableStep struct {
 	t         *matchTable
-	hit, miss int32 // where the table has such edges
+	edges     bool // the outcome decides: hit and miss
+	hit, miss int32
 	none      int32 // no action has run
 	// next is by the table's place for the action that has run.
 	next []int32
@@ -65,9 +65,9 @@ func (g *graph) run(c *ctx, at int32) {
 		case stepLess:
 			yes = binary.BigEndian.Uint64(c.data[s.off:])<<(s.l&63)>>(s.r&63) < s.n
 		case stepTest:
-			yes = s.do.test(c)
+			yes = g.tests[s.off](c)
 		case stepCode:
-			c.exec(s.do.code)
+			c.exec(g.code[s.off : s.off+int32(s.n)])
 			if s.exits && c.exit {
 				at = -1
 				continue
@@ -75,19 +75,19 @@ func (g *graph) run(c *ctx, at int32) {
 			at = s.yes
 			continue
 		case stepTable:
-			t := s.do.table
-			hit, action := c.apply(t.t)
+			t := &g.tables[s.off]
+			hit, place := c.apply(t.t)
 			switch {
 			case c.exit:
 				at = -1
-			case hit && t.t.hit != nil:
+			case t.edges && hit:
 				at = t.hit
-			case !hit && t.t.miss != nil:
+			case t.edges:
 				at = t.miss
-			case action < 0:
+			case place < 0:
 				at = t.none
 			default:
-				at = t.next[t.t.place[action]]
+				at = t.next[place]
 			}
 			continue
 		}

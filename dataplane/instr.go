@@ -3,6 +3,7 @@ package dataplane
 import (
 	"encoding/binary"
 	"math/big"
+	"math/bits"
 )
 
 // A call of a closure costs several times what it does, as the processor
@@ -10,16 +11,15 @@ import (
 // a constant, an argument, a field or a field and a constant, is an instr, which
 // one loop executes; closures do the rest.
 
-// instr is a store of at most 64 bits, or a call.
+// instr is a store of at most 64 bits, or a call. Its layout is tight: a packet
+// comes by hundreds of them, and what is slow is to fetch them.
 type instr struct {
+	t     term
+	off   int32 // octets into phv.data
+	dirty int16 // number of the header's bit; -1: metadata
 	kind  opKind
 	shift uint8 // doBits: of the value to its place; else of what is cut off below
-	word  int32 // dirty: word of the header's bit
-	off   int32 // octets into phv.data
-	t     term
-	mask  uint64 // of the value
-	keep  uint64 // doBits: what stays of the 8 octets
-	dirty uint64 // 0: metadata
+	width uint8 // of the value in bits
 	call  func(*ctx)
 }
 
@@ -36,11 +36,11 @@ const (
 
 // term is a value of 64 bits.
 type term struct {
-	kind termKind
-	l, r uint8  // of a window
-	off  int32  // of a window; index of an argument
 	n    uint64 // constant
 	get  u64Fn
+	off  int32 // of a window; index of an argument
+	kind termKind
+	l, r uint8 // of a window
 }
 
 type termKind uint8
@@ -89,13 +89,13 @@ func (c *ctx) exec(code []instr) {
 		default:
 			v = t.get(c)
 		}
-		if o.dirty != 0 {
-			c.dirty[o.word] |= o.dirty
+		if o.dirty >= 0 {
+			c.dirty[o.dirty>>6] |= 1 << (o.dirty & 63)
 		}
 		b := c.data[o.off:]
 		switch o.kind {
 		case doWord:
-			binary.BigEndian.PutUint64(b, v&o.mask)
+			binary.BigEndian.PutUint64(b, v&(^uint64(0)>>((64-o.width)&63)))
 		case do8:
 			b[0] = byte(v)
 		case do16:
@@ -103,7 +103,8 @@ func (c *ctx) exec(code []instr) {
 		case do32:
 			binary.BigEndian.PutUint32(b, uint32(v>>(o.shift&63)))
 		default:
-			binary.BigEndian.PutUint64(b, binary.BigEndian.Uint64(b)&o.keep|v&o.mask<<(o.shift&63))
+			m := ^uint64(0) >> ((64 - o.width) & 63) << (o.shift & 63)
+			binary.BigEndian.PutUint64(b, binary.BigEndian.Uint64(b)&^m|v<<(o.shift&63)&m)
 		}
 	}
 }
@@ -164,12 +165,12 @@ func (l *loader) stores(dst, v *expr) []instr {
 	if f.width > 64 {
 		return nil
 	}
-	o := instr{kind: doWord, t: l.term(stripMask(v, f.width)), mask: widthMask(f.width)}
+	o := instr{kind: doWord, t: l.term(stripMask(v, f.width)), width: uint8(f.width), dirty: -1}
 	if f.hdr.meta {
 		o.off = int32(f.slot())
 		return []instr{o}
 	}
-	o.word, o.dirty, o.off = int32(f.hdr.word), f.hdr.mask, int32(f.bit/8)
+	o.dirty, o.off = f.hdr.bitNumber(), int32(f.bit/8)
 	aligned := f.bit%8 == 0
 	switch {
 	case aligned && f.width == 64:
@@ -189,7 +190,6 @@ func (l *loader) stores(dst, v *expr) []instr {
 		return []instr{o, low}
 	case f.bit%8+f.width <= 64:
 		o.kind, o.shift = doBits, uint8(64-f.bit%8-f.width)
-		o.keep = ^(o.mask << o.shift)
 	default:
 		return nil
 	}
@@ -198,9 +198,9 @@ func (l *loader) stores(dst, v *expr) []instr {
 
 // storePair compiles the assignment of 128 bits as two of 64.
 func (l *loader) storePair(f *field, v *expr) []instr {
-	high := instr{kind: doWord, off: int32(f.bit / 8), mask: ^uint64(0)}
+	high := instr{kind: doWord, off: int32(f.bit / 8), width: 64, dirty: -1}
 	if !f.hdr.meta {
-		high.word, high.dirty = int32(f.hdr.word), f.hdr.mask
+		high.dirty = f.hdr.bitNumber()
 	}
 	low := high
 	low.off += 8
@@ -216,3 +216,6 @@ func (l *loader) storePair(f *field, v *expr) []instr {
 	}
 	return []instr{high, low}
 }
+
+// bitNumber is the place of a header's bit among those of validity.
+func (h *header) bitNumber() int16 { return int16(64*h.word + bits.TrailingZeros64(h.mask)) }

@@ -239,6 +239,9 @@ func (l *loader) tableNode(jt *jsonTable, pipe string, at func(*string) int) nod
 			t.next[l.tableAction(jt.Source, t, name)] = n
 		}
 	}
+	if (t.hit == nil) != (t.miss == nil) {
+		l.bad(jt.Source, "table %q with one of __HIT__ and __MISS__: want both or none", jt.Name)
+	}
 	for _, a := range t.actions {
 		if _, ok := t.next[a]; !ok {
 			t.next[a] = t.baseNext
@@ -266,6 +269,9 @@ func (l *loader) tableNode(jt *jsonTable, pipe string, at func(*string) int) nod
 	for _, i := range slices.Sorted(maps.Keys(t.next)) {
 		t.place[i] = int16(len(t.places))
 		t.places = append(t.places, l.prog.actions[i])
+	}
+	if a := t.def.action; a != nil {
+		t.def.place = t.place[a.index]
 	}
 	l.prog.tables = append(l.prog.tables, t)
 	l.prog.keyWords = max(l.prog.keyWords, t.words)

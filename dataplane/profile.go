@@ -5,6 +5,7 @@ import "slices"
 // target is what an entry or a default points at, resolved.
 type target struct {
 	kind   TargetKind
+	place  int16   // of the action in the table
 	action *action // TargetAction; nil is none
 	args   []uint64
 	member *member // TargetMember

@@ -39,6 +39,9 @@ type specialiser struct {
 	copies   []int
 	done     map[string]int32
 	steps    []step
+	code     [][]instr // by step
+	tests    []boolFn
+	tables   []tableStep
 }
 
 // specialise compiles the graph of a pipeline. zero are the fields that are 0
@@ -59,9 +62,9 @@ func (l *loader) specialise(p *pipeline, zero func(*field) bool) graph {
 	}
 	g := graph{fresh: s.step(start, fresh)} // first, as most packets are
 	g.start = s.step(start, nothing)
-	g.steps = s.steps
+	g.steps, g.tests, g.tables = s.steps, s.tests, s.tables
 	g.mergeValid()
-	g.arrange()
+	g.arrange(s.code)
 	return g
 }
 
@@ -283,8 +286,8 @@ func (s *specialiser) step(i int, facts []fact) int32 {
 	s.copies[i]++
 	at := int32(len(s.steps))
 	s.done[key] = at
-	s.steps = append(s.steps, step{})
-	n := s.make(&s.branches[i], known)
+	s.steps, s.code = append(s.steps, step{}), append(s.code, nil)
+	n := s.make(at, &s.branches[i], known)
 	s.steps[at] = n
 	return at
 }
@@ -309,30 +312,34 @@ func factsKey(i int, facts []fact) string {
 	return string(b)
 }
 
-func (s *specialiser) make(b *branch, facts []fact) step {
+func (s *specialiser) make(at int32, b *branch, facts []fact) step {
 	n := step{kind: b.kind, n: b.n}
 	switch b.kind {
 	case stepCode:
-		n.do = &work{}
+		var code []instr
 		for {
-			n.do.code = append(n.do.code, b.code...)
+			code = append(code, b.code...)
 			facts = s.after(facts, b.effects)
 			next := s.skip(b.yes, facts)
-			if b.exits || next < 0 || s.branches[next].kind != stepCode || len(n.do.code)+len(s.branches[next].code) > maxJoined {
+			if b.exits || next < 0 || s.branches[next].kind != stepCode || len(code)+len(s.branches[next].code) > maxJoined {
+				s.code[at], n.n = code, uint64(len(code))
 				n.exits, n.yes = b.exits, s.step(next, facts)
 				return n
 			}
 			b = &s.branches[next]
 		}
 	case stepTable:
-		n.do = &work{table: s.table(b.table, facts)}
+		t := s.table(b.table, facts)
+		n.off = int32(len(s.tables))
+		s.tables = append(s.tables, t)
 		return n
 	case stepValid:
 		n.off, n.mask, n.n = int32(b.hdr.word), b.hdr.mask, b.hdr.mask
 	case stepEqual, stepLess:
 		n.off, n.l, n.r = int32(b.w.off), b.w.l, b.w.r
 	case stepTest:
-		n.do = &work{test: b.test}
+		n.off = int32(len(s.tests))
+		s.tests = append(s.tests, b.test)
 	}
 	n.yes, n.no = s.step(b.yes, s.learn(b, facts, true)), s.step(b.no, s.learn(b, facts, false))
 	return n
@@ -343,28 +350,25 @@ const maxJoined = 64
 
 // table makes the ways on from a table: one for each action, with what is
 // known after it.
-func (s *specialiser) table(t *matchTable, facts []fact) *tableStep {
+func (s *specialiser) table(t *matchTable, facts []fact) tableStep {
 	facts = s.after(facts, t.effects)
-	n := &tableStep{t: t, hit: -1, miss: -1, next: make([]int32, len(t.places))}
-	any := facts
+	n := tableStep{t: t, edges: t.hit != nil || t.miss != nil, next: make([]int32, len(t.places))}
+	any := facts // whatever has run
 	for i, a := range t.places {
 		after := s.after(facts, a.effects)
 		if i == 0 && t.profile < 0 && t.def.action != nil {
 			any = after
 		}
 		any = common(any, after)
-		if t.hit == nil || t.miss == nil {
+		if !n.edges {
 			n.next[i] = s.step(s.at(t.next[a.index]), after)
 		}
 	}
 	if t.profile >= 0 || t.def.action == nil {
 		any = common(any, facts)
 	}
-	if t.hit != nil {
-		n.hit = s.step(s.at(*t.hit), any)
-	}
-	if t.miss != nil {
-		n.miss = s.step(s.at(*t.miss), any)
+	if n.edges {
+		n.hit, n.miss = s.step(s.at(*t.hit), any), s.step(s.at(*t.miss), any)
 	}
 	n.none = s.step(s.at(t.baseNext), facts)
 	return n
@@ -397,9 +401,9 @@ func (g *graph) mergeValid() {
 	}
 }
 
-// arrange drops the steps nothing leads to and puts the others into an order
-// in which they are likely to follow each other.
-func (g *graph) arrange() {
+// arrange drops the steps nothing leads to and puts the others, with their code
+// and tables, into an order in which they are likely to follow each other.
+func (g *graph) arrange(code [][]instr) {
 	to := make([]int32, len(g.steps))
 	for i := range to {
 		to[i] = -1
@@ -411,13 +415,15 @@ func (g *graph) arrange() {
 		case stepCode:
 			f(&s.yes)
 		case stepTable:
-			t := s.do.table
+			t := &g.tables[s.off]
 			for i := range t.next {
 				f(&t.next[i])
 			}
 			f(&t.none)
-			f(&t.hit)
-			f(&t.miss)
+			if t.edges {
+				f(&t.hit)
+				f(&t.miss)
+			}
 		default:
 			f(&s.yes)
 			f(&s.no)
@@ -434,6 +440,8 @@ func (g *graph) arrange() {
 	visit(g.fresh)
 	visit(g.start)
 	steps := make([]step, 0, len(order))
+	var tables []tableStep
+	next := make([]int32, 0, len(order)) // of all tables
 	for _, i := range order {
 		s := g.steps[i]
 		ways(&s, func(w *int32) {
@@ -441,9 +449,20 @@ func (g *graph) arrange() {
 				*w = to[*w]
 			}
 		})
+		switch s.kind {
+		case stepCode:
+			s.off = int32(len(g.code))
+			g.code = append(g.code, code[i]...)
+		case stepTable:
+			t := g.tables[s.off]
+			next = append(next, t.next...)
+			t.next = next[len(next)-len(t.next) : len(next) : len(next)]
+			s.off = int32(len(tables))
+			tables = append(tables, t)
+		}
 		steps = append(steps, s)
 	}
-	g.steps = steps
+	g.steps, g.tables = steps, tables
 	for _, at := range []*int32{&g.start, &g.fresh} {
 		if *at >= 0 {
 			*at = to[*at]

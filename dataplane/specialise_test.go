@@ -15,25 +15,23 @@ func plain(p *pipeline) graph {
 	g := graph{start: int32(p.start), fresh: int32(p.start)}
 	for i := range p.nodes {
 		n := &p.nodes[i]
-		s := step{kind: stepTest, do: &work{test: n.cond}, yes: int32(n.next), no: int32(n.nextNot)}
+		s := step{kind: stepTest, off: int32(i), yes: int32(n.next), no: int32(n.nextNot)}
+		code, table := instr{}, tableStep{}
 		switch n.kind {
 		case nodeAction:
-			s.kind, s.exits = stepCode, true
-			s.do.code = []instr{{call: func(c *ctx) { n.action.run(c, n.args) }}}
+			s.kind, s.n, s.exits = stepCode, 1, true
+			code.call = func(c *ctx) { n.action.run(c, n.args) }
 		case nodeTable:
-			t := &tableStep{t: n.table, hit: -1, miss: -1, none: int32(n.table.baseNext)}
-			for _, a := range n.table.places {
-				t.next = append(t.next, int32(n.table.next[a.index]))
+			t := n.table
+			s.kind, table = stepTable, tableStep{t: t, edges: t.hit != nil, none: int32(t.baseNext)}
+			for _, a := range t.places {
+				table.next = append(table.next, int32(t.next[a.index]))
 			}
-			if n.table.hit != nil {
-				t.hit = int32(*n.table.hit)
+			if t.hit != nil {
+				table.hit, table.miss = int32(*t.hit), int32(*t.miss)
 			}
-			if n.table.miss != nil {
-				t.miss = int32(*n.table.miss)
-			}
-			s.kind, s.do.table = stepTable, t
 		}
-		g.steps = append(g.steps, s)
+		g.steps, g.code, g.tests, g.tables = append(g.steps, s), append(g.code, code), append(g.tests, n.cond), append(g.tables, table)
 	}
 	return g
 }

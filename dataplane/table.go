@@ -2,28 +2,31 @@ package dataplane
 
 import (
 	"cmp"
+	"encoding/binary"
 	"encoding/json"
 	"slices"
 )
 
 // matchTable is a compiled match-action table.
 type matchTable struct {
+	// What a packet needs is together.
 	idx     int
-	name    string
-	label   string    // "table" and its name, for errors
-	kind    MatchKind // of the whole table, the most general of its keys
-	keys    []tableKey
 	words   int
-	gather  []keyPart // in word order
-	masks   []uint64  // all ones where the key has bits
-	prefix0 int       // bits of the key's words before a prefix of no bits, in an lpm table
+	loads   []keyLoad // of the key
+	kind    MatchKind // of the whole table, the most general of its keys
+	counter bool
+	timeout bool
+	meter   int // direct meter, or -1
+
+	name    string
+	label   string // "table" and its name, for errors
+	keys    []tableKey
+	masks   []uint64 // all ones where the key has bits
+	prefix0 int      // bits of the key's words before a prefix of no bits, in an lpm table
 	actions []int
 	size    int
-	timeout bool
 
 	profile int // -1: entries hold actions
-	counter bool
-	meter   int // direct meter, or -1
 	color   func(*ctx, uint64)
 	colorOf u64Fn
 
@@ -54,13 +57,20 @@ type keyPart struct {
 	word, shift int
 	bits        int
 	low         int // of the field: bits low..low+bits-1; a multiple of 64
+	load        keyLoad
+}
 
-	// How it is read: as a window, 0 while the header is not valid, or by get.
-	w         window
+// keyLoad is how a part of a key is read: as a window, as 0 while its header is
+// not valid, or by get.
+type keyLoad struct {
 	mask      uint64
-	valid     uint64 // bit in word of the validity; 0: always
-	validWord int
+	valid     uint64 // the header's bit; 0: always
 	get       u64Fn
+	off       int32
+	validWord int16
+	word      uint8 // of the key
+	shift     uint8
+	l, r      uint8
 }
 
 func (l *loader) table(jt *jsonTable, pipeline string) *matchTable {
@@ -154,7 +164,7 @@ func (l *loader) tableKey(jt *jsonTable, jk *jsonKey) tableKey {
 	}
 	for low := 0; low < f.width; {
 		n := min(64, f.width-low)
-		p := keyPart{bits: n, low: low, mask: low64(rsh(static, low)) & widthMask(n)}
+		p := keyPart{bits: n, low: low, load: keyLoad{mask: low64(rsh(static, low)) & widthMask(n)}}
 		p.read(f)
 		k.parts = append(k.parts, p)
 		low += n
@@ -165,30 +175,30 @@ func (l *loader) tableKey(jt *jsonTable, jk *jsonKey) tableKey {
 // read compiles how a part of a field is read: like all of a header, it is 0 in a
 // key while the header is not valid.
 func (p *keyPart) read(f *field) {
-	bit := f.bit + f.width - p.low - p.bits
-	p.w = window{off: bit / 8, l: uint8(bit % 8), r: uint8(64 - p.bits)}
+	bit, k := f.bit+f.width-p.low-p.bits, &p.load
+	k.off, k.l, k.r = int32(bit/8), uint8(bit%8), uint8(64-p.bits)
 	switch {
 	case f.valid:
-		p.get = f.get()
+		k.get = f.get()
 	case f.hdr.meta && f.width <= 64 && f.width > 0: // load the very word that was stored
-		p.w = window{off: f.slot(), l: uint8(64 - p.bits), r: uint8(64 - p.bits)}
+		k.off, k.l = int32(f.slot()), uint8(64-p.bits)
 	case bit%8+p.bits > 64 || p.bits == 0:
-		p.get = getter(bit, p.bits)
+		k.get = getter(bit, p.bits)
 	}
 	if !f.valid && !f.hdr.meta {
-		p.validWord, p.valid = f.hdr.word, f.hdr.mask
+		k.validWord, k.valid = int16(f.hdr.word), f.hdr.mask
 	}
 }
 
-// from reads the part of a packet.
-func (p *keyPart) from(c *ctx) uint64 {
+// load reads a part of a key from the packet.
+func (c *ctx) load(k *keyLoad) uint64 {
 	switch {
-	case p.valid != 0 && c.valid[p.validWord]&p.valid == 0:
+	case k.valid != 0 && c.valid[k.validWord]&k.valid == 0:
 		return 0
-	case p.get != nil:
-		return p.get(c) & p.mask
+	case k.get != nil:
+		return k.get(c) & k.mask
 	}
-	return c.win(p.w) & p.mask
+	return binary.BigEndian.Uint64(c.data[k.off:]) << (k.l & 63) >> (k.r & 63) & k.mask
 }
 
 // packKey places the parts of the key fields in as few words as it can, large
@@ -238,7 +248,8 @@ func (l *loader) packKey(t *matchTable, jt *jsonTable) {
 		for i := range t.keys {
 			for _, p := range t.keys[i].parts {
 				if p.word == w {
-					t.gather = append(t.gather, p)
+					p.load.word, p.load.shift = uint8(p.word), uint8(p.shift)
+					t.loads = append(t.loads, p.load)
 				}
 			}
 		}
@@ -254,13 +265,13 @@ const maxKeyWords = 64
 // tableState is a table's entries in one switch.
 type tableState struct {
 	index       index // all of them; what an exact table matches by
-	prefixes    trie  // of an lpm table
+	def         target
+	missCounter CounterValue
+	prefixes    trie // of an lpm table
 	ternary     classifier
 	seq         uint64
 	first, last *entry
-	def         target
 	defChanged  bool
-	missCounter CounterValue
 	missMeter   directMeter
 }
 
@@ -278,16 +289,17 @@ func (ts *tableState) lookup(t *matchTable, key, scratch []uint64) *entry {
 }
 
 // apply matches the packet against a table and executes what it finds: hit
-// tells whether that was an entry's, action what has run, -1 for none.
-func (c *ctx) apply(t *matchTable) (hit bool, action int) {
+// tells whether that was an entry's, place which of the table's actions has run, -1
+// for none.
+func (c *ctx) apply(t *matchTable) (hit bool, place int) {
 	ts := &c.sw.tables[t.idx]
 	var e *entry
 	if ts.index.n > 0 || c.id != 0 { // the trace wants the key
 		key := c.key[:t.words]
 		clear(key)
-		for i := range t.gather {
-			p := &t.gather[i]
-			key[p.word] |= p.from(c) << (p.shift & 63)
+		for i := range t.loads {
+			k := &t.loads[i]
+			key[k.word] |= c.load(k) << (k.shift & 63)
 		}
 		e = ts.lookup(t, key, c.key2[:t.words])
 	}
@@ -320,7 +332,8 @@ func (c *ctx) apply(t *matchTable) (hit bool, action int) {
 	return true, c.do(t, &e.target)
 }
 
-// do executes a target and returns the action that has run, -1 for none.
+// do executes a target and returns the place of the action that has run, -1 for
+// none.
 func (c *ctx) do(t *matchTable, g *target) int {
 	if g.kind != TargetAction {
 		m := g.pick(c, t)
@@ -328,26 +341,26 @@ func (c *ctx) do(t *matchTable, g *target) int {
 			return -1
 		}
 		m.action.run(c, m.args)
-		return m.action.index
+		return int(t.place[m.action.index])
 	}
 	if g.action == nil {
 		return -1
 	}
 	g.action.run(c, g.args)
-	return g.action.index
+	return int(g.place)
 }
 
 // follow is the node that an outcome of apply leads to.
-func (t *matchTable) follow(hit bool, action int) int {
+func (t *matchTable) follow(hit bool, place int) int {
 	switch {
 	case hit && t.hit != nil:
 		return *t.hit
 	case !hit && t.miss != nil:
 		return *t.miss
-	case action < 0:
+	case place < 0:
 		return t.baseNext
 	}
-	return t.next[action]
+	return t.next[t.places[place].index]
 }
 
 func (c *ctx) directMeter(t *matchTable, e *entry) {

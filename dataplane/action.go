@@ -1,5 +1,7 @@
 package dataplane
 
+import "strings"
+
 // action is a compiled action.
 type action struct {
 	words int // of arguments
@@ -57,6 +59,7 @@ const maxActionSteps = 1 << 20
 
 func (l *loader) loadActions() {
 	l.actionByID = map[int]int{}
+	negative := l.negativeArgs()
 	info := &l.prog.info
 	for i := range l.in.Actions {
 		ja := &l.in.Actions[i]
@@ -66,11 +69,11 @@ func (l *loader) loadActions() {
 		a := &action{name: ja.Name, index: len(l.prog.actions)}
 		ai := ActionInfo{Name: ja.Name}
 		l.rt = nil
-		for _, p := range ja.RuntimeData {
+		for i, p := range ja.RuntimeData {
 			if p.Bitwidth < 0 || p.Bitwidth > maxFieldBits {
 				l.bad(ja.Source, "parameter %q of %d bits", p.Name, p.Bitwidth)
 			}
-			l.rt = append(l.rt, param{name: p.Name, width: p.Bitwidth, off: a.words})
+			l.rt = append(l.rt, param{name: p.Name, width: p.Bitwidth, off: a.words, signed: negative[argument{ja.ID, i}] && p.Bitwidth < 64})
 			ai.Params = append(ai.Params, ParamInfo{Name: p.Name, Width: p.Bitwidth})
 			a.words += max(1, limbs(p.Bitwidth))
 		}
@@ -83,6 +86,34 @@ func (l *loader) loadActions() {
 		info.actions = append(info.actions, ai)
 	}
 	l.rt = nil
+}
+
+// argument is a parameter of an action by the action's id.
+type argument struct{ action, index int }
+
+// negativeArgs finds the parameters to which the program's own entries and
+// defaults give negative values.
+func (l *loader) negativeArgs() map[argument]bool {
+	found := map[argument]bool{}
+	scan := func(action int, data []string) {
+		for i, s := range data {
+			if strings.HasPrefix(s, "-") {
+				found[argument{action, i}] = true
+			}
+		}
+	}
+	for i := range l.in.Pipelines {
+		for k := range l.in.Pipelines[i].Tables {
+			t := &l.in.Pipelines[i].Tables[k]
+			if t.DefaultEntry != nil {
+				scan(t.DefaultEntry.ActionID, t.DefaultEntry.ActionData)
+			}
+			for _, e := range t.Entries {
+				scan(e.ActionEntry.ActionID, e.ActionEntry.ActionData)
+			}
+		}
+	}
+	return found
 }
 
 func (l *loader) compileBody(a *action, prims []jsonPrimitive) {

@@ -102,6 +102,9 @@ type param struct {
 	name  string
 	width int
 	off   int
+	// signed: the program's own entries give it negative values. JSON does
+	// not say what is signed, and values from elsewhere never are.
+	signed bool
 }
 
 var binaryOps = map[string]exprOp{
@@ -152,7 +155,11 @@ func (l *loader) value(src *jsonSource, v jsonValue) *expr {
 		if i < 0 || i >= len(l.rt) {
 			l.bad(src, "%s %d of %d", v.Type, i, len(l.rt))
 		}
-		return unsignedExpr(&expr{op: opLocal, idx: l.rt[i].off, bits: l.rt[i].width}, l.rt[i].width)
+		e := unsignedExpr(&expr{op: opLocal, idx: l.rt[i].off, bits: l.rt[i].width}, l.rt[i].width)
+		if l.rt[i].signed {
+			e.lo = new(big.Int).Neg(pow2(l.rt[i].width - 1))
+		}
+		return e
 	case "header":
 		return &expr{op: opHeader, kind: kindHeader, hdr: l.headerNamed(src, v.Value)}
 	case "header_stack":

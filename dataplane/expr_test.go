@@ -1,9 +1,11 @@
 package dataplane
 
 import (
+	"encoding/json"
 	"fmt"
 	"math/big"
 	"math/rand/v2"
+	"os"
 	"testing"
 )
 
@@ -351,4 +353,33 @@ func cut(n *big.Int, f *field) *big.Int {
 		n.Sub(n, pow2(f.width))
 	}
 	return n
+}
+
+// TestNegativeArguments: p4c writes a negative argument of one of the program's
+// own entries with its sign, and BMv2 keeps it.
+func TestNegativeArguments(t *testing.T) {
+	b, err := os.ReadFile("testdata/signed.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := damaged{t: t}
+	if err := json.Unmarshal(b, &d.root); err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range []string{
+		`pipelines.0.tables.32.default_entry.action_data ["-0x9"]`,
+		`pipelines.0.tables.32.entries.0.action_entry.action_data ["-0x7"]`,
+	} {
+		if err := d.edit("set", e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p, err := LoadProgram(d.marshal())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newRigWith(t, p, Config{})
+	r.expect(0, "18 0000 0001 01 00000000", sent{1, "ff98 18 0000 0001 01 00000000"}) // -7>>1 - 100
+	r.expect(0, "18 0000 0010 02 00000000", sent{1, "0003 18 0000 0010 02 00000000"})
+	r.expect(0, "18 0000 0000 00 00000000", sent{1, "ff97 18 0000 0000 00 00000000"}) // -9>>1 - 100
 }

@@ -2,6 +2,7 @@ package dataplane
 
 import (
 	"maps"
+	"math/big"
 	"slices"
 )
 
@@ -330,13 +331,15 @@ func (l *loader) jsonTarget(t *matchTable, src *jsonSource, index int, data []st
 	g := target{kind: TargetAction, action: a, args: make([]uint64, a.words)}
 	for i, s := range data {
 		n, ok := parseHex(s)
-		if !ok || n.BitLen() > a.params[i].width && n.Sign() >= 0 {
-			l.bad(src, "argument %q of action %q", s, a.name)
+		if w := a.params[i].width; !ok || n.BitLen() > w || n.Sign() < 0 && n.Cmp(new(big.Int).Neg(pow2(max(w-1, 0)))) < 0 {
+			l.bad(src, "argument %q of action %q: want %d bits", s, a.name, w)
 		}
 		for w := range max(1, limbs(a.params[i].width)) {
 			g.args[a.params[i].off+w] = low64(rsh(n, 64*w))
 		}
-		maskTop(g.args[a.params[i].off:], a.params[i].width)
+		if !a.params[i].signed {
+			maskTop(g.args[a.params[i].off:], a.params[i].width)
+		}
 	}
 	return g
 }

@@ -12,6 +12,19 @@ type target struct {
 	group  *group  // TargetGroup, TargetActionSet
 }
 
+// extendSigns gives the arguments of one of the program's own entries their
+// signs back.
+func (g *target) extendSigns() {
+	if g.action == nil {
+		return
+	}
+	for _, p := range g.action.params {
+		if p.signed {
+			signExtend(g.args[p.off:p.off+1], p.width)
+		}
+	}
+}
+
 // pick chooses the member of an indirect target; nil when there is none.
 func (g *target) pick(c *ctx, t *matchTable) *member {
 	if g.kind == TargetMember {

@@ -176,7 +176,9 @@ func (s *Switch) SetProgram(p *Program) {
 	for i, t := range p.tables {
 		s.tables[i].def = t.def
 		for _, e := range t.entries {
-			s.insert(t, e, t.size+len(t.entries))
+			if s.insert(t, e, t.size+len(t.entries)) == nil {
+				s.tables[i].last.target.extendSigns()
+			}
 		}
 	}
 }

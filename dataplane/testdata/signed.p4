@@ -1,12 +1,12 @@
 // Signed arithmetic: wrapping, saturating, shifts that keep the sign, sign
-// extension and truncation by casts, comparison, odd widths.
+// extension and truncation by casts, comparison, odd widths, arguments.
 #include <core.p4>
 #include <v1model.p4>
 
 header op_t { bit<8> op; int<16> a; int<16> b; bit<8> n; int<32> wide; }
 header out_t { int<16> r; }
 struct headers_t { out_t o; op_t op; }
-struct meta_t { int<11> odd; }
+struct meta_t { int<11> odd; int<16> given; }
 
 parser P(packet_in pkt, out headers_t hdr, inout meta_t m, inout standard_metadata_t sm) {
     state start {
@@ -17,6 +17,19 @@ parser P(packet_in pkt, out headers_t hdr, inout meta_t m, inout standard_metada
 
 control V(inout headers_t hdr, inout meta_t m) { apply {} }
 control I(inout headers_t hdr, inout meta_t m, inout standard_metadata_t sm) {
+    action give(int<16> x) {
+        m.given = x >> 1;
+        if (x < 0) { m.given = m.given - 16s100; }
+    }
+    table given {
+        key = { hdr.op.n: exact; hdr.op.b: exact; }
+        actions = { give; }
+        default_action = give(16s9);
+        const entries = {
+            (1, 16s1): give(16s11);
+            (2, 16s0x10): give(16s7);
+        }
+    }
     apply {
         int<16> a = hdr.op.a;
         int<16> b = hdr.op.b;
@@ -45,6 +58,7 @@ control I(inout headers_t hdr, inout meta_t m, inout standard_metadata_t sm) {
         if (hdr.op.op == 21) { hdr.op.wide = (int<32>)a; }
         if (hdr.op.op == 22) { hdr.op.wide = (int<32>)a * (int<32>)b; }
         if (hdr.op.op == 23) { m.odd = (int<11>)a; m.odd = m.odd |+| (int<11>)b; r = (int<16>)m.odd; }
+        if (hdr.op.op == 24) { given.apply(); r = m.given; }
         hdr.o.setValid();
         hdr.o.r = r;
     }

@@ -58,7 +58,7 @@ type TableInfo struct {
 	Size    int   // entries; more are refused with ErrFull
 
 	ConstDefault bool // the default action cannot be changed
-	ConstEntries bool // the entries come with the program and cannot be changed
+	ConstEntries bool // the entries come with the program and cannot be changed; see ReleaseEntries
 	IdleTimeout  bool // entries may carry an idle timeout
 
 	Profile       int // action profile index, or -1 when entries hold actions

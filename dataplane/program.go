@@ -55,3 +55,14 @@ func (p *Program) ValueSets() []ValueSetInfo { return p.info.valueSets }
 
 // Digests lists the digests.
 func (p *Program) Digests() []DigestInfo { return p.info.digests }
+
+// ReleaseEntries makes the entries that come with the program for a table ones
+// that can be changed, in a table of size entries at least: BMv2 JSON does not
+// tell const entries from others and leaves no room for more, P4Info knows
+// better. It is for a program that no switch runs yet.
+func (p *Program) ReleaseEntries(table, size int) {
+	t, info := p.tables[table], &p.info.tables[table]
+	t.constEntries, info.ConstEntries = false, false
+	t.size = max(t.size, size)
+	info.Size = t.size
+}

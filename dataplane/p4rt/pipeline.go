@@ -3,6 +3,7 @@ package p4rt
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"sync"
 	"weak"
 
@@ -152,6 +153,9 @@ func (s *schema) bindTables(prog *dataplane.Program) *Error {
 		}
 		t.engine = i
 		pt := &prog.Tables()[i]
+		if pt.ConstEntries && t.initialEntries && !t.constEntries {
+			prog.ReleaseEntries(i, int(min(t.size, math.MaxInt32)))
+		}
 		t.constEntries = t.constEntries || pt.ConstEntries
 		if t.idleTimeout && !pt.IdleTimeout {
 			return invalid("table %q: the P4Info has idle timeouts, the program has not", t.name)

@@ -105,8 +105,10 @@ type tableSchema struct {
 
 	size         int64
 	constEntries bool
-	idleTimeout  bool
-	constDefault uint32 // id of the constant default action, 0 if it may be changed
+	// initialEntries says that the program brings entries along.
+	initialEntries bool
+	idleTimeout    bool
+	constDefault   uint32 // id of the constant default action, 0 if it may be changed
 
 	profile *profileSchema
 	counter *directSchema
@@ -364,12 +366,13 @@ func matchTypeName(f *configv1.MatchField) string {
 func (s *schema) newTable(t *configv1.Table) (*tableSchema, *Error) {
 	ts := &tableSchema{
 		id: t.GetPreamble().GetId(), name: t.GetPreamble().GetName(),
-		actions:      make(map[uint32]*actionUse, len(t.GetActionRefs())),
-		byEngine:     make(map[int]*actionUse, len(t.GetActionRefs())),
-		size:         t.GetSize(),
-		constEntries: t.GetIsConstTable(),
-		idleTimeout:  t.GetIdleTimeoutBehavior() == configv1.Table_NOTIFY_CONTROL,
-		constDefault: t.GetConstDefaultActionId(),
+		actions:        make(map[uint32]*actionUse, len(t.GetActionRefs())),
+		byEngine:       make(map[int]*actionUse, len(t.GetActionRefs())),
+		size:           t.GetSize(),
+		constEntries:   t.GetIsConstTable(),
+		initialEntries: t.GetHasInitialEntries(),
+		idleTimeout:    t.GetIdleTimeoutBehavior() == configv1.Table_NOTIFY_CONTROL,
+		constDefault:   t.GetConstDefaultActionId(),
 	}
 	var err *Error
 	if ts.key, err = s.newKey(t.GetMatchFields(), fmt.Sprintf("table %q", ts.name)); err != nil {

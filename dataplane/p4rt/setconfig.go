@@ -2,6 +2,7 @@ package p4rt
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
@@ -103,8 +104,9 @@ func (d *Device) commit(now time.Duration) *Error {
 
 // restore gives the running pipeline, which is fresh, the state of another.
 func (d *Device) restore(now time.Duration, hard, soft []*p4v1.Update) *Error {
+	d.active.clearInitial()
 	for _, u := range hard {
-		if err := d.active.restore(now, u); err != nil {
+		if err := d.active.update(now, u, nil); err != nil {
 			return errorf(codes.Internal, "restoring the forwarding state: %s", err.Message)
 		}
 	}
@@ -127,8 +129,9 @@ func (d *Device) reconcile(now time.Duration, p *pipeline, cookie *p4v1.Forwardi
 	}
 	state, soft := d.active.state(now)
 	try := d.shadow(p)
+	try.clearInitial()
 	for _, u := range state {
-		if err := try.restore(now, u); err != nil {
+		if err := try.update(now, u, nil); err != nil {
 			kind, id := entityObject(u.GetEntity())
 			return invalid("the forwarding state of %s does not fit the new config: %s", d.active.p.nameOf(kind, id), err.Message)
 		}
@@ -203,14 +206,17 @@ func preWildcard(e *p4v1.PacketReplicationEngineEntry) *p4v1.Entity {
 	return &p4v1.Entity{Entity: &p4v1.Entity_PacketReplicationEngineEntry{PacketReplicationEngineEntry: e}}
 }
 
-// restore applies one update of state. An entry that the new program brings
-// along itself takes the state of the old one.
-func (r *realm) restore(now time.Duration, u *p4v1.Update) *Error {
-	err := r.update(now, u, nil)
-	if err != nil && err.Code == codes.AlreadyExists && u.GetEntity().GetTableEntry() != nil {
-		return r.update(now, &p4v1.Update{Type: p4v1.Update_MODIFY, Entity: u.GetEntity()}, nil)
+// clearInitial removes the entries that the program brings along and a client
+// may have removed.
+func (r *realm) clearInitial() {
+	for _, t := range r.p.tableList {
+		if !t.initialEntries || t.constEntries {
+			continue
+		}
+		for _, x := range slices.Collect(r.sw.Entries(t.engine)) {
+			_ = r.sw.DeleteEntry(t.engine, x.Match, x.Priority)
+		}
 	}
-	return err
 }
 
 // GetPipeline answers a GetForwardingPipelineConfig request. Without a

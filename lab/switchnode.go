@@ -73,6 +73,9 @@ func (n *SwitchNode) Stop() { n.down = true }
 func (n *SwitchNode) Start() error {
 	n.down = false
 	n.Restarts++
+	if t := n.config.Switch.Trace; t != nil {
+		t.Forget()
+	}
 	return n.start()
 }
 

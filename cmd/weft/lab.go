@@ -18,7 +18,7 @@ import (
 
 func newLab(env environment) *cobra.Command {
 	var log logging
-	var listen string
+	var listen, traces string
 	var traffic bool
 	c := &cobra.Command{
 		Use: "lab NAME|FILE.yaml", Short: "Run a whole network in this process",
@@ -38,10 +38,11 @@ The network is a built-in one (%s) or a YAML file (docs/config.md, Lab).`, strin
 		if err != nil {
 			return &usageError{err}
 		}
-		return runLab(cmd.Context(), env, network, listen, traffic, logger)
+		return runLab(cmd.Context(), env, network, listen, traces, traffic, logger)
 	}
 	c.Flags().StringVar(&listen, "listen", "127.0.0.1:8080", "address:port of the API")
 	c.Flags().BoolVar(&traffic, "traffic", false, "make the demo's group and have S1 write to it again and again (hosts S1 and R1 to R5)")
+	c.Flags().StringVar(&traces, "trace-addr", "", "address:port where weft trace --switch ADDRESS:PORT/NAME asks about the packets of a switch (default off)")
 	log.register(c, "warn")
 	return c
 }
@@ -60,7 +61,7 @@ func findNetwork(name string) (lab.Network, error) {
 	return lab.Load(name)
 }
 
-func runLab(ctx context.Context, env environment, network lab.Network, listen string, traffic bool, log *slog.Logger) error {
+func runLab(ctx context.Context, env environment, network lab.Network, listen, traces string, traffic bool, log *slog.Logger) error {
 	say := func(format string, args ...any) { fmt.Fprintf(env.stdout, format+"\n", args...) }
 	live, err := lab.StartLive(ctx, lab.LiveOptions{Network: network, Listen: listen, Log: log, Progress: say})
 	if err != nil {
@@ -88,16 +89,27 @@ func runLab(ctx context.Context, env environment, network lab.Network, listen st
 		try += " --server " + live.URL()
 	}
 	say("try: %s", try)
-	if traffic {
-		if err := live.Traffic(ctx, lab.DemoOptions{Out: env.stdout}, trafficPause); err != nil && ctx.Err() == nil {
+	var asked *httpListener
+	if traces != "" {
+		if asked, err = listenHTTP(traces, live.Traces()); err != nil {
 			return errors.Join(err, live.Close())
 		}
+		say("     weft trace --switch %s/%s", asked.listener.Addr(), live.World.Network.Switches[0].Name)
 	}
-	select {
-	case <-ctx.Done():
-	case <-live.Service.Done():
+	if traffic {
+		if err = live.Traffic(ctx, lab.DemoOptions{Out: env.stdout}, trafficPause); ctx.Err() != nil {
+			err = nil
+		}
 	}
-	return live.Close()
+	if err == nil {
+		select {
+		case <-ctx.Done():
+		case <-live.Service.Done():
+		}
+	}
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopGrace)
+	defer cancel()
+	return errors.Join(err, asked.close(grace), live.Close())
 }
 
 func newDemo(env environment) *cobra.Command {

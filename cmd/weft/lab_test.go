@@ -51,12 +51,15 @@ spec:
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := start(t, nil, "lab", network, "--listen", "127.0.0.1:0", "--log-level", "error")
-	server, host := "", ""
-	for server == "" {
+	l := start(t, nil, "lab", network, "--listen", "127.0.0.1:0", "--trace-addr", "127.0.0.1:0", "--log-level", "error")
+	server, host, traced := "", "", ""
+	for traced == "" {
 		line := <-l.out.lines
 		if strings.HasPrefix(line, "R ") {
 			host = line
+		}
+		if _, rest, ok := strings.Cut(line, "weft trace --switch "); ok {
+			traced = rest
 		}
 		if rest, ok := strings.CutPrefix(line, "API: "); ok {
 			server, _, _ = strings.Cut(rest, " ")
@@ -72,6 +75,10 @@ spec:
 	}
 	if status := run(t.Context(), []string{"get", "tree", "g", "--server", server}, env); status != exitOK || !strings.Contains(out.String(), "└─2001:db8:1:2::1") {
 		t.Errorf("status %d: %s%s", status, out.String(), errs.String())
+	}
+	errs.Reset()
+	if status := run(t.Context(), []string{"trace", "--switch", strings.TrimSuffix(traced, "A") + "C"}, env); status != exitFailed || !strings.Contains(errs.String(), "404 Not Found: want /NAME/v1/trace with the name of a switch: A, B") {
+		t.Errorf("status %d: %s", status, errs.String())
 	}
 	l.cancel()
 	if status := <-l.status; status != exitOK {

@@ -18,8 +18,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/weft-sdn/weft/dataplane"
-	"github.com/weft-sdn/weft/northbound/northboundtest"
 	"github.com/weft-sdn/weft/dataplane/trace/stream"
+	"github.com/weft-sdn/weft/northbound/northboundtest"
 	"github.com/weft-sdn/weft/p4"
 	"github.com/weft-sdn/weft/southbound"
 )

@@ -2,7 +2,6 @@ package live
 
 import (
 	"context"
-	"time"
 
 	"github.com/weft-sdn/weft/dataplane/trace"
 )
@@ -12,13 +11,5 @@ import (
 // who is slow to read it holds the switch up: what there is no room for is lost
 // and counted.
 func (r *Runner) Trace(ctx context.Context, want trace.Filter) (<-chan trace.Item, error) {
-	var s *trace.Subscription
-	if err := r.Do(ctx, func(time.Duration) { s = r.feed.Subscribe(want) }); err != nil {
-		return nil, err
-	}
-	context.AfterFunc(ctx, func() {
-		// After Close there is nothing left to end.
-		_ = r.Do(context.WithoutCancel(ctx), func(time.Duration) { r.feed.Unsubscribe(s) })
-	})
-	return s.C, nil
+	return r.feed.Follow(ctx, r.Do, want)
 }

@@ -1,6 +1,10 @@
 package trace
 
-import "slices"
+import (
+	"context"
+	"slices"
+	"time"
+)
 
 // Filter says which packets a subscriber wants.
 type Filter struct {
@@ -19,8 +23,8 @@ type Item struct {
 const feedBuffer = 64
 
 // Feed hands the records of a live switch to subscribers, none of whom can hold
-// the switch up. All its methods belong to the goroutine that owns the switch;
-// only the channels of subscriptions are for others.
+// the switch up. All its methods but Follow belong to the goroutine that owns the
+// switch; the channels of subscriptions are for others.
 type Feed struct {
 	set  func(Tracer) // of the switch
 	subs []*Subscription
@@ -59,6 +63,23 @@ func (f *Feed) Subscribe(want Filter) *Subscription {
 		f.set(f)
 	}
 	return s
+}
+
+// Do runs a function on the goroutine that owns a switch; it fails, and f does not
+// run, when ctx ends first or the switch is no more.
+type Do func(ctx context.Context, f func(now time.Duration)) error
+
+// Follow subscribes from another goroutine until ctx ends.
+func (f *Feed) Follow(ctx context.Context, do Do, want Filter) (<-chan Item, error) {
+	var s *Subscription
+	if err := do(ctx, func(time.Duration) { s = f.Subscribe(want) }); err != nil {
+		return nil, err
+	}
+	context.AfterFunc(ctx, func() {
+		// A switch that is no more has closed its feed.
+		_ = do(context.WithoutCancel(ctx), func(time.Duration) { f.Unsubscribe(s) })
+	})
+	return s.C, nil
 }
 
 // Unsubscribe removes a subscriber, unless it has gone already, and closes its

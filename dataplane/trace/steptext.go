@@ -38,7 +38,7 @@ func (t *texter) assigns(steps []Step, indent int) int {
 			continue
 		}
 		if first == nil {
-			first = steps[n].At
+			first = t.statement(steps[n].At)
 		}
 		kinds = append(kinds, a.Field)
 		texts = append(texts, assignText(a, steps[n].At))
@@ -47,6 +47,15 @@ func (t *texter) assigns(steps []Step, indent int) int {
 		t.add(first, indent, "assign "+strings.Join(kinds, " "), "%s", strings.Join(texts, ", "))
 	}
 	return n
+}
+
+// statement is the place of a statement: of the assignment of a named constant
+// the compiler gives that of the constant.
+func (t *texter) statement(at *Source) *Source {
+	if at != nil && t.made != nil && at.File != t.made.File && !strings.Contains(at.Text, " = ") {
+		return t.made
+	}
+	return at
 }
 
 func assignText(a *Assign, at *Source) string {
@@ -130,6 +139,9 @@ func (t *texter) step(s *Step, indent int) {
 	case s.Table != nil:
 		t.table(s, indent)
 	case s.Action != nil:
+		if t.made = nil; s.Action.Made {
+			t.made = s.At
+		}
 		if s.Action.Made && t.Verbose < 2 {
 			indent-- // what it does stands for itself
 			break
@@ -137,7 +149,7 @@ func (t *texter) step(s *Step, indent int) {
 		add("action "+s.Action.Name, "→ %s(%s)", short(s.Action.Name), fieldsText(s.Action.Args, ", "))
 	case s.Assign != nil:
 		if !s.Assign.Temporary || t.Verbose > 1 {
-			add("assign "+s.Assign.Field, "%s (was %s)", assignText(s.Assign, s.At), octetsText(s.Assign.Field, s.Assign.Old, s.Assign.Octets))
+			t.add(t.statement(s.At), indent, "assign "+s.Assign.Field, "%s (was %s)", assignText(s.Assign, s.At), octetsText(s.Assign.Field, s.Assign.Old, s.Assign.Octets))
 		}
 	case s.Header != nil:
 		add("header "+s.Header.Name, "%s", headerText(s.Header))

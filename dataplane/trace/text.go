@@ -175,6 +175,7 @@ func (s *section) shape() string {
 type texter struct {
 	Options
 	lines []line
+	made  *Source // of the action being told, if the compiler made it
 }
 
 func (t *texter) packet(r *Record) []line {

@@ -42,9 +42,14 @@ func Handler(s Source) http.Handler {
 		}
 		e := json.NewEncoder(w)
 		e.SetEscapeHTML(false)
-		for i := range items {
-			if e.Encode(i) != nil || out.Flush() != nil {
-				return // the client has gone: so does ctx
+		for {
+			select {
+			case i, more := <-items:
+				if !more || e.Encode(i) != nil || out.Flush() != nil {
+					return // a client that has gone ends ctx
+				}
+			case <-r.Context().Done():
+				return
 			}
 		}
 	})

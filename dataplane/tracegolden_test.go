@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -118,5 +119,29 @@ func golden(t *testing.T, name string, r *trace.Record, o trace.Options) {
 	}
 	if !bytes.Equal(got, want) {
 		t.Errorf("%s is different (-update writes it); now it is\n%s", path, got)
+	}
+}
+
+// TestDocumentedTrace: the example of docs/dataplane.md is what a trace is.
+func TestDocumentedTrace(t *testing.T) {
+	doc, err := os.ReadFile("../docs/dataplane.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(doc), "\n## Reading a trace\n")
+	_, example, _ := strings.Cut(section, "\n```\n")
+	example, _, _ = strings.Cut(example, "\n```\n")
+	text, err := os.ReadFile("testdata/traces/end-mt.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	have, lines := strings.Split(string(text), "\n"), strings.Split(example, "\n")
+	for _, l := range lines {
+		if strings.TrimSpace(l) != "…" && !slices.Contains(have, l) {
+			t.Errorf("no such line in the trace: %q", l)
+		}
+	}
+	if len(lines) < 20 {
+		t.Errorf("the example has %d lines", len(lines))
 	}
 }

@@ -2,16 +2,13 @@ package replay
 
 import (
 	"bufio"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"slices"
 	"time"
-
-	"github.com/gopacket/gopacket"
-	"github.com/gopacket/gopacket/layers"
-	"github.com/gopacket/gopacket/pcapgo"
 )
 
 // Input is the capture file of what arrives on a port.
@@ -23,22 +20,34 @@ type Input struct {
 // ErrInput says that an input cannot be used.
 var ErrInput = errors.New("not a capture that can be replayed")
 
+// The pcap format: a header, then packets with a record in front of each, in the
+// byte order of whoever wrote it.
 const (
-	readBuffer = 1 << 20
-	// maxFrame bounds the length that a packet of a capture may claim, as
-	// libpcap does.
+	magicMicros = 0xa1b2c3d4
+	magicNanos  = 0xa1b23c4d
+	headerLen   = 24
+	recordLen   = 16
+	ethernet    = 1 // link type
+	// maxFrame bounds the length that a packet may claim, as libpcap does.
 	maxFrame = 1 << 18
 )
 
-// source is an input being read, with its next packet.
+// readBuffer holds the longest packet.
+const readBuffer = 4 * maxFrame
+
+// source is an input being read, with its next packet. The records of the file
+// are read where they lie in the buffer: a reader that copies them took a tenth
+// of the time of a run.
 type source struct {
 	Input
 	file   *os.File
 	buffer *bufio.Reader
-	reader *pcapgo.Reader
+	order  binary.ByteOrder
+	unit   int64 // nanoseconds of the finer half of a stamp
+
 	frame  []byte // valid until the next call of next
-	at     time.Time
-	number int // of the frame in the file, from 1
+	at     int64  // nanoseconds since 1970
+	number int    // of the frame in the file, from 1
 	done   bool
 }
 
@@ -56,20 +65,41 @@ func openSource(in Input) (*source, error) {
 
 // start reads the header of the file and its first packet.
 func (s *source) start() error {
-	if magic, err := s.buffer.Peek(4); err == nil && string(magic) == "\n\r\r\n" {
-		return fmt.Errorf("%s: %w: it is pcapng; want pcap (editcap -F pcap %[1]s)", s.Path, ErrInput)
+	head, err := s.buffer.Peek(headerLen)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return err
 	}
-	r, err := pcapgo.NewReader(s.buffer)
+	refuse := func(format string, args ...any) error {
+		return fmt.Errorf("%s: %w: %s", s.Path, ErrInput, fmt.Sprintf(format, args...))
+	}
+	if len(head) < 4 {
+		return refuse("it ends within the header of a pcap file")
+	}
+	s.order = binary.LittleEndian
+	magic := binary.LittleEndian.Uint32(head)
+	if m := binary.BigEndian.Uint32(head); m == magicMicros || m == magicNanos {
+		s.order, magic = binary.BigEndian, m
+	}
 	switch {
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return fmt.Errorf("%s: %w: it ends within the header of a pcap file", s.Path, ErrInput)
-	case err != nil:
-		return fmt.Errorf("%s: %w: not a pcap file: %v", s.Path, ErrInput, err)
-	case r.LinkType() != layers.LinkTypeEthernet:
-		return fmt.Errorf("%s: %w: link type %d (%v); want %d (Ethernet)", s.Path, ErrInput, r.LinkType(), r.LinkType(), layers.LinkTypeEthernet)
+	case magic == magicMicros:
+		s.unit = 1000
+	case magic == magicNanos:
+		s.unit = 1
+	case string(head[:4]) == "\n\r\r\n":
+		return refuse("it is pcapng; want pcap (editcap -F pcap)")
+	case string(head[:2]) == "\x1f\x8b":
+		return refuse("it is compressed; want pcap (gunzip)")
+	default:
+		return refuse("not a pcap file: it begins with %#x", head[:4])
 	}
-	r.SetSnaplen(maxFrame)
-	s.reader, s.number, s.done = r, 0, false
+	if len(head) < headerLen {
+		return refuse("it ends within the header of a pcap file")
+	}
+	if link := s.order.Uint32(head[20:]); link != ethernet {
+		return refuse("link type %d; want %d (Ethernet)", link, ethernet)
+	}
+	s.buffer.Discard(headerLen) // it is in the buffer
+	s.number, s.done = 0, false
 	return s.next()
 }
 
@@ -84,24 +114,44 @@ func (s *source) rewind() error {
 
 // next reads a packet; done says that there is none.
 func (s *source) next() error {
-	var info gopacket.CaptureInfo
-	var err error
 	s.number++
-	s.frame, info, err = s.reader.ZeroCopyReadPacketData()
-	switch {
-	case err == nil && info.CaptureLength < info.Length:
-		return fmt.Errorf("%s: packet %d: %w: %d of its %d octets were captured; want all (tcpdump -s 0)",
-			s.Path, s.number, ErrInput, info.CaptureLength, info.Length)
-	case err == nil:
-		s.at = info.Timestamp
-		return nil
-	case errors.Is(err, io.EOF) && info.CaptureLength == 0:
-		s.done = true
-		return nil
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return fmt.Errorf("%s: packet %d: %w: the file ends within it", s.Path, s.number, ErrInput)
+	head, err := s.buffer.Peek(recordLen)
+	if err != nil {
+		if s.done = len(head) == 0 && errors.Is(err, io.EOF); s.done {
+			return nil
+		}
+		return s.broken(err)
 	}
-	return fmt.Errorf("%s: packet %d: %w: %v", s.Path, s.number, ErrInput, err)
+	seconds, fraction := s.order.Uint32(head), s.order.Uint32(head[4:])
+	captured, length := s.order.Uint32(head[8:]), s.order.Uint32(head[12:])
+	switch {
+	case captured > maxFrame:
+		return s.refuse("%d octets; want at most %d", captured, maxFrame)
+	case captured < length:
+		return s.refuse("%d of its %d octets were captured; want all (tcpdump -s 0)", captured, length)
+	case captured > length:
+		return s.refuse("%d octets were captured of %d", captured, length)
+	}
+	record, err := s.buffer.Peek(recordLen + int(captured))
+	if err != nil {
+		return s.broken(err)
+	}
+	s.frame = record[recordLen:]
+	s.at = int64(seconds)*int64(time.Second) + int64(fraction)*s.unit
+	s.buffer.Discard(len(record)) // it is in the buffer
+	return nil
+}
+
+func (s *source) refuse(format string, args ...any) error {
+	return fmt.Errorf("%s: packet %d: %w: %s", s.Path, s.number, ErrInput, fmt.Sprintf(format, args...))
+}
+
+// broken is the error of a packet that cannot be read.
+func (s *source) broken(err error) error {
+	if errors.Is(err, io.EOF) {
+		return s.refuse("the file ends within it")
+	}
+	return fmt.Errorf("%s: packet %d: %w", s.Path, s.number, err)
 }
 
 // sources are the inputs, by port.
@@ -126,7 +176,7 @@ func openSources(inputs []Input) (sources, error) {
 func (all sources) earliest() *source {
 	var first *source
 	for _, s := range all {
-		if !s.done && (first == nil || s.at.Before(first.at)) {
+		if !s.done && (first == nil || s.at < first.at) {
 			first = s
 		}
 	}
@@ -142,11 +192,13 @@ func (all sources) rewind() error {
 	return nil
 }
 
-// nanoseconds tells whether a capture has stamps finer than microseconds.
-func (all sources) nanoseconds() bool {
-	return slices.ContainsFunc(all, func(s *source) bool {
-		return s.reader.Resolution() == gopacket.TimestampResolutionNanosecond
-	})
+// unit is that of the finest stamps.
+func (all sources) unit() int64 {
+	unit := int64(time.Microsecond)
+	for _, s := range all {
+		unit = min(unit, s.unit)
+	}
+	return unit
 }
 
 func (all sources) close() error {

@@ -1,7 +1,7 @@
 package replay
 
 import (
-	"bufio"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -9,13 +9,10 @@ import (
 	"regexp"
 	"strconv"
 	"time"
-
-	"github.com/gopacket/gopacket"
-	"github.com/gopacket/gopacket/layers"
-	"github.com/gopacket/gopacket/pcapgo"
 )
 
-const writeBuffer = 1 << 18
+// writeBuffer holds the longest packet and is written when the next one does not fit.
+const writeBuffer = 2 * maxFrame
 
 // ErrOverwrite says that an output would be written over an input.
 var ErrOverwrite = errors.New("the output is one of the inputs")
@@ -23,20 +20,40 @@ var ErrOverwrite = errors.New("the output is one of the inputs")
 // sink is the capture file of what leaves a port.
 type sink struct {
 	file   *os.File
-	buffer *bufio.Writer
-	writer *pcapgo.Writer
+	buffer []byte // not written yet
+}
+
+// flush writes the buffer.
+func (s *sink) flush() error {
+	_, err := s.file.Write(s.buffer)
+	s.buffer = s.buffer[:0]
+	return err
+}
+
+// write appends a packet with the two halves of its stamp.
+func (s *sink) write(seconds, fraction uint32, frame []byte) error {
+	if len(s.buffer)+recordLen+len(frame) > cap(s.buffer) {
+		if err := s.flush(); err != nil {
+			return err
+		}
+	}
+	b := binary.LittleEndian.AppendUint32(s.buffer, seconds)
+	b = binary.LittleEndian.AppendUint32(b, fraction)
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(frame)))
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(frame)))
+	s.buffer = append(b, frame...)
+	return nil
 }
 
 // sinks are the outputs of a folder. They are dataplane.Output.
 type sinks struct {
-	discard bool // only count
+	discard bool // write nothing
 	dir     string
 	cpu     uint32
 	inputs  sources
-	nano    bool
-	began   time.Time // capture stamp at the switch's time 0
-	ports   []*sink   // by port
-	frames  uint64
+	unit    int64   // nanoseconds of the finer half of a stamp
+	began   int64   // capture stamp at the switch's time 0
+	ports   []*sink // by port
 	digests uint64
 	err     error // the first; nothing is written after it
 }
@@ -67,7 +84,7 @@ func openSinks(dir string, cpu uint32, inputs sources) (*sinks, error) {
 			return nil, err
 		}
 	}
-	o := &sinks{dir: dir, cpu: cpu, inputs: inputs, nano: inputs.nanoseconds()}
+	o := &sinks{dir: dir, cpu: cpu, inputs: inputs, unit: inputs.unit()}
 	for _, in := range inputs {
 		o.open(in.Port)
 	}
@@ -109,11 +126,14 @@ func (o *sinks) open(port uint32) *sink {
 		o.err = err
 		return nil
 	}
-	s := &sink{file: f, buffer: bufio.NewWriterSize(f, writeBuffer)}
-	if s.writer = pcapgo.NewWriter(s.buffer); o.nano {
-		s.writer = pcapgo.NewWriterNanos(s.buffer)
+	s := &sink{file: f, buffer: make([]byte, 0, writeBuffer)}
+	magic := uint32(magicMicros)
+	if o.unit == 1 {
+		magic = magicNanos
 	}
-	o.err = s.writer.WriteFileHeader(maxFrame, layers.LinkTypeEthernet)
+	for _, word := range []uint32{magic, 4<<16 | 2, 0, 0, maxFrame, ethernet} { // version 2.4
+		s.buffer = binary.LittleEndian.AppendUint32(s.buffer, word)
+	}
 	for uint32(len(o.ports)) <= port {
 		o.ports = append(o.ports, nil)
 	}
@@ -123,11 +143,7 @@ func (o *sinks) open(port uint32) *sink {
 
 // Transmit implements dataplane.Output.
 func (o *sinks) Transmit(now time.Duration, port uint32, frame []byte) {
-	if o.err != nil {
-		return
-	}
-	if o.discard {
-		o.frames++
+	if o.err != nil || o.discard {
 		return
 	}
 	var s *sink
@@ -139,8 +155,8 @@ func (o *sinks) Transmit(now time.Duration, port uint32, frame []byte) {
 			return
 		}
 	}
-	o.frames++
-	o.err = s.writer.WritePacket(gopacket.CaptureInfo{Timestamp: o.began.Add(now), CaptureLength: len(frame), Length: len(frame)}, frame)
+	at := o.began + int64(now)
+	o.err = s.write(uint32(at/int64(time.Second)), uint32(at%int64(time.Second)/o.unit), frame)
 }
 
 // Digest implements dataplane.Output: a replay has nobody to send digests to.
@@ -149,7 +165,7 @@ func (o *sinks) Digest(time.Duration, int, [][]byte) { o.digests++ }
 func (o *sinks) flush() error {
 	for _, s := range o.ports {
 		if s != nil && o.err == nil {
-			o.err = s.buffer.Flush()
+			o.err = s.flush()
 		}
 	}
 	return o.err

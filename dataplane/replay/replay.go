@@ -142,7 +142,7 @@ func (r *Replay) run(ctx context.Context, sw *dataplane.Switch) error {
 			began = c.now + passGap
 		}
 		for s := first; s != nil; s = r.in.earliest() {
-			c.until(began + s.at.Sub(base))
+			c.until(began + time.Duration(s.at-base))
 			sw.Receive(c.now, s.Port, s.frame)
 			c.advance()
 			if r.out.err != nil {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -198,13 +199,29 @@ func TestRepeat(t *testing.T) {
 	}
 }
 
-// TestNanoseconds: an input that has them gives outputs that do, in either byte
-// order.
+// TestNanoseconds: an input that has them gives outputs that do.
 func TestNanoseconds(t *testing.T) {
 	dir := t.TempDir()
 	in := capture(t, pcapgo.NewWriterNanos, layers.LinkTypeEthernet, stamped{1, to7}, stamped{3, to7})
+	replayed(t, load(t, "basic"), Config{Inputs: []Input{{1, file(t, "a.pcap", in)}, {2, file(t, "b.pcap", micros(t, stamped{0, to7}))}}, OutDir: dir})
+	want := []stamped{{0, to7}, {1, to7}, {3, to7}}
+	if got := outputs(t, dir)["7_out.pcap"]; !reflect.DeepEqual(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// TestBigEndian: a capture from a machine that writes numbers the other way.
+func TestBigEndian(t *testing.T) {
+	in := micros(t, stamped{time.Second + time.Millisecond, to7})
+	for at, n := 0, 4; at < 24+16; at += n {
+		if n = 4; at == 4 || at == 6 { // version
+			n = 2
+		}
+		slices.Reverse(in[at : at+n])
+	}
+	dir := t.TempDir()
 	replayed(t, load(t, "basic"), Config{Inputs: []Input{{1, file(t, "a.pcap", in)}}, OutDir: dir})
-	want := []stamped{{1, to7}, {3, to7}}
+	want := []stamped{{time.Second + time.Millisecond, to7}}
 	if got := outputs(t, dir)["7_out.pcap"]; !reflect.DeepEqual(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
@@ -289,8 +306,9 @@ func TestOpenErrors(t *testing.T) {
 		{"empty", Config{Inputs: []Input{{1, file(t, "a.pcap", nil)}}}, "a.pcap: not a capture that can be replayed: it ends within the header", ErrInput},
 		{"half a header", Config{Inputs: []Input{{1, file(t, "a.pcap", good[:23])}}}, "it ends within the header", ErrInput},
 		{"text", Config{Inputs: []Input{{1, file(t, "a.pcap", []byte(strings.Repeat("frame ", 9)))}}}, "not a pcap file", ErrInput},
-		{"pcapng", Config{Inputs: []Input{{1, file(t, "a.pcap", []byte("\n\r\r\nfrob"))}}}, "a.pcap: not a capture that can be replayed: it is pcapng; want pcap (editcap -F pcap ", ErrInput},
-		{"link type", Config{Inputs: []Input{{1, file(t, "a.pcap", capture(t, pcapgo.NewWriter, layers.LinkTypeRaw, stamped{0, to7}))}}}, "link type 101 (Raw); want 1 (Ethernet)", ErrInput},
+		{"pcapng", Config{Inputs: []Input{{1, file(t, "a.pcap", []byte("\n\r\r\nfrob"))}}}, "a.pcap: not a capture that can be replayed: it is pcapng; want pcap (editcap -F pcap)", ErrInput},
+		{"gzip", Config{Inputs: []Input{{1, file(t, "a.pcap", []byte("\x1f\x8bfrob"))}}}, "it is compressed; want pcap (gunzip)", ErrInput},
+		{"link type", Config{Inputs: []Input{{1, file(t, "a.pcap", capture(t, pcapgo.NewWriter, layers.LinkTypeRaw, stamped{0, to7}))}}}, "link type 101; want 1 (Ethernet)", ErrInput},
 		{"cut", Config{Inputs: []Input{{1, file(t, "a.pcap", good[:24+16+3])}}}, "packet 1: not a capture that can be replayed: the file ends within it", ErrInput},
 		{"not captured whole", Config{Inputs: []Input{{1, file(t, "a.pcap", long(24+12, 200))}}}, "packet 1: not a capture that can be replayed: 14 of its 200 octets", ErrInput},
 		{"longer than it was", Config{Inputs: []Input{{1, file(t, "a.pcap", long(24+8, 200))}}}, "packet 1: not a capture", ErrInput},

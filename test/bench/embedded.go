@@ -28,19 +28,24 @@ func newDevice(w workload, transmit func(now time.Duration, port uint32, frame [
 	if err != nil {
 		return nil, err
 	}
-	err = device.SetPipeline(0, &p4v1.SetForwardingPipelineConfigRequest{
+	return device, w.install(0, device)
+}
+
+// install gives a switch the workload's program and entries.
+func (w *workload) install(now time.Duration, device *p4rt.Device) error {
+	err := device.SetPipeline(now, &p4v1.SetForwardingPipelineConfigRequest{
 		DeviceId: deviceID, Action: p4v1.SetForwardingPipelineConfigRequest_VERIFY_AND_COMMIT,
 		Config: &p4v1.ForwardingPipelineConfig{P4Info: w.info, P4DeviceConfig: w.program},
 	})
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", w.title, err)
+		return fmt.Errorf("%s: %w", w.title, err)
 	}
 	for _, r := range w.entries {
-		if err := device.Write(0, r); err != nil {
-			return nil, fmt.Errorf("%s: %w", w.title, err)
+		if err := device.Write(now, r); err != nil {
+			return fmt.Errorf("%s: %w", w.title, err)
 		}
 	}
-	return device, nil
+	return nil
 }
 
 // inserts are the updates that put entries into an empty switch.

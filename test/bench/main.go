@@ -1,6 +1,6 @@
 // Bench measures Weft and prints what it finds as JSON lines, one figure each; docs/benchmarks.md says what they mean. Progress goes to standard error.
 //
-//	go run ./test/bench [engine[/WORKLOAD]] [pcap[/WORKLOAD]] [multicast] [plan] [program] [p4runtime] [switches]
+//	go run ./test/bench [engine[/WORKLOAD]] [pcap[/WORKLOAD]] [multicast] [plan] [program] [p4runtime] [switches] [veth]
 //
 // It fails when something does not do what it should, never because something is slow.
 package main
@@ -22,6 +22,9 @@ type bench struct {
 	run  func(context.Context, *report) error
 }
 
+// vethSwitchCommand is the argument that makes this program a switch between interfaces; a role follows.
+const vethSwitchCommand = "veth-switch"
+
 var benches = []bench{
 	{"engine", engine},
 	{"pcap", sideBySide},
@@ -30,6 +33,7 @@ var benches = []bench{
 	{"program", programming},
 	{"p4runtime", writing},
 	{"switches", switches},
+	{"veth", veth},
 }
 
 func main() {
@@ -48,6 +52,8 @@ func run(args []string) error {
 		return plans(args[1])
 	case len(args) == 2 && args[0] == switchesCommand:
 		return switchesProcess(args[1])
+	case len(args) == 2 && args[0] == vethSwitchCommand:
+		return vethSwitch(args[1])
 	}
 	for _, a := range args {
 		if kind, _, _ := strings.Cut(a, "/"); !slices.ContainsFunc(benches, func(b bench) bool { return b.name == kind }) {

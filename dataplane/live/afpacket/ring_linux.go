@@ -11,7 +11,8 @@ import (
 )
 
 const (
-	ringOctets  = 4 << 20   // of all slots
+	ringSlots   = 2048      // frames that may wait for this process, unless that takes more than
+	ringOctets  = 16 << 20  // of all slots
 	blockOctets = 256 << 10 // of slots that lie together; the kernel wants them in one piece
 	slotExtra   = 128       // octets of a slot in front of its frame: the kernel's headers, room for a tag
 	macs        = 12        // octets of the two addresses, which a VLAN tag follows
@@ -33,8 +34,8 @@ type ring struct {
 func newRing(fd, mtu int) (*ring, error) {
 	r := &ring{slot: align(slotExtra+etherHeader+2*tagSize+mtu, unix.TPACKET_ALIGNMENT)}
 	block := align(max(blockOctets, r.slot), os.Getpagesize())
-	blocks := max(1, ringOctets/block)
 	r.perBlock = block / r.slot
+	blocks := max(1, min(ringSlots/r.perBlock, ringOctets/block))
 	r.slots = r.perBlock * blocks
 	err := unix.SetsockoptTpacketReq(fd, unix.SOL_PACKET, unix.PACKET_RX_RING, &unix.TpacketReq{
 		Block_size: uint32(block), Block_nr: uint32(blocks), Frame_size: uint32(r.slot), Frame_nr: uint32(r.slots),

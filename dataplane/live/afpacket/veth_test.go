@@ -246,7 +246,7 @@ func TestOverrun(t *testing.T) {
 		<-hold
 		got <- len(frames)
 	}, func(bool) {})
-	const sent = 2000
+	const sent = 4000
 	f := numbered(1, 9000)
 	for range sent {
 		a.send(t, f)

@@ -93,10 +93,22 @@ func dump(d *Device) []string {
 	return out
 }
 
+// steps is Write with room for packets between a few updates.
+func (c *checker) steps(req *p4v1.WriteRequest) error {
+	w, err := c.dev.startWrite(req, nil)
+	if err != nil {
+		return err
+	}
+	for !w.step(time.Second, 1+len(req.GetUpdates())%3) {
+		c.dev.Advance(time.Second)
+	}
+	return w.result()
+}
+
 func (c *checker) write(req *p4v1.WriteRequest) {
 	c.t.Helper()
 	before := dump(c.dev)
-	err := c.dev.Write(time.Second, req)
+	err := c.steps(req)
 	st := status.Convert(err)
 	switch st.Code() {
 	case codes.OK:

@@ -20,6 +20,7 @@ type calculation struct {
 	need []uint64
 	fast []calcRun
 	size int // octets fast writes to the buffer
+	last fieldRun
 	// slow inputs have a length that no octet boundary can be given for.
 	slow bool
 }
@@ -194,27 +195,29 @@ func (k *calculation) add(r calcRun, bit, n int) int {
 	return bit + n
 }
 
-// addField appends a field: as octets where it and the buffer are aligned,
-// joined to the run before it where that ends where the field begins.
+// addField appends a field. Fields that follow each other in the packet as they
+// do in the input are copied together as soon as they make whole octets.
 func (k *calculation) addField(f *field, bit int) int {
-	if f.bit%8 == 0 && f.width%8 == 0 && bit%8 == 0 {
-		n := f.width / 8
-		if len(k.fast) > 0 {
-			p := &k.fast[len(k.fast)-1]
-			if p.kind == runCopy && p.off+p.n == f.bit/8 && p.at+p.n == bit/8 {
-				p.n += n
-				return bit + f.width
-			}
-		}
-		return k.add(calcRun{kind: runCopy, off: f.bit / 8, n: n, at: bit / 8}, bit, f.width)
+	r := &k.last
+	if r.from+r.n != f.bit || r.at+r.n != bit || r.end != len(k.fast) {
+		*r = fieldRun{from: f.bit, at: bit, first: len(k.fast)}
 	}
 	for at := 0; at < f.width; {
 		n := min(64, f.width-at)
 		bit = k.add(calcRun{kind: runBits, n: n, bit: bit, t: bitsTerm(f.bit+at, n)}, bit, n)
 		at += n
 	}
+	r.n += f.width
+	if r.n > 0 && (r.from|r.at|r.n)%8 == 0 {
+		k.fast = append(k.fast[:r.first], calcRun{kind: runCopy, off: r.from / 8, n: r.n / 8, at: r.at / 8})
+	}
+	r.end = len(k.fast)
 	return bit
 }
+
+// fieldRun is fields that follow each other, in bits of the packet state and of
+// the input, and the steps first..end-1 that put them there.
+type fieldRun struct{ from, at, n, first, end int }
 
 func (k *calculation) addConst(it calcItem, bit int) int {
 	if bit%8 == 0 && it.bits%8 == 0 {

@@ -37,6 +37,7 @@ const (
 // term is a value of 64 bits.
 type term struct {
 	n    uint64 // constant
+	mask uint64 // of a sum
 	get  u64Fn
 	off  int32 // of a window; index of an argument
 	kind termKind
@@ -49,7 +50,7 @@ const (
 	termConst  termKind = iota
 	termArg             // argument
 	termWindow          // bits of the packet state
-	termSum             // a window and a constant
+	termSum             // a window and a constant, cut by mask
 	termCall
 )
 
@@ -63,7 +64,7 @@ func (c *ctx) eval(t *term) uint64 {
 	case termWindow:
 		return binary.BigEndian.Uint64(c.data[t.off:]) << (t.l & 63) >> (t.r & 63)
 	case termSum:
-		return binary.BigEndian.Uint64(c.data[t.off:])<<(t.l&63)>>(t.r&63) + t.n
+		return (binary.BigEndian.Uint64(c.data[t.off:])<<(t.l&63)>>(t.r&63) + t.n) & t.mask
 	}
 	return t.get(c)
 }
@@ -85,7 +86,7 @@ func (c *ctx) exec(code []instr) {
 		case termWindow:
 			v = binary.BigEndian.Uint64(c.data[t.off:]) << (t.l & 63) >> (t.r & 63)
 		case termSum:
-			v = binary.BigEndian.Uint64(c.data[t.off:])<<(t.l&63)>>(t.r&63) + t.n
+			v = (binary.BigEndian.Uint64(c.data[t.off:])<<(t.l&63)>>(t.r&63) + t.n) & t.mask
 		default:
 			v = t.get(c)
 		}
@@ -120,11 +121,15 @@ func (l *loader) term(e *expr) term {
 	if w, ok := windowOf(e); ok {
 		return w.term()
 	}
-	if (e.op == opAdd || e.op == opSub) && e.b.op == opConst {
-		if w, ok := windowOf(e.a); ok {
+	sum, mask := e, ^uint64(0)
+	if e.op == opAnd && e.b.op == opConst && e.b.n.Sign() >= 0 {
+		sum, mask = e.a, low64(e.b.n)
+	}
+	if (sum.op == opAdd || sum.op == opSub) && sum.b.op == opConst {
+		if w, ok := windowOf(sum.a); ok {
 			t := w.term()
-			t.kind = termSum
-			if t.n = low64(e.b.n); e.op == opSub {
+			t.kind, t.mask = termSum, mask
+			if t.n = low64(sum.b.n); sum.op == opSub {
 				t.n = -t.n
 			}
 			return t

@@ -154,6 +154,10 @@ func (s *Switch) ingress(it inItem) {
 		}
 	default:
 		c.setMeta64(std.instanceType, instanceNormal)
+		if q, ok := s.straight(uint32(spec)); ok {
+			s.leave(&q, 0)
+			return
+		}
 		p := s.detach()
 		p.refs = 1
 		s.enqueue(queued{p: p, port: uint32(spec), prio: -1, trunc: p.trunc, id: c.id})
@@ -368,9 +372,27 @@ type digest struct {
 	widths []int
 }
 
+// straight tells that the packet in the context would be the next to leave its
+// queue, and that at once, as nothing waits anywhere: then it need not be put
+// there.
+func (s *Switch) straight(port uint32) (q queued, ok bool) {
+	c := &s.ctx
+	if s.queues.size > 0 || c.id != 0 {
+		return q, false
+	}
+	if f := s.prog.std.priority; f != nil {
+		q.prio = int(c.meta64(f))
+	}
+	if q.prio >= s.cfg.Priorities || s.queues.port(port).q[q.prio].rate > 0 {
+		return q, false
+	}
+	q.port, q.trunc, q.at = port, c.trunc, s.micros()
+	return q, true
+}
+
 // egress processes one packet taken from a queue.
 func (s *Switch) egress(q queued, depth int) {
-	c, std := &s.ctx, &s.prog.std
+	c := &s.ctx
 	if q.p.refs == 1 {
 		c.swap(q.p)
 		q.p.refs = 0
@@ -380,6 +402,13 @@ func (s *Switch) egress(q queued, depth int) {
 		c.copyFrom(q.p, &s.prog.layout)
 		c.frame.refs++
 	}
+	s.leave(&q, depth)
+}
+
+// leave processes the packet in the context, which comes from a place q in a
+// queue, up to its end.
+func (s *Switch) leave(q *queued, depth int) {
+	c, std := &s.ctx, &s.prog.std
 	c.trunc = q.trunc
 	if q.copied {
 		c.set(std.egressRid, uint64(q.rid))
@@ -396,7 +425,7 @@ func (s *Switch) egress(q queued, depth int) {
 	c.setMeta64(std.packetLength, uint64(c.length))
 	c.resetActs()
 	if c.id = q.id; c.id != 0 {
-		c.traceEgress(&q, depth)
+		c.traceEgress(q, depth)
 	}
 	c.run(&s.prog.egress, false)
 

@@ -1,11 +1,11 @@
 package stf
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -168,6 +168,8 @@ func exists(path string) bool {
 	return err == nil
 }
 
+var includesV1model = regexp.MustCompile(`(?m)^\s*#\s*include\s*[<"]v1model\.p4[>"]`)
+
 func v1model(t *testing.T, source string) bool {
 	text, err := os.ReadFile(source)
 	if os.IsNotExist(err) {
@@ -175,7 +177,7 @@ func v1model(t *testing.T, source string) bool {
 	} else if err != nil {
 		t.Fatal(err)
 	}
-	return bytes.Contains(text, []byte("v1model.p4>"))
+	return includesV1model.Match(text)
 }
 
 // compile has p4c compile a program.

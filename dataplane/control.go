@@ -59,6 +59,7 @@ type Target struct {
 	Member uint32           // TargetMember: member id
 	Group  uint32           // TargetGroup: group id
 	Set    []WeightedAction // TargetActionSet
+	Random bool             // TargetActionSet: chosen at random, not by the selector's hash
 }
 
 // Entry is a table entry.

@@ -114,7 +114,7 @@ func (s *Switch) groupItems(p *profile, ps *profileState, g *Group) ([]groupItem
 	}
 	var items []groupItem
 	total := 0
-	limit := maxWeight
+	limit := MaxGroupSize
 	if g.MaxSize > 0 {
 		limit = min(limit, g.MaxSize)
 	}
@@ -123,7 +123,7 @@ func (s *Switch) groupItems(p *profile, ps *profileState, g *Group) ([]groupItem
 		if m == nil {
 			return nil, fmt.Errorf("profile %s, group %d: member %d: %w", p.name, g.ID, gm.Member, ErrNotFound)
 		}
-		if gm.Weight < 1 || gm.Weight > maxWeight {
+		if gm.Weight < 1 || gm.Weight > MaxGroupSize {
 			return nil, fmt.Errorf("profile %s, group %d: weight %d: %w", p.name, g.ID, gm.Weight, ErrBadValue)
 		}
 		if total += gm.Weight; total > limit {

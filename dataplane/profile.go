@@ -38,7 +38,9 @@ func (g *target) pick(c *ctx, t *matchTable) *member {
 		return live[0]
 	}
 	var h uint64
-	if k := c.sw.prog.profiles[t.profile].hash; k != nil {
+	if g.group.random {
+		h = c.sw.rng.Uint64()
+	} else if k := c.sw.prog.profiles[t.profile].hash; k != nil {
 		h = k.compute(c)
 	}
 	return live[h%uint64(len(live))]
@@ -75,6 +77,8 @@ type group struct {
 	items []groupItem
 	live  []*member
 	users int
+	// random says that a packet's choice is not made by its hash.
+	random bool
 }
 
 type groupItem struct {

@@ -99,15 +99,15 @@ func (s *Switch) resolveIndirect(t *matchTable, g *Target) (target, error) {
 	if g.Kind != TargetActionSet || len(g.Set) == 0 {
 		return target{}, fmt.Errorf("%s: empty action set: %w", what, ErrBadValue)
 	}
-	gr := &group{}
+	gr := &group{random: g.Random}
 	total := 0
 	for i := range g.Set {
 		w := &g.Set[i]
-		if w.Weight < 1 || w.Weight > maxWeight {
+		if w.Weight < 1 || w.Weight > MaxGroupSize {
 			return target{}, fmt.Errorf("%s: weight %d: %w", what, w.Weight, ErrBadValue)
 		}
-		if total += w.Weight; total > maxWeight {
-			return target{}, fmt.Errorf("%s: weights add up to more than %d: %w", what, maxWeight, ErrFull)
+		if total += w.Weight; total > MaxGroupSize {
+			return target{}, fmt.Errorf("%s: weights add up to more than %d: %w", what, MaxGroupSize, ErrFull)
 		}
 		a, args, err := s.resolveAction(what, t.actions, &w.ActionCall, 0)
 		if err != nil {
@@ -119,8 +119,8 @@ func (s *Switch) resolveIndirect(t *matchTable, g *Target) (target, error) {
 	return target{kind: TargetActionSet, group: gr}, nil
 }
 
-// maxWeight bounds the sum of a group's weights.
-const maxWeight = 1 << 16
+// MaxGroupSize bounds the sum of the weights of a group or an action set.
+const MaxGroupSize = 1 << 16
 
 // retain and release count the users of members and groups.
 func (s *Switch) retain(t *matchTable, g *target) {
@@ -161,6 +161,7 @@ func (s *Switch) exportTarget(g *target) Target {
 	case TargetGroup:
 		out.Group = g.group.id
 	case TargetActionSet:
+		out.Random = g.group.random
 		for _, it := range g.group.items {
 			out.Set = append(out.Set, WeightedAction{
 				ActionCall: ActionCall{Action: it.m.action.index, Args: exportArgs(it.m.action, it.m.args)},

@@ -166,8 +166,10 @@ func (t *tableSchema) actionSet(set *p4v1.ActionProfileActionSet, ports portChec
 	out := dataplane.Target{Kind: dataplane.TargetActionSet}
 	switch modes.mode {
 	case p4v1.ActionProfileActionSet_DEFAULT_MODE_DETERMINED_BY_ACTION_SELECTOR, p4v1.ActionProfileActionSet_HASH:
+	case p4v1.ActionProfileActionSet_RANDOM:
+		out.Random = true
 	default:
-		return out, modes, errorf(codes.Unimplemented, "action selection mode %s; this target selects by HASH only", modes.mode)
+		return out, modes, invalid("action_selection_mode %s; want HASH or RANDOM", modes.mode)
 	}
 	own := p4v1.ActionProfileActionSet_SUM_OF_WEIGHTS
 	if p.sumOfMembers {

@@ -13,8 +13,9 @@
 // carry the canonical code the specification asks for and a sentence that
 // says what was wrong and what would be right.
 //
-// What it leaves out answers UNIMPLEMENTED: extern entries (v1model has
-// none), random action selection. Types translated to strings, value sets that
-// are not exact and registers of more than one field are refused with the
-// pipeline.
+// What it leaves out: extern entries answer UNIMPLEMENTED (v1model has none).
+// Types translated to strings, value sets that are not exact and registers of
+// more than one field are refused with the pipeline. What becomes of const
+// entries of a table that has others too, neither P4Info nor BMv2 JSON says:
+// all of them can be changed.
 package p4rt

@@ -146,6 +146,8 @@ func (r *realm) group(p *profileSchema, g *p4v1.ActionProfileGroup) (dataplane.G
 	switch limit := p.maxGroupSize; {
 	case g.GetMaxSize() < 0:
 		return out, invalid("max_size %d; want 0 or more", g.GetMaxSize())
+	case g.GetMaxSize() > dataplane.MaxGroupSize:
+		return out, errorf(codes.ResourceExhausted, "max_size %d; this target has groups of at most %d", g.GetMaxSize(), dataplane.MaxGroupSize)
 	case limit > 0 && (g.GetMaxSize() == 0 || g.GetMaxSize() > limit):
 		return out, invalid("max_size %d; want 1 to %d, the max_group_size of the selector", g.GetMaxSize(), limit)
 	}

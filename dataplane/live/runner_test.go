@@ -167,6 +167,7 @@ func TestCable(t *testing.T) {
 	if got := <-out.sent; got != string(frame) {
 		t.Fatalf("got %x", got)
 	}
+	snapshot(t, a) // has counted what it sent
 	if s := a.PortStats(2); s.Sent != 2 || s.SentOctets != uint64(2*len(frame)) {
 		t.Errorf("port 2 of a: %+v", s)
 	}

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"net/http/httptest"
+	"os"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -77,6 +79,27 @@ func TestScrape(t *testing.T) {
 	}
 	if t.Failed() {
 		t.Log(text)
+	}
+}
+
+// Every metric is in docs/cli.md.
+func TestDocumented(t *testing.T) {
+	document, err := os.ReadFile("../../../docs/cli.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text := scrape(&fake{
+		snapshot: live.Snapshot{Ports: []live.PortSnapshot{{}}, Queues: []dataplane.QueueState{{}}, Tables: []live.TableState{{}}},
+		server:   p4rt.ServerStats{Calls: map[p4rt.Call]uint64{{}: 1}},
+	})
+	names := regexp.MustCompile(`(?m)^# HELP (weft_\w+)`).FindAllStringSubmatch(text, -1)
+	if len(names) < 18 {
+		t.Errorf("%d metrics only", len(names))
+	}
+	for _, m := range names {
+		if !strings.Contains(string(document), "`"+m[1]+"`") {
+			t.Errorf("docs/cli.md: nothing about %s", m[1])
+		}
 	}
 }
 

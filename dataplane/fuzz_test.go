@@ -16,13 +16,15 @@ import (
 // an error. The input is a number of edits of one of our own programs: random
 // octets would hardly ever be JSON, let alone a program.
 func FuzzLoadProgram(f *testing.F) {
-	var programs [][]byte
+	var programs []any
 	for _, name := range programFiles(f) {
 		b, err := os.ReadFile(name)
 		if err != nil {
 			f.Fatal(err)
 		}
-		programs = append(programs, plainJSON(f, b))
+		if len(b) < 100_000 { // small ones take less time
+			programs = append(programs, plainJSON(f, b))
+		}
 	}
 	const seed = 5
 	rng := rand.New(rand.NewPCG(seed, 0))
@@ -34,10 +36,7 @@ func FuzzLoadProgram(f *testing.F) {
 		f.Add(uint8(i), edits)
 	}
 	f.Fuzz(func(t *testing.T, which uint8, edits []byte) {
-		var root any
-		if err := json.Unmarshal(programs[int(which)%len(programs)], &root); err != nil {
-			t.Fatal(err)
-		}
+		root := clone(programs[int(which)%len(programs)])
 		for n := 0; len(edits) >= 5 && n < 8; n++ {
 			root = edit(root, edits[:5])
 			edits = edits[5:]
@@ -62,7 +61,10 @@ func FuzzLoadText(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.Add(plainJSON(f, b))
+	if b, err = json.Marshal(plainJSON(f, b)); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b)
 	f.Fuzz(func(t *testing.T, b []byte) { loadAndRun(b) })
 }
 
@@ -75,92 +77,103 @@ func programFiles(t testing.TB) []string {
 	return files
 }
 
-// plainJSON is a program without white space and places in the source.
-func plainJSON(t testing.TB, b []byte) []byte {
+// plainJSON is a program as a JSON tree, without places in the source.
+func plainJSON(t testing.TB, b []byte) any {
 	var root any
 	if err := json.Unmarshal(b, &root); err != nil {
 		t.Fatal(err)
 	}
-	walk(&root, func(v *any) {
-		if m, ok := (*v).(map[string]any); ok {
+	for _, p := range places([]any{root}) {
+		if m, ok := p.get().(map[string]any); ok {
 			delete(m, "source_info")
 		}
-	})
-	b, err := json.Marshal(root)
-	if err != nil {
-		t.Fatal(err)
 	}
-	return b
+	return root
 }
 
-// walk calls f for every value of a JSON tree, objects in the order of their
-// keys. What f puts in place of a value is kept, and not walked.
-func walk(v *any, f func(*any)) {
-	switch x := (*v).(type) {
-	case map[string]any:
-		for _, k := range slices.Sorted(maps.Keys(x)) {
-			e := x[k]
-			walk(&e, f)
-			x[k] = e
-		}
-	case []any:
-		for i := range x {
-			walk(&x[i], f)
+// jsonPlace is where a value is: in an object or an array.
+type jsonPlace struct {
+	in  map[string]any
+	key string
+	of  []any
+	at  int
+}
+
+func (p *jsonPlace) get() any {
+	if p.in != nil {
+		return p.in[p.key]
+	}
+	return p.of[p.at]
+}
+
+func (p *jsonPlace) put(v any) {
+	if p.in != nil {
+		p.in[p.key] = v
+	} else {
+		p.of[p.at] = v
+	}
+}
+
+// places lists the values below v, in the same order each time.
+func places(v any) []jsonPlace {
+	var all []jsonPlace
+	var visit func(v any)
+	visit = func(v any) {
+		switch x := v.(type) {
+		case map[string]any:
+			for _, k := range slices.Sorted(maps.Keys(x)) {
+				all = append(all, jsonPlace{in: x, key: k})
+				visit(x[k])
+			}
+		case []any:
+			for i, e := range x {
+				all = append(all, jsonPlace{of: x, at: i})
+				visit(e)
+			}
 		}
 	}
-	f(v)
+	visit(v)
+	return all
 }
 
 // edit changes one value of a JSON tree. The first two octets choose it, the
 // third what happens to it, the others what it becomes.
 func edit(root any, e []byte) any {
-	total := 0
-	walk(&root, func(*any) { total++ })
-	at := int(binary.BigEndian.Uint16(e)) * 7919 % total
-	other := int(binary.BigEndian.Uint16(e[3:])) * 104729 % total
-	var donor any
-	i := 0
-	walk(&root, func(v *any) {
-		if i == other {
-			donor = clone(*v)
+	box := []any{root}
+	all := places(box)
+	donor := func() any {
+		return clone(all[int(binary.BigEndian.Uint16(e[3:]))*104729%len(all)].get())
+	}
+	p := &all[int(binary.BigEndian.Uint16(e))*7919%len(all)]
+	switch x := p.get().(type) {
+	case []any:
+		k := int(e[3])
+		switch n := len(x); {
+		case e[2]%4 == 0 && n > 0: // one less
+			p.put(slices.Delete(x, k%n, k%n+1))
+			return box[0]
+		case e[2]%4 == 1 && n > 0: // one twice
+			p.put(append(x, clone(x[k%n])))
+			return box[0]
+		case e[2]%4 == 2 && n > 0: // in another order
+			x[0], x[k%n] = x[k%n], x[0]
+			return box[0]
 		}
-		i++
-	})
-	i = 0
-	walk(&root, func(v *any) {
-		if i++; i-1 != at {
-			return
+	case map[string]any:
+		if keys := slices.Sorted(maps.Keys(x)); e[2]%2 == 0 && len(keys) > 0 {
+			delete(x, keys[int(e[3])%len(keys)])
+			return box[0]
 		}
-		switch x := (*v).(type) {
-		case []any:
-			k := int(e[3])
-			switch n := len(x); {
-			case e[2]%4 == 0 && n > 0: // one less
-				*v = slices.Delete(x, k%n, k%n+1)
-				return
-			case e[2]%4 == 1 && n > 0: // one twice
-				*v = append(x, clone(x[k%n]))
-				return
-			case e[2]%4 == 2 && n > 0: // in another order
-				x[0], x[k%n] = x[k%n], x[0]
-				return
-			}
-		case map[string]any:
-			if keys := slices.Sorted(maps.Keys(x)); e[2]%2 == 0 && len(keys) > 0 {
-				delete(x, keys[int(e[3])%len(keys)])
-				return
-			}
-		case string:
-			if d, ok := donor.(string); ok || e[2]%2 == 0 { // another name
-				*v = d
-				return
-			}
+	case string:
+		if d, ok := donor().(string); ok { // another name
+			p.put(d)
+			return box[0]
 		}
-		values := []any{donor, nil, true, -1.0, 0.0, 1.0, float64(e[4]), 65537.0, 1e9, 4294967296.0, 1e300, 0.5, "", "0x", "-0x1",
-			"0xffffffffffffffffffffffffffffffffff", "expression", []any{}, map[string]any{}}
-		*v = values[int(e[2])%len(values)]
-	})
-	return root
+	}
+	values := []any{donor(), nil, true, -1.0, 0.0, 1.0, float64(e[4]), 65537.0, 1e9, 4294967296.0, 1e300, 0.5, "", "0x", "-0x1",
+		"0xffffffffffffffffffffffffffffffffff", "expression", []any{}, map[string]any{}}
+	p.put(values[int(e[2])%len(values)])
+	return box[0]
 }
 
 // clone copies a JSON tree.
@@ -213,10 +226,7 @@ func TestEditedPrograms(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var root any
-		if err := json.Unmarshal(b, &root); err != nil {
-			t.Fatal(err)
-		}
+		root := plainJSON(t, b)
 		for range 1 + rng.IntN(3) {
 			e := make([]byte, 5)
 			for k := range e {

@@ -158,7 +158,9 @@ func (a *Assembler) Forget() {
 func (r *Record) All() []*Record {
 	all := []*Record{r}
 	for _, c := range r.Copies {
-		all = append(all, c.All()...)
+		if c != nil {
+			all = append(all, c.All()...)
+		}
 	}
 	return all
 }

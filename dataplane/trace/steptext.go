@@ -69,6 +69,9 @@ func (t *texter) parser(states []Step) {
 	failed := ""
 	octets := 0
 	for i := range states {
+		if states[i].State == nil {
+			continue
+		}
 		name := states[i].State.Name
 		var took []string
 		for _, s := range states[i].Steps {
@@ -96,6 +99,9 @@ func (t *texter) parser(states []Step) {
 		t.add(nil, 1, "parser error", "%s", failed)
 	}
 	for i := range states {
+		if states[i].State == nil {
+			t.step(&states[i], 1)
+		}
 		for j := range states[i].Steps {
 			if s := &states[i].Steps[j]; s.Checksum != nil {
 				t.step(s, 1)
@@ -174,7 +180,7 @@ func (t *texter) step(s *Step, indent int) {
 	case s.Request != nil:
 		add("request "+s.Request.What, "%s", requestText(s.Request))
 	case s.Primitive != nil:
-		add("primitive "+s.Primitive.Op, "%s", s.Primitive.Op)
+		add("primitive "+s.Primitive.Op, "%s", sourceText(s.At, s.Primitive.Op))
 	case s.Digest != nil:
 		add("digest", "digest %s: %s", s.Digest.Name, fieldsText(s.Digest.Fields, ", "))
 	case s.Queue != nil:
@@ -352,10 +358,11 @@ func requestText(r *Request) string {
 }
 
 func replicateText(r *Replicate) string {
-	text := ""
-	if r.Group != nil {
+	text := "copies"
+	switch {
+	case r.Group != nil:
 		text = fmt.Sprintf("multicast group %d", *r.Group)
-	} else {
+	case r.Session != nil:
 		text = fmt.Sprintf("clone session %d", *r.Session)
 	}
 	if r.Missing {

@@ -84,7 +84,7 @@ const (
 
 // writeTree draws the packet and its copies, a line each, while left is above 0.
 func writeTree(b *strings.Builder, r *Record, first, rest string, left *int) {
-	if *left--; *left < 0 {
+	if *left--; r == nil || *left < 0 {
 		return
 	}
 	fmt.Fprintf(b, "%s%s\n", first, headline(r))
@@ -128,7 +128,10 @@ func headline(r *Record) string {
 	s += " → " + string(o.Result)
 	switch o.Result {
 	case Transmitted:
-		s += fmt.Sprintf(" on port %d, %s", *o.Port, several(o.Length, "octet"))
+		if o.Port != nil {
+			s += fmt.Sprintf(" on port %d", *o.Port)
+		}
+		s += ", " + several(o.Length, "octet")
 	case Dropped:
 		s += ": " + o.Reason
 		if o.Action != "" {

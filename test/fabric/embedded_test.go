@@ -1,13 +1,16 @@
 package fabric
 
 import (
+	"io"
 	"slices"
 	"testing"
 	"time"
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 
+	"github.com/weft-sdn/weft/dataplane"
 	"github.com/weft-sdn/weft/dataplane/p4rt"
+	"github.com/weft-sdn/weft/dataplane/trace"
 	"github.com/weft-sdn/weft/p4"
 )
 
@@ -19,8 +22,28 @@ func TestEmbedded(t *testing.T) {
 	}
 }
 
+// TestEmbeddedTraced plays them on a switch whose packets are all traced: it must behave no
+// differently.
+func TestEmbeddedTraced(t *testing.T) {
+	e := newEmbedded()
+	told := 0
+	e.tracer = trace.NewAssembler(func(r *trace.Record) {
+		told++
+		if err := trace.Write(io.Discard, r, trace.Options{Verbose: 2}); err != nil {
+			t.Error(err)
+		}
+	})
+	for _, s := range scenarios() {
+		t.Run(s.name, func(t *testing.T) { s.run(t, e) })
+	}
+	if told < 100 {
+		t.Errorf("%d traces", told)
+	}
+}
+
 // embedded is a P4Runtime device over the embedded switch.
 type embedded struct {
+	tracer trace.Tracer // nil: nobody observes packets
 	cache  p4rt.Cache
 	device *p4rt.Device
 	now    time.Duration
@@ -36,7 +59,7 @@ func (e *embedded) advance(d time.Duration) { e.now += d }
 func (e *embedded) reset(t testing.TB) {
 	t.Helper()
 	device, err := p4rt.NewDevice(p4rt.Config{
-		ID: 1, Cache: &e.cache,
+		ID: 1, Cache: &e.cache, Switch: dataplane.Config{Trace: e.tracer},
 		Transmit: func(_ time.Duration, port uint32, frame []byte) {
 			e.out = append(e.out, wire{port, slices.Clone(frame)})
 		},

@@ -247,43 +247,59 @@ func TestEditedPrograms(t *testing.T) {
 	}
 }
 
-// FuzzPacket: no sequence of frames makes a switch fail. The input is frames,
-// each with a port and a length in front.
+// FuzzPacket: no sequence of frames makes a switch fail, whatever the program
+// and its entries, and the specialised graphs do what the plain ones do. The
+// input is frames, each with a port and a length in front.
 func FuzzPacket(f *testing.F) {
-	names := []string{"basic", "parse", "copies", "state", "checksum", fabricJSON}
-	var programs []*Program
-	for _, n := range names {
-		programs = append(programs, loadFile(f, n))
+	names, err := filepath.Glob("testdata/*.json")
+	if err != nil || len(names) == 0 {
+		f.Fatal("no programs")
 	}
-	for i := range names {
-		f.Add(uint8(i), []byte("\x01\x05\x00abcde\x02\x03\x00\x05\x00\x01"))
+	names = append(names, fabricJSON)
+	var programs, twins []*Program
+	for i, n := range names {
+		p, twin := loadFile(f, n), loadFile(f, n)
+		twin.ingress.graph, twin.egress.graph = plain(&twin.ingress), plain(&twin.egress)
+		programs, twins = append(programs, p), append(twins, twin)
+		f.Add(uint8(i), uint64(i), []byte("\x01\x05\x00abcde\x02\x03\x00\x05\x00\x01"))
 	}
 	for _, a := range fabricSeeds(f) {
 		b := binary.LittleEndian.AppendUint16([]byte{byte(a.port)}, uint16(len(a.frame)))
-		f.Add(uint8(5), append(b, a.frame...))
+		f.Add(uint8(len(names)-1), uint64(1), append(b, a.frame...))
 	}
-	f.Fuzz(func(t *testing.T, which uint8, in []byte) {
-		p := programs[int(which)%len(programs)]
-		r := newRigWith(t, p, Config{RecirculationBurst: 50, RecirculationRate: 1})
-		if p == programs[5] {
-			r = edgeRigOf(t, p, 3)
+	f.Fuzz(func(t *testing.T, which uint8, setup uint64, in []byte) {
+		at := int(which) % len(programs)
+		var s [2]*Switch
+		var got [2]frames
+		for i, p := range []*Program{programs[at], twins[at]} {
+			s[i] = New(Config{Seed: 1, RecirculationBurst: 50, RecirculationRate: 1}, &got[i])
+			s[i].SetProgram(p)
+			if names[at] == fabricJSON {
+				fabricOracle(&oracle{rig: &rig{t: t, s: s[i], p: p}})
+			}
+			fill(rand.New(rand.NewPCG(setup, 0)), s[i])
 		}
-		for len(in) >= 3 {
+		for now := time.Duration(0); len(in) >= 3; now += time.Millisecond {
 			port, n := uint32(in[0]), int(binary.LittleEndian.Uint16(in[1:]))
 			in = in[3:]
 			n = min(n, len(in))
-			r.s.Receive(r.now, port, in[:n])
-			r.s.Advance(r.now)
-			r.now += time.Millisecond
-			in = in[n:]
-		}
-		if r.s.ctx.sp != 0 {
-			t.Fatalf("%d words of scratch left over", r.s.ctx.sp)
-		}
-		for _, s := range r.sent {
-			if len(s.data) > 2*(10240+512) {
-				t.Fatalf("a frame of %d octets", len(s.data)/2)
+			for i := range s {
+				got[i].out = got[i].out[:0]
+				s[i].Receive(now, port, in[:n])
+				s[i].Advance(now)
+				if s[i].ctx.sp != 0 {
+					t.Fatalf("%d words of scratch left over", s[i].ctx.sp)
+				}
 			}
+			if !slices.Equal(got[0].out, got[1].out) || s[0].Stats() != s[1].Stats() {
+				t.Fatalf("got %v %+v\nwant %v %+v", got[0].out, s[0].Stats(), got[1].out, s[1].Stats())
+			}
+			for _, o := range got[0].out {
+				if len(o) > 2*(10240+512)+8 {
+					t.Fatalf("%d characters: %.40s", len(o), o)
+				}
+			}
+			in = in[n:]
 		}
 	})
 }

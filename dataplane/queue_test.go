@@ -159,6 +159,34 @@ func TestRefusedFrames(t *testing.T) {
 	}
 }
 
+// A flood on one port costs another neither its places nor its turn.
+func TestFloodOfOnePort(t *testing.T) {
+	r := newRigWith(t, loadFile(t, "copies"), Config{InputQueue: 100})
+	out := &arrivalOrder{}
+	r.s.SetOutput(out)
+	for range 1000 {
+		r.s.Receive(0, 4, unhex(t, "000000"))
+	}
+	for range 3 {
+		r.s.Receive(0, 5, unhex(t, "000008"))
+	}
+	r.s.Advance(0)
+	if st := r.s.Stats(); st.InputFull != 900 || len(out.tags) != 103 {
+		t.Fatalf("%d left, %+v", len(out.tags), st)
+	}
+	if got := string(out.tags[:8]); got != "\x00\x08\x00\x08\x00\x08\x00\x00" {
+		t.Errorf("the last octets of what left first are %x", got)
+	}
+}
+
+// arrivalOrder notes the last octet of what leaves.
+type arrivalOrder struct{ tags []byte }
+
+func (o *arrivalOrder) Transmit(_ time.Duration, _ uint32, b []byte) {
+	o.tags = append(o.tags, b[len(b)-1])
+}
+func (o *arrivalOrder) Digest(time.Duration, int, [][]byte) {}
+
 func TestNewProgramStartsEmpty(t *testing.T) {
 	r := queueRig(t, Config{})
 	for range 3 {

@@ -72,6 +72,15 @@ func (r *register) setWords(i uint64, v []uint64) {
 	}
 }
 
+// within tells that an array of a size has an element i, and counts when not.
+func (s *Switch) within(i uint64, size int) bool {
+	if i < uint64(size) {
+		return true
+	}
+	s.stats.OutOfRange++
+	return false
+}
+
 // counter is one indirect counter array, in pages too.
 type counter struct {
 	size  int

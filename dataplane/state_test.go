@@ -51,6 +51,9 @@ func TestRegisters(t *testing.T) {
 	if got, small := r.result(2, 1000, zero); got != zero || small != 0 {
 		t.Errorf("register out of range: %s %d", got, small)
 	}
+	if n := r.s.Stats().OutOfRange; n == 0 {
+		t.Error("an access out of range is not counted")
+	}
 	if _, got := r.result(5, 3, "1"); got != ^uint64(0) {
 		t.Errorf("0 - 1 in 16 bits, as 64: %#x", got)
 	}

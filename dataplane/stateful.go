@@ -16,14 +16,18 @@ func (l *loader) statefulPrimitive(p *jsonPrimitive) func(*ctx) {
 	case "count":
 		e := l.args(p, 2)
 		k, idx := l.want(p, e[0], "counter_array"), l.index(l.dataExpr(src, e[1]))
-		return func(c *ctx) { c.sw.counters[k].add(c.eval(&idx), c.ingressLen) }
+		return func(c *ctx) {
+			if i, n := c.eval(&idx), &c.sw.counters[k]; c.sw.within(i, n.size) {
+				n.add(i, c.ingressLen)
+			}
+		}
 	case "execute_meter":
 		e := l.args(p, 3)
 		m, idx, set := l.want(p, e[0], "meter_array"), l.index(l.dataExpr(src, e[1])), l.store(src, e[2])
 		return func(c *ctx) {
 			ms := &c.sw.meters[m]
 			i := c.eval(&idx)
-			if i < uint64(ms.size) {
+			if c.sw.within(i, ms.size) {
 				set(c, ms.execute(i, c.sw.now, c.ingressLen))
 			}
 		}
@@ -91,7 +95,7 @@ func (l *loader) registerRead(src *jsonSource, dst *expr, r int, index *expr) fu
 		f, n := dst.f, limbs(max(w, dst.f.width))
 		return func(c *ctx) {
 			i, reg := c.eval(&idx), &c.sw.regs[r]
-			if i >= uint64(reg.size) {
+			if !c.sw.within(i, reg.size) {
 				return
 			}
 			t := c.push(n)
@@ -105,7 +109,7 @@ func (l *loader) registerRead(src *jsonSource, dst *expr, r int, index *expr) fu
 		off, m := f.slot(), widthMask(f.width)
 		return func(c *ctx) {
 			i, reg := c.eval(&idx), &c.sw.regs[r]
-			if i < uint64(reg.size) {
+			if c.sw.within(i, reg.size) {
 				binary.BigEndian.PutUint64(c.data[off:], reg.get(i)&m)
 			}
 		}
@@ -113,7 +117,7 @@ func (l *loader) registerRead(src *jsonSource, dst *expr, r int, index *expr) fu
 	set := l.store(src, dst)
 	return func(c *ctx) {
 		i, reg := c.eval(&idx), &c.sw.regs[r]
-		if i < uint64(reg.size) {
+		if c.sw.within(i, reg.size) {
 			set(c, reg.get(i))
 		}
 	}
@@ -127,12 +131,18 @@ func (l *loader) registerWrite(r int, index, value *expr) func(*ctx) {
 		return func(c *ctx) {
 			t := c.push(n)
 			get(c, t)
-			c.sw.regs[r].setWords(c.eval(&idx), t)
+			if i, reg := c.eval(&idx), &c.sw.regs[r]; c.sw.within(i, reg.size) {
+				reg.setWords(i, t)
+			}
 			c.pop(n)
 		}
 	}
 	v := l.term(stripMask(value, w))
-	return func(c *ctx) { c.sw.regs[r].set(c.eval(&idx), c.eval(&v)) }
+	return func(c *ctx) {
+		if i, reg := c.eval(&idx), &c.sw.regs[r]; c.sw.within(i, reg.size) {
+			reg.set(i, c.eval(&v))
+		}
+	}
 }
 
 // hash compiles hash(dst, base, calculation, max): base + H % max in 64 bits,

@@ -24,8 +24,8 @@ type Config struct {
 	// MTU is the longest frame received, in octets; default 10240. Longer
 	// ones are dropped.
 	MTU int
-	// InputQueue is how many received frames may wait for Advance; default
-	// 65536. More are dropped.
+	// InputQueue is how many received frames of a port may wait for Advance;
+	// default 65536. More are dropped. Ports take turns.
 	InputQueue int
 	// RecirculationQueue is how many recirculated and resubmitted packets may
 	// wait; default 4096. More are dropped.
@@ -83,6 +83,11 @@ type Stats struct {
 	QueueFull, BadPriority              uint64
 	NoGroup, NoSession                  uint64 // copies nobody configured
 	AssertFailed, Runaway               uint64 // failed assert; action cut short
+
+	// OutOfRange counts accesses to a register, counter or meter at an index
+	// beyond its size. Such a read leaves its destination as it is, a write or
+	// count does nothing, as in BMv2.
+	OutOfRange uint64
 }
 
 // Switch is one switch. It is single-threaded; see the package comment.
@@ -111,7 +116,7 @@ type Switch struct {
 	sessions map[uint16]*CloneSession
 	down     map[uint32]bool
 
-	input   ring[inItem] // received
+	input   inputs       // received
 	again   ring[inItem] // recirculated and resubmitted
 	budget  tokenBucket  // of again
 	queues  trafficManager
@@ -188,7 +193,7 @@ func (s *Switch) drain() {
 	if s.tracer != nil {
 		s.tracer.Forget()
 	}
-	s.input, s.again = ring[inItem]{}, ring[inItem]{}
+	s.input, s.again = inputs{}, ring[inItem]{}
 	s.queues.clear()
 }
 
@@ -215,7 +220,7 @@ func (s *Switch) Receive(now time.Duration, port uint32, data []byte) {
 	case s.prog == nil:
 		s.stats.NoProgram++
 		s.traceDrop(id, "the switch has no program")
-	case s.down[port]:
+	case len(s.down) > 0 && s.down[port]:
 		s.stats.PortDown++
 		s.traceDrop(id, "the port is down")
 	case len(data) == 0:
@@ -224,13 +229,16 @@ func (s *Switch) Receive(now time.Duration, port uint32, data []byte) {
 	case len(data) > s.cfg.MTU:
 		s.stats.TooLong++
 		s.traceDrop(id, "the frame is longer than the MTU")
-	case s.input.len() >= s.cfg.InputQueue:
-		s.stats.InputFull++
-		s.traceDrop(id, "the input queue is full")
 	default:
+		q := s.input.of(port)
+		if q.len() >= s.cfg.InputQueue {
+			s.stats.InputFull++
+			s.traceDrop(id, "the input queue is full")
+			return
+		}
 		f := s.newFrame()
 		f.b = append(f.b, data...)
-		s.input.push(inItem{f: f, port: port, arrived: s.micros(), id: id})
+		s.input.push(q, inItem{f: f, port: port, arrived: s.micros(), id: id})
 	}
 }
 
@@ -249,7 +257,7 @@ func (s *Switch) Advance(now time.Duration) (next time.Duration, pending bool) {
 	for turn := 0; ; turn++ {
 		s.egressAll()
 		switch {
-		case s.input.len() > 0 && (s.again.len() == 0 || turn >= againTurns || s.budget.tokens == 0):
+		case s.input.n > 0 && (s.again.len() == 0 || turn >= againTurns || s.budget.tokens == 0):
 			s.ingress(s.input.pop())
 			turn = 0
 		case s.again.len() > 0 && s.budget.take():

@@ -117,6 +117,7 @@ func TestAllDrops(t *testing.T) {
 	v := reflect.ValueOf(&s).Elem()
 	want, other := 0, map[string]bool{
 		"Received": true, "Transmitted": true, "Recirculated": true, "Resubmitted": true, "Cloned": true, "Replicated": true, "Multicast": true,
+		"OutOfRange": true,
 	}
 	for i := range v.NumField() {
 		if !other[v.Type().Field(i).Name] {

@@ -1,0 +1,56 @@
+package dataplane
+
+// inputs are the received frames that wait, in a queue for each port: ports take
+// turns, so that a flood on one neither fills the places of another nor lets
+// its frames wait for more than one of each port.
+type inputs struct {
+	near  []*inputQueue // of low port numbers
+	ports map[uint32]*inputQueue
+	turns ring[*inputQueue] // those in which a frame waits
+	n     int
+}
+
+type inputQueue = ring[inItem]
+
+// nearPorts is how many port numbers are looked up without a map.
+const nearPorts = 1024
+
+func (in *inputs) of(port uint32) *inputQueue {
+	if port < uint32(len(in.near)) && in.near[port] != nil {
+		return in.near[port]
+	}
+	q := in.ports[port]
+	if q == nil {
+		if q = new(inputQueue); in.ports == nil {
+			in.ports = map[uint32]*inputQueue{}
+		}
+		in.ports[port] = q
+	}
+	if port < nearPorts {
+		for uint32(len(in.near)) <= port {
+			in.near = append(in.near, nil)
+		}
+		in.near[port] = q
+	}
+	return q
+}
+
+// push adds a frame to its port's queue, which has room.
+func (in *inputs) push(q *inputQueue, it inItem) {
+	if q.len() == 0 {
+		in.turns.push(q)
+	}
+	q.push(it)
+	in.n++
+}
+
+// pop takes a frame of the port whose turn it is.
+func (in *inputs) pop() inItem {
+	q := in.turns.pop()
+	it := q.pop()
+	if q.len() > 0 {
+		in.turns.push(q)
+	}
+	in.n--
+	return it
+}

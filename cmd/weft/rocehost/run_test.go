@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -86,61 +87,62 @@ linger: 200ms
 `
 
 // TestTransfer: two hosts on one wire that loses frames; what one writes the
-// other holds, and both say so.
+// other holds, and both say so. Time is virtual: a busy machine is no loss.
 func TestTransfer(t *testing.T) {
 	for _, loss := range []int{0, 17} {
 		t.Run(fmt.Sprintf("loss 1 in %d", loss), func(t *testing.T) {
-			defer goleak.VerifyNone(t)
-			ctx, cancel := context.WithTimeout(t.Context(), patience)
-			defer cancel()
-			dir := t.TempDir()
-			data := make([]byte, 1_000_000)
-			for i := range data {
-				data[i] = byte(rand.Uint32())
-			}
-			file, small, saved := filepath.Join(dir, "data"), filepath.Join(dir, "small"), filepath.Join(dir, "saved")
-			if err := errors.Join(os.WriteFile(file, data, 0o600), os.WriteFile(small, []byte("0123456789"), 0o600)); err != nil {
-				t.Fatal(err)
-			}
-			cable := live.NewCable()
-			type outcome struct {
-				report *Report
-				err    error
-			}
-			received := make(chan outcome)
-			far := newLossy(cable.B, loss)
-			go func() {
-				r, err := Run(ctx, config(t, fmt.Sprintf(receiverText, saved)), far, receiverMAC, nil)
-				received <- outcome{r, err}
-			}()
-			<-far.attached
-			var last Counts
-			sent, err := Run(ctx, config(t, fmt.Sprintf(senderText, file, small)), newLossy(cable.A, loss), sourceMAC, func(c Counts) { last = c })
-			if err != nil {
-				t.Fatal(err)
-			}
-			got := <-received
-			if got.err != nil {
-				t.Fatal(got.err)
-			}
-			sum := sha256.Sum256(data)
-			want := hex.EncodeToString(sum[:])
-			if w := sent.Writes; len(w) != 2 || w[0].Octets != 1_000_000 || w[0].Status != "ok" || w[0].SHA256 != want || w[1].Octets != 10 || w[1].Seconds <= 0 {
-				t.Errorf("writes: %+v", w)
-			}
-			if last.Written != 1_000_010 || last.ToWrite != 1_000_010 {
-				t.Errorf("last progress: %+v", last)
-			}
-			r := got.report
-			if r.Host != "r1" || r.Received != 1_000_010 || r.Regions[0].SHA256 != want || r.Regions[0].Saved != saved || r.QueuePairs[0].AcksSent == 0 {
-				t.Errorf("receiver: %+v", r)
-			}
-			if b, err := os.ReadFile(saved); err != nil || !bytes.Equal(b, data) {
-				t.Errorf("saved file differs: %v", err)
-			}
-			if resent := sent.QueuePairs[0].RequestsResent; loss > 0 && resent == 0 {
-				t.Error("frames were lost, and none was sent again")
-			}
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), patience)
+				defer cancel()
+				dir := t.TempDir()
+				data := make([]byte, 1_000_000)
+				for i := range data {
+					data[i] = byte(rand.Uint32())
+				}
+				file, small, saved := filepath.Join(dir, "data"), filepath.Join(dir, "small"), filepath.Join(dir, "saved")
+				if err := errors.Join(os.WriteFile(file, data, 0o600), os.WriteFile(small, []byte("0123456789"), 0o600)); err != nil {
+					t.Fatal(err)
+				}
+				cable := live.NewCable()
+				type outcome struct {
+					report *Report
+					err    error
+				}
+				received := make(chan outcome, 1)
+				far := newLossy(cable.B, loss)
+				go func() {
+					r, err := Run(ctx, config(t, fmt.Sprintf(receiverText, saved)), far, receiverMAC, nil)
+					received <- outcome{r, err}
+				}()
+				<-far.attached
+				var last Counts
+				sent, err := Run(ctx, config(t, fmt.Sprintf(senderText, file, small)), newLossy(cable.A, loss), sourceMAC, func(c Counts) { last = c })
+				if err != nil {
+					t.Fatal(err)
+				}
+				got := <-received
+				if got.err != nil {
+					t.Fatal(got.err)
+				}
+				sum := sha256.Sum256(data)
+				want := hex.EncodeToString(sum[:])
+				if w := sent.Writes; len(w) != 2 || w[0].Octets != 1_000_000 || w[0].Status != "ok" || w[0].SHA256 != want || w[1].Octets != 10 || w[1].Seconds <= 0 {
+					t.Errorf("writes: %+v", w)
+				}
+				if last.Written != 1_000_010 || last.ToWrite != 1_000_010 {
+					t.Errorf("last progress: %+v", last)
+				}
+				r := got.report
+				if r.Host != "r1" || r.Received != 1_000_010 || r.Regions[0].SHA256 != want || r.Regions[0].Saved != saved || r.QueuePairs[0].AcksSent == 0 {
+					t.Errorf("receiver: %+v", r)
+				}
+				if b, err := os.ReadFile(saved); err != nil || !bytes.Equal(b, data) {
+					t.Errorf("saved file differs: %v", err)
+				}
+				if resent := sent.QueuePairs[0].RequestsResent; loss > 0 && resent == 0 {
+					t.Error("frames were lost, and none was sent again")
+				}
+			})
 		})
 	}
 }

@@ -1,20 +1,17 @@
 package dataplane
 
 import (
-	"bytes"
-	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"math/big"
 	"math/rand/v2"
-	"net"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/weft-sdn/weft/test/bmv2"
 )
 
 // oracle configures this switch and, in the words of simple_switch_CLI, BMv2's
@@ -35,11 +32,7 @@ type arrival struct {
 
 // newOracle skips the test where simple_switch is not installed.
 func newOracle(t *testing.T, json string) *oracle {
-	for _, exe := range []string{"simple_switch", "simple_switch_CLI"} {
-		if _, err := exec.LookPath(exe); err != nil {
-			t.Skipf("%s is not on the PATH: nothing to compare with", exe)
-		}
-	}
+	bmv2.RequireFiles(t)
 	t.Parallel() // most of the time is waiting
 	if !strings.Contains(json, "/") {
 		json = filepath.Join("testdata", json+".json")
@@ -120,17 +113,18 @@ func (o *oracle) packet(port uint32, frame []byte) { o.in = append(o.in, arrival
 // ports are all those that may see traffic.
 func (o *oracle) compare(ports []uint32) {
 	o.t.Helper()
-	ours := map[uint32][]string{}
+	ours, sent := map[uint32][]string{}, 0
 	for _, a := range o.in {
 		o.sent = nil
 		o.s.Receive(o.now, a.port, a.frame)
 		o.s.Advance(o.now)
+		sent += len(o.sent)
 		for _, s := range o.sent {
 			ours[s.port] = append(ours[s.port], s.data)
 		}
 		o.now += time.Microsecond
 	}
-	theirs := o.simpleSwitch(ports)
+	theirs := o.simpleSwitch(ports, sent)
 	total := 0
 	for _, p := range ports {
 		a, b := ours[p], theirs[p]
@@ -175,132 +169,21 @@ func subtract(a, b []string) []string {
 	return out
 }
 
-// simpleSwitch runs the packets through BMv2 by way of pcap files.
-func (o *oracle) simpleSwitch(ports []uint32) map[uint32][]string {
-	t := o.t
-	t.Helper()
-	dir := t.TempDir()
-	byPort := map[uint32]*bytes.Buffer{}
-	for _, p := range ports {
-		byPort[p] = pcapHeader()
+// simpleSwitch runs the packets through BMv2.
+func (o *oracle) simpleSwitch(ports []uint32, expected int) map[uint32][]string {
+	o.t.Helper()
+	f := bmv2.Files{Program: o.json, Commands: strings.Split(strings.TrimSpace(o.cli.String()), "\n"), Ports: ports, Expected: expected}
+	for _, a := range o.in {
+		f.Packets = append(f.Packets, bmv2.Arrival{Port: a.port, Frame: a.frame})
 	}
-	for i, a := range o.in {
-		pcapFrame(byPort[a.port], i, a.frame)
-	}
-	json, err := filepath.Abs(o.json)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	thrift := ln.Addr().(*net.TCPAddr).Port
-	ln.Close()
-	argv := []string{"--use-files", fmt.Sprint(settleSeconds), "--thrift-port", fmt.Sprint(thrift), "--device-id", fmt.Sprint(thrift),
-		"--log-level", "off"}
-	for _, p := range ports {
-		name := fmt.Sprintf("p%d", p)
-		if err := os.WriteFile(filepath.Join(dir, name+"_in.pcap"), byPort[p].Bytes(), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		argv = append(argv, "-i", fmt.Sprintf("%d@%s", p, name))
-	}
-	sw := exec.Command("simple_switch", append(argv, json)...)
-	sw.Dir = dir
-	var swOut bytes.Buffer
-	sw.Stdout, sw.Stderr = &swOut, &swOut
-	if err := sw.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		_ = sw.Process.Kill()
-		_ = sw.Wait()
-	}()
-	begin := time.Now().Add((settleSeconds + 2) * time.Second) // packets flow before that
-	deadline := time.Now().Add(20 * time.Second)
-	for {
-		c, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", thrift))
-		if err == nil {
-			c.Close()
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("simple_switch did not start: %s", swOut.String())
-		}
-		time.Sleep(20 * time.Millisecond) // another process: there is nothing to wait on
-	}
-	cli := exec.Command("simple_switch_CLI", "--thrift-port", fmt.Sprint(thrift))
-	cli.Stdin = strings.NewReader(o.cli.String())
-	out, err := cli.CombinedOutput()
-	if err != nil || bytes.Contains(out, []byte("Error")) || bytes.Contains(out, []byte("Invalid")) {
-		t.Fatalf("simple_switch_CLI: %v\n%s", err, out)
-	}
-	if time.Now().After(begin.Add(-3 * time.Second)) {
-		t.Skip("this machine is too busy: simple_switch was not configured in time")
-	}
-	// Done when the output files stop growing.
-	last, still := -1, 0
-	for still < 15 {
-		n := 0
-		for _, p := range ports {
-			if fi, err := os.Stat(filepath.Join(dir, fmt.Sprintf("p%d_out.pcap", p))); err == nil {
-				n += int(fi.Size())
-			}
-		}
-		if n == last && time.Now().After(begin) {
-			still++
-		} else {
-			last, still = n, 0
-		}
-		time.Sleep(100 * time.Millisecond)
-	}
-	_ = sw.Process.Signal(os.Interrupt)
-	time.Sleep(300 * time.Millisecond)
+	out, _ := f.Run(o.t)
 	theirs := map[uint32][]string{}
-	for _, p := range ports {
-		b, err := os.ReadFile(filepath.Join(dir, fmt.Sprintf("p%d_out.pcap", p)))
-		if err != nil {
-			t.Fatal(err)
+	for port, frames := range out {
+		for _, f := range frames {
+			theirs[port] = append(theirs[port], hex.EncodeToString(f))
 		}
-		theirs[p] = pcapFrames(t, b)
 	}
 	return theirs
-}
-
-// settleSeconds is how long simple_switch waits before it reads packets.
-const settleSeconds = 12
-
-func pcapHeader() *bytes.Buffer {
-	b := &bytes.Buffer{}
-	for _, v := range []any{uint32(0xa1b2c3d4), uint16(2), uint16(4), uint32(0), uint32(0), uint32(65535), uint32(1)} {
-		_ = binary.Write(b, binary.LittleEndian, v)
-	}
-	return b
-}
-
-func pcapFrame(b *bytes.Buffer, i int, frame []byte) {
-	for _, v := range []uint32{uint32(i / 1_000_000), uint32(i % 1_000_000), uint32(len(frame)), uint32(len(frame))} {
-		_ = binary.Write(b, binary.LittleEndian, v)
-	}
-	b.Write(frame)
-}
-
-func pcapFrames(t testing.TB, b []byte) []string {
-	if len(b) < 24 {
-		return nil
-	}
-	var out []string
-	for b = b[24:]; len(b) >= 16; {
-		n := int(binary.LittleEndian.Uint32(b[8:]))
-		if len(b) < 16+n {
-			t.Logf("a cut-off frame at the end of a pcap file")
-			break
-		}
-		out = append(out, hex.EncodeToString(b[16:16+n]))
-		b = b[16+n:]
-	}
-	return out
 }
 
 // mutate changes a frame at random.

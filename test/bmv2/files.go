@@ -1,4 +1,4 @@
-//go:build linux
+//go:build unix
 
 package bmv2
 
@@ -12,10 +12,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // Files is a run of simple_switch, which needs no privileges: it is configured by the commands of simple_switch_CLI, then packets reach it in capture files.
@@ -69,7 +68,7 @@ func (f *Files) Run(t testing.TB) (out map[uint32][][]byte, said string) {
 	}()
 	for _, p := range f.Ports {
 		name := filepath.Join(dir, fmt.Sprintf("p%d_in.pcap", p))
-		if err := unix.Mkfifo(name, 0o600); err != nil {
+		if err := syscall.Mkfifo(name, 0o600); err != nil {
 			t.Fatal(err)
 		}
 		argv = append(argv, "-i", fmt.Sprintf("%d@p%d", p, p))

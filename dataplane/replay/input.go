@@ -32,8 +32,12 @@ const (
 	maxFrame = 1 << 18
 )
 
-// readBuffer holds the longest packet.
-const readBuffer = 4 * maxFrame
+// A buffer is small enough to leave the cache to the switch; one that a packet
+// does not fit into is made longer.
+const (
+	readBuffer  = 1 << 17
+	writeBuffer = 1 << 18
+)
 
 // source is an input being read, with its next packet. The records of the file
 // are read where they lie in the buffer: a reader that copies them took a tenth
@@ -133,6 +137,10 @@ func (s *source) next() error {
 		return s.refuse("%d octets were captured of %d", captured, length)
 	}
 	record, err := s.buffer.Peek(recordLen + int(captured))
+	if errors.Is(err, bufio.ErrBufferFull) {
+		s.buffer = bufio.NewReaderSize(s.buffer, recordLen+maxFrame)
+		record, err = s.buffer.Peek(recordLen + int(captured))
+	}
 	if err != nil {
 		return s.broken(err)
 	}

@@ -11,9 +11,6 @@ import (
 	"time"
 )
 
-// writeBuffer holds the longest packet and is written when the next one does not fit.
-const writeBuffer = 2 * maxFrame
-
 // ErrOverwrite says that an output would be written over an input.
 var ErrOverwrite = errors.New("the output is one of the inputs")
 

@@ -246,6 +246,7 @@ func TestAccounts(t *testing.T) {
 		{"too many for ever", "00 05 00", time.Microsecond, 5000, Result{Waiting: 4096, Dropped: 904, Drops: map[string]uint64{"recirculation_full": 904}}},
 		{"digests", "05 00 00", 0, 100, Result{Out: 100, Digests: 100}},
 		{"empty", "", 0, 5, Result{Dropped: 5, Drops: map[string]uint64{"empty": 5}}},
+		{"longer than a buffer", strings.Repeat("00", readBuffer+1), 0, 3, Result{Dropped: 3, Drops: map[string]uint64{"too_long": 3}}},
 		{"jumbo", strings.Repeat("00", 10241), 0, 5, Result{Dropped: 5, Drops: map[string]uint64{"too_long": 5}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

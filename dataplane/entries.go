@@ -411,7 +411,7 @@ func (s *Switch) EntryCount(table int) int {
 
 // export gives an entry its public form.
 func (s *Switch) export(t *matchTable, e *entry) Entry {
-	out := Entry{Priority: e.prio, Target: s.exportTarget(&e.target)}
+	out := Entry{Match: make([]Match, 0, len(t.keys)), Priority: e.prio, Target: s.exportTarget(&e.target)}
 	var ranges []keyRange
 	var mask []uint64
 	if m := e.more; m != nil {

@@ -51,9 +51,14 @@ func (s *Switch) resolveAction(what string, allowed []int, call *ActionCall, spa
 // exportArgs is the inverse of resolveAction.
 func exportArgs(a *action, words []uint64) [][]byte {
 	args := make([][]byte, len(a.params))
+	size := 0
+	for _, p := range a.params {
+		size += (p.width + 7) / 8
+	}
+	all := make([]byte, size)
 	for i, p := range a.params {
 		n := (p.width + 7) / 8
-		args[i] = make([]byte, n)
+		args[i], all = all[:n:n], all[n:]
 		storeBits(args[i], 8*n-p.width, p.width, words[p.off:p.off+max(1, limbs(p.width))])
 	}
 	return args

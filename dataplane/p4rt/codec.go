@@ -113,16 +113,16 @@ const updatesField = 4
 
 // Tags of one octet: the number of a field and its wire type.
 const (
-	tag1varint = 1<<3 | 0
-	tag2varint = 2<<3 | 0
-	tag4varint = 4<<3 | 0
-	tag8varint = 8<<3 | 0
-	tag9varint = 9<<3 | 0
-	tag1bytes  = 1<<3 | 2
-	tag2bytes  = 2<<3 | 2
-	tag3bytes  = 3<<3 | 2
-	tag4bytes  = 4<<3 | 2
-	tag11bytes = 11<<3 | 2
+	tag1varint = 1<<3 + byte(protowire.VarintType)
+	tag2varint = 2<<3 + byte(protowire.VarintType)
+	tag4varint = 4<<3 + byte(protowire.VarintType)
+	tag8varint = 8<<3 + byte(protowire.VarintType)
+	tag9varint = 9<<3 + byte(protowire.VarintType)
+	tag1bytes  = 1<<3 + byte(protowire.BytesType)
+	tag2bytes  = 2<<3 + byte(protowire.BytesType)
+	tag3bytes  = 3<<3 + byte(protowire.BytesType)
+	tag4bytes  = 4<<3 + byte(protowire.BytesType)
+	tag11bytes = 11<<3 + byte(protowire.BytesType)
 )
 
 // unmarshal decodes a request, which refers to b from then on.

@@ -1,6 +1,6 @@
 // Bench measures Weft and prints what it finds as JSON lines, one figure each; docs/benchmarks.md says what they mean. Progress goes to standard error.
 //
-//	go run ./test/bench [engine[/WORKLOAD]] [pcap[/WORKLOAD]] [multicast] [plan] [program] [p4runtime] [switches] [veth]
+//	go run ./test/bench [engine[/WORKLOAD]] [pcap[/WORKLOAD]] [multicast] [plan] [program] [switches] [p4runtime] [veth]
 //
 // It fails when something does not do what it should, never because something is slow.
 package main
@@ -31,8 +31,8 @@ var benches = []bench{
 	{"multicast", multicast},
 	{"plan", planning},
 	{"program", programming},
-	{"p4runtime", writing},
 	{"switches", switches},
+	{"p4runtime", writing},
 	{"veth", veth},
 }
 

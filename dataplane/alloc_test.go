@@ -173,6 +173,39 @@ func TestNoAllocations(t *testing.T) {
 	}
 }
 
+// TestNoAllocationsOfExterns is the same for what fabric.p4 does not use: copies
+// of all kinds and digests of copies.p4, registers, counters, meters, hashes and
+// random numbers of state.p4.
+func TestNoAllocationsOfExterns(t *testing.T) {
+	var copies, state []arrival
+	for ingress := range 10 {
+		for egress := range 5 { // 5 would circulate for ever
+			copies = append(copies, arrivals(t, 4, fmt.Sprintf("%02x%02x10aabbccdd", ingress, egress))...)
+		}
+	}
+	r := newRig(t, "state")
+	for i, m := range r.p.Meters() {
+		if m.Table < 0 {
+			if err := r.s.SetMeter(i, 2, &MeterConfig{CIR: 1000, CBurst: 2, PIR: 2000, PBurst: 4}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for n := range 20 {
+		for _, index := range []int{0, 2, 3, 1 << 20} {
+			state = append(state, arrivals(t, 4, op(n, index, v128))...)
+		}
+	}
+	for _, l := range []*load{newLoad(copiesRig(t), time.Microsecond, copies...), newLoad(r, time.Microsecond, state...)} {
+		l.round()
+		l.round()
+		if l.out.frames < len(l.in) {
+			t.Fatalf("%d frames left of %d", l.out.frames, 2*len(l.in))
+		}
+		l.noAllocations(t)
+	}
+}
+
 // noAllocations is about 100 packets a run, 10 runs: less than one allocation a
 // run, which AllocsPerRun rounds down, is the runtime's own.
 func (l *load) noAllocations(t *testing.T) {

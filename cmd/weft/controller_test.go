@@ -15,17 +15,12 @@ import (
 )
 
 // value waits for the line of a log that has a key, and returns its value.
-func value(t *testing.T, lines <-chan string, key string) string {
+func value(t *testing.T, log *lineWriter, key string) string {
 	t.Helper()
 	find := regexp.MustCompile(`\b` + key + `=(\S+)`)
-	for deadline := time.After(patience); ; {
-		select {
-		case line := <-lines:
-			if m := find.FindStringSubmatch(line); m != nil {
-				return m[1]
-			}
-		case <-deadline:
-			t.Fatalf("no line with %s=", key)
+	for {
+		if m := find.FindStringSubmatch(log.next(t)); m != nil {
+			return m[1]
 		}
 	}
 }
@@ -38,7 +33,7 @@ func TestController(t *testing.T) {
 	config := filepath.Join(t.TempDir(), "weft.yaml")
 	err := os.WriteFile(config, []byte(`
 switches:
-- {name: n1, address: "`+value(t, sw.err.lines, "p4runtime")+`", deviceId: 4, mac: "02:00:00:00:00:01"}
+- {name: n1, address: "`+value(t, sw.err, "p4runtime")+`", deviceId: 4, mac: "02:00:00:00:00:01"}
 hosts:
 - {name: h1, address: "2001:db8::1", mac: "02:00:00:00:01:01", switch: n1, port: 1}
 bgp: {listen: "127.0.0.1:0", asn: 64512, routerId: 10.0.0.254}
@@ -47,7 +42,7 @@ bgp: {listen: "127.0.0.1:0", asn: 64512, routerId: 10.0.0.254}
 		t.Fatal(err)
 	}
 	c := start(t, nil, "controller", "--config", config, "--listen", "127.0.0.1:0")
-	server := "http://" + value(t, c.err.lines, "api")
+	server := "http://" + value(t, c.err, "api")
 	get := func(args ...string) (int, string, string) {
 		var out, errs strings.Builder
 		status := run(t.Context(), append(append([]string{"get"}, args...), "--server", server), environment{

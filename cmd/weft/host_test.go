@@ -44,7 +44,7 @@ linger: 100ms
 		t.Fatal(err)
 	}
 	receiver := start(t, nil, "host", "--config", config)
-	if up := <-receiver.err.lines; !strings.Contains(up, "host is up") {
+	if up := receiver.err.next(t); !strings.Contains(up, "host is up") {
 		t.Fatalf("first line %q", up)
 	}
 	var out, errs strings.Builder

@@ -54,7 +54,7 @@ spec:
 	l := start(t, nil, "lab", network, "--listen", "127.0.0.1:0", "--trace-addr", "127.0.0.1:0", "--log-level", "error")
 	server, host, traced := "", "", ""
 	for traced == "" {
-		line := <-l.out.lines
+		line := l.out.next(t)
 		if strings.HasPrefix(line, "R ") {
 			host = line
 		}

@@ -62,7 +62,7 @@ func TestSwitch(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 			sw := start(t, nil, append([]string{"switch"}, c.args...)...)
-			up := <-sw.err.lines
+			up := sw.err.next(t)
 			address := regexp.MustCompile(`p4runtime=(\S+)`).FindStringSubmatch(up)
 			if address == nil {
 				t.Fatalf("first line %q", up)
@@ -100,7 +100,7 @@ func TestSwitch(t *testing.T) {
 func TestSwitchMetrics(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	sw := start(t, nil, "switch", "--grpc-server-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0", "--device-id", "5")
-	resp, err := http.Get("http://" + value(t, sw.err.lines, "http") + "/metrics")
+	resp, err := http.Get("http://" + value(t, sw.err, "http") + "/metrics")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -226,7 +226,7 @@ func TestDocumentedSwitch(t *testing.T) {
 func TestSwitchTraces(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	sw := start(t, nil, "switch", "--grpc-server-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0")
-	address := value(t, sw.err.lines, "http")
+	address := value(t, sw.err, "http")
 	answer, err := http.Get("http://" + address + stream.Path + "?port=1") // the header says that it has subscribed
 	if err != nil {
 		t.Fatal(err)
@@ -247,7 +247,7 @@ func TestSwitchTraces(t *testing.T) {
 	}
 	http.DefaultClient.CloseIdleConnections()
 	tr := start(t, nil, "trace", "--switch", address)
-	if line, status := <-tr.err.lines, <-tr.status; status != exitUnreachable || !strings.Contains(line, "cannot reach the switch at http://"+address) {
+	if line, status := tr.err.next(t), <-tr.status; status != exitUnreachable || !strings.Contains(line, "cannot reach the switch at http://"+address) {
 		t.Errorf("status %d: %s", status, line)
 	}
 }

@@ -7,18 +7,25 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/weft-sdn/weft/controller"
 )
 
-// lineWriter passes whole lines on.
+// lineWriter keeps whole lines for a reader. A writer never waits: what a
+// command logs must not hold it up when a test has read enough.
 type lineWriter struct {
 	mu    sync.Mutex
-	lines chan string
+	more  *sync.Cond
+	lines []string
 	rest  string
 }
 
-func newLineWriter() *lineWriter { return &lineWriter{lines: make(chan string, 1024)} }
+func newLineWriter() *lineWriter {
+	w := &lineWriter{}
+	w.more = sync.NewCond(&w.mu)
+	return w
+}
 
 func (w *lineWriter) Write(b []byte) (int, error) {
 	w.mu.Lock()
@@ -27,11 +34,34 @@ func (w *lineWriter) Write(b []byte) (int, error) {
 	for {
 		line, rest, ok := strings.Cut(w.rest, "\n")
 		if !ok {
+			w.more.Broadcast()
 			return len(b), nil
 		}
-		w.rest = rest
-		w.lines <- line
+		w.rest, w.lines = rest, append(w.lines, line)
 	}
+}
+
+// next waits for a line and takes it.
+func (w *lineWriter) next(t *testing.T) string {
+	t.Helper()
+	late := false
+	defer time.AfterFunc(patience, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		late = true
+		w.more.Broadcast()
+	}).Stop()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for len(w.lines) == 0 {
+		if late {
+			t.Fatalf("no further line within %v", patience)
+		}
+		w.more.Wait()
+	}
+	line := w.lines[0]
+	w.lines = w.lines[1:]
+	return line
 }
 
 // started is a command that runs in the background of a test.
@@ -96,7 +126,7 @@ func TestWatch(t *testing.T) {
 				api.events.Publish(e)
 			}
 			for i, want := range c.want {
-				if got := <-cmd.out.lines; got != want {
+				if got := cmd.out.next(t); got != want {
 					t.Errorf("line %d is\n%q, want\n%q", i, got, want)
 				}
 			}

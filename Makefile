@@ -14,6 +14,7 @@ demo: build
 # Everything that must hold before a change lands; also what CI runs.
 test: lint
 	$(GO) test -race -timeout 14m ./...
+	$(GO) test -timeout 14m -run '^TestEverythingTraced$$' ./dataplane
 	$(GO) test -v -timeout 14m ./test/faults
 	$(MAKE) fuzz
 

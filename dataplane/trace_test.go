@@ -60,8 +60,8 @@ func (o *oneEnd) End(id trace.ID, x trace.Outcome) {
 // TestEverythingTraced runs all tests of the package again with tracers: a
 // traced switch must pass whatever a switch must.
 func TestEverythingTraced(t *testing.T) {
-	if traceAll || testing.Short() {
-		t.Skip("tests of tests")
+	if traceAll || testing.Short() || raced {
+		t.Skip("runs all tests; once, and without the race detector, is enough")
 	}
 	t.Parallel()
 	cmd := exec.Command(os.Args[0], "-test.short", "-test.skip", "TestNoAllocations")

@@ -1,0 +1,95 @@
+package mrc
+
+import (
+	"time"
+
+	"github.com/weft-sdn/weft/packet"
+)
+
+// Congestion is the congestion controller of one queue pair (OCP MRC 1.0, §8.3; the actions of table 8-2). The queue pair does the preprocessing of
+// sections 8.4 and 8.5 and counts what is in flight (table 8-3); the controller sets the window. All sizes are octets of nominal_pktsize.
+//
+// The queue pair may send while Window() > octets in flight, new data and retransmissions alike. No call may call back into the queue pair.
+type Congestion interface {
+	// Window is cwnd in octets.
+	Window() int
+	// MaxWindow is the greatest value Window can have, in octets. Loss is inferred from no more reordering than that.
+	MaxWindow() int
+
+	// OnNewData tells that work was posted: backlog is the octets of the packets it takes.
+	OnNewData(now time.Duration, backlog int)
+	// OnSend tells that a packet was sent, for the first time or again.
+	OnSend(Sent)
+	// OnSACK tells that a SACK arrived, an answer to a reliability probe too.
+	OnSACK(SACK)
+	// OnNACK tells that a NACK arrived, whatever its reason.
+	OnNACK(NACK)
+	// OnLoss tells that a packet is thought lost, for a timeout or for what SACKs say.
+	OnLoss(Loss)
+}
+
+// Sent is a packet that was sent.
+type Sent struct {
+	Now            time.Duration
+	Size           int // octets
+	InFlight       int // octets, this packet included
+	Retransmission bool
+}
+
+// SACK is what a SACK says of congestion.
+type SACK struct {
+	Now      time.Duration
+	Newly    int           // octets received that no SACK told of before: what rcvd_bytes has grown by; 0 for a SACK that others overtook
+	InFlight int           // octets, Newly taken off
+	RTT      time.Duration // of the packet or probe answered, without the responder's service time where that is known
+	RTTValid bool
+	Marked   bool // the packet answered was marked Congestion Experienced
+	OOOCount int  // packets received above the cumulative acknowledgement
+
+	Penalty        uint8 // rcv_cwnd_pen, 0 to packet.MaxRcvCwndPenalty
+	RestoreCwnd    bool
+	Retransmission bool // the packet answered was a retransmission
+	Probe          bool // the answer to a reliability probe
+}
+
+// NACK is what a NACK says of congestion.
+type NACK struct {
+	Now      time.Duration
+	Size     int // octets of the packet refused; 0 when it was acknowledged, or given up as lost, before
+	InFlight int // octets, Size taken off
+	Reason   packet.NACKReason
+	RTT      time.Duration
+	RTTValid bool
+}
+
+// Loss is a packet thought lost.
+type Loss struct {
+	Now      time.Duration
+	Size     int  // octets
+	InFlight int  // octets, Size taken off
+	Timeout  bool // its Local ACK Timeout expired; else SACKs say so
+}
+
+// FixedWindow is a Congestion whose window never changes, in octets.
+type FixedWindow int
+
+// Window is the window.
+func (w FixedWindow) Window() int { return int(w) }
+
+// MaxWindow is the window.
+func (w FixedWindow) MaxWindow() int { return int(w) }
+
+// OnNewData does nothing.
+func (FixedWindow) OnNewData(time.Duration, int) {}
+
+// OnSend does nothing.
+func (FixedWindow) OnSend(Sent) {}
+
+// OnSACK does nothing.
+func (FixedWindow) OnSACK(SACK) {}
+
+// OnNACK does nothing.
+func (FixedWindow) OnNACK(NACK) {}
+
+// OnLoss does nothing.
+func (FixedWindow) OnLoss(Loss) {}

@@ -11,6 +11,7 @@
 //	g := snap.Graph()
 //	tree, err := g.Tree(topology.TreeRequest{Root: n6, Leaves: edges, Key: key})
 //	paths, ok := g.Toward(n1, topology.MetricIGP) // next hops of every node toward n1
+//	clos, err := g.Clos(topology.ClosRequest{})   // tiers, planes, and all up-down paths
 //
 // Everything in a snapshot is ordered, so the same objects give the same
 // snapshot, the same paths and the same trees on every run, in whatever order

@@ -13,4 +13,9 @@ var (
 	// ErrBranchLimit says that a node can be reached, but only by way of nodes
 	// that have no branch left.
 	ErrBranchLimit = errors.New("no branch left on the way to the node")
+	// ErrNotLeaf says that paths were asked of a node that is no leaf, or not
+	// one in the plane.
+	ErrNotLeaf = errors.New("node is not a leaf in the plane")
+	// ErrTooManyPaths says that a fabric has more paths than a limit.
+	ErrTooManyPaths = errors.New("too many paths")
 )

@@ -1,0 +1,156 @@
+package topology
+
+import (
+	"fmt"
+	"slices"
+)
+
+// A member is a leaf in a plane, with its ways up there.
+type member struct {
+	leaf, plane int32
+	dead        bool
+	// levels[i] holds the ways of i + 1 links.
+	levels []level
+	total  int32
+}
+
+// A level holds the ways up of one length, ordered by apex and then by links.
+type level struct {
+	links []int32 // rows of the length, from the leaf up
+	// start says where the ways to each apex start. It covers the apexes of
+	// ranks lo to lo + len(start) - 2.
+	lo    int32
+	start []int32
+	// first is the number of the first way within the member.
+	first int32
+}
+
+func (l *level) ways() int32 {
+	if len(l.start) == 0 {
+		return 0
+	}
+	return l.start[len(l.start)-1]
+}
+
+// hi is the rank after the last that start covers.
+func (l *level) hi() int32 { return l.lo + max(int32(len(l.start)), 1) - 1 }
+
+// to returns the ways to an apex.
+func (l *level) to(rank int32) (from, end int32) {
+	if rank < l.lo || rank >= l.hi() {
+		return 0, 0
+	}
+	return l.start[rank-l.lo], l.start[rank-l.lo+1]
+}
+
+func (c *Clos) climbAll() error {
+	w := ascending{c: c}
+	for i := range c.members {
+		m := &c.members[i]
+		if err := w.member(m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ascending enumerates the ways up from leaves. It keeps its memory from leaf
+// to leaf.
+type ascending struct {
+	c     *Clos
+	plane int32
+	way   []int32
+	found [][]int32 // by length less 1: rows of links
+	count int
+}
+
+// member enumerates the ways up from a member.
+func (w *ascending) member(m *member) error {
+	w.plane, w.way, w.count = m.plane, w.way[:0], 0
+	for i := range w.found {
+		w.found[i] = w.found[i][:0]
+	}
+	if !w.climb(m.leaf) {
+		return fmt.Errorf("leaf %s: over %d ways up in plane %d: %w", w.c.g.snapshot.Nodes[m.leaf].ID, w.c.maxAscents, m.plane, ErrTooManyPaths)
+	}
+	w.c.setLevels(m, w.found)
+	return nil
+}
+
+// climb adds all ways that go on from a node; it is false when they are too many.
+func (w *ascending) climb(v int32) bool {
+	for _, e := range w.c.g.out.of(v) {
+		if !w.c.up[e.link] || w.c.planeRule == PlanesByAdminGroup && w.c.linkPlane(e.link) != w.plane {
+			continue
+		}
+		if w.count++; w.count > w.c.maxAscents {
+			return false
+		}
+		w.way = append(w.way, e.link)
+		n := len(w.way)
+		if len(w.found) < n {
+			w.found = append(w.found, nil)
+		}
+		w.found[n-1] = append(w.found[n-1], w.way...)
+		if !w.climb(e.node) {
+			return false
+		}
+		w.way = w.way[:n-1]
+	}
+	return true
+}
+
+// setLevels orders ways by their apex, and keeps those that are not dead. found
+// holds them by length less 1 and is not kept.
+func (c *Clos) setLevels(m *member, found [][]int32) {
+	m.levels, m.total = nil, 0
+	for i, links := range found {
+		length := i + 1
+		l := level{first: m.total}
+		lo, hi := int32(len(c.rank)), int32(-1)
+		n := 0
+		for at := 0; at < len(links); at += length {
+			if c.alive(links[at : at+length]) {
+				r := c.rank[c.linkTo[links[at+length-1]]]
+				lo, hi = min(lo, r), max(hi, r)
+				n++
+			}
+		}
+		if n > 0 {
+			l.lo, l.start = lo, make([]int32, hi-lo+2)
+			l.links = make([]int32, n*length)
+			for at := 0; at < len(links); at += length {
+				if c.alive(links[at : at+length]) {
+					l.start[c.rank[c.linkTo[links[at+length-1]]]-lo+1]++
+				}
+			}
+			for r := 1; r < len(l.start); r++ {
+				l.start[r] += l.start[r-1]
+			}
+			next := slices.Clone(l.start)
+			for at := 0; at < len(links); at += length {
+				if way := links[at : at+length]; c.alive(way) {
+					r := c.rank[c.linkTo[way[length-1]]] - lo
+					copy(l.links[int(next[r])*length:], way)
+					next[r]++
+				}
+			}
+		}
+		m.levels = append(m.levels, l)
+		m.total += int32(n)
+	}
+	for n := len(m.levels); n > 0 && m.levels[n-1].ways() == 0; n-- {
+		m.levels = m.levels[:n-1]
+	}
+}
+
+func (c *Clos) alive(way []int32) bool {
+	if c.dead != nil {
+		for _, l := range way {
+			if c.dead[l] {
+				return false
+			}
+		}
+	}
+	return true
+}

@@ -1,0 +1,113 @@
+package topology
+
+import "iter"
+
+// crossings are, by link that leads up, the ways that use it.
+type crossings struct {
+	start []int32
+	ways  []memberWay
+}
+
+type memberWay struct{ member, way int32 }
+
+func (c *Clos) newCrossings() *crossings {
+	x := &crossings{start: make([]int32, len(c.up)+1)}
+	each := func(visit func(link int32, at memberWay)) {
+		for i := range c.members {
+			m := &c.members[i]
+			for k := range m.levels {
+				l, length := &m.levels[k], k+1
+				for at, link := range l.links {
+					visit(link, memberWay{int32(i), l.first + int32(at/length)})
+				}
+			}
+		}
+	}
+	each(func(link int32, _ memberWay) { x.start[link+1]++ })
+	for i := range c.up {
+		x.start[i+1] += x.start[i]
+	}
+	x.ways = make([]memberWay, x.start[len(c.up)])
+	next := append([]int32(nil), x.start...)
+	each(func(link int32, at memberWay) {
+		x.ways[next[link]] = at
+		next[link]++
+	})
+	return x
+}
+
+// Crossing returns the paths that cross a link in its direction, each with the
+// set it is in. It looks at the paths of leaves below the link only. The
+// opposite direction of the link is another link.
+func (c *Clos) Crossing(id LinkID) iter.Seq2[PathSet, PathRef] {
+	return func(yield func(PathSet, PathRef) bool) {
+		i, ok := c.g.snapshot.linkIndex[id]
+		if !ok {
+			return
+		}
+		if c.up[i] {
+			c.crossUp(i, yield)
+		} else if r := c.g.reverse[i]; r >= 0 && c.up[r] {
+			c.crossDown(r, yield)
+		}
+	}
+}
+
+func (c *Clos) waysOver(link int32) []memberWay {
+	x := c.crossing()
+	return x.ways[x.start[link]:x.start[link+1]]
+}
+
+// crossUp visits the paths whose way up uses a link.
+func (c *Clos) crossUp(link int32, yield func(PathSet, PathRef) bool) {
+	for _, at := range c.waysOver(link) {
+		s := &c.members[at.member]
+		length, rank := c.apexOf(s, at.way)
+		members := c.membersIn(s.plane)
+		for j := range members {
+			d := &members[j]
+			if d == s {
+				continue
+			}
+			if p := c.pathSet(s, d); p.hops > length {
+				l := d.level(p.hops - length)
+				from, end := l.to(rank)
+				for v := from; v < end; v++ {
+					if !yield(p, PathRef{Up: at.way, Down: l.first + v}) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// crossDown visits the paths that go back a way up which uses a link.
+func (c *Clos) crossDown(link int32, yield func(PathSet, PathRef) bool) {
+	for _, at := range c.waysOver(link) {
+		d := &c.members[at.member]
+		length, rank := c.apexOf(d, at.way)
+		members := c.membersIn(d.plane)
+		for j := range members {
+			s := &members[j]
+			if d == s {
+				continue
+			}
+			if p := c.pathSet(s, d); p.hops > length {
+				l := s.level(p.hops - length)
+				from, end := l.to(rank)
+				for u := from; u < end; u++ {
+					if !yield(p, PathRef{Up: l.first + u, Down: at.way}) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// apexOf returns the number of links of a way and the rank of its apex.
+func (c *Clos) apexOf(m *member, way int32) (length int, rank int32) {
+	links := Ways{c, m}.Links(way)
+	return len(links), c.rank[c.linkTo[links[len(links)-1]]]
+}

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/weft-sdn/weft/endpoint/internal/ibta"
 	"github.com/weft-sdn/weft/packet"
 )
 
@@ -34,11 +35,11 @@ func DefaultConfig() Config {
 // Validate says which field cannot be used; the error wraps ErrConfig.
 func (c Config) Validate() error {
 	switch {
-	case !unicast(c.Addr):
+	case !ibta.Unicast(c.Addr):
 		return fmt.Errorf("host %s: Addr %v is not an IPv6 unicast address: %w", c.Name, c.Addr, ErrConfig)
 	case c.MAC == packet.MAC{} || c.MAC[0]&1 != 0:
 		return fmt.Errorf("host %s: MAC %v is not a unicast address: %w", c.Name, c.MAC, ErrConfig)
-	case c.PKey&pkeyBase == 0:
+	case !ibta.ValidPKey(c.PKey):
 		return fmt.Errorf("host %s: PKey %#04x is invalid: %w", c.Name, c.PKey, ErrConfig)
 	case c.HopLimit == 0:
 		return fmt.Errorf("host %s: HopLimit is 0: %w", c.Name, ErrConfig)
@@ -100,28 +101,25 @@ func DefaultQPConfig() QPConfig {
 	}
 }
 
-// maxWindow is the greatest number of PSNs that can be told apart from those already acknowledged.
-const maxWindow = 1<<23 - 1
-
 // Validate says which field cannot be used; the error wraps ErrConfig.
 func (c QPConfig) Validate() error {
 	bad := func(field string, value any, want string) error {
 		return fmt.Errorf("QP %#x: %s %v: want %s: %w", c.QPN, field, value, want, ErrConfig)
 	}
 	switch {
-	case !validQPN(c.QPN):
+	case !ibta.ValidQPN(c.QPN):
 		return bad("QPN", c.QPN, "2..0xFFFFFE")
-	case !validQPN(c.RemoteQPN):
+	case !ibta.ValidQPN(c.RemoteQPN):
 		return bad("RemoteQPN", c.RemoteQPN, "2..0xFFFFFE")
-	case !unicast(c.RemoteAddr):
+	case !ibta.Unicast(c.RemoteAddr):
 		return bad("RemoteAddr", c.RemoteAddr, "an IPv6 unicast address")
-	case c.Peer.IsValid() && !unicast(c.Peer):
+	case c.Peer.IsValid() && !ibta.Unicast(c.Peer):
 		return bad("Peer", c.Peer, "an IPv6 unicast address or none")
 	case c.SQPSN > packet.PSNMask:
 		return bad("SQPSN", c.SQPSN, "24 bits")
 	case c.RQPSN > packet.PSNMask:
 		return bad("RQPSN", c.RQPSN, "24 bits")
-	case c.PMTU < 256 || c.PMTU > 4096 || c.PMTU&(c.PMTU-1) != 0:
+	case !ibta.ValidPMTU(c.PMTU):
 		return bad("PMTU", c.PMTU, "256, 512, 1024, 2048 or 4096")
 	case c.RetryCnt > InfiniteRetries:
 		return bad("RetryCnt", c.RetryCnt, "0..7")
@@ -133,7 +131,7 @@ func (c QPConfig) Validate() error {
 		return bad("MinRNRTimer", c.MinRNRTimer, "0..31")
 	case c.AckEvery < 0:
 		return bad("AckEvery", c.AckEvery, "0 or more")
-	case c.Window < 1 || c.Window > maxWindow:
+	case c.Window < 1 || c.Window > ibta.MaxWindow:
 		return bad("Window", c.Window, "1..2^23-1")
 	case c.SendDepth < 1:
 		return bad("SendDepth", c.SendDepth, "1 or more")
@@ -165,11 +163,4 @@ func (c QPConfig) ackTimeout() time.Duration {
 		return 0
 	}
 	return 4096 * time.Nanosecond << c.LocalAckTimeout
-}
-
-// QPN 0 and 1 are management queue pairs, 0xFFFFFF is InfiniBand's multicast.
-func validQPN(qpn uint32) bool { return qpn > 1 && qpn < packet.PSNMask }
-
-func unicast(a netip.Addr) bool {
-	return a.Is6() && !a.Is4In6() && a.Zone() == "" && !a.IsMulticast() && !a.IsUnspecified()
 }

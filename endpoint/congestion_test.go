@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weft-sdn/weft/endpoint/internal/ibta"
 	"github.com/weft-sdn/weft/packet"
 )
 
@@ -65,7 +66,7 @@ func TestCNPReceived(t *testing.T) {
 	mustPost(t, h.qp, WorkRequest{Op: OpWrite, Data: make([]byte, 3*4096)})
 	next, _ := h.host.Advance(0)
 	got := h.taken()
-	if want := serialization(got[0].Len(), line/2); len(got) != 1 || next != want {
+	if want := ibta.Serialization(got[0].Len(), line/2); len(got) != 1 || next != want {
 		t.Errorf("%d packets, next at %v, want one and %v", len(got), next, want)
 	}
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 
+	"github.com/weft-sdn/weft/endpoint/internal/ibta"
 	"github.com/weft-sdn/weft/packet"
 )
 
@@ -21,7 +22,7 @@ type Encapsulation struct {
 
 // Validate says which field cannot be used; the error wraps ErrConfig.
 func (e *Encapsulation) Validate() error {
-	if !unicast(e.Source) {
+	if !ibta.Unicast(e.Source) {
 		return fmt.Errorf("encapsulation: Source %v is not an IPv6 unicast address: %w", e.Source, ErrConfig)
 	}
 	_, err := e.srh(e.Source)
@@ -29,7 +30,7 @@ func (e *Encapsulation) Validate() error {
 }
 
 func (e *Encapsulation) srh(proxy netip.Addr) (packet.SRH, error) {
-	if !unicast(e.SID) {
+	if !ibta.Unicast(e.SID) {
 		return packet.SRH{}, fmt.Errorf("encapsulation: SID %v is not an IPv6 unicast address: %w", e.SID, ErrConfig)
 	}
 	tlvType := e.TLVType

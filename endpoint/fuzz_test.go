@@ -90,8 +90,8 @@ func FuzzReceive(f *testing.F) {
 		if c := h.host.Counters(); c.FramesReceived != frames {
 			t.Fatalf("%d frames counted, want %d", c.FramesReceived, frames)
 		}
-		if q := h.qp; !q.Failed() && (packet.PSNBefore(q.nxt, q.una) || packet.PSNBefore(q.sent, q.nxt) || q.cur > q.sq.len() || q.begun > q.sq.len()) {
-			t.Fatalf("requester una %#x nxt %#x sent %#x cur %d begun %d of %d", q.una, q.nxt, q.sent, q.cur, q.begun, q.sq.len())
+		if q := h.qp; !q.Failed() && (packet.PSNBefore(q.nxt, q.una) || packet.PSNBefore(q.sent, q.nxt) || q.cur > q.sq.Len() || q.begun > q.sq.Len()) {
+			t.Fatalf("requester una %#x nxt %#x sent %#x cur %d begun %d of %d", q.una, q.nxt, q.sent, q.cur, q.begun, q.sq.Len())
 		}
 		if !bytes.Equal(memory[:64], bytes.Repeat([]byte{0xEE}, 64)) || !bytes.Equal(memory[64+1024:], bytes.Repeat([]byte{0xEE}, 64)) {
 			t.Fatal("memory outside the region written")

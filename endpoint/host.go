@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weft-sdn/weft/endpoint/internal/ibta"
 	"github.com/weft-sdn/weft/packet"
 )
 
@@ -12,7 +13,7 @@ import (
 type Host struct {
 	cfg      Config
 	qps      map[uint32]*QP
-	regions  map[uint32]*Region
+	regions  Regions
 	counters Counters
 
 	active   []*QP         // queue pairs with posted work, in the order they take turns
@@ -27,7 +28,7 @@ func NewHost(cfg Config) (*Host, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	return &Host{cfg: cfg, qps: make(map[uint32]*QP), regions: make(map[uint32]*Region)}, nil
+	return &Host{cfg: cfg, qps: make(map[uint32]*QP)}, nil
 }
 
 // Config is the configuration the host was made with.
@@ -120,7 +121,7 @@ func (h *Host) transmit(now time.Duration) int {
 	n := len(h.frame)
 	h.counters.FramesSent++
 	h.counters.OctetsSent += uint64(n)
-	h.lineFree = h.paced(h.lineFree, now) + serialization(n, float64(h.cfg.LineRate))
+	h.lineFree = h.paced(h.lineFree, now) + ibta.Serialization(n, float64(h.cfg.LineRate))
 	h.cfg.Output(now, h.frame)
 	return n
 }

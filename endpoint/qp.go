@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/weft-sdn/weft/endpoint/internal/ibta"
+	"github.com/weft-sdn/weft/endpoint/internal/queue"
 	"github.com/weft-sdn/weft/packet"
 )
 
@@ -24,7 +26,7 @@ type QP struct {
 	state    qpState
 	active   bool // in host.active
 	counters QPCounters
-	done     ring[Completion]
+	done     queue.Ring[Completion]
 
 	requester
 	responder
@@ -67,8 +69,8 @@ func (q *QP) start(sqPSN, rqPSN uint32) {
 
 // discard drops all work, without completions.
 func (q *QP) discard() {
-	q.sq.clear()
-	q.rq.clear()
+	q.sq.Clear()
+	q.rq.Clear()
 	q.message = inbound{}
 }
 
@@ -98,10 +100,10 @@ func (q *QP) Reset(sqPSN, rqPSN uint32) error {
 
 // Poll takes the oldest completion; ok is false when there is none.
 func (q *QP) Poll() (c Completion, ok bool) {
-	if q.done.len() == 0 {
+	if q.done.Len() == 0 {
 		return Completion{}, false
 	}
-	return q.done.pop(), true
+	return q.done.Pop(), true
 }
 
 // PostSend appends a message to the send queue. Errors: ErrWorkRequest, ErrQueueFull, ErrQPState, ErrNotFound after DestroyQP.
@@ -109,11 +111,11 @@ func (q *QP) PostSend(wr WorkRequest) error {
 	if err := q.usable(); err != nil {
 		return err
 	}
-	if q.sq.len() >= q.cfg.SendDepth {
+	if q.sq.Len() >= q.cfg.SendDepth {
 		return fmt.Errorf("QP %#x: send queue of %d: %w", q.cfg.QPN, q.cfg.SendDepth, ErrQueueFull)
 	}
-	packets := max(1, (len(wr.Data)+q.cfg.PMTU-1)/q.cfg.PMTU)
-	if wr.Op < OpWrite || wr.Op > OpSendImmediate || len(wr.Data) > maxMessage || packets > maxWindow {
+	packets := ibta.Packets(len(wr.Data), q.cfg.PMTU)
+	if wr.Op < OpWrite || wr.Op > OpSendImmediate || len(wr.Data) > ibta.MaxMessage || packets > ibta.MaxWindow {
 		return fmt.Errorf("QP %#x: %v of %d octets: %w", q.cfg.QPN, wr.Op, len(wr.Data), ErrWorkRequest)
 	}
 	q.post(wr, packets)
@@ -126,10 +128,10 @@ func (q *QP) PostRecv(r RecvRequest) error {
 	if err := q.usable(); err != nil {
 		return err
 	}
-	if q.rq.len() >= q.cfg.RecvDepth {
+	if q.rq.Len() >= q.cfg.RecvDepth {
 		return fmt.Errorf("QP %#x: receive queue of %d: %w", q.cfg.QPN, q.cfg.RecvDepth, ErrQueueFull)
 	}
-	q.rq.push(r)
+	q.rq.Push(r)
 	return nil
 }
 
@@ -145,7 +147,7 @@ func (q *QP) usable() error {
 
 // retire says whether the queue pair has no work left that Advance would have to look at.
 func (q *QP) retire() bool {
-	if q.sq.len() > 0 {
+	if q.sq.Len() > 0 {
 		return false
 	}
 	q.active = false
@@ -156,24 +158,24 @@ func (q *QP) retire() bool {
 func (q *QP) fail(now time.Duration, oldest Status) {
 	q.state = qpError
 	q.timed = false
-	if oldest != StatusOK && q.sq.len() > 0 {
+	if oldest != StatusOK && q.sq.Len() > 0 {
 		q.completeSend(now, oldest)
 	}
-	for q.sq.len() > 0 {
+	for q.sq.Len() > 0 {
 		q.completeSend(now, StatusFlushed)
 	}
 	if q.message.holdsRecv {
 		q.completeRecv(now, Completion{ID: q.message.recv.ID, Op: q.message.op, Status: StatusFlushed, Octets: q.message.octets})
 	}
 	q.message = inbound{}
-	for q.rq.len() > 0 {
-		q.completeRecv(now, Completion{ID: q.rq.pop().ID, Status: StatusFlushed})
+	for q.rq.Len() > 0 {
+		q.completeRecv(now, Completion{ID: q.rq.Pop().ID, Status: StatusFlushed})
 	}
 }
 
 func (q *QP) completeRecv(now time.Duration, c Completion) {
 	c.At, c.Recv = now, true
-	q.done.push(c)
+	q.done.Push(c)
 }
 
 // reply sends an acknowledgement.

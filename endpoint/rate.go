@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"time"
+
+	"github.com/weft-sdn/weft/endpoint/internal/ibta"
 )
 
 // RateConfig holds the parameters of DCQCN's reaction point (Zhu et al., "Congestion Control for Large-Scale RDMA Deployments",
@@ -78,7 +80,7 @@ func (r *rateControl) bitsPerSecond(now time.Duration) float64 {
 
 // gap is how long a frame of n octets occupies its share of the line.
 func (r *rateControl) gap(now time.Duration, n int) time.Duration {
-	return serialization(n, r.bitsPerSecond(now))
+	return ibta.Serialization(n, r.bitsPerSecond(now))
 }
 
 // cnp is the rate decrease of equation 1 in §3.2 of the paper.
@@ -136,12 +138,4 @@ func (r *rateControl) increase() {
 	if r.current >= r.line*(1-1e-6) {
 		r.current, r.limited = r.line, false
 	}
-}
-
-// wireOverhead is what Ethernet adds to a frame on the wire: preamble, frame check sequence and the gap between frames, in octets.
-const wireOverhead = 8 + 4 + 12
-
-// serialization is the time a frame of n octets takes at a rate in bits per second, rounded up to a nanosecond.
-func serialization(n int, rate float64) time.Duration {
-	return time.Duration(math.Ceil(float64(n+wireOverhead) * 8e9 / rate))
 }

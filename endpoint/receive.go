@@ -3,13 +3,8 @@ package endpoint
 import (
 	"time"
 
+	"github.com/weft-sdn/weft/endpoint/internal/ibta"
 	"github.com/weft-sdn/weft/packet"
-)
-
-// A partition key is 15 bits and a membership bit; of two members of a partition one at least must be a full one (IBTA volume 1, §10.9.3).
-const (
-	pkeyBase = 0x7FFF
-	pkeyFull = 0x8000
 )
 
 // Receive handles a frame, which it does not keep. Acknowledgements and CNPs leave during the call; call Advance afterwards for
@@ -101,7 +96,7 @@ func (h *Host) receiveTransport(now time.Duration, ip packet.IPv6, b []byte) (Re
 	}
 	r.payload = b[:len(b)-int(bth.PadCount)]
 
-	if bth.PKey&pkeyBase != h.cfg.PKey&pkeyBase || (bth.PKey|h.cfg.PKey)&pkeyFull == 0 {
+	if !ibta.SamePartition(bth.PKey, h.cfg.PKey) {
 		return RefusedPKey, false
 	}
 	q, ok := h.qps[bth.DestQPN]

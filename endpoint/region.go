@@ -22,9 +22,10 @@ type Region struct {
 // Buf is the region's memory; its first octet has the region's virtual address.
 func (r *Region) Buf() []byte { return r.buf }
 
-// at is the memory at [va, va+n), or nil when it is not all inside the region or the region is no longer registered.
-func (r *Region) at(va uint64, n int) []byte {
-	if !r.valid {
+// Writable is the memory at [va, va+n), or nil when it is not all inside the region, or remote peers may not write there, or the region is no longer
+// registered; a nil region has none.
+func (r *Region) Writable(va uint64, n int) []byte {
+	if r == nil || !r.valid || r.access&AccessRemoteWrite == 0 {
 		return nil
 	}
 	offset := va - r.va // beyond any size when va is below the region
@@ -34,24 +35,47 @@ func (r *Region) at(va uint64, n int) []byte {
 	return r.buf[offset : offset+uint64(n)]
 }
 
+// Regions are the memory regions of a host by remote key. The zero value has none.
+type Regions struct {
+	byKey map[uint32]*Region
+}
+
+// Register adds a region. Errors: ErrExists for a key in use, ErrConfig when the region does not fit 64 bits of address.
+func (s *Regions) Register(va uint64, rkey uint32, buf []byte, access Access) (*Region, error) {
+	if _, ok := s.byKey[rkey]; ok {
+		return nil, fmt.Errorf("R_Key %#x: %w", rkey, ErrExists)
+	}
+	if len(buf) > 0 && va+uint64(len(buf)-1) < va {
+		return nil, fmt.Errorf("region of %d octets at %#x passes the end of the address space: %w", len(buf), va, ErrConfig)
+	}
+	r := &Region{va: va, rkey: rkey, buf: buf, access: access, valid: true}
+	if s.byKey == nil {
+		s.byKey = make(map[uint32]*Region)
+	}
+	s.byKey[rkey] = r
+	return r, nil
+}
+
+// Deregister withdraws a region, also from messages being received. Withdrawing one that does not exist succeeds.
+func (s *Regions) Deregister(rkey uint32) {
+	if r, ok := s.byKey[rkey]; ok {
+		r.valid = false
+		delete(s.byKey, rkey)
+	}
+}
+
+// Region is the region of a remote key, or nil.
+func (s *Regions) Region(rkey uint32) *Region { return s.byKey[rkey] }
+
 // RegisterMR makes buf accessible to peers that know rkey, its first octet at virtual address va. The host writes to
 // buf during Receive. Errors: ErrExists for a key in use, ErrConfig when the region does not fit 64 bits of address.
 func (h *Host) RegisterMR(va uint64, rkey uint32, buf []byte, access Access) (*Region, error) {
-	if _, ok := h.regions[rkey]; ok {
-		return nil, fmt.Errorf("host %s: R_Key %#x: %w", h.cfg.Name, rkey, ErrExists)
+	r, err := h.regions.Register(va, rkey, buf, access)
+	if err != nil {
+		return nil, fmt.Errorf("host %s: %w", h.cfg.Name, err)
 	}
-	if len(buf) > 0 && va+uint64(len(buf)-1) < va {
-		return nil, fmt.Errorf("host %s: region of %d octets at %#x passes the end of the address space: %w", h.cfg.Name, len(buf), va, ErrConfig)
-	}
-	r := &Region{va: va, rkey: rkey, buf: buf, access: access, valid: true}
-	h.regions[rkey] = r
 	return r, nil
 }
 
 // DeregisterMR withdraws a region, also from messages being received. Withdrawing one that does not exist succeeds.
-func (h *Host) DeregisterMR(rkey uint32) {
-	if r, ok := h.regions[rkey]; ok {
-		r.valid = false
-		delete(h.regions, rkey)
-	}
-}
+func (h *Host) DeregisterMR(rkey uint32) { h.regions.Deregister(rkey) }

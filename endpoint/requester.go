@@ -4,23 +4,21 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/weft-sdn/weft/endpoint/internal/queue"
 	"github.com/weft-sdn/weft/packet"
 )
-
-// maxMessage is the greatest length of a message in octets (IBTA volume 1, §9.7.2).
-const maxMessage = 1 << 31
 
 // requester is the sending half of a queue pair: go-back-N over the messages of the send queue. PSNs are given to messages when
 // they are posted.
 type requester struct {
-	sq    ring[outbound] // messages not yet acknowledged to their end
-	una   uint32         // oldest PSN not acknowledged
-	nxt   uint32         // PSN to send next
-	sent  uint32         // one after the highest PSN ever sent
-	end   uint32         // one after the last PSN posted
-	cur   int            // index in sq of the message nxt is in; its length when all is sent
-	begun int            // messages of sq of which a packet was sent
-	msgs  uint32         // messages begun since the start, 24 bits
+	sq    queue.Ring[outbound] // messages not yet acknowledged to their end
+	una   uint32               // oldest PSN not acknowledged
+	nxt   uint32               // PSN to send next
+	sent  uint32               // one after the highest PSN ever sent
+	end   uint32               // one after the last PSN posted
+	cur   int                  // index in sq of the message nxt is in; its length when all is sent
+	begun int                  // messages of sq of which a packet was sent
+	msgs  uint32               // messages begun since the start, 24 bits
 
 	holding bool
 	hold    uint32 // no message that reaches this PSN is begun
@@ -47,7 +45,7 @@ func (r *requester) start(psn uint32) {
 }
 
 func (r *requester) post(wr WorkRequest, packets int) {
-	r.sq.push(outbound{wr: wr, first: r.end, packets: packets})
+	r.sq.Push(outbound{wr: wr, first: r.end, packets: packets})
 	r.end = packet.PSNAdd(r.end, packets)
 }
 
@@ -57,8 +55,8 @@ func (r *requester) outstanding() bool { return r.una != r.sent }
 // NextMessagePSN is the first PSN of the first message that has not begun, posted already or not: where a receiver can join that
 // holds this message and all later ones.
 func (q *QP) NextMessagePSN() uint32 {
-	if q.begun < q.sq.len() {
-		return q.sq.at(q.begun).first
+	if q.begun < q.sq.Len() {
+		return q.sq.At(q.begun).first
 	}
 	return q.end
 }
@@ -74,7 +72,7 @@ func (q *QP) UnackedPSN() uint32 { return q.una }
 func (q *QP) HighestPSN() uint32 { return q.sent }
 
 // SendQueueLen is the number of work requests posted and not completed.
-func (q *QP) SendQueueLen() int { return q.sq.len() }
+func (q *QP) SendQueueLen() int { return q.sq.Len() }
 
 // HoldAt keeps every message that has a PSN at or after psn from beginning, until Release; messages before psn, and all that have
 // begun, go on. A later HoldAt replaces an earlier one. ErrHoldTooLate: a message at or after psn has begun.
@@ -98,10 +96,10 @@ func (r *requester) inFlight() int { return int((r.nxt - r.una) & packet.PSNMask
 // nextSend is when a request can be sent as far as the queue pair goes; ok is false when none can without an acknowledgement, work or a
 // release.
 func (q *QP) nextSend() (at time.Duration, ok bool) {
-	if q.cur >= q.sq.len() || q.inFlight() >= q.cfg.Window {
+	if q.cur >= q.sq.Len() || q.inFlight() >= q.cfg.Window {
 		return 0, false
 	}
-	if q.holding && !packet.PSNBefore(q.sq.at(q.cur).last(), q.hold) {
+	if q.holding && !packet.PSNBefore(q.sq.At(q.cur).last(), q.hold) {
 		return 0, false
 	}
 	return max(q.rnrUntil, q.paceFree), true
@@ -141,7 +139,7 @@ func (o Op) opcode(i, n int) packet.Opcode {
 
 // sendRequest sends the packet at nxt, which nextSend allowed.
 func (q *QP) sendRequest(now time.Duration) {
-	m := q.sq.at(q.cur)
+	m := q.sq.At(q.cur)
 	i := int((q.nxt - m.first) & packet.PSNMask)
 	last := i == m.packets-1
 	fillsWindow := q.inFlight()+1 >= q.cfg.Window
@@ -309,7 +307,7 @@ func (q *QP) acknowledge(now time.Duration, psn uint32) bool {
 	if packet.PSNBefore(q.nxt, q.una) {
 		q.nxt = q.una
 	}
-	for q.sq.len() > 0 && packet.PSNBefore(q.sq.at(0).last(), q.una) {
+	for q.sq.Len() > 0 && packet.PSNBefore(q.sq.At(0).last(), q.una) {
 		q.completeSend(now, StatusOK)
 		q.begun--
 		q.cur = max(q.cur-1, 0)
@@ -320,10 +318,10 @@ func (q *QP) acknowledge(now time.Duration, psn uint32) bool {
 
 // completeSend ends the oldest message of the send queue.
 func (q *QP) completeSend(now time.Duration, s Status) {
-	m := q.sq.pop()
+	m := q.sq.Pop()
 	c := Completion{At: now, ID: m.wr.ID, Op: m.wr.Op, Status: s, Octets: len(m.wr.Data), Solicited: m.wr.Solicited}
 	if m.wr.Op.immediate() {
 		c.Immediate, c.HasImmediate = m.wr.Immediate, true
 	}
-	q.done.push(c)
+	q.done.Push(c)
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weft-sdn/weft/endpoint/internal/ibta"
 	"github.com/weft-sdn/weft/packet"
 )
 
@@ -112,7 +113,7 @@ func TestPacing(t *testing.T) {
 		if len(got) != 1 || !pending {
 			t.Fatalf("packet %d: %d sent, pending %v", n, len(got), pending)
 		}
-		if want := h.now + serialization(got[0].Len(), 1e9); next != want {
+		if want := h.now + ibta.Serialization(got[0].Len(), 1e9); next != want {
 			t.Fatalf("packet %d: next at %v, want %v", n, next, want)
 		}
 		h.now = next
@@ -417,28 +418,10 @@ func TestLineRate(t *testing.T) {
 		if len(got) != 1 || !pending {
 			t.Fatalf("packet %d: %d at once, pending %v", i, len(got), pending)
 		}
-		if want := h.now + serialization(got[0].Len(), 100e9); next != want {
+		if want := h.now + ibta.Serialization(got[0].Len(), 100e9); next != want {
 			t.Fatalf("packet %d: next at %v, want %v", i, next, want)
 		}
 		h.now = next
-	}
-}
-
-// TestRingForgets: what was taken from a queue is not kept alive by it.
-func TestRingForgets(t *testing.T) {
-	var r ring[*int]
-	for i := range 40 {
-		r.push(&i)
-		r.push(&i)
-		if v := r.pop(); *v != i/2 {
-			t.Fatalf("got %d, want %d", *v, i/2)
-		}
-	}
-	r.clear()
-	for i, p := range r.items {
-		if p != nil {
-			t.Errorf("item %d is still held", i)
-		}
 	}
 }
 

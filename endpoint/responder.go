@@ -3,6 +3,8 @@ package endpoint
 import (
 	"time"
 
+	"github.com/weft-sdn/weft/endpoint/internal/ibta"
+	"github.com/weft-sdn/weft/endpoint/internal/queue"
 	"github.com/weft-sdn/weft/packet"
 )
 
@@ -11,7 +13,7 @@ type responder struct {
 	expected uint32 // PSN expected next
 	msn      uint32 // messages received, 24 bits
 	silent   bool   // the packet expected was asked for (sequence NAK or RNR NAK); later ones are dropped without a word
-	rq       ring[RecvRequest]
+	rq       queue.Ring[RecvRequest]
 	message  inbound
 
 	cnpSent bool          // a CNP was sent, at cnpAt
@@ -40,7 +42,7 @@ func (q *QP) ExpectedPSN() uint32 { return q.expected }
 func (q *QP) MSN() uint32 { return q.msn }
 
 // ReceiveQueueLen is the number of receive requests posted and not used.
-func (q *QP) ReceiveQueueLen() int { return q.rq.len() }
+func (q *QP) ReceiveQueueLen() int { return q.rq.Len() }
 
 // request is a parsed request packet.
 type request struct {
@@ -111,7 +113,7 @@ func (q *QP) receiveRequest(now time.Duration, r *request) (Refusal, bool) {
 		return q.refuseRequest(now, packet.NAKInvalidRequest, StatusRemoteInvalidRequestIn)
 	}
 	takesRecv := s.op == OpSend && s.first || s.op == OpWrite && s.immediate
-	if takesRecv && q.rq.len() == 0 {
+	if takesRecv && q.rq.Len() == 0 {
 		q.silent = true
 		q.counters.RNRsSent++
 		q.reply(now, psn, packet.RNRSyndrome(q.cfg.MinRNRTimer))
@@ -159,7 +161,7 @@ func lengthFits(s shape, n, pmtu int) bool {
 func (q *QP) placeSend(now time.Duration, s shape, payload []byte) (Refusal, bool) {
 	m := &q.message
 	if s.first {
-		*m = inbound{op: OpSend, recv: q.rq.pop(), holdsRecv: true}
+		*m = inbound{op: OpSend, recv: q.rq.Pop(), holdsRecv: true}
 	}
 	if len(payload) > len(m.recv.Buf)-m.octets {
 		return q.refuseRequest(now, packet.NAKInvalidRequest, StatusLocalLength)
@@ -177,22 +179,19 @@ func (q *QP) placeWrite(now time.Duration, s shape, r *request) (Refusal, bool) 
 	m := &q.message
 	n := len(r.payload)
 	if s.first {
-		if r.reth.DMALength > maxMessage {
+		if r.reth.DMALength > ibta.MaxMessage {
 			return q.refuseRequest(now, packet.NAKInvalidRequest, StatusRemoteInvalidRequestIn)
 		}
-		*m = inbound{op: OpWrite, region: q.host.regions[r.reth.RKey], va: r.reth.VA, left: int(r.reth.DMALength)}
+		*m = inbound{op: OpWrite, region: q.host.regions.Region(r.reth.RKey), va: r.reth.VA, left: int(r.reth.DMALength)}
 	}
 	if s.last && n != m.left || !s.last && n >= m.left {
 		return q.refuseRequest(now, packet.NAKInvalidRequest, StatusRemoteInvalidRequestIn)
 	}
 	if m.left > 0 { // a WRITE of nothing needs no region
-		if m.region == nil || m.region.access&AccessRemoteWrite == 0 {
+		if m.region.Writable(m.va, m.left) == nil {
 			return q.refuseRequest(now, packet.NAKRemoteAccess, StatusRemoteInvalidRequestIn)
 		}
-		if m.region.at(m.va, m.left) == nil {
-			return q.refuseRequest(now, packet.NAKRemoteAccess, StatusRemoteInvalidRequestIn)
-		}
-		copy(m.region.at(m.va, n), r.payload)
+		copy(m.region.Writable(m.va, n), r.payload)
 	}
 	m.octets += n
 	m.va += uint64(n)
@@ -214,7 +213,7 @@ func (q *QP) finishMessage(now time.Duration, s shape, r *request) {
 		c.ID = m.recv.ID
 		q.completeRecv(now, c)
 	case s.immediate:
-		c.ID = q.rq.pop().ID
+		c.ID = q.rq.Pop().ID
 		q.completeRecv(now, c)
 	}
 	*m = inbound{}

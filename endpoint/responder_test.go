@@ -274,7 +274,7 @@ func TestJoin(t *testing.T) {
 	if !l.run(3*time.Millisecond, func() bool { return q[0].SendQueueLen() == 0 }) {
 		t.Fatal("not done")
 	}
-	if got := l.hosts[1].regions[1].Buf()[:700]; !bytes.Equal(got, data) || fresh.MSN() != 1 {
+	if got := l.hosts[1].regions.Region(1).Buf()[:700]; !bytes.Equal(got, data) || fresh.MSN() != 1 {
 		t.Errorf("memory differs, or MSN %d is not 1", fresh.MSN())
 	}
 	if err := q[1].PostRecv(RecvRequest{}); err == nil {

@@ -3,6 +3,9 @@ package endpoint
 import (
 	"testing"
 	"time"
+
+	"github.com/weft-sdn/weft/endpoint/internal/ibta"
+	"github.com/weft-sdn/weft/endpoint/internal/queue"
 )
 
 // direct joins two hosts without any delay: frames wait in a queue of reused buffers until the sender has returned.
@@ -10,7 +13,7 @@ type direct struct {
 	now   time.Duration
 	hosts [2]*Host
 	qps   [2]*QP
-	queue [2]ring[[]byte] // frames to each host
+	queue [2]queue.Ring[[]byte] // frames to each host
 	free  [][]byte
 }
 
@@ -24,7 +27,7 @@ func newDirect(tb testing.TB, edit func(*QPConfig)) *direct {
 			if n := len(d.free); n > 0 {
 				f, d.free = d.free[n-1], d.free[:n-1]
 			}
-			d.queue[1-i].push(append(f[:0], frame...))
+			d.queue[1-i].Push(append(f[:0], frame...))
 		}
 		h, err := NewHost(cfg)
 		if err != nil {
@@ -52,8 +55,8 @@ func (d *direct) write(tb testing.TB, data []byte) {
 		next, pending := d.hosts[0].Advance(d.now)
 		for i := range d.queue {
 			i = 1 - i // requests first
-			for d.queue[i].len() > 0 {
-				f := d.queue[i].pop()
+			for d.queue[i].Len() > 0 {
+				f := d.queue[i].Pop()
 				d.hosts[i].Receive(d.now, f)
 				d.free = append(d.free, f)
 			}
@@ -90,7 +93,7 @@ func TestNoAllocations(t *testing.T) {
 			for i := range d.hosts {
 				d.hosts[i].cfg.Output = func(time.Duration, []byte) {}
 			}
-			d.qps[0].cfg.Window = maxWindow
+			d.qps[0].cfg.Window = ibta.MaxWindow
 			if err := d.qps[0].PostSend(WorkRequest{Op: OpWrite, Data: make([]byte, 4<<20), RKey: 1}); err != nil {
 				t.Fatal(err)
 			}

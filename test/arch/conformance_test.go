@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -70,9 +71,14 @@ func TestConformanceTable(t *testing.T) {
 		want(t, seen, fmt.Sprintf("MT-S-%02d", i))
 	}
 	for id := range seen {
-		t.Errorf("%s is no requirement", id)
+		if !mrcID.MatchString(id) {
+			t.Errorf("%s is no requirement", id)
+		}
 	}
 }
+
+// mrcID is an id of the MRC specification: its sentences, and lines of its tables.
+var mrcID = regexp.MustCompile(`^MRC-(0\d\d|1[0-4]\d|T\d+(\.\d+)?-\d\d)$`)
 
 // want takes an id out of those that were seen.
 func want(t *testing.T, seen map[string]bool, id string) {

@@ -1,0 +1,92 @@
+package nscc
+
+import (
+	"time"
+
+	"github.com/weft-sdn/weft/endpoint/mrc"
+)
+
+// OnNewData begins a new period of rule 1 when nothing was in flight: one in which the queue pair had nothing to send says nothing of the network.
+func (c *QPCC) OnNewData(now time.Duration, _ int) {
+	if c.inflight <= 0 {
+		c.adapt.restart(now + c.base + c.cfg.TargetDelay)
+	}
+}
+
+// OnSend notes what is in flight.
+func (c *QPCC) OnSend(s mrc.Sent) { c.inflight = int64(s.InFlight) }
+
+// OnSACK is rules 1 to 6, after the penalty of the responder.
+func (c *QPCC) OnSACK(a mrc.SACK) {
+	c.stats.SACKs++
+	c.inflight = int64(a.InFlight)
+	newly := int64(a.Newly)
+	c.adapt.achieved += newly
+	c.adapt.ignored += newly
+	c.received += newly
+	c.penalise(newly, a.Penalty, a.RestoreCwnd)
+
+	delay := time.Duration(c.avg)
+	switch {
+	case !a.RTTValid:
+	case a.Probe:
+		// A probe is shorter than data, so its round trip is no base for that of data.
+		delay = c.sample(max(a.RTT, c.base), a.Marked)
+	default:
+		c.lowerBase(a.RTT)
+		delay = c.sample(a.RTT, a.Marked)
+	}
+	c.adjust(a.Now, newly, delay, a.Marked)
+}
+
+// OnNACK closes the window by the size of the packet, if rule 1 does not set it.
+func (c *QPCC) OnNACK(n mrc.NACK) {
+	c.stats.NACKs++
+	if n.RTTValid {
+		c.lowerBase(n.RTT)
+	}
+	c.average(c.cfg.NACKDelay)
+	c.adapt.ignored += int64(n.Size)
+	c.adapt.trigger = true
+	c.inflight = int64(n.InFlight) + int64(n.Size) // what was in flight when the network refused this packet
+	if !c.quickAdapt(n.Now, true, true, 0) {
+		c.cwnd -= int64(n.Size)
+		c.clamp()
+	}
+	c.inflight = int64(n.InFlight)
+}
+
+// OnLoss closes the window by the size of a packet whose timer expired. A loss that SACKs tell of leaves it: the delay of those that arrived tells of congestion.
+func (c *QPCC) OnLoss(l mrc.Loss) {
+	c.inflight = int64(l.InFlight)
+	if !l.Timeout {
+		c.stats.Losses++
+		return
+	}
+	c.stats.Timeouts++
+	c.cwnd -= int64(l.Size)
+	c.clamp()
+}
+
+// sample averages the delay of queues in a round trip and returns it.
+func (c *QPCC) sample(rtt time.Duration, marked bool) time.Duration {
+	delay := max(rtt-c.base, 0)
+	if !marked && delay > c.cfg.TargetDelay {
+		// The queue has gone since: a sample that lags behind must not cut the window later.
+		c.average(time.Duration(float64(c.base) * c.cfg.DelayRelief))
+	} else {
+		c.average(delay)
+	}
+	return delay
+}
+
+func (c *QPCC) average(delay time.Duration) {
+	c.avg += c.cfg.DelayWeight * (float64(delay) - c.avg)
+}
+
+func (c *QPCC) lowerBase(rtt time.Duration) {
+	if rtt > 0 && rtt < c.base {
+		c.base = rtt
+		c.limit()
+	}
+}

@@ -1,0 +1,34 @@
+package nscc
+
+import "github.com/weft-sdn/weft/packet"
+
+// penaltyPeriod is a time in which the responder asks for less (OCP MRC 1.0, §7.5.1).
+type penaltyPeriod struct {
+	on      bool
+	saved   int64 // window before it; 0 when it does not come back
+	restore bool  // restore_cwnd of the SACKs in it
+}
+
+// penalise takes the penalty out of the window: all of what was acknowledged for 127, about half of the window a round trip for 64. A window saved when the
+// period began comes back with the first SACK without a penalty, if the SACKs asked for that. A SACK that tells of nothing new may be an old one, and has no say.
+func (c *QPCC) penalise(newly int64, penalty uint8, restore bool) {
+	if newly <= 0 || c.cfg.IgnorePenalty {
+		return
+	}
+	p := &c.penalty
+	if penalty == 0 {
+		if p.on && p.restore {
+			c.cwnd = max(c.cwnd, p.saved)
+			c.clamp()
+		}
+		*p = penaltyPeriod{}
+		return
+	}
+	c.stats.Penalties++
+	if !p.on {
+		*p = penaltyPeriod{on: true, saved: c.cwnd}
+	}
+	p.restore = restore
+	c.cwnd -= newly * int64(min(penalty, packet.MaxRcvCwndPenalty)) / packet.MaxRcvCwndPenalty
+	c.clamp()
+}

@@ -1,0 +1,102 @@
+package nscc
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/weft-sdn/weft/endpoint/mrc"
+)
+
+// QPCC is the congestion control of a queue pair's requestor (OCP MRC 1.0, §8.3): its window.
+type QPCC struct {
+	cfg Config
+
+	cwnd     int64 // octets, MinCwnd to maxCwnd
+	maxCwnd  int64
+	inflight int64 // octets, when the queue pair last said so
+
+	base time.Duration // least round trip seen
+	avg  float64       // average delay, ns
+
+	adapt    quickAdapt
+	fast     fastIncrease
+	inc      float64 // octets x octets: increases not yet applied
+	received int64   // octets acknowledged since they were last applied
+
+	lastAdjust, lastCut time.Duration
+	penalty             penaltyPeriod
+	stats               Stats
+}
+
+var _ mrc.Congestion = (*QPCC)(nil)
+
+// Stats counts what moved the window.
+type Stats struct {
+	SACKs, NACKs, Losses, Timeouts uint64
+	QuickAdapts                    uint64 // times rule 1 set the window
+	FairIncreases                  uint64 // SACKs that took rule 2
+	ProportionalIncreases          uint64 // SACKs that took rule 3, and how many of them fast
+	FastIncreases                  uint64
+	Cuts                           uint64 // times rule 4 cut the window
+	Penalties                      uint64 // SACKs with a penalty that counted
+}
+
+// never is a time before all others that differences can be made with.
+const never = time.Duration(-1 << 62)
+
+// New makes the congestion control of a queue pair that has sent nothing. The error wraps ErrConfig.
+func New(cfg Config) (*QPCC, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	c := &QPCC{cfg: cfg, base: cfg.BaseRTT, maxCwnd: int64(cfg.MaxCwnd), lastAdjust: never, lastCut: never}
+	c.cwnd = c.maxCwnd
+	return c, nil
+}
+
+// SetConfig changes the parameters of a queue pair that runs; what it has learned stays, but for a base RTT when another one is configured. The error wraps
+// ErrConfig, and changes nothing.
+func (c *QPCC) SetConfig(cfg Config) error {
+	if err := cfg.Validate(); err != nil {
+		return err
+	}
+	if cfg.BaseRTT != c.cfg.BaseRTT {
+		c.base = cfg.BaseRTT
+	}
+	c.cfg = cfg
+	c.limit()
+	return nil
+}
+
+// Config is what the parameters are.
+func (c *QPCC) Config() Config { return c.cfg }
+
+// Window is the congestion window in octets.
+func (c *QPCC) Window() int { return int(c.cwnd) }
+
+// MaxWindow is the greatest window in octets, for the least round trip seen so far.
+func (c *QPCC) MaxWindow() int { return int(c.maxCwnd) }
+
+// BaseRTT is the least round trip seen, or the configured one.
+func (c *QPCC) BaseRTT() time.Duration { return c.base }
+
+// AverageDelay is the average delay of queues.
+func (c *QPCC) AverageDelay() time.Duration { return time.Duration(c.avg) }
+
+// Stats is what has moved the window so far.
+func (c *QPCC) Stats() Stats { return c.stats }
+
+// String is the window for people to read.
+func (c *QPCC) String() string {
+	return fmt.Sprintf("cwnd %d of %d, base RTT %v, delay %v", c.cwnd, c.maxCwnd, c.base, c.AverageDelay().Round(time.Nanosecond))
+}
+
+// limit has the greatest window follow the least round trip.
+func (c *QPCC) limit() {
+	c.maxCwnd = max(int64(float64(c.cfg.MaxCwnd)*(float64(c.base)/float64(c.cfg.BaseRTT))), int64(c.cfg.MinCwnd))
+	c.clamp()
+}
+
+func (c *QPCC) clamp() {
+	c.cwnd = min(max(c.cwnd, int64(c.cfg.MinCwnd)), c.maxCwnd)
+}

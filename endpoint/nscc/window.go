@@ -1,0 +1,71 @@
+package nscc
+
+import "time"
+
+// fastIncrease is the part of rule 3 for a network without queues.
+type fastIncrease struct {
+	octets int64 // acknowledged without a delay in a row
+	on     bool
+}
+
+// adjust is rules 1 to 6, for octets newly acknowledged with this delay (table 8-1).
+func (c *QPCC) adjust(now time.Duration, newly int64, delay time.Duration, marked bool) {
+	if c.quickAdapt(now, false, marked, delay) {
+		return
+	}
+	switch late := delay >= c.cfg.TargetDelay; {
+	case !marked && late:
+		c.stats.FairIncreases++
+		c.inc += c.cfg.Fi * float64(newly)
+	case !marked:
+		c.grow(newly, delay)
+	case late:
+		c.cut(now)
+	}
+	c.clamp()
+	c.apply(now)
+	c.clamp()
+}
+
+// grow is rule 3.
+func (c *QPCC) grow(newly int64, delay time.Duration) {
+	c.stats.ProportionalIncreases++
+	if delay < c.cfg.FastDelay {
+		c.fast.octets += newly
+		c.fast.on = c.fast.on || c.fast.octets > c.cwnd
+	} else {
+		c.fast = fastIncrease{}
+	}
+	if c.fast.on {
+		c.stats.FastIncreases++
+		c.cwnd += int64(float64(newly) * c.cfg.FiScale)
+		return
+	}
+	c.inc += c.cfg.Alpha * float64(newly) * (c.cfg.TargetDelay - delay).Seconds()
+}
+
+// cut is rule 4: at most once a base round trip, by how far the average delay is above the target.
+func (c *QPCC) cut(now time.Duration) {
+	c.fast = fastIncrease{}
+	target := float64(c.cfg.TargetDelay)
+	if c.avg <= target || now-c.lastCut <= c.base {
+		return
+	}
+	c.stats.Cuts++
+	c.lastCut = now
+	c.cwnd = int64(float64(c.cwnd) * max(1-c.cfg.Gamma*(c.avg-target)/c.avg, c.cfg.MaxMDJump))
+}
+
+// apply is rule 6: the increases collected, over the window.
+func (c *QPCC) apply(now time.Duration) {
+	passed := now - c.lastAdjust
+	if c.received <= int64(c.cfg.AdjustBytes) && passed <= c.cfg.AdjustPeriod {
+		return
+	}
+	c.cwnd += int64(c.inc / float64(c.cwnd))
+	if passed >= c.cfg.AdjustPeriod {
+		c.cwnd += int64(c.cfg.Eta)
+		c.lastAdjust = now
+	}
+	c.inc, c.received = 0, 0
+}

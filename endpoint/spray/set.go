@@ -1,0 +1,219 @@
+package spray
+
+import (
+	"fmt"
+	"math/bits"
+	"math/rand/v2"
+	"time"
+
+	"github.com/weft-sdn/weft/endpoint/mrc"
+	"github.com/weft-sdn/weft/packet"
+)
+
+// Set is the entropy values of a queue pair and what is known of each.
+type Set struct {
+	cfg Config
+	rng rand.PCG
+
+	minActive int
+	epoch     uint16 // times the profile was replaced
+	evs       []slot
+	order     []uint16 // permutation of the indexes: the rotation
+	next      int      // in order
+	control   int      // in order, for what is not data
+	rotations int      // since order was drawn
+	ports     packet.PortMask
+	usable    int // values GOOD or SKIP on ports that are up
+	bad       int // values ASSUMED_BAD
+}
+
+var _ mrc.Sprayer = (*Set)(nil)
+
+// slot is an entropy value with its state.
+type slot struct {
+	EV
+	path      mrc.Path
+	state     State
+	losses    int           // packets lost since one arrived
+	probeAt   time.Duration // next probe, when ASSUMED_BAD
+	probeWait time.Duration // from the last probe to that one
+	counts    Counts
+}
+
+// A path is named by its index and, above that, by the profile it came with, so that what is said of a value does nothing to its successor at the same index.
+const (
+	indexBits = 10
+	indexMask = 1<<indexBits - 1
+)
+
+func index(id mrc.PathID) int { return int(id & indexMask) }
+
+// AllPorts is the mask of all ports.
+const AllPorts = ^packet.PortMask(1)
+
+// New makes the set of a queue pair with all its ports up. Every value is GOOD unless the profile denies it. The error wraps ErrConfig or ErrProfile.
+func New(cfg Config, p Profile) (*Set, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	s := &Set{cfg: cfg, ports: AllPorts}
+	s.rng.Seed(cfg.Seed, 0x6d7263) // other users of the seed draw other streams
+	if err := s.Replace(p); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Replace puts another profile in place of the one there is, while packets are under way. A value that is the same at the same index keeps its counts and its state,
+// unless the profile denies or allows it; others begin anew. The error wraps ErrProfile, and changes nothing.
+func (s *Set) Replace(p Profile) error {
+	if err := p.Validate(); err != nil {
+		return err
+	}
+	old := s.evs
+	s.evs = make([]slot, len(p.EVs))
+	s.epoch++
+	for i, ev := range p.EVs {
+		n := slot{path: mrc.Path{ID: mrc.PathID(s.epoch<<indexBits | uint16(i))}}
+		if i < len(old) && old[i].same(ev) {
+			n = old[i]
+		}
+		n.EV = ev
+		n.path.EV, n.path.Route, n.path.Port = ev.Value, ev.Route, ev.Port
+		if ev.Route != nil {
+			n.path.EV = packet.NewEV(uint16(i), 0)
+		}
+		switch {
+		case ev.Denied:
+			n.state = Denied
+		case n.state == Denied:
+			n.state, n.losses = Good, 0
+		}
+		s.evs[i] = n
+	}
+	s.minActive = p.MinActive
+	if len(s.evs) != len(old) {
+		s.order = make([]uint16, len(s.evs))
+		for i := range s.order {
+			s.order[i] = uint16(i)
+		}
+		s.shuffle()
+		s.next, s.control = 0, 0
+	}
+	s.recount()
+	return nil
+}
+
+// Len is the size of the EV universe.
+func (s *Set) Len() int { return len(s.evs) }
+
+// Usable is the number of values that packets can be sent with: GOOD or SKIP, on ports that are up.
+func (s *Set) Usable() int { return s.usable }
+
+// At is the value of an index. Its error, like those below, wraps ErrIndex.
+func (s *Set) At(index int) (EV, error) {
+	if err := s.check(index); err != nil {
+		return EV{}, err
+	}
+	return s.evs[index].EV, nil
+}
+
+// State is the state of the value of an index.
+func (s *Set) State(index int) (State, error) {
+	if err := s.check(index); err != nil {
+		return 0, err
+	}
+	return s.evs[index].state, nil
+}
+
+// Counts is what became of packets with the value of an index.
+func (s *Set) Counts(index int) (Counts, error) {
+	if err := s.check(index); err != nil {
+		return Counts{}, err
+	}
+	return s.evs[index].counts, nil
+}
+
+// Deny takes the value of an index out of use, whatever MinActive says (§9.3.2.1).
+func (s *Set) Deny(index int) error {
+	if err := s.check(index); err != nil {
+		return err
+	}
+	s.evs[index].Denied = true
+	s.set(index, Denied)
+	return nil
+}
+
+// Allow makes the value of an index GOOD, one that is assumed bad too: the controller knows.
+func (s *Set) Allow(index int) error {
+	if err := s.check(index); err != nil {
+		return err
+	}
+	s.evs[index].Denied = false
+	s.evs[index].losses = 0
+	s.set(index, Good)
+	return nil
+}
+
+// SetPorts says which ports (planes) are up at both ends. Values on others are not used, and keep their state.
+func (s *Set) SetPorts(up packet.PortMask) {
+	s.ports = up
+	s.recount()
+}
+
+// Ports is the mask that was set.
+func (s *Set) Ports() packet.PortMask { return s.ports }
+
+func (s *Set) check(index int) error {
+	if index < 0 || index >= len(s.evs) {
+		return fmt.Errorf("EV %d: want 0 to %d: %w", index, len(s.evs)-1, ErrIndex)
+	}
+	return nil
+}
+
+// slot is the entry of a path; nil when it was replaced.
+func (s *Set) slot(id mrc.PathID) *slot {
+	if i := index(id); i < len(s.evs) && s.evs[i].path.ID == id {
+		return &s.evs[i]
+	}
+	return nil
+}
+
+// up says whether the port of a value is.
+func (s *Set) up(e *slot) bool { return s.ports.Has(e.Port) }
+
+// set changes a state, and the numbers of states.
+func (s *Set) set(index int, to State) {
+	e := &s.evs[index]
+	if s.up(e) {
+		s.usable += alive(to) - alive(e.state)
+	}
+	if e.state == AssumedBad {
+		s.bad--
+	}
+	if to == AssumedBad {
+		s.bad++
+	}
+	e.state = to
+}
+
+func (s *Set) recount() {
+	s.usable, s.bad = 0, 0
+	for i := range s.evs {
+		e := &s.evs[i]
+		if s.up(e) {
+			s.usable += alive(e.state)
+		}
+		if e.state == AssumedBad {
+			s.bad++
+		}
+	}
+}
+
+// shuffle draws the order.
+func (s *Set) shuffle() {
+	for i := len(s.order) - 1; i > 0; i-- {
+		j, _ := bits.Mul64(s.rng.Uint64(), uint64(i+1))
+		s.order[i], s.order[j] = s.order[j], s.order[i]
+	}
+}

@@ -1,0 +1,711 @@
+package spray
+
+import (
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/weft-sdn/weft/endpoint/mrc"
+	"github.com/weft-sdn/weft/packet"
+)
+
+// profile has n values on each of so many ports: value i is i, on port i mod ports + 1.
+func profile(n, ports int) Profile {
+	p := Profile{}
+	for i := range n * ports {
+		p.EVs = append(p.EVs, EV{Value: packet.EV(i), Port: i%ports + 1})
+	}
+	return p
+}
+
+func newSet(t testing.TB, p Profile, change func(*Config)) *Set {
+	t.Helper()
+	cfg := DefaultConfig(7)
+	cfg.ReshuffleEvery = 0
+	if change != nil {
+		change(&cfg)
+	}
+	s, err := New(cfg, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func next(t testing.TB, s *Set) mrc.Path {
+	t.Helper()
+	p, ok := s.Next(0, mrc.UseData, AllPorts)
+	if !ok {
+		t.Fatal("no path")
+	}
+	return p
+}
+
+func wantState(t testing.TB, s *Set, i int, want State) {
+	t.Helper()
+	if got, err := s.State(i); err != nil || got != want {
+		t.Errorf("EV %d is %v, %v, want %v", i, got, err, want)
+	}
+}
+
+// TestRotation: without feedback every value is used once before one is used again, whatever is reshuffled when.
+func TestRotation(t *testing.T) {
+	for _, every := range []int{0, 1, 3} {
+		s := newSet(t, profile(16, 2), func(c *Config) { c.ReshuffleEvery = every })
+		var orders [][]mrc.PathID
+		for range 12 {
+			var order []mrc.PathID
+			for range s.Len() {
+				order = append(order, next(t, s).ID)
+			}
+			orders = append(orders, slices.Clone(order))
+			slices.Sort(order)
+			if len(slices.Compact(order)) != s.Len() {
+				t.Fatalf("reshuffled every %d: a value was used twice in a rotation", every)
+			}
+		}
+		for i := range orders[1:] {
+			same := slices.Equal(orders[i], orders[i+1])
+			if want := every == 0 || (i+1)%every != 0; same != want {
+				t.Errorf("reshuffled every %d: rotation %d equals the one before: %v", every, i+1, same)
+			}
+		}
+	}
+}
+
+// TestSkipOncePerPacket is §11.2.2: a SKIP value that is met is reset to GOOD and the next tried, and one packet resets one value only.
+func TestSkipOncePerPacket(t *testing.T) {
+	s := newSet(t, profile(4, 1), nil)
+	var ids []mrc.PathID
+	for range 4 {
+		ids = append(ids, next(t, s).ID)
+	}
+	skip := func(i int) { s.Feedback(0, ids[i], mrc.SignalMarked) }
+	skip(0)
+	skip(1)
+	wantState(t, s, index(ids[0]), Skip)
+	if p := next(t, s); p.ID != ids[2] {
+		t.Errorf("sent by %d, want the first GOOD one, %d", p.ID, ids[2])
+	}
+	wantState(t, s, index(ids[0]), Good)
+	wantState(t, s, index(ids[1]), Skip)
+	if next(t, s).ID != ids[3] || next(t, s).ID != ids[0] || next(t, s).ID != ids[2] {
+		t.Error("the rotation did not go on behind the value used, over the one still SKIP")
+	}
+	wantState(t, s, index(ids[1]), Good)
+	// All SKIP: the first is reset, the others passed over, and it is used when its turn comes again.
+	for i := range ids {
+		skip(i)
+	}
+	if p := next(t, s); p.ID != ids[3] {
+		t.Errorf("sent by %d, want %d, whose turn it was", p.ID, ids[3])
+	}
+	for i, want := range []State{Skip, Skip, Skip, Good} {
+		wantState(t, s, index(ids[i]), want)
+	}
+}
+
+func TestSkipsAreBounded(t *testing.T) {
+	s := newSet(t, profile(8, 1), func(c *Config) { c.MaxSkips = 3 })
+	var ids []mrc.PathID
+	for range 8 {
+		ids = append(ids, next(t, s).ID)
+	}
+	for i := range 6 {
+		s.Feedback(0, ids[i], mrc.SignalMarked)
+	}
+	if p := next(t, s); p.ID != ids[3] {
+		t.Errorf("sent by %d, want %d after 3 skips", p.ID, ids[3])
+	}
+	wantState(t, s, index(ids[0]), Good)
+	wantState(t, s, index(ids[3]), Skip)
+}
+
+// twin is §11.2.2 on a list, without a clever thing.
+type twin struct {
+	order []int
+	state map[int]State
+	port  func(i int) int
+	turn  int
+}
+
+func (w *twin) next(ports packet.PortMask, maxSkips int) (int, bool) {
+	usable := func(i int) bool { return (w.state[i] == Good || w.state[i] == Skip) && ports.Has(w.port(i)) }
+	if !slices.ContainsFunc(w.order, usable) {
+		return 0, false
+	}
+	reset := -1
+	for skips := 0; ; {
+		i := w.order[w.turn]
+		w.turn = (w.turn + 1) % len(w.order)
+		if !usable(i) {
+			continue
+		}
+		if w.state[i] == Good || skips == maxSkips {
+			return i, true
+		}
+		skips++
+		if reset < 0 {
+			reset = i
+			w.state[i] = Good
+		}
+	}
+}
+
+// TestAgainstTwin: the same choices as the twin, over random feedback, denials and ports.
+func TestAgainstTwin(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	for range 300 {
+		n, ports, skips := 1+rng.IntN(20), 1+rng.IntN(3), 1+rng.IntN(6)
+		p := profile(n, ports)
+		s := newSet(t, p, func(c *Config) { c.MaxSkips, c.BadAfter, c.Seed = skips, 1, rng.Uint64() })
+		w := &twin{state: map[int]State{}, port: func(i int) int { return i%ports + 1 }}
+		for _, i := range s.order {
+			w.order = append(w.order, int(i))
+		}
+		base := s.evs[0].path.ID
+		for range 400 {
+			i := rng.IntN(s.Len())
+			id := base + mrc.PathID(i)
+			free := AllPorts
+			if rng.IntN(3) == 0 {
+				free = packet.PortMask(rng.Uint32())
+			}
+			switch rng.IntN(9) {
+			case 0, 1:
+				s.Feedback(0, id, mrc.SignalMarked)
+				if w.state[i] == Good {
+					w.state[i] = Skip
+				}
+			case 2:
+				s.Feedback(0, id, mrc.SignalLost)
+				if w.state[i] != Denied {
+					w.state[i] = AssumedBad
+				}
+			case 3:
+				s.Feedback(0, id, mrc.SignalProbeOK)
+				if w.state[i] == AssumedBad {
+					w.state[i] = Good
+				}
+			case 4:
+				if err := s.Deny(i); err != nil {
+					t.Fatal(err)
+				}
+				w.state[i] = Denied
+			case 5:
+				if err := s.Allow(i); err != nil {
+					t.Fatal(err)
+				}
+				w.state[i] = Good
+			default:
+				turn := s.next
+				got, ok := s.Next(0, mrc.UseData, free)
+				w.turn = turn
+				want, wantOK := w.next(free, skips)
+				if ok != wantOK || ok && index(got.ID) != want {
+					t.Fatalf("chose %d %v, want %d %v", index(got.ID), ok, want, wantOK)
+				}
+			}
+			usable := 0
+			for j := range s.Len() {
+				wantState(t, s, j, w.state[j])
+				usable += alive(w.state[j])
+			}
+			if s.Usable() != usable || t.Failed() {
+				t.Fatalf("%d usable, want %d", s.Usable(), usable)
+			}
+		}
+	}
+}
+
+// TestStates is table 9-3.
+func TestStates(t *testing.T) {
+	used := func(s *Set, id mrc.PathID) bool {
+		for range 2 * s.Len() {
+			if next(t, s).ID == id {
+				return true
+			}
+		}
+		return false
+	}
+	t.Run("GOOD", func(t *testing.T) {
+		s := newSet(t, profile(4, 1), nil)
+		for i := range 4 {
+			wantState(t, s, i, Good) // by default
+			if !used(s, s.evs[i].path.ID) {
+				t.Errorf("EV %d is GOOD and was not used", i)
+			}
+		}
+	})
+	t.Run("DENIED", func(t *testing.T) {
+		p := profile(4, 1)
+		p.EVs[1].Denied = true // configured so
+		s := newSet(t, p, nil)
+		id := s.evs[1].path.ID
+		wantState(t, s, 1, Denied)
+		for _, signal := range []mrc.Signal{mrc.SignalArrived, mrc.SignalMarked, mrc.SignalTimeout, mrc.SignalBad, mrc.SignalProbeOK} {
+			for range 5 {
+				s.Feedback(0, id, signal)
+			}
+			wantState(t, s, 1, Denied)
+		}
+		if used(s, id) {
+			t.Error("used")
+		}
+		if err := s.Allow(1); err != nil || !used(s, id) {
+			t.Errorf("not used after it was allowed: %v", err)
+		}
+		if err := s.Deny(4); !errors.Is(err, ErrIndex) {
+			t.Errorf("denied one that does not exist: %v", err)
+		}
+		if err := s.Allow(-1); !errors.Is(err, ErrIndex) {
+			t.Errorf("allowed one that does not exist: %v", err)
+		}
+	})
+	t.Run("SKIP", func(t *testing.T) {
+		for signal, want := range map[mrc.Signal]State{
+			mrc.SignalMarked: Skip, mrc.SignalTrimmed: Skip, mrc.SignalTrimmedLastHop: Good, mrc.SignalRefused: Good, mrc.SignalArrived: Good, mrc.SignalLost: Good,
+		} {
+			s := newSet(t, profile(4, 1), nil)
+			s.Feedback(0, s.evs[2].path.ID, signal)
+			if got, _ := s.State(2); got != want {
+				t.Errorf("%v makes a GOOD value %v, want %v", signal, got, want)
+			}
+		}
+		s := newSet(t, profile(4, 1), nil)
+		id := s.evs[2].path.ID
+		s.Feedback(0, id, mrc.SignalMarked)
+		for range 3 {
+			if next(t, s).ID == id {
+				t.Error("used before it was skipped")
+			}
+		}
+		if !used(s, id) {
+			t.Error("not used again after it was skipped")
+		}
+	})
+	t.Run("ASSUMED_BAD", func(t *testing.T) {
+		var events []Event
+		s := newSet(t, profile(4, 1), func(c *Config) { c.Notify = func(e Event) { events = append(events, e) } })
+		id := s.evs[2].path.ID
+		for range 2 {
+			s.Feedback(5, id, mrc.SignalTimeout)
+		}
+		s.Feedback(6, id, mrc.SignalArrived)
+		for range 2 {
+			s.Feedback(7, id, mrc.SignalLost)
+		}
+		wantState(t, s, 2, Good) // never three in a row
+		s.Feedback(8, id, mrc.SignalTimeout)
+		wantState(t, s, 2, AssumedBad)
+		if used(s, id) {
+			t.Error("used")
+		}
+		s.Feedback(9, id, mrc.SignalProbeMarked)
+		wantState(t, s, 2, Skip)
+		s.Feedback(10, id, mrc.SignalBad)
+		wantState(t, s, 2, AssumedBad)
+		s.Feedback(11, id, mrc.SignalArrived) // an old packet's: no proof
+		wantState(t, s, 2, AssumedBad)
+		s.Feedback(12, id, mrc.SignalProbeOK)
+		wantState(t, s, 2, Good)
+		want := []Event{{At: 8, Kind: BecameBad}, {At: 9, Kind: Recovered}, {At: 10, Kind: BecameBad}, {At: 12, Kind: Recovered}}
+		for i := range want {
+			want[i].Index, want[i].EV = 2, s.evs[2].EV
+		}
+		if !slices.Equal(events, want) {
+			t.Errorf("events %v, want %v", events, want)
+		}
+	})
+}
+
+func TestMinActive(t *testing.T) {
+	p := profile(4, 1)
+	p.MinActive = 2
+	s := newSet(t, p, func(c *Config) { c.BadAfter = 1 })
+	for i := range 4 {
+		s.Feedback(0, s.evs[i].path.ID, mrc.SignalTimeout)
+	}
+	if s.Usable() != 2 {
+		t.Fatalf("%d usable, want 2: a host leaves itself MinActive", s.Usable())
+	}
+	// The controller is not bounded.
+	for i := range 4 {
+		if err := s.Deny(i); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, ok := s.Next(0, mrc.UseData, AllPorts); ok || s.Usable() != 0 {
+		t.Error("a path, with every value denied")
+	}
+	for _, use := range []mrc.Use{mrc.UseControl, mrc.UseProbe} {
+		if _, ok := s.Next(0, use, AllPorts); ok {
+			t.Error("a path, with every value denied")
+		}
+	}
+}
+
+// TestPlanes is §9.3.2 and §11.5: values of several ports; a port that is busy or down is passed over.
+func TestPlanes(t *testing.T) {
+	s := newSet(t, profile(4, 2), nil)
+	for range 8 {
+		if p, ok := s.Next(0, mrc.UseData, packet.PortMask(0).With(2)); !ok || p.Port != 2 {
+			t.Fatalf("port %d, %v, want the free one, 2", p.Port, ok)
+		}
+	}
+	if _, ok := s.Next(0, mrc.UseData, 0); ok || s.Usable() != 8 {
+		t.Error("a path without a free port")
+	}
+	s.Feedback(0, s.evs[1].path.ID, mrc.SignalMarked)
+	s.SetPorts(AllPorts &^ packet.PortMask(0).With(2))
+	if s.Usable() != 4 {
+		t.Errorf("%d usable with one of two ports down, want 4", s.Usable())
+	}
+	for range 8 {
+		if p := next(t, s); p.Port != 1 {
+			t.Fatal("sent by the port that is down")
+		}
+	}
+	wantState(t, s, 1, Skip) // kept
+	s.SetPorts(0)
+	if _, ok := s.Next(0, mrc.UseData, AllPorts); ok || s.Usable() != 0 {
+		t.Error("a path with all ports down")
+	}
+	s.SetPorts(AllPorts)
+	if s.Usable() != 8 {
+		t.Error("not all usable with the ports back")
+	}
+	seen := map[int]bool{}
+	for i := range s.Len() {
+		// Every path says which plane it is, and so does what is remembered of a packet.
+		p := next(t, s)
+		ev, err := s.At(index(p.ID))
+		if err != nil || p.Port != ev.Port || p.EV != ev.Value {
+			t.Errorf("packet %d: path %+v of EV %+v", i, p, ev)
+		}
+		seen[p.Port] = true
+	}
+	if len(seen) != 2 {
+		t.Error("not both ports used")
+	}
+}
+
+// TestControl: what is not data leaves the rotation and the states of values alone.
+func TestControl(t *testing.T) {
+	s := newSet(t, profile(4, 1), nil)
+	s.Feedback(0, s.evs[2].path.ID, mrc.SignalMarked)
+	turn := s.next
+	for range 9 {
+		if p, ok := s.Next(0, mrc.UseControl, AllPorts); !ok || index(p.ID) == 2 {
+			t.Errorf("path %+v %v, want a GOOD one", p, ok)
+		}
+	}
+	wantState(t, s, 2, Skip)
+	if s.next != turn {
+		t.Error("the rotation went on")
+	}
+	for i := range 4 {
+		s.Feedback(0, s.evs[i].path.ID, mrc.SignalMarked)
+	}
+	if _, ok := s.Next(0, mrc.UseProbe, AllPorts); !ok {
+		t.Error("none, with all of them SKIP")
+	}
+	sent, probes := uint64(0), uint64(0)
+	for i := range 4 {
+		c, err := s.Counts(i)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sent += c.Sent
+		probes += c.Probes
+	}
+	if sent != 0 || probes != 1 {
+		t.Errorf("%d packets and %d probes counted, want 0 and 1", sent, probes)
+	}
+}
+
+func TestProbes(t *testing.T) {
+	s := newSet(t, profile(2, 2), func(c *Config) {
+		c.BadAfter, c.ProbeInterval, c.ProbeMaxInterval = 1, 100, 350
+	})
+	if _, ok := s.NextProbe(); ok {
+		t.Error("a probe is due with all values GOOD")
+	}
+	s.Feedback(1000, s.evs[1].path.ID, mrc.SignalTimeout)
+	s.Feedback(1010, s.evs[0].path.ID, mrc.SignalTimeout)
+	var times []time.Duration
+	for now := time.Duration(1000); now < 3000; now++ {
+		if at, ok := s.NextProbe(); !ok || at < now {
+			t.Fatalf("next probe at %v %v, now %v", at, ok, now)
+		}
+		if p, ok := s.Probe(now, AllPorts); ok && index(p.ID) == 1 {
+			times = append(times, now)
+			s.Feedback(now, p.ID, mrc.SignalProbeLost)
+		}
+	}
+	// Doubling, to the greatest interval.
+	if want := []time.Duration{1100, 1300, 1650, 2000, 2350, 2700}; !slices.Equal(times, want) {
+		t.Errorf("probes at %v, want %v", times, want)
+	}
+	if _, ok := s.Probe(time.Second, packet.PortMask(0).With(3)); ok {
+		t.Error("a probe by a port that no value has")
+	}
+	// A port that is down is not probed.
+	s.SetPorts(packet.PortMask(0).With(1))
+	if p, ok := s.Probe(time.Second, AllPorts); !ok || index(p.ID) != 0 {
+		t.Errorf("probes %+v %v, want the one on the port that is up", p, ok)
+	}
+	c, err := s.Counts(1)
+	if err != nil || c.Probes != 6 || c.ProbesLost != 6 || c.Lost != 1 {
+		t.Errorf("counts %+v %v", c, err)
+	}
+}
+
+func TestReplace(t *testing.T) {
+	var events int
+	s := newSet(t, profile(6, 1), func(c *Config) { c.BadAfter, c.Notify = 1, func(Event) { events++ } })
+	ids := make([]mrc.PathID, 6)
+	for i := range ids {
+		ids[i] = s.evs[i].path.ID
+	}
+	for range 6 {
+		next(t, s)
+	}
+	s.Feedback(0, ids[0], mrc.SignalMarked)
+	s.Feedback(0, ids[1], mrc.SignalTimeout)
+	s.Feedback(0, ids[3], mrc.SignalTimeout)
+	if err := s.Deny(4); err != nil {
+		t.Fatal(err)
+	}
+	p := profile(6, 1)
+	p.EVs[3].Value = 1000   // another path
+	p.EVs[5].Denied = true  // denied
+	p.EVs[0].Denied = false // as before
+	order := slices.Clone(s.order)
+	if err := s.Replace(p); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []State{Skip, AssumedBad, Good, Good, Good, Denied} {
+		wantState(t, s, i, want)
+	}
+	if !slices.Equal(order, s.order) {
+		t.Error("the rotation began anew, with as many values as before")
+	}
+	// What is said of the old value at index 3 is not said of the new one.
+	s.Feedback(0, ids[3], mrc.SignalTimeout)
+	wantState(t, s, 3, Good)
+	if c, _ := s.Counts(3); c != (Counts{}) {
+		t.Errorf("counts %+v of a new value", c)
+	}
+	if c, _ := s.Counts(1); c.Sent != 1 || c.Lost != 1 {
+		t.Errorf("counts %+v of an unchanged value", c)
+	}
+	// Fewer, then more again.
+	if err := s.Replace(profile(2, 1)); err != nil {
+		t.Fatal(err)
+	}
+	s.Feedback(0, ids[5], mrc.SignalTimeout) // gone
+	if err := s.Replace(profile(9, 1)); err != nil {
+		t.Fatal(err)
+	}
+	s.Feedback(0, ids[5], mrc.SignalTimeout)
+	wantState(t, s, 5, Good)
+	wantState(t, s, 1, AssumedBad)
+	if s.Len() != 9 || s.Usable() != 8 || events != 2 {
+		t.Errorf("%d values, %d usable, %d events", s.Len(), s.Usable(), events)
+	}
+	// A bad one changes nothing.
+	for name, bad := range map[string]Profile{
+		"none":           {},
+		"too many":       {EVs: make([]EV, MaxEVs+1)},
+		"port 0":         {EVs: []EV{{Port: 0}}},
+		"port 32":        {EVs: []EV{{Port: 32}}},
+		"minActive":      {EVs: []EV{{Port: 1}}, MinActive: 2},
+		"minActive < 0 ": {EVs: []EV{{Port: 1}}, MinActive: -1},
+	} {
+		if err := s.Replace(bad); !errors.Is(err, ErrProfile) || s.Len() != 9 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestSRv6: containers become the outer header; the inner one carries the index.
+func TestSRv6(t *testing.T) {
+	var one, two [32]byte
+	one[0], one[1] = 0x5f, 1
+	two = one
+	two[16], two[17] = 0x5f, 2
+	a, err := NewSRv6(one, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := NewSRv6(two, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.Route.SRH != nil || b.Route.SRH == nil || b.Route.SRH.SegmentsLeft != 1 || b.Route.SRH.LastEntry != 0 {
+		t.Errorf("routes %+v, %+v", a.Route, b.Route)
+	}
+	s := newSet(t, Profile{EVs: []EV{a, b}}, nil)
+	for range 2 {
+		if p := next(t, s); int(p.EV.SrcPort()) != index(p.ID) || p.EV.FlowLabel() != 0 || p.Route == nil {
+			t.Errorf("path %+v, want its index in the source port", p)
+		}
+	}
+	// The same containers again are the same value.
+	s.Feedback(0, s.evs[1].path.ID, mrc.SignalMarked)
+	c, err := NewSRv6(two, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Replace(Profile{EVs: []EV{b, c}}); err != nil {
+		t.Fatal(err)
+	}
+	wantState(t, s, 0, Good)
+	wantState(t, s, 1, Skip)
+	if _, err := NewSRv6([32]byte{}, 1); !errors.Is(err, ErrProfile) {
+		t.Errorf("no container: %v", err)
+	}
+}
+
+// TestQPsDiffer: queue pairs with the same profile and other seeds begin elsewhere, in another order; the same seed is the same run.
+func TestQPsDiffer(t *testing.T) {
+	order := func(seed uint64) (o []mrc.PathID) {
+		s := newSet(t, profile(64, 2), func(c *Config) { c.Seed = seed })
+		for range 128 {
+			o = append(o, next(t, s).ID)
+		}
+		return o
+	}
+	if !slices.Equal(order(1), order(1)) {
+		t.Error("one seed, two orders")
+	}
+	first := map[mrc.PathID]int{}
+	for seed := range uint64(128) {
+		o := order(seed)
+		first[o[0]]++
+		same := 0
+		for i, id := range order(seed + 1) {
+			if o[i] == id {
+				same++
+			}
+		}
+		if same > 12 {
+			t.Errorf("seeds %d and %d agree in %d of 128 places", seed, seed+1, same)
+		}
+	}
+	for id, n := range first {
+		if n > 8 {
+			t.Errorf("%d of 128 queue pairs begin with path %d", n, id)
+		}
+	}
+}
+
+func TestAuto(t *testing.T) {
+	p := Auto(5, 32, 2)
+	if err := p.Validate(); err != nil || len(p.EVs) != 64 || p.MinActive != 1 {
+		t.Fatalf("%d values, %v", len(p.EVs), err)
+	}
+	seen, ports := map[packet.EV]bool{}, map[int]int{}
+	for _, ev := range p.EVs {
+		seen[ev.Value] = true
+		ports[ev.Port]++
+		if ev.Value.SrcPort() < 0xC000 {
+			t.Errorf("source port %#x", ev.Value.SrcPort())
+		}
+	}
+	if len(seen) != 64 || ports[1] != 32 || ports[2] != 32 {
+		t.Errorf("%d values of 64 differ, by port %v", len(seen), ports)
+	}
+}
+
+func TestConfigRefuses(t *testing.T) {
+	for name, change := range map[string]func(*Config){
+		"MaxSkips":         func(c *Config) { c.MaxSkips = 0 },
+		"ReshuffleEvery":   func(c *Config) { c.ReshuffleEvery = -1 },
+		"BadAfter":         func(c *Config) { c.BadAfter = 0 },
+		"ProbeInterval":    func(c *Config) { c.ProbeInterval = 0 },
+		"ProbeMaxInterval": func(c *Config) { c.ProbeMaxInterval = c.ProbeInterval - 1 },
+	} {
+		cfg := DefaultConfig(1)
+		change(&cfg)
+		if _, err := New(cfg, profile(1, 1)); !errors.Is(err, ErrConfig) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := New(DefaultConfig(1), Profile{}); !errors.Is(err, ErrProfile) {
+		t.Errorf("empty profile: %v", err)
+	}
+}
+
+func TestAllocatesNothing(t *testing.T) {
+	s := newSet(t, profile(64, 2), func(c *Config) { c.ReshuffleEvery = 1 })
+	if n := testing.AllocsPerRun(2000, func() {
+		p := next(t, s)
+		s.Feedback(0, p.ID, mrc.SignalMarked)
+		s.Feedback(0, p.ID, mrc.SignalTimeout)
+		s.Next(0, mrc.UseControl, AllPorts)
+		s.Probe(0, AllPorts)
+		s.NextProbe()
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+// FuzzSet: whatever is done to a set, it stays whole: a path it gives is usable, and its counts of states are right.
+func FuzzSet(f *testing.F) {
+	f.Add([]byte{4, 2, 0, 0, 0, 1, 0, 10, 1, 3, 0, 4, 2, 5, 1})
+	f.Add([]byte("abcdefghijklmnopqrstuvwxyz"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		take := func() int {
+			if len(b) == 0 {
+				return 0
+			}
+			v := b[0]
+			b = b[1:]
+			return int(v)
+		}
+		draw := func() Profile {
+			p := profile(1+take()%40, 1+take()%4)
+			p.MinActive = take() % (len(p.EVs) + 1)
+			return p
+		}
+		s := newSet(t, draw(), func(c *Config) { c.ReshuffleEvery, c.MaxSkips, c.BadAfter = take()%3, 1+take()%5, 1+take()%3 })
+		var now time.Duration
+		for len(b) > 0 {
+			now += time.Duration(take()) * time.Microsecond
+			switch i := take(); take() % 8 {
+			case 0, 1:
+				free := packet.PortMask(take())
+				p, ok := s.Next(now, mrc.Use(i%3), free)
+				if !ok {
+					break
+				}
+				if st, err := s.State(index(p.ID)); err != nil || alive(st) == 0 || !free.Has(p.Port) || !s.Ports().Has(p.Port) {
+					t.Fatalf("path %+v in state %v, %v", p, st, err)
+				}
+			case 2, 3:
+				s.Feedback(now, mrc.PathID(i|take()<<8), mrc.Signal(take()))
+			case 4:
+				_ = s.Deny(i)
+			case 5:
+				_ = s.Allow(i)
+			case 6:
+				s.SetPorts(packet.PortMask(i))
+			case 7:
+				if i%2 == 0 {
+					if err := s.Replace(draw()); err != nil {
+						t.Fatal(err)
+					}
+				}
+				s.Probe(now, packet.PortMask(i))
+			}
+			usable, bad := s.usable, s.bad
+			if s.recount(); s.usable != usable || s.bad != bad {
+				t.Fatalf("counted %d usable and %d bad, there are %d and %d", usable, bad, s.usable, s.bad)
+			}
+		}
+	})
+}

@@ -225,8 +225,8 @@ func (b *block) lookup(key []uint64, best *entry) *entry {
 	left := b.used
 	for i := range b.looks {
 		l := &b.looks[i]
-		if left &= l.can[key[l.word]>>(l.shift&63)&15]; left&(left-1) == 0 {
-			break
+		if left &= l.can[key[l.word]>>(l.shift&63)&15]; left == 0 {
+			return best // one entry more to compare would cost more than all looks
 		}
 	}
 	for left != 0 {

@@ -297,10 +297,8 @@ func (k *calculation) computeFast(c *ctx) uint64 {
 	if from < k.size {
 		segs = append(segs, buf[from:k.size])
 	}
-	v := k.fn(segs)
-	clear(segs)
-	c.segs = segs[:0]
-	return v
+	c.segs = segs
+	return k.fn(segs)
 }
 
 // putBits writes the n low bits of v, at most 64, at a bit offset; bits are
@@ -377,10 +375,8 @@ func (k *calculation) computeSlow(c *ctx) uint64 {
 		}
 	}
 	segs := append(c.segs[:0], buf)
-	v := k.fn(segs)
-	clear(segs)
-	c.segs = segs[:0]
-	return v
+	c.segs = segs
+	return k.fn(segs)
 }
 
 // size is how many bits an input contributes.

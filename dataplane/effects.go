@@ -42,8 +42,8 @@ func (l *loader) effectsOf(p *jsonPrimitive) []effect {
 	case "execute_meter":
 		return l.storeEffect(p, 2, nil)
 	case "mark_to_drop", "drop":
-		es := []effect{{kind: loseField, f: l.prog.std.egressSpec}}
-		if g := l.prog.std.mcastGroup; g != nil {
+		es := []effect{{kind: loseField, f: l.prog.std.egressSpec.field}}
+		if g := l.prog.std.mcastGroup.field; g != nil {
 			es = append(es, effect{kind: loseField, f: g})
 		}
 		return es

@@ -284,7 +284,7 @@ func (s *Switch) insert(t *matchTable, e Entry, limit int) error {
 	s.retain(t, &g)
 	ts.seq++
 	n := &entry{key: words, hash: pk.hash(t, e.Priority), prio: e.Priority, prefix: int32(pk.prefix), seq: ts.seq, target: g}
-	copy(n.key, pk.key)
+	n.hold(pk.key)
 	if t.kind >= Ternary || t.timeout || t.meter >= 0 || len(e.Metadata) > 0 {
 		n.more = &entryMore{ranges: pk.ranges, lastHit: s.now, timeout: e.IdleTimeout, metadata: slices.Clone(e.Metadata)}
 	}
@@ -303,6 +303,17 @@ func (s *Switch) insert(t *matchTable, e Entry, limit int) error {
 	}
 	ts.last = n
 	return nil
+}
+
+// hold gives an entry its key, and moves key and arguments in when they are a
+// word each.
+func (e *entry) hold(key []uint64) {
+	copy(e.key, key)
+	e.inline[0] = key[0]
+	if args := e.target.args; len(key) == 1 && len(args) <= 1 {
+		copy(e.inline[1:], args)
+		e.key, e.target.args = e.inline[:1:1], e.inline[1:1+len(args):1+len(args)]
+	}
 }
 
 // ModifyEntry changes what an entry does; see Controls.

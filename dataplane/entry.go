@@ -8,13 +8,16 @@ import (
 // entry is an installed table entry. Keys and masks are in the words the table
 // packs its key into.
 type entry struct {
-	key    []uint64
-	hash   uint64 // of all that identifies it
+	// What a packet needs is together: one cache line where the key and the
+	// arguments are a word each.
 	prio   int32
-	prefix int32  // bits: of the key's words in an lpm table, of the field elsewhere
-	seq    uint64 // younger entries have a larger one
+	prefix int32     // bits: of the key's words in an lpm table, of the field elsewhere
+	inline [2]uint64 // the first word of the key, and room for an argument
 	target target
+	key    []uint64
 
+	hash    uint64 // of all that identifies it
+	seq     uint64 // younger entries have a larger one
 	counter CounterValue
 	more    *entryMore // nil where the table has no use for any of it
 	chain   *entry     // another one of the same place

@@ -243,6 +243,7 @@ func (l *loader) headerNamed(src *jsonSource, raw json.RawMessage) *header {
 	if h == nil {
 		l.bad(src, "unknown header %q", name)
 	}
+	l.namedHeaders[h] = true
 	return h
 }
 

@@ -387,28 +387,32 @@ func (l *loader) lookupField(src *jsonSource, hdr, name string) *field {
 	if !ok {
 		l.bad(src, "header %q has no field %q", hdr, name)
 	}
+	l.named[&h.fields[i]] = true
 	return &h.fields[i]
 }
 
 // std resolves a standard field by the name BMv2 uses, through the program's
-// aliases. It returns nil when the program does not have it.
-func (l *loader) std(hdr, name string) *field {
+// aliases.
+func (l *loader) std(hdr, name string) stdField {
 	if to, ok := l.aliases[hdr+"."+name]; ok {
 		hdr, name = to[0], to[1]
 	}
 	h := l.headersByName[hdr]
 	if h == nil {
-		return nil
+		return stdField{off: -1}
 	}
 	i, ok := h.typ.index[name]
 	if !ok {
-		return nil
+		return stdField{off: -1}
 	}
 	f := &h.fields[i]
 	if f.vl || f.width > 64 || !h.meta {
 		l.unsupported(nil, "standard field %s.%s that is not metadata of at most 64 bits", hdr, name)
 	}
-	return f
+	if f.width == 0 {
+		return stdField{off: -1, field: f}
+	}
+	return stdField{off: int32(f.slot()), cut: uint8(64 - f.width), field: f}
 }
 
 // slotSize is how many octets a metadata field of n bits occupies.

@@ -57,6 +57,10 @@ type loader struct {
 	calcUses map[string]int
 	subst    map[*field]*expr // what folded assignments would have stored
 
+	// named are the fields and whole headers that the program names.
+	named        map[*field]bool
+	namedHeaders map[*header]bool
+
 	// parserEffects are those of all parser states.
 	parserEffects []effect
 	// rt is the runtime data of the action being compiled.
@@ -116,6 +120,7 @@ func (l *loader) load(data []byte) {
 	l.loadErrors()
 	l.findTemporaries(data)
 	l.subst = map[*field]*expr{}
+	l.named, l.namedHeaders = map[*field]bool{}, map[*header]bool{}
 	l.loadHeaders()
 	l.loadStd()
 	l.loadState()
@@ -126,6 +131,7 @@ func (l *loader) load(data []byte) {
 	l.loadPipelines()
 	l.loadChecksums()
 	l.loadDeparser()
+	l.dropUnread()
 }
 
 func (l *loader) loadAliases() {
@@ -185,21 +191,27 @@ func (l *loader) loadErrors() {
 	p.argument = l.errorCodes["ParserInvalidArgument"]
 }
 
-// stdFields are the metadata fields the switch itself reads and writes; those
-// a program lacks are nil.
+// stdFields are the metadata fields the switch itself reads and writes.
 type stdFields struct {
-	ingressPort, egressSpec, egressPort        *field
-	instanceType, packetLength                 *field
-	parserError, checksumError, priority       *field
-	ingressTime, egressTime                    *field
-	mcastGroup, egressRid                      *field
-	enqTime, enqDepth, deqDelta, deqDepth, qid *field
+	ingressPort, egressSpec, egressPort        stdField
+	instanceType, packetLength                 stdField
+	parserError, checksumError, priority       stdField
+	ingressTime, egressTime                    stdField
+	mcastGroup, egressRid                      stdField
+	enqTime, enqDepth, deqDelta, deqDepth, qid stdField
+}
+
+// stdField is where such a field is.
+type stdField struct {
+	off   int32 // octets into phv.data; -1: the program lacks the field, or nothing would read what is written there
+	cut   uint8 // bits above the value
+	field *field
 }
 
 func (l *loader) loadStd() {
 	s := &l.prog.std
 	for _, f := range []struct {
-		dst       **field
+		dst       *stdField
 		hdr, name string
 		need      bool
 	}{
@@ -222,8 +234,20 @@ func (l *loader) loadStd() {
 		{&s.qid, "queueing_metadata", "qid", false},
 	} {
 		*f.dst = l.std(f.hdr, f.name)
-		if *f.dst == nil && f.need {
+		if f.dst.field == nil && f.need {
 			l.bad(nil, "no field %s.%s: not a v1model program", f.hdr, f.name)
+		}
+	}
+}
+
+// dropUnread forgets the fields that only the switch would write: the program
+// names them nowhere, nor the header they are in.
+func (l *loader) dropUnread() {
+	s := &l.prog.std
+	for _, f := range []*stdField{&s.parserError, &s.checksumError, &s.ingressTime, &s.egressTime, &s.egressRid,
+		&s.enqTime, &s.enqDepth, &s.deqDelta, &s.deqDepth, &s.qid} {
+		if f.field != nil && !l.named[f.field] && !l.namedHeaders[f.field.hdr] {
+			f.off = -1
 		}
 	}
 }

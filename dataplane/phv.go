@@ -182,6 +182,21 @@ func (p *phv) setMeta64(f *field, v uint64) {
 	}
 }
 
+// std reads a standard field, 0 where there is none.
+func (p *phv) std(f *stdField) uint64 {
+	if f.off < 0 {
+		return 0
+	}
+	return binary.BigEndian.Uint64(p.data[f.off:])
+}
+
+// setStd writes a standard field, where there is one.
+func (p *phv) setStd(f *stdField, v uint64) {
+	if f.off >= 0 {
+		binary.BigEndian.PutUint64(p.data[f.off:], v<<(f.cut&63)>>(f.cut&63))
+	}
+}
+
 // slot is the offset of a metadata field's octets.
 func (f *field) slot() int { return (f.bit+f.width)/8 - slotSize(f.width) }
 

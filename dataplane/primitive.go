@@ -279,11 +279,11 @@ func (l *loader) random(src *jsonSource, dst, lo, hi *expr) func(*ctx) {
 }
 
 func (l *loader) markToDrop() func(*ctx) {
-	spec := l.prog.std.egressSpec.set()
-	if l.prog.std.mcastGroup == nil {
+	spec := l.prog.std.egressSpec.field.set()
+	if l.prog.std.mcastGroup.field == nil {
 		return func(c *ctx) { spec(c, uint64(c.sw.cfg.DropPort)) }
 	}
-	group := l.prog.std.mcastGroup.set()
+	group := l.prog.std.mcastGroup.field.set()
 	return func(c *ctx) {
 		spec(c, uint64(c.sw.cfg.DropPort))
 		group(c, 0)

@@ -88,13 +88,6 @@ func (c *ctx) assertFailed(op, where string) {
 	}
 }
 
-// set writes a standard field the program may not have.
-func (c *ctx) set(f *field, v uint64) {
-	if f != nil {
-		c.setMeta64(f, v)
-	}
-}
-
 // ingress processes a packet up to the queues.
 func (s *Switch) ingress(it inItem) {
 	c, std, lay := &s.ctx, &s.prog.std, &s.prog.layout
@@ -108,9 +101,9 @@ func (s *Switch) ingress(it inItem) {
 		c.clearMeta(lay)
 		c.frame, c.port, c.arrived = it.f, it.port, it.arrived
 		c.length, c.ingressLen, c.trunc = len(it.f.b), len(it.f.b), noTrunc
-		c.setMeta64(std.ingressPort, uint64(it.port))
-		c.setMeta64(std.packetLength, uint64(c.length))
-		c.set(std.ingressTime, it.arrived)
+		c.setStd(&std.ingressPort, uint64(it.port))
+		c.setStd(&std.packetLength, uint64(c.length))
+		c.setStd(&std.ingressTime, it.arrived)
 	}
 	if c.id = it.id; c.id != 0 {
 		c.traceIngress()
@@ -118,11 +111,11 @@ func (s *Switch) ingress(it inItem) {
 	received := c.length
 	c.resetActs()
 	c.parse(&s.prog.parser)
-	c.set(std.parserError, c.perr)
+	c.setStd(&std.parserError, c.perr)
 	if c.checksumBad {
-		c.set(std.checksumError, 1)
+		c.setStd(&std.checksumError, 1)
 	} else {
-		c.set(std.checksumError, 0)
+		c.setStd(&std.checksumError, 0)
 	}
 	c.run(&s.prog.ingress, fresh)
 
@@ -132,11 +125,8 @@ func (s *Switch) ingress(it inItem) {
 	if c.digest >= 0 {
 		s.sendDigest(int(c.digest))
 	}
-	group := uint64(0)
-	if std.mcastGroup != nil {
-		group = c.meta64(std.mcastGroup)
-	}
-	switch spec := c.meta64(std.egressSpec); {
+	group := c.std(&std.mcastGroup)
+	switch spec := c.std(&std.egressSpec); {
 	case c.aborted:
 		s.traceDrop(c.id, c.told.failed)
 	case c.resubmit != nil:
@@ -145,7 +135,7 @@ func (s *Switch) ingress(it inItem) {
 		f.refs++
 		s.putBack(f, c.resubmit, instanceResubmit, received)
 	case group != 0:
-		c.setMeta64(std.instanceType, instanceReplication)
+		c.setStd(&std.instanceType, instanceReplication)
 		s.multicast(uint16(group))
 	case spec == uint64(s.cfg.DropPort):
 		s.stats.IngressDrop++
@@ -153,7 +143,7 @@ func (s *Switch) ingress(it inItem) {
 			c.traceProgramDrop()
 		}
 	default:
-		c.setMeta64(std.instanceType, instanceNormal)
+		c.setStd(&std.instanceType, instanceNormal)
 		if q, ok := s.straight(uint32(spec)); ok {
 			s.leave(&q, 0)
 			return
@@ -273,7 +263,7 @@ func (s *Switch) cloneIngress(received int) {
 	c.frame.refs++
 	c.length, c.ingressLen, c.trunc = received, orig.ingressLen, noTrunc
 	perr, bad := c.perr, c.checksumBad
-	c.setMeta64(std.ingressPort, uint64(orig.port))
+	c.setStd(&std.ingressPort, uint64(orig.port))
 	id := c.id
 	c.id = 0
 	c.parse(&s.prog.parser)
@@ -281,7 +271,7 @@ func (s *Switch) cloneIngress(received int) {
 	c.perr, c.checksumBad = perr, bad
 	c.clearMeta(lay)
 	list.keep(&c.phv, orig)
-	c.setMeta64(std.instanceType, instanceIngressClone)
+	c.setStd(&std.instanceType, instanceIngressClone)
 	c.swap(orig) // and back: orig is the copy
 	s.sendClone(orig, session)
 }
@@ -304,7 +294,7 @@ func (s *Switch) cloneEgress() {
 	p.clearMeta(lay)
 	p.trunc = noTrunc
 	c.cloneList.keep(p, &c.phv)
-	p.setMeta64(std.instanceType, instanceEgressClone)
+	p.setStd(&std.instanceType, instanceEgressClone)
 	s.sendClone(p, session)
 }
 
@@ -332,8 +322,8 @@ func (s *Switch) putBack(f *frame, list *fieldList, instance uint64, length int)
 	p.frame, p.port, p.arrived = f, c.port, c.arrived
 	p.length, p.ingressLen, p.trunc = length, c.ingressLen, noTrunc
 	list.keep(p, &c.phv)
-	p.setMeta64(std.instanceType, instance)
-	p.setMeta64(std.packetLength, uint64(length))
+	p.setStd(&std.instanceType, instance)
+	p.setStd(&std.packetLength, uint64(length))
 	it := inItem{p: p}
 	if c.id != 0 {
 		it.id = s.traceAgain(instance, length)
@@ -380,10 +370,7 @@ func (s *Switch) straight(port uint32) (q queued, ok bool) {
 	if s.queues.size > 0 || c.id != 0 {
 		return q, false
 	}
-	if f := s.prog.std.priority; f != nil {
-		q.prio = int(c.meta64(f))
-	}
-	if q.prio >= s.cfg.Priorities || s.queues.port(port).q[q.prio].rate > 0 {
+	if q.prio = int(c.std(&s.prog.std.priority)); q.prio >= s.cfg.Priorities || s.queues.port(port).q[q.prio].rate > 0 {
 		return q, false
 	}
 	q.port, q.trunc, q.at = port, c.trunc, s.micros()
@@ -411,18 +398,18 @@ func (s *Switch) leave(q *queued, depth int) {
 	c, std := &s.ctx, &s.prog.std
 	c.trunc = q.trunc
 	if q.copied {
-		c.set(std.egressRid, uint64(q.rid))
+		c.setStd(&std.egressRid, uint64(q.rid))
 	}
 	now := s.micros()
-	c.set(std.egressTime, now)
-	c.set(std.enqTime, q.at)
-	c.set(std.enqDepth, uint64(q.depth))
-	c.set(std.deqDelta, now-q.at)
-	c.set(std.deqDepth, uint64(depth))
-	c.set(std.qid, uint64(q.prio))
-	c.setMeta64(std.egressPort, uint64(q.port))
-	c.setMeta64(std.egressSpec, uint64(s.cfg.DropPort)+1)
-	c.setMeta64(std.packetLength, uint64(c.length))
+	c.setStd(&std.egressTime, now)
+	c.setStd(&std.enqTime, q.at)
+	c.setStd(&std.enqDepth, uint64(q.depth))
+	c.setStd(&std.deqDelta, now-q.at)
+	c.setStd(&std.deqDepth, uint64(depth))
+	c.setStd(&std.qid, uint64(q.prio))
+	c.setStd(&std.egressPort, uint64(q.port))
+	c.setStd(&std.egressSpec, uint64(s.cfg.DropPort)+1)
+	c.setStd(&std.packetLength, uint64(c.length))
 	c.resetActs()
 	if c.id = q.id; c.id != 0 {
 		c.traceEgress(q, depth)
@@ -435,7 +422,7 @@ func (s *Switch) leave(q *queued, depth int) {
 	switch {
 	case c.aborted:
 		s.traceDrop(c.id, c.told.failed)
-	case c.meta64(std.egressSpec) == uint64(s.cfg.DropPort):
+	case c.std(&std.egressSpec) == uint64(s.cfg.DropPort):
 		s.stats.EgressDrop++
 		if c.id != 0 {
 			c.traceProgramDrop()

@@ -208,10 +208,7 @@ func (h *lateHeap) pop() queued {
 // enqueue puts a packet into its queue or drops it.
 func (s *Switch) enqueue(e queued) {
 	if e.prio < 0 {
-		e.prio = 0
-		if f := s.prog.std.priority; f != nil {
-			e.prio = int(e.p.meta64(f))
-		}
+		e.prio = int(e.p.std(&s.prog.std.priority))
 	}
 	if e.prio >= s.cfg.Priorities {
 		s.stats.BadPriority++

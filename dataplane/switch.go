@@ -255,7 +255,9 @@ func (s *Switch) Advance(now time.Duration) (next time.Duration, pending bool) {
 	}
 	s.budget.refill(s.now)
 	for turn := 0; ; turn++ {
-		s.egressAll()
+		if s.queues.size > 0 {
+			s.egressAll()
+		}
 		switch {
 		case s.input.n > 0 && (s.again.len() == 0 || turn >= againTurns || s.budget.tokens == 0):
 			s.ingress(s.input.pop())

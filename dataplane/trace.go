@@ -79,7 +79,7 @@ func (c *ctx) traceStage(name string) { c.tell(trace.Step{Stage: &trace.Stage{Na
 // traceIngress takes a traced packet up.
 func (c *ctx) traceIngress() {
 	c.id = c.sw.traced(c.id)
-	c.told = told{spec: c.meta64(c.sw.prog.std.egressSpec)}
+	c.told = told{spec: c.std(&c.sw.prog.std.egressSpec)}
 }
 
 // traceEgress takes a traced packet up that left a queue.
@@ -87,7 +87,7 @@ func (c *ctx) traceEgress(q *queued, depth int) {
 	if c.id = c.sw.traced(c.id); c.id == 0 {
 		return
 	}
-	c.told = told{spec: c.meta64(c.sw.prog.std.egressSpec)}
+	c.told = told{spec: c.std(&c.sw.prog.std.egressSpec)}
 	waited := time.Duration(c.sw.micros()-q.at) * time.Microsecond
 	c.tell(trace.Step{Dequeue: &trace.Dequeue{Waited: waited, Depth: depth}})
 }

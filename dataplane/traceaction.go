@@ -11,7 +11,7 @@ type primTrace struct {
 
 // runTraced is run for a packet that is traced.
 func (a *action) runTraced(c *ctx) {
-	spec := c.sw.prog.std.egressSpec
+	spec := &c.sw.prog.std.egressSpec
 	for pc, steps := 0, 0; pc < len(a.prims); steps++ {
 		p := &a.prims[pc]
 		pc++
@@ -19,7 +19,7 @@ func (a *action) runTraced(c *ctx) {
 		case !p.jump:
 			c.told.at = p.told.at
 			p.told.run(c)
-			if v := c.meta64(spec); v != c.told.spec {
+			if v := c.std(spec); v != c.told.spec {
 				c.told.spec, c.told.specAction, c.told.specAt = v, a.name, p.told.at
 				if c.told.made {
 					c.told.specAction = ""

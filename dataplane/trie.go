@@ -1,31 +1,57 @@
 package dataplane
 
-// trie finds the longest prefix of a key: nodes of four bits each, without
-// those that have a single way on. The words of the key of such a table are
-// the exact fields and then the prefix's field, its first bit uppermost, so
-// that the exact fields are but a part all prefixes have.
+// trie finds the longest prefix of a key. Its nodes take four bits each, or up
+// to 16 where entries are dense enough, and those that would have a single way
+// on are left out. The words of the key of such a table are the exact fields
+// and then the prefix's field, its first bit uppermost, so that the exact
+// fields are but a part all prefixes have.
 type trie struct {
 	top trieSlot
 	all *entry // of the prefix of no bits
 }
 
-// trieSlot is what is below a value of a node's four bits: a node, or the one
+// trieSlot is what is below a value of a node's bits: a node, or the one
 // entry there.
 type trieSlot struct {
-	best  *entry // the longest prefix that ends in the node and holds for the value
+	// best is the longest prefix that ends in the node and holds for the
+	// value; entry.chain leads to shorter ones.
+	best  *entry
 	child *trieNode
 	leaf  *entry
 }
 
 type trieNode struct {
-	key   []uint64 // whose first depth quarters all that is below shares
-	depth int      // quarters of 16 bits before the node's own
-	slots [16]trieSlot
-	own   *entry // those that end here, by entry.chain
+	// What a lookup needs is together.
+	slots []trieSlot // by the node's bits
+	want  uint64     // the bits of the word between those of the node above and its own
+	mask  uint64     // where they are
+	last  uint64     // of slots
+	word  uint8      // of the key, in which its bits are
+	shift uint8      // of its bits in the word
+	far   bool       // words before have bits to compare, too
+
+	key    []uint64 // whose first depth quarters all that is below shares
+	depth  int      // quarters of 16 bits before the node's own
+	from   int      // of these, those that the nodes above compare
+	stride int      // quarters of its own, in one word
+
+	own   int // entries that end here
+	count int // entries here and below
+	grow  int // count at which the stride is chosen again; a fourth of it is too few for a wide one
 }
 
+const (
+	// quarters is how many there are in a word.
+	quarters = 16
+	// A node is made wide when that many of its slots, on the average, share an
+	// entry at most.
+	sparseSlots = 16
+	maxStride   = 4
+	firstGrow   = 16
+)
+
 // quarter is the i-th four bits of a key.
-func quarter(key []uint64, i int) uint64 { return key[i/16] >> (60 - i%16*4) & 15 }
+func quarter(key []uint64, i int) uint64 { return key[i/quarters] >> (60 - i%quarters*4) & 15 }
 
 // ends is the quarter in which a prefix, not an empty one, ends.
 func (e *entry) ends() int { return (int(e.prefix) - 1) / 4 }
@@ -33,9 +59,9 @@ func (e *entry) ends() int { return (int(e.prefix) - 1) / 4 }
 // shares tells that keys have the same quarters from..to-1, those before from
 // being the same.
 func shares(a, b []uint64, from, to int) bool {
-	for w := from / 16; 16*w < to; w++ {
+	for w := from / quarters; quarters*w < to; w++ {
 		x := a[w] ^ b[w]
-		if n := to - 16*w; n < 16 {
+		if n := to - quarters*w; n < quarters {
 			x >>= 64 - 4*n
 		}
 		if x != 0 {
@@ -45,7 +71,7 @@ func shares(a, b []uint64, from, to int) bool {
 	return true
 }
 
-// common is how many quarters, at most n, two keys share.
+// common4 is how many quarters, at most n, two keys share.
 func common4(a, b []uint64, n int) int {
 	for i := range n {
 		if quarter(a, i) != quarter(b, i) {
@@ -55,9 +81,13 @@ func common4(a, b []uint64, n int) int {
 	return n
 }
 
-// holds tells that a key begins with the prefix.
+// holds tells that a key begins with the prefix, not an empty one.
 func (e *entry) holds(key []uint64) bool {
-	w, n := 0, int(e.prefix)
+	n := int(e.prefix)
+	if n <= 64 {
+		return (e.inline[0]^key[0])>>((64-n)&63) == 0
+	}
+	w := 0
 	for ; n >= 64; n -= 64 {
 		if e.key[w] != key[w] {
 			return false
@@ -68,24 +98,54 @@ func (e *entry) holds(key []uint64) bool {
 }
 
 func (t *trie) lookup(key []uint64) *entry {
-	best, from := t.all, 0
+	best := t.all
 	s := &t.top
-	for {
-		if n := s.child; n != nil {
-			if n.depth > from && !shares(key, n.key, from, n.depth) {
-				return best
-			}
-			from = n.depth + 1
-			if s = &n.slots[quarter(key, n.depth)]; s.best != nil {
-				best = s.best
-			}
-			continue
+	for n := s.child; n != nil; n = s.child {
+		w := key[n.word]
+		if (w^n.want)&n.mask != 0 || n.far && !shares(key, n.key, n.from, n.depth) {
+			return best
 		}
-		if s.leaf != nil && s.leaf.holds(key) {
-			best = s.leaf
+		if s = &n.slots[w>>(n.shift&63)&n.last]; s.best != nil {
+			best = s.best
 		}
-		return best
 	}
+	if s.leaf != nil && s.leaf.holds(key) {
+		best = s.leaf
+	}
+	return best
+}
+
+// newTrieNode is a node without entries.
+func newTrieNode(key []uint64, depth, stride int) *trieNode {
+	n := &trieNode{key: key, depth: depth, stride: stride, slots: make([]trieSlot, 1<<(4*stride)), grow: firstGrow}
+	n.last = uint64(len(n.slots) - 1)
+	n.word, n.shift = uint8(depth/quarters), uint8(4*(quarters-depth%quarters-stride))
+	return n
+}
+
+// below makes a node the child of one that ends before quarter from.
+func (n *trieNode) below(from int) *trieNode {
+	n.from = from
+	n.far = from/quarters < n.depth/quarters
+	n.want, n.mask = 0, 0
+	if d := n.depth % quarters; d > 0 {
+		n.want, n.mask = n.key[n.word], ^uint64(0)<<(64-4*d)
+		if !n.far {
+			n.mask &= ^uint64(0) >> (4 * (from % quarters))
+		}
+	}
+	return n
+}
+
+// end is the quarter after the node's own.
+func (n *trieNode) end() int { return n.depth + n.stride }
+
+// slot is that of a key.
+func (n *trieNode) slot(key []uint64) *trieSlot { return &n.slots[key[n.word]>>n.shift&n.last] }
+
+// values are those of a node that an entry that ends there holds for.
+func (n *trieNode) values(e *entry) (first, count int) {
+	return int(e.key[n.word] >> n.shift & n.last), 1 << (4*n.end() - int(e.prefix))
 }
 
 func (t *trie) insert(e *entry) {
@@ -93,50 +153,49 @@ func (t *trie) insert(e *entry) {
 		t.all = e
 		return
 	}
-	t.top.insert(e)
+	t.top.insert(e, 0)
 }
 
-func (s *trieSlot) insert(e *entry) {
+// insert adds an entry below a slot of a node that ends before quarter from.
+func (s *trieSlot) insert(e *entry, from int) {
 	switch n := s.child; {
 	case s.leaf != nil:
 		o := s.leaf
 		s.leaf = nil
-		s.child = &trieNode{key: e.key, depth: common4(o.key, e.key, min(o.ends(), e.ends()))}
+		s.child = newTrieNode(e.key, common4(o.key, e.key, min(o.ends(), e.ends())), 1).below(from)
 		s.child.insert(o)
 	case n == nil:
-		s.leaf = e
+		s.leaf, e.chain = e, nil
 		return
 	default:
 		if d := common4(n.key, e.key, min(n.depth, e.ends())); d < n.depth {
-			s.child = &trieNode{key: e.key, depth: d}
-			s.child.slots[quarter(n.key, d)].child = n
+			s.child = newTrieNode(e.key, d, 1).below(from)
+			s.child.count = n.count
+			s.child.slot(n.key).child = n.below(d + 1)
 		}
 	}
 	s.child.insert(e)
+	if s.child.count >= s.child.grow {
+		s.restride()
+	}
 }
 
 func (n *trieNode) insert(e *entry) {
-	if e.ends() > n.depth {
-		n.slots[quarter(e.key, n.depth)].insert(e)
+	n.count++
+	if e.ends() >= n.end() {
+		n.slot(e.key).insert(e, n.end())
 		return
 	}
-	e.chain, n.own = n.own, e
-	n.spread(e)
-}
-
-// spread makes an entry that ends here the best of its values.
-func (n *trieNode) spread(e *entry) {
-	first, count := e.values(n)
-	for v := first; v < first+count; v++ {
-		if b := n.slots[v].best; b == nil || b.prefix < e.prefix {
-			n.slots[v].best = e
+	n.own++
+	for first, count := n.values(e); count > 0; count-- {
+		at := &n.slots[first+count-1].best
+		for *at != nil && (*at).prefix > e.prefix {
+			at = &(*at).chain
+		}
+		if *at != e { // another value's chain may have led here
+			e.chain, *at = *at, e
 		}
 	}
-}
-
-// values are those of a node that an entry that ends there holds for.
-func (e *entry) values(n *trieNode) (first, count int) {
-	return int(quarter(e.key, n.depth)), 16 >> (int(e.prefix) - 4*n.depth)
 }
 
 func (t *trie) remove(e *entry) {
@@ -153,30 +212,44 @@ func (s *trieSlot) remove(e *entry) {
 		s.leaf = nil
 		return
 	}
-	if e.ends() > n.depth {
-		n.slots[quarter(e.key, n.depth)].remove(e)
+	n.count--
+	if e.ends() >= n.end() {
+		n.slot(e.key).remove(e)
 	} else {
-		at := &n.own
-		for *at != e {
-			at = &(*at).chain
+		n.own--
+		for first, count := n.values(e); count > 0; count-- {
+			at := &n.slots[first+count-1].best
+			for *at != nil && (*at).prefix > e.prefix {
+				at = &(*at).chain
+			}
+			if *at == e {
+				*at = e.chain
+			}
 		}
-		*at, e.chain = e.chain, nil
-		for first, count := e.values(n); count > 0; count-- {
-			n.slots[first+count-1].best = nil
-		}
-		for o := n.own; o != nil; o = o.chain {
-			n.spread(o)
-		}
+		e.chain = nil
 	}
-	s.shrink()
+	switch {
+	case n.stride == 1:
+		s.shrink()
+	case n.count < n.grow/4:
+		s.restride()
+	}
 }
 
-// shrink drops a node that is not needed any more.
+// shrink drops a node of one quarter that is not needed any more.
 func (s *trieSlot) shrink() {
 	n := s.child
+	if n.own > 1 {
+		return
+	}
 	var only *trieSlot
+	var own *entry
 	for i := range n.slots {
-		if b := &n.slots[i]; b.child != nil || b.leaf != nil {
+		b := &n.slots[i]
+		if b.best != nil {
+			own = b.best
+		}
+		if b.child != nil || b.leaf != nil {
 			if only != nil {
 				return
 			}
@@ -184,11 +257,72 @@ func (s *trieSlot) shrink() {
 		}
 	}
 	switch {
-	case n.own == nil && only == nil:
+	case own == nil && only == nil:
 		s.child = nil
-	case n.own == nil:
-		s.child, s.leaf = only.child, only.leaf
-	case only == nil && n.own.chain == nil:
-		s.child, s.leaf = nil, n.own
+	case own == nil:
+		if s.child, s.leaf = only.child, only.leaf; s.child != nil {
+			s.child.below(n.from)
+		}
+	case only == nil:
+		s.child, s.leaf = nil, own
 	}
+}
+
+// restride gives the node of a slot the stride that its entries deserve now.
+func (s *trieSlot) restride() {
+	n := s.child
+	es := n.entries(make([]*entry, 0, n.count))
+	stride := 1
+	for wide := maxStride; wide > 1; wide-- {
+		if n.depth%quarters+wide <= quarters && n.distinct(es, wide)*sparseSlots >= 1<<(4*wide) {
+			stride = wide
+			break
+		}
+	}
+	if stride != n.stride {
+		n = newTrieNode(n.key, n.depth, stride).below(n.from)
+		n.grow = 2 * len(es) // not again for these
+		for _, e := range es {
+			n.insert(e)
+		}
+		s.child = n
+	}
+	n.grow = max(firstGrow, 2*n.count)
+	if n.stride == 1 {
+		s.shrink()
+	}
+}
+
+// distinct is how many values of the node's first stride quarters entries have.
+func (n *trieNode) distinct(es []*entry, stride int) int {
+	seen, count := make([]bool, 1<<(4*stride)), 0
+	shift := 4 * (quarters - n.depth%quarters - stride)
+	for _, e := range es {
+		if v := e.key[n.word] >> shift & uint64(len(seen)-1); !seen[v] {
+			seen[v] = true
+			count++
+		}
+	}
+	return count
+}
+
+// entries appends the entries of a node and of those below.
+func (n *trieNode) entries(es []*entry) []*entry {
+	for i := range n.slots {
+		s := &n.slots[i]
+		switch {
+		case s.child != nil:
+			es = s.child.entries(es)
+		case s.leaf != nil:
+			es = append(es, s.leaf)
+		}
+	}
+	for i := range n.slots {
+		for e := n.slots[i].best; e != nil; e = e.chain {
+			if first, _ := n.values(e); first == i { // once, where it begins
+				es = append(es, e)
+			}
+		}
+	}
+	return es
 }

@@ -35,8 +35,8 @@ const (
 // A buffer is small enough to leave the cache to the switch; one that a packet
 // does not fit into is made longer.
 const (
-	readBuffer  = 1 << 17
-	writeBuffer = 1 << 18
+	readBuffer  = 1 << 15
+	writeBuffer = 1 << 15
 )
 
 // source is an input being read, with its next packet. The records of the file

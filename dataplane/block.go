@@ -187,6 +187,9 @@ func (k *classifier) lookup(key, scratch []uint64) *entry {
 		if best != nil && best.prio > u.maxPrio {
 			break
 		}
+		if !u.may(key) {
+			continue
+		}
 		for i, m := range u.mask {
 			scratch[i] = key[i] & m
 		}

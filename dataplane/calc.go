@@ -23,6 +23,9 @@ type calculation struct {
 	last fieldRun
 	// slow inputs have a length that no octet boundary can be given for.
 	slow bool
+	// sum says that fast copies octets only, an Internet checksum of which needs
+	// no copy.
+	sum bool
 }
 
 // calcItem is one input.
@@ -119,6 +122,8 @@ func (l *loader) calculation(src *jsonSource, name, algo string, input []jsonVal
 		}
 	}
 	l.planCalculation(k)
+	k.sum = !k.slow && (algo == "csum16" || algo == "cksum16") &&
+		!slices.ContainsFunc(k.fast, func(r calcRun) bool { return r.kind != runCopy || r.at%2 != 0 })
 	return k
 }
 
@@ -255,7 +260,10 @@ func (k *calculation) compute(c *ctx) uint64 {
 				ok = false
 			}
 		}
-		if ok {
+		switch {
+		case ok && k.sum:
+			return k.sumInPlace(c)
+		case ok:
 			return k.computeFast(c)
 		}
 	}
@@ -299,6 +307,26 @@ func (k *calculation) computeFast(c *ctx) uint64 {
 	}
 	c.segs = segs
 	return k.fn(segs)
+}
+
+// sumInPlace is the Internet checksum of octets of the packet state.
+func (k *calculation) sumInPlace(c *ctx) uint64 {
+	var sum uint64
+	for i := range k.fast {
+		r := &k.fast[i]
+		b := c.data[r.off : r.off+r.n]
+		for ; len(b) >= 4; b = b[4:] {
+			sum += uint64(binary.BigEndian.Uint32(b))
+		}
+		if len(b) >= 2 {
+			sum += uint64(binary.BigEndian.Uint16(b))
+			b = b[2:]
+		}
+		if len(b) == 1 {
+			sum += uint64(b[0]) << 8
+		}
+	}
+	return foldSum(sum)
 }
 
 // putBits writes the n low bits of v, at most 64, at a bit offset; bits are

@@ -165,6 +165,11 @@ func csum16(segs [][]byte) uint64 {
 			odd = true
 		}
 	}
+	return foldSum(sum)
+}
+
+// foldSum is the Internet checksum of octets that add up to sum.
+func foldSum(sum uint64) uint64 {
 	for sum>>16 != 0 {
 		sum = sum&0xffff + sum>>16
 	}

@@ -44,10 +44,11 @@ func (in *inputs) push(q *inputQueue, it inItem) {
 	in.n++
 }
 
-// pop takes a frame of the port whose turn it is.
-func (in *inputs) pop() inItem {
+// pop takes a frame of the port whose turn it is. It lies there until the next
+// push.
+func (in *inputs) pop() *inItem {
 	q := in.turns.pop()
-	it := q.pop()
+	it := q.take()
 	if q.len() > 0 {
 		in.turns.push(q)
 	}

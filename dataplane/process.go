@@ -89,7 +89,7 @@ func (c *ctx) assertFailed(op, where string) {
 }
 
 // ingress processes a packet up to the queues.
-func (s *Switch) ingress(it inItem) {
+func (s *Switch) ingress(it *inItem) {
 	c, std, lay := &s.ctx, &s.prog.std, &s.prog.layout
 	fresh := false
 	if it.p != nil {

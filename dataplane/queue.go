@@ -261,9 +261,16 @@ func (r *ring[T]) push(v T) {
 func (r *ring[T]) peek() *T { return &r.b[r.head] }
 
 func (r *ring[T]) pop() T {
+	v := r.take()
+	t := *v
 	var zero T
-	v := r.b[r.head]
-	r.b[r.head] = zero
+	*v = zero
+	return t
+}
+
+// take is pop without a copy: what it returns lies there until the next push.
+func (r *ring[T]) take() *T {
+	v := &r.b[r.head]
 	r.head = (r.head + 1) & (len(r.b) - 1)
 	r.n--
 	return v

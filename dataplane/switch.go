@@ -263,7 +263,7 @@ func (s *Switch) Advance(now time.Duration) (next time.Duration, pending bool) {
 			s.ingress(s.input.pop())
 			turn = 0
 		case s.again.len() > 0 && s.budget.take():
-			s.ingress(s.again.pop())
+			s.ingress(s.again.take())
 		case s.again.len() > 0:
 			return s.soonest(s.budget.ready(s.now))
 		default:

@@ -343,10 +343,15 @@ func (c *ctx) do(t *matchTable, g *target) int {
 		m.action.run(c, m.args)
 		return int(t.place[m.action.index])
 	}
-	if g.action == nil {
+	switch a := g.action; {
+	case a == nil:
 		return -1
+	case a.straight != nil && c.id == 0: // as run does
+		c.args = g.args
+		c.exec(a.straight)
+	default:
+		a.run(c, g.args)
 	}
-	g.action.run(c, g.args)
 	return int(g.place)
 }
 

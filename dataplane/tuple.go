@@ -1,6 +1,9 @@
 package dataplane
 
-import "slices"
+import (
+	"math/bits"
+	"slices"
+)
 
 // tuple holds the entries of a table with one mask: a hash table with linear
 // probing over the masked key.
@@ -9,6 +12,56 @@ type tuple struct {
 	maxPrio int32 // no entry has a higher priority
 	n       int   // keys
 	slots   []slot
+
+	// Most keys meet no entry, and most of these are known by one word of them:
+	// bits of its hash that no entry has are not set.
+	filter []uint64
+	word   int   // of the key
+	shift  uint8 // of the hash
+	noted  int   // entries since the filter was made, also those that have gone
+}
+
+// filterBits is how many bits a filter has for a slot.
+const filterBits = 8
+
+// may tells that a key can meet an entry, of which it says nothing else.
+func (t *tuple) may(key []uint64) bool {
+	h := t.bit(key)
+	return t.filter[h/64]>>(h%64)&1 != 0
+}
+
+func (t *tuple) bit(key []uint64) uint64 {
+	return (key[t.word] & t.mask[t.word]) * 0xd6e8feb86659fd93 >> (t.shift & 63)
+}
+
+func (t *tuple) note(e *entry) {
+	h := t.bit(e.key)
+	t.filter[h/64] |= 1 << (h % 64)
+	t.noted++
+}
+
+// sift makes the filter of all entries, by the word of which they have the most
+// values.
+func (t *tuple) sift() {
+	most := -1
+	for w := range t.mask {
+		values := map[uint64]bool{}
+		for _, s := range t.slots {
+			if s.e != nil {
+				values[s.e.key[w]] = true
+			}
+		}
+		if len(values) > most {
+			most, t.word = len(values), w
+		}
+	}
+	size := max(64, filterBits*len(t.slots))
+	t.filter, t.shift, t.noted = make([]uint64, size/64), uint8(64-bits.TrailingZeros(uint(size))), 0
+	for _, s := range t.slots {
+		if s.e != nil {
+			t.note(s.e)
+		}
+	}
 }
 
 // find returns the first entry of a masked key, nil when there is none.
@@ -30,6 +83,10 @@ func (t *tuple) insert(e *entry) {
 	if 4*(t.n+1) > 3*len(t.slots) {
 		t.grow()
 	}
+	if t.noted > len(t.slots) {
+		t.sift()
+	}
+	t.note(e)
 	m, hash := uint64(len(t.slots)-1), hashWords(e.key)
 	i := hash & m
 	for ; t.slots[i].e != nil; i = (i + 1) & m {
@@ -63,6 +120,7 @@ func (t *tuple) grow() {
 		}
 		t.slots[i] = s
 	}
+	t.sift()
 }
 
 // remove takes an entry out.

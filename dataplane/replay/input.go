@@ -46,8 +46,10 @@ type source struct {
 	Input
 	file   *os.File
 	buffer *bufio.Reader
-	order  binary.ByteOrder
-	unit   int64 // nanoseconds of the finer half of a stamp
+	ahead  []byte // of the buffer, not used yet
+	used   int    // octets of the buffer before those
+	big    bool   // byte order
+	unit   int64  // nanoseconds of the finer half of a stamp
 
 	frame  []byte // valid until the next call of next
 	at     int64  // nanoseconds since 1970
@@ -79,10 +81,10 @@ func (s *source) start() error {
 	if len(head) < 4 {
 		return refuse("it ends within the header of a pcap file")
 	}
-	s.order = binary.LittleEndian
 	magic := binary.LittleEndian.Uint32(head)
-	if m := binary.BigEndian.Uint32(head); m == magicMicros || m == magicNanos {
-		s.order, magic = binary.BigEndian, m
+	m := binary.BigEndian.Uint32(head)
+	if s.big = m == magicMicros || m == magicNanos; s.big {
+		magic = m
 	}
 	switch {
 	case magic == magicMicros:
@@ -99,10 +101,10 @@ func (s *source) start() error {
 	if len(head) < headerLen {
 		return refuse("it ends within the header of a pcap file")
 	}
-	if link := s.order.Uint32(head[20:]); link != ethernet {
+	if link := s.word(head[20:]); link != ethernet {
 		return refuse("link type %d; want %d (Ethernet)", link, ethernet)
 	}
-	s.buffer.Discard(headerLen) // it is in the buffer
+	s.ahead, s.used = nil, headerLen
 	s.number, s.done = 0, false
 	return s.next()
 }
@@ -119,15 +121,15 @@ func (s *source) rewind() error {
 // next reads a packet; done says that there is none.
 func (s *source) next() error {
 	s.number++
-	head, err := s.buffer.Peek(recordLen)
+	head, err := s.peek(recordLen)
 	if err != nil {
 		if s.done = len(head) == 0 && errors.Is(err, io.EOF); s.done {
 			return nil
 		}
 		return s.broken(err)
 	}
-	seconds, fraction := s.order.Uint32(head), s.order.Uint32(head[4:])
-	captured, length := s.order.Uint32(head[8:]), s.order.Uint32(head[12:])
+	seconds, fraction := s.word(head), s.word(head[4:])
+	captured, length := s.word(head[8:]), s.word(head[12:])
 	switch {
 	case captured > maxFrame:
 		return s.refuse("%d octets; want at most %d", captured, maxFrame)
@@ -136,18 +138,41 @@ func (s *source) next() error {
 	case captured > length:
 		return s.refuse("%d octets were captured of %d", captured, length)
 	}
-	record, err := s.buffer.Peek(recordLen + int(captured))
-	if errors.Is(err, bufio.ErrBufferFull) {
-		s.buffer = bufio.NewReaderSize(s.buffer, recordLen+maxFrame)
-		record, err = s.buffer.Peek(recordLen + int(captured))
-	}
+	record, err := s.peek(recordLen + int(captured))
 	if err != nil {
 		return s.broken(err)
 	}
 	s.frame = record[recordLen:]
 	s.at = int64(seconds)*int64(time.Second) + int64(fraction)*s.unit
-	s.buffer.Discard(len(record)) // it is in the buffer
+	s.ahead, s.used = s.ahead[len(record):], s.used+len(record)
 	return nil
+}
+
+// peek returns the next n octets where they lie, fewer with an error.
+func (s *source) peek(n int) ([]byte, error) {
+	if n <= len(s.ahead) {
+		return s.ahead[:n], nil
+	}
+	s.buffer.Discard(s.used) // they are in the buffer
+	s.ahead, s.used = nil, 0
+	b, err := s.buffer.Peek(n)
+	if errors.Is(err, bufio.ErrBufferFull) {
+		s.buffer = bufio.NewReaderSize(s.buffer, recordLen+maxFrame)
+		b, err = s.buffer.Peek(n)
+	}
+	if err != nil {
+		return b, err
+	}
+	s.ahead, err = s.buffer.Peek(s.buffer.Buffered())
+	return b, err
+}
+
+// word reads 32 bits in the byte order of the file.
+func (s *source) word(b []byte) uint32 {
+	if s.big {
+		return binary.BigEndian.Uint32(b)
+	}
+	return binary.LittleEndian.Uint32(b)
 }
 
 func (s *source) refuse(format string, args ...any) error {

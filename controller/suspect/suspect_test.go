@@ -90,7 +90,7 @@ func TestGreyLink(t *testing.T) {
 	failed := seeds(t, 100, func(t *testing.T, seed uint64, rng *rand.Rand) bool {
 		l := newLocator(t)
 		bad := f.links[rng.IntN(len(f.links))]
-		const tick = 100 * time.Millisecond
+		const tick = 200 * time.Millisecond
 		for now := time.Duration(0); now < 15*time.Second; now += tick {
 			grey := now >= 7*time.Second
 			for _, p := range f.paths {
@@ -129,7 +129,7 @@ func TestCongestionAccusesNobody(t *testing.T) {
 			all = append(all, p[0], p[3])
 		}
 		hot := map[topology.LinkID]float64{}
-		for now := time.Duration(0); now < 10*time.Second; now += 100 * time.Millisecond {
+		for now := time.Duration(0); now < 10*time.Second; now += 200 * time.Millisecond {
 			if rng.IntN(10) == 0 { // somewhere else
 				hot = map[topology.LinkID]float64{}
 				for range 1 + rng.IntN(4) {

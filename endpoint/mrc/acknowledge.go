@@ -1,0 +1,325 @@
+package mrc
+
+import (
+	"time"
+
+	"github.com/weft-sdn/weft/endpoint"
+	"github.com/weft-sdn/weft/packet"
+)
+
+// receiveSACK handles a SACK (OCP MRC 1.0, §7.4.4 and 8.4).
+func (q *QP) receiveSACK(now time.Duration, p *packet.MRC) (Refusal, bool) {
+	s := &p.SETH
+	switch {
+	case !packet.PSNBefore(s.CackPSN, q.next):
+		return RefusedGhost, false
+	case packet.PSNDiff(s.CackPSN, q.unack) < -len(q.records):
+		return RefusedStale, false
+	}
+	cc, err := s.NSCC()
+	if err != nil {
+		return RefusedCCState, false
+	}
+	q.counters.SACKsReceived++
+	info := SACK{
+		Now: now, Marked: s.Mark == packet.MarkSkipOnce, OOOCount: int(cc.OOOCount),
+		Penalty: cc.RcvCwndPenalty, RestoreCwnd: cc.RestoreCwnd, Retransmission: p.BTH.Retransmission, Probe: s.Probe,
+	}
+	// rcvd_bytes only grows: a SACK with less was overtaken by others, which know more.
+	grown := packet.PSNDiff(cc.RcvdBytes, q.prevRcvd)
+	current := grown >= 0
+	if grown > 0 {
+		info.Newly = grown * packet.RcvdBytesUnit
+		q.prevRcvd = cc.RcvdBytes
+		q.requestor.inFlight -= int64(info.Newly)
+	}
+	q.probes.quiet(now, q.cfg.ProbeTimeout)
+
+	var asked time.Duration // when the probe that this answers was sent
+	var probed bool
+	if s.Probe {
+		asked, probed = q.answered(now, s, cc.Timestamp, &info)
+	} else {
+		q.sackedPacket(now, p, cc.Timestamp, &info)
+	}
+
+	advanced := packet.PSNBefore(q.unack, s.CackPSN)
+	q.arrivedUpTo(now, s.CackPSN)
+	q.arrivedIn(now, s)
+	if advanced && q.cfg.dynamicMPR() {
+		q.adjustWindow(s.MPR)
+	} else if s.MPR == 0 && q.cfg.dynamicMPR() {
+		q.counters.MPRUnset++
+	}
+	q.settle()
+	info.InFlight = q.InFlight()
+	q.cfg.Congestion.OnSACK(info)
+	if current {
+		q.inferLoss(now, s, int(cc.OOOCount))
+	}
+	if probed {
+		q.inferFromProbe(now, s, asked)
+	}
+	q.armAck(now)
+	return 0, true
+}
+
+// adjustWindow follows the responder's max_psn_range (OCP MRC 1.0, §7.5.4), which cannot be beyond what the connection was set up with.
+func (q *QP) adjustWindow(mpr uint8) {
+	if mpr == 0 {
+		q.counters.MPRUnset++
+		return
+	}
+	q.window = min(int(mpr), q.cfg.Remote.MaxMPR) * packet.MPRUnit
+}
+
+// sackedPacket handles the packet a SACK answers: its round trip, its path, its arrival.
+func (q *QP) sackedPacket(now time.Duration, p *packet.MRC, ts uint16, info *SACK) {
+	s := &p.SETH
+	psn := s.AckPSN()
+	rec := q.known(psn)
+	info.RTT, info.RTTValid = q.roundTrip(now, ts, rec, s.Entropy, p.BTH.Retransmission)
+	if rec == nil {
+		return
+	}
+	signal := SignalArrived
+	switch s.Mark {
+	case packet.MarkSkipOnce:
+		signal = SignalMarked
+	case packet.MarkAlwaysSkip:
+		signal = SignalBad
+	}
+	if q.outstanding(psn) && rec.state != arrived {
+		q.markArrived(now, rec, false)
+	}
+	q.feedback(now, rec, s.Entropy, p.BTH.Retransmission, signal)
+}
+
+// feedback tells the sprayer what became of a packet, if the entropy value that came back is that of the transmission the answer is for: the first one, or
+// with rtx the last one.
+func (q *QP) feedback(now time.Duration, rec *record, ev packet.EV, rtx bool, s Signal) {
+	w := rec.firstWay
+	if rtx {
+		w = rec.lastWay
+	}
+	if w.ev != ev {
+		q.counters.EVMismatch++
+		return
+	}
+	q.cfg.Sprayer.Feedback(now, w.id, s)
+}
+
+// roundTrip is the time from a packet to its answer (OCP MRC 1.0, §8.4). ts is the answer's tx_timestamp; rec is what is known of the packet, if
+// anything is.
+func (q *QP) roundTrip(now time.Duration, ts uint16, rec *record, ev packet.EV, rtx bool) (rtt time.Duration, ok bool) {
+	if q.cfg.TimestampUnit != 0 {
+		sentAt := now
+		if rec != nil && rec.sends == 1 {
+			sentAt = rec.sentAt
+		}
+		return since(now, ts, q.cfg.TimestampUnit, sentAt), true
+	}
+	if rec == nil || rec.sends > 2 || rec.sends == 2 && !rtx || rec.lastWay.ev != ev {
+		return 0, false
+	}
+	return now - rec.sentAt - q.remoteService(ts), true
+}
+
+// remoteService is the service time that the answer to a packet without a timestamp reports.
+func (q *QP) remoteService(ts uint16) time.Duration {
+	if !q.cfg.Remote.ServiceTime {
+		return 0
+	}
+	return time.Duration(ts) * packet.TimestampUnit
+}
+
+// since is the time since a timestamp of a unit, whose 16 bits wrap: the time the packet was sent at, as far as that is known (else now), tells how
+// often.
+func since(now time.Duration, ts uint16, unit, sentAt time.Duration) time.Duration {
+	d := time.Duration(uint16(now/unit)-ts) * unit
+	turn := unit << 16
+	if over := now - sentAt - d; over > turn/2 {
+		d += (over + turn/2) / turn * turn
+	}
+	return d
+}
+
+// arrivedUpTo takes a cumulative acknowledgement.
+func (q *QP) arrivedUpTo(now time.Duration, psn uint32) {
+	for packet.PSNBefore(q.unack, psn) {
+		q.unack = packet.PSNAdd(q.unack, 1)
+		rec := q.record(q.unack)
+		q.markArrived(now, rec, true)
+		q.waiting -= int(rec.size)
+	}
+}
+
+// arrivedIn takes the bitmap of a SACK.
+func (q *QP) arrivedIn(now time.Duration, s *packet.SETH) {
+	base := s.SACKBase()
+	for bits, i := s.SACKBitmap, 0; bits != 0; bits, i = bits>>1, i+1 {
+		if bits&1 == 0 {
+			continue
+		}
+		if psn := packet.PSNAdd(base, i); q.outstanding(psn) {
+			q.markArrived(now, q.record(psn), true)
+		}
+	}
+}
+
+// markArrived notes the arrival of a packet. One that waited to be sent again was taken out of what is in flight, yet the responder counts it: it is put
+// back (OCP MRC 1.0, §8.4). tell passes a packet sent once on to the sprayer.
+func (q *QP) markArrived(now time.Duration, rec *record, tell bool) {
+	switch rec.state {
+	case arrived:
+		return
+	case lost:
+		q.lost--
+		q.requestor.inFlight += int64(rec.size)
+		q.counters.ResendsSaved++
+	case flying:
+		q.flying--
+	}
+	rec.state = arrived
+	rec.retries, rec.expired = 0, 0
+	if tell && rec.sends == 1 {
+		q.cfg.Sprayer.Feedback(now, rec.lastWay.id, SignalArrived)
+	}
+}
+
+// settle forgets what rounding has left in flight once nothing can be.
+func (q *QP) settle() {
+	if q.flying == 0 && q.lost == 0 {
+		q.requestor.inFlight = 0
+	}
+}
+
+// receiveACK handles an Acknowledge: ACK, or a NAK that says why a request was not executed.
+func (q *QP) receiveACK(now time.Duration, psn uint32, aeth packet.AETH) (Refusal, bool) {
+	if !packet.PSNBefore(psn, q.next) {
+		return RefusedGhost, false
+	}
+	switch aeth.Syndrome.Kind() {
+	case packet.SyndromeACK:
+		if !packet.PSNBefore(q.acked, psn) {
+			return RefusedStale, false
+		}
+		q.counters.AcksReceived++
+		q.executedUpTo(now, psn)
+		return 0, true
+	case packet.SyndromeNAK:
+		return q.receiveNAK(now, psn, aeth.Syndrome.NAKCode())
+	}
+	return RefusedSyndrome, false // MRC has no RNR NAK
+}
+
+// executedUpTo takes a transport ACK: it completes work requests in the order they were posted, and says too that the packets have arrived (§7.2.1).
+func (q *QP) executedUpTo(now time.Duration, psn uint32) {
+	q.arrivedUpTo(now, psn)
+	q.acked = psn
+	for q.sq.Len() > 0 && q.cur > 0 && packet.PSNDiff(q.sq.At(0).last(), q.acked) <= 0 {
+		q.completeSend(now, endpoint.StatusOK)
+	}
+	q.ackTimed, q.ackRetries, q.ackAgain = false, 0, false
+	q.settle()
+	q.armAck(now)
+	if q.sq.Len() == 0 {
+		q.probes.calm()
+	}
+}
+
+// receiveNAK ends the connection: requests before psn were executed, the one at psn was not (OCP MRC 1.0, tables 6-11 and 6-12: class B).
+func (q *QP) receiveNAK(now time.Duration, psn uint32, code packet.NAKCode) (Refusal, bool) {
+	var status endpoint.Status
+	switch code {
+	case packet.NAKInvalidRequest:
+		status = endpoint.StatusRemoteInvalidRequest
+	case packet.NAKRemoteAccess:
+		status = endpoint.StatusRemoteAccess
+	case packet.NAKRemoteOperational:
+		status = endpoint.StatusRemoteOperational
+	default:
+		return RefusedSyndrome, false // sequence errors are not applicable
+	}
+	if !packet.PSNBefore(q.acked, psn) {
+		return RefusedStale, false
+	}
+	q.counters.NAKsReceived++
+	q.executedUpTo(now, packet.PSNAdd(psn, -1))
+	q.failAt(now, psn, status)
+	return 0, true
+}
+
+// receiveNACK handles a NACK (OCP MRC 1.0, table 7-3 and §8.5).
+func (q *QP) receiveNACK(now time.Duration, p *packet.MRC) (Refusal, bool) {
+	n := &p.NETH
+	switch {
+	case !packet.PSNBefore(n.PSN, q.next):
+		return RefusedGhost, false
+	case !n.Reason.Known():
+		return RefusedReason, false
+	}
+	q.counters.NACKsReceived++
+	q.probes.quiet(now, q.cfg.ProbeTimeout)
+	if !n.Reason.Retransmittable() {
+		if !packet.PSNBefore(q.acked, n.PSN) {
+			return RefusedStale, false
+		}
+		q.failAt(now, n.PSN, endpoint.StatusRemoteOperational)
+		return 0, true
+	}
+	info := NACK{Now: now, Reason: n.Reason}
+	rec := q.known(n.PSN)
+	info.RTT, info.RTTValid = q.roundTrip(now, n.Timestamp, rec, n.Entropy, p.BTH.Retransmission)
+	// A NACK on an earlier transmission of a packet that was sent again since says nothing of the later one.
+	if rec != nil && rec.state == flying && q.outstanding(n.PSN) && (rec.sends == 1 || p.BTH.Retransmission && n.Entropy == rec.lastWay.ev) {
+		if !q.cfg.retriesLeft(rec.retries) {
+			q.failAt(now, n.PSN, endpoint.StatusRetryExceeded)
+			return 0, true
+		}
+		rec.retries++
+		rec.expired = 0
+		info.Size = int(rec.size)
+		q.giveUp(rec)
+	}
+	info.InFlight = q.InFlight()
+	q.cfg.Congestion.OnNACK(info)
+	if rec != nil {
+		signal := SignalRefused
+		switch n.Reason {
+		case packet.NACKTrimmed:
+			signal = SignalTrimmed
+		case packet.NACKTrimmedLastHop:
+			signal = SignalTrimmedLastHop
+		}
+		q.feedback(now, rec, n.Entropy, p.BTH.Retransmission, signal)
+	}
+	return 0, true
+}
+
+// giveUp takes a flying packet for lost: it is sent again when it may be.
+func (q *QP) giveUp(rec *record) {
+	rec.state = lost
+	q.flying--
+	q.lost++
+	q.requestor.inFlight -= int64(rec.size)
+	q.retx.Push(rec.psn)
+}
+
+// completeSend ends the work request at the head of the send queue.
+func (q *QP) completeSend(now time.Duration, status endpoint.Status) {
+	begun := q.cur > 0 || q.sq.At(0).psn != q.next
+	m := q.sq.Pop()
+	q.first++
+	if q.cur > 0 {
+		q.cur--
+	}
+	if m.immediate() && begun {
+		q.wimm--
+	}
+	c := endpoint.Completion{At: now, ID: m.wr.ID, Op: m.wr.Op, Status: status}
+	if status == endpoint.StatusOK {
+		c.Octets = len(m.wr.Data)
+	}
+	q.done.Push(c)
+}

@@ -1,0 +1,235 @@
+package mrc
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/weft-sdn/weft/endpoint"
+	"github.com/weft-sdn/weft/endpoint/internal/ibta"
+	"github.com/weft-sdn/weft/packet"
+)
+
+// Host is an adapter of one address and several ports, with its queue pairs and memory regions. Its owner passes every received frame to Receive and calls
+// Advance after Receive, after posting work and whenever the time that Advance returned has come; the host hands frames to Config.Output, which must not
+// call back. One owner at a time.
+type Host struct {
+	cfg      Config
+	ports    []port
+	up       packet.PortMask
+	peers    map[netip.Addr]packet.PortMask // what peers said of their ports
+	qps      map[uint32]*QP
+	regions  endpoint.Regions
+	counters Counters
+	ops      endpointOps
+
+	active []*QP      // queue pairs with posted work, in the order they take turns
+	turn   int        // index in active of the queue pair to send next
+	in     packet.MRC // the packet being received
+	out    packet.MRC // the packet being sent
+	frame  []byte     // its encoding
+}
+
+type port struct {
+	rate float64
+	free time.Duration // when it has sent what it was given
+}
+
+// NewHost makes a host, all its ports up. The error wraps endpoint.ErrConfig.
+func NewHost(cfg Config) (*Host, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	h := &Host{cfg: cfg, qps: make(map[uint32]*QP), peers: make(map[netip.Addr]packet.PortMask)}
+	h.cfg.Ports = slices.Clone(cfg.Ports)
+	for i, p := range cfg.Ports {
+		rate := float64(p.LineRate)
+		if p.LineRate == 0 {
+			rate = defaultLineRate
+		}
+		h.ports = append(h.ports, port{rate: rate})
+		h.up = h.up.With(i + 1)
+	}
+	return h, nil
+}
+
+// Config is the configuration the host was made with.
+func (h *Host) Config() Config { return h.cfg }
+
+// Counters is a copy of the host's counters.
+func (h *Host) Counters() Counters { return h.counters }
+
+// Ports are the ports that are up.
+func (h *Host) Ports() packet.PortMask { return h.up }
+
+// SetPort says whether a port is up; a port that is down neither sends nor receives. Peers learn of it by SendPortStatus. endpoint.ErrNotFound for a port the
+// host does not have.
+func (h *Host) SetPort(n int, up bool) error {
+	if n < 1 || n > len(h.ports) {
+		return fmt.Errorf("host %s: port %d: want 1..%d: %w", h.cfg.Name, n, len(h.ports), endpoint.ErrNotFound)
+	}
+	if up {
+		h.up = h.up.With(n)
+	} else {
+		h.up &^= packet.PortMask(0).With(n)
+	}
+	return nil
+}
+
+// PeerPorts are the ports that a peer says are reachable; all, when it has said nothing.
+func (h *Host) PeerPorts(peer netip.Addr) packet.PortMask {
+	if m, ok := h.peers[peer]; ok {
+		return m
+	}
+	return ^packet.PortMask(0)
+}
+
+// reachable are the ports of planes on which both ends are up: a port is a plane (OCP MRC 1.0, §11.5).
+func (h *Host) reachable(peer netip.Addr) packet.PortMask { return h.up & h.PeerPorts(peer) }
+
+// RegisterMR makes buf accessible to peers that know rkey, its first octet at virtual address va. The host writes to
+// buf during Receive. Errors: endpoint.ErrExists for a key in use, ErrConfig when the region does not fit 64 bits of address.
+func (h *Host) RegisterMR(va uint64, rkey uint32, buf []byte, access endpoint.Access) (*endpoint.Region, error) {
+	r, err := h.regions.Register(va, rkey, buf, access)
+	if err != nil {
+		return nil, fmt.Errorf("host %s: %w", h.cfg.Name, err)
+	}
+	return r, nil
+}
+
+// DeregisterMR withdraws a region, also from messages being received. Withdrawing one that does not exist succeeds.
+func (h *Host) DeregisterMR(rkey uint32) { h.regions.Deregister(rkey) }
+
+// CreateQP makes a queue pair, ready to send and to receive. Errors wrap endpoint.ErrConfig, or ErrExists for a number in use.
+func (h *Host) CreateQP(cfg QPConfig) (*QP, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("host %s: %w", h.cfg.Name, err)
+	}
+	if _, ok := h.qps[cfg.QPN]; ok {
+		return nil, fmt.Errorf("host %s: QP %#x: %w", h.cfg.Name, cfg.QPN, endpoint.ErrExists)
+	}
+	q := newQP(h, cfg)
+	h.qps[cfg.QPN] = q
+	return q, nil
+}
+
+// QP is the queue pair of a number; endpoint.ErrNotFound when there is none.
+func (h *Host) QP(qpn uint32) (*QP, error) {
+	if q, ok := h.qps[qpn]; ok {
+		return q, nil
+	}
+	return nil, fmt.Errorf("host %s: QP %#x: %w", h.cfg.Name, qpn, endpoint.ErrNotFound)
+}
+
+// DestroyQP removes a queue pair with all its work, which does not complete. Removing one that does not exist succeeds.
+func (h *Host) DestroyQP(qpn uint32) {
+	if q, ok := h.qps[qpn]; ok {
+		q.discard()
+		q.state = qpDestroyed
+		delete(h.qps, qpn)
+	}
+}
+
+// Advance does what is due at now: timeouts, and sending as far as windows, paths and ports allow. It returns when something is due next;
+// pending is false when nothing will be without a frame received, work posted or a path that comes back. now must not go backwards.
+func (h *Host) Advance(now time.Duration) (next time.Duration, pending bool) {
+	h.active = slices.DeleteFunc(h.active, (*QP).retire)
+	for _, q := range h.active {
+		q.expire(now)
+	}
+	h.ops.expire(now, h)
+	for h.sendOne(now) {
+	}
+	earlier := func(t time.Duration, is bool) {
+		if is && (!pending || t < next) {
+			next, pending = t, true
+		}
+	}
+	for _, q := range h.active {
+		earlier(q.nextEvent(now))
+	}
+	earlier(h.ops.next())
+	return next, pending
+}
+
+// sendOne lets the queue pair whose turn it is send a packet; false when none can now.
+func (h *Host) sendOne(now time.Duration) bool {
+	free := h.freePorts(now)
+	if free == 0 {
+		return false
+	}
+	for i := range h.active {
+		k := (h.turn + i) % len(h.active)
+		q := h.active[k]
+		if q.sendProbe(now, free) || q.sendable() && q.send(now, free) {
+			h.turn = k + 1
+			return true
+		}
+	}
+	return false
+}
+
+// freePorts are the ports that are up and have sent what they were given.
+func (h *Host) freePorts(now time.Duration) packet.PortMask {
+	var free packet.PortMask
+	for i := range h.ports {
+		if h.ports[i].free <= now {
+			free = free.With(i + 1)
+		}
+	}
+	return free & h.up
+}
+
+// nextFree is when a port that is busy now will be free; ok is false when none is busy.
+func (h *Host) nextFree(now time.Duration) (at time.Duration, ok bool) {
+	for i := range h.ports {
+		if free := h.ports[i].free; h.up.Has(i+1) && free > now && (!ok || free < at) {
+			at, ok = free, true
+		}
+	}
+	return at, ok
+}
+
+// backlog is how long a port still takes to send what it was given.
+func (h *Host) backlog(now time.Duration, n int) time.Duration { return max(0, h.ports[n-1].free-now) }
+
+// activate gives a queue pair with posted work its turn.
+func (h *Host) activate(q *QP) {
+	if !q.active {
+		q.active = true
+		h.active = append(h.active, q)
+	}
+}
+
+// prepare fills in the packet to be sent but for its transport headers and payload.
+func (h *Host) prepare(dst netip.Addr, path Path, dscp, ecn uint8) *packet.MRC {
+	p := &h.out
+	at := &h.cfg.Ports[path.Port-1]
+	p.Ethernet = packet.Ethernet{Dst: at.Gateway, Src: at.MAC}
+	p.IPv6 = packet.IPv6{TrafficClass: packet.TrafficClass(dscp, ecn), HopLimit: h.cfg.HopLimit, Src: h.cfg.Addr, Dst: dst}
+	p.UDP = packet.UDP{DstPort: h.cfg.Wire.Port}
+	p.SetEV(path.EV)
+	p.Encapsulated, p.Routed = path.Route != nil, false
+	if path.Route != nil {
+		p.Outer = p.IPv6
+		p.Outer.Dst = path.Route.Dst
+		if path.Route.SRH != nil {
+			p.Routed, p.SRH = true, *path.Route.SRH
+		}
+	}
+	p.Payload = nil
+	return p
+}
+
+// transmit sends the prepared packet. Answers do not wait for their port.
+func (h *Host) transmit(now time.Duration, n int) {
+	h.frame = h.out.Append(h.frame[:0])
+	h.counters.FramesSent++
+	h.counters.OctetsSent += uint64(len(h.frame))
+	p := &h.ports[n-1]
+	p.free = max(p.free, now-h.cfg.PacingSlack) + ibta.Serialization(len(h.frame), p.rate)
+	h.cfg.Output(now, n, h.frame)
+}
+
+func (h *Host) refuse(r Refusal) { h.counters.Refused[r]++ }

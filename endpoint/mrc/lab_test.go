@@ -1,0 +1,229 @@
+package mrc
+
+import (
+	"container/heap"
+	"encoding/binary"
+	"math/rand/v2"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/weft-sdn/weft/endpoint"
+	"github.com/weft-sdn/weft/packet"
+)
+
+// lab joins hosts in virtual time, each port to the same port of every other host: a plane. Every direction of a plane can lose, duplicate, delay, reorder,
+// corrupt, trim and mark frames.
+type lab struct {
+	t      testing.TB
+	rng    *rand.Rand
+	now    time.Duration
+	hosts  []*Host
+	planes []plane
+	queue  events
+	number uint64
+	pool   [][]byte
+	tap    func(now time.Duration, from, port int, frame []byte) (drop bool)
+}
+
+type plane struct {
+	delay, jitter            time.Duration
+	loss, dup, corrupt, trim float64
+	mark                     float64 // of the ECN-capable frames, marked CE
+	dead                     bool
+}
+
+type event struct {
+	at       time.Duration
+	number   uint64
+	to, port int
+	frame    []byte
+}
+
+type events []event
+
+func (e events) Len() int { return len(e) }
+func (e events) Less(i, j int) bool {
+	return e[i].at < e[j].at || e[i].at == e[j].at && e[i].number < e[j].number
+}
+func (e events) Swap(i, j int) { e[i], e[j] = e[j], e[i] }
+func (e *events) Push(x any)   { *e = append(*e, x.(event)) }
+func (e *events) Pop() any {
+	last := (*e)[len(*e)-1]
+	*e = (*e)[:len(*e)-1]
+	return last
+}
+
+func testAddr(host int) netip.Addr {
+	a := netip.MustParseAddr("2001:db8::").As16()
+	binary.BigEndian.PutUint16(a[14:], uint16(host+1))
+	return netip.AddrFrom16(a)
+}
+
+func testMAC(host, port int) packet.MAC { return packet.MAC{2, 0, 0, byte(port), 0, byte(host + 1)} }
+
+var gatewayMAC = packet.MAC{2, 0xFF, 0, 0, 0, 0}
+
+const testRKey = 7
+
+func newLab(t testing.TB, seed uint64, hosts, planes int) *lab {
+	l := &lab{t: t, rng: rand.New(rand.NewPCG(seed, 1)), planes: make([]plane, planes)}
+	for i := range l.planes {
+		l.planes[i].delay = time.Microsecond
+	}
+	for i := range hosts {
+		l.hosts = append(l.hosts, newTestHost(t, i, planes, func(now time.Duration, port int, frame []byte) { l.send(i, port, now, frame) }))
+	}
+	return l
+}
+
+func newTestHost(t testing.TB, i, ports int, output func(time.Duration, int, []byte)) *Host {
+	cfg := DefaultConfig()
+	cfg.Name, cfg.Addr, cfg.Output = string(rune('A'+i)), testAddr(i), output
+	for p := range ports {
+		cfg.Ports = append(cfg.Ports, Port{MAC: testMAC(i, p+1), Gateway: gatewayMAC})
+	}
+	h, err := NewHost(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+func testPaths(n, ports int) []Path {
+	paths := make([]Path, n)
+	for i := range paths {
+		paths[i] = Path{EV: packet.EV(0xC0000000 + i*0x10001), Port: i%ports + 1}
+	}
+	return paths
+}
+
+// testQPConfig is the configuration of the queue pair of host a for host b.
+func testQPConfig(a, b, planes int) QPConfig {
+	c := DefaultQPConfig()
+	c.QPN, c.RemoteQPN, c.RemoteAddr = uint32(0x100+b), uint32(0x100+a), testAddr(b)
+	c.SQPSN, c.RQPSN = uint32(a*0x1000), uint32(b*0x1000)
+	c.Congestion = FixedWindow(256 << 10)
+	c.Sprayer = NewRoundRobin(testPaths(8*planes, planes)...)
+	return c
+}
+
+// pair creates a queue pair on host a and one on host b, connected to each other.
+func (l *lab) pair(a, b int, edit func(side int, c *QPConfig)) [2]*QP {
+	var qps [2]*QP
+	for side, ends := range [2][2]int{{a, b}, {b, a}} {
+		c := testQPConfig(ends[0], ends[1], len(l.planes))
+		if edit != nil {
+			edit(side, &c)
+		}
+		q, err := l.hosts[ends[0]].CreateQP(c)
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		qps[side] = q
+	}
+	return qps
+}
+
+func (l *lab) send(from, port int, now time.Duration, frame []byte) {
+	k := &l.planes[port-1]
+	if l.tap != nil && l.tap(now, from, port, frame) {
+		return
+	}
+	if k.dead || l.rng.Float64() < k.loss {
+		return
+	}
+	to := -1
+	dst := netip.AddrFrom16([16]byte(frame[packet.EthernetLen+24 : packet.EthernetLen+40]))
+	for i, h := range l.hosts {
+		if h.cfg.Addr == dst {
+			to = i
+		}
+	}
+	if to < 0 {
+		return
+	}
+	copies := 1
+	if l.rng.Float64() < k.dup {
+		copies = 2
+	}
+	for range copies {
+		at := now + k.delay
+		if k.jitter > 0 {
+			at += time.Duration(l.rng.Int64N(int64(k.jitter)))
+		}
+		var f []byte
+		if n := len(l.pool); n > 0 {
+			f, l.pool = l.pool[n-1][:0], l.pool[:n-1]
+		}
+		f = append(f, frame...)
+		mac := testMAC(to, port)
+		copy(f, mac[:])
+		classes := packet.DefaultDSCPClasses()
+		if dscp := packet.DSCP(f[packet.EthernetLen]<<4 | f[packet.EthernetLen+1]>>4); classes.MayTrim(dscp) && l.rng.Float64() < k.trim {
+			var err error
+			if f, err = (packet.Trimmer{DSCP: classes, Size: packet.MinTrimLen, SetLength: l.rng.IntN(2) == 0}).Trim(f, l.rng.IntN(2) == 0); err != nil {
+				l.t.Fatal(err)
+			}
+		}
+		if l.rng.Float64() < k.corrupt {
+			f[packet.EthernetLen+l.rng.IntN(len(f)-packet.EthernetLen)] ^= 1 << l.rng.IntN(8)
+		}
+		if tc := f[packet.EthernetLen+1]; tc>>4&3 == packet.ECT0 && l.rng.Float64() < k.mark {
+			f[packet.EthernetLen+1] = tc | packet.CE<<4
+		}
+		l.number++
+		heap.Push(&l.queue, event{at, l.number, to, port, f})
+	}
+}
+
+// run advances all hosts until nothing is left to do, or done, or virtual time is up.
+func (l *lab) run(until time.Duration, done func() bool) {
+	for !done() {
+		next, pending := time.Duration(0), false
+		for _, h := range l.hosts {
+			if at, ok := h.Advance(l.now); ok && (!pending || at < next) {
+				next, pending = at, true
+			}
+		}
+		if pending && next <= l.now {
+			l.t.Fatalf("a host wants to be advanced at %v, which is past at %v", next, l.now)
+		}
+		if len(l.queue) > 0 && (!pending || l.queue[0].at <= next) {
+			next, pending = l.queue[0].at, true
+		}
+		if !pending || next > until {
+			return
+		}
+		l.now = next
+		for len(l.queue) > 0 && l.queue[0].at <= l.now {
+			e := heap.Pop(&l.queue).(event)
+			l.hosts[e.to].Receive(l.now, e.port, e.frame)
+			l.pool = append(l.pool, e.frame)
+		}
+	}
+}
+
+func (l *lab) region(host int, size int) []byte {
+	buf := make([]byte, size)
+	if _, err := l.hosts[host].RegisterMR(0, testRKey, buf, endpoint.AccessRemoteWrite); err != nil {
+		l.t.Fatal(err)
+	}
+	return buf
+}
+
+func (l *lab) post(q *QP, wr endpoint.WorkRequest) {
+	l.t.Helper()
+	wr.RKey = testRKey
+	if err := q.PostSend(l.now, wr); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+func pattern(n int, seed byte) []byte {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = byte(i*7+i>>8) ^ seed
+	}
+	return b
+}

@@ -1,0 +1,161 @@
+package mrc
+
+import (
+	"time"
+
+	"github.com/weft-sdn/weft/endpoint"
+	"github.com/weft-sdn/weft/packet"
+)
+
+// minReordering is the least number of packets received above a missing one that make it lost.
+const minReordering = 5
+
+// inferLoss finds packets lost from a SACK (OCP MRC 1.0, §7.4.5). Spraying keeps about a window of packets out of order, so a packet is lost when 1.5 windows, or
+// the greatest window if that is less, have been received above it, and it is certain that it is missing: it follows the cumulative acknowledgement, or its
+// bit in this SACK is 0, or the queue pair knows every packet that the responder counts. Each packet is found lost so once; what is lost again is found by
+// its timer, a NACK or a probe.
+func (q *QP) inferLoss(now time.Duration, s *packet.SETH, ooo int) {
+	if s.CackPSN != q.unack || q.flying == 0 {
+		return
+	}
+	threshold := q.reordering()
+	if ooo < threshold {
+		return
+	}
+	base := s.SACKBase()
+	told := q.told(ooo)
+	above := ooo // packets received above psn, as far as is known
+	for psn := packet.PSNAdd(q.unack, 1); above >= threshold && q.outstanding(psn); psn = packet.PSNAdd(psn, 1) {
+		rec := q.record(psn)
+		switch rec.state {
+		case arrived:
+			above--
+			continue
+		case lost:
+			continue
+		}
+		if rec.noted {
+			continue
+		}
+		i := packet.PSNDiff(psn, base)
+		if told || psn == packet.PSNAdd(q.unack, 1) || i >= 0 && i < packet.SACKBits {
+			rec.noted, rec.expired = true, 0
+			q.counters.SACKLosses++
+			q.loseTo(now, rec, false)
+		}
+	}
+}
+
+// told says whether as many packets after unack are known to have arrived as the responder counts.
+func (q *QP) told(ooo int) bool {
+	span := packet.PSNDiff(q.next, q.unack) - 1
+	return span-q.flying-q.lost == ooo
+}
+
+// reordering is the number of packets received above a missing one that make it lost, packets being as large as those that wait are on average.
+func (q *QP) reordering() int {
+	octets := min(q.cfg.Congestion.Window()*3/2, q.cfg.Congestion.MaxWindow())
+	n := packet.PSNDiff(q.next, q.unack) - 1
+	if n <= 0 || q.waiting <= 0 {
+		return minReordering
+	}
+	return max(minReordering, octets*n/q.waiting)
+}
+
+// inferFromProbe finds packets lost from the answer to a reliability probe: those that it says are missing and that were sent at least ProbeTimeout before the
+// probe, when nothing that was sent then can still be queued in the network.
+func (q *QP) inferFromProbe(now time.Duration, s *packet.SETH, asked time.Duration) {
+	if q.cfg.ProbeTimeout == 0 || s.CackPSN != q.unack {
+		return
+	}
+	base := s.SACKBase()
+	psn := packet.PSNAdd(q.unack, 1)
+	if packet.PSNBefore(psn, base) && q.outstanding(psn) {
+		q.probedMissing(now, psn, asked)
+		psn = base
+	}
+	for ; q.outstanding(psn) && packet.PSNDiff(psn, base) < packet.SACKBits; psn = packet.PSNAdd(psn, 1) {
+		if received, known := s.Received(psn); known && !received {
+			q.probedMissing(now, psn, asked)
+		}
+	}
+}
+
+func (q *QP) probedMissing(now time.Duration, psn uint32, asked time.Duration) {
+	if rec := q.record(psn); rec.state == flying && rec.sentAt+q.cfg.ProbeTimeout <= asked {
+		rec.expired = 0
+		q.counters.ProbeLosses++
+		q.loseTo(now, rec, false)
+	}
+}
+
+// loseTo gives a packet up as lost and tells congestion control and the sprayer.
+func (q *QP) loseTo(now time.Duration, rec *record, timeout bool) {
+	q.giveUp(rec)
+	signal := SignalLost
+	if timeout {
+		signal = SignalTimeout
+	}
+	q.cfg.Sprayer.Feedback(now, rec.lastWay.id, signal)
+	q.cfg.Congestion.OnLoss(Loss{Now: now, Size: int(rec.size), InFlight: q.InFlight(), Timeout: timeout})
+}
+
+// expire does what the requestor's timers ask for at now.
+func (q *QP) expire(now time.Duration) {
+	if q.timed && q.deadline <= now {
+		q.expirePackets(now)
+	}
+	if q.state == qpReady && q.ackTimed && q.ackDeadline <= now {
+		q.expireAck(now)
+	}
+	q.probes.expire(now, q)
+}
+
+// expirePackets gives up the packets whose Local ACK Timeout is over, and finds the next one.
+func (q *QP) expirePackets(now time.Duration) {
+	q.timed = false
+	if q.flying == 0 {
+		return
+	}
+	for psn := packet.PSNAdd(q.unack, 1); q.outstanding(psn); psn = packet.PSNAdd(psn, 1) {
+		rec := q.record(psn)
+		if rec.state != flying {
+			continue
+		}
+		if rec.deadline > now {
+			if !q.timed || rec.deadline < q.deadline {
+				q.timed, q.deadline = true, rec.deadline
+			}
+			continue
+		}
+		q.counters.Timeouts++
+		if !q.cfg.retriesLeft(rec.retries) {
+			q.failAt(now, psn, endpoint.StatusRetryExceeded)
+			return
+		}
+		rec.retries++
+		rec.expired++
+		q.loseTo(now, rec, true)
+	}
+}
+
+// armAck starts the timer of the transport ACK of the message at the head of the send queue once all its packets have arrived: what became of it is not
+// inferred (OCP MRC 1.0, §7.2.1).
+func (q *QP) armAck(now time.Duration) {
+	if q.ackTimed || q.state != qpReady || q.cur == 0 || packet.PSNBefore(q.unack, q.sq.At(0).last()) {
+		return
+	}
+	q.ackTimed, q.ackDeadline = true, now+q.cfg.ackTimeout(1)
+}
+
+// expireAck has the highest packet that has arrived sent again, which is answered with a transport ACK of all up to it.
+func (q *QP) expireAck(now time.Duration) {
+	q.counters.Timeouts++
+	if !q.cfg.retriesLeft(q.ackRetries) {
+		q.failAt(now, q.sq.At(0).last(), endpoint.StatusRetryExceeded)
+		return
+	}
+	q.ackRetries++
+	q.ackAgain = true
+	q.ackDeadline = now + q.cfg.ackTimeout(q.ackRetries+1)
+}

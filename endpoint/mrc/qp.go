@@ -1,0 +1,181 @@
+package mrc
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/weft-sdn/weft/endpoint"
+	"github.com/weft-sdn/weft/endpoint/internal/ibta"
+	"github.com/weft-sdn/weft/endpoint/internal/queue"
+	"github.com/weft-sdn/weft/packet"
+)
+
+type qpState uint8
+
+const (
+	qpReady qpState = iota
+	qpError
+	qpDestroyed
+)
+
+// QP is an MRC queue pair. Its methods follow the rules of its Host: after posting work, call Host.Advance.
+type QP struct {
+	host     *Host
+	cfg      QPConfig
+	state    qpState
+	active   bool // in host.active
+	counters QPCounters
+	done     queue.Ring[endpoint.Completion]
+
+	requestor
+	responder
+}
+
+func newQP(h *Host, cfg QPConfig) *QP {
+	return &QP{host: h, cfg: cfg, requestor: newRequestor(cfg.SQPSN, cfg.Remote), responder: newResponder(cfg.RQPSN, cfg.Local)}
+}
+
+// Config is the configuration of the queue pair.
+func (q *QP) Config() QPConfig { return q.cfg }
+
+// Counters is a copy of the queue pair's counters.
+func (q *QP) Counters() QPCounters { return q.counters }
+
+// Failed says whether the queue pair is in the error state.
+func (q *QP) Failed() bool { return q.state == qpError }
+
+// Poll takes the oldest completion; ok is false when there is none.
+func (q *QP) Poll() (c endpoint.Completion, ok bool) {
+	if q.done.Len() == 0 {
+		return endpoint.Completion{}, false
+	}
+	return q.done.Pop(), true
+}
+
+// PostSend appends a WRITE, with or without immediate data, to the send queue. One with immediate data waits until the peer has room for it (MRC_QP_MAX_WIMM_DEST).
+// Errors: endpoint.ErrWorkRequest, ErrQueueFull, ErrQPState, ErrNotFound after DestroyQP.
+func (q *QP) PostSend(now time.Duration, wr endpoint.WorkRequest) error {
+	if err := q.usable(); err != nil {
+		return err
+	}
+	if q.sq.Len() >= q.cfg.SendDepth {
+		return fmt.Errorf("QP %#x: send queue of %d: %w", q.cfg.QPN, q.cfg.SendDepth, endpoint.ErrQueueFull)
+	}
+	packets := ibta.Packets(len(wr.Data), q.cfg.PMTU)
+	immediate := wr.Op == endpoint.OpWriteImmediate
+	switch {
+	case wr.Op != endpoint.OpWrite && !immediate:
+		return fmt.Errorf("QP %#x: %v: want WRITE or WRITE with Immediate: %w", q.cfg.QPN, wr.Op, endpoint.ErrWorkRequest)
+	case len(wr.Data) > ibta.MaxMessage:
+		return fmt.Errorf("QP %#x: %v of %d octets: want at most %d: %w", q.cfg.QPN, wr.Op, len(wr.Data), ibta.MaxMessage, endpoint.ErrWorkRequest)
+	case immediate && q.cfg.Remote.MaxWIMM == 0:
+		return fmt.Errorf("QP %#x: %v: the peer's MaxWIMM (MRC_QP_MAX_WIMM_DEST) is 0: %w", q.cfg.QPN, wr.Op, endpoint.ErrWorkRequest)
+	case q.posted(packets) > ibta.MaxWindow:
+		return fmt.Errorf("QP %#x: %v of %d octets beside what is posted takes more than %d packets: %w", q.cfg.QPN, wr.Op, len(wr.Data), ibta.MaxWindow, endpoint.ErrQueueFull)
+	}
+	q.postedMSN++
+	if immediate {
+		q.postedRQMSN++
+	}
+	q.sq.Push(outbound{wr: wr, psn: q.end, packets: packets, msn: q.postedMSN, rqmsn: q.postedRQMSN})
+	q.end = packet.PSNAdd(q.end, packets)
+	q.host.activate(q)
+	q.cfg.Congestion.OnNewData(now, q.backlogOf(len(wr.Data), packets, immediate))
+	return nil
+}
+
+// posted is the PSNs after unack that are taken, with so many more.
+func (q *QP) posted(packets int) int {
+	return int((q.end-q.unack)&packet.PSNMask) - 1 + packets
+}
+
+// PostRecv appends a request to the receive queue: the ticket for one WRITE with Immediate. Errors: endpoint.ErrQueueFull, ErrQPState, ErrNotFound after
+// DestroyQP.
+func (q *QP) PostRecv(r endpoint.RecvRequest) error {
+	if err := q.usable(); err != nil {
+		return err
+	}
+	if q.rq.Len() >= q.cfg.RecvDepth {
+		return fmt.Errorf("QP %#x: receive queue of %d: %w", q.cfg.QPN, q.cfg.RecvDepth, endpoint.ErrQueueFull)
+	}
+	q.rq.Push(r)
+	return nil
+}
+
+// path is the sprayer's choice among the ports that lead to the peer. One that is none of these does not count.
+func (q *QP) path(now time.Duration, use Use, ports packet.PortMask) (Path, bool) {
+	ports &= q.host.reachable(q.cfg.RemoteAddr)
+	p, ok := q.cfg.Sprayer.Next(now, use, ports)
+	return p, ok && ports.Has(p.Port)
+}
+
+func (q *QP) usable() error {
+	switch q.state {
+	case qpError:
+		return fmt.Errorf("QP %#x: %w", q.cfg.QPN, endpoint.ErrQPState)
+	case qpDestroyed:
+		return fmt.Errorf("QP %#x: %w", q.cfg.QPN, endpoint.ErrNotFound)
+	}
+	return nil
+}
+
+func (q *QP) wrong(field string, value any, want string) error {
+	return fmt.Errorf("QP %#x: %s %v: want %s: %w", q.cfg.QPN, field, value, want, endpoint.ErrConfig)
+}
+
+// retire says whether the queue pair has nothing left that Advance would have to look at.
+func (q *QP) retire() bool {
+	if q.state == qpReady && q.sq.Len() > 0 {
+		return false
+	}
+	q.active = false
+	return true
+}
+
+// nextEvent is when Advance has something to do for the queue pair. What can be sent now has been, unless there was no port for it.
+func (q *QP) nextEvent(now time.Duration) (at time.Duration, ok bool) {
+	earlier := func(t time.Duration, is bool) {
+		if is && (!ok || t < at) {
+			at, ok = t, true
+		}
+	}
+	if q.sendable() {
+		earlier(q.host.nextFree(now))
+	}
+	earlier(q.deadline, q.timed)
+	earlier(q.ackDeadline, q.ackTimed)
+	earlier(q.nextProbe(now))
+	return at, ok
+}
+
+// fail moves to the error state: all that is posted is flushed.
+func (q *QP) fail(now time.Duration) {
+	q.state = qpError
+	q.timed, q.ackTimed = false, false
+	q.probes = probes{}
+	for q.sq.Len() > 0 {
+		q.completeSend(now, endpoint.StatusFlushed)
+	}
+	for q.rq.Len() > 0 {
+		q.done.Push(endpoint.Completion{At: now, ID: q.rq.Pop().ID, Recv: true, Status: endpoint.StatusFlushed})
+	}
+	q.stash = q.stash[:0]
+}
+
+// failAt moves to the error state for the sake of the packet psn: its work request ends with a status, and what is before it, in the order posted, and after it
+// is flushed.
+func (q *QP) failAt(now time.Duration, psn uint32, status endpoint.Status) {
+	for q.sq.Len() > 0 && packet.PSNBefore(q.sq.At(0).last(), psn) {
+		q.completeSend(now, endpoint.StatusFlushed)
+	}
+	if q.sq.Len() > 0 {
+		q.completeSend(now, status)
+	}
+	q.fail(now)
+}
+
+// discard drops all work, without completions.
+func (q *QP) discard() {
+	q.sq.Clear()
+	q.rq.Clear()
+}

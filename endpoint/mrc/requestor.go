@@ -1,0 +1,351 @@
+package mrc
+
+import (
+	"time"
+
+	"github.com/weft-sdn/weft/endpoint"
+	"github.com/weft-sdn/weft/endpoint/internal/queue"
+	"github.com/weft-sdn/weft/packet"
+)
+
+// requestor is the sending half of a queue pair. A packet is out of its hands in two steps: SACKs say that it arrived (OCP MRC 1.0, table 7-4),
+// and a transport ACK that it was executed, which alone completes work requests.
+type requestor struct {
+	sq    queue.Ring[outbound] // messages not completed
+	first uint32               // number of the message at the head of sq
+	cur   int                  // index in sq of the message next is in; its length when all is sent
+	next  uint32               // PSN to send next: one after max_psn_sent
+	end   uint32               // one after the last PSN posted
+
+	postedMSN   uint16 // of the last message posted; the first has 1
+	postedRQMSN uint16 // of the last WRITE with Immediate posted; the first has 1
+
+	unack  uint32 // unack_psn: the last cumulative acknowledgement
+	acked  uint32 // the last PSN a transport ACK acknowledged: never after unack
+	window int    // packets after unack that may be sent: the peer's max_psn_range
+	wimm   int    // WRITEs with Immediate begun and not completed
+
+	records  []record           // of the packets after unack, by PSN modulo their number, a power of two
+	retx     queue.Ring[uint32] // PSNs to send again; those whose record is not lost any more are passed over
+	lost     int                // records in state lost
+	flying   int                // records in state flying
+	waiting  int                // octets of the records after unack, of nominal_pktsize
+	inFlight int64              // table 8-3; below 0 for what was thought lost and arrived
+	prevRcvd uint32             // prev_rcvd_bytes
+	sinceAsk int                // octets sent since the last packet that asked for an acknowledgement
+
+	timed    bool          // deadline is set
+	deadline time.Duration // no packet's timeout expires before
+
+	// The transport ACK of the message at the head of sq, all of whose packets have arrived.
+	ackTimed    bool
+	ackDeadline time.Duration
+	ackRetries  int
+	ackAgain    bool // the packet unack is to be sent again, to be told
+
+	probes probes
+}
+
+// outbound is a message of the send queue.
+type outbound struct {
+	wr      endpoint.WorkRequest
+	psn     uint32 // of its first packet
+	packets int
+	msn     uint16
+	rqmsn   uint16
+}
+
+func (m *outbound) last() uint32    { return packet.PSNAdd(m.psn, m.packets-1) }
+func (m *outbound) immediate() bool { return m.wr.Op == endpoint.OpWriteImmediate }
+
+type recordState uint8
+
+const (
+	unsent  recordState = iota
+	flying              // sent, and thought to be under way
+	lost                // to be sent again
+	arrived             // acknowledged by a SACK or a transport ACK
+)
+
+// record is what is known of a packet that was sent. It outlives the packet's acknowledgement until its place is taken.
+type record struct {
+	psn     uint32
+	message uint32 // number of its message
+	size    int32  // nominal_pktsize
+	state   recordState
+	sends   uint8 // at most 255
+	noted   bool  // given up as lost for SACKs, which happens once (§7.4.5)
+	expired int   // timeouts since the timer was last set to its linear value
+	retries int   // timeouts and NACKs
+
+	firstWay, lastWay way
+	sentAt            time.Duration // for the last time
+	deadline          time.Duration
+}
+
+// way is the path of a packet sent.
+type way struct {
+	id PathID
+	ev packet.EV
+}
+
+func newRequestor(sqPSN uint32, a Attributes) requestor {
+	window := a.MaxMPR * packet.MPRUnit
+	n := 1
+	for n <= window {
+		n *= 2
+	}
+	before := packet.PSNAdd(sqPSN, -1)
+	return requestor{next: sqPSN, end: sqPSN, unack: before, acked: before, window: window, records: make([]record, n)}
+}
+
+func (r *requestor) record(psn uint32) *record { return &r.records[int(psn)&(len(r.records)-1)] }
+
+// known is the record of a packet that was sent, or nil.
+func (r *requestor) known(psn uint32) *record {
+	if rec := r.record(psn); rec.psn == psn && rec.state != unsent {
+		return rec
+	}
+	return nil
+}
+
+// outstanding says whether a PSN was sent and is not yet cumulatively acknowledged.
+func (r *requestor) outstanding(psn uint32) bool {
+	return packet.PSNBefore(r.unack, psn) && packet.PSNBefore(psn, r.next)
+}
+
+// UnackPSN is the last PSN that is cumulatively acknowledged: all up to it have arrived.
+func (q *QP) UnackPSN() uint32 { return q.unack }
+
+// NextPSN is one after the highest PSN sent.
+func (q *QP) NextPSN() uint32 { return q.next }
+
+// InFlight is the octets sent and still thought to be under way (OCP MRC 1.0, table 8-3).
+func (q *QP) InFlight() int { return int(max(0, q.requestor.inFlight)) }
+
+// SendWindow is the requestor's present max_psn_range, in packets.
+func (q *QP) SendWindow() int { return q.window }
+
+// SendQueueLen is the number of work requests posted and not completed.
+func (q *QP) SendQueueLen() int { return q.sq.Len() }
+
+// Schedule is where a queue pair stands with the scheduler (OCP MRC 1.0, §8.3).
+type Schedule uint8
+
+// States of figure 4.
+const (
+	Idle    Schedule = iota // nothing to do
+	Pending                 // all is sent, not all acknowledged
+	Active                  // something to send, and no leave to
+	Ready                   // something to send
+)
+
+var scheduleNames = [...]string{"IDLE", "PENDING", "ACTIVE", "READY"}
+
+// String is the name the specification gives the state.
+func (s Schedule) String() string { return scheduleNames[s] }
+
+// Schedule is the queue pair's state.
+func (q *QP) Schedule() Schedule {
+	switch {
+	case q.state != qpReady || q.sq.Len() == 0:
+		return Idle
+	case q.sendable():
+		return Ready
+	case q.lost > 0 || q.ackAgain || q.cur < q.sq.Len():
+		return Active
+	}
+	return Pending
+}
+
+// sendable says whether a packet may leave as far as windows go.
+func (q *QP) sendable() bool {
+	if q.state != qpReady || int64(q.cfg.Congestion.Window()) <= q.requestor.inFlight {
+		return false
+	}
+	_, again := q.nextAgain()
+	return q.ackAgain || again || q.mayBegin()
+}
+
+// mayBegin says whether the next new packet is within what the responder can track.
+func (q *QP) mayBegin() bool {
+	if q.cur >= q.sq.Len() || packet.PSNDiff(q.next, q.unack) > q.window {
+		return false
+	}
+	m := q.sq.At(q.cur)
+	return m.psn != q.next || !m.immediate() || q.wimm < q.cfg.Remote.MaxWIMM
+}
+
+// nextAgain is the first packet to be sent again. One beyond a window that has shrunk waits until that moves (OCP MRC 1.0, §7.5.4).
+func (q *QP) nextAgain() (psn uint32, ok bool) {
+	if q.lost == 0 {
+		q.retx.Clear()
+		return 0, false
+	}
+	for n := q.retx.Len(); n > 0; n-- {
+		psn := *q.retx.At(0)
+		if rec := q.known(psn); rec == nil || rec.state != lost || !q.outstanding(psn) {
+			q.retx.Pop()
+			continue
+		}
+		if packet.PSNDiff(psn, q.unack) <= q.window {
+			return psn, true
+		}
+		q.retx.Push(q.retx.Pop())
+	}
+	return 0, false
+}
+
+// send sends the packet that is next, by one of the ports that are free. false means that there is no path by these.
+func (q *QP) send(now time.Duration, free packet.PortMask) bool {
+	path, ok := q.path(now, UseData, free)
+	if !ok {
+		return false
+	}
+	if psn, ok := q.nextAgain(); ok {
+		q.transmit(now, psn, path)
+		return true
+	}
+	if q.mayBegin() {
+		q.transmit(now, q.next, path)
+		return true
+	}
+	q.ackAgain = false
+	q.counters.AckProbes++
+	q.transmit(now, q.unack, path)
+	return true
+}
+
+// transmit sends the packet of a PSN: the next new one, one that was lost, or unack, whose transport ACK is wanted.
+func (q *QP) transmit(now time.Duration, psn uint32, path Path) {
+	rec := q.record(psn)
+	again := psn != q.next
+	if !again {
+		*rec = record{psn: psn, message: q.first + uint32(q.cur)}
+		m := q.sq.At(q.cur)
+		if psn == m.psn && m.immediate() {
+			q.wimm++
+		}
+		q.next = packet.PSNAdd(psn, 1)
+		if psn == m.last() {
+			q.cur++
+		}
+	}
+	out, last := q.compose(now, psn, rec.message, path, again)
+	size := nominalSize(out.Len() - packet.EthernetLen - packet.IPv6Len - outerLen(out))
+	wanted := rec.state != arrived // else it is sent to be told
+	if rec.state == lost {
+		q.lost--
+	}
+	rec.size, rec.sentAt = int32(size), now
+	rec.lastWay = way{path.ID, path.EV}
+	if rec.sends == 0 {
+		rec.firstWay = rec.lastWay
+		q.waiting += size
+	}
+	if rec.sends < 255 {
+		rec.sends++
+	}
+	if wanted {
+		rec.state = flying
+		q.flying++
+		q.requestor.inFlight += int64(size)
+		rec.deadline = now + q.cfg.ackTimeout(rec.expired+1)
+		if !q.timed || rec.deadline < q.deadline {
+			q.timed, q.deadline = true, rec.deadline
+		}
+		q.cfg.Congestion.OnSend(Sent{Now: now, Size: size, InFlight: q.InFlight(), Retransmission: again})
+	}
+	q.sinceAsk += size
+	out.BTH.AckReq = last || !wanted || q.closing()
+	if out.BTH.AckReq {
+		q.sinceAsk = 0
+	}
+	q.counters.RequestsSent++
+	q.counters.PayloadSent += uint64(len(out.Payload))
+	if again {
+		q.counters.RequestsResent++
+	}
+	q.probes.quiet(now, q.cfg.ProbeTimeout)
+	q.host.transmit(now, path.Port)
+}
+
+// closing says whether the packet just sent should ask for an acknowledgement because nothing may follow it: a responder waits for more otherwise. When
+// much is in flight it hears of enough anyway.
+func (q *QP) closing() bool {
+	w := q.cfg.Congestion.Window()
+	return q.sinceAsk >= min(q.cfg.SACKThreshold, w/2) && !q.sendable()
+}
+
+// compose fills in the host's outgoing packet for a PSN of a message; last says that the packet ends it.
+func (q *QP) compose(now time.Duration, psn, message uint32, path Path, again bool) (out *packet.MRC, last bool) {
+	m := q.sq.At(int(message - q.first))
+	i := packet.PSNDiff(psn, m.psn)
+	offset := i * q.cfg.PMTU
+	last = i == m.packets-1
+	bth := packet.MRCBTH{
+		Opcode: opcodeOf(i == 0, last, m.immediate()), Solicited: last && m.wr.Solicited, PKey: q.host.cfg.PKey, DestQPN: q.cfg.RemoteQPN,
+		Retransmission: again, Timestamped: q.cfg.TimestampUnit != 0, PSN: psn,
+	}
+	ecn := packet.ECT0
+	if q.cfg.NotECT {
+		ecn = packet.NotECT
+	}
+	out = q.host.prepare(q.cfg.RemoteAddr, path, q.host.cfg.Wire.DSCP.Of(bth, q.cfg.Trimmable && q.cfg.Remote.TrimNACK), ecn)
+	out.BTH = bth
+	out.METH = packet.METH{RQMSN: m.rqmsn, MSN: m.msn}
+	out.TSETH = q.stamp(now)
+	out.RETH = packet.RETH{VA: m.wr.RemoteVA + uint64(offset), RKey: m.wr.RKey, DMALength: uint32(len(m.wr.Data))}
+	out.ImmDt = packet.ImmDt(m.wr.Immediate)
+	out.Payload = m.wr.Data[offset:min(offset+q.cfg.PMTU, len(m.wr.Data))]
+	return out, last
+}
+
+func opcodeOf(first, last, immediate bool) packet.Opcode {
+	switch {
+	case first && last && immediate:
+		return packet.OpMRCWriteOnlyImmediate
+	case first && last:
+		return packet.OpMRCWriteOnly
+	case last && immediate:
+		return packet.OpMRCWriteLastImmediate
+	case last:
+		return packet.OpMRCWriteLast
+	case first:
+		return packet.OpMRCWriteFirst
+	}
+	return packet.OpMRCWriteMiddle
+}
+
+// outerLen is the octets of the headers around the inner packet.
+func outerLen(p *packet.MRC) int {
+	switch {
+	case p.Routed:
+		return packet.IPv6Len + p.SRH.Len()
+	case p.Encapsulated:
+		return packet.IPv6Len
+	}
+	return 0
+}
+
+// stamp is the timestamp of what is sent now; none when the requestor remembers times itself.
+func (q *QP) stamp(now time.Duration) packet.TSETH {
+	unit := q.cfg.TimestampUnit
+	if unit == 0 {
+		return packet.TSETH{}
+	}
+	return packet.TSETH{Timestamp: uint16(now / unit), OwnUnit: unit != packet.TimestampUnit, Type: packet.TSETHTimestamp}
+}
+
+// backlog is the octets of nominal_pktsize that a message of n octets takes, for OnNewData (§8.6).
+func (q *QP) backlogOf(n, packets int, immediate bool) int {
+	h := packet.METHLen + packet.RETHLen
+	if q.cfg.TimestampUnit != 0 {
+		h += packet.TSETHLen
+	}
+	total := n + packets*nominalSize(packet.UDPLen+packet.BTHLen+h+packet.ICRCLen) + -n&3
+	if immediate {
+		total += packet.ImmDtLen
+	}
+	return total
+}

@@ -16,14 +16,15 @@ const module = "github.com/weft-sdn/weft/"
 // but cmd and test.
 var allowed = map[string][]string{
 	"p4":         {},
+	"hostapi":    {},
 	"packet":     {},
 	"topology":   {},
-	"southbound": {"p4"},
-	"controller": {"topology", "southbound", "packet", "p4"},
+	"southbound": {"p4", "hostapi"},
+	"controller": {"topology", "southbound", "packet", "p4", "hostapi"},
 	"northbound": {"controller", "topology"},
 	"dataplane":  {"packet", "p4"},
-	"endpoint":   {"packet"},
-	"service":    {"topology", "southbound", "controller", "northbound", "p4"},
+	"endpoint":   {"packet", "hostapi"},
+	"service":    {"topology", "southbound", "controller", "northbound", "p4", "hostapi"},
 	"lab":        {"*"},
 	"test":       {"*", "test"},
 	"cmd":        {"*", "cmd"},
@@ -36,7 +37,7 @@ var wrapped = map[string][]string{
 	"github.com/danielgtaylor/":   {"northbound"},
 	"github.com/spf13/cobra":      {"cmd"},
 	"github.com/gopacket/":        {"dataplane", "test", "cmd"},
-	"google.golang.org/grpc":      {"southbound", "dataplane", "lab", "test", "cmd"},
+	"google.golang.org/grpc":      {"southbound", "dataplane", "hostapi", "endpoint/agent", "lab", "test", "cmd"},
 	"github.com/p4lang/p4runtime": {"p4", "southbound", "dataplane", "controller", "lab", "test"},
 }
 

@@ -1,0 +1,329 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc"
+	grpcbackoff "google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/keepalive"
+
+	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/hostapi/hostpb"
+)
+
+// maxUpdateBytes is the greatest message taken from the controller: a part, and the one item that is over it.
+const maxUpdateBytes = 16 << 20
+
+// errProtocol is a controller that breaks a rule of the stream.
+var errProtocol = errors.New("agent: protocol")
+
+// An Agent keeps a host's endpoint at what its controller wants. Its methods are safe for concurrent use and never wait.
+type Agent struct {
+	cfg  Config
+	core *Core         // of the goroutine of Run
+	news chan struct{} // of capacity 1: the outbox has something
+
+	mu     sync.Mutex
+	out    *Outbox
+	status Status
+}
+
+// Status is how an Agent is.
+type Status struct {
+	Connected bool
+	Since     time.Time // of the welcome, or of the stream's end
+	Err       error     // why there is no stream
+	Version   hostapi.Version
+	Welcome   hostapi.Welcome  // the last
+	Refused   *hostapi.Refused // the last update refused, nil when the last was applied
+	// Lost counts events and probe results that were dropped because the stream could not carry them.
+	LostEvents, LostResults uint64
+}
+
+// New makes an agent; Run runs it.
+func New(cfg Config, e Endpoint) (*Agent, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Instance == 0 {
+		cfg.Instance = uint64(time.Now().UnixNano())
+	}
+	return &Agent{cfg: cfg, core: NewCore(e), news: make(chan struct{}, 1), out: NewOutbox()}, nil
+}
+
+// EVEvent reports an EV that became ASSUMED_BAD, or GOOD again.
+func (a *Agent) EVEvent(e hostapi.EVEvent) { a.say(func(o *Outbox) { o.EVEvent(e) }) }
+
+// EventsDropped reports EV events that the device lost.
+func (a *Agent) EventsDropped(n uint64) { a.say(func(o *Outbox) { o.Dropped(n) }) }
+
+// PortStatus reports the host's ports that are up.
+func (a *Agent) PortStatus(up hostapi.PortMask) { a.say(func(o *Outbox) { o.Ports(up) }) }
+
+func (a *Agent) say(what func(*Outbox)) {
+	a.mu.Lock()
+	what(a.out)
+	a.mu.Unlock()
+	select {
+	case a.news <- struct{}{}:
+	default:
+	}
+}
+
+// Status is how the agent is now.
+func (a *Agent) Status() Status {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	s := a.status
+	s.LostEvents, s.LostResults = a.out.lost.events, a.out.lost.results
+	return s
+}
+
+// Run keeps the host connected until ctx ends. It returns nil.
+func (a *Agent) Run(ctx context.Context) error {
+	pauses := &backoff.ExponentialBackOff{
+		InitialInterval: a.cfg.Backoff.Initial, RandomizationFactor: 0.5, Multiplier: a.cfg.Backoff.Multiplier, MaxInterval: a.cfg.Backoff.Max,
+	}
+	pauses.Reset()
+	for {
+		served, err := a.serve(ctx)
+		a.mu.Lock()
+		a.out.Close()
+		a.status.Connected, a.status.Since, a.status.Err = false, time.Now(), err
+		a.mu.Unlock()
+		if ctx.Err() != nil {
+			return nil
+		}
+		// A controller that hangs up soon is not asked at once.
+		if served > a.cfg.Backoff.Max {
+			pauses.Reset()
+		}
+		pause := pauses.NextBackOff()
+		a.cfg.Log.Warn("no stream from the controller", "controller", a.cfg.Controller, "error", err, "again", pause)
+		timer := time.NewTimer(pause)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return nil
+		case <-timer.C:
+		}
+	}
+}
+
+// serve is one stream, from dialing to its end. served is how long it was after the welcome.
+func (a *Agent) serve(ctx context.Context) (served time.Duration, err error) {
+	creds, err := a.cfg.TLS.credentials()
+	if err != nil {
+		return 0, err
+	}
+	cc, err := grpc.NewClient("passthrough:///"+a.cfg.Controller, append([]grpc.DialOption{
+		grpc.WithTransportCredentials(creds), grpc.WithNoProxy(), grpc.WithDisableServiceConfig(),
+		grpc.WithConnectParams(grpc.ConnectParams{Backoff: grpcbackoff.DefaultConfig, MinConnectTimeout: a.cfg.WelcomeTimeout}),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: a.cfg.PingInterval, Timeout: a.cfg.PingTimeout, PermitWithoutStream: true}),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxUpdateBytes)),
+	}, a.cfg.DialOptions...)...)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = cc.Close() }()
+	cctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	welcome := time.AfterFunc(a.cfg.WelcomeTimeout, func() { fail(fmt.Errorf("%w: no welcome within %v", errProtocol, a.cfg.WelcomeTimeout)) })
+	defer welcome.Stop()
+
+	g, gctx := errgroup.WithContext(cctx)
+	stream, err := hostpb.NewHostsClient(cc).Subscribe(gctx)
+	if err == nil {
+		err = stream.Send(hostapi.EncodeUp(a.core.Hello(a.cfg.Name, a.cfg.Software, a.cfg.Instance)))
+	}
+	if err != nil && !errors.Is(err, io.EOF) { // io.EOF: Recv has the reason
+		return 0, because(cctx, err)
+	}
+	w, err := first(stream)
+	if err != nil {
+		return 0, because(cctx, err)
+	}
+	welcome.Stop()
+	start := time.Now()
+	a.say(func(o *Outbox) {
+		o.Open(w)
+		a.status.Connected, a.status.Since, a.status.Err, a.status.Welcome = true, start, nil, *w
+	})
+	a.cfg.Log.Info("stream from the controller", "controller", a.cfg.Controller, "software", w.Software)
+	tick, arrived := make(chan struct{}), make(chan *hostpb.ControllerMessage)
+	g.Go(func() error { return read(gctx, stream, arrived) })
+	g.Go(func() error { return a.receive(gctx, arrived, tick) })
+	g.Go(func() error { return a.send(gctx, stream) })
+	g.Go(func() error { return ticks(gctx, w.CountsInterval, tick) })
+	err = g.Wait()
+	return time.Since(start), because(cctx, err)
+}
+
+// because prefers the reason that a context was cancelled for.
+func because(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// ticks says when to report counters.
+func ticks(ctx context.Context, every time.Duration, tick chan<- struct{}) error {
+	if every == 0 {
+		return nil
+	}
+	ticker := time.NewTicker(every)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case tick <- struct{}{}:
+		}
+	}
+}
+
+func first(stream grpc.BidiStreamingClient[hostpb.HostMessage, hostpb.ControllerMessage]) (*hostapi.Welcome, error) {
+	m, err := stream.Recv()
+	if err != nil {
+		return nil, err
+	}
+	w, ok := m.GetMessage().(*hostpb.ControllerMessage_Welcome)
+	if !ok {
+		return nil, fmt.Errorf("%w: message: %T first, want welcome", errProtocol, m.GetMessage())
+	}
+	return hostapi.DecodeWelcome(w.Welcome)
+}
+
+// send sends what the outbox has.
+func (a *Agent) send(ctx context.Context, stream grpc.BidiStreamingClient[hostpb.HostMessage, hostpb.ControllerMessage]) error {
+	for {
+		a.mu.Lock()
+		m := a.out.Next()
+		a.mu.Unlock()
+		if m == nil {
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-a.news:
+			}
+			continue
+		}
+		if err := stream.Send(hostapi.EncodeUp(m)); err != nil {
+			if errors.Is(err, io.EOF) {
+				return nil // receive has the reason
+			}
+			return err
+		}
+	}
+}
+
+// read reads what arrives.
+func read(ctx context.Context, stream grpc.BidiStreamingClient[hostpb.HostMessage, hostpb.ControllerMessage], to chan<- *hostpb.ControllerMessage) error {
+	for {
+		m, err := stream.Recv()
+		switch {
+		case errors.Is(err, io.EOF):
+			return errors.New("the controller closed the stream")
+		case err != nil:
+			return err
+		}
+		select {
+		case to <- m:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// receive takes what arrives, and collects counters in between, so that the endpoint is called by one goroutine.
+func (a *Agent) receive(ctx context.Context, arrived <-chan *hostpb.ControllerMessage, tick <-chan struct{}) error {
+	var parts hostapi.Assembler
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick:
+			a.count()
+		case m := <-arrived:
+			if err := a.handle(m, &parts); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// count has the endpoint's counters reported.
+func (a *Agent) count() {
+	var list []hostapi.EVCount
+	a.core.endpoint.Counts(func(c hostapi.EVCount) bool {
+		list = append(list, c)
+		return true
+	})
+	a.say(func(o *Outbox) {
+		for _, c := range list {
+			o.Count(c)
+		}
+	})
+}
+
+func (a *Agent) handle(m *hostpb.ControllerMessage, parts *hostapi.Assembler) error {
+	switch m := m.GetMessage().(type) {
+	case *hostpb.ControllerMessage_Update:
+		u, lost, err := parts.Add(m.Update)
+		if lost {
+			return fmt.Errorf("%w: update.part: %d of version %v, which does not follow", errProtocol, m.Update.GetPart(), m.Update.GetVersion())
+		}
+		if u != nil {
+			a.update(u, err)
+		}
+	case *hostpb.ControllerMessage_ProbeRequest:
+		p, err := hostapi.DecodeProbe(m.ProbeRequest)
+		if err != nil {
+			a.say(func(o *Outbox) { o.Result(hostapi.ProbeResult{ID: p.ID, Err: err.Error()}) })
+			return nil
+		}
+		done := func(r hostapi.ProbeResult) { a.say(func(o *Outbox) { o.Result(r) }) }
+		if r := a.core.Probe(p, done); r != nil {
+			done(*r)
+		}
+	default:
+		return fmt.Errorf("%w: message: %T after welcome, want update or probe_request", errProtocol, m)
+	}
+	return nil
+}
+
+// update applies an update, or refuses it for what was wrong with its encoding.
+func (a *Agent) update(u *hostapi.Update, wrong error) {
+	var answer hostapi.Up
+	if wrong != nil {
+		answer = hostapi.AsRefusal(u.Version, wrong)
+	} else {
+		answer = a.core.Update(u)
+	}
+	version, state := a.core.Held()
+	refused, _ := answer.(*hostapi.Refused)
+	if refused != nil {
+		a.cfg.Log.Error("an update of the controller is refused", "version", u.Version, "code", refused.Code, "field", refused.Field, "reason", refused.Reason)
+	}
+	a.say(func(o *Outbox) {
+		o.Answer(answer, state, u.Base == hostapi.Version{})
+		a.status.Version, a.status.Refused = version, refused
+	})
+}

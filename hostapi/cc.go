@@ -1,0 +1,101 @@
+package hostapi
+
+import (
+	"math"
+	"time"
+)
+
+// AlgorithmNSCC is the name of NSCC in Capabilities.CCAlgorithms.
+const AlgorithmNSCC = "uet-1.0-nscc"
+
+// A CCProfile is the parameters of a congestion control algorithm (mrc_ctl_cc_profile_attr).
+type CCProfile struct {
+	Name      string
+	Algorithm string
+	NSCC      NSCC // of AlgorithmNSCC
+}
+
+// NSCC is the parameters of NSCC (mrc_ctl_cc_nscc_cfg, and from Alpha on what that lacks, 0 being the device's own). Octets unless a type says otherwise; durations are
+// whole nanoseconds of at most 32 bits.
+type NSCC struct {
+	DisableQA             bool
+	AdjustBytesThreshold  uint32
+	AdjustPeriodThreshold time.Duration
+	BaseRTT               time.Duration
+	Eta                   float32 // additive increase of a period
+	FI                    float32 // fair increase
+	FIScale               float32 // share of the octets acknowledged that fast increase adds
+	Gamma                 float32 // multiplicative decrease, above 0 and at most 1
+	MaxMDJump             float32 // greatest part of the window that one decrease takes, above 0 and at most 1
+	MaxCwnd               uint32
+	QAGate                uint8 // quick adapt waits until less than MaxCwnd >> QAGate was achieved; at most 31
+	QAThreshold           time.Duration
+	TargetDelay           time.Duration
+
+	Alpha             float32 // proportional increase: octets for an octet acknowledged and a nanosecond below the target
+	DelayWeight       float32 // of a sample in the average delay, at most 1
+	MinCwnd           uint32
+	FastIncreaseDelay time.Duration
+}
+
+// Validate says what is wrong with the profile for any host, naming the first wrong field. The error is a *FieldError.
+func (c *CCProfile) Validate() error {
+	if err := c.validate(); err != nil {
+		return err
+	}
+	return nil
+}
+
+func (c *CCProfile) validate() *FieldError {
+	if err := checkName("name", c.Name); err != nil {
+		return err
+	}
+	if c.Algorithm != AlgorithmNSCC {
+		return unsupported("algorithm", "%.64q, want %q", c.Algorithm, AlgorithmNSCC)
+	}
+	if err := c.NSCC.validate(); err != nil {
+		return err.within("nscc")
+	}
+	return nil
+}
+
+func (n *NSCC) validate() *FieldError {
+	for _, d := range []struct {
+		field string
+		value time.Duration
+	}{
+		{"adjust_period_threshold_ns", n.AdjustPeriodThreshold}, {"base_rtt_ns", n.BaseRTT}, {"qa_threshold_ns", n.QAThreshold},
+		{"target_delay_ns", n.TargetDelay}, {"fast_increase_delay_ns", n.FastIncreaseDelay},
+	} {
+		if d.value < 0 || d.value > math.MaxUint32 {
+			return invalid(d.field, "%v, want 0 to %v", d.value, time.Duration(math.MaxUint32))
+		}
+	}
+	for _, f := range []struct {
+		field string
+		value float32
+		above bool    // 0 is too little
+		most  float32 // 0 is any
+	}{
+		{"eta", n.Eta, false, 0}, {"fi", n.FI, false, 0}, {"fi_scale", n.FIScale, false, 0}, {"gamma", n.Gamma, true, 1},
+		{"max_md_jump", n.MaxMDJump, true, 1}, {"alpha", n.Alpha, false, 0}, {"delay_weight", n.DelayWeight, false, 1},
+	} {
+		switch v := float64(f.value); {
+		case math.IsNaN(v) || math.IsInf(v, 0) || v < 0 || f.above && v == 0:
+			return invalid(f.field, "%v, want a number above 0", f.value)
+		case f.most != 0 && f.value > f.most:
+			return invalid(f.field, "%v, want at most %v", f.value, f.most)
+		}
+	}
+	switch {
+	case n.MaxCwnd == 0:
+		return invalid("max_cwnd", "0, want at least 1 octet")
+	case n.MinCwnd > n.MaxCwnd:
+		return invalid("min_cwnd", "%d, want at most max_cwnd, %d", n.MinCwnd, n.MaxCwnd)
+	case n.QAGate > 31:
+		return invalid("qa_gate", "%d, want at most 31", n.QAGate)
+	case n.TargetDelay == 0:
+		return invalid("target_delay_ns", "0, want at least 1 ns")
+	}
+	return nil
+}

@@ -1,0 +1,129 @@
+package hosts
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"os"
+	"time"
+
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+)
+
+// Config says how to serve hosts. Take DefaultConfig and fill in Epoch and TLS.
+type Config struct {
+	// Epoch is another one after every start of the controller; not 0.
+	Epoch uint64
+	// TLS options; the zero value is plain text, where every client has the name that it says it has.
+	TLS TLSConfig
+	// Software is what hosts are told that the controller is. Default "weft".
+	Software string
+	// MaxHosts that are known at a time, connected or not. Default 131,072.
+	MaxHosts int
+	// MaxEvents and MaxCounts are elements in one message of a host. Default 1,024 and 8,192.
+	MaxEvents, MaxCounts int
+	// MaxMessageBytes of a host's message. Default 1 MiB.
+	MaxMessageBytes int
+	// MaxMessageRate is messages a second that are read from a host, after as many at once. Default 1,000.
+	MaxMessageRate int
+	// CountsInterval is the pause between a host's reports of counters; 0 is none. Default 1 s.
+	CountsInterval time.Duration
+	// MaxProbes is probe requests that wait for a host. Default 4,096.
+	MaxProbes int
+	// HelloTimeout bounds a new stream's first message. Default 10 s.
+	HelloTimeout time.Duration
+	// AnswerTimeout bounds a host's answer to an update; its stream ends then. Default 30 s.
+	AnswerTimeout time.Duration
+	// RetryInterval is the pause after which what a host refused for now is sent again. Default 10 s.
+	RetryInterval time.Duration
+	// PingInterval and PingTimeout find dead hosts: a connection on which nothing came for the one is pinged, and given up after the other. Default 10 s and 5 s.
+	PingInterval, PingTimeout time.Duration
+}
+
+// TLSConfig names PEM files. They are read at every handshake, so that a renewed certificate needs no restart.
+type TLSConfig struct {
+	// CertFile and KeyFile are the controller's.
+	CertFile, KeyFile string
+	// ClientCAFile has the certificates that may sign hosts'. A host's certificate has its name as a DNS name (or, when it has none, as the common name).
+	ClientCAFile string
+}
+
+// DefaultConfig returns the defaults, without an epoch.
+func DefaultConfig() Config {
+	return Config{
+		Software: "weft", MaxHosts: 1 << 17, MaxEvents: 1024, MaxCounts: 8192, MaxMessageBytes: 1 << 20, MaxMessageRate: 1000, CountsInterval: time.Second,
+		MaxProbes: 4096, HelloTimeout: 10 * time.Second, AnswerTimeout: 30 * time.Second, RetryInterval: 10 * time.Second,
+		PingInterval: 10 * time.Second, PingTimeout: 5 * time.Second,
+	}
+}
+
+// Validate returns an error that wraps ErrConfig and names the first field that makes no sense. TLS files have to exist and parse.
+func (c *Config) Validate() error {
+	if c.Epoch == 0 {
+		return fmt.Errorf("%w: Epoch is 0", ErrConfig)
+	}
+	for _, n := range []struct {
+		field string
+		value int
+	}{
+		{"MaxHosts", c.MaxHosts}, {"MaxEvents", c.MaxEvents}, {"MaxCounts", c.MaxCounts}, {"MaxMessageBytes", c.MaxMessageBytes},
+		{"MaxMessageRate", c.MaxMessageRate}, {"MaxProbes", c.MaxProbes},
+	} {
+		if n.value <= 0 {
+			return fmt.Errorf("%w: %s is %d, not positive", ErrConfig, n.field, n.value)
+		}
+	}
+	for _, d := range []struct {
+		field string
+		value time.Duration
+	}{
+		{"HelloTimeout", c.HelloTimeout}, {"AnswerTimeout", c.AnswerTimeout}, {"RetryInterval", c.RetryInterval}, {"PingInterval", c.PingInterval},
+		{"PingTimeout", c.PingTimeout},
+	} {
+		if d.value <= 0 {
+			return fmt.Errorf("%w: %s is %v, not positive", ErrConfig, d.field, d.value)
+		}
+	}
+	if c.CountsInterval < 0 {
+		return fmt.Errorf("%w: CountsInterval is %v, negative", ErrConfig, c.CountsInterval)
+	}
+	_, err := c.TLS.credentials()
+	return err
+}
+
+// credentials reads the files once, to find what is wrong with them, and then at every handshake.
+func (t TLSConfig) credentials() (credentials.TransportCredentials, error) {
+	if t == (TLSConfig{}) {
+		return insecure.NewCredentials(), nil
+	}
+	if _, err := t.read(); err != nil {
+		return nil, err
+	}
+	return credentials.NewTLS(&tls.Config{
+		MinVersion:         tls.VersionTLS13,
+		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return t.read() },
+	}), nil
+}
+
+func (t TLSConfig) read() (*tls.Config, error) {
+	if t.CertFile == "" || t.KeyFile == "" || t.ClientCAFile == "" {
+		return nil, fmt.Errorf("%w: TLS: want CertFile, KeyFile and ClientCAFile, or none of them", ErrConfig)
+	}
+	cert, err := tls.LoadX509KeyPair(t.CertFile, t.KeyFile)
+	if err != nil {
+		return nil, fmt.Errorf("%w: TLS.CertFile: %w", ErrConfig, err)
+	}
+	pem, err := os.ReadFile(t.ClientCAFile)
+	if err != nil {
+		return nil, fmt.Errorf("%w: TLS.ClientCAFile: %w", ErrConfig, err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("%w: TLS.ClientCAFile %s has no certificate", ErrConfig, t.ClientCAFile)
+	}
+	return &tls.Config{
+		MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{cert}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: pool,
+		NextProtos: []string{"h2"},
+	}, nil
+}

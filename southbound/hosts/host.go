@@ -1,0 +1,315 @@
+package hosts
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/weft-sdn/weft/hostapi"
+)
+
+// A Host is what the controller knows of one host: what it is to hold, what it holds, and the update on its way. It is not safe for concurrent use.
+type Host struct {
+	name    string
+	epoch   uint64
+	retry   time.Duration
+	number  uint64 // of the last update
+	desired *hostapi.State
+	wanted  bool // desired was set
+
+	hello     hostapi.Hello // the last
+	connected bool
+
+	held    holding
+	sent    holding // on its way, when sentOK
+	sentOK  bool
+	refused map[string]refusal
+	fresh   []hostapi.Refused // refused here and not taken yet
+}
+
+// holding is a state under its version. The zero holding is of a host of which nothing is known.
+type holding struct {
+	version hostapi.Version
+	state   *hostapi.State
+}
+
+// refusal is what a host would not take: everything when its key is "", or one profile.
+type refusal struct {
+	why     hostapi.Refused
+	state   *hostapi.State     // of all that was refused
+	profile *hostapi.Profile   // or of the profile
+	cc      *hostapi.CCProfile // or of the CC profile
+	frozen  bool               // the profile is left as the host has it, denials too
+	retry   time.Time          // when to try again; zero: when it changes
+}
+
+// NewHost is a host of which nothing is known. Epoch is another one after every start of the controller; retry is how long to wait after a refusal that may pass.
+func NewHost(name string, epoch uint64, retry time.Duration) *Host {
+	return &Host{name: name, epoch: epoch, retry: retry, refused: make(map[string]refusal)}
+}
+
+// Set says what the host is to hold. A host for which nothing was ever set is left with what it has.
+func (h *Host) Set(s *hostapi.State) {
+	if s == nil {
+		s = &hostapi.State{}
+	}
+	h.desired, h.wanted = s, true
+}
+
+// Hello is a new stream of the host. It says whether what the host holds is known here, so that a delta will do.
+func (h *Host) Hello(m *hostapi.Hello) (resumed bool) {
+	switch none := (hostapi.Version{}); {
+	case m.Version != none && m.Version == h.held.version:
+	case m.Version != none && h.sentOK && m.Version == h.sent.version: // its answer was lost
+		h.held = h.sent
+	default:
+		h.held = holding{}
+	}
+	h.hello, h.connected, h.sentOK, h.sent = *m, true, false, holding{}
+	clear(h.refused)
+	return h.held.state != nil
+}
+
+// Gone is the end of the stream.
+func (h *Host) Gone() { h.connected = false }
+
+// Next is the update to send now, nil when there is none: because the host has everything, because an update is on its way, or because the host is not connected. When
+// wake is not zero, Next is to be asked again then at the latest.
+func (h *Host) Next(now time.Time) (u *hostapi.Update, wake time.Time) {
+	if !h.connected || !h.wanted || h.sentOK {
+		return nil, time.Time{}
+	}
+	for key, r := range h.refused {
+		if !r.retry.IsZero() && !now.Before(r.retry) {
+			delete(h.refused, key)
+		}
+	}
+	// Every turn refuses another profile, or is the last.
+	for range len(h.desired.Profiles) + len(h.desired.CC) + 2 {
+		target := h.target()
+		if target == nil || h.held.state != nil && target == h.held.state {
+			return nil, h.wake()
+		}
+		d := hostapi.Diff(h.held.state, target, h.hello.Capabilities.OptAttr&hostapi.OptEVProfileModifyOnline != 0)
+		if h.held.state != nil && d.Empty() {
+			h.held.state = target // the same, in the shape that the next comparison has
+			return nil, h.wake()
+		}
+		if err := h.hello.Capabilities.CheckUpdate(target, &d); err != nil {
+			r := hostapi.AsRefusal(hostapi.Version{}, err)
+			h.refuse(r, now)
+			h.fresh = append(h.fresh, *r)
+			continue
+		}
+		h.number++
+		h.sent = holding{version: hostapi.Version{Epoch: h.epoch, Number: h.number}, state: target}
+		h.sentOK = true
+		return &hostapi.Update{Version: h.sent.version, Base: h.held.version, Delta: d}, h.wake()
+	}
+	return nil, h.wake()
+}
+
+// wake is the earliest time at which something refused is tried again.
+func (h *Host) wake() time.Time {
+	var first time.Time
+	for _, r := range h.refused {
+		if !r.retry.IsZero() && (first.IsZero() || r.retry.Before(first)) {
+			first = r.retry
+		}
+	}
+	return first
+}
+
+// Applied is the host's answer that it holds a version.
+func (h *Host) Applied(v hostapi.Version) error {
+	if !h.sentOK || v != h.sent.version {
+		return fmt.Errorf("%w: applied.version: %v, want %v", ErrProtocol, v, h.awaited())
+	}
+	h.held, h.sentOK, h.sent = h.sent, false, holding{}
+	return nil
+}
+
+// Refused is the host's answer that it did not apply a version.
+func (h *Host) Refused(r *hostapi.Refused, now time.Time) error {
+	if !h.sentOK || r.Version != h.sent.version {
+		return fmt.Errorf("%w: refused.version: %v, want %v", ErrProtocol, r.Version, h.awaited())
+	}
+	h.sentOK, h.sent = false, holding{}
+	if r.Code == hostapi.CodeUnknownBase && h.held.version != (hostapi.Version{}) {
+		h.held = holding{}
+		return nil
+	}
+	h.refuse(r, now)
+	return nil
+}
+
+func (h *Host) awaited() hostapi.Version {
+	if h.sentOK {
+		return h.sent.version
+	}
+	return hostapi.Version{}
+}
+
+// refuse keeps what was refused, as narrow as its field says.
+func (h *Host) refuse(r *hostapi.Refused, now time.Time) {
+	entry := refusal{why: *r}
+	if r.Code != hostapi.CodeInvalid && r.Code != hostapi.CodeUnsupported {
+		entry.retry = now.Add(h.retry)
+	}
+	kind, name := subject(r.Field)
+	key := kind + name
+	before, again := h.refused[key]
+	switch {
+	case kind == "profile:" && h.desired.Profile(name) != nil && !(again && before.frozen):
+		entry.profile, entry.frozen = h.desired.Profile(name), again
+	case kind == "cc:" && h.desired.CCProfile(name) != nil && !again:
+		entry.cc = h.desired.CCProfile(name)
+	default:
+		key, entry.state = "", h.desired
+	}
+	h.refused[key] = entry
+}
+
+// subject is which profile a field belongs to.
+func subject(field string) (kind, name string) {
+	for prefix, kind := range map[string]string{"set_profiles[": "profile:", "change_profiles[": "profile:", "set_cc_profiles[": "cc:"} {
+		if rest, ok := strings.CutPrefix(field, prefix); ok {
+			if name, _, ok := strings.Cut(rest, "]"); ok {
+				return kind, name
+			}
+		}
+	}
+	return "", ""
+}
+
+// Refusals are the refusals in force, in the order of their fields. Each has the version that was refused; a zero one was refused here, for the host's capabilities.
+func (h *Host) Refusals() []hostapi.Refused {
+	out := make([]hostapi.Refused, 0, len(h.refused))
+	for _, r := range h.refused {
+		out = append(out, r.why)
+	}
+	slices.SortFunc(out, func(a, b hostapi.Refused) int { return cmp.Compare(a.Field, b.Field) })
+	return out
+}
+
+// TakeRefusals are the refusals made here, for the host's capabilities, since they were last taken.
+func (h *Host) TakeRefusals() []hostapi.Refused {
+	fresh := h.fresh
+	h.fresh = nil
+	return fresh
+}
+
+// Current says whether the host holds all that it is to hold.
+func (h *Host) Current() bool {
+	return h.wanted && h.held.state != nil && !h.sentOK && len(h.refused) == 0 && h.held.state == h.desired
+}
+
+// Held is the version that the host last acknowledged, and its state; the state is nil when it is not known here.
+func (h *Host) Held() (hostapi.Version, *hostapi.State) { return h.held.version, h.held.state }
+
+// Knows says whether an EV is one that the host may speak of: of a profile that it holds, or will hold when it has applied what is on its way.
+func (h *Host) Knows(profile string, v hostapi.EV) error {
+	var err error
+	for _, state := range []*hostapi.State{h.held.state, h.sent.state} {
+		p := state.Profile(profile)
+		switch {
+		case p == nil && err == nil:
+			err = fmt.Errorf("%w: profile: %q is not one that host %s holds", ErrUnknownEV, profile, h.name)
+		case p == nil:
+		case p.Mode == hostapi.ModeAuto || p.Has(v):
+			return nil
+		default:
+			err = fmt.Errorf("%w: ev: %v is not one of profile %q of host %s", ErrUnknownEV, v, profile, h.name)
+		}
+	}
+	return err
+}
+
+// target is what the host is to hold less what it refuses; nil: it refuses everything.
+func (h *Host) target() *hostapi.State {
+	h.forgetChanged()
+	if len(h.refused) == 0 {
+		return h.desired
+	}
+	if _, all := h.refused[""]; all {
+		return nil
+	}
+	next := *h.desired
+	next.CC, next.Profiles = nil, nil
+	for _, c := range h.desired.CC {
+		if _, no := h.refused["cc:"+c.Name]; no {
+			if c = h.held.state.CCProfile(c.Name); c == nil {
+				continue
+			}
+		}
+		next.CC = append(next.CC, c)
+	}
+	for _, p := range h.desired.Profiles {
+		if r, no := h.refused["profile:"+p.Name]; no {
+			if p = h.fallback(p, r.frozen); p == nil {
+				continue
+			}
+		}
+		if p.CC != "" && next.CCProfile(p.CC) == nil {
+			q := *p
+			q.CC = "" // the host cannot hold it: the device's own choice
+			p = &q
+		}
+		next.Profiles = append(next.Profiles, p)
+	}
+	made, err := hostapi.NewState(next)
+	if err != nil { // what the host keeps does not go with what is new: it goes
+		next.Profiles = slices.DeleteFunc(slices.Clone(next.Profiles), func(p *hostapi.Profile) bool {
+			_, no := h.refused["profile:"+p.Name]
+			return no
+		})
+		if made, err = hostapi.NewState(next); err != nil {
+			return nil
+		}
+	}
+	return made
+}
+
+// fallback is what a host keeps that refuses a profile: the one it has, without the EVs that the new one denies or no longer has. It is nil when it has none.
+func (h *Host) fallback(p *hostapi.Profile, frozen bool) *hostapi.Profile {
+	old := h.held.state.Profile(p.Name)
+	if old == nil || frozen {
+		return old
+	}
+	denied := slices.DeleteFunc(slices.Clone(p.Denied), func(v hostapi.EV) bool { return !old.Has(v) })
+	if old.Mode == hostapi.ModeExplicit && p.Mode == hostapi.ModeExplicit {
+		more := slices.Clone(denied)
+		for _, v := range old.EVs {
+			if !p.Has(v) && !slices.Contains(more, v) {
+				more = append(more, v)
+			}
+		}
+		if q := old.WithDenied(more); q.Active() > 0 {
+			return q
+		}
+	}
+	return old.WithDenied(denied)
+}
+
+// forgetChanged drops refusals of what is no longer wanted as it was: it is tried again.
+func (h *Host) forgetChanged() {
+	for key, r := range h.refused {
+		kind, name, _ := strings.Cut(key, ":")
+		var same bool
+		switch kind {
+		case "":
+			same = r.state == h.desired
+		case "profile":
+			p := h.desired.Profile(name)
+			same = p != nil && (p == r.profile || p.SameDefinition(r.profile))
+		case "cc":
+			c := h.desired.CCProfile(name)
+			same = c != nil && *c == *r.cc
+		}
+		if !same {
+			delete(h.refused, key)
+		}
+	}
+}

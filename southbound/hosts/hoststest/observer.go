@@ -1,0 +1,127 @@
+// Package hoststest is an observer that remembers.
+package hoststest
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/weft-sdn/weft/hostapi"
+)
+
+// An Observer remembers what hosts said, one line each, host by host. Its methods are safe for concurrent use.
+type Observer struct {
+	// Refuse, when not nil, says why a host may have no stream.
+	Refuse func(host string, h *hostapi.Hello) error
+	// OnHello, when not nil, is called for every host that may.
+	OnHello func(host string, h *hostapi.Hello)
+	// OnApplied, when not nil, is called for every update that was applied.
+	OnApplied func(host string, v hostapi.Version)
+
+	mu     sync.Mutex
+	said   map[string][]string
+	events map[string][]hostapi.EVEvent
+	counts map[string][]hostapi.EVCount
+}
+
+func (o *Observer) note(host, format string, args ...any) {
+	if o.said == nil {
+		o.said = make(map[string][]string)
+		o.events = make(map[string][]hostapi.EVEvent)
+		o.counts = make(map[string][]hostapi.EVCount)
+	}
+	o.said[host] = append(o.said[host], fmt.Sprintf(format, args...))
+}
+
+// Said is what a host said so far.
+func (o *Observer) Said(host string) []string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return append([]string(nil), o.said[host]...)
+}
+
+// Events are a host's EV events so far.
+func (o *Observer) Events(host string) []hostapi.EVEvent {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return append([]hostapi.EVEvent(nil), o.events[host]...)
+}
+
+// Counts are a host's counters so far.
+func (o *Observer) Counts(host string) []hostapi.EVCount {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return append([]hostapi.EVCount(nil), o.counts[host]...)
+}
+
+// Hello remembers "hello".
+func (o *Observer) Hello(host string, h *hostapi.Hello) error {
+	if o.Refuse != nil {
+		if err := o.Refuse(host, h); err != nil {
+			return err
+		}
+	}
+	o.mu.Lock()
+	o.note(host, "hello %v", h.Version)
+	o.mu.Unlock()
+	if o.OnHello != nil {
+		o.OnHello(host, h)
+	}
+	return nil
+}
+
+// Applied remembers "applied N", and what was left out.
+func (o *Observer) Applied(host string, v hostapi.Version, refusals []hostapi.Refused) {
+	o.mu.Lock()
+	o.note(host, "applied %d", v.Number)
+	for _, r := range refusals {
+		o.note(host, "without %s", r.Field)
+	}
+	o.mu.Unlock()
+	if o.OnApplied != nil {
+		o.OnApplied(host, v)
+	}
+}
+
+// Refused remembers "refused N: why".
+func (o *Observer) Refused(host string, r *hostapi.Refused) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.note(host, "refused %d: %v: %v", r.Version.Number, r.Code, r.Error())
+}
+
+// EVEvents remembers the events.
+func (o *Observer) EVEvents(host string, e *hostapi.EVEvents) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.note(host, "%d events, %d dropped", len(e.Events), e.Dropped)
+	o.events[host] = append(o.events[host], e.Events...)
+}
+
+// EVCounts remembers the counters.
+func (o *Observer) EVCounts(host string, c *hostapi.EVCounts) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.note(host, "%d counts", len(c.Counts))
+	o.counts[host] = append(o.counts[host], c.Counts...)
+}
+
+// ProbeResult remembers "probe ID: received of sent".
+func (o *Observer) ProbeResult(host string, r *hostapi.ProbeResult) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.note(host, "probe %d: %d of %d %s", r.ID, r.Received, r.Sent, r.Err)
+}
+
+// PortStatus remembers "ports MASK".
+func (o *Observer) PortStatus(host string, up hostapi.PortMask) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.note(host, "ports %#x", uint32(up))
+}
+
+// Gone remembers "gone".
+func (o *Observer) Gone(host string, _ error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.note(host, "gone")
+}

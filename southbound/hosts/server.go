@@ -1,0 +1,228 @@
+package hosts
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/status"
+
+	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/hostapi/hostpb"
+)
+
+// A Server serves the stream to all hosts of a controller. Its methods are safe for concurrent use.
+type Server struct {
+	hostpb.UnimplementedHostsServer
+	cfg      Config
+	observer Observer
+	count    counters
+	running  sync.WaitGroup // goroutines of streams
+
+	mu     sync.Mutex
+	hosts  map[string]*entry
+	closed chan struct{}
+}
+
+// entry is one host of a Server.
+type entry struct {
+	wake chan struct{} // of capacity 1: there may be something to send
+
+	deliver sync.Mutex // held while the observer is called for the host; taken before mu
+	mu      sync.Mutex
+	host    *Host
+	stream  *stream // the current one, nil when there is none
+	probes  []*hostapi.Probe
+	since   time.Time // of the latest Hello or Gone
+	err     error     // why the last stream ended
+}
+
+// New makes a server; Serve runs it.
+func New(cfg Config, o Observer) (*Server, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	return &Server{cfg: cfg, observer: o, hosts: make(map[string]*entry), closed: make(chan struct{})}, nil
+}
+
+// Serve serves hosts on a listener, which it closes, until ctx ends; then it returns nil. It may be called once.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	creds, err := s.cfg.TLS.credentials()
+	if err != nil {
+		return err
+	}
+	server := grpc.NewServer(
+		grpc.Creds(creds), grpc.MaxRecvMsgSize(s.cfg.MaxMessageBytes), grpc.MaxConcurrentStreams(4), grpc.ConnectionTimeout(s.cfg.HelloTimeout),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: s.cfg.PingInterval, Timeout: s.cfg.PingTimeout}),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
+	)
+	hostpb.RegisterHostsServer(server, s)
+	over := make(chan struct{})
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		select {
+		case <-ctx.Done():
+		case <-over:
+		}
+		close(s.closed)
+		s.running.Wait()
+		server.Stop()
+	}()
+	err = server.Serve(l)
+	close(over)
+	<-stopped
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// entry is the host of a name, made when it is not there; nil when there are too many.
+func (s *Server) entry(name string) *entry {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e, ok := s.hosts[name]
+	if !ok && len(s.hosts) < s.cfg.MaxHosts {
+		e = &entry{wake: make(chan struct{}, 1), host: NewHost(name, s.cfg.Epoch, s.cfg.RetryInterval)}
+		s.hosts[name] = e
+	}
+	return e
+}
+
+func (s *Server) find(name string) *entry {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.hosts[name]
+}
+
+// Set says what a host is to hold, connected or not; nil is nothing at all. The state is shared, not copied. It is an error when the server knows too many hosts.
+func (s *Server) Set(host string, state *hostapi.State) error {
+	e := s.entry(host)
+	if e == nil {
+		return fmt.Errorf("%w: host %s is more than MaxHosts, %d", ErrBusy, host, s.cfg.MaxHosts)
+	}
+	e.mu.Lock()
+	e.host.Set(state)
+	e.mu.Unlock()
+	e.nudge()
+	return nil
+}
+
+// Forget drops what is known of a host without a stream; it keeps what it has. A connected host is not forgotten.
+func (s *Server) Forget(host string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if e := s.hosts[host]; e != nil {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		if e.stream == nil {
+			delete(s.hosts, host)
+		}
+	}
+}
+
+// Probe asks a host for EV probes; the answer is Observer.ProbeResult, or Observer.Gone. ErrNotConnected, ErrBusy, or a *hostapi.FieldError when the request or the host's
+// capabilities do not allow for it.
+func (s *Server) Probe(host string, p *hostapi.Probe) error {
+	if err := p.Validate(); err != nil {
+		return err
+	}
+	e := s.find(host)
+	if e == nil {
+		return fmt.Errorf("%w: %s", ErrNotConnected, host)
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	switch c := e.host.hello.Capabilities; {
+	case e.stream == nil:
+		return fmt.Errorf("%w: %s", ErrNotConnected, host)
+	case c.OptAttr&hostapi.OptEVProbe == 0:
+		return &hostapi.FieldError{Code: hostapi.CodeUnsupported, Reason: fmt.Sprintf("host %s makes no EV probes (opt_attr %#x)", host, c.OptAttr)}
+	case p.EV.Port != 0 && !c.Ports.Has(int(p.EV.Port)):
+		return &hostapi.FieldError{
+			Code: hostapi.CodeUnsupported, Field: "ev.port", Reason: fmt.Sprintf("%d, want one of the device's (phy_port_mask %#x)", p.EV.Port, uint32(c.Ports)),
+		}
+	case len(e.probes) >= s.cfg.MaxProbes:
+		return fmt.Errorf("%w: %s has %d probe requests waiting", ErrBusy, host, len(e.probes))
+	}
+	e.probes = append(e.probes, p)
+	e.nudge()
+	return nil
+}
+
+func (e *entry) nudge() {
+	select {
+	case e.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Status is what a Server knows of a host.
+type Status struct {
+	Name      string
+	Connected bool
+	Since     time.Time     // of the stream, or of its end
+	Err       error         // why the last stream ended, when there is none now
+	Hello     hostapi.Hello // the last; zero before the first
+	Applied   hostapi.Version
+	Current   bool              // the host holds all that it is to hold
+	Refusals  []hostapi.Refused // what it does not hold, and why
+}
+
+// Status is what is known of a host; false when nothing is.
+func (s *Server) Status(host string) (Status, bool) {
+	e := s.find(host)
+	if e == nil {
+		return Status{}, false
+	}
+	return e.status(), true
+}
+
+func (e *entry) status() Status {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	v, _ := e.host.Held()
+	return Status{
+		Name: e.host.name, Connected: e.stream != nil, Since: e.since, Err: e.err, Hello: e.host.hello, Applied: v, Current: e.host.Current(),
+		Refusals: e.host.Refusals(),
+	}
+}
+
+// List is the status of all hosts that are known, in the order of their names.
+func (s *Server) List() []Status {
+	s.mu.Lock()
+	entries := make([]*entry, 0, len(s.hosts))
+	for _, e := range s.hosts {
+		entries = append(entries, e)
+	}
+	s.mu.Unlock()
+	out := make([]Status, len(entries))
+	for i, e := range entries {
+		out[i] = e.status()
+	}
+	slices.SortFunc(out, func(a, b Status) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}
+
+// Subscribe serves a stream: it is gRPC's.
+func (s *Server) Subscribe(g grpc.BidiStreamingServer[hostpb.HostMessage, hostpb.ControllerMessage]) error {
+	s.mu.Lock()
+	select {
+	case <-s.closed:
+		s.mu.Unlock()
+		return status.Error(codes.Unavailable, ErrClosed.Error())
+	default:
+	}
+	s.running.Add(1)
+	s.mu.Unlock()
+	defer s.running.Done()
+	return s.serve(g)
+}

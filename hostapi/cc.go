@@ -19,23 +19,25 @@ type CCProfile struct {
 // whole nanoseconds of at most 32 bits.
 type NSCC struct {
 	DisableQA             bool
-	AdjustBytesThreshold  uint32
-	AdjustPeriodThreshold time.Duration
-	BaseRTT               time.Duration
-	Eta                   float32 // additive increase of a period
-	FI                    float32 // fair increase
-	FIScale               float32 // share of the octets acknowledged that fast increase adds
-	Gamma                 float32 // multiplicative decrease, above 0 and at most 1
-	MaxMDJump             float32 // greatest part of the window that one decrease takes, above 0 and at most 1
-	MaxCwnd               uint32
-	QAGate                uint8 // quick adapt waits until less than MaxCwnd >> QAGate was achieved; at most 31
-	QAThreshold           time.Duration
-	TargetDelay           time.Duration
+	AdjustBytesThreshold  uint32        // increases are applied when more than this were acknowledged
+	AdjustPeriodThreshold time.Duration // or more than this has passed
+	BaseRTT               time.Duration // round trip of an idle network with one full packet, until a lesser sample is seen
+	Eta                   float32       // added once every AdjustPeriodThreshold
+	FI                    float32       // fair increase, a window
+	FIScale               float32       // fast increase: share of the octets acknowledged
+	Gamma                 float32       // multiplicative decrease, above 0 and at most 1
+	MaxMDJump             float32       // one decrease leaves at least this share of the window, above 0 and at most 1
+	MaxCwnd               uint32        // greatest window, and the one to start with
+	QAGate                uint8         // quick adapt asks that less than MaxCwnd / 2^QAGate was achieved, at most 31
+	QAThreshold           time.Duration // and a delay above this, or a loss
+	TargetDelay           time.Duration // of queues, that is aimed at
 
-	Alpha             float32 // proportional increase: octets for an octet acknowledged and a nanosecond below the target
-	DelayWeight       float32 // of a sample in the average delay, at most 1
-	MinCwnd           uint32
-	FastIncreaseDelay time.Duration
+	Alpha       float32 // octets a second; proportional increase: Alpha x (TargetDelay - delay) octets a window
+	DelayWeight float32 // of a sample in the average delay, at most 1
+	MinCwnd     uint32
+	FastDelay   time.Duration // a delay below this is none: fast increase
+	DelayRelief float32       // share of the base round trip that an unmarked sample above the target counts for in the average, at most 1
+	NACKDelay   time.Duration // that a NACK counts for in the average
 }
 
 // Validate says what is wrong with the profile for any host, naming the first wrong field. The error is a *FieldError.
@@ -65,7 +67,7 @@ func (n *NSCC) validate() *FieldError {
 		value time.Duration
 	}{
 		{"adjust_period_threshold_ns", n.AdjustPeriodThreshold}, {"base_rtt_ns", n.BaseRTT}, {"qa_threshold_ns", n.QAThreshold},
-		{"target_delay_ns", n.TargetDelay}, {"fast_increase_delay_ns", n.FastIncreaseDelay},
+		{"target_delay_ns", n.TargetDelay}, {"fast_delay_ns", n.FastDelay}, {"nack_delay_ns", n.NACKDelay},
 	} {
 		if d.value < 0 || d.value > math.MaxUint32 {
 			return invalid(d.field, "%v, want 0 to %v", d.value, time.Duration(math.MaxUint32))
@@ -79,6 +81,7 @@ func (n *NSCC) validate() *FieldError {
 	}{
 		{"eta", n.Eta, false, 0}, {"fi", n.FI, false, 0}, {"fi_scale", n.FIScale, false, 0}, {"gamma", n.Gamma, true, 1},
 		{"max_md_jump", n.MaxMDJump, true, 1}, {"alpha", n.Alpha, false, 0}, {"delay_weight", n.DelayWeight, false, 1},
+		{"delay_relief", n.DelayRelief, false, 1},
 	} {
 		switch v := float64(f.value); {
 		case math.IsNaN(v) || math.IsInf(v, 0) || v < 0 || f.above && v == 0:

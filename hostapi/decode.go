@@ -395,7 +395,8 @@ func decodeCC(m *pb.CcProfile) (*CCProfile, *FieldError) {
 		AdjustPeriodThreshold: time.Duration(n.GetAdjustPeriodThresholdNs()), BaseRTT: time.Duration(n.GetBaseRttNs()),
 		Eta: n.GetEta(), FI: n.GetFi(), FIScale: n.GetFiScale(), Gamma: n.GetGamma(), MaxMDJump: n.GetMaxMdJump(), MaxCwnd: n.GetMaxCwnd(),
 		QAGate: uint8(n.GetQaGate()), QAThreshold: time.Duration(n.GetQaThresholdNs()), TargetDelay: time.Duration(n.GetTargetDelayNs()),
-		Alpha: n.GetAlpha(), DelayWeight: n.GetDelayWeight(), MinCwnd: n.GetMinCwnd(), FastIncreaseDelay: time.Duration(n.GetFastIncreaseDelayNs()),
+		Alpha: n.GetAlpha(), DelayWeight: n.GetDelayWeight(), MinCwnd: n.GetMinCwnd(), FastDelay: time.Duration(n.GetFastDelayNs()),
+		DelayRelief: n.GetDelayRelief(), NACKDelay: time.Duration(n.GetNackDelayNs()),
 	}}, nil
 }
 

@@ -202,6 +202,7 @@ func encodeCC(c *CCProfile) *pb.CcProfile {
 		DisableQa: n.DisableQA, AdjustBytesThreshold: n.AdjustBytesThreshold, AdjustPeriodThresholdNs: uint32(n.AdjustPeriodThreshold),
 		BaseRttNs: uint32(n.BaseRTT), Eta: n.Eta, Fi: n.FI, FiScale: n.FIScale, Gamma: n.Gamma, MaxMdJump: n.MaxMDJump, MaxCwnd: n.MaxCwnd,
 		QaGate: uint32(n.QAGate), QaThresholdNs: uint32(n.QAThreshold), TargetDelayNs: uint32(n.TargetDelay), Alpha: n.Alpha,
-		DelayWeight: n.DelayWeight, MinCwnd: n.MinCwnd, FastIncreaseDelayNs: uint32(n.FastIncreaseDelay),
+		DelayWeight: n.DelayWeight, MinCwnd: n.MinCwnd, FastDelayNs: uint32(n.FastDelay), DelayRelief: n.DelayRelief,
+		NackDelayNs: uint32(n.NACKDelay),
 	}}}
 }

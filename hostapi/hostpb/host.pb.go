@@ -2242,39 +2242,48 @@ type CcProfile_Nscc struct {
 
 func (*CcProfile_Nscc) isCcProfile_Config() {}
 
-// Nscc is the parameters of NSCC (UET 1.0, and mrc_ctl_cc_nscc_cfg). The scale of every rate is that of an octet of window.
+// Nscc is the parameters of NSCC (UET 1.0), under the names of mrc_ctl_cc_nscc_cfg.
 type Nscc struct {
-	state     protoimpl.MessageState `protogen:"open.v1"`
-	DisableQa bool                   `protobuf:"varint,1,opt,name=disable_qa,json=disableQa,proto3" json:"disable_qa,omitempty"`
-	// Octets received, and time, after which the window is adjusted.
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// No quick adapt.
+	DisableQa bool `protobuf:"varint,1,opt,name=disable_qa,json=disableQa,proto3" json:"disable_qa,omitempty"`
+	// Increases are applied when more octets than this were acknowledged, or more time has passed.
 	AdjustBytesThreshold    uint32 `protobuf:"varint,2,opt,name=adjust_bytes_threshold,json=adjustBytesThreshold,proto3" json:"adjust_bytes_threshold,omitempty"`
 	AdjustPeriodThresholdNs uint32 `protobuf:"varint,3,opt,name=adjust_period_threshold_ns,json=adjustPeriodThresholdNs,proto3" json:"adjust_period_threshold_ns,omitempty"`
-	BaseRttNs               uint32 `protobuf:"varint,4,opt,name=base_rtt_ns,json=baseRttNs,proto3" json:"base_rtt_ns,omitempty"`
-	// Additive increase of a period, octets.
+	// Round trip of an idle network with one full packet, until a lesser sample is seen.
+	BaseRttNs uint32 `protobuf:"varint,4,opt,name=base_rtt_ns,json=baseRttNs,proto3" json:"base_rtt_ns,omitempty"`
+	// Octets added once every adjust_period_threshold_ns.
 	Eta float32 `protobuf:"fixed32,5,opt,name=eta,proto3" json:"eta,omitempty"`
-	// Fair increase, octets.
+	// Fair increase, octets a window.
 	Fi float32 `protobuf:"fixed32,6,opt,name=fi,proto3" json:"fi,omitempty"`
-	// Share of the octets acknowledged that fast increase adds.
+	// Fast increase: share of the octets acknowledged.
 	FiScale float32 `protobuf:"fixed32,7,opt,name=fi_scale,json=fiScale,proto3" json:"fi_scale,omitempty"`
 	// Multiplicative decrease, above 0 and at most 1.
 	Gamma float32 `protobuf:"fixed32,8,opt,name=gamma,proto3" json:"gamma,omitempty"`
-	// Greatest part of the window that one decrease takes, above 0 and at most 1.
+	// One decrease leaves at least this share of the window, above 0 and at most 1.
 	MaxMdJump float32 `protobuf:"fixed32,9,opt,name=max_md_jump,json=maxMdJump,proto3" json:"max_md_jump,omitempty"`
-	MaxCwnd   uint32  `protobuf:"varint,10,opt,name=max_cwnd,json=maxCwnd,proto3" json:"max_cwnd,omitempty"`
-	// Divisor of max_cwnd, as a power of two: quick adapt waits until less than max_cwnd >> qa_gate was achieved.
-	QaGate        uint32 `protobuf:"varint,11,opt,name=qa_gate,json=qaGate,proto3" json:"qa_gate,omitempty"`
+	// Octets; greatest window, and the one to start with.
+	MaxCwnd uint32 `protobuf:"varint,10,opt,name=max_cwnd,json=maxCwnd,proto3" json:"max_cwnd,omitempty"`
+	// Quick adapt asks that less than max_cwnd / 2^qa_gate was achieved, at most 31,
+	QaGate uint32 `protobuf:"varint,11,opt,name=qa_gate,json=qaGate,proto3" json:"qa_gate,omitempty"`
+	// and a delay above this, or a loss.
 	QaThresholdNs uint32 `protobuf:"varint,12,opt,name=qa_threshold_ns,json=qaThresholdNs,proto3" json:"qa_threshold_ns,omitempty"`
+	// Delay of queues that is aimed at.
 	TargetDelayNs uint32 `protobuf:"varint,13,opt,name=target_delay_ns,json=targetDelayNs,proto3" json:"target_delay_ns,omitempty"`
-	// Proportional increase: octets for an octet acknowledged and a nanosecond below the target.
+	// Proportional increase, octets a second: alpha x (target - delay) octets a window.
 	Alpha float32 `protobuf:"fixed32,14,opt,name=alpha,proto3" json:"alpha,omitempty"`
 	// Weight of a sample in the average of the delay, at most 1.
 	DelayWeight float32 `protobuf:"fixed32,15,opt,name=delay_weight,json=delayWeight,proto3" json:"delay_weight,omitempty"`
-	// Octets below which the window does not fall.
+	// Octets; least window.
 	MinCwnd uint32 `protobuf:"varint,16,opt,name=min_cwnd,json=minCwnd,proto3" json:"min_cwnd,omitempty"`
-	// Delay below which a window may grow fast.
-	FastIncreaseDelayNs uint32 `protobuf:"varint,17,opt,name=fast_increase_delay_ns,json=fastIncreaseDelayNs,proto3" json:"fast_increase_delay_ns,omitempty"`
-	unknownFields       protoimpl.UnknownFields
-	sizeCache           protoimpl.SizeCache
+	// A delay below this is none: fast increase.
+	FastDelayNs uint32 `protobuf:"varint,17,opt,name=fast_delay_ns,json=fastDelayNs,proto3" json:"fast_delay_ns,omitempty"`
+	// Share of the base round trip that an unmarked sample above the target counts for in the average, at most 1.
+	DelayRelief float32 `protobuf:"fixed32,18,opt,name=delay_relief,json=delayRelief,proto3" json:"delay_relief,omitempty"`
+	// Delay that a NACK counts for in the average.
+	NackDelayNs   uint32 `protobuf:"varint,19,opt,name=nack_delay_ns,json=nackDelayNs,proto3" json:"nack_delay_ns,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Nscc) Reset() {
@@ -2419,9 +2428,23 @@ func (x *Nscc) GetMinCwnd() uint32 {
 	return 0
 }
 
-func (x *Nscc) GetFastIncreaseDelayNs() uint32 {
+func (x *Nscc) GetFastDelayNs() uint32 {
 	if x != nil {
-		return x.FastIncreaseDelayNs
+		return x.FastDelayNs
+	}
+	return 0
+}
+
+func (x *Nscc) GetDelayRelief() float32 {
+	if x != nil {
+		return x.DelayRelief
+	}
+	return 0
+}
+
+func (x *Nscc) GetNackDelayNs() uint32 {
+	if x != nil {
+		return x.NackDelayNs
 	}
 	return 0
 }
@@ -2718,7 +2741,7 @@ const file_host_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1c\n" +
 	"\talgorithm\x18\x02 \x01(\tR\talgorithm\x12(\n" +
 	"\x04nscc\x18\x03 \x01(\v2\x12.weft.host.v1.NsccH\x00R\x04nsccB\b\n" +
-	"\x06config\"\xb8\x04\n" +
+	"\x06config\"\xee\x04\n" +
 	"\x04Nscc\x12\x1d\n" +
 	"\n" +
 	"disable_qa\x18\x01 \x01(\bR\tdisableQa\x124\n" +
@@ -2737,8 +2760,10 @@ const file_host_proto_rawDesc = "" +
 	"\x0ftarget_delay_ns\x18\r \x01(\rR\rtargetDelayNs\x12\x14\n" +
 	"\x05alpha\x18\x0e \x01(\x02R\x05alpha\x12!\n" +
 	"\fdelay_weight\x18\x0f \x01(\x02R\vdelayWeight\x12\x19\n" +
-	"\bmin_cwnd\x18\x10 \x01(\rR\aminCwnd\x123\n" +
-	"\x16fast_increase_delay_ns\x18\x11 \x01(\rR\x13fastIncreaseDelayNs\"\x94\x02\n" +
+	"\bmin_cwnd\x18\x10 \x01(\rR\aminCwnd\x12\"\n" +
+	"\rfast_delay_ns\x18\x11 \x01(\rR\vfastDelayNs\x12!\n" +
+	"\fdelay_relief\x18\x12 \x01(\x02R\vdelayRelief\x12\"\n" +
+	"\rnack_delay_ns\x18\x13 \x01(\rR\vnackDelayNs\"\x94\x02\n" +
 	"\fProbeRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x16\n" +
 	"\x06source\x18\x02 \x01(\fR\x06source\x12 \n" +

@@ -43,6 +43,7 @@ var update = flag.Bool("update", false, "write what the scripts print into them"
 //	arbitrate <name>           input: a MasterArbitrationUpdate
 //	stream <name>              input: a StreamMessageRequest
 //	close <name>               closes the stream
+//	stats                      prints Device.Stats
 //	session-write              input: a WriteRequest, checked by arbitration
 //	session-read               input: a ReadRequest with a role
 //	session-pipeline           input: a SetForwardingPipelineConfigRequest
@@ -351,6 +352,8 @@ func (e *scriptEnv) run(t *testing.T, cmd []string, input string) string {
 	case "close":
 		e.streams[arg(1)].Close()
 		b.WriteString("OK\n")
+	case "stats":
+		fmt.Fprintf(&b, "%+v\n", e.dev.Stats())
 	case "session-write":
 		req := &p4v1.WriteRequest{}
 		e.parse(t, input, req)

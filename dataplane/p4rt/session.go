@@ -181,13 +181,18 @@ func (x *Session) ackDigest(a *p4v1.DigestListAck) error {
 // notify hands a message of the device to the primaries whose role it
 // concerns.
 func (s *Sessions) notify(m *p4v1.StreamMessageResponse) {
+	heard := false
 	for _, r := range s.order {
 		if r.primary == nil {
 			continue
 		}
 		if own := r.access.filter(s.dev, m); own != nil {
 			r.primary.send(own)
+			heard = true
 		}
+	}
+	if !heard {
+		s.dev.stats.Unheard++
 	}
 }
 

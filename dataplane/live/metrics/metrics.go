@@ -64,12 +64,16 @@ var (
 	switchPackets   = desc("weft_dataplane_packets_total", "Frames that entered (in) and left (out) the program, the CPU port's included.", "direction")
 	switchDrops     = desc("weft_dataplane_drops_total", "Packets dropped in the switch.", "reason")
 	switchAgain     = desc("weft_dataplane_passes_total", "Packets and copies that the program made to be processed once more.", "kind")
+	multicast       = desc("weft_dataplane_multicast_total", "Packets that their copies took the place of.")
+	outOfRange      = desc("weft_dataplane_out_of_range_total", "Accesses to a register, counter or meter at an index beyond its size.")
 	queuePackets    = desc("weft_dataplane_queue_packets", "Packets that wait in a priority queue of a port.", "port", "priority")
 	queueDepth      = desc("weft_dataplane_queue_depth", "Packets that may wait in a priority queue; 0 is no limit.", "port", "priority")
+	queueRate       = desc("weft_dataplane_queue_rate", "Packets a second that may leave a priority queue; 0 is no limit.", "port", "priority")
 	tableEntries    = desc("weft_dataplane_table_entries", "Entries of a table.", "table")
 	tableSize       = desc("weft_dataplane_table_size", "Entries that a table may have.", "table")
 	packetIO        = desc("weft_p4runtime_packets_total", "Packets from the switch to its controllers (in) and back (out).", "direction")
 	packetInShort   = desc("weft_p4runtime_packet_in_short_total", "Frames to the CPU port dropped because they were shorter than the packet_in header.")
+	unheard         = desc("weft_p4runtime_unheard_total", "Packets, digest lists and idle timeout notifications that no primary controller was there for.")
 	digestLists     = desc("weft_p4runtime_digest_lists_total", "Digest lists sent.")
 	digestsDropped  = desc("weft_p4runtime_digests_dropped_total", "Digest messages dropped because too many awaited acknowledgement.")
 	streams         = desc("weft_p4runtime_streams", "Open stream channels.")
@@ -105,10 +109,13 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	e.count(switchAgain, s.Switch.Resubmitted, "resubmit")
 	e.count(switchAgain, s.Switch.Cloned, "clone")
 	e.count(switchAgain, s.Switch.Replicated, "replicate")
+	e.count(multicast, s.Switch.Multicast)
+	e.count(outOfRange, s.Switch.OutOfRange)
 	for _, q := range s.Queues {
 		port, prio := number(q.Port), strconv.Itoa(q.Priority)
 		e.gauge(queuePackets, float64(q.Packets), port, prio)
 		e.gauge(queueDepth, float64(q.Depth), port, prio)
+		e.gauge(queueRate, float64(q.Rate), port, prio)
 	}
 	for _, t := range s.Tables {
 		e.gauge(tableEntries, float64(t.Entries), t.Name)
@@ -117,6 +124,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	e.count(packetIO, s.Device.PacketIns, "in")
 	e.count(packetIO, s.Device.PacketOuts, "out")
 	e.count(packetInShort, s.Device.PacketInShort)
+	e.count(unheard, s.Device.Unheard)
 	e.count(digestLists, s.Device.DigestLists)
 	e.count(digestsDropped, s.Device.DigestDropped)
 }

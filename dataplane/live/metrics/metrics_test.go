@@ -7,6 +7,7 @@ import (
 	"os"
 	"reflect"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -111,25 +112,63 @@ func TestScrapeFails(t *testing.T) {
 	}
 }
 
-// Every drop that the switch counts has its reason here.
-func TestAllDrops(t *testing.T) {
-	var s dataplane.Stats
-	v := reflect.ValueOf(&s).Elem()
-	want, other := 0, map[string]bool{
-		"Received": true, "Transmitted": true, "Recirculated": true, "Resubmitted": true, "Cloned": true, "Replicated": true, "Multicast": true,
-		"OutOfRange": true,
+// Every count that a switch, a port or the server keeps is a metric: each
+// field holds a number of its own, which must appear.
+func TestNothingForgotten(t *testing.T) {
+	f := &fake{
+		snapshot: live.Snapshot{Ports: []live.PortSnapshot{{}}, Queues: []dataplane.QueueState{{}}, Tables: []live.TableState{{}}},
+		server:   p4rt.ServerStats{Calls: map[p4rt.Call]uint64{{Method: "Write", Code: "OK"}: 999_999}},
 	}
-	for i := range v.NumField() {
-		if !other[v.Type().Field(i).Name] {
-			v.Field(i).SetUint(uint64(i))
-			want += i
+	next, names := uint64(1_000_000), map[string]string{"999999": "ServerStats.Calls"}
+	assign := func(v reflect.Value, name string) {
+		next++
+		if v.CanInt() {
+			v.SetInt(int64(next))
+		} else {
+			v.SetUint(next)
+		}
+		names[strconv.FormatUint(next, 10)] = name
+	}
+	eachNumber(reflect.ValueOf(&f.snapshot).Elem(), "Snapshot", assign)
+	eachNumber(reflect.ValueOf(&f.server).Elem(), "ServerStats", assign)
+	_, text := scrape(f)
+	shown := map[string]bool{}
+	for _, line := range strings.Split(text, "\n") {
+		if at := strings.LastIndexByte(line, ' '); at >= 0 && strings.HasPrefix(line, "weft_") {
+			v, err := strconv.ParseFloat(line[at+1:], 64)
+			if err != nil {
+				t.Errorf("%s: %v", line, err)
+			}
+			shown[strconv.FormatUint(uint64(v), 10)] = true
 		}
 	}
-	got := 0
-	for _, d := range drops(&s) {
-		got += int(d.n)
+	for value, name := range names {
+		if !shown[value] {
+			t.Errorf("no metric shows %s", name)
+		}
 	}
-	if got != want {
-		t.Errorf("the reasons miss a field of dataplane.Stats: %+v", drops(&s))
+	if len(names) < 30 {
+		t.Errorf("%d fields only", len(names))
+	}
+}
+
+// eachNumber calls f for every integer in a struct, but for those that name
+// something.
+func eachNumber(v reflect.Value, name string, f func(v reflect.Value, name string)) {
+	switch {
+	case v.Kind() == reflect.Struct:
+		for i := range v.NumField() {
+			switch field := v.Type().Field(i).Name; field {
+			case "Port", "Priority": // labels
+			default:
+				eachNumber(v.Field(i), strings.TrimPrefix(name+"."+field, "."), f)
+			}
+		}
+	case v.Kind() == reflect.Slice:
+		for i := range v.Len() {
+			eachNumber(v.Index(i), name, f)
+		}
+	case v.CanInt(), v.CanUint():
+		f(v, name)
 	}
 }

@@ -104,6 +104,13 @@ type MeterInfo struct {
 	Table int // the table of a direct meter, or -1
 }
 
+// HeaderInfo describes a header that packets may have, or an element of a
+// stack of them.
+type HeaderInfo struct {
+	Name   string
+	Fields []ParamInfo // in wire order; Width 0 for one of variable length
+}
+
 // RegisterInfo describes a register array.
 type RegisterInfo struct {
 	Name  string

@@ -41,6 +41,22 @@ func (p *Program) Actions() []ActionInfo { return p.info.actions }
 // Profiles lists the action profiles and selectors.
 func (p *Program) Profiles() []ProfileInfo { return p.info.profiles }
 
+// Headers lists the headers of packets.
+func (p *Program) Headers() []HeaderInfo {
+	var out []HeaderInfo
+	for _, h := range p.layout.headers {
+		if h.meta {
+			continue
+		}
+		info := HeaderInfo{Name: h.name}
+		for _, f := range h.typ.fields {
+			info.Fields = append(info.Fields, ParamInfo{Name: f.name, Width: f.width})
+		}
+		out = append(out, info)
+	}
+	return out
+}
+
 // Counters lists the counter arrays, direct ones included.
 func (p *Program) Counters() []CounterInfo { return p.info.counters }
 

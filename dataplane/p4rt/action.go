@@ -15,7 +15,7 @@ import (
 // call converts an action specification to the engine's form. Every parameter
 // must be given once; there are no defaults (P4Runtime specification, "Action
 // Specification").
-func (a *actionUse) call(args []*p4v1.Action_Param) (dataplane.ActionCall, *Error) {
+func (a *actionUse) call(x texts, args []*p4v1.Action_Param) (dataplane.ActionCall, *Error) {
 	c := dataplane.ActionCall{Action: a.engine, Args: make([][]byte, len(a.params))}
 	for _, p := range args {
 		i, ok := a.byID[p.GetParamId()]
@@ -25,10 +25,10 @@ func (a *actionUse) call(args []*p4v1.Action_Param) (dataplane.ActionCall, *Erro
 		if c.Args[i] != nil {
 			return c, invalid("action %q: parameter %q (id %d) is given twice", a.name, a.params[i].name, p.GetParamId())
 		}
-		if err := checkFits(p.GetValue(), a.params[i].width); err != nil {
+		var err *Error
+		if c.Args[i], err = a.params[i].value(x, p.GetValue()); err != nil {
 			return c, err.in("action %q: parameter %q (id %d)", a.name, a.params[i].name, p.GetParamId())
 		}
-		c.Args[i] = p.GetValue()
 	}
 	for i, v := range c.Args {
 		if v == nil {
@@ -67,7 +67,7 @@ func (t *tableSchema) find(id uint32) (*actionUse, *Error) {
 }
 
 // actionCall converts an action of an entry, or of the default entry.
-func (t *tableSchema) actionCall(act *p4v1.Action, asDefault bool) (dataplane.ActionCall, *Error) {
+func (t *tableSchema) actionCall(x texts, act *p4v1.Action, asDefault bool) (dataplane.ActionCall, *Error) {
 	a, err := t.find(act.GetActionId())
 	if err != nil {
 		return dataplane.ActionCall{}, err
@@ -78,12 +78,12 @@ func (t *tableSchema) actionCall(act *p4v1.Action, asDefault bool) (dataplane.Ac
 	case !asDefault && a.scope == configv1.ActionRef_DEFAULT_ONLY:
 		return dataplane.ActionCall{}, errorf(codes.PermissionDenied, "action %q is @defaultonly: it can only be the default action", a.name)
 	}
-	return a.call(act.GetParams())
+	return a.call(x, act.GetParams())
 }
 
 // action is the inverse of actionCall. It returns nil for an action that the
 // P4Info does not list.
-func (t *tableSchema) action(c dataplane.ActionCall) *p4v1.Action {
+func (t *tableSchema) action(x texts, c dataplane.ActionCall) *p4v1.Action {
 	a := t.byEngine[c.Action]
 	if a == nil {
 		return nil
@@ -95,15 +95,15 @@ func (t *tableSchema) action(c dataplane.ActionCall) *p4v1.Action {
 			out.Params[i] = new(p4v1.Action_Param)
 		}
 	}
-	a.fill(out, c)
+	a.fill(x, out, c)
 	return out
 }
 
 // fill sets an action that has its parameters, but not their values.
-func (a *actionUse) fill(out *p4v1.Action, c dataplane.ActionCall) {
+func (a *actionUse) fill(x texts, out *p4v1.Action, c dataplane.ActionCall) {
 	out.ActionId = a.id
 	for i := range a.params {
-		out.Params[i].ParamId, out.Params[i].Value = a.params[i].id, canonical(c.Args[i])
+		out.Params[i].ParamId, out.Params[i].Value = a.params[i].id, a.params[i].told(x, c.Args[i])
 	}
 }
 
@@ -116,7 +116,7 @@ type oneShotModes struct {
 
 // target converts the action of a table entry. The kind must fit the table's
 // implementation.
-func (t *tableSchema) target(act *p4v1.TableAction, ports portCheck) (dataplane.Target, oneShotModes, *Error) {
+func (t *tableSchema) target(x texts, act *p4v1.TableAction, ports portCheck) (dataplane.Target, oneShotModes, *Error) {
 	var modes oneShotModes
 	want := "an action"
 	if t.profile != nil {
@@ -133,7 +133,7 @@ func (t *tableSchema) target(act *p4v1.TableAction, ports portCheck) (dataplane.
 		if t.profile != nil {
 			return dataplane.Target{}, modes, mismatch("an action")
 		}
-		c, err := t.actionCall(a.Action, false)
+		c, err := t.actionCall(x, a.Action, false)
 		return dataplane.Target{Kind: dataplane.TargetAction, Action: c}, modes, err
 	case *p4v1.TableAction_ActionProfileMemberId:
 		if t.profile == nil {
@@ -155,12 +155,12 @@ func (t *tableSchema) target(act *p4v1.TableAction, ports portCheck) (dataplane.
 		if t.profile == nil || !t.profile.selector {
 			return dataplane.Target{}, modes, mismatch("an action set")
 		}
-		return t.actionSet(a.ActionProfileActionSet, ports)
+		return t.actionSet(x, a.ActionProfileActionSet, ports)
 	}
 	return dataplane.Target{}, modes, mismatch("empty")
 }
 
-func (t *tableSchema) actionSet(set *p4v1.ActionProfileActionSet, ports portCheck) (dataplane.Target, oneShotModes, *Error) {
+func (t *tableSchema) actionSet(x texts, set *p4v1.ActionProfileActionSet, ports portCheck) (dataplane.Target, oneShotModes, *Error) {
 	p := t.profile
 	modes := oneShotModes{set.GetActionSelectionMode(), set.GetSizeSemantics()}
 	out := dataplane.Target{Kind: dataplane.TargetActionSet}
@@ -186,7 +186,7 @@ func (t *tableSchema) actionSet(set *p4v1.ActionProfileActionSet, ports portChec
 		if a.GetAction() == nil {
 			return out, modes, invalid("action %d of the set is not set", i)
 		}
-		c, err := t.actionCall(a.GetAction(), false)
+		c, err := t.actionCall(x, a.GetAction(), false)
 		if err != nil {
 			return out, modes, err.in("action %d of the set", i)
 		}
@@ -208,22 +208,22 @@ func (t *tableSchema) actionSet(set *p4v1.ActionProfileActionSet, ports portChec
 
 // tableAction is the inverse of target. An action the P4Info does not list
 // gives nil.
-func (t *tableSchema) tableAction(x dataplane.Target, modes oneShotModes) *p4v1.TableAction {
-	switch x.Kind {
+func (t *tableSchema) tableAction(x texts, to dataplane.Target, modes oneShotModes) *p4v1.TableAction {
+	switch to.Kind {
 	case dataplane.TargetAction:
-		a := t.action(x.Action)
+		a := t.action(x, to.Action)
 		if a == nil {
 			return nil
 		}
 		return &p4v1.TableAction{Type: &p4v1.TableAction_Action{Action: a}}
 	case dataplane.TargetMember:
-		return &p4v1.TableAction{Type: &p4v1.TableAction_ActionProfileMemberId{ActionProfileMemberId: x.Member}}
+		return &p4v1.TableAction{Type: &p4v1.TableAction_ActionProfileMemberId{ActionProfileMemberId: to.Member}}
 	case dataplane.TargetGroup:
-		return &p4v1.TableAction{Type: &p4v1.TableAction_ActionProfileGroupId{ActionProfileGroupId: x.Group}}
+		return &p4v1.TableAction{Type: &p4v1.TableAction_ActionProfileGroupId{ActionProfileGroupId: to.Group}}
 	}
 	set := &p4v1.ActionProfileActionSet{ActionSelectionMode: modes.mode, SizeSemantics: modes.size}
-	for _, w := range x.Set {
-		a := &p4v1.ActionProfileAction{Action: t.action(w.ActionCall), Weight: int32(w.Weight)}
+	for _, w := range to.Set {
+		a := &p4v1.ActionProfileAction{Action: t.action(x, w.ActionCall), Weight: int32(w.Weight)}
 		if t.profile.noWeights {
 			a.Weight = 0
 		}

@@ -144,7 +144,7 @@ func (r *realm) applyDirectCounter(t *tableSchema, typ p4v1.Update_Type, e *p4v1
 		undo.add(func() { _ = r.sw.SetDefaultCounter(t.engine, old) })
 		return engineError(r.sw.SetDefaultCounter(t.engine, v))
 	}
-	match, prio, err := t.matchKey(nil, e.GetTableEntry())
+	match, prio, err := t.matchKey(r.texts.looking(), nil, e.GetTableEntry())
 	if err != nil {
 		return err
 	}
@@ -174,7 +174,7 @@ func (r *realm) readDirectCounters(q *p4v1.DirectCounterEntry, out *reading) *Er
 	wrap := func(t *tableSchema, x *dataplane.Entry, v dataplane.CounterValue) {
 		e := &p4v1.TableEntry{TableId: t.id, IsDefaultAction: x == nil}
 		if x != nil {
-			e.Match, e.Priority = t.key.fieldMatches(&out.slab, x.Match), x.Priority
+			e.Match, e.Priority = t.key.fieldMatches(r.texts, &out.slab, x.Match), x.Priority
 		}
 		out.emit(&p4v1.Entity{Entity: &p4v1.Entity_DirectCounterEntry{DirectCounterEntry: &p4v1.DirectCounterEntry{
 			TableEntry: e, Data: counterData(v),
@@ -247,7 +247,7 @@ func (r *realm) readDirect(q *p4v1.TableEntry, kind string, out *reading, has fu
 	default:
 		var match []dataplane.Match
 		var prio int32
-		if match, prio, err = t.matchKey(nil, q); err == nil {
+		if match, prio, err = t.matchKey(r.texts.looking(), nil, q); err == nil {
 			err = entry(t, &dataplane.Entry{Match: match, Priority: prio})
 		}
 	}

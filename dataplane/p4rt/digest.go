@@ -149,7 +149,7 @@ func (g *digests) message(d *Device, now time.Duration, engine int, values [][]b
 	if len(st.buffer) == 0 {
 		st.firstAt = now
 	}
-	st.buffer = append(st.buffer, g.p.types.decode(&flat, st.schema.spec))
+	st.buffer = append(st.buffer, g.p.types.decode(d.active.texts, &flat, st.schema.spec))
 	st.keys = append(st.keys, key)
 	limit := int(st.config.GetMaxListSize())
 	if limit == 0 {

@@ -14,8 +14,8 @@
 // says what was wrong and what would be right.
 //
 // What it leaves out: extern entries answer UNIMPLEMENTED (v1model has none).
-// Types translated to strings, value sets that are not exact and registers of
-// more than one field are refused with the pipeline. What becomes of const
+// Value sets that are not exact and registers of more than one field, which
+// BMv2 JSON cannot express, are refused with the pipeline. What becomes of const
 // entries of a table that has others too, neither P4Info nor BMv2 JSON says:
 // all of them can be changed.
 package p4rt

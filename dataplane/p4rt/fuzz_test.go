@@ -95,7 +95,7 @@ func dump(d *Device) []string {
 
 // steps is Write with room for packets between a few updates.
 func (c *checker) steps(req *p4v1.WriteRequest) error {
-	w, err := c.dev.startWrite(req, nil)
+	w, err := c.dev.startWrite(0, req, nil)
 	if err != nil {
 		return err
 	}

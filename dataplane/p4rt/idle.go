@@ -40,7 +40,7 @@ func (d *Device) scanIdle(now time.Duration) {
 		more := unpackExtra(x.Entry.Metadata)
 		e := &p4v1.TableEntry{
 			TableId:       t.id,
-			Match:         t.key.fieldMatches(&slab, x.Entry.Match),
+			Match:         t.key.fieldMatches(r.texts, &slab, x.Entry.Match),
 			Priority:      x.Entry.Priority,
 			IdleTimeoutNs: int64(x.Entry.IdleTimeout),
 		}

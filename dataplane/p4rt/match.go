@@ -15,7 +15,7 @@ import (
 // order of the key. It enforces the P4Runtime specification, "Match Format":
 // every exact field is there, don't-care fields are left out, no bit outside
 // the mask or prefix is set. The result is in the memory of buf where it fits.
-func (k *keySchema) matches(buf []dataplane.Match, fields []*p4v1.FieldMatch) ([]dataplane.Match, *Error) {
+func (k *keySchema) matches(x texts, buf []dataplane.Match, fields []*p4v1.FieldMatch) ([]dataplane.Match, *Error) {
 	out := slices.Grow(buf[:0], len(k.fields))[:len(k.fields)]
 	clear(out)
 	var seen uint64
@@ -41,7 +41,7 @@ func (k *keySchema) matches(buf []dataplane.Match, fields []*p4v1.FieldMatch) ([
 			return nil, invalid("%s is given twice", f)
 		}
 		var err *Error
-		if out[i], err = f.match(m); err != nil {
+		if out[i], err = f.match(x, m); err != nil {
 			return nil, err.in("%s", f)
 		}
 	}
@@ -81,20 +81,22 @@ func (k *keySchema) ids() string {
 	return b.String()
 }
 
-func (f *fieldSchema) match(m *p4v1.FieldMatch) (dataplane.Match, *Error) {
+func (f *fieldSchema) match(x texts, m *p4v1.FieldMatch) (dataplane.Match, *Error) {
 	switch t := m.GetFieldMatchType().(type) {
 	case *p4v1.FieldMatch_Exact_:
 		if f.kind != exactMatch {
 			return dataplane.Match{}, f.kindError("exact")
 		}
-		return dataplane.Match{Value: t.Exact.GetValue()}, checkFits(t.Exact.GetValue(), f.width)
+		v, err := f.value(x, t.Exact.GetValue())
+		return dataplane.Match{Value: v}, err
 
 	case *p4v1.FieldMatch_Lpm:
 		if f.kind != lpmMatch {
 			return dataplane.Match{}, f.kindError("lpm")
 		}
-		v, n := t.Lpm.GetValue(), int(t.Lpm.GetPrefixLen())
-		if err := checkFits(v, f.width); err != nil {
+		n := int(t.Lpm.GetPrefixLen())
+		v, err := f.value(x, t.Lpm.GetValue())
+		if err != nil {
 			return dataplane.Match{}, err
 		}
 		if n <= 0 || n > f.width {
@@ -103,14 +105,21 @@ func (f *fieldSchema) match(m *p4v1.FieldMatch) (dataplane.Match, *Error) {
 		if !allZero(v) && trailingZeros(v) < f.width-n {
 			return dataplane.Match{}, invalid("value 0x%x has bits set beyond its prefix length %d; they must be zero", v, n)
 		}
+		if f.resized() {
+			if n != f.width {
+				return dataplane.Match{}, f.oneValue("prefix length %d", n)
+			}
+			n = f.device
+		}
 		return dataplane.Match{Value: v, PrefixLen: n}, nil
 
 	case *p4v1.FieldMatch_Ternary_:
 		if f.kind != ternaryMatch {
 			return dataplane.Match{}, f.kindError("ternary")
 		}
-		v, mask := t.Ternary.GetValue(), t.Ternary.GetMask()
-		if err := checkFits(v, f.width); err != nil {
+		mask := t.Ternary.GetMask()
+		v, err := f.value(x, t.Ternary.GetValue())
+		if err != nil {
 			return dataplane.Match{}, err
 		}
 		if err := checkFits(mask, f.width); err != nil {
@@ -122,17 +131,24 @@ func (f *fieldSchema) match(m *p4v1.FieldMatch) (dataplane.Match, *Error) {
 		if !within(v, mask) {
 			return dataplane.Match{}, invalid("value 0x%x has bits set outside its mask 0x%x; they must be zero", v, mask)
 		}
+		if f.resized() {
+			if bits := canonical(mask); len(bits) != byteLen(f.width) || !allOnes(bits, f.width) {
+				return dataplane.Match{}, f.oneValue("mask 0x%x", mask)
+			}
+			mask = f.ones
+		}
 		return dataplane.Match{Value: v, Mask: mask}, nil
 
 	case *p4v1.FieldMatch_Range_:
 		if f.kind != rangeMatch {
 			return dataplane.Match{}, f.kindError("range")
 		}
-		low, high := t.Range.GetLow(), t.Range.GetHigh()
-		if err := checkFits(low, f.width); err != nil {
+		low, err := f.value(x, t.Range.GetLow())
+		if err != nil {
 			return dataplane.Match{}, err.in("low")
 		}
-		if err := checkFits(high, f.width); err != nil {
+		high, err := f.value(x, t.Range.GetHigh())
+		if err != nil {
 			return dataplane.Match{}, err.in("high")
 		}
 		low, high = canonical(low), canonical(high)
@@ -142,19 +158,30 @@ func (f *fieldSchema) match(m *p4v1.FieldMatch) (dataplane.Match, *Error) {
 		if allZero(low) && len(high) == byteLen(f.width) && allOnes(high, f.width) {
 			return dataplane.Match{}, invalid("the range is every value; leave the field out for don't care")
 		}
+		if f.resized() && !bytes.Equal(low, high) {
+			return dataplane.Match{}, f.oneValue("range 0x%x to 0x%x", low, high)
+		}
 		return dataplane.Match{Value: low, High: high}, nil
 
 	case *p4v1.FieldMatch_Optional_:
 		if f.kind != optionalMatch {
 			return dataplane.Match{}, f.kindError("optional")
 		}
-		v := t.Optional.GetValue()
-		return dataplane.Match{Value: v, Mask: f.ones}, checkFits(v, f.width)
+		v, err := f.value(x, t.Optional.GetValue())
+		return dataplane.Match{Value: v, Mask: f.ones}, err
 
 	case *p4v1.FieldMatch_Other:
 		return dataplane.Match{}, f.kindError("of another type")
 	}
 	return dataplane.Match{}, invalid("no match type is set; want %s", f.kind)
+}
+
+// oneValue refuses the match of several values of a type that has another
+// width in the program: what they are there has no form in the client's width
+// (P4Runtime specification, "Translation of Match Fields").
+func (f *fieldSchema) oneValue(format string, args ...any) *Error {
+	return invalid("%s; type %q is translated from %d bits to %d: match one value, or leave the field out for don't care",
+		fmt.Sprintf(format, args...), f.tr.name, f.width, f.device)
 }
 
 func (f *fieldSchema) kindError(got string) *Error {
@@ -186,12 +213,12 @@ func compareUnsigned(a, b []byte) int {
 
 // fieldMatches is the inverse of matches: canonical, don't-care fields left
 // out, in the order of the key.
-func (k *keySchema) fieldMatches(s *entrySlab, ms []dataplane.Match) []*p4v1.FieldMatch {
+func (k *keySchema) fieldMatches(x texts, s *entrySlab, ms []dataplane.Match) []*p4v1.FieldMatch {
 	out := s.matches.take(len(k.fields))[:0]
 	for i := range k.fields {
 		f, m := &k.fields[i], &ms[i]
 		if f.kind == exactMatch {
-			out = append(out, s.newExact(f.id, canonical(m.Value)))
+			out = append(out, s.newExact(f.id, f.told(x, m.Value)))
 			continue
 		}
 		fm := &p4v1.FieldMatch{FieldId: f.id}
@@ -200,14 +227,18 @@ func (k *keySchema) fieldMatches(s *entrySlab, ms []dataplane.Match) []*p4v1.Fie
 			if m.PrefixLen == 0 {
 				continue
 			}
-			fm.FieldMatchType = &p4v1.FieldMatch_Lpm{Lpm: &p4v1.FieldMatch_LPM{Value: canonical(m.Value), PrefixLen: int32(m.PrefixLen)}}
+			fm.FieldMatchType = &p4v1.FieldMatch_Lpm{Lpm: &p4v1.FieldMatch_LPM{Value: canonical(m.Value), PrefixLen: int32(m.PrefixLen + f.width - f.device)}}
 		case ternaryMatch:
 			if allZero(m.Mask) {
 				continue
 			}
-			fm.FieldMatchType = &p4v1.FieldMatch_Ternary_{Ternary: &p4v1.FieldMatch_Ternary{Value: canonical(m.Value), Mask: canonical(m.Mask)}}
+			mask := canonical(m.Mask)
+			if f.resized() && bytes.Equal(mask, f.ones) {
+				mask = appendOnes(nil, f.width)
+			}
+			fm.FieldMatchType = &p4v1.FieldMatch_Ternary_{Ternary: &p4v1.FieldMatch_Ternary{Value: canonical(m.Value), Mask: mask}}
 		case rangeMatch:
-			if wholeRange(m, f.width) {
+			if wholeRange(m, f.device) {
 				continue
 			}
 			fm.FieldMatchType = &p4v1.FieldMatch_Range_{Range: &p4v1.FieldMatch_Range{Low: canonical(m.Value), High: canonical(m.High)}}
@@ -215,7 +246,7 @@ func (k *keySchema) fieldMatches(s *entrySlab, ms []dataplane.Match) []*p4v1.Fie
 			if allZero(m.Mask) {
 				continue
 			}
-			fm.FieldMatchType = &p4v1.FieldMatch_Optional_{Optional: &p4v1.FieldMatch_Optional{Value: canonical(m.Value)}}
+			fm.FieldMatchType = &p4v1.FieldMatch_Optional_{Optional: &p4v1.FieldMatch_Optional{Value: f.told(x, m.Value)}}
 		}
 		out = append(out, fm)
 	}
@@ -229,7 +260,7 @@ func (k *keySchema) sameMatches(a, b []dataplane.Match) bool {
 	for i := range k.fields {
 		f, x, y := &k.fields[i], &a[i], &b[i]
 		if f.kind == rangeMatch {
-			if wx, wy := wholeRange(x, f.width), wholeRange(y, f.width); wx || wy {
+			if wx, wy := wholeRange(x, f.device), wholeRange(y, f.device); wx || wy {
 				if wx != wy {
 					return false
 				}
@@ -241,6 +272,15 @@ func (k *keySchema) sameMatches(a, b []dataplane.Match) bool {
 		}
 	}
 	return true
+}
+
+// bind takes the width that the field has in the program; see valueType.
+func (f *fieldSchema) bind(width int, what string) (bool, *Error) {
+	ok, err := f.valueType.bind(width, what)
+	if ok && err == nil && (f.kind == ternaryMatch || f.kind == optionalMatch) {
+		f.ones = appendOnes(nil, width)
+	}
+	return ok, err
 }
 
 // wholeRange reports whether a range is don't care.

@@ -195,7 +195,7 @@ func (r *realm) applyDirectMeter(t *tableSchema, typ p4v1.Update_Type, e *p4v1.D
 	if m.dflt {
 		err = checkDefaultKey(e.GetTableEntry())
 	} else {
-		m.match, m.prio, err = t.matchKey(nil, e.GetTableEntry())
+		m.match, m.prio, err = t.matchKey(r.texts.looking(), nil, e.GetTableEntry())
 	}
 	if err != nil {
 		return err
@@ -296,7 +296,7 @@ func (r *realm) readDirectMeters(q *p4v1.DirectMeterEntry, out *reading) *Error 
 		func(t *tableSchema) bool { return t.meter != nil },
 		func(t *tableSchema, x *dataplane.Entry) *Error {
 			return one(meterOf{r: r, t: t, match: x.Match, prio: x.Priority},
-				&p4v1.TableEntry{TableId: t.id, Match: t.key.fieldMatches(&out.slab, x.Match), Priority: x.Priority})
+				&p4v1.TableEntry{TableId: t.id, Match: t.key.fieldMatches(r.texts, &out.slab, x.Match), Priority: x.Priority})
 		},
 		func(t *tableSchema) *Error {
 			return one(meterOf{r: r, t: t, dflt: true}, &p4v1.TableEntry{TableId: t.id, IsDefaultAction: true})

@@ -70,7 +70,7 @@ func TestPipelineMismatch(t *testing.T) {
 		{"meter", func(i *configv1.P4Info) { i.Meters[0].Preamble.Name = "m" },
 			`meter "m" of the P4Info is not in the program; compile both from the same source`},
 		{"register", func(i *configv1.P4Info) { i.Registers[0].TypeSpec.GetBitstring().GetBit().Bitwidth = 8 },
-			`register "IngressImpl.last_source": its type has fields of [8] bits in the P4Info and 48 bits in the program`},
+			`register "IngressImpl.last_source": its type has 8 bits in the P4Info and 48 in the program`},
 		{"value set", func(i *configv1.P4Info) { i.ValueSets[0].Match[0].Bitwidth = 8 },
 			`value set "ParserImpl.ipv6_types": 8 bits in the P4Info and 16 in the program`},
 		{"digest", func(i *configv1.P4Info) {
@@ -81,12 +81,31 @@ func TestPipelineMismatch(t *testing.T) {
 			`P4Info: the type of digest "learn_t" names struct "learn_t", which is not in type_info`},
 		{"controller header", func(i *configv1.P4Info) { i.ControllerPacketMetadata[0].Metadata[0].Bitwidth = 8 },
 			`P4Info: the "packet_in" header has 23 bits; want a multiple of 8`},
-		{"strings", func(i *configv1.P4Info) {
-			i.TypeInfo.NewTypes = map[string]*configv1.P4NewTypeSpec{"port_t": {Representation: &configv1.P4NewTypeSpec_TranslatedType{
-				TranslatedType: &configv1.P4NewTypeTranslation{SdnType: &configv1.P4NewTypeTranslation_SdnString_{SdnString: &configv1.P4NewTypeTranslation_SdnString{}}},
-			}}}
+		{"strings in a prefix", func(i *configv1.P4Info) {
+			i.TypeInfo.NewTypes = stringType("port_t")
+			find(i, "route").MatchFields[0].TypeName = &configv1.P4NamedType{Name: "port_t"}
+		}, `P4Info: match field "dst" of table "IngressImpl.route" is lpm and has type "port_t", translated to strings; want exact or optional`},
+		{"a type of two widths", func(i *configv1.P4Info) {
+			i.TypeInfo.NewTypes = stringType("port_t")
 			find(i, "station").MatchFields[0].TypeName = &configv1.P4NamedType{Name: "port_t"}
-		}, `P4Info: match field "dst" of table "IngressImpl.station" has type "port_t", translated to strings; this target only translates to bit<W>`},
+			find(i, "fixed").MatchFields[0].TypeName = &configv1.P4NamedType{Name: "port_t"}
+		}, `table "IngressImpl.station": match field "dst": type "port_t" has 48 bits in the program; it has 16 elsewhere`},
+		{"a given value too wide", func(i *configv1.P4Info) {
+			i.TypeInfo.NewTypes = stringType("port_t", `@p4runtime_translation_mappings({{"big", 65536}})`)
+			find(i, "fixed").MatchFields[0].TypeName = &configv1.P4NamedType{Name: "port_t"}
+		}, `P4Info: type "port_t" gives string "big" a value of 17 bits; it has 16 in the program`},
+		{"a header that is not there", func(i *configv1.P4Info) {
+			i.TypeInfo.NewTypes = stringType("port_t")
+			i.ControllerPacketMetadata[0].Metadata[0].TypeName = &configv1.P4NamedType{Name: "port_t"}
+			i.ControllerPacketMetadata[0].Metadata[0].Name = "other"
+		}, `the "packet_in" header of the P4Info is not in the program; compile both from the same source`},
+		{"value set that is not exact", func(i *configv1.P4Info) {
+			i.ValueSets[0].Match[0].Match = &configv1.MatchField_MatchType_{MatchType: configv1.MatchField_TERNARY}
+			i.ValueSets[0].Match[0].Name = "type"
+		}, `value set "ParserImpl.ipv6_types": field "type" is ternary; BMv2 JSON has exact value sets only`},
+		{"register of a struct", func(i *configv1.P4Info) {
+			i.Registers[0].TypeSpec = &configv1.P4DataTypeSpec{TypeSpec: &configv1.P4DataTypeSpec_Struct{Struct: &configv1.P4NamedType{Name: "learn_t"}}}
+		}, `register "IngressImpl.last_source": its type has 2 fields in the P4Info; registers of BMv2 JSON hold one`},
 		{"extern", func(i *configv1.P4Info) { i.Externs = []*configv1.Extern{{ExternTypeName: "Wonder"}} },
 			`P4Info: extern type "Wonder" is not part of v1model and cannot be realized`},
 	} {
@@ -105,6 +124,16 @@ func TestPipelineMismatch(t *testing.T) {
 			}
 		})
 	}
+}
+
+// stringType is a type translated to strings.
+func stringType(name string, annotations ...string) map[string]*configv1.P4NewTypeSpec {
+	return map[string]*configv1.P4NewTypeSpec{name: {
+		Annotations: annotations,
+		Representation: &configv1.P4NewTypeSpec_TranslatedType{
+			TranslatedType: &configv1.P4NewTypeTranslation{SdnType: &configv1.P4NewTypeTranslation_SdnString_{SdnString: &configv1.P4NewTypeTranslation_SdnString{}}},
+		},
+	}}
 }
 
 // What is not BMv2 JSON is refused.

@@ -13,7 +13,7 @@ import (
 // unsigned value in the fixed length of its width.
 type typeInfo struct {
 	*configv1.P4TypeInfo
-	newTypes map[string]*configv1.P4NewTypeSpec
+	translations map[string]*translation // by the name of the type
 }
 
 // maxTypeDepth bounds the nesting of a type, which also ends a type that
@@ -25,7 +25,7 @@ const maxTypeDepth = 16
 const symbolWidth = 32
 
 func newTypeInfo(t *configv1.P4TypeInfo) *typeInfo {
-	return &typeInfo{P4TypeInfo: t, newTypes: t.GetNewTypes()}
+	return &typeInfo{P4TypeInfo: t, translations: newTranslations(t.GetNewTypes())}
 }
 
 // check reports INVALID_ARGUMENT for a type that has no flat form.
@@ -34,8 +34,8 @@ func (t *typeInfo) check(spec *configv1.P4DataTypeSpec, what string) *Error {
 	return err
 }
 
-// leaves appends the widths of the leaves of a type in order.
-func (t *typeInfo) leaves(dst []int, spec *configv1.P4DataTypeSpec, what string, depth int) ([]int, *Error) {
+// leaves appends the leaves of a type in order.
+func (t *typeInfo) leaves(dst []valueType, spec *configv1.P4DataTypeSpec, what string, depth int) ([]valueType, *Error) {
 	if depth > maxTypeDepth {
 		return nil, invalid("P4Info: the type of %s is nested more than %d deep", what, maxTypeDepth)
 	}
@@ -45,9 +45,9 @@ func (t *typeInfo) leaves(dst []int, spec *configv1.P4DataTypeSpec, what string,
 		if !ok || w <= 0 || w > maxWidth {
 			return nil, invalid("P4Info: the type of %s holds a bit string that is not bit<W> or int<W> with W in 1 to %d", what, maxWidth)
 		}
-		return append(dst, w), nil
+		return append(dst, plain(w)), nil
 	case *configv1.P4DataTypeSpec_Bool:
-		return append(dst, 1), nil
+		return append(dst, plain(1)), nil
 	case *configv1.P4DataTypeSpec_Tuple:
 		for _, m := range s.Tuple.GetMembers() {
 			var err *Error
@@ -78,7 +78,7 @@ func (t *typeInfo) leaves(dst []int, spec *configv1.P4DataTypeSpec, what string,
 			if !ok || w <= 0 || w > maxWidth {
 				return nil, invalid("P4Info: field %q of header %q in the type of %s is not bit<W> or int<W>", m.GetName(), s.Header.GetName(), what)
 			}
-			dst = append(dst, w)
+			dst = append(dst, plain(w))
 		}
 		return dst, nil
 	case *configv1.P4DataTypeSpec_SerializableEnum:
@@ -86,23 +86,24 @@ func (t *typeInfo) leaves(dst []int, spec *configv1.P4DataTypeSpec, what string,
 		if !ok || e.GetUnderlyingType().GetBitwidth() <= 0 || e.GetUnderlyingType().GetBitwidth() > maxWidth {
 			return nil, invalid("P4Info: the type of %s names serializable enum %q, which is not in type_info", what, s.SerializableEnum.GetName())
 		}
-		return append(dst, int(e.GetUnderlyingType().GetBitwidth())), nil
+		return append(dst, plain(int(e.GetUnderlyingType().GetBitwidth()))), nil
 	case *configv1.P4DataTypeSpec_Enum:
 		if _, ok := t.GetEnums()[s.Enum.GetName()]; !ok {
 			return nil, invalid("P4Info: the type of %s names enum %q, which is not in type_info", what, s.Enum.GetName())
 		}
-		return append(dst, symbolWidth), nil
+		return append(dst, plain(symbolWidth)), nil
 	case *configv1.P4DataTypeSpec_Error:
-		return append(dst, symbolWidth), nil
+		return append(dst, plain(symbolWidth)), nil
 	case *configv1.P4DataTypeSpec_NewType:
-		w, original, err := t.newType(s.NewType.GetName(), what)
-		if err != nil {
-			return nil, err
+		n, ok := t.GetNewTypes()[s.NewType.GetName()]
+		if !ok {
+			return nil, invalid("P4Info: the type of %s names new type %q, which is not in type_info", what, s.NewType.GetName())
 		}
-		if original != nil {
-			return t.leaves(dst, original, what, depth+1)
+		if n.GetTranslatedType() == nil {
+			return t.leaves(dst, n.GetOriginalType(), what, depth+1)
 		}
-		return append(dst, w), nil
+		v, err := t.newValueType(0, &configv1.P4NamedType{Name: s.NewType.GetName()}, what)
+		return append(dst, v), err
 	}
 	kind := "missing"
 	switch spec.GetTypeSpec().(type) {
@@ -116,22 +117,21 @@ func (t *typeInfo) leaves(dst []int, spec *configv1.P4DataTypeSpec, what string,
 	return nil, invalid("P4Info: the type of %s is %s; want bit<W>, int<W>, bool, tuple, struct, header, enum, error or a new type", what, kind)
 }
 
-// newType resolves a user-defined type to its original type, or to the width
-// of its translation.
-func (t *typeInfo) newType(name, what string) (int, *configv1.P4DataTypeSpec, *Error) {
-	n, ok := t.newTypes[name]
-	if !ok {
-		return 0, nil, invalid("P4Info: the type of %s names new type %q, which is not in type_info", what, name)
+// translated returns the type of the values of a translated new type.
+func (t *typeInfo) translated(name string) (valueType, bool) {
+	tr := t.translations[name]
+	if tr == nil {
+		return valueType{}, false
 	}
-	if tr := n.GetTranslatedType(); tr != nil {
-		w := int(tr.GetSdnBitwidth())
-		if w <= 0 || w > maxWidth {
-			return 0, nil, invalid("P4Info: the type of %s names new type %q, translated to strings; this target only translates to bit<W>", what, name)
-		}
-		return w, nil, nil
+	v := valueType{width: tr.sdn, device: tr.width, tr: tr}
+	if tr.strings() {
+		v.width = tr.width
 	}
-	return 0, n.GetOriginalType(), nil
+	return v, true
 }
+
+// plain is the type of a leaf that is not translated.
+func plain(width int) valueType { return valueType{width: width, device: width} }
 
 func bitstringWidth(b *configv1.P4BitstringLikeTypeSpec) (width int, signed, ok bool) {
 	switch s := b.GetTypeSpec().(type) {
@@ -144,8 +144,8 @@ func bitstringWidth(b *configv1.P4BitstringLikeTypeSpec) (width int, signed, ok 
 }
 
 // encode appends the leaves of data, each in the fixed length of its width.
-// The type has passed check.
-func (t *typeInfo) encode(dst []byte, spec *configv1.P4DataTypeSpec, data *p4v1.P4Data) ([]byte, *Error) {
+// The type has passed check; its translated types are bound.
+func (t *typeInfo) encode(x texts, dst []byte, spec *configv1.P4DataTypeSpec, data *p4v1.P4Data) ([]byte, *Error) {
 	mismatch := func(want string) *Error {
 		return invalid("the data is %s; want %s", p4DataKind(data), want)
 	}
@@ -155,7 +155,7 @@ func (t *typeInfo) encode(dst []byte, spec *configv1.P4DataTypeSpec, data *p4v1.
 		}
 		for i, m := range members {
 			var err *Error
-			if dst, err = t.encode(dst, member(i), m); err != nil {
+			if dst, err = t.encode(x, dst, member(i), m); err != nil {
 				return dst, err.in("member %s", name(i))
 			}
 		}
@@ -240,18 +240,19 @@ func (t *typeInfo) encode(dst []byte, spec *configv1.P4DataTypeSpec, data *p4v1.
 		}
 		return dst, invalid("%q is not an error of the program", v.Error)
 	case *configv1.P4DataTypeSpec_NewType:
-		w, original, err := t.newType(s.NewType.GetName(), "the value")
-		if err != nil {
-			return dst, err
-		}
-		if original != nil {
-			return t.encode(dst, original, data)
+		vt, translated := t.translated(s.NewType.GetName())
+		if !translated {
+			return t.encode(x, dst, t.GetNewTypes()[s.NewType.GetName()].GetOriginalType(), data)
 		}
 		v, ok := data.GetData().(*p4v1.P4Data_Bitstring)
 		if !ok {
 			return dst, mismatch("a bitstring")
 		}
-		return appendFixed(dst, v.Bitstring, w)
+		b, err := vt.value(x, v.Bitstring)
+		if err != nil {
+			return dst, err
+		}
+		return appendFixed(dst, b, vt.device)
 	}
 	return dst, invalid("the P4Info gives no type for it")
 }
@@ -271,7 +272,7 @@ func appendBits(dst, v []byte, spec *configv1.P4BitstringLikeTypeSpec) ([]byte, 
 
 // decode is the inverse of encode: it consumes the leaves of one value from
 // *flat and returns it in canonical form.
-func (t *typeInfo) decode(flat *[]byte, spec *configv1.P4DataTypeSpec) *p4v1.P4Data {
+func (t *typeInfo) decode(x texts, flat *[]byte, spec *configv1.P4DataTypeSpec) *p4v1.P4Data {
 	switch s := spec.GetTypeSpec().(type) {
 	case *configv1.P4DataTypeSpec_Bitstring:
 		return &p4v1.P4Data{Data: &p4v1.P4Data_Bitstring{Bitstring: takeBits(flat, s.Bitstring)}}
@@ -280,13 +281,13 @@ func (t *typeInfo) decode(flat *[]byte, spec *configv1.P4DataTypeSpec) *p4v1.P4D
 	case *configv1.P4DataTypeSpec_Tuple:
 		out := &p4v1.P4StructLike{}
 		for _, m := range s.Tuple.GetMembers() {
-			out.Members = append(out.Members, t.decode(flat, m))
+			out.Members = append(out.Members, t.decode(x, flat, m))
 		}
 		return &p4v1.P4Data{Data: &p4v1.P4Data_Tuple{Tuple: out}}
 	case *configv1.P4DataTypeSpec_Struct:
 		out := &p4v1.P4StructLike{}
 		for _, m := range t.GetStructs()[s.Struct.GetName()].GetMembers() {
-			out.Members = append(out.Members, t.decode(flat, m.GetTypeSpec()))
+			out.Members = append(out.Members, t.decode(x, flat, m.GetTypeSpec()))
 		}
 		return &p4v1.P4Data{Data: &p4v1.P4Data_Struct{Struct: out}}
 	case *configv1.P4DataTypeSpec_Header:
@@ -311,11 +312,11 @@ func (t *typeInfo) decode(flat *[]byte, spec *configv1.P4DataTypeSpec) *p4v1.P4D
 		}
 		return &p4v1.P4Data{Data: &p4v1.P4Data_Error{Error: name}}
 	case *configv1.P4DataTypeSpec_NewType:
-		w, original, err := t.newType(s.NewType.GetName(), "")
-		if err == nil && original != nil {
-			return t.decode(flat, original)
+		vt, translated := t.translated(s.NewType.GetName())
+		if !translated {
+			return t.decode(x, flat, t.GetNewTypes()[s.NewType.GetName()].GetOriginalType())
 		}
-		return &p4v1.P4Data{Data: &p4v1.P4Data_Bitstring{Bitstring: canonical(take(flat, w))}}
+		return &p4v1.P4Data{Data: &p4v1.P4Data_Bitstring{Bitstring: vt.told(x, take(flat, vt.device))}}
 	}
 	return &p4v1.P4Data{}
 }

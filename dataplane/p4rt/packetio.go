@@ -15,7 +15,7 @@ func (d *Device) PacketOut(now time.Duration, p *p4v1.PacketOut) error {
 	if d.active == nil {
 		return errNoPipeline
 	}
-	frame, err := d.active.p.packetOut.frame(p)
+	frame, err := d.active.p.packetOut.frame(d.active.texts.looking(), p)
 	if err != nil {
 		return err
 	}
@@ -27,7 +27,7 @@ func (d *Device) PacketOut(now time.Duration, p *p4v1.PacketOut) error {
 	return nil
 }
 
-func (h *packetSchema) frame(p *p4v1.PacketOut) ([]byte, *Error) {
+func (h *packetSchema) frame(x texts, p *p4v1.PacketOut) ([]byte, *Error) {
 	if h == nil {
 		if len(p.GetMetadata()) > 0 {
 			return nil, invalid("packet-out metadata id %d; the program has no packet_out header", p.GetMetadata()[0].GetMetadataId())
@@ -44,7 +44,10 @@ func (h *packetSchema) frame(p *p4v1.PacketOut) ([]byte, *Error) {
 		if values[i] != nil {
 			return nil, invalid("packet-out metadata %q (id %d) is given twice", f.name, f.id)
 		}
-		v, err := appendFixed(nil, m.GetValue(), f.width)
+		v, err := f.value(x, m.GetValue())
+		if err == nil {
+			v, err = appendFixed(nil, v, f.device)
+		}
 		if err != nil {
 			return nil, invalid("packet-out metadata %q (id %d): %s", f.name, f.id, err.Message)
 		}
@@ -55,7 +58,7 @@ func (h *packetSchema) frame(p *p4v1.PacketOut) ([]byte, *Error) {
 		if values[i] == nil {
 			return nil, invalid("packet-out metadata %q (id %d) is missing", f.name, f.id)
 		}
-		w.write(values[i], f.width)
+		w.write(values[i], f.device)
 	}
 	return append(w.buf, p.GetPayload()...), nil
 }
@@ -77,7 +80,7 @@ func (d *Device) packetIn(now time.Duration, frame []byte) {
 		r := bitReader{buf: frame}
 		in.Metadata = make([]*p4v1.PacketMetadata, len(h.fields))
 		for i, f := range h.fields {
-			in.Metadata[i] = &p4v1.PacketMetadata{MetadataId: f.id, Value: canonical(r.read(nil, f.width))}
+			in.Metadata[i] = &p4v1.PacketMetadata{MetadataId: f.id, Value: f.told(d.active.texts, r.read(nil, f.device))}
 		}
 	}
 	in.Payload = bytes.Clone(frame[n:])

@@ -134,7 +134,24 @@ func (s *schema) bind(prog *dataplane.Program) *Error {
 			return invalid("direct meter %q: table %q has none in the program", t.meter.name, t.name)
 		}
 	}
-	return s.bindExterns(prog)
+	if e := s.bindExterns(prog); e != nil {
+		return e
+	}
+	for _, p := range []*packetSchema{s.packetIn, s.packetOut} {
+		if p == nil {
+			continue
+		}
+		if e := p.bindPacket(prog.Headers()); e != nil {
+			return e
+		}
+		for _, f := range p.fields {
+			p.bits += f.device
+		}
+		if p.bits%8 != 0 {
+			return invalid("P4Info: the %q header has %d bits; want a multiple of 8", p.name, p.bits)
+		}
+	}
+	return s.types.checkGiven()
 }
 
 func missing(kind, name string) *Error {
@@ -169,7 +186,9 @@ func (s *schema) bindTables(prog *dataplane.Program) *Error {
 			if k.Match != want {
 				return invalid("table %q: match field %q is %s in the P4Info and %s in the program", t.name, f.name, f.kind, k.Match)
 			}
-			if k.Width != f.width && !f.translated {
+			if ok, err := f.bind(k.Width, fmt.Sprintf("table %q: match field %q", t.name, f.name)); err != nil {
+				return err
+			} else if !ok {
 				return invalid("table %q: match field %q has %d bits in the P4Info and %d in the program", t.name, f.name, f.width, k.Width)
 			}
 		}
@@ -196,8 +215,11 @@ func (a *actionSchema) checkParams(have []dataplane.ParamInfo) *Error {
 	if len(a.params) != len(have) {
 		return invalid("action %q: %d parameters in the P4Info, %d in the program", a.name, len(a.params), len(have))
 	}
-	for i, p := range a.params {
-		if p.width != have[i].Width && !p.translated {
+	for i := range a.params {
+		p := &a.params[i]
+		if ok, err := p.bind(have[i].Width, fmt.Sprintf("action %q: parameter %q", a.name, p.name)); err != nil {
+			return err
+		} else if !ok {
 			return invalid("action %q: parameter %q has %d bits in the P4Info and %d in the program", a.name, p.name, p.width, have[i].Width)
 		}
 	}
@@ -251,9 +273,15 @@ func (s *schema) bindExterns(prog *dataplane.Program) *Error {
 		if e != nil {
 			return e
 		}
-		if len(leaves) != 1 || leaves[0] != x.Width {
-			return invalid("register %q: its type has fields of %v bits in the P4Info and %d bits in the program", r.name, leaves, x.Width)
+		if len(leaves) != 1 {
+			return invalid("register %q: its type has %d fields in the P4Info; registers of BMv2 JSON hold one", r.name, len(leaves))
 		}
+		if ok, err := leaves[0].bind(x.Width, fmt.Sprintf("register %q", r.name)); err != nil {
+			return err
+		} else if !ok {
+			return invalid("register %q: its type has %d bits in the P4Info and %d in the program", r.name, leaves[0].width, x.Width)
+		}
+		r.strings = leaves[0].tr.strings()
 	}
 	for _, v := range s.valueSetList {
 		v.engine = -1
@@ -265,15 +293,8 @@ func (s *schema) bindExterns(prog *dataplane.Program) *Error {
 		if v.engine < 0 {
 			return missing("value set", v.name)
 		}
-		total := 0
-		for _, f := range v.key.fields {
-			if f.kind != exactMatch {
-				return invalid("value set %q: field %q is %s; this target has exact value sets only", v.name, f.name, f.kind)
-			}
-			total += f.width
-		}
-		if got := prog.ValueSets()[v.engine].Width; got != total {
-			return invalid("value set %q: %d bits in the P4Info and %d in the program", v.name, total, got)
+		if e := v.bind(prog.ValueSets()[v.engine].Width); e != nil {
+			return e
 		}
 	}
 	for _, d := range s.digestList {
@@ -294,9 +315,11 @@ func (s *schema) bindExterns(prog *dataplane.Program) *Error {
 		if len(leaves) != len(fields) {
 			return invalid("digest %q: %d fields in the P4Info and %d in the program", d.name, len(leaves), len(fields))
 		}
-		for i, w := range leaves {
-			if w != fields[i].Width {
-				return invalid("digest %q: field %d has %d bits in the P4Info and %d in the program", d.name, i, w, fields[i].Width)
+		for i := range leaves {
+			if ok, err := leaves[i].bind(fields[i].Width, fmt.Sprintf("digest %q: field %d", d.name, i)); err != nil {
+				return err
+			} else if !ok {
+				return invalid("digest %q: field %d has %d bits in the P4Info and %d in the program", d.name, i, leaves[i].width, fields[i].Width)
 			}
 		}
 	}

@@ -56,7 +56,7 @@ func (r *realm) applyMember(p *profileSchema, typ p4v1.Update_Type, m *p4v1.Acti
 	if len(p.tables) == 0 {
 		return invalid("no table uses the action profile, so it has no actions")
 	}
-	call, err := p.tables[0].actionCall(m.GetAction(), false)
+	call, err := p.tables[0].actionCall(r.texts, m.GetAction(), false)
 	if err != nil {
 		return err
 	}
@@ -200,7 +200,7 @@ func (r *realm) readMembers(q *p4v1.ActionProfileMember, out *reading) *Error {
 	if q.GetMemberId() == 0 {
 		r.emitMembers(p, out)
 	} else if m, err := r.sw.Member(p.engine, q.GetMemberId()); err == nil {
-		out.emit(p.member(m))
+		out.emit(p.member(r.texts, m))
 	}
 	return nil
 }
@@ -213,13 +213,13 @@ func (r *realm) emitMembers(p *profileSchema, out *reading) {
 		if !out.more() {
 			return
 		}
-		out.emit(p.member(m))
+		out.emit(p.member(r.texts, m))
 	}
 }
 
-func (p *profileSchema) member(m dataplane.Member) *p4v1.Entity {
+func (p *profileSchema) member(x texts, m dataplane.Member) *p4v1.Entity {
 	return &p4v1.Entity{Entity: &p4v1.Entity_ActionProfileMember{ActionProfileMember: &p4v1.ActionProfileMember{
-		ActionProfileId: p.id, MemberId: m.ID, Action: p.tables[0].action(m.Action),
+		ActionProfileId: p.id, MemberId: m.ID, Action: p.tables[0].action(x, m.Action),
 	}}}
 }
 

@@ -26,6 +26,7 @@ type realm struct {
 	// deprecated egress_port, so that they read back as written.
 	egressPort map[preKey]struct{}
 	digests    digests
+	texts      texts
 	matches    []dataplane.Match // memory for the match of an update
 	// idle is set once an entry with an idle timeout was written.
 	idle bool
@@ -37,13 +38,20 @@ type preKey struct {
 	id    uint32
 }
 
-func newRealm(p *pipeline, sw dataplane.Controls, pre, watch portCheck) *realm {
+// newRealm makes the realm of a pipeline that follows another one; before is
+// nil where there is none.
+func newRealm(p *pipeline, sw dataplane.Controls, pre, watch portCheck, before *realm) *realm {
+	var texts texts
+	if before != nil {
+		texts = before.texts
+	}
 	return &realm{
 		p: p, sw: sw, pre: pre, watch: watch,
 		defaultExtra: make(map[uint32][]byte),
 		oneShots:     make(map[uint32]int),
 		egressPort:   make(map[preKey]struct{}),
 		digests:      newDigests(p),
+		texts:        newTexts(p.types.translations, texts),
 	}
 }
 

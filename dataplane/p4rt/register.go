@@ -23,7 +23,7 @@ func (r *realm) applyRegister(reg *registerSchema, typ p4v1.Update_Type, e *p4v1
 	if err != nil {
 		return err
 	}
-	value, err := r.p.types.encode(nil, reg.spec, e.GetData())
+	value, err := r.p.types.encode(r.texts, nil, reg.spec, e.GetData())
 	if err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func (r *realm) emitRegisters(reg *registerSchema, from, to int, out *reading) *
 			return engineError(err)
 		}
 		out.emit(&p4v1.Entity{Entity: &p4v1.Entity_RegisterEntry{RegisterEntry: &p4v1.RegisterEntry{
-			RegisterId: reg.id, Index: &p4v1.Index{Index: int64(i)}, Data: r.p.types.decode(&v, reg.spec),
+			RegisterId: reg.id, Index: &p4v1.Index{Index: int64(i)}, Data: r.p.types.decode(r.texts, &v, reg.spec),
 		}}})
 	}
 	return nil

@@ -57,14 +57,11 @@ func (k matchKind) String() string {
 
 // fieldSchema is one field of a match key.
 type fieldSchema struct {
-	id    uint32
-	name  string
-	width int
-	kind  matchKind
-	// translated says that the width is that of the controller's type, which
-	// may differ from the program's.
-	translated bool
-	ones       []byte // 2^width-1, the mask of an optional match
+	valueType
+	id   uint32
+	name string
+	kind matchKind
+	ones []byte // 2^device-1, the mask of a ternary or optional match of one value
 }
 
 // keySchema is the match key of a table or of a value set.
@@ -82,10 +79,9 @@ type actionSchema struct {
 }
 
 type paramSchema struct {
-	id         uint32
-	name       string
-	width      int
-	translated bool
+	valueType
+	id   uint32
+	name string
 }
 
 // actionUse is an action as one table, or the tables of one profile, use it.
@@ -154,6 +150,8 @@ type registerSchema struct {
 	name string
 	size int64
 	spec *configv1.P4DataTypeSpec
+	// strings says that it holds values of a type translated to strings.
+	strings bool
 
 	engine int
 }
@@ -163,6 +161,8 @@ type valueSetSchema struct {
 	name string
 	key  keySchema
 	size int
+	// width is that of a member in the program.
+	width int
 
 	engine int
 }
@@ -180,7 +180,7 @@ type packetSchema struct {
 	name   string
 	fields []paramSchema
 	byID   map[uint32]int
-	bits   int
+	bits   int // of the header, in the program
 }
 
 // newSchema indexes a P4Info message. It reports INVALID_ARGUMENT for ids that
@@ -221,8 +221,9 @@ func newSchema(info *configv1.P4Info) (*schema, *Error) {
 		}
 		as := &actionSchema{id: a.GetPreamble().GetId(), name: a.GetPreamble().GetName(), byID: make(map[uint32]int)}
 		for _, p := range a.GetParams() {
-			ps := paramSchema{id: p.GetId(), name: p.GetName(), width: int(p.GetBitwidth())}
-			if err := s.checkWidth(&ps.width, &ps.translated, p.GetTypeName(), fmt.Sprintf("parameter %q of action %q", ps.name, as.name)); err != nil {
+			ps := paramSchema{id: p.GetId(), name: p.GetName()}
+			var err *Error
+			if ps.valueType, err = s.types.newValueType(int(p.GetBitwidth()), p.GetTypeName(), fmt.Sprintf("parameter %q of action %q", ps.name, as.name)); err != nil {
 				return nil, err
 			}
 			if _, dup := as.byID[ps.id]; dup || ps.id == 0 {
@@ -296,27 +297,6 @@ func sortByID[T any](list []T, id func(T) uint32) {
 	slices.SortFunc(list, func(a, b T) int { return cmp.Compare(id(a), id(b)) })
 }
 
-// checkWidth settles the width of a value whose type may be user-defined. A
-// translated numeric type keeps the width of the P4Info; a type translated to
-// strings has no numeric form here and is refused.
-func (s *schema) checkWidth(width *int, translated *bool, named *configv1.P4NamedType, what string) *Error {
-	if name := named.GetName(); name != "" {
-		if tr := s.types.newTypes[name].GetTranslatedType(); tr != nil {
-			if tr.GetSdnString() != nil {
-				return invalid("P4Info: %s has type %q, translated to strings; this target only translates to bit<W>", what, name)
-			}
-			*translated = true
-			if *width == 0 {
-				*width = int(tr.GetSdnBitwidth())
-			}
-		}
-	}
-	if *width <= 0 || *width > maxWidth {
-		return invalid("P4Info: %s is %d bits wide; want 1 to %d", what, *width, maxWidth)
-	}
-	return nil
-}
-
 // maxWidth bounds the width of one value, so that a hostile P4Info cannot make
 // the server allocate without limit.
 const maxWidth = 1 << 16
@@ -324,8 +304,9 @@ const maxWidth = 1 << 16
 func (s *schema) newKey(fields []*configv1.MatchField, what string) (keySchema, *Error) {
 	k := keySchema{byID: make(map[uint32]int, len(fields))}
 	for _, f := range fields {
-		fs := fieldSchema{id: f.GetId(), name: f.GetName(), width: int(f.GetBitwidth())}
-		if err := s.checkWidth(&fs.width, &fs.translated, f.GetTypeName(), fmt.Sprintf("match field %q of %s", fs.name, what)); err != nil {
+		fs := fieldSchema{id: f.GetId(), name: f.GetName()}
+		var err *Error
+		if fs.valueType, err = s.types.newValueType(int(f.GetBitwidth()), f.GetTypeName(), fmt.Sprintf("match field %q of %s", fs.name, what)); err != nil {
 			return k, err
 		}
 		switch f.GetMatchType() {
@@ -339,10 +320,12 @@ func (s *schema) newKey(fields []*configv1.MatchField, what string) (keySchema, 
 			fs.kind = rangeMatch
 		case configv1.MatchField_OPTIONAL:
 			fs.kind = optionalMatch
-			fs.ones = appendOnes(nil, fs.width)
 		default:
 			return k, invalid("P4Info: match field %q of %s has match type %s; want EXACT, LPM, TERNARY, RANGE or OPTIONAL",
 				fs.name, what, matchTypeName(f))
+		}
+		if fs.tr.strings() && fs.kind != exactMatch && fs.kind != optionalMatch {
+			return k, invalid("P4Info: match field %q of %s is %s and has type %q, translated to strings; want exact or optional", fs.name, what, fs.kind, fs.tr.name)
 		}
 		if _, dup := k.byID[fs.id]; dup || fs.id == 0 {
 			return k, invalid("P4Info: match field %q of %s has id %d, which is 0 or used twice", fs.name, what, fs.id)
@@ -482,8 +465,9 @@ func (s *schema) addPacketHeaders(info *configv1.P4Info) *Error {
 		name := c.GetPreamble().GetName()
 		p := &packetSchema{name: name, byID: make(map[uint32]int)}
 		for _, m := range c.GetMetadata() {
-			f := paramSchema{id: m.GetId(), name: m.GetName(), width: int(m.GetBitwidth())}
-			if err := s.checkWidth(&f.width, &f.translated, m.GetTypeName(), fmt.Sprintf("metadata %q of %q", f.name, name)); err != nil {
+			f := paramSchema{id: m.GetId(), name: m.GetName()}
+			var err *Error
+			if f.valueType, err = s.types.newValueType(int(m.GetBitwidth()), m.GetTypeName(), fmt.Sprintf("metadata %q of %q", f.name, name)); err != nil {
 				return err
 			}
 			if _, dup := p.byID[f.id]; dup || f.id == 0 {
@@ -491,7 +475,6 @@ func (s *schema) addPacketHeaders(info *configv1.P4Info) *Error {
 			}
 			p.byID[f.id] = len(p.fields)
 			p.fields = append(p.fields, f)
-			p.bits += f.width
 		}
 		switch name {
 		case "packet_in":
@@ -500,9 +483,6 @@ func (s *schema) addPacketHeaders(info *configv1.P4Info) *Error {
 			s.packetOut = p
 		default:
 			return invalid("P4Info: controller packet metadata %q; want \"packet_in\" or \"packet_out\"", name)
-		}
-		if p.bits%8 != 0 {
-			return invalid("P4Info: the %q header has %d bits; want a multiple of 8", name, p.bits)
 		}
 	}
 	return nil

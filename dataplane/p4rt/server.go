@@ -255,7 +255,7 @@ func (d *served) write(ctx context.Context, req *p4v1.WriteRequest) error {
 		done   bool
 	)
 	if err := d.do(ctx, func(now time.Duration) {
-		if w, failed = d.sessions.startWrite(req); failed == nil {
+		if w, failed = d.sessions.startWrite(now, req); failed == nil {
 			done = w.step(now, stepUpdates)
 		}
 	}); err != nil || failed != nil {

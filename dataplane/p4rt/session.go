@@ -253,7 +253,7 @@ func (s *Sessions) authorize(device uint64, roleID uint64, name string, election
 // Write checks that the request comes from the primary of its role and
 // applies it; see Device.Write.
 func (s *Sessions) Write(now time.Duration, req *p4v1.WriteRequest) error {
-	w, err := s.startWrite(req)
+	w, err := s.startWrite(now, req)
 	if err != nil {
 		return err
 	}
@@ -262,12 +262,12 @@ func (s *Sessions) Write(now time.Duration, req *p4v1.WriteRequest) error {
 }
 
 // startWrite does what comes before the updates of a Write.
-func (s *Sessions) startWrite(req *p4v1.WriteRequest) (*writing, error) {
+func (s *Sessions) startWrite(now time.Duration, req *p4v1.WriteRequest) (*writing, error) {
 	r, err := s.authorize(req.GetDeviceId(), numericWriteRole(req), req.GetRole(), req.GetElectionId())
 	if err != nil {
 		return nil, err
 	}
-	return s.dev.startWrite(req, s.mayWrite(r))
+	return s.dev.startWrite(now, req, s.mayWrite(r))
 }
 
 // mayWrite says which entities a role may write; nil: all.

@@ -60,9 +60,9 @@ func (d *Device) setPipeline(now time.Duration, req *p4v1.SetForwardingPipelineC
 	cookie := copyCookie(req.GetConfig().GetCookie())
 	switch req.GetAction() {
 	case p4v1.SetForwardingPipelineConfigRequest_VERIFY_AND_SAVE:
-		d.saved, d.savedCookie = d.shadow(p), cookie
+		d.saved, d.savedCookie = d.shadow(p, nil), cookie
 	case p4v1.SetForwardingPipelineConfigRequest_VERIFY_AND_COMMIT:
-		d.start(p, cookie)
+		d.start(p, nil, cookie)
 	case p4v1.SetForwardingPipelineConfigRequest_RECONCILE_AND_COMMIT:
 		return d.reconcile(now, p, cookie)
 	case p4v1.SetForwardingPipelineConfigRequest_COMMIT:
@@ -79,17 +79,17 @@ func copyCookie(c *p4v1.ForwardingPipelineConfig_Cookie) *p4v1.ForwardingPipelin
 }
 
 // shadow is a realm with a switch of its own, for a pipeline that does not
-// forward yet.
-func (d *Device) shadow(p *pipeline) *realm {
+// forward yet and follows another one.
+func (d *Device) shadow(p *pipeline, before *realm) *realm {
 	sw := dataplane.New(d.cfg.Switch, discard{})
 	sw.SetProgram(p.program)
-	return newRealm(p, sw, d.prePorts, d.watchPorts)
+	return newRealm(p, sw, d.prePorts, d.watchPorts, before)
 }
 
 // start runs a pipeline from empty state and forgets a saved one.
-func (d *Device) start(p *pipeline, cookie *p4v1.ForwardingPipelineConfig_Cookie) {
+func (d *Device) start(p *pipeline, before *realm, cookie *p4v1.ForwardingPipelineConfig_Cookie) {
 	d.sw.SetProgram(p.program)
-	d.active, d.cookie = newRealm(p, d.sw, d.prePorts, d.watchPorts), cookie
+	d.active, d.cookie = newRealm(p, d.sw, d.prePorts, d.watchPorts, before), cookie
 	d.saved, d.savedCookie = nil, nil
 }
 
@@ -98,7 +98,7 @@ func (d *Device) commit(now time.Duration) *Error {
 		return notFound("no config has been saved; send VERIFY_AND_SAVE first")
 	}
 	hard, soft := d.saved.state(now)
-	d.start(d.saved.p, d.savedCookie)
+	d.start(d.saved.p, d.saved, d.savedCookie)
 	return d.restore(now, hard, soft)
 }
 
@@ -119,7 +119,7 @@ func (d *Device) restore(now time.Duration, hard, soft []*p4v1.Update) *Error {
 // reconcile starts a pipeline with the forwarding state of the current one.
 func (d *Device) reconcile(now time.Duration, p *pipeline, cookie *p4v1.ForwardingPipelineConfig_Cookie) *Error {
 	if d.active == nil {
-		d.start(p, cookie)
+		d.start(p, nil, cookie)
 		return nil
 	}
 	if d.active.p == p {
@@ -128,7 +128,7 @@ func (d *Device) reconcile(now time.Duration, p *pipeline, cookie *p4v1.Forwardi
 		return nil
 	}
 	state, soft := d.active.state(now)
-	try := d.shadow(p)
+	try := d.shadow(p, d.active)
 	try.clearInitial()
 	for _, u := range state {
 		if err := try.update(now, u, nil); err != nil {
@@ -136,7 +136,7 @@ func (d *Device) reconcile(now time.Duration, p *pipeline, cookie *p4v1.Forwardi
 			return invalid("the forwarding state of %s does not fit the new config: %s", d.active.p.nameOf(kind, id), err.Message)
 		}
 	}
-	d.start(p, cookie)
+	d.start(p, try, cookie)
 	return d.restore(now, state, soft)
 }
 

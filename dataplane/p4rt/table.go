@@ -79,8 +79,8 @@ func (r *realm) table(id uint32) (*tableSchema, *Error) {
 
 // matchKey converts the match and the priority of an entry; buf is as in
 // matches.
-func (t *tableSchema) matchKey(buf []dataplane.Match, e *p4v1.TableEntry) ([]dataplane.Match, int32, *Error) {
-	m, err := t.key.matches(buf, e.GetMatch())
+func (t *tableSchema) matchKey(x texts, buf []dataplane.Match, e *p4v1.TableEntry) ([]dataplane.Match, int32, *Error) {
+	m, err := t.key.matches(x, buf, e.GetMatch())
 	if err != nil {
 		return nil, 0, err
 	}
@@ -123,7 +123,9 @@ func (r *realm) writeEntry(t *tableSchema, typ p4v1.Update_Type, e *p4v1.TableEn
 	if undo == nil { // nothing refers to the match afterwards
 		buf = r.matches
 	}
-	match, prio, err := t.matchKey(buf, e)
+	texts := r.texts
+	texts.look = typ != p4v1.Update_INSERT
+	match, prio, err := t.matchKey(texts, buf, e)
 	if err != nil {
 		return err
 	}
@@ -144,7 +146,7 @@ func (r *realm) writeEntry(t *tableSchema, typ p4v1.Update_Type, e *p4v1.TableEn
 		if e.GetAction() == nil {
 			return invalid("the action is not set; INSERT wants one")
 		}
-		target, modes, err := t.target(e.GetAction(), r.watch)
+		target, modes, err := t.target(r.texts, e.GetAction(), r.watch)
 		if err != nil {
 			return err
 		}
@@ -181,7 +183,7 @@ func (r *realm) modifyEntry(t *tableSchema, match []dataplane.Match, prio int32,
 	}
 	entry := old
 	if e.GetAction() != nil {
-		target, modes, err := t.target(e.GetAction(), r.watch)
+		target, modes, err := t.target(r.texts, e.GetAction(), r.watch)
 		if err != nil {
 			return err
 		}
@@ -422,7 +424,7 @@ func (r *realm) writeDefaultEntry(t *tableSchema, typ p4v1.Update_Type, e *p4v1.
 		if !ok {
 			return invalid("the table action of the default entry is not an action")
 		}
-		call, err := t.actionCall(a.Action, true)
+		call, err := t.actionCall(r.texts, a.Action, true)
 		if err != nil {
 			return err
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	"google.golang.org/grpc/codes"
 
 	"github.com/weft-sdn/weft/dataplane"
 )
@@ -54,7 +55,10 @@ func (r *realm) readTableEntries(q *p4v1.TableEntry, out *reading) *Error {
 	}
 	var match []dataplane.Match
 	if len(q.GetMatch()) > 0 {
-		if match, err = t.key.matches(nil, q.GetMatch()); err != nil {
+		if match, err = t.key.matches(r.texts.looking(), nil, q.GetMatch()); err != nil {
+			if err.Code == codes.NotFound { // a string that no entry has
+				return nil
+			}
 			return err.in("table %q", t.name)
 		}
 	}
@@ -118,14 +122,14 @@ func (r *realm) tableEntry(t *tableSchema, x *dataplane.Entry, q *p4v1.TableEntr
 	m := out.slab.newEntry()
 	e := &m.entry
 	e.TableId = t.id
-	e.Match = t.key.fieldMatches(&out.slab, x.Match)
+	e.Match = t.key.fieldMatches(r.texts, &out.slab, x.Match)
 	e.Priority = x.Priority
 	e.IdleTimeoutNs = int64(x.IdleTimeout)
 	e.IsConst = t.constEntries
 	if x.Target.Kind != dataplane.TargetAction {
-		e.Action = t.tableAction(x.Target, more.modes)
+		e.Action = t.tableAction(r.texts, x.Target, more.modes)
 	} else if a := t.byEngine[x.Target.Action.Action]; a != nil {
-		a.fill(out.slab.setAction(m, len(a.params)), x.Target.Action)
+		a.fill(r.texts, out.slab.setAction(m, len(a.params)), x.Target.Action)
 	}
 	setControllerMetadata(e, more.controller)
 	if len(more.metadata) > 0 {
@@ -171,7 +175,7 @@ func (r *realm) defaultEntry(t *tableSchema, q *p4v1.TableEntry) *p4v1.Entity {
 			}
 		}
 	} else if x, _, err := r.sw.DefaultEntry(t.engine); err == nil {
-		e.Action = t.tableAction(x, oneShotModes{})
+		e.Action = t.tableAction(r.texts, x, oneShotModes{})
 	}
 	setControllerMetadata(e, more.controller)
 	if len(more.metadata) > 0 {

@@ -26,24 +26,20 @@ func (r *realm) applyValueSet(v *valueSetSchema, typ p4v1.Update_Type, e *p4v1.V
 	values := make([][]byte, 0, len(e.GetMembers()))
 	seen := make(map[string]struct{}, len(e.GetMembers()))
 	for i, m := range e.GetMembers() {
-		ms, err := v.key.matches(nil, m.GetMatch())
+		ms, err := v.key.matches(r.texts, nil, m.GetMatch())
 		if err != nil {
 			return err.in("member %d", i)
 		}
 		w := bitWriter{}
-		total := 0
-		for _, f := range v.key.fields {
-			total += f.width
-		}
-		if pad := 8*byteLen(total) - total; pad > 0 {
+		if pad := 8*byteLen(v.width) - v.width; pad > 0 {
 			w.write([]byte{0}, pad)
 		}
 		for j, f := range v.key.fields {
-			fixed, err := appendFixed(nil, ms[j].Value, f.width)
+			fixed, err := appendFixed(nil, ms[j].Value, f.device)
 			if err != nil {
 				return err.in("member %d", i)
 			}
-			w.write(fixed, f.width)
+			w.write(fixed, f.device)
 		}
 		if _, dup := seen[string(w.buf)]; dup {
 			return errorf(codes.AlreadyExists, "member %d is given twice", i)
@@ -59,6 +55,43 @@ func (r *realm) applyValueSet(v *valueSetSchema, typ p4v1.Update_Type, e *p4v1.V
 		return err
 	}
 	undo.add(func() { _ = r.sw.SetValueSet(v.engine, old) })
+	return nil
+}
+
+// bind checks a value set against the width that it has in the program.
+func (v *valueSetSchema) bind(width int) *Error {
+	v.width = width
+	left, open := width, -1
+	for i, f := range v.key.fields {
+		switch {
+		case f.kind != exactMatch:
+			return invalid("value set %q: field %q is %s; BMv2 JSON has exact value sets only", v.name, f.name, f.kind)
+		case f.tr == nil:
+			left -= f.width
+		case f.tr.width != 0:
+			left -= f.tr.width
+		case open >= 0:
+			return invalid("value set %q: fields %q and %q have translated types, whose widths in the program BMv2 JSON does not tell", v.name, v.key.fields[open].name, f.name)
+		default:
+			open = i
+		}
+	}
+	if open < 0 && left != 0 || open >= 0 && left <= 0 {
+		return invalid("value set %q: %d bits in the P4Info and %d in the program", v.name, width-left, width)
+	}
+	for i := range v.key.fields {
+		f := &v.key.fields[i]
+		have := f.width
+		switch {
+		case i == open:
+			have = left
+		case f.tr != nil:
+			have = f.tr.width
+		}
+		if _, err := f.valueType.bind(have, "value set "+v.name); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -84,17 +117,13 @@ func (r *realm) emitValueSet(v *valueSetSchema, out *reading) *Error {
 	if err != nil {
 		return engineError(err).in("value set %q", v.name)
 	}
-	total := 0
-	for _, f := range v.key.fields {
-		total += f.width
-	}
 	e := &p4v1.ValueSetEntry{ValueSetId: v.id}
 	for _, val := range values {
-		rd := bitReader{buf: val, pos: 8*len(val) - total}
+		rd := bitReader{buf: val, pos: 8*len(val) - v.width}
 		m := &p4v1.ValueSetMember{}
 		for _, f := range v.key.fields {
 			m.Match = append(m.Match, &p4v1.FieldMatch{FieldId: f.id, FieldMatchType: &p4v1.FieldMatch_Exact_{
-				Exact: &p4v1.FieldMatch_Exact{Value: canonical(rd.read(nil, f.width))},
+				Exact: &p4v1.FieldMatch_Exact{Value: f.told(r.texts, rd.read(nil, f.device))},
 			}})
 		}
 		e.Members = append(e.Members, m)

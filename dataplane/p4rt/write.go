@@ -18,7 +18,7 @@ import (
 // and their direct counters and meters; a deleted entry comes back at the end
 // of its table's order of insertion and with its idle timer restarted.
 func (d *Device) Write(now time.Duration, req *p4v1.WriteRequest) error {
-	w, err := d.startWrite(req, nil)
+	w, err := d.startWrite(now, req, nil)
 	if err != nil {
 		return err
 	}
@@ -41,7 +41,7 @@ type writing struct {
 
 // startWrite checks what concerns all updates of a request. allow, when not
 // nil, says whether an entity may be written.
-func (d *Device) startWrite(req *p4v1.WriteRequest, allow func(*p4v1.Entity) *Error) (*writing, error) {
+func (d *Device) startWrite(now time.Duration, req *p4v1.WriteRequest, allow func(*p4v1.Entity) *Error) (*writing, error) {
 	if err := d.checkID(req.GetDeviceId()); err != nil {
 		return nil, err
 	}
@@ -49,6 +49,7 @@ func (d *Device) startWrite(req *p4v1.WriteRequest, allow func(*p4v1.Entity) *Er
 	if w.r == nil {
 		return nil, errNoPipeline
 	}
+	w.r.releaseTexts(now)
 	switch req.GetAtomicity() {
 	case p4v1.WriteRequest_CONTINUE_ON_ERROR:
 	case p4v1.WriteRequest_ROLLBACK_ON_ERROR, p4v1.WriteRequest_DATAPLANE_ATOMIC:

@@ -16,14 +16,16 @@ import (
 //	"entities": a list of P4Info names (or aliases) the role may write, and
 //	            whose digests and idle timeouts it is told; beside them
 //	            "multicast_groups" and "clone_sessions"
-//	"packetIn": whether the role gets packet-ins (default true)
-//	"packetOut": whether it may send packet-outs (default true)
+//	"packetIn": whether the role gets packet-ins (default true), or which: an
+//	            object of metadata names with a value or a list of values
+//	"packetOut": whether it may send packet-outs (default true), or which
 //	"pipeline": whether it may set the forwarding pipeline config (default true)
 //
 // No config, as with the default role, is full access.
 type access struct {
 	entities                        map[string]struct{} // nil: all
 	noPacketIn, noPacketOut, noPipe bool
+	in, out                         packetFilter
 }
 
 // Names of the entities that no P4Info lists.
@@ -55,19 +57,34 @@ func newAccess(cfg *anypb.Any) (*access, *Error) {
 				}
 				a.entities[e.GetStringValue()] = struct{}{}
 			}
-		case "packetIn", "packetOut", "pipeline":
+		case "packetIn", "packetOut":
+			if s, ok := v.GetKind().(*structpb.Value_StructValue); ok {
+				f, err := newPacketFilter(k, s.StructValue)
+				if err != nil {
+					return nil, err
+				}
+				if k == "packetIn" {
+					a.in = f
+				} else {
+					a.out = f
+				}
+				continue
+			}
+			b, ok := v.GetKind().(*structpb.Value_BoolValue)
+			if !ok {
+				return nil, invalid("role.config: %s is neither true, false nor an object of metadata", k)
+			}
+			if k == "packetIn" {
+				a.noPacketIn = !b.BoolValue
+			} else {
+				a.noPacketOut = !b.BoolValue
+			}
+		case "pipeline":
 			b, ok := v.GetKind().(*structpb.Value_BoolValue)
 			if !ok {
 				return nil, invalid("role.config: %s is not true or false", k)
 			}
-			switch k {
-			case "packetIn":
-				a.noPacketIn = !b.BoolValue
-			case "packetOut":
-				a.noPacketOut = !b.BoolValue
-			default:
-				a.noPipe = !b.BoolValue
-			}
+			a.noPipe = !b.BoolValue
 		default:
 			return nil, invalid("role.config: %q is unknown; want entities, packetIn, packetOut or pipeline", k)
 		}
@@ -75,9 +92,26 @@ func newAccess(cfg *anypb.Any) (*access, *Error) {
 	return a, nil
 }
 
-func (a *access) packetIn() bool  { return a == nil || !a.noPacketIn }
-func (a *access) packetOut() bool { return a == nil || !a.noPacketOut }
-func (a *access) pipeline() bool  { return a == nil || !a.noPipe }
+// packetIn says whether the role is told of a packet.
+func (a *access) packetIn(p *pipeline, in *p4v1.PacketIn) bool {
+	return a == nil || !a.noPacketIn && a.in.selects(p.packetIn, in.GetMetadata())
+}
+
+// packetOut says whether the role may send a packet: nil, or
+// PERMISSION_DENIED. p is nil while there is no pipeline.
+func (a *access) packetOut(p *pipeline, role string, out *p4v1.PacketOut) *Error {
+	switch {
+	case a == nil:
+		return nil
+	case a.noPacketOut:
+		return errorf(codes.PermissionDenied, "role %q may not send packet-outs", role)
+	case p != nil && !a.out.selects(p.packetOut, out.GetMetadata()):
+		return errorf(codes.PermissionDenied, "role %q may not send packet-outs with this metadata", role)
+	}
+	return nil
+}
+
+func (a *access) pipeline() bool { return a == nil || !a.noPipe }
 
 // object reports whether the object of an id of the P4Info is in scope.
 func (a *access) object(p *pipeline, id uint32) bool {

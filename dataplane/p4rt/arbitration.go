@@ -63,21 +63,31 @@ type role struct {
 	primary *Session   // one of live, or nil
 }
 
-// arbitrate takes a MasterArbitrationUpdate of a live session whose device and
-// role have been checked.
-func (r *role) arbitrate(x *Session, m *p4v1.MasterArbitrationUpdate) *Error {
-	id := newElectionID(m.GetElectionId())
-	acc, err := newAccess(m.GetRole().GetConfig())
-	if err != nil {
-		return err
-	}
-	if id != nil {
+// check refuses an update whose election id another session has, or whose
+// role.config says nothing this server knows.
+func (r *role) check(x *Session, m *p4v1.MasterArbitrationUpdate) *Error {
+	if id := newElectionID(m.GetElectionId()); id != nil {
 		for _, other := range r.live {
 			if other != x && id.compare(other.election) == 0 {
 				return invalid("election id %s is in use by another controller of role %q", id, r.name)
 			}
 		}
 	}
+	_, err := newAccess(m.GetRole().GetConfig())
+	return err
+}
+
+// arbitrate takes a MasterArbitrationUpdate of a live session whose device and
+// role have been checked.
+func (r *role) arbitrate(x *Session, m *p4v1.MasterArbitrationUpdate) *Error {
+	if err := r.check(x, m); err != nil {
+		return err
+	}
+	acc, err := newAccess(m.GetRole().GetConfig())
+	if err != nil {
+		return err
+	}
+	id := newElectionID(m.GetElectionId())
 	x.election = id
 
 	if id != nil && id.compare(r.highest) >= 0 {

@@ -121,6 +121,9 @@ func (x *Session) arbitrate(m *p4v1.MasterArbitrationUpdate) *Error {
 		}
 		r = &role{name: name}
 	}
+	if err := r.check(x, m); err != nil {
+		return err
+	}
 	if len(r.live) >= maxStreams {
 		return errorf(codes.ResourceExhausted, "role %q has %d controllers; there is no room for more", name, maxStreams)
 	}
@@ -165,17 +168,26 @@ func (x *Session) packetOut(now time.Duration, p *p4v1.PacketOut) error {
 	if err := x.primary("packet-out"); err != nil {
 		return err
 	}
-	if !x.role.access.packetOut() {
-		return errorf(codes.PermissionDenied, "role %q may not send packet-outs", x.role.name)
+	d := x.sessions.dev
+	var running *pipeline
+	if d.active != nil {
+		running = d.active.p
 	}
-	return x.sessions.dev.PacketOut(now, p)
+	if err := x.role.access.packetOut(running, x.role.name, p); err != nil {
+		return err
+	}
+	return d.PacketOut(now, p)
 }
 
 func (x *Session) ackDigest(a *p4v1.DigestListAck) error {
 	if err := x.primary("digest acknowledgement"); err != nil {
 		return err
 	}
-	return x.sessions.dev.AckDigest(a)
+	d := x.sessions.dev
+	if d.active != nil && !x.role.access.object(d.active.p, a.GetDigestId()) && d.active.p.digests[a.GetDigestId()] != nil {
+		return errorf(codes.PermissionDenied, "role %q is not told of %s", x.role.name, d.active.p.nameOf("digest", a.GetDigestId()))
+	}
+	return d.AckDigest(a)
 }
 
 // notify hands a message of the device to the primaries whose role it
@@ -200,7 +212,7 @@ func (s *Sessions) notify(m *p4v1.StreamMessageResponse) {
 func (a *access) filter(d *Device, m *p4v1.StreamMessageResponse) *p4v1.StreamMessageResponse {
 	switch u := m.GetUpdate().(type) {
 	case *p4v1.StreamMessageResponse_Packet:
-		if !a.packetIn() {
+		if !a.packetIn(d.active.p, u.Packet) {
 			return nil
 		}
 	case *p4v1.StreamMessageResponse_Digest:

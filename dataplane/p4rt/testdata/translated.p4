@@ -1,5 +1,6 @@
 // Types that clients know by other values than the program, for the tests of
-// package p4rt: strings (names of virtual networks, ports) and wider numbers.
+// package p4rt: strings (names of virtual networks, ports) and wider numbers;
+// and a digest of the types that P4Data has forms for.
 #include <core.p4>
 #include <v1model.p4>
 
@@ -54,6 +55,19 @@ struct seen_t {
     port_number_t number;
 }
 
+enum Shape { ROUND, LONG, FLAT }
+enum bit<16> Kind { IPV4 = 0x0800, IPV6 = 0x86dd }
+
+struct kinds_t {
+    Shape            shape;
+    Kind             kind;
+    error            problem;
+    bool             known;
+    int<12>          below;
+    tuple<bit<4>, bool> pair;
+    ethernet_t       ethernet;
+}
+
 parser ParserImpl(packet_in packet, out headers_t hdr, inout meta_t meta, inout standard_metadata_t std) {
     state start {
         meta.name = (port_name_t)std.ingress_port;
@@ -86,6 +100,13 @@ control IngressImpl(inout headers_t hdr, inout meta_t meta, inout standard_metad
     action forward(port_name_t port) { std.egress_spec = (bit<9>)port; }
     action forward_number(port_number_t port) { std.egress_spec = (bit<9>)port; }
     action see() { digest<seen_t>(1, { meta.name, meta.number }); }
+    action kinds() {
+        Shape shape = Shape.ROUND;
+        if (hdr.ethernet.type == 0x1234) {
+            shape = Shape.FLAT;
+        }
+        digest<kinds_t>(1, { shape, (Kind)hdr.ethernet.type, std.parser_error, hdr.ethernet.isValid(), (int<12>)-5, { 4w7, true }, hdr.ethernet });
+    }
     action to_cpu() {
         hdr.packet_in.setValid();
         hdr.packet_in.port = meta.name;
@@ -95,7 +116,7 @@ control IngressImpl(inout headers_t hdr, inout meta_t meta, inout standard_metad
 
     table ports {
         key = { meta.name: exact @name("port"); }
-        actions = { set_network; see; @defaultonly NoAction; }
+        actions = { set_network; see; kinds; @defaultonly NoAction; }
         default_action = NoAction();
     }
 

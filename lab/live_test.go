@@ -1,7 +1,6 @@
 package lab
 
 import (
-	"context"
 	"net/http"
 	"slices"
 	"testing"
@@ -13,24 +12,8 @@ import (
 // TestLiveReroute: a link fails, its switches withdraw it by BGP-LS, and the tree moves to the
 // other way round.
 func TestLiveReroute(t *testing.T) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	live, err := StartLive(ctx, LiveOptions{Network: Figure1(), Listen: "127.0.0.1:0", Progress: t.Logf})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := live.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
-	if err := live.Ready(ctx); err != nil {
-		t.Fatal(err)
-	}
-	d := &demo{DemoOptions: DemoOptions{Bytes: 1 << 20}.withDefaults(), live: live, say: t.Logf}
-	if err := d.begin(ctx); err != nil {
-		t.Fatal(err)
-	}
+	ctx, d := startDemo(t, 1<<20)
+	live := d.live
 	if err := d.transfer(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +35,7 @@ func TestLiveReroute(t *testing.T) {
 		t.Fatal(err)
 	}
 	var g intent.MulticastGroup
-	err = live.until(ctx, "the tree has moved", func() (bool, error) {
+	err := live.until(ctx, "the tree has moved", func() (bool, error) {
 		if err := d.request(ctx, http.MethodGet, "/v1/multicast-groups/"+demoGroup, nil, &g); err != nil {
 			return false, err
 		}

@@ -1,11 +1,9 @@
 package lab
 
 import (
-	"context"
 	"errors"
 	"net/http/httptest"
 	"testing"
-	"time"
 
 	"github.com/weft-sdn/weft/dataplane/trace"
 	"github.com/weft-sdn/weft/dataplane/trace/stream"
@@ -14,26 +12,9 @@ import (
 // TestTraces: an edge of the reference network is asked over HTTP what it does with a write to the
 // group.
 func TestTraces(t *testing.T) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	live, err := StartLive(ctx, LiveOptions{Network: Figure1(), Listen: "127.0.0.1:0", Progress: t.Logf})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := live.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
-	if err := live.Ready(ctx); err != nil {
-		t.Fatal(err)
-	}
-	server := httptest.NewServer(live.Traces())
+	ctx, d := startDemo(t, 1<<16)
+	server := httptest.NewServer(d.live.Traces())
 	defer server.Close()
-	d := &demo{DemoOptions: DemoOptions{Bytes: 1 << 16}.withDefaults(), live: live, say: t.Logf}
-	if err := d.begin(ctx); err != nil {
-		t.Fatal(err)
-	}
 	found := errors.New("found")
 	told := make(chan error, 1)
 	go func() {
@@ -53,7 +34,8 @@ func TestTraces(t *testing.T) {
 			return nil
 		})
 	}()
-	for err = d.transfer(ctx); err == nil; err = d.transfer(ctx) {
+	err := d.transfer(ctx)
+	for ; err == nil; err = d.transfer(ctx) {
 		select {
 		case err = <-told:
 			if !errors.Is(err, found) {

@@ -1,0 +1,32 @@
+package lab
+
+import (
+	"context"
+	"testing"
+	"time"
+)
+
+// startDemo starts the reference network in real time, with a group whose source
+// may write. It ends with the test.
+func startDemo(t *testing.T, bytes int) (context.Context, *demo) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	t.Cleanup(cancel)
+	live, err := StartLive(ctx, LiveOptions{Network: Figure1(), Listen: "127.0.0.1:0", Progress: t.Logf})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := live.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := live.Ready(ctx); err != nil {
+		t.Fatal(err)
+	}
+	d := &demo{DemoOptions: DemoOptions{Bytes: bytes}.withDefaults(), live: live, say: t.Logf}
+	if err := d.begin(ctx); err != nil {
+		t.Fatal(err)
+	}
+	return ctx, d
+}

@@ -21,6 +21,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/weft-sdn/weft/dataplane/live/afpacket/afpackettest"
 )
 
 const (
@@ -51,7 +53,7 @@ func Require(t testing.TB) {
 
 // Network is a running network of BMv2 switches.
 type Network struct {
-	ns       *namespace
+	ns       *afpackettest.Namespace
 	switches map[string]*process
 	taps     map[Port]*Tap
 	cables   []cable
@@ -76,7 +78,7 @@ func Start(ctx context.Context, topology Topology) (*Network, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	ns, err := newNamespace()
+	ns, err := afpackettest.New()
 	if err != nil {
 		return nil, err
 	}
@@ -88,9 +90,6 @@ func Start(ctx context.Context, topology Topology) (*Network, error) {
 }
 
 func (n *Network) start(ctx context.Context, topology Topology) error {
-	if err := n.ns.setUp(); err != nil {
-		return err
-	}
 	interfaces, err := n.wire(topology)
 	if err != nil {
 		return err
@@ -136,7 +135,7 @@ func (n *Network) wire(topology Topology) (map[string][]string, error) {
 		attach(p, a)
 		ends = append(ends, [2]Port{p})
 	}
-	return interfaces, n.ns.do(func() error {
+	return interfaces, n.ns.Do(func() error {
 		if err := ipBatch(script.String()); err != nil {
 			return err
 		}
@@ -184,7 +183,7 @@ func (n *Network) launch(index int, s Switch, interfaces []string) error {
 	if err != nil {
 		return err
 	}
-	if err := n.ns.do(p.cmd.Start); err != nil {
+	if err := n.ns.Do(p.cmd.Start); err != nil {
 		relay.close()
 		return fmt.Errorf("starting %s: %w", program, err)
 	}
@@ -235,7 +234,7 @@ func (n *Network) dialThrift(ctx context.Context, index int) (net.Conn, error) {
 	ticker := time.NewTicker(thriftRetry)
 	defer ticker.Stop()
 	for {
-		conn, err := n.ns.dial(ctx, fmt.Sprintf("127.0.0.1:%d", firstThrift+index))
+		conn, err := dial(ctx, n.ns, fmt.Sprintf("127.0.0.1:%d", firstThrift+index))
 		if err == nil {
 			return conn, nil
 		}
@@ -294,6 +293,6 @@ func (n *Network) Close() error {
 	if n.sender > 0 {
 		errs = append(errs, unix.Close(n.sender))
 	}
-	n.ns.close()
+	n.ns.Close()
 	return errors.Join(errs...)
 }

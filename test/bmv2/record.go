@@ -41,7 +41,7 @@ type Recorder struct {
 // Record calls take with each frame from now on, one at a time, until the recorder is closed.
 func (n *Network) Record(take func(Frame)) (*Recorder, error) {
 	r := &Recorder{}
-	err := n.ns.do(func() (err error) {
+	err := n.ns.Do(func() (err error) {
 		r.file, err = openRecorder()
 		return err
 	})

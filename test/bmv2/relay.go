@@ -7,6 +7,8 @@ import (
 	"io"
 	"net"
 	"sync"
+
+	"github.com/weft-sdn/weft/dataplane/live/afpacket/afpackettest"
 )
 
 // relay makes an address inside a namespace reachable at a loopback address of the caller's.
@@ -16,7 +18,7 @@ type relay struct {
 	group    sync.WaitGroup
 }
 
-func newRelay(ns *namespace, address string) (*relay, error) {
+func newRelay(ns *afpackettest.Namespace, address string) (*relay, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
@@ -42,9 +44,9 @@ func newRelay(ns *namespace, address string) (*relay, error) {
 }
 
 // join copies octets both ways until one side ends or the relay is closed.
-func (r *relay) join(ctx context.Context, ns *namespace, near net.Conn, address string) {
+func (r *relay) join(ctx context.Context, ns *afpackettest.Namespace, near net.Conn, address string) {
 	defer near.Close()
-	far, err := ns.dial(ctx, address)
+	far, err := dial(ctx, ns, address)
 	if err != nil {
 		return
 	}

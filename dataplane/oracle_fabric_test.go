@@ -3,10 +3,10 @@ package dataplane
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/weft-sdn/weft/test/seeds"
 )
 
 // fabricOracle makes a fabric switch with a bit of everything: an edge and bud
@@ -139,22 +139,14 @@ func TestFabricAgainstSimpleSwitch(t *testing.T) {
 	}
 	o := newOracle(t, fabricJSON)
 	fabricOracle(o)
-	seeds := fabricSeeds(t)
-	seed, packets := uint64(20261121), 3000
-	if v := os.Getenv("WEFT_ORACLE_SEED"); v != "" {
-		var err error
-		if seed, err = strconv.ParseUint(v, 10, 64); err != nil {
-			t.Fatal(err)
-		}
-		packets = 30000
-	}
-	t.Logf("seed %d", seed)
-	rng := rand.New(rand.NewPCG(seed, 0))
-	for _, a := range seeds {
+	arrivals := fabricSeeds(t)
+	first, times := seeds.Range(t, 20261121, 1)
+	rng := rand.New(rand.NewPCG(first, 0))
+	for _, a := range arrivals {
 		o.packet(a.port, a.frame)
 	}
-	for range packets {
-		a := seeds[rng.IntN(len(seeds))]
+	for range 3000 * times {
+		a := arrivals[rng.IntN(len(arrivals))]
 		f := a.frame
 		if rng.IntN(4) > 0 {
 			f = mutate(rng, f)

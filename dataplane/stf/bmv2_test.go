@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/weft-sdn/weft/dataplane"
 	"github.com/weft-sdn/weft/test/bmv2"
+	"github.com/weft-sdn/weft/test/seeds"
 )
 
 // TestCasesOnBMv2 runs the project's own cases on BMv2's simple_switch, so that
@@ -32,7 +32,7 @@ func TestCasesOnBMv2(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // most of the time is waiting
 			program, _, _ := strings.Cut(name, ".")
-			b := newOnBMv2(t, filepath.Join("../testdata", program+".json"), script)
+			b := newOnBMv2(t, load(t, filepath.Join("../testdata", program+".json"), script))
 			b.play()
 		})
 	}
@@ -65,9 +65,8 @@ func TestMutatedCasesOnBMv2(t *testing.T) {
 				t.Skip("skipped: " + why)
 			}
 			t.Parallel()
-			b := newOnBMv2(t, filepath.Join("../testdata", program+".json"), script)
-			rng := rand.New(rand.NewPCG(uint64(i), seed()))
-			t.Logf("seed %d, %d", i, seed())
+			b := newOnBMv2(t, load(t, filepath.Join("../testdata", program+".json"), script))
+			rng := rand.New(rand.NewPCG(uint64(i), seeds.One(t, 0)))
 			var seeds []Packet
 			var all []Statement
 			for _, s := range b.c.Statements {
@@ -103,17 +102,6 @@ func TestMutatedCasesOnBMv2(t *testing.T) {
 	}
 }
 
-func newSwitch(p *dataplane.Program) *dataplane.Switch {
-	sw := dataplane.New(dataplane.Config{Seed: 1, Priorities: 1}, nil)
-	sw.SetProgram(p)
-	return sw
-}
-
-func seed() uint64 {
-	n, _ := strconv.ParseUint(os.Getenv("SEED"), 10, 64)
-	return n
-}
-
 // onBMv2 says a case in the words of simple_switch_CLI.
 type onBMv2 struct {
 	t     *testing.T
@@ -126,25 +114,9 @@ type onBMv2 struct {
 	n     map[string]int // entries of a table
 }
 
-func newOnBMv2(t *testing.T, program, script string) *onBMv2 {
-	text, err := os.ReadFile(script)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := Parse(string(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	json, err := os.ReadFile(program)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := dataplane.LoadProgram(json)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b := &onBMv2{t: t, r: &run{program: p}, c: c, want: map[uint32][]expected{}, ids: map[string]int{}, n: map[string]int{}}
-	b.files.Program = program
+func newOnBMv2(t *testing.T, l loaded) *onBMv2 {
+	b := &onBMv2{t: t, r: &run{program: l.program}, c: l.c, want: map[uint32][]expected{}, ids: map[string]int{}, n: map[string]int{}}
+	b.files.Program = l.path
 	b.say("set_queue_depth 100000")
 	return b
 }

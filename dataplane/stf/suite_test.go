@@ -12,29 +12,50 @@ import (
 	"github.com/weft-sdn/weft/dataplane"
 )
 
-// carryOut runs a case on a program as simple_switch runs by default: with one
-// queue a port.
-func carryOut(t *testing.T, program, script string) (Summary, error) {
+// loaded is a case and the program it is for.
+type loaded struct {
+	path    string // of the program
+	text    string // of the case
+	c       *Case
+	program *dataplane.Program
+}
+
+func load(t *testing.T, program, script string) loaded {
 	t.Helper()
 	text, err := os.ReadFile(script)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := Parse(string(text))
-	if err != nil {
-		return Summary{}, err
-	}
 	json, err := os.ReadFile(program)
 	if err != nil {
 		t.Fatal(err)
 	}
+	c, err := Parse(string(text))
+	if err != nil {
+		t.Fatalf("%s:%v", script, err)
+	}
 	p, err := dataplane.LoadProgram(json)
 	if err != nil {
-		return Summary{}, err
+		t.Fatalf("%s: %v", program, err)
 	}
+	return loaded{program, string(text), c, p}
+}
+
+// newSwitch runs a program as simple_switch does by default: with one queue a
+// port.
+func newSwitch(p *dataplane.Program) *dataplane.Switch {
 	sw := dataplane.New(dataplane.Config{Seed: 1, Priorities: 1}, nil)
 	sw.SetProgram(p)
-	return Run(sw, c)
+	return sw
+}
+
+// carryOut runs a case on the embedded switch.
+func carryOut(t *testing.T, program, script string) {
+	t.Helper()
+	l := load(t, program, script)
+	if _, err := Run(newSwitch(l.program), l.c); err != nil {
+		t.Errorf("%s:%v", script, err)
+	}
 }
 
 // TestCases runs the project's own cases: NAME.stf and NAME.WHAT.stf in the
@@ -53,36 +74,18 @@ func TestCases(t *testing.T) {
 			if *update {
 				expectWhatLeaves(t, filepath.Join("../testdata", program+".json"), script)
 			}
-			if _, err := carryOut(t, filepath.Join("../testdata", program+".json"), script); err != nil {
-				t.Errorf("%s:%v", script, err)
-			}
+			carryOut(t, filepath.Join("../testdata", program+".json"), script)
 		})
 	}
 }
 
 // expectWhatLeaves rewrites a case: behind each packet stands what it causes.
 func expectWhatLeaves(t *testing.T, program, script string) {
-	text, err := os.ReadFile(script)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := Parse(string(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	json, err := os.ReadFile(program)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := dataplane.LoadProgram(json)
-	if err != nil {
-		t.Fatal(err)
-	}
-	sw := dataplane.New(dataplane.Config{Seed: 1, Priorities: 1}, nil)
-	sw.SetProgram(p)
+	l := load(t, program, script)
+	sw := newSwitch(l.program)
 	r := newRun(sw)
 	sw.SetOutput(r)
-	for _, s := range c.Statements {
+	for _, s := range l.c.Statements {
 		r.line = s.Line
 		if _, ok := s.Do.(CheckCounter); ok {
 			continue
@@ -93,7 +96,7 @@ func expectWhatLeaves(t *testing.T, program, script string) {
 	}
 	var b strings.Builder
 	n := 0
-	for line := range strings.Lines(string(text)) {
+	for line := range strings.Lines(l.text) {
 		n++
 		if strings.HasPrefix(line, "expect ") {
 			continue
@@ -152,9 +155,7 @@ func TestP4CSuite(t *testing.T) {
 				if !exists(program) {
 					t.Skipf("skipped: %s has not been compiled", name)
 				}
-				if _, err := carryOut(t, program, script); err != nil {
-					t.Errorf("%s:%v", script, err)
-				}
+				carryOut(t, program, script)
 			})
 		}
 	}

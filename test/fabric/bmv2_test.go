@@ -14,6 +14,7 @@ import (
 
 	"github.com/weft-sdn/weft/p4"
 	"github.com/weft-sdn/weft/test/bmv2"
+	"github.com/weft-sdn/weft/test/seeds"
 )
 
 // TestBMv2 plays every scenario on simple_switch_grpc.
@@ -32,7 +33,7 @@ func TestAggregationBMv2(t *testing.T) {
 // TestDifferentialBMv2 compares random switches with simple_switch_grpc.
 func TestDifferentialBMv2(t *testing.T) {
 	b := newBMv2(t)
-	first, rounds := seeds(t, 1, 10)
+	first, rounds := seeds.Range(t, 1, 10)
 	compareTargets(t, newEmbedded(), b, first, rounds)
 }
 

@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +15,7 @@ import (
 
 	"github.com/weft-sdn/weft/p4"
 	"github.com/weft-sdn/weft/packet"
+	"github.com/weft-sdn/weft/test/seeds"
 )
 
 // Random switches and random packets: entries of some scenarios, less a few, with fields changed, and entries that are nothing but
@@ -347,28 +346,12 @@ func difference(after, before map[cell]int) map[cell]int {
 	return d
 }
 
-// seeds are those of a differential test: WEFT_SEED is the first, WEFT_SEEDS how many.
-func seeds(t *testing.T, first, count uint64) (uint64, uint64) {
-	t.Helper()
-	for name, v := range map[string]*uint64{"WEFT_SEED": &first, "WEFT_SEEDS": &count} {
-		if s := os.Getenv(name); s != "" {
-			n, err := strconv.ParseUint(s, 10, 64)
-			if err != nil {
-				t.Fatalf("%s: %v", name, err)
-			}
-			*v = n
-		}
-	}
-	t.Logf("%d seeds from %d", count, first)
-	return first, count
-}
-
 // TestRandomSwitches shows that the rounds are worth comparing: entries taken and refused, packets delivered, copied and dropped for
 // most reasons there are. Nothing is lost uncounted.
 func TestRandomSwitches(t *testing.T) {
 	e := newEmbedded()
 	m := newMaterial()
-	first, rounds := seeds(t, 1, 40)
+	first, rounds := seeds.Range(t, 1, 40)
 	reasons, delivered, copied, taken, refused := map[cell]int{}, 0, 0, 0, 0
 	for seed := first; seed < first+rounds; seed++ {
 		r := m.round(seed)

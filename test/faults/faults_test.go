@@ -2,9 +2,7 @@ package faults
 
 import (
 	"fmt"
-	"os"
 	"runtime"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -13,27 +11,8 @@ import (
 
 	"github.com/weft-sdn/weft/controller/intent"
 	"github.com/weft-sdn/weft/dataplane/p4rt"
+	"github.com/weft-sdn/weft/test/seeds"
 )
-
-// seeds returns the seeds to run: one that WEFT_SEED names, or as many as WEFT_SEEDS says.
-func seeds(t *testing.T) (first, n uint64) {
-	t.Helper()
-	if text := os.Getenv("WEFT_SEED"); text != "" {
-		seed, err := strconv.ParseUint(text, 10, 64)
-		if err != nil {
-			t.Fatalf("WEFT_SEED: %v", err)
-		}
-		return seed, 1
-	}
-	if text := os.Getenv("WEFT_SEEDS"); text != "" {
-		n, err := strconv.ParseUint(text, 10, 64)
-		if err != nil {
-			t.Fatalf("WEFT_SEEDS: %v", err)
-		}
-		return 1, n
-	}
-	return 1, standardSeeds
-}
 
 // slow is what a run should not take; those that do are told, as something to look at.
 const slow = 2 * time.Second
@@ -42,7 +21,7 @@ const slow = 2 * time.Second
 // longest run of retries without progress that a source saw.
 func each(t *testing.T, story func(seed uint64, cache *p4rt.Cache) (*scenario, error)) {
 	t.Helper()
-	first, n := seeds(t)
+	first, n := seeds.Range(t, 1, standardSeeds)
 	cache := new(p4rt.Cache)
 	var next, failures, longest atomic.Uint64
 	var virtual atomic.Int64

@@ -53,6 +53,15 @@ func icrc(p []byte) uint32 {
 	return crc32.Update(crc, crc32.IEEETable, p[icrcResv8a+1:])
 }
 
+// cutICRC splits the ICRC off the end of a packet.
+func cutICRC(b []byte) (rest []byte, icrc uint32, err error) {
+	if len(b) < ICRCLen {
+		return nil, 0, truncated("ICRC", len(b), ICRCLen)
+	}
+	end := len(b) - ICRCLen
+	return b[:end], binary.LittleEndian.Uint32(b[end:]), nil
+}
+
 // AppendICRC appends the ICRC of p to it. p is as for ICRC; one that ICRC refuses gets four octets of zero.
 func AppendICRC(p []byte) []byte {
 	crc, err := ICRC(p)

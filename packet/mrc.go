@@ -132,11 +132,9 @@ func (p *MRC) parseTransport(b []byte, port uint16) error {
 		_, err = p.parseExtensions(b, ext)
 		return err
 	}
-	if len(b) < ICRCLen {
-		return truncated("ICRC", len(b), ICRCLen)
+	if b, p.ICRC, err = cutICRC(b); err != nil {
+		return err
 	}
-	p.ICRC = binary.LittleEndian.Uint32(b[len(b)-ICRCLen:])
-	b = b[:len(b)-ICRCLen]
 	if b, err = p.parseExtensions(b, ext); err != nil {
 		return err
 	}
@@ -190,14 +188,14 @@ func (p *MRC) parsePayload(b []byte, ext Extension) error {
 		}
 		return nil
 	}
-	pad := int(p.BTH.PadCount)
-	if pad > len(b) {
-		return fmt.Errorf("BTH: Pad Count %d, want at most the %d octets of payload: %w", pad, len(b), ErrMalformed)
+	payload, err := cutPad(b, p.BTH.PadCount)
+	if err != nil {
+		return err
 	}
 	if len(b)%4 != 0 {
-		return fmt.Errorf("BTH: Pad Count %d, want one that makes %d octets of payload a multiple of 4: %w", pad, len(b)-pad, ErrMalformed)
+		return fmt.Errorf("BTH: Pad Count %d, want one that makes %d octets of payload a multiple of 4: %w", p.BTH.PadCount, len(payload), ErrMalformed)
 	}
-	p.Payload = b[: len(b)-pad : len(b)-pad]
+	p.Payload = payload
 	return nil
 }
 
@@ -285,9 +283,6 @@ func (p *MRC) layout() (ext Extension, payload []byte) {
 }
 
 func (p *MRC) innerLen() int { return innerLen(p.layout()) }
-
-// padCount is the octets that make a payload a multiple of 4.
-func padCount(payload []byte) uint8 { return uint8(-len(payload) & 3) }
 
 // innerLen is the length of a packet from its inner IPv6 header to its ICRC.
 func innerLen(ext Extension, payload []byte) int {

@@ -81,11 +81,9 @@ func (p *RoCE) parseTransport(b []byte) error {
 		return err
 	}
 	b = b[n:]
-	if len(b) < ICRCLen {
-		return truncated("ICRC", len(b), ICRCLen)
+	if b, p.ICRC, err = cutICRC(b); err != nil {
+		return err
 	}
-	p.ICRC = binary.LittleEndian.Uint32(b[len(b)-ICRCLen:])
-	b = b[:len(b)-ICRCLen]
 	ext, ok := p.BTH.Opcode.Extensions()
 	if !ok {
 		return fmt.Errorf("BTH: %v, want an opcode of reliable connection without ATOMIC and Invalidate, or CNP: %w", p.BTH.Opcode, ErrUnsupported)
@@ -114,12 +112,8 @@ func (p *RoCE) parseTransport(b []byte) error {
 		}
 		b = b[n:]
 	}
-	pad := int(p.BTH.PadCount)
-	if pad > len(b) {
-		return fmt.Errorf("BTH: Pad Count %d, want at most the %d octets of payload: %w", pad, len(b), ErrMalformed)
-	}
-	p.Payload = b[: len(b)-pad : len(b)-pad]
-	return nil
+	p.Payload, err = cutPad(b, p.BTH.PadCount)
+	return err
 }
 
 // Append writes the frame after b. It derives what the comment on RoCE says, and computes the UDP checksum if Checksummed; p itself

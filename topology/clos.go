@@ -10,6 +10,9 @@ import (
 // DefaultMaxAscents bounds the ways up from one leaf in one plane.
 const DefaultMaxAscents = 1 << 16
 
+// mostTiers bounds the tiers of a fabric.
+const mostTiers = 100
+
 // A PlaneRule says what the planes of a fabric are. A packet stays in the plane
 // of the port it was sent on (OCP MRC 1.0, section 9.3.2).
 type PlaneRule uint8
@@ -31,8 +34,13 @@ type ClosRequest struct {
 	Leaves []NodeID
 	// Tiers gives nodes a tier that is not their distance in links from the
 	// nearest leaf, as when a leaf is attached to the top of the fabric.
-	Tiers  map[NodeID]int
-	Planes PlaneRule
+	Tiers map[NodeID]int
+	// MaxTiers is the number of tiers that the fabric is built with, 2 at least
+	// when there is a way from leaf to leaf; 0: as many as there seem to be. A
+	// switch that has lost its links down then is in no tier, instead of above
+	// the top.
+	MaxTiers int
+	Planes   PlaneRule
 	// Previous is what was seen before, if anything: the nodes it knows keep
 	// their tier and plane. A switch that has lost all links to leaves would
 	// otherwise seem to stand above those it hangs on now.
@@ -97,7 +105,7 @@ func (g *Graph) Clos(r ClosRequest) (*Clos, error) {
 	}
 	slices.Sort(c.leaves)
 	c.leaves = slices.Compact(c.leaves)
-	if err := c.findTiers(r.Tiers, r.Previous); err != nil {
+	if err := c.findTiers(r); err != nil {
 		return nil, err
 	}
 	c.findLinks()
@@ -111,13 +119,16 @@ func (g *Graph) Clos(r ClosRequest) (*Clos, error) {
 
 // findTiers gives each node its distance from the nearest leaf, where nothing
 // else is said.
-func (c *Clos) findTiers(given map[NodeID]int, previous *Clos) error {
+func (c *Clos) findTiers(r ClosRequest) error {
 	s := c.g.snapshot
 	c.tier = make([]int8, len(s.Nodes))
 	for v := range c.tier {
 		c.tier[v] = -1
 	}
-	const highest = 100
+	highest := mostTiers - 1
+	if 0 < r.MaxTiers && r.MaxTiers < mostTiers {
+		highest = r.MaxTiers - 1
+	}
 	levels := make([][]int32, highest+1)
 	set := func(v int32, tier int) {
 		if c.tier[v] < 0 && !s.Nodes[v].Pseudonode {
@@ -132,12 +143,12 @@ func (c *Clos) findTiers(given map[NodeID]int, previous *Clos) error {
 		set(v, 0)
 	}
 	for v, n := range s.Nodes {
-		if t, ok := given[n.ID]; ok {
+		if t, ok := r.Tiers[n.ID]; ok {
 			if isLeaf := c.tier[v] == 0; t < 0 || t > highest || isLeaf != (t == 0) {
 				return fmt.Errorf("tier %d of %s, want 0 for leaves and 1 to %d for others", t, n.ID, highest)
 			}
 			set(int32(v), t)
-		} else if t, ok := previous.knownTier(n.ID); ok && t > 0 {
+		} else if t, ok := r.Previous.knownTier(n.ID); ok && 0 < t && t <= highest {
 			set(int32(v), t)
 		}
 	}

@@ -328,6 +328,9 @@ func TestClosRemembers(t *testing.T) {
 	if tier, _ := fresh.Tier("agg-00-00"); tier != 3 || fresh.Planes() != 2 {
 		t.Errorf("without memory: tier %d, %d planes; the test expects 3, 2", tier, fresh.Planes())
 	}
+	if flat := mustClos(t, s, ClosRequest{Leaves: edges, MaxTiers: 3}); flat.Tiers() != 3 || len(flat.Nodes()) != 2+4+2+2-1 {
+		t.Errorf("of at most 3 tiers: %d tiers, %d nodes, want 3, and all but agg-00-00", flat.Tiers(), len(flat.Nodes()))
+	}
 	c := mustClos(t, s, ClosRequest{Leaves: edges, Previous: before})
 	if tier, _ := c.Tier("agg-00-00"); tier != 1 || c.Planes() != 1 || c.Plane("leaf-00-01") != 1 {
 		t.Errorf("tier %d, %d planes, leaf-00-01 in %d; want 1, 1, 1", tier, c.Planes(), c.Plane("leaf-00-01"))

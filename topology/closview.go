@@ -110,3 +110,12 @@ func (c *Clos) linksWhere(id NodeID, keep func(link int32) bool) []*Link {
 	}
 	return links
 }
+
+// Reverse returns the other direction of a link, both by place in the links of
+// the snapshot; it is nil for links that no path uses.
+func (c *Clos) Reverse(link int32) *Link {
+	if r := c.g.reverse[link]; r >= 0 {
+		return c.g.snapshot.Links[r]
+	}
+	return nil
+}

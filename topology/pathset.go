@@ -122,6 +122,17 @@ func (p PathSet) Plane() int { return int(p.s.plane) }
 // Hops returns the number of links of every path, -1 when there is no path.
 func (p PathSet) Hops() int { return p.hops }
 
+// Even reports whether all paths of the set have as many links up as down, as
+// where tiers are distances from the leaves.
+func (p PathSet) Even() bool {
+	for up := 1; up < p.hops; up++ {
+		if down := p.hops - up; up != down && meets(p.s.level(up), p.d.level(down)) {
+			return false
+		}
+	}
+	return true
+}
+
 // Up returns the ways up from the source leaf.
 func (p PathSet) Up() Ways { return Ways{p.c, p.s} }
 

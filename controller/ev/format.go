@@ -1,0 +1,188 @@
+package ev
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"github.com/weft-sdn/weft/packet"
+)
+
+// Local uSIDs (LIB, RFC 9800 section 5): the same value means something else on
+// every switch. Values below are global (GIB): one node each.
+const (
+	// FirstLocal is the first local uSID, and End.DT6 to the hosts of a leaf.
+	FirstLocal uint16 = 0xE000
+	// maxNumber is the greatest number of a link, and of a port of a host.
+	maxNumber = 0x7FF
+	// keepBase + port: over that port to a host, with the outer header.
+	keepBase = FirstLocal + 0x0800
+	// decapBase + port: over that port to a host, without the outer header.
+	decapBase = FirstLocal + 0x1000
+)
+
+// TableUSID is the uSID of every leaf that takes the outer headers off and
+// routes the inner packet (uDT6): the last of a path, whatever the host.
+const TableUSID = FirstLocal
+
+// LinkUSID is the uA of the link with a number, on every switch.
+func LinkUSID(number uint16) uint16 { return FirstLocal + number }
+
+// KeepUSID is the uA of a leaf's port to a host, which gets the packet with its
+// outer headers. The port is 1 to 2047.
+func KeepUSID(port uint16) uint16 { return keepBase + port }
+
+// DecapUSID is the uDX6 of a leaf's port to a host, which gets the packet
+// without its outer headers. The port is 1 to 2047.
+func DecapUSID(port uint16) uint16 { return decapBase + port }
+
+// DefaultBlock is the block of uSIDs of a mode: of SRv6's own prefix (RFC 9602).
+func DefaultBlock(m Mode) netip.Prefix {
+	if m == ModeF1616 {
+		return netip.MustParsePrefix("5f00::/16")
+	}
+	return netip.MustParsePrefix("5f00:100::/32")
+}
+
+// HopKind is what the uSIDs of a path stand for.
+type HopKind uint8
+
+const (
+	// HopLinks: a uA a link, and the last uSID. It tells parallel links apart.
+	HopLinks HopKind = iota
+	// HopNodes: a uN a switch, the first leaf among them, and the last uSID, as
+	// in the examples of section 9.3.5.
+	HopNodes
+)
+
+// A Format is how the EVs of a fabric are laid out.
+type Format struct {
+	Mode Mode
+	// Fields of a structured EV by tier: the switches of tier t take Fields[t].
+	// All tiers but the top need one, in any order of offsets. Nil: fields of
+	// the widths that [Assign] finds needed, tier 0 first, from the most
+	// significant bit on.
+	Fields []packet.EVField
+	// Block of the uSIDs; zero: [DefaultBlock].
+	Block netip.Prefix
+	Hops  HopKind
+}
+
+// Validate says whether the format can be.
+func (f *Format) Validate() error {
+	if f.Mode >= modes {
+		return fmt.Errorf("mode: %v, want one of %v: %w", f.Mode, modeNames, ErrMalformed)
+	}
+	if f.Mode != ModeStructured && len(f.Fields) > 0 {
+		return fmt.Errorf("fields: %d with mode %v, want none: %w", len(f.Fields), f.Mode, ErrMalformed)
+	}
+	if !f.Mode.SRv6() && f.Block.IsValid() {
+		return fmt.Errorf("block: %v with mode %v, want none: %w", f.Block, f.Mode, ErrMalformed)
+	}
+	if f.Mode.SRv6() && f.Block.IsValid() {
+		if _, err := f.Mode.USID().SID(f.Block, FirstLocal); err != nil {
+			return fmt.Errorf("block: %w", err)
+		}
+	}
+	if f.Hops > HopNodes {
+		return fmt.Errorf("hops: %d, want %d for links or %d for nodes: %w", f.Hops, HopLinks, HopNodes, ErrMalformed)
+	}
+	width := 0
+	for t, field := range f.Fields {
+		if err := field.Validate(); err != nil {
+			return fmt.Errorf("fields[%d]: %w", t, err)
+		}
+		for u, other := range f.Fields[:t] {
+			if field.Offset < other.Offset+other.Width && other.Offset < field.Offset+field.Width {
+				return fmt.Errorf("fields[%d]: bits %d to %d are in fields[%d] too: %w", t, field.Offset, field.Offset+field.Width-1, u, ErrMalformed)
+			}
+		}
+		width += field.Width
+	}
+	if width > f.Mode.Bits() {
+		return fmt.Errorf("fields: %d bits, want at most %d for mode %v: %w", width, f.Mode.Bits(), f.Mode, ErrNoRoom)
+	}
+	return nil
+}
+
+// A slot is a part of an EV as it lies in a packet.
+type slot struct {
+	width int
+	// tier whose field it is; -1: padding or a part of an SRv6 container.
+	tier int
+	// fixed is the value of a slot that all EVs have alike.
+	isFixed bool
+	fixed   uint32
+}
+
+// slots returns the parts of an EV, the most significant first. n is the number
+// of uSIDs of an SRv6 path.
+func (f *Format) slots(n int) []slot {
+	switch {
+	case f.Mode == ModeStructured:
+		return f.fieldSlots()
+	case f.Mode.SRv6():
+		return f.containerSlots(n)
+	}
+	return []slot{{width: 16, tier: -1}}
+}
+
+func (f *Format) fieldSlots() []slot {
+	tiers := make([]int, len(f.Fields))
+	for t := range tiers {
+		tiers[t] = t
+	}
+	slices.SortFunc(tiers, func(a, b int) int { return f.Fields[a].Offset - f.Fields[b].Offset })
+	var slots []slot
+	at := 0
+	for _, t := range tiers {
+		field := f.Fields[t]
+		if field.Offset > at {
+			slots = append(slots, slot{width: field.Offset - at, tier: -1, isFixed: true})
+		}
+		slots = append(slots, slot{width: field.Width, tier: t})
+		at = field.Offset + field.Width
+	}
+	return slots
+}
+
+func (f *Format) containerSlots(n int) []slot {
+	usid := f.Mode.USID()
+	octets := f.Block.Addr().As16()
+	block := slot{width: usid.BlockBits(), tier: -1, isFixed: true}
+	for _, b := range octets[:usid.BlockBits()/8] {
+		block.fixed = block.fixed<<8 | uint32(b)
+	}
+	first, second := f.containers(n)
+	slots := []slot{block}
+	for range first {
+		slots = append(slots, slot{width: 16, tier: -1})
+	}
+	if second > 0 {
+		for range usid.Capacity() - first {
+			slots = append(slots, slot{width: 16, tier: -1, isFixed: true})
+		}
+		slots = append(slots, block)
+		for range second {
+			slots = append(slots, slot{width: 16, tier: -1})
+		}
+	}
+	return slots
+}
+
+// containers returns how many of n uSIDs go into each container.
+func (f *Format) containers(n int) (first, second int) {
+	if f.Mode != ModeSRH || n < 2 {
+		return n, 0
+	}
+	first = min(n-1, f.Mode.USID().Capacity())
+	return first, n - first
+}
+
+// maxUSIDs is the number of uSIDs that a path may take.
+func (f *Format) maxUSIDs() int {
+	if f.Mode == ModeSRH {
+		return f.Mode.USID().MaxUSIDs()
+	}
+	return f.Mode.USID().Capacity()
+}

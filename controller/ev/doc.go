@@ -5,8 +5,9 @@
 //	clos, err := snap.Graph().Clos(topology.ClosRequest{Leaves: leaves})
 //	a, err := ev.Assign(clos, ev.Format{Mode: ev.ModeStructured}, ev.Numbers{})
 //	sw, ok := a.Switch(node)                          // what to program a switch with
-//	value, err := a.Encode(leaf, links, ev.TableUSID)  // the EV of a path
-//	route, err := a.Decode(leaf1, leaf2, value)        // and back
+//	value, err := a.Encode(leaf, links, ev.TableUSID) // the EV of a path
+//	route, err := a.Decode(leaf1, leaf2, value)       // and back
+//	p, err := a.Build(ev.Request{Source: s, Destination: d}) // a host's profile
 //
 // An [Assignment] gives every link the number it has at each of its ends: the
 // value of a field of a structured EV, or the uSID of an adjacency. Switches are

@@ -105,69 +105,57 @@ func (f *Format) Validate() error {
 	return nil
 }
 
-// A slot is a part of an EV as it lies in a packet.
-type slot struct {
-	width int
-	// tier whose field it is; -1: padding or a part of an SRv6 container.
-	tier int
-	// fixed is the value of a slot that all EVs have alike.
-	isFixed bool
-	fixed   uint32
-}
-
-// slots returns the parts of an EV, the most significant first. n is the number
-// of uSIDs of an SRv6 path.
-func (f *Format) slots(n int) []slot {
+// widths are those of the parts of an EV as it lies in a packet, the most
+// significant first. n is the number of uSIDs of an SRv6 path.
+func (f *Format) widths(n int) []uint8 {
 	switch {
 	case f.Mode == ModeStructured:
-		return f.fieldSlots()
+		return f.fieldWidths()
 	case f.Mode.SRv6():
-		return f.containerSlots(n)
+		return f.containerWidths(n)
 	}
-	return []slot{{width: 16, tier: -1}}
+	return []uint8{16}
 }
 
-func (f *Format) fieldSlots() []slot {
-	tiers := make([]int, len(f.Fields))
-	for t := range tiers {
-		tiers[t] = t
-	}
-	slices.SortFunc(tiers, func(a, b int) int { return f.Fields[a].Offset - f.Fields[b].Offset })
-	var slots []slot
+// fieldWidths are those of the fields and of the gaps between them.
+func (f *Format) fieldWidths() []uint8 {
+	fields := slices.Clone(f.Fields)
+	slices.SortFunc(fields, func(a, b packet.EVField) int { return a.Offset - b.Offset })
+	var widths []uint8
 	at := 0
-	for _, t := range tiers {
-		field := f.Fields[t]
+	for _, field := range fields {
 		if field.Offset > at {
-			slots = append(slots, slot{width: field.Offset - at, tier: -1, isFixed: true})
+			widths = append(widths, uint8(field.Offset-at))
 		}
-		slots = append(slots, slot{width: field.Width, tier: t})
+		widths = append(widths, uint8(field.Width))
 		at = field.Offset + field.Width
 	}
-	return slots
+	if len(widths) == 0 {
+		widths = []uint8{packet.EVBits}
+	}
+	return widths
 }
 
-func (f *Format) containerSlots(n int) []slot {
+// containerWidths are those of block and uSIDs, of two containers the first
+// being full.
+func (f *Format) containerWidths(n int) []uint8 {
+	const usidBits = 16
 	usid := f.Mode.USID()
-	octets := f.Block.Addr().As16()
-	block := slot{width: usid.BlockBits(), tier: -1, isFixed: true}
-	for _, b := range octets[:usid.BlockBits()/8] {
-		block.fixed = block.fixed<<8 | uint32(b)
-	}
 	first, second := f.containers(n)
-	slots := []slot{block}
+	if second > 0 {
+		first = usid.Capacity()
+	}
+	widths := []uint8{uint8(usid.BlockBits())}
 	for range first {
-		slots = append(slots, slot{width: 16, tier: -1})
+		widths = append(widths, usidBits)
 	}
 	if second > 0 {
-		for range usid.Capacity() - first {
-			slots = append(slots, slot{width: 16, tier: -1, isFixed: true})
-		}
-		slots = append(slots, block)
+		widths = append(widths, uint8(usid.BlockBits()))
 		for range second {
-			slots = append(slots, slot{width: 16, tier: -1})
+			widths = append(widths, usidBits)
 		}
 	}
-	return slots
+	return widths
 }
 
 // containers returns how many of n uSIDs go into each container.

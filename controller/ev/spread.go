@@ -1,0 +1,88 @@
+package ev
+
+import (
+	"hash/fnv"
+
+	"github.com/weft-sdn/weft/topology"
+)
+
+// spread orders candidates so that the first n of them, for every n, are spread
+// evenly over the links of each switch: the first link takes turns, then, among
+// those of a first link, the second, and so on. key turns the order, so that
+// the choices of different pairs differ.
+func spread(set topology.PathSet, candidates []candidate, key uint64) []int {
+	items := make([]int, len(candidates))
+	for i := range items {
+		items[i] = i
+	}
+	if set.Hops() <= 0 {
+		return items
+	}
+	s := spreading{hops: set.Hops(), links: make([]int32, 0, len(candidates)*set.Hops())}
+	for _, c := range candidates {
+		up, down := set.Up().Links(c.refs[0].Up), set.Down().Links(c.refs[0].Down)
+		s.links = append(s.links, up...)
+		for i := len(down) - 1; i >= 0; i-- {
+			s.links = append(s.links, down[i])
+		}
+	}
+	return s.order(items, 0, key)
+}
+
+type spreading struct {
+	hops  int
+	links []int32 // by candidate: its links
+}
+
+// order orders candidates that agree in their first depth links.
+func (s *spreading) order(items []int, depth int, key uint64) []int {
+	if depth == s.hops || len(items) < 2 {
+		return items
+	}
+	var groups [][]int
+	place := make(map[int32]int)
+	for _, i := range items {
+		l := s.links[i*s.hops+depth]
+		g, ok := place[l]
+		if !ok {
+			g = len(groups)
+			place[l] = g
+			groups = append(groups, nil)
+		}
+		groups[g] = append(groups[g], i)
+	}
+	turn := int(mix(key+uint64(depth)) % uint64(len(groups)))
+	rotated := make([][]int, 0, len(groups))
+	for g := range groups {
+		// Each group turns by another amount, so that the second links of all
+		// first links together are even too.
+		at := (g + turn) % len(groups)
+		rotated = append(rotated, s.order(groups[at], depth+1, key+uint64(at)))
+	}
+	out := make([]int, 0, len(items))
+	for round := 0; len(out) < len(items); round++ {
+		for _, g := range rotated {
+			if round < len(g) {
+				out = append(out, g[round])
+			}
+		}
+	}
+	return out
+}
+
+// pairKey is a number that differs from pair to pair.
+func pairKey(src, dst topology.NodeID) uint64 {
+	h := fnv.New64a()
+	h.Write([]byte(src))
+	h.Write([]byte{0})
+	h.Write([]byte(dst))
+	return h.Sum64()
+}
+
+// mix is the finalizer of splitmix64.
+func mix(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}

@@ -6,6 +6,8 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"strconv"
+	"strings"
 )
 
 // EV is an entropy value (mrc_ctl_ev): at most 256 bits, the most significant bit first and left-justified, and the port that it leaves by, from 1; port 0 is the
@@ -48,6 +50,20 @@ func (v EV) Bits() int {
 func (v EV) String() string {
 	n := max(4, (v.Bits()+7)/8)
 	return fmt.Sprintf("0x%s@%d", hex.EncodeToString(v.Value[:n]), v.Port)
+}
+
+// ParseEV reads what String returns; the value may have any number of octets up to 32. The error is a *FieldError.
+func ParseEV(text string) (EV, error) {
+	digits, port, ok := strings.Cut(text, "@")
+	digits, hexadecimal := strings.CutPrefix(digits, "0x")
+	octets, err := hex.DecodeString(digits)
+	number, portErr := strconv.ParseUint(port, 10, 8)
+	if !ok || !hexadecimal || err != nil || portErr != nil || len(octets) == 0 || len(octets) > EVBytes || number > MaxPort {
+		return EV{}, invalid("ev", "%.80q, want \"0x\", 1 to %d octets in hexadecimal, \"@\", and a port of 0 to %d", text, EVBytes, MaxPort)
+	}
+	v := EV{Port: uint8(number)}
+	copy(v.Value[:], octets)
+	return v, nil
 }
 
 // bitsAt is width bits from bit at on, right-justified; width is at most 32.

@@ -8,6 +8,7 @@ import (
 // A member is a leaf in a plane, with its ways up there.
 type member struct {
 	leaf, plane int32
+	number      int32 // its place among the members
 	dead        bool
 	// levels[i] holds the ways of i + 1 links.
 	levels []level

@@ -222,6 +222,7 @@ func (c *Clos) findPlanes(previous *Clos) {
 	c.index = make(map[memberKey]int32, len(c.members))
 	c.inPlane = make([]int32, c.planes+2)
 	for i, m := range c.members {
+		c.members[i].number = int32(i)
 		c.index[memberKey{m.leaf, m.plane}] = int32(i)
 		c.inPlane[m.plane+1]++
 	}

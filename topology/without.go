@@ -2,21 +2,84 @@ package topology
 
 import "sync"
 
-// Losses are links and nodes that are gone, or are to be treated so.
+// Losses are what is gone from a Clos, or is to be treated so. What the Clos does
+// not know is no loss to it.
 type Losses struct {
 	// Links are lost in both directions, whichever is named.
 	Links []LinkID
+	// OneWay are lost in their own direction.
+	OneWay []LinkID
+	// Ports are those of the switches' ends of links, lost in both directions.
+	Ports []NodePort
 	Nodes []NodeID
+	// Planes are lost with all their links.
+	Planes []int
 }
 
-// Without returns the Clos that is left when links and nodes are lost. Tiers
-// and planes stay as they are, and what the losses do not touch is shared, so
-// this costs as much as the paths of the leaves below them. What the Clos does
-// not know is no loss to it.
-func (c *Clos) Without(lost Losses) *Clos {
+// A NodePort is a device port of a node.
+type NodePort struct {
+	Node NodeID
+	Port uint32
+}
+
+// links returns the links, by place, that are lost in both directions, and those
+// that are lost in one.
+func (c *Clos) lostLinks(lost Losses) (both, oneWay []int32) {
 	s := c.g.snapshot
+	for _, id := range lost.Links {
+		if i, ok := s.linkIndex[id]; ok {
+			both = append(both, i)
+		}
+	}
+	for _, id := range lost.OneWay {
+		if i, ok := s.linkIndex[id]; ok {
+			oneWay = append(oneWay, i)
+		}
+	}
+	for _, p := range lost.Ports {
+		for _, l := range s.LinksFrom(p.Node) {
+			if l.LocalPort == p.Port {
+				both = append(both, s.linkIndex[l.ID])
+			}
+		}
+	}
+	for _, id := range lost.Nodes {
+		if v, ok := s.nodeIndex[id]; ok {
+			for _, e := range c.g.out.of(v) {
+				both = append(both, e.link)
+			}
+		}
+	}
+	return both, oneWay
+}
+
+// lostLeaves returns the members that are lost themselves.
+func (c *Clos) lostMembers(lost Losses) []bool {
+	gone := make([]bool, len(c.members))
+	leaves := make(map[int32]bool)
+	for _, id := range lost.Nodes {
+		if v, ok := c.g.snapshot.nodeIndex[id]; ok {
+			leaves[v] = true
+		}
+	}
+	planes := make(map[int32]bool)
+	for _, p := range lost.Planes {
+		planes[int32(p)] = true
+	}
+	for i := range c.members {
+		m := &c.members[i]
+		gone[i] = m.dead || leaves[m.leaf] || planes[m.plane]
+	}
+	return gone
+}
+
+// Without returns the Clos that is left when something is lost. Tiers and planes
+// stay as they are, and what the losses do not touch is shared, so this costs as
+// much as the paths of the leaves below them. As a link is used in both
+// directions or not at all, one that is lost one way is lost.
+func (c *Clos) Without(lost Losses) *Clos {
 	out := *c
-	out.dead = make([]bool, len(s.Links))
+	out.dead = make([]bool, len(c.up))
 	copy(out.dead, c.dead)
 	touched := make([]bool, len(c.members))
 	lose := func(link int32) {
@@ -28,28 +91,16 @@ func (c *Clos) Without(lost Losses) *Clos {
 			touched[at.member] = true
 		}
 	}
-	for _, id := range lost.Links {
-		if i, ok := s.linkIndex[id]; ok {
-			lose(i)
-			lose(c.g.reverse[i])
-		}
+	both, oneWay := c.lostLinks(lost)
+	for _, l := range append(both, oneWay...) {
+		lose(l)
+		lose(c.g.reverse[l])
 	}
-	gone := make(map[int32]bool)
-	for _, id := range lost.Nodes {
-		v, ok := s.nodeIndex[id]
-		if !ok {
-			continue
-		}
-		gone[v] = true
-		for _, e := range c.g.out.of(v) {
-			lose(e.link)
-			lose(c.g.reverse[e.link])
-		}
-	}
+	gone := c.lostMembers(lost)
 	out.members = append([]member(nil), c.members...)
 	for i := range out.members {
 		m := &out.members[i]
-		m.dead = m.dead || gone[m.leaf]
+		m.dead = gone[i]
 		if touched[i] {
 			found := make([][]int32, len(m.levels))
 			for k := range m.levels {

@@ -3,9 +3,15 @@ package ev
 import (
 	"fmt"
 	"math/bits"
+
+	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/topology"
 )
 
-// Source ports of mode ecmp: the dynamic ports, of which RoCEv2 takes its own.
+// DefaultMaxEVs is the number of EVs of a profile at most (section 11.2.1).
+const DefaultMaxEVs = 128
+
+// Source ports of mode ecmp: the dynamic ports, as RoCEv2 has them.
 const (
 	firstSourcePort = 0xC000
 	lastSourcePort  = 0xFFFF
@@ -13,9 +19,10 @@ const (
 
 // A Request asks for a profile.
 type Request struct {
-	Source, Destination Attachment
+	Pair
+	Name string
 	// Capabilities of the hosts that are to hold it; nil: [Unlimited].
-	Capabilities *Capabilities
+	Capabilities *hostapi.Capabilities
 	// MaxEVs is the number of EVs at most; 0: [DefaultMaxEVs].
 	MaxEVs int
 	// MinActive of the profile; 0: a quarter of its EVs.
@@ -24,140 +31,188 @@ type Request struct {
 	Explicit bool
 }
 
+// Unlimited are the capabilities of a device that can do everything, on ports 1
+// to [hostapi.MaxPort].
+func Unlimited() hostapi.Capabilities {
+	const much = 1<<31 - 1
+	return hostapi.Capabilities{
+		EVMaxFormats: much, EVMaxProfiles: much, EVMaxCount: much, EVFreeCount: much, EVMaxCountProfile: much,
+		EVMaxWidth: 8 * hostapi.EVBytes, Ports: ^hostapi.PortMask(1),
+		EVFormatModes: hostapi.Modes(hostapi.FormatSTEV, hostapi.FormatSRv6, hostapi.FormatUDP),
+		EVModes:       hostapi.Modes(hostapi.ModeAuto, hostapi.ModeExplicit, hostapi.ModeGenerated),
+		OptAttr:       hostapi.OptEVProfileModifyOnline | hostapi.OptEVEvent | hostapi.OptEVProbe,
+	}
+}
+
+// Built is a profile and the paths of its EVs. It is immutable.
+type Built struct {
+	Pair Pair
+	// Profile is what hosts hold while nothing is lost. Its destinations, events
+	// and CC profile are for others to fill in, in a copy: see [Built.With].
+	Profile *hostapi.Profile
+
+	a         *Assignment
+	rangeOnly bool               // the device takes consecutive values only
+	lanes     []lane             // without candidates
+	refs      []topology.PathRef // of explicit EVs in order
+	first     []int32            // by explicit EV: its first path; one more than EVs
+}
+
+// With returns the same with another profile, which differs from the present one
+// in name, destinations, events and CC profile at most.
+func (b *Built) With(p *hostapi.Profile) *Built {
+	out := *b
+	out.Profile = p
+	return &out
+}
+
 // Build makes the profile of a request: generated where the fabric is regular
 // and the device can, explicit elsewhere, and automatic in mode ecmp. Where
 // there are more paths than EVs these are spread evenly over the links of every
-// switch, those of different pairs differently.
+// switch, those of different pairs differently. The values of an explicit
+// profile are as they lie in packets, unless the device's are too narrow.
 //
 // It is an error ([ErrNoPath]) when no port has a path, and one that names the
-// limit ([ErrNoRoom]) when the host cannot hold a profile.
-func (a *Assignment) Build(r Request) (*Profile, error) {
-	caps := Unlimited()
+// limit when the host cannot hold a profile.
+func (a *Assignment) Build(r Request) (*Built, error) {
+	b := building{a: a, r: r, caps: Unlimited()}
 	if r.Capabilities != nil {
-		caps = *r.Capabilities
+		b.caps = *r.Capabilities
 	}
-	if r.MaxEVs == 0 {
-		r.MaxEVs = DefaultMaxEVs
+	if r.MaxEVs < 0 {
+		return nil, fmt.Errorf("profile %s: maxEVs: %d, want 0 or more: %w", r.Name, r.MaxEVs, ErrMalformed)
 	}
-	if r.MaxEVs < 0 || r.MinActive < 0 {
-		return nil, fmt.Errorf("maxEVs %d, minActive %d, want 0 or more: %w", r.MaxEVs, r.MinActive, ErrMalformed)
-	}
-	lanes, err := a.lanes(r.Source, r.Destination)
+	built, err := b.build()
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("profile %s, %v: %w", r.Name, r.Pair, err)
 	}
-	b := building{a: a, r: r, caps: caps, lanes: lanes, most: caps.limit(r.MaxEVs)}
-	if b.most == 0 {
-		return nil, fmt.Errorf("maxEVs %d: the host's limits leave none, in multiples of %d: %w", r.MaxEVs, caps.align(), ErrNoRoom)
-	}
-	p, err := b.profile()
-	if err != nil {
-		return nil, fmt.Errorf("profile from %v to %v: %w", r.Source, r.Destination, err)
-	}
-	p.Source, p.Destination = r.Source, r.Destination
-	p.MinActive = r.MinActive
-	if r.MinActive == 0 && p.Count > 0 {
-		p.MinActive = max(1, p.Count/4)
-	}
-	if err := p.Validate(); err != nil {
-		return nil, err
-	}
-	return p, caps.Validate(p)
+	return built, nil
 }
 
 type building struct {
 	a     *Assignment
 	r     Request
-	caps  Capabilities
+	caps  hostapi.Capabilities
 	lanes []lane
+	align int
 	most  int // EVs
+	out   Built
 }
 
-func (b *building) profile() (*Profile, error) {
-	if b.a.format.Mode == ModeECMP {
-		return b.unknownPaths()
+func (b *building) build() (*Built, error) {
+	var err error
+	if b.lanes, err = b.a.lanes(b.r.Pair); err != nil {
+		return nil, err
 	}
+	b.align = max(b.caps.EVCountAlign, 1)
+	b.most = b.r.MaxEVs
+	if b.most == 0 {
+		b.most = DefaultMaxEVs
+	}
+	b.most = min(b.most, b.caps.EVMaxCountProfile, b.caps.EVMaxCount) / b.align * b.align
+	p := &hostapi.Profile{Name: b.r.Name}
+	b.out = Built{Pair: b.r.Pair, Profile: p, a: b.a, rangeOnly: b.caps.OptAttr&hostapi.OptEVExplicitRange != 0}
+	if err := b.fill(p); err != nil {
+		return nil, err
+	}
+	p.MinActive = b.r.MinActive
+	if p.MinActive == 0 && p.Count > 0 {
+		p.MinActive = max(1, p.Count/4)
+	}
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	if err := b.caps.Check(&hostapi.State{Profiles: []*hostapi.Profile{p}}); err != nil {
+		return nil, err
+	}
+	for _, l := range b.lanes {
+		l.candidates = nil
+		b.out.lanes = append(b.out.lanes, l)
+	}
+	return &b.out, nil
+}
+
+func (b *building) fill(p *hostapi.Profile) error {
 	paths := 0
 	for _, l := range b.lanes {
 		paths += len(l.candidates)
 	}
-	if paths == 0 {
-		return nil, ErrNoPath
+	ecmp := b.a.format.Mode == ModeECMP
+	if len(b.lanes) == 0 || paths == 0 && !ecmp {
+		return ErrNoPath
 	}
-	if b.caps.Modes&Generated != 0 && !b.r.Explicit {
-		if p, ok := b.generated(paths); ok {
-			return p, nil
-		}
+	if b.most == 0 && !(ecmp && b.caps.HasMode(hostapi.ModeAuto)) {
+		return fmt.Errorf("count: the limits leave no EV (ev_max_count_profile %d, ev_max_count %d, ev_count_align %d): %w",
+			b.caps.EVMaxCountProfile, b.caps.EVMaxCount, b.align, ErrNoRoom)
 	}
-	return b.explicit(paths)
+	if ecmp {
+		b.unknownPaths(p)
+		return nil
+	}
+	if b.caps.HasMode(hostapi.ModeGenerated) && !b.r.Explicit && b.generated(p, paths) {
+		return nil
+	}
+	return b.explicit(p, paths)
 }
 
-// formatProfile is the format of a path of so many links.
-func (a *Assignment) formatProfile(hops int) FormatProfile {
-	f := FormatProfile{Mode: FormatUDP}
+// formatOf is the format of a path of so many links.
+func (a *Assignment) formatOf(hops int) hostapi.Format {
+	f := hostapi.Format{Mode: hostapi.FormatUDP, Widths: a.format.widths(a.usidsOf(hops))}
 	switch {
 	case a.format.Mode == ModeStructured:
-		f.Mode = FormatStructured
+		f.Mode = hostapi.FormatSTEV
 	case a.format.Mode.SRv6():
-		f.Mode = FormatSRv6
+		f.Mode = hostapi.FormatSRv6
 	}
-	f.Widths = a.format.widths(a.usidsOf(hops))
 	return f
 }
 
-// generated makes a generated profile if all ports have the same EVs, and these
-// are all combinations of ranges of the fields.
-func (b *building) generated(paths int) (*Profile, bool) {
+// generated makes the profile a generated one if all ports have the same EVs,
+// and these are all combinations of ranges of the fields. The device may use all
+// of its ports, so all must be attached at both ends.
+func (b *building) generated(p *hostapi.Profile, paths int) bool {
 	hops := b.lanes[0].set.Hops()
-	if hops < 0 || len(b.lanes) != attached(b.r.Source) || len(b.lanes) != attached(b.r.Destination) {
-		return nil, false
+	if len(b.lanes) != b.r.Source.Ports() || len(b.lanes) != b.r.Destination.Ports() {
+		return false
 	}
 	for _, l := range b.lanes {
 		if l.set.Hops() != hops || len(l.candidates) != len(b.lanes[0].candidates) {
-			return nil, false
+			return false
 		}
 	}
-	format := b.a.formatProfile(hops)
-	fields := make([]Field, len(format.Widths))
-	product, at := 1, 0
-	for i, width := range format.Widths {
-		f, ok := b.rangeOf(at, int(width))
+	format := b.a.formatOf(hops)
+	fields := make([]hostapi.Field, len(format.Widths))
+	product, at, width := 1, 0, 0
+	for i, w := range format.Widths {
+		f, ok := b.rangeOf(at, w)
 		if !ok {
-			return nil, false
+			return false
 		}
 		fields[i] = f
-		product *= int(f.Max-f.Min) + 1
-		at += int(width)
+		product *= int(f.MaxVal-f.MinVal) + 1
+		at += int(w)
+		width += f.Bits()
 		if product > len(b.lanes[0].candidates) {
-			return nil, false
+			return false
 		}
 	}
-	if product != len(b.lanes[0].candidates) {
-		return nil, false
+	if product != len(b.lanes[0].candidates) || width > b.caps.EVMaxWidth || !b.caps.HasFormat(format.Mode) {
+		return false
 	}
-	p := &Profile{Format: format, Mode: Generated, Fields: fields, Count: b.count(paths)}
-	return p, ValidateFields(fields, format) == nil && b.caps.Validate(p) == nil
-}
-
-func attached(at Attachment) int {
-	n := 0
-	for _, leaf := range at {
-		if leaf != "" {
-			n++
-		}
-	}
-	return n
+	p.Format, p.Mode, p.Fields, p.Count = format, hostapi.ModeGenerated, fields, b.count(paths)
+	return true
 }
 
 // rangeOf makes a field of the bits of all candidates that start at a bit: ok is
 // false when they are not all numbers from one to another, at every port.
-func (b *building) rangeOf(at, width int) (f Field, ok bool) {
+func (b *building) rangeOf(at int, width uint8) (f hostapi.Field, ok bool) {
 	var lo, hi uint32
+	seen := make(map[uint32]bool)
 	for i, l := range b.lanes {
-		seen := make(map[uint32]bool)
+		clear(seen)
 		least, most := ^uint32(0), uint32(0)
-		for _, c := range l.candidates {
-			x := c.wire.bitsAt(at, width)
+		for j := range l.candidates {
+			x := l.candidates[j].wire.bitsAt(at, int(width))
 			seen[x] = true
 			least, most = min(least, x), max(most, x)
 		}
@@ -165,133 +220,106 @@ func (b *building) rangeOf(at, width int) (f Field, ok bool) {
 			lo, hi = least, most
 		}
 		if least != lo || most != hi || uint64(len(seen)) != uint64(hi-lo)+1 {
-			return Field{}, false
+			return hostapi.Field{}, false
 		}
 	}
 	if lo == hi {
-		return Field{Width: width, Init: lo}, true
+		return hostapi.Field{Width: width, InitVal: lo}, true
 	}
 	// The bits in which the numbers differ, and those below them.
-	mask := ones(bits.Len32(lo ^ hi))
-	return Field{Width: width, Init: lo &^ mask, Min: lo & mask, Max: hi & mask, Mask: mask}, true
+	mask := uint32(1)<<bits.Len32(lo^hi) - 1
+	return hostapi.Field{Width: width, InitVal: lo &^ mask, MinVal: lo & mask, MaxVal: hi & mask, Mask: mask}, true
 }
 
-// explicit makes an explicit profile.
-func (b *building) explicit(paths int) (*Profile, error) {
-	if b.caps.Modes&Explicit == 0 {
-		return nil, fmt.Errorf("mode: the fabric between them is not regular, so EVs cannot be generated, and the host takes no explicit ones (%v): %w", b.caps.Modes, ErrNoRoom)
+// bitsAt returns width bits from bit at on; width is at most 32.
+func (v *Value) bitsAt(at, width int) uint32 {
+	var x uint32
+	for i := at; i < at+width; i++ {
+		x = x<<1 | uint32(v[i/8]>>(7-i%8)&1)
+	}
+	return x
+}
+
+// explicit makes the profile an explicit one.
+func (b *building) explicit(p *hostapi.Profile, paths int) error {
+	if !b.caps.HasMode(hostapi.ModeExplicit) {
+		return fmt.Errorf("mode: the paths are not regular enough to generate EVs, and the host takes no explicit ones (ev_mode_mask %#x): %w", b.caps.EVModes, ErrNoRoom)
 	}
 	hops := -1
 	for _, l := range b.lanes {
 		hops = max(hops, l.set.Hops())
 	}
-	format := b.a.formatProfile(hops)
-	p := &Profile{Format: format, Mode: Explicit, Fields: b.explicitFields(format.Widths), Count: b.count(paths)}
-	all := b.interleaved()
+	p.Format, p.Mode, p.Count = b.a.formatOf(hops), hostapi.ModeExplicit, b.count(paths)
+	if p.Format.Bits() > b.caps.EVMaxWidth {
+		p.Fields = b.explicitFields(p.Format.Widths)
+	}
+	all := interleave(b.lanes)
+	p.EVs = make([]hostapi.EV, 0, p.Count)
 	for i := range p.Count {
 		pick := all[i%len(all)]
-		v, err := Shrink(p.Fields, format, pick.Value)
+		l := &b.lanes[pick.lane]
+		c := &l.candidates[pick.candidate]
+		e, err := p.Shrink(hostapi.EV{Value: c.wire, Port: l.port})
 		if err != nil {
-			return nil, err
+			return err
 		}
-		p.EVs = append(p.EVs, Entry{EV: EV{Value: v, Port: pick.Port}, State: Good})
+		p.EVs = append(p.EVs, e)
+		b.out.first = append(b.out.first, int32(len(b.out.refs)))
+		b.out.refs = append(b.out.refs, c.refs...)
 	}
-	return p, nil
+	b.out.first = append(b.out.first, int32(len(b.out.refs)))
+	return nil
 }
 
-// explicitFields are none where a value is as it lies in the packet; for a
-// device whose values are narrower, what all EVs have alike is fixed.
-func (b *building) explicitFields(widths []uint8) []Field {
-	total := 0
-	for _, w := range widths {
-		total += int(w)
-	}
-	if total <= int(b.caps.MaxWidth) {
-		return nil
-	}
-	fields := make([]Field, len(widths))
+// explicitFields are for a device whose values are narrower than the format:
+// what all EVs have alike is fixed.
+func (b *building) explicitFields(widths []uint8) []hostapi.Field {
+	fields := make([]hostapi.Field, len(widths))
 	at := 0
-	for i := range widths {
-		width := int(widths[i])
-		first, same := uint32(0), true
-		for k, l := range b.lanes {
-			for j, c := range l.candidates {
-				x := c.wire.bitsAt(at, width)
-				if k == 0 && j == 0 {
-					first = x
-				}
-				same = same && x == first
+	for i, width := range widths {
+		var zeros, all uint32 // bits that some EV has not, and that some has
+		for _, l := range b.lanes {
+			for j := range l.candidates {
+				x := l.candidates[j].wire.bitsAt(at, int(width))
+				zeros, all = zeros|^x, all|x
 			}
 		}
-		fields[i] = Field{Width: width, Mask: ones(width), Max: ones(width)}
-		if same {
-			fields[i] = Field{Width: width, Init: first}
-		}
-		at += width
+		// Bits that differ, of those that there are.
+		mask := zeros & all & (uint32(1)<<width - 1)
+		fields[i] = hostapi.Field{Width: width, InitVal: all &^ mask, Mask: mask, MaxVal: uint32(1)<<bits.OnesCount32(mask) - 1}
+		at += int(width)
 	}
 	return fields
-}
-
-// interleaved returns the EVs of all ports, as they lie in packets: port by port
-// in turn, those of a port in the order of spread.
-func (b *building) interleaved() []EV {
-	orders := make([][]int, len(b.lanes))
-	total := 0
-	for i, l := range b.lanes {
-		if len(l.candidates) > 0 {
-			orders[i] = spread(l.set, l.candidates, pairKey(l.set.Source().ID, l.set.Destination().ID))
-		}
-		total += len(l.candidates)
-	}
-	out := make([]EV, 0, total)
-	for round := 0; len(out) < total; round++ {
-		for i, l := range b.lanes {
-			if round < len(orders[i]) {
-				out = append(out, EV{Value: l.candidates[orders[i][round]].wire, Port: l.port})
-			}
-		}
-	}
-	return out
 }
 
 // count is the number of EVs for so many paths: all, or as many as there may be;
 // a multiple of the alignment, and if possible one that has all paths equally
 // often.
 func (b *building) count(paths int) int {
-	align := b.caps.align()
 	n := paths
-	for n%align != 0 && n+paths <= b.most {
+	for n%b.align != 0 && n+paths <= b.most {
 		n += paths
 	}
-	if n%align != 0 {
-		n = (paths + align - 1) / align * align
-	}
-	if n > b.most {
-		n = b.most / align * align
-	}
-	return n
+	n = (n + b.align - 1) / b.align * b.align
+	return min(n, b.most)
 }
 
 // unknownPaths is the profile of mode ecmp.
-func (b *building) unknownPaths() (*Profile, error) {
-	p := &Profile{Format: FormatProfile{Mode: FormatUDP, Widths: []uint8{16}}}
+func (b *building) unknownPaths(p *hostapi.Profile) {
+	p.Format = hostapi.Format{Mode: hostapi.FormatUDP, Widths: []uint8{16}}
+	const span = lastSourcePort - firstSourcePort
 	switch {
-	case b.caps.Modes&Auto != 0:
-		p.Mode = Auto
-	case b.caps.Modes&Generated != 0:
-		p.Mode, p.Count = Generated, b.most
-		p.Fields = []Field{{Width: 16, Init: firstSourcePort, Max: lastSourcePort - firstSourcePort, Mask: lastSourcePort - firstSourcePort}}
+	case b.caps.HasMode(hostapi.ModeAuto):
+		p.Mode = hostapi.ModeAuto
+	case b.caps.HasMode(hostapi.ModeGenerated):
+		p.Mode, p.Count = hostapi.ModeGenerated, b.most
+		p.Fields = []hostapi.Field{{Width: 16, InitVal: firstSourcePort, MaxVal: span, Mask: span}}
 	default:
-		if len(b.lanes) == 0 {
-			return nil, ErrNoPath
-		}
-		p.Mode, p.Count = Explicit, b.most
+		p.Mode, p.Count = hostapi.ModeExplicit, b.most
 		for i := range p.Count {
-			var v Value
-			source := firstSourcePort + i*(lastSourcePort-firstSourcePort+1)/p.Count
-			v.putBits(0, 16, uint32(source))
-			p.EVs = append(p.EVs, Entry{EV: EV{Value: v, Port: b.lanes[i%len(b.lanes)].port}, State: Good})
+			source := firstSourcePort + i*(span+1)/p.Count
+			e := hostapi.NewEV(uint32(source)<<16, b.lanes[i%len(b.lanes)].port)
+			p.EVs = append(p.EVs, e)
 		}
 	}
-	return p, nil
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/packet"
 	"github.com/weft-sdn/weft/topology"
 )
@@ -21,13 +22,19 @@ func attach(planes, leaf int) Attachment {
 	return at
 }
 
-func mustBuild(t testing.TB, a *Assignment, r Request) *Profile {
+func mustBuild(t testing.TB, a *Assignment, r Request) *hostapi.Profile {
 	t.Helper()
-	p, err := a.Build(r)
+	return mustBuilt(t, a, r).Profile
+}
+
+func mustBuilt(t testing.TB, a *Assignment, r Request) *Built {
+	t.Helper()
+	r.Name = "p"
+	b, err := a.Build(r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return p
+	return b
 }
 
 // A regular fabric: generated EVs, whose expansion is every path and nothing else.
@@ -44,26 +51,29 @@ func TestBuildGenerated(t *testing.T) {
 			"own pod":     {threeTiers(1, 2, 2, 2, 4), Attachment{"leaf1-01-01"}, Attachment{"leaf1-01-02"}, 2},
 		} {
 			a := assign(t, build.f.clos(t), format)
-			p := mustBuild(t, a, Request{Source: build.src, Destination: build.dst})
+			p := mustBuild(t, a, Request{Pair: Pair{build.src, build.dst}})
 			if format.Hops == HopNodes && (len(build.src) > 1 || name == "three tiers") {
 				// Every switch has a uN of its own: those of two planes differ,
 				// and which core comes next depends on the switch before.
-				if p.Mode != Explicit {
+				if p.Mode != hostapi.ModeExplicit {
 					t.Errorf("%s by nodes: mode %v, want EXP", name, p.Mode)
 				}
 				continue
 			}
-			if p.Mode != Generated || p.Count != build.paths*len(build.src) || len(p.EVs) != 0 {
+			if p.Mode != hostapi.ModeGenerated || p.Count != build.paths*len(build.src) || len(p.EVs) != 0 {
 				t.Errorf("%s, %v: %v with %d EVs, want GEN with %d", name, format.Mode, p.Mode, p.Count, build.paths*len(build.src))
 				continue
 			}
 			got := make(map[Value]bool)
-			for _, v := range allValues(p) {
-				wire, err := Expand(p.Fields, p.Format, v)
-				if err != nil {
+			// Many more than there are: every EV comes up.
+			many := *p
+			many.Count = 1000
+			for _, e := range many.Generate(hostapi.Ports(1)) {
+				wire, err := p.Expand(e)
+				if err != nil || !p.Has(e) {
 					t.Fatal(err)
 				}
-				got[wire] = true
+				got[wire.Value] = true
 			}
 			set, err := a.Clos().Paths(build.src[0], build.dst[0], 1)
 			if err != nil {
@@ -85,28 +95,6 @@ func TestBuildGenerated(t *testing.T) {
 	}
 }
 
-// allValues are all values that the fields of a generated profile allow.
-func allValues(p *Profile) []Value {
-	out := []Value{{}}
-	at := 0
-	for _, f := range p.Fields {
-		width := ValueBits([]Field{f})
-		if width == 0 {
-			continue
-		}
-		var next []Value
-		for _, v := range out {
-			for x := f.Min; x <= f.Max; x++ {
-				w := v
-				w.putBits(at, width, x)
-				next = append(next, w)
-			}
-		}
-		out, at = next, at+width
-	}
-	return out
-}
-
 // A fabric that lacks a link, a plane that is smaller, parallel links down: EVs
 // are explicit, every one a path, every path one or more.
 func TestBuildExplicit(t *testing.T) {
@@ -118,46 +106,47 @@ func TestBuildExplicit(t *testing.T) {
 			a := assign(t, c, format)
 			for p := range c.Pairs() {
 				caps := Unlimited()
-				caps.Align = 1 + uint32(r.IntN(3))
+				caps.EVCountAlign = r.IntN(4)
 				if r.IntN(2) == 0 {
-					caps.MaxWidth = uint32(40 + r.IntN(100))
+					caps.EVMaxWidth = 10 + r.IntN(130)
 				}
 				request := Request{
-					Source: Attachment{p.Source().ID}, Destination: Attachment{p.Destination().ID},
+					Name: "p", Pair: Pair{Attachment{p.Source().ID}, Attachment{p.Destination().ID}},
 					Capabilities: &caps, MaxEVs: 4 + r.IntN(30), Explicit: true,
 				}
-				profile, err := a.Build(request)
+				built, err := a.Build(request)
 				if p.Len() == 0 {
 					if !errors.Is(err, ErrNoPath) {
 						t.Fatalf("seed %d: %v, want no path", seed, err)
 					}
 					continue
 				}
-				if errors.Is(err, ErrNoRoom) && caps.MaxWidth < 256 && format.Mode.SRv6() {
+				if err != nil && strings.Contains(err.Error(), "ev_max_width") && caps.EVMaxWidth < 64 {
 					continue
 				}
 				if err != nil {
 					t.Fatalf("seed %d, %+v: %v", seed, format, err)
 				}
-				checkExplicit(t, a, p, profile, request)
+				checkExplicit(t, a, p, built, request)
 			}
 		}
 	}
 }
 
-func checkExplicit(t *testing.T, a *Assignment, p topology.PathSet, profile *Profile, r Request) {
+func checkExplicit(t *testing.T, a *Assignment, p topology.PathSet, built *Built, r Request) {
 	t.Helper()
-	if profile.Mode != Explicit || profile.Count > r.MaxEVs || profile.Count%r.Capabilities.align() != 0 {
-		t.Fatalf("%v with %d EVs, want EXP, at most %d, in multiples of %d", profile.Mode, profile.Count, r.MaxEVs, r.Capabilities.Align)
+	profile, align := built.Profile, max(1, r.Capabilities.EVCountAlign)
+	if profile.Mode != hostapi.ModeExplicit || profile.Count > r.MaxEVs || profile.Count%align != 0 {
+		t.Fatalf("%v with %d EVs, want EXP, at most %d, in multiples of %d", profile.Mode, profile.Count, r.MaxEVs, align)
 	}
 	times := make(map[Value]int)
 	for _, e := range profile.EVs {
-		wire, err := profile.Wire(e.EV)
+		wire, err := profile.Expand(e)
 		if err != nil {
 			t.Fatal(err)
 		}
 		times[wire.Value]++
-		if _, err := a.Decode(p.Source().ID, p.Destination().ID, wire.Value); err != nil {
+		if _, err := built.Route(e); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -191,10 +180,10 @@ func TestBuildSpreads(t *testing.T) {
 			if set.Hops() != 4 {
 				continue
 			}
-			p := mustBuild(t, a, Request{Source: Attachment{src}, Destination: Attachment{dst}, MaxEVs: 32, Explicit: true})
+			p := mustBuild(t, a, Request{Pair: Pair{Attachment{src}, Attachment{dst}}, MaxEVs: 32, Explicit: true})
 			used := map[topology.LinkID]int{}
 			for _, e := range p.EVs {
-				route, err := a.Decode(src, dst, e.EV.Value)
+				route, err := a.Decode(src, dst, e.Value)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -226,10 +215,10 @@ func TestBuildSpreads(t *testing.T) {
 func TestBuildPorts(t *testing.T) {
 	f := leafSpine(4, 2, 8, 1)
 	a := assign(t, f.clos(t), Format{Mode: ModeStructured})
-	p := mustBuild(t, a, Request{Source: attach(4, 1), Destination: attach(4, 2), Explicit: true, MaxEVs: 16})
+	p := mustBuild(t, a, Request{Pair: Pair{attach(4, 1), attach(4, 2)}, Explicit: true, MaxEVs: 16})
 	ports := map[uint8]int{}
 	for _, e := range p.EVs {
-		ports[e.EV.Port]++
+		ports[e.Port]++
 	}
 	for port := uint8(1); port <= 4; port++ {
 		if ports[port] != 4 {
@@ -240,11 +229,11 @@ func TestBuildPorts(t *testing.T) {
 	// a device would generate for all of its ports.
 	lame := attach(4, 2)
 	lame[2] = ""
-	p = mustBuild(t, a, Request{Source: attach(4, 1), Destination: lame})
-	if p.Mode != Explicit || p.Count != 24 || slices.ContainsFunc(p.EVs, func(e Entry) bool { return e.EV.Port == 3 }) {
+	p = mustBuild(t, a, Request{Pair: Pair{attach(4, 1), lame}})
+	if p.Mode != hostapi.ModeExplicit || p.Count != 24 || slices.ContainsFunc(p.EVs, func(e hostapi.EV) bool { return e.Port == 3 }) {
 		t.Errorf("%v with %d EVs: %v", p.Mode, p.Count, p.EVs)
 	}
-	_, err := a.Build(Request{Source: Attachment{"leaf1-01"}, Destination: Attachment{"leaf2-01"}})
+	_, err := a.Build(Request{Pair: Pair{Attachment{"leaf1-01"}, Attachment{"leaf2-01"}}})
 	if !errors.Is(err, ErrNoPath) {
 		t.Errorf("between planes: %v", err)
 	}
@@ -253,34 +242,33 @@ func TestBuildPorts(t *testing.T) {
 func TestBuildECMP(t *testing.T) {
 	f := leafSpine(2, 2, 4, 1)
 	a := assign(t, f.clos(t), Format{Mode: ModeECMP})
-	r := Request{Source: attach(2, 1), Destination: attach(2, 2)}
-	if p := mustBuild(t, a, r); p.Mode != Auto || p.Count != 0 || p.Format.Mode != FormatUDP {
+	r := Request{Pair: Pair{attach(2, 1), attach(2, 2)}}
+	if p := mustBuild(t, a, r); p.Mode != hostapi.ModeAuto || p.Count != 0 || p.Format.Mode != hostapi.FormatUDP {
 		t.Errorf("%v with %d EVs of %v, want AUTO, none, UDP", p.Mode, p.Count, p.Format.Mode)
 	}
 	caps := Unlimited()
-	caps.Modes = Generated
+	caps.EVModes = hostapi.Modes(hostapi.ModeGenerated)
 	r.Capabilities = &caps
 	p := mustBuild(t, a, r)
-	if p.Mode != Generated || p.Count != 128 {
+	if p.Mode != hostapi.ModeGenerated || p.Count != 128 {
 		t.Errorf("%v with %d EVs, want GEN, 128", p.Mode, p.Count)
 	}
 	for x, want := range map[uint32]uint16{0: 0xC000, 0x3FFF: 0xFFFF} {
-		var v Value
-		v.putBits(0, 14, x)
-		if wire, err := Expand(p.Fields, p.Format, v); err != nil || wire.Structured() != packet.NewEV(want, 0) {
+		wire, err := p.Expand(hostapi.NewEV(x<<18, 1))
+		if err != nil || Value(wire.Value).Structured() != packet.NewEV(want, 0) {
 			t.Errorf("%#x expands to %v, %v; want source port %#x", x, wire, err, want)
 		}
 	}
-	caps.Modes, caps.MaxWidth = Explicit, 16
+	caps.EVModes, caps.EVMaxWidth = hostapi.Modes(hostapi.ModeExplicit), 16
 	p = mustBuild(t, a, r)
-	seen := map[EV]bool{}
+	seen := map[hostapi.EV]bool{}
 	for _, e := range p.EVs {
-		seen[e.EV] = true
+		seen[e] = true
 	}
-	if p.Mode != Explicit || len(seen) != 128 {
+	if p.Mode != hostapi.ModeExplicit || len(seen) != 128 {
 		t.Errorf("%v with %d EVs, want EXP, 128", p.Mode, len(seen))
 	}
-	if _, err := a.Decode("leaf1-01", "leaf1-02", p.EVs[0].EV.Value); !errors.Is(err, ErrUnknownPath) {
+	if _, err := a.Decode("leaf1-01", "leaf1-02", p.EVs[0].Value); !errors.Is(err, ErrUnknownPath) {
 		t.Errorf("decoded: %v", err)
 	}
 	if _, err := a.Encode("leaf1-01", nil, TableUSID); !errors.Is(err, ErrUnknownPath) {
@@ -292,22 +280,25 @@ func TestBuildRefuses(t *testing.T) {
 	f := leafSpine(1, 2, 4, 2)
 	f.connect("leaf1-01", "spine1-01")
 	a := assign(t, f.clos(t), Format{Mode: ModeF3216})
-	good := Request{Source: Attachment{"leaf1-02"}, Destination: Attachment{"leaf1-01"}}
-	for word, change := range map[string]func(*Request, *Capabilities){
-		"source: 0 ports":            func(r *Request, _ *Capabilities) { r.Source = nil },
-		"destination: 32 ports":      func(r *Request, _ *Capabilities) { r.Destination = make(Attachment, 32) },
-		"x: node is not a leaf":      func(r *Request, _ *Capabilities) { r.Source = Attachment{"x"} },
-		"spine1-01":                  func(r *Request, _ *Capabilities) { r.Destination = Attachment{"spine1-01"} },
-		"maxEVs -1":                  func(r *Request, _ *Capabilities) { r.MaxEVs = -1 },
-		"minActive: 9, want 0 to co": func(r *Request, _ *Capabilities) { r.MinActive = 9; r.MaxEVs = 8 },
-		"maxEVs 3: the host's":       func(r *Request, c *Capabilities) { r.MaxEVs = 3; c.Align = 4 },
-		"takes no explicit ones":     func(_ *Request, c *Capabilities) { c.Modes = Generated },
-		"format.mode: SRV6":          func(_ *Request, c *Capabilities) { c.Formats = FormatStructured },
-		"values of 32 bits, want at most 8": func(_ *Request, c *Capabilities) {
-			c.MaxWidth = 8
-		},
-		"evs[0].port: 1": func(_ *Request, c *Capabilities) { c.Ports = 1 << 2 },
-		"consecutive":    func(_ *Request, c *Capabilities) { c.Options |= ExplicitRange },
+	good := Request{Name: "p", Pair: Pair{Attachment{"leaf1-02"}, Attachment{"leaf1-01"}}}
+	for word, change := range map[string]func(*Request, *hostapi.Capabilities){
+		"source: 0 ports":            func(r *Request, _ *hostapi.Capabilities) { r.Source = nil },
+		"destination: 32 ports":      func(r *Request, _ *hostapi.Capabilities) { r.Destination = append(make(Attachment, 31), "leaf1-01") },
+		"x: node is not a leaf":      func(r *Request, _ *hostapi.Capabilities) { r.Source = Attachment{"x"} },
+		"spine1-01":                  func(r *Request, _ *hostapi.Capabilities) { r.Destination = Attachment{"spine1-01"} },
+		"no path":                    func(r *Request, _ *hostapi.Capabilities) { r.Destination = Attachment{"", "leaf1-01"} },
+		"maxEVs: -1":                 func(r *Request, _ *hostapi.Capabilities) { r.MaxEVs = -1 },
+		"name:":                      func(r *Request, _ *hostapi.Capabilities) { r.Name = "" },
+		"min_active: 9, want 0 to c": func(r *Request, _ *hostapi.Capabilities) { r.MinActive, r.MaxEVs = 9, 8 },
+		"min_active: -1":             func(r *Request, _ *hostapi.Capabilities) { r.MinActive = -1 },
+		"count: the limits leave no": func(r *Request, c *hostapi.Capabilities) { r.MaxEVs, c.EVCountAlign = 3, 4 },
+		"takes no explicit ones":     func(_ *Request, c *hostapi.Capabilities) { c.EVModes = hostapi.Modes(hostapi.ModeGenerated) },
+		"format.mode: SRV6":          func(_ *Request, c *hostapi.Capabilities) { c.EVFormatModes = hostapi.Modes(hostapi.FormatSTEV) },
+		"EVs of 7 bits, want at":     func(_ *Request, c *hostapi.Capabilities) { c.EVMaxWidth = 4 },
+		"evs[0].port: 1":             func(_ *Request, c *hostapi.Capabilities) { c.Ports = hostapi.Ports(2) },
+		"the device takes ranges":    func(_ *Request, c *hostapi.Capabilities) { c.OptAttr |= hostapi.OptEVExplicitRange },
+		"ev_max_profiles":            func(_ *Request, c *hostapi.Capabilities) { c.EVMaxProfiles = 0 },
+		"ev_max_fmt_profiles":        func(_ *Request, c *hostapi.Capabilities) { c.EVMaxFormats = 0 },
 	} {
 		r, caps := good, Unlimited()
 		r.Capabilities = &caps

@@ -91,8 +91,8 @@ func (a *Assignment) Decode(src, dst topology.NodeID, v Value) (*Route, error) {
 
 // walkFields climbs by fields until the destination is below, and descends.
 func (a *Assignment) walkFields(r *Route, v Value) error {
-	if v.Bits() > packet.EVBits {
-		return fmt.Errorf("%d bits, want at most %d: %w", v.Bits(), packet.EVBits, ErrNoSuchEV)
+	if v.bits() > packet.EVBits {
+		return fmt.Errorf("%d bits, want at most %d: %w", v.bits(), packet.EVBits, ErrNoSuchEV)
 	}
 	below := a.depths(r.Destination)
 	at := r.Source

@@ -7,7 +7,8 @@
 //	sw, ok := a.Switch(node)                          // what to program a switch with
 //	value, err := a.Encode(leaf, links, ev.TableUSID) // the EV of a path
 //	route, err := a.Decode(leaf1, leaf2, value)       // and back
-//	p, err := a.Build(ev.Request{Source: s, Destination: d}) // a host's profile
+//	b, err := a.Build(ev.Request{Name: "s-d", Pair: ev.Pair{s, d}}) // b.Profile is for hosts
+//	out, err := b.Under(clos.Lost(losses))            // and what a failure makes of it
 //
 // An [Assignment] gives every link the number it has at each of its ends: the
 // value of a field of a structured EV, or the uSID of an adjacency. Switches are

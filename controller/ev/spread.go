@@ -70,6 +70,31 @@ func (s *spreading) order(items []int, depth int, key uint64) []int {
 	return out
 }
 
+// A pick is a candidate of a lane.
+type pick struct{ lane, candidate int }
+
+// interleave returns the candidates of all lanes, lane by lane in turn, those of
+// a lane in the order of spread.
+func interleave(lanes []lane) []pick {
+	orders := make([][]int, len(lanes))
+	total := 0
+	for i, l := range lanes {
+		if len(l.candidates) > 0 {
+			orders[i] = spread(l.set, l.candidates, pairKey(l.set.Source().ID, l.set.Destination().ID))
+		}
+		total += len(l.candidates)
+	}
+	out := make([]pick, 0, total)
+	for round := 0; len(out) < total; round++ {
+		for i := range lanes {
+			if round < len(orders[i]) {
+				out = append(out, pick{i, orders[i][round]})
+			}
+		}
+	}
+	return out
+}
+
 // pairKey is a number that differs from pair to pair.
 func pairKey(src, dst topology.NodeID) uint64 {
 	h := fnv.New64a()

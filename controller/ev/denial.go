@@ -1,0 +1,215 @@
+package ev
+
+import (
+	"fmt"
+
+	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/topology"
+)
+
+// An Outcome is what a profile comes to under losses.
+type Outcome struct {
+	// Profile is what hosts hold now: the very profile that was built when no EV
+	// is lost.
+	Profile *hostapi.Profile
+	// Active is how many EVs are left: of a generated profile the share of its
+	// count that its fields still make, rounded down. It is 0 when there is no
+	// way left.
+	Active int
+	// Replaced is how many EVs have others in their place.
+	Replaced int
+	// Degraded says why the profile is less than it was; empty: it is not.
+	Degraded string
+}
+
+// Under returns what the profile comes to when something is lost: every EV that
+// crosses it is denied, and no other. When fewer than MinActive are left of an
+// explicit profile, EVs of paths that it did not use take the place of those
+// that are denied, as far as there are any.
+//
+// An EV that leaves a choice to the hash of a switch is lost with the last path
+// that it may take: until then the switch goes on with what it has.
+//
+// It depends on the profile as built and on the losses only: when nothing is
+// lost any more, the outcome is the profile as built. The losses must be of the
+// fabric that the profile was built for.
+func (b *Built) Under(lost *topology.LostWays) (Outcome, error) {
+	if !lost.Of(b.a.clos) {
+		return Outcome{}, fmt.Errorf("profile %s: losses of another fabric than its own: %w", b.Profile.Name, ErrMalformed)
+	}
+	out := Outcome{Profile: b.Profile, Active: b.Profile.Count}
+	touched := false
+	for i := range b.lanes {
+		touched = touched || lost.Touches(b.lanes[i].set)
+	}
+	switch {
+	case !touched || b.a.format.Mode == ModeECMP:
+		return out, nil
+	case b.Profile.Mode == hostapi.ModeGenerated:
+		return b.generatedUnder(lost)
+	}
+	return b.explicitUnder(lost)
+}
+
+// lost reports whether all paths of an EV are lost.
+func allLost(lost *topology.LostWays, set topology.PathSet, refs []topology.PathRef) bool {
+	for _, ref := range refs {
+		if !lost.Path(set, ref) {
+			return false
+		}
+	}
+	return true
+}
+
+// laneOf returns the lane of a port, nil when the port has none.
+func (b *Built) laneOf(port uint8) *lane {
+	for i := range b.lanes {
+		if b.lanes[i].port == port {
+			return &b.lanes[i]
+		}
+	}
+	return nil
+}
+
+func (b *Built) explicitUnder(lost *topology.LostWays) (Outcome, error) {
+	base := b.Profile
+	var dead []int
+	for i := range base.EVs {
+		set := b.laneOf(base.EVs[i].Port).set
+		if lost.Touches(set) && allLost(lost, set, b.refs[b.first[i]:b.first[i+1]]) {
+			dead = append(dead, i)
+		}
+	}
+	out := Outcome{Profile: base, Active: base.Count - len(dead)}
+	if len(dead) == 0 {
+		return out, nil
+	}
+	p := *base
+	if out.Active < base.MinActive && !b.rangeOnly {
+		var err error
+		if dead, err = b.replace(&p, dead, lost); err != nil {
+			return Outcome{}, err
+		}
+		out.Replaced = base.Count - len(dead) - out.Active
+		out.Active += out.Replaced
+	}
+	denied := make([]hostapi.EV, 0, len(dead))
+	for _, i := range dead {
+		denied = append(denied, p.EVs[i])
+	}
+	out.Profile = p.WithDenied(compact(denied))
+	out.Degraded = degraded(out, base)
+	return out, nil
+}
+
+// replace puts EVs that the profile does not have in place of dead ones, and
+// returns those that stay dead.
+func (b *Built) replace(p *hostapi.Profile, dead []int, lost *topology.LostWays) ([]int, error) {
+	lanes, err := b.a.lanes(b.Pair)
+	if err != nil {
+		return nil, err
+	}
+	have := make(map[hostapi.EV]bool, len(p.EVs))
+	for _, e := range p.EVs {
+		have[e] = true
+	}
+	evs := append([]hostapi.EV(nil), p.EVs...)
+	for _, pick := range interleave(lanes) {
+		if len(dead) == 0 {
+			break
+		}
+		l := &lanes[pick.lane]
+		c := &l.candidates[pick.candidate]
+		if lost.Touches(l.set) && allLost(lost, l.set, c.refs) {
+			continue
+		}
+		e, err := p.Shrink(hostapi.EV{Value: c.wire, Port: l.port})
+		if err != nil {
+			return nil, err
+		}
+		if !have[e] {
+			evs[dead[0]], dead = e, dead[1:]
+		}
+	}
+	p.EVs = evs
+	return dead, nil
+}
+
+func (b *Built) generatedUnder(lost *topology.LostWays) (Outcome, error) {
+	base := b.Profile
+	var denied []hostapi.EV
+	all := 0
+	for i := range b.lanes {
+		l := &b.lanes[i]
+		candidates, err := b.a.candidates(l.set)
+		if err != nil {
+			return Outcome{}, err
+		}
+		all += len(candidates)
+		if !lost.Touches(l.set) {
+			continue
+		}
+		for _, c := range candidates {
+			if allLost(lost, l.set, c.refs) {
+				e, err := base.Shrink(hostapi.EV{Value: c.wire, Port: l.port})
+				if err != nil {
+					return Outcome{}, err
+				}
+				denied = append(denied, e)
+			}
+		}
+	}
+	out := Outcome{Profile: base, Active: base.Count}
+	if len(denied) > 0 {
+		out.Active = base.Count * (all - len(denied)) / all
+		out.Profile = base.WithDenied(denied)
+		out.Degraded = degraded(out, base)
+	}
+	return out, nil
+}
+
+// degraded is the reason for a profile that has lost EVs.
+func degraded(out Outcome, base *hostapi.Profile) string {
+	switch {
+	case out.Active == 0:
+		return "no path is left"
+	case out.Active < base.MinActive:
+		return fmt.Sprintf("%d of %d EVs are left, want %d; there is no other path", out.Active, base.Count, base.MinActive)
+	case out.Replaced > 0:
+		return fmt.Sprintf("%d of %d EVs are replaced by other paths, as fewer than %d were left", out.Replaced, base.Count, base.MinActive)
+	}
+	return ""
+}
+
+// compact takes copies out of EVs.
+func compact(evs []hostapi.EV) []hostapi.EV {
+	seen := make(map[hostapi.EV]bool, len(evs))
+	out := evs[:0]
+	for _, e := range evs {
+		if !seen[e] {
+			seen[e] = true
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// Route returns the way of an EV of the profile, or of one that has taken the
+// place of one. An EV that leads nowhere is an error ([ErrNoSuchEV]).
+func (b *Built) Route(e hostapi.EV) (*Route, error) {
+	if b.a.format.Mode == ModeECMP {
+		return nil, ErrUnknownPath
+	}
+	l := b.laneOf(e.Port)
+	if l == nil {
+		return nil, fmt.Errorf("EV %v: profile %s has none of port %d: %w", e, b.Profile.Name, e.Port, ErrNoSuchEV)
+	}
+	if b.Profile.Mode == hostapi.ModeGenerated && !b.Profile.Has(e) {
+		return nil, fmt.Errorf("EV %v: the fields of profile %s do not make it: %w", e, b.Profile.Name, ErrNoSuchEV)
+	}
+	wire, err := b.Profile.Expand(e)
+	if err != nil {
+		return nil, fmt.Errorf("EV %v: %w: %w", e, err, ErrNoSuchEV)
+	}
+	return b.a.Decode(l.set.Source().ID, l.set.Destination().ID, wire.Value)
+}

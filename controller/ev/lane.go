@@ -1,0 +1,117 @@
+package ev
+
+import (
+	"fmt"
+
+	"github.com/weft-sdn/weft/topology"
+)
+
+// A lane is what one port of a host can send by.
+type lane struct {
+	port uint8
+	set  topology.PathSet
+	// candidates are the EVs of the port, in the order of paths.
+	candidates []candidate
+}
+
+// A candidate is an EV and the paths that packets with it may take: one, unless
+// the EV leaves a choice to the hash of a switch.
+type candidate struct {
+	wire Value
+	refs []topology.PathRef
+}
+
+// lanes returns what each port that is attached at both ends can send by; some
+// may have no candidate.
+func (a *Assignment) lanes(p Pair) ([]lane, error) {
+	if err := p.Source.validate(); err != nil {
+		return nil, fmt.Errorf("source: %w", err)
+	}
+	if err := p.Destination.validate(); err != nil {
+		return nil, fmt.Errorf("destination: %w", err)
+	}
+	var lanes []lane
+	for i := range min(len(p.Source), len(p.Destination)) {
+		src, dst, port := p.Source[i], p.Destination[i], uint8(i+1)
+		if src == "" || dst == "" {
+			continue
+		}
+		from, err := a.planeOf(src, int(port))
+		if err != nil {
+			return nil, fmt.Errorf("source: port %d: %w", port, err)
+		}
+		to, err := a.planeOf(dst, int(port))
+		if err != nil {
+			return nil, fmt.Errorf("destination: port %d: %w", port, err)
+		}
+		if from != to {
+			return nil, fmt.Errorf("port %d: %s is in plane %d, %s in plane %d: %w", port, src, from, dst, to, ErrNoPath)
+		}
+		l := lane{port: port}
+		if l.set, err = a.clos.Paths(src, dst, from); err != nil {
+			return nil, fmt.Errorf("port %d: %w", port, err)
+		}
+		if l.candidates, err = a.candidates(l.set); err != nil {
+			return nil, fmt.Errorf("port %d: %w", port, err)
+		}
+		lanes = append(lanes, l)
+	}
+	return lanes, nil
+}
+
+// planeOf is the plane of a port that is attached to a leaf.
+func (a *Assignment) planeOf(leaf topology.NodeID, port int) (int, error) {
+	planes := a.clos.PlanesOf(leaf)
+	switch {
+	case len(planes) == 0:
+		return 0, fmt.Errorf("%s: %w", leaf, topology.ErrNotLeaf)
+	case len(planes) == 1:
+		return planes[0], nil
+	}
+	for _, p := range planes {
+		if p == port {
+			return p, nil
+		}
+	}
+	return 0, fmt.Errorf("%s in planes %v: %w", leaf, planes, topology.ErrNotLeaf)
+}
+
+// candidates returns the EVs of a set of paths.
+func (a *Assignment) candidates(set topology.PathSet) ([]candidate, error) {
+	if set.Hops() < 0 || a.format.Mode == ModeECMP {
+		return nil, nil
+	}
+	enc, err := a.Encoder(set)
+	if err != nil {
+		return nil, err
+	}
+	n := set.Len()
+	refs := make([]topology.PathRef, 0, n)
+	out := make([]candidate, 0, n)
+	byNodes := a.format.Mode.SRv6() && a.format.Hops == HopNodes
+	var place map[Value]int
+	if byNodes {
+		place = make(map[Value]int, n)
+	}
+	for ref := range set.All() {
+		v := enc.Value(ref)
+		same := -1
+		if byNodes {
+			if i, ok := place[v]; ok {
+				same = i
+			} else {
+				place[v] = len(out)
+			}
+		} else if last := len(out) - 1; last >= 0 && out[last].wire == v {
+			// Structured EVs: ways down of one way up follow each other.
+			same = last
+		}
+		if same >= 0 {
+			out[same].refs = append(out[same].refs, ref)
+			continue
+		}
+		refs = append(refs, ref)
+		out = append(out, candidate{wire: v, refs: refs[len(refs)-1 : len(refs) : len(refs)]})
+	}
+	return out, nil
+}

@@ -370,7 +370,10 @@ func (s *Switch) straight(port uint32) (q queued, ok bool) {
 	if s.queues.size > 0 || c.id != 0 {
 		return q, false
 	}
-	if q.prio = int(c.std(&s.prog.std.priority)); q.prio >= s.cfg.Priorities || s.queues.port(port).q[q.prio].rate > 0 {
+	if q.prio = int(c.std(&s.prog.std.priority)); q.prio >= s.cfg.Priorities {
+		return q, false
+	}
+	if p := s.queues.port(port); p.q[q.prio].rate > 0 || p.line.speed > 0 {
 		return q, false
 	}
 	q.port, q.trunc, q.at = port, c.trunc, s.micros()
@@ -444,18 +447,24 @@ func (s *Switch) leave(q *queued, depth int) {
 			s.traceDrop(c.id, c.told.failed)
 			break
 		}
-		s.transmit(q.port, s.outBuf[:min(len(s.outBuf), c.trunc)])
+		s.transmit(q, s.outBuf[:min(len(s.outBuf), c.trunc)])
 	}
 	c.finish()
 }
 
-func (s *Switch) transmit(port uint32, b []byte) {
+func (s *Switch) transmit(q *queued, b []byte) {
+	port := q.port
 	if len(s.down) > 0 && s.down[port] {
 		s.stats.PortDown++
 		s.traceDrop(s.ctx.id, "the port is down")
 		return
 	}
 	s.stats.Transmitted++
+	if len(s.queues.lines) > 0 {
+		if l := &s.queues.port(port).line; l.speed > 0 {
+			l.took(q.send, len(b))
+		}
+	}
 	if s.ctx.id != 0 {
 		s.traceTransmit(port, b)
 	}

@@ -28,11 +28,13 @@ type queued struct {
 // trafficManager is the egress queues of all ports: per port and priority a
 // depth in packets and a rate in packets a second, neither shared. Among what
 // may leave, a higher priority leaves first, whatever the port; within a
-// priority the order is that of leaving times, then of arrival.
+// priority the order is that of leaving times, then of arrival. A port with a
+// speed has a wire of its own, which its priorities share (speed.go).
 type trafficManager struct {
 	prios []prioQueue
 	ports map[uint32]*portQueues
 	near  []*portQueues // of low port numbers
+	lines []*portQueues // of those with a speed
 	seq   uint64
 	size  int
 
@@ -48,7 +50,8 @@ type prioQueue struct {
 }
 
 type portQueues struct {
-	q []queueState
+	q    []queueState
+	line line
 }
 
 type queueState struct {
@@ -77,6 +80,10 @@ func (m *trafficManager) clear() {
 		for i := range p.q {
 			p.q[i].size = 0
 		}
+		for i := range p.line.held {
+			p.line.held[i] = ring[queued]{}
+		}
+		p.line.waiting = 0
 	}
 	m.size = 0
 }
@@ -104,7 +111,8 @@ func (m *trafficManager) port(n uint32) *portQueues {
 
 // push queues a packet; false: the queue is full.
 func (m *trafficManager) push(e queued, now time.Duration) bool {
-	q := &m.port(e.port).q[e.prio]
+	p := m.port(e.port)
+	q := &p.q[e.prio]
 	if q.depth > 0 && q.size >= q.depth {
 		return false
 	}
@@ -119,9 +127,12 @@ func (m *trafficManager) push(e queued, now time.Duration) bool {
 	e.seq = m.seq
 	q.size++
 	m.size++
-	if pq := &m.prios[e.prio]; e.send <= now {
+	switch pq := &m.prios[e.prio]; {
+	case p.line.speed > 0:
+		p.line.hold(e)
+	case e.send <= now:
 		pq.ready.push(e)
-	} else {
+	default:
 		pq.later.push(e)
 	}
 	return true
@@ -148,7 +159,7 @@ func (m *trafficManager) pop(now time.Duration) (e queued, depth int, ok bool) {
 		m.size--
 		return e, q.size, true
 	}
-	return e, 0, false
+	return m.popLine(now)
 }
 
 func (e *queued) before(o *queued) bool {
@@ -157,6 +168,7 @@ func (e *queued) before(o *queued) bool {
 
 // nextDue is when the next packet that must wait may leave.
 func (m *trafficManager) nextDue() (at time.Duration, ok bool) {
+	at, ok = m.linesDue()
 	for i := range m.prios {
 		if l := m.prios[i].later; len(l) > 0 && (!ok || l[0].send < at) {
 			at, ok = l[0].send, true

@@ -403,6 +403,11 @@ func (m *trafficManager) configure(port uint32, prio int, set func(int, *queueSt
 	}
 }
 
+// SetPortSpeed has a port share a wire; see Controls.
+func (s *Switch) SetPortSpeed(port uint32, bitsPerSecond uint64) {
+	s.queues.setSpeed(port, bitsPerSecond)
+}
+
 // SetPortUp changes the state of a port; see Controls.
 func (s *Switch) SetPortUp(port uint32, up bool) {
 	if up != s.down[port] {

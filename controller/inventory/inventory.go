@@ -72,8 +72,24 @@ type Host struct {
 	// the one it is reached by.
 	Port  uint32   `yaml:"port"`
 	Ports []uint32 `yaml:"ports"`
+	// Planes are where the host hangs off the other planes of the fabric: its
+	// port 1 is Switch and Port, port 2 the first of these. All have its one
+	// address.
+	Planes []Attachment `yaml:"planes"`
 	// Prefixes are others the host may use as source and is reached by.
 	Prefixes []netip.Prefix `yaml:"prefixes"`
+}
+
+// An Attachment is one port of a host, and the port of a switch it leads to.
+type Attachment struct {
+	Switch string `yaml:"switch"`
+	Port   uint32 `yaml:"port"`
+	MAC    MAC    `yaml:"mac"`
+}
+
+// Attachments returns what the ports of a host lead to, in their order.
+func (h *Host) Attachments() []Attachment {
+	return append([]Attachment{{h.Switch, h.AllPorts()[0], h.MAC}}, h.Planes...)
 }
 
 // AllPorts returns the ports of the host, the one it is reached by first.

@@ -167,6 +167,19 @@ func (v *validator) hosts() {
 			}
 			v.port(field, p)
 		}
+		planes := map[string]bool{h.Switch: true}
+		for j, a := range h.Planes {
+			field := fmt.Sprintf("%s.planes[%d]", at, j)
+			switch {
+			case v.inv.Switch(a.Switch) == nil:
+				v.bad(field+".switch", "%q is not a switch of the inventory", a.Switch)
+			case planes[a.Switch]:
+				v.bad(field+".switch", "%q is that of another plane: want a switch a plane", a.Switch)
+			}
+			planes[a.Switch] = true
+			v.port(field+".port", a.Port)
+			v.mac(field+".mac", a.MAC)
+		}
 		for j, p := range h.Prefixes {
 			if !p.IsValid() || !p.Addr().Is6() || p != p.Masked() {
 				v.bad(fmt.Sprintf("%s.prefixes[%d]", at, j), "%v is not an IPv6 prefix with nothing set beyond its length", p)

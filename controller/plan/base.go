@@ -52,13 +52,15 @@ func (n *Network) destinations() []destination {
 	}
 	for i := range n.Inventory.Hosts {
 		h := &n.Inventory.Hosts[i]
-		node := n.nodes[h.Switch]
-		if node == nil {
-			continue
-		}
-		for _, p := range append([]netip.Prefix{host(h.Address)}, h.Prefixes...) {
-			if !n.covered(node.ID, p) {
-				add(p, origin{node: node.ID})
+		for _, at := range h.Attachments() {
+			node := n.nodes[at.Switch]
+			if node == nil {
+				continue
+			}
+			for _, p := range append([]netip.Prefix{host(h.Address)}, h.Prefixes...) {
+				if !n.covered(node.ID, p) {
+					add(p, origin{node: node.ID})
+				}
 			}
 		}
 	}
@@ -173,9 +175,9 @@ func (b *baseWork) hosts() {
 	}
 	guarded := make(map[guard]bool)
 	for _, h := range b.n.hostsOf[b.sw.Name] {
-		b.add(setMACs(b.n.hostHop(h).neighbor, packet.MAC(b.sw.MAC), packet.MAC(h.MAC)))
+		b.add(setMACs(h.way.neighbor, packet.MAC(b.sw.MAC), h.mac))
 		for _, p := range append([]netip.Prefix{host(h.Address)}, h.Prefixes...) {
-			for _, in := range h.AllPorts() {
+			for _, in := range h.ports {
 				if guarded[guard{in, p}] {
 					continue
 				}
@@ -194,7 +196,7 @@ func (b *baseWork) hostRoutes() map[netip.Prefix]bool {
 		for _, p := range append([]netip.Prefix{host(h.Address)}, h.Prefixes...) {
 			if !routed[p] {
 				routed[p] = true
-				b.add(route(p, forward(b.n.hostHop(h))))
+				b.add(route(p, forward(h.way)))
 			}
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/p4"
+	"github.com/weft-sdn/weft/packet"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -26,9 +27,16 @@ type Network struct {
 	nodes    map[string]*topology.Node // by switch
 	names    map[topology.NodeID]string
 	hosts    map[netip.Addr]*inventory.Host
-	hostsOf  map[string][]*inventory.Host // by switch, ordered by name
-	neighbor map[netip.Addr]uint16        // by host
+	hostsOf  map[string][]attached // by switch, ordered by name
 	routes   []destination
+}
+
+// attached is a host at a switch.
+type attached struct {
+	*inventory.Host
+	mac   packet.MAC
+	ports []uint32
+	way   hop
 }
 
 // NewNetwork matches a topology with an inventory, neither of which may change
@@ -40,8 +48,7 @@ func NewNetwork(snap *topology.Snapshot, inv *inventory.Inventory) *Network {
 		nodes:    make(map[string]*topology.Node, len(inv.Switches)),
 		names:    make(map[topology.NodeID]string, len(inv.Switches)),
 		hosts:    make(map[netip.Addr]*inventory.Host, len(inv.Hosts)),
-		hostsOf:  make(map[string][]*inventory.Host),
-		neighbor: make(map[netip.Addr]uint16, len(inv.Hosts)),
+		hostsOf:  make(map[string][]attached),
 	}
 	known := make(map[string]*topology.Node, 4*len(snap.Nodes))
 	for _, node := range snap.Nodes {
@@ -65,15 +72,21 @@ func NewNetwork(snap *topology.Snapshot, inv *inventory.Inventory) *Network {
 	for i := range inv.Hosts {
 		h := &inv.Hosts[i]
 		n.hosts[h.Address] = h
-		n.hostsOf[h.Switch] = append(n.hostsOf[h.Switch], h)
+		for j, at := range h.Attachments() {
+			ports := []uint32{at.Port}
+			if j == 0 {
+				ports = h.AllPorts()
+			}
+			n.hostsOf[at.Switch] = append(n.hostsOf[at.Switch], attached{Host: h, mac: packet.MAC(at.MAC), ports: ports})
+		}
 	}
 	for _, hosts := range n.hostsOf {
-		slices.SortFunc(hosts, func(a, b *inventory.Host) int { return cmp.Compare(a.Name, b.Name) })
+		slices.SortFunc(hosts, func(a, b attached) int { return cmp.Compare(a.Name, b.Name) })
 		behind := make(map[uint32]uint16)
-		for _, h := range hosts {
-			p := h.AllPorts()[0]
+		for i := range hosts {
+			p := hosts[i].ports[0]
 			behind[p]++
-			n.neighbor[h.Address] = behind[p]<<9 | uint16(p)
+			hosts[i].way = hop{port: p, neighbor: behind[p]<<9 | uint16(p)}
 		}
 	}
 	n.routes = n.destinations()
@@ -175,9 +188,10 @@ func (n *Network) hops(sw *inventory.Switch, toward *topology.Paths) []hop {
 	return sortHops(out)
 }
 
-// hostHop returns the way from its switch to a host.
-func (n *Network) hostHop(h *inventory.Host) hop {
-	return hop{port: h.AllPorts()[0], neighbor: n.neighbor[h.Address]}
+// hostHop returns the way from a switch to a host behind it.
+func (n *Network) hostHop(sw string, h *inventory.Host) hop {
+	i := slices.IndexFunc(n.hostsOf[sw], func(a attached) bool { return a.Host == h })
+	return n.hostsOf[sw][i].way
 }
 
 // fabricPorts returns the ports of a switch that lead to neighbors, ascending.
@@ -200,7 +214,7 @@ func (n *Network) fabricPorts(sw *inventory.Switch) []uint32 {
 func (n *Network) hostPorts(sw *inventory.Switch) []uint32 {
 	out := slices.Clone(sw.HostPorts)
 	for _, h := range n.hostsOf[sw.Name] {
-		out = append(out, h.AllPorts()...)
+		out = append(out, h.ports...)
 	}
 	slices.Sort(out)
 	return slices.Compact(out)

@@ -313,7 +313,7 @@ func (w *placeWork) treeError(err error, m topology.Metric) error {
 // build fills the tree in.
 func (w *placeWork) build(epoch uint32, turn uint8) (*Placement, error) {
 	spec := w.r.Spec
-	way := w.n.hostHop(w.source)
+	way := w.n.hostHop(w.source.Switch, w.source)
 	p := &Placement{
 		Group: w.r.Group, Turn: turn, Epoch: epoch,
 		Proxy: spec.ProxyAddress, DesignatedQPN: spec.DesignatedQPN, InitialPSN: spec.InitialPSN, Mode: spec.Mode, Objective: spec.Objective,
@@ -409,7 +409,7 @@ func (w *placeWork) routed(from, to *skeleton) (hop, error) {
 
 func (w *placeWork) receiver(r *intent.Receiver) PlacedBranch {
 	h := w.n.hosts[r.Address]
-	way := w.n.hostHop(h)
+	way := w.n.hostHop(h.Switch, h)
 	ports := slices.Clone(h.AllPorts())
 	slices.Sort(ports)
 	placed := &PlacedReceiver{Address: r.Address, QPN: r.QPN, StartPSN: r.Start(w.r.Spec.InitialPSN), StartMSN: r.StartMSN}

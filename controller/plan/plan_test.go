@@ -10,7 +10,9 @@ import (
 
 	"github.com/weft-sdn/weft/controller/entry"
 	"github.com/weft-sdn/weft/controller/internal/sample"
+	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/p4"
+	"github.com/weft-sdn/weft/packet"
 	"github.com/weft-sdn/weft/southbound"
 )
 
@@ -135,6 +137,45 @@ func TestFigure1(t *testing.T) {
 	n := network(net)
 	spec := net.Spec(1, "s1", "r1", "r2", "r3", "r4", "r5")
 	golden(t, "figure1.txt", describe(t, n, place(t, n, Request{Group: 3, Spec: &spec})))
+}
+
+// TestHostsOnTwoPlanes: each plane's leaf has a way to a host, by its own port and to its own MAC, and the leaf at the other end of
+// the plane routes to that leaf.
+func TestHostsOnTwoPlanes(t *testing.T) {
+	net := sample.New().Switches("p1a", "p1s", "p1b", "p2a", "p2s", "p2b").
+		Links([2]string{"p1a", "p1s"}, [2]string{"p1s", "p1b"}, [2]string{"p2a", "p2s"}, [2]string{"p2s", "p2b"}).Hosts("p1a", "h")
+	h := &net.Inventory.Hosts[0]
+	h.Planes = []inventory.Attachment{{Switch: "p2a", Port: 44, MAC: inventory.MAC{2, 2, 0, 0, 0, 1}}}
+	if err := net.Inventory.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	n := network(net)
+	base := func(sw string) string {
+		var b strings.Builder
+		for _, e := range n.Base(net.Inventory.Switch(sw)) {
+			fmt.Fprintln(&b, e)
+		}
+		return b.String()
+	}
+	way := func(port uint32, neighbor uint16) string {
+		return fmt.Sprint(route(host(h.Address), forward(hop{port, neighbor})))
+	}
+	macs := func(id uint16, sw string, to inventory.MAC) string {
+		return fmt.Sprint(setMACs(id, packet.MAC(net.Inventory.Switch(sw).MAC), packet.MAC(to)))
+	}
+	for sw, want := range map[string][]string{
+		"p1a": {way(101, 1<<9|101), macs(1<<9|101, "p1a", h.MAC)},
+		"p2a": {way(44, 1<<9|44), macs(1<<9|44, "p2a", h.Planes[0].MAC)},
+		"p1b": {way(1, 1)},
+		"p2b": {way(1, 1)},
+	} {
+		got := base(sw)
+		for _, line := range want {
+			if !strings.Contains(got, line+"\n") {
+				t.Errorf("%s lacks %s\n%s", sw, line, got)
+			}
+		}
+	}
 }
 
 func TestFigure1Base(t *testing.T) {

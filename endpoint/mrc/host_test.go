@@ -1,0 +1,463 @@
+package mrc
+
+import (
+	"bytes"
+	"errors"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weft-sdn/weft/endpoint"
+	"github.com/weft-sdn/weft/packet"
+)
+
+// TestRefusedFrames: what is wrong with a frame counts under its reason, and nothing else happens.
+func TestRefusedFrames(t *testing.T) {
+	edit := func(f func(*packet.MRC)) func(*solo) []byte {
+		return func(s *solo) []byte {
+			p := request(500, []byte("x"))
+			f(&p)
+			return s.frame(p)
+		}
+	}
+	octets := func(f func([]byte) []byte) func(*solo) []byte {
+		return func(s *solo) []byte { return f(s.frame(request(500, []byte("x")))) }
+	}
+	for _, c := range []struct {
+		name  string
+		frame func(*solo) []byte
+		want  Refusal
+	}{
+		{"MAC", octets(func(f []byte) []byte { f[5] ^= 8; return f }), RefusedMAC},
+		{"EtherType", octets(func(f []byte) []byte { f[13] = 0; return f }), RefusedProtocol},
+		{"empty", func(*solo) []byte { return nil }, RefusedMalformed},
+		{"truncated", octets(func(f []byte) []byte { return f[:len(f)-1] }), RefusedMalformed},
+		{"address", func(s *solo) []byte {
+			p := request(500, nil)
+			f := s.frame(p)
+			f[packet.EthernetLen+39]++
+			return f
+		}, RefusedDestination},
+		{"UDP port", octets(func(f []byte) []byte { f[packet.EthernetLen+packet.IPv6Len+3]++; return f }), RefusedProtocol},
+		{"ICRC", octets(func(f []byte) []byte { f[len(f)-1]++; return f }), RefusedICRC},
+		{"payload", octets(func(f []byte) []byte { f[len(f)-8]++; return f }), RefusedICRC},
+		{"transport version", edit(func(p *packet.MRC) { p.BTH.TVer = 1 }), RefusedTVer},
+		{"partition", edit(func(p *packet.MRC) { p.BTH.PKey = 0x8001 }), RefusedPKey},
+		{"RC opcode", edit(func(p *packet.MRC) { p.BTH.Opcode = packet.OpWriteOnly }), RefusedProtocol},
+		{"QPN", edit(func(p *packet.MRC) { p.BTH.DestQPN = 77 }), RefusedQPN},
+		{"endpoint QPN", edit(func(p *packet.MRC) { p.BTH.DestQPN = packet.EndpointQPN }), RefusedQPN},
+		{"peer", func(s *solo) []byte {
+			p := request(500, nil)
+			s.qp.cfg.RemoteAddr = testAddr(5)
+			defer func() { s.qp.cfg.RemoteAddr = testAddr(1) }()
+			f := s.frame(p)
+			g, _, _ := packet.ParseMRC(f, s.wire)
+			g.IPv6.Src = testAddr(3)
+			return g.Append(nil)
+		}, RefusedAddressPair},
+		{"endpoint request to a queue pair", func(s *solo) []byte {
+			return s.frame(packet.MRC{BTH: packet.MRCBTH{Opcode: packet.OpMRCEndpointRequest}})
+		}, RefusedQPN},
+		{"endpoint response nobody waits for", func(s *solo) []byte {
+			return s.frame(packet.MRC{BTH: packet.EndpointHeader(packet.OpMRCEndpointResponse, 3)})
+		}, RefusedEndpoint},
+		{"reserved endpoint operation", func(s *solo) []byte {
+			return s.frame(packet.MRC{BTH: packet.EndpointHeader(packet.OpMRCEndpointRequest, 3), ERTH: packet.ERTH{Op: 2}})
+		}, RefusedEndpoint},
+		{"CC state", func(s *solo) []byte {
+			p := sackPacket(99, 99, 0, 0)
+			p.SETH.CCType = 3
+			return s.frame(p)
+		}, RefusedCCState},
+	} {
+		s, memory := newResponding(t, nil)
+		s.host.Receive(0, 1, c.frame(s))
+		if got := s.host.Counters(); got.Refused[c.want] != 1 || got.Refused.Total() != 1 || got.FramesReceived != 1 {
+			t.Errorf("%s: refused %v, want %v", c.name, got.Refused.Map(), c.want)
+		}
+		if len(s.take()) != 0 || memory[0] != 0 || s.qp.CackPSN() != 499 {
+			t.Errorf("%s: it was taken", c.name)
+		}
+	}
+	names := map[string]bool{}
+	for r := range refusals {
+		names[r.String()] = true
+	}
+	if len(names) != int(refusals) || names[""] {
+		t.Errorf("reasons without a name of their own: %v", slices.Sorted(maps.Keys(names)))
+	}
+}
+
+// TestSourceRouted: packets come with their outer header or without it (OCP MRC 1.0, §9.3.5.1), and marks on the outer one count.
+func TestSourceRouted(t *testing.T) {
+	for _, c := range []struct {
+		name           string
+		encap, routed  bool
+		outer          uint8
+		mark           packet.SACKMark
+		reason         packet.NACKReason
+		notECT, refuse bool
+	}{
+		{name: "decapsulated"},
+		{name: "outer header", encap: true, outer: packet.ECT0},
+		{name: "outer header and SRH", encap: true, routed: true, outer: packet.ECT0},
+		{name: "marked outside", encap: true, outer: packet.CE, mark: packet.MarkSkipOnce},
+		{name: "marked outside, inside not capable", encap: true, outer: packet.CE, notECT: true, refuse: true},
+		{name: "trimmed outside", encap: true, outer: packet.ECT0, reason: packet.NACKTrimmed},
+	} {
+		s, memory := newResponding(t, nil)
+		p := request(500, []byte("x"))
+		p.BTH.AckReq = true
+		if c.notECT {
+			p.IPv6.TrafficClass &^= 3
+		}
+		p.Encapsulated, p.Routed = c.encap, c.routed
+		p.Outer = packet.IPv6{TrafficClass: packet.TrafficClass(s.wire.DSCP.Trimmable, c.outer), HopLimit: 3, Src: testAddr(1), Dst: netip.MustParseAddr("fcbb:bb00:7::")}
+		if c.routed {
+			srh, err := packet.NewSRH(packet.NextHeaderIPv6, []netip.Addr{netip.MustParseAddr("fcbb:bb00:7::")}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.SRH = srh
+		}
+		f := s.frame(p)
+		if c.reason != 0 {
+			var err error
+			if f, err = (packet.Trimmer{DSCP: s.wire.DSCP, Size: packet.MinTrimLen + packet.IPv6Len}).Trim(f, false); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s.host.Receive(0, 1, f)
+		out := s.take()
+		switch {
+		case c.refuse:
+			if len(out) != 0 || s.refused(RefusedECN) != 1 {
+				t.Errorf("%s: answered with %v", c.name, opcodes(out))
+			}
+		case c.reason != 0:
+			if len(out) != 1 || out[0].NETH.Reason != c.reason || memory[0] != 0 {
+				t.Errorf("%s: answered with %v", c.name, opcodes(out))
+			}
+		default:
+			if len(out) != 2 || out[0].SETH.Mark != c.mark || out[0].SETH.Entropy != testEV || memory[0] != 'x' {
+				t.Errorf("%s: answered with %v, %+v", c.name, opcodes(out), out[0].SETH)
+			}
+		}
+	}
+}
+
+// TestRoutes: a path with a route gets an outer header, with or without SRH, that carries the inner DSCP and ECN (OCP MRC 1.0, §9.2, table 7-2).
+func TestRoutes(t *testing.T) {
+	container := netip.MustParseAddr("fcbb:bb00:1:2:3::")
+	srh, err := packet.NewSRH(packet.NextHeaderIPv6, []netip.Addr{netip.MustParseAddr("fcbb:bb00:4:5::")}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	paths := []Path{
+		{EV: packet.NewEV(0, 0), Port: 1},
+		{EV: packet.NewEV(1, 0), Port: 1, Route: &Route{Dst: container}},
+		{EV: packet.NewEV(2, 0), Port: 1, Route: &Route{Dst: container, SRH: &srh}},
+	}
+	s := newSolo(t, func(c *QPConfig) { c.Sprayer = NewRoundRobin(paths...) })
+	s.write(3)
+	sizes := map[int]bool{}
+	for _, p := range s.settle(time.Microsecond) {
+		i := int(p.UDP.SrcPort)
+		if p.Encapsulated != (i > 0) || p.Routed != (i == 2) || p.IPv6.Dst != testAddr(1) {
+			t.Errorf("path %d: encapsulated %v, routed %v, to %v", i, p.Encapsulated, p.Routed, p.IPv6.Dst)
+		}
+		if i > 0 && (p.Outer.Dst != container || p.Outer.TrafficClass != p.IPv6.TrafficClass || p.Outer.Src != testAddr(0)) {
+			t.Errorf("path %d: outer header %+v", i, p.Outer)
+		}
+		if i == 2 && !bytes.Equal(p.SRH.SegmentList, srh.SegmentList) {
+			t.Errorf("path %d: SRH %+v", i, p.SRH)
+		}
+		sizes[int(s.qp.record(p.BTH.PSN).size)] = true
+	}
+	if len(sizes) != 1 || !sizes[8+12+4+4+16+256+4+40] {
+		t.Errorf("nominal_pktsize %v: the outer header should not count", sizes)
+	}
+}
+
+// TestPorts: packets leave by the port of their path, with its MAC address and the host's one IP address, and only when the port is free (§9.3.2, §11.5).
+func TestPorts(t *testing.T) {
+	s := newSolo(t, nil)
+	s.write(20)
+	out := s.settle(time.Millisecond / 2)
+	counts := map[int]int{}
+	busy := map[int]time.Duration{}
+	for _, p := range out {
+		counts[p.port]++
+		if p.Ethernet.Src != testMAC(0, p.port) || p.IPv6.Src != testAddr(0) {
+			t.Errorf("port %d: %+v from %v", p.port, p.Ethernet, p.IPv6.Src)
+		}
+		if int(p.EV()&0xFFFF)%2+1 != p.port {
+			t.Errorf("EV %#x by port %d", p.EV(), p.port)
+		}
+		if p.at < busy[p.port] {
+			t.Errorf("port %d: sent at %v, busy until %v", p.port, p.at, busy[p.port])
+		}
+		busy[p.port] = p.at + time.Duration(p.Len()+24)*8*time.Second/100e9
+	}
+	if counts[1] != 10 || counts[2] != 10 {
+		t.Errorf("packets by port: %v", counts)
+	}
+	for name, down := range map[string]func(s *solo){
+		"own port":    func(s *solo) { _ = s.host.SetPort(2, false) },
+		"peer's port": func(s *solo) { s.host.peers[testAddr(1)] = packet.PortMask(0).With(1) },
+	} {
+		s = newSolo(t, nil)
+		down(s)
+		s.write(10)
+		p := request(500, nil)
+		p.BTH.AckReq = true
+		out = append(s.settle(time.Millisecond/2), s.give(p)...)
+		if len(out) != 12 {
+			t.Errorf("%s down: %d packets", name, len(out))
+		}
+		for _, p := range out {
+			if p.port != 1 {
+				t.Errorf("%s down: %v by port %d", name, p.BTH.Opcode, p.port)
+			}
+		}
+	}
+	s = newSolo(t, nil)
+	for n := range 2 {
+		if err := s.host.SetPort(n+1, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.write(1)
+	if next, pending := s.host.Advance(0); pending || len(s.take()) != 0 {
+		t.Errorf("without a port: something to do at %v", next)
+	}
+	s.host.Receive(0, 1, s.frame(request(500, nil)))
+	s.host.Receive(0, 9, s.frame(request(500, nil)))
+	if s.refused(RefusedPort) != 2 {
+		t.Errorf("refused %v", s.host.Counters().Refused.Map())
+	}
+	if err := s.host.SetPort(1, true); err != nil {
+		t.Fatal(err)
+	}
+	if out := s.settle(time.Microsecond); len(out) != 1 {
+		t.Errorf("%d packets when the port is back", len(out))
+	}
+	if err := s.host.SetPort(3, true); !errors.Is(err, endpoint.ErrNotFound) {
+		t.Errorf("port 3 of 2: %v", err)
+	}
+}
+
+// TestEVProbes: an EV probe is answered by another host, whatever its DSCP, and matched by its identifier; one that is lost is given up (§7.3, §7.4.7).
+func TestEVProbes(t *testing.T) {
+	l := newLab(t, 1, 2, 2)
+	l.planes[0].delay, l.planes[1].dead = 3*time.Microsecond, true
+	var requests, responses []packet.MRC
+	l.tap = func(_ time.Duration, from, _ int, frame []byte) bool {
+		p, _, err := packet.ParseMRC(bytes.Clone(frame), packet.DefaultMRCSettings())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if from == 0 {
+			requests = append(requests, p)
+		} else {
+			responses = append(responses, p)
+		}
+		return false
+	}
+	paths := testPaths(4, 2)
+	var ids []uint16
+	for i, path := range paths {
+		id, err := l.hosts[0].SendEVProbe(l.now, EVProbe{Peer: testAddr(1), Path: path, DSCP: uint8(i)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, id)
+	}
+	l.run(time.Second, func() bool { return false })
+	for i, p := range requests {
+		if p.BTH.DestQPN != packet.EndpointQPN || p.BTH.EndpointID() != ids[i] || packet.DSCP(p.IPv6.TrafficClass) != uint8(i) || p.ERTH.Op != packet.EndpointEVProbe || p.EV() != paths[i].EV {
+			t.Errorf("request %d: %+v %+v", i, p.BTH, p.ERTH)
+		}
+	}
+	for _, p := range responses {
+		if p.BTH.DestQPN != packet.EndpointQPN || p.EETH.Op != packet.EndpointEVProbe || packet.DSCP(p.IPv6.TrafficClass) != packet.DefaultDSCPClasses().Control {
+			t.Errorf("response: %+v %+v", p.BTH, p.EETH)
+		}
+	}
+	answered := 0
+	for r, ok := l.hosts[0].PollEndpoint(); ok; r, ok = l.hosts[0].PollEndpoint() {
+		i := slices.Index(ids, r.ID)
+		if i < 0 || r.Path != paths[i] || r.Peer != testAddr(1) || r.Op != packet.EndpointEVProbe || r.Answered != (i%2 == 0) {
+			t.Errorf("result %+v", r)
+		}
+		if r.Answered {
+			answered++
+			if r.RTT < 5*time.Microsecond || r.RTT > 7*time.Microsecond {
+				t.Errorf("RTT %v, want 6 us", r.RTT)
+			}
+		}
+	}
+	if answered != 2 || len(requests) != 4 || len(responses) != 2 {
+		t.Errorf("%d requests, %d responses, %d answered", len(requests), len(responses), answered)
+	}
+	for _, bad := range []EVProbe{{Path: paths[0]}, {Peer: testAddr(1)}, {Peer: testAddr(1), Path: paths[0], DSCP: 64}} {
+		if _, err := l.hosts[0].SendEVProbe(l.now, bad); !errors.Is(err, endpoint.ErrConfig) {
+			t.Errorf("%+v: %v", bad, err)
+		}
+	}
+}
+
+// TestPortStatus: a port status update tells the peer which ports to use, is answered, and is never sent twice (§7.4.8).
+func TestPortStatus(t *testing.T) {
+	l := newLab(t, 1, 2, 3)
+	qps := l.pair(0, 1, nil)
+	if got := l.hosts[0].PeerPorts(testAddr(1)); !got.Has(1) || !got.Has(31) {
+		t.Errorf("ports of a peer that has said nothing: %#x", got)
+	}
+	if err := l.hosts[1].SetPort(2, false); err != nil {
+		t.Fatal(err)
+	}
+	id, err := l.hosts[1].SendPortStatus(l.now, testAddr(0), Path{EV: 5, Port: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ports := map[int]int{}
+	l.tap = func(_ time.Duration, from, port int, frame []byte) bool {
+		if p, _, _ := packet.ParseMRC(frame, packet.DefaultMRCSettings()); from == 0 && p.Headers.Is(packet.ExtMETH) {
+			ports[port]++
+		}
+		return false
+	}
+	l.run(time.Second, func() bool { return false })
+	if got := l.hosts[0].PeerPorts(testAddr(1)); got != packet.PortMask(0).With(1).With(3) {
+		t.Errorf("peer's ports %#x", got)
+	}
+	if r, ok := l.hosts[1].PollEndpoint(); !ok || r.ID != id || !r.Answered || r.Op != packet.EndpointPortStatus {
+		t.Errorf("result %+v", r)
+	}
+	memory := l.region(1, 1<<16)
+	data := pattern(1<<16, 1)
+	l.post(qps[0], endpoint.WorkRequest{Op: endpoint.OpWrite, Data: data})
+	l.run(time.Second, func() bool { return qps[0].SendQueueLen() == 0 })
+	if !bytes.Equal(memory, data) || ports[2] != 0 || ports[1] == 0 || ports[3] == 0 {
+		t.Errorf("packets by port: %v", ports)
+	}
+}
+
+// TestConfigs: every field that cannot be used is named.
+func TestConfigs(t *testing.T) {
+	for field, edit := range map[string]func(*QPConfig){
+		"QPN":                                    func(c *QPConfig) { c.QPN = packet.EndpointQPN },
+		"RemoteQPN":                              func(c *QPConfig) { c.RemoteQPN = 1 << 24 },
+		"RemoteAddr":                             func(c *QPConfig) { c.RemoteAddr = netip.MustParseAddr("ff02::1") },
+		"SQPSN":                                  func(c *QPConfig) { c.SQPSN = 1 << 24 },
+		"RQPSN":                                  func(c *QPConfig) { c.RQPSN = 1 << 24 },
+		"PMTU":                                   func(c *QPConfig) { c.PMTU = 1500 },
+		"AckTimeout":                             func(c *QPConfig) { c.AckTimeout = 25 },
+		"LinearRetries":                          func(c *QPConfig) { c.LinearRetries = 8 },
+		"ExponentialRetries":                     func(c *QPConfig) { c.ExponentialRetries = 26 },
+		"ProbeTimeout":                           func(c *QPConfig) { c.ProbeTimeout = -1 },
+		"SendDepth":                              func(c *QPConfig) { c.SendDepth = 0 },
+		"RecvDepth":                              func(c *QPConfig) { c.RecvDepth = -1 },
+		"SACKThreshold":                          func(c *QPConfig) { c.SACKThreshold = -1 },
+		"MinAckPacket":                           func(c *QPConfig) { c.MinAckPacket = -1 },
+		"TimestampUnit":                          func(c *QPConfig) { c.TimestampUnit = time.Microsecond },
+		"Congestion":                             func(c *QPConfig) { c.Congestion = nil },
+		"Sprayer":                                func(c *QPConfig) { c.Sprayer = nil },
+		"Local: MaxWIMM (MRC_QP_MAX_WIMM_DEST)":  func(c *QPConfig) { c.Local.MaxWIMM = -1 },
+		"Remote: MaxWIMM (MRC_QP_MAX_WIMM_DEST)": func(c *QPConfig) { c.Remote.MaxWIMM = MaxWIMM + 1 },
+		"Local: MaxMPR (MRC_QP_MAX_MPR_DEST)":    func(c *QPConfig) { c.Local.MaxMPR = 0 },
+		"Remote: MaxMPR (MRC_QP_MAX_MPR_DEST)":   func(c *QPConfig) { c.Remote.MaxMPR = 256 },
+	} {
+		h := newTestHost(t, 0, 1, func(time.Duration, int, []byte) {})
+		c := testQPConfig(0, 1, 1)
+		edit(&c)
+		if _, err := h.CreateQP(c); !errors.Is(err, endpoint.ErrConfig) || !strings.Contains(err.Error(), ": "+field+" ") {
+			t.Errorf("%s: %v", field, err)
+		}
+		if _, err := h.CreateQP(testQPConfig(0, 1, 1)); err != nil {
+			t.Errorf("%s: the next one: %v", field, err)
+		}
+		if _, err := h.CreateQP(testQPConfig(0, 1, 1)); !errors.Is(err, endpoint.ErrExists) {
+			t.Errorf("the same number again: %v", err)
+		}
+	}
+	for field, edit := range map[string]func(*Config){
+		"Addr":            func(c *Config) { c.Addr = netip.Addr{} },
+		"Ports":           func(c *Config) { c.Ports = make([]Port, 32) },
+		"PKey":            func(c *Config) { c.PKey = 0x8000 },
+		"HopLimit":        func(c *Config) { c.HopLimit = 0 },
+		"PacingSlack":     func(c *Config) { c.PacingSlack = -1 },
+		"EndpointTimeout": func(c *Config) { c.EndpointTimeout = 0 },
+		"Output":          func(c *Config) { c.Output = nil },
+		"Ports[1].MAC":    func(c *Config) { c.Ports = append(c.Ports, Port{MAC: packet.MAC{1}}) },
+		"Wire":            func(c *Config) { c.Wire.Port = 0 },
+	} {
+		c := newTestHost(t, 0, 1, func(time.Duration, int, []byte) {}).Config()
+		edit(&c)
+		if _, err := NewHost(c); !errors.Is(err, endpoint.ErrConfig) || !strings.Contains(err.Error(), ": "+field) {
+			t.Errorf("%s: %v", field, err)
+		}
+	}
+}
+
+// TestAttributes: the connection attributes of table 10-1, one by one.
+func TestAttributes(t *testing.T) {
+	if err := DefaultAttributes().Validate(); err != nil {
+		t.Error(err)
+	}
+	for _, ok := range []Attributes{{MaxMPR: 1}, {MaxMPR: 32, MaxWIMM: 32}, {MaxMPR: MaxMPR, MaxWIMM: MaxWIMM}} { // table 11-1 has 1..32 and 0..32
+		if err := ok.Validate(); err != nil {
+			t.Error(err)
+		}
+	}
+	h := newTestHost(t, 0, 1, func(time.Duration, int, []byte) {})
+	for i := range 16 { // §11.1: 16 queue pairs with mpr 8 and 32 WRITEs with Immediate
+		c := testQPConfig(0, 1, 1)
+		c.QPN = uint32(3 + i)
+		q, err := h.CreateQP(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if q.SendWindow() != 8*128 || q.MPR() != 8 || q.Config().Local.MaxWIMM != 32 {
+			t.Errorf("window %d, mpr %d", q.SendWindow(), q.MPR())
+		}
+	}
+}
+
+// TestWorkRequests: what cannot be posted is refused, and changes nothing.
+func TestWorkRequests(t *testing.T) {
+	s := newSolo(t, func(c *QPConfig) { c.SendDepth, c.RecvDepth = 2, 1 })
+	for _, op := range []endpoint.Op{0, endpoint.OpSend, endpoint.OpSendImmediate} {
+		if err := s.qp.PostSend(0, endpoint.WorkRequest{Op: op}); !errors.Is(err, endpoint.ErrWorkRequest) {
+			t.Errorf("%v: %v", op, err)
+		}
+	}
+	s.write(1)
+	s.write(1)
+	if err := s.qp.PostSend(0, endpoint.WorkRequest{Op: endpoint.OpWrite}); !errors.Is(err, endpoint.ErrQueueFull) {
+		t.Errorf("third: %v", err)
+	}
+	if err := s.qp.PostRecv(endpoint.RecvRequest{}); err != nil {
+		t.Error(err)
+	}
+	if err := s.qp.PostRecv(endpoint.RecvRequest{}); !errors.Is(err, endpoint.ErrQueueFull) {
+		t.Errorf("second: %v", err)
+	}
+	if q, err := s.host.QP(s.qp.cfg.QPN); q != s.qp || err != nil {
+		t.Error(err)
+	}
+	s.host.DestroyQP(s.qp.cfg.QPN)
+	if err := s.qp.PostSend(0, endpoint.WorkRequest{Op: endpoint.OpWrite}); !errors.Is(err, endpoint.ErrNotFound) {
+		t.Errorf("destroyed: %v", err)
+	}
+	if _, pending := s.host.Advance(0); pending || len(s.take()) != 0 {
+		t.Error("a destroyed queue pair sends")
+	}
+	if _, err := s.host.QP(s.qp.cfg.QPN); !errors.Is(err, endpoint.ErrNotFound) {
+		t.Error(err)
+	}
+}

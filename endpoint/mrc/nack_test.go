@@ -1,0 +1,169 @@
+package mrc
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/weft-sdn/weft/endpoint"
+	"github.com/weft-sdn/weft/packet"
+)
+
+// TestNACKs: table 7-3, row by row.
+func TestNACKs(t *testing.T) {
+	for _, c := range []struct {
+		reason packet.NACKReason
+		signal Signal
+		fatal  bool
+	}{
+		{packet.NACKTrimmed, SignalTrimmed, false},
+		{packet.NACKTrimmedLastHop, SignalTrimmedLastHop, false},
+		{packet.NACKNoBitmap, SignalRefused, false},
+		{packet.NACKNoPacketBuffer, SignalRefused, false},
+		{packet.NACKNoResource, SignalRefused, false},
+		{packet.NACKPSNOutOfRange, SignalRefused, false},
+		{packet.NACKUnexpectedEvent, 0, true},
+	} {
+		t.Run(c.reason.String(), func(t *testing.T) {
+			l := newListener(1 << 20)
+			s := newSolo(t, func(q *QPConfig) { q.Congestion, q.Sprayer, q.LinearRetries, q.ExponentialRetries = l, l, 2, 0 })
+			s.post(endpoint.WorkRequest{ID: 1, Data: make([]byte, 512)})
+			s.post(endpoint.WorkRequest{ID: 2, Data: make([]byte, 512)})
+			out := s.settle(time.Microsecond)
+			size := nominalSize(int(out[2].UDP.Length))
+			before := s.qp.InFlight()
+			ev := out[2].EV()
+			n := nackPacket(102, ev, c.reason)
+			if c.fatal {
+				s.give(n)
+				for id, want := range []endpoint.Status{endpoint.StatusFlushed, endpoint.StatusRemoteOperational} {
+					if c, ok := s.qp.Poll(); !ok || c.ID != uint64(id+1) || c.Status != want {
+						t.Errorf("completion %+v, want %v", c, want)
+					}
+				}
+				if !s.qp.Failed() {
+					t.Error("the queue pair goes on")
+				}
+				return
+			}
+			for retry := range 2 {
+				n.NETH.Timestamp = out[len(out)-1].TSETH.Timestamp
+				s.now += 10 * time.Microsecond
+				if got := s.give(n); len(got) != 0 {
+					t.Fatalf("answered with %v", opcodes(got))
+				}
+				if s.qp.InFlight() != before-size || len(l.nacks) != retry+1 {
+					t.Errorf("%d octets in flight, want %d", s.qp.InFlight(), before-size)
+				}
+				nack := l.nacks[retry]
+				if nack.Size != size || nack.Reason != c.reason || !nack.RTTValid || nack.RTT < 9*time.Microsecond || nack.RTT > 13*time.Microsecond || nack.InFlight != before-size {
+					t.Errorf("congestion control is told %+v", nack)
+				}
+				if l.signals[len(l.signals)-1] != c.signal || l.paths[l.ids[len(l.ids)-1]].EV != n.NETH.Entropy {
+					t.Errorf("the sprayer is told %v of path %d", l.signals, l.ids)
+				}
+				s.give(n) // again: it says nothing new
+				again := s.settle(time.Microsecond)
+				if len(again) != 1 {
+					t.Fatalf("%d packets sent again", len(again))
+				}
+				p := again[0]
+				if p.BTH.PSN != 102 || !p.BTH.Retransmission || p.EV() == n.NETH.Entropy || packet.DSCP(p.IPv6.TrafficClass) != s.wire.DSCP.TrimmableRetx || s.qp.InFlight() != before {
+					t.Errorf("sent again %+v with EV %#x, %d in flight", p.BTH, p.EV(), s.qp.InFlight())
+				}
+				s.give(n) // the old one still: it is of an earlier transmission
+				if extra := s.settle(time.Microsecond); len(extra) != 0 {
+					t.Errorf("a NACK on an earlier transmission caused %d packets", len(extra))
+				}
+				l.nacks = l.nacks[:retry+1]
+				n = nackPacket(102, p.EV(), c.reason)
+				n.BTH.Retransmission = true
+				out = append(out, again...)
+			}
+			s.give(n)
+			if !s.qp.Failed() {
+				t.Fatal("goes on after all retries")
+			}
+			for id, want := range []endpoint.Status{endpoint.StatusFlushed, endpoint.StatusRetryExceeded} {
+				if c, ok := s.qp.Poll(); !ok || c.ID != uint64(id+1) || c.Status != want {
+					t.Errorf("completion %+v, want %v", c, want)
+				}
+			}
+		})
+	}
+}
+
+// TestNACKOfArrivedPacket: a packet that is known to have arrived is not sent again for a NACK; reserved reasons and PSNs never sent count as refused.
+func TestNACKOfArrivedPacket(t *testing.T) {
+	s := newSolo(t, nil)
+	s.write(4)
+	out := s.settle(time.Microsecond)
+	s.give(sackPacket(99, 102, out[2].EV(), 0, 102))
+	s.give(nackPacket(102, out[2].EV(), packet.NACKTrimmed))
+	s.give(nackPacket(101, out[1].EV(), 0x55))
+	s.give(nackPacket(104, 0, packet.NACKTrimmed))
+	s.give(nackPacket(104, 0, packet.NACKUnexpectedEvent))
+	if again := s.settle(10 * time.Microsecond); len(again) != 0 || s.qp.Failed() {
+		t.Errorf("%d packets sent again, failed %v", len(again), s.qp.Failed())
+	}
+	if s.refused(RefusedReason) != 1 || s.refused(RefusedGhost) != 2 {
+		t.Errorf("refused %v", s.host.Counters().Refused.Map())
+	}
+}
+
+// TestNAKs: tables 6-11 and 6-12. A NAK ends the request it names, completes those before it, and flushes the rest.
+func TestNAKs(t *testing.T) {
+	for code, want := range map[packet.NAKCode]endpoint.Status{
+		packet.NAKInvalidRequest:    endpoint.StatusRemoteInvalidRequest,
+		packet.NAKRemoteAccess:      endpoint.StatusRemoteAccess,
+		packet.NAKRemoteOperational: endpoint.StatusRemoteOperational,
+	} {
+		s := newSolo(t, nil)
+		for id := range uint64(3) {
+			s.post(endpoint.WorkRequest{ID: id, Data: make([]byte, 300)})
+		}
+		if err := s.qp.PostRecv(endpoint.RecvRequest{ID: 9}); err != nil {
+			t.Fatal(err)
+		}
+		s.settle(time.Microsecond * 5)
+		s.give(ackPacket(103, packet.NAKSyndrome(code)))
+		for id, status := range []endpoint.Status{endpoint.StatusOK, want, endpoint.StatusFlushed} {
+			if c, ok := s.qp.Poll(); !ok || c.ID != uint64(id) || c.Status != status {
+				t.Errorf("%v: completion %+v, want %v", code, c, status)
+			}
+		}
+		if c, ok := s.qp.Poll(); !ok || c.ID != 9 || !c.Recv || c.Status != endpoint.StatusFlushed {
+			t.Errorf("%v: completion %+v of the receive request", code, c)
+		}
+		if err := s.qp.PostSend(s.now, endpoint.WorkRequest{Op: endpoint.OpWrite}); !errors.Is(err, endpoint.ErrQPState) {
+			t.Errorf("%v: posted after: %v", code, err)
+		}
+		if next, pending := s.host.Advance(s.now); pending {
+			t.Errorf("%v: still wants to be advanced at %v", code, next)
+		}
+	}
+	// Not applicable, ghosts and bad responses: dropped and counted.
+	s := newSolo(t, nil)
+	s.write(2)
+	s.settle(time.Microsecond)
+	for _, c := range []struct {
+		p packet.MRC
+		r Refusal
+	}{
+		{ackPacket(100, packet.NAKSyndrome(packet.NAKSequence)), RefusedSyndrome},
+		{ackPacket(100, packet.RNRSyndrome(3)), RefusedSyndrome},
+		{ackPacket(100, 0xFF), RefusedSyndrome},
+		{ackPacket(102, plainACK), RefusedGhost},
+		{ackPacket(102, packet.NAKSyndrome(packet.NAKRemoteAccess)), RefusedGhost},
+		{ackPacket(99, plainACK), RefusedStale},
+		{ackPacket(99, packet.NAKSyndrome(packet.NAKRemoteAccess)), RefusedStale},
+		{sackPacket(102, 102, 0, 0), RefusedGhost},
+		{sackPacket(packet.PSNAdd(99, -1<<14), 99, 0, 0), RefusedStale},
+	} {
+		before := s.refused(c.r)
+		s.give(c.p)
+		if s.refused(c.r) != before+1 || s.qp.Failed() || s.qp.SendQueueLen() != 1 {
+			t.Errorf("%v %+v: refused %v", c.p.BTH.Opcode, c.p.AETH, s.host.Counters().Refused.Map())
+		}
+	}
+}

@@ -1,0 +1,148 @@
+package mrc
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/weft-sdn/weft/packet"
+)
+
+// doubtful is a sprayer with a path in doubt.
+type doubtful struct {
+	*RoundRobin
+	path    Path
+	at      time.Duration
+	wanted  bool
+	signals []Signal
+}
+
+func (d *doubtful) Probe(now time.Duration, ports packet.PortMask) (Path, bool) {
+	if !d.wanted || now < d.at || !ports.Has(d.path.Port) {
+		return Path{}, false
+	}
+	d.at = now + 100*time.Microsecond
+	return d.path, true
+}
+func (d *doubtful) NextProbe() (time.Duration, bool) { return d.at, d.wanted }
+func (d *doubtful) Feedback(_ time.Duration, id PathID, s Signal) {
+	if id == d.path.ID {
+		d.signals = append(d.signals, s)
+	}
+}
+
+// probeAnswer is the SACK for a probe.
+func probeAnswer(p sentPacket, cack uint32, m packet.SACKMark, above ...uint32) packet.MRC {
+	a := sackPacket(cack, 0, p.EV(), 0, above...)
+	a.SETH.Probe, a.SETH.AckPSNOffset, a.SETH.Mark = true, int16(p.PETH.ProbeID), m
+	n, _ := a.SETH.NSCC()
+	n.Timestamp = p.PETH.TSETH.Timestamp
+	a.SETH.SetNSCC(n)
+	return a
+}
+
+// TestPathProbes: a path in doubt is probed by reliability probes while there is work, and the sprayer learns what the answers say (§7.4.6, §9.3.1).
+func TestPathProbes(t *testing.T) {
+	d := &doubtful{RoundRobin: NewRoundRobin(testPaths(4, 2)...), path: Path{ID: 99, EV: 0xDEAD0001, Port: 2}, at: 5 * time.Microsecond}
+	l := newListener(1 << 20)
+	s := newSolo(t, func(c *QPConfig) { c.Sprayer, c.Congestion, c.AckTimeout = d, l, 5 })
+	d.wanted = true
+	if out := s.settle(20 * time.Microsecond); len(out) != 0 {
+		t.Errorf("an idle queue pair sent %v", opcodes(out))
+	}
+	s.write(1)
+	out := only(s.settle(time.Microsecond), packet.OpMRCProbe)
+	if len(out) != 1 {
+		t.Fatalf("%d probes", len(out))
+	}
+	p := out[0]
+	if p.EV() != d.path.EV || p.port != 2 || p.PETH.SPDCID != uint16(s.qp.cfg.QPN) || p.PETH.DPDCID != uint16(s.qp.cfg.RemoteQPN) ||
+		p.BTH.DestQPN != s.qp.cfg.RemoteQPN || p.BTH.PSN != 0 || packet.DSCP(p.IPv6.TrafficClass) != s.wire.DSCP.Trimmable {
+		t.Errorf("probe %+v %+v by port %d", p.BTH, p.PETH, p.port)
+	}
+	if s.qp.NextPSN() != 101 {
+		t.Errorf("next PSN %d: a probe consumes none", s.qp.NextPSN())
+	}
+	s.now += 9 * time.Microsecond
+	wrong := probeAnswer(p, 99, packet.MarkNone)
+	wrong.SETH.Entropy++
+	s.give(wrong)
+	unknown := probeAnswer(p, 99, packet.MarkNone)
+	unknown.SETH.AckPSNOffset++
+	s.give(unknown)
+	s.give(probeAnswer(p, 99, packet.MarkNone))
+	if c := s.qp.Counters(); c.ProbesAnswered != 1 || c.ProbesUnknown != 1 || c.EVMismatch != 1 {
+		t.Errorf("%+v", c)
+	}
+	if got := l.sacks[len(l.sacks)-1]; !got.Probe || !got.RTTValid || got.RTT < 9*time.Microsecond-128 || got.RTT > 10*time.Microsecond+128 {
+		t.Errorf("congestion control is told %+v", got)
+	}
+	for _, m := range []packet.SACKMark{packet.MarkSkipOnce, packet.MarkAlwaysSkip} {
+		out = only(s.settle(101*time.Microsecond), packet.OpMRCProbe)
+		if len(out) != 1 {
+			t.Fatalf("%d probes", len(out))
+		}
+		s.give(probeAnswer(out[0], 99, m))
+	}
+	d.wanted = true
+	s.settle(101 * time.Microsecond)
+	d.wanted = false
+	s.settle(100 * time.Microsecond)
+	if want := []Signal{SignalProbeOK, SignalProbeMarked, SignalBad, SignalProbeLost}; !slices.Equal(d.signals, want) {
+		t.Errorf("the sprayer is told %v, want %v", d.signals, want)
+	}
+	if n := s.qp.Counters().RequestsSent; n < 1 || s.qp.NextPSN() != 101 {
+		t.Errorf("%d requests, next PSN %d", n, s.qp.NextPSN())
+	}
+	// A due probe without a port does not make the host spin.
+	d.wanted, d.path.Port = true, 9
+	s.settle(time.Millisecond)
+}
+
+// TestProbeFindsTheEnd: the last packets of a message, lost, are found by a reliability probe long before their timeout; those that may still be under way are not.
+func TestProbeFindsTheEnd(t *testing.T) {
+	const quiet = 50 * time.Microsecond
+	l := newListener(1 << 20)
+	s := newSolo(t, func(c *QPConfig) { c.Congestion, c.Sprayer, c.ProbeTimeout = l, l, quiet })
+	s.write(10)
+	out := s.settle(time.Microsecond)
+	s.give(sackPacket(104, 104, out[4].EV(), 0))
+	out = s.settle(quiet - 1)
+	if len(out) != 0 {
+		t.Fatalf("sent %v before it was quiet for long enough", opcodes(out))
+	}
+	out = s.settle(1)
+	if !slices.Equal(opcodes(out), []packet.Opcode{packet.OpMRCProbe}) {
+		t.Fatalf("sent %v, want a probe", opcodes(out))
+	}
+	s.now += 5 * time.Microsecond
+	s.give(probeAnswer(out[0], 104, packet.MarkNone, 106, 107))
+	again := s.settle(time.Microsecond)
+	if !slices.Equal(psns(again), []uint32{105, 108, 109}) || s.qp.Counters().ProbeLosses != 3 || len(l.losses) != 3 {
+		t.Errorf("sent again %v, want 105, 108, 109", psns(again))
+	}
+	for _, p := range again {
+		if !p.BTH.Retransmission {
+			t.Errorf("PSN %d without rtx", p.BTH.PSN)
+		}
+	}
+	// Nothing comes back: probes go on, ever more slowly.
+	var at []time.Duration
+	for _, p := range only(s.settle(7*quiet+2*time.Microsecond), packet.OpMRCProbe) {
+		at = append(at, p.at)
+	}
+	if len(at) != 3 || at[1]-at[0] != 2*quiet || at[2]-at[1] != 4*quiet {
+		t.Errorf("probes at %v", at)
+	}
+	// The answer to an early probe says nothing of what was sent since.
+	s = newSolo(t, func(c *QPConfig) { c.ProbeTimeout = quiet })
+	s.write(1)
+	s.settle(time.Microsecond)
+	probe := only(s.settle(quiet), packet.OpMRCProbe)[0]
+	s.write(1)
+	s.settle(time.Microsecond)
+	s.give(probeAnswer(probe, 100, packet.MarkNone))
+	if again := s.settle(10 * time.Microsecond); len(again) != 0 {
+		t.Errorf("sent again %v", psns(again))
+	}
+}

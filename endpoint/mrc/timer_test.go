@@ -1,0 +1,130 @@
+package mrc
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/weft-sdn/weft/endpoint"
+	"github.com/weft-sdn/weft/packet"
+)
+
+// TestTransportACKIsAskedFor: when SACKs say that all has arrived and no transport ACK comes, the highest packet is sent again, with rtx and AckReq, until one does;
+// its number of retries is limited like any other's.
+func TestTransportACKIsAskedFor(t *testing.T) {
+	s := newSolo(t, func(c *QPConfig) { c.LinearRetries, c.ExponentialRetries, c.AckTimeout = 1, 1, 3 })
+	s.write(3)
+	out := s.settle(time.Microsecond)
+	s.give(sackPacket(102, 102, out[2].EV(), 0))
+	sacked := s.now
+	const timeout = 8192 * time.Nanosecond
+	for i, at := range []time.Duration{sacked + timeout, sacked + 3*timeout} {
+		out = s.settle(at + 1 - s.now)
+		if len(out) != 1 || out[0].at != at {
+			t.Fatalf("retry %d: %d packets", i, len(out))
+		}
+		p := out[0]
+		if p.BTH.PSN != 102 || !p.BTH.Retransmission || !p.BTH.AckReq || p.BTH.Opcode != packet.OpMRCWriteLast || s.qp.InFlight() != 0 {
+			t.Errorf("retry %d: %+v, %d octets in flight", i, p.BTH, s.qp.InFlight())
+		}
+	}
+	s.settle(10 * timeout)
+	if c, ok := s.qp.Poll(); !ok || c.Status != endpoint.StatusRetryExceeded || !s.qp.Failed() {
+		t.Errorf("completion %+v", c)
+	}
+	if n := s.qp.Counters().AckProbes; n != 2 {
+		t.Errorf("asked %d times", n)
+	}
+}
+
+// TestTimeoutTable: table 7-1.
+func TestTimeoutTable(t *testing.T) {
+	us := func(x float64) time.Duration { return time.Duration(x * 1000) }
+	for _, c := range []struct {
+		timeout, linear uint8
+		retry           int
+		want            time.Duration
+	}{
+		{1, 7, 1, us(2.048)}, {1, 7, 7, us(2.048)}, {1, 7, 8, us(4.096)}, {1, 7, 9, us(8.192)},
+		{10, 2, 1, us(1048.576)}, {10, 2, 2, us(1048.576)}, {10, 2, 3, us(2097.152)}, {10, 0, 1, us(2097.152)},
+		{10, 0, 13, us(1.024 * (1 << 23))}, {10, 0, 14, us(1.024 * (1 << 24))}, {10, 0, 15, us(1.024 * (1 << 24))}, {10, 0, 1000, us(1.024 * (1 << 24))},
+		{24, 7, 1, us(1.024 * (1 << 24))}, {24, 7, 8, us(1.024 * (1 << 24))},
+	} {
+		cfg := QPConfig{AckTimeout: c.timeout, LinearRetries: c.linear}
+		if got := cfg.ackTimeout(c.retry); got != c.want {
+			t.Errorf("timeout %d, %d linear: before retry %d %v, want %v", c.timeout, c.linear, c.retry, got, c.want)
+		}
+	}
+	for _, c := range []struct {
+		linear, exponential uint8
+		retries             int
+		left                bool
+	}{{0, 0, 0, false}, {7, 0, 6, true}, {7, 0, 7, false}, {2, 24, 25, true}, {2, 24, 26, false}, {7, 25, 1 << 20, true}} {
+		cfg := QPConfig{LinearRetries: c.linear, ExponentialRetries: c.exponential}
+		if got := cfg.retriesLeft(c.retries); got != c.left {
+			t.Errorf("%d + %d retries, after %d: left %v", c.linear, c.exponential, c.retries, got)
+		}
+	}
+}
+
+// TestLocalACKTimeout: an unanswered packet is sent again, first after the linear timeout, then after doubled ones, and the queue pair fails when the retries are
+// used up. A retransmission that a NACK causes starts with the linear timeout again.
+func TestLocalACKTimeout(t *testing.T) {
+	const T = 8192 * time.Nanosecond
+	l := newListener(1 << 20)
+	s := newSolo(t, func(c *QPConfig) {
+		c.AckTimeout, c.LinearRetries, c.ExponentialRetries, c.Congestion, c.Sprayer = 3, 2, 2, l, l
+	})
+	s.write(1)
+	first := s.settle(0)
+	var gaps []time.Duration
+	last := first[0].at
+	for _, p := range s.settle(100 * T) {
+		if p.BTH.PSN != 100 || !p.BTH.Retransmission {
+			t.Errorf("%+v", p.BTH)
+		}
+		gaps = append(gaps, p.at-last)
+		last = p.at
+	}
+	if want := []time.Duration{T, T, 2 * T, 4 * T}; !slices.Equal(gaps, want) {
+		t.Errorf("retries after %v, want %v", gaps, want)
+	}
+	c, ok := s.qp.Poll()
+	if !ok || c.Status != endpoint.StatusRetryExceeded || c.At != last+8*T || !s.qp.Failed() {
+		t.Errorf("completion %+v, want retry exceeded %v after the last", c, 8*T)
+	}
+	if n := len(l.losses); n != 4 || !l.losses[0].Timeout || l.losses[0].InFlight != 0 || l.losses[0].Size != nominalSize(int(first[0].UDP.Length)) {
+		t.Errorf("congestion control is told %+v", l.losses)
+	}
+	if !slices.Equal(l.signals, []Signal{SignalTimeout, SignalTimeout, SignalTimeout, SignalTimeout}) {
+		t.Errorf("the sprayer is told %v", l.signals)
+	}
+
+	s = newSolo(t, func(c *QPConfig) { c.AckTimeout, c.LinearRetries = 3, 1 })
+	s.write(1)
+	out := s.settle(T + 2*T + 1) // first, after T, after 2T more
+	if len(out) != 3 {
+		t.Fatalf("%d packets", len(out))
+	}
+	n := nackPacket(100, out[2].EV(), packet.NACKTrimmed)
+	n.BTH.Retransmission = true
+	s.give(n)
+	sent := s.settle(0)
+	if out := s.settle(T); len(sent) != 1 || len(out) != 1 || out[0].at-sent[0].at != T {
+		t.Errorf("after a NACK: sent again %v, the timeout after it %v; want the linear one", psns(sent), psns(out))
+	}
+	if s.qp.Failed() {
+		t.Error("infinite retries have ended")
+	}
+}
+
+// TestTimerPerPacket: acknowledgements of others do not put off a packet's timeout.
+func TestTimerPerPacket(t *testing.T) {
+	s := newSolo(t, func(c *QPConfig) { c.AckTimeout = 3 })
+	s.write(2)
+	out := s.settle(time.Microsecond)
+	s.give(sackPacket(99, 101, out[1].EV(), 0, 101))
+	if again := s.settle(8192 * time.Nanosecond); !slices.Equal(psns(again), []uint32{100}) {
+		t.Errorf("sent again %v, want 100 alone", psns(again))
+	}
+}

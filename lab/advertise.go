@@ -74,9 +74,9 @@ func (w *World) Advertise(name string) (bgpls.Objects, error) {
 		if wire.From != name || wire.down {
 			continue
 		}
-		if h, ok := w.hosts[wire.To]; ok {
+		if h := w.Network.host(wire.To); h != nil {
 			a.Prefixes = append(a.Prefixes, topology.Prefix{
-				PrefixKey: topology.PrefixKey{Node: id, Prefix: netip.PrefixFrom(h.Config().Addr, 128)},
+				PrefixKey: topology.PrefixKey{Node: id, Prefix: netip.PrefixFrom(h.Address, 128)},
 			})
 			continue
 		}

@@ -28,6 +28,7 @@ func NewWorld(network Network, o Options) (*World, error) {
 		rng:      rand.New(rand.NewPCG(o.Seed, 0x77656674)),
 		switches: map[string]*SwitchNode{},
 		hosts:    map[string]*HostNode{},
+		mrc:      map[string]*MRCNode{},
 	}
 	for _, s := range network.Switches {
 		n, err := newSwitchNode(w, s, o.Cache)
@@ -37,6 +38,14 @@ func NewWorld(network Network, o Options) (*World, error) {
 		w.switches[s.Name] = n
 	}
 	for _, h := range network.Hosts {
+		if h.Transport == MRC {
+			n, err := newMRCNode(w, h)
+			if err != nil {
+				return nil, err
+			}
+			w.mrc[h.Name] = n
+			continue
+		}
 		gateway, _ := network.Uplink(h.Name)
 		n, err := newHostNode(w, h, w.switches[gateway].Switch)
 		if err != nil {
@@ -53,14 +62,20 @@ func NewWorld(network Network, o Options) (*World, error) {
 
 func (w *World) connect(from string, fromPort uint32, to string, toPort uint32, l Link) {
 	wire := &Wire{From: from, To: to, FromPort: fromPort, ToPort: toPort, Delay: l.Delay, Rate: l.Rate, world: w}
-	if h, ok := w.hosts[from]; ok {
-		h.uplink = wire
-	} else {
-		w.switches[from].ports[fromPort] = wire
+	switch {
+	case w.hosts[from] != nil:
+		w.hosts[from].uplink = wire
+	case w.mrc[from] != nil:
+		w.mrc[from].ports[fromPort-1] = wire
+	default:
+		w.switches[from].attach(fromPort, wire)
 	}
-	if h, ok := w.hosts[to]; ok {
-		wire.to = h
-	} else {
+	switch {
+	case w.hosts[to] != nil:
+		wire.to = w.hosts[to]
+	case w.mrc[to] != nil:
+		wire.to = w.mrc[to]
+	default:
 		wire.to = w.switches[to]
 	}
 	w.wires = append(w.wires, wire)

@@ -20,10 +20,15 @@ func (n *Network) Inventory(addresses map[string]string) inventory.Inventory {
 		})
 	}
 	for _, h := range n.Hosts {
-		sw, port := n.Uplink(h.Name)
-		inv.Hosts = append(inv.Hosts, inventory.Host{
-			Name: h.Name, Address: h.Address, MAC: inventory.MAC(h.MAC), Switch: sw, Port: port,
-		})
+		host := inventory.Host{Name: h.Name, Address: h.Address, MAC: inventory.MAC(h.MAC)}
+		host.Switch, host.Port = n.Uplink(h.Name)
+		plane := 0
+		for sw, port := range n.Uplinks(h.Name) {
+			if plane++; plane > 1 {
+				host.Planes = append(host.Planes, inventory.Attachment{Switch: sw, Port: port, MAC: inventory.MAC(h.PortMAC(plane))})
+			}
+		}
+		inv.Hosts = append(inv.Hosts, host)
 	}
 	return inv
 }

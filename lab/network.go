@@ -2,6 +2,7 @@ package lab
 
 import (
 	"fmt"
+	"iter"
 	"net/netip"
 	"slices"
 	"time"
@@ -28,11 +29,29 @@ type Switch struct {
 	ASN      uint32       `yaml:"-"`
 }
 
-// A Host is a software RoCEv2 host with one port.
+// A Host is a software host: of RoCEv2, with one port, or of MRC, with a port a plane of the
+// fabric, which are its links in their order.
 type Host struct {
-	Name    string     `yaml:"name"`
-	Address netip.Addr `yaml:"address,omitempty"` // default 2001:db8:1:n::1 for the n-th host
-	MAC     packet.MAC `yaml:"-"`                 // 02:00:00:01:h:l
+	Name      string     `yaml:"name"`
+	Address   netip.Addr `yaml:"address,omitempty"`   // default 2001:db8:1:n::1 for the n-th host
+	Transport Transport  `yaml:"transport,omitempty"` // default roce
+	MAC       packet.MAC `yaml:"-"`                   // of the first port: 02:00:00:01:h:l
+}
+
+// A Transport is what the queue pairs of a host speak.
+type Transport string
+
+// Transports.
+const (
+	RoCE Transport = "roce" // RoCEv2 RC
+	MRC  Transport = "mrc"  // OCP MRC 1.0
+)
+
+// PortMAC is the address of a port of the host, counted from 1.
+func (h *Host) PortMAC(port int) packet.MAC {
+	mac := h.MAC
+	mac[3] = byte(port)
+	return mac
 }
 
 // A Link joins two switches, or a switch and a host.
@@ -42,7 +61,8 @@ type Link struct {
 	Delay  time.Duration `yaml:"delay,omitempty"`  // one way; default 0
 	Rate   uint64        `yaml:"rate,omitempty"`   // bits per second; default 0: no limit
 	Metric uint32        `yaml:"metric,omitempty"` // IGP metric, both ways; default 10
-	// Ports of the two ends; default the next free one of the switch, from 1. A host has port 0.
+	// Ports of the two ends; default the next free one of the switch, from 1. A host of RoCEv2
+	// has port 0, the ports of one of MRC are numbered from 1 in the order of its links.
 	PortA uint32 `yaml:"portA,omitempty"`
 	PortB uint32 `yaml:"portB,omitempty"`
 }
@@ -122,6 +142,9 @@ func (n *Network) derive() {
 			host.Address = netip.AddrFrom16([16]byte{0x20, 0x01, 0x0d, 0xb8, 0, 1, h, l, 15: 1})
 		}
 		host.MAC = packet.MAC{0x02, 0, 0, 1, h, l}
+		if host.Transport == "" {
+			host.Transport = RoCE
+		}
 	}
 	used := map[string][]uint32{}
 	for _, l := range n.Links {
@@ -129,7 +152,7 @@ func (n *Network) derive() {
 		used[l.B] = append(used[l.B], l.PortB)
 	}
 	next := func(name string, port *uint32) {
-		if *port != 0 || n.host(name) != nil {
+		if h := n.host(name); *port != 0 || h != nil && h.Transport != MRC {
 			return
 		}
 		for p := uint32(1); ; p++ {
@@ -202,8 +225,12 @@ func (n *Network) validate() error {
 		}
 	}
 	for i, h := range n.Hosts {
-		if err := claim(fmt.Sprintf("hosts[%d]", i), "address", h.Name, h.Address); err != nil {
+		field := fmt.Sprintf("hosts[%d]", i)
+		if err := claim(field, "address", h.Name, h.Address); err != nil {
 			return err
+		}
+		if h.Transport != RoCE && h.Transport != MRC {
+			return bad(field+".transport", "%q, want %s or %s", h.Transport, RoCE, MRC)
 		}
 	}
 	type end struct {
@@ -224,12 +251,15 @@ func (n *Network) validate() error {
 		}
 		hosts := 0
 		for _, e := range []end{{l.A, l.PortA}, {l.B, l.PortB}} {
-			switch {
-			case n.host(e.name) != nil:
+			switch h := n.host(e.name); {
+			case h != nil:
 				hosts++
 				uplinks[e.name]++
-				if e.port != 0 {
+				if h.Transport == RoCE && e.port != 0 {
 					return bad(field, "port %d of host %q, want none", e.port, e.name)
+				}
+				if h.Transport == MRC && int(e.port) != uplinks[e.name] {
+					return bad(field, "port %d of host %q, want %d: its links in their order", e.port, e.name, uplinks[e.name])
 				}
 				continue
 			case n.sw(e.name) == nil:
@@ -247,8 +277,12 @@ func (n *Network) validate() error {
 		}
 	}
 	for i, h := range n.Hosts {
-		if uplinks[h.Name] != 1 {
-			return bad(fmt.Sprintf("hosts[%d]", i), "%s has %d links, want 1", h.Name, uplinks[h.Name])
+		field, n := fmt.Sprintf("hosts[%d]", i), uplinks[h.Name]
+		switch {
+		case h.Transport == RoCE && n != 1:
+			return bad(field, "%s has %d links, want 1", h.Name, n)
+		case h.Transport == MRC && (n < 1 || n > packet.MaxPort):
+			return bad(field, "%s has %d links, want 1 to %d", h.Name, n, packet.MaxPort)
 		}
 	}
 	return nil
@@ -268,15 +302,28 @@ func (n *Network) host(name string) *Host {
 	return nil
 }
 
-// Uplink returns the switch a host hangs off, and the switch's port.
+// Uplink returns the switch a host's first port leads to, and the switch's port.
 func (n *Network) Uplink(host string) (sw string, port uint32) {
-	for _, l := range n.Links {
-		switch host {
-		case l.A:
-			return l.B, l.PortB
-		case l.B:
-			return l.A, l.PortA
-		}
+	for sw, port := range n.Uplinks(host) {
+		return sw, port
 	}
 	return "", 0
+}
+
+// Uplinks yields the switches that the ports of a host lead to, and their ports, in the order of
+// the host's.
+func (n *Network) Uplinks(host string) iter.Seq2[string, uint32] {
+	return func(yield func(string, uint32) bool) {
+		for _, l := range n.Links {
+			if l.A == host && !yield(l.B, l.PortB) || l.B == host && !yield(l.A, l.PortA) {
+				return
+			}
+		}
+	}
+}
+
+// linkAt is the link at a port of a switch.
+func (n *Network) linkAt(sw string, port uint32) *Link {
+	i := slices.IndexFunc(n.Links, func(l Link) bool { return l.A == sw && l.PortA == port || l.B == sw && l.PortB == port })
+	return &n.Links[i]
 }

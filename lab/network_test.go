@@ -40,6 +40,9 @@ func TestParseErrors(t *testing.T) {
 		{"IPv4 loopback", "switches:\n- name: A\n  loopback: 192.0.2.1\n", "switches[0].loopback: 192.0.2.1, want an IPv6 unicast address"},
 		{"locator with host bits", "switches:\n- name: A\n  locator: 5f00:0:1::1/48\n", "switches[0].locator"},
 		{"host without a link", "switches:\n- name: A\nhosts:\n- name: H\n", "hosts[0]: H has 0 links"},
+		{"unknown transport", "switches:\n- name: A\nhosts:\n- name: H\n  transport: tcp\nlinks:\n- {a: A, b: H}\n", `line 5, column 14: invalid network: hosts[0].transport: "tcp", want roce or mrc`},
+		{"RoCEv2 host with two links", "switches:\n- name: A\nhosts:\n- name: H\nlinks:\n- {a: A, b: H}\n- {a: A, b: H}\n", "hosts[0]: H has 2 links, want 1"},
+		{"ports of an MRC host out of order", "switches:\n- name: A\nhosts:\n- {name: H, transport: mrc}\nlinks:\n- {a: A, b: H, portB: 2}\n", `port 2 of host "H", want 1`},
 		{"two hosts joined", "switches:\n- name: A\nhosts:\n- name: H\n- name: G\nlinks:\n- {a: G, b: H}\n", "both hosts"},
 		{"bad duration", "switches:\n- name: A\n- name: B\nlinks:\n- {a: A, b: B, delay: soon}\n", "invalid duration \"soon\""},
 	} {

@@ -53,7 +53,16 @@ func (n *SwitchNode) start() error {
 		return fmt.Errorf("switch %s: %w", n.Switch.Name, err)
 	}
 	n.device = device
+	for port, wire := range n.ports {
+		device.Switch().SetPortSpeed(port, wire.Rate)
+	}
 	return nil
+}
+
+// attach makes a wire that of a port. A wire with a rate makes its port's queues wait for it.
+func (n *SwitchNode) attach(port uint32, wire *Wire) {
+	n.ports[port] = wire
+	n.device.Switch().SetPortSpeed(port, wire.Rate)
 }
 
 // Device is the switch's P4Runtime device: another one after each restart. Whoever changes

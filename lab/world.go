@@ -23,6 +23,7 @@ type World struct {
 	wires    []*Wire
 	switches map[string]*SwitchNode
 	hosts    map[string]*HostNode
+	mrc      map[string]*MRCNode
 }
 
 // A node is something at the end of wires.
@@ -147,12 +148,20 @@ func (w *World) copyFrame(frame []byte) []byte {
 	return append(b[:0], frame...)
 }
 
-// Host returns the host of a name.
+// Host returns the RoCEv2 host of a name.
 func (w *World) Host(name string) (*HostNode, error) {
 	if h, ok := w.hosts[name]; ok {
 		return h, nil
 	}
 	return nil, fmt.Errorf("host %q: %w", name, ErrUnknown)
+}
+
+// MRCHost returns the MRC host of a name.
+func (w *World) MRCHost(name string) (*MRCNode, error) {
+	if h, ok := w.mrc[name]; ok {
+		return h, nil
+	}
+	return nil, fmt.Errorf("MRC host %q: %w", name, ErrUnknown)
 }
 
 // Switch returns the switch of a name.

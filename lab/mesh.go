@@ -1,0 +1,187 @@
+package lab
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/weft-sdn/weft/endpoint"
+	"github.com/weft-sdn/weft/endpoint/mrc"
+	"github.com/weft-sdn/weft/endpoint/nscc"
+	"github.com/weft-sdn/weft/endpoint/spray"
+)
+
+// A FlowConfig is octets that one MRC host writes to another.
+type FlowConfig struct {
+	From, To string
+	Bytes    int
+}
+
+// MeshConfig describes flows, each over a queue pair of its own.
+type MeshConfig struct {
+	Flows   []FlowConfig
+	Message int // octets of a WRITE at most; default 1 MiB
+	// QP is what the queue pairs have in common; numbers, addresses, PSNs, Congestion and Sprayer are
+	// set by the mesh. Default mrc.DefaultQPConfig.
+	QP mrc.QPConfig
+	// Congestion has NSCC's parameters of every queue pair.
+	Congestion nscc.Config
+	// Profile gives a flow its entropy values; nil: 16 a port, drawn at random, for ECMP.
+	Profile func(flow int, from, to *MRCNode) spray.Profile
+}
+
+// A Mesh is flows between MRC hosts.
+type Mesh struct {
+	Flows []*Flow
+
+	world   *World
+	message int
+	data    []byte
+}
+
+// A Flow is a queue pair at each end, and memory at the far one.
+type Flow struct {
+	FlowConfig
+	Source, Sink *MRCNode
+	QP, SinkQP   *mrc.QP
+	Spray        *spray.Set
+	Memory       []byte
+	// Began and Ended are when the first WRITE was posted and the last one completed.
+	Began, Ended time.Duration
+
+	posted, complete int
+}
+
+const (
+	meshMessage = 1 << 20
+	meshQPN     = 0x100  // plus the flow's place
+	meshRKey    = 0x1000 // likewise
+	meshEVs     = 16
+)
+
+// NewMesh makes the queue pairs and memory of flows. What is written is drawn by the world's seed.
+func (w *World) NewMesh(cfg MeshConfig) (*Mesh, error) {
+	m := &Mesh{world: w, message: cfg.Message}
+	if m.message == 0 {
+		m.message = meshMessage
+	}
+	if cfg.QP.PMTU == 0 {
+		cfg.QP = mrc.DefaultQPConfig()
+	}
+	most := 0
+	for i, c := range cfg.Flows {
+		f, err := w.newFlow(i, c, &cfg)
+		if err != nil {
+			return nil, fmt.Errorf("flow %d, %s to %s: %w", i, c.From, c.To, err)
+		}
+		m.Flows, most = append(m.Flows, f), max(most, c.Bytes)
+	}
+	m.data = make([]byte, most)
+	if _, err := rand.NewChaCha8([32]byte{byte(w.rng.Uint32())}).Read(m.data); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+func (w *World) newFlow(i int, c FlowConfig, cfg *MeshConfig) (*Flow, error) {
+	f := &Flow{FlowConfig: c, Memory: make([]byte, c.Bytes)}
+	var err error
+	if f.Source, err = w.MRCHost(c.From); err != nil {
+		return nil, err
+	}
+	if f.Sink, err = w.MRCHost(c.To); err != nil {
+		return nil, err
+	}
+	if _, err := f.Sink.RegisterMR(0, meshRKey+uint32(i), f.Memory, endpoint.AccessRemoteWrite); err != nil {
+		return nil, err
+	}
+	if f.QP, f.Spray, err = w.meshQP(i, cfg, f.Source, f.Sink); err != nil {
+		return nil, err
+	}
+	f.SinkQP, _, err = w.meshQP(i, cfg, f.Sink, f.Source)
+	return f, err
+}
+
+// meshQP makes one end of a flow's queue pair.
+func (w *World) meshQP(i int, cfg *MeshConfig, at, peer *MRCNode) (*mrc.QP, *spray.Set, error) {
+	profile := spray.Auto(w.rng.Uint64(), meshEVs, len(at.ports))
+	if cfg.Profile != nil {
+		profile = cfg.Profile(i, at, peer)
+	}
+	set, err := spray.New(spray.DefaultConfig(w.rng.Uint64()), profile)
+	if err != nil {
+		return nil, nil, err
+	}
+	window, err := nscc.New(cfg.Congestion)
+	if err != nil {
+		return nil, nil, err
+	}
+	qp := cfg.QP
+	qp.QPN, qp.RemoteQPN, qp.RemoteAddr = meshQPN+uint32(i), meshQPN+uint32(i), peer.Config().Addr
+	qp.SQPSN, qp.RQPSN = 0xfffff0, 0xfffff0 // wraps on the way
+	qp.Congestion, qp.Sprayer = window, set
+	made, err := at.CreateQP(qp)
+	return made, set, err
+}
+
+// Start posts the first WRITEs of all flows.
+func (m *Mesh) Start() error {
+	for _, f := range m.Flows {
+		f.Began = m.world.now
+	}
+	return m.Pump()
+}
+
+// Pump collects completions and posts what the send queues have room for. Call it as the transfer
+// goes on.
+func (m *Mesh) Pump() error {
+	for i, f := range m.Flows {
+		if f.complete == f.Bytes {
+			continue
+		}
+		for c, ok := f.QP.Poll(); ok; c, ok = f.QP.Poll() {
+			if c.Status != endpoint.StatusOK {
+				return fmt.Errorf("flow %d, %s to %s: message %d: %v", i, f.From, f.To, c.ID, c.Status)
+			}
+			if f.complete += min(m.message, f.Bytes-int(c.ID)*m.message); f.complete == f.Bytes {
+				f.Ended = m.world.now
+			}
+		}
+		posted := f.posted
+		for f.posted < f.Bytes && f.QP.SendQueueLen() < f.QP.Config().SendDepth {
+			end := min(f.posted+m.message, f.Bytes)
+			err := f.QP.PostSend(m.world.now, endpoint.WorkRequest{
+				ID: uint64(f.posted / m.message), Op: endpoint.OpWrite, Data: m.data[f.posted:end], RemoteVA: uint64(f.posted), RKey: meshRKey + uint32(i),
+			})
+			if err != nil {
+				return fmt.Errorf("flow %d, %s to %s: %w", i, f.From, f.To, err)
+			}
+			f.posted = end
+		}
+		if f.posted > posted {
+			f.Source.Wake()
+		}
+	}
+	return nil
+}
+
+// Done reports whether every octet has been acknowledged.
+func (m *Mesh) Done() bool {
+	for _, f := range m.Flows {
+		if f.complete < f.Bytes {
+			return false
+		}
+	}
+	return true
+}
+
+// Corrupt is the number of flows whose memory is not what was written.
+func (m *Mesh) Corrupt() (flows int) {
+	for _, f := range m.Flows {
+		if !bytes.Equal(f.Memory, m.data[:f.Bytes]) {
+			flows++
+		}
+	}
+	return flows
+}

@@ -1,0 +1,63 @@
+package lab
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/weft-sdn/weft/endpoint/mrc"
+)
+
+// An MRCNode is a software host of MRC in a world. Whoever posts work to its queue pairs calls
+// Wake afterwards.
+type MRCNode struct {
+	*mrc.Host
+	Name string
+
+	world   *World
+	ports   []*Wire // port n is ports[n-1]
+	pending alarm
+	stopped bool
+}
+
+func newMRCNode(w *World, h Host) (*MRCNode, error) {
+	n := &MRCNode{Name: h.Name, world: w}
+	cfg := mrc.DefaultConfig()
+	cfg.Name, cfg.Addr, cfg.PacingSlack = h.Name, h.Address, pacingSlack
+	for sw, port := range w.Network.Uplinks(h.Name) {
+		cfg.Ports = append(cfg.Ports, mrc.Port{
+			MAC: h.PortMAC(len(cfg.Ports) + 1), Gateway: w.switches[sw].Switch.MAC, LineRate: w.Network.linkAt(sw, port).Rate,
+		})
+	}
+	n.ports = make([]*Wire, len(cfg.Ports))
+	cfg.Output = func(now time.Duration, port int, frame []byte) { n.ports[port-1].send(now, frame) }
+	host, err := mrc.NewHost(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("host %s: %w", h.Name, err)
+	}
+	n.Host = host
+	return n, nil
+}
+
+// Now is the world's time, which posting work asks for.
+func (n *MRCNode) Now() time.Duration { return n.world.now }
+
+// Wake runs what is due on the host.
+func (n *MRCNode) Wake() { n.world.wake(n) }
+
+// Stop makes the host deaf and mute, as if it had died.
+func (n *MRCNode) Stop() { n.stopped = true }
+
+func (n *MRCNode) receive(now time.Duration, port uint32, frame []byte) {
+	if !n.stopped {
+		n.Host.Receive(now, int(port), frame)
+	}
+}
+
+func (n *MRCNode) advance(now time.Duration) (time.Duration, bool) {
+	if n.stopped {
+		return 0, false
+	}
+	return n.Host.Advance(now)
+}
+
+func (n *MRCNode) alarm() *alarm { return &n.pending }

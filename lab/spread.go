@@ -1,0 +1,120 @@
+package lab
+
+import (
+	"time"
+
+	"github.com/weft-sdn/weft/packet"
+)
+
+// Spread counts the octets of MRC requests on the uplinks of a fabric: the wires from a switch to
+// one farther from the hosts.
+type Spread struct {
+	octets map[*Wire]uint64
+	stage  map[*Wire]Stage
+}
+
+// A Stage is the uplinks of one tier of a plane.
+type Stage struct {
+	Plane int // from 1, in the order of the network's switches
+	Tier  int // the lower one: 0 is the switches with hosts
+}
+
+// NewSpread returns a tap that has counted nothing. It knows tiers and planes from the links.
+func (w *World) NewSpread() *Spread {
+	s := &Spread{octets: map[*Wire]uint64{}, stage: map[*Wire]Stage{}}
+	tiers, planes := w.Network.tiers(), w.Network.planes()
+	for _, x := range w.wires {
+		from, up := tiers[x.From]
+		to, ok := tiers[x.To]
+		if up && ok && to > from {
+			s.stage[x] = Stage{planes[x.From], from}
+		}
+	}
+	return s
+}
+
+// Sent implements Tap.
+func (s *Spread) Sent(_ time.Duration, w *Wire, frame []byte) {
+	if _, up := s.stage[w]; !up {
+		return
+	}
+	p, _, err := packet.ParseMRC(frame, packet.DefaultMRCSettings())
+	if err == nil && p.BTH.Opcode <= packet.OpMRCWriteOnlyImmediate {
+		s.octets[w] += uint64(len(frame))
+	}
+}
+
+// Arrived implements Tap.
+func (s *Spread) Arrived(time.Duration, *Wire, []byte) {}
+
+// Jain is Jain's index of the octets of each stage's uplinks, (sum x)^2 / (n sum x^2): 1 when all
+// carry the same, 1/n when one carries all. Stages that carried nothing are left out.
+func (s *Spread) Jain() map[Stage]float64 {
+	type sums struct{ n, x, xx float64 }
+	all := map[Stage]sums{}
+	for w, stage := range s.stage {
+		x, t := float64(s.octets[w]), all[stage]
+		all[stage] = sums{t.n + 1, t.x + x, t.xx + x*x}
+	}
+	index := map[Stage]float64{}
+	for stage, t := range all {
+		if t.x > 0 {
+			index[stage] = t.x * t.x / (t.n * t.xx)
+		}
+	}
+	return index
+}
+
+// tiers are the distances of the switches from the nearest host, 0 for those with one.
+func (n *Network) tiers() map[string]int {
+	tier := map[string]int{}
+	var reached []string
+	reach := func(name string, at int) {
+		if _, ok := tier[name]; !ok && n.sw(name) != nil {
+			tier[name] = at
+			reached = append(reached, name)
+		}
+	}
+	for _, l := range n.Links {
+		if n.host(l.A) != nil {
+			reach(l.B, 0)
+		} else if n.host(l.B) != nil {
+			reach(l.A, 0)
+		}
+	}
+	for i := 0; i < len(reached); i++ {
+		for _, l := range n.Links {
+			switch reached[i] {
+			case l.A:
+				reach(l.B, tier[l.A]+1)
+			case l.B:
+				reach(l.A, tier[l.B]+1)
+			}
+		}
+	}
+	return tier
+}
+
+// planes number the switches by the parts of the network that only hosts join.
+func (n *Network) planes() map[string]int {
+	plane := map[string]int{}
+	count := 0
+	for _, s := range n.Switches {
+		if plane[s.Name] != 0 {
+			continue
+		}
+		count++
+		plane[s.Name] = count
+		for reached := []string{s.Name}; len(reached) > 0; reached = reached[1:] {
+			for _, l := range n.Links {
+				for _, ends := range [][2]string{{l.A, l.B}, {l.B, l.A}} {
+					if ends[0] == reached[0] && plane[ends[1]] == 0 && n.sw(ends[1]) != nil {
+						plane[ends[1]] = count
+						reached = append(reached, ends[1])
+					}
+				}
+			}
+		}
+	}
+	return plane
+}

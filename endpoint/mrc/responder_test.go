@@ -580,6 +580,9 @@ func TestAdmission(t *testing.T) {
 			t.Fatalf("%v: answered with %v", reason, opcodes(out))
 		}
 		n, b := out[0].NETH, out[0].BTH
+		if want := uint16(out[0].Len() - packet.EthernetLen - packet.IPv6Len); out[0].UDP.Length != want {
+			t.Errorf("%v: UDP length %d, want the NACK's own %d", reason, out[0].UDP.Length, want)
+		}
 		if n.Reason != reason || n.PSN != 502 || b.PSN != 502 || !b.Retransmission || n.Timestamp != 99 || n.Entropy != testEV || n.CCType != packet.CCTypeTimestamp ||
 			n.SPDCID != uint16(s.qp.cfg.QPN) || n.DPDCID != uint16(s.qp.cfg.RemoteQPN) {
 			t.Errorf("%v: %+v", reason, n)

@@ -53,7 +53,7 @@ func (q *QP) sack(now time.Duration, p *packet.MRC) {
 	q.host.transmit(now, path.Port)
 }
 
-// nack refuses a packet by a NACK, whose UDP length is the packet's (OCP MRC 1.0, §7.5.5.6).
+// nack refuses a packet by a NACK, whose UDP length is that of the whole packet if that was trimmed (OCP MRC 1.0, §7.5.5.6).
 func (q *QP) nack(now time.Duration, p *packet.MRC, reason packet.NACKReason) {
 	path, ok := q.controlPath(now)
 	if !ok {
@@ -68,7 +68,9 @@ func (q *QP) nack(now time.Duration, p *packet.MRC, reason packet.NACKReason) {
 		Reason: reason, Entropy: p.EV(), SPDCID: uint16(q.cfg.QPN), DPDCID: uint16(q.cfg.RemoteQPN), PSN: p.BTH.PSN,
 		CCType: packet.CCTypeTimestamp, Timestamp: q.reflect(now, timestampOf(p), path.Port),
 	}
-	out.UDP.Length = p.UDP.Length
+	if p.Trim != packet.NotTrimmed {
+		out.UDP.Length = p.UDP.Length
+	}
 	q.host.transmit(now, path.Port)
 }
 

@@ -12,19 +12,20 @@ import (
 // TestNACKs: table 7-3, row by row.
 func TestNACKs(t *testing.T) {
 	for _, c := range []struct {
+		name   string
 		reason packet.NACKReason
 		signal Signal
 		fatal  bool
 	}{
-		{packet.NACKTrimmed, SignalTrimmed, false},
-		{packet.NACKTrimmedLastHop, SignalTrimmedLastHop, false},
-		{packet.NACKNoBitmap, SignalRefused, false},
-		{packet.NACKNoPacketBuffer, SignalRefused, false},
-		{packet.NACKNoResource, SignalRefused, false},
-		{packet.NACKPSNOutOfRange, SignalRefused, false},
-		{packet.NACKUnexpectedEvent, 0, true},
+		{"TRIMMED", packet.NACKTrimmed, SignalTrimmed, false},
+		{"TRIMMED_LASTHOP", packet.NACKTrimmedLastHop, SignalTrimmedLastHop, false},
+		{"NO_BITMAP", packet.NACKNoBitmap, SignalRefused, false},
+		{"NO_PKT_BUFFER", packet.NACKNoPacketBuffer, SignalRefused, false},
+		{"NO_RESOURCE", packet.NACKNoResource, SignalRefused, false},
+		{"PSN_OOR_WINDOW", packet.NACKPSNOutOfRange, SignalRefused, false},
+		{"UNEXP_EVENT", packet.NACKUnexpectedEvent, 0, true},
 	} {
-		t.Run(c.reason.String(), func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			l := newListener(1 << 20)
 			s := newSolo(t, func(q *QPConfig) { q.Congestion, q.Sprayer, q.LinearRetries, q.ExponentialRetries = l, l, 2, 0 })
 			s.post(endpoint.WorkRequest{ID: 1, Data: make([]byte, 512)})

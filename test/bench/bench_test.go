@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/weft-sdn/weft/test/bmv2"
 )
 
 // TestMain lets the test be the processes that a bench starts.
@@ -106,7 +108,7 @@ func TestReplayedFails(t *testing.T) {
 }
 
 func TestSimpleSwitch(t *testing.T) {
-	if missing := missingSimpleSwitch(); missing != "" {
+	if missing := bmv2.MissingSimpleSwitch(); missing != "" {
 		t.Skipf("skipped: %s is not on the PATH", missing)
 	}
 	w := workloadOf(t, delivering(5))

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"time"
+
+	"github.com/weft-sdn/weft/test/bmv2"
 )
 
 // What is measured in turns: the embedded switch takes a fraction of a second, simple_switch some.
@@ -17,7 +19,7 @@ const (
 // sideBySide compares the embedded switch with simple_switch as whole processes: the same program, entries and pcap files in, pcap files
 // out, either of them alone on one core.
 func sideBySide(ctx context.Context, out *report) error {
-	missing := missingSimpleSwitch()
+	missing := bmv2.MissingSimpleSwitch()
 	if missing != "" {
 		out.tell("pcap: %s is not on the PATH: figures of the embedded switch only", missing)
 	}
@@ -93,7 +95,7 @@ func sideBySideOf(ctx context.Context, w workload, missing string) (f figure, er
 		}
 		p, err := simplySwitched(ctx, w, dir)
 		if err != nil {
-			return f, fmt.Errorf("%s: %w", simpleSwitch, err)
+			return f, fmt.Errorf("%s: %w", bmv2.SimpleSwitch, err)
 		}
 		theirs = append(theirs, p)
 	}

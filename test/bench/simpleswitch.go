@@ -5,30 +5,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
-)
 
-// BMv2's switch and what programs it. Its own command line, rather than P4Runtime, so that a simple_switch alone is enough.
-const (
-	simpleSwitch    = "simple_switch"
-	simpleSwitchCLI = "simple_switch_CLI"
+	"github.com/weft-sdn/weft/test/bmv2"
 )
-
-// missingSimpleSwitch says what is missing to compare with BMv2, or nothing.
-func missingSimpleSwitch() string {
-	for _, program := range []string{simpleSwitch, simpleSwitchCLI} {
-		if _, err := exec.LookPath(program); err != nil {
-			return program
-		}
-	}
-	return ""
-}
 
 const (
 	// simpleSwitchQueue is more packets than are ever under way, so that none is lost.
@@ -69,16 +54,15 @@ func simplySwitched(ctx context.Context, w workload, dir string) (pass, error) {
 }
 
 func simpleSwitchRun(ctx context.Context, w workload, dir, script string, wait int) (_ pass, err error) {
-	thrift, err := freePort()
+	thrift, err := bmv2.FreePort()
 	if err != nil {
 		return pass{}, err
 	}
-	args := []string{"--use-files", fmt.Sprint(wait), "--log-level", "off", "--device-id", fmt.Sprint(thrift), "--thrift-port", fmt.Sprint(thrift),
-		"--notifications-addr", "ipc://" + filepath.Join(dir, "notifications.ipc")}
+	args := append(bmv2.SimpleSwitchArgs(thrift, dir), "--use-files", fmt.Sprint(wait))
 	for _, port := range w.ports() {
 		args = append(args, "-i", fmt.Sprintf("%d@%s", port, strings.TrimSuffix(inPath(dir, port), "_in.pcap")))
 	}
-	cmd := exec.CommandContext(ctx, simpleSwitch, append(args, filepath.Join(dir, programFile))...)
+	cmd := exec.CommandContext(ctx, bmv2.SimpleSwitch, append(args, filepath.Join(dir, programFile))...)
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
 	ready := time.Now().Add(time.Duration(wait) * time.Second) // it reads no packet before
@@ -185,43 +169,10 @@ func cpuTime(pid int) time.Duration {
 	return total
 }
 
-// freePort is a TCP port that nobody listened on a moment ago.
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port, nil
-}
-
 // programSimpleSwitch gives a simple_switch its commands, as soon as it listens.
 func programSimpleSwitch(ctx context.Context, script string, thrift int) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, longestWait*time.Second, errSilent)
 	defer cancel()
-	var dialer net.Dialer
-	for {
-		conn, err := dialer.DialContext(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", thrift))
-		if err == nil {
-			conn.Close()
-			break
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("it does not listen: %w", errors.Join(context.Cause(ctx), err))
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
-	cli := exec.CommandContext(ctx, simpleSwitchCLI, "--thrift-port", fmt.Sprint(thrift))
-	cli.Stdin = strings.NewReader(script)
-	said, err := cli.CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("%s: %w: %s", simpleSwitchCLI, err, said)
-	}
-	for _, bad := range []string{"Error", "Invalid", "DUPLICATE"} {
-		if i := strings.Index(string(said), bad); i >= 0 {
-			return fmt.Errorf("%s: …%s", simpleSwitchCLI, said[max(0, i-200):min(len(said), i+200)])
-		}
-	}
-	return nil
+	_, err := bmv2.Command(ctx, thrift, script)
+	return err
 }

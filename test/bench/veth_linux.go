@@ -19,6 +19,7 @@ import (
 	"github.com/weft-sdn/weft/dataplane/live/afpacket"
 	"github.com/weft-sdn/weft/dataplane/live/afpacket/afpackettest"
 	"github.com/weft-sdn/weft/dataplane/p4rt"
+	"github.com/weft-sdn/weft/test/bmv2"
 )
 
 const (
@@ -33,7 +34,7 @@ const (
 
 // veth compares the embedded switch with simple_switch on network interfaces, both as processes in a network of their own.
 func veth(ctx context.Context, out *report) error {
-	missing := missingSimpleSwitch()
+	missing := bmv2.MissingSimpleSwitch()
 	if missing != "" {
 		out.tell("veth: %s is not on the PATH: figures of the embedded switch only", missing)
 	}
@@ -103,7 +104,7 @@ func vethOf(ctx context.Context, load workload, missing string) (f figure, err e
 			name  string
 			w     *wired
 			rates *runs
-		}{{"embedded switch", ours, &ourRates}, {simpleSwitch, theirs, &theirRates}} {
+		}{{"embedded switch", ours, &ourRates}, {bmv2.SimpleSwitch, theirs, &theirRates}} {
 			if side.w == nil {
 				continue
 			}
@@ -126,8 +127,7 @@ func vethOf(ctx context.Context, load workload, missing string) (f figure, err e
 }
 
 func simpleSwitchOnWires(ctx context.Context, load workload, dir string, thrift int) (*exec.Cmd, error) {
-	cmd := exec.CommandContext(ctx, simpleSwitch, "--log-level", "off", "--thrift-port", fmt.Sprint(thrift),
-		"--notifications-addr", "ipc://"+filepath.Join(dir, "notifications.ipc"))
+	cmd := exec.CommandContext(ctx, bmv2.SimpleSwitch, bmv2.SimpleSwitchArgs(thrift, dir)...)
 	for _, port := range load.ports() {
 		cmd.Args = append(cmd.Args, "-i", fmt.Sprintf("%d@%s", port, switchEnd(port)))
 	}
@@ -191,7 +191,7 @@ func startWired(load workload, window int64, program func() error, command func(
 			w.cmd = nil
 			return err
 		}
-		if w.cmd.Args[0] != simpleSwitch {
+		if w.cmd.Args[0] != bmv2.SimpleSwitch {
 			if line, err := bufio.NewReader(stdout).ReadString('\n'); line != vethReady+"\n" {
 				return fmt.Errorf("the switch says %q: %w", line, err)
 			}
@@ -263,7 +263,7 @@ func (w *wired) stop() error {
 	var errs []error
 	if w.cmd != nil {
 		errs = append(errs, w.stdin.Close())
-		if w.cmd.Args[0] == simpleSwitch {
+		if w.cmd.Args[0] == bmv2.SimpleSwitch {
 			errs = append(errs, w.cmd.Process.Kill())
 			_ = w.cmd.Wait() // killed
 		} else {

@@ -4,9 +4,9 @@ package bmv2
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -36,10 +36,8 @@ type Arrival struct {
 // RequireFiles skips a test where Files cannot be run.
 func RequireFiles(t testing.TB) {
 	t.Helper()
-	for _, exe := range []string{"simple_switch", "simple_switch_CLI"} {
-		if _, err := exec.LookPath(exe); err != nil {
-			t.Skipf("skipped: %s is not on the PATH", exe)
-		}
+	if missing := MissingSimpleSwitch(); missing != "" {
+		t.Skipf("skipped: %s is not on the PATH", missing)
 	}
 }
 
@@ -51,14 +49,11 @@ func (f *Files) Run(t testing.TB) (out map[uint32][][]byte, said string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	thrift, err := FreePort()
 	if err != nil {
 		t.Fatal(err)
 	}
-	thrift := ln.Addr().(*net.TCPAddr).Port
-	ln.Close()
-	argv := []string{"--use-files", "0", "--thrift-port", fmt.Sprint(thrift), "--device-id", fmt.Sprint(thrift),
-		"--notifications-addr", "ipc://" + filepath.Join(dir, "notifications"), "--log-level", "off"}
+	argv := append(SimpleSwitchArgs(thrift, dir), "--use-files", "0")
 	// simple_switch opens a port's file when it starts and reads it once all are open: named pipes keep it waiting for the packets until it is configured.
 	ready := make(chan struct{})
 	defer func() {
@@ -74,7 +69,7 @@ func (f *Files) Run(t testing.TB) (out map[uint32][][]byte, said string) {
 		argv = append(argv, "-i", fmt.Sprintf("%d@p%d", p, p))
 		go f.feed(name, p, ready)
 	}
-	sw := exec.Command("simple_switch", append(argv, program)...)
+	sw := exec.Command(SimpleSwitch, append(argv, program)...)
 	sw.Dir = dir
 	var output bytes.Buffer
 	sw.Stdout, sw.Stderr = &output, &output
@@ -88,19 +83,16 @@ func (f *Files) Run(t testing.TB) (out map[uint32][][]byte, said string) {
 			t.Logf("simple_switch: %s", strings.TrimSpace(output.String()))
 		}
 	}()
-	deadline := time.Now().Add(60 * time.Second)
-	for {
-		c, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", thrift))
-		if err == nil {
-			c.Close()
-			break
+	command := func(commands []string) string {
+		ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+		defer cancel()
+		said, err := Command(ctx, thrift, strings.Join(commands, "\n")+"\n")
+		if err != nil {
+			t.Fatalf("simple_switch: %v", err)
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("simple_switch did not start: %s", output.String())
-		}
-		time.Sleep(20 * time.Millisecond) // another process: there is nothing to wait on
+		return said
 	}
-	commandLine(t, thrift, f.Commands)
+	command(f.Commands)
 	close(ready)
 	ready = nil
 	// Done when the output files stop growing: soon, once all packets that are expected have come.
@@ -126,7 +118,7 @@ func (f *Files) Run(t testing.TB) (out map[uint32][][]byte, said string) {
 		time.Sleep(100 * time.Millisecond)
 	}
 	if len(f.After) > 0 {
-		said = commandLine(t, thrift, f.After)
+		said = command(f.After)
 	}
 	return out, said
 }
@@ -157,17 +149,6 @@ func (f *Files) feed(name string, port uint32, ready <-chan struct{}) {
 		b.Write(a.Frame)
 	}
 	_, _ = w.Write(b.Bytes())
-}
-
-func commandLine(t testing.TB, thrift int, commands []string) string {
-	t.Helper()
-	cli := exec.Command("simple_switch_CLI", "--thrift-port", fmt.Sprint(thrift))
-	cli.Stdin = strings.NewReader(strings.Join(commands, "\n") + "\n")
-	said, err := cli.CombinedOutput()
-	if err != nil || bytes.Contains(said, []byte("Error")) || bytes.Contains(said, []byte("Invalid")) {
-		t.Fatalf("simple_switch_CLI: %v\n%s", err, said)
-	}
-	return string(said)
 }
 
 // captured are the whole packets of a capture file.

@@ -1,0 +1,76 @@
+package bmv2
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// BMv2's switch and what programs it. Its own command line, rather than P4Runtime, so that a simple_switch alone is enough.
+const (
+	SimpleSwitch    = "simple_switch"
+	simpleSwitchCLI = "simple_switch_CLI"
+)
+
+// MissingSimpleSwitch says what is missing to run simple_switch and to program it, or nothing.
+func MissingSimpleSwitch() string {
+	for _, program := range []string{SimpleSwitch, simpleSwitchCLI} {
+		if _, err := exec.LookPath(program); err != nil {
+			return program
+		}
+	}
+	return ""
+}
+
+// SimpleSwitchArgs are the arguments of a silent simple_switch whose thrift server listens on a port, and which keeps its sockets in dir.
+// Interfaces and the program follow.
+func SimpleSwitchArgs(thrift int, dir string) []string {
+	return []string{"--log-level", "off", "--thrift-port", fmt.Sprint(thrift), "--device-id", fmt.Sprint(thrift),
+		"--notifications-addr", "ipc://" + filepath.Join(dir, "notifications.ipc")}
+}
+
+// FreePort is a TCP port that nobody listened on a moment ago.
+func FreePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port, nil
+}
+
+// Command gives a simple_switch commands of simple_switch_CLI, a line each, as soon as it listens, and returns what is said to them. A command
+// that is refused is an error.
+func Command(ctx context.Context, thrift int, script string) (string, error) {
+	var dialer net.Dialer
+	for {
+		conn, err := dialer.DialContext(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", thrift))
+		if err == nil {
+			conn.Close()
+			break
+		}
+		select {
+		case <-ctx.Done():
+			return "", fmt.Errorf("it does not listen: %w", errors.Join(context.Cause(ctx), err))
+		case <-time.After(20 * time.Millisecond): // another process: there is nothing to wait on
+		}
+	}
+	cli := exec.CommandContext(ctx, simpleSwitchCLI, "--thrift-port", fmt.Sprint(thrift))
+	cli.Stdin = strings.NewReader(script)
+	out, err := cli.CombinedOutput()
+	said := string(out)
+	if err != nil {
+		return said, fmt.Errorf("%s: %w: %s", simpleSwitchCLI, err, said)
+	}
+	for _, bad := range []string{"Error", "Invalid", "DUPLICATE"} {
+		if i := strings.Index(said, bad); i >= 0 {
+			return said, fmt.Errorf("%s: …%s", simpleSwitchCLI, said[max(0, i-200):min(len(said), i+200)])
+		}
+	}
+	return said, nil
+}

@@ -18,32 +18,32 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestNetwork sends frames of all sizes from the CPU port of one switch over a link to another, which reports them
-// as packet-ins, and from CPU port to tap.
-func TestNetwork(t *testing.T) {
+// pair starts two switches with a link between ports 1 and 7, and taps, both with the fabric's pipeline. They end with the test.
+func pair(t *testing.T, taps ...Port) (context.Context, *Network, map[string]*Client) {
+	t.Helper()
 	Require(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
-	defer cancel()
+	t.Cleanup(cancel)
 	n, err := Start(ctx, Topology{
 		Switches: []Switch{{Name: "a", DeviceID: 1}, {Name: "b", DeviceID: 2}},
 		Links:    [][2]Port{{{"a", 1}, {"b", 7}}},
-		Taps:     []Port{{"a", 2}, {"b", 2}},
+		Taps:     taps,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() {
+	t.Cleanup(func() {
 		if err := n.Close(); err != nil {
 			t.Error(err)
 		}
-	}()
+	})
 	clients := map[string]*Client{}
 	for name, device := range map[string]uint64{"a": 1, "b": 2} {
 		c, err := Dial(ctx, n.Target(name), device)
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer c.Close()
+		t.Cleanup(func() { c.Close() })
 		start := time.Now()
 		if err := c.SetPipeline(ctx, p4.P4Info(), p4.JSON()); err != nil {
 			t.Fatal(err)
@@ -51,7 +51,13 @@ func TestNetwork(t *testing.T) {
 		t.Logf("pipeline of %s: %v", name, time.Since(start))
 		clients[name] = c
 	}
+	return ctx, n, clients
+}
 
+// TestNetwork sends frames of all sizes from the CPU port of one switch over a link to another, which reports them
+// as packet-ins, and from CPU port to tap.
+func TestNetwork(t *testing.T) {
+	ctx, n, clients := pair(t, Port{"a", 2}, Port{"b", 2})
 	buffer := make([]byte, MaxFrame)
 	for _, size := range []int{64, 1514, MaxFrame} {
 		frame := bytes.Repeat([]byte{0xa5}, size)

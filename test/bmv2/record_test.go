@@ -4,32 +4,14 @@ package bmv2
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"testing"
-	"time"
-
-	"github.com/weft-sdn/weft/p4"
 )
 
 // TestRecord has frames pass a cable in both directions and arrive at ports as if they had.
 func TestRecord(t *testing.T) {
-	Require(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
-	defer cancel()
 	a, b, tap := Port{"a", 1}, Port{"b", 7}, Port{"b", 2}
-	n, err := Start(ctx, Topology{
-		Switches: []Switch{{Name: "a", DeviceID: 1}, {Name: "b", DeviceID: 2}},
-		Links:    [][2]Port{{a, b}}, Taps: []Port{tap},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := n.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
+	ctx, n, clients := pair(t, tap)
 	frames := make(chan Frame, 64)
 	r, err := n.Record(func(f Frame) { frames <- f })
 	if err != nil {
@@ -40,18 +22,6 @@ func TestRecord(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	clients := map[string]*Client{}
-	for name, device := range map[string]uint64{"a": 1, "b": 2} {
-		c, err := Dial(ctx, n.Target(name), device)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.Close()
-		if err := c.SetPipeline(ctx, p4.P4Info(), p4.JSON()); err != nil {
-			t.Fatal(err)
-		}
-		clients[name] = c
-	}
 	frame := func(size int) []byte {
 		f := bytes.Repeat([]byte{byte(size)}, size)
 		copy(f[12:], []byte{0x88, 0xb5})

@@ -548,25 +548,24 @@ func (st *parseState) pickWide(c *ctx) int {
 		c.pop(k.n)
 	}
 	for i := range st.cases {
-		pc := &st.cases[i]
-		if pc.set >= 0 {
-			if c.inValueSet(pc, key) {
-				return pc.next
-			}
-			continue
-		}
-		hit := true
-		for j, m := range pc.wmask {
-			if key[j]&m != pc.wvalue[j] {
-				hit = false
-				break
-			}
-		}
-		if hit {
+		if pc := &st.cases[i]; pc.fits(c, key) {
 			return pc.next
 		}
 	}
 	return st.next
+}
+
+// fits reports whether a padded key is of a case.
+func (pc *parseCase) fits(c *ctx, key []byte) bool {
+	if pc.set >= 0 {
+		return c.inValueSet(pc, key)
+	}
+	for j, m := range pc.wmask {
+		if key[j]&m != pc.wvalue[j] {
+			return false
+		}
+	}
+	return true
 }
 
 // inValueSet looks a padded key up in a value set.

@@ -134,16 +134,7 @@ func (l *loader) tracedStateful(p *jsonPrimitive, at *trace.Source, run func(*ct
 			c.tell(trace.Step{RegisterRead: t, At: at})
 		}
 	case "register_write":
-		r, idx := arg(0).idx, index(1)
-		name := l.prog.info.registers[r].Name
-		return func(c *ctx) {
-			t := &trace.RegisterWrite{Name: name, Index: idx(c)}
-			old, ok := c.registerValue(r, t.Index)
-			run(c)
-			t.Old, t.OutOfRange = old, !ok
-			t.Value, _ = c.registerValue(r, t.Index)
-			c.tell(trace.Step{RegisterWrite: t, At: at})
-		}
+		return l.tracedWrite(arg(0).idx, index(1), at, run)
 	case "count":
 		k, idx := arg(0).idx, index(1)
 		name := l.prog.info.counters[k].Name
@@ -204,19 +195,23 @@ func (l *loader) destination(dst *expr) func(*ctx) *field {
 	return func(*ctx) *field { return nil }
 }
 
+// tracedWrite compiles a write of a register that is told; run does it.
+func (l *loader) tracedWrite(r int, idx u64Fn, at *trace.Source, run func(*ctx)) func(*ctx) {
+	name := l.prog.info.registers[r].Name
+	return func(c *ctx) {
+		t := &trace.RegisterWrite{Name: name, Index: idx(c)}
+		old, ok := c.registerValue(r, t.Index)
+		run(c)
+		t.Old, t.OutOfRange = old, !ok
+		t.Value, _ = c.registerValue(r, t.Index)
+		c.tell(trace.Step{RegisterWrite: t, At: at})
+	}
+}
+
 // tracedAssign compiles an assignment that is told; run does it.
 func (l *loader) tracedAssign(dst *expr, at *trace.Source, run func(*ctx)) func(*ctx) {
 	if dst.op == opRegister {
-		r, idx := dst.idx, l.u64(dst.a)
-		name := l.prog.info.registers[r].Name
-		return func(c *ctx) {
-			t := &trace.RegisterWrite{Name: name, Index: idx(c)}
-			old, ok := c.registerValue(r, t.Index)
-			run(c)
-			t.Old, t.OutOfRange = old, !ok
-			t.Value, _ = c.registerValue(r, t.Index)
-			c.tell(trace.Step{RegisterWrite: t, At: at})
-		}
+		return l.tracedWrite(dst.idx, l.u64(dst.a), at, run)
 	}
 	pick := l.destination(dst)
 	return func(c *ctx) {

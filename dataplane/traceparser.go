@@ -80,18 +80,11 @@ func (st *parseState) caseTaken(c *ctx, fields []trace.Field) string {
 		return "" // something of it is not there
 	}
 	for i := range st.cases {
-		pc := &st.cases[i]
-		if pc.set >= 0 {
-			if c.inValueSet(pc, key) {
-				return "value set " + c.sw.prog.info.valueSets[pc.set].Name
-			}
-			continue
-		}
-		hit := true
-		for j, m := range pc.wmask {
-			hit = hit && key[j]&m == pc.wvalue[j]
-		}
-		if hit {
+		switch pc := &st.cases[i]; {
+		case !pc.fits(c, key):
+		case pc.set >= 0:
+			return "value set " + c.sw.prog.info.valueSets[pc.set].Name
+		default:
 			return pc.text(sizes)
 		}
 	}

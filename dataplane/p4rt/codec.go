@@ -213,18 +213,26 @@ func (s *entrySlab) decodeUpdate(b []byte) (*p4v1.Update, bool) {
 	return &m.update, seen
 }
 
-func (s *entrySlab) decodeEntry(m *entryMessages, b []byte) bool {
-	e := &m.entry
-	n := 0
-	for at := b; len(at) > 0; {
-		tag, _, _, rest := field(at)
+// count counts the fields with a tag; false when one cannot be read.
+func count(b []byte, want byte) (n int, ok bool) {
+	for len(b) > 0 {
+		tag, _, _, rest := field(b)
 		if tag == 0 {
-			return false
+			return 0, false
 		}
-		if tag == tag2bytes {
+		if tag == want {
 			n++
 		}
-		at = rest
+		b = rest
+	}
+	return n, true
+}
+
+func (s *entrySlab) decodeEntry(m *entryMessages, b []byte) bool {
+	e := &m.entry
+	n, ok := count(b, tag2bytes)
+	if !ok {
+		return false
 	}
 	e.Match = s.matches.take(n)[:0]
 	for len(b) > 0 {
@@ -294,16 +302,9 @@ func (s *entrySlab) decodeMatch(b []byte) (*p4v1.FieldMatch, bool) {
 }
 
 func (s *entrySlab) decodeAction(m *entryMessages, b []byte) bool {
-	n := 0
-	for at := b; len(at) > 0; {
-		tag, _, _, rest := field(at)
-		if tag == 0 {
-			return false
-		}
-		if tag == tag4bytes {
-			n++
-		}
-		at = rest
+	n, ok := count(b, tag4bytes)
+	if !ok {
+		return false
 	}
 	a := s.setAction(m, n)
 	i := 0

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 	"weak"
 
@@ -106,14 +107,8 @@ func (s *schema) bind(prog *dataplane.Program) *Error {
 		return e
 	}
 	for _, p := range s.profileList {
-		p.engine = -1
-		for i, x := range prog.Profiles() {
-			if x.Name == p.name {
-				p.engine = i
-			}
-		}
-		if p.engine < 0 {
-			return missing("action profile", p.name)
+		if e := find(&p.engine, prog.Profiles(), "action profile", p.name, func(x dataplane.ProfileInfo) bool { return x.Name == p.name }); e != nil {
+			return e
 		}
 		if got := prog.Profiles()[p.engine].Selector; got != p.selector {
 			return invalid("action profile %q: with_selector is %t in the P4Info and %t in the program", p.name, p.selector, got)
@@ -156,6 +151,14 @@ func (s *schema) bind(prog *dataplane.Program) *Error {
 
 func missing(kind, name string) *Error {
 	return invalid("%s %q of the P4Info is not in the program; compile both from the same source", kind, name)
+}
+
+// find sets the index of an object of the P4Info among those of the program.
+func find[T any](engine *int, list []T, kind, name string, is func(T) bool) *Error {
+	if *engine = slices.IndexFunc(list, is); *engine < 0 {
+		return missing(kind, name)
+	}
+	return nil
 }
 
 func (s *schema) bindTables(prog *dataplane.Program) *Error {
@@ -228,42 +231,24 @@ func (a *actionSchema) checkParams(have []dataplane.ParamInfo) *Error {
 
 func (s *schema) bindExterns(prog *dataplane.Program) *Error {
 	for _, c := range s.counterList {
-		c.engine = -1
-		for i, x := range prog.Counters() {
-			if x.Name == c.name && x.Table < 0 {
-				c.engine = i
-			}
-		}
-		if c.engine < 0 {
-			return missing("counter", c.name)
+		if e := find(&c.engine, prog.Counters(), "counter", c.name, func(x dataplane.CounterInfo) bool { return x.Name == c.name && x.Table < 0 }); e != nil {
+			return e
 		}
 		if got := prog.Counters()[c.engine].Size; int64(got) != c.size {
 			return invalid("counter %q: size %d in the P4Info and %d in the program", c.name, c.size, got)
 		}
 	}
 	for _, m := range s.meterList {
-		m.engine = -1
-		for i, x := range prog.Meters() {
-			if x.Name == m.name && x.Table < 0 {
-				m.engine = i
-			}
-		}
-		if m.engine < 0 {
-			return missing("meter", m.name)
+		if e := find(&m.engine, prog.Meters(), "meter", m.name, func(x dataplane.MeterInfo) bool { return x.Name == m.name && x.Table < 0 }); e != nil {
+			return e
 		}
 		if got := prog.Meters()[m.engine].Size; int64(got) != m.size {
 			return invalid("meter %q: size %d in the P4Info and %d in the program", m.name, m.size, got)
 		}
 	}
 	for _, r := range s.registerList {
-		r.engine = -1
-		for i, x := range prog.Registers() {
-			if x.Name == r.name {
-				r.engine = i
-			}
-		}
-		if r.engine < 0 {
-			return missing("register", r.name)
+		if e := find(&r.engine, prog.Registers(), "register", r.name, func(x dataplane.RegisterInfo) bool { return x.Name == r.name }); e != nil {
+			return e
 		}
 		x := prog.Registers()[r.engine]
 		if int64(x.Size) != r.size {
@@ -284,28 +269,16 @@ func (s *schema) bindExterns(prog *dataplane.Program) *Error {
 		r.strings = leaves[0].tr.strings()
 	}
 	for _, v := range s.valueSetList {
-		v.engine = -1
-		for i, x := range prog.ValueSets() {
-			if x.Name == v.name {
-				v.engine = i
-			}
-		}
-		if v.engine < 0 {
-			return missing("value set", v.name)
+		if e := find(&v.engine, prog.ValueSets(), "value set", v.name, func(x dataplane.ValueSetInfo) bool { return x.Name == v.name }); e != nil {
+			return e
 		}
 		if e := v.bind(prog.ValueSets()[v.engine].Width); e != nil {
 			return e
 		}
 	}
 	for _, d := range s.digestList {
-		d.engine = -1
-		for i, x := range prog.Digests() {
-			if x.Name == d.name {
-				d.engine = i
-			}
-		}
-		if d.engine < 0 {
-			return missing("digest", d.name)
+		if e := find(&d.engine, prog.Digests(), "digest", d.name, func(x dataplane.DigestInfo) bool { return x.Name == d.name }); e != nil {
+			return e
 		}
 		leaves, e := s.types.leaves(nil, d.spec, fmt.Sprintf("digest %q", d.name), 0)
 		if e != nil {

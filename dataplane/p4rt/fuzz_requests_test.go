@@ -152,7 +152,7 @@ func (c *checker) pipeline(req *p4v1.SetForwardingPipelineConfigRequest) error {
 func FuzzSetPipeline(f *testing.F) {
 	var cache Cache
 	var programs [][]byte
-	for i, stem := range []string{"entities", "evolve1", "evolve2", "initial"} {
+	for i, stem := range []string{"entities", "evolve1", "evolve2", "initial", "translated"} {
 		cfg := loadConfig(f, stem)
 		info, err := proto.Marshal(cfg.GetP4Info())
 		if err != nil {

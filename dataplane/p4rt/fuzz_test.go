@@ -17,22 +17,36 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// scriptWrites returns the requests of all write commands of the scripts.
+// scriptWrites returns the requests of all write commands of the scripts for
+// the program "entities".
 func scriptWrites(t testing.TB) []*p4v1.WriteRequest {
+	t.Helper()
+	out := scriptWritesOf(t, "entities")
+	if len(out) < 20 {
+		t.Fatalf("%d writes in the scripts", len(out))
+	}
+	return out
+}
+
+func scriptWritesOf(t testing.TB, stem string) []*p4v1.WriteRequest {
 	t.Helper()
 	files, err := filepath.Glob("testdata/*.script")
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := newScriptEnv(t, "entities")
+	e := newScriptEnv(t, stem)
 	var out []*p4v1.WriteRequest
 	for _, f := range files {
 		data, err := os.ReadFile(f)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if strings.HasPrefix(string(data), "#names ") {
-			continue // another program
+		of := "entities"
+		if name, ok := strings.CutPrefix(string(data), "#names "); ok {
+			of, _, _ = strings.Cut(name, "\n")
+		}
+		if of != stem {
+			continue
 		}
 		for _, block := range strings.Split(string(data), "\n\n") {
 			cmd, rest, _ := strings.Cut(block, "\n")
@@ -49,9 +63,6 @@ func scriptWrites(t testing.TB) []*p4v1.WriteRequest {
 			out = append(out, req)
 		}
 	}
-	if len(out) < 20 {
-		t.Fatalf("%d writes in the scripts", len(out))
-	}
 	return out
 }
 
@@ -62,8 +73,10 @@ type checker struct {
 	dev *Device
 }
 
-func newChecker(t testing.TB, cache *Cache) *checker {
-	c := &checker{t: t, cfg: loadConfig(t, "entities")}
+func newChecker(t testing.TB, cache *Cache) *checker { return newCheckerOf(t, "entities", cache) }
+
+func newCheckerOf(t testing.TB, stem string, cache *Cache) *checker {
+	c := &checker{t: t, cfg: loadConfig(t, stem)}
 	c.dev = c.fresh(cache)
 	return c
 }
@@ -211,7 +224,15 @@ func TestMutatedWrites(t *testing.T) {
 	if testing.Short() {
 		rounds = 30
 	}
-	seeds := scriptWrites(t)
+	mutatedWrites(t, "entities", rounds)
+}
+
+// The same of a program whose clients know values by other names: what they
+// read must still be what they wrote.
+func TestMutatedTranslatedWrites(t *testing.T) { mutatedWrites(t, "translated", 40) }
+
+func mutatedWrites(t *testing.T, stem string, rounds int) {
+	seeds := scriptWritesOf(t, stem)
 	var pool []*p4v1.Update
 	for _, req := range seeds {
 		pool = append(pool, req.GetUpdates()...)
@@ -220,7 +241,7 @@ func TestMutatedWrites(t *testing.T) {
 	for seed := range uint64(rounds) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
-			c := newChecker(t, &cache)
+			c := newCheckerOf(t, stem, &cache)
 			for range 8 {
 				req := &p4v1.WriteRequest{DeviceId: 1, Atomicity: p4v1.WriteRequest_Atomicity(rng.IntN(3))}
 				for range 1 + rng.IntN(12) {

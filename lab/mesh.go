@@ -22,6 +22,9 @@ type FlowConfig struct {
 type MeshConfig struct {
 	Flows   []FlowConfig
 	Message int // octets of a WRITE at most; default 1 MiB
+	// Immediate makes every so many WRITEs one with immediate data, its number: receivers must see
+	// these in their order. 0: none.
+	Immediate int
 	// QP is what the queue pairs have in common; numbers, addresses, PSNs, Congestion and Sprayer are
 	// set by the mesh. Default mrc.DefaultQPConfig.
 	QP mrc.QPConfig
@@ -35,9 +38,11 @@ type MeshConfig struct {
 type Mesh struct {
 	Flows []*Flow
 
-	world   *World
-	message int
-	data    []byte
+	world     *World
+	message   int
+	immediate int
+	data      []byte
+	pumped    time.Duration
 }
 
 // A Flow is a queue pair at each end, and memory at the far one.
@@ -51,6 +56,7 @@ type Flow struct {
 	Began, Ended time.Duration
 
 	posted, complete int
+	immediates       int // seen by the receiver
 }
 
 const (
@@ -62,7 +68,7 @@ const (
 
 // NewMesh makes the queue pairs and memory of flows. What is written is drawn by the world's seed.
 func (w *World) NewMesh(cfg MeshConfig) (*Mesh, error) {
-	m := &Mesh{world: w, message: cfg.Message}
+	m := &Mesh{world: w, message: cfg.Message, immediate: cfg.Immediate}
 	if m.message == 0 {
 		m.message = meshMessage
 	}
@@ -130,46 +136,94 @@ func (m *Mesh) Start() error {
 	for _, f := range m.Flows {
 		f.Began = m.world.now
 	}
-	return m.Pump()
+	return m.pump()
 }
 
+// pumpEvery is how often completions are looked for: their times are exact to that.
+const pumpEvery = time.Microsecond
+
 // Pump collects completions and posts what the send queues have room for. Call it as the transfer
-// goes on.
+// goes on; it does something once a microsecond of the world's.
 func (m *Mesh) Pump() error {
+	if m.world.now < m.pumped+pumpEvery {
+		return nil
+	}
+	return m.pump()
+}
+
+func (m *Mesh) pump() error {
+	m.pumped = m.world.now
 	for i, f := range m.Flows {
-		if f.complete == f.Bytes {
+		if f.complete == f.Bytes && !m.awaits(f) {
 			continue
 		}
-		for c, ok := f.QP.Poll(); ok; c, ok = f.QP.Poll() {
-			if c.Status != endpoint.StatusOK {
-				return fmt.Errorf("flow %d, %s to %s: message %d: %v", i, f.From, f.To, c.ID, c.Status)
-			}
-			if f.complete += min(m.message, f.Bytes-int(c.ID)*m.message); f.complete == f.Bytes {
-				f.Ended = m.world.now
-			}
-		}
-		posted := f.posted
-		for f.posted < f.Bytes && f.QP.SendQueueLen() < f.QP.Config().SendDepth {
-			end := min(f.posted+m.message, f.Bytes)
-			err := f.QP.PostSend(m.world.now, endpoint.WorkRequest{
-				ID: uint64(f.posted / m.message), Op: endpoint.OpWrite, Data: m.data[f.posted:end], RemoteVA: uint64(f.posted), RKey: meshRKey + uint32(i),
-			})
-			if err != nil {
-				return fmt.Errorf("flow %d, %s to %s: %w", i, f.From, f.To, err)
-			}
-			f.posted = end
-		}
-		if f.posted > posted {
-			f.Source.Wake()
+		if err := m.drive(i, f); err != nil {
+			return fmt.Errorf("flow %d, %s to %s: %w", i, f.From, f.To, err)
 		}
 	}
 	return nil
 }
 
-// Done reports whether every octet has been acknowledged.
+// drive works on one flow.
+func (m *Mesh) drive(i int, f *Flow) error {
+	for c, ok := f.QP.Poll(); ok; c, ok = f.QP.Poll() {
+		if c.Status != endpoint.StatusOK {
+			return fmt.Errorf("message %d: %v", c.ID, c.Status)
+		}
+		if f.complete += min(m.message, f.Bytes-int(c.ID)*m.message); f.complete == f.Bytes {
+			f.Ended = c.At
+		}
+	}
+	for c, ok := f.SinkQP.Poll(); ok; c, ok = f.SinkQP.Poll() {
+		want := (f.immediates+1)*m.immediate - 1
+		if c.Status != endpoint.StatusOK || int(c.Immediate) != want {
+			return fmt.Errorf("the receiver has %v, immediate data %d, want that of message %d", c.Status, c.Immediate, want)
+		}
+		f.immediates++
+	}
+	if m.immediate > 0 {
+		for f.SinkQP.ReceiveQueueLen() < f.SinkQP.Config().RecvDepth {
+			if err := f.SinkQP.PostRecv(endpoint.RecvRequest{}); err != nil {
+				return err
+			}
+		}
+	}
+	posted := f.posted
+	for f.posted < f.Bytes && f.QP.SendQueueLen() < f.QP.Config().SendDepth {
+		number, end := f.posted/m.message, min(f.posted+m.message, f.Bytes)
+		r := endpoint.WorkRequest{ID: uint64(number), Op: endpoint.OpWrite, Data: m.data[f.posted:end], RemoteVA: uint64(f.posted), RKey: meshRKey + uint32(i)}
+		if m.immediate > 0 && (number+1)%m.immediate == 0 {
+			r.Op, r.Immediate = endpoint.OpWriteImmediate, uint32(number)
+		}
+		if err := f.QP.PostSend(m.world.now, r); err != nil {
+			return err
+		}
+		f.posted = end
+	}
+	if f.posted > posted {
+		f.Source.Wake()
+	}
+	return nil
+}
+
+// awaits says that the receiver of a flow has not seen all immediate data.
+func (m *Mesh) awaits(f *Flow) bool {
+	return m.immediate > 0 && f.immediates < (f.Bytes+m.message-1)/m.message/m.immediate
+}
+
+// Progress is the part of all octets that has been acknowledged, from 0 to 1.
+func (m *Mesh) Progress() float64 {
+	complete, all := 0, 0
+	for _, f := range m.Flows {
+		complete, all = complete+f.complete, all+f.Bytes
+	}
+	return float64(complete) / float64(max(1, all))
+}
+
+// Done reports whether every octet has been acknowledged, and all immediate data has arrived.
 func (m *Mesh) Done() bool {
 	for _, f := range m.Flows {
-		if f.complete < f.Bytes {
+		if f.complete < f.Bytes || m.awaits(f) {
 			return false
 		}
 	}

@@ -47,6 +47,13 @@ func (n *MRCNode) Wake() { n.world.wake(n) }
 // Stop makes the host deaf and mute, as if it had died.
 func (n *MRCNode) Stop() { n.stopped = true }
 
+// carrier is what the host sees of the link at a port.
+func (n *MRCNode) carrier(port int, up bool) {
+	if err := n.SetPort(port, up); err == nil { // the port is there
+		n.Wake()
+	}
+}
+
 func (n *MRCNode) receive(now time.Duration, port uint32, frame []byte) {
 	if !n.stopped {
 		n.Host.Receive(now, int(port), frame)

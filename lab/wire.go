@@ -116,6 +116,9 @@ func (w *Wire) setUp(up bool) {
 		w.cut++
 	}
 	w.down = !up
+	if h, ok := w.to.(*MRCNode); ok {
+		h.carrier(int(w.ToPort), up)
+	}
 }
 
 // A Tap sees every frame that is put on a wire, and every one that arrives. Frames are valid

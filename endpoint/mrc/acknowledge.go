@@ -187,9 +187,10 @@ func (q *QP) markArrived(now time.Duration, rec *record, tell bool) {
 	}
 }
 
-// settle forgets what rounding has left in flight once nothing can be.
+// settle forgets what is still counted as in flight once nothing can be: what rounding has left, and what SACKs that were lost said of. Otherwise a small window
+// would wait for that, and packets that are to be sent again for the window.
 func (q *QP) settle() {
-	if q.flying == 0 && q.lost == 0 {
+	if q.flying == 0 {
 		q.requestor.inFlight = 0
 	}
 }
@@ -303,6 +304,7 @@ func (q *QP) giveUp(rec *record) {
 	q.flying--
 	q.lost++
 	q.requestor.inFlight -= int64(rec.size)
+	q.settle()
 	q.retx.Push(rec.psn)
 }
 

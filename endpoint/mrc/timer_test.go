@@ -128,3 +128,23 @@ func TestTimerPerPacket(t *testing.T) {
 		t.Errorf("sent again %v, want 100 alone", psns(again))
 	}
 }
+
+// TestNothingInFlightNothingCounted: a SACK that was lost leaves octets counted as in flight; when nothing is, a small window does not keep from being sent again
+// what is lost.
+func TestNothingInFlightNothingCounted(t *testing.T) {
+	l := newListener(1 << 20)
+	s := newSolo(t, func(c *QPConfig) { c.AckTimeout, c.Congestion, c.Sprayer = 3, l, l })
+	s.write(1)
+	s.write(1)
+	if out := s.settle(time.Microsecond); len(out) != 2 {
+		t.Fatalf("%d packets", len(out))
+	}
+	s.give(ackPacket(100, plainACK))
+	if s.qp.InFlight() == 0 {
+		t.Fatal("a transport ACK changes what is counted as in flight: the test is about nothing")
+	}
+	l.FixedWindow = 1
+	if again := s.settle(8192 * time.Nanosecond); !slices.Equal(psns(again), []uint32{101}) {
+		t.Errorf("sent again %v, want 101", psns(again))
+	}
+}

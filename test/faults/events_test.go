@@ -17,39 +17,46 @@ func (s *scenario) between(lo, hi time.Duration) time.Duration {
 
 // restart turns a switch off and, a while later, on again, empty.
 func (s *scenario) restart(name string, at float64, off time.Duration) {
-	s.when(at, func() {
-		node, _ := s.world.Switch(name)
-		if node.Down() {
-			return
-		}
-		s.tell("%s goes off for %v", name, off)
-		node.Stop()
-		s.control.SwitchChanged(name)
-		s.control.NetworkChanged()
+	s.when(at, func() { s.power(name, off) })
+}
+
+// power turns a switch off; a positive off turns it on again, empty, after so long.
+func (s *scenario) power(name string, off time.Duration) {
+	node, err := s.world.Switch(name)
+	if s.must(err); err != nil || node.Down() {
+		return
+	}
+	s.tell("%s goes off", name)
+	node.Stop()
+	s.control.SwitchChanged(name)
+	s.control.NetworkChanged()
+	if off > 0 {
 		s.world.After(off, func() {
 			s.tell("%s is back, empty", name)
 			s.must(node.Start())
 			s.control.SwitchChanged(name)
 			s.control.NetworkChanged()
 		})
-	})
+	}
 }
 
 // cut takes the link down by which an edge gets the data; a positive off brings it back.
 func (s *scenario) cut(b string, at float64, off time.Duration) {
-	s.when(at, func() {
-		a := s.parent(b)
-		s.tell("link %s-%s goes down", a, b)
-		s.must(s.world.SetLink(a, b, false))
-		s.control.NetworkChanged()
-		if off > 0 {
-			s.world.After(off, func() {
-				s.tell("link %s-%s is back", a, b)
-				s.must(s.world.SetLink(a, b, true))
-				s.control.NetworkChanged()
-			})
-		}
-	})
+	s.when(at, func() { s.link(s.parent(b), b, off) })
+}
+
+// link takes a link down; a positive off brings it back after so long.
+func (s *scenario) link(a, b string, off time.Duration) {
+	s.tell("link %s-%s goes down", a, b)
+	s.must(s.world.SetLink(a, b, false))
+	s.control.NetworkChanged()
+	if off > 0 {
+		s.world.After(off, func() {
+			s.tell("link %s-%s is back", a, b)
+			s.must(s.world.SetLink(a, b, true))
+			s.control.NetworkChanged()
+		})
+	}
 }
 
 // parent is the switch of the tree that an edge hangs off.
@@ -66,14 +73,7 @@ func (s *scenario) parent(edge string) string {
 
 // die turns the switch off for good that an edge hangs off.
 func (s *scenario) die(edge string, at float64) {
-	s.when(at, func() {
-		name := s.parent(edge)
-		node, _ := s.world.Switch(name)
-		s.tell("%s dies", name)
-		node.Stop()
-		s.control.SwitchChanged(name)
-		s.control.NetworkChanged()
-	})
+	s.when(at, func() { s.power(s.parent(edge), 0) })
 }
 
 // restartController stops the controller and starts another on the same store.

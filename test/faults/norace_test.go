@@ -6,4 +6,5 @@ const (
 	standardSeeds = 500   // runs of TestFaults
 	replays       = kinds // kinds that TestReplay runs twice
 	modeSeeds     = 6     // seeds of TestModesGiveTheSameBytes
+	planeSeeds    = 500   // runs of TestPlanes
 )

@@ -8,4 +8,5 @@ const (
 	standardSeeds = 10 // runs of TestFaults
 	replays       = 1  // kinds that TestReplay runs twice
 	modeSeeds     = 1  // seeds of TestModesGiveTheSameBytes
+	planeSeeds    = 20 // runs of TestPlanes
 )

@@ -47,10 +47,12 @@ type scenario struct {
 	cnps    *cnpSpacing
 	spec    intent.Spec
 	message int
-	strikes []strike // still to come
-	changes int      // of membership, under way
-	story   []string // what was done, for the report of a failure
-	broken  error
+	// progress is the part of the data, from 0 to 1, that has been acknowledged.
+	progress func() float64
+	strikes  []strike // still to come
+	changes  int      // of membership, under way
+	story    []string // what was done, for the report of a failure
+	broken   error
 }
 
 // A strike is something that happens when a part of the data has been acknowledged.
@@ -68,7 +70,7 @@ func (s *scenario) when(progress float64, f func()) {
 // strike lets happen what is due. A change of membership goes on alone.
 func (s *scenario) strike() {
 	for i := 0; i < len(s.strikes); i++ {
-		if due := s.strikes[i]; s.group.Progress() >= due.at {
+		if due := s.strikes[i]; s.progress() >= due.at {
 			s.strikes = slices.Delete(s.strikes, i, i+1)
 			i--
 			due.f()
@@ -127,6 +129,7 @@ func newScenario(seed uint64, cache *p4rt.Cache, o options) (*scenario, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.progress = s.group.Progress
 	s.cnps = &cnpSpacing{world: s.world}
 	s.world.AddTap(s.cnps)
 	s.spec = intent.Spec{

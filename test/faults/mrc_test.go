@@ -1,0 +1,176 @@
+package faults
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/weft-sdn/weft/dataplane/p4rt"
+	"github.com/weft-sdn/weft/endpoint/mrc"
+	"github.com/weft-sdn/weft/endpoint/nscc"
+	"github.com/weft-sdn/weft/lab"
+	"github.com/weft-sdn/weft/test/seeds"
+)
+
+// planesStory is a fabric of planes with MRC hosts that write to each other, and what goes wrong
+// meanwhile.
+type planesStory struct {
+	scenario
+	mesh *lab.Mesh
+}
+
+// newPlanes builds the fabric of a seed, programs it, and has the hosts ready to send.
+func newPlanes(seed uint64, cache *p4rt.Cache) (*planesStory, error) {
+	s := &planesStory{scenario: scenario{rng: rand.New(rand.NewPCG(seed, 2))}}
+	network := lab.Clos(lab.ClosConfig{Planes: 2, T0: 2, T1: 2, Hosts: 4, Delay: time.Duration(1+s.rng.IntN(10)) * time.Microsecond})
+	var err error
+	if s.world, err = lab.NewWorld(network, lab.Options{Seed: seed, Cache: cache}); err != nil {
+		return nil, err
+	}
+	if s.control, err = lab.NewControl(s.world, lab.DefaultLatencies()); err != nil {
+		return nil, err
+	}
+	if err := s.control.Start(); err != nil {
+		return nil, err
+	}
+	if !s.world.Run(time.Second, s.connected) {
+		return s, fmt.Errorf("the switches are not programmed within a second")
+	}
+	const pmtu = 1024
+	cfg := lab.MeshConfig{
+		Message: pmtu * (1 + s.rng.IntN(8)), Immediate: s.rng.IntN(4), QP: mrc.DefaultQPConfig(),
+		Congestion: nscc.DefaultConfig(nscc.Network{Rate: 2e9, RTT: 200 * time.Microsecond, MTU: pmtu}),
+	}
+	cfg.QP.PMTU = pmtu
+	for range 3 + s.rng.IntN(3) {
+		from := s.rng.IntN(4)
+		to := (from + 1 + s.rng.IntN(3)) % 4
+		cfg.Flows = append(cfg.Flows, lab.FlowConfig{From: network.Hosts[from].Name, To: network.Hosts[to].Name, Bytes: pmtu*(100+s.rng.IntN(150)) - s.rng.IntN(pmtu)})
+	}
+	if s.mesh, err = s.world.NewMesh(cfg); err != nil {
+		return s, err
+	}
+	s.progress = s.mesh.Progress
+	return s, nil
+}
+
+// planeKinds are the kinds of trouble; a seed is of the kind of its remainder.
+const planeKinds = 7
+
+// planesOf is the story of a seed, ready to run.
+func planesOf(seed uint64, cache *p4rt.Cache) (*planesStory, error) {
+	s, err := newPlanes(seed, cache)
+	if err != nil {
+		return s, err
+	}
+	s.noise(0.01)
+	off := func() time.Duration {
+		if s.rng.IntN(3) == 0 {
+			return 0
+		}
+		return s.between(100*time.Microsecond, 50*time.Millisecond)
+	}
+	when, p := 0.05+0.6*s.rng.Float64(), 1+s.rng.IntN(2)
+	switch seed % planeKinds {
+	case 1:
+		s.when(when, func() {
+			s.link(fmt.Sprintf("P%d-T0-%d", p, 1+s.rng.IntN(2)), fmt.Sprintf("P%d-T1-%d", p, 1+s.rng.IntN(2)), off())
+		})
+	case 2:
+		s.when(when, func() { s.power(fmt.Sprintf("P%d-T1-%d", p, 1+s.rng.IntN(2)), off()) })
+	case 3:
+		s.when(when, func() { s.power(fmt.Sprintf("P%d-T0-%d", p, 1+s.rng.IntN(2)), off()) })
+	case 4: // a whole plane
+		s.when(when, func() {
+			d := off()
+			for _, tier := range []int{0, 1} {
+				for i := range 2 {
+					s.power(fmt.Sprintf("P%d-T%d-%d", p, tier, i+1), d)
+				}
+			}
+		})
+	case 5: // a host's port
+		s.when(when, func() {
+			i := s.rng.IntN(4)
+			s.link(fmt.Sprintf("P%d-T0-%d", p, 1+i/2), s.world.Network.Hosts[i].Name, off())
+		})
+	case 6: // a flapping link, and the controller restarts
+		s.when(when, func() {
+			for i := range 5 {
+				s.world.After(time.Duration(i)*4*time.Millisecond, func() { s.link(fmt.Sprintf("P%d-T0-1", p), fmt.Sprintf("P%d-T1-1", p), 2*time.Millisecond) })
+			}
+		})
+		s.restartController(when, s.between(time.Millisecond, 20*time.Millisecond))
+	}
+	return s, nil
+}
+
+// stuck describes the flows that are not done.
+func (s *planesStory) stuck() (text string) {
+	for _, f := range s.mesh.Flows {
+		if f.Ended == 0 {
+			text += fmt.Sprintf("\n  %s to %s: %v, %d octets in flight, next PSN %#x, acknowledged %#x\n    %+v\n    peer %+v",
+				f.From, f.To, f.QP.Schedule(), f.QP.InFlight(), f.QP.NextPSN(), f.QP.UnackPSN(), f.QP.Counters(), f.SinkQP.Counters())
+		}
+	}
+	return text
+}
+
+// run lets the transfer come to its end.
+func (s *planesStory) run() error {
+	if err := s.mesh.Start(); err != nil {
+		return err
+	}
+	var failed error
+	done := s.world.Run(limit, func() bool {
+		failed = s.mesh.Pump()
+		s.strike()
+		return failed != nil || s.broken != nil || s.mesh.Done()
+	})
+	switch {
+	case failed != nil:
+		return failed
+	case s.broken != nil:
+		return s.broken
+	case s.control.Err() != nil:
+		return fmt.Errorf("controller: %w", s.control.Err())
+	case !done:
+		return fmt.Errorf("not done after %v of virtual time: %.0f %%%s", s.world.Now(), 100*s.mesh.Progress(), s.stuck())
+	case s.mesh.Corrupt() > 0:
+		return fmt.Errorf("%d flows are corrupt", s.mesh.Corrupt())
+	}
+	for _, f := range s.mesh.Flows {
+		if f.QP.Failed() || f.SinkQP.Failed() {
+			return fmt.Errorf("queue pair of %s to %s in error", f.From, f.To)
+		}
+	}
+	return nil
+}
+
+// TestPlanes: whatever a link, a switch, a plane or the wires do, all that MRC hosts write arrives,
+// immediate data in order, and no queue pair fails.
+func TestPlanes(t *testing.T) {
+	first, n := seeds.Range(t, 1, planeSeeds)
+	cache := new(p4rt.Cache)
+	var next, failures atomic.Uint64
+	var wg sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		wg.Go(func() {
+			for i := next.Add(1) - 1; i < n && failures.Load() < 5; i = next.Add(1) - 1 {
+				s, err := planesOf(first+i, cache)
+				if err == nil {
+					err = s.run()
+				}
+				if err != nil {
+					failures.Add(1)
+					t.Errorf("seed %d (WEFT_SEED=%d go test -run '^%s$' ./test/faults): %v\n  %v", first+i, first+i, t.Name(), err, s.story)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}

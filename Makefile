@@ -1,6 +1,6 @@
 GO ?= go
 P4C ?= p4c-bm2-ss
-FUZZTIME ?= 3s
+FUZZTIME ?= 2s
 
 .PHONY: build demo test lint fuzz bench soak p4 hostapi
 
@@ -40,7 +40,7 @@ fuzz:
 
 # Longer than a change should wait for: the fault scenarios with 20,000 seeds.
 soak:
-	WEFT_SEEDS=20000 $(GO) test -timeout 24h -run '^TestFaults$$' -v ./test/faults
+	WEFT_SEEDS=20000 $(GO) test -timeout 24h -run '^(TestFaults|TestPlanes)$$' -v ./test/faults
 
 # Figures as JSON lines on standard output: see docs/benchmarks.md.
 bench:

@@ -47,14 +47,6 @@ func right(v []byte, n int) []byte {
 	return b
 }
 
-// pack writes a field's value, of any length, into the key words.
-func (k *tableKey) pack(v []byte, dst []uint64) {
-	for i := range k.parts {
-		p := &k.parts[i]
-		dst[p.word] |= low64Of(v, p.low/8) & widthMask(p.bits) << p.shift
-	}
-}
-
 // low64Of returns the 64 bits of a big-endian value that have at octets after
 // them; what is beyond its length is 0.
 func low64Of(v []byte, at int) uint64 {
@@ -173,8 +165,6 @@ func (pk *parsedKey) addRange(k *tableKey, m *Match) error {
 	pk.ranges = append(pk.ranges, r)
 	return nil
 }
-
-func lowMask(width int) []byte { return prefixMask(width, width) }
 
 // prefixMask is the mask of a prefix of a field of width bits.
 func prefixMask(width, prefix int) []byte {

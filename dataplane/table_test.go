@@ -306,3 +306,14 @@ func TestReplicationControl(t *testing.T) {
 	check("session delete", s.DeleteCloneSession(5), nil)
 	check("session delete again", s.DeleteCloneSession(5), ErrNotFound)
 }
+
+// lowMask is the mask of all bits of a field.
+func lowMask(width int) []byte { return prefixMask(width, width) }
+
+// pack writes a field's value, of any length, into the key words.
+func (k *tableKey) pack(v []byte, dst []uint64) {
+	for i := range k.parts {
+		p := &k.parts[i]
+		dst[p.word] |= low64Of(v, p.low/8) & widthMask(p.bits) << p.shift
+	}
+}

@@ -92,3 +92,8 @@ func State() *rapid.Generator[*hostapi.State] {
 		return made
 	})
 }
+
+// Peer is the address of a host.
+func Peer(i int) netip.Addr {
+	return netip.AddrFrom16([16]byte{0x20, 1, 0xd, 0xb8, 14: byte(i >> 8), 15: byte(i)})
+}

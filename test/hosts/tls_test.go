@@ -1,0 +1,225 @@
+package hosts_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"log/slog"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weft-sdn/weft/endpoint/agent"
+	"github.com/weft-sdn/weft/endpoint/agent/agenttest"
+	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/southbound/hosts"
+	"github.com/weft-sdn/weft/southbound/hosts/hoststest"
+)
+
+// authority signs certificates into files of a folder.
+type authority struct {
+	dir  string
+	key  *ecdsa.PrivateKey
+	cert *x509.Certificate
+}
+
+func newAuthority(t *testing.T) *authority {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &authority{dir: t.TempDir(), key: key, cert: &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "ca"}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+	}}
+	a.sign(t, "ca", a.cert, key)
+	return a
+}
+
+func (a *authority) file(name string) string { return filepath.Join(a.dir, name) }
+
+// issue writes file.pem and file.key.
+func (a *authority) issue(t *testing.T, file string, template *x509.Certificate) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template.SerialNumber, template.NotBefore, template.NotAfter = big.NewInt(2), a.cert.NotBefore, a.cert.NotAfter
+	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
+	a.sign(t, file, template, key)
+}
+
+func (a *authority) sign(t *testing.T, file string, template *x509.Certificate, key *ecdsa.PrivateKey) {
+	t.Helper()
+	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, &key.PublicKey, a.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, err := x509.MarshalECPrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, block := range map[string]*pem.Block{file + ".pem": {Type: "CERTIFICATE", Bytes: der}, file + ".key": {Type: "EC PRIVATE KEY", Bytes: secret}} {
+		if err := os.WriteFile(a.file(name), pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// warnings is a log handler that tells what went wrong.
+type warnings struct {
+	slog.Handler
+	to chan string
+}
+
+func (w warnings) Handle(_ context.Context, r slog.Record) error {
+	r.Attrs(func(a slog.Attr) bool {
+		if a.Key == "error" {
+			select {
+			case w.to <- a.Value.String():
+			default:
+			}
+		}
+		return true
+	})
+	return nil
+}
+
+// TestMutualTLS: a host is who its certificate says, and nobody else.
+func TestMutualTLS(t *testing.T) {
+	ours, theirs := newAuthority(t), newAuthority(t)
+	ours.issue(t, "controller", &x509.Certificate{Subject: pkix.Name{CommonName: "controller"}, DNSNames: []string{"controller"}})
+	ours.issue(t, "h1", &x509.Certificate{Subject: pkix.Name{CommonName: "whatever"}, DNSNames: []string{"h1", "h1.example"}})
+	ours.issue(t, "plain", &x509.Certificate{Subject: pkix.Name{CommonName: "h1"}})
+	theirs.issue(t, "h1", &x509.Certificate{DNSNames: []string{"h1"}})
+
+	cfg := hosts.DefaultConfig()
+	cfg.Epoch = 1
+	cfg.TLS = hosts.TLSConfig{CertFile: ours.file("controller.pem"), KeyFile: ours.file("controller.key"), ClientCAFile: ours.file("ca.pem")}
+	hello := make(chan string, 1)
+	s, err := hosts.New(cfg, &hoststest.Observer{OnHello: func(name string, _ *hostapi.Hello) {
+		select {
+		case hello <- name:
+		default:
+		}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(ctx, l) }()
+	defer func() {
+		cancel()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	}()
+
+	good := agent.TLSConfig{Enabled: true, CAFile: ours.file("ca.pem"), ServerName: "controller", CertFile: ours.file("h1.pem"), KeyFile: ours.file("h1.key")}
+	for name, c := range map[string]struct {
+		name string
+		tls  func(*agent.TLSConfig)
+		fail string // "": it works
+	}{
+		"right":                            {"h1", func(*agent.TLSConfig) {}, ""},
+		"another of its names":             {"h1.example", func(*agent.TLSConfig) {}, ""},
+		"common name":                      {"h1", func(c *agent.TLSConfig) { c.CertFile, c.KeyFile = ours.file("plain.pem"), ours.file("plain.key") }, ""},
+		"another's name":                   {"h2", func(*agent.TLSConfig) {}, `hello.name: "h2" is not a name of the certificate, which has ["h1" "h1.example"]`},
+		"its common name beside DNS names": {"whatever", func(*agent.TLSConfig) {}, "is not a name of the certificate"},
+		"no certificate":                   {"h1", func(c *agent.TLSConfig) { c.CertFile, c.KeyFile = "", "" }, "Unavailable"},
+		"a stranger's":                     {"h1", func(c *agent.TLSConfig) { c.CertFile, c.KeyFile = theirs.file("h1.pem"), theirs.file("h1.key") }, "Unavailable"},
+		"plain text":                       {"h1", func(c *agent.TLSConfig) { *c = agent.TLSConfig{} }, "Unavailable"},
+		"another controller":               {"h1", func(c *agent.TLSConfig) { c.ServerName = "other" }, "other"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			told := make(chan string, 1)
+			cfg := agent.DefaultConfig()
+			cfg.Name, cfg.Controller, cfg.TLS = c.name, l.Addr().String(), good
+			c.tls(&cfg.TLS)
+			cfg.Log = slog.New(warnings{slog.NewTextHandler(os.Stderr, nil), told})
+			a, err := agent.New(cfg, &agenttest.Endpoint{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				_ = a.Run(ctx)
+			}()
+			defer func() {
+				cancel()
+				<-done
+			}()
+			select {
+			case got := <-hello:
+				if c.fail != "" || got != c.name {
+					t.Errorf("%q is let in", got)
+				}
+			case text := <-told:
+				if c.fail == "" || !strings.Contains(text, c.fail) {
+					t.Errorf("%s, want %q", text, c.fail)
+				}
+			}
+		})
+	}
+}
+
+// TestConfigs: what makes no sense is named.
+func TestConfigs(t *testing.T) {
+	garbage := filepath.Join(t.TempDir(), "garbage.pem")
+	if err := os.WriteFile(garbage, []byte("no certificate"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for field, change := range map[string]func(*hosts.Config){
+		"Epoch":          func(c *hosts.Config) { c.Epoch = 0 },
+		"MaxHosts":       func(c *hosts.Config) { c.MaxHosts = 0 },
+		"MaxMessageRate": func(c *hosts.Config) { c.MaxMessageRate = -1 },
+		"AnswerTimeout":  func(c *hosts.Config) { c.AnswerTimeout = 0 },
+		"CountsInterval": func(c *hosts.Config) { c.CountsInterval = -1 },
+		"ClientCAFile":   func(c *hosts.Config) { c.TLS.CertFile = garbage },
+		"TLS.CertFile": func(c *hosts.Config) {
+			c.TLS = hosts.TLSConfig{CertFile: garbage, KeyFile: garbage, ClientCAFile: garbage}
+		},
+	} {
+		cfg := hosts.DefaultConfig()
+		cfg.Epoch = 1
+		change(&cfg)
+		if _, err := hosts.New(cfg, nil); err == nil || !strings.Contains(err.Error(), field) {
+			t.Errorf("%s: %v", field, err)
+		}
+	}
+	for field, change := range map[string]func(*agent.Config){
+		"Name":               func(c *agent.Config) { c.Name = "" },
+		"Controller":         func(c *agent.Config) { c.Controller = "nowhere" },
+		"Backoff.Max":        func(c *agent.Config) { c.Backoff.Max = 1 },
+		"Backoff.Multiplier": func(c *agent.Config) { c.Backoff.Multiplier = 0.5 },
+		"PingTimeout":        func(c *agent.Config) { c.PingTimeout = 0 },
+		"not Enabled":        func(c *agent.Config) { c.TLS.CAFile = garbage },
+		"TLS.CAFile":         func(c *agent.Config) { c.TLS = agent.TLSConfig{Enabled: true, CAFile: garbage} },
+		"TLS.KeyFile":        func(c *agent.Config) { c.TLS = agent.TLSConfig{Enabled: true, CertFile: garbage} },
+		"TLS.CertFile":       func(c *agent.Config) { c.TLS = agent.TLSConfig{Enabled: true, CertFile: garbage, KeyFile: garbage} },
+	} {
+		cfg := agent.DefaultConfig()
+		cfg.Name, cfg.Controller = "h1", "controller:1"
+		change(&cfg)
+		if _, err := agent.New(cfg, &agenttest.Endpoint{}); err == nil || !strings.Contains(err.Error(), field) {
+			t.Errorf("%s: %v", field, err)
+		}
+	}
+}

@@ -272,20 +272,25 @@ func decodeEV(m *pb.Ev) (EV, *FieldError) {
 	return v, nil
 }
 
-func decodeEVs(field string, list []*pb.Ev) ([]EV, *FieldError) {
-	if len(list) > MaxProfileEVs {
-		return nil, invalid(field, "%d, want at most %d", len(list), MaxProfileEVs)
-	}
-	if len(list) == 0 {
+func decodeEVs(field string, m *pb.EvList) ([]EV, *FieldError) {
+	n, octets := len(m.GetPorts()), int(min(m.GetOctets(), math.MaxInt32))
+	switch {
+	case n == 0 && len(m.GetValues()) == 0:
 		return nil, nil
+	case n > MaxProfileEVs:
+		return nil, invalid(field, "%d, want at most %d", n, MaxProfileEVs)
+	case octets < 1 || octets > EVBytes:
+		return nil, invalid(field+".octets", "%d, want 1 to %d", m.GetOctets(), EVBytes)
+	case len(m.GetValues()) != n*octets:
+		return nil, invalid(field+".values", "%d octets, want %d: %d for each of %d ports", len(m.GetValues()), n*octets, octets, n)
 	}
-	out := make([]EV, len(list))
-	for i, m := range list {
-		v, err := decodeEV(m)
-		if err != nil {
-			return nil, err.within("%s[%d]", field, i)
+	out := make([]EV, n)
+	for i, port := range m.GetPorts() {
+		if port > MaxPort {
+			return nil, invalid(fmt.Sprintf("%s[%d].port", field, i), "%d, want at most %d", port, MaxPort)
 		}
-		out[i] = v
+		copy(out[i].Value[:], m.GetValues()[i*octets:(i+1)*octets])
+		out[i].Port = port
 	}
 	return out, nil
 }
@@ -362,18 +367,18 @@ func decodeProfile(m *pb.EvProfile) (*Profile, *FieldError) {
 
 func decodeChange(m *pb.EvProfileChange) (c ProfileChange, err *FieldError) {
 	c.Name = m.GetName()
-	if len(m.GetReplace()) > MaxProfileEVs {
-		return c, invalid("replace", "%d, want at most %d", len(m.GetReplace()), MaxProfileEVs)
+	evs, err := decodeEVs("replacements", m.GetReplacements())
+	if err != nil {
+		return c, err
 	}
-	for i, r := range m.GetReplace() {
-		v, err := decodeEV(r.GetEv())
-		if err == nil && r.GetIndex() >= MaxProfileEVs {
-			return c, invalid(fmt.Sprintf("replace[%d].index", i), "%d, want less than %d", r.GetIndex(), MaxProfileEVs)
+	if len(m.GetReplace()) != len(evs) {
+		return c, invalid("replace", "%d places, want as many as replacements, %d", len(m.GetReplace()), len(evs))
+	}
+	for i, place := range m.GetReplace() {
+		if place >= MaxProfileEVs {
+			return c, invalid(fmt.Sprintf("replace[%d]", i), "%d, want less than %d", place, MaxProfileEVs)
 		}
-		if err != nil {
-			return c, err.within("replace[%d].ev", i)
-		}
-		c.Replace = append(c.Replace, Replacement{Index: int(r.GetIndex()), EV: v})
+		c.Replace = append(c.Replace, Replacement{Index: int(place), EV: evs[i]})
 	}
 	if c.Allow, err = decodeEVs("allow", m.GetAllow()); err != nil {
 		return c, err

@@ -288,13 +288,13 @@ func (p *Profile) changed(c *ProfileChange) (*Profile, *FieldError) {
 		width := p.Bits()
 		for i, r := range c.Replace {
 			if r.Index < 0 || r.Index >= len(q.EVs) {
-				return nil, invalid(fmt.Sprintf("replace[%d].index", i), "%d, want 0 to %d", r.Index, len(q.EVs)-1)
+				return nil, invalid(fmt.Sprintf("replace[%d]", i), "%d, want 0 to %d", r.Index, len(q.EVs)-1)
 			}
 			if err := checkEV(r.EV, width); err != nil {
-				return nil, err.within("replace[%d].ev", i)
+				return nil, err.within("replacements[%d]", i)
 			}
 			if r.EV.Port == 0 {
-				return nil, invalid(fmt.Sprintf("replace[%d].ev.port", i), "0, want 1 to %d in mode EXP", MaxPort)
+				return nil, invalid(fmt.Sprintf("replacements[%d].port", i), "0, want 1 to %d in mode EXP", MaxPort)
 			}
 			q.EVs[r.Index] = r.EV
 		}

@@ -149,17 +149,18 @@ func encodeEV(v EV) *pb.Ev {
 	return &pb.Ev{Value: v.Value[:(v.Bits()+7)/8], Port: uint32(v.Port)}
 }
 
-func encodeEVs(list []EV) []*pb.Ev {
+func encodeEVs(list []EV) *pb.EvList {
 	if len(list) == 0 {
 		return nil
 	}
-	// One array for all of them: a snapshot has tens of thousands.
-	made := make([]pb.Ev, len(list))
-	out := make([]*pb.Ev, len(list))
+	octets := 1
 	for i := range list {
-		made[i].Value = list[i].Value[:(list[i].Bits()+7)/8]
-		made[i].Port = uint32(list[i].Port)
-		out[i] = &made[i]
+		octets = max(octets, (list[i].Bits()+7)/8)
+	}
+	out := &pb.EvList{Octets: uint32(octets), Values: make([]byte, 0, octets*len(list)), Ports: make([]byte, len(list))}
+	for i := range list {
+		out.Values = append(out.Values, list[i].Value[:octets]...)
+		out.Ports[i] = list[i].Port
 	}
 	return out
 }
@@ -190,9 +191,11 @@ func encodeProfile(p *Profile) *pb.EvProfile {
 
 func encodeChange(c *ProfileChange) *pb.EvProfileChange {
 	out := &pb.EvProfileChange{Name: c.Name, Allow: encodeEVs(c.Allow), Deny: encodeEVs(c.Deny)}
-	for _, r := range c.Replace {
-		out.Replace = append(out.Replace, &pb.EvReplacement{Index: uint32(r.Index), Ev: encodeEV(r.EV)})
+	evs := make([]EV, len(c.Replace))
+	for i, r := range c.Replace {
+		out.Replace, evs[i] = append(out.Replace, uint32(r.Index)), r.EV
 	}
+	out.Replacements = encodeEVs(evs)
 	return out
 }
 

@@ -22,14 +22,19 @@ import (
 // maxUpdateBytes is the greatest message taken from the controller: a part, and the one item that is over it.
 const maxUpdateBytes = 16 << 20
 
+// window is how many octets the controller may send that the host has not read.
+const window = 1 << 20
+
 // errProtocol is a controller that breaks a rule of the stream.
 var errProtocol = errors.New("agent: protocol")
 
 // An Agent keeps a host's endpoint at what its controller wants. Its methods are safe for concurrent use and never wait.
 type Agent struct {
 	cfg  Config
-	core *Core         // of the goroutine of Run
 	news chan struct{} // of capacity 1: the outbox has something
+
+	endpoint sync.Mutex // held while the endpoint is called; taken before mu
+	core     *Core
 
 	mu     sync.Mutex
 	out    *Outbox
@@ -132,6 +137,8 @@ func (a *Agent) serve(ctx context.Context) (served time.Duration, err error) {
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: grpcbackoff.DefaultConfig, MinConnectTimeout: a.cfg.WelcomeTimeout}),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: a.cfg.PingInterval, Timeout: a.cfg.PingTimeout, PermitWithoutStream: true}),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxUpdateBytes)),
+		// Windows of a fixed size: for others gRPC sends a ping with every message, to measure.
+		grpc.WithStaticStreamWindowSize(window), grpc.WithStaticConnWindowSize(window),
 	}, a.cfg.DialOptions...)...)
 	if err != nil {
 		return 0, err
@@ -161,11 +168,9 @@ func (a *Agent) serve(ctx context.Context) (served time.Duration, err error) {
 		a.status.Connected, a.status.Since, a.status.Err, a.status.Welcome = true, start, nil, *w
 	})
 	a.cfg.Log.Info("stream from the controller", "controller", a.cfg.Controller, "software", w.Software)
-	tick, arrived := make(chan struct{}), make(chan *hostpb.ControllerMessage)
-	g.Go(func() error { return read(gctx, stream, arrived) })
-	g.Go(func() error { return a.receive(gctx, arrived, tick) })
+	g.Go(func() error { return a.receive(stream) })
 	g.Go(func() error { return a.send(gctx, stream) })
-	g.Go(func() error { return ticks(gctx, w.CountsInterval, tick) })
+	g.Go(func() error { return a.report(gctx, w.CountsInterval) })
 	err = g.Wait()
 	return time.Since(start), because(cctx, err)
 }
@@ -178,8 +183,8 @@ func because(ctx context.Context, err error) error {
 	return err
 }
 
-// ticks says when to report counters.
-func ticks(ctx context.Context, every time.Duration, tick chan<- struct{}) error {
+// report reports counters from time to time.
+func (a *Agent) report(ctx context.Context, every time.Duration) error {
 	if every == 0 {
 		return nil
 	}
@@ -190,11 +195,7 @@ func ticks(ctx context.Context, every time.Duration, tick chan<- struct{}) error
 		case <-ctx.Done():
 			return nil
 		case <-ticker.C:
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case tick <- struct{}{}:
+			a.count()
 		}
 	}
 }
@@ -234,8 +235,9 @@ func (a *Agent) send(ctx context.Context, stream grpc.BidiStreamingClient[hostpb
 	}
 }
 
-// read reads what arrives.
-func read(ctx context.Context, stream grpc.BidiStreamingClient[hostpb.HostMessage, hostpb.ControllerMessage], to chan<- *hostpb.ControllerMessage) error {
+// receive takes what arrives.
+func (a *Agent) receive(stream grpc.BidiStreamingClient[hostpb.HostMessage, hostpb.ControllerMessage]) error {
+	var parts hostapi.Assembler
 	for {
 		m, err := stream.Recv()
 		switch {
@@ -244,33 +246,19 @@ func read(ctx context.Context, stream grpc.BidiStreamingClient[hostpb.HostMessag
 		case err != nil:
 			return err
 		}
-		select {
-		case to <- m:
-		case <-ctx.Done():
-			return nil
-		}
-	}
-}
-
-// receive takes what arrives, and collects counters in between, so that the endpoint is called by one goroutine.
-func (a *Agent) receive(ctx context.Context, arrived <-chan *hostpb.ControllerMessage, tick <-chan struct{}) error {
-	var parts hostapi.Assembler
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick:
-			a.count()
-		case m := <-arrived:
-			if err := a.handle(m, &parts); err != nil {
-				return err
-			}
+		a.endpoint.Lock()
+		err = a.handle(m, &parts)
+		a.endpoint.Unlock()
+		if err != nil {
+			return err
 		}
 	}
 }
 
 // count has the endpoint's counters reported.
 func (a *Agent) count() {
+	a.endpoint.Lock()
+	defer a.endpoint.Unlock()
 	var list []hostapi.EVCount
 	a.core.endpoint.Counts(func(c hostapi.EVCount) bool {
 		list = append(list, c)

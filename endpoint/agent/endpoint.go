@@ -2,8 +2,8 @@ package agent
 
 import "github.com/weft-sdn/weft/hostapi"
 
-// An Endpoint holds what the controller sends: a software transport, or a NIC by its driver. Its methods are called one at a time, by the goroutine of Agent.Run; it may
-// call the Agent's methods meanwhile.
+// An Endpoint holds what the controller sends: a software transport, or a NIC by its driver. Its methods are called one at a time; it may call the Agent's
+// methods meanwhile.
 type Endpoint interface {
 	// Capabilities are asked for at every connection.
 	Capabilities() hostapi.Capabilities

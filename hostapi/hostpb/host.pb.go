@@ -250,7 +250,7 @@ func (x EvProfile_Mode) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use EvProfile_Mode.Descriptor instead.
 func (EvProfile_Mode) EnumDescriptor() ([]byte, []int) {
-	return file_host_proto_rawDescGZIP(), []int{18, 0}
+	return file_host_proto_rawDescGZIP(), []int{19, 0}
 }
 
 type HostMessage struct {
@@ -1791,6 +1791,70 @@ func (x *Ev) GetPort() uint32 {
 	return 0
 }
 
+// EvList is many EVs: what `repeated Ev` would be, at a fraction of the cost.
+type EvList struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Octets of each value, 1 to 32.
+	Octets uint32 `protobuf:"varint,1,opt,name=octets,proto3" json:"octets,omitempty"`
+	// The values one after the other, each as Ev.value with that many octets.
+	Values []byte `protobuf:"bytes,2,opt,name=values,proto3" json:"values,omitempty"`
+	// Their ports, an octet each.
+	Ports         []byte `protobuf:"bytes,3,opt,name=ports,proto3" json:"ports,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EvList) Reset() {
+	*x = EvList{}
+	mi := &file_host_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EvList) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EvList) ProtoMessage() {}
+
+func (x *EvList) ProtoReflect() protoreflect.Message {
+	mi := &file_host_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EvList.ProtoReflect.Descriptor instead.
+func (*EvList) Descriptor() ([]byte, []int) {
+	return file_host_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *EvList) GetOctets() uint32 {
+	if x != nil {
+		return x.Octets
+	}
+	return 0
+}
+
+func (x *EvList) GetValues() []byte {
+	if x != nil {
+		return x.Values
+	}
+	return nil
+}
+
+func (x *EvList) GetPorts() []byte {
+	if x != nil {
+		return x.Ports
+	}
+	return nil
+}
+
 // EvProfile is a set of EVs for some destinations: every queue pair to one of these sprays over it.
 type EvProfile struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1803,10 +1867,10 @@ type EvProfile struct {
 	// EVs of the profile. Of an explicit one as many as `evs`.
 	Count uint32 `protobuf:"varint,5,opt,name=count,proto3" json:"count,omitempty"`
 	// EVs of an explicit profile; the place in the list is the place in the device's array. The same EV may be there more than once.
-	Evs []*Ev `protobuf:"bytes,6,rep,name=evs,proto3" json:"evs,omitempty"`
+	Evs *EvList `protobuf:"bytes,6,opt,name=evs,proto3" json:"evs,omitempty"`
 	// EVs that must not be used: each at most once, and of an explicit profile one of `evs`. Of a generated one any that its fields can make: one that the device did
 	// not make is no error. These are not counted by min_active.
-	Denied []*Ev `protobuf:"bytes,7,rep,name=denied,proto3" json:"denied,omitempty"`
+	Denied *EvList `protobuf:"bytes,7,opt,name=denied,proto3" json:"denied,omitempty"`
 	// EVs that the host leaves active when it marks EVs ASSUMED_BAD on its own. At most count.
 	MinActive uint32 `protobuf:"varint,8,opt,name=min_active,json=minActive,proto3" json:"min_active,omitempty"`
 	// Send an EvEvent when an EV becomes ASSUMED_BAD or GOOD again.
@@ -1821,7 +1885,7 @@ type EvProfile struct {
 
 func (x *EvProfile) Reset() {
 	*x = EvProfile{}
-	mi := &file_host_proto_msgTypes[18]
+	mi := &file_host_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1833,7 +1897,7 @@ func (x *EvProfile) String() string {
 func (*EvProfile) ProtoMessage() {}
 
 func (x *EvProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_host_proto_msgTypes[18]
+	mi := &file_host_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1846,7 +1910,7 @@ func (x *EvProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EvProfile.ProtoReflect.Descriptor instead.
 func (*EvProfile) Descriptor() ([]byte, []int) {
-	return file_host_proto_rawDescGZIP(), []int{18}
+	return file_host_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *EvProfile) GetName() string {
@@ -1884,14 +1948,14 @@ func (x *EvProfile) GetCount() uint32 {
 	return 0
 }
 
-func (x *EvProfile) GetEvs() []*Ev {
+func (x *EvProfile) GetEvs() *EvList {
 	if x != nil {
 		return x.Evs
 	}
 	return nil
 }
 
-func (x *EvProfile) GetDenied() []*Ev {
+func (x *EvProfile) GetDenied() *EvList {
 	if x != nil {
 		return x.Denied
 	}
@@ -1937,7 +2001,7 @@ type Prefix struct {
 
 func (x *Prefix) Reset() {
 	*x = Prefix{}
-	mi := &file_host_proto_msgTypes[19]
+	mi := &file_host_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1949,7 +2013,7 @@ func (x *Prefix) String() string {
 func (*Prefix) ProtoMessage() {}
 
 func (x *Prefix) ProtoReflect() protoreflect.Message {
-	mi := &file_host_proto_msgTypes[19]
+	mi := &file_host_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1962,7 +2026,7 @@ func (x *Prefix) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Prefix.ProtoReflect.Descriptor instead.
 func (*Prefix) Descriptor() ([]byte, []int) {
-	return file_host_proto_rawDescGZIP(), []int{19}
+	return file_host_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Prefix) GetAddress() []byte {
@@ -1983,19 +2047,20 @@ func (x *Prefix) GetLength() uint32 {
 type EvProfileChange struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Explicit profiles only: another EV in a place of the array. It starts GOOD, with counters of 0, unless the EV was in the profile before.
-	Replace []*EvReplacement `protobuf:"bytes,2,rep,name=replace,proto3" json:"replace,omitempty"`
+	// Explicit profiles only: places in EvProfile.evs, from 0, and as many EVs to take them. Such an EV starts GOOD, with counters of 0, unless it was in the profile before.
+	Replace      []uint32 `protobuf:"varint,2,rep,packed,name=replace,proto3" json:"replace,omitempty"`
+	Replacements *EvList  `protobuf:"bytes,3,opt,name=replacements,proto3" json:"replacements,omitempty"`
 	// EVs that are denied no more and become GOOD. One that `replace` took out of the array is named here too.
-	Allow []*Ev `protobuf:"bytes,3,rep,name=allow,proto3" json:"allow,omitempty"`
+	Allow *EvList `protobuf:"bytes,4,opt,name=allow,proto3" json:"allow,omitempty"`
 	// EVs that must not be used from now on.
-	Deny          []*Ev `protobuf:"bytes,4,rep,name=deny,proto3" json:"deny,omitempty"`
+	Deny          *EvList `protobuf:"bytes,5,opt,name=deny,proto3" json:"deny,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *EvProfileChange) Reset() {
 	*x = EvProfileChange{}
-	mi := &file_host_proto_msgTypes[20]
+	mi := &file_host_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2007,7 +2072,7 @@ func (x *EvProfileChange) String() string {
 func (*EvProfileChange) ProtoMessage() {}
 
 func (x *EvProfileChange) ProtoReflect() protoreflect.Message {
-	mi := &file_host_proto_msgTypes[20]
+	mi := &file_host_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2020,7 +2085,7 @@ func (x *EvProfileChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EvProfileChange.ProtoReflect.Descriptor instead.
 func (*EvProfileChange) Descriptor() ([]byte, []int) {
-	return file_host_proto_rawDescGZIP(), []int{20}
+	return file_host_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *EvProfileChange) GetName() string {
@@ -2030,76 +2095,30 @@ func (x *EvProfileChange) GetName() string {
 	return ""
 }
 
-func (x *EvProfileChange) GetReplace() []*EvReplacement {
+func (x *EvProfileChange) GetReplace() []uint32 {
 	if x != nil {
 		return x.Replace
 	}
 	return nil
 }
 
-func (x *EvProfileChange) GetAllow() []*Ev {
+func (x *EvProfileChange) GetReplacements() *EvList {
+	if x != nil {
+		return x.Replacements
+	}
+	return nil
+}
+
+func (x *EvProfileChange) GetAllow() *EvList {
 	if x != nil {
 		return x.Allow
 	}
 	return nil
 }
 
-func (x *EvProfileChange) GetDeny() []*Ev {
+func (x *EvProfileChange) GetDeny() *EvList {
 	if x != nil {
 		return x.Deny
-	}
-	return nil
-}
-
-type EvReplacement struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Place in EvProfile.evs, from 0.
-	Index         uint32 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
-	Ev            *Ev    `protobuf:"bytes,2,opt,name=ev,proto3" json:"ev,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *EvReplacement) Reset() {
-	*x = EvReplacement{}
-	mi := &file_host_proto_msgTypes[21]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *EvReplacement) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*EvReplacement) ProtoMessage() {}
-
-func (x *EvReplacement) ProtoReflect() protoreflect.Message {
-	mi := &file_host_proto_msgTypes[21]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use EvReplacement.ProtoReflect.Descriptor instead.
-func (*EvReplacement) Descriptor() ([]byte, []int) {
-	return file_host_proto_rawDescGZIP(), []int{21}
-}
-
-func (x *EvReplacement) GetIndex() uint32 {
-	if x != nil {
-		return x.Index
-	}
-	return 0
-}
-
-func (x *EvReplacement) GetEv() *Ev {
-	if x != nil {
-		return x.Ev
 	}
 	return nil
 }
@@ -2702,15 +2721,19 @@ const file_host_proto_rawDesc = "" +
 	"\x04mask\x18\x05 \x01(\rR\x04mask\".\n" +
 	"\x02Ev\x12\x14\n" +
 	"\x05value\x18\x01 \x01(\fR\x05value\x12\x12\n" +
-	"\x04port\x18\x02 \x01(\rR\x04port\"\xed\x03\n" +
+	"\x04port\x18\x02 \x01(\rR\x04port\"N\n" +
+	"\x06EvList\x12\x16\n" +
+	"\x06octets\x18\x01 \x01(\rR\x06octets\x12\x16\n" +
+	"\x06values\x18\x02 \x01(\fR\x06values\x12\x14\n" +
+	"\x05ports\x18\x03 \x01(\fR\x05ports\"\xf5\x03\n" +
 	"\tEvProfile\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12.\n" +
 	"\x06format\x18\x02 \x01(\v2\x16.weft.host.v1.EvFormatR\x06format\x120\n" +
 	"\x04mode\x18\x03 \x01(\x0e2\x1c.weft.host.v1.EvProfile.ModeR\x04mode\x12-\n" +
 	"\x06fields\x18\x04 \x03(\v2\x15.weft.host.v1.EvFieldR\x06fields\x12\x14\n" +
-	"\x05count\x18\x05 \x01(\rR\x05count\x12\"\n" +
-	"\x03evs\x18\x06 \x03(\v2\x10.weft.host.v1.EvR\x03evs\x12(\n" +
-	"\x06denied\x18\a \x03(\v2\x10.weft.host.v1.EvR\x06denied\x12\x1d\n" +
+	"\x05count\x18\x05 \x01(\rR\x05count\x12&\n" +
+	"\x03evs\x18\x06 \x01(\v2\x14.weft.host.v1.EvListR\x03evs\x12,\n" +
+	"\x06denied\x18\a \x01(\v2\x14.weft.host.v1.EvListR\x06denied\x12\x1d\n" +
 	"\n" +
 	"min_active\x18\b \x01(\rR\tminActive\x12\x16\n" +
 	"\x06events\x18\t \x01(\bR\x06events\x128\n" +
@@ -2725,15 +2748,13 @@ const file_host_proto_rawDesc = "" +
 	"\bMODE_GEN\x10\x03\":\n" +
 	"\x06Prefix\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\fR\aaddress\x12\x16\n" +
-	"\x06length\x18\x02 \x01(\rR\x06length\"\xaa\x01\n" +
+	"\x06length\x18\x02 \x01(\rR\x06length\"\xcf\x01\n" +
 	"\x0fEvProfileChange\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\x125\n" +
-	"\areplace\x18\x02 \x03(\v2\x1b.weft.host.v1.EvReplacementR\areplace\x12&\n" +
-	"\x05allow\x18\x03 \x03(\v2\x10.weft.host.v1.EvR\x05allow\x12$\n" +
-	"\x04deny\x18\x04 \x03(\v2\x10.weft.host.v1.EvR\x04deny\"G\n" +
-	"\rEvReplacement\x12\x14\n" +
-	"\x05index\x18\x01 \x01(\rR\x05index\x12 \n" +
-	"\x02ev\x18\x02 \x01(\v2\x10.weft.host.v1.EvR\x02ev\";\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
+	"\areplace\x18\x02 \x03(\rR\areplace\x128\n" +
+	"\freplacements\x18\x03 \x01(\v2\x14.weft.host.v1.EvListR\freplacements\x12*\n" +
+	"\x05allow\x18\x04 \x01(\v2\x14.weft.host.v1.EvListR\x05allow\x12(\n" +
+	"\x04deny\x18\x05 \x01(\v2\x14.weft.host.v1.EvListR\x04deny\";\n" +
 	"\tPeerPorts\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\fR\aaddress\x12\x14\n" +
 	"\x05ports\x18\x02 \x01(\rR\x05ports\"q\n" +
@@ -2821,10 +2842,10 @@ var file_host_proto_goTypes = []any{
 	(*EvFormat)(nil),          // 19: weft.host.v1.EvFormat
 	(*EvField)(nil),           // 20: weft.host.v1.EvField
 	(*Ev)(nil),                // 21: weft.host.v1.Ev
-	(*EvProfile)(nil),         // 22: weft.host.v1.EvProfile
-	(*Prefix)(nil),            // 23: weft.host.v1.Prefix
-	(*EvProfileChange)(nil),   // 24: weft.host.v1.EvProfileChange
-	(*EvReplacement)(nil),     // 25: weft.host.v1.EvReplacement
+	(*EvList)(nil),            // 22: weft.host.v1.EvList
+	(*EvProfile)(nil),         // 23: weft.host.v1.EvProfile
+	(*Prefix)(nil),            // 24: weft.host.v1.Prefix
+	(*EvProfileChange)(nil),   // 25: weft.host.v1.EvProfileChange
 	(*PeerPorts)(nil),         // 26: weft.host.v1.PeerPorts
 	(*CcProfile)(nil),         // 27: weft.host.v1.CcProfile
 	(*Nscc)(nil),              // 28: weft.host.v1.Nscc
@@ -2853,31 +2874,30 @@ var file_host_proto_depIdxs = []int32{
 	29, // 19: weft.host.v1.ControllerMessage.probe_request:type_name -> weft.host.v1.ProbeRequest
 	7,  // 20: weft.host.v1.Update.version:type_name -> weft.host.v1.Version
 	7,  // 21: weft.host.v1.Update.base:type_name -> weft.host.v1.Version
-	22, // 22: weft.host.v1.Update.set_profiles:type_name -> weft.host.v1.EvProfile
-	24, // 23: weft.host.v1.Update.change_profiles:type_name -> weft.host.v1.EvProfileChange
+	23, // 22: weft.host.v1.Update.set_profiles:type_name -> weft.host.v1.EvProfile
+	25, // 23: weft.host.v1.Update.change_profiles:type_name -> weft.host.v1.EvProfileChange
 	27, // 24: weft.host.v1.Update.set_cc_profiles:type_name -> weft.host.v1.CcProfile
 	26, // 25: weft.host.v1.Update.set_peers:type_name -> weft.host.v1.PeerPorts
 	2,  // 26: weft.host.v1.EvFormat.mode:type_name -> weft.host.v1.EvFormat.Mode
 	19, // 27: weft.host.v1.EvProfile.format:type_name -> weft.host.v1.EvFormat
 	3,  // 28: weft.host.v1.EvProfile.mode:type_name -> weft.host.v1.EvProfile.Mode
 	20, // 29: weft.host.v1.EvProfile.fields:type_name -> weft.host.v1.EvField
-	21, // 30: weft.host.v1.EvProfile.evs:type_name -> weft.host.v1.Ev
-	21, // 31: weft.host.v1.EvProfile.denied:type_name -> weft.host.v1.Ev
-	23, // 32: weft.host.v1.EvProfile.destinations:type_name -> weft.host.v1.Prefix
-	25, // 33: weft.host.v1.EvProfileChange.replace:type_name -> weft.host.v1.EvReplacement
-	21, // 34: weft.host.v1.EvProfileChange.allow:type_name -> weft.host.v1.Ev
-	21, // 35: weft.host.v1.EvProfileChange.deny:type_name -> weft.host.v1.Ev
-	21, // 36: weft.host.v1.EvReplacement.ev:type_name -> weft.host.v1.Ev
-	28, // 37: weft.host.v1.CcProfile.nscc:type_name -> weft.host.v1.Nscc
-	19, // 38: weft.host.v1.ProbeRequest.format:type_name -> weft.host.v1.EvFormat
-	21, // 39: weft.host.v1.ProbeRequest.ev:type_name -> weft.host.v1.Ev
-	4,  // 40: weft.host.v1.Hosts.Subscribe:input_type -> weft.host.v1.HostMessage
-	16, // 41: weft.host.v1.Hosts.Subscribe:output_type -> weft.host.v1.ControllerMessage
-	41, // [41:42] is the sub-list for method output_type
-	40, // [40:41] is the sub-list for method input_type
-	40, // [40:40] is the sub-list for extension type_name
-	40, // [40:40] is the sub-list for extension extendee
-	0,  // [0:40] is the sub-list for field type_name
+	22, // 30: weft.host.v1.EvProfile.evs:type_name -> weft.host.v1.EvList
+	22, // 31: weft.host.v1.EvProfile.denied:type_name -> weft.host.v1.EvList
+	24, // 32: weft.host.v1.EvProfile.destinations:type_name -> weft.host.v1.Prefix
+	22, // 33: weft.host.v1.EvProfileChange.replacements:type_name -> weft.host.v1.EvList
+	22, // 34: weft.host.v1.EvProfileChange.allow:type_name -> weft.host.v1.EvList
+	22, // 35: weft.host.v1.EvProfileChange.deny:type_name -> weft.host.v1.EvList
+	28, // 36: weft.host.v1.CcProfile.nscc:type_name -> weft.host.v1.Nscc
+	19, // 37: weft.host.v1.ProbeRequest.format:type_name -> weft.host.v1.EvFormat
+	21, // 38: weft.host.v1.ProbeRequest.ev:type_name -> weft.host.v1.Ev
+	4,  // 39: weft.host.v1.Hosts.Subscribe:input_type -> weft.host.v1.HostMessage
+	16, // 40: weft.host.v1.Hosts.Subscribe:output_type -> weft.host.v1.ControllerMessage
+	40, // [40:41] is the sub-list for method output_type
+	39, // [39:40] is the sub-list for method input_type
+	39, // [39:39] is the sub-list for extension type_name
+	39, // [39:39] is the sub-list for extension extendee
+	0,  // [0:39] is the sub-list for field type_name
 }
 
 func init() { file_host_proto_init() }

@@ -33,7 +33,7 @@ type Config struct {
 	MaxProbes int
 	// HelloTimeout bounds a new stream's first message. Default 10 s.
 	HelloTimeout time.Duration
-	// AnswerTimeout bounds a host's answer to an update; its stream ends then. Default 30 s.
+	// AnswerTimeout bounds a host's answer to an update; its stream ends then. Default 60 s.
 	AnswerTimeout time.Duration
 	// RetryInterval is the pause after which what a host refused for now is sent again. Default 10 s.
 	RetryInterval time.Duration
@@ -53,7 +53,7 @@ type TLSConfig struct {
 func DefaultConfig() Config {
 	return Config{
 		Software: "weft", MaxHosts: 1 << 17, MaxEvents: 1024, MaxCounts: 8192, MaxMessageBytes: 1 << 20, MaxMessageRate: 1000, CountsInterval: time.Second,
-		MaxProbes: 4096, HelloTimeout: 10 * time.Second, AnswerTimeout: 30 * time.Second, RetryInterval: 10 * time.Second,
+		MaxProbes: 4096, HelloTimeout: 10 * time.Second, AnswerTimeout: time.Minute, RetryInterval: 10 * time.Second,
 		PingInterval: 10 * time.Second, PingTimeout: 5 * time.Second,
 	}
 }

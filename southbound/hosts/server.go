@@ -31,6 +31,9 @@ type Server struct {
 	closed chan struct{}
 }
 
+// window is how many octets a host may send that the controller has not read.
+const window = 1 << 20
+
 // entry is one host of a Server.
 type entry struct {
 	wake chan struct{} // of capacity 1: there may be something to send
@@ -60,6 +63,8 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	}
 	server := grpc.NewServer(
 		grpc.Creds(creds), grpc.MaxRecvMsgSize(s.cfg.MaxMessageBytes), grpc.MaxConcurrentStreams(4), grpc.ConnectionTimeout(s.cfg.HelloTimeout),
+		// Windows of a fixed size: for others gRPC sends a ping with every message, to measure.
+		grpc.StaticStreamWindowSize(window), grpc.StaticConnWindowSize(window),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: s.cfg.PingInterval, Timeout: s.cfg.PingTimeout}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
 	)

@@ -362,14 +362,16 @@ func (st *stream) applied(m *hostapi.Applied) error {
 	if err == nil {
 		st.answer.Stop() // before the next update can be sent
 	}
-	refusals := e.host.Refusals()
+	refusals, current := e.host.Refusals(), e.host.Current()
 	e.mu.Unlock()
 	if err != nil {
 		return err
 	}
 	st.server.count.applied.Add(1)
 	st.tell(func(o Observer) { o.Applied(st.name, m.Version, refusals) })
-	e.nudge()
+	if !current {
+		e.nudge()
+	}
 	return nil
 }
 

@@ -1,6 +1,6 @@
 // Bench measures Weft and prints what it finds as JSON lines, one figure each; docs/benchmarks.md says what they mean. Progress goes to standard error.
 //
-//	go run ./test/bench [engine[/WORKLOAD]] [pcap[/WORKLOAD]] [multicast] [plan] [program] [switches] [p4runtime] [veth]
+//	go run ./test/bench [engine[/WORKLOAD]] [pcap[/WORKLOAD]] [multicast] [plan] [program] [switches] [p4runtime] [hosts] [veth]
 //
 // It fails when something does not do what it should, never because something is slow.
 package main
@@ -33,6 +33,7 @@ var benches = []bench{
 	{"program", programming},
 	{"switches", switches},
 	{"p4runtime", writing},
+	{"hosts", denying},
 	{"veth", veth},
 }
 

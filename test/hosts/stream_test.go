@@ -144,7 +144,7 @@ func TestResume(t *testing.T) {
 // TestCutInSnapshot: wherever a snapshot is cut, the host holds nothing of it, and all of it in the end.
 func TestCutInSnapshot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := state(t, 200, 128) // several parts
+		s := state(t, 600, 128) // several parts
 		parts := hostapi.Parts(&hostapi.Update{Version: hostapi.Version{Epoch: 1, Number: 1}, Delta: hostapi.Diff(nil, s, true)}, hostapi.PartBytes)
 		size := 0
 		for _, p := range parts {
@@ -218,7 +218,7 @@ func TestSilentHost(t *testing.T) {
 		h := w.host("h1", e, nil)
 		settle(time.Second)
 		_ = w.server.Set("h1", deny(t, s, 1))
-		settle(time.Minute)
+		settle(2 * time.Minute)
 		if c := w.server.Counters(); c.Silent != 1 {
 			t.Errorf("%+v", c)
 		}

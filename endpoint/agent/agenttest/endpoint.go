@@ -17,6 +17,8 @@ type Endpoint struct {
 	Refuse func(agent.Change) error
 	// Applied, when not nil, is told of every state that the endpoint holds.
 	Applied func(*hostapi.State)
+	// Forget: Changes and State are not kept.
+	Forget bool
 	// Answer, when not nil, makes the result of a probe; without it a probe is answered as sent.
 	Answer func(*hostapi.Probe, func(hostapi.ProbeResult))
 
@@ -41,10 +43,12 @@ func (e *Endpoint) Apply(c agent.Change) error {
 			return err
 		}
 	}
-	e.mu.Lock()
-	e.state = c.To
-	e.changes = append(e.changes, c)
-	e.mu.Unlock()
+	if !e.Forget {
+		e.mu.Lock()
+		e.state = c.To
+		e.changes = append(e.changes, c)
+		e.mu.Unlock()
+	}
 	if e.Applied != nil {
 		e.Applied(c.To)
 	}

@@ -1,0 +1,30 @@
+package hoststest
+
+import "github.com/weft-sdn/weft/hostapi"
+
+// Silent is an observer that remembers nothing.
+type Silent struct{}
+
+// Hello lets every host in.
+func (Silent) Hello(string, *hostapi.Hello) error { return nil }
+
+// Applied does nothing.
+func (Silent) Applied(string, hostapi.Version, []hostapi.Refused) {}
+
+// Refused does nothing.
+func (Silent) Refused(string, *hostapi.Refused) {}
+
+// EVEvents does nothing.
+func (Silent) EVEvents(string, *hostapi.EVEvents) {}
+
+// EVCounts does nothing.
+func (Silent) EVCounts(string, *hostapi.EVCounts) {}
+
+// ProbeResult does nothing.
+func (Silent) ProbeResult(string, *hostapi.ProbeResult) {}
+
+// PortStatus does nothing.
+func (Silent) PortStatus(string, hostapi.PortMask) {}
+
+// Gone does nothing.
+func (Silent) Gone(string, error) {}

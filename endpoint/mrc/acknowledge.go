@@ -181,6 +181,9 @@ func (q *QP) markArrived(now time.Duration, rec *record, tell bool) {
 		q.flying--
 	}
 	rec.state = arrived
+	if packet.PSNBefore(q.highest, rec.psn) {
+		q.highest = rec.psn
+	}
 	rec.retries, rec.expired = 0, 0
 	if tell && rec.sends == 1 {
 		q.cfg.Sprayer.Feedback(now, rec.lastWay.id, SignalArrived)

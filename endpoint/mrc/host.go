@@ -27,6 +27,7 @@ type Host struct {
 	active []*QP      // queue pairs with posted work, in the order they take turns
 	turn   int        // index in active of the queue pair to send next
 	in     packet.MRC // the packet being received
+	inPort int        // the port it came by
 	out    packet.MRC // the packet being sent
 	frame  []byte     // its encoding
 }

@@ -205,6 +205,17 @@ func TestPorts(t *testing.T) {
 	if counts[1] != 10 || counts[2] != 10 {
 		t.Errorf("packets by port: %v", counts)
 	}
+	for _, by := range []int{2, 1, 2} { // answers go back by the plane of the request
+		p := request(500, nil)
+		p.BTH.AckReq = true
+		f := s.frame(p)
+		mac := testMAC(0, by)
+		copy(f, mac[:])
+		s.host.Receive(s.now, by, f)
+		if out := s.take(); len(out) != 2 || out[0].port != by || out[1].port != by {
+			t.Errorf("a request by port %d has %d answers, not all by it", by, len(out))
+		}
+	}
 	for name, down := range map[string]func(s *solo){
 		"own port":    func(s *solo) { _ = s.host.SetPort(2, false) },
 		"peer's port": func(s *solo) { s.host.peers[testAddr(1)] = packet.PortMask(0).With(1) },

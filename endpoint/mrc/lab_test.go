@@ -31,6 +31,9 @@ type plane struct {
 	loss, dup, corrupt, trim float64
 	mark                     float64 // of the ECN-capable frames, marked CE
 	dead                     bool
+	deadEVs                  uint32 // one in so many entropy values leads nowhere; 0 is none
+
+	egress []*egress // by host, when the plane is a switch with queues
 }
 
 type event struct {
@@ -38,6 +41,7 @@ type event struct {
 	number   uint64
 	to, port int
 	frame    []byte
+	egress   *egress // frame is offered to it; without a frame it has sent one
 }
 
 type events []event
@@ -130,7 +134,7 @@ func (l *lab) send(from, port int, now time.Duration, frame []byte) {
 	if l.tap != nil && l.tap(now, from, port, frame) {
 		return
 	}
-	if k.dead || l.rng.Float64() < k.loss {
+	if k.dead || l.rng.Float64() < k.loss || k.deadEVs > 0 && evOf(frame)*0x9E3779B1>>16%k.deadEVs == 0 {
 		return
 	}
 	to := -1
@@ -172,9 +176,23 @@ func (l *lab) send(from, port int, now time.Duration, frame []byte) {
 		if tc := f[packet.EthernetLen+1]; tc>>4&3 == packet.ECT0 && l.rng.Float64() < k.mark {
 			f[packet.EthernetLen+1] = tc | packet.CE<<4
 		}
-		l.number++
-		heap.Push(&l.queue, event{at, l.number, to, port, f})
+		e := event{at: at, to: to, port: port, frame: f}
+		if k.egress != nil {
+			e.egress = k.egress[to]
+		}
+		l.schedule(e)
 	}
+}
+
+func (l *lab) schedule(e event) {
+	l.number++
+	e.number = l.number
+	heap.Push(&l.queue, e)
+}
+
+// evOf is the entropy value of a frame without outer header.
+func evOf(frame []byte) uint32 {
+	return uint32(binary.BigEndian.Uint16(frame[packet.EthernetLen+packet.IPv6Len:]))<<16 | uint32(binary.BigEndian.Uint16(frame[packet.EthernetLen+2:]))
 }
 
 // run advances all hosts until nothing is left to do, or done, or virtual time is up.
@@ -198,6 +216,10 @@ func (l *lab) run(until time.Duration, done func() bool) {
 		l.now = next
 		for len(l.queue) > 0 && l.queue[0].at <= l.now {
 			e := heap.Pop(&l.queue).(event)
+			if e.egress != nil {
+				e.egress.handle(l, e)
+				continue
+			}
 			l.hosts[e.to].Receive(l.now, e.port, e.frame)
 			l.pool = append(l.pool, e.frame)
 		}

@@ -10,15 +10,15 @@ import (
 // minReordering is the least number of packets received above a missing one that make it lost.
 const minReordering = 5
 
-// inferLoss finds packets lost from a SACK (OCP MRC 1.0, §7.4.5). Spraying keeps about a window of packets out of order, so a packet is lost when 1.5 windows, or
-// the greatest window if that is less, have been received above it, and it is certain that it is missing: it follows the cumulative acknowledgement, or its
-// bit in this SACK is 0, or the queue pair knows every packet that the responder counts. Each packet is found lost so once; what is lost again is found by
-// its timer, a NACK or a probe.
+// inferLoss finds packets lost from a SACK (OCP MRC 1.0, §7.4.5). Spraying keeps about a window of packets out of order. So a packet is lost when 1.5 windows (of now
+// or when it was sent, whichever is greater), or the greatest window if that is less, have been received above it, and it is certain that it is missing: it follows the
+// cumulative acknowledgement, or its bit in this SACK is 0, or the queue pair knows every packet that the responder counts. For a packet that was sent again, only what
+// was sent since counts. Each packet is found lost so once; what is lost again is found by its timer, a NACK or a probe.
 func (q *QP) inferLoss(now time.Duration, s *packet.SETH, ooo int) {
 	if s.CackPSN != q.unack || q.flying == 0 {
 		return
 	}
-	threshold := q.reordering()
+	threshold := q.reordering(0)
 	if ooo < threshold {
 		return
 	}
@@ -34,7 +34,7 @@ func (q *QP) inferLoss(now time.Duration, s *packet.SETH, ooo int) {
 		case lost:
 			continue
 		}
-		if rec.noted {
+		if n := q.reordering(rec.cwnd); rec.noted || above < n || rec.sends > 1 && packet.PSNDiff(q.highest, rec.before) < n {
 			continue
 		}
 		i := packet.PSNDiff(psn, base)
@@ -52,9 +52,10 @@ func (q *QP) told(ooo int) bool {
 	return span-q.flying-q.lost == ooo
 }
 
-// reordering is the number of packets received above a missing one that make it lost, packets being as large as those that wait are on average.
-func (q *QP) reordering() int {
-	octets := min(q.cfg.Congestion.Window()*3/2, q.cfg.Congestion.MaxWindow())
+// reordering is the number of packets received above a missing one that make it lost, when that was sent with a window of cwnd; packets are as large as
+// those that wait on average.
+func (q *QP) reordering(cwnd int) int {
+	octets := min(max(q.cfg.Congestion.Window(), cwnd)*3/2, q.cfg.Congestion.MaxWindow())
 	n := packet.PSNDiff(q.next, q.unack) - 1
 	if n <= 0 || q.waiting <= 0 {
 		return minReordering

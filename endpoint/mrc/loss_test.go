@@ -31,7 +31,7 @@ func TestSACKLoss(t *testing.T) {
 		return got
 	}
 	more()
-	threshold := s.qp.reordering()
+	threshold := s.qp.reordering(0)
 	if threshold < 15 || threshold > 25 {
 		t.Fatalf("threshold %d", threshold)
 	}
@@ -49,7 +49,7 @@ func TestSACKLoss(t *testing.T) {
 				again = append(again, p)
 			}
 		}
-		if threshold = s.qp.reordering(); len(again) > 0 && len(above) < threshold-1 {
+		if threshold = s.qp.reordering(0); len(again) > 0 && len(above) < threshold-1 {
 			t.Errorf("sent again after %d packets, threshold %d", len(above), threshold)
 		}
 	}

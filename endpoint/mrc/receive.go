@@ -23,6 +23,7 @@ func (h *Host) receive(now time.Duration, port int, frame []byte) (Refusal, bool
 		return RefusedPort, false
 	}
 	p := &h.in
+	h.inPort = port
 	var err error
 	*p, _, err = packet.ParseMRC(frame, h.cfg.Wire)
 	// A reserved opcode of MRC is read up to the BTH: if it is a request, it is answered.

@@ -25,6 +25,7 @@ type requestor struct {
 	window int    // packets after unack that may be sent: the peer's max_psn_range
 	wimm   int    // WRITEs with Immediate begun and not completed
 
+	highest  uint32             // highest PSN known to have arrived
 	records  []record           // of the packets after unack, by PSN modulo their number, a power of two
 	retx     queue.Ring[uint32] // PSNs to send again; those whose record is not lost any more are passed over
 	lost     int                // records in state lost
@@ -73,10 +74,12 @@ type record struct {
 	message uint32 // number of its message
 	size    int32  // nominal_pktsize
 	state   recordState
-	sends   uint8 // at most 255
-	noted   bool  // given up as lost for SACKs, which happens once (§7.4.5)
-	expired int   // timeouts since the timer was last set to its linear value
-	retries int   // timeouts and NACKs
+	sends   uint8  // at most 255
+	noted   bool   // given up as lost for SACKs, which happens once (§7.4.5)
+	cwnd    int    // octets; when it was last sent
+	before  uint32 // PSN of the first new packet sent after it was last sent
+	expired int    // timeouts since the timer was last set to its linear value
+	retries int    // timeouts and NACKs
 
 	firstWay, lastWay way
 	sentAt            time.Duration // for the last time
@@ -96,7 +99,7 @@ func newRequestor(sqPSN uint32, a Attributes) requestor {
 		n *= 2
 	}
 	before := packet.PSNAdd(sqPSN, -1)
-	return requestor{next: sqPSN, end: sqPSN, unack: before, acked: before, window: window, records: make([]record, n)}
+	return requestor{next: sqPSN, end: sqPSN, unack: before, acked: before, highest: before, window: window, records: make([]record, n)}
 }
 
 func (r *requestor) record(psn uint32) *record { return &r.records[int(psn)&(len(r.records)-1)] }
@@ -237,7 +240,7 @@ func (q *QP) transmit(now time.Duration, psn uint32, path Path) {
 	if rec.state == lost {
 		q.lost--
 	}
-	rec.size, rec.sentAt = int32(size), now
+	rec.size, rec.sentAt, rec.cwnd, rec.before = int32(size), now, q.cfg.Congestion.Window(), q.next
 	rec.lastWay = way{path.ID, path.EV}
 	if rec.sends == 0 {
 		rec.firstWay = rec.lastWay

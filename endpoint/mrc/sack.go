@@ -86,9 +86,13 @@ func (q *QP) transportACK(now time.Duration, psn uint32, syndrome packet.Syndrom
 	q.host.transmit(now, path.Port)
 }
 
-// controlPath is the way of an answer, which does not wait: without a path it is dropped and counted.
+// controlPath is the way of an answer, which does not wait: without a path it is dropped and counted. It goes back by the port that the packet answered came
+// by, if there is a path by it: that plane leads to the peer now (§7.5.2.1).
 func (q *QP) controlPath(now time.Duration) (Path, bool) {
-	path, ok := q.path(now, UseControl, q.host.up)
+	path, ok := q.path(now, UseControl, packet.PortMask(0).With(q.host.inPort))
+	if !ok {
+		path, ok = q.path(now, UseControl, q.host.up)
+	}
 	if !ok {
 		q.counters.NoPath++
 	}

@@ -68,14 +68,14 @@ func TestWrites(t *testing.T) {
 	first, n := seeds(t, 80)
 	var total QPCounters
 	for seed := first; seed < first+n; seed++ {
-		if err := writes(t, seed, &total); err != nil {
+		if err := writes(t, seed, trivial, &total); err != nil {
 			t.Fatalf("seed %d (WEFT_SEED=%d): %v", seed, seed, err)
 		}
 	}
 	t.Logf("%d seeds: %+v", n, total)
 	if n >= 80 {
 		for name, v := range map[string]uint64{
-			"SACK losses": total.SACKLosses, "probe losses": total.ProbeLosses, "timeouts": total.Timeouts, "saved": total.ResendsSaved, "duplicates": total.Duplicates,
+			"SACK losses": total.SACKLosses, "probe losses": total.ProbeLosses, "timeouts": total.Timeouts, "duplicates": total.Duplicates,
 			"trimmed": total.Trimmed, "marks": total.CEReceived, "ack probes": total.AckProbes, "probes": total.ProbesAnswered,
 		} {
 			if v < 3 {
@@ -85,7 +85,19 @@ func TestWrites(t *testing.T) {
 	}
 }
 
-func writes(t *testing.T, seed uint64, total *QPCounters) error {
+// ends makes what the queue pairs of a test are given.
+type ends struct {
+	congestion func(window, pmtu int) Congestion
+	sprayer    func(seed uint64, planes int) Sprayer
+	avoids     bool // the sprayer keeps off dead paths
+}
+
+var trivial = ends{
+	congestion: func(window, _ int) Congestion { return FixedWindow(window) },
+	sprayer:    func(_ uint64, planes int) Sprayer { return NewRoundRobin(testPaths(8*planes, planes)...) },
+}
+
+func writes(t *testing.T, seed uint64, e ends, total *QPCounters) error {
 	hosts := 2 + int(seed%3)
 	l := newLab(t, seed, hosts, 1+int(seed%4))
 	rng := l.rng
@@ -98,6 +110,10 @@ func writes(t *testing.T, seed uint64, total *QPCounters) error {
 		p.corrupt = []float64{0, 0.01}[rng.IntN(2)]
 		p.trim = []float64{0, 0.02, 0.2}[rng.IntN(3)]
 		p.mark = []float64{0, 0.3}[rng.IntN(2)]
+		p.deadEVs = []uint32{0, 0, 5}[rng.IntN(3)]
+		if !e.avoids {
+			p.deadEVs = 0
+		}
 	}
 	type flow struct {
 		qps      [2]*QP
@@ -122,7 +138,8 @@ func writes(t *testing.T, seed uint64, total *QPCounters) error {
 			stamp := []time.Duration{0, 128 * time.Nanosecond}[rng.IntN(2)]
 			base := [2]uint32{rng.Uint32N(1 << 24), 1<<24 - 1 - rng.Uint32N(100)}
 			qps := l.pair(a, b, func(side int, c *QPConfig) {
-				c.PMTU, c.Congestion, c.TimestampUnit = pmtu, FixedWindow(window), stamp
+				c.PMTU, c.Congestion, c.TimestampUnit = pmtu, e.congestion(window, pmtu), stamp
+				c.Sprayer = e.sprayer(rng.Uint64(), len(l.planes))
 				c.Local.MaxWIMM, c.Remote.MaxWIMM = wimm, wimm
 				c.Local.MaxMPR, c.Remote.MaxMPR = 1, 1
 				c.SQPSN, c.RQPSN = base[side], base[1-side]
@@ -163,7 +180,15 @@ func writes(t *testing.T, seed uint64, total *QPCounters) error {
 			}
 		}
 	}
+	dying := -1 // a plane that fails under way, when it is not the last
+	if e.avoids && len(l.planes) > 1 && rng.IntN(2) == 0 {
+		dying = rng.IntN(len(l.planes))
+	}
+	dies := time.Duration(rng.IntN(200)) * time.Microsecond
 	l.run(20*time.Second, func() bool {
+		if dying >= 0 && l.now > dies {
+			l.planes[dying].dead = true
+		}
 		for _, f := range flows {
 			if f.qps[0].SendQueueLen() > 0 && !f.qps[0].Failed() {
 				return false

@@ -72,7 +72,7 @@ func (c *Core) newFabric(snap *topology.Snapshot) (*fabric, error) {
 				fresh.until = c.now
 			}
 		}
-		fresh.Link, fresh.leaves, fresh.reverse = l, nil, -1
+		fresh.Link, fresh.leaves, fresh.rises, fresh.reverse, fresh.next, fresh.alone = l, nil, false, -1, 0, 0
 		f.links[i] = fresh
 		if r := snap.Graph().Reverse(l); r != nil {
 			f.links[i].reverse = f.place[r.ID]

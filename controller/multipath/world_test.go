@@ -60,6 +60,7 @@ const epoch = 7
 func newWorld(t testing.TB, seed uint64, change func(*Config)) *world {
 	cfg := Defaults()
 	cfg.Epoch = epoch
+	cfg.ProbeRate, cfg.HostProbeRate = 60, 20 // what a test has the time for
 	if change != nil {
 		change(&cfg)
 	}

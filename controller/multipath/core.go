@@ -58,7 +58,8 @@ type Core struct {
 	probeID   uint32
 	tokens    float64
 	probedAt  time.Duration
-	cursor    int
+	inTurn    []*sender // that probe
+	cursor    int       // in inTurn
 	roundEnds time.Duration
 	roundDone bool
 
@@ -244,6 +245,7 @@ func (c *Core) rerack() {
 				s.dirty = true
 			}
 		}
+		s.inTurn = s.inTurn[:0]
 		for _, r := range racks {
 			p := s.profiles[r]
 			if p == nil {
@@ -253,6 +255,7 @@ func (c *Core) rerack() {
 				c.dirty[p], s.dirty = true, true
 			}
 			all = append(all, p)
+			s.inTurn = append(s.inTurn, p)
 		}
 	}
 	slices.SortFunc(all, func(a, b *profile) int { return cmp.Compare(a.name, b.name) })
@@ -272,7 +275,7 @@ func (c *Core) rerack() {
 			delete(c.dirty, p)
 		}
 	}
-	c.cursor = 0
+	c.inTurn, c.cursor = senders, 0
 }
 
 // distinct are the leaves of an attachment, each once.

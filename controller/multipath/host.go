@@ -94,6 +94,8 @@ type sender struct {
 	state    *hostapi.State
 	dirty    bool
 	turn     int // among the hosts, for probes
+	inTurn   []*profile
+	cursor   int // in inTurn
 }
 
 func attachmentKey(at ev.Attachment) string {

@@ -365,36 +365,59 @@ func (c *Core) placesOfEV(p *profile, v hostapi.EV) []int32 {
 	return out
 }
 
-// probeInTurn spends what is left on all EVs, profile by profile and one EV of
-// each at a time.
+// probeInTurn spends what is left on all EVs: the hosts of each leaf in turn, their
+// profiles in turn, and one EV of each at a time.
 func (c *Core) probeInTurn(lost *topology.LostWays) {
-	for range c.profiles {
-		if c.tokens < 1 {
-			return
-		}
-		p := c.profiles[c.cursor%len(c.profiles)]
+	idle := 0
+	for idle < len(c.inTurn) && c.tokens >= 1 {
+		s := c.inTurn[c.cursor%len(c.inTurn)]
 		c.cursor++
-		if p.outcome.Profile == nil || p.err != nil {
-			continue
-		}
-		ports := len(p.from.rack.at)
-		for k := range ports {
-			port := uint8((p.next+k)%ports + 1)
-			set, ok := c.pathSet(p, port)
-			if !ok || set.Len() == 0 {
-				continue
+		idle++
+		for range s.inTurn {
+			p := s.inTurn[s.cursor%len(s.inTurn)]
+			sent, full := c.probeNext(p, lost)
+			if full {
+				break // the same profile, when there is budget
 			}
-			ref, _ := set.At(p.next / ports % set.Len())
-			if lost.Touches(set) && lost.Path(set, ref) {
-				continue
-			}
-			if h, _ := c.prober(p, port, 1); h != nil {
-				c.send(h, way{profile: p, port: port, set: set, ref: ref, links: c.placesOf(set, ref)}, 1)
+			s.cursor++
+			if sent {
+				idle = 0
 				break
 			}
 		}
-		p.next++
 	}
+}
+
+// probeNext probes the next EV of a profile. full says that it is to be tried again,
+// when there is budget.
+func (c *Core) probeNext(p *profile, lost *topology.LostWays) (sent, full bool) {
+	if p.outcome.Profile == nil || p.err != nil {
+		return false, false
+	}
+	ports := len(p.from.rack.at)
+	for range ports {
+		port := uint8(p.next%ports + 1)
+		set, ok := c.pathSet(p, port)
+		if !ok || set.Len() == 0 {
+			p.next++
+			continue
+		}
+		ref, _ := set.At(p.next / ports % set.Len())
+		if lost.Touches(set) && lost.Path(set, ref) {
+			p.next++
+			continue
+		}
+		h, full := c.prober(p, port, 1)
+		if full {
+			return false, true
+		}
+		p.next++
+		if h != nil {
+			c.send(h, way{profile: p, port: port, set: set, ref: ref, links: c.placesOf(set, ref)}, 1)
+			return true, false
+		}
+	}
+	return false, false
 }
 
 // forgetProbe takes a request off the list without a result: links that wait for

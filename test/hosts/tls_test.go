@@ -180,8 +180,8 @@ func TestMutualTLS(t *testing.T) {
 	}
 }
 
-// TestConfigs: what makes no sense is named.
-func TestConfigs(t *testing.T) {
+// TestStreamConfigs: what makes no sense is named.
+func TestStreamConfigs(t *testing.T) {
 	garbage := filepath.Join(t.TempDir(), "garbage.pem")
 	if err := os.WriteFile(garbage, []byte("no certificate"), 0o600); err != nil {
 		t.Fatal(err)

@@ -24,7 +24,7 @@ func (c *QPCC) OnSACK(a mrc.SACK) {
 	c.adapt.achieved += newly
 	c.adapt.ignored += newly
 	c.received += newly
-	c.penalise(newly, a.Penalty, a.RestoreCwnd)
+	share := c.penalise(newly, a.Penalty, a.RestoreCwnd)
 
 	delay := time.Duration(c.avg)
 	switch {
@@ -36,7 +36,7 @@ func (c *QPCC) OnSACK(a mrc.SACK) {
 		c.lowerBase(a.RTT)
 		delay = c.sample(a.RTT, a.Marked)
 	}
-	c.adjust(a.Now, newly, delay, a.Marked)
+	c.adjust(a.Now, newly, delay, a.Marked, share)
 }
 
 // OnNACK closes the window by the size of the packet, if rule 1 does not set it.

@@ -11,10 +11,13 @@ type penaltyPeriod struct {
 
 // penalise takes the penalty out of the window: all of what was acknowledged for 127, about half of the window a round trip for 64. A window saved when the
 // period began comes back with the first SACK without a penalty, if the SACKs asked for that. A SACK that tells of nothing new may be an old one, and has no say.
-func (c *QPCC) penalise(newly int64, penalty uint8, restore bool) {
+//
+// share is what the penalty leaves of increases, 0 to 1. Increases are made for windows of this network's size: in full they would outweigh any penalty.
+func (c *QPCC) penalise(newly int64, penalty uint8, restore bool) (share float64) {
 	if newly <= 0 || c.cfg.IgnorePenalty {
-		return
+		return 1
 	}
+	penalty = min(penalty, packet.MaxRcvCwndPenalty)
 	p := &c.penalty
 	if penalty == 0 {
 		if p.on && p.restore {
@@ -22,13 +25,14 @@ func (c *QPCC) penalise(newly int64, penalty uint8, restore bool) {
 			c.clamp()
 		}
 		*p = penaltyPeriod{}
-		return
+		return 1
 	}
 	c.stats.Penalties++
 	if !p.on {
 		*p = penaltyPeriod{on: true, saved: c.cwnd}
 	}
 	p.restore = restore
-	c.cwnd -= newly * int64(min(penalty, packet.MaxRcvCwndPenalty)) / packet.MaxRcvCwndPenalty
+	c.cwnd -= newly * int64(penalty) / packet.MaxRcvCwndPenalty
 	c.clamp()
+	return 1 - float64(penalty)/packet.MaxRcvCwndPenalty
 }

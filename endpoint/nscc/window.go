@@ -8,29 +8,29 @@ type fastIncrease struct {
 	on     bool
 }
 
-// adjust is rules 1 to 6, for octets newly acknowledged with this delay (table 8-1).
-func (c *QPCC) adjust(now time.Duration, newly int64, delay time.Duration, marked bool) {
+// adjust is rules 1 to 6, for octets newly acknowledged with this delay (table 8-1). share is how much of an increase the responder allows.
+func (c *QPCC) adjust(now time.Duration, newly int64, delay time.Duration, marked bool, share float64) {
 	if c.quickAdapt(now, false, marked, delay) {
 		return
 	}
 	switch late := delay >= c.cfg.TargetDelay; {
 	case !marked && late:
 		c.stats.FairIncreases++
-		c.inc += c.cfg.Fi * float64(newly)
+		c.inc += share * c.cfg.Fi * float64(newly)
 	case !marked:
-		c.grow(newly, delay)
+		c.grow(newly, delay, share)
 	case late:
 		c.cut(now)
 	}
 	c.clamp()
-	c.apply(now)
+	c.apply(now, share)
 	c.clamp()
 }
 
-// grow is rule 3.
-func (c *QPCC) grow(newly int64, delay time.Duration) {
+// grow is rule 3. There is no fast increase while the responder asks for less.
+func (c *QPCC) grow(newly int64, delay time.Duration, share float64) {
 	c.stats.ProportionalIncreases++
-	if delay < c.cfg.FastDelay {
+	if delay < c.cfg.FastDelay && share == 1 {
 		c.fast.octets += newly
 		c.fast.on = c.fast.on || c.fast.octets > c.cwnd
 	} else {
@@ -41,7 +41,7 @@ func (c *QPCC) grow(newly int64, delay time.Duration) {
 		c.cwnd += int64(float64(newly) * c.cfg.FiScale)
 		return
 	}
-	c.inc += c.cfg.Alpha * float64(newly) * (c.cfg.TargetDelay - delay).Seconds()
+	c.inc += share * c.cfg.Alpha * float64(newly) * (c.cfg.TargetDelay - delay).Seconds()
 }
 
 // cut is rule 4: at most once a base round trip, by how far the average delay is above the target.
@@ -57,14 +57,14 @@ func (c *QPCC) cut(now time.Duration) {
 }
 
 // apply is rule 6: the increases collected, over the window.
-func (c *QPCC) apply(now time.Duration) {
+func (c *QPCC) apply(now time.Duration, share float64) {
 	passed := now - c.lastAdjust
 	if c.received <= int64(c.cfg.AdjustBytes) && passed <= c.cfg.AdjustPeriod {
 		return
 	}
 	c.cwnd += int64(c.inc / float64(c.cwnd))
 	if passed >= c.cfg.AdjustPeriod {
-		c.cwnd += int64(c.cfg.Eta)
+		c.cwnd += int64(share * c.cfg.Eta)
 		c.lastAdjust = now
 	}
 	c.inc, c.received = 0, 0

@@ -157,7 +157,7 @@ func (w *twin) next(ports packet.PortMask, maxSkips int) (int, bool) {
 // TestAgainstTwin: the same choices as the twin, over random feedback, denials and ports.
 func TestAgainstTwin(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
-	for range 300 {
+	for range 80 {
 		n, ports, skips := 1+rng.IntN(20), 1+rng.IntN(3), 1+rng.IntN(6)
 		p := profile(n, ports)
 		s := newSet(t, p, func(c *Config) { c.MaxSkips, c.BadAfter, c.Seed = skips, 1, rng.Uint64() })
@@ -166,7 +166,7 @@ func TestAgainstTwin(t *testing.T) {
 			w.order = append(w.order, int(i))
 		}
 		base := s.evs[0].path.ID
-		for range 400 {
+		for range 300 {
 			i := rng.IntN(s.Len())
 			id := base + mrc.PathID(i)
 			free := AllPorts

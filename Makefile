@@ -15,6 +15,7 @@ demo: build
 test: lint
 	$(GO) test -race -timeout 14m ./...
 	$(GO) test -timeout 14m -run '^TestEverythingTraced$$' ./dataplane
+	$(GO) test -timeout 14m ./lab/queues
 	$(GO) test -v -timeout 14m ./test/faults
 	$(MAKE) fuzz
 

@@ -6,7 +6,7 @@ import (
 	"github.com/weft-sdn/weft/packet"
 )
 
-// FlowControl is the responder flow control of a queue pair (OCP MRC 1.0, §7.5.1). The zero value is none: penalties are 0.
+// FlowControl is the responder flow control of a queue pair (OCP MRC 1.0, §7.5.1), for mrc.QPConfig.Penalty to ask. The zero value is none: penalties are 0.
 type FlowControl struct {
 	Enabled bool // answer a backlog with penalties; default false
 	// The backlog is what was received and not yet taken over by the host, in octets: up to Low there is no penalty, at High and above the greatest, and in
@@ -37,10 +37,4 @@ func (f FlowControl) Penalty(backlog int) uint8 {
 	}
 	share := float64(backlog-f.Low) / float64(f.High-f.Low)
 	return uint8(1 + share*(packet.MaxRcvCwndPenalty-1))
-}
-
-// Apply puts the penalty for a backlog into the congestion control state of a SACK.
-func (f FlowControl) Apply(s *packet.NSCC, backlog int) {
-	s.RcvCwndPenalty = f.Penalty(backlog)
-	s.RestoreCwnd = f.Enabled && f.Restore
 }

@@ -17,9 +17,6 @@ func RunWrites(t *testing.T, seed uint64, congestion func(window, pmtu int) Cong
 	return total, err
 }
 
-// Seeds are those of a randomized test.
-var Seeds = seeds
-
 // Incast is what came of an incast.
 type Incast struct {
 	Goodput           float64 // share of the bottleneck's rate

@@ -7,6 +7,7 @@ import (
 	"github.com/weft-sdn/weft/endpoint/mrc"
 	"github.com/weft-sdn/weft/endpoint/nscc"
 	"github.com/weft-sdn/weft/endpoint/spray"
+	"github.com/weft-sdn/weft/test/seeds"
 )
 
 func newSet(t testing.TB, seed uint64, planes int) mrc.Sprayer {
@@ -27,7 +28,7 @@ func newCongestion(t testing.TB, n nscc.Network) mrc.Congestion {
 
 // TestWritesWithNSCC: what TestWrites asks for, with the real congestion control and choice of paths.
 func TestWritesWithNSCC(t *testing.T) {
-	first, n := mrc.Seeds(t, 30)
+	first, n := seeds.Range(t, 1, 30)
 	for seed := first; seed < first+n; seed++ {
 		_, err := mrc.RunWrites(t, seed, func(_, pmtu int) mrc.Congestion {
 			return newCongestion(t, nscc.Network{Rate: 100e9, RTT: 20 * time.Microsecond, MTU: pmtu + 100, Trimming: true})

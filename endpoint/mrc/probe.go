@@ -10,6 +10,7 @@ import (
 // wants of paths in doubt.
 type probes struct {
 	out     [16]probe // those not answered yet
+	waiting int       // of them
 	id      uint16    // of the last probe sent
 	armed   bool
 	quietAt time.Duration // when it will have been quiet for long enough
@@ -48,17 +49,22 @@ func (p *probes) take(now time.Duration, q *QP) *probe {
 		p.lose(now, q, slot)
 	}
 	p.id++
+	p.waiting++
 	*slot = probe{used: true, id: p.id, sentAt: now, deadline: now + q.cfg.ackTimeout(1)}
 	return slot
 }
 
 func (p *probes) lose(now time.Duration, q *QP, slot *probe) {
 	slot.used = false
+	p.waiting--
 	q.counters.ProbesLost++
 	q.cfg.Sprayer.Feedback(now, slot.way.id, SignalProbeLost)
 }
 
 func (p *probes) expire(now time.Duration, q *QP) {
+	if p.waiting == 0 {
+		return
+	}
 	for i := range p.out {
 		if slot := &p.out[i]; slot.used && slot.deadline <= now {
 			p.lose(now, q, slot)
@@ -84,9 +90,11 @@ func (q *QP) nextProbe(now time.Duration) (at time.Duration, ok bool) {
 	if ok && at <= now { // due already, and had no port: when one may have become free
 		at, ok = q.host.nextFree(now)
 	}
-	for i := range q.probes.out {
-		if p := &q.probes.out[i]; p.used {
-			earlier(p.deadline)
+	if q.probes.waiting > 0 {
+		for i := range q.probes.out {
+			if p := &q.probes.out[i]; p.used {
+				earlier(p.deadline)
+			}
 		}
 	}
 	return at, ok
@@ -144,6 +152,7 @@ func (q *QP) answered(now time.Duration, s *packet.SETH, ts uint16, info *SACK) 
 			return 0, false
 		}
 		p.used = false
+		q.probes.waiting--
 		q.counters.ProbesAnswered++
 		info.RTTValid = true
 		if q.cfg.TimestampUnit != 0 {

@@ -1,6 +1,10 @@
 package mrc
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/weft-sdn/weft/endpoint/internal/tally"
+)
 
 // Refusal is why a received frame was not accepted. Each refused frame counts under one reason.
 type Refusal uint8
@@ -61,21 +65,9 @@ func (r Refusal) String() string {
 type Refusals [refusals]uint64
 
 // Total is the number of refused frames.
-func (r Refusals) Total() uint64 {
-	var n uint64
-	for _, c := range r {
-		n += c
-	}
-	return n
-}
+func (r Refusals) Total() uint64 { return tally.Total(r[:]) }
 
 // Map is the counts that are not zero, by name.
 func (r Refusals) Map() map[string]uint64 {
-	m := make(map[string]uint64)
-	for i, c := range r {
-		if c != 0 {
-			m[Refusal(i).String()] = c
-		}
-	}
-	return m
+	return tally.Map(r[:], func(i int) string { return Refusal(i).String() })
 }

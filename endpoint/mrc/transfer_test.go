@@ -3,12 +3,11 @@ package mrc
 import (
 	"bytes"
 	"fmt"
-	"os"
-	"strconv"
 	"testing"
 	"time"
 
 	"github.com/weft-sdn/weft/endpoint"
+	"github.com/weft-sdn/weft/test/seeds"
 )
 
 // TestTransfer: one WRITE and one WRITE with Immediate over a clean network, each packet sent once.
@@ -44,28 +43,10 @@ func TestTransfer(t *testing.T) {
 	}
 }
 
-// seeds are those of a randomized test: WEFT_SEED names one, WEFT_SEEDS how many.
-func seeds(t *testing.T, standard uint64) (first, n uint64) {
-	t.Helper()
-	first, n = 1, standard
-	for name, v := range map[string]*uint64{"WEFT_SEED": &first, "WEFT_SEEDS": &n} {
-		if text := os.Getenv(name); text != "" {
-			x, err := strconv.ParseUint(text, 10, 64)
-			if err != nil {
-				t.Fatalf("%s: %v", name, err)
-			}
-			if *v = x; name == "WEFT_SEED" {
-				return x, 1
-			}
-		}
-	}
-	return first, n
-}
-
 // TestWrites: whatever the network does, all writes complete with the right bytes, in the order they were posted, and those with immediate data in the same
 // order at the responder.
 func TestWrites(t *testing.T) {
-	first, n := seeds(t, 80)
+	first, n := seeds.Range(t, 1, 80)
 	var total QPCounters
 	for seed := first; seed < first+n; seed++ {
 		if err := writes(t, seed, trivial, &total); err != nil {

@@ -86,8 +86,8 @@ func (h *Host) Next(now time.Time) (u *hostapi.Update, wake time.Time) {
 			delete(h.refused, key)
 		}
 	}
-	// Every turn refuses another profile, or is the last.
-	for range len(h.desired.Profiles) + len(h.desired.CC) + 2 {
+	// Every turn refuses another profile, or one more of it, or is the last.
+	for range 2*(len(h.desired.Profiles)+len(h.desired.CC)) + 2 {
 		target := h.target()
 		if target == nil || h.held.state != nil && target == h.held.state {
 			return nil, h.wake()

@@ -301,5 +301,13 @@ func TestTooManyHosts(t *testing.T) {
 		if got := strings.Join(names, ", "); got != "h2 true, h4 false" {
 			t.Error(got)
 		}
+		// A host that nothing was set for is forgotten when it goes.
+		if err := c.stream.CloseSend(); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if _, known := s.Status("h2"); known || len(s.List()) != 1 {
+			t.Errorf("%+v", s.List())
+		}
 	})
 }

@@ -36,7 +36,8 @@ const window = 1 << 20
 
 // entry is one host of a Server.
 type entry struct {
-	wake chan struct{} // of capacity 1: there may be something to send
+	wake    chan struct{} // of capacity 1: there may be something to send
+	streams int           // that refer to the entry, also before they are welcomed; guarded by Server.mu
 
 	deliver sync.Mutex // held while the observer is called for the host; taken before mu
 	mu      sync.Mutex
@@ -77,7 +78,9 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		case <-ctx.Done():
 		case <-over:
 		}
-		close(s.closed)
+		s.mu.Lock()
+		close(s.closed) // from here on Subscribe adds nothing to running
+		s.mu.Unlock()
 		s.running.Wait()
 		server.Stop()
 	}()
@@ -90,16 +93,36 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return err
 }
 
-// entry is the host of a name, made when it is not there; nil when there are too many.
+// entry is the host of a name, made when it is not there; nil when there are too many. The caller holds mu.
 func (s *Server) entry(name string) *entry {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	e, ok := s.hosts[name]
 	if !ok && len(s.hosts) < s.cfg.MaxHosts {
 		e = &entry{wake: make(chan struct{}, 1), host: NewHost(name, s.cfg.Epoch, s.cfg.RetryInterval)}
 		s.hosts[name] = e
 	}
 	return e
+}
+
+// acquire is the entry for a stream, which is kept until it is released; nil when there are too many.
+func (s *Server) acquire(name string) *entry {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.entry(name)
+	if e != nil {
+		e.streams++
+	}
+	return e
+}
+
+// release is the end of a stream's use of its entry. A host for which nothing was ever set is forgotten with its last stream.
+func (s *Server) release(name string, e *entry) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.streams--; e.streams == 0 && !e.host.wanted {
+		delete(s.hosts, name)
+	}
 }
 
 func (s *Server) find(name string) *entry {
@@ -110,6 +133,8 @@ func (s *Server) find(name string) *entry {
 
 // Set says what a host is to hold, connected or not; nil is nothing at all. The state is shared, not copied. It is an error when the server knows too many hosts.
 func (s *Server) Set(host string, state *hostapi.State) error {
+	s.mu.Lock()
+	defer s.mu.Unlock() // so that the entry is not forgotten meanwhile
 	e := s.entry(host)
 	if e == nil {
 		return fmt.Errorf("%w: host %s is more than MaxHosts, %d", ErrBusy, host, s.cfg.MaxHosts)
@@ -125,12 +150,8 @@ func (s *Server) Set(host string, state *hostapi.State) error {
 func (s *Server) Forget(host string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if e := s.hosts[host]; e != nil {
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		if e.stream == nil {
-			delete(s.hosts, host)
-		}
+	if e := s.hosts[host]; e != nil && e.streams == 0 {
+		delete(s.hosts, host)
 	}
 }
 

@@ -62,8 +62,12 @@ func (s *Server) serve(g grpc.BidiStreamingServer[hostpb.HostMessage, hostpb.Con
 		return s.ended(context.Cause(ctx))
 	case h := <-hello:
 		if err := st.open(h); err != nil {
+			if st.entry != nil {
+				s.release(st.name, st.entry)
+			}
 			return s.ended(err)
 		}
+		defer s.release(st.name, st.entry)
 	}
 	s.running.Go(func() { fail(st.receive()) })
 	s.running.Go(func() { fail(st.send()) })
@@ -151,7 +155,7 @@ func nameAllowed(ctx context.Context, name string) error {
 // open makes the stream its host's, in place of an older one.
 func (st *stream) open(h *hostapi.Hello) error {
 	s := st.server
-	st.name, st.entry = h.Name, s.entry(h.Name)
+	st.name, st.entry = h.Name, s.acquire(h.Name)
 	if st.entry == nil {
 		s.count.denied.Add(1)
 		return status.Errorf(codes.ResourceExhausted, "hello.name: the controller knows %d hosts, as many as it takes", s.cfg.MaxHosts)

@@ -3,6 +3,7 @@ package lab
 import (
 	"time"
 
+	"github.com/weft-sdn/weft/lab/queues"
 	"github.com/weft-sdn/weft/packet"
 )
 
@@ -47,19 +48,16 @@ func (s *Spread) Sent(_ time.Duration, w *Wire, frame []byte) {
 // Arrived implements Tap.
 func (s *Spread) Arrived(time.Duration, *Wire, []byte) {}
 
-// Jain is Jain's index of the octets of each stage's uplinks, (sum x)^2 / (n sum x^2): 1 when all
-// carry the same, 1/n when one carries all. Stages that carried nothing are left out.
+// Jain is Jain's index of the octets of each stage's uplinks: 1 when all carry the same, 1/n when
+// one of n carries all. Stages that carried nothing are left out.
 func (s *Spread) Jain() map[Stage]float64 {
-	type sums struct{ n, x, xx float64 }
-	all := map[Stage]sums{}
+	octets, index := map[Stage][]float64{}, map[Stage]float64{}
 	for w, stage := range s.stage {
-		x, t := float64(s.octets[w]), all[stage]
-		all[stage] = sums{t.n + 1, t.x + x, t.xx + x*x}
+		octets[stage] = append(octets[stage], float64(s.octets[w]))
 	}
-	index := map[Stage]float64{}
-	for stage, t := range all {
-		if t.x > 0 {
-			index[stage] = t.x * t.x / (t.n * t.xx)
+	for stage, amounts := range octets {
+		if j := queues.Jain(amounts); j > 0 {
+			index[stage] = j
 		}
 	}
 	return index

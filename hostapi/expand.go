@@ -23,18 +23,17 @@ func (p *Profile) Expand(v EV) (EV, error) {
 
 // Shrink is the inverse of Expand: the EV of the profile that an EV as it lies in the packet was made of. The error is a *FieldError: the fields cannot make it.
 func (p *Profile) Shrink(wire EV) (EV, error) {
-	out := EV{Port: wire.Port}
 	if len(p.Fields) == 0 {
-		out = wire
-	} else {
-		from, to := 0, 0
-		for i, f := range p.Fields {
-			width := min(int(p.Format.Widths[i]), 32)
-			from += int(p.Format.Widths[i])
-			x := extract(wire.bitsAt(from-width, width), f.Mask)
-			to += f.Bits()
-			out.putBits(to, x)
-		}
+		return p.Expand(wire)
+	}
+	out := EV{Port: wire.Port}
+	from, to := 0, 0
+	for i, f := range p.Fields {
+		width := min(int(p.Format.Widths[i]), 32)
+		from += int(p.Format.Widths[i])
+		x := extract(wire.bitsAt(from-width, width), f.Mask)
+		to += f.Bits()
+		out.putBits(to, x)
 	}
 	if back, err := p.Expand(out); err != nil || back != wire {
 		return EV{}, invalid("value", "%v, want one that the fields make", wire)

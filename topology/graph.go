@@ -64,17 +64,17 @@ func NewGraph(s *Snapshot, f Filter) *Graph {
 		g.hash[i] = hashString(string(node.ID))
 	}
 	usable := make([]bool, len(s.Links))
+	local, remote := s.ends()
 	for i, l := range s.Links {
 		g.linkHash[i] = hashString(string(l.ID))
-		from, ok1 := s.nodeIndex[l.Local]
-		to, ok2 := s.nodeIndex[l.Remote]
-		usable[i] = ok1 && ok2 && from != to && kept[from] && kept[to] && g.reverse[i] >= 0 && (f.Link == nil || f.Link(l))
+		from, to := local[i], remote[i]
+		usable[i] = from >= 0 && to >= 0 && from != to && kept[from] && kept[to] && g.reverse[i] >= 0 && (f.Link == nil || f.Link(l))
 	}
 	for i := range usable {
 		usable[i] = usable[i] && usable[g.reverse[i]]
 	}
-	g.out = newRows(s, usable, func(l *Link) (NodeID, NodeID) { return l.Local, l.Remote })
-	g.in = newRows(s, usable, func(l *Link) (NodeID, NodeID) { return l.Remote, l.Local })
+	g.out = newRows(n, usable, local, remote)
+	g.in = newRows(n, usable, remote, local)
 	for m := range metrics {
 		g.costs[m] = m.costs(s.Links)
 		g.from[m] = make([]atomic.Pointer[Paths], n)
@@ -83,25 +83,43 @@ func NewGraph(s *Snapshot, f Filter) *Graph {
 	return g
 }
 
-func newRows(s *Snapshot, usable []bool, ends func(*Link) (at, other NodeID)) rows {
-	r := rows{start: make([]int32, len(s.Nodes)+1)}
+// ends returns the nodes of each link, -1 where the snapshot lacks it.
+func (s *Snapshot) ends() (local, remote []int32) {
+	local, remote = make([]int32, len(s.Links)), make([]int32, len(s.Links))
+	find := func(id NodeID) int32 {
+		if v, ok := s.nodeIndex[id]; ok {
+			return v
+		}
+		return -1
+	}
 	for i, l := range s.Links {
-		if usable[i] {
-			at, _ := ends(l)
-			r.start[s.nodeIndex[at]+1]++
+		if i > 0 && l.Local == s.Links[i-1].Local {
+			local[i] = local[i-1]
+		} else {
+			local[i] = find(l.Local)
+		}
+		remote[i] = find(l.Remote)
+	}
+	return local, remote
+}
+
+// newRows orders the usable links of n nodes by the node at one end.
+func newRows(n int, usable []bool, at, other []int32) rows {
+	r := rows{start: make([]int32, n+1)}
+	for i, ok := range usable {
+		if ok {
+			r.start[at[i]+1]++
 		}
 	}
-	for v := range s.Nodes {
+	for v := range n {
 		r.start[v+1] += r.start[v]
 	}
-	r.edges = make([]edge, r.start[len(s.Nodes)])
+	r.edges = make([]edge, r.start[n])
 	next := append([]int32(nil), r.start...)
-	for i, l := range s.Links {
-		if usable[i] {
-			at, other := ends(l)
-			v := s.nodeIndex[at]
-			r.edges[next[v]] = edge{node: s.nodeIndex[other], link: int32(i)}
-			next[v]++
+	for i, ok := range usable {
+		if ok {
+			r.edges[next[at[i]]] = edge{node: other[i], link: int32(i)}
+			next[at[i]]++
 		}
 	}
 	return r

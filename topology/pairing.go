@@ -16,20 +16,15 @@ func pairLinks(links []*Link) []int32 {
 	for i := range reverse {
 		reverse[i] = -1
 	}
-	type ends struct{ local, remote NodeID }
-	between := make(map[ends][]int32)
-	for i, l := range links {
-		e := ends{l.Local, l.Remote}
-		between[e] = append(between[e], int32(i))
-	}
+	between, opposite := linksBetween(links)
 	// The strongest evidence pairs first, over all links, so that the order of
 	// links decides only among equals.
 	for _, agree := range [...]func(a, b *Link) bool{identifiersAgree, addressesAgree, nothingDisagrees} {
 		for i, l := range links {
-			if reverse[i] >= 0 {
+			if reverse[i] >= 0 || opposite[i] < 0 {
 				continue
 			}
-			for _, j := range between[ends{l.Remote, l.Local}] {
+			for _, j := range between[opposite[i]] {
 				if reverse[j] < 0 && int(j) != i && agree(l, links[j]) {
 					reverse[i], reverse[j] = j, int32(i)
 					break
@@ -38,6 +33,43 @@ func pairLinks(links []*Link) []int32 {
 		}
 	}
 	return reverse
+}
+
+// linksBetween groups links by their local and remote node, and says for each
+// link which group runs the other way, -1 when there is none.
+func linksBetween(links []*Link) (groups [][]int32, opposite []int32) {
+	type ends struct{ local, remote int32 }
+	nodes := make(map[NodeID]int32)
+	number := func(id NodeID) int32 {
+		v, ok := nodes[id]
+		if !ok {
+			v = int32(len(nodes))
+			nodes[id] = v
+		}
+		return v
+	}
+	group := make(map[ends]int32, len(links))
+	of := make([]ends, len(links))
+	for i, l := range links {
+		e := ends{number(l.Local), number(l.Remote)}
+		g, ok := group[e]
+		if !ok {
+			g = int32(len(groups))
+			group[e] = g
+			groups = append(groups, nil)
+		}
+		of[i] = e
+		groups[g] = append(groups[g], int32(i))
+	}
+	opposite = make([]int32, len(links))
+	for i, e := range of {
+		g, ok := group[ends{e.remote, e.local}]
+		if !ok {
+			g = -1
+		}
+		opposite[i] = g
+	}
+	return groups, opposite
 }
 
 func identifiersAgree(a, b *Link) bool {

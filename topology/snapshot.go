@@ -63,6 +63,15 @@ func (s *Snapshot) Link(id LinkID) *Link {
 	return nil
 }
 
+// LinkPlace returns the place in Links of the link with an id, -1 when there is
+// none.
+func (s *Snapshot) LinkPlace(id LinkID) int {
+	if i, ok := s.linkIndex[id]; ok {
+		return int(i)
+	}
+	return -1
+}
+
 // NodeByName returns the first node with a name, or nil.
 func (s *Snapshot) NodeByName(name string) *Node {
 	for _, n := range s.Nodes {

@@ -2,6 +2,7 @@ package ev
 
 import (
 	"fmt"
+	"maps"
 
 	"github.com/weft-sdn/weft/topology"
 )
@@ -38,13 +39,13 @@ type Assignment struct {
 	format Format
 	rule   NumberRule
 
-	number map[topology.LinkID]uint16
-	held   map[held]topology.LinkID // what a number of a node stands for, gone links too
+	byLink []uint16 // number by place in the snapshot's links, 0: none
 	uN     map[topology.NodeID]uint16
-
-	place  map[topology.LinkID]int32 // in the snapshot's links
-	byLink []uint16                  // number by place, 0: none
 	halves map[memberKey]*halves
+
+	// What NumberByOrder remembers, of links that are gone too.
+	number map[topology.LinkID]uint16
+	held   map[held]bool
 }
 
 // held is a number at a node.
@@ -70,29 +71,21 @@ func Assign(c *topology.Clos, f Format, n Numbers) (*Assignment, error) {
 	}
 	a := &Assignment{
 		clos: c, snap: s, format: f, rule: n.Rule,
-		number: make(map[topology.LinkID]uint16), held: make(map[held]topology.LinkID), uN: make(map[topology.NodeID]uint16),
-		place: make(map[topology.LinkID]int32, len(s.Links)), byLink: make([]uint16, len(s.Links)),
-		halves: make(map[memberKey]*halves),
+		byLink: make([]uint16, len(s.Links)), uN: make(map[topology.NodeID]uint16), halves: make(map[memberKey]*halves),
 	}
 	if f.Mode == ModeECMP {
 		return a, nil
 	}
-	for i, l := range s.Links {
-		a.place[l.ID] = int32(i)
-	}
-	if n.Rule == NumberByOrder && n.Previous != nil && n.Previous.rule == NumberByOrder {
-		for key, id := range n.Previous.held {
-			a.held[key], a.number[id] = id, key.number
-		}
+	if n.Rule == NumberByOrder {
+		a.remember(n.Previous)
 	}
 	for _, node := range c.Nodes() {
-		if err := a.numberLinks(node, c.Up(node.ID), 1, firstDown-1); err != nil {
-			return nil, err
-		}
+		up, down := c.Up(node.ID), []*topology.Link(nil)
 		if f.Mode.SRv6() {
-			if err := a.numberLinks(node, c.Down(node.ID), firstDown, maxNumber); err != nil {
-				return nil, err
-			}
+			down = c.Down(node.ID)
+		}
+		if err := a.numberNode(node, up, down); err != nil {
+			return nil, err
 		}
 	}
 	if f.Mode == ModeStructured {
@@ -114,7 +107,7 @@ func (a *Assignment) Clos() *topology.Clos { return a.clos }
 // Link returns the number of a link at its local switch. ok is false for links
 // that no path uses, and with structured EVs for links down.
 func (a *Assignment) Link(id topology.LinkID) (number uint16, ok bool) {
-	if i, known := a.place[id]; known && a.byLink[i] != 0 {
+	if i := a.snap.LinkPlace(id); i >= 0 && a.byLink[i] != 0 {
 		return a.byLink[i], true
 	}
 	return 0, false
@@ -126,64 +119,77 @@ func (a *Assignment) Node(id topology.NodeID) (usid uint16, ok bool) {
 	return usid, ok
 }
 
-// numberLinks numbers links of a node: by order, from first to last.
-func (a *Assignment) numberLinks(node *topology.Node, links []*topology.Link, first, last int) error {
-	var fresh []*topology.Link
-	for _, l := range links {
-		if a.rule == NumberByPort {
-			if err := a.give(node, l, l.LocalPort); err != nil {
-				return err
-			}
-		} else if old := int(a.number[l.ID]); first <= old && old <= last {
-			a.byLink[a.place[l.ID]] = uint16(old)
-		} else {
-			fresh = append(fresh, l)
-		}
+// numberOf is the number of a link that has one.
+func (a *Assignment) numberOf(l *topology.Link) uint16 { return a.byLink[a.snap.LinkPlace(l.ID)] }
+
+// remember takes over the numbers of an assignment by order; previous may be nil.
+func (a *Assignment) remember(previous *Assignment) {
+	a.number, a.held = make(map[topology.LinkID]uint16), make(map[held]bool)
+	if previous != nil {
+		maps.Copy(a.number, previous.number)
+		maps.Copy(a.held, previous.held)
 	}
-	number := first
-	for _, l := range fresh {
-		for {
-			if number > last {
-				return fmt.Errorf("link %s: no number up to %d left at %s: %w", l.ID, last, node.DisplayName(), ErrNoRoom)
-			}
-			if _, taken := a.held[held{node.ID, uint16(number)}]; !taken {
-				break
-			}
-			number++
-		}
-		if err := a.give(node, l, uint32(number)); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
-func (a *Assignment) give(node *topology.Node, l *topology.Link, number uint32) error {
+// numberNode numbers the links of a node, of which some have a number already
+// where numbers are by order.
+func (a *Assignment) numberNode(node *topology.Node, up, down []*topology.Link) error {
+	if a.rule == NumberByOrder {
+		if err := a.numberByOrder(node, up, 1, firstDown-1); err != nil {
+			return err
+		}
+		return a.numberByOrder(node, down, firstDown, maxNumber)
+	}
 	limit := uint32(maxNumber)
 	if a.format.Mode == ModeStructured {
 		limit = 1<<16 - 1
 	}
-	if number == 0 || number > limit {
-		return fmt.Errorf("link %s: port %d of %s, want 1 to %d, or links numbered by order: %w", l.ID, number, node.DisplayName(), limit, ErrNoRoom)
+	owner := make(map[uint32]topology.LinkID, len(up)+len(down))
+	for _, links := range [...][]*topology.Link{up, down} {
+		for _, l := range links {
+			if l.LocalPort == 0 || l.LocalPort > limit {
+				return fmt.Errorf("link %s: port %d of %s, want 1 to %d, or links numbered by order: %w", l.ID, l.LocalPort, node.DisplayName(), limit, ErrNoRoom)
+			}
+			if other, taken := owner[l.LocalPort]; taken {
+				return fmt.Errorf("link %s: port %d of %s is that of link %s too: %w", l.ID, l.LocalPort, node.DisplayName(), other, ErrMalformed)
+			}
+			owner[l.LocalPort] = l.ID
+			a.byLink[a.snap.LinkPlace(l.ID)] = uint16(l.LocalPort)
+		}
 	}
-	key := held{node.ID, uint16(number)}
-	if other, taken := a.held[key]; taken {
-		return fmt.Errorf("link %s: port %d of %s is that of link %s too: %w", l.ID, number, node.DisplayName(), other, ErrMalformed)
-	}
-	a.held[key], a.number[l.ID], a.byLink[a.place[l.ID]] = l.ID, uint16(number), uint16(number)
 	return nil
 }
 
-// find returns the link that has a number at a node, nil when none has that is
-// there.
+// numberByOrder numbers links of a node from first to last.
+func (a *Assignment) numberByOrder(node *topology.Node, links []*topology.Link, first, last int) error {
+	next := first
+	for _, l := range links {
+		number := int(a.number[l.ID])
+		if number < first || number > last {
+			for ; a.held[held{node.ID, uint16(next)}]; next++ {
+			}
+			if next > last {
+				return fmt.Errorf("link %s: no number up to %d left at %s: %w", l.ID, last, node.DisplayName(), ErrNoRoom)
+			}
+			number = next
+			a.number[l.ID], a.held[held{node.ID, uint16(number)}] = uint16(number), true
+		}
+		a.byLink[a.snap.LinkPlace(l.ID)] = uint16(number)
+	}
+	return nil
+}
+
+// find returns the link that has a number at a node, nil when none has.
 func (a *Assignment) find(node topology.NodeID, number uint16) *topology.Link {
-	id, ok := a.held[held{node, number}]
-	if !ok {
+	links := a.snap.LinksFrom(node)
+	if len(links) == 0 || number == 0 {
 		return nil
 	}
-	i, ok := a.place[id]
-	if !ok || a.byLink[i] != number {
-		return nil
+	at := a.snap.LinkPlace(links[0].ID)
+	for i, l := range links {
+		if a.byLink[at+i] == number {
+			return l
+		}
 	}
-	return a.snap.Links[i]
+	return nil
 }

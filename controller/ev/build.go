@@ -129,7 +129,8 @@ func (b *building) build() (*Built, error) {
 		l.candidates = nil
 		b.out.lanes = append(b.out.lanes, l)
 	}
-	return &b.out, nil
+	out := b.out // on its own, so that the candidates can go
+	return &out, nil
 }
 
 func (b *building) fill(p *hostapi.Profile) error {
@@ -255,6 +256,8 @@ func (b *building) explicit(p *hostapi.Profile, paths int) error {
 	}
 	all := interleave(b.lanes)
 	p.EVs = make([]hostapi.EV, 0, p.Count)
+	b.out.first = make([]int32, 0, p.Count+1)
+	b.out.refs = make([]topology.PathRef, 0, p.Count)
 	for i := range p.Count {
 		pick := all[i%len(all)]
 		l := &b.lanes[pick.lane]

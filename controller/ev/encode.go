@@ -18,7 +18,7 @@ func checkHostPort(port uint16) error {
 
 func (a *Assignment) ordered(links []*topology.Link) []*topology.Link {
 	slices.SortFunc(links, func(x, y *topology.Link) int {
-		return cmp.Compare(a.byLink[a.place[x.ID]], a.byLink[a.place[y.ID]])
+		return cmp.Compare(a.numberOf(x), a.numberOf(y))
 	})
 	return links
 }

@@ -16,7 +16,7 @@ func (a *Assignment) fitFields() error {
 			for len(greatest) <= tier {
 				greatest = append(greatest, 0)
 			}
-			number := a.byLink[a.place[l.ID]]
+			number := a.numberOf(l)
 			greatest[tier] = max(greatest[tier], number)
 			if a.format.Fields == nil {
 				continue

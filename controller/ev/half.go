@@ -169,6 +169,21 @@ func (e *Encoder) Value(ref topology.PathRef) Value {
 	return e.up[ref.Up].or(e.down[ref.Down]).value()
 }
 
+// AppendStructured appends the structured EVs of all paths of the set, in their
+// order; in other modes it appends nothing.
+func (e *Encoder) AppendStructured(dst []packet.EV) []packet.EV {
+	if e.a.format.Mode != ModeStructured {
+		return dst
+	}
+	if e.set.Hops() == 0 {
+		return append(dst, e.self.Structured())
+	}
+	for ref := range e.set.All() {
+		dst = append(dst, packet.EV(e.up[ref.Up][0]>>32))
+	}
+	return dst
+}
+
 func (w word4) or(o word4) word4 {
 	return word4{w[0] | o[0], w[1] | o[1], w[2] | o[2], w[3] | o[3]}
 }

@@ -39,8 +39,12 @@ func (s *spreading) order(items []int, depth int, key uint64) []int {
 	if depth == s.hops || len(items) < 2 {
 		return items
 	}
+	if s.distinct(items, depth) {
+		turn := int(mix(key+uint64(depth)) % uint64(len(items)))
+		return append(items[turn:len(items):len(items)], items[:turn]...)
+	}
 	var groups [][]int
-	place := make(map[int32]int)
+	place := make(map[int32]int, len(items))
 	for _, i := range items {
 		l := s.links[i*s.hops+depth]
 		g, ok := place[l]
@@ -68,6 +72,20 @@ func (s *spreading) order(items []int, depth int, key uint64) []int {
 		}
 	}
 	return out
+}
+
+// distinct reports whether no two candidates have the same link at a depth, as
+// far as that is quick to see: they are in the order of their links.
+func (s *spreading) distinct(items []int, depth int) bool {
+	last := s.links[items[0]*s.hops+depth]
+	for _, i := range items[1:] {
+		l := s.links[i*s.hops+depth]
+		if l <= last {
+			return false
+		}
+		last = l
+	}
+	return true
 }
 
 // A pick is a candidate of a lane.

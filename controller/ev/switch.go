@@ -52,7 +52,7 @@ func (a *Assignment) Switch(id topology.NodeID) (sw Switch, ok bool) {
 			sw.Field, sw.HasField = a.format.Fields[tier], true
 		}
 		for _, l := range a.ordered(a.clos.Up(id)) {
-			sw.Up = append(sw.Up, FieldValue{Value: uint32(a.byLink[a.place[l.ID]]), Link: l})
+			sw.Up = append(sw.Up, FieldValue{Value: uint32(a.numberOf(l)), Link: l})
 		}
 	case a.format.Mode.SRv6():
 		sw.USIDs = append(sw.USIDs, a.local(a.uN[id], packet.UN, nil))
@@ -60,7 +60,7 @@ func (a *Assignment) Switch(id topology.NodeID) (sw Switch, ok bool) {
 			sw.USIDs = append(sw.USIDs, a.local(TableUSID, packet.UDT6, nil))
 		}
 		for _, l := range a.ordered(append(a.clos.Up(id), a.clos.Down(id)...)) {
-			sw.USIDs = append(sw.USIDs, a.local(LinkUSID(a.byLink[a.place[l.ID]]), packet.UA, l))
+			sw.USIDs = append(sw.USIDs, a.local(LinkUSID(a.numberOf(l)), packet.UA, l))
 		}
 	}
 	return sw, true

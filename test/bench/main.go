@@ -1,6 +1,6 @@
 // Bench measures Weft and prints what it finds as JSON lines, one figure each; docs/benchmarks.md says what they mean. Progress goes to standard error.
 //
-//	go run ./test/bench [engine[/WORKLOAD]] [pcap[/WORKLOAD]] [multicast] [plan] [program] [switches] [p4runtime] [hosts] [veth]
+//	go run ./test/bench [engine[/WORKLOAD]] [pcap[/WORKLOAD]] [multicast] [plan] [paths] [program] [switches] [p4runtime] [hosts] [veth]
 //
 // It fails when something does not do what it should, never because something is slow.
 package main
@@ -30,6 +30,7 @@ var benches = []bench{
 	{"pcap", sideBySide},
 	{"multicast", multicast},
 	{"plan", planning},
+	{"paths", paths},
 	{"program", programming},
 	{"switches", switches},
 	{"p4runtime", writing},
@@ -51,6 +52,8 @@ func run(args []string) error {
 		return replayFiles(args[1], args[2], args[3:])
 	case len(args) == 2 && args[0] == planCommand:
 		return plans(args[1])
+	case len(args) == 2 && args[0] == pathsCommand:
+		return pathsProcess(args[1])
 	case len(args) == 2 && args[0] == switchesCommand:
 		return switchesProcess(args[1])
 	case len(args) == 2 && args[0] == vethSwitchCommand:

@@ -90,8 +90,10 @@ func FuzzDecode(f *testing.F) {
 	fab := threeTiers(1, 2, 2, 2, 2)
 	c := fab.clos(f)
 	var all []*Assignment
+	var models []*model
 	for _, format := range allFormats {
-		all = append(all, assign(f, c, format))
+		a := assign(f, c, format)
+		all, models = append(all, a), append(models, newModel(a, func(int) int { return 0 }))
 	}
 	set, err := c.Paths("leaf1-01-01", "leaf1-02-02", 1)
 	if err != nil {
@@ -108,7 +110,7 @@ func FuzzDecode(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, which uint8, octets []byte) {
-		a := all[int(which)%len(all)]
+		a, m := all[int(which)%len(all)], models[int(which)%len(all)]
 		var v Value
 		copy(v[:], octets)
 		const src, dst = "leaf1-01-01", "leaf1-02-02"
@@ -128,7 +130,6 @@ func FuzzDecode(f *testing.F) {
 		if at != dst {
 			t.Fatalf("%v ends at %s", v, at)
 		}
-		m := newModel(a, func(int) int { return 0 })
 		var way []*topology.Link
 		if a.Format().Mode == ModeStructured {
 			way, err = m.sendStructured(src, dst, v.Structured())

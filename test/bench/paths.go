@@ -39,10 +39,11 @@ type pathsResult struct {
 	EncodeSeconds float64 // from there to the EVs of all paths, in memory
 	CPUSeconds    float64 // of the four
 	USIDSeconds   float64 // numbers and values, one container, of all paths
-	HeapBytes     uint64  // of graph, paths and numbers, without the EVs that are the result
+	USIDCPU       float64
+	HeapBytes     uint64 // of graph, paths and numbers, without the EVs that are the result
 
 	ProfilePairs              int
-	BuildSeconds              float64 // profiles of ProfilePairs pairs
+	BuildSeconds, BuildCPU    float64 // profiles of ProfilePairs pairs
 	ProfileBytes              uint64
 	LinkLost, SpineLost       int     // profiles that lose EVs
 	LinkSeconds, SpineSeconds float64 // from the loss to the profiles that hosts hold then
@@ -73,11 +74,11 @@ func paths(ctx context.Context, out *report) error {
 		figures := []figure{
 			{bench: "paths/encode", unit: "s", value: total, more: append(fabric[:len(fabric):len(fabric)],
 				field{"graph", r.GraphSeconds}, field{"derive", r.PathsSeconds}, field{"number", r.NumberSeconds}, field{"values", r.EncodeSeconds},
-				field{"cpuSeconds", r.CPUSeconds}, field{"usidSeconds", r.USIDSeconds})},
+				field{"cpuSeconds", r.CPUSeconds}, field{"usidSeconds", r.USIDSeconds}, field{"usidCPUSeconds", r.USIDCPU})},
 			{bench: "paths/memory", unit: "octets", value: float64(r.HeapBytes), more: append(fabric[:len(fabric):len(fabric)],
 				field{"values", 4 * r.Paths}, field{"peakBytes", r.PeakBytes})},
 			{bench: "paths/profiles", unit: "s", value: r.BuildSeconds, more: append(fabric[:len(fabric):len(fabric)],
-				field{"profiles", r.ProfilePairs}, field{"octets", r.ProfileBytes})},
+				field{"profiles", r.ProfilePairs}, field{"cpuSeconds", r.BuildCPU}, field{"octets", r.ProfileBytes})},
 			{bench: "paths/loss", unit: "s", value: r.LinkSeconds, more: append(fabric[:len(fabric):len(fabric)],
 				field{"profiles", r.LinkLost}, field{"spineSeconds", r.SpineSeconds}, field{"spineProfiles", r.SpineLost}, field{"withoutSeconds", r.WithoutSeconds})},
 		}
@@ -222,7 +223,7 @@ func (f pathFabric) check(a *ev.Assignment, values []packet.EV) error {
 
 // containers measures the values of SRv6: of each path, one after the other.
 func (f pathFabric) containers(r *pathsResult, clos *topology.Clos) error {
-	start := time.Now()
+	start, cpu := time.Now(), processorTime()
 	a, err := ev.Assign(clos, ev.Format{Mode: ev.ModeF3216}, ev.Numbers{})
 	if err != nil {
 		return err
@@ -239,7 +240,7 @@ func (f pathFabric) containers(r *pathsResult, clos *topology.Clos) error {
 			}
 		}
 	}
-	r.USIDSeconds = time.Since(start).Seconds()
+	r.USIDSeconds, r.USIDCPU = time.Since(start).Seconds(), (processorTime() - cpu).Seconds()
 	if n != r.Paths {
 		return fmt.Errorf("%d containers are filled, want %d", n, r.Paths)
 	}
@@ -249,7 +250,7 @@ func (f pathFabric) containers(r *pathsResult, clos *topology.Clos) error {
 // profiles measures profiles of all pairs of attachments, explicit ones as if the hosts could not generate, and what losses do to them.
 func (f pathFabric) profiles(r *pathsResult, a *ev.Assignment) error {
 	before := reachable()
-	start := time.Now()
+	start, cpu := time.Now(), processorTime()
 	var built []*ev.Built
 	leaves := f.leaves
 	if f.spines > mostProfileSpines {
@@ -269,7 +270,7 @@ func (f pathFabric) profiles(r *pathsResult, a *ev.Assignment) error {
 			built = append(built, b)
 		}
 	}
-	r.ProfilePairs, r.BuildSeconds = len(built), time.Since(start).Seconds()
+	r.ProfilePairs, r.BuildSeconds, r.BuildCPU = len(built), time.Since(start).Seconds(), (processorTime() - cpu).Seconds()
 	r.ProfileBytes = reachable() - before
 
 	lose := func(l topology.Losses) (profiles int, seconds float64, err error) {

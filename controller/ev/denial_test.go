@@ -72,6 +72,9 @@ func TestUnderRandomLosses(t *testing.T) {
 					Pair:   Pair{Attachment{set.Source().ID}, Attachment{set.Destination().ID}},
 					MaxEVs: 1 + r.IntN(8), Explicit: r.IntN(2) == 0,
 				}
+				if n := mustBuild(t, a, request).Count; n > 0 {
+					request.MinActive = 1 + r.IntN(n)
+				}
 				b := mustBuilt(t, a, request)
 				out, err := b.Under(lost)
 				if err != nil {
@@ -103,8 +106,8 @@ func TestUnderRandomLosses(t *testing.T) {
 					}
 					if now != e {
 						replaced++
-						if !bad || crosses(t, b, now, isLost, gone) || p.IsDenied(now) {
-							t.Fatalf("seed %d: %v (lost: %v) was replaced by %v", seed, e, bad, now)
+						if !bad || crosses(t, b, now, isLost, gone) || p.IsDenied(now) || b.Profile.Has(now) {
+							t.Fatalf("seed %d: %v (lost: %v) was replaced by %v, of the profile before: %v", seed, e, bad, now, b.Profile.Has(now))
 						}
 					}
 				}

@@ -9,10 +9,10 @@ import (
 	"github.com/weft-sdn/weft/packet"
 )
 
-// A Value is an entropy value as it lies in a packet, its most significant bit first and
-// left-justified; bits that it does not use are 0: the UDP source port (ecmp), UDP source port and the low 16 bits of the flow
-// label (stev), the outer destination address, or that and the segment of the
-// SRH.
+// A Value is an entropy value as it lies in a packet, its most significant bit
+// first and left-justified; bits that it does not use are 0. It is the UDP source
+// port (ecmp), UDP source port and the low 16 bits of the flow label (stev), the
+// outer destination address, or that and the segment of the SRH.
 type Value [hostapi.EVBytes]byte
 
 // StructuredValue is a structured EV, or with a flow label of 0 one of ECMP.

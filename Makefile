@@ -42,6 +42,7 @@ fuzz:
 # Longer than a change should wait for: the fault scenarios with 20,000 seeds.
 soak:
 	WEFT_SEEDS=20000 $(GO) test -timeout 24h -run '^(TestFaults|TestPlanes)$$' -v ./test/faults
+	WEFT_SEEDS=20000 $(GO) test -timeout 24h -run '^TestWrites' -v ./endpoint/mrc
 
 # Figures as JSON lines on standard output: see docs/benchmarks.md.
 bench:

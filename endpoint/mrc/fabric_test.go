@@ -49,6 +49,9 @@ func TestIncast(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("%+v", r)
+	if n := r.Counters.RequestsResent; n != uint64(r.Trimmed) {
+		t.Errorf("%d packets sent again, %d were trimmed", n, r.Trimmed)
+	}
 	if r.Dropped != 0 || r.Counters.Timeouts != 0 || r.Goodput < 0.9 {
 		t.Errorf("%d dropped, %d timeouts, goodput %.3f of the bottleneck", r.Dropped, r.Counters.Timeouts, r.Goodput)
 	}

@@ -101,12 +101,82 @@ func TestResendSaved(t *testing.T) {
 		case "transport":
 			s.give(ackPacket(101, plainACK))
 		}
+		if n, want := s.qp.InFlight(), map[string]int{"bitmap": 2 * one, "cumulative": one}[how]; want != 0 && (n < want-255 || n > want+255) {
+			t.Errorf("%s: %d octets in flight, want %d but for the rounding of rcvd_bytes", how, n, want)
+		}
 		w.open = true
 		if again := s.settle(time.Microsecond); len(again) != 0 || s.qp.Schedule() != Pending {
 			t.Errorf("%s: %d packets sent again, %v", how, len(again), s.qp.Schedule())
 		}
 		if s.qp.Counters().ResendsSaved != 1 {
 			t.Errorf("%s: not counted", how)
+		}
+	}
+}
+
+// TestUnknownIsNotLost: a packet that no SACK is certain about is not found lost, however many have been received above it; once as many are known as the
+// responder counts, it is.
+func TestUnknownIsNotLost(t *testing.T) {
+	s := newSolo(t, func(c *QPConfig) { c.Congestion = FixedWindow(20 * 350) })
+	s.qp.cfg.Congestion = FixedWindow(1 << 20)
+	s.write(90)
+	out := s.settle(10 * time.Microsecond)
+	if len(out) != 90 {
+		t.Fatalf("%d packets", len(out))
+	}
+	s.qp.cfg.Congestion = FixedWindow(20 * 350)
+	for psn := uint32(100); psn < 190; psn++ {
+		s.qp.record(psn).cwnd = 0 // as if sent with that window
+	}
+	// All but 100, 101 and 150 have arrived; the first SACK shows 126 to 189.
+	a := sackPacket(99, 189, out[89].EV(), 0)
+	a.SETH.SACKOffset, a.SETH.SACKBitmap = 27, ^uint64(1<<24)
+	cc := packet.NSCC{OOOCount: 87, RcvdBytes: 100}
+	a.SETH.SetNSCC(cc)
+	s.give(a)
+	if again := s.settle(10 * time.Microsecond); !slices.Equal(psns(again), []uint32{100, 150}) {
+		t.Errorf("sent again %v, want 100, which follows the cumulative acknowledgement, and 150, whose bit is 0", psns(again))
+	}
+	a.SETH.SACKOffset, a.SETH.SACKBitmap = 3, ^uint64(1<<48) // 102 to 165
+	s.give(a)
+	if again := s.settle(10 * time.Microsecond); !slices.Equal(psns(again), []uint32{101}) {
+		t.Errorf("sent again %v, want 101, now that all that the responder counts is known", psns(again))
+	}
+}
+
+// TestSentAgainAndUnderWay: what was received above a packet before it was sent again says nothing of the second time.
+func TestSentAgainAndUnderWay(t *testing.T) {
+	s := newSolo(t, func(c *QPConfig) { c.Congestion = FixedWindow(20 * 350) })
+	s.write(200)
+	out := s.settle(10 * time.Microsecond)
+	s.give(nackPacket(100, out[0].EV(), packet.NACKTrimmed))
+	rcvd := 0
+	highest := uint32(100)
+	for resent := uint32(0); s.qp.Counters().SACKLosses == 0; {
+		if highest++; int(highest-100) >= len(out) || highest > 160 {
+			t.Fatalf("never found lost again; %d sent", len(out))
+		}
+		rcvd += 376
+		var above []uint32
+		for psn := max(101, highest-60); psn <= highest; psn++ {
+			above = append(above, psn)
+		}
+		a := sackPacket(99, highest, out[highest-100].EV(), rcvd, above...)
+		cc, _ := a.SETH.NSCC()
+		cc.OOOCount = uint16(highest - 100)
+		a.SETH.SetNSCC(cc)
+		s.give(a)
+		lost := s.qp.Counters().SACKLosses > 0
+		for _, p := range s.settle(time.Microsecond) {
+			if p.BTH.Retransmission && resent == 0 {
+				resent = out[len(out)-1].BTH.PSN + 1
+			}
+			if !p.BTH.Retransmission {
+				out = append(out, p)
+			}
+		}
+		if lost && (resent == 0 || packet.PSNDiff(highest, resent) < 10) {
+			t.Errorf("found lost again when %d was received; it was sent again before %d", highest, resent)
 		}
 	}
 }

@@ -244,6 +244,25 @@ func TestImmediateLimit(t *testing.T) {
 	}
 }
 
+// TestAfterAFault: what comes after a request that cannot be executed is dropped, what comes before it is not.
+func TestAfterAFault(t *testing.T) {
+	s, memory := newResponding(t, nil)
+	bad := request(502, []byte("x"))
+	bad.RETH.RKey = 99
+	s.give(bad)
+	after := request(503, []byte("y"))
+	after.BTH.AckReq = true
+	if out := s.give(after); len(out) != 0 || memory[0] != 0 || s.refused(RefusedFault) != 1 {
+		t.Errorf("answered with %v, refused %v", opcodes(out), s.host.Counters().Refused.Map())
+	}
+	before := request(500, []byte("z"))
+	before.BTH.AckReq = true
+	out := s.give(before)
+	if !slices.Equal(opcodes(out), []packet.Opcode{packet.OpMRCSACK, packet.OpMRCAcknowledge}) || memory[0] != 'z' || out[0].SETH.SACKBitmap != 0b101 {
+		t.Errorf("answered with %v, bitmap %b", opcodes(out), out[0].SETH.SACKBitmap)
+	}
+}
+
 // TestNoReceiveRequest: a WRITE with Immediate that finds no receive request ends the connection with NAK Remote Operational Error (§6.3.3, table 6-15).
 func TestNoReceiveRequest(t *testing.T) {
 	s, memory := newResponding(t, nil)

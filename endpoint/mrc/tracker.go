@@ -75,7 +75,7 @@ func (t *tracker) noteUnsacked(psn uint32, advanced bool) {
 }
 
 // sackBase is the PSN of the least significant bit of the SACK that is sent now, and moves lowest_unsacked_psn beyond it (§7.5.2.2, second
-// pseudo-code). It is cack at least, and cack + max_psn_range - 64 at most.
+// pseudo-code). It is cack at least, and cack + max_psn_range - 64 at most, since max_rcv_psn is never beyond the window.
 func (t *tracker) sackBase() uint32 {
 	base := t.lowestUnsacked
 	if packet.PSNDiff(packet.PSNAdd(base, packet.SACKBits), t.maxRcv) >= 0 {
@@ -83,9 +83,6 @@ func (t *tracker) sackBase() uint32 {
 	}
 	if packet.PSNBefore(base, t.cack) {
 		base = t.cack
-	}
-	if last := packet.PSNAdd(t.cack, t.size-packet.SACKBits); packet.PSNBefore(last, base) {
-		base = last
 	}
 	t.lowestUnsacked = packet.PSNAdd(base, packet.SACKBits)
 	return base

@@ -97,7 +97,7 @@ func (d *dumb) receive(psn int, sack bool) (base int) {
 	if base+64 >= d.maxRcv {
 		base = max(d.maxRcv-64, d.cack)
 	}
-	base = min(max(base, d.cack), d.cack+d.size-64)
+	base = max(base, d.cack)
 	d.unsacked = base + 64
 	return base
 }
@@ -140,6 +140,9 @@ func TestTrackerAgainstTwin(t *testing.T) {
 				got := k.sackBase()
 				if got != packet.PSNAdd(start, base) {
 					t.Fatalf("seed %d: sack_base %#x, want %#x", seed, got, packet.PSNAdd(start, base))
+				}
+				if base > d.cack+size-64 {
+					t.Fatalf("seed %d: sack_base %d beyond the window after %d", seed, base, d.cack)
 				}
 				bits := k.sackBits(got)
 				for i := range 64 {

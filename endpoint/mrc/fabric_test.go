@@ -28,7 +28,7 @@ func newCongestion(t testing.TB, n nscc.Network) mrc.Congestion {
 
 // TestWritesWithNSCC: what TestWrites asks for, with the real congestion control and choice of paths.
 func TestWritesWithNSCC(t *testing.T) {
-	first, n := seeds.Range(t, 1, 30)
+	first, n := seeds.Range(t, 1, 20)
 	for seed := first; seed < first+n; seed++ {
 		_, err := mrc.RunWrites(t, seed, func(_, pmtu int) mrc.Congestion {
 			return newCongestion(t, nscc.Network{Rate: 100e9, RTT: 20 * time.Microsecond, MTU: pmtu + 100, Trimming: true})

@@ -46,7 +46,7 @@ func TestTransfer(t *testing.T) {
 // TestWrites: whatever the network does, all writes complete with the right bytes, in the order they were posted, and those with immediate data in the same
 // order at the responder.
 func TestWrites(t *testing.T) {
-	first, n := seeds.Range(t, 1, 80)
+	first, n := seeds.Range(t, 1, 60)
 	var total QPCounters
 	for seed := first; seed < first+n; seed++ {
 		if err := writes(t, seed, trivial, &total); err != nil {
@@ -54,7 +54,7 @@ func TestWrites(t *testing.T) {
 		}
 	}
 	t.Logf("%d seeds: %+v", n, total)
-	if n >= 80 {
+	if n >= 60 {
 		for name, v := range map[string]uint64{
 			"SACK losses": total.SACKLosses, "probe losses": total.ProbeLosses, "timeouts": total.Timeouts, "duplicates": total.Duplicates,
 			"trimmed": total.Trimmed, "marks": total.CEReceived, "ack probes": total.AckProbes, "probes": total.ProbesAnswered,

@@ -1,18 +1,21 @@
 // The Weft fabric: one program for every switch of the network.
 //
-//            +-----------+   +----------+   +-----------+   +-------------+   +---------+
-//  parser -> | Admission |-> | Endpoint |-> | Multicast |-> | Aggregation |-> | traffic | ...
-//            | MAC, BCP38|   | local SID|   | group,role|   | of responses|   | manager |
-//            +-----------+   +----------+   +-----------+   +-------------+   +---------+
-//                                                 |    +---------+   +---------+    ^
-//                                                 +--> | Headend |-> | Routing |----+
-//                                                      +---------+   +---------+
-//      +-------------+  copies of a tree    +---------+
-//  ... | Replication |--------------------> |         |
-//      +-------------+                      | NextHop | -> deparser
-//      | Upstream    |  ACK, NAK, CNP       |         |
-//      +-------------+--------------------> +---------+
-//      packet-in (to the CPU port)
+//            +---------+   +-----------+   +----------+   +-----------+   +-------------+
+//  parser -> | Traffic |-> | Admission |-> | Endpoint |-> | Multicast |-> | Aggregation |--------+
+//            | Class   |   | MAC, BCP38|   | local SID|   | group,role|   | of responses|        |
+//            +---------+   +-----------+   +----------+   +-----------+   +-------------+        v
+//                                                               |    +---------+   +---------+   +-----------+
+//                                                               +--> | Headend |-> | Routing |-> | Queue     |
+//                                                                    +---------+   | IP, ECMP|   | Admission |
+//      +---------+                  any drop that calls for an                     | EV      |   +-----------+
+//      | Icmp    | <--------------- ICMPv6 error goes round once                   +---------+         |
+//      | Error   | -> Routing                                                                    traffic manager
+//      +---------+                                                                                     |
+//                                    copies of a tree    +-------------+   +-----------+               |
+//                      +---------+ <---------------------| Replication |<--| Queue     |<--------------+
+//        deparser <--- | NextHop |                       +-------------+   | Exit: ECN |
+//                      +---------+ <---------------------| Upstream    |<--| trimming  |
+//                                    ACK, NAK, CNP       +-------------+   +-----------+
 //
 // Features are tables, not forks: a switch whose tables are empty drops everything, and counts it.
 
@@ -26,15 +29,19 @@
 #include "include/metadata.p4"
 #include "include/parser.p4"
 #include "include/icrc.p4"
+#include "include/classes.p4"
+#include "include/icmp.p4"
 #include "include/admission.p4"
 #include "include/srv6.p4"
 #include "include/multicast.p4"
 #include "include/aggregation.p4"
+#include "include/ev.p4"
 #include "include/routing.p4"
 #include "include/replication.p4"
 #include "include/upstream.p4"
 
 control FabricIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
+    TrafficClass() traffic_class;
     Admission() admission;
     Endpoint() endpoint;
     MulticastGroup() multicast_group;
@@ -42,6 +49,9 @@ control FabricIngress(inout headers_t hdr, inout metadata_t meta, inout standard
     Headend() headend;
     OuterFlowLabel() outer_flow_label;
     Routing() routing;
+    QueueAdmission() queue_admission;
+    IcmpDecision() icmp_decision;
+    IcmpError() icmp_error;
 
     bit<3> role = ROLE_NONE;
 
@@ -83,7 +93,23 @@ control FabricIngress(inout headers_t hdr, inout metadata_t meta, inout standard
                 meta.drop_reason = DropReason.PARSE_OTHER;
             }
         }
-        meta.dst = hdr.outer_ipv6.isValid() ? hdr.outer_ipv6.dst_addr : hdr.ipv6.dst_addr;
+        if (meta.pass == PASS_ICMP) {
+            icmp_error.apply(hdr, meta, std);
+        }
+        if (hdr.outer_ipv6.isValid()) {
+            meta.dst = hdr.outer_ipv6.dst_addr;
+            meta.dscp = hdr.outer_ipv6.dscp;
+        } else {
+            meta.dst = hdr.ipv6.dst_addr;
+            meta.dscp = hdr.ipv6.dscp;
+        }
+        if (meta.drop_reason == DropReason.NONE && (hdr.ipv6.isValid() || hdr.outer_ipv6.isValid())) {
+            traffic_class.apply(meta, std);
+        }
+        if (meta.cut == 1 && meta.trimmed == 0 && meta.drop_reason == DropReason.NONE &&
+            (hdr.bth.opcode & OPCODE_MRC_MASK) != OPCODE_MRC) {
+            meta.drop_reason = hdr.udp.length == hdr.ipv6.payload_len ? DropReason.PARSE_TRUNCATED : DropReason.PARSE_UDP_LENGTH;
+        }
 
         if (meta.pass == PASS_FIRST) {
             meta.ingress_port = std.ingress_port;
@@ -98,11 +124,14 @@ control FabricIngress(inout headers_t hdr, inout metadata_t meta, inout standard
                     meta.drop_reason = DropReason.PACKET_OUT;
                 }
             } else {
-                if (meta.drop_reason == DropReason.NONE) {
+                // A SID may have to answer an SRH that the parser has refused.
+                if (meta.drop_reason == DropReason.NONE || meta.drop_reason == DropReason.PARSE_SRH_LENGTH ||
+                    meta.drop_reason == DropReason.PARSE_SEGMENTS_LEFT) {
                     admission.apply(hdr, meta, std);
-                }
-                if (meta.drop_reason == DropReason.NONE) {
-                    endpoint.apply(hdr, meta, std);
+                    if (meta.drop_reason == DropReason.NONE || meta.drop_reason == DropReason.PARSE_SRH_LENGTH ||
+                        meta.drop_reason == DropReason.PARSE_SEGMENTS_LEFT) {
+                        endpoint.apply(hdr, meta, std);
+                    }
                 }
             }
             if (meta.drop_reason == DropReason.NONE && meta.bypass == 0) {
@@ -133,14 +162,21 @@ control FabricIngress(inout headers_t hdr, inout metadata_t meta, inout standard
         if (meta.drop_reason == DropReason.NONE && meta.mt_replicate == 0 && meta.bypass == 0) {
             routing.apply(hdr, meta, std);
         }
+        if (meta.classed == 1 && meta.mt_replicate == 0 && meta.drop_reason == DropReason.NONE) {
+            queue_admission.apply(meta, std);
+        }
         if (meta.drop_reason != DropReason.NONE) {
             ingress_drops.count(meta.drop_reason);
+            if (meta.icmp != ICMP_NONE) {
+                icmp_decision.apply(hdr, meta, std);
+            }
             mark_to_drop(std);
         }
     }
 }
 
 control FabricEgress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
+    QueueExit() queue_exit;
     Replication() replication;
     Upstream() upstream;
     NextHop() next_hop;
@@ -149,8 +185,13 @@ control FabricEgress(inout headers_t hdr, inout metadata_t meta, inout standard_
     counter<DropReason>(64, CounterType.packets) egress_drops;      // by DropReason
     @id(0x12000004)
     counter<bit<9>>(PORTS, CounterType.packets_and_bytes) port_tx;
+    @id(0x12000092)
+    counter<bit<12>>(QUEUES, CounterType.packets_and_bytes) class_tx;   // by egress port ++ class
 
     apply {
+        if (meta.queued == 1) {
+            queue_exit.apply(hdr, meta, std);
+        }
         if (meta.emit == EMIT_NONE) {
             meta.emit = meta.clone_emit;
         }
@@ -187,6 +228,9 @@ control FabricEgress(inout headers_t hdr, inout metadata_t meta, inout standard_
             mark_to_drop(std);
         } else {
             port_tx.count(std.egress_port);
+            if (meta.classed == 1) {
+                class_tx.count(std.egress_port ++ meta.class);
+            }
         }
     }
 }
@@ -209,6 +253,8 @@ control FabricDeparser(packet_out packet, in headers_t hdr) {
         packet.emit(hdr.segment);
         packet.emit(hdr.srh_tlvs);
         packet.emit(hdr.ipv6);
+        packet.emit(hdr.icmp_error);
+        packet.emit(hdr.quoted);
         packet.emit(hdr.udp);
         packet.emit(hdr.bth);
         packet.emit(hdr.reth);

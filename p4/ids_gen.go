@@ -9,6 +9,7 @@ const (
 	ActionAcceptStation       = "accept_station"
 	ActionAllowSource         = "allow_source"
 	ActionAllowTlvReceiver    = "allow_tlv_receiver"
+	ActionDropEvField         = "drop_ev_field"
 	ActionDropNoNeighbor      = "drop_no_neighbor"
 	ActionDropNoRoute         = "drop_no_route"
 	ActionDropNoUpstream      = "drop_no_upstream"
@@ -21,10 +22,15 @@ const (
 	ActionEcmpGroup           = "ecmp_group"
 	ActionEnd                 = "end"
 	ActionEndDt6              = "end_dt6"
+	ActionEndDx6              = "end_dx6"
+	ActionEndFlavors          = "end_flavors"
 	ActionEndMt               = "end_mt"
 	ActionEndReplicate        = "end_replicate"
 	ActionEndX                = "end_x"
+	ActionEndXFlavors         = "end_x_flavors"
+	ActionEvForward           = "ev_forward"
 	ActionForward             = "forward"
+	ActionForwardUp           = "forward_up"
 	ActionHEncaps1            = "h_encaps_1"
 	ActionHEncaps2            = "h_encaps_2"
 	ActionHEncaps3            = "h_encaps_3"
@@ -32,11 +38,20 @@ const (
 	ActionMtEncapsReplicate   = "mt_encaps_replicate"
 	ActionMtInband            = "mt_inband"
 	ActionSetBranch           = "set_branch"
+	ActionSetClass            = "set_class"
+	ActionSetDataQueue        = "set_data_queue"
+	ActionSetField            = "set_field"
 	ActionSetGroup            = "set_group"
 	ActionSetGroupState       = "set_group_state"
+	ActionSetIcmp             = "set_icmp"
 	ActionSetMacs             = "set_macs"
+	ActionSetMultiplier       = "set_multiplier"
 	ActionSetNode             = "set_node"
 	ActionSetPort             = "set_port"
+	ActionSetQueue            = "set_queue"
+	ActionSetTrimmableClass   = "set_trimmable_class"
+	ActionSetTrimmedClass     = "set_trimmed_class"
+	ActionSetTrimming         = "set_trimming"
 	ActionToChild             = "to_child"
 	ActionToParent            = "to_parent"
 	ActionToParentEncaps      = "to_parent_encaps"
@@ -44,7 +59,14 @@ const (
 	ActionToReceiverReth      = "to_receiver_reth"
 	ActionToSource            = "to_source"
 	ActionToTlvReceivers      = "to_tlv_receivers"
+	ActionUa                  = "ua"
+	ActionUn                  = "un"
+	CounterClassDrops         = "class_drops"
+	CounterClassMarks         = "class_marks"
+	CounterClassTrims         = "class_trims"
+	CounterClassTx            = "class_tx"
 	CounterEgressDrops        = "egress_drops"
+	CounterIcmpEvents         = "icmp_events"
 	CounterIngressDrops       = "ingress_drops"
 	CounterMtEvents           = "mt_events"
 	CounterPortRx             = "port_rx"
@@ -59,7 +81,15 @@ const (
 	RegisterGroupNack         = "group_nack"
 	RegisterGroupNackTime     = "group_nack_time"
 	RegisterGroupSent         = "group_sent"
+	RegisterIcmpNext          = "icmp_next"
+	RegisterQueueIn           = "queue_in"
+	RegisterQueueOut          = "queue_out"
+	TableClassQueue           = "class_queue"
 	TableEcmp                 = "ecmp"
+	TableEcmpHash             = "ecmp_hash"
+	TableEvField              = "ev_field"
+	TableEvUp                 = "ev_up"
+	TableIcmpErrors           = "icmp_errors"
 	TableIpv6Route            = "ipv6_route"
 	TableLocalSid             = "local_sid"
 	TableMtBranch             = "mt_branch"
@@ -75,6 +105,8 @@ const (
 	TablePort                 = "port"
 	TableSourceGuard          = "source_guard"
 	TableSrv6Policy           = "srv6_policy"
+	TableTrafficClass         = "traffic_class"
+	TableTrimming             = "trimming"
 )
 
 // Ids of P4Info.
@@ -84,6 +116,7 @@ const (
 	ActionAcceptStationID       uint32 = 0x01000041
 	ActionAllowSourceID         uint32 = 0x01000043
 	ActionAllowTlvReceiverID    uint32 = 0x01000075
+	ActionDropEvFieldID         uint32 = 0x010000a2
 	ActionDropNoNeighborID      uint32 = 0x01000039
 	ActionDropNoRouteID         uint32 = 0x01000032
 	ActionDropNoUpstreamID      uint32 = 0x01000083
@@ -96,10 +129,15 @@ const (
 	ActionEcmpGroupID           uint32 = 0x01000031
 	ActionEndID                 uint32 = 0x01000010
 	ActionEndDt6ID              uint32 = 0x01000012
+	ActionEndDx6ID              uint32 = 0x01000019
+	ActionEndFlavorsID          uint32 = 0x01000015
 	ActionEndMtID               uint32 = 0x01000014
 	ActionEndReplicateID        uint32 = 0x01000013
 	ActionEndXID                uint32 = 0x01000011
+	ActionEndXFlavorsID         uint32 = 0x01000016
+	ActionEvForwardID           uint32 = 0x010000a1
 	ActionForwardID             uint32 = 0x01000030
+	ActionForwardUpID           uint32 = 0x01000034
 	ActionHEncaps1ID            uint32 = 0x01000020
 	ActionHEncaps2ID            uint32 = 0x01000021
 	ActionHEncaps3ID            uint32 = 0x01000022
@@ -107,11 +145,20 @@ const (
 	ActionMtEncapsReplicateID   uint32 = 0x01000055
 	ActionMtInbandID            uint32 = 0x01000057
 	ActionSetBranchID           uint32 = 0x01000052
+	ActionSetClassID            uint32 = 0x01000090
+	ActionSetDataQueueID        uint32 = 0x01000095
+	ActionSetFieldID            uint32 = 0x010000a0
 	ActionSetGroupID            uint32 = 0x01000050
 	ActionSetGroupStateID       uint32 = 0x01000051
+	ActionSetIcmpID             uint32 = 0x010000b0
 	ActionSetMacsID             uint32 = 0x01000038
+	ActionSetMultiplierID       uint32 = 0x01000033
 	ActionSetNodeID             uint32 = 0x01000001
 	ActionSetPortID             uint32 = 0x01000040
+	ActionSetQueueID            uint32 = 0x01000094
+	ActionSetTrimmableClassID   uint32 = 0x01000091
+	ActionSetTrimmedClassID     uint32 = 0x01000092
+	ActionSetTrimmingID         uint32 = 0x01000096
 	ActionToChildID             uint32 = 0x01000070
 	ActionToParentID            uint32 = 0x01000081
 	ActionToParentEncapsID      uint32 = 0x01000082
@@ -119,7 +166,14 @@ const (
 	ActionToReceiverRethID      uint32 = 0x01000072
 	ActionToSourceID            uint32 = 0x01000080
 	ActionToTlvReceiversID      uint32 = 0x01000073
+	ActionUaID                  uint32 = 0x01000018
+	ActionUnID                  uint32 = 0x01000017
+	CounterClassDropsID         uint32 = 0x12000091
+	CounterClassMarksID         uint32 = 0x12000093
+	CounterClassTrimsID         uint32 = 0x12000090
+	CounterClassTxID            uint32 = 0x12000092
 	CounterEgressDropsID        uint32 = 0x12000003
+	CounterIcmpEventsID         uint32 = 0x120000b0
 	CounterIngressDropsID       uint32 = 0x12000001
 	CounterMtEventsID           uint32 = 0x12000060
 	CounterPortRxID             uint32 = 0x12000002
@@ -134,7 +188,15 @@ const (
 	RegisterGroupNackID         uint32 = 0x1624f07f
 	RegisterGroupNackTimeID     uint32 = 0x16c30f08
 	RegisterGroupSentID         uint32 = 0x1633f2da
+	RegisterIcmpNextID          uint32 = 0x163c2e53
+	RegisterQueueInID           uint32 = 0x169bb727
+	RegisterQueueOutID          uint32 = 0x16a0db63
+	TableClassQueueID           uint32 = 0x02000091
 	TableEcmpID                 uint32 = 0x02000031
+	TableEcmpHashID             uint32 = 0x02000032
+	TableEvFieldID              uint32 = 0x020000a0
+	TableEvUpID                 uint32 = 0x020000a1
+	TableIcmpErrorsID           uint32 = 0x020000b0
 	TableIpv6RouteID            uint32 = 0x02000030
 	TableLocalSidID             uint32 = 0x02000010
 	TableMtBranchID             uint32 = 0x02000052
@@ -150,6 +212,8 @@ const (
 	TablePortID                 uint32 = 0x02000040
 	TableSourceGuardID          uint32 = 0x02000042
 	TableSrv6PolicyID           uint32 = 0x02000020
+	TableTrafficClassID         uint32 = 0x02000090
+	TableTrimmingID             uint32 = 0x02000092
 )
 
 // From include/sizes.p4.
@@ -168,9 +232,13 @@ const (
 	Srv6Policies    = 1024
 	Ports           = 512
 	SourcePrefixes  = 4096
+	EvValues        = 4096 // of one field of a structured EV
+	Dscps           = 64
+	Queues          = 4096  // PORTS * 8: a cell a port and class
 	SrhSegments     = 16    // segments of a parsed SRH
 	SrhTlvBits      = 16384 // TLV area of an SRH: at most 2,040 octets
 	PayloadBits     = 73728 // RoCEv2 payload of a jumbo frame: 9,216 octets
+	QuotedBits      = 9856  // of the packet in an ICMPv6 error: 1,232 octets
 )
 
 // From include/constants.p4.
@@ -180,27 +248,38 @@ const (
 	ProtoUdp             = 17
 	ProtoIpv6            = 41
 	ProtoRouting         = 43
-	RoutingTypeSrh       = 4    // RFC 8754 section 2
-	TlvPad1              = 0    // RFC 8754 section 2.1.1.1
-	UdpPortRocev2        = 4791 // BTH opcodes (IBTA volume 1, table 38; annex A17 for CNP).
+	ProtoIcmpv6          = 58
+	RoutingTypeSrh       = 4 // RFC 8754 section 2
+	TlvPad1              = 0 // RFC 8754 section 2.1.1.1
+	UdpPortRocev2        = 4791
 	OpcodeRcWriteFirst   = 0x06
 	OpcodeRcWriteOnly    = 0x0a
 	OpcodeRcWriteOnlyImm = 0x0b // also the last opcode a multicast group carries
 	OpcodeRcAcknowledge  = 0x11
-	OpcodeCnp            = 0x81 // AETH syndrome, bits 6:5 (IBTA volume 1, table 44).
+	OpcodeCnp            = 0x81
+	OpcodeMrc            = 0xc0
+	OpcodeMrcMask        = 0xe0
 	AethAck              = 0
 	AethRnr              = 1
 	AethNak              = 3
 	SyndromeAckNoCredit  = 0x1f // credit count 31: end-to-end credits are not used
 	SyndromeNakSequence  = 0x60
 	SyndromeRnr          = 0x20
+	IcmpNone             = 0
+	IcmpTimeExceeded     = 1 // type 3, code 0
+	IcmpSegmentsLeft     = 2 // Parameter Problem, type 4, code 0: Segments Left
+	IcmpUpperLayer       = 3 // Parameter Problem, type 4, code 4: SR Upper-layer Header Error
+	IcmpHeaders          = 48
+	IcmpMaxQuoted        = 1232
+	EcnNotEct            = 0
+	EcnCe                = 3
 	DefaultHopLimit      = 64
 	RecirculationPort    = 509 // queue of the copies that go round once more
 	CpuPort              = 510
 	DropPort             = 511 // simple_switch's default drop port
-	McastTree            = 64  // Replica instances (egress_rid) of a tree: branch + 1; the copy that goes round to have its
+	McastTree            = 64
 	RidTlv               = 256
-	RidFanout            = 512 // A packet is dropped for exactly one of these; ingress_drops and egress_drops count them.
+	RidFanout            = 512
 	CpuSession           = 511
 )
 
@@ -247,6 +326,10 @@ const (
 	DropReasonMtReplica         DropReason = 35 // replica without an entry
 	DropReasonMtUpstream        DropReason = 36 // group without an upstream entry
 	DropReasonMtPollIdle        DropReason = 37 // poll that found nothing due (no fault)
+	DropReasonQueueFull         DropReason = 38 // its class has no room at the egress port, and it may not be trimmed
+	DropReasonTrimQueueFull     DropReason = 39 // neither has the class of trimmed packets
+	DropReasonMtTrimmed         DropReason = 40 // trimmed packet of a group where it would be delivered or answered
+	DropReasonEvField           DropReason = 41 // no way for the value of this switch's field of a structured EV
 )
 
 var namesDropReason = map[DropReason]string{
@@ -288,6 +371,10 @@ var namesDropReason = map[DropReason]string{
 	DropReasonMtReplica:         "MT_REPLICA",
 	DropReasonMtUpstream:        "MT_UPSTREAM",
 	DropReasonMtPollIdle:        "MT_POLL_IDLE",
+	DropReasonQueueFull:         "QUEUE_FULL",
+	DropReasonTrimQueueFull:     "TRIM_QUEUE_FULL",
+	DropReasonMtTrimmed:         "MT_TRIMMED",
+	DropReasonEvField:           "EV_FIELD",
 }
 
 // String returns the name the P4 program gives v, or the number.
@@ -321,6 +408,29 @@ var namesMtEvent = map[MtEvent]string{
 
 // String returns the name the P4 program gives v, or the number.
 func (v MtEvent) String() string { return valueName(namesMtEvent, v) }
+
+// IcmpEvent: What became of packets that call for an ICMPv6 error; icmp_events counts them.
+type IcmpEvent uint8
+
+// Values of IcmpEvent.
+const (
+	IcmpEventNone             IcmpEvent = 0
+	IcmpEventTimeExceeded     IcmpEvent = 1 // sent
+	IcmpEventParameterProblem IcmpEvent = 2 // sent
+	IcmpEventLimited          IcmpEvent = 3 // over the rate
+	IcmpEventUnanswerable     IcmpEvent = 4 // an ICMPv6 error itself, from or to an address that gets none, or out of a tunnel that ended here
+)
+
+var namesIcmpEvent = map[IcmpEvent]string{
+	IcmpEventNone:             "NONE",
+	IcmpEventTimeExceeded:     "TIME_EXCEEDED",
+	IcmpEventParameterProblem: "PARAMETER_PROBLEM",
+	IcmpEventLimited:          "LIMITED",
+	IcmpEventUnanswerable:     "UNANSWERABLE",
+}
+
+// String returns the name the P4 program gives v, or the number.
+func (v IcmpEvent) String() string { return valueName(namesIcmpEvent, v) }
 
 // PacketInReason: Packet-in reasons.
 type PacketInReason uint8

@@ -20,10 +20,10 @@ import (
 )
 
 var (
-	define = regexp.MustCompile(`(?m)^#define\s+(\w+)\s+(\d+)\b\s*(?://\s*(.*))?$`)
-	number = regexp.MustCompile(`(?m)^const bit<(\d+)>\s+(\w+)\s*=\s*(0x[0-9a-fA-F]+|\d+);\s*(?://\s*(.*))?$`)
+	define = regexp.MustCompile(`(?m)^#define\s+(\w+)\s+(\d+)\b[ \t]*(?://\s*(.*))?$`)
+	number = regexp.MustCompile(`(?m)^const bit<(\d+)>\s+(\w+)\s*=\s*(0x[0-9a-fA-F]+|\d+);[ \t]*(?://\s*(.*))?$`)
 	enum   = regexp.MustCompile(`(?s)((?://[^\n]*\n)*)enum bit<(\d+)> (\w+) \{(.*?)\n\}`)
-	member = regexp.MustCompile(`(?m)^\s+(\w+)\s*=\s*(\d+),?\s*(?://\s*(.*))?$`)
+	member = regexp.MustCompile(`(?m)^\s+(\w+)\s*=\s*(\d+),?[ \t]*(?://\s*(.*))?$`)
 )
 
 func main() {

@@ -6,6 +6,7 @@ const bit<8> PROTO_TCP     = 6;
 const bit<8> PROTO_UDP     = 17;
 const bit<8> PROTO_IPV6    = 41;
 const bit<8> PROTO_ROUTING = 43;
+const bit<8> PROTO_ICMPV6  = 58;
 
 const bit<8> ROUTING_TYPE_SRH = 4;      // RFC 8754 section 2
 const bit<8> TLV_PAD1         = 0;      // RFC 8754 section 2.1.1.1
@@ -19,6 +20,10 @@ const bit<8> OPCODE_RC_WRITE_ONLY_IMM = 0x0b;   // also the last opcode a multic
 const bit<8> OPCODE_RC_ACKNOWLEDGE    = 0x11;
 const bit<8> OPCODE_CNP               = 0x81;
 
+// MRC has the opcodes whose three upper bits are these (OCP MRC 1.0, table 6-1).
+const bit<8> OPCODE_MRC      = 0xc0;
+const bit<8> OPCODE_MRC_MASK = 0xe0;
+
 // AETH syndrome, bits 6:5 (IBTA volume 1, table 44).
 const bit<2> AETH_ACK = 0;
 const bit<2> AETH_RNR = 1;
@@ -26,6 +31,20 @@ const bit<2> AETH_NAK = 3;
 const bit<8> SYNDROME_ACK_NO_CREDIT = 0x1f;     // credit count 31: end-to-end credits are not used
 const bit<8> SYNDROME_NAK_SEQUENCE  = 0x60;
 const bit<8> SYNDROME_RNR           = 0x20;
+
+// ICMPv6 errors that are due (RFC 4443; RFC 8986 section 4.1, S06, S10 and section 4.1.1). Types below 128 are errors.
+const bit<2> ICMP_NONE          = 0;
+const bit<2> ICMP_TIME_EXCEEDED = 1;    // type 3, code 0
+const bit<2> ICMP_SEGMENTS_LEFT = 2;    // Parameter Problem, type 4, code 0: Segments Left
+const bit<2> ICMP_UPPER_LAYER   = 3;    // Parameter Problem, type 4, code 4: SR Upper-layer Header Error
+
+// An ICMPv6 error fits the minimum IPv6 MTU (RFC 4443 section 2.4 c).
+const bit<16> ICMP_HEADERS    = 48;
+const bit<16> ICMP_MAX_QUOTED = 1232;
+
+// ECN codepoints (RFC 3168 section 5).
+const bit<2> ECN_NOT_ECT = 0;
+const bit<2> ECN_CE      = 3;
 
 const bit<8> DEFAULT_HOP_LIMIT = 64;
 
@@ -81,7 +100,11 @@ enum bit<8> DropReason {
     MT_TLV_RECEIVER       = 34,   // receiver in a TLV without a programmed branch
     MT_REPLICA            = 35,   // replica without an entry
     MT_UPSTREAM           = 36,   // group without an upstream entry
-    MT_POLL_IDLE          = 37    // poll that found nothing due (no fault)
+    MT_POLL_IDLE          = 37,   // poll that found nothing due (no fault)
+    QUEUE_FULL            = 38,   // its class has no room at the egress port, and it may not be trimmed
+    TRIM_QUEUE_FULL       = 39,   // neither has the class of trimmed packets
+    MT_TRIMMED            = 40,   // trimmed packet of a group where it would be delivered or answered
+    EV_FIELD              = 41    // no way for the value of this switch's field of a structured EV
 }
 
 // What the aggregation sent upstream and why; mt_events counts them.
@@ -94,6 +117,15 @@ enum bit<8> MtEvent {
     NAK_FATAL    = 5,
     CNP_SENT     = 6,
     CNP_WINDOW   = 7     // a window opened
+}
+
+// What became of packets that call for an ICMPv6 error; icmp_events counts them.
+enum bit<8> IcmpEvent {
+    NONE              = 0,
+    TIME_EXCEEDED     = 1,   // sent
+    PARAMETER_PROBLEM = 2,   // sent
+    LIMITED           = 3,   // over the rate
+    UNANSWERABLE      = 4    // an ICMPv6 error itself, from or to an address that gets none, or out of a tunnel that ended here
 }
 
 // Packet-in reasons.

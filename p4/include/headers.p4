@@ -127,6 +127,18 @@ header icrc_t {
     bit<32> crc;
 }
 
+// RFC 4443 sections 3.3 and 3.4.
+header icmp_error_t {
+    bit<8>  type;
+    bit<8>  code;
+    bit<16> checksum;
+    bit<32> pointer;
+}
+
+header quoted_t {
+    varbit<QUOTED_BITS> data;
+}
+
 struct headers_t {
     packet_in_t                      packet_in;
     packet_out_t                     packet_out;
@@ -138,6 +150,8 @@ struct headers_t {
     mt_tlv_t                         mt_tlv;
     mt_receiver_t[MT_TLV_RECEIVERS]  mt_receiver;
     ipv6_t                           ipv6;         // the innermost one
+    icmp_error_t                     icmp_error;
+    quoted_t                         quoted;       // packet in error, from its IPv6 header on
     udp_t                            udp;
     bth_t                            bth;
     reth_t                           reth;

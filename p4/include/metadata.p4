@@ -3,11 +3,13 @@
 
 const bit<8> RECIRCULATED = 1;   // field list of recirculate
 const bit<8> CLONED       = 2;   // field list of clone
+const bit<8> RESUBMITTED  = 3;   // field list of resubmit
 
 // Why a packet comes round again.
 const bit<2> PASS_FIRST   = 0;
 const bit<2> PASS_TLVS    = 1;   // parse the End.MT TLVs that name this node
 const bit<2> PASS_DELIVER = 2;   // rewritten for its receiver: forward by FIB lookup (draft section 6.2, S11)
+const bit<2> PASS_ICMP    = 3;   // dropped, and now to become an ICMPv6 error
 
 // What egress is to build from scratch.
 const bit<2> EMIT_NONE     = 0;
@@ -15,11 +17,11 @@ const bit<2> EMIT_RESPONSE = 1;  // ACK or NAK
 const bit<2> EMIT_CNP      = 2;
 
 struct metadata_t {
-    @field_list(RECIRCULATED)
+    @field_list(RECIRCULATED, RESUBMITTED)
     bit<2>   pass;
     @field_list(RECIRCULATED, CLONED)
     bit<16>  mt_group;
-    @field_list(RECIRCULATED)
+    @field_list(RECIRCULATED, RESUBMITTED)
     bit<128> node_address;
     @field_list(RECIRCULATED)
     bit<8>   tlv_type;
@@ -37,16 +39,48 @@ struct metadata_t {
     bit<1>   mt_named;           // a TLV names this node
     bit<16>  payload_len;        // octets between the transport headers and the ICRC
     bit<32>  l4_ports;
+    bit<16>  outer_octets;       // of the outer IPv6 header and its SRH
+    bit<1>   cut;                // the frame ends before its RoCEv2 packet does
+
+    // Classes of service.
+    bit<6>   dscp;               // of the outermost header, as received
+    bit<1>   classed;            // the DSCP has a class
+    bit<3>   class;
+    bit<1>   trimmable;
+    bit<1>   trimmed;            // by this or an earlier switch
+    bit<1>   queued;             // the queue is counted
+    bit<32>  queue;              // egress port ++ class
+    bit<32>  sequence;           // of the packet in its queue
+    bit<1>   ecn_marks;
+    bit<32>  ecn_min;            // packets
+    bit<32>  ecn_max;
+    bit<1>   trim;               // to be done in egress
+    bit<6>   trim_dscp;
+    bit<16>  trim_size;
+    bit<1>   trim_set_length;
 
     // Routing.
     bit<128> dst;                // destination address that forwarding looks at
     bit<1>   routed;             // egress port and neighbor are chosen
     bit<1>   bypass;             // egress port is chosen, nothing else is to be done
     bit<1>   host_facing;
+    @field_list(RESUBMITTED)
     bit<16>  vrf;
     bit<16>  neighbor;
     bit<16>  ecmp;
+    bit<1>   upward;             // the destination is not below this switch
     bit<1>   encapsulated;       // outer headers are new
+    bit<1>   decapsulated;
+
+    // ICMPv6 errors.
+    @field_list(RESUBMITTED)
+    bit<2>   icmp;               // the one that is due
+    @field_list(RESUBMITTED)
+    bit<128> icmp_to;
+    @field_list(RESUBMITTED)
+    bit<16>  icmp_pointer;
+    bit<1>   icmp_error;         // the packet is one itself
+    bit<16>  quoted;             // octets of the packet in error
 
     // Multicast groups: entry data.
     bit<1>   mt_replicate;       // goes to the PRE

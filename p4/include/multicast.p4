@@ -134,7 +134,9 @@ control MulticastGroup(inout headers_t hdr, inout metadata_t meta, inout standar
         } else if (hdr.ipv6.isValid() && !hdr.outer_ipv6.isValid()) {
             mt_proxy.apply();
             if (to_proxy == 1) {
-                if (!hdr.bth.isValid() || !hdr.icrc.isValid()) {
+                if (meta.trimmed == 1) {
+                    meta.drop_reason = DropReason.MT_TRIMMED;
+                } else if (!hdr.bth.isValid() || !hdr.icrc.isValid()) {
                     meta.drop_reason = DropReason.MT_OPCODE;
                 } else if (hdr.aeth.isValid()) {
                     role = ROLE_ACK;
@@ -182,9 +184,12 @@ control MulticastGroup(inout headers_t hdr, inout metadata_t meta, inout standar
                 // S01: an edge takes Segments Left 1 and nothing else. The first switch refuses what edges
                 // would, also of a source that encapsulates by itself.
                 if ((meta.mt_verify_icrc == 1 || meta.host_facing == 1) && meta.drop_reason == DropReason.NONE) {
-                    if (!hdr.srh.isValid() || hdr.srh.segments_left != 1) {
+                    // No ICRC can be had for what was trimmed, and a receiver would not know what it is.
+                    if (meta.trimmed == 1) {
+                        meta.drop_reason = DropReason.MT_TRIMMED;
+                    } else if (!hdr.srh.isValid() || hdr.srh.segments_left != 1) {
                         meta.drop_reason = DropReason.SID_SEGMENTS_LEFT;
-                    } else if (!hdr.bth.isValid() || !hdr.icrc.isValid() || hdr.ipv6.dst_addr != meta.next_segment) {
+                    } else if (!hdr.bth.isValid() || hdr.ipv6.dst_addr != meta.next_segment) {
                         meta.drop_reason = DropReason.MT_INNER;
                     } else if (hdr.bth.opcode > OPCODE_RC_WRITE_ONLY_IMM) {
                         meta.drop_reason = DropReason.MT_OPCODE;

@@ -27,10 +27,19 @@ parser FabricParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
 
     state parse_ethernet {
         packet.extract(hdr.ethernet);
-        transition select(hdr.ethernet.ether_type) {
-            ETHERTYPE_IPV6: parse_ipv6;
-            default:        accept;
+        transition select(hdr.ethernet.ether_type, meta.pass) {
+            (_, PASS_ICMP):      parse_quoted;
+            (ETHERTYPE_IPV6, _): parse_ipv6;
+            default:             accept;
         }
+    }
+
+    // The packet in error, as much of it as fits.
+    state parse_quoted {
+        bit<32> over = 14 + (bit<32>)ICMP_MAX_QUOTED - std.packet_length;
+        meta.quoted = over[31:31] == 1 ? ICMP_MAX_QUOTED : std.packet_length[15:0] - 14;
+        packet.extract(hdr.quoted, ((bit<32>)meta.quoted) << 3);
+        transition accept;
     }
 
     state parse_ipv6 {
@@ -44,6 +53,7 @@ parser FabricParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
 
     state parse_outer_ipv6 {
         packet.extract(hdr.outer_ipv6);
+        meta.outer_octets = 40;
         transition select(hdr.outer_ipv6.next_header) {
             PROTO_ROUTING: parse_routing;
             default:       parse_inner_ipv6;
@@ -61,6 +71,7 @@ parser FabricParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
     state parse_srh {
         packet.extract(hdr.srh);
         meta.srh_left = ((bit<16>)hdr.srh.hdr_ext_len) << 3;
+        meta.outer_octets = 48 + meta.srh_left;
         verify(hdr.srh.last_entry < SRH_SEGMENTS, error.SrhLength);
         verify(meta.srh_left >= (((bit<16>)hdr.srh.last_entry + 1) << 4), error.SrhLength);
         verify(hdr.srh.segments_left <= hdr.srh.last_entry + 1, error.SegmentsLeft);
@@ -107,9 +118,16 @@ parser FabricParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
 
     state after_srh {
         transition select(hdr.srh.next_header) {
-            PROTO_IPV6: parse_inner_ipv6;
-            default:    accept;
+            PROTO_IPV6:   parse_inner_ipv6;
+            PROTO_ICMPV6: parse_icmp;
+            default:      accept;
         }
+    }
+
+    state parse_icmp {
+        bit<8> type = packet.lookahead<bit<8>>();
+        meta.icmp_error = ~type[7:7];
+        transition accept;
     }
 
     state parse_tlv {
@@ -190,9 +208,10 @@ parser FabricParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
     state parse_inner_ipv6 {
         packet.extract(hdr.ipv6);
         transition select(hdr.ipv6.next_header) {
-            PROTO_UDP: parse_udp;
-            PROTO_TCP: parse_tcp;
-            default:   accept;
+            PROTO_UDP:    parse_udp;
+            PROTO_TCP:    parse_tcp;
+            PROTO_ICMPV6: parse_icmp;
+            default:      accept;
         }
     }
 
@@ -210,19 +229,31 @@ parser FabricParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
         }
     }
 
+    // MRC packets are forwarded, never rewritten, and the UDP length of some is another packet's (OCP MRC 1.0, section
+    // 7.5.5.6): nothing behind the BTH is looked at. Of others, one that ends too early may have been trimmed.
     state parse_bth {
-        verify(hdr.udp.length >= 24, error.UdpLength);
-        verify(hdr.udp.length == hdr.ipv6.payload_len, error.UdpLength);
         packet.extract(hdr.bth);
+        bit<32> spare = std.packet_length - (bit<32>)meta.outer_octets - (bit<32>)hdr.udp.length - 54;
+        meta.cut = spare[31:31];
         meta.payload_len = hdr.udp.length - 24;
-        transition select(hdr.bth.opcode) {
-            OPCODE_RC_WRITE_FIRST:    parse_reth;
-            OPCODE_RC_WRITE_ONLY:     parse_reth;
-            OPCODE_RC_WRITE_ONLY_IMM: parse_reth;
-            OPCODE_RC_ACKNOWLEDGE:    parse_aeth;
-            OPCODE_CNP:               parse_cnp;
-            default:                  parse_payload;
+        verify((hdr.bth.opcode & OPCODE_MRC_MASK) == OPCODE_MRC || hdr.udp.length >= 24, error.UdpLength);
+        verify((hdr.bth.opcode & OPCODE_MRC_MASK) == OPCODE_MRC || hdr.udp.length == hdr.ipv6.payload_len ||
+               (spare[31:31] == 1 && hdr.udp.length > hdr.ipv6.payload_len), error.UdpLength);
+        transition select(hdr.bth.opcode, spare[31:31]) {
+            (OPCODE_MRC &&& OPCODE_MRC_MASK, _): accept;
+            (OPCODE_RC_ACKNOWLEDGE, _):    parse_aeth;
+            (OPCODE_CNP, _):               parse_cnp;
+            (_, 1):                        parse_cut;
+            (OPCODE_RC_WRITE_FIRST, _):    parse_reth;
+            (OPCODE_RC_WRITE_ONLY, _):     parse_reth;
+            (OPCODE_RC_WRITE_ONLY_IMM, _): parse_reth;
+            default:                       parse_payload;
         }
+    }
+
+    state parse_cut {
+        verify(meta.payload_len <= PAYLOAD_BITS / 8 + 16, error.UdpLength);
+        transition accept;
     }
 
     state parse_reth {

@@ -1,7 +1,11 @@
-// IPv6 forwarding: longest prefix match, then a neighbor or an ECMP group.
+// IPv6 forwarding: longest prefix match, then a neighbor, an ECMP group, or what the packet's structured EV says.
 control Routing(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
+    StructuredEv() structured_ev;
     bit<20> flow_label = 0;
     bit<128> src_addr = 0;
+    bit<32> flow = 0;
+    bit<16> spread = 0;
+    bit<32> multiplier = 0;
 
     @id(0x01000030)
     action forward(bit<9> port, bit<16> neighbor) {
@@ -15,6 +19,14 @@ control Routing(inout headers_t hdr, inout metadata_t meta, inout standard_metad
         meta.ecmp = group;
     }
 
+    // To a destination that is not below this switch: MRC packets go up by their structured EV where this switch has a field of
+    // it, all others by the group.
+    @id(0x01000034)
+    action forward_up(bit<16> group) {
+        meta.ecmp = group;
+        meta.upward = 1;
+    }
+
     @id(0x01000032)
     action drop_no_route() {
         meta.drop_reason = DropReason.NO_ROUTE;
@@ -26,9 +38,25 @@ control Routing(inout headers_t hdr, inout metadata_t meta, inout standard_metad
             meta.vrf : exact @name("vrf");
             meta.dst : lpm @name("dst_addr");
         }
-        actions = { forward; ecmp_group; drop_no_route; }
+        actions = { forward; ecmp_group; forward_up; drop_no_route; }
         const default_action = drop_no_route();
         size = ROUTES;
+    }
+
+    // Tiers that share a hash would make the same choice again among the flows that an earlier one sent this way. Multiplied
+    // by a number of each switch's own, and the upper bits taken, they do not (Fibonacci hashing). A CRC started
+    // elsewhere would not do: it changes all flows' hashes by the same bits.
+    @id(0x01000033)
+    action set_multiplier(bit<32> odd) {
+        multiplier = odd;
+    }
+
+    @id(0x02000032)
+    table ecmp_hash {
+        key = {}
+        actions = { set_multiplier; @defaultonly NoAction; }
+        default_action = NoAction();
+        size = 1;
     }
 
     @id(0x11000031)
@@ -37,12 +65,8 @@ control Routing(inout headers_t hdr, inout metadata_t meta, inout standard_metad
     @id(0x02000031)
     table ecmp {
         key = {
-            meta.ecmp            : exact @name("group");
-            flow_label           : selector;
-            src_addr             : selector;
-            meta.dst             : selector;
-            hdr.ipv6.next_header : selector;
-            meta.l4_ports        : selector;
+            meta.ecmp : exact @name("group");
+            spread    : selector;
         }
         actions = { forward; drop_no_route; }
         const default_action = drop_no_route();
@@ -60,22 +84,32 @@ control Routing(inout headers_t hdr, inout metadata_t meta, inout standard_metad
         }
         if (meta.routed == 0) {
             ipv6_route.apply();
-            if (meta.ecmp != 0) {
+            if (meta.upward == 1) {
+                structured_ev.apply(hdr, meta, std);
+            }
+            if (meta.ecmp != 0 && meta.routed == 0 && meta.drop_reason == DropReason.NONE) {
+                hash(flow, HashAlgorithm.crc32, 32w0,
+                     { 12w0, flow_label, src_addr, meta.dst, hdr.ipv6.next_header, meta.l4_ports }, 64w0x100000000);
+                ecmp_hash.apply();
+                flow = flow * (multiplier | 1);
+                spread = flow[31:16];
                 ecmp.apply();
             }
         }
 
-        // A packet that this switch made (an encapsulation, a receiver's copy) starts at its full
+        // A packet that this switch made (an encapsulation, a receiver's copy, an ICMPv6 error) starts at its full
         // Hop Limit; one that it passes on loses one.
-        if (meta.drop_reason == DropReason.NONE && meta.pass != PASS_DELIVER) {
+        if (meta.drop_reason == DropReason.NONE && meta.pass == PASS_FIRST) {
             if (hdr.outer_ipv6.isValid() && meta.encapsulated == 0) {
                 if (hdr.outer_ipv6.hop_limit <= 1) {
                     meta.drop_reason = DropReason.HOP_LIMIT;
+                    meta.icmp = ICMP_TIME_EXCEEDED;
                 }
                 hdr.outer_ipv6.hop_limit = hdr.outer_ipv6.hop_limit - 1;
             } else {
                 if (hdr.ipv6.hop_limit <= 1) {
                     meta.drop_reason = DropReason.HOP_LIMIT;
+                    meta.icmp = ICMP_TIME_EXCEEDED;
                 }
                 hdr.ipv6.hop_limit = hdr.ipv6.hop_limit - 1;
             }

@@ -16,7 +16,11 @@
 #define SRV6_POLICIES        1024
 #define PORTS                512
 #define SOURCE_PREFIXES      4096
+#define EV_VALUES            4096    // of one field of a structured EV
+#define DSCPS                64
+#define QUEUES               4096    // PORTS * 8: a cell a port and class
 
 #define SRH_SEGMENTS         16      // segments of a parsed SRH
 #define SRH_TLV_BITS         16384   // TLV area of an SRH: at most 2,040 octets
 #define PAYLOAD_BITS         73728   // RoCEv2 payload of a jumbo frame: 9,216 octets
+#define QUOTED_BITS          9856    // of the packet in an ICMPv6 error: 1,232 octets

@@ -1,7 +1,7 @@
 // SRv6 endpoints (RFC 8986), tree SIDs (RFC 9524, End.MT) and headend encapsulation.
 
-// Takes the outer headers off. The inner packet keeps the congestion that the outer one met:
-// RFC 6040 section 4.2.
+// Takes the outer headers off. The inner packet keeps the congestion that the outer one met
+// (RFC 6040 section 4.2), and is what is left of one that was trimmed when the outer one says so.
 control Decapsulate(inout headers_t hdr, inout metadata_t meta) {
     apply {
         if (hdr.outer_ipv6.ecn == 3) {
@@ -12,6 +12,9 @@ control Decapsulate(inout headers_t hdr, inout metadata_t meta) {
         } else if (hdr.outer_ipv6.ecn == 1 && hdr.ipv6.ecn == 2) {
             hdr.ipv6.ecn = 1;
         }
+        if (meta.trimmed == 1) {
+            hdr.ipv6.dscp = hdr.outer_ipv6.dscp;
+        }
         hdr.outer_ipv6.setInvalid();
         hdr.srh.setInvalid();
         hdr.segment.pop_front(SRH_SEGMENTS);
@@ -19,25 +22,28 @@ control Decapsulate(inout headers_t hdr, inout metadata_t meta) {
     }
 }
 
-// Local SIDs. Leaves meta.dst at the address to route by.
+// What is to be done at a SID.
+const bit<2> SID_NONE     = 0;
+const bit<2> SID_ENDPOINT = 1;   // End, End.X and their NEXT-CSID flavors uN and uA
+const bit<2> SID_DECAPS   = 2;   // End.DT6, End.DX6; uDT6 and uDX6 are the same at SIDs of the NEXT-CSID format
+
+// Local SIDs. Leaves meta.dst at the address to route by. A uSID (RFC 9800: a SID of the NEXT-CSID flavor) is matched by its
+// block and itself; what is behind it in the address is its Argument.
 control Endpoint(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
     Decapsulate() decapsulate;
-    bit<1> decaps = 0;
+    bit<2>   behavior = SID_NONE;
+    bit<1>   decaps = 0;
+    bit<1>   psp = 0;
+    bit<1>   usd = 0;
+    bit<1>   usid = 0;
+    bit<1>   argument = 0;           // there is one: the container goes on
+    bit<128> shifted = 0;
+    bit<8>   hop_limit = 0;
 
     // RFC 8986 section 4.1, S01-S15.
     @id(0x01000010)
     action end() {
-        if (!hdr.srh.isValid()) {
-            meta.drop_reason = DropReason.SID_UPPER_LAYER;
-        } else if (hdr.srh.segments_left == 0) {
-            meta.drop_reason = DropReason.SID_SEGMENTS_LEFT;
-        } else if (hdr.outer_ipv6.hop_limit <= 1) {
-            meta.drop_reason = DropReason.HOP_LIMIT;
-        } else {
-            hdr.srh.segments_left = hdr.srh.segments_left - 1;
-            hdr.outer_ipv6.dst_addr = meta.next_segment;
-            meta.dst = meta.next_segment;
-        }
+        behavior = SID_ENDPOINT;
     }
 
     // RFC 8986 section 4.2.
@@ -49,18 +55,68 @@ control Endpoint(inout headers_t hdr, inout metadata_t meta, inout standard_meta
         meta.routed = 1;
     }
 
-    // RFC 8986 section 4.6.
+    // The flavors of RFC 8986 section 4.16. USP needs no parameter: what follows the SRH is looked at whether the SRH is
+    // taken off first or not.
+    @id(0x01000015)
+    action end_flavors(bit<1> with_psp, bit<1> with_usd) {
+        end();
+        psp = with_psp;
+        usd = with_usd;
+    }
+
+    @id(0x01000016)
+    action end_x_flavors(bit<9> port, bit<16> neighbor, bit<1> with_psp, bit<1> with_usd) {
+        end_x(port, neighbor);
+        psp = with_psp;
+        usd = with_usd;
+    }
+
+    // RFC 9800 section 4.1.1, End with NEXT-CSID. The block has 16 bits (f1616) or 32. A SID of two uSIDs (pair) is a node's and
+    // a local one behind it, done in one step.
+    @id(0x01000017)
+    action un(bit<1> f1616, bit<1> pair, bit<1> with_psp, bit<1> with_usd) {
+        end_flavors(with_psp, with_usd);
+        usid = 1;
+        if (f1616 == 1) {
+            if (pair == 1) {
+                shifted = meta.dst[127:112] ++ meta.dst[79:0] ++ 32w0;
+            } else {
+                shifted = meta.dst[127:112] ++ meta.dst[95:0] ++ 16w0;
+            }
+            argument = shifted[111:0] == 0 ? 1w0 : 1w1;
+        } else {
+            if (pair == 1) {
+                shifted = meta.dst[127:96] ++ meta.dst[63:0] ++ 32w0;
+            } else {
+                shifted = meta.dst[127:96] ++ meta.dst[79:0] ++ 16w0;
+            }
+            argument = shifted[95:0] == 0 ? 1w0 : 1w1;
+        }
+    }
+
+    // RFC 9800 section 4.1.2, End.X with NEXT-CSID: over its adjacency without a lookup.
+    @id(0x01000018)
+    action ua(bit<1> f1616, bit<1> pair, bit<1> with_psp, bit<1> with_usd, bit<9> port, bit<16> neighbor) {
+        un(f1616, pair, with_psp, with_usd);
+        std.egress_spec = port;
+        meta.neighbor = neighbor;
+        meta.routed = 1;
+    }
+
+    // RFC 8986 section 4.6; uDT6.
     @id(0x01000012)
     action end_dt6(bit<16> vrf) {
-        if (hdr.srh.isValid() && hdr.srh.segments_left != 0) {
-            meta.drop_reason = DropReason.SID_SEGMENTS_LEFT;
-        } else if (!hdr.outer_ipv6.isValid() || !hdr.ipv6.isValid()) {
-            meta.drop_reason = DropReason.SID_UPPER_LAYER;
-        } else {
-            decaps = 1;
-            meta.vrf = vrf;
-            meta.dst = hdr.ipv6.dst_addr;
-        }
+        behavior = SID_DECAPS;
+        meta.vrf = vrf;
+    }
+
+    // RFC 8986 section 4.4; uDX6.
+    @id(0x01000019)
+    action end_dx6(bit<9> port, bit<16> neighbor) {
+        behavior = SID_DECAPS;
+        std.egress_spec = port;
+        meta.neighbor = neighbor;
+        meta.routed = 1;
     }
 
     // RFC 9524 section 2.2: a copy per branch, Segments Left untouched. With receivers of its own
@@ -85,17 +141,71 @@ control Endpoint(inout headers_t hdr, inout metadata_t meta, inout standard_meta
     @id(0x02000010)
     table local_sid {
         key = { meta.dst : lpm @name("dst_addr"); }
-        actions = { end; end_x; end_dt6; end_replicate; end_mt; @defaultonly NoAction; }
+        actions = {
+            end; end_x; end_flavors; end_x_flavors; un; ua; end_dt6; end_dx6; end_replicate; end_mt;
+            @defaultonly NoAction;
+        }
         const default_action = NoAction();
         size = LOCAL_SIDS;
     }
 
     apply {
         local_sid.apply();
+        if (meta.drop_reason != DropReason.NONE) {
+            // What the parser has refused of an SRH (RFC 8986 section 4.1, S09-S10).
+            if (behavior != SID_NONE && hdr.srh.segments_left != 0) {
+                meta.icmp = ICMP_SEGMENTS_LEFT;
+            }
+        } else if (behavior == SID_ENDPOINT) {
+            hop_limit = hdr.outer_ipv6.isValid() ? hdr.outer_ipv6.hop_limit : hdr.ipv6.hop_limit;
+            if (argument == 0 && (!hdr.srh.isValid() || hdr.srh.segments_left == 0)) {
+                // RFC 8986 section 4.1.1; section 4.16.3 for USD.
+                if (usd == 1 && hdr.outer_ipv6.isValid() && hdr.ipv6.isValid()) {
+                    decaps = 1;
+                } else {
+                    meta.drop_reason = hdr.srh.isValid() ? DropReason.SID_SEGMENTS_LEFT : DropReason.SID_UPPER_LAYER;
+                    meta.icmp = ICMP_UPPER_LAYER;
+                }
+            } else if (hop_limit <= 1) {
+                meta.drop_reason = DropReason.HOP_LIMIT;
+                meta.icmp = ICMP_TIME_EXCEEDED;
+            } else if (argument == 1) {
+                meta.dst = shifted;
+                if (hdr.outer_ipv6.isValid()) {
+                    hdr.outer_ipv6.dst_addr = shifted;
+                } else {
+                    hdr.ipv6.dst_addr = shifted;
+                }
+            } else {
+                hdr.srh.segments_left = hdr.srh.segments_left - 1;
+                hdr.outer_ipv6.dst_addr = meta.next_segment;
+                meta.dst = meta.next_segment;
+                // RFC 8986 section 4.16.1.
+                if (psp == 1 && hdr.srh.segments_left == 0) {
+                    hdr.outer_ipv6.next_header = hdr.srh.next_header;
+                    hdr.outer_ipv6.payload_len = hdr.outer_ipv6.payload_len - 8 - (((bit<16>)hdr.srh.hdr_ext_len) << 3);
+                    hdr.srh.setInvalid();
+                    hdr.segment.pop_front(SRH_SEGMENTS);
+                    hdr.srh_tlvs.setInvalid();
+                }
+            }
+        } else if (behavior == SID_DECAPS) {
+            if (hdr.srh.isValid() && hdr.srh.segments_left != 0) {
+                meta.drop_reason = DropReason.SID_SEGMENTS_LEFT;
+                meta.icmp = ICMP_SEGMENTS_LEFT;
+            } else if (!hdr.outer_ipv6.isValid() || !hdr.ipv6.isValid()) {
+                meta.drop_reason = DropReason.SID_UPPER_LAYER;
+                meta.icmp = ICMP_UPPER_LAYER;
+            } else {
+                decaps = 1;
+            }
+        }
         if (decaps == 1) {
+            meta.dst = hdr.ipv6.dst_addr;
+            meta.decapsulated = 1;
             decapsulate.apply(hdr, meta);
         }
-        if (meta.mt_replicate == 1) {
+        if (meta.mt_replicate == 1 && meta.drop_reason == DropReason.NONE) {
             if (!hdr.outer_ipv6.isValid()) {
                 meta.drop_reason = DropReason.SID_UPPER_LAYER;
             } else if (hdr.outer_ipv6.hop_limit <= 1) {

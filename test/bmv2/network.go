@@ -175,7 +175,7 @@ func (n *Network) launch(index int, s Switch, interfaces []string) error {
 	for _, i := range interfaces {
 		args = append(args, "-i", i)
 	}
-	args = append(args, "--", "--grpc-server-addr", grpcAddress, "--cpu-port", fmt.Sprint(cpu))
+	args = append(args, "--", "--grpc-server-addr", grpcAddress, "--cpu-port", fmt.Sprint(cpu), "--priority-queues", "8")
 	p := &process{name: s.Name, exited: make(chan struct{}), cmd: exec.Command(program, args...)}
 	p.cmd.Stdout, p.cmd.Stderr = &p.output, &p.output
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // when the namespace's thread ends

@@ -44,13 +44,13 @@ func TestEmbeddedTraced(t *testing.T) {
 // embedded is a P4Runtime device over the embedded switch.
 type embedded struct {
 	tracer trace.Tracer // nil: nobody observes packets
-	cache  p4rt.Cache
+	cache  *p4rt.Cache  // compiled programs, which switches share
 	device *p4rt.Device
 	now    time.Duration
 	out    []wire
 }
 
-func newEmbedded() *embedded { return &embedded{} }
+func newEmbedded() *embedded { return &embedded{cache: &p4rt.Cache{}} }
 
 func (*embedded) virtual() bool { return true }
 
@@ -59,7 +59,7 @@ func (e *embedded) advance(d time.Duration) { e.now += d }
 func (e *embedded) reset(t testing.TB) {
 	t.Helper()
 	device, err := p4rt.NewDevice(p4rt.Config{
-		ID: 1, Cache: &e.cache, Switch: dataplane.Config{Trace: e.tracer},
+		ID: 1, Cache: e.cache, Switch: dataplane.Config{Trace: e.tracer},
 		Transmit: func(_ time.Duration, port uint32, frame []byte) {
 			e.out = append(e.out, wire{port, slices.Clone(frame)})
 		},
@@ -119,6 +119,28 @@ func (e *embedded) inject(t testing.TB, in ...wire) []wire {
 func (e *embedded) counters(t testing.TB, id uint32) map[int]int {
 	t.Helper()
 	cells := map[int]int{}
+	// Thousands of cells after every step are read without a message each.
+	for _, c := range info.GetCounters() {
+		if c.GetPreamble().GetId() != id || c.GetSize() < p4.Queues {
+			continue
+		}
+		sw := e.device.Switch()
+		for i, counter := range sw.Program().Counters() {
+			if counter.Name != c.GetPreamble().GetName() {
+				continue
+			}
+			for index := range counter.Size {
+				v, err := sw.Counter(i, index)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if v.Packets != 0 {
+					cells[index] = int(v.Packets)
+				}
+			}
+			return cells
+		}
+	}
 	err := e.device.Read(e.now, &p4v1.ReadRequest{DeviceId: 1, Entities: []*p4v1.Entity{
 		{Entity: &p4v1.Entity_CounterEntry{CounterEntry: &p4v1.CounterEntry{CounterId: id}}},
 	}}, func(r *p4v1.ReadResponse) {

@@ -15,5 +15,11 @@ func scenarios() []scenario {
 		cnps(),
 		packetIO(),
 		malformed(),
+		classes(),
+		trimming(),
+		marking(),
+		structuredEVs(),
+		usids(),
+		icmpErrors(),
 	)
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -56,12 +57,18 @@ type step struct {
 	// Increments.
 	ingress, egress drops
 	events          events
+	classes         counts // only of scenarios that state them
+	icmp            map[p4.IcmpEvent]int
 }
+
+// counts are increments of cells of other counters.
+type counts = map[cell]int
 
 // scenario is a story of one switch. It starts with the base entries and its own.
 type scenario struct {
 	name    string
 	virtual bool // only where time is virtual
+	classes bool // its steps state the counters of classes too
 	entries []*p4v1.Update
 	steps   []step
 }
@@ -74,7 +81,8 @@ func (s scenario) run(t *testing.T, target target) {
 	target.reset(t)
 	target.write(t, baseEntries())
 	target.write(t, s.entries)
-	seen := readCells(t, target)
+	read := func() map[cell]int { return readCells(t, target, s.counters()...) }
+	seen := read()
 	for i, step := range s.steps {
 		name := fmt.Sprintf("step %d", i+1)
 		if step.what != "" {
@@ -87,7 +95,7 @@ func (s scenario) run(t *testing.T, target target) {
 			out = target.inject(t, step.in)
 		}
 		compareOutput(t, name, out, step.out)
-		now := readCells(t, target)
+		now := read()
 		compareCells(t, name, seen, now, step.cells())
 		seen = now
 		if t.Failed() {
@@ -108,13 +116,32 @@ func (c cell) String() string {
 		return fmt.Sprintf("ingress_drops[%v]", p4.DropReason(c.index))
 	case p4.CounterEgressDropsID:
 		return fmt.Sprintf("egress_drops[%v]", p4.DropReason(c.index))
+	case p4.CounterIcmpEventsID:
+		return fmt.Sprintf("icmp_events[%v]", p4.IcmpEvent(c.index))
+	case p4.CounterMtEventsID:
+		return fmt.Sprintf("mt_events[%v]", p4.MtEvent(c.index))
 	}
-	return fmt.Sprintf("mt_events[%v]", p4.MtEvent(c.index))
+	return fmt.Sprintf("%s[port %d class %d]", map[uint32]string{
+		p4.CounterClassTxID: p4.CounterClassTx, p4.CounterClassMarksID: p4.CounterClassMarks,
+		p4.CounterClassTrimsID: p4.CounterClassTrims, p4.CounterClassDropsID: p4.CounterClassDrops,
+	}[c.counter], c.index>>3, c.index&7)
 }
 
-func readCells(t testing.TB, target target) map[cell]int {
+// counters are those that its steps state.
+func (s scenario) counters() []uint32 {
+	ids := []uint32{p4.CounterIngressDropsID, p4.CounterEgressDropsID, p4.CounterMtEventsID, p4.CounterIcmpEventsID}
+	if s.classes {
+		ids = append(ids, p4.CounterClassTxID, p4.CounterClassMarksID, p4.CounterClassTrimsID, p4.CounterClassDropsID)
+	}
+	return ids
+}
+
+func readCells(t testing.TB, target target, ids ...uint32) map[cell]int {
 	cells := map[cell]int{}
-	for _, id := range []uint32{p4.CounterIngressDropsID, p4.CounterEgressDropsID, p4.CounterMtEventsID} {
+	if len(ids) == 0 {
+		ids = scenario{}.counters()
+	}
+	for _, id := range ids {
 		for index, packets := range target.counters(t, id) {
 			cells[cell{id, index}] = packets
 		}
@@ -133,6 +160,10 @@ func (s step) cells() map[cell]int {
 	for event, n := range s.events {
 		cells[cell{p4.CounterMtEventsID, int(event)}] = n
 	}
+	for event, n := range s.icmp {
+		cells[cell{p4.CounterIcmpEventsID, int(event)}] = n
+	}
+	maps.Copy(cells, s.classes)
 	return cells
 }
 

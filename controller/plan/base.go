@@ -271,7 +271,10 @@ func (b *baseWork) sids() {
 }
 
 // routes emits the way to everything that is not here.
-func (b *baseWork) routes(local map[netip.Prefix]bool) {
+func (b *baseWork) routes(local map[netip.Prefix]bool) { b.routesUp(local, nil, nil) }
+
+// routesUp is routes where some ports lead up, to more destinations.
+func (b *baseWork) routesUp(local map[netip.Prefix]bool, up map[uint32]bool, more []destination) {
 	ways := make(map[topology.NodeID][]hop)
 	toward := func(id topology.NodeID) []hop {
 		hops, known := ways[id]
@@ -284,7 +287,8 @@ func (b *baseWork) routes(local map[netip.Prefix]bool) {
 		return hops
 	}
 	e := newECMP()
-	for _, d := range b.n.routes {
+	e.up = up
+	for _, d := range slices.Concat(b.n.routes, more) {
 		if local[d.prefix] {
 			continue
 		}

@@ -8,6 +8,9 @@
 // holds all it needs, so that what a switch should hold for a group does not
 // change with the network until the group is placed anew.
 //
+// An MRC fabric needs [Network.EVs] and [Network.Classes] on top, and
+// [Network.EVRoutes] in place of the routes.
+//
 // # Numbers
 //
 // A group has the same number g, its index, on every switch. On a switch:

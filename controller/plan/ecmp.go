@@ -19,20 +19,22 @@ func sortHops(hops []hop) []hop {
 type ecmp struct {
 	routes []ecmpRoute
 	sets   map[string][]hop
+	up     map[uint32]bool // ports that lead up; routes by them say so
 }
 
 type ecmpRoute struct {
 	prefix netip.Prefix
 	hops   []hop
-	set    string // "" for one way
+	set    string // "" for one way that does not lead up
+	up     bool
 }
 
 func newECMP() *ecmp { return &ecmp{sets: make(map[string][]hop)} }
 
 // route adds a route; hops are ordered by port and not empty.
 func (e *ecmp) route(p netip.Prefix, hops []hop) {
-	r := ecmpRoute{prefix: p, hops: hops}
-	if len(hops) > 1 {
+	r := ecmpRoute{prefix: p, hops: hops, up: e.up[hops[0].port]}
+	if len(hops) > 1 || r.up {
 		b := make([]byte, 0, 2*len(hops))
 		for _, h := range hops {
 			b = append(b, byte(h.port>>8), byte(h.port))
@@ -76,7 +78,11 @@ func (e *ecmp) entities() []entry.Entity {
 		if r.set == "" {
 			out = append(out, route(r.prefix, forward(r.hops[0])))
 		} else {
-			out = append(out, route(r.prefix, entry.Do(p4.ActionEcmpGroup, entry.With("group", entry.Uint(uint64(ids[r.set]))))))
+			action := p4.ActionEcmpGroup
+			if r.up {
+				action = p4.ActionForwardUp
+			}
+			out = append(out, route(r.prefix, entry.Do(action, entry.With("group", entry.Uint(uint64(ids[r.set]))))))
 		}
 	}
 	return out

@@ -1,0 +1,168 @@
+package plan
+
+import (
+	"hash/fnv"
+	"net/netip"
+
+	"github.com/weft-sdn/weft/controller/entry"
+	"github.com/weft-sdn/weft/controller/ev"
+	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/p4"
+	"github.com/weft-sdn/weft/packet"
+)
+
+// EVs returns what a switch holds so that packets go where the EVs of an
+// assignment say, each thing once: fields and their values, uSIDs, and what
+// hosts are reached by, and in every mode what keeps the hashes of switches
+// apart. The assignment must be of the network's snapshot.
+func (n *Network) EVs(sw *inventory.Switch, a *ev.Assignment) []entry.Entity {
+	b := baseWork{n: n, sw: sw, node: n.nodes[sw.Name]}
+	if b.node == nil {
+		return nil
+	}
+	s, ok := a.Switch(b.node.ID)
+	if !ok {
+		return nil
+	}
+	b.multiplier()
+	if s.HasField {
+		b.field(s)
+	}
+	if a.Format().Mode.SRv6() {
+		b.usids(a, s)
+	}
+	return b.out
+}
+
+// EVRoutes takes the place of [Network.Routes]: where structured EVs decide what
+// goes up, routes that lead up say so; and there are routes to all uNs.
+func (n *Network) EVRoutes(sw *inventory.Switch, a *ev.Assignment) []entry.Entity {
+	b := baseWork{n: n, sw: sw, node: n.nodes[sw.Name]}
+	local := b.hostRoutes()
+	if b.node == nil {
+		return b.out
+	}
+	up := make(map[uint32]bool)
+	if s, ok := a.Switch(b.node.ID); ok && s.HasField {
+		for _, l := range a.Clos().Up(b.node.ID) {
+			if h, ok := n.hop(sw, l); ok {
+				up[h.port] = true
+			}
+		}
+	}
+	b.routesUp(local, up, b.nodeSIDs(a))
+	return b.out
+}
+
+// multiplier emits the switch's own factor of the ECMP hash.
+func (b *baseWork) multiplier() {
+	h := fnv.New32a()
+	h.Write([]byte(b.sw.Name))
+	t := entry.In(p4.TableEcmpHash, entry.Do(p4.ActionSetMultiplier, entry.With("odd", entry.Uint(uint64(h.Sum32()|1)))))
+	t.Default = true
+	b.add(t)
+}
+
+// field emits the switch's own field of structured EVs.
+func (b *baseWork) field(s ev.Switch) {
+	t := entry.In(p4.TableEvField, entry.Do(p4.ActionSetField,
+		entry.With("right", entry.Uint(uint64(packet.EVBits-s.Field.Offset-s.Field.Width))), entry.With("ones", entry.Uint(uint64(s.Field.Max())))))
+	t.Default = true
+	b.add(t)
+	for _, v := range s.Up {
+		if h, ok := b.n.hop(b.sw, v.Link); ok {
+			b.add(entry.In(p4.TableEvUp, entry.Do(p4.ActionEvForward, hopParams(h)...), entry.Exact("value", entry.Uint(uint64(v.Value)))))
+		}
+	}
+}
+
+func hopParams(h hop) []entry.Param {
+	return []entry.Param{entry.With("port", port(h.port)), entry.With("neighbor", entry.Uint(uint64(h.neighbor)))}
+}
+
+// usids emits the switch's own uSIDs.
+func (b *baseWork) usids(a *ev.Assignment, s ev.Switch) {
+	format := a.Format()
+	f1616 := entry.Bool(format.Mode.USID() == packet.F1616)
+	local := func(p netip.Prefix, action entry.Action) {
+		b.add(entry.In(p4.TableLocalSid, action, prefix("dst_addr", p)))
+	}
+	endpoint := func(name string, params ...entry.Param) entry.Action {
+		return entry.Do(name, append(params, entry.With("f1616", f1616), entry.With("pair", entry.Bool(false)),
+			entry.With("with_psp", entry.Bool(false)), entry.With("with_usd", entry.Bool(false)))...)
+	}
+	// A uN reveals what is behind it as a route. What the switch itself has
+	// behind its own uN is matched together with it.
+	own, behindOwn := netip.Prefix{}, func(uint16) netip.Prefix { return netip.Prefix{} }
+	if usid, ok := a.Node(b.node.ID); ok {
+		own, _ = format.Mode.USID().SID(format.Block, usid)
+		behindOwn = func(last uint16) netip.Prefix {
+			containers, err := format.Mode.USID().Containers(format.Block, usid, last)
+			if err != nil {
+				return netip.Prefix{}
+			}
+			return netip.PrefixFrom(containers[0], own.Bits()+16)
+		}
+	}
+	decapsulate := func(u ev.LocalUSID, action entry.Action) {
+		local(u.SID, action)
+		if p := behindOwn(u.USID); p.IsValid() {
+			local(p, action)
+		}
+	}
+	for _, u := range s.USIDs {
+		switch u.Behavior {
+		case packet.UN:
+			local(u.SID, endpoint(p4.ActionUn))
+		case packet.UA:
+			if h, ok := b.n.hop(b.sw, u.Link); ok {
+				local(u.SID, endpoint(p4.ActionUa, hopParams(h)...))
+			}
+		case packet.UDT6:
+			decapsulate(u, entry.Do(p4.ActionEndDt6, entry.With("vrf", entry.Uint(0))))
+		}
+	}
+	// The last uSID of a path names a port to a host. With the outer header it
+	// is a route: nothing is left to be done at this switch.
+	if s.Tier == 0 {
+		seen := make(map[uint32]bool)
+		for _, h := range b.n.hostsOf[b.sw.Name] {
+			way := h.way
+			if seen[way.port] {
+				continue
+			}
+			seen[way.port] = true
+			keep, decap, err := a.HostUSIDs(uint16(way.port))
+			if err != nil {
+				continue
+			}
+			b.add(route(keep.SID, forward(way)))
+			decapsulate(decap, entry.Do(p4.ActionEndDx6, hopParams(way)...))
+		}
+	}
+}
+
+// nodeSIDs are the uNs of the switches, as far as they are not locators that
+// the topology has.
+func (b *baseWork) nodeSIDs(a *ev.Assignment) []destination {
+	format := a.Format()
+	if !format.Mode.SRv6() {
+		return nil
+	}
+	known := make(map[netip.Prefix]bool, len(b.n.routes))
+	for _, d := range b.n.routes {
+		known[d.prefix] = true
+	}
+	var out []destination
+	for _, node := range a.Clos().Nodes() {
+		usid, ok := a.Node(node.ID)
+		if !ok {
+			continue
+		}
+		sid, err := format.Mode.USID().SID(format.Block, usid)
+		if err == nil && !known[sid] {
+			out = append(out, destination{sid, []origin{{node: node.ID}}})
+		}
+	}
+	return out
+}

@@ -340,7 +340,7 @@ func (q *QP) stamp(now time.Duration) packet.TSETH {
 	return packet.TSETH{Timestamp: uint16(now / unit), OwnUnit: unit != packet.TimestampUnit, Type: packet.TSETHTimestamp}
 }
 
-// backlog is the octets of nominal_pktsize that a message of n octets takes, for OnNewData (§8.6).
+// backlogOf is the octets of nominal_pktsize that a message of n octets takes, for OnNewData (§8.6).
 func (q *QP) backlogOf(n, packets int, immediate bool) int {
 	h := packet.METHLen + packet.RETHLen
 	if q.cfg.TimestampUnit != 0 {

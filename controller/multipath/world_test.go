@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/netip"
 	"slices"
@@ -168,7 +169,7 @@ func (w *world) start() *world {
 	w.core.Tick(w.now)
 	w.core.SetTopology(w.net.Build())
 	w.core.InSync()
-	for name := range w.made {
+	for _, name := range slices.Sorted(maps.Keys(w.made)) {
 		w.hello(name, hostapi.Version{})
 	}
 	w.pump()

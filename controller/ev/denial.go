@@ -138,16 +138,14 @@ func (b *Built) replace(p *hostapi.Profile, dead []int, lost *topology.LostWays)
 func (b *Built) generatedUnder(lost *topology.LostWays) (Outcome, error) {
 	base := b.Profile
 	var denied []hostapi.EV
-	all := 0
 	for i := range b.lanes {
 		l := &b.lanes[i]
+		if !lost.Touches(l.set) {
+			continue
+		}
 		candidates, err := b.a.candidates(l.set)
 		if err != nil {
 			return Outcome{}, err
-		}
-		all += len(candidates)
-		if !lost.Touches(l.set) {
-			continue
 		}
 		for _, c := range candidates {
 			if allLost(lost, l.set, c.refs) {
@@ -161,6 +159,10 @@ func (b *Built) generatedUnder(lost *topology.LostWays) (Outcome, error) {
 	}
 	out := Outcome{Profile: base, Active: base.Count}
 	if len(denied) > 0 {
+		all := len(b.lanes) // each with all that the fields make
+		for _, f := range base.Fields {
+			all *= int(f.MaxVal-f.MinVal) + 1
+		}
 		out.Active = base.Count * (all - len(denied)) / all
 		out.Profile = base.WithDenied(denied)
 		out.Degraded = degraded(out, base)

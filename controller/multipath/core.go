@@ -257,6 +257,7 @@ func (c *Core) rerack() {
 			all = append(all, p)
 			s.inTurn = append(s.inTurn, p)
 		}
+		slices.SortFunc(s.inTurn, func(a, b *profile) int { return cmp.Compare(a.name, b.name) })
 	}
 	slices.SortFunc(all, func(a, b *profile) int { return cmp.Compare(a.name, b.name) })
 	c.profiles, c.byName = all, make(map[string]*profile, len(all))

@@ -103,13 +103,12 @@ func (c *Core) states() {
 			continue
 		}
 		s.dirty = false
-		state := &hostapi.State{CC: c.cfg.CC, Peers: c.peers, Profiles: make([]*hostapi.Profile, 0, len(s.profiles))}
-		for _, p := range s.profiles {
+		state := &hostapi.State{CC: c.cfg.CC, Peers: c.peers, Profiles: make([]*hostapi.Profile, 0, len(s.inTurn))}
+		for _, p := range s.inTurn {
 			if p.outcome.Profile != nil {
 				state.Profiles = append(state.Profiles, p.outcome.Profile)
 			}
 		}
-		slices.SortFunc(state.Profiles, func(a, b *hostapi.Profile) int { return cmp.Compare(a.Name, b.Name) })
 		s.state = state
 		for _, h := range s.hosts {
 			c.unset[h.Name] = true

@@ -93,9 +93,9 @@ type sender struct {
 	profiles map[*rack]*profile
 	state    *hostapi.State
 	dirty    bool
-	turn     int // among the hosts, for probes
-	inTurn   []*profile
-	cursor   int // in inTurn
+	turn     int        // among the hosts, for probes
+	inTurn   []*profile // by name
+	cursor   int        // in inTurn
 }
 
 func attachmentKey(at ev.Attachment) string {

@@ -1,0 +1,154 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/weft-sdn/weft/controller/ev"
+	"github.com/weft-sdn/weft/controller/multipath"
+	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/topology"
+)
+
+// The fabric of the bench: 320 switches and 1,024 hosts with a port in each plane.
+const (
+	closPlanes   = 4
+	closLeaves   = 64
+	closSpines   = 16
+	closHosts    = 16 // a leaf
+	lossesToTime = 50
+)
+
+// keepingTrue measures the core that says what hosts are to hold: from the topology without a link, a switch or a plane to the
+// new states of all hosts that are concerned, on one goroutine, without the sessions to the hosts.
+func keepingTrue(_ context.Context, out *report) error {
+	b := topology.NewBuilder()
+	ports := make(map[topology.NodeID]uint32)
+	leaf := func(plane, n int) topology.NodeID { return topology.NodeID(fmt.Sprintf("leaf%d-%02d", plane, n)) }
+	spine := func(plane, n int) topology.NodeID { return topology.NodeID(fmt.Sprintf("spine%d-%02d", plane, n)) }
+	for p := 1; p <= closPlanes; p++ {
+		for s := range closSpines {
+			b.SetNode(topology.Node{ID: spine(p, s)})
+		}
+		for l := range closLeaves {
+			b.SetNode(topology.Node{ID: leaf(p, l)})
+			for s := range closSpines {
+				u, v := leaf(p, l), spine(p, s)
+				ports[u]++
+				ports[v]++
+				b.SetLink(topology.Link{Local: u, Remote: v, LocalID: ports[u], RemoteID: ports[v], IGPMetric: 10})
+				b.SetLink(topology.Link{Local: v, Remote: u, LocalID: ports[v], RemoteID: ports[u], IGPMetric: 10})
+			}
+		}
+	}
+	whole := b.Build()
+	for _, explicit := range []bool{false, true} {
+		out.tell("multipath: %d switches, %d hosts, explicit EVs: %v", closPlanes*(closLeaves+closSpines), closLeaves*closHosts, explicit)
+		cfg := multipath.Defaults()
+		cfg.Epoch, cfg.Explicit, cfg.Hold = 1, explicit, 1
+		core, err := multipath.New(cfg)
+		if err != nil {
+			return err
+		}
+		for l := range closLeaves {
+			for h := range closHosts {
+				host := multipath.Host{Name: fmt.Sprintf("h%02d-%02d", l, h), Address: netip.AddrFrom16([16]byte{0x20, 1, 0xd, 0xb8, 8: 1, 14: byte(l), 15: byte(h + 1)})}
+				for p := 1; p <= closPlanes; p++ {
+					host.At = append(host.At, leaf(p, l))
+				}
+				if err := core.PutHost(host); err != nil {
+					return err
+				}
+				if err := core.Hello(host.Name, &hostapi.Hello{Name: host.Name, Instance: 1, Capabilities: ev.Unlimited()}); err != nil {
+					return err
+				}
+			}
+		}
+		start := time.Now()
+		core.SetTopology(whole)
+		core.InSync()
+		first := core.Ready()
+		if len(first.Sets) != closLeaves*closHosts {
+			return fmt.Errorf("%d hosts are told, want all", len(first.Sets))
+		}
+		mode := map[bool]string{false: "GEN", true: "EXP"}[explicit]
+		err = out.print(figure{bench: "multipath/build", unit: "s", value: time.Since(start).Seconds(), more: []field{
+			{"switches", len(whole.Nodes)}, {"hosts", len(first.Sets)}, {"profiles", len(core.Profiles())}, {"mode", mode},
+		}})
+		if err != nil {
+			return err
+		}
+		for _, loss := range []struct {
+			name  string
+			times int
+			do    func(b *topology.Builder, i int)
+		}{
+			{"link", lossesToTime, func(b *topology.Builder, i int) {
+				for _, l := range whole.Links {
+					if l.Local == leaf(i%closPlanes+1, i) && l.Remote == spine(i%closPlanes+1, i%closSpines) {
+						b.RemoveLink(l.ID)
+					}
+				}
+			}},
+			{"switch", 10, func(b *topology.Builder, i int) { b.RemoveNode(spine(i%closPlanes+1, i)) }},
+			{"plane", 4, func(b *topology.Builder, i int) {
+				for s := range closSpines {
+					b.RemoveNode(spine(i+1, s))
+				}
+			}},
+		} {
+			if err := timeLosses(core, whole, out, loss.name, mode, loss.times, loss.do); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// timeLosses takes something from the network again and again, and lets all come back in between.
+func timeLosses(core *multipath.Core, whole *topology.Snapshot, out *report, name, mode string, times int, do func(*topology.Builder, int)) error {
+	var took runs
+	var cpu time.Duration
+	told := 0
+	for i := range times {
+		b := whole.Builder()
+		do(b, i)
+		less := b.Build()
+		before, start := processorTime(), time.Now()
+		core.SetTopology(less)
+		ready := core.Ready()
+		cpu += processorTime() - before
+		took = append(took, time.Since(start).Seconds()*1e3)
+		if len(ready.Sets) == 0 {
+			return fmt.Errorf("nobody is told that a %s is lost", name)
+		}
+		told = len(ready.Sets)
+		core.SetTopology(whole)
+		for ready := core.Ready(); ; ready = core.Ready() { // probes come through
+			for _, p := range ready.Probes {
+				r := &hostapi.ProbeResult{ID: p.Request.ID, Sent: p.Request.Count, Received: p.Request.Count}
+				if err := core.ProbeResult(p.Host, r); err != nil {
+					return err
+				}
+			}
+			denied := false
+			for _, l := range core.Links() {
+				denied = denied || l.Denied
+			}
+			if !denied {
+				break
+			}
+			next, _ := core.Next()
+			core.Tick(max(next, core.Now()+10*time.Millisecond))
+		}
+		core.Ready()
+		core.Tick(core.Now() + 2*multipath.Defaults().Calm)
+		core.Ready()
+	}
+	return out.print(figure{bench: "multipath/deny", unit: "ms", value: took.median(), more: []field{
+		{"max", slices.Max(took)}, {"cpuMillis", cpu.Seconds() * 1e3 / float64(times)}, {"runs", len(took)}, {"lost", name}, {"mode", mode}, {"hostsTold", told},
+	}})
+}

@@ -105,10 +105,7 @@ func TestEdgeMutations(t *testing.T) {
 	r := newEdgeRig(t)
 	const seed = 1
 	rng := rand.New(rand.NewPCG(seed, 0))
-	rounds := 1500
-	if testing.Short() {
-		rounds = 400
-	}
+	const rounds = 500
 	delivered := 0
 	for _, srh := range edgeSeeds(r) {
 		r.check(t, srh)

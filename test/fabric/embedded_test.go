@@ -44,13 +44,16 @@ func TestEmbeddedTraced(t *testing.T) {
 // embedded is a P4Runtime device over the embedded switch.
 type embedded struct {
 	tracer trace.Tracer // nil: nobody observes packets
-	cache  *p4rt.Cache  // compiled programs, which switches share
 	device *p4rt.Device
 	now    time.Duration
 	out    []wire
 }
 
-func newEmbedded() *embedded { return &embedded{cache: &p4rt.Cache{}} }
+// programs are those compiled, which all switches share: under the race detector the fabric's
+// takes seconds.
+var programs p4rt.Cache
+
+func newEmbedded() *embedded { return &embedded{} }
 
 func (*embedded) virtual() bool { return true }
 
@@ -59,7 +62,7 @@ func (e *embedded) advance(d time.Duration) { e.now += d }
 func (e *embedded) reset(t testing.TB) {
 	t.Helper()
 	device, err := p4rt.NewDevice(p4rt.Config{
-		ID: 1, Cache: e.cache, Switch: dataplane.Config{Trace: e.tracer},
+		ID: 1, Cache: &programs, Switch: dataplane.Config{Trace: e.tracer},
 		Transmit: func(_ time.Duration, port uint32, frame []byte) {
 			e.out = append(e.out, wire{port, slices.Clone(frame)})
 		},

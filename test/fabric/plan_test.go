@@ -21,7 +21,6 @@ const planHostPort = 60
 
 // plannedNet is a Clos of three tiers whose switches hold what the controller plans: two pods of two leaves and two switches above, and two links to each core.
 type plannedNet struct {
-	first    *embedded // the others share its compiled program
 	net      *plan.Network
 	clos     *topology.Clos
 	leaves   []topology.NodeID
@@ -32,7 +31,7 @@ type plannedNet struct {
 func newPlanned(t *testing.T) *plannedNet {
 	t.Helper()
 	b, inv := topology.NewBuilder(), inventory.Default()
-	p := &plannedNet{first: newEmbedded(), switches: map[topology.NodeID]*embedded{}, linkAt: map[topology.NodeID]map[uint32]*topology.Link{}}
+	p := &plannedNet{switches: map[topology.NodeID]*embedded{}, linkAt: map[topology.NodeID]map[uint32]*topology.Link{}}
 	used := map[topology.NodeID]uint32{}
 	add := func(format string, args ...any) topology.NodeID {
 		id := topology.NodeID(fmt.Sprintf(format, args...))
@@ -92,7 +91,7 @@ func (p *plannedNet) program(t *testing.T, a *ev.Assignment) {
 		sw := &p.net.Inventory.Switches[i]
 		e := p.switches[topology.NodeID(sw.Name)]
 		if e == nil {
-			e = &embedded{cache: p.first.cache}
+			e = newEmbedded()
 			p.switches[topology.NodeID(sw.Name)] = e
 		}
 		e.reset(t)

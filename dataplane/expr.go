@@ -118,7 +118,10 @@ var binaryOps = map[string]exprOp{
 // raw decodes a type value object given as raw JSON.
 func (l *loader) raw(src *jsonSource, raw json.RawMessage) *expr {
 	var v jsonValue
-	l.decode(src, raw, &v, "expression")
+	if !members(raw, v.take) {
+		v = jsonValue{}
+		l.decode(src, raw, &v, "expression")
+	}
 	return l.value(src, v)
 }
 
@@ -327,7 +330,10 @@ const (
 
 func (l *loader) operator(src *jsonSource, raw json.RawMessage) *expr {
 	var x jsonExpr
-	l.decode(src, raw, &x, "expression")
+	if !members(raw, x.take) {
+		x = jsonExpr{}
+		l.decode(src, raw, &x, "expression")
+	}
 	if x.Op == "" {
 		return l.value(src, jsonValue{Type: x.Type, Value: x.Value})
 	}

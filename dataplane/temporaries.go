@@ -50,13 +50,6 @@ func scanFields(raw []byte, found func(fieldName)) {
 	}
 }
 
-func skipSpace(raw []byte, i int) int {
-	for i < len(raw) && (raw[i] == ' ' || raw[i] == '\n' || raw[i] == '\t' || raw[i] == '\r') {
-		i++
-	}
-	return i
-}
-
 // findTemporaries decides which assignments go: those to a metadata field that
 // occurs in the whole program only there and in one primitive further down the
 // same action, with nothing but other such assignments in between.

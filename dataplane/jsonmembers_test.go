@@ -1,0 +1,35 @@
+package dataplane
+
+import (
+	"encoding/json"
+	"reflect"
+	"testing"
+)
+
+// FuzzMembers: what the members of an object are taken for is what encoding/json takes them for.
+func FuzzMembers(f *testing.F) {
+	for _, text := range []string{
+		`{"type":"expression","value":{"op":"and","left":{"type":"bool","value":true},"right":null}}`,
+		`{ "op" : "==", "left":{"type":"field","value":["a","b}\""]},"right":{"type":"hexstr","value":"0x1"} }`,
+		`{"type":"a\u0062","value":1}`, `{"Type":"x"}`, `{"type":null}`, `{"value":-1.5e3,"bitwidth":3}`, `{}`, `[]`, `{"a":[{},[1,"]"]],"op":"x"}`, `{"":2,"é":3}`,
+	} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if !json.Valid(text) {
+			return // it was checked before
+		}
+		var v, value jsonValue
+		if members(text, v.take) {
+			if err := json.Unmarshal(text, &value); err != nil || !reflect.DeepEqual(v, value) {
+				t.Errorf("%s: %+v, want %+v (%v)", text, v, value, err)
+			}
+		}
+		var x, expr jsonExpr
+		if members(text, x.take) {
+			if err := json.Unmarshal(text, &expr); err != nil || !reflect.DeepEqual(x, expr) {
+				t.Errorf("%s: %+v, want %+v (%v)", text, x, expr, err)
+			}
+		}
+	})
+}

@@ -82,17 +82,25 @@ func (q *QP) sackedPacket(now time.Duration, p *packet.MRC, ts uint16, info *SAC
 	if rec == nil {
 		return
 	}
-	signal := SignalArrived
-	switch s.Mark {
-	case packet.MarkSkipOnce:
-		signal = SignalMarked
-	case packet.MarkAlwaysSkip:
-		signal = SignalBad
-	}
 	if q.outstanding(psn) && rec.state != arrived {
 		q.markArrived(now, rec, false)
 	}
-	q.feedback(now, rec, s.Entropy, p.BTH.Retransmission, signal)
+	q.feedback(now, rec, s.Entropy, p.BTH.Retransmission, sackSignal(s))
+}
+
+// sackSignal is what a SACK says of the path of the packet or probe that it answers.
+func sackSignal(s *packet.SETH) Signal {
+	switch {
+	case s.Mark == packet.MarkAlwaysSkip:
+		return SignalBad
+	case s.Mark == packet.MarkSkipOnce && s.Probe:
+		return SignalProbeMarked
+	case s.Mark == packet.MarkSkipOnce:
+		return SignalMarked
+	case s.Probe:
+		return SignalProbeOK
+	}
+	return SignalArrived
 }
 
 // feedback tells the sprayer what became of a packet, if the entropy value that came back is that of the transmission the answer is for: the first one, or

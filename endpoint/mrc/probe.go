@@ -160,14 +160,7 @@ func (q *QP) answered(now time.Duration, s *packet.SETH, ts uint16, info *SACK) 
 		} else {
 			info.RTT = now - p.sentAt - q.remoteService(ts)
 		}
-		signal := SignalProbeOK
-		switch s.Mark {
-		case packet.MarkSkipOnce:
-			signal = SignalProbeMarked
-		case packet.MarkAlwaysSkip:
-			signal = SignalBad
-		}
-		q.cfg.Sprayer.Feedback(now, p.way.id, signal)
+		q.cfg.Sprayer.Feedback(now, p.way.id, sackSignal(s))
 		return p.sentAt, true
 	}
 	q.counters.ProbesUnknown++

@@ -6,6 +6,8 @@ import (
 	"math/big"
 	"slices"
 	"strings"
+
+	"github.com/weft-sdn/weft/packet"
 )
 
 // calculation is a named hash over a list of inputs. Inputs from headers that
@@ -314,19 +316,9 @@ func (k *calculation) sumInPlace(c *ctx) uint64 {
 	var sum uint64
 	for i := range k.fast {
 		r := &k.fast[i]
-		b := c.data[r.off : r.off+r.n]
-		for ; len(b) >= 4; b = b[4:] {
-			sum += uint64(binary.BigEndian.Uint32(b))
-		}
-		if len(b) >= 2 {
-			sum += uint64(binary.BigEndian.Uint16(b))
-			b = b[2:]
-		}
-		if len(b) == 1 {
-			sum += uint64(b[0]) << 8
-		}
+		sum = packet.ChecksumAdd(sum, c.data[r.off:r.off+r.n])
 	}
-	return foldSum(sum)
+	return uint64(packet.Checksum(sum))
 }
 
 // putBits writes the n low bits of v, at most 64, at a bit offset; bits are

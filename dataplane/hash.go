@@ -7,6 +7,8 @@ import (
 	"math/bits"
 
 	"github.com/cespare/xxhash/v2"
+
+	"github.com/weft-sdn/weft/packet"
 )
 
 // hashFn computes a hash over octets that come in pieces.
@@ -165,15 +167,7 @@ func csum16(segs [][]byte) uint64 {
 			odd = true
 		}
 	}
-	return foldSum(sum)
-}
-
-// foldSum is the Internet checksum of octets that add up to sum.
-func foldSum(sum uint64) uint64 {
-	for sum>>16 != 0 {
-		sum = sum&0xffff + sum>>16
-	}
-	return uint64(^uint16(sum))
+	return uint64(packet.Checksum(sum))
 }
 
 // identity is the first eight octets, as a number.

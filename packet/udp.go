@@ -58,20 +58,17 @@ func (UDP) Len() int { return UDPLen }
 // than its header gives the checksum of what there is.
 func UDPChecksum(src, dst netip.Addr, datagram []byte) uint16 {
 	s, d := src.As16(), dst.As16()
-	sum := sum16(0, s[:])
-	sum = sum16(sum, d[:])
+	sum := ChecksumAdd(0, s[:])
+	sum = ChecksumAdd(sum, d[:])
 	sum += uint64(len(datagram)) + NextHeaderUDP
-	sum = sum16(sum, datagram[:min(len(datagram), udpChecksum)])
+	sum = ChecksumAdd(sum, datagram[:min(len(datagram), udpChecksum)])
 	if len(datagram) > UDPLen {
-		sum = sum16(sum, datagram[UDPLen:])
+		sum = ChecksumAdd(sum, datagram[UDPLen:])
 	}
-	for sum > 0xFFFF {
-		sum = sum>>16 + sum&0xFFFF
+	if c := Checksum(sum); c != 0 {
+		return c
 	}
-	if sum == 0xFFFF {
-		return 0xFFFF
-	}
-	return ^uint16(sum)
+	return 0xFFFF
 }
 
 // CheckUDPChecksum says whether the checksum of a datagram is right. A checksum of 0 is accepted: RoCEv2 senders
@@ -88,20 +85,4 @@ func CheckUDPChecksum(src, dst netip.Addr, datagram []byte) error {
 		return fmt.Errorf("UDP checksum %#04x, want %#04x: %w", got, want, ErrChecksum)
 	}
 	return nil
-}
-
-// sum16 adds the 16-bit words of b to sum; a last odd octet counts as the high half of a word.
-func sum16(sum uint64, b []byte) uint64 {
-	for ; len(b) >= 4; b = b[4:] {
-		// Four octets at once: 2^16 is 1 modulo 2^16-1, so the high word folds down like a carry.
-		sum += uint64(binary.BigEndian.Uint32(b))
-	}
-	if len(b) >= 2 {
-		sum += uint64(binary.BigEndian.Uint16(b))
-		b = b[2:]
-	}
-	if len(b) == 1 {
-		sum += uint64(b[0]) << 8
-	}
-	return sum
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/dataplane/trace"
+	"github.com/weft-sdn/weft/internal/heap"
 )
 
 // maxPriorities bounds Config.Priorities, as in BMv2.
@@ -46,7 +47,7 @@ type trafficManager struct {
 // came in, in order, and those that must wait for their queue's rate.
 type prioQueue struct {
 	ready ring[queued]
-	later lateHeap
+	later []queued // a heap by leaving time
 }
 
 type portQueues struct {
@@ -133,7 +134,7 @@ func (m *trafficManager) push(e queued, now time.Duration) bool {
 	case e.send <= now:
 		pq.ready.push(e)
 	default:
-		pq.later.push(e)
+		heap.Push(&pq.later, e, (*queued).before)
 	}
 	return true
 }
@@ -150,7 +151,7 @@ func (m *trafficManager) pop(now time.Duration) (e queued, depth int, ok bool) {
 		case pq.ready.len() > 0 && (!late || !pq.later[0].before(pq.ready.peek())):
 			e = pq.ready.pop()
 		case late:
-			e = pq.later.pop()
+			e = heap.Pop(&pq.later, (*queued).before)
 		default:
 			continue
 		}
@@ -175,46 +176,6 @@ func (m *trafficManager) nextDue() (at time.Duration, ok bool) {
 		}
 	}
 	return at, ok
-}
-
-// lateHeap is a heap by leaving time. It is container/heap's without an
-// allocation for each packet.
-type lateHeap []queued
-
-func (h *lateHeap) push(e queued) {
-	*h = append(*h, e)
-	l := *h
-	for i := len(l) - 1; i > 0; {
-		up := (i - 1) / 2
-		if !l[i].before(&l[up]) {
-			return
-		}
-		l[i], l[up] = l[up], l[i]
-		i = up
-	}
-}
-
-func (h *lateHeap) pop() queued {
-	l := *h
-	n := len(l) - 1
-	e := l[0]
-	l[0], l[n] = l[n], queued{}
-	l = l[:n]
-	*h = l
-	for i := 0; ; {
-		down := 2*i + 1
-		if down >= n {
-			return e
-		}
-		if right := down + 1; right < n && l[right].before(&l[down]) {
-			down = right
-		}
-		if !l[down].before(&l[i]) {
-			return e
-		}
-		l[i], l[down] = l[down], l[i]
-		i = down
-	}
 }
 
 // enqueue puts a packet into its queue or drops it.

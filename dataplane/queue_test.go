@@ -2,7 +2,6 @@ package dataplane
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -206,41 +205,5 @@ func TestNewProgramStartsEmpty(t *testing.T) {
 	}
 	if got := r.send(1, "000008"); len(got) != 1 {
 		t.Fatal("the new one does not run")
-	}
-}
-
-// TestLateHeap: what is pushed in any order comes out by leaving time, and at
-// the same time in the order of arrival.
-func TestLateHeap(t *testing.T) {
-	const seed = 20260108
-	t.Logf("seed %d", seed)
-	rng := rand.New(rand.NewPCG(seed, 0))
-	var h lateHeap
-	var want []queued
-	for seq := range uint64(5000) {
-		if len(want) > 0 && rng.IntN(3) == 0 {
-			if got := h.pop(); got.seq != want[0].seq {
-				t.Fatalf("packet %d comes before %d", got.seq, want[0].seq)
-			}
-			want = want[1:]
-			continue
-		}
-		e := queued{send: time.Duration(rng.IntN(100)), seq: seq}
-		h.push(e)
-		at, _ := slices.BinarySearchFunc(want, e, func(a, b queued) int {
-			if a.before(&b) {
-				return -1
-			}
-			return 1
-		})
-		want = slices.Insert(want, at, e)
-	}
-	for _, w := range want {
-		if got := h.pop(); got.seq != w.seq {
-			t.Fatalf("packet %d comes before %d", got.seq, w.seq)
-		}
-	}
-	if len(h) != 0 {
-		t.Fatalf("%d packets are left", len(h))
 	}
 }

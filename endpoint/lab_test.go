@@ -1,12 +1,12 @@
 package endpoint
 
 import (
-	"container/heap"
 	"math/rand/v2"
 	"net/netip"
 	"testing"
 	"time"
 
+	"github.com/weft-sdn/weft/internal/heap"
 	"github.com/weft-sdn/weft/packet"
 )
 
@@ -17,7 +17,7 @@ type lab struct {
 	now    time.Duration
 	hosts  [2]*Host
 	links  [2]link // links[i]: frames sent by hosts[i]
-	queue  events
+	queue  []event // a heap
 	number uint64
 	pool   [][]byte
 }
@@ -39,19 +39,7 @@ type event struct {
 	frame  []byte
 }
 
-type events []event
-
-func (e events) Len() int { return len(e) }
-func (e events) Less(i, j int) bool {
-	return e[i].at < e[j].at || e[i].at == e[j].at && e[i].number < e[j].number
-}
-func (e events) Swap(i, j int) { e[i], e[j] = e[j], e[i] }
-func (e *events) Push(x any)   { *e = append(*e, x.(event)) }
-func (e *events) Pop() any {
-	last := (*e)[len(*e)-1]
-	*e = (*e)[:len(*e)-1]
-	return last
-}
+func (e *event) before(o *event) bool { return e.at < o.at || e.at == o.at && e.number < o.number }
 
 var (
 	testAddr = [2]netip.Addr{netip.MustParseAddr("2001:db8::1"), netip.MustParseAddr("2001:db8::2")}
@@ -130,7 +118,7 @@ func (l *lab) send(from int, now time.Duration, frame []byte) {
 			f[packet.EthernetLen+1] = tc | packet.CE<<4
 		}
 		l.number++
-		heap.Push(&l.queue, event{at, l.number, 1 - from, f})
+		heap.Push(&l.queue, event{at, l.number, 1 - from, f}, (*event).before)
 	}
 }
 
@@ -163,7 +151,7 @@ func (l *lab) run(limit time.Duration, done func() bool) bool {
 		}
 		l.now = max(l.now, next)
 		for len(l.queue) > 0 && l.queue[0].at <= l.now {
-			e := heap.Pop(&l.queue).(event)
+			e := heap.Pop(&l.queue, (*event).before)
 			l.hosts[e.to].Receive(l.now, e.frame)
 			l.pool = append(l.pool, e.frame)
 		}

@@ -1,10 +1,11 @@
 package lab
 
 import (
-	"container/heap"
 	"fmt"
 	"math/rand/v2"
 	"time"
+
+	"github.com/weft-sdn/weft/internal/heap"
 )
 
 // A World runs a network: a queue of events in the order of their times. It is single-threaded;
@@ -14,8 +15,8 @@ type World struct {
 	Network Network
 
 	now    time.Duration
-	events eventQueue
-	count  uint64 // events so far: orders those of one time
+	events []event // a heap
+	count  uint64  // events so far: orders those of one time
 	rng    *rand.Rand
 	taps   []Tap
 	free   [][]byte // frame buffers
@@ -50,21 +51,7 @@ type event struct {
 	call  func()
 }
 
-type eventQueue []event
-
-func (q eventQueue) Len() int { return len(q) }
-func (q eventQueue) Less(i, j int) bool {
-	return q[i].at < q[j].at || q[i].at == q[j].at && q[i].order < q[j].order
-}
-func (q eventQueue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
-func (q *eventQueue) Push(e any)   { *q = append(*q, e.(event)) }
-func (q *eventQueue) Pop() any {
-	last := len(*q) - 1
-	e := (*q)[last]
-	(*q)[last] = event{}
-	*q = (*q)[:last]
-	return e
-}
+func (e *event) before(o *event) bool { return e.at < o.at || e.at == o.at && e.order < o.order }
 
 // Now is the time since the world began.
 func (w *World) Now() time.Duration { return w.now }
@@ -86,7 +73,7 @@ func (w *World) After(d time.Duration, f func()) { w.At(w.now+d, f) }
 func (w *World) schedule(e event) {
 	w.count++
 	e.order = w.count
-	heap.Push(&w.events, e)
+	heap.Push(&w.events, e, (*event).before)
 }
 
 // Run processes events until done says so or the virtual time limit is reached, and reports
@@ -105,7 +92,7 @@ func (w *World) Run(limit time.Duration, done func() bool) bool {
 }
 
 func (w *World) step() {
-	e := heap.Pop(&w.events).(event)
+	e := heap.Pop(&w.events, (*event).before)
 	w.now = max(w.now, e.at)
 	switch {
 	case e.wire != nil:

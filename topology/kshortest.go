@@ -1,9 +1,10 @@
 package topology
 
 import (
-	"container/heap"
 	"fmt"
 	"slices"
+
+	"github.com/weft-sdn/weft/internal/heap"
 )
 
 // KShortest returns the k cheapest paths without a loop from one node to
@@ -52,24 +53,8 @@ type loopless struct {
 	from int
 }
 
-func (a *loopless) less(b *loopless) bool {
-	if a.cost != b.cost {
-		return a.cost < b.cost
-	}
-	return slices.Compare(a.links, b.links) < 0
-}
-
-type candidates []*loopless
-
-func (c candidates) Len() int           { return len(c) }
-func (c candidates) Less(i, j int) bool { return c[i].less(c[j]) }
-func (c candidates) Swap(i, j int)      { c[i], c[j] = c[j], c[i] }
-func (c *candidates) Push(x any)        { *c = append(*c, x.(*loopless)) }
-func (c *candidates) Pop() any {
-	n := len(*c) - 1
-	x := (*c)[n]
-	*c = (*c)[:n]
-	return x
+func (p *loopless) before(o *loopless) bool {
+	return p.cost < o.cost || p.cost == o.cost && slices.Compare(p.links, o.links) < 0
 }
 
 type yen struct {
@@ -81,30 +66,29 @@ type yen struct {
 }
 
 // run returns the paths from a node.
-func (y *yen) run(from int32, k int) []*loopless {
+func (y *yen) run(from int32, k int) []loopless {
 	if k < 1 {
 		return nil
 	}
-	first := &loopless{}
-	if !y.extend(first, from) {
+	var first loopless
+	if !y.extend(&first, from) {
 		return nil
 	}
-	found := []*loopless{first}
-	var rest candidates
+	found := []loopless{first}
+	var rest []loopless // a heap
 	for len(found) < k {
-		last := found[len(found)-1]
-		y.successors(from, last, found, &rest)
+		y.successors(from, &found[len(found)-1], found, &rest)
 		if len(rest) == 0 {
 			break
 		}
-		found = append(found, heap.Pop(&rest).(*loopless))
+		found = append(found, heap.Pop(&rest, (*loopless).before))
 	}
 	return found
 }
 
 // successors adds the best path that leaves p at each of its nodes, from the
 // one on where p left its own origin, and is none of those found.
-func (y *yen) successors(from int32, p *loopless, found []*loopless, rest *candidates) {
+func (y *yen) successors(from int32, p *loopless, found []loopless, rest *[]loopless) {
 	links := y.g.snapshot.Links
 	clear(y.cut)
 	node, cost := from, uint64(0)
@@ -119,9 +103,9 @@ func (y *yen) successors(from int32, p *loopless, found []*loopless, rest *candi
 			for _, b := range barred {
 				y.barred[b] = true
 			}
-			next := &loopless{links: slices.Clone(p.links[:i]), cost: cost, from: i}
-			if y.extend(next, node) {
-				heap.Push(rest, next)
+			next := loopless{links: slices.Clone(p.links[:i]), cost: cost, from: i}
+			if y.extend(&next, node) {
+				heap.Push(rest, next, (*loopless).before)
 			}
 			for _, b := range barred {
 				y.barred[b] = false

@@ -33,7 +33,7 @@ func dumbPaths(g *Graph, from, to NodeID, m Metric) []*loopless {
 	}
 	walk(from, nil, 0)
 	slices.SortFunc(all, func(a, b *loopless) int {
-		if a.less(b) {
+		if a.before(b) {
 			return -1
 		}
 		return 1

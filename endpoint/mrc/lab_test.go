@@ -1,7 +1,6 @@
 package mrc
 
 import (
-	"container/heap"
 	"encoding/binary"
 	"math/rand/v2"
 	"net/netip"
@@ -9,6 +8,7 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/endpoint"
+	"github.com/weft-sdn/weft/internal/heap"
 	"github.com/weft-sdn/weft/packet"
 )
 
@@ -20,7 +20,7 @@ type lab struct {
 	now    time.Duration
 	hosts  []*Host
 	planes []plane
-	queue  events
+	queue  []event // a heap
 	number uint64
 	pool   [][]byte
 	tap    func(now time.Duration, from, port int, frame []byte) (drop bool)
@@ -44,19 +44,7 @@ type event struct {
 	egress   *egress // frame is offered to it; without a frame it has sent one
 }
 
-type events []event
-
-func (e events) Len() int { return len(e) }
-func (e events) Less(i, j int) bool {
-	return e[i].at < e[j].at || e[i].at == e[j].at && e[i].number < e[j].number
-}
-func (e events) Swap(i, j int) { e[i], e[j] = e[j], e[i] }
-func (e *events) Push(x any)   { *e = append(*e, x.(event)) }
-func (e *events) Pop() any {
-	last := (*e)[len(*e)-1]
-	*e = (*e)[:len(*e)-1]
-	return last
-}
+func (e *event) before(o *event) bool { return e.at < o.at || e.at == o.at && e.number < o.number }
 
 func testAddr(host int) netip.Addr {
 	a := netip.MustParseAddr("2001:db8::").As16()
@@ -187,7 +175,7 @@ func (l *lab) send(from, port int, now time.Duration, frame []byte) {
 func (l *lab) schedule(e event) {
 	l.number++
 	e.number = l.number
-	heap.Push(&l.queue, e)
+	heap.Push(&l.queue, e, (*event).before)
 }
 
 // evOf is the entropy value of a frame without outer header.
@@ -215,7 +203,7 @@ func (l *lab) run(until time.Duration, done func() bool) {
 		}
 		l.now = next
 		for len(l.queue) > 0 && l.queue[0].at <= l.now {
-			e := heap.Pop(&l.queue).(event)
+			e := heap.Pop(&l.queue, (*event).before)
 			if e.egress != nil {
 				e.egress.handle(l, e)
 				continue

@@ -1,13 +1,13 @@
 package lab
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 
 	"github.com/goccy/go-yaml"
+
+	"github.com/weft-sdn/weft/internal/strictyaml"
 )
 
 // Load reads the YAML description of a network (see docs/config.md, Lab) and completes it. Errors name
@@ -27,7 +27,7 @@ func Load(path string) (Network, error) {
 // Parse is Load for a text.
 func Parse(text []byte) (Network, error) {
 	var n Network
-	if err := yaml.UnmarshalWithOptions(text, &n, yaml.Strict()); err != nil {
+	if err := strictyaml.Decode(text, &n); err != nil {
 		return Network{}, fmt.Errorf("%w: %s", ErrNetwork, yaml.FormatError(err, false, true))
 	}
 	if err := n.Complete(); err != nil {
@@ -43,15 +43,8 @@ func locate(text []byte, err error) error {
 	if !errors.As(err, &bad) {
 		return err
 	}
-	for field := bad.Field; field != ""; field = field[:max(0, strings.LastIndexAny(field, ".["))] {
-		path, perr := yaml.PathString("$." + field)
-		if perr != nil {
-			continue
-		}
-		if node, nerr := path.ReadNode(bytes.NewReader(text)); nerr == nil && node.GetToken() != nil {
-			at := node.GetToken().Position
-			return fmt.Errorf("line %d, column %d: %w", at.Line, at.Column, err)
-		}
+	if line, column := strictyaml.Place(text, bad.Field); line > 0 {
+		return fmt.Errorf("line %d, column %d: %w", line, column, err)
 	}
 	return err
 }

@@ -13,9 +13,9 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
 
 	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/internal/strictyaml"
 )
 
 // groupDocument is a multicast group as a file has it: name and spec, and what
@@ -80,7 +80,7 @@ func parseDocuments(file string, text []byte) ([]applied, error) {
 }
 
 func parseYAML(file string, text []byte) ([]applied, error) {
-	parsed, err := parser.ParseBytes(text, 0)
+	parsed, err := strictyaml.Parse(text)
 	if err != nil {
 		return nil, yamlError(file, text, err)
 	}
@@ -94,11 +94,11 @@ func parseYAML(file string, text []byte) ([]applied, error) {
 			where = fmt.Sprintf("%s:%d", file, firstLine(doc.Body))
 		}
 		var typed groupDocument
-		if err := yaml.NodeToValue(doc.Body, &typed, yaml.Strict()); err != nil {
+		if err := strictyaml.DecodeNode(doc.Body, &typed, yaml.Strict()); err != nil {
 			return nil, yamlError(file, text, err)
 		}
 		var plain any
-		if err := yaml.NodeToValue(doc.Body, &plain); err != nil {
+		if err := strictyaml.DecodeNode(doc.Body, &plain); err != nil {
 			return nil, yamlError(file, text, err)
 		}
 		whole, err := json.Marshal(plain)

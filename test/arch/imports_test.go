@@ -33,13 +33,14 @@ var allowed = map[string][]string{
 
 // wrapped lists the libraries whose types stop at one folder each.
 var wrapped = map[string][]string{
-	"github.com/osrg/gobgp/":      {"topology/bgpls"},
-	"github.com/gin-gonic/gin":    {"northbound"},
-	"github.com/danielgtaylor/":   {"northbound"},
-	"github.com/spf13/cobra":      {"cmd"},
-	"github.com/gopacket/":        {"dataplane", "test", "cmd"},
-	"google.golang.org/grpc":      {"southbound", "dataplane", "hostapi", "endpoint/agent", "lab", "test", "cmd"},
-	"github.com/p4lang/p4runtime": {"p4", "southbound", "dataplane", "controller", "lab", "test"},
+	"github.com/osrg/gobgp/":          {"topology/bgpls"},
+	"github.com/gin-gonic/gin":        {"northbound"},
+	"github.com/danielgtaylor/":       {"northbound"},
+	"github.com/spf13/cobra":          {"cmd"},
+	"github.com/gopacket/":            {"dataplane", "test", "cmd"},
+	"github.com/goccy/go-yaml/parser": {"internal/strictyaml"},
+	"google.golang.org/grpc":          {"southbound", "dataplane", "hostapi", "endpoint/agent", "lab", "test", "cmd"},
+	"github.com/p4lang/p4runtime":     {"p4", "southbound", "dataplane", "controller", "lab", "test"},
 }
 
 type goPackage struct {

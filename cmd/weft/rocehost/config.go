@@ -5,15 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"strings"
 	"time"
 
 	"github.com/goccy/go-yaml"
-	"github.com/goccy/go-yaml/parser"
 
 	"github.com/weft-sdn/weft/controller/intent"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/endpoint"
+	"github.com/weft-sdn/weft/internal/strictyaml"
 	"github.com/weft-sdn/weft/packet"
 )
 
@@ -274,12 +273,12 @@ func (e *fieldError) Unwrap() error { return ErrConfig }
 // Errors begin with the file and, where the text is at fault, the line.
 func Load(file string, text []byte) (*Config, error) {
 	c := Default()
-	parsed, err := parser.ParseBytes(text, 0)
+	parsed, err := strictyaml.Parse(text)
 	if err == nil && len(parsed.Docs) > 1 {
 		return nil, fmt.Errorf("%s: %d documents: want one: %w", file, len(parsed.Docs), ErrConfig)
 	}
 	if err == nil {
-		err = yaml.UnmarshalWithOptions(text, &c, yaml.Strict())
+		err = strictyaml.Decode(text, &c)
 	}
 	if err != nil {
 		var at yaml.Error
@@ -293,14 +292,8 @@ func Load(file string, text []byte) (*Config, error) {
 	if !errors.As(err, &f) {
 		return &c, err
 	}
-	for field := f.field; field != ""; field = field[:max(0, strings.LastIndexAny(field, ".["))] {
-		path, perr := yaml.PathString("$." + field)
-		if perr != nil {
-			continue
-		}
-		if node, ferr := path.FilterFile(parsed); ferr == nil && node != nil && node.GetToken() != nil {
-			return nil, fmt.Errorf("%s:%d: %w", file, node.GetToken().Position.Line, err)
-		}
+	if line, _ := strictyaml.Place(text, f.field); line > 0 {
+		return nil, fmt.Errorf("%s:%d: %w", file, line, err)
 	}
 	return nil, fmt.Errorf("%s: %w", file, err)
 }

@@ -1,0 +1,75 @@
+// Package strictyaml reads YAML that people write: a field that nobody knows is an error, errors have
+// a place, and no text makes the reader panic.
+package strictyaml
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+)
+
+// ErrUnreadable is a text that the YAML library gives up on without saying where: it panics on a few
+// ill-formed ones.
+var ErrUnreadable = errors.New("not YAML that can be read")
+
+// guard turns a panic of the library into an error.
+func guard(err *error) {
+	if p := recover(); p != nil {
+		*err = fmt.Errorf("%w: %v", ErrUnreadable, p)
+	}
+}
+
+// Parse returns the documents of a text. Errors are of the library, with their place (Place).
+func Parse(text []byte) (file *ast.File, err error) {
+	defer guard(&err)
+	return parser.ParseBytes(text, 0)
+}
+
+// Decode reads the first document of a text over what v has. A text without a document changes nothing.
+func Decode[T any](text []byte, v *T) (err error) {
+	defer guard(&err)
+	before := *v
+	err = yaml.NewDecoder(bytes.NewReader(text), yaml.Strict()).Decode(v)
+	if errors.Is(err, io.EOF) { // the library has zeroed what it was given
+		*v = before
+		return nil
+	}
+	return err
+}
+
+// DecodeNode reads a part of a parsed text over what v has. Options are the library's.
+func DecodeNode(node ast.Node, v any, options ...yaml.DecodeOption) (err error) {
+	defer guard(&err)
+	return yaml.NodeToValue(node, v, options...)
+}
+
+// Place returns the line and column of a field, such as hosts[2].address, or those of the nearest thing
+// around it that the text has; zero when there is none. Both count from 1.
+func Place(text []byte, field string) (line, column int) {
+	file, err := Parse(text)
+	if err != nil {
+		return 0, 0
+	}
+	for ; field != ""; field = field[:max(0, strings.LastIndexAny(field, ".["))] {
+		if node, err := find(file, field); err == nil && node != nil && node.GetToken() != nil {
+			at := node.GetToken().Position
+			return at.Line, at.Column
+		}
+	}
+	return 0, 0
+}
+
+func find(file *ast.File, field string) (node ast.Node, err error) {
+	defer guard(&err)
+	path, err := yaml.PathString("$." + field)
+	if err != nil {
+		return nil, err
+	}
+	return path.FilterFile(file)
+}

@@ -1,0 +1,67 @@
+package strictyaml
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+)
+
+type document struct {
+	Name  string `yaml:"name"`
+	Items []struct {
+		Size int `yaml:"size"`
+	} `yaml:"items"`
+}
+
+func TestDecode(t *testing.T) {
+	d := document{Name: "default"}
+	if err := Decode([]byte("# nothing\n"), &d); err != nil || d.Name != "default" {
+		t.Errorf("an empty text: %v, %+v", err, d)
+	}
+	if err := Decode([]byte("items: [{size: 3}]\n"), &d); err != nil || d.Name != "default" || d.Items[0].Size != 3 {
+		t.Errorf("a good text: %v, %+v", err, d)
+	}
+	var at yaml.Error
+	if err := Decode([]byte("name: a\nnmae: b\n"), &d); !errors.As(err, &at) || at.GetToken().Position.Line != 2 {
+		t.Errorf("an unknown field: %v", err)
+	}
+}
+
+func TestPlace(t *testing.T) {
+	text := []byte("name: a\nitems:\n- size: 1\n- size: 2\n")
+	for _, c := range []struct {
+		field string
+		line  int
+	}{
+		{"name", 1}, {"items[1].size", 4}, {"items[1].colour.shade", 4}, {"other", 0},
+	} {
+		if line, _ := Place(text, c.field); line != c.line {
+			t.Errorf("%s is in line %d: want %d", c.field, line, c.line)
+		}
+	}
+}
+
+// The library panics on a tag where a list should be.
+func TestUnreadable(t *testing.T) {
+	var d document
+	if err := Decode([]byte("items: !!seq\n"), &d); !errors.Is(err, ErrUnreadable) {
+		t.Errorf("a tag without a list: %v", err)
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	f.Add([]byte("name: a\nitems: [{size: 1}]\n"))
+	for _, odd := range []string{"&a", "*a", "!!x", "&a *a", "!!null", "!!seq", "!!binary", "? :", "<<: *a", "- &a"} {
+		f.Add([]byte("items: " + odd + "\n"))
+		f.Add([]byte("items:\n- " + odd + "\n"))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var d document
+		if err := Decode(text, &d); err != nil && err.Error() == "" && strings.TrimSpace(string(text)) != "" {
+			t.Error("an error without a text")
+		}
+		Place(text, "items[0].size")
+	})
+}

@@ -14,7 +14,8 @@ import (
 // for a while, and a group that is applied meanwhile with the proxy address of
 // one of them goes on at its index, with its tree where that is the same.
 type adoption struct {
-	on bool // see Intervals.Adopt
+	on     bool // see Intervals.Adopt
+	ending bool // a timer ends it
 	// found are the indices of such groups; proxies those of their proxy
 	// addresses.
 	found   map[uint16]bool

@@ -48,6 +48,7 @@ type Core struct {
 	settling time.Duration // when it is at the latest; 0: no topology yet
 	changes  int           // topologies so far
 	adoption adoption
+	entropy  entropy
 
 	unrouted []string // devices whose routes are to be planned, in order
 	routing  bool     // a timer is set to go on with them
@@ -142,6 +143,10 @@ func (c *Core) SwitchConnected(name string, contents Contents) {
 	}
 	c.concerned(name)
 	c.audit(d)
+	if !d.routed && c.awaitsEVs() { // it only had to be known what it has
+		c.unrouted = append(c.unrouted, name)
+		c.planRoutes()
+	}
 	c.settle()
 }
 

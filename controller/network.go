@@ -50,14 +50,18 @@ func (c *Core) awaitQuiet() {
 	})
 }
 
-// release lets switches remove what they hold for nobody.
+// release lets switches remove what they hold for nobody, once that is known.
 func (c *Core) release() {
+	if !c.settled || c.awaitsEVs() {
+		return
+	}
 	for name, d := range c.devices {
 		d.settling = false
 		d.dirty[linkUnit], d.dirty[routeUnit] = true, true
 		c.dirty[name] = true
 	}
-	if c.adoption.on {
+	if c.adoption.on && !c.adoption.ending {
+		c.adoption.ending = true
 		c.timers.set(c.now+c.inv.Intervals.Adopt.D(), c.endAdoption)
 	}
 }
@@ -100,7 +104,7 @@ func (c *Core) setInventory(inv inventory.Inventory) error {
 			d.sw = sw
 		} else {
 			d := newDevice(sw)
-			d.settling, d.spares = !c.settled, c.spares
+			d.settling, d.spares = !c.settled || c.awaitsEVs(), c.spares
 			c.devices[sw.Name] = d
 		}
 	}
@@ -135,7 +139,7 @@ func (c *Core) replan() {
 func (c *Core) planLinks() {
 	c.unrouted = slices.Sorted(maps.Keys(c.devices))
 	for _, name := range c.unrouted {
-		c.want(name, linkUnit, c.net.Links(&c.devices[name].sw))
+		c.want(name, linkUnit, c.linksOf(&c.devices[name].sw))
 	}
 	c.planRoutes()
 }
@@ -147,9 +151,13 @@ const routesAtOnce = 64
 func (c *Core) planRoutes() {
 	n := min(routesAtOnce, len(c.unrouted))
 	for _, name := range c.unrouted[:n] {
-		if d := c.devices[name]; d != nil {
+		d := c.devices[name]
+		if d == nil {
+			continue
+		}
+		if routes, ok := c.routesOf(d); ok {
 			d.routed = true
-			c.want(name, routeUnit, c.net.Routes(&d.sw))
+			c.want(name, routeUnit, routes)
 		}
 	}
 	c.unrouted = c.unrouted[n:]

@@ -453,8 +453,8 @@ func (p *Probe) decode(m *pb.ProbeRequest) (err *FieldError) {
 		return invalid("count", "%d, want 1 to %d", m.GetCount(), MaxProbes)
 	}
 	p.Count = int(m.GetCount())
-	if m.GetIntervalNs() > uint64(maxProbeTime) || m.GetTimeoutNs() > uint64(maxProbeTime) {
-		return invalid("timeout_ns", "%d and interval_ns %d, want at most %v", m.GetTimeoutNs(), m.GetIntervalNs(), maxProbeTime)
+	if m.GetIntervalNs() > uint64(MaxProbeTime) || m.GetTimeoutNs() > uint64(MaxProbeTime) {
+		return invalid("timeout_ns", "%d and interval_ns %d, want at most %v", m.GetTimeoutNs(), m.GetIntervalNs(), MaxProbeTime)
 	}
 	p.Interval, p.Timeout = time.Duration(m.GetIntervalNs()), time.Duration(m.GetTimeoutNs())
 	return nil

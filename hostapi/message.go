@@ -114,8 +114,8 @@ type Probe struct {
 	Timeout             time.Duration // of each; at most 10 s
 }
 
-// maxProbeTime bounds interval and timeout of a probe.
-const maxProbeTime = 10 * time.Second
+// MaxProbeTime bounds interval and timeout of a probe.
+const MaxProbeTime = 10 * time.Second
 
 // Validate names the first wrong field; the error is a *FieldError.
 func (p *Probe) Validate() error {
@@ -141,10 +141,10 @@ func (p *Probe) validate() *FieldError {
 		return invalid("dscp", "%d, want 0 to 63", p.DSCP)
 	case p.Count < 1 || p.Count > MaxProbes:
 		return invalid("count", "%d, want 1 to %d", p.Count, MaxProbes)
-	case p.Interval < 0 || p.Interval > maxProbeTime:
-		return invalid("interval_ns", "%v, want 0 to %v", p.Interval, maxProbeTime)
-	case p.Timeout <= 0 || p.Timeout > maxProbeTime:
-		return invalid("timeout_ns", "%v, want above 0 and at most %v", p.Timeout, maxProbeTime)
+	case p.Interval < 0 || p.Interval > MaxProbeTime:
+		return invalid("interval_ns", "%v, want 0 to %v", p.Interval, MaxProbeTime)
+	case p.Timeout <= 0 || p.Timeout > MaxProbeTime:
+		return invalid("timeout_ns", "%v, want above 0 and at most %v", p.Timeout, MaxProbeTime)
 	}
 	return nil
 }

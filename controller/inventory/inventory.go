@@ -15,6 +15,7 @@ type Inventory struct {
 	BGP      BGP      `yaml:"bgp"`
 	API      API      `yaml:"api"`
 	SIDs     SIDs     `yaml:"sids"`
+	MRC      MRC      `yaml:"mrc"`
 
 	Defaults  intent.Defaults `yaml:"defaults"`
 	Limits    intent.Limits   `yaml:"limits"`
@@ -180,6 +181,7 @@ func Default() Inventory {
 	return Inventory{
 		API:       API{Listen: "127.0.0.1:8080"},
 		SIDs:      SIDs{TLVType: 124, EndMT: 0x8000, FunctionBase: 0x8000},
+		MRC:       defaultMRC(),
 		Defaults:  intent.StandardDefaults(),
 		Limits:    intent.StandardLimits(),
 		Intervals: Intervals{CNPTick: ms(1), PollGap: ms(5), Drain: ms(50), RetryMin: ms(100), RetryMax: ms(30000), StateTimeout: ms(1000), Stall: ms(10000), Settle: ms(2000), Adopt: ms(30000), Audit: ms(60000)},

@@ -56,6 +56,7 @@ func (inv *Inventory) Validate() error {
 		v.bad("api.tls.cert", "is missing")
 	}
 	v.numbers()
+	v.mrc()
 	if len(v.faults) > 0 {
 		return v.faults
 	}
@@ -244,31 +245,33 @@ func (v *validator) numbers() {
 	if b := inv.SIDs.FunctionBase; b == 0 || b+4*uint32(most.Groups) > 1<<16 {
 		v.bad("sids.functionBase", "is %#x: want 1 to %#x, so that functions of 16 bits suffice for all groups", b, 1<<16-4*most.Groups)
 	}
-	positive := func(field string, d intent.Duration, zero bool) {
-		if d < 0 || d == 0 && !zero {
-			v.bad(field, "is %v: want a positive duration", d)
-		}
-		if d.D() > 24*time.Hour {
-			v.bad(field, "is %v: want 24h or less", d)
-		}
-	}
-	positive("defaults.cnpWindow", inv.Defaults.CNPWindow, false)
-	positive("defaults.nackHoldoff", inv.Defaults.NackHoldoff, false)
+	v.positive("defaults.cnpWindow", inv.Defaults.CNPWindow, false)
+	v.positive("defaults.nackHoldoff", inv.Defaults.NackHoldoff, false)
 	if n := inv.Defaults.CNPLimit; n == 0 || n >= 1<<24 {
 		v.bad("defaults.cnpLimit", "is %d: want 1 to %d", n, 1<<24-1)
 	}
 	iv := &inv.Intervals
-	positive("intervals.cnpTick", iv.CNPTick, false)
-	positive("intervals.pollGap", iv.PollGap, false)
-	positive("intervals.drain", iv.Drain, true)
-	positive("intervals.retryMin", iv.RetryMin, false)
-	positive("intervals.retryMax", iv.RetryMax, false)
+	v.positive("intervals.cnpTick", iv.CNPTick, false)
+	v.positive("intervals.pollGap", iv.PollGap, false)
+	v.positive("intervals.drain", iv.Drain, true)
+	v.positive("intervals.retryMin", iv.RetryMin, false)
+	v.positive("intervals.retryMax", iv.RetryMax, false)
 	if iv.RetryMax < iv.RetryMin {
 		v.bad("intervals.retryMax", "is %v, below retryMin", iv.RetryMax)
 	}
-	positive("intervals.stateTimeout", iv.StateTimeout, false)
-	positive("intervals.stall", iv.Stall, true)
-	positive("intervals.settle", iv.Settle, true)
-	positive("intervals.adopt", iv.Adopt, true)
-	positive("intervals.audit", iv.Audit, true)
+	v.positive("intervals.stateTimeout", iv.StateTimeout, false)
+	v.positive("intervals.stall", iv.Stall, true)
+	v.positive("intervals.settle", iv.Settle, true)
+	v.positive("intervals.adopt", iv.Adopt, true)
+	v.positive("intervals.audit", iv.Audit, true)
+}
+
+// positive checks a duration; zero says that it may be 0.
+func (v *validator) positive(field string, d intent.Duration, zero bool) {
+	if d < 0 || d == 0 && !zero {
+		v.bad(field, "is %v: want a positive duration", d)
+	}
+	if d.D() > 24*time.Hour {
+		v.bad(field, "is %v: want 24h or less", d)
+	}
 }

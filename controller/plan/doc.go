@@ -8,7 +8,7 @@
 // holds all it needs, so that what a switch should hold for a group does not
 // change with the network until the group is placed anew.
 //
-// An MRC fabric needs [Network.EVs] and [Network.Classes] on top, and
+// An MRC fabric needs [Network.EVs], [Network.Classes] and [Network.ICMPErrors] on top, and
 // [Network.EVRoutes] in place of the routes.
 //
 // # Numbers

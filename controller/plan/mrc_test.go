@@ -1,43 +1,17 @@
 package plan
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/weft-sdn/weft/controller/internal/sample"
-	"github.com/weft-sdn/weft/packet"
+	"github.com/weft-sdn/weft/controller/inventory"
 )
-
-func TestMRCValidate(t *testing.T) {
-	if err := DefaultMRC().Validate(); err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range []struct {
-		want   string
-		change func(*MRC)
-	}{
-		{"DSCP Control: 64, want at most 63", func(m *MRC) { m.DSCP.Control = 64 }},
-		{"priorities 8 and 7, want at most 7", func(m *MRC) { m.DataPriority = 8 }},
-		{"priority of the control class: 1, want at least 2", func(m *MRC) { m.DataPriority, m.ControlPriority = 2, 1 }},
-		{"packets of the data class: 0, want 1", func(m *MRC) { m.DataPackets = 0 }},
-		{"packets of the control class: 0, want 1", func(m *MRC) { m.ControlPackets = 0 }},
-		{"ECN thresholds: 9 to 8", func(m *MRC) { m.ECNMin, m.ECNMax = 9, 8 }},
-		{"trim size: 81 octets, want 82", func(m *MRC) { m.TrimSize = packet.MinTrimLen - 1 }},
-		{"trim size: 9217 octets", func(m *MRC) { m.TrimSize = maxTrimSize + 1 }},
-	} {
-		m := DefaultMRC()
-		c.change(&m)
-		if err := m.Validate(); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%+v: %v, want %q", m, err, c.want)
-		}
-	}
-}
 
 // TestClasses: the pipeline takes what is planned, each port has both classes once, and DSCPs that are the same are there once.
 func TestClasses(t *testing.T) {
 	n := network(sample.Clos(2, 2, 3))
 	c := codec(t)
-	m := DefaultMRC()
+	m := inventory.DefaultClasses()
 	m.DSCP.TrimmedLastHop, m.DSCP.TrimmableRetx = m.DSCP.Trimmed, m.DSCP.Trimmable
 	for i := range n.Inventory.Switches {
 		sw := &n.Inventory.Switches[i]

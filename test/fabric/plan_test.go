@@ -97,7 +97,7 @@ func (p *plannedNet) program(t *testing.T, a *ev.Assignment) {
 		e.reset(t)
 		seen := map[string]bool{}
 		for _, entities := range [][]planned.Entity{
-			p.net.Links(sw), p.net.EVRoutes(sw, a), p.net.EVs(sw, a), p.net.Classes(sw, plan.DefaultMRC()),
+			p.net.Links(sw), p.net.EVRoutes(sw, a), p.net.EVs(sw, a), p.net.Classes(sw, inventory.DefaultClasses()),
 		} {
 			for _, x := range entities {
 				name := fmt.Sprint(x.Kind(), x.Key())

@@ -1,0 +1,66 @@
+package controller
+
+import (
+	"github.com/weft-sdn/weft/controller/entry"
+	"github.com/weft-sdn/weft/controller/ev"
+	"github.com/weft-sdn/weft/controller/inventory"
+)
+
+// entropy is what the switches of an MRC fabric are to make of the entropy
+// values of packets. Whoever gives hosts these says so; until then nobody knows
+// what the values that are in use mean, and switches keep what they have for
+// them.
+type entropy struct {
+	assignment *ev.Assignment
+	told       bool
+}
+
+// SetAssignment tells which number each link has in the entropy values of hosts;
+// nil: there are none, as of a network that is no fabric. It matters only with an
+// inventory that has MRC. Links keep their numbers while they are gone.
+func (c *Core) SetAssignment(a *ev.Assignment) {
+	if c.entropy.told && c.entropy.assignment == a {
+		return
+	}
+	c.entropy = entropy{assignment: a, told: true}
+	if !c.inv.MRC.On() {
+		return
+	}
+	c.release()
+	c.planLinks()
+	c.settle()
+}
+
+// awaitsEVs reports whether it is yet to be told what EVs mean.
+func (c *Core) awaitsEVs() bool { return c.inv.MRC.On() && !c.entropy.told }
+
+// linksOf is what a switch needs to be part of the network.
+func (c *Core) linksOf(sw *inventory.Switch) []entry.Entity {
+	out := c.net.Links(sw)
+	if m := &c.inv.MRC; m.On() {
+		out = append(out, c.net.Classes(sw, m.Classes)...)
+		out = append(out, c.net.ICMPErrors(m.ICMP)...)
+		if a := c.entropy.assignment; a != nil {
+			out = append(out, c.net.EVs(sw, a)...)
+		}
+	}
+	return out
+}
+
+// routesOf are the unicast routes of a switch. ok is false when they are not
+// known yet, and it keeps those it has.
+func (c *Core) routesOf(d *device) (routes []entry.Entity, ok bool) {
+	switch a := c.entropy.assignment; {
+	case c.awaitsEVs() && (!c.settled || d.routable()):
+		return nil, false
+	case c.inv.MRC.On() && a != nil:
+		return c.net.EVRoutes(&d.sw, a), true
+	}
+	return c.net.Routes(&d.sw), true
+}
+
+// routable reports whether a switch has routes, or may have.
+func (d *device) routable() bool {
+	u := d.units[routeUnit]
+	return !d.connected || d.routed || u != nil && len(u.owned) > 0
+}

@@ -1,0 +1,150 @@
+package controller_test
+
+import (
+	"maps"
+	"testing"
+	"time"
+
+	"github.com/weft-sdn/weft/controller/entry"
+	"github.com/weft-sdn/weft/controller/ev"
+	"github.com/weft-sdn/weft/controller/internal/sample"
+	"github.com/weft-sdn/weft/p4"
+	"github.com/weft-sdn/weft/topology"
+)
+
+// assignment numbers the links of a network.
+func assignment(t *testing.T, net *sample.Net, s *topology.Snapshot, mode ev.Mode) *ev.Assignment {
+	t.Helper()
+	clos, err := s.Graph().Clos(topology.ClosRequest{Leaves: []topology.NodeID{net.Node("leaf1"), net.Node("leaf2")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := ev.Assign(clos, ev.Format{Mode: mode}, ev.Numbers{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// has counts the entries of a table that a switch holds.
+func (w *world) has(sw, table string) (n int) {
+	for _, e := range w.devices[sw].Entities {
+		if t, ok := e.(entry.Table); ok && t.Name == table {
+			n++
+		}
+	}
+	return n
+}
+
+// upRoutes counts the routes of a switch that leave the way up to EVs.
+func (w *world) upRoutes(sw string) (n int) {
+	for _, e := range w.devices[sw].Entities {
+		if t, ok := e.(entry.Table); ok && t.Name == p4.TableIpv6Route && t.Action.Name == p4.ActionForwardUp {
+			n++
+		}
+	}
+	return n
+}
+
+// TestAssignment: switches hold what an assignment says, keep it while a link is
+// gone, and a controller that starts anew touches none of it, neither before it
+// knows the assignment nor when that is the same.
+func TestAssignment(t *testing.T) {
+	net := sample.Clos(2, 2, 2)
+	net.Inventory.MRC.Mode = "stev"
+	w := newWorld(t, net, 1)
+	whole := net.Topology.Build()
+	w.core.SetTopology(whole)
+	w.connectAll()
+	w.run(50 * time.Millisecond)
+	if n := w.has("leaf1", p4.TableIpv6Route); n != 0 {
+		t.Errorf("%d routes before anybody knows what EVs mean", n)
+	}
+	if n := w.has("leaf1", p4.TableTrafficClass); n == 0 {
+		t.Error("no classes")
+	}
+	a := assignment(t, net, whole, ev.ModeStructured)
+	w.core.SetAssignment(a)
+	w.run(time.Second)
+	if got := [...]int{w.has("leaf1", p4.TableEvField), w.has("leaf1", p4.TableEvUp), w.has("leaf1", p4.TableIcmpErrors), w.has("spine1", p4.TableEvUp)}; got != [...]int{1, 2, 1, 0} {
+		t.Errorf("fields, values and ICMPv6 errors of a leaf, values of a spine: %v", got)
+	}
+	if w.upRoutes("leaf1") == 0 || w.upRoutes("spine1") != 0 {
+		t.Errorf("%d and %d routes that lead up", w.upRoutes("leaf1"), w.upRoutes("spine1"))
+	}
+
+	// A link is gone: the numbers stay.
+	w.pump()
+	held := maps.Clone(w.devices["leaf1"].Entities)
+	removeLinks(net, whole, "spine1")
+	w.core.SetTopology(net.Topology.Build())
+	w.run(time.Second)
+	for k, e := range held {
+		t1, ok := e.(entry.Table)
+		if now := w.devices["leaf1"].Entities[k]; ok && t1.Name == p4.TableEvUp && (now == nil || !entry.SameContent(now, e)) {
+			t.Errorf("%v is %v now", e, now)
+		}
+	}
+	for _, l := range whole.Links {
+		net.Topology.SetLink(*l)
+	}
+	w.core.SetTopology(net.Topology.Build())
+	w.run(time.Second)
+
+	// A controller starts anew.
+	for name := range w.devices {
+		w.session[name]++
+	}
+	w.boot()
+	writes := 0
+	w.every = func() { writes++ }
+	w.core.SetTopology(net.Topology.Build())
+	w.connectAll()
+	w.run(5 * time.Second)
+	if writes > 0 {
+		t.Errorf("%d writes before it knows what EVs mean", writes)
+	}
+	w.core.SetAssignment(assignment(t, net, w.core.Topology(), ev.ModeStructured))
+	w.run(5 * time.Second)
+	if writes > 0 {
+		t.Errorf("%d writes for the assignment there was", writes)
+	}
+
+	// There is no fabric any more.
+	w.core.SetAssignment(nil)
+	w.run(time.Second)
+	if n := w.has("leaf1", p4.TableEvUp) + w.upRoutes("leaf1"); n != 0 {
+		t.Errorf("%d entries for EVs that are none", n)
+	}
+}
+
+// TestUnknownAssignment: switches without routes get plain ones when nobody says what
+// EVs mean, those that connect later too.
+func TestUnknownAssignment(t *testing.T) {
+	net := sample.Clos(2, 2, 2)
+	net.Inventory.MRC.Mode = "usid-f3216"
+	w := newWorld(t, net, 2)
+	w.core.SetTopology(net.Topology.Build())
+	w.connect("leaf1")
+	w.run(time.Second)
+	w.connect("leaf2")
+	w.run(time.Second)
+	for _, sw := range []string{"leaf1", "leaf2"} {
+		if w.has(sw, p4.TableIpv6Route) == 0 {
+			t.Errorf("%s has no routes", sw)
+		}
+	}
+	w.core.SetAssignment(assignment(t, net, w.core.Topology(), ev.ModeF3216))
+	w.run(time.Second)
+	for _, sw := range []string{"leaf1", "leaf2"} {
+		uA := 0
+		for _, e := range w.devices[sw].Entities {
+			if t1, ok := e.(entry.Table); ok && t1.Action.Name == p4.ActionUa {
+				uA++
+			}
+		}
+		if uA != 2 {
+			t.Errorf("%s has %d uAs, want 2", sw, uA)
+		}
+	}
+}

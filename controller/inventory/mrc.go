@@ -1,0 +1,146 @@
+package inventory
+
+import (
+	"net/netip"
+	"time"
+
+	"github.com/weft-sdn/weft/controller/ev"
+	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/topology"
+)
+
+// MRC says how the hosts of the network spray their packets over its paths (OCP
+// MRC 1.0). Without a mode the network has no MRC, and the rest means nothing.
+type MRC struct {
+	// Mode is how packets say their path: ecmp, stev, usid-f3216, usid-f1616 or
+	// usid-srh.
+	Mode string `yaml:"mode"`
+	// Block of the uSIDs; default that of the locators, or else of RFC 9602.
+	Block netip.Prefix `yaml:"block"`
+	// Hops is what uSIDs stand for: links (default) or nodes.
+	Hops string `yaml:"hops"`
+	// Planes is what makes a plane: components (default), the connected parts of
+	// the network; or admin-groups, the lowest bit of a link's administrative group.
+	Planes string `yaml:"planes"`
+
+	// MaxEVs of a profile; default 128. MinActive of them a host leaves active by
+	// itself; 0: a quarter. Explicit keeps EVs from being generated where they
+	// could be.
+	MaxEVs    int  `yaml:"maxEvs"`
+	MinActive int  `yaml:"minActive"`
+	Explicit  bool `yaml:"explicit"`
+	// CCProfile is the name of the CC profile of all queue pairs whose EV profile
+	// has no other; while there is none of that name, and by default, devices choose.
+	CCProfile string `yaml:"ccProfile"`
+
+	// Listen is address:port for the streams of hosts. TLS has Cert, Key and CA;
+	// without it hosts are who they say.
+	Listen string `yaml:"listen"`
+	TLS    *TLS   `yaml:"tls"`
+	// Counts is the pause between a host's reports of what its EVs carried, 0: none;
+	// LinkCounts that between the readings of the counters of switches' ports, 0:
+	// they are not read. Default 1s each.
+	Counts     intent.Duration `yaml:"counts"`
+	LinkCounts intent.Duration `yaml:"linkCounts"`
+
+	Classes  Classes    `yaml:"classes"`
+	ICMP     ICMPErrors `yaml:"icmpErrors"`
+	Restore  Restore    `yaml:"restore"`
+	Suspects Suspects   `yaml:"suspects"`
+	Probes   Probes     `yaml:"probes"`
+}
+
+// On reports whether the network has MRC.
+func (m *MRC) On() bool { return m.Mode != "" }
+
+// ICMPErrors bound the ICMPv6 errors that a switch sends (RFC 4443, section 2.4
+// f): one an interval on average, and Burst of them at once.
+type ICMPErrors struct {
+	Interval intent.Duration `yaml:"interval"` // default 10ms; 0: none are sent
+	Burst    int             `yaml:"burst"`    // default 10
+}
+
+// Restore says when what was down is used again.
+type Restore struct {
+	// Hold is how long a link or a host's port must be up before it is tried;
+	// default 1s. It doubles with every failure up to MaxHold, default 1m, and is
+	// Hold again after Calm without one, default 5m.
+	Hold    intent.Duration `yaml:"hold"`
+	MaxHold intent.Duration `yaml:"maxHold"`
+	Calm    intent.Duration `yaml:"calm"`
+	// Every is how often hosts are told of what is restored. Default 100ms.
+	Every intent.Duration `yaml:"every"`
+	// FirstRound bounds the wait for probes over all links after a start, before
+	// hosts that hold what an earlier controller told them get something new.
+	// Default 10s.
+	FirstRound intent.Duration `yaml:"firstRound"`
+	// Linger is how long a drained link goes on after the last host has applied
+	// the denial, for packets on their way. Default 50ms.
+	Linger intent.Duration `yaml:"linger"`
+}
+
+// Suspects says what becomes of links that lose packets without being down.
+type Suspects struct {
+	// Deny makes the controller deny links that lose as many as DenyLoss of their
+	// packets (of 1, default 0.001), as long as hosts have other paths; by
+	// default they are only named.
+	Deny     bool    `yaml:"deny"`
+	DenyLoss float64 `yaml:"denyLoss"`
+	// Every is how often the evidence is looked at. Default 500ms.
+	Every intent.Duration `yaml:"every"`
+	// Confidence is the least that a link is named with, of 1. Default 0.99.
+	Confidence float64 `yaml:"confidence"`
+	// Hold is how long a denied link stays so, default 30s; it doubles up to
+	// MaxHold, default 30m, when it is found bad again. Then as many as Probes probes
+	// in a row must come through, default 512.
+	Hold    intent.Duration `yaml:"hold"`
+	MaxHold intent.Duration `yaml:"maxHold"`
+	Probes  int             `yaml:"probes"`
+}
+
+// Probes bound the EV probes that hosts are asked for.
+type Probes struct {
+	// Rate and HostRate are probes a second, of all hosts and of each; 0: there
+	// are none, and links are restored by time alone. Defaults 2000 and 100.
+	Rate     int `yaml:"rate"`
+	HostRate int `yaml:"hostRate"`
+	// Timeout is what a host waits for an answer. Default 100ms.
+	Timeout intent.Duration `yaml:"timeout"`
+	// DSCP of probes. Default that of control packets.
+	DSCP *uint8 `yaml:"dscp"`
+}
+
+// defaultMRC is an MRC without a mode.
+func defaultMRC() MRC {
+	ms := func(n int) intent.Duration { return intent.Duration(time.Duration(n) * time.Millisecond) }
+	return MRC{
+		Hops: "links", Planes: "components", MaxEVs: ev.DefaultMaxEVs, Counts: ms(1000), LinkCounts: ms(1000),
+		Classes: DefaultClasses(), ICMP: ICMPErrors{Interval: ms(10), Burst: 10},
+		Restore:  Restore{Hold: ms(1000), MaxHold: ms(60_000), Calm: ms(300_000), Every: ms(100), FirstRound: ms(10_000), Linger: ms(50)},
+		Suspects: Suspects{DenyLoss: 1e-3, Every: ms(500), Confidence: 0.99, Hold: ms(30_000), MaxHold: ms(1_800_000), Probes: 512},
+		Probes:   Probes{Rate: 2000, HostRate: 100, Timeout: ms(100)},
+	}
+}
+
+var (
+	hopKinds   = []string{ev.HopLinks: "links", ev.HopNodes: "nodes"}
+	planeRules = []string{topology.PlanesByComponent: "components", topology.PlanesByAdminGroup: "admin-groups"}
+)
+
+// Format is how EVs are laid out; m must be valid.
+func (m *MRC) Format() ev.Format {
+	mode, _ := ev.ParseMode(m.Mode)
+	f := ev.Format{Mode: mode, Block: m.Block}
+	if m.Hops == hopKinds[ev.HopNodes] {
+		f.Hops = ev.HopNodes
+	}
+	return f
+}
+
+// PlaneRule is what makes a plane; m must be valid.
+func (m *MRC) PlaneRule() topology.PlaneRule {
+	if m.Planes == planeRules[topology.PlanesByAdminGroup] {
+		return topology.PlanesByAdminGroup
+	}
+	return topology.PlanesByComponent
+}

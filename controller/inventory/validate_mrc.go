@@ -1,0 +1,105 @@
+package inventory
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/weft-sdn/weft/controller/ev"
+	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/hostapi"
+)
+
+// mostProbes a second.
+const mostProbes = 1_000_000
+
+func (v *validator) mrc() {
+	m := &v.inv.MRC
+	if !m.On() {
+		if absent := defaultMRC(); !reflect.DeepEqual(*m, absent) && !reflect.DeepEqual(*m, MRC{}) {
+			v.bad("mrc.mode", "is missing: want ecmp, stev, usid-f3216, usid-f1616 or usid-srh")
+		}
+		return
+	}
+	if _, err := ev.ParseMode(m.Mode); err != nil {
+		v.bad("mrc.mode", "%q is not one of ecmp, stev, usid-f3216, usid-f1616 and usid-srh", m.Mode)
+	} else if f := m.Format(); f.Validate() != nil {
+		v.bad("mrc.block", "is %v: %s", m.Block, strings.TrimPrefix(f.Validate().Error(), "block: "))
+	}
+	v.oneOf("mrc.hops", m.Hops, hopKinds)
+	v.oneOf("mrc.planes", m.Planes, planeRules)
+	v.count("mrc.maxEvs", m.MaxEVs, 1, hostapi.MaxProfileEVs)
+	v.count("mrc.minActive", m.MinActive, 0, m.MaxEVs)
+	if m.CCProfile != "" {
+		if err := intent.ValidateName(m.CCProfile); err != nil {
+			v.bad("mrc.ccProfile", "%v", err)
+		}
+	}
+	if m.Listen != "" {
+		v.listener("mrc.listen", m.Listen)
+	}
+	if t := m.TLS; t != nil {
+		for field, file := range map[string]string{"cert": t.Cert, "key": t.Key, "ca": t.CA} {
+			if file == "" {
+				v.bad("mrc.tls."+field, "is missing: hosts and controller authenticate each other")
+			}
+		}
+	}
+	v.positive("mrc.counts", m.Counts, true)
+	v.positive("mrc.linkCounts", m.LinkCounts, true)
+	v.classes("mrc.classes", &m.Classes)
+	v.positive("mrc.icmpErrors.interval", m.ICMP.Interval, true)
+	v.count("mrc.icmpErrors.burst", m.ICMP.Burst, 1, 1<<20)
+	v.restore(&m.Restore)
+	v.suspects(&m.Suspects)
+	p := &m.Probes
+	v.count("mrc.probes.rate", p.Rate, 0, mostProbes)
+	v.count("mrc.probes.hostRate", p.HostRate, 0, mostProbes)
+	v.positive("mrc.probes.timeout", p.Timeout, false)
+	if p.Timeout.D() > hostapi.MaxProbeTime {
+		v.bad("mrc.probes.timeout", "is %v: want at most %v", p.Timeout, hostapi.MaxProbeTime)
+	}
+	if p.DSCP != nil {
+		v.count("mrc.probes.dscp", int(*p.DSCP), 0, 63)
+	}
+}
+
+func (v *validator) restore(r *Restore) {
+	v.positive("mrc.restore.hold", r.Hold, false)
+	v.positive("mrc.restore.maxHold", r.MaxHold, false)
+	v.positive("mrc.restore.calm", r.Calm, false)
+	v.positive("mrc.restore.every", r.Every, false)
+	v.positive("mrc.restore.firstRound", r.FirstRound, false)
+	v.positive("mrc.restore.linger", r.Linger, true)
+	if r.MaxHold < r.Hold {
+		v.bad("mrc.restore.maxHold", "is %v, below hold", r.MaxHold)
+	}
+}
+
+func (v *validator) suspects(s *Suspects) {
+	if !(s.DenyLoss > 0 && s.DenyLoss <= 1) {
+		v.bad("mrc.suspects.denyLoss", "is %v: want more than 0 and at most 1", s.DenyLoss)
+	}
+	if !(s.Confidence > 0 && s.Confidence < 1) {
+		v.bad("mrc.suspects.confidence", "is %v: want more than 0 and less than 1", s.Confidence)
+	}
+	v.positive("mrc.suspects.every", s.Every, false)
+	v.positive("mrc.suspects.hold", s.Hold, false)
+	v.positive("mrc.suspects.maxHold", s.MaxHold, false)
+	if s.MaxHold < s.Hold {
+		v.bad("mrc.suspects.maxHold", "is %v, below hold", s.MaxHold)
+	}
+	v.count("mrc.suspects.probes", s.Probes, 1, mostProbes)
+}
+
+func (v *validator) oneOf(field, value string, of []string) {
+	if !slices.Contains(of, value) {
+		v.bad(field, "is %q: want %s", value, strings.Join(of, " or "))
+	}
+}
+
+func (v *validator) count(field string, n, least, most int) {
+	if n < least || n > most {
+		v.bad(field, "is %d: want %d to %d", n, least, most)
+	}
+}

@@ -39,6 +39,9 @@ type Config struct {
 	TokenFile string
 	// TLS options; the zero value is plain text.
 	TLS TLSConfig
+	// Multipath is the controller of an MRC fabric. Default: none, and what is about
+	// one answers that none is configured.
+	Multipath Multipath
 	// Log takes a line for each request. Default: none.
 	Log *slog.Logger
 	// Now is the clock. Default time.Now.

@@ -51,6 +51,7 @@ const (
 	codeTooLarge     = "body_too_large"
 	codeMediaType    = "unsupported_media_type"
 	codeTimeout      = "timeout"
+	codeNoSection    = "not_configured"
 )
 
 // kinds has the status and the title of each code.
@@ -68,6 +69,8 @@ var kinds = map[string]struct {
 	string(intent.CodeNotFound):     {http.StatusNotFound, "Not found"},
 	string(intent.CodeVersion):      {http.StatusPreconditionFailed, "The resource has another version"},
 	string(intent.CodeUnavailable):  {http.StatusServiceUnavailable, "A switch cannot be reached"},
+	string(intent.CodeLastPath):     {http.StatusConflict, "It is the last path"},
+	codeNoSection:                   {http.StatusNotImplemented, "The controller is not configured for it"},
 	codeInternal:                    {http.StatusInternalServerError, "The controller failed"},
 	codeUnauthorized:                {http.StatusUnauthorized, "Not authorized"},
 	codeNotAllowed:                  {http.StatusMethodNotAllowed, "Method not allowed"},

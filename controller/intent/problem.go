@@ -21,6 +21,7 @@ const (
 	CodeNotFound     Code = "not_found"        // no resource of this name
 	CodeVersion      Code = "version_mismatch" // a conditional update missed
 	CodeUnavailable  Code = "unavailable"      // a switch cannot be asked at the moment
+	CodeLastPath     Code = "last_path"        // what is to be drained is the last way between two ends
 )
 
 // Error says why an intent was refused. Nothing was changed.
@@ -77,6 +78,7 @@ var (
 	ErrExists   = &Error{Code: CodeExists}
 	ErrVersion  = &Error{Code: CodeVersion}
 	ErrConflict = &Error{Code: CodeConflict}
+	ErrLastPath = &Error{Code: CodeLastPath}
 )
 
 // Refuse returns the error of some field errors, nil for none. Its code is that

@@ -2,6 +2,7 @@ package multipath
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/weft-sdn/weft/controller/ev"
 	"github.com/weft-sdn/weft/controller/suspect"
@@ -20,6 +21,7 @@ type profile struct {
 	explicit *ev.Built // instead of a generated one of which too little is left; nil: not made yet
 	noOther  string    // why there is none
 	outcome  ev.Outcome
+	since    time.Duration // of outcome.Degraded
 	dirty    bool
 
 	paths map[hostapi.EV]pathOf // of EVs that hosts spoke of
@@ -60,6 +62,11 @@ func (c *Core) finish(p *profile, b *ev.Built) *ev.Built {
 func (c *Core) under(p *profile, lost *topology.LostWays) bool {
 	before := p.outcome
 	p.dirty = false
+	defer func() {
+		if before.Degraded != p.outcome.Degraded {
+			p.since = c.now
+		}
+	}()
 	if p.err != nil {
 		p.outcome = ev.Outcome{Degraded: p.err.Error()}
 		return before.Profile != nil

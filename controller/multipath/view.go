@@ -25,6 +25,33 @@ type LinkStatus struct {
 	Drained bool
 	// Denied says that EVs over it are denied.
 	Denied bool
+	// Drains are those that take it out of use, if any.
+	Drains []DrainStatus
+}
+
+func (c *Core) linkStatus(l *link) LinkStatus {
+	s := LinkStatus{
+		ID: l.ID, From: l.Local, To: l.Remote, Plane: c.fabric.clos.LinkPlane(l.ID), Phase: l.phase.String(), Cause: l.cause, Since: l.since,
+		Drained: l.drained, Denied: l.out(), Drains: c.drainsOf(func(d *drain) bool { return c.covers(d.Target, l) }),
+	}
+	if l.phase == held {
+		s.Until = l.until
+	}
+	return s
+}
+
+// drainsOf returns the drains of a kind.
+func (c *Core) drainsOf(covers func(*drain) bool) (out []DrainStatus) {
+	for _, d := range c.drains {
+		if covers(d) {
+			out = append(out, d.status())
+		}
+	}
+	return out
+}
+
+func (d *drain) status() DrainStatus {
+	return DrainStatus{Target: d.Target, Drained: d.done, Awaits: slices.Sorted(maps.Keys(d.waits))}
 }
 
 // Links returns the links of the fabric in its order, as far as paths cross them.
@@ -38,14 +65,7 @@ func (c *Core) Links() []LinkStatus {
 		if len(l.leaves) == 0 {
 			continue
 		}
-		s := LinkStatus{
-			ID: l.ID, From: l.Local, To: l.Remote, Plane: c.fabric.clos.LinkPlane(l.ID), Phase: l.phase.String(), Cause: l.cause, Since: l.since,
-			Drained: l.drained, Denied: l.out(),
-		}
-		if l.phase == held {
-			s.Until = l.until
-		}
-		out = append(out, s)
+		out = append(out, c.linkStatus(l))
 	}
 	return out
 }
@@ -61,6 +81,12 @@ type ProfileStatus struct {
 	Outcome ev.Outcome
 	// Note says that the paths of its EVs are not known.
 	Note string
+	// Since is when Outcome.Degraded began or ended.
+	Since time.Duration
+	// Explicit is what has taken the place of a generated profile, nil: nothing.
+	Explicit *ev.Built
+	// AssumedBad are the EVs that hosts have found bad, with how many hosts.
+	AssumedBad map[hostapi.EV]int
 }
 
 // Profiles returns the profiles by name.
@@ -84,12 +110,23 @@ func (c *Core) Profile(name string) (ProfileStatus, bool) {
 }
 
 func (c *Core) statusOf(p *profile) ProfileStatus {
-	s := ProfileStatus{Name: p.name, Source: p.from.rack.at, Destination: p.to.at, Outcome: p.outcome}
+	s := ProfileStatus{Name: p.name, Source: p.from.rack.at, Destination: p.to.at, Outcome: p.outcome, Since: p.since}
 	if p.err == nil {
 		s.Built = p.built
 	}
+	if p.explicit != nil && p.outcome.Profile != nil && p.outcome.Profile.Mode == hostapi.ModeExplicit && p.err == nil && p.built.Profile.Mode != hostapi.ModeExplicit {
+		s.Explicit = p.explicit
+	}
 	for _, h := range p.from.hosts {
 		s.Hosts = append(s.Hosts, h.Name)
+		for k := range h.assumed {
+			if k.profile == p.name {
+				if s.AssumedBad == nil {
+					s.AssumedBad = make(map[hostapi.EV]int)
+				}
+				s.AssumedBad[k.ev]++
+			}
+		}
 	}
 	if c.cfg.Format.Mode == ev.ModeECMP {
 		s.Note = "mode ecmp: EVs have no known path, nothing is denied by link"
@@ -109,6 +146,21 @@ type HostStatus struct {
 	// Refusal is why it does not hold all that it is to hold.
 	Refusal string
 	State   *hostapi.State
+	// Hello is the last, zero before the first.
+	Hello hostapi.Hello
+	// Ports are its ports from 1 on.
+	Ports []PortStatus
+	// Drains are those of its ports.
+	Drains []DrainStatus
+}
+
+// PortStatus is what the core knows of a port of a host.
+type PortStatus struct {
+	Port     uint8
+	Attached bool
+	// Usable: peers may send to it. Otherwise its leaf or the host says that the link
+	// is down, it is held because it was, or it is drained.
+	Usable, LinkDown, AgentDown, Held, Drained bool
 }
 
 // Hosts returns the hosts by name.
@@ -116,12 +168,23 @@ func (c *Core) Hosts() []HostStatus {
 	c.settle()
 	out := make([]HostStatus, 0, len(c.hosts))
 	for _, name := range slices.Sorted(maps.Keys(c.hosts)) {
-		h := c.hosts[name]
-		out = append(out, HostStatus{
-			Host: h.Host, Connected: h.connected, Usable: h.usable, Denied: h.denied, Set: h.seq, Applied: h.applied, Refusal: h.refusal, State: h.state,
-		})
+		out = append(out, c.hostStatus(c.hosts[name]))
 	}
 	return out
+}
+
+func (c *Core) hostStatus(h *host) HostStatus {
+	s := HostStatus{
+		Host: h.Host, Connected: h.connected, Usable: h.usable, Denied: h.denied, Set: h.seq, Applied: h.applied, Refusal: h.refusal, State: h.state,
+		Hello: h.hello, Drains: c.drainsOf(func(d *drain) bool { return d.Host == h.Name }),
+	}
+	for i := 1; i < len(h.ports); i++ {
+		p := &h.ports[i]
+		s.Ports = append(s.Ports, PortStatus{
+			Port: uint8(i), Attached: p.attached, Usable: h.usable.Has(i), LinkDown: p.linkDown, AgentDown: p.agentDown, Held: p.held, Drained: p.drained,
+		})
+	}
+	return s
 }
 
 // DrainStatus is a target that is not to be used.
@@ -137,7 +200,7 @@ type DrainStatus struct {
 func (c *Core) Drains() []DrainStatus {
 	out := make([]DrainStatus, 0, len(c.drains))
 	for _, d := range c.drains {
-		out = append(out, DrainStatus{Target: d.Target, Drained: d.done, Awaits: slices.Sorted(maps.Keys(d.waits))})
+		out = append(out, d.status())
 	}
 	return out
 }

@@ -1,0 +1,127 @@
+package multipath
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/weft-sdn/weft/topology"
+)
+
+// TestPages: the pages of a list put together are the list, whatever their size.
+func TestPages(t *testing.T) {
+	w := newWorld(t, 1, nil).clos(2, 3, 2, 2)
+	w.start()
+	w.run(3 * time.Second)
+	lists := map[string]func(Page) ([]string, bool){
+		"profiles": func(p Page) (keys []string, more bool) {
+			items, more := w.core.ProfilePage(ProfileFilter{}, p)
+			for i := range items {
+				keys = append(keys, items[i].Name)
+			}
+			return keys, more
+		},
+		"hosts": func(p Page) (keys []string, more bool) {
+			items, more := w.core.HostPage(p)
+			for i := range items {
+				keys = append(keys, items[i].Name)
+			}
+			return keys, more
+		},
+		"links": func(p Page) (keys []string, more bool) {
+			items, more := w.core.LinkPage(LinkFilter{}, p)
+			for i := range items {
+				keys = append(keys, string(items[i].ID))
+			}
+			return keys, more
+		},
+		"nodes": func(p Page) (keys []string, more bool) {
+			items, more := w.core.NodePage(p)
+			for i := range items {
+				keys = append(keys, string(items[i].ID))
+			}
+			return keys, more
+		},
+		"cells": func(p Page) (keys []string, more bool) {
+			items, more := w.core.CellPage(CellFilter{}, p)
+			for i := range items {
+				keys = append(keys, items[i].Key())
+			}
+			return keys, more
+		},
+	}
+	sizes := map[string]int{"profiles": 9, "hosts": 6, "links": 24, "nodes": 10, "cells": len(w.core.Matrix())}
+	for name, list := range lists {
+		whole, more := list(Page{})
+		if len(whole) != sizes[name] || more || len(whole) < 2 {
+			t.Errorf("%s: %d, and more: %v; want %d", name, len(whole), more, sizes[name])
+		}
+		for limit := 1; limit <= len(whole)+1; limit++ {
+			var got []string
+			for page, more := (Page{Limit: limit}), true; more; {
+				var part []string
+				part, more = list(page)
+				if len(part) > limit || more && len(part) < limit || len(got) > len(whole) {
+					t.Fatalf("%s: %d of at most %d, and more: %v", name, len(part), limit, more)
+				}
+				got = append(got, part...)
+				page.After = got[len(got)-1]
+			}
+			if !slices.Equal(got, whole) {
+				t.Errorf("%s by %d: %v\nwant %v", name, limit, got, whole)
+			}
+		}
+	}
+}
+
+// TestFilters: a filter keeps what it is for, and one that fits nothing nothing.
+func TestFilters(t *testing.T) {
+	w := newWorld(t, 1, func(c *Config) { c.MinActive = 4 }).clos(2, 3, 2, 2)
+	w.start()
+	w.run(3 * time.Second)
+	leaf, spine := leafID(1, 1), spineID(1, 1)
+	profiles := func(f ProfileFilter) int { p, _ := w.core.ProfilePage(f, Page{}); return len(p) }
+	links := func(f LinkFilter) int { l, _ := w.core.LinkPage(f, Page{}); return len(l) }
+	host := w.core.Hosts()[0].Name
+	for name, c := range map[string]struct{ got, want int }{
+		"profiles of a source":       {profiles(ProfileFilter{Source: string(leaf)}), 3},
+		"profiles of a pair":         {profiles(ProfileFilter{Source: string(leaf), Destination: string(leafID(2, 2))}), 1},
+		"profiles of a host":         {profiles(ProfileFilter{Host: host}), 3},
+		"profiles of no host":        {profiles(ProfileFilter{Host: "nobody"}), 0},
+		"degraded profiles":          {profiles(ProfileFilter{Degraded: true}), 3}, // of a leaf to itself: 2 EVs, and 4 are asked for
+		"links of a spine":           {links(LinkFilter{Node: string(spine)}), 6},
+		"links of a plane":           {links(LinkFilter{Plane: 2}), 12},
+		"links of a spine elsewhere": {links(LinkFilter{Node: string(spine), Plane: 2}), 0},
+		"denied links":               {links(LinkFilter{Denied: true}), 0},
+	} {
+		if c.got != c.want {
+			t.Errorf("%s: %d, want %d", name, c.got, c.want)
+		}
+	}
+	if err := w.core.Drain(Target{Node: spine}); err != nil {
+		t.Fatal(err)
+	}
+	if n := links(LinkFilter{Denied: true}); n != 6 {
+		t.Errorf("%d links are denied, want 6", n)
+	}
+	if n := profiles(ProfileFilter{Degraded: true}); n != 9 {
+		t.Errorf("%d profiles are degraded, want 9", n)
+	}
+	n, ok := w.core.Node(spine)
+	if !ok || n.Tier != 1 || n.Links != 6 || n.DeniedLinks != 6 || !slices.Equal(n.Planes, []int{1}) || len(n.Drains) != 1 || !n.Present {
+		t.Errorf("the drained spine is %+v", n)
+	}
+	planes := w.core.Planes()
+	if len(planes) != 2 || planes[0].Links != 12 || planes[0].DeniedLinks != 6 || planes[1].DeniedLinks != 0 {
+		t.Errorf("planes are %+v", planes)
+	}
+	for _, id := range []topology.NodeID{"nobody", ""} {
+		if _, ok := w.core.Node(id); ok {
+			t.Errorf("there is a node %q", id)
+		}
+	}
+	f := w.core.Fabric()
+	if f.Planes != 2 || f.Tiers != 2 || f.Leaves != 6 || f.Links != 24 || f.Hosts != 6 || f.ConnectedHosts != 6 || f.Profiles != 9 || !f.InSync {
+		t.Errorf("the fabric is %+v", f)
+	}
+}

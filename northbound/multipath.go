@@ -1,0 +1,78 @@
+package northbound
+
+import (
+	"context"
+	"time"
+
+	"github.com/weft-sdn/weft/controller"
+	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/controller/multipath"
+	"github.com/weft-sdn/weft/topology"
+)
+
+// Multipath is what the API needs of the controller of an MRC fabric. Its methods
+// are called from many goroutines. What they return is the caller's to read and
+// nobody's to change. Errors that are the client's to know are *[intent.Error]:
+//
+//   - [intent.CodeNotFound]: there is no such profile, host, link, node, plane or port,
+//   - [intent.CodeLastPath]: what is to be drained is the last way between two ends,
+//     which the message names,
+//   - [intent.CodeConflict]: a CC profile that is to be deleted is in use,
+//   - those of the specs' validation, and of preconditions.
+//
+// A write returns when what it wants is kept, and the core knows.
+type Multipath interface {
+	// Began is the time that durations in statuses count from.
+	Began() time.Time
+	// Fabric returns what is known of the fabric as a whole.
+	Fabric(ctx context.Context) (multipath.FabricStatus, error)
+
+	// EVProfiles returns profiles in the order of their names, and whether there are
+	// more.
+	EVProfiles(ctx context.Context, f multipath.ProfileFilter, p multipath.Page) ([]multipath.EVProfile, bool, error)
+	// EVProfile returns one profile.
+	EVProfile(ctx context.Context, name string) (multipath.EVProfile, error)
+	// PutEVProfile replaces what a client wants of a profile. A spec with which the
+	// profile could not be built, of the fabric as it is when nothing is lost, is
+	// refused. The spec that it has already changes nothing, the version included.
+	// What is wanted outlives the pair of leaves: it is there again when they are.
+	PutEVProfile(ctx context.Context, name string, spec intent.EVProfileSpec, pre controller.Precondition) (multipath.EVProfile, error)
+	// DeleteEVProfile makes a profile what the configuration says: its spec is empty
+	// and its version 0 then. Doing so twice is no error.
+	DeleteEVProfile(ctx context.Context, name string, pre controller.Precondition) error
+
+	// CCProfiles returns all CC profiles, in any order.
+	CCProfiles(ctx context.Context) ([]intent.CCProfile, error)
+	// CCProfile returns one CC profile.
+	CCProfile(ctx context.Context, name string) (intent.CCProfile, error)
+	// PutCCProfile creates a CC profile or replaces its spec, which is completed. The
+	// spec that it has already changes nothing, the version included.
+	PutCCProfile(ctx context.Context, name string, spec intent.CCProfileSpec, pre controller.Precondition) (p intent.CCProfile, created bool, err error)
+	// DeleteCCProfile removes a CC profile that no EV profile names.
+	DeleteCCProfile(ctx context.Context, name string, pre controller.Precondition) error
+
+	// Hosts returns hosts in the order of their names, and whether there are more.
+	Hosts(ctx context.Context, p multipath.Page) ([]multipath.HostResource, bool, error)
+	// Host returns one host.
+	Host(ctx context.Context, name string) (multipath.HostResource, error)
+	// Links returns links in the order of their ids, and whether there are more.
+	Links(ctx context.Context, f multipath.LinkFilter, p multipath.Page) ([]multipath.LinkResource, bool, error)
+	// Link returns one direction of a link.
+	Link(ctx context.Context, id topology.LinkID) (multipath.LinkResource, error)
+	// Nodes returns the switches of the fabric in the order of their ids, and whether
+	// there are more.
+	Nodes(ctx context.Context, p multipath.Page) ([]multipath.NodeResource, bool, error)
+	// Node returns a switch of the fabric.
+	Node(ctx context.Context, id topology.NodeID) (multipath.NodeResource, error)
+	// Planes returns the planes of the fabric in order.
+	Planes(ctx context.Context) ([]multipath.PlaneResource, error)
+	// SetAdmin says whether a target is to be used. What is wanted already changes
+	// nothing, the version included.
+	SetAdmin(ctx context.Context, t multipath.Target, spec intent.AdminSpec, pre controller.Precondition) error
+
+	// Suspects returns the links that lose packets, the surest first.
+	Suspects(ctx context.Context) ([]multipath.Suspect, error)
+	// Probes returns cells of the matrix of what probes have shown, in the order of
+	// their keys, and whether there are more.
+	Probes(ctx context.Context, f multipath.CellFilter, p multipath.Page) ([]multipath.Cell, bool, error)
+}

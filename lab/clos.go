@@ -3,38 +3,74 @@ package lab
 import (
 	"fmt"
 	"time"
+
+	"github.com/weft-sdn/weft/packet"
 )
 
-// ClosConfig describes a fabric of planes: in each, every T0 has a link to every T1, and every
-// host a port on a T0 of each plane (OCP MRC 1.0, §9.3.4 and §11.5).
+// ClosConfig describes a fabric of planes (OCP MRC 1.0, §9.3.4 and §11.5). In each, every T0 has a
+// link to every T1, and every host a port on a T0 of each plane. With three tiers a plane is
+// divided into pods: a T0 has links to the T1s of its pod only, and every T1 to every T2. Start
+// from the zero value.
 type ClosConfig struct {
-	Planes int           // default 2
+	Planes int           // 1 to packet.MaxPort; default 2
+	Tiers  int           // of switches, 2 or 3; default 2
 	T0     int           // a plane; default 4
 	T1     int           // a plane; default 4
+	Pods   int           // with 3 tiers, over which the T0s and T1s of a plane are spread evenly; default 2
+	T2     int           // with 3 tiers, a plane; default as many as a T1 has T0s
 	Hosts  int           // spread evenly over the T0s, the same in each plane; default 16
 	Rate   uint64        // of every link, bits a second; default no limit
 	Delay  time.Duration // of every link, one way
 }
 
 func (c ClosConfig) withDefaults() ClosConfig {
-	for _, f := range []struct {
-		field *int
-		value int
-	}{{&c.Planes, 2}, {&c.T0, 4}, {&c.T1, 4}, {&c.Hosts, 16}} {
-		if *f.field == 0 {
-			*f.field = f.value
+	set := func(field *int, value int) {
+		if *field == 0 {
+			*field = value
+		}
+	}
+	set(&c.Planes, 2)
+	set(&c.Tiers, 2)
+	set(&c.T0, 4)
+	set(&c.T1, 4)
+	set(&c.Hosts, 16)
+	if c.Tiers == 3 {
+		set(&c.Pods, min(2, c.T0, c.T1))
+		if c.Pods > 0 {
+			set(&c.T2, (c.T0+c.Pods-1)/c.Pods)
 		}
 	}
 	return c
 }
 
+// Validate names the first field that cannot be used; the error wraps ErrNetwork.
+func (c ClosConfig) Validate() error {
+	c = c.withDefaults()
+	for _, f := range []struct {
+		name        string
+		value       int
+		least, most int
+	}{
+		{"planes", c.Planes, 1, packet.MaxPort}, {"tiers", c.Tiers, 2, 3}, {"t0", c.T0, 1, maxPort}, {"t1", c.T1, 1, maxPort},
+		{"pods", c.Pods, c.Tiers - 2, (c.Tiers - 2) * min(c.T0, c.T1)}, {"t2", c.T2, c.Tiers - 2, (c.Tiers - 2) * maxPort},
+		{"hosts", c.Hosts, c.T0, maxNodes},
+	} {
+		if f.value < f.least || f.value > f.most {
+			return &FieldError{Field: f.name, Problem: fmt.Sprintf("%d, want %d to %d", f.value, f.least, f.most)}
+		}
+	}
+	return nil
+}
+
 // Clos is a fabric of MRC hosts. Switches are P1-T0-1 and so on: plane, tier and number; hosts are
-// H1 and so on.
+// H1 and so on. The configuration must be valid.
 func Clos(c ClosConfig) Network {
 	c = c.withDefaults()
 	n := Network{Name: "clos"}
 	name := func(plane, tier, i int) string { return fmt.Sprintf("P%d-T%d-%d", plane, tier, i) }
 	link := func(a, b string) { n.Links = append(n.Links, Link{A: a, B: b, Rate: c.Rate, Delay: c.Delay}) }
+	// pod of the i-th of so many switches, from 1.
+	pod := func(i, of int) int { return (i - 1) * c.Pods / of }
 	for h := range c.Hosts {
 		n.Hosts = append(n.Hosts, Host{Name: fmt.Sprintf("H%d", h+1), Transport: MRC})
 	}
@@ -45,7 +81,15 @@ func Clos(c ClosConfig) Network {
 		for i := 1; i <= c.T1; i++ {
 			n.Switches = append(n.Switches, Switch{Name: name(p, 1, i)})
 			for j := 1; j <= c.T0; j++ {
-				link(name(p, 0, j), name(p, 1, i))
+				if pod(i, c.T1) == pod(j, c.T0) {
+					link(name(p, 0, j), name(p, 1, i))
+				}
+			}
+		}
+		for i := 1; i <= c.T2; i++ {
+			n.Switches = append(n.Switches, Switch{Name: name(p, 2, i)})
+			for j := 1; j <= c.T1; j++ {
+				link(name(p, 1, j), name(p, 2, i))
 			}
 		}
 		for h := range n.Hosts {

@@ -1,0 +1,62 @@
+package lab
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+// TestClosOfThreeTiers: pods have no links to each other but by T2s, and odd numbers come out even.
+func TestClosOfThreeTiers(t *testing.T) {
+	n := Clos(ClosConfig{Planes: 1, Tiers: 3, T0: 5, T1: 4, T2: 3, Hosts: 7})
+	if err := n.Complete(); err != nil {
+		t.Fatal(err)
+	}
+	count := map[string]int{} // links of a switch up, and down
+	for _, l := range n.Links {
+		if n.host(l.B) == nil {
+			count[l.A+" up"]++
+			count[l.B+" down"]++
+		}
+	}
+	tiers := n.tiers()
+	for name, want := range map[string]int{"P1-T0-1 up": 2, "P1-T0-5 up": 2, "P1-T1-1 down": 3, "P1-T1-4 down": 2, "P1-T1-4 up": 3, "P1-T2-3 down": 4} {
+		if count[name] != want {
+			t.Errorf("%s: %d links, want %d", name, count[name], want)
+		}
+	}
+	for name, want := range map[string]int{"P1-T0-5": 0, "P1-T1-1": 1, "P1-T2-3": 2} {
+		if tiers[name] != want {
+			t.Errorf("%s is of tier %d, want %d", name, tiers[name], want)
+		}
+	}
+	if len(n.Switches) != 12 || len(n.Links) != 3*2+2*2+4*3+7 {
+		t.Errorf("%d switches, %d links", len(n.Switches), len(n.Links))
+	}
+}
+
+func TestClosRefuses(t *testing.T) {
+	for _, c := range []struct {
+		config ClosConfig
+		want   string
+	}{
+		{ClosConfig{Planes: 32}, "planes: 32, want 1 to 31"},
+		{ClosConfig{Planes: -1}, "planes: -1"},
+		{ClosConfig{Tiers: 4}, "tiers: 4, want 2 to 3"},
+		{ClosConfig{Pods: 2}, "pods: 2, want 0 to 0"},
+		{ClosConfig{T2: 2}, "t2: 2, want 0 to 0"},
+		{ClosConfig{Tiers: 3, Pods: 5}, "pods: 5, want 1 to 4"},
+		{ClosConfig{Hosts: 3}, "hosts: 3, want 4 to"},
+		{ClosConfig{T1: 501}, "t1: 501, want 1 to 500"},
+	} {
+		if err := c.config.Validate(); !errors.Is(err, ErrNetwork) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: %v, want %q", c.config, err, c.want)
+		}
+	}
+	if err := (ClosConfig{}).Validate(); err != nil {
+		t.Error(err)
+	}
+	if err := (ClosConfig{Tiers: 3, T0: 1, T1: 1}).Validate(); err != nil {
+		t.Error(err)
+	}
+}

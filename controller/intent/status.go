@@ -7,7 +7,7 @@ import (
 
 // Status is what the controller says about a group.
 type Status struct {
-	Conditions []Condition `json:"conditions,omitempty"`
+	Conditions Conditions `json:"conditions,omitempty"`
 	// ObservedVersion is the version of the spec that the conditions speak of.
 	ObservedVersion uint64 `json:"observedVersion"`
 	// Index is the number of the group on every switch of its tree.
@@ -79,6 +79,9 @@ type TreeBranch struct {
 	Port     uint32     `json:"port"`
 }
 
+// Conditions are those of a resource, each type once.
+type Conditions []Condition
+
 // Condition is one aspect of a resource's state.
 type Condition struct {
 	Type           ConditionType `json:"type"`
@@ -117,28 +120,28 @@ const (
 	ReasonHealthy          = "Healthy"          // not Degraded
 )
 
-// Condition returns the condition of a type, or nil.
-func (s *Status) Condition(t ConditionType) *Condition {
-	for i := range s.Conditions {
-		if s.Conditions[i].Type == t {
-			return &s.Conditions[i]
+// Find returns the condition of a type, or nil.
+func (s Conditions) Find(t ConditionType) *Condition {
+	for i := range s {
+		if s[i].Type == t {
+			return &s[i]
 		}
 	}
 	return nil
 }
 
 // Is reports whether the condition of a type is true.
-func (s *Status) Is(t ConditionType) bool {
-	c := s.Condition(t)
+func (s Conditions) Is(t ConditionType) bool {
+	c := s.Find(t)
 	return c != nil && c.Status
 }
 
 // Set sets a condition and reports whether it changed in anything; the time of
 // transition moves only with Status.
-func (s *Status) Set(t ConditionType, status bool, reason, message string, now time.Time) bool {
-	c := s.Condition(t)
+func (s *Conditions) Set(t ConditionType, status bool, reason, message string, now time.Time) bool {
+	c := s.Find(t)
 	if c == nil {
-		s.Conditions = append(s.Conditions, Condition{Type: t, Status: status, Reason: reason, Message: message, LastTransition: now})
+		*s = append(*s, Condition{Type: t, Status: status, Reason: reason, Message: message, LastTransition: now})
 		return true
 	}
 	if c.Status == status && c.Reason == reason && c.Message == message {
@@ -149,4 +152,15 @@ func (s *Status) Set(t ConditionType, status bool, reason, message string, now t
 	}
 	c.Status, c.Reason, c.Message = status, reason, message
 	return true
+}
+
+// Condition returns the condition of a type, or nil.
+func (s *Status) Condition(t ConditionType) *Condition { return s.Conditions.Find(t) }
+
+// Is reports whether the condition of a type is true.
+func (s *Status) Is(t ConditionType) bool { return s.Conditions.Is(t) }
+
+// Set is [Conditions.Set].
+func (s *Status) Set(t ConditionType, status bool, reason, message string, now time.Time) bool {
+	return s.Conditions.Set(t, status, reason, message, now)
 }

@@ -3,13 +3,14 @@ package northbound
 import (
 	"crypto/sha256"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"strings"
 	"time"
+
+	"github.com/weft-sdn/weft/internal/certs"
 )
 
 var (
@@ -48,14 +49,8 @@ type Config struct {
 	Now func() time.Time
 }
 
-// TLSConfig names PEM files.
-type TLSConfig struct {
-	// CertFile and KeyFile are the server's; both or neither.
-	CertFile, KeyFile string
-	// ClientCAFile has the certificates that sign those of clients; when it is
-	// set, clients must have one.
-	ClientCAFile string
-}
+// TLSConfig names PEM files; they are read once.
+type TLSConfig = certs.Server
 
 // DefaultConfig returns the defaults.
 func DefaultConfig() Config {
@@ -82,7 +77,7 @@ func (c Config) Validate() error {
 	if _, err := c.tokens(); err != nil {
 		return err
 	}
-	_, err := c.TLS.config()
+	_, err := c.tlsConfig()
 	return err
 }
 
@@ -109,30 +104,11 @@ func (c Config) tokens() ([][sha256.Size]byte, error) {
 	return out, nil
 }
 
-// config reads the files; it is nil for plain text.
-func (t TLSConfig) config() (*tls.Config, error) {
-	if t == (TLSConfig{}) {
-		return nil, nil
-	}
-	if t.CertFile == "" || t.KeyFile == "" {
-		return nil, fmt.Errorf("%w: TLS needs CertFile and KeyFile", ErrConfig)
-	}
-	cert, err := tls.LoadX509KeyPair(t.CertFile, t.KeyFile)
+// tlsConfig reads the files; it is nil for plain text.
+func (c Config) tlsConfig() (*tls.Config, error) {
+	conf, err := c.TLS.Config(tls.VersionTLS12)
 	if err != nil {
-		return nil, fmt.Errorf("%w: TLS.CertFile: %w", ErrConfig, err)
+		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
-	conf := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{cert}}
-	if t.ClientCAFile == "" {
-		return conf, nil
-	}
-	pem, err := os.ReadFile(t.ClientCAFile)
-	if err != nil {
-		return nil, fmt.Errorf("%w: TLS.ClientCAFile: %w", ErrConfig, err)
-	}
-	conf.ClientCAs = x509.NewCertPool()
-	if !conf.ClientCAs.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("%w: TLS.ClientCAFile %s has no certificate", ErrConfig, t.ClientCAFile)
-	}
-	conf.ClientAuth = tls.RequireAndVerifyClientCert
 	return conf, nil
 }

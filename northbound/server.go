@@ -32,7 +32,7 @@ func New(cfg Config, controller Controller, events *Events) (*Server, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	tlsConfig, err := cfg.TLS.config()
+	tlsConfig, err := cfg.tlsConfig()
 	if err != nil {
 		return nil, err
 	}

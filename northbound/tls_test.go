@@ -8,22 +8,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weft-sdn/weft/northbound/northboundtest"
+	"github.com/weft-sdn/weft/internal/certs/certstest"
 )
 
-func selfSigned(t *testing.T, name string) (certFile, keyFile string) {
-	t.Helper()
-	certFile, keyFile, err := northboundtest.Certificate(t.TempDir(), name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return certFile, keyFile
-}
-
 func TestTLSWithClientCertificates(t *testing.T) {
-	cert, key := selfSigned(t, "server")
-	friendCert, friendKey := selfSigned(t, "friend")
-	strangerCert, strangerKey := selfSigned(t, "stranger")
+	cert, key := certstest.SelfSigned(t, "server")
+	friendCert, friendKey := certstest.SelfSigned(t, "friend")
+	strangerCert, strangerKey := certstest.SelfSigned(t, "stranger")
 	s, _, _ := newTestServer(t, func(c *Config) {
 		c.TLS = TLSConfig{CertFile: cert, KeyFile: key, ClientCAFile: friendCert}
 	})

@@ -2,15 +2,15 @@ package southbound
 
 import (
 	"crypto/tls"
-	"crypto/x509"
 	"fmt"
 	"net"
-	"os"
 	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
-	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/weft-sdn/weft/internal/certs"
+	"github.com/weft-sdn/weft/internal/retry"
 )
 
 // Config says how to reach one switch and how to treat it. Take DefaultConfig
@@ -64,31 +64,17 @@ type Config struct {
 // ElectionID is a P4Runtime election id, 128 bits.
 type ElectionID struct{ High, Low uint64 }
 
-// Backoff is exponential, with full jitter of half an interval either way.
-type Backoff struct {
-	Initial    time.Duration // default 100 ms
-	Max        time.Duration // default 10 s
-	Multiplier float64       // default 1.6
-}
+// Backoff says how long the pauses between attempts to connect are.
+type Backoff = retry.Backoff
 
-// TLSConfig names PEM files. They are read at every attempt to connect, so that
-// a renewed certificate needs no restart.
-type TLSConfig struct {
-	// Enabled turns TLS on; the other fields need it.
-	Enabled bool
-	// CAFile has the certificates that may sign the switch's; the system's when
-	// empty.
-	CAFile string
-	// CertFile and KeyFile are this controller's, for mutual TLS; both or neither.
-	CertFile, KeyFile string
-	// ServerName expected in the switch's certificate; the host of Target when empty.
-	ServerName string
-}
+// TLSConfig names PEM files of the controller. They are read at every attempt to connect, so that a renewed
+// certificate needs no restart.
+type TLSConfig = certs.Client
 
 // DefaultConfig returns the defaults, without a target.
 func DefaultConfig() Config {
 	return Config{
-		Backoff:         Backoff{Initial: 100 * time.Millisecond, Max: 10 * time.Second, Multiplier: 1.6},
+		Backoff:         retry.DefaultBackoff(),
 		SetupTimeout:    5 * time.Second,
 		RequestTimeout:  10 * time.Second,
 		PipelineTimeout: time.Minute,
@@ -120,7 +106,6 @@ func (c Config) Validate() error {
 		field string
 		value time.Duration
 	}{
-		{"Backoff.Initial", c.Backoff.Initial}, {"Backoff.Max", c.Backoff.Max},
 		{"SetupTimeout", c.SetupTimeout}, {"RequestTimeout", c.RequestTimeout}, {"PipelineTimeout", c.PipelineTimeout},
 		{"ProbeInterval", c.ProbeInterval}, {"ProbeTimeout", c.ProbeTimeout},
 	} {
@@ -128,11 +113,8 @@ func (c Config) Validate() error {
 			return bad(d.field, "is %v, not positive", d.value)
 		}
 	}
-	if c.Backoff.Max < c.Backoff.Initial {
-		return bad("Backoff.Max", "%v is below Backoff.Initial %v", c.Backoff.Max, c.Backoff.Initial)
-	}
-	if c.Backoff.Multiplier < 1 {
-		return bad("Backoff.Multiplier", "%v is below 1", c.Backoff.Multiplier)
+	if err := c.Backoff.Validate(); err != nil {
+		return fmt.Errorf("%w: %w", ErrConfig, err)
 	}
 	for _, n := range []struct {
 		field string
@@ -144,7 +126,7 @@ func (c Config) Validate() error {
 			return bad(n.field, "is %d, not positive", n.value)
 		}
 	}
-	if _, err := c.TLS.credentials(); err != nil {
+	if _, err := c.credentials(); err != nil {
 		return err
 	}
 	if _, _, err := net.SplitHostPort(c.Target); err != nil && len(c.DialOptions) == 0 {
@@ -153,34 +135,10 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// credentials reads the files.
-func (t TLSConfig) credentials() (credentials.TransportCredentials, error) {
-	if !t.Enabled {
-		if t != (TLSConfig{}) {
-			return nil, fmt.Errorf("%w: TLS has files but is not Enabled", ErrConfig)
-		}
-		return insecure.NewCredentials(), nil
+func (c *Config) credentials() (credentials.TransportCredentials, error) {
+	conf, err := c.TLS.Config(tls.VersionTLS12)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
-	conf := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: t.ServerName}
-	if t.CAFile != "" {
-		pem, err := os.ReadFile(t.CAFile)
-		if err != nil {
-			return nil, fmt.Errorf("%w: TLS.CAFile: %w", ErrConfig, err)
-		}
-		conf.RootCAs = x509.NewCertPool()
-		if !conf.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("%w: TLS.CAFile %s has no certificate", ErrConfig, t.CAFile)
-		}
-	}
-	if (t.CertFile == "") != (t.KeyFile == "") {
-		return nil, fmt.Errorf("%w: TLS.CertFile and TLS.KeyFile go together", ErrConfig)
-	}
-	if t.CertFile != "" {
-		cert, err := tls.LoadX509KeyPair(t.CertFile, t.KeyFile)
-		if err != nil {
-			return nil, fmt.Errorf("%w: TLS.CertFile: %w", ErrConfig, err)
-		}
-		conf.Certificates = []tls.Certificate{cert}
-	}
-	return credentials.NewTLS(conf), nil
+	return certs.Credentials(conf), nil
 }

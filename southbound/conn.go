@@ -34,7 +34,7 @@ type conn struct {
 // why. served is the time since the switch answered the arbitration, 0 when it
 // did not.
 func (s *Session) serve(ctx context.Context) (served time.Duration, err error) {
-	creds, err := s.cfg.TLS.credentials()
+	creds, err := s.cfg.credentials()
 	if err != nil {
 		return 0, err
 	}

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 )
@@ -121,32 +120,13 @@ func (s *Session) PacketOut(ctx context.Context, p PacketOut) error {
 func (s *Session) run(ctx context.Context) {
 	defer close(s.done)
 	defer s.setState(StateClosed, nil, nil)
-	pauses := &backoff.ExponentialBackOff{
-		InitialInterval: s.cfg.Backoff.Initial, RandomizationFactor: 0.5,
-		Multiplier: s.cfg.Backoff.Multiplier, MaxInterval: s.cfg.Backoff.Max,
-	}
-	pauses.Reset()
-	for {
+	s.cfg.Backoff.Keep(ctx, func(ctx context.Context) (time.Duration, error) {
 		s.setState(StateConnecting, nil, nil)
-		served, err := s.serve(ctx)
-		if ctx.Err() != nil {
-			return
-		}
-		// A switch that hangs up soon after it answered is not asked at once.
-		if served > s.cfg.Backoff.Max {
-			pauses.Reset()
-		}
-		pause := pauses.NextBackOff()
+		return s.serve(ctx)
+	}, func(err error, pause time.Duration) {
 		s.setState(StateDown, nil, err)
 		s.emit(ctx, Down{Err: err, Retry: pause})
-		wait := time.NewTimer(pause)
-		select {
-		case <-wait.C:
-		case <-ctx.Done():
-			wait.Stop()
-			return
-		}
-	}
+	})
 }
 
 func (s *Session) emit(ctx context.Context, e Event) {

@@ -19,7 +19,7 @@ import (
 
 	"github.com/weft-sdn/weft/dataplane"
 	"github.com/weft-sdn/weft/dataplane/trace/stream"
-	"github.com/weft-sdn/weft/northbound/northboundtest"
+	"github.com/weft-sdn/weft/internal/certs/certstest"
 	"github.com/weft-sdn/weft/p4"
 	"github.com/weft-sdn/weft/southbound"
 )
@@ -33,15 +33,8 @@ func TestSwitch(t *testing.T) {
 	if err := os.WriteFile(program, p4.JSON(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	files := t.TempDir()
-	certFile, keyFile, err := northboundtest.Certificate(files, "switch")
-	if err != nil {
-		t.Fatal(err)
-	}
-	clientCert, clientKey, err := northboundtest.Certificate(files, "client")
-	if err != nil {
-		t.Fatal(err)
-	}
+	certFile, keyFile := certstest.SelfSigned(t, "switch")
+	clientCert, clientKey := certstest.SelfSigned(t, "client")
 	none := southbound.TLSConfig{}
 	for _, c := range []struct {
 		name    string
@@ -275,7 +268,7 @@ func TestSwitchErrors(t *testing.T) {
 		{"files without TLS", []string{"--grpc-server-cert", "x"}, exitUsage, "TLS files without --grpc-server-ssl"},
 		{"TLS without files", []string{"--grpc-server-ssl"}, exitUsage, "wants --grpc-server-cert and --grpc-server-key"},
 		{"half of mutual TLS", []string{"--grpc-server-ssl", "--grpc-server-cert", "x", "--grpc-server-key", "x", "--grpc-server-with-client-auth"}, exitUsage, "go together"},
-		{"no certificate", []string{"--grpc-server-ssl", "--grpc-server-cert", "/nowhere", "--grpc-server-key", "/nowhere"}, exitUsage, "server certificate"},
+		{"no certificate", []string{"--grpc-server-ssl", "--grpc-server-cert", "/nowhere", "--grpc-server-key", "/nowhere"}, exitUsage, "TLS.CertFile: open /nowhere"},
 		{"listener", []string{"--grpc-server-addr", "127.0.0.1:x"}, exitFailed, "P4Runtime server: listen tcp"},
 		{"HTTP listener", []string{"--grpc-server-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:x"}, exitFailed, "HTTP: listen tcp"},
 		{"log level", []string{"--log-level", "loud"}, exitUsage, `--log-level is "loud": want trace, debug, info, warn, error or off`},

@@ -2,19 +2,11 @@ package p4rt_test
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"errors"
 	"io"
-	"math/big"
 	"net"
 	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -23,7 +15,6 @@ import (
 	"go.uber.org/goleak"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/test/bufconn"
@@ -32,6 +23,8 @@ import (
 
 	"github.com/weft-sdn/weft/dataplane/live"
 	"github.com/weft-sdn/weft/dataplane/p4rt"
+	"github.com/weft-sdn/weft/internal/certs"
+	"github.com/weft-sdn/weft/internal/certs/certstest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -399,14 +392,10 @@ func TestDuplicateDevice(t *testing.T) {
 
 // Mutual TLS over loopback: a client without certificate gets nowhere.
 func TestMutualTLS(t *testing.T) {
-	dir := t.TempDir()
-	ca, caKey := newCertificate(t, dir, "ca", nil, nil)
-	newCertificate(t, dir, "server", ca, caKey)
-	newCertificate(t, dir, "client", ca, caKey)
-	creds, err := p4rt.TLSConfig{
-		CertFile: filepath.Join(dir, "server.pem"), KeyFile: filepath.Join(dir, "server.key"),
-		ClientCAFile: filepath.Join(dir, "ca.pem"),
-	}.Credentials()
+	ca := certstest.New(t)
+	ca.Issue(t, "server", "server", "switch")
+	ca.Issue(t, "client", "client")
+	creds, err := p4rt.TLSConfig{CertFile: ca.File("server.pem"), KeyFile: ca.File("server.key"), ClientCAFile: ca.File("ca.pem")}.Credentials()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -423,20 +412,15 @@ func TestMutualTLS(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	roots := x509.NewCertPool()
-	roots.AddCert(ca)
-	pair, err := tls.LoadX509KeyPair(filepath.Join(dir, "client.pem"), filepath.Join(dir, "client.key"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, c := range []struct {
-		name  string
-		certs []tls.Certificate
-		want  codes.Code
-	}{{"with certificate", []tls.Certificate{pair}, codes.OK}, {"without", nil, codes.Unavailable}} {
-		conn, err := grpc.NewClient(l.Addr().String(), grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{
-			RootCAs: roots, Certificates: c.certs, ServerName: "switch",
-		})))
+		name, cert, key string
+		want            codes.Code
+	}{{"with certificate", ca.File("client.pem"), ca.File("client.key"), codes.OK}, {"without", "", "", codes.Unavailable}} {
+		client, err := certs.Client{Enabled: true, CAFile: ca.File("ca.pem"), CertFile: c.cert, KeyFile: c.key, ServerName: "switch"}.Config(tls.VersionTLS12)
+		if err != nil {
+			t.Fatal(err)
+		}
+		conn, err := grpc.NewClient(l.Addr().String(), grpc.WithTransportCredentials(certs.Credentials(client)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -454,41 +438,4 @@ func TestMutualTLS(t *testing.T) {
 	if _, err := (p4rt.TLSConfig{CertFile: "nowhere"}).Credentials(); err == nil {
 		t.Error("a missing file is accepted")
 	}
-}
-
-// newCertificate writes name.pem and name.key, signed by the authority or, for
-// the authority itself, by its own key.
-func newCertificate(t *testing.T, dir, name string, ca *x509.Certificate, caKey *ecdsa.PrivateKey) (*x509.Certificate, *ecdsa.PrivateKey) {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := &x509.Certificate{
-		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name}, DNSNames: []string{"switch"},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
-	}
-	if ca == nil {
-		c.IsCA, c.BasicConstraintsValid, c.KeyUsage, c.ExtKeyUsage = true, true, x509.KeyUsageCertSign, nil
-		ca, caKey = c, key
-	}
-	der, err := x509.CreateCertificate(rand.Reader, c, ca, &key.PublicKey, caKey)
-	if err != nil {
-		t.Fatal(err)
-	}
-	keyDER, err := x509.MarshalECPrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for file, block := range map[string]*pem.Block{name + ".pem": {Type: "CERTIFICATE", Bytes: der}, name + ".key": {Type: "EC PRIVATE KEY", Bytes: keyDER}} {
-		if err := os.WriteFile(filepath.Join(dir, file), pem.EncodeToMemory(block), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	out, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out, key
 }

@@ -2,42 +2,24 @@ package p4rt
 
 import (
 	"crypto/tls"
-	"crypto/x509"
 	"fmt"
-	"os"
 
 	"google.golang.org/grpc/credentials"
+
+	"github.com/weft-sdn/weft/internal/certs"
 )
 
-// TLSConfig names the PEM files of a server's identity.
-type TLSConfig struct {
-	CertFile string // the server's certificate chain
-	KeyFile  string // its private key
-	// ClientCAFile holds the authorities whose certificates clients must
-	// show; empty: clients need none.
-	ClientCAFile string
-}
+// TLSConfig names the PEM files of a server's identity; they are read once.
+type TLSConfig certs.Server
 
 // Credentials loads the files. An empty TLSConfig gives nil: no TLS.
 func (c TLSConfig) Credentials() (credentials.TransportCredentials, error) {
-	if c == (TLSConfig{}) {
+	conf, err := certs.Server(c).Config(tls.VersionTLS12)
+	if err != nil {
+		return nil, fmt.Errorf("p4rt: %w", err)
+	}
+	if conf == nil {
 		return nil, nil
 	}
-	cert, err := tls.LoadX509KeyPair(c.CertFile, c.KeyFile)
-	if err != nil {
-		return nil, fmt.Errorf("p4rt: server certificate: %w", err)
-	}
-	out := &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}
-	if c.ClientCAFile != "" {
-		pem, err := os.ReadFile(c.ClientCAFile)
-		if err != nil {
-			return nil, fmt.Errorf("p4rt: client authorities: %w", err)
-		}
-		out.ClientCAs = x509.NewCertPool()
-		if !out.ClientCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("p4rt: client authorities: no certificate in %s", c.ClientCAFile)
-		}
-		out.ClientAuth = tls.RequireAndVerifyClientCert
-	}
-	return credentials.NewTLS(out), nil
+	return certs.Credentials(conf), nil
 }

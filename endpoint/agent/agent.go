@@ -9,10 +9,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
-	grpcbackoff "google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/keepalive"
 
 	"github.com/weft-sdn/weft/hostapi"
@@ -97,44 +96,28 @@ func (a *Agent) Status() Status {
 
 // Run keeps the host connected until ctx ends. It returns nil.
 func (a *Agent) Run(ctx context.Context) error {
-	pauses := &backoff.ExponentialBackOff{
-		InitialInterval: a.cfg.Backoff.Initial, RandomizationFactor: 0.5, Multiplier: a.cfg.Backoff.Multiplier, MaxInterval: a.cfg.Backoff.Max,
-	}
-	pauses.Reset()
-	for {
+	a.cfg.Backoff.Keep(ctx, func(ctx context.Context) (time.Duration, error) {
 		served, err := a.serve(ctx)
 		a.mu.Lock()
 		a.out.Close()
 		a.status.Connected, a.status.Since, a.status.Err = false, time.Now(), err
 		a.mu.Unlock()
-		if ctx.Err() != nil {
-			return nil
-		}
-		// A controller that hangs up soon is not asked at once.
-		if served > a.cfg.Backoff.Max {
-			pauses.Reset()
-		}
-		pause := pauses.NextBackOff()
+		return served, err
+	}, func(err error, pause time.Duration) {
 		a.cfg.Log.Warn("no stream from the controller", "controller", a.cfg.Controller, "error", err, "again", pause)
-		timer := time.NewTimer(pause)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return nil
-		case <-timer.C:
-		}
-	}
+	})
+	return nil
 }
 
 // serve is one stream, from dialing to its end. served is how long it was after the welcome.
 func (a *Agent) serve(ctx context.Context) (served time.Duration, err error) {
-	creds, err := a.cfg.TLS.credentials()
+	creds, err := a.cfg.credentials()
 	if err != nil {
 		return 0, err
 	}
 	cc, err := grpc.NewClient("passthrough:///"+a.cfg.Controller, append([]grpc.DialOption{
 		grpc.WithTransportCredentials(creds), grpc.WithNoProxy(), grpc.WithDisableServiceConfig(),
-		grpc.WithConnectParams(grpc.ConnectParams{Backoff: grpcbackoff.DefaultConfig, MinConnectTimeout: a.cfg.WelcomeTimeout}),
+		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.DefaultConfig, MinConnectTimeout: a.cfg.WelcomeTimeout}),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: a.cfg.PingInterval, Timeout: a.cfg.PingTimeout, PermitWithoutStream: true}),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxUpdateBytes)),
 		// Windows of a fixed size: for others gRPC sends a ping with every message, to measure.

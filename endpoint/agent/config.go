@@ -2,17 +2,17 @@ package agent
 
 import (
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
-	"os"
 	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
-	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/weft-sdn/weft/internal/certs"
+	"github.com/weft-sdn/weft/internal/retry"
 )
 
 // ErrConfig is a Config that makes no sense; the error names the field.
@@ -42,29 +42,16 @@ type Config struct {
 	DialOptions []grpc.DialOption
 }
 
-// Backoff is exponential, with full jitter of half an interval either way.
-type Backoff struct {
-	Initial    time.Duration // default 100 ms
-	Max        time.Duration // default 10 s
-	Multiplier float64       // default 1.6
-}
+// Backoff says how long the pauses between attempts to connect are.
+type Backoff = retry.Backoff
 
-// TLSConfig names PEM files. They are read at every attempt to connect, so that a renewed certificate needs no restart.
-type TLSConfig struct {
-	// Enabled turns TLS on; the other fields need it.
-	Enabled bool
-	// CAFile has the certificates that may sign the controller's; the system's when empty.
-	CAFile string
-	// CertFile and KeyFile are this host's; both or neither.
-	CertFile, KeyFile string
-	// ServerName expected in the controller's certificate; the host of Controller when empty.
-	ServerName string
-}
+// TLSConfig names PEM files of the host. They are read at every attempt to connect, so that a renewed certificate needs no restart.
+type TLSConfig = certs.Client
 
 // DefaultConfig returns the defaults, without a name and a controller.
 func DefaultConfig() Config {
 	return Config{
-		Software: "weft", Backoff: Backoff{Initial: 100 * time.Millisecond, Max: 10 * time.Second, Multiplier: 1.6},
+		Software: "weft", Backoff: retry.DefaultBackoff(),
 		WelcomeTimeout: 10 * time.Second, PingInterval: 10 * time.Second, PingTimeout: 5 * time.Second,
 	}
 }
@@ -84,51 +71,23 @@ func (c *Config) Validate() error {
 		field string
 		value time.Duration
 	}{
-		{"Backoff.Initial", c.Backoff.Initial}, {"Backoff.Max", c.Backoff.Max}, {"WelcomeTimeout", c.WelcomeTimeout}, {"PingInterval", c.PingInterval},
-		{"PingTimeout", c.PingTimeout},
+		{"WelcomeTimeout", c.WelcomeTimeout}, {"PingInterval", c.PingInterval}, {"PingTimeout", c.PingTimeout},
 	} {
 		if d.value <= 0 {
 			return bad(d.field, "is %v, not positive", d.value)
 		}
 	}
-	if c.Backoff.Max < c.Backoff.Initial {
-		return bad("Backoff.Max", "%v is below Backoff.Initial %v", c.Backoff.Max, c.Backoff.Initial)
+	if err := c.Backoff.Validate(); err != nil {
+		return fmt.Errorf("%w: %w", ErrConfig, err)
 	}
-	if c.Backoff.Multiplier < 1 {
-		return bad("Backoff.Multiplier", "%v is below 1", c.Backoff.Multiplier)
-	}
-	_, err := c.TLS.credentials()
+	_, err := c.credentials()
 	return err
 }
 
-// credentials reads the files.
-func (t TLSConfig) credentials() (credentials.TransportCredentials, error) {
-	if !t.Enabled {
-		if t != (TLSConfig{}) {
-			return nil, fmt.Errorf("%w: TLS has files but is not Enabled", ErrConfig)
-		}
-		return insecure.NewCredentials(), nil
+func (c *Config) credentials() (credentials.TransportCredentials, error) {
+	conf, err := c.TLS.Config(tls.VersionTLS13)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
-	conf := &tls.Config{MinVersion: tls.VersionTLS13, ServerName: t.ServerName}
-	if t.CAFile != "" {
-		pem, err := os.ReadFile(t.CAFile)
-		if err != nil {
-			return nil, fmt.Errorf("%w: TLS.CAFile: %w", ErrConfig, err)
-		}
-		conf.RootCAs = x509.NewCertPool()
-		if !conf.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("%w: TLS.CAFile %s has no certificate", ErrConfig, t.CAFile)
-		}
-	}
-	if (t.CertFile == "") != (t.KeyFile == "") {
-		return nil, fmt.Errorf("%w: TLS.CertFile and TLS.KeyFile go together", ErrConfig)
-	}
-	if t.CertFile != "" {
-		cert, err := tls.LoadX509KeyPair(t.CertFile, t.KeyFile)
-		if err != nil {
-			return nil, fmt.Errorf("%w: TLS.CertFile: %w", ErrConfig, err)
-		}
-		conf.Certificates = []tls.Certificate{cert}
-	}
-	return credentials.NewTLS(conf), nil
+	return certs.Credentials(conf), nil
 }

@@ -1,3 +1,3 @@
 // Package northboundtest has what tests of the API and of its clients share: a
-// controller that programs nothing, and certificates.
+// controller that programs nothing.
 package northboundtest

@@ -2,13 +2,13 @@ package hosts
 
 import (
 	"crypto/tls"
-	"crypto/x509"
 	"fmt"
-	"os"
 	"time"
 
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/weft-sdn/weft/internal/certs"
 )
 
 // Config says how to serve hosts. Take DefaultConfig and fill in Epoch and TLS.
@@ -41,13 +41,9 @@ type Config struct {
 	PingInterval, PingTimeout time.Duration
 }
 
-// TLSConfig names PEM files. They are read at every handshake, so that a renewed certificate needs no restart.
-type TLSConfig struct {
-	// CertFile and KeyFile are the controller's.
-	CertFile, KeyFile string
-	// ClientCAFile has the certificates that may sign hosts'. A host's certificate has its name as a DNS name (or, when it has none, as the common name).
-	ClientCAFile string
-}
+// TLSConfig names PEM files, all of them or none. They are read at every handshake, so that a renewed certificate needs no restart.
+// A host's certificate has its name as a DNS name (or, when it has none, as the common name).
+type TLSConfig certs.Server
 
 // DefaultConfig returns the defaults, without an epoch.
 func DefaultConfig() Config {
@@ -110,20 +106,10 @@ func (t TLSConfig) read() (*tls.Config, error) {
 	if t.CertFile == "" || t.KeyFile == "" || t.ClientCAFile == "" {
 		return nil, fmt.Errorf("%w: TLS: want CertFile, KeyFile and ClientCAFile, or none of them", ErrConfig)
 	}
-	cert, err := tls.LoadX509KeyPair(t.CertFile, t.KeyFile)
+	conf, err := certs.Server(t).Config(tls.VersionTLS13)
 	if err != nil {
-		return nil, fmt.Errorf("%w: TLS.CertFile: %w", ErrConfig, err)
+		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
-	pem, err := os.ReadFile(t.ClientCAFile)
-	if err != nil {
-		return nil, fmt.Errorf("%w: TLS.ClientCAFile: %w", ErrConfig, err)
-	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("%w: TLS.ClientCAFile %s has no certificate", ErrConfig, t.ClientCAFile)
-	}
-	return &tls.Config{
-		MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{cert}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: pool,
-		NextProtos: []string{"h2"},
-	}, nil
+	conf.NextProtos = []string{"h2"}
+	return conf, nil
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/weft-sdn/weft/dataplane"
 	"github.com/weft-sdn/weft/dataplane/live"
 	"github.com/weft-sdn/weft/dataplane/p4rt"
-	"github.com/weft-sdn/weft/northbound/northboundtest"
+	"github.com/weft-sdn/weft/internal/certs/certstest"
 	"github.com/weft-sdn/weft/service"
 )
 
@@ -62,17 +62,9 @@ func serveSwitch(t *testing.T, files p4rt.TLSConfig) string {
 // TLS and programs it, is served by TLS itself, and has nothing to do with a
 // switch that is not the one it says, or that does not know the controller.
 func TestTLS(t *testing.T) {
-	dir := t.TempDir()
-	certificate := func(name string) (cert, key string) {
-		cert, key, err := northboundtest.Certificate(dir, name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return cert, key
-	}
-	ownCert, ownKey := certificate("controller")
-	cert, key := certificate("switch")
-	otherCert, otherKey := certificate("other")
+	ownCert, ownKey := certstest.SelfSigned(t, "controller")
+	cert, key := certstest.SelfSigned(t, "switch")
+	otherCert, otherKey := certstest.SelfSigned(t, "other")
 
 	inv, err := inventory.Load(fmt.Appendf(nil, `
 switches:

@@ -2,79 +2,20 @@ package hosts_test
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"log/slog"
-	"math/big"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/weft-sdn/weft/endpoint/agent"
 	"github.com/weft-sdn/weft/endpoint/agent/agenttest"
 	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/internal/certs/certstest"
 	"github.com/weft-sdn/weft/southbound/hosts"
 	"github.com/weft-sdn/weft/southbound/hosts/hoststest"
 )
-
-// authority signs certificates into files of a folder.
-type authority struct {
-	dir  string
-	key  *ecdsa.PrivateKey
-	cert *x509.Certificate
-}
-
-func newAuthority(t *testing.T) *authority {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	a := &authority{dir: t.TempDir(), key: key, cert: &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "ca"}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-	}}
-	a.sign(t, "ca", a.cert, key)
-	return a
-}
-
-func (a *authority) file(name string) string { return filepath.Join(a.dir, name) }
-
-// issue writes file.pem and file.key.
-func (a *authority) issue(t *testing.T, file string, template *x509.Certificate) {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template.SerialNumber, template.NotBefore, template.NotAfter = big.NewInt(2), a.cert.NotBefore, a.cert.NotAfter
-	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
-	a.sign(t, file, template, key)
-}
-
-func (a *authority) sign(t *testing.T, file string, template *x509.Certificate, key *ecdsa.PrivateKey) {
-	t.Helper()
-	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, &key.PublicKey, a.key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	secret, err := x509.MarshalECPrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, block := range map[string]*pem.Block{file + ".pem": {Type: "CERTIFICATE", Bytes: der}, file + ".key": {Type: "EC PRIVATE KEY", Bytes: secret}} {
-		if err := os.WriteFile(a.file(name), pem.EncodeToMemory(block), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
 
 // warnings is a log handler that tells what went wrong.
 type warnings struct {
@@ -97,15 +38,15 @@ func (w warnings) Handle(_ context.Context, r slog.Record) error {
 
 // TestMutualTLS: a host is who its certificate says, and nobody else.
 func TestMutualTLS(t *testing.T) {
-	ours, theirs := newAuthority(t), newAuthority(t)
-	ours.issue(t, "controller", &x509.Certificate{Subject: pkix.Name{CommonName: "controller"}, DNSNames: []string{"controller"}})
-	ours.issue(t, "h1", &x509.Certificate{Subject: pkix.Name{CommonName: "whatever"}, DNSNames: []string{"h1", "h1.example"}})
-	ours.issue(t, "plain", &x509.Certificate{Subject: pkix.Name{CommonName: "h1"}})
-	theirs.issue(t, "h1", &x509.Certificate{DNSNames: []string{"h1"}})
+	ours, theirs := certstest.New(t), certstest.New(t)
+	ours.Issue(t, "controller", "controller", "controller")
+	ours.Issue(t, "h1", "whatever", "h1", "h1.example")
+	ours.Issue(t, "plain", "h1")
+	theirs.Issue(t, "h1", "", "h1")
 
 	cfg := hosts.DefaultConfig()
 	cfg.Epoch = 1
-	cfg.TLS = hosts.TLSConfig{CertFile: ours.file("controller.pem"), KeyFile: ours.file("controller.key"), ClientCAFile: ours.file("ca.pem")}
+	cfg.TLS = hosts.TLSConfig{CertFile: ours.File("controller.pem"), KeyFile: ours.File("controller.key"), ClientCAFile: ours.File("ca.pem")}
 	hello := make(chan string, 1)
 	s, err := hosts.New(cfg, &hoststest.Observer{OnHello: func(name string, _ *hostapi.Hello) {
 		select {
@@ -130,7 +71,7 @@ func TestMutualTLS(t *testing.T) {
 		}
 	}()
 
-	good := agent.TLSConfig{Enabled: true, CAFile: ours.file("ca.pem"), ServerName: "controller", CertFile: ours.file("h1.pem"), KeyFile: ours.file("h1.key")}
+	good := agent.TLSConfig{Enabled: true, CAFile: ours.File("ca.pem"), ServerName: "controller", CertFile: ours.File("h1.pem"), KeyFile: ours.File("h1.key")}
 	for name, c := range map[string]struct {
 		name string
 		tls  func(*agent.TLSConfig)
@@ -138,11 +79,11 @@ func TestMutualTLS(t *testing.T) {
 	}{
 		"right":                            {"h1", func(*agent.TLSConfig) {}, ""},
 		"another of its names":             {"h1.example", func(*agent.TLSConfig) {}, ""},
-		"common name":                      {"h1", func(c *agent.TLSConfig) { c.CertFile, c.KeyFile = ours.file("plain.pem"), ours.file("plain.key") }, ""},
+		"common name":                      {"h1", func(c *agent.TLSConfig) { c.CertFile, c.KeyFile = ours.File("plain.pem"), ours.File("plain.key") }, ""},
 		"another's name":                   {"h2", func(*agent.TLSConfig) {}, `hello.name: "h2" is not a name of the certificate, which has ["h1" "h1.example"]`},
 		"its common name beside DNS names": {"whatever", func(*agent.TLSConfig) {}, "is not a name of the certificate"},
 		"no certificate":                   {"h1", func(c *agent.TLSConfig) { c.CertFile, c.KeyFile = "", "" }, "Unavailable"},
-		"a stranger's":                     {"h1", func(c *agent.TLSConfig) { c.CertFile, c.KeyFile = theirs.file("h1.pem"), theirs.file("h1.key") }, "Unavailable"},
+		"a stranger's":                     {"h1", func(c *agent.TLSConfig) { c.CertFile, c.KeyFile = theirs.File("h1.pem"), theirs.File("h1.key") }, "Unavailable"},
 		"plain text":                       {"h1", func(c *agent.TLSConfig) { *c = agent.TLSConfig{} }, "Unavailable"},
 		"another controller":               {"h1", func(c *agent.TLSConfig) { c.ServerName = "other" }, "other"},
 	} {

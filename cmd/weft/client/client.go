@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,9 +12,10 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
 	"time"
+
+	"github.com/weft-sdn/weft/internal/certs"
 )
 
 // Config says where the API is and how to be let in.
@@ -53,14 +53,11 @@ func New(cfg Config) (*Client, error) {
 	}
 	conf := &tls.Config{MinVersion: tls.VersionTLS12}
 	if cfg.CA != "" {
-		pem, err := os.ReadFile(cfg.CA)
+		pool, err := certs.Authorities(cfg.CA)
 		if err != nil {
 			return nil, fmt.Errorf("CA %w: %w", ErrConfig, err)
 		}
-		conf.RootCAs = x509.NewCertPool()
-		if !conf.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("CA %s %w: it has no certificate", cfg.CA, ErrConfig)
-		}
+		conf.RootCAs = pool
 	}
 	if (cfg.Cert == "") != (cfg.Key == "") {
 		return nil, fmt.Errorf("client certificate %w: want certificate and key, or neither", ErrConfig)

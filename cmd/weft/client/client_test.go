@@ -45,7 +45,7 @@ func TestNewErrors(t *testing.T) {
 		{"empty", Config{}, "want a URL"},
 		{"query", Config{Server: "http://x?y=1"}, "want a URL"},
 		{"no CA", Config{Server: "https://x", CA: "/nowhere"}, "CA cannot be used: open /nowhere"},
-		{"no certificate in CA", Config{Server: "https://x", CA: "client_test.go"}, "it has no certificate"},
+		{"no certificate in CA", Config{Server: "https://x", CA: "client_test.go"}, "client_test.go has no certificate"},
 		{"key alone", Config{Server: "https://x", Key: "k"}, "want certificate and key, or neither"},
 		{"bad certificate", Config{Server: "https://x", Cert: "/nowhere", Key: "/nowhere"}, "client certificate cannot be used"},
 	} {

@@ -1,0 +1,58 @@
+package certs_test
+
+import (
+	"crypto/tls"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/weft-sdn/weft/internal/certs"
+	"github.com/weft-sdn/weft/internal/certs/certstest"
+)
+
+// TestFiles: what is wrong with files is said of the field.
+func TestFiles(t *testing.T) {
+	a := certstest.New(t)
+	a.Issue(t, "one", "one", "one")
+	garbage := filepath.Join(t.TempDir(), "garbage.pem")
+	if err := os.WriteFile(garbage, []byte("not a certificate"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	type config interface {
+		Config(uint16) (*tls.Config, error)
+	}
+	ca, cert, key := a.File("ca.pem"), a.File("one.pem"), a.File("one.key")
+	for _, c := range []struct {
+		config
+		want string // "": it works
+	}{
+		{certs.Client{Enabled: true}, ""},
+		{certs.Client{Enabled: true, CAFile: ca, CertFile: cert, KeyFile: key, ServerName: "one"}, ""},
+		{certs.Client{CAFile: ca}, "TLS has files but is not Enabled"},
+		{certs.Client{Enabled: true, CAFile: "absent.pem"}, "TLS.CAFile: open absent.pem"},
+		{certs.Client{Enabled: true, CAFile: garbage}, "TLS.CAFile: " + garbage + " has no certificate"},
+		{certs.Client{Enabled: true, CertFile: cert}, "TLS.CertFile and TLS.KeyFile go together"},
+		{certs.Client{Enabled: true, CertFile: garbage, KeyFile: key}, "TLS.CertFile: "},
+		{certs.Client{Enabled: true, CertFile: cert, KeyFile: garbage}, "TLS.CertFile: "},
+		{certs.Server{CertFile: cert, KeyFile: key}, ""},
+		{certs.Server{CertFile: cert, KeyFile: key, ClientCAFile: ca}, ""},
+		{certs.Server{CertFile: cert}, "TLS needs CertFile and KeyFile"},
+		{certs.Server{ClientCAFile: ca}, "TLS needs CertFile and KeyFile"},
+		{certs.Server{CertFile: cert, KeyFile: garbage}, "TLS.CertFile: "},
+		{certs.Server{CertFile: cert, KeyFile: key, ClientCAFile: key}, "TLS.ClientCAFile: " + key + " has no certificate"},
+	} {
+		conf, err := c.Config(tls.VersionTLS13)
+		switch {
+		case c.want == "" && (err != nil || conf == nil || conf.MinVersion != tls.VersionTLS13):
+			t.Errorf("%+v: %v, %v", c.config, conf, err)
+		case c.want != "" && (err == nil || !strings.HasPrefix(err.Error(), c.want)):
+			t.Errorf("%+v: %v, want %s", c.config, err, c.want)
+		}
+	}
+	for _, c := range []config{certs.Client{}, certs.Server{}} {
+		if conf, err := c.Config(tls.VersionTLS13); conf != nil || err != nil {
+			t.Errorf("%T without files: %v, %v; want neither", c, conf, err)
+		}
+	}
+}

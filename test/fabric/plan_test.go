@@ -12,6 +12,7 @@ import (
 	"github.com/weft-sdn/weft/controller/ev"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/plan"
+	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/packet"
 	"github.com/weft-sdn/weft/topology"
 )
@@ -240,7 +241,7 @@ func TestPlannedEVs(t *testing.T) {
 						}
 						continue
 					}
-					built, err := a.Build(ev.Request{Name: "p", Pair: ev.Pair{Source: ev.Attachment{src}, Destination: ev.Attachment{dst}}, Explicit: true})
+					built, err := a.Build(ev.Request{Name: "p", Pair: ev.Pair{Source: ev.Attachment{src}, Destination: ev.Attachment{dst}}, Mode: hostapi.ModeExplicit})
 					if err != nil {
 						t.Fatal(err)
 					}

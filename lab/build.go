@@ -12,6 +12,8 @@ type Options struct {
 	Seed uint64
 	// Cache shares compiled programs with other worlds; nil: only within this one.
 	Cache *p4rt.Cache
+	// Managed has hosts of MRC wait for a controller that says what to send with (nic.Config).
+	Managed bool
 }
 
 // NewWorld builds the nodes and wires of a network, which it completes. The switches are empty:
@@ -39,7 +41,7 @@ func NewWorld(network Network, o Options) (*World, error) {
 	}
 	for _, h := range network.Hosts {
 		if h.Transport == MRC {
-			n, err := newMRCNode(w, h)
+			n, err := newMRCNode(w, h, o)
 			if err != nil {
 				return nil, err
 			}

@@ -1,16 +1,19 @@
 package lab
 
 import (
+	"context"
 	"fmt"
 	"time"
 
+	"github.com/weft-sdn/weft/endpoint/agent"
 	"github.com/weft-sdn/weft/endpoint/mrc"
+	"github.com/weft-sdn/weft/endpoint/nic"
 )
 
-// An MRCNode is a software host of MRC in a world. Whoever posts work to its queue pairs calls
-// Wake afterwards.
+// An MRCNode is a software host of MRC in a world. Whoever posts work to its queue pairs, or
+// applies a state to it, calls Wake afterwards.
 type MRCNode struct {
-	*mrc.Host
+	*nic.NIC
 	Name string
 
 	world   *World
@@ -19,9 +22,11 @@ type MRCNode struct {
 	stopped bool
 }
 
-func newMRCNode(w *World, h Host) (*MRCNode, error) {
+func newMRCNode(w *World, h Host, o Options) (*MRCNode, error) {
 	n := &MRCNode{Name: h.Name, world: w}
-	cfg := mrc.DefaultConfig()
+	all := nic.DefaultConfig()
+	all.Seed, all.Managed = o.Seed, o.Managed
+	cfg := &all.Host
 	cfg.Name, cfg.Addr, cfg.PacingSlack = h.Name, h.Address, pacingSlack
 	for sw, port := range w.Network.Uplinks(h.Name) {
 		cfg.Ports = append(cfg.Ports, mrc.Port{
@@ -30,12 +35,29 @@ func newMRCNode(w *World, h Host) (*MRCNode, error) {
 	}
 	n.ports = make([]*Wire, len(cfg.Ports))
 	cfg.Output = func(now time.Duration, port int, frame []byte) { n.ports[port-1].send(now, frame) }
-	host, err := mrc.NewHost(cfg)
+	made, err := nic.New(all)
 	if err != nil {
 		return nil, fmt.Errorf("host %s: %w", h.Name, err)
 	}
-	n.Host = host
+	n.NIC = made
 	return n, nil
+}
+
+// Agent is the host's end of the stream from a controller, for a world whose clock runs; its Run
+// runs it. cfg lacks the name.
+func (n *MRCNode) Agent(ctx context.Context, clock *Clock, cfg agent.Config) (*agent.Agent, error) {
+	cfg.Name = n.Name
+	do := func(f func(now time.Duration)) error {
+		return clock.Do(ctx, func(now time.Duration) {
+			f(now)
+			n.Wake()
+		})
+	}
+	a, err := agent.New(cfg, agent.Owned(n.NIC, do))
+	if err != nil {
+		return nil, err
+	}
+	return a, clock.Do(ctx, func(time.Duration) { n.Report(a) })
 }
 
 // Now is the world's time, which posting work asks for.
@@ -56,7 +78,7 @@ func (n *MRCNode) carrier(port int, up bool) {
 
 func (n *MRCNode) receive(now time.Duration, port uint32, frame []byte) {
 	if !n.stopped {
-		n.Host.Receive(now, int(port), frame)
+		n.NIC.Receive(now, int(port), frame)
 	}
 }
 
@@ -64,7 +86,7 @@ func (n *MRCNode) advance(now time.Duration) (time.Duration, bool) {
 	if n.stopped {
 		return 0, false
 	}
-	return n.Host.Advance(now)
+	return n.NIC.Advance(now)
 }
 
 func (n *MRCNode) alarm() *alarm { return &n.pending }

@@ -69,7 +69,7 @@ func (c *Core) apply(u *hostapi.Update) error {
 	if err != nil {
 		return err
 	}
-	if !delta.Empty() {
+	if !delta.Empty() || c.version == (hostapi.Version{}) { // the first one says that there is a controller, also when it says nothing else
 		if err := c.endpoint.Apply(Change{From: c.state, To: to, Delta: delta}); err != nil {
 			return err
 		}

@@ -117,20 +117,24 @@ func (q *QP) feedback(now time.Duration, rec *record, ev packet.EV, rtx bool, s 
 	q.cfg.Sprayer.Feedback(now, w.id, s)
 }
 
-// roundTrip is the time from a packet to its answer (OCP MRC 1.0, §8.4). ts is the answer's tx_timestamp; rec is what is known of the packet, if
-// anything is.
+// roundTrip is the time from a packet to its answer (OCP MRC 1.0, §8.4); ok is false when that cannot be told. ts is the answer's tx_timestamp; rec is what is known
+// of the packet, if anything is.
 func (q *QP) roundTrip(now time.Duration, ts uint16, rec *record, ev packet.EV, rtx bool) (rtt time.Duration, ok bool) {
-	if q.cfg.TimestampUnit != 0 {
-		sentAt := now
-		if rec != nil && rec.sends == 1 {
-			sentAt = rec.sentAt
-		}
-		return since(now, ts, q.cfg.TimestampUnit, sentAt), true
-	}
-	if rec == nil || rec.sends > 2 || rec.sends == 2 && !rtx || rec.lastWay.ev != ev {
+	unit := q.cfg.TimestampUnit
+	switch {
+	case rec == nil:
 		return 0, false
+	case unit == 0:
+		if rec.sends > 2 || rec.sends == 2 && !rtx || rec.lastWay.ev != ev {
+			return 0, false
+		}
+		return now - rec.sentAt - q.remoteService(ts), true
+	case !rtx:
+		return since(now, ts, unit, rec.firstSentAt), true
 	}
-	return now - rec.sentAt - q.remoteService(ts), true
+	// Sent again more than once: the timestamp says when, unless its 16 bits have wrapped since the first time.
+	rtt = since(now, ts, unit, rec.sentAt)
+	return rtt, rec.sends > 1 && now-rtt-unit<<16 < rec.againAt
 }
 
 // remoteService is the service time that the answer to a packet without a timestamp reports.

@@ -35,9 +35,11 @@ type Config struct {
 	// EndpointTimeout is how long an endpoint request waits for its answer; default 100 ms.
 	EndpointTimeout time.Duration
 
-	// EndpointPath, if not nil, chooses the path of the answers to endpoint requests, by one of the ports; ok is false when there is none. Without one they go back by
-	// the port and with the entropy value of the request.
-	EndpointPath func(peer netip.Addr, ports packet.PortMask) (p Path, ok bool)
+	// EndpointPath, if not nil, chooses the path of the answer to an endpoint request, by one of the ports; back is the port and the entropy value of the request, which
+	// answers take without this. When ok is false the answer is dropped and counted.
+	EndpointPath func(now time.Duration, peer netip.Addr, back Path, ports packet.PortMask) (p Path, ok bool)
+	// PeerPortsChanged, if not nil, is told that a peer has said which of its ports are up. It must not call back, but for PeerPorts.
+	PeerPortsChanged func(peer netip.Addr)
 
 	// Output takes a frame to send by a port, which is valid during the call only. Required.
 	Output func(now time.Duration, port int, frame []byte)
@@ -123,7 +125,8 @@ type QPConfig struct {
 	MinAckPacket  int // MIN_ACK_PACKET_SIZE: the least a packet counts for, in octets; default 1024
 
 	// TimestampUnit is the resolution of the timestamps in requests: packet.TimestampUnit (default), or a unit of the requestor's own, whose timestamps the
-	// responder only reflects (tsr). 16 bits of it must hold a round trip. 0: requests carry none, and the requestor remembers when it sent them.
+	// responder only reflects (tsr). A round trip may be longer than 16 bits of it hold: the requestor remembers about when it sent what. 0: requests carry none, and
+	// the requestor's memory is all there is, which is no use for what was sent more than twice.
 	TimestampUnit time.Duration
 
 	Congestion Congestion // of the requestor. Required.

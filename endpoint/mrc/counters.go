@@ -4,6 +4,7 @@ package mrc
 type Counters struct {
 	FramesReceived, OctetsReceived uint64
 	FramesSent, OctetsSent         uint64
+	NoPath                         uint64 // answers to endpoint requests not sent for lack of a path
 	Refused                        Refusals
 }
 

@@ -3,6 +3,7 @@ package mrc
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/weft-sdn/weft/endpoint"
@@ -15,7 +16,7 @@ import (
 // nothing is sent twice.
 type endpointOps struct {
 	id      uint16
-	waiting queue.Ring[endpointOp] // in the order sent, which is that of their deadlines; those answered are done
+	waiting []endpointOp // in the order of their deadlines
 	results queue.Ring[EndpointResult]
 }
 
@@ -23,11 +24,14 @@ type endpointOp struct {
 	result   EndpointResult
 	sentAt   time.Duration
 	deadline time.Duration
-	done     bool
 }
 
-// maxPeers is the number of peers whose port status is kept.
-const maxPeers = 1 << 16
+const (
+	// maxPeers is the number of peers whose port status is kept.
+	maxPeers = 1 << 16
+	// maxWaiting is the number of endpoint operations under way: their names have 16 bits.
+	maxWaiting = 1 << 14
+)
 
 // EndpointResult is what became of an EV probe or a port status update.
 type EndpointResult struct {
@@ -36,7 +40,11 @@ type EndpointResult struct {
 	Peer     netip.Addr
 	Path     Path
 	Answered bool
-	RTT      time.Duration // of one answered, without the peer's service time where it supports that
+
+	// Of one answered: the round trip; whether the peer's service time was taken off it, as far as one can tell; the port that the answer came by.
+	RTT                 time.Duration
+	ServiceTimeAdjusted bool
+	Port                int
 }
 
 // EVProbe is an EV probe: is there a path, and how long does it take.
@@ -44,19 +52,26 @@ type EVProbe struct {
 	Peer netip.Addr
 	Path Path
 	DSCP uint8 // any (table 7-8)
+	// Timeout is how long the answer is waited for; 0: Config.EndpointTimeout.
+	Timeout time.Duration
 }
 
-// SendEVProbe sends an EV probe. endpoint.ErrConfig names a field that cannot be used.
+// SendEVProbe sends an EV probe. endpoint.ErrConfig names a field that cannot be used; ErrQueueFull: too many endpoint operations are under way.
 func (h *Host) SendEVProbe(now time.Duration, p EVProbe) (id uint16, err error) {
-	if p.DSCP > packet.MaxDSCP {
+	switch {
+	case p.DSCP > packet.MaxDSCP:
 		return 0, fmt.Errorf("host %s: EV probe: DSCP %d: want 0..%d: %w", h.cfg.Name, p.DSCP, packet.MaxDSCP, endpoint.ErrConfig)
+	case p.Timeout < 0:
+		return 0, fmt.Errorf("host %s: EV probe: Timeout %v: want 0 or more: %w", h.cfg.Name, p.Timeout, endpoint.ErrConfig)
+	case p.Timeout == 0:
+		p.Timeout = h.cfg.EndpointTimeout
 	}
-	return h.request(now, p.Peer, p.Path, p.DSCP, packet.ERTH{Op: packet.EndpointEVProbe})
+	return h.request(now, p.Peer, p.Path, p.DSCP, p.Timeout, packet.ERTH{Op: packet.EndpointEVProbe})
 }
 
-// SendPortStatus tells a peer which ports are up, in the control class. endpoint.ErrConfig names a field that cannot be used.
+// SendPortStatus tells a peer which ports are up, in the control class. Errors are those of SendEVProbe.
 func (h *Host) SendPortStatus(now time.Duration, peer netip.Addr, path Path) (id uint16, err error) {
-	return h.request(now, peer, path, h.cfg.Wire.DSCP.Control, packet.ERTH{Op: packet.EndpointPortStatus, Ports: h.up})
+	return h.request(now, peer, path, h.cfg.Wire.DSCP.Control, h.cfg.EndpointTimeout, packet.ERTH{Op: packet.EndpointPortStatus, Ports: h.up})
 }
 
 // PollEndpoint takes the oldest result of an endpoint operation; ok is false when there is none.
@@ -68,17 +83,18 @@ func (h *Host) PollEndpoint() (r EndpointResult, ok bool) {
 }
 
 // request sends an endpoint request with a timestamp.
-func (h *Host) request(now time.Duration, peer netip.Addr, path Path, dscp uint8, erth packet.ERTH) (uint16, error) {
+func (h *Host) request(now time.Duration, peer netip.Addr, path Path, dscp uint8, timeout time.Duration, erth packet.ERTH) (uint16, error) {
 	switch {
 	case !ibta.Unicast(peer):
 		return 0, fmt.Errorf("host %s: %v: Peer %v: want an IPv6 unicast address: %w", h.cfg.Name, erth.Op, peer, endpoint.ErrConfig)
-	case !h.up.Has(path.Port):
-		return 0, fmt.Errorf("host %s: %v: Path.Port %d: want a port that is up: %w", h.cfg.Name, erth.Op, path.Port, endpoint.ErrConfig)
+	case !h.sending().Has(path.Port):
+		return 0, fmt.Errorf("host %s: %v: Path.Port %d: want a port that is up and not denied: %w", h.cfg.Name, erth.Op, path.Port, endpoint.ErrConfig)
+	case len(h.ops.waiting) >= maxWaiting:
+		return 0, fmt.Errorf("host %s: %v: %d endpoint operations under way: %w", h.cfg.Name, erth.Op, maxWaiting, endpoint.ErrQueueFull)
 	}
-	h.ops.id++
-	h.ops.waiting.Push(endpointOp{
-		result: EndpointResult{ID: h.ops.id, Op: erth.Op, Peer: peer, Path: path},
-		sentAt: now, deadline: now + h.cfg.EndpointTimeout,
+	h.ops.name()
+	h.ops.add(endpointOp{
+		result: EndpointResult{ID: h.ops.id, Op: erth.Op, Peer: peer, Path: path}, sentAt: now, deadline: now + timeout,
 	})
 	erth.TSETH = packet.TSETH{Timestamp: uint16(now / packet.TimestampUnit), Type: packet.TSETHTimestamp}
 	out := h.prepare(peer, path, dscp, packet.NotECT)
@@ -89,8 +105,8 @@ func (h *Host) request(now time.Duration, peer netip.Addr, path Path, dscp uint8
 	return h.ops.id, nil
 }
 
-// receiveEndpointRequest answers an endpoint request (OCP MRC 1.0, tables 7-21 and 7-23). The answer goes back by the port the request came by, with its entropy
-// value: both are what is known to lead to the peer.
+// receiveEndpointRequest answers an endpoint request (OCP MRC 1.0, tables 7-21 and 7-23). Unless the owner chooses its path, the answer goes back by the port the
+// request came by, with its entropy value: both are what is known to lead to the peer.
 func (h *Host) receiveEndpointRequest(now time.Duration, port int, p *packet.MRC) (Refusal, bool) {
 	switch {
 	case p.BTH.DestQPN != packet.EndpointQPN:
@@ -107,15 +123,20 @@ func (h *Host) receiveEndpointRequest(now time.Duration, port int, p *packet.MRC
 			return RefusedEndpoint, false
 		}
 		h.peers[p.IPv6.Src] = p.ERTH.Ports
+		if h.cfg.PeerPortsChanged != nil {
+			h.cfg.PeerPortsChanged(p.IPv6.Src)
+		}
 	case packet.EndpointEVProbe:
 	default:
 		return RefusedEndpoint, false
 	}
-	path := Path{EV: p.EV(), Port: port}
+	path, ok := Path{EV: p.EV(), Port: port}, true
 	if h.cfg.EndpointPath != nil {
-		if way, ok := h.cfg.EndpointPath(p.IPv6.Src, h.up); ok && h.up.Has(way.Port) {
-			path = way
-		}
+		path, ok = h.cfg.EndpointPath(now, p.IPv6.Src, path, h.sending())
+	}
+	if !ok || !h.sending().Has(path.Port) {
+		h.counters.NoPath++
+		return 0, true
 	}
 	ts := timestampOf(p)
 	op, id := p.ERTH.Op, p.BTH.EndpointID()
@@ -127,7 +148,7 @@ func (h *Host) receiveEndpointRequest(now time.Duration, port int, p *packet.MRC
 	return 0, true
 }
 
-func (h *Host) receiveEndpointResponse(now time.Duration, p *packet.MRC) (Refusal, bool) {
+func (h *Host) receiveEndpointResponse(now time.Duration, port int, p *packet.MRC) (Refusal, bool) {
 	switch {
 	case p.BTH.DestQPN != packet.EndpointQPN:
 		return RefusedQPN, false
@@ -136,40 +157,51 @@ func (h *Host) receiveEndpointResponse(now time.Duration, p *packet.MRC) (Refusa
 	case !p.Headers.Is(packet.ExtEETH):
 		return RefusedHeaders, false
 	}
-	for i := range h.ops.waiting.Len() {
-		op := h.ops.waiting.At(i)
-		if op.done || op.result.ID != p.BTH.EndpointID() || op.result.Op != p.EETH.Op || op.result.Peer != p.IPv6.Src {
-			continue
-		}
-		op.done = true
-		op.result.Answered = true
-		op.result.RTT = since(now, p.EETH.Timestamp, packet.TimestampUnit, op.sentAt)
-		h.ops.results.Push(op.result)
-		h.ops.tidy()
-		return 0, true
+	i := slices.IndexFunc(h.ops.waiting, func(op endpointOp) bool {
+		return op.result.ID == p.BTH.EndpointID() && op.result.Op == p.EETH.Op && op.result.Peer == p.IPv6.Src
+	})
+	if i < 0 {
+		return RefusedEndpoint, false
 	}
-	return RefusedEndpoint, false
+	op := h.ops.waiting[i]
+	h.ops.waiting = slices.Delete(h.ops.waiting, i, i+1)
+	r := op.result
+	r.Answered, r.Port = true, port
+	r.RTT = since(now, p.EETH.Timestamp, packet.TimestampUnit, op.sentAt)
+	r.ServiceTimeAdjusted = p.EETH.Timestamp != uint16(op.sentAt/packet.TimestampUnit)
+	h.ops.results.Push(r)
+	return 0, true
 }
 
-// tidy forgets the oldest operations that are done.
-func (o *endpointOps) tidy() {
-	for o.waiting.Len() > 0 && o.waiting.At(0).done {
-		o.waiting.Pop()
+// name makes id one that no operation under way has.
+func (o *endpointOps) name() {
+	for o.id++; slices.ContainsFunc(o.waiting, func(op endpointOp) bool { return op.result.ID == o.id }); {
+		o.id++
 	}
+}
+
+// add notes an operation that is sent now.
+func (o *endpointOps) add(op endpointOp) {
+	i := len(o.waiting)
+	for i > 0 && o.waiting[i-1].deadline > op.deadline {
+		i--
+	}
+	o.waiting = slices.Insert(o.waiting, i, op)
 }
 
 // expire gives up the operations that have waited too long.
-func (o *endpointOps) expire(now time.Duration, h *Host) {
-	for o.waiting.Len() > 0 && (o.waiting.At(0).done || o.waiting.At(0).deadline <= now) {
-		if op := o.waiting.Pop(); !op.done {
-			o.results.Push(op.result)
-		}
+func (o *endpointOps) expire(now time.Duration) {
+	n := 0
+	for n < len(o.waiting) && o.waiting[n].deadline <= now {
+		o.results.Push(o.waiting[n].result)
+		n++
 	}
+	o.waiting = slices.Delete(o.waiting, 0, n)
 }
 
 func (o *endpointOps) next() (at time.Duration, ok bool) {
-	if o.waiting.Len() == 0 {
+	if len(o.waiting) == 0 {
 		return 0, false
 	}
-	return o.waiting.At(0).deadline, true
+	return o.waiting[0].deadline, true
 }

@@ -18,6 +18,7 @@ type Host struct {
 	cfg      Config
 	ports    []port
 	up       packet.PortMask
+	denied   packet.PortMask
 	peers    map[netip.Addr]packet.PortMask // what peers said of their ports
 	qps      map[uint32]*QP
 	regions  endpoint.Regions
@@ -78,6 +79,12 @@ func (h *Host) SetPort(n int, up bool) error {
 	return nil
 }
 
+// DenyPorts says by which ports the host must not send (OCP MRC 1.0, §9.3.2.1), in place of those it was told before. They still receive.
+func (h *Host) DenyPorts(ports packet.PortMask) { h.denied = ports }
+
+// sending are the ports that may send.
+func (h *Host) sending() packet.PortMask { return h.up &^ h.denied }
+
 // PeerPorts are the ports that a peer says are reachable; all, when it has said nothing.
 func (h *Host) PeerPorts(peer netip.Addr) packet.PortMask {
 	if m, ok := h.peers[peer]; ok {
@@ -86,8 +93,8 @@ func (h *Host) PeerPorts(peer netip.Addr) packet.PortMask {
 	return ^packet.PortMask(0)
 }
 
-// reachable are the ports of planes on which both ends are up: a port is a plane (OCP MRC 1.0, §11.5).
-func (h *Host) reachable(peer netip.Addr) packet.PortMask { return h.up & h.PeerPorts(peer) }
+// reachable are the ports to send by to a peer, of planes on which both ends are up: a port is a plane (OCP MRC 1.0, §11.5).
+func (h *Host) reachable(peer netip.Addr) packet.PortMask { return h.sending() & h.PeerPorts(peer) }
 
 // RegisterMR makes buf accessible to peers that know rkey, its first octet at virtual address va. The host writes to
 // buf during Receive. Errors: endpoint.ErrExists for a key in use, ErrConfig when the region does not fit 64 bits of address.
@@ -139,7 +146,7 @@ func (h *Host) Advance(now time.Duration) (next time.Duration, pending bool) {
 	for _, q := range h.active {
 		q.expire(now)
 	}
-	h.ops.expire(now, h)
+	h.ops.expire(now)
 	for h.sendOne(now) {
 	}
 	earlier := func(t time.Duration, is bool) {
@@ -179,13 +186,14 @@ func (h *Host) freePorts(now time.Duration) packet.PortMask {
 			free = free.With(i + 1)
 		}
 	}
-	return free & h.up
+	return free & h.sending()
 }
 
 // nextFree is when a port that is busy now will be free; ok is false when none is busy.
 func (h *Host) nextFree(now time.Duration) (at time.Duration, ok bool) {
+	sending := h.sending()
 	for i := range h.ports {
-		if free := h.ports[i].free; h.up.Has(i+1) && free > now && (!ok || free < at) {
+		if free := h.ports[i].free; sending.Has(i+1) && free > now && (!ok || free < at) {
 			at, ok = free, true
 		}
 	}

@@ -38,6 +38,17 @@ func newQP(h *Host, cfg QPConfig) *QP {
 // Config is the configuration of the queue pair.
 func (q *QP) Config() QPConfig { return q.cfg }
 
+// SetTimers changes AckTimeout and ProbeTimeout (see QPConfig) for what is sent from now on. endpoint.ErrConfig names what cannot be used, and nothing is changed.
+func (q *QP) SetTimers(ackTimeout uint8, probeTimeout time.Duration) error {
+	cfg := q.cfg
+	cfg.AckTimeout, cfg.ProbeTimeout = ackTimeout, probeTimeout
+	if err := cfg.Validate(); err != nil {
+		return err
+	}
+	q.cfg = cfg
+	return nil
+}
+
 // Counters is a copy of the queue pair's counters.
 func (q *QP) Counters() QPCounters { return q.counters }
 

@@ -65,7 +65,7 @@ func (h *Host) receive(now time.Duration, port int, frame []byte) (Refusal, bool
 	case packet.OpMRCEndpointRequest:
 		return h.receiveEndpointRequest(now, port, p)
 	case packet.OpMRCEndpointResponse:
-		return h.receiveEndpointResponse(now, p)
+		return h.receiveEndpointResponse(now, port, p)
 	}
 	q, ok := h.qps[p.BTH.DestQPN]
 	switch {

@@ -81,9 +81,10 @@ type record struct {
 	expired int    // timeouts since the timer was last set to its linear value
 	retries int    // timeouts and NACKs
 
-	firstWay, lastWay way
-	sentAt            time.Duration // for the last time
-	deadline          time.Duration
+	firstWay, lastWay    way
+	firstSentAt, againAt time.Duration // for the first time, and for the second
+	sentAt               time.Duration // for the last time
+	deadline             time.Duration
 }
 
 // way is the path of a packet sent.
@@ -242,9 +243,12 @@ func (q *QP) transmit(now time.Duration, psn uint32, path Path) {
 	}
 	rec.size, rec.sentAt, rec.cwnd, rec.before = int32(size), now, q.cfg.Congestion.Window(), q.next
 	rec.lastWay = way{path.ID, path.EV}
-	if rec.sends == 0 {
-		rec.firstWay = rec.lastWay
+	switch rec.sends {
+	case 0:
+		rec.firstWay, rec.firstSentAt = rec.lastWay, now
 		q.waiting += size
+	case 1:
+		rec.againAt = now
 	}
 	if rec.sends < 255 {
 		rec.sends++

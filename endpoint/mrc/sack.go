@@ -91,7 +91,7 @@ func (q *QP) transportACK(now time.Duration, psn uint32, syndrome packet.Syndrom
 func (q *QP) controlPath(now time.Duration) (Path, bool) {
 	path, ok := q.path(now, UseControl, packet.PortMask(0).With(q.host.inPort))
 	if !ok {
-		path, ok = q.path(now, UseControl, q.host.up)
+		path, ok = q.path(now, UseControl, q.host.sending())
 	}
 	if !ok {
 		q.counters.NoPath++

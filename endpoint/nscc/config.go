@@ -98,10 +98,25 @@ func DefaultConfig(n Network) Config {
 // maxWindow keeps octets in flight within their 32 bits (table 8-3).
 const maxWindow = math.MaxInt32 / 2
 
-// Validate says which field cannot be used; the error wraps ErrConfig.
+// A FieldError is a field of a Config that cannot be used. It wraps ErrConfig.
+type FieldError struct {
+	Field string // of Config
+	Value any
+	Want  string
+}
+
+// Error is field, value and what would be right.
+func (e *FieldError) Error() string {
+	return fmt.Sprintf("%s %v: want %s: %v", e.Field, e.Value, e.Want, ErrConfig)
+}
+
+// Unwrap is ErrConfig.
+func (e *FieldError) Unwrap() error { return ErrConfig }
+
+// Validate says which field cannot be used; the error is a *FieldError.
 func (c Config) Validate() error {
 	bad := func(field string, value any, want string) error {
-		return fmt.Errorf("%s %v: want %s: %w", field, value, want, ErrConfig)
+		return &FieldError{Field: field, Value: value, Want: want}
 	}
 	if c.MTU < 256 || c.MTU > 65536 {
 		return bad("MTU", c.MTU, "256 to 65536 octets")

@@ -7,7 +7,7 @@ import (
 )
 
 // WithProfile is the configuration with the parameters that a controller sent in place of its own. What the profile leaves to the device, being 0, stays, and so does what a profile
-// has no parameter for: MTU and IgnorePenalty. The error wraps ErrConfig.
+// has no parameter for: MTU and IgnorePenalty. Its own MinCwnd is no greater than the profile's MaxCwnd. The error is a *FieldError.
 func (c Config) WithProfile(p hostapi.NSCC) (Config, error) {
 	c.DisableQA, c.QAGate, c.QAThreshold = p.DisableQA, p.QAGate, p.QAThreshold
 	c.AdjustBytes, c.AdjustPeriod = int(p.AdjustBytesThreshold), p.AdjustPeriodThreshold
@@ -17,6 +17,7 @@ func (c Config) WithProfile(p hostapi.NSCC) (Config, error) {
 	orOwn(&c.Alpha, float64(p.Alpha))
 	orOwn(&c.DelayWeight, float64(p.DelayWeight))
 	orOwn(&c.DelayRelief, float64(p.DelayRelief))
+	c.MinCwnd = min(c.MinCwnd, c.MaxCwnd)
 	orOwn(&c.MinCwnd, int(p.MinCwnd))
 	orOwn(&c.FastDelay, p.FastDelay)
 	orOwn(&c.NACKDelay, p.NACKDelay)

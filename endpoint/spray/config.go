@@ -19,6 +19,9 @@ type Config struct {
 	ProbeInterval, ProbeMaxInterval time.Duration
 	// Notify, if not nil, is told what becomes of values. It must not call back.
 	Notify func(Event)
+	// Doubtful, if not nil, says that others have found the value of an index bad. What is not data, of which nobody says what became, is sent with others as long as
+	// there are any.
+	Doubtful func(index int) bool
 }
 
 // DefaultConfig is a configuration for a queue pair.

@@ -12,7 +12,7 @@ import (
 //
 // For data it is the rotation of §11.2.2: the values in turn, in an order of the queue pair's own. A GOOD one is used. A SKIP one is passed over and becomes GOOD, but only one
 // of them for each packet; after Config.MaxSkips of them the next is used although it is SKIP. All others are passed over as if they were not there. What is not data takes
-// GOOD values in turn and leaves states alone.
+// GOOD values in turn, those that nobody doubts first, and leaves states alone.
 func (s *Set) Next(_ time.Duration, use mrc.Use, ports packet.PortMask) (p mrc.Path, ok bool) {
 	ports &= s.ports
 	if s.usable == 0 {
@@ -45,15 +45,25 @@ func (s *Set) Next(_ time.Duration, use mrc.Use, ports packet.PortMask) (p mrc.P
 	return mrc.Path{}, false
 }
 
-// nextControl is Next for what is not data: GOOD values, or else SKIP ones.
+// nextControl is Next for what is not data: GOOD values, or else SKIP ones; those that others doubt only when there is nothing else.
 func (s *Set) nextControl(use mrc.Use, ports packet.PortMask) (mrc.Path, bool) {
+	if s.cfg.Doubtful != nil {
+		if p, ok := s.nextOf(use, ports, s.cfg.Doubtful); ok {
+			return p, true
+		}
+	}
+	return s.nextOf(use, ports, nil)
+}
+
+func (s *Set) nextOf(use mrc.Use, ports packet.PortMask, without func(index int) bool) (mrc.Path, bool) {
 	for _, want := range [...]State{Good, Skip} {
 		for range s.order {
 			if s.control++; s.control >= len(s.order) {
 				s.control = 0
 			}
-			e := &s.evs[s.order[s.control]]
-			if e.state != want || !ports.Has(e.Port) {
+			i := s.order[s.control]
+			e := &s.evs[i]
+			if e.state != want || !ports.Has(e.Port) || without != nil && without(int(i)) {
 				continue
 			}
 			if use == mrc.UseProbe {

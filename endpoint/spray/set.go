@@ -64,19 +64,29 @@ func New(cfg Config, p Profile) (*Set, error) {
 	return s, nil
 }
 
-// Replace puts another profile in place of the one there is, while packets are under way. A value that is the same at the same index keeps its counts and its state,
-// unless the profile denies or allows it; others begin anew. The error wraps ErrProfile, and changes nothing.
-func (s *Set) Replace(p Profile) error {
+// Replace puts another profile in place of the one there is, while packets are under way. A value that was there before keeps its counts and its state, unless the
+// profile denies or allows it; others begin anew. What is said of packets sent with a value that has another index now is not heard. The error wraps ErrProfile, and
+// changes nothing.
+func (s *Set) Replace(p Profile) error { return s.replace(p, s.evs) }
+
+// Restart is Replace by a profile that has nothing to do with the one there is: every value begins anew.
+func (s *Set) Restart(p Profile) error { return s.replace(p, nil) }
+
+func (s *Set) replace(p Profile, old []slot) error {
 	if err := p.Validate(); err != nil {
 		return err
 	}
-	old := s.evs
-	s.evs = make([]slot, len(p.EVs))
 	s.epoch++
+	evs := make([]slot, len(p.EVs))
+	moved := places{old: old, new: p.EVs}
 	for i, ev := range p.EVs {
-		n := slot{path: mrc.Path{ID: mrc.PathID(s.epoch<<indexBits | uint16(i))}}
+		id := mrc.PathID(s.epoch<<indexBits | uint16(i))
+		n := slot{path: mrc.Path{ID: id}}
 		if i < len(old) && old[i].same(ev) {
 			n = old[i]
+		} else if from, ok := moved.take(ev); ok {
+			n = old[from]
+			n.path.ID = id
 		}
 		n.EV = ev
 		n.path.EV, n.path.Route, n.path.Port = ev.Value, ev.Route, ev.Port
@@ -89,10 +99,11 @@ func (s *Set) Replace(p Profile) error {
 		case n.state == Denied:
 			n.state, n.losses = Good, 0
 		}
-		s.evs[i] = n
+		evs[i] = n
 	}
+	s.evs = evs
 	s.minActive = p.MinActive
-	if len(s.evs) != len(old) {
+	if len(s.evs) != len(s.order) {
 		s.order = make([]uint16, len(s.evs))
 		for i := range s.order {
 			s.order[i] = uint16(i)

@@ -1,0 +1,62 @@
+package agent
+
+import (
+	"time"
+
+	"github.com/weft-sdn/weft/hostapi"
+)
+
+// A Device is an endpoint that has neither a lock nor a clock: one goroutine owns it. A *nic.NIC is one.
+type Device interface {
+	Capabilities() hostapi.Capabilities
+	// Apply and Probe are an Endpoint's. done is called on the owner's goroutine.
+	Apply(to *hostapi.State) error
+	Probe(now time.Duration, p *hostapi.Probe, done func(hostapi.ProbeResult))
+	Counts(yield func(hostapi.EVCount) bool)
+}
+
+// Owned is the endpoint of a device. do has f run on the device's goroutine, with the time there, does afterwards whatever follows something that was done to the device, and
+// returns then; its error says that f was not run, as when the device has ended.
+func Owned(d Device, do func(f func(now time.Duration)) error) Endpoint { return owned{d, do} }
+
+type owned struct {
+	device Device
+	do     func(f func(now time.Duration)) error
+}
+
+// Capabilities are the device's; none when it has ended.
+func (o owned) Capabilities() (c hostapi.Capabilities) {
+	_ = o.do(func(time.Duration) { c = o.device.Capabilities() })
+	return c
+}
+
+// Apply applies the state that a change leads to.
+func (o owned) Apply(c Change) (err error) {
+	if ended := o.do(func(time.Duration) { err = o.device.Apply(c.To) }); ended != nil {
+		return ended
+	}
+	return err
+}
+
+// Probe has the device make EV probes.
+func (o owned) Probe(p *hostapi.Probe, done func(hostapi.ProbeResult)) {
+	if ended := o.do(func(now time.Duration) { o.device.Probe(now, p, done) }); ended != nil {
+		done(hostapi.ProbeResult{ID: p.ID, Err: ended.Error()})
+	}
+}
+
+// Counts are the device's, as they are at one time.
+func (o owned) Counts(yield func(hostapi.EVCount) bool) {
+	var all []hostapi.EVCount
+	_ = o.do(func(time.Duration) {
+		o.device.Counts(func(c hostapi.EVCount) bool {
+			all = append(all, c)
+			return true
+		})
+	})
+	for _, c := range all {
+		if !yield(c) {
+			return
+		}
+	}
+}

@@ -1,0 +1,254 @@
+package nic
+
+import (
+	"fmt"
+
+	"github.com/weft-sdn/weft/endpoint/nscc"
+	"github.com/weft-sdn/weft/endpoint/spray"
+	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/packet"
+)
+
+// A plan is what Apply has found out before it changes anything.
+type plan struct {
+	to       *hostapi.State
+	profiles map[string]*profile           // all of them, those that stay as they are now
+	fresh    map[string]*profile           // new ones, or in place of one of the name
+	flips    map[*profile][]int            // indexes whose denial changes, of those that stay otherwise
+	is       map[*profile]*hostapi.Profile // what these are to be
+	moved    bool                          // destinations may have changed
+}
+
+// Apply makes the NIC hold a state in place of the one it holds, all of it or, with an error, nothing. The state is one of hostapi's making (NewState, State.Apply): valid by
+// itself. The error is a *hostapi.FieldError that names the field that the NIC cannot hold, with CodeBusy if it could when queue pairs did not use what is to change. Call
+// Advance afterwards: queue pairs may have waited for a path.
+func (n *NIC) Apply(to *hostapi.State) error {
+	if to == nil {
+		to = &hostapi.State{}
+	}
+	p, err := n.plan(to)
+	if err != nil {
+		return err
+	}
+	n.carryOut(p)
+	return nil
+}
+
+// plan checks a state and compiles what is new in it.
+func (n *NIC) plan(to *hostapi.State) (*plan, error) {
+	if err := n.device.Check(to); err != nil {
+		return nil, err
+	}
+	for _, c := range to.CC {
+		if was := n.state.CCProfile(c.Name); was == c || was != nil && *was == *c {
+			continue
+		}
+		if err := n.checkCC(c); err != nil {
+			return nil, err
+		}
+		if !n.has(hostapi.OptCCProfileModifyOnline) && n.usesCC(c.Name) {
+			return nil, refusal(hostapi.CodeBusy, fmt.Sprintf("set_cc_profiles[%s]", c.Name), "queue pairs use it, and the device cannot modify it ONLINE")
+		}
+	}
+	p := &plan{
+		to: to, profiles: make(map[string]*profile, len(to.Profiles)), fresh: make(map[string]*profile),
+		flips: make(map[*profile][]int), is: make(map[*profile]*hostapi.Profile),
+	}
+	for _, is := range to.Profiles {
+		was := n.profiles[is.Name]
+		switch {
+		case was == nil:
+		case was.is == is:
+			p.profiles[is.Name] = was
+			continue
+		case was.is.SameDefinition(is):
+			p.profiles[is.Name] = was
+			p.flips[was], p.is[was] = was.differing(is), is
+			continue
+		case was.flows > 0 && !n.has(hostapi.OptEVProfileModifyOnline):
+			return nil, refusal(hostapi.CodeBusy, fmt.Sprintf("set_profiles[%s]", is.Name), "%d queue pairs use it, and the device cannot modify it ONLINE", was.flows)
+		}
+		made, err := n.compile(is)
+		if err != nil {
+			return nil, err
+		}
+		p.profiles[is.Name], p.fresh[is.Name] = made, made
+		p.moved = true
+	}
+	for name, was := range n.profiles {
+		if p.profiles[name] != nil {
+			continue
+		}
+		p.moved = true
+		if was.flows > 0 && !n.has(hostapi.OptEVProfileModifyOnline) {
+			return nil, refusal(hostapi.CodeBusy, fmt.Sprintf("remove_profiles[%s]", name), "%d queue pairs use it", was.flows)
+		}
+	}
+	return p, nil
+}
+
+// usesCC says whether queue pairs have the parameters of a CC profile.
+func (n *NIC) usesCC(name string) bool {
+	for _, f := range n.flows {
+		if f.window != nil && f.profile != nil && f.profile.is.CC == name {
+			return true
+		}
+	}
+	return false
+}
+
+// carryOut does what was planned. Nothing in it can fail.
+func (n *NIC) carryOut(p *plan) {
+	before := n.profiles
+	n.state, n.profiles, n.applied = p.to, p.profiles, true
+	n.DenyPorts(packet.PortMask(p.to.DeniedPorts))
+	for was, is := range p.is {
+		was.is = is
+		for _, i := range p.flips[was] {
+			was.made.EVs[i].Denied = is.IsDenied(was.evs[i])
+		}
+		if was.answers != nil {
+			flip(was.answers, was, p.flips[was])
+		}
+	}
+	if p.moved {
+		n.serve = newDestinations(n.profiles)
+	}
+	bad := make(map[string]map[hostapi.EV]bool) // as it was told, of profiles that have another version now
+	for name, made := range p.fresh {
+		if was := before[name]; was != nil {
+			made.inherit(was)
+			bad[name] = was.told()
+		}
+	}
+	for _, f := range n.flows {
+		n.follow(f, p, before)
+	}
+	for _, is := range p.to.Profiles {
+		if told, ok := bad[is.Name]; ok {
+			n.compareBad(p.fresh[is.Name], told)
+		}
+	}
+	n.retune()
+}
+
+// flip denies and allows values of a set as its profile has them now.
+func flip(s *spray.Set, p *profile, indexes []int) {
+	for _, i := range indexes {
+		if p.made.EVs[i].Denied {
+			_ = s.Deny(i) // the index is the profile's, here and below
+		} else {
+			_ = s.Allow(i)
+		}
+	}
+}
+
+// inherit takes over what an earlier version of the profile has counted of values that stay.
+func (p *profile) inherit(was *profile) {
+	for _, v := range p.evs {
+		if c, ok := was.retired[v]; ok {
+			p.retired[v] = c
+		}
+	}
+}
+
+// follow has a flow use the profile that serves its peer now.
+func (n *NIC) follow(f *flow, p *plan, before map[string]*profile) {
+	was, now := f.profile, f.profile
+	if p.moved {
+		now = n.serve.find(f.peer)
+	}
+	switch {
+	case f.set == nil:
+		f.profile = now
+		count(was, now)
+	case was != nil && was == now:
+		n.flipFlow(f, p)
+	case was != nil && now != nil && before[now.is.Name] == was:
+		// Another version of the same: values that stay keep what they have. What is bad is counted anew (compareBad).
+		f.profile = now
+		count(was, now)
+		n.replace(f, now, f.set.Replace)
+		for i := range now.evs {
+			if state, _ := f.set.State(i); state == spray.AssumedBad {
+				now.bad[now.first[i]]++
+			}
+		}
+	case was != now:
+		f.leave()
+		f.profile = now
+		count(nil, now)
+		n.replace(f, now, f.set.Restart)
+	}
+	n.setPorts(f)
+}
+
+// count moves a flow from one profile to another.
+func count(from, to *profile) {
+	if from != nil {
+		from.flows--
+	}
+	if to != nil {
+		to.flows++
+	}
+}
+
+func (n *NIC) replace(f *flow, p *profile, by func(spray.Profile) error) {
+	_ = by(n.values(f, p)) // it was valid when it was compiled
+}
+
+// flipFlow denies and allows values of a flow. One that was bad and is denied is bad no more.
+func (n *NIC) flipFlow(f *flow, p *plan) {
+	for _, i := range p.flips[f.profile] {
+		if state, _ := f.set.State(i); state == spray.AssumedBad {
+			n.recovered(f.profile, i)
+		}
+	}
+	flip(f.set, f.profile, p.flips[f.profile])
+}
+
+// told are the values that the controller was told are bad.
+func (p *profile) told() map[hostapi.EV]bool {
+	told := make(map[hostapi.EV]bool)
+	for i, count := range p.bad {
+		if count > 0 && p.is.Events {
+			told[p.evs[i]] = true
+		}
+	}
+	return told
+}
+
+// compareBad reports what another version of a profile has made of values that it had before: those that no queue pair finds bad any more, and those that are bad in a
+// profile that begins to report.
+func (n *NIC) compareBad(p *profile, told map[hostapi.EV]bool) {
+	for i, v := range p.evs {
+		switch {
+		case p.first[i] != i:
+		case p.bad[i] > 0 && !told[v]:
+			n.tell(p, i, hostapi.EVAssumedBad)
+		case p.bad[i] == 0 && told[v]:
+			n.tell(p, i, hostapi.EVGood)
+		}
+	}
+}
+
+// retune has flows follow the parameters of congestion control.
+func (n *NIC) retune() {
+	type of struct {
+		cc  string
+		mtu int
+	}
+	made := make(map[of]nscc.Config)
+	for _, f := range n.flows {
+		at := of{mtu: f.mtu}
+		if f.profile != nil {
+			at.cc = f.profile.is.CC
+		}
+		c, ok := made[at]
+		if !ok {
+			c, _ = n.congestion(n.state, f.profile, f.mtu) // it was checked
+			made[at] = c
+		}
+		f.setCongestion(c)
+	}
+}

@@ -1,0 +1,76 @@
+package nic
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/weft-sdn/weft/endpoint/nscc"
+	"github.com/weft-sdn/weft/hostapi"
+)
+
+// congestion is the parameters of NSCC for a destination that a profile serves: those of the profile's CC profile, or the NIC's own.
+func (n *NIC) congestion(s *hostapi.State, p *profile, mtu int) (nscc.Config, error) {
+	network := n.cfg.Network
+	network.MTU = mtu
+	own := nscc.DefaultConfig(network)
+	if p == nil || p.is.CC == "" {
+		return own, own.Validate()
+	}
+	return own.WithProfile(s.CCProfile(p.is.CC).NSCC)
+}
+
+// Timers that have to do with round trips.
+const (
+	ackRoundTrips   = 100 // of base round trips that a Local ACK Timeout has at least: SACKs and probes find losses long before
+	probeRoundTrips = 4   // of round trips with the queues that are aimed at, after which a probe asks what has arrived
+	leastAckTimeout = 10  // 1.05 ms, the transport's default
+	ackTimeoutUnit  = 1024 * time.Nanosecond
+	mostAckTimeout  = 24
+)
+
+// timers are AckTimeout and ProbeTimeout of a queue pair (mrc.QPConfig).
+func timers(c nscc.Config) (ack uint8, probe time.Duration) {
+	ack = leastAckTimeout
+	for ack < mostAckTimeout && ackTimeoutUnit<<ack < ackRoundTrips*c.BaseRTT {
+		ack++
+	}
+	return ack, min(probeRoundTrips*(c.BaseRTT+c.TargetDelay), ackTimeoutUnit<<ack/4)
+}
+
+// setCongestion has a flow follow the parameters.
+func (f *flow) setCongestion(c nscc.Config) {
+	if f.window != nil && f.window.Config() != c {
+		_ = f.window.SetConfig(c) // it is valid
+	}
+	if f.timed {
+		ack, probe := timers(c)
+		_ = f.qp.SetTimers(ack, probe) // likewise
+	}
+}
+
+// fieldNames are those of nscc.Config in host.proto.
+var fieldNames = map[string]string{
+	"MinCwnd": "min_cwnd", "MaxCwnd": "max_cwnd", "AdjustBytes": "adjust_bytes_threshold", "QAGate": "qa_gate", "BaseRTT": "base_rtt_ns",
+	"TargetDelay": "target_delay_ns", "FastDelay": "fast_delay_ns", "NACKDelay": "nack_delay_ns", "AdjustPeriod": "adjust_period_threshold_ns",
+	"QAThreshold": "qa_threshold_ns", "Alpha": "alpha", "Fi": "fi", "Eta": "eta", "FiScale": "fi_scale", "Gamma": "gamma", "MaxMDJump": "max_md_jump",
+	"DelayWeight": "delay_weight", "DelayRelief": "delay_relief",
+}
+
+// checkCC says what of a CC profile queue pairs cannot use.
+func (n *NIC) checkCC(c *hostapi.CCProfile) error {
+	network := n.cfg.Network
+	network.MTU = checkMTU
+	_, err := nscc.DefaultConfig(network).WithProfile(c.NSCC)
+	if err == nil {
+		return nil
+	}
+	field := fmt.Sprintf("set_cc_profiles[%s].nscc", c.Name)
+	if e := (*nscc.FieldError)(nil); errors.As(err, &e) {
+		return refusal(hostapi.CodeUnsupported, field+"."+fieldNames[e.Field], "%v, want %s", e.Value, e.Want)
+	}
+	return refusal(hostapi.CodeUnsupported, field, "%v", err)
+}
+
+// checkMTU is a PMTU; whether parameters can be used has nothing to do with which.
+const checkMTU = 4096

@@ -1,0 +1,212 @@
+package nic
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/fnv"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/weft-sdn/weft/endpoint"
+	"github.com/weft-sdn/weft/endpoint/mrc"
+	"github.com/weft-sdn/weft/endpoint/nscc"
+	"github.com/weft-sdn/weft/endpoint/spray"
+	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/packet"
+)
+
+// A flow is what the NIC does for a queue pair: its sprayer, and its congestion control where that is the NIC's.
+type flow struct {
+	nic     *NIC
+	qp      *mrc.QP
+	qpn     uint32
+	peer    netip.Addr
+	mtu     int
+	profile *profile // that serves the peer; nil for none
+	set     *spray.Set
+	window  *nscc.QPCC // nil: the owner's own
+	timed   bool       // timers are the NIC's
+}
+
+var _ mrc.Sprayer = (*flow)(nil)
+
+// CreateQP is mrc.Host's. Where Sprayer is nil the queue pair sprays over the profile that serves its peer, as the controller changes it; where Congestion is nil it has
+// NSCC with that profile's parameters; where AckTimeout is 0 both timers are the NIC's and follow the round trip that these parameters expect. A configuration with all
+// three does not know of the controller, but for ports that are denied.
+func (n *NIC) CreateQP(cfg mrc.QPConfig) (*mrc.QP, error) {
+	if cfg.Sprayer != nil && cfg.Congestion != nil && cfg.AckTimeout != 0 {
+		return n.Host.CreateQP(cfg)
+	}
+	f := &flow{nic: n, qpn: cfg.QPN, peer: cfg.RemoteAddr, mtu: cfg.PMTU, timed: cfg.AckTimeout == 0}
+	serving := n.serve.find(f.peer)
+	params, err := n.congestion(n.state, serving, f.mtu)
+	if err != nil {
+		return nil, fmt.Errorf("host %s: QP %#x: %w: %w", n.cfg.Host.Name, f.qpn, endpoint.ErrConfig, err)
+	}
+	if cfg.Congestion == nil {
+		if f.window, err = nscc.New(params); err != nil {
+			return nil, fmt.Errorf("host %s: QP %#x: %w: %w", n.cfg.Host.Name, f.qpn, endpoint.ErrConfig, err)
+		}
+		cfg.Congestion = f.window
+	}
+	if f.timed {
+		cfg.AckTimeout, cfg.ProbeTimeout = timers(params)
+	}
+	if cfg.Sprayer == nil {
+		if f.set, err = n.newSet(f, serving); err != nil {
+			return nil, err
+		}
+		cfg.Sprayer = f
+	}
+	if f.qp, err = n.Host.CreateQP(cfg); err != nil {
+		return nil, err
+	}
+	f.profile = serving
+	if serving != nil {
+		serving.flows++
+	}
+	n.setPorts(f)
+	n.flows = append(n.flows, f)
+	return f.qp, nil
+}
+
+// DestroyQP is mrc.Host's. What the queue pair counted stays counted.
+func (n *NIC) DestroyQP(qpn uint32) {
+	n.Host.DestroyQP(qpn)
+	if i := slices.IndexFunc(n.flows, func(f *flow) bool { return f.qpn == qpn }); i >= 0 {
+		n.flows[i].leave()
+		n.flows = slices.Delete(n.flows, i, i+1)
+	}
+}
+
+// newSet makes the values of a flow to a destination that a profile serves.
+func (n *NIC) newSet(f *flow, p *profile) (*spray.Set, error) {
+	cfg := n.cfg.Spray
+	cfg.Seed = n.seed(f)
+	cfg.Notify = f.notify
+	cfg.Doubtful = func(i int) bool { return !f.profile.auto() && f.profile.doubtful(i) }
+	set, err := spray.New(cfg, n.values(f, p))
+	if err != nil {
+		return nil, fmt.Errorf("host %s: QP %#x: %w: %w", n.cfg.Host.Name, f.qpn, endpoint.ErrConfig, err)
+	}
+	return set, nil
+}
+
+// seed is one of the queue pair's own, on whatever host.
+func (n *NIC) seed(f *flow) uint64 {
+	h := fnv.New64a()
+	a := n.cfg.Host.Addr.As16()
+	_, _ = h.Write(binary.BigEndian.AppendUint32(a[:], f.qpn))
+	return h.Sum64() ^ n.cfg.Seed
+}
+
+// values are what a flow sprays over.
+func (n *NIC) values(f *flow, p *profile) spray.Profile {
+	if !p.auto() {
+		return p.made
+	}
+	count := n.cfg.AutoEVs
+	if p != nil && p.is.Count > 0 {
+		count = p.is.Count
+	}
+	ports := len(n.cfg.Host.Ports)
+	drawn := spray.Auto(n.seed(f), max(1, count/ports), ports)
+	if p != nil {
+		drawn.MinActive = min(p.is.MinActive, len(drawn.EVs))
+	}
+	return drawn
+}
+
+func (n *NIC) setPorts(f *flow) {
+	if f.set != nil {
+		f.set.SetPorts(n.usable(f.peer))
+	}
+}
+
+// leave takes the flow out of its profile: what it counted is kept there, and what it had found bad is its own no more.
+func (f *flow) leave() {
+	p := f.profile
+	if p == nil {
+		return
+	}
+	p.flows--
+	f.profile = nil
+	if f.set == nil || p.auto() {
+		return
+	}
+	for i, v := range p.evs {
+		c, _ := f.set.Counts(i)
+		was := p.retired[v]
+		if c.Sent+c.Lost > 0 {
+			p.retired[v] = counted{was.sent + c.Sent, was.lost + c.Lost}
+		}
+		if state, _ := f.set.State(i); state == spray.AssumedBad {
+			f.nic.recovered(p, i)
+		}
+	}
+}
+
+// notify is told what became of a value of the flow's.
+func (f *flow) notify(e spray.Event) {
+	if f.profile.auto() {
+		return // nobody knows these values
+	}
+	if e.Kind == spray.BecameBad {
+		f.nic.becameBad(f.profile, e.Index)
+	} else {
+		f.nic.recovered(f.profile, e.Index)
+	}
+}
+
+// Next is the path of a packet. While the first state is waited for there is none for data; answers do not wait.
+func (f *flow) Next(now time.Duration, use mrc.Use, ports packet.PortMask) (mrc.Path, bool) {
+	if use == mrc.UseData && f.nic.Waiting() {
+		return mrc.Path{}, false
+	}
+	return f.set.Next(now, use, ports)
+}
+
+// Feedback is what became of a packet.
+func (f *flow) Feedback(now time.Duration, id mrc.PathID, s mrc.Signal) { f.set.Feedback(now, id, s) }
+
+// Probe is a value in doubt that is to be probed now.
+func (f *flow) Probe(now time.Duration, ports packet.PortMask) (mrc.Path, bool) {
+	return f.set.Probe(now, ports)
+}
+
+// NextProbe is when one is.
+func (f *flow) NextProbe() (time.Duration, bool) { return f.set.NextProbe() }
+
+// Counts calls yield with the counters of every value that packets were sent with, until it returns false: of all queue pairs since the value came into its profile.
+func (n *NIC) Counts(yield func(hostapi.EVCount) bool) {
+	sums := make(map[*profile]map[hostapi.EV]counted)
+	for _, f := range n.flows {
+		if f.set == nil || f.profile.auto() {
+			continue
+		}
+		sum := sums[f.profile]
+		if sum == nil {
+			sum = make(map[hostapi.EV]counted)
+			sums[f.profile] = sum
+		}
+		for i, v := range f.profile.evs {
+			if c, _ := f.set.Counts(i); c.Sent+c.Lost > 0 {
+				was := sum[v]
+				sum[v] = counted{was.sent + c.Sent, was.lost + c.Lost}
+			}
+		}
+	}
+	for _, is := range n.state.Profiles {
+		p := n.profiles[is.Name]
+		for i, v := range p.evs {
+			c, r := sums[p][v], p.retired[v]
+			if c.sent+r.sent+c.lost+r.lost == 0 || p.first[i] != i {
+				continue
+			}
+			if !yield(hostapi.EVCount{Profile: is.Name, EV: v, Sent: c.sent + r.sent, Lost: c.lost + r.lost}) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,186 @@
+package nic_test
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/weft-sdn/weft/endpoint"
+	"github.com/weft-sdn/weft/endpoint/mrc"
+	"github.com/weft-sdn/weft/endpoint/nic"
+	"github.com/weft-sdn/weft/endpoint/nic/nictest"
+	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/packet"
+)
+
+// transfer is a WRITE from one NIC to another.
+type transfer struct {
+	f            *nictest.Fabric
+	from         int
+	qp           *mrc.QP
+	data, memory []byte
+	complete     bool
+}
+
+func write(t *testing.T, f *nictest.Fabric, from, to int, qp *mrc.QP, octets int) *transfer {
+	t.Helper()
+	x := &transfer{f: f, from: from, qp: qp, data: make([]byte, octets), memory: make([]byte, octets)}
+	rng := rand.New(rand.NewPCG(1, uint64(octets)))
+	for i := range x.data {
+		x.data[i] = byte(rng.Uint32())
+	}
+	key := qp.Config().QPN
+	f.NICs[to].DeregisterMR(key)
+	if _, err := f.NICs[to].RegisterMR(0, key, x.memory, endpoint.AccessRemoteWrite); err != nil {
+		t.Fatal(err)
+	}
+	if err := qp.PostSend(f.Now, endpoint.WorkRequest{Op: endpoint.OpWrite, Data: x.data, RKey: key}); err != nil {
+		t.Fatal(err)
+	}
+	f.Wake(from)
+	return x
+}
+
+func (x *transfer) done() bool {
+	if c, ok := x.qp.Poll(); ok {
+		x.complete = c.Status == endpoint.StatusOK
+	}
+	return x.complete
+}
+
+// finish runs until the WRITE is complete, and checks what arrived.
+func (x *transfer) finish(t *testing.T) {
+	t.Helper()
+	if !x.f.Run(x.f.Now+time.Second, x.done) {
+		t.Fatalf("not complete after a second: %+v", x.qp.Counters())
+	}
+	if !bytes.Equal(x.memory, x.data) {
+		t.Error("other octets arrived")
+	}
+}
+
+// seen counts packets by sender, port and entropy value.
+type seen map[string]int
+
+func way(from int, p *packet.MRC, port int) string {
+	return fmt.Sprintf("%d %#08x@%d", from, uint32(p.EV()), port)
+}
+
+func (s seen) note(_ time.Duration, from int, p *packet.MRC, port int) bool {
+	s[way(from, p, port)]++
+	return false
+}
+
+// TestProfiles: queue pairs send with the values of the profile that serves their peer, all of them, data and answers alike, and the counters say so.
+func TestProfiles(t *testing.T) {
+	f := nictest.New(t, 2, 2, 1, nil)
+	a, b := nictest.Profile("to-b", 8, 2, 1), nictest.Profile("to-a", 4, 2, 0)
+	f.Hold(0, hostapi.State{Profiles: []*hostapi.Profile{a}})
+	f.Hold(1, hostapi.State{Profiles: []*hostapi.Profile{b}})
+	qp, _ := f.Pair(0, 1, 100)
+	packets := seen{}
+	f.Drop = packets.note
+	write(t, f, 0, 1, qp, 1<<20).finish(t)
+	want := map[string]bool{}
+	for i := range 8 {
+		want[fmt.Sprintf("0 %#08x@%d", uint32(i+1)<<16, i%2+1)] = true
+	}
+	for i := range 4 {
+		want[fmt.Sprintf("1 %#08x@%d", uint32(i+1)<<16, i%2+1)] = true
+	}
+	for way := range want {
+		if packets[way] == 0 {
+			t.Errorf("nothing sent by %s", way)
+		}
+	}
+	for way, n := range packets {
+		if !want[way] {
+			t.Errorf("%d packets by %s", n, way)
+		}
+	}
+	sum := uint64(0)
+	f.NICs[0].Counts(func(c hostapi.EVCount) bool {
+		if sum += c.Sent; c.Profile != "to-b" || c.Lost != 0 {
+			t.Errorf("%+v", c)
+		}
+		return true
+	})
+	if sent := qp.Counters().RequestsSent; sum != sent {
+		t.Errorf("%d packets counted, %d sent", sum, sent)
+	}
+}
+
+// TestDenial: from the moment a value or a port is denied nothing is sent by it, however much is in flight, and the writes complete.
+func TestDenial(t *testing.T) {
+	f := nictest.New(t, 2, 2, 1, nil)
+	state := [2]hostapi.State{
+		{Profiles: []*hostapi.Profile{nictest.Profile("p", 8, 2, 1)}}, {Profiles: []*hostapi.Profile{nictest.Profile("p", 8, 2, 0)}},
+	}
+	for i, s := range state {
+		f.Hold(i, s)
+	}
+	there, _ := f.Pair(0, 1, 100)
+	_, back := f.Pair(0, 1, 101)
+	rng := rand.New(rand.NewPCG(1, 2))
+	var denied [2]map[string]bool
+	f.Drop = func(_ time.Duration, from int, p *packet.MRC, port int) bool {
+		if w := way(from, p, port); denied[from][w] {
+			t.Errorf("%v: %v sent by %s", f.Now, p.BTH.Opcode, w)
+		}
+		return rng.IntN(100) == 0
+	}
+	for round := range 40 {
+		x, y := write(t, f, 0, 1, there, 300_000), write(t, f, 1, 0, back, 200_000)
+		for !x.complete || !y.complete {
+			f.Run(f.Now+time.Duration(rng.IntN(20_000)), func() bool { return x.done() && y.done() })
+			if f.Now > time.Duration(round+1)*time.Second {
+				t.Fatalf("round %d: not complete: %+v, %+v", round, there.Counters(), back.Counters())
+			}
+			i := rng.IntN(2)
+			s := state[i]
+			p := s.Profiles[0]
+			var list []hostapi.EV
+			denied[i] = map[string]bool{}
+			s.DeniedPorts = 0
+			if rng.IntN(3) == 0 {
+				s.DeniedPorts = hostapi.Ports(1 + rng.IntN(2))
+			}
+			for j, v := range p.EVs {
+				no := rng.IntN(2) == 0 && j != 2 && j != 3 // one by each port is left
+				if no {
+					list = append(list, v)
+				}
+				if no || s.DeniedPorts.Has(int(v.Port)) {
+					denied[i][fmt.Sprintf("%d %#08x@%d", i, uint32(j+1)<<16, v.Port)] = true
+				}
+			}
+			s.Profiles = []*hostapi.Profile{p.WithDenied(list)}
+			state[i] = s
+			f.Hold(i, s)
+		}
+		if !bytes.Equal(x.memory, x.data) || !bytes.Equal(y.memory, y.data) {
+			t.Fatal("other octets arrived")
+		}
+	}
+}
+
+// TestWaiting: a NIC whose queue pairs wait for a controller answers nevertheless, and begins to send with the first state.
+func TestWaiting(t *testing.T) {
+	f := nictest.New(t, 2, 2, 1, func(i int, c *nic.Config) { c.Managed = true })
+	there, back := f.Pair(0, 1, 100)
+	f.Hold(1, hostapi.State{})
+	x, y := write(t, f, 0, 1, there, 10_000), write(t, f, 1, 0, back, 10_000)
+	y.finish(t)
+	if f.Run(f.Now+time.Second, x.done) || there.Counters().RequestsSent != 0 || !f.NICs[0].Waiting() {
+		t.Errorf("sent %d packets before there was a state", there.Counters().RequestsSent)
+	}
+	packets := seen{}
+	f.Drop = packets.note
+	f.Hold(0, hostapi.State{Profiles: []*hostapi.Profile{nictest.Profile("p", 1, 1, 1)}})
+	x.finish(t)
+	if packets["0 0x00010000@1"] == 0 || f.NICs[0].Waiting() {
+		t.Errorf("%v", packets)
+	}
+}

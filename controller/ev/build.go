@@ -27,8 +27,8 @@ type Request struct {
 	MaxEVs int
 	// MinActive of the profile; 0: a quarter of its EVs.
 	MinActive int
-	// Mode is who is to make the EVs; 0: as [Assignment.Build] says.
-	Mode hostapi.Mode
+	// Explicit keeps EVs from being generated where they could be.
+	Explicit bool
 }
 
 // Unlimited are the capabilities of a device that can do everything, on ports 1
@@ -73,8 +73,7 @@ func (b *Built) With(p *hostapi.Profile) *Built {
 // profile are as they lie in packets, unless the device's are too narrow.
 //
 // It is an error ([ErrNoPath]) when no port has a path, and one that names the
-// limit when the host cannot hold a profile, or when the mode asked for is not to
-// be had.
+// limit when the host cannot hold a profile.
 func (a *Assignment) Build(r Request) (*Built, error) {
 	b := building{a: a, r: r, caps: Unlimited()}
 	if r.Capabilities != nil {
@@ -151,20 +150,10 @@ func (b *building) fill(p *hostapi.Profile) error {
 		b.unknownPaths(p)
 		return nil
 	}
-	switch {
-	case b.r.Mode == hostapi.ModeAuto:
-		return fmt.Errorf("mode: AUTO, want EXP or GEN: nobody knows the paths of EVs that a device makes on its own: %w", ErrMalformed)
-	case b.may(hostapi.ModeGenerated) && b.generated(p, paths):
+	if b.caps.HasMode(hostapi.ModeGenerated) && !b.r.Explicit && b.generated(p, paths) {
 		return nil
-	case b.r.Mode == hostapi.ModeGenerated:
-		return fmt.Errorf("mode: GEN, want EXP: the paths are not regular enough to generate EVs, or the host cannot (ev_mode_mask %#x): %w", b.caps.EVModes, ErrNoRoom)
 	}
 	return b.explicit(p, paths)
-}
-
-// may reports whether a mode is the device's and not one that nobody asked for.
-func (b *building) may(m hostapi.Mode) bool {
-	return b.caps.HasMode(m) && (b.r.Mode == 0 || b.r.Mode == m)
 }
 
 // formatOf is the format of a path of so many links.
@@ -323,9 +312,9 @@ func (b *building) unknownPaths(p *hostapi.Profile) {
 	p.Format = hostapi.Format{Mode: hostapi.FormatUDP, Widths: []uint8{16}}
 	const span = lastSourcePort - firstSourcePort
 	switch {
-	case b.may(hostapi.ModeAuto):
+	case b.caps.HasMode(hostapi.ModeAuto):
 		p.Mode = hostapi.ModeAuto
-	case b.may(hostapi.ModeGenerated):
+	case b.caps.HasMode(hostapi.ModeGenerated):
 		p.Mode, p.Count = hostapi.ModeGenerated, b.most
 		p.Fields = []hostapi.Field{{Width: 16, InitVal: firstSourcePort, MaxVal: span, Mask: span}}
 	default:

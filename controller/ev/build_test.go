@@ -112,7 +112,7 @@ func TestBuildExplicit(t *testing.T) {
 				}
 				request := Request{
 					Name: "p", Pair: Pair{Attachment{p.Source().ID}, Attachment{p.Destination().ID}},
-					Capabilities: &caps, MaxEVs: 4 + r.IntN(30), Mode: hostapi.ModeExplicit,
+					Capabilities: &caps, MaxEVs: 4 + r.IntN(30), Explicit: true,
 				}
 				built, err := a.Build(request)
 				if p.Len() == 0 {
@@ -180,7 +180,7 @@ func TestBuildSpreads(t *testing.T) {
 			if set.Hops() != 4 {
 				continue
 			}
-			p := mustBuild(t, a, Request{Pair: Pair{Attachment{src}, Attachment{dst}}, MaxEVs: 32, Mode: hostapi.ModeExplicit})
+			p := mustBuild(t, a, Request{Pair: Pair{Attachment{src}, Attachment{dst}}, MaxEVs: 32, Explicit: true})
 			used := map[topology.LinkID]int{}
 			for _, e := range p.EVs {
 				route, err := a.Decode(src, dst, e.Value)
@@ -215,7 +215,7 @@ func TestBuildSpreads(t *testing.T) {
 func TestBuildPorts(t *testing.T) {
 	f := leafSpine(4, 2, 8, 1)
 	a := assign(t, f.clos(t), Format{Mode: ModeStructured})
-	p := mustBuild(t, a, Request{Pair: Pair{attach(4, 1), attach(4, 2)}, Mode: hostapi.ModeExplicit, MaxEVs: 16})
+	p := mustBuild(t, a, Request{Pair: Pair{attach(4, 1), attach(4, 2)}, Explicit: true, MaxEVs: 16})
 	ports := map[uint8]int{}
 	for _, e := range p.EVs {
 		ports[e.Port]++
@@ -245,13 +245,6 @@ func TestBuildECMP(t *testing.T) {
 	r := Request{Pair: Pair{attach(2, 1), attach(2, 2)}}
 	if p := mustBuild(t, a, r); p.Mode != hostapi.ModeAuto || p.Count != 0 || p.Format.Mode != hostapi.FormatUDP {
 		t.Errorf("%v with %d EVs of %v, want AUTO, none, UDP", p.Mode, p.Count, p.Format.Mode)
-	}
-	for _, mode := range []hostapi.Mode{hostapi.ModeAuto, hostapi.ModeExplicit, hostapi.ModeGenerated} {
-		asked := r
-		asked.Mode = mode
-		if p := mustBuild(t, a, asked); p.Mode != mode {
-			t.Errorf("%v, want %v", p.Mode, mode)
-		}
 	}
 	caps := Unlimited()
 	caps.EVModes = hostapi.Modes(hostapi.ModeGenerated)
@@ -298,10 +291,6 @@ func TestBuildRefuses(t *testing.T) {
 		"name:":                      func(r *Request, _ *hostapi.Capabilities) { r.Name = "" },
 		"min_active: 9, want 0 to c": func(r *Request, _ *hostapi.Capabilities) { r.MinActive, r.MaxEVs = 9, 8 },
 		"min_active: -1":             func(r *Request, _ *hostapi.Capabilities) { r.MinActive = -1 },
-		"mode: AUTO, want EXP or GE": func(r *Request, _ *hostapi.Capabilities) { r.Mode = hostapi.ModeAuto },
-		"mode: GEN, want EXP": func(r *Request, c *hostapi.Capabilities) {
-			r.Mode, c.EVModes = hostapi.ModeGenerated, hostapi.Modes(hostapi.ModeExplicit)
-		},
 		"count: the limits leave no": func(r *Request, c *hostapi.Capabilities) { r.MaxEVs, c.EVCountAlign = 3, 4 },
 		"takes no explicit ones":     func(_ *Request, c *hostapi.Capabilities) { c.EVModes = hostapi.Modes(hostapi.ModeGenerated) },
 		"format.mode: SRV6":          func(_ *Request, c *hostapi.Capabilities) { c.EVFormatModes = hostapi.Modes(hostapi.FormatSTEV) },
@@ -313,9 +302,7 @@ func TestBuildRefuses(t *testing.T) {
 	} {
 		r, caps := good, Unlimited()
 		r.Capabilities = &caps
-		if !strings.Contains(word, "takes no") {
-			r.Mode = hostapi.ModeExplicit
-		}
+		r.Explicit = !strings.Contains(word, "takes no")
 		change(&r, &caps)
 		if _, err := a.Build(r); err == nil || !strings.Contains(err.Error(), word) {
 			t.Errorf("error %v, want one with %q", err, word)

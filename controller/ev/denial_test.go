@@ -70,7 +70,7 @@ func TestUnderRandomLosses(t *testing.T) {
 				}
 				request := Request{
 					Pair:   Pair{Attachment{set.Source().ID}, Attachment{set.Destination().ID}},
-					MaxEVs: 1 + r.IntN(8), Mode: hostapi.Mode(r.IntN(2)) * hostapi.ModeExplicit,
+					MaxEVs: 1 + r.IntN(8), Explicit: r.IntN(2) == 0,
 				}
 				if n := mustBuild(t, a, request).Count; n > 0 {
 					request.MinActive = 1 + r.IntN(n)
@@ -151,7 +151,7 @@ func TestUnder(t *testing.T) {
 	f := leafSpine(2, 2, 8, 1)
 	c := f.clos(t)
 	a := assign(t, c, Format{Mode: ModeStructured})
-	b := mustBuilt(t, a, Request{Pair: Pair{attach(2, 1), attach(2, 2)}, Mode: hostapi.ModeExplicit, MaxEVs: 8, MinActive: 6})
+	b := mustBuilt(t, a, Request{Pair: Pair{attach(2, 1), attach(2, 2)}, Explicit: true, MaxEVs: 8, MinActive: 6})
 	linkUp := func(e hostapi.EV) topology.LinkID {
 		route, err := b.Route(e)
 		if err != nil {
@@ -205,7 +205,7 @@ func TestUnder(t *testing.T) {
 	caps.OptAttr |= hostapi.OptEVExplicitRange
 	single := leafSpine(1, 2, 8, 1)
 	sa := assign(t, single.clos(t), Format{Mode: ModeStructured})
-	rb, err := sa.Build(Request{Name: "p", Pair: Pair{attach(1, 1), attach(1, 2)}, Capabilities: &caps, Mode: hostapi.ModeExplicit, MaxEVs: 1, MinActive: 1})
+	rb, err := sa.Build(Request{Name: "p", Pair: Pair{attach(1, 1), attach(1, 2)}, Capabilities: &caps, Explicit: true, MaxEVs: 1, MinActive: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -286,7 +286,7 @@ func TestUnderAgreesWithCrossing(t *testing.T) {
 		}
 		lost := c.Lost(topology.Losses{OneWay: []topology.LinkID{l.ID}})
 		for set := range c.Pairs() {
-			b := mustBuilt(t, a, Request{Pair: Pair{Attachment{set.Source().ID}, Attachment{set.Destination().ID}}, Mode: hostapi.ModeExplicit, MinActive: 1})
+			b := mustBuilt(t, a, Request{Pair: Pair{Attachment{set.Source().ID}, Attachment{set.Destination().ID}}, Explicit: true, MinActive: 1})
 			out, err := b.Under(lost)
 			if n := want[fmt.Sprint(set.Source().ID, set.Destination().ID)]; err != nil || len(out.Profile.Denied) != n && out.Replaced != n {
 				t.Fatalf("%s lost, %v: %d denied, %d replaced, %v; want %d", l.ID, b.Pair, len(out.Profile.Denied), out.Replaced, err, n)

@@ -48,7 +48,6 @@ type Core struct {
 	peers         []hostapi.PeerPorts
 
 	drains []*drain
-	wishes map[string]Wish // by profile
 
 	locator   *suspect.Locator
 	suspects  []Suspect
@@ -83,7 +82,7 @@ func New(cfg Config) (*Core, error) {
 		racks: make(map[string]*rack), senders: make(map[string]*sender), byName: make(map[string]*profile),
 		portsDown: make(map[nodePort]bool), leafStates: make(map[topology.NodeID]*leafState), waiting: make(map[int32]struct{}),
 		heldPorts: make(map[string]bool), dirty: make(map[*profile]bool), unset: make(map[string]bool),
-		switches: make(map[topology.LinkID]linkCount), wishes: make(map[string]Wish), pending: make(map[uint32]*probe),
+		switches: make(map[topology.LinkID]linkCount), pending: make(map[uint32]*probe),
 	}, nil
 }
 

@@ -11,10 +11,6 @@ var (
 	ErrUnknownHost = errors.New("no such host")
 	// ErrUnknownEV says that a host speaks of a profile or an EV that it was not given.
 	ErrUnknownEV = errors.New("no such EV")
-	// ErrUnknownCC says that there is no CC profile of a name.
-	ErrUnknownCC = errors.New("no such CC profile")
-	// ErrInUse says that something names what is to be removed.
-	ErrInUse = errors.New("in use")
 	// ErrUnknownTarget says that there is no such link, node, plane or port.
 	ErrUnknownTarget = errors.New("no such target")
 	// ErrUnknownProbe says that a result answers no probe that is under way.

@@ -1,7 +1,6 @@
 package multipath
 
 import (
-	"cmp"
 	"fmt"
 	"time"
 
@@ -38,7 +37,11 @@ type pathOf struct {
 
 // build makes a profile for the fabric.
 func (c *Core) build(p *profile) {
-	p.built, p.err = c.fabric.assign.Build(c.request(p, c.wishes[p.name]))
+	request := ev.Request{
+		Pair: ev.Pair{Source: p.from.rack.at, Destination: p.to.at}, Name: p.name, Capabilities: &p.from.caps,
+		MaxEVs: c.cfg.MaxEVs, MinActive: c.cfg.MinActive, Explicit: c.cfg.Explicit,
+	}
+	p.built, p.err = c.fabric.assign.Build(request)
 	p.explicit, p.noOther, p.dirty = nil, "", true
 	p.paths = nil
 	if p.err == nil {
@@ -46,22 +49,10 @@ func (c *Core) build(p *profile) {
 	}
 }
 
-// request is what a profile is built of when something is wished for it.
-func (c *Core) request(p *profile, w Wish) ev.Request {
-	r := ev.Request{
-		Pair: ev.Pair{Source: p.from.rack.at, Destination: p.to.at}, Name: p.name, Capabilities: &p.from.caps,
-		MaxEVs: cmp.Or(w.MaxEVs, c.cfg.MaxEVs), MinActive: cmp.Or(w.MinActive, c.cfg.MinActive), Mode: w.Mode,
-	}
-	if r.Mode == 0 && c.cfg.Explicit && c.cfg.Format.Mode != ev.ModeECMP {
-		r.Mode = hostapi.ModeExplicit
-	}
-	return r
-}
-
 // finish fills in what is not the fabric's business.
 func (c *Core) finish(p *profile, b *ev.Built) *ev.Built {
 	q := *b.Profile
-	q.Destinations, q.CC = p.to.dests, c.ccOf(p.name)
+	q.Destinations, q.CC = p.to.dests, c.cfg.CCProfile
 	q.Events = p.from.caps.OptAttr&hostapi.OptEVEvent != 0
 	return b.With(&q)
 }
@@ -81,8 +72,7 @@ func (c *Core) under(p *profile, lost *topology.LostWays) bool {
 		return before.Profile != nil
 	}
 	out, err := p.built.Under(lost)
-	generated := p.built.Profile.Mode == hostapi.ModeGenerated && c.wishes[p.name].Mode != hostapi.ModeGenerated
-	if err == nil && generated && out.Active < p.built.Profile.MinActive {
+	if err == nil && out.Active < p.built.Profile.MinActive && p.built.Profile.Mode == hostapi.ModeGenerated {
 		out, err = c.insteadOf(p, out, lost)
 	}
 	if err != nil {
@@ -103,9 +93,9 @@ func (c *Core) under(p *profile, lost *topology.LostWays) bool {
 // insteadOf makes a generated profile explicit when that leaves more EVs.
 func (c *Core) insteadOf(p *profile, generated ev.Outcome, lost *topology.LostWays) (ev.Outcome, error) {
 	if p.explicit == nil && p.noOther == "" {
-		r := c.request(p, c.wishes[p.name])
-		r.Mode = hostapi.ModeExplicit
-		b, err := c.fabric.assign.Build(r)
+		b, err := c.fabric.assign.Build(ev.Request{
+			Pair: p.built.Pair, Name: p.name, Capabilities: &p.from.caps, MaxEVs: c.cfg.MaxEVs, MinActive: c.cfg.MinActive, Explicit: true,
+		})
 		if err != nil {
 			p.noOther = err.Error()
 		} else {

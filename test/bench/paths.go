@@ -262,7 +262,7 @@ func (f pathFabric) profiles(r *pathsResult, a *ev.Assignment) error {
 				continue
 			}
 			b, err := a.Build(ev.Request{
-				Name: fmt.Sprintf("%d-%d", i, j), Mode: hostapi.ModeExplicit, Pair: ev.Pair{Source: f.attachment(i), Destination: f.attachment(j)},
+				Name: fmt.Sprintf("%d-%d", i, j), Explicit: true, Pair: ev.Pair{Source: f.attachment(i), Destination: f.attachment(j)},
 			})
 			if err != nil {
 				return err

@@ -12,7 +12,6 @@ import (
 	"github.com/weft-sdn/weft/controller/ev"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/plan"
-	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/packet"
 	"github.com/weft-sdn/weft/topology"
 )
@@ -241,7 +240,7 @@ func TestPlannedEVs(t *testing.T) {
 						}
 						continue
 					}
-					built, err := a.Build(ev.Request{Name: "p", Pair: ev.Pair{Source: ev.Attachment{src}, Destination: ev.Attachment{dst}}, Mode: hostapi.ModeExplicit})
+					built, err := a.Build(ev.Request{Name: "p", Pair: ev.Pair{Source: ev.Attachment{src}, Destination: ev.Attachment{dst}}, Explicit: true})
 					if err != nil {
 						t.Fatal(err)
 					}

@@ -46,9 +46,9 @@ func (c *Clos) Crossing(id LinkID) iter.Seq2[PathSet, PathRef] {
 			return
 		}
 		if c.up[i] {
-			c.crossUp(i, yield)
+			c.cross(i, false, yield)
 		} else if r := c.g.reverse[i]; r >= 0 && c.up[r] {
-			c.crossDown(r, yield)
+			c.cross(r, true, yield)
 		}
 	}
 }
@@ -58,48 +58,34 @@ func (c *Clos) waysOver(link int32) []memberWay {
 	return x.ways[x.start[link]:x.start[link+1]]
 }
 
-// crossUp visits the paths whose way up uses a link.
-func (c *Clos) crossUp(link int32, yield func(PathSet, PathRef) bool) {
+// cross visits the paths whose way up uses a link that leads up; with down, those that go back a way up which uses it.
+func (c *Clos) cross(link int32, down bool, yield func(PathSet, PathRef) bool) {
 	for _, at := range c.waysOver(link) {
-		s := &c.members[at.member]
-		length, rank := c.apexOf(s, at.way)
-		members := c.membersIn(s.plane)
+		near := &c.members[at.member]
+		length, rank := c.apexOf(near, at.way)
+		members := c.membersIn(near.plane)
 		for j := range members {
-			d := &members[j]
-			if d == s {
+			far := &members[j]
+			if far == near {
 				continue
 			}
-			if p := c.pathSet(s, d); p.hops > length {
-				l := d.level(p.hops - length)
-				from, end := l.to(rank)
-				for v := from; v < end; v++ {
-					if !yield(p, PathRef{Up: at.way, Down: l.first + v}) {
-						return
-					}
+			s, d := near, far
+			if down {
+				s, d = far, near
+			}
+			p := c.pathSet(s, d)
+			if p.hops <= length {
+				continue
+			}
+			l := far.level(p.hops - length)
+			from, end := l.to(rank)
+			for v := from; v < end; v++ {
+				ref := PathRef{Up: at.way, Down: l.first + v}
+				if down {
+					ref = PathRef{Up: ref.Down, Down: ref.Up}
 				}
-			}
-		}
-	}
-}
-
-// crossDown visits the paths that go back a way up which uses a link.
-func (c *Clos) crossDown(link int32, yield func(PathSet, PathRef) bool) {
-	for _, at := range c.waysOver(link) {
-		d := &c.members[at.member]
-		length, rank := c.apexOf(d, at.way)
-		members := c.membersIn(d.plane)
-		for j := range members {
-			s := &members[j]
-			if d == s {
-				continue
-			}
-			if p := c.pathSet(s, d); p.hops > length {
-				l := s.level(p.hops - length)
-				from, end := l.to(rank)
-				for u := from; u < end; u++ {
-					if !yield(p, PathRef{Up: l.first + u, Down: at.way}) {
-						return
-					}
+				if !yield(p, ref) {
+					return
 				}
 			}
 		}

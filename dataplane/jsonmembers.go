@@ -46,7 +46,19 @@ func skipSpace(raw []byte, i int) int {
 	return i
 }
 
-// plainString reads a string without escapes that begins at i; next is after it.
+// readString reads any string that begins at i; next is after it.
+func readString(text []byte, i int) (s string, next int, ok bool) {
+	if s, next, ok = plainString(text, i); ok || i >= len(text) || text[i] != '"' {
+		return s, next, ok
+	}
+	next = skipValue(text, i)
+	if next > len(text) || json.Unmarshal(text[i:next], &s) != nil {
+		return "", 0, false
+	}
+	return s, next, true
+}
+
+// plainString reads a string of ASCII without escapes that begins at i; next is after it.
 func plainString(text []byte, i int) (s string, next int, ok bool) {
 	if i >= len(text) || text[i] != '"' {
 		return "", 0, false

@@ -33,3 +33,46 @@ func FuzzMembers(f *testing.F) {
 		}
 	})
 }
+
+// FuzzScanFields: every list of two strings is found, as encoding/json reads them.
+func FuzzScanFields(f *testing.F) {
+	for _, text := range []string{
+		`[["a","b"],{"x":["a", "b" ]},["a","b",1],["c","\u0062"],["[\"","é"],["\ud800","]"]]`, `"["`, `["a[","\\"]`, "[\"\xff\",\"b\"]",
+	} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var v any
+		if json.Unmarshal(text, &v) != nil {
+			return // it was checked before
+		}
+		found := map[fieldName]int{}
+		scanFields(text, func(n fieldName) { found[n]++ })
+		var walk func(v any)
+		walk = func(v any) {
+			switch v := v.(type) {
+			case map[string]any:
+				for _, in := range v {
+					walk(in)
+				}
+			case []any:
+				if len(v) == 2 {
+					h, ok := v[0].(string)
+					f, also := v[1].(string)
+					if ok && also {
+						found[fieldName{h, f}]--
+					}
+				}
+				for _, in := range v {
+					walk(in)
+				}
+			}
+		}
+		walk(v)
+		for n, missed := range found {
+			if missed < 0 {
+				t.Errorf("%s: %q is found %d times too seldom", text, n, -missed)
+			}
+		}
+	})
+}

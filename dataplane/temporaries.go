@@ -16,31 +16,20 @@ type fieldName struct{ header, field string }
 // scanFields calls found for every ["header", "field"] in raw JSON. It may
 // also see other pairs of strings, which does no harm.
 func scanFields(raw []byte, found func(fieldName)) {
-	str := func(at int) (s string, next int, ok bool) {
-		at = skipSpace(raw, at)
-		if at >= len(raw) || raw[at] != '"' {
-			return "", at, false
-		}
-		n := bytes.IndexAny(raw[at+1:], `"\`)
-		if n < 0 || raw[at+1+n] != '"' {
-			return "", at, false
-		}
-		return string(raw[at+1 : at+1+n]), at + n + 2, true
-	}
 	for at := 0; ; {
 		n := bytes.IndexByte(raw[at:], '[')
 		if n < 0 {
 			return
 		}
 		at += n + 1
-		h, i, ok := str(at)
+		h, i, ok := readString(raw, skipSpace(raw, at))
 		if !ok {
 			continue
 		}
 		if i = skipSpace(raw, i); i >= len(raw) || raw[i] != ',' {
 			continue
 		}
-		f, i, ok := str(i + 1)
+		f, i, ok := readString(raw, skipSpace(raw, i+1))
 		if !ok {
 			continue
 		}
@@ -122,8 +111,8 @@ func (l *loader) unusedFields(meta map[string]bool, uses map[fieldName]int) {
 // scanName finds the name in a field declaration.
 func scanName(raw []byte, found func(string)) {
 	if i := bytes.IndexByte(raw, '"'); i >= 0 {
-		if n := bytes.IndexByte(raw[i+1:], '"'); n >= 0 {
-			found(string(raw[i+1 : i+1+n]))
+		if name, _, ok := readString(raw, i); ok {
+			found(name)
 		}
 	}
 }

@@ -188,13 +188,6 @@ func (c *Core) seen(d *device, contents Contents) {
 	c.findGroups(contents)
 }
 
-// noteEpoch remembers that an epoch has been used at an index.
-func (c *Core) noteEpoch(index uint16, epoch uint32) {
-	if epoch > c.epochs[index] {
-		c.epochs[index], c.raised[index] = epoch, true
-	}
-}
-
 // SwitchDisconnected tells that a switch cannot be reached, and why.
 func (c *Core) SwitchDisconnected(name string, why error) {
 	d := c.devices[name]

@@ -1,0 +1,172 @@
+package controller
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+
+	"github.com/weft-sdn/weft/controller/intent"
+)
+
+// Groups returns all groups, ordered by index.
+func (c *Core) Groups() []intent.MulticastGroup {
+	out := make([]intent.MulticastGroup, 0, len(c.groups))
+	for _, g := range c.ordered() {
+		if !g.removed {
+			out = append(out, g.resource())
+		}
+	}
+	return out
+}
+
+// Group returns a group. The error is an *intent.Error.
+func (c *Core) Group(name string) (intent.MulticastGroup, error) {
+	g, err := c.find(name, Precondition{})
+	if err != nil {
+		return intent.MulticastGroup{}, err
+	}
+	return g.resource(), nil
+}
+
+func (c *Core) find(name string, pre Precondition) (*group, error) {
+	g := c.groups[name]
+	switch {
+	case g == nil || g.removed:
+		return nil, &intent.Error{Code: intent.CodeNotFound, Message: fmt.Sprintf("there is no multicast group %q", name)}
+	case pre.Absent:
+		return nil, &intent.Error{Code: intent.CodeExists, Message: fmt.Sprintf("multicast group %q exists", name)}
+	case pre.Version != 0 && pre.Version != g.version:
+		return nil, &intent.Error{Code: intent.CodeVersion, Message: fmt.Sprintf("multicast group %q has version %d, not %d", name, g.version, pre.Version)}
+	}
+	return g, nil
+}
+
+// PutGroup creates a group or replaces its spec. Fields left out have their
+// defaults. What is refused, with an *intent.Error, changes nothing; the spec a
+// group has already changes nothing either.
+func (c *Core) PutGroup(name string, spec intent.Spec, pre Precondition) (r intent.MulticastGroup, created bool, err error) {
+	g, err := c.find(name, pre)
+	if errors.Is(err, intent.ErrNotFound) && pre.Version == 0 {
+		created, err = true, intent.ValidateName(name)
+	}
+	if err != nil {
+		return r, false, err
+	}
+	spec = c.inv.Defaults.Complete(spec)
+	if !created && g.spec.Equal(&spec) {
+		return g.resource(), false, nil
+	}
+	if err := intent.Validate(&spec, c.env(name)); err != nil {
+		return r, false, err
+	}
+	next := c.groups[name] // there while it is being removed
+	if next == nil {
+		index, adopted := c.adoptable(spec.ProxyAddress)
+		if !adopted {
+			if index, err = c.freeIndex(); err != nil {
+				return r, false, err
+			}
+		}
+		next = newGroup(name, index)
+		next.adopted = adopted
+	}
+	without := next.stillEvicted(&spec)
+	p, err := c.newPlacement(next, &spec, without, false)
+	if err != nil {
+		return r, false, err
+	}
+	g = next
+	if created {
+		g.created, g.removed, g.status = c.wall(), false, intent.Status{}
+	}
+	c.groups[name], c.byIndex[g.index] = g, g
+	c.revision++
+	c.meta = true
+	g.version, g.spec, g.evicted = c.revision, spec, without
+	g.planErr = nil
+	c.aim(g, p)
+	c.status[g.index] = true
+	c.settle()
+	c.watchStalls(g)
+	return g.resource(), created, nil
+}
+
+// stillEvicted returns the evictions that a new spec leaves in force: those of
+// receivers it does not change.
+func (g *group) stillEvicted(spec *intent.Spec) map[netip.Addr]bool {
+	out := make(map[netip.Addr]bool)
+	for i := range spec.Receivers {
+		r := &spec.Receivers[i]
+		for j := range g.spec.Receivers {
+			if g.evicted[r.Address] && g.spec.Receivers[j].Equal(r) {
+				out[r.Address] = true
+			}
+		}
+	}
+	if len(out) == len(spec.Receivers) {
+		clear(out)
+	}
+	return out
+}
+
+// free reports whether a group can be given an index.
+func (c *Core) free(index uint16) bool {
+	return c.byIndex[index] == nil && c.epochs[index] < lastEpoch
+}
+
+// freeIndex returns the lowest index that is free, preferably one of no group
+// that may still be adopted. While it is not known which those are, it returns
+// the highest, as they are low.
+func (c *Core) freeIndex() (uint16, error) {
+	most := c.inv.Limits.Groups
+	if c.adoption.on && c.unread() {
+		for i := most - 1; i >= 0; i-- {
+			if c.free(uint16(i)) && !c.adoption.found[uint16(i)] {
+				return uint16(i), nil
+			}
+		}
+	}
+	for _, taken := range []map[uint16]bool{c.adoption.found, nil} {
+		for i := range most {
+			if c.free(uint16(i)) && !taken[uint16(i)] {
+				return uint16(i), nil
+			}
+		}
+	}
+	return 0, &intent.Error{Code: intent.CodeLimit, Fields: []intent.FieldError{{
+		Field: "name", Code: intent.CodeLimit, Value: "one more", Want: fmt.Sprintf("at most %d multicast groups", most), Limit: intent.Limit(most),
+	}}}
+}
+
+// DeleteGroup removes a group. Its entries leave the switches after that. The
+// error is an *intent.Error.
+func (c *Core) DeleteGroup(name string, pre Precondition) error {
+	g, err := c.find(name, pre)
+	if err != nil {
+		return err
+	}
+	g.removed = true
+	c.disown(g)
+	c.event(GroupDeleted, name, "", nil)
+	c.aim(g, nil)
+	c.settle()
+	return nil
+}
+
+// ResetGroup gives a group a new epoch, for queue pairs that were created anew,
+// and takes evicted receivers in again. The error is an *intent.Error.
+func (c *Core) ResetGroup(name string, pre Precondition) (intent.MulticastGroup, error) {
+	g, err := c.find(name, pre)
+	if err != nil {
+		return intent.MulticastGroup{}, err
+	}
+	p, err := c.newPlacement(g, &g.spec, nil, true)
+	if err != nil {
+		return intent.MulticastGroup{}, err
+	}
+	clear(g.evicted)
+	g.planErr = nil
+	c.aim(g, p)
+	c.settle()
+	return g.resource(), nil
+}

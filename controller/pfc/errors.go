@@ -18,3 +18,24 @@ var (
 	// ErrTooLong: a segment list exceeds what a switch writes.
 	ErrTooLong = errors.New("too many segments")
 )
+
+// ErrNoRoom: a switch holds no more segment lists.
+var ErrNoRoom = errors.New("no room for a segment list")
+
+// ErrInUse: something refers to what is to be removed.
+var ErrInUse = errors.New("is in use")
+
+// ErrUnknown: there is nothing of a name.
+var ErrUnknown = errors.New("is unknown")
+
+// A CycleError says that a PFC policy would close a circle of queues that wait
+// for each other.
+type CycleError struct{ Cycle []Queue }
+
+func (e *CycleError) Error() string {
+	s := "queues would wait for each other in a circle: "
+	for _, q := range e.Cycle {
+		s += q.String() + " -> "
+	}
+	return s + e.Cycle[0].String()
+}

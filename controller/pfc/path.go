@@ -46,11 +46,15 @@ type Hop struct {
 	Rate  uint64 `json:"rate,omitempty"`
 	Delay int64  `json:"delay"`
 	// PFC is the End.X.PFC SID of the link, Back that of the link by which the
-	// path came, or else the node's End.PFC; invalid where there is none.
-	PFC  netip.Addr `json:"pfc,omitzero"`
-	Back netip.Addr `json:"back,omitzero"`
+	// path came, or else the node's End.PFC (BackByNode); invalid where there is
+	// none.
+	PFC        netip.Addr `json:"pfc,omitzero"`
+	Back       netip.Addr `json:"back,omitzero"`
+	BackByNode bool       `json:"backByNode,omitempty"`
 	// End is the node's End SID (or End.PFC), by which tunnels cross it.
 	End netip.Addr `json:"end,omitzero"`
+	// Address of the node: the source of what it encapsulates.
+	Address netip.Addr `json:"address,omitzero"`
 }
 
 // A Segment is a SID of a list.
@@ -199,7 +203,7 @@ func (f *pathWork) hops(w Way) []Hop {
 		h := Hop{Node: id, Delay: -1}
 		n := f.snap.Node(id)
 		end, marked := f.behaviors.EndPFC(n)
-		h.End = endOf(n).Address
+		h.End, h.Address = endOf(n).Address, n.Loopback
 		if marked && !h.End.IsValid() {
 			h.End = end.Address
 		}
@@ -221,7 +225,7 @@ func (f *pathWork) hops(w Way) []Hop {
 				}
 			}
 			if marked && !h.Back.IsValid() {
-				h.Back = end.Address
+				h.Back, h.BackByNode = end.Address, true
 			}
 		}
 		return h

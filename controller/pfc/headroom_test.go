@@ -1,0 +1,89 @@
+package pfc
+
+import (
+	"math"
+	"testing"
+	"time"
+)
+
+// TestHeadroom against worked examples.
+func TestHeadroom(t *testing.T) {
+	s := Defaults().Sizing
+	if got := PauseTime(0xffff, 100e9).Round(time.Microsecond); got != 336*time.Microsecond {
+		t.Errorf("65,535 quanta at 100 Gb/s are %v, want 336us", got)
+	}
+	for _, c := range []struct {
+		name string
+		feed Feed
+		want uint64
+	}{
+		// 20 ms + 1 ms at 10 Gb/s are 26,250,000 octets; one node of 131,072; two frames of 9,216.
+		{"10 Gb/s, 20 ms", Feed{RTT: 20 * time.Millisecond, Refresh: time.Millisecond, Rate: 10e9, Nodes: 1}, 26_250_000 + 131_072 + 18_432},
+		{"a link", Feed{Rate: 8e9, RTT: time.Microsecond}, 1000 + 18_432},
+		{"rounded up", Feed{Rate: 1, RTT: time.Nanosecond}, 1 + 18_432},
+		{"beyond all bounds", Feed{Rate: math.MaxUint64, RTT: math.MaxInt64}, math.MaxUint64},
+	} {
+		if got := s.Headroom(c.feed); got != c.want {
+			t.Errorf("%s: %d, want %d", c.name, got, c.want)
+		}
+	}
+}
+
+func TestMarks(t *testing.T) {
+	s := Sizing{MTU: 1000, Share: 75}
+	for _, c := range []struct {
+		name                        string
+		buffer, headroom, xoff, xon uint64
+		want                        Marks
+		fits                        bool
+	}{
+		{"share", 100_000, 10_000, 0, 0, Marks{100_000, 10_000, 75_000, 56_250}, true},
+		{"headroom", 100_000, 60_000, 0, 0, Marks{100_000, 60_000, 40_000, 30_000}, true},
+		{"just", 100_000, 98_000, 0, 0, Marks{100_000, 98_000, 2_000, 1_500}, true},
+		{"too small", 100_000, 99_000, 0, 0, Marks{100_000, 99_000, 2_000, 1_500}, false},
+		{"far too small", 1_000, 99_000, 0, 0, Marks{1_000, 99_000, 1_000, 750}, false},
+		{"given", 100_000, 10_000, 80_000, 100, Marks{100_000, 10_000, 80_000, 100}, true},
+		{"given too high", 100_000, 10_000, 95_000, 0, Marks{100_000, 10_000, 95_000, 71_250}, false},
+		{"XON above a computed XOFF", 100_000, 98_000, 0, 50_000, Marks{100_000, 98_000, 2_000, 1_500}, true},
+	} {
+		got := s.Marks(c.buffer, c.headroom, c.xoff, c.xon)
+		if got != c.want || got.Fits() != c.fits {
+			t.Errorf("%s: %+v (fits: %v), want %+v", c.name, got, got.Fits(), c.want)
+		}
+		if got.XON >= got.XOFF || got.XOFF > c.buffer {
+			t.Errorf("%s: %+v are out of order", c.name, got)
+		}
+	}
+}
+
+// TestEstimate: a longer round trip counts at once, a shorter one when it lasts and is much shorter, noise not at all.
+func TestEstimate(t *testing.T) {
+	ms := time.Millisecond
+	var e estimate
+	if !e.add(20*ms) || e.planned != 22500*time.Microsecond {
+		t.Fatalf("first: %v", e.planned)
+	}
+	for i := range 100 {
+		if e.add(time.Duration(18+i%5) * ms) {
+			t.Fatalf("noise has moved it to %v", e.planned)
+		}
+	}
+	if !e.add(40*ms) || e.planned != 45*ms {
+		t.Errorf("longer: %v", e.planned)
+	}
+	changed := 0
+	for i := range 40 {
+		if e.add(10 * ms) {
+			changed++
+			if i < samples-1 {
+				t.Errorf("shortened after %d", i+1)
+			}
+		}
+	}
+	if changed != 1 || e.planned != 11250*time.Microsecond {
+		t.Errorf("shorter: %d changes, %v", changed, e.planned)
+	}
+	if lo, hi := e.bounds(); lo != 10*ms || hi != 10*ms || e.last() != 10*ms {
+		t.Errorf("bounds %v to %v, last %v", lo, hi, e.last())
+	}
+}

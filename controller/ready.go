@@ -146,7 +146,7 @@ type SwitchStatus struct {
 	// Entries it has; Pending are the updates that are still to be made.
 	Entries int `json:"entries"`
 	Pending int `json:"pending"`
-	// Synced: connected, and nothing is pending.
+	// Synced: connected, its routes are known, and nothing is pending.
 	Synced bool `json:"synced"`
 	// Errors are refused updates that are tried again, at most ten.
 	Errors []string `json:"errors,omitempty"`

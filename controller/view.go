@@ -20,7 +20,7 @@ func (c *Core) Switches() []SwitchStatus {
 		if d := c.devices[sw.Name]; d != nil {
 			s.Connected, s.Reason, s.Since = d.connected, d.reason, c.start.Add(d.since).UTC()
 			s.Entries, s.Pending = len(d.have), d.pendingCount()
-			s.Synced = d.connected && s.Pending == 0 && !d.blocked
+			s.Synced = d.connected && d.routed && s.Pending == 0 && !d.blocked
 			for _, k := range slices.Sorted(maps.Keys(d.failed)) {
 				if f := d.failed[k]; len(s.Errors) < 10 {
 					s.Errors = append(s.Errors, describeUpdate(f.update)+": "+f.message)

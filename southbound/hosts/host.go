@@ -27,12 +27,16 @@ type Host struct {
 	sentOK  bool
 	refused map[string]refusal
 	fresh   []hostapi.Refused // refused here and not taken yet
+
+	unsaid bool // whether it obeys has not been said since something was set, or it opened a stream
+	say    bool // it obeys, without having been sent anything
 }
 
 // holding is a state under its version. The zero holding is of a host of which nothing is known.
 type holding struct {
 	version hostapi.Version
 	state   *hostapi.State
+	of      *hostapi.State // what it was made of: the desired state, less what is refused
 }
 
 // refusal is what a host would not take: everything when its key is "", or one profile.
@@ -55,7 +59,7 @@ func (h *Host) Set(s *hostapi.State) {
 	if s == nil {
 		s = &hostapi.State{}
 	}
-	h.desired, h.wanted = s, true
+	h.desired, h.wanted, h.unsaid = s, true, true
 }
 
 // Hello is a new stream of the host. It says whether what the host holds is known here, so that a delta will do.
@@ -69,6 +73,7 @@ func (h *Host) Hello(m *hostapi.Hello) (resumed bool) {
 	}
 	h.hello, h.connected, h.sentOK, h.sent = *m, true, false, holding{}
 	clear(h.refused)
+	h.unsaid, h.say = true, false
 	return h.held.state != nil
 }
 
@@ -90,11 +95,13 @@ func (h *Host) Next(now time.Time) (u *hostapi.Update, wake time.Time) {
 	for range 2*(len(h.desired.Profiles)+len(h.desired.CC)) + 2 {
 		target := h.target()
 		if target == nil || h.held.state != nil && target == h.held.state {
+			h.say = h.unsaid && h.Obeys()
 			return nil, h.wake()
 		}
 		d := hostapi.Diff(h.held.state, target, h.hello.Capabilities.OptAttr&hostapi.OptEVProfileModifyOnline != 0)
 		if h.held.state != nil && d.Empty() {
-			h.held.state = target // the same, in the shape that the next comparison has
+			h.held.state, h.held.of = target, h.desired // the same, in the shape that the next comparison has
+			h.say = h.unsaid && h.Obeys()
 			return nil, h.wake()
 		}
 		if err := h.hello.Capabilities.CheckUpdate(target, &d); err != nil {
@@ -104,7 +111,7 @@ func (h *Host) Next(now time.Time) (u *hostapi.Update, wake time.Time) {
 			continue
 		}
 		h.number++
-		h.sent = holding{version: hostapi.Version{Epoch: h.epoch, Number: h.number}, state: target}
+		h.sent = holding{version: hostapi.Version{Epoch: h.epoch, Number: h.number}, state: target, of: h.desired}
 		h.sentOK = true
 		return &hostapi.Update{Version: h.sent.version, Base: h.held.version, Delta: d}, h.wake()
 	}
@@ -128,6 +135,9 @@ func (h *Host) Applied(v hostapi.Version) error {
 		return fmt.Errorf("%w: applied.version: %v, want %v", ErrProtocol, v, h.awaited())
 	}
 	h.held, h.sentOK, h.sent = h.sent, false, holding{}
+	if h.Obeys() {
+		h.unsaid = false
+	}
 	return nil
 }
 
@@ -204,6 +214,28 @@ func (h *Host) TakeRefusals() []hostapi.Refused {
 // Current says whether the host holds all that it is to hold.
 func (h *Host) Current() bool {
 	return h.wanted && h.held.state != nil && !h.sentOK && len(h.refused) == 0 && h.held.state == h.desired
+}
+
+// Obeys says whether the host holds what it is to hold as far as it takes it, and uses no EV that it is told not to: what it refuses, if anything, is what is new to it.
+func (h *Host) Obeys() bool {
+	if !h.wanted || h.held.state == nil || h.sentOK || h.held.of != h.desired && h.held.state != h.desired {
+		return false
+	}
+	for key, r := range h.refused {
+		if key == "" || r.frozen {
+			return false
+		}
+	}
+	return true
+}
+
+// TakeObeyed says, once, that the host has come to obey without having been sent anything, as it held what is the same.
+func (h *Host) TakeObeyed() bool {
+	say := h.say
+	if say {
+		h.say, h.unsaid = false, false
+	}
+	return say
 }
 
 // Held is the version that the host last acknowledged, and its state; the state is nil when it is not known here.

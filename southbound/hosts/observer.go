@@ -8,7 +8,7 @@ type Observer interface {
 	// Hello is a host that has opened a stream; an error refuses it, and is told to the host.
 	Hello(host string, h *hostapi.Hello) error
 	// Applied is the version that a host holds now. The refusals are what it would not take of what it was to hold, those of its capabilities among them; none: it
-	// holds everything.
+	// holds everything. It is said again after Server.Set and after Hello when the host needed no update: [Status.Obeys] says whether it is up to date.
 	Applied(host string, v hostapi.Version, refusals []hostapi.Refused)
 	// Refused is an update that a host did not apply, or a profile that it was not sent because its capabilities do not allow for it (a zero version).
 	Refused(host string, r *hostapi.Refused)

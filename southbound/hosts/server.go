@@ -200,6 +200,7 @@ type Status struct {
 	Hello     hostapi.Hello // the last; zero before the first
 	Applied   hostapi.Version
 	Current   bool              // the host holds all that it is to hold
+	Obeys     bool              // it does as far as it takes it, and uses no EV that it is told not to
 	Refusals  []hostapi.Refused // what it does not hold, and why
 }
 
@@ -218,7 +219,7 @@ func (e *entry) status() Status {
 	v, _ := e.host.Held()
 	return Status{
 		Name: e.host.name, Connected: e.stream != nil, Since: e.since, Err: e.err, Hello: e.host.hello, Applied: v, Current: e.host.Current(),
-		Refusals: e.host.Refusals(),
+		Obeys: e.host.Obeys(), Refusals: e.host.Refusals(),
 	}
 }
 

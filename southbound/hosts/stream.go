@@ -232,6 +232,9 @@ func (st *stream) send() error {
 		for i := range refusals {
 			st.tell(func(o Observer) { o.Refused(st.name, &refusals[i]) })
 		}
+		if v, refusals, obeys := st.obeyed(); obeys {
+			st.tell(func(o Observer) { o.Applied(st.name, v, refusals) })
+		}
 		if !wake.IsZero() {
 			timer.Reset(time.Until(wake))
 		}
@@ -270,6 +273,18 @@ func (st *stream) next() (u *hostapi.Update, probes []*hostapi.Probe, refusals [
 	}
 	probes, e.probes = e.probes, nil
 	return u, probes, e.host.TakeRefusals(), wake
+}
+
+// obeyed is what an observer is told when the host needed no update.
+func (st *stream) obeyed() (v hostapi.Version, refusals []hostapi.Refused, obeys bool) {
+	e := st.entry
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.stream != st || !e.host.TakeObeyed() {
+		return hostapi.Version{}, nil, false
+	}
+	v, _ = e.host.Held()
+	return v, e.host.Refusals(), true
 }
 
 // tell calls the observer while the stream is its host's.

@@ -107,6 +107,9 @@ func TestRandomFaults(t *testing.T) {
 					if held, has := core.Held(); held != v || !has.Equal(state) {
 						t.Fatalf("the controller takes the host to hold %v, it holds %v", v, held)
 					}
+					if host.Obeys() {
+						obeys(t, state, desired)
+					}
 				}
 			},
 		})
@@ -124,4 +127,22 @@ func TestRandomFaults(t *testing.T) {
 			t.Fatalf("not current: %+v", u)
 		}
 	})
+}
+
+// obeys checks that a host uses no EV and no port that it is told not to.
+func obeys(t *rapid.T, held, desired *hostapi.State) {
+	if held.DeniedPorts != desired.DeniedPorts {
+		t.Fatalf("denied ports %#x, want %#x", held.DeniedPorts, desired.DeniedPorts)
+	}
+	for _, p := range held.Profiles {
+		want := desired.Profile(p.Name)
+		if want == nil {
+			t.Fatalf("holds profile %s, which it is not to", p.Name)
+		}
+		for _, v := range want.Denied {
+			if p.Has(v) && !p.IsDenied(v) {
+				t.Fatalf("EV %v of profile %s is denied, and it uses it", v, p.Name)
+			}
+		}
+	}
 }

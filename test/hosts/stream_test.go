@@ -225,7 +225,7 @@ func TestSilentHost(t *testing.T) {
 		close(stuck)
 		settle(time.Minute)
 		// It had applied what it could not answer any more.
-		check(t, w.observer.Said("h1"), "hello none", "applied 1", "gone", "hello 1.2")
+		check(t, w.observer.Said("h1"), "hello none", "applied 1", "gone", "hello 1.2", "applied 2")
 		_ = w.server.Set("h1", deny(t, s, 1, 2))
 		settle(time.Second)
 		if c := w.server.Counters(); c.Snapshots != 1 || !h.State().Equal(deny(t, s, 1, 2)) {

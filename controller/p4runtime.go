@@ -233,4 +233,20 @@ func (w *p4Switch) Counters(ctx context.Context) ([]CounterView, error) {
 	return out, nil
 }
 
+func (w *p4Switch) PortCounts(ctx context.Context, d Direction) (map[uint32]uint64, error) {
+	entities, err := w.s.Read(ctx, southbound.Query{Kind: southbound.KindCounter, ID: portCounters[d]})
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[uint32]uint64, len(entities))
+	for _, e := range entities {
+		if c, ok := e.(southbound.CounterCell); ok {
+			out[uint32(c.Index)] = uint64(max(c.Packets, 0))
+		}
+	}
+	return out, nil
+}
+
+var portCounters = [...]uint32{Sent: p4.CounterPortTxID, Received: p4.CounterPortRxID}
+
 func (w *p4Switch) Close() error { return w.s.Close() }

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/weft-sdn/weft/controller/ev"
 	"github.com/weft-sdn/weft/controller/intent"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/store"
@@ -254,6 +255,11 @@ func (c *Controller) SetTopology(ctx context.Context, s *topology.Snapshot) erro
 	})
 }
 
+// SetAssignment is [Core.SetAssignment].
+func (c *Controller) SetAssignment(ctx context.Context, a *ev.Assignment) error {
+	return c.Do(ctx, func(core *Core) { core.SetAssignment(a) })
+}
+
 // SetInventory replaces the inventory.
 func (c *Controller) SetInventory(ctx context.Context, inv inventory.Inventory) error {
 	var err error
@@ -375,6 +381,20 @@ func (c *Controller) Counters(ctx context.Context, sw string) ([]CounterView, er
 		return nil, noSwitch(sw)
 	}
 	out, err := l.sw.Counters(ctx)
+	if err != nil {
+		return nil, unavailable(sw, err)
+	}
+	return out, nil
+}
+
+// PortCounts reads how many packets the ports of a switch have sent or received.
+// Errors are those of Counters.
+func (c *Controller) PortCounts(ctx context.Context, sw string, d Direction) (map[uint32]uint64, error) {
+	l := c.link(sw)
+	if l == nil {
+		return nil, noSwitch(sw)
+	}
+	out, err := l.sw.PortCounts(ctx, d)
 	if err != nil {
 		return nil, unavailable(sw, err)
 	}

@@ -30,8 +30,19 @@ type Switch interface {
 	// indirect counters that are not zero.
 	Inspect(ctx context.Context, table string) ([]EntryView, error)
 	Counters(ctx context.Context) ([]CounterView, error)
+	// PortCounts returns how many packets the ports have sent or received.
+	PortCounts(ctx context.Context, d Direction) (map[uint32]uint64, error)
 	Close() error
 }
+
+// Direction is which packets of a port are meant.
+type Direction uint8
+
+// The directions.
+const (
+	Sent Direction = iota
+	Received
+)
 
 // SwitchEvent is what happens to a relation.
 type SwitchEvent struct {

@@ -27,6 +27,9 @@ type LiveOptions struct {
 	// Elsewhere has the P4Runtime addresses (host:port) of switches that do not run in this process,
 	// by name: see SwitchNode.RunElsewhere.
 	Elsewhere map[string]string
+	// Tune, if not nil, may change the controller's inventory before it starts, as to have it control
+	// MRC hosts.
+	Tune func(*inventory.Inventory)
 	// Log gets what the controller logs; nil: nothing.
 	Log *slog.Logger
 	// Progress is told what is being waited for; nil: nobody is.
@@ -103,6 +106,9 @@ func (l *Live) start(ctx context.Context, o LiveOptions) error {
 		return err
 	}
 	o.Progress("each of them advertises itself by BGP-LS")
+	if o.Tune != nil {
+		o.Tune(&inv)
+	}
 	var err error
 	l.Service, err = service.Start(ctx, service.Options{Inventory: inv, Log: o.Log})
 	return err

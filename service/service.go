@@ -7,12 +7,14 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/controller/multipath"
 	"github.com/weft-sdn/weft/controller/store"
 	"github.com/weft-sdn/weft/northbound"
 	"github.com/weft-sdn/weft/p4"
@@ -41,9 +43,12 @@ const eventRing = 4096
 // A Service is a running controller.
 type Service struct {
 	Controller *controller.Controller
+	// Multipath is the controller of the MRC fabric; nil when the inventory has none.
+	Multipath *multipath.Runner
 
 	speaker  *bgpls.Speaker
 	listener net.Listener
+	hosts    net.Listener
 	cancel   context.CancelFunc
 	done     chan struct{} // closed when everything has ended
 	err      error         // why; set before done is closed
@@ -85,15 +90,22 @@ func (s *Service) start(ctx context.Context, o Options) error {
 		return err
 	}
 	events := northbound.NewEvents(eventRing, time.Now())
+	publish := numbered(func(e controller.Event) {
+		o.Log.Info(e.Message, "event", e.Type, "object", e.Object)
+		events.Publish(e)
+	})
 	s.Controller, err = controller.NewController(ctx, controller.Options{
-		Inventory: o.Inventory, Store: o.Store, Southbound: controller.NewP4Runtime(pipeline, o.Election),
-		Events: func(e controller.Event) {
-			o.Log.Info(e.Message, "event", e.Type, "object", e.Object)
-			events.Publish(e)
-		},
+		Inventory: o.Inventory, Store: o.Store, Southbound: controller.NewP4Runtime(pipeline, o.Election), Events: publish,
 	})
 	if err != nil {
 		return err
+	}
+	streams, err := s.startMultipath(ctx, o, publish)
+	if err != nil {
+		return err
+	}
+	if s.Multipath != nil {
+		o.API.Multipath = s.Multipath
 	}
 	if s.speaker, err = collector(ctx, o.Inventory, o.Log); err != nil {
 		return err
@@ -107,7 +119,14 @@ func (s *Service) start(ctx context.Context, o Options) error {
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return s.Controller.Run(ctx) })
-	group.Go(func() error { return follow(ctx, s.speaker.Topology(), s.Controller) })
+	group.Go(func() error { return follow(ctx, s.speaker.Topology(), s.Controller.SetTopology) })
+	if s.Multipath != nil {
+		group.Go(func() error { return s.Multipath.Run(ctx, streams) })
+		group.Go(func() error { return follow(ctx, s.speaker.Topology(), s.Multipath.SetTopology) })
+		if s.hosts != nil {
+			group.Go(func() error { return streams.Serve(ctx, s.hosts) })
+		}
+	}
 	group.Go(func() error { return server.Serve(ctx, s.listener) })
 	group.Go(func() error {
 		select {
@@ -150,11 +169,25 @@ func collector(ctx context.Context, inv inventory.Inventory, log *slog.Logger) (
 	return speaker, nil
 }
 
-// follow hands every snapshot to the controller.
-func follow(ctx context.Context, from *topology.Publisher, to *controller.Controller) error {
+// numbered gives events of several sources numbers from 1 on, and publishes one
+// at a time.
+func numbered(publish func(controller.Event)) func(controller.Event) {
+	var mu sync.Mutex
+	var seq uint64
+	return func(e controller.Event) {
+		mu.Lock()
+		defer mu.Unlock()
+		seq++
+		e.Seq = seq
+		publish(e)
+	}
+}
+
+// follow hands on every snapshot.
+func follow(ctx context.Context, from *topology.Publisher, to func(context.Context, *topology.Snapshot) error) error {
 	for {
 		snapshot, changed := from.Current()
-		if err := to.SetTopology(ctx, snapshot); err != nil {
+		if err := to(ctx, snapshot); err != nil {
 			if ctx.Err() != nil || errors.Is(err, controller.ErrStopped) {
 				return nil
 			}
@@ -166,6 +199,14 @@ func follow(ctx context.Context, from *topology.Publisher, to *controller.Contro
 			return nil
 		}
 	}
+}
+
+// HostsAddr is where hosts subscribe; nil when they do nowhere.
+func (s *Service) HostsAddr() net.Addr {
+	if s.hosts == nil {
+		return nil
+	}
+	return s.hosts.Addr()
 }
 
 // Addr is where the API listens.
@@ -188,6 +229,9 @@ func (s *Service) Close() error {
 
 func (s *Service) release() error {
 	s.cancel()
+	if s.hosts != nil {
+		_ = s.hosts.Close() // the streams' server has closed it, when it ran
+	}
 	if s.speaker == nil {
 		return nil
 	}

@@ -126,6 +126,13 @@ func checkFiles(inv *inventory.Inventory, api northbound.Config) error {
 	if err := api.Validate(); err != nil {
 		return fmt.Errorf("api: %w", err)
 	}
+	if inv.MRC.On() {
+		c := service.HostsConfig(&inv.MRC)
+		c.Epoch = 1
+		if err := c.Validate(); err != nil {
+			return fmt.Errorf("mrc.tls: %w", err)
+		}
+	}
 	for _, sw := range inv.Switches {
 		if !sw.Managed() || sw.TLS == nil {
 			continue

@@ -152,6 +152,11 @@ func (f *fakeSwitch) Inspect(context.Context, string) ([]controller.EntryView, e
 // Counters implements controller.Switch.
 func (f *fakeSwitch) Counters(context.Context) ([]controller.CounterView, error) { return nil, nil }
 
+// PortCounts implements controller.Switch.
+func (f *fakeSwitch) PortCounts(context.Context, controller.Direction) (map[uint32]uint64, error) {
+	return nil, ErrDown
+}
+
 // Close implements controller.Switch.
 func (f *fakeSwitch) Close() error {
 	f.cancel()

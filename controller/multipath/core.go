@@ -49,6 +49,9 @@ type Core struct {
 
 	drains []*drain
 
+	overrides map[string]Override // by profile
+	cc        []*hostapi.CCProfile
+
 	locator   *suspect.Locator
 	suspects  []Suspect
 	suspectAt time.Duration
@@ -77,6 +80,7 @@ func New(cfg Config) (*Core, error) {
 		return nil, err
 	}
 	return &Core{
+		overrides: make(map[string]Override), cc: cfg.CC,
 		cfg: cfg, current: topology.Empty(), locator: locator,
 		hosts: make(map[string]*host), byAddress: make(map[netip.Addr]*host), hostsByPort: make(map[nodePort][]string),
 		racks: make(map[string]*rack), senders: make(map[string]*sender), byName: make(map[string]*profile),
@@ -199,6 +203,10 @@ func (c *Core) makeFabric() {
 	c.lookAtAll()
 	for _, d := range c.drains {
 		d.links, _ = c.find(d.Target)
+		if first { // of an earlier core
+			c.applyDrains(d)
+			c.awaitAll(d)
+		}
 	}
 	for _, p := range c.pending {
 		p.links = nil // of the fabric before

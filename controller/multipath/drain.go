@@ -120,6 +120,13 @@ func (c *Core) Drain(t Target) error {
 	c.event(DrainChanged, t.String(), "draining")
 	c.applyDrains(d)
 	c.settle()
+	c.awaitAll(d)
+	c.runDrains()
+	return nil
+}
+
+// awaitAll has a drain wait for all hosts that may not hold what they are to.
+func (c *Core) awaitAll(d *drain) {
 	for name, h := range c.hosts {
 		switch {
 		case !h.told: // it may hold anything
@@ -129,8 +136,19 @@ func (c *Core) Drain(t Target) error {
 		}
 	}
 	d.until = c.now + c.cfg.Linger
-	c.runDrains()
-	return nil
+}
+
+// ResumeDrain takes over what an earlier core had drained. It goes before
+// InSync, and the target need not be known yet; what is drained is so from the
+// first on, and nothing is refused.
+func (c *Core) ResumeDrain(t Target) {
+	c.drains = append(c.drains, &drain{Target: t, waits: make(map[string]uint64)})
+	if h := c.hosts[t.Host]; h != nil {
+		for i := 1; i < len(h.ports); i++ {
+			h.ports[i].drained = c.portDrained(t.Host, uint8(i))
+		}
+		c.lookAtHost(h)
+	}
 }
 
 // Undrain lets a target be used again. Its links come back when a probe has come
@@ -241,6 +259,9 @@ func (c *Core) waysLeft(p *profile, lost *topology.LostWays) hostapi.PortMask {
 
 // runDrains finds drains that are over.
 func (c *Core) runDrains() {
+	if c.fabric == nil {
+		return
+	}
 	for _, d := range c.drains {
 		if d.done {
 			continue

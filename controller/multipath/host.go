@@ -25,6 +25,9 @@ type Host struct {
 	At ev.Attachment
 	// LeafPorts are the leaves' ports towards it, by port; 0 or missing: unknown.
 	LeafPorts []uint32
+	// Rack is what the names of profiles call the hosts with this attachment, if it
+	// is the first of them; empty: its first leaf.
+	Rack string
 }
 
 // host is a Host and what is known of it.
@@ -170,7 +173,7 @@ func (c *Core) attach(h *host) {
 	key := attachmentKey(h.At)
 	r := c.racks[key]
 	if r == nil {
-		r = &rack{key: key, at: h.At, name: c.rackName(h.At)}
+		r = &rack{key: key, at: h.At, name: c.rackName(h)}
 		c.racks[key] = r
 		if c.fabric == nil || slices.ContainsFunc(h.At, func(leaf topology.NodeID) bool {
 			tier, ok := c.fabric.clos.Tier(leaf)
@@ -257,12 +260,12 @@ func (s *sender) profileTo(r *rack) string {
 	return name
 }
 
-// rackName is the name of the first leaf as names of profiles may have it, and a
-// number when another rack has it already.
-func (c *Core) rackName(at ev.Attachment) string {
-	name := "leaf"
-	for _, leaf := range at {
-		if leaf == "" {
+// rackName is what a rack is called as names of profiles may have it, and a number
+// when another rack has it already.
+func (c *Core) rackName(h *host) string {
+	name := cmp.Or(h.Rack, "leaf")
+	for _, leaf := range h.At {
+		if leaf == "" || h.Rack != "" {
 			continue
 		}
 		name = string(leaf)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/weft-sdn/weft/southbound/hosts"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -41,6 +42,8 @@ type FabricStatus struct {
 	Hosts, ConnectedHosts, CurrentHosts int
 	Profiles, DegradedProfiles          int
 	Counters                            Counters
+	// Streams is what became of the streams to hosts; the Runner fills it in.
+	Streams hosts.Counters
 }
 
 // Fabric returns what is known of the fabric.

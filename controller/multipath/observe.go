@@ -24,7 +24,7 @@ func (k counterKey) compare(o counterKey) int {
 type counter struct{ sent, lost uint64 }
 
 // linkCount is the last count of a link, and how many were missing then.
-type linkCount struct{ sent, missing uint64 }
+type linkCount struct{ sent, received, missing uint64 }
 
 // profileOf returns the profile that a host speaks of.
 func (c *Core) profileOf(h *host, name string, v hostapi.EV) (*profile, error) {
@@ -104,7 +104,8 @@ func (c *Core) EVCounts(name string, m *hostapi.EVCounts) error {
 }
 
 // LinkCounts tells how many packets one end of a link has sent and the other has
-// received of them, since both count.
+// received, since both count. What was received is to be read after what was
+// sent: otherwise packets that came in between seem lost.
 func (c *Core) LinkCounts(id topology.LinkID, sent, received uint64) error {
 	if c.fabric == nil || c.fabric.snap.Link(id) == nil {
 		return fmt.Errorf("link %s: %w", id, ErrUnknownTarget)
@@ -113,11 +114,11 @@ func (c *Core) LinkCounts(id topology.LinkID, sent, received uint64) error {
 	// Both ends are not read at the same time: packets on the way are missing
 	// once, and what came in between is there too early.
 	missing := max(sent, received) - received
-	if !known || sent < before.sent {
-		c.switches[id] = linkCount{sent, missing}
+	if !known || sent < before.sent || received < before.received { // one end has started again
+		c.switches[id] = linkCount{sent, received, missing}
 		return nil
 	}
-	c.switches[id] = linkCount{sent, max(missing, before.missing)}
+	c.switches[id] = linkCount{sent, received, max(missing, before.missing)}
 	if sent == before.sent {
 		return nil
 	}

@@ -1,7 +1,9 @@
 package multipath
 
 import (
+	"cmp"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/weft-sdn/weft/controller/ev"
@@ -20,6 +22,7 @@ type profile struct {
 	err      error     // why there is none
 	explicit *ev.Built // instead of a generated one of which too little is left; nil: not made yet
 	noOther  string    // why there is none
+	spurned  string    // why its override has no effect
 	outcome  ev.Outcome
 	since    time.Duration // of outcome.Degraded
 	dirty    bool
@@ -33,28 +36,6 @@ type profile struct {
 type pathOf struct {
 	links []topology.LinkID // nil: a switch chooses
 	id    map[string]suspect.PathID
-}
-
-// build makes a profile for the fabric.
-func (c *Core) build(p *profile) {
-	request := ev.Request{
-		Pair: ev.Pair{Source: p.from.rack.at, Destination: p.to.at}, Name: p.name, Capabilities: &p.from.caps,
-		MaxEVs: c.cfg.MaxEVs, MinActive: c.cfg.MinActive, Explicit: c.cfg.Explicit,
-	}
-	p.built, p.err = c.fabric.assign.Build(request)
-	p.explicit, p.noOther, p.dirty = nil, "", true
-	p.paths = nil
-	if p.err == nil {
-		p.built = c.finish(p, p.built)
-	}
-}
-
-// finish fills in what is not the fabric's business.
-func (c *Core) finish(p *profile, b *ev.Built) *ev.Built {
-	q := *b.Profile
-	q.Destinations, q.CC = p.to.dests, c.cfg.CCProfile
-	q.Events = p.from.caps.OptAttr&hostapi.OptEVEvent != 0
-	return b.With(&q)
 }
 
 // under finds what a profile comes to under the present losses, and reports
@@ -72,13 +53,16 @@ func (c *Core) under(p *profile, lost *topology.LostWays) bool {
 		return before.Profile != nil
 	}
 	out, err := p.built.Under(lost)
-	if err == nil && out.Active < p.built.Profile.MinActive && p.built.Profile.Mode == hostapi.ModeGenerated {
+	if err == nil && out.Active < p.built.Profile.MinActive && p.built.Profile.Mode == hostapi.ModeGenerated && c.overrideOf(p).Mode == 0 {
 		out, err = c.insteadOf(p, out, lost)
 	}
 	if err != nil {
 		p.err = err
 		p.outcome = ev.Outcome{Degraded: err.Error()}
 		return before.Profile != nil
+	}
+	if p.spurned != "" {
+		out.Degraded = strings.TrimPrefix(out.Degraded+"; what is wanted of it cannot be: "+p.spurned, "; ")
 	}
 	if before.Profile != nil && before.Profile.Equal(out.Profile) {
 		out.Profile = before.Profile
@@ -93,13 +77,13 @@ func (c *Core) under(p *profile, lost *topology.LostWays) bool {
 // insteadOf makes a generated profile explicit when that leaves more EVs.
 func (c *Core) insteadOf(p *profile, generated ev.Outcome, lost *topology.LostWays) (ev.Outcome, error) {
 	if p.explicit == nil && p.noOther == "" {
-		b, err := c.fabric.assign.Build(ev.Request{
-			Pair: p.built.Pair, Name: p.name, Capabilities: &p.from.caps, MaxEVs: c.cfg.MaxEVs, MinActive: c.cfg.MinActive, Explicit: true,
-		})
+		o := c.overrideOf(p)
+		o.Mode = cmp.Or(o.Mode, hostapi.ModeExplicit)
+		b, err := c.buildAs(p, o)
 		if err != nil {
 			p.noOther = err.Error()
 		} else {
-			p.explicit = c.finish(p, b)
+			p.explicit = b
 		}
 	}
 	if p.explicit == nil {

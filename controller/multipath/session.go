@@ -53,19 +53,24 @@ func (c *Core) Applied(name string, seq uint64) error {
 	if seq > h.seq {
 		return fmt.Errorf("host %s: applied %d, want at most %d: %w", name, seq, h.seq, ErrMalformed)
 	}
-	h.applied, h.refusal = max(h.applied, seq), ""
+	h.applied = max(h.applied, seq)
 	c.runDrains()
 	return nil
 }
 
-// Refused tells that a host does not hold all that it is to hold, and why.
+// Refused tells that a host does not hold all that it is to hold, and why; an
+// empty reason says that it holds all that it was sent.
 func (c *Core) Refused(name, reason string) error {
 	h, err := c.host(name)
-	if err != nil {
+	if err != nil || h.refusal == reason {
 		return err
 	}
 	h.refusal = reason
-	c.event(HostChanged, name, "refused: "+reason)
+	if reason == "" {
+		c.event(HostChanged, name, "refuses nothing any more")
+	} else {
+		c.event(HostChanged, name, "refused: "+reason)
+	}
 	return nil
 }
 

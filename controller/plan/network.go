@@ -50,24 +50,11 @@ func NewNetwork(snap *topology.Snapshot, inv *inventory.Inventory) *Network {
 		hosts:    make(map[netip.Addr]*inventory.Host, len(inv.Hosts)),
 		hostsOf:  make(map[string][]attached),
 	}
-	known := make(map[string]*topology.Node, 4*len(snap.Nodes))
-	for _, node := range snap.Nodes {
-		for _, name := range aliases(node) {
-			if _, taken := known[name]; !taken {
-				known[name] = node
-			}
-		}
-	}
 	for i := range inv.Switches {
-		s := &inv.Switches[i]
-		n.switches[s.Name] = s
-		node := known[cmp.Or(s.Node, s.Name)]
-		if node == nil {
-			continue
-		}
-		if _, taken := n.names[node.ID]; !taken {
-			n.nodes[s.Name], n.names[node.ID] = node, s.Name
-		}
+		n.switches[inv.Switches[i].Name] = &inv.Switches[i]
+	}
+	for name, node := range Nodes(snap, inv) {
+		n.nodes[name], n.names[node.ID] = node, name
 	}
 	for i := range inv.Hosts {
 		h := &inv.Hosts[i]
@@ -91,6 +78,28 @@ func NewNetwork(snap *topology.Snapshot, inv *inventory.Inventory) *Network {
 	}
 	n.routes = n.destinations()
 	return n
+}
+
+// Nodes returns the nodes that the switches of an inventory are, by the names of
+// the switches. A node is that of the first switch that it could be.
+func Nodes(snap *topology.Snapshot, inv *inventory.Inventory) map[string]*topology.Node {
+	known := make(map[string]*topology.Node, 4*len(snap.Nodes))
+	for _, node := range snap.Nodes {
+		for _, name := range aliases(node) {
+			if _, taken := known[name]; !taken {
+				known[name] = node
+			}
+		}
+	}
+	nodes := make(map[string]*topology.Node, len(inv.Switches))
+	taken := make(map[topology.NodeID]bool, len(inv.Switches))
+	for i := range inv.Switches {
+		s := &inv.Switches[i]
+		if node := known[cmp.Or(s.Node, s.Name)]; node != nil && !taken[node.ID] {
+			nodes[s.Name], taken[node.ID] = node, true
+		}
+	}
+	return nodes
 }
 
 // aliases are the names by which an inventory may call a node.

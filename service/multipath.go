@@ -1,0 +1,52 @@
+package service
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/weft-sdn/weft/controller"
+	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/controller/multipath"
+	"github.com/weft-sdn/weft/southbound/hosts"
+)
+
+// startMultipath makes the controller of the MRC fabric and the server of the
+// streams to its hosts, if the inventory has MRC.
+func (s *Service) startMultipath(ctx context.Context, o Options, publish func(controller.Event)) (*hosts.Server, error) {
+	m := &o.Inventory.MRC
+	if !m.On() {
+		return nil, nil
+	}
+	epoch := uint64(time.Now().UnixNano())
+	var err error
+	s.Multipath, err = multipath.NewRunner(ctx, multipath.Options{
+		Inventory: &o.Inventory, Epoch: epoch, Store: o.Store, Switches: s.Controller, Events: publish,
+	})
+	if err != nil {
+		return nil, err
+	}
+	cfg := HostsConfig(m)
+	cfg.Epoch = epoch
+	streams, err := hosts.New(cfg, s.Multipath)
+	if err != nil {
+		return nil, fmt.Errorf("mrc: %w", err)
+	}
+	if m.Listen != "" {
+		if s.hosts, err = net.Listen("tcp", m.Listen); err != nil {
+			return nil, fmt.Errorf("mrc.listen: %w", err)
+		}
+	}
+	return streams, nil
+}
+
+// HostsConfig says how the streams to hosts are served, without an epoch.
+func HostsConfig(m *inventory.MRC) hosts.Config {
+	cfg := hosts.DefaultConfig()
+	cfg.CountsInterval = m.Counts.D()
+	if t := m.TLS; t != nil {
+		cfg.TLS = hosts.TLSConfig{CertFile: t.Cert, KeyFile: t.Key, ClientCAFile: t.CA}
+	}
+	return cfg
+}

@@ -39,9 +39,10 @@ func NewWorld(network Network, o Options) (*World, error) {
 		}
 		w.switches[s.Name] = n
 	}
+	rtt := network.RoundTrip()
 	for _, h := range network.Hosts {
 		if h.Transport == MRC {
-			n, err := newMRCNode(w, h, o)
+			n, err := newMRCNode(w, h, rtt, o)
 			if err != nil {
 				return nil, err
 			}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/weft-sdn/weft/endpoint"
 	"github.com/weft-sdn/weft/endpoint/mrc"
+	"github.com/weft-sdn/weft/endpoint/nic"
 	"github.com/weft-sdn/weft/endpoint/nscc"
 	"github.com/weft-sdn/weft/endpoint/spray"
 )
@@ -26,11 +27,11 @@ type MeshConfig struct {
 	// these in their order. 0: none.
 	Immediate int
 	// QP is what the queue pairs have in common; numbers, addresses, PSNs, Congestion and Sprayer are
-	// set by the mesh. Default mrc.DefaultQPConfig.
+	// set by the mesh. Default nic.DefaultQPConfig.
 	QP mrc.QPConfig
-	// Congestion has NSCC's parameters of every queue pair.
+	// Congestion has NSCC's parameters of every queue pair; zero: what the hosts' controller says.
 	Congestion nscc.Config
-	// Profile gives a flow its entropy values; nil: 16 a port, drawn at random, for ECMP.
+	// Profile gives a flow its entropy values; nil: what the hosts' controller says.
 	Profile func(flow int, from, to *MRCNode) spray.Profile
 }
 
@@ -39,6 +40,7 @@ type Mesh struct {
 	Flows []*Flow
 
 	world     *World
+	first     uint32 // number of the first flow: meshes of a world have no queue pair in common
 	message   int
 	immediate int
 	data      []byte
@@ -50,7 +52,7 @@ type Flow struct {
 	FlowConfig
 	Source, Sink *MRCNode
 	QP, SinkQP   *mrc.QP
-	Spray        *spray.Set
+	Spray        *spray.Set // nil: the host's own
 	Memory       []byte
 	// Began and Ended are when the first WRITE was posted and the last one completed.
 	Began, Ended time.Duration
@@ -61,23 +63,23 @@ type Flow struct {
 
 const (
 	meshMessage = 1 << 20
-	meshQPN     = 0x100  // plus the flow's place
+	meshQPN     = 0x100  // plus the flow's number
 	meshRKey    = 0x1000 // likewise
-	meshEVs     = 16
 )
 
 // NewMesh makes the queue pairs and memory of flows. What is written is drawn by the world's seed.
 func (w *World) NewMesh(cfg MeshConfig) (*Mesh, error) {
-	m := &Mesh{world: w, message: cfg.Message, immediate: cfg.Immediate}
+	m := &Mesh{world: w, first: w.flows, message: cfg.Message, immediate: cfg.Immediate}
 	if m.message == 0 {
 		m.message = meshMessage
 	}
 	if cfg.QP.PMTU == 0 {
-		cfg.QP = mrc.DefaultQPConfig()
+		cfg.QP = nic.DefaultQPConfig()
 	}
+	w.flows += uint32(len(cfg.Flows))
 	most := 0
 	for i, c := range cfg.Flows {
-		f, err := w.newFlow(i, c, &cfg)
+		f, err := m.newFlow(i, c, &cfg)
 		if err != nil {
 			return nil, fmt.Errorf("flow %d, %s to %s: %w", i, c.From, c.To, err)
 		}
@@ -90,7 +92,8 @@ func (w *World) NewMesh(cfg MeshConfig) (*Mesh, error) {
 	return m, nil
 }
 
-func (w *World) newFlow(i int, c FlowConfig, cfg *MeshConfig) (*Flow, error) {
+func (m *Mesh) newFlow(i int, c FlowConfig, cfg *MeshConfig) (*Flow, error) {
+	w := m.world
 	f := &Flow{FlowConfig: c, Memory: make([]byte, c.Bytes)}
 	var err error
 	if f.Source, err = w.MRCHost(c.From); err != nil {
@@ -99,36 +102,50 @@ func (w *World) newFlow(i int, c FlowConfig, cfg *MeshConfig) (*Flow, error) {
 	if f.Sink, err = w.MRCHost(c.To); err != nil {
 		return nil, err
 	}
-	if _, err := f.Sink.RegisterMR(0, meshRKey+uint32(i), f.Memory, endpoint.AccessRemoteWrite); err != nil {
+	if _, err := f.Sink.RegisterMR(0, m.rkey(i), f.Memory, endpoint.AccessRemoteWrite); err != nil {
 		return nil, err
 	}
-	if f.QP, f.Spray, err = w.meshQP(i, cfg, f.Source, f.Sink); err != nil {
+	if f.QP, f.Spray, err = m.newQP(i, cfg, f.Source, f.Sink); err != nil {
 		return nil, err
 	}
-	f.SinkQP, _, err = w.meshQP(i, cfg, f.Sink, f.Source)
+	f.SinkQP, _, err = m.newQP(i, cfg, f.Sink, f.Source)
 	return f, err
 }
 
-// meshQP makes one end of a flow's queue pair.
-func (w *World) meshQP(i int, cfg *MeshConfig, at, peer *MRCNode) (*mrc.QP, *spray.Set, error) {
-	profile := spray.Auto(w.rng.Uint64(), meshEVs, len(at.ports))
-	if cfg.Profile != nil {
-		profile = cfg.Profile(i, at, peer)
-	}
-	set, err := spray.New(spray.DefaultConfig(w.rng.Uint64()), profile)
-	if err != nil {
-		return nil, nil, err
-	}
-	window, err := nscc.New(cfg.Congestion)
-	if err != nil {
-		return nil, nil, err
-	}
+func (m *Mesh) qpn(flow int) uint32  { return meshQPN + m.first + uint32(flow) }
+func (m *Mesh) rkey(flow int) uint32 { return meshRKey + m.first + uint32(flow) }
+
+// newQP makes one end of a flow's queue pair.
+func (m *Mesh) newQP(i int, cfg *MeshConfig, at, peer *MRCNode) (*mrc.QP, *spray.Set, error) {
 	qp := cfg.QP
-	qp.QPN, qp.RemoteQPN, qp.RemoteAddr = meshQPN+uint32(i), meshQPN+uint32(i), peer.Config().Addr
+	qp.QPN, qp.RemoteQPN, qp.RemoteAddr = m.qpn(i), m.qpn(i), peer.Config().Addr
 	qp.SQPSN, qp.RQPSN = 0xfffff0, 0xfffff0 // wraps on the way
-	qp.Congestion, qp.Sprayer = window, set
+	var set *spray.Set
+	if cfg.Profile != nil {
+		var err error
+		if set, err = spray.New(spray.DefaultConfig(m.world.rng.Uint64()), cfg.Profile(i, at, peer)); err != nil {
+			return nil, nil, err
+		}
+		qp.Sprayer = set
+	}
+	if cfg.Congestion != (nscc.Config{}) {
+		window, err := nscc.New(cfg.Congestion)
+		if err != nil {
+			return nil, nil, err
+		}
+		qp.Congestion = window
+	}
 	made, err := at.CreateQP(qp)
 	return made, set, err
+}
+
+// Close takes the queue pairs and the memory of the flows out of the hosts.
+func (m *Mesh) Close() {
+	for i, f := range m.Flows {
+		f.Source.DestroyQP(m.qpn(i))
+		f.Sink.DestroyQP(m.qpn(i))
+		f.Sink.DeregisterMR(m.rkey(i))
+	}
 }
 
 // Start posts the first WRITEs of all flows.
@@ -191,7 +208,7 @@ func (m *Mesh) drive(i int, f *Flow) error {
 	posted := f.posted
 	for f.posted < f.Bytes && f.QP.SendQueueLen() < f.QP.Config().SendDepth {
 		number, end := f.posted/m.message, min(f.posted+m.message, f.Bytes)
-		r := endpoint.WorkRequest{ID: uint64(number), Op: endpoint.OpWrite, Data: m.data[f.posted:end], RemoteVA: uint64(f.posted), RKey: meshRKey + uint32(i)}
+		r := endpoint.WorkRequest{ID: uint64(number), Op: endpoint.OpWrite, Data: m.data[f.posted:end], RemoteVA: uint64(f.posted), RKey: m.rkey(i)}
 		if m.immediate > 0 && (number+1)%m.immediate == 0 {
 			r.Op, r.Immediate = endpoint.OpWriteImmediate, uint32(number)
 		}

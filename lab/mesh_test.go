@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weft-sdn/weft/endpoint/mrc"
 	"github.com/weft-sdn/weft/endpoint/nscc"
 )
 
@@ -42,7 +43,7 @@ func TestMesh(t *testing.T) {
 	w := fabric(t, ClosConfig{Rate: rate, Delay: delay}, 1)
 	spread := w.NewSpread()
 	w.AddTap(spread)
-	cfg := MeshConfig{Congestion: nscc.DefaultConfig(nscc.Network{Rate: 2 * rate, RTT: 12 * time.Microsecond, MTU: 4096})}
+	cfg := MeshConfig{QP: mrc.DefaultQPConfig(), Congestion: nscc.DefaultConfig(nscc.Network{Rate: 2 * rate, RTT: 12 * time.Microsecond, MTU: 4096})}
 	for i, a := range w.Network.Hosts {
 		for j, b := range w.Network.Hosts {
 			if i != j {

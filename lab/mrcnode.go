@@ -22,12 +22,18 @@ type MRCNode struct {
 	stopped bool
 }
 
-func newMRCNode(w *World, h Host, o Options) (*MRCNode, error) {
+func newMRCNode(w *World, h Host, rtt time.Duration, o Options) (*MRCNode, error) {
 	n := &MRCNode{Name: h.Name, world: w}
 	all := nic.DefaultConfig()
 	all.Seed, all.Managed = o.Seed, o.Managed
 	cfg := &all.Host
 	cfg.Name, cfg.Addr, cfg.PacingSlack = h.Name, h.Address, pacingSlack
+	if rtt > 0 {
+		all.Network = w.Network.congestion(h.Name, rtt)
+		all.Spray.ProbeInterval = max(all.Spray.ProbeInterval, probeEvery*rtt)
+		all.Spray.ProbeMaxInterval = max(all.Spray.ProbeMaxInterval, probeAtLeastEvery*rtt)
+		cfg.EndpointTimeout = max(cfg.EndpointTimeout, probeEvery*rtt)
+	}
 	for sw, port := range w.Network.Uplinks(h.Name) {
 		cfg.Ports = append(cfg.Ports, mrc.Port{
 			MAC: h.PortMAC(len(cfg.Ports) + 1), Gateway: w.switches[sw].Switch.MAC, LineRate: w.Network.linkAt(sw, port).Rate,
@@ -42,6 +48,13 @@ func newMRCNode(w *World, h Host, o Options) (*MRCNode, error) {
 	n.NIC = made
 	return n, nil
 }
+
+// Round trips from a path's becoming bad to its first probe, and from probe to probe at most: what
+// package spray has for the fastest links, on slower ones.
+const (
+	probeEvery        = 10
+	probeAtLeastEvery = 100 * probeEvery
+)
 
 // Agent is the host's end of the stream from a controller, for a world whose clock runs; its Run
 // runs it. cfg lacks the name.

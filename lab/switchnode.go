@@ -75,12 +75,29 @@ func (n *SwitchNode) Down() bool { return n.down }
 // Wake runs what is due on the switch.
 func (n *SwitchNode) Wake() { n.world.wake(n) }
 
-// Stop turns the switch off: it forgets everything, and what arrives is lost.
-func (n *SwitchNode) Stop() { n.down = true }
+// Stop turns the switch off: it forgets everything, what arrives is lost, and hosts at its ports see
+// no carrier.
+func (n *SwitchNode) Stop() {
+	n.down = true
+	n.carrier(false)
+}
+
+// carrier is what hosts of MRC see at the switch's ports.
+func (n *SwitchNode) carrier(up bool) {
+	for _, wire := range n.world.wires { // in their order
+		if wire.From != n.Switch.Name {
+			continue
+		}
+		if h, ok := wire.to.(*MRCNode); ok {
+			h.carrier(int(wire.ToPort), up && wire.Up())
+		}
+	}
+}
 
 // Start turns it on again, empty.
 func (n *SwitchNode) Start() error {
 	n.down = false
+	n.carrier(true)
 	n.Restarts++
 	if t := n.config.Switch.Trace; t != nil {
 		t.Forget()

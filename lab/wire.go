@@ -117,7 +117,7 @@ func (w *Wire) setUp(up bool) {
 	}
 	w.down = !up
 	if h, ok := w.to.(*MRCNode); ok {
-		h.carrier(int(w.ToPort), up)
+		h.carrier(int(w.ToPort), up && !w.world.switches[w.From].down)
 	}
 }
 

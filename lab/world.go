@@ -21,6 +21,7 @@ type World struct {
 	taps   []Tap
 	free   [][]byte // frame buffers
 
+	flows    uint32 // of all meshes so far
 	wires    []*Wire
 	switches map[string]*SwitchNode
 	hosts    map[string]*HostNode

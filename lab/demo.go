@@ -190,7 +190,7 @@ func (d *demo) program(ctx context.Context) error {
 	if err := d.request(ctx, http.MethodPost, "/v1/multicast-groups", map[string]any{"name": demoGroup, "spec": spec}, &made); err != nil {
 		return err
 	}
-	err := d.live.until(ctx, "the group is programmed", func() (bool, error) {
+	err := d.live.poll(ctx, "the group is programmed", func() (bool, error) {
 		if err := d.request(ctx, http.MethodGet, "/v1/multicast-groups/"+demoGroup, nil, &made); err != nil {
 			return false, err
 		}
@@ -250,7 +250,7 @@ func (d *demo) transfer(ctx context.Context) error {
 	if stopped := d.live.Clock.Do(ctx, func(time.Duration) { err = d.group.Write(d.data, demoMessage) }); stopped != nil || err != nil {
 		return first(stopped, err)
 	}
-	err = d.live.until(ctx, "the transfer is over", func() (done bool, err error) {
+	err = d.live.poll(ctx, "the transfer is over", func() (done bool, err error) {
 		stopped := d.live.Clock.Do(ctx, func(time.Duration) {
 			err = d.group.Pump()
 			done = d.group.Done()

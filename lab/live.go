@@ -44,8 +44,8 @@ type Live struct {
 	Clock   *Clock
 	Service *service.Service
 
-	servers  []*p4rt.Server
-	speakers map[string]*bgpls.Speaker
+	servers  map[string]*p4rt.Server   // by switch, as long as that lives
+	speakers map[string]*bgpls.Speaker // likewise
 	serving  errgroup.Group
 }
 
@@ -64,7 +64,7 @@ func StartLive(ctx context.Context, o LiveOptions) (*Live, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Live{World: world, speakers: map[string]*bgpls.Speaker{}}
+	l := &Live{World: world, servers: map[string]*p4rt.Server{}, speakers: map[string]*bgpls.Speaker{}}
 	if err := l.start(ctx, o); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
@@ -133,7 +133,7 @@ func (l *Live) speak(ctx context.Context, i int, s Switch) (inventory.Peer, erro
 
 // Ready waits until the controller has learned the network and programmed every switch.
 func (l *Live) Ready(ctx context.Context) error {
-	return l.until(ctx, "the controller is ready", func() (bool, error) {
+	return l.poll(ctx, "the controller is ready", func() (bool, error) {
 		response, err := http.Get(l.URL() + "/readyz")
 		if err != nil {
 			return false, err
@@ -143,11 +143,11 @@ func (l *Live) Ready(ctx context.Context) error {
 	})
 }
 
-// pollEvery is how often until looks.
+// pollEvery is how often poll looks.
 const pollEvery = 10 * time.Millisecond
 
-// until waits for something that happens elsewhere in the process.
-func (l *Live) until(ctx context.Context, what string, done func() (bool, error)) error {
+// poll waits for something that happens elsewhere in the process.
+func (l *Live) poll(ctx context.Context, what string, done func() (bool, error)) error {
 	ticker := time.NewTicker(pollEvery)
 	defer ticker.Stop()
 	for {
@@ -181,7 +181,7 @@ func (l *Live) serve(name string) (address string, err error) {
 	if err != nil {
 		return "", errors.Join(err, listener.Close())
 	}
-	l.servers = append(l.servers, server)
+	l.servers[name] = server
 	l.serving.Go(func() error { return server.Serve(listener) })
 	return listener.Addr().String(), nil
 }
@@ -189,16 +189,45 @@ func (l *Live) serve(name string) (address string, err error) {
 // Advertise has the speakers say what their switches are now.
 func (l *Live) Advertise(ctx context.Context) error {
 	for _, s := range l.World.Network.Switches {
-		var objects bgpls.Objects
-		var err error
-		if stopped := l.Clock.Do(ctx, func(time.Duration) { objects, err = l.World.Advertise(s.Name) }); stopped != nil {
-			return stopped
+		if err := l.advertise(ctx, s.Name); err != nil {
+			return err
 		}
-		if err == nil {
-			err = l.speakers[s.Name].Originate(&objects)
-		}
-		if err != nil {
-			return fmt.Errorf("switch %s: %w", s.Name, err)
+	}
+	return nil
+}
+
+// advertise has the speaker of a switch say what that is now.
+func (l *Live) advertise(ctx context.Context, name string) error {
+	speaker := l.speakers[name]
+	if speaker == nil { // hung up
+		return nil
+	}
+	var objects bgpls.Objects
+	err := l.do(ctx, func(w *World) (err error) {
+		objects, err = w.Advertise(name)
+		return err
+	})
+	if err == nil {
+		err = speaker.Originate(&objects)
+	}
+	if err != nil {
+		return fmt.Errorf("switch %s: %w", name, err)
+	}
+	return nil
+}
+
+// hangUp ends the sessions of a switch, as it has died.
+func (l *Live) hangUp(name string) error {
+	if server := l.servers[name]; server != nil {
+		delete(l.servers, name)
+		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+		defer cancel()
+		server.Close(ctx)
+	}
+	if speaker := l.speakers[name]; speaker != nil {
+		delete(l.speakers, name)
+		if err := speaker.Close(); err != nil {
+			return fmt.Errorf("switch %s: %w", name, err)
 		}
 	}
 	return nil

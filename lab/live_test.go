@@ -35,7 +35,7 @@ func TestLiveReroute(t *testing.T) {
 		t.Fatal(err)
 	}
 	var g intent.MulticastGroup
-	err := live.until(ctx, "the tree has moved", func() (bool, error) {
+	err := live.poll(ctx, "the tree has moved", func() (bool, error) {
 		if err := d.request(ctx, http.MethodGet, "/v1/multicast-groups/"+demoGroup, nil, &g); err != nil {
 			return false, err
 		}

@@ -165,6 +165,14 @@ func (l *Live) poll(ctx context.Context, what string, done func() (bool, error))
 	}
 }
 
+// do runs f on the world's goroutine.
+func (l *Live) do(ctx context.Context, f func(w *World) error) (err error) {
+	if stopped := l.Clock.Do(ctx, func(time.Duration) { err = f(l.World) }); stopped != nil {
+		return stopped
+	}
+	return err
+}
+
 // serve starts the P4Runtime server of a switch.
 func (l *Live) serve(name string) (address string, err error) {
 	node := l.World.switches[name]
@@ -212,23 +220,6 @@ func (l *Live) advertise(ctx context.Context, name string) error {
 	}
 	if err != nil {
 		return fmt.Errorf("switch %s: %w", name, err)
-	}
-	return nil
-}
-
-// hangUp ends the sessions of a switch, as it has died.
-func (l *Live) hangUp(name string) error {
-	if server := l.servers[name]; server != nil {
-		delete(l.servers, name)
-		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
-		defer cancel()
-		server.Close(ctx)
-	}
-	if speaker := l.speakers[name]; speaker != nil {
-		delete(l.speakers, name)
-		if err := speaker.Close(); err != nil {
-			return fmt.Errorf("switch %s: %w", name, err)
-		}
 	}
 	return nil
 }

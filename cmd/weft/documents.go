@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"regexp"
-	"strconv"
 	"strings"
 
 	"github.com/goccy/go-yaml"
@@ -213,25 +212,18 @@ func wanted(goType string) string {
 	return "an object"
 }
 
-// yamlError puts file and line before what is wrong. The decoder gives no place
-// for values that are read by UnmarshalText; their errors quote the value, which
-// is looked for.
+// yamlError puts file and line before what is wrong.
 func yamlError(file string, text []byte, err error) error {
+	message := err.Error()
 	var positioned yaml.Error
 	if errors.As(err, &positioned) && positioned.GetToken() != nil {
-		token, text := positioned.GetToken(), positioned.GetMessage()
-		if m := mistyped.FindStringSubmatch(text); m != nil {
-			text = fmt.Sprintf("%q: want %s", token.Value, wanted(m[1]))
+		message = positioned.GetMessage()
+		if m := mistyped.FindStringSubmatch(message); m != nil {
+			message = fmt.Sprintf("%q: want %s", positioned.GetToken().Value, wanted(m[1]))
 		}
-		return fmt.Errorf("%s:%d: %s", file, token.Position.Line, text)
 	}
-	message := err.Error()
-	for i, line := range strings.Split(string(text), "\n") {
-		_, value, ok := strings.Cut(line, ":")
-		if value = strings.Trim(strings.TrimSpace(value), `"',`); ok && value != "" &&
-			(strings.Contains(message, strconv.Quote(value)) || strings.Contains(message, "("+value+")")) {
-			return fmt.Errorf("%s:%d: %s", file, i+1, message)
-		}
+	if line := strictyaml.Line(text, err); line > 0 {
+		return fmt.Errorf("%s:%d: %s", file, line, message)
 	}
 	return fmt.Errorf("%s: %s", file, message)
 }

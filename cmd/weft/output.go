@@ -8,8 +8,9 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
+
+	"github.com/weft-sdn/weft/internal/strictyaml"
 )
 
 // format is how a command writes its result.
@@ -52,7 +53,7 @@ func (f format) write(w io.Writer, document []byte, table func(w io.Writer) erro
 		_, err := w.Write(out.Bytes())
 		return err
 	case formatYAML:
-		out, err := yaml.JSONToYAML(document)
+		out, err := strictyaml.FromJSON(document)
 		if err != nil {
 			return err
 		}

@@ -7,11 +7,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
 
 	"github.com/weft-sdn/weft/cmd/weft/client"
 	"github.com/weft-sdn/weft/controller"
+	"github.com/weft-sdn/weft/internal/strictyaml"
 )
 
 func newWatch(env environment) *cobra.Command {
@@ -72,7 +72,7 @@ func (v *viewer) event(e client.Event) error {
 		_, err := fmt.Fprintf(v.env.stdout, "%s\n", e.Data)
 		return err
 	case formatYAML:
-		text, err := yaml.JSONToYAML(e.Data)
+		text, err := strictyaml.FromJSON(e.Data)
 		if err != nil {
 			return err
 		}

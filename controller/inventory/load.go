@@ -3,11 +3,8 @@ package inventory
 import (
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 
 	"github.com/goccy/go-yaml"
-	"github.com/goccy/go-yaml/lexer"
 
 	"github.com/weft-sdn/weft/internal/strictyaml"
 )
@@ -33,17 +30,14 @@ func Load(text []byte) (*Inventory, error) {
 	return nil, err
 }
 
-// decodeError adds the line. The decoder gives none for values that are read by
-// UnmarshalText; their errors quote the value, which is looked for.
+// decodeError adds the line.
 func decodeError(text []byte, err error) error {
 	var positioned yaml.Error
 	if errors.As(err, &positioned) {
 		return fmt.Errorf("inventory: %s", yaml.FormatError(err, false, true))
 	}
-	for _, t := range lexer.Tokenize(string(text)) {
-		if t.Value != "" && strings.Contains(err.Error(), strconv.Quote(t.Value)) {
-			return fmt.Errorf("inventory: line %d: %w", t.Position.Line, err)
-		}
+	if line := strictyaml.Line(text, err); line > 0 {
+		return fmt.Errorf("inventory: line %d: %w", line, err)
 	}
 	return fmt.Errorf("inventory: %w", err)
 }

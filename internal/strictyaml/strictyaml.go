@@ -7,11 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
 )
 
 // ErrUnreadable is a text that the YAML library gives up on without saying where: it panics on a few
@@ -49,6 +52,12 @@ func DecodeNode(node ast.Node, v any, options ...yaml.DecodeOption) (err error) 
 	return yaml.NodeToValue(node, v, options...)
 }
 
+// FromJSON writes a JSON document as YAML.
+func FromJSON(document []byte) (text []byte, err error) {
+	defer guard(&err)
+	return yaml.JSONToYAML(document)
+}
+
 // Place returns the line and column of a field, such as hosts[2].address, or those of the nearest thing
 // around it that the text has; zero when there is none. Both count from 1.
 func Place(text []byte, field string) (line, column int) {
@@ -63,6 +72,25 @@ func Place(text []byte, field string) (line, column int) {
 		}
 	}
 	return 0, 0
+}
+
+// Line returns the line that an error of Decode or DecodeNode is about, 0 when nothing says which. The library
+// has none for values that are read by UnmarshalText: their errors quote the value, or have it in parentheses,
+// and it is looked for.
+func Line(text []byte, err error) (line int) {
+	var positioned yaml.Error
+	if errors.As(err, &positioned) && positioned.GetToken() != nil {
+		return positioned.GetToken().Position.Line
+	}
+	defer func() { _ = recover() }() // of the library: see guard
+	message := err.Error()
+	for _, t := range lexer.Tokenize(string(text)) {
+		isKey := t.Next != nil && t.Next.Type == token.MappingValueType
+		if t.Value != "" && !isKey && (strings.Contains(message, strconv.Quote(t.Value)) || strings.Contains(message, "("+t.Value+")")) {
+			return t.Position.Line
+		}
+	}
+	return 0
 }
 
 func find(file *ast.File, field string) (node ast.Node, err error) {

@@ -51,6 +51,25 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
+// TestLine: also of errors of UnmarshalText, for which the library has no line, and of none when the text cannot be read.
+func TestLine(t *testing.T) {
+	text := []byte("x.org: 1\nname: a\nitems:\n- at: 2001:xyz::1\n  size: x.org\n")
+	for _, c := range []struct {
+		err  string
+		line int
+	}{
+		{`ParseAddr("2001:xyz::1"): bad`, 4}, {"bad value (a)", 2}, {`"x.org" is no number`, 5}, {"bad", 0},
+	} {
+		if got := Line(text, errors.New(c.err)); got != c.line {
+			t.Errorf("%s: line %d, want %d", c.err, got, c.line)
+		}
+	}
+	var d document
+	if err := Decode([]byte("name: a\nitems: {size: 3}\n"), &d); Line(text, err) != 2 {
+		t.Errorf("%v is in line %d: want 2", err, Line(text, err))
+	}
+}
+
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte("name: a\nitems: [{size: 1}]\n"))
 	for _, odd := range []string{"&a", "*a", "!!x", "&a *a", "!!null", "!!seq", "!!binary", "? :", "<<: *a", "- &a"} {
@@ -61,6 +80,8 @@ func FuzzDecode(f *testing.F) {
 		var d document
 		if err := Decode(text, &d); err != nil && err.Error() == "" && strings.TrimSpace(string(text)) != "" {
 			t.Error("an error without a text")
+		} else if err != nil {
+			Line(text, err)
 		}
 		Place(text, "items[0].size")
 	})

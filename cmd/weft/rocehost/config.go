@@ -281,11 +281,15 @@ func Load(file string, text []byte) (*Config, error) {
 		err = strictyaml.Decode(text, &c)
 	}
 	if err != nil {
+		message := err.Error()
 		var at yaml.Error
-		if errors.As(err, &at) && at.GetToken() != nil {
-			return nil, fmt.Errorf("%s:%d: %w: %s", file, at.GetToken().Position.Line, ErrConfig, at.GetMessage())
+		if errors.As(err, &at) {
+			message = at.GetMessage()
 		}
-		return nil, fmt.Errorf("%s: %w: %w", file, ErrConfig, err)
+		if line := strictyaml.Line(text, err); line > 0 {
+			return nil, fmt.Errorf("%s:%d: %w: %s", file, line, ErrConfig, message)
+		}
+		return nil, fmt.Errorf("%s: %w: %s", file, ErrConfig, message)
 	}
 	err = c.Complete()
 	var f *fieldError

@@ -1,11 +1,9 @@
 package lab
 
 import (
-	"context"
 	"fmt"
 	"time"
 
-	"github.com/weft-sdn/weft/endpoint/agent"
 	"github.com/weft-sdn/weft/endpoint/mrc"
 	"github.com/weft-sdn/weft/endpoint/nic"
 )
@@ -55,23 +53,6 @@ const (
 	probeEvery        = 10
 	probeAtLeastEvery = 100 * probeEvery
 )
-
-// Agent is the host's end of the stream from a controller, for a world whose clock runs; its Run
-// runs it. cfg lacks the name.
-func (n *MRCNode) Agent(ctx context.Context, clock *Clock, cfg agent.Config) (*agent.Agent, error) {
-	cfg.Name = n.Name
-	do := func(f func(now time.Duration)) error {
-		return clock.Do(ctx, func(now time.Duration) {
-			f(now)
-			n.Wake()
-		})
-	}
-	a, err := agent.New(cfg, agent.Owned(n.NIC, do))
-	if err != nil {
-		return nil, err
-	}
-	return a, clock.Do(ctx, func(time.Duration) { n.Report(a) })
-}
 
 // Now is the world's time, which posting work asks for.
 func (n *MRCNode) Now() time.Duration { return n.world.now }

@@ -66,7 +66,7 @@ func (o *Outbox) Answer(m hostapi.Up, state *hostapi.State, snapshot bool) {
 	}
 	var bad []evKey
 	for k := range o.bad {
-		if p := state.Profile(k.profile); p == nil || !p.Has(k.ev) || p.IsDenied(k.ev) {
+		if p := state.Profile(k.profile); p == nil || !p.Events || !p.Has(k.ev) || p.IsDenied(k.ev) {
 			delete(o.bad, k)
 		} else if snapshot {
 			bad = append(bad, k)

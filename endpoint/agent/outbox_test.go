@@ -81,7 +81,7 @@ func TestOutbox(t *testing.T) {
 		t.Errorf("on a new stream %v", got)
 	}
 	// A snapshot: the controller may have forgotten what is bad, of what the host holds.
-	state := &hostapi.State{Profiles: []*hostapi.Profile{{Name: "7", Mode: hostapi.ModeExplicit, EVs: []hostapi.EV{hostapi.NewEV(1, 1)}}}}
+	state := &hostapi.State{Profiles: []*hostapi.Profile{{Name: "7", Events: true, Mode: hostapi.ModeExplicit, EVs: []hostapi.EV{hostapi.NewEV(1, 1)}}}}
 	o.Answer(&hostapi.Applied{}, state, true)
 	if got := fmt.Sprint(drain(o)); got != "[*hostapi.Applied events 1 dropped 0]" {
 		t.Errorf("after a snapshot %v", got)

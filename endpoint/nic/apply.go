@@ -2,6 +2,8 @@ package nic
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/weft-sdn/weft/endpoint/nscc"
 	"github.com/weft-sdn/weft/endpoint/spray"
@@ -224,10 +226,18 @@ func (n *NIC) compareBad(p *profile, told map[hostapi.EV]bool) {
 	for i, v := range p.evs {
 		switch {
 		case p.first[i] != i:
+			continue
 		case p.bad[i] > 0 && !told[v]:
 			n.tell(p, i, hostapi.EVAssumedBad)
 		case p.bad[i] == 0 && told[v]:
 			n.tell(p, i, hostapi.EVGood)
+		}
+		delete(told, v)
+	}
+	// Values that a generated profile might have and has not: nobody finds them bad any more.
+	for _, v := range slices.SortedFunc(maps.Keys(told), hostapi.EV.Compare) {
+		if n.report != nil && p.is.Events && p.is.Has(v) && !p.is.IsDenied(v) {
+			n.report.EVEvent(hostapi.EVEvent{Profile: p.is.Name, EV: v, State: hostapi.EVGood})
 		}
 	}
 }

@@ -105,8 +105,30 @@ type host struct {
 
 func (w *world) host(name string, e *agenttest.Endpoint, tune func(i int, c *cuttable)) *host {
 	w.t.Helper()
+	cfg := w.config(tune)
+	cfg.Name = name
+	a, err := agent.New(cfg, e)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = a.Run(ctx)
+	}()
+	stop := sync.OnceFunc(func() {
+		cancel()
+		<-done
+	})
+	w.t.Cleanup(stop)
+	return &host{Endpoint: e, agent: a, stop: stop}
+}
+
+// config is that of an agent, without a name.
+func (w *world) config(tune func(i int, c *cuttable)) agent.Config {
 	cfg := agent.DefaultConfig()
-	cfg.Name, cfg.Controller, cfg.Instance = name, "controller:1", 1
+	cfg.Controller, cfg.Instance = "controller:1", 1
 	n := 0
 	cfg.DialOptions = []grpc.DialOption{grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
 		w.mu.Lock()
@@ -127,22 +149,7 @@ func (w *world) host(name string, e *agenttest.Endpoint, tune func(i int, c *cut
 		w.mu.Unlock()
 		return c, nil
 	})}
-	a, err := agent.New(cfg, e)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		_ = a.Run(ctx)
-	}()
-	stop := sync.OnceFunc(func() {
-		cancel()
-		<-done
-	})
-	w.t.Cleanup(stop)
-	return &host{Endpoint: e, agent: a, stop: stop}
+	return cfg
 }
 
 // cut ends all connections.

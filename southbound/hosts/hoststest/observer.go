@@ -21,6 +21,7 @@ type Observer struct {
 	said   map[string][]string
 	events map[string][]hostapi.EVEvent
 	counts map[string][]hostapi.EVCount
+	result map[string]hostapi.ProbeResult
 }
 
 func (o *Observer) note(host, format string, args ...any) {
@@ -28,6 +29,7 @@ func (o *Observer) note(host, format string, args ...any) {
 		o.said = make(map[string][]string)
 		o.events = make(map[string][]hostapi.EVEvent)
 		o.counts = make(map[string][]hostapi.EVCount)
+		o.result = make(map[string]hostapi.ProbeResult)
 	}
 	o.said[host] = append(o.said[host], fmt.Sprintf(format, args...))
 }
@@ -44,6 +46,13 @@ func (o *Observer) Events(host string) []hostapi.EVEvent {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return append([]hostapi.EVEvent(nil), o.events[host]...)
+}
+
+// Result is a host's last probe result.
+func (o *Observer) Result(host string) hostapi.ProbeResult {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.result[host]
 }
 
 // Counts are a host's counters so far.
@@ -110,6 +119,7 @@ func (o *Observer) ProbeResult(host string, r *hostapi.ProbeResult) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.note(host, "probe %d: %d of %d %s", r.ID, r.Received, r.Sent, r.Err)
+	o.result[host] = *r
 }
 
 // PortStatus remembers "ports MASK".

@@ -27,7 +27,9 @@ type key struct {
 	ev      hostapi.EV
 }
 
-func (l *listener) EVEvent(e hostapi.EVEvent)      { l.bad[key{e.Profile, e.EV}] = e.State == hostapi.EVAssumedBad }
+func (l *listener) EVEvent(e hostapi.EVEvent) {
+	l.bad[key{e.Profile, e.EV}] = e.State == hostapi.EVAssumedBad
+}
 func (l *listener) PortStatus(up hostapi.PortMask) { l.ports = up }
 
 // hold forgets what a controller forgets by the state that it sends.
@@ -225,4 +227,3 @@ func checkWindow(t *rapid.T, n *NIC, f *flow, serving *hostapi.Profile) {
 		t.Fatalf("QP %d: timers %d, %v, want %d, %v", f.qpn, c.AckTimeout, c.ProbeTimeout, ack, probe)
 	}
 }
-

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"math/rand/v2"
+	"time"
 
 	"github.com/weft-sdn/weft/dataplane/p4rt"
 )
@@ -14,6 +15,9 @@ type Options struct {
 	Cache *p4rt.Cache
 	// Managed has hosts of MRC wait for a controller that says what to send with (nic.Config).
 	Managed bool
+	// PacingSlack is how far hosts may fall behind their line rate and still catch up in a burst: for
+	// worlds in real time, which run late. In virtual time nothing does, and a pause is one.
+	PacingSlack time.Duration
 }
 
 // NewWorld builds the nodes and wires of a network, which it completes. The switches are empty:
@@ -33,7 +37,7 @@ func NewWorld(network Network, o Options) (*World, error) {
 		mrc:      map[string]*MRCNode{},
 	}
 	for _, s := range network.Switches {
-		n, err := newSwitchNode(w, s, o.Cache)
+		n, err := newSwitchNode(w, s, o)
 		if err != nil {
 			return nil, err
 		}
@@ -50,7 +54,7 @@ func NewWorld(network Network, o Options) (*World, error) {
 			continue
 		}
 		gateway, _ := network.Uplink(h.Name)
-		n, err := newHostNode(w, h, w.switches[gateway].Switch)
+		n, err := newHostNode(w, h, w.switches[gateway].Switch, o)
 		if err != nil {
 			return nil, err
 		}

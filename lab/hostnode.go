@@ -19,11 +19,11 @@ type HostNode struct {
 	stopped bool
 }
 
-func newHostNode(w *World, h Host, gateway Switch) (*HostNode, error) {
+func newHostNode(w *World, h Host, gateway Switch, o Options) (*HostNode, error) {
 	n := &HostNode{Name: h.Name, world: w}
 	cfg := endpoint.DefaultConfig()
 	cfg.Name, cfg.MAC, cfg.Addr, cfg.GatewayMAC = h.Name, h.MAC, h.Address, gateway.MAC
-	cfg.PacingSlack = pacingSlack
+	cfg.PacingSlack = o.PacingSlack
 	cfg.Output = func(now time.Duration, frame []byte) { n.uplink.send(now, frame) }
 	host, err := endpoint.NewHost(cfg)
 	if err != nil {
@@ -32,9 +32,6 @@ func newHostNode(w *World, h Host, gateway Switch) (*HostNode, error) {
 	n.Host = host
 	return n, nil
 }
-
-// pacingSlack lets a host whose world runs late catch up; in virtual time nothing runs late.
-const pacingSlack = time.Millisecond
 
 // Wake runs what is due on the host.
 func (n *HostNode) Wake() { n.world.wake(n) }

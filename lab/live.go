@@ -54,13 +54,16 @@ var loopback = netip.AddrFrom4([4]byte{127, 0, 0, 1})
 // closeTimeout bounds how long what is under way may take to end.
 const closeTimeout = 5 * time.Second
 
+// pacingSlack lets hosts catch up that the scheduler held up.
+const pacingSlack = time.Millisecond
+
 // StartLive starts a network and its controller, and returns when every session is being
 // established; Ready waits until all is programmed. Close ends it.
 func StartLive(ctx context.Context, o LiveOptions) (*Live, error) {
 	if o.Progress == nil {
 		o.Progress = func(string, ...any) {}
 	}
-	world, err := NewWorld(o.Network, Options{Seed: uint64(time.Now().UnixNano())})
+	world, err := NewWorld(o.Network, Options{Seed: uint64(time.Now().UnixNano()), PacingSlack: pacingSlack})
 	if err != nil {
 		return nil, err
 	}

@@ -17,6 +17,7 @@ import (
 type FlowConfig struct {
 	From, To string
 	Bytes    int
+	After    time.Duration // when it begins, from the start of all
 }
 
 // MeshConfig describes flows, each over a queue pair of its own.
@@ -57,6 +58,7 @@ type Flow struct {
 	// Began and Ended are when the first WRITE was posted and the last one completed.
 	Began, Ended time.Duration
 
+	begun            bool
 	posted, complete int
 	immediates       int // seen by the receiver
 }
@@ -148,10 +150,15 @@ func (m *Mesh) Close() {
 	}
 }
 
-// Start posts the first WRITEs of all flows.
+// Start posts the first WRITEs of all flows, of those that begin later when their time has come.
 func (m *Mesh) Start() error {
 	for _, f := range m.Flows {
-		f.Began = m.world.now
+		f.Began = m.world.now + f.After
+		if f.After > 0 {
+			m.world.At(f.Began, func() { f.begun = true })
+		} else {
+			f.begun = true
+		}
 	}
 	return m.pump()
 }
@@ -171,7 +178,7 @@ func (m *Mesh) Pump() error {
 func (m *Mesh) pump() error {
 	m.pumped = m.world.now
 	for i, f := range m.Flows {
-		if f.complete == f.Bytes && !m.awaits(f) {
+		if !f.begun || f.complete == f.Bytes && !m.awaits(f) {
 			continue
 		}
 		if err := m.drive(i, f); err != nil {

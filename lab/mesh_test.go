@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"math"
 	"slices"
 	"testing"
 	"time"
@@ -47,7 +48,7 @@ func TestMesh(t *testing.T) {
 	for i, a := range w.Network.Hosts {
 		for j, b := range w.Network.Hosts {
 			if i != j {
-				cfg.Flows = append(cfg.Flows, FlowConfig{a.Name, b.Name, 128 << 10})
+				cfg.Flows = append(cfg.Flows, FlowConfig{From: a.Name, To: b.Name, Bytes: 128 << 10})
 			}
 		}
 	}
@@ -115,10 +116,25 @@ func TestClos(t *testing.T) {
 }
 
 func TestJain(t *testing.T) {
+	for _, tt := range []struct {
+		x    []float64
+		want float64
+	}{{nil, 0}, {[]float64{0, 0}, 0}, {[]float64{3, 3, 3}, 1}, {[]float64{1, 0, 0, 0}, 0.25}, {[]float64{1, 3}, 0.8}} {
+		if got := Jain(tt.x); math.Abs(got-tt.want) > 1e-12 {
+			t.Errorf("Jain's index of %v is %v, want %v", tt.x, got, tt.want)
+		}
+	}
+}
+
+func TestSpread(t *testing.T) {
 	one, two, other := &Wire{}, &Wire{}, &Wire{}
 	s := &Spread{stage: map[*Wire]Stage{one: {1, 0}, two: {1, 0}, other: {2, 0}}, octets: map[*Wire]uint64{one: 10, two: 10}}
 	if got := s.Jain(); len(got) != 1 || got[Stage{1, 0}] != 1 {
 		t.Errorf("%v, want 1 for plane 1 alone", got)
+	}
+	s.packets = map[*Wire]uint64{one: 3, two: 2}
+	if got := s.Fewest(); len(got) != 2 || got[Stage{1, 0}] != 2 || got[Stage{2, 0}] != 0 {
+		t.Errorf("%v, want 2 and 0", got)
 	}
 	s.octets[two] = 0
 	if got := s.Jain()[Stage{1, 0}]; got != 0.5 {

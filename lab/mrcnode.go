@@ -25,7 +25,7 @@ func newMRCNode(w *World, h Host, rtt time.Duration, o Options) (*MRCNode, error
 	all := nic.DefaultConfig()
 	all.Seed, all.Managed = o.Seed, o.Managed
 	cfg := &all.Host
-	cfg.Name, cfg.Addr, cfg.PacingSlack = h.Name, h.Address, pacingSlack
+	cfg.Name, cfg.Addr, cfg.PacingSlack = h.Name, h.Address, o.PacingSlack
 	if rtt > 0 {
 		all.Network = w.Network.congestion(h.Name, rtt)
 		all.Spray.ProbeInterval = max(all.Spray.ProbeInterval, probeEvery*rtt)

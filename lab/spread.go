@@ -3,15 +3,14 @@ package lab
 import (
 	"time"
 
-	"github.com/weft-sdn/weft/lab/queues"
 	"github.com/weft-sdn/weft/packet"
 )
 
 // Spread counts the octets of MRC requests on the uplinks of a fabric: the wires from a switch to
 // one farther from the hosts.
 type Spread struct {
-	octets map[*Wire]uint64
-	stage  map[*Wire]Stage
+	octets, packets map[*Wire]uint64
+	stage           map[*Wire]Stage
 }
 
 // A Stage is the uplinks of one tier of a plane.
@@ -22,7 +21,7 @@ type Stage struct {
 
 // NewSpread returns a tap that has counted nothing. It knows tiers and planes from the links.
 func (w *World) NewSpread() *Spread {
-	s := &Spread{octets: map[*Wire]uint64{}, stage: map[*Wire]Stage{}}
+	s := &Spread{octets: map[*Wire]uint64{}, packets: map[*Wire]uint64{}, stage: map[*Wire]Stage{}}
 	tiers, planes := w.Network.tiers(), w.Network.planes()
 	for _, x := range w.wires {
 		from, up := tiers[x.From]
@@ -42,6 +41,7 @@ func (s *Spread) Sent(_ time.Duration, w *Wire, frame []byte) {
 	p, _, err := packet.ParseMRC(frame, packet.DefaultMRCSettings())
 	if err == nil && p.BTH.Opcode <= packet.OpMRCWriteOnlyImmediate {
 		s.octets[w] += uint64(len(frame))
+		s.packets[w]++
 	}
 }
 
@@ -56,11 +56,36 @@ func (s *Spread) Jain() map[Stage]float64 {
 		octets[stage] = append(octets[stage], float64(s.octets[w]))
 	}
 	for stage, amounts := range octets {
-		if j := queues.Jain(amounts); j > 0 {
+		if j := Jain(amounts); j > 0 {
 			index[stage] = j
 		}
 	}
 	return index
+}
+
+// Fewest is the packets on the uplink of each stage that had the fewest.
+func (s *Spread) Fewest() map[Stage]uint64 {
+	fewest := map[Stage]uint64{}
+	for w, stage := range s.stage {
+		if n, ok := fewest[stage]; !ok || s.packets[w] < n {
+			fewest[stage] = s.packets[w]
+		}
+	}
+	return fewest
+}
+
+// Jain is Jain's fairness index of some amounts: 1 when all are the same, 1/n when one has
+// everything; 0 for none.
+func Jain(amounts []float64) float64 {
+	var sum, squares float64
+	for _, x := range amounts {
+		sum += x
+		squares += x * x
+	}
+	if squares == 0 {
+		return 0
+	}
+	return sum * sum / (float64(len(amounts)) * squares)
 }
 
 // tiers are the distances of the switches from the nearest host, 0 for those with one.

@@ -7,6 +7,7 @@ import (
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 
+	"github.com/weft-sdn/weft/dataplane"
 	"github.com/weft-sdn/weft/dataplane/p4rt"
 	"github.com/weft-sdn/weft/p4"
 )
@@ -32,11 +33,12 @@ type SwitchNode struct {
 // deviceID is the P4Runtime device id of every lab switch: each has a server of its own.
 const deviceID = 1
 
-func newSwitchNode(w *World, s Switch, cache *p4rt.Cache) (*SwitchNode, error) {
+func newSwitchNode(w *World, s Switch, o Options) (*SwitchNode, error) {
 	n := &SwitchNode{Switch: s, world: w, ports: map[uint32]*Wire{}}
 	n.config = p4rt.Config{
 		ID:       deviceID,
-		Cache:    cache,
+		Cache:    o.Cache,
+		Switch:   dataplane.Config{Seed: o.Seed<<16 | uint64(s.MAC[4])<<8 | uint64(s.MAC[5])},
 		Transmit: n.Transmit,
 		Notify: func(now time.Duration, m *p4v1.StreamMessageResponse) {
 			if n.Notify != nil {
@@ -135,21 +137,31 @@ func (n *SwitchNode) advance(now time.Duration) (time.Duration, bool) {
 
 func (n *SwitchNode) alarm() *alarm { return &n.pending }
 
+// Counted is the packets in a cell of one of the program's counters; 0 without the program.
+func (n *SwitchNode) Counted(counter string, cell int64) uint64 {
+	sw := n.device.Switch()
+	if sw.Program() == nil {
+		return 0
+	}
+	for i, c := range sw.Program().Counters() {
+		if c.Name[strings.LastIndexByte(c.Name, '.')+1:] == counter {
+			v, err := sw.Counter(i, int(cell))
+			if err != nil {
+				return 0
+			}
+			return v.Packets
+		}
+	}
+	return 0
+}
+
 // Drops returns the packets the switch's program has dropped, by reason.
 func (n *SwitchNode) Drops() map[p4.DropReason]uint64 {
 	drops := map[p4.DropReason]uint64{}
-	sw := n.device.Switch()
-	if sw.Program() == nil {
-		return drops
-	}
-	for i, c := range sw.Program().Counters() {
-		name := c.Name[strings.LastIndexByte(c.Name, '.')+1:]
-		if name != p4.CounterIngressDrops && name != p4.CounterEgressDrops {
-			continue
-		}
-		for reason := range c.Size {
-			if v, err := sw.Counter(i, reason); err == nil && v.Packets > 0 {
-				drops[p4.DropReason(reason)] += v.Packets
+	for reason := range int64(256) {
+		for _, counter := range []string{p4.CounterIngressDrops, p4.CounterEgressDrops} {
+			if v := n.Counted(counter, reason); v > 0 {
+				drops[p4.DropReason(reason)] += v
 			}
 		}
 	}

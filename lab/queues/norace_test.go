@@ -1,5 +1,0 @@
-//go:build !race
-
-package queues
-
-const raced = false

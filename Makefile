@@ -13,13 +13,13 @@ demo: build
 
 # What runs on one goroutine: the race detector finds nothing there that it does not find in the
 # packages that use it, and takes minutes for it.
-ALONE = ./dataplane ./dataplane/replay ./dataplane/setup ./dataplane/stf ./test/fabric
+ALONE = ./dataplane ./dataplane/replay ./dataplane/setup ./dataplane/stf ./test/fabric ./test/multipath
 
 # Everything that must hold before a change lands; also what CI runs. Some long tests run without
 # the race detector only. Of fuzz targets it runs what is in their corpora: the same in every run.
 test: lint
 	$(GO) test -race -timeout 14m $$($(GO) list ./... | grep -vxF "$$($(GO) list $(ALONE))")
-	$(GO) test -timeout 14m $(ALONE) ./lab/queues
+	$(GO) test -timeout 14m $(ALONE)
 	$(GO) test -v -timeout 14m ./test/faults
 
 lint:
@@ -44,6 +44,7 @@ fuzz:
 soak:
 	WEFT_SEEDS=20000 $(GO) test -timeout 24h -run '^(TestFaults|TestPlanes)$$' -v ./test/faults
 	WEFT_SEEDS=20000 $(GO) test -timeout 24h -run '^TestWrites' -v ./endpoint/mrc
+	WEFT_SEEDS=50 $(GO) test -timeout 24h -run '^(TestIncast|TestSpread)$$' -v ./test/multipath
 
 # Figures as JSON lines on standard output: see docs/benchmarks.md.
 bench:

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/weft-sdn/weft/cmd/weft/mrchost"
 	"github.com/weft-sdn/weft/cmd/weft/rocehost"
 	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/intent"
@@ -58,6 +59,7 @@ func TestDocumentedFields(t *testing.T) {
 	}{
 		{"docs/config.md", "Controller", "yaml", reflect.TypeFor[inventory.Inventory]()},
 		{"docs/config.md", "Host", "yaml", reflect.TypeFor[rocehost.Config]()},
+		{"docs/config.md", "Host of MRC", "yaml", reflect.TypeFor[mrchost.Config]()},
 		{"docs/config.md", "Lab", "yaml", reflect.TypeFor[lab.Network]()},
 		{"docs/api.md", "Multicast groups", "json", reflect.TypeFor[intent.Spec]()},
 	} {

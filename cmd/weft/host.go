@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/weft-sdn/weft/cmd/weft/mrchost"
 	"github.com/weft-sdn/weft/cmd/weft/rocehost"
 	"github.com/weft-sdn/weft/dataplane/live/afpacket"
 	"github.com/weft-sdn/weft/packet"
@@ -34,16 +35,22 @@ type station struct {
 	save    string
 	rkey    uint32
 	va      uint64
+
+	transport  string // and what hosts of MRC alone have
+	rtt        time.Duration
+	controller mrchost.Controller
+	immediate  uint32
 }
 
 func newHost(env environment) *cobra.Command {
 	h := &station{env: env, cfg: rocehost.Default()}
 	c := &cobra.Command{
-		Use: "host", Short: "Run a software RoCEv2 host on a network interface",
+		Use: "host", Short: "Run a software RoCEv2 or MRC host on network interfaces",
 		Long: `Runs a RoCEv2 host with reliable connections (RC) over IPv6 on a network interface,
-prints what it did as a JSON document, and ends when its work is done. A host writes
-a file into the memory of its peer, or serves memory to it; with --config it can have
-several queue pairs, regions and writes (docs/config.md).
+or with --transport mrc a host of MRC on one or more, prints what it did as a JSON
+document, and ends when its work is done. A host writes a file into the memory of its
+peer, or serves memory to it; with --config it can have several queue pairs, regions
+and writes (docs/config.md).
 
 The peer may be another host, or the proxy address of a multicast group:
 
@@ -53,18 +60,25 @@ The peer may be another host, or the proxy address of a multicast group:
     --qpn 512 --remote 2001:db8:ff::1 --remote-qpn 4096 --rkey 7 --serve 16777216 \
     --expect 16777216 --save copy.bin
 
-The interface takes CAP_NET_RAW; the kernel must not have the address.`,
+A host of MRC has an interface a plane, and what it sends with comes from a controller:
+
+  weft host --transport mrc --name h1 -i eth0,eth1 --gateway 02:00:00:00:01:01,02:00:00:00:02:01 \
+    --address 2001:db8:1:1::1 --controller 192.0.2.1:9400 --qpn 256 --remote 2001:db8:1:2::1 \
+    --remote-qpn 256 --rkey 7 --write model.bin
+
+The interfaces take CAP_NET_RAW; the kernel must not have the address.`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return h.run(cmd) },
 	}
 	f := c.Flags()
 	f.StringVar(&h.config, "config", "", "YAML file with everything the flags below say, and more")
-	f.StringVarP(&h.cfg.Interface, "interface", "i", "", "network interface of the host's port")
-	f.StringVar(&h.cfg.Name, "name", "", "name in the report (default the interface's)")
+	f.StringVar(&h.transport, "transport", rocehost.Transport, "what queue pairs speak: roce or mrc")
+	f.StringVarP(&h.cfg.Interface, "interface", "i", "", "network interface of the host's port; mrc: of each port, with commas")
+	f.StringVar(&h.cfg.Name, "name", "", "name in the report, and to the controller (default the interface's)")
 	f.StringVar(&h.address, "address", "", "IPv6 address of the host")
-	f.StringVar(&h.mac, "mac", "", "Ethernet address of the host (default the interface's)")
-	f.StringVar(&h.gateway, "gateway", "", "Ethernet address of the switch")
-	f.Uint64Var(&h.cfg.LineRate, "line-rate", h.cfg.LineRate, "bits per second that the host sends at most")
+	f.StringVar(&h.mac, "mac", "", "Ethernet address of the host; mrc: of each port (default the interface's)")
+	f.StringVar(&h.gateway, "gateway", "", "Ethernet address of the switch; mrc: behind each port")
+	f.Uint64Var(&h.cfg.LineRate, "line-rate", h.cfg.LineRate, "bits per second that a port sends at most")
 	f.Uint32Var(&h.qp.QPN, "qpn", 0, "queue pair number")
 	f.StringVar(&h.remote, "remote", "", "IPv6 address of the peer")
 	f.Uint32Var(&h.qp.RemoteQPN, "remote-qpn", 0, "queue pair number of the peer")
@@ -77,6 +91,13 @@ The interface takes CAP_NET_RAW; the kernel must not have the address.`,
 	f.Uint64Var(&h.va, "va", 0, "virtual address of the memory")
 	f.Uint64Var(&h.cfg.Expect, "expect", 0, "end after so many octets of payload; 0 is never")
 	f.DurationVar((*time.Duration)(&h.cfg.Linger), "linger", h.cfg.Linger.D(), "time without a frame after which a host that has all it expects ends")
+	f.StringVar(&h.controller.Address, "controller", "", "mrc: host:port of the controller that says what to send with")
+	f.StringVar(&h.controller.CA, "controller-ca", "", "mrc: PEM file with the authorities of the controller's certificate")
+	f.StringVar(&h.controller.Cert, "controller-cert", "", "mrc: PEM file with the host's certificate for the controller")
+	f.StringVar(&h.controller.Key, "controller-key", "", "mrc: PEM file with its key")
+	f.StringVar(&h.controller.ServerName, "controller-name", "", "mrc: name in the controller's certificate (default the host of --controller)")
+	f.DurationVar(&h.rtt, "rtt", mrchost.Default().RTT.D(), "mrc: round trip of the idle network, while the controller has not said it")
+	f.Uint32Var(&h.immediate, "immediate", 0, "mrc: immediate data for the peer when the file is written")
 	h.log.register(c, "info")
 	return c
 }
@@ -86,7 +107,18 @@ func (h *station) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	cfg, err := h.configuration(cmd)
+	text, err := h.file(cmd)
+	if err != nil {
+		return &usageError{err}
+	}
+	transport := h.transport
+	if text != nil {
+		transport = rocehost.TransportOf(text)
+	}
+	if transport == mrchost.Transport {
+		return h.runMRC(cmd, text, log)
+	}
+	cfg, err := h.configuration(cmd, text)
 	if err != nil {
 		return &usageError{err}
 	}
@@ -102,16 +134,25 @@ func (h *station) run(cmd *cobra.Command) error {
 	return h.carryOut(cmd.Context(), cfg, port, link, log)
 }
 
-// carryOut runs the host and prints its report, also that of a failure.
+// carryOut runs a host of RoCEv2 and prints its report, also that of a failure.
 func (h *station) carryOut(ctx context.Context, cfg *rocehost.Config, port rocehost.Port, link packet.MAC, log *slog.Logger) error {
 	log.Info("host is up", "host", cfg.Name, "interface", cfg.Interface, "address", cfg.Address)
-	report, err := rocehost.Run(ctx, cfg, port, link, func(n rocehost.Counts) {
+	report, err := rocehost.Run(ctx, cfg, port, link, progressTo(log))
+	return h.print(report, report == nil, err)
+}
+
+func progressTo(log *slog.Logger) rocehost.Progress {
+	return func(n rocehost.Counts) {
 		log.Info("progress", "written", n.Written, "toWrite", n.ToWrite, "received", n.Received, "expected", n.Expected)
-	})
+	}
+}
+
+// print prints a report, if there is one, beside what went wrong.
+func (h *station) print(report any, none bool, err error) error {
 	if errors.Is(err, rocehost.ErrConfig) {
 		return &usageError{err}
 	}
-	if report == nil {
+	if none {
 		return err
 	}
 	text, encodeErr := json.MarshalIndent(report, "", "  ")
@@ -122,40 +163,43 @@ func (h *station) carryOut(ctx context.Context, cfg *rocehost.Config, port roceh
 	return errors.Join(err, writeErr)
 }
 
+// file is the text of --config; nil without it.
+func (h *station) file(cmd *cobra.Command) ([]byte, error) {
+	if h.config == "" {
+		return nil, nil
+	}
+	other := ""
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if f.Name != "config" && !strings.HasPrefix(f.Name, "log-") {
+			other = f.Name
+		}
+	})
+	if other != "" {
+		return nil, fmt.Errorf("host: --config and --%s: want one of them", other)
+	}
+	return os.ReadFile(h.config)
+}
+
 // configuration is that of the file, or of the flags.
-func (h *station) configuration(cmd *cobra.Command) (*rocehost.Config, error) {
-	if h.config != "" {
-		other := ""
-		cmd.Flags().Visit(func(f *pflag.Flag) {
-			if f.Name != "config" && !strings.HasPrefix(f.Name, "log-") {
-				other = f.Name
-			}
-		})
-		if other != "" {
-			return nil, fmt.Errorf("host: --config and --%s: want one of them", other)
-		}
-		text, err := os.ReadFile(h.config)
-		if err != nil {
-			return nil, err
-		}
+func (h *station) configuration(cmd *cobra.Command, text []byte) (*rocehost.Config, error) {
+	if text != nil {
 		return rocehost.Load(h.config, text)
 	}
-	cfg := h.cfg
-	for _, field := range []struct {
-		name, text string
-		into       interface{ UnmarshalText([]byte) error }
-	}{
-		{"address", h.address, &cfg.Address}, {"mac", h.mac, &cfg.MAC}, {"gateway", h.gateway, &cfg.Gateway}, {"remote", h.remote, &h.qp.RemoteAddress},
-	} {
-		if field.text == "" {
-			continue
-		}
-		if err := field.into.UnmarshalText([]byte(field.text)); err != nil {
-			return nil, fmt.Errorf("host: --%s: %w", field.name, err)
+	for _, name := range []string{"controller", "controller-ca", "controller-cert", "controller-key", "controller-name", "rtt", "immediate"} {
+		if cmd.Flags().Changed(name) {
+			return nil, fmt.Errorf("host: --%s: want --transport mrc with it", name)
 		}
 	}
+	cfg := h.cfg
+	cfg.Transport = h.transport
+	if err := errors.Join(
+		read("address", h.address, &cfg.Address), read("mac", h.mac, &cfg.MAC), read("gateway", h.gateway, &cfg.Gateway),
+		read("remote", h.remote, &h.qp.RemoteAddress),
+	); err != nil {
+		return nil, err
+	}
 	if h.write == "" && h.serve == 0 {
-		return nil, errors.New("host: nothing to do: want --write, --serve or --config")
+		return nil, errNothingToDo
 	}
 	cfg.QueuePairs = []rocehost.QueuePair{h.qp}
 	if h.write != "" {
@@ -164,10 +208,26 @@ func (h *station) configuration(cmd *cobra.Command) (*rocehost.Config, error) {
 	if h.serve != 0 {
 		cfg.Regions = []rocehost.Region{{RKey: h.rkey, VA: h.va, Size: h.serve, Save: h.save}}
 	} else if h.save != "" {
-		return nil, errors.New("host: --save without --serve")
+		return nil, errSaveAlone
 	}
 	if err := cfg.Complete(); err != nil {
 		return nil, fmt.Errorf("host: %w", err)
 	}
 	return &cfg, nil
+}
+
+var (
+	errNothingToDo = errors.New("host: nothing to do: want --write, --serve or --config")
+	errSaveAlone   = errors.New("host: --save without --serve")
+)
+
+// read reads the value of a flag that is no number; nothing when the flag is not there.
+func read(name, text string, into interface{ UnmarshalText([]byte) error }) error {
+	if text == "" {
+		return nil
+	}
+	if err := into.UnmarshalText([]byte(text)); err != nil {
+		return fmt.Errorf("host: --%s: %w", name, err)
+	}
+	return nil
 }

@@ -7,20 +7,22 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/goccy/go-yaml"
-
 	"github.com/weft-sdn/weft/controller/intent"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/endpoint"
-	"github.com/weft-sdn/weft/internal/strictyaml"
 	"github.com/weft-sdn/weft/packet"
 )
 
 // ErrConfig says that a configuration cannot be used; the text names the field.
 var ErrConfig = errors.New("invalid host configuration")
 
+// Transport is what a configuration's transport says, or nothing.
+const Transport = "roce"
+
 // Config describes a host and what it is to do. Start from Default.
 type Config struct {
+	// Transport is "roce", which is the default; hosts of "mrc" are package mrchost's.
+	Transport string `yaml:"transport"`
 	// Name of the host in reports. Default: the interface's.
 	Name string `yaml:"name"`
 	// Interface is the network interface of the host's port.
@@ -114,6 +116,9 @@ func Default() Config {
 // Complete fills in defaults and checks what can be checked without the
 // interface. Errors wrap ErrConfig.
 func (c *Config) Complete() error {
+	if c.Transport != "" && c.Transport != Transport {
+		return fault("transport", "is %q: want roce or mrc", c.Transport)
+	}
 	if c.Interface == "" {
 		return fault("interface", "is missing")
 	}
@@ -259,45 +264,13 @@ const (
 	outerOverhead = 40 + 8 + segments*16
 )
 
-// fieldError is what is wrong with a field. It wraps ErrConfig.
-type fieldError struct{ field, problem string }
-
-func fault(field, format string, args ...any) error {
-	return &fieldError{field, fmt.Sprintf(format, args...)}
-}
-
-func (e *fieldError) Error() string { return e.field + ": " + e.problem }
-func (e *fieldError) Unwrap() error { return ErrConfig }
-
 // Load reads a configuration from YAML over the defaults and completes it.
 // Errors begin with the file and, where the text is at fault, the line.
 func Load(file string, text []byte) (*Config, error) {
 	c := Default()
-	parsed, err := strictyaml.Parse(text)
-	if err == nil && len(parsed.Docs) > 1 {
-		return nil, fmt.Errorf("%s: %d documents: want one: %w", file, len(parsed.Docs), ErrConfig)
-	}
-	if err == nil {
-		err = strictyaml.Decode(text, &c)
-	}
+	err := Decode(file, text, &c, (*Config).Complete)
 	if err != nil {
-		message := err.Error()
-		var at yaml.Error
-		if errors.As(err, &at) {
-			message = at.GetMessage()
-		}
-		if line := strictyaml.Line(text, err); line > 0 {
-			return nil, fmt.Errorf("%s:%d: %w: %s", file, line, ErrConfig, message)
-		}
-		return nil, fmt.Errorf("%s: %w: %s", file, ErrConfig, message)
+		return nil, err
 	}
-	err = c.Complete()
-	var f *fieldError
-	if !errors.As(err, &f) {
-		return &c, err
-	}
-	if line, _ := strictyaml.Place(text, f.field); line > 0 {
-		return nil, fmt.Errorf("%s:%d: %w", file, line, err)
-	}
-	return nil, fmt.Errorf("%s: %w", file, err)
+	return &c, nil
 }

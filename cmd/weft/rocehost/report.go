@@ -80,7 +80,7 @@ type QueuePairReport struct {
 func (r *runner) report() (*Report, error) {
 	n, c := r.counts(), r.host.Counters()
 	out := &Report{
-		Host: r.cfg.Name, Seconds: seconds(n.SinceStart), Written: n.Written, Received: n.Received,
+		Host: r.cfg.Name, Seconds: Seconds(n.SinceStart), Written: n.Written, Received: n.Received,
 		Counters: HostCounters{
 			FramesReceived: c.FramesReceived, OctetsReceived: c.OctetsReceived, FramesSent: c.FramesSent, OctetsSent: c.OctetsSent,
 			SendDrops: r.refused, ReceiveDrops: r.dropped.Load(), Refused: c.Refused.Map(),
@@ -92,13 +92,13 @@ func (r *runner) report() (*Report, error) {
 			ended, status = n.SinceStart, "unfinished"
 		}
 		out.Writes = append(out.Writes, WriteReport{
-			File: w.File, Octets: uint64(w.complete), Seconds: seconds(ended - w.began), Status: status, SHA256: digest(w.data),
+			File: w.File, Octets: uint64(w.complete), Seconds: Seconds(ended - w.began), Status: status, SHA256: Digest(w.data),
 		})
 	}
 	var errs []error
 	for i, g := range r.regions {
 		cfg := &r.cfg.Regions[i]
-		report := RegionReport{RKey: cfg.RKey, VA: cfg.VA, Size: cfg.Size, SHA256: digest(g.Buf())}
+		report := RegionReport{RKey: cfg.RKey, VA: cfg.VA, Size: cfg.Size, SHA256: Digest(g.Buf())}
 		if cfg.Save != "" {
 			err := os.WriteFile(cfg.Save, g.Buf(), 0o644)
 			if err == nil {
@@ -130,10 +130,11 @@ func queuePairReport(q *endpoint.QP) QueuePairReport {
 	}
 }
 
-func digest(b []byte) string {
+// Digest is the SHA-256 of memory, in hexadecimal.
+func Digest(b []byte) string {
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:])
 }
 
-// seconds rounds to microseconds.
-func seconds(d time.Duration) float64 { return d.Round(time.Microsecond).Seconds() }
+// Seconds rounds to microseconds.
+func Seconds(d time.Duration) float64 { return d.Round(time.Microsecond).Seconds() }

@@ -1,0 +1,296 @@
+package mrchost
+
+import (
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/weft-sdn/weft/cmd/weft/rocehost"
+	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/endpoint/agent"
+	"github.com/weft-sdn/weft/endpoint/mrc"
+	"github.com/weft-sdn/weft/endpoint/nic"
+	"github.com/weft-sdn/weft/packet"
+)
+
+// Transport is what Config.Transport says.
+const Transport = "mrc"
+
+// Config describes a host of MRC and what it is to do. Start from Default.
+type Config struct {
+	// Transport is "mrc".
+	Transport string `yaml:"transport"`
+	// Name of the host, in reports and to its controller. Default: the first interface's.
+	Name string `yaml:"name"`
+	// Address is the IPv6 address that all ports share. The kernel must not have it.
+	Address netip.Addr `yaml:"address"`
+	// Ports are the host's, a plane each, numbered from 1.
+	Ports []Port `yaml:"ports"`
+	// Controller says what the host sends with; without one each queue pair draws entropy values of its own.
+	Controller *Controller `yaml:"controller"`
+	// RTT is the round trip of an idle network, as far as no CC profile has one: windows and timers follow it. Default 1ms.
+	RTT intent.Duration `yaml:"rtt"`
+
+	QueuePairs []QueuePair       `yaml:"queuePairs"`
+	Regions    []rocehost.Region `yaml:"regions"`
+	// Writes are carried out in order, queue pair by queue pair.
+	Writes []Write `yaml:"writes"`
+
+	// Expect and Linger are those of rocehost.Config.
+	Expect uint64          `yaml:"expect"`
+	Linger intent.Duration `yaml:"linger"`
+}
+
+// Port is an interface, and the switch behind it.
+type Port struct {
+	Interface string        `yaml:"interface"`
+	MAC       inventory.MAC `yaml:"mac"`      // default: the interface's
+	Gateway   inventory.MAC `yaml:"gateway"`  // MAC of the switch that all frames are sent to
+	LineRate  uint64        `yaml:"lineRate"` // bits per second; default 10^10
+}
+
+// Controller is where the stream comes from (docs/host-api.md).
+type Controller struct {
+	Address string `yaml:"address"` // host:port
+	// CA, Cert and Key are PEM files; none is plain text.
+	CA   string `yaml:"ca"`
+	Cert string `yaml:"cert"`
+	Key  string `yaml:"key"`
+	// ServerName is the name in the controller's certificate. Default: the host of Address.
+	ServerName string `yaml:"serverName"`
+}
+
+// QueuePair is a connection of MRC. What the ends tell each other out of band (table 10-1) is the same for both.
+type QueuePair struct {
+	QPN           uint32     `yaml:"qpn"`
+	RemoteAddress netip.Addr `yaml:"remoteAddress"`
+	RemoteQPN     uint32     `yaml:"remoteQpn"`
+	InitialPSN    uint32     `yaml:"initialPsn"` // of both directions; default 0
+	// PMTU is the payload of a full packet in octets. Default 4096; the interfaces on the way must take frames about 110 octets longer, with source routing 180.
+	PMTU int `yaml:"pmtu"`
+	// MaxWIMM is how many WRITEs with Immediate may be in flight, MaxMPR the most packets in units of 128 that may be. Defaults 32 and 8.
+	MaxWIMM *int `yaml:"maxWimm"`
+	MaxMPR  int  `yaml:"maxMpr"`
+}
+
+// Write is a file that is sent by RDMA WRITE.
+type Write struct {
+	QPN  uint32 `yaml:"qpn"` // of the sending queue pair; default: the only one
+	File string `yaml:"file"`
+	RKey uint32 `yaml:"rkey"`
+	VA   uint64 `yaml:"va"` // where the first octet goes; default 0
+	// Message is the longest WRITE in octets. Default 1048576.
+	Message int `yaml:"message"`
+	// Immediate, if there, is given to the peer with the last WRITE of the file.
+	Immediate *uint32 `yaml:"immediate"`
+}
+
+// maxRegion bounds the memory of a region, in octets.
+const maxRegion = 64 << 30
+
+const (
+	defaultRate    = 10e9
+	defaultMessage = 1 << 20
+	maxMessage     = 1 << 30
+)
+
+// Default returns a configuration without addresses and work.
+func Default() Config {
+	return Config{Transport: Transport, RTT: intent.Duration(time.Millisecond), Linger: intent.Duration(time.Second)}
+}
+
+// Complete fills in defaults and checks what can be checked without the interfaces. Errors wrap rocehost.ErrConfig.
+func (c *Config) Complete() error {
+	if c.Transport != Transport {
+		return fault("transport", "is %q: want %q", c.Transport, Transport)
+	}
+	if len(c.Ports) == 0 {
+		return fault("ports", "none: want at least one")
+	}
+	for i := range c.Ports {
+		p := &c.Ports[i]
+		at := fmt.Sprintf("ports[%d]", i)
+		if p.Interface == "" {
+			return fault(at+".interface", "is missing")
+		}
+		if p.Gateway.IsZero() {
+			return fault(at+".gateway", "is missing: want the MAC of the switch")
+		}
+		if p.LineRate == 0 {
+			p.LineRate = defaultRate
+		}
+	}
+	if c.Name == "" {
+		c.Name = c.Ports[0].Interface
+	}
+	if c.Linger < 0 {
+		return fault("linger", "is %v: want 0 or more", c.Linger)
+	}
+	if c.Controller != nil {
+		if err := c.Controller.check(c.Name); err != nil {
+			return err
+		}
+	}
+	if err := c.completeMemory(); err != nil {
+		return err
+	}
+	macs := make([]packet.MAC, len(c.Ports))
+	for i := range macs {
+		macs[i] = packet.MAC{2}
+	}
+	probe := c.nic(macs)
+	probe.Host.Output = func(time.Duration, int, []byte) {}
+	n, err := nic.New(probe)
+	if err != nil {
+		return fault("address", "%v", err)
+	}
+	if len(c.QueuePairs) == 0 {
+		return fault("queuePairs", "none: want at least one")
+	}
+	for i := range c.QueuePairs {
+		if _, err := n.CreateQP(c.QueuePairs[i].config()); err != nil {
+			return fault(fmt.Sprintf("queuePairs[%d]", i), "%v", err)
+		}
+	}
+	return c.completeWrites()
+}
+
+func (c *Config) completeMemory() error {
+	keys := make(map[uint32]int)
+	for i, r := range c.Regions {
+		at := fmt.Sprintf("regions[%d]", i)
+		if r.Size < 1 || r.Size > maxRegion {
+			return fault(at+".size", "is %d: want 1 to %d octets", r.Size, maxRegion)
+		}
+		if first, twice := keys[r.RKey]; twice {
+			return fault(at+".rkey", "%#x is also that of regions[%d]", r.RKey, first)
+		}
+		keys[r.RKey] = i
+	}
+	return nil
+}
+
+func (c *Config) completeWrites() error {
+	known := make(map[uint32]*QueuePair)
+	for i := range c.QueuePairs {
+		known[c.QueuePairs[i].QPN] = &c.QueuePairs[i]
+	}
+	for i := range c.Writes {
+		w := &c.Writes[i]
+		at := fmt.Sprintf("writes[%d]", i)
+		if w.QPN == 0 && len(c.QueuePairs) == 1 {
+			w.QPN = c.QueuePairs[0].QPN
+		}
+		q := known[w.QPN]
+		if q == nil {
+			return fault(at+".qpn", "%d is not one of queuePairs", w.QPN)
+		}
+		if w.File == "" {
+			return fault(at+".file", "is missing")
+		}
+		if w.Message == 0 {
+			w.Message = defaultMessage
+		}
+		if w.Message < 1 || w.Message > maxMessage {
+			return fault(at+".message", "is %d: want 1 to %d octets", w.Message, maxMessage)
+		}
+		if w.Immediate != nil && q.config().Remote.MaxWIMM == 0 {
+			return fault(at+".immediate", "the queue pair's maxWimm is 0: want 1 or more")
+		}
+	}
+	return nil
+}
+
+// agent is the configuration of the stream.
+func (c *Controller) agent(name string) agent.Config {
+	a := agent.DefaultConfig()
+	a.Name, a.Controller = name, c.Address
+	if c.CA != "" || c.Cert != "" || c.Key != "" || c.ServerName != "" {
+		a.TLS = agent.TLSConfig{Enabled: true, CAFile: c.CA, CertFile: c.Cert, KeyFile: c.Key, ServerName: c.ServerName}
+	}
+	return a
+}
+
+func (c *Controller) check(name string) error {
+	if c.Address == "" {
+		return fault("controller.address", "is missing")
+	}
+	a := c.agent(name)
+	if err := a.Validate(); err != nil {
+		return fault("controller", "%v", err)
+	}
+	return nil
+}
+
+// nic is the configuration of the NIC with the addresses of its interfaces.
+func (c *Config) nic(links []packet.MAC) nic.Config {
+	n := nic.DefaultConfig()
+	h := &n.Host
+	h.Name, h.Addr, h.PacingSlack = c.Name, c.Address, pacingSlack
+	for i, p := range c.Ports {
+		mac := links[i]
+		if !p.MAC.IsZero() {
+			mac = packet.MAC(p.MAC)
+		}
+		h.Ports = append(h.Ports, mrc.Port{MAC: mac, Gateway: packet.MAC(p.Gateway), LineRate: p.LineRate})
+	}
+	n.Managed = c.Controller != nil
+	rtt := c.RTT.D()
+	n.Network.RTT = rtt
+	n.Spray.ProbeInterval = max(n.Spray.ProbeInterval, firstProbe*rtt)
+	n.Spray.ProbeMaxInterval = max(n.Spray.ProbeMaxInterval, lastProbe*rtt)
+	return n
+}
+
+// pacingSlack lets a host that the scheduler held up catch up.
+const pacingSlack = time.Millisecond
+
+// Round trips from a path's becoming bad to its first probe, and between probes at most.
+const (
+	firstProbe = 10
+	lastProbe  = 1000
+)
+
+func (q *QueuePair) config() mrc.QPConfig {
+	e := nic.DefaultQPConfig()
+	e.QPN, e.RemoteAddr, e.RemoteQPN = q.QPN, q.RemoteAddress, q.RemoteQPN
+	e.SQPSN, e.RQPSN = q.InitialPSN, q.InitialPSN
+	if q.PMTU != 0 {
+		e.PMTU = q.PMTU
+	}
+	if q.MaxWIMM != nil {
+		e.Local.MaxWIMM, e.Remote.MaxWIMM = *q.MaxWIMM, *q.MaxWIMM
+	}
+	if q.MaxMPR != 0 {
+		e.Local.MaxMPR, e.Remote.MaxMPR = q.MaxMPR, q.MaxMPR
+	}
+	return e
+}
+
+// requestOverhead is the octets around the payload of a request, from its IPv6 header on, without source routing.
+const requestOverhead = packet.IPv6Len + packet.UDPLen + packet.BTHLen + packet.METHLen + packet.TSETHLen + packet.RETHLen + packet.ImmDtLen + packet.ICRCLen
+
+// CheckMTU checks that the longest packet of each queue pair, from its IPv6 header on, fits the interface of a port, counted from 0.
+func (c *Config) CheckMTU(port, mtu int) error {
+	for i := range c.QueuePairs {
+		if longest := c.QueuePairs[i].config().PMTU + requestOverhead; longest > mtu {
+			return fault(fmt.Sprintf("queuePairs[%d].pmtu", i), "is %d, which makes packets of %d octets: interface %s has an MTU of %d",
+				c.QueuePairs[i].config().PMTU, longest, c.Ports[port].Interface, mtu)
+		}
+	}
+	return nil
+}
+
+func fault(field, format string, args ...any) error {
+	return &rocehost.FieldError{Field: field, Problem: fmt.Sprintf(format, args...)}
+}
+
+// Load reads a configuration from YAML over the defaults and completes it. Errors begin with the file and, where the text is at fault, the line.
+func Load(file string, text []byte) (*Config, error) {
+	c := Default()
+	if err := rocehost.Decode(file, text, &c, (*Config).Complete); err != nil {
+		return nil, err
+	}
+	return &c, nil
+}

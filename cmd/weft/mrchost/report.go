@@ -1,0 +1,169 @@
+package mrchost
+
+import (
+	"errors"
+	"os"
+
+	"github.com/weft-sdn/weft/cmd/weft/rocehost"
+	"github.com/weft-sdn/weft/endpoint/nic"
+	"github.com/weft-sdn/weft/hostapi"
+)
+
+// Report is what a host did.
+type Report struct {
+	Host       string                  `json:"host"`
+	Transport  string                  `json:"transport"`
+	Seconds    float64                 `json:"seconds"`
+	Written    uint64                  `json:"written"`  // octets acknowledged
+	Received   uint64                  `json:"received"` // octets of payload executed
+	Controller *ControllerReport       `json:"controller,omitempty"`
+	Profiles   []ProfileReport         `json:"profiles,omitempty"`
+	Writes     []rocehost.WriteReport  `json:"writes,omitempty"`
+	Regions    []rocehost.RegionReport `json:"regions,omitempty"`
+	QueuePairs []QueuePairReport       `json:"queuePairs"`
+	Counters   rocehost.HostCounters   `json:"counters"`
+}
+
+// ControllerReport is the stream from the controller at the end.
+type ControllerReport struct {
+	Connected bool   `json:"connected"`
+	Version   string `json:"version"`           // that the host holds
+	Error     string `json:"error,omitempty"`   // why there is no stream
+	Refused   string `json:"refused,omitempty"` // what the host would not take last
+}
+
+// ProfileReport is an EV profile that the host holds, and what was sent by it.
+type ProfileReport struct {
+	Name   string `json:"name"`
+	Mode   string `json:"mode"`
+	EVs    int    `json:"evs"`
+	Used   int    `json:"used"` // EVs that packets were sent with
+	Denied int    `json:"denied"`
+	Sent   uint64 `json:"sent"` // packets
+	Lost   uint64 `json:"lost"`
+}
+
+// QueuePairReport counts the packets of a queue pair.
+type QueuePairReport struct {
+	QPN    uint32 `json:"qpn"`
+	Failed bool   `json:"failed"`
+
+	RequestsSent   uint64 `json:"requestsSent"`
+	RequestsResent uint64 `json:"requestsResent"`
+	SACKsReceived  uint64 `json:"sacksReceived"`
+	NACKsReceived  uint64 `json:"nacksReceived"`
+	AcksReceived   uint64 `json:"acksReceived"`
+	NAKsReceived   uint64 `json:"naksReceived"`
+	Timeouts       uint64 `json:"timeouts"`
+	SACKLosses     uint64 `json:"sackLosses"`
+	ProbeLosses    uint64 `json:"probeLosses"`
+	ProbesSent     uint64 `json:"probesSent"`
+	ProbesAnswered uint64 `json:"probesAnswered"`
+
+	RequestsReceived uint64   `json:"requestsReceived"`
+	PayloadReceived  uint64   `json:"payloadReceived"`
+	Duplicates       uint64   `json:"duplicates"`
+	Trimmed          uint64   `json:"trimmed"`
+	MaxOutOfOrder    int      `json:"maxOutOfOrder"`
+	CEReceived       uint64   `json:"ceReceived"`
+	SACKsSent        uint64   `json:"sacksSent"`
+	NACKsSent        uint64   `json:"nacksSent"`
+	AcksSent         uint64   `json:"acksSent"`
+	NAKsSent         uint64   `json:"naksSent"`
+	AnswersNotSent   uint64   `json:"answersNotSent"` // for lack of a path
+	WritesImmediate  int      `json:"writesImmediate"`
+	Immediates       []uint32 `json:"immediates,omitempty"` // the data of the first 1,024 of these, in their order
+}
+
+// report also saves the regions that are to be saved.
+func (r *runner) report() (*Report, error) {
+	n, c := r.counts(), r.nic.Counters()
+	out := &Report{
+		Host: r.cfg.Name, Transport: Transport, Seconds: rocehost.Seconds(n.SinceStart), Written: n.Written, Received: n.Received,
+		Profiles: profiles(r.nic),
+		Counters: rocehost.HostCounters{
+			FramesReceived: c.FramesReceived, OctetsReceived: c.OctetsReceived, FramesSent: c.FramesSent, OctetsSent: c.OctetsSent,
+			SendDrops: r.refused, ReceiveDrops: r.dropped.Load(), Refused: c.Refused.Map(),
+		},
+	}
+	for _, w := range r.writes {
+		ended, status := w.ended, w.status.String()
+		if ended == 0 {
+			ended, status = n.SinceStart, "unfinished"
+		}
+		out.Writes = append(out.Writes, rocehost.WriteReport{
+			File: w.File, Octets: uint64(w.complete), Seconds: rocehost.Seconds(ended - w.began), Status: status, SHA256: rocehost.Digest(w.data),
+		})
+	}
+	var errs []error
+	for i, g := range r.regions {
+		cfg := &r.cfg.Regions[i]
+		report := rocehost.RegionReport{RKey: cfg.RKey, VA: cfg.VA, Size: cfg.Size, SHA256: rocehost.Digest(g.Buf())}
+		if cfg.Save != "" {
+			err := os.WriteFile(cfg.Save, g.Buf(), 0o644)
+			if err == nil {
+				report.Saved = cfg.Save
+			}
+			errs = append(errs, err)
+		}
+		out.Regions = append(out.Regions, report)
+	}
+	for _, q := range r.queues {
+		out.QueuePairs = append(out.QueuePairs, queuePairReport(q))
+	}
+	return out, errors.Join(errs...)
+}
+
+// stream is how the stream is; nil without a controller.
+func (r *runner) stream() *ControllerReport {
+	if r.agent == nil {
+		return nil
+	}
+	s := r.agent.Status()
+	c := &ControllerReport{Connected: s.Connected, Version: s.Version.String()}
+	if s.Err != nil {
+		c.Error = s.Err.Error()
+	}
+	if s.Refused != nil {
+		c.Refused = s.Refused.Error().Error()
+	}
+	return c
+}
+
+// profiles are those that the NIC holds.
+func profiles(n *nic.NIC) []ProfileReport {
+	sums := make(map[string]*ProfileReport)
+	n.Counts(func(c hostapi.EVCount) bool {
+		s := sums[c.Profile]
+		if s == nil {
+			s = &ProfileReport{}
+			sums[c.Profile] = s
+		}
+		s.Used++
+		s.Sent += c.Sent
+		s.Lost += c.Lost
+		return true
+	})
+	var out []ProfileReport
+	for _, p := range n.State().Profiles {
+		r := ProfileReport{Name: p.Name, Mode: p.Mode.String(), EVs: p.Count, Denied: len(p.Denied)}
+		if s := sums[p.Name]; s != nil {
+			r.Used, r.Sent, r.Lost = s.Used, s.Sent, s.Lost
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+func queuePairReport(q *connection) QueuePairReport {
+	c := q.Counters()
+	return QueuePairReport{
+		QPN: q.Config().QPN, Failed: q.Failed(),
+		RequestsSent: c.RequestsSent, RequestsResent: c.RequestsResent, SACKsReceived: c.SACKsReceived, NACKsReceived: c.NACKsReceived,
+		AcksReceived: c.AcksReceived, NAKsReceived: c.NAKsReceived, Timeouts: c.Timeouts, SACKLosses: c.SACKLosses, ProbeLosses: c.ProbeLosses,
+		ProbesSent: c.ProbesSent, ProbesAnswered: c.ProbesAnswered,
+		RequestsReceived: c.RequestsReceived, PayloadReceived: c.PayloadReceived, Duplicates: c.Duplicates, Trimmed: c.Trimmed, MaxOutOfOrder: c.MaxOOO,
+		CEReceived: c.CEReceived, SACKsSent: c.SACKsSent, NACKsSent: c.NACKsSent, AcksSent: c.AcksSent, NAKsSent: c.NAKsSent, AnswersNotSent: c.NoPath,
+		WritesImmediate: q.received, Immediates: q.immediates,
+	}
+}

@@ -1,0 +1,335 @@
+package mrchost
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/test/bufconn"
+
+	"github.com/weft-sdn/weft/cmd/weft/rocehost"
+	"github.com/weft-sdn/weft/dataplane/live"
+	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/packet"
+	"github.com/weft-sdn/weft/southbound/hosts"
+	"github.com/weft-sdn/weft/southbound/hosts/hoststest"
+)
+
+const senderText = `
+transport: mrc
+name: h1
+address: 2001:db8:1::1
+ports:
+- {interface: eth0, mac: 02:00:00:00:01:01, gateway: 02:00:00:00:01:02}
+- {interface: eth1, mac: 02:00:00:00:02:01, gateway: 02:00:00:00:02:02}
+queuePairs:
+- {qpn: 256, remoteAddress: "2001:db8:2::1", remoteQpn: 512, initialPsn: 0xfffff0}
+writes:
+- {file: %q, rkey: 7, va: 0x1000, message: 65536, immediate: 41}
+- {file: %q, rkey: 8, immediate: 42}
+`
+
+const receiverText = `
+transport: mrc
+name: h2
+address: 2001:db8:2::1
+ports:
+- {interface: eth0, mac: 02:00:00:00:01:02, gateway: 02:00:00:00:01:01}
+- {interface: eth1, mac: 02:00:00:00:02:02, gateway: 02:00:00:00:02:01}
+queuePairs:
+- {qpn: 512, remoteAddress: "2001:db8:1::1", remoteQpn: 256, initialPsn: 0xfffff0}
+regions:
+- {rkey: 7, va: 0x1000, size: 1000000, save: %q}
+- {rkey: 8, size: 10}
+expect: 1000010
+linger: 200ms
+`
+
+const controllerText = `
+controller: {address: "controller:1"}
+`
+
+func config(t *testing.T, text string) *Config {
+	t.Helper()
+	c, err := Load("host.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// lossy loses one frame in so many that are sent, none for 0, and tells of what it sends.
+type lossy struct {
+	live.Port
+	oneIn    int
+	rng      *rand.Rand
+	saw      func(frame []byte)
+	attached chan struct{} // closed by Attach
+}
+
+func (l *lossy) Attach(deliver func(frames [][]byte), link func(up bool)) {
+	l.Port.Attach(deliver, link)
+	close(l.attached)
+}
+
+func (l *lossy) Send(frames [][]byte) (taken, octets int) {
+	for _, f := range frames {
+		l.saw(f)
+	}
+	if l.oneIn > 0 && l.rng.IntN(l.oneIn) == 0 {
+		return len(frames), 0
+	}
+	return l.Port.Send(frames)
+}
+
+// cables join two hosts by two planes. saw is told of every frame that the first host sends, with its port.
+func cables(oneIn int, saw func(port int, frame []byte)) (a, b []Link, attached func()) {
+	var far []*lossy
+	for port := 1; port <= 2; port++ {
+		cable := live.NewCable()
+		wrap := func(p live.Port, side uint64, saw func([]byte)) *lossy {
+			return &lossy{Port: p, oneIn: oneIn, rng: rand.New(rand.NewPCG(uint64(port), side)), saw: saw, attached: make(chan struct{})}
+		}
+		a = append(a, Link{Port: wrap(cable.A, 0, func(f []byte) { saw(port, f) })})
+		other := wrap(cable.B, 1, func([]byte) {})
+		b, far = append(b, Link{Port: other}), append(far, other)
+	}
+	return a, b, func() {
+		for _, l := range far {
+			<-l.attached
+		}
+	}
+}
+
+// files are what is written: a million octets and ten.
+func files(t *testing.T) (data []byte, file, small, saved string) {
+	t.Helper()
+	dir := t.TempDir()
+	data = make([]byte, 1_000_000)
+	for i := range data {
+		data[i] = byte(rand.Uint32())
+	}
+	file, small, saved = filepath.Join(dir, "data"), filepath.Join(dir, "small"), filepath.Join(dir, "saved")
+	if err := errors.Join(os.WriteFile(file, data, 0o600), os.WriteFile(small, []byte("0123456789"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	return data, file, small, saved
+}
+
+type outcome struct {
+	report *Report
+	err    error
+}
+
+// TestTransfer: two hosts with two ports each, on wires that lose frames; what one writes the other holds, with its immediate data, and both say so.
+func TestTransfer(t *testing.T) {
+	for _, loss := range []int{0, 17} {
+		t.Run(fmt.Sprintf("loss 1 in %d", loss), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				data, file, small, saved := files(t)
+				used := map[int]int{}
+				near, far, attached := cables(loss, func(port int, _ []byte) { used[port]++ })
+				received := make(chan outcome, 1)
+				go func() {
+					r, err := Run(ctx, config(t, fmt.Sprintf(receiverText, saved)), far, Options{})
+					received <- outcome{r, err}
+				}()
+				attached()
+				sent, err := Run(ctx, config(t, fmt.Sprintf(senderText, file, small)), near, Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				got := <-received
+				if got.err != nil {
+					t.Fatal(got.err)
+				}
+				sum := sha256.Sum256(data)
+				want := hex.EncodeToString(sum[:])
+				if w := sent.Writes; len(w) != 2 || w[0].Octets != 1_000_000 || w[0].Status != "ok" || w[0].SHA256 != want || w[1].Octets != 10 {
+					t.Errorf("writes: %+v", w)
+				}
+				r := got.report
+				if r.Host != "h2" || r.Received != 1_000_010 || r.Regions[0].SHA256 != want || !slices.Equal(r.QueuePairs[0].Immediates, []uint32{41, 42}) {
+					t.Errorf("receiver: %+v", r)
+				}
+				if b, err := os.ReadFile(saved); err != nil || !bytes.Equal(b, data) {
+					t.Errorf("saved file differs: %v", err)
+				}
+				if resent := sent.QueuePairs[0].RequestsResent; (resent > 0) != (loss > 0) {
+					t.Errorf("%d packets sent again", resent)
+				}
+				if used[1] < 100 || used[2] < 100 {
+					t.Errorf("frames by port: %v", used)
+				}
+				if sent.Controller != nil || sent.Profiles != nil || sent.Transport != "mrc" {
+					t.Errorf("%+v", sent)
+				}
+			})
+		})
+	}
+}
+
+// TestController: a host with a controller waits for what it says, and sends with that alone.
+func TestController(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		_, file, small, saved := files(t)
+		observer := &hoststest.Observer{}
+		cfg := hosts.DefaultConfig()
+		cfg.Epoch = 1
+		server, err := hosts.New(cfg, observer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		listener := bufconn.Listen(1 << 16)
+		serving, stop := context.WithCancel(context.Background())
+		served := make(chan error, 1)
+		go func() { served <- server.Serve(serving, listener) }()
+		defer func() {
+			stop()
+			if err := <-served; err != nil {
+				t.Error(err)
+			}
+		}()
+		dial := Options{Dial: []grpc.DialOption{grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) })}}
+
+		values := map[string]bool{}
+		began := time.Now()
+		var first time.Duration
+		near, far, attached := cables(0, func(port int, frame []byte) {
+			if first == 0 {
+				first = time.Since(began)
+			}
+			p, _, err := packet.ParseMRC(frame, packet.DefaultMRCSettings())
+			if err != nil {
+				t.Error(err)
+			}
+			values[fmt.Sprintf("%#08x@%d", uint32(p.EV()), port)] = true
+		})
+		received, sent := make(chan outcome, 1), make(chan outcome, 1)
+		go func() {
+			r, err := Run(ctx, config(t, fmt.Sprintf(receiverText, saved)), far, Options{})
+			received <- outcome{r, err}
+		}()
+		attached()
+		go func() {
+			r, err := Run(ctx, config(t, fmt.Sprintf(senderText, file, small)+controllerText), near, dial)
+			sent <- outcome{r, err}
+		}()
+		time.Sleep(time.Second)
+		state, err := hostapi.NewState(hostapi.State{Profiles: []*hostapi.Profile{{
+			Name: "to-h2", Format: hostapi.Format{Mode: hostapi.FormatSTEV, Widths: []uint8{16}}, Mode: hostapi.ModeExplicit, Count: 3, MinActive: 1,
+			EVs:    []hostapi.EV{hostapi.NewEV(1<<16, 1), hostapi.NewEV(2<<16, 2), hostapi.NewEV(3<<16, 1)},
+			Denied: []hostapi.EV{hostapi.NewEV(3<<16, 1)}, Destinations: []netip.Prefix{netip.MustParsePrefix("2001:db8:2::/48")},
+		}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := server.Set("h1", state); err != nil {
+			t.Fatal(err)
+		}
+		a, b := <-sent, <-received
+		if err := errors.Join(a.err, b.err); err != nil {
+			t.Fatal(err)
+		}
+		if first < time.Second {
+			t.Errorf("sent after %v, before the controller had said anything", first)
+		}
+		if len(values) != 2 || !values["0x00010000@1"] || !values["0x00020000@2"] {
+			t.Errorf("sent with %v", values)
+		}
+		r := a.report
+		if c := r.Controller; c == nil || !c.Connected || c.Version != "1.1" || c.Error != "" {
+			t.Errorf("%+v", c)
+		}
+		if p := r.Profiles; len(p) != 1 || p[0].Name != "to-h2" || p[0].EVs != 3 || p[0].Used != 2 || p[0].Denied != 1 || p[0].Sent != r.QueuePairs[0].RequestsSent {
+			t.Errorf("%+v", p)
+		}
+		if said := observer.Said("h1"); !slices.Contains(said, "ports 0x6") || !slices.Contains(said, "applied 1") {
+			t.Errorf("said %v", said)
+		}
+	})
+}
+
+// TestFailures: what a host that cannot do its work says.
+func TestFailures(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	_, file, _, _ := files(t)
+	sender := fmt.Sprintf(senderText, file, file)
+	for _, c := range []struct {
+		name, text string
+		want       error
+		message    string
+	}{
+		{"told to end", sender, rocehost.ErrInterrupted, "after 0 of 2000000 octets were written"},
+		{"told to end without a word of the controller", sender + controllerText, rocehost.ErrInterrupted, "octets were written: the controller has sent nothing yet"},
+		{"told to end while waiting", fmt.Sprintf(receiverText, ""), rocehost.ErrInterrupted, "after 0 of 1000010 octets were received"},
+		{"told to end while serving", strings.Replace(fmt.Sprintf(receiverText, ""), "expect: 1000010", "", 1), nil, ""},
+		{"no such file", fmt.Sprintf(senderText, "/nowhere", file), rocehost.ErrConfig, "writes[0]: invalid host configuration: open /nowhere"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			near, _, _ := cables(0, func(int, []byte) {})
+			_, err := Run(ctx, config(t, c.text), near, Options{})
+			if !errors.Is(err, c.want) || err != nil && !strings.Contains(err.Error(), c.message) {
+				t.Errorf("error %v, want %v with %q", err, c.want, c.message)
+			}
+		})
+	}
+}
+
+// TestLoadErrors: what makes no sense is named, with its line.
+func TestLoadErrors(t *testing.T) {
+	good := fmt.Sprintf(senderText, "a", "b") + controllerText
+	for _, c := range []struct{ name, old, new, want string }{
+		{"unknown field", "rkey: 8", "key: 8", `unknown field "key"`},
+		{"transport", "transport: mrc", "transport: roce", `host.yaml:2: transport: is "roce": want "mrc"`},
+		{"no interface", "interface: eth1", "lineRate: 1", "host.yaml:7: ports[1].interface: is missing"},
+		{"no gateway", ", gateway: 02:00:00:00:02:02", "", "host.yaml:7: ports[1].gateway: is missing"},
+		{"reserved QPN", "qpn: 256", "qpn: 2", "host.yaml:9: queuePairs[0]: host h1: QP 0x2: QPN 2: want 3..0xFFFFFE"},
+		{"PSN", "0xfffff0", "0x1000000", "host.yaml:9: queuePairs[0]: host h1: QP 0x100: SQPSN 16777216: want 24 bits"},
+		{"IPv4", "2001:db8:1::1", "10.0.0.1", "host.yaml:4: address: host h1: Addr 10.0.0.1: want an IPv6 unicast address"},
+		{"round trip", "name: h1", "name: h1\nrtt: 0s", "Network.RTT 0s"},
+		{"message", "65536", "-1", "host.yaml:11: writes[0].message: is -1"},
+		{"wrong queue pair", "{file: \"b\"", "{qpn: 9, file: \"b\"", "host.yaml:12: writes[1].qpn: 9 is not one of queuePairs"},
+		{"no room for immediate data", "remoteQpn: 512", "maxWimm: 0, remoteQpn: 512", "host.yaml:11: writes[0].immediate: the queue pair's maxWimm is 0"},
+		{"controller", "controller:1", "controller", `controller: agent: config: Controller "controller" is not host:port`},
+		{"region", "writes:", "regions: [{rkey: 1, size: 0}]\nwrites:", "host.yaml:10: regions[0].size: is 0"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if !strings.Contains(good, c.old) {
+				t.Fatalf("%q is not in the text", c.old)
+			}
+			_, err := Load("host.yaml", []byte(strings.Replace(good, c.old, c.new, 1)))
+			if !errors.Is(err, rocehost.ErrConfig) || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error:\n%v\nwant: %s", err, c.want)
+			}
+		})
+	}
+	c := config(t, good)
+	if err := c.CheckMTU(0, 4188); err != nil {
+		t.Error(err)
+	}
+	if err := c.CheckMTU(1, 4187); !errors.Is(err, rocehost.ErrConfig) || !strings.Contains(err.Error(), "packets of 4188 octets: interface eth1 has an MTU of 4187") {
+		t.Errorf("error %v", err)
+	}
+}

@@ -2,7 +2,7 @@ package p4
 
 import "fmt"
 
-// ClassCell is the cell of a port and a class in the counters of classes.
+// ClassCell is the cell of a port and a class in the counters of classes, and of a port and a priority in those of PFC.
 func ClassCell(port uint32, class uint8) int64 { return int64(port)<<3 | int64(class) }
 
 // CellName returns what the P4 program calls a cell of one of its counters: the reason of a drop,
@@ -16,6 +16,11 @@ func CellName(counter string, index int64) string {
 	case CounterClassTx, CounterClassMarks, CounterClassTrims, CounterClassDrops:
 		if index < Queues {
 			return fmt.Sprintf("port %d class %d", index>>3, index&7)
+		}
+		return ""
+	case CounterPfcXoffRx, CounterPfcXonRx, CounterPfcXoffTx, CounterPfcXonTx:
+		if index < Queues {
+			return fmt.Sprintf("port %d priority %d", index>>3, index&7)
 		}
 		return ""
 	}

@@ -32,7 +32,11 @@
 #include "include/classes.p4"
 #include "include/icmp.p4"
 #include "include/admission.p4"
+#include "include/slices.p4"
+#include "include/pfc.p4"
+#include "include/learning.p4"
 #include "include/srv6.p4"
+#include "include/policy.p4"
 #include "include/multicast.p4"
 #include "include/aggregation.p4"
 #include "include/ev.p4"
@@ -46,7 +50,13 @@ control FabricIngress(inout headers_t hdr, inout metadata_t meta, inout standard
     Endpoint() endpoint;
     MulticastGroup() multicast_group;
     Aggregation() aggregation;
+    SliceField() slice_field;
+    Slices() slices;
+    PfcLink() pfc_link;
+    PfcCommand() pfc_command;
+    PfcTarget() pfc_target;
     Headend() headend;
+    Policy() policy;
     OuterFlowLabel() outer_flow_label;
     Routing() routing;
     QueueAdmission() queue_admission;
@@ -115,6 +125,7 @@ control FabricIngress(inout headers_t hdr, inout metadata_t meta, inout standard
             meta.ingress_port = std.ingress_port;
             port_rx.count(std.ingress_port);
             node.apply();
+            slice_field.apply(meta);
             if (hdr.packet_out.isValid()) {
                 if (hdr.packet_out.op == PacketOutOp.SEND) {
                     std.egress_spec = hdr.packet_out.egress_port[8:0];
@@ -123,6 +134,12 @@ control FabricIngress(inout headers_t hdr, inout metadata_t meta, inout standard
                            hdr.packet_out.branch >= MT_BRANCHES || std.packet_length != PACKET_OUT_OCTETS) {
                     meta.drop_reason = DropReason.PACKET_OUT;
                 }
+            } else if (std.ingress_port == PFC_PORT) {
+                if (meta.drop_reason == DropReason.NONE) {
+                    pfc_target.apply(hdr, meta, std);
+                }
+            } else if (hdr.pfc.isValid() && !hdr.outer_ipv6.isValid()) {
+                pfc_link.apply(hdr, meta, std);
             } else {
                 // A SID may have to answer an SRH that the parser has refused.
                 if (meta.drop_reason == DropReason.NONE || meta.drop_reason == DropReason.PARSE_SRH_LENGTH ||
@@ -130,9 +147,13 @@ control FabricIngress(inout headers_t hdr, inout metadata_t meta, inout standard
                     admission.apply(hdr, meta, std);
                     if (meta.drop_reason == DropReason.NONE || meta.drop_reason == DropReason.PARSE_SRH_LENGTH ||
                         meta.drop_reason == DropReason.PARSE_SEGMENTS_LEFT) {
+                        slices.apply(hdr, meta, std);
                         endpoint.apply(hdr, meta, std);
                     }
                 }
+            }
+            if (meta.pfc_command == 1 && meta.drop_reason == DropReason.NONE) {
+                pfc_command.apply(hdr, meta, std);
             }
             if (meta.drop_reason == DropReason.NONE && meta.bypass == 0) {
                 multicast_group.apply(hdr, meta, std, role);
@@ -142,7 +163,10 @@ control FabricIngress(inout headers_t hdr, inout metadata_t meta, inout standard
                     aggregation.apply(hdr, meta, std, role);
                     meta.bypass = 1;
                 } else if (meta.mt_replicate == 0 && meta.bypass == 0 && !hdr.outer_ipv6.isValid()) {
-                    headend.apply(hdr, meta);
+                    headend.apply(hdr, meta, std);
+                }
+                if (meta.policy != 0) {
+                    policy.apply(hdr, meta, std);
                 }
             }
             if (meta.encapsulated == 1) {
@@ -213,7 +237,7 @@ control FabricEgress(inout headers_t hdr, inout metadata_t meta, inout standard_
             hdr.packet_in.cnp_branch = meta.state_cnp_branch;
         } else if (hdr.packet_out.isValid() && meta.emit == EMIT_NONE) {
             hdr.packet_out.setInvalid();
-        } else {
+        } else if (meta.link_local == 0) {
             if (meta.mt_replicate == 1) {
                 replication.apply(hdr, meta, std);
             } else if (meta.emit != EMIT_NONE) {
@@ -252,6 +276,10 @@ control FabricDeparser(packet_out packet, in headers_t hdr) {
         packet.emit(hdr.srh);
         packet.emit(hdr.segment);
         packet.emit(hdr.srh_tlvs);
+        packet.emit(hdr.inner_ethernet);
+        packet.emit(hdr.target);
+        packet.emit(hdr.pfc);
+        packet.emit(hdr.pfc_pad);
         packet.emit(hdr.ipv6);
         packet.emit(hdr.icmp_error);
         packet.emit(hdr.quoted);

@@ -6,7 +6,11 @@ package p4
 const (
 	ActionNoAction            = "NoAction"
 	ActionProfileEcmpSelector = "ecmp_selector"
+	ActionAcceptLinkPfc       = "accept_link_pfc"
+	ActionAcceptPfc           = "accept_pfc"
+	ActionAcceptPfcPort       = "accept_pfc_port"
 	ActionAcceptStation       = "accept_station"
+	ActionAllowSid            = "allow_sid"
 	ActionAllowSource         = "allow_source"
 	ActionAllowTlvReceiver    = "allow_tlv_receiver"
 	ActionDropEvField         = "drop_ev_field"
@@ -16,8 +20,12 @@ const (
 	ActionDropNotBranch       = "drop_not_branch"
 	ActionDropNotMyStation    = "drop_not_my_station"
 	ActionDropNotSource       = "drop_not_source"
+	ActionDropPfcPort         = "drop_pfc_port"
+	ActionDropPfcSource       = "drop_pfc_source"
+	ActionDropPfcUpstream     = "drop_pfc_upstream"
 	ActionDropReplica         = "drop_replica"
 	ActionDropSourceGuard     = "drop_source_guard"
+	ActionDropSrPolicy        = "drop_sr_policy"
 	ActionDropTlvReceiver     = "drop_tlv_receiver"
 	ActionEcmpGroup           = "ecmp_group"
 	ActionEnd                 = "end"
@@ -25,9 +33,11 @@ const (
 	ActionEndDx6              = "end_dx6"
 	ActionEndFlavors          = "end_flavors"
 	ActionEndMt               = "end_mt"
+	ActionEndPfc              = "end_pfc"
 	ActionEndReplicate        = "end_replicate"
 	ActionEndX                = "end_x"
 	ActionEndXFlavors         = "end_x_flavors"
+	ActionEndXPfc             = "end_x_pfc"
 	ActionEvForward           = "ev_forward"
 	ActionForward             = "forward"
 	ActionForwardUp           = "forward_up"
@@ -37,6 +47,9 @@ const (
 	ActionMtEncaps            = "mt_encaps"
 	ActionMtEncapsReplicate   = "mt_encaps_replicate"
 	ActionMtInband            = "mt_inband"
+	ActionPfcToLink           = "pfc_to_link"
+	ActionPfcToTunnel         = "pfc_to_tunnel"
+	ActionServiceDt6          = "service_dt6"
 	ActionSetBranch           = "set_branch"
 	ActionSetClass            = "set_class"
 	ActionSetDataQueue        = "set_data_queue"
@@ -44,14 +57,20 @@ const (
 	ActionSetGroup            = "set_group"
 	ActionSetGroupState       = "set_group_state"
 	ActionSetIcmp             = "set_icmp"
+	ActionSetLearning         = "set_learning"
 	ActionSetMacs             = "set_macs"
 	ActionSetMultiplier       = "set_multiplier"
 	ActionSetNode             = "set_node"
+	ActionSetOutsidePort      = "set_outside_port"
+	ActionSetPfcQueue         = "set_pfc_queue"
 	ActionSetPort             = "set_port"
 	ActionSetQueue            = "set_queue"
+	ActionSetSlice            = "set_slice"
+	ActionSetSliceField       = "set_slice_field"
 	ActionSetTrimmableClass   = "set_trimmable_class"
 	ActionSetTrimmedClass     = "set_trimmed_class"
 	ActionSetTrimming         = "set_trimming"
+	ActionSidOfDomain         = "sid_of_domain"
 	ActionToChild             = "to_child"
 	ActionToParent            = "to_parent"
 	ActionToParentEncaps      = "to_parent_encaps"
@@ -61,6 +80,23 @@ const (
 	ActionToTlvReceivers      = "to_tlv_receivers"
 	ActionUa                  = "ua"
 	ActionUn                  = "un"
+	ActionUpstreamPfc         = "upstream_pfc"
+	ActionVia0                = "via_0"
+	ActionVia1                = "via_1"
+	ActionVia2                = "via_2"
+	ActionVia3                = "via_3"
+	ActionVia4                = "via_4"
+	ActionVia5                = "via_5"
+	ActionVia6                = "via_6"
+	ActionVia7                = "via_7"
+	ActionViaAdjacency1       = "via_adjacency_1"
+	ActionViaAdjacency2       = "via_adjacency_2"
+	ActionViaAdjacency3       = "via_adjacency_3"
+	ActionViaAdjacency4       = "via_adjacency_4"
+	ActionViaAdjacency5       = "via_adjacency_5"
+	ActionViaAdjacency6       = "via_adjacency_6"
+	ActionViaAdjacency7       = "via_adjacency_7"
+	ActionVpnSteer            = "vpn_steer"
 	CounterClassDrops         = "class_drops"
 	CounterClassMarks         = "class_marks"
 	CounterClassTrims         = "class_trims"
@@ -69,8 +105,13 @@ const (
 	CounterIcmpEvents         = "icmp_events"
 	CounterIngressDrops       = "ingress_drops"
 	CounterMtEvents           = "mt_events"
+	CounterPfcXoffRx          = "pfc_xoff_rx"
+	CounterPfcXoffTx          = "pfc_xoff_tx"
+	CounterPfcXonRx           = "pfc_xon_rx"
+	CounterPfcXonTx           = "pfc_xon_tx"
 	CounterPortRx             = "port_rx"
 	CounterPortTx             = "port_tx"
+	DigestPfcPolicyT          = "pfc_policy_t"
 	RegisterBranchCnp         = "branch_cnp"
 	RegisterBranchMsn         = "branch_msn"
 	RegisterBranchState       = "branch_state"
@@ -82,6 +123,8 @@ const (
 	RegisterGroupNackTime     = "group_nack_time"
 	RegisterGroupSent         = "group_sent"
 	RegisterIcmpNext          = "icmp_next"
+	RegisterPfcSeenAt         = "pfc_seen_at"
+	RegisterPfcSeenList       = "pfc_seen_list"
 	RegisterQueueIn           = "queue_in"
 	RegisterQueueOut          = "queue_out"
 	TableClassQueue           = "class_queue"
@@ -102,8 +145,26 @@ const (
 	TableMyStation            = "my_station"
 	TableNeighbor             = "neighbor"
 	TableNode                 = "node"
+	TablePfcLearning          = "pfc_learning"
+	TablePfcPort              = "pfc_port"
+	TablePfcQueue             = "pfc_queue"
+	TablePfcSid1              = "pfc_sid_1"
+	TablePfcSid2              = "pfc_sid_2"
+	TablePfcSid3              = "pfc_sid_3"
+	TablePfcSid4              = "pfc_sid_4"
+	TablePfcSid5              = "pfc_sid_5"
+	TablePfcSid6              = "pfc_sid_6"
+	TablePfcSid7              = "pfc_sid_7"
+	TablePfcTunnel            = "pfc_tunnel"
+	TablePfcUpstream          = "pfc_upstream"
 	TablePort                 = "port"
+	TableServiceSid           = "service_sid"
+	TableSidAllowed           = "sid_allowed"
+	TableSidSpace             = "sid_space"
+	TableSlice                = "slice"
+	TableSliceField           = "slice_field"
 	TableSourceGuard          = "source_guard"
+	TableSrPolicy             = "sr_policy"
 	TableSrv6Policy           = "srv6_policy"
 	TableTrafficClass         = "traffic_class"
 	TableTrimming             = "trimming"
@@ -113,7 +174,11 @@ const (
 const (
 	ActionNoActionID            uint32 = 0x01445b37
 	ActionProfileEcmpSelectorID uint32 = 0x11000031
+	ActionAcceptLinkPfcID       uint32 = 0x010000e0
+	ActionAcceptPfcID           uint32 = 0x010000e2
+	ActionAcceptPfcPortID       uint32 = 0x010000e3
 	ActionAcceptStationID       uint32 = 0x01000041
+	ActionAllowSidID            uint32 = 0x0100001e
 	ActionAllowSourceID         uint32 = 0x01000043
 	ActionAllowTlvReceiverID    uint32 = 0x01000075
 	ActionDropEvFieldID         uint32 = 0x010000a2
@@ -123,8 +188,12 @@ const (
 	ActionDropNotBranchID       uint32 = 0x01000053
 	ActionDropNotMyStationID    uint32 = 0x01000042
 	ActionDropNotSourceID       uint32 = 0x01000056
+	ActionDropPfcPortID         uint32 = 0x010000e1
+	ActionDropPfcSourceID       uint32 = 0x010000e4
+	ActionDropPfcUpstreamID     uint32 = 0x010000e8
 	ActionDropReplicaID         uint32 = 0x01000074
 	ActionDropSourceGuardID     uint32 = 0x01000044
+	ActionDropSrPolicyID        uint32 = 0x010000d8
 	ActionDropTlvReceiverID     uint32 = 0x01000076
 	ActionEcmpGroupID           uint32 = 0x01000031
 	ActionEndID                 uint32 = 0x01000010
@@ -132,9 +201,11 @@ const (
 	ActionEndDx6ID              uint32 = 0x01000019
 	ActionEndFlavorsID          uint32 = 0x01000015
 	ActionEndMtID               uint32 = 0x01000014
+	ActionEndPfcID              uint32 = 0x0100001b
 	ActionEndReplicateID        uint32 = 0x01000013
 	ActionEndXID                uint32 = 0x01000011
 	ActionEndXFlavorsID         uint32 = 0x01000016
+	ActionEndXPfcID             uint32 = 0x0100001a
 	ActionEvForwardID           uint32 = 0x010000a1
 	ActionForwardID             uint32 = 0x01000030
 	ActionForwardUpID           uint32 = 0x01000034
@@ -144,6 +215,9 @@ const (
 	ActionMtEncapsID            uint32 = 0x01000054
 	ActionMtEncapsReplicateID   uint32 = 0x01000055
 	ActionMtInbandID            uint32 = 0x01000057
+	ActionPfcToLinkID           uint32 = 0x010000e7
+	ActionPfcToTunnelID         uint32 = 0x010000e6
+	ActionServiceDt6ID          uint32 = 0x0100001c
 	ActionSetBranchID           uint32 = 0x01000052
 	ActionSetClassID            uint32 = 0x01000090
 	ActionSetDataQueueID        uint32 = 0x01000095
@@ -151,14 +225,20 @@ const (
 	ActionSetGroupID            uint32 = 0x01000050
 	ActionSetGroupStateID       uint32 = 0x01000051
 	ActionSetIcmpID             uint32 = 0x010000b0
+	ActionSetLearningID         uint32 = 0x010000f0
 	ActionSetMacsID             uint32 = 0x01000038
 	ActionSetMultiplierID       uint32 = 0x01000033
 	ActionSetNodeID             uint32 = 0x01000001
+	ActionSetOutsidePortID      uint32 = 0x01000045
+	ActionSetPfcQueueID         uint32 = 0x010000e5
 	ActionSetPortID             uint32 = 0x01000040
 	ActionSetQueueID            uint32 = 0x01000094
+	ActionSetSliceID            uint32 = 0x010000c1
+	ActionSetSliceFieldID       uint32 = 0x010000c0
 	ActionSetTrimmableClassID   uint32 = 0x01000091
 	ActionSetTrimmedClassID     uint32 = 0x01000092
 	ActionSetTrimmingID         uint32 = 0x01000096
+	ActionSidOfDomainID         uint32 = 0x0100001d
 	ActionToChildID             uint32 = 0x01000070
 	ActionToParentID            uint32 = 0x01000081
 	ActionToParentEncapsID      uint32 = 0x01000082
@@ -168,6 +248,23 @@ const (
 	ActionToTlvReceiversID      uint32 = 0x01000073
 	ActionUaID                  uint32 = 0x01000018
 	ActionUnID                  uint32 = 0x01000017
+	ActionUpstreamPfcID         uint32 = 0x010000f1
+	ActionVia0ID                uint32 = 0x010000d0
+	ActionVia1ID                uint32 = 0x010000d1
+	ActionVia2ID                uint32 = 0x010000d2
+	ActionVia3ID                uint32 = 0x010000d3
+	ActionVia4ID                uint32 = 0x010000d4
+	ActionVia5ID                uint32 = 0x010000d5
+	ActionVia6ID                uint32 = 0x010000d6
+	ActionVia7ID                uint32 = 0x010000d7
+	ActionViaAdjacency1ID       uint32 = 0x010000d9
+	ActionViaAdjacency2ID       uint32 = 0x010000da
+	ActionViaAdjacency3ID       uint32 = 0x010000db
+	ActionViaAdjacency4ID       uint32 = 0x010000dc
+	ActionViaAdjacency5ID       uint32 = 0x010000dd
+	ActionViaAdjacency6ID       uint32 = 0x010000de
+	ActionViaAdjacency7ID       uint32 = 0x010000df
+	ActionVpnSteerID            uint32 = 0x01000023
 	CounterClassDropsID         uint32 = 0x12000091
 	CounterClassMarksID         uint32 = 0x12000093
 	CounterClassTrimsID         uint32 = 0x12000090
@@ -176,8 +273,13 @@ const (
 	CounterIcmpEventsID         uint32 = 0x120000b0
 	CounterIngressDropsID       uint32 = 0x12000001
 	CounterMtEventsID           uint32 = 0x12000060
+	CounterPfcXoffRxID          uint32 = 0x120000e0
+	CounterPfcXoffTxID          uint32 = 0x120000e2
+	CounterPfcXonRxID           uint32 = 0x120000e1
+	CounterPfcXonTxID           uint32 = 0x120000e3
 	CounterPortRxID             uint32 = 0x12000002
 	CounterPortTxID             uint32 = 0x12000004
+	DigestPfcPolicyTID          uint32 = 0x175d8d0f
 	RegisterBranchCnpID         uint32 = 0x16e7bfc0
 	RegisterBranchMsnID         uint32 = 0x16c6944c
 	RegisterBranchStateID       uint32 = 0x16df6b8f
@@ -189,6 +291,8 @@ const (
 	RegisterGroupNackTimeID     uint32 = 0x16c30f08
 	RegisterGroupSentID         uint32 = 0x1633f2da
 	RegisterIcmpNextID          uint32 = 0x163c2e53
+	RegisterPfcSeenAtID         uint32 = 0x16da84c2
+	RegisterPfcSeenListID       uint32 = 0x16b26ffa
 	RegisterQueueInID           uint32 = 0x169bb727
 	RegisterQueueOutID          uint32 = 0x16a0db63
 	TableClassQueueID           uint32 = 0x02000091
@@ -209,8 +313,26 @@ const (
 	TableMyStationID            uint32 = 0x02000041
 	TableNeighborID             uint32 = 0x02000038
 	TableNodeID                 uint32 = 0x02000001
+	TablePfcLearningID          uint32 = 0x020000f0
+	TablePfcPortID              uint32 = 0x020000e0
+	TablePfcQueueID             uint32 = 0x020000e2
+	TablePfcSid1ID              uint32 = 0x020000f1
+	TablePfcSid2ID              uint32 = 0x020000f2
+	TablePfcSid3ID              uint32 = 0x020000f3
+	TablePfcSid4ID              uint32 = 0x020000f4
+	TablePfcSid5ID              uint32 = 0x020000f5
+	TablePfcSid6ID              uint32 = 0x020000f6
+	TablePfcSid7ID              uint32 = 0x020000f7
+	TablePfcTunnelID            uint32 = 0x020000e1
+	TablePfcUpstreamID          uint32 = 0x020000e3
 	TablePortID                 uint32 = 0x02000040
+	TableServiceSidID           uint32 = 0x02000011
+	TableSidAllowedID           uint32 = 0x02000013
+	TableSidSpaceID             uint32 = 0x02000012
+	TableSliceID                uint32 = 0x020000c1
+	TableSliceFieldID           uint32 = 0x020000c0
 	TableSourceGuardID          uint32 = 0x02000042
+	TableSrPolicyID             uint32 = 0x020000d0
 	TableSrv6PolicyID           uint32 = 0x02000020
 	TableTrafficClassID         uint32 = 0x02000090
 	TableTrimmingID             uint32 = 0x02000092
@@ -229,12 +351,22 @@ const (
 	EcmpMembers     = 8192
 	Neighbors       = 1024
 	LocalSids       = 4096
-	Srv6Policies    = 1024
+	Srv6Policies    = 4096 // prefixes that are steered
+	SrPolicies      = 1024 // segment lists
+	ServiceSids     = 1024
+	SidSpaces       = 256  // prefixes of the domain's SIDs
+	SidsAllowed     = 4096 // exceptions at its edge
+	Slices          = 1024
 	Ports           = 512
 	SourcePrefixes  = 4096
 	EvValues        = 4096 // of one field of a structured EV
 	Dscps           = 64
 	Queues          = 4096  // PORTS * 8: a cell a port and class
+	PfcTunnels      = 4096  // that end here
+	PfcQueues       = 8192  // PORTS * 8, egress queues and what came by a port
+	PfcUpstreams    = 16384 // of all of them
+	PfcSids         = 4096  // End.X.PFC SIDs of the domain
+	PfcSeen         = 4096  // cells for the segment lists that were reported
 	SrhSegments     = 16    // segments of a parsed SRH
 	SrhTlvBits      = 16384 // TLV area of an SRH: at most 2,040 octets
 	PayloadBits     = 73728 // RoCEv2 payload of a jumbo frame: 9,216 octets
@@ -244,11 +376,19 @@ const (
 // From include/constants.p4.
 const (
 	EthertypeIpv6        = 0x86dd
+	EthertypeMacControl  = 0x8808 // IEEE 802.3 clause 31
+	EthertypeTarget      = 0x88b6 // one of those for local experiments: what PFC_PORT carries
+	PfcMac               = 0x0180c2000001
+	PfcOpcode            = 0x0101
 	ProtoTcp             = 6
 	ProtoUdp             = 17
 	ProtoIpv6            = 41
 	ProtoRouting         = 43
 	ProtoIcmpv6          = 58
+	ProtoEthernet        = 143
+	FlavorPsp            = 1
+	FlavorUsp            = 2
+	FlavorUsd            = 4
 	RoutingTypeSrh       = 4 // RFC 8754 section 2
 	TlvPad1              = 0 // RFC 8754 section 2.1.1.1
 	UdpPortRocev2        = 4791
@@ -274,6 +414,7 @@ const (
 	EcnNotEct            = 0
 	EcnCe                = 3
 	DefaultHopLimit      = 64
+	PfcPort              = 508 // to and from the target's traffic manager: TargetOp
 	RecirculationPort    = 509 // queue of the copies that go round once more
 	CpuPort              = 510
 	DropPort             = 511 // simple_switch's default drop port
@@ -330,6 +471,15 @@ const (
 	DropReasonTrimQueueFull     DropReason = 39 // neither has the class of trimmed packets
 	DropReasonMtTrimmed         DropReason = 40 // trimmed packet of a group where it would be delivered or answered
 	DropReasonEvField           DropReason = 41 // no way for the value of this switch's field of a structured EV
+	DropReasonSidFromOutside    DropReason = 42 // addressed to a SID, from a port that faces outside of the domain
+	DropReasonSidEthernet       DropReason = 43 // Ethernet frame at an End.X.PFC or End.PFC SID, to another address than PFC's
+	DropReasonSrPolicy          DropReason = 44 // steered into a policy that has no segment list
+	DropReasonPfcFrame          DropReason = 45 // MAC control frame that is not PFC's
+	DropReasonPfcPort           DropReason = 46 // PFC frame on a link that may not pause anything
+	DropReasonPfcSource         DropReason = 47 // PFC frame out of a tunnel that nobody is expected to send into so
+	DropReasonPfcClass          DropReason = 48 // PFC frame that names no priority that it may pause
+	DropReasonPfcUpstream       DropReason = 49 // PFC frame of the target for which there is no upstream
+	DropReasonTargetFrame       DropReason = 50 // frame of the target that the program does not know
 )
 
 var namesDropReason = map[DropReason]string{
@@ -375,6 +525,15 @@ var namesDropReason = map[DropReason]string{
 	DropReasonTrimQueueFull:     "TRIM_QUEUE_FULL",
 	DropReasonMtTrimmed:         "MT_TRIMMED",
 	DropReasonEvField:           "EV_FIELD",
+	DropReasonSidFromOutside:    "SID_FROM_OUTSIDE",
+	DropReasonSidEthernet:       "SID_ETHERNET",
+	DropReasonSrPolicy:          "SR_POLICY",
+	DropReasonPfcFrame:          "PFC_FRAME",
+	DropReasonPfcPort:           "PFC_PORT",
+	DropReasonPfcSource:         "PFC_SOURCE",
+	DropReasonPfcClass:          "PFC_CLASS",
+	DropReasonPfcUpstream:       "PFC_UPSTREAM",
+	DropReasonTargetFrame:       "TARGET_FRAME",
 }
 
 // String returns the name the P4 program gives v, or the number.
@@ -440,12 +599,14 @@ const (
 	PacketInReasonNone      PacketInReason = 0
 	PacketInReasonCnpWindow PacketInReason = 1 // first CNP of a window: poll when the window is over
 	PacketInReasonState     PacketInReason = 2 // answer to a STATE packet-out
+	PacketInReasonPfc       PacketInReason = 3 // what the target has to tell of a queue: the payload is its frame
 )
 
 var namesPacketInReason = map[PacketInReason]string{
 	PacketInReasonNone:      "NONE",
 	PacketInReasonCnpWindow: "CNP_WINDOW",
 	PacketInReasonState:     "STATE",
+	PacketInReasonPfc:       "PFC",
 }
 
 // String returns the name the P4 program gives v, or the number.
@@ -469,3 +630,68 @@ var namesPacketOutOp = map[PacketOutOp]string{
 
 // String returns the name the P4 program gives v, or the number.
 func (v PacketOutOp) String() string { return valueName(namesPacketOutOp, v) }
+
+// TargetOp: What the frames of PFC_PORT are about.
+type TargetOp uint8
+
+// Values of TargetOp.
+const (
+	TargetOpNone      TargetOp = 0
+	TargetOpPause     TargetOp = 1 // to the target: the PFC frame that follows is for port
+	TargetOpQuery     TargetOp = 2 // to the target: answer with STATE
+	TargetOpXoff      TargetOp = 3 // from the target: over the mark, or still above the lower one
+	TargetOpXon       TargetOp = 4 // from the target: below it
+	TargetOpState     TargetOp = 5 // from the target: a report follows
+	TargetOpStorm     TargetOp = 6 // from the target, with a report: a queue was paused and did not move, and the watchdog acts
+	TargetOpStormOver TargetOp = 7 // from the target, with a report: it is as before
+)
+
+var namesTargetOp = map[TargetOp]string{
+	TargetOpNone:      "NONE",
+	TargetOpPause:     "PAUSE",
+	TargetOpQuery:     "QUERY",
+	TargetOpXoff:      "XOFF",
+	TargetOpXon:       "XON",
+	TargetOpState:     "STATE",
+	TargetOpStorm:     "STORM",
+	TargetOpStormOver: "STORM_OVER",
+}
+
+// String returns the name the P4 program gives v, or the number.
+func (v TargetOp) String() string { return valueName(namesTargetOp, v) }
+
+// PfcDirection: What a queue is known by.
+type PfcDirection uint8
+
+// Values of PfcDirection.
+const (
+	PfcDirectionEgress  PfcDirection = 0 // what waits to leave by a port
+	PfcDirectionIngress PfcDirection = 1 // what has come by a port and waits, wherever
+)
+
+var namesPfcDirection = map[PfcDirection]string{
+	PfcDirectionEgress:  "EGRESS",
+	PfcDirectionIngress: "INGRESS",
+}
+
+// String returns the name the P4 program gives v, or the number.
+func (v PfcDirection) String() string { return valueName(namesPfcDirection, v) }
+
+// WatchdogAction: What the watchdog does with a queue that does not move.
+type WatchdogAction uint8
+
+// Values of WatchdogAction.
+const (
+	WatchdogActionReport  WatchdogAction = 0 // nothing but say so
+	WatchdogActionRelease WatchdogAction = 1 // pauses have no effect
+	WatchdogActionDrop    WatchdogAction = 2 // what waits and what comes is dropped
+)
+
+var namesWatchdogAction = map[WatchdogAction]string{
+	WatchdogActionReport:  "REPORT",
+	WatchdogActionRelease: "RELEASE",
+	WatchdogActionDrop:    "DROP",
+}
+
+// String returns the name the P4 program gives v, or the number.
+func (v WatchdogAction) String() string { return valueName(namesWatchdogAction, v) }

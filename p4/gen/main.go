@@ -84,6 +84,9 @@ func ids(out *bytes.Buffer, info *p4config.P4Info) {
 	for _, r := range info.GetRegisters() {
 		add("Register", r.GetPreamble())
 	}
+	for _, d := range info.GetDigests() {
+		add("Digest", d.GetPreamble())
+	}
 	sort.Slice(entries, func(i, j int) bool {
 		return entries[i].kind+entries[i].alias < entries[j].kind+entries[j].alias
 	})

@@ -8,10 +8,17 @@ control Admission(inout headers_t hdr, inout metadata_t meta, inout standard_met
         meta.vrf = vrf;
     }
 
+    // A port that faces outside of the SR domain: nothing that comes by it may be addressed to a SID (RFC 8754 section 5.1).
+    @id(0x01000045)
+    action set_outside_port(bit<1> host_facing, bit<16> vrf) {
+        set_port(host_facing, vrf);
+        meta.outside = 1;
+    }
+
     @id(0x02000040)
     table port {
         key = { std.ingress_port : exact @name("port"); }
-        actions = { set_port; @defaultonly NoAction; }
+        actions = { set_port; set_outside_port; @defaultonly NoAction; }
         const default_action = NoAction();
         size = PORTS;
     }

@@ -1,12 +1,24 @@
 // Protocol numbers, ports of the target, and the reasons the pipeline gives.
 
-const bit<16> ETHERTYPE_IPV6 = 0x86dd;
+const bit<16> ETHERTYPE_IPV6        = 0x86dd;
+const bit<16> ETHERTYPE_MAC_CONTROL = 0x8808;   // IEEE 802.3 clause 31
+const bit<16> ETHERTYPE_TARGET      = 0x88b6;   // one of those for local experiments: what PFC_PORT carries
 
-const bit<8> PROTO_TCP     = 6;
-const bit<8> PROTO_UDP     = 17;
-const bit<8> PROTO_IPV6    = 41;
-const bit<8> PROTO_ROUTING = 43;
-const bit<8> PROTO_ICMPV6  = 58;
+// IEEE 802.1Qbb, IEEE 802.3 annex 31D.
+const bit<48> PFC_MAC    = 0x0180c2000001;
+const bit<16> PFC_OPCODE = 0x0101;
+
+const bit<8> PROTO_TCP      = 6;
+const bit<8> PROTO_UDP      = 17;
+const bit<8> PROTO_IPV6     = 41;
+const bit<8> PROTO_ROUTING  = 43;
+const bit<8> PROTO_ICMPV6   = 58;
+const bit<8> PROTO_ETHERNET = 143;
+
+// Flavors of RFC 8986 section 4.16, a bit each.
+const bit<8> FLAVOR_PSP = 1;
+const bit<8> FLAVOR_USP = 2;
+const bit<8> FLAVOR_USD = 4;
 
 const bit<8> ROUTING_TYPE_SRH = 4;      // RFC 8754 section 2
 const bit<8> TLV_PAD1         = 0;      // RFC 8754 section 2.1.1.1
@@ -48,6 +60,7 @@ const bit<2> ECN_CE      = 3;
 
 const bit<8> DEFAULT_HOP_LIMIT = 64;
 
+const bit<9> PFC_PORT           = 508;  // to and from the target's traffic manager: TargetOp
 const bit<9> RECIRCULATION_PORT = 509;  // queue of the copies that go round once more
 const bit<9> CPU_PORT           = 510;
 const bit<9> DROP_PORT          = 511;  // simple_switch's default drop port
@@ -104,7 +117,16 @@ enum bit<8> DropReason {
     QUEUE_FULL            = 38,   // its class has no room at the egress port, and it may not be trimmed
     TRIM_QUEUE_FULL       = 39,   // neither has the class of trimmed packets
     MT_TRIMMED            = 40,   // trimmed packet of a group where it would be delivered or answered
-    EV_FIELD              = 41    // no way for the value of this switch's field of a structured EV
+    EV_FIELD              = 41,   // no way for the value of this switch's field of a structured EV
+    SID_FROM_OUTSIDE      = 42,   // addressed to a SID, from a port that faces outside of the domain
+    SID_ETHERNET          = 43,   // Ethernet frame at an End.X.PFC or End.PFC SID, to another address than PFC's
+    SR_POLICY             = 44,   // steered into a policy that has no segment list
+    PFC_FRAME             = 45,   // MAC control frame that is not PFC's
+    PFC_PORT              = 46,   // PFC frame on a link that may not pause anything
+    PFC_SOURCE            = 47,   // PFC frame out of a tunnel that nobody is expected to send into so
+    PFC_CLASS             = 48,   // PFC frame that names no priority that it may pause
+    PFC_UPSTREAM          = 49,   // PFC frame of the target for which there is no upstream
+    TARGET_FRAME          = 50    // frame of the target that the program does not know
 }
 
 // What the aggregation sent upstream and why; mt_events counts them.
@@ -132,7 +154,8 @@ enum bit<8> IcmpEvent {
 enum bit<8> PacketInReason {
     NONE       = 0,
     CNP_WINDOW = 1,      // first CNP of a window: poll when the window is over
-    STATE      = 2       // answer to a STATE packet-out
+    STATE      = 2,      // answer to a STATE packet-out
+    PFC        = 3       // what the target has to tell of a queue: the payload is its frame
 }
 
 // Packet-out operations.
@@ -140,6 +163,31 @@ enum bit<8> PacketOutOp {
     SEND  = 0,           // out of egress_port, as it is
     POLL  = 1,           // end the group's CNP window if it is over, send the ACK or NAK that is due
     STATE = 2            // report (group, branch) by packet-in
+}
+
+// What the frames of PFC_PORT are about.
+enum bit<8> TargetOp {
+    NONE       = 0,
+    PAUSE      = 1,      // to the target: the PFC frame that follows is for port
+    QUERY      = 2,      // to the target: answer with STATE
+    XOFF       = 3,      // from the target: over the mark, or still above the lower one
+    XON        = 4,      // from the target: below it
+    STATE      = 5,      // from the target: a report follows
+    STORM      = 6,      // from the target, with a report: a queue was paused and did not move, and the watchdog acts
+    STORM_OVER = 7       // from the target, with a report: it is as before
+}
+
+// What a queue is known by.
+enum bit<8> PfcDirection {
+    EGRESS  = 0,         // what waits to leave by a port
+    INGRESS = 1          // what has come by a port and waits, wherever
+}
+
+// What the watchdog does with a queue that does not move.
+enum bit<8> WatchdogAction {
+    REPORT  = 0,         // nothing but say so
+    RELEASE = 1,         // pauses have no effect
+    DROP    = 2          // what waits and what comes is dropped
 }
 
 // Clone sessions: port + 1 sends to that port.

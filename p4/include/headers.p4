@@ -44,6 +44,38 @@ header ipv6_t {
     bit<128> dst_addr;
 }
 
+// Between the program and the target: an Ethernet header of ETHERTYPE_TARGET, this, and in a PAUSE the PFC frame's own fields.
+header target_t {
+    TargetOp     op;
+    PfcDirection direction;
+    bit<16>      port;
+    bit<8>       priority;
+    bit<8>       upstream;
+    bit<16>      reserved;
+}
+const bit<32> PAUSE_OCTETS = 42;
+
+// IEEE 802.3 annex 31D: a time a class, in 512 bit times of the port's speed.
+header pfc_t {
+    bit<16> opcode;
+    bit<8>  reserved;
+    bit<8>  classes;         // bit n: the time of class n counts
+    bit<16> time0;
+    bit<16> time1;
+    bit<16> time2;
+    bit<16> time3;
+    bit<16> time4;
+    bit<16> time5;
+    bit<16> time6;
+    bit<16> time7;
+}
+
+// Up to the shortest frame of Ethernet.
+header pfc_pad_t {
+    bit<208> zero;
+}
+const bit<16> PFC_OCTETS = 60;
+
 // RFC 8754 section 2.
 header srh_t {
     bit<8>  next_header;
@@ -147,6 +179,10 @@ struct headers_t {
     srh_t                            srh;
     segment_t[SRH_SEGMENTS]          segment;
     srh_tlvs_t                       srh_tlvs;
+    ethernet_t                       inner_ethernet;   // Next Header 143
+    target_t                         target;
+    pfc_t                            pfc;
+    pfc_pad_t                        pfc_pad;
     mt_tlv_t                         mt_tlv;
     mt_receiver_t[MT_TLV_RECEIVERS]  mt_receiver;
     ipv6_t                           ipv6;         // the innermost one

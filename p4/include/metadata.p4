@@ -16,6 +16,25 @@ const bit<2> EMIT_NONE     = 0;
 const bit<2> EMIT_RESPONSE = 1;  // ACK or NAK
 const bit<2> EMIT_CNP      = 2;
 
+// Digest: a data packet came whose segment list leads back to a node that understands PFC. Segments as in the SRH, the last
+// one to be visited first.
+struct pfc_policy_t {
+    bit<128> source;
+    bit<128> dst_addr;           // SID of this node
+    bit<20>  slice;
+    bit<9>   port;               // that it came by
+    bit<8>   last_entry;
+    bit<8>   segments_left;
+    bit<128> s0;
+    bit<128> s1;
+    bit<128> s2;
+    bit<128> s3;
+    bit<128> s4;
+    bit<128> s5;
+    bit<128> s6;
+    bit<128> s7;
+}
+
 struct metadata_t {
     @field_list(RECIRCULATED, RESUBMITTED)
     bit<2>   pass;
@@ -71,6 +90,20 @@ struct metadata_t {
     bit<1>   upward;             // the destination is not below this switch
     bit<1>   encapsulated;       // outer headers are new
     bit<1>   decapsulated;
+    bit<1>   outside;            // came by a port that faces outside of the domain
+    bit<1>   link_local;         // the frame's MAC addresses are written
+    bit<20>  slice_mask;         // bits of an outer flow label that are the slice's id
+    bit<20>  slice;              // of the outer header, as received
+    bit<20>  outer_slice;        // of the outer header that is made
+    bit<16>  policy;             // to encapsulate into
+    bit<128> service_sid;        // the last segment
+    bit<6>   outer_dscp;
+
+    // PFC.
+    bit<9>   pfc_port;           // whose queues are paused
+    bit<8>   pfc_classes;        // that may be
+    bit<1>   pfc_command;        // the frame is for the target
+    pfc_policy_t learned;
 
     // ICMPv6 errors.
     @field_list(RESUBMITTED)

@@ -1,6 +1,6 @@
 // A packet is a plain IPv6 packet (ipv6) or an encapsulated one (outer_ipv6, srh, ipv6). RoCEv2
 // is parsed to its last octet, so that the ICRC can be checked and made anew; of anything else
-// what follows the known headers is carried along. What the parser refuses, ingress drops and counts.
+// what follows the known headers is carried along; an Ethernet frame may be encapsulated too. What the parser refuses, ingress drops and counts.
 
 error {
     SrhLength,
@@ -16,6 +16,7 @@ parser FabricParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
     state start {
         transition select(std.ingress_port) {
             CPU_PORT: parse_packet_out;
+            PFC_PORT: parse_target;
             default:  parse_ethernet;
         }
     }
@@ -25,12 +26,19 @@ parser FabricParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
         transition accept;
     }
 
+    state parse_target {
+        packet.extract(hdr.ethernet);
+        packet.extract(hdr.target);
+        transition accept;
+    }
+
     state parse_ethernet {
         packet.extract(hdr.ethernet);
         transition select(hdr.ethernet.ether_type, meta.pass) {
-            (_, PASS_ICMP):      parse_quoted;
-            (ETHERTYPE_IPV6, _): parse_ipv6;
-            default:             accept;
+            (_, PASS_ICMP):             parse_quoted;
+            (ETHERTYPE_IPV6, _):        parse_ipv6;
+            (ETHERTYPE_MAC_CONTROL, _): parse_pfc;
+            default:                    accept;
         }
     }
 
@@ -45,9 +53,10 @@ parser FabricParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
     state parse_ipv6 {
         bit<56> first = packet.lookahead<bit<56>>();
         transition select(first[7:0]) {
-            PROTO_ROUTING: parse_outer_ipv6;
-            PROTO_IPV6:    parse_outer_ipv6;
-            default:       parse_inner_ipv6;
+            PROTO_ROUTING:  parse_outer_ipv6;
+            PROTO_IPV6:     parse_outer_ipv6;
+            PROTO_ETHERNET: parse_outer_ipv6;
+            default:        parse_inner_ipv6;
         }
     }
 
@@ -55,8 +64,9 @@ parser FabricParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
         packet.extract(hdr.outer_ipv6);
         meta.outer_octets = 40;
         transition select(hdr.outer_ipv6.next_header) {
-            PROTO_ROUTING: parse_routing;
-            default:       parse_inner_ipv6;
+            PROTO_ROUTING:  parse_routing;
+            PROTO_ETHERNET: parse_inner_ethernet;
+            default:        parse_inner_ipv6;
         }
     }
 
@@ -118,10 +128,24 @@ parser FabricParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
 
     state after_srh {
         transition select(hdr.srh.next_header) {
-            PROTO_IPV6:   parse_inner_ipv6;
-            PROTO_ICMPV6: parse_icmp;
-            default:      accept;
+            PROTO_IPV6:     parse_inner_ipv6;
+            PROTO_ETHERNET: parse_inner_ethernet;
+            PROTO_ICMPV6:   parse_icmp;
+            default:        accept;
         }
+    }
+
+    state parse_inner_ethernet {
+        packet.extract(hdr.inner_ethernet);
+        transition select(hdr.inner_ethernet.ether_type) {
+            ETHERTYPE_MAC_CONTROL: parse_pfc;
+            default:               accept;
+        }
+    }
+
+    state parse_pfc {
+        packet.extract(hdr.pfc);
+        transition accept;
     }
 
     state parse_icmp {

@@ -106,7 +106,7 @@ control Routing(inout headers_t hdr, inout metadata_t meta, inout standard_metad
                     meta.icmp = ICMP_TIME_EXCEEDED;
                 }
                 hdr.outer_ipv6.hop_limit = hdr.outer_ipv6.hop_limit - 1;
-            } else {
+            } else if (hdr.ipv6.isValid()) {
                 if (hdr.ipv6.hop_limit <= 1) {
                     meta.drop_reason = DropReason.HOP_LIMIT;
                     meta.icmp = ICMP_TIME_EXCEEDED;

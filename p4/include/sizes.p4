@@ -13,12 +13,22 @@
 #define ECMP_MEMBERS         8192
 #define NEIGHBORS            1024
 #define LOCAL_SIDS           4096
-#define SRV6_POLICIES        1024
+#define SRV6_POLICIES        4096    // prefixes that are steered
+#define SR_POLICIES          1024    // segment lists
+#define SERVICE_SIDS         1024
+#define SID_SPACES           256     // prefixes of the domain's SIDs
+#define SIDS_ALLOWED         4096    // exceptions at its edge
+#define SLICES               1024
 #define PORTS                512
 #define SOURCE_PREFIXES      4096
 #define EV_VALUES            4096    // of one field of a structured EV
 #define DSCPS                64
 #define QUEUES               4096    // PORTS * 8: a cell a port and class
+#define PFC_TUNNELS          4096    // that end here
+#define PFC_QUEUES           8192    // PORTS * 8, egress queues and what came by a port
+#define PFC_UPSTREAMS        16384   // of all of them
+#define PFC_SIDS             4096    // End.X.PFC SIDs of the domain
+#define PFC_SEEN             4096    // cells for the segment lists that were reported
 
 #define SRH_SEGMENTS         16      // segments of a parsed SRH
 #define SRH_TLV_BITS         16384   // TLV area of an SRH: at most 2,040 octets

@@ -31,12 +31,17 @@ const bit<2> SID_DECAPS   = 2;   // End.DT6, End.DX6; uDT6 and uDX6 are the same
 // block and itself; what is behind it in the address is its Argument.
 control Endpoint(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
     Decapsulate() decapsulate;
+    PfcTunnel() pfc_tunnel;
+    PfcLearning() pfc_learning;
     bit<2>   behavior = SID_NONE;
     bit<1>   decaps = 0;
     bit<1>   psp = 0;
     bit<1>   usd = 0;
     bit<1>   usid = 0;
     bit<1>   argument = 0;           // there is one: the container goes on
+    bit<1>   pfc = 0;                // Ethernet frames are looked at for PFC's
+    bit<1>   is_sid = 0;
+    bit<1>   service = 0;
     bit<128> shifted = 0;
     bit<8>   hop_limit = 0;
 
@@ -119,6 +124,21 @@ control Endpoint(inout headers_t hdr, inout metadata_t meta, inout standard_meta
         meta.routed = 1;
     }
 
+    // draft-pfc section 2: End.X, and an Ethernet frame with no segments left may pause interface J, the port. flavors are bits.
+    @id(0x0100001a)
+    action end_x_pfc(bit<9> port, bit<16> neighbor, bit<8> flavors) {
+        end_x_flavors(port, neighbor, flavors[0:0], flavors[2:2]);
+        meta.pfc_port = port;
+        pfc = 1;
+    }
+
+    // draft-pfc section 3, scenario 1: the same of a node.
+    @id(0x0100001b)
+    action end_pfc(bit<8> flavors) {
+        end_flavors(flavors[0:0], flavors[2:2]);
+        pfc = 1;
+    }
+
     // RFC 9524 section 2.2: a copy per branch, Segments Left untouched. With receivers of its own
     // (has_local) the node is also an End.MT edge of the tree.
     @id(0x01000013)
@@ -142,25 +162,93 @@ control Endpoint(inout headers_t hdr, inout metadata_t meta, inout standard_meta
     table local_sid {
         key = { meta.dst : lpm @name("dst_addr"); }
         actions = {
-            end; end_x; end_flavors; end_x_flavors; un; ua; end_dt6; end_dx6; end_replicate; end_mt;
+            end; end_x; end_flavors; end_x_flavors; un; ua; end_dt6; end_dx6; end_replicate; end_mt; end_x_pfc; end_pfc;
             @defaultonly NoAction;
         }
         const default_action = NoAction();
         size = LOCAL_SIDS;
     }
 
+    // The SID behind one of this node's own that is next: both are done with in one pass.
+    @id(0x0100001c)
+    action service_dt6(bit<16> vrf) {
+        meta.vrf = vrf;
+        service = 1;
+    }
+
+    @id(0x02000011)
+    table service_sid {
+        key = { meta.dst : exact @name("dst_addr"); }
+        actions = { service_dt6; @defaultonly NoAction; }
+        const default_action = NoAction();
+        size = SERVICE_SIDS;
+    }
+
+    @id(0x0100001d)
+    action sid_of_domain() {
+        is_sid = 1;
+    }
+
+    // The SIDs of the domain, of whichever node. A node's own are SIDs without it.
+    @id(0x02000012)
+    table sid_space {
+        key = { meta.dst : lpm @name("dst_addr"); }
+        actions = { sid_of_domain; @defaultonly NoAction; }
+        const default_action = NoAction();
+        size = SID_SPACES;
+    }
+
+    @id(0x0100001e)
+    action allow_sid() {
+        is_sid = 0;
+    }
+
+    // Who outside may use which: hosts that are part of a tree, or choose paths.
+    @id(0x02000013)
+    table sid_allowed {
+        key = {
+            std.ingress_port : exact @name("port");
+            meta.dst         : lpm @name("dst_addr");
+        }
+        actions = { allow_sid; @defaultonly NoAction; }
+        const default_action = NoAction();
+        size = SIDS_ALLOWED;
+    }
+
     apply {
-        local_sid.apply();
+        if (local_sid.apply().hit) {
+            is_sid = 1;
+        }
+        if (meta.outside == 1) {
+            sid_space.apply();
+            if (is_sid == 1) {
+                sid_allowed.apply();
+            }
+            if (is_sid == 1) {
+                meta.drop_reason = DropReason.SID_FROM_OUTSIDE;
+                behavior = SID_NONE;
+                meta.mt_replicate = 0;
+            }
+        }
+        hop_limit = hdr.outer_ipv6.isValid() ? hdr.outer_ipv6.hop_limit : hdr.ipv6.hop_limit;
+        if (behavior != SID_NONE && meta.drop_reason == DropReason.NONE && hdr.srh.isValid() && hdr.ipv6.isValid() &&
+            hdr.srh.segments_left < hdr.srh.last_entry) {
+            pfc_learning.apply(hdr, meta, std);
+        }
         if (meta.drop_reason != DropReason.NONE) {
-            // What the parser has refused of an SRH (RFC 8986 section 4.1, S09-S10).
-            if (behavior != SID_NONE && hdr.srh.segments_left != 0) {
+            // What the parser has refused of an SRH (RFC 8986 section 4.1, S05-S10).
+            if (behavior == SID_ENDPOINT && hdr.srh.segments_left != 0 && hop_limit <= 1) {
+                meta.drop_reason = DropReason.HOP_LIMIT;
+                meta.icmp = ICMP_TIME_EXCEEDED;
+            } else if (behavior != SID_NONE && hdr.srh.segments_left != 0) {
                 meta.icmp = ICMP_SEGMENTS_LEFT;
             }
         } else if (behavior == SID_ENDPOINT) {
-            hop_limit = hdr.outer_ipv6.isValid() ? hdr.outer_ipv6.hop_limit : hdr.ipv6.hop_limit;
             if (argument == 0 && (!hdr.srh.isValid() || hdr.srh.segments_left == 0)) {
-                // RFC 8986 section 4.1.1; section 4.16.3 for USD.
-                if (usd == 1 && hdr.outer_ipv6.isValid() && hdr.ipv6.isValid()) {
+                // RFC 8986 section 4.1.1; section 4.16.3 for USD; draft-pfc section 2 for an Ethernet frame.
+                if (pfc == 1 && hdr.inner_ethernet.isValid()) {
+                    pfc_tunnel.apply(hdr, meta);
+                } else if (usd == 1 && hdr.outer_ipv6.isValid() && hdr.ipv6.isValid()) {
                     decaps = 1;
                 } else {
                     meta.drop_reason = hdr.srh.isValid() ? DropReason.SID_SEGMENTS_LEFT : DropReason.SID_UPPER_LAYER;
@@ -188,8 +276,15 @@ control Endpoint(inout headers_t hdr, inout metadata_t meta, inout standard_meta
                     hdr.segment.pop_front(SRH_SEGMENTS);
                     hdr.srh_tlvs.setInvalid();
                 }
+                if (meta.routed == 0) {
+                    service_sid.apply();
+                }
+                if (service == 1) {
+                    behavior = SID_DECAPS;
+                }
             }
-        } else if (behavior == SID_DECAPS) {
+        }
+        if (behavior == SID_DECAPS && meta.drop_reason == DropReason.NONE) {
             if (hdr.srh.isValid() && hdr.srh.segments_left != 0) {
                 meta.drop_reason = DropReason.SID_SEGMENTS_LEFT;
                 meta.icmp = ICMP_SEGMENTS_LEFT;
@@ -244,20 +339,23 @@ control Endpoint(inout headers_t hdr, inout metadata_t meta, inout standard_meta
     meta.encapsulated = 1;
 
 // The flow label of the outer header: one per inner flow, so that ECMP in the middle of the
-// network spreads by inner flows (RFC 6437, RFC 8754 section 5.5).
+// network spreads by inner flows (RFC 6437, RFC 8754 section 5.5), and the slice.
 control OuterFlowLabel(inout headers_t hdr, inout metadata_t meta) {
-    bit<32> flow;
+    bit<32> flow = 0;
 
     apply {
-        hash(flow, HashAlgorithm.crc32, 32w0,
-             { hdr.ipv6.src_addr, hdr.ipv6.dst_addr, 12w0, hdr.ipv6.flow_label, hdr.ipv6.next_header, meta.l4_ports },
-             64w0x100000000);
-        hdr.outer_ipv6.flow_label = flow[19:0];
+        // PFC frames of a tunnel have one way.
+        if (hdr.ipv6.isValid()) {
+            hash(flow, HashAlgorithm.crc32, 32w0,
+                 { hdr.ipv6.src_addr, hdr.ipv6.dst_addr, 12w0, hdr.ipv6.flow_label, hdr.ipv6.next_header, meta.l4_ports },
+                 64w0x100000000);
+        }
+        hdr.outer_ipv6.flow_label = (flow[19:0] & ~meta.slice_mask) | (meta.outer_slice & meta.slice_mask);
     }
 }
 
 // Steering into SRv6 policies by inner destination (RFC 9256 section 8.4).
-control Headend(inout headers_t hdr, inout metadata_t meta) {
+control Headend(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
 
     @id(0x01000020)
     action h_encaps_1(bit<128> source, bit<128> s1) {
@@ -286,13 +384,26 @@ control Headend(inout headers_t hdr, inout metadata_t meta) {
         hdr.segment[2].sid = s1;
     }
 
+    // A tenant's traffic into a policy of sr_policy, which others may use too; sid is the far end's End.DT6 for the tenant.
+    // priority is the queue here.
+    @id(0x01000023)
+    action vpn_steer(bit<16> policy, bit<128> sid, bit<20> slice, bit<6> dscp, bit<3> class, bit<3> priority) {
+        meta.policy = policy;
+        meta.service_sid = sid;
+        meta.outer_slice = slice;
+        meta.outer_dscp = dscp;
+        meta.classed = 1;
+        meta.class = class;
+        std.priority = priority;
+    }
+
     @id(0x02000020)
     table srv6_policy {
         key = {
             meta.vrf : exact @name("vrf");
             meta.dst : lpm @name("dst_addr");
         }
-        actions = { h_encaps_1; h_encaps_2; h_encaps_3; @defaultonly NoAction; }
+        actions = { h_encaps_1; h_encaps_2; h_encaps_3; vpn_steer; @defaultonly NoAction; }
         const default_action = NoAction();
         size = SRV6_POLICIES;
     }

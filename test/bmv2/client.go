@@ -21,7 +21,7 @@ var ErrNotPrimary = errors.New("not the primary controller")
 
 const (
 	maxMessage = 64 << 20
-	packetIns  = 4096 // packet-ins that may wait to be read
+	packetIns  = 4096 // packet-ins that may wait to be read, and digest lists
 )
 
 // Client is a plain P4Runtime client of one switch: its primary controller, unless it only observes. It knows nothing of Weft's own southbound, and so checks a
@@ -35,6 +35,7 @@ type Client struct {
 	stream  p4v1.P4Runtime_StreamChannelClient
 	cancel  context.CancelFunc
 	packets chan *p4v1.PacketIn
+	digests chan *p4v1.DigestList
 	mu      sync.Mutex // for what follows
 	err     error      // why the stream ended
 }
@@ -59,6 +60,7 @@ func Dial(ctx context.Context, target string, device uint64) (*Client, error) {
 	}
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	c.election, c.cancel, c.packets = &p4v1.Uint128{Low: 1}, cancel, make(chan *p4v1.PacketIn, packetIns)
+	c.digests = make(chan *p4v1.DigestList, packetIns)
 	stop := context.AfterFunc(ctx, cancel) // ctx bounds the dialing only
 	defer stop()
 	if err := c.arbitrate(life); err != nil {
@@ -101,6 +103,9 @@ func (c *Client) receive() {
 		}
 		if p := m.GetPacket(); p != nil {
 			c.packets <- p
+		}
+		if d := m.GetDigest(); d != nil {
+			c.digests <- d
 		}
 	}
 }
@@ -156,6 +161,18 @@ func (c *Client) Read(ctx context.Context, wanted ...*p4v1.Entity) ([]*p4v1.Enti
 // PacketOut sends a packet-out.
 func (c *Client) PacketOut(p *p4v1.PacketOut) error {
 	return c.stream.Send(&p4v1.StreamMessageRequest{Update: &p4v1.StreamMessageRequest_Packet{Packet: p}})
+}
+
+// Digest waits for a digest list, and acknowledges it.
+func (c *Client) Digest(ctx context.Context) (*p4v1.DigestList, error) {
+	select {
+	case d := <-c.digests:
+		return d, c.stream.Send(&p4v1.StreamMessageRequest{Update: &p4v1.StreamMessageRequest_DigestAck{
+			DigestAck: &p4v1.DigestListAck{DigestId: d.GetDigestId(), ListId: d.GetListId()},
+		}})
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 // PacketIn waits for a packet-in.

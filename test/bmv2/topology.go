@@ -15,7 +15,7 @@ var (
 	ErrExited = errors.New("simple_switch_grpc exited")
 )
 
-// Port is a port of a switch, 1 to 500.
+// Port is a port of a switch, 1 to 508.
 type Port struct {
 	Switch string
 	Port   uint32
@@ -39,7 +39,7 @@ type Topology struct {
 
 const (
 	defaultCPUPort = 510
-	maxPort        = 500 // ports above are the pipeline's own
+	maxPort        = 508 // ports above are the pipeline's own; on 508 it speaks to the target, and a tap may be that
 )
 
 func (t Topology) validate() error {

@@ -56,7 +56,7 @@ type bmv2Target struct {
 	client   *bmv2.Client
 	received chan wire
 	written  []*p4v1.Update // what reset has to take back
-	rx       [ports + 1]int // packets sent into each port since the reset
+	rx       map[uint32]int // packets sent into each port since the reset
 	probe    uint64
 }
 
@@ -64,7 +64,7 @@ func newBMv2(t *testing.T) *bmv2Target {
 	t.Helper()
 	bmv2.Require(t)
 	topology := bmv2.Topology{Switches: []bmv2.Switch{{Name: "s", DeviceID: 1}}}
-	for port := uint32(1); port <= ports; port++ {
+	for _, port := range tapped() {
 		topology.Taps = append(topology.Taps, bmv2.Port{Switch: "s", Port: port})
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), bmv2Wait)
@@ -86,8 +86,8 @@ func newBMv2(t *testing.T) *bmv2Target {
 	}
 	t.Cleanup(func() { client.Close() })
 
-	b := &bmv2Target{network: network, client: client, received: make(chan wire, 1<<16)}
-	for port := uint32(1); port <= ports; port++ {
+	b := &bmv2Target{network: network, client: client, received: make(chan wire, 1<<16), rx: map[uint32]int{}}
+	for _, port := range tapped() {
 		tap := network.Tap(bmv2.Port{Switch: "s", Port: port})
 		readers.Go(func() {
 			for {
@@ -114,6 +114,31 @@ func newBMv2(t *testing.T) *bmv2Target {
 
 func (*bmv2Target) virtual() bool { return false }
 
+// tapped are the ports that the test holds: those of the switch, and that of its traffic manager.
+func tapped() []uint32 {
+	list := []uint32{p4.PfcPort}
+	for port := uint32(1); port <= ports; port++ {
+		list = append(list, port)
+	}
+	return list
+}
+
+// digests waits for what is wanted; nothing says that no more will come.
+func (b *bmv2Target) digests(t testing.TB, want int) []learned {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), bmv2Wait)
+	defer cancel()
+	var got []learned
+	for len(got) < want {
+		d, err := b.client.Digest(ctx)
+		if err != nil {
+			t.Fatalf("digest: %v", err)
+		}
+		got = append(got, learnedFrom(d)...)
+	}
+	return got
+}
+
 func (*bmv2Target) advance(d time.Duration) {
 	if d != 0 {
 		panic("no way to advance the real clock")
@@ -138,7 +163,7 @@ func (b *bmv2Target) reset(t testing.TB) {
 		t.Fatalf("pipeline: %v", err)
 	}
 	b.written = nil
-	b.rx = [ports + 1]int{}
+	clear(b.rx)
 }
 
 func (b *bmv2Target) write(t testing.TB, updates []*p4v1.Update) {
@@ -225,11 +250,11 @@ const probeType = 0x88b5
 func (b *bmv2Target) flush(ctx context.Context, t testing.TB, last bool) []wire {
 	t.Helper()
 	waiting := map[string]bool{}
-	to := uint32(4)
+	through := []uint32{0, 1, 2, 3, 4}
 	if last {
-		to = ports
+		through = append([]uint32{0}, tapped()...)
 	}
-	for port := uint32(0); port <= to; port++ {
+	for _, port := range through {
 		out := port
 		if port == 0 {
 			out = p4.CpuPort

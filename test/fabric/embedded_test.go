@@ -47,6 +47,7 @@ type embedded struct {
 	device *p4rt.Device
 	now    time.Duration
 	out    []wire
+	told   []learned
 }
 
 // programs are those compiled, which all switches share: under the race detector the fabric's
@@ -56,6 +57,12 @@ var programs p4rt.Cache
 func newEmbedded() *embedded { return &embedded{} }
 
 func (*embedded) virtual() bool { return true }
+
+func (e *embedded) digests(testing.TB, int) []learned {
+	got := e.told
+	e.told = nil
+	return got
+}
 
 func (e *embedded) advance(d time.Duration) { e.now += d }
 
@@ -70,11 +77,13 @@ func (e *embedded) reset(t testing.TB) {
 			if p := m.GetPacket(); p != nil {
 				e.out = append(e.out, wire{p4.CpuPort, fromPacketIn(p)})
 			}
+			e.told = append(e.told, learnedFrom(m.GetDigest())...)
 		},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
+	e.told = nil
 	e.device, e.now = device, time.Hour // a switch that has been up for a while
 	err = device.SetPipeline(e.now, &p4v1.SetForwardingPipelineConfigRequest{
 		DeviceId: 1, Action: p4v1.SetForwardingPipelineConfigRequest_VERIFY_AND_COMMIT,

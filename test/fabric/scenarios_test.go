@@ -21,5 +21,12 @@ func scenarios() []scenario {
 		structuredEVs(),
 		usids(),
 		icmpErrors(),
+		endXPFC(),
+		pfcReceived(),
+		pfcMade(),
+		pfcTunnels(),
+		l3vpn(),
+		domainEdge(),
+		pfcLearning(),
 	)
 }

@@ -37,6 +37,8 @@ type target interface {
 	write(t testing.TB, updates []*p4v1.Update)
 	// inject takes frames in, one after the other, and returns all that leaves because of them: in order on each port.
 	inject(t testing.TB, in ...wire) []wire
+	// digests waits for as many as are wanted and returns all that there were since it was asked last.
+	digests(t testing.TB, want int) []learned
 	// counters returns the cells of an indirect counter that are not zero, in packets.
 	counters(t testing.TB, id uint32) map[int]int
 	// virtual says that time stands still but for advance.
@@ -59,6 +61,8 @@ type step struct {
 	events          events
 	classes         counts // only of scenarios that state them
 	icmp            map[p4.IcmpEvent]int
+	pauses          counts // commands given and PFC frames made
+	learned         []learned
 }
 
 // counts are increments of cells of other counters.
@@ -95,6 +99,9 @@ func (s scenario) run(t *testing.T, target target) {
 			out = target.inject(t, step.in)
 		}
 		compareOutput(t, name, out, step.out)
+		if got := target.digests(t, len(step.learned)); !slices.EqualFunc(got, step.learned, learned.equal) {
+			t.Errorf("%s: digests\n%v, want\n%v", name, got, step.learned)
+		}
 		now := read()
 		compareCells(t, name, seen, now, step.cells())
 		seen = now
@@ -122,6 +129,8 @@ func (c cell) String() string {
 		return fmt.Sprintf("mt_events[%v]", p4.MtEvent(c.index))
 	}
 	return fmt.Sprintf("%s[port %d class %d]", map[uint32]string{
+		p4.CounterPfcXoffRxID: p4.CounterPfcXoffRx, p4.CounterPfcXonRxID: p4.CounterPfcXonRx,
+		p4.CounterPfcXoffTxID: p4.CounterPfcXoffTx, p4.CounterPfcXonTxID: p4.CounterPfcXonTx,
 		p4.CounterClassTxID: p4.CounterClassTx, p4.CounterClassMarksID: p4.CounterClassMarks,
 		p4.CounterClassTrimsID: p4.CounterClassTrims, p4.CounterClassDropsID: p4.CounterClassDrops,
 	}[c.counter], c.index>>3, c.index&7)
@@ -129,7 +138,10 @@ func (c cell) String() string {
 
 // counters are those that its steps state.
 func (s scenario) counters() []uint32 {
-	ids := []uint32{p4.CounterIngressDropsID, p4.CounterEgressDropsID, p4.CounterMtEventsID, p4.CounterIcmpEventsID}
+	ids := []uint32{
+		p4.CounterIngressDropsID, p4.CounterEgressDropsID, p4.CounterMtEventsID, p4.CounterIcmpEventsID,
+		p4.CounterPfcXoffRxID, p4.CounterPfcXonRxID, p4.CounterPfcXoffTxID, p4.CounterPfcXonTxID,
+	}
 	if s.classes {
 		ids = append(ids, p4.CounterClassTxID, p4.CounterClassMarksID, p4.CounterClassTrimsID, p4.CounterClassDropsID)
 	}
@@ -164,6 +176,7 @@ func (s step) cells() map[cell]int {
 		cells[cell{p4.CounterIcmpEventsID, int(event)}] = n
 	}
 	maps.Copy(cells, s.classes)
+	maps.Copy(cells, s.pauses)
 	return cells
 }
 

@@ -1,7 +1,6 @@
 package fabric
 
 import (
-	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
@@ -305,24 +304,11 @@ func icmpEntry(interval, burst uint64) *p4v1.Update {
 // icmpError is the error that a frame brings about, as it leaves by the port to the frame's source (RFC 4443 section 2.4).
 func icmpError(port uint32, frame []byte, typ, code uint8, pointer uint32) wire {
 	quoted := frame[packet.EthernetLen:]
-	quoted = quoted[:min(len(quoted), 1280-packet.IPv6Len-8)]
-	message := append([]byte{typ, code, 0, 0}, binary.BigEndian.AppendUint32(nil, pointer)...)
-	message = append(message, quoted...)
+	quoted = quoted[:min(len(quoted), packet.ICMPv6MaxQuoted)]
 	src, dst := node, netip.AddrFrom16([16]byte(frame[offOuter+8:]))
-	pseudo := append(src.AsSlice(), dst.AsSlice()...)
-	pseudo = binary.BigEndian.AppendUint32(pseudo, uint32(len(message)))
-	pseudo = append(binary.BigEndian.AppendUint32(pseudo, 58), message...)
-	if len(pseudo)%2 != 0 {
-		pseudo = append(pseudo, 0)
-	}
-	var sum uint32
-	for i := 0; i < len(pseudo); i += 2 {
-		sum += uint32(binary.BigEndian.Uint16(pseudo[i:]))
-	}
-	for sum > 0xffff {
-		sum = sum>>16 + sum&0xffff
-	}
-	binary.BigEndian.PutUint16(message[2:], ^uint16(sum))
+	e := packet.ICMPv6Error{Type: typ, Code: code, Word: pointer, Quoted: quoted}
+	e.Checksum = packet.ICMPv6Checksum(src, dst, e.Append(nil))
+	message := e.Append(nil)
 	w := forwarded(port, plain(packet.IPv6{NextHeader: 58, HopLimit: 64, Src: src, Dst: dst}, message))
 	w.frame[offOuter+7]++ // it starts here
 	return w

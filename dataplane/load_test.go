@@ -20,7 +20,7 @@ func TestLoadFabric(t *testing.T) {
 			visible[ti.Name] = ti
 		}
 	}
-	if len(visible) < 15 || len(visible) > 30 {
+	if len(visible) < 15 || len(visible) > 60 {
 		t.Errorf("%d tables are not hidden", len(visible))
 	}
 	route := visible["FabricIngress.routing.ipv6_route"]

@@ -66,13 +66,10 @@ func (h ICMPv6Error) Len() int { return ICMPv6ErrorLen + len(h.Quoted) }
 // ICMPv6Checksum computes the checksum of an ICMPv6 message between two addresses (RFC 4443 §2.3). What its checksum field holds does not matter.
 func ICMPv6Checksum(src, dst netip.Addr, message []byte) uint16 {
 	s, d := src.As16(), dst.As16()
-	sum := sum16(sum16(0, s[:]), d[:]) + uint64(len(message)) + NextHeaderICMPv6
-	sum = sum16(sum, message[:min(len(message), icmpChecksum)])
+	sum := ChecksumAdd(ChecksumAdd(0, s[:]), d[:]) + uint64(len(message)) + NextHeaderICMPv6
+	sum = ChecksumAdd(sum, message[:min(len(message), icmpChecksum)])
 	if len(message) > icmpPointer {
-		sum = sum16(sum, message[icmpPointer:])
+		sum = ChecksumAdd(sum, message[icmpPointer:])
 	}
-	for sum > 0xFFFF {
-		sum = sum>>16 + sum&0xFFFF
-	}
-	return ^uint16(sum)
+	return Checksum(sum)
 }

@@ -87,22 +87,24 @@ func (d *Direct) ReadAll(now time.Duration) (Contents, error) {
 		if err != nil {
 			return Contents{}, err
 		}
-		if len(patterns) == 0 {
-			continue
-		}
 		var bad error
-		err = d.Target.Read(now, &p4v1.ReadRequest{DeviceId: d.DeviceID, Entities: patterns}, func(m *p4v1.ReadResponse) {
-			for _, p := range m.GetEntities() {
-				e, ok, err := fromProto(p)
-				if err != nil {
-					bad = errors.Join(bad, err)
-				} else if ok && e.Kind() == k {
-					out.Entities = append(out.Entities, d.Pipeline.normal(e))
+		for patterns := range k.requests(patterns) {
+			err = d.Target.Read(now, &p4v1.ReadRequest{DeviceId: d.DeviceID, Entities: patterns}, func(m *p4v1.ReadResponse) {
+				for _, p := range m.GetEntities() {
+					e, ok, err := fromProto(p)
+					if err != nil {
+						bad = errors.Join(bad, err)
+					} else if ok && e.Kind() == k {
+						out.Entities = append(out.Entities, d.Pipeline.normal(e))
+					}
 				}
+			})
+			if err != nil && !k.absent(err) {
+				bad = errors.Join(bad, err)
 			}
-		})
-		if err = errors.Join(err, bad); err != nil {
-			return Contents{}, fmt.Errorf("reading every %s: %w", k, err)
+		}
+		if bad != nil {
+			return Contents{}, fmt.Errorf("reading every %s: %w", k, bad)
 		}
 	}
 	return out, nil

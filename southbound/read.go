@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"slices"
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
@@ -66,14 +67,10 @@ func (s *Session) Read(ctx context.Context, q Query) ([]Entity, error) {
 	if len(patterns) == 0 {
 		return nil, nil
 	}
-	requests := [][]*p4v1.Entity{patterns}
-	if q.Kind == KindDigest { // BMv2's server finds no digest that is off, and then says nothing of the others
-		requests = slices.Collect(slices.Chunk(patterns, 1))
-	}
 	var es []Entity
-	for _, patterns := range requests {
+	for patterns := range q.Kind.requests(patterns) {
 		some, err := c.read(ctx, patterns)
-		if err != nil && (q.Kind != KindDigest || status.Code(err) != codes.NotFound) {
+		if err != nil && !q.Kind.absent(err) {
 			return nil, s.named(fmt.Errorf("reading %s: %w", q, err))
 		}
 		es = append(es, some...)
@@ -114,6 +111,28 @@ func (c *conn) read(ctx context.Context, patterns []*p4v1.Entity) ([]Entity, err
 			}
 		}
 	}
+}
+
+// requests divides what is to be read into requests: a digest that is off fails the request that names it.
+func (k Kind) requests(patterns []*p4v1.Entity) iter.Seq[[]*p4v1.Entity] {
+	if k == KindDigest {
+		return slices.Chunk(patterns, 1)
+	}
+	return slices.Chunk(patterns, max(1, len(patterns)))
+}
+
+// absent tells that a request of requests failed because a digest is off: as a whole, or with an error for it (P4Runtime spec §12.3).
+func (k Kind) absent(err error) bool {
+	if k != KindDigest {
+		return false
+	}
+	st := status.Convert(err)
+	for _, d := range st.Details() {
+		if e, ok := d.(*p4v1.Error); ok {
+			return codes.Code(e.GetCanonicalCode()) == codes.NotFound
+		}
+	}
+	return st.Code() == codes.NotFound
 }
 
 // patterns returns what a ReadRequest holds for q. Objects that have ids are

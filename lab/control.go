@@ -11,6 +11,7 @@ import (
 
 	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/entry"
+	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/store"
 	"github.com/weft-sdn/weft/p4"
 	"github.com/weft-sdn/weft/southbound"
@@ -44,6 +45,10 @@ type Control struct {
 	Log func(format string, args ...any)
 	// Events, if not nil, is told of every change, as a client of the API is.
 	Events func(controller.Event)
+	// MRC, if not nil, is how the controller runs the fabric of the hosts of MRC.
+	MRC *inventory.MRC
+	// Paths is the running controller's part that has to do with MRC; nil without.
+	Paths *PathControl
 
 	store    store.Store
 	core     *controller.Core
@@ -130,12 +135,21 @@ func (c *Control) Start() error {
 	if err != nil {
 		return err
 	}
-	core, err := controller.NewCore(controller.Config{Inventory: c.World.Network.Inventory(nil), Start: epoch}, records)
+	inv := c.World.Network.Inventory(nil)
+	if c.MRC != nil {
+		inv.MRC = *c.MRC
+	}
+	core, err := controller.NewCore(controller.Config{Inventory: inv, Start: epoch}, records)
 	if err != nil {
 		return err
 	}
 	c.core, c.up, c.ticking = core, true, noTick
 	c.life++
+	if inv.MRC.On() {
+		if err := c.startPaths(&inv); err != nil {
+			return err
+		}
+	}
 	c.tick()
 	c.NetworkChanged()
 	for _, s := range c.World.Network.Switches {
@@ -146,7 +160,7 @@ func (c *Control) Start() error {
 
 // Stop stops the controller at once; what it had sent is carried out.
 func (c *Control) Stop() {
-	c.up, c.core = false, nil
+	c.up, c.core, c.Paths = false, nil, nil
 	for _, s := range c.sessions {
 		s.up = false
 		s.number++
@@ -160,8 +174,12 @@ func (c *Control) LoseStore() { c.store = store.NewMemory() }
 func (c *Control) NetworkChanged() {
 	c.after(c.Latencies.Detect, func() {
 		c.core.Tick(c.World.now)
-		c.core.SetTopology(c.World.Learned(c.learned))
+		learned := c.World.Learned(c.learned)
+		c.core.SetTopology(learned)
 		c.work()
+		if c.Paths != nil {
+			c.Paths.setTopology(learned)
+		}
 	})
 }
 

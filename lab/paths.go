@@ -1,0 +1,198 @@
+package lab
+
+import (
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/weft-sdn/weft/controller/ev"
+	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/controller/multipath"
+	"github.com/weft-sdn/weft/controller/plan"
+	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/topology"
+)
+
+// PathControl runs the core of the controller of an MRC fabric in a world's time, against the hosts of
+// the world: what package multipath's runner, the streams to hosts and their agents do. Core and hosts are the real
+// ones.
+type PathControl struct {
+	control  *Control
+	inv      *inventory.Inventory
+	core     *multipath.Core
+	nodes    map[string]*topology.Node // what switches are or were
+	attached map[string]bool
+	assigned *ev.Assignment
+	applied  map[string]uint64 // the last Set that a host holds
+	ticking  time.Duration
+}
+
+// startPaths starts the core for a controller that has just started.
+func (c *Control) startPaths(inv *inventory.Inventory) error {
+	cfg := multipath.ConfigOf(&inv.MRC)
+	cfg.Epoch = uint64(c.life)
+	core, err := multipath.New(cfg)
+	if err != nil {
+		return err
+	}
+	p := &PathControl{
+		control: c, inv: inv, core: core, nodes: map[string]*topology.Node{}, attached: map[string]bool{}, applied: map[string]uint64{}, ticking: noTick,
+	}
+	c.Paths = p
+	for _, h := range c.World.Network.Hosts {
+		if node := c.World.mrc[h.Name]; node != nil {
+			node.Report(pathReporter{p, h.Name})
+		}
+	}
+	if every := inv.MRC.Counts.D(); every > 0 {
+		p.count(every)
+	}
+	return nil
+}
+
+// Core is the running controller's.
+func (p *PathControl) Core() *multipath.Core { return p.core }
+
+// do has something happen to the core now.
+func (p *PathControl) do(f func() error) {
+	p.core.Tick(p.control.World.now)
+	p.control.fail(f())
+	p.work()
+}
+
+// later is do after a way through the network.
+func (p *PathControl) later(f func() error) {
+	p.control.after(p.control.Latencies.PacketIn, func() { p.do(f) })
+}
+
+// setTopology tells what is advertised now.
+func (p *PathControl) setTopology(s *topology.Snapshot) {
+	p.do(func() error {
+		p.core.SetTopology(s)
+		maps.Copy(p.nodes, plan.Nodes(s, p.inv))
+		for _, h := range multipath.HostsOf(p.inv, p.nodes) {
+			node := p.control.World.mrc[h.Name]
+			if p.attached[h.Name] || node == nil {
+				continue
+			}
+			p.attached[h.Name] = true
+			if err := p.core.PutHost(h); err != nil {
+				return err
+			}
+			p.control.after(p.control.Latencies.Connect, func() { p.hello(node) })
+		}
+		p.core.InSync()
+		return nil
+	})
+}
+
+// hello is a host's stream that begins.
+func (p *PathControl) hello(n *MRCNode) {
+	p.do(func() error {
+		err := p.core.Hello(n.Name, &hostapi.Hello{API: hostapi.API, Name: n.Name, Instance: 1, Capabilities: n.Capabilities()})
+		if err != nil {
+			return err
+		}
+		return p.core.PortStatus(n.Name, hostapi.PortMask(n.Ports()))
+	})
+}
+
+// work does what the core wants done.
+func (p *PathControl) work() {
+	c := p.control
+	for r := p.core.Ready(); !r.Empty(); r = p.core.Ready() {
+		for _, s := range r.Sets {
+			c.after(c.Latencies.PacketIn, func() { p.set(s) })
+		}
+		for _, x := range r.Probes {
+			c.after(c.Latencies.PacketIn, func() { p.probe(x) })
+		}
+		for _, e := range r.Events {
+			c.logf("%v event %v %s %s", c.World.now, e.Type, e.Object, e.Message)
+		}
+	}
+	if a := p.core.Assignment(); a != p.assigned {
+		p.assigned = a
+		c.core.SetAssignment(a)
+		c.work()
+	}
+	next, ok := p.core.Next()
+	if at := max(next, c.World.now); ok && at < p.ticking {
+		p.ticking = at
+		life := c.life
+		c.World.At(at, func() {
+			if c.up && c.life == life && p.ticking == at {
+				p.ticking = noTick
+				p.do(func() error { return nil })
+			}
+		})
+	}
+}
+
+// set has a host hold a state, unless it holds a later one.
+func (p *PathControl) set(s multipath.Set) {
+	node := p.control.World.mrc[s.Host]
+	if node == nil || s.Seq <= p.applied[s.Host] {
+		return
+	}
+	p.applied[s.Host] = s.Seq
+	if err := node.Apply(s.State); err != nil {
+		p.control.fail(fmt.Errorf("host %s: %w", s.Host, err))
+		return
+	}
+	node.Wake()
+	p.later(func() error { return p.core.Applied(s.Host, s.Seq) })
+}
+
+func (p *PathControl) probe(x multipath.Probe) {
+	node := p.control.World.mrc[x.Host]
+	node.Probe(p.control.World.now, x.Request, func(r hostapi.ProbeResult) {
+		r.ID = x.Request.ID
+		p.later(func() error { return p.core.ProbeResult(x.Host, &r) })
+	})
+	node.Wake()
+}
+
+// count has hosts report what their entropy values carried, again and again.
+func (p *PathControl) count(every time.Duration) {
+	p.control.after(every, func() {
+		p.do(func() error {
+			for _, h := range p.control.World.Network.Hosts {
+				if node := p.control.World.mrc[h.Name]; node != nil && p.attached[h.Name] {
+					m := &hostapi.EVCounts{}
+					node.Counts(func(c hostapi.EVCount) bool {
+						m.Counts = append(m.Counts, c)
+						return true
+					})
+					_ = p.core.EVCounts(h.Name, m) // what it does not know it counts
+				}
+			}
+			return nil
+		})
+		p.count(every)
+	})
+}
+
+// pathReporter tells the core what a host says.
+type pathReporter struct {
+	paths *PathControl
+	host  string
+}
+
+// EVEvent implements nic.Reporter.
+func (r pathReporter) EVEvent(e hostapi.EVEvent) {
+	r.paths.later(func() error {
+		_ = r.paths.core.EVEvents(r.host, &hostapi.EVEvents{Events: []hostapi.EVEvent{e}}) // likewise
+		return nil
+	})
+}
+
+// PortStatus implements nic.Reporter.
+func (r pathReporter) PortStatus(up hostapi.PortMask) {
+	r.paths.later(func() error {
+		if !r.paths.attached[r.host] {
+			return nil // hello says it
+		}
+		return r.paths.core.PortStatus(r.host, up)
+	})
+}

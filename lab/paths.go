@@ -47,6 +47,9 @@ func (c *Control) startPaths(inv *inventory.Inventory) error {
 	if every := inv.MRC.Counts.D(); every > 0 {
 		p.count(every)
 	}
+	if every := inv.MRC.LinkCounts.D(); every > 0 {
+		p.countLinks(every)
+	}
 	return nil
 }
 

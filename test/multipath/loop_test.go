@@ -1,0 +1,138 @@
+package multipath
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/weft-sdn/weft/controller/ev"
+	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/controller/multipath"
+	"github.com/weft-sdn/weft/lab"
+)
+
+// slow is links that a test has the time for seconds of.
+var slow = links{20e6, 500 * time.Microsecond}
+
+// A loop is a fabric with its controller, that programs the switches, gives the hosts their entropy
+// values, and hears what becomes of them.
+type loop struct {
+	*lab.World
+	control *lab.Control
+	rng     *rand.Rand
+	// named is what was ever suspected, with the time of the first.
+	named map[string]time.Duration
+}
+
+// modes are how hosts that know their paths say them.
+var modes = []ev.Mode{ev.ModeStructured, ev.ModeF3216, ev.ModeF1616, ev.ModeSRH}
+
+// newLoop starts a fabric and its controller, and waits until every host knows its paths.
+func newLoop(c lab.ClosConfig, mode ev.Mode, l links, seed uint64) (*loop, error) {
+	c.Rate, c.Delay = l.rate, l.delay
+	w, err := lab.NewWorld(lab.Clos(c), lab.Options{Seed: seed, Cache: cache, Managed: true})
+	if err != nil {
+		return nil, err
+	}
+	control, err := lab.NewControl(w, lab.DefaultLatencies())
+	if err != nil {
+		return nil, err
+	}
+	mrc := inventory.Default().MRC
+	mrc.Mode, mrc.Classes = mode.String(), w.Network.Classes()
+	control.MRC = &mrc
+	if err := control.Start(); err != nil {
+		return nil, err
+	}
+	x := &loop{World: w, control: control, rng: rand.New(rand.NewPCG(seed, 3)), named: map[string]time.Duration{}}
+	if !w.Run(w.Now()+10*time.Second, x.ready) {
+		return nil, fmt.Errorf("the fabric is not ready within 10 s: %v, %v", control.Err(), control.Paths.Core().Failure())
+	}
+	return x, control.Err()
+}
+
+// ready says whether switches and hosts hold what they are to hold.
+func (x *loop) ready() bool {
+	for _, s := range x.control.Core().Switches() {
+		if !s.Synced {
+			return false
+		}
+	}
+	return x.applied()
+}
+
+// applied says whether every host holds what the controller wants of it now.
+func (x *loop) applied() bool {
+	all := x.control.Paths.Core().Hosts()
+	for _, h := range all {
+		if h.Set == 0 || h.Applied < h.Set {
+			return false
+		}
+	}
+	return len(all) > 0
+}
+
+// watch notes what is suspected.
+func (x *loop) watch() {
+	for _, s := range x.control.Paths.Core().Suspects() {
+		if name := x.nameOf(s); x.named[name] == 0 {
+			x.named[name] = x.Now()
+		}
+	}
+}
+
+// nameOf names a suspect as wires are named, From-To.
+func (x *loop) nameOf(s multipath.Suspect) string {
+	if len(s.Links) != 1 || s.From == "" {
+		return fmt.Sprint(s.Links)
+	}
+	names := map[string]string{}
+	for _, n := range x.Network.Switches {
+		names[string(lab.NodeID(n))] = n.Name
+	}
+	return names[string(s.From)] + "-" + names[string(s.To)]
+}
+
+// run lets flows go on for so long, or until enough, if not nil, says so, and watches.
+func (x *loop) run(m *lab.Mesh, d time.Duration, enough func() bool) error {
+	var failed error
+	next, over := x.Now(), false
+	x.Run(x.Now()+d, func() bool {
+		failed = m.Pump()
+		if x.Now() >= next {
+			next += 100 * time.Millisecond
+			x.watch()
+			over = enough != nil && enough()
+		}
+		return failed != nil || over || x.control.Err() != nil
+	})
+	if failed == nil {
+		failed = x.control.Err()
+	}
+	return failed
+}
+
+// pairs has every host write to some others, drawn by the seed.
+func (x *loop) pairs(peers, octets int) (flows []lab.FlowConfig) {
+	hosts := x.Network.Hosts
+	for i, from := range hosts {
+		for _, j := range x.rng.Perm(len(hosts) - 1)[:peers] {
+			flows = append(flows, lab.FlowConfig{From: from.Name, To: hosts[(i+1+j)%len(hosts)].Name, Bytes: octets})
+		}
+	}
+	return flows
+}
+
+// between are the wires between switches.
+func (x *loop) between() (out []*lab.Wire) {
+	for _, w := range x.Wires() {
+		if _, err := x.Switch(w.From); err != nil {
+			continue
+		}
+		if _, err := x.Switch(w.To); err == nil {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+

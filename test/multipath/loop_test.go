@@ -135,4 +135,3 @@ func (x *loop) between() (out []*lab.Wire) {
 	}
 	return out
 }
-

@@ -1,0 +1,70 @@
+package mrc
+
+import (
+	"testing"
+	"time"
+
+	"github.com/weft-sdn/weft/controller"
+	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/controller/multipath"
+)
+
+// modes are those whose EVs have known paths.
+var modes = []string{"stev", "usid-f3216", "usid-f1616", "usid-srh"}
+
+// TestLinkWithdrawn: under traffic, a link that is withdrawn is denied by all hosts, with all EVs that cross it and no others; the writes
+// complete; and when it is back, it is used again after its back-off and a probe.
+func TestLinkWithdrawn(t *testing.T) {
+	for _, mode := range modes {
+		t.Run(mode, func(t *testing.T) {
+			run(t, func(m *inventory.MRC) { m.Mode = mode }, func(t *testing.T, f *fabric) {
+				if !f.deniesNothing() {
+					t.Fatal("EVs are denied from the start")
+				}
+				x := f.traffic(40 << 10)
+				f.until(time.Second, "a tenth is done", func() bool { return x.progress() > 0.1 })
+				f.setLink("P1-T0-1", "P1-T1-1", false)
+				if took := f.until(time.Second, "all hosts deny the link", func() bool { return f.denies("P1-T0-1", "P1-T1-1") }); took > 20*time.Millisecond {
+					t.Errorf("denied after %v", took)
+				}
+				x.finish(10 * time.Second)
+				f.setLink("P1-T0-1", "P1-T1-1", true)
+				if took := f.until(10*time.Second, "the link is used again", f.deniesNothing); took < f.inv.MRC.Restore.Hold.D() {
+					t.Errorf("used again after %v, before its back-off was over", took)
+				}
+				f.until(time.Second, "all hold what they should", f.ready)
+				lost := f.lost()
+				f.traffic(10 << 10).finish(time.Second)
+				if n := f.lost() - lost; n != 0 {
+					t.Errorf("%d packets are lost when all is well", n)
+				}
+			})
+		})
+	}
+}
+
+func (f *fabric) linkBetween(a, b string) multipath.LinkStatus {
+	f.t.Helper()
+	links, _, err := f.multipath.Links(f.t.Context(), multipath.LinkFilter{Node: a}, multipath.Page{})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	others, _, err := f.multipath.Links(f.t.Context(), multipath.LinkFilter{Node: b}, multipath.Page{})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	for _, l := range links {
+		for _, o := range others {
+			if l.Status.ID == o.Status.ID {
+				return l.Status
+			}
+		}
+	}
+	f.t.Fatalf("there is no link between %s and %s", a, b)
+	return multipath.LinkStatus{}
+}
+
+func (f *fabric) admin(t multipath.Target, s intent.AdminState) error {
+	return f.multipath.SetAdmin(f.t.Context(), t, intent.AdminSpec{Admin: s}, controller.Precondition{})
+}

@@ -1,0 +1,125 @@
+package mrc
+
+import (
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/controller/multipath"
+	"github.com/weft-sdn/weft/lab"
+)
+
+// watched counts the frames that are put on the wires between two switches.
+type watched struct {
+	a, b string
+	n    atomic.Int64
+}
+
+// Sent implements lab.Tap.
+func (w *watched) Sent(_ time.Duration, wire *lab.Wire, _ []byte) {
+	if wire.From == w.a && wire.To == w.b || wire.From == w.b && wire.To == w.a {
+		w.n.Add(1)
+	}
+}
+
+// Arrived implements lab.Tap.
+func (w *watched) Arrived(time.Duration, *lab.Wire, []byte) {}
+
+// TestDrain: under traffic, a link that is drained carries nothing any more when the controller says that it is drained, and no packet
+// is lost on the way there, nor when it is then taken down, comes back and is used again.
+func TestDrain(t *testing.T) {
+	run(t, nil, func(t *testing.T, f *fabric) {
+		link := f.linkBetween("P2-T0-2", "P2-T1-1")
+		tap := &watched{a: "P2-T0-2", b: "P2-T1-1"}
+		f.do(func() { f.world.AddTap(tap) })
+		lost := f.lost()
+		x := f.traffic(3 << 18)
+		f.until(time.Second, "a tenth is done", func() bool { return x.progress() > 0.1 })
+		if tap.n.Load() == 0 {
+			t.Fatal("nothing crosses the link before it is drained")
+		}
+		if err := f.admin(multipath.Target{Link: link.ID}, intent.AdminDrained); err != nil {
+			t.Fatal(err)
+		}
+		drained := func() bool {
+			l, err := f.multipath.Link(t.Context(), link.ID)
+			return err == nil && l.Spec.Admin == intent.AdminDrained && len(l.Status.Drains) == 1 && l.Status.Drains[0].Drained
+		}
+		f.until(time.Second, "the link is drained", drained)
+		if !f.denies("P2-T0-2", "P2-T1-1") {
+			t.Error("the link is drained, and hosts do not deny exactly the EVs across it")
+		}
+		before := tap.n.Load()
+		f.setLink("P2-T0-2", "P2-T1-1", false)
+		f.until(time.Second, "half is done", func() bool { return x.progress() > 0.5 })
+		if n := tap.n.Load() - before; n != 0 {
+			t.Errorf("%d frames cross the link after it is drained", n)
+		}
+		f.setLink("P2-T0-2", "P2-T1-1", true)
+		if x.progress() == 1 {
+			t.Error("the writes were done too early to see anything")
+		}
+		x.finish(10 * time.Second)
+		if n := f.lost() - lost; n != 0 {
+			t.Errorf("%d packets are lost, want none", n)
+		}
+		f.until(5*time.Second, "the link's back-off is over", func() bool {
+			return f.linkBetween("P2-T0-2", "P2-T1-1").Phase == "up" || f.denies("P2-T0-2", "P2-T1-1")
+		})
+		if err := f.admin(multipath.Target{Link: link.ID}, intent.AdminUp); err != nil {
+			t.Fatal(err)
+		}
+		f.until(5*time.Second, "the link is used again", f.deniesNothing)
+	})
+}
+
+// TestDrainLastPath: what is the last way between hosts is not drained, and nothing has changed.
+func TestDrainLastPath(t *testing.T) {
+	run(t, nil, func(t *testing.T, f *fabric) {
+		if err := f.admin(multipath.Target{Plane: 1}, intent.AdminDrained); err != nil {
+			t.Fatal(err)
+		}
+		f.until(time.Second, "plane 1 is drained", func() bool { return f.happened(multipath.DrainChanged, "plane 1", "drained") })
+		states := f.states()
+		var refused *intent.Error
+		for _, last := range []multipath.Target{
+			{Plane: 2}, {Host: "H1", Port: 2}, {Node: f.linkBetween("P2-T0-1", "P2-T1-1").From},
+		} {
+			if err := f.admin(last, intent.AdminDrained); !errors.As(err, &refused) || refused.Code != intent.CodeLastPath {
+				t.Errorf("%v: %v, want a refusal with %s", last, err, intent.CodeLastPath)
+			}
+		}
+		if err := f.admin(multipath.Target{Link: f.linkBetween("P2-T0-1", "P2-T1-1").ID}, intent.AdminDrained); err != nil {
+			t.Errorf("one of two links: %v", err)
+		}
+		if err := f.admin(multipath.Target{Link: f.linkBetween("P2-T0-1", "P2-T1-2").ID}, intent.AdminDrained); !errors.As(err, &refused) || refused.Code != intent.CodeLastPath {
+			t.Errorf("the second of two links: %v", err)
+		}
+		if err := f.admin(multipath.Target{Link: f.linkBetween("P2-T0-1", "P2-T1-1").ID}, intent.AdminUp); err != nil {
+			t.Error(err)
+		}
+		f.until(5*time.Second, "hosts hold what they held", func() bool {
+			for name, s := range f.states() {
+				if !s.Equal(states[name]) {
+					return false
+				}
+			}
+			return true
+		})
+		for _, p := range f.planes() {
+			if want := map[int]intent.AdminState{1: intent.AdminDrained, 2: intent.AdminUp}[p.Status.Plane]; p.Spec.Admin != want {
+				t.Errorf("plane %d is wanted to be %q, want %q", p.Status.Plane, p.Spec.Admin, want)
+			}
+		}
+	})
+}
+
+func (f *fabric) planes() []multipath.PlaneResource {
+	out, err := f.multipath.Planes(f.t.Context())
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return out
+}

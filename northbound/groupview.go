@@ -20,7 +20,7 @@ type groupTreeView struct {
 	Tree    *intent.Tree `json:"tree" doc:"As planned."`
 }
 
-func (s *Server) registerGroupViews() {
+func (s *Server) registerGroupViews(groups *collection[intent.Spec, group]) {
 	tags := []string{"multicast groups"}
 	huma.Register(s.api, s.operation(huma.Operation{
 		OperationID: "get-multicast-group-tree", Method: http.MethodGet, Path: groupPath + "/tree", Tags: tags,
@@ -35,7 +35,20 @@ func (s *Server) registerGroupViews() {
 		OperationID: "reset-multicast-group", Method: http.MethodPost, Path: groupPath + ":reset", Tags: tags,
 		Summary: "Reset a multicast group", Description: "Gives every node of the tree a new epoch, which forgets all that branches have reported: for queue pairs that were created anew. A new initial PSN is a change of the spec, and resets by itself.",
 		Errors: []int{404, 412, 422},
-	}), s.resetGroup)
+	}), func(ctx context.Context, in *struct {
+		NameParam
+		Match
+	}) (*itemOf[group], error) {
+		pre, err := in.precondition()
+		if err != nil {
+			return nil, err
+		}
+		g, err := s.controller.ResetGroup(ctx, in.Name, pre)
+		if err != nil {
+			return nil, problemOf(err)
+		}
+		return groups.item(group(g), false), nil
+	})
 }
 
 func (s *Server) groupTree(ctx context.Context, in *NameParam) (*struct{ Body groupTreeView }, error) {
@@ -61,15 +74,4 @@ func (s *Server) groupState(ctx context.Context, in *NameParam) (*struct{ Body c
 		return nil, problemOf(err)
 	}
 	return &struct{ Body controller.StateReport }{report}, nil
-}
-
-func (s *Server) resetGroup(ctx context.Context, in *struct {
-	NameParam
-	IfMatch string `header:"If-Match" doc:"The ETag the group has to have; 412 when it has another."`
-}) (*groupOutput, error) {
-	pre, err := Conditions{IfMatch: in.IfMatch}.precondition(0)
-	if err != nil {
-		return nil, err
-	}
-	return output(s.controller.ResetGroup(ctx, in.Name, pre))
 }

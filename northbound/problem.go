@@ -104,9 +104,12 @@ func newProblem(code, detail string, fields ...intent.FieldError) *Problem {
 // not the client's keep their text for the log.
 func problemOf(err error) error {
 	var known *intent.Error
+	var problem *Problem
 	switch {
 	case err == nil:
 		return nil
+	case errors.As(err, &problem):
+		return problem
 	case errors.As(err, &known):
 		return newProblem(string(known.Code), known.Error(), known.Fields...)
 	case errors.Is(err, context.DeadlineExceeded):

@@ -8,6 +8,7 @@ import (
 
 	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/controller/multipath"
 )
 
 // The types below describe those of packages intent and topology to clients:
@@ -222,6 +223,11 @@ var mirrors = []struct{ of, by reflect.Type }{
 	{reflect.TypeFor[controller.FieldView](), reflect.TypeFor[fieldView]()},
 	{reflect.TypeFor[controller.CounterView](), reflect.TypeFor[counterView]()},
 	{reflect.TypeFor[controller.Event](), reflect.TypeFor[event]()},
+	{reflect.TypeFor[intent.EVProfileSpec](), reflect.TypeFor[evProfileSpec]()},
+	{reflect.TypeFor[intent.CCProfileSpec](), reflect.TypeFor[ccProfileSpec]()},
+	{reflect.TypeFor[intent.NSCC](), reflect.TypeFor[nscc]()},
+	{reflect.TypeFor[intent.AdminSpec](), reflect.TypeFor[adminSpec]()},
+	{reflect.TypeFor[multipath.Counters](), reflect.TypeFor[fabricCounters]()},
 }
 
 // aliasSchemas makes the registry describe types by their mirrors.
@@ -229,4 +235,28 @@ func aliasSchemas(r huma.Registry) {
 	for _, m := range mirrors {
 		r.RegisterTypeAlias(m.of, m.by)
 	}
+}
+
+// schemaNames are the names of types that have none of their own.
+var schemaNames = map[reflect.Type]string{
+	reflect.TypeFor[draftOf[intent.Spec]](): "GroupRequest",
+	reflect.TypeFor[pageOf[group]]():        "GroupList",
+
+	reflect.TypeFor[draftOf[intent.EVProfileSpec]](): "EvProfileRequest",
+	reflect.TypeFor[draftOf[intent.CCProfileSpec]](): "CcProfileRequest",
+	reflect.TypeFor[adminDraft]():                    "AdminRequest",
+	reflect.TypeFor[pageOf[evProfile]]():             "EvProfileList",
+	reflect.TypeFor[pageOf[evView]]():                "EvList",
+	reflect.TypeFor[pageOf[ccProfile]]():             "CcProfileList",
+	reflect.TypeFor[pageOf[fabricHost]]():            "HostList",
+	reflect.TypeFor[pageOf[fabricLink]]():            "LinkList",
+	reflect.TypeFor[pageOf[fabricNode]]():            "NodeList",
+	reflect.TypeFor[pageOf[evProbeView]]():           "EvProbeList",
+}
+
+func schemaName(t reflect.Type, hint string) string {
+	if name, ok := schemaNames[t]; ok {
+		return name
+	}
+	return huma.DefaultSchemaNamer(t, hint)
 }

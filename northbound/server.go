@@ -56,9 +56,17 @@ func New(cfg Config, controller Controller, events *Events) (*Server, error) {
 	})
 	s.api = huma.NewAPI(s.humaConfig(len(tokens) > 0), &adapter{server: s})
 	s.registerGroups()
-	s.registerGroupViews()
 	s.registerSwitches()
 	s.registerTopology()
+	s.registerFabric()
+	s.registerEVProfiles()
+	s.registerCCProfiles()
+	s.registerHosts()
+	s.registerLinks()
+	s.registerNodes()
+	s.registerPlanes()
+	s.registerSuspects()
+	s.registerProbes()
 	s.registerEvents()
 	s.registerHealth()
 	s.engine.GET("/metrics", gin.WrapH(s.metrics))
@@ -111,15 +119,16 @@ func (s *Server) humaConfig(withTokens bool) huma.Config {
 	config.CreateHooks = nil // no $schema links in bodies
 	config.DocsPath, config.SchemasPath = "", ""
 	config.RejectUnknownQueryParameters = true
-	config.Info.Description = "RDMA multicast over SRv6 on fabrics of P4 switches. Clients write spec, the controller writes status."
+	config.Info.Description = "RDMA multicast over SRv6 and MRC on fabrics of P4 switches. Clients write spec, the controller writes status."
 	config.Transformers = []huma.Transformer{s.identifyProblem}
 	config.Tags = []*huma.Tag{
 		{Name: "multicast groups", Description: "RDMA multicast groups, and what became of them."},
 		{Name: "switches", Description: "The switches, and what they hold."},
+		{Name: fabricTag, Description: "The MRC fabric: entropy values for hosts, what they hold, and what is not to be used."},
 		{Name: "network", Description: "The topology as learned by BGP-LS."},
 		{Name: "controller", Description: "Events and the controller's own health."},
 	}
-	registry := huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer)
+	registry := huma.NewMapRegistry("#/components/schemas/", schemaName)
 	aliasSchemas(registry)
 	config.Components = &huma.Components{Schemas: registry}
 	if withTokens {

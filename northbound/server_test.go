@@ -77,7 +77,7 @@ func TestPagesHaveEverythingOnce(t *testing.T) {
 	}
 	var seen []string
 	for next := ""; ; {
-		var list groupList
+		var list pageOf[group]
 		w := do(s, "GET", groupsPath+"?limit=7&continue="+next, "")
 		if err := json.Unmarshal(w.Body.Bytes(), &list); err != nil || w.Code != 200 {
 			t.Fatalf("%d %s", w.Code, w.Body)

@@ -66,6 +66,9 @@ func (b *Built) With(p *hostapi.Profile) *Built {
 	return &out
 }
 
+// Assignment returns the numbers that the EVs are made of.
+func (b *Built) Assignment() *Assignment { return b.a }
+
 // Build makes the profile of a request: generated where the fabric is regular
 // and the device can, explicit elsewhere, and automatic in mode ecmp. Where
 // there are more paths than EVs these are spread evenly over the links of every

@@ -107,6 +107,9 @@ func TestFilters(t *testing.T) {
 	if n := profiles(ProfileFilter{Degraded: true}); n != 6 {
 		t.Errorf("%d profiles are degraded, want 6", n)
 	}
+	if p, _ := w.core.Profile("leaf1-1:leaf1-2"); len(p.Lost) != 2 || p.Lost[0] != w.both(leaf, spine)[0].ID {
+		t.Errorf("lost to the profile: %v, want the links from its source up and down to its destination", p.Lost)
+	}
 	n, ok := w.core.Node(spine)
 	if !ok || n.Tier != 1 || n.Links != 6 || n.DeniedLinks != 6 || !slices.Equal(n.Planes, []int{1}) || len(n.Drains) != 1 || !n.Present {
 		t.Errorf("the drained spine is %+v", n)

@@ -85,6 +85,12 @@ type ProfileStatus struct {
 	Since time.Duration
 	// Explicit is what has taken the place of a generated profile, nil: nothing.
 	Explicit *ev.Built
+	// Behind are those of Hosts that do not hold all that they are to hold: they have
+	// not answered yet, refuse it, or are not connected.
+	Behind []string
+	// Lost are the links that its paths would cross, and over which EVs are denied;
+	// of [Core.Profile] alone.
+	Lost []topology.LinkID
 	// AssumedBad are the EVs that hosts have found bad, with how many hosts.
 	AssumedBad map[hostapi.EV]int
 }
@@ -106,7 +112,30 @@ func (c *Core) Profile(name string) (ProfileStatus, bool) {
 	if p == nil {
 		return ProfileStatus{}, false
 	}
-	return c.statusOf(p), true
+	s := c.statusOf(p)
+	s.Lost = c.lostTo(p)
+	return s, true
+}
+
+// lostTo are the denied links that paths of a profile would cross.
+func (c *Core) lostTo(p *profile) (out []topology.LinkID) {
+	if p.err != nil {
+		return nil
+	}
+	for i := range c.fabric.links {
+		l := &c.fabric.links[i]
+		if !l.out() || len(l.leaves) == 0 {
+			continue
+		}
+		lost := c.fabric.clos.Lost(topology.Losses{OneWay: []topology.LinkID{l.ID}})
+		for port := range p.from.rack.at {
+			if set, ok := c.pathSet(p, uint8(port+1)); ok && lost.Touches(set) {
+				out = append(out, l.ID)
+				break
+			}
+		}
+	}
+	return out
 }
 
 func (c *Core) statusOf(p *profile) ProfileStatus {
@@ -119,6 +148,9 @@ func (c *Core) statusOf(p *profile) ProfileStatus {
 	}
 	for _, h := range p.from.hosts {
 		s.Hosts = append(s.Hosts, h.Name)
+		if !h.told || h.applied < h.seq || h.refusal != "" {
+			s.Behind = append(s.Behind, h.Name)
+		}
 		for k := range h.assumed {
 			if k.profile == p.name {
 				if s.AssumedBad == nil {

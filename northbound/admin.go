@@ -1,0 +1,121 @@
+package northbound
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/weft-sdn/weft/controller"
+	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/controller/multipath"
+)
+
+// adminDraft is what clients send of something that can be drained: all of it, as
+// they got it, or just the spec.
+type adminDraft struct {
+	Version uint64           `json:"version,omitempty" doc:"The version it has to have, as If-Match. 0 is any."`
+	Spec    intent.AdminSpec `json:"spec"`
+	Changed time.Time        `json:"changed,omitzero" readOnly:"true" doc:"Ignored."`
+	Status  any              `json:"status,omitempty" readOnly:"true" doc:"Ignored: the controller writes it."`
+	ID      any              `json:"id,omitempty" readOnly:"true" doc:"Ignored: the path says which."`
+	Plane   any              `json:"plane,omitempty" readOnly:"true" doc:"Ignored: the path says which."`
+	Port    any              `json:"port,omitempty" readOnly:"true" doc:"Ignored: the path says which."`
+}
+
+func (d adminDraft) version() uint64  { return d.Version }
+func (d adminDraft) unversioned() any { return adminDraft{Spec: d.Spec} }
+
+// drainView is how far a drain is.
+type drainView struct {
+	Target  string   `json:"target" doc:"What is drained: a link, node, plane or port of a host."`
+	Drained bool     `json:"drained" doc:"No host uses it any more, and what was on its way has gone."`
+	Awaits  []string `json:"awaits,omitempty" doc:"Hosts that have not said yet that they do not use it."`
+}
+
+func viewDrains(drains []multipath.DrainStatus) []drainView {
+	var out []drainView
+	for i := range drains {
+		d := &drains[i]
+		out = append(out, drainView{Target: d.Target.String(), Drained: d.Drained, Awaits: d.Awaits})
+	}
+	return out
+}
+
+// drainable is a kind of thing that can be drained: P are the parameters of its
+// path, V is what clients get.
+type drainable[P, V any] struct {
+	path, one, noun string
+	get             func(ctx context.Context, m Multipath, p *P) (V, intent.Admin, error)
+	target          func(p *P) multipath.Target
+}
+
+const drainNote = "drained: hosts stop using it, and nothing is lost on the way; refused (409) when it is the last path between two ends. up: it is used again once it is up and a probe has come through."
+
+func (d *drainable[P, V]) operations() (get, put, patch huma.Operation) {
+	tags := []string{fabricTag}
+	get = huma.Operation{
+		OperationID: "get-" + d.one, Method: http.MethodGet, Path: d.path, Tags: tags, Summary: "Get " + article(d.noun), Errors: []int{404, 422, 501},
+	}
+	put = huma.Operation{
+		OperationID: "put-" + d.one, Method: http.MethodPut, Path: d.path, Tags: tags, Summary: "Drain " + article(d.noun) + ", or use it again",
+		Description: drainNote, Errors: []int{400, 404, 409, 412, 413, 415, 422, 501, 503},
+	}
+	patch = huma.Operation{
+		OperationID: "patch-" + d.one, Method: http.MethodPatch, Path: d.path, Tags: tags, Summary: "Drain " + article(d.noun) + ", or use it again, by a merge patch",
+		Description: drainNote, Errors: []int{400, 404, 409, 412, 413, 415, 422, 501, 503},
+	}
+	return get, put, patch
+}
+
+func (d *drainable[P, V]) read(ctx context.Context, s *Server, p *P) (*itemOf[V], error) {
+	m, err := s.multipath()
+	if err != nil {
+		return nil, err
+	}
+	v, admin, err := d.get(ctx, m, p)
+	if err != nil {
+		return nil, problemOf(err)
+	}
+	return &itemOf[V]{Status: http.StatusOK, ETag: etag(admin.Version), Body: v}, nil
+}
+
+func (d *drainable[P, V]) set(ctx context.Context, s *Server, p *P, spec intent.AdminSpec, pre controller.Precondition) (*itemOf[V], error) {
+	m, err := s.multipath()
+	if err != nil {
+		return nil, err
+	}
+	if err := intent.ValidateAdmin(&spec); err != nil {
+		return nil, err
+	}
+	if err := m.SetAdmin(ctx, d.target(p), spec, pre); err != nil {
+		return nil, err
+	}
+	return d.read(ctx, s, p)
+}
+
+func (d *drainable[P, V]) put(ctx context.Context, s *Server, p *P, c Conditions, body adminDraft) (*itemOf[V], error) {
+	pre, err := c.precondition(body.Version)
+	if err != nil {
+		return nil, err
+	}
+	out, err := d.set(ctx, s, p, body.Spec, pre)
+	if err != nil {
+		return nil, missed(err, controller.Precondition{Absent: pre.Absent})
+	}
+	return out, nil
+}
+
+func (d *drainable[P, V]) patch(ctx context.Context, s *Server, p *P, in Patch) (*itemOf[V], error) {
+	if err := s.hasMultipath(); err != nil {
+		return nil, err
+	}
+	now := func() (adminDraft, error) {
+		_, admin, err := d.get(ctx, s.cfg.Multipath, p)
+		return adminDraft{Version: admin.Version, Spec: admin.Spec}, err
+	}
+	return patch(s, in, d.noun, now, func(want adminDraft, pre controller.Precondition) (*itemOf[V], error) {
+		return d.set(ctx, s, p, want.Spec, pre)
+	})
+}

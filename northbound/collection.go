@@ -1,0 +1,255 @@
+package northbound
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/weft-sdn/weft/controller"
+	"github.com/weft-sdn/weft/controller/intent"
+)
+
+// A collection is the resources of one kind that clients write by name: S is what
+// they want, R what they get.
+type collection[S, R any] struct {
+	path string // "/v1/multicast-groups"
+	one  string // "multicast-group", in the ids of operations
+	noun string // "multicast group"
+	tag  string
+	// example is a patch of a spec.
+	example any
+	// created and deleted are what is worth saying about the operations.
+	created, deleted string
+
+	// on returns a problem when the kind is not configured; nil: it always is.
+	on  func() error
+	all func(ctx context.Context) ([]R, error)
+	get func(ctx context.Context, name string) (R, error)
+	// draft is a resource as a client would write it.
+	draft func(r *R) draftOf[S]
+	put   func(ctx context.Context, name string, spec S, pre controller.Precondition) (r R, created bool, err error)
+	del   func(ctx context.Context, name string, pre controller.Precondition) error
+}
+
+// draftOf is what clients send: a whole resource, as they got it, or just name and
+// spec.
+type draftOf[S any] struct {
+	Name    string    `json:"name,omitempty" maxLength:"253" doc:"Name of the resource. In the body of a PUT it may be left out."`
+	Version uint64    `json:"version,omitempty" doc:"In a PUT: the version the resource has to have, as If-Match. 0 is any."`
+	Spec    S         `json:"spec"`
+	Created time.Time `json:"created,omitzero" readOnly:"true" doc:"Ignored."`
+	Status  any       `json:"status,omitempty" readOnly:"true" doc:"Ignored: the controller writes it."`
+}
+
+func (r draftOf[S]) version() uint64  { return r.Version }
+func (r draftOf[S]) unversioned() any { return draftOf[S]{Name: r.Name, Spec: r.Spec} }
+
+// NameParam is exported because huma passes over other embedded types.
+type NameParam struct {
+	Name string `path:"name" maxLength:"253" doc:"Name of the resource."`
+}
+
+// page of a list.
+type pageOf[R any] struct {
+	Items    []R    `json:"items" nullable:"false" doc:"Ordered by name or id."`
+	Continue string `json:"continue,omitempty" doc:"Ask with this for the next page; absent on the last."`
+}
+
+type listOf[R any] struct{ Body pageOf[R] }
+
+// itemOf is an answer with one resource.
+type itemOf[R any] struct {
+	Status   int
+	ETag     string `header:"ETag" doc:"The resource's version, for If-Match; absent when nobody has written it."`
+	Location string `header:"Location"`
+	Body     R
+}
+
+func (c *collection[S, R]) registerRead(s *Server) {
+	tags := []string{c.tag}
+	huma.Register(s.api, s.operation(huma.Operation{
+		OperationID: "list-" + c.one + "s", Method: http.MethodGet, Path: c.path, Tags: tags,
+		Summary: "List the " + c.noun + "s", Errors: c.errors(422),
+	}), c.listAll)
+	c.registerGet(s)
+}
+
+func (c *collection[S, R]) registerGet(s *Server) {
+	huma.Register(s.api, s.operation(huma.Operation{
+		OperationID: "get-" + c.one, Method: http.MethodGet, Path: c.path + "/{name}", Tags: []string{c.tag},
+		Summary: "Get " + article(c.noun), Errors: c.errors(404),
+	}), c.getOne)
+}
+
+func (c *collection[S, R]) registerCreate(s *Server) {
+	huma.Register(s.api, s.operation(huma.Operation{
+		OperationID: "create-" + c.one, Method: http.MethodPost, Path: c.path, Tags: []string{c.tag}, DefaultStatus: http.StatusCreated,
+		Summary: "Create " + article(c.noun), Description: c.created, Errors: c.errors(400, 409, 413, 415, 422),
+	}), c.createOne)
+}
+
+// registerWrite registers PUT, PATCH and DELETE.
+func (c *collection[S, R]) registerWrite(s *Server) {
+	tags, path := []string{c.tag}, c.path+"/{name}"
+	put := huma.Operation{
+		OperationID: "put-" + c.one, Method: http.MethodPut, Path: path, Tags: tags,
+		Summary: "Create or replace " + article(c.noun), Description: "Idempotent: the same spec again changes nothing.",
+		Errors: c.errors(400, 409, 412, 413, 415, 422), Responses: map[string]*huma.Response{"201": {Description: "Created"}},
+	}
+	if c.all == nil { // resources that are there whether or not anybody writes them
+		put.Summary, put.Responses, put.Errors = "Replace the spec of "+article(c.noun), nil, append(put.Errors, 404)
+	}
+	huma.Register(s.api, s.operation(put), c.putOne)
+	huma.Register(s.api, s.operation(huma.Operation{
+		OperationID: "patch-" + c.one, Method: http.MethodPatch, Path: path, Tags: tags,
+		Summary: "Change parts of " + article(c.noun), Description: "A JSON merge patch (RFC 7386) of the resource. null sets a field back to its default; arrays are replaced whole.",
+		Errors: c.errors(400, 404, 409, 412, 413, 415, 422),
+	}), func(ctx context.Context, in *struct {
+		NameParam
+		Patch
+	}) (*itemOf[R], error) {
+		return c.patchOne(ctx, s, in.Name, in.Patch)
+	})
+	s.describePatch(path, article(c.noun), c.example)
+	huma.Register(s.api, s.operation(huma.Operation{
+		OperationID: "delete-" + c.one, Method: http.MethodDelete, Path: path, Tags: tags, DefaultStatus: http.StatusNoContent,
+		Summary: "Delete " + article(c.noun), Description: c.deleted, Errors: c.errors(404, 409, 412),
+	}), c.deleteOne)
+}
+
+// errors are the statuses of refusals, with that of a kind that is not configured.
+func (c *collection[S, R]) errors(statuses ...int) []int {
+	if c.on != nil {
+		statuses = append(statuses, http.StatusNotImplemented)
+	}
+	return statuses
+}
+
+// article puts "a" or "an" before a noun.
+func article(noun string) string {
+	if strings.ContainsRune("AEIOaeio", rune(noun[0])) {
+		return "an " + noun
+	}
+	return "a " + noun
+}
+
+func (c *collection[S, R]) configured() error {
+	if c.on == nil {
+		return nil
+	}
+	return c.on()
+}
+
+func (c *collection[S, R]) listAll(ctx context.Context, in *PageParams) (*listOf[R], error) {
+	if err := c.configured(); err != nil {
+		return nil, err
+	}
+	all, err := c.all(ctx)
+	if err != nil {
+		return nil, problemOf(err)
+	}
+	name := func(r *R) string { return c.draft(r).Name }
+	all = slices.SortedFunc(slices.Values(all), func(a, b R) int { return strings.Compare(name(&a), name(&b)) })
+	items, next, err := page(*in, all, name)
+	if err != nil {
+		return nil, err
+	}
+	return &listOf[R]{pageOf[R]{Items: items, Continue: next}}, nil
+}
+
+func (c *collection[S, R]) item(r R, created bool) *itemOf[R] {
+	d := c.draft(&r)
+	out := &itemOf[R]{Status: http.StatusOK, ETag: etag(d.Version), Body: r}
+	if created {
+		out.Status, out.Location = http.StatusCreated, c.path+"/"+url.PathEscape(d.Name)
+	}
+	return out
+}
+
+func (c *collection[S, R]) getOne(ctx context.Context, in *NameParam) (*itemOf[R], error) {
+	if err := c.configured(); err != nil {
+		return nil, err
+	}
+	r, err := c.get(ctx, in.Name)
+	if err != nil {
+		return nil, problemOf(err)
+	}
+	return c.item(r, false), nil
+}
+
+func (c *collection[S, R]) createOne(ctx context.Context, in *struct{ Body draftOf[S] }) (*itemOf[R], error) {
+	if err := c.configured(); err != nil {
+		return nil, err
+	}
+	if in.Body.Name == "" {
+		return nil, newProblem(string(intent.CodeInvalid), "the "+c.noun+" has no name", intent.FieldError{
+			Field: "name", Code: intent.CodeInvalid, Value: "missing", Want: "a name",
+		})
+	}
+	r, _, err := c.put(ctx, in.Body.Name, in.Body.Spec, controller.Precondition{Absent: true})
+	if err != nil {
+		return nil, problemOf(err)
+	}
+	return c.item(r, true), nil
+}
+
+func (c *collection[S, R]) putOne(ctx context.Context, in *struct {
+	NameParam
+	Conditions
+	Body draftOf[S]
+}) (*itemOf[R], error) {
+	if err := c.configured(); err != nil {
+		return nil, err
+	}
+	if err := sameName(in.Name, in.Body.Name); err != nil {
+		return nil, err
+	}
+	pre, err := in.precondition(in.Body.Version)
+	if err != nil {
+		return nil, err
+	}
+	r, isNew, err := c.put(ctx, in.Name, in.Body.Spec, pre)
+	if err != nil {
+		return nil, missed(err, pre)
+	}
+	return c.item(r, isNew), nil
+}
+
+func (c *collection[S, R]) patchOne(ctx context.Context, s *Server, name string, in Patch) (*itemOf[R], error) {
+	if err := c.configured(); err != nil {
+		return nil, err
+	}
+	now := func() (draftOf[S], error) {
+		r, err := c.get(ctx, name)
+		return c.draft(&r), err
+	}
+	return patch(s, in, c.noun+" "+name, now, func(d draftOf[S], pre controller.Precondition) (*itemOf[R], error) {
+		if err := sameName(name, d.Name); err != nil {
+			return nil, err
+		}
+		r, _, err := c.put(ctx, name, d.Spec, pre)
+		if err != nil {
+			return nil, err
+		}
+		return c.item(r, false), nil
+	})
+}
+
+func (c *collection[S, R]) deleteOne(ctx context.Context, in *struct {
+	NameParam
+	Match
+}) (*struct{}, error) {
+	if err := c.configured(); err != nil {
+		return nil, err
+	}
+	pre, err := in.precondition()
+	if err != nil {
+		return nil, err
+	}
+	return nil, problemOf(c.del(ctx, in.Name, pre))
+}

@@ -1,0 +1,68 @@
+package northbound
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/controller/multipath"
+)
+
+// evProbeView is what probes of an EV have shown.
+type evProbeView struct {
+	Profile     string           `json:"profile"`
+	EV          string           `json:"ev" doc:"Value in hexadecimal and port."`
+	Port        uint8            `json:"port"`
+	Source      string           `json:"source" doc:"The host that probed last."`
+	Destination string           `json:"destination" doc:"The host that it probed."`
+	At          time.Time        `json:"at" doc:"When the last result came."`
+	Sent        uint64           `json:"sent" doc:"Probes made."`
+	Received    uint64           `json:"received" doc:"Probes answered."`
+	Loss        float64          `json:"loss" doc:"Moving average, of 1."`
+	RTTMin      *intent.Duration `json:"rttMin,omitempty" doc:"Of the last probes that were answered, like the next two; absent while none was."`
+	RTTMean     *intent.Duration `json:"rttMean,omitempty"`
+	RTTMax      *intent.Duration `json:"rttMax,omitempty"`
+}
+
+func (s *Server) registerProbes() {
+	huma.Register(s.api, s.operation(huma.Operation{
+		OperationID: "list-ev-probes", Method: http.MethodGet, Path: "/v1/ev-probes", Tags: []string{fabricTag},
+		Summary: "List what probes have shown", Description: "A live matrix of source, destination and EV, ordered by profile and EV.", Errors: []int{422, 501},
+	}), s.listProbes)
+}
+
+func (s *Server) listProbes(ctx context.Context, in *struct {
+	PageParams
+	Profile     string `query:"profile" maxLength:"253" doc:"Only EVs of this profile."`
+	Source      string `query:"source" maxLength:"253" doc:"Only where this host probed last."`
+	Destination string `query:"destination" maxLength:"253" doc:"Only where this host was probed last."`
+}) (*listOf[evProbeView], error) {
+	m, err := s.multipath()
+	if err != nil {
+		return nil, err
+	}
+	page, err := pageFrom(in.PageParams)
+	if err != nil {
+		return nil, err
+	}
+	items, more, err := m.Probes(ctx, multipath.CellFilter{Profile: in.Profile, Source: in.Source, Destination: in.Destination}, page)
+	if err != nil {
+		return nil, problemOf(err)
+	}
+	return paged(items, more, s.viewProbe, (*multipath.Cell).Key), nil
+}
+
+func (s *Server) viewProbe(c *multipath.Cell) evProbeView {
+	v := evProbeView{
+		Profile: c.Profile, EV: c.EV.String(), Port: c.EV.Port, Source: c.Source, Destination: c.Destination, At: s.at(c.At),
+		Sent: c.Sent, Received: c.Received, Loss: c.Loss,
+	}
+	if c.RTTMax > 0 {
+		least, mean, most := intent.Duration(c.RTTMin), intent.Duration(c.RTTMean), intent.Duration(c.RTTMax)
+		v.RTTMin, v.RTTMean, v.RTTMax = &least, &mean, &most
+	}
+	return v
+}

@@ -1,0 +1,154 @@
+package northbound
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/weft-sdn/weft/controller"
+	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/controller/multipath"
+)
+
+const (
+	evProfilesPath = "/v1/ev-profiles"
+	fabricTag      = "multipath fabric"
+)
+
+// multipath returns the controller of the MRC fabric, or a problem when there is
+// none.
+func (s *Server) multipath() (Multipath, error) {
+	if s.cfg.Multipath == nil {
+		return nil, newProblem(codeNoSection, "the controller has no MRC fabric: its configuration has no mrc section with a mode")
+	}
+	return s.cfg.Multipath, nil
+}
+
+func (s *Server) hasMultipath() error {
+	_, err := s.multipath()
+	return err
+}
+
+// pageFrom returns the part of a list that a client asks for.
+func pageFrom(in PageParams) (multipath.Page, error) {
+	after, err := decodeToken(in.Continue)
+	return multipath.Page{After: after, Limit: in.Limit}, err
+}
+
+// paged is a page of a list: views of items, and where it goes on.
+func paged[T, V any](items []T, more bool, view func(*T) V, key func(*T) string) *listOf[V] {
+	out := &listOf[V]{pageOf[V]{Items: make([]V, 0, len(items))}}
+	for i := range items {
+		out.Body.Items = append(out.Body.Items, view(&items[i]))
+	}
+	if more && len(items) > 0 {
+		out.Body.Continue = encodeToken(key(&items[len(items)-1]))
+	}
+	return out
+}
+
+func (s *Server) registerEVProfiles() {
+	tags := []string{fabricTag}
+	c := &collection[intent.EVProfileSpec, evProfile]{
+		path: evProfilesPath, one: "ev-profile", noun: "EV profile", tag: fabricTag, on: s.hasMultipath,
+		example: map[string]any{"minActive": 16},
+		deleted: "The profile is as the configuration says again: it goes only with the hosts of its leaves.",
+		get: func(ctx context.Context, name string) (evProfile, error) {
+			p, err := s.cfg.Multipath.EVProfile(ctx, name)
+			if err != nil {
+				return evProfile{}, err
+			}
+			return s.viewEVProfile(&p, true), nil
+		},
+		draft: func(p *evProfile) draftOf[intent.EVProfileSpec] {
+			return draftOf[intent.EVProfileSpec]{Name: p.Name, Version: p.Version, Spec: p.Spec}
+		},
+		put: func(ctx context.Context, name string, spec intent.EVProfileSpec, pre controller.Precondition) (evProfile, bool, error) {
+			p, err := s.cfg.Multipath.PutEVProfile(ctx, name, spec, pre)
+			if err != nil {
+				return evProfile{}, false, err
+			}
+			return s.viewEVProfile(&p, true), false, nil
+		},
+		del: func(ctx context.Context, name string, pre controller.Precondition) error {
+			return s.cfg.Multipath.DeleteEVProfile(ctx, name, pre)
+		},
+	}
+	huma.Register(s.api, s.operation(huma.Operation{
+		OperationID: "list-ev-profiles", Method: http.MethodGet, Path: evProfilesPath, Tags: tags,
+		Summary: "List the EV profiles", Description: "One for each pair of leaves with hosts; without the EVs.", Errors: []int{422, 501},
+	}), s.listEVProfiles)
+	c.registerGet(s)
+	c.registerWrite(s)
+	huma.Register(s.api, s.operation(huma.Operation{
+		OperationID: "list-evs", Method: http.MethodGet, Path: evProfilesPath + "/{name}/evs", Tags: tags,
+		Summary: "List the EVs of a profile", Errors: []int{404, 422, 501},
+	}), s.listEVs)
+	huma.Register(s.api, s.operation(huma.Operation{
+		OperationID: "get-ev-path", Method: http.MethodGet, Path: evProfilesPath + "/{name}/evs/{ev}/path", Tags: tags,
+		Summary: "Get the path of an EV", Description: "Decoded from the value, switch by switch, as the switches are programmed.", Errors: []int{400, 404, 501},
+	}), s.evPath)
+}
+
+func (s *Server) listEVProfiles(ctx context.Context, in *struct {
+	PageParams
+	Source      string `query:"source" maxLength:"253" doc:"Only profiles from this leaf, by name or id."`
+	Destination string `query:"destination" maxLength:"253" doc:"Only profiles to this leaf, by name or id."`
+	Host        string `query:"host" maxLength:"253" doc:"Only profiles that this host holds."`
+	Degraded    bool   `query:"degraded" doc:"Only profiles that are less than they were."`
+}) (*listOf[evProfile], error) {
+	m, err := s.multipath()
+	if err != nil {
+		return nil, err
+	}
+	page, err := pageFrom(in.PageParams)
+	if err != nil {
+		return nil, err
+	}
+	filter := multipath.ProfileFilter{Source: in.Source, Destination: in.Destination, Host: in.Host, Degraded: in.Degraded}
+	items, more, err := m.EVProfiles(ctx, filter, page)
+	if err != nil {
+		return nil, problemOf(err)
+	}
+	view := func(p *multipath.EVProfile) evProfile { return s.viewEVProfile(p, false) }
+	return paged(items, more, view, func(p *multipath.EVProfile) string { return p.Name }), nil
+}
+
+// evKey is what the EVs of a profile are ordered and continued by: their place.
+func evKey(index int) string { return fmt.Sprintf("%06d", index) }
+
+func (s *Server) listEVs(ctx context.Context, in *struct {
+	NameParam
+	PageParams
+	State string `query:"state" enum:"GOOD,ASSUMED_BAD,DENIED" doc:"Only EVs of this state."`
+	Port  uint8  `query:"port" maximum:"31" doc:"Only EVs of this port."`
+}) (*listOf[evView], error) {
+	m, err := s.multipath()
+	if err != nil {
+		return nil, err
+	}
+	after, err := decodeToken(in.Continue)
+	if err != nil {
+		return nil, err
+	}
+	p, err := m.EVProfile(ctx, in.Name)
+	if err != nil {
+		return nil, problemOf(err)
+	}
+	var items []evView
+	for e := range profileEVs(&p.Status) {
+		if in.Port != 0 && e.Port != in.Port || in.State != "" && e.State != in.State || after != "" && evKey(e.Index) <= after {
+			continue
+		}
+		if items = append(items, e); len(items) > in.Limit {
+			break
+		}
+	}
+	more := len(items) > in.Limit
+	if more {
+		items = items[:in.Limit]
+	}
+	return paged(items, more, func(e *evView) evView { return *e }, func(e *evView) string { return evKey(e.Index) }), nil
+}

@@ -1,0 +1,159 @@
+package northbound
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/controller/multipath"
+)
+
+const hostsPath = "/v1/hosts"
+
+// HostPortParam is exported because huma passes over other embedded types.
+type HostPortParam struct {
+	Name string `path:"name" maxLength:"253" doc:"Name of the host."`
+	Port uint8  `path:"port" minimum:"1" maximum:"31" doc:"Port of the host, from 1."`
+}
+
+type portList struct {
+	Items []hostPort `json:"items" nullable:"false" doc:"In order."`
+}
+
+func (s *Server) registerHosts() {
+	tags := []string{fabricTag}
+	huma.Register(s.api, s.operation(huma.Operation{
+		OperationID: "list-hosts", Method: http.MethodGet, Path: hostsPath, Tags: tags,
+		Summary: "List the hosts of the fabric", Errors: []int{422, 501},
+	}), s.listHosts)
+	huma.Register(s.api, s.operation(huma.Operation{
+		OperationID: "get-host", Method: http.MethodGet, Path: hostsPath + "/{name}", Tags: tags,
+		Summary: "Get a host of the fabric", Errors: []int{404, 501},
+	}), s.getHost)
+	huma.Register(s.api, s.operation(huma.Operation{
+		OperationID: "list-host-ports", Method: http.MethodGet, Path: hostsPath + "/{name}/ports", Tags: tags,
+		Summary: "List the ports of a host", Errors: []int{404, 501},
+	}), s.listPorts)
+	d := &drainable[HostPortParam, hostPort]{
+		path: hostsPath + "/{name}/ports/{port}", one: "host-port", noun: "port of a host",
+		get: func(ctx context.Context, m Multipath, p *HostPortParam) (hostPort, intent.Admin, error) {
+			h, err := m.Host(ctx, p.Name)
+			if err != nil {
+				return hostPort{}, intent.Admin{}, err
+			}
+			for _, port := range s.viewPorts(&h) {
+				if port.Port == p.Port {
+					return port, adminOfPort(&h, p.Port), nil
+				}
+			}
+			return hostPort{}, intent.Admin{}, newProblem(string(intent.CodeNotFound), fmt.Sprintf("host %q has no port %d", p.Name, p.Port))
+		},
+		target: func(p *HostPortParam) multipath.Target { return multipath.Target{Host: p.Name, Port: p.Port} },
+	}
+	get, put, patch := d.operations()
+	huma.Register(s.api, s.operation(get), func(ctx context.Context, in *HostPortParam) (*itemOf[hostPort], error) {
+		return d.read(ctx, s, in)
+	})
+	huma.Register(s.api, s.operation(put), func(ctx context.Context, in *struct {
+		HostPortParam
+		Conditions
+		Body adminDraft
+	}) (*itemOf[hostPort], error) {
+		return d.put(ctx, s, &in.HostPortParam, in.Conditions, in.Body)
+	})
+	huma.Register(s.api, s.operation(patch), func(ctx context.Context, in *struct {
+		HostPortParam
+		Patch
+	}) (*itemOf[hostPort], error) {
+		return d.patch(ctx, s, &in.HostPortParam, in.Patch)
+	})
+	s.describePatch(d.path, "a port of a host", map[string]any{"admin": "drained"})
+}
+
+func (s *Server) listHosts(ctx context.Context, in *PageParams) (*listOf[fabricHost], error) {
+	m, err := s.multipath()
+	if err != nil {
+		return nil, err
+	}
+	page, err := pageFrom(*in)
+	if err != nil {
+		return nil, err
+	}
+	items, more, err := m.Hosts(ctx, page)
+	if err != nil {
+		return nil, problemOf(err)
+	}
+	return paged(items, more, s.viewHost, func(h *multipath.HostResource) string { return h.Name }), nil
+}
+
+func (s *Server) getHost(ctx context.Context, in *NameParam) (*struct{ Body fabricHost }, error) {
+	m, err := s.multipath()
+	if err != nil {
+		return nil, err
+	}
+	h, err := m.Host(ctx, in.Name)
+	if err != nil {
+		return nil, problemOf(err)
+	}
+	return &struct{ Body fabricHost }{s.viewHost(&h)}, nil
+}
+
+func (s *Server) listPorts(ctx context.Context, in *NameParam) (*struct{ Body portList }, error) {
+	m, err := s.multipath()
+	if err != nil {
+		return nil, err
+	}
+	h, err := m.Host(ctx, in.Name)
+	if err != nil {
+		return nil, problemOf(err)
+	}
+	return &struct{ Body portList }{portList{Items: s.viewPorts(&h)}}, nil
+}
+
+// adminOfPort is what a client wants of a port of a host.
+func adminOfPort(h *multipath.HostResource, port uint8) intent.Admin {
+	if int(port) < len(h.Ports) {
+		return h.Ports[port]
+	}
+	return intent.Admin{}
+}
+
+func (s *Server) viewPorts(h *multipath.HostResource) []hostPort {
+	out, snap := []hostPort{}, s.controller.Topology()
+	for _, p := range h.HostStatus.Ports {
+		if !p.Attached {
+			continue
+		}
+		admin := adminOfPort(h, p.Port)
+		v := hostPort{Port: p.Port, Version: admin.Version, Changed: admin.Changed, Spec: adminOf(admin), Status: hostPortStatus{
+			Usable: p.Usable, LinkDown: p.LinkDown, HostDown: p.AgentDown, Held: p.Held, Drained: p.Drained,
+		}}
+		if i := int(p.Port) - 1; i < len(h.At) {
+			v.Status.Leaf, v.Status.LeafName = h.At[i], nodeName(snap, h.At[i])
+			if i < len(h.LeafPorts) {
+				v.Status.LeafPort = h.LeafPorts[i]
+			}
+		}
+		var drains []multipath.DrainStatus
+		for _, d := range h.Drains {
+			if d.Port == p.Port {
+				drains = append(drains, d)
+			}
+		}
+		v.Status.Drains = viewDrains(drains)
+		out = append(out, v)
+	}
+	return out
+}
+
+// at of a wall clock, absent for none.
+func utc(t time.Time) time.Time {
+	if t.IsZero() {
+		return t
+	}
+	return t.UTC()
+}

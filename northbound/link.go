@@ -1,0 +1,123 @@
+package northbound
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/controller/multipath"
+	"github.com/weft-sdn/weft/topology"
+)
+
+const linksPath = "/v1/links"
+
+// fabricLink is one direction of a link of the fabric.
+type fabricLink struct {
+	ID      topology.LinkID  `json:"id" doc:"As in the topology."`
+	Version uint64           `json:"version" doc:"Changes with every change of the spec; also the ETag. 0: nobody wants anything."`
+	Changed time.Time        `json:"changed,omitzero" doc:"When the spec changed last."`
+	Spec    intent.AdminSpec `json:"spec" doc:"Of both directions."`
+	Status  fabricLinkStatus `json:"status"`
+}
+
+type fabricLinkStatus struct {
+	From     topology.NodeID `json:"from"`
+	FromName string          `json:"fromName,omitempty"`
+	To       topology.NodeID `json:"to"`
+	ToName   string          `json:"toName,omitempty"`
+	Plane    int             `json:"plane,omitempty"`
+	Phase    string          `json:"phase" enum:"up,down,held,trying" doc:"held: it is up again, and has to stay so for a while. trying: it waits for probes to come through."`
+	Cause    string          `json:"cause,omitempty" doc:"Why it is not up."`
+	Since    time.Time       `json:"since" doc:"When the phase began."`
+	Until    time.Time       `json:"until,omitzero" doc:"How long it is held."`
+	Denied   bool            `json:"denied" doc:"EVs that cross it are denied."`
+	Drained  bool            `json:"drained" doc:"It is not to be used, whatever its phase."`
+	Drains   []drainView     `json:"drains,omitempty" doc:"What takes it out of use: a drain of the link, of a node at its end, or of its plane."`
+}
+
+// LinkParam is exported because huma passes over other embedded types.
+type LinkParam struct {
+	ID string `path:"id" maxLength:"512" doc:"Id of the link, as in the topology."`
+}
+
+func (s *Server) registerLinks() {
+	huma.Register(s.api, s.operation(huma.Operation{
+		OperationID: "list-links", Method: http.MethodGet, Path: linksPath, Tags: []string{fabricTag},
+		Summary: "List the links of the fabric", Description: "One direction each, of those that paths cross.", Errors: []int{422, 501},
+	}), s.listLinks)
+	d := &drainable[LinkParam, fabricLink]{
+		path: linksPath + "/{id}", one: "link", noun: "link",
+		get: func(ctx context.Context, m Multipath, p *LinkParam) (fabricLink, intent.Admin, error) {
+			l, err := m.Link(ctx, topology.LinkID(p.ID))
+			if err != nil {
+				return fabricLink{}, intent.Admin{}, err
+			}
+			return s.viewLink(&l), l.Admin, nil
+		},
+		target: func(p *LinkParam) multipath.Target {
+			return multipath.Target{Link: topology.LinkID(p.ID)}
+		},
+	}
+	get, put, patch := d.operations()
+	huma.Register(s.api, s.operation(get), func(ctx context.Context, in *LinkParam) (*itemOf[fabricLink], error) {
+		return d.read(ctx, s, in)
+	})
+	huma.Register(s.api, s.operation(put), func(ctx context.Context, in *struct {
+		LinkParam
+		Conditions
+		Body adminDraft
+	}) (*itemOf[fabricLink], error) {
+		return d.put(ctx, s, &in.LinkParam, in.Conditions, in.Body)
+	})
+	huma.Register(s.api, s.operation(patch), func(ctx context.Context, in *struct {
+		LinkParam
+		Patch
+	}) (*itemOf[fabricLink], error) {
+		return d.patch(ctx, s, &in.LinkParam, in.Patch)
+	})
+	s.describePatch(d.path, "a link", map[string]any{"admin": "drained"})
+}
+
+func (s *Server) listLinks(ctx context.Context, in *struct {
+	PageParams
+	Node   string `query:"node" maxLength:"253" doc:"Only links from or to this switch, by name or id."`
+	Plane  int    `query:"plane" minimum:"0" doc:"Only links of this plane; 0 is any."`
+	Denied bool   `query:"denied" doc:"Only links over which EVs are denied."`
+}) (*listOf[fabricLink], error) {
+	m, err := s.multipath()
+	if err != nil {
+		return nil, err
+	}
+	page, err := pageFrom(in.PageParams)
+	if err != nil {
+		return nil, err
+	}
+	items, more, err := m.Links(ctx, multipath.LinkFilter{Node: in.Node, Plane: in.Plane, Denied: in.Denied}, page)
+	if err != nil {
+		return nil, problemOf(err)
+	}
+	return paged(items, more, s.viewLink, func(l *multipath.LinkResource) string { return string(l.Status.ID) }), nil
+}
+
+func (s *Server) viewLink(l *multipath.LinkResource) fabricLink {
+	snap, st := s.controller.Topology(), &l.Status
+	v := fabricLink{ID: st.ID, Version: l.Version, Changed: l.Changed, Spec: adminOf(l.Admin), Status: fabricLinkStatus{
+		From: st.From, FromName: nodeName(snap, st.From), To: st.To, ToName: nodeName(snap, st.To), Plane: st.Plane,
+		Phase: st.Phase, Cause: st.Cause, Since: s.at(st.Since), Denied: st.Denied, Drained: st.Drained, Drains: viewDrains(st.Drains),
+	}}
+	if st.Until > 0 {
+		v.Status.Until = s.at(st.Until)
+	}
+	return v
+}
+
+// adminOf is the spec of what somebody may never have written.
+func adminOf(a intent.Admin) intent.AdminSpec {
+	if a.Spec.Admin == "" {
+		a.Spec.Admin = intent.AdminUp
+	}
+	return a.Spec
+}

@@ -1,0 +1,204 @@
+package northbound
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"mime"
+	"net/http"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/weft-sdn/weft/controller"
+	"github.com/weft-sdn/weft/controller/intent"
+)
+
+// Conditions of a write (RFC 9110 section 13). It is exported because huma passes
+// over other embedded types.
+type Conditions struct {
+	IfMatch     string `header:"If-Match" doc:"The ETag the resource has to have; 412 when it has another."`
+	IfNoneMatch string `header:"If-None-Match" doc:"* only: nobody must have written the resource."`
+}
+
+// Match is the condition of a DELETE and of custom methods.
+type Match struct {
+	IfMatch string `header:"If-Match" doc:"The ETag the resource has to have; 412 when it has another."`
+}
+
+// Patch is a merge patch and its conditions.
+type Patch struct {
+	Conditions
+	ContentType string `header:"Content-Type" hidden:"true"`
+	RawBody     []byte `contentType:"application/merge-patch+json"`
+}
+
+// precondition returns what a write depends on: the headers, and the version in
+// the body.
+func (c Conditions) precondition(body uint64) (controller.Precondition, error) {
+	pre := controller.Precondition{Version: body, Absent: c.IfNoneMatch == "*"}
+	if c.IfNoneMatch != "" && !pre.Absent {
+		return pre, headerProblem("If-None-Match", c.IfNoneMatch, "*")
+	}
+	if c.IfMatch == "" || c.IfMatch == "*" {
+		return pre, nil
+	}
+	tag, ok := strings.CutPrefix(c.IfMatch, `"`)
+	tag, closed := strings.CutSuffix(tag, `"`)
+	version, err := strconv.ParseUint(tag, 10, 64)
+	if !ok || !closed || err != nil || version == 0 || pre.Absent {
+		return pre, headerProblem("If-Match", c.IfMatch, "one ETag as the API gave it, or *, and no If-None-Match")
+	}
+	if body != 0 && body != version {
+		return pre, headerProblem("If-Match", c.IfMatch, "the version in the body, or none there")
+	}
+	pre.Version = version
+	return pre, nil
+}
+
+func (m Match) precondition() (controller.Precondition, error) {
+	return Conditions{IfMatch: m.IfMatch}.precondition(0)
+}
+
+func headerProblem(name, value, want string) *Problem {
+	return newProblem(string(intent.CodeInvalid), "the request's condition makes no sense", intent.FieldError{
+		Field: "header." + name, Code: intent.CodeInvalid, Value: valueText(value), Want: want,
+	})
+}
+
+// etag is the tag of a version, none for what nobody has written.
+func etag(version uint64) string {
+	if version == 0 {
+		return ""
+	}
+	return strconv.Quote(strconv.FormatUint(version, 10))
+}
+
+func sameName(path, body string) error {
+	if body == "" || body == path {
+		return nil
+	}
+	return newProblem(string(intent.CodeInvalid), "names do not change", intent.FieldError{
+		Field: "name", Code: intent.CodeInvalid, Value: valueText(body), Want: strconv.Quote(path) + ", the name in the path",
+	})
+}
+
+// missed makes the error of a write whose condition was about being there a missed
+// condition.
+func missed(err error, pre controller.Precondition) error {
+	if errors.Is(err, intent.ErrExists) && pre.Absent || errors.Is(err, intent.ErrNotFound) && pre.Version != 0 {
+		return newProblem(string(intent.CodeVersion), err.Error())
+	}
+	return problemOf(err)
+}
+
+// maxAttempts bounds how often an unconditional patch starts over because of
+// another's write.
+const maxAttempts = 8
+
+// patch puts the result of a merge patch on what is there: now returns that as a
+// client would write it, and put writes. Whatever is written in between is not lost.
+func patch[D draft, R any](s *Server, in Patch, noun string, now func() (D, error), put func(D, controller.Precondition) (R, error)) (R, error) {
+	var none R
+	if err := patchType(in.ContentType); err != nil {
+		return none, err
+	}
+	pre, err := in.precondition(0)
+	if err != nil {
+		return none, err
+	}
+	if pre.Absent {
+		return none, headerProblem("If-None-Match", in.IfNoneMatch, "nothing: a PATCH needs something that is there")
+	}
+	for range maxAttempts {
+		before, err := now()
+		if err != nil {
+			return none, problemOf(err)
+		}
+		had := before.version()
+		want, err := patched(s, before, in.RawBody)
+		if err != nil {
+			return none, err
+		}
+		try := controller.Precondition{Version: cmp.Or(pre.Version, want.version())}
+		free := try.Version == 0
+		if free {
+			try = controller.Precondition{Version: had, Absent: had == 0}
+		}
+		r, err := put(want, try)
+		if free && (errors.Is(err, intent.ErrVersion) || had == 0 && errors.Is(err, intent.ErrExists)) {
+			continue
+		}
+		return r, missed(err, try)
+	}
+	return none, newProblem(string(intent.CodeConflict), noun+" is being changed by others")
+}
+
+// draft is what a client writes of a resource.
+type draft interface {
+	// version is the one that the resource has to have, 0 for any.
+	version() uint64
+	// unversioned is the draft without it, as a patch is applied to.
+	unversioned() any
+}
+
+const mergePatchType = "application/merge-patch+json"
+
+// patchType refuses patches that are not merge patches (RFC 5789 section 2.2). A
+// raw body's type is not huma's business.
+func patchType(contentType string) error {
+	kind, _, err := mime.ParseMediaType(contentType)
+	if contentType == "" || err == nil && (kind == mergePatchType || kind == "application/json") {
+		return nil
+	}
+	return newProblem(codeMediaType, "the body has to be a JSON merge patch, "+mergePatchType)
+}
+
+// patched returns a draft as the patch makes it, checked like any body.
+func patched[D draft](s *Server, now D, patch []byte) (want D, err error) {
+	target, err := json.Marshal(now.unversioned())
+	if err != nil {
+		return want, problemOf(err)
+	}
+	merged, err := mergePatch(target, patch)
+	if err != nil {
+		return want, newProblem(string(intent.CodeMalformed), "the patch is not JSON: "+err.Error())
+	}
+	return want, s.check(merged, &want)
+}
+
+// check decodes a body that huma has not seen, under the same rules.
+func (s *Server) check(b []byte, into any) error {
+	var v any
+	if err := json.Unmarshal(b, &v); err != nil {
+		return shapeProblem(http.StatusBadRequest, err.Error(), 0, nil)
+	}
+	registry := s.api.OpenAPI().Components.Schemas
+	schema := registry.Schema(reflect.TypeOf(into).Elem(), true, "")
+	path, result := huma.NewPathBuffer(make([]byte, 0, 128), 0), &huma.ValidateResult{}
+	path.Push("body")
+	huma.Validate(registry, schema, path, huma.ModeWriteToServer, v, result)
+	if len(result.Errors) == 0 {
+		if err := json.Unmarshal(b, into); err != nil {
+			result.Errors = append(result.Errors, &huma.ErrorDetail{Location: "body", Message: err.Error()})
+		}
+	}
+	if len(result.Errors) > 0 {
+		return shapeProblem(http.StatusUnprocessableEntity, "", 0, result.Errors)
+	}
+	return nil
+}
+
+// describePatch says what the body of a PATCH is. huma, which would check it
+// against that, has not been told: its shape is checked once it is merged.
+func (s *Server) describePatch(path, of string, example any) {
+	body := s.api.OpenAPI().Paths[path].Patch.RequestBody
+	body.Description = "The parts to change."
+	body.Content[mergePatchType].Schema = &huma.Schema{
+		Type: huma.TypeObject, AdditionalProperties: true, Description: fmt.Sprintf("Any of the fields of %s; null removes one.", of),
+		Examples: []any{map[string]any{"spec": example}},
+	}
+}

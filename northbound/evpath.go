@@ -38,8 +38,8 @@ type evPacket struct {
 }
 
 type evHop struct {
-	By    ev.By    `json:"by" doc:"What the switch goes by: field (of a structured EV), uN, uA, or route (to the destination address)."`
-	Value uint32   `json:"value" doc:"Value of the field, or the uSID; 0 with a route."`
+	By    string   `json:"by" enum:"field,uN,uA,route" doc:"What the switch goes by: field (of a structured EV), uN, uA, or route (to the destination address)."`
+	Value uint32   `json:"value" format:"uint32" doc:"Value of the field, or the uSID; 0 with a route."`
 	Links []evLink `json:"links" nullable:"false" doc:"The link taken; several where the EV leaves the choice to the hash of a switch."`
 }
 
@@ -134,7 +134,7 @@ func (s *Server) viewPath(st *multipath.ProfileStatus, e hostapi.EV) (evPathView
 		lost[id] = true
 	}
 	for _, h := range r.Hops {
-		hop := evHop{By: h.By, Value: h.Value, Links: []evLink{}}
+		hop := evHop{By: h.By.String(), Value: h.Value, Links: []evLink{}}
 		for _, l := range h.Links {
 			plane := fabric.LinkPlane(l.ID)
 			hop.Links = append(hop.Links, evLink{

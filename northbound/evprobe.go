@@ -58,7 +58,7 @@ func (s *Server) listProbes(ctx context.Context, in *struct {
 func (s *Server) viewProbe(c *multipath.Cell) evProbeView {
 	v := evProbeView{
 		Profile: c.Profile, EV: c.EV.String(), Port: c.EV.Port, Source: c.Source, Destination: c.Destination, At: s.at(c.At),
-		Sent: c.Sent, Received: c.Received, Loss: c.Loss,
+		Sent: c.Sent, Received: c.Received, Loss: rounded(c.Loss),
 	}
 	if c.RTTMax > 0 {
 		least, mean, most := intent.Duration(c.RTTMin), intent.Duration(c.RTTMean), intent.Duration(c.RTTMax)

@@ -113,7 +113,7 @@ func (s *Server) listEVProfiles(ctx context.Context, in *struct {
 		return nil, problemOf(err)
 	}
 	view := func(p *multipath.EVProfile) evProfile { return s.viewEVProfile(p, false) }
-	return paged(items, more, view, func(p *multipath.EVProfile) string { return p.Name }), nil
+	return paged(items, more, view, func(p *multipath.EVProfile) string { return p.Status.Name }), nil
 }
 
 // evKey is what the EVs of a profile are ordered and continued by: their place.

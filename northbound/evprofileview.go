@@ -66,10 +66,10 @@ type evFormat struct {
 
 type evField struct {
 	Width   uint8  `json:"width" doc:"Bits."`
-	InitVal uint32 `json:"initVal" doc:"The field before the EV's bits are written over it."`
-	MinVal  uint32 `json:"minVal" doc:"Least value of the EV's bits."`
-	MaxVal  uint32 `json:"maxVal" doc:"Greatest value of the EV's bits."`
-	Mask    uint32 `json:"mask" doc:"Bits of the field that the EV's bits go to."`
+	InitVal uint32 `json:"initVal" format:"uint32" doc:"The field before the EV's bits are written over it."`
+	MinVal  uint32 `json:"minVal" format:"uint32" doc:"Least value of the EV's bits."`
+	MaxVal  uint32 `json:"maxVal" format:"uint32" doc:"Greatest value of the EV's bits."`
+	Mask    uint32 `json:"mask" format:"uint32" doc:"Bits of the field that the EV's bits go to."`
 }
 
 type evView struct {
@@ -97,10 +97,7 @@ const (
 // viewEVProfile describes a profile; whole includes its EVs.
 func (s *Server) viewEVProfile(p *multipath.EVProfile, whole bool) evProfile {
 	st := &p.Status
-	out := evProfile{Name: p.Name, Version: p.Version, Created: p.Created, Spec: p.Spec}
-	if out.Name == "" {
-		out.Name = st.Name
-	}
+	out := evProfile{Name: st.Name, Version: p.Version, Created: p.Created, Spec: p.Spec}
 	v := &out.Status
 	snap := s.controller.Topology()
 	v.Source, v.Destination = leafPorts(snap, st.Source), leafPorts(snap, st.Destination)

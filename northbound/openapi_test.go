@@ -130,6 +130,11 @@ func TestOpenAPISane(t *testing.T) {
 		"GET /v1/switches/{id}/counters", "POST /v1/multicast-groups", "GET /v1/multicast-groups", "GET /v1/multicast-groups/{name}",
 		"PUT /v1/multicast-groups/{name}", "PATCH /v1/multicast-groups/{name}", "DELETE /v1/multicast-groups/{name}",
 		"GET /v1/multicast-groups/{name}/tree", "GET /v1/multicast-groups/{name}/state", "POST /v1/multicast-groups/{name}:reset",
+		"GET /v1/fabric", "GET /v1/ev-profiles", "GET /v1/ev-profiles/{name}", "PUT /v1/ev-profiles/{name}", "PATCH /v1/ev-profiles/{name}",
+		"DELETE /v1/ev-profiles/{name}", "GET /v1/ev-profiles/{name}/evs", "GET /v1/ev-profiles/{name}/evs/{ev}/path",
+		"GET /v1/cc-profiles", "POST /v1/cc-profiles", "GET /v1/cc-profiles/{name}", "PUT /v1/cc-profiles/{name}", "PATCH /v1/cc-profiles/{name}",
+		"DELETE /v1/cc-profiles/{name}", "GET /v1/hosts", "GET /v1/hosts/{name}", "PUT /v1/hosts/{name}/ports/{port}", "GET /v1/links",
+		"GET /v1/links/{id}", "PUT /v1/links/{id}", "PUT /v1/nodes/{id}", "PUT /v1/planes/{plane}", "GET /v1/suspects", "GET /v1/ev-probes",
 		"GET /v1/events", "GET /healthz", "GET /readyz",
 	} {
 		if !slices.Contains(operations, want) {

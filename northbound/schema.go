@@ -194,8 +194,8 @@ type counterView struct {
 type event struct {
 	Seq     uint64                 `json:"seq" doc:"Grows by one with each event of a controller; 0 in a gap."`
 	Time    time.Time              `json:"time"`
-	Type    string                 `json:"type" doc:"group.changed, group.deleted, receiver.stalled, receiver.recovered, receiver.evicted, switch.changed, topology.changed, gap."`
-	Object  string                 `json:"object,omitempty" doc:"Name of the group or switch."`
+	Type    string                 `json:"type" doc:"group.changed, group.deleted, receiver.stalled, receiver.recovered, receiver.evicted, switch.changed, topology.changed, fabric.changed, link.changed, drain.changed, ev-profile.changed, suspect.changed, host.changed, gap."`
+	Object  string                 `json:"object,omitempty" doc:"Name of the group, switch, EV profile or host, id of the link, or what is drained."`
 	Message string                 `json:"message,omitempty"`
 	Group   *intent.MulticastGroup `json:"group,omitempty" doc:"The group after the change; absent when it is gone."`
 }

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/weft-sdn/weft/controller/ev"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -22,6 +24,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // line "METHOD /path"; header lines and, after an empty line, a body follow. What
 // the server answers stands below it, each line after "| ". Lines that begin with
 // "#" are comments; those that begin with "!" tell the fake controller something.
+// In mrc*.txt the controller has the fabric of northboundtest.NewFabric.
 func TestScripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {
@@ -33,7 +36,7 @@ func TestScripts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := playScript(t, string(want))
+			got := playScript(t, string(want), strings.HasPrefix(filepath.Base(file), "mrc"))
 			if *update {
 				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
 					t.Fatal(err)
@@ -47,8 +50,16 @@ func TestScripts(t *testing.T) {
 	}
 }
 
-func playScript(t *testing.T, script string) string {
-	s, f, _ := newTestServer(t, func(c *Config) { c.MaxBodyBytes = 4096 })
+func playScript(t *testing.T, script string, mrc bool) string {
+	var s *Server
+	var f interface {
+		obey(t *testing.T, command, arg string)
+	}
+	if mrc {
+		s, f = newFabricServer(t, ev.ModeStructured)
+	} else {
+		s, f, _ = newTestServer(t, func(c *Config) { c.MaxBodyBytes = 4096 })
+	}
 	var out strings.Builder
 	var request []string
 	flush := func() {

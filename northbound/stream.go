@@ -22,7 +22,7 @@ type eventsInput struct {
 	LastEventID string   `header:"Last-Event-ID" maxLength:"64" doc:"Resume after the event of this id. A browser sends it by itself."`
 	After       string   `query:"after" maxLength:"64" doc:"The same, for clients that cannot set headers."`
 	Type        []string `query:"type" doc:"Only events of these types, such as group.changed, or of a family of them, such as group; and gaps. Default: all."`
-	Object      string   `query:"object" maxLength:"63" doc:"Only events about the group or switch of this name, and gaps. Default: all."`
+	Object      string   `query:"object" maxLength:"512" doc:"Only events about the group, switch, EV profile or host of this name, or the link of this id, and gaps. Default: all."`
 }
 
 func (s *Server) registerEvents() {

@@ -3,6 +3,7 @@ package northbound
 import (
 	"context"
 	"fmt"
+	"math"
 	"net/http"
 	"time"
 
@@ -62,7 +63,7 @@ func (s *Server) listSuspects(ctx context.Context, _ *struct{}) (*struct{ Body s
 
 func (s *Server) viewSuspect(snap *topology.Snapshot, p *multipath.Suspect) suspectView {
 	v := suspectView{
-		Links: append([]topology.LinkID{}, p.Links...), From: p.From, To: p.To, Confidence: p.Confidence, Loss: p.Loss,
+		Links: append([]topology.LinkID{}, p.Links...), From: p.From, To: p.To, Confidence: rounded(p.Confidence), Loss: rounded(p.Loss),
 		Evidence: suspectEvidence{Sent: p.Sent, Lost: p.Lost, Paths: p.Paths}, Since: s.at(p.Since), Denied: p.Denied, Why: p.Why,
 	}
 	if p.From != "" {
@@ -70,5 +71,8 @@ func (s *Server) viewSuspect(snap *topology.Snapshot, p *multipath.Suspect) susp
 	}
 	return v
 }
+
+// rounded is a share to a millionth: what is behind that is noise.
+func rounded(share float64) float64 { return math.Round(share*1e6) / 1e6 }
 
 func hexadecimal(n uint64) string { return fmt.Sprintf("0x%x", n) }

@@ -22,7 +22,7 @@ var allowed = map[string][]string{
 	"topology":   {"internal"},
 	"southbound": {"internal", "p4", "hostapi"},
 	"controller": {"internal", "topology", "southbound", "packet", "p4", "hostapi"},
-	"northbound": {"internal", "controller", "topology"},
+	"northbound": {"internal", "controller", "topology", "hostapi"},
 	"dataplane":  {"internal", "packet", "p4"},
 	"endpoint":   {"internal", "packet", "hostapi"},
 	"service":    {"internal", "topology", "southbound", "controller", "northbound", "p4", "hostapi"},

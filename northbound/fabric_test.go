@@ -1,0 +1,61 @@
+package northbound
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weft-sdn/weft/controller/ev"
+	"github.com/weft-sdn/weft/northbound/northboundtest"
+	"github.com/weft-sdn/weft/topology"
+)
+
+// fakeFabric is northboundtest's.
+type fakeFabric struct{ *northboundtest.Multipath }
+
+func newFabricServer(t testing.TB, mode ev.Mode) (*Server, fakeFabric) {
+	t.Helper()
+	m, snap := northboundtest.NewFabric(mode)
+	cfg := DefaultConfig()
+	cfg.Version, cfg.Multipath = "test", m
+	cfg.Now = func() time.Time { return epochStart }
+	c := newFakeController()
+	c.Snapshot = snap
+	s, err := New(cfg, c, NewEvents(4, epochStart))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, fakeFabric{m}
+}
+
+// obey does what a line of a script says: "pass 1s", "stop HOST", "cut NODE PORT",
+// "bad HOST PROFILE EV" or "lossy LINK".
+func (f fakeFabric) obey(t *testing.T, command, arg string) {
+	t.Helper()
+	args := strings.Fields(arg)
+	var err error
+	switch command {
+	case "pass":
+		var d time.Duration
+		if d, err = time.ParseDuration(arg); err == nil {
+			f.Pass(d)
+		}
+	case "stop":
+		f.Stop(arg)
+	case "cut":
+		var port uint64
+		if port, err = strconv.ParseUint(args[1], 10, 32); err == nil {
+			err = f.Cut(topology.NodeID(args[0]), uint32(port))
+		}
+	case "bad":
+		err = f.Bad(args[0], args[1], args[2])
+	case "lossy":
+		err = f.Lossy(topology.LinkID(arg))
+	default:
+		t.Fatalf("the fake fabric knows no %q", command)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,424 @@
+package northboundtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/weft-sdn/weft/controller"
+	"github.com/weft-sdn/weft/controller/ev"
+	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/controller/multipath"
+	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/topology"
+)
+
+// Multipath is the core of an MRC fabric at a standstill: it decides as a
+// controller does, and time passes only when somebody says so. Its hosts obey at
+// once, but for those that are Stubborn. See [NewFabric] for what the fabric is.
+type Multipath struct {
+	// mu guards the fields below it.
+	mu       sync.Mutex
+	core     *multipath.Core
+	now      time.Duration
+	version  uint64
+	profiles map[string]intent.EVProfile
+	cc       map[string]intent.CCProfile
+	admins   map[multipath.Target]intent.Admin
+	held     map[string]*hostapi.State
+	stubborn map[string]bool // hosts that apply nothing any more
+}
+
+// NewFabric returns a fabric of two planes, each of the leaves a, b and c (of plane
+// 1 a1, b1 and c1) and the spines x and y, and the controller of its hosts h1 and
+// h2 at the leaves a, h3 at the leaves b, and h4 at c1 alone. h3 takes no generated
+// EVs, and h4 has never connected.
+func NewFabric(mode ev.Mode) (*Multipath, *topology.Snapshot) {
+	b := topology.NewBuilder()
+	for plane := 1; plane <= 2; plane++ {
+		id := func(n int) topology.NodeID { return topology.NodeID(fmt.Sprintf("64512:10.0.%d.%d", plane, n)) }
+		for i, name := range []string{"a", "b", "x", "y", "c"} {
+			b.SetNode(topology.Node{ID: id(i + 1), Name: fmt.Sprint(name, plane), Loopback: netip.MustParseAddr(fmt.Sprintf("2001:db8:ff:%d::%d", plane, i+1)), ASN: 64512, Protocol: "direct"})
+		}
+		for i, leaf := range []int{1, 2, 5} {
+			for spine := range 2 {
+				up, down := uint32(11+spine), uint32(1+i)
+				b.SetLink(topology.Link{Local: id(leaf), Remote: id(spine + 3), LocalID: up, RemoteID: down, IGPMetric: 1})
+				b.SetLink(topology.Link{Local: id(spine + 3), Remote: id(leaf), LocalID: down, RemoteID: up, IGPMetric: 1})
+			}
+		}
+	}
+	snap := b.Build()
+	cfg := multipath.Defaults()
+	cfg.Epoch, cfg.Format, cfg.CCProfile = 0xE, ev.Format{Mode: mode}, "standard"
+	cfg.ProbeRate, cfg.HostProbeRate, cfg.FirstRound = 200, 100, 100*time.Millisecond
+	core, err := multipath.New(cfg)
+	must(err)
+	m := &Multipath{
+		core: core, profiles: make(map[string]intent.EVProfile), cc: make(map[string]intent.CCProfile),
+		admins: make(map[multipath.Target]intent.Admin), held: make(map[string]*hostapi.State), stubborn: make(map[string]bool),
+	}
+	core.Tick(0)
+	core.SetTopology(snap)
+	core.InSync()
+	attach := func(n int, planes ...int) (at ev.Attachment) {
+		for _, p := range planes {
+			at = append(at, topology.NodeID(fmt.Sprintf("64512:10.0.%d.%d", p, n)))
+		}
+		return at
+	}
+	for i, at := range []ev.Attachment{attach(1, 1, 2), attach(1, 1, 2), attach(2, 1, 2), attach(5, 1)} {
+		ports := make([]uint32, len(at))
+		for p := range ports {
+			ports[p] = uint32(101 + i)
+		}
+		must(core.PutHost(multipath.Host{Name: fmt.Sprint("h", i+1), Address: netip.MustParseAddr(fmt.Sprintf("2001:db8:1::%d", i+1)), At: at, LeafPorts: ports}))
+	}
+	for i := 1; i <= 3; i++ {
+		caps := ev.Unlimited()
+		caps.EVMaxFormats, caps.EVMaxProfiles, caps.EVMaxCount, caps.EVFreeCount, caps.EVMaxCountProfile = 2, 1024, 65536, 65536, 256
+		caps.CCMaxProfiles, caps.CCAlgorithms, caps.Ports = 8, []string{hostapi.AlgorithmNSCC}, hostapi.Ports(1, 2)
+		caps.DeviceCap, caps.MaxMPR, caps.MaxWIMM, caps.MaxWIMMDest = hostapi.CapTrimNACK|hostapi.CapServiceTime, 8, 64, 64
+		if i == 3 {
+			caps.EVModes = hostapi.Modes(hostapi.ModeAuto, hostapi.ModeExplicit)
+		}
+		name := fmt.Sprint("h", i)
+		must(core.Hello(name, &hostapi.Hello{API: hostapi.API, Name: name, Software: "weft test", Instance: uint64(i), Capabilities: caps}))
+	}
+	m.pass(2 * time.Second)
+	return m, snap
+}
+
+func must(err error) {
+	if err != nil {
+		panic(err) // of the test's own making
+	}
+}
+
+// Pass lets time pass.
+func (m *Multipath) Pass(d time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.pass(d)
+}
+
+// Stop has a host apply nothing any more.
+func (m *Multipath) Stop(host string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.stubborn[host] = true
+}
+
+// Cut takes the port of a switch down.
+func (m *Multipath) Cut(node topology.NodeID, port uint32) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	err := m.core.SetPort(node, port, false)
+	m.settle()
+	return err
+}
+
+// Bad has a host find an EV of a profile bad.
+func (m *Multipath) Bad(host, profile, text string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	v, err := hostapi.ParseEV(text)
+	if err != nil {
+		return err
+	}
+	return m.core.EVEvents(host, &hostapi.EVEvents{Events: []hostapi.EVEvent{{Profile: profile, EV: v, State: hostapi.EVAssumedBad}}})
+}
+
+// Lossy has a link lose one of a hundred packets for a while.
+func (m *Multipath) Lossy(id topology.LinkID) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	counts := make(map[string]hostapi.EVCount)
+	for range 4 {
+		m.pass(500 * time.Millisecond)
+		for _, h := range m.core.Hosts() {
+			if !h.Connected {
+				continue
+			}
+			message := &hostapi.EVCounts{}
+			for _, p := range m.core.Profiles() {
+				if !slices.Contains(p.Hosts, h.Name) || p.Built == nil {
+					continue
+				}
+				for _, e := range evsOf(&p) {
+					r, err := p.Built.Route(e)
+					if err != nil {
+						return err
+					}
+					key := fmt.Sprint(h.Name, p.Name, e)
+					c := counts[key]
+					c.Profile, c.EV, c.Sent = p.Name, e, c.Sent+10_000
+					if slices.ContainsFunc(r.Hops, func(hop ev.Hop) bool { return hop.Links[0].ID == id }) {
+						c.Lost += 100
+					}
+					counts[key] = c
+					message.Counts = append(message.Counts, c)
+				}
+			}
+			if err := m.core.EVCounts(h.Name, message); err != nil {
+				return err
+			}
+		}
+	}
+	m.pass(500 * time.Millisecond)
+	return nil
+}
+
+func evsOf(p *multipath.ProfileStatus) []hostapi.EV {
+	if p.Built.Profile.Mode == hostapi.ModeExplicit {
+		return p.Built.Profile.EVs
+	}
+	return p.Built.Profile.Generate(hostapi.Ports(1, 2))
+}
+
+// pass and settle expect mu to be held.
+func (m *Multipath) pass(d time.Duration) {
+	until := m.now + d
+	for m.settle(); m.now < until; m.settle() {
+		next, ok := m.core.Next()
+		m.now = min(until, max(next, m.now+time.Millisecond))
+		if !ok {
+			m.now = until
+		}
+		m.core.Tick(m.now)
+	}
+}
+
+// settle does what the core wants.
+func (m *Multipath) settle() {
+	for r := m.core.Ready(); !r.Empty(); r = m.core.Ready() {
+		for _, s := range r.Sets {
+			if !m.stubborn[s.Host] {
+				m.held[s.Host] = s.State
+				must(m.core.Applied(s.Host, s.Seq))
+			}
+		}
+		for _, p := range r.Probes {
+			rtt := 10*time.Microsecond + time.Duration(p.Request.EV.Port)*time.Microsecond
+			must(m.core.ProbeResult(p.Host, &hostapi.ProbeResult{
+				ID: p.Request.ID, Sent: p.Request.Count, Received: p.Request.Count, RTTMin: rtt, RTTMean: rtt + time.Microsecond/2, RTTMax: rtt + time.Microsecond,
+				Port: p.Request.EV.Port,
+			}))
+		}
+	}
+}
+
+// change is a write of what has a version; 0: it is not there.
+func (m *Multipath) change(what string, version uint64, pre controller.Precondition) error {
+	switch {
+	case pre.Absent && version != 0:
+		return &intent.Error{Code: intent.CodeExists, Message: what + " exists"}
+	case pre.Version != 0 && pre.Version != version:
+		return &intent.Error{Code: intent.CodeVersion, Message: fmt.Sprintf("%s has version %d, not %d", what, version, pre.Version)}
+	}
+	return nil
+}
+
+func (m *Multipath) next() uint64 {
+	m.version++
+	return m.version
+}
+
+func missing(format string, args ...any) error {
+	return &intent.Error{Code: intent.CodeNotFound, Message: fmt.Sprintf(format, args...)}
+}
+
+// Began is when everything began.
+func (m *Multipath) Began() time.Time { return Began }
+
+// Fabric returns what is known of the fabric.
+func (m *Multipath) Fabric(context.Context) (multipath.FabricStatus, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.core.Fabric(), nil
+}
+
+// EVProfiles returns a page of profiles.
+func (m *Multipath) EVProfiles(_ context.Context, f multipath.ProfileFilter, p multipath.Page) ([]multipath.EVProfile, bool, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	items, more := m.core.ProfilePage(f, p)
+	out := make([]multipath.EVProfile, len(items))
+	for i, st := range items {
+		out[i] = multipath.EVProfile{EVProfile: m.profiles[st.Name], Status: st}
+	}
+	return out, more, nil
+}
+
+func (m *Multipath) profile(name string) (multipath.EVProfile, error) {
+	st, ok := m.core.Profile(name)
+	if !ok {
+		return multipath.EVProfile{}, missing("there is no EV profile %q", name)
+	}
+	return multipath.EVProfile{EVProfile: m.profiles[name], Status: st}, nil
+}
+
+// EVProfile returns a profile.
+func (m *Multipath) EVProfile(_ context.Context, name string) (multipath.EVProfile, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.profile(name)
+}
+
+// PutEVProfile overrides a profile.
+func (m *Multipath) PutEVProfile(_ context.Context, name string, spec intent.EVProfileSpec, pre controller.Precondition) (multipath.EVProfile, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	p, err := m.profile(name)
+	if err == nil {
+		err = m.change(fmt.Sprintf("EV profile %q", name), p.Version, pre)
+	}
+	if err != nil || p.Version != 0 && p.Spec == spec {
+		return p, err
+	}
+	env := intent.EVProfileEnv{HasCCProfile: func(name string) bool { _, ok := m.cc[name]; return ok }}
+	if spec.MaxEVs == 0 && p.Status.Built != nil {
+		env.Count = p.Status.Built.Profile.Count
+	}
+	if err := intent.ValidateEVProfile(&spec, env); err != nil {
+		return p, err
+	}
+	if err := m.core.SetOverride(name, override(spec)); err != nil {
+		return p, &intent.Error{Code: intent.CodeNotPlannable, Message: err.Error()}
+	}
+	created := p.Created
+	if created.IsZero() {
+		created = Began
+	}
+	m.profiles[name] = intent.EVProfile{Name: name, Version: m.next(), Created: created, Spec: spec}
+	m.settle()
+	return m.profile(name)
+}
+
+func override(s intent.EVProfileSpec) multipath.Override {
+	return multipath.Override{Mode: s.Mode.HostMode(), MaxEVs: s.MaxEVs, MinActive: s.MinActive, CC: s.CCProfile}
+}
+
+// DeleteEVProfile makes a profile what the configuration says.
+func (m *Multipath) DeleteEVProfile(_ context.Context, name string, pre controller.Precondition) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	p, err := m.profile(name)
+	if err == nil {
+		err = m.change(fmt.Sprintf("EV profile %q", name), p.Version, pre)
+	}
+	if err != nil {
+		return err
+	}
+	delete(m.profiles, name)
+	err = m.core.SetOverride(name, multipath.Override{})
+	m.settle()
+	return err
+}
+
+// CCProfiles returns the CC profiles.
+func (m *Multipath) CCProfiles(context.Context) ([]intent.CCProfile, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Collect(maps.Values(m.cc)), nil
+}
+
+// CCProfile returns a CC profile.
+func (m *Multipath) CCProfile(_ context.Context, name string) (intent.CCProfile, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	p, ok := m.cc[name]
+	if !ok {
+		return p, missing("there is no CC profile %q", name)
+	}
+	return p, nil
+}
+
+// PutCCProfile creates or replaces a CC profile.
+func (m *Multipath) PutCCProfile(_ context.Context, name string, spec intent.CCProfileSpec, pre controller.Precondition) (intent.CCProfile, bool, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	p, known := m.cc[name]
+	spec = spec.Complete()
+	if err := errors.Join(m.change(fmt.Sprintf("CC profile %q", name), p.Version, pre), intent.ValidateCCProfile(name, &spec)); err != nil {
+		return p, false, err
+	}
+	if known && p.Spec == spec {
+		return p, false, nil
+	}
+	p = intent.CCProfile{Name: name, Version: m.next(), Created: Began, Spec: spec}
+	m.cc[name] = p
+	m.tellCC()
+	return p, !known, nil
+}
+
+// DeleteCCProfile removes a CC profile that is not in use.
+func (m *Multipath) DeleteCCProfile(_ context.Context, name string, pre controller.Precondition) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	p, known := m.cc[name]
+	if !known {
+		return missing("there is no CC profile %q", name)
+	}
+	if err := m.change(fmt.Sprintf("CC profile %q", name), p.Version, pre); err != nil {
+		return err
+	}
+	for _, by := range slices.Sorted(maps.Keys(m.profiles)) {
+		if m.profiles[by].Spec.CCProfile == name {
+			return &intent.Error{Code: intent.CodeConflict, Message: fmt.Sprintf("CC profile %q is that of EV profile %q", name, by)}
+		}
+	}
+	delete(m.cc, name)
+	m.tellCC()
+	return nil
+}
+
+func (m *Multipath) tellCC() {
+	var all []*hostapi.CCProfile
+	for _, p := range m.cc {
+		all = append(all, p.Spec.Host(p.Name))
+	}
+	m.core.SetCC(all)
+	m.settle()
+}
+
+func (m *Multipath) host(st multipath.HostStatus) multipath.HostResource {
+	h := multipath.HostResource{HostStatus: st, Ports: make([]intent.Admin, len(st.At)+1)}
+	for port := 1; port < len(h.Ports); port++ {
+		h.Ports[port] = m.admins[multipath.Target{Host: st.Name, Port: uint8(port)}]
+	}
+	if st.Hello.Instance != 0 {
+		h.Session = multipath.Session{Since: Began, Held: hostapi.Version{Epoch: 0xE, Number: st.Applied}, Current: st.Applied == st.Set}
+	}
+	if m.stubborn[st.Name] {
+		h.Session.Refusals = []hostapi.Refused{{Version: hostapi.Version{Epoch: 0xE, Number: st.Set}, Code: hostapi.CodeBusy, Field: "set_profiles[a1:b1]", Reason: "the device is busy"}}
+	}
+	return h
+}
+
+// Hosts returns a page of hosts.
+func (m *Multipath) Hosts(_ context.Context, p multipath.Page) (out []multipath.HostResource, more bool, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	items, more := m.core.HostPage(p)
+	for _, st := range items {
+		out = append(out, m.host(st))
+	}
+	return out, more, nil
+}
+
+// Host returns a host.
+func (m *Multipath) Host(_ context.Context, name string) (multipath.HostResource, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	st, ok := m.core.Host(name)
+	if !ok {
+		return multipath.HostResource{}, missing("there is no host %q", name)
+	}
+	return m.host(st), nil
+}

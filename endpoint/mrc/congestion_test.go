@@ -141,17 +141,23 @@ func TestRoundTrip(t *testing.T) {
 		ts      uint16
 		after   time.Duration
 		want    time.Duration // 0: not valid
+		gap     time.Duration // between sendings
 	}{
-		{"reflected", 128, true, 1, false, 0, 64 * us, 64 * us},
-		{"reflected, moved by service time", 128, true, 1, false, 100, 64 * us, 64*us - 12800},
-		{"reflected, wrapped", 128, true, 1, false, 0, 20 * time.Millisecond, 20 * time.Millisecond},
-		{"reflected, sent again", 128, true, 2, false, 0, 64 * us, 64 * us},
-		{"own unit", 4096, false, 1, false, 0, 40960, 40960},
-		{"stored", 0, false, 1, false, 500, 64 * us, 64 * us},
-		{"stored, service time reported", 0, true, 1, false, 500, 128 * us, 64 * us},
-		{"stored, sent again, of the second", 0, false, 2, true, 0, 64 * us, 64 * us},
-		{"stored, sent again, of either", 0, false, 2, false, 0, 64 * us, 0},
-		{"stored, sent thrice", 0, false, 3, true, 0, 64 * us, 0},
+		{"reflected", 128, true, 1, false, 0, 64 * us, 64 * us, 0},
+		{"reflected, moved by service time", 128, true, 1, false, 100, 64 * us, 64*us - 12800, 0},
+		{"reflected, wrapped", 128, true, 1, false, 0, 20 * time.Millisecond, 20 * time.Millisecond, 0},
+		{"reflected, sent again", 128, true, 2, false, 0, 64 * us, 64 * us, 0},
+		{"reflected, sent again, wrapped", 128, true, 2, true, 0, 20 * time.Millisecond, 20 * time.Millisecond, 0},
+		{"reflected, of the first, wrapped", 128, true, 2, false, 0, 20 * time.Millisecond, 20 * time.Millisecond, 0},
+		{"reflected, sent thrice, wrapped", 128, true, 3, true, 0, 20 * time.Millisecond, 20 * time.Millisecond, 0},
+		{"reflected, sent thrice within a turn", 128, true, 3, true, 0, 2 * time.Millisecond, 2 * time.Millisecond, 3 * time.Millisecond},
+		{"reflected, sent thrice over turns", 128, true, 3, true, 0, 2 * time.Millisecond, 0, 10 * time.Millisecond},
+		{"own unit", 4096, false, 1, false, 0, 40960, 40960, 0},
+		{"stored", 0, false, 1, false, 500, 64 * us, 64 * us, 0},
+		{"stored, service time reported", 0, true, 1, false, 500, 128 * us, 64 * us, 0},
+		{"stored, sent again, of the second", 0, false, 2, true, 0, 64 * us, 64 * us, 0},
+		{"stored, sent again, of either", 0, false, 2, false, 0, 64 * us, 0, 0},
+		{"stored, sent thrice", 0, false, 3, true, 0, 64 * us, 0, 0},
 	} {
 		l := newListener(1 << 20)
 		s := newSolo(t, func(q *QPConfig) {
@@ -162,6 +168,7 @@ func TestRoundTrip(t *testing.T) {
 		for range c.sends - 1 {
 			n := nackPacket(100, p.EV(), packet.NACKTrimmed)
 			n.BTH.Retransmission = p.BTH.Retransmission
+			s.settle(c.gap)
 			s.give(n)
 			again := s.settle(us)
 			p = again[0]

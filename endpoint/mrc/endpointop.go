@@ -29,8 +29,8 @@ type endpointOp struct {
 const (
 	// maxPeers is the number of peers whose port status is kept.
 	maxPeers = 1 << 16
-	// maxWaiting is the number of endpoint operations under way: their names have 16 bits.
-	maxWaiting = 1 << 14
+	// maxWaiting is the number of endpoint operations under way.
+	maxWaiting = 1 << 12
 )
 
 // EndpointResult is what became of an EV probe or a port status update.

@@ -261,103 +261,6 @@ func TestPorts(t *testing.T) {
 	}
 }
 
-// TestEVProbes: an EV probe is answered by another host, whatever its DSCP, and matched by its identifier; one that is lost is given up (§7.3, §7.4.7).
-func TestEVProbes(t *testing.T) {
-	l := newLab(t, 1, 2, 2)
-	l.planes[0].delay, l.planes[1].dead = 3*time.Microsecond, true
-	var requests, responses []packet.MRC
-	l.tap = func(_ time.Duration, from, _ int, frame []byte) bool {
-		p, _, err := packet.ParseMRC(bytes.Clone(frame), packet.DefaultMRCSettings())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if from == 0 {
-			requests = append(requests, p)
-		} else {
-			responses = append(responses, p)
-		}
-		return false
-	}
-	paths := testPaths(4, 2)
-	var ids []uint16
-	for i, path := range paths {
-		id, err := l.hosts[0].SendEVProbe(l.now, EVProbe{Peer: testAddr(1), Path: path, DSCP: uint8(i)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		ids = append(ids, id)
-	}
-	l.run(time.Second, func() bool { return false })
-	for i, p := range requests {
-		if p.BTH.DestQPN != packet.EndpointQPN || p.BTH.EndpointID() != ids[i] || packet.DSCP(p.IPv6.TrafficClass) != uint8(i) || p.ERTH.Op != packet.EndpointEVProbe || p.EV() != paths[i].EV {
-			t.Errorf("request %d: %+v %+v", i, p.BTH, p.ERTH)
-		}
-	}
-	for _, p := range responses {
-		if p.BTH.DestQPN != packet.EndpointQPN || p.EETH.Op != packet.EndpointEVProbe || packet.DSCP(p.IPv6.TrafficClass) != packet.DefaultDSCPClasses().Control {
-			t.Errorf("response: %+v %+v", p.BTH, p.EETH)
-		}
-	}
-	answered := 0
-	for r, ok := l.hosts[0].PollEndpoint(); ok; r, ok = l.hosts[0].PollEndpoint() {
-		i := slices.Index(ids, r.ID)
-		if i < 0 || r.Path != paths[i] || r.Peer != testAddr(1) || r.Op != packet.EndpointEVProbe || r.Answered != (i%2 == 0) {
-			t.Errorf("result %+v", r)
-		}
-		if r.Answered {
-			answered++
-			if r.RTT < 5*time.Microsecond || r.RTT > 7*time.Microsecond {
-				t.Errorf("RTT %v, want 6 us", r.RTT)
-			}
-		}
-	}
-	if answered != 2 || len(requests) != 4 || len(responses) != 2 {
-		t.Errorf("%d requests, %d responses, %d answered", len(requests), len(responses), answered)
-	}
-	for _, bad := range []EVProbe{{Path: paths[0]}, {Peer: testAddr(1)}, {Peer: testAddr(1), Path: paths[0], DSCP: 64}} {
-		if _, err := l.hosts[0].SendEVProbe(l.now, bad); !errors.Is(err, endpoint.ErrConfig) {
-			t.Errorf("%+v: %v", bad, err)
-		}
-	}
-}
-
-// TestPortStatus: a port status update tells the peer which ports to use, is answered, and is never sent twice (§7.4.8).
-func TestPortStatus(t *testing.T) {
-	l := newLab(t, 1, 2, 3)
-	qps := l.pair(0, 1, nil)
-	if got := l.hosts[0].PeerPorts(testAddr(1)); !got.Has(1) || !got.Has(31) {
-		t.Errorf("ports of a peer that has said nothing: %#x", got)
-	}
-	if err := l.hosts[1].SetPort(2, false); err != nil {
-		t.Fatal(err)
-	}
-	id, err := l.hosts[1].SendPortStatus(l.now, testAddr(0), Path{EV: 5, Port: 3})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ports := map[int]int{}
-	l.tap = func(_ time.Duration, from, port int, frame []byte) bool {
-		if p, _, _ := packet.ParseMRC(frame, packet.DefaultMRCSettings()); from == 0 && p.Headers.Is(packet.ExtMETH) {
-			ports[port]++
-		}
-		return false
-	}
-	l.run(time.Second, func() bool { return false })
-	if got := l.hosts[0].PeerPorts(testAddr(1)); got != packet.PortMask(0).With(1).With(3) {
-		t.Errorf("peer's ports %#x", got)
-	}
-	if r, ok := l.hosts[1].PollEndpoint(); !ok || r.ID != id || !r.Answered || r.Op != packet.EndpointPortStatus {
-		t.Errorf("result %+v", r)
-	}
-	memory := l.region(1, 1<<16)
-	data := pattern(1<<16, 1)
-	l.post(qps[0], endpoint.WorkRequest{Op: endpoint.OpWrite, Data: data})
-	l.run(time.Second, func() bool { return qps[0].SendQueueLen() == 0 })
-	if !bytes.Equal(memory, data) || ports[2] != 0 || ports[1] == 0 || ports[3] == 0 {
-		t.Errorf("packets by port: %v", ports)
-	}
-}
-
 // TestConfigs: every field that cannot be used is named.
 func TestConfigs(t *testing.T) {
 	for field, edit := range map[string]func(*QPConfig){
@@ -470,5 +373,21 @@ func TestWorkRequests(t *testing.T) {
 	}
 	if _, err := s.host.QP(s.qp.cfg.QPN); !errors.Is(err, endpoint.ErrNotFound) {
 		t.Error(err)
+	}
+}
+
+// TestSetTimers: timers follow what is set for what is sent from then on; what cannot be used changes nothing.
+func TestSetTimers(t *testing.T) {
+	s := newSolo(t, func(c *QPConfig) { c.AckTimeout = 1 })
+	if err := s.qp.SetTimers(25, 0); !errors.Is(err, endpoint.ErrConfig) || s.qp.Config().AckTimeout != 1 {
+		t.Error(err)
+	}
+	if err := s.qp.SetTimers(20, time.Millisecond); err != nil {
+		t.Fatal(err)
+	}
+	s.write(1)
+	s.settle(10 * time.Millisecond)
+	if c := s.qp.Counters(); c.Timeouts != 0 || c.ProbesSent == 0 {
+		t.Errorf("%+v", c)
 	}
 }

@@ -1,0 +1,200 @@
+package mrc
+
+import (
+	"bytes"
+	"errors"
+	"net/netip"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/weft-sdn/weft/endpoint"
+	"github.com/weft-sdn/weft/packet"
+)
+
+// TestEVProbes: an EV probe is answered by another host, whatever its DSCP, and matched by its identifier; one that is lost is given up (§7.3, §7.4.7).
+func TestEVProbes(t *testing.T) {
+	l := newLab(t, 1, 2, 2)
+	l.planes[0].delay, l.planes[1].dead = 3*time.Microsecond, true
+	var requests, responses []packet.MRC
+	l.tap = func(_ time.Duration, from, _ int, frame []byte) bool {
+		p, _, err := packet.ParseMRC(bytes.Clone(frame), packet.DefaultMRCSettings())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if from == 0 {
+			requests = append(requests, p)
+		} else {
+			responses = append(responses, p)
+		}
+		return false
+	}
+	paths := testPaths(4, 2)
+	var ids []uint16
+	for i, path := range paths {
+		id, err := l.hosts[0].SendEVProbe(l.now, EVProbe{Peer: testAddr(1), Path: path, DSCP: uint8(i)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, id)
+	}
+	l.run(time.Second, func() bool { return false })
+	for i, p := range requests {
+		if p.BTH.DestQPN != packet.EndpointQPN || p.BTH.EndpointID() != ids[i] || packet.DSCP(p.IPv6.TrafficClass) != uint8(i) || p.ERTH.Op != packet.EndpointEVProbe || p.EV() != paths[i].EV {
+			t.Errorf("request %d: %+v %+v", i, p.BTH, p.ERTH)
+		}
+	}
+	for _, p := range responses {
+		if p.BTH.DestQPN != packet.EndpointQPN || p.EETH.Op != packet.EndpointEVProbe || packet.DSCP(p.IPv6.TrafficClass) != packet.DefaultDSCPClasses().Control {
+			t.Errorf("response: %+v %+v", p.BTH, p.EETH)
+		}
+	}
+	answered := 0
+	for r, ok := l.hosts[0].PollEndpoint(); ok; r, ok = l.hosts[0].PollEndpoint() {
+		i := slices.Index(ids, r.ID)
+		if i < 0 || r.Path != paths[i] || r.Peer != testAddr(1) || r.Op != packet.EndpointEVProbe || r.Answered != (i%2 == 0) {
+			t.Errorf("result %+v", r)
+		}
+		if r.Answered {
+			answered++
+			if r.RTT < 5*time.Microsecond || r.RTT > 7*time.Microsecond {
+				t.Errorf("RTT %v, want 6 us", r.RTT)
+			}
+		}
+	}
+	if answered != 2 || len(requests) != 4 || len(responses) != 2 {
+		t.Errorf("%d requests, %d responses, %d answered", len(requests), len(responses), answered)
+	}
+	for _, bad := range []EVProbe{{Path: paths[0]}, {Peer: testAddr(1)}, {Peer: testAddr(1), Path: paths[0], DSCP: 64}} {
+		if _, err := l.hosts[0].SendEVProbe(l.now, bad); !errors.Is(err, endpoint.ErrConfig) {
+			t.Errorf("%+v: %v", bad, err)
+		}
+	}
+}
+
+// TestPortStatus: a port status update tells the peer which ports to use, is answered, and is never sent twice (§7.4.8).
+func TestPortStatus(t *testing.T) {
+	l := newLab(t, 1, 2, 3)
+	qps := l.pair(0, 1, nil)
+	if got := l.hosts[0].PeerPorts(testAddr(1)); !got.Has(1) || !got.Has(31) {
+		t.Errorf("ports of a peer that has said nothing: %#x", got)
+	}
+	if err := l.hosts[1].SetPort(2, false); err != nil {
+		t.Fatal(err)
+	}
+	id, err := l.hosts[1].SendPortStatus(l.now, testAddr(0), Path{EV: 5, Port: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ports := map[int]int{}
+	l.tap = func(_ time.Duration, from, port int, frame []byte) bool {
+		if p, _, _ := packet.ParseMRC(frame, packet.DefaultMRCSettings()); from == 0 && p.Headers.Is(packet.ExtMETH) {
+			ports[port]++
+		}
+		return false
+	}
+	l.run(time.Second, func() bool { return false })
+	if got := l.hosts[0].PeerPorts(testAddr(1)); got != packet.PortMask(0).With(1).With(3) {
+		t.Errorf("peer's ports %#x", got)
+	}
+	if r, ok := l.hosts[1].PollEndpoint(); !ok || r.ID != id || !r.Answered || r.Op != packet.EndpointPortStatus {
+		t.Errorf("result %+v", r)
+	}
+	memory := l.region(1, 1<<16)
+	data := pattern(1<<16, 1)
+	l.post(qps[0], endpoint.WorkRequest{Op: endpoint.OpWrite, Data: data})
+	l.run(time.Second, func() bool { return qps[0].SendQueueLen() == 0 })
+	if !bytes.Equal(memory, data) || ports[2] != 0 || ports[1] == 0 || ports[3] == 0 {
+		t.Errorf("packets by port: %v", ports)
+	}
+}
+
+// TestDeniedPorts: nothing leaves by a port that is denied, data, answers or endpoint operations (§9.3.2.1), while it still receives; what waits for it goes on when it is
+// allowed.
+func TestDeniedPorts(t *testing.T) {
+	s := newSolo(t, nil)
+	s.host.DenyPorts(packet.PortMask(0).With(1))
+	s.write(4)
+	for _, p := range s.settle(time.Microsecond) {
+		if p.port != 2 {
+			t.Errorf("%v by port %d", p.BTH.Opcode, p.port)
+		}
+	}
+	r := request(500, nil)
+	r.BTH.AckReq = true
+	if out := s.give(r); len(out) != 2 || out[0].port != 2 || out[1].port != 2 {
+		t.Errorf("%d answers to what came by a denied port, want 2 by the other", len(out))
+	}
+	if _, err := s.host.SendEVProbe(s.now, EVProbe{Peer: testAddr(1), Path: Path{Port: 1}}); !errors.Is(err, endpoint.ErrConfig) {
+		t.Error(err)
+	}
+	s.host.DenyPorts(packet.PortMask(0).With(1).With(2))
+	s.write(1)
+	if out := s.settle(time.Millisecond); len(out) != 0 {
+		t.Errorf("%d packets with all ports denied", len(out))
+	}
+	s.host.DenyPorts(0)
+	if out := s.settle(time.Microsecond); len(out) == 0 {
+		t.Error("nothing is sent when ports are allowed again")
+	}
+}
+
+// TestEndpointPaths: the owner chooses where answers to endpoint requests go, or that there is no way; probes have timeouts of their own.
+func TestEndpointPaths(t *testing.T) {
+	l := newLab(t, 1, 2, 2)
+	ok := true
+	l.hosts[1].cfg.EndpointPath = func(_ time.Duration, peer netip.Addr, back Path, ports packet.PortMask) (Path, bool) {
+		if peer != testAddr(0) || back.Port != 1 || back.EV != 77 || !ports.Has(2) {
+			t.Errorf("asked for a way to %v, %+v, %#x", peer, back, ports)
+		}
+		return Path{EV: 99, Port: 2}, ok
+	}
+	var answers []int
+	l.tap = func(_ time.Duration, from, port int, frame []byte) bool {
+		p, _, _ := packet.ParseMRC(frame, packet.DefaultMRCSettings())
+		if from == 1 {
+			answers = append(answers, port)
+			if p.EV() != 99 {
+				t.Errorf("answer with %v", p.EV())
+			}
+		}
+		return false
+	}
+	send := func(timeout time.Duration) uint16 {
+		id, err := l.hosts[0].SendEVProbe(l.now, EVProbe{Peer: testAddr(1), Path: Path{EV: 77, Port: 1}, Timeout: timeout})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return id
+	}
+	first := send(0)
+	l.run(l.now+time.Second, func() bool { return false })
+	if r, got := l.hosts[0].PollEndpoint(); !got || r.ID != first || !r.Answered || r.Port != 2 {
+		t.Errorf("%+v", r)
+	}
+	ok = false
+	late, soon := send(50*time.Millisecond), send(time.Millisecond)
+	l.run(l.now+10*time.Millisecond, func() bool { return false })
+	if r, got := l.hosts[0].PollEndpoint(); !got || r.ID != soon || r.Answered {
+		t.Errorf("%+v, want that of the shorter timeout", r)
+	}
+	if r, got := l.hosts[0].PollEndpoint(); got {
+		t.Errorf("%+v before its time", r)
+	}
+	l.run(l.now+time.Second, func() bool { return false })
+	if r, got := l.hosts[0].PollEndpoint(); !got || r.ID != late || r.Answered {
+		t.Errorf("%+v", r)
+	}
+	if n := l.hosts[1].Counters().NoPath; n != 2 || len(answers) != 1 || answers[0] != 2 {
+		t.Errorf("%d answers without a path, answers by %v", n, answers)
+	}
+	if _, err := l.hosts[0].SendEVProbe(l.now, EVProbe{Peer: testAddr(1), Path: Path{Port: 1}, Timeout: -1}); !errors.Is(err, endpoint.ErrConfig) {
+		t.Error(err)
+	}
+	for range maxWaiting {
+		send(time.Second)
+	}
+	if _, err := l.hosts[0].SendEVProbe(l.now, EVProbe{Peer: testAddr(1), Path: Path{Port: 1}}); !errors.Is(err, endpoint.ErrQueueFull) {
+		t.Error(err)
+	}
+}

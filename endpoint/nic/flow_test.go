@@ -1,0 +1,207 @@
+package nic_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/weft-sdn/weft/endpoint/mrc"
+	"github.com/weft-sdn/weft/endpoint/nic/nictest"
+	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/packet"
+)
+
+// reports is what a NIC says.
+type reports struct {
+	events []hostapi.EVEvent
+	ports  []hostapi.PortMask
+}
+
+func (r *reports) EVEvent(e hostapi.EVEvent)      { r.events = append(r.events, e) }
+func (r *reports) PortStatus(up hostapi.PortMask) { r.ports = append(r.ports, up) }
+
+func both(f *nictest.Fabric, count, ports int) {
+	for i := range 2 {
+		f.Hold(i, hostapi.State{Profiles: []*hostapi.Profile{nictest.Profile("p", count, ports, 1-i)}})
+	}
+}
+
+// TestAnswersAvoidBadPaths: answers of one queue pair keep off the value that another one of the host has found bad with its data, and use it again when it has recovered; the
+// controller hears of both.
+func TestAnswersAvoidBadPaths(t *testing.T) {
+	f := nictest.New(t, 2, 2, 1, nil)
+	both(f, 8, 2)
+	heard := &reports{}
+	f.NICs[1].Report(heard)
+	there, _ := f.Pair(0, 1, 100)
+	_, back := f.Pair(0, 1, 101)
+	broken := packet.NewEV(3, 0) // EV(2, 1)
+	dead := true
+	answers := 0
+	f.Drop = func(_ time.Duration, from int, p *packet.MRC, _ int) bool {
+		if from == 1 && p.EV() == broken {
+			if !p.Headers.Is(packet.ExtMETH) && p.BTH.Opcode != packet.OpMRCProbe {
+				answers++
+			}
+			return dead
+		}
+		return false
+	}
+	write(t, f, 1, 0, back, 1<<20).finish(t)
+	if len(heard.events) != 1 || heard.events[0] != (hostapi.EVEvent{Profile: "p", EV: nictest.EV(2, 1), State: hostapi.EVAssumedBad}) {
+		t.Fatalf("heard of %+v", heard.events)
+	}
+	answers = 0
+	write(t, f, 0, 1, there, 1<<20).finish(t)
+	if answers != 0 {
+		t.Errorf("%d answers over a path that is known to be bad", answers)
+	}
+	dead = false
+	write(t, f, 1, 0, back, 4<<20).finish(t)
+	if len(heard.events) != 2 || heard.events[1].State != hostapi.EVGood {
+		t.Fatalf("heard of %+v", heard.events)
+	}
+	write(t, f, 0, 1, there, 1<<20).finish(t)
+	if answers == 0 {
+		t.Error("no answers over a path that is good again")
+	}
+}
+
+// TestCountsStay: counters are those of all queue pairs that ever used the profile, and start again only with the value.
+func TestCountsStay(t *testing.T) {
+	f := nictest.New(t, 2, 2, 1, nil)
+	both(f, 4, 2)
+	count := func() map[hostapi.EV]uint64 {
+		got := map[hostapi.EV]uint64{}
+		f.NICs[0].Counts(func(c hostapi.EVCount) bool {
+			got[c.EV] = c.Sent
+			return true
+		})
+		return got
+	}
+	sum := func() (n uint64) {
+		for _, c := range count() {
+			n += c
+		}
+		return n
+	}
+	sent := uint64(0)
+	for qpn := uint32(100); qpn < 104; qpn++ {
+		qp, _ := f.Pair(0, 1, qpn)
+		write(t, f, 0, 1, qp, 100_000).finish(t)
+		sent += qp.Counters().RequestsSent
+		if got := sum(); got != sent {
+			t.Errorf("%d counted, want %d", got, sent)
+		}
+		if qpn%2 == 0 {
+			f.NICs[0].DestroyQP(qpn)
+			f.NICs[1].DestroyQP(qpn)
+			if got := sum(); got != sent {
+				t.Errorf("%d counted after a queue pair has gone, want %d", got, sent)
+			}
+		}
+	}
+	before := count()
+	p := nictest.Profile("p", 4, 2, 1)
+	p.EVs[1] = nictest.EV(77, 2)
+	f.Hold(0, hostapi.State{Profiles: []*hostapi.Profile{p}})
+	after := count()
+	if len(after) != 3 || after[nictest.EV(0, 1)] != before[nictest.EV(0, 1)] || after[nictest.EV(1, 2)] != 0 {
+		t.Errorf("%v after %v", after, before)
+	}
+	stopped := 0
+	f.NICs[0].Counts(func(hostapi.EVCount) bool {
+		stopped++
+		return false
+	})
+	if stopped != 1 {
+		t.Errorf("yields %d after it was told to stop", stopped)
+	}
+}
+
+// TestOwnSprayer: a queue pair with everything of its own does not know of the controller, but for ports that are denied.
+func TestOwnSprayer(t *testing.T) {
+	f := nictest.New(t, 2, 2, 1, nil)
+	both(f, 4, 2)
+	c := mrc.DefaultQPConfig()
+	c.QPN, c.RemoteQPN, c.RemoteAddr = 200, 200, nictest.Address(1)
+	c.Sprayer, c.Congestion = mrc.NewRoundRobin(mrc.Path{EV: 9, Port: 1}, mrc.Path{EV: 9, Port: 2}), mrc.FixedWindow(1<<20)
+	qp, err := f.NICs[0].CreateQP(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.RemoteAddr = nictest.Address(0)
+	c.Sprayer = mrc.NewRoundRobin(mrc.Path{EV: 9, Port: 1}, mrc.Path{EV: 9, Port: 2})
+	if _, err := f.NICs[1].CreateQP(c); err != nil {
+		t.Fatal(err)
+	}
+	f.Hold(0, hostapi.State{DeniedPorts: hostapi.Ports(1)})
+	packets := seen{}
+	f.Drop = packets.note
+	write(t, f, 0, 1, qp, 100_000).finish(t)
+	if packets["0 0x00000009@1"] != 0 || packets["0 0x00000009@2"] == 0 {
+		t.Errorf("%v", packets)
+	}
+}
+
+// TestPeerPorts: ports that a peer lacks are not used to it, whoever says so, and are to others.
+func TestPeerPorts(t *testing.T) {
+	f := nictest.New(t, 3, 2, 1, nil)
+	s := hostapi.State{
+		Profiles: []*hostapi.Profile{nictest.Profile("p", 4, 2, 1, 2)},
+		Peers:    []hostapi.PeerPorts{{Peer: nictest.Address(1), Ports: hostapi.Ports(2)}},
+	}
+	f.Hold(0, s)
+	one, _ := f.Pair(0, 1, 100)
+	two, _ := f.Pair(0, 2, 101)
+	ports := map[int]int{}
+	f.Drop = func(_ time.Duration, from int, p *packet.MRC, port int) bool {
+		if from == 0 {
+			ports[port]++
+		}
+		return false
+	}
+	write(t, f, 0, 1, one, 100_000).finish(t)
+	if ports[1] != 0 || ports[2] == 0 {
+		t.Errorf("by port %v", ports)
+	}
+	write(t, f, 0, 2, two, 100_000).finish(t)
+	if ports[1] == 0 {
+		t.Errorf("by port %v", ports)
+	}
+	clear(ports)
+	if err := f.NICs[2].SetPort(1, false); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.NICs[2].SendPortStatus(f.Now, nictest.Address(0), mrc.Path{Port: 2}); err != nil {
+		t.Fatal(err)
+	}
+	f.Wake(2)
+	f.Run(f.Now+time.Millisecond, nil)
+	clear(ports)
+	write(t, f, 0, 2, two, 100_000).finish(t)
+	if ports[1] != 0 || ports[2] == 0 {
+		t.Errorf("by port %v after the peer has said that its port 1 is down", ports)
+	}
+	if r, ok := f.NICs[2].PollEndpoint(); !ok || !r.Answered || r.Op != packet.EndpointPortStatus {
+		t.Errorf("%+v, %v", r, ok)
+	}
+}
+
+// TestSteadyState: what the NIC adds to a queue pair allocates nothing when packets are sent and answered.
+func TestSteadyState(t *testing.T) {
+	f := nictest.New(t, 2, 2, 1, nil)
+	both(f, 16, 2)
+	qp, _ := f.Pair(0, 1, 100)
+	s := qp.Config().Sprayer
+	all := ^packet.PortMask(0)
+	if n := testing.AllocsPerRun(1000, func() {
+		p, ok := s.Next(f.Now, mrc.UseData, all)
+		s.Feedback(f.Now, p.ID, mrc.SignalArrived)
+		_, answer := s.Next(f.Now, mrc.UseControl, all)
+		if !ok || !answer {
+			t.Fatal("no path")
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations a packet", n)
+	}
+}

@@ -36,9 +36,9 @@ func (s *Server) registerHealth() {
 	huma.Register(s.api, s.operation(huma.Operation{
 		OperationID: "readyz", Method: http.MethodGet, Path: "/readyz", Tags: tags, Security: open,
 		Summary:     "Is the controller in sync?",
-		Description: "200 when BGP-LS and every switch are, 503 with the same body when not.",
+		Description: "200 when BGP-LS, every switch and, where there is one, the MRC fabric are, 503 with the same body when not.",
 	}), func(ctx context.Context, _ *struct{}) (*readinessOutput, error) {
-		view, err := readiness(ctx, s.controller)
+		view, err := readiness(ctx, s.controller, s.cfg.Multipath)
 		if err != nil {
 			return nil, problemOf(err)
 		}
@@ -54,14 +54,15 @@ func (s *Server) registerHealth() {
 
 // check is one thing a controller waits for before it is ready.
 type check struct {
-	Name    string `json:"name" doc:"bgp-ls, or switch/ and the name of a switch."`
+	Name    string `json:"name" doc:"bgp-ls, mrc, or switch/ and the name of a switch."`
 	OK      bool   `json:"ok"`
 	Message string `json:"message,omitempty" doc:"What is missing."`
 }
 
-// readiness says what the controller waits for: a topology that is not stale, and
-// every switch it programs to be part of it, connected, and as it should be.
-func readiness(ctx context.Context, c Controller) (readinessView, error) {
+// readiness says what the controller waits for: a topology that is not stale,
+// every switch it programs to be part of it, connected, and as it should be, and
+// with MRC a fabric whose paths hosts can be given.
+func readiness(ctx context.Context, c Controller, m Multipath) (readinessView, error) {
 	switches, err := c.Switches(ctx)
 	if err != nil {
 		return readinessView{}, err
@@ -76,6 +77,18 @@ func readiness(ctx context.Context, c Controller) (readinessView, error) {
 		network.OK = true
 	}
 	view := readinessView{Ready: network.OK, Checks: []check{network}}
+	if m != nil {
+		fabric, err := m.Fabric(ctx)
+		if err != nil {
+			return readinessView{}, err
+		}
+		c := check{Name: "mrc", OK: fabric.InSync && fabric.Failure == "", Message: fabric.Failure}
+		if !fabric.InSync {
+			c.Message = "the topology is not in sync: hosts are told nothing"
+		}
+		view.Ready = view.Ready && c.OK
+		view.Checks = append(view.Checks, c)
+	}
 	for i := range switches {
 		w := &switches[i]
 		if !w.Managed {

@@ -21,12 +21,13 @@ type metrics struct {
 	watchers prometheus.Gauge
 
 	controller Controller
+	multipath  Multipath // nil: there is none
 	events     *Events
 }
 
-func newMetrics(controller Controller, events *Events) *metrics {
+func newMetrics(controller Controller, multipath Multipath, events *Events) *metrics {
 	m := &metrics{
-		controller: controller, events: events, registry: prometheus.NewRegistry(),
+		controller: controller, multipath: multipath, events: events, registry: prometheus.NewRegistry(),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "weft_http_requests_total", Help: "Requests to the API.",
 		}, []string{"method", "route", "code"}),
@@ -47,7 +48,10 @@ func newMetrics(controller Controller, events *Events) *metrics {
 // has one of its own for the controller.
 func (m *metrics) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	scrape := prometheus.NewRegistry()
-	scrape.MustRegister(&controllerCollector{ctx: r.Context(), controller: m.controller, events: m.events})
+	scrape.MustRegister(&controllerCollector{ctx: r.Context(), controller: m.controller, multipath: m.multipath, events: m.events})
+	if m.multipath != nil {
+		scrape.MustRegister(&fabricCollector{ctx: r.Context(), multipath: m.multipath})
+	}
 	promhttp.HandlerFor(prometheus.Gatherers{m.registry, scrape}, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError}).ServeHTTP(w, r)
 }
 
@@ -70,6 +74,7 @@ var knownMethods = map[string]bool{
 type controllerCollector struct {
 	ctx        context.Context
 	controller Controller
+	multipath  Multipath
 	events     *Events
 }
 
@@ -103,7 +108,7 @@ func (c *controllerCollector) Collect(ch chan<- prometheus.Metric) {
 	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
 	}
-	if view, err := readiness(c.ctx, c.controller); err != nil {
+	if view, err := readiness(c.ctx, c.controller, c.multipath); err != nil {
 		ch <- prometheus.NewInvalidMetric(readyDesc, err)
 	} else {
 		gauge(readyDesc, number(view.Ready))

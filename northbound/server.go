@@ -42,7 +42,7 @@ func New(cfg Config, controller Controller, events *Events) (*Server, error) {
 	}
 	s := &Server{
 		cfg: cfg, controller: controller, events: events, tls: tlsConfig,
-		metrics: newMetrics(controller, events), closing: make(chan struct{}),
+		metrics: newMetrics(controller, cfg.Multipath, events), closing: make(chan struct{}),
 	}
 	s.engine = gin.New()
 	s.engine.HandleMethodNotAllowed = true

@@ -1,0 +1,89 @@
+package northbound
+
+import (
+	"context"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// fabricCollector reads the controller of an MRC fabric for one scrape.
+type fabricCollector struct {
+	ctx       context.Context
+	multipath Multipath
+}
+
+var (
+	inSyncDesc           = prometheus.NewDesc("weft_mrc_in_sync", "1 when the topology is whole, and a fabric whose paths hosts can be given.", nil, nil)
+	fabricLinksDesc      = prometheus.NewDesc("weft_mrc_links", "Links that paths of the MRC fabric cross, each direction by itself.", nil, nil)
+	deniedLinksDesc      = prometheus.NewDesc("weft_mrc_links_denied", "Links over which no entropy value is to be used.", nil, nil)
+	hostsDesc            = prometheus.NewDesc("weft_mrc_hosts", "Hosts that are attached to the fabric.", nil, nil)
+	connectedHostsDesc   = prometheus.NewDesc("weft_mrc_hosts_connected", "Hosts with a stream.", nil, nil)
+	currentHostsDesc     = prometheus.NewDesc("weft_mrc_hosts_current", "Hosts that hold all they are to hold.", nil, nil)
+	profilesDesc         = prometheus.NewDesc("weft_mrc_ev_profiles", "EV profiles.", nil, nil)
+	degradedProfilesDesc = prometheus.NewDesc("weft_mrc_ev_profiles_degraded", "EV profiles that are less than they should be.", nil, nil)
+	suspectsDesc         = prometheus.NewDesc("weft_mrc_suspects", "Links that lose packets without being down.", nil, nil)
+	ignoredDesc          = prometheus.NewDesc("weft_mrc_ignored_total", "What hosts said and the controller could make nothing of, by reason.", []string{"reason"}, nil)
+	streamDesc           = prometheus.NewDesc("weft_mrc_streams_total", "What became of the streams to hosts, and what they carried.", []string{"event"}, nil)
+	fabricMetrics        = []*prometheus.Desc{
+		inSyncDesc, fabricLinksDesc, deniedLinksDesc, hostsDesc, connectedHostsDesc, currentHostsDesc, profilesDesc, degradedProfilesDesc, suspectsDesc,
+		ignoredDesc, streamDesc,
+	}
+)
+
+func (c *fabricCollector) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range fabricMetrics {
+		ch <- d
+	}
+}
+
+func (c *fabricCollector) Collect(ch chan<- prometheus.Metric) {
+	s, err := c.multipath.Fabric(c.ctx)
+	if err != nil {
+		ch <- prometheus.NewInvalidMetric(inSyncDesc, err)
+		return
+	}
+	gauge := func(d *prometheus.Desc, v float64) { ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v) }
+	gauge(inSyncDesc, number(s.InSync && s.Failure == ""))
+	gauge(fabricLinksDesc, float64(s.Links))
+	gauge(deniedLinksDesc, float64(s.DeniedLinks))
+	gauge(hostsDesc, float64(s.Hosts))
+	gauge(connectedHostsDesc, float64(s.ConnectedHosts))
+	gauge(currentHostsDesc, float64(s.CurrentHosts))
+	gauge(profilesDesc, float64(s.Profiles))
+	gauge(degradedProfilesDesc, float64(s.DegradedProfiles))
+	if suspects, err := c.multipath.Suspects(c.ctx); err != nil {
+		ch <- prometheus.NewInvalidMetric(suspectsDesc, err)
+	} else {
+		gauge(suspectsDesc, float64(len(suspects)))
+	}
+	count := func(d *prometheus.Desc, label string, n uint64) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(n), label)
+	}
+	i := &s.Counters
+	count(ignoredDesc, "unknown_host", i.UnknownHosts)
+	count(ignoredDesc, "unknown_ev", i.UnknownEVs+s.Streams.UnknownEVs)
+	count(ignoredDesc, "bad_count", i.BadCounts)
+	count(ignoredDesc, "bad_event", i.BadEvents)
+	count(ignoredDesc, "lost_event", i.LostEvents)
+	count(ignoredDesc, "unknown_path", i.UnknownPaths)
+	count(ignoredDesc, "unknown_probe", i.UnknownProbes)
+	count(ignoredDesc, "lost_probe", i.LostProbes)
+	count(ignoredDesc, "bad_port", i.BadPorts)
+	h := &s.Streams
+	count(streamDesc, "opened", h.Streams)
+	count(streamDesc, "replaced", h.Replaced)
+	count(streamDesc, "denied", h.Denied)
+	count(streamDesc, "malformed", h.Malformed)
+	count(streamDesc, "silent", h.Silent)
+	count(streamDesc, "snapshot", h.Snapshots)
+	count(streamDesc, "delta", h.Deltas)
+	count(streamDesc, "applied", h.Applied)
+	count(streamDesc, "refused", h.Refused)
+	count(streamDesc, "message", h.Messages)
+	count(streamDesc, "paced", h.Paced)
+	count(streamDesc, "ev_event", h.Events)
+	count(streamDesc, "ev_count", h.Counts)
+	count(streamDesc, "probe", h.Probes)
+	count(streamDesc, "probe_lost", h.ProbesLost)
+	count(streamDesc, "probe_result", h.Results)
+}

@@ -1,11 +1,13 @@
 package multipath
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -22,6 +24,8 @@ type model struct {
 	removed map[topology.LinkID]bool
 	ports   map[nodePort]bool // down
 	drains  map[Target]bool
+	wishes  map[string]Override // by profile
+	cc      []string            // CC profiles there are, in order
 	planes  int
 	next    int // number of the next host at a leaf
 }
@@ -100,7 +104,7 @@ func (m *model) step(rng *rand.Rand) string {
 	l := m.links[id]
 	names := slices.Sorted(maps.Keys(m.made))
 	name := names[rng.IntN(len(names))]
-	switch rng.IntN(12) {
+	switch rng.IntN(14) {
 	case 0, 1:
 		m.removed[id] = true
 		m.net.RemoveLink(id)
@@ -159,6 +163,17 @@ func (m *model) step(rng *rand.Rand) string {
 			return "remove " + name
 		}
 		fallthrough
+	case 12:
+		return m.wish(rng)
+	case 13:
+		m.cc = nil
+		for _, name := range []string{"a", "b", "c"} {
+			if rng.IntN(2) == 0 {
+				m.cc = append(m.cc, name)
+			}
+		}
+		m.core.SetCC(ccProfiles(m.cc))
+		return fmt.Sprint("CC profiles ", m.cc)
 	case 10:
 		m.next++
 		leaf := 1 + rng.IntN(4)
@@ -184,6 +199,72 @@ func (m *model) step(rng *rand.Rand) string {
 	}
 }
 
+// wish wants something at random of a profile.
+func (m *model) wish(rng *rand.Rand) string {
+	all := m.core.Profiles()
+	if len(all) == 0 {
+		return "no profile"
+	}
+	before := all[rng.IntN(len(all))]
+	o := Override{
+		Mode:   []hostapi.Mode{0, hostapi.ModeExplicit, hostapi.ModeGenerated}[rng.IntN(3)],
+		MaxEVs: rng.IntN(6), MinActive: rng.IntN(4), CC: []string{"", "b", "c"}[rng.IntN(3)],
+	}
+	err := m.core.SetOverride(before.Name, o)
+	after, _ := m.core.Profile(before.Name)
+	switch {
+	case err != nil && (after.Built != before.Built || after.Outcome.Profile != before.Outcome.Profile):
+		m.t.Fatalf("%s was refused %+v (%v), and has changed", before.Name, o, err)
+	case err == nil && o == (Override{}):
+		delete(m.wishes, before.Name)
+	case err == nil:
+		m.wishes[before.Name] = o
+	}
+	return fmt.Sprintf("want %+v of %s: %v", o, before.Name, err)
+}
+
+// granted checks that hosts hold what is wanted of their profiles, but where that
+// cannot be any more, and is said.
+func (m *model) granted() {
+	m.t.Helper()
+	for _, h := range m.core.Hosts() {
+		if h.State == nil {
+			continue
+		}
+		var cc []string
+		for _, c := range h.State.CC {
+			cc = append(cc, c.Name)
+		}
+		if !slices.Equal(cc, m.cc) {
+			m.t.Fatalf("%v: host %s has the CC profiles %v, want %v", m.now, h.Name, cc, m.cc)
+		}
+		for _, p := range h.State.Profiles {
+			o := m.wishes[p.Name]
+			want := cmp.Or(o.CC, "a")
+			if !slices.Contains(m.cc, want) {
+				want = ""
+			}
+			s, _ := m.core.Profile(p.Name)
+			spurned := strings.Contains(s.Outcome.Degraded, "what is wanted of it cannot be")
+			switch {
+			case p.CC != want:
+				m.t.Fatalf("%v: %s has CC profile %q, want %q of %+v", m.now, p.Name, p.CC, want, o)
+			case spurned:
+			case o.Mode != 0 && p.Mode != o.Mode, o.MaxEVs > 0 && p.Count > o.MaxEVs, o.MinActive > 0 && p.MinActive != o.MinActive:
+				m.t.Fatalf("%v: %s is %v with %d EVs, %d active, want %+v", m.now, p.Name, p.Mode, p.Count, p.MinActive, o)
+			}
+		}
+	}
+}
+
+// ccProfiles are valid ones of some names.
+func ccProfiles(names []string) (out []*hostapi.CCProfile) {
+	for _, name := range names {
+		out = append(out, &hostapi.CCProfile{Name: name, Algorithm: hostapi.AlgorithmNSCC, NSCC: hostapi.NSCC{Gamma: 1, MaxMDJump: 1, MaxCwnd: 1, TargetDelay: 1}})
+	}
+	return out
+}
+
 // TestRandom: whatever happens, no EV that crosses something out is ever GOOD in
 // what hosts are told; and when nothing happens any more, exactly those are denied
 // that a walk through the switches finds out, every host that is there holds what
@@ -199,7 +280,7 @@ func random(t *testing.T, seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, 2))
 	planes := 1 + int(seed%2)
 	w := newWorld(t, seed, func(c *Config) {
-		c.MaxHold, c.Format.Mode, c.Explicit = 4*time.Second, pathModes[seed%4], seed%3 == 0
+		c.MaxHold, c.Format.Mode, c.Explicit, c.CCProfile = 4*time.Second, pathModes[seed%4], seed%3 == 0, "a"
 		if seed%5 == 0 {
 			c.MaxEVs, c.MinActive = 2, 2
 		}
@@ -208,7 +289,7 @@ func random(t *testing.T, seed uint64) {
 	w.start()
 	m := &model{
 		world: w, links: map[topology.LinkID]topology.Link{}, gone: map[topology.NodeID]bool{}, removed: map[topology.LinkID]bool{},
-		ports: map[nodePort]bool{}, drains: map[Target]bool{}, planes: planes,
+		ports: map[nodePort]bool{}, drains: map[Target]bool{}, wishes: map[string]Override{}, planes: planes,
 	}
 	for _, l := range w.net.Build().Links {
 		m.links[l.ID] = *l
@@ -244,6 +325,7 @@ func random(t *testing.T, seed uint64) {
 		w.run(20 * time.Second)
 		w.check(m.linkOut, m.nodeOut)
 		w.valid()
+		m.granted()
 		for _, h := range w.core.Hosts() {
 			if sim := w.hosts[h.Name]; sim == nil || sim.held != h.State {
 				t.Fatalf("%v: host %s does not hold its state", w.now, h.Name)

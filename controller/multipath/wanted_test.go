@@ -1,0 +1,194 @@
+package multipath
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weft-sdn/weft/controller"
+	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/controller/store"
+	"github.com/weft-sdn/weft/hostapi"
+)
+
+// want returns what clients want of a world's core, with nothing wanted yet.
+func (w *world) want() *wanted {
+	w.t.Helper()
+	made, err := newWanted(w.core, func() time.Time { return time.Unix(int64(w.now/time.Second), 0).UTC() }, nil)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return made
+}
+
+func ccSpec() intent.CCProfileSpec {
+	return intent.CCProfileSpecOf(ccProfiles([]string{"x"})[0])
+}
+
+// TestBadWishes: what is wrong is refused with a code and, where there is one, the field and what would be right; and changes nothing.
+func TestBadWishes(t *testing.T) {
+	w := newWorld(t, 1, nil).clos(2, 3, 2, 1)
+	unsynced := w.want()
+	if err := unsynced.setAdmin(Target{Plane: 1}, intent.AdminSpec{Admin: intent.AdminDrained}, controller.Precondition{}); !is(err, intent.CodeUnavailable) {
+		t.Errorf("a drain before the topology is in sync: %v", err)
+	}
+	w.start()
+	want := w.want()
+	profile := w.core.Profiles()[1].Name
+	if _, _, err := want.putCC("used", ccSpec(), controller.Precondition{}); err != nil {
+		t.Fatal(err)
+	}
+	used, err := want.putProfile(profile, intent.EVProfileSpec{CCProfile: "used"}, controller.Precondition{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want.takeSaves()
+	w.pump()
+	state := w.core.Hosts()[0].State
+	bad := ccSpec()
+	bad.NSCC.Gamma = 2
+	put := func(name string, s intent.EVProfileSpec, pre controller.Precondition) error {
+		_, err := want.putProfile(name, s, pre)
+		return err
+	}
+	cc := func(name string, s intent.CCProfileSpec, pre controller.Precondition) error {
+		_, _, err := want.putCC(name, s, pre)
+		return err
+	}
+	drain := func(target Target) error {
+		return want.setAdmin(target, intent.AdminSpec{Admin: intent.AdminDrained}, controller.Precondition{})
+	}
+	for name, c := range map[string]struct {
+		err  error
+		code intent.Code
+		text string
+	}{
+		"a link that is not there":              {drain(Target{Link: "x"}), intent.CodeNotFound, "x"},
+		"a plane that is not there":             {drain(Target{Plane: 3}), intent.CodeNotFound, "plane 3"},
+		"a port that is not there":              {drain(Target{Host: hostName(1, 1), Port: 3}), intent.CodeNotFound, "port 3"},
+		"nothing":                               {drain(Target{}), intent.CodeNotFound, "want one of link, node, plane, and host with port"},
+		"neither up nor drained":                {want.setAdmin(Target{Plane: 1}, intent.AdminSpec{Admin: "off"}, controller.Precondition{}), intent.CodeInvalid, `spec.admin is "off"`},
+		"another version of a plane":            {want.setAdmin(Target{Plane: 1}, intent.AdminSpec{Admin: intent.AdminDrained}, controller.Precondition{Version: 7}), intent.CodeVersion, "plane 1"},
+		"a profile that is not there":           {put("x:y", intent.EVProfileSpec{}, controller.Precondition{}), intent.CodeNotFound, `"x:y"`},
+		"another version of a profile":          {put(profile, intent.EVProfileSpec{MaxEVs: 1}, controller.Precondition{Version: used.Version + 1}), intent.CodeVersion, profile},
+		"a mode that is none":                   {put(profile, intent.EVProfileSpec{Mode: "ALL"}, controller.Precondition{}), intent.CodeInvalid, "spec.mode"},
+		"EVs of the device's own":               {put(profile, intent.EVProfileSpec{Mode: intent.EVModeAuto}, controller.Precondition{}), intent.CodeInvalid, "spec.mode"},
+		"more active EVs than there are":        {put(profile, intent.EVProfileSpec{MinActive: 5}, controller.Precondition{}), intent.CodeInvalid, "spec.minActive is 5"},
+		"a CC profile that is not there":        {put(profile, intent.EVProfileSpec{CCProfile: "x"}, controller.Precondition{}), intent.CodeInvalid, "spec.ccProfile"},
+		"a CC profile that cannot be":           {cc("bad", bad, controller.Precondition{}), intent.CodeInvalid, "spec.nscc.gamma"},
+		"a CC profile without a name":           {cc("", ccSpec(), controller.Precondition{}), intent.CodeInvalid, "name"},
+		"a CC profile that must not be there":   {cc("used", ccSpec(), controller.Precondition{Absent: true}), intent.CodeExists, "used"},
+		"a CC profile that must be there":       {cc("new", ccSpec(), controller.Precondition{Version: 1}), intent.CodeVersion, "new"},
+		"the end of a CC profile in use":        {want.deleteCC("used", controller.Precondition{}), intent.CodeConflict, profile},
+		"the end of a CC profile that is none":  {want.deleteCC("x", controller.Precondition{}), intent.CodeNotFound, "x"},
+		"the end of wishes of no profile":       {want.deleteProfile("x:y", controller.Precondition{}), intent.CodeNotFound, "x:y"},
+		"the end of wishes at another version":  {want.deleteProfile(profile, controller.Precondition{Version: 1 << 40}), intent.CodeVersion, profile},
+		"the end of a CC profile at no version": {want.deleteCC("used", controller.Precondition{Version: 1 << 40}), intent.CodeVersion, "used"},
+	} {
+		if !is(c.err, c.code) || !strings.Contains(c.err.Error(), c.text) {
+			t.Errorf("%s: %v, want %s with %q", name, c.err, c.code, c.text)
+		}
+	}
+	w.pump()
+	if saves := want.takeSaves(); len(saves) != 0 || w.core.Hosts()[0].State != state || len(w.core.Drains()) != 0 {
+		t.Errorf("something has changed: %d records, drains %v", len(saves), w.core.Drains())
+	}
+}
+
+func is(err error, code intent.Code) bool {
+	var e *intent.Error
+	return errors.As(err, &e) && e.Code == code
+}
+
+// TestWishesStay: what clients want is there again for the next core, with its versions; wanting it again changes nothing.
+func TestWishesStay(t *testing.T) {
+	w := newWorld(t, 1, nil).clos(2, 3, 2, 1).start()
+	want, records := w.want(), store.NewMemory()
+	profile := w.core.Profiles()[1].Name
+	link := w.both(leafID(1, 1), spineID(1, 1))
+	none := controller.Precondition{}
+	drained := intent.AdminSpec{Admin: intent.AdminDrained}
+	do := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := store.Apply(context.Background(), records, want.takeSaves()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wishes := func() {
+		t.Helper()
+		for _, l := range link { // both directions are one
+			do(want.setAdmin(Target{Link: l.ID}, drained, none))
+		}
+		do(want.setAdmin(Target{Host: hostName(2, 1), Port: 1}, drained, none))
+		_, _, err := want.putCC("cc", ccSpec(), none)
+		do(err)
+		_, err = want.putProfile(profile, intent.EVProfileSpec{Mode: intent.EVModeExplicit, MaxEVs: 2, CCProfile: "cc"}, none)
+		do(err)
+	}
+	wishes()
+	do(want.setAdmin(Target{Node: spineID(2, 2)}, drained, controller.Precondition{Absent: true}))
+	do(want.setAdmin(Target{Node: spineID(2, 2)}, intent.AdminSpec{Admin: intent.AdminUp}, none))
+	_, _, err := want.putCC("gone", ccSpec(), none)
+	do(err)
+	do(want.deleteCC("gone", none))
+	before, revision := maps.Clone(want.admins), want.revision
+	wishes()
+	if want.revision != revision || !maps.Equal(before, want.admins) || len(before) != 3 {
+		t.Errorf("wanting the same again changes something: %v, was %v", want.admins, before)
+	}
+
+	next := newWorld(t, 2, nil).clos(2, 3, 2, 1)
+	list, _, err := records.List(context.Background(), recordPrefix)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := newWanted(next.core, want.now, list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next.start()
+	if !maps.Equal(again.admins, want.admins) || !maps.Equal(again.profiles, want.profiles) || !maps.Equal(again.cc, want.cc) || again.revision != want.revision {
+		t.Errorf("wanted is\n%+v, was\n%+v", again, want)
+	}
+	next.run(time.Second)
+	for _, s := range next.core.Links() {
+		if over := s.ID == link[0].ID || s.ID == link[1].ID; s.Drained != over || s.Denied != over {
+			t.Errorf("%s is drained: %v, denied: %v, want %v", s.ID, s.Drained, s.Denied, over)
+		}
+	}
+	if p, _ := next.core.Profile(profile); p.Outcome.Profile.Mode != hostapi.ModeExplicit || p.Outcome.Profile.Count != 2 || p.Outcome.Profile.CC != "cc" {
+		t.Errorf("the profile is %+v", p.Outcome.Profile)
+	}
+	if h, _ := next.core.Host(hostName(2, 1)); h.Usable.Has(1) || !h.Denied.Has(1) || !slices.ContainsFunc(h.Drains, func(d DrainStatus) bool { return d.Drained }) {
+		t.Errorf("the host with a drained port is %+v", h)
+	}
+	for _, d := range next.core.Drains() {
+		if !d.Drained {
+			t.Errorf("%v is not drained, awaits %v", d.Target, d.Awaits)
+		}
+	}
+	if err := again.setAdmin(Target{Link: link[1].ID}, intent.AdminSpec{Admin: intent.AdminUp}, none); err != nil {
+		t.Error(err)
+	}
+	next.run(5 * time.Second)
+	if l, _ := next.core.Link(link[0].ID); l.Denied {
+		t.Errorf("the link is not used again: %+v", l)
+	}
+}
+
+// TestBadRecords: a store that holds something else is an error that names the record.
+func TestBadRecords(t *testing.T) {
+	for _, key := range []string{revisionKey, adminPrefix + "plane 1", profilePrefix + "a:b", ccPrefix + "c"} {
+		w := newWorld(t, 1, nil)
+		if _, err := newWanted(w.core, time.Now, []store.Record{{Key: key, Value: []byte("{")}}); err == nil || !strings.Contains(err.Error(), key) {
+			t.Errorf("%s: %v", key, err)
+		}
+	}
+}

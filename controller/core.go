@@ -59,6 +59,8 @@ type Core struct {
 	status map[uint16]bool // groups whose status may have changed
 	dirty  map[string]bool // devices with dirty units
 
+	lossless lossless
+
 	saves  map[string]bool // groups to be saved
 	raised map[uint16]bool // indices whose epoch is to be saved
 	meta   bool            // revision changed
@@ -82,11 +84,16 @@ func NewCore(cfg Config, records []store.Record) (*Core, error) {
 		c.adoption = adoption{on: true, found: make(map[uint16]bool), proxies: make(map[netip.Addr]uint16)}
 	}
 	c.net = plan.NewNetwork(topology.Empty(), c.inv)
+	var err error
+	if c.lossless, err = newLossless(c.inv.PFCConfig()); err != nil {
+		return nil, err
+	}
 	for _, r := range records {
 		if err := c.load(r); err != nil {
 			return nil, fmt.Errorf("record %s: %w", r.Key, err)
 		}
 	}
+	c.setEdges()
 	for _, g := range c.ordered() {
 		c.noteEpoch(g.index, g.highestEpoch())
 		c.apply(g)
@@ -102,6 +109,7 @@ func NewCore(cfg Config, records []store.Record) (*Core, error) {
 func (c *Core) Tick(now time.Duration) {
 	c.now = max(c.now, now)
 	c.timers.run(c.now)
+	c.lossless.pfc.Tick(c.now)
 	c.settle()
 }
 
@@ -112,7 +120,13 @@ func (c *Core) Now() time.Duration { return c.now }
 func (c *Core) wall() time.Time { return c.start.Add(c.now).UTC() }
 
 // Next returns the time at which Tick should be called at the latest.
-func (c *Core) Next() (at time.Duration, ok bool) { return c.timers.next() }
+func (c *Core) Next() (at time.Duration, ok bool) {
+	at, ok = c.timers.next()
+	if t, also := c.lossless.pfc.Next(); also && (!ok || t < at) {
+		return t, true
+	}
+	return at, ok
+}
 
 // want sets what a unit of a switch wants.
 func (c *Core) want(sw string, unit int, entities []entry.Entity) {
@@ -209,6 +223,7 @@ func (c *Core) SwitchDisconnected(name string, why error) {
 
 // concerned notes that the groups on a switch have to be looked at.
 func (c *Core) concerned(name string) {
+	c.lossless.stale = true
 	for _, g := range c.groups {
 		if g.touches[name] || g.target.Node(name) != nil {
 			c.check[g.index], c.status[g.index] = true, true
@@ -280,11 +295,29 @@ func (c *Core) readied(name string) {
 
 // settle computes what follows from what has changed, until nothing does.
 func (c *Core) settle() {
+	c.settleUnits()
+	for c.settleLossless() {
+		c.settleUnits()
+	}
+	for _, i := range slices.Sorted(maps.Keys(c.status)) {
+		if g := c.byIndex[i]; g != nil {
+			c.updateStatus(g)
+		}
+	}
+	clear(c.status)
+	c.updateLossless()
+}
+
+// settleUnits computes what switches have to write, and moves groups on.
+func (c *Core) settleUnits() {
 	for len(c.dirty) > 0 || len(c.check) > 0 {
 		for _, name := range slices.Sorted(maps.Keys(c.dirty)) {
 			d := c.devices[name]
 			for _, i := range slices.Sorted(maps.Keys(d.dirty)) {
 				d.diff(i)
+				if i == pfcUnit {
+					c.lossless.stale = true
+				}
 				if i >= 0 {
 					c.check[uint16(i)], c.status[uint16(i)] = true, true
 				} else if d.ready() {
@@ -300,12 +333,6 @@ func (c *Core) settle() {
 			}
 		}
 	}
-	for _, i := range slices.Sorted(maps.Keys(c.status)) {
-		if g := c.byIndex[i]; g != nil {
-			c.updateStatus(g)
-		}
-	}
-	clear(c.status)
 }
 
 // Ready returns what is to be done now, and counts on its being done.

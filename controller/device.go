@@ -18,6 +18,7 @@ import (
 const (
 	linkUnit  = plan.OwnerLinks
 	routeUnit = plan.OwnerRoutes
+	pfcUnit   = plan.OwnerPFC
 )
 
 // maxUpdates bounds the updates of one Work.
@@ -306,7 +307,7 @@ func rank(e entry.Entity) int {
 		return rankCopies
 	case entry.Table:
 		switch e.Name {
-		case p4.TableIpv6Route, p4.TableLocalSid, p4.TableMtSource, p4.TableSrv6Policy:
+		case p4.TableIpv6Route, p4.TableLocalSid, p4.TableMtSource, p4.TableSrv6Policy, p4.TablePfcQueue:
 			return rankWays
 		}
 	}

@@ -78,6 +78,11 @@ func (l *link) event(ctx context.Context, e SwitchEvent) {
 		l.c.post(ctx, func(c *Core) { c.PacketIn(l.name, p) })
 		return
 	}
+	if e.Digest != nil {
+		d := *e.Digest
+		l.c.post(ctx, func(c *Core) { c.Digest(l.name, d) })
+		return
+	}
 	l.mu.Lock()
 	if l.closed {
 		l.mu.Unlock()

@@ -17,7 +17,7 @@ func (c *Core) SetTopology(s *topology.Snapshot) {
 		return
 	}
 	old := c.net.Snapshot
-	c.net = plan.NewNetwork(s, c.inv)
+	c.net = plan.NewNetwork(s, c.inv).WithEdges(c.net.Edges())
 	c.event(TopologyChanged, "", describeTopology(old, s), nil)
 	c.awaitQuiet()
 	c.replan()
@@ -57,7 +57,7 @@ func (c *Core) release() {
 	}
 	for name, d := range c.devices {
 		d.settling = false
-		d.dirty[linkUnit], d.dirty[routeUnit] = true, true
+		d.dirty[linkUnit], d.dirty[routeUnit], d.dirty[pfcUnit] = true, true, true
 		c.dirty[name] = true
 	}
 	if c.adoption.on && !c.adoption.ending {
@@ -83,8 +83,9 @@ func (c *Core) SetInventory(inv inventory.Inventory) error {
 	if err := c.setInventory(inv); err != nil {
 		return err
 	}
-	c.net = plan.NewNetwork(c.net.Snapshot, c.inv)
+	c.net = plan.NewNetwork(c.net.Snapshot, c.inv).WithEdges(c.net.Edges())
 	c.replan()
+	c.reloadLossless()
 	c.settle()
 	return nil
 }
@@ -132,6 +133,7 @@ func (c *Core) replan() {
 		}
 		c.apply(g) // switches may have come that were unknown before
 	}
+	c.renetLossless()
 }
 
 // planLinks plans what switches need to be part of the network, and has their

@@ -57,6 +57,10 @@ func (p *P4Runtime) event(e southbound.Event, handler func(SwitchEvent)) {
 	case southbound.PacketIn:
 		in := p.codec.DecodePacketIn(e)
 		handler(SwitchEvent{PacketIn: &in})
+	case southbound.Digest:
+		if d, err := p.codec.DecodeDigest(e); err == nil {
+			handler(SwitchEvent{Digest: &d})
+		}
 	}
 }
 

@@ -20,6 +20,10 @@ func (c *Core) PacketIn(sw string, p entry.PacketIn) {
 		c.windowOpened(sw, p)
 	case entry.StateAnswer:
 		c.answered(sw, p)
+	case entry.Routed:
+		c.routedHere(sw, p)
+	case entry.Queue:
+		c.queueReported(sw, p)
 	}
 	c.settle()
 }

@@ -116,6 +116,12 @@ const (
 	ReceiverEvicted    EventType = "receiver.evicted"
 	ReceiverStallEnded EventType = "receiver.recovered"
 	ReceiverStalled    EventType = "receiver.stalled"
+	SRv6PolicyChanged  EventType = "srv6-policy.changed"
+	SRv6PolicyDeleted  EventType = "srv6-policy.deleted"
+	TenantChanged      EventType = "tenant.changed"
+	TenantDeleted      EventType = "tenant.deleted"
+	PFCPolicyChanged   EventType = "pfc-policy.changed"
+	PFCPolicyDeleted   EventType = "pfc-policy.deleted"
 )
 
 func (e Event) String() string {

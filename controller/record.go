@@ -23,6 +23,9 @@ type metaRecord struct {
 }
 
 func (c *Core) load(r store.Record) error {
+	if ok, err := c.lossless.loadLossless(r.Key, r.Value); ok {
+		return err
+	}
 	name, isGroup := strings.CutPrefix(r.Key, groupPrefix)
 	index, isEpoch := strings.CutPrefix(r.Key, epochPrefix)
 	switch {
@@ -76,6 +79,7 @@ func (c *Core) takeSaves() []store.Op {
 		}
 	}
 	clear(c.saves)
+	c.takeLossless(func(key string, value []byte) { out = append(out, store.Op{Key: key, Value: value}) })
 	return out
 }
 

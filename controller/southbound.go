@@ -48,10 +48,11 @@ const (
 type SwitchEvent struct {
 	// Up: this controller may write, and the switch runs the pipeline.
 	Up bool
-	// Err says why it is down; nil when Up or PacketIn.
+	// Err says why it is down; nil when Up, PacketIn or Digest.
 	Err error
-	// PacketIn is a packet from the switch.
+	// PacketIn is a packet from the switch, Digest a list of its reports.
 	PacketIn *entry.PacketIn
+	Digest   *entry.Digest
 }
 
 // TableView describes a table.

@@ -14,7 +14,10 @@ import (
 const (
 	functionEnd  = 0x0001
 	functionDT6  = 0x0002
+	functionPFC  = 0x0003
 	functionEndX = 0x0100 // plus the port
+	// functionEndXPFC plus the port; ports end at 0x1f4.
+	functionEndXPFC = 0x0300
 )
 
 // NodeID is the name the topology gives a lab switch.
@@ -69,6 +72,10 @@ func (w *World) Advertise(name string) (bgpls.Objects, error) {
 			{PrefixKey: topology.PrefixKey{Node: id, Prefix: s.Locator}},
 		},
 	}
+	pfc := topology.DefaultPFCBehaviors()
+	if s.PFC {
+		a.Node.SIDs = append(a.Node.SIDs, sidOf(s, functionPFC, pfc.End))
+	}
 	metrics := w.metrics()
 	for _, wire := range w.wires {
 		if wire.From != name || wire.down {
@@ -84,6 +91,10 @@ func (w *World) Advertise(name string) (bgpls.Objects, error) {
 		if remote.down || n.down {
 			continue
 		}
+		endX := []topology.EndX{{SID: sidOf(s, functionEndX+uint16(wire.FromPort), topology.BehaviorEndX)}}
+		if s.PFC {
+			endX = append(endX, topology.EndX{SID: sidOf(s, functionEndXPFC+uint16(wire.FromPort), pfc.EndX)})
+		}
 		micros := uint32(wire.Delay / time.Microsecond)
 		a.Links = append(a.Links, topology.Link{
 			Local: id, Remote: NodeID(remote.Switch),
@@ -91,7 +102,7 @@ func (w *World) Advertise(name string) (bgpls.Objects, error) {
 			IGPMetric:    metrics[wire],
 			Delay:        topology.Delay{Known: true, Average: micros, Min: micros, Max: micros},
 			MaxBandwidth: wire.Rate,
-			EndX:         []topology.EndX{{SID: sidOf(s, functionEndX+uint16(wire.FromPort), topology.BehaviorEndX)}},
+			EndX:         endX,
 		})
 	}
 	return a, nil

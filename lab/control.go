@@ -93,7 +93,7 @@ func NewControl(w *World, l Latencies) (*Control, error) {
 	for _, s := range w.Network.Switches {
 		node := w.switches[s.Name]
 		c.sessions[s.Name] = &session{node: node}
-		node.Notify = func(_ time.Duration, m *p4v1.StreamMessageResponse) { c.packetIn(s.Name, m) }
+		node.Notify = func(_ time.Duration, m *p4v1.StreamMessageResponse) { c.told(s.Name, m) }
 	}
 	return c, nil
 }
@@ -358,9 +358,23 @@ func (c *Control) write(s *session, updates []entry.Update, first int) ([]contro
 	return refused, err
 }
 
-func (c *Control) packetIn(name string, m *p4v1.StreamMessageResponse) {
+// told takes what a switch tells its controllers.
+func (c *Control) told(name string, m *p4v1.StreamMessageResponse) {
+	if !c.up || !c.sessions[name].up {
+		return
+	}
+	if d, ok := southbound.DigestOf(m); ok {
+		named, err := c.codec.DecodeDigest(d)
+		c.fail(err)
+		c.after(c.Latencies.PacketIn, func() {
+			c.core.Tick(c.World.now)
+			c.core.Digest(name, named)
+			c.work()
+		})
+		return
+	}
 	p, ok := southbound.PacketInOf(m)
-	if !ok || !c.up || !c.sessions[name].up {
+	if !ok {
 		return
 	}
 	c.after(c.Latencies.PacketIn, func() {

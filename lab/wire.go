@@ -40,6 +40,9 @@ func (w *Wire) Up() bool { return !w.down }
 // ethernetOverhead is what a frame takes on the wire beside its octets: preamble, FCS and gap.
 const ethernetOverhead = 8 + 4 + 12
 
+// Inject puts a frame on the wire, as the node that it comes from would.
+func (w *Wire) Inject(frame []byte) { w.send(w.world.now, frame) }
+
 func (w *Wire) send(now time.Duration, frame []byte) {
 	w.Sent++
 	for _, tap := range w.world.taps {

@@ -26,3 +26,5 @@ type PFC interface {
 	PutPFCPolicy(ctx context.Context, name string, spec intent.PFCPolicySpec, pre controller.Precondition) (p intent.PFCPolicy, created bool, err error)
 	DeletePFCPolicy(ctx context.Context, name string, pre controller.Precondition) error
 }
+
+var _ PFC = (*controller.Controller)(nil)

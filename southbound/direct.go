@@ -123,3 +123,11 @@ func PacketInOf(m *p4v1.StreamMessageResponse) (PacketIn, bool) {
 	}
 	return PacketIn{}, false
 }
+
+// DigestOf is PacketInOf for digests.
+func DigestOf(m *p4v1.StreamMessageResponse) (Digest, bool) {
+	if d := m.GetDigest(); d != nil {
+		return digestFromProto(d), true
+	}
+	return Digest{}, false
+}

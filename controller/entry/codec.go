@@ -15,6 +15,7 @@ type Codec struct {
 	byAction map[uint32]*actionCodec
 	profiles map[string]uint32
 	byID     map[uint32]string // profiles
+	digests  map[uint32]string
 	in, out  fields
 }
 
@@ -49,7 +50,7 @@ func NewCodec(s *southbound.Schema) *Codec {
 		tables: make(map[string]*tableCodec), tableIDs: make(map[uint32]*tableCodec),
 		actions: make(map[string]*actionCodec), byAction: make(map[uint32]*actionCodec),
 		profiles: make(map[string]uint32), byID: make(map[uint32]string),
-		in: newFields(s.PacketIn), out: newFields(s.PacketOut),
+		in: newFields(s.PacketIn), out: newFields(s.PacketOut), digests: s.Digests,
 	}
 	for _, t := range s.Tables {
 		tc := &tableCodec{info: t, fields: newFields(t.Fields)}
@@ -100,6 +101,8 @@ func (c *Codec) encode(e Entity) (southbound.Entity, error) {
 		return southbound.MulticastGroup{ID: e.ID, Replicas: e.Replicas}, nil
 	case Clone:
 		return southbound.CloneSession{ID: e.ID, Replicas: e.Replicas}, nil
+	case Reports:
+		return c.encodeReports(e)
 	}
 	return nil, fmt.Errorf("%w: kind %T", ErrUnknownName, e)
 }
@@ -176,7 +179,7 @@ func (c *Codec) EncodeUpdate(u Update) (southbound.Update, error) {
 }
 
 // Decode returns the entity with names, in canonical form. What the controller
-// has no names for (counters, digests, ids of another pipeline) is
+// has no names for (counters, ids of another pipeline) is
 // [ErrUnknownID].
 func (c *Codec) Decode(e southbound.Entity) (Entity, error) {
 	switch e := e.(type) {
@@ -206,6 +209,8 @@ func (c *Codec) Decode(e southbound.Entity) (Entity, error) {
 		return Copies(e.ID, slices.Clone(e.Replicas)...), nil
 	case southbound.CloneSession:
 		return Clone{ID: e.ID, Replicas: sortedReplicas(slices.Clone(e.Replicas))}, nil
+	case southbound.DigestConfig:
+		return c.decodeReports(e)
 	}
 	return nil, fmt.Errorf("%w: %T", ErrUnknownID, e)
 }

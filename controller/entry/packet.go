@@ -56,10 +56,14 @@ type Reason uint8
 
 // The reasons.
 const (
+	// Routed: the payload is a packet that was routed to the controller.
+	Routed Reason = 0
 	// CNPWindow: the first CNP of a window arrived; poll when it is over.
 	CNPWindow Reason = 1
 	// StateAnswer answers a State packet-out.
 	StateAnswer Reason = 2
+	// Queue: the payload is what the target says of a queue ([p4.ParseTargetReport]).
+	Queue Reason = 3
 )
 
 // PacketIn is what a switch reports about a group's branch.

@@ -8,6 +8,8 @@ import (
 // PFCEnv is what validation of SRv6 policies, tenants and PFC policies knows
 // about the rest of the world.
 type PFCEnv struct {
+	// MaxSlice is the highest slice id.
+	MaxSlice uint32
 	// Switch reports whether there is a switch of a name, and whether the
 	// controller programs it.
 	Switch func(name string) (managed, known bool)

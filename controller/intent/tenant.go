@@ -84,8 +84,6 @@ func (s *TenantSpec) Equal(o *TenantSpec) bool {
 // Bounds of tenants.
 const (
 	MaxPriority = 7
-	// MaxSlice leaves eight bits of the flow label to tell flows apart.
-	MaxSlice = 1<<12 - 1
 	// MaxRate of a tenant, in bit/s.
 	MaxRate  = 1 << 42
 	maxSites = 1024
@@ -95,8 +93,8 @@ const (
 func (s *TenantSpec) Validate(env PFCEnv) error {
 	v := pfcValidator{env: env}
 	switch other, taken := env.OtherSlice(s.Slice); {
-	case s.Slice == 0 || s.Slice > MaxSlice:
-		v.over("spec.slice", strconv.FormatUint(uint64(s.Slice), 10), fmt.Sprintf("a slice id from 1 to %d", MaxSlice), MaxSlice)
+	case s.Slice == 0 || s.Slice > env.MaxSlice:
+		v.over("spec.slice", strconv.FormatUint(uint64(s.Slice), 10), fmt.Sprintf("a slice id from 1 to %d", env.MaxSlice), int(env.MaxSlice))
 	case taken:
 		v.conflict("spec.slice", strconv.FormatUint(uint64(s.Slice), 10), "a slice of the tenant's own; this one is that of tenant "+other)
 	}

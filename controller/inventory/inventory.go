@@ -6,6 +6,7 @@ import (
 
 	"github.com/weft-sdn/weft/controller/intent"
 	"github.com/weft-sdn/weft/packet"
+	"github.com/weft-sdn/weft/topology"
 )
 
 // Inventory is the configuration of a controller.
@@ -15,6 +16,7 @@ type Inventory struct {
 	BGP      BGP      `yaml:"bgp"`
 	API      API      `yaml:"api"`
 	SIDs     SIDs     `yaml:"sids"`
+	PFC      PFC      `yaml:"pfc"`
 	MRC      MRC      `yaml:"mrc"`
 
 	Defaults  intent.Defaults `yaml:"defaults"`
@@ -134,6 +136,14 @@ type SIDs struct {
 	TLVType uint8 `yaml:"tlvType"`
 	// EndMT is the endpoint behavior of End.MT; default 0x8000.
 	EndMT uint16 `yaml:"endMt"`
+	// EndPFC and EndXPFC are the endpoint behaviors of PFC over SRv6, those of
+	// End.X.PFC with flavors in their names; defaults 0x8015 and 0x8010 to 0x8014.
+	EndPFC        uint16 `yaml:"endPfc"`
+	EndXPFC       uint16 `yaml:"endXPfc"`
+	EndXPFCPSP    uint16 `yaml:"endXPfcPsp"`
+	EndXPFCUSP    uint16 `yaml:"endXPfcUsp"`
+	EndXPFCPSPUSP uint16 `yaml:"endXPfcPspUsp"`
+	EndXPFCUSD    uint16 `yaml:"endXPfcUsd"`
 	// FunctionBase is the first function of a locator that the controller gives
 	// to trees. Group g uses four from FunctionBase + 4g on. Default 0x8000.
 	FunctionBase uint32 `yaml:"functionBase"`
@@ -180,11 +190,20 @@ func Default() Inventory {
 	ms := func(n int) intent.Duration { return intent.Duration(time.Duration(n) * time.Millisecond) }
 	return Inventory{
 		API:       API{Listen: "127.0.0.1:8080"},
-		SIDs:      SIDs{TLVType: 124, EndMT: 0x8000, FunctionBase: 0x8000},
+		SIDs:      defaultSIDs(),
+		PFC:       defaultPFC(),
 		MRC:       defaultMRC(),
 		Defaults:  intent.StandardDefaults(),
 		Limits:    intent.StandardLimits(),
 		Intervals: Intervals{CNPTick: ms(1), PollGap: ms(5), Drain: ms(50), RetryMin: ms(100), RetryMax: ms(30000), StateTimeout: ms(1000), Stall: ms(10000), Settle: ms(2000), Adopt: ms(30000), Audit: ms(60000)},
+	}
+}
+
+func defaultSIDs() SIDs {
+	b := topology.DefaultPFCBehaviors()
+	return SIDs{
+		TLVType: 124, EndMT: 0x8000, FunctionBase: 0x8000,
+		EndPFC: uint16(b.End), EndXPFC: uint16(b.EndX), EndXPFCPSP: uint16(b.EndXPSP), EndXPFCUSP: uint16(b.EndXUSP), EndXPFCPSPUSP: uint16(b.EndXPSPUSP), EndXPFCUSD: uint16(b.EndXUSD),
 	}
 }
 

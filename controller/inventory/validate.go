@@ -56,6 +56,7 @@ func (inv *Inventory) Validate() error {
 		v.bad("api.tls.cert", "is missing")
 	}
 	v.numbers()
+	v.pfc()
 	v.mrc()
 	if len(v.faults) > 0 {
 		return v.faults

@@ -164,17 +164,18 @@ func (c *Core) commit(a *attempt, requests []*request) error {
 	return c.aim(a.policy, a.bundle)
 }
 
-// fault returns the error of an attempt as a whole.
+// fault returns the first error of an attempt's PFC policies.
 func (a *attempt) fault() error {
-	for _, name := range slices.Sorted(maps.Keys(a.errs)) {
-		err := a.errs[name]
-		var cycle *CycleError
-		if errors.As(err, &cycle) {
-			return err
-		}
-		return fmt.Errorf("PFC policy %s: %w", name, err)
+	if len(a.errs) == 0 {
+		return nil
 	}
-	return nil
+	name := slices.Min(slices.Collect(maps.Keys(a.errs)))
+	err := a.errs[name]
+	var cycle *CycleError
+	if errors.As(err, &cycle) {
+		return err
+	}
+	return fmt.Errorf("PFC policy %s: %w", name, err)
 }
 
 // aim turns a policy to a bundle, at once or when the present change is over.
@@ -264,6 +265,32 @@ func (c *Core) Advance(name string) {
 	}
 	c.retouch(p)
 	c.settleDrains()
+}
+
+// Assume takes it that switches hold what was decided: that of a controller which
+// ran before. Nothing is phased in.
+func (c *Core) Assume() {
+	for _, name := range slices.Sorted(maps.Keys(c.policies)) {
+		p := c.policies[name]
+		if p.next == nil {
+			continue
+		}
+		if p.active != nil {
+			c.drop(p.active)
+		}
+		p.active, p.next, p.phase = p.next, nil, steady
+		c.retouch(p)
+	}
+}
+
+// TouchAll has every node looked at that holds something.
+func (c *Core) TouchAll() {
+	for id := range c.holding {
+		c.changed[id] = true
+	}
+	for id := range c.sites {
+		c.changed[id] = true
+	}
 }
 
 // settleDrains ends what has drained.

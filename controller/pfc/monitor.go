@@ -12,6 +12,7 @@ import (
 // A monitor probes the way of tunnels (draft section 4).
 type monitor struct {
 	from, to topology.NodeID
+	first    topology.NodeID
 	source   netip.Addr
 	sids     []netip.Addr
 	delay    time.Duration // of the links there and back, -1 when unknown
@@ -38,7 +39,7 @@ func (c *Core) watch(t *Tunnel) {
 	m := c.monitors[key]
 	if m == nil {
 		c.cookie++
-		m = &monitor{from: t.From, to: t.To, source: t.Source, delay: t.Delay, cookie: c.cookie, sids: append(slices.Clone(t.List), t.SID)}
+		m = &monitor{from: t.From, to: t.To, first: t.Segments[1].Node, source: t.Source, delay: t.Delay, cookie: c.cookie, sids: append(slices.Clone(t.List), t.SID)}
 		c.monitors[key], c.cookies[m.cookie] = m, m
 	}
 	m.users++
@@ -92,7 +93,7 @@ func (c *Core) runProbes() {
 			m.sent++
 			rtt, _ := m.planned(c.cfg.Sizing.RTT)
 			m.waiting = append(m.waiting, outstanding{m.seq, c.now + c.cfg.ProbeTimeout + 4*rtt})
-			c.out.Probes = append(c.out.Probes, Probe{From: m.from, Source: m.source, SIDs: m.sids, Cookie: m.cookie, Seq: m.seq})
+			c.out.Probes = append(c.out.Probes, Probe{From: m.from, First: m.first, Source: m.source, SIDs: m.sids, Cookie: m.cookie, Seq: m.seq})
 		}
 	}
 }

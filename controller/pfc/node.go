@@ -93,6 +93,11 @@ type QueueState struct {
 	Upstreams []Upstream
 	Rate      uint64 // bit/s, 0: no limit
 	MaxPause  time.Duration
+	// RTT, the longest of the upstreams, and Fill, what all of them send in bit/s,
+	// are what the headroom was computed from; Measured: none is assumed.
+	RTT      time.Duration
+	Fill     uint64
+	Measured bool
 }
 
 // An Upstream is paused by a tunnel (List, SID, Slice), or by a PFC frame out of
@@ -314,7 +319,7 @@ func (w *nodeWork) finish() *Node {
 // queue puts the feeds of a queue together: all of them can arrive at once, and
 // all are stopped.
 func (s *Sizing) queue(q Queue, feeds []feed) QueueState {
-	out := QueueState{Queue: q, Quanta: s.Quanta}
+	out := QueueState{Queue: q, Quanta: s.Quanta, Measured: len(feeds) > 0}
 	var headroom, xoff, xon uint64
 	for _, f := range feeds {
 		if out.Rate = max(out.Rate, f.rate); slices.Contains(out.Upstreams, f.Upstream) {
@@ -323,6 +328,7 @@ func (s *Sizing) queue(q Queue, feeds []feed) QueueState {
 		refresh := PauseTime(s.Quanta, f.speed) / 2
 		f.Refresh = refresh
 		headroom = sum(headroom, s.Headroom(f.Feed))
+		out.RTT, out.Fill, out.Measured = max(out.RTT, f.RTT), sum(out.Fill, f.Feed.Rate), out.Measured && f.Measured
 		out.Upstreams = append(out.Upstreams, f.Upstream)
 		if out.Refresh == 0 || refresh < out.Refresh {
 			out.Refresh = refresh

@@ -30,6 +30,8 @@ func (r *Ready) Empty() bool {
 // cross-connect sends it back.
 type Probe struct {
 	From topology.NodeID
+	// First is the node of the first of SIDs.
+	First topology.NodeID
 	// Source is the address of From, SIDs the list on the wire, without the SID of
 	// From that ends it.
 	Source netip.Addr

@@ -135,8 +135,16 @@ func (b *baseWork) ports() {
 	mac := packet.MAC(b.sw.MAC)
 	b.add(entry.In(p4.TableMyStation, entry.Do(p4.ActionAcceptStation), entry.Exact("dst_addr", entry.MAC(mac))))
 	hostPorts := b.n.hostPorts(b.sw)
+	edges := b.n.edges[b.sw.Name]
 	for _, p := range hostPorts {
+		if vrf, outside := edges[p]; outside {
+			b.add(entry.In(p4.TablePort, entry.Do(p4.ActionSetOutsidePort, entry.With("host_facing", entry.Bool(true)), number("vrf", vrf)), entry.Exact("port", port(p))))
+			continue
+		}
 		b.add(setPort(p, true))
+	}
+	if len(edges) > 0 {
+		b.sidSpace()
 	}
 	for _, p := range b.n.fabricPorts(b.sw) {
 		if !slices.Contains(hostPorts, p) {
@@ -154,6 +162,27 @@ func (b *baseWork) ports() {
 		}
 		seen[h.port] = true
 		b.add(setMACs(h.neighbor, mac, packet.MAC(b.n.switches[b.n.names[l.Remote]].MAC)))
+	}
+}
+
+// sidSpace emits the prefixes of all SIDs of the domain: blocks where nodes
+// advertise the structure of their SIDs, and locators elsewhere.
+func (b *baseWork) sidSpace() {
+	seen := make(map[netip.Prefix]bool)
+	for _, node := range b.n.Snapshot.Nodes {
+		for _, l := range node.Locators {
+			p := l.Prefix.Masked()
+			for _, s := range node.SIDs {
+				if bits := int(s.Structure.LocatorBlock); bits > 0 && bits <= p.Bits() && p.Contains(s.Address) {
+					p = netip.PrefixFrom(p.Addr(), bits).Masked()
+					break
+				}
+			}
+			if p.Addr().Is6() && !seen[p] {
+				seen[p] = true
+				b.add(entry.In(p4.TableSidSpace, entry.Do(p4.ActionSidOfDomain), prefix("dst_addr", p)))
+			}
+		}
 	}
 }
 
@@ -193,10 +222,13 @@ func (b *baseWork) hosts() {
 func (b *baseWork) hostRoutes() map[netip.Prefix]bool {
 	routed := make(map[netip.Prefix]bool)
 	for _, h := range b.n.hostsOf[b.sw.Name] {
+		_, outside := b.n.edges[b.sw.Name][h.way.port]
 		for _, p := range append([]netip.Prefix{host(h.Address)}, h.Prefixes...) {
 			if !routed[p] {
 				routed[p] = true
-				b.add(route(p, forward(h.way)))
+				if !outside { // a tenant's host is reached in the tenant's VRF
+					b.add(route(p, forward(h.way)))
+				}
 			}
 		}
 	}
@@ -240,7 +272,8 @@ func (b *baseWork) self() {
 }
 
 // sids emits the local SIDs that the node advertises and the program has: End,
-// End.X and End.DT6 without flavors.
+// End.X and End.DT6 without flavors, End.X.PFC with all of its flavors, and
+// End.PFC.
 func (b *baseWork) sids() {
 	seen := make(map[netip.Addr]bool)
 	sid := func(s topology.SID, a entry.Action) {
@@ -249,8 +282,11 @@ func (b *baseWork) sids() {
 			b.add(entry.In(p4.TableLocalSid, a, prefix("dst_addr", host(s.Address))))
 		}
 	}
+	behaviors := b.n.Inventory.SIDs.PFCBehaviors()
 	for _, s := range b.node.SIDs {
 		switch s.Behavior {
+		case behaviors.End:
+			sid(s, entry.Do(p4.ActionEndPfc, number("flavors", uint8(0))))
 		case topology.BehaviorEnd:
 			sid(s, entry.Do(p4.ActionEnd))
 		case topology.BehaviorEndDT6, topology.BehaviorEndDT46:
@@ -266,8 +302,24 @@ func (b *baseWork) sids() {
 			if s.Behavior == topology.BehaviorEndX {
 				sid(s.SID, entry.Do(p4.ActionEndX, entry.With("port", port(h.port)), entry.With("neighbor", entry.Uint(uint64(h.neighbor)))))
 			}
+			if f, ok := behaviors.EndXFlavors(s.Behavior); ok {
+				sid(s.SID, entry.Do(p4.ActionEndXPfc, number("port", h.port), number("neighbor", h.neighbor), number("flavors", pfcFlavors(f))))
+			}
 		}
 	}
+}
+
+// pfcFlavors returns flavors as the program has them.
+func pfcFlavors(f topology.Flavors) (out uint8) {
+	for _, x := range [...]struct {
+		flavor topology.Flavors
+		bit    uint8
+	}{{topology.FlavorPSP, p4.FlavorPsp}, {topology.FlavorUSP, p4.FlavorUsp}, {topology.FlavorUSD, p4.FlavorUsd}} {
+		if f.Has(x.flavor) {
+			out |= x.bit
+		}
+	}
+	return out
 }
 
 // routes emits the way to everything that is not here.

@@ -76,15 +76,20 @@ func GroupOf(e entry.Entity) int {
 const (
 	OwnerLinks  = -1
 	OwnerRoutes = -2
+	OwnerPFC    = -3
 )
 
-// OwnerOf returns the group that an entity belongs to, or else OwnerRoutes for
-// what [Network.Routes] has and OwnerLinks for everything else.
+// OwnerOf returns the group that an entity belongs to, or else OwnerPFC for what
+// only [Network.PFC] has, OwnerRoutes for what [Network.Routes] has, and
+// OwnerLinks for everything else.
 func OwnerOf(e entry.Entity) int {
 	switch e := e.(type) {
 	case entry.Member, entry.Group:
 		return OwnerRoutes
 	case entry.Table:
+		if ownedByPFC(e) {
+			return OwnerPFC
+		}
 		if e.Name == p4.TableIpv6Route || e.Name == p4.TableEcmp {
 			return OwnerRoutes
 		}

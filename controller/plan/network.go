@@ -29,6 +29,7 @@ type Network struct {
 	hosts    map[netip.Addr]*inventory.Host
 	hostsOf  map[string][]attached // by switch, ordered by name
 	routes   []destination
+	edges    Edges
 }
 
 // attached is a host at a switch.

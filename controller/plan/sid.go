@@ -27,6 +27,11 @@ func locatorOf(node *topology.Node) (netip.Prefix, bool) {
 // treeSID returns the SID of a node for a group. turn is 0 where the tree
 // starts, and 1 or 2 elsewhere.
 func treeSID(node *topology.Node, base uint32, group uint16, turn uint32) (netip.Addr, error) {
+	return functionSID(node, base+functionsPerGroup*uint32(group)+turn)
+}
+
+// functionSID returns the SID of a function of a node.
+func functionSID(node *topology.Node, function uint32) (netip.Addr, error) {
 	loc, ok := locatorOf(node)
 	if !ok {
 		return netip.Addr{}, fmt.Errorf("%s has no SRv6 locator", node.DisplayName())
@@ -38,7 +43,6 @@ func treeSID(node *topology.Node, base uint32, group uint16, turn uint32) (netip
 			break
 		}
 	}
-	function := base + functionsPerGroup*uint32(group) + turn
 	if width > 32 {
 		width = 32
 	}
@@ -55,7 +59,7 @@ func treeSID(node *topology.Node, base uint32, group uint16, turn uint32) (netip
 	sid := netip.AddrFrom16(a)
 	for _, s := range node.SIDs {
 		if s.Address == sid {
-			return netip.Addr{}, fmt.Errorf("%s has its own use of %v, which the group needs", node.DisplayName(), sid)
+			return netip.Addr{}, fmt.Errorf("%s has its own use of %v, which the controller needs", node.DisplayName(), sid)
 		}
 	}
 	return sid, nil

@@ -1,0 +1,259 @@
+package controller
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/controller/store"
+	"github.com/weft-sdn/weft/topology"
+)
+
+// pfcNetwork is R1 - R2 - R3 with hosts at both ends, R1 and R3 PFC-capable, and a router X that is not programmed.
+func pfcNetwork() (*topology.Snapshot, inventory.Inventory) {
+	inv := inventory.Default()
+	inv.Intervals.Adopt = 0
+	b := topology.NewBuilder()
+	behaviors := topology.DefaultPFCBehaviors()
+	sid := func(n, function int) netip.Addr { return netip.MustParseAddr(fmt.Sprintf("5f00:0:%x:%x::", n, function)) }
+	names := []string{"R1", "R2", "R3", "X"}
+	for i, name := range names {
+		n := i + 1
+		node := topology.Node{
+			ID: topology.NodeID("64512:" + name), Name: name, Loopback: netip.MustParseAddr(fmt.Sprintf("2001:db8::%x", n)),
+			Locators: []topology.Locator{{Prefix: netip.MustParsePrefix(fmt.Sprintf("5f00:0:%x::/48", n))}},
+			SIDs:     []topology.SID{{Address: sid(n, 1), Behavior: topology.BehaviorEnd}},
+		}
+		if name == "R1" || name == "R3" {
+			node.SIDs = append(node.SIDs, topology.SID{Address: sid(n, 3), Behavior: behaviors.End})
+		}
+		b.SetNode(node)
+		sw := inventory.Switch{Name: name, Address: name + ":9559", DeviceID: 1, MAC: inventory.MAC{2, 0, 0, 0, 0, byte(n)}}
+		if name == "X" {
+			sw.Address = ""
+		}
+		inv.Switches = append(inv.Switches, sw)
+	}
+	link := func(from, to, out, in int) {
+		l := topology.Link{
+			Local: topology.NodeID("64512:" + names[from]), Remote: topology.NodeID("64512:" + names[to]), LocalID: uint32(out), RemoteID: uint32(in), IGPMetric: 10, MaxBandwidth: 1e9,
+			EndX: []topology.EndX{{SID: topology.SID{Address: sid(from+1, 0x100+out), Behavior: topology.BehaviorEndX}}},
+		}
+		if from != 1 {
+			l.EndX = append(l.EndX, topology.EndX{SID: topology.SID{Address: sid(from+1, 0x300+out), Behavior: behaviors.EndX}})
+		}
+		b.SetLink(l)
+	}
+	link(0, 1, 1, 1)
+	link(1, 0, 1, 1)
+	link(1, 2, 2, 1)
+	link(2, 1, 1, 2)
+	for i, h := range []struct {
+		name, sw string
+		port     uint32
+	}{{"a1", "R1", 11}, {"a2", "R3", 11}, {"b1", "R1", 12}, {"b2", "R3", 12}} {
+		inv.Hosts = append(inv.Hosts, inventory.Host{
+			Name: h.name, Switch: h.sw, Port: h.port, Address: netip.MustParseAddr(fmt.Sprintf("2001:db8:1:%d::1", i+1)), MAC: inventory.MAC{2, 0, 0, 1, 0, byte(i)},
+		})
+	}
+	return b.Build(), inv
+}
+
+// pfcCore is a core on that network without any switch.
+func pfcCore(t *testing.T, records []store.Record) *Core {
+	t.Helper()
+	snap, inv := pfcNetwork()
+	inv.Intervals.Settle = 0
+	c, err := NewCore(Config{Inventory: inv, Start: time.Unix(1e9, 0)}, records)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.SetTopology(snap)
+	return c
+}
+
+func wanSpec() intent.SRv6PolicySpec {
+	return intent.SRv6PolicySpec{Headend: "R1", Endpoint: "R3", Segments: []intent.Segment{{Node: "R2"}}}
+}
+
+func tenantSpec(slice uint32, priority uint8, port uint32) intent.TenantSpec {
+	return intent.TenantSpec{Slice: slice, Priority: priority, Policies: []string{"wan"}, Sites: []intent.Site{{Switch: "R1", Port: port}, {Switch: "R3", Port: port}}}
+}
+
+func figure3Core(t *testing.T) *Core {
+	t.Helper()
+	c := pfcCore(t, nil)
+	if _, _, err := c.PutSRv6Policy("wan", wanSpec(), Precondition{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := c.PutTenant("a", tenantSpec(1, 3, 11), Precondition{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := c.PutPFCPolicy("p", intent.PFCPolicySpec{SRv6Policy: "wan", Tenant: "a"}, Precondition{}); err != nil {
+		t.Fatal(err)
+	}
+	c.Ready()
+	return c
+}
+
+// TestPFCRefusals: bad input has a code and names the field, and changes nothing.
+func TestPFCRefusals(t *testing.T) {
+	c := figure3Core(t)
+	before := c.pfcState()
+	put := func(f func(*intent.TenantSpec)) error {
+		s := tenantSpec(2, 2, 12)
+		f(&s)
+		_, _, err := c.PutTenant("b", s, Precondition{})
+		return err
+	}
+	way := func(f func(*intent.SRv6PolicySpec)) error {
+		s := wanSpec()
+		f(&s)
+		_, _, err := c.PutSRv6Policy("other", s, Precondition{})
+		return err
+	}
+	pfc := func(f func(*intent.PFCPolicySpec)) error {
+		s := intent.PFCPolicySpec{SRv6Policy: "wan", Tenant: "a"}
+		f(&s)
+		_, _, err := c.PutPFCPolicy("p", s, Precondition{})
+		return err
+	}
+	for _, x := range []struct {
+		name string
+		err  error
+		code intent.Code
+		text string
+	}{
+		{"unknown headend", way(func(s *intent.SRv6PolicySpec) { s.Headend = "R9" }), intent.CodeInvalid, `spec.headend is "R9"`},
+		{"unmanaged endpoint", way(func(s *intent.SRv6PolicySpec) { s.Endpoint = "X" }), intent.CodeInvalid, "spec.endpoint"},
+		{"both ends", way(func(s *intent.SRv6PolicySpec) { s.Endpoint = "R1" }), intent.CodeInvalid, "another switch than the headend"},
+		{"unknown segment", way(func(s *intent.SRv6PolicySpec) { s.Segments[0].Node = "R9" }), intent.CodeInvalid, "spec.segments[0].node"},
+		{"unknown SID", way(func(s *intent.SRv6PolicySpec) { s.Segments[0] = intent.Segment{SID: netip.MustParseAddr("::1")} }), intent.CodeInvalid, "spec.segments[0].sid"},
+		{"node and SID", way(func(s *intent.SRv6PolicySpec) { s.Segments[0].SID = netip.MustParseAddr("::1") }), intent.CodeInvalid, "spec.segments[0]"},
+		{"metric", way(func(s *intent.SRv6PolicySpec) { s.Metric = "fun" }), intent.CodeInvalid, "spec.metric"},
+		{"mode", way(func(s *intent.SRv6PolicySpec) { s.Mode = "fun" }), intent.CodeInvalid, "spec.mode"},
+		{"loop", way(func(s *intent.SRv6PolicySpec) { s.Segments = []intent.Segment{{Node: "R3"}, {Node: "R2"}} }), intent.CodeInvalid, "twice"},
+		{"unreachable", way(func(s *intent.SRv6PolicySpec) { s.Segments = []intent.Segment{{Node: "X"}} }), intent.CodeUnreachable, "no path"},
+		{"priority", put(func(s *intent.TenantSpec) { s.Priority = 8 }), intent.CodeInvalid, "spec.priority is 8: want a priority from 0 to 7 (limit 7)"},
+		{"slice of another", put(func(s *intent.TenantSpec) { s.Slice = 1 }), intent.CodeConflict, "tenant a"},
+		{"slice 0", put(func(s *intent.TenantSpec) { s.Slice = 0 }), intent.CodeInvalid, "spec.slice"},
+		{"slice too high", put(func(s *intent.TenantSpec) { s.Slice = 4096 }), intent.CodeInvalid, "limit 4095"},
+		{"port of another", put(func(s *intent.TenantSpec) { s.Sites[0].Port = 11 }), intent.CodeConflict, "spec.sites[0].port"},
+		{"port without host", put(func(s *intent.TenantSpec) { s.Sites[0].Port = 40 }), intent.CodeInvalid, "spec.sites[0].port is 40"},
+		{"port twice", put(func(s *intent.TenantSpec) { s.Sites = append(s.Sites, s.Sites[0]) }), intent.CodeInvalid, "spec.sites[2].port"},
+		{"foreign prefix", put(func(s *intent.TenantSpec) { s.Sites[0].Prefixes = []netip.Prefix{netip.MustParsePrefix("2001:db8:9::/64")} }), intent.CodeInvalid, "spec.sites[0].prefixes[0]"},
+		{"unknown site", put(func(s *intent.TenantSpec) { s.Sites[0].Switch = "R9" }), intent.CodeInvalid, "spec.sites[0].switch"},
+		{"no sites", put(func(s *intent.TenantSpec) { s.Sites = nil }), intent.CodeInvalid, "spec.sites"},
+		{"unknown policy", put(func(s *intent.TenantSpec) { s.Policies = []string{"none"} }), intent.CodeInvalid, "spec.policies[0]"},
+		{"XOFF above the buffer", pfc(func(s *intent.PFCPolicySpec) { s.Buffer, s.XOFF = 1000, 1001 }), intent.CodeInvalid, "spec.xoff is 1001: want at most the buffer of 1000 octets (limit 1000)"},
+		{"XON above XOFF", pfc(func(s *intent.PFCPolicySpec) { s.XOFF, s.XON = 1000, 1000 }), intent.CodeInvalid, "spec.xon"},
+		{"XON above the buffer", pfc(func(s *intent.PFCPolicySpec) { s.XON = 1 << 30 }), intent.CodeInvalid, "spec.xon"},
+		{"scenario", pfc(func(s *intent.PFCPolicySpec) { s.Scenario = 3 }), intent.CodeInvalid, "spec.scenario"},
+		{"tunnel", pfc(func(s *intent.PFCPolicySpec) { s.Tunnel = "gre" }), intent.CodeInvalid, "spec.tunnel"},
+		{"unknown tenant", pfc(func(s *intent.PFCPolicySpec) { s.Tenant = "none" }), intent.CodeInvalid, "spec.tenant"},
+		{"unknown SRv6 policy", pfc(func(s *intent.PFCPolicySpec) { s.SRv6Policy = "none" }), intent.CodeInvalid, "spec.srv6Policy"},
+		{"pause too long", pfc(func(s *intent.PFCPolicySpec) { s.MaxPause = intent.Duration(2 * time.Hour) }), intent.CodeInvalid, "spec.maxPause"},
+		{"policy in use", c.DeleteSRv6Policy("wan", Precondition{}), intent.CodeConflict, "tenants/a, pfc-policies/p"},
+		{"tenant in use", c.DeleteTenant("a", Precondition{}), intent.CodeConflict, "pfc-policies/p"},
+		{"none such", c.DeletePFCPolicy("q", Precondition{}), intent.CodeNotFound, `"q"`},
+		{"another version", c.DeletePFCPolicy("p", Precondition{Version: 99}), intent.CodeVersion, "99"},
+	} {
+		var e *intent.Error
+		if !errors.As(x.err, &e) || e.Code != x.code || !strings.Contains(e.Error(), x.text) {
+			t.Errorf("%s: %v, want %s with %q", x.name, x.err, x.code, x.text)
+		}
+	}
+	if after := c.pfcState(); !reflect.DeepEqual(after, before) {
+		t.Errorf("something has changed:\n%v\n%v", before, after)
+	}
+	if r := c.Ready(); len(r.Saves) > 0 {
+		t.Errorf("something was saved: %v", r.Saves)
+	}
+}
+
+// pfcState is everything that PFC policies make of the network.
+func (c *Core) pfcState() []string {
+	var out []string
+	for _, sw := range []string{"R1", "R2", "R3"} {
+		for _, e := range c.Wanted(sw) {
+			out = append(out, fmt.Sprint(sw, " ", e))
+		}
+	}
+	return append(out, fmt.Sprintf("%+v %+v %+v", c.SRv6Policies(), c.Tenants(), c.PFCPolicies()))
+}
+
+// TestPFCUpstreamNotCapable: a policy whose upstream advertises no End.X.PFC has no PFC policy.
+func TestPFCUpstreamNotCapable(t *testing.T) {
+	c := figure3Core(t)
+	s := intent.SRv6PolicySpec{Headend: "R2", Endpoint: "R3"}
+	if _, _, err := c.PutSRv6Policy("short", s, Precondition{}); err != nil {
+		t.Fatal(err)
+	}
+	inv := *c.Inventory()
+	inv.Hosts = append(inv.Hosts, inventory.Host{Name: "c1", Switch: "R2", Port: 13, Address: netip.MustParseAddr("2001:db8:1:9::1"), MAC: inventory.MAC{2, 9}},
+		inventory.Host{Name: "c2", Switch: "R3", Port: 13, Address: netip.MustParseAddr("2001:db8:1:a::1"), MAC: inventory.MAC{2, 10}})
+	if err := c.SetInventory(inv); err != nil {
+		t.Fatal(err)
+	}
+	tenant := intent.TenantSpec{Slice: 3, Priority: 1, Policies: []string{"short"}, Sites: []intent.Site{{Switch: "R2", Port: 13}, {Switch: "R3", Port: 13}}}
+	if _, _, err := c.PutTenant("c", tenant, Precondition{}); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err := c.PutPFCPolicy("q", intent.PFCPolicySpec{SRv6Policy: "short", Tenant: "c"}, Precondition{})
+	var e *intent.Error
+	if !errors.As(err, &e) || e.Code != intent.CodeInvalid || !strings.Contains(e.Error(), "upstream R2 is not PFC-capable") {
+		t.Errorf("%v", err)
+	}
+	if _, err := c.PFCPolicy("q"); !errors.Is(err, intent.ErrNotFound) {
+		t.Errorf("it is there: %v", err)
+	}
+}
+
+// TestPFCRestart: a controller that starts again wants of switches what the one before did, and nothing less meanwhile.
+func TestPFCRestart(t *testing.T) {
+	var records []store.Record
+	c := pfcCore(t, nil)
+	kept := make(map[string][]byte)
+	for _, f := range []func() error{
+		func() error { _, _, err := c.PutSRv6Policy("wan", wanSpec(), Precondition{}); return err },
+		func() error { _, _, err := c.PutTenant("a", tenantSpec(1, 3, 11), Precondition{}); return err },
+		func() error { _, _, err := c.PutTenant("b", tenantSpec(2, 2, 12), Precondition{}); return err },
+		func() error { return c.DeleteTenant("b", Precondition{}) },
+		func() error {
+			_, _, err := c.PutPFCPolicy("p", intent.PFCPolicySpec{SRv6Policy: "wan", Tenant: "a"}, Precondition{})
+			return err
+		},
+	} {
+		if err := f(); err != nil {
+			t.Fatal(err)
+		}
+		for _, op := range c.Ready().Saves {
+			if kept[op.Key] = op.Value; op.Value == nil {
+				delete(kept, op.Key)
+			}
+		}
+	}
+	for range 5 {
+		c.Tick(c.Now() + 100*time.Millisecond)
+	}
+	for key, value := range kept {
+		records = append(records, store.Record{Key: key, Value: value})
+	}
+	again := pfcCore(t, records)
+	if a, b := c.pfcState(), again.pfcState(); !reflect.DeepEqual(a[:len(a)-1], b[:len(b)-1]) {
+		t.Errorf("%d wanted before, %d after:\n%s\n\n%s", len(a), len(b), strings.Join(a, "\n"), strings.Join(b, "\n"))
+	}
+	p, err := again.PFCPolicy("p")
+	if err != nil || !p.Status.Conditions.Is(intent.Accepted) || p.Version == 0 || len(p.Status.Tunnels) != 2 {
+		t.Errorf("%+v, %v", p, err)
+	}
+	if _, created, err := again.PutPFCPolicy("p", intent.PFCPolicySpec{SRv6Policy: "wan", Tenant: "a"}, Precondition{}); created || err != nil {
+		t.Errorf("the same again: created %v, %v", created, err)
+	}
+}

@@ -1,0 +1,295 @@
+package controller
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/controller/pfc"
+	"github.com/weft-sdn/weft/topology"
+)
+
+// updateLossless computes the conditions of all SRv6 policies, tenants and PFC
+// policies, and tells of those that changed.
+func (c *Core) updateLossless() {
+	l := &c.lossless
+	if !l.stale {
+		return
+	}
+	l.stale = false
+	for _, p := range inOrder(l.policies) {
+		s := c.srv6Status(p)
+		if !reflect.DeepEqual(s, p.status) {
+			p.status = s
+			c.event(SRv6PolicyChanged, p.name, conditionsText(s.Conditions), nil)
+		}
+	}
+	for _, t := range inOrder(l.tenants) {
+		s := c.tenantStatus(t)
+		if !reflect.DeepEqual(s, t.status) {
+			t.status = s
+			c.event(TenantChanged, t.name, conditionsText(s.Conditions), nil)
+		}
+	}
+	for _, r := range inOrder(l.requests) {
+		s := c.pfcStatus(r)
+		if !reflect.DeepEqual(s, r.status) {
+			r.status = s
+			c.event(PFCPolicyChanged, r.name, conditionsText(s.Conditions), nil)
+		}
+	}
+}
+
+func conditionsText(cs intent.Conditions) string { return summary(&intent.Status{Conditions: cs}) }
+
+// install sets Programmed, and Degraded for what switches say, which comes after
+// any reason given.
+func (c *Core) install(cs *intent.Conditions, nodes []topology.NodeID, settled bool, wait, reason, message string) {
+	now := c.wall()
+	var offline, refused []string
+	pending := false
+	for _, id := range nodes {
+		sw, ok := c.net.SwitchOf(id)
+		d := c.devices[sw]
+		switch {
+		case !ok || d == nil:
+		case !d.connected:
+			offline = append(offline, sw)
+		default:
+			pending = pending || !d.clean(pfcUnit)
+			refused = append(refused, d.failures(pfcUnit, 3)...)
+		}
+	}
+	switch {
+	case len(offline) > 0:
+		cs.Set(intent.Programmed, false, intent.ReasonDisconnected, "waiting for "+list(offline), now)
+	case wait != "":
+		cs.Set(intent.Programmed, false, wait, "", now)
+	case pending || !settled:
+		cs.Set(intent.Programmed, false, intent.ReasonInstalling, "", now)
+	default:
+		cs.Set(intent.Programmed, true, intent.ReasonInstalled, "", now)
+	}
+	switch {
+	case reason != "":
+		cs.Set(intent.Degraded, true, reason, message, now)
+	case len(refused) > 0:
+		cs.Set(intent.Degraded, true, intent.ReasonDeviceError, strings.Join(refused[:min(3, len(refused))], "; "), now)
+	case len(offline) > 0:
+		cs.Set(intent.Degraded, true, intent.ReasonDisconnected, list(offline), now)
+	default:
+		cs.Set(intent.Degraded, false, intent.ReasonHealthy, "", now)
+	}
+}
+
+func (c *Core) accept(cs *intent.Conditions, err error) (reason, message string) {
+	if err == nil {
+		cs.Set(intent.Accepted, true, intent.ReasonPlanned, "", c.wall())
+		return "", ""
+	}
+	reason, message = intent.ReasonNotPlannable, err.Error()
+	var known *intent.Error
+	if errors.As(c.refusal("the present network", err), &known) {
+		reason, message = reasonOf(known.Code), known.Message
+	}
+	var cycle *pfc.CycleError
+	if errors.As(err, &cycle) {
+		reason = intent.ReasonDeadlock
+	}
+	cs.Set(intent.Accepted, false, reason, message, c.wall())
+	return reason, message
+}
+
+func (c *Core) srv6Status(p *srv6Policy) intent.SRv6PolicyStatus {
+	s := intent.SRv6PolicyStatus{Conditions: slices.Clone(p.status.Conditions), ObservedVersion: p.version, UsedBy: c.policyUsers(p.name)}
+	present, ok := c.lossless.pfc.Present(p.name)
+	err := present.Err
+	if !ok {
+		err = errWaiting
+	}
+	reason, message := c.accept(&s.Conditions, err)
+	if path := present.Path; path != nil {
+		s.SegmentList = c.segments(path.Segments)
+		for i := range path.Hops {
+			h := &path.Hops[i]
+			s.Path = append(s.Path, c.switchName(h.Node))
+			if c.lossless.config.Behaviors.Capable(c.net.Snapshot, h.Node) {
+				s.PFCNodes = append(s.PFCNodes, c.switchName(h.Node))
+			}
+		}
+	}
+	c.install(&s.Conditions, c.lossless.pfc.Holders(p.name), present.Settled, "", reason, message)
+	return s
+}
+
+// errWaiting: a resource of the store waits for the topology to have its
+// switches.
+var errWaiting = fmt.Errorf("its switches: %w", pfc.ErrNoNode)
+
+func (c *Core) segments(list []pfc.Segment) []intent.SegmentStatus {
+	out := make([]intent.SegmentStatus, 0, len(list))
+	for _, x := range list {
+		out = append(out, intent.SegmentStatus{Node: c.switchName(x.Node), SID: x.SID, Behavior: c.lossless.config.Behaviors.Name(x.Behavior)})
+	}
+	return out
+}
+
+func (c *Core) tenantStatus(t *tenant) intent.TenantStatus {
+	s := intent.TenantStatus{Conditions: slices.Clone(t.status.Conditions), ObservedVersion: t.version, VRF: t.vrf, UsedBy: c.tenantUsers(t.name)}
+	var nodes []topology.NodeID
+	for i := range t.spec.Sites {
+		x := &t.spec.Sites[i]
+		site := intent.SiteStatus{Switch: x.Switch, Port: x.Port, Prefixes: c.sitePrefixes(x)}
+		if n := c.net.Node(x.Switch); n != nil {
+			nodes = append(nodes, n.ID)
+			site.SID, _ = c.net.ServiceSID(n, t.vrf) // invalid when there can be none, which err says
+		}
+		s.Sites = append(s.Sites, site)
+	}
+	err := t.err
+	if !t.put && err == nil {
+		err = errWaiting
+	}
+	reason, message := c.accept(&s.Conditions, err)
+	c.install(&s.Conditions, nodes, t.put, "", reason, message)
+	return s
+}
+
+// pfcStatus leaves out Nodes and Tunnels, which change all the time: see
+// viewPFCPolicy.
+func (c *Core) pfcStatus(r *pfcPolicy) intent.PFCPolicyStatus {
+	core := c.lossless.pfc
+	s := intent.PFCPolicyStatus{Conditions: slices.Clone(r.status.Conditions), ObservedVersion: r.version}
+	present, _ := core.Present(r.spec.SRv6Policy)
+	err := core.RequestError(r.name)
+	if !r.put {
+		err = errWaiting
+	}
+	reason, message := c.accept(&s.Conditions, err)
+	cycle := core.Cycle(r.name)
+	for _, q := range cycle {
+		s.Cycle = append(s.Cycle, c.queueName(q))
+	}
+	wait := ""
+	if r.spec.Scenario == 2 && !r.learned {
+		wait = intent.ReasonAwaitingPacket
+	}
+	d := present.Deployments[r.name]
+	if reason == "" && cycle != nil {
+		reason, message = intent.ReasonDeadlock, c.cycleText(cycle)
+	}
+	if reason == "" && d != nil {
+		reason, message = c.pfcTrouble(d)
+	}
+	c.install(&s.Conditions, core.Holders(r.spec.SRv6Policy), present.Settled && d != nil, wait, reason, message)
+	return s
+}
+
+// pfcTrouble says what is wrong with a deployment, the most serious first.
+func (c *Core) pfcTrouble(d *pfc.Deployment) (reason, message string) {
+	core := c.lossless.pfc
+	for i := range d.Tunnels {
+		if t := &d.Tunnels[i]; core.Quality(t).Down {
+			return intent.ReasonTunnelDown, fmt.Sprintf("probes from %s to %s are lost", c.switchName(t.From), c.switchName(t.To))
+		}
+	}
+	for i := range d.Stages {
+		for _, q := range d.Stages[i].Queues {
+			if r, _, ok := core.LastReport(q); ok && r.Storm {
+				return intent.ReasonPFCStorm, c.queueName(q) + " was paused for too long"
+			}
+		}
+	}
+	for i := range d.Stages {
+		for _, q := range d.Stages[i].Queues {
+			if s, ok := core.QueueState(q); ok && s.Marks.XOFF > 0 && !s.Marks.Fits() {
+				return intent.ReasonHeadroom, fmt.Sprintf("%s has %d octets, and needs %d for what arrives after XOFF at %d", c.queueName(q), s.Marks.Buffer, s.Marks.Headroom, s.Marks.XOFF)
+			}
+		}
+	}
+	return "", ""
+}
+
+func (c *Core) deploymentOf(r *pfcPolicy) *pfc.Deployment {
+	present, _ := c.lossless.pfc.Present(r.spec.SRv6Policy)
+	return present.Deployments[r.name]
+}
+
+func (c *Core) pfcNodes(r *pfcPolicy) []intent.PFCNode {
+	d := c.deploymentOf(r)
+	if d == nil {
+		return nil
+	}
+	var out []intent.PFCNode
+	for i := range d.Stages {
+		for _, q := range d.Stages[i].Queues {
+			n := intent.PFCNode{Switch: c.switchName(q.Node), Port: q.Port, Priority: q.Priority}
+			if i > 0 {
+				n.Upstream = c.switchName(d.Stages[i-1].Node)
+			}
+			if 2*i < len(d.Tunnels) {
+				n.SID = d.Tunnels[2*i].SID
+			}
+			if s, ok := c.lossless.pfc.QueueState(q); ok {
+				n.Watermarks = intent.Watermarks{
+					Buffer: s.Marks.Buffer, Headroom: s.Marks.Headroom, XOFF: s.Marks.XOFF, XON: s.Marks.XON,
+					RTT: intent.Duration(s.RTT), Rate: s.Fill, Measured: s.Measured,
+				}
+			}
+			n.Queue = c.queueStatus(q)
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+func (c *Core) queueStatus(q pfc.Queue) *intent.PFCQueue {
+	r, at, ok := c.lossless.pfc.LastReport(q)
+	if !ok {
+		return nil
+	}
+	ago := func(age time.Duration) time.Time {
+		if age < 0 {
+			return time.Time{}
+		}
+		return c.start.Add(at - age).UTC()
+	}
+	s := &intent.PFCQueue{
+		Paused: r.Paused, Held: r.Held, MaxHeld: r.MaxHeld, PausesReceived: r.XOFFReceived, XOFFSent: r.XOFFSent, XONSent: r.XONSent,
+		Dropped: r.Dropped, Storms: r.Storms, LastXOFF: ago(r.XOFFSentAge), LastXON: ago(r.XONSentAge), At: ago(0),
+	}
+	if r.Paused {
+		s.PausedFor = intent.Duration(r.PausedFor)
+	}
+	return s
+}
+
+func (c *Core) pfcTunnels(r *pfcPolicy) []intent.PFCTunnel {
+	d := c.deploymentOf(r)
+	t := c.lossless.tenants[r.spec.Tenant]
+	if d == nil || t == nil {
+		return nil
+	}
+	var out []intent.PFCTunnel
+	for i := range d.Tunnels {
+		x := &d.Tunnels[i]
+		q := c.lossless.pfc.Quality(x)
+		v := intent.PFCTunnel{
+			ID: c.lossless.pfc.ListNumber(x), From: c.switchName(x.From), To: c.switchName(x.To), Segments: c.segments(x.Segments), Slice: t.spec.Slice,
+			Mode: r.spec.Tunnel, State: intent.TunnelUnknown, RTT: intent.Duration(q.RTT), MinRTT: intent.Duration(q.Least), MaxRTT: intent.Duration(q.Most),
+			Sent: q.Sent, Lost: q.Lost,
+		}
+		switch {
+		case q.Down:
+			v.State = intent.TunnelDown
+		case q.Probed:
+			v.State = intent.TunnelUp
+		}
+		out = append(out, v)
+	}
+	return out
+}

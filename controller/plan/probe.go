@@ -1,0 +1,97 @@
+package plan
+
+import (
+	"encoding/binary"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/weft-sdn/weft/controller/pfc"
+	"github.com/weft-sdn/weft/packet"
+	"github.com/weft-sdn/weft/topology"
+)
+
+// ProbePort is the UDP port of probes (that of STAMP, RFC 8762; the payload is
+// ours).
+const ProbePort = 862
+
+const (
+	probeLen      = 16 // cookie, sequence number, time sent in nanoseconds
+	probeHopLimit = 64
+)
+
+// Probe returns the frame of a probe and the port it leaves by: along the
+// tunnel's segments, the last of which sends it on to the SID that ends it at
+// the switch it came from. ok is false while there is no way.
+func (n *Network) Probe(p pfc.Probe, sent time.Duration) (sw string, port uint32, frame []byte, ok bool) {
+	name, known := n.names[p.From]
+	if !known || !p.Source.IsValid() {
+		return "", 0, nil, false
+	}
+	s := n.switches[name]
+	end, err := n.ReturnSID(n.nodes[name])
+	paths, reached := n.graph.Toward(p.First, topology.MetricIGP)
+	if err != nil || !reached {
+		return "", 0, nil, false
+	}
+	hops := n.hops(s, paths)
+	if len(hops) == 0 {
+		return "", 0, nil, false
+	}
+	next := packet.MAC{}
+	for _, l := range n.Snapshot.LinksFrom(p.From) {
+		if h, ok := n.hop(s, l); ok && h.port == hops[0].port {
+			next = packet.MAC(n.switches[n.names[l.Remote]].MAC)
+		}
+	}
+	udp := packet.UDP{SrcPort: ProbePort, DstPort: ProbePort, Length: packet.UDPLen + probeLen}
+	datagram := udp.Append(nil)
+	datagram = binary.BigEndian.AppendUint32(datagram, p.Cookie)
+	datagram = binary.BigEndian.AppendUint32(datagram, p.Seq)
+	datagram = binary.BigEndian.AppendUint64(datagram, uint64(sent))
+	udp.Checksum = packet.UDPChecksum(p.Source, p.Source, datagram)
+	copy(datagram, udp.Append(nil))
+
+	srh, err := packet.NewSRH(packet.NextHeaderIPv6, append(slices.Clone(p.SIDs), end), nil)
+	if err != nil {
+		return "", 0, nil, false
+	}
+	class := n.Inventory.PFC.DSCP << 2
+	inner := packet.IPv6{TrafficClass: class, PayloadLength: uint16(len(datagram)), NextHeader: packet.NextHeaderUDP, HopLimit: probeHopLimit, Src: p.Source, Dst: p.Source}
+	outer := packet.IPv6{
+		TrafficClass: class, PayloadLength: uint16(srh.Len() + packet.IPv6Len + len(datagram)), NextHeader: packet.NextHeaderRouting,
+		HopLimit: probeHopLimit, Src: p.Source, Dst: p.SIDs[0],
+	}
+	frame = packet.Ethernet{Dst: next, Src: packet.MAC(s.MAC), EtherType: packet.EtherTypeIPv6}.Append(nil)
+	frame = outer.Append(frame)
+	frame = srh.Append(frame)
+	frame = inner.Append(frame)
+	return name, hops[0].port, append(frame, datagram...), true
+}
+
+// A ProbeBack is a probe that has come back.
+type ProbeBack struct {
+	At          netip.Addr
+	Cookie, Seq uint32
+	Sent        time.Duration
+}
+
+// ParseProbe reads a probe that has come back; ok is false for any other packet.
+func ParseProbe(frame []byte) (p ProbeBack, ok bool) {
+	e, n, err := packet.ParseEthernet(frame)
+	if err != nil || e.EtherType != packet.EtherTypeIPv6 {
+		return p, false
+	}
+	b := frame[n:]
+	ip, n, err := packet.ParseIPv6(b)
+	if err != nil || ip.NextHeader != packet.NextHeaderUDP || ip.Src != ip.Dst || len(b) < n+int(ip.PayloadLength) {
+		return p, false
+	}
+	b = b[n : n+int(ip.PayloadLength)]
+	udp, n, err := packet.ParseUDP(b)
+	if err != nil || udp.DstPort != ProbePort || len(b) != packet.UDPLen+probeLen || packet.CheckUDPChecksum(ip.Src, ip.Dst, b) != nil {
+		return p, false
+	}
+	b = b[n:]
+	return ProbeBack{At: ip.Dst, Cookie: binary.BigEndian.Uint32(b), Seq: binary.BigEndian.Uint32(b[4:]), Sent: time.Duration(binary.BigEndian.Uint64(b[8:]))}, true
+}

@@ -109,7 +109,7 @@ func TestMutatedReads(t *testing.T) {
 		}
 		pool = append(pool, &p4v1.Update{Entity: e})
 	}
-	for seed := range uint64(200) {
+	for seed := range mutants(200) {
 		rng := rand.New(rand.NewPCG(seed, 2))
 		req := &p4v1.ReadRequest{DeviceId: 1}
 		for range 1 + rng.IntN(4) {
@@ -188,10 +188,10 @@ func FuzzSetPipeline(f *testing.F) {
 func TestMutatedPipelines(t *testing.T) {
 	var cache Cache
 	cfg := loadConfig(t, "entities")
-	refused := 0
-	const rounds = 200
+	refused := uint64(0)
+	rounds := mutants(200)
 	var c *checker
-	for seed := range uint64(rounds) {
+	for seed := range rounds {
 		rng := rand.New(rand.NewPCG(seed, 3))
 		if c == nil {
 			c = filled(t, &cache)
@@ -331,7 +331,7 @@ func TestMutatedStreams(t *testing.T) {
 	var cache Cache
 	keep := newChecker(t, &cache)
 	pool := streamPool(t)
-	for seed := range uint64(100) {
+	for seed := range mutants(100) {
 		rng := rand.New(rand.NewPCG(seed, 4))
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			var ms []*p4v1.StreamMessageRequest

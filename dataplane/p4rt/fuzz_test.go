@@ -218,27 +218,31 @@ func FuzzWrite(f *testing.F) {
 	})
 }
 
+// mutants is how many mutants of what is good a test tries.
+func mutants(n int) uint64 {
+	if testing.Short() {
+		n /= 10
+	}
+	return uint64(n)
+}
+
 // Mutated requests, one after another on the same device.
 func TestMutatedWrites(t *testing.T) {
-	rounds := 150
-	if testing.Short() {
-		rounds = 30
-	}
-	mutatedWrites(t, "entities", rounds)
+	mutatedWrites(t, "entities", mutants(150))
 }
 
 // The same of a program whose clients know values by other names: what they
 // read must still be what they wrote.
-func TestMutatedTranslatedWrites(t *testing.T) { mutatedWrites(t, "translated", 40) }
+func TestMutatedTranslatedWrites(t *testing.T) { mutatedWrites(t, "translated", mutants(40)) }
 
-func mutatedWrites(t *testing.T, stem string, rounds int) {
+func mutatedWrites(t *testing.T, stem string, rounds uint64) {
 	seeds := scriptWritesOf(t, stem)
 	var pool []*p4v1.Update
 	for _, req := range seeds {
 		pool = append(pool, req.GetUpdates()...)
 	}
 	var cache Cache
-	for seed := range uint64(rounds) {
+	for seed := range rounds {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			c := newCheckerOf(t, stem, &cache)

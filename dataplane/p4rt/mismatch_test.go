@@ -153,9 +153,9 @@ func TestPipelineNotAProgram(t *testing.T) {
 
 // No P4Info, however odd, breaks the device.
 func TestMutatedP4Info(t *testing.T) {
-	accepted := 0
+	accepted, rounds := uint64(0), mutants(150)
 	cfg := loadConfig(t, "entities")
-	for seed := range uint64(150) {
+	for seed := range rounds {
 		rng := rand.New(rand.NewPCG(seed, 2))
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			info := proto.Clone(cfg.P4Info).(*configv1.P4Info)
@@ -177,7 +177,7 @@ func TestMutatedP4Info(t *testing.T) {
 			dump(d)
 		})
 	}
-	if accepted == 0 || accepted == 150 {
-		t.Errorf("%d of 150 accepted: the mutations are not what they should be", accepted)
+	if accepted == 0 || accepted == rounds {
+		t.Errorf("%d of %d accepted: the mutations are not what they should be", accepted, rounds)
 	}
 }

@@ -14,6 +14,9 @@ func TestRange(t *testing.T) {
 	} {
 		t.Setenv("WEFT_SEED", c.one)
 		t.Setenv("WEFT_SEEDS", c.many)
+		if testing.Short() && c.one == "" && c.many == "" {
+			c.count = 10
+		}
 		if first, count := Range(t, 7, 40); first != c.first || count != c.count {
 			t.Errorf("WEFT_SEED=%s WEFT_SEEDS=%s: %d seeds from %d; want %d from %d", c.one, c.many, count, first, c.count, c.first)
 		}

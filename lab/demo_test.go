@@ -10,13 +10,17 @@ import (
 
 // TestDemo runs the demo with real sessions of every kind on loopback, in both modes.
 func TestDemo(t *testing.T) {
+	octets := 1 << 20
+	if testing.Short() {
+		octets = 1 << 17
+	}
 	for _, c := range []struct {
 		name string
 		mode intent.Mode
 	}{{"provisioned", intent.Provisioned}, {"inband", intent.Inband}} {
 		t.Run(c.name, func(t *testing.T) {
 			var out strings.Builder
-			r, err := RunDemo(context.Background(), DemoOptions{Bytes: 1 << 20, Mode: c.mode, Out: &out})
+			r, err := RunDemo(context.Background(), DemoOptions{Bytes: octets, Mode: c.mode, Out: &out})
 			t.Log(out.String())
 			if err != nil {
 				t.Fatal(err)

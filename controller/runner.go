@@ -14,6 +14,7 @@ import (
 	"github.com/weft-sdn/weft/controller/intent"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/store"
+	"github.com/weft-sdn/weft/internal/owner"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -33,10 +34,8 @@ type Options struct {
 // what it wants, one its writes and one its packet-outs. The methods may be
 // called from any goroutine while Run runs, and wait for it before.
 type Controller struct {
-	opts  Options
-	start time.Time
-	calls chan call
-	ended chan struct{} // closed when Run has ended
+	opts Options
+	loop *owner.Loop
 
 	// For the goroutine of the core alone.
 	core   *Core
@@ -51,13 +50,6 @@ type Controller struct {
 	states map[uint64]chan<- StateReport
 }
 
-// call is something to be done with the core. done is closed after its
-// consequences have been kept and handed out.
-type call struct {
-	do   func(*Core)
-	done chan struct{}
-}
-
 // NewController returns a controller on the records of its store.
 func NewController(ctx context.Context, o Options) (*Controller, error) {
 	records, _, err := o.Store.List(ctx, "")
@@ -70,7 +62,7 @@ func NewController(ctx context.Context, o Options) (*Controller, error) {
 		return nil, err
 	}
 	c := &Controller{
-		opts: o, start: start, core: core, calls: make(chan call), ended: make(chan struct{}),
+		opts: o, loop: owner.New(start), core: core,
 		links: make(map[string]*link), states: make(map[uint64]chan<- StateReport),
 	}
 	c.inv.Store(core.Inventory())
@@ -81,9 +73,15 @@ func NewController(ctx context.Context, o Options) (*Controller, error) {
 // Run runs the controller until ctx ends, which is no error, or the store
 // fails. It must be called once.
 func (c *Controller) Run(ctx context.Context) error {
-	defer close(c.ended)
 	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return c.own(ctx, g) })
+	g.Go(func() error {
+		return c.loop.Run(ctx, c.core, func(ctx context.Context) error {
+			if err := c.sessions(ctx, g); err != nil {
+				return err
+			}
+			return c.flush(ctx)
+		})
+	})
 	err := g.Wait()
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -91,58 +89,6 @@ func (c *Controller) Run(ctx context.Context) error {
 		err = errors.Join(err, l.close())
 	}
 	return err
-}
-
-// own is the goroutine of the core.
-func (c *Controller) own(ctx context.Context, g *errgroup.Group) error {
-	wake := time.NewTimer(0)
-	defer wake.Stop()
-	var finished []chan struct{}
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-wake.C:
-			c.core.Tick(time.Since(c.start))
-		case k := <-c.calls:
-			c.core.Tick(time.Since(c.start))
-			finished = c.take(k, finished[:0])
-		}
-		if err := c.sessions(ctx, g); err != nil {
-			return err
-		}
-		if err := c.flush(ctx); err != nil {
-			return err
-		}
-		for _, done := range finished {
-			close(done)
-		}
-		finished = finished[:0]
-		if at, ok := c.core.Next(); ok {
-			wake.Reset(max(0, at-time.Since(c.start)))
-		}
-	}
-}
-
-// maxCalls bounds the calls that share a flush.
-const maxCalls = 256
-
-// take does a call and others that wait.
-func (c *Controller) take(k call, done []chan struct{}) []chan struct{} {
-	for n := 0; ; n++ {
-		k.do(c.core)
-		if k.done != nil {
-			done = append(done, k.done)
-		}
-		if n == maxCalls {
-			return done
-		}
-		select {
-		case k = <-c.calls:
-		default:
-			return done
-		}
-	}
 }
 
 // flush does what the core wants.
@@ -221,30 +167,17 @@ func (c *Controller) link(sw string) *link {
 
 // post has something done with the core, and does not wait for it.
 func (c *Controller) post(ctx context.Context, do func(*Core)) {
-	select {
-	case c.calls <- call{do: do}:
-	case <-ctx.Done():
-	case <-c.ended:
-	}
+	c.loop.Post(ctx.Done(), func() { do(c.core) })
 }
 
 // Do has something done with the core, and returns when what follows from it
 // has been kept and handed out. f must not keep the core.
 func (c *Controller) Do(ctx context.Context, f func(*Core)) error {
-	k := call{do: f, done: make(chan struct{})}
-	select {
-	case c.calls <- k:
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-c.ended:
+	err := c.loop.Do(ctx, func() { f(c.core) })
+	if errors.Is(err, owner.ErrEnded) {
 		return ErrStopped
 	}
-	select {
-	case <-k.done:
-		return nil
-	case <-c.ended:
-		return ErrStopped
-	}
+	return err
 }
 
 // SetTopology replaces the topology.
@@ -334,7 +267,7 @@ func (c *Controller) GroupState(ctx context.Context, name string) (StateReport, 
 		defer c.mu.Unlock()
 		delete(c.states, id)
 		return StateReport{}, ctx.Err()
-	case <-c.ended:
+	case <-c.loop.Ended():
 		return StateReport{}, ErrStopped
 	}
 }

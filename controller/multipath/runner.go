@@ -2,6 +2,7 @@ package multipath
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"sync"
@@ -16,6 +17,7 @@ import (
 	"github.com/weft-sdn/weft/controller/plan"
 	"github.com/weft-sdn/weft/controller/store"
 	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/internal/owner"
 	"github.com/weft-sdn/weft/southbound/hosts"
 	"github.com/weft-sdn/weft/topology"
 )
@@ -63,8 +65,7 @@ type Options struct {
 type Runner struct {
 	opts  Options
 	start time.Time
-	calls chan call
-	ended chan struct{} // closed when Run has ended
+	loop  *owner.Loop
 
 	// For the goroutine of the core alone, as is what wanted has.
 	core     *Core
@@ -94,13 +95,6 @@ type waiting struct {
 	up    *hostapi.PortMask
 }
 
-// call is something to be done with the core. done is closed after its
-// consequences have been kept and handed out.
-type call struct {
-	do   func()
-	done chan struct{}
-}
-
 // NewRunner returns a runner on the records of its store.
 func NewRunner(ctx context.Context, o Options) (*Runner, error) {
 	cfg := ConfigOf(&o.Inventory.MRC)
@@ -113,8 +107,9 @@ func NewRunner(ctx context.Context, o Options) (*Runner, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", controller.ErrStore, err)
 	}
+	start := time.Now()
 	r := &Runner{
-		opts: o, start: time.Now(), calls: make(chan call), ended: make(chan struct{}), core: core, attached: make(map[string]Host), switches: make(map[string]*topology.Node),
+		opts: o, start: start, loop: owner.New(start), core: core, attached: make(map[string]Host), switches: make(map[string]*topology.Node),
 		assignments: make(chan *ev.Assignment, 1), seqs: make(map[string]uint64), waiting: make(map[string]*waiting), known: make(map[string]bool),
 	}
 	for i := range o.Inventory.Hosts {
@@ -130,10 +125,9 @@ func NewRunner(ctx context.Context, o Options) (*Runner, error) {
 // Run runs until ctx ends, which is no error, or the store fails. It must be
 // called once.
 func (r *Runner) Run(ctx context.Context, s Streams) error {
-	defer close(r.ended)
 	r.streams = s
 	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return r.own(ctx) })
+	g.Go(func() error { return r.loop.Run(ctx, r.core, r.flush) })
 	if r.opts.Switches != nil {
 		g.Go(func() error { return r.assign(ctx) })
 		if every := r.opts.Inventory.MRC.LinkCounts.D(); every > 0 {
@@ -141,55 +135,6 @@ func (r *Runner) Run(ctx context.Context, s Streams) error {
 		}
 	}
 	return g.Wait()
-}
-
-// own is the goroutine of the core.
-func (r *Runner) own(ctx context.Context) error {
-	wake := time.NewTimer(0)
-	defer wake.Stop()
-	var finished []chan struct{}
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-wake.C:
-			r.core.Tick(time.Since(r.start))
-		case k := <-r.calls:
-			r.core.Tick(time.Since(r.start))
-			finished = r.take(k, finished[:0])
-		}
-		if err := r.flush(ctx); err != nil {
-			return err
-		}
-		for _, done := range finished {
-			close(done)
-		}
-		finished = finished[:0]
-		if at, ok := r.core.Next(); ok {
-			wake.Reset(max(0, at-time.Since(r.start)))
-		}
-	}
-}
-
-// maxCalls bounds the calls that share a flush.
-const maxCalls = 256
-
-// take does a call and others that wait.
-func (r *Runner) take(k call, done []chan struct{}) []chan struct{} {
-	for n := 0; ; n++ {
-		k.do()
-		if k.done != nil {
-			done = append(done, k.done)
-		}
-		if n == maxCalls {
-			return done
-		}
-		select {
-		case k = <-r.calls:
-		default:
-			return done
-		}
-	}
 }
 
 // flush does what the core wants, and keeps what clients want before.
@@ -239,12 +184,7 @@ func (r *Runner) probe(p Probe) {
 }
 
 // post has something done with the core, and does not wait for it.
-func (r *Runner) post(do func()) {
-	select {
-	case r.calls <- call{do: do}:
-	case <-r.ended:
-	}
-}
+func (r *Runner) post(do func()) { r.loop.Post(nil, do) }
 
 // Do has something done with the core, and returns when what follows from it has
 // been kept and handed out. f must not keep the core.
@@ -253,20 +193,11 @@ func (r *Runner) Do(ctx context.Context, f func(*Core)) error {
 }
 
 func (r *Runner) do(ctx context.Context, f func()) error {
-	k := call{do: f, done: make(chan struct{})}
-	select {
-	case r.calls <- k:
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-r.ended:
+	err := r.loop.Do(ctx, f)
+	if errors.Is(err, owner.ErrEnded) {
 		return controller.ErrStopped
 	}
-	select {
-	case <-k.done:
-		return nil
-	case <-r.ended:
-		return controller.ErrStopped
-	}
+	return err
 }
 
 // SetTopology tells what is advertised now. The first one that is not stale, and

@@ -3,10 +3,10 @@
 package faults
 
 // Under the race detector, which a world on one goroutine gives little to do and makes twenty
-// times slower: enough to see that it finds nothing.
+// times slower: enough to see that it finds nothing, when -short makes it a quarter of the seeds.
 const (
-	standardSeeds = 10 // runs of TestFaults
+	standardSeeds = 40 // runs of TestFaults
 	replays       = 1  // kinds that TestReplay runs twice
 	modeSeeds     = 1  // seeds of TestModesGiveTheSameBytes
-	planeSeeds    = 20 // runs of TestPlanes
+	planeSeeds    = 80 // runs of TestPlanes
 )

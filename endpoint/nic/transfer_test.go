@@ -131,7 +131,7 @@ func TestDenial(t *testing.T) {
 		}
 		return rng.IntN(100) == 0
 	}
-	for round := range 40 {
+	for round := range 12 {
 		x, y := write(t, f, 0, 1, there, 300_000), write(t, f, 1, 0, back, 200_000)
 		for !x.complete || !y.complete {
 			f.Run(f.Now+time.Duration(rng.IntN(20_000)), func() bool { return x.done() && y.done() })

@@ -111,7 +111,8 @@ type QPConfig struct {
 	ExponentialRetries uint8 // further ones, each after twice the time, 0..25; 25 (default) is infinite
 
 	// ProbeTimeout: when packets wait to be acknowledged and nothing is sent or heard for so long, a reliability probe asks what has arrived, and what was
-	// sent at least so long before that and has not arrived is sent again. 0 is never; default a quarter of the Local ACK Timeout.
+	// sent at least so long before that and has not arrived is sent again. When all has arrived and its transport ACK has not, that is asked for after so long. 0 is never;
+	// default a quarter of the Local ACK Timeout.
 	ProbeTimeout time.Duration
 
 	SendDepth int // work requests posted and not completed at most; default 1024

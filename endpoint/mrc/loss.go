@@ -147,10 +147,19 @@ func (q *QP) armAck(now time.Duration) {
 		return
 	}
 	q.ackTimed, q.ackDeadline = true, now+q.cfg.ackTimeout(1)
+	// A responder sends it with the SACK that says so: after a while of quiet it is more likely lost than late.
+	if early := q.cfg.ProbeTimeout; early > 0 && now+early < q.ackDeadline {
+		q.ackEarly, q.ackDeadline = true, now+early
+	}
 }
 
 // expireAck has the highest packet that has arrived sent again, which is answered with a transport ACK of all up to it.
 func (q *QP) expireAck(now time.Duration) {
+	if q.ackEarly { // no timeout yet: it is asked for once, as a probe asks what has arrived
+		q.ackEarly, q.ackAgain = false, true
+		q.ackDeadline = now + q.cfg.ackTimeout(1)
+		return
+	}
 	q.counters.Timeouts++
 	if !q.cfg.retriesLeft(q.ackRetries) {
 		q.failAt(now, q.sq.At(0).last(), endpoint.StatusRetryExceeded)

@@ -40,6 +40,7 @@ type requestor struct {
 
 	// The transport ACK of the message at the head of sq, all of whose packets have arrived.
 	ackTimed    bool
+	ackEarly    bool // ackDeadline is before the Local ACK Timeout
 	ackDeadline time.Duration
 	ackRetries  int
 	ackAgain    bool // the packet unack is to be sent again, to be told

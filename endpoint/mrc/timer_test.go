@@ -37,6 +37,39 @@ func TestTransportACKIsAskedFor(t *testing.T) {
 	}
 }
 
+// TestTransportACKIsAskedForEarly: with probes, the first time is when it was quiet for as long as a probe waits; that is no timeout and no retry.
+func TestTransportACKIsAskedForEarly(t *testing.T) {
+	const quiet = time.Microsecond
+	s := newSolo(t, func(c *QPConfig) {
+		c.LinearRetries, c.ExponentialRetries, c.AckTimeout, c.ProbeTimeout = 1, 0, 3, quiet
+	})
+	s.write(3)
+	out := s.settle(100)
+	s.give(sackPacket(102, 102, out[2].EV(), 0))
+	sacked := s.now
+	const timeout = 8192 * time.Nanosecond
+	for i, at := range []time.Duration{sacked + quiet, sacked + quiet + timeout} {
+		out = s.settle(at + 1 - s.now)
+		if len(out) != 1 || out[0].at != at || out[0].BTH.PSN != 102 || !out[0].BTH.Retransmission || !out[0].BTH.AckReq {
+			t.Fatalf("time %d: %d packets", i, len(out))
+		}
+		if c := s.qp.Counters(); c.Timeouts != uint64(i) || c.AckProbes != uint64(i+1) {
+			t.Errorf("time %d: %+v", i, c)
+		}
+	}
+	s.give(ackPacket(102, plainACK))
+	if c, ok := s.qp.Poll(); !ok || c.Status != endpoint.StatusOK {
+		t.Errorf("completion %+v", c)
+	}
+	// The next message begins anew.
+	s.write(1)
+	out = s.settle(100)
+	s.give(sackPacket(103, 103, out[0].EV(), 0))
+	if out := s.settle(quiet + 1); len(out) != 1 || s.qp.Counters().Timeouts != 1 {
+		t.Errorf("%d packets, %+v", len(out), s.qp.Counters())
+	}
+}
+
 // TestTimeoutTable: table 7-1.
 func TestTimeoutTable(t *testing.T) {
 	us := func(x float64) time.Duration { return time.Duration(x * 1000) }

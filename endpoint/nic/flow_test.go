@@ -205,3 +205,29 @@ func TestSteadyState(t *testing.T) {
 		t.Errorf("%v allocations a packet", n)
 	}
 }
+
+// TestLostAnswers: paths that answers of a host are lost on, which it cannot know, cost a message a few round trips at most, and never a timeout.
+func TestLostAnswers(t *testing.T) {
+	f := nictest.New(t, 2, 2, 1, nil)
+	both(f, 16, 2)
+	qp, _ := f.Pair(0, 1, 100)
+	lost := 0
+	f.Drop = func(_ time.Duration, from int, p *packet.MRC, _ int) bool {
+		lose := from == 1 && p.EV() <= packet.NewEV(4, 0)
+		if lose {
+			lost++
+		}
+		return lose
+	}
+	const rtt = 10 * time.Microsecond // that is expected; probes are sent after 7 of these
+	for range 50 {
+		began := f.Now
+		write(t, f, 0, 1, qp, 64<<10).finish(t)
+		if took := f.Now - began; took > 20*rtt {
+			t.Errorf("took %v", took)
+		}
+	}
+	if c := qp.Counters(); c.Timeouts != 0 || c.AckProbes == 0 || lost == 0 {
+		t.Errorf("%d answers lost: %+v", lost, c)
+	}
+}

@@ -24,9 +24,9 @@ type applier struct {
 func newApply(env environment) *cobra.Command {
 	a := &applier{viewer: viewer{env: env}}
 	c := &cobra.Command{
-		Use: "apply -f FILE|-", Short: "Create or change multicast groups",
-		Long: `Creates the multicast groups of the files, or changes them into what the files
-say. A file has YAML documents, or JSON values one after the other:
+		Use: "apply -f FILE|-", Short: "Create or change resources",
+		Long: `Creates the resources of the files, or changes them into what the files say. A
+file has YAML documents, or JSON values one after the other:
 
   name: g1
   spec:
@@ -37,14 +37,21 @@ say. A file has YAML documents, or JSON values one after the other:
     - {address: "2001:db8:1:2::1", qpn: 512}
     - {address: "2001:db8:1:3::1", qpn: 513}
 
+  ---
+  kind: link
+  name: 64512:10.0.1.1,11~64512:10.0.1.3,1
+  spec: {admin: drained}
+
+A document without a kind is a multicast group. The others are ` + kindNames() + `.
+
 Applying the same again changes nothing. A document with a version is applied only
-if the group has that version. Nothing is sent before all files have been read and
-checked; one refused group does not keep the others from being applied.`,
+if the resource has that version. Nothing is sent before all files have been read and
+checked; one refused resource does not keep the others from being applied.`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.run(cmd.Context()) },
 	}
-	c.Flags().StringArrayVarP(&a.files, "file", "f", nil, "file with groups, - for standard input; may be repeated")
-	c.Flags().DurationVar(&a.wait, "wait", 0, "wait so long for the groups to be programmed; 0 does not wait")
+	c.Flags().StringArrayVarP(&a.files, "file", "f", nil, "file with resources, - for standard input; may be repeated")
+	c.Flags().DurationVar(&a.wait, "wait", 0, "wait so long for what is programmed into switches or hosts to be there; 0 does not wait")
 	a.conn.register(c)
 	a.output.register(c)
 	return c
@@ -54,13 +61,13 @@ func (a *applier) run(ctx context.Context) error {
 	if len(a.files) == 0 {
 		return usagef("apply: -f is missing: want a file, or - for standard input")
 	}
-	var groups []applied
+	var all []applied
 	for _, file := range a.files {
 		more, err := readDocuments(file, a.env.stdin)
 		if err != nil {
 			return err
 		}
-		groups = append(groups, more...)
+		all = append(all, more...)
 	}
 	c, err := a.conn.open(a.env)
 	if err != nil {
@@ -69,12 +76,12 @@ func (a *applier) run(ctx context.Context) error {
 	defer c.Close()
 	var failed []error
 	done := client.Items{Items: []json.RawMessage{}}
-	for i := range groups {
-		body, err := a.apply(ctx, c, &groups[i])
+	for i := range all {
+		body, err := a.apply(ctx, c, &all[i])
 		var refused *client.Problem
 		switch {
 		case errors.As(err, &refused), errors.Is(err, errNotProgrammed):
-			failed = append(failed, fmt.Errorf("%s: group %s: %w", groups[i].where, groups[i].Name, err))
+			failed = append(failed, fmt.Errorf("%s: %s %s: %w", all[i].where, all[i].kind.noun, all[i].Name, err))
 		case err != nil:
 			return errors.Join(append(failed, err)...)
 		}
@@ -94,17 +101,25 @@ func (a *applier) run(ctx context.Context) error {
 	return errors.Join(failed...)
 }
 
-// apply returns the group as it is afterwards.
-func (a *applier) apply(ctx context.Context, c *client.Client, g *applied) (json.RawMessage, error) {
-	before, err := getGroup(ctx, c, g.Name)
-	if err != nil && !missing(err) {
-		return nil, err
-	}
-	answer, err := c.Do(ctx, http.MethodPut, groupPath(g.Name), nil, g)
+// apply returns the resource as it is afterwards.
+func (a *applier) apply(ctx context.Context, c *client.Client, r *applied) (json.RawMessage, error) {
+	path, err := r.kind.path(r.Name)
 	if err != nil {
 		return nil, err
 	}
-	var after intent.MulticastGroup
+	before, err := versionAt(ctx, c, path)
+	if err != nil && !missing(err) {
+		return nil, err
+	}
+	existed, body := err == nil, *r
+	if r.kind.unnamed {
+		body.Name = ""
+	}
+	answer, err := c.Do(ctx, http.MethodPut, path, nil, body)
+	if err != nil {
+		return nil, err
+	}
+	var after versioned
 	if err := answer.Decode(&after); err != nil {
 		return nil, err
 	}
@@ -112,16 +127,30 @@ func (a *applier) apply(ctx context.Context, c *client.Client, g *applied) (json
 	switch {
 	case answer.Status == http.StatusCreated:
 		what = "created"
-	case before != nil && before.Version == after.Version:
+	case existed && before == after.Version:
 		what = "unchanged"
 	}
-	a.say("group %s %s, version %d", g.Name, what, after.Version)
-	if a.wait > 0 {
-		if answer, err = a.waitProgrammed(ctx, c, &after); err != nil {
+	a.say("%s %s %s, version %d", r.kind.noun, r.Name, what, after.Version)
+	if a.wait > 0 && r.kind.waits {
+		if answer, err = a.waitProgrammed(ctx, c, r, path, after.Version); err != nil {
 			return nil, err
 		}
 	}
 	return answer.Body, nil
+}
+
+// versioned is what is looked at of any resource.
+type versioned struct {
+	Version uint64 `json:"version"`
+}
+
+func versionAt(ctx context.Context, c *client.Client, path string) (uint64, error) {
+	a, err := c.Get(ctx, path, nil)
+	if err != nil {
+		return 0, err
+	}
+	var v versioned
+	return v.Version, a.Decode(&v)
 }
 
 // say tells people what happened; other formats have it in their documents.
@@ -138,32 +167,38 @@ var errNotProgrammed = errors.New("not programmed")
 // askAgain is the pause between two looks at a group that is waited for.
 const askAgain = 100 * time.Millisecond
 
-// waitProgrammed waits until every switch has what a version of a group needs.
-func (a *applier) waitProgrammed(ctx context.Context, c *client.Client, g *intent.MulticastGroup) (*client.Answer, error) {
+// waitProgrammed waits until the switches, or the hosts, have what a version of a
+// resource needs.
+func (a *applier) waitProgrammed(ctx context.Context, c *client.Client, r *applied, path string, version uint64) (*client.Answer, error) {
 	start := time.Now()
 	said := ""
 	for {
-		answer, err := c.Get(ctx, groupPath(g.Name), nil)
+		answer, err := c.Get(ctx, path, nil)
 		if err != nil {
 			return nil, err
 		}
-		var now intent.MulticastGroup
+		var now struct {
+			Status struct {
+				Conditions      []intent.Condition `json:"conditions"`
+				ObservedVersion *uint64            `json:"observedVersion"` // nil: they are always of the present version
+			} `json:"status"`
+		}
 		if err := answer.Decode(&now); err != nil {
 			return nil, err
 		}
-		state := "nothing is known yet"
-		if now.Status.ObservedVersion >= g.Version {
-			if now.Status.Is(intent.Programmed) {
-				a.say("group %s programmed after %v", g.Name, time.Since(start).Round(time.Millisecond))
+		state, status := "nothing is known yet", intent.Status{Conditions: now.Status.Conditions}
+		if v := now.Status.ObservedVersion; v == nil || *v >= version {
+			if status.Is(intent.Programmed) {
+				a.say("%s %s programmed after %v", r.kind.noun, r.Name, time.Since(start).Round(time.Millisecond))
 				return answer, nil
 			}
-			state = conditionText(&now.Status)
+			state = conditionText(&status)
 		}
 		if time.Since(start) > a.wait {
 			return nil, fmt.Errorf("%w after %v: %s", errNotProgrammed, a.wait, state)
 		}
 		if state != said {
-			fmt.Fprintf(a.env.stderr, "group %s: %s\n", g.Name, state)
+			fmt.Fprintf(a.env.stderr, "%s %s: %s\n", r.kind.noun, r.Name, state)
 			said = state
 		}
 		if err := pause(ctx, askAgain); err != nil {
@@ -195,15 +230,6 @@ func pause(ctx context.Context, d time.Duration) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-}
-
-func getGroup(ctx context.Context, c *client.Client, name string) (*intent.MulticastGroup, error) {
-	a, err := c.Get(ctx, groupPath(name), nil)
-	if err != nil {
-		return nil, err
-	}
-	g := new(intent.MulticastGroup)
-	return g, a.Decode(g)
 }
 
 // missing reports whether an error says that there is no such resource.

@@ -12,7 +12,7 @@ import (
 	"github.com/weft-sdn/weft/controller/intent"
 )
 
-// deleter carries out "weft delete group".
+// deleter carries out "weft delete".
 type deleter struct {
 	env     environment
 	conn    connection
@@ -23,22 +23,27 @@ type deleter struct {
 func newDelete(env environment) *cobra.Command {
 	d := &deleter{env: env}
 	family := family("delete", "Delete resources", "Deletes resources of the controller.")
-	c := &cobra.Command{
-		Use: "group NAME...", Short: "Delete multicast groups",
-		Long: "Deletes multicast groups. They are gone at once; what the switches hold of them goes after\nthat.",
-		Args: arguments(1, -1),
-		RunE: func(cmd *cobra.Command, args []string) error { return d.run(cmd.Context(), args) },
+	for _, x := range []struct{ kind, short, long string }{
+		{"multicast-group", "Delete multicast groups", "Deletes multicast groups. They are gone at once; what the switches hold of them goes after\nthat."},
+		{"ev-profile", "Make EV profiles what the configuration says", "Deletes what was wanted of EV profiles: they are what the configuration says again."},
+		{"cc-profile", "Delete CC profiles", "Deletes CC profiles that no EV profile names."},
+	} {
+		k := kindNamed(x.kind)
+		c := &cobra.Command{
+			Use: k.noun + " NAME...", Short: x.short, Long: x.long, Args: arguments(1, -1),
+			RunE: func(cmd *cobra.Command, args []string) error { return d.run(cmd.Context(), k, args) },
+		}
+		c.Flags().Uint64Var(&d.version, "version", 0, "delete only this version; 0 is any")
+		c.Flags().BoolVar(&d.absent, "ignore-missing", false, "one that is not there is no error")
+		family.AddCommand(c)
 	}
-	c.Flags().Uint64Var(&d.version, "version", 0, "delete only this version; 0 is any")
-	c.Flags().BoolVar(&d.absent, "ignore-missing", false, "a group that is not there is no error")
 	d.conn.register(family)
-	family.AddCommand(c)
 	return family
 }
 
-func (d *deleter) run(ctx context.Context, names []string) error {
+func (d *deleter) run(ctx context.Context, k *kind, names []string) error {
 	if d.version != 0 && len(names) > 1 {
-		return usagef("delete group: --version is for one group, and there are %d", len(names))
+		return usagef("delete %s: --version is for one %s, and there are %d", k.noun, k.noun, len(names))
 	}
 	c, err := d.conn.open(d.env)
 	if err != nil {
@@ -47,15 +52,18 @@ func (d *deleter) run(ctx context.Context, names []string) error {
 	defer c.Close()
 	var failed []error
 	for _, name := range names {
-		_, err := c.Do(ctx, http.MethodDelete, groupPath(name), ifMatch(d.version), nil)
+		path, err := k.path(name)
+		if err == nil {
+			_, err = c.Do(ctx, http.MethodDelete, path, ifMatch(d.version), nil)
+		}
 		var refused *client.Problem
 		switch {
 		case err == nil:
-			fmt.Fprintf(d.env.stdout, "group %s deleted\n", name)
+			fmt.Fprintf(d.env.stdout, "%s %s deleted\n", k.noun, name)
 		case missing(err) && d.absent:
-			fmt.Fprintf(d.env.stdout, "group %s is not there\n", name)
+			fmt.Fprintf(d.env.stdout, "%s %s is not there\n", k.noun, name)
 		case errors.As(err, &refused):
-			failed = append(failed, fmt.Errorf("group %s: %w", name, err))
+			failed = append(failed, fmt.Errorf("%s %s: %w", k.noun, name, err))
 		default:
 			return errors.Join(append(failed, err)...)
 		}

@@ -12,41 +12,61 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
-
-	"github.com/weft-sdn/weft/controller/intent"
 	"github.com/weft-sdn/weft/internal/strictyaml"
 )
 
-// groupDocument is a multicast group as a file has it: name and spec, and what
-// "weft get group -o yaml" adds to them. With a version, the group must have it.
-type groupDocument struct {
-	Name    string       `json:"name"`
-	Version uint64       `json:"version"`
-	Spec    *intent.Spec `json:"spec"`
-	Created any          `json:"created"`
-	Status  any          `json:"status"`
+// resource is a resource as a file has it: kind, name and spec, and what "weft get
+// group -o yaml" adds to them. With a version, the resource must have it.
+type resource[S any] struct {
+	Kind    string `json:"kind"`
+	Name    string `json:"name"`
+	Version uint64 `json:"version"`
+	Spec    *S     `json:"spec"`
+	Created any    `json:"created"`
+	Changed any    `json:"changed"`
+	Status  any    `json:"status"`
 	// Items make the document a list, as "weft get groups -o yaml" writes it.
-	Items []groupDocument `json:"items"`
+	Items []resource[S] `json:"items"`
+}
+
+// shape is what a document has, whatever the kind.
+type shape struct {
+	kind, name string
+	spec       bool
+	items      []shape // nil: it is no list
+}
+
+func (d *resource[S]) shape() shape {
+	s := shape{kind: d.Kind, name: d.Name, spec: d.Spec != nil}
+	if d.Items != nil {
+		s.items = make([]shape, len(d.Items))
+		for i := range d.Items {
+			s.items[i] = d.Items[i].shape()
+		}
+	}
+	return s
 }
 
 // rawDocument is the same, with the spec as it was written: what is left out
 // there is for the controller to fill in.
 type rawDocument struct {
+	Kind    string          `json:"kind"`
 	Name    string          `json:"name"`
 	Version uint64          `json:"version"`
 	Spec    json.RawMessage `json:"spec"`
 	Items   []rawDocument   `json:"items"`
 }
 
-// applied is a group to apply.
+// applied is a resource to apply.
 type applied struct {
+	kind    *kind
 	where   string          // file and line
-	Name    string          `json:"name"`
+	Name    string          `json:"name,omitempty"`
 	Version uint64          `json:"version,omitempty"`
 	Spec    json.RawMessage `json:"spec"`
 }
 
-// readDocuments reads the groups of a file, "-" being standard input.
+// readDocuments reads the resources of a file, "-" being standard input.
 func readDocuments(file string, stdin io.Reader) ([]applied, error) {
 	var text []byte
 	var err error
@@ -64,12 +84,12 @@ func readDocuments(file string, stdin io.Reader) ([]applied, error) {
 		return nil, &usageError{err}
 	}
 	if len(out) == 0 {
-		return nil, usagef("%s: there is no group in it", file)
+		return nil, usagef("%s: there is no resource in it", file)
 	}
 	return out, nil
 }
 
-// parseDocuments reads groups from YAML documents, or from JSON values one after
+// parseDocuments reads resources from YAML documents, or from JSON values one after
 // the other. Errors begin with file and line.
 func parseDocuments(file string, text []byte) ([]applied, error) {
 	if start := bytes.TrimLeft(text, " \t\r\n"); len(start) > 0 && start[0] == '{' {
@@ -92,10 +112,6 @@ func parseYAML(file string, text []byte) ([]applied, error) {
 		if t := doc.Body.GetToken(); t != nil {
 			where = fmt.Sprintf("%s:%d", file, firstLine(doc.Body))
 		}
-		var typed groupDocument
-		if err := strictyaml.DecodeNode(doc.Body, &typed, yaml.Strict()); err != nil {
-			return nil, yamlError(file, text, err)
-		}
 		var plain any
 		if err := strictyaml.DecodeNode(doc.Body, &plain); err != nil {
 			return nil, yamlError(file, text, err)
@@ -104,7 +120,15 @@ func parseYAML(file string, text []byte) ([]applied, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", where, err)
 		}
-		if out, err = addDocument(out, where, &typed, whole); err != nil {
+		k, err := kindOf(whole)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", where, err)
+		}
+		typed, err := k.yaml(doc.Body)
+		if err != nil {
+			return nil, yamlError(file, text, err)
+		}
+		if out, err = addDocument(out, where, k, &typed, whole); err != nil {
 			return nil, err
 		}
 	}
@@ -140,11 +164,13 @@ func parseJSON(file string, text []byte) ([]applied, error) {
 			}
 			return nil, fmt.Errorf("%s:%d: %w", file, lineAt(text, int(at)), err)
 		}
-		var typed groupDocument
-		strict := json.NewDecoder(bytes.NewReader(whole))
-		strict.DisallowUnknownFields()
-		if err := strict.Decode(&typed); err != nil {
-			at, message := begin+int(strict.InputOffset()), strings.TrimPrefix(err.Error(), "json: ")
+		k, err := kindOf(whole)
+		if err != nil {
+			return nil, fmt.Errorf("%s:%d: %w", file, lineAt(text, begin), err)
+		}
+		typed, offset, err := k.json(whole)
+		if err != nil {
+			at, message := begin+int(offset), strings.TrimPrefix(err.Error(), "json: ")
 			var mistyped *json.UnmarshalTypeError
 			if errors.As(err, &mistyped) {
 				at = begin + int(mistyped.Offset)
@@ -152,8 +178,7 @@ func parseJSON(file string, text []byte) ([]applied, error) {
 			}
 			return nil, fmt.Errorf("%s:%d: %s", file, lineAt(text, at), message)
 		}
-		var err error
-		if out, err = addDocument(out, fmt.Sprintf("%s:%d", file, lineAt(text, begin)), &typed, whole); err != nil {
+		if out, err = addDocument(out, fmt.Sprintf("%s:%d", file, lineAt(text, begin)), k, &typed, whole); err != nil {
 			return nil, err
 		}
 	}
@@ -164,34 +189,41 @@ func lineAt(text []byte, offset int) int {
 	return 1 + bytes.Count(text[:min(max(offset, 0), len(text))], []byte("\n"))
 }
 
-// addDocument adds the group, or the groups, of a document.
-func addDocument(out []applied, where string, typed *groupDocument, whole []byte) ([]applied, error) {
+// addDocument adds the resource, or the resources, of a document.
+func addDocument(out []applied, where string, k *kind, typed *shape, whole []byte) ([]applied, error) {
 	var raw rawDocument
 	if err := json.Unmarshal(whole, &raw); err != nil {
 		return nil, fmt.Errorf("%s: %w", where, err)
 	}
-	if typed.Items != nil {
-		if typed.Name != "" || typed.Spec != nil {
-			return nil, fmt.Errorf("%s: has items beside name and spec: want a group or a list of groups", where)
+	if typed.items != nil {
+		if typed.name != "" || typed.spec {
+			return nil, fmt.Errorf("%s: has items beside name and spec: want a %s or a list of %ss", where, k.noun, k.noun)
 		}
-		for i := range typed.Items {
+		for i := range typed.items {
+			item := &typed.items[i]
+			if item.kind != "" && item.kind != k.name {
+				return nil, fmt.Errorf("%s: items[%d]: kind is %q: want that of the list, %q", where, i, item.kind, k.name)
+			}
 			whole, err := json.Marshal(raw.Items[i])
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", where, err)
 			}
-			if out, err = addDocument(out, fmt.Sprintf("%s: items[%d]", where, i), &typed.Items[i], whole); err != nil {
+			if out, err = addDocument(out, fmt.Sprintf("%s: items[%d]", where, i), k, item, whole); err != nil {
 				return nil, err
 			}
 		}
 		return out, nil
 	}
-	if typed.Name == "" {
+	if typed.name == "" {
 		return nil, fmt.Errorf("%s: name is missing", where)
 	}
-	if typed.Spec == nil {
-		return nil, fmt.Errorf("%s: group %s: spec is missing", where, typed.Name)
+	if !typed.spec {
+		return nil, fmt.Errorf("%s: %s %s: spec is missing", where, k.noun, typed.name)
 	}
-	return append(out, applied{where: where, Name: raw.Name, Version: raw.Version, Spec: raw.Spec}), nil
+	if _, err := k.path(raw.Name); err != nil {
+		return nil, fmt.Errorf("%s: %w", where, err)
+	}
+	return append(out, applied{kind: k, where: where, Name: raw.Name, Version: raw.Version, Spec: raw.Spec}), nil
 }
 
 // mistyped is the decoder's message about a value of the wrong type.

@@ -64,7 +64,8 @@ func list[T any](ctx context.Context, v *viewer, path string, query url.Values, 
 
 func newGet(env environment) *cobra.Command {
 	v := &viewer{env: env}
-	get := family("get", "Show what the controller knows", `Shows the network, the switches and what is in them, and multicast groups.
+	get := family("get", "Show what the controller knows", `Shows the network, the switches and what is in them, multicast groups, and the hosts,
+EV profiles and links of an MRC fabric.
 -o json and -o yaml give what the API gave.`)
 	v.conn.register(get)
 	v.output.register(get)
@@ -109,6 +110,7 @@ func newGet(env environment) *cobra.Command {
 		return list(ctx, v, switchPath(args[0], "counters"), query, counterTable)
 	})
 	counters.Flags().StringVar(&counter, "counter", "", "only this counter")
+	addFabric(v, add)
 	add("events", "Follow what happens; the same as \"weft watch events\"", 0, func(ctx context.Context, _ []string) error {
 		return watchEvents(ctx, v, nil)
 	})

@@ -54,7 +54,7 @@ Run "weft lab figure1" for a whole network in this process, or
 		c.GroupID = "run"
 		root.AddCommand(c)
 	}
-	for _, c := range []*cobra.Command{newGet(env), newApply(env), newDelete(env), newReset(env), newWatch(env)} {
+	for _, c := range []*cobra.Command{newGet(env), newApply(env), newDelete(env), newReset(env), newDrain(env), newUndrain(env), newWatch(env)} {
 		c.GroupID = "api"
 		root.AddCommand(c)
 	}

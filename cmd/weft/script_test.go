@@ -10,10 +10,14 @@ import (
 	"path/filepath"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/weft-sdn/weft/controller/ev"
 	"github.com/weft-sdn/weft/northbound"
+	"github.com/weft-sdn/weft/northbound/northboundtest"
+	"github.com/weft-sdn/weft/topology"
 )
 
 var update = flag.Bool("update", false, "write the outputs the scripts expect")
@@ -25,7 +29,10 @@ func TestMain(m *testing.M) {
 	})
 }
 
-type apiKey struct{}
+type (
+	apiKey    struct{}
+	fabricKey struct{}
+)
 
 // bmv2 is the path of BMv2's switch, empty if there is none: where there is a weft
 // beside one, it is our own of the name.
@@ -43,12 +50,14 @@ func bmv2() string {
 }
 
 // TestScripts runs the stories of testdata/script. WEFT_SERVER is the API of a
-// fake controller, WEFT_LOCKED one that wants the token "letmein". FABRIC is the
+// fake controller, WEFT_LOCKED one that wants the token "letmein", WEFT_FABRIC one with the
+// MRC fabric of northboundtest.NewFabric. FABRIC is the
 // fabric program without .json and .p4info.txtpb, PROGRAMS the folder of the
 // embedded switch's test programs. Besides testscript's commands there are
 //
 //	status N COMMAND…   runs a command that must end with that status
 //	switch up|down NAME connects or disconnects a switch of the fake
+//	fabric pass DURATION, stop HOST, start HOST, lossy LINK: see northboundtest.Multipath
 //
 // the program pcap, which makes and shows captures (capture_test.go),
 // and the conditions [namespace]: network namespaces can be made here, and [bmv2]:
@@ -78,7 +87,14 @@ func TestScripts(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			for name, api := range map[string]*fakeAPI{"WEFT_SERVER": open, "WEFT_LOCKED": locked} {
+			multipath, snap := northboundtest.NewFabric(ev.ModeStructured)
+			fabric, err := newFakeAPI(func(c *northbound.Config) { c.Multipath = multipath })
+			if err != nil {
+				return err
+			}
+			fabric.Snapshot = snap
+			e.Values[fabricKey{}] = multipath
+			for name, api := range map[string]*fakeAPI{"WEFT_SERVER": open, "WEFT_LOCKED": locked, "WEFT_FABRIC": fabric} {
 				s := httptest.NewServer(api.handler)
 				e.Defer(s.Close)
 				e.Setenv(name, s.URL)
@@ -116,6 +132,26 @@ func TestScripts(t *testing.T) {
 				}
 				if strconv.Itoa(got) != args[0] {
 					ts.Fatalf("exit status %d, want %s\n%s%s", got, args[0], ts.ReadFile("stdout"), ts.ReadFile("stderr"))
+				}
+			},
+			"fabric": func(ts *testscript.TestScript, neg bool, args []string) {
+				if neg || len(args) != 2 {
+					ts.Fatalf("usage: fabric pass|stop|start|lossy WHAT")
+				}
+				f := ts.Value(fabricKey{}).(*northboundtest.Multipath)
+				switch args[0] {
+				case "pass":
+					d, err := time.ParseDuration(args[1])
+					ts.Check(err)
+					f.Pass(d)
+				case "stop":
+					f.Stop(args[1])
+				case "start":
+					f.Start(args[1])
+				case "lossy":
+					ts.Check(f.Lossy(topology.LinkID(args[1])))
+				default:
+					ts.Fatalf("the fabric knows no %s", args[0])
 				}
 			},
 			"switch": func(ts *testscript.TestScript, neg bool, args []string) {

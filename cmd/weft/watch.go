@@ -24,10 +24,11 @@ up where it was. -o json gives one JSON object a line.`)
 		use, short string
 		families   []string // of event types
 	}{
-		{"events [NAME]", "Everything, or what is about one group or switch", nil},
+		{"events [NAME]", "Everything, or what is about one resource", nil},
 		{"groups [NAME]", "Multicast groups and their receivers", []string{"group", "receiver"}},
 		{"switches [NAME]", "Switches", []string{"switch"}},
 		{"topology", "The network", []string{"topology"}},
+		{"fabric [NAME]", "The MRC fabric: links, drains, EV profiles, hosts and suspects", []string{"fabric", "link", "drain", "ev-profile", "suspect", "host"}},
 	} {
 		most := strings.Count(c.use, " ")
 		watch.AddCommand(&cobra.Command{

@@ -20,7 +20,7 @@ import (
 
 // Multipath is the core of an MRC fabric at a standstill: it decides as a
 // controller does, and time passes only when somebody says so. Its hosts obey at
-// once, but for those that are Stubborn. See [NewFabric] for what the fabric is.
+// once, but for those that are stopped. See [NewFabric] for what the fabric is.
 type Multipath struct {
 	// mu guards the fields below it.
 	mu       sync.Mutex
@@ -34,18 +34,18 @@ type Multipath struct {
 	stubborn map[string]bool // hosts that apply nothing any more
 }
 
-// NewFabric returns a fabric of two planes, each of the leaves a, b and c (of plane
-// 1 a1, b1 and c1) and the spines x and y, and the controller of its hosts h1 and
-// h2 at the leaves a, h3 at the leaves b, and h4 at c1 alone. h3 takes no generated
-// EVs, and h4 has never connected.
+// NewFabric returns a fabric of two planes, each of the leaves a and b (of plane 1
+// a1 and b1) and the spines x and y, and plane 1 of the leaf c1 too; and the
+// controller of its hosts h1 and h2 at the leaves a, h3 at the leaves b, and h4 at
+// c1. h3 takes no generated EVs, and h4 has never connected.
 func NewFabric(mode ev.Mode) (*Multipath, *topology.Snapshot) {
 	b := topology.NewBuilder()
 	for plane := 1; plane <= 2; plane++ {
 		id := func(n int) topology.NodeID { return topology.NodeID(fmt.Sprintf("64512:10.0.%d.%d", plane, n)) }
-		for i, name := range []string{"a", "b", "x", "y", "c"} {
+		for i, name := range []string{"a", "b", "x", "y", "c"}[:6-plane] {
 			b.SetNode(topology.Node{ID: id(i + 1), Name: fmt.Sprint(name, plane), Loopback: netip.MustParseAddr(fmt.Sprintf("2001:db8:ff:%d::%d", plane, i+1)), ASN: 64512, Protocol: "direct"})
 		}
-		for i, leaf := range []int{1, 2, 5} {
+		for i, leaf := range []int{1, 2, 5}[:4-plane] {
 			for spine := range 2 {
 				up, down := uint32(11+spine), uint32(1+i)
 				b.SetLink(topology.Link{Local: id(leaf), Remote: id(spine + 3), LocalID: up, RemoteID: down, IGPMetric: 1})
@@ -112,6 +112,18 @@ func (m *Multipath) Stop(host string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.stubborn[host] = true
+}
+
+// Start has a host obey again, and apply what it has not.
+func (m *Multipath) Start(host string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.stubborn, host)
+	if h, ok := m.core.Host(host); ok {
+		m.held[host] = h.State
+		must(m.core.Applied(host, h.Set))
+	}
+	m.settle()
 }
 
 // Cut takes the port of a switch down.

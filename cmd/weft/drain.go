@@ -1,0 +1,174 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weft-sdn/weft/cmd/weft/client"
+	"github.com/weft-sdn/weft/controller/intent"
+)
+
+// drainer carries out "weft drain" and "weft undrain".
+type drainer struct {
+	env   environment
+	conn  connection
+	state intent.AdminState
+	wait  time.Duration
+}
+
+func newDrain(env environment) *cobra.Command {
+	d := &drainer{env: env, state: intent.AdminDrained}
+	c := d.command("drain", "Take a link, switch, plane or port of a host out of use", `Has the hosts of an MRC fabric stop using something, without losing a packet. The last
+path between two hosts is not drained.`)
+	c.PersistentFlags().DurationVar(&d.wait, "wait", 0, "wait so long until no host uses it any more; 0 does not wait")
+	return c
+}
+
+func newUndrain(env environment) *cobra.Command {
+	d := &drainer{env: env, state: intent.AdminUp}
+	return d.command("undrain", "Use something again that was drained", `Has the hosts of an MRC fabric use something again that was drained. They do once a
+probe has come through.`)
+}
+
+func (d *drainer) command(use, short, long string) *cobra.Command {
+	c := family(use, short, long)
+	d.conn.register(c)
+	for _, k := range []struct {
+		use, short  string
+		least, most int
+		find        func(ctx context.Context, c *client.Client, args []string) (what, path string, err error)
+	}{
+		{"link ID | FROM TO", "A link in both directions, by its id or by its ends", 1, 2, findLink},
+		{"node NAME", "A switch, by its name or id", 1, 1, findNode},
+		{"plane NUMBER", "A plane", 1, 1, func(_ context.Context, _ *client.Client, args []string) (string, string, error) {
+			return "plane " + args[0], client.Path("v1", "planes", args[0]), nil
+		}},
+		{"port HOST PORT", "A port of a host", 2, 2, func(_ context.Context, _ *client.Client, args []string) (string, string, error) {
+			return "port " + args[1] + " of " + args[0], client.Path("v1", "hosts", args[0], "ports", args[1]), nil
+		}},
+	} {
+		c.AddCommand(&cobra.Command{
+			Use: k.use, Short: k.short, Args: arguments(k.least, k.most),
+			RunE: func(cmd *cobra.Command, args []string) error {
+				api, err := d.conn.open(d.env)
+				if err != nil {
+					return err
+				}
+				defer api.Close()
+				what, path, err := k.find(cmd.Context(), api, args)
+				if err != nil {
+					return err
+				}
+				return d.set(cmd.Context(), api, what, path)
+			},
+		})
+	}
+	return c
+}
+
+// findLink finds a link by its id, or by the names of its ends.
+func findLink(ctx context.Context, c *client.Client, args []string) (what, path string, err error) {
+	id := args[0]
+	if len(args) == 2 {
+		items, err := c.List(ctx, client.Path("v1", "links"), url.Values{"node": {args[0]}})
+		if err != nil {
+			return "", "", err
+		}
+		links, err := client.DecodeItems[linkDocument](items)
+		if err != nil {
+			return "", "", err
+		}
+		var found []string
+		for i := range links {
+			s := &links[i].Status
+			if (s.From == args[0] || s.FromName == args[0]) && (s.To == args[1] || s.ToName == args[1]) {
+				found = append(found, links[i].ID)
+			}
+		}
+		switch len(found) {
+		case 0:
+			return "", "", fmt.Errorf("there is no link from %s to %s", args[0], args[1])
+		case 1:
+			id = found[0]
+		default:
+			return "", "", usagef("there are %d links from %s to %s: want the id of one: %s", len(found), args[0], args[1], few(found))
+		}
+	}
+	return "link " + id, client.Path("v1", "links", id), nil
+}
+
+// findNode finds a switch by its id, or by its name.
+func findNode(ctx context.Context, c *client.Client, args []string) (what, path string, err error) {
+	items, err := c.List(ctx, client.Path("v1", "nodes"), nil)
+	if err != nil {
+		return "", "", err
+	}
+	nodes, err := client.DecodeItems[nodeDocument](items)
+	if err != nil {
+		return "", "", err
+	}
+	for i := range nodes {
+		if nodes[i].ID == args[0] || nodes[i].Status.Name == args[0] {
+			return "node " + args[0], client.Path("v1", "nodes", nodes[i].ID), nil
+		}
+	}
+	return "", "", fmt.Errorf("there is no node %s in the fabric", args[0])
+}
+
+var errNotDrained = errors.New("not drained")
+
+// set says whether something is to be used, and waits until it is not.
+func (d *drainer) set(ctx context.Context, c *client.Client, what, path string) error {
+	body := map[string]any{"spec": intent.AdminSpec{Admin: d.state}}
+	if _, err := c.Do(ctx, http.MethodPut, path, nil, body); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	start, said := time.Now(), ""
+	for {
+		a, err := c.Get(ctx, path, nil)
+		if err != nil {
+			return fmt.Errorf("%s: %w", what, err)
+		}
+		var now struct {
+			Status struct {
+				Drains []drainDocument `json:"drains"`
+			} `json:"status"`
+		}
+		if err := a.Decode(&now); err != nil {
+			return err
+		}
+		state, done := drainCell(now.Status.Drains), true
+		for _, x := range now.Status.Drains {
+			done = done && x.Drained
+		}
+		switch {
+		case d.state == intent.AdminUp && state == "":
+			_, err = fmt.Fprintf(d.env.stdout, "%s is to be used\n", what)
+			return err
+		case d.state == intent.AdminUp:
+			_, err = fmt.Fprintf(d.env.stdout, "%s is to be used; %s\n", what, state)
+			return err
+		case done:
+			_, err = fmt.Fprintf(d.env.stdout, "%s drained\n", what)
+			return err
+		case d.wait == 0:
+			_, err = fmt.Fprintf(d.env.stdout, "%s draining: %s\n", what, state)
+			return err
+		case time.Since(start) > d.wait:
+			return fmt.Errorf("%s: %w after %v: %s", what, errNotDrained, d.wait, state)
+		}
+		if state != said {
+			fmt.Fprintf(d.env.stderr, "%s: %s\n", what, state)
+			said = state
+		}
+		if err := pause(ctx, askAgain); err != nil {
+			return err
+		}
+	}
+}

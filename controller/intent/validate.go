@@ -34,10 +34,14 @@ func ValidateName(name string) error {
 	if nameRule.MatchString(name) {
 		return nil
 	}
-	return Refuse([]FieldError{{
+	wrong := FieldError{
 		Field: "name", Code: CodeInvalid, Value: strconv.Quote(name),
 		Want: "1 to 63 letters, digits, '.', '_' and '-', the first and last a letter or digit",
-	}})
+	}
+	if longest := int64(63); int64(len(name)) > longest {
+		wrong.Limit = &longest
+	}
+	return Refuse([]FieldError{wrong})
 }
 
 // Validate returns everything that is wrong with a completed spec, or nil. What

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/weft-sdn/weft/controller/ev"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/dataplane/p4rt"
 	"github.com/weft-sdn/weft/service"
@@ -22,6 +23,9 @@ import (
 // LiveOptions say how a network is run in real time.
 type LiveOptions struct {
 	Network Network
+	// MRC says how the controller runs the fabric of the hosts of MRC, if the network has some; nil:
+	// MRCSettings in mode stev. Without a mode they run on their own.
+	MRC *inventory.MRC
 	// Listen is where the API listens; "127.0.0.1:0" takes any free port.
 	Listen string
 	// Elsewhere has the P4Runtime addresses (host:port) of switches that do not run in this process,
@@ -47,6 +51,7 @@ type Live struct {
 	servers  map[string]*p4rt.Server   // by switch, as long as that lives
 	speakers map[string]*bgpls.Speaker // likewise
 	serving  errgroup.Group
+	hosts    *Subscribers // nil: there are none
 }
 
 var loopback = netip.AddrFrom4([4]byte{127, 0, 0, 1})
@@ -63,18 +68,29 @@ func StartLive(ctx context.Context, o LiveOptions) (*Live, error) {
 	if o.Progress == nil {
 		o.Progress = func(string, ...any) {}
 	}
-	world, err := NewWorld(o.Network, Options{Seed: uint64(time.Now().UnixNano()), PacingSlack: pacingSlack})
+	if err := o.Network.Complete(); err != nil {
+		return nil, err
+	}
+	if o.MRC == nil {
+		o.MRC = MRCSettings(&o.Network, ev.ModeStructured)
+	}
+	managed := o.MRC.On() && o.Network.HasMRC()
+	world, err := NewWorld(o.Network, Options{Seed: uint64(time.Now().UnixNano()), Managed: managed, PacingSlack: pacingSlack})
 	if err != nil {
 		return nil, err
 	}
 	l := &Live{World: world, servers: map[string]*p4rt.Server{}, speakers: map[string]*bgpls.Speaker{}}
-	if err := l.start(ctx, o); err != nil {
+	err = l.start(ctx, o, managed)
+	if err == nil && managed {
+		err = l.supply(ctx)
+	}
+	if err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
 	return l, nil
 }
 
-func (l *Live) start(ctx context.Context, o LiveOptions) error {
+func (l *Live) start(ctx context.Context, o LiveOptions, managed bool) error {
 	w := l.World
 	l.Clock = w.StartClock()
 	addresses := maps.Clone(o.Elsewhere)
@@ -109,6 +125,12 @@ func (l *Live) start(ctx context.Context, o LiveOptions) error {
 		return err
 	}
 	o.Progress("each of them advertises itself by BGP-LS")
+	if managed {
+		inv.MRC = *o.MRC
+		if inv.MRC.Listen == "" {
+			inv.MRC.Listen = "127.0.0.1:0"
+		}
+	}
 	if o.Tune != nil {
 		o.Tune(&inv)
 	}
@@ -134,9 +156,10 @@ func (l *Live) speak(ctx context.Context, i int, s Switch) (inventory.Peer, erro
 	return inventory.Peer{Address: address, Port: speaker.ListenAddr().Port(), ASN: s.ASN}, nil
 }
 
-// Ready waits until the controller has learned the network and programmed every switch.
+// Ready waits until the controller has learned the network and programmed every switch, and hosts of
+// MRC hold what it wants of them.
 func (l *Live) Ready(ctx context.Context) error {
-	return l.poll(ctx, "the controller is ready", func() (bool, error) {
+	err := l.poll(ctx, "the controller is ready", func() (bool, error) {
 		response, err := http.Get(l.URL() + "/readyz")
 		if err != nil {
 			return false, err
@@ -144,6 +167,10 @@ func (l *Live) Ready(ctx context.Context) error {
 		defer response.Body.Close()
 		return response.StatusCode == http.StatusOK, nil
 	})
+	if err == nil && l.hosts != nil {
+		err = l.until(ctx, "every host has its profiles", func(w *World) (bool, error) { return w.supplied(), nil })
+	}
+	return err
 }
 
 // pollEvery is how often poll looks.
@@ -227,11 +254,31 @@ func (l *Live) advertise(ctx context.Context, name string) error {
 	return nil
 }
 
+// hangUp ends the sessions of a switch, as it has died.
+func (l *Live) hangUp(name string) error {
+	if server := l.servers[name]; server != nil {
+		delete(l.servers, name)
+		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+		defer cancel()
+		server.Close(ctx)
+	}
+	if speaker := l.speakers[name]; speaker != nil {
+		delete(l.speakers, name)
+		if err := speaker.Close(); err != nil {
+			return fmt.Errorf("switch %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
 // URL is the API's.
 func (l *Live) URL() string { return "http://" + l.Service.Addr().String() }
 
 // Close stops everything.
 func (l *Live) Close() error {
+	if l.hosts != nil {
+		l.hosts.Close()
+	}
 	var err error
 	if l.Service != nil {
 		err = l.Service.Close()

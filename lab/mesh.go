@@ -257,9 +257,22 @@ func (m *Mesh) Done() bool {
 // Corrupt is the number of flows whose memory is not what was written.
 func (m *Mesh) Corrupt() (flows int) {
 	for _, f := range m.Flows {
-		if !bytes.Equal(f.Memory, m.data[:f.Bytes]) {
+		if m.Wrong(f) > 0 {
 			flows++
 		}
 	}
 	return flows
+}
+
+// Wrong is the number of octets of a flow's memory that are not what was written.
+func (m *Mesh) Wrong(f *Flow) (octets int) {
+	if bytes.Equal(f.Memory, m.data[:f.Bytes]) {
+		return 0
+	}
+	for i, octet := range f.Memory {
+		if octet != m.data[i] {
+			octets++
+		}
+	}
+	return octets
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/weft-sdn/weft/endpoint/mrc"
 	"github.com/weft-sdn/weft/endpoint/nic"
+	"github.com/weft-sdn/weft/hostapi"
 )
 
 // An MRCNode is a software host of MRC in a world. Whoever posts work to its queue pairs, or
@@ -18,6 +19,43 @@ type MRCNode struct {
 	ports   []*Wire // port n is ports[n-1]
 	pending alarm
 	stopped bool
+	applied []applied
+}
+
+// applied is a state that a host was given.
+type applied struct {
+	at     time.Duration // of the real clock, in a world in real time
+	denied int           // EVs, in all profiles
+	other  bool          // than the state before
+}
+
+// Apply is the NIC's, and remembers when that was.
+func (n *MRCNode) Apply(to *hostapi.State) error {
+	before := n.State()
+	if err := n.NIC.Apply(to); err != nil {
+		return err
+	}
+	a := applied{at: n.world.now + n.world.slipped, other: !before.Equal(n.State())}
+	for _, p := range n.State().Profiles {
+		a.denied += len(p.Denied)
+	}
+	n.applied = append(n.applied, a)
+	return nil
+}
+
+// changed is when the host last got another state from one time on and before another, and how many
+// more EVs are denied since; ok is false when it got none.
+func (n *MRCNode) changed(from, to time.Duration) (at time.Duration, denied int, ok bool) {
+	before := 0
+	for _, a := range n.applied {
+		switch {
+		case a.at < from:
+			before = a.denied
+		case a.at < to && a.other:
+			at, denied, ok = a.at, a.denied-before, true
+		}
+	}
+	return at, denied, ok
 }
 
 func newMRCNode(w *World, h Host, rtt time.Duration, o Options) (*MRCNode, error) {

@@ -102,13 +102,17 @@ func Builtin(name string) (Network, bool) {
 	switch name {
 	case "figure1":
 		return Figure1(), true
+	case "clos":
+		c := ClosConfig{}
+		c.Rate, c.Delay = DemoLinks(c)
+		return Clos(c), true
 	default:
 		return Network{}, false
 	}
 }
 
 // BuiltinNames are the names Builtin knows.
-func BuiltinNames() []string { return []string{"figure1"} }
+func BuiltinNames() []string { return []string{"figure1", "clos"} }
 
 // Complete fills in what the description leaves out and checks the whole. Errors wrap
 // ErrNetwork and name the field.
@@ -301,6 +305,11 @@ func (n *Network) host(name string) *Host {
 		return &n.Hosts[i]
 	}
 	return nil
+}
+
+// HasMRC reports whether there are hosts of MRC.
+func (n *Network) HasMRC() bool {
+	return slices.ContainsFunc(n.Hosts, func(h Host) bool { return h.Transport == MRC })
 }
 
 // Uplink returns the switch a host's first port leads to, and the switch's port.

@@ -55,7 +55,7 @@ func (n *MRCNode) agent(ctx context.Context, clock *Clock, cfg agent.Config) (*a
 			n.Wake()
 		})
 	}
-	a, err := agent.New(cfg, agent.Owned(n.NIC, do))
+	a, err := agent.New(cfg, agent.Owned(n, do))
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package lab
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/weft-sdn/weft/internal/heap"
@@ -14,12 +15,13 @@ import (
 type World struct {
 	Network Network
 
-	now    time.Duration
-	events []event // a heap
-	count  uint64  // events so far: orders those of one time
-	rng    *rand.Rand
-	taps   []Tap
-	free   [][]byte // frame buffers
+	now     time.Duration
+	slipped time.Duration // by which now is behind the real clock; 0 in virtual time
+	events  []event       // a heap
+	count   uint64        // events so far: orders those of one time
+	rng     *rand.Rand
+	taps    []Tap
+	free    [][]byte // frame buffers
 
 	flows    uint32 // of all meshes so far
 	wires    []*Wire
@@ -54,6 +56,10 @@ type event struct {
 
 func (e *event) before(o *event) bool { return e.at < o.at || e.at == o.at && e.order < o.order }
 
+// Slipped is the time by which a world in real time has fallen behind the real clock: the machine was
+// too slow, or had something else to do. In virtual time it is 0.
+func (w *World) Slipped() time.Duration { return w.slipped }
+
 // Now is the time since the world began.
 func (w *World) Now() time.Duration { return w.now }
 
@@ -62,6 +68,11 @@ func (w *World) Rand() *rand.Rand { return w.rng }
 
 // AddTap has a tap see all frames from now on.
 func (w *World) AddTap(t Tap) { w.taps = append(w.taps, t) }
+
+// RemoveTap has a tap see no more frames.
+func (w *World) RemoveTap(t Tap) {
+	w.taps = slices.DeleteFunc(slices.Clone(w.taps), func(o Tap) bool { return o == t })
+}
 
 // At calls f when the time has come; a time that is over is now.
 func (w *World) At(at time.Duration, f func()) {

@@ -2,23 +2,22 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/controller/ev"
+	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/lab"
 )
 
 func newLab(env environment) *cobra.Command {
 	var log logging
-	var listen, traces string
+	var listen, traces, mode string
 	var traffic bool
 	c := &cobra.Command{
 		Use: "lab NAME|FILE.yaml", Short: "Run a whole network in this process",
@@ -38,10 +37,15 @@ The network is a built-in one (%s) or a YAML file (docs/config.md, Lab).`, strin
 		if err != nil {
 			return &usageError{err}
 		}
-		return runLab(cmd.Context(), env, network, listen, traces, traffic, logger)
+		m, err := ev.ParseMode(mode)
+		if err != nil {
+			return usagef("--%w", err)
+		}
+		return runLab(cmd.Context(), env, network, lab.MRCSettings(&network, m), listen, traces, traffic, logger)
 	}
 	c.Flags().StringVar(&listen, "listen", "127.0.0.1:8080", "address:port of the API")
-	c.Flags().BoolVar(&traffic, "traffic", false, "make the demo's group and have S1 write to it again and again (hosts S1 and R1 to R5)")
+	c.Flags().BoolVar(&traffic, "traffic", false, "have hosts write again and again: MRC hosts all to all, S1 to the group of weft demo multicast with hosts S1 and R1 to R5")
+	c.Flags().StringVar(&mode, "mode", ev.ModeStructured.String(), "how packets of MRC hosts say their path: ecmp, stev, usid-f3216, usid-f1616 or usid-srh")
 	c.Flags().StringVar(&traces, "trace-addr", "", "address:port where weft trace --switch ADDRESS:PORT/NAME asks about the packets of a switch (default off)")
 	log.register(c, "warn")
 	return c
@@ -61,9 +65,9 @@ func findNetwork(name string) (lab.Network, error) {
 	return lab.Load(name)
 }
 
-func runLab(ctx context.Context, env environment, network lab.Network, listen, traces string, traffic bool, log *slog.Logger) error {
+func runLab(ctx context.Context, env environment, network lab.Network, settings *inventory.MRC, listen, traces string, traffic bool, log *slog.Logger) error {
 	say := func(format string, args ...any) { fmt.Fprintf(env.stdout, format+"\n", args...) }
-	live, err := lab.StartLive(ctx, lab.LiveOptions{Network: network, Listen: listen, Log: log, Progress: say})
+	live, err := lab.StartLive(ctx, lab.LiveOptions{Network: network, MRC: settings, Listen: listen, Log: log, Progress: say})
 	if err != nil {
 		return err
 	}
@@ -77,8 +81,9 @@ func runLab(ctx context.Context, env environment, network lab.Network, listen, t
 	say("the controller has learned the network and programmed every switch\n")
 	g := newGrid("HOST", "ADDRESS", "SWITCH", "PORT")
 	for _, h := range live.World.Network.Hosts {
-		sw, port := live.World.Network.Uplink(h.Name)
-		g.row(h.Name, h.Address, sw, port)
+		for sw, port := range live.World.Network.Uplinks(h.Name) {
+			g.row(h.Name, h.Address, sw, port)
+		}
 	}
 	if err := g.writeTo(env.stdout); err != nil {
 		return errors.Join(err, live.Close())
@@ -97,7 +102,12 @@ func runLab(ctx context.Context, env environment, network lab.Network, listen, t
 		say("     weft trace --switch %s/%s", asked.listener.Addr(), live.World.Network.Switches[0].Name)
 	}
 	if traffic {
-		if err = live.Traffic(ctx, lab.DemoOptions{Out: env.stdout}, trafficPause); ctx.Err() != nil {
+		if network.HasMRC() {
+			err = live.MRCTraffic(ctx, env.stdout)
+		} else {
+			err = live.Traffic(ctx, lab.DemoOptions{Out: env.stdout}, trafficPause)
+		}
+		if ctx.Err() != nil {
 			err = nil
 		}
 	}
@@ -110,46 +120,4 @@ func runLab(ctx context.Context, env environment, network lab.Network, listen, t
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopGrace)
 	defer cancel()
 	return errors.Join(err, asked.close(grace), live.Close())
-}
-
-func newDemo(env environment) *cobra.Command {
-	demo := family("demo", "Show what Weft does", "Runs a network in this process, has it do something, and tells what was counted.")
-	var octets int
-	var mode string
-	var quiet bool
-	c := &cobra.Command{
-		Use: "multicast", Short: "One RDMA write to five receivers",
-		Long: `Runs the reference topology of the RDMA multicast draft, makes a multicast group by one
-REST request, and writes into the memory of five receivers by one RoCEv2 connection. The
-last line is a JSON document of what was counted on the wires. The exit status is 0 only
-if every receiver holds exactly what the source wrote.`,
-		Args: arguments(0, 0),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if octets < 1 || octets > 1<<30 {
-				return usagef("--bytes is %d: want 1 to %d", octets, 1<<30)
-			}
-			if m := intent.Mode(mode); m != intent.Provisioned && m != intent.Inband {
-				return usagef("--mode is %q: want %s or %s", mode, intent.Provisioned, intent.Inband)
-			}
-			out := env.stdout
-			if quiet {
-				out = io.Discard
-			}
-			result, err := lab.RunDemo(cmd.Context(), lab.DemoOptions{Bytes: octets, Mode: intent.Mode(mode), Out: out})
-			if result == nil {
-				return err
-			}
-			line, encodeErr := json.Marshal(result)
-			if encodeErr != nil {
-				return errors.Join(err, encodeErr)
-			}
-			_, writeErr := fmt.Fprintf(env.stdout, "%s\n", line)
-			return errors.Join(err, writeErr)
-		},
-	}
-	c.Flags().IntVar(&octets, "bytes", 16<<20, "octets to write")
-	c.Flags().StringVar(&mode, "mode", string(intent.Provisioned), "provisioned or inband (docs/protocol-notes.md, Two ways in)")
-	c.Flags().BoolVar(&quiet, "quiet", false, "print the JSON line only")
-	demo.AddCommand(c)
-	return demo
 }

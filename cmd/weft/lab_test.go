@@ -97,14 +97,23 @@ func TestLabErrors(t *testing.T) {
 		status int
 		want   string
 	}{
-		{"unknown name", []string{"lab", "figure9"}, exitUsage, `there is no built-in network "figure9": want one of figure1, or a file`},
+		{"unknown name", []string{"lab", "figure9"}, exitUsage, `there is no built-in network "figure9": want one of figure1, clos, or a file`},
 		{"no file", []string{"lab", "./nosuch.yaml"}, exitUsage, "nosuch.yaml: no such file"},
 		{"bad file", []string{"lab", bad}, exitUsage, `line 3, column 9: invalid network: switches[1].name: "A" is also that of switches[0]`},
 		{"listener", []string{"lab", "figure1", "--listen", "nowhere"}, exitFailed, `api.listen: "nowhere" is not host:port`},
 		{"no network", []string{"lab"}, exitUsage, "usage: weft lab NAME|FILE.yaml"},
 		{"bytes", []string{"demo", "multicast", "--bytes", "0"}, exitUsage, "--bytes is 0"},
 		{"mode", []string{"demo", "multicast", "--mode", "x"}, exitUsage, `--mode is "x": want provisioned or inband`},
-		{"unknown demo", []string{"demo", "x"}, exitUsage, `demo: unknown command "x": want one of multicast`},
+		{"unknown demo", []string{"demo", "x"}, exitUsage, `demo: unknown command "x": want one of mrc, multicast`},
+		{"lab mode", []string{"lab", "clos", "--mode", "x"}, exitUsage, `--mode "x", want one of [ecmp stev`},
+		{"mrc mode", []string{"demo", "mrc", "--mode", "x"}, exitUsage, `--mode "x", want one of [ecmp stev`},
+		{"mrc tiers", []string{"demo", "mrc", "--tiers", "4"}, exitUsage, "--tiers is 4, want 2 to 3"},
+		{"mrc planes", []string{"demo", "mrc", "--planes", "0"}, exitUsage, "--planes is 0: want 1 or more"},
+		{"mrc hosts", []string{"demo", "mrc", "--hosts", "3"}, exitUsage, "--hosts is 3, want 4 to"},
+		{"mrc pods", []string{"demo", "mrc", "--pods", "2"}, exitUsage, "--pods is 2, want 0 to 0"},
+		{"mrc rate", []string{"demo", "mrc", "--rate", "500000"}, exitUsage, "--rate is 500000: want 1 to 400000 Mb/s, or 0"},
+		{"mrc delay", []string{"demo", "mrc", "--delay", "2s"}, exitUsage, "--delay is 2s: want up to 1s"},
+		{"mrc bytes", []string{"demo", "mrc", "--bytes", "-1"}, exitUsage, "--bytes is -1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var out, errs strings.Builder

@@ -1,0 +1,164 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weft-sdn/weft/controller/ev"
+	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/lab"
+)
+
+func newDemo(env environment) *cobra.Command {
+	demo := family("demo", "Show what Weft does", "Runs a network in this process, has it do something, and tells what was counted.")
+	demo.AddCommand(newDemoMulticast(env), newDemoMRC(env))
+	return demo
+}
+
+// printResult prints the JSON line of a demo, also of one with something wrong.
+func printResult(env environment, result any, err error) error {
+	line, encodeErr := json.Marshal(result)
+	if encodeErr != nil {
+		return errors.Join(err, encodeErr)
+	}
+	_, writeErr := fmt.Fprintf(env.stdout, "%s\n", line)
+	return errors.Join(err, writeErr)
+}
+
+func newDemoMulticast(env environment) *cobra.Command {
+	var octets int
+	var mode string
+	var quiet bool
+	c := &cobra.Command{
+		Use: "multicast", Short: "One RDMA write to five receivers",
+		Long: `Runs the reference topology of the RDMA multicast draft, makes a multicast group by one
+REST request, and writes into the memory of five receivers by one RoCEv2 connection. The
+last line is a JSON document of what was counted on the wires. The exit status is 0 only
+if every receiver holds exactly what the source wrote.`,
+		Args: arguments(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if octets < 1 || octets > 1<<30 {
+				return usagef("--bytes is %d: want 1 to %d", octets, 1<<30)
+			}
+			if m := intent.Mode(mode); m != intent.Provisioned && m != intent.Inband {
+				return usagef("--mode is %q: want %s or %s", mode, intent.Provisioned, intent.Inband)
+			}
+			out := env.stdout
+			if quiet {
+				out = io.Discard
+			}
+			result, err := lab.RunDemo(cmd.Context(), lab.DemoOptions{Bytes: octets, Mode: intent.Mode(mode), Out: out})
+			if result == nil {
+				return err
+			}
+			return printResult(env, result, err)
+		},
+	}
+	c.Flags().IntVar(&octets, "bytes", 16<<20, "octets to write")
+	c.Flags().StringVar(&mode, "mode", string(intent.Provisioned), "provisioned or inband (docs/protocol-notes.md, Two ways in)")
+	c.Flags().BoolVar(&quiet, "quiet", false, "print the JSON line only")
+	return c
+}
+
+func newDemoMRC(env environment) *cobra.Command {
+	var fabric fabricFlags
+	var octets int
+	var quiet bool
+	c := &cobra.Command{
+		Use: "mrc", Short: "Hosts that spray their packets over all planes, and lose some",
+		Long: `Runs a Clos of several planes with hosts that speak MRC. The controller learns it by
+BGP-LS, programs its switches by P4Runtime for the mode, and hands every host its EV
+profiles over the host's stream. The hosts write all-to-all, once more with one entropy
+value a queue pair, all to one (an incast), and all-to-all again while a link, a T1 and
+a plane fail one after the other.
+
+The last line is a JSON document of what was counted. The exit status is 0 only if every
+octet is where it belongs, no queue pair is in error, no packet of the incast was dropped
+that could be trimmed, and every host was told of the link.`,
+		Args: arguments(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			mode, closConfig, err := fabric.parse()
+			if err != nil {
+				return err
+			}
+			if octets < 0 || octets > maxDemoBytes {
+				return usagef("--bytes is %d: want 1 to %d, or 0 for as much as it takes", octets, maxDemoBytes)
+			}
+			out := env.stdout
+			if quiet {
+				out = io.Discard
+			}
+			result, err := lab.RunMRCDemo(cmd.Context(), lab.MRCOptions{Fabric: closConfig, Mode: mode, Bytes: octets, Out: out})
+			if result == nil {
+				return err
+			}
+			return printResult(env, result, err)
+		},
+	}
+	fabric.register(c)
+	c.Flags().IntVar(&octets, "bytes", 0, "octets that each host writes to each other; 0: for a thousand packets on every uplink of a T0")
+	c.Flags().BoolVar(&quiet, "quiet", false, "print the JSON line only")
+	return c
+}
+
+// maxDemoBytes bounds what each host writes to each other.
+const maxDemoBytes = 64 << 20
+
+// fabricFlags describe a Clos of MRC hosts.
+type fabricFlags struct {
+	mode   string
+	config lab.ClosConfig
+	rate   uint64 // Mb/s
+	delay  time.Duration
+}
+
+func (f *fabricFlags) register(c *cobra.Command) {
+	flags := c.Flags()
+	flags.StringVar(&f.mode, "mode", ev.ModeStructured.String(), "how packets say their path: ecmp, stev, usid-f3216, usid-f1616 or usid-srh")
+	flags.IntVar(&f.config.Planes, "planes", 2, "planes; every host has a port in each")
+	flags.IntVar(&f.config.Tiers, "tiers", 2, "tiers of switches, 2 or 3")
+	flags.IntVar(&f.config.T0, "t0", 4, "T0 switches of a plane, to which hosts are attached")
+	flags.IntVar(&f.config.T1, "t1", 4, "T1 switches of a plane")
+	flags.IntVar(&f.config.Pods, "pods", 0, "pods that the T0s and T1s of a plane are spread over, with 3 tiers (default 2)")
+	flags.IntVar(&f.config.T2, "t2", 0, "T2 switches of a plane, with 3 tiers (default as many as a T1 has T0s)")
+	flags.IntVar(&f.config.Hosts, "hosts", 16, "hosts, spread over the T0s")
+	flags.Uint64Var(&f.rate, "rate", 0, "Mb/s of every link; 0: 640 Mb/s shared by the ports of all hosts, at most 100")
+	flags.DurationVar(&f.delay, "delay", 0, "delay of every link, one way; 0: that of one and a half packets")
+}
+
+// parse returns the mode and the fabric that the flags describe.
+func (f *fabricFlags) parse() (ev.Mode, lab.ClosConfig, error) {
+	mode, err := ev.ParseMode(f.mode)
+	if err != nil {
+		return 0, lab.ClosConfig{}, usagef("--%w", err)
+	}
+	const mostRate = 400_000
+	switch {
+	case f.rate > mostRate:
+		return 0, lab.ClosConfig{}, usagef("--rate is %d: want 1 to %d Mb/s, or 0", f.rate, mostRate)
+	case f.delay < 0 || f.delay > time.Second:
+		return 0, lab.ClosConfig{}, usagef("--delay is %v: want up to 1s", f.delay)
+	}
+	for _, n := range []struct {
+		flag  string
+		value int
+	}{{"planes", f.config.Planes}, {"tiers", f.config.Tiers}, {"t0", f.config.T0}, {"t1", f.config.T1}, {"hosts", f.config.Hosts}} {
+		if n.value < 1 {
+			return 0, lab.ClosConfig{}, usagef("--%s is %d: want 1 or more", n.flag, n.value)
+		}
+	}
+	c := f.config
+	c.Rate, c.Delay = f.rate*1e6, f.delay
+	var bad *lab.FieldError
+	if err := c.Validate(); errors.As(err, &bad) {
+		return 0, lab.ClosConfig{}, usagef("--%s is %s", bad.Field, bad.Problem)
+	} else if err != nil {
+		return 0, lab.ClosConfig{}, &usageError{err}
+	}
+	return mode, c, nil
+}

@@ -1,0 +1,39 @@
+package lab
+
+import (
+	"github.com/weft-sdn/weft/controller/plan"
+	"github.com/weft-sdn/weft/p4"
+)
+
+// ClassCounts are packets of MRC's classes that the switches of a network have counted.
+type ClassCounts struct {
+	Marked  uint64 // got CE
+	Trimmed uint64
+	// DroppedUntrimmed found the data class full and were not trimmed; DroppedTrimmed were, and found
+	// the control class full, as control packets may.
+	DroppedUntrimmed, DroppedTrimmed uint64
+}
+
+func (c ClassCounts) minus(o ClassCounts) ClassCounts {
+	return ClassCounts{c.Marked - o.Marked, c.Trimmed - o.Trimmed, c.DroppedUntrimmed - o.DroppedUntrimmed, c.DroppedTrimmed - o.DroppedTrimmed}
+}
+
+// Classes is what all switches have counted so far, at all ports. What overran a queue of the target
+// itself counts as not trimmed.
+func (w *World) Classes() (c ClassCounts) {
+	for _, wire := range w.wires {
+		n := w.switches[wire.From]
+		if n == nil {
+			continue
+		}
+		data, control := p4.ClassCell(wire.FromPort, plan.DataClass), p4.ClassCell(wire.FromPort, plan.ControlClass)
+		c.Marked += n.Counted(p4.CounterClassMarks, data)
+		c.Trimmed += n.Counted(p4.CounterClassTrims, data)
+		c.DroppedUntrimmed += n.Counted(p4.CounterClassDrops, data)
+		c.DroppedTrimmed += n.Counted(p4.CounterClassDrops, control)
+	}
+	for _, s := range w.Network.Switches {
+		c.DroppedUntrimmed += w.switches[s.Name].device.Switch().Stats().QueueFull
+	}
+	return c
+}

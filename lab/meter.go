@@ -1,0 +1,79 @@
+package lab
+
+import "time"
+
+// A meter samples what flows have delivered, so that it can be said how fast they were at any time.
+type meter struct {
+	world   *World
+	flows   []*Flow
+	every   time.Duration
+	samples []sample
+	stopped bool
+}
+
+type sample struct {
+	at     time.Duration
+	octets uint64 // placed in the receivers' memory so far, each once
+}
+
+// newMeter begins to sample.
+func (w *World) newMeter(flows []*Flow, every time.Duration) *meter {
+	m := &meter{world: w, flows: flows, every: every}
+	m.tick()
+	return m
+}
+
+func (m *meter) tick() {
+	if m.stopped {
+		return
+	}
+	s := sample{at: m.world.now}
+	for _, f := range m.flows {
+		s.octets += f.SinkQP.Counters().PayloadReceived
+	}
+	m.samples = append(m.samples, s)
+	m.world.After(m.every, m.tick)
+}
+
+// delivered is the octets of the latest sample.
+func (m *meter) delivered() uint64 { return m.samples[len(m.samples)-1].octets }
+
+// stop takes the last sample.
+func (m *meter) stop() {
+	if !m.stopped {
+		m.tick()
+		m.stopped = true
+	}
+}
+
+// rate is the octets a second from one time to another, as far as there are samples; 0 when there
+// are not two.
+func (m *meter) rate(from, to time.Duration) float64 {
+	var first, last *sample
+	for i := range m.samples {
+		s := &m.samples[i]
+		if s.at <= from || first == nil {
+			first = s
+		}
+		if s.at <= to {
+			last = s
+		}
+	}
+	if first == nil || last == nil || last.at <= first.at {
+		return 0
+	}
+	return float64(last.octets-first.octets) / (last.at - first.at).Seconds()
+}
+
+// lowest is the lowest rate of a window that begins at one time or after it and ends at another or
+// before; ok is false when there is none.
+func (m *meter) lowest(from, to, window time.Duration) (rate float64, ok bool) {
+	for i := range m.samples {
+		if s := &m.samples[i]; s.at >= from && s.at+window <= to {
+			if r := m.rate(s.at, s.at+window); !ok || r < rate {
+				rate, ok = r, true
+			}
+		}
+	}
+	return rate, ok
+}

@@ -1,0 +1,164 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/weft-sdn/weft/controller/ev"
+	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/controller/inventory"
+)
+
+// MRCOptions say what the demo of MRC does.
+type MRCOptions struct {
+	Fabric ClosConfig // without a rate: links of DemoLinks
+	Mode   ev.Mode
+	Bytes  int       // octets that each host writes to each other; default: for a thousand packets an uplink
+	Out    io.Writer // progress and tables for people
+}
+
+// demoLoad is what the ports of all hosts together may send, in bits a second: what one core of a
+// small machine carries over all hops, at a third of its time.
+const demoLoad = 640e6
+
+// DemoLinks are links for a fabric in real time: slow enough for the processor that is all its
+// switches and hosts, and so long that there is a bandwidth-delay product to speak of.
+func DemoLinks(c ClosConfig) (rate uint64, delay time.Duration) {
+	c = c.withDefaults()
+	const most, step = 100_000_000, 100_000
+	rate = min(most, max(step, uint64(demoLoad)/uint64(c.Hosts*c.Planes)/step*step))
+	packet := time.Duration(writeWire * 8 * uint64(time.Second) / rate)
+	return rate, (packet * 3 / 2).Round(100 * time.Microsecond)
+}
+
+// withDefaults completes the options of a valid fabric.
+func (o MRCOptions) withDefaults() MRCOptions {
+	o.Fabric = o.Fabric.withDefaults()
+	rate, delay := DemoLinks(o.Fabric)
+	if o.Fabric.Rate == 0 {
+		o.Fabric.Rate = rate
+	}
+	if o.Fabric.Delay == 0 {
+		o.Fabric.Delay = delay
+	}
+	if o.Bytes == 0 {
+		o.Bytes = o.Fabric.bytesFor(1000)
+	}
+	if o.Out == nil {
+		o.Out = io.Discard
+	}
+	return o
+}
+
+// bytesFor is how much each host writes to each other so that an uplink of a T0 carries so many
+// packets, if they spread evenly.
+func (c ClosConfig) bytesFor(packets int) int {
+	perLeaf := max(1, c.Hosts/c.T0)
+	uplinks := c.Planes * c.T0 * c.T1
+	if c.Tiers == 3 {
+		uplinks = c.Planes * c.T0 * max(1, c.T1/c.Pods)
+	}
+	flows := max(1, c.Hosts*(c.Hosts-perLeaf))
+	return (packets*uplinks/flows + 1) * mrcMTU
+}
+
+// mrcTimeout bounds the demo: something that hangs is to say so.
+const mrcTimeout = 5 * time.Minute
+
+// liveSettle is what a controller in real time may take for a failure, on a machine with other work.
+const liveSettle = 400 * time.Millisecond
+
+// RunMRCDemo runs a Clos of MRC hosts in real time, and prints what it does to o.Out. The error says
+// what is not as it should be.
+func RunMRCDemo(ctx context.Context, o MRCOptions) (*MRCResult, error) {
+	if err := o.Fabric.Validate(); err != nil {
+		return nil, err
+	}
+	o = o.withDefaults()
+	ctx, cancel := context.WithTimeout(ctx, mrcTimeout)
+	defer cancel()
+	network := Clos(o.Fabric)
+	settings := MRCSettings(&network, o.Mode)
+	d := newMRCDemo(o)
+	d.describe(settings.Classes)
+	live, err := StartLive(ctx, LiveOptions{Network: network, MRC: settings, Listen: "127.0.0.1:0", Progress: d.say})
+	if err != nil {
+		return nil, err
+	}
+	defer live.Close() // what matters of it has been told
+	if err := live.Ready(ctx); err != nil {
+		return nil, err
+	}
+	if o.Mode == ev.ModeECMP {
+		d.say("hosts hold the profiles they subscribed to: switches hash, so their EVs are of their own making")
+	} else {
+		d.say("every host holds the EV profiles it subscribed to")
+	}
+	d.settle = liveSettle
+	return d.run(ctx, live)
+}
+
+const (
+	labProbes     = 160 // a second, of all hosts
+	labLinkCounts = 5 * time.Second
+)
+
+// MRCSettings are those of the controller of a network of MRC hosts: queues that fit the links, times
+// that fit the round trip.
+func MRCSettings(n *Network, mode ev.Mode) *inventory.MRC {
+	m := inventory.Default().MRC
+	m.Mode, m.Listen, m.CCProfile = mode.String(), "127.0.0.1:0", labCCProfile
+	m.Classes = n.Classes()
+	rtt := n.RoundTrip()
+	stretch := func(d *intent.Duration, trips int) { *d = max(*d, intent.Duration(time.Duration(trips)*rtt)) }
+	stretch(&m.Probes.Timeout, probeEvery)
+	// Probes and counters are read by the processor that is all switches and hosts.
+	m.Probes.Rate, m.Probes.HostRate = labProbes, max(1, labProbes/max(1, len(n.Hosts)))
+	m.LinkCounts = intent.Duration(labLinkCounts)
+	stretch(&m.Restore.Linger, 2)
+	return &m
+}
+
+// mrcDemo is a demo that runs.
+type mrcDemo struct {
+	MRCOptions
+	stage  stage
+	hosts  []string
+	rtt    time.Duration
+	settle time.Duration // between failures at least
+	result MRCResult
+	phases []*phase
+	spread []uplinks
+	losses []*setback
+	// slipped is how far the world fell behind the real clock while hosts wrote.
+	slipped time.Duration
+}
+
+func newMRCDemo(o MRCOptions) *mrcDemo {
+	return &mrcDemo{MRCOptions: o, result: MRCResult{Demo: "mrc", Mode: o.Mode.String(), Hosts: o.Fabric.Hosts}}
+}
+
+func (d *mrcDemo) say(format string, args ...any) { fmt.Fprintf(d.Out, "  "+format+"\n", args...) }
+
+func (d *mrcDemo) describe(c inventory.Classes) {
+	f := d.Fabric
+	shape := fmt.Sprintf("%d T0 and %d T1", f.T0, f.T1)
+	if f.Tiers == 3 {
+		shape = fmt.Sprintf("%d T0, %d T1 in %d pods, and %d T2", f.T0, f.T1, f.Pods, f.T2)
+	}
+	fmt.Fprintf(d.Out, "%d planes of %s, %d hosts with a port in each; mode %v\n", f.Planes, shape, f.Hosts, d.Mode)
+	d.say("links of %s and %v each way; %d packets of a queue are data, marked from %d to %d, and trimmed beyond",
+		bitRate(f.Rate), f.Delay, c.DataPackets, c.ECNMin, c.ECNMax)
+}
+
+// bitRate is a rate for people.
+func bitRate(bits uint64) string {
+	switch {
+	case bits >= 1e9:
+		return fmt.Sprintf("%.4g Gb/s", float64(bits)/1e9)
+	default:
+		return fmt.Sprintf("%.4g Mb/s", float64(bits)/1e6)
+	}
+}

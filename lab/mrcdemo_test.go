@@ -1,0 +1,173 @@
+package lab
+
+import (
+	"context"
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weft-sdn/weft/controller/ev"
+	"github.com/weft-sdn/weft/dataplane/p4rt"
+	"github.com/weft-sdn/weft/test/seeds"
+)
+
+// shared has the program that all switches of the tests run.
+var shared = new(p4rt.Cache)
+
+// small is a fabric that is quickly run.
+var small = ClosConfig{T0: 2, T1: 2, Hosts: 4}
+
+// runVirtual is the demo in virtual time.
+func runVirtual(t *testing.T, o MRCOptions, seed uint64) (*MRCResult, error) {
+	t.Helper()
+	o = o.withDefaults()
+	network := Clos(o.Fabric)
+	w, err := NewWorld(network, Options{Seed: seed, Managed: true, Cache: shared})
+	if err != nil {
+		t.Fatal(err)
+	}
+	control, err := NewControl(w, DefaultLatencies())
+	if err != nil {
+		t.Fatal(err)
+	}
+	control.MRC = MRCSettings(&w.Network, o.Mode)
+	if err := control.Start(); err != nil {
+		t.Fatal(err)
+	}
+	v := &virtual{world: w, control: control, limit: time.Minute}
+	d := newMRCDemo(o)
+	d.describe(control.MRC.Classes)
+	ready := func(w *World) (bool, error) {
+		for _, s := range control.Core().Switches() {
+			if !s.Synced {
+				return false, nil
+			}
+		}
+		return w.supplied(), nil
+	}
+	if err := v.until(t.Context(), "hosts have their profiles", ready); err != nil {
+		t.Fatal(err)
+	}
+	return d.run(t.Context(), v)
+}
+
+// TestMRCDemo is the demo in virtual time: what it promises holds in every mode, and what it tells is so.
+func TestMRCDemo(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		mode   ev.Mode
+		fabric ClosConfig
+		losses int // of link, T1 and plane, those that leave paths
+	}{
+		{"stev", ev.ModeStructured, small, 3},
+		{"ecmp", ev.ModeECMP, small, 3},
+		{"usid-srh", ev.ModeSRH, ClosConfig{T0: 2, T1: 2, Hosts: 3}, 3},
+		{"three tiers", ev.ModeF1616, ClosConfig{Tiers: 3, T0: 2, T1: 4, T2: 1, Hosts: 2}, 3},
+		{"one plane", ev.ModeF3216, ClosConfig{Planes: 1, T0: 2, T1: 2, Hosts: 3}, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var out strings.Builder
+			r, err := runVirtual(t, MRCOptions{Fabric: c.fabric, Mode: c.mode, Bytes: 64 << 10, Out: &out}, seeds.One(t, 1))
+			t.Log(out.String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := strings.Count(out.String(), "under traffic, fails"); n != c.losses {
+				t.Errorf("%d losses, want %d", n, c.losses)
+			}
+			if r.Mode != c.mode.String() || r.Hosts != c.fabric.Hosts || r.Bytes == 0 || r.Jain <= r.ECMPJain || r.Seconds == 0 {
+				t.Errorf("%+v", r)
+			}
+			known := c.mode != ev.ModeECMP
+			if known != (r.LinkDownToDeniedMs > 0) || r.LinkDownToDeniedMs > 20 {
+				t.Errorf("hosts know of the link after %v ms, want up to 20 where EVs have paths, and 0 elsewhere", r.LinkDownToDeniedMs)
+			}
+			// Of four round trips without one of eight links or fewer.
+			if r.GoodputDipPct > 60 {
+				t.Errorf("goodput dips by %.0f %%", r.GoodputDipPct)
+			}
+		})
+	}
+}
+
+// TestMRCDemoAgain: the same seed, the same demo.
+func TestMRCDemoAgain(t *testing.T) {
+	o := MRCOptions{Fabric: ClosConfig{Planes: 1, T0: 2, T1: 2, Hosts: 2}, Mode: ev.ModeStructured, Bytes: 64 << 10}
+	one, err := runVirtual(t, o, 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	two, err := runVirtual(t, o, 7)
+	if err != nil || *one != *two {
+		t.Errorf("%+v, then %+v, %v", one, two, err)
+	}
+}
+
+// TestMRCDemoLive runs the demo with real sessions of every kind on loopback.
+func TestMRCDemoLive(t *testing.T) {
+	var out strings.Builder
+	r, err := RunMRCDemo(context.Background(), MRCOptions{Fabric: small, Mode: ev.ModeStructured, Bytes: 64 << 10, Out: &out})
+	t.Log(out.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.LinkDownToDeniedMs <= 0 || r.Jain <= r.ECMPJain {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestMRCResult: the line that programs read, and what makes the demo fail.
+func TestMRCResult(t *testing.T) {
+	line, err := json.Marshal(MRCResult{Demo: "mrc", Mode: "stev", Hosts: 16})
+	const want = `{"demo":"mrc","mode":"stev","hosts":16,"bytes":0,"corrupt":0,"jain":0,"ecmpJain":0,"trimmed":0,"nacks":0,"retransmits":0,` +
+		`"droppedUntrimmed":0,"linkDownToDeniedMs":0,"goodputDipPct":0,"qpErrors":0,"seconds":0}`
+	if err != nil || string(line) != want {
+		t.Errorf("%s, %v\nwant %s", line, err, want)
+	}
+	if err := (&MRCResult{Trimmed: 9, NACKs: 9, Retransmits: 9}).check(); err != nil {
+		t.Error(err)
+	}
+	for want, r := range map[string]MRCResult{
+		"3 octets are not": {Corrupt: 3}, "2 queue pairs": {QPErrors: 2}, "1 packets of the incast": {DroppedUntrimmed: 1}, "told that": {untold: "1 of 2 hosts were told that x is gone"},
+	} {
+		if err := r.check(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v, want %q", r, err, want)
+		}
+	}
+}
+
+func TestDemoLinks(t *testing.T) {
+	for _, c := range []struct {
+		config ClosConfig
+		rate   uint64
+		delay  time.Duration
+	}{
+		{ClosConfig{}, 20e6, 2500 * time.Microsecond}, {ClosConfig{Hosts: 64}, 5e6, 10100 * time.Microsecond},
+		{ClosConfig{Hosts: 4}, 80e6, 600 * time.Microsecond}, {ClosConfig{Hosts: 4, Planes: 1}, 100e6, 500 * time.Microsecond},
+	} {
+		if rate, delay := DemoLinks(c.config); rate != c.rate || delay != c.delay {
+			t.Errorf("%+v: %d, %v; want %d, %v", c.config, rate, delay, c.rate, c.delay)
+		}
+	}
+}
+
+func TestMeter(t *testing.T) {
+	ms := time.Millisecond
+	m := &meter{samples: []sample{{0, 0}, {10 * ms, 100}, {20 * ms, 200}, {30 * ms, 200}, {40 * ms, 300}}}
+	for _, c := range []struct {
+		from, to time.Duration
+		want     float64
+	}{{0, 40 * ms, 7500}, {10 * ms, 20 * ms, 10000}, {20 * ms, 30 * ms, 0}, {-5 * ms, 100 * ms, 7500}, {40 * ms, 50 * ms, 0}} {
+		if got := m.rate(c.from, c.to); math.Abs(got-c.want) > 1e-6 {
+			t.Errorf("from %v to %v: %v octets a second, want %v", c.from, c.to, got, c.want)
+		}
+	}
+	if low, ok := m.lowest(0, 40*ms, 20*ms); !ok || math.Abs(low-5000) > 1e-6 {
+		t.Errorf("lowest %v, %v, want 5000", low, ok)
+	}
+	if _, ok := m.lowest(30*ms, 40*ms, 20*ms); ok {
+		t.Error("there is a window of 20 ms in 10 ms")
+	}
+}

@@ -1,0 +1,119 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// A setback is something that failed under traffic, and what it came to.
+type setback struct {
+	name string
+	loss Loss
+	at   time.Duration // of the world's time
+	real time.Duration // and of the real clock, if that is another
+	// told is how many hosts changed what they send with, last how long after the failure the last of
+	// them did, and denied how many more entropy values they have denied then.
+	told   int
+	last   time.Duration
+	denied int
+	// before is the goodput before it, dip the greatest share of that which was missing in a window
+	// afterwards, and after the goodput later on, in octets a second.
+	before, after float64
+	dip           float64
+}
+
+// setbacks are what fails, in the order in which it does: those of them that leave every two hosts a
+// path.
+func (d *mrcDemo) setbacks(n *Network) ([]*setback, error) {
+	plane, err := n.plane(1)
+	if err != nil {
+		return nil, err
+	}
+	last := fmt.Sprintf("P1-T1-%d", d.Fabric.T1)
+	all := []*setback{
+		{name: "a link, P1-T0-1 - P1-T1-1", loss: Loss{Links: [][2]string{{"P1-T0-1", "P1-T1-1"}}}},
+		{name: "a T1, " + last, loss: Loss{Switches: []string{last}}},
+		{name: fmt.Sprintf("plane 1, %d switches", len(plane.Switches)), loss: plane},
+	}
+	var out []*setback
+	var lost []Loss
+	for _, s := range all {
+		if !n.LeavesPaths(append(lost, s.loss)...) {
+			d.say("%s is not lost: there would be hosts without a path", s.name)
+			continue
+		}
+		lost = append(lost, s.loss)
+		out = append(out, s)
+	}
+	return out, nil
+}
+
+// Parts of the traffic that have arrived when the first thing fails, and between one and the next.
+const (
+	firstSetback = 0.15
+	nextSetback  = 0.2
+)
+
+// setbackTrips are the round trips between failures at least.
+const setbackTrips = 20
+
+// fail has one thing after the other fail while a mesh goes on.
+func (d *mrcDemo) fail(ctx context.Context, p *phase, m *Mesh) error {
+	for i, s := range d.losses {
+		due := firstSetback + nextSetback*float64(i)
+		if err := d.until(ctx, m, "it is time for a failure", d.calm(p, m, due)); err != nil {
+			return err
+		}
+		err := d.stage.do(ctx, func(w *World) error {
+			s.at, s.real = w.now, w.now+w.slipped
+			return nil
+		})
+		if err == nil {
+			err = d.stage.lose(ctx, s.loss)
+		}
+		if err != nil {
+			return err
+		}
+		d.say("under traffic, fails %s", s.name)
+	}
+	return nil
+}
+
+// calm says when so much of a phase has arrived, and the last failure is so long ago that what came of
+// it can be told from what comes next.
+func (d *mrcDemo) calm(p *phase, m *Mesh, part float64) func() bool {
+	since := m.world.now
+	return func() bool {
+		return m.Done() || float64(p.meter.delivered()) >= part*float64(p.octets) && m.world.now >= since+max(setbackTrips*d.rtt, d.settle)
+	}
+}
+
+// review says what the setbacks came to, once the traffic is over.
+func (d *mrcDemo) review(ctx context.Context, p *phase) error {
+	window := 4 * d.rtt
+	return d.stage.do(ctx, func(w *World) error {
+		for i, s := range d.losses {
+			end, realEnd := p.began+p.took, w.now+w.slipped
+			if i+1 < len(d.losses) {
+				end, realEnd = d.losses[i+1].at, d.losses[i+1].real
+			}
+			for _, h := range w.Network.Hosts {
+				node := w.mrc[h.Name]
+				at, denied, ok := node.changed(s.real, realEnd)
+				if !ok {
+					continue
+				}
+				s.told++
+				s.denied += denied
+				s.last = max(s.last, at-s.real)
+			}
+			s.before = p.meter.rate(s.at-3*window, s.at)
+			s.after = p.meter.rate(min(s.at+3*window, (s.at+end)/2), end)
+			if low, ok := p.meter.lowest(s.at, min(end, s.at+10*window), window); ok && s.before > 0 {
+				s.dip = max(0, 1-low/s.before)
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,170 @@
+package lab
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"github.com/weft-sdn/weft/endpoint/mrc"
+	"github.com/weft-sdn/weft/endpoint/nic"
+	"github.com/weft-sdn/weft/endpoint/spray"
+	"github.com/weft-sdn/weft/hostapi"
+)
+
+// A phase is flows from their first packet to their last acknowledgement, and what became of them.
+type phase struct {
+	name     string
+	flows    int
+	octets   int
+	began    time.Duration // of the world's time
+	took     time.Duration
+	corrupt  int // octets that are not what was written
+	failed   int // queue pairs in error, of both ends
+	qp       mrc.QPCounters
+	classes  ClassCounts
+	capacity float64 // octets a second that the phase's bottleneck could carry of payload
+	meter    *meter
+}
+
+// goodput is octets a second.
+func (p *phase) goodput() float64 {
+	if p.took == 0 {
+		return 0
+	}
+	return float64(p.octets) / p.took.Seconds()
+}
+
+// traffic has hosts write, and returns when all of it is acknowledged. meanwhile, if not nil, is
+// called once the flows have begun.
+func (d *mrcDemo) traffic(ctx context.Context, name string, cfg MeshConfig, meanwhile func(*phase, *Mesh) error) error {
+	p := &phase{name: name, flows: len(cfg.Flows)}
+	for _, f := range cfg.Flows {
+		p.octets += f.Bytes
+	}
+	d.phases = append(d.phases, p)
+	var m *Mesh
+	var slipped time.Duration // so far
+	err := d.stage.do(ctx, func(w *World) (err error) {
+		p.classes = w.Classes()
+		cfg.QP = d.queuePairs()
+		if m, err = w.NewMesh(cfg); err != nil {
+			return err
+		}
+		p.began, p.meter = w.now, w.newMeter(m.Flows, d.rtt/2)
+		return m.Start()
+	})
+	if err != nil {
+		return err
+	}
+	if meanwhile != nil {
+		err = meanwhile(p, m)
+	}
+	if err == nil {
+		err = d.until(ctx, m, "hosts have written all of "+name, m.Done)
+	}
+	// What was counted tells what went wrong.
+	return first(err, d.stage.do(ctx, func(w *World) error {
+		p.meter.stop()
+		p.count(w, m)
+		d.slipped += w.slipped - slipped
+		m.Close()
+		return nil
+	}))
+}
+
+// ackRoundTrips are the round trips that a Local ACK Timeout has at least. NICs wait longer, as SACKs
+// and probes find lost packets before; but a transport ACK that is lost with a plane costs a whole
+// timeout (OCP MRC 1.0, §7.3), and in the time of the demo's links that is long.
+const ackRoundTrips = 16
+
+// queuePairs are those of the hosts' own but for the timers.
+func (d *mrcDemo) queuePairs() mrc.QPConfig {
+	qp := nic.DefaultQPConfig()
+	for qp.AckTimeout = 1; 1024*time.Nanosecond<<qp.AckTimeout < ackRoundTrips*d.rtt; {
+		qp.AckTimeout++
+	}
+	qp.ProbeTimeout = probeRoundTrips * d.rtt
+	return qp
+}
+
+// probeRoundTrips are those without news after which a queue pair asks what has arrived.
+const probeRoundTrips = 6
+
+// until lets a mesh go on until something is so.
+func (d *mrcDemo) until(ctx context.Context, m *Mesh, what string, done func() bool) error {
+	return d.stage.until(ctx, what, func(*World) (bool, error) {
+		err := m.Pump()
+		return err == nil && done(), err
+	})
+}
+
+// count notes what became of the flows.
+func (p *phase) count(w *World, m *Mesh) {
+	p.classes = w.Classes().minus(p.classes)
+	last := p.began
+	for _, f := range m.Flows {
+		last = max(last, f.Ended)
+		p.corrupt += m.Wrong(f)
+		for _, qp := range []*mrc.QP{f.QP, f.SinkQP} {
+			if qp.Failed() {
+				p.failed++
+			}
+		}
+		c := f.QP.Counters()
+		p.qp.RequestsSent += c.RequestsSent
+		p.qp.RequestsResent += c.RequestsResent
+		p.qp.NACKsReceived += c.NACKsReceived
+		p.qp.Timeouts += c.Timeouts
+	}
+	p.took = last - p.began
+}
+
+// allToAll is every host writing to every other.
+func allToAll(hosts []string, bytes int) (flows []FlowConfig) {
+	for i, from := range hosts {
+		for j := range hosts[1:] {
+			flows = append(flows, FlowConfig{From: from, To: hosts[(i+j+1)%len(hosts)], Bytes: bytes})
+		}
+	}
+	return flows
+}
+
+// incast is every other host writing to the first.
+func incast(hosts []string, bytes int) (flows []FlowConfig) {
+	for _, from := range hosts[1:] {
+		flows = append(flows, FlowConfig{From: from, To: hosts[0], Bytes: bytes})
+	}
+	return flows
+}
+
+// mrcHosts are the names of the hosts of MRC.
+func (n *Network) mrcHosts() (names []string) {
+	for _, h := range n.Hosts {
+		if h.Transport == MRC {
+			names = append(names, h.Name)
+		}
+	}
+	return names
+}
+
+// payloadShare is what of a link's bits is payload.
+const payloadShare = float64(mrcMTU) / writeWire
+
+// ports is the octets of payload that the ports of so many hosts carry in a second.
+func (d *mrcDemo) ports(hosts int) float64 {
+	return float64(hosts*d.Fabric.Planes) * float64(d.Fabric.Rate) / 8 * payloadShare
+}
+
+// oneEntropy is a profile with one entropy value of those that the host has for its peer, drawn by
+// the flow's number: what a queue pair has without spraying.
+func oneEntropy(flow int, from, to *MRCNode) spray.Profile {
+	ports := len(from.Config().Ports)
+	all := spray.Auto(uint64(flow), 1, ports)
+	if p := from.State().ProfileTo(to.Config().Addr); p != nil && p.Mode != hostapi.ModeAuto {
+		if received, _, err := spray.Received(p, from.Capabilities().Ports); err == nil {
+			all = received
+		}
+	}
+	drawn := rand.New(rand.NewPCG(uint64(flow), 0x6f6e65)).IntN(len(all.EVs))
+	return spray.Profile{EVs: all.EVs[drawn:][:1]}
+}

@@ -1,0 +1,89 @@
+package lab
+
+import (
+	"context"
+	"errors"
+)
+
+const incastPhase = "incast"
+
+// incastPart of what a host gets in the all-to-all from all others, it gets in the incast.
+const incastPart = 0.5
+
+// lossTrips are the round trips of traffic in which things fail, at full speed.
+const lossTrips = 100
+
+// run has the hosts of a network that runs do everything, and tells what was counted; with an error
+// too, unless it is of the lab's own.
+func (d *mrcDemo) run(ctx context.Context, on stage) (*MRCResult, error) {
+	d.stage = on
+	var setbacks []*setback
+	err := d.stage.do(ctx, func(w *World) (err error) {
+		d.rtt, d.hosts = w.Network.RoundTrip(), w.Network.mrcHosts()
+		setbacks, err = d.setbacks(&w.Network)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	err = d.play(ctx, setbacks)
+	if len(d.phases) == 0 {
+		return nil, err
+	}
+	d.sum()
+	d.print()
+	return &d.result, errors.Join(err, d.result.check())
+}
+
+// play is the phases.
+func (d *mrcDemo) play(ctx context.Context, setbacks []*setback) error {
+	all := MeshConfig{Flows: allToAll(d.hosts, d.Bytes)}
+	with, err := d.spreadOf(ctx, "all-to-all", all)
+	if err != nil {
+		return err
+	}
+	single := all
+	single.Profile = oneEntropy
+	one, err := d.spreadOf(ctx, "one entropy each", single)
+	if err != nil {
+		return err
+	}
+	d.spread = stages(with.Jain(), one.Jain(), with.Fewest())
+
+	bytes := int(incastPart*float64(d.Bytes))/mrcMTU*mrcMTU + mrcMTU
+	if err := d.traffic(ctx, incastPhase, MeshConfig{Flows: incast(d.hosts, bytes)}, nil); err != nil {
+		return err
+	}
+	d.phases[len(d.phases)-1].capacity = d.ports(1)
+
+	if d.losses = setbacks; len(setbacks) == 0 {
+		return nil
+	}
+	// So much that all failures come under traffic.
+	flows := d.Fabric.Hosts * (d.Fabric.Hosts - 1)
+	lasts := max(lossTrips*d.rtt, 5*d.settle)
+	enough := int(d.ports(d.Fabric.Hosts)*lasts.Seconds())/flows/mrcMTU*mrcMTU + mrcMTU
+	longer := MeshConfig{Flows: allToAll(d.hosts, max(2*d.Bytes, enough))}
+	err = d.traffic(ctx, "all-to-all, losses", longer, func(p *phase, m *Mesh) error { return d.fail(ctx, p, m) })
+	p := d.phases[len(d.phases)-1]
+	p.capacity = d.ports(d.Fabric.Hosts)
+	return first(err, d.review(ctx, p))
+}
+
+// spreadOf is traffic, and what the uplinks carried of it.
+func (d *mrcDemo) spreadOf(ctx context.Context, name string, cfg MeshConfig) (spread *Spread, err error) {
+	err = d.stage.do(ctx, func(w *World) error {
+		spread = w.NewSpread()
+		w.AddTap(spread)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	err = d.traffic(ctx, name, cfg, nil)
+	d.phases[len(d.phases)-1].capacity = d.ports(d.Fabric.Hosts)
+	return spread, first(err, d.stage.do(ctx, func(w *World) error {
+		w.RemoveTap(spread)
+		return nil
+	}))
+}

@@ -1,0 +1,63 @@
+package lab
+
+import (
+	"context"
+
+	"github.com/weft-sdn/weft/controller"
+	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/endpoint/agent"
+	"github.com/weft-sdn/weft/endpoint/nscc"
+	"github.com/weft-sdn/weft/hostapi"
+)
+
+// labCCProfile is the name of the CC profile that hosts of a lab obey: NSCC's parameters for the
+// lab's links.
+const labCCProfile = "lab"
+
+// supply gives the controller the CC profile of the lab, and subscribes all hosts of MRC.
+func (l *Live) supply(ctx context.Context) error {
+	if err := l.putCCProfile(ctx); err != nil {
+		return err
+	}
+	cfg := agent.DefaultConfig()
+	cfg.Controller = l.Service.HostsAddr().String()
+	var err error
+	l.hosts, err = l.World.Subscribe(ctx, l.Clock, cfg)
+	return err
+}
+
+func (l *Live) putCCProfile(ctx context.Context) error {
+	n := &l.World.Network
+	for _, h := range n.Hosts {
+		c := n.Congestion(h.Name)
+		if h.Transport != MRC || c.Rate == 0 || c.RTT == 0 {
+			continue
+		}
+		spec := intent.CCProfileSpecOf(&hostapi.CCProfile{Algorithm: hostapi.AlgorithmNSCC, NSCC: nscc.DefaultConfig(c).Profile()})
+		_, _, err := l.Service.Multipath.PutCCProfile(ctx, labCCProfile, spec, controller.Precondition{})
+		return err // one will do for hosts that have the same ports
+	}
+	return nil
+}
+
+// supplied says whether every host of MRC has a profile for every other, with nothing denied.
+func (w *World) supplied() bool {
+	for _, h := range w.Network.Hosts {
+		node := w.mrc[h.Name]
+		if node == nil {
+			continue
+		}
+		if node.Waiting() {
+			return false
+		}
+		for _, peer := range w.Network.Hosts {
+			if peer.Name == h.Name || w.mrc[peer.Name] == nil {
+				continue
+			}
+			if p := node.State().ProfileTo(peer.Address); p == nil || len(p.Denied) > 0 {
+				return false
+			}
+		}
+	}
+	return true
+}

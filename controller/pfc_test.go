@@ -21,7 +21,9 @@ func pfcNetwork() (*topology.Snapshot, inventory.Inventory) {
 	inv.Intervals.Adopt = 0
 	b := topology.NewBuilder()
 	behaviors := topology.DefaultPFCBehaviors()
-	sid := func(n, function int) netip.Addr { return netip.MustParseAddr(fmt.Sprintf("5f00:0:%x:%x::", n, function)) }
+	sid := func(n, function int) netip.Addr {
+		return netip.MustParseAddr(fmt.Sprintf("5f00:0:%x:%x::", n, function))
+	}
 	names := []string{"R1", "R2", "R3", "X"}
 	for i, name := range names {
 		n := i + 1
@@ -147,7 +149,9 @@ func TestPFCRefusals(t *testing.T) {
 		{"port of another", put(func(s *intent.TenantSpec) { s.Sites[0].Port = 11 }), intent.CodeConflict, "spec.sites[0].port"},
 		{"port without host", put(func(s *intent.TenantSpec) { s.Sites[0].Port = 40 }), intent.CodeInvalid, "spec.sites[0].port is 40"},
 		{"port twice", put(func(s *intent.TenantSpec) { s.Sites = append(s.Sites, s.Sites[0]) }), intent.CodeInvalid, "spec.sites[2].port"},
-		{"foreign prefix", put(func(s *intent.TenantSpec) { s.Sites[0].Prefixes = []netip.Prefix{netip.MustParsePrefix("2001:db8:9::/64")} }), intent.CodeInvalid, "spec.sites[0].prefixes[0]"},
+		{"foreign prefix", put(func(s *intent.TenantSpec) {
+			s.Sites[0].Prefixes = []netip.Prefix{netip.MustParsePrefix("2001:db8:9::/64")}
+		}), intent.CodeInvalid, "spec.sites[0].prefixes[0]"},
 		{"unknown site", put(func(s *intent.TenantSpec) { s.Sites[0].Switch = "R9" }), intent.CodeInvalid, "spec.sites[0].switch"},
 		{"no sites", put(func(s *intent.TenantSpec) { s.Sites = nil }), intent.CodeInvalid, "spec.sites"},
 		{"unknown policy", put(func(s *intent.TenantSpec) { s.Policies = []string{"none"} }), intent.CodeInvalid, "spec.policies[0]"},

@@ -41,7 +41,9 @@ func TestFigure3(t *testing.T) {
 	}
 }
 
-type watch struct{ f func(w *lab.Wire, frame []byte) }
+type watch struct {
+	f func(w *lab.Wire, frame []byte)
+}
 
 func (*watch) Sent(time.Duration, *lab.Wire, []byte) {}
 func (t *watch) Arrived(_ time.Duration, w *lab.Wire, frame []byte) {

@@ -36,6 +36,7 @@ var benches = []bench{
 	{"p4runtime", writing},
 	{"multipath", keepingTrue},
 	{"hosts", denying},
+	{"loop", closing},
 	{"veth", veth},
 }
 

@@ -16,6 +16,7 @@ var modes = []string{"stev", "usid-f3216", "usid-f1616", "usid-srh"}
 // TestLinkWithdrawn: under traffic, a link that is withdrawn is denied by all hosts, with all EVs that cross it and no others; the writes
 // complete; and when it is back, it is used again after its back-off and a probe.
 func TestLinkWithdrawn(t *testing.T) {
+	long(t)
 	for _, mode := range modes {
 		t.Run(mode, func(t *testing.T) {
 			run(t, func(m *inventory.MRC) { m.Mode = mode }, func(t *testing.T, f *fabric) {

@@ -30,6 +30,7 @@ func (w *watched) Arrived(time.Duration, *lab.Wire, []byte) {}
 // TestDrain: under traffic, a link that is drained carries nothing any more when the controller says that it is drained, and no packet
 // is lost on the way there, nor when it is then taken down, comes back and is used again.
 func TestDrain(t *testing.T) {
+	long(t)
 	run(t, nil, func(t *testing.T, f *fabric) {
 		link := f.linkBetween("P2-T0-2", "P2-T1-1")
 		tap := &watched{a: "P2-T0-2", b: "P2-T1-1"}

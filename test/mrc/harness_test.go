@@ -56,6 +56,13 @@ type fabric struct {
 	election uint64
 }
 
+// long skips a test where time is short: with the race detector one story is enough.
+func long(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
+}
+
 // run runs a test on a fabric of two planes of two leaves and two spines, with four hosts, that is programmed.
 func run(t *testing.T, change func(*inventory.MRC), test func(*testing.T, *fabric)) {
 	synctest.Test(t, func(t *testing.T) {

@@ -26,6 +26,7 @@ func (f *fabric) same(states map[string]*hostapi.State) bool {
 // TestControllerRestart: while the controller is gone hosts send on with what they hold. The next one tells them nothing before its
 // topology is in sync; what was drained stays so all the time, and what else clients wanted is there again.
 func TestControllerRestart(t *testing.T) {
+	long(t)
 	network := nscc.DefaultConfig(nscc.Network{Rate: 2e8, RTT: 200 * time.Microsecond, MTU: 1024})
 	cc := intent.CCProfileSpecOf(&hostapi.CCProfile{Name: "slow", Algorithm: hostapi.AlgorithmNSCC, NSCC: network.Profile()})
 	run(t, func(m *inventory.MRC) { m.CCProfile = "slow" }, func(t *testing.T, f *fabric) {
@@ -101,6 +102,7 @@ func TestControllerRestart(t *testing.T) {
 
 // TestLinkLostDuringRestart: a link that goes while there is no controller is not used any more when there is one again.
 func TestLinkLostDuringRestart(t *testing.T) {
+	long(t)
 	run(t, nil, func(t *testing.T, f *fabric) {
 		f.stop()
 		var err error

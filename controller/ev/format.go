@@ -158,12 +158,18 @@ func (f *Format) containerWidths(n int) []uint8 {
 	return widths
 }
 
-// containers returns how many of n uSIDs go into each container.
+// containers returns how many of n uSIDs go into each container. The uN of a
+// leaf goes with the last uSID: the leaf takes both in one step, and looks only
+// once at the next container.
 func (f *Format) containers(n int) (first, second int) {
-	if f.Mode != ModeSRH || n < 2 {
+	last := 1
+	if f.Hops == HopNodes {
+		last = 2
+	}
+	if f.Mode != ModeSRH || n <= last {
 		return n, 0
 	}
-	first = min(n-1, f.Mode.USID().Capacity())
+	first = min(n-last, f.Mode.USID().Capacity())
 	return first, n - first
 }
 

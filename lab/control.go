@@ -13,6 +13,7 @@ import (
 	"github.com/weft-sdn/weft/controller/entry"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/store"
+	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/p4"
 	"github.com/weft-sdn/weft/southbound"
 	"github.com/weft-sdn/weft/topology"
@@ -59,7 +60,8 @@ type Control struct {
 	life     int
 	up       bool
 	sessions map[string]*session
-	ticking  time.Duration // when the next Tick is due, or noTick
+	held     map[string]hostapi.Version // what hosts hold, from whatever controller
+	ticking  time.Duration              // when the next Tick is due, or noTick
 	states   map[uint64]controller.StateReport
 	err      error
 }
@@ -88,7 +90,7 @@ func NewControl(w *World, l Latencies) (*Control, error) {
 	c := &Control{
 		World: w, Latencies: l, store: store.NewMemory(), pipeline: pipeline,
 		codec: entry.NewCodec(pipeline.Schema()), learned: topology.NewBuilder(),
-		sessions: map[string]*session{}, states: map[uint64]controller.StateReport{},
+		sessions: map[string]*session{}, held: map[string]hostapi.Version{}, states: map[uint64]controller.StateReport{},
 	}
 	for _, s := range w.Network.Switches {
 		node := w.switches[s.Name]

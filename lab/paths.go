@@ -92,7 +92,9 @@ func (p *PathControl) setTopology(s *topology.Snapshot) {
 // hello is a host's stream that begins.
 func (p *PathControl) hello(n *MRCNode) {
 	p.do(func() error {
-		err := p.core.Hello(n.Name, &hostapi.Hello{API: hostapi.API, Name: n.Name, Instance: 1, Capabilities: n.Capabilities()})
+		err := p.core.Hello(n.Name, &hostapi.Hello{
+			API: hostapi.API, Name: n.Name, Instance: 1, Capabilities: n.Capabilities(), Version: p.control.held[n.Name],
+		})
 		if err != nil {
 			return err
 		}
@@ -143,6 +145,7 @@ func (p *PathControl) set(s multipath.Set) {
 		p.control.fail(fmt.Errorf("host %s: %w", s.Host, err))
 		return
 	}
+	p.control.held[s.Host] = hostapi.Version{Epoch: uint64(p.control.life), Number: s.Seq}
 	node.Wake()
 	p.later(func() error { return p.core.Applied(s.Host, s.Seq) })
 }
@@ -151,7 +154,10 @@ func (p *PathControl) probe(x multipath.Probe) {
 	node := p.control.World.mrc[x.Host]
 	node.Probe(p.control.World.now, x.Request, func(r hostapi.ProbeResult) {
 		r.ID = x.Request.ID
-		p.later(func() error { return p.core.ProbeResult(x.Host, &r) })
+		p.later(func() error {
+			_ = p.core.ProbeResult(x.Host, &r) // it may be late; the core counts that
+			return nil
+		})
 	})
 	node.Wake()
 }

@@ -75,7 +75,7 @@ func each(t *testing.T, first, n uint64, story func(seed uint64) error) int {
 // TestGreyLink: a link that loses 1 % of its packets in one direction is named alone, with its
 // direction, within 5 s, in 99 of 100 seeds.
 func TestGreyLink(t *testing.T) {
-	first, n := seeds.Range(t, 1, 3)
+	first, n := seeds.Range(t, 1, 2)
 	var mu sync.Mutex
 	var longest, sum time.Duration
 	failed := each(t, first, n, func(seed uint64) error {
@@ -140,7 +140,7 @@ func congested(seed uint64) (story string, err error) {
 
 // TestCongestionIsNotGrey: incasts that fill queues, with marks and trimming, make no link a suspect.
 func TestCongestionIsNotGrey(t *testing.T) {
-	first, n := seeds.Range(t, 1, 3)
+	first, n := seeds.Range(t, 1, 2)
 	if failed := each(t, first, n, func(seed uint64) error {
 		story, err := congested(seed)
 		t.Logf("seed %d: %s", seed, story)

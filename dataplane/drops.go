@@ -21,9 +21,12 @@ func (s Stats) Drops() iter.Seq2[string, uint64] {
 			{"no_group", s.NoGroup},
 			{"bad_priority", s.BadPriority},
 			{"queue_full", s.QueueFull},
+			{"pause_buffer_full", s.PauseBufferFull},
+			{"storm", s.StormDrop},
 			{"egress", s.EgressDrop},
 			{"recirculation_full", s.RecirculationFull},
 			{"assert_failed", s.AssertFailed},
+			{"pfc_refused", s.PFCRefused},
 		} {
 			if !yield(d.reason, d.n) {
 				return

@@ -273,6 +273,7 @@ func (s *Switch) insert(t *matchTable, e Entry, limit int) error {
 	}
 	s.retain(t, &g)
 	ts.seq++
+	ts.changes++
 	n := &entry{key: words, hash: pk.hash(t, e.Priority), prio: e.Priority, prefix: int32(pk.prefix), seq: ts.seq, target: g}
 	n.hold(pk.key)
 	if t.kind >= Ternary || t.timeout || t.meter >= 0 || len(e.Metadata) > 0 {
@@ -329,6 +330,7 @@ func (s *Switch) ModifyEntry(table int, e Entry) error {
 	s.retain(t, &g)
 	s.release(t, &old.target)
 	old.target = g
+	ts.changes++
 	if old.more == nil && len(e.Metadata) > 0 {
 		old.more = &entryMore{}
 	}
@@ -352,6 +354,7 @@ func (s *Switch) DeleteEntry(table int, match []Match, priority int32) error {
 	if err != nil {
 		return err
 	}
+	ts.changes++
 	ts.index.remove(e.hash, e)
 	switch {
 	case t.kind == LPM:

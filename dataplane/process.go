@@ -373,7 +373,7 @@ func (s *Switch) straight(port uint32) (q queued, ok bool) {
 	if q.prio = int(c.std(&s.prog.std.priority)); q.prio >= s.cfg.Priorities {
 		return q, false
 	}
-	if p := s.queues.port(port); p.q[q.prio].rate > 0 || p.line.speed > 0 {
+	if p := s.queues.port(port); p.q[q.prio].rate > 0 || p.line.held != nil {
 		return q, false
 	}
 	q.port, q.trunc, q.at = port, c.trunc, s.micros()
@@ -457,6 +457,18 @@ func (s *Switch) transmit(q *queued, b []byte) {
 	if len(s.down) > 0 && s.down[port] {
 		s.stats.PortDown++
 		s.traceDrop(s.ctx.id, "the port is down")
+		return
+	}
+	if s.speaksPFC(port) {
+		if s.pfcCommand(b) {
+			s.stats.Transmitted++
+			if s.ctx.id != 0 {
+				s.traceTransmit(port, b)
+			}
+		} else {
+			s.stats.PFCRefused++
+			s.traceDrop(s.ctx.id, "the traffic manager does not know the frame")
+		}
 		return
 	}
 	s.stats.Transmitted++

@@ -5,6 +5,7 @@ import (
 
 	"github.com/weft-sdn/weft/dataplane/trace"
 	"github.com/weft-sdn/weft/internal/heap"
+	"github.com/weft-sdn/weft/p4"
 )
 
 // maxPriorities bounds Config.Priorities, as in BMv2.
@@ -24,6 +25,8 @@ type queued struct {
 	send   time.Duration
 	seq    uint64
 	id     trace.ID
+	octets uint32 // as received
+	from   *watch // of the port it came by; nil is nobody
 }
 
 // trafficManager is the egress queues of all ports: per port and priority a
@@ -41,6 +44,12 @@ type trafficManager struct {
 
 	depth []int // default for new ports, by priority
 	rate  []uint64
+
+	watches     []*watch // in the order in which they came to be
+	arrived     map[uint32]*[pfcPriorities]*watch
+	events      ring[pfcEvent] // for the program
+	pauseBuffer uint64         // Config.PauseBuffer
+	pauseSpeed  uint64         // Config.PauseSpeed
 }
 
 // prioQueue holds the packets of one priority: those free to leave when they
@@ -56,16 +65,19 @@ type portQueues struct {
 }
 
 type queueState struct {
-	size  int
-	depth int
-	rate  uint64
-	last  time.Duration // when the last packet leaves
-	used  bool
+	size   int
+	octets uint64 // as received
+	depth  int
+	rate   uint64
+	last   time.Duration // when the last packet leaves
+	used   bool
+	watch  *watch // nil: was never paused and is not watched
 }
 
 func (m *trafficManager) init(cfg *Config) {
 	m.prios = make([]prioQueue, cfg.Priorities)
 	m.ports = map[uint32]*portQueues{}
+	m.pauseBuffer, m.pauseSpeed = uint64(cfg.PauseBuffer), cfg.PauseSpeed
 	for range cfg.Priorities {
 		m.depth = append(m.depth, cfg.QueueDepth)
 		m.rate = append(m.rate, cfg.QueueRate)
@@ -79,13 +91,15 @@ func (m *trafficManager) clear() {
 	}
 	for _, p := range m.ports {
 		for i := range p.q {
-			p.q[i].size = 0
+			p.q[i].size, p.q[i].octets, p.q[i].watch = 0, 0, nil
 		}
 		for i := range p.line.held {
 			p.line.held[i] = ring[queued]{}
 		}
 		p.line.waiting = 0
+		m.release(p)
 	}
+	m.watches, m.arrived, m.events = nil, nil, ring[pfcEvent]{}
 	m.size = 0
 }
 
@@ -127,14 +141,21 @@ func (m *trafficManager) push(e queued, now time.Duration) bool {
 	m.seq++
 	e.seq = m.seq
 	q.size++
+	q.octets += uint64(e.octets)
 	m.size++
 	switch pq := &m.prios[e.prio]; {
-	case p.line.speed > 0:
+	case p.line.held != nil:
 		p.line.hold(e)
 	case e.send <= now:
 		pq.ready.push(e)
 	default:
 		heap.Push(&pq.later, e, (*queued).before)
+	}
+	if q.watch != nil {
+		m.add(q.watch, e.octets, now)
+	}
+	if e.from != nil {
+		m.add(e.from, e.octets, now)
 	}
 	return true
 }
@@ -155,12 +176,25 @@ func (m *trafficManager) pop(now time.Duration) (e queued, depth int, ok bool) {
 		default:
 			continue
 		}
-		q := &m.port(e.port).q[e.prio]
-		q.size--
-		m.size--
-		return e, q.size, true
+		p := m.port(e.port)
+		m.took(p, &e, now)
+		return e, p.q[e.prio].size, true
 	}
 	return m.popLine(now)
+}
+
+// took accounts for a packet that was taken out of its queue.
+func (m *trafficManager) took(p *portQueues, e *queued, now time.Duration) {
+	q := &p.q[e.prio]
+	q.size--
+	q.octets -= uint64(e.octets)
+	m.size--
+	if q.watch != nil {
+		m.sub(q.watch, e.octets, now)
+	}
+	if e.from != nil {
+		m.sub(e.from, e.octets, now)
+	}
 }
 
 func (e *queued) before(o *queued) bool {
@@ -170,6 +204,9 @@ func (e *queued) before(o *queued) bool {
 // nextDue is when the next packet that must wait may leave.
 func (m *trafficManager) nextDue() (at time.Duration, ok bool) {
 	at, ok = m.linesDue()
+	if t, due := m.watchesDue(); due && (!ok || t < at) {
+		at, ok = t, true
+	}
 	for i := range m.prios {
 		if l := m.prios[i].later; len(l) > 0 && (!ok || l[0].send < at) {
 			at, ok = l[0].send, true
@@ -188,7 +225,10 @@ func (s *Switch) enqueue(e queued) {
 		s.traceDrop(e.id, "there is no such priority queue")
 		return
 	}
-	e.at = s.micros()
+	e.at, e.octets = s.micros(), uint32(e.p.ingressLen)
+	if len(s.queues.watches) > 0 && e.prio < pfcPriorities && !s.admitWatched(&e) {
+		return
+	}
 	if !s.queues.push(e, s.now) {
 		s.stats.QueueFull++
 		s.traceDrop(e.id, "the queue is full")
@@ -198,6 +238,28 @@ func (s *Switch) enqueue(e queued) {
 		s.traceQueue(&e)
 	}
 	e.p.refs++
+}
+
+// admitWatched asks the watches of a packet's queues whether there is room; false: it is dropped.
+func (s *Switch) admitWatched(e *queued) bool {
+	if w := s.queues.port(e.port).q[e.prio].watch; w != nil {
+		switch {
+		case w.storm && w.set.action == p4.WatchdogActionDrop:
+			w.stormsDropped++
+			s.stats.StormDrop++
+			s.traceDrop(e.id, "the watchdog drops what a pause does not let go")
+			return false
+		case w.octets+uint64(e.octets) > w.set.buffer:
+			w.overflows++
+			s.stats.PauseBufferFull++
+			s.traceDrop(e.id, "the buffer of the queue is full")
+			return false
+		}
+	}
+	if a := s.queues.arrived[e.p.port]; a != nil {
+		e.from = a[e.prio]
+	}
+	return true
 }
 
 // egressAll runs every packet that may leave.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/dataplane/trace"
+	"github.com/weft-sdn/weft/p4"
 )
 
 // Config sets a switch up. A zero field takes its default.
@@ -21,6 +22,16 @@ type Config struct {
 	// QueueRate is the default rate of a queue in packets a second; 0 is no
 	// limit.
 	QueueRate uint64
+	// PFCPort is the port by which a program that has the table pfc_queue
+	// speaks with the traffic manager (p4.TargetFrame); default 508, NoPort:
+	// such frames leave like others.
+	PFCPort uint32
+	// PauseBuffer is how many octets may wait in an egress queue that was
+	// paused and has no entry in that table; default 32 MiB.
+	PauseBuffer int
+	// PauseSpeed is what pauses are measured by at a port without a speed,
+	// in bits a second; default 100 Gb/s.
+	PauseSpeed uint64
 	// MTU is the longest frame received, in octets; default 10240. Longer
 	// ones are dropped.
 	MTU int
@@ -50,6 +61,7 @@ func (c Config) withDefaults() Config {
 	}
 	def(&c.CPUPort, 510)
 	def(&c.DropPort, 511)
+	def(&c.PFCPort, p4.PfcPort)
 	defInt := func(v *int, d int) {
 		if *v <= 0 {
 			*v = d
@@ -60,6 +72,10 @@ func (c Config) withDefaults() Config {
 	defInt(&c.MTU, 10240)
 	defInt(&c.InputQueue, 65536)
 	defInt(&c.RecirculationQueue, 4096)
+	defInt(&c.PauseBuffer, 32<<20)
+	if c.PauseSpeed == 0 {
+		c.PauseSpeed = 100e9
+	}
 	if c.RecirculationRate == 0 {
 		c.RecirculationRate = 4_000_000
 	}
@@ -81,6 +97,9 @@ type Stats struct {
 	InputFull, RecirculationFull        uint64
 	IngressDrop, EgressDrop             uint64 // mark_to_drop
 	QueueFull, BadPriority              uint64
+	PauseBufferFull                     uint64 // the buffer of a queue that is watched or was paused
+	StormDrop                           uint64 // by the PFC watchdog
+	PFCRefused                          uint64 // frames for the traffic manager that it does not know
 	NoGroup, NoSession                  uint64 // copies nobody configured
 	AssertFailed, Runaway               uint64 // failed assert; action cut short
 
@@ -124,11 +143,16 @@ type Switch struct {
 	frames  []*frame
 	outBuf  []byte
 	digests [][]byte
+
+	pfcTable  int            // pfc_queue; -1: the program has none
+	pfcParams map[string]int // of its action, by name
+	pfcRead   uint64         // changes of the table that the traffic manager knows of
+	pfcBuf    []byte
 }
 
 // New makes a switch without a program.
 func New(cfg Config, out Output) *Switch {
-	s := &Switch{cfg: cfg.withDefaults(), out: out, tracer: cfg.Trace}
+	s := &Switch{cfg: cfg.withDefaults(), out: out, tracer: cfg.Trace, pfcTable: -1}
 	s.rng = rand.New(rand.NewPCG(s.cfg.Seed, 0x57656674))
 	s.groups = map[uint16]*MulticastGroup{}
 	s.sessions = map[uint16]*CloneSession{}
@@ -160,9 +184,11 @@ func (s *Switch) SetProgram(p *Program) {
 	s.phvs = nil
 	s.ctx = ctx{sw: s}
 	s.tables, s.profiles, s.regs, s.counters, s.meters, s.valueSets = nil, nil, nil, nil, nil, nil
+	s.pfcTable, s.pfcParams, s.pfcRead = -1, nil, 0
 	if p == nil {
 		return
 	}
+	s.pfcTable, s.pfcParams = p.pfcTable()
 	s.ctx.phv = *newPHV(&p.layout)
 	s.ctx.key = make([]uint64, p.keyWords)
 	s.ctx.key2 = make([]uint64, p.keyWords)
@@ -254,9 +280,16 @@ func (s *Switch) Advance(now time.Duration) (next time.Duration, pending bool) {
 		return 0, false
 	}
 	s.budget.refill(s.now)
+	if s.pfcTable >= 0 {
+		s.readWatches()
+		s.queues.tick(s.now, s.flushStorm)
+	}
 	for turn := 0; ; turn++ {
 		if s.queues.size > 0 {
 			s.egressAll()
+		}
+		if s.queues.events.len() > 0 {
+			s.tellProgram()
 		}
 		switch {
 		case s.input.n > 0 && (s.again.len() == 0 || turn >= againTurns || s.budget.tokens == 0):

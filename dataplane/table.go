@@ -270,6 +270,7 @@ type tableState struct {
 	prefixes    trie // of an lpm table
 	ternary     classifier
 	seq         uint64
+	changes     uint64 // insertions, modifications, deletions
 	first, last *entry
 	defChanged  bool
 	missMeter   directMeter

@@ -44,9 +44,12 @@ func TestEmbeddedTraced(t *testing.T) {
 // embedded is a P4Runtime device over the embedded switch.
 type embedded struct {
 	tracer trace.Tracer // nil: nobody observes packets
+	hold   bool         // the traffic manager has its port; else that is one like others, as on BMv2
+	buffer int          // of a paused queue without an entry, in octets; 0: the default
 	device *p4rt.Device
 	now    time.Duration
 	out    []wire
+	at     []time.Duration // when each of out left
 	told   []learned
 }
 
@@ -68,14 +71,18 @@ func (e *embedded) advance(d time.Duration) { e.now += d }
 
 func (e *embedded) reset(t testing.TB) {
 	t.Helper()
+	cfg := dataplane.Config{Trace: e.tracer, PauseBuffer: e.buffer}
+	if !e.hold {
+		cfg.PFCPort = dataplane.NoPort
+	}
 	device, err := p4rt.NewDevice(p4rt.Config{
-		ID: 1, Cache: &programs, Switch: dataplane.Config{Trace: e.tracer},
-		Transmit: func(_ time.Duration, port uint32, frame []byte) {
-			e.out = append(e.out, wire{port, slices.Clone(frame)})
+		ID: 1, Cache: &programs, Switch: cfg,
+		Transmit: func(now time.Duration, port uint32, frame []byte) {
+			e.out, e.at = append(e.out, wire{port, slices.Clone(frame)}), append(e.at, now)
 		},
-		Notify: func(_ time.Duration, m *p4v1.StreamMessageResponse) {
+		Notify: func(now time.Duration, m *p4v1.StreamMessageResponse) {
 			if p := m.GetPacket(); p != nil {
-				e.out = append(e.out, wire{p4.CpuPort, fromPacketIn(p)})
+				e.out, e.at = append(e.out, wire{p4.CpuPort, fromPacketIn(p)}), append(e.at, now)
 			}
 			e.told = append(e.told, learnedFrom(m.GetDigest())...)
 		},
@@ -110,7 +117,7 @@ func (e *embedded) try(_ testing.TB, u *p4v1.Update) error {
 
 func (e *embedded) inject(t testing.TB, in ...wire) []wire {
 	t.Helper()
-	e.out = nil
+	e.out, e.at = nil, nil
 	for _, w := range in {
 		if w.port == p4.CpuPort {
 			if err := e.device.PacketOut(e.now, toPacketOut(w.frame)); err != nil {

@@ -1,16 +1,35 @@
 // Scenario 2 of draft-pfc section 3: a node that understands PFC looks at the segment lists of the data packets that reach its
 // SIDs, and tells the controller (a program cannot make entries) of those that lead back to an End.X.PFC SID.
 
+// Digest: a data packet came whose segment list leads back to a node that understands PFC. Segments as in the SRH, the last
+// one to be visited first; what is not there is 0.
+struct pfc_policy_t {
+    bit<128> source;
+    bit<128> dst_addr;           // SID of this node
+    bit<20>  slice;
+    bit<9>   port;               // that it came by
+    bit<8>   last_entry;
+    bit<8>   segments_left;
+    bit<128> s0;
+    bit<128> s1;
+    bit<128> s2;
+    bit<128> s3;
+    bit<128> s4;
+    bit<128> s5;
+    bit<128> s6;
+    bit<128> s7;
+}
+
 #define KEEP_SEGMENT(i)                                                      \
     if (hdr.segment[i].isValid()) {                                          \
-        meta.learned.s##i = hdr.segment[i].sid;                              \
+        meta.learned_s##i = hdr.segment[i].sid;                              \
     }
 
 // A table cannot be asked twice for a packet, so there is one a place in the list.
 #define PFC_SID(i, table_id)                                                 \
     @id(table_id)                                                            \
     table pfc_sid_##i {                                                      \
-        key = { meta.learned.s##i : exact @name("sid"); }                    \
+        key = { meta.learned_s##i : exact @name("sid"); }                    \
         actions = { upstream_pfc; @defaultonly NoAction; }                   \
         const default_action = NoAction();                                   \
         size = PFC_SIDS;                                                     \
@@ -74,8 +93,8 @@ control PfcLearning(inout headers_t hdr, inout metadata_t meta, inout standard_m
             KEEP_SEGMENT(6)
             KEEP_SEGMENT(7)
             hash(segments, HashAlgorithm.crc32, 32w0,
-                 { hdr.outer_ipv6.src_addr, meta.learned.s0, meta.learned.s1, meta.learned.s2, meta.learned.s3, meta.learned.s4,
-                   meta.learned.s5, meta.learned.s6, meta.learned.s7 }, 64w0x100000000);
+                 { hdr.outer_ipv6.src_addr, meta.learned_s0, meta.learned_s1, meta.learned_s2, meta.learned_s3, meta.learned_s4,
+                   meta.learned_s5, meta.learned_s6, meta.learned_s7 }, 64w0x100000000);
             hash(cell, HashAlgorithm.crc16, 16w0, { segments }, (bit<32>)PFC_SEEN);
             pfc_seen_list.read(seen_list, 16w0 ++ cell);
             pfc_seen_at.read(seen_at, 16w0 ++ cell);
@@ -92,13 +111,13 @@ control PfcLearning(inout headers_t hdr, inout metadata_t meta, inout standard_m
                 if (found == 1) {
                     pfc_seen_list.write(16w0 ++ cell, segments);
                     pfc_seen_at.write(16w0 ++ cell, std.ingress_global_timestamp + 1);
-                    meta.learned.source = hdr.outer_ipv6.src_addr;
-                    meta.learned.dst_addr = hdr.outer_ipv6.dst_addr;
-                    meta.learned.slice = meta.slice;
-                    meta.learned.port = std.ingress_port;
-                    meta.learned.last_entry = hdr.srh.last_entry;
-                    meta.learned.segments_left = hdr.srh.segments_left;
-                    digest<pfc_policy_t>(1, meta.learned);
+                    meta.learned_source = hdr.outer_ipv6.src_addr;
+                    meta.learned_sid = hdr.outer_ipv6.dst_addr;
+                    meta.learned_last_entry = hdr.srh.last_entry;
+                    meta.learned_left = hdr.srh.segments_left;
+                    digest<pfc_policy_t>(1, { meta.learned_source, meta.learned_sid, meta.slice, std.ingress_port,
+                        meta.learned_last_entry, meta.learned_left, meta.learned_s0, meta.learned_s1, meta.learned_s2,
+                        meta.learned_s3, meta.learned_s4, meta.learned_s5, meta.learned_s6, meta.learned_s7 });
                 }
             }
         }

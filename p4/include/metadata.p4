@@ -16,25 +16,6 @@ const bit<2> EMIT_NONE     = 0;
 const bit<2> EMIT_RESPONSE = 1;  // ACK or NAK
 const bit<2> EMIT_CNP      = 2;
 
-// Digest: a data packet came whose segment list leads back to a node that understands PFC. Segments as in the SRH, the last
-// one to be visited first.
-struct pfc_policy_t {
-    bit<128> source;
-    bit<128> dst_addr;           // SID of this node
-    bit<20>  slice;
-    bit<9>   port;               // that it came by
-    bit<8>   last_entry;
-    bit<8>   segments_left;
-    bit<128> s0;
-    bit<128> s1;
-    bit<128> s2;
-    bit<128> s3;
-    bit<128> s4;
-    bit<128> s5;
-    bit<128> s6;
-    bit<128> s7;
-}
-
 struct metadata_t {
     @field_list(RECIRCULATED, RESUBMITTED)
     bit<2>   pass;
@@ -103,7 +84,20 @@ struct metadata_t {
     bit<9>   pfc_port;           // whose queues are paused
     bit<8>   pfc_classes;        // that may be
     bit<1>   pfc_command;        // the frame is for the target
-    pfc_policy_t learned;
+
+    // A segment list, in the order of the SRH, for the digest.
+    bit<128> learned_source;
+    bit<128> learned_sid;
+    bit<8>   learned_last_entry;
+    bit<8>   learned_left;
+    bit<128> learned_s0;
+    bit<128> learned_s1;
+    bit<128> learned_s2;
+    bit<128> learned_s3;
+    bit<128> learned_s4;
+    bit<128> learned_s5;
+    bit<128> learned_s6;
+    bit<128> learned_s7;
 
     // ICMPv6 errors.
     @field_list(RESUBMITTED)

@@ -168,6 +168,7 @@ func drops(s *dataplane.Stats) []drop {
 		{"input_full", s.InputFull}, {"recirculation_full", s.RecirculationFull},
 		{"ingress", s.IngressDrop}, {"egress", s.EgressDrop},
 		{"queue_full", s.QueueFull}, {"bad_priority", s.BadPriority},
+		{"pause_buffer_full", s.PauseBufferFull}, {"storm", s.StormDrop}, {"pfc_refused", s.PFCRefused},
 		{"no_multicast_group", s.NoGroup}, {"no_clone_session", s.NoSession},
 		{"assert_failed", s.AssertFailed}, {"runaway", s.Runaway},
 	}

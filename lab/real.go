@@ -49,12 +49,20 @@ func (c *Clock) run(start time.Time) {
 			w.slipped += late
 		}
 	}
+	// reach moves the world's time on to now, but not past what is due: a call happens before that.
+	reach := func() {
+		now := time.Since(start)
+		if len(w.events) > 0 {
+			now = min(now, w.events[0].at)
+		}
+		w.now = max(w.now, now)
+	}
 	for {
 		select {
 		case <-c.stop:
 			return
 		case f := <-c.calls:
-			w.now = max(w.now, time.Since(start))
+			reach()
 			f()
 			continue
 		default:
@@ -81,7 +89,7 @@ func (c *Clock) run(start time.Time) {
 		case <-c.stop:
 			return
 		case f := <-c.calls:
-			w.now = max(w.now, time.Since(start))
+			reach()
 			f()
 		case <-timer.C:
 		}

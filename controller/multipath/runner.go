@@ -26,8 +26,6 @@ import (
 type Streams interface {
 	// Set says what a host is to hold; nil is nothing.
 	Set(host string, s *hostapi.State) error
-	// Forget drops what is known of a host without a stream.
-	Forget(host string)
 	// Probe asks a host for EV probes.
 	Probe(host string, p *hostapi.Probe) error
 	// Status is what is known of a host; false when nothing is.

@@ -45,7 +45,5 @@ func (s *Server) registerCCProfiles() {
 			return s.cfg.Multipath.DeleteCCProfile(ctx, name, pre)
 		},
 	}
-	c.registerRead(s)
-	c.registerCreate(s)
-	c.registerWrite(s)
+	c.registerAll(s)
 }

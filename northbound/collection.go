@@ -1,6 +1,7 @@
 package northbound
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"net/url"
@@ -19,6 +20,7 @@ import (
 type collection[S, R any] struct {
 	path string // "/v1/multicast-groups"
 	one  string // "multicast-group", in the ids of operations
+	many string // where that is not one with an s
 	noun string // "multicast group"
 	tag  string
 	// example is a patch of a spec.
@@ -70,11 +72,18 @@ type itemOf[R any] struct {
 	Body     R
 }
 
+// registerAll registers everything that a collection can.
+func (c *collection[S, R]) registerAll(s *Server) {
+	c.registerRead(s)
+	c.registerCreate(s)
+	c.registerWrite(s)
+}
+
 func (c *collection[S, R]) registerRead(s *Server) {
 	tags := []string{c.tag}
 	huma.Register(s.api, s.operation(huma.Operation{
-		OperationID: "list-" + c.one + "s", Method: http.MethodGet, Path: c.path, Tags: tags,
-		Summary: "List the " + c.noun + "s", Errors: c.errors(422),
+		OperationID: "list-" + cmp.Or(c.many, c.one+"s"), Method: http.MethodGet, Path: c.path, Tags: tags,
+		Summary: "List the " + plural(c.noun), Errors: c.errors(422),
 	}), c.listAll)
 	c.registerGet(s)
 }
@@ -136,6 +145,13 @@ func article(noun string) string {
 		return "an " + noun
 	}
 	return "a " + noun
+}
+
+func plural(noun string) string {
+	if stem, ok := strings.CutSuffix(noun, "y"); ok {
+		return stem + "ies"
+	}
+	return noun + "s"
 }
 
 func (c *collection[S, R]) configured() error {

@@ -14,6 +14,8 @@ import (
 // change. Errors that are the client's to know are *[intent.Error]; the code of
 // one about a switch that cannot be reached is [intent.CodeUnavailable].
 type Controller interface {
+	PFC
+
 	// Groups returns every multicast group, in any order.
 	Groups(ctx context.Context) ([]intent.MulticastGroup, error)
 	// Group returns one multicast group.

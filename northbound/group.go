@@ -49,8 +49,6 @@ func (s *Server) registerGroups() {
 		},
 		del: s.controller.DeleteGroup,
 	}
-	c.registerRead(s)
-	c.registerCreate(s)
-	c.registerWrite(s)
+	c.registerAll(s)
 	s.registerGroupViews(c)
 }

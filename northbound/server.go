@@ -58,6 +58,7 @@ func New(cfg Config, controller Controller, events *Events) (*Server, error) {
 	s.registerGroups()
 	s.registerSwitches()
 	s.registerTopology()
+	s.registerLossless()
 	s.registerFabric()
 	s.registerEVProfiles()
 	s.registerCCProfiles()
@@ -124,6 +125,7 @@ func (s *Server) humaConfig(withTokens bool) huma.Config {
 	config.Tags = []*huma.Tag{
 		{Name: "multicast groups", Description: "RDMA multicast groups, and what became of them."},
 		{Name: "switches", Description: "The switches, and what they hold."},
+		{Name: losslessTag, Description: "SRv6 policies, tenants, and PFC over SRv6."},
 		{Name: fabricTag, Description: "The MRC fabric: entropy values for hosts, what they hold, and what is not to be used."},
 		{Name: "network", Description: "The topology as learned by BGP-LS."},
 		{Name: "controller", Description: "Events and the controller's own health."},

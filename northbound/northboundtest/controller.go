@@ -25,6 +25,7 @@ var Began = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 // hosts 2001:db8:5::1 (s1, at n6) and 2001:db8:1::1 and ::2 (r1 and r2, at n1).
 // Whoever embeds it says what the state of groups and the entries of tables are.
 type Controller struct {
+	*lossless
 	// Snapshot is the topology.
 	Snapshot *topology.Snapshot
 	// Planned, when not nil, gives the status to a group that has been put.
@@ -43,7 +44,7 @@ type Controller struct {
 
 // NewController returns a controller that has no groups.
 func NewController(s *topology.Snapshot) *Controller {
-	return &Controller{Snapshot: s, Kept: make(map[string]intent.MulticastGroup), Down: make(map[string]bool)}
+	return &Controller{lossless: newLossless(), Snapshot: s, Kept: make(map[string]intent.MulticastGroup), Down: make(map[string]bool)}
 }
 
 // Topology returns Snapshot.

@@ -1,0 +1,226 @@
+package northboundtest
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"sync"
+
+	"github.com/weft-sdn/weft/controller"
+	"github.com/weft-sdn/weft/controller/intent"
+)
+
+// lossless keeps SRv6 policies, tenants and PFC policies under the rules of package
+// intent, for switches n1 and n6 with hosts at port 11, and plans nothing.
+type lossless struct {
+	mu       sync.Mutex
+	version  uint64
+	policies map[string]intent.SRv6Policy
+	tenants  map[string]intent.Tenant
+	requests map[string]intent.PFCPolicy
+}
+
+func newLossless() *lossless {
+	return &lossless{policies: make(map[string]intent.SRv6Policy), tenants: make(map[string]intent.Tenant), requests: make(map[string]intent.PFCPolicy)}
+}
+
+func (l *lossless) env(except string) intent.PFCEnv {
+	return intent.PFCEnv{
+		MaxSlice: 255,
+		Switch: func(name string) (managed, known bool) {
+			return name == "n1" || name == "n6", name == "n1" || name == "n6" || name == "n9"
+		},
+		SID: func(netip.Addr) bool { return false },
+		Attached: func(_ string, port uint32) ([]netip.Prefix, bool) {
+			return []netip.Prefix{netip.MustParsePrefix("2001:db8::/32")}, port == 11
+		},
+		SRv6Policy: func(name string) (intent.SRv6PolicySpec, bool) { p, ok := l.policies[name]; return p.Spec, ok },
+		Tenant:     func(name string) (intent.TenantSpec, bool) { t, ok := l.tenants[name]; return t.Spec, ok },
+		OtherSlice: func(slice uint32) (string, bool) {
+			for _, t := range l.tenants {
+				if t.Name != except && t.Spec.Slice == slice {
+					return t.Name, true
+				}
+			}
+			return "", false
+		},
+		OtherSite: func(string, uint32) (string, bool) { return "", false },
+		OtherPFC:  func(string, string) (string, bool) { return "", false },
+	}
+}
+
+// find returns the resource of a name that meets a precondition.
+func find[R any](kept map[string]R, noun, name string, version func(R) uint64, pre controller.Precondition) (r R, known bool, err error) {
+	r, known = kept[name]
+	switch {
+	case !known && pre.Version != 0:
+		err = missing("there is no %s %q", noun, name)
+	case known && pre.Absent:
+		err = &intent.Error{Code: intent.CodeExists, Message: fmt.Sprintf("%s %q exists", noun, name)}
+	case known && pre.Version != 0 && pre.Version != version(r):
+		err = &intent.Error{Code: intent.CodeVersion, Message: fmt.Sprintf("%s %q has version %d, not %d", noun, name, version(r), pre.Version)}
+	case !known:
+		err = intent.ValidateName(name)
+	}
+	return r, known, err
+}
+
+// remove deletes a resource that is there.
+func remove[R any](kept map[string]R, noun, name string, version func(R) uint64, pre controller.Precondition) error {
+	_, known, err := find(kept, noun, name, version, pre)
+	if err == nil && !known {
+		err = missing("there is no %s %q", noun, name)
+	}
+	if err == nil {
+		delete(kept, name)
+	}
+	return err
+}
+
+func one[R any](kept map[string]R, noun, name string) (R, error) {
+	r, ok := kept[name]
+	if !ok {
+		return r, missing("there is no %s %q", noun, name)
+	}
+	return r, nil
+}
+
+func accepted(version uint64) (intent.Conditions, uint64) {
+	var c intent.Conditions
+	c.Set(intent.Accepted, true, intent.ReasonPlanned, "", Began)
+	return c, version
+}
+
+func policyVersion(p intent.SRv6Policy) uint64 { return p.Version }
+func tenantVersion(t intent.Tenant) uint64     { return t.Version }
+func requestVersion(p intent.PFCPolicy) uint64 { return p.Version }
+
+// SRv6Policies returns the SRv6 policies.
+func (l *lossless) SRv6Policies(context.Context) ([]intent.SRv6Policy, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Collect(maps.Values(l.policies)), nil
+}
+
+// SRv6Policy returns an SRv6 policy.
+func (l *lossless) SRv6Policy(_ context.Context, name string) (intent.SRv6Policy, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return one(l.policies, "SRv6 policy", name)
+}
+
+// PutSRv6Policy creates or replaces an SRv6 policy.
+func (l *lossless) PutSRv6Policy(_ context.Context, name string, spec intent.SRv6PolicySpec, pre controller.Precondition) (intent.SRv6Policy, bool, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p, known, err := find(l.policies, "SRv6 policy", name, policyVersion, pre)
+	spec = spec.Complete()
+	if err == nil {
+		err = spec.Validate(l.env(name))
+	}
+	if err != nil || known && p.Spec.Equal(&spec) {
+		return p, false, err
+	}
+	l.version++
+	p = intent.SRv6Policy{Name: name, Version: l.version, Created: Began, Spec: spec}
+	p.Status.Conditions, p.Status.ObservedVersion = accepted(l.version)
+	p.Status.Path = []string{spec.Headend, spec.Endpoint}
+	l.policies[name] = p
+	return p, !known, nil
+}
+
+// DeleteSRv6Policy removes an SRv6 policy.
+func (l *lossless) DeleteSRv6Policy(_ context.Context, name string, pre controller.Precondition) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return remove(l.policies, "SRv6 policy", name, policyVersion, pre)
+}
+
+// Tenants returns the tenants.
+func (l *lossless) Tenants(context.Context) ([]intent.Tenant, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Collect(maps.Values(l.tenants)), nil
+}
+
+// Tenant returns a tenant.
+func (l *lossless) Tenant(_ context.Context, name string) (intent.Tenant, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return one(l.tenants, "tenant", name)
+}
+
+// PutTenant creates or replaces a tenant.
+func (l *lossless) PutTenant(_ context.Context, name string, spec intent.TenantSpec, pre controller.Precondition) (intent.Tenant, bool, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	t, known, err := find(l.tenants, "tenant", name, tenantVersion, pre)
+	spec = spec.Complete()
+	if err == nil {
+		err = spec.Validate(l.env(name))
+	}
+	if err != nil || known && t.Spec.Equal(&spec) {
+		return t, false, err
+	}
+	l.version++
+	t = intent.Tenant{Name: name, Version: l.version, Created: Began, Spec: spec}
+	t.Status.Conditions, t.Status.ObservedVersion = accepted(l.version)
+	t.Status.VRF = 1
+	l.tenants[name] = t
+	return t, !known, nil
+}
+
+// DeleteTenant removes a tenant.
+func (l *lossless) DeleteTenant(_ context.Context, name string, pre controller.Precondition) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return remove(l.tenants, "tenant", name, tenantVersion, pre)
+}
+
+// PFCPolicies returns the PFC policies.
+func (l *lossless) PFCPolicies(context.Context) ([]intent.PFCPolicy, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Collect(maps.Values(l.requests)), nil
+}
+
+// PFCPolicy returns a PFC policy.
+func (l *lossless) PFCPolicy(_ context.Context, name string) (intent.PFCPolicy, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return one(l.requests, "PFC policy", name)
+}
+
+// PutPFCPolicy creates or replaces a PFC policy, which has a node with a pause in
+// force and a tunnel.
+func (l *lossless) PutPFCPolicy(_ context.Context, name string, spec intent.PFCPolicySpec, pre controller.Precondition) (intent.PFCPolicy, bool, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p, known, err := find(l.requests, "PFC policy", name, requestVersion, pre)
+	spec = intent.StandardPFCDefaults().Complete(spec)
+	if err == nil {
+		err = spec.Validate(l.env(name))
+	}
+	if err != nil || known && p.Spec == spec {
+		return p, false, err
+	}
+	l.version++
+	p = intent.PFCPolicy{Name: name, Version: l.version, Created: Began, Spec: spec}
+	p.Status.Conditions, p.Status.ObservedVersion = accepted(l.version)
+	p.Status.Nodes = []intent.PFCNode{{
+		Switch: "n6", Port: 2, Priority: 3, Watermarks: intent.Watermarks{Buffer: spec.Buffer, Headroom: 4096, XOFF: 65536, XON: 32768, RTT: intent.Duration(20_000_000), Rate: 100_000_000_000, Measured: true},
+		Queue: &intent.PFCQueue{Paused: true, PausedFor: intent.Duration(1_000_000), Held: 4096, MaxHeld: 8192, PausesReceived: 2, XOFFSent: 1, LastXOFF: Began, At: Began},
+	}}
+	p.Status.Tunnels = []intent.PFCTunnel{{ID: 1, From: "n1", To: "n6", Segments: []intent.SegmentStatus{}, Mode: spec.Tunnel, State: intent.TunnelUp, RTT: intent.Duration(20_000_000), Sent: 10}}
+	l.requests[name] = p
+	return p, !known, nil
+}
+
+// DeletePFCPolicy removes a PFC policy.
+func (l *lossless) DeletePFCPolicy(_ context.Context, name string, pre controller.Precondition) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return remove(l.requests, "PFC policy", name, requestVersion, pre)
+}

@@ -27,6 +27,9 @@ func newDelete(env environment) *cobra.Command {
 		{"multicast-group", "Delete multicast groups", "Deletes multicast groups. They are gone at once; what the switches hold of them goes after\nthat."},
 		{"ev-profile", "Make EV profiles what the configuration says", "Deletes what was wanted of EV profiles: they are what the configuration says again."},
 		{"cc-profile", "Delete CC profiles", "Deletes CC profiles that no EV profile names."},
+		{"srv6-policy", "Delete SRv6 policies", "Deletes SRv6 policies that no tenant and no PFC policy refers to."},
+		{"tenant", "Delete tenants", "Deletes tenants that no PFC policy refers to."},
+		{"pfc-policy", "Delete PFC policies", "Deletes PFC policies: their tunnels go, and nothing is paused by them any more."},
 	} {
 		k := kindNamed(x.kind)
 		c := &cobra.Command{

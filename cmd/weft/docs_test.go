@@ -64,6 +64,9 @@ func TestDocumentedFields(t *testing.T) {
 		{"docs/config.md", "Lab", "yaml", reflect.TypeFor[lab.Network]()},
 		{"docs/api.md", "Multicast groups", "json", reflect.TypeFor[intent.Spec]()},
 		{"docs/api.md", "EV profiles", "json", reflect.TypeFor[intent.EVProfileSpec]()},
+		{"docs/api.md", "SRv6 policies, tenants and PFC policies", "json", reflect.TypeFor[intent.SRv6PolicySpec]()},
+		{"docs/api.md", "SRv6 policies, tenants and PFC policies", "json", reflect.TypeFor[intent.TenantSpec]()},
+		{"docs/api.md", "SRv6 policies, tenants and PFC policies", "json", reflect.TypeFor[intent.PFCPolicySpec]()},
 		{"docs/api.md", "CC profiles", "json", reflect.TypeFor[intent.CCProfileSpec]()},
 	} {
 		_, section, ok := strings.Cut(document(t, c.document), "\n## "+c.heading+"\n")
@@ -181,6 +184,8 @@ func TestDocumentedAPI(t *testing.T) {
 	for _, word := range []any{
 		controller.GroupChanged, controller.GroupDeleted, controller.SwitchChanged, controller.TopologyChanged,
 		controller.ReceiverEvicted, controller.ReceiverStallEnded, controller.ReceiverStalled,
+		controller.SRv6PolicyChanged, controller.SRv6PolicyDeleted, controller.TenantChanged, controller.TenantDeleted,
+		controller.PFCPolicyChanged, controller.PFCPolicyDeleted,
 		multipath.FabricChanged, multipath.LinkChanged, multipath.DrainChanged, multipath.ProfileChanged, multipath.SuspectChanged, multipath.HostChanged,
 	} {
 		if name := reflect.ValueOf(word).String(); !strings.Contains(text, "`"+name+"`") {

@@ -110,6 +110,7 @@ EV profiles and links of an MRC fabric.
 		return list(ctx, v, switchPath(args[0], "counters"), query, counterTable)
 	})
 	counters.Flags().StringVar(&counter, "counter", "", "only this counter")
+	addLossless(v, add)
 	addFabric(v, add)
 	add("events", "Follow what happens; the same as \"weft watch events\"", 0, func(ctx context.Context, _ []string) error {
 		return watchEvents(ctx, v, nil)

@@ -106,3 +106,20 @@ func addFabric(v *viewer, add addFunc) {
 	probes.register(c, "source", "only where this host probed last")
 	probes.register(c, "destination", "only where this host was probed last")
 }
+
+// addLossless adds what there is to see of tenants and what carries them.
+func addLossless(v *viewer, add addFunc) {
+	path := func(segments ...string) string { return client.Path(append([]string{"v1"}, segments...)...) }
+	add("srv6-policies", "The SRv6 policies", 0, func(ctx context.Context, _ []string) error {
+		return list(ctx, v, path("srv6-policies"), nil, srv6PolicyTable)
+	})
+	add("tenants", "The tenants", 0, func(ctx context.Context, _ []string) error {
+		return list(ctx, v, path("tenants"), nil, tenantTable)
+	})
+	add("pfc-policies", "The PFC policies", 0, func(ctx context.Context, _ []string) error {
+		return list(ctx, v, path("pfc-policies"), nil, pfcPolicyTable)
+	})
+	add("pfc-policy NAME", "One PFC policy: queues with watermarks and pauses in force, and tunnels", 1, func(ctx context.Context, args []string) error {
+		return object(ctx, v, path("pfc-policies", args[0]), pfcPolicyDetail)
+	})
+}

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/weft-sdn/weft/controller/intent"
+)
+
+// conditionsOf are conditions as conditionCell takes them.
+func conditionsOf(c intent.Conditions) *intent.Status { return &intent.Status{Conditions: c} }
+
+func srv6PolicyTable(w io.Writer, policies []intent.SRv6Policy) error {
+	g := newGrid("NAME", "HEADEND", "ENDPOINT", "METRIC", "MODE", "PATH", "PFC NODES", "ACCEPTED", "PROGRAMMED")
+	for i := range policies {
+		p, s := &policies[i], &policies[i].Spec
+		status := conditionsOf(p.Status.Conditions)
+		g.row(p.Name, s.Headend, s.Endpoint, s.Metric, s.Mode, strings.Join(p.Status.Path, " "), strings.Join(p.Status.PFCNodes, " "),
+			conditionCell(status, intent.Accepted), conditionCell(status, intent.Programmed))
+	}
+	return g.writeTo(w)
+}
+
+func tenantTable(w io.Writer, tenants []intent.Tenant) error {
+	g := newGrid("NAME", "SLICE", "PRIORITY", "RATE", "VRF", "SITES", "POLICIES", "ACCEPTED", "PROGRAMMED")
+	for i := range tenants {
+		t, s := &tenants[i], &tenants[i].Spec
+		var sites []string
+		for _, x := range s.Sites {
+			sites = append(sites, fmt.Sprintf("%s:%d", x.Switch, x.Port))
+		}
+		rate := ""
+		if s.Rate > 0 {
+			rate = bitRate(s.Rate)
+		}
+		status := conditionsOf(t.Status.Conditions)
+		g.row(t.Name, s.Slice, s.Priority, rate, t.Status.VRF, strings.Join(sites, " "), strings.Join(s.Policies, " "),
+			conditionCell(status, intent.Accepted), conditionCell(status, intent.Programmed))
+	}
+	return g.writeTo(w)
+}
+
+func pfcPolicyTable(w io.Writer, policies []intent.PFCPolicy) error {
+	g := newGrid("NAME", "SRV6 POLICY", "TENANT", "SCENARIO", "QUEUES", "PAUSED", "TUNNELS", "UP", "ACCEPTED", "PROGRAMMED", "DEGRADED")
+	for i := range policies {
+		p, s := &policies[i], &policies[i].Spec
+		paused, up := 0, 0
+		for _, n := range p.Status.Nodes {
+			if n.Queue != nil && n.Queue.Paused {
+				paused++
+			}
+		}
+		for _, t := range p.Status.Tunnels {
+			if t.State == intent.TunnelUp {
+				up++
+			}
+		}
+		status := conditionsOf(p.Status.Conditions)
+		g.row(p.Name, s.SRv6Policy, s.Tenant, s.Scenario, len(p.Status.Nodes), paused, len(p.Status.Tunnels), up,
+			conditionCell(status, intent.Accepted), conditionCell(status, intent.Programmed), conditionCell(status, intent.Degraded))
+	}
+	return g.writeTo(w)
+}
+
+func pfcPolicyDetail(w io.Writer, p *intent.PFCPolicy) error {
+	g := newGrid()
+	g.row("Name:", p.Name)
+	g.row("Version:", p.Version)
+	g.row("SRv6 policy, tenant:", p.Spec.SRv6Policy+", "+p.Spec.Tenant)
+	g.row("Scenario, tunnel:", fmt.Sprintf("%d, %s", p.Spec.Scenario, p.Spec.Tunnel))
+	if len(p.Status.Cycle) > 0 {
+		g.row("Circle:", strings.Join(p.Status.Cycle, " "))
+	}
+	if err := g.writeTo(w); err != nil {
+		return err
+	}
+	fmt.Fprintln(w)
+	g = newGrid("QUEUE", "UPSTREAM", "BUFFER", "HEADROOM", "XOFF", "XON", "RTT", "PAUSED", "HELD", "MOST", "RECEIVED", "XOFF SENT", "XON SENT", "DROPPED", "STORMS", "LAST XOFF", "LAST XON")
+	for i := range p.Status.Nodes {
+		n := &p.Status.Nodes[i]
+		m, rtt := &n.Watermarks, n.Watermarks.RTT.String()
+		if !m.Measured {
+			rtt += " assumed"
+		}
+		queue := fmt.Sprintf("%s:%d priority %d", n.Switch, n.Port, n.Priority)
+		q := n.Queue
+		if q == nil {
+			g.row(queue, n.Upstream, m.Buffer, m.Headroom, m.XOFF, m.XON, rtt, "", "", "", "", "", "", "", "", "", "")
+			continue
+		}
+		paused := yesNo(q.Paused)
+		if q.Paused {
+			paused = "for " + q.PausedFor.String()
+		}
+		g.row(queue, n.Upstream, m.Buffer, m.Headroom, m.XOFF, m.XON, rtt, paused, q.Held, q.MaxHeld, q.PausesReceived, q.XOFFSent, q.XONSent, q.Dropped, q.Storms,
+			clockTime(q.LastXOFF), clockTime(q.LastXON))
+	}
+	if err := g.writeTo(w); err != nil {
+		return err
+	}
+	fmt.Fprintln(w)
+	g = newGrid("TUNNEL", "FROM", "TO", "SEGMENTS", "STATE", "RTT", "SENT", "LOST")
+	for i := range p.Status.Tunnels {
+		t := &p.Status.Tunnels[i]
+		var segments []string
+		for _, s := range t.Segments {
+			segments = append(segments, s.SID.String())
+		}
+		g.row(t.ID, t.From, t.To, strings.Join(segments, " "), t.State, t.RTT, t.Sent, t.Lost)
+	}
+	if err := g.writeTo(w); err != nil {
+		return err
+	}
+	return conditionTable(w, p.Status.Conditions)
+}

@@ -261,3 +261,16 @@ func TestPFCRestart(t *testing.T) {
 		t.Errorf("the same again: created %v, %v", created, err)
 	}
 }
+
+// TestPFCPriority: the priority of the PFC frames is one that no PFC policy pauses.
+func TestPFCPriority(t *testing.T) {
+	c := figure3Core(t)
+	if _, _, err := c.PutTenant("b", tenantSpec(2, 7, 12), Precondition{}); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err := c.PutPFCPolicy("q", intent.PFCPolicySpec{SRv6Policy: "wan", Tenant: "b"}, Precondition{})
+	var e *intent.Error
+	if !errors.As(err, &e) || e.Code != intent.CodeInvalid || !strings.Contains(e.Error(), "another priority than 7") {
+		t.Errorf("%v", err)
+	}
+}

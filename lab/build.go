@@ -18,6 +18,9 @@ type Options struct {
 	// PacingSlack is how far hosts may fall behind their line rate and still catch up in a burst: for
 	// worlds in real time, which run late. In virtual time nothing does, and a pause is one.
 	PacingSlack time.Duration
+	// PauseBuffer is how many octets a paused queue of a switch may hold where no PFC policy says so;
+	// 0: the switches' default.
+	PauseBuffer int
 }
 
 // NewWorld builds the nodes and wires of a network, which it completes. The switches are empty:

@@ -38,7 +38,7 @@ func newSwitchNode(w *World, s Switch, o Options) (*SwitchNode, error) {
 	n.config = p4rt.Config{
 		ID:       deviceID,
 		Cache:    o.Cache,
-		Switch:   dataplane.Config{Seed: o.Seed<<16 | uint64(s.MAC[4])<<8 | uint64(s.MAC[5])},
+		Switch:   dataplane.Config{Seed: o.Seed<<16 | uint64(s.MAC[4])<<8 | uint64(s.MAC[5]), PauseBuffer: o.PauseBuffer},
 		Transmit: n.Transmit,
 		Notify: func(now time.Duration, m *p4v1.StreamMessageResponse) {
 			if n.Notify != nil {

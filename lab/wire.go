@@ -19,6 +19,8 @@ type Wire struct {
 	Delay            time.Duration
 	Rate             uint64 // bits per second, 0 is no limit
 	Faults           Faults
+	// Lose, if not nil, says of each frame put on the wire whether it is lost.
+	Lose func(now time.Duration, frame []byte) bool
 
 	// What became of the frames handed to it.
 	Sent, Lost, Duplicated uint64
@@ -59,6 +61,10 @@ func (w *Wire) send(now time.Duration, frame []byte) {
 	}
 	w.free = start
 	rng := w.world.rng
+	if w.Lose != nil && w.Lose(now, frame) {
+		w.Lost++
+		return
+	}
 	if w.Faults.Loss > 0 && rng.Float64() < w.Faults.Loss {
 		w.Lost++
 		return

@@ -16,7 +16,7 @@ import (
 
 func newDemo(env environment) *cobra.Command {
 	demo := family("demo", "Show what Weft does", "Runs a network in this process, has it do something, and tells what was counted.")
-	demo.AddCommand(newDemoMulticast(env), newDemoMRC(env))
+	demo.AddCommand(newDemoMulticast(env), newDemoMRC(env), newDemoPFC(env))
 	return demo
 }
 
@@ -161,4 +161,30 @@ func (f *fabricFlags) parse() (ev.Mode, lab.ClosConfig, error) {
 		return 0, lab.ClosConfig{}, &usageError{err}
 	}
 	return mode, c, nil
+}
+
+func newDemoPFC(env environment) *cobra.Command {
+	var quiet bool
+	c := &cobra.Command{
+		Use: "pfc", Short: "Lossless RoCEv2 across a WAN that knows nothing of PFC",
+		Long: `Runs the WAN of the PFC draft in virtual time: DC1 - R1 - R2 - R3 - DC2 and a detour, of which
+R1 and R3 handle PFC, with two tenants over an SRv6 policy. DC2 pauses one of them, first
+without a PFC policy and then with one, which makes R3 stop R1 through a reverse tunnel. The
+last line is a JSON document of what was counted. The exit status is 0 only if packets are
+lost without the policy, none with it, and the other tenant is not slowed down.`,
+		Args: arguments(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			out := env.stdout
+			if quiet {
+				out = io.Discard
+			}
+			result, err := lab.RunPFCDemo(cmd.Context(), lab.PFCDemoOptions{Out: out})
+			if result == nil {
+				return err
+			}
+			return printResult(env, result, err)
+		},
+	}
+	c.Flags().BoolVar(&quiet, "quiet", false, "print the JSON line only")
+	return c
 }

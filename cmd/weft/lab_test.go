@@ -104,7 +104,7 @@ func TestLabErrors(t *testing.T) {
 		{"no network", []string{"lab"}, exitUsage, "usage: weft lab NAME|FILE.yaml"},
 		{"bytes", []string{"demo", "multicast", "--bytes", "0"}, exitUsage, "--bytes is 0"},
 		{"mode", []string{"demo", "multicast", "--mode", "x"}, exitUsage, `--mode is "x": want provisioned or inband`},
-		{"unknown demo", []string{"demo", "x"}, exitUsage, `demo: unknown command "x": want one of mrc, multicast`},
+		{"unknown demo", []string{"demo", "x"}, exitUsage, `demo: unknown command "x": want one of mrc, multicast, pfc`},
 		{"lab mode", []string{"lab", "clos", "--mode", "x"}, exitUsage, `--mode "x", want one of [ecmp stev`},
 		{"mrc mode", []string{"demo", "mrc", "--mode", "x"}, exitUsage, `--mode "x", want one of [ecmp stev`},
 		{"mrc tiers", []string{"demo", "mrc", "--tiers", "4"}, exitUsage, "--tiers is 4, want 2 to 3"},

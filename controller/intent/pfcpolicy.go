@@ -192,6 +192,8 @@ func (s *PFCPolicySpec) Validate(env PFCEnv) error {
 		v.bad("spec.tenant", strconv.Quote(s.Tenant), "the name of a tenant")
 	case ok && !tenant.carriedBy(s.SRv6Policy):
 		v.bad("spec.tenant", strconv.Quote(s.Tenant), fmt.Sprintf("a tenant that SRv6 policy %s (%s to %s) carries", s.SRv6Policy, policy.Headend, policy.Endpoint))
+	case found && tenant.Priority == MaxPriority:
+		v.bad("spec.tenant", strconv.Quote(s.Tenant), fmt.Sprintf("a tenant of another priority than %d, which the PFC frames in tunnels have: nobody may pause it", MaxPriority))
 	default:
 		if other, taken := env.OtherPFC(s.SRv6Policy, s.Tenant); taken {
 			v.conflict("spec.tenant", strconv.Quote(s.Tenant), "a tenant without a PFC policy on this SRv6 policy; it has "+other)

@@ -115,6 +115,9 @@ func defaultAction(table string, a entry.Action) entry.Entity {
 // slices emits the queues of slices, and that of the frames which control them.
 func (w *pfcWork) slices() {
 	settings := &w.n.Inventory.PFC
+	if m := &w.n.Inventory.MRC; !m.On() {
+		w.add(w.n.ICMPErrors(m.ICMP)...) // what the lines S05 to S10 of End.X.PFC send
+	}
 	w.add(defaultAction(p4.TableSliceField, entry.Do(p4.ActionSetSliceField, number("mask", settings.MaxSlice()))))
 	for _, x := range w.s.Slices {
 		w.add(entry.In(p4.TableSlice, entry.Do(p4.ActionSetSlice, number("class", x.Priority), number("priority", x.Priority)), entry.Exact("slice", entry.Uint(uint64(x.ID)))))

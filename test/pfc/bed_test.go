@@ -76,6 +76,12 @@ func (b *bed) tenants() {
 		_, _, err := c.PutSRv6Policy("wan", intent.SRv6PolicySpec{Headend: "R1", Endpoint: "R3", Segments: []intent.Segment{{Node: "R2"}}}, controller.Precondition{})
 		return err
 	})
+	b.tenantsOn()
+}
+
+// tenantsOn makes the two tenants on the SRv6 policy that there is.
+func (b *bed) tenantsOn() {
+	b.t.Helper()
 	for i, hosts := range [][2]string{{"DC1", "DC2"}, {"B1", "B2"}} {
 		b.change(func(c *controller.Core) error {
 			_, _, err := c.PutTenant(string(rune('a'+i)), intent.TenantSpec{

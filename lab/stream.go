@@ -1,0 +1,159 @@
+package lab
+
+import (
+	"bytes"
+	"fmt"
+	"time"
+
+	"github.com/weft-sdn/weft/packet"
+)
+
+// StreamConfig says what a stream sends.
+type StreamConfig struct {
+	From, To string // hosts
+	QPN      uint32 // that the packets are for, which tells streams apart
+	Payload  int    // octets of a packet
+	Rate     uint64 // bit/s of the frames without preamble and gap
+	Priority uint8  // that PFC frames stop
+}
+
+// A Stream sends RoCEv2 packets at a constant rate from one host to another, whatever becomes of them,
+// and looks at what arrives. It stops for PFC frames of its link, as a NIC does, and makes up for nothing
+// afterwards.
+type Stream struct {
+	Config StreamConfig
+	// Sent and Received packets; Reordered came after a later one, Corrupt are not what was sent.
+	Sent, Received, Reordered, Corrupt uint64
+	// Octets of payload that have arrived.
+	Octets uint64
+	// Longest is the longest time without an arrival since the first.
+	Longest time.Duration
+
+	world   *World
+	uplink  *Wire
+	frame   packet.RoCE
+	gap     time.Duration
+	running bool
+	paused  time.Duration // until then
+	next    uint32        // PSN that is expected
+	last    time.Duration
+	buf     []byte
+}
+
+// maxPSN is the greatest packet sequence number: 24 bits.
+const maxPSN = 1<<24 - 1
+
+// NewStream returns a stream that has not started.
+func (w *World) NewStream(cfg StreamConfig) (*Stream, error) {
+	from, to := w.Network.host(cfg.From), w.Network.host(cfg.To)
+	if from == nil || to == nil {
+		return nil, fmt.Errorf("stream from %q to %q: %w", cfg.From, cfg.To, ErrUnknown)
+	}
+	gateway, _ := w.Network.Uplink(cfg.From)
+	uplink, err := w.Wire(cfg.From, gateway)
+	if err != nil {
+		return nil, err
+	}
+	s := &Stream{Config: cfg, world: w, uplink: uplink}
+	s.frame = packet.RoCE{
+		Ethernet: packet.Ethernet{Dst: w.switches[gateway].Switch.MAC, Src: from.MAC},
+		IPv6:     packet.IPv6{HopLimit: 64, Src: from.Address, Dst: to.Address},
+		UDP:      packet.UDP{SrcPort: 49152, DstPort: packet.RoCEPort},
+		BTH:      packet.BTH{Opcode: packet.OpSendOnly, PKey: 0xffff, DestQPN: cfg.QPN},
+		Payload:  make([]byte, cfg.Payload),
+	}
+	s.gap = time.Duration(uint64(s.frame.Len()) * 8 * uint64(time.Second) / cfg.Rate)
+	w.AddTap(streamTap{s})
+	return s, nil
+}
+
+// Start lets it send from now on, Stop ends that.
+func (s *Stream) Start() {
+	if !s.running {
+		s.running = true
+		s.tick()
+	}
+}
+
+// Stop ends what Start began.
+func (s *Stream) Stop() { s.running = false }
+
+// Lost returns how many packets have not arrived: some may be on their way.
+func (s *Stream) Lost() uint64 { return s.Sent - s.Received }
+
+func (s *Stream) tick() {
+	if !s.running {
+		return
+	}
+	if now := s.world.Now(); now < s.paused {
+		s.world.At(s.paused, s.tick)
+		return
+	}
+	s.frame.BTH.PSN = uint32(s.Sent) & maxPSN
+	s.fill(s.frame.Payload, s.frame.BTH.PSN)
+	s.buf = s.frame.Append(s.buf[:0])
+	s.Sent++
+	s.uplink.Inject(s.buf)
+	s.world.After(s.gap, s.tick)
+}
+
+// fill makes the payload of a packet out of its number.
+func (s *Stream) fill(b []byte, psn uint32) {
+	x := psn*2654435761 + s.Config.QPN
+	for i := range b {
+		x = x*1664525 + 1013904223
+		b[i] = byte(x >> 24)
+	}
+}
+
+// streamTap shows a stream what arrives.
+type streamTap struct{ *Stream }
+
+// Sent implements Tap.
+func (streamTap) Sent(time.Duration, *Wire, []byte) {}
+
+// Arrived implements Tap.
+func (s streamTap) Arrived(now time.Duration, w *Wire, frame []byte) {
+	switch w.To {
+	case s.Config.From:
+		s.control(now, w, frame)
+	case s.Config.To:
+		s.data(now, frame)
+	}
+}
+
+// control takes a PFC frame of the host's link.
+func (s *Stream) control(now time.Duration, w *Wire, frame []byte) {
+	var pfc packet.PFC
+	if _, err := pfc.ParseFrame(frame); err != nil || pfc.Classes&(1<<s.Config.Priority) == 0 {
+		return
+	}
+	s.paused = now
+	if quanta := pfc.Quanta[s.Config.Priority]; quanta > 0 && w.Rate > 0 {
+		s.paused += time.Duration(uint64(quanta) * packet.PFCQuantumBits * uint64(time.Second) / w.Rate)
+	}
+}
+
+// data takes a packet that has come through.
+func (s *Stream) data(now time.Duration, frame []byte) {
+	p, _, err := packet.ParseRoCE(frame)
+	if err != nil || p.BTH.DestQPN != s.Config.QPN || p.BTH.Opcode != packet.OpSendOnly {
+		return
+	}
+	s.Received++
+	s.Octets += uint64(len(p.Payload))
+	want := make([]byte, len(p.Payload))
+	s.fill(want, p.BTH.PSN)
+	if packet.CheckICRC(p.Datagram) != nil || !bytes.Equal(want, p.Payload) {
+		s.Corrupt++
+	}
+	if int32((p.BTH.PSN-s.next)<<8) < 0 {
+		s.Reordered++
+	} else {
+		s.next = p.BTH.PSN + 1
+	}
+	if s.last > 0 {
+		s.Longest = max(s.Longest, now-s.last)
+	}
+	s.last = now
+}

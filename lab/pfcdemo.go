@@ -40,9 +40,11 @@ type PFCDemoResult struct {
 	Seconds       float64 `json:"seconds"` // wall time
 }
 
+// PFCDemoDelay is that of the demo's WAN, one way.
+const PFCDemoDelay = 10 * time.Millisecond
+
 // The demo's network and traffic.
 const (
-	pfcDemoDelay   = 10 * time.Millisecond // of the WAN, one way
 	pfcDemoRate    = 1_000_000_000
 	pfcDemoBuffer  = 8 << 20
 	pfcDemoPause   = 200 * time.Millisecond
@@ -58,7 +60,7 @@ func RunPFCDemo(ctx context.Context, o PFCDemoOptions) (*PFCDemoResult, error) {
 		o.Out = io.Discard
 	}
 	began := time.Now()
-	fmt.Fprintf(o.Out, "DC1 - R1 - R2 - R3 - DC2, and R1 - R4 - R5 - R3; R1 and R3 handle PFC, R2 knows nothing of it; %v of delay from R1 to R3\n", pfcDemoDelay)
+	fmt.Fprintf(o.Out, "DC1 - R1 - R2 - R3 - DC2, and R1 - R4 - R5 - R3; R1 and R3 handle PFC, R2 knows nothing of it; %v of delay from R1 to R3\n", PFCDemoDelay)
 	cache := new(p4rt.Cache)
 	without, err := runPFCDemo(ctx, cache, false)
 	if err != nil {
@@ -107,7 +109,7 @@ type pfcRun struct {
 }
 
 func runPFCDemo(ctx context.Context, cache *p4rt.Cache, lossless bool) (*pfcRun, error) {
-	w, err := NewWorld(PFCNetwork(pfcDemoDelay, pfcDemoRate), Options{Seed: 1, Cache: cache, PauseBuffer: pfcDemoBuffer})
+	w, err := NewWorld(PFCNetwork(PFCDemoDelay, pfcDemoRate), Options{Seed: 1, Cache: cache, PauseBuffer: pfcDemoBuffer})
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +132,7 @@ func runPFCDemo(ctx context.Context, cache *p4rt.Cache, lossless bool) (*pfcRun,
 	}
 	w.AddTap(r)
 	from, to := pfcDemoStart, pfcDemoStart+pfcDemoPause
-	w.At(from-pfcDemoPause-5*pfcDemoDelay, func() { r.a.Start(); r.b.Start() })
+	w.At(from-pfcDemoPause-5*PFCDemoDelay, func() { r.a.Start(); r.b.Start() })
 	var mark uint64
 	w.At(from-pfcDemoPause, func() { mark = r.b.Octets })
 	w.At(from, func() { r.before, mark = r.b.Octets-mark, r.b.Octets; r.pause(to) })

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/weft-sdn/weft/topology"
@@ -155,11 +156,12 @@ func (c *Core) tenant(name string) *Tenant { return c.tenants[name] }
 // requestsOn returns the PFC policies on an SRv6 policy, in order.
 func (c *Core) requestsOn(policy string) []*request {
 	var out []*request
-	for _, name := range slices.Sorted(maps.Keys(c.requests)) {
-		if c.requests[name].Policy == policy {
-			out = append(out, c.requests[name])
+	for _, r := range c.requests {
+		if r.Policy == policy {
+			out = append(out, r)
 		}
 	}
+	slices.SortFunc(out, func(a, b *request) int { return strings.Compare(a.Name, b.Name) })
 	return out
 }
 
@@ -241,11 +243,14 @@ func (c *Core) PutTenant(t Tenant) error {
 	}
 	var done []*attempt
 	var on [][]*request
-	for _, name := range slices.Sorted(maps.Keys(c.policies)) {
-		requests := c.requestsOn(name)
-		if !slices.ContainsFunc(requests, func(r *request) bool { return r.Tenant == t.Name }) {
-			continue
+	carrying := make(map[string]bool) // policies with a PFC policy of the tenant
+	for _, r := range c.requests {
+		if r.Tenant == t.Name && c.policies[r.Policy] != nil {
+			carrying[r.Policy] = true
 		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(carrying)) {
+		requests := c.requestsOn(name)
 		a, err := c.try(c.policies[name], c.policies[name].Policy, requests, with)
 		if err == nil {
 			done, on = append(done, a), append(on, requests)

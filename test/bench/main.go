@@ -1,6 +1,6 @@
 // Bench measures Weft and prints what it finds as JSON lines, one figure each; docs/benchmarks.md says what they mean. Progress goes to standard error.
 //
-//	go run ./test/bench [engine[/WORKLOAD]] [pcap[/WORKLOAD]] [multicast] [plan] [paths] [program] [switches] [p4runtime] [multipath] [hosts] [veth]
+//	go run ./test/bench [engine[/WORKLOAD]] [pcap[/WORKLOAD]] [multicast] [plan] [paths] [program] [switches] [p4runtime] [multipath] [hosts] [loop] [pfc] [veth]
 //
 // It fails when something does not do what it should, never because something is slow.
 package main
@@ -37,6 +37,7 @@ var benches = []bench{
 	{"multipath", keepingTrue},
 	{"hosts", denying},
 	{"loop", closing},
+	{"pfc", lossless},
 	{"veth", veth},
 }
 

@@ -107,6 +107,9 @@ func TestMRCDemoAgain(t *testing.T) {
 
 // TestMRCDemoLive runs the demo with real sessions of every kind on loopback.
 func TestMRCDemoLive(t *testing.T) {
+	if testing.Short() {
+		t.Skip("in real time")
+	}
 	var out strings.Builder
 	r, err := RunMRCDemo(context.Background(), MRCOptions{Fabric: small, Mode: ev.ModeStructured, Bytes: 64 << 10, Out: &out})
 	t.Log(out.String())

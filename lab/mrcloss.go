@@ -83,8 +83,11 @@ func (d *mrcDemo) fail(ctx context.Context, p *phase, m *Mesh) error {
 // calm says when so much of a phase has arrived, and the last failure is so long ago that what came of
 // it can be told from what comes next.
 func (d *mrcDemo) calm(p *phase, m *Mesh, part float64) func() bool {
-	since := m.world.now
+	since := time.Duration(-1) // the first time that it is asked
 	return func() bool {
+		if since < 0 {
+			since = m.world.now
+		}
 		return m.Done() || float64(p.meter.delivered()) >= part*float64(p.octets) && m.world.now >= since+max(setbackTrips*d.rtt, d.settle)
 	}
 }

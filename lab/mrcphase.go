@@ -45,7 +45,7 @@ func (d *mrcDemo) traffic(ctx context.Context, name string, cfg MeshConfig, mean
 	var m *Mesh
 	var slipped time.Duration // so far
 	err := d.stage.do(ctx, func(w *World) (err error) {
-		p.classes = w.Classes()
+		p.classes, slipped = w.Classes(), w.slipped
 		cfg.QP = d.queuePairs()
 		if m, err = w.NewMesh(cfg); err != nil {
 			return err

@@ -44,7 +44,7 @@ func loadedDevice(t testing.TB, cache *p4rt.Cache, id uint64, n int) *p4rt.Devic
 	return d
 }
 
-// A switch with the fabric's program and 1,000 entries takes less than 12 MiB, program and P4Info included; one that shares these with others
+// A switch with the fabric's program and 1,000 entries takes less than 8 MiB, program and P4Info included; one that shares these with others
 // takes much less.
 func TestMemory(t *testing.T) {
 	if testing.Short() {
@@ -52,7 +52,7 @@ func TestMemory(t *testing.T) {
 	}
 	const (
 		entries = 1000
-		alone   = 12 << 20
+		alone   = 8 << 20
 		shared  = 2 << 20
 		devices = 16
 	)

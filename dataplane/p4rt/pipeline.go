@@ -2,7 +2,10 @@ package p4rt
 
 import (
 	"bytes"
+	"compress/flate"
+	"crypto/sha256"
 	"fmt"
+	"io"
 	"math"
 	"slices"
 	"sync"
@@ -10,6 +13,7 @@ import (
 
 	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weft-sdn/weft/dataplane"
@@ -21,9 +25,32 @@ type pipeline struct {
 	*schema
 	marshaled []byte // the P4Info, to compare
 	program   *dataplane.Program
-	// config holds the P4Info and the device configuration as they came, for
-	// GetForwardingPipelineConfig; its cookie is unset. Nobody changes it.
-	config *p4v1.ForwardingPipelineConfig
+	info      *configv1.P4Info // as it came; nobody changes it
+	// packed is the device configuration as it came, for
+	// GetForwardingPipelineConfig: deflated, as the JSON takes as much as all that
+	// is made of it, and a twentieth of that so.
+	packed []byte
+	digest [sha256.Size]byte // of the device configuration, to compare
+}
+
+func pack(device []byte) ([]byte, error) {
+	var b bytes.Buffer
+	w, err := flate.NewWriter(&b, flate.BestSpeed)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := w.Write(device); err != nil {
+		return nil, err
+	}
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	return bytes.Clone(b.Bytes()), nil
+}
+
+// device returns the device configuration as it came.
+func (p *pipeline) device() ([]byte, error) {
+	return io.ReadAll(flate.NewReader(bytes.NewReader(p.packed)))
 }
 
 // Cache shares loaded pipelines between devices: those that are given the same
@@ -52,6 +79,7 @@ func (c *Cache) load(cfg *p4v1.ForwardingPipelineConfig) (*pipeline, *Error) {
 	if err != nil {
 		return nil, invalid("config.p4info: %v", err)
 	}
+	digest := sha256.Sum256(cfg.GetP4DeviceConfig())
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	live := c.pipelines[:0]
@@ -62,7 +90,7 @@ func (c *Cache) load(cfg *p4v1.ForwardingPipelineConfig) (*pipeline, *Error) {
 			continue // nobody uses it any more
 		}
 		live = append(live, w)
-		if bytes.Equal(p.config.P4DeviceConfig, cfg.GetP4DeviceConfig()) && bytes.Equal(p.marshaled, info) {
+		if p.digest == digest && bytes.Equal(p.marshaled, info) {
 			found = p
 		}
 	}
@@ -74,7 +102,7 @@ func (c *Cache) load(cfg *p4v1.ForwardingPipelineConfig) (*pipeline, *Error) {
 	if e != nil {
 		return nil, e
 	}
-	p.marshaled = info
+	p.marshaled, p.digest = info, digest
 	c.pipelines = append(c.pipelines, weak.Make(p))
 	return p, nil
 }
@@ -92,11 +120,11 @@ func newPipeline(info *configv1.P4Info, device []byte) (*pipeline, *Error) {
 	if e := s.bind(prog); e != nil {
 		return nil, e
 	}
-	return &pipeline{
-		schema:  s,
-		program: prog,
-		config:  &p4v1.ForwardingPipelineConfig{P4Info: info, P4DeviceConfig: append([]byte(nil), device...)},
-	}, nil
+	packed, err := pack(device)
+	if err != nil {
+		return nil, errorf(codes.Internal, "config.p4_device_config: %v", err)
+	}
+	return &pipeline{schema: s, program: prog, info: info, packed: packed}, nil
 }
 
 // bind finds every object of the P4Info in the program, by name, and checks

@@ -234,16 +234,21 @@ func (d *Device) GetPipeline(req *p4v1.GetForwardingPipelineConfigRequest) (*p4v
 		return &p4v1.GetForwardingPipelineConfigResponse{}, nil
 	}
 	out := &p4v1.ForwardingPipelineConfig{Cookie: copyCookie(cookie)}
+	var err error
 	switch t := req.GetResponseType(); t {
 	case p4v1.GetForwardingPipelineConfigRequest_ALL:
-		out.P4Info, out.P4DeviceConfig = r.p.config.P4Info, r.p.config.P4DeviceConfig
+		out.P4Info = r.p.info
+		out.P4DeviceConfig, err = r.p.device()
 	case p4v1.GetForwardingPipelineConfigRequest_COOKIE_ONLY:
 	case p4v1.GetForwardingPipelineConfigRequest_P4INFO_AND_COOKIE:
-		out.P4Info = r.p.config.P4Info
+		out.P4Info = r.p.info
 	case p4v1.GetForwardingPipelineConfigRequest_DEVICE_CONFIG_AND_COOKIE:
-		out.P4DeviceConfig = r.p.config.P4DeviceConfig
+		out.P4DeviceConfig, err = r.p.device()
 	default:
 		return nil, invalid("response_type %s; want ALL, COOKIE_ONLY, P4INFO_AND_COOKIE or DEVICE_CONFIG_AND_COOKIE", fmt.Sprint(t))
+	}
+	if err != nil {
+		return nil, errorf(codes.Internal, "the device configuration cannot be unpacked: %v", err)
 	}
 	return &p4v1.GetForwardingPipelineConfigResponse{Config: out}, nil
 }

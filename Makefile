@@ -13,7 +13,7 @@ demo: build
 
 # What runs on one goroutine: the race detector finds nothing there that it does not find in the
 # packages that use it, and takes minutes for it.
-ALONE = ./dataplane ./dataplane/replay ./dataplane/setup ./dataplane/stf ./test/fabric ./test/multipath
+ALONE = ./dataplane ./dataplane/replay ./dataplane/setup ./dataplane/stf ./test/fabric ./test/faults ./test/multipath
 
 # Everything that must hold before a change lands; also what CI runs. With the race detector tests are
 # the short ones: what takes long is many cases on one goroutine, which run without it. Of fuzz targets

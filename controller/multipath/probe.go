@@ -36,6 +36,9 @@ type probe struct {
 	count    int
 	at       time.Duration
 	deadline time.Duration
+	// telling says that a loss accuses the links: when it was sent, both hosts held a
+	// state, and probes had come through over all links before.
+	telling bool
 }
 
 // way is an EV that may be probed: a path of a profile's port.
@@ -323,6 +326,7 @@ func (c *Core) sendEV(h *host, p *profile, v, wire hostapi.EV, links []int32, co
 	took := time.Duration(count-1)*probeGap + c.cfg.ProbeTimeout
 	c.pending[c.probeID] = &probe{
 		host: h, peer: peer.Name, profile: p, ev: v, links: links, count: count, at: c.now, deadline: c.now + took + answerGrace,
+		telling: h.applied > 0 && peer.applied > 0 && c.inUse(links) && c.proven(links),
 	}
 	c.out.Probes = append(c.out.Probes, Probe{Host: h.Name, Request: &hostapi.Probe{
 		ID: c.probeID, Source: h.Address, Destination: peer.Address, Format: p.outcome.Profile.Format, EV: wire, DSCP: c.cfg.ProbeDSCP,
@@ -457,7 +461,7 @@ func (c *Core) ProbeResult(name string, r *hostapi.ProbeResult) error {
 		for k, i := range p.links {
 			ids[k] = c.fabric.links[i].ID
 		}
-		if c.inUse(p.links) {
+		if p.telling && c.inUse(p.links) {
 			path := c.locator.Path(c.ends(h, p.profile.to, p.ev.Port, ids))
 			c.locator.Observe(c.now, path, suspect.Counts{Sent: uint64(r.Sent), Lost: uint64(r.Sent - r.Received)})
 		}
@@ -471,6 +475,12 @@ func (c *Core) ProbeResult(name string, r *hostapi.ProbeResult) error {
 // inUse reports whether links are all up: losses on others are no news.
 func (c *Core) inUse(links []int32) bool {
 	return !slices.ContainsFunc(links, func(i int32) bool { return c.fabric.links[i].phase != up })
+}
+
+// proven reports whether a probe has come through over each of some links. Over others
+// none may get while switches are still being programmed, which makes none of them grey.
+func (c *Core) proven(links []int32) bool {
+	return !slices.ContainsFunc(links, func(i int32) bool { return !c.fabric.links[i].proven })
 }
 
 // Cell is what probes of an EV have shown.

@@ -1,8 +1,13 @@
 package multipath
 
 import (
+	"maps"
+	"slices"
 	"testing"
 	"time"
+
+	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/topology"
 )
 
 // TestProbesBeforeSwitches: probes that are lost while a leaf is still being programmed make nothing a
@@ -38,5 +43,36 @@ func TestProbesBeforeSwitches(t *testing.T) {
 	w.run(2 * time.Second)
 	if len(w.core.Suspects()) == 0 {
 		t.Error("nothing is suspected of what loses half of its packets")
+	}
+}
+
+// TestCountsBeforeController: what hosts have lost under an earlier controller accuses nobody, what they
+// lose from then on does; and all that hosts have lost which have just started.
+func TestCountsBeforeController(t *testing.T) {
+	for name, version := range map[string]hostapi.Version{"earlier controller": {Epoch: epoch - 1, Number: 5}, "just started": {}} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, 1, func(c *Config) { c.ProbeRate, c.FirstRound = 0, 100*time.Millisecond }).clos(1, 4, 4, 1)
+			w.core.SetTopology(w.net.Build())
+			w.core.InSync()
+			for _, host := range slices.Sorted(maps.Keys(w.made)) {
+				w.hello(host, version)
+			}
+			w.pump()
+			w.run(time.Second)
+			bad := w.both("leaf1-1", "spine1-2")[0].ID
+			tr := w.traffic(240, func(id topology.LinkID) float64 {
+				if id == bad {
+					return 0.1
+				}
+				return 0
+			})
+			for _, old := range []bool{version != hostapi.Version{}, false} {
+				tr.report()
+				w.run(500 * time.Millisecond)
+				if s := w.core.Suspects(); (len(s) == 0) != old {
+					t.Errorf("%v: %+v", w.now, s)
+				}
+			}
+		})
 	}
 }

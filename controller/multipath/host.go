@@ -54,6 +54,7 @@ type host struct {
 	mine     *hostapi.State // the sender's with the host's own ports
 	mineOf   *hostapi.State // what it was made of
 	counters map[counterKey]counter
+	older    bool                // may have counted for others: the first count of an EV is where the next starts from
 	assumed  map[counterKey]bool // EVs that are ASSUMED_BAD
 	// assumedAt is when an EV of assumed may be probed again, assumedLast the one
 	// that was.
@@ -238,6 +239,7 @@ func (c *Core) delist(h *host) {
 		h.sender, c.reracked = nil, true
 	}
 	delete(c.unset, h.Name)
+	h.older = h.older || len(h.counters) > 0
 	clear(h.counters)
 	clear(h.assumed)
 }

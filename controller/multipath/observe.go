@@ -91,7 +91,11 @@ func (c *Core) EVCounts(name string, m *hostapi.EVCounts) error {
 			continue
 		}
 		key := counterKey{n.Profile, n.EV}
-		before := h.counters[key]
+		before, known := h.counters[key]
+		if !known && h.older {
+			h.counters[key] = counter{n.Sent, n.Lost}
+			continue
+		}
 		if n.Sent < before.sent || n.Lost < before.lost { // the counter has started again
 			before = counter{}
 		}

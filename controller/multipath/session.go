@@ -16,6 +16,7 @@ func (c *Core) Hello(name string, m *hostapi.Hello) error {
 	if h.hello.Instance != m.Instance { // its counters start anew
 		clear(h.counters)
 		clear(h.assumed)
+		h.older = foreign
 	}
 	again := h.sender != nil && capabilitiesKey(h.hello.Capabilities) == capabilitiesKey(m.Capabilities)
 	h.hello = *m

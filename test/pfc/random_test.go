@@ -39,30 +39,61 @@ func (b *bed) pause(host string, priority uint8, d time.Duration, xon bool) {
 	next()
 }
 
-// resumption looks at how long R1 takes to go on after an XON has come.
-type resumption struct {
+// obedience looks at how R1 obeys the PFC frames that have come to it: it sends nothing of the tenant while it is
+// stopped, and goes on when an XON has come or the quanta have run out.
+type obedience struct {
+	rate    uint64        // bit/s of R1's port
+	stopped time.Duration // since then, and
+	until   time.Duration // until then; 0: it is not
 	from    time.Duration // an XON has come, and nothing has been sent since
-	longest time.Duration
+	longest time.Duration // from an XON to the next packet
+	late    time.Duration // from where quanta ran out to the next packet, at most
 	xons    int
+	expired int
+	early   int // packets while stopped
 }
 
-func (r *resumption) Arrived(now time.Duration, w *lab.Wire, frame []byte) {
+func (r *obedience) Arrived(now time.Duration, w *lab.Wire, frame []byte) {
 	if w.Name() != "R2-R1" {
 		return
 	}
-	if pfc, ok := lab.TunnelledPFC(frame); ok {
-		if r.from = 0; pfc.Quanta[3] == 0 {
-			r.from = now
-			r.xons++
-		}
+	pfc, ok := lab.TunnelledPFC(frame)
+	if !ok {
+		return
 	}
+	r.from = 0
+	if pfc.Quanta[3] == 0 {
+		r.until, r.from = 0, now
+		r.xons++
+		return
+	}
+	if now >= r.until {
+		r.stopped = now
+	}
+	r.until = now + time.Duration(uint64(pfc.Quanta[3])*packet.PFCQuantumBits*uint64(time.Second)/r.rate)
 }
 
-func (r *resumption) Sent(now time.Duration, w *lab.Wire, frame []byte) {
-	if w.Name() == "R1-R2" && r.from > 0 && len(frame) > 1000 && frame[17] == 1 { // of slice 1
+func (r *obedience) Sent(now time.Duration, w *lab.Wire, frame []byte) {
+	if w.Name() != "R1-R2" || len(frame) < 1000 || frame[17] != 1 { // of slice 1
+		return
+	}
+	if r.from > 0 {
 		r.longest = max(r.longest, now-r.from)
 		r.from = 0
 	}
+	if r.until == 0 {
+		return
+	}
+	begun := 2 * time.Duration(uint64(len(frame))*8*uint64(time.Second)/r.rate) // a packet that had begun, and one that has left the queue
+	if now < r.until {
+		if now > r.stopped+begun {
+			r.early++
+		}
+		return
+	}
+	r.late = max(r.late, now-r.until)
+	r.until = 0
+	r.expired++
 }
 
 // TestLossless: over random WANs, rates and pauses, and with single PFC frames lost, a tenant with a PFC policy whose
@@ -96,7 +127,7 @@ func TestLossless(t *testing.T) {
 			b.must(err)
 			o, err := b.w.NewStream(lab.StreamConfig{From: "B1", To: "B2", QPN: 2, Payload: 4096, Rate: share(10, 30), Priority: 2})
 			b.must(err)
-			back := &resumption{}
+			back := &obedience{rate: rate}
 			b.w.AddTap(back)
 			dropped := 0
 			for _, name := range [][2]string{{"R3", "R2"}, {"R2", "R1"}} {
@@ -126,7 +157,7 @@ func TestLossless(t *testing.T) {
 			a.Stop()
 			o.Stop()
 			b.run(2*time.Second + 4*delay)
-			what := fmt.Sprintf("delay %v, rate %d, buffer %d, XOFF %d, %d XONs, %d PFC frames lost", delay, rate, buffer, xoff, back.xons, dropped)
+			what := fmt.Sprintf("delay %v, rate %d, buffer %d, XOFF %d, %d XONs, %d pauses that ran out, %d PFC frames lost", delay, rate, buffer, xoff, back.xons, back.expired, dropped)
 			t.Log(what)
 			if a.Lost()+a.Reordered+a.Corrupt > 0 || a.Sent < 100 {
 				t.Errorf("%s: of %d packets %d lost, %d late, %d corrupt; %+v", what, a.Sent, a.Lost(), a.Reordered, a.Corrupt, b.policy().Status.Nodes)
@@ -136,6 +167,9 @@ func TestLossless(t *testing.T) {
 			}
 			if rtt := 2*delay + time.Millisecond; back.longest > rtt {
 				t.Errorf("%s: R1 went on %v after an XON, want at most %v", what, back.longest, rtt)
+			}
+			if back.early > 0 || back.late > time.Millisecond {
+				t.Errorf("%s: R1 sent %d packets while it was stopped, and went on %v after a pause had run out", what, back.early, back.late)
 			}
 			// A round trip that is measured longer later asks for more than there is, and is said to.
 			if c := b.policy().Status.Conditions.Find(intent.Degraded); c.Status && c.Reason != intent.ReasonHeadroom {

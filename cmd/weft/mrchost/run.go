@@ -110,6 +110,9 @@ func Run(ctx context.Context, cfg *Config, links []Link, o Options) (*Report, er
 	stream := r.stream()
 	close(r.ended)
 	agentDone()
+	if stream != nil { // the agent notes what the NIC holds when the call to the NIC has returned
+		stream.Version = r.stream().Version
+	}
 	err = errors.Join(err, r.close())
 	if o.Progress != nil {
 		o.Progress(r.counts())

@@ -3,6 +3,7 @@ package lab
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/weft-sdn/weft/topology"
@@ -16,9 +17,24 @@ const (
 	functionDT6  = 0x0002
 	functionPFC  = 0x0003
 	functionEndX = 0x0100 // plus the port
-	// functionEndXPFC plus the port; ports end at 0x1f4.
-	functionEndXPFC = 0x0300
+	// functionEndXPFC plus the port, and functionsAFlavor for each of pfcFlavors; ports end at 0x1f4.
+	functionEndXPFC  = 0x0300
+	functionsAFlavor = 0x0200
 )
+
+// pfcFlavors are those of End.X.PFC, in the order of the draft's section 6.
+var pfcFlavors = [...]topology.Flavors{0, topology.FlavorPSP, topology.FlavorUSP, topology.FlavorPSP | topology.FlavorUSP, topology.FlavorUSD}
+
+// EndXPFC returns the SID of a switch for End.X.PFC with some flavors over one of its ports; ok is false
+// when the draft has no such flavors. It is advertised by a switch that handles PFC.
+func EndXPFC(s Switch, port uint32, flavors topology.Flavors) (out topology.SID, ok bool) {
+	i := slices.Index(pfcFlavors[:], flavors)
+	behavior, known := topology.DefaultPFCBehaviors().EndXOf(flavors)
+	if i < 0 || !known {
+		return out, false
+	}
+	return sidOf(s, functionEndXPFC+functionsAFlavor*uint16(i)+uint16(port), behavior), true
+}
 
 // NodeID is the name the topology gives a lab switch.
 func NodeID(s Switch) topology.NodeID {
@@ -72,9 +88,8 @@ func (w *World) Advertise(name string) (bgpls.Objects, error) {
 			{PrefixKey: topology.PrefixKey{Node: id, Prefix: s.Locator}},
 		},
 	}
-	pfc := topology.DefaultPFCBehaviors()
 	if s.PFC {
-		a.Node.SIDs = append(a.Node.SIDs, sidOf(s, functionPFC, pfc.End))
+		a.Node.SIDs = append(a.Node.SIDs, sidOf(s, functionPFC, topology.DefaultPFCBehaviors().End))
 	}
 	metrics := w.metrics()
 	for _, wire := range w.wires {
@@ -93,7 +108,11 @@ func (w *World) Advertise(name string) (bgpls.Objects, error) {
 		}
 		endX := []topology.EndX{{SID: sidOf(s, functionEndX+uint16(wire.FromPort), topology.BehaviorEndX)}}
 		if s.PFC {
-			endX = append(endX, topology.EndX{SID: sidOf(s, functionEndXPFC+uint16(wire.FromPort), pfc.EndX)})
+			for _, flavors := range pfcFlavors {
+				if sid, ok := EndXPFC(s, wire.FromPort, flavors); ok {
+					endX = append(endX, topology.EndX{SID: sid})
+				}
+			}
 		}
 		micros := uint32(wire.Delay / time.Microsecond)
 		a.Links = append(a.Links, topology.Link{
@@ -116,6 +135,23 @@ func (w *World) metrics() map[*Wire]uint32 {
 	return m
 }
 
+// objects is what the switches that are on say of themselves.
+func (w *World) objects() []bgpls.Objects {
+	var all []bgpls.Objects
+	for _, s := range w.Network.Switches {
+		if w.switches[s.Name].down {
+			continue
+		}
+		if a, err := w.Advertise(s.Name); err == nil { // the name is the network's own
+			all = append(all, a)
+		}
+	}
+	return all
+}
+
+// Heard is Learned by way of the octets of BGP-LS.
+func (w *World) Heard() (*topology.Snapshot, error) { return bgpls.Heard(w.objects()...) }
+
 // Learned is the topology that a collector hearing every switch that is on would have.
 func (w *World) Learned(b *topology.Builder) *topology.Snapshot {
 	last := b.Build()
@@ -128,14 +164,7 @@ func (w *World) Learned(b *topology.Builder) *topology.Snapshot {
 	for _, p := range last.Prefixes {
 		b.RemovePrefix(p.PrefixKey)
 	}
-	for _, s := range w.Network.Switches {
-		if w.switches[s.Name].down {
-			continue
-		}
-		a, err := w.Advertise(s.Name)
-		if err != nil {
-			continue // the name is the network's own
-		}
+	for _, a := range w.objects() {
 		b.SetNode(a.Node)
 		for _, l := range a.Links {
 			b.SetLink(l)

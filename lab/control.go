@@ -46,6 +46,8 @@ type Control struct {
 	Log func(format string, args ...any)
 	// Events, if not nil, is told of every change, as a client of the API is.
 	Events func(controller.Event)
+	// Wire has the network learned from the octets of BGP-LS, and not from what they stand for.
+	Wire bool
 	// MRC, if not nil, is how the controller runs the fabric of the hosts of MRC.
 	MRC *inventory.MRC
 	// Paths is the running controller's part that has to do with MRC; nil without.
@@ -176,13 +178,25 @@ func (c *Control) LoseStore() { c.store = store.NewMemory() }
 func (c *Control) NetworkChanged() {
 	c.after(c.Latencies.Detect, func() {
 		c.core.Tick(c.World.now)
-		learned := c.World.Learned(c.learned)
+		learned := c.learn()
 		c.core.SetTopology(learned)
 		c.work()
 		if c.Paths != nil {
 			c.Paths.setTopology(learned)
 		}
 	})
+}
+
+func (c *Control) learn() *topology.Snapshot {
+	if !c.Wire {
+		return c.World.Learned(c.learned)
+	}
+	s, err := c.World.Heard()
+	if err != nil {
+		c.fail(err)
+		return topology.Empty()
+	}
+	return s
 }
 
 // SwitchChanged tells the controller's sessions that a switch went off or came back.

@@ -25,7 +25,7 @@ type Switch struct {
 	Loopback netip.Addr   `yaml:"loopback,omitempty"` // default 2001:db8:0:n::1 for the n-th switch
 	Locator  netip.Prefix `yaml:"locator,omitempty"`  // default 5f00:0:n::/48 (RFC 9602 sets 5f00::/16 aside for SIDs)
 	RouterID netip.Addr   `yaml:"routerId,omitempty"` // IPv4; default 10.0.h.l, h and l the octets of n
-	PFC      bool         `yaml:"pfc,omitempty"`      // advertises End.PFC, and End.X.PFC for each of its links to switches
+	PFC      bool         `yaml:"pfc,omitempty"`      // advertises End.PFC, and End.X.PFC with each of its flavors for each of its links to switches
 	MAC      packet.MAC   `yaml:"-"`                  // 02:00:00:00:h:l
 	ASN      uint32       `yaml:"-"`
 }

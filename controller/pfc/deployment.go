@@ -126,7 +126,7 @@ func Deploy(cfg *Config, path *Path, policy string, t *Tenant, r *Request, name 
 		stage.Rate, stage.Speed = path.rate(cfg, from, max(at, 1), t.Rate), rateOr(path.Hops[from].Rate, cfg.Sizing.Rate)
 		d.Stages = append(d.Stages, stage)
 		if i > 0 && (r.Scenario != 2 || r.Learned) {
-			up, down := path.tunnels(hops[i-1], at, r.BestEffort, cfg.Behaviors)
+			up, down := path.tunnels(hops[i-1], at, r.BestEffort)
 			d.Tunnels = append(d.Tunnels, up, down)
 		}
 	}

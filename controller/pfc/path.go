@@ -45,12 +45,14 @@ type Hop struct {
 	// -1 when unknown.
 	Rate  uint64 `json:"rate,omitempty"`
 	Delay int64  `json:"delay"`
-	// PFC is the End.X.PFC SID of the link, Back that of the link by which the
-	// path came, or else the node's End.PFC (BackByNode); invalid where there is
-	// none.
-	PFC        netip.Addr `json:"pfc,omitzero"`
-	Back       netip.Addr `json:"back,omitzero"`
-	BackByNode bool       `json:"backByNode,omitempty"`
+	// PFC is the End.X.PFC SID of the link, that which was asked for or the one
+	// with the fewest flavors, and Back that of the link by which the path came, or
+	// else the node's End.PFC (BackByNode); invalid where there is none.
+	PFC          netip.Addr        `json:"pfc,omitzero"`
+	PFCBehavior  topology.Behavior `json:"pfcBehavior,omitempty"`
+	Back         netip.Addr        `json:"back,omitzero"`
+	BackBehavior topology.Behavior `json:"backBehavior,omitempty"`
+	BackByNode   bool              `json:"backByNode,omitempty"`
 	// End is the node's End SID (or End.PFC), by which tunnels cross it.
 	End netip.Addr `json:"end,omitzero"`
 	// Address of the node: the source of what it encapsulates.
@@ -108,13 +110,14 @@ type pathWork struct {
 	behaviors topology.PFCBehaviors
 	links     []*topology.Link
 	// stops are the places, in the nodes of the path, that were asked for; a stop
-	// that is left over a given link has forced.
+	// that is left over a given link has forced, and the SID that said so.
 	stops []stop
 }
 
 type stop struct {
 	hop    int
 	forced bool
+	sid    netip.Addr
 }
 
 func (f *pathWork) name(id topology.NodeID) string {
@@ -164,7 +167,7 @@ func (f *pathWork) follow(w Way) error {
 		if err := to(node); err != nil {
 			return err
 		}
-		f.stops = append(f.stops, stop{len(f.links), link != nil})
+		f.stops = append(f.stops, stop{len(f.links), link != nil, v.SID})
 		if link != nil {
 			if f.graph.Reverse(link) == nil {
 				return fmt.Errorf("%w over %s", ErrUnreachable, link.ID)
@@ -213,7 +216,7 @@ func (f *pathWork) hops(w Way) []Hop {
 				h.Delay = int64(max(out.Delay.Average, out.Delay.Min))
 			}
 			if x, ok := f.behaviors.EndXPFC(out); ok {
-				h.PFC = x.Address
+				h.PFC, h.PFCBehavior = x.Address, x.Behavior
 			}
 		}
 		if in != nil {
@@ -221,11 +224,11 @@ func (f *pathWork) hops(w Way) []Hop {
 			if r := f.graph.Reverse(in); r != nil {
 				h.Arrival = r.LocalPort
 				if x, ok := f.behaviors.EndXPFC(r); ok {
-					h.Back = x.Address
+					h.Back, h.BackBehavior = x.Address, x.Behavior
 				}
 			}
 			if marked && !h.Back.IsValid() {
-				h.Back, h.BackByNode = end.Address, true
+				h.Back, h.BackBehavior, h.BackByNode = end.Address, end.Behavior, true
 			}
 		}
 		return h
@@ -235,7 +238,18 @@ func (f *pathWork) hops(w Way) []Hop {
 		out = append(out, hop(l.Local, l, in))
 		in = l
 	}
-	return append(out, hop(w.Endpoint, nil, in))
+	out = append(out, hop(w.Endpoint, nil, in))
+	for _, s := range f.stops {
+		if !s.forced {
+			continue
+		}
+		for _, x := range f.links[s.hop].EndX {
+			if _, ok := f.behaviors.EndXFlavors(x.Behavior); ok && x.Address == s.sid && x.Algorithm == 0 {
+				out[s.hop].PFC, out[s.hop].PFCBehavior = x.Address, x.Behavior
+			}
+		}
+	}
+	return out
 }
 
 // endOf returns the End SID of a node, of algorithm 0, preferably without

@@ -11,7 +11,8 @@ import (
 )
 
 // wan builds networks for tests: every node has End and, where it is capable,
-// End.PFC, every link End.X and, from a capable node, End.X.PFC.
+// End.PFC, every link End.X and, from a capable node, End.X.PFC without and with
+// PSP.
 type wan struct {
 	b      *topology.Builder
 	number map[string]int
@@ -61,7 +62,9 @@ func (w *wan) end(a, b string, pa, pb, metric, delay uint32) topology.Link {
 		EndX:  []topology.EndX{{SID: topology.SID{Address: w.sid(a, 0x100+int(pa)), Behavior: topology.BehaviorEndX}}},
 	}
 	if w.pfc[a] {
-		l.EndX = append(l.EndX, topology.EndX{SID: topology.SID{Address: w.sid(a, 0x200+int(pa)), Behavior: topology.DefaultPFCBehaviors().EndX}})
+		behaviors := topology.DefaultPFCBehaviors()
+		l.EndX = append(l.EndX, topology.EndX{SID: topology.SID{Address: w.sid(a, 0x300+int(pa)), Behavior: behaviors.EndXPSP}},
+			topology.EndX{SID: topology.SID{Address: w.sid(a, 0x200+int(pa)), Behavior: behaviors.EndX}})
 	}
 	w.links = append(w.links, l)
 	return l
@@ -129,6 +132,7 @@ func TestFindPath(t *testing.T) {
 		{"computed, delay", "R3", "R1", topology.MetricIGP, nil, "R3 R2 R1", "R3.End.X.PFC R1.End"},
 		{"detour", "R1", "R3", 0, node("R4"), "R1 R4 R5 R3", "R1.End.X.PFC R4.End R3.End"},
 		{"by SID", "R1", "R3", 0, []Via{{SID: w.sid("R1", 0x202)}, {SID: w.sid("R5", 1)}}, "R1 R4 R5 R3", "R1.End.X.PFC R5.End R3.End"},
+		{"by SID with a flavor", "R1", "R3", 0, []Via{{SID: w.sid("R1", 0x301)}, {Node: "R2"}}, "R1 R2 R3", "R1.End.X.PFC (PSP) R2.End R3.End"},
 		{"by adjacency", "R2", "R3", 0, []Via{{SID: w.sid("R2", 0x102)}}, "R2 R3", "R2.End.X R3.End"},
 		{"not capable", "R2", "R5", topology.MetricIGP, nil, "R2 R3 R5", "R3.End.X.PFC R5.End"},
 	} {

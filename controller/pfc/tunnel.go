@@ -54,7 +54,7 @@ func (t *Tunnel) way() string { return t.list() + ">" + t.SID.String() }
 
 // tunnels returns the two between neighboring stages, the one upward first. a and
 // b are hops of the path.
-func (p *Path) tunnels(a, b int, bestEffort bool, behaviors topology.PFCBehaviors) (up, down Tunnel) {
+func (p *Path) tunnels(a, b int, bestEffort bool) (up, down Tunnel) {
 	u, d := &p.Hops[a], &p.Hops[b]
 	var between []Segment
 	for _, s := range p.Segments {
@@ -86,11 +86,7 @@ func (p *Path) tunnels(a, b int, bestEffort bool, behaviors topology.PFCBehavior
 	slices.Reverse(between)
 	up = tunnel(d, u, u.PFC, u.Port, between)
 	up.Upward, down.ByNode = true, d.BackByNode
-	up.Segments = append(up.Segments, Segment{Node: u.Node, SID: up.SID, Behavior: behaviors.EndX, Hop: a})
-	last := behaviors.EndX
-	if down.ByNode {
-		last = behaviors.End
-	}
-	down.Segments = append(down.Segments, Segment{Node: d.Node, SID: down.SID, Behavior: last, Hop: b})
+	up.Segments = append(up.Segments, Segment{Node: u.Node, SID: up.SID, Behavior: u.PFCBehavior, Hop: a})
+	down.Segments = append(down.Segments, Segment{Node: d.Node, SID: down.SID, Behavior: d.BackBehavior, Hop: b})
 	return up, down
 }

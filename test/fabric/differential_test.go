@@ -301,7 +301,7 @@ func (r round) setUp(t testing.TB, to trier) []bool {
 // seen keeps what arrives behind the ports there are: no interface takes less than an Ethernet header.
 func seen(wires []wire) []wire {
 	return slices.DeleteFunc(wires, func(w wire) bool {
-		return w.port != p4.CpuPort && w.port != p4.PfcPort && (w.port == 0 || w.port > ports || len(w.frame) < packet.EthernetLen)
+		return w.port != p4.CpuPort && (len(w.frame) < packet.EthernetLen || w.port != p4.PfcPort && (w.port == 0 || w.port > ports))
 	})
 }
 

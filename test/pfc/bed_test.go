@@ -28,7 +28,7 @@ type bed struct {
 	events  []controller.Event
 }
 
-func newBed(t testing.TB, n lab.Network, seed uint64) *bed {
+func newBed(t testing.TB, n lab.Network, seed uint64, set ...func(*lab.Control)) *bed {
 	t.Helper()
 	w, err := lab.NewWorld(n, lab.Options{Seed: seed, Cache: cache})
 	if err != nil {
@@ -37,6 +37,9 @@ func newBed(t testing.TB, n lab.Network, seed uint64) *bed {
 	b := &bed{t: t, w: w}
 	if b.control, err = lab.NewControl(w, lab.DefaultLatencies()); err != nil {
 		t.Fatal(err)
+	}
+	for _, f := range set {
+		f(b.control)
 	}
 	b.control.Events = func(e controller.Event) { b.events = append(b.events, e) }
 	b.must(b.control.Start())

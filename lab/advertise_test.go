@@ -1,0 +1,42 @@
+package lab
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/weft-sdn/weft/topology"
+	"github.com/weft-sdn/weft/topology/bgpls"
+)
+
+// TestHeard: what switches say of themselves is the same behind the octets of BGP-LS, every flavor of End.X.PFC with its
+// codepoint included.
+func TestHeard(t *testing.T) {
+	w, err := NewWorld(PFCNetwork(10*time.Millisecond, 1e9), Options{Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := w.Learned(topology.NewBuilder())
+	heard, err := w.Heard()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := topology.Compare(said, heard); !d.IsZero() {
+		text, _ := json.Marshal(d)
+		t.Errorf("heard something else: %s", text)
+	}
+	seen := make(map[topology.Behavior]int)
+	for _, l := range heard.Links {
+		for _, x := range l.EndX {
+			seen[x.Behavior]++
+		}
+	}
+	for code := topology.Behavior(0x8010); code <= 0x8014; code++ {
+		if seen[code] != 4 { // two links of R1, two of R3
+			t.Errorf("%d SIDs of behavior %#x, want 4", seen[code], uint16(code))
+		}
+	}
+	if _, err := bgpls.Heard(bgpls.Objects{Node: topology.Node{ID: "R1"}}); err == nil {
+		t.Error("a node without a router-id was heard")
+	}
+}

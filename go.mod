@@ -10,6 +10,7 @@ require (
 	github.com/gin-gonic/gin v1.12.0
 	github.com/goccy/go-yaml v1.19.2
 	github.com/gopacket/gopacket v1.4.0
+	github.com/openconfig/gnmi v0.14.1
 	github.com/osrg/gobgp/v4 v4.8.0
 	github.com/p4lang/p4runtime v1.5.0
 	github.com/prometheus/client_golang v1.25.0

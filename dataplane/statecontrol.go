@@ -426,6 +426,9 @@ func (s *Switch) SetPortUp(port uint32, up bool) {
 			g.refresh(s)
 		}
 	}
+	if s.cfg.PortChanged != nil {
+		s.cfg.PortChanged(port, up)
+	}
 }
 
 // PortUp returns the state of a port.

@@ -51,6 +51,9 @@ type Config struct {
 	Seed uint64
 	// Trace observes everything that happens to packets; nil is nobody.
 	Trace trace.Tracer
+	// PortChanged, if not nil, is told whenever SetPortUp has changed the state
+	// of a port. It must neither block nor call the switch.
+	PortChanged func(port uint32, up bool)
 }
 
 func (c Config) withDefaults() Config {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"net"
 	"net/http"
 	"net/netip"
 	"time"
@@ -15,7 +14,6 @@ import (
 
 	"github.com/weft-sdn/weft/controller/ev"
 	"github.com/weft-sdn/weft/controller/inventory"
-	"github.com/weft-sdn/weft/dataplane/p4rt"
 	"github.com/weft-sdn/weft/service"
 	"github.com/weft-sdn/weft/topology/bgpls"
 )
@@ -48,7 +46,7 @@ type Live struct {
 	Clock   *Clock
 	Service *service.Service
 
-	servers  map[string]*p4rt.Server   // by switch, as long as that lives
+	servers  map[string]*switchServer  // by switch, as long as that lives
 	speakers map[string]*bgpls.Speaker // likewise
 	serving  errgroup.Group
 	hosts    *Subscribers // nil: there are none
@@ -79,7 +77,7 @@ func StartLive(ctx context.Context, o LiveOptions) (*Live, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Live{World: world, servers: map[string]*p4rt.Server{}, speakers: map[string]*bgpls.Speaker{}}
+	l := &Live{World: world, servers: map[string]*switchServer{}, speakers: map[string]*bgpls.Speaker{}}
 	err = l.start(ctx, o, managed)
 	if err == nil && managed {
 		err = l.supply(ctx)
@@ -203,27 +201,6 @@ func (l *Live) do(ctx context.Context, f func(w *World) error) (err error) {
 	return err
 }
 
-// serve starts the P4Runtime server of a switch.
-func (l *Live) serve(name string) (address string, err error) {
-	node := l.World.switches[name]
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	server := p4rt.NewServer(p4rt.ServerConfig{})
-	var sessions *p4rt.Sessions
-	err = l.Clock.Do(context.Background(), func(time.Duration) { sessions = p4rt.NewSessions(node.Device()) })
-	if err == nil {
-		err = server.Add(sessions, executor{clock: l.Clock, node: node})
-	}
-	if err != nil {
-		return "", errors.Join(err, listener.Close())
-	}
-	l.servers[name] = server
-	l.serving.Go(func() error { return server.Serve(listener) })
-	return listener.Addr().String(), nil
-}
-
 // Advertise has the speakers say what their switches are now.
 func (l *Live) Advertise(ctx context.Context) error {
 	for _, s := range l.World.Network.Switches {
@@ -260,7 +237,7 @@ func (l *Live) hangUp(name string) error {
 		delete(l.servers, name)
 		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 		defer cancel()
-		server.Close(ctx)
+		server.close(ctx)
 	}
 	if speaker := l.speakers[name]; speaker != nil {
 		delete(l.speakers, name)
@@ -291,7 +268,7 @@ func (l *Live) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	for _, server := range l.servers {
-		server.Close(ctx)
+		server.close(ctx)
 	}
 	err = errors.Join(err, l.serving.Wait())
 	if l.Clock != nil {

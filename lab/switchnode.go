@@ -18,6 +18,9 @@ type SwitchNode struct {
 	// Notify takes what the switch tells its controllers; nil: nobody listens. It must not call
 	// the switch back.
 	Notify func(now time.Duration, m *p4v1.StreamMessageResponse)
+	// PortChanged is told when a port of the switch goes up or down; nil: nobody is. It must not call
+	// the switch back.
+	PortChanged func(port uint32, up bool)
 	// Restarts counts the times the switch came back empty.
 	Restarts int
 
@@ -38,7 +41,7 @@ func newSwitchNode(w *World, s Switch, o Options) (*SwitchNode, error) {
 	n.config = p4rt.Config{
 		ID:       deviceID,
 		Cache:    o.Cache,
-		Switch:   dataplane.Config{Seed: o.Seed<<16 | uint64(s.MAC[4])<<8 | uint64(s.MAC[5]), PauseBuffer: o.PauseBuffer},
+		Switch:   dataplane.Config{Seed: o.Seed<<16 | uint64(s.MAC[4])<<8 | uint64(s.MAC[5]), PauseBuffer: o.PauseBuffer, PortChanged: n.portChanged},
 		Transmit: n.Transmit,
 		Notify: func(now time.Duration, m *p4v1.StreamMessageResponse) {
 			if n.Notify != nil {
@@ -65,6 +68,12 @@ func (n *SwitchNode) start() error {
 func (n *SwitchNode) attach(port uint32, wire *Wire) {
 	n.ports[port] = wire
 	n.device.Switch().SetPortSpeed(port, wire.Rate)
+}
+
+func (n *SwitchNode) portChanged(port uint32, up bool) {
+	if n.PortChanged != nil {
+		n.PortChanged(port, up)
+	}
 }
 
 // Device is the switch's P4Runtime device: another one after each restart. Whoever changes

@@ -23,7 +23,9 @@ type Wire struct {
 	Lose func(now time.Duration, frame []byte) bool
 
 	// What became of the frames handed to it.
-	Sent, Lost, Duplicated uint64
+	Sent, SentOctets       uint64
+	Lost, Duplicated       uint64
+	Arrived, ArrivedOctets uint64
 
 	world *World
 	to    node
@@ -47,6 +49,7 @@ func (w *Wire) Inject(frame []byte) { w.send(w.world.now, frame) }
 
 func (w *Wire) send(now time.Duration, frame []byte) {
 	w.Sent++
+	w.SentOctets += uint64(len(frame))
 	for _, tap := range w.world.taps {
 		tap.Sent(now, w, frame)
 	}
@@ -116,6 +119,8 @@ func (w *Wire) arrive(now time.Duration, frame []byte, cut uint64) {
 	for _, tap := range w.world.taps {
 		tap.Arrived(now, w, frame)
 	}
+	w.Arrived++
+	w.ArrivedOctets += uint64(len(frame))
 	w.to.receive(now, w.ToPort, frame)
 	w.world.wake(w.to)
 }

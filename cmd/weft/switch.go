@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc/credentials"
 
 	"github.com/weft-sdn/weft/dataplane"
+	"github.com/weft-sdn/weft/dataplane/gnmi"
 	"github.com/weft-sdn/weft/dataplane/live"
 	"github.com/weft-sdn/weft/dataplane/live/afpacket"
 	"github.com/weft-sdn/weft/dataplane/live/capture"
@@ -196,9 +197,12 @@ func (s *embedded) serve(ctx context.Context, set setting) (err error) {
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
+	state := gnmi.NewServer()
 	runner, err := live.Start(live.Config{
-		Device: p4rt.Config{ID: s.device, Switch: dataplane.Config{CPUPort: s.cpu, DropPort: s.drop, Priorities: s.priorities}},
-		Ports:  ports,
+		Device: p4rt.Config{ID: s.device, Switch: dataplane.Config{
+			CPUPort: s.cpu, DropPort: s.drop, Priorities: s.priorities, PortChanged: state.PortChanged,
+		}},
+		Ports: ports,
 	})
 	if err != nil {
 		return errors.Join(err, listener.Close())
@@ -207,6 +211,7 @@ func (s *embedded) serve(ctx context.Context, set setting) (err error) {
 	if err := server.Add(runner.Sessions(), runner); err != nil {
 		return errors.Join(err, runner.Close(), listener.Close())
 	}
+	state.Register(server, &shownPorts{runner, set.names})
 	if err := runner.WithDevice(ctx, func(_ time.Duration, d *p4rt.Device) {
 		set.queues.set(d.Switch())
 		if set.program != nil {
@@ -232,6 +237,7 @@ func (s *embedded) serve(ctx context.Context, set setting) (err error) {
 	}
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopGrace)
 	defer cancel()
+	state.Close()
 	server.Close(grace)
 	err = errors.Join(<-served, shown.close(grace))
 	for _, port := range slices.Sorted(maps.Keys(set.names)) {

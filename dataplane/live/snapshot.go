@@ -39,9 +39,7 @@ func (r *Runner) Snapshot(ctx context.Context) (Snapshot, error) {
 	err := r.WithDevice(ctx, func(_ time.Duration, d *p4rt.Device) {
 		sw := d.Switch()
 		s = Snapshot{Switch: sw.Stats(), Device: d.Stats(), Queues: slices.Collect(sw.Queues()), NoSuchPort: r.NoSuchPort()}
-		for _, a := range r.ports {
-			s.Ports = append(s.Ports, PortSnapshot{Port: a.in.port, Up: sw.PortUp(a.in.port), PortStats: a.stats()})
-		}
+		s.Ports = r.portsOf(sw)
 		if sw.Program() == nil {
 			return
 		}
@@ -52,4 +50,18 @@ func (r *Runner) Snapshot(ctx context.Context) (Snapshot, error) {
 		}
 	})
 	return s, err
+}
+
+// Ports reads the ports alone; see Snapshot.
+func (r *Runner) Ports(ctx context.Context) (ports []PortSnapshot, err error) {
+	err = r.WithDevice(ctx, func(_ time.Duration, d *p4rt.Device) { ports = r.portsOf(d.Switch()) })
+	return ports, err
+}
+
+func (r *Runner) portsOf(sw *dataplane.Switch) []PortSnapshot {
+	out := make([]PortSnapshot, 0, len(r.ports))
+	for _, a := range r.ports {
+		out = append(out, PortSnapshot{Port: a.in.port, Up: sw.PortUp(a.in.port), PortStats: a.stats()})
+	}
+	return out
 }

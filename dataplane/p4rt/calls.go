@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"path"
+	"strings"
 	"sync"
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
@@ -44,6 +45,9 @@ type callCounter struct {
 }
 
 func (c *callCounter) count(method string, updates int, err error) {
+	if !strings.HasPrefix(method, "/"+p4v1.P4Runtime_ServiceDesc.ServiceName+"/") {
+		return // another service at the port
+	}
 	call := Call{path.Base(method), status.Code(err).String()}
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -123,6 +123,11 @@ func NewServer(cfg ServerConfig) *Server {
 	return s
 }
 
+// RegisterService implements grpc.ServiceRegistrar: it adds another service to
+// the same port, such as gNMI. It must be called before Serve. Close waits for
+// the calls of that service too, so whoever adds it ends them first.
+func (s *Server) RegisterService(d *grpc.ServiceDesc, impl any) { s.grpc.RegisterService(d, impl) }
+
 // ErrDuplicateDevice says that a server has a device with this id already.
 var ErrDuplicateDevice = errors.New("p4rt: device id in use")
 

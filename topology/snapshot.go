@@ -34,6 +34,9 @@ type Staleness struct {
 	Since  time.Time `json:"since"`
 	// Sources are the peers that have gone, in order.
 	Sources []string `json:"sources,omitempty"`
+	// Incomplete says that one of them has never said all that it knows: what the snapshot lacks may
+	// be there all the same. Otherwise what it lacks was withdrawn, and only what it has may be gone.
+	Incomplete bool `json:"incomplete,omitempty"`
 }
 
 // Equal compares two reasons; nil equals nil.
@@ -41,8 +44,11 @@ func (s *Staleness) Equal(o *Staleness) bool {
 	if s == nil || o == nil {
 		return s == o
 	}
-	return s.Reason == o.Reason && s.Since.Equal(o.Since) && slices.Equal(s.Sources, o.Sources)
+	return s.Reason == o.Reason && s.Since.Equal(o.Since) && slices.Equal(s.Sources, o.Sources) && s.Incomplete == o.Incomplete
 }
+
+// Incomplete reports whether what the snapshot lacks may be there all the same: see Staleness.
+func (s *Snapshot) Incomplete() bool { return s.Stale != nil && s.Stale.Incomplete }
 
 // Empty is the snapshot without any object, version 0.
 func Empty() *Snapshot { return NewBuilder().finish(0) }

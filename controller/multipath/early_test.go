@@ -46,6 +46,31 @@ func TestProbesBeforeSwitches(t *testing.T) {
 	}
 }
 
+// TestFirstRoundOfNewFabric: links that carry nothing at a first start, as their switches are still being
+// programmed, are not denied when they come to; one that goes on so is, when the round is over.
+func TestFirstRoundOfNewFabric(t *testing.T) {
+	w := newWorld(t, 1, func(c *Config) { c.ProbeRate, c.HostProbeRate = 2000, 100 }).clos(2, 4, 4, 2)
+	late, never := leafID(1, 1), w.both(leafID(2, 2), spineID(2, 1))[0].ID
+	for _, l := range w.net.Build().Links {
+		if l.Remote == late || l.ID == never {
+			w.black[l.ID] = 1
+		}
+	}
+	w.start()
+	w.run(5 * time.Second)
+	maps.DeleteFunc(w.black, func(id topology.LinkID, _ float64) bool { return id != never })
+	w.run(15 * time.Second)
+	var denied []string
+	for _, e := range w.events {
+		if e.Type == LinkChanged {
+			denied = append(denied, e.Object+" "+e.Message)
+		}
+	}
+	if want := []string{string(never) + " denied: no probe came through"}; !slices.Equal(denied, want) {
+		t.Errorf("%q, want %q", denied, want)
+	}
+}
+
 // TestCountsBeforeController: what hosts have lost under an earlier controller accuses nobody, what they
 // lose from then on does; and all that hosts have lost which have just started.
 func TestCountsBeforeController(t *testing.T) {

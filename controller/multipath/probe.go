@@ -127,12 +127,14 @@ func (c *Core) isAlone(l *link, alone bool) {
 
 // runRound ends the first round: when every link in use was tried, or its time is
 // over. A link over which no probe came is taken for bad, unless that goes for
-// most: then it is the probes that are.
+// most: then it is the probes that are. While no host waits for the round a link
+// has all its time: at a first start switches may still be being programmed.
 func (c *Core) runRound() {
 	if c.roundDone || !c.synced {
 		return
 	}
 	proven, bad, open := 0, 0, 0
+	awaited := c.roundAwaited()
 	for i := range c.fabric.links {
 		l := &c.fabric.links[i]
 		switch {
@@ -145,7 +147,7 @@ func (c *Core) runRound() {
 			open++
 		}
 	}
-	if open > 0 && c.now < c.roundEnds {
+	if (open > 0 || bad > 0 && !awaited) && c.now < c.roundEnds {
 		return
 	}
 	c.roundDone = true
@@ -158,6 +160,17 @@ func (c *Core) runRound() {
 			c.hold(int32(i), "no probe came through", c.cfg.Hold, 1)
 		}
 	}
+}
+
+// roundAwaited reports whether a host holds what an earlier controller told it, and
+// is told nothing before the first round is over.
+func (c *Core) roundAwaited() bool {
+	for _, h := range c.hosts {
+		if h.foreign {
+			return true
+		}
+	}
+	return false
 }
 
 // probeLink probes some path across a link, whose other links are in use or wait

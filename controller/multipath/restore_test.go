@@ -346,16 +346,47 @@ func TestGrowth(t *testing.T) {
 	w.valid()
 }
 
-// TestStaleTopologyDeniesNothing: a session that is lost is no link that is.
-func TestStaleTopologyDeniesNothing(t *testing.T) {
+// TestIncompleteTopologyDeniesNothing: what a peer has yet to say for the first time is not lost.
+func TestIncompleteTopologyDeniesNothing(t *testing.T) {
 	w := newWorld(t, 1, nil).clos(1, 3, 2, 1).start()
 	clear(w.sets)
-	w.net.SetStale(&topology.Staleness{Reason: "no peer"})
+	w.net.SetStale(&topology.Staleness{Reason: "no peer", Incomplete: true})
 	w.net.RemoveNode("spine1-1")
 	w.publish()
 	w.check(never, none)
 	if len(w.sets) > 0 {
 		t.Errorf("told: %v", w.sets)
+	}
+}
+
+// TestStaleTopologyDenies: a session that is lost is no link that is; but a switch that dies takes its
+// session with it, and what its neighbours withdraw, then and later, is.
+func TestStaleTopologyDenies(t *testing.T) {
+	w := newWorld(t, 1, nil).clos(1, 3, 3, 1).start()
+	clear(w.sets)
+	w.net.SetStale(&topology.Staleness{Reason: "the session of spine1-1 has ended"})
+	w.publish()
+	w.check(never, none)
+	if len(w.sets) > 0 {
+		t.Errorf("told of a session: %v", w.sets)
+	}
+	var lost []topology.Link
+	for l := 1; l <= 3; l++ { // what the leaves say of their links; spine1-1 withdraws nothing
+		lost = append(lost, w.both(leafID(1, l), spineID(1, 1))...)
+		for _, link := range w.both(leafID(1, l), spineID(1, 1)) {
+			if link.Local == leafID(1, l) {
+				w.net.RemoveLink(link.ID)
+			}
+		}
+	}
+	w.publish()
+	if w.check(isOf(lost), none) == 0 {
+		t.Error("nobody is told that spine1-1 is gone")
+	}
+	another := w.both(leafID(1, 2), spineID(1, 2))
+	w.remove(another)
+	if w.check(isOf(append(lost, another...)), none) == 0 {
+		t.Error("nobody is told of what is lost while a session is")
 	}
 }
 

@@ -198,13 +198,13 @@ func (r *Runner) do(ctx context.Context, f func()) error {
 	return err
 }
 
-// SetTopology tells what is advertised now. The first one that is not stale, and
-// has a node, says all there is: from then on what is missing is down.
+// SetTopology tells what is advertised now. The first one that is not incomplete,
+// and has a node, says all there is: from then on what is missing is down.
 func (r *Runner) SetTopology(ctx context.Context, s *topology.Snapshot) error {
 	r.newest.Store(s)
 	return r.do(ctx, func() {
 		r.core.SetTopology(s)
-		if s.Stale == nil && len(s.Nodes) > 0 {
+		if !s.Incomplete() && len(s.Nodes) > 0 {
 			r.attach(s)
 			r.core.InSync()
 		}

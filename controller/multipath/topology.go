@@ -6,10 +6,12 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// SetTopology tells what is advertised now. A snapshot that is stale says
-// nothing: what it lacks may be there all the same.
+// SetTopology tells what is advertised now. A snapshot that is incomplete says
+// nothing: what it lacks may be there all the same. One that is only stale
+// counts: a switch that has died takes its BGP session with it, and what its
+// neighbours withdraw is lost.
 func (c *Core) SetTopology(s *topology.Snapshot) {
-	if s.Stale != nil {
+	if s.Incomplete() {
 		return
 	}
 	c.current = s

@@ -112,11 +112,11 @@ func (c *Core) name(id topology.NodeID) string {
 	return string(id)
 }
 
-// SetTopology tells what is advertised now. A snapshot that is stale says
+// SetTopology tells what is advertised now. A snapshot that is incomplete says
 // nothing: what it lacks may be there all the same. Policies whose path it
 // breaks, or shortens, move.
 func (c *Core) SetTopology(s *topology.Snapshot) {
-	if s.Stale != nil {
+	if s.Incomplete() {
 		return
 	}
 	c.snap = s

@@ -59,7 +59,7 @@ func TestControllerRestart(t *testing.T) {
 
 		f.start()
 		stale := topology.NewBuilder()
-		stale.SetStale(&topology.Staleness{Reason: "a peer has not said all yet", Since: time.Now()})
+		stale.SetStale(&topology.Staleness{Reason: "a peer has not said all yet", Since: time.Now(), Incomplete: true})
 		f.do(func() {
 			for _, n := range f.world.Learned(f.learned).Nodes {
 				stale.SetNode(*n)

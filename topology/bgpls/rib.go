@@ -308,6 +308,7 @@ func (r *rib) staleness() *topology.Staleness {
 			s.Since = p.since
 		}
 		s.Sources = append(s.Sources, peerName(a))
+		s.Incomplete = s.Incomplete || p.awaited()
 		reasons = append(reasons, peerName(a)+": "+p.reason)
 	}
 	if s != nil {
@@ -316,9 +317,13 @@ func (r *rib) staleness() *topology.Staleness {
 	return s
 }
 
+// awaited reports whether a peer has never said everything, and still may. What a peer said stays when its
+// session ends, until it says something else: from others nothing is lacking.
+func (p *ribPeer) awaited() bool { return !p.ever && !p.late }
+
 // missed reports whether the topology lacks something while a peer is not in sync.
 func (r *rib) missed(p *ribPeer) bool {
-	if !p.ever && !p.late {
+	if p.awaited() {
 		return true
 	}
 	for o := range p.said {

@@ -209,16 +209,16 @@ func TestRIBStartup(t *testing.T) {
 	r := newRIB(time.Minute, nil)
 	r.addPeer(peerA, epoch)
 	r.addPeer(peerB, epoch)
-	if s := r.snapshot(); s.Stale == nil || len(s.Stale.Sources) != 2 || s.Stale.Reason == "" {
+	if s := r.snapshot(); !s.Incomplete() || len(s.Stale.Sources) != 2 || s.Stale.Reason == "" {
 		t.Errorf("stale: %+v", s.Stale)
 	}
 	r.peerUp(peerA, epoch)
 	tell(t, r, peerA, device(1))
-	if s := r.snapshot(); s.Stale == nil || len(s.Stale.Sources) != 2 {
+	if s := r.snapshot(); !s.Incomplete() || len(s.Stale.Sources) != 2 {
 		t.Errorf("stale: %+v", s.Stale)
 	}
 	r.endOfRIB(peerA)
-	if s := r.snapshot(); s.Stale == nil || !slices.Equal(s.Stale.Sources, []string{peerName(peerB)}) {
+	if s := r.snapshot(); !s.Incomplete() || !slices.Equal(s.Stale.Sources, []string{peerName(peerB)}) {
 		t.Errorf("stale: %+v", s.Stale)
 	}
 	// B is not waited for longer than the grace.
@@ -491,6 +491,10 @@ func TestRIBAgainstModel(t *testing.T) {
 			}
 			if stale := m.stale(); (got.Stale != nil) != stale {
 				t.Fatalf("stale is %+v, and should be: %v", got.Stale, stale)
+			}
+			awaited := slices.ContainsFunc(slices.Collect(maps.Values(m.peers)), func(p *modelPeer) bool { return !p.ever })
+			if got.Incomplete() != awaited {
+				t.Fatalf("incomplete is %v, and should be: %v", got.Incomplete(), awaited)
 			}
 		}
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {

@@ -146,18 +146,20 @@ func (q *QP) armAck(now time.Duration) {
 	if q.ackTimed || q.state != qpReady || q.cur == 0 || packet.PSNBefore(q.unack, q.sq.At(0).last()) {
 		return
 	}
-	q.ackTimed, q.ackDeadline = true, now+q.cfg.ackTimeout(1)
+	q.ackTimed, q.ackWait, q.ackExpires = true, q.cfg.ProbeTimeout, now+q.cfg.ackTimeout(1)
+	q.ackDeadline = q.ackExpires
 	// A responder sends it with the SACK that says so: after a while of quiet it is more likely lost than late.
-	if early := q.cfg.ProbeTimeout; early > 0 && now+early < q.ackDeadline {
-		q.ackEarly, q.ackDeadline = true, now+early
+	if q.ackWait > 0 {
+		q.ackDeadline = min(q.ackExpires, now+q.ackWait)
 	}
 }
 
 // expireAck has the highest packet that has arrived sent again, which is answered with a transport ACK of all up to it.
 func (q *QP) expireAck(now time.Duration) {
-	if q.ackEarly { // no timeout yet: it is asked for once, as a probe asks what has arrived
-		q.ackEarly, q.ackAgain = false, true
-		q.ackDeadline = now + q.cfg.ackTimeout(1)
+	if now < q.ackExpires { // no timeout yet: it is asked for as a probe asks what has arrived, at intervals that double, as answers may be lost too
+		q.ackAgain = true
+		q.ackWait *= 2
+		q.ackDeadline = min(q.ackExpires, now+q.ackWait)
 		return
 	}
 	q.counters.Timeouts++
@@ -167,5 +169,6 @@ func (q *QP) expireAck(now time.Duration) {
 	}
 	q.ackRetries++
 	q.ackAgain = true
-	q.ackDeadline = now + q.cfg.ackTimeout(q.ackRetries+1)
+	q.ackExpires = now + q.cfg.ackTimeout(q.ackRetries+1)
+	q.ackDeadline = q.ackExpires
 }

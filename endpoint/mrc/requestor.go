@@ -40,8 +40,9 @@ type requestor struct {
 
 	// The transport ACK of the message at the head of sq, all of whose packets have arrived.
 	ackTimed    bool
-	ackEarly    bool // ackDeadline is before the Local ACK Timeout
-	ackDeadline time.Duration
+	ackExpires  time.Duration // its Local ACK Timeout
+	ackWait     time.Duration // until it is asked for before that, from the last time
+	ackDeadline time.Duration // the earlier of the two
 	ackRetries  int
 	ackAgain    bool // the packet unack is to be sent again, to be told
 

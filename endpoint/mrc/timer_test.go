@@ -37,7 +37,8 @@ func TestTransportACKIsAskedFor(t *testing.T) {
 	}
 }
 
-// TestTransportACKIsAskedForEarly: with probes, the first time is when it was quiet for as long as a probe waits; that is no timeout and no retry.
+// TestTransportACKIsAskedForEarly: with probes, the first time is when it was quiet for as long as a probe waits, then after twice as long each, until the Local ACK Timeout; only
+// that is a timeout and a retry.
 func TestTransportACKIsAskedForEarly(t *testing.T) {
 	const quiet = time.Microsecond
 	s := newSolo(t, func(c *QPConfig) {
@@ -48,12 +49,12 @@ func TestTransportACKIsAskedForEarly(t *testing.T) {
 	s.give(sackPacket(102, 102, out[2].EV(), 0))
 	sacked := s.now
 	const timeout = 8192 * time.Nanosecond
-	for i, at := range []time.Duration{sacked + quiet, sacked + quiet + timeout} {
+	for i, at := range []time.Duration{sacked + quiet, sacked + 3*quiet, sacked + 7*quiet, sacked + timeout} {
 		out = s.settle(at + 1 - s.now)
 		if len(out) != 1 || out[0].at != at || out[0].BTH.PSN != 102 || !out[0].BTH.Retransmission || !out[0].BTH.AckReq {
 			t.Fatalf("time %d: %d packets", i, len(out))
 		}
-		if c := s.qp.Counters(); c.Timeouts != uint64(i) || c.AckProbes != uint64(i+1) {
+		if c := s.qp.Counters(); c.Timeouts != uint64(max(0, i-2)) || c.AckProbes != uint64(i+1) {
 			t.Errorf("time %d: %+v", i, c)
 		}
 	}

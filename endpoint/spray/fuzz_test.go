@@ -56,9 +56,9 @@ func FuzzSet(f *testing.F) {
 				}
 				s.Probe(now, packet.PortMask(i))
 			}
-			usable, bad := s.usable, s.bad
-			if s.recount(); s.usable != usable || s.bad != bad {
-				t.Fatalf("counted %d usable and %d bad, there are %d and %d", usable, bad, s.usable, s.bad)
+			alive, usable, bad := s.alive, s.usable, s.bad
+			if s.recount(); s.alive != alive || s.usable != usable || s.bad != bad {
+				t.Fatalf("counted %v alive, %d usable and %d bad, there are %v, %d and %d", alive, usable, bad, s.alive, s.usable, s.bad)
 			}
 		}
 	})

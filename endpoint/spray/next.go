@@ -1,6 +1,7 @@
 package spray
 
 import (
+	"math/bits"
 	"time"
 
 	"github.com/weft-sdn/weft/endpoint/mrc"
@@ -11,42 +12,60 @@ import (
 // value is denied, assumed bad, or on a port that is down.
 //
 // For data it is the rotation of §11.2.2: the values in turn, in an order of the queue pair's own. A GOOD one is used. A SKIP one is passed over and becomes GOOD, but only one
-// of them for each packet; after Config.MaxSkips of them the next is used although it is SKIP. All others are passed over as if they were not there. What is not data takes
-// GOOD values in turn, those that nobody doubts first, and leaves states alone.
+// of them for each packet; after Config.MaxSkips of them the next is used although it is SKIP. Those that cannot be used are passed over as if they were not there, and one whose
+// port has no room keeps its turn. What is not data takes GOOD values in turn, those that nobody doubts first, and leaves states alone.
 func (s *Set) Next(_ time.Duration, use mrc.Use, ports packet.PortMask) (p mrc.Path, ok bool) {
 	ports &= s.ports
-	if s.usable == 0 {
+	if !s.room(ports) {
 		return mrc.Path{}, false
 	}
 	if use != mrc.UseData {
 		return s.nextControl(use, ports)
 	}
-	skips, shuffled := 0, false
-	// Two rotations: when all that may be used are SKIP, the first met has become GOOD when its turn comes again.
-	for steps := 2 * len(s.order); steps > 0; steps-- {
-		e := &s.evs[s.order[s.next]]
-		if s.advance(!shuffled) {
-			shuffled = true
-			steps = 2*len(s.order) + 1 // all of the new order is ahead
-		}
-		if alive(e.state) == 0 || !ports.Has(e.Port) {
-			continue
-		}
-		if e.state == Skip && skips < s.cfg.MaxSkips {
+	if every := s.cfg.ReshuffleEvery; every > 0 && s.data.turns >= every*len(s.evs) {
+		s.data.shuffle(&s.rng) // so that it falls in step with nothing
+	}
+	skips := 0
+	// One can be used at least. When all that can be are SKIP, the first met is GOOD when its turn comes again.
+	for passed := 0; ; {
+		e := &s.evs[s.data.at(passed)]
+		switch {
+		case passed == 0 && !s.usableSlot(e):
+			s.data.turn(0)
+		case alive(e.state) == 0 || !ports.Has(e.Port):
+			passed++
+		case e.state == Skip && skips < s.cfg.MaxSkips:
 			if skips == 0 {
 				e.state = Good
 			}
 			skips++
-			continue
+			s.data.turn(passed)
+		default:
+			s.data.turn(passed)
+			e.counts.Sent++
+			return e.path, true
 		}
-		e.counts.Sent++
-		return e.path, true
 	}
-	return mrc.Path{}, false
+}
+
+// usableSlot says whether a value can be used when its port has room.
+func (s *Set) usableSlot(e *slot) bool { return alive(e.state) > 0 && s.up(e) }
+
+// room says whether there is a value that can be used by one of these ports.
+func (s *Set) room(ports packet.PortMask) bool {
+	for ; ports != 0; ports &= ports - 1 {
+		if s.alive[bits.TrailingZeros32(uint32(ports))] > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // nextControl is Next for what is not data: GOOD values, or else SKIP ones; those that others doubt only when there is nothing else.
 func (s *Set) nextControl(use mrc.Use, ports packet.PortMask) (mrc.Path, bool) {
+	for !s.usableSlot(&s.evs[s.control.at(0)]) {
+		s.control.turn(0)
+	}
 	if s.cfg.Doubtful != nil {
 		if p, ok := s.nextOf(use, ports, s.cfg.Doubtful); ok {
 			return p, true
@@ -57,15 +76,13 @@ func (s *Set) nextControl(use mrc.Use, ports packet.PortMask) (mrc.Path, bool) {
 
 func (s *Set) nextOf(use mrc.Use, ports packet.PortMask, without func(index int) bool) (mrc.Path, bool) {
 	for _, want := range [...]State{Good, Skip} {
-		for range s.order {
-			if s.control++; s.control >= len(s.order) {
-				s.control = 0
-			}
-			i := s.order[s.control]
+		for k := range s.evs {
+			i := s.control.at(k)
 			e := &s.evs[i]
-			if e.state != want || !ports.Has(e.Port) || without != nil && without(int(i)) {
+			if e.state != want || !ports.Has(e.Port) || without != nil && without(i) {
 				continue
 			}
+			s.control.turn(k)
 			if use == mrc.UseProbe {
 				e.counts.Probes++
 			}
@@ -73,20 +90,4 @@ func (s *Set) nextOf(use mrc.Use, ports packet.PortMask, without func(index int)
 		}
 	}
 	return mrc.Path{}, false
-}
-
-// advance goes on to the next value. Between rotations the order is drawn anew, if it may be and is due, so that it falls in step with nothing.
-func (s *Set) advance(mayShuffle bool) (shuffled bool) {
-	s.next++
-	if s.next < len(s.order) {
-		return false
-	}
-	s.next = 0
-	s.rotations++
-	if s.cfg.ReshuffleEvery == 0 || s.rotations < s.cfg.ReshuffleEvery || !mayShuffle {
-		return false
-	}
-	s.rotations = 0
-	s.shuffle()
-	return true
 }

@@ -2,7 +2,6 @@ package spray
 
 import (
 	"fmt"
-	"math/bits"
 	"math/rand/v2"
 	"time"
 
@@ -18,13 +17,12 @@ type Set struct {
 	minActive int
 	epoch     uint16 // times the profile was replaced
 	evs       []slot
-	order     []uint16 // permutation of the indexes: the rotation
-	next      int      // in order
-	control   int      // in order, for what is not data
-	rotations int      // since order was drawn
+	data      rotation
+	control   rotation // for what is not data
 	ports     packet.PortMask
-	usable    int // values GOOD or SKIP on ports that are up
-	bad       int // values ASSUMED_BAD
+	alive     [packet.MaxPort + 1]int // values GOOD or SKIP, by port
+	usable    int                     // of these, on ports that are up
+	bad       int                     // values ASSUMED_BAD
 }
 
 var _ mrc.Sprayer = (*Set)(nil)
@@ -103,13 +101,10 @@ func (s *Set) replace(p Profile, old []slot) error {
 	}
 	s.evs = evs
 	s.minActive = p.MinActive
-	if len(s.evs) != len(s.order) {
-		s.order = make([]uint16, len(s.evs))
-		for i := range s.order {
-			s.order[i] = uint16(i)
-		}
-		s.shuffle()
-		s.next, s.control = 0, 0
+	if len(s.evs) != len(s.data.ring) {
+		s.data, s.control = newRotation(len(s.evs)), newRotation(len(s.evs))
+		s.data.shuffle(&s.rng)
+		copy(s.control.ring, s.data.ring)
 	}
 	s.recount()
 	return nil
@@ -196,8 +191,10 @@ func (s *Set) up(e *slot) bool { return s.ports.Has(e.Port) }
 // set changes a state, and the numbers of states.
 func (s *Set) set(index int, to State) {
 	e := &s.evs[index]
+	more := alive(to) - alive(e.state)
+	s.alive[e.Port] += more
 	if s.up(e) {
-		s.usable += alive(to) - alive(e.state)
+		s.usable += more
 	}
 	if e.state == AssumedBad {
 		s.bad--
@@ -209,22 +206,15 @@ func (s *Set) set(index int, to State) {
 }
 
 func (s *Set) recount() {
-	s.usable, s.bad = 0, 0
+	s.alive, s.usable, s.bad = [len(s.alive)]int{}, 0, 0
 	for i := range s.evs {
 		e := &s.evs[i]
+		s.alive[e.Port] += alive(e.state)
 		if s.up(e) {
 			s.usable += alive(e.state)
 		}
 		if e.state == AssumedBad {
 			s.bad++
 		}
-	}
-}
-
-// shuffle draws the order.
-func (s *Set) shuffle() {
-	for i := len(s.order) - 1; i > 0; i-- {
-		j, _ := bits.Mul64(s.rng.Uint64(), uint64(i+1))
-		s.order[i], s.order[j] = s.order[j], s.order[i]
 	}
 }

@@ -186,14 +186,15 @@ func TestReplace(t *testing.T) {
 	p.EVs[3].Value = 1000   // another path
 	p.EVs[5].Denied = true  // denied
 	p.EVs[0].Denied = false // as before
-	order := slices.Clone(s.order)
+	before := s.data
+	before.ring = slices.Clone(before.ring)
 	if err := s.Replace(p); err != nil {
 		t.Fatal(err)
 	}
 	for i, want := range []State{Skip, AssumedBad, Good, Good, Good, Denied} {
 		wantState(t, s, i, want)
 	}
-	if !slices.Equal(order, s.order) {
+	if !slices.Equal(before.ring, s.data.ring) || s.data.front != before.front {
 		t.Error("the rotation began anew, with as many values as before")
 	}
 	// What is said of the old value at index 3 is not said of the new one.

@@ -11,10 +11,19 @@ import (
 
 // twin is §11.2.2 on a list, without a clever thing.
 type twin struct {
-	order []int
+	order []int // whose turn it is first
 	state map[int]State
 	port  func(i int) int
-	turn  int
+}
+
+// alive are those in their order that would be used if their ports had room.
+func (w *twin) alive(order []int) (list []int) {
+	for _, i := range order {
+		if w.state[i] == Good || w.state[i] == Skip {
+			list = append(list, i)
+		}
+	}
+	return list
 }
 
 func (w *twin) next(ports packet.PortMask, maxSkips int) (int, bool) {
@@ -23,16 +32,13 @@ func (w *twin) next(ports packet.PortMask, maxSkips int) (int, bool) {
 		return 0, false
 	}
 	reset := -1
-	for skips := 0; ; {
-		i := w.order[w.turn]
-		w.turn = (w.turn + 1) % len(w.order)
-		if !usable(i) {
-			continue
-		}
+	for skips := 0; ; skips++ {
+		at := slices.IndexFunc(w.order, usable)
+		i := w.order[at]
+		w.order = append(slices.Delete(w.order, at, at+1), i)
 		if w.state[i] == Good || skips == maxSkips {
 			return i, true
 		}
-		skips++
 		if reset < 0 {
 			reset = i
 			w.state[i] = Good
@@ -40,7 +46,15 @@ func (w *twin) next(ports packet.PortMask, maxSkips int) (int, bool) {
 	}
 }
 
-// TestAgainstTwin: the same choices as the twin, over random feedback, denials and ports.
+// turns are the values of a set in the order of their turns.
+func turns(s *Set) (order []int) {
+	for k := range s.Len() {
+		order = append(order, s.data.at(k))
+	}
+	return order
+}
+
+// TestAgainstTwin: the same choices as the twin, and the same turns after them, over random feedback, denials and ports.
 func TestAgainstTwin(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for range 80 {
@@ -48,9 +62,6 @@ func TestAgainstTwin(t *testing.T) {
 		p := profile(n, ports)
 		s := newSet(t, p, func(c *Config) { c.MaxSkips, c.BadAfter, c.Seed = skips, 1, rng.Uint64() })
 		w := &twin{state: map[int]State{}, port: func(i int) int { return i%ports + 1 }}
-		for _, i := range s.order {
-			w.order = append(w.order, int(i))
-		}
 		base := s.evs[0].path.ID
 		for range 300 {
 			i := rng.IntN(s.Len())
@@ -86,12 +97,14 @@ func TestAgainstTwin(t *testing.T) {
 				}
 				w.state[i] = Good
 			default:
-				turn := s.next
+				w.order = turns(s)
 				got, ok := s.Next(0, mrc.UseData, free)
-				w.turn = turn
 				want, wantOK := w.next(free, skips)
 				if ok != wantOK || ok && index(got.ID) != want {
 					t.Fatalf("chose %d %v, want %d %v", index(got.ID), ok, want, wantOK)
+				}
+				if a, b := w.alive(turns(s)), w.alive(w.order); !slices.Equal(a, b) {
+					t.Fatalf("then the turns are %v, want %v", a, b)
 				}
 			}
 			usable := 0

@@ -167,6 +167,8 @@ func (d draw) value(name string, width int32) []byte {
 	switch name {
 	case "nack_holdoff", "cnp_window": // what depends on the clock is over at once, or never
 		return [][]byte{{0}, value(uint64(forever))}[d.IntN(2)]
+	case "spacing", "burst_time": // of ICMPv6 errors; a spacing of 0 is none of them
+		return [][]byte{{1}, value(uint64(1) << 47)}[d.IntN(2)]
 	case "port", "upstream_port":
 		if d.IntN(10) > 0 {
 			return value(1 + d.IntN(ports))
@@ -377,7 +379,11 @@ func TestRandomSwitches(t *testing.T) {
 	}
 	packets := int(rounds) * differentialPackets
 	t.Logf("%d entries taken, %d refused; of %d packets %d left once, %d more than once; %d counters", taken, refused, packets, delivered, copied, len(reasons))
-	if delivered < packets/10 || copied < packets/50 || refused == 0 || refused > taken || len(reasons) < 30 {
+	copies := packets / 50
+	if testing.Short() { // a few rounds may have few trees
+		copies /= 2
+	}
+	if delivered < packets/10 || copied < copies || refused == 0 || refused > taken || len(reasons) < 30 {
 		t.Errorf("the rounds compare too little: %v", reasons)
 	}
 }

@@ -49,6 +49,7 @@ func newMetrics(controller Controller, multipath Multipath, events *Events) *met
 func (m *metrics) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	scrape := prometheus.NewRegistry()
 	scrape.MustRegister(&controllerCollector{ctx: r.Context(), controller: m.controller, multipath: m.multipath, events: m.events})
+	scrape.MustRegister(&losslessCollector{ctx: r.Context(), controller: m.controller})
 	if m.multipath != nil {
 		scrape.MustRegister(&fabricCollector{ctx: r.Context(), multipath: m.multipath})
 	}

@@ -23,7 +23,7 @@ func TestDocumentedMetrics(t *testing.T) {
 	m.watchers.Describe(own)
 	close(own)
 	name := regexp.MustCompile(`fqName: "(\w+)"`)
-	all := slices.Concat(controllerMetrics, fabricMetrics)
+	all := slices.Concat(controllerMetrics, losslessMetrics, fabricMetrics)
 	for d := range own {
 		all = append(all, d)
 	}

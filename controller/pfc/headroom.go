@@ -32,6 +32,37 @@ func octets(rate uint64, d time.Duration) uint64 {
 	return n
 }
 
+// emptied returns how long a rate in bit/s takes for some octets.
+func emptied(octets, rate uint64) time.Duration {
+	hi, lo := bits.Mul64(octets, 8*uint64(time.Second))
+	if hi >= rate {
+		return math.MaxInt64
+	}
+	n, _ := bits.Div64(hi, lo, rate)
+	return time.Duration(min(n, math.MaxInt64))
+}
+
+// slowdown is how much slower than its rate a queue may get rid of its buffer, in
+// between pauses, and is still taken to be alive by those upstream of it.
+const slowdown = 8
+
+// MaxPause is how long the queue of a stage may be paused without sending before
+// it is taken for a storm: what the policy says, and for each stage downstream
+// as long as that may stop its upstream while it sends itself, now and then, and
+// until, when the XON is lost, the pause is over. What is legal downstream is
+// upstream too, and a storm ends where it begins.
+func (s *Sizing) MaxPause(d *Deployment, stage int, r *Request) time.Duration {
+	most := r.MaxPause
+	for i := stage + 1; i < len(d.Stages); i++ {
+		x := &d.Stages[i]
+		after := emptied(r.Buffer, max(1, rateOr(x.Rate, s.Rate)/slowdown)) + PauseTime(s.Quanta, rateOr(x.Speed, s.Rate))
+		if most += after; after < 0 || most < 0 {
+			return math.MaxInt64
+		}
+	}
+	return most
+}
+
 // A Feed is what fills a queue: an upstream that the queue can stop.
 type Feed struct {
 	// RTT to the upstream and back; Measured is false while it is an assumption.

@@ -56,6 +56,22 @@ func TestMarks(t *testing.T) {
 	}
 }
 
+// TestMaxPause: a queue may be paused for longer than those downstream, by what they take to empty at an eighth of their rate and a
+// pause that runs out.
+func TestMaxPause(t *testing.T) {
+	s := Sizing{Quanta: 62500, Rate: 1e9} // 32 ms at 1 Gb/s
+	d := &Deployment{Stages: []Stage{{Rate: 1e9, Speed: 1e9}, {Rate: 1e9, Speed: 1e9}, {Rate: 500e6}}}
+	r := &Request{Buffer: 1_000_000, MaxPause: 100 * time.Millisecond}
+	for stage, want := range []time.Duration{100 + 160 + 96, 100 + 160, 100} { // 8 Mbit: 64 ms at 125 Mb/s, 128 ms at half of that
+		if got := s.MaxPause(d, stage, r); got != want*time.Millisecond {
+			t.Errorf("stage %d: %v, want %v", stage, got, want*time.Millisecond)
+		}
+	}
+	if got := s.MaxPause(d, 0, &Request{Buffer: math.MaxUint64, MaxPause: time.Second}); got != math.MaxInt64 {
+		t.Errorf("a buffer beyond all bounds: %v", got)
+	}
+}
+
 // TestEstimate: a longer round trip counts at once, a shorter one when it lasts and is much shorter, noise not at all.
 func TestEstimate(t *testing.T) {
 	ms := time.Millisecond

@@ -133,7 +133,8 @@ type feed struct {
 	Upstream
 	speed uint64
 	*Request
-	rate uint64 // of the tenant
+	rate  uint64 // of the tenant
+	limit time.Duration
 }
 
 // Node returns what a node is to hold.
@@ -286,6 +287,10 @@ func (w *nodeWork) deployment(b *bundle, d *Deployment, r *request) {
 				Upstream: Upstream{List: w.c.listNumber(w.id, x.list()), SID: x.SID, Slice: t.Slice}, speed: s.Speed, Request: &r.Request, rate: t.Rate,
 			})
 		}
+		limit := w.c.cfg.Sizing.MaxPause(d, i, &r.Request)
+		for j := range feeds {
+			feeds[j].limit = limit
+		}
 		for _, q := range s.Queues {
 			w.feeds[q] = append(w.feeds[q], feeds...)
 		}
@@ -340,8 +345,8 @@ func (s *Sizing) queue(q Queue, feeds []feed) QueueState {
 		if f.XON != 0 && (xon == 0 || f.XON < xon) {
 			xon = f.XON
 		}
-		if out.MaxPause == 0 || f.MaxPause < out.MaxPause {
-			out.MaxPause = f.MaxPause
+		if out.MaxPause == 0 || f.limit < out.MaxPause {
+			out.MaxPause = f.limit
 		}
 	}
 	out.Marks = s.Marks(out.Marks.Buffer, headroom, xoff, xon)

@@ -1,0 +1,59 @@
+package pfc
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/weft-sdn/weft/controller"
+	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/northbound"
+	"github.com/weft-sdn/weft/northbound/northboundtest"
+)
+
+// shown is a controller for the API whose PFC policies are those of the core in virtual time.
+type shown struct {
+	fake
+	core *controller.Core
+}
+
+// fake says what no test here asks for.
+type fake struct{ *northboundtest.Controller }
+
+func (fake) GroupState(context.Context, string) (r controller.StateReport, err error) { return r, nil }
+func (fake) Tables(context.Context, string) ([]controller.TableView, error)           { return nil, nil }
+func (fake) Entries(context.Context, string, string) ([]controller.EntryView, error)  { return nil, nil }
+func (fake) Counters(context.Context, string) ([]controller.CounterView, error)       { return nil, nil }
+
+func (s *shown) PFCPolicies(context.Context) ([]intent.PFCPolicy, error) {
+	return s.core.PFCPolicies(), nil
+}
+
+func (s *shown) PFCPolicy(_ context.Context, name string) (intent.PFCPolicy, error) {
+	return s.core.PFCPolicy(name)
+}
+
+// api asks the API of the bed's controller.
+type api struct {
+	t       testing.TB
+	handler http.Handler
+}
+
+func newAPI(b *bed) *api {
+	b.t.Helper()
+	s, err := northbound.New(northbound.DefaultConfig(), &shown{fake{northboundtest.NewController(b.core().Topology())}, b.core()}, northbound.NewEvents(16, time.Unix(0, 0)))
+	b.must(err)
+	return &api{b.t, s.Handler()}
+}
+
+func (a *api) get(path string) string {
+	a.t.Helper()
+	w := httptest.NewRecorder()
+	a.handler.ServeHTTP(w, httptest.NewRequestWithContext(a.t.Context(), http.MethodGet, path, nil))
+	if w.Code != http.StatusOK {
+		a.t.Fatalf("GET %s: %d %s", path, w.Code, w.Body)
+	}
+	return w.Body.String()
+}

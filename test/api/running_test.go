@@ -24,6 +24,7 @@ import (
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/store"
 	"github.com/weft-sdn/weft/northbound"
+	"github.com/weft-sdn/weft/topology"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -31,7 +32,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // patience bounds what takes no time but on a machine that has none.
 const patience = 30 * time.Second
 
-// running is a controller on the network of fabric, its switches and its API.
+// running is a controller on a network, its switches and its API.
 type running struct {
 	*controller.Controller
 	t        *testing.T
@@ -47,6 +48,12 @@ func start(t *testing.T, change func(*inventory.Inventory)) *running {
 	t.Helper()
 	inv, snapshot := fabric()
 	change(&inv)
+	return startOn(t, inv, snapshot)
+}
+
+// startOn starts a controller on a network.
+func startOn(t *testing.T, inv inventory.Inventory, snapshot *topology.Snapshot) *running {
+	t.Helper()
 	r := &running{t: t, inv: inv, records: store.NewMemory(), events: northbound.NewEvents(1024, time.Now())}
 	ctx, cancel := context.WithCancel(t.Context())
 	var group errgroup.Group

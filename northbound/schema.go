@@ -2,6 +2,7 @@ package northbound
 
 import (
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -194,14 +195,17 @@ type counterView struct {
 type event struct {
 	Seq     uint64                 `json:"seq" doc:"Grows by one with each event of a controller; 0 in a gap."`
 	Time    time.Time              `json:"time"`
-	Type    string                 `json:"type" doc:"group.changed, group.deleted, receiver.stalled, receiver.recovered, receiver.evicted, switch.changed, topology.changed, fabric.changed, link.changed, drain.changed, ev-profile.changed, suspect.changed, host.changed, gap."`
-	Object  string                 `json:"object,omitempty" doc:"Name of the group, switch, EV profile or host, id of the link, or what is drained."`
+	Type    string                 `json:"type" doc:"group.changed, group.deleted, receiver.stalled, receiver.recovered, receiver.evicted, switch.changed, topology.changed, srv6-policy.changed, srv6-policy.deleted, tenant.changed, tenant.deleted, pfc-policy.changed, pfc-policy.deleted, srv6-policy.path-changed, srv6-policy.path-failed, pfc.tunnel-lost, pfc.tunnel-recovered, pfc.tunnel-learned, pfc.deadlock-risk, pfc.watermarks-changed, pfc.storm, pfc.storm-ended, pfc.overflow, fabric.changed, link.changed, drain.changed, ev-profile.changed, suspect.changed, host.changed, gap."`
+	Object  string                 `json:"object,omitempty" doc:"Name of the group, switch, policy, tenant, EV profile or host, the ends of a tunnel, a queue as switch/port/priority, id of the link, or what is drained."`
 	Message string                 `json:"message,omitempty"`
 	Group   *intent.MulticastGroup `json:"group,omitempty" doc:"The group after the change; absent when it is gone."`
 }
 
-// mirrors pairs each type with its description.
-var mirrors = []struct{ of, by reflect.Type }{
+// A mirror is a type and what describes it.
+type mirror struct{ of, by reflect.Type }
+
+// mirrors are all of them.
+var mirrors = slices.Concat([]mirror{
 	{reflect.TypeFor[intent.Spec](), reflect.TypeFor[groupSpec]()},
 	{reflect.TypeFor[intent.Source](), reflect.TypeFor[groupSource]()},
 	{reflect.TypeFor[intent.Receiver](), reflect.TypeFor[groupReceiver]()},
@@ -228,7 +232,7 @@ var mirrors = []struct{ of, by reflect.Type }{
 	{reflect.TypeFor[intent.NSCC](), reflect.TypeFor[nscc]()},
 	{reflect.TypeFor[intent.AdminSpec](), reflect.TypeFor[adminSpec]()},
 	{reflect.TypeFor[multipath.Counters](), reflect.TypeFor[fabricCounters]()},
-}
+}, losslessMirrors)
 
 // aliasSchemas makes the registry describe types by their mirrors.
 func aliasSchemas(r huma.Registry) {

@@ -35,7 +35,7 @@ type nodeView struct {
 
 type sidView struct {
 	Address   netip.Addr            `json:"address"`
-	Behavior  string                `json:"behavior" doc:"End, End.X, End.DT6, …, with flavors; 0x…. for codepoints without a name."`
+	Behavior  string                `json:"behavior" doc:"End, End.X, End.DT6, End.X.PFC, …, with flavors; 0x…. for codepoints without a name."`
 	Codepoint uint16                `json:"codepoint" doc:"SRv6 endpoint behavior (IANA)."`
 	Structure topology.SIDStructure `json:"structure,omitzero" doc:"Widths in bits of the parts of the SID."`
 	Neighbor  string                `json:"neighbor,omitempty" doc:"Router-id of the neighbour on a LAN."`
@@ -98,13 +98,14 @@ func (s *Server) topology(ctx context.Context, _ *struct{}) (*struct{ Body topol
 		Nodes: make([]nodeView, 0, len(snapshot.Nodes)), Links: make([]linkView, 0, len(snapshot.Links)),
 		Prefixes: make([]prefixView, 0, len(snapshot.Prefixes)), Hosts: make([]hostView, 0, len(hosts)),
 	}
+	behaviors := inv.SIDs.PFCBehaviors()
 	for _, n := range snapshot.Nodes {
 		out := nodeView{
 			ID: n.ID, Name: n.Name, Loopback: n.Loopback, ASN: n.ASN, Protocol: n.Protocol,
 			Pseudonode: n.Pseudonode, Overload: n.Overload, SRv6: n.SRv6 != nil, Locators: n.Locators,
 		}
 		for _, sid := range n.SIDs {
-			out.SIDs = append(out.SIDs, viewSID(sid, ""))
+			out.SIDs = append(out.SIDs, viewSID(behaviors, sid, ""))
 		}
 		v.Nodes = append(v.Nodes, out)
 	}
@@ -114,7 +115,7 @@ func (s *Server) topology(ctx context.Context, _ *struct{}) (*struct{ Body topol
 			IGPMetric: l.IGPMetric, TEMetric: l.TEMetric, Delay: l.Delay, MaxBandwidth: l.MaxBandwidth,
 		}
 		for _, x := range l.EndX {
-			out.EndX = append(out.EndX, viewSID(x.SID, x.Neighbor))
+			out.EndX = append(out.EndX, viewSID(behaviors, x.SID, x.Neighbor))
 		}
 		v.Links = append(v.Links, out)
 	}
@@ -128,9 +129,9 @@ func (s *Server) topology(ctx context.Context, _ *struct{}) (*struct{ Body topol
 	return &struct{ Body topologyView }{v}, nil
 }
 
-func viewSID(sid topology.SID, neighbor string) sidView {
+func viewSID(behaviors topology.PFCBehaviors, sid topology.SID, neighbor string) sidView {
 	return sidView{
-		Address: sid.Address, Behavior: sid.Behavior.String(), Codepoint: uint16(sid.Behavior),
+		Address: sid.Address, Behavior: behaviors.Name(sid.Behavior), Codepoint: uint16(sid.Behavior),
 		Structure: sid.Structure, Neighbor: neighbor,
 	}
 }

@@ -123,6 +123,10 @@ func TestCycleOverHTTP(t *testing.T) {
 		}
 	}
 
+	if _, _, body := r.send(http.MethodGet, "/v1/topology", "", nil); !strings.Contains(string(body), `"behavior":"End.X.PFC","codepoint":32784`) || !strings.Contains(string(body), `"behavior":"End.PFC"`) {
+		t.Errorf("the topology names no End.X.PFC and End.PFC: %s", body)
+	}
+
 	// Whoever takes a policy out of the circle opens it.
 	if status, _, body := r.send(http.MethodDelete, "/v1/pfc-policies/p2", "", nil); status/100 != 2 {
 		t.Fatalf("%d %s", status, body)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/credentials"
 
 	"github.com/weft-sdn/weft/internal/certs"
@@ -29,6 +30,14 @@ type Config struct {
 	// Pipeline to install when the switch runs another one; nil leaves the
 	// switch's alone.
 	Pipeline *Pipeline
+	// GNMI is host:port of the switch's gNMI server, with the TLS options below;
+	// empty: it is that of P4Runtime, and so is the connection.
+	GNMI string
+	// NoPortState leaves gNMI alone: nothing is known of ports.
+	NoPortState bool
+	// PortStateRetry is the pause before a switch without gNMI is asked for the
+	// states of its ports again. Default 5 m.
+	PortStateRetry time.Duration
 	// TLS options; the zero value is plain text.
 	TLS TLSConfig
 	// Backoff between attempts to connect.
@@ -78,6 +87,7 @@ func DefaultConfig() Config {
 		SetupTimeout:    5 * time.Second,
 		RequestTimeout:  10 * time.Second,
 		PipelineTimeout: time.Minute,
+		PortStateRetry:  5 * time.Minute,
 		ProbeInterval:   5 * time.Second,
 		ProbeTimeout:    3 * time.Second,
 		BatchUpdates:    1000,
@@ -106,7 +116,7 @@ func (c Config) Validate() error {
 		field string
 		value time.Duration
 	}{
-		{"SetupTimeout", c.SetupTimeout}, {"RequestTimeout", c.RequestTimeout}, {"PipelineTimeout", c.PipelineTimeout},
+		{"SetupTimeout", c.SetupTimeout}, {"RequestTimeout", c.RequestTimeout}, {"PipelineTimeout", c.PipelineTimeout}, {"PortStateRetry", c.PortStateRetry},
 		{"ProbeInterval", c.ProbeInterval}, {"ProbeTimeout", c.ProbeTimeout},
 	} {
 		if d.value <= 0 {
@@ -129,10 +139,32 @@ func (c Config) Validate() error {
 	if _, err := c.credentials(); err != nil {
 		return err
 	}
-	if _, _, err := net.SplitHostPort(c.Target); err != nil && len(c.DialOptions) == 0 {
-		return bad("Target", "%q is not host:port", c.Target)
+	for _, a := range []struct{ field, address string }{{"Target", c.Target}, {"GNMI", c.GNMI}} {
+		if _, _, err := net.SplitHostPort(a.address); err != nil && a.address != "" && len(c.DialOptions) == 0 {
+			return bad(a.field, "%q is not host:port", a.address)
+		}
 	}
 	return nil
+}
+
+// dial makes a connection to host:port of the switch, which opens when it is used.
+func (c *Config) dial(target string) (*grpc.ClientConn, error) {
+	creds, err := c.credentials()
+	if err != nil {
+		return nil, err
+	}
+	options := append([]grpc.DialOption{
+		grpc.WithTransportCredentials(creds),
+		grpc.WithNoProxy(),
+		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.DefaultConfig, MinConnectTimeout: c.SetupTimeout}),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(c.MaxReadBytes), grpc.MaxCallSendMsgSize(64<<20)),
+		grpc.WithDisableServiceConfig(),
+	}, c.DialOptions...)
+	cc, err := grpc.NewClient("passthrough:///"+target, options...)
+	if err != nil {
+		return nil, fmt.Errorf("%w: dialing: %w", ErrNotConnected, err)
+	}
+	return cc, nil
 }
 
 func (c *Config) credentials() (credentials.TransportCredentials, error) {

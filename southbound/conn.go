@@ -11,7 +11,6 @@ import (
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 )
@@ -34,20 +33,9 @@ type conn struct {
 // why. served is the time since the switch answered the arbitration, 0 when it
 // did not.
 func (s *Session) serve(ctx context.Context) (served time.Duration, err error) {
-	creds, err := s.cfg.credentials()
+	cc, err := s.cfg.dial(s.cfg.Target)
 	if err != nil {
 		return 0, err
-	}
-	options := append([]grpc.DialOption{
-		grpc.WithTransportCredentials(creds),
-		grpc.WithNoProxy(),
-		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.DefaultConfig, MinConnectTimeout: s.cfg.SetupTimeout}),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(s.cfg.MaxReadBytes), grpc.MaxCallSendMsgSize(64<<20)),
-		grpc.WithDisableServiceConfig(),
-	}, s.cfg.DialOptions...)
-	cc, err := grpc.NewClient("passthrough:///"+s.cfg.Target, options...)
-	if err != nil {
-		return 0, fmt.Errorf("%w: dialing: %w", ErrNotConnected, err)
 	}
 	defer func() { _ = cc.Close() }()
 
@@ -74,6 +62,12 @@ func (s *Session) serve(ctx context.Context) (served time.Duration, err error) {
 	g.Go(c.send)
 	g.Go(func() error { return s.lead(c) })
 	g.Go(c.probe)
+	if !s.cfg.NoPortState && s.cfg.GNMI == "" {
+		g.Go(func() error {
+			s.watchPorts(gctx, func() (grpc.ClientConnInterface, func(), error) { return cc, func() {}, nil })
+			return nil
+		})
+	}
 	err = c.cause(g.Wait())
 	if !c.answered.IsZero() {
 		served = time.Since(c.answered)

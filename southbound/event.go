@@ -13,8 +13,8 @@ import (
 // and return; ctx ends when the session does. It must not call Close.
 type Handler func(ctx context.Context, e Event)
 
-// Event is one of [Ready], [Backup], [Down], [PacketIn], [Digest] and
-// [StreamError].
+// Event is one of [Ready], [Backup], [Down], [PacketIn], [Digest],
+// [StreamError] and [Ports].
 type Event interface{ event() }
 
 // Ready: this controller is primary and the switch runs the pipeline. Whoever
@@ -82,12 +82,28 @@ type StreamError struct {
 	Message string
 }
 
+// Ports are the ports of which the switch says, by gNMI, whether they are up: all
+// of them, at first and after every change. What an earlier event said and this
+// one does not is no longer known.
+type Ports struct {
+	// Up says of P4Runtime ports whether they are up; it is the receiver's. Nil:
+	// nothing is known.
+	Up map[uint32]bool
+	// Err says why the switch does not tell now. Up is then what it said last; nil,
+	// if it has no port state (any more). That the whole connection is lost is no
+	// such event but Down: what was known stays so until the switch is back.
+	Err error
+	// Ignored counts what it said, since the subscription began, that made no sense.
+	Ignored uint64
+}
+
 func (Ready) event()       {}
 func (Backup) event()      {}
 func (Down) event()        {}
 func (PacketIn) event()    {}
 func (Digest) event()      {}
 func (StreamError) event() {}
+func (Ports) event()       {}
 
 // State is where a session stands.
 type State uint8

@@ -57,11 +57,17 @@ type fakeStream struct {
 }
 
 func newFakeSwitch(t *testing.T, options ...grpc.ServerOption) *fakeSwitch {
+	return newFakeSwitchWith(t, func(grpc.ServiceRegistrar) {}, options...)
+}
+
+// newFakeSwitchWith is a fake with other services at its port.
+func newFakeSwitchWith(t *testing.T, register func(grpc.ServiceRegistrar), options ...grpc.ServerOption) *fakeSwitch {
 	f := &fakeSwitch{
 		listener: bufconn.Listen(1 << 16), streams: make(map[*fakeStream]ElectionID), entities: make(map[string]*p4v1.Entity),
 	}
 	f.server = grpc.NewServer(options...)
 	p4v1.RegisterP4RuntimeServer(f.server, f)
+	register(f.server)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

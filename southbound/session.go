@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 )
@@ -21,6 +22,7 @@ type Session struct {
 	done    chan struct{} // closed when the session's goroutine has ended
 
 	emitting sync.Mutex // held while the handler runs
+	ports    portState
 
 	// mu guards the fields below it.
 	mu      sync.Mutex
@@ -120,6 +122,19 @@ func (s *Session) PacketOut(ctx context.Context, p PacketOut) error {
 func (s *Session) run(ctx context.Context) {
 	defer close(s.done)
 	defer s.setState(StateClosed, nil, nil)
+	if !s.cfg.NoPortState && s.cfg.GNMI != "" {
+		var apart sync.WaitGroup
+		defer apart.Wait()
+		apart.Go(func() {
+			s.watchPorts(ctx, func() (grpc.ClientConnInterface, func(), error) {
+				cc, err := s.cfg.dial(s.cfg.GNMI)
+				if err != nil {
+					return nil, nil, err
+				}
+				return cc, func() { _ = cc.Close() }, nil
+			})
+		})
+	}
 	s.cfg.Backoff.Keep(ctx, func(ctx context.Context) (time.Duration, error) {
 		s.setState(StateConnecting, nil, nil)
 		return s.serve(ctx)

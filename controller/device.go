@@ -35,6 +35,7 @@ type device struct {
 	spares    func(unit int) bool // whether nothing of a unit is removed
 	since     time.Duration
 	reason    string
+	ports     *PortStates // as the switch says; nil: nothing yet
 
 	have   map[entry.Key]entry.Entity // what the switch holds
 	unsure map[entry.Key]bool         // holds it, but perhaps with other content

@@ -83,6 +83,13 @@ func (l *link) event(ctx context.Context, e SwitchEvent) {
 		l.c.post(ctx, func(c *Core) { c.Digest(l.name, d) })
 		return
 	}
+	if e.Ports != nil {
+		if l.c.opts.Ports != nil {
+			l.c.opts.Ports(ctx, l.name, e.Ports.Up)
+		}
+		l.c.post(ctx, func(c *Core) { c.SetPorts(l.name, *e.Ports) })
+		return
+	}
 	l.mu.Lock()
 	if l.closed {
 		l.mu.Unlock()

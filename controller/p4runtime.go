@@ -36,6 +36,7 @@ func (p *P4Runtime) Open(ctx context.Context, sw inventory.Switch, handler func(
 	if t := sw.TLS; t != nil {
 		cfg.TLS = southbound.TLSConfig{Enabled: true, CAFile: t.CA, CertFile: t.Cert, KeyFile: t.Key, ServerName: t.ServerName}
 	}
+	cfg.GNMI, cfg.NoPortState = sw.GNMI.Address, sw.GNMI.Off
 	if p.Configure != nil {
 		p.Configure(sw, &cfg)
 	}
@@ -61,6 +62,8 @@ func (p *P4Runtime) event(e southbound.Event, handler func(SwitchEvent)) {
 		if d, err := p.codec.DecodeDigest(e); err == nil {
 			handler(SwitchEvent{Digest: &d})
 		}
+	case southbound.Ports:
+		handler(SwitchEvent{Ports: &PortStates{Up: e.Up, Err: e.Err}})
 	}
 }
 

@@ -156,6 +156,8 @@ type SwitchStatus struct {
 	Synced bool `json:"synced"`
 	// Errors are refused updates that are tried again, at most ten.
 	Errors []string `json:"errors,omitempty"`
+	// Ports are those that the switch tells of; nil: it was not heard yet.
+	Ports *SwitchPorts `json:"ports,omitempty"`
 }
 
 // StateReport is the state of a group in its switches, in the order of the tree.

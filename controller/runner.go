@@ -25,6 +25,9 @@ type Options struct {
 	Store store.Store
 	// Southbound reaches the switches.
 	Southbound Southbound
+	// Ports, when not nil, is told all that a switch says of its ports, whenever
+	// that changes (see PortStates.Up); ctx ends when the switch is given up.
+	Ports func(ctx context.Context, sw string, up map[uint32]bool)
 	// Events, when not nil, is told of every change, one at a time and in order.
 	// It must not wait for anything, nor call the controller.
 	Events func(Event)

@@ -48,11 +48,13 @@ const (
 type SwitchEvent struct {
 	// Up: this controller may write, and the switch runs the pipeline.
 	Up bool
-	// Err says why it is down; nil when Up, PacketIn or Digest.
+	// Err says why it is down; nil when Up, PacketIn, Digest or Ports.
 	Err error
 	// PacketIn is a packet from the switch, Digest a list of its reports.
 	PacketIn *entry.PacketIn
 	Digest   *entry.Digest
+	// Ports are all ports that the switch tells of.
+	Ports *PortStates
 }
 
 // TableView describes a table.

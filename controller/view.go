@@ -21,6 +21,9 @@ func (c *Core) Switches() []SwitchStatus {
 			s.Connected, s.Reason, s.Since = d.connected, d.reason, c.start.Add(d.since).UTC()
 			s.Entries, s.Pending = len(d.have), d.pendingCount()
 			s.Synced = d.connected && d.routed && s.Pending == 0 && !d.blocked
+			if d.ports != nil {
+				s.Ports = d.ports.view()
+			}
 			for _, k := range slices.Sorted(maps.Keys(d.failed)) {
 				if f := d.failed[k]; len(s.Errors) < 10 {
 					s.Errors = append(s.Errors, describeUpdate(f.update)+": "+f.message)

@@ -30,6 +30,8 @@ type fabricLinkStatus struct {
 	ToName   string          `json:"toName,omitempty"`
 	Plane    int             `json:"plane,omitempty"`
 	Phase    string          `json:"phase" enum:"up,down,held,trying" doc:"held: it is up again, and has to stay so for a while. trying: it waits for probes to come through."`
+	FromPort string          `json:"fromPort,omitempty" enum:"up,down" doc:"The port at its beginning, as its switch says; absent when nothing is known."`
+	ToPort   string          `json:"toPort,omitempty" enum:"up,down" doc:"The port at its end, as its switch says; absent when nothing is known."`
 	Cause    string          `json:"cause,omitempty" doc:"Why it is not up."`
 	Since    time.Time       `json:"since" doc:"When the phase began."`
 	Until    time.Time       `json:"until,omitzero" doc:"How long it is held."`
@@ -106,6 +108,7 @@ func (s *Server) viewLink(l *multipath.LinkResource) fabricLink {
 	snap, st := s.controller.Topology(), &l.Status
 	v := fabricLink{ID: st.ID, Version: l.Version, Changed: l.Changed, Spec: adminOf(l.Admin), Status: fabricLinkStatus{
 		From: st.From, FromName: nodeName(snap, st.From), To: st.To, ToName: nodeName(snap, st.To), Plane: st.Plane,
+		FromPort: st.FromPort, ToPort: st.ToPort,
 		Phase: st.Phase, Cause: st.Cause, Since: s.at(st.Since), Denied: st.Denied, Drained: st.Drained, Drains: viewDrains(st.Drains),
 	}}
 	if st.Until > 0 {

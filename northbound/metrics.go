@@ -86,6 +86,7 @@ var (
 	entriesDesc       = prometheus.NewDesc("weft_switch_entries", "Entities on the switch.", []string{"switch"}, nil)
 	pendingDesc       = prometheus.NewDesc("weft_switch_updates_pending", "Updates of the switch that are still to be made.", []string{"switch"}, nil)
 	refusedDesc       = prometheus.NewDesc("weft_switch_updates_refused", "Updates that the switch refused and that are tried again; at most ten are counted.", []string{"switch"}, nil)
+	portsDesc         = prometheus.NewDesc("weft_switch_ports", "Ports that are up or down, as the switch said last by gNMI; absent for one that never did.", []string{"switch", "state"}, nil)
 	groupsDesc        = prometheus.NewDesc("weft_multicast_groups", "Multicast groups.", nil, nil)
 	conditionDesc     = prometheus.NewDesc("weft_multicast_groups_condition", "Multicast groups of which the condition is true.", []string{"condition"}, nil)
 	nodesDesc         = prometheus.NewDesc("weft_topology_nodes", "Nodes of the topology.", nil, nil)
@@ -95,7 +96,7 @@ var (
 	eventsDesc        = prometheus.NewDesc("weft_events_total", "Events published.", nil, nil)
 	groupConditions   = []intent.ConditionType{intent.Accepted, intent.Programmed, intent.Degraded}
 	controllerMetrics = []*prometheus.Desc{
-		readyDesc, connectedDesc, syncedDesc, entriesDesc, pendingDesc, refusedDesc, groupsDesc, conditionDesc, nodesDesc, linksDesc, staleDesc, topologyDesc, eventsDesc,
+		readyDesc, connectedDesc, syncedDesc, entriesDesc, pendingDesc, refusedDesc, portsDesc, groupsDesc, conditionDesc, nodesDesc, linksDesc, staleDesc, topologyDesc, eventsDesc,
 	}
 )
 
@@ -125,6 +126,10 @@ func (c *controllerCollector) Collect(ch chan<- prometheus.Metric) {
 			gauge(entriesDesc, float64(w.Entries), w.Name)
 			gauge(pendingDesc, float64(w.Pending), w.Name)
 			gauge(refusedDesc, float64(len(w.Errors)), w.Name)
+			if p := w.Ports; p != nil && p.Up+len(p.Down) > 0 {
+				gauge(portsDesc, float64(p.Up), w.Name, "up")
+				gauge(portsDesc, float64(len(p.Down)), w.Name, "down")
+			}
 		}
 	}
 	t := c.controller.Topology()

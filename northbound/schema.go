@@ -129,6 +129,14 @@ type switchStatus struct {
 	Pending   int       `json:"pending" doc:"Updates that are still to be made."`
 	Synced    bool      `json:"synced" doc:"Connected, and nothing is pending."`
 	Errors    []string  `json:"errors,omitempty" doc:"Refused updates that are tried again, at most ten."`
+
+	Ports *switchPorts `json:"ports,omitempty" doc:"What the switch says of its ports by gNMI; absent until it was asked."`
+}
+
+type switchPorts struct {
+	Up    int      `json:"up" doc:"Ports that are up."`
+	Down  []uint32 `json:"down,omitempty" doc:"P4Runtime ports that are down, in order."`
+	Error string   `json:"error,omitempty" doc:"Why the switch does not tell now: the rest is what it said last."`
 }
 
 type stateReport struct {
@@ -219,6 +227,7 @@ var mirrors = slices.Concat([]mirror{
 	{reflect.TypeFor[intent.Limits](), reflect.TypeFor[groupLimits]()},
 	{reflect.TypeFor[intent.MulticastGroup](), reflect.TypeFor[group]()},
 	{reflect.TypeFor[controller.SwitchStatus](), reflect.TypeFor[switchStatus]()},
+	{reflect.TypeFor[controller.SwitchPorts](), reflect.TypeFor[switchPorts]()},
 	{reflect.TypeFor[controller.StateReport](), reflect.TypeFor[stateReport]()},
 	{reflect.TypeFor[controller.NodeState](), reflect.TypeFor[nodeState]()},
 	{reflect.TypeFor[controller.BranchState](), reflect.TypeFor[branchState]()},

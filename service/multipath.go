@@ -50,3 +50,10 @@ func HostsConfig(m *inventory.MRC) hosts.Config {
 	}
 	return cfg
 }
+
+// setPorts tells the controller of the MRC fabric what a switch says of its ports.
+func (s *Service) setPorts(ctx context.Context, sw string, up map[uint32]bool) {
+	if s.Multipath != nil { // it is set before a switch is asked
+		s.Multipath.SetPorts(ctx, sw, up)
+	}
+}

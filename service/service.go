@@ -95,7 +95,7 @@ func (s *Service) start(ctx context.Context, o Options) error {
 		events.Publish(e)
 	})
 	s.Controller, err = controller.NewController(ctx, controller.Options{
-		Inventory: o.Inventory, Store: o.Store, Southbound: controller.NewP4Runtime(pipeline, o.Election), Events: publish,
+		Inventory: o.Inventory, Store: o.Store, Southbound: controller.NewP4Runtime(pipeline, o.Election), Events: publish, Ports: s.setPorts,
 	})
 	if err != nil {
 		return err

@@ -37,8 +37,9 @@ type Switch struct {
 	// DeviceID of the P4Runtime server. Default 1.
 	DeviceID uint64 `yaml:"deviceId"`
 	// MAC is the Ethernet address of all ports.
-	MAC MAC  `yaml:"mac"`
-	TLS *TLS `yaml:"tls"`
+	MAC  MAC  `yaml:"mac"`
+	TLS  *TLS `yaml:"tls"`
+	GNMI GNMI `yaml:"gnmi"`
 	// Ports maps link identifiers (TLV 258) to ports where they differ.
 	Ports map[uint32]uint32 `yaml:"ports"`
 	// HostPorts face hosts; ports of hosts below need not be repeated.
@@ -54,6 +55,16 @@ func (s *Switch) Port(linkID, advertised uint32) uint32 {
 		return p
 	}
 	return advertised
+}
+
+// GNMI says where a switch says which of its ports are up. A switch that does not
+// speak gNMI does no harm.
+type GNMI struct {
+	// Address is host:port of the gNMI server, with the switch's TLS. Default: the
+	// switch's Address, over the same connection.
+	Address string `yaml:"address"`
+	// Off has the switch not asked.
+	Off bool `yaml:"off"`
 }
 
 // TLS names PEM files. With Cert and Key the controller authenticates itself.

@@ -74,6 +74,8 @@ func TestLoadErrors(t *testing.T) {
 		{"bad name", "name: router", "name: a/b", "line 10: switches[1].name"},
 		{"no port in address", "127.0.0.1:9559", "localhost", `line 5: switches[0].address: "localhost" is not host:port`},
 		{"port of the switch itself", "ports: {11: 2}", "ports: {11: 509}", "line 8: switches[0].ports.11: is 509: want a port from 1 to 508"},
+		{"no port in the address of gNMI", "deviceId: 6", "deviceId: 6\n    gnmi: {address: n6}", `line 7: switches[0].gnmi.address: "n6" is not host:port`},
+		{"gNMI of a router", "  - name: router\n", "  - name: router\n    gnmi: {address: \"192.0.2.9:9339\"}\n", "switches[1].gnmi.address: is \"192.0.2.9:9339\", of a switch without an address"},
 		{"host port 0", "port: 1\n", "port: 0\n", "line 17: hosts[0].port: is 0"},
 		{"unknown switch", "switch: n6", "switch: n7", `line 16: hosts[0].switch: "n7" is not a switch`},
 		{"IPv4 host", "2001:db8:ffff::1", "10.0.0.1", "line 14: hosts[0].address: 10.0.0.1 is not a global unicast IPv6 address"},

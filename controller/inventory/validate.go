@@ -100,6 +100,12 @@ func (v *validator) switches() {
 			}
 			devices[device] = i
 		}
+		if a := s.GNMI.Address; a != "" {
+			v.listener(at+".gnmi.address", a)
+			if !s.Managed() {
+				v.bad(at+".gnmi.address", "is %q, of a switch without an address: want both or none", a)
+			}
+		}
 		v.tls(at+".tls", s.TLS)
 		used := make(map[uint32]uint32)
 		for _, id := range slices.Sorted(maps.Keys(s.Ports)) {

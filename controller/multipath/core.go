@@ -35,7 +35,8 @@ type Core struct {
 	byDest      map[topology.NodeID][]*profile
 	reracked    bool // senders and profiles are to be looked at
 
-	portsDown     map[nodePort]bool
+	ports         map[topology.NodeID]map[uint32]bool   // up, by P4Runtime port, as switches say
+	portNumbers   map[topology.NodeID]map[uint32]uint32 // P4Runtime ports by link identifier, where they differ
 	leafStates    map[topology.NodeID]*leafState
 	waiting       map[int32]struct{} // links that time moves on
 	heldPorts     map[string]bool    // hosts with ports that time moves on
@@ -84,7 +85,7 @@ func New(cfg Config) (*Core, error) {
 		cfg: cfg, current: topology.Empty(), locator: locator,
 		hosts: make(map[string]*host), byAddress: make(map[netip.Addr]*host), hostsByPort: make(map[nodePort][]string),
 		racks: make(map[string]*rack), senders: make(map[string]*sender), byName: make(map[string]*profile),
-		portsDown: make(map[nodePort]bool), leafStates: make(map[topology.NodeID]*leafState), waiting: make(map[int32]struct{}),
+		ports: make(map[topology.NodeID]map[uint32]bool), portNumbers: make(map[topology.NodeID]map[uint32]uint32), leafStates: make(map[topology.NodeID]*leafState), waiting: make(map[int32]struct{}),
 		heldPorts: make(map[string]bool), dirty: make(map[*profile]bool), unset: make(map[string]bool),
 		switches: make(map[topology.LinkID]linkCount), pending: make(map[uint32]*probe),
 	}, nil

@@ -51,9 +51,7 @@ func TestDeny(t *testing.T) {
 		{"switch overloaded", func(w *world) { w.net.SetNode(topology.Node{ID: "spine2-1", Overload: true}); w.publish() }, at("spine2-1"), none, 8},
 		{"port down", func(w *world) {
 			l := w.both("leaf1-1", "spine1-2")[0]
-			if err := w.core.SetPort(l.Local, l.LocalPort, false); err != nil {
-				w.t.Fatal(err)
-			}
+			w.core.SetPorts(l.Local, map[uint32]bool{l.LocalPort: false, 99: true})
 			w.pump()
 		}, between("leaf1-1", "spine1-2"), none, 8},
 		{"link drained", func(w *world) { drained(Target{Link: w.both("leaf1-2", "spine1-1")[0].ID})(w) }, between("leaf1-2", "spine1-1"), none, 8},
@@ -61,9 +59,8 @@ func TestDeny(t *testing.T) {
 		{"leaf drained", drained(Target{Node: "leaf1-4"}), at("leaf1-4"), func(n topology.NodeID) bool { return n == "leaf1-4" }, 8},
 		{"plane drained", drained(Target{Plane: 1}), inPlane("1"), func(n topology.NodeID) bool { return strings.HasPrefix(string(n), "leaf1") }, 8},
 		{"unknown port", func(w *world) {
-			if err := w.core.SetPort("leaf1-1", 99, false); err != nil {
-				w.t.Fatal(err)
-			}
+			w.core.SetPorts("leaf1-1", map[uint32]bool{99: false})
+			w.core.SetPorts("elsewhere", map[uint32]bool{1: false})
 			w.pump()
 		}, func(*topology.Link) bool { return false }, none, 0},
 	} {

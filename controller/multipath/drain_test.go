@@ -261,9 +261,7 @@ func TestHostPort(t *testing.T) {
 	peers(all)
 
 	// What the leaf's side says is the host's business as well.
-	if err := w.core.SetPort("leaf2-2", hostPortBase+1, false); err != nil {
-		t.Fatal(err)
-	}
+	w.core.SetPorts("leaf2-2", map[uint32]bool{hostPortBase + 1: false})
 	w.pump()
 	peers(hostapi.Ports(1))
 	for _, h := range w.core.Hosts() {
@@ -275,9 +273,7 @@ func TestHostPort(t *testing.T) {
 			t.Errorf("host %s must not send by %v, %v, want %v", h.Name, h.Denied, h.State.DeniedPorts, want)
 		}
 	}
-	if err := w.core.SetPort("leaf2-2", hostPortBase+1, true); err != nil {
-		t.Fatal(err)
-	}
+	w.core.SetPorts("leaf2-2", map[uint32]bool{hostPortBase + 1: true})
 	w.run(2 * time.Minute)
 	peers(all)
 

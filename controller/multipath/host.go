@@ -312,7 +312,7 @@ func (c *Core) lookAtHost(h *host) {
 			continue
 		}
 		was := p.linkDown || p.agentDown
-		p.linkDown = i <= len(h.LeafPorts) && h.LeafPorts[i-1] != 0 && c.portsDown[nodePort{h.At[i-1], h.LeafPorts[i-1]}]
+		p.linkDown = i <= len(h.LeafPorts) && h.LeafPorts[i-1] != 0 && c.isDown(nodePort{h.At[i-1], h.LeafPorts[i-1]})
 		p.agentDown = h.upKnown && !h.up.Has(i)
 		is := p.linkDown || p.agentDown
 		switch {

@@ -1,7 +1,6 @@
 package multipath
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/weft-sdn/weft/topology"
@@ -170,51 +169,4 @@ func (c *Core) probed(i int32, at time.Duration, sent, received int) {
 	}
 	l.got += received
 	l.ready = l.got >= l.need
-}
-
-// SetPort tells that the port of a switch is up or down, at the end of a link or
-// towards a host. A port that nothing of ours is behind is no error.
-func (c *Core) SetPort(node topology.NodeID, port uint32, isUp bool) error {
-	if c.fabric != nil && c.fabric.snap.Node(node) == nil {
-		return fmt.Errorf("port %d of %s: %w", port, node, ErrUnknownTarget)
-	}
-	key := nodePort{node, port}
-	if isUp == !c.portsDown[key] {
-		return nil
-	}
-	if isUp {
-		delete(c.portsDown, key)
-	} else {
-		c.portsDown[key] = true
-	}
-	c.lookAtPorts(node)
-	for _, h := range c.hostsByPort[key] {
-		c.lookAtHost(c.hosts[h])
-	}
-	return nil
-}
-
-type nodePort struct {
-	node topology.NodeID
-	port uint32
-}
-
-// lookAtPorts looks at the links of a node after a change of its ports.
-func (c *Core) lookAtPorts(node topology.NodeID) {
-	if c.fabric == nil {
-		return
-	}
-	for _, l := range c.fabric.snap.LinksFrom(node) {
-		i := c.fabric.place[l.ID]
-		c.lookAtPort(i)
-		if r := c.fabric.links[i].reverse; r >= 0 {
-			c.lookAtPort(r)
-		}
-	}
-}
-
-func (c *Core) lookAtPort(i int32) {
-	l := &c.fabric.links[i]
-	l.portDown = c.portsDown[nodePort{l.Local, l.LocalPort}] || c.portsDown[nodePort{l.Remote, l.RemotePort}]
-	c.look(i)
 }

@@ -376,7 +376,6 @@ func TestBadInput(t *testing.T) {
 		{"port 0", func() error { return w.core.PortStatus("h1-1", 3) }, ErrMalformed, "ports up 0x3", func(c Counters) uint64 { return c.BadPorts }},
 		{"unknown probe", func() error { return w.core.ProbeResult("h1-1", &hostapi.ProbeResult{ID: 4, Sent: 1}) }, ErrUnknownProbe, "probe 4", func(c Counters) uint64 { return c.UnknownProbes }},
 		{"unknown link", func() error { return w.core.LinkCounts("x", 1, 1) }, ErrUnknownTarget, "link x", nil},
-		{"unknown node", func() error { return w.core.SetPort("x", 1, false) }, ErrUnknownTarget, "port 1 of x", nil},
 		{"remove nobody", func() error { return w.core.RemoveHost("nobody") }, ErrUnknownHost, "nobody", nil},
 		{"host without a name", func() error { return w.core.PutHost(Host{}) }, ErrMalformed, "name", nil},
 		{"host without an address", func() error { return w.core.PutHost(Host{Name: "x"}) }, ErrMalformed, "address", nil},

@@ -132,9 +132,13 @@ func (m *model) step(rng *rand.Rand) string {
 	case 6:
 		key := nodePort{l.Local, l.LocalPort}
 		m.ports[key] = !m.ports[key]
-		if err := m.core.SetPort(l.Local, l.LocalPort, !m.ports[key]); err != nil {
-			m.t.Fatal(err)
+		says := make(map[uint32]bool)
+		for p, down := range m.ports {
+			if p.node == l.Local {
+				says[p.port] = !down
+			}
 		}
+		m.core.SetPorts(l.Local, says)
 		return fmt.Sprintf("port %v down: %v", key, m.ports[key])
 	case 7:
 		t := []Target{{Link: id}, {Node: l.Local}, {Plane: 1 + rng.IntN(m.planes)}}[rng.IntN(3)]

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -69,8 +68,9 @@ type Runner struct {
 	core     *Core
 	wanted   *wanted
 	streams  Streams
-	nodes    []*topology.Node          // of the topology whose hosts the core has
-	switches map[string]*topology.Node // what switches are or were
+	nodes    []*topology.Node           // of the topology whose hosts the core has
+	switches map[string]*topology.Node  // what switches are or were
+	ports    map[string]map[uint32]bool // as switches say
 	attached map[string]Host
 	waiting  map[string]*waiting // hosts with a stream that the core does not know yet
 	assigned *ev.Assignment
@@ -107,7 +107,7 @@ func NewRunner(ctx context.Context, o Options) (*Runner, error) {
 	}
 	start := time.Now()
 	r := &Runner{
-		opts: o, start: start, loop: owner.New(start), core: core, attached: make(map[string]Host), switches: make(map[string]*topology.Node),
+		opts: o, start: start, loop: owner.New(start), core: core, attached: make(map[string]Host), switches: make(map[string]*topology.Node), ports: make(map[string]map[uint32]bool),
 		assignments: make(chan *ev.Assignment, 1), seqs: make(map[string]uint64), waiting: make(map[string]*waiting), known: make(map[string]bool),
 	}
 	for i := range o.Inventory.Hosts {
@@ -217,7 +217,7 @@ func (r *Runner) attach(s *topology.Snapshot) {
 		return
 	}
 	r.nodes = s.Nodes
-	maps.Copy(r.switches, plan.Nodes(s, r.opts.Inventory))
+	r.find(plan.Nodes(s, r.opts.Inventory))
 	for _, h := range HostsOf(r.opts.Inventory, r.switches) {
 		if was, ok := r.attached[h.Name]; ok && was.same(&h) {
 			continue

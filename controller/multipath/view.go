@@ -16,6 +16,9 @@ type LinkStatus struct {
 	ID       topology.LinkID
 	From, To topology.NodeID
 	Plane    int
+	// FromPort and ToPort are what the switches at its ends say of their ports: "up",
+	// "down", or "" when nothing is known.
+	FromPort, ToPort string
 	// Phase is "up", "down", "held" or "trying"; Cause says why it is not up, Until
 	// how long it is held.
 	Phase        string
@@ -34,6 +37,8 @@ func (c *Core) linkStatus(l *link) LinkStatus {
 		ID: l.ID, From: l.Local, To: l.Remote, Plane: c.fabric.clos.LinkPlane(l.ID), Phase: l.phase.String(), Cause: l.cause, Since: l.since,
 		Drained: l.drained, Denied: l.out(), Drains: c.drainsOf(func(d *drain) bool { return c.covers(d.Target, l) }),
 	}
+	local, remote := c.portsOf(l.Link)
+	s.FromPort, s.ToPort = c.portState(local), c.portState(remote)
 	if l.phase == held {
 		s.Until = l.until
 	}

@@ -263,8 +263,8 @@ func (w *world) passes(links []topology.LinkID) bool {
 	s := w.core.current
 	for _, id := range links {
 		l := s.Link(id)
-		if l == nil || s.Node(l.Local) == nil || s.Node(l.Remote) == nil || w.core.portsDown[nodePort{l.Local, l.LocalPort}] ||
-			w.core.portsDown[nodePort{l.Remote, l.RemotePort}] || w.rng.Float64() < w.black[id] {
+		if l == nil || s.Node(l.Local) == nil || s.Node(l.Remote) == nil || w.core.isDown(nodePort{l.Local, l.LocalPort}) ||
+			w.core.isDown(nodePort{l.Remote, l.RemotePort}) || w.rng.Float64() < w.black[id] {
 			return false
 		}
 	}

@@ -182,8 +182,10 @@ func (f *Controller) Switches(context.Context) ([]controller.SwitchStatus, error
 	f.Mu.Lock()
 	defer f.Mu.Unlock()
 	out := []controller.SwitchStatus{
-		{Name: "n6", Node: "64512:10.0.0.6", Address: "127.0.0.1:9556", DeviceID: 6, Managed: true, Connected: true, Since: Began, Entries: 40, Synced: true},
-		{Name: "n1", Node: "64512:10.0.0.1", Address: "127.0.0.1:9551", DeviceID: 1, Managed: true, Connected: true, Since: Began, Entries: 42, Synced: true},
+		{Name: "n6", Node: "64512:10.0.0.6", Address: "127.0.0.1:9556", DeviceID: 6, Managed: true, Connected: true, Since: Began, Entries: 40, Synced: true,
+			Ports: &controller.SwitchPorts{Up: 3, Down: []uint32{4}}},
+		{Name: "n1", Node: "64512:10.0.0.1", Address: "127.0.0.1:9551", DeviceID: 1, Managed: true, Connected: true, Since: Began, Entries: 42, Synced: true,
+			Ports: &controller.SwitchPorts{Error: "gNMI: rpc error: code = Unimplemented desc = unknown service gnmi.gNMI"}},
 		{Name: "n9"},
 	}
 	for i := range out {

@@ -127,12 +127,11 @@ func (m *Multipath) Start(host string) {
 }
 
 // Cut takes the port of a switch down.
-func (m *Multipath) Cut(node topology.NodeID, port uint32) error {
+func (m *Multipath) Cut(node topology.NodeID, port uint32) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	err := m.core.SetPort(node, port, false)
+	m.core.SetPorts(node, map[uint32]bool{port: false})
 	m.settle()
-	return err
 }
 
 // Bad has a host find an EV of a profile bad.

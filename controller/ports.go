@@ -1,0 +1,48 @@
+package controller
+
+import (
+	"maps"
+	"slices"
+)
+
+// PortStates are the ports of which a switch says, by gNMI, whether they are up.
+type PortStates struct {
+	// Up says of P4Runtime ports whether they are up; nobody changes it any more.
+	// Nil: nothing is known. A port that is not in it is not known.
+	Up map[uint32]bool
+	// Err says why the switch does not tell now; Up is then what it said last.
+	Err error
+}
+
+// SetPorts tells what a switch says of its ports, all that was known before being
+// replaced. It changes nothing but the switch's status: what follows for paths is
+// package multipath's.
+func (c *Core) SetPorts(name string, p PortStates) {
+	if d := c.devices[name]; d != nil {
+		d.ports = &p
+	}
+}
+
+// SwitchPorts is what is known of a switch's ports.
+type SwitchPorts struct {
+	// Up counts those that are up, Down lists the others in order.
+	Up   int      `json:"up"`
+	Down []uint32 `json:"down,omitempty"`
+	// Error says why the switch does not tell now.
+	Error string `json:"error,omitempty"`
+}
+
+func (p *PortStates) view() *SwitchPorts {
+	v := &SwitchPorts{}
+	for _, port := range slices.Sorted(maps.Keys(p.Up)) {
+		if p.Up[port] {
+			v.Up++
+		} else {
+			v.Down = append(v.Down, port)
+		}
+	}
+	if p.Err != nil {
+		v.Error = p.Err.Error()
+	}
+	return v
+}

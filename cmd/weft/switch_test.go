@@ -71,12 +71,25 @@ func TestSwitch(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			s, err := southbound.Open(ctx, cfg, nil)
+			ports := make(chan southbound.Ports, 16)
+			s, err := southbound.Open(ctx, cfg, func(_ context.Context, e southbound.Event) {
+				if p, ok := e.(southbound.Ports); ok {
+					ports <- p
+				}
+			})
 			if err != nil {
 				t.Fatal(err)
 			}
 			if err := s.WaitReady(ctx); err != nil {
 				t.Error(err)
+			}
+			select { // gNMI is at the same port
+			case p := <-ports:
+				if p.Up == nil || len(p.Up) > 0 || p.Err != nil {
+					t.Errorf("ports: %+v; want that there are none", p)
+				}
+			case <-ctx.Done():
+				t.Error("the switch says nothing of its ports")
 			}
 			if err := s.Close(); err != nil {
 				t.Error(err)

@@ -199,6 +199,9 @@ func TestPortStateApart(t *testing.T) {
 		t.Errorf("asked %d times too often", n)
 	}
 
+	if err := s.Close(); err != nil { // or else the election id is taken
+		t.Fatal(err)
+	}
 	cfg.NoPortState = true
 	_, ev = open(t, cfg)
 	next[Ready](t, ev)

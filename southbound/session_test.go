@@ -213,7 +213,7 @@ func TestProbesTakeAnyAnswer(t *testing.T) {
 	f.capabilities = status.Error(codes.Unimplemented, "no such method")
 	f.probes = make(chan struct{}, 1000)
 	cfg := f.config()
-	cfg.ProbeInterval = time.Millisecond
+	cfg.ProbeInterval, cfg.NoPortState = time.Millisecond, true
 	s, ev := open(t, cfg)
 	next[Ready](t, ev)
 	for range 10 {

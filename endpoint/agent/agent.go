@@ -29,15 +29,19 @@ var errProtocol = errors.New("agent: protocol")
 
 // An Agent keeps a host's endpoint at what its controller wants. Its methods are safe for concurrent use and never wait.
 type Agent struct {
-	cfg  Config
-	news chan struct{} // of capacity 1: the outbox has something
+	cfg      Config
+	news     chan struct{} // of capacity 1: the outbox has something
+	finished chan struct{} // closed by Finish
 
 	endpoint sync.Mutex // held while the endpoint is called; taken before mu
 	core     *Core
 
-	mu     sync.Mutex
-	out    *Outbox
-	status Status
+	mu        sync.Mutex
+	out       *Outbox
+	status    Status
+	end       context.CancelFunc // of Run; nil before
+	finishing bool
+	last      bool // what the outbox has are the last words
 }
 
 // Status is how an Agent is.
@@ -63,7 +67,7 @@ func New(cfg Config, e Endpoint) (*Agent, error) {
 	if cfg.Instance == 0 {
 		cfg.Instance = uint64(time.Now().UnixNano())
 	}
-	return &Agent{cfg: cfg, core: NewCore(e), news: make(chan struct{}, 1), out: NewOutbox()}, nil
+	return &Agent{cfg: cfg, core: NewCore(e), news: make(chan struct{}, 1), finished: make(chan struct{}), out: NewOutbox()}, nil
 }
 
 // EVEvent reports an EV that became ASSUMED_BAD, or GOOD again.
@@ -94,13 +98,39 @@ func (a *Agent) Status() Status {
 	return s
 }
 
-// Run keeps the host connected until ctx ends. It returns nil.
+// Finish is the end of the host: Run returns as soon as the controller has heard what there is to say, counters as they are now too, or at once without a stream. How long
+// that may take is for who runs it to bound: the endpoint must be there meanwhile.
+func (a *Agent) Finish() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.finishing {
+		return
+	}
+	a.finishing = true
+	close(a.finished)
+	if a.end != nil && !a.out.open {
+		a.end()
+	}
+}
+
+// Run keeps the host connected until ctx ends, or Finish. It returns nil.
 func (a *Agent) Run(ctx context.Context) error {
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	a.mu.Lock()
+	a.end = end
+	if a.finishing {
+		end()
+	}
+	a.mu.Unlock()
 	a.cfg.Backoff.Keep(ctx, func(ctx context.Context) (time.Duration, error) {
 		served, err := a.serve(ctx)
 		a.mu.Lock()
 		a.out.Close()
 		a.status.Connected, a.status.Since, a.status.Err = false, time.Now(), err
+		if a.finishing {
+			end()
+		}
 		a.mu.Unlock()
 		return served, err
 	}, func(err error, pause time.Duration) {
@@ -166,19 +196,28 @@ func because(ctx context.Context, err error) error {
 	return err
 }
 
-// report reports counters from time to time.
+// report reports counters from time to time, and when the host ends. An interval of 0 is never.
 func (a *Agent) report(ctx context.Context, every time.Duration) error {
-	if every == 0 {
-		return nil
+	var due <-chan time.Time
+	if every > 0 {
+		ticker := time.NewTicker(every)
+		defer ticker.Stop()
+		due = ticker.C
 	}
-	ticker := time.NewTicker(every)
-	defer ticker.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-ticker.C:
+		case <-due:
 			a.count()
+		case <-a.finished:
+			if every > 0 {
+				a.count()
+			}
+			a.endpoint.Lock() // an update that is being applied is answered
+			a.say(func(*Outbox) { a.last = true })
+			a.endpoint.Unlock()
+			return nil
 		}
 	}
 }
@@ -195,12 +234,15 @@ func first(stream grpc.BidiStreamingClient[hostpb.HostMessage, hostpb.Controller
 	return hostapi.DecodeWelcome(w.Welcome)
 }
 
-// send sends what the outbox has.
+// send sends what the outbox has. After the last words it closes its end, and the controller the stream when it has taken them.
 func (a *Agent) send(ctx context.Context, stream grpc.BidiStreamingClient[hostpb.HostMessage, hostpb.ControllerMessage]) error {
 	for {
 		a.mu.Lock()
-		m := a.out.Next()
+		m, last := a.out.Next(), a.last
 		a.mu.Unlock()
+		if m == nil && last {
+			return stream.CloseSend()
+		}
 		if m == nil {
 			select {
 			case <-ctx.Done():

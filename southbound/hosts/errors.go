@@ -17,6 +17,8 @@ var (
 	ErrReplaced = errors.New("hosts: a newer stream of the host has taken over")
 	// ErrSilent is a host that did not answer an update in time.
 	ErrSilent = errors.New("hosts: no answer to an update")
+	// ErrEnded is the end of a stream by a host that has said all that it had to say.
+	ErrEnded = errors.New("hosts: the host has ended")
 	// ErrClosed is the end of the server.
 	ErrClosed = errors.New("hosts: the controller is going away")
 )

@@ -79,7 +79,7 @@ func (s *Server) serve(g grpc.BidiStreamingServer[hostpb.HostMessage, hostpb.Con
 func (s *Server) ended(err error) error {
 	code := codes.Unknown
 	switch field := (*hostapi.FieldError)(nil); {
-	case err == nil || errors.Is(err, io.EOF):
+	case err == nil || errors.Is(err, io.EOF) || errors.Is(err, ErrEnded):
 		return nil
 	case errors.Is(err, ErrReplaced):
 		code = codes.Aborted
@@ -305,6 +305,9 @@ func (st *stream) receive() error {
 	limit := rate.NewLimiter(rate.Limit(st.server.cfg.MaxMessageRate), st.server.cfg.MaxMessageRate)
 	for {
 		m, err := st.recv()
+		if errors.Is(err, io.EOF) {
+			return ErrEnded
+		}
 		if err != nil {
 			return err
 		}

@@ -100,6 +100,7 @@ func (w *world) start(epoch uint64, change func(*hosts.Config)) {
 type host struct {
 	*agenttest.Endpoint
 	agent *agent.Agent
+	done  <-chan struct{} // closed when it has ended
 	stop  func()
 }
 
@@ -122,7 +123,7 @@ func (w *world) host(name string, e *agenttest.Endpoint, tune func(i int, c *cut
 		<-done
 	})
 	w.t.Cleanup(stop)
-	return &host{Endpoint: e, agent: a, stop: stop}
+	return &host{Endpoint: e, agent: a, done: done, stop: stop}
 }
 
 // config is that of an agent, without a name.

@@ -37,6 +37,7 @@ const (
 	frameQueue    = 8192 // received frames that may wait; more are dropped
 	frameBatch    = 256  // frames handled before sending goes on
 	reportingTime = time.Second
+	lastWordsTime = 2 * time.Second // for what there is to say to the controller at the end
 )
 
 // runner owns the NIC.
@@ -103,13 +104,14 @@ func Run(ctx context.Context, cfg *Config, links []Link, o Options) (*Report, er
 	for i, l := range links {
 		l.Attach(func(frames [][]byte) { r.deliver(i+1, frames) }, func(up bool) { r.carrier.set(i+1, up) })
 	}
-	agentDone, err := r.connect(o)
+	heard, hangUp, err := r.connect(o)
 	if err == nil {
 		err = r.loop(ctx, o.Progress)
 	}
 	stream := r.stream()
+	r.lastWords(heard)
 	close(r.ended)
-	agentDone()
+	hangUp()
 	if stream != nil { // the agent notes what the NIC holds when the call to the NIC has returned
 		stream.Version = r.stream().Version
 	}
@@ -176,28 +178,50 @@ func (r *runner) prepare() error {
 	return nil
 }
 
-// connect starts the stream from the controller, if there is one; done ends it.
-func (r *runner) connect(o Options) (done func(), err error) {
+// connect starts the stream from the controller, if there is one. heard is closed when the stream's agent has ended, which hangUp makes it do and waits for.
+func (r *runner) connect(o Options) (heard <-chan struct{}, hangUp func(), err error) {
 	if r.cfg.Controller == nil {
-		return func() {}, nil
+		return nil, func() {}, nil
 	}
 	cfg := r.cfg.Controller.agent(r.cfg.Name)
 	cfg.Log, cfg.DialOptions = o.Log, o.Dial
-	if r.agent, err = agent.New(cfg, agent.Owned(r.nic, r.do)); err != nil {
-		return func() {}, fmt.Errorf("%w: controller: %w", rocehost.ErrConfig, err)
+	a, err := agent.New(cfg, agent.Owned(r.nic, r.do))
+	if err != nil {
+		return nil, func() {}, fmt.Errorf("%w: controller: %w", rocehost.ErrConfig, err)
 	}
-	r.nic.Report(r.agent)
+	r.agent = a
+	r.nic.Report(a)
 	r.looping = true
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = r.agent.Run(ctx) // it has no error
+		_ = a.Run(ctx) // it has no error
 	}()
-	return func() {
+	return ended, func() {
 		cancel()
 		<-ended
 	}, nil
+}
+
+// lastWords lets the controller hear what there is to say, for a while at most.
+func (r *runner) lastWords(heard <-chan struct{}) {
+	if r.agent == nil {
+		return
+	}
+	r.agent.Finish()
+	patience := time.NewTimer(lastWordsTime)
+	defer patience.Stop()
+	for {
+		select {
+		case call := <-r.calls:
+			call()
+		case <-heard:
+			return
+		case <-patience.C:
+			return
+		}
+	}
 }
 
 // carrier is what ports said of their links since it was asked.

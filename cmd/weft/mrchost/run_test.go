@@ -263,8 +263,7 @@ func TestController(t *testing.T) {
 		if p := r.Profiles; len(p) != 1 || p[0].Name != "to-h2" || p[0].EVs != 3 || p[0].Used != 2 || p[0].Denied != 1 || p[0].Sent != r.QueuePairs[0].RequestsSent {
 			t.Errorf("%+v", p)
 		}
-		// The host may end before it has said that it holds the state: its report has the version.
-		if said := observer.Said("h1"); !slices.Contains(said, "ports 0x6") {
+		if said := observer.Said("h1"); !slices.Contains(said, "ports 0x6") || !slices.Contains(said, "applied 1") {
 			t.Errorf("said %v", said)
 		}
 	})

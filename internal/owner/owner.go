@@ -33,7 +33,7 @@ type call struct {
 
 // New makes a loop whose clock began at start.
 func New(start time.Time) *Loop {
-	return &Loop{start: start, calls: make(chan call), ended: make(chan struct{})}
+	return &Loop{start: start, calls: make(chan call, maxCalls), ended: make(chan struct{})}
 }
 
 // maxCalls bounds the calls that share a flush.

@@ -140,7 +140,7 @@ func (c *Core) Next() (at time.Duration, ok bool) {
 		}
 	}
 	if !c.roundDone {
-		at = min(at, c.roundEnds)
+		at = min(at, max(c.roundEnds, c.probedAt+probeEvery))
 	}
 	return max(at, c.now), true
 }

@@ -69,10 +69,10 @@ func (c *Core) probing() bool {
 // restored, on links that were never tried, on EVs that hosts found bad, and on
 // all EVs in turn.
 func (c *Core) runProbes() {
-	c.runRound()
 	if c.now < c.probedAt+probeEvery {
 		return
 	}
+	c.runRound()
 	passed := (c.now - c.probedAt).Seconds()
 	c.probedAt = c.now
 	for id, p := range c.pending {
@@ -352,9 +352,16 @@ func (c *Core) probeAssumed() {
 	if c.tokens < 1 {
 		return
 	}
-	for _, name := range slices.Sorted(maps.Keys(c.hosts)) {
+	var names []string
+	for name, h := range c.hosts {
+		if len(h.assumed) > 0 {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	for _, name := range names {
 		h := c.hosts[name]
-		if len(h.assumed) == 0 || !h.connected || !h.canProbe || h.tokens < 1 || c.tokens < 1 || c.now < h.assumedAt {
+		if !h.connected || !h.canProbe || h.tokens < 1 || c.tokens < 1 || c.now < h.assumedAt {
 			continue
 		}
 		h.assumedAt = c.now + c.cfg.ProbeTimeout

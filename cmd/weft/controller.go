@@ -69,6 +69,7 @@ func (k *controllerCommand) run(ctx context.Context) error {
 			k.config, len(inv.Switches), len(inv.Hosts), len(inv.BGP.Peers), inv.API.Listen)
 		return err
 	}
+	service.TuneMemory()
 	s, err := service.Start(ctx, service.Options{Inventory: *inv, Log: log, API: api, Election: southbound.ElectionID{Low: k.election}})
 	if err != nil {
 		return err

@@ -4,11 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"net"
 	"net/netip"
-	"slices"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -17,9 +14,7 @@ import (
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/multipath"
 	"github.com/weft-sdn/weft/controller/store"
-	"github.com/weft-sdn/weft/endpoint/agent"
-	"github.com/weft-sdn/weft/endpoint/agent/agenttest"
-	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/service"
 	"github.com/weft-sdn/weft/southbound/hosts"
 	"github.com/weft-sdn/weft/topology"
 )
@@ -30,11 +25,10 @@ type closSize struct{ planes, leaves, spines, hosts int }
 // loopSizes are that of the demonstration, and a large one.
 var loopSizes = []closSize{{2, 4, 4, 4}, {closPlanes, closLeaves, closSpines, closHosts}}
 
-const loopFailures = 100
-
 // closing measures the whole of the loop but BGP: from a topology without a link to the last host having applied what that denies. The controller of the
-// hosts, its streams over loopback TCP, and thin hosts, all in this process.
+// hosts is in this process, its streams are over loopback TCP.
 func closing(ctx context.Context, out *report) error {
+	service.TuneMemory()
 	for _, s := range loopSizes {
 		out.tell("loop: %d switches, %d hosts", s.planes*(s.leaves+s.spines), s.leaves*s.hosts)
 		if err := s.close(ctx, out); err != nil {
@@ -86,42 +80,6 @@ func (s closSize) build() (*topology.Snapshot, *inventory.Inventory) {
 	return b.Build(), &inv
 }
 
-// awaited is the hosts that are waited for.
-type awaited struct {
-	denial atomic.Bool // what is waited for: that EVs are denied, or that none is
-	open   atomic.Int64
-	last   chan struct{}
-}
-
-// begin waits for n hosts.
-func (a *awaited) begin(denial bool, n int) {
-	a.denial.Store(denial)
-	a.open.Store(int64(n))
-}
-
-// host is told what one host holds.
-func (a *awaited) host() func(*hostapi.State) {
-	held := true // nothing yet, which is neither
-	return func(s *hostapi.State) {
-		denies := slices.ContainsFunc(s.Profiles, func(p *hostapi.Profile) bool { return len(p.Denied) > 0 })
-		if denies != held && denies == a.denial.Load() && a.open.Add(-1) == 0 {
-			a.last <- struct{}{}
-		}
-		held = denies
-	}
-}
-
-func (a *awaited) wait(ctx context.Context) error {
-	select {
-	case <-a.last:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(time.Minute):
-		return fmt.Errorf("%d hosts have not applied what they should after a minute", a.open.Load())
-	}
-}
-
 func (s closSize) close(ctx context.Context, out *report) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	group, ctx := errgroup.WithContext(ctx)
@@ -149,60 +107,50 @@ func (s closSize) close(ctx context.Context, out *report) (err error) {
 	}
 	group.Go(func() error { return runner.Run(ctx, server) })
 	group.Go(func() error { return server.Serve(ctx, listener) })
-	n := s.leaves * s.hosts
-	a := &awaited{last: make(chan struct{}, 1)}
-	a.begin(false, n)
 	start := time.Now()
 	if err := runner.SetTopology(ctx, whole); err != nil {
 		return err
 	}
+	var names []string
 	for _, h := range inv.Hosts {
-		cfg := agent.DefaultConfig()
-		cfg.Name, cfg.Controller = h.Name, listener.Addr().String()
-		e := &agenttest.Endpoint{Forget: true, Applied: a.host()}
-		x, err := agent.New(cfg, e)
-		if err != nil {
-			return err
-		}
-		group.Go(func() error { return x.Run(ctx) })
+		names = append(names, h.Name)
 	}
-	if err := a.wait(ctx); err != nil {
+	fleet, err := startThinHosts(ctx, listener.Addr().String(), names)
+	if err != nil {
 		return err
 	}
-	more := []field{{"switches", len(whole.Nodes)}, {"hosts", n}}
+	defer func() { err = errors.Join(err, fleet.stop()) }()
+	if err := fleet.wait(ctx); err != nil {
+		return err
+	}
+	more := []field{{"switches", len(whole.Nodes)}, {"hosts", len(names)}}
 	if err := out.print(figure{bench: "loop/start", unit: "s", value: time.Since(start).Seconds(), more: more}); err != nil {
 		return err
 	}
-	var took runs
-	cpu := processorTime()
-	for i := range loopFailures {
-		b := whole.Builder()
-		for _, l := range whole.Links {
-			if u, v := s.leaf(i%s.planes+1, i%s.leaves), s.spine(i%s.planes+1, i/s.leaves%s.spines); string(l.Local) == u && string(l.Remote) == v {
-				b.RemoveLink(l.ID)
-			}
-		}
-		less := b.Build()
-		a.begin(true, n)
-		start := time.Now()
-		if err := runner.SetTopology(ctx, less); err != nil {
-			return err
-		}
-		if err := a.wait(ctx); err != nil {
-			return err
-		}
-		took = append(took, float64(time.Since(start).Microseconds())/1000)
-		a.begin(false, n)
-		if err := runner.SetTopology(ctx, whole); err != nil {
-			return err
-		}
-		if err := a.wait(ctx); err != nil {
-			return err
+	return fleet.measure(ctx, out, "loop/deny", failing{
+		fail: func(i int) func() error {
+			less := s.without(whole, i)
+			return func() error { return runner.SetTopology(ctx, less) }
+		},
+		restore: func(int) error { return runner.SetTopology(ctx, whole) },
+		settled: func() bool { return current(server) },
+	}, more)
+}
+
+// without is the fabric less a link, both ways.
+func (s closSize) without(whole *topology.Snapshot, i int) *topology.Snapshot {
+	u, v := s.leaf(i%s.planes+1, i%s.leaves), s.spine(i%s.planes+1, i/s.leaves%s.spines)
+	b := whole.Builder()
+	for _, l := range whole.Links {
+		if string(l.Local) == u && string(l.Remote) == v {
+			b.RemoveLink(l.ID)
 		}
 	}
-	cpu = processorTime() - cpu
-	slices.Sort(took)
-	p99 := took[int(math.Ceil(0.99*float64(len(took))))-1]
-	return out.print(figure{bench: "loop/deny", unit: "ms", value: p99, more: append(more,
-		field{"median", took.median()}, field{"max", took[len(took)-1]}, field{"cpuMillis", float64(cpu.Microseconds()) / 1000 / loopFailures}, field{"runs", len(took)})})
+	return b.Build()
+}
+
+// current says whether a server has heard back from the hosts what it sent them.
+func current(server *hosts.Server) bool {
+	c := server.Counters()
+	return c.Applied+c.Refused == c.Snapshots+c.Deltas && c.Results == c.Probes
 }

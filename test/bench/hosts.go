@@ -4,33 +4,27 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"net"
 	"net/netip"
-	"slices"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/weft-sdn/weft/endpoint/agent"
-	"github.com/weft-sdn/weft/endpoint/agent/agenttest"
 	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/southbound/hosts"
 	"github.com/weft-sdn/weft/southbound/hosts/hoststest"
 )
 
 const (
-	denyLeaves   = 128 // each with as many hosts as the bench has for it, and a profile to every other
-	denyPlanes   = 4
-	denySpines   = 32 // of each plane: as many EVs as planes times spines
-	denyFailures = 100
+	denyLeaves = 128 // each with as many hosts as the bench has for it, and a profile to every other
+	denyPlanes = 4
+	denySpines = 32 // of each plane: as many EVs as planes times spines
 )
 
 // denyHosts are the numbers of hosts.
 var denyHosts = []int{128, 1024}
 
-// denying measures the time from a link that is lost to the last host having applied what that denies: thin hosts, all in this process, over loopback TCP.
+// denying measures the time from a link that is lost to the last host having applied what that denies: thin hosts, over loopback TCP.
 func denying(ctx context.Context, out *report) error {
 	for _, n := range denyHosts {
 		out.tell("hosts: %d hosts, %d profiles of %d EVs each", n, denyLeaves-1, denyPlanes*denySpines)
@@ -41,13 +35,11 @@ func denying(ctx context.Context, out *report) error {
 	return nil
 }
 
-// fleet is a controller's end and its hosts.
-type fleet struct {
+// leafFleet is a controller's end of hosts.
+type leafFleet struct {
 	server *hosts.Server
 	leaves []*hostapi.State // what the hosts of each leaf hold
 	names  [][]string       // hosts by leaf
-	open   atomic.Int64     // applies awaited
-	last   chan struct{}    // the last of them
 }
 
 func denyOf(ctx context.Context, out *report, n int) (err error) {
@@ -57,7 +49,7 @@ func denyOf(ctx context.Context, out *report, n int) (err error) {
 		cancel()
 		err = errors.Join(err, group.Wait())
 	}()
-	f := &fleet{last: make(chan struct{}, 1), names: make([][]string, denyLeaves)}
+	f := &leafFleet{names: make([][]string, denyLeaves)}
 	cfg := hosts.DefaultConfig()
 	cfg.Epoch, cfg.CountsInterval = 1, 0
 	if f.server, err = hosts.New(cfg, &hoststest.Silent{}); err != nil {
@@ -76,79 +68,47 @@ func denyOf(ctx context.Context, out *report, n int) (err error) {
 		f.leaves = append(f.leaves, state)
 	}
 	start := time.Now()
-	f.open.Store(int64(n))
+	var names []string
 	for i := range n {
 		name, leaf := fmt.Sprintf("h%d", i), i%denyLeaves
-		f.names[leaf] = append(f.names[leaf], name)
+		names, f.names[leaf] = append(names, name), append(f.names[leaf], name)
 		if err := f.server.Set(name, f.leaves[leaf]); err != nil {
 			return err
 		}
-		cfg := agent.DefaultConfig()
-		cfg.Name, cfg.Controller = name, listener.Addr().String()
-		a, err := agent.New(cfg, &agenttest.Endpoint{Forget: true, Applied: func(*hostapi.State) { f.applied() }})
-		if err != nil {
-			return err
-		}
-		group.Go(func() error { return a.Run(ctx) })
 	}
-	if err := f.wait(ctx); err != nil {
+	fleet, err := startThinHosts(ctx, listener.Addr().String(), names)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, fleet.stop()) }()
+	if err := fleet.wait(ctx); err != nil {
 		return err
 	}
 	more := []field{{"hosts", n}, {"profiles", denyLeaves - 1}, {"evs", denyPlanes * denySpines}}
 	if err := out.print(figure{bench: "hosts/snapshot", unit: "s", value: time.Since(start).Seconds(), more: more}); err != nil {
 		return err
 	}
-	var took runs
-	cpu := processorTime()
-	for i := range denyFailures {
-		leaf, ev := i*37%denyLeaves, i%(denyPlanes*denySpines)
-		start := time.Now()
-		if err := f.deny(leaf, ev); err != nil {
-			return err
-		}
-		if err := f.wait(ctx); err != nil {
-			return err
-		}
-		took = append(took, float64(time.Since(start).Microseconds())/1000)
-	}
-	cpu = processorTime() - cpu
-	slices.Sort(took)
-	p99 := took[int(math.Ceil(0.99*float64(len(took))))-1]
-	return out.print(figure{bench: "hosts/deny", unit: "ms", value: p99, more: append(more, field{"median", took.median()}, field{"max", took[len(took)-1]}, field{"cpuMillis", float64(cpu.Microseconds()) / 1000 / denyFailures}, field{"runs", len(took)})})
+	return fleet.measure(ctx, out, "hosts/deny", failing{
+		fail: func(i int) func() error {
+			return func() error { return f.change(i, func(c *hostapi.ProfileChange) *[]hostapi.EV { return &c.Deny }) }
+		},
+		restore: func(i int) error {
+			return f.change(i, func(c *hostapi.ProfileChange) *[]hostapi.EV { return &c.Allow })
+		},
+		settled: func() bool { return current(f.server) },
+	}, more)
 }
 
-func (f *fleet) applied() {
-	if f.open.Add(-1) == 0 {
-		f.last <- struct{}{}
-	}
-}
-
-func (f *fleet) wait(ctx context.Context) error {
-	select {
-	case <-f.last:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(time.Minute):
-		return fmt.Errorf("%d hosts have not applied what they should after a minute: %+v", f.open.Load(), f.server.Counters())
-	}
-}
-
-// deny is the loss of a leaf's link: one EV of all its profiles, and of all profiles to it.
-func (f *fleet) deny(leaf, at int) error {
-	hosts := 0
-	for _, names := range f.names {
-		hosts += len(names)
-	}
-	f.open.Store(int64(hosts))
+// change denies or allows what crosses a leaf's link: one EV of all its profiles, and of all profiles to it.
+func (f *leafFleet) change(i int, list func(*hostapi.ProfileChange) *[]hostapi.EV) error {
+	leaf, at := i*37%denyLeaves, i%(denyPlanes*denySpines)
 	for from, state := range f.leaves {
 		var d hostapi.Delta
 		for _, p := range state.Profiles {
 			if from == leaf || p.Destinations[0] == destination(leaf) {
-				d.Change = append(d.Change, hostapi.ProfileChange{Name: p.Name, Deny: p.EVs[at : at+1]})
-				if p.IsDenied(p.EVs[at]) {
-					d.Change[len(d.Change)-1] = hostapi.ProfileChange{Name: p.Name, Allow: p.EVs[at : at+1]}
-				}
+				c := hostapi.ProfileChange{Name: p.Name}
+				*list(&c) = p.EVs[at : at+1]
+				d.Change = append(d.Change, c)
 			}
 		}
 		next, err := state.Apply(&d)

@@ -53,6 +53,8 @@ func run(args []string) error {
 	switch {
 	case len(args) > 3 && args[0] == replayCommand:
 		return replayFiles(args[1], args[2], args[3:])
+	case len(args) > 2 && args[0] == hostsCommand:
+		return hostsProcess(args[1], args[2:])
 	case len(args) == 2 && args[0] == planCommand:
 		return plans(args[1])
 	case len(args) == 2 && args[0] == pathsCommand:

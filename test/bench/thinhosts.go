@@ -1,0 +1,213 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"os/exec"
+	"runtime/debug"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/weft-sdn/weft/hostapi"
+)
+
+// hostsCommand is the argument that makes this program thin hosts; the controller's address and their names follow. They are in a process of their own
+// as hosts are on machines of their own: the controller's memory is the controller's.
+const hostsCommand = "hosts-process"
+
+// What is said to the process, one a line, and what it answers.
+const (
+	awaitDenials   = "deny"  // from now on, count the hosts that come to deny EVs
+	awaitNoDenials = "allow" // or those that come to deny none
+	hostsCount     = "counting"
+	hostsDone      = "done" // it was the last
+)
+
+// failuresMeasured is how often something fails.
+const failuresMeasured = 100
+
+// thinHosts is the end of who started the process.
+type thinHosts struct {
+	cmd     *exec.Cmd
+	in      io.WriteCloser
+	answers chan string
+}
+
+// startThinHosts starts hosts, which connect to the controller. Their first wait has begun: for hosts that deny nothing.
+func startThinHosts(ctx context.Context, controller string, names []string) (*thinHosts, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	t := &thinHosts{cmd: exec.CommandContext(ctx, self, append([]string{hostsCommand, controller}, names...)...), answers: make(chan string)}
+	t.cmd.Stderr = os.Stderr
+	if t.in, err = t.cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	out, err := t.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := t.cmd.Start(); err != nil {
+		return nil, err
+	}
+	go func() {
+		defer close(t.answers)
+		for lines := bufio.NewScanner(out); lines.Scan(); {
+			t.answers <- lines.Text()
+		}
+	}()
+	return t, nil
+}
+
+// stop ends the hosts, which may have ended by themselves.
+func (t *thinHosts) stop() error {
+	_ = t.in.Close()
+	for range t.answers { // until the end of its output, which Wait wants to be read
+	}
+	return t.cmd.Wait()
+}
+
+// await begins a wait.
+func (t *thinHosts) await(ctx context.Context, what string) error {
+	if _, err := fmt.Fprintln(t.in, what); err != nil {
+		return err
+	}
+	return t.answer(ctx, hostsCount)
+}
+
+// wait ends a wait.
+func (t *thinHosts) wait(ctx context.Context) error { return t.answer(ctx, hostsDone) }
+
+func (t *thinHosts) answer(ctx context.Context, want string) error {
+	select {
+	case got, ok := <-t.answers:
+		switch {
+		case !ok:
+			return errors.New("the hosts have ended")
+		case got != want:
+			return fmt.Errorf("the hosts say %q, want %q", got, want)
+		}
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(time.Minute):
+		return fmt.Errorf("the hosts do not say %q after a minute", want)
+	}
+}
+
+// hostsProcess is the hosts, until its input ends.
+func hostsProcess(controller string, names []string) error {
+	debug.SetGCPercent(1000) // a host has one state to look after, not a thousand
+	ctx, cancel := context.WithCancel(context.Background())
+	group, ctx := errgroup.WithContext(ctx)
+	a := &awaited{last: make(chan struct{}, 1)}
+	a.begin(false, len(names))
+	for _, name := range names {
+		group.Go(func() error { return runThinHost(ctx, name, controller, a.host()) })
+	}
+	group.Go(func() error {
+		for {
+			select {
+			case <-a.last:
+				fmt.Println(hostsDone)
+			case <-ctx.Done():
+				return nil
+			}
+		}
+	})
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		for lines := bufio.NewScanner(os.Stdin); lines.Scan(); fmt.Println(hostsCount) {
+			a.begin(lines.Text() == awaitDenials, len(names))
+		}
+	}()
+	select {
+	case <-over:
+	case <-ctx.Done(): // a host has failed
+	}
+	cancel()
+	return group.Wait()
+}
+
+// awaited is the hosts that are waited for.
+type awaited struct {
+	denial atomic.Bool // what is waited for: that EVs are denied, or that none is
+	open   atomic.Int64
+	last   chan struct{}
+}
+
+// begin waits for n hosts.
+func (a *awaited) begin(denial bool, n int) {
+	a.denial.Store(denial)
+	a.open.Store(int64(n))
+}
+
+// host is told what one host holds.
+func (a *awaited) host() func(*hostapi.State) {
+	held := true // nothing yet, which is neither
+	return func(s *hostapi.State) {
+		denies := slices.ContainsFunc(s.Profiles, func(p *hostapi.Profile) bool { return len(p.Denied) > 0 })
+		if denies != held && denies == a.denial.Load() && a.open.Add(-1) == 0 {
+			a.last <- struct{}{}
+		}
+		held = denies
+	}
+}
+
+// failing is something that fails and comes back, again and again.
+type failing struct {
+	fail    func(i int) func() error // prepares what fails
+	restore func(i int) error
+	settled func() bool // the controller has heard all that hosts had to say of the last change
+}
+
+// measure measures the time from each failure to the last host having applied what it denies. Each comes to a controller at rest.
+func (t *thinHosts) measure(ctx context.Context, out *report, name string, f failing, more []field) error {
+	var took runs
+	cpu := processorTime()
+	for i := range failuresMeasured {
+		for !f.settled() {
+			select {
+			case <-time.After(time.Millisecond):
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		if err := t.await(ctx, awaitDenials); err != nil {
+			return err
+		}
+		fail := f.fail(i)
+		start := time.Now()
+		if err := fail(); err != nil {
+			return err
+		}
+		if err := t.wait(ctx); err != nil {
+			return err
+		}
+		took = append(took, float64(time.Since(start).Microseconds())/1000)
+		if err := t.await(ctx, awaitNoDenials); err != nil {
+			return err
+		}
+		if err := f.restore(i); err != nil {
+			return err
+		}
+		if err := t.wait(ctx); err != nil {
+			return err
+		}
+	}
+	cpu = processorTime() - cpu
+	slices.Sort(took)
+	p99 := took[int(math.Ceil(0.99*float64(len(took))))-1]
+	return out.print(figure{bench: name, unit: "ms", value: p99, more: append(more,
+		field{"median", took.median()}, field{"max", took[len(took)-1]}, field{"cpuMillis", float64(cpu.Microseconds()) / 1000 / failuresMeasured}, field{"runs", len(took)})})
+}

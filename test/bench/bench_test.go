@@ -15,7 +15,7 @@ import (
 
 // TestMain lets the test be the processes that a bench starts.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == replayCommand {
+	if len(os.Args) > 1 && (os.Args[1] == replayCommand || os.Args[1] == hostsCommand) {
 		if err := run(os.Args[1:]); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)

@@ -1,0 +1,29 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"testing"
+)
+
+// TestClosing: links of a small fabric are lost and come back, and its hosts say so each time.
+func TestClosing(t *testing.T) {
+	var got bytes.Buffer
+	out := &report{figures: json.NewEncoder(&got), progress: io.Discard}
+	if err := (closSize{planes: 2, leaves: 2, spines: 2, hosts: 1}).close(t.Context(), out); err != nil {
+		t.Fatal(err)
+	}
+	var start, deny struct {
+		Bench string
+		Hosts int
+		Runs  int
+	}
+	lines := json.NewDecoder(&got)
+	if err := lines.Decode(&start); err != nil || start.Bench != "loop/start" || start.Hosts != 2 {
+		t.Errorf("first figure: %+v, %v", start, err)
+	}
+	if err := lines.Decode(&deny); err != nil || deny.Bench != "loop/deny" || deny.Runs != failuresMeasured {
+		t.Errorf("second figure: %+v, %v", deny, err)
+	}
+}

@@ -24,11 +24,7 @@ func (s *Server) registerCCProfiles() {
 		deleted: "Refused while an EV profile names it.",
 		all: func(ctx context.Context) ([]ccProfile, error) {
 			all, err := s.cfg.Multipath.CCProfiles(ctx)
-			out := make([]ccProfile, len(all))
-			for i := range all {
-				out[i] = ccProfile(all[i])
-			}
-			return out, err
+			return converted(all, err, func(p intent.CCProfile) ccProfile { return ccProfile(p) })
 		},
 		get: func(ctx context.Context, name string) (ccProfile, error) {
 			p, err := s.cfg.Multipath.CCProfile(ctx, name)

@@ -269,3 +269,12 @@ func (c *collection[S, R]) deleteOne(ctx context.Context, in *struct {
 	}
 	return nil, problemOf(c.del(ctx, in.Name, pre))
 }
+
+// converted is a list of the API's type for one of the controller's.
+func converted[A, B any](all []A, err error, convert func(A) B) ([]B, error) {
+	out := make([]B, len(all))
+	for i := range all {
+		out[i] = convert(all[i])
+	}
+	return out, err
+}

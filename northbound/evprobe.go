@@ -40,19 +40,10 @@ func (s *Server) listProbes(ctx context.Context, in *struct {
 	Source      string `query:"source" maxLength:"253" doc:"Only where this host probed last."`
 	Destination string `query:"destination" maxLength:"253" doc:"Only where this host was probed last."`
 }) (*listOf[evProbeView], error) {
-	m, err := s.multipath()
-	if err != nil {
-		return nil, err
+	list := func(m Multipath, page multipath.Page) ([]multipath.Cell, bool, error) {
+		return m.Probes(ctx, multipath.CellFilter{Profile: in.Profile, Source: in.Source, Destination: in.Destination}, page)
 	}
-	page, err := pageFrom(in.PageParams)
-	if err != nil {
-		return nil, err
-	}
-	items, more, err := m.Probes(ctx, multipath.CellFilter{Profile: in.Profile, Source: in.Source, Destination: in.Destination}, page)
-	if err != nil {
-		return nil, problemOf(err)
-	}
-	return paged(items, more, s.viewProbe, (*multipath.Cell).Key), nil
+	return pageOfFabric(s, in.PageParams, list, s.viewProbe, (*multipath.Cell).Key)
 }
 
 func (s *Server) viewProbe(c *multipath.Cell) evProbeView {

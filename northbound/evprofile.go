@@ -31,10 +31,23 @@ func (s *Server) hasMultipath() error {
 	return err
 }
 
-// pageFrom returns the part of a list that a client asks for.
-func pageFrom(in PageParams) (multipath.Page, error) {
+// pageOfFabric is the part of a list that a client asks for.
+func pageOfFabric[T, V any](
+	s *Server, in PageParams, list func(Multipath, multipath.Page) ([]T, bool, error), view func(*T) V, key func(*T) string,
+) (*listOf[V], error) {
+	m, err := s.multipath()
+	if err != nil {
+		return nil, err
+	}
 	after, err := decodeToken(in.Continue)
-	return multipath.Page{After: after, Limit: in.Limit}, err
+	if err != nil {
+		return nil, err
+	}
+	items, more, err := list(m, multipath.Page{After: after, Limit: in.Limit})
+	if err != nil {
+		return nil, problemOf(err)
+	}
+	return paged(items, more, view, key), nil
 }
 
 // paged is a page of a list: views of items, and where it goes on.
@@ -99,21 +112,12 @@ func (s *Server) listEVProfiles(ctx context.Context, in *struct {
 	Host        string `query:"host" maxLength:"253" doc:"Only profiles that this host holds."`
 	Degraded    bool   `query:"degraded" doc:"Only profiles that are less than they were."`
 }) (*listOf[evProfile], error) {
-	m, err := s.multipath()
-	if err != nil {
-		return nil, err
-	}
-	page, err := pageFrom(in.PageParams)
-	if err != nil {
-		return nil, err
-	}
 	filter := multipath.ProfileFilter{Source: in.Source, Destination: in.Destination, Host: in.Host, Degraded: in.Degraded}
-	items, more, err := m.EVProfiles(ctx, filter, page)
-	if err != nil {
-		return nil, problemOf(err)
+	list := func(m Multipath, page multipath.Page) ([]multipath.EVProfile, bool, error) {
+		return m.EVProfiles(ctx, filter, page)
 	}
 	view := func(p *multipath.EVProfile) evProfile { return s.viewEVProfile(p, false) }
-	return paged(items, more, view, func(p *multipath.EVProfile) string { return p.Status.Name }), nil
+	return pageOfFabric(s, in.PageParams, list, view, func(p *multipath.EVProfile) string { return p.Status.Name })
 }
 
 // evKey is what the EVs of a profile are ordered and continued by: their place.

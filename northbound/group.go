@@ -30,11 +30,7 @@ func (s *Server) registerGroups() {
 		deleted: "The group is gone at once; what the switches hold of it goes after that.",
 		all: func(ctx context.Context) ([]group, error) {
 			all, err := s.controller.Groups(ctx)
-			out := make([]group, len(all))
-			for i := range all {
-				out[i] = group(all[i])
-			}
-			return out, err
+			return converted(all, err, func(g intent.MulticastGroup) group { return group(g) })
 		},
 		get: func(ctx context.Context, name string) (group, error) {
 			g, err := s.controller.Group(ctx, name)

@@ -75,19 +75,10 @@ func (s *Server) registerHosts() {
 }
 
 func (s *Server) listHosts(ctx context.Context, in *PageParams) (*listOf[fabricHost], error) {
-	m, err := s.multipath()
-	if err != nil {
-		return nil, err
+	list := func(m Multipath, page multipath.Page) ([]multipath.HostResource, bool, error) {
+		return m.Hosts(ctx, page)
 	}
-	page, err := pageFrom(*in)
-	if err != nil {
-		return nil, err
-	}
-	items, more, err := m.Hosts(ctx, page)
-	if err != nil {
-		return nil, problemOf(err)
-	}
-	return paged(items, more, s.viewHost, func(h *multipath.HostResource) string { return h.Name }), nil
+	return pageOfFabric(s, *in, list, s.viewHost, func(h *multipath.HostResource) string { return h.Name })
 }
 
 func (s *Server) getHost(ctx context.Context, in *NameParam) (*struct{ Body fabricHost }, error) {

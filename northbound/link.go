@@ -89,19 +89,10 @@ func (s *Server) listLinks(ctx context.Context, in *struct {
 	Plane  int    `query:"plane" minimum:"0" doc:"Only links of this plane; 0 is any."`
 	Denied bool   `query:"denied" doc:"Only links over which EVs are denied."`
 }) (*listOf[fabricLink], error) {
-	m, err := s.multipath()
-	if err != nil {
-		return nil, err
+	list := func(m Multipath, page multipath.Page) ([]multipath.LinkResource, bool, error) {
+		return m.Links(ctx, multipath.LinkFilter{Node: in.Node, Plane: in.Plane, Denied: in.Denied}, page)
 	}
-	page, err := pageFrom(in.PageParams)
-	if err != nil {
-		return nil, err
-	}
-	items, more, err := m.Links(ctx, multipath.LinkFilter{Node: in.Node, Plane: in.Plane, Denied: in.Denied}, page)
-	if err != nil {
-		return nil, problemOf(err)
-	}
-	return paged(items, more, s.viewLink, func(l *multipath.LinkResource) string { return string(l.Status.ID) }), nil
+	return pageOfFabric(s, in.PageParams, list, s.viewLink, func(l *multipath.LinkResource) string { return string(l.Status.ID) })
 }
 
 func (s *Server) viewLink(l *multipath.LinkResource) fabricLink {

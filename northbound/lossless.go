@@ -35,15 +35,6 @@ type pfcPolicy struct {
 	Status  intent.PFCPolicyStatus `json:"status" doc:"What the controller says."`
 }
 
-// converted is a list of the API's type for one of the controller's.
-func converted[A, B any](all []A, err error, convert func(A) B) ([]B, error) {
-	out := make([]B, len(all))
-	for i := range all {
-		out[i] = convert(all[i])
-	}
-	return out, err
-}
-
 func (s *Server) registerLossless() {
 	policies := &collection[intent.SRv6PolicySpec, srv6Policy]{
 		path: "/v1/srv6-policies", one: "srv6-policy", many: "srv6-policies", noun: "SRv6 policy", tag: losslessTag,

@@ -100,19 +100,10 @@ func (s *Server) registerNodes() {
 }
 
 func (s *Server) listNodes(ctx context.Context, in *PageParams) (*listOf[fabricNode], error) {
-	m, err := s.multipath()
-	if err != nil {
-		return nil, err
+	list := func(m Multipath, page multipath.Page) ([]multipath.NodeResource, bool, error) {
+		return m.Nodes(ctx, page)
 	}
-	page, err := pageFrom(*in)
-	if err != nil {
-		return nil, err
-	}
-	items, more, err := m.Nodes(ctx, page)
-	if err != nil {
-		return nil, problemOf(err)
-	}
-	return paged(items, more, viewNode, func(n *multipath.NodeResource) string { return string(n.Status.ID) }), nil
+	return pageOfFabric(s, *in, list, viewNode, func(n *multipath.NodeResource) string { return string(n.Status.ID) })
 }
 
 func viewNode(n *multipath.NodeResource) fabricNode {

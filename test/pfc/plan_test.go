@@ -1,9 +1,12 @@
 package pfc
 
 import (
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/weft-sdn/weft/controller"
+	"github.com/weft-sdn/weft/controller/intent"
 	"github.com/weft-sdn/weft/lab"
 	"github.com/weft-sdn/weft/packet"
 )
@@ -62,4 +65,78 @@ func (b *bed) drops(sw string) any {
 	s, err := b.w.Switch(sw)
 	b.must(err)
 	return s.Drops()
+}
+
+// TestDetour: when the link from R2 to R3 fails, the policy and its tunnels move to the detour, and back when it is there again. With
+// a host that pauses all the time, only what the link has taken with it is lost: PFC frames find a way at any time of the move back.
+func TestDetour(t *testing.T) {
+	b := newBed(t, lab.PFCNetwork(4*time.Millisecond, 1e9), 1)
+	b.change(func(c *controller.Core) error {
+		_, _, err := c.PutSRv6Policy("wan", intent.SRv6PolicySpec{Headend: "R1", Endpoint: "R3"}, controller.Precondition{})
+		return err
+	})
+	b.tenantsOn()
+	b.lossless(func(s *intent.PFCPolicySpec) { s.Buffer, s.XOFF = 8<<20, 64<<10 })
+	b.programmed()
+	stream := func(qpn uint32) *lab.Stream {
+		s, err := b.w.NewStream(lab.StreamConfig{From: "DC1", To: "DC2", QPN: qpn, Payload: 4096, Rate: 400e6, Priority: 3})
+		b.must(err)
+		s.Start()
+		return s
+	}
+	fails := stream(1)
+	// DC2 takes half of what comes, so that R3 stops R1 again and again.
+	stopped := false
+	var pausing func()
+	pausing = func() {
+		if !stopped {
+			b.pause("DC2", 3, 8*time.Millisecond, true)
+			b.w.After(16*time.Millisecond, pausing)
+		}
+	}
+	pausing()
+	on := func(path ...string) {
+		t.Helper()
+		policy, err := b.core().SRv6Policy("wan")
+		b.must(err)
+		p := b.policy()
+		if !slices.Equal(policy.Status.Path, path) || !p.Status.Conditions.Is(intent.Programmed) || p.Status.Conditions.Is(intent.Degraded) {
+			t.Fatalf("path %v, want %v; %+v", policy.Status.Path, path, p.Status.Conditions)
+		}
+		for _, x := range p.Status.Tunnels {
+			if x.State != intent.TunnelUp {
+				t.Errorf("tunnel %+v", x)
+			}
+		}
+	}
+	b.run(300 * time.Millisecond)
+	on("R1", "R2", "R3")
+	link := func(up bool) {
+		b.must(b.w.SetLink("R2", "R3", up))
+		b.control.NetworkChanged()
+	}
+	link(false)
+	b.run(time.Second)
+	on("R1", "R4", "R5", "R3")
+	fails.Stop()
+	b.run(300 * time.Millisecond)
+	// What was on the link, and what followed before R1 was told: at most 40 ms of it.
+	if most := uint64(500); fails.Lost() > most || fails.Sent < 1000 {
+		t.Errorf("the failure has cost %d packets, want at most %d", fails.Lost(), most)
+	}
+	returns := stream(2)
+	b.run(100 * time.Millisecond)
+	link(true)
+	b.run(time.Second)
+	on("R1", "R2", "R3")
+	stopped = true
+	b.run(100 * time.Millisecond)
+	returns.Stop()
+	b.run(1200 * time.Millisecond)
+	if returns.Lost()+returns.Corrupt+fails.Corrupt > 0 || returns.Sent < 1000 {
+		t.Errorf("the move back: of %d packets %d lost, %d corrupt", returns.Sent, returns.Lost(), returns.Corrupt)
+	}
+	if b.pausesAt("R1") == 0 {
+		t.Error("R1 was not paused")
+	}
 }

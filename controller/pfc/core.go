@@ -153,11 +153,20 @@ func (c *Core) replan(p *policy) {
 
 func (c *Core) tenant(name string) *Tenant { return c.tenants[name] }
 
-// requestsOn returns the PFC policies on an SRv6 policy, in order.
+// requestsOn and requestsOf return the PFC policies on an SRv6 policy, and of a
+// tenant, in order.
 func (c *Core) requestsOn(policy string) []*request {
+	return c.requestsThat(func(r *request) bool { return r.Policy == policy })
+}
+
+func (c *Core) requestsOf(tenant string) []*request {
+	return c.requestsThat(func(r *request) bool { return r.Tenant == tenant })
+}
+
+func (c *Core) requestsThat(match func(*request) bool) []*request {
 	var out []*request
 	for _, r := range c.requests {
-		if r.Policy == policy {
+		if match(r) {
 			out = append(out, r)
 		}
 	}
@@ -244,8 +253,8 @@ func (c *Core) PutTenant(t Tenant) error {
 	var done []*attempt
 	var on [][]*request
 	carrying := make(map[string]bool) // policies with a PFC policy of the tenant
-	for _, r := range c.requests {
-		if r.Tenant == t.Name && c.policies[r.Policy] != nil {
+	for _, r := range c.requestsOf(t.Name) {
+		if c.policies[r.Policy] != nil {
 			carrying[r.Policy] = true
 		}
 	}
@@ -334,10 +343,8 @@ func (c *Core) DeleteTenant(name string) error {
 	if t == nil {
 		return nil
 	}
-	for _, r := range c.requests {
-		if r.Tenant == name {
-			return fmt.Errorf("tenant %s %w", name, ErrInUse)
-		}
+	if len(c.requestsOf(name)) > 0 {
+		return fmt.Errorf("tenant %s %w", name, ErrInUse)
 	}
 	delete(c.tenants, name)
 	c.detach(t)

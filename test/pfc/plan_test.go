@@ -70,6 +70,9 @@ func (b *bed) drops(sw string) any {
 // TestDetour: when the link from R2 to R3 fails, the policy and its tunnels move to the detour, and back when it is there again. With
 // a host that pauses all the time, only what the link has taken with it is lost: PFC frames find a way at any time of the move back.
 func TestDetour(t *testing.T) {
+	if testing.Short() {
+		t.Skip("on one goroutine, like those beside it")
+	}
 	b := newBed(t, lab.PFCNetwork(4*time.Millisecond, 1e9), 1)
 	b.change(func(c *controller.Core) error {
 		_, _, err := c.PutSRv6Policy("wan", intent.SRv6PolicySpec{Headend: "R1", Endpoint: "R3"}, controller.Precondition{})

@@ -92,6 +92,9 @@ func TestStorm(t *testing.T) {
 // TestLegalPauses: pauses that are long, and many, and near to what the policy allows, are no storm: not where they come from, and
 // not upstream, which goes on later than the queue that stopped it.
 func TestLegalPauses(t *testing.T) {
+	if testing.Short() {
+		t.Skip("on one goroutine, like those beside it")
+	}
 	b := newBed(t, lab.PFCNetwork(20*time.Millisecond, 1e9), 1)
 	b.tenants()
 	b.lossless(func(s *intent.PFCPolicySpec) { s.XOFF, s.MaxPause = 64<<10, intent.Duration(longest) })

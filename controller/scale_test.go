@@ -14,6 +14,9 @@ import (
 
 // Routes of many switches are planned bit by bit; nothing depends on it.
 func TestManySwitches(t *testing.T) {
+	if testing.Short() {
+		t.Skip("many switches on one goroutine")
+	}
 	net := sample.Clos(150, 4, 1)
 	w := up(t, net, 1)
 	w.converged()

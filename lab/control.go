@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"sync"
 	"time"
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
@@ -82,10 +83,13 @@ const noTick = time.Duration(math.MaxInt64)
 // epoch is what the wall clock says when a world begins.
 var epoch = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
 
+// fabricPipeline is the fabric's program as all controllers of this process install it.
+var fabricPipeline = sync.OnceValues(func() (*southbound.Pipeline, error) { return southbound.NewPipeline(p4.P4Info(), p4.JSON()) })
+
 // NewControl returns a controller that is not running; Start starts it. Its store lives as long
 // as it does.
 func NewControl(w *World, l Latencies) (*Control, error) {
-	pipeline, err := southbound.NewPipeline(p4.P4Info(), p4.JSON())
+	pipeline, err := fabricPipeline()
 	if err != nil {
 		return nil, err
 	}

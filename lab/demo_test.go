@@ -19,6 +19,9 @@ func TestDemo(t *testing.T) {
 		mode intent.Mode
 	}{{"provisioned", intent.Provisioned}, {"inband", intent.Inband}} {
 		t.Run(c.name, func(t *testing.T) {
+			if testing.Short() && c.mode != intent.Inband {
+				t.Skip("the same but for what is on one goroutine")
+			}
 			var out strings.Builder
 			r, err := RunDemo(context.Background(), DemoOptions{Bytes: octets, Mode: c.mode, Out: &out})
 			t.Log(out.String())

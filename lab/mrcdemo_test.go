@@ -55,6 +55,9 @@ func runVirtual(t *testing.T, o MRCOptions, seed uint64) (*MRCResult, error) {
 
 // TestMRCDemo is the demo in virtual time: what it promises holds in every mode, and what it tells is so.
 func TestMRCDemo(t *testing.T) {
+	if testing.Short() {
+		t.Skip("many packets on one goroutine")
+	}
 	for _, c := range []struct {
 		name   string
 		mode   ev.Mode
@@ -94,6 +97,9 @@ func TestMRCDemo(t *testing.T) {
 
 // TestMRCDemoAgain: the same seed, the same demo.
 func TestMRCDemoAgain(t *testing.T) {
+	if testing.Short() {
+		t.Skip("many packets on one goroutine")
+	}
 	o := MRCOptions{Fabric: ClosConfig{Planes: 1, T0: 2, T1: 2, Hosts: 2}, Mode: ev.ModeStructured, Bytes: 64 << 10}
 	one, err := runVirtual(t, o, 7)
 	if err != nil {

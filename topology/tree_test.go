@@ -451,6 +451,9 @@ func plan(t testing.TB, g *Graph, edges []NodeID, groups, receivers int, objecti
 
 // TestPlanLargeClos plans on a fabric of the size that the controller is made for; BenchmarkPlan1000Groups says how fast.
 func TestPlanLargeClos(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a large graph on one goroutine")
+	}
 	s, edges := bigClos()
 	if len(s.Nodes) != 1024 {
 		t.Fatalf("%d switches", len(s.Nodes))

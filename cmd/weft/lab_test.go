@@ -14,6 +14,9 @@ import (
 func TestDemo(t *testing.T) {
 	for _, mode := range []string{"provisioned", "inband"} {
 		t.Run(mode, func(t *testing.T) {
+			if testing.Short() && mode != "inband" {
+				t.Skip("the same but for what is on one goroutine")
+			}
 			var out, errs strings.Builder
 			status := run(t.Context(), []string{"demo", "multicast", "--bytes", "262144", "--mode", mode}, environment{
 				stdin: strings.NewReader(""), stdout: &out, stderr: &errs, getenv: os.Getenv,

@@ -108,7 +108,7 @@ type controller struct {
 
 func newController(t *testing.T, c p4v1.P4RuntimeClient) *controller {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
 	s, err := c.StreamChannel(ctx)
 	if err != nil {

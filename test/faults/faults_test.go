@@ -132,21 +132,24 @@ func TestFaults(t *testing.T) {
 func TestReplay(t *testing.T) {
 	cache := new(p4rt.Cache)
 	for seed := uint64(4710); seed < 4710+replays; seed++ {
-		trail := func() string {
-			s, err := story(seed, cache)
-			if err != nil {
-				t.Fatal(err)
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			trail := func() string {
+				s, err := story(seed, cache)
+				if err != nil {
+					t.Fatal(err)
+				}
+				err = s.run()
+				var b strings.Builder
+				fmt.Fprintln(&b, err, s.world.Now(), s.story, s.group.SourceQP.Counters())
+				for _, w := range s.world.Wires() {
+					fmt.Fprintln(&b, w.Name(), w.Sent, w.Lost, w.Duplicated)
+				}
+				return b.String()
 			}
-			err = s.run()
-			var b strings.Builder
-			fmt.Fprintln(&b, err, s.world.Now(), s.story, s.group.SourceQP.Counters())
-			for _, w := range s.world.Wires() {
-				fmt.Fprintln(&b, w.Name(), w.Sent, w.Lost, w.Duplicated)
+			if one, two := trail(), trail(); one != two {
+				t.Errorf("gave two runs:\n%s\n%s", one, two)
 			}
-			return b.String()
-		}
-		if one, two := trail(), trail(); one != two {
-			t.Errorf("seed %d gave two runs:\n%s\n%s", seed, one, two)
-		}
+		})
 	}
 }

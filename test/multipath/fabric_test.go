@@ -1,21 +1,18 @@
 package multipath
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
-	"github.com/weft-sdn/weft/controller/entry"
 	"github.com/weft-sdn/weft/controller/ev"
 	"github.com/weft-sdn/weft/controller/inventory"
-	"github.com/weft-sdn/weft/controller/plan"
 	"github.com/weft-sdn/weft/dataplane/p4rt"
 	"github.com/weft-sdn/weft/endpoint/nscc"
 	"github.com/weft-sdn/weft/endpoint/spray"
 	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/lab"
-	"github.com/weft-sdn/weft/p4"
 	"github.com/weft-sdn/weft/packet"
-	"github.com/weft-sdn/weft/southbound"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -54,86 +51,82 @@ func (l links) classes() inventory.Classes {
 	return m
 }
 
-// fabric is a Clos that holds what is planned for a mode.
+// fabric is a Clos that holds what a controller plans for a mode.
 type fabric struct {
 	*lab.World
 	links
 	planes int
 	assign *ev.Assignment
-	clos   *topology.Clos
 	nodes  map[string]topology.NodeID // by switch
 }
 
 var cache = new(p4rt.Cache)
 
-func newFabric(t testing.TB, c lab.ClosConfig, format ev.Format, l links, seed uint64) *fabric {
+// newFabric starts a fabric and has a controller program its switches. The controller is gone then: hosts
+// send with what a test gives them, and nobody sees what becomes of it.
+func newFabric(t testing.TB, c lab.ClosConfig, mode ev.Mode, l links, seed uint64) *fabric {
 	t.Helper()
-	c.Rate, c.Delay = l.rate, l.delay
-	w, err := lab.NewWorld(lab.Clos(c), lab.Options{Seed: seed, Cache: cache})
+	w, control, err := start(c, mode, l, false, seed, func(m *inventory.MRC, _ *lab.Network) {
+		m.Classes, m.Probes.Rate = l.classes(), 0 // no packet but those of the test
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &fabric{World: w, links: l, nodes: map[string]topology.NodeID{}}
-	snap := w.Learned(topology.NewBuilder())
+	f := &fabric{World: w, links: l, assign: control.Paths.Core().Assignment(), nodes: map[string]topology.NodeID{}}
+	control.Stop()
 	for _, s := range w.Network.Switches {
 		f.nodes[s.Name] = lab.NodeID(s)
-	}
-	if f.clos, err = snap.Graph().Clos(topology.ClosRequest{Leaves: snap.Leaves()}); err != nil {
-		t.Fatal(err)
-	}
-	if f.assign, err = ev.Assign(f.clos, format, ev.Numbers{}); err != nil {
-		t.Fatal(err)
 	}
 	for range w.Network.Uplinks(w.Network.Hosts[0].Name) {
 		f.planes++
 	}
-	f.program(t, snap)
 	return f
 }
 
-// program gives the switches what is planned for them.
-func (f *fabric) program(t testing.TB, snap *topology.Snapshot) {
-	t.Helper()
-	pipeline, err := southbound.NewPipeline(p4.P4Info(), p4.JSON())
+// start starts a fabric and its controller, and waits until every switch is programmed and, when they are
+// managed, every host knows its paths. edit may change how the controller runs the fabric.
+func start(c lab.ClosConfig, mode ev.Mode, l links, managed bool, seed uint64, edit func(*inventory.MRC, *lab.Network)) (*lab.World, *lab.Control, error) {
+	c.Rate, c.Delay = l.rate, l.delay
+	w, err := lab.NewWorld(lab.Clos(c), lab.Options{Seed: seed, Cache: cache, Managed: managed})
 	if err != nil {
-		t.Fatal(err)
+		return nil, nil, err
 	}
-	codec := entry.NewCodec(pipeline.Schema())
-	inv := f.Network.Inventory(nil)
-	network := plan.NewNetwork(snap, &inv)
-	for i := range inv.Switches {
-		sw := &inv.Switches[i]
-		node, err := f.Switch(sw.Name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		direct := &southbound.Direct{Target: node.Device(), DeviceID: node.Device().ID(), Pipeline: pipeline}
-		if err := direct.Install(0); err != nil {
-			t.Fatal(err)
-		}
-		var updates []southbound.Update
-		for _, e := range f.planned(network, sw) {
-			kind := southbound.Insert
-			if table, ok := e.(entry.Table); ok && table.Default {
-				kind = southbound.Modify
-			}
-			u, err := codec.EncodeUpdate(entry.Update{Type: kind, Entity: e})
-			if err != nil {
-				t.Fatal(err)
-			}
-			updates = append(updates, u)
-		}
-		if err := direct.Write(0, updates); err != nil {
-			t.Fatalf("%s: %v", sw.Name, err)
-		}
+	control, err := lab.NewControl(w, lab.DefaultLatencies())
+	if err != nil {
+		return nil, nil, err
 	}
+	mrc := inventory.Default().MRC
+	mrc.Mode = mode.String()
+	edit(&mrc, &w.Network)
+	control.MRC = &mrc
+	if err := control.Start(); err != nil {
+		return nil, nil, err
+	}
+	if !w.Run(w.Now()+10*time.Second, func() bool { return programmed(control) && (!managed || instructed(control)) }) {
+		return nil, nil, fmt.Errorf("the fabric is not ready within 10 s: %v, %v", control.Err(), control.Paths.Core().Failure())
+	}
+	return w, control, control.Err()
 }
 
-func (f *fabric) planned(n *plan.Network, sw *inventory.Switch) []entry.Entity {
-	all := n.Links(sw)
-	all = append(all, n.EVRoutes(sw, f.assign)...)
-	all = append(all, n.EVs(sw, f.assign)...)
-	return append(all, n.Classes(sw, f.classes())...)
+// programmed says whether every switch holds what it is to hold.
+func programmed(c *lab.Control) bool {
+	for _, s := range c.Core().Switches() {
+		if !s.Synced {
+			return false
+		}
+	}
+	return c.Paths.Core().Assignment() != nil
+}
+
+// instructed says whether every host holds what the controller wants of it now.
+func instructed(c *lab.Control) bool {
+	all := c.Paths.Core().Hosts()
+	for _, h := range all {
+		if h.Set == 0 || h.Applied < h.Set {
+			return false
+		}
+	}
+	return len(all) > 0
 }
 
 // attachment is the leaves of a host by port.

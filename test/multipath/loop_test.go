@@ -29,47 +29,11 @@ var modes = []ev.Mode{ev.ModeStructured, ev.ModeF3216, ev.ModeF1616, ev.ModeSRH}
 
 // newLoop starts a fabric and its controller, and waits until every host knows its paths.
 func newLoop(c lab.ClosConfig, mode ev.Mode, l links, seed uint64) (*loop, error) {
-	c.Rate, c.Delay = l.rate, l.delay
-	w, err := lab.NewWorld(lab.Clos(c), lab.Options{Seed: seed, Cache: cache, Managed: true})
+	w, control, err := start(c, mode, l, true, seed, func(m *inventory.MRC, n *lab.Network) { m.Classes = n.Classes() })
 	if err != nil {
 		return nil, err
 	}
-	control, err := lab.NewControl(w, lab.DefaultLatencies())
-	if err != nil {
-		return nil, err
-	}
-	mrc := inventory.Default().MRC
-	mrc.Mode, mrc.Classes = mode.String(), w.Network.Classes()
-	control.MRC = &mrc
-	if err := control.Start(); err != nil {
-		return nil, err
-	}
-	x := &loop{World: w, control: control, rng: rand.New(rand.NewPCG(seed, 3)), named: map[string]time.Duration{}}
-	if !w.Run(w.Now()+10*time.Second, x.ready) {
-		return nil, fmt.Errorf("the fabric is not ready within 10 s: %v, %v", control.Err(), control.Paths.Core().Failure())
-	}
-	return x, control.Err()
-}
-
-// ready says whether switches and hosts hold what they are to hold.
-func (x *loop) ready() bool {
-	for _, s := range x.control.Core().Switches() {
-		if !s.Synced {
-			return false
-		}
-	}
-	return x.applied()
-}
-
-// applied says whether every host holds what the controller wants of it now.
-func (x *loop) applied() bool {
-	all := x.control.Paths.Core().Hosts()
-	for _, h := range all {
-		if h.Set == 0 || h.Applied < h.Set {
-			return false
-		}
-	}
-	return len(all) > 0
+	return &loop{World: w, control: control, rng: rand.New(rand.NewPCG(seed, 3)), named: map[string]time.Duration{}}, nil
 }
 
 // watch notes what is suspected.

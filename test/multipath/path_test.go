@@ -41,7 +41,7 @@ func TestDeadPath(t *testing.T) {
 	for _, mode := range []ev.Mode{ev.ModeStructured, ev.ModeSRH} {
 		t.Run(mode.String(), func(t *testing.T) {
 			seed := seeds.One(t, 1)
-			f := newFabric(t, lab.ClosConfig{}, ev.Format{Mode: mode}, fast, seed)
+			f := newFabric(t, lab.ClosConfig{}, mode, fast, seed)
 			e := f.write(t, seed, nil, lab.FlowConfig{From: "H5", To: "H1", Bytes: 96 << 20})
 			x := e.Flows[0]
 			wire, err := f.Wire("P2-T0-2", "P2-T1-4")
@@ -97,7 +97,7 @@ func TestDeadPath(t *testing.T) {
 // enough.
 func TestNoPath(t *testing.T) {
 	t.Parallel()
-	e := newFabric(t, lab.ClosConfig{}, ev.Format{Mode: ev.ModeStructured}, fast, 1).write(t, 1, nil, lab.FlowConfig{From: "H5", To: "H1", Bytes: 16 << 20})
+	e := newFabric(t, lab.ClosConfig{}, ev.ModeStructured, fast, 1).write(t, 1, nil, lab.FlowConfig{From: "H5", To: "H1", Bytes: 16 << 20})
 	x := e.Flows[0]
 	e.start()
 	e.pump(50 * time.Microsecond)

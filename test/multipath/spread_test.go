@@ -13,7 +13,7 @@ import (
 // allToAll has every host write octets to every other.
 func allToAll(t *testing.T, mode ev.Mode, octets int, seed uint64, profile func(f *fabric, i int) spray.Profile) (*experiment, *lab.Spread) {
 	t.Helper()
-	f := newFabric(t, lab.ClosConfig{}, ev.Format{Mode: mode}, fast, seed)
+	f := newFabric(t, lab.ClosConfig{}, mode, fast, seed)
 	spread := f.NewSpread()
 	f.AddTap(spread)
 	var flows []lab.FlowConfig

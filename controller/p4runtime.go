@@ -33,9 +33,7 @@ func (p *P4Runtime) Open(ctx context.Context, sw inventory.Switch, handler func(
 	cfg := southbound.DefaultConfig()
 	cfg.Name, cfg.Target, cfg.DeviceID = sw.Name, sw.Address, max(1, sw.DeviceID)
 	cfg.Election, cfg.Pipeline = p.election, p.pipeline
-	if t := sw.TLS; t != nil {
-		cfg.TLS = southbound.TLSConfig{Enabled: true, CAFile: t.CA, CertFile: t.Cert, KeyFile: t.Key, ServerName: t.ServerName}
-	}
+	cfg.TLS = sw.TLS.Client()
 	cfg.GNMI, cfg.NoPortState = sw.GNMI.Address, sw.GNMI.Off
 	if p.Configure != nil {
 		p.Configure(sw, &cfg)

@@ -45,9 +45,7 @@ func (s *Service) startMultipath(ctx context.Context, o Options, publish func(co
 func HostsConfig(m *inventory.MRC) hosts.Config {
 	cfg := hosts.DefaultConfig()
 	cfg.CountsInterval = m.Counts.D()
-	if t := m.TLS; t != nil {
-		cfg.TLS = hosts.TLSConfig{CertFile: t.Cert, KeyFile: t.Key, ClientCAFile: t.CA}
-	}
+	cfg.TLS = hosts.TLSConfig(m.TLS.Server())
 	return cfg
 }
 

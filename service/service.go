@@ -31,7 +31,7 @@ type Options struct {
 	// Election is the P4Runtime election id; the highest one writes. Default: the time of the
 	// start, so that a controller that is started later takes over.
 	Election southbound.ElectionID
-	// API is how the API is served; its listener is the inventory's. The zero value is
+	// API is how the API is served; its listener and TLS are the inventory's. The zero value is
 	// northbound.DefaultConfig.
 	API northbound.Config
 	Log *slog.Logger
@@ -72,9 +72,7 @@ func Start(ctx context.Context, o Options) (*Service, error) {
 		o.API = northbound.DefaultConfig()
 	}
 	o.API.Log = o.Log
-	if t := o.Inventory.API.TLS; t != nil {
-		o.API.TLS = northbound.TLSConfig{CertFile: t.Cert, KeyFile: t.Key, ClientCAFile: t.CA}
-	}
+	o.API.TLS = o.Inventory.API.TLS.Server()
 	ctx, cancel := context.WithCancel(ctx)
 	s := &Service{cancel: cancel, done: make(chan struct{})}
 	if err := s.start(ctx, o); err != nil {

@@ -121,9 +121,7 @@ func (k *controllerCommand) inventory() (*inventory.Inventory, error) {
 
 // checkFiles reads the files that an inventory and the API's configuration name.
 func checkFiles(inv *inventory.Inventory, api northbound.Config) error {
-	if t := inv.API.TLS; t != nil {
-		api.TLS = northbound.TLSConfig{CertFile: t.Cert, KeyFile: t.Key, ClientCAFile: t.CA}
-	}
+	api.TLS = inv.API.TLS.Server()
 	if err := api.Validate(); err != nil {
 		return fmt.Errorf("api: %w", err)
 	}
@@ -140,7 +138,7 @@ func checkFiles(inv *inventory.Inventory, api northbound.Config) error {
 		}
 		c := southbound.DefaultConfig()
 		c.Target, c.DeviceID, c.Election = sw.Address, max(1, sw.DeviceID), southbound.ElectionID{Low: 1}
-		c.TLS = southbound.TLSConfig{Enabled: true, CAFile: sw.TLS.CA, CertFile: sw.TLS.Cert, KeyFile: sw.TLS.Key, ServerName: sw.TLS.ServerName}
+		c.TLS = sw.TLS.Client()
 		if err := c.Validate(); err != nil {
 			return fmt.Errorf("switch %s: %w", sw.Name, err)
 		}

@@ -67,14 +67,6 @@ type GNMI struct {
 	Off bool `yaml:"off"`
 }
 
-// TLS names PEM files. With Cert and Key the controller authenticates itself.
-type TLS struct {
-	CA         string `yaml:"ca"` // default: the system's authorities
-	Cert       string `yaml:"cert"`
-	Key        string `yaml:"key"`
-	ServerName string `yaml:"serverName"` // default: the host of the switch's address
-}
-
 // A Host is an end system at a port of a switch.
 type Host struct {
 	// Name in the API; unique.

@@ -43,7 +43,10 @@ func fields(typ reflect.Type, tag string, f func(owner reflect.Type, name string
 	}
 	for i := range typ.NumField() {
 		field := typ.Field(i)
-		name, _, _ := strings.Cut(field.Tag.Get(tag), ",")
+		name, options, _ := strings.Cut(field.Tag.Get(tag), ",")
+		if options == "inline" {
+			fields(field.Type, tag, f)
+		}
 		if name == "" || name == "-" {
 			continue
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/weft-sdn/weft/cmd/weft/hostrun"
 	"github.com/weft-sdn/weft/cmd/weft/mrchost"
 	"github.com/weft-sdn/weft/cmd/weft/rocehost"
 	"github.com/weft-sdn/weft/dataplane/live/afpacket"
@@ -113,7 +114,7 @@ func (h *station) run(cmd *cobra.Command) error {
 	}
 	transport := h.transport
 	if text != nil {
-		transport = rocehost.TransportOf(text)
+		transport = hostrun.TransportOf(text)
 	}
 	if transport == mrchost.Transport {
 		return h.runMRC(cmd, text, log)
@@ -135,21 +136,21 @@ func (h *station) run(cmd *cobra.Command) error {
 }
 
 // carryOut runs a host of RoCEv2 and prints its report, also that of a failure.
-func (h *station) carryOut(ctx context.Context, cfg *rocehost.Config, port rocehost.Port, link packet.MAC, log *slog.Logger) error {
+func (h *station) carryOut(ctx context.Context, cfg *rocehost.Config, port hostrun.Port, link packet.MAC, log *slog.Logger) error {
 	log.Info("host is up", "host", cfg.Name, "interface", cfg.Interface, "address", cfg.Address)
 	report, err := rocehost.Run(ctx, cfg, port, link, progressTo(log))
 	return h.print(report, report == nil, err)
 }
 
-func progressTo(log *slog.Logger) rocehost.Progress {
-	return func(n rocehost.Counts) {
+func progressTo(log *slog.Logger) hostrun.Progress {
+	return func(n hostrun.Counts) {
 		log.Info("progress", "written", n.Written, "toWrite", n.ToWrite, "received", n.Received, "expected", n.Expected)
 	}
 }
 
 // print prints a report, if there is one, beside what went wrong.
 func (h *station) print(report any, none bool, err error) error {
-	if errors.Is(err, rocehost.ErrConfig) {
+	if errors.Is(err, hostrun.ErrConfig) {
 		return &usageError{err}
 	}
 	if none {
@@ -203,10 +204,10 @@ func (h *station) configuration(cmd *cobra.Command, text []byte) (*rocehost.Conf
 	}
 	cfg.QueuePairs = []rocehost.QueuePair{h.qp}
 	if h.write != "" {
-		cfg.Writes = []rocehost.Write{{File: h.write, RKey: h.rkey, VA: h.va}}
+		cfg.Writes = []hostrun.Write{{File: h.write, RKey: h.rkey, VA: h.va}}
 	}
 	if h.serve != 0 {
-		cfg.Regions = []rocehost.Region{{RKey: h.rkey, VA: h.va, Size: h.serve, Save: h.save}}
+		cfg.Regions = []hostrun.Region{{RKey: h.rkey, VA: h.va, Size: h.serve, Save: h.save}}
 	} else if h.save != "" {
 		return nil, errSaveAlone
 	}

@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/weft-sdn/weft/cmd/weft/hostrun"
 	"github.com/weft-sdn/weft/cmd/weft/mrchost"
-	"github.com/weft-sdn/weft/cmd/weft/rocehost"
 	"github.com/weft-sdn/weft/controller/intent"
 	"github.com/weft-sdn/weft/dataplane/live/afpacket"
 )
@@ -84,14 +84,14 @@ func (h *station) mrc(cmd *cobra.Command, text []byte) (*mrchost.Config, error) 
 		return nil, errSaveAlone
 	}
 	if h.write != "" {
-		w := mrchost.Write{File: h.write, RKey: h.rkey, VA: h.va}
+		w := mrchost.Write{Write: hostrun.Write{File: h.write, RKey: h.rkey, VA: h.va}}
 		if cmd.Flags().Changed("immediate") {
 			w.Immediate = &h.immediate
 		}
 		cfg.Writes = []mrchost.Write{w}
 	}
 	if h.serve != 0 {
-		cfg.Regions = []rocehost.Region{{RKey: h.rkey, VA: h.va, Size: h.serve, Save: h.save}}
+		cfg.Regions = []hostrun.Region{{RKey: h.rkey, VA: h.va, Size: h.serve, Save: h.save}}
 	}
 	if err := cfg.Complete(); err != nil {
 		return nil, fmt.Errorf("host: %w", err)

@@ -3,9 +3,10 @@ package mrchost
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 
-	"github.com/weft-sdn/weft/cmd/weft/rocehost"
+	"github.com/weft-sdn/weft/cmd/weft/hostrun"
 	"github.com/weft-sdn/weft/controller/intent"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/endpoint/agent"
@@ -32,8 +33,8 @@ type Config struct {
 	// RTT is the round trip of an idle network, as far as no CC profile has one: windows and timers follow it. Default 1ms.
 	RTT intent.Duration `yaml:"rtt"`
 
-	QueuePairs []QueuePair       `yaml:"queuePairs"`
-	Regions    []rocehost.Region `yaml:"regions"`
+	QueuePairs []QueuePair      `yaml:"queuePairs"`
+	Regions    []hostrun.Region `yaml:"regions"`
 	// Writes are carried out in order, queue pair by queue pair.
 	Writes []Write `yaml:"writes"`
 
@@ -76,46 +77,34 @@ type QueuePair struct {
 
 // Write is a file that is sent by RDMA WRITE.
 type Write struct {
-	QPN  uint32 `yaml:"qpn"` // of the sending queue pair; default: the only one
-	File string `yaml:"file"`
-	RKey uint32 `yaml:"rkey"`
-	VA   uint64 `yaml:"va"` // where the first octet goes; default 0
-	// Message is the longest WRITE in octets. Default 1048576.
-	Message int `yaml:"message"`
+	hostrun.Write `yaml:",inline"`
 	// Immediate, if there, is given to the peer with the last WRITE of the file.
 	Immediate *uint32 `yaml:"immediate"`
 }
 
-// maxRegion bounds the memory of a region, in octets.
-const maxRegion = 64 << 30
-
-const (
-	defaultRate    = 10e9
-	defaultMessage = 1 << 20
-	maxMessage     = 1 << 30
-)
+const defaultRate = 10e9
 
 // Default returns a configuration without addresses and work.
 func Default() Config {
 	return Config{Transport: Transport, RTT: intent.Duration(time.Millisecond), Linger: intent.Duration(time.Second)}
 }
 
-// Complete fills in defaults and checks what can be checked without the interfaces. Errors wrap rocehost.ErrConfig.
+// Complete fills in defaults and checks what can be checked without the interfaces. Errors wrap hostrun.ErrConfig.
 func (c *Config) Complete() error {
 	if c.Transport != Transport {
-		return fault("transport", "is %q: want %q", c.Transport, Transport)
+		return hostrun.Fault("transport", "is %q: want %q", c.Transport, Transport)
 	}
 	if len(c.Ports) == 0 {
-		return fault("ports", "none: want at least one")
+		return hostrun.Fault("ports", "none: want at least one")
 	}
 	for i := range c.Ports {
 		p := &c.Ports[i]
 		at := fmt.Sprintf("ports[%d]", i)
 		if p.Interface == "" {
-			return fault(at+".interface", "is missing")
+			return hostrun.Fault(at+".interface", "is missing")
 		}
 		if p.Gateway.IsZero() {
-			return fault(at+".gateway", "is missing: want the MAC of the switch")
+			return hostrun.Fault(at+".gateway", "is missing: want the MAC of the switch")
 		}
 		if p.LineRate == 0 {
 			p.LineRate = defaultRate
@@ -125,14 +114,14 @@ func (c *Config) Complete() error {
 		c.Name = c.Ports[0].Interface
 	}
 	if c.Linger < 0 {
-		return fault("linger", "is %v: want 0 or more", c.Linger)
+		return hostrun.Fault("linger", "is %v: want 0 or more", c.Linger)
 	}
 	if c.Controller != nil {
 		if err := c.Controller.check(c.Name); err != nil {
 			return err
 		}
 	}
-	if err := c.completeMemory(); err != nil {
+	if err := hostrun.CheckRegions(c.Regions); err != nil {
 		return err
 	}
 	macs := make([]packet.MAC, len(c.Ports))
@@ -143,60 +132,31 @@ func (c *Config) Complete() error {
 	probe.Host.Output = func(time.Duration, int, []byte) {}
 	n, err := nic.New(probe)
 	if err != nil {
-		return fault("address", "%v", err)
+		return hostrun.Fault("address", "%v", err)
 	}
 	if len(c.QueuePairs) == 0 {
-		return fault("queuePairs", "none: want at least one")
+		return hostrun.Fault("queuePairs", "none: want at least one")
 	}
 	for i := range c.QueuePairs {
 		if _, err := n.CreateQP(c.QueuePairs[i].config()); err != nil {
-			return fault(fmt.Sprintf("queuePairs[%d]", i), "%v", err)
+			return hostrun.Fault(fmt.Sprintf("queuePairs[%d]", i), "%v", err)
 		}
 	}
 	return c.completeWrites()
 }
 
-func (c *Config) completeMemory() error {
-	keys := make(map[uint32]int)
-	for i, r := range c.Regions {
-		at := fmt.Sprintf("regions[%d]", i)
-		if r.Size < 1 || r.Size > maxRegion {
-			return fault(at+".size", "is %d: want 1 to %d octets", r.Size, maxRegion)
-		}
-		if first, twice := keys[r.RKey]; twice {
-			return fault(at+".rkey", "%#x is also that of regions[%d]", r.RKey, first)
-		}
-		keys[r.RKey] = i
-	}
-	return nil
-}
-
 func (c *Config) completeWrites() error {
-	known := make(map[uint32]*QueuePair)
+	var qpns []uint32
 	for i := range c.QueuePairs {
-		known[c.QueuePairs[i].QPN] = &c.QueuePairs[i]
+		qpns = append(qpns, c.QueuePairs[i].QPN)
 	}
 	for i := range c.Writes {
 		w := &c.Writes[i]
-		at := fmt.Sprintf("writes[%d]", i)
-		if w.QPN == 0 && len(c.QueuePairs) == 1 {
-			w.QPN = c.QueuePairs[0].QPN
+		if err := w.Complete(i, qpns); err != nil {
+			return err
 		}
-		q := known[w.QPN]
-		if q == nil {
-			return fault(at+".qpn", "%d is not one of queuePairs", w.QPN)
-		}
-		if w.File == "" {
-			return fault(at+".file", "is missing")
-		}
-		if w.Message == 0 {
-			w.Message = defaultMessage
-		}
-		if w.Message < 1 || w.Message > maxMessage {
-			return fault(at+".message", "is %d: want 1 to %d octets", w.Message, maxMessage)
-		}
-		if w.Immediate != nil && q.config().Remote.MaxWIMM == 0 {
-			return fault(at+".immediate", "the queue pair's maxWimm is 0: want 1 or more")
+		if q := &c.QueuePairs[slices.Index(qpns, w.QPN)]; w.Immediate != nil && q.config().Remote.MaxWIMM == 0 {
+			return hostrun.Fault(fmt.Sprintf("writes[%d].immediate", i), "the queue pair's maxWimm is 0: want 1 or more")
 		}
 	}
 	return nil
@@ -214,11 +174,11 @@ func (c *Controller) agent(name string) agent.Config {
 
 func (c *Controller) check(name string) error {
 	if c.Address == "" {
-		return fault("controller.address", "is missing")
+		return hostrun.Fault("controller.address", "is missing")
 	}
 	a := c.agent(name)
 	if err := a.Validate(); err != nil {
-		return fault("controller", "%v", err)
+		return hostrun.Fault("controller", "%v", err)
 	}
 	return nil
 }
@@ -275,21 +235,17 @@ const requestOverhead = packet.IPv6Len + packet.UDPLen + packet.BTHLen + packet.
 func (c *Config) CheckMTU(port, mtu int) error {
 	for i := range c.QueuePairs {
 		if longest := c.QueuePairs[i].config().PMTU + requestOverhead; longest > mtu {
-			return fault(fmt.Sprintf("queuePairs[%d].pmtu", i), "is %d, which makes packets of %d octets: interface %s has an MTU of %d",
+			return hostrun.Fault(fmt.Sprintf("queuePairs[%d].pmtu", i), "is %d, which makes packets of %d octets: interface %s has an MTU of %d",
 				c.QueuePairs[i].config().PMTU, longest, c.Ports[port].Interface, mtu)
 		}
 	}
 	return nil
 }
 
-func fault(field, format string, args ...any) error {
-	return &rocehost.FieldError{Field: field, Problem: fmt.Sprintf(format, args...)}
-}
-
 // Load reads a configuration from YAML over the defaults and completes it. Errors begin with the file and, where the text is at fault, the line.
 func Load(file string, text []byte) (*Config, error) {
 	c := Default()
-	if err := rocehost.Decode(file, text, &c, (*Config).Complete); err != nil {
+	if err := hostrun.Decode(file, text, &c, (*Config).Complete); err != nil {
 		return nil, err
 	}
 	return &c, nil

@@ -1,27 +1,24 @@
 package mrchost
 
 import (
-	"errors"
-	"os"
-
-	"github.com/weft-sdn/weft/cmd/weft/rocehost"
+	"github.com/weft-sdn/weft/cmd/weft/hostrun"
 	"github.com/weft-sdn/weft/endpoint/nic"
 	"github.com/weft-sdn/weft/hostapi"
 )
 
 // Report is what a host did.
 type Report struct {
-	Host       string                  `json:"host"`
-	Transport  string                  `json:"transport"`
-	Seconds    float64                 `json:"seconds"`
-	Written    uint64                  `json:"written"`  // octets acknowledged
-	Received   uint64                  `json:"received"` // octets of payload executed
-	Controller *ControllerReport       `json:"controller,omitempty"`
-	Profiles   []ProfileReport         `json:"profiles,omitempty"`
-	Writes     []rocehost.WriteReport  `json:"writes,omitempty"`
-	Regions    []rocehost.RegionReport `json:"regions,omitempty"`
-	QueuePairs []QueuePairReport       `json:"queuePairs"`
-	Counters   rocehost.HostCounters   `json:"counters"`
+	Host       string                 `json:"host"`
+	Transport  string                 `json:"transport"`
+	Seconds    float64                `json:"seconds"`
+	Written    uint64                 `json:"written"`  // octets acknowledged
+	Received   uint64                 `json:"received"` // octets of payload executed
+	Controller *ControllerReport      `json:"controller,omitempty"`
+	Profiles   []ProfileReport        `json:"profiles,omitempty"`
+	Writes     []hostrun.WriteReport  `json:"writes,omitempty"`
+	Regions    []hostrun.RegionReport `json:"regions,omitempty"`
+	QueuePairs []QueuePairReport      `json:"queuePairs"`
+	Counters   hostrun.HostCounters   `json:"counters"`
 }
 
 // ControllerReport is the stream from the controller at the end.
@@ -77,41 +74,21 @@ type QueuePairReport struct {
 
 // report also saves the regions that are to be saved.
 func (r *runner) report() (*Report, error) {
-	n, c := r.counts(), r.nic.Counters()
+	n, c := r.Counts(), r.nic.Counters()
 	out := &Report{
-		Host: r.cfg.Name, Transport: Transport, Seconds: rocehost.Seconds(n.SinceStart), Written: n.Written, Received: n.Received,
-		Profiles: profiles(r.nic),
-		Counters: rocehost.HostCounters{
-			FramesReceived: c.FramesReceived, OctetsReceived: c.OctetsReceived, FramesSent: c.FramesSent, OctetsSent: c.OctetsSent,
-			SendDrops: r.refused, ReceiveDrops: r.dropped.Load(), Refused: c.Refused.Map(),
+		Host: r.cfg.Name, Transport: Transport, Seconds: hostrun.Seconds(n.SinceStart), Written: n.Written, Received: n.Received,
+		Profiles: profiles(r.nic), Writes: r.Writes(n),
+		Counters: hostrun.HostCounters{
+			FramesReceived: c.FramesReceived, OctetsReceived: c.OctetsReceived, FramesSent: c.FramesSent, OctetsSent: c.OctetsSent, Refused: c.Refused.Map(),
 		},
 	}
-	for _, w := range r.writes {
-		ended, status := w.ended, w.status.String()
-		if ended == 0 {
-			ended, status = n.SinceStart, "unfinished"
-		}
-		out.Writes = append(out.Writes, rocehost.WriteReport{
-			File: w.File, Octets: uint64(w.complete), Seconds: rocehost.Seconds(ended - w.began), Status: status, SHA256: rocehost.Digest(w.data),
-		})
-	}
-	var errs []error
-	for i, g := range r.regions {
-		cfg := &r.cfg.Regions[i]
-		report := rocehost.RegionReport{RKey: cfg.RKey, VA: cfg.VA, Size: cfg.Size, SHA256: rocehost.Digest(g.Buf())}
-		if cfg.Save != "" {
-			err := os.WriteFile(cfg.Save, g.Buf(), 0o644)
-			if err == nil {
-				report.Saved = cfg.Save
-			}
-			errs = append(errs, err)
-		}
-		out.Regions = append(out.Regions, report)
-	}
+	r.CountDrops(&out.Counters)
+	var err error
+	out.Regions, err = r.SaveRegions()
 	for _, q := range r.queues {
 		out.QueuePairs = append(out.QueuePairs, queuePairReport(q))
 	}
-	return out, errors.Join(errs...)
+	return out, err
 }
 
 // stream is how the stream is; nil without a controller.

@@ -7,11 +7,9 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"net/netip"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -22,7 +20,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/test/bufconn"
 
-	"github.com/weft-sdn/weft/cmd/weft/rocehost"
+	"github.com/weft-sdn/weft/cmd/weft/hostrun"
+	"github.com/weft-sdn/weft/cmd/weft/hostrun/hostruntest"
 	"github.com/weft-sdn/weft/dataplane/live"
 	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/packet"
@@ -73,62 +72,20 @@ func config(t *testing.T, text string) *Config {
 	return c
 }
 
-// lossy loses one frame in so many that are sent, none for 0, and tells of what it sends.
-type lossy struct {
-	live.Port
-	oneIn    int
-	rng      *rand.Rand
-	saw      func(frame []byte)
-	attached chan struct{} // closed by Attach
-}
-
-func (l *lossy) Attach(deliver func(frames [][]byte), link func(up bool)) {
-	l.Port.Attach(deliver, link)
-	close(l.attached)
-}
-
-func (l *lossy) Send(frames [][]byte) (taken, octets int) {
-	for _, f := range frames {
-		l.saw(f)
-	}
-	if l.oneIn > 0 && l.rng.IntN(l.oneIn) == 0 {
-		return len(frames), 0
-	}
-	return l.Port.Send(frames)
-}
-
 // cables join two hosts by two planes. saw is told of every frame that the first host sends, with its port.
 func cables(oneIn int, saw func(port int, frame []byte)) (a, b []Link, attached func()) {
-	var far []*lossy
+	var far []*hostruntest.Lossy
 	for port := 1; port <= 2; port++ {
 		cable := live.NewCable()
-		wrap := func(p live.Port, side uint64, saw func([]byte)) *lossy {
-			return &lossy{Port: p, oneIn: oneIn, rng: rand.New(rand.NewPCG(uint64(port), side)), saw: saw, attached: make(chan struct{})}
-		}
-		a = append(a, Link{Port: wrap(cable.A, 0, func(f []byte) { saw(port, f) })})
-		other := wrap(cable.B, 1, func([]byte) {})
-		b, far = append(b, Link{Port: other}), append(far, other)
+		here, there := hostruntest.NewLossy(cable.A, oneIn, uint64(port), 0), hostruntest.NewLossy(cable.B, oneIn, uint64(port), 1)
+		here.Saw = func(f []byte) { saw(port, f) }
+		a, b, far = append(a, Link{Port: here}), append(b, Link{Port: there}), append(far, there)
 	}
 	return a, b, func() {
 		for _, l := range far {
-			<-l.attached
+			<-l.Attached
 		}
 	}
-}
-
-// files are what is written: a million octets and ten.
-func files(t *testing.T) (data []byte, file, small, saved string) {
-	t.Helper()
-	dir := t.TempDir()
-	data = make([]byte, 1_000_000)
-	for i := range data {
-		data[i] = byte(rand.Uint32())
-	}
-	file, small, saved = filepath.Join(dir, "data"), filepath.Join(dir, "small"), filepath.Join(dir, "saved")
-	if err := errors.Join(os.WriteFile(file, data, 0o600), os.WriteFile(small, []byte("0123456789"), 0o600)); err != nil {
-		t.Fatal(err)
-	}
-	return data, file, small, saved
 }
 
 type outcome struct {
@@ -143,7 +100,7 @@ func TestTransfer(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
-				data, file, small, saved := files(t)
+				data, file, small, saved := hostruntest.Files(t)
 				used := map[int]int{}
 				near, far, attached := cables(loss, func(port int, _ []byte) { used[port]++ })
 				received := make(chan outcome, 1)
@@ -191,7 +148,7 @@ func TestController(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		_, file, small, saved := files(t)
+		_, file, small, saved := hostruntest.Files(t)
 		observer := &hoststest.Observer{}
 		cfg := hosts.DefaultConfig()
 		cfg.Epoch = 1
@@ -272,18 +229,18 @@ func TestController(t *testing.T) {
 // TestFailures: what a host that cannot do its work says.
 func TestFailures(t *testing.T) {
 	defer goleak.VerifyNone(t)
-	_, file, _, _ := files(t)
+	_, file, _, _ := hostruntest.Files(t)
 	sender := fmt.Sprintf(senderText, file, file)
 	for _, c := range []struct {
 		name, text string
 		want       error
 		message    string
 	}{
-		{"told to end", sender, rocehost.ErrInterrupted, "after 0 of 2000000 octets were written"},
-		{"told to end without a word of the controller", sender + controllerText, rocehost.ErrInterrupted, "octets were written: the controller has sent nothing yet"},
-		{"told to end while waiting", fmt.Sprintf(receiverText, ""), rocehost.ErrInterrupted, "after 0 of 1000010 octets were received"},
+		{"told to end", sender, hostrun.ErrInterrupted, "after 0 of 2000000 octets were written"},
+		{"told to end without a word of the controller", sender + controllerText, hostrun.ErrInterrupted, "octets were written: the controller has sent nothing yet"},
+		{"told to end while waiting", fmt.Sprintf(receiverText, ""), hostrun.ErrInterrupted, "after 0 of 1000010 octets were received"},
 		{"told to end while serving", strings.Replace(fmt.Sprintf(receiverText, ""), "expect: 1000010", "", 1), nil, ""},
-		{"no such file", fmt.Sprintf(senderText, "/nowhere", file), rocehost.ErrConfig, "writes[0]: invalid host configuration: open /nowhere"},
+		{"no such file", fmt.Sprintf(senderText, "/nowhere", file), hostrun.ErrConfig, "writes[0]: invalid host configuration: open /nowhere"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
@@ -320,7 +277,7 @@ func TestLoadErrors(t *testing.T) {
 				t.Fatalf("%q is not in the text", c.old)
 			}
 			_, err := Load("host.yaml", []byte(strings.Replace(good, c.old, c.new, 1)))
-			if !errors.Is(err, rocehost.ErrConfig) || !strings.Contains(err.Error(), c.want) {
+			if !errors.Is(err, hostrun.ErrConfig) || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error:\n%v\nwant: %s", err, c.want)
 			}
 		})
@@ -329,7 +286,7 @@ func TestLoadErrors(t *testing.T) {
 	if err := c.CheckMTU(0, 4188); err != nil {
 		t.Error(err)
 	}
-	if err := c.CheckMTU(1, 4187); !errors.Is(err, rocehost.ErrConfig) || !strings.Contains(err.Error(), "packets of 4188 octets: interface eth1 has an MTU of 4187") {
+	if err := c.CheckMTU(1, 4187); !errors.Is(err, hostrun.ErrConfig) || !strings.Contains(err.Error(), "packets of 4188 octets: interface eth1 has an MTU of 4187") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -2,19 +2,17 @@ package rocehost
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 
+	"github.com/weft-sdn/weft/cmd/weft/hostrun"
 	"github.com/weft-sdn/weft/controller/intent"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/endpoint"
 	"github.com/weft-sdn/weft/packet"
 )
-
-// ErrConfig says that a configuration cannot be used; the text names the field.
-var ErrConfig = errors.New("invalid host configuration")
 
 // Transport is what a configuration's transport says, or nothing.
 const Transport = "roce"
@@ -36,10 +34,10 @@ type Config struct {
 	// LineRate is how fast the host may send, in bits per second. Default 10^10.
 	LineRate uint64 `yaml:"lineRate"`
 
-	QueuePairs []QueuePair `yaml:"queuePairs"`
-	Regions    []Region    `yaml:"regions"`
+	QueuePairs []QueuePair      `yaml:"queuePairs"`
+	Regions    []hostrun.Region `yaml:"regions"`
 	// Writes are carried out in order, queue pair by queue pair.
-	Writes []Write `yaml:"writes"`
+	Writes []hostrun.Write `yaml:"writes"`
 
 	// Expect is how many octets of payload are waited for; 0: the host serves
 	// until it is told to end, or, when it has Writes, until these are done.
@@ -86,102 +84,58 @@ type Edge struct {
 	} `yaml:"receivers"`
 }
 
-// Region is memory that peers may write to.
-type Region struct {
-	RKey uint32 `yaml:"rkey"`
-	VA   uint64 `yaml:"va"`   // virtual address of the first octet; default 0
-	Size int    `yaml:"size"` // octets
-	// Save is the file that the memory is written to at the end; empty: none.
-	Save string `yaml:"save"`
-}
-
-// Write is a file that is sent by RDMA WRITE.
-type Write struct {
-	QPN  uint32 `yaml:"qpn"` // of the sending queue pair; default: the only one
-	File string `yaml:"file"`
-	RKey uint32 `yaml:"rkey"`
-	VA   uint64 `yaml:"va"` // where the first octet goes; default 0
-	// Message is the longest WRITE in octets. Default 1048576.
-	Message int `yaml:"message"`
-}
-
-// maxRegion bounds the memory of a region, in octets.
-const maxRegion = 64 << 30
-
 // Default returns a configuration without addresses and work.
 func Default() Config {
 	return Config{LineRate: 10e9, Linger: intent.Duration(time.Second)}
 }
 
 // Complete fills in defaults and checks what can be checked without the
-// interface. Errors wrap ErrConfig.
+// interface. Errors wrap hostrun.ErrConfig.
 func (c *Config) Complete() error {
 	if c.Transport != "" && c.Transport != Transport {
-		return fault("transport", "is %q: want roce or mrc", c.Transport)
+		return hostrun.Fault("transport", "is %q: want roce or mrc", c.Transport)
 	}
 	if c.Interface == "" {
-		return fault("interface", "is missing")
+		return hostrun.Fault("interface", "is missing")
 	}
 	if c.Name == "" {
 		c.Name = c.Interface
 	}
 	if c.Gateway.IsZero() {
-		return fault("gateway", "is missing: want the MAC of the switch")
+		return hostrun.Fault("gateway", "is missing: want the MAC of the switch")
 	}
 	if c.Linger < 0 {
-		return fault("linger", "is %v: want 0 or more", c.Linger)
+		return hostrun.Fault("linger", "is %v: want 0 or more", c.Linger)
 	}
 	if len(c.QueuePairs) == 0 {
-		return fault("queuePairs", "none: want at least one")
+		return hostrun.Fault("queuePairs", "none: want at least one")
 	}
-	keys := make(map[uint32]int)
-	for i, r := range c.Regions {
-		at := fmt.Sprintf("regions[%d]", i)
-		if r.Size < 1 || r.Size > maxRegion {
-			return fault(at+".size", "is %d: want 1 to %d octets", r.Size, maxRegion)
-		}
-		if first, twice := keys[r.RKey]; twice {
-			return fault(at+".rkey", "%#x is also that of regions[%d]", r.RKey, first)
-		}
-		keys[r.RKey] = i
+	if err := hostrun.CheckRegions(c.Regions); err != nil {
+		return err
 	}
-	known := make(map[uint32]bool)
+	var known []uint32
 	for i := range c.QueuePairs {
 		q := &c.QueuePairs[i]
-		if known[q.QPN] {
-			return fault(fmt.Sprintf("queuePairs[%d].qpn", i), "%d is also that of another", q.QPN)
+		if slices.Contains(known, q.QPN) {
+			return hostrun.Fault(fmt.Sprintf("queuePairs[%d].qpn", i), "%d is also that of another", q.QPN)
 		}
-		known[q.QPN] = true
+		known = append(known, q.QPN)
 		if e := q.Encapsulation; e != nil && !e.Source.IsValid() {
 			e.Source = c.Address
 		}
 		if err := q.config().Validate(); err != nil {
-			return fault(fmt.Sprintf("queuePairs[%d]", i), "%v", err)
+			return hostrun.Fault(fmt.Sprintf("queuePairs[%d]", i), "%v", err)
 		}
 	}
 	for i := range c.Writes {
-		w := &c.Writes[i]
-		at := fmt.Sprintf("writes[%d]", i)
-		if w.QPN == 0 && len(c.QueuePairs) == 1 {
-			w.QPN = c.QueuePairs[0].QPN
-		}
-		if !known[w.QPN] {
-			return fault(at+".qpn", "%d is not one of queuePairs", w.QPN)
-		}
-		if w.File == "" {
-			return fault(at+".file", "is missing")
-		}
-		if w.Message == 0 {
-			w.Message = 1 << 20
-		}
-		if w.Message < 1 || w.Message > 1<<30 {
-			return fault(at+".message", "is %d: want 1 to %d octets", w.Message, 1<<30)
+		if err := c.Writes[i].Complete(i, known); err != nil {
+			return err
 		}
 	}
 	probe := c.endpoint(packet.MAC{2})
 	probe.Output = func(time.Duration, []byte) {}
 	if err := probe.Validate(); err != nil {
-		return fault("address", "%v", err)
+		return hostrun.Fault("address", "%v", err)
 	}
 	return nil
 }
@@ -247,12 +201,12 @@ func (c *Config) CheckMTU(mtu int) error {
 		if e := q.Encapsulation; e != nil {
 			tlvs, err := packet.EndMTList(cmp.Or(e.TLVType, packet.TLVEndMTDefault), segments, e.Edges)
 			if err != nil {
-				return fault(fmt.Sprintf("queuePairs[%d].encapsulation", i), "%v", err)
+				return hostrun.Fault(fmt.Sprintf("queuePairs[%d].encapsulation", i), "%v", err)
 			}
 			longest += outerOverhead + len(tlvs)
 		}
 		if longest > mtu {
-			return fault(fmt.Sprintf("queuePairs[%d].pmtu", i), "is %d, which makes packets of %d octets: interface %s has an MTU of %d", q.PMTU, longest, c.Interface, mtu)
+			return hostrun.Fault(fmt.Sprintf("queuePairs[%d].pmtu", i), "is %d, which makes packets of %d octets: interface %s has an MTU of %d", q.PMTU, longest, c.Interface, mtu)
 		}
 	}
 	return nil
@@ -268,7 +222,7 @@ const (
 // Errors begin with the file and, where the text is at fault, the line.
 func Load(file string, text []byte) (*Config, error) {
 	c := Default()
-	err := Decode(file, text, &c, (*Config).Complete)
+	err := hostrun.Decode(file, text, &c, (*Config).Complete)
 	if err != nil {
 		return nil, err
 	}

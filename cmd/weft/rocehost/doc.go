@@ -3,7 +3,8 @@
 // and reports what it did.
 //
 //	cfg, err := rocehost.Load("host.yaml", text)
-//	report, err := rocehost.Run(ctx, cfg, port, progress)
+//	report, err := rocehost.Run(ctx, cfg, port, link, progress)
 //
-// One goroutine, the caller's, owns the host.
+// One goroutine, the caller's, owns the host. The loop and what else hosts of all
+// transports have in common is package hostrun's.
 package rocehost

@@ -1,55 +1,20 @@
 package rocehost
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"errors"
-	"os"
-	"time"
-
+	"github.com/weft-sdn/weft/cmd/weft/hostrun"
 	"github.com/weft-sdn/weft/endpoint"
 )
 
 // Report is what a host did.
 type Report struct {
-	Host       string            `json:"host"`
-	Seconds    float64           `json:"seconds"`
-	Written    uint64            `json:"written"`  // octets acknowledged
-	Received   uint64            `json:"received"` // octets of payload executed
-	Writes     []WriteReport     `json:"writes,omitempty"`
-	Regions    []RegionReport    `json:"regions,omitempty"`
-	QueuePairs []QueuePairReport `json:"queuePairs"`
-	Counters   HostCounters      `json:"counters"`
-}
-
-// WriteReport is what became of a write.
-type WriteReport struct {
-	File    string  `json:"file"`
-	Octets  uint64  `json:"octets"` // acknowledged
-	Seconds float64 `json:"seconds"`
-	Status  string  `json:"status"` // "ok", "unfinished", or why it failed
-	SHA256  string  `json:"sha256"` // of the file
-}
-
-// RegionReport is what a region holds at the end.
-type RegionReport struct {
-	RKey   uint32 `json:"rkey"`
-	VA     uint64 `json:"va"`
-	Size   int    `json:"size"`
-	SHA256 string `json:"sha256"`
-	Saved  string `json:"saved,omitempty"`
-}
-
-// HostCounters counts the frames of a host.
-type HostCounters struct {
-	FramesReceived uint64 `json:"framesReceived"`
-	OctetsReceived uint64 `json:"octetsReceived"`
-	FramesSent     uint64 `json:"framesSent"`
-	OctetsSent     uint64 `json:"octetsSent"`
-	SendDrops      uint64 `json:"sendDrops"`    // refused by the port
-	ReceiveDrops   uint64 `json:"receiveDrops"` // came faster than they were handled
-	// Refused counts frames that were not accepted, by reason.
-	Refused map[string]uint64 `json:"refused"`
+	Host       string                 `json:"host"`
+	Seconds    float64                `json:"seconds"`
+	Written    uint64                 `json:"written"`  // octets acknowledged
+	Received   uint64                 `json:"received"` // octets of payload executed
+	Writes     []hostrun.WriteReport  `json:"writes,omitempty"`
+	Regions    []hostrun.RegionReport `json:"regions,omitempty"`
+	QueuePairs []QueuePairReport      `json:"queuePairs"`
+	Counters   hostrun.HostCounters   `json:"counters"`
 }
 
 // QueuePairReport counts the packets of a queue pair.
@@ -78,45 +43,20 @@ type QueuePairReport struct {
 
 // report also saves the regions that are to be saved.
 func (r *runner) report() (*Report, error) {
-	n, c := r.counts(), r.host.Counters()
+	n, c := r.Counts(), r.host.Counters()
 	out := &Report{
-		Host: r.cfg.Name, Seconds: Seconds(n.SinceStart), Written: n.Written, Received: n.Received,
-		Counters: HostCounters{
-			FramesReceived: c.FramesReceived, OctetsReceived: c.OctetsReceived, FramesSent: c.FramesSent, OctetsSent: c.OctetsSent,
-			SendDrops: r.refused, ReceiveDrops: r.dropped.Load(), Refused: c.Refused.Map(),
+		Host: r.cfg.Name, Seconds: hostrun.Seconds(n.SinceStart), Written: n.Written, Received: n.Received, Writes: r.Writes(n),
+		Counters: hostrun.HostCounters{
+			FramesReceived: c.FramesReceived, OctetsReceived: c.OctetsReceived, FramesSent: c.FramesSent, OctetsSent: c.OctetsSent, Refused: c.Refused.Map(),
 		},
 	}
-	for _, w := range r.writes {
-		ended, status := w.ended, w.status.String()
-		if ended == 0 {
-			ended, status = n.SinceStart, "unfinished"
-		}
-		out.Writes = append(out.Writes, WriteReport{
-			File: w.File, Octets: uint64(w.complete), Seconds: Seconds(ended - w.began), Status: status, SHA256: Digest(w.data),
-		})
+	r.CountDrops(&out.Counters)
+	var err error
+	out.Regions, err = r.SaveRegions()
+	for _, q := range r.queues {
+		out.QueuePairs = append(out.QueuePairs, queuePairReport(q.qp))
 	}
-	var errs []error
-	for i, g := range r.regions {
-		cfg := &r.cfg.Regions[i]
-		report := RegionReport{RKey: cfg.RKey, VA: cfg.VA, Size: cfg.Size, SHA256: Digest(g.Buf())}
-		if cfg.Save != "" {
-			err := os.WriteFile(cfg.Save, g.Buf(), 0o644)
-			if err == nil {
-				report.Saved = cfg.Save
-			}
-			errs = append(errs, err)
-		}
-		out.Regions = append(out.Regions, report)
-	}
-	for i := range r.cfg.QueuePairs {
-		q, err := r.host.QP(r.cfg.QueuePairs[i].QPN)
-		if err != nil { // it was made by prepare
-			errs = append(errs, err)
-			continue
-		}
-		out.QueuePairs = append(out.QueuePairs, queuePairReport(q))
-	}
-	return out, errors.Join(errs...)
+	return out, err
 }
 
 func queuePairReport(q *endpoint.QP) QueuePairReport {
@@ -129,12 +69,3 @@ func queuePairReport(q *endpoint.QP) QueuePairReport {
 		AcksSent: c.AcksSent, NAKsSent: c.NAKsSent, RNRsSent: c.RNRsSent, CNPsSent: c.CNPsSent,
 	}
 }
-
-// Digest is the SHA-256 of memory, in hexadecimal.
-func Digest(b []byte) string {
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:])
-}
-
-// Seconds rounds to microseconds.
-func Seconds(d time.Duration) float64 { return d.Round(time.Microsecond).Seconds() }

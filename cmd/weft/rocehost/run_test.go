@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,6 +16,8 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/weft-sdn/weft/cmd/weft/hostrun"
+	"github.com/weft-sdn/weft/cmd/weft/hostrun/hostruntest"
 	"github.com/weft-sdn/weft/dataplane/live"
 	"github.com/weft-sdn/weft/packet"
 )
@@ -27,31 +28,6 @@ var (
 )
 
 const patience = 30 * time.Second
-
-// lossy loses one frame in so many that are sent, none for 0. Every n-th would
-// not do: go-back-N can get into step with that and lose the same for ever.
-type lossy struct {
-	live.Port
-	oneIn    int
-	rng      *rand.Rand
-	attached chan struct{} // closed by Attach
-}
-
-func newLossy(port live.Port, oneIn int, seed uint64) *lossy {
-	return &lossy{Port: port, oneIn: oneIn, rng: rand.New(rand.NewPCG(seed, 0)), attached: make(chan struct{})}
-}
-
-func (l *lossy) Attach(deliver func(frames [][]byte), link func(up bool)) {
-	l.Port.Attach(deliver, link)
-	close(l.attached)
-}
-
-func (l *lossy) Send(frames [][]byte) (taken, octets int) {
-	if l.oneIn > 0 && l.rng.IntN(l.oneIn) == 0 {
-		return len(frames), 0
-	}
-	return l.Port.Send(frames)
-}
 
 func config(t *testing.T, text string) *Config {
 	t.Helper()
@@ -95,29 +71,21 @@ func TestTransfer(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), patience)
 				defer cancel()
-				dir := t.TempDir()
-				data := make([]byte, 1_000_000)
-				for i := range data {
-					data[i] = byte(rand.Uint32())
-				}
-				file, small, saved := filepath.Join(dir, "data"), filepath.Join(dir, "small"), filepath.Join(dir, "saved")
-				if err := errors.Join(os.WriteFile(file, data, 0o600), os.WriteFile(small, []byte("0123456789"), 0o600)); err != nil {
-					t.Fatal(err)
-				}
+				data, file, small, saved := hostruntest.Files(t)
 				cable := live.NewCable()
 				type outcome struct {
 					report *Report
 					err    error
 				}
 				received := make(chan outcome, 1)
-				far := newLossy(cable.B, loss, 1)
+				far := hostruntest.NewLossy(cable.B, loss, 1, 0)
 				go func() {
 					r, err := Run(ctx, config(t, fmt.Sprintf(receiverText, saved)), far, receiverMAC, nil)
 					received <- outcome{r, err}
 				}()
-				<-far.attached
-				var last Counts
-				sent, err := Run(ctx, config(t, fmt.Sprintf(senderText, file, small)), newLossy(cable.A, loss, 2), sourceMAC, func(c Counts) { last = c })
+				<-far.Attached
+				var last hostrun.Counts
+				sent, err := Run(ctx, config(t, fmt.Sprintf(senderText, file, small)), hostruntest.NewLossy(cable.A, loss, 2, 0), sourceMAC, func(c hostrun.Counts) { last = c })
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -161,15 +129,15 @@ func TestFailures(t *testing.T) {
 		want       error
 		message    string
 	}{
-		{"nobody answers", strings.Replace(sender, "ackTimeout: 10", "ackTimeout: 4, retryCount: 2", 1), ErrWrite, "retry count exceeded"},
-		{"told to end", sender, ErrInterrupted, "after 0 of 200 octets were written"},
-		{"told to end while waiting", fmt.Sprintf(receiverText, ""), ErrInterrupted, "after 0 of 1000010 octets were received"},
+		{"nobody answers", strings.Replace(sender, "ackTimeout: 10", "ackTimeout: 4, retryCount: 2", 1), hostrun.ErrWrite, "retry count exceeded"},
+		{"told to end", sender, hostrun.ErrInterrupted, "after 0 of 200 octets were written"},
+		{"told to end while waiting", fmt.Sprintf(receiverText, ""), hostrun.ErrInterrupted, "after 0 of 1000010 octets were received"},
 		{"told to end while serving", strings.Replace(fmt.Sprintf(receiverText, ""), "expect: 1000010", "", 1), nil, ""},
-		{"no such file", fmt.Sprintf(senderText, "/nowhere", file), ErrConfig, "writes[0]: invalid host configuration: open /nowhere"},
+		{"no such file", fmt.Sprintf(senderText, "/nowhere", file), hostrun.ErrConfig, "writes[0]: invalid host configuration: open /nowhere"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
-			if c.want != ErrWrite {
+			if c.want != hostrun.ErrWrite {
 				cancel()
 			}
 			defer cancel()
@@ -201,7 +169,7 @@ func TestLoadErrors(t *testing.T) {
 				t.Fatalf("%q is not in the text", c.old)
 			}
 			_, err := Load("host.yaml", []byte(strings.Replace(good, c.old, c.new, 1)))
-			if !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), c.want) {
+			if !errors.Is(err, hostrun.ErrConfig) || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error:\n%v\nwant: %s", err, c.want)
 			}
 		})
@@ -231,7 +199,7 @@ queuePairs:
 	if err := c.CheckMTU(4308); err != nil {
 		t.Error(err)
 	}
-	if err := c.CheckMTU(4307); !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), "packets of 4308 octets: interface veth1 has an MTU of 4307") {
+	if err := c.CheckMTU(4307); !errors.Is(err, hostrun.ErrConfig) || !strings.Contains(err.Error(), "packets of 4308 octets: interface veth1 has an MTU of 4307") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package rocehost
+package hostrun
 
 import (
 	"errors"
@@ -8,19 +8,6 @@ import (
 
 	"github.com/weft-sdn/weft/internal/strictyaml"
 )
-
-// A FieldError is what is wrong with a field of a host's configuration. It wraps ErrConfig.
-type FieldError struct{ Field, Problem string }
-
-// Error is field and problem.
-func (e *FieldError) Error() string { return e.Field + ": " + e.Problem }
-
-// Unwrap is ErrConfig.
-func (e *FieldError) Unwrap() error { return ErrConfig }
-
-func fault(field, format string, args ...any) error {
-	return &FieldError{field, fmt.Sprintf(format, args...)}
-}
 
 // Decode reads a host's configuration from YAML over what c has, and completes it. Errors begin with the file
 // and, where the text is at fault, the line.

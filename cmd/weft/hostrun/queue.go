@@ -1,0 +1,88 @@
+package hostrun
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/weft-sdn/weft/endpoint"
+)
+
+// QP is a queue pair as far as WRITEs are posted to it: endpoint.ErrQueueFull until packets of earlier ones are acknowledged.
+type QP interface {
+	PostSend(now time.Duration, wr endpoint.WorkRequest) error
+}
+
+// A Queue is what a queue pair has to write.
+type Queue struct {
+	runner *Runner
+	qp     QP
+	writes []*writing // those that are done aside
+}
+
+// Queue is a queue for a queue pair, empty as yet.
+func (r *Runner) Queue(qp QP) *Queue { return &Queue{runner: r, qp: qp} }
+
+// Add reads the file of the write with an index and appends it. Immediate, if not nil, goes with its last WRITE.
+func (q *Queue) Add(i int, w Write, immediate *uint32) error {
+	data, err := os.ReadFile(w.File)
+	if err != nil {
+		return fmt.Errorf("writes[%d]: %w: %w", i, ErrConfig, err)
+	}
+	n := &writing{Write: w, immediate: immediate, data: data}
+	q.runner.writes, q.writes = append(q.runner.writes, n), append(q.writes, n)
+	return nil
+}
+
+// Completed takes the completion of a WRITE.
+func (q *Queue) Completed(c endpoint.Completion) error {
+	if len(q.writes) == 0 {
+		return nil
+	}
+	w := q.writes[0]
+	if c.Status != endpoint.StatusOK {
+		w.status, w.ended = c.Status, q.runner.Now()
+		return fmt.Errorf("%w: %s: %d of %d octets: %v", ErrWrite, w.File, w.complete, len(w.data), c.Status)
+	}
+	w.complete += c.Octets
+	return nil
+}
+
+// Post posts what the queue pair has room for.
+func (q *Queue) Post() error {
+	for len(q.writes) > 0 {
+		w := q.writes[0]
+		if err := q.post(w); err != nil {
+			return err
+		}
+		if !w.done() {
+			break
+		}
+		w.ended = q.runner.Now()
+		q.writes = q.writes[1:]
+	}
+	return nil
+}
+
+func (q *Queue) post(w *writing) error {
+	if w.began == 0 {
+		w.began = q.runner.Now()
+	}
+	for w.posted < len(w.data) {
+		end := min(w.posted+w.Message, len(w.data))
+		wr := endpoint.WorkRequest{Op: endpoint.OpWrite, Data: w.data[w.posted:end], RemoteVA: w.VA + uint64(w.posted), RKey: w.RKey}
+		if w.immediate != nil && end == len(w.data) {
+			wr.Op, wr.Immediate = endpoint.OpWriteImmediate, *w.immediate
+		}
+		err := q.qp.PostSend(q.runner.Now(), wr)
+		if errors.Is(err, endpoint.ErrQueueFull) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("%w: %s: %w", ErrWrite, w.File, err)
+		}
+		w.posted = end
+	}
+	return nil
+}

@@ -69,8 +69,6 @@ func Clos(c ClosConfig) Network {
 	n := Network{Name: "clos"}
 	name := func(plane, tier, i int) string { return fmt.Sprintf("P%d-T%d-%d", plane, tier, i) }
 	link := func(a, b string) { n.Links = append(n.Links, Link{A: a, B: b, Rate: c.Rate, Delay: c.Delay}) }
-	// pod of the i-th of so many switches, from 1.
-	pod := func(i, of int) int { return (i - 1) * c.Pods / of }
 	for h := range c.Hosts {
 		n.Hosts = append(n.Hosts, Host{Name: fmt.Sprintf("H%d", h+1), Transport: MRC})
 	}
@@ -81,7 +79,7 @@ func Clos(c ClosConfig) Network {
 		for i := 1; i <= c.T1; i++ {
 			n.Switches = append(n.Switches, Switch{Name: name(p, 1, i)})
 			for j := 1; j <= c.T0; j++ {
-				if pod(i, c.T1) == pod(j, c.T0) {
+				if c.pod(i, c.T1) == c.pod(j, c.T0) {
 					link(name(p, 0, j), name(p, 1, i))
 				}
 			}
@@ -93,8 +91,14 @@ func Clos(c ClosConfig) Network {
 			}
 		}
 		for h := range n.Hosts {
-			link(name(p, 0, 1+h*c.T0/c.Hosts), n.Hosts[h].Name)
+			link(name(p, 0, c.leaf(h)), n.Hosts[h].Name)
 		}
 	}
 	return n
 }
+
+// pod is that of the i-th of so many switches of a plane, from 1; all of two tiers are in pod 0.
+func (c ClosConfig) pod(i, of int) int { return (i - 1) * c.Pods / of }
+
+// leaf is the number of the T0s of the h-th host, from 0.
+func (c ClosConfig) leaf(h int) int { return 1 + h*c.T0/c.Hosts }

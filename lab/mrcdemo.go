@@ -2,8 +2,10 @@ package lab
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"time"
 
 	"github.com/weft-sdn/weft/controller/ev"
@@ -15,8 +17,9 @@ import (
 type MRCOptions struct {
 	Fabric ClosConfig // without a rate: links of DemoLinks
 	Mode   ev.Mode
-	Bytes  int       // octets that each host writes to each other; default: for a thousand packets an uplink
-	Out    io.Writer // progress and tables for people
+	Bytes  int          // octets that each host writes to each other; default: for a thousand packets an uplink
+	Out    io.Writer    // progress and tables for people
+	Log    *slog.Logger // gets what the controller logs; nil: nothing
 }
 
 // demoLoad is what the ports of all hosts together may send, in bits a second: what one core of a
@@ -64,8 +67,8 @@ func (c ClosConfig) bytesFor(packets int) int {
 	return (packets*uplinks/flows + 1) * mrcMTU
 }
 
-// mrcTimeout bounds the demo: something that hangs is to say so.
-const mrcTimeout = 5 * time.Minute
+// mrcTimeout bounds the demo on a machine that is too slow for it.
+const mrcTimeout = 10 * time.Minute
 
 // liveSettle is what a controller in real time may take for a failure, on a machine with other work.
 const liveSettle = 400 * time.Millisecond
@@ -83,7 +86,7 @@ func RunMRCDemo(ctx context.Context, o MRCOptions) (*MRCResult, error) {
 	settings := MRCSettings(&network, o.Mode)
 	d := newMRCDemo(o)
 	d.describe(settings.Classes)
-	live, err := StartLive(ctx, LiveOptions{Network: network, MRC: settings, Listen: "127.0.0.1:0", Progress: d.say})
+	live, err := StartLive(ctx, LiveOptions{Network: network, MRC: settings, Listen: "127.0.0.1:0", Log: o.Log, Progress: d.say})
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +100,25 @@ func RunMRCDemo(ctx context.Context, o MRCOptions) (*MRCResult, error) {
 		d.say("every host holds the EV profiles it subscribed to")
 	}
 	d.settle = liveSettle
-	return d.run(ctx, live)
+	result, err := d.run(ctx, live)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = d.late(context.WithoutCancel(ctx), err)
+	}
+	return result, err
+}
+
+// late says why the demo has not come to its end in time: hosts whose traffic stands still have said so
+// before.
+func (d *mrcDemo) late(ctx context.Context, err error) error {
+	var now, slipped time.Duration
+	if stopped := d.stage.do(ctx, func(w *World) error {
+		now, slipped = w.now, w.slipped
+		return nil
+	}); stopped != nil {
+		return errors.Join(err, stopped)
+	}
+	return fmt.Errorf("lab: the machine has too much to do: the demo is not over after %v, in which the network's time ran at %.0f %% of the real clock's: %w",
+		mrcTimeout, 100*now.Seconds()/(now+slipped).Seconds(), err)
 }
 
 const (

@@ -3,20 +3,27 @@ package lab
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
+
+	"github.com/weft-sdn/weft/controller/ev"
 )
 
 // A setback is something that failed under traffic, and what it came to.
 type setback struct {
 	name string
 	loss Loss
+	pod  int           // of what is lost, when that is in one
+	port int           // of all hosts, that is lost; 0: none
 	at   time.Duration // of the world's time
 	real time.Duration // and of the real clock, if that is another
 	// told is how many hosts changed what they send with, last how long after the failure the last of
-	// them did, and denied how many more entropy values they have denied then.
+	// them did, and denied how many entropy values they came to deny. missed are those that should
+	// have been told and were not.
 	told   int
 	last   time.Duration
 	denied int
+	missed int
 	// before is the goodput before it, dip the greatest share of that which was missing in a window
 	// afterwards, and after the goodput later on, in octets a second.
 	before, after float64
@@ -33,8 +40,8 @@ func (d *mrcDemo) setbacks(n *Network) ([]*setback, error) {
 	last := fmt.Sprintf("P1-T1-%d", d.Fabric.T1)
 	all := []*setback{
 		{name: "a link, P1-T0-1 - P1-T1-1", loss: Loss{Links: [][2]string{{"P1-T0-1", "P1-T1-1"}}}},
-		{name: "a T1, " + last, loss: Loss{Switches: []string{last}}},
-		{name: fmt.Sprintf("plane 1, %d switches", len(plane.Switches)), loss: plane},
+		{name: "a T1, " + last, loss: Loss{Switches: []string{last}}, pod: d.Fabric.pod(d.Fabric.T1, d.Fabric.T1)},
+		{name: fmt.Sprintf("plane 1, %d switches", len(plane.Switches)), loss: plane, port: 1},
 	}
 	var out []*setback
 	var lost []Loss
@@ -77,16 +84,69 @@ func (d *mrcDemo) fail(ctx context.Context, p *phase, m *Mesh) error {
 		}
 		d.say("under traffic, fails %s", s.name)
 	}
-	return nil
+	return d.until(ctx, m, "hosts are told", func() bool { return d.heard(m.world) })
 }
 
-// calm says when so much of a phase has arrived, and the last failure is so long ago that what came of
-// it can be told from what comes next.
+// tellTime is how long hosts may take, by the real clock, to be told of a failure: beyond it they were not.
+const tellTime = 10 * time.Second
+
+// heard says whether all hosts that the last failure concerns have been told of it, or it is too late.
+func (d *mrcDemo) heard(w *World) bool {
+	var last *setback
+	for _, s := range d.losses {
+		if s.failed() {
+			last = s
+		}
+	}
+	now := w.now + w.slipped
+	return last == nil || now >= last.real+tellTime || d.unaware(w, last, now+1) == 0
+}
+
+// failed says whether it has happened.
+func (s *setback) failed() bool { return s.at > 0 }
+
+// unaware is how many of the hosts that a failure concerns were not told of it before a time of the real clock.
+func (d *mrcDemo) unaware(w *World, s *setback, before time.Duration) (hosts int) {
+	for i, h := range w.Network.Hosts {
+		if _, _, ok := w.mrc[h.Name].changed(s.real, before); !ok && d.concerns(s, i) {
+			hosts++
+		}
+	}
+	return hosts
+}
+
+// concerns says whether a failure takes entropy values from the h-th host, from 0. With structured ones
+// a T2 chooses among its links to the T1s of a pod, so that to hosts elsewhere these values remain good
+// while it has one.
+func (d *mrcDemo) concerns(s *setback, h int) bool {
+	f := d.Fabric
+	switch {
+	case s.port > 0:
+		return true
+	case d.Mode == ev.ModeECMP, f.T0 == 1: // no value has a known path, or none crosses a T1
+		return false
+	case d.Mode != ev.ModeStructured, f.Tiers == 2:
+		return true
+	}
+	t1 := 0 // of the pod
+	for i := 1; i <= f.T1; i++ {
+		if f.pod(i, f.T1) == s.pod {
+			t1++
+		}
+	}
+	return t1 == 1 || f.pod(f.leaf(h), f.T0) == s.pod
+}
+
+// calm says when so much of a phase has arrived, and the last failure has been told of and is so long ago
+// that what came of it can be told from what comes next.
 func (d *mrcDemo) calm(p *phase, m *Mesh, part float64) func() bool {
 	since := time.Duration(-1) // the first time that it is asked
 	return func() bool {
 		if since < 0 {
 			since = m.world.now
+		}
+		if !d.heard(m.world) {
+			return false
 		}
 		return m.Done() || float64(p.meter.delivered()) >= part*float64(p.octets) && m.world.now >= since+max(setbackTrips*d.rtt, d.settle)
 	}
@@ -96,8 +156,10 @@ func (d *mrcDemo) calm(p *phase, m *Mesh, part float64) func() bool {
 func (d *mrcDemo) review(ctx context.Context, p *phase) error {
 	window := 4 * d.rtt
 	return d.stage.do(ctx, func(w *World) error {
+		// What the demo did not come to is not told of.
+		d.losses = slices.DeleteFunc(d.losses, func(s *setback) bool { return !s.failed() })
 		for i, s := range d.losses {
-			end, realEnd := p.began+p.took, w.now+w.slipped
+			end, realEnd := max(s.at, p.began+p.took), w.now+w.slipped
 			if i+1 < len(d.losses) {
 				end, realEnd = d.losses[i+1].at, d.losses[i+1].real
 			}
@@ -111,6 +173,7 @@ func (d *mrcDemo) review(ctx context.Context, p *phase) error {
 				s.denied += denied
 				s.last = max(s.last, at-s.real)
 			}
+			s.missed = d.unaware(w, s, realEnd)
 			s.before = p.meter.rate(s.at-3*window, s.at)
 			s.after = p.meter.rate(min(s.at+3*window, (s.at+end)/2), end)
 			if low, ok := p.meter.lowest(s.at, min(end, s.at+10*window), window); ok && s.before > 0 {

@@ -25,7 +25,7 @@ type MRCNode struct {
 // applied is a state that a host was given.
 type applied struct {
 	at     time.Duration // of the real clock, in a world in real time
-	denied int           // EVs, in all profiles
+	denied int           // EVs in all profiles that the state before did not deny
 	other  bool          // than the state before
 }
 
@@ -37,22 +37,23 @@ func (n *MRCNode) Apply(to *hostapi.State) error {
 	}
 	a := applied{at: n.world.now + n.world.slipped, other: !before.Equal(n.State())}
 	for _, p := range n.State().Profiles {
-		a.denied += len(p.Denied)
+		was := before.Profile(p.Name)
+		for _, v := range p.Denied {
+			if was == nil || !was.IsDenied(v) {
+				a.denied++
+			}
+		}
 	}
 	n.applied = append(n.applied, a)
 	return nil
 }
 
 // changed is when the host last got another state from one time on and before another, and how many
-// more EVs are denied since; ok is false when it got none.
+// EVs it came to deny then; ok is false when it got none.
 func (n *MRCNode) changed(from, to time.Duration) (at time.Duration, denied int, ok bool) {
-	before := 0
 	for _, a := range n.applied {
-		switch {
-		case a.at < from:
-			before = a.denied
-		case a.at < to && a.other:
-			at, denied, ok = a.at, a.denied-before, true
+		if a.at >= from && a.at < to && a.other {
+			at, denied, ok = a.at, denied+a.denied, true
 		}
 	}
 	return at, denied, ok

@@ -62,8 +62,8 @@ func (d *mrcDemo) traffic(ctx context.Context, name string, cfg MeshConfig, mean
 	if err == nil {
 		err = d.until(ctx, m, "hosts have written all of "+name, m.Done)
 	}
-	// What was counted tells what went wrong.
-	return first(err, d.stage.do(ctx, func(w *World) error {
+	// What was counted tells what went wrong, also when there is no more time.
+	return first(err, d.stage.do(context.WithoutCancel(ctx), func(w *World) error {
 		p.meter.stop()
 		p.count(w, m)
 		d.slipped += w.slipped - slipped
@@ -90,11 +90,17 @@ func (d *mrcDemo) queuePairs() mrc.QPConfig {
 // probeRoundTrips are those without news after which a queue pair asks what has arrived.
 const probeRoundTrips = 6
 
-// until lets a mesh go on until something is so.
+// until lets a mesh go on until something is so. It is an error that nothing arrives for very long.
 func (d *mrcDemo) until(ctx context.Context, m *Mesh, what string, done func() bool) error {
+	var s stall
 	return d.stage.until(ctx, what, func(*World) (bool, error) {
-		err := m.Pump()
-		return err == nil && done(), err
+		if err := m.Pump(); err != nil {
+			return false, err
+		}
+		if done() {
+			return true, nil
+		}
+		return false, s.look(m)
 	})
 }
 
@@ -104,7 +110,9 @@ func (p *phase) count(w *World, m *Mesh) {
 	last := p.began
 	for _, f := range m.Flows {
 		last = max(last, f.Ended)
-		p.corrupt += m.Wrong(f)
+		if f.complete == f.Bytes { // else what is missing would count
+			p.corrupt += m.Wrong(f)
+		}
 		for _, qp := range []*mrc.QP{f.QP, f.SinkQP} {
 			if qp.Failed() {
 				p.failed++

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
-
-	"github.com/weft-sdn/weft/controller/ev"
 )
 
 // MRCResult is what the demo of MRC counted.
@@ -71,17 +69,19 @@ func (d *mrcDemo) sum() {
 		least(&r.Jain, u.jain)
 		least(&r.ECMPJain, u.ecmp)
 	}
+	var untold []string
 	for _, s := range d.losses {
 		if len(s.loss.Links) > 0 {
 			r.LinkDownToDeniedMs = float64(s.last.Microseconds()) / 1e3
-			if d.Mode != ev.ModeECMP && s.told < d.Fabric.Hosts && d.Fabric.T0 > 1 {
-				r.untold = fmt.Sprintf("%d of %d hosts were told that %s is gone", s.told, d.Fabric.Hosts, s.loss)
-			}
+		}
+		if s.missed > 0 {
+			untold = append(untold, fmt.Sprintf("%d hosts were not told within %v of the failure of %s", s.missed, tellTime, s.name))
 		}
 		if len(s.loss.Switches) < 2 {
 			r.GoodputDipPct = max(r.GoodputDipPct, 100*s.dip)
 		}
 	}
+	r.untold = strings.Join(untold, "; ")
 }
 
 // check says what is not as the demo promises.
@@ -136,7 +136,11 @@ func (d *mrcDemo) print() {
 			if s.before > 0 {
 				later = fmt.Sprintf("%.0f %%", 100*s.after/s.before)
 			}
-			row("%s\t%d\t%d\t%s\t%.0f %%\t%s", s.name, s.denied, s.told, after, 100*s.dip, later)
+			denied := fmt.Sprint(s.denied)
+			if s.port > 0 { // nobody withdraws its links, as all that could are gone: hosts see their ports go
+				denied = fmt.Sprintf("all by port %d", s.port)
+			}
+			row("%s\t%s\t%d\t%s\t%.0f %%\t%s", s.name, denied, s.told, after, 100*s.dip, later)
 		}
 	})
 	d.tell()

@@ -10,6 +10,11 @@ const incastPhase = "incast"
 // incastPart of what a host gets in the all-to-all from all others, it gets in the incast.
 const incastPart = 0.5
 
+// activeFlows is to how many others a host of an all-to-all writes at a time, as collectives do that are
+// spread over many hosts: each has a packet under way at least, and the demo's links do not hold
+// more of them.
+const activeFlows = 16
+
 // lossTrips are the round trips of traffic in which things fail, at full speed.
 const lossTrips = 100
 
@@ -37,7 +42,7 @@ func (d *mrcDemo) run(ctx context.Context, on stage) (*MRCResult, error) {
 
 // play is the phases.
 func (d *mrcDemo) play(ctx context.Context, setbacks []*setback) error {
-	all := MeshConfig{Flows: allToAll(d.hosts, d.Bytes)}
+	all := MeshConfig{Flows: allToAll(d.hosts, d.Bytes), Active: activeFlows}
 	with, err := d.spreadOf(ctx, "all-to-all", all)
 	if err != nil {
 		return err
@@ -63,11 +68,11 @@ func (d *mrcDemo) play(ctx context.Context, setbacks []*setback) error {
 	flows := d.Fabric.Hosts * (d.Fabric.Hosts - 1)
 	lasts := max(lossTrips*d.rtt, 5*d.settle)
 	enough := int(d.ports(d.Fabric.Hosts)*lasts.Seconds())/flows/mrcMTU*mrcMTU + mrcMTU
-	longer := MeshConfig{Flows: allToAll(d.hosts, max(2*d.Bytes, enough))}
+	longer := MeshConfig{Flows: allToAll(d.hosts, max(2*d.Bytes, enough)), Active: activeFlows}
 	err = d.traffic(ctx, "all-to-all, losses", longer, func(p *phase, m *Mesh) error { return d.fail(ctx, p, m) })
 	p := d.phases[len(d.phases)-1]
 	p.capacity = d.ports(d.Fabric.Hosts)
-	return first(err, d.review(ctx, p))
+	return first(err, d.review(context.WithoutCancel(ctx), p))
 }
 
 // spreadOf is traffic, and what the uplinks carried of it.

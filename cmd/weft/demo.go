@@ -67,6 +67,7 @@ if every receiver holds exactly what the source wrote.`,
 
 func newDemoMRC(env environment) *cobra.Command {
 	var fabric fabricFlags
+	var log logging
 	var octets int
 	var quiet bool
 	c := &cobra.Command{
@@ -79,7 +80,7 @@ a plane fail one after the other.
 
 The last line is a JSON document of what was counted. The exit status is 0 only if every
 octet is where it belongs, no queue pair is in error, no packet of the incast was dropped
-that could be trimmed, and every host was told of the link.`,
+that could be trimmed, and every host that a failure concerns was told of it.`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			mode, closConfig, err := fabric.parse()
@@ -93,7 +94,11 @@ that could be trimmed, and every host was told of the link.`,
 			if quiet {
 				out = io.Discard
 			}
-			result, err := lab.RunMRCDemo(cmd.Context(), lab.MRCOptions{Fabric: closConfig, Mode: mode, Bytes: octets, Out: out})
+			logger, err := log.open(env.stderr)
+			if err != nil {
+				return err
+			}
+			result, err := lab.RunMRCDemo(cmd.Context(), lab.MRCOptions{Fabric: closConfig, Mode: mode, Bytes: octets, Out: out, Log: logger})
 			if result == nil {
 				return err
 			}
@@ -101,6 +106,7 @@ that could be trimmed, and every host was told of the link.`,
 		},
 	}
 	fabric.register(c)
+	log.register(c, "error")
 	c.Flags().IntVar(&octets, "bytes", 0, "octets that each host writes to each other; 0: for a thousand packets on every uplink of a T0")
 	c.Flags().BoolVar(&quiet, "quiet", false, "print the JSON line only")
 	return c

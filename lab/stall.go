@@ -1,0 +1,60 @@
+package lab
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// stallTime is how long, by the network's time, nothing of a mesh need arrive: more than the longest
+// Local ACK Timeout (OCP MRC 1.0, table 7-1).
+const stallTime = 30 * time.Second
+
+// A stall is a mesh of which nothing arrives any more.
+type stall struct {
+	octets uint64
+	since  time.Duration
+}
+
+// look returns an error when nothing has arrived for too long of a mesh that is not done.
+func (s *stall) look(m *Mesh) error {
+	octets := m.arrived()
+	switch now := m.world.now; {
+	case octets != s.octets || s.since == 0 || m.Done():
+		s.octets, s.since = octets, now
+	case now-s.since >= stallTime:
+		return fmt.Errorf("lab: nothing has arrived for %v: %s", stallTime, m.waiting())
+	}
+	return nil
+}
+
+// arrived is the octets that are in the receivers' memory or acknowledged: it grows as long as a mesh
+// gets on.
+func (m *Mesh) arrived() (octets uint64) {
+	for _, f := range m.Flows {
+		octets += f.SinkQP.Counters().PayloadReceived + uint64(f.complete)
+	}
+	return octets
+}
+
+// waiting says what flows wait for that are not done.
+func (m *Mesh) waiting() string {
+	const most = 3
+	var out []string
+	count := 0
+	for _, f := range m.Flows {
+		if f.complete == f.Bytes && !m.awaits(f) {
+			continue
+		}
+		if count++; count > most {
+			continue
+		}
+		c := f.QP.Counters()
+		out = append(out, fmt.Sprintf("%s to %s has %d of %d octets acknowledged, is %v with %d octets in flight, PSN %#x acknowledged and %#x next, after %d timeouts and %d resent",
+			f.From, f.To, f.complete, f.Bytes, f.QP.Schedule(), f.QP.InFlight(), f.QP.UnackPSN(), f.QP.NextPSN(), c.Timeouts, c.RequestsResent))
+	}
+	if count > most {
+		out = append(out, fmt.Sprintf("and %d more", count-most))
+	}
+	return strings.Join(out, "; ")
+}

@@ -24,8 +24,6 @@ type FlowConfig struct {
 type MeshConfig struct {
 	Flows   []FlowConfig
 	Message int // octets of a WRITE at most; default 1 MiB
-	// Active is how many flows of a host are under way at a time, in the order of Flows; 0: all.
-	Active int
 	// Immediate makes every so many WRITEs one with immediate data, its number: receivers must see
 	// these in their order. 0: none.
 	Immediate int
@@ -46,8 +44,6 @@ type Mesh struct {
 	first     uint32 // number of the first flow: meshes of a world have no queue pair in common
 	message   int
 	immediate int
-	active    int
-	later     int // flows that have not begun
 	data      []byte
 	pumped    time.Duration
 }
@@ -62,7 +58,7 @@ type Flow struct {
 	// Began and Ended are when the first WRITE was posted and the last one completed.
 	Began, Ended time.Duration
 
-	due, begun       bool
+	begun            bool
 	posted, complete int
 	immediates       int // seen by the receiver
 }
@@ -75,7 +71,7 @@ const (
 
 // NewMesh makes the queue pairs and memory of flows. What is written is drawn by the world's seed.
 func (w *World) NewMesh(cfg MeshConfig) (*Mesh, error) {
-	m := &Mesh{world: w, first: w.flows, message: cfg.Message, immediate: cfg.Immediate, active: cfg.Active}
+	m := &Mesh{world: w, first: w.flows, message: cfg.Message, immediate: cfg.Immediate}
 	if m.message == 0 {
 		m.message = meshMessage
 	}
@@ -83,7 +79,6 @@ func (w *World) NewMesh(cfg MeshConfig) (*Mesh, error) {
 		cfg.QP = nic.DefaultQPConfig()
 	}
 	w.flows += uint32(len(cfg.Flows))
-	m.later = len(cfg.Flows)
 	most := 0
 	for i, c := range cfg.Flows {
 		f, err := m.newFlow(i, c, &cfg)
@@ -160,36 +155,12 @@ func (m *Mesh) Start() error {
 	for _, f := range m.Flows {
 		f.Began = m.world.now + f.After
 		if f.After > 0 {
-			m.world.At(f.Began, func() { f.due = true })
+			m.world.At(f.Began, func() { f.begun = true })
 		} else {
-			f.due = true
+			f.begun = true
 		}
 	}
 	return m.pump()
-}
-
-// begin begins the flows that are due, as many as may be under way.
-func (m *Mesh) begin() {
-	if m.later == 0 {
-		return
-	}
-	underWay := map[*MRCNode]int{}
-	for _, f := range m.Flows {
-		if m.active > 0 && f.begun && f.complete < f.Bytes {
-			underWay[f.Source]++
-		}
-	}
-	for _, f := range m.Flows {
-		if !f.due || f.begun || m.active > 0 && underWay[f.Source] == m.active {
-			continue
-		}
-		f.begun = true
-		m.later--
-		if m.active > 0 {
-			f.Began = m.world.now
-			underWay[f.Source]++
-		}
-	}
 }
 
 // pumpEvery is how often completions are looked for: their times are exact to that.
@@ -206,7 +177,6 @@ func (m *Mesh) Pump() error {
 
 func (m *Mesh) pump() error {
 	m.pumped = m.world.now
-	m.begin()
 	for i, f := range m.Flows {
 		if !f.begun || f.complete == f.Bytes && !m.awaits(f) {
 			continue

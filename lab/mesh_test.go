@@ -90,42 +90,6 @@ func TestMesh(t *testing.T) {
 	}
 }
 
-// TestMeshActive: no more flows of a host are under way than may be, and all come to their turn.
-func TestMeshActive(t *testing.T) {
-	w := fabric(t, ClosConfig{Planes: 1, T0: 1, T1: 1, Hosts: 4, Rate: 10e9, Delay: time.Microsecond}, 1)
-	const active = 2
-	m, err := w.NewMesh(MeshConfig{
-		Flows: allToAll(w.Network.mrcHosts(), 20_000), Active: active,
-		Congestion: nscc.DefaultConfig(nscc.Network{Rate: 10e9, RTT: 20 * time.Microsecond, MTU: 4096}),
-	})
-	if err == nil {
-		err = m.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	full := false
-	done := func() bool {
-		if err := m.Pump(); err != nil {
-			t.Fatal(err)
-		}
-		underWay := map[string]int{}
-		for _, f := range m.Flows {
-			if f.begun && f.complete < f.Bytes {
-				underWay[f.From]++
-				full = full || underWay[f.From] == active
-			}
-			if underWay[f.From] > active {
-				t.Fatalf("%d flows of %s at a time", underWay[f.From], f.From)
-			}
-		}
-		return m.Done()
-	}
-	if !w.Run(w.Now()+time.Second, done) || m.Corrupt() > 0 || !full {
-		t.Errorf("done %v, %d flows corrupt, as many as may be: %v", m.Done(), m.Corrupt(), full)
-	}
-}
-
 func TestClos(t *testing.T) {
 	n := Clos(ClosConfig{Planes: 3, T0: 2, T1: 2, Hosts: 4})
 	if err := n.Complete(); err != nil {

@@ -59,12 +59,17 @@ func (o MRCOptions) withDefaults() MRCOptions {
 // packets, if they spread evenly.
 func (c ClosConfig) bytesFor(packets int) int {
 	perLeaf := max(1, c.Hosts/c.T0)
-	uplinks := c.Planes * c.T0 * c.T1
-	if c.Tiers == 3 {
-		uplinks = c.Planes * c.T0 * max(1, c.T1/c.Pods)
-	}
+	uplinks := c.Planes * c.T0 * c.uplinks()
 	flows := max(1, c.Hosts*(c.Hosts-perLeaf))
 	return (packets*uplinks/flows + 1) * mrcMTU
+}
+
+// uplinks are the links up of a T0.
+func (c ClosConfig) uplinks() int {
+	if c.Tiers == 3 {
+		return max(1, c.T1/c.Pods)
+	}
+	return c.T1
 }
 
 // mrcTimeout bounds the demo on a machine that is too slow for it.
@@ -170,6 +175,9 @@ func (d *mrcDemo) describe(c inventory.Classes) {
 		shape = fmt.Sprintf("%d T0, %d T1 in %d pods, and %d T2", f.T0, f.T1, f.Pods, f.T2)
 	}
 	fmt.Fprintf(d.Out, "%d planes of %s, %d hosts with a port in each; mode %v\n", f.Planes, shape, f.Hosts, d.Mode)
+	if n := (f.Hosts + f.T0 - 1) / f.T0; n > f.uplinks() {
+		d.say("a T0 has %d hosts and %d links up, which are the bottleneck of an all-to-all", n, f.uplinks())
+	}
 	d.say("links of %s and %v each way; %d packets of a queue are data, marked from %d to %d, and trimmed beyond",
 		bitRate(f.Rate), f.Delay, c.DataPackets, c.ECNMin, c.ECNMax)
 }

@@ -19,14 +19,22 @@ var shared = new(p4rt.Cache)
 // small is a fabric that is quickly run.
 var small = ClosConfig{T0: 2, T1: 2, Hosts: 4}
 
-// runVirtual is the demo in virtual time.
+// runVirtual is the demo in virtual time, every frame of which is looked at.
 func runVirtual(t *testing.T, o MRCOptions, seed uint64) (*MRCResult, error) {
 	t.Helper()
 	o = o.withDefaults()
 	d := newMRCDemo(o)
 	v := newVirtual(t, o, seed)
+	a := newAudit(t, v.world, o.Mode)
+	v.world.AddTap(a)
 	d.describe(v.control.MRC.Classes)
-	return d.run(t.Context(), v)
+	r, err := d.run(t.Context(), v)
+	a.done("data", "SACK", "ACK", "retransmission")
+	if o.Fabric.Hosts > 3 { // enough for an incast
+		a.done("NACK", "trimmed", "marked")
+	}
+	t.Log(a.counts)
+	return r, err
 }
 
 // newVirtual is the network of a demo, whose hosts have their profiles.

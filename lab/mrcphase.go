@@ -163,6 +163,15 @@ func (d *mrcDemo) ports(hosts int) float64 {
 	return float64(hosts*d.Fabric.Planes) * float64(d.Fabric.Rate) / 8 * payloadShare
 }
 
+// allToAllCapacity is the octets of payload that an all-to-all can bring in a second: as much as the
+// ports of hosts carry, or less when T0s have more hosts than links up.
+func (d *mrcDemo) allToAllCapacity() float64 {
+	f := d.Fabric
+	crossing := float64(f.Hosts-f.Hosts/f.T0) / float64(max(1, f.Hosts-1)) // the part that leaves a T0
+	up := float64(f.T0*f.uplinks()) / float64(f.Hosts)                     // links for a host, in a plane
+	return d.ports(f.Hosts) * min(1, up/max(crossing, 1e-9))
+}
+
 // oneEntropy is a profile with one entropy value of those that the host has for its peer, drawn by
 // the flow's number: what a queue pair has without spraying.
 func oneEntropy(flow int, from, to *MRCNode) spray.Profile {

@@ -10,11 +10,6 @@ const incastPhase = "incast"
 // incastPart of what a host gets in the all-to-all from all others, it gets in the incast.
 const incastPart = 0.5
 
-// activeFlows is to how many others a host of an all-to-all writes at a time, as collectives do that are
-// spread over many hosts: each has a packet under way at least, and the demo's links do not hold
-// more of them.
-const activeFlows = 16
-
 // lossTrips are the round trips of traffic in which things fail, at full speed.
 const lossTrips = 100
 
@@ -42,7 +37,7 @@ func (d *mrcDemo) run(ctx context.Context, on stage) (*MRCResult, error) {
 
 // play is the phases.
 func (d *mrcDemo) play(ctx context.Context, setbacks []*setback) error {
-	all := MeshConfig{Flows: allToAll(d.hosts, d.Bytes), Active: activeFlows}
+	all := MeshConfig{Flows: allToAll(d.hosts, d.Bytes)}
 	with, err := d.spreadOf(ctx, "all-to-all", all)
 	if err != nil {
 		return err
@@ -68,10 +63,10 @@ func (d *mrcDemo) play(ctx context.Context, setbacks []*setback) error {
 	flows := d.Fabric.Hosts * (d.Fabric.Hosts - 1)
 	lasts := max(lossTrips*d.rtt, 5*d.settle)
 	enough := int(d.ports(d.Fabric.Hosts)*lasts.Seconds())/flows/mrcMTU*mrcMTU + mrcMTU
-	longer := MeshConfig{Flows: allToAll(d.hosts, max(2*d.Bytes, enough)), Active: activeFlows}
+	longer := MeshConfig{Flows: allToAll(d.hosts, max(2*d.Bytes, enough))}
 	err = d.traffic(ctx, "all-to-all, losses", longer, func(p *phase, m *Mesh) error { return d.fail(ctx, p, m) })
 	p := d.phases[len(d.phases)-1]
-	p.capacity = d.ports(d.Fabric.Hosts)
+	p.capacity = d.allToAllCapacity()
 	return first(err, d.review(context.WithoutCancel(ctx), p))
 }
 
@@ -86,7 +81,7 @@ func (d *mrcDemo) spreadOf(ctx context.Context, name string, cfg MeshConfig) (sp
 		return nil, err
 	}
 	err = d.traffic(ctx, name, cfg, nil)
-	d.phases[len(d.phases)-1].capacity = d.ports(d.Fabric.Hosts)
+	d.phases[len(d.phases)-1].capacity = d.allToAllCapacity()
 	return spread, first(err, d.stage.do(ctx, func(w *World) error {
 		w.RemoveTap(spread)
 		return nil

@@ -26,7 +26,7 @@ func (l *Live) MRCTraffic(ctx context.Context, out io.Writer) error {
 	const most = 4 << 20
 	bytes := int(min(most, max(mrcMTU, float64(rate)/8*trafficRound.Seconds()/float64(max(1, len(d.hosts)-1)))))
 	for {
-		err := d.traffic(ctx, "this round", MeshConfig{Flows: allToAll(d.hosts, bytes), Active: activeFlows}, nil)
+		err := d.traffic(ctx, "this round", MeshConfig{Flows: allToAll(d.hosts, bytes)}, nil)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}

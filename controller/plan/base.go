@@ -325,8 +325,9 @@ func pfcFlavors(f topology.Flavors) (out uint8) {
 // routes emits the way to everything that is not here.
 func (b *baseWork) routes(local map[netip.Prefix]bool) { b.routesUp(local, nil, nil) }
 
-// routesUp is routes where some ports lead up, to more destinations.
-func (b *baseWork) routesUp(local map[netip.Prefix]bool, up map[uint32]bool, more []destination) {
+// routesUp is routes, to more destinations, that say so when they lead to what is
+// not below the switch; below is nil where none needs to.
+func (b *baseWork) routesUp(local map[netip.Prefix]bool, below map[topology.NodeID]bool, more []destination) {
 	ways := make(map[topology.NodeID][]hop)
 	toward := func(id topology.NodeID) []hop {
 		hops, known := ways[id]
@@ -339,13 +340,13 @@ func (b *baseWork) routesUp(local map[netip.Prefix]bool, up map[uint32]bool, mor
 		return hops
 	}
 	e := newECMP()
-	e.up = up
 	for _, d := range slices.Concat(b.n.routes, more) {
 		if local[d.prefix] {
 			continue
 		}
 		if hops := b.nearest(d, toward); len(hops) > 0 {
-			e.route(d.prefix, hops)
+			up := below != nil && !slices.ContainsFunc(d.origins, func(o origin) bool { return below[o.node] })
+			e.route(d.prefix, hops, up)
 		}
 	}
 	b.add(e.entities()...)

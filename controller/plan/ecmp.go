@@ -19,21 +19,20 @@ func sortHops(hops []hop) []hop {
 type ecmp struct {
 	routes []ecmpRoute
 	sets   map[string][]hop
-	up     map[uint32]bool // ports that lead up; routes by them say so
 }
 
 type ecmpRoute struct {
 	prefix netip.Prefix
 	hops   []hop
-	set    string // "" for one way that does not lead up
-	up     bool
+	set    string // "" for one way that is not up
+	up     bool   // to what is not below
 }
 
 func newECMP() *ecmp { return &ecmp{sets: make(map[string][]hop)} }
 
 // route adds a route; hops are ordered by port and not empty.
-func (e *ecmp) route(p netip.Prefix, hops []hop) {
-	r := ecmpRoute{prefix: p, hops: hops, up: e.up[hops[0].port]}
+func (e *ecmp) route(p netip.Prefix, hops []hop, up bool) {
+	r := ecmpRoute{prefix: p, hops: hops, up: up}
 	if len(hops) > 1 || r.up {
 		b := make([]byte, 0, 2*len(hops))
 		for _, h := range hops {

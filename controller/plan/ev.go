@@ -9,6 +9,7 @@ import (
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/p4"
 	"github.com/weft-sdn/weft/packet"
+	"github.com/weft-sdn/weft/topology"
 )
 
 // EVs returns what a switch holds so that packets go where the EVs of an
@@ -25,7 +26,7 @@ func (n *Network) EVs(sw *inventory.Switch, a *ev.Assignment) []entry.Entity {
 		return nil
 	}
 	b.multiplier()
-	if s.HasField {
+	if a.Format().Mode == ev.ModeStructured {
 		b.field(s)
 	}
 	if a.Format().Mode.SRv6() {
@@ -35,23 +36,37 @@ func (n *Network) EVs(sw *inventory.Switch, a *ev.Assignment) []entry.Entity {
 }
 
 // EVRoutes takes the place of [Network.Routes]: where structured EVs decide what
-// goes up, routes that lead up say so; and there are routes to all uNs.
+// goes up, routes to what is not below say so, whatever port they leave by: a way
+// down that climbs again would bring a packet back that its EV takes up here. And
+// there are routes to all uNs.
 func (n *Network) EVRoutes(sw *inventory.Switch, a *ev.Assignment) []entry.Entity {
 	b := baseWork{n: n, sw: sw, node: n.nodes[sw.Name]}
 	local := b.hostRoutes()
 	if b.node == nil {
 		return b.out
 	}
-	up := make(map[uint32]bool)
-	if s, ok := a.Switch(b.node.ID); ok && s.HasField {
-		for _, l := range a.Clos().Up(b.node.ID) {
-			if h, ok := n.hop(sw, l); ok {
-				up[h.port] = true
+	var below map[topology.NodeID]bool
+	if _, ok := a.Switch(b.node.ID); ok && a.Format().Mode == ev.ModeStructured {
+		below = n.below(b.node.ID, a.Clos())
+	}
+	b.routesUp(local, below, b.nodeSIDs(a))
+	return b.out
+}
+
+// below are the switches that links down lead to from a switch, as far as they
+// are there.
+func (n *Network) below(id topology.NodeID, clos *topology.Clos) map[topology.NodeID]bool {
+	below := make(map[topology.NodeID]bool)
+	for reached := []topology.NodeID{id}; len(reached) > 0; reached = reached[1:] {
+		tier, _ := clos.Tier(reached[0])
+		for _, l := range n.Snapshot.LinksFrom(reached[0]) {
+			if t, ok := clos.Tier(l.Remote); ok && t < tier && !below[l.Remote] {
+				below[l.Remote] = true
+				reached = append(reached, l.Remote)
 			}
 		}
 	}
-	b.routesUp(local, up, b.nodeSIDs(a))
-	return b.out
+	return below
 }
 
 // multiplier emits the switch's own factor of the ECMP hash.
@@ -63,10 +78,14 @@ func (b *baseWork) multiplier() {
 	b.add(t)
 }
 
-// field emits the switch's own field of structured EVs.
+// field emits the switch's own field of structured EVs. A switch at the top has one
+// without a value: what is not below it is dropped.
 func (b *baseWork) field(s ev.Switch) {
-	t := entry.In(p4.TableEvField, entry.Do(p4.ActionSetField,
-		entry.With("right", entry.Uint(uint64(packet.EVBits-s.Field.Offset-s.Field.Width))), entry.With("ones", entry.Uint(uint64(s.Field.Max())))))
+	right, ones := uint64(0), uint64(1)
+	if s.HasField {
+		right, ones = uint64(packet.EVBits-s.Field.Offset-s.Field.Width), uint64(s.Field.Max())
+	}
+	t := entry.In(p4.TableEvField, entry.Do(p4.ActionSetField, entry.With("right", entry.Uint(right)), entry.With("ones", entry.Uint(ones))))
 	t.Default = true
 	b.add(t)
 	for _, v := range s.Up {

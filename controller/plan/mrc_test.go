@@ -1,10 +1,15 @@
 package plan
 
 import (
+	"strings"
 	"testing"
 
+	"github.com/weft-sdn/weft/controller/entry"
+	"github.com/weft-sdn/weft/controller/ev"
 	"github.com/weft-sdn/weft/controller/internal/sample"
 	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/p4"
+	"github.com/weft-sdn/weft/topology"
 )
 
 // TestClasses: the pipeline takes what is planned, each port has both classes once, and DSCPs that are the same are there once.
@@ -29,5 +34,67 @@ func TestClasses(t *testing.T) {
 		if want := 4 + 2*ports + 1; len(seen) != want {
 			t.Errorf("%s: %d entries, want %d", sw.Name, len(seen), want)
 		}
+	}
+}
+
+// TestNothingClimbsAgain: a spine that has lost its link to a leaf reaches that by another leaf, from where
+// a structured EV would bring the packet back: its route says that the leaf is not below, and the spine has no
+// value that leads there. What is below is routed as before.
+func TestNothingClimbsAgain(t *testing.T) {
+	net := sample.Clos(2, 2, 1)
+	whole := net.Topology.Build()
+	names := NewNetwork(whole, &net.Inventory).names
+	var leaves []topology.NodeID
+	for _, node := range whole.Nodes {
+		if strings.HasPrefix(names[node.ID], "leaf") {
+			leaves = append(leaves, node.ID)
+		}
+	}
+	clos, err := whole.Graph().Clos(topology.ClosRequest{Leaves: leaves})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := ev.Assign(clos, ev.Format{Mode: ev.ModeStructured}, ev.Numbers{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range whole.Links {
+		if ends := names[l.Local] + names[l.Remote]; ends == "leaf1spine1" || ends == "spine1leaf1" {
+			net.Topology.RemoveLink(l.ID)
+		}
+	}
+	n := network(net)
+	var spine *inventory.Switch
+	for i := range n.Inventory.Switches {
+		if n.Inventory.Switches[i].Name == "spine1" {
+			spine = &n.Inventory.Switches[i]
+		}
+	}
+	actions := map[string]string{} // of routes to hosts
+	for _, e := range n.EVRoutes(spine, a) {
+		if r, ok := e.(entry.Table); ok && r.Name == p4.TableIpv6Route {
+			for _, h := range []string{"h1", "h2"} {
+				if string(route(host(net.Address(h)), entry.Action{}).Key()) == string(r.Key()) {
+					actions[h] = r.Action.Name
+				}
+			}
+		}
+	}
+	if actions["h1"] != p4.ActionForwardUp || actions["h2"] != p4.ActionForward {
+		t.Errorf("routes to the host of the lost leaf and to the other: %v", actions)
+	}
+	fields, values := 0, 0
+	for _, e := range n.EVs(spine, a) {
+		if x, ok := e.(entry.Table); ok {
+			switch x.Name {
+			case p4.TableEvField:
+				fields++
+			case p4.TableEvUp:
+				values++
+			}
+		}
+	}
+	if fields != 1 || values != 0 {
+		t.Errorf("%d fields and %d values at the top, want one and none", fields, values)
 	}
 }

@@ -71,12 +71,12 @@ func be16(b []byte) uint16 { return binary.BigEndian.Uint16(b) }
 func be24(b []byte) uint32 { return uint32(b[0])<<16 | uint32(b[1])<<8 | uint32(b[2]) }
 func be32(b []byte) uint32 { return binary.BigEndian.Uint32(b) }
 
-// layers are the headers of a frame.
-type layers struct {
+// headers are the headers of a frame.
+type headers struct {
 	outer, srh, ip, udp, bth, rest []byte // rest: behind the BTH, with ICRC
 }
 
-func layersOf(f []byte) (l layers, ok bool) {
+func headersOf(f []byte) (l headers, ok bool) {
 	b := f[14:]
 	if be16(f[12:]) != 0x86dd {
 		return l, false
@@ -95,7 +95,7 @@ func layersOf(f []byte) (l layers, ok bool) {
 	return l, b[0]>>4 == 6 && b[6] == 17
 }
 
-func (l *layers) class() byte { // of the outermost header
+func (l *headers) class() byte { // of the outermost header
 	h := l.ip
 	if l.outer != nil {
 		h = l.outer
@@ -103,9 +103,9 @@ func (l *layers) class() byte { // of the outermost header
 	return h[0]<<4 | h[1]>>4
 }
 
-func (l *layers) ev() uint32  { return uint32(be16(l.udp))<<16 | uint32(be16(l.ip[2:])) }
-func (l *layers) psn() uint32 { return be24(l.bth[9:]) }
-func (l *layers) qpn() uint32 { return be24(l.bth[5:]) }
+func (l *headers) ev() uint32  { return uint32(be16(l.udp))<<16 | uint32(be16(l.ip[2:])) }
+func (l *headers) psn() uint32 { return be24(l.bth[9:]) }
+func (l *headers) qpn() uint32 { return be24(l.bth[5:]) }
 
 // MRC's opcodes (table 6-2) and the codepoints of the lab.
 const (
@@ -114,7 +114,7 @@ const (
 	trimmable, trimmableRetx, trimmed, trimmedLast, contr = 7, 11, 35, 39, 43
 )
 
-func (a *audit) want(ok bool, l *layers, wire *Wire, rule string, args ...any) {
+func (a *audit) want(ok bool, l *headers, wire *Wire, rule string, args ...any) {
 	if !ok && a.wrong[rule] == "" {
 		a.wrong[rule] = fmt.Sprintf("%s, opcode %#x, PSN %#x, EV %#x, DSCP %d: %v", wire.Name(), l.bth[0], l.psn(), l.ev(), l.class()>>2, args)
 	}
@@ -122,7 +122,7 @@ func (a *audit) want(ok bool, l *layers, wire *Wire, rule string, args ...any) {
 
 // Sent implements Tap.
 func (a *audit) Sent(_ time.Duration, wire *Wire, frame []byte) {
-	l, ok := layersOf(frame)
+	l, ok := headersOf(frame)
 	if !ok || len(l.rest) < 4 {
 		a.wrong["a frame of MRC"] = fmt.Sprintf("%s: %x", wire.Name(), frame[:min(len(frame), 120)])
 		return
@@ -136,7 +136,7 @@ func (a *audit) Sent(_ time.Duration, wire *Wire, frame []byte) {
 }
 
 // common is what every frame has, wherever it is (tables 6-3, 6-4, 7-9 to 7-11).
-func (a *audit) common(wire *Wire, l *layers) {
+func (a *audit) common(wire *Wire, l *headers) {
 	op, dscp := l.bth[0], l.class()>>2
 	cut := dscp == trimmed || dscp == trimmedLast
 	a.want(be16(l.udp[2:]) == 4791 && be16(l.udp[6:]) == 0, l, wire, "UDP port 4791, checksum 0")
@@ -157,7 +157,7 @@ func (a *audit) common(wire *Wire, l *layers) {
 }
 
 // host is what hosts send (tables 7-6 to 7-8).
-func (a *audit) host(wire *Wire, frame []byte, l *layers) {
+func (a *audit) host(wire *Wire, frame []byte, l *headers) {
 	op, dscp, ecn := l.bth[0], l.class()>>2, l.class()&3
 	a.want(l.ip[7] == 64 && (l.outer == nil || l.outer[7] == 64), l, wire, "hop limit 64")
 	srv6 := a.mode == ev.ModeF3216 || a.mode == ev.ModeF1616 || a.mode == ev.ModeSRH
@@ -208,7 +208,7 @@ func (a *audit) host(wire *Wire, frame []byte, l *layers) {
 }
 
 // near says whether a packet is for another host of the T0 that it is sent to.
-func (a *audit) near(wire *Wire, l *layers) bool {
+func (a *audit) near(wire *Wire, l *headers) bool {
 	for _, h := range a.w.Network.Hosts {
 		if addr := h.Address.As16(); string(addr[:]) == string(l.ip[24:40]) {
 			_, err := a.w.Wire(wire.To, h.Name)
@@ -219,7 +219,7 @@ func (a *audit) near(wire *Wire, l *layers) bool {
 }
 
 // write is a WRITE of a mesh: what is at which address is known (tables 6-5 to 6-9).
-func (a *audit) write(wire *Wire, l *layers) {
+func (a *audit) write(wire *Wire, l *headers) {
 	a.counts["data"]++
 	meth, ts, reth := l.rest[:4], l.rest[4:8], l.rest[8:24]
 	va, length := binary.BigEndian.Uint64(reth), be32(reth[12:])
@@ -243,7 +243,7 @@ func (a *audit) write(wire *Wire, l *layers) {
 }
 
 // sack is a SACK, of which all is known (tables 7-6, 7-13 and 7-15).
-func (a *audit) sack(wire *Wire, l *layers, at *arrivals, retx byte) {
+func (a *audit) sack(wire *Wire, l *headers, at *arrivals, retx byte) {
 	s, last := l.rest[:36], &at.last
 	cack, probe := be24(s[13:]), s[1]&2 != 0
 	a.counts["SACK"]++
@@ -277,7 +277,7 @@ func (a *audit) sack(wire *Wire, l *layers, at *arrivals, retx byte) {
 }
 
 // nack is a NACK of a trimmed packet (tables 7-3, 7-16 and 7-17).
-func (a *audit) nack(wire *Wire, l *layers, at *arrivals, retx byte) {
+func (a *audit) nack(wire *Wire, l *headers, at *arrivals, retx byte) {
 	n, last := l.rest[:20], &at.last
 	a.counts["NACK"]++
 	reason := map[byte]byte{trimmed: 1, trimmedLast: 2}[last.dscp]
@@ -292,7 +292,7 @@ func (a *audit) nack(wire *Wire, l *layers, at *arrivals, retx byte) {
 // hop is what switches send: one hop less than they got, by tiers up, and then down. When something has
 // failed, packets that a switch cannot bring down any more climb again until the others have routed
 // around.
-func (a *audit) hop(wire *Wire, l *layers) {
+func (a *audit) hop(wire *Wire, l *headers) {
 	from, to := a.tiers[wire.From], a.tiers[wire.To]
 	limit := int(l.ip[7])
 	if l.outer != nil {
@@ -330,7 +330,7 @@ func (a *audit) failed() bool {
 
 // Arrived implements Tap.
 func (a *audit) Arrived(_ time.Duration, wire *Wire, frame []byte) {
-	l, ok := layersOf(frame)
+	l, ok := headersOf(frame)
 	n := a.w.mrc[wire.To]
 	if !ok || n == nil || n.stopped || !n.Ports().Has(int(wire.ToPort)) {
 		return

@@ -20,6 +20,8 @@ type MRCOptions struct {
 	Bytes  int          // octets that each host writes to each other; default: for a thousand packets an uplink
 	Out    io.Writer    // progress and tables for people
 	Log    *slog.Logger // gets what the controller logs; nil: nothing
+	// Pcap is a directory for a capture file of every link (see Pcap); empty: none are made.
+	Pcap string
 }
 
 // demoLoad is what the ports of all hosts together may send, in bits a second: what one core of a
@@ -95,11 +97,32 @@ func RunMRCDemo(ctx context.Context, o MRCOptions) (*MRCResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer live.Close() // what matters of it has been told
-	if err := live.Ready(ctx); err != nil {
-		return nil, err
+	var captured *Pcap
+	if o.Pcap != "" {
+		err = live.do(ctx, func(w *World) (err error) {
+			if captured, err = w.NewPcap(o.Pcap); err == nil {
+				w.AddTap(captured)
+			}
+			return err
+		})
 	}
-	if o.Mode == ev.ModeECMP {
+	if err == nil {
+		err = live.Ready(ctx)
+	}
+	var result *MRCResult
+	if err == nil {
+		result, err = d.live(ctx, live)
+	}
+	_ = live.Close() // what matters of it has been told
+	if captured != nil {
+		err = errors.Join(err, captured.Close())
+	}
+	return result, err
+}
+
+// live is the demo on a network that is ready.
+func (d *mrcDemo) live(ctx context.Context, live *Live) (*MRCResult, error) {
+	if d.Mode == ev.ModeECMP {
 		d.say("hosts hold the profiles they subscribed to: switches hash, so their EVs are of their own making")
 	} else {
 		d.say("every host holds the EV profiles it subscribed to")

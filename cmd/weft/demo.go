@@ -70,6 +70,7 @@ func newDemoMRC(env environment) *cobra.Command {
 	var log logging
 	var octets int
 	var quiet bool
+	var pcap string
 	c := &cobra.Command{
 		Use: "mrc", Short: "Hosts that spray their packets over all planes, and lose some",
 		Long: `Runs a Clos of several planes with hosts that speak MRC. The controller learns it by
@@ -90,6 +91,9 @@ that could be trimmed, and every host that a failure concerns was told of it.`,
 			if octets < 0 || octets > maxDemoBytes {
 				return usagef("--bytes is %d: want 1 to %d, or 0 for as much as it takes", octets, maxDemoBytes)
 			}
+			if pcap != "" && !isDirectory(pcap) {
+				return usagef("--pcap is %q: want a directory that exists", pcap)
+			}
 			out := env.stdout
 			if quiet {
 				out = io.Discard
@@ -98,7 +102,7 @@ that could be trimmed, and every host that a failure concerns was told of it.`,
 			if err != nil {
 				return err
 			}
-			result, err := lab.RunMRCDemo(cmd.Context(), lab.MRCOptions{Fabric: closConfig, Mode: mode, Bytes: octets, Out: out, Log: logger})
+			result, err := lab.RunMRCDemo(cmd.Context(), lab.MRCOptions{Fabric: closConfig, Mode: mode, Bytes: octets, Out: out, Log: logger, Pcap: pcap})
 			if result == nil {
 				return err
 			}
@@ -107,6 +111,7 @@ that could be trimmed, and every host that a failure concerns was told of it.`,
 	}
 	fabric.register(c)
 	log.register(c, "error")
+	c.Flags().StringVar(&pcap, "pcap", "", "directory where the frames of every link go, to A-B.pcap, cut to their headers")
 	c.Flags().IntVar(&octets, "bytes", 0, "octets that each host writes to each other; 0: for a thousand packets on every uplink of a T0")
 	c.Flags().BoolVar(&quiet, "quiet", false, "print the JSON line only")
 	return c

@@ -1,0 +1,79 @@
+package lab
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/gopacket/gopacket"
+	"github.com/gopacket/gopacket/layers"
+	"github.com/gopacket/gopacket/pcapgo"
+)
+
+// PcapOctets of a frame are in capture files: all headers of MRC, outer ones too.
+const PcapOctets = 192
+
+// A Pcap is a tap that writes the frames of each link, both ways, as they are put on it, to a pcap file
+// A-B.pcap, by the world's time. The first error ends it.
+type Pcap struct {
+	files map[string]*pcapFile
+	err   error
+}
+
+type pcapFile struct {
+	file    *os.File
+	buffer  *bufio.Writer
+	packets *pcapgo.Writer
+}
+
+// NewPcap makes the files of a world's links in a directory. Of several links between two nodes there is
+// one file.
+func (w *World) NewPcap(dir string) (*Pcap, error) {
+	p := &Pcap{files: map[string]*pcapFile{}}
+	for _, l := range w.Network.Links {
+		f := p.files[l.A+"-"+l.B]
+		if f == nil {
+			file, err := os.Create(filepath.Join(dir, l.A+"-"+l.B+".pcap"))
+			if err != nil {
+				return nil, errors.Join(fmt.Errorf("lab: capture: %w", err), p.Close())
+			}
+			f = &pcapFile{file: file, buffer: bufio.NewWriter(file)}
+			f.packets = pcapgo.NewWriterNanos(f.buffer)
+			p.files[l.A+"-"+l.B], p.files[l.B+"-"+l.A] = f, f
+			p.err = errors.Join(p.err, f.packets.WriteFileHeader(PcapOctets, layers.LinkTypeEthernet))
+		}
+	}
+	return p, nil
+}
+
+// Sent implements Tap.
+func (p *Pcap) Sent(now time.Duration, w *Wire, frame []byte) {
+	if p.err != nil {
+		return
+	}
+	n := min(len(frame), PcapOctets)
+	info := gopacket.CaptureInfo{Timestamp: epoch.Add(now), CaptureLength: n, Length: len(frame)}
+	p.err = p.files[w.Name()].packets.WritePacket(info, frame[:n])
+}
+
+// Arrived implements Tap.
+func (p *Pcap) Arrived(time.Duration, *Wire, []byte) {}
+
+// Close writes what is left, and says what went wrong. The world must not send meanwhile.
+func (p *Pcap) Close() error {
+	err := p.err
+	for name, f := range p.files {
+		if f.file != nil {
+			err = errors.Join(err, f.buffer.Flush(), f.file.Close())
+			f.file = nil
+		}
+		delete(p.files, name)
+	}
+	if err != nil {
+		return fmt.Errorf("lab: capture: %w", err)
+	}
+	return nil
+}

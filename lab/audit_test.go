@@ -152,7 +152,11 @@ func (a *audit) common(wire *Wire, l *headers) {
 		return
 	}
 	a.counts["trimmed"]++
-	a.want(len(l.udp) < int(be16(l.udp[4:])) && len(l.rest) >= 8, l, wire, "a trimmed packet keeps its UDP length, METH and TSETH", len(l.udp), be16(l.udp[4:]))
+	if op == opProbe { // too short to be cut
+		a.want(len(l.udp) == int(be16(l.udp[4:])), l, wire, "a probe is marked as trimmed, and whole", len(l.udp))
+	} else {
+		a.want(len(l.udp) < int(be16(l.udp[4:])) && len(l.rest) >= 8, l, wire, "a trimmed packet keeps its UDP length, METH and TSETH", len(l.udp), be16(l.udp[4:]))
+	}
 	a.want(dscp == trimmed || a.w.mrc[wire.To] != nil, l, wire, "TRIMMED_LASTHOP on the way to a host only")
 }
 

@@ -37,7 +37,7 @@ var wrapped = map[string][]string{
 	"github.com/gin-gonic/gin":        {"northbound"},
 	"github.com/danielgtaylor/":       {"northbound"},
 	"github.com/spf13/cobra":          {"cmd"},
-	"github.com/gopacket/":            {"dataplane", "test", "cmd"},
+	"github.com/gopacket/":            {"dataplane", "lab", "test", "cmd"}, // the lab captures by the time of its world
 	"github.com/goccy/go-yaml/parser": {"internal/strictyaml"},
 	"github.com/goccy/go-yaml/lexer":  {"internal/strictyaml"},
 	"google.golang.org/grpc":          {"southbound", "dataplane", "hostapi", "endpoint/agent", "internal/certs", "lab", "test", "cmd"},

@@ -8,10 +8,11 @@ import (
 )
 
 // TestRotationOfBusyPorts: a value whose port has no room keeps its turn. Ports that have room in turn, as they do where more is to be sent than they take, still use all of their
-// values equally often, also where one has fewer than the other.
+// values equally often, for data and for answers, also where one has fewer than the other.
 func TestRotationOfBusyPorts(t *testing.T) {
 	for seed := range uint64(20) {
-		for _, denied := range [][]int{nil, {0, 2, 4}} {
+		for k, denied := range [][]int{nil, {0, 2, 4}, nil, {0, 2, 4}} {
+			use := []mrc.Use{mrc.UseData, mrc.UseControl}[k/2]
 			s := newSet(t, profile(4, 2), func(c *Config) { c.Seed = seed })
 			for _, i := range denied {
 				if err := s.Deny(i); err != nil {
@@ -22,7 +23,7 @@ func TestRotationOfBusyPorts(t *testing.T) {
 			const packets = 400
 			for i := range packets {
 				port := 1 + i%2
-				p, ok := s.Next(0, mrc.UseData, packet.PortMask(0).With(port))
+				p, ok := s.Next(0, use, packet.PortMask(0).With(port))
 				if !ok || p.Port != port {
 					t.Fatalf("seed %d: port %d, %v, want %d", seed, p.Port, ok, port)
 				}
@@ -38,7 +39,7 @@ func TestRotationOfBusyPorts(t *testing.T) {
 				}
 				for i, n := range by {
 					if n != packets/2/values {
-						t.Errorf("seed %d: port %d: %v: value %d was used %d times of %d, want %d", seed, port, by, i, n, packets/2, packets/2/values)
+						t.Errorf("seed %d, use %d: port %d: %v: value %d was used %d times of %d, want %d", seed, use, port, by, i, n, packets/2, packets/2/values)
 					}
 				}
 			}

@@ -15,7 +15,7 @@ demo: build
 # packages that use it, and takes minutes for it. A test fails when code of these starts a goroutine.
 ALONE = ./controller/ev ./controller/suspect ./dataplane ./dataplane/replay ./dataplane/setup ./dataplane/stf \
 	./endpoint ./endpoint/mrc ./endpoint/nic ./endpoint/nscc ./endpoint/spray ./packet \
-	./test/arch ./test/bench ./test/fabric ./test/faults ./test/multipath ./test/pfc
+	./test/arch ./test/fabric ./test/faults ./test/multipath ./test/pfc
 
 # What does less when it is short: the packages whose tests ask for that.
 LONG = $$(grep -rlE --include='*_test.go' 'testing\.Short\(|seeds\.Range\(' . | xargs -n1 dirname | sort -u)

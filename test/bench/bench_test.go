@@ -51,6 +51,9 @@ func workloadOf(t *testing.T, r role) workload {
 
 // TestWorkloads: what must come out of a switch with each workload is what does, again and again.
 func TestWorkloads(t *testing.T) {
+	if testing.Short() {
+		t.Skip("packets on one goroutine")
+	}
 	for _, w := range fast(t) {
 		t.Run(w.title, func(t *testing.T) {
 			l, err := newLoop(w)
@@ -68,6 +71,9 @@ func TestWorkloads(t *testing.T) {
 
 // TestReplayed: a switch in a process of its own does the same, from file to file.
 func TestReplayed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("packets on one goroutine")
+	}
 	for _, w := range fast(t) {
 		t.Run(w.title, func(t *testing.T) {
 			w.packets = 3 * len(w.in)
@@ -85,6 +91,9 @@ func TestReplayed(t *testing.T) {
 
 // TestReplayedFails: what is wrong is found.
 func TestReplayedFails(t *testing.T) {
+	if testing.Short() {
+		t.Skip("packets on one goroutine")
+	}
 	for _, c := range []struct {
 		name, want string
 		wrong      func(*workload)

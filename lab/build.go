@@ -18,6 +18,10 @@ type Options struct {
 	// PacingSlack is how far hosts may fall behind their line rate and still catch up in a burst: for
 	// worlds in real time, which run late. In virtual time nothing does, and a pause is one.
 	PacingSlack time.Duration
+	// Carrier has the ports of switches go down with their links, and with the node at the other end, as
+	// those of real switches do: what is sent to them is dropped in the switch. Otherwise a switch sends
+	// into a dead link, where what is lost is counted.
+	Carrier bool
 	// PauseBuffer is how many octets a paused queue of a switch may hold where no PFC policy says so;
 	// 0: the switches' default.
 	PauseBuffer int
@@ -34,6 +38,7 @@ func NewWorld(network Network, o Options) (*World, error) {
 	}
 	w := &World{
 		Network:  network,
+		carrier:  o.Carrier,
 		rng:      rand.New(rand.NewPCG(o.Seed, 0x77656674)),
 		switches: map[string]*SwitchNode{},
 		hosts:    map[string]*HostNode{},

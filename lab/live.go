@@ -73,7 +73,7 @@ func StartLive(ctx context.Context, o LiveOptions) (*Live, error) {
 		o.MRC = MRCSettings(&o.Network, ev.ModeStructured)
 	}
 	managed := o.MRC.On() && o.Network.HasMRC()
-	world, err := NewWorld(o.Network, Options{Seed: uint64(time.Now().UnixNano()), Managed: managed, PacingSlack: pacingSlack})
+	world, err := NewWorld(o.Network, Options{Seed: uint64(time.Now().UnixNano()), Managed: managed, PacingSlack: pacingSlack, Carrier: true})
 	if err != nil {
 		return nil, err
 	}

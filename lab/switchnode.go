@@ -60,6 +60,7 @@ func (n *SwitchNode) start() error {
 	n.device = device
 	for port, wire := range n.ports {
 		device.Switch().SetPortSpeed(port, wire.Rate)
+		n.look(port, wire)
 	}
 	return nil
 }
@@ -93,7 +94,8 @@ func (n *SwitchNode) Stop() {
 	n.carrier(false)
 }
 
-// carrier is what hosts of MRC see at the switch's ports.
+// carrier is what the nodes at the other ends of the switch's links see: hosts of MRC, and switches
+// in a world that has carrier.
 func (n *SwitchNode) carrier(up bool) {
 	for _, wire := range n.world.wires { // in their order
 		if wire.From != n.Switch.Name {
@@ -102,7 +104,19 @@ func (n *SwitchNode) carrier(up bool) {
 		if h, ok := wire.to.(*MRCNode); ok {
 			h.carrier(int(wire.ToPort), up && wire.Up())
 		}
+		if s, ok := wire.to.(*SwitchNode); ok {
+			s.look(wire.ToPort, s.ports[wire.ToPort])
+		}
 	}
+}
+
+// look has a port go up or down with its link, if the world has carrier.
+func (n *SwitchNode) look(port uint32, wire *Wire) {
+	if !n.world.carrier {
+		return
+	}
+	far, isSwitch := wire.to.(*SwitchNode)
+	n.device.Switch().SetPortUp(port, wire.Up() && !(isSwitch && far.down))
 }
 
 // Start turns it on again, empty.

@@ -133,6 +133,9 @@ func (w *Wire) setUp(up bool) {
 	if h, ok := w.to.(*MRCNode); ok {
 		h.carrier(int(w.ToPort), up && !w.world.switches[w.From].down)
 	}
+	if s := w.world.switches[w.From]; s != nil {
+		s.look(w.FromPort, w)
+	}
 }
 
 // A Tap sees every frame that is put on a wire, and every one that arrives. Frames are valid

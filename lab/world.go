@@ -16,6 +16,7 @@ type World struct {
 	Network Network
 
 	now     time.Duration
+	carrier bool          // Options.Carrier
 	slipped time.Duration // by which now is behind the real clock; 0 in virtual time
 	events  []event       // a heap
 	count   uint64        // events so far: orders those of one time

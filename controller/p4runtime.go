@@ -61,7 +61,7 @@ func (p *P4Runtime) event(e southbound.Event, handler func(SwitchEvent)) {
 			handler(SwitchEvent{Digest: &d})
 		}
 	case southbound.Ports:
-		handler(SwitchEvent{Ports: &PortStates{Up: e.Up, Err: e.Err}})
+		handler(SwitchEvent{Ports: &PortStates{Up: e.Up, Err: e.Err, Ignored: e.Ignored}})
 	}
 }
 

@@ -12,6 +12,8 @@ type PortStates struct {
 	Up map[uint32]bool
 	// Err says why the switch does not tell now; Up is then what it said last.
 	Err error
+	// Ignored counts what the switch said that made no sense.
+	Ignored uint64
 }
 
 // SetPorts tells what a switch says of its ports, all that was known before being
@@ -30,10 +32,12 @@ type SwitchPorts struct {
 	Down []uint32 `json:"down,omitempty"`
 	// Error says why the switch does not tell now.
 	Error string `json:"error,omitempty"`
+	// Ignored counts what it said that made no sense, up to the last change.
+	Ignored uint64 `json:"ignored,omitempty"`
 }
 
 func (p *PortStates) view() *SwitchPorts {
-	v := &SwitchPorts{}
+	v := &SwitchPorts{Ignored: p.Ignored}
 	for _, port := range slices.Sorted(maps.Keys(p.Up)) {
 		if p.Up[port] {
 			v.Up++

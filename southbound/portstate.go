@@ -18,7 +18,7 @@ import (
 // goroutine that watches them, of which there is one at a time.
 type portState struct {
 	up      map[uint32]bool // as told last; nil: nothing
-	failing bool            // and the owner knows
+	failing codes.Code      // why nothing more is told, as the owner knows; OK: it is
 }
 
 // watchPorts keeps a subscription to the states of the switch's ports until ctx
@@ -44,13 +44,14 @@ func (s *Session) watchPorts(ctx context.Context, dial func() (cc grpc.ClientCon
 	}, func(err error, _ time.Duration) { s.noPorts(ctx, err, s.ports.up) })
 }
 
-// noPorts tells the owner, once, that there is no subscription, and what is known
+// noPorts tells the owner, once for each reason, that there is no subscription, and what is known
 // all the same.
 func (s *Session) noPorts(ctx context.Context, err error, known map[uint32]bool) {
-	if s.ports.failing && maps.Equal(known, s.ports.up) {
+	code := status.Code(err) // Unknown for what is no status
+	if s.ports.failing == code && maps.Equal(known, s.ports.up) {
 		return
 	}
-	s.ports.failing, s.ports.up = true, known
+	s.ports = portState{up: known, failing: code}
 	s.emit(ctx, Ports{Up: maps.Clone(known), Err: fmt.Errorf("gNMI: %w", err)})
 }
 

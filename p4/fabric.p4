@@ -162,7 +162,7 @@ control FabricIngress(inout headers_t hdr, inout metadata_t meta, inout standard
                 if (role > ROLE_TREE) {
                     aggregation.apply(hdr, meta, std, role);
                     meta.bypass = 1;
-                } else if (meta.mt_replicate == 0 && meta.bypass == 0 && !hdr.outer_ipv6.isValid()) {
+                } else if (meta.mt_replicate == 0 && meta.bypass == 0 && hdr.ipv6.isValid() && !hdr.outer_ipv6.isValid()) {
                     headend.apply(hdr, meta, std);
                 }
                 if (meta.policy != 0) {

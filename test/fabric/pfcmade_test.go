@@ -162,11 +162,13 @@ func policies() []somePolicy {
 	return list
 }
 
-// pfcTunnels: tunnels of all lengths, with a slice.
+// pfcTunnels: tunnels of all lengths, with a slice. What steers IPv6 packets, all of them, is not for PFC frames: they have no address to steer by.
 func pfcTunnels() []scenario {
 	own := packet.MAC{2, 0, 0, 0, 0, 0x77}
 	s := scenario{name: "pfc/tunnels", classes: true, entries: append(pfcSIDs(0),
 		entry(p4.TableSliceField, nil, p4.ActionSetSliceField, 0xfff),
+		entry(p4.TableSrv6Policy, []any{0, netip.MustParsePrefix("::/1")}, p4.ActionHEncaps3, node, sidBehind(5), sidBehind(4), sidBehind(6)),
+		entry(p4.TableSrv6Policy, []any{0, netip.MustParsePrefix("8000::/1")}, p4.ActionHEncaps3, node, sidBehind(5), sidBehind(4), sidBehind(6)),
 		watched(egress, 8, 3, 500, 15))}
 	for i, p := range policies() {
 		slice := uint32(0x100 + i)

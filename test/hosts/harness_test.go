@@ -141,13 +141,14 @@ func (w *world) config(tune func(i int, c *cuttable)) agent.Config {
 		}
 		c := &cuttable{Conn: conn, left: new(atomic.Int64)}
 		c.left.Store(-1)
-		if tune != nil {
-			tune(n, c)
-		}
-		n++
 		w.mu.Lock()
+		i := n // several hosts may have the configuration
+		n++
 		w.conns = append(w.conns, c)
 		w.mu.Unlock()
+		if tune != nil {
+			tune(i, c)
+		}
 		return c, nil
 	})}
 	return cfg

@@ -91,6 +91,7 @@ func (s closSize) close(ctx context.Context, out *report) (err error) {
 	m := &inv.MRC
 	m.Mode, m.LinkCounts = "stev", 0
 	m.Restore.Hold, m.Restore.Every = 1, intent.Duration(time.Millisecond) // what is back is used when a probe has come through
+	m.Restore.FirstRound = intent.Duration(time.Second)                    // over when the hosts have begun
 	runner, err := multipath.NewRunner(ctx, multipath.Options{Inventory: inv, Epoch: 1, Store: store.NewMemory()})
 	if err != nil {
 		return err

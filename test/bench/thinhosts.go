@@ -106,7 +106,8 @@ func (t *thinHosts) answer(ctx context.Context, want string) error {
 
 // hostsProcess is the hosts, until its input ends.
 func hostsProcess(controller string, names []string) error {
-	debug.SetGCPercent(1000) // a host has one state to look after, not a thousand
+	debug.SetGCPercent(-1) // hosts do not stop for each other's garbage
+	debug.SetMemoryLimit(2 << 30)
 	ctx, cancel := context.WithCancel(context.Background())
 	group, ctx := errgroup.WithContext(ctx)
 	a := &awaited{last: make(chan struct{}, 1)}

@@ -88,8 +88,11 @@ control Routing(inout headers_t hdr, inout metadata_t meta, inout standard_metad
                 structured_ev.apply(hdr, meta, std);
             }
             if (meta.ecmp != 0 && meta.routed == 0 && meta.drop_reason == DropReason.NONE) {
-                hash(flow, HashAlgorithm.crc32, 32w0,
-                     { 12w0, flow_label, src_addr, meta.dst, hdr.ipv6.next_header, meta.l4_ports }, 64w0x100000000);
+                bit<8> protocol = 0; // of a frame in a tunnel: it has none
+                if (hdr.ipv6.isValid()) {
+                    protocol = hdr.ipv6.next_header;
+                }
+                hash(flow, HashAlgorithm.crc32, 32w0, { 12w0, flow_label, src_addr, meta.dst, protocol, meta.l4_ports }, 64w0x100000000);
                 ecmp_hash.apply();
                 flow = flow * (multiplier | 1);
                 spread = flow[31:16];

@@ -62,8 +62,9 @@ type Core struct {
 	probeID   uint32
 	tokens    float64
 	probedAt  time.Duration
-	inTurn    []*sender // that probe
-	cursor    int       // in inTurn
+	inTurn    []*sender     // that probe
+	cursor    int           // in inTurn
+	toldAt    time.Duration // when hosts were told something last
 	roundEnds time.Duration
 	roundDone bool
 

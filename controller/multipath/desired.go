@@ -145,6 +145,7 @@ func (c *Core) setAll() {
 		h.state, h.told, h.foreign = state, true, false
 		h.seq++
 		c.out.Sets = append(c.out.Sets, Set{Host: name, Seq: h.seq, State: state})
+		c.toldAt = c.now
 	}
 }
 

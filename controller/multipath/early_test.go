@@ -101,3 +101,26 @@ func TestCountsBeforeController(t *testing.T) {
 		})
 	}
 }
+
+// TestDenialsBeforeProbes: when hosts are told something, EVs are probed in turn again only after they have had
+// the time to take it.
+func TestDenialsBeforeProbes(t *testing.T) {
+	w := newWorld(t, 1, func(c *Config) { c.ProbeRate, c.HostProbeRate = 2000, 100 }).clos(2, 4, 4, 2)
+	w.start()
+	w.run(5 * time.Second)
+	probes := func(d time.Duration) uint32 {
+		before := w.core.probeID
+		w.run(d)
+		return w.core.probeID - before
+	}
+	if n := probes(tellingTime); n == 0 {
+		t.Fatal("nothing is probed in turn")
+	}
+	w.remove(w.both(leafID(1, 1), spineID(1, 1)))
+	if n := probes(tellingTime - probeEvery); n > 0 {
+		t.Errorf("%d probes within %v of a denial, want 0", n, tellingTime)
+	}
+	if n := probes(tellingTime); n == 0 {
+		t.Error("nothing is probed in turn any more")
+	}
+}

@@ -22,6 +22,9 @@ const (
 	answerGrace = 2 * time.Second
 	// triesALink bounds the paths that are looked at for one that probes a link.
 	triesALink = 256
+	// tellingTime is left to hosts that have been told something, and to whoever tells
+	// them, before EVs are probed in turn again: those probes can wait, a denial cannot.
+	tellingTime = 100 * time.Millisecond
 	// provenMisses is how many probes in a row make a link of the first round bad.
 	provenMisses = 3
 )
@@ -112,7 +115,9 @@ func (c *Core) runProbes() {
 		}
 	}
 	c.probeAssumed()
-	c.probeInTurn(lost)
+	if c.now >= c.toldAt+tellingTime {
+		c.probeInTurn(lost)
+	}
 }
 
 // isAlone notes that no host can probe a link, or that one can.

@@ -99,6 +99,7 @@ func TestCycleOverHTTP(t *testing.T) {
 		}
 	}
 	after := r.state()
+	before.Packets, after.Packets = nil, nil // tunnels are probed all the time
 	if changed := before.changed(&after); len(changed) > 0 {
 		t.Errorf("refused, and has changed %v", changed)
 	}

@@ -1,6 +1,7 @@
 package hosts_test
 
 import (
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -45,11 +46,15 @@ func TestLastWords(t *testing.T) {
 				if !h.ended() || time.Since(began) != 0 {
 					t.Fatalf("ended: %v, after %v", h.ended(), time.Since(began))
 				}
-				want := []string{"hello none", "applied 1", "1 events, 0 dropped"}
+				want := []string{"hello none", "1 events, 0 dropped", "applied 1"}
 				if interval > 0 {
 					want = append(want, "1 counts")
 				}
-				check(t, w.observer.Said("h1"), append(want, "gone")...)
+				said := w.observer.Said("h1")
+				if len(said) > 2 {
+					slices.Sort(said[1:3]) // the event may be sent before the endpoint is done
+				}
+				check(t, said, append(want, "gone")...)
 			})
 		})
 	}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/p4"
+	"github.com/weft-sdn/weft/packet"
 )
 
 // pfcPriorities is how many priorities priority-based flow control knows (IEEE 802.1Qbb). Priority n is queue n.
@@ -125,7 +126,7 @@ func (m *trafficManager) signal(w *watch, op p4.TargetOp, now time.Duration) {
 	}
 }
 
-// pause carries a command out: octets that are on the wire leave, nothing after them does. quanta are of 512 bit times.
+// pause carries a command out: octets that are on the wire leave, nothing after them does. quanta are of packet.PFCQuantumBits.
 func (m *trafficManager) pause(port uint32, classes uint8, quanta *[pfcPriorities]uint16, now time.Duration) {
 	for prio := range min(pfcPriorities, len(m.prios)) {
 		if classes>>prio&1 == 0 {
@@ -145,7 +146,7 @@ func (m *trafficManager) pause(port uint32, classes uint8, quanta *[pfcPrioritie
 		if speed == 0 {
 			speed = m.pauseSpeed
 		}
-		w.until = now + time.Duration(uint64(quanta[prio])*512*uint64(time.Second)/speed)
+		w.until = now + packet.PauseTime(quanta[prio], speed)
 		w.settled = w.until
 		w.xoffRx, w.xoffRxAt = w.xoffRx+1, now
 	}

@@ -40,9 +40,6 @@ type Stream struct {
 	buf     []byte
 }
 
-// maxPSN is the greatest packet sequence number: 24 bits.
-const maxPSN = 1<<24 - 1
-
 // NewStream returns a stream that has not started.
 func (w *World) NewStream(cfg StreamConfig) (*Stream, error) {
 	from, to := w.Network.host(cfg.From), w.Network.host(cfg.To)
@@ -89,7 +86,7 @@ func (s *Stream) tick() {
 		s.world.At(s.paused, s.tick)
 		return
 	}
-	s.frame.BTH.PSN = uint32(s.Sent) & maxPSN
+	s.frame.BTH.PSN = uint32(s.Sent) & packet.PSNMask
 	s.fill(s.frame.Payload, s.frame.BTH.PSN)
 	s.buf = s.frame.Append(s.buf[:0])
 	s.Sent++
@@ -128,10 +125,7 @@ func (s *Stream) control(now time.Duration, w *Wire, frame []byte) {
 	if _, err := pfc.ParseFrame(frame); err != nil || pfc.Classes&(1<<s.Config.Priority) == 0 {
 		return
 	}
-	s.paused = now
-	if quanta := pfc.Quanta[s.Config.Priority]; quanta > 0 && w.Rate > 0 {
-		s.paused += time.Duration(uint64(quanta) * packet.PFCQuantumBits * uint64(time.Second) / w.Rate)
-	}
+	s.paused = now + packet.PauseTime(pfc.Quanta[s.Config.Priority], w.Rate)
 }
 
 // data takes a packet that has come through.
@@ -147,10 +141,10 @@ func (s *Stream) data(now time.Duration, frame []byte) {
 	if packet.CheckICRC(p.Datagram) != nil || !bytes.Equal(want, p.Payload) {
 		s.Corrupt++
 	}
-	if int32((p.BTH.PSN-s.next)<<8) < 0 {
+	if packet.PSNDiff(p.BTH.PSN, s.next) < 0 {
 		s.Reordered++
 	} else {
-		s.next = p.BTH.PSN + 1
+		s.next = packet.PSNAdd(p.BTH.PSN, 1)
 	}
 	if s.last > 0 {
 		s.Longest = max(s.Longest, now-s.last)

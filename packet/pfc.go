@@ -3,6 +3,7 @@ package packet
 import (
 	"encoding/binary"
 	"fmt"
+	"time"
 )
 
 const (
@@ -17,6 +18,14 @@ const (
 	// PFCQuantumBits is the unit of a pause: bit times of the port's speed.
 	PFCQuantumBits = 512
 )
+
+// PauseTime is how long a pause of some quanta lasts on a port of a speed in bit/s (IEEE 802.1Q clause 36); 0 when the speed is not known.
+func PauseTime(quanta uint16, speed uint64) time.Duration {
+	if speed == 0 {
+		return 0
+	}
+	return time.Duration(uint64(quanta) * PFCQuantumBits * uint64(time.Second) / speed)
+}
 
 // PFCAddress is where MAC control frames are sent: a group address that no bridge passes on.
 var PFCAddress = MAC{0x01, 0x80, 0xC2, 0x00, 0x00, 0x01}

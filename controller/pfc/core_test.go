@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weft-sdn/weft/packet"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -132,7 +133,7 @@ func TestScenario1(t *testing.T) {
 	}
 	// 22.5 ms (a measured 20 and an eighth) and half a pause at 1 Gb/s.
 	sizing := b.Config().Sizing
-	headroom := sizing.Headroom(Feed{RTT: 22500 * time.Microsecond, Refresh: PauseTime(0xffff, 1e9) / 2, Rate: 1e9, Nodes: 1})
+	headroom := sizing.Headroom(Feed{RTT: 22500 * time.Microsecond, Refresh: packet.PauseTime(0xffff, 1e9) / 2, Rate: 1e9, Nodes: 1})
 	if m := r3.Queues[0].Marks; m.Headroom != headroom || m.XOFF != 16<<20-headroom || !m.Fits() {
 		t.Errorf("R3's watermarks: %+v, want headroom %d", m, headroom)
 	}

@@ -4,16 +4,9 @@ import (
 	"math"
 	"math/bits"
 	"time"
-)
 
-// PauseTime is how long a pause of some quanta lasts on an interface of a rate
-// in bit/s (IEEE 802.1Q clause 36: 512 bit times a quantum).
-func PauseTime(quanta uint16, rate uint64) time.Duration {
-	if rate == 0 {
-		return 0
-	}
-	return time.Duration(uint64(quanta) * 512 * uint64(time.Second) / rate)
-}
+	"github.com/weft-sdn/weft/packet"
+)
 
 // octets returns what a rate in bit/s carries in some time, rounded up.
 func octets(rate uint64, d time.Duration) uint64 {
@@ -55,7 +48,7 @@ func (s *Sizing) MaxPause(d *Deployment, stage int, r *Request) time.Duration {
 	most := r.MaxPause
 	for i := stage + 1; i < len(d.Stages); i++ {
 		x := &d.Stages[i]
-		after := emptied(r.Buffer, max(1, rateOr(x.Rate, s.Rate)/slowdown)) + PauseTime(s.Quanta, rateOr(x.Speed, s.Rate))
+		after := emptied(r.Buffer, max(1, rateOr(x.Rate, s.Rate)/slowdown)) + packet.PauseTime(s.Quanta, rateOr(x.Speed, s.Rate))
 		if most += after; after < 0 || most < 0 {
 			return math.MaxInt64
 		}

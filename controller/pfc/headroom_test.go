@@ -4,12 +4,14 @@ import (
 	"math"
 	"testing"
 	"time"
+
+	"github.com/weft-sdn/weft/packet"
 )
 
 // TestHeadroom against worked examples.
 func TestHeadroom(t *testing.T) {
 	s := Defaults().Sizing
-	if got := PauseTime(0xffff, 100e9).Round(time.Microsecond); got != 336*time.Microsecond {
+	if got := packet.PauseTime(0xffff, 100e9).Round(time.Microsecond); got != 336*time.Microsecond {
 		t.Errorf("65,535 quanta at 100 Gb/s are %v, want 336us", got)
 	}
 	for _, c := range []struct {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weft-sdn/weft/packet"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -330,7 +331,7 @@ func (s *Sizing) queue(q Queue, feeds []feed) QueueState {
 		if out.Rate = max(out.Rate, f.rate); slices.Contains(out.Upstreams, f.Upstream) {
 			continue
 		}
-		refresh := PauseTime(s.Quanta, f.speed) / 2
+		refresh := packet.PauseTime(s.Quanta, f.speed) / 2
 		f.Refresh = refresh
 		headroom = sum(headroom, s.Headroom(f.Feed))
 		out.RTT, out.Fill, out.Measured = max(out.RTT, f.RTT), sum(out.Fill, f.Feed.Rate), out.Measured && f.Measured

@@ -28,13 +28,20 @@ func NewP4Runtime(p *southbound.Pipeline, election southbound.ElectionID) *P4Run
 	return &P4Runtime{pipeline: p, codec: entry.NewCodec(p.Schema()), election: election}
 }
 
-// Open implements Southbound.
-func (p *P4Runtime) Open(ctx context.Context, sw inventory.Switch, handler func(SwitchEvent)) (Switch, error) {
+// SessionConfig says how a switch of the inventory is reached by the controller with
+// an election id. It leaves the switch's pipeline alone.
+func SessionConfig(sw *inventory.Switch, election southbound.ElectionID) southbound.Config {
 	cfg := southbound.DefaultConfig()
-	cfg.Name, cfg.Target, cfg.DeviceID = sw.Name, sw.Address, max(1, sw.DeviceID)
-	cfg.Election, cfg.Pipeline = p.election, p.pipeline
+	cfg.Name, cfg.Target, cfg.DeviceID, cfg.Election = sw.Name, sw.Address, max(1, sw.DeviceID), election
 	cfg.TLS = sw.TLS.Client()
 	cfg.GNMI, cfg.NoPortState = sw.GNMI.Address, sw.GNMI.Off
+	return cfg
+}
+
+// Open implements Southbound.
+func (p *P4Runtime) Open(ctx context.Context, sw inventory.Switch, handler func(SwitchEvent)) (Switch, error) {
+	cfg := SessionConfig(&sw, p.election)
+	cfg.Pipeline = p.pipeline
 	if p.Configure != nil {
 		p.Configure(sw, &cfg)
 	}

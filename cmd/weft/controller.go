@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/northbound"
 	"github.com/weft-sdn/weft/service"
@@ -132,14 +133,12 @@ func checkFiles(inv *inventory.Inventory, api northbound.Config) error {
 			return fmt.Errorf("mrc.tls: %w", err)
 		}
 	}
-	for _, sw := range inv.Switches {
+	for i := range inv.Switches {
+		sw := &inv.Switches[i]
 		if !sw.Managed() || sw.TLS == nil {
 			continue
 		}
-		c := southbound.DefaultConfig()
-		c.Target, c.DeviceID, c.Election = sw.Address, max(1, sw.DeviceID), southbound.ElectionID{Low: 1}
-		c.TLS = sw.TLS.Client()
-		if err := c.Validate(); err != nil {
+		if err := controller.SessionConfig(sw, southbound.ElectionID{Low: 1}).Validate(); err != nil {
 			return fmt.Errorf("switch %s: %w", sw.Name, err)
 		}
 	}

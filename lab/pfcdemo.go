@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -267,14 +268,11 @@ func printPFCDemo(out io.Writer, without, with *pfcRun, p *intent.PFCPolicy, r *
 	t = tabwriter.NewWriter(out, 2, 0, 3, ' ', 0)
 	fmt.Fprintln(t, "  tunnel\tsegments\tround trip\tstate")
 	for _, x := range p.Status.Tunnels {
-		list := ""
+		list := make([]string, len(x.Segments))
 		for i, s := range x.Segments {
-			if i > 0 {
-				list += ", "
-			}
-			list += s.Node + "." + s.Behavior
+			list[i] = s.Node + "." + s.Behavior
 		}
-		fmt.Fprintf(t, "  %s to %s\t{%s}\t%.3f ms\t%s\n", x.From, x.To, list, millis(x.RTT.D()), x.State)
+		fmt.Fprintf(t, "  %s to %s\t{%s}\t%.3f ms\t%s\n", x.From, x.To, strings.Join(list, ", "), millis(x.RTT.D()), x.State)
 	}
 	t.Flush()
 	fmt.Fprintln(out)

@@ -106,9 +106,13 @@ func (l *loader) decode(src *jsonSource, raw json.RawMessage, into any, what str
 }
 
 func (l *loader) load(data []byte) {
+	// BMv2 takes JSON without a version too.
 	switch v := l.in.Meta.Version; {
+	case v == nil && len(l.in.HeaderTypes) == 0 && len(l.in.Parsers) == 0:
+		l.bad(nil, "neither __meta__.version nor header_types nor parsers: not BMv2 JSON")
+	case v == nil:
 	case len(v) != 2:
-		l.bad(nil, "no __meta__.version of two numbers: not BMv2 JSON")
+		l.bad(nil, "__meta__.version has %d numbers: want [major, minor]", len(v))
 	case v[0] != 2:
 		l.unsupported(nil, "JSON version %d.%d: want 2.x", v[0], v[1])
 	}

@@ -34,6 +34,29 @@ func TestLoadFabric(t *testing.T) {
 
 var update = flag.Bool("update", false, "rewrite golden files")
 
+// BMv2 takes JSON that has no version, or no __meta__ at all.
+func TestLoadWithoutVersion(t *testing.T) {
+	for _, path := range []string{"__meta__.version", "__meta__"} {
+		program, err := os.ReadFile("testdata/basic.json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		story := damaged{t: t}
+		if err := json.Unmarshal(program, &story.root); err != nil {
+			t.Fatal(err)
+		}
+		if err := story.edit("delete", path); err != nil {
+			t.Fatal(err)
+		}
+		p, err := LoadProgram(story.marshal())
+		if err != nil {
+			t.Errorf("without %s: %v", path, err)
+		} else if len(p.Tables()) == 0 {
+			t.Errorf("without %s: the program has no tables", path)
+		}
+	}
+}
+
 // TestLoadErrors runs testdata/load_errors.script: each story names a program
 // of testdata, damages it, and ends with what LoadProgram says.
 //

@@ -9,7 +9,8 @@
 //   - Server is the gRPC service for one or more devices, each behind an
 //     Executor that runs calls on the device's goroutine (package live).
 //
-// The device speaks P4Runtime 1.5.0 for v1model programs in BMv2 JSON. Errors
+// The device speaks P4Runtime 1.5.0 for v1model programs in BMv2 JSON, bare or in
+// the p4.tmp.P4DeviceConfig of PI. Errors
 // carry the canonical code the specification asks for and a sentence that
 // says what was wrong and what would be right.
 //

@@ -120,9 +120,16 @@ func newPipeline(info *configv1.P4Info, device []byte) (*pipeline, *Error) {
 	if e != nil {
 		return nil, e
 	}
-	prog, err := dataplane.LoadProgram(device)
-	if err != nil {
-		return nil, invalid("config.p4_device_config: %v", err)
+	const field = "config.p4_device_config"
+	json, wrapped := programOf(device)
+	if wrapped && len(json) == 0 {
+		return nil, invalid("%s is a p4.tmp.P4DeviceConfig without device_data; want the BMv2 JSON of the program there", field)
+	}
+	prog, err := dataplane.LoadProgram(json)
+	if err != nil && wrapped {
+		return nil, invalid("%s, a p4.tmp.P4DeviceConfig: device_data: %v", field, err)
+	} else if err != nil {
+		return nil, invalid("%s: %v", field, err)
 	}
 	if e := s.bind(prog); e != nil {
 		return nil, e

@@ -23,6 +23,10 @@ var fabricJSON []byte
 //go:embed fabric.p4info.txtpb
 var fabricP4Info []byte
 
+// MaxLinkPort is the last port that a link or a host can have: the ports above it,
+// from PfcPort on, are the program's own.
+const MaxLinkPort = PfcPort - 1
+
 // JSON returns the compiled program in BMv2's JSON form: the p4_device_config of
 // SetForwardingPipelineConfig. The caller must not change it.
 func JSON() []byte { return fabricJSON }

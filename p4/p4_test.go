@@ -59,6 +59,15 @@ func TestProgramAndP4InfoAgree(t *testing.T) {
 	}
 }
 
+// TestOwnPorts: links and hosts have none of the ports that the program keeps for itself.
+func TestOwnPorts(t *testing.T) {
+	for name, port := range map[string]int{"PFC": PfcPort, "recirculation": RecirculationPort, "CPU": CpuPort, "drop": DropPort} {
+		if port <= MaxLinkPort || port >= Ports {
+			t.Errorf("the %s port is %d, want more than %d and less than %d", name, port, MaxLinkPort, Ports)
+		}
+	}
+}
+
 // TestDropReasonsFit: every reason has its counter cell.
 func TestDropReasonsFit(t *testing.T) {
 	for _, counter := range P4Info().GetCounters() {

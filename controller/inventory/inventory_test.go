@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/weft-sdn/weft/p4"
 )
 
 const good = `
@@ -73,9 +75,11 @@ func TestLoadErrors(t *testing.T) {
 		{"name twice", "name: router", "name: n6", `line 10: switches[1].name: "n6" is also the name of switches[0]`},
 		{"bad name", "name: router", "name: a/b", "line 10: switches[1].name"},
 		{"no port in address", "127.0.0.1:9559", "localhost", `line 5: switches[0].address: "localhost" is not host:port`},
-		{"port of the switch itself", "ports: {11: 2}", "ports: {11: 509}", "line 8: switches[0].ports.11: is 509: want a port from 1 to 508"},
+		{"port of the switch itself", "ports: {11: 2}", "ports: {11: 508}", "line 8: switches[0].ports.11: is 508: want a port from 1 to 507"},
 		{"no port in the address of gNMI", "deviceId: 6", "deviceId: 6\n    gnmi: {address: n6}", `line 7: switches[0].gnmi.address: "n6" is not host:port`},
 		{"gNMI of a router", "  - name: router\n", "  - name: router\n    gnmi: {address: \"192.0.2.9:9339\"}\n", "switches[1].gnmi.address: is \"192.0.2.9:9339\", of a switch without an address"},
+		{"a host on the port of PFC", "port: 1\n", "port: 508\n", "line 17: hosts[0].port: is 508: want a port from 1 to 507 (508 and above are the switch's own)"},
+		{"a plane on the port of PFC", "prefixes:", "planes: [{switch: router, port: 508, mac: 02:00:00:00:02:01}]\n    prefixes:", "hosts[0].planes[0].port: is 508"},
 		{"host port 0", "port: 1\n", "port: 0\n", "line 17: hosts[0].port: is 0"},
 		{"unknown switch", "switch: n6", "switch: n7", `line 16: hosts[0].switch: "n7" is not a switch`},
 		{"IPv4 host", "2001:db8:ffff::1", "10.0.0.1", "line 14: hosts[0].address: 10.0.0.1 is not a global unicast IPv6 address"},
@@ -100,6 +104,19 @@ func TestLoadErrors(t *testing.T) {
 				t.Errorf("error:\n%v\nwant: %s", err, c.want)
 			}
 		})
+	}
+}
+
+// TestLastPort: a link and a host may have the port before those of the program.
+func TestLastPort(t *testing.T) {
+	text := strings.Replace(good, "ports: {11: 2}", "ports: {11: 507}", 1)
+	text = strings.Replace(text, "port: 1\n", "port: 507\n", 1)
+	inv, err := Load([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if inv.Hosts[0].Port != p4.MaxLinkPort || inv.Switches[0].Ports[11] != p4.MaxLinkPort {
+		t.Errorf("ports %d and %v, want %d", inv.Hosts[0].Port, inv.Switches[0].Ports, p4.MaxLinkPort)
 	}
 }
 

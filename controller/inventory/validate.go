@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/p4"
 )
 
 // Fault is one thing that is wrong with an inventory.
@@ -37,12 +38,6 @@ func (f Faults) Error() string {
 	}
 	return "inventory: " + strings.Join(lines, "\n")
 }
-
-// Ports that the fabric program keeps for itself.
-const (
-	recirculationPort = 509
-	maxLinkPort       = 508
-)
 
 // Validate returns Faults, or nil.
 func (inv *Inventory) Validate() error {
@@ -124,8 +119,8 @@ func (v *validator) switches() {
 }
 
 func (v *validator) port(field string, p uint32) {
-	if p < 1 || p > maxLinkPort {
-		v.bad(field, "is %d: want a port from 1 to %d (%d and above are the switch's own)", p, maxLinkPort, recirculationPort)
+	if p < 1 || p > p4.MaxLinkPort {
+		v.bad(field, "is %d: want a port from 1 to %d (%d and above are the switch's own)", p, p4.MaxLinkPort, p4.MaxLinkPort+1)
 	}
 }
 

@@ -13,9 +13,6 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// maxLinkPort is the last port that is not the switch's own.
-const maxLinkPort = p4.RecirculationPort - 1
-
 // Network is a topology matched with an inventory. It is immutable; its methods
 // may be called from several goroutines.
 type Network struct {
@@ -176,7 +173,7 @@ type hop struct {
 func (n *Network) hop(sw *inventory.Switch, l *topology.Link) (hop, bool) {
 	port := sw.Port(l.LocalID, l.LocalPort)
 	remote, known := n.names[l.Remote]
-	if !known || port == 0 || port > maxLinkPort || n.switches[remote].MAC.IsZero() {
+	if !known || port == 0 || port > p4.MaxLinkPort || n.switches[remote].MAC.IsZero() {
 		return hop{}, false
 	}
 	return hop{port: port, neighbor: uint16(port)}, true
@@ -212,7 +209,7 @@ func (n *Network) fabricPorts(sw *inventory.Switch) []uint32 {
 	}
 	var out []uint32
 	for _, l := range n.Snapshot.LinksFrom(node.ID) {
-		if p := sw.Port(l.LocalID, l.LocalPort); p >= 1 && p <= maxLinkPort {
+		if p := sw.Port(l.LocalID, l.LocalPort); p >= 1 && p <= p4.MaxLinkPort {
 			out = append(out, p)
 		}
 	}

@@ -200,3 +200,19 @@ func TestFigure1Base(t *testing.T) {
 	}
 	golden(t, "figure1_base.txt", b.String())
 }
+
+// TestLastLinkPort: a link that advertises a port of the program's own leads nowhere.
+func TestLastLinkPort(t *testing.T) {
+	for _, c := range []struct {
+		port   uint32
+		usable bool
+	}{{p4.MaxLinkPort, true}, {p4.PfcPort, false}, {p4.RecirculationPort, false}, {p4.CpuPort, false}, {p4.DropPort, false}} {
+		net := sample.New().Switches("A", "B")
+		net.LinkPorts("A", c.port, "B", 2, 1)
+		n := network(net)
+		ports := n.fabricPorts(n.switches["A"])
+		if _, ok := n.hop(n.switches["A"], n.Snapshot.LinksFrom(n.nodes["A"].ID)[0]); ok != c.usable || (len(ports) == 1) != c.usable {
+			t.Errorf("port %d: ports %v, a way %v; want %v", c.port, ports, ok, c.usable)
+		}
+	}
+}

@@ -144,6 +144,30 @@ func TestWindowAdjustment(t *testing.T) {
 	}
 }
 
+// TestMarkedSampleBelowTarget: a marked sample whose delay is below the target changes nothing, also while the average is
+// above the target ("this packet experienced no congestion", table 8-1, last row).
+func TestMarkedSampleBelowTarget(t *testing.T) {
+	for _, delay := range []time.Duration{0, us, 9*us - 1} {
+		c := newQPCC(t, nil)
+		c.cwnd, c.avg, c.cfg.Eta, c.lastAdjust = 100_000, float64(90*us), 0, 0
+		for i := range 40 {
+			now := time.Duration(i+1) * 20 * us // a base round trip and more since any cut
+			c.OnSACK(sack(now, 4096, delay, true))
+			if c.avg <= float64(9*us) {
+				t.Fatalf("the average has fallen to %v: the test tests nothing", c.AverageDelay())
+			}
+		}
+		if c.Window() != 100_000 || c.Stats().Cuts != 0 {
+			t.Errorf("delay %v: window %d, %d cuts; want 100,000 and none", delay, c.Window(), c.Stats().Cuts)
+		}
+	}
+	c := newQPCC(t, nil)
+	c.cwnd, c.avg, c.cfg.Eta = 100_000, float64(90*us), 0
+	if c.OnSACK(sack(20*us, 4096, 9*us, true)); c.Stats().Cuts != 1 {
+		t.Error("no cut at the target, where table 8-1 has a multiplicative decrease")
+	}
+}
+
 func TestFastIncrease(t *testing.T) {
 	c := newQPCC(t, func(c *Config) { c.AdjustBytes = maxWindow })
 	c.cwnd = 40_000
@@ -411,6 +435,27 @@ func TestPenalty(t *testing.T) {
 		roundTrip(c, 0, true)
 		if c.Window() > 2*low {
 			t.Errorf("window %d after %d: the last SACK with a penalty asked for no restoration", c.Window(), low)
+		}
+	})
+	// 127 slows "down to a window of one packet per RTT", and keeps it there: no increase gets through, of whatever rule.
+	t.Run("127 stops all growth", func(t *testing.T) {
+		c := newQPCC(t, nil) // Eta is not 0
+		for i := range 200 {
+			now := time.Duration(i+1) * reference.RTT * 2 // AdjustPeriod has passed each time
+			octets := 4096
+			if i >= 100 {
+				octets = 256 // less than Eta: what the penalty takes does not make up for it
+			}
+			a := sack(now, octets, []time.Duration{0, 3 * us, 9 * us, 50 * us}[i%4], false)
+			a.Penalty = 127
+			c.OnSACK(a)
+			if i >= 60 && c.Window() != 4096 {
+				t.Fatalf("window %d after %d round trips with penalty 127, want one packet of 4096", c.Window(), i+1)
+			}
+		}
+		c.OnSACK(sack(time.Second, 4096, 0, false))
+		if c.Window() <= 4096 {
+			t.Errorf("window %d without a penalty, want growth", c.Window())
 		}
 	})
 	t.Run("disabled", func(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weft-sdn/weft/endpoint"
 	"github.com/weft-sdn/weft/packet"
 )
 
@@ -275,5 +276,53 @@ func TestDynamicMPR(t *testing.T) {
 	s.give(with(0, 110))
 	if s.qp.SendWindow() != 256 || s.qp.Counters().MPRUnset != 0 {
 		t.Errorf("not dynamic: window %d, counted %d", s.qp.SendWindow(), s.qp.Counters().MPRUnset)
+	}
+}
+
+// TestReadyQueuePairsRotate: queue pairs in READY state send in turn, one packet each, whoever has more to send; one that
+// is not ready is passed over ("the scheduler will rotate between QPs in ready state", OCP MRC 1.0, section 8.3).
+func TestReadyQueuePairsRotate(t *testing.T) {
+	var order []uint32
+	h := newTestHost(t, 0, 1, func(_ time.Duration, _ int, frame []byte) {
+		p, _, err := packet.ParseMRC(frame, packet.DefaultMRCSettings())
+		if err != nil {
+			t.Fatal(err)
+		}
+		order = append(order, p.BTH.DestQPN)
+	})
+	shut := &gate{}
+	var qps []*QP
+	for i, packets := range []int{2, 6, 4, 4} {
+		c := testQPConfig(0, 1, 1)
+		c.QPN, c.RemoteQPN, c.PMTU = uint32(10+i), uint32(20+i), 256
+		if i == 2 {
+			c.Congestion = shut // ACTIVE, not READY
+		}
+		q, err := h.CreateQP(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := q.PostSend(0, endpoint.WorkRequest{Op: endpoint.OpWrite, Data: make([]byte, packets*256)}); err != nil {
+			t.Fatal(err)
+		}
+		qps = append(qps, q)
+	}
+	now := time.Duration(0)
+	run := func() {
+		for next, pending := h.Advance(now); pending && next < 100*time.Microsecond; next, pending = h.Advance(now) {
+			now = next
+		}
+	}
+	run()
+	if want := []uint32{20, 21, 23, 20, 21, 23, 21, 23, 21, 23, 21, 21}; !slices.Equal(order, want) {
+		t.Errorf("packets to %v, want %v", order, want)
+	}
+	if got := qps[2].Schedule(); got != Active {
+		t.Errorf("the queue pair without a window is %v, want ACTIVE", got)
+	}
+	order, shut.open = nil, true
+	run()
+	if want := []uint32{22, 22, 22, 22}; !slices.Equal(order, want) {
+		t.Errorf("with a window packets to %v, want %v", order, want)
 	}
 }

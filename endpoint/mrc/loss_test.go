@@ -180,3 +180,50 @@ func TestSentAgainAndUnderWay(t *testing.T) {
 		}
 	}
 }
+
+// TestSACKLossOnce: SACKs find a packet lost once, however much is received above it after it was sent again; its timer
+// finds it the second time ("a packet is retransmitted at most once due to SACK based loss detection", OCP MRC 1.0,
+// section 7.4.5, MRC-048).
+func TestSACKLossOnce(t *testing.T) {
+	s := newSolo(t, func(c *QPConfig) { c.Congestion = FixedWindow(20 * 350) })
+	s.write(300)
+	out := s.settle(time.Microsecond)
+	var again []uint32
+	rcvd, found := 0, uint32(0)
+	for psn := uint32(101); psn < 400; psn++ { // all but 100 arrive, in order
+		if int(psn-100) >= len(out) {
+			t.Fatalf("PSN %d is not sent yet", psn)
+		}
+		rcvd += nominalSize(int(out[psn-100].UDP.Length))
+		a := sackPacket(99, psn, out[psn-100].EV(), rcvd)
+		base := max(100, int(psn)-63)
+		a.SETH.SACKOffset, a.SETH.SACKBitmap = int16(base-99), 0
+		for i := base; i <= int(psn); i++ {
+			if i > 100 {
+				a.SETH.SACKBitmap |= 1 << (i - base)
+			}
+		}
+		a.SETH.SetNSCC(packet.NSCC{OOOCount: uint16(psn - 100), RcvdBytes: packet.RcvdBytes(uint64(rcvd))})
+		s.give(a)
+		if found == 0 && s.qp.Counters().SACKLosses > 0 {
+			found = psn
+		}
+		for _, p := range s.settle(time.Microsecond) {
+			if p.BTH.Retransmission {
+				again = append(again, p.BTH.PSN)
+			} else {
+				out = append(out, p)
+			}
+		}
+	}
+	if found == 0 || found > 200 {
+		t.Fatalf("found lost at PSN %d: want it early enough that 100 packets and more follow", found)
+	}
+	if !slices.Equal(again, []uint32{100}) || s.qp.Counters().SACKLosses != 1 {
+		t.Errorf("sent again %v, found lost %d times by SACKs: want PSN 100 once", again, s.qp.Counters().SACKLosses)
+	}
+	late := s.settle(1100 * time.Microsecond) // past the Local ACK Timeout, 1.05 ms
+	if c := s.qp.Counters(); !slices.Equal(psns(late), []uint32{100}) || c.SACKLosses != 1 || c.Timeouts != 1 {
+		t.Errorf("after its timeout sent again %v, %+v: want PSN 100 for its timer", psns(late), c)
+	}
+}

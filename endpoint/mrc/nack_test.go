@@ -168,3 +168,40 @@ func TestNAKs(t *testing.T) {
 		}
 	}
 }
+
+// TestNACKServiceTime: the round trip of a packet that was refused is without the responder's service time, which a NACK
+// reports as a SACK does: taken off the timestamp that it reflects, or alone in tx_timestamp when the packet had none ("the
+// requestor MUST parse and interpret the tx_timestamp field in every SACK and NACK packet", OCP MRC 1.0, section 7.5.5.8).
+func TestNACKServiceTime(t *testing.T) {
+	const us = time.Microsecond
+	for _, c := range []struct {
+		name    string
+		unit    time.Duration
+		service bool   // the peer supports it
+		ts      uint16 // units of 128 ns: reported, or added to the timestamp that is reflected
+		want    time.Duration
+	}{
+		{"stored time, reported", 0, true, 500, 100*us - 64*us},
+		{"stored time, none reported", 0, true, 0, 100 * us},
+		{"stored time, peer does not support it", 0, false, 500, 100 * us},
+		{"reflected", packet.TimestampUnit, true, 0, 100 * us},
+		{"reflected, taken off", packet.TimestampUnit, true, 250, 100*us - 32*us},
+	} {
+		l := newListener(1 << 20)
+		s := newSolo(t, func(q *QPConfig) {
+			q.Congestion, q.Sprayer, q.TimestampUnit, q.Remote.ServiceTime = l, l, c.unit, c.service
+		})
+		s.write(1)
+		p := s.settle(0)[0]
+		n := nackPacket(100, p.EV(), packet.NACKNoPacketBuffer)
+		n.NETH.Timestamp = c.ts
+		if c.unit != 0 {
+			n.NETH.Timestamp += p.TSETH.Timestamp
+		}
+		s.now = p.at + 100*us
+		s.give(n)
+		if got := l.nacks[0]; !got.RTTValid || got.RTT < c.want-c.unit || got.RTT > c.want+c.unit {
+			t.Errorf("%s: congestion control gets %v, %v; want %v", c.name, got.RTT, got.RTTValid, c.want)
+		}
+	}
+}

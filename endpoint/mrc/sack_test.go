@@ -197,3 +197,122 @@ func TestProbeAnswers(t *testing.T) {
 		t.Error("the probe changed what was received")
 	}
 }
+
+// sackAt gives packets and returns the indexes of those that a SACK answers.
+func (s *solo) sackAt(packets ...packet.MRC) (at []int) {
+	s.t.Helper()
+	for i, p := range packets {
+		if len(only(s.give(p), packet.OpMRCSACK)) > 0 {
+			at = append(at, i)
+		}
+	}
+	return at
+}
+
+// sized are requests with so many octets of payload each, from a PSN on.
+func sized(psn uint32, octets ...int) (list []packet.MRC) {
+	for i, n := range octets {
+		list = append(list, request(psn+uint32(i), make([]byte, n)))
+	}
+	return list
+}
+
+// TestSACKTriggerCount: sack_trigger_cnt grows by the larger of the payload and MIN_ACK_PACKET_SIZE, a SACK leaves when it
+// exceeds the threshold, and every SACK resets it, whatever caused that ("resets to zero when a SACK message is
+// transmitted for any reason", OCP MRC 1.0, section 7.5.2, MRC-066).
+func TestSACKTriggerCount(t *testing.T) {
+	const threshold = 4096
+	start := func(edit func(*QPConfig)) *solo {
+		s, _ := newResponding(t, func(c *QPConfig) {
+			c.PMTU, c.SACKThreshold = 4096, threshold
+			if edit != nil {
+				edit(c)
+			}
+		})
+		return s
+	}
+	for _, c := range []struct {
+		name   string
+		octets []int
+		want   []int
+	}{
+		{"small packets count 1,024 each", []int{0, 1, 1023, 1024, 0, 0, 0, 0, 0, 0}, []int{4, 9}},
+		{"large ones their payload", []int{2048, 2048, 1, 2048, 1025, 1024}, []int{2, 5}},
+		{"exactly the threshold is not beyond it", []int{4096, 0, 4096, 4095, 4096}, []int{1, 3}},
+	} {
+		if got := start(nil).sackAt(sized(500, c.octets...)...); !slices.Equal(got, c.want) {
+			t.Errorf("%s: SACKs at %v, want %v", c.name, got, c.want)
+		}
+	}
+	s := start(func(c *QPConfig) { c.MinAckPacket = 0 })
+	if got := s.sackAt(sized(500, 0, 0, 0, 4096, 0, 1)...); !slices.Equal(got, []int{5}) {
+		t.Errorf("without a minimum SACKs at %v, want 5 alone", got)
+	}
+	// Three packets of 1 KB are counted when something else causes a SACK. Then four more do not reach beyond the
+	// threshold, and a fifth does.
+	edited := func(psn uint32, f func(*packet.MRC)) packet.MRC {
+		p := request(psn, nil)
+		f(&p)
+		return p
+	}
+	for name, cause := range map[string]struct {
+		edit func(*QPConfig)
+		next uint32 // PSN after it
+		p    packet.MRC
+	}{
+		"AR":        {nil, 504, edited(503, func(p *packet.MRC) { p.BTH.AckReq = true })},
+		"CE":        {nil, 504, edited(503, func(p *packet.MRC) { p.IPv6.TrafficClass |= packet.CE })},
+		"rtx":       {nil, 504, edited(503, func(p *packet.MRC) { p.BTH.Retransmission = true })},
+		"duplicate": {nil, 503, request(500, nil)},
+		"probe":     {nil, 503, packet.MRC{BTH: packet.MRCBTH{Opcode: packet.OpMRCProbe}}},
+		"trimmed packet, without NACKs": {func(c *QPConfig) { c.Local.TrimNACK = false }, 503, edited(503, func(p *packet.MRC) {
+			p.IPv6.TrafficClass = packet.TrafficClass(packet.DefaultDSCPClasses().Trimmed, packet.ECT0)
+		})},
+	} {
+		s := start(cause.edit)
+		if got := s.sackAt(sized(500, 0, 0, 0)...); len(got) != 0 {
+			t.Fatalf("%s: SACKs at %v before it", name, got)
+		}
+		if got := s.sackAt(cause.p); len(got) != 1 {
+			t.Fatalf("%s: no SACK", name)
+		}
+		if got := s.sackAt(sized(cause.next, 0, 0, 0, 0, 0, 0)...); !slices.Equal(got, []int{4}) {
+			t.Errorf("%s: then SACKs at %v, want 4: the SACK that it caused resets the count", name, got)
+		}
+	}
+}
+
+// TestProbeFollowsSACKRules: the SACK that answers a reliability probe is a SACK like any other (OCP MRC 1.0, section 7.4.6
+// and 7.5.2, MRC-050): m says whether the probe was marked, and max_psn_range, CC_STATE and bitmap are the present ones.
+func TestProbeFollowsSACKRules(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		ecn  uint8
+		m    packet.SACKMark
+	}{
+		{"not ECN-capable", packet.NotECT, 0b00}, {"not marked", packet.ECT0, 0b00}, {"marked", packet.CE, 0b01},
+	} {
+		s, _ := newResponding(t, func(c *QPConfig) { c.Penalty = func(time.Duration) (uint8, bool) { return 9, true } })
+		s.give(request(500, make([]byte, 100)))
+		s.give(request(502, make([]byte, 100)))
+		if err := s.qp.SetMPR(3); err != nil {
+			t.Fatal(err)
+		}
+		p := packet.MRC{BTH: packet.MRCBTH{Opcode: packet.OpMRCProbe}, PETH: packet.PETH{ProbeID: 77}}
+		p.IPv6.TrafficClass = packet.TrafficClass(packet.DefaultDSCPClasses().Trimmable, c.ecn)
+		p.SetEV(testEV)
+		out := s.give(p)
+		if len(out) != 1 {
+			t.Fatalf("%s: %d answers", c.name, len(out))
+		}
+		h := out[0].SETH
+		if h.Mark != c.m || !h.Probe || h.MPR != 3 || h.CackPSN != 500 || h.SACKBitmap != 0b101 {
+			t.Errorf("%s: SETH %+v, want m %d, pr, mpr 3", c.name, h, c.m)
+		}
+		n, err := h.NSCC()
+		octets := 2 * (8 + 12 + 4 + 16 + 100 + 4 + 40)
+		if want := (packet.NSCC{OOOCount: 1, RcvdBytes: uint32((octets + 255) / 256), RcvCwndPenalty: 9, RestoreCwnd: true}); err != nil || n != want {
+			t.Errorf("%s: CC_STATE %+v, %v, want %+v", c.name, n, err, want)
+		}
+	}
+}

@@ -234,3 +234,53 @@ func TestLostAnswers(t *testing.T) {
 		}
 	}
 }
+
+// TestAlwaysSkip: a SACK whose m is ALWAYS_SKIP (0b10) makes the value that it reflects ASSUMED_BAD: the controller learns it,
+// and data leaves with that value no more until a probe is answered (OCP MRC 1.0, section 9.3.1 and table 7-15, MRC-135). One whose m is
+// SKIP (0b01) does not.
+func TestAlwaysSkip(t *testing.T) {
+	for _, c := range []struct {
+		m   byte // as it lies in the second octet of the SETH
+		bad bool
+	}{{0b10 << 5, true}, {0b01 << 5, false}} {
+		f := nictest.New(t, 2, 2, 1, nil)
+		both(f, 8, 2)
+		heard := &reports{}
+		f.NICs[0].Report(heard)
+		qp, _ := f.Pair(0, 1, 100)
+		value := packet.NewEV(3, 0) // EV(2, 1)
+		said, after := false, 0
+		f.Edit = func(from int, p *packet.MRC, frame []byte) []byte {
+			if from != 1 || p.BTH.Opcode != 0xDC || p.SETH.Entropy != value || said || p.SETH.Probe {
+				return frame
+			}
+			said = true
+			datagram := frame[packet.EthernetLen : len(frame)-packet.ICRCLen]
+			seth := datagram[packet.IPv6Len+packet.UDPLen+packet.BTHLen:]
+			seth[1] = seth[1]&^(0b11<<5) | c.m
+			return append(frame[:packet.EthernetLen:packet.EthernetLen], packet.AppendICRC(datagram)...)
+		}
+		f.Drop = func(_ time.Duration, from int, p *packet.MRC, _ int) bool {
+			if from == 0 && p.EV() == value && len(heard.events) > 0 {
+				if p.Headers.Is(packet.ExtMETH) {
+					after++
+				}
+				return true // probes too: the value does not recover
+			}
+			return false
+		}
+		write(t, f, 0, 1, qp, 2<<20).finish(t)
+		if !said {
+			t.Fatal("no SACK for the value")
+		}
+		if c.bad && (len(heard.events) != 1 || heard.events[0] != (hostapi.EVEvent{Profile: "p", EV: nictest.EV(2, 1), State: hostapi.EVAssumedBad})) {
+			t.Errorf("the controller hears %+v, want that the value is ASSUMED_BAD", heard.events)
+		}
+		if !c.bad && len(heard.events) != 0 {
+			t.Errorf("m = SKIP: the controller hears %+v", heard.events)
+		}
+		if after != 0 {
+			t.Errorf("%d data packets with a value that is ASSUMED_BAD", after)
+		}
+	}
+}

@@ -21,6 +21,8 @@ type Fabric struct {
 	Delay time.Duration // one way
 	// Drop, if not nil, says which packets are lost. Frame is valid during the call only.
 	Drop func(now time.Duration, from int, p *packet.MRC, port int) bool
+	// Edit, if not nil, returns what arrives of a packet in place of frame, which it may change.
+	Edit func(from int, p *packet.MRC, frame []byte) []byte
 
 	t      testing.TB
 	rng    *rand.Rand
@@ -94,6 +96,9 @@ func (f *Fabric) send(now time.Duration, from, port int, frame []byte) {
 			copied := append([]byte(nil), frame...)
 			mac := MAC(i, port)
 			copy(copied, mac[:])
+			if f.Edit != nil {
+				copied = f.Edit(from, &p, copied)
+			}
 			f.push(event{at: now + f.Delay + time.Duration(f.rng.IntN(200)), to: i, port: port, frame: copied})
 		}
 	}

@@ -141,11 +141,16 @@ func (m *Mesh) newQP(i int, cfg *MeshConfig, at, peer *MRCNode) (*mrc.QP, *spray
 	return made, set, err
 }
 
-// Close takes the queue pairs and the memory of the flows out of the hosts.
+// Close takes the queue pairs and the memory of the flows out of the hosts, whatever work is left.
 func (m *Mesh) Close() {
 	for i, f := range m.Flows {
-		f.Source.DestroyQP(m.qpn(i))
-		f.Sink.DestroyQP(m.qpn(i))
+		for _, end := range []struct {
+			host *MRCNode
+			qp   *mrc.QP
+		}{{f.Source, f.QP}, {f.Sink, f.SinkQP}} {
+			_ = end.qp.Abort(m.world.now) // it may have failed before
+			_ = end.host.DestroyQP(m.qpn(i))
+		}
 		f.Sink.DeregisterMR(m.rkey(i))
 	}
 }

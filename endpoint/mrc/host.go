@@ -130,13 +130,22 @@ func (h *Host) QP(qpn uint32) (*QP, error) {
 	return nil, fmt.Errorf("host %s: QP %#x: %w", h.cfg.Name, qpn, endpoint.ErrNotFound)
 }
 
-// DestroyQP removes a queue pair with all its work, which does not complete. Removing one that does not exist succeeds.
-func (h *Host) DestroyQP(qpn uint32) {
-	if q, ok := h.qps[qpn]; ok {
-		q.discard()
-		q.state = qpDestroyed
-		delete(h.qps, qpn)
+// DestroyQP removes a queue pair with its receive requests, which do not complete. Its requestor must be IDLE or the
+// queue pair in the error state (OCP MRC 1.0, section 8.3): otherwise the error wraps endpoint.ErrBusy and nothing is
+// changed. QP.Abort ends a queue pair whose work need not complete. Removing one that does not exist succeeds.
+func (h *Host) DestroyQP(qpn uint32) error {
+	q, ok := h.qps[qpn]
+	if !ok {
+		return nil
 	}
+	if s := q.Schedule(); s != Idle {
+		return fmt.Errorf("host %s: QP %#x is %v with %d work requests not complete: want IDLE, or the error state (Abort): %w",
+			h.cfg.Name, qpn, s, q.sq.Len(), endpoint.ErrBusy)
+	}
+	q.discard()
+	q.state = qpDestroyed
+	delete(h.qps, qpn)
+	return nil
 }
 
 // Advance does what is due at now: timeouts, and sending as far as windows, paths and ports allow. It returns when something is due next;

@@ -3,6 +3,7 @@ package mrc
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"maps"
 	"net/netip"
 	"slices"
@@ -364,7 +365,12 @@ func TestWorkRequests(t *testing.T) {
 	if q, err := s.host.QP(s.qp.cfg.QPN); q != s.qp || err != nil {
 		t.Error(err)
 	}
-	s.host.DestroyQP(s.qp.cfg.QPN)
+	if err := s.qp.Abort(0); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.host.DestroyQP(s.qp.cfg.QPN); err != nil {
+		t.Fatal(err)
+	}
 	if err := s.qp.PostSend(0, endpoint.WorkRequest{Op: endpoint.OpWrite}); !errors.Is(err, endpoint.ErrNotFound) {
 		t.Errorf("destroyed: %v", err)
 	}
@@ -373,6 +379,88 @@ func TestWorkRequests(t *testing.T) {
 	}
 	if _, err := s.host.QP(s.qp.cfg.QPN); !errors.Is(err, endpoint.ErrNotFound) {
 		t.Error(err)
+	}
+}
+
+// TestRemoval: a queue pair is removed in IDLE and in the error state, and in no other ("QP state MUST NOT be removed except when in
+// IDLE state, unless the QP has transitioned to ERROR state", OCP MRC 1.0, section 8.3, MRC-121). What is refused changes nothing.
+func TestRemoval(t *testing.T) {
+	w := &gate{}
+	start := func() *solo {
+		return newSolo(t, func(c *QPConfig) { c.Congestion, c.LinearRetries, c.ExponentialRetries = w, 0, 0 })
+	}
+	s := start()
+	qpn := s.qp.cfg.QPN
+	refused := func(s *solo, state string) {
+		t.Helper()
+		err := s.host.DestroyQP(qpn)
+		if !errors.Is(err, endpoint.ErrBusy) || !strings.Contains(err.Error(), "QP "+fmt.Sprintf("%#x", qpn)+" is "+state+" with 1 work requests not complete: want IDLE") {
+			t.Errorf("%s: %v", state, err)
+		}
+		if q, err := s.host.QP(qpn); q != s.qp || err != nil {
+			t.Errorf("%s: the queue pair has gone: %v", state, err)
+		}
+	}
+	removed := func(s *solo, state string) {
+		t.Helper()
+		if err := s.host.DestroyQP(qpn); err != nil {
+			t.Errorf("%s: %v", state, err)
+		}
+		if _, err := s.host.QP(qpn); !errors.Is(err, endpoint.ErrNotFound) {
+			t.Errorf("%s: the queue pair is there: %v", state, err)
+		}
+		if err := s.host.DestroyQP(qpn); err != nil {
+			t.Errorf("%s: a second time: %v", state, err)
+		}
+	}
+	w.open = false
+	s.write(2)
+	refused(s, "ACTIVE")
+	w.open = true
+	refused(s, "READY")
+	out := s.settle(time.Microsecond)
+	refused(s, "PENDING")
+	s.give(sackPacket(101, 101, out[1].EV(), 0)) // arrived, and not acknowledged by the transport
+	refused(s, "PENDING")
+	s.give(ackPacket(101, plainACK))
+	if c, ok := s.qp.Poll(); !ok || c.Status != endpoint.StatusOK {
+		t.Errorf("completion %+v, %v after removals that were refused", c, ok)
+	}
+	removed(s, "IDLE")
+
+	removed(start(), "new")
+
+	s = start() // by a fault
+	s.write(1)
+	s.settle(5 * time.Millisecond)
+	if !s.qp.Failed() {
+		t.Fatal("no retries left, and it goes on")
+	}
+	removed(s, "ERROR")
+
+	s = start() // by its owner
+	if err := s.qp.PostRecv(endpoint.RecvRequest{ID: 9}); err != nil {
+		t.Fatal(err)
+	}
+	s.write(1)
+	s.settle(time.Microsecond)
+	if err := s.qp.Abort(s.now); err != nil || !s.qp.Failed() {
+		t.Errorf("%v, failed %v", err, s.qp.Failed())
+	}
+	for range 2 {
+		if c, ok := s.qp.Poll(); !ok || c.Status != endpoint.StatusFlushed {
+			t.Errorf("completion %+v, %v, want a flushed one", c, ok)
+		}
+	}
+	if err := s.qp.Abort(s.now); !errors.Is(err, endpoint.ErrQPState) {
+		t.Errorf("a second time: %v", err)
+	}
+	if out := s.give(request(500, nil)); len(out) != 1 || out[0].NETH.Reason != packet.NACKUnexpectedEvent {
+		t.Errorf("the peer's next request is answered with %v, want NACK UNEXP_EVENT", opcodes(out))
+	}
+	removed(s, "aborted")
+	if err := s.qp.Abort(s.now); !errors.Is(err, endpoint.ErrNotFound) {
+		t.Errorf("after its removal: %v", err)
 	}
 }
 

@@ -49,6 +49,17 @@ func (q *QP) SetTimers(ackTimeout uint8, probeTimeout time.Duration) error {
 	return nil
 }
 
+// Abort moves the queue pair to the error state, as ibv_modify_qp to IBV_QPS_ERR does: work that is not complete ends with
+// endpoint.StatusFlushed, and the queue pair can be removed. The peer learns it from the answer to its next request.
+// Errors: endpoint.ErrQPState when the queue pair is in the error state, ErrNotFound after DestroyQP.
+func (q *QP) Abort(now time.Duration) error {
+	if err := q.usable(); err != nil {
+		return err
+	}
+	q.fail(now)
+	return nil
+}
+
 // Counters is a copy of the queue pair's counters.
 func (q *QP) Counters() QPCounters { return q.counters }
 

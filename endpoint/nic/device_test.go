@@ -97,7 +97,9 @@ func TestLesserDevice(t *testing.T) {
 	if err := f.Apply(0, state(17, network)); err == nil || !strings.Contains(err.Error(), "ev_max_count_profile") {
 		t.Error(err)
 	}
-	f.NICs[0].DestroyQP(100)
+	if err := f.NICs[0].DestroyQP(100); err != nil {
+		t.Fatal(err)
+	}
 	f.Hold(0, state(4, faster))
 	f.Hold(0, hostapi.State{})
 

@@ -72,12 +72,15 @@ func (n *NIC) CreateQP(cfg mrc.QPConfig) (*mrc.QP, error) {
 }
 
 // DestroyQP is mrc.Host's. What the queue pair counted stays counted.
-func (n *NIC) DestroyQP(qpn uint32) {
-	n.Host.DestroyQP(qpn)
+func (n *NIC) DestroyQP(qpn uint32) error {
+	if err := n.Host.DestroyQP(qpn); err != nil {
+		return err
+	}
 	if i := slices.IndexFunc(n.flows, func(f *flow) bool { return f.qpn == qpn }); i >= 0 {
 		n.flows[i].leave()
 		n.flows = slices.Delete(n.flows, i, i+1)
 	}
+	return nil
 }
 
 // newSet makes the values of a flow to a destination that a profile serves.

@@ -1,9 +1,11 @@
 package nic_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
+	"github.com/weft-sdn/weft/endpoint"
 	"github.com/weft-sdn/weft/endpoint/mrc"
 	"github.com/weft-sdn/weft/endpoint/nic/nictest"
 	"github.com/weft-sdn/weft/hostapi"
@@ -93,8 +95,11 @@ func TestCountsStay(t *testing.T) {
 			t.Errorf("%d counted, want %d", got, sent)
 		}
 		if qpn%2 == 0 {
-			f.NICs[0].DestroyQP(qpn)
-			f.NICs[1].DestroyQP(qpn)
+			for _, n := range f.NICs {
+				if err := n.DestroyQP(qpn); err != nil {
+					t.Fatal(err)
+				}
+			}
 			if got := sum(); got != sent {
 				t.Errorf("%d counted after a queue pair has gone, want %d", got, sent)
 			}
@@ -115,6 +120,27 @@ func TestCountsStay(t *testing.T) {
 	})
 	if stopped != 1 {
 		t.Errorf("yields %d after it was told to stop", stopped)
+	}
+}
+
+// TestRemoval: a queue pair with work under way stays, with what the NIC does for it, until the work is complete (OCP MRC 1.0,
+// section 8.3, MRC-121).
+func TestRemoval(t *testing.T) {
+	f := nictest.New(t, 2, 2, 1, nil)
+	both(f, 4, 2)
+	qp, _ := f.Pair(0, 1, 100)
+	x := write(t, f, 0, 1, qp, 1<<20)
+	if err := f.NICs[0].DestroyQP(100); !errors.Is(err, endpoint.ErrBusy) {
+		t.Errorf("with a WRITE under way: %v", err)
+	}
+	x.finish(t)
+	used := 0
+	f.NICs[0].Counts(func(hostapi.EVCount) bool { used++; return true })
+	if used != 4 {
+		t.Errorf("%d values used, want the profile's 4", used)
+	}
+	if err := f.NICs[0].DestroyQP(100); err != nil {
+		t.Errorf("idle: %v", err)
 	}
 }
 

@@ -74,7 +74,9 @@ func TestRandomStates(t *testing.T) {
 		t.Repeat(map[string]func(*rapid.T){
 			"create": create,
 			"destroy": func(t *rapid.T) {
-				n.DestroyQP(rapid.Uint32Range(100, next).Draw(t, "QPN"))
+				if err := n.DestroyQP(rapid.Uint32Range(100, next).Draw(t, "QPN")); err != nil {
+					t.Fatal(err)
+				}
 			},
 			"apply": func(t *rapid.T) {
 				s := hostapitest.State().Draw(t, "state")

@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"net"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,6 +18,13 @@ import (
 
 // TestMain lets the test be the processes that a bench starts.
 func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == fakeSwitchCommand {
+		if err := fakeSimpleSwitch(os.Args[2:]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	if len(os.Args) > 1 && (os.Args[1] == replayCommand || os.Args[1] == hostsCommand) {
 		if err := run(os.Args[1:]); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -129,6 +139,57 @@ func TestSimpleSwitch(t *testing.T) {
 	p, err := simplySwitched(t.Context(), w, dir)
 	if err != nil || p.packets != 20 || p.rate() <= 0 || p.cpu <= 0 {
 		t.Errorf("%+v, %v", p, err)
+	}
+}
+
+// fakeSwitchCommand makes the test a simple_switch that prints without end.
+const fakeSwitchCommand = "fake-simple-switch"
+
+// fakeSimpleSwitch listens where simple_switch has its Thrift server, and prints until it is killed.
+func fakeSimpleSwitch(args []string) error {
+	i := slices.Index(args, "--thrift-port")
+	if i < 0 || i+1 == len(args) {
+		return fmt.Errorf("no --thrift-port in %q", args)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:"+args[i+1])
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	for {
+		if _, err := fmt.Println("the switch prints"); err != nil {
+			return err
+		}
+	}
+}
+
+// A simple_switch_CLI that fails makes an error with what it said, and the output of the switch, which printed all the time, is read
+// when it has ended.
+func TestSimpleSwitchNotProgrammed(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := t.TempDir()
+	for name, script := range map[string]string{
+		bmv2.SimpleSwitch:   fmt.Sprintf("#!/bin/sh\nexec '%s' %s \"$@\"\n", self, fakeSwitchCommand),
+		"simple_switch_CLI": "#!/bin/sh\necho the CLI is broken >&2\nexit 3\n",
+	} {
+		if err := os.WriteFile(filepath.Join(path, name), []byte(script), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("PATH", path+string(os.PathListSeparator)+os.Getenv("PATH"))
+	w := workloadOf(t, delivering(5))
+	dir := t.TempDir()
+	if err := w.writeFiles(dir); err != nil {
+		t.Fatal(err)
+	}
+	_, err = simplySwitched(t.Context(), w, dir)
+	for _, want := range []string{"the CLI is broken", "exit status 3", "the switch prints"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.300v, want %q in it", err, want)
+		}
 	}
 }
 

@@ -13,14 +13,16 @@ import (
 	"github.com/gopacket/gopacket"
 	"github.com/gopacket/gopacket/layers"
 	"github.com/gopacket/gopacket/pcapgo"
+
+	"github.com/weft-sdn/weft/test/bmv2"
 )
 
 // Captures are named as simple_switch names them.
 func inPath(dir string, port uint32) string {
-	return filepath.Join(dir, fmt.Sprintf("%d_in.pcap", port))
+	return filepath.Join(dir, bmv2.InFile(port))
 }
 func outPath(dir string, port uint32) string {
-	return filepath.Join(dir, fmt.Sprintf("%d_out.pcap", port))
+	return filepath.Join(dir, bmv2.OutFile(port))
 }
 
 // What a pcap file has before its first packet, and before each, in octets.

@@ -1,12 +1,10 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -53,41 +51,19 @@ func simplySwitched(ctx context.Context, w workload, dir string) (pass, error) {
 	}
 }
 
-func simpleSwitchRun(ctx context.Context, w workload, dir, script string, wait int) (_ pass, err error) {
-	thrift, err := bmv2.FreePort()
-	if err != nil {
-		return pass{}, err
-	}
-	args := append(bmv2.SimpleSwitchArgs(thrift, dir), "--use-files", fmt.Sprint(wait))
-	for _, port := range w.ports() {
-		args = append(args, "-i", fmt.Sprintf("%d@%s", port, strings.TrimSuffix(inPath(dir, port), "_in.pcap")))
-	}
-	cmd := exec.CommandContext(ctx, bmv2.SimpleSwitch, append(args, filepath.Join(dir, programFile))...)
-	var said bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &said, &said
+func simpleSwitchRun(ctx context.Context, w workload, dir, script string, wait int) (pass, error) {
 	ready := time.Now().Add(time.Duration(wait) * time.Second) // it reads no packet before
-	if err := startPinned(cmd); err != nil {
+	sw, err := bmv2.RunOnFiles(ctx, dir, filepath.Join(dir, programFile), w.ports(), wait, startPinned)
+	if err != nil {
 		return pass{}, err
 	}
-	exited := make(chan struct{})
-	go func() {
-		cmd.Wait()
-		close(exited)
-	}()
-	defer func() {
-		cmd.Process.Kill() // an error means that it has ended
-		<-exited
-	}()
-	begun := make(chan error, 1)
-	go func() { begun <- programSimpleSwitch(ctx, script, thrift) }()
-	select {
-	case err = <-begun:
-	case <-exited:
-		<-begun
-		err = errors.New("it ended")
-	}
+	defer sw.End()
+	err = programSimpleSwitch(ctx, func(ctx context.Context) (string, error) { return sw.Command(ctx, script) })
 	if err != nil {
-		return pass{}, fmt.Errorf("%w: %s", err, said.Bytes())
+		if said := sw.End(); said != "" {
+			err = fmt.Errorf("%w; the switch said: %s", err, said)
+		}
+		return pass{}, err
 	}
 	if !time.Now().Before(ready) {
 		return pass{}, errLate
@@ -96,18 +72,18 @@ func simpleSwitchRun(ctx context.Context, w workload, dir, script string, wait i
 	for _, t := range w.expected() {
 		want += t.file()
 	}
-	m := meter{start: time.Now(), cpu: cpuTime(cmd.Process.Pid)}
+	m := meter{start: time.Now(), cpu: cpuTime(sw.PID())}
 	silent := time.Now()
 	for m.grown < want {
 		select {
-		case <-exited:
-			return pass{}, fmt.Errorf("it ended: %s", said.Bytes())
+		case <-sw.Exited():
+			return pass{}, sw.Failure()
 		case <-ctx.Done():
 			return pass{}, ctx.Err()
 		case <-time.After(simpleSwitchPoll):
 		}
 		had := m.grown
-		if err := m.look(w, dir, cmd.Process.Pid); err != nil {
+		if err := m.look(w, dir, sw.PID()); err != nil {
 			return pass{}, err
 		}
 		if m.grown > had || time.Now().Before(ready) {
@@ -169,10 +145,10 @@ func cpuTime(pid int) time.Duration {
 	return total
 }
 
-// programSimpleSwitch gives a simple_switch its commands, as soon as it listens.
-func programSimpleSwitch(ctx context.Context, script string, thrift int) error {
+// programSimpleSwitch waits for the answer of a simple_switch to its commands.
+func programSimpleSwitch(ctx context.Context, command func(context.Context) (string, error)) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, longestWait*time.Second, errSilent)
 	defer cancel()
-	_, err := bmv2.Command(ctx, thrift, script)
+	_, err := command(ctx)
 	return err
 }

@@ -90,7 +90,9 @@ func vethOf(ctx context.Context, load workload, missing string) (f figure, err e
 		if err != nil {
 			return f, err
 		}
-		theirs, err = startWired(load, simpleSwitchWindow, func() error { return programSimpleSwitch(ctx, script, thrift) }, func() (*exec.Cmd, error) {
+		theirs, err = startWired(load, simpleSwitchWindow, func() error {
+			return programSimpleSwitch(ctx, func(ctx context.Context) (string, error) { return bmv2.Command(ctx, thrift, script) })
+		}, func() (*exec.Cmd, error) {
 			return simpleSwitchOnWires(ctx, load, dir, thrift)
 		})
 		if err != nil {
@@ -147,7 +149,7 @@ type wired struct {
 	ports  map[uint32]*afpacket.Port
 	cmd    *exec.Cmd
 	stdin  io.Closer
-	output bytes.Buffer // of the process
+	output bytes.Buffer // of the process, read once it has ended
 	came   atomic.Int64 // frames out of the switch
 	news   chan struct{}
 	wrong  atomic.Pointer[error]
@@ -254,22 +256,31 @@ func (w *wired) run(ctx context.Context, d time.Duration) (float64, error) {
 		case <-ctx.Done():
 			return 0, context.Cause(ctx)
 		case <-silence.C:
-			return 0, fmt.Errorf("%s: %d packets lost of %d: %w\n%s", w.load.title, underWay, sent*copies, errSilent, w.output.Bytes()[:min(w.output.Len(), 1000)])
+			ended := w.end()
+			return 0, errors.Join(fmt.Errorf("%s: %d packets lost of %d: %w\n%s", w.load.title, underWay, sent*copies, errSilent,
+				w.output.Bytes()[:min(w.output.Len(), 1000)]), ended)
 		}
 	}
 }
 
-func (w *wired) stop() error {
-	var errs []error
-	if w.cmd != nil {
-		errs = append(errs, w.stdin.Close())
-		if w.cmd.Args[0] == bmv2.SimpleSwitch {
-			errs = append(errs, w.cmd.Process.Kill())
-			_ = w.cmd.Wait() // killed
-		} else {
-			errs = append(errs, w.cmd.Wait())
-		}
+// end ends the process, whose output is complete then.
+func (w *wired) end() error {
+	if w.cmd == nil {
+		return nil
 	}
+	cmd := w.cmd
+	w.cmd = nil
+	err := w.stdin.Close()
+	if cmd.Args[0] != bmv2.SimpleSwitch {
+		return errors.Join(err, cmd.Wait())
+	}
+	err = errors.Join(err, cmd.Process.Kill())
+	_ = cmd.Wait() // killed
+	return err
+}
+
+func (w *wired) stop() error {
+	errs := []error{w.end()}
 	for _, p := range w.ports {
 		errs = append(errs, p.Close())
 	}

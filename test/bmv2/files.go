@@ -6,9 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -49,11 +47,6 @@ func (f *Files) Run(t testing.TB) (out map[uint32][][]byte, said string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	thrift, err := FreePort()
-	if err != nil {
-		t.Fatal(err)
-	}
-	argv := append(SimpleSwitchArgs(thrift, dir), "--use-files", "0")
 	// simple_switch opens a port's file when it starts and reads it once all are open: named pipes keep it waiting for the packets until it is configured.
 	ready := make(chan struct{})
 	defer func() {
@@ -62,31 +55,25 @@ func (f *Files) Run(t testing.TB) (out map[uint32][][]byte, said string) {
 		}
 	}()
 	for _, p := range f.Ports {
-		name := filepath.Join(dir, fmt.Sprintf("p%d_in.pcap", p))
+		name := filepath.Join(dir, InFile(p))
 		if err := syscall.Mkfifo(name, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		argv = append(argv, "-i", fmt.Sprintf("%d@p%d", p, p))
 		go f.feed(name, p, ready)
 	}
-	sw := exec.Command(SimpleSwitch, append(argv, program)...)
-	sw.Dir = dir
-	var output bytes.Buffer
-	sw.Stdout, sw.Stderr = &output, &output
-	if err := sw.Start(); err != nil {
+	sw, err := RunOnFiles(t.Context(), dir, program, f.Ports, 0, nil)
+	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() {
-		_ = sw.Process.Kill()
-		_ = sw.Wait()
-		if output.Len() > 0 { // it is silent but when it gives up
-			t.Logf("simple_switch: %s", strings.TrimSpace(output.String()))
+		if output := sw.End(); output != "" { // it is silent but when it gives up
+			t.Logf("simple_switch: %s", output)
 		}
 	}()
 	command := func(commands []string) string {
 		ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 		defer cancel()
-		said, err := Command(ctx, thrift, strings.Join(commands, "\n")+"\n")
+		said, err := sw.Command(ctx, strings.Join(commands, "\n")+"\n")
 		if err != nil {
 			t.Fatalf("simple_switch: %v", err)
 		}
@@ -101,7 +88,7 @@ func (f *Files) Run(t testing.TB) (out map[uint32][][]byte, said string) {
 		out = map[uint32][][]byte{}
 		n := 0
 		for _, p := range f.Ports {
-			b, err := os.ReadFile(filepath.Join(dir, fmt.Sprintf("p%d_out.pcap", p)))
+			b, err := os.ReadFile(filepath.Join(dir, OutFile(p)))
 			if err == nil {
 				out[p] = captured(b)
 				n += len(out[p])

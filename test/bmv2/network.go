@@ -3,7 +3,6 @@
 package bmv2
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -62,13 +61,10 @@ type Network struct {
 
 // process is one running simple_switch_grpc.
 type process struct {
-	name   string
-	cmd    *exec.Cmd
-	output bytes.Buffer // read only after exited is closed
-	exited chan struct{}
-	err    error // of the process, once exited is closed
-	relay  *relay
-	stop   sync.Once
+	*Process
+	name  string
+	relay *relay
+	stop  sync.Once
 }
 
 // Start builds the network and waits until every switch answers P4Runtime. The switches have no pipeline yet.
@@ -176,23 +172,18 @@ func (n *Network) launch(index int, s Switch, interfaces []string) error {
 		args = append(args, "-i", i)
 	}
 	args = append(args, "--", "--grpc-server-addr", grpcAddress, "--cpu-port", fmt.Sprint(cpu), "--priority-queues", "8")
-	p := &process{name: s.Name, exited: make(chan struct{}), cmd: exec.Command(program, args...)}
-	p.cmd.Stdout, p.cmd.Stderr = &p.output, &p.output
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // when the namespace's thread ends
+	cmd := exec.Command(program, args...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // when the namespace's thread ends
 	relay, err := newRelay(n.ns, grpcAddress)
 	if err != nil {
 		return err
 	}
-	if err := n.ns.Do(p.cmd.Start); err != nil {
+	p, err := startProcess(cmd, func() error { return n.ns.Do(cmd.Start) })
+	if err != nil {
 		relay.close()
-		return fmt.Errorf("starting %s: %w", program, err)
+		return err
 	}
-	p.relay = relay
-	n.switches[s.Name] = p
-	go func() {
-		p.err = p.cmd.Wait()
-		close(p.exited)
-	}()
+	n.switches[s.Name] = &process{Process: p, name: s.Name, relay: relay}
 	return nil
 }
 
@@ -203,7 +194,7 @@ func (n *Network) await(ctx context.Context, p *process, index int) error {
 	go func() {
 		select {
 		case <-p.exited:
-			cancel(fmt.Errorf("%w: %v: %s", ErrExited, p.err, p.output.Bytes()))
+			cancel(p.Failure())
 		case <-ctx.Done():
 		}
 	}()
@@ -266,8 +257,7 @@ func (n *Network) Kill(name string) {
 
 func (p *process) end() {
 	p.stop.Do(func() {
-		p.cmd.Process.Kill()
-		<-p.exited
+		p.End()
 		p.relay.close()
 	})
 }
@@ -279,10 +269,9 @@ func (n *Network) Close() error {
 		p.stop.Do(func() {
 			select {
 			case <-p.exited:
-				errs = append(errs, fmt.Errorf("switch %s: %w: %v: %s", p.name, ErrExited, p.err, p.output.Bytes()))
+				errs = append(errs, fmt.Errorf("switch %s: %w", p.name, p.Failure()))
 			default:
-				p.cmd.Process.Kill()
-				<-p.exited
+				p.End()
 			}
 			p.relay.close()
 		})

@@ -34,6 +34,44 @@ func SimpleSwitchArgs(thrift int, dir string) []string {
 		"--notifications-addr", "ipc://" + filepath.Join(dir, "notifications.ipc")}
 }
 
+// FileRun is a simple_switch between capture files, as --use-files has it.
+type FileRun struct {
+	*Process
+	thrift int // port of its Thrift server
+}
+
+// InFile returns the name of the capture file of packets that arrive on a port; OutFile that of those that leave it.
+func InFile(port uint32) string  { return fmt.Sprintf("%d_in.pcap", port) }
+func OutFile(port uint32) string { return fmt.Sprintf("%d_out.pcap", port) }
+
+// RunOnFiles starts simple_switch in a folder, where it reads the InFile and writes the OutFile of each port, once it has waited
+// so many seconds. Program is the absolute path of a BMv2 JSON file. Start is nil for cmd.Start.
+func RunOnFiles(ctx context.Context, dir, program string, ports []uint32, wait int, start func(*exec.Cmd) error) (*FileRun, error) {
+	thrift, err := FreePort()
+	if err != nil {
+		return nil, err
+	}
+	args := append(SimpleSwitchArgs(thrift, dir), "--use-files", fmt.Sprint(wait))
+	for _, port := range ports {
+		args = append(args, "-i", fmt.Sprintf("%d@%d", port, port))
+	}
+	cmd := exec.CommandContext(ctx, SimpleSwitch, append(args, program)...)
+	cmd.Dir = dir
+	if start == nil {
+		start = (*exec.Cmd).Start
+	}
+	p, err := startProcess(cmd, func() error { return start(cmd) })
+	if err != nil {
+		return nil, err
+	}
+	return &FileRun{p, thrift}, nil
+}
+
+// Command gives the switch commands of simple_switch_CLI: see [Process.Command].
+func (r *FileRun) Command(ctx context.Context, script string) (string, error) {
+	return r.Process.Command(ctx, r.thrift, script)
+}
+
 // FreePort is a TCP port that nobody listened on a moment ago.
 func FreePort() (int, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -7,13 +7,8 @@ import (
 	"fmt"
 )
 
-// Sentinel errors.
-var (
-	// ErrTopology marks a topology that cannot be built.
-	ErrTopology = errors.New("bad topology")
-	// ErrExited marks a switch process that ended before it was told to.
-	ErrExited = errors.New("simple_switch_grpc exited")
-)
+// ErrTopology marks a topology that cannot be built.
+var ErrTopology = errors.New("bad topology")
 
 // Port is a port of a switch, 1 to 508.
 type Port struct {

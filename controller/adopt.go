@@ -5,8 +5,8 @@ import (
 	"net/netip"
 	"slices"
 
-	"github.com/weft-sdn/weft/controller/entry"
 	"github.com/weft-sdn/weft/controller/plan"
+	"github.com/weft-sdn/weft/southbound/entry"
 )
 
 // adoption is what becomes of the groups that switches hold and this core has
@@ -35,7 +35,7 @@ func (c *Core) spares(unit int) bool {
 }
 
 // findGroups notes which groups there are in a switch.
-func (c *Core) findGroups(contents Contents) {
+func (c *Core) findGroups(contents entry.Contents) {
 	a := &c.adoption
 	if !a.on {
 		return

@@ -6,11 +6,11 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/controller"
-	"github.com/weft-sdn/weft/controller/entry"
 	"github.com/weft-sdn/weft/controller/intent"
 	"github.com/weft-sdn/weft/controller/internal/sample"
 	"github.com/weft-sdn/weft/controller/plan"
 	"github.com/weft-sdn/weft/controller/store"
+	"github.com/weft-sdn/weft/southbound/entry"
 )
 
 // orphans starts a controller without records beside switches that hold the

@@ -8,11 +8,11 @@ import (
 	"slices"
 	"time"
 
-	"github.com/weft-sdn/weft/controller/entry"
 	"github.com/weft-sdn/weft/controller/intent"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/plan"
 	"github.com/weft-sdn/weft/controller/store"
+	"github.com/weft-sdn/weft/southbound/entry"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -143,7 +143,7 @@ func (c *Core) ordered() []*group {
 
 // SwitchConnected tells that a switch takes writes and what it holds. A switch
 // that connects again does so after SwitchDisconnected, or without.
-func (c *Core) SwitchConnected(name string, contents Contents) {
+func (c *Core) SwitchConnected(name string, contents entry.Contents) {
 	d := c.devices[name]
 	if d == nil {
 		return
@@ -180,7 +180,7 @@ func (c *Core) audit(d *device) {
 }
 
 // seen learns from a switch which epochs were used, so that none is used again.
-func (c *Core) seen(d *device, contents Contents) {
+func (c *Core) seen(d *device, contents entry.Contents) {
 	highest := make(map[uint16]uint32)
 	for _, e := range contents.Entities {
 		epoch, ok := plan.EpochOf(e)
@@ -269,7 +269,7 @@ func (c *Core) Done(r Result) {
 }
 
 // retries wakes the core when refused updates may be tried again.
-func (c *Core) retries(d *device, refusals []Refusal) {
+func (c *Core) retries(d *device, refusals []entry.Refusal) {
 	if len(refusals) == 0 {
 		return
 	}

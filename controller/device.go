@@ -7,11 +7,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/weft-sdn/weft/controller/entry"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/plan"
 	"github.com/weft-sdn/weft/p4"
-	"github.com/weft-sdn/weft/southbound"
+	"github.com/weft-sdn/weft/southbound/entry"
 )
 
 // The units of a switch: the unit of a group has the group's index.
@@ -72,7 +71,7 @@ type pending struct {
 // failure is an update that the switch refused.
 type failure struct {
 	update   pending
-	reason   RefusalReason
+	reason   entry.RefusalReason
 	message  string
 	attempts int
 	until    time.Duration // not tried again before
@@ -133,7 +132,7 @@ func (d *device) drop(k entry.Key) {
 }
 
 // connect takes over what was read back.
-func (d *device) connect(contents Contents, now time.Duration) {
+func (d *device) connect(contents entry.Contents, now time.Duration) {
 	d.connected, d.known, d.since, d.reason = true, true, now, ""
 	d.forget()
 	for _, e := range contents.Entities {
@@ -201,7 +200,7 @@ func (d *device) diff(i int) {
 		if i < 0 && d.settling || d.spares(i) {
 			break
 		}
-		if d.have[k].Kind() == southbound.KindDefaultAction {
+		if d.have[k].Kind() == entry.KindDefault {
 			continue // cannot be removed
 		}
 		if _, wanted := u.want[k]; !wanted && !d.wants(k) {
@@ -345,7 +344,7 @@ func (d *device) next(now time.Duration) []pending {
 				add = append(add, *p)
 				held = true
 			default:
-				held = held || f.reason != RefusedCapacity
+				held = held || f.reason != entry.RefusedCapacity
 			}
 		}
 		if held {
@@ -374,8 +373,8 @@ func batches(ps []pending) [][]entry.Update {
 
 // apply notes the outcome of the updates under way, and returns the units they
 // belong to.
-func (d *device) apply(refusals []Refusal, now, retryMin, retryMax time.Duration) map[int]bool {
-	refused := make(map[int]Refusal, len(refusals))
+func (d *device) apply(refusals []entry.Refusal, now, retryMin, retryMax time.Duration) map[int]bool {
+	refused := make(map[int]entry.Refusal, len(refusals))
 	for _, r := range refusals {
 		refused[r.Update] = r
 	}
@@ -391,10 +390,10 @@ func (d *device) apply(refusals []Refusal, now, retryMin, retryMax time.Duration
 		case !bad:
 			d.hold(p.key, p.unit, p.Entity)
 			delete(d.failed, p.key)
-		case r.Reason == RefusedExists && p.Type == entry.Insert:
+		case r.Reason == entry.RefusedExists && p.Type == entry.Insert:
 			d.hold(p.key, p.unit, p.Entity)
 			d.unsure[p.key] = true
-		case r.Reason == RefusedMissing && p.Type != entry.Insert:
+		case r.Reason == entry.RefusedMissing && p.Type != entry.Insert:
 			d.drop(p.key)
 		default:
 			d.fail(p, r, now, retryMin, retryMax)
@@ -407,7 +406,7 @@ func (d *device) apply(refusals []Refusal, now, retryMin, retryMax time.Duration
 	return units
 }
 
-func (d *device) fail(p pending, r Refusal, now, retryMin, retryMax time.Duration) {
+func (d *device) fail(p pending, r entry.Refusal, now, retryMin, retryMax time.Duration) {
 	f := d.failed[p.key]
 	if f == nil {
 		f = &failure{}

@@ -1,9 +1,9 @@
 package controller
 
 import (
-	"github.com/weft-sdn/weft/controller/entry"
 	"github.com/weft-sdn/weft/controller/ev"
 	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/southbound/entry"
 )
 
 // entropy is what the switches of an MRC fabric are to make of the entropy

@@ -5,10 +5,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weft-sdn/weft/controller/entry"
 	"github.com/weft-sdn/weft/controller/ev"
 	"github.com/weft-sdn/weft/controller/internal/sample"
 	"github.com/weft-sdn/weft/p4"
+	"github.com/weft-sdn/weft/southbound/entry"
 	"github.com/weft-sdn/weft/topology"
 )
 

@@ -9,8 +9,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/weft-sdn/weft/controller/entry"
 	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/southbound/entry"
 )
 
 // link carries out the works of one switch.

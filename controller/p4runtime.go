@@ -3,20 +3,18 @@ package controller
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 
-	"github.com/weft-sdn/weft/controller/entry"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/p4"
 	"github.com/weft-sdn/weft/southbound"
+	"github.com/weft-sdn/weft/southbound/entry"
 )
 
 // P4Runtime reaches switches through package southbound.
 type P4Runtime struct {
 	pipeline *southbound.Pipeline
-	codec    *entry.Codec
 	election southbound.ElectionID
 	// Configure, when not nil, may change how a switch is reached.
 	Configure func(inventory.Switch, *southbound.Config)
@@ -25,7 +23,7 @@ type P4Runtime struct {
 // NewP4Runtime returns the seam to switches that run a pipeline, for the
 // controller with an election id.
 func NewP4Runtime(p *southbound.Pipeline, election southbound.ElectionID) *P4Runtime {
-	return &P4Runtime{pipeline: p, codec: entry.NewCodec(p.Schema()), election: election}
+	return &P4Runtime{pipeline: p, election: election}
 }
 
 // SessionConfig says how a switch of the inventory is reached by the controller with
@@ -61,12 +59,9 @@ func (p *P4Runtime) event(e southbound.Event, handler func(SwitchEvent)) {
 	case southbound.Down:
 		handler(SwitchEvent{Err: e.Err})
 	case southbound.PacketIn:
-		in := p.codec.DecodePacketIn(e)
-		handler(SwitchEvent{PacketIn: &in})
+		handler(SwitchEvent{PacketIn: &e.PacketIn})
 	case southbound.Digest:
-		if d, err := p.codec.DecodeDigest(e); err == nil {
-			handler(SwitchEvent{Digest: &d})
-		}
+		handler(SwitchEvent{Digest: &e.Digest})
 	case southbound.Ports:
 		handler(SwitchEvent{Ports: &PortStates{Up: e.Up, Err: e.Err, Ignored: e.Ignored}})
 	}
@@ -78,84 +73,14 @@ type p4Switch struct {
 	s *southbound.Session
 }
 
-func (w *p4Switch) Write(ctx context.Context, updates []entry.Update) ([]Refusal, error) {
-	coded := make([]southbound.Update, 0, len(updates))
-	place := make([]int, 0, len(updates))
-	var refused []Refusal
-	for i, u := range updates {
-		c, err := w.p.codec.EncodeUpdate(u)
-		if err != nil {
-			refused = append(refused, Refusal{Update: i, Message: err.Error()})
-			continue
-		}
-		coded, place = append(coded, c), append(place, i)
-	}
-	more, err := Refusals(w.s.Write(ctx, coded))
-	for _, r := range more {
-		r.Update = place[r.Update]
-		refused = append(refused, r)
-	}
-	return refused, err
+func (w *p4Switch) Write(ctx context.Context, updates []entry.Update) ([]entry.Refusal, error) {
+	return w.s.Write(ctx, updates)
 }
 
-// Refusals separates what a switch said about single updates from an error that
-// leaves what became of them unknown.
-func Refusals(err error) ([]Refusal, error) {
-	var failed *southbound.WriteError
-	if err == nil || !errors.As(err, &failed) || failed.Cause != nil {
-		return nil, err
-	}
-	out := make([]Refusal, 0, len(failed.Updates))
-	for _, u := range failed.Updates {
-		r := Refusal{Update: u.Index, Message: u.Code.String()}
-		if u.Message != "" {
-			r.Message += ": " + u.Message
-		}
-		switch u.Code {
-		case southbound.CodeAlreadyExists:
-			r.Reason = RefusedExists
-		case southbound.CodeNotFound:
-			r.Reason = RefusedMissing
-		case southbound.CodeResourceExhausted:
-			r.Reason = RefusedCapacity
-		}
-		out = append(out, r)
-	}
-	return out, nil
-}
-
-func (w *p4Switch) Read(ctx context.Context) (Contents, error) {
-	c, err := w.s.ReadAll(ctx)
-	if err != nil {
-		return Contents{}, err
-	}
-	return DecodeContents(w.p.codec, c), nil
-}
-
-// DecodeContents names what was read from a switch. Entries that come with the
-// program are left out: nobody can change them.
-func DecodeContents(codec *entry.Codec, c southbound.Contents) Contents {
-	out := Contents{Unknown: c.Unsupported}
-	for _, e := range c.Entities {
-		if t, ok := e.(southbound.TableEntry); ok && t.Const {
-			continue
-		}
-		named, err := codec.Decode(e)
-		if err != nil {
-			out.Foreign++
-			continue
-		}
-		out.Entities = append(out.Entities, named)
-	}
-	return out
-}
+func (w *p4Switch) Read(ctx context.Context) (entry.Contents, error) { return w.s.ReadAll(ctx) }
 
 func (w *p4Switch) PacketOut(ctx context.Context, p entry.PacketOut) error {
-	out, err := w.p.codec.EncodePacketOut(p)
-	if err != nil {
-		return err
-	}
-	return w.s.PacketOut(ctx, out)
+	return w.s.PacketOut(ctx, p)
 }
 
 func (w *p4Switch) Tables() []TableView {
@@ -179,34 +104,20 @@ func (w *p4Switch) Tables() []TableView {
 }
 
 func (w *p4Switch) Inspect(ctx context.Context, table string) ([]EntryView, error) {
-	schema := w.p.pipeline.Schema()
-	info, err := schema.Table(table)
+	entries, err := w.s.ReadTable(ctx, table)
 	if err != nil {
 		return nil, err
 	}
-	kinds := []southbound.Kind{southbound.KindTableEntry}
-	if !info.ConstDefault && info.Profile == 0 {
-		kinds = append(kinds, southbound.KindDefaultAction)
-	}
-	out := []EntryView{}
-	for _, kind := range kinds {
-		if kind == southbound.KindTableEntry && len(info.Fields) == 0 {
-			continue // it has nothing but a default action
-		}
-		entities, err := w.s.Read(ctx, southbound.Query{Kind: kind, ID: info.ID})
+	out := make([]EntryView, 0, len(entries))
+	for _, e := range entries {
+		d, err := w.p.pipeline.Schema().Describe(e)
 		if err != nil {
 			return nil, err
 		}
-		for _, e := range entities {
-			d, err := schema.Describe(e.(southbound.TableEntry))
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, EntryView{
-				Table: d.Table, Match: fieldViews(d.Match), Priority: d.Priority, Default: d.Default,
-				Action: d.Action, Params: fieldViews(d.Params), Member: d.Member, Group: d.Group,
-			})
-		}
+		out = append(out, EntryView{
+			Table: d.Table, Match: fieldViews(d.Match), Priority: d.Priority, Default: d.Default,
+			Action: d.Action, Params: fieldViews(d.Params), Member: d.Member, Group: d.Group,
+		})
 	}
 	return out, nil
 }
@@ -220,24 +131,21 @@ func fieldViews(fields []southbound.Typed) []FieldView {
 }
 
 func (w *p4Switch) Counters(ctx context.Context) ([]CounterView, error) {
-	schema := w.p.pipeline.Schema()
-	infos := make(map[uint32]southbound.CounterInfo, len(schema.Counters))
-	for _, c := range schema.Counters {
-		infos[c.ID] = c
-	}
-	entities, err := w.s.Read(ctx, southbound.Query{Kind: southbound.KindCounter})
+	cells, err := w.s.ReadCounters(ctx, "")
 	if err != nil {
 		return nil, err
 	}
 	out := []CounterView{}
-	for _, e := range entities {
-		c, ok := e.(southbound.CounterCell)
-		if !ok || c.Packets == 0 && c.Bytes == 0 {
+	for _, c := range cells {
+		if c.Packets == 0 && c.Octets == 0 {
 			continue
 		}
-		info := infos[c.Counter]
-		v := CounterView{Counter: info.Name, Index: c.Index, Name: strconv.FormatInt(c.Index, 10), Packets: c.Packets, Octets: c.Bytes}
-		if name := cmp.Or(info.IndexNames[c.Index], p4.CellName(info.Name, c.Index)); name != "" {
+		v := CounterView{Counter: c.Name, Index: c.Index, Name: strconv.FormatInt(c.Index, 10), Packets: c.Packets, Octets: c.Octets}
+		info, err := w.p.pipeline.Schema().Counter(c.Name)
+		if err != nil {
+			return nil, err
+		}
+		if name := cmp.Or(info.IndexNames[c.Index], p4.CellName(c.Name, c.Index)); name != "" {
 			v.Name = name
 		}
 		out = append(out, v)
@@ -246,19 +154,17 @@ func (w *p4Switch) Counters(ctx context.Context) ([]CounterView, error) {
 }
 
 func (w *p4Switch) PortCounts(ctx context.Context, d Direction) (map[uint32]uint64, error) {
-	entities, err := w.s.Read(ctx, southbound.Query{Kind: southbound.KindCounter, ID: portCounters[d]})
+	cells, err := w.s.ReadCounters(ctx, portCounters[d])
 	if err != nil {
 		return nil, err
 	}
-	out := make(map[uint32]uint64, len(entities))
-	for _, e := range entities {
-		if c, ok := e.(southbound.CounterCell); ok {
-			out[uint32(c.Index)] = uint64(max(c.Packets, 0))
-		}
+	out := make(map[uint32]uint64, len(cells))
+	for _, c := range cells {
+		out[uint32(c.Index)] = uint64(max(c.Packets, 0))
 	}
 	return out, nil
 }
 
-var portCounters = [...]uint32{Sent: p4.CounterPortTxID, Received: p4.CounterPortRxID}
+var portCounters = [...]string{Sent: p4.CounterPortTx, Received: p4.CounterPortRx}
 
 func (w *p4Switch) Close() error { return w.s.Close() }

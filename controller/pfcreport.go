@@ -3,10 +3,10 @@ package controller
 import (
 	"net/netip"
 
-	"github.com/weft-sdn/weft/controller/entry"
 	"github.com/weft-sdn/weft/controller/pfc"
 	"github.com/weft-sdn/weft/controller/plan"
 	"github.com/weft-sdn/weft/p4"
+	"github.com/weft-sdn/weft/southbound/entry"
 )
 
 func sendTo(port uint32, frame []byte) entry.PacketOut {

@@ -3,8 +3,8 @@ package controller
 import (
 	"slices"
 
-	"github.com/weft-sdn/weft/controller/entry"
 	"github.com/weft-sdn/weft/controller/plan"
+	"github.com/weft-sdn/weft/southbound/entry"
 )
 
 // phase is how far a change of a tree is.

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/weft-sdn/weft/controller/entry"
+	"github.com/weft-sdn/weft/southbound/entry"
 )
 
 // pollKey is a group on a switch.

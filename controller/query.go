@@ -5,8 +5,8 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/weft-sdn/weft/controller/entry"
 	"github.com/weft-sdn/weft/controller/plan"
+	"github.com/weft-sdn/weft/southbound/entry"
 )
 
 // branchKey is a branch of a group on a switch.

@@ -9,11 +9,11 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/controller"
-	"github.com/weft-sdn/weft/controller/entry"
 	"github.com/weft-sdn/weft/controller/intent"
 	"github.com/weft-sdn/weft/controller/internal/sample"
 	"github.com/weft-sdn/weft/controller/plan"
 	"github.com/weft-sdn/weft/controller/store"
+	"github.com/weft-sdn/weft/southbound/entry"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -151,9 +151,9 @@ func TestChaos(t *testing.T) {
 		}
 		failing := 0.0
 		for _, d := range w.devices {
-			d.Refuse = func(entry.Update) *controller.Refusal {
+			d.Refuse = func(entry.Update) *entry.Refusal {
 				if w.rng.Float64() < failing {
-					return &controller.Refusal{Reason: controller.RefusedOther, Message: "no mood"}
+					return &entry.Refusal{Reason: entry.RefusedOther, Message: "no mood"}
 				}
 				return nil
 			}

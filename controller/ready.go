@@ -5,9 +5,9 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/weft-sdn/weft/controller/entry"
 	"github.com/weft-sdn/weft/controller/intent"
 	"github.com/weft-sdn/weft/controller/store"
+	"github.com/weft-sdn/weft/southbound/entry"
 )
 
 // Ready is what a [Core] wants done. Whoever takes it does all of it.
@@ -55,40 +55,12 @@ type Result struct {
 	Switch string
 	ID     uint64
 	// Refused are the updates that did not take effect, in any order.
-	Refused []Refusal
+	Refused []entry.Refusal
 	// Contents answer Read.
-	Contents Contents
+	Contents entry.Contents
 	// Err says that nobody knows which updates took effect, or that the read
 	// failed; the switch is then read again.
 	Err error
-}
-
-// Refusal is what a switch said about one update.
-type Refusal struct {
-	// Update counts through all batches from 0.
-	Update  int
-	Reason  RefusalReason
-	Message string
-}
-
-// RefusalReason is what the core has to know about a refusal.
-type RefusalReason uint8
-
-// The reasons.
-const (
-	RefusedOther    RefusalReason = iota
-	RefusedExists                 // insert of what is there
-	RefusedMissing                // modify or delete of what is not there
-	RefusedCapacity               // no room
-)
-
-// Contents is what a switch holds.
-type Contents struct {
-	Entities []entry.Entity
-	// Unknown are the kinds the switch cannot read back.
-	Unknown []entry.Kind
-	// Foreign counts entities that the pipeline has no names for.
-	Foreign int
 }
 
 // Event says that something changed.

@@ -11,12 +11,11 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/controller"
-	"github.com/weft-sdn/weft/controller/entry"
 	"github.com/weft-sdn/weft/controller/intent"
 	"github.com/weft-sdn/weft/controller/internal/sample"
 	"github.com/weft-sdn/weft/controller/store"
 	"github.com/weft-sdn/weft/p4"
-	"github.com/weft-sdn/weft/southbound"
+	"github.com/weft-sdn/weft/southbound/entry"
 )
 
 // The first CNP of a window is answered by one poll, a tick after the window.
@@ -212,10 +211,10 @@ func TestRefusedEntry(t *testing.T) {
 	w.put("other", other)
 	w.run(time.Second)
 	full, attempts := true, 0
-	w.devices["n1"].Refuse = func(u entry.Update) *controller.Refusal {
+	w.devices["n1"].Refuse = func(u entry.Update) *entry.Refusal {
 		if tb, ok := u.Entity.(entry.Table); ok && tb.Name == p4.TableMtBranch && full {
 			attempts++
-			return &controller.Refusal{Reason: controller.RefusedCapacity, Message: "RESOURCE_EXHAUSTED: table full"}
+			return &entry.Refusal{Reason: entry.RefusedCapacity, Message: "RESOURCE_EXHAUSTED: table full"}
 		}
 		return nil
 	}
@@ -296,7 +295,7 @@ func TestDrift(t *testing.T) {
 	}
 }
 
-func keysOf(d interface{ Contents() controller.Contents }) func(func(entry.Key) bool) {
+func keysOf(d interface{ Contents() entry.Contents }) func(func(entry.Key) bool) {
 	return func(yield func(entry.Key) bool) {
 		for _, e := range d.Contents().Entities {
 			if !yield(e.Key()) {
@@ -315,8 +314,8 @@ func TestUnreadableKinds(t *testing.T) {
 	w.run(time.Second)
 	w.disconnect("n4")
 	contents := w.devices["n4"].Contents()
-	contents.Entities = slices.DeleteFunc(contents.Entities, func(e entry.Entity) bool { return e.Kind() == southbound.KindMulticastGroup })
-	contents.Unknown = []entry.Kind{southbound.KindMulticastGroup}
+	contents.Entities = slices.DeleteFunc(contents.Entities, func(e entry.Entity) bool { return e.Kind() == entry.KindMulticast })
+	contents.Unknown = []entry.Kind{entry.KindMulticast}
 	w.core.SwitchConnected("n4", contents)
 	w.run(5 * time.Second)
 	w.converged()

@@ -12,10 +12,10 @@ import (
 
 	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/controllertest"
-	"github.com/weft-sdn/weft/controller/entry"
 	"github.com/weft-sdn/weft/controller/intent"
 	"github.com/weft-sdn/weft/controller/internal/sample"
 	"github.com/weft-sdn/weft/controller/store"
+	"github.com/weft-sdn/weft/southbound/entry"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

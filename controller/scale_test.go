@@ -10,6 +10,7 @@ import (
 	"github.com/weft-sdn/weft/controller/controllertest"
 	"github.com/weft-sdn/weft/controller/intent"
 	"github.com/weft-sdn/weft/controller/internal/sample"
+	"github.com/weft-sdn/weft/southbound/entry"
 )
 
 // Routes of many switches are planned bit by bit; nothing depends on it.
@@ -58,7 +59,7 @@ func BenchmarkPutToProgrammed(b *testing.B) {
 	core.SetTopology(net.Topology.Build())
 	for _, sw := range net.Inventory.Switches {
 		devices[sw.Name] = controllertest.NewDevice(sw.Name)
-		core.SwitchConnected(sw.Name, controller.Contents{})
+		core.SwitchConnected(sw.Name, entry.Contents{})
 	}
 	now, works := time.Duration(0), 0
 	settle := func() {
@@ -105,7 +106,7 @@ func BenchmarkManyGroups(b *testing.B) {
 		core.SetTopology(snap)
 		for _, sw := range net.Inventory.Switches {
 			devices[sw.Name] = controllertest.NewDevice(sw.Name)
-			core.SwitchConnected(sw.Name, controller.Contents{})
+			core.SwitchConnected(sw.Name, entry.Contents{})
 		}
 		for i := range 200 {
 			spec := net.Spec(i+1, fmt.Sprintf("h%d", i+1), slices.DeleteFunc(names("h", 1, 64), func(h string) bool { return h == fmt.Sprintf("h%d", i+1) })...)

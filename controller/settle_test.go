@@ -4,9 +4,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weft-sdn/weft/controller/entry"
 	"github.com/weft-sdn/weft/controller/intent"
 	"github.com/weft-sdn/weft/controller/internal/sample"
+	"github.com/weft-sdn/weft/southbound/entry"
 	"github.com/weft-sdn/weft/topology"
 )
 

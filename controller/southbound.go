@@ -3,8 +3,8 @@ package controller
 import (
 	"context"
 
-	"github.com/weft-sdn/weft/controller/entry"
 	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/southbound/entry"
 )
 
 // Southbound is the seam to the switches.
@@ -19,9 +19,9 @@ type Southbound interface {
 type Switch interface {
 	// Write carries out one batch of updates in any order, all of them whatever
 	// becomes of the others. An error says that nobody knows what became of them.
-	Write(ctx context.Context, updates []entry.Update) ([]Refusal, error)
+	Write(ctx context.Context, updates []entry.Update) ([]entry.Refusal, error)
 	// Read returns everything the switch holds that a controller can write.
-	Read(ctx context.Context) (Contents, error)
+	Read(ctx context.Context) (entry.Contents, error)
 	// PacketOut hands the switch a packet. It is not acknowledged.
 	PacketOut(ctx context.Context, p entry.PacketOut) error
 	// Tables returns the tables of the pipeline.

@@ -4,7 +4,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/weft-sdn/weft/controller/entry"
+	"github.com/weft-sdn/weft/southbound/entry"
 )
 
 // Switches returns what is known about every switch of the inventory, in its

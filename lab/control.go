@@ -11,12 +11,12 @@ import (
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 
 	"github.com/weft-sdn/weft/controller"
-	"github.com/weft-sdn/weft/controller/entry"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/store"
 	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/p4"
 	"github.com/weft-sdn/weft/southbound"
+	"github.com/weft-sdn/weft/southbound/entry"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -56,7 +56,6 @@ type Control struct {
 
 	store    store.Store
 	core     *controller.Core
-	codec    *entry.Codec
 	pipeline *southbound.Pipeline
 	learned  *topology.Builder
 	// life counts the controllers so far: what one of them has set going is not the next one's.
@@ -72,7 +71,7 @@ type Control struct {
 // A session is the controller's relation to one switch.
 type session struct {
 	node   *SwitchNode
-	direct *southbound.Direct
+	client *southbound.Client
 	// number counts connections: what belongs to an older one is late.
 	number int
 	up     bool
@@ -95,7 +94,7 @@ func NewControl(w *World, l Latencies) (*Control, error) {
 	}
 	c := &Control{
 		World: w, Latencies: l, store: store.NewMemory(), pipeline: pipeline,
-		codec: entry.NewCodec(pipeline.Schema()), learned: topology.NewBuilder(),
+		learned:  topology.NewBuilder(),
 		sessions: map[string]*session{}, held: map[string]hostapi.Version{}, states: map[uint64]controller.StateReport{},
 	}
 	for _, s := range w.Network.Switches {
@@ -230,14 +229,17 @@ func (c *Control) connect(name string) {
 			return
 		}
 		device := s.node.Device()
-		s.direct = &southbound.Direct{Target: device, DeviceID: device.ID(), Pipeline: c.pipeline}
+		s.client = &southbound.Client{
+			Transport: southbound.Direct{Device: device, Now: func() time.Duration { return c.World.now }},
+			DeviceID:  device.ID(), Pipeline: c.pipeline,
+		}
 		if device.Switch().Program() == nil {
-			if err := s.direct.Install(c.World.now); err != nil {
+			if err := s.client.Install(context.Background()); err != nil {
 				c.fail(fmt.Errorf("switch %s: %w", name, err))
 				return
 			}
 		}
-		contents, err := c.read(s)
+		contents, err := s.client.ReadAll(context.Background())
 		if err != nil {
 			c.fail(fmt.Errorf("switch %s: %w", name, err))
 			return
@@ -248,14 +250,6 @@ func (c *Control) connect(name string) {
 		c.core.SwitchConnected(name, contents)
 		c.work()
 	})
-}
-
-func (c *Control) read(s *session) (controller.Contents, error) {
-	held, err := s.direct.ReadAll(c.World.now)
-	if err != nil {
-		return controller.Contents{}, err
-	}
-	return controller.DecodeContents(c.codec, held), nil
 }
 
 // tick tells the core the time, and comes again when the core wants it.
@@ -337,12 +331,10 @@ func (c *Control) carryOut(w controller.Work) {
 				return
 			}
 		case w.Read:
-			result.Contents, result.Err = c.read(s)
+			result.Contents, result.Err = s.client.ReadAll(context.Background())
 		}
 		for _, p := range w.Packets {
-			out, err := c.codec.EncodePacketOut(p)
-			c.fail(err)
-			c.fail(s.direct.PacketOut(c.World.now, out))
+			c.fail(s.client.PacketOut(context.Background(), p))
 		}
 		s.node.Wake()
 		if w.ID != 0 {
@@ -359,19 +351,9 @@ func (c *Control) carryOut(w controller.Work) {
 	c.after(latency, func() { batch(0) })
 }
 
-func (c *Control) write(s *session, updates []entry.Update, first int) ([]controller.Refusal, error) {
-	encoded := make([]southbound.Update, len(updates))
-	for i, u := range updates {
-		e, err := c.codec.EncodeUpdate(u)
-		if err != nil {
-			c.fail(err)
-			return nil, err
-		}
-		encoded[i] = e
-	}
-	err := s.direct.Write(c.World.now, encoded)
+func (c *Control) write(s *session, updates []entry.Update, first int) ([]entry.Refusal, error) {
+	refused, err := s.client.Write(context.Background(), updates)
 	s.node.Wake()
-	refused, err := controller.Refusals(err)
 	for i := range refused {
 		refused[i].Update += first
 	}
@@ -383,8 +365,9 @@ func (c *Control) told(name string, m *p4v1.StreamMessageResponse) {
 	if !c.up || !c.sessions[name].up {
 		return
 	}
-	if d, ok := southbound.DigestOf(m); ok {
-		named, err := c.codec.DecodeDigest(d)
+	schema := c.pipeline.Schema()
+	if d := m.GetDigest(); d != nil {
+		named, err := schema.DecodeDigest(d)
 		c.fail(err)
 		c.after(c.Latencies.PacketIn, func() {
 			c.core.Tick(c.World.now)
@@ -393,13 +376,11 @@ func (c *Control) told(name string, m *p4v1.StreamMessageResponse) {
 		})
 		return
 	}
-	p, ok := southbound.PacketInOf(m)
-	if !ok {
-		return
+	if p := m.GetPacket(); p != nil {
+		c.after(c.Latencies.PacketIn, func() {
+			c.core.Tick(c.World.now)
+			c.core.PacketIn(name, schema.DecodePacketIn(p))
+			c.work()
+		})
 	}
-	c.after(c.Latencies.PacketIn, func() {
-		c.core.Tick(c.World.now)
-		c.core.PacketIn(name, c.codec.DecodePacketIn(p))
-		c.work()
-	})
 }

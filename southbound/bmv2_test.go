@@ -1,13 +1,14 @@
 package southbound
 
 import (
-	"errors"
 	"net"
 	"net/netip"
 	"os/exec"
+	"slices"
 	"testing"
 
 	"github.com/weft-sdn/weft/p4"
+	"github.com/weft-sdn/weft/southbound/entry"
 )
 
 // TestBMv2 programs a simple_switch_grpc with the fabric's pipeline and reads
@@ -58,27 +59,20 @@ func TestBMv2(t *testing.T) {
 	if !next[Ready](t, ev).Installed {
 		t.Error("the pipeline was not installed on an empty switch")
 	}
-	want := fabricEntities(t, pipeline.Schema())
-	var inserts []Update
-	for _, e := range want {
-		inserts = append(inserts, Update{Insert, e})
-	}
-	if err := s.Write(t.Context(), inserts); err != nil {
-		t.Fatal(err)
-	}
+	want := fabricEntities()
+	wantAccepted(t)(s.Write(t.Context(), insert(want...)))
 	contents := readBack(t, s, want)
-	if len(contents.Unsupported) > 0 {
-		t.Errorf("BMv2 cannot read back %v", contents.Unsupported)
+	if len(contents.Unknown) > 0 {
+		t.Errorf("BMv2 cannot read back %v", contents.Unknown)
 	}
 
-	var failed *WriteError
-	err = s.Write(t.Context(), []Update{inserts[0], inserts[len(inserts)-2]})
-	if !errors.As(err, &failed) || failed.Cause != nil || len(failed.Updates) != 2 {
-		t.Errorf("inserting twice: %v", err)
+	refused, err := s.Write(t.Context(), insert(want[0], want[len(want)-2]))
+	if err != nil || len(refused) != 2 {
+		t.Errorf("inserting twice: %v, %v", refused, err)
 	}
-	for _, u := range failed.Updates {
-		if u.Code != CodeAlreadyExists {
-			t.Errorf("inserting twice: %v", u)
+	for _, r := range refused {
+		if r.Reason != entry.RefusedExists {
+			t.Errorf("inserting twice: %+v", r)
 		}
 	}
 
@@ -100,53 +94,49 @@ func TestBMv2(t *testing.T) {
 	if !next[Ready](t, ev).Installed {
 		t.Error("a restarted switch got no pipeline")
 	}
-	if err := s.Write(t.Context(), inserts); err != nil {
-		t.Error(err)
-	}
+	wantAccepted(t)(s.Write(t.Context(), insert(want...)))
 
 	// Everything goes, in the reverse order of reference.
-	var deletes []Update
-	for i := len(want) - 1; i >= 0; i-- {
-		deletes = append(deletes, Update{Delete, want[i]})
+	var deletes []entry.Update
+	for _, e := range slices.Backward(want) {
+		deletes = append(deletes, entry.Update{Type: entry.Delete, Entity: e})
 	}
-	if err := s.Write(t.Context(), deletes); err != nil {
-		t.Error(err)
-	}
+	wantAccepted(t)(s.Write(t.Context(), deletes))
 	left, err := s.ReadAll(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, e := range left.Entities {
-		if e.Kind() != KindDefaultAction {
-			t.Errorf("%s is left", describe(e))
+		if e.Kind() != entry.KindDefault {
+			t.Errorf("%s is left", e)
 		}
 	}
-	cells, err := s.Read(t.Context(), Query{Kind: KindCounter})
+	cells, err := s.ReadCounters(t.Context(), "")
 	if err != nil || len(cells) == 0 {
 		t.Errorf("%d counter cells, %v", len(cells), err)
 	}
 }
 
 // readBack compares what the switch holds with what it should.
-func readBack(t *testing.T, s *Session, want []Entity) Contents {
+func readBack(t *testing.T, s *Session, want []entry.Entity) entry.Contents {
 	t.Helper()
 	contents, err := s.ReadAll(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	have := make(map[string]Entity)
+	have := make(map[entry.Key]entry.Entity)
 	for _, e := range contents.Entities {
 		have[e.Key()] = e
 	}
 	for _, e := range want {
-		if !Equal(have[e.Key()], e) {
-			t.Errorf("wrote     %+v\nread back %+v", e, have[e.Key()])
+		if !entry.Equal(have[e.Key()], e) {
+			t.Errorf("wrote     %v\nread back %v", e, have[e.Key()])
 		}
 		delete(have, e.Key())
 	}
 	for _, e := range have {
-		if te, ok := e.(TableEntry); !ok || !te.Default && !te.Const {
-			t.Errorf("%s was never written", describe(e))
+		if e.Kind() != entry.KindDefault {
+			t.Errorf("%s was never written", e)
 		}
 	}
 	return contents
@@ -154,54 +144,32 @@ func readBack(t *testing.T, s *Session, want []Entity) Contents {
 
 // fabricEntities has one entity of each kind, and of each kind of match, that
 // the fabric's program has, in order of reference.
-func fabricEntities(t *testing.T, s *Schema) []Entity {
-	t.Helper()
-	action := func(name string, args ...Value) Action {
-		for _, a := range s.Actions {
-			if a.Name == name && len(a.Params) == len(args) {
-				out := Action{ID: a.ID}
-				for i, p := range a.Params {
-					out.Params = append(out.Params, Param{ID: p.ID, Value: args[i]})
-				}
-				return out
-			}
-		}
-		t.Fatalf("the program has no action %s of %d parameters", name, len(args))
-		return Action{}
+func fabricEntities() []entry.Entity {
+	forward := func(port, neighbor uint64) entry.Action {
+		return entry.Do(p4.ActionForward, entry.With("port", entry.Uint(port)), entry.With("neighbor", entry.Uint(neighbor)))
 	}
-	table := func(name string, matches ...Match) TableEntry {
-		info, err := s.Table(name)
-		if err != nil || len(matches) > len(info.Fields) {
-			t.Fatalf("table %s: %v", name, err)
+	to := func(action entry.Action, prefix string) entry.Table {
+		var m entry.Match
+		if p := netip.MustParsePrefix(prefix); p.Bits() > 0 { // a prefix of length 0 is left out
+			m = entry.Match{Field: "dst_addr", Kind: entry.MatchLPM, Value: entry.Addr(p.Addr()), Bits: p.Bits()}
 		}
-		e := TableEntry{Table: info.ID}
-		for i, m := range matches {
-			m.Field, m.Kind = info.Fields[i].ID, info.Fields[i].Match
-			e.Match = append(e.Match, m)
-		}
-		return e
+		return entry.In(p4.TableIpv6Route, action, entry.Exact("vrf", entry.Uint(0)), m)
 	}
-	selector := s.Profiles[0].ID
-	loopback := Addr(netip.MustParseAddr("2001:db8:ff::1"))
-	node := table("node")
-	node.Default, node.Action = true, action("set_node", loopback, Uint(124))
-	station := table("my_station", Match{Value: MAC([6]byte{2, 0, 0, 0, 0, 1})})
-	station.Action = action("accept_station")
-	route := table("ipv6_route", Match{Value: Uint(0)}, Match{Value: Addr(netip.MustParseAddr("2001:db8::")), Bits: 32})
-	route.Action = action("forward", Uint(1), Uint(0))
-	spread := table("ipv6_route", Match{Value: Uint(0)}, Match{Value: Addr(netip.MustParseAddr("2001:db8:1::")), Bits: 48})
-	spread.Action = action("ecmp_group", Uint(7))
-	anywhere := table("ipv6_route", Match{Value: Uint(0)}) // a prefix of length 0 is left out
-	anywhere.Action = action("forward", Uint(2), Uint(513))
-	ecmp := table("ecmp", Match{Value: Uint(7)})
+	node := entry.In(p4.TableNode, entry.Do(p4.ActionSetNode, entry.With("address", entry.Addr(netip.MustParseAddr("2001:db8:ff::1"))), entry.With("tlv_type", entry.Uint(124))))
+	node.Default = true
+	ecmp := entry.In(p4.TableEcmp, entry.Action{}, entry.Exact("group", entry.Uint(7)))
 	ecmp.Group = 7
-	return []Entity{
-		CloneSession{ID: 511, Replicas: []Replica{{Port: 510}}},
-		MulticastGroup{ID: 64, Replicas: []Replica{{Port: 3, Instance: 1}, {Port: 509, Instance: 256}}},
-		MulticastGroup{ID: 66},
-		ActionMember{Profile: selector, ID: 1, Action: action("forward", Uint(1), Uint(0))},
-		ActionMember{Profile: selector, ID: 2, Action: action("forward", Uint(256), Uint(1))},
-		ActionGroup{Profile: selector, ID: 7, Members: []WeightedMember{{ID: 1, Weight: 1}, {ID: 2, Weight: 2}}},
-		station, route, spread, anywhere, ecmp, node,
+	return []entry.Entity{
+		entry.Clone{ID: 511, Replicas: []entry.Replica{{Port: 510}}},
+		entry.Copies(64, entry.Replica{Port: 3, Instance: 1}, entry.Replica{Port: 509, Instance: 256}),
+		entry.Copies(66),
+		entry.Member{Profile: p4.ActionProfileEcmpSelector, ID: 1, Action: forward(1, 0)},
+		entry.Member{Profile: p4.ActionProfileEcmpSelector, ID: 2, Action: forward(256, 1)},
+		entry.Group{Profile: p4.ActionProfileEcmpSelector, ID: 7, Members: []uint32{1, 2, 2}},
+		entry.In(p4.TableMyStation, entry.Do(p4.ActionAcceptStation), entry.Exact("dst_addr", entry.MAC([6]byte{2, 0, 0, 0, 0, 1}))),
+		to(forward(1, 0), "2001:db8::/32"),
+		to(entry.Do(p4.ActionEcmpGroup, entry.With("group", entry.Uint(7))), "2001:db8:1::/48"),
+		to(forward(2, 513), "::/0"),
+		ecmp, node,
 	}
 }

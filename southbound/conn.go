@@ -18,7 +18,7 @@ import (
 // conn is one connection of a session, from dialing to its loss.
 type conn struct {
 	cfg        *Config
-	client     p4v1.P4RuntimeClient
+	rpc        p4v1.P4RuntimeClient
 	stream     p4v1.P4Runtime_StreamChannelClient
 	ctx        context.Context // ends with the connection
 	fail       context.CancelCauseFunc
@@ -43,7 +43,7 @@ func (s *Session) serve(ctx context.Context) (served time.Duration, err error) {
 	defer fail(nil)
 	g, gctx := errgroup.WithContext(cctx)
 	c := &conn{
-		cfg: &s.cfg, client: p4v1.NewP4RuntimeClient(cc), ctx: gctx, fail: fail,
+		cfg: &s.cfg, rpc: p4v1.NewP4RuntimeClient(cc), ctx: gctx, fail: fail,
 		sendq:      make(chan *p4v1.StreamMessageRequest, s.cfg.SendQueue),
 		arbitrated: make(chan *p4v1.MasterArbitrationUpdate, 1),
 	}
@@ -51,7 +51,7 @@ func (s *Session) serve(ctx context.Context) (served time.Duration, err error) {
 		fail(fmt.Errorf("%w: no answer within %v", ErrArbitration, s.cfg.SetupTimeout))
 	})
 	defer c.setup.Stop()
-	c.stream, err = c.client.StreamChannel(gctx)
+	c.stream, err = c.rpc.StreamChannel(gctx)
 	if err == nil {
 		err = c.stream.Send(c.arbitration())
 	}
@@ -73,6 +73,67 @@ func (s *Session) serve(ctx context.Context) (served time.Duration, err error) {
 		served = time.Since(c.answered)
 	}
 	return served, err
+}
+
+// client returns the client whose transport this connection is.
+func (c *conn) client() *Client {
+	return &Client{
+		Transport: c, DeviceID: c.cfg.DeviceID, Role: c.cfg.Role, Election: c.cfg.Election, Pipeline: c.cfg.Pipeline,
+		BatchUpdates: c.cfg.BatchUpdates, BatchBytes: c.cfg.BatchBytes,
+	}
+}
+
+// names returns the names of the pipeline, none if the session has no pipeline.
+func (c *conn) names() *Schema {
+	if c.cfg.Pipeline == nil {
+		return &Schema{}
+	}
+	return c.cfg.Pipeline.schema
+}
+
+// SetPipeline implements Transport; ctx bounds it.
+func (c *conn) SetPipeline(ctx context.Context, req *p4v1.SetForwardingPipelineConfigRequest) error {
+	_, err := c.rpc.SetForwardingPipelineConfig(ctx, req)
+	return err
+}
+
+// Write implements Transport.
+func (c *conn) Write(ctx context.Context, req *p4v1.WriteRequest) error {
+	ctx, cancel := context.WithTimeout(ctx, c.cfg.RequestTimeout)
+	defer cancel()
+	if _, err := c.rpc.Write(ctx, req); err != nil {
+		return c.requestError(ctx, err)
+	}
+	return nil
+}
+
+// Read implements Transport.
+func (c *conn) Read(ctx context.Context, req *p4v1.ReadRequest, emit func(*p4v1.ReadResponse)) error {
+	ctx, cancel := context.WithTimeout(ctx, c.cfg.RequestTimeout)
+	defer cancel()
+	stream, err := c.rpc.Read(ctx, req)
+	for err == nil {
+		var m *p4v1.ReadResponse
+		if m, err = stream.Recv(); err == nil {
+			emit(m)
+		}
+	}
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return c.requestError(ctx, err)
+}
+
+// PacketOut implements Transport: it queues the packet for the stream.
+func (c *conn) PacketOut(ctx context.Context, p *p4v1.PacketOut) error {
+	select {
+	case c.sendq <- &p4v1.StreamMessageRequest{Update: &p4v1.StreamMessageRequest_Packet{Packet: p}}:
+		return nil
+	case <-c.ctx.Done():
+		return ErrNotConnected
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // cause prefers the reason given to fail over the errors that it caused.
@@ -125,9 +186,11 @@ func (s *Session) receive(c *conn) error {
 			}
 			c.arbitrated <- m.Arbitration
 		case *p4v1.StreamMessageResponse_Packet:
-			s.emit(c.ctx, packetInFromProto(m.Packet))
+			s.emit(c.ctx, PacketIn{c.names().DecodePacketIn(m.Packet)})
 		case *p4v1.StreamMessageResponse_Digest:
-			s.emit(c.ctx, digestFromProto(m.Digest))
+			if d, err := c.names().DecodeDigest(m.Digest); err == nil {
+				s.emit(c.ctx, Digest{d})
+			}
 			ack := &p4v1.DigestListAck{DigestId: m.Digest.GetDigestId(), ListId: m.Digest.GetListId()}
 			select {
 			case c.sendq <- &p4v1.StreamMessageRequest{Update: &p4v1.StreamMessageRequest_DigestAck{DigestAck: ack}}:
@@ -227,7 +290,7 @@ func (c *conn) probe() error {
 			continue
 		}
 		ctx, cancel := context.WithTimeout(c.ctx, c.cfg.ProbeTimeout)
-		_, err := c.client.Capabilities(ctx, &p4v1.CapabilitiesRequest{})
+		_, err := c.rpc.Capabilities(ctx, &p4v1.CapabilitiesRequest{})
 		cancel()
 		switch {
 		case c.ctx.Err() != nil:

@@ -3,8 +3,9 @@ package southbound
 import (
 	"fmt"
 	"net"
-	"slices"
 	"strconv"
+
+	"github.com/weft-sdn/weft/southbound/entry"
 )
 
 // Typed is a named value as JSON would have it: a uint64, or a string for
@@ -28,72 +29,55 @@ type Description struct {
 	Group  uint32
 }
 
-// Describe names a table entry. An entry that does not fit the P4Info is an
-// error that wraps ErrUnknownName.
-func (s *Schema) Describe(e TableEntry) (Description, error) {
-	t := s.tables[e.Table]
+// Describe shows a table entry in the formats of the P4Info. An entry that does
+// not fit the P4Info is an error that wraps ErrUnknownName or ErrMalformed.
+func (s *Schema) Describe(e entry.Table) (Description, error) {
+	t := s.tableNames[e.Name]
 	if t == nil {
-		return Description{}, fmt.Errorf("%w: table %#x", ErrUnknownName, e.Table)
+		return Description{}, fmt.Errorf("%w: table %q", ErrUnknownName, e.Name)
 	}
 	d := Description{Table: t.Name, Priority: e.Priority, Default: e.Default, Const: e.Const, Member: e.Member, Group: e.Group}
 	if !e.Default {
 		for _, f := range t.Fields {
 			v := any("*")
-			if i := slices.IndexFunc(e.Match, func(m Match) bool { return m.Field == f.ID }); i >= 0 {
-				v = f.showMatch(e.Match[i])
+			if m, given := e.Field(f.Name); given {
+				v = f.showMatch(m)
 			}
 			d.Match = append(d.Match, Typed{Name: f.Name, Value: v})
 		}
 	}
-	if e.Action.ID == 0 {
+	if e.Action.Name == "" {
 		return d, nil
 	}
-	a := s.actions[e.Action.ID]
+	a := s.actionNames[e.Action.Name]
 	if a == nil {
-		return Description{}, fmt.Errorf("%w: action %#x", ErrUnknownName, e.Action.ID)
+		return Description{}, fmt.Errorf("%w: action %q", ErrUnknownName, e.Action.Name)
 	}
 	d.Action = a.Name
-	var err error
-	d.Params, err = a.show(e.Action)
-	return d, err
-}
-
-// DescribeAction names an action and its arguments, for members of profiles.
-func (s *Schema) DescribeAction(a Action) (name string, params []Typed, err error) {
-	info := s.actions[a.ID]
-	if info == nil {
-		return "", nil, fmt.Errorf("%w: action %#x", ErrUnknownName, a.ID)
-	}
-	params, err = info.show(a)
-	return info.Name, params, err
-}
-
-func (a *ActionInfo) show(given Action) ([]Typed, error) {
-	var out []Typed
 	for _, f := range a.Params {
-		i := slices.IndexFunc(given.Params, func(p Param) bool { return p.ID == f.ID })
-		if i < 0 {
-			return nil, fmt.Errorf("%w: action %s without argument %s", ErrMalformed, a.Name, f.Name)
+		v := e.Action.Arg(f.Name)
+		if v == "" {
+			return Description{}, fmt.Errorf("%w: action %s without argument %s", ErrMalformed, a.Name, f.Name)
 		}
-		out = append(out, Typed{Name: f.Name, Value: f.show(given.Params[i].Value)})
+		d.Params = append(d.Params, Typed{Name: f.Name, Value: f.show(v)})
 	}
-	return out, nil
+	return d, nil
 }
 
-func (f FieldInfo) showMatch(m Match) any {
+func (f FieldInfo) showMatch(m entry.Match) any {
 	switch m.Kind {
-	case LPM:
+	case entry.MatchLPM:
 		return fmt.Sprint(f.show(m.Value), "/", strconv.Itoa(m.Bits))
-	case Ternary:
+	case entry.MatchTernary:
 		return fmt.Sprint(f.show(m.Value), "&&&", m.Mask.String())
-	case Range:
+	case entry.MatchRange:
 		return fmt.Sprint(f.show(m.Value), "..", f.show(m.Mask))
 	}
 	return f.show(m.Value)
 }
 
 // show returns the value in the field's format.
-func (f FieldInfo) show(v Value) any {
+func (f FieldInfo) show(v entry.Value) any {
 	switch f.Format {
 	case FormatIPv6:
 		if a, ok := v.Addr6(); ok {

@@ -4,22 +4,27 @@ import (
 	"errors"
 	"net/netip"
 	"os"
+	"slices"
+	"strings"
 	"testing"
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weft-sdn/weft/p4"
+	"github.com/weft-sdn/weft/southbound/entry"
 )
 
+// The ids of testdata/small.p4info.txtpb.
 const (
 	routeTable = 33554433
 	aclTable   = 33554434
-	ecmpTable  = 33554435
-	nodeTable  = 33554436
 	forward    = 16777217
 	deny       = 16777218
-	setNode    = 16777219
 	selector   = 285212673
 	drops      = 302010369
 	portRx     = 302010370
+	learn      = 385875969
 )
 
 func smallPipeline(t testing.TB) *Pipeline {
@@ -36,60 +41,70 @@ func smallPipeline(t testing.TB) *Pipeline {
 }
 
 // every has one entity of each kind and each way to match.
-func every() []Entity {
-	return []Entity{
-		CloneSession{ID: 511, Replicas: []Replica{{Port: 510, Instance: 0}}, Truncate: 128},
-		MulticastGroup{ID: 64, Replicas: []Replica{{Port: 3, Instance: 1}, {Port: 509, Instance: 256}}},
-		ActionMember{Profile: selector, ID: 1, Action: forwardTo(1)},
-		ActionMember{Profile: selector, ID: 2, Action: forwardTo(2)},
-		ActionGroup{Profile: selector, ID: 7, Members: []WeightedMember{{ID: 1, Weight: 1}, {ID: 2, Weight: 3}}},
-		TableEntry{Table: ecmpTable, Match: []Match{{Field: 1, Kind: Exact, Value: Uint(9)}}, Group: 7},
-		TableEntry{Table: ecmpTable, Match: []Match{{Field: 1, Kind: Exact, Value: Uint(10)}}, Member: 2},
+func every() []entry.Entity {
+	viaGroup := entry.In("ecmp", entry.Action{}, entry.Exact("group", entry.Uint(9)))
+	viaGroup.Group = 7
+	viaMember := entry.In("ecmp", entry.Action{}, entry.Exact("group", entry.Uint(10)))
+	viaMember.Member = 2
+	acl := entry.In("acl", entry.Do("deny"),
+		entry.Match{Field: "port", Kind: entry.MatchTernary, Value: entry.Uint(0x100), Mask: entry.Uint(0x1f0)},
+		entry.Match{Field: "flow", Kind: entry.MatchRange, Value: entry.Uint(0), Mask: entry.Uint(500)},
+		entry.Match{Field: "proto", Kind: entry.MatchOptional, Value: entry.Uint(17)})
+	acl.Priority = 10
+	node := entry.In("node", entry.Do("set_node", entry.With("address", entry.Addr(netip.MustParseAddr("2001:db8::1")))))
+	node.Default = true
+	return []entry.Entity{
+		entry.Clone{ID: 511, Replicas: []entry.Replica{{Port: 510}}, Class: 3, Truncate: 128},
+		entry.Copies(64, entry.Replica{Port: 3, Instance: 1}, entry.Replica{Port: 509, Instance: 256}),
+		entry.Member{Profile: "ecmp_selector", ID: 1, Action: forwardTo(1)},
+		entry.Member{Profile: "ecmp_selector", ID: 2, Action: forwardTo(2)},
+		entry.Group{Profile: "ecmp_selector", ID: 7, Members: []uint32{1, 2, 2, 2}},
+		viaGroup, viaMember,
 		route("2001:db8::", 32, 5),
-		TableEntry{Table: routeTable, Match: []Match{{Field: 1, Kind: Exact, Value: Uint(0)}}, Action: Action{ID: deny}},
-		TableEntry{Table: aclTable, Priority: 10, Action: Action{ID: deny}, Match: []Match{
-			{Field: 1, Kind: Ternary, Value: Uint(0x100), Mask: Uint(0x1f0)},
-			{Field: 2, Kind: Range, Value: Uint(0), Mask: Uint(500)},
-			{Field: 3, Kind: Optional, Value: Uint(17)},
-		}},
-		TableEntry{Table: nodeTable, Default: true, Action: Action{ID: setNode, Params: []Param{{ID: 1, Value: Addr(netip.MustParseAddr("2001:db8::1"))}}}},
-		CounterCell{Counter: drops, Index: 2, Packets: 3, Bytes: 4},
-		DigestConfig{ID: 385875969, MaxTimeout: 1000, MaxList: 8, AckTimeout: 5000},
+		entry.In("route", entry.Do("deny"), entry.Exact("vrf", entry.Uint(0))),
+		acl, node,
+		entry.Reports{Digest: "learn", Wait: 1000, List: 8, Again: 5000},
 	}
 }
 
-func forwardTo(port uint64) Action {
-	return Action{ID: forward, Params: []Param{
-		{ID: 1, Value: Uint(port)}, {ID: 2, Value: MAC([6]byte{2, 0, 0, 0, 0, byte(port)})}, {ID: 3, Value: Uint(0)},
-	}}
+func forwardTo(port uint64) entry.Action {
+	return entry.Do("forward", entry.With("port", entry.Uint(port)),
+		entry.With("dst_mac", entry.MAC([6]byte{2, 0, 0, 0, 0, byte(port)})), entry.With("holdoff", entry.Uint(0)))
 }
 
-func route(prefix string, bits int, port uint64) TableEntry {
-	return TableEntry{Table: routeTable, Action: forwardTo(port), Match: []Match{
-		{Field: 1, Kind: Exact, Value: Uint(0)},
-		{Field: 2, Kind: LPM, Value: Addr(netip.MustParseAddr(prefix)), Bits: bits},
-	}}
+func route(prefix string, bits int, port uint64) entry.Table {
+	return entry.In("route", forwardTo(port), entry.Exact("vrf", entry.Uint(0)),
+		entry.Match{Field: "dst_addr", Kind: entry.MatchLPM, Value: entry.Addr(netip.MustParseAddr(prefix)), Bits: bits})
+}
+
+func insert(es ...entry.Entity) []entry.Update {
+	out := make([]entry.Update, len(es))
+	for i, e := range es {
+		out[i] = entry.Update{Type: entry.Insert, Entity: e}
+	}
+	return out
 }
 
 func TestEntityRoundTrip(t *testing.T) {
-	seen := make(map[string]Entity)
+	s := smallPipeline(t).Schema()
+	seen := make(map[entry.Key]entry.Entity)
 	for _, e := range every() {
 		if other, dup := seen[e.Key()]; dup {
-			t.Errorf("%s and %s share a key", describe(e), describe(other))
+			t.Errorf("%s and %s share a key", e, other)
 		}
 		seen[e.Key()] = e
-		p, err := toProto(e)
+		p, err := s.Encode(e)
 		if err != nil {
-			t.Errorf("%s: %v", describe(e), err)
+			t.Error(err)
 			continue
 		}
-		back, ok, err := fromProto(p)
-		if err != nil || !ok || !Equal(e, back) {
-			t.Errorf("%s: came back as %+v, %v, %v", describe(e), back, ok, err)
+		back, err := s.Decode(p)
+		if err != nil || !entry.Equal(e, back) {
+			t.Errorf("%s: came back as %v, %v", e, back, err)
 		}
 		for k, other := range seen {
-			if k != e.Key() && Equal(e, other) {
-				t.Errorf("%s equals %s", describe(e), describe(other))
+			if k != e.Key() && entry.Equal(e, other) {
+				t.Errorf("%s equals %s", e, other)
 			}
 		}
 	}
@@ -98,19 +113,24 @@ func TestEntityRoundTrip(t *testing.T) {
 // TestEqualWhateverTheForm: a switch may pad values, reorder everything, and
 // spell out what matches anything.
 func TestEqualWhateverTheForm(t *testing.T) {
-	pad := func(v Value, n int) []byte { return append(make([]byte, n-len(v)), v...) }
-	param := func(id uint32, v Value, n int) *p4v1.Action_Param {
+	pad := func(v entry.Value, n int) []byte { return append(make([]byte, n-len(v)), v...) }
+	param := func(id uint32, v entry.Value, n int) *p4v1.Action_Param {
 		return &p4v1.Action_Param{ParamId: id, Value: pad(v, n)}
 	}
-	mac := MAC([6]byte{2, 0, 0, 0, 0, 5})
-	padded := &p4v1.Action{ActionId: forward, Params: []*p4v1.Action_Param{param(3, Uint(0), 6), param(2, mac, 6), param(1, Uint(5), 2)}}
-	dst := Addr(netip.MustParseAddr("2001:db8:ffff::"))
+	mac := entry.MAC([6]byte{2, 0, 0, 0, 0, 5})
+	padded := &p4v1.Action{ActionId: forward, Params: []*p4v1.Action_Param{param(3, entry.Uint(0), 6), param(2, mac, 6), param(1, entry.Uint(5), 2)}}
+	dst := entry.Addr(netip.MustParseAddr("2001:db8:ffff::"))
 	//lint:ignore SA1019 servers of either age are met
 	numbered := &p4v1.Replica_EgressPort{EgressPort: 509}
+	denyACL := func(matches ...entry.Match) entry.Table {
+		e := entry.In("acl", entry.Do("deny"), matches...)
+		e.Priority = 3
+		return e
+	}
 	for _, c := range []struct {
 		name string
 		in   *p4v1.Entity
-		want Entity
+		want entry.Entity
 	}{
 		{"padded, reordered, bits beyond the prefix", &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: &p4v1.TableEntry{
 			TableId: routeTable,
@@ -128,89 +148,187 @@ func TestEqualWhateverTheForm(t *testing.T) {
 				{FieldId: 2, FieldMatchType: &p4v1.FieldMatch_Range_{Range: &p4v1.FieldMatch_Range{Low: []byte{0}, High: []byte{0x0f, 0xff, 0xff}}}},
 			},
 			Action: &p4v1.TableAction{Type: &p4v1.TableAction_Action{Action: &p4v1.Action{ActionId: deny}}},
-		}}}, TableEntry{Table: aclTable, Priority: 3, Action: Action{ID: deny}}},
+		}}}, denyACL()},
 		{"bits outside the mask", &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: &p4v1.TableEntry{
 			TableId: aclTable, Priority: 3,
 			Match: []*p4v1.FieldMatch{
 				{FieldId: 1, FieldMatchType: &p4v1.FieldMatch_Ternary_{Ternary: &p4v1.FieldMatch_Ternary{Value: []byte{0x01, 0xff}, Mask: []byte{0x0f}}}},
 			},
 			Action: &p4v1.TableAction{Type: &p4v1.TableAction_Action{Action: &p4v1.Action{ActionId: deny}}},
-		}}}, TableEntry{Table: aclTable, Priority: 3, Action: Action{ID: deny}, Match: []Match{{Field: 1, Kind: Ternary, Value: Uint(15), Mask: Uint(15)}}}},
-		{"replicas in either form and any order", preToProto(&p4v1.PacketReplicationEngineEntry{Type: &p4v1.PacketReplicationEngineEntry_MulticastGroupEntry{
-			MulticastGroupEntry: &p4v1.MulticastGroupEntry{MulticastGroupId: 64, Replicas: []*p4v1.Replica{
-				{PortKind: numbered, Instance: 256},
-				{PortKind: &p4v1.Replica_Port{Port: []byte{0, 3}}, Instance: 1},
-			}}}}), MulticastGroup{ID: 64, Replicas: []Replica{{Port: 3, Instance: 1}, {Port: 509, Instance: 256}}}},
+		}}}, denyACL(entry.Match{Field: "port", Kind: entry.MatchTernary, Value: entry.Uint(15), Mask: entry.Uint(15)})},
+		{"replicas in either form and any order", multicastPattern(64, []*p4v1.Replica{
+			{PortKind: numbered, Instance: 256},
+			{PortKind: &p4v1.Replica_Port{Port: []byte{0, 3}}, Instance: 1},
+		}), entry.Copies(64, entry.Replica{Port: 3, Instance: 1}, entry.Replica{Port: 509, Instance: 256})},
 		{"members reordered, a weight left out, a size reported", &p4v1.Entity{Entity: &p4v1.Entity_ActionProfileGroup{ActionProfileGroup: &p4v1.ActionProfileGroup{
 			ActionProfileId: selector, GroupId: 7, MaxSize: 32,
 			Members: []*p4v1.ActionProfileGroup_Member{{MemberId: 2, Weight: 3}, {MemberId: 1}},
-		}}}, ActionGroup{Profile: selector, ID: 7, Members: []WeightedMember{{ID: 1, Weight: 1}, {ID: 2, Weight: 3}}}},
+		}}}, entry.Group{Profile: "ecmp_selector", ID: 7, Members: []uint32{1, 2, 2, 2}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, ok, err := fromProto(c.in)
-			if err != nil || !ok {
-				t.Fatalf("%v, %v", ok, err)
+			got, err := smallPipeline(t).Schema().Decode(c.in)
+			if err != nil || got == nil {
+				t.Fatalf("%v, %v", got, err)
 			}
-			if got = smallPipeline(t).normal(got); !Equal(got, c.want) {
-				t.Errorf("got  %+v\nwant %+v", got, c.want)
+			if !entry.Equal(got, c.want) {
+				t.Errorf("got  %v\nwant %v", got, c.want)
 			}
 		})
 	}
 }
 
-func TestUnequal(t *testing.T) {
-	base := route("2001:db8::", 32, 5)
-	longer := route("2001:db8::", 33, 5)
-	other := route("2001:db8::", 32, 6)
-	if Equal(base, longer) || base.Key() == longer.Key() {
-		t.Error("prefix lengths are not told apart")
+// TestDecodeRefuses: what a switch reports with ids that the pipeline does not
+// have, or that is out of bounds, is an error and never a wrong entity.
+func TestDecodeRefuses(t *testing.T) {
+	table := func(e *p4v1.TableEntry) *p4v1.Entity {
+		return &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: e}}
 	}
-	if Equal(base, other) || base.Key() != other.Key() {
-		t.Error("actions are not told apart, or are part of the key")
+	action := func(a *p4v1.Action) *p4v1.TableAction {
+		return &p4v1.TableAction{Type: &p4v1.TableAction_Action{Action: a}}
 	}
-	if Equal(base, nil) || !Equal(nil, nil) {
-		t.Error("nothing equals something")
+	group := func(id uint32, weight int32) *p4v1.Entity {
+		return &p4v1.Entity{Entity: &p4v1.Entity_ActionProfileGroup{ActionProfileGroup: &p4v1.ActionProfileGroup{
+			ActionProfileId: id, GroupId: 1, Members: []*p4v1.ActionProfileGroup_Member{{MemberId: 1, Weight: weight}}}}}
 	}
-}
-
-func TestMalformedUpdates(t *testing.T) {
-	twice := route("2001:db8::", 32, 5)
-	twice.Match = append(twice.Match, twice.Match[0])
-	for name, u := range map[string]Update{
-		"no entity":             {Type: Insert},
-		"no type":               {Entity: route("::1", 128, 1)},
-		"table 0":               {Insert, TableEntry{Action: Action{ID: deny}}},
-		"no action":             {Insert, TableEntry{Table: routeTable}},
-		"action and group":      {Insert, TableEntry{Table: routeTable, Action: Action{ID: deny}, Group: 1}},
-		"default with a match":  {Modify, TableEntry{Table: routeTable, Default: true, Match: twice.Match[:1], Action: Action{ID: deny}}},
-		"a field twice":         {Insert, twice},
-		"prefix of length 0":    {Insert, TableEntry{Table: routeTable, Action: Action{ID: deny}, Match: []Match{{Field: 2, Kind: LPM, Value: Uint(0)}}}},
-		"exact without a value": {Insert, TableEntry{Table: routeTable, Action: Action{ID: deny}, Match: []Match{{Field: 1, Kind: Exact}}}},
-		"exact with a mask":     {Insert, TableEntry{Table: routeTable, Action: Action{ID: deny}, Match: []Match{{Field: 1, Kind: Exact, Value: Uint(1), Mask: Uint(1)}}}},
-		"ternary without mask":  {Insert, TableEntry{Table: aclTable, Action: Action{ID: deny}, Match: []Match{{Field: 1, Kind: Ternary, Value: Uint(1)}}}},
-		"member 0":              {Insert, ActionMember{Profile: selector}},
-		"weight 0":              {Insert, ActionGroup{Profile: selector, ID: 1, Members: []WeightedMember{{ID: 1}}}},
-		"multicast group 0":     {Insert, MulticastGroup{}},
-		"clone session 0":       {Insert, CloneSession{}},
+	for name, c := range map[string]struct {
+		in   *p4v1.Entity
+		want error
+	}{
+		"table":          {table(&p4v1.TableEntry{TableId: 1}), ErrUnknownName},
+		"field":          {table(&p4v1.TableEntry{TableId: routeTable, Match: []*p4v1.FieldMatch{{FieldId: 99}}}), ErrUnknownName},
+		"kind of match":  {table(&p4v1.TableEntry{TableId: routeTable, Match: []*p4v1.FieldMatch{{FieldId: 1}}}), ErrMalformed},
+		"action":         {table(&p4v1.TableEntry{TableId: routeTable, Action: action(&p4v1.Action{ActionId: 5})}), ErrUnknownName},
+		"parameter":      {table(&p4v1.TableEntry{TableId: routeTable, Action: action(&p4v1.Action{ActionId: forward, Params: []*p4v1.Action_Param{{ParamId: 9}}})}), ErrUnknownName},
+		"member":         {&p4v1.Entity{Entity: &p4v1.Entity_ActionProfileMember{ActionProfileMember: &p4v1.ActionProfileMember{ActionProfileId: 1}}}, ErrUnknownName},
+		"group":          {group(1, 1), ErrUnknownName},
+		"weight":         {group(selector, 1<<31-1), ErrMalformed},
+		"digest":         {&p4v1.Entity{Entity: &p4v1.Entity_DigestEntry{DigestEntry: &p4v1.DigestEntry{DigestId: 1}}}, ErrUnknownName},
+		"port too large": {multicastPattern(1, []*p4v1.Replica{{PortKind: &p4v1.Replica_Port{Port: []byte{1, 0, 0, 0, 0}}}}), ErrMalformed},
 	} {
-		if _, err := updateToProto(u); !errors.Is(err, ErrMalformed) {
-			t.Errorf("%s: %v", name, err)
+		if e, err := smallPipeline(t).Schema().Decode(c.in); !errors.Is(err, c.want) {
+			t.Errorf("%s: %v, %v; want %v", name, e, err, c.want)
 		}
 	}
 }
 
-func TestUpdateTypesOfWhatAlwaysExists(t *testing.T) {
-	def := TableEntry{Table: nodeTable, Default: true, Action: Action{ID: deny}}
-	for _, typ := range []UpdateType{Insert, Modify, Delete} {
-		for _, e := range []Entity{def, CounterCell{Counter: drops, Index: 1}} {
-			p, err := updateToProto(Update{typ, e})
-			if err != nil || p.GetType() != p4v1.Update_MODIFY {
-				t.Errorf("%s of a %s: %v, %v", typ, e.Kind(), p.GetType(), err)
-			}
-			if te := p.GetEntity().GetTableEntry(); te != nil && (te.GetAction() == nil) != (typ == Delete) {
-				t.Errorf("%s of a default action carries %v", typ, te.GetAction())
-			}
+func TestEncodeRefuses(t *testing.T) {
+	with := func(edit func(*entry.Table)) []entry.Update {
+		e := route("2001:db8::", 32, 5)
+		e.Match, e.Action.Params = slices.Clone(e.Match), slices.Clone(e.Action.Params)
+		edit(&e)
+		return insert(e)
+	}
+	one := func(m entry.Match) []entry.Update { return insert(entry.In("acl", entry.Do("deny"), m)) }
+	for name, c := range map[string]struct {
+		updates []entry.Update
+		want    error
+	}{
+		"no entity":                 {[]entry.Update{{Type: entry.Insert}}, ErrMalformed},
+		"no type":                   {[]entry.Update{{Entity: route("::1", 128, 1)}}, ErrMalformed},
+		"table":                     {with(func(e *entry.Table) { e.Name = "nope" }), ErrUnknownName},
+		"field":                     {with(func(e *entry.Table) { e.Match[0].Field = "nope" }), ErrUnknownName},
+		"a field twice":             {with(func(e *entry.Table) { e.Match = append(e.Match, e.Match[0]) }), ErrMalformed},
+		"exact field missing":       {with(func(e *entry.Table) { e.Match = e.Match[:1] }), ErrMalformed},
+		"match too wide":            {with(func(e *entry.Table) { e.Match[1].Value = entry.Uint(1 << 16) }), ErrRange},
+		"match of another kind":     {with(func(e *entry.Table) { e.Match[0].Kind = entry.MatchExact }), ErrMalformed},
+		"prefix too long":           {with(func(e *entry.Table) { e.Match[0].Bits = 129 }), ErrRange},
+		"prefix of length 0":        {with(func(e *entry.Table) { e.Match[0].Bits = 0 }), ErrMalformed},
+		"exact without a value":     {with(func(e *entry.Table) { e.Match[1].Value = "" }), ErrMalformed},
+		"exact with a mask":         {with(func(e *entry.Table) { e.Match[1].Mask = entry.Uint(1) }), ErrMalformed},
+		"ternary without a mask":    {one(entry.Match{Field: "port", Kind: entry.MatchTernary, Value: entry.Uint(1)}), ErrMalformed},
+		"ternary mask too wide":     {one(entry.Match{Field: "port", Kind: entry.MatchTernary, Value: entry.Uint(1), Mask: entry.Uint(512)}), ErrRange},
+		"no action":                 {with(func(e *entry.Table) { e.Action = entry.Action{} }), ErrMalformed},
+		"action":                    {with(func(e *entry.Table) { e.Action.Name = "nope" }), ErrUnknownName},
+		"action of another table":   {with(func(e *entry.Table) { e.Action = entry.Do("set_node") }), ErrUnknownName},
+		"action and group":          {with(func(e *entry.Table) { e.Group = 1 }), ErrMalformed},
+		"parameter":                 {with(func(e *entry.Table) { e.Action.Params[0].Name = "nope" }), ErrUnknownName},
+		"parameter missing":         {with(func(e *entry.Table) { e.Action.Params = e.Action.Params[1:] }), ErrMalformed},
+		"parameter without a value": {with(func(e *entry.Table) { e.Action.Params[0].Value = "" }), ErrMalformed},
+		"parameter too wide":        {with(func(e *entry.Table) { e.Action = forwardTo(512) }), ErrRange},
+		"default with a match":      {with(func(e *entry.Table) { e.Default = true }), ErrMalformed},
+		"member 0":                  {insert(entry.Member{Profile: "ecmp_selector", Action: forwardTo(1)}), ErrMalformed},
+		"profile of a member":       {insert(entry.Member{Profile: "nope", ID: 1, Action: forwardTo(1)}), ErrUnknownName},
+		"group 0":                   {insert(entry.Group{Profile: "ecmp_selector"}), ErrMalformed},
+		"profile of a group":        {insert(entry.Group{Profile: "nope", ID: 1}), ErrUnknownName},
+		"multicast group 0":         {insert(entry.Multicast{}), ErrMalformed},
+		"clone session 0":           {insert(entry.Clone{}), ErrMalformed},
+		"digest":                    {insert(entry.Reports{Digest: "nope"}), ErrUnknownName},
+	} {
+		_, err := smallPipeline(t).Schema().encodeUpdate(c.updates[0])
+		if !errors.Is(err, c.want) {
+			t.Errorf("%s: %v; want %v", name, err, c.want)
 		}
+		if e := c.updates[0].Entity; e != nil && err != nil && !strings.Contains(err.Error(), string(e.Key())) {
+			t.Errorf("%s: %q does not name the entity", name, err)
+		}
+	}
+}
+
+func TestUpdateTypesOfDefaultActions(t *testing.T) {
+	def := entry.In("route", entry.Do("deny"))
+	def.Default = true
+	for _, typ := range []entry.UpdateType{entry.Insert, entry.Modify, entry.Delete} {
+		p, err := smallPipeline(t).Schema().encodeUpdate(entry.Update{Type: typ, Entity: def})
+		if err != nil || p.GetType() != p4v1.Update_MODIFY {
+			t.Errorf("%s: %v, %v", typ, p.GetType(), err)
+		}
+		if te := p.GetEntity().GetTableEntry(); (te.GetAction() == nil) != (typ == entry.Delete) {
+			t.Errorf("%s of a default action carries %v", typ, te.GetAction())
+		}
+	}
+}
+
+// TestDeletionCarriesNoAction: the key alone says what goes (P4Runtime spec §9.1).
+func TestDeletionCarriesNoAction(t *testing.T) {
+	p, err := smallPipeline(t).Schema().encodeUpdate(entry.Update{Type: entry.Delete, Entity: route("2001:db8::", 32, 5)})
+	if te := p.GetEntity().GetTableEntry(); err != nil || p.GetType() != p4v1.Update_DELETE || te.GetAction() != nil || len(te.GetMatch()) != 2 {
+		t.Errorf("%v, %v", p, err)
+	}
+}
+
+// TestFabricPackets: the headers of the fabric's program, field by field.
+func TestFabricPackets(t *testing.T) {
+	pipeline, err := NewPipeline(p4.P4Info(), p4.JSON())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := pipeline.Schema()
+	out, err := s.encodePacketOut(entry.PacketOut{Op: entry.State, Group: 1023, Branch: 31})
+	if err != nil || len(out.Metadata) != 4 {
+		t.Fatal(out, err)
+	}
+	got := make(map[string]uint64)
+	for _, m := range out.GetMetadata() {
+		got[fieldByID(s.PacketOut, m.GetMetadataId()).Name], _ = entry.ValueOf(m.GetValue()).Uint64()
+	}
+	if got["op"] != 2 || got["group"] != 1023 || got["branch"] != 31 {
+		t.Errorf("%v", got)
+	}
+	values := map[string]uint64{
+		"ingress_port": 3, "reason": 2, "group": 9, "branch": 4, "epoch": 1 << 31, "flags": 0b1011, "ack_psn": 1<<24 - 1, "rnr_timer": 7,
+		"msn": 5, "cnp_count": 6, "last_psn": 8, "cnp_total": 10, "cnp_branch": 11,
+	}
+	in := &p4v1.PacketIn{Payload: []byte("payload")}
+	for _, info := range s.PacketIn {
+		v, known := values[info.Name]
+		if !known {
+			t.Errorf("field %q is not decoded", info.Name)
+		}
+		delete(values, info.Name)
+		in.Metadata = append(in.Metadata, &p4v1.PacketMetadata{MetadataId: info.ID, Value: []byte(entry.Uint(v))})
+	}
+	if len(values) > 0 {
+		t.Errorf("the pipeline lacks %v", values)
+	}
+	want := entry.PacketIn{
+		IngressPort: 3, Reason: entry.StateAnswer, Group: 9, Branch: 4, Epoch: 1 << 31, Valid: true, NAKPending: true, RNR: true,
+		AckPSN: 1<<24 - 1, RNRTimer: 7, MSN: 5, CNPCount: 6, LastPSN: 8, CNPTotal: 10, CNPBranch: 11, Payload: []byte("payload"),
+	}
+	if p := s.DecodePacketIn(in); p.String() != want.String() {
+		t.Errorf("%s\nwant %s", p, want)
+	}
+	if _, err := (&Schema{}).encodePacketOut(entry.PacketOut{}); !errors.Is(err, ErrUnknownName) {
+		t.Errorf("a pipeline without the header: %v", err)
 	}
 }
 
@@ -227,7 +345,7 @@ func TestSchema(t *testing.T) {
 		Params: []Typed{{"port", uint64(5)}, {"dst_mac", "02:00:00:00:00:05"}, {"holdoff", uint64(0)}},
 	}
 	equalDescriptions(t, d, want)
-	d, err = s.Describe(every()[9].(TableEntry))
+	d, err = s.Describe(every()[9].(entry.Table))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -235,13 +353,13 @@ func TestSchema(t *testing.T) {
 		Table: "acl", Priority: 10, Action: "deny",
 		Match: []Typed{{"port", "256&&&0x1f0"}, {"flow", "0..500"}, {"proto", uint64(17)}},
 	})
-	if _, err := s.Describe(TableEntry{Table: 1}); !errors.Is(err, ErrUnknownName) {
+	if _, err := s.Describe(entry.In("nope", entry.Do("deny"))); !errors.Is(err, ErrUnknownName) {
 		t.Errorf("unknown table: %v", err)
 	}
-	if _, err := s.Describe(TableEntry{Table: routeTable, Action: Action{ID: 1}}); !errors.Is(err, ErrUnknownName) {
+	if _, err := s.Describe(entry.In("route", entry.Do("nope"))); !errors.Is(err, ErrUnknownName) {
 		t.Errorf("unknown action: %v", err)
 	}
-	if _, err := s.Describe(TableEntry{Table: routeTable, Action: Action{ID: forward}}); !errors.Is(err, ErrMalformed) {
+	if _, err := s.Describe(entry.In("route", entry.Do("forward"))); !errors.Is(err, ErrMalformed) {
 		t.Errorf("missing argument: %v", err)
 	}
 	c, err := s.Counter("drops")
@@ -254,18 +372,15 @@ func TestSchema(t *testing.T) {
 	if _, err := s.Table("nosuch"); !errors.Is(err, ErrUnknownName) {
 		t.Errorf("%v", err)
 	}
+	if _, err := s.Counter("nosuch"); !errors.Is(err, ErrUnknownName) {
+		t.Errorf("%v", err)
+	}
 }
 
 func equalDescriptions(t *testing.T, got, want Description) {
 	t.Helper()
 	same := got.Table == want.Table && got.Action == want.Action && got.Priority == want.Priority &&
-		len(got.Match) == len(want.Match) && len(got.Params) == len(want.Params)
-	for i := 0; same && i < len(got.Match); i++ {
-		same = got.Match[i] == want.Match[i]
-	}
-	for i := 0; same && i < len(got.Params); i++ {
-		same = got.Params[i] == want.Params[i]
-	}
+		slices.Equal(got.Match, want.Match) && slices.Equal(got.Params, want.Params)
 	if !same {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
@@ -290,4 +405,39 @@ func TestPipelineCookie(t *testing.T) {
 	if _, err := ParsePipeline([]byte(`tables { preamble { id: 5 name: "a" } } tables { preamble { id: 5 name: "b" } }`), nil); !errors.Is(err, ErrMalformed) {
 		t.Errorf("an id used twice: %v", err)
 	}
+}
+
+// FuzzDecode: whatever a switch reports is an entity that the pipeline can write
+// again, or an error.
+func FuzzDecode(f *testing.F) {
+	pipeline := smallPipeline(f)
+	for _, e := range every() {
+		p, err := pipeline.Schema().Encode(e)
+		if err != nil {
+			f.Fatal(err)
+		}
+		raw, err := proto.Marshal(p)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(raw)
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		p := &p4v1.Entity{}
+		if proto.Unmarshal(raw, p) != nil {
+			return
+		}
+		s := pipeline.Schema()
+		e, err := s.Decode(p)
+		if err != nil || e == nil {
+			return
+		}
+		again, err := s.Encode(e)
+		if err != nil {
+			return // incomplete, or too wide: a write of it is refused
+		}
+		if back, err := s.Decode(again); err != nil || !entry.Equal(e, back) {
+			t.Fatalf("%v became %v, %v", e, back, err)
+		}
+	})
 }

@@ -6,6 +6,8 @@ import (
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"google.golang.org/grpc/codes"
+
+	"github.com/weft-sdn/weft/southbound/entry"
 )
 
 // Handler takes the events of a session, one at a time and in order. While it
@@ -39,42 +41,10 @@ type Down struct {
 }
 
 // PacketIn is a packet the switch sent to the controller.
-type PacketIn struct {
-	Payload  []byte
-	Metadata []Field
-}
-
-// Field is one field of a packet-in or packet-out header.
-type Field struct {
-	ID    uint32 // metadata id of the P4Info
-	Value Value
-}
-
-// Value returns the value of a metadata field, "" when there is none.
-func (p PacketIn) Value(id uint32) Value {
-	for _, f := range p.Metadata {
-		if f.ID == id {
-			return f.Value
-		}
-	}
-	return ""
-}
-
-// PacketOut is a packet for the switch to process or send.
-type PacketOut struct {
-	Payload  []byte
-	Metadata []Field
-}
+type PacketIn struct{ entry.PacketIn }
 
 // Digest is a list of reports. It is acknowledged when the handler returns.
-type Digest struct {
-	ID   uint32
-	List uint64
-	// Reports holds the leaves of each report in the order of the P4 struct.
-	Reports [][]Value
-	// Timestamp is the switch's, in nanoseconds since the epoch.
-	Timestamp int64
-}
+type Digest struct{ entry.Digest }
 
 // StreamError is the switch's complaint about a packet-out or acknowledgement.
 type StreamError struct {
@@ -130,59 +100,4 @@ func (e ElectionID) proto() *p4v1.Uint128 { return &p4v1.Uint128{High: e.High, L
 
 func electionFromProto(u *p4v1.Uint128) ElectionID {
 	return ElectionID{High: u.GetHigh(), Low: u.GetLow()}
-}
-
-func packetInFromProto(p *p4v1.PacketIn) PacketIn {
-	out := PacketIn{Payload: p.GetPayload()}
-	for _, m := range p.GetMetadata() {
-		out.Metadata = append(out.Metadata, Field{ID: m.GetMetadataId(), Value: ValueOf(m.GetValue())})
-	}
-	return out
-}
-
-func packetOutToProto(p PacketOut) *p4v1.StreamMessageRequest {
-	out := &p4v1.PacketOut{Payload: p.Payload}
-	for _, m := range p.Metadata {
-		v := m.Value
-		if v == "" {
-			v = Uint(0)
-		}
-		out.Metadata = append(out.Metadata, &p4v1.PacketMetadata{MetadataId: m.ID, Value: []byte(v)})
-	}
-	return &p4v1.StreamMessageRequest{Update: &p4v1.StreamMessageRequest_Packet{Packet: out}}
-}
-
-func digestFromProto(d *p4v1.DigestList) Digest {
-	out := Digest{ID: d.GetDigestId(), List: d.GetListId(), Timestamp: d.GetTimestamp()}
-	for _, data := range d.GetData() {
-		out.Reports = append(out.Reports, leaves(nil, data, 0))
-	}
-	return out
-}
-
-// maxDepth bounds the nesting of digest data from the switch.
-const maxDepth = 16
-
-// leaves appends the bit strings, Booleans and enum values of d in order.
-func leaves(out []Value, d *p4v1.P4Data, depth int) []Value {
-	if depth > maxDepth {
-		return out
-	}
-	switch d := d.GetData().(type) {
-	case *p4v1.P4Data_Bitstring:
-		out = append(out, ValueOf(d.Bitstring))
-	case *p4v1.P4Data_Bool:
-		out = append(out, Bool(d.Bool))
-	case *p4v1.P4Data_EnumValue:
-		out = append(out, ValueOf(d.EnumValue))
-	case *p4v1.P4Data_Struct:
-		for _, m := range d.Struct.GetMembers() {
-			out = leaves(out, m, depth+1)
-		}
-	case *p4v1.P4Data_Tuple:
-		for _, m := range d.Tuple.GetMembers() {
-			out = leaves(out, m, depth+1)
-		}
-	}
-	return out
 }

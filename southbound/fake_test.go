@@ -19,6 +19,8 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
+
+	"github.com/weft-sdn/weft/southbound/entry"
 )
 
 // fakeSwitch is a P4Runtime server in memory. Its hooks inject faults; they
@@ -28,11 +30,13 @@ type fakeSwitch struct {
 	listener *bufconn.Listener
 	server   *grpc.Server
 
+	schema *Schema
+
 	mu       sync.Mutex
 	streams  map[*fakeStream]ElectionID
 	cookie   *p4v1.ForwardingPipelineConfig_Cookie
 	pipeline bool
-	entities map[string]*p4v1.Entity
+	entities map[entry.Key]*p4v1.Entity
 	requests []*p4v1.WriteRequest
 	installs int
 	probes   chan struct{} // when not nil, told of probes
@@ -63,7 +67,7 @@ func newFakeSwitch(t *testing.T, options ...grpc.ServerOption) *fakeSwitch {
 // newFakeSwitchWith is a fake with other services at its port.
 func newFakeSwitchWith(t *testing.T, register func(grpc.ServiceRegistrar), options ...grpc.ServerOption) *fakeSwitch {
 	f := &fakeSwitch{
-		listener: bufconn.Listen(1 << 16), streams: make(map[*fakeStream]ElectionID), entities: make(map[string]*p4v1.Entity),
+		listener: bufconn.Listen(1 << 16), schema: smallPipeline(t).Schema(), streams: make(map[*fakeStream]ElectionID), entities: make(map[entry.Key]*p4v1.Entity),
 	}
 	f.server = grpc.NewServer(options...)
 	p4v1.RegisterP4RuntimeServer(f.server, f)
@@ -117,7 +121,7 @@ func (f *fakeSwitch) drop(err error) {
 func (f *fakeSwitch) forget() {
 	f.with(func() {
 		f.pipeline, f.cookie = false, nil
-		f.entities = make(map[string]*p4v1.Entity)
+		f.entities = make(map[entry.Key]*p4v1.Entity)
 	})
 	f.drop(status.Error(codes.Unavailable, "restarting"))
 }
@@ -264,7 +268,7 @@ func (f *fakeSwitch) SetForwardingPipelineConfig(_ context.Context, r *p4v1.SetF
 	if !f.noCookie {
 		f.cookie = r.GetConfig().GetCookie()
 	}
-	f.entities = make(map[string]*p4v1.Entity)
+	f.entities = make(map[entry.Key]*p4v1.Entity)
 	return &p4v1.SetForwardingPipelineConfigResponse{}, nil
 }
 
@@ -320,11 +324,11 @@ func (f *fakeSwitch) apply(u *p4v1.Update) *p4v1.Error {
 	if te := u.GetEntity().GetTableEntry(); te != nil && te.GetAction() == nil && !te.GetIsDefaultAction() {
 		te.Action = &p4v1.TableAction{Type: &p4v1.TableAction_ActionProfileMemberId{ActionProfileMemberId: 1}} // deletes have none
 	}
-	e, ok, err := fromProto(u.GetEntity())
+	e, err := f.schema.Decode(u.GetEntity())
 	if err != nil {
 		return &p4v1.Error{CanonicalCode: int32(codes.InvalidArgument), Message: err.Error()}
 	}
-	if !ok { // a default action set back
+	if e == nil { // a default action set back
 		return &p4v1.Error{}
 	}
 	key := e.Key()
@@ -332,7 +336,7 @@ func (f *fakeSwitch) apply(u *p4v1.Update) *p4v1.Error {
 	switch {
 	case u.GetType() == p4v1.Update_INSERT && exists:
 		return &p4v1.Error{CanonicalCode: int32(codes.AlreadyExists), Message: "exists"}
-	case u.GetType() != p4v1.Update_INSERT && !exists && e.Kind() != KindDefaultAction:
+	case u.GetType() != p4v1.Update_INSERT && !exists && e.Kind() != entry.KindDefault:
 		return &p4v1.Error{CanonicalCode: int32(codes.NotFound), Message: "no such entry"}
 	case u.GetType() == p4v1.Update_DELETE:
 		delete(f.entities, key)

@@ -67,7 +67,7 @@ func (c *conn) ensurePipeline(ctx context.Context) (pushed bool, err error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.PipelineTimeout)
 	defer cancel()
-	got, err := c.client.GetForwardingPipelineConfig(ctx, &p4v1.GetForwardingPipelineConfigRequest{
+	got, err := c.rpc.GetForwardingPipelineConfig(ctx, &p4v1.GetForwardingPipelineConfigRequest{
 		DeviceId: c.cfg.DeviceID, ResponseType: p4v1.GetForwardingPipelineConfigRequest_COOKIE_ONLY,
 	})
 	switch status.Code(err) {
@@ -80,14 +80,7 @@ func (c *conn) ensurePipeline(ctx context.Context) (pushed bool, err error) {
 	default:
 		return false, fmt.Errorf("reading the pipeline cookie: %w", asError(err))
 	}
-	_, err = c.client.SetForwardingPipelineConfig(ctx, &p4v1.SetForwardingPipelineConfigRequest{
-		DeviceId: c.cfg.DeviceID, Role: c.cfg.Role, ElectionId: c.cfg.Election.proto(),
-		Action: p4v1.SetForwardingPipelineConfigRequest_VERIFY_AND_COMMIT,
-		Config: &p4v1.ForwardingPipelineConfig{
-			P4Info: p.info, P4DeviceConfig: p.device,
-			Cookie: &p4v1.ForwardingPipelineConfig_Cookie{Cookie: p.cookie},
-		},
-	})
+	err = c.client().Install(ctx)
 	if err != nil {
 		return false, fmt.Errorf("installing the pipeline: %w", asError(err))
 	}

@@ -1,131 +1,157 @@
 package southbound
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"iter"
 	"slices"
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/weft-sdn/weft/southbound/entry"
 )
 
-// Query asks for all entities of a kind.
-type Query struct {
-	Kind Kind
-	// ID of the table, action profile, multicast group, clone session, counter or
-	// digest; 0 is all of them.
-	ID uint32
-}
-
-func (q Query) String() string {
-	if q.ID == 0 {
-		return fmt.Sprintf("every %s", q.Kind)
-	}
-	return fmt.Sprintf("%s of %#x", q.Kind, q.ID)
-}
-
-// Contents is what a switch holds.
-type Contents struct {
-	Entities []Entity
-	// Unsupported are the kinds the switch cannot read back; what it holds of
-	// them is unknown.
-	Unsupported []Kind
-}
-
-// ReadAll reads every kind of Kinds, each in a request of its own, because
-// BMv2's server stops at the first it does not implement.
-func (s *Session) ReadAll(ctx context.Context) (Contents, error) {
-	var out Contents
-	for _, k := range Kinds() {
-		es, err := s.Read(ctx, Query{Kind: k})
+// ReadAll returns everything the switch holds that a controller can write, each
+// kind in a request of its own, because BMv2's server stops at the first it does
+// not implement. Entries that the program made (const) are left out.
+func (c *Client) ReadAll(ctx context.Context) (entry.Contents, error) {
+	var out entry.Contents
+	for _, k := range entry.Kinds() {
+		err := c.readKind(ctx, k, &out)
 		switch {
-		case errors.Is(err, ErrUnsupported):
-			out.Unsupported = append(out.Unsupported, k)
+		case unsupported(err):
+			out.Unknown = append(out.Unknown, k)
 		case err != nil:
-			return Contents{}, err
+			return entry.Contents{}, fmt.Errorf("reading every %s: %w", k, err)
 		}
-		out.Entities = append(out.Entities, es...)
 	}
 	return out, nil
 }
 
-// Read returns the entities of a kind in canonical form, in the switch's order.
-// A backup may read too. ErrUnsupported says that the switch cannot tell.
-func (s *Session) Read(ctx context.Context, q Query) ([]Entity, error) {
-	c, err := s.connected()
+// ReadTable returns the entries of a table, those of the program among them, and
+// its default action where a controller can change that.
+func (c *Client) ReadTable(ctx context.Context, table string) ([]entry.Table, error) {
+	schema, err := c.schema()
 	if err != nil {
 		return nil, err
 	}
-	patterns, err := q.patterns(c.cfg.Pipeline)
+	info, err := schema.Table(table)
 	if err != nil {
-		return nil, s.named(err)
+		return nil, err
+	}
+	var out []entry.Table
+	for _, k := range []entry.Kind{entry.KindTable, entry.KindDefault} {
+		if !info.holds(k) {
+			continue
+		}
+		_, err := c.read(ctx, []*p4v1.Entity{tablePattern(info.ID, k)}, func(e entry.Entity) {
+			if t, ok := e.(entry.Table); ok && t.Kind() == k {
+				out = append(out, t)
+			}
+		})
+		if err != nil {
+			return nil, fmt.Errorf("reading table %s: %w", table, err)
+		}
+	}
+	return out, nil
+}
+
+// ReadCounters returns the cells of a counter, or of every indirect counter when
+// name is "", in the switch's order.
+func (c *Client) ReadCounters(ctx context.Context, name string) ([]entry.Counter, error) {
+	schema, err := c.schema()
+	if err != nil {
+		return nil, err
+	}
+	infos := schema.Counters
+	if name != "" {
+		info, err := schema.Counter(name)
+		if err != nil {
+			return nil, err
+		}
+		infos = []CounterInfo{info}
+	}
+	var patterns []*p4v1.Entity
+	for _, i := range infos {
+		patterns = append(patterns, &p4v1.Entity{Entity: &p4v1.Entity_CounterEntry{CounterEntry: &p4v1.CounterEntry{CounterId: i.ID}}})
 	}
 	if len(patterns) == 0 {
 		return nil, nil
 	}
-	var es []Entity
-	for patterns := range q.Kind.requests(patterns) {
-		some, err := c.read(ctx, patterns)
-		if err != nil && !q.Kind.absent(err) {
-			return nil, s.named(fmt.Errorf("reading %s: %w", q, err))
+	var out []entry.Counter
+	err = c.Transport.Read(ctx, &p4v1.ReadRequest{DeviceId: c.DeviceID, Role: c.Role, Entities: patterns}, func(m *p4v1.ReadResponse) {
+		for _, e := range m.GetEntities() {
+			cell := e.GetCounterEntry()
+			if info := schema.counters[cell.GetCounterId()]; info != nil {
+				out = append(out, entry.Counter{
+					Name: info.Name, Index: cell.GetIndex().GetIndex(),
+					Packets: cell.GetData().GetPacketCount(), Octets: cell.GetData().GetByteCount(),
+				})
+			}
 		}
-		es = append(es, some...)
-	}
-	out := es[:0]
-	for _, e := range es {
-		if e.Kind() == q.Kind {
-			out = append(out, e)
-		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading counters: %w", err)
 	}
 	return out, nil
 }
 
-// read carries out one request.
-func (c *conn) read(ctx context.Context, patterns []*p4v1.Entity) ([]Entity, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.cfg.RequestTimeout)
-	defer cancel()
-	stream, err := c.client.Read(ctx, &p4v1.ReadRequest{DeviceId: c.cfg.DeviceID, Role: c.cfg.Role, Entities: patterns})
+// readKind adds all entities of a kind to out.
+func (c *Client) readKind(ctx context.Context, k entry.Kind, out *entry.Contents) error {
+	schema, err := c.schema()
 	if err != nil {
-		return nil, c.requestError(ctx, err)
+		return err
 	}
-	var out []Entity
-	for {
-		m, err := stream.Recv()
-		if errors.Is(err, io.EOF) {
-			return out, nil
+	patterns := schema.patterns(k)
+	size := max(1, len(patterns))
+	if k == entry.KindReports {
+		size = 1 // a digest that is off fails the request that names it
+	}
+	for some := range slices.Chunk(patterns, size) {
+		foreign, err := c.read(ctx, some, func(e entry.Entity) {
+			if t, ok := e.(entry.Table); e.Kind() == k && (!ok || !t.Const) {
+				out.Entities = append(out.Entities, e)
+			}
+		})
+		if err != nil && !(k == entry.KindReports && absent(err)) {
+			return err
 		}
-		if err != nil {
-			return nil, c.requestError(ctx, err)
-		}
+		out.Foreign += foreign
+	}
+	return nil
+}
+
+// read carries out one request. Entities that the pipeline has no names for are
+// counted; one that is malformed fails the read.
+func (c *Client) read(ctx context.Context, patterns []*p4v1.Entity, take func(entry.Entity)) (foreign int, err error) {
+	var bad error
+	req := &p4v1.ReadRequest{DeviceId: c.DeviceID, Role: c.Role, Entities: patterns}
+	err = c.Transport.Read(ctx, req, func(m *p4v1.ReadResponse) {
 		for _, p := range m.GetEntities() {
-			e, ok, err := fromProto(p)
-			if err != nil {
-				return nil, err
-			}
-			if ok {
-				out = append(out, c.cfg.Pipeline.normal(e))
+			e, err := c.Pipeline.schema.Decode(p)
+			switch {
+			case errors.Is(err, ErrUnknownName):
+				foreign++
+			case err != nil:
+				bad = cmp.Or(bad, err)
+			case e != nil:
+				take(e)
 			}
 		}
-	}
+	})
+	return foreign, cmp.Or(err, bad)
 }
 
-// requests divides what is to be read into requests: a digest that is off fails the request that names it.
-func (k Kind) requests(patterns []*p4v1.Entity) iter.Seq[[]*p4v1.Entity] {
-	if k == KindDigest {
-		return slices.Chunk(patterns, 1)
-	}
-	return slices.Chunk(patterns, max(1, len(patterns)))
+func unsupported(err error) bool {
+	return errors.Is(err, ErrUnsupported) || status.Code(err) == codes.Unimplemented
 }
 
-// absent tells that a request of requests failed because a digest is off: as a whole, or with an error for it (P4Runtime spec §12.3).
-func (k Kind) absent(err error) bool {
-	if k != KindDigest {
-		return false
-	}
+// absent reports whether a read of one digest failed because the digest is off:
+// as a whole, or with an error for it (P4Runtime spec §12.3).
+func absent(err error) bool {
 	st := status.Convert(err)
 	for _, d := range st.Details() {
 		if e, ok := d.(*p4v1.Error); ok {
@@ -135,42 +161,64 @@ func (k Kind) absent(err error) bool {
 	return st.Code() == codes.NotFound
 }
 
-// patterns returns what a ReadRequest holds for q. Objects that have ids are
-// named one by one where the pipeline is known: BMv2's server knows few
-// wildcards.
-func (q Query) patterns(p *Pipeline) ([]*p4v1.Entity, error) {
-	pattern := func(id uint32) (*p4v1.Entity, error) {
-		switch q.Kind {
-		case KindTableEntry, KindDefaultAction:
-			return &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: &p4v1.TableEntry{TableId: id, IsDefaultAction: q.Kind == KindDefaultAction}}}, nil
-		case KindActionMember:
-			return &p4v1.Entity{Entity: &p4v1.Entity_ActionProfileMember{ActionProfileMember: &p4v1.ActionProfileMember{ActionProfileId: id}}}, nil
-		case KindActionGroup:
-			return &p4v1.Entity{Entity: &p4v1.Entity_ActionProfileGroup{ActionProfileGroup: &p4v1.ActionProfileGroup{ActionProfileId: id}}}, nil
-		case KindMulticastGroup:
-			return preToProto(&p4v1.PacketReplicationEngineEntry{Type: &p4v1.PacketReplicationEngineEntry_MulticastGroupEntry{
-				MulticastGroupEntry: &p4v1.MulticastGroupEntry{MulticastGroupId: id}}}), nil
-		case KindCloneSession:
-			return preToProto(&p4v1.PacketReplicationEngineEntry{Type: &p4v1.PacketReplicationEngineEntry_CloneSessionEntry{
-				CloneSessionEntry: &p4v1.CloneSessionEntry{SessionId: id}}}), nil
-		case KindCounter:
-			return &p4v1.Entity{Entity: &p4v1.Entity_CounterEntry{CounterEntry: &p4v1.CounterEntry{CounterId: id}}}, nil
-		case KindDigest:
-			return &p4v1.Entity{Entity: &p4v1.Entity_DigestEntry{DigestEntry: &p4v1.DigestEntry{DigestId: id}}}, nil
+// holds reports whether a table can hold entities of a kind.
+func (t *TableInfo) holds(k entry.Kind) bool {
+	if k == entry.KindDefault {
+		return !t.ConstDefault && t.Profile == 0
+	}
+	return len(t.Fields) > 0
+}
+
+// patterns returns what a ReadRequest holds to read everything of a kind.
+// Objects that have ids are named one by one: BMv2's server knows few wildcards.
+func (s *Schema) patterns(k entry.Kind) []*p4v1.Entity {
+	var out []*p4v1.Entity
+	switch k {
+	case entry.KindTable, entry.KindDefault:
+		for _, t := range s.Tables {
+			if t.holds(k) {
+				out = append(out, tablePattern(t.ID, k))
+			}
 		}
-		return nil, fmt.Errorf("%w: no reads of %s", ErrUnsupported, q.Kind)
-	}
-	ids := []uint32{q.ID}
-	if q.ID == 0 && p != nil {
-		ids = p.schema.readable(q.Kind)
-	}
-	out := make([]*p4v1.Entity, 0, len(ids))
-	for _, id := range ids {
-		e, err := pattern(id)
-		if err != nil {
-			return nil, err
+	case entry.KindMember:
+		for _, p := range s.Profiles {
+			out = append(out, &p4v1.Entity{Entity: &p4v1.Entity_ActionProfileMember{ActionProfileMember: &p4v1.ActionProfileMember{ActionProfileId: p.ID}}})
 		}
-		out = append(out, e)
+	case entry.KindGroup:
+		for _, p := range s.Profiles {
+			if p.Selector {
+				out = append(out, &p4v1.Entity{Entity: &p4v1.Entity_ActionProfileGroup{ActionProfileGroup: &p4v1.ActionProfileGroup{ActionProfileId: p.ID}}})
+			}
+		}
+	case entry.KindMulticast:
+		out = append(out, multicastPattern(0, nil))
+	case entry.KindClone:
+		out = append(out, clonePattern(&p4v1.CloneSessionEntry{}))
+	case entry.KindReports:
+		for _, id := range s.digestIDs {
+			out = append(out, &p4v1.Entity{Entity: &p4v1.Entity_DigestEntry{DigestEntry: &p4v1.DigestEntry{DigestId: id}}})
+		}
+		slices.SortFunc(out, func(a, b *p4v1.Entity) int {
+			return cmp.Compare(a.GetDigestEntry().GetDigestId(), b.GetDigestEntry().GetDigestId())
+		})
 	}
-	return out, nil
+	return out
+}
+
+func tablePattern(id uint32, k entry.Kind) *p4v1.Entity {
+	return &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: &p4v1.TableEntry{TableId: id, IsDefaultAction: k == entry.KindDefault}}}
+}
+
+func multicastPattern(id uint32, replicas []*p4v1.Replica) *p4v1.Entity {
+	return replication(&p4v1.PacketReplicationEngineEntry{Type: &p4v1.PacketReplicationEngineEntry_MulticastGroupEntry{
+		MulticastGroupEntry: &p4v1.MulticastGroupEntry{MulticastGroupId: id, Replicas: replicas},
+	}})
+}
+
+func clonePattern(e *p4v1.CloneSessionEntry) *p4v1.Entity {
+	return replication(&p4v1.PacketReplicationEngineEntry{Type: &p4v1.PacketReplicationEngineEntry_CloneSessionEntry{CloneSessionEntry: e}})
+}
+
+func replication(p *p4v1.PacketReplicationEngineEntry) *p4v1.Entity {
+	return &p4v1.Entity{Entity: &p4v1.Entity_PacketReplicationEngineEntry{PacketReplicationEngineEntry: p}}
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	p4config "github.com/p4lang/p4runtime/go/p4/config/v1"
+
+	"github.com/weft-sdn/weft/southbound/entry"
 )
 
 // Format says how a value is best shown to people.
@@ -24,8 +26,8 @@ const (
 type FieldInfo struct {
 	ID     uint32
 	Name   string
-	Width  int       // bits
-	Match  MatchKind // match fields only
+	Width  int             // bits
+	Match  entry.MatchKind // match fields only
 	Format Format
 }
 
@@ -85,15 +87,40 @@ type Schema struct {
 	// PacketIn and PacketOut are the fields of the controller headers.
 	PacketIn, PacketOut []FieldInfo
 
-	tables   map[uint32]*TableInfo
-	actions  map[uint32]*ActionInfo
-	counters map[uint32]*CounterInfo
+	tables      map[uint32]*TableInfo
+	tableNames  map[string]*TableInfo
+	actions     map[uint32]*ActionInfo
+	actionNames map[string]*ActionInfo
+	counters    map[uint32]*CounterInfo
+	digestIDs   map[string]uint32
+}
+
+// fieldByName returns the field of a name, nil when there is none.
+func fieldByName(fields []FieldInfo, name string) *FieldInfo {
+	for i := range fields {
+		if fields[i].Name == name {
+			return &fields[i]
+		}
+	}
+	return nil
+}
+
+// fieldByID returns the field of an id, nil when there is none.
+func fieldByID(fields []FieldInfo, id uint32) *FieldInfo {
+	for i := range fields {
+		if fields[i].ID == id {
+			return &fields[i]
+		}
+	}
+	return nil
 }
 
 func newSchema(info *p4config.P4Info) (*Schema, error) {
 	s := &Schema{
 		Digests: make(map[uint32]string), Enums: make(map[string]map[int64]string),
-		tables: make(map[uint32]*TableInfo), actions: make(map[uint32]*ActionInfo), counters: make(map[uint32]*CounterInfo),
+		tables: make(map[uint32]*TableInfo), tableNames: make(map[string]*TableInfo),
+		actions: make(map[uint32]*ActionInfo), actionNames: make(map[string]*ActionInfo),
+		counters: make(map[uint32]*CounterInfo), digestIDs: make(map[string]uint32),
 	}
 	for name := range info.GetTypeInfo().GetSerializableEnums() {
 		s.Enums[name] = enumNames(info, name)
@@ -141,6 +168,7 @@ func newSchema(info *p4config.P4Info) (*Schema, error) {
 	}
 	for _, d := range info.GetDigests() {
 		s.Digests[d.GetPreamble().GetId()] = name(d.GetPreamble())
+		s.digestIDs[name(d.GetPreamble())] = d.GetPreamble().GetId()
 	}
 	for _, h := range info.GetControllerPacketMetadata() {
 		var fields []FieldInfo
@@ -164,10 +192,10 @@ func (s *Schema) index() error {
 	slices.SortFunc(s.Counters, func(a, b CounterInfo) int { return cmp.Compare(a.ID, b.ID) })
 	slices.SortFunc(s.Profiles, func(a, b ProfileInfo) int { return cmp.Compare(a.ID, b.ID) })
 	for i := range s.Tables {
-		s.tables[s.Tables[i].ID] = &s.Tables[i]
+		s.tables[s.Tables[i].ID], s.tableNames[s.Tables[i].Name] = &s.Tables[i], &s.Tables[i]
 	}
 	for i := range s.Actions {
-		s.actions[s.Actions[i].ID] = &s.Actions[i]
+		s.actions[s.Actions[i].ID], s.actionNames[s.Actions[i].Name] = &s.Actions[i], &s.Actions[i]
 	}
 	for i := range s.Counters {
 		s.counters[s.Counters[i].ID] = &s.Counters[i]
@@ -178,9 +206,10 @@ func (s *Schema) index() error {
 	return nil
 }
 
-var matchKinds = map[p4config.MatchField_MatchType]MatchKind{
-	p4config.MatchField_EXACT: Exact, p4config.MatchField_LPM: LPM, p4config.MatchField_TERNARY: Ternary,
-	p4config.MatchField_RANGE: Range, p4config.MatchField_OPTIONAL: Optional,
+var matchKinds = map[p4config.MatchField_MatchType]entry.MatchKind{
+	p4config.MatchField_EXACT: entry.MatchExact, p4config.MatchField_LPM: entry.MatchLPM,
+	p4config.MatchField_TERNARY: entry.MatchTernary, p4config.MatchField_RANGE: entry.MatchRange,
+	p4config.MatchField_OPTIONAL: entry.MatchOptional,
 }
 
 func name(p *p4config.Preamble) string {
@@ -215,7 +244,7 @@ func format(name string, width int, annotations []string) Format {
 func enumNames(info *p4config.P4Info, typeName string) map[int64]string {
 	out := make(map[int64]string)
 	for _, m := range info.GetTypeInfo().GetSerializableEnums()[typeName].GetMembers() {
-		if n, ok := ValueOf(m.GetValue()).Uint64(); ok && n < 1<<62 {
+		if n, ok := entry.ValueOf(m.GetValue()).Uint64(); ok && n < 1<<62 {
 			out[int64(n)] = m.GetName()
 		}
 	}
@@ -224,10 +253,8 @@ func enumNames(info *p4config.P4Info, typeName string) map[int64]string {
 
 // Table returns the table of that name.
 func (s *Schema) Table(name string) (TableInfo, error) {
-	for _, t := range s.Tables {
-		if t.Name == name {
-			return t, nil
-		}
+	if t := s.tableNames[name]; t != nil {
+		return *t, nil
 	}
 	return TableInfo{}, fmt.Errorf("%w: table %q", ErrUnknownName, name)
 }
@@ -240,85 +267,4 @@ func (s *Schema) Counter(name string) (CounterInfo, error) {
 		}
 	}
 	return CounterInfo{}, fmt.Errorf("%w: counter %q", ErrUnknownName, name)
-}
-
-// readable returns the ids to ask for when everything of a kind is wanted; 0
-// stands for a wildcard.
-func (s *Schema) readable(k Kind) []uint32 {
-	var ids []uint32
-	switch k {
-	case KindDefaultAction:
-		for _, t := range s.Tables {
-			if !t.ConstDefault && t.Profile == 0 {
-				ids = append(ids, t.ID)
-			}
-		}
-	case KindTableEntry:
-		for _, t := range s.Tables {
-			if len(t.Fields) > 0 {
-				ids = append(ids, t.ID)
-			}
-		}
-	case KindActionMember, KindActionGroup:
-		for _, p := range s.Profiles {
-			if k == KindActionMember || p.Selector {
-				ids = append(ids, p.ID)
-			}
-		}
-	case KindCounter:
-		for _, c := range s.Counters {
-			ids = append(ids, c.ID)
-		}
-	case KindDigest:
-		for id := range s.Digests {
-			ids = append(ids, id)
-		}
-		slices.Sort(ids)
-	default:
-		ids = []uint32{0}
-	}
-	return ids
-}
-
-// normal puts right what only the P4Info shows to be out of canonical form: set
-// bits beyond a prefix, a full range, a full-length prefix and mask left as they
-// are. It also marks the entries of const tables.
-func (p *Pipeline) normal(e Entity) Entity {
-	if p == nil {
-		return e
-	}
-	t, ok := e.(TableEntry)
-	if !ok {
-		return e
-	}
-	info := p.schema.tables[t.Table]
-	if info == nil {
-		return e
-	}
-	t.Const = t.Const || info.Const || t.Default && info.ConstDefault
-	kept := t.Match[:0]
-	for _, m := range t.Match {
-		i := slices.IndexFunc(info.Fields, func(f FieldInfo) bool { return f.ID == m.Field })
-		if i >= 0 {
-			w := info.Fields[i].Width
-			switch {
-			case m.Kind == LPM && m.Bits < w:
-				m.Value = masked(m.Value, prefixMask(w, m.Bits))
-			case m.Kind == Range && m.Value.BitLen() == 0 && m.Mask == prefixMask(w, w):
-				continue
-			}
-		}
-		kept = append(kept, m)
-	}
-	t.Match = kept
-	return t
-}
-
-// prefixMask is the first n of width bits set.
-func prefixMask(width, n int) Value {
-	b := make([]byte, (width+7)/8)
-	for i := width - n; i < width; i++ {
-		b[len(b)-1-i/8] |= 1 << (i % 8)
-	}
-	return ValueOf(b)
 }

@@ -11,6 +11,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/weft-sdn/weft/southbound/entry"
 )
 
 // Session is a lasting relation to one switch. Its methods may be called from
@@ -101,21 +103,54 @@ func (s *Session) WaitReady(ctx context.Context) error {
 	}
 }
 
+// Write is [Client.Write] by the primary.
+func (s *Session) Write(ctx context.Context, updates []entry.Update) ([]entry.Refusal, error) {
+	c, err := s.primary()
+	if err != nil {
+		return nil, err
+	}
+	refused, err := c.client().Write(ctx, updates)
+	return refused, s.named(err)
+}
+
+// ReadAll is [Client.ReadAll]; a backup may read too.
+func (s *Session) ReadAll(ctx context.Context) (entry.Contents, error) {
+	c, err := s.connected()
+	if err != nil {
+		return entry.Contents{}, err
+	}
+	all, err := c.client().ReadAll(ctx)
+	return all, s.named(err)
+}
+
+// ReadTable is [Client.ReadTable]; a backup may read too.
+func (s *Session) ReadTable(ctx context.Context, table string) ([]entry.Table, error) {
+	c, err := s.connected()
+	if err != nil {
+		return nil, err
+	}
+	entries, err := c.client().ReadTable(ctx, table)
+	return entries, s.named(err)
+}
+
+// ReadCounters is [Client.ReadCounters]; a backup may read too.
+func (s *Session) ReadCounters(ctx context.Context, name string) ([]entry.Counter, error) {
+	c, err := s.connected()
+	if err != nil {
+		return nil, err
+	}
+	cells, err := c.client().ReadCounters(ctx, name)
+	return cells, s.named(err)
+}
+
 // PacketOut hands a packet to the switch. It returns once the packet is queued
 // for the stream: P4Runtime does not acknowledge packet-outs.
-func (s *Session) PacketOut(ctx context.Context, p PacketOut) error {
+func (s *Session) PacketOut(ctx context.Context, p entry.PacketOut) error {
 	c, err := s.primary()
 	if err != nil {
 		return err
 	}
-	select {
-	case c.sendq <- packetOutToProto(p):
-		return nil
-	case <-c.ctx.Done():
-		return s.named(ErrNotConnected)
-	case <-ctx.Done():
-		return s.named(ctx.Err())
-	}
+	return s.named(c.client().PacketOut(ctx, p))
 }
 
 // run connects, serves and waits, until ctx ends.
@@ -196,7 +231,13 @@ func (s *Session) primary() (*conn, error) {
 	return c, nil
 }
 
-func (s *Session) named(err error) error { return fmt.Errorf("%s: %w", s.cfg.Name, err) }
+// named adds the name of the switch to an error.
+func (s *Session) named(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", s.cfg.Name, err)
+}
 
 // asError turns a gRPC error for a whole request into one of this package's.
 func asError(err error) error {

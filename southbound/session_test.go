@@ -3,6 +3,7 @@ package southbound
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -13,6 +14,8 @@ import (
 	"go.uber.org/goleak"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/weft-sdn/weft/southbound/entry"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -98,7 +101,7 @@ func TestForgottenPipelineIsNoticedByARequest(t *testing.T) {
 	f := newFakeSwitch(t)
 	s, ev := ready(t, f)
 	f.with(func() { f.pipeline, f.cookie = false, nil })
-	if err := s.Write(t.Context(), []Update{{Insert, route("2001:db8::", 32, 1)}}); !errors.Is(err, ErrNoPipeline) {
+	if _, err := s.Write(t.Context(), insert(route("2001:db8::", 32, 1))); !errors.Is(err, ErrNoPipeline) {
 		t.Errorf("write to a switch without a pipeline: %v", err)
 	}
 	if d := next[Down](t, ev); !errors.Is(d.Err, ErrNoPipeline) {
@@ -113,23 +116,21 @@ func TestArbitration(t *testing.T) {
 	f := newFakeSwitch(t)
 	low, lowEvents := ready(t, f)
 	cfg := f.config()
-	cfg.Election = ElectionID{High: 1}
+	cfg.Election, cfg.Pipeline = ElectionID{High: 1}, smallPipeline(t)
 	high, highEvents := open(t, cfg)
 	next[Ready](t, highEvents)
 	if b := next[Backup](t, lowEvents); b.Primary != cfg.Election {
 		t.Errorf("backup to %v", b.Primary)
 	}
-	up := []Update{{Insert, route("2001:db8::", 32, 1)}}
-	if err := low.Write(t.Context(), up); !errors.Is(err, ErrNotPrimary) {
+	up := insert(route("2001:db8::", 32, 1))
+	if _, err := low.Write(t.Context(), up); !errors.Is(err, ErrNotPrimary) {
 		t.Errorf("a backup's write: %v", err)
 	}
-	if err := low.PacketOut(t.Context(), PacketOut{}); !errors.Is(err, ErrNotPrimary) {
+	if err := low.PacketOut(t.Context(), entry.PacketOut{}); !errors.Is(err, ErrNotPrimary) {
 		t.Errorf("a backup's packet-out: %v", err)
 	}
-	if err := high.Write(t.Context(), up); err != nil {
-		t.Error(err)
-	}
-	if es, err := low.Read(t.Context(), Query{Kind: KindTableEntry}); err != nil || len(es) != 1 {
+	wantAccepted(t)(high.Write(t.Context(), up))
+	if es, err := low.ReadTable(t.Context(), "route"); err != nil || len(es) != 1 {
 		t.Errorf("a backup's read: %v, %v", es, err)
 	}
 	if err := high.Close(); err != nil {
@@ -138,9 +139,7 @@ func TestArbitration(t *testing.T) {
 	if next[Ready](t, lowEvents).Installed {
 		t.Error("the pipeline was installed over itself on promotion")
 	}
-	if err := low.Write(t.Context(), []Update{{Delete, up[0].Entity}}); err != nil {
-		t.Error(err)
-	}
+	wantAccepted(t)(low.Write(t.Context(), []entry.Update{{Type: entry.Delete, Entity: up[0].Entity}}))
 }
 
 // TestDeposedMidWrite: the switch refuses a write before the session has heard
@@ -151,14 +150,15 @@ func TestDeposedMidWrite(t *testing.T) {
 	f.with(func() {
 		f.writeFault = func(*p4v1.WriteRequest) error { return status.Error(codes.PermissionDenied, "Not primary") }
 	})
-	err := s.Write(t.Context(), []Update{{Insert, route("2001:db8::", 32, 1)}, {Insert, MulticastGroup{ID: 1}}})
-	var we *WriteError
-	if !errors.Is(err, ErrNotPrimary) || !errors.As(err, &we) {
-		t.Fatalf("%v", err)
+	refused, err := s.Write(t.Context(), insert(route("2001:db8::", 32, 1), entry.Multicast{ID: 1}))
+	if !errors.Is(err, ErrNotPrimary) || len(refused) != 0 {
+		t.Fatalf("%v, %v", refused, err)
 	}
-	if len(we.Updates) != 2 || we.Updates[0].Code != codes.PermissionDenied || we.Updates[1].Code != codes.Aborted {
-		t.Errorf("%+v", we.Updates)
-	}
+	f.with(func() {
+		if len(f.requests) != 1 {
+			t.Errorf("%d requests were sent, the others in vain", len(f.requests))
+		}
+	})
 }
 
 func TestArbitrationRefused(t *testing.T) {
@@ -174,7 +174,7 @@ func TestArbitrationRefused(t *testing.T) {
 	if err := s.WaitReady(ctx); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "already exists") {
 		t.Errorf("waiting in vain: %v", err)
 	}
-	if err := s.Write(t.Context(), []Update{{Insert, MulticastGroup{ID: 1}}}); !errors.Is(err, ErrNotConnected) {
+	if _, err := s.Write(t.Context(), insert(entry.Multicast{ID: 1})); !errors.Is(err, ErrNotConnected) {
 		t.Errorf("%v", err)
 	}
 	f.with(func() { f.refuse = nil })
@@ -233,20 +233,33 @@ func TestProbesTakeAnyAnswer(t *testing.T) {
 func TestPacketsAndDigests(t *testing.T) {
 	f := newFakeSwitch(t)
 	s, ev := ready(t, f)
-	if err := s.PacketOut(t.Context(), PacketOut{Payload: []byte("hello"), Metadata: []Field{{ID: 1, Value: Uint(7)}, {ID: 2}}}); err != nil {
+	out := entry.PacketOut{Op: entry.State, Port: 7, Group: 3, Branch: 2, Payload: []byte("hello")}
+	if err := s.PacketOut(t.Context(), out); err != nil {
 		t.Fatal(err)
 	}
-	in := next[PacketIn](t, ev) // the fake sends packets back
-	if string(in.Payload) != "hello" || in.Value(1) != Uint(7) || in.Value(2) != Uint(0) || in.Value(3) != "" {
-		t.Errorf("%+v", in)
+	in := next[PacketIn](t, ev) // the fake sends packets back; its header has the port where the packet-out's has it
+	if string(in.Payload) != "hello" || in.IngressPort != 7 {
+		t.Errorf("%v", in)
 	}
+	f.with(func() {
+		want := map[uint32]uint64{1: 7, 2: 2, 3: 3, 4: 2}
+		for _, m := range f.outs[0].GetMetadata() {
+			if n, _ := entry.ValueOf(m.GetValue()).Uint64(); n != want[m.GetMetadataId()] {
+				t.Errorf("field %d is %d", m.GetMetadataId(), n)
+			}
+		}
+	})
 	bits := func(b ...byte) *p4v1.P4Data { return &p4v1.P4Data{Data: &p4v1.P4Data_Bitstring{Bitstring: b}} }
-	f.push(&p4v1.StreamMessageResponse{Update: &p4v1.StreamMessageResponse_Digest{Digest: &p4v1.DigestList{
-		DigestId: 5, ListId: 77, Timestamp: 9, Data: []*p4v1.P4Data{
-			{Data: &p4v1.P4Data_Struct{Struct: &p4v1.P4StructLike{Members: []*p4v1.P4Data{bits(0, 1), bits(2)}}}}, bits(3),
-		}}}})
+	list := func(digest uint32, id uint64) {
+		f.push(&p4v1.StreamMessageResponse{Update: &p4v1.StreamMessageResponse_Digest{Digest: &p4v1.DigestList{
+			DigestId: digest, ListId: id, Timestamp: 9, Data: []*p4v1.P4Data{
+				{Data: &p4v1.P4Data_Struct{Struct: &p4v1.P4StructLike{Members: []*p4v1.P4Data{bits(0, 1), bits(2)}}}}, bits(3),
+			}}}})
+	}
+	list(5, 76) // which the pipeline has no name for
+	list(learn, 77)
 	d := next[Digest](t, ev)
-	if d.ID != 5 || d.List != 77 || len(d.Reports) != 2 || !slices.Equal(d.Reports[0], []Value{Uint(1), Uint(2)}) || d.Reports[1][0] != Uint(3) {
+	if d.Name != "learn" || len(d.Reports) != 2 || !slices.Equal(d.Reports[0], []entry.Value{entry.Uint(1), entry.Uint(2)}) || d.Reports[1][0] != entry.Uint(3) {
 		t.Errorf("%+v", d)
 	}
 	f.push(&p4v1.StreamMessageResponse{Update: &p4v1.StreamMessageResponse_Error{Error: &p4v1.StreamError{CanonicalCode: int32(codes.InvalidArgument), Message: "bad packet"}}})
@@ -254,12 +267,12 @@ func TestPacketsAndDigests(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 	// One more packet goes around: what was queued before it has arrived.
-	if err := s.PacketOut(t.Context(), PacketOut{}); err != nil {
+	if err := s.PacketOut(t.Context(), entry.PacketOut{}); err != nil {
 		t.Fatal(err)
 	}
 	next[PacketIn](t, ev)
 	f.with(func() {
-		if len(f.acks) != 1 || f.acks[0].GetListId() != 77 {
+		if len(f.acks) != 2 || f.acks[0].GetListId() != 76 || f.acks[1].GetListId() != 77 {
 			t.Errorf("acknowledged %v", f.acks)
 		}
 	})
@@ -269,17 +282,24 @@ func TestCounters(t *testing.T) {
 	f := newFakeSwitch(t)
 	s, _ := ready(t, f)
 	f.with(func() {
-		for _, c := range []CounterCell{{drops, 1, 5, 0}, {drops, 2, 6, 0}, {portRx, 1, 7, 700}} {
-			p, _ := toProto(c)
-			f.entities[c.Key()] = p
+		cell := func(counter uint32, index, packets, bytes int64) {
+			f.entities[entry.Key(fmt.Sprint(counter, index))] = &p4v1.Entity{Entity: &p4v1.Entity_CounterEntry{CounterEntry: &p4v1.CounterEntry{
+				CounterId: counter, Index: &p4v1.Index{Index: index}, Data: &p4v1.CounterData{PacketCount: packets, ByteCount: bytes},
+			}}}
 		}
+		cell(drops, 1, 5, 0)
+		cell(drops, 2, 6, 0)
+		cell(portRx, 1, 7, 700)
 	})
-	es, err := s.Read(t.Context(), Query{Kind: KindCounter, ID: portRx})
-	if err != nil || len(es) != 1 || es[0] != Entity(CounterCell{portRx, 1, 7, 700}) {
-		t.Errorf("%v, %v", es, err)
+	cells, err := s.ReadCounters(t.Context(), "port_rx")
+	if err != nil || !slices.Equal(cells, []entry.Counter{{Name: "port_rx", Index: 1, Packets: 7, Octets: 700}}) {
+		t.Errorf("%v, %v", cells, err)
 	}
-	if es, err = s.Read(t.Context(), Query{Kind: KindCounter}); err != nil || len(es) != 3 {
-		t.Errorf("%v, %v", es, err)
+	if cells, err = s.ReadCounters(t.Context(), ""); err != nil || len(cells) != 3 {
+		t.Errorf("%v, %v", cells, err)
+	}
+	if _, err := s.ReadCounters(t.Context(), "nope"); !errors.Is(err, ErrUnknownName) {
+		t.Errorf("%v", err)
 	}
 }
 
@@ -293,8 +313,8 @@ func TestClose(t *testing.T) {
 		t.Error("a second Close:", err)
 	}
 	for name, err := range map[string]error{
-		"write":      s.Write(t.Context(), []Update{{Insert, MulticastGroup{ID: 1}}}),
-		"packet-out": s.PacketOut(t.Context(), PacketOut{}),
+		"write":      written(s.Write(t.Context(), insert(entry.Multicast{ID: 1}))),
+		"packet-out": s.PacketOut(t.Context(), entry.PacketOut{}),
 		"wait":       s.WaitReady(t.Context()),
 	} {
 		if !errors.Is(err, ErrClosed) {
@@ -305,6 +325,9 @@ func TestClose(t *testing.T) {
 		t.Error(st)
 	}
 }
+
+// written is the error of a Write.
+func written(_ []entry.Refusal, err error) error { return err }
 
 // TestCloseWhileTheHandlerBlocks: the handler's context ends.
 func TestCloseWhileTheHandlerBlocks(t *testing.T) {
@@ -378,9 +401,8 @@ func TestStorm(t *testing.T) {
 		if err := s.WaitReady(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		err := s.Write(t.Context(), []Update{{Insert, want}, {Insert, MulticastGroup{ID: uint32(i + 1)}}})
-		var we *WriteError
-		if err != nil && !errors.As(err, &we) && !errors.Is(err, ErrNotConnected) && !errors.Is(err, ErrNotPrimary) {
+		_, err := s.Write(t.Context(), insert(want, entry.Multicast{ID: uint32(i + 1)}))
+		if err != nil && !errors.Is(err, ErrNoPipeline) && !errors.Is(err, ErrNotConnected) && !errors.Is(err, ErrNotPrimary) {
 			t.Fatalf("round %d: %v", i, err)
 		}
 	}
@@ -391,9 +413,9 @@ func TestStorm(t *testing.T) {
 		if s.WaitReady(t.Context()) != nil {
 			t.Fatal("never ready")
 		}
-		_ = s.Write(t.Context(), []Update{{Insert, want}})
-		es, err := s.Read(t.Context(), Query{Kind: KindTableEntry})
-		if err == nil && len(es) == 1 && Equal(es[0], want) {
+		_, _ = s.Write(t.Context(), insert(want))
+		es, err := s.ReadTable(t.Context(), "route")
+		if err == nil && len(es) == 1 && entry.Equal(es[0], want) {
 			break
 		}
 	}

@@ -11,6 +11,8 @@ import (
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/weft-sdn/weft/southbound/entry"
 )
 
 func TestWriteAndReadBack(t *testing.T) {
@@ -31,30 +33,82 @@ func TestWriteAndReadBack(t *testing.T) {
 		return e
 	}
 	s, _ := ready(t, f)
-	var updates []Update
+	var want []entry.Entity
 	for _, e := range every() {
-		if e.Kind() != KindCounter && e.Kind() != KindDigest {
-			updates = append(updates, Update{Insert, e})
+		if e.Kind() != entry.KindReports {
+			want = append(want, e)
 		}
 	}
-	if err := s.Write(t.Context(), updates); err != nil {
-		t.Fatal(err)
-	}
+	wantAccepted(t)(s.Write(t.Context(), insert(want...)))
 	got, err := s.ReadAll(t.Context())
-	if err != nil || len(got.Unsupported) != 0 {
-		t.Fatalf("%v, unsupported %v", err, got.Unsupported)
+	if err != nil || len(got.Unknown) != 0 || got.Foreign != 0 {
+		t.Fatalf("%v, unknown %v, foreign %d", err, got.Unknown, got.Foreign)
 	}
-	have := make(map[string]Entity)
+	have := make(map[entry.Key]entry.Entity)
 	for _, e := range got.Entities {
 		have[e.Key()] = e
 	}
-	for _, u := range updates {
-		if !Equal(have[u.Entity.Key()], u.Entity) {
-			t.Errorf("%s read back as %+v", u, have[u.Entity.Key()])
+	for _, e := range want {
+		if !entry.Equal(have[e.Key()], e) {
+			t.Errorf("%s read back as %v", e, have[e.Key()])
 		}
 	}
-	if len(have) != len(updates) {
-		t.Errorf("%d entities for %d updates", len(have), len(updates))
+	if len(have) != len(want) {
+		t.Errorf("%d entities for %d updates", len(have), len(want))
+	}
+	routes, err := s.ReadTable(t.Context(), "route")
+	if err != nil || len(routes) != 2 {
+		t.Errorf("table route: %v, %v", routes, err)
+	}
+	if nodes, err := s.ReadTable(t.Context(), "node"); err != nil || len(nodes) != 1 || !nodes[0].Default {
+		t.Errorf("table node, which has a default action only: %v, %v", nodes, err)
+	}
+	if _, err := s.ReadTable(t.Context(), "nope"); !errors.Is(err, ErrUnknownName) {
+		t.Errorf("%v", err)
+	}
+}
+
+// wantAccepted fails the test unless all updates of a write took effect.
+func wantAccepted(t *testing.T) func([]entry.Refusal, error) {
+	t.Helper()
+	return func(refused []entry.Refusal, err error) {
+		t.Helper()
+		if err != nil || len(refused) > 0 {
+			t.Fatalf("refused %v, %v", refused, err)
+		}
+	}
+}
+
+// TestReadPassesOver: a controller cannot change what the program made, and has
+// no names for what another program left.
+func TestReadPassesOver(t *testing.T) {
+	f := newFakeSwitch(t)
+	s, _ := ready(t, f)
+	f.with(func() {
+		made, err := f.schema.Encode(route("2001:db8::", 32, 1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		made.GetTableEntry().IsConst = true
+		f.entities["made"] = made
+		f.entities["foreign"] = &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: &p4v1.TableEntry{
+			TableId: routeTable, Action: &p4v1.TableAction{Type: &p4v1.TableAction_Action{Action: &p4v1.Action{ActionId: 99}}},
+		}}}
+	})
+	got, err := s.ReadAll(t.Context())
+	if err != nil || len(got.Entities) != 0 || got.Foreign != 1 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if es, err := s.ReadTable(t.Context(), "route"); err != nil || len(es) != 1 || !es[0].Const {
+		t.Errorf("%v, %v", es, err)
+	}
+	f.with(func() {
+		f.entities["malformed"] = &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: &p4v1.TableEntry{
+			TableId: routeTable, Match: []*p4v1.FieldMatch{{FieldId: 1}},
+		}}}
+	})
+	if _, err := s.ReadAll(t.Context()); !errors.Is(err, ErrMalformed) {
+		t.Errorf("a malformed entry: %v", err)
 	}
 }
 
@@ -67,11 +121,9 @@ func TestUnsupportedKindsAreNamed(t *testing.T) {
 		return nil
 	}
 	s, _ := ready(t, f)
-	if err := s.Write(t.Context(), []Update{{Insert, route("2001:db8::", 32, 1)}}); err != nil {
-		t.Fatal(err)
-	}
+	wantAccepted(t)(s.Write(t.Context(), insert(route("2001:db8::", 32, 1))))
 	got, err := s.ReadAll(t.Context())
-	if err != nil || len(got.Entities) != 1 || !slices.Equal(got.Unsupported, []Kind{KindCloneSession}) {
+	if err != nil || len(got.Entities) != 1 || !slices.Equal(got.Unknown, []entry.Kind{entry.KindClone}) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	f.with(func() { f.readFault = func(*p4v1.Entity) error { return status.Error(codes.Internal, "broken") } })
@@ -91,27 +143,25 @@ func TestErrorsOfSingleUpdates(t *testing.T) {
 			return nil
 		}
 	})
-	err := s.Write(t.Context(), []Update{
-		{Insert, ActionMember{Profile: selector, ID: 1, Action: forwardTo(1)}},
-		{Insert, ActionMember{Profile: selector, ID: 2, Action: forwardTo(2)}},
-		{Insert, route("2001:db8::", 32, 1)},
-		{Delete, route("2001:db8:1::", 48, 1)},
-	})
-	var we *WriteError
-	if !errors.As(err, &we) || we.Cause != nil {
-		t.Fatalf("%v", err)
+	refused, err := s.Write(t.Context(), append(insert(
+		entry.Member{Profile: "ecmp_selector", ID: 1, Action: forwardTo(1)},
+		entry.Member{Profile: "ecmp_selector", ID: 2, Action: forwardTo(2)},
+		entry.In("nope", entry.Do("deny")),
+		route("2001:db8::", 32, 1)),
+		entry.Update{Type: entry.Delete, Entity: route("2001:db8:1::", 48, 1)},
+	))
+	if err != nil {
+		t.Fatal(err)
 	}
-	want := []UpdateError{
-		{Index: 1, Code: codes.ResourceExhausted, Message: "selector is full"},
-		{Index: 3, Code: codes.NotFound, Message: "no such entry"},
+	want := []entry.Refusal{
+		{Update: 1, Reason: entry.RefusedCapacity, Message: "ResourceExhausted: selector is full"},
+		{Update: 2, Message: `nope: southbound: not in the P4Info: table "nope"`},
+		{Update: 4, Reason: entry.RefusedMissing, Message: "NotFound: no such entry"},
 	}
-	if !slices.Equal(we.Updates, want) {
-		t.Errorf("%+v", we.Updates)
+	if !slices.Equal(refused, want) {
+		t.Errorf("%+v", refused)
 	}
-	if !strings.Contains(err.Error(), "n1") || !strings.Contains(err.Error(), "selector is full") {
-		t.Errorf("unhelpful: %v", err)
-	}
-	if es, _ := s.Read(t.Context(), Query{Kind: KindTableEntry}); len(es) != 1 {
+	if es, _ := s.ReadTable(t.Context(), "route"); len(es) != 1 {
 		t.Errorf("the other updates were not carried out: %v", es)
 	}
 }
@@ -127,44 +177,57 @@ func TestErrorsWithoutDetails(t *testing.T) {
 			return nil
 		}
 	})
-	err := s.Write(t.Context(), []Update{{Insert, route("2001:db8::", 32, 1)}, {Insert, MulticastGroup{ID: 9}}})
-	var we *WriteError
-	if !errors.As(err, &we) || len(we.Updates) != 1 || we.Updates[0].Index != 0 || we.Updates[0].Code != codes.InvalidArgument {
-		t.Fatalf("%v", err)
+	refused, err := s.Write(t.Context(), insert(route("2001:db8::", 32, 1), entry.Multicast{ID: 9}))
+	if err != nil || !slices.Equal(refused, []entry.Refusal{{Message: "InvalidArgument: something is wrong"}}) {
+		t.Fatalf("%+v, %v", refused, err)
 	}
-	if es, _ := s.Read(t.Context(), Query{Kind: KindMulticastGroup}); len(es) != 1 {
-		t.Error("the next request was not sent")
+	if got, _ := s.ReadAll(t.Context()); len(got.Entities) != 1 || got.Entities[0].Kind() != entry.KindMulticast {
+		t.Errorf("the next request was not sent: %v", got)
 	}
 }
 
 func TestBatches(t *testing.T) {
-	entry := func(i int) Update {
-		return Update{Insert, TableEntry{Table: ecmpTable, Group: 7, Match: []Match{{Field: 1, Kind: Exact, Value: Uint(uint64(i))}}}}
+	via := func(i int) entry.Update {
+		e := entry.In("ecmp", entry.Action{}, entry.Exact("group", entry.Uint(uint64(i))))
+		e.Group = 7
+		return entry.Update{Type: entry.Insert, Entity: e}
 	}
-	member := Update{Insert, ActionMember{Profile: selector, ID: 1}}
+	member := insert(entry.Member{Profile: "ecmp_selector", ID: 1, Action: forwardTo(1)})[0]
+	gone := entry.Update{Type: entry.Delete, Entity: via(1).Entity}
 	for _, c := range []struct {
 		name       string
-		in         []Update
+		in         []entry.Update
 		max, bytes int
-		want       []span
+		want       []int // updates of each request
 	}{
-		{"one", []Update{entry(1)}, 10, 1000, []span{{0, 1}}},
-		{"by number", []Update{entry(1), entry(2), entry(3), entry(4), entry(5)}, 2, 1000, []span{{0, 2}, {2, 4}, {4, 5}}},
-		{"by size", []Update{entry(1), entry(2), entry(3)}, 10, 75, []span{{0, 2}, {2, 3}}},
-		{"larger than the limit", []Update{entry(1), entry(2)}, 10, 1, []span{{0, 1}, {1, 2}}},
-		{"by kind", []Update{member, entry(1), entry(2), member}, 10, 1000, []span{{0, 1}, {1, 3}, {3, 4}}},
-		{"the same entity again", []Update{entry(1), entry(2), {Delete, entry(1).Entity}, entry(3)}, 10, 1000, []span{{0, 2}, {2, 4}}},
+		{"one", []entry.Update{via(1)}, 10, 1000, []int{1}},
+		{"by number", []entry.Update{via(1), via(2), via(3), via(4), via(5)}, 2, 1000, []int{2, 2, 1}},
+		{"by size", []entry.Update{via(1), via(2), via(3)}, 10, 75, []int{2, 1}},
+		{"larger than the limit", []entry.Update{via(1), via(2)}, 10, 1, []int{1, 1}},
+		{"by kind", []entry.Update{member, via(1), via(2), member}, 10, 1000, []int{1, 2, 1}},
+		{"the same entity again", []entry.Update{via(1), via(2), gone, via(3)}, 10, 1000, []int{2, 2}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			protos := make([]*p4v1.Update, len(c.in))
+			var all []encoded
 			for i, u := range c.in {
-				p, err := updateToProto(u)
+				p, err := smallPipeline(t).Schema().encodeUpdate(u)
 				if err != nil {
 					t.Fatal(err)
 				}
-				protos[i] = p
+				all = append(all, encoded{p, u.Entity.Kind(), u.Entity.Key(), i})
 			}
-			if got := batches(c.in, protos, c.max, c.bytes); !slices.Equal(got, c.want) {
+			var got []int
+			next := 0
+			for b := range batches(all, c.max, c.bytes) {
+				got = append(got, len(b))
+				for _, e := range b {
+					if e.index != next {
+						t.Errorf("update %d at place %d", e.index, next)
+					}
+					next++
+				}
+			}
+			if !slices.Equal(got, c.want) {
 				t.Errorf("got %v, want %v", got, c.want)
 			}
 		})
@@ -178,13 +241,11 @@ func TestLargeWriteKeepsOrder(t *testing.T) {
 	cfg.BatchUpdates = 64
 	s, ev := open(t, cfg)
 	next[Ready](t, ev)
-	var updates []Update
+	var groups []entry.Entity
 	for i := range 1000 {
-		updates = append(updates, Update{Insert, MulticastGroup{ID: uint32(i + 1), Replicas: []Replica{{Port: uint32(i % 9), Instance: 1}}}})
+		groups = append(groups, entry.Copies(uint32(i+1), entry.Replica{Port: uint32(i % 9), Instance: 1}))
 	}
-	if err := s.Write(t.Context(), updates); err != nil {
-		t.Fatal(err)
-	}
+	wantAccepted(t)(s.Write(t.Context(), insert(groups...)))
 	n := uint32(0)
 	f.with(func() {
 		for _, r := range f.requests {
@@ -210,21 +271,18 @@ func TestStreamLostMidWrite(t *testing.T) {
 	f.with(func() { f.hold, f.gotWrite = make(chan struct{}), make(chan struct{}, 8) })
 	done := make(chan error, 1)
 	go func() {
-		done <- s.Write(t.Context(), []Update{{Insert, MulticastGroup{ID: 1}}, {Insert, route("2001:db8::", 32, 1)}})
+		_, err := s.Write(t.Context(), insert(entry.Multicast{ID: 1}, route("2001:db8::", 32, 1)))
+		done <- err
 	}()
 	<-f.gotWrite
 	f.drop(errors.New("cut"))
-	err := <-done
-	var we *WriteError
-	if !errors.Is(err, ErrNotConnected) || !errors.As(err, &we) || len(we.Updates) != 2 {
+	if err := <-done; !errors.Is(err, ErrNotConnected) || !strings.Contains(err.Error(), "n1") {
 		t.Errorf("%v", err)
 	}
 	next[Down](t, ev)
 	f.with(func() { close(f.hold); f.hold, f.gotWrite = nil, nil })
 	next[Ready](t, ev)
-	if err := s.Write(t.Context(), []Update{{Insert, route("2001:db8::", 32, 1)}}); err != nil {
-		t.Error(err)
-	}
+	wantAccepted(t)(s.Write(t.Context(), insert(route("2001:db8::", 32, 1))))
 }
 
 func TestSlowWriteTimesOut(t *testing.T) {
@@ -235,13 +293,13 @@ func TestSlowWriteTimesOut(t *testing.T) {
 	s, ev := open(t, cfg)
 	next[Ready](t, ev)
 	f.with(func() { f.hold = make(chan struct{}) })
-	err := s.Write(t.Context(), []Update{{Insert, MulticastGroup{ID: 1}}})
+	_, err := s.Write(t.Context(), insert(entry.Multicast{ID: 1}))
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("%v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := s.Write(ctx, []Update{{Insert, MulticastGroup{ID: 1}}}); !errors.Is(err, context.Canceled) {
+	if _, err := s.Write(ctx, insert(entry.Multicast{ID: 1})); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
 }

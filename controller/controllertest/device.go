@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/weft-sdn/weft/controller"
-	"github.com/weft-sdn/weft/controller/entry"
+	"github.com/weft-sdn/weft/southbound/entry"
 )
 
 // Device is a switch as a controller sees it. It is not safe for use by several
@@ -17,7 +17,7 @@ type Device struct {
 	Name     string
 	Entities map[entry.Key]entry.Entity
 	// Refuse, when not nil, is asked before each update.
-	Refuse func(entry.Update) *controller.Refusal
+	Refuse func(entry.Update) *entry.Refusal
 	// Wrote, when not nil, is told of each update that took effect.
 	Wrote func(entry.Update)
 	// State, when not nil, is the answer to a State packet-out; ok is false for
@@ -37,8 +37,8 @@ func NewDevice(name string) *Device {
 func (d *Device) Restart() { clear(d.Entities) }
 
 // Contents returns what the switch holds.
-func (d *Device) Contents() controller.Contents {
-	var c controller.Contents
+func (d *Device) Contents() entry.Contents {
+	var c entry.Contents
 	for _, k := range slices.Sorted(maps.Keys(d.Entities)) {
 		c.Entities = append(c.Entities, d.Entities[k])
 	}
@@ -65,7 +65,7 @@ func (d *Device) Do(w controller.Work) controller.Result {
 	return r
 }
 
-func (d *Device) update(u entry.Update) *controller.Refusal {
+func (d *Device) update(u entry.Update) *entry.Refusal {
 	if d.Refuse != nil {
 		if r := d.Refuse(u); r != nil {
 			return r
@@ -79,9 +79,9 @@ func (d *Device) update(u entry.Update) *controller.Refusal {
 	}
 	switch {
 	case u.Type == entry.Insert && there && !always:
-		return &controller.Refusal{Reason: controller.RefusedExists, Message: "already exists"}
+		return &entry.Refusal{Reason: entry.RefusedExists, Message: "already exists"}
 	case u.Type != entry.Insert && !there && !always:
-		return &controller.Refusal{Reason: controller.RefusedMissing, Message: "not found"}
+		return &entry.Refusal{Reason: entry.RefusedMissing, Message: "not found"}
 	case u.Type == entry.Delete:
 		delete(d.Entities, k)
 	default:

@@ -6,8 +6,8 @@ import (
 	"sync"
 
 	"github.com/weft-sdn/weft/controller"
-	"github.com/weft-sdn/weft/controller/entry"
 	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/southbound/entry"
 )
 
 // Southbound is the seam to a set of Devices, each of which is up until
@@ -104,7 +104,7 @@ func (f *fakeSwitch) tell(e controller.SwitchEvent) {
 }
 
 // Write implements controller.Switch.
-func (f *fakeSwitch) Write(_ context.Context, updates []entry.Update) ([]controller.Refusal, error) {
+func (f *fakeSwitch) Write(_ context.Context, updates []entry.Update) ([]entry.Refusal, error) {
 	f.s.mu.Lock()
 	defer f.s.mu.Unlock()
 	if !f.up {
@@ -114,11 +114,11 @@ func (f *fakeSwitch) Write(_ context.Context, updates []entry.Update) ([]control
 }
 
 // Read implements controller.Switch.
-func (f *fakeSwitch) Read(context.Context) (controller.Contents, error) {
+func (f *fakeSwitch) Read(context.Context) (entry.Contents, error) {
 	f.s.mu.Lock()
 	defer f.s.mu.Unlock()
 	if !f.up {
-		return controller.Contents{}, ErrDown
+		return entry.Contents{}, ErrDown
 	}
 	return f.device.Contents(), nil
 }

@@ -4,11 +4,10 @@ import (
 	"net/netip"
 	"slices"
 
-	"github.com/weft-sdn/weft/controller/entry"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/p4"
 	"github.com/weft-sdn/weft/packet"
-	"github.com/weft-sdn/weft/southbound"
+	"github.com/weft-sdn/weft/southbound/entry"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -87,7 +86,7 @@ func prefix(field string, p netip.Prefix) entry.Match {
 	if p.Bits() == 0 {
 		return entry.Match{}
 	}
-	return entry.Match{Field: field, Kind: southbound.LPM, Value: entry.Addr(p.Masked().Addr()), Bits: p.Bits()}
+	return entry.Match{Field: field, Kind: entry.MatchLPM, Value: entry.Addr(p.Masked().Addr()), Bits: p.Bits()}
 }
 
 // Links returns what a switch holds to be part of the network: its ports,

@@ -6,8 +6,8 @@ import (
 	"net/netip"
 	"slices"
 
-	"github.com/weft-sdn/weft/controller/entry"
 	"github.com/weft-sdn/weft/p4"
+	"github.com/weft-sdn/weft/southbound/entry"
 )
 
 func sortHops(hops []hop) []hop {

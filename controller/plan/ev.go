@@ -4,11 +4,11 @@ import (
 	"hash/fnv"
 	"net/netip"
 
-	"github.com/weft-sdn/weft/controller/entry"
 	"github.com/weft-sdn/weft/controller/ev"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/p4"
 	"github.com/weft-sdn/weft/packet"
+	"github.com/weft-sdn/weft/southbound/entry"
 	"github.com/weft-sdn/weft/topology"
 )
 

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/weft-sdn/weft/controller/entry"
 	"github.com/weft-sdn/weft/controller/intent"
 	"github.com/weft-sdn/weft/p4"
+	"github.com/weft-sdn/weft/southbound/entry"
 )
 
 // Class says when, in a change of a tree, an entity changes.

@@ -3,9 +3,9 @@ package plan
 import (
 	"time"
 
-	"github.com/weft-sdn/weft/controller/entry"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/p4"
+	"github.com/weft-sdn/weft/southbound/entry"
 )
 
 // The classes of MRC traffic, by their numbers in the program.

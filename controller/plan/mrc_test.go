@@ -4,18 +4,18 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weft-sdn/weft/controller/entry"
 	"github.com/weft-sdn/weft/controller/ev"
 	"github.com/weft-sdn/weft/controller/internal/sample"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/p4"
+	"github.com/weft-sdn/weft/southbound/entry"
 	"github.com/weft-sdn/weft/topology"
 )
 
 // TestClasses: the pipeline takes what is planned, each port has both classes once, and DSCPs that are the same are there once.
 func TestClasses(t *testing.T) {
 	n := network(sample.Clos(2, 2, 3))
-	c := codec(t)
+	c := schema(t)
 	m := inventory.DefaultClasses()
 	m.DSCP.TrimmedLastHop, m.DSCP.TrimmableRetx = m.DSCP.Trimmed, m.DSCP.Trimmable
 	for i := range n.Inventory.Switches {

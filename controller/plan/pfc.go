@@ -8,11 +8,11 @@ import (
 	"slices"
 	"time"
 
-	"github.com/weft-sdn/weft/controller/entry"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/pfc"
 	"github.com/weft-sdn/weft/p4"
 	"github.com/weft-sdn/weft/packet"
+	"github.com/weft-sdn/weft/southbound/entry"
 	"github.com/weft-sdn/weft/topology"
 )
 

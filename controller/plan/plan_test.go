@@ -8,12 +8,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weft-sdn/weft/controller/entry"
 	"github.com/weft-sdn/weft/controller/internal/sample"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/p4"
 	"github.com/weft-sdn/weft/packet"
 	"github.com/weft-sdn/weft/southbound"
+	"github.com/weft-sdn/weft/southbound/entry"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files")
@@ -62,13 +62,13 @@ func diff(want, got string) string {
 
 func network(n *sample.Net) *Network { return NewNetwork(n.Topology.Build(), &n.Inventory) }
 
-func codec(t testing.TB) *entry.Codec {
+func schema(t testing.TB) *southbound.Schema {
 	t.Helper()
 	p, err := southbound.NewPipeline(p4.P4Info(), p4.JSON())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return entry.NewCodec(p.Schema())
+	return p.Schema()
 }
 
 // describe writes everything that a placement needs, switch by switch, and
@@ -76,7 +76,7 @@ func codec(t testing.TB) *entry.Codec {
 // every entity is recognized as the group's.
 func describe(t *testing.T, n *Network, p *Placement) string {
 	t.Helper()
-	c := codec(t)
+	s := schema(t)
 	var b strings.Builder
 	for _, sw := range p.Switches() {
 		node := p.Node(sw)
@@ -91,7 +91,7 @@ func describe(t *testing.T, n *Network, p *Placement) string {
 		}
 		for _, it := range p.Items(sw) {
 			fmt.Fprintf(&b, "  %s %s\n", [...]string{"data    ", "response", "start   "}[it.Class], it.Entity)
-			check(t, c, sw, it.Entity, seen)
+			check(t, s, sw, it.Entity, seen)
 			if GroupOf(it.Entity) != int(p.Group) {
 				t.Errorf("%s: %s counts as group %d", sw, it.Entity, GroupOf(it.Entity))
 			}
@@ -100,18 +100,18 @@ func describe(t *testing.T, n *Network, p *Placement) string {
 	return b.String()
 }
 
-func check(t *testing.T, c *entry.Codec, sw string, e entry.Entity, seen map[entry.Key]bool) {
+func check(t *testing.T, s *southbound.Schema, sw string, e entry.Entity, seen map[entry.Key]bool) {
 	t.Helper()
 	if seen[e.Key()] {
 		t.Errorf("%s: twice: %s", sw, e.Key())
 	}
 	seen[e.Key()] = true
-	coded, err := c.Encode(e)
+	coded, err := s.Encode(e)
 	if err != nil {
 		t.Errorf("%s: %v", sw, err)
 		return
 	}
-	back, err := c.Decode(coded)
+	back, err := s.Decode(coded)
 	if err != nil || !entry.Equal(e, back) {
 		t.Errorf("%s: %s came back as %v, %v", sw, e, back, err)
 	}
@@ -181,7 +181,7 @@ func TestHostsOnTwoPlanes(t *testing.T) {
 func TestFigure1Base(t *testing.T) {
 	net := sample.Figure1()
 	n := network(net)
-	c := codec(t)
+	s := schema(t)
 	var b strings.Builder
 	for i := range net.Inventory.Switches {
 		sw := &net.Inventory.Switches[i]
@@ -192,7 +192,7 @@ func TestFigure1Base(t *testing.T) {
 				continue // thirty more of the same kind
 			}
 			fmt.Fprintf(&b, "  %s\n", e)
-			check(t, c, sw.Name, e, seen)
+			check(t, s, sw.Name, e, seen)
 			if GroupOf(e) != -1 {
 				t.Errorf("%s counts as group %d's", e, GroupOf(e))
 			}

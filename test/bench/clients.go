@@ -15,16 +15,17 @@ import (
 
 	"github.com/weft-sdn/weft/p4"
 	"github.com/weft-sdn/weft/southbound"
+	"github.com/weft-sdn/weft/southbound/entry"
 )
 
 // controllerClient is the controller's own client.
 type controllerClient struct {
 	session *southbound.Session
-	updates []southbound.Update
-	held    []southbound.Entity
+	updates []entry.Update
+	held    []entry.Table
 }
 
-func connectController(ctx context.Context, address string, p *southbound.Pipeline, updates []southbound.Update, batch int) (filler, error) {
+func connectController(ctx context.Context, address string, p *southbound.Pipeline, updates []entry.Update, batch int) (filler, error) {
 	config := southbound.DefaultConfig()
 	config.Target, config.DeviceID, config.Election, config.Pipeline = address, deviceID, southbound.ElectionID{Low: 1}, p
 	config.BatchUpdates, config.RequestTimeout = batch, writeTime
@@ -38,30 +39,41 @@ func connectController(ctx context.Context, address string, p *southbound.Pipeli
 	return &controllerClient{session: session, updates: updates}, nil
 }
 
-func (c *controllerClient) fill(ctx context.Context) error { return c.session.Write(ctx, c.updates) }
+func (c *controllerClient) fill(ctx context.Context) error {
+	return accepted(c.session.Write(ctx, c.updates))
+}
 
-func (c *controllerClient) readBack(ctx context.Context) (err error) {
-	c.held, err = c.session.Read(ctx, branchTable)
+// accepted is an error if a write failed, or an update was refused.
+func accepted(refused []entry.Refusal, err error) error {
+	if err == nil && len(refused) > 0 {
+		return fmt.Errorf("%d updates refused, the first: update %d: %s", len(refused), refused[0].Update, refused[0].Message)
+	}
 	return err
 }
 
-var branchTable = southbound.Query{Kind: southbound.KindTableEntry, ID: p4.TableMtBranchID}
+func (c *controllerClient) readBack(ctx context.Context) (err error) {
+	c.held, err = c.session.ReadTable(ctx, p4.TableMtBranch)
+	return err
+}
 
 func (c *controllerClient) compare() error { return sameEntries(c.updates, c.held) }
 
 func (c *controllerClient) close() error { return c.session.Close() }
 
-// sameEntries compares what was written with what was read.
-func sameEntries(written []southbound.Update, read []southbound.Entity) error {
-	if len(read) != len(written) {
-		return fmt.Errorf("read %d entries, wrote %d", len(read), len(written))
-	}
-	byKey := make(map[string]southbound.Entity, len(read))
+// sameEntries compares what was written with what was read, whose default action
+// is left out.
+func sameEntries(written []entry.Update, read []entry.Table) error {
+	byKey := make(map[entry.Key]entry.Table, len(read))
 	for _, e := range read {
-		byKey[e.Key()] = e
+		if !e.Default {
+			byKey[e.Key()] = e
+		}
+	}
+	if len(byKey) != len(written) {
+		return fmt.Errorf("read %d entries, wrote %d", len(byKey), len(written))
 	}
 	for _, u := range written {
-		if e, ok := byKey[u.Entity.Key()]; !ok || !southbound.Equal(e, u.Entity) {
+		if e, ok := byKey[u.Entity.Key()]; !ok || !entry.Equal(e, u.Entity) {
 			return fmt.Errorf("wrote %v, read %v", u.Entity, e)
 		}
 	}
@@ -76,10 +88,10 @@ type encodedClient struct {
 	pipeline          *southbound.Pipeline
 }
 
-func connectEncoded(ctx context.Context, address string, p *southbound.Pipeline, updates []southbound.Update, batch int) (filler, error) {
+func connectEncoded(ctx context.Context, address string, p *southbound.Pipeline, updates []entry.Update, batch int) (filler, error) {
 	c := &encodedClient{pipeline: p}
-	direct := southbound.Direct{Target: &c.messages, DeviceID: deviceID, Pipeline: p, BatchUpdates: batch}
-	if err := direct.Write(0, updates); err != nil {
+	recorder := southbound.Client{Transport: southbound.Direct{Device: &c.messages}, DeviceID: deviceID, Pipeline: p, BatchUpdates: batch}
+	if err := accepted(recorder.Write(ctx, updates)); err != nil {
 		return nil, err
 	}
 	primary, err := connectController(ctx, address, p, updates, batch)
@@ -131,12 +143,11 @@ func (c *encodedClient) readBack(ctx context.Context) error {
 }
 
 func (c *encodedClient) compare() error {
-	direct := southbound.Direct{Target: &c.messages, DeviceID: deviceID, Pipeline: c.pipeline}
-	contents, err := direct.ReadAll(0)
-	if err != nil {
+	player := southbound.Client{Transport: southbound.Direct{Device: &c.messages}, DeviceID: deviceID, Pipeline: c.pipeline}
+	var err error
+	if c.held, err = player.ReadTable(context.Background(), p4.TableMtBranch); err != nil {
 		return err
 	}
-	c.held = contents.Entities
 	return c.controllerClient.compare()
 }
 
@@ -144,7 +155,7 @@ func (c *encodedClient) close() error { return errors.Join(c.conn.Close(), c.con
 
 // recordedTarget keeps what is written in encoded form, and has the responses of a switch to give when table entries are read.
 type recordedTarget struct {
-	southbound.Target
+	southbound.Device
 	requests, responses [][]byte
 }
 
@@ -156,7 +167,7 @@ func (t *recordedTarget) Write(_ time.Duration, req *p4v1.WriteRequest) error {
 }
 
 func (t *recordedTarget) Read(_ time.Duration, req *p4v1.ReadRequest, emit func(*p4v1.ReadResponse)) error {
-	if req.GetEntities()[0].GetTableEntry() == nil {
+	if e := req.GetEntities()[0].GetTableEntry(); e == nil || e.GetIsDefaultAction() {
 		return nil
 	}
 	for _, octets := range t.responses {

@@ -7,10 +7,10 @@ import (
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 
-	"github.com/weft-sdn/weft/controller/entry"
 	"github.com/weft-sdn/weft/dataplane/p4rt"
 	"github.com/weft-sdn/weft/p4"
 	"github.com/weft-sdn/weft/southbound"
+	"github.com/weft-sdn/weft/southbound/entry"
 )
 
 // The program is compiled once, as by the switches of a lab.
@@ -49,19 +49,10 @@ func (w *workload) install(now time.Duration, device *p4rt.Device) error {
 }
 
 // inserts are the updates that put entries into an empty switch.
-func inserts(p *southbound.Pipeline, entries []entry.Entity) ([]southbound.Update, error) {
-	codec := entry.NewCodec(p.Schema())
-	var updates []southbound.Update
-	for _, e := range entries {
-		u := entry.Update{Type: entry.Insert, Entity: e}
-		if t, ok := e.(entry.Table); ok && t.Default {
-			u.Type = entry.Modify
-		}
-		encoded, err := codec.EncodeUpdate(u)
-		if err != nil {
-			return nil, err
-		}
-		updates = append(updates, encoded)
+func inserts(entries []entry.Entity) []entry.Update {
+	updates := make([]entry.Update, len(entries))
+	for i, e := range entries {
+		updates[i] = entry.Update{Type: entry.Insert, Entity: e}
 	}
-	return updates, nil
+	return updates
 }

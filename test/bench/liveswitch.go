@@ -12,6 +12,7 @@ import (
 	"github.com/weft-sdn/weft/dataplane/live"
 	"github.com/weft-sdn/weft/dataplane/p4rt"
 	"github.com/weft-sdn/weft/southbound"
+	"github.com/weft-sdn/weft/southbound/entry"
 )
 
 // A liveSwitch is an embedded switch in real time, with its P4Runtime server on loopback and the far ends of its cables.
@@ -51,13 +52,18 @@ func serveSwitch(ctx context.Context) (*liveSwitch, error) {
 	return s, nil
 }
 
+// at is the transport to an embedded switch at a moment of its clock.
+func at(d *p4rt.Device, now time.Duration) southbound.Direct {
+	return southbound.Direct{Device: d, Now: func() time.Duration { return now }}
+}
+
 // install loads a program and writes entries, without a session.
-func (s *liveSwitch) install(ctx context.Context, p *southbound.Pipeline, updates []southbound.Update) error {
+func (s *liveSwitch) install(ctx context.Context, p *southbound.Pipeline, updates []entry.Update) error {
 	var failed error
 	err := s.runner.WithDevice(ctx, func(now time.Duration, d *p4rt.Device) {
-		direct := southbound.Direct{Target: d, DeviceID: deviceID, Pipeline: p}
-		if failed = direct.Install(now); failed == nil {
-			failed = direct.Write(now, updates)
+		client := southbound.Client{Transport: at(d, now), DeviceID: deviceID, Pipeline: p}
+		if failed = client.Install(ctx); failed == nil {
+			failed = accepted(client.Write(ctx, updates))
 		}
 	})
 	return errors.Join(err, failed)

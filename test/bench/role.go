@@ -4,10 +4,9 @@ import (
 	"fmt"
 	"net/netip"
 
-	"github.com/weft-sdn/weft/controller/entry"
 	"github.com/weft-sdn/weft/p4"
 	"github.com/weft-sdn/weft/packet"
-	"github.com/weft-sdn/weft/southbound"
+	"github.com/weft-sdn/weft/southbound/entry"
 )
 
 // A role is something a switch is used for: its entries, packets that can be sent in over and over again, and what must come out.
@@ -277,5 +276,5 @@ func leaving(port uint32, p packet.RoCE) wire {
 }
 
 func exactly(name string, a netip.Addr) entry.Match {
-	return entry.Match{Field: name, Kind: southbound.LPM, Value: entry.Addr(a), Bits: a.BitLen()}
+	return entry.Match{Field: name, Kind: entry.MatchLPM, Value: entry.Addr(a), Bits: a.BitLen()}
 }

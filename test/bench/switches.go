@@ -81,10 +81,7 @@ func switchesProcess(argument string) error {
 	if err != nil {
 		return err
 	}
-	updates, err := inserts(p, branchEntries(switchEntries))
-	if err != nil {
-		return err
-	}
+	updates := inserts(branchEntries(switchEntries))
 	config := &p4v1.ForwardingPipelineConfig{P4Info: p4.P4Info(), P4DeviceConfig: p4.JSON()}
 	before := reachable()
 
@@ -98,8 +95,8 @@ func switchesProcess(argument string) error {
 	for id, runner := range runners {
 		var failed error
 		err := runner.WithDevice(ctx, func(now time.Duration, d *p4rt.Device) {
-			direct := southbound.Direct{Target: d, DeviceID: uint64(id + 1), Pipeline: p}
-			failed = direct.Write(now, updates)
+			client := southbound.Client{Transport: at(d, now), DeviceID: uint64(id + 1), Pipeline: p}
+			failed = accepted(client.Write(ctx, updates))
 		})
 		if err := errors.Join(err, failed); err != nil {
 			return err

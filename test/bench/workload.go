@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"slices"
 	"time"
@@ -52,13 +53,9 @@ func (r role) workload() (workload, error) {
 	if err != nil {
 		return workload{}, err
 	}
-	updates, err := inserts(p, r.entries)
-	if err != nil {
-		return workload{}, err
-	}
 	var sent requests
-	direct := southbound.Direct{Target: &sent, DeviceID: deviceID, Pipeline: p}
-	if err := direct.Write(0, updates); err != nil {
+	client := southbound.Client{Transport: southbound.Direct{Device: &sent}, DeviceID: deviceID, Pipeline: p}
+	if err := accepted(client.Write(context.Background(), inserts(r.entries))); err != nil {
 		return workload{}, fmt.Errorf("%v: %w", r, err)
 	}
 	return workload{
@@ -69,7 +66,7 @@ func (r role) workload() (workload, error) {
 
 // requests is a target that keeps what is written to it.
 type requests struct {
-	southbound.Target
+	southbound.Device
 	writes []*p4v1.WriteRequest
 }
 

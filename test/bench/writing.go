@@ -10,9 +10,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/weft-sdn/weft/controller/entry"
 	"github.com/weft-sdn/weft/p4"
 	"github.com/weft-sdn/weft/southbound"
+	"github.com/weft-sdn/weft/southbound/entry"
 )
 
 const (
@@ -28,7 +28,7 @@ type writer struct {
 	name    string
 	entries int
 	batch   int
-	connect func(ctx context.Context, address string, p *southbound.Pipeline, updates []southbound.Update, batch int) (filler, error)
+	connect func(ctx context.Context, address string, p *southbound.Pipeline, updates []entry.Update, batch int) (filler, error)
 }
 
 // A filler has a session with a switch, and updates for it.
@@ -95,20 +95,13 @@ func (w writer) run(ctx context.Context) (write, read phase, err error) {
 		return write, read, err
 	}
 	route := forwarding()
-	routes, err := inserts(p, route.entries)
-	if err != nil {
-		return write, read, err
-	}
-	updates, err := inserts(p, branchEntries(w.entries))
-	if err != nil {
-		return write, read, err
-	}
+	updates := inserts(branchEntries(w.entries))
 	s, err := serveSwitch(ctx)
 	if err != nil {
 		return write, read, err
 	}
 	defer func() { err = errors.Join(err, s.stop()) }()
-	if err := s.install(ctx, p, routes); err != nil {
+	if err := s.install(ctx, p, inserts(route.entries)); err != nil {
 		return write, read, err
 	}
 	f, err := w.connect(ctx, s.address, p, updates, w.batch)

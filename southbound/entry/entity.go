@@ -2,22 +2,57 @@ package entry
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/weft-sdn/weft/southbound"
 )
 
-// Kind is a kind of entity.
-type Kind = southbound.Kind
+// Kind is a kind of entity a switch holds.
+type Kind uint8
+
+// The kinds of entity. Their order is the order of reference: an entity refers
+// only to entities of kinds before its own.
+const (
+	KindClone Kind = iota
+	KindMulticast
+	KindMember
+	KindGroup
+	KindTable
+	KindDefault
+	KindReports
+	kinds // number of kinds
+)
+
+var kindNames = [kinds]string{
+	"clone session", "multicast group", "action profile member", "action profile group",
+	"table entry", "default action", "digest",
+}
+
+func (k Kind) String() string {
+	if k < kinds {
+		return kindNames[k]
+	}
+	return fmt.Sprintf("kind %d", uint8(k))
+}
+
+// Kinds returns every kind that a controller programs and can read back, in
+// order of reference.
+func Kinds() []Kind {
+	out := make([]Kind, kinds)
+	for k := range out {
+		out[k] = Kind(k)
+	}
+	return out
+}
 
 // Key identifies an entity on its switch; two entities of one key cannot both
 // exist there. Keys compare, sort in a fixed order, and can be read.
 type Key string
 
-// Entity is a [Table] entry, [Member], [Group], [Multicast] or [Clone]. Nobody
-// changes one, nor the slices in it, once it has been handed over.
+// Entity is a [Table] entry, [Member], [Group], [Multicast], [Clone] or
+// [Reports]. Entities are values: neither an entity nor a slice in it changes
+// once it has been handed over.
 type Entity interface {
 	Kind() Kind
 	Key() Key
@@ -44,7 +79,23 @@ func SameContent(a, b Entity) bool {
 }
 
 // MatchKind says how a key field is compared.
-type MatchKind = southbound.MatchKind
+type MatchKind uint8
+
+// The match kinds of P4Runtime.
+const (
+	MatchExact MatchKind = iota + 1
+	MatchLPM
+	MatchTernary
+	MatchRange
+	MatchOptional
+)
+
+func (k MatchKind) String() string {
+	if k >= MatchExact && k <= MatchOptional {
+		return [...]string{"exact", "lpm", "ternary", "range", "optional"}[k-1]
+	}
+	return fmt.Sprintf("match kind %d", uint8(k))
+}
 
 // Match is the match on one key field; fields that match anything are left out.
 type Match struct {
@@ -88,7 +139,7 @@ func With(name string, v Value) Param { return Param{Name: name, Value: v} }
 
 // Exact returns an exact match.
 func Exact(field string, v Value) Match {
-	return Match{Field: field, Kind: southbound.Exact, Value: v}
+	return Match{Field: field, Kind: MatchExact, Value: v}
 }
 
 // Table is an entry of a table, or, with Default set, its default action. One
@@ -101,6 +152,7 @@ type Table struct {
 	Action   Action
 	Member   uint32 // member of the table's action profile
 	Group    uint32 // group of the table's action selector
+	Const    bool   // only from a read: the program made it, and no write changes it; not compared
 }
 
 // In returns an entry of a table with its matches in any order. Matches with
@@ -130,12 +182,12 @@ func (t Table) Field(name string) (m Match, ok bool) {
 	return Match{}, false
 }
 
-// Kind is [southbound.KindDefaultAction] or [southbound.KindTableEntry].
+// Kind is [KindDefault] or [KindTable].
 func (t Table) Kind() Kind {
 	if t.Default {
-		return southbound.KindDefaultAction
+		return KindDefault
 	}
-	return southbound.KindTableEntry
+	return KindTable
 }
 
 // Key is made of table, match and priority.
@@ -161,13 +213,13 @@ func (m Match) append(b []byte) []byte {
 	b = append(b, '=')
 	b = append(b, text(m.Field, m.Value)...)
 	switch m.Kind {
-	case southbound.LPM:
+	case MatchLPM:
 		b = append(b, '/')
 		b = strconv.AppendInt(b, int64(m.Bits), 10)
-	case southbound.Ternary:
+	case MatchTernary:
 		b = append(b, "&&&"...)
 		b = append(b, m.Mask.String()...)
-	case southbound.Range:
+	case MatchRange:
 		b = append(b, ".."...)
 		b = append(b, text(m.Field, m.Mask)...)
 	}
@@ -221,8 +273,8 @@ type Member struct {
 	Action  Action
 }
 
-// Kind is [southbound.KindActionMember].
-func (Member) Kind() Kind { return southbound.KindActionMember }
+// Kind is [KindMember].
+func (Member) Kind() Kind { return KindMember }
 
 // Key is made of profile and id.
 func (m Member) Key() Key { return numbered(m.Profile+"/member=", m.ID) }
@@ -234,15 +286,15 @@ func (m Member) equal(o Entity) bool {
 	return ok && m.Action.equal(u.Action)
 }
 
-// Group is a group of an action selector. All members have the weight 1.
+// Group is a group of an action selector.
 type Group struct {
 	Profile string
 	ID      uint32
-	Members []uint32 // ascending
+	Members []uint32 // ascending; a member of weight n stands here n times
 }
 
-// Kind is [southbound.KindActionGroup].
-func (Group) Kind() Kind { return southbound.KindActionGroup }
+// Kind is [KindGroup].
+func (Group) Kind() Kind { return KindGroup }
 
 // Key is made of profile and id.
 func (g Group) Key() Key { return numbered(g.Profile+"/group=", g.ID) }
@@ -262,7 +314,10 @@ func (g Group) equal(o Entity) bool {
 }
 
 // Replica is a copy of a packet made by the replication engine.
-type Replica = southbound.Replica
+type Replica struct {
+	Port     uint32
+	Instance uint32
+}
 
 // Multicast is a multicast group of the replication engine.
 type Multicast struct {
@@ -282,8 +337,8 @@ func sortedReplicas(rs []Replica) []Replica {
 	return rs
 }
 
-// Kind is [southbound.KindMulticastGroup].
-func (Multicast) Kind() Kind { return southbound.KindMulticastGroup }
+// Kind is [KindMulticast].
+func (Multicast) Kind() Kind { return KindMulticast }
 
 // Key is made of the id.
 func (m Multicast) Key() Key { return numbered("multicast/", m.ID) }
@@ -299,10 +354,12 @@ func (m Multicast) equal(o Entity) bool {
 type Clone struct {
 	ID       uint32
 	Replicas []Replica
+	Class    uint32 // class of service of the clones
+	Truncate int32  // octets kept of a clone; 0 keeps all
 }
 
-// Kind is [southbound.KindCloneSession].
-func (Clone) Kind() Kind { return southbound.KindCloneSession }
+// Kind is [KindClone].
+func (Clone) Kind() Kind { return KindClone }
 
 // Key is made of the id.
 func (c Clone) Key() Key { return numbered("clone/", c.ID) }
@@ -311,7 +368,7 @@ func (c Clone) String() string { return string(c.Key()) + " -> " + replicasText(
 
 func (c Clone) equal(o Entity) bool {
 	u, ok := o.(Clone)
-	return ok && slices.Equal(c.Replicas, u.Replicas)
+	return ok && c.Class == u.Class && c.Truncate == u.Truncate && slices.Equal(c.Replicas, u.Replicas)
 }
 
 func numbered(prefix string, id uint32) Key {
@@ -334,14 +391,27 @@ func replicasText(rs []Replica) string {
 }
 
 // UpdateType is what an update does.
-type UpdateType = southbound.UpdateType
+type UpdateType uint8
 
-// The update types.
+// The update types. A default action always exists: Insert means Modify there,
+// and Delete restores the default action of the program.
 const (
-	Insert = southbound.Insert
-	Modify = southbound.Modify
-	Delete = southbound.Delete
+	Insert UpdateType = iota + 1
+	Modify
+	Delete
 )
+
+func (t UpdateType) String() string {
+	switch t {
+	case Insert:
+		return "insert"
+	case Modify:
+		return "modify"
+	case Delete:
+		return "delete"
+	}
+	return fmt.Sprintf("update type %d", uint8(t))
+}
 
 // Update is one change to a switch.
 type Update struct {

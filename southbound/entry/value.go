@@ -1,10 +1,12 @@
-package southbound
+package entry
 
 import (
 	"encoding/binary"
 	"encoding/hex"
+	"fmt"
 	"math/bits"
 	"net/netip"
+	"strconv"
 	"strings"
 )
 
@@ -103,4 +105,23 @@ func (v Value) String() string {
 		s = "0"
 	}
 	return "0x" + s
+}
+
+// text writes a value of the field or parameter of a name: numbers up to 64
+// bits in decimal, wider ones as IPv6 addresses, and those of 33 to 48 bits
+// whose name ends in "_addr" as Ethernet addresses.
+func text(name string, v Value) string {
+	if len(v) > 8 {
+		if a, ok := v.Addr6(); ok {
+			return a.String()
+		}
+		return v.String()
+	}
+	if m, ok := v.MAC(); ok && len(v) > 4 && strings.HasSuffix(name, "_addr") {
+		return fmt.Sprintf("%02x:%02x:%02x:%02x:%02x:%02x", m[0], m[1], m[2], m[3], m[4], m[5])
+	}
+	if n, ok := v.Uint64(); ok {
+		return strconv.FormatUint(n, 10)
+	}
+	return v.String()
 }

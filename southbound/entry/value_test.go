@@ -1,4 +1,4 @@
-package southbound
+package entry
 
 import (
 	"bytes"

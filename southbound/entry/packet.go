@@ -1,10 +1,6 @@
 package entry
 
-import (
-	"fmt"
-
-	"github.com/weft-sdn/weft/southbound"
-)
+import "fmt"
 
 // Op is what a packet-out asks a switch to do.
 type Op uint8
@@ -91,42 +87,4 @@ func (p PacketIn) String() string {
 	return fmt.Sprintf("reason=%d port=%d group=%d branch=%d epoch=%d valid=%v nak=%v rnr=%v/%d ack=%d last=%v/%d msn=%d cnps=%d/%d/%d, %d octets",
 		p.Reason, p.IngressPort, p.Group, p.Branch, p.Epoch, p.Valid, p.NAKPending, p.RNR, p.RNRTimer, p.AckPSN, p.LastKnown, p.LastPSN,
 		p.MSN, p.CNPCount, p.CNPTotal, p.CNPBranch, len(p.Payload))
-}
-
-// EncodePacketOut returns the packet-out with metadata ids.
-func (c *Codec) EncodePacketOut(p PacketOut) (southbound.PacketOut, error) {
-	out := southbound.PacketOut{Payload: p.Payload}
-	for _, f := range []struct {
-		name  string
-		value uint64
-	}{{"op", uint64(p.Op)}, {"egress_port", uint64(p.Port)}, {"group", uint64(p.Group)}, {"branch", uint64(p.Branch)}} {
-		i, ok := c.out.byName[f.name]
-		if !ok {
-			return out, fmt.Errorf("%w: packet-out field %q", ErrUnknownName, f.name)
-		}
-		out.Metadata = append(out.Metadata, southbound.Field{ID: c.out.list[i].ID, Value: Uint(f.value)})
-	}
-	return out, nil
-}
-
-// DecodePacketIn returns the packet-in's header by name. A field that the
-// pipeline's header does not have is 0.
-func (c *Codec) DecodePacketIn(p southbound.PacketIn) PacketIn {
-	get := func(name string) uint64 {
-		i, ok := c.in.byName[name]
-		if !ok {
-			return 0
-		}
-		n, _ := p.Value(c.in.list[i].ID).Uint64()
-		return n
-	}
-	flags := get("flags")
-	return PacketIn{
-		IngressPort: uint16(get("ingress_port")), Reason: Reason(get("reason")),
-		Group: uint16(get("group")), Branch: uint8(get("branch")), Epoch: uint32(get("epoch")),
-		Valid: flags&1 != 0, NAKPending: flags&2 != 0, LastKnown: flags&4 != 0, RNR: flags&8 != 0,
-		AckPSN: uint32(get("ack_psn")), RNRTimer: uint8(get("rnr_timer")), MSN: uint32(get("msn")),
-		CNPCount: uint32(get("cnp_count")), LastPSN: uint32(get("last_psn")), CNPTotal: uint32(get("cnp_total")),
-		CNPBranch: uint8(get("cnp_branch")), Payload: p.Payload,
-	}
 }

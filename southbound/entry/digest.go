@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"time"
-
-	"github.com/weft-sdn/weft/southbound"
 )
 
 // Reports turns the reports of a digest on.
@@ -18,8 +16,8 @@ type Reports struct {
 	Again time.Duration
 }
 
-// Kind is [southbound.KindDigest].
-func (Reports) Kind() Kind { return southbound.KindDigest }
+// Kind is [KindReports].
+func (Reports) Kind() Kind { return KindReports }
 
 // Key is made of the digest's name.
 func (r Reports) Key() Key { return Key("digest/" + r.Digest) }
@@ -38,32 +36,6 @@ func (r Reports) equal(o Entity) bool {
 type Digest struct {
 	Name    string
 	Reports [][]Value
-}
-
-// DecodeDigest returns a digest by name.
-func (c *Codec) DecodeDigest(d southbound.Digest) (Digest, error) {
-	name, ok := c.digests[d.ID]
-	if !ok {
-		return Digest{}, fmt.Errorf("%w: digest %#x", ErrUnknownID, d.ID)
-	}
-	return Digest{Name: name, Reports: d.Reports}, nil
-}
-
-func (c *Codec) encodeReports(r Reports) (southbound.Entity, error) {
-	for id, name := range c.digests {
-		if name == r.Digest {
-			return southbound.DigestConfig{ID: id, MaxTimeout: int64(r.Wait), MaxList: r.List, AckTimeout: int64(r.Again)}, nil
-		}
-	}
-	return nil, fmt.Errorf("%w: digest %q", ErrUnknownName, r.Digest)
-}
-
-func (c *Codec) decodeReports(d southbound.DigestConfig) (Entity, error) {
-	name, ok := c.digests[d.ID]
-	if !ok {
-		return nil, fmt.Errorf("%w: digest %#x", ErrUnknownID, d.ID)
-	}
-	return Reports{Digest: name, Wait: time.Duration(d.MaxTimeout), List: d.MaxList, Again: time.Duration(d.AckTimeout)}, nil
 }
 
 // PolicySeen is a report of the first packet with a new SRv6 segment list that

@@ -1,0 +1,266 @@
+package southbound
+
+import (
+	"fmt"
+	"slices"
+
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+
+	"github.com/weft-sdn/weft/southbound/entry"
+)
+
+// encodeUpdate returns u as P4Runtime has it. Errors are [ErrUnknownName],
+// [ErrRange] and [ErrMalformed] with the entity's key.
+func (s *Schema) encodeUpdate(u entry.Update) (*p4v1.Update, error) {
+	if u.Entity == nil {
+		return nil, fmt.Errorf("%w: update without an entity", ErrMalformed)
+	}
+	typ, ok := updateTypes[u.Type]
+	if !ok {
+		return nil, fmt.Errorf("%w: %s: %s", ErrMalformed, u.Entity.Key(), u.Type)
+	}
+	e, err := s.encode(u.Entity, u.Type != entry.Delete)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", u.Entity.Key(), err)
+	}
+	if u.Entity.Kind() == entry.KindDefault {
+		// A default action is only ever modified; without an action it goes back
+		// to the program's (P4Runtime spec §9.1.4).
+		typ = p4v1.Update_MODIFY
+	}
+	return &p4v1.Update{Type: typ, Entity: e}, nil
+}
+
+var updateTypes = map[entry.UpdateType]p4v1.Update_Type{
+	entry.Insert: p4v1.Update_INSERT, entry.Modify: p4v1.Update_MODIFY, entry.Delete: p4v1.Update_DELETE,
+}
+
+// Encode returns the entity as P4Runtime has it, or an error as encodeUpdate's.
+func (s *Schema) Encode(e entry.Entity) (*p4v1.Entity, error) {
+	p, err := s.encode(e, true)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", e.Key(), err)
+	}
+	return p, nil
+}
+
+// encode encodes an entity; whole says that a table entry carries its action,
+// which a deletion leaves out.
+func (s *Schema) encode(e entry.Entity, whole bool) (*p4v1.Entity, error) {
+	switch e := e.(type) {
+	case entry.Table:
+		t, err := s.encodeTable(&e, whole)
+		return &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: t}}, err
+	case entry.Member:
+		p, err := s.profile(e.Profile, e.ID)
+		if err != nil {
+			return nil, err
+		}
+		action, err := s.encodeAction(e.Action, nil)
+		return &p4v1.Entity{Entity: &p4v1.Entity_ActionProfileMember{ActionProfileMember: &p4v1.ActionProfileMember{
+			ActionProfileId: p.ID, MemberId: e.ID, Action: action,
+		}}}, err
+	case entry.Group:
+		p, err := s.profile(e.Profile, e.ID)
+		if err != nil {
+			return nil, err
+		}
+		g := &p4v1.ActionProfileGroup{ActionProfileId: p.ID, GroupId: e.ID}
+		for i, m := range e.Members {
+			if i > 0 && m == e.Members[i-1] {
+				g.Members[len(g.Members)-1].Weight++
+				continue
+			}
+			g.Members = append(g.Members, &p4v1.ActionProfileGroup_Member{MemberId: m, Weight: 1})
+		}
+		return &p4v1.Entity{Entity: &p4v1.Entity_ActionProfileGroup{ActionProfileGroup: g}}, nil
+	case entry.Multicast:
+		if e.ID == 0 {
+			return nil, fmt.Errorf("%w: multicast group 0", ErrMalformed)
+		}
+		return multicastPattern(e.ID, encodeReplicas(e.Replicas)), nil
+	case entry.Clone:
+		if e.ID == 0 {
+			return nil, fmt.Errorf("%w: clone session 0", ErrMalformed)
+		}
+		return clonePattern(&p4v1.CloneSessionEntry{
+			SessionId: e.ID, Replicas: encodeReplicas(e.Replicas), ClassOfService: e.Class, PacketLengthBytes: e.Truncate,
+		}), nil
+	case entry.Reports:
+		id, ok := s.digestIDs[e.Digest]
+		if !ok {
+			return nil, fmt.Errorf("%w: digest %q", ErrUnknownName, e.Digest)
+		}
+		return &p4v1.Entity{Entity: &p4v1.Entity_DigestEntry{DigestEntry: &p4v1.DigestEntry{
+			DigestId: id,
+			Config:   &p4v1.DigestEntry_Config{MaxTimeoutNs: int64(e.Wait), MaxListSize: e.List, AckTimeoutNs: int64(e.Again)},
+		}}}, nil
+	}
+	return nil, fmt.Errorf("%w: %T", ErrMalformed, e)
+}
+
+func (s *Schema) profile(name string, id uint32) (*ProfileInfo, error) {
+	i := slices.IndexFunc(s.Profiles, func(p ProfileInfo) bool { return p.Name == name })
+	switch {
+	case i < 0:
+		return nil, fmt.Errorf("%w: action profile %q", ErrUnknownName, name)
+	case id == 0:
+		return nil, fmt.Errorf("%w: id 0", ErrMalformed)
+	}
+	return &s.Profiles[i], nil
+}
+
+func (s *Schema) encodeTable(e *entry.Table, whole bool) (*p4v1.TableEntry, error) {
+	info := s.tableNames[e.Name]
+	if info == nil {
+		return nil, fmt.Errorf("%w: table %q", ErrUnknownName, e.Name)
+	}
+	if e.Default && (len(e.Match) > 0 || e.Priority != 0) {
+		return nil, fmt.Errorf("%w: a default action has neither match nor priority", ErrMalformed)
+	}
+	t := &p4v1.TableEntry{TableId: info.ID, Priority: e.Priority, IsDefaultAction: e.Default}
+	if len(e.Match) > 0 {
+		t.Match = make([]*p4v1.FieldMatch, 0, len(e.Match))
+	}
+	for i, m := range e.Match {
+		f := fieldByName(info.Fields, m.Field)
+		if f == nil {
+			return nil, fmt.Errorf("%w: field %q", ErrUnknownName, m.Field)
+		}
+		if _, again := (entry.Table{Match: e.Match[:i]}).Field(m.Field); again {
+			return nil, fmt.Errorf("%w: two matches on %q", ErrMalformed, m.Field)
+		}
+		p, err := f.encodeMatch(m)
+		if err != nil {
+			return nil, err
+		}
+		t.Match = append(t.Match, p)
+	}
+	if !e.Default {
+		for _, f := range info.Fields {
+			if _, given := e.Field(f.Name); !given && f.Match == entry.MatchExact {
+				return nil, fmt.Errorf("%w: no match on %q", ErrMalformed, f.Name)
+			}
+		}
+	}
+	if !whole {
+		return t, nil
+	}
+	var err error
+	t.Action, err = s.encodeTableAction(info, e)
+	return t, err
+}
+
+// encodeTableAction encodes what an entry does: exactly one of its action,
+// member and group is set.
+func (s *Schema) encodeTableAction(info *TableInfo, e *entry.Table) (*p4v1.TableAction, error) {
+	set := 0
+	for _, is := range []bool{e.Action.Name != "", e.Member != 0, e.Group != 0} {
+		if is {
+			set++
+		}
+	}
+	switch {
+	case set == 0:
+		return nil, fmt.Errorf("%w: no action", ErrMalformed)
+	case set > 1:
+		return nil, fmt.Errorf("%w: more than one of action, member and group", ErrMalformed)
+	case e.Member != 0:
+		return &p4v1.TableAction{Type: &p4v1.TableAction_ActionProfileMemberId{ActionProfileMemberId: e.Member}}, nil
+	case e.Group != 0:
+		return &p4v1.TableAction{Type: &p4v1.TableAction_ActionProfileGroupId{ActionProfileGroupId: e.Group}}, nil
+	}
+	action, err := s.encodeAction(e.Action, info)
+	return &p4v1.TableAction{Type: &p4v1.TableAction_Action{Action: action}}, err
+}
+
+// encodeMatch encodes the match on f.
+func (f *FieldInfo) encodeMatch(m entry.Match) (*p4v1.FieldMatch, error) {
+	if m.Kind != f.Match {
+		return nil, fmt.Errorf("%w: %s match on %q, whose kind is %s", ErrMalformed, m.Kind, m.Field, f.Match)
+	}
+	if m.Value == "" || (m.Mask == "") != (m.Kind != entry.MatchTernary && m.Kind != entry.MatchRange) {
+		return nil, fmt.Errorf("%w: match on %q lacks a value, or has one too many", ErrMalformed, m.Field)
+	}
+	if m.Bits > f.Width || m.Value.BitLen() > f.Width || m.Mask.BitLen() > f.Width {
+		return nil, fmt.Errorf("%w: match on %q, which has %d bits", ErrRange, m.Field, f.Width)
+	}
+	p := &p4v1.FieldMatch{FieldId: f.ID}
+	switch m.Kind {
+	case entry.MatchExact:
+		p.FieldMatchType = &p4v1.FieldMatch_Exact_{Exact: &p4v1.FieldMatch_Exact{Value: []byte(m.Value)}}
+	case entry.MatchLPM:
+		if m.Bits <= 0 {
+			return nil, fmt.Errorf("%w: prefix of %d bits on %q: a prefix of length 0 is left out", ErrMalformed, m.Bits, m.Field)
+		}
+		p.FieldMatchType = &p4v1.FieldMatch_Lpm{Lpm: &p4v1.FieldMatch_LPM{Value: []byte(m.Value), PrefixLen: int32(m.Bits)}}
+	case entry.MatchTernary:
+		p.FieldMatchType = &p4v1.FieldMatch_Ternary_{Ternary: &p4v1.FieldMatch_Ternary{Value: []byte(m.Value), Mask: []byte(m.Mask)}}
+	case entry.MatchRange:
+		p.FieldMatchType = &p4v1.FieldMatch_Range_{Range: &p4v1.FieldMatch_Range{Low: []byte(m.Value), High: []byte(m.Mask)}}
+	case entry.MatchOptional:
+		p.FieldMatchType = &p4v1.FieldMatch_Optional_{Optional: &p4v1.FieldMatch_Optional{Value: []byte(m.Value)}}
+	}
+	return p, nil
+}
+
+// encodeAction encodes an action; table, if not nil, has to list it.
+func (s *Schema) encodeAction(a entry.Action, table *TableInfo) (*p4v1.Action, error) {
+	info := s.actionNames[a.Name]
+	if info == nil {
+		return nil, fmt.Errorf("%w: action %q", ErrUnknownName, a.Name)
+	}
+	if table != nil && !slices.Contains(table.Actions, info.ID) {
+		return nil, fmt.Errorf("%w: action %q of this table", ErrUnknownName, a.Name)
+	}
+	out := &p4v1.Action{ActionId: info.ID}
+	if len(a.Params) > 0 {
+		out.Params = make([]*p4v1.Action_Param, 0, len(a.Params))
+	}
+	for _, p := range a.Params {
+		f := fieldByName(info.Params, p.Name)
+		switch {
+		case f == nil:
+			return nil, fmt.Errorf("%w: parameter %q of %s", ErrUnknownName, p.Name, a.Name)
+		case p.Value == "":
+			return nil, fmt.Errorf("%w: parameter %q of %s has no value", ErrMalformed, p.Name, a.Name)
+		case p.Value.BitLen() > f.Width:
+			return nil, fmt.Errorf("%w: parameter %q of %s is %s and has %d bits", ErrRange, p.Name, a.Name, p.Value, f.Width)
+		}
+		out.Params = append(out.Params, &p4v1.Action_Param{ParamId: f.ID, Value: []byte(p.Value)})
+	}
+	for _, f := range info.Params {
+		if a.Arg(f.Name) == "" {
+			return nil, fmt.Errorf("%w: no parameter %q of %s", ErrMalformed, f.Name, a.Name)
+		}
+	}
+	return out, nil
+}
+
+// encodeReplicas writes ports in the old numeric field: every server knows it,
+// while servers older than P4Runtime 1.4 refuse the octet string.
+func encodeReplicas(rs []entry.Replica) []*p4v1.Replica {
+	out := make([]*p4v1.Replica, 0, len(rs))
+	for _, r := range rs {
+		//lint:ignore SA1019 see above
+		port := &p4v1.Replica_EgressPort{EgressPort: r.Port}
+		out = append(out, &p4v1.Replica{PortKind: port, Instance: r.Instance})
+	}
+	return out
+}
+
+// encodePacketOut returns the packet-out with its metadata.
+func (s *Schema) encodePacketOut(p entry.PacketOut) (*p4v1.PacketOut, error) {
+	out := &p4v1.PacketOut{Payload: p.Payload}
+	for _, f := range []struct {
+		name  string
+		value uint64
+	}{{"op", uint64(p.Op)}, {"egress_port", uint64(p.Port)}, {"group", uint64(p.Group)}, {"branch", uint64(p.Branch)}} {
+		info := fieldByName(s.PacketOut, f.name)
+		if info == nil {
+			return nil, fmt.Errorf("%w: packet-out field %q", ErrUnknownName, f.name)
+		}
+		out.Metadata = append(out.Metadata, &p4v1.PacketMetadata{MetadataId: info.ID, Value: []byte(entry.Uint(f.value))})
+	}
+	return out, nil
+}

@@ -56,6 +56,9 @@ func (d *Delta) append(e *Delta) {
 	if e.DeniedPorts != nil {
 		d.DeniedPorts = e.DeniedPorts
 	}
+	if e.Wire != nil {
+		d.Wire = e.Wire
+	}
 	d.SetPeers = append(d.SetPeers, e.SetPeers...)
 	d.RemovePeers = append(d.RemovePeers, e.RemovePeers...)
 }

@@ -226,6 +226,13 @@ func (u *Update) decode(m *pb.Update) (err *FieldError) {
 		ports := PortMask(m.GetDeniedPorts())
 		d.DeniedPorts = &ports
 	}
+	if m.Wire != nil {
+		w, err := decodeWire(m.Wire)
+		if err != nil {
+			return err.within("wire")
+		}
+		d.Wire = &w
+	}
 	for i, p := range m.GetSetPeers() {
 		a, err := decodeAddress("address", p.GetAddress())
 		if err != nil {
@@ -241,6 +248,28 @@ func (u *Update) decode(m *pb.Update) (err *FieldError) {
 		d.RemovePeers = append(d.RemovePeers, a)
 	}
 	return nil
+}
+
+func decodeWire(m *pb.Wire) (w Wire, err *FieldError) {
+	if m.GetUdpPort() > math.MaxUint16 {
+		return w, invalid("udp_port", "%d, want 1 to %d", m.GetUdpPort(), math.MaxUint16)
+	}
+	w.UDPPort = uint16(m.GetUdpPort())
+	for _, f := range []struct {
+		name  string
+		value uint32
+		to    *uint8
+	}{
+		{"dscp_no_trim", m.GetDscpNoTrim(), &w.NoTrim}, {"dscp_trimmable", m.GetDscpTrimmable(), &w.Trimmable},
+		{"dscp_trimmable_retx", m.GetDscpTrimmableRetx(), &w.TrimmableRetx}, {"dscp_trimmed", m.GetDscpTrimmed(), &w.Trimmed},
+		{"dscp_trimmed_lasthop", m.GetDscpTrimmedLasthop(), &w.TrimmedLastHop}, {"dscp_control", m.GetDscpControl(), &w.Control},
+	} {
+		if f.value > maxDSCP {
+			return w, invalid(f.name, "%d, want at most %d", f.value, maxDSCP)
+		}
+		*f.to = uint8(f.value)
+	}
+	return w, nil
 }
 
 // label is a name for a path: a name that is none is replaced by its place.

@@ -20,6 +20,8 @@ type Delta struct {
 
 	SetPeers    []PeerPorts
 	RemovePeers []netip.Addr
+
+	Wire *Wire // nil: as before
 }
 
 // ProfileChange changes EVs of a profile that stays otherwise, in the order Replace, Allow, Deny.
@@ -39,7 +41,7 @@ type Replacement struct {
 // Empty says whether the delta changes nothing.
 func (d *Delta) Empty() bool {
 	return len(d.SetProfiles)+len(d.RemoveProfiles)+len(d.Change)+len(d.SetCC)+len(d.RemoveCC)+len(d.SetPeers)+len(d.RemovePeers) == 0 &&
-		d.DeniedPorts == nil
+		d.DeniedPorts == nil && d.Wire == nil
 }
 
 // Diff is what makes `to` of `from`. It looks at what the two do not share: states that share their profiles cost one comparison of pointers each. When replace is
@@ -83,6 +85,9 @@ func Diff(from, to *State, replace bool) Delta {
 		})
 	if from.DeniedPorts != to.DeniedPorts {
 		d.DeniedPorts = &to.DeniedPorts
+	}
+	if from.Wire != to.Wire {
+		d.Wire = &to.Wire
 	}
 	return d
 }
@@ -150,6 +155,12 @@ func (s *State) Apply(d *Delta) (*State, error) {
 			return nil, err
 		}
 		next.DeniedPorts = *d.DeniedPorts
+	}
+	if d.Wire != nil {
+		if err := d.Wire.validate(); err != nil {
+			return nil, err
+		}
+		next.Wire = *d.Wire
 	}
 	if len(d.SetProfiles)+len(d.SetCC)+len(d.RemoveCC)+len(d.SetPeers) > 0 {
 		if err := next.consistent(); err != nil {

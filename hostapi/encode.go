@@ -92,6 +92,9 @@ func Parts(u *Update, limit int) []*pb.Update {
 		return part
 	}
 	in(0).DeniedPorts = (*uint32)(u.Delta.DeniedPorts)
+	if w := u.Delta.Wire; w != nil {
+		part.Wire = encodeWire(w)
+	}
 	for _, p := range u.Delta.SetProfiles {
 		m := encodeProfile(p)
 		to := in(proto.Size(m))
@@ -125,6 +128,13 @@ func Parts(u *Update, limit int) []*pb.Update {
 	}
 	part.Last = true
 	return parts
+}
+
+func encodeWire(w *Wire) *pb.Wire {
+	return &pb.Wire{
+		UdpPort: uint32(w.UDPPort), DscpNoTrim: uint32(w.NoTrim), DscpTrimmable: uint32(w.Trimmable), DscpTrimmableRetx: uint32(w.TrimmableRetx),
+		DscpTrimmed: uint32(w.Trimmed), DscpTrimmedLasthop: uint32(w.TrimmedLastHop), DscpControl: uint32(w.Control),
+	}
 }
 
 func encodeVersion(v Version) *pb.Version {

@@ -15,12 +15,13 @@ type State struct {
 	CC          []*CCProfile // in the order of their names
 	DeniedPorts PortMask     // ports of the host itself that it must not send by
 	Peers       []PeerPorts  // peers that lack a port, in the order of their addresses
+	Wire        Wire         // how MRC packets travel; zero: the host's own choice
 }
 
 // NewState is the state with these parts, in any order. The error is a *FieldError that names the first wrong field.
 func NewState(s State) (*State, error) {
 	made := &State{
-		Profiles: slices.Clone(s.Profiles), CC: slices.Clone(s.CC), DeniedPorts: s.DeniedPorts, Peers: slices.Clone(s.Peers),
+		Profiles: slices.Clone(s.Profiles), CC: slices.Clone(s.CC), DeniedPorts: s.DeniedPorts, Peers: slices.Clone(s.Peers), Wire: s.Wire,
 	}
 	slices.SortStableFunc(made.Profiles, func(a, b *Profile) int { return strings.Compare(a.Name, b.Name) })
 	slices.SortStableFunc(made.CC, func(a, b *CCProfile) int { return strings.Compare(a.Name, b.Name) })
@@ -41,6 +42,9 @@ func NewState(s State) (*State, error) {
 		}
 	}
 	if err := made.DeniedPorts.check("denied_ports"); err != nil {
+		return nil, err
+	}
+	if err := made.Wire.validate(); err != nil {
 		return nil, err
 	}
 	if err := made.consistent(); err != nil {
@@ -163,7 +167,7 @@ func (s *State) Equal(t *State) bool {
 	if t == nil {
 		t = &State{}
 	}
-	return s.DeniedPorts == t.DeniedPorts && slices.Equal(s.Peers, t.Peers) &&
+	return s.DeniedPorts == t.DeniedPorts && s.Wire == t.Wire && slices.Equal(s.Peers, t.Peers) &&
 		slices.EqualFunc(s.CC, t.CC, func(a, b *CCProfile) bool { return a == b || *a == *b }) &&
 		slices.EqualFunc(s.Profiles, t.Profiles, (*Profile).Equal)
 }

@@ -176,6 +176,8 @@ func TestBadState(t *testing.T) {
 		"target":          {cc(func(c *hostapi.CCProfile) { c.NSCC.TargetDelay = 0 }), "set_cc_profiles[nscc].nscc.target_delay_ns", "0"},
 		"qa gate":         {cc(func(c *hostapi.CCProfile) { c.NSCC.QAGate = 32 }), "set_cc_profiles[nscc].nscc.qa_gate", "32"},
 		"time":            {cc(func(c *hostapi.CCProfile) { c.NSCC.BaseRTT = -1 }), "set_cc_profiles[nscc].nscc.base_rtt_ns", "-1ns"},
+		"UDP port":        {hostapi.State{Wire: hostapi.Wire{Control: 1}}, "wire.udp_port", "0"},
+		"DSCP":            {hostapi.State{Wire: hostapi.Wire{UDPPort: 1, TrimmedLastHop: 64}}, "wire.dscp_trimmed_lasthop", "64"},
 		"port 0":          {hostapi.State{DeniedPorts: 3}, "denied_ports", "0x3"},
 		"peer":            {hostapi.State{Peers: []hostapi.PeerPorts{{Peer: netip.MustParseAddr("10.0.0.1")}}}, "set_peers[10.0.0.1].address", "10.0.0.1"},
 		"two of a name":   {hostapi.State{Profiles: []*hostapi.Profile{good(), good()}}, "set_profiles[a-b].name", "two"},

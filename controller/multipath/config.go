@@ -28,6 +28,8 @@ type Config struct {
 	// for all destinations, empty for the device's own choice.
 	CC        []*hostapi.CCProfile
 	CCProfile string
+	// Wire is what hosts are told of UDP port and DSCPs; zero: they choose.
+	Wire hostapi.Wire
 
 	// Hold is how long a link or a host's port must be up before it is tried again,
 	// MaxHold the longest that this grows to: it doubles with every failure, and

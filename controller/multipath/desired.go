@@ -103,7 +103,7 @@ func (c *Core) states() {
 			continue
 		}
 		s.dirty = false
-		state := &hostapi.State{CC: c.cc, Peers: c.peers, Profiles: make([]*hostapi.Profile, 0, len(s.inTurn))}
+		state := &hostapi.State{CC: c.cc, Peers: c.peers, Wire: c.cfg.Wire, Profiles: make([]*hostapi.Profile, 0, len(s.inTurn))}
 		for _, p := range s.inTurn {
 			if p.outcome.Profile != nil {
 				state.Profiles = append(state.Profiles, p.outcome.Profile)

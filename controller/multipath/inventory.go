@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/packet"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -24,6 +26,11 @@ func ConfigOf(m *inventory.MRC) Config {
 	c.ProbeRate, c.HostProbeRate, c.ProbeTimeout, c.ProbeDSCP = p.Rate, p.HostRate, p.Timeout.D(), m.Classes.DSCP.Control
 	if p.DSCP != nil {
 		c.ProbeDSCP = *p.DSCP
+	}
+	d := &m.Classes.DSCP
+	c.Wire = hostapi.Wire{
+		UDPPort: packet.RoCEPort, NoTrim: d.NoTrim, Trimmable: d.Trimmable, TrimmableRetx: d.TrimmableRetx,
+		Trimmed: d.Trimmed, TrimmedLastHop: d.TrimmedLastHop, Control: d.Control,
 	}
 	return c
 }

@@ -62,6 +62,18 @@ func (h *Host) Config() Config { return h.cfg }
 // Counters is a copy of the host's counters.
 func (h *Host) Counters() Counters { return h.counters }
 
+// SetWire changes UDP port and DSCPs for what is sent and received from now on. endpoint.ErrConfig names what cannot be used, and
+// nothing is changed.
+func (h *Host) SetWire(w packet.MRCSettings) error {
+	cfg := h.cfg
+	cfg.Wire = w
+	if err := cfg.Validate(); err != nil {
+		return err
+	}
+	h.cfg.Wire = w
+	return nil
+}
+
 // Ports are the ports that are up.
 func (h *Host) Ports() packet.PortMask { return h.up }
 

@@ -19,6 +19,7 @@ type plan struct {
 	flips    map[*profile][]int            // indexes whose denial changes, of those that stay otherwise
 	is       map[*profile]*hostapi.Profile // what these are to be
 	moved    bool                          // destinations may have changed
+	wire     packet.MRCSettings
 }
 
 // Apply makes the NIC hold a state in place of the one it holds, all of it or, with an error, nothing. The state is one of hostapi's making (NewState, State.Apply): valid by
@@ -41,6 +42,10 @@ func (n *NIC) plan(to *hostapi.State) (*plan, error) {
 	if err := n.device.Check(to); err != nil {
 		return nil, err
 	}
+	wire, err := n.wire(to)
+	if err != nil {
+		return nil, err
+	}
 	for _, c := range to.CC {
 		if was := n.state.CCProfile(c.Name); was == c || was != nil && *was == *c {
 			continue
@@ -53,7 +58,7 @@ func (n *NIC) plan(to *hostapi.State) (*plan, error) {
 		}
 	}
 	p := &plan{
-		to: to, profiles: make(map[string]*profile, len(to.Profiles)), fresh: make(map[string]*profile),
+		to: to, wire: wire, profiles: make(map[string]*profile, len(to.Profiles)), fresh: make(map[string]*profile),
 		flips: make(map[*profile][]int), is: make(map[*profile]*hostapi.Profile),
 	}
 	for _, is := range to.Profiles {
@@ -104,6 +109,7 @@ func (n *NIC) carryOut(p *plan) {
 	before := n.profiles
 	n.state, n.profiles, n.applied = p.to, p.profiles, true
 	n.DenyPorts(packet.PortMask(p.to.DeniedPorts))
+	_ = n.SetWire(p.wire) // it was checked
 	for was, is := range p.is {
 		was.is = is
 		for _, i := range p.flips[was] {

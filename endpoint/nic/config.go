@@ -15,6 +15,9 @@ import (
 type Config struct {
 	// Host is the transport's; EndpointPath and PeerPortsChanged are the NIC's to set.
 	Host mrc.Config
+	// Wire is what the operator has set of UDP port and DSCPs: a state of the controller that says another value is refused by its name.
+	// Host.Wire is what the host begins with where Wire and the controller leave it open.
+	Wire Wire
 	// Seed of everything that is drawn: orders of values, and the values of mode AUTO.
 	Seed uint64
 	// Spray is how queue pairs spray; Seed, Notify and Doubtful are the NIC's to set.

@@ -38,6 +38,7 @@ type Reporter interface {
 
 // New makes a NIC that holds nothing. The error wraps endpoint.ErrConfig.
 func New(cfg Config) (*NIC, error) {
+	cfg.Host.Wire = cfg.Wire.over(cfg.Host.Wire)
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}

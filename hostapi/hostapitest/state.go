@@ -80,6 +80,13 @@ func State() *rapid.Generator[*hostapi.State] {
 			}
 		}
 		s.DeniedPorts = hostapi.PortMask(rapid.Uint32Range(0, 3).Draw(t, "denied ports") << 1)
+		if rapid.Bool().Draw(t, "wire") {
+			dscp := rapid.Uint8Range(0, 9).Draw(t, "DSCP")
+			s.Wire = hostapi.Wire{
+				UDPPort: rapid.Uint16Range(4000, 5000).Draw(t, "UDP port"), NoTrim: dscp, Trimmable: dscp + 10, TrimmableRetx: dscp + 20,
+				Trimmed: dscp + 30, TrimmedLastHop: dscp + 40, Control: dscp + 50,
+			}
+		}
 		for _, p := range s.Profiles {
 			if len(s.CC) > 0 && rapid.Bool().Draw(t, "with cc") {
 				p.CC = s.CC[0].Name

@@ -195,7 +195,7 @@ func (x EvFormat_Mode) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use EvFormat_Mode.Descriptor instead.
 func (EvFormat_Mode) EnumDescriptor() ([]byte, []int) {
-	return file_host_proto_rawDescGZIP(), []int{15, 0}
+	return file_host_proto_rawDescGZIP(), []int{16, 0}
 }
 
 type EvProfile_Mode int32
@@ -250,7 +250,7 @@ func (x EvProfile_Mode) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use EvProfile_Mode.Descriptor instead.
 func (EvProfile_Mode) EnumDescriptor() ([]byte, []int) {
-	return file_host_proto_rawDescGZIP(), []int{19, 0}
+	return file_host_proto_rawDescGZIP(), []int{20, 0}
 }
 
 type HostMessage struct {
@@ -1485,7 +1485,9 @@ type Update struct {
 	// Peers that do not have all of their ports.
 	SetPeers []*PeerPorts `protobuf:"bytes,11,rep,name=set_peers,json=setPeers,proto3" json:"set_peers,omitempty"`
 	// Peers that have all of their ports again: addresses, as PeerPorts.address.
-	RemovePeers   [][]byte `protobuf:"bytes,12,rep,name=remove_peers,json=removePeers,proto3" json:"remove_peers,omitempty"`
+	RemovePeers [][]byte `protobuf:"bytes,12,rep,name=remove_peers,json=removePeers,proto3" json:"remove_peers,omitempty"`
+	// How MRC packets travel in the fabric. Absent: as before; all fields 0: the host's own choice.
+	Wire          *Wire `protobuf:"bytes,13,opt,name=wire,proto3" json:"wire,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1604,6 +1606,110 @@ func (x *Update) GetRemovePeers() [][]byte {
 	return nil
 }
 
+func (x *Update) GetWire() *Wire {
+	if x != nil {
+		return x.Wire
+	}
+	return nil
+}
+
+// Wire is what the ends of MRC connections, and the switches between them, tell packets apart by: the UDP destination port and the
+// codepoints of table 7-7 (OCP MRC 1.0). A host whose operator or device has set another value refuses the update (CODE_UNSUPPORTED, the field
+// being that of the value, as "wire.dscp_trimmed").
+type Wire struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// 1 to 65535.
+	UdpPort uint32 `protobuf:"varint,1,opt,name=udp_port,json=udpPort,proto3" json:"udp_port,omitempty"`
+	// 0 to 63. Switches must be able to tell data, trimmed packets and control packets apart.
+	DscpNoTrim         uint32 `protobuf:"varint,2,opt,name=dscp_no_trim,json=dscpNoTrim,proto3" json:"dscp_no_trim,omitempty"`
+	DscpTrimmable      uint32 `protobuf:"varint,3,opt,name=dscp_trimmable,json=dscpTrimmable,proto3" json:"dscp_trimmable,omitempty"`
+	DscpTrimmableRetx  uint32 `protobuf:"varint,4,opt,name=dscp_trimmable_retx,json=dscpTrimmableRetx,proto3" json:"dscp_trimmable_retx,omitempty"`
+	DscpTrimmed        uint32 `protobuf:"varint,5,opt,name=dscp_trimmed,json=dscpTrimmed,proto3" json:"dscp_trimmed,omitempty"`
+	DscpTrimmedLasthop uint32 `protobuf:"varint,6,opt,name=dscp_trimmed_lasthop,json=dscpTrimmedLasthop,proto3" json:"dscp_trimmed_lasthop,omitempty"`
+	DscpControl        uint32 `protobuf:"varint,7,opt,name=dscp_control,json=dscpControl,proto3" json:"dscp_control,omitempty"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
+}
+
+func (x *Wire) Reset() {
+	*x = Wire{}
+	mi := &file_host_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Wire) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Wire) ProtoMessage() {}
+
+func (x *Wire) ProtoReflect() protoreflect.Message {
+	mi := &file_host_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Wire.ProtoReflect.Descriptor instead.
+func (*Wire) Descriptor() ([]byte, []int) {
+	return file_host_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *Wire) GetUdpPort() uint32 {
+	if x != nil {
+		return x.UdpPort
+	}
+	return 0
+}
+
+func (x *Wire) GetDscpNoTrim() uint32 {
+	if x != nil {
+		return x.DscpNoTrim
+	}
+	return 0
+}
+
+func (x *Wire) GetDscpTrimmable() uint32 {
+	if x != nil {
+		return x.DscpTrimmable
+	}
+	return 0
+}
+
+func (x *Wire) GetDscpTrimmableRetx() uint32 {
+	if x != nil {
+		return x.DscpTrimmableRetx
+	}
+	return 0
+}
+
+func (x *Wire) GetDscpTrimmed() uint32 {
+	if x != nil {
+		return x.DscpTrimmed
+	}
+	return 0
+}
+
+func (x *Wire) GetDscpTrimmedLasthop() uint32 {
+	if x != nil {
+		return x.DscpTrimmedLasthop
+	}
+	return 0
+}
+
+func (x *Wire) GetDscpControl() uint32 {
+	if x != nil {
+		return x.DscpControl
+	}
+	return 0
+}
+
 // EvFormat says how an EV lies in a packet. A device that keeps formats as objects of their own (mrc_ctl_modify_ev_fmt_profile) keeps one for all profiles with equal formats.
 type EvFormat struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1616,7 +1722,7 @@ type EvFormat struct {
 
 func (x *EvFormat) Reset() {
 	*x = EvFormat{}
-	mi := &file_host_proto_msgTypes[15]
+	mi := &file_host_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1628,7 +1734,7 @@ func (x *EvFormat) String() string {
 func (*EvFormat) ProtoMessage() {}
 
 func (x *EvFormat) ProtoReflect() protoreflect.Message {
-	mi := &file_host_proto_msgTypes[15]
+	mi := &file_host_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1641,7 +1747,7 @@ func (x *EvFormat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EvFormat.ProtoReflect.Descriptor instead.
 func (*EvFormat) Descriptor() ([]byte, []int) {
-	return file_host_proto_rawDescGZIP(), []int{15}
+	return file_host_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *EvFormat) GetMode() EvFormat_Mode {
@@ -1674,7 +1780,7 @@ type EvField struct {
 
 func (x *EvField) Reset() {
 	*x = EvField{}
-	mi := &file_host_proto_msgTypes[16]
+	mi := &file_host_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1686,7 +1792,7 @@ func (x *EvField) String() string {
 func (*EvField) ProtoMessage() {}
 
 func (x *EvField) ProtoReflect() protoreflect.Message {
-	mi := &file_host_proto_msgTypes[16]
+	mi := &file_host_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1699,7 +1805,7 @@ func (x *EvField) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EvField.ProtoReflect.Descriptor instead.
 func (*EvField) Descriptor() ([]byte, []int) {
-	return file_host_proto_rawDescGZIP(), []int{16}
+	return file_host_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *EvField) GetWidth() uint32 {
@@ -1749,7 +1855,7 @@ type Ev struct {
 
 func (x *Ev) Reset() {
 	*x = Ev{}
-	mi := &file_host_proto_msgTypes[17]
+	mi := &file_host_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1761,7 +1867,7 @@ func (x *Ev) String() string {
 func (*Ev) ProtoMessage() {}
 
 func (x *Ev) ProtoReflect() protoreflect.Message {
-	mi := &file_host_proto_msgTypes[17]
+	mi := &file_host_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1774,7 +1880,7 @@ func (x *Ev) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ev.ProtoReflect.Descriptor instead.
 func (*Ev) Descriptor() ([]byte, []int) {
-	return file_host_proto_rawDescGZIP(), []int{17}
+	return file_host_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Ev) GetValue() []byte {
@@ -1806,7 +1912,7 @@ type EvList struct {
 
 func (x *EvList) Reset() {
 	*x = EvList{}
-	mi := &file_host_proto_msgTypes[18]
+	mi := &file_host_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1818,7 +1924,7 @@ func (x *EvList) String() string {
 func (*EvList) ProtoMessage() {}
 
 func (x *EvList) ProtoReflect() protoreflect.Message {
-	mi := &file_host_proto_msgTypes[18]
+	mi := &file_host_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1831,7 +1937,7 @@ func (x *EvList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EvList.ProtoReflect.Descriptor instead.
 func (*EvList) Descriptor() ([]byte, []int) {
-	return file_host_proto_rawDescGZIP(), []int{18}
+	return file_host_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *EvList) GetOctets() uint32 {
@@ -1885,7 +1991,7 @@ type EvProfile struct {
 
 func (x *EvProfile) Reset() {
 	*x = EvProfile{}
-	mi := &file_host_proto_msgTypes[19]
+	mi := &file_host_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1897,7 +2003,7 @@ func (x *EvProfile) String() string {
 func (*EvProfile) ProtoMessage() {}
 
 func (x *EvProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_host_proto_msgTypes[19]
+	mi := &file_host_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1910,7 +2016,7 @@ func (x *EvProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EvProfile.ProtoReflect.Descriptor instead.
 func (*EvProfile) Descriptor() ([]byte, []int) {
-	return file_host_proto_rawDescGZIP(), []int{19}
+	return file_host_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *EvProfile) GetName() string {
@@ -2001,7 +2107,7 @@ type Prefix struct {
 
 func (x *Prefix) Reset() {
 	*x = Prefix{}
-	mi := &file_host_proto_msgTypes[20]
+	mi := &file_host_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2013,7 +2119,7 @@ func (x *Prefix) String() string {
 func (*Prefix) ProtoMessage() {}
 
 func (x *Prefix) ProtoReflect() protoreflect.Message {
-	mi := &file_host_proto_msgTypes[20]
+	mi := &file_host_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2026,7 +2132,7 @@ func (x *Prefix) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Prefix.ProtoReflect.Descriptor instead.
 func (*Prefix) Descriptor() ([]byte, []int) {
-	return file_host_proto_rawDescGZIP(), []int{20}
+	return file_host_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Prefix) GetAddress() []byte {
@@ -2060,7 +2166,7 @@ type EvProfileChange struct {
 
 func (x *EvProfileChange) Reset() {
 	*x = EvProfileChange{}
-	mi := &file_host_proto_msgTypes[21]
+	mi := &file_host_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2072,7 +2178,7 @@ func (x *EvProfileChange) String() string {
 func (*EvProfileChange) ProtoMessage() {}
 
 func (x *EvProfileChange) ProtoReflect() protoreflect.Message {
-	mi := &file_host_proto_msgTypes[21]
+	mi := &file_host_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2085,7 +2191,7 @@ func (x *EvProfileChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EvProfileChange.ProtoReflect.Descriptor instead.
 func (*EvProfileChange) Descriptor() ([]byte, []int) {
-	return file_host_proto_rawDescGZIP(), []int{21}
+	return file_host_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *EvProfileChange) GetName() string {
@@ -2135,7 +2241,7 @@ type PeerPorts struct {
 
 func (x *PeerPorts) Reset() {
 	*x = PeerPorts{}
-	mi := &file_host_proto_msgTypes[22]
+	mi := &file_host_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2147,7 +2253,7 @@ func (x *PeerPorts) String() string {
 func (*PeerPorts) ProtoMessage() {}
 
 func (x *PeerPorts) ProtoReflect() protoreflect.Message {
-	mi := &file_host_proto_msgTypes[22]
+	mi := &file_host_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2160,7 +2266,7 @@ func (x *PeerPorts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeerPorts.ProtoReflect.Descriptor instead.
 func (*PeerPorts) Descriptor() ([]byte, []int) {
-	return file_host_proto_rawDescGZIP(), []int{22}
+	return file_host_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *PeerPorts) GetAddress() []byte {
@@ -2192,7 +2298,7 @@ type CcProfile struct {
 
 func (x *CcProfile) Reset() {
 	*x = CcProfile{}
-	mi := &file_host_proto_msgTypes[23]
+	mi := &file_host_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2204,7 +2310,7 @@ func (x *CcProfile) String() string {
 func (*CcProfile) ProtoMessage() {}
 
 func (x *CcProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_host_proto_msgTypes[23]
+	mi := &file_host_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2217,7 +2323,7 @@ func (x *CcProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CcProfile.ProtoReflect.Descriptor instead.
 func (*CcProfile) Descriptor() ([]byte, []int) {
-	return file_host_proto_rawDescGZIP(), []int{23}
+	return file_host_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *CcProfile) GetName() string {
@@ -2307,7 +2413,7 @@ type Nscc struct {
 
 func (x *Nscc) Reset() {
 	*x = Nscc{}
-	mi := &file_host_proto_msgTypes[24]
+	mi := &file_host_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2319,7 +2425,7 @@ func (x *Nscc) String() string {
 func (*Nscc) ProtoMessage() {}
 
 func (x *Nscc) ProtoReflect() protoreflect.Message {
-	mi := &file_host_proto_msgTypes[24]
+	mi := &file_host_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2332,7 +2438,7 @@ func (x *Nscc) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Nscc.ProtoReflect.Descriptor instead.
 func (*Nscc) Descriptor() ([]byte, []int) {
-	return file_host_proto_rawDescGZIP(), []int{24}
+	return file_host_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Nscc) GetDisableQa() bool {
@@ -2492,7 +2598,7 @@ type ProbeRequest struct {
 
 func (x *ProbeRequest) Reset() {
 	*x = ProbeRequest{}
-	mi := &file_host_proto_msgTypes[25]
+	mi := &file_host_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2504,7 +2610,7 @@ func (x *ProbeRequest) String() string {
 func (*ProbeRequest) ProtoMessage() {}
 
 func (x *ProbeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_host_proto_msgTypes[25]
+	mi := &file_host_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2517,7 +2623,7 @@ func (x *ProbeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProbeRequest.ProtoReflect.Descriptor instead.
 func (*ProbeRequest) Descriptor() ([]byte, []int) {
-	return file_host_proto_rawDescGZIP(), []int{25}
+	return file_host_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ProbeRequest) GetId() uint32 {
@@ -2689,7 +2795,7 @@ const file_host_proto_rawDesc = "" +
 	"\n" +
 	"max_counts\x18\x03 \x01(\rR\tmaxCounts\x12(\n" +
 	"\x10max_message_rate\x18\x04 \x01(\rR\x0emaxMessageRate\x12,\n" +
-	"\x12counts_interval_ms\x18\x05 \x01(\x04R\x10countsIntervalMs\"\xba\x04\n" +
+	"\x12counts_interval_ms\x18\x05 \x01(\x04R\x10countsIntervalMs\"\xe2\x04\n" +
 	"\x06Update\x12/\n" +
 	"\aversion\x18\x01 \x01(\v2\x15.weft.host.v1.VersionR\aversion\x12)\n" +
 	"\x04base\x18\x02 \x01(\v2\x15.weft.host.v1.VersionR\x04base\x12\x12\n" +
@@ -2703,8 +2809,18 @@ const file_host_proto_rawDesc = "" +
 	"\fdenied_ports\x18\n" +
 	" \x01(\rH\x00R\vdeniedPorts\x88\x01\x01\x124\n" +
 	"\tset_peers\x18\v \x03(\v2\x17.weft.host.v1.PeerPortsR\bsetPeers\x12!\n" +
-	"\fremove_peers\x18\f \x03(\fR\vremovePeersB\x0f\n" +
-	"\r_denied_ports\"\xa8\x01\n" +
+	"\fremove_peers\x18\f \x03(\fR\vremovePeers\x12&\n" +
+	"\x04wire\x18\r \x01(\v2\x12.weft.host.v1.WireR\x04wireB\x0f\n" +
+	"\r_denied_ports\"\x92\x02\n" +
+	"\x04Wire\x12\x19\n" +
+	"\budp_port\x18\x01 \x01(\rR\audpPort\x12 \n" +
+	"\fdscp_no_trim\x18\x02 \x01(\rR\n" +
+	"dscpNoTrim\x12%\n" +
+	"\x0edscp_trimmable\x18\x03 \x01(\rR\rdscpTrimmable\x12.\n" +
+	"\x13dscp_trimmable_retx\x18\x04 \x01(\rR\x11dscpTrimmableRetx\x12!\n" +
+	"\fdscp_trimmed\x18\x05 \x01(\rR\vdscpTrimmed\x120\n" +
+	"\x14dscp_trimmed_lasthop\x18\x06 \x01(\rR\x12dscpTrimmedLasthop\x12!\n" +
+	"\fdscp_control\x18\a \x01(\rR\vdscpControl\"\xa8\x01\n" +
 	"\bEvFormat\x12/\n" +
 	"\x04mode\x18\x01 \x01(\x0e2\x1b.weft.host.v1.EvFormat.ModeR\x04mode\x12!\n" +
 	"\ffield_widths\x18\x02 \x03(\rR\vfieldWidths\"H\n" +
@@ -2818,7 +2934,7 @@ func file_host_proto_rawDescGZIP() []byte {
 }
 
 var file_host_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_host_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
+var file_host_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
 var file_host_proto_goTypes = []any{
 	(EvState)(0),              // 0: weft.host.v1.EvState
 	(Refused_Code)(0),         // 1: weft.host.v1.Refused.Code
@@ -2839,17 +2955,18 @@ var file_host_proto_goTypes = []any{
 	(*ControllerMessage)(nil), // 16: weft.host.v1.ControllerMessage
 	(*Welcome)(nil),           // 17: weft.host.v1.Welcome
 	(*Update)(nil),            // 18: weft.host.v1.Update
-	(*EvFormat)(nil),          // 19: weft.host.v1.EvFormat
-	(*EvField)(nil),           // 20: weft.host.v1.EvField
-	(*Ev)(nil),                // 21: weft.host.v1.Ev
-	(*EvList)(nil),            // 22: weft.host.v1.EvList
-	(*EvProfile)(nil),         // 23: weft.host.v1.EvProfile
-	(*Prefix)(nil),            // 24: weft.host.v1.Prefix
-	(*EvProfileChange)(nil),   // 25: weft.host.v1.EvProfileChange
-	(*PeerPorts)(nil),         // 26: weft.host.v1.PeerPorts
-	(*CcProfile)(nil),         // 27: weft.host.v1.CcProfile
-	(*Nscc)(nil),              // 28: weft.host.v1.Nscc
-	(*ProbeRequest)(nil),      // 29: weft.host.v1.ProbeRequest
+	(*Wire)(nil),              // 19: weft.host.v1.Wire
+	(*EvFormat)(nil),          // 20: weft.host.v1.EvFormat
+	(*EvField)(nil),           // 21: weft.host.v1.EvField
+	(*Ev)(nil),                // 22: weft.host.v1.Ev
+	(*EvList)(nil),            // 23: weft.host.v1.EvList
+	(*EvProfile)(nil),         // 24: weft.host.v1.EvProfile
+	(*Prefix)(nil),            // 25: weft.host.v1.Prefix
+	(*EvProfileChange)(nil),   // 26: weft.host.v1.EvProfileChange
+	(*PeerPorts)(nil),         // 27: weft.host.v1.PeerPorts
+	(*CcProfile)(nil),         // 28: weft.host.v1.CcProfile
+	(*Nscc)(nil),              // 29: weft.host.v1.Nscc
+	(*ProbeRequest)(nil),      // 30: weft.host.v1.ProbeRequest
 }
 var file_host_proto_depIdxs = []int32{
 	5,  // 0: weft.host.v1.HostMessage.hello:type_name -> weft.host.v1.Hello
@@ -2865,39 +2982,40 @@ var file_host_proto_depIdxs = []int32{
 	7,  // 10: weft.host.v1.Refused.version:type_name -> weft.host.v1.Version
 	1,  // 11: weft.host.v1.Refused.code:type_name -> weft.host.v1.Refused.Code
 	11, // 12: weft.host.v1.EvEvents.events:type_name -> weft.host.v1.EvEvent
-	21, // 13: weft.host.v1.EvEvent.ev:type_name -> weft.host.v1.Ev
+	22, // 13: weft.host.v1.EvEvent.ev:type_name -> weft.host.v1.Ev
 	0,  // 14: weft.host.v1.EvEvent.state:type_name -> weft.host.v1.EvState
 	13, // 15: weft.host.v1.EvCounts.counts:type_name -> weft.host.v1.EvCount
-	21, // 16: weft.host.v1.EvCount.ev:type_name -> weft.host.v1.Ev
+	22, // 16: weft.host.v1.EvCount.ev:type_name -> weft.host.v1.Ev
 	17, // 17: weft.host.v1.ControllerMessage.welcome:type_name -> weft.host.v1.Welcome
 	18, // 18: weft.host.v1.ControllerMessage.update:type_name -> weft.host.v1.Update
-	29, // 19: weft.host.v1.ControllerMessage.probe_request:type_name -> weft.host.v1.ProbeRequest
+	30, // 19: weft.host.v1.ControllerMessage.probe_request:type_name -> weft.host.v1.ProbeRequest
 	7,  // 20: weft.host.v1.Update.version:type_name -> weft.host.v1.Version
 	7,  // 21: weft.host.v1.Update.base:type_name -> weft.host.v1.Version
-	23, // 22: weft.host.v1.Update.set_profiles:type_name -> weft.host.v1.EvProfile
-	25, // 23: weft.host.v1.Update.change_profiles:type_name -> weft.host.v1.EvProfileChange
-	27, // 24: weft.host.v1.Update.set_cc_profiles:type_name -> weft.host.v1.CcProfile
-	26, // 25: weft.host.v1.Update.set_peers:type_name -> weft.host.v1.PeerPorts
-	2,  // 26: weft.host.v1.EvFormat.mode:type_name -> weft.host.v1.EvFormat.Mode
-	19, // 27: weft.host.v1.EvProfile.format:type_name -> weft.host.v1.EvFormat
-	3,  // 28: weft.host.v1.EvProfile.mode:type_name -> weft.host.v1.EvProfile.Mode
-	20, // 29: weft.host.v1.EvProfile.fields:type_name -> weft.host.v1.EvField
-	22, // 30: weft.host.v1.EvProfile.evs:type_name -> weft.host.v1.EvList
-	22, // 31: weft.host.v1.EvProfile.denied:type_name -> weft.host.v1.EvList
-	24, // 32: weft.host.v1.EvProfile.destinations:type_name -> weft.host.v1.Prefix
-	22, // 33: weft.host.v1.EvProfileChange.replacements:type_name -> weft.host.v1.EvList
-	22, // 34: weft.host.v1.EvProfileChange.allow:type_name -> weft.host.v1.EvList
-	22, // 35: weft.host.v1.EvProfileChange.deny:type_name -> weft.host.v1.EvList
-	28, // 36: weft.host.v1.CcProfile.nscc:type_name -> weft.host.v1.Nscc
-	19, // 37: weft.host.v1.ProbeRequest.format:type_name -> weft.host.v1.EvFormat
-	21, // 38: weft.host.v1.ProbeRequest.ev:type_name -> weft.host.v1.Ev
-	4,  // 39: weft.host.v1.Hosts.Subscribe:input_type -> weft.host.v1.HostMessage
-	16, // 40: weft.host.v1.Hosts.Subscribe:output_type -> weft.host.v1.ControllerMessage
-	40, // [40:41] is the sub-list for method output_type
-	39, // [39:40] is the sub-list for method input_type
-	39, // [39:39] is the sub-list for extension type_name
-	39, // [39:39] is the sub-list for extension extendee
-	0,  // [0:39] is the sub-list for field type_name
+	24, // 22: weft.host.v1.Update.set_profiles:type_name -> weft.host.v1.EvProfile
+	26, // 23: weft.host.v1.Update.change_profiles:type_name -> weft.host.v1.EvProfileChange
+	28, // 24: weft.host.v1.Update.set_cc_profiles:type_name -> weft.host.v1.CcProfile
+	27, // 25: weft.host.v1.Update.set_peers:type_name -> weft.host.v1.PeerPorts
+	19, // 26: weft.host.v1.Update.wire:type_name -> weft.host.v1.Wire
+	2,  // 27: weft.host.v1.EvFormat.mode:type_name -> weft.host.v1.EvFormat.Mode
+	20, // 28: weft.host.v1.EvProfile.format:type_name -> weft.host.v1.EvFormat
+	3,  // 29: weft.host.v1.EvProfile.mode:type_name -> weft.host.v1.EvProfile.Mode
+	21, // 30: weft.host.v1.EvProfile.fields:type_name -> weft.host.v1.EvField
+	23, // 31: weft.host.v1.EvProfile.evs:type_name -> weft.host.v1.EvList
+	23, // 32: weft.host.v1.EvProfile.denied:type_name -> weft.host.v1.EvList
+	25, // 33: weft.host.v1.EvProfile.destinations:type_name -> weft.host.v1.Prefix
+	23, // 34: weft.host.v1.EvProfileChange.replacements:type_name -> weft.host.v1.EvList
+	23, // 35: weft.host.v1.EvProfileChange.allow:type_name -> weft.host.v1.EvList
+	23, // 36: weft.host.v1.EvProfileChange.deny:type_name -> weft.host.v1.EvList
+	29, // 37: weft.host.v1.CcProfile.nscc:type_name -> weft.host.v1.Nscc
+	20, // 38: weft.host.v1.ProbeRequest.format:type_name -> weft.host.v1.EvFormat
+	22, // 39: weft.host.v1.ProbeRequest.ev:type_name -> weft.host.v1.Ev
+	4,  // 40: weft.host.v1.Hosts.Subscribe:input_type -> weft.host.v1.HostMessage
+	16, // 41: weft.host.v1.Hosts.Subscribe:output_type -> weft.host.v1.ControllerMessage
+	41, // [41:42] is the sub-list for method output_type
+	40, // [40:41] is the sub-list for method input_type
+	40, // [40:40] is the sub-list for extension type_name
+	40, // [40:40] is the sub-list for extension extendee
+	0,  // [0:40] is the sub-list for field type_name
 }
 
 func init() { file_host_proto_init() }
@@ -2920,7 +3038,7 @@ func file_host_proto_init() {
 		(*ControllerMessage_ProbeRequest)(nil),
 	}
 	file_host_proto_msgTypes[14].OneofWrappers = []any{}
-	file_host_proto_msgTypes[23].OneofWrappers = []any{
+	file_host_proto_msgTypes[24].OneofWrappers = []any{
 		(*CcProfile_Nscc)(nil),
 	}
 	type x struct{}
@@ -2929,7 +3047,7 @@ func file_host_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_host_proto_rawDesc), len(file_host_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   26,
+			NumMessages:   27,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -19,6 +19,8 @@ type Fabric struct {
 	Now   time.Duration
 	NICs  []*nic.NIC
 	Delay time.Duration // one way
+	// Wire is what packets are read with.
+	Wire packet.MRCSettings
 	// Drop, if not nil, says which packets are lost. Frame is valid during the call only.
 	Drop func(now time.Duration, from int, p *packet.MRC, port int) bool
 	// Edit, if not nil, returns what arrives of a packet in place of frame, which it may change.
@@ -55,7 +57,7 @@ const Rate = 100e9
 // New makes NICs with so many ports each; edit may change their configurations.
 func New(t testing.TB, nics, ports int, seed uint64, edit func(i int, c *nic.Config)) *Fabric {
 	t.Helper()
-	f := &Fabric{t: t, Delay: 2 * time.Microsecond, rng: rand.New(rand.NewPCG(seed, 0x6e6963))}
+	f := &Fabric{t: t, Delay: 2 * time.Microsecond, Wire: packet.DefaultMRCSettings(), rng: rand.New(rand.NewPCG(seed, 0x6e6963))}
 	for i := range nics {
 		cfg := nic.DefaultConfig()
 		cfg.Seed = seed
@@ -84,7 +86,7 @@ func (f *Fabric) push(e event) {
 
 // send carries a frame to the same port of the NIC it is for: a port is a plane.
 func (f *Fabric) send(now time.Duration, from, port int, frame []byte) {
-	p, _, err := packet.ParseMRC(frame, packet.DefaultMRCSettings())
+	p, _, err := packet.ParseMRC(frame, f.Wire)
 	if err != nil {
 		f.t.Fatalf("NIC %d sends what cannot be read: %v", from, err)
 	}

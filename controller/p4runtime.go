@@ -30,7 +30,7 @@ func NewP4Runtime(p *southbound.Pipeline, election southbound.ElectionID) *P4Run
 // an election id. It leaves the switch's pipeline alone.
 func SessionConfig(sw *inventory.Switch, election southbound.ElectionID) southbound.Config {
 	cfg := southbound.DefaultConfig()
-	cfg.Name, cfg.Target, cfg.DeviceID, cfg.Election = sw.Name, sw.Address, max(1, sw.DeviceID), election
+	cfg.Name, cfg.Target, cfg.DeviceID, cfg.Election = sw.Name, sw.Address, sw.Device(), election
 	cfg.TLS = sw.TLS.Client()
 	cfg.GNMI, cfg.NoPortState = sw.GNMI.Address, sw.GNMI.Off
 	return cfg

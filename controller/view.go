@@ -13,7 +13,10 @@ func (c *Core) Switches() []SwitchStatus {
 	out := make([]SwitchStatus, 0, len(c.inv.Switches))
 	for i := range c.inv.Switches {
 		sw := &c.inv.Switches[i]
-		s := SwitchStatus{Name: sw.Name, Address: sw.Address, DeviceID: sw.DeviceID, Managed: sw.Managed()}
+		s := SwitchStatus{Name: sw.Name, Address: sw.Address, Managed: sw.Managed()}
+		if s.Managed {
+			s.DeviceID = sw.Device()
+		}
 		if node := c.net.Node(sw.Name); node != nil {
 			s.Node = string(node.ID)
 		}

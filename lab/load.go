@@ -19,7 +19,7 @@ func Load(path string) (Network, error) {
 	}
 	n, err := Parse(text)
 	if err != nil {
-		return Network{}, fmt.Errorf("%s: %w", path, err)
+		return Network{}, each(err, func(err error) error { return fmt.Errorf("%s: %w", path, err) })
 	}
 	return n, nil
 }
@@ -27,7 +27,16 @@ func Load(path string) (Network, error) {
 // Parse is Load for a text.
 func Parse(text []byte) (Network, error) {
 	var n Network
-	if err := strictyaml.Decode(text, &n); err != nil {
+	err := strictyaml.Decode(text, &n)
+	var faults strictyaml.Faults
+	if errors.As(err, &faults) {
+		lines := make([]error, len(faults))
+		for i, f := range faults {
+			lines[i] = fmt.Errorf("line %d, column %d: %w", f.Line, f.Column, &FieldError{Field: f.Field, Problem: f.Message()})
+		}
+		return Network{}, errors.Join(lines...)
+	}
+	if err != nil {
 		return Network{}, fmt.Errorf("%w: %s", ErrNetwork, yaml.FormatError(err, false, true))
 	}
 	if err := n.Complete(); err != nil {
@@ -36,15 +45,30 @@ func Parse(text []byte) (Network, error) {
 	return n, nil
 }
 
-// locate adds the place in the text of the field that a FieldError names, or of the nearest
-// thing around it that the text has.
+// locate adds to each FieldError the place in the text of the field that it names, or of the
+// nearest thing around it that the text has.
 func locate(text []byte, err error) error {
-	var bad *FieldError
-	if !errors.As(err, &bad) {
+	return each(err, func(err error) error {
+		var bad *FieldError
+		if !errors.As(err, &bad) {
+			return err
+		}
+		if line, column := strictyaml.Place(text, bad.Field); line > 0 {
+			return fmt.Errorf("line %d, column %d: %w", line, column, err)
+		}
 		return err
+	})
+}
+
+// each returns the errors that were joined, or the only one, as f makes them.
+func each(err error, f func(error) error) error {
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return f(err)
 	}
-	if line, column := strictyaml.Place(text, bad.Field); line > 0 {
-		return fmt.Errorf("line %d, column %d: %w", line, column, err)
+	var out []error
+	for _, err := range joined.Unwrap() {
+		out = append(out, f(err))
 	}
-	return err
+	return errors.Join(out...)
 }

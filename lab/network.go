@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"errors"
 	"fmt"
 	"iter"
 	"net/netip"
@@ -179,63 +180,62 @@ func (n *Network) derive() {
 }
 
 func (n *Network) validate() error {
-	bad := func(field, format string, args ...any) error {
-		return &FieldError{Field: field, Problem: fmt.Sprintf(format, args...)}
+	var faults []error
+	bad := func(field, format string, args ...any) {
+		faults = append(faults, &FieldError{Field: field, Problem: fmt.Sprintf(format, args...)})
 	}
 	if len(n.Switches) == 0 {
-		return bad("switches", "none, want at least one")
+		bad("switches", "none, want at least one")
 	}
 	if len(n.Switches) > maxNodes {
-		return bad("switches", "%d, want at most %d", len(n.Switches), maxNodes)
+		bad("switches", "%d, want at most %d", len(n.Switches), maxNodes)
 	}
 	if len(n.Hosts) > maxNodes {
-		return bad("hosts", "%d, want at most %d", len(n.Hosts), maxNodes)
+		bad("hosts", "%d, want at most %d", len(n.Hosts), maxNodes)
+	}
+	if len(faults) > 0 {
+		return errors.Join(faults...)
 	}
 	names, addresses := map[string]string{}, map[netip.Addr]string{}
-	claim := func(field, key, name string, a netip.Addr) error {
+	claim := func(field, key, name string, a netip.Addr) {
 		if name == "" {
-			return bad(field+".name", "empty, want a name")
+			bad(field+".name", "empty, want a name")
+		} else if other, ok := names[name]; ok {
+			bad(field+".name", "%q is also that of %s", name, other)
+		} else {
+			names[name] = field
 		}
-		if other, ok := names[name]; ok {
-			return bad(field+".name", "%q is also that of %s", name, other)
-		}
-		names[name] = field
 		if !a.Is6() || a.Is4In6() || a.IsMulticast() || a.IsUnspecified() {
-			return bad(field+"."+key, "%v, want an IPv6 unicast address", a)
+			bad(field+"."+key, "%v, want an IPv6 unicast address", a)
+		} else if other, ok := addresses[a]; ok {
+			bad(field+"."+key, "%v is also that of %s", a, other)
+		} else {
+			addresses[a] = field
 		}
-		if other, ok := addresses[a]; ok {
-			return bad(field+"."+key, "%v is also that of %s", a, other)
-		}
-		addresses[a] = field
-		return nil
 	}
 	for i, s := range n.Switches {
 		field := fmt.Sprintf("switches[%d]", i)
-		if err := claim(field, "loopback", s.Name, s.Loopback); err != nil {
-			return err
-		}
+		claim(field, "loopback", s.Name, s.Loopback)
 		if !s.Locator.Addr().Is6() || s.Locator.Bits() > 64 || s.Locator.Masked() != s.Locator {
-			return bad(field+".locator", "%v, want an IPv6 prefix of at most 64 bits without host bits", s.Locator)
+			bad(field+".locator", "%v, want an IPv6 prefix of at most 64 bits without host bits", s.Locator)
 		}
 		if !s.RouterID.Is4() {
-			return bad(field+".routerId", "%v, want an IPv4 address", s.RouterID)
+			bad(field+".routerId", "%v, want an IPv4 address", s.RouterID)
 		}
 		for j, o := range n.Switches[:i] {
 			if o.Locator.Overlaps(s.Locator) {
-				return bad(field+".locator", "%v overlaps that of switches[%d], %v", s.Locator, j, o.Locator)
+				bad(field+".locator", "%v overlaps that of switches[%d], %v", s.Locator, j, o.Locator)
 			}
 			if o.RouterID == s.RouterID {
-				return bad(field+".routerId", "%v is also that of switches[%d]", s.RouterID, j)
+				bad(field+".routerId", "%v is also that of switches[%d]", s.RouterID, j)
 			}
 		}
 	}
 	for i, h := range n.Hosts {
 		field := fmt.Sprintf("hosts[%d]", i)
-		if err := claim(field, "address", h.Name, h.Address); err != nil {
-			return err
-		}
+		claim(field, "address", h.Name, h.Address)
 		if h.Transport != RoCE && h.Transport != MRC {
-			return bad(field+".transport", "%q, want %s or %s", h.Transport, RoCE, MRC)
+			bad(field+".transport", "%q, want %s or %s", h.Transport, RoCE, MRC)
 		}
 	}
 	type end struct {
@@ -246,13 +246,13 @@ func (n *Network) validate() error {
 	for i, l := range n.Links {
 		field := fmt.Sprintf("links[%d]", i)
 		if l.Delay < 0 {
-			return bad(field+".delay", "%v, want 0 or more", l.Delay)
+			bad(field+".delay", "%v, want 0 or more", l.Delay)
 		}
 		if l.Metric >= 1<<24 {
-			return bad(field+".metric", "%d, want less than 2^24", l.Metric)
+			bad(field+".metric", "%d, want less than 2^24", l.Metric)
 		}
 		if l.A == l.B {
-			return bad(field+".b", "%q is also the other end, want two nodes", l.A)
+			bad(field+".b", "%q is also the other end, want two nodes", l.A)
 		}
 		hosts := 0
 		for _, e := range []end{{l.A, l.PortA}, {l.B, l.PortB}} {
@@ -261,36 +261,36 @@ func (n *Network) validate() error {
 				hosts++
 				uplinks[e.name]++
 				if h.Transport == RoCE && e.port != 0 {
-					return bad(field, "port %d of host %q, want none", e.port, e.name)
+					bad(field, "port %d of host %q, want none", e.port, e.name)
 				}
 				if h.Transport == MRC && int(e.port) != uplinks[e.name] {
-					return bad(field, "port %d of host %q, want %d: its links in their order", e.port, e.name, uplinks[e.name])
+					bad(field, "port %d of host %q, want %d: its links in their order", e.port, e.name, uplinks[e.name])
 				}
 				continue
 			case n.sw(e.name) == nil:
-				return bad(field, "%q is neither a switch nor a host", e.name)
+				bad(field, "%q is neither a switch nor a host", e.name)
 			case e.port < 1 || e.port > maxPort:
-				return bad(field, "port %d of %s, want 1 to %d", e.port, e.name, maxPort)
+				bad(field, "port %d of %s, want 1 to %d", e.port, e.name, maxPort)
 			}
 			if other, ok := ends[e]; ok {
-				return bad(field, "port %d of %s is also used by links[%d]", e.port, e.name, other)
+				bad(field, "port %d of %s is also used by links[%d]", e.port, e.name, other)
 			}
 			ends[e] = i
 		}
 		if hosts == 2 {
-			return bad(field, "%s and %s are both hosts, want a switch at one end", l.A, l.B)
+			bad(field, "%s and %s are both hosts, want a switch at one end", l.A, l.B)
 		}
 	}
 	for i, h := range n.Hosts {
 		field, n := fmt.Sprintf("hosts[%d]", i), uplinks[h.Name]
 		switch {
 		case h.Transport == RoCE && n != 1:
-			return bad(field, "%s has %d links, want 1", h.Name, n)
+			bad(field, "%s has %d links, want 1", h.Name, n)
 		case h.Transport == MRC && (n < 1 || n > packet.MaxPort):
-			return bad(field, "%s has %d links, want 1 to %d", h.Name, n, packet.MaxPort)
+			bad(field, "%s has %d links, want 1 to %d", h.Name, n, packet.MaxPort)
 		}
 	}
-	return nil
+	return errors.Join(faults...)
 }
 
 func (n *Network) sw(name string) *Switch {

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"errors"
+	"os"
 	"strings"
 	"testing"
 )
@@ -29,9 +30,28 @@ func TestParse(t *testing.T) {
 	}
 }
 
+// TestAllFaults: a description is read to its end, whatever is wrong with its beginning.
+func TestAllFaults(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{"switches:\n- {name: A, colour: red}\nlinks:\n- {a: A, b: B, delay: soon}\n", `net.yaml: line 2, column 13: invalid network: switches[0].colour: unknown field: want one of locator, loopback, name, pfc, routerId
+net.yaml: line 4, column 23: invalid network: links[0].delay: is "soon": want a duration such as 50us or 1.5ms`},
+		{"switches:\n- name: 1\n- name: 1\n  loopback: 192.0.2.1\nlinks:\n- {a: 1, b: Z}\n", `net.yaml: line 3, column 9: invalid network: switches[1].name: "1" is also that of switches[0]
+net.yaml: line 4, column 13: invalid network: switches[1].loopback: 192.0.2.1, want an IPv6 unicast address
+net.yaml: line 6, column 3: invalid network: links[0]: "Z" is neither a switch nor a host`},
+	} {
+		t.Chdir(t.TempDir())
+		if err := os.WriteFile("net.yaml", []byte(c.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Load("net.yaml"); err == nil || err.Error() != c.want || !errors.Is(err, ErrNetwork) {
+			t.Errorf("got\n%v\nwant\n%s", err, c.want)
+		}
+	}
+}
+
 func TestParseErrors(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
-		{"unknown key", "switches:\n- name: A\n  colour: red\n", "[3:3]"},
+		{"unknown key", "switches:\n- name: A\n  colour: red\n", "line 3, column 3: invalid network: switches[0].colour: unknown field: want one of "},
 		{"no switches", "name: x\n", "switches: none"},
 		{"twice the same name", "switches:\n- name: A\n- name: A\n", "line 3, column 9: invalid network: switches[1].name"},
 		{"unknown end", "switches:\n- name: A\nlinks:\n- a: A\n  b: Z\n", "line 4"},
@@ -44,7 +64,7 @@ func TestParseErrors(t *testing.T) {
 		{"RoCEv2 host with two links", "switches:\n- name: A\nhosts:\n- name: H\nlinks:\n- {a: A, b: H}\n- {a: A, b: H}\n", "hosts[0]: H has 2 links, want 1"},
 		{"ports of an MRC host out of order", "switches:\n- name: A\nhosts:\n- {name: H, transport: mrc}\nlinks:\n- {a: A, b: H, portB: 2}\n", `port 2 of host "H", want 1`},
 		{"two hosts joined", "switches:\n- name: A\nhosts:\n- name: H\n- name: G\nlinks:\n- {a: G, b: H}\n", "both hosts"},
-		{"bad duration", "switches:\n- name: A\n- name: B\nlinks:\n- {a: A, b: B, delay: soon}\n", "invalid duration \"soon\""},
+		{"bad duration", "switches:\n- name: A\n- name: B\nlinks:\n- {a: A, b: B, delay: soon}\n", "line 5, column 23: invalid network: links[0].delay: is \"soon\": want a duration such as "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := Parse([]byte(c.text))

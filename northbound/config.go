@@ -89,7 +89,7 @@ func (c Config) tokens() ([][sha256.Size]byte, error) {
 	}
 	b, err := os.ReadFile(c.TokenFile)
 	if err != nil {
-		return nil, fmt.Errorf("%w: TokenFile: %w", ErrConfig, err)
+		return nil, fmt.Errorf("%w: file of tokens: %w", ErrConfig, err)
 	}
 	var out [][sha256.Size]byte
 	for line := range strings.Lines(string(b)) {
@@ -99,7 +99,7 @@ func (c Config) tokens() ([][sha256.Size]byte, error) {
 		}
 	}
 	if len(out) == 0 {
-		return nil, fmt.Errorf("%w: TokenFile %s has no token", ErrConfig, c.TokenFile)
+		return nil, fmt.Errorf("%w: file of tokens: %s has no token", ErrConfig, c.TokenFile)
 	}
 	return out, nil
 }

@@ -224,9 +224,9 @@ func TestConfigValidate(t *testing.T) {
 		"Heartbeat":      func(c *Config) { c.Heartbeat = 0 },
 		"Log":            func(c *Config) { c.Log = nil },
 		"no token":       func(c *Config) { c.TokenFile = empty },
-		"TokenFile":      func(c *Config) { c.TokenFile = empty + "x" },
-		"KeyFile":        func(c *Config) { c.TLS.CertFile = empty },
-		"CertFile":       func(c *Config) { c.TLS = TLSConfig{CertFile: empty, KeyFile: empty} },
+		"file of tokens": func(c *Config) { c.TokenFile = empty + "x" },
+		"tls.key":        func(c *Config) { c.TLS.CertFile = empty },
+		"tls.cert":       func(c *Config) { c.TLS = TLSConfig{CertFile: empty, KeyFile: empty} },
 	} {
 		c := DefaultConfig()
 		spoil(&c)

@@ -61,13 +61,9 @@ func (a *applier) run(ctx context.Context) error {
 	if len(a.files) == 0 {
 		return usagef("apply: -f is missing: want a file, or - for standard input")
 	}
-	var all []applied
-	for _, file := range a.files {
-		more, err := readDocuments(file, a.env.stdin)
-		if err != nil {
-			return err
-		}
-		all = append(all, more...)
+	all, err := readFiles(a.files, a.env.stdin)
+	if err != nil {
+		return err
 	}
 	c, err := a.conn.open(a.env)
 	if err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"os"
@@ -11,6 +12,8 @@ import (
 
 	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/internal/certs"
+	"github.com/weft-sdn/weft/internal/strictyaml"
 	"github.com/weft-sdn/weft/northbound"
 	"github.com/weft-sdn/weft/service"
 	"github.com/weft-sdn/weft/southbound"
@@ -25,6 +28,7 @@ type controllerCommand struct {
 	listen   string
 	tokens   string
 	election uint64
+	text     []byte // of the file
 }
 
 func newController(env environment) *cobra.Command {
@@ -62,7 +66,7 @@ func (k *controllerCommand) run(ctx context.Context) error {
 	}
 	api := northbound.DefaultConfig()
 	api.Version, api.TokenFile = buildVersion(), k.tokens
-	if err := checkFiles(inv, api); err != nil {
+	if err := errors.Join(k.checkTokens(api), k.placed(checkFiles(inv))); err != nil {
 		return &usageError{err}
 	}
 	if k.check {
@@ -92,19 +96,12 @@ func (k *controllerCommand) inventory() (*inventory.Inventory, error) {
 	if err != nil {
 		return nil, err
 	}
+	k.text = text
 	inv, err := inventory.Load(text)
 	var faults inventory.Faults
 	switch {
 	case errors.As(err, &faults):
-		var lines []error
-		for _, f := range faults {
-			if f.Line > 0 {
-				lines = append(lines, fmt.Errorf("%s:%d: %s: %s", k.config, f.Line, f.Field, f.Message))
-			} else {
-				lines = append(lines, fmt.Errorf("%s: %s: %s", k.config, f.Field, f.Message))
-			}
-		}
-		return nil, errors.Join(lines...)
+		return nil, k.placed(faults)
 	case err != nil:
 		return nil, fmt.Errorf("%s: %s", k.config, strings.TrimPrefix(err.Error(), "inventory: "))
 	}
@@ -120,27 +117,62 @@ func (k *controllerCommand) inventory() (*inventory.Inventory, error) {
 	return inv, nil
 }
 
-// checkFiles reads the files that an inventory and the API's configuration name.
-func checkFiles(inv *inventory.Inventory, api northbound.Config) error {
-	api.TLS = inv.API.TLS.Server()
-	if err := api.Validate(); err != nil {
-		return fmt.Errorf("api: %w", err)
+// placed puts the file and, where it is known, the line before each fault of an error.
+func (k *controllerCommand) placed(err error) error {
+	var faults inventory.Faults
+	if !errors.As(err, &faults) {
+		return err
 	}
+	var lines []error
+	for _, f := range faults {
+		if f.Line == 0 {
+			f.Line, _ = strictyaml.Place(k.text, f.Field)
+		}
+		if f.Line > 0 {
+			lines = append(lines, fmt.Errorf("%s:%d: %s: %s", k.config, f.Line, f.Field, f.Message))
+		} else {
+			lines = append(lines, fmt.Errorf("%s: %s: %s", k.config, f.Field, f.Message))
+		}
+	}
+	return errors.Join(lines...)
+}
+
+// checkTokens reads the file of --token-file.
+func (k *controllerCommand) checkTokens(api northbound.Config) error {
+	if err := api.Validate(); err != nil {
+		return fmt.Errorf("--token-file %s: %w", k.tokens, err)
+	}
+	return nil
+}
+
+// checkFiles reads the files that an inventory names. It returns inventory.Faults, or nil.
+func checkFiles(inv *inventory.Inventory) error {
+	var faults inventory.Faults
+	check := func(field string, err error) {
+		if err == nil {
+			return
+		}
+		var file *certs.FileError
+		if errors.As(err, &file) {
+			field, err = field+"."+file.Field, file.Err
+		}
+		faults = append(faults, inventory.Fault{Field: field, Message: err.Error()})
+	}
+	_, err := inv.API.TLS.Server().Config(tls.VersionTLS12)
+	check("api.tls", err)
 	if inv.MRC.On() {
 		c := service.HostsConfig(&inv.MRC)
 		c.Epoch = 1
-		if err := c.Validate(); err != nil {
-			return fmt.Errorf("mrc.tls: %w", err)
-		}
+		check("mrc.tls", c.Validate())
 	}
 	for i := range inv.Switches {
 		sw := &inv.Switches[i]
-		if !sw.Managed() || sw.TLS == nil {
-			continue
+		if sw.Managed() && sw.TLS != nil {
+			check(fmt.Sprintf("switches[%d].tls", i), controller.SessionConfig(sw, southbound.ElectionID{Low: 1}).Validate())
 		}
-		if err := controller.SessionConfig(sw, southbound.ElectionID{Low: 1}).Validate(); err != nil {
-			return fmt.Errorf("switch %s: %w", sw.Name, err)
-		}
+	}
+	if len(faults) > 0 {
+		return faults
 	}
 	return nil
 }

@@ -7,16 +7,16 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"regexp"
 	"strings"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
+
 	"github.com/weft-sdn/weft/internal/strictyaml"
 )
 
-// resource is a resource as a file has it: kind, name and spec, and what "weft get
-// group -o yaml" adds to them. With a version, the resource must have it.
+// resource is what a document has: kind, name and spec, and what "weft get group -o yaml"
+// adds to them. With a version, the resource must have it.
 type resource[S any] struct {
 	Kind    string `json:"kind"`
 	Name    string `json:"name"`
@@ -25,26 +25,12 @@ type resource[S any] struct {
 	Created any    `json:"created"`
 	Changed any    `json:"changed"`
 	Status  any    `json:"status"`
+	// ID, Plane and Port are how "weft get" names what can be drained.
+	ID    any `json:"id"`
+	Plane any `json:"plane"`
+	Port  any `json:"port"`
 	// Items make the document a list, as "weft get groups -o yaml" writes it.
 	Items []resource[S] `json:"items"`
-}
-
-// shape is what a document has, whatever the kind.
-type shape struct {
-	kind, name string
-	spec       bool
-	items      []shape // nil: it is no list
-}
-
-func (d *resource[S]) shape() shape {
-	s := shape{kind: d.Kind, name: d.Name, spec: d.Spec != nil}
-	if d.Items != nil {
-		s.items = make([]shape, len(d.Items))
-		for i := range d.Items {
-			s.items[i] = d.Items[i].shape()
-		}
-	}
-	return s
 }
 
 // rawDocument is the same, with the spec as it was written: what is left out
@@ -64,6 +50,17 @@ type applied struct {
 	Name    string          `json:"name,omitempty"`
 	Version uint64          `json:"version,omitempty"`
 	Spec    json.RawMessage `json:"spec"`
+}
+
+// readFiles reads the resources of files, and returns all that is wrong with them.
+func readFiles(files []string, stdin io.Reader) ([]applied, error) {
+	var all []applied
+	var failed []error
+	for _, file := range files {
+		more, err := readDocuments(file, stdin)
+		all, failed = append(all, more...), append(failed, err)
+	}
+	return all, errors.Join(failed...)
 }
 
 // readDocuments reads the resources of a file, "-" being standard input.
@@ -90,172 +87,145 @@ func readDocuments(file string, stdin io.Reader) ([]applied, error) {
 }
 
 // parseDocuments reads resources from YAML documents, or from JSON values one after
-// the other. Errors begin with file and line.
+// the other. It returns all that is wrong with them; errors begin with file and line.
 func parseDocuments(file string, text []byte) ([]applied, error) {
-	if start := bytes.TrimLeft(text, " \t\r\n"); len(start) > 0 && start[0] == '{' {
-		return parseJSON(file, text)
-	}
-	return parseYAML(file, text)
-}
-
-func parseYAML(file string, text []byte) ([]applied, error) {
-	parsed, err := strictyaml.Parse(text)
+	docs, err := documentNodes(text)
 	if err != nil {
-		return nil, yamlError(file, text, err)
+		return nil, fileError(file, text, err)
 	}
 	var out []applied
-	for _, doc := range parsed.Docs {
-		if doc.Body == nil || doc.Body.Type() == ast.NullType || doc.Body.Type() == ast.CommentType {
-			continue
-		}
-		where := file
-		if t := doc.Body.GetToken(); t != nil {
-			where = fmt.Sprintf("%s:%d", file, firstLine(doc.Body))
-		}
-		var plain any
-		if err := strictyaml.DecodeNode(doc.Body, &plain); err != nil {
-			return nil, yamlError(file, text, err)
-		}
-		whole, err := json.Marshal(plain)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", where, err)
-		}
-		k, err := kindOf(whole)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", where, err)
-		}
-		typed, err := k.yaml(doc.Body)
-		if err != nil {
-			return nil, yamlError(file, text, err)
-		}
-		if out, err = addDocument(out, where, k, &typed, whole); err != nil {
-			return nil, err
-		}
+	var failed []error
+	for _, doc := range docs {
+		more, err := parseDocument(file, text, doc)
+		out, failed = append(out, more...), append(failed, err)
+	}
+	if err := errors.Join(failed...); err != nil {
+		return nil, err
 	}
 	return out, nil
 }
 
-// firstLine is the line of the first key of a mapping; the token of the mapping
-// itself is its first colon.
-func firstLine(n ast.Node) int {
-	if m, ok := n.(*ast.MappingNode); ok && len(m.Values) > 0 {
-		n = m.Values[0]
+// documentNodes returns the documents of a text that have something in them.
+func documentNodes(text []byte) (docs []ast.Node, err error) {
+	if start := bytes.TrimLeft(text, " \t\r\n"); len(start) > 0 && start[0] == '{' {
+		return strictyaml.ParseJSON(text)
 	}
-	if v, ok := n.(*ast.MappingValueNode); ok {
-		n = v.Key
+	parsed, err := strictyaml.Parse(text)
+	if err != nil {
+		return nil, err
 	}
-	return n.GetToken().Position.Line
-}
-
-func parseJSON(file string, text []byte) ([]applied, error) {
-	var out []applied
-	dec := json.NewDecoder(bytes.NewReader(text))
-	for {
-		rest := text[dec.InputOffset():]
-		begin := int(dec.InputOffset()) + len(rest) - len(bytes.TrimLeft(rest, " \t\r\n"))
-		var whole json.RawMessage
-		if err := dec.Decode(&whole); errors.Is(err, io.EOF) {
-			return out, nil
-		} else if err != nil {
-			at := int64(len(text))
-			var syntax *json.SyntaxError
-			if errors.As(err, &syntax) {
-				at = syntax.Offset
-			}
-			return nil, fmt.Errorf("%s:%d: %w", file, lineAt(text, int(at)), err)
-		}
-		k, err := kindOf(whole)
-		if err != nil {
-			return nil, fmt.Errorf("%s:%d: %w", file, lineAt(text, begin), err)
-		}
-		typed, offset, err := k.json(whole)
-		if err != nil {
-			at, message := begin+int(offset), strings.TrimPrefix(err.Error(), "json: ")
-			var mistyped *json.UnmarshalTypeError
-			if errors.As(err, &mistyped) {
-				at = begin + int(mistyped.Offset)
-				message = fmt.Sprintf("%s is a JSON %s: want %s", mistyped.Field, mistyped.Value, wanted(mistyped.Type.String()))
-			}
-			return nil, fmt.Errorf("%s:%d: %s", file, lineAt(text, at), message)
-		}
-		if out, err = addDocument(out, fmt.Sprintf("%s:%d", file, lineAt(text, begin)), k, &typed, whole); err != nil {
-			return nil, err
+	for _, doc := range parsed.Docs {
+		if doc.Body != nil && doc.Body.Type() != ast.NullType && doc.Body.Type() != ast.CommentType {
+			docs = append(docs, doc.Body)
 		}
 	}
+	return docs, nil
 }
 
-// lineAt is the line of an offset, counted from 1.
-func lineAt(text []byte, offset int) int {
-	return 1 + bytes.Count(text[:min(max(offset, 0), len(text))], []byte("\n"))
-}
-
-// addDocument adds the resource, or the resources, of a document.
-func addDocument(out []applied, where string, k *kind, typed *shape, whole []byte) ([]applied, error) {
+// parseDocument returns the resources of a document.
+func parseDocument(file string, text []byte, doc ast.Node) ([]applied, error) {
+	where := file
+	if t := strictyaml.First(doc).GetToken(); t != nil {
+		where = fmt.Sprintf("%s:%d", file, t.Position.Line)
+	}
+	k, err := kindOf(doc)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", where, err)
+	}
+	// Every fault of the document's shape is found before anything is read from it.
+	faults, err := strictyaml.Check(doc, k.document)
+	if err != nil {
+		return nil, fileError(file, text, err)
+	}
+	if len(faults) > 0 {
+		return nil, fileError(file, text, faults)
+	}
+	var plain any
+	if err := strictyaml.DecodeNode(doc, &plain); err != nil {
+		return nil, fileError(file, text, err)
+	}
+	whole, err := json.Marshal(plain)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", where, err)
+	}
 	var raw rawDocument
 	if err := json.Unmarshal(whole, &raw); err != nil {
 		return nil, fmt.Errorf("%s: %w", where, err)
 	}
-	if typed.items != nil {
-		if typed.name != "" || typed.spec {
+	return resources(where, k, &raw)
+}
+
+// resources returns the resource, or those of the list, that a document is.
+func resources(where string, k *kind, d *rawDocument) ([]applied, error) {
+	if d.Items != nil {
+		if d.Name != "" || d.Spec != nil {
 			return nil, fmt.Errorf("%s: has items beside name and spec: want a %s or a list of %ss", where, k.noun, k.noun)
 		}
-		for i := range typed.items {
-			item := &typed.items[i]
-			if item.kind != "" && item.kind != k.name {
-				return nil, fmt.Errorf("%s: items[%d]: kind is %q: want that of the list, %q", where, i, item.kind, k.name)
+		var out []applied
+		var failed []error
+		for i := range d.Items {
+			item, at := &d.Items[i], fmt.Sprintf("%s: items[%d]", where, i)
+			if item.Kind != "" && item.Kind != k.name {
+				failed = append(failed, fmt.Errorf("%s: kind is %q: want that of the list, %q", at, item.Kind, k.name))
+				continue
 			}
-			whole, err := json.Marshal(raw.Items[i])
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", where, err)
-			}
-			if out, err = addDocument(out, fmt.Sprintf("%s: items[%d]", where, i), k, item, whole); err != nil {
-				return nil, err
-			}
+			more, err := resources(at, k, item)
+			out, failed = append(out, more...), append(failed, err)
 		}
-		return out, nil
+		return out, errors.Join(failed...)
 	}
-	if typed.name == "" {
-		return nil, fmt.Errorf("%s: name is missing", where)
+	if d.Name == "" {
+		return nil, fmt.Errorf("%s: name is missing: want the name of the %s", where, k.noun)
 	}
-	if !typed.spec {
-		return nil, fmt.Errorf("%s: %s %s: spec is missing", where, k.noun, typed.name)
+	if len(d.Spec) == 0 || string(d.Spec) == "null" {
+		return nil, fmt.Errorf("%s: %s %s: spec is missing: want an object", where, k.noun, d.Name)
 	}
-	if _, err := k.path(raw.Name); err != nil {
+	if _, err := k.path(d.Name); err != nil {
 		return nil, fmt.Errorf("%s: %w", where, err)
 	}
-	return append(out, applied{kind: k, where: where, Name: raw.Name, Version: raw.Version, Spec: raw.Spec}), nil
+	return []applied{{kind: k, where: where, Name: d.Name, Version: d.Version, Spec: d.Spec}}, nil
 }
 
-// mistyped is the decoder's message about a value of the wrong type.
-var mistyped = regexp.MustCompile(`^cannot unmarshal .* of type (\S+)$`)
-
-// wanted says in words what a Go type takes.
-func wanted(goType string) string {
-	switch {
-	case strings.Contains(goType, "int"):
-		return "a whole number of " + strings.Trim(goType, "*uint") + " bits, 0 or more"
-	case strings.HasSuffix(goType, "string"):
-		return "a string"
-	case strings.HasSuffix(goType, "bool"):
-		return "true or false"
-	case strings.HasPrefix(goType, "[]"):
-		return "a list"
+// fileError puts file and line before each thing that is wrong with a text.
+func fileError(file string, text []byte, err error) error {
+	var faults strictyaml.Faults
+	if errors.As(err, &faults) {
+		lines := make([]error, len(faults))
+		for i, f := range faults {
+			lines[i] = fmt.Errorf("%s:%d: %w", file, f.Line, f)
+		}
+		return errors.Join(lines...)
 	}
-	return "an object"
-}
-
-// yamlError puts file and line before what is wrong.
-func yamlError(file string, text []byte, err error) error {
+	var syntax *strictyaml.SyntaxError
+	if errors.As(err, &syntax) {
+		return fmt.Errorf("%s:%d: %w", file, syntax.Line, syntax.Err)
+	}
 	message := err.Error()
 	var positioned yaml.Error
 	if errors.As(err, &positioned) && positioned.GetToken() != nil {
 		message = positioned.GetMessage()
-		if m := mistyped.FindStringSubmatch(message); m != nil {
-			message = fmt.Sprintf("%q: want %s", positioned.GetToken().Value, wanted(m[1]))
-		}
 	}
 	if line := strictyaml.Line(text, err); line > 0 {
 		return fmt.Errorf("%s:%d: %s", file, line, message)
 	}
 	return fmt.Errorf("%s: %s", file, message)
+}
+
+// kindOf returns the kind that a document says it has; that of a document which does not is
+// the first.
+func kindOf(doc ast.Node) (*kind, error) {
+	var d struct {
+		Kind any `json:"kind"`
+	}
+	if err := strictyaml.DecodeNode(doc, &d); err != nil || d.Kind == nil || d.Kind == "" {
+		return kinds[0], nil // what is wrong is found when it is checked as that
+	}
+	var known []string
+	for _, k := range kinds {
+		if k.name == d.Kind {
+			return k, nil
+		}
+		known = append(known, k.name)
+	}
+	return nil, fmt.Errorf("kind is %v: want one of %s", d.Kind, strings.Join(known, ", "))
 }

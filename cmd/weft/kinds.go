@@ -1,17 +1,12 @@
 package main
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
+	"reflect"
 	"strings"
-
-	"github.com/goccy/go-yaml"
-	"github.com/goccy/go-yaml/ast"
 
 	"github.com/weft-sdn/weft/cmd/weft/client"
 	"github.com/weft-sdn/weft/controller/intent"
-	"github.com/weft-sdn/weft/internal/strictyaml"
 )
 
 // A kind of resources that files have.
@@ -24,28 +19,12 @@ type kind struct {
 	unnamed bool
 	// waits: it has a condition Programmed, which can be waited for.
 	waits bool
-	// yaml and json read a document of the kind, and refuse what it does not have; the
-	// offset is where json stopped.
-	yaml func(n ast.Node) (shape, error)
-	json func(text []byte) (s shape, offset int64, err error)
+	// document is the type of the documents of the kind.
+	document reflect.Type
 }
 
 func newKind[S any](name, noun string, path func(string) (string, error)) *kind {
-	return &kind{
-		name: name, noun: noun, path: path,
-		yaml: func(n ast.Node) (shape, error) {
-			var d resource[S]
-			err := strictyaml.DecodeNode(n, &d, yaml.Strict())
-			return d.shape(), err
-		},
-		json: func(text []byte) (shape, int64, error) {
-			var d resource[S]
-			strict := json.NewDecoder(bytes.NewReader(text))
-			strict.DisallowUnknownFields()
-			err := strict.Decode(&d)
-			return d.shape(), strict.InputOffset(), err
-		},
-	}
+	return &kind{name: name, noun: noun, path: path, document: reflect.TypeFor[resource[S]]()}
 }
 
 // below is the path of a resource by its name in a collection.
@@ -84,24 +63,6 @@ func portPath(name string) (string, error) {
 		return "", fmt.Errorf("host-port %s: want the name of a host, \"/\" and the number of a port", name)
 	}
 	return client.Path("v1", "hosts", host, "ports", port), nil
-}
-
-// kindOf is the kind that a document says it has.
-func kindOf(whole []byte) (*kind, error) {
-	var d struct {
-		Kind any `json:"kind"`
-	}
-	if err := json.Unmarshal(whole, &d); err != nil || d.Kind == nil || d.Kind == "" {
-		return kinds[0], nil // what is wrong is found when it is read as that
-	}
-	var known []string
-	for _, k := range kinds {
-		if k.name == d.Kind {
-			return k, nil
-		}
-		known = append(known, k.name)
-	}
-	return nil, fmt.Errorf("kind is %v: want one of %s", d.Kind, strings.Join(known, ", "))
 }
 
 // kindNames are the kinds but the first, for people.

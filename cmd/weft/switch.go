@@ -26,6 +26,7 @@ import (
 	"github.com/weft-sdn/weft/dataplane/live/metrics"
 	"github.com/weft-sdn/weft/dataplane/p4rt"
 	"github.com/weft-sdn/weft/dataplane/trace/stream"
+	"github.com/weft-sdn/weft/internal/certs"
 )
 
 // embedded is the flags of "weft switch".
@@ -298,7 +299,13 @@ func (s *embedded) security() (credentials.TransportCredentials, error) {
 		return nil, usagef("switch: --grpc-server-with-client-auth and --grpc-server-cacert go together")
 	}
 	c, err := s.tls.Credentials()
-	if err != nil {
+	var file *certs.FileError
+	switch {
+	case errors.As(err, &file) && file.Field == "ca":
+		return nil, usagef("switch: --grpc-server-cacert: %w", file.Err)
+	case errors.As(err, &file):
+		return nil, usagef("switch: --grpc-server-cert: %w", file.Err)
+	case err != nil:
 		return nil, &usageError{err}
 	}
 	return c, nil

@@ -281,7 +281,7 @@ func TestSwitchErrors(t *testing.T) {
 		{"files without TLS", []string{"--grpc-server-cert", "x"}, exitUsage, "TLS files without --grpc-server-ssl"},
 		{"TLS without files", []string{"--grpc-server-ssl"}, exitUsage, "wants --grpc-server-cert and --grpc-server-key"},
 		{"half of mutual TLS", []string{"--grpc-server-ssl", "--grpc-server-cert", "x", "--grpc-server-key", "x", "--grpc-server-with-client-auth"}, exitUsage, "go together"},
-		{"no certificate", []string{"--grpc-server-ssl", "--grpc-server-cert", "/nowhere", "--grpc-server-key", "/nowhere"}, exitUsage, "TLS.CertFile: open /nowhere"},
+		{"no certificate", []string{"--grpc-server-ssl", "--grpc-server-cert", "/nowhere", "--grpc-server-key", "/nowhere"}, exitUsage, "--grpc-server-cert: open /nowhere"},
 		{"listener", []string{"--grpc-server-addr", "127.0.0.1:x"}, exitFailed, "P4Runtime server: listen tcp"},
 		{"HTTP listener", []string{"--grpc-server-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:x"}, exitFailed, "HTTP: listen tcp"},
 		{"log level", []string{"--log-level", "loud"}, exitUsage, `--log-level is "loud": want trace, debug, info, warn, error or off`},

@@ -2,6 +2,7 @@ package ev
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/weft-sdn/weft/packet"
 )
@@ -50,6 +51,9 @@ func (m Mode) String() string {
 
 // MarshalText writes the mode's name.
 func (m Mode) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
+
+// Wanted says what UnmarshalText takes.
+func (*Mode) Wanted() string { return "one of " + strings.Join(modeNames[:], ", ") }
 
 // UnmarshalText reads a mode's name.
 func (m *Mode) UnmarshalText(text []byte) error {

@@ -49,6 +49,9 @@ type Switch struct {
 // Managed reports whether the controller programs the switch.
 func (s *Switch) Managed() bool { return s.Address != "" }
 
+// Device returns the P4Runtime device id.
+func (s *Switch) Device() uint64 { return max(1, s.DeviceID) }
+
 // Port returns the port of a link end with an identifier.
 func (s *Switch) Port(linkID, advertised uint32) uint32 {
 	if p, ok := s.Ports[linkID]; ok {

@@ -63,12 +63,14 @@ func TestLoad(t *testing.T) {
 
 func TestLoadErrors(t *testing.T) {
 	for _, c := range []struct{ name, old, new, want string }{
-		{"unknown field", "deviceId: 6", "device: 6", `unknown field "device"`},
-		{"unknown field line", "deviceId: 6", "device: 6", "[6:5]"},
-		{"wrong type", "deviceId: 6", "deviceId: six", "[6:"},
-		{"duration", "50us", "50", `line 27: "50" is not a duration`},
+		{"default device id twice", "deviceId: 6\n    mac: 02:00:00:00:00:06\n    ports: {11: 2}\n    hostPorts: [1]\n  - name: router\n",
+			"mac: 02:00:00:00:00:06\n    ports: {11: 2}\n    hostPorts: [1]\n  - name: router\n    address: 127.0.0.1:9559\n    deviceId: 1\n", "line 11: switches[1].deviceId: address and device are those of switches[0]"},
+		{"unknown field", "deviceId: 6", "device: 6", "switches[0].device: unknown field: want one of address, deviceId"},
+		{"unknown field line", "deviceId: 6", "device: 6", "line 6:"},
+		{"wrong type", "deviceId: 6", "deviceId: six", `line 6: switches[0].deviceId: is "six": want a whole number of 64 bits`},
+		{"duration", "50us", "50", "line 27: defaults.cnpWindow: is 50: want a duration"},
 		{"address", "2001:db8:ffff::1", "2001:xyz::1", "line 14:"},
-		{"MAC", "02:00:00:00:01:01", "02:00:00:00:01", "line 15: MAC"},
+		{"MAC", "02:00:00:00:01:01", "02:00:00:00:01", `line 15: hosts[0].mac: is "02:00:00:00:01": want a MAC address`},
 		{"MAC missing", "    mac: 02:00:00:00:00:99\n", "", "line 10: switches[1].mac: is missing"},
 		{"multicast MAC", "02:00:00:00:01:01", "03:00:00:00:01:01", "line 15: hosts[0].mac: 03:00:00:00:01:01 is a multicast address"},
 		{"MAC twice", "02:00:00:00:00:99", "02:00:00:00:00:06", "line 11: switches[1].mac: 02:00:00:00:00:06 is also the MAC of switches[0]"},

@@ -32,6 +32,14 @@ func Load(text []byte) (*Inventory, error) {
 
 // decodeError adds the line.
 func decodeError(text []byte, err error) error {
+	var shape strictyaml.Faults
+	if errors.As(err, &shape) {
+		faults := make(Faults, len(shape))
+		for i, f := range shape {
+			faults[i] = Fault{Field: f.Field, Line: f.Line, Message: f.Message()}
+		}
+		return faults
+	}
 	var positioned yaml.Error
 	if errors.As(err, &positioned) {
 		return fmt.Errorf("inventory: %s", yaml.FormatError(err, false, true))

@@ -89,7 +89,7 @@ func (v *validator) switches() {
 		macs[s.MAC] = i
 		if s.Managed() {
 			v.listener(at+".address", s.Address)
-			device := s.Address + "#" + strconv.FormatUint(s.DeviceID, 10)
+			device := s.Address + "#" + strconv.FormatUint(s.Device(), 10)
 			if first, twice := devices[device]; twice {
 				v.bad(at+".deviceId", "address and device are those of switches[%d]", first)
 			}

@@ -1,4 +1,4 @@
-// Package certs makes TLS configurations of PEM files. Errors name the field: TLS.CAFile, TLS.CertFile and so on.
+// Package certs makes TLS configurations of PEM files. Errors about a file are *[FileError].
 package certs
 
 import (
@@ -11,6 +11,16 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 )
+
+// A FileError says which file of a configuration cannot be used: ca, cert (with key) or key, as
+// the sections tls of files have it.
+type FileError struct {
+	Field string
+	Err   error
+}
+
+func (e *FileError) Error() string { return "tls." + e.Field + ": " + e.Err.Error() }
+func (e *FileError) Unwrap() error { return e.Err }
 
 // Client names the PEM files of a client; the zero value is plain text.
 type Client struct {
@@ -28,7 +38,7 @@ type Client struct {
 func (c Client) Config(least uint16) (*tls.Config, error) {
 	if !c.Enabled {
 		if c != (Client{}) {
-			return nil, errors.New("TLS has files but is not Enabled")
+			return nil, errors.New("tls has files but is not enabled")
 		}
 		return nil, nil
 	}
@@ -36,17 +46,17 @@ func (c Client) Config(least uint16) (*tls.Config, error) {
 	if c.CAFile != "" {
 		pool, err := Authorities(c.CAFile)
 		if err != nil {
-			return nil, fmt.Errorf("TLS.CAFile: %w", err)
+			return nil, &FileError{"ca", err}
 		}
 		conf.RootCAs = pool
 	}
 	if (c.CertFile == "") != (c.KeyFile == "") {
-		return nil, errors.New("TLS.CertFile and TLS.KeyFile go together")
+		return nil, errors.New("tls.cert and tls.key go together: want both or none")
 	}
 	if c.CertFile != "" {
 		cert, err := tls.LoadX509KeyPair(c.CertFile, c.KeyFile)
 		if err != nil {
-			return nil, fmt.Errorf("TLS.CertFile: %w", err)
+			return nil, &FileError{"cert", err}
 		}
 		conf.Certificates = []tls.Certificate{cert}
 	}
@@ -67,16 +77,16 @@ func (s Server) Config(least uint16) (*tls.Config, error) {
 		return nil, nil
 	}
 	if s.CertFile == "" || s.KeyFile == "" {
-		return nil, errors.New("TLS needs CertFile and KeyFile")
+		return nil, errors.New("tls.cert and tls.key are missing: a server needs both")
 	}
 	cert, err := tls.LoadX509KeyPair(s.CertFile, s.KeyFile)
 	if err != nil {
-		return nil, fmt.Errorf("TLS.CertFile: %w", err)
+		return nil, &FileError{"cert", err}
 	}
 	conf := &tls.Config{MinVersion: least, Certificates: []tls.Certificate{cert}}
 	if s.ClientCAFile != "" {
 		if conf.ClientCAs, err = Authorities(s.ClientCAFile); err != nil {
-			return nil, fmt.Errorf("TLS.ClientCAFile: %w", err)
+			return nil, &FileError{"ca", err}
 		}
 		conf.ClientAuth = tls.RequireAndVerifyClientCert
 	}

@@ -29,18 +29,18 @@ func TestFiles(t *testing.T) {
 	}{
 		{certs.Client{Enabled: true}, ""},
 		{certs.Client{Enabled: true, CAFile: ca, CertFile: cert, KeyFile: key, ServerName: "one"}, ""},
-		{certs.Client{CAFile: ca}, "TLS has files but is not Enabled"},
-		{certs.Client{Enabled: true, CAFile: "absent.pem"}, "TLS.CAFile: open absent.pem"},
-		{certs.Client{Enabled: true, CAFile: garbage}, "TLS.CAFile: " + garbage + " has no certificate"},
-		{certs.Client{Enabled: true, CertFile: cert}, "TLS.CertFile and TLS.KeyFile go together"},
-		{certs.Client{Enabled: true, CertFile: garbage, KeyFile: key}, "TLS.CertFile: "},
-		{certs.Client{Enabled: true, CertFile: cert, KeyFile: garbage}, "TLS.CertFile: "},
+		{certs.Client{CAFile: ca}, "tls has files but is not enabled"},
+		{certs.Client{Enabled: true, CAFile: "absent.pem"}, "tls.ca: open absent.pem"},
+		{certs.Client{Enabled: true, CAFile: garbage}, "tls.ca: " + garbage + " has no certificate"},
+		{certs.Client{Enabled: true, CertFile: cert}, "tls.cert and tls.key go together"},
+		{certs.Client{Enabled: true, CertFile: garbage, KeyFile: key}, "tls.cert: "},
+		{certs.Client{Enabled: true, CertFile: cert, KeyFile: garbage}, "tls.cert: "},
 		{certs.Server{CertFile: cert, KeyFile: key}, ""},
 		{certs.Server{CertFile: cert, KeyFile: key, ClientCAFile: ca}, ""},
-		{certs.Server{CertFile: cert}, "TLS needs CertFile and KeyFile"},
-		{certs.Server{ClientCAFile: ca}, "TLS needs CertFile and KeyFile"},
-		{certs.Server{CertFile: cert, KeyFile: garbage}, "TLS.CertFile: "},
-		{certs.Server{CertFile: cert, KeyFile: key, ClientCAFile: key}, "TLS.ClientCAFile: " + key + " has no certificate"},
+		{certs.Server{CertFile: cert}, "tls.cert and tls.key are missing"},
+		{certs.Server{ClientCAFile: ca}, "tls.cert and tls.key are missing"},
+		{certs.Server{CertFile: cert, KeyFile: garbage}, "tls.cert: "},
+		{certs.Server{CertFile: cert, KeyFile: key, ClientCAFile: key}, "tls.ca: " + key + " has no certificate"},
 	} {
 		conf, err := c.Config(tls.VersionTLS13)
 		switch {

@@ -3,10 +3,9 @@
 package strictyaml
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
+	"reflect"
 	"strconv"
 	"strings"
 
@@ -35,15 +34,23 @@ func Parse(text []byte) (file *ast.File, err error) {
 }
 
 // Decode reads the first document of a text over what v has. A text without a document changes nothing.
-func Decode[T any](text []byte, v *T) (err error) {
-	defer guard(&err)
-	before := *v
-	err = yaml.NewDecoder(bytes.NewReader(text), yaml.Strict()).Decode(v)
-	if errors.Is(err, io.EOF) { // the library has zeroed what it was given
-		*v = before
+// Errors are [Faults], all of them, or of the library.
+func Decode[T any](text []byte, v *T) error {
+	file, err := Parse(text)
+	if err != nil {
+		return err
+	}
+	if len(file.Docs) == 0 || file.Docs[0].Body == nil || file.Docs[0].Body.Type() == ast.CommentType {
 		return nil
 	}
-	return err
+	faults, err := Check(file.Docs[0].Body, reflect.TypeFor[T]())
+	if err != nil {
+		return err
+	}
+	if len(faults) > 0 {
+		return faults
+	}
+	return DecodeNode(file.Docs[0].Body, v, yaml.Strict())
 }
 
 // DecodeNode reads a part of a parsed text over what v has. Options are the library's.
@@ -78,6 +85,10 @@ func Place(text []byte, field string) (line, column int) {
 // has none for values that are read by UnmarshalText: their errors quote the value, or have it in parentheses,
 // and it is looked for.
 func Line(text []byte, err error) (line int) {
+	var faults Faults
+	if errors.As(err, &faults) && len(faults) > 0 {
+		return faults[0].Line
+	}
 	var positioned yaml.Error
 	if errors.As(err, &positioned) && positioned.GetToken() != nil {
 		return positioned.GetToken().Position.Line

@@ -104,7 +104,7 @@ func (t TLSConfig) credentials() (credentials.TransportCredentials, error) {
 
 func (t TLSConfig) read() (*tls.Config, error) {
 	if t.CertFile == "" || t.KeyFile == "" || t.ClientCAFile == "" {
-		return nil, fmt.Errorf("%w: TLS: want CertFile, KeyFile and ClientCAFile, or none of them", ErrConfig)
+		return nil, fmt.Errorf("%w: tls: want cert, key and ca, or none of them", ErrConfig)
 	}
 	conf, err := certs.Server(t).Config(tls.VersionTLS13)
 	if err != nil {

@@ -134,7 +134,7 @@ func TestStreamConfigs(t *testing.T) {
 		"AnswerTimeout":  func(c *hosts.Config) { c.AnswerTimeout = 0 },
 		"CountsInterval": func(c *hosts.Config) { c.CountsInterval = -1 },
 		"ClientCAFile":   func(c *hosts.Config) { c.TLS.CertFile = garbage },
-		"TLS.CertFile": func(c *hosts.Config) {
+		"tls.cert": func(c *hosts.Config) {
 			c.TLS = hosts.TLSConfig{CertFile: garbage, KeyFile: garbage, ClientCAFile: garbage}
 		},
 	} {
@@ -152,9 +152,9 @@ func TestStreamConfigs(t *testing.T) {
 		"Backoff.Multiplier": func(c *agent.Config) { c.Backoff.Multiplier = 0.5 },
 		"PingTimeout":        func(c *agent.Config) { c.PingTimeout = 0 },
 		"not Enabled":        func(c *agent.Config) { c.TLS.CAFile = garbage },
-		"TLS.CAFile":         func(c *agent.Config) { c.TLS = agent.TLSConfig{Enabled: true, CAFile: garbage} },
-		"TLS.KeyFile":        func(c *agent.Config) { c.TLS = agent.TLSConfig{Enabled: true, CertFile: garbage} },
-		"TLS.CertFile":       func(c *agent.Config) { c.TLS = agent.TLSConfig{Enabled: true, CertFile: garbage, KeyFile: garbage} },
+		"tls.ca":             func(c *agent.Config) { c.TLS = agent.TLSConfig{Enabled: true, CAFile: garbage} },
+		"tls.key":            func(c *agent.Config) { c.TLS = agent.TLSConfig{Enabled: true, CertFile: garbage} },
+		"tls.cert":           func(c *agent.Config) { c.TLS = agent.TLSConfig{Enabled: true, CertFile: garbage, KeyFile: garbage} },
 	} {
 		cfg := agent.DefaultConfig()
 		cfg.Name, cfg.Controller = "h1", "controller:1"

@@ -19,6 +19,14 @@ func Decode[C any](file string, text []byte, c *C, complete func(*C) error) erro
 	if err == nil {
 		err = strictyaml.Decode(text, c)
 	}
+	var faults strictyaml.Faults
+	if errors.As(err, &faults) {
+		lines := make([]error, len(faults))
+		for i, f := range faults {
+			lines[i] = fmt.Errorf("%s:%d: %w: %w", file, f.Line, ErrConfig, f)
+		}
+		return errors.Join(lines...)
+	}
 	if err != nil {
 		message := err.Error()
 		var at yaml.Error

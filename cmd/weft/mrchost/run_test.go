@@ -258,7 +258,7 @@ func TestFailures(t *testing.T) {
 func TestLoadErrors(t *testing.T) {
 	good := fmt.Sprintf(senderText, "a", "b") + controllerText
 	for _, c := range []struct{ name, old, new, want string }{
-		{"unknown field", "rkey: 8", "key: 8", `unknown field "key"`},
+		{"unknown field", "rkey: 8", "key: 8", "writes[1].key: unknown field: want one of "},
 		{"transport", "transport: mrc", "transport: roce", `host.yaml:2: transport: is "roce": want "mrc"`},
 		{"no interface", "interface: eth1", "lineRate: 1", "host.yaml:7: ports[1].interface: is missing"},
 		{"no gateway", ", gateway: 02:00:00:00:02:02", "", "host.yaml:7: ports[1].gateway: is missing"},

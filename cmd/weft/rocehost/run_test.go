@@ -152,7 +152,7 @@ func TestFailures(t *testing.T) {
 func TestLoadErrors(t *testing.T) {
 	good := fmt.Sprintf(senderText, "a", "b")
 	for _, c := range []struct{ name, old, new, want string }{
-		{"unknown field", "rkey: 8", "key: 8", `host.yaml:9: invalid host configuration: unknown field "key"`},
+		{"unknown field", "rkey: 8", "key: 8", "host.yaml:9: invalid host configuration: writes[1].key: unknown field: want one of "},
 		{"no interface", "interface: veth1", "name: x", "interface: is missing"},
 		{"no gateway", "gateway: 02:00:00:00:00:02", "linger: 1s", "gateway: is missing"},
 		{"reserved QPN", "qpn: 256", "qpn: 1", "host.yaml:6: queuePairs[0]: QP 0x1: QPN 1: want 2..0xFFFFFE"},

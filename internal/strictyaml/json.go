@@ -1,0 +1,173 @@
+package strictyaml
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/token"
+)
+
+// A SyntaxError is where a text stops being JSON.
+type SyntaxError struct {
+	Line int // from 1
+	Err  error
+}
+
+func (e *SyntaxError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e.Err) }
+func (e *SyntaxError) Unwrap() error { return e.Err }
+
+// ParseJSON returns the JSON values of a text, one after the other, as nodes that [Check] and
+// [DecodeNode] take. The library's own parser is for YAML: it does not take tabs between
+// tokens, nor several values. Errors are *SyntaxError.
+func ParseJSON(text []byte) ([]ast.Node, error) {
+	r := &jsonReader{text: text, dec: json.NewDecoder(bytes.NewReader(text))}
+	r.dec.UseNumber()
+	var out []ast.Node
+	for {
+		t, err := r.dec.Token()
+		if errors.Is(err, io.EOF) {
+			return out, nil
+		}
+		var n ast.Node
+		if err == nil {
+			n, err = r.value(t)
+		}
+		if err != nil {
+			return nil, r.failed(err)
+		}
+		out = append(out, n)
+	}
+}
+
+type jsonReader struct {
+	text  []byte
+	dec   *json.Decoder
+	depth int
+}
+
+var errDeep = errors.New("nested too deeply")
+
+// failed adds the line to an error.
+func (r *jsonReader) failed(err error) error {
+	at := r.dec.InputOffset()
+	var syntax *json.SyntaxError
+	if errors.As(err, &syntax) {
+		at = syntax.Offset
+	}
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	return &SyntaxError{Line: r.line(at), Err: err}
+}
+
+func (r *jsonReader) line(offset int64) int {
+	return 1 + bytes.Count(r.text[:min(max(offset, 0), int64(len(r.text)))], []byte("\n"))
+}
+
+// here is the position of the token that was read last, which spans size octets.
+func (r *jsonReader) here(size int) *token.Position {
+	end := int(r.dec.InputOffset())
+	start := max(0, end-size)
+	return &token.Position{
+		Line: r.line(int64(start)), Column: start - bytes.LastIndexByte(r.text[:start], '\n'), Offset: start + 1,
+	}
+}
+
+func (r *jsonReader) next() (ast.Node, error) {
+	t, err := r.dec.Token()
+	if err != nil {
+		return nil, err
+	}
+	return r.value(t)
+}
+
+// value returns the node of a value that begins with a token.
+func (r *jsonReader) value(t json.Token) (ast.Node, error) {
+	if r.depth++; r.depth > maxDepth {
+		return nil, errDeep
+	}
+	defer func() { r.depth-- }()
+	switch t := t.(type) {
+	case json.Delim:
+		if t == '[' {
+			return r.list()
+		}
+		return r.object()
+	case string:
+		return r.literal(t), nil
+	case json.Number:
+		return number(token.New(t.String(), t.String(), r.here(len(t))))
+	case bool:
+		word := fmt.Sprint(t)
+		return ast.Bool(token.New(word, word, r.here(len(word)))), nil
+	}
+	return ast.Null(token.New("null", "null", r.here(len("null")))), nil
+}
+
+// number is the node of a number: the library's own reading of one differs from JSON's.
+func number(tk *token.Token) (ast.Node, error) {
+	if v, err := strconv.ParseInt(tk.Value, 10, 64); err == nil {
+		n := ast.Integer(tk)
+		n.Value = v
+		return n, nil
+	}
+	if v, err := strconv.ParseUint(tk.Value, 10, 64); err == nil {
+		n := ast.Integer(tk)
+		n.Value = v
+		return n, nil
+	}
+	v, err := strconv.ParseFloat(tk.Value, 64)
+	if err != nil {
+		return nil, fmt.Errorf("%s is too large", tk.Value)
+	}
+	n := ast.Float(tk)
+	n.Value = v
+	return n, nil
+}
+
+// literal is a node of a text. Its place is its end's line: a JSON text has no line breaks.
+func (r *jsonReader) literal(s string) *ast.StringNode {
+	return ast.String(token.DoubleQuote(s, s, r.here(len(s)+2)))
+}
+
+func (r *jsonReader) list() (ast.Node, error) {
+	s := ast.Sequence(token.New("[", "[", r.here(1)), true)
+	for r.dec.More() {
+		v, err := r.next()
+		if err != nil {
+			return nil, err
+		}
+		s.Values = append(s.Values, v)
+	}
+	_, err := r.dec.Token()
+	return s, err
+}
+
+func (r *jsonReader) object() (ast.Node, error) {
+	m := ast.Mapping(token.New("{", "{", r.here(1)), true)
+	for r.dec.More() {
+		t, err := r.dec.Token()
+		if err != nil {
+			return nil, err
+		}
+		name, _ := t.(string) // the decoder takes no other name
+		for _, v := range m.Values {
+			if v.Key.GetToken().Value == name {
+				return nil, fmt.Errorf("%q is there twice", name)
+			}
+		}
+		key := r.literal(name)
+		v, err := r.next()
+		if err != nil {
+			return nil, err
+		}
+		m.Values = append(m.Values, ast.MappingValue(token.New(":", ":", key.GetToken().Position), key, v))
+	}
+	_, err := r.dec.Token()
+	return m, err
+}

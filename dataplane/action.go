@@ -1,6 +1,10 @@
 package dataplane
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/weft-sdn/weft/dataplane/bmv2json"
+)
 
 // action is a compiled action.
 type action struct {
@@ -116,7 +120,7 @@ func (l *loader) negativeArgs() map[argument]bool {
 	return found
 }
 
-func (l *loader) compileBody(a *action, prims []jsonPrimitive) {
+func (l *loader) compileBody(a *action, prims []bmv2json.Primitive) {
 	jumps := false
 	straight := []instr{}
 	for i := range prims {
@@ -139,11 +143,11 @@ func (l *loader) compileBody(a *action, prims []jsonPrimitive) {
 			e := l.args(p, 2)
 			cond := l.boolExpr(p.Source, e[0])
 			a.prims = append(a.prims, prim{jump: true, cond: l.boolean(cond), target: l.target(p, e[1], len(prims)),
-				told: &primTrace{at: p.Source.place(), reads: l.operands(cond)}})
+				told: &primTrace{at: sourceOf(p.Source), reads: l.operands(cond)}})
 		default:
 			run := l.primitive(p)
 			straight = append(straight, l.instrs(p, run)...)
-			a.prims = append(a.prims, prim{run: run, told: &primTrace{at: p.Source.place(), run: l.tracedPrimitive(p, run)}})
+			a.prims = append(a.prims, prim{run: run, told: &primTrace{at: sourceOf(p.Source), run: l.tracedPrimitive(p, run)}})
 		}
 		a.effects = append(a.effects, l.effectsOf(p)...)
 		clear(l.subst)
@@ -155,7 +159,7 @@ func (l *loader) compileBody(a *action, prims []jsonPrimitive) {
 	a.straight = straight
 }
 
-func (l *loader) target(p *jsonPrimitive, e *expr, n int) int {
+func (l *loader) target(p *bmv2json.Primitive, e *expr, n int) int {
 	if e.op != opConst || !e.n.IsInt64() || e.n.Int64() < 0 || e.n.Int64() > int64(n) {
 		l.bad(p.Source, "%s to a bad place", p.Op)
 	}
@@ -163,7 +167,7 @@ func (l *loader) target(p *jsonPrimitive, e *expr, n int) int {
 }
 
 // args decodes the parameters of a primitive and checks their number.
-func (l *loader) args(p *jsonPrimitive, n int) []*expr {
+func (l *loader) args(p *bmv2json.Primitive, n int) []*expr {
 	if len(p.Parameters) != n {
 		l.bad(p.Source, "%s with %d parameters: want %d", p.Op, len(p.Parameters), n)
 	}

@@ -8,6 +8,9 @@ import (
 	"strings"
 
 	"github.com/weft-sdn/weft/packet"
+
+	"github.com/weft-sdn/weft/dataplane/bmv2hash"
+	"github.com/weft-sdn/weft/dataplane/bmv2json"
 )
 
 // calculation is a named hash over a list of inputs. Inputs from headers that
@@ -15,7 +18,7 @@ import (
 // other without padding.
 type calculation struct {
 	name  string
-	fn    hashFn
+	fn    bmv2hash.Func
 	items []calcItem
 	// When all headers involved are valid, the input is what fast describes.
 	// need are the validity bits to check first.
@@ -71,7 +74,7 @@ const (
 
 func (l *loader) loadCalculations() {
 	l.calcs = map[string]*calculation{}
-	l.calcByName = map[string]*jsonCalculation{}
+	l.calcByName = map[string]*bmv2json.Calculation{}
 	for i := range l.in.Calculations {
 		jc := &l.in.Calculations[i]
 		if l.calcByName[jc.Name] != nil {
@@ -95,10 +98,10 @@ func (l *loader) calcNamed(name string) *calculation {
 	return l.calcs[name]
 }
 
-func (l *loader) calculation(src *jsonSource, name, algo string, input []jsonValue) *calculation {
-	k := &calculation{name: name, fn: hashes[algo]}
+func (l *loader) calculation(src *bmv2json.Source, name, algo string, input []bmv2json.Value) *calculation {
+	k := &calculation{name: name, fn: bmv2hash.Algorithms[algo]}
 	if k.fn == nil {
-		l.unsupported(src, "hash algorithm %q: want one of %s", algo, strings.Join(slices.Sorted(maps.Keys(hashes)), ", "))
+		l.unsupported(src, "hash algorithm %q: want one of %s", algo, strings.Join(slices.Sorted(maps.Keys(bmv2hash.Algorithms)), ", "))
 	}
 	for _, in := range input {
 		switch in.Type {

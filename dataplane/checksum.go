@@ -1,5 +1,7 @@
 package dataplane
 
+import "github.com/weft-sdn/weft/dataplane/bmv2json"
+
 // checksum verifies or updates one field by a calculation.
 type checksum struct {
 	name string
@@ -23,7 +25,7 @@ func (l *loader) loadChecksums() {
 		if k.f.vl || k.f.valid || k.f.width > 64 {
 			l.unsupported(jc.Source, "checksum %q into %s", jc.Name, k.f.name())
 		}
-		if !isNull(jc.IfCond) {
+		if !bmv2json.IsNull(jc.IfCond) {
 			k.cond = l.boolean(l.boolExpr(jc.Source, l.raw(jc.Source, jc.IfCond)))
 		}
 		k.get, k.set = getter(k.f.bit, k.f.width), k.f.set()

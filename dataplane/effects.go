@@ -1,5 +1,7 @@
 package dataplane
 
+import "github.com/weft-sdn/weft/dataplane/bmv2json"
+
 // effect is what a primitive does to what conditions are made of: metadata
 // fields of at most 64 bits and the validity of headers. All else is of no
 // interest here.
@@ -23,7 +25,7 @@ const (
 
 // effectsOf lists the effects of a primitive. One that is not known here may
 // do anything.
-func (l *loader) effectsOf(p *jsonPrimitive) []effect {
+func (l *loader) effectsOf(p *bmv2json.Primitive) []effect {
 	switch p.Op {
 	case "no_op", "count", "log_msg", "truncate", "register_write", "generate_digest", "exit", "assert", "assume",
 		"clone_ingress_pkt_to_egress", "clone_egress_pkt_to_egress", "resubmit", "recirculate", "assign_VL", "_jump", "_jump_if_zero":
@@ -69,7 +71,7 @@ func (l *loader) effectsOf(p *jsonPrimitive) []effect {
 
 // storeEffect is that of storing to parameter i: a constant, or nil for
 // anything.
-func (l *loader) storeEffect(p *jsonPrimitive, i int, v *expr) []effect {
+func (l *loader) storeEffect(p *bmv2json.Primitive, i int, v *expr) []effect {
 	if i >= len(p.Parameters) {
 		return []effect{{kind: loseAll}}
 	}

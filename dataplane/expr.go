@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"math/big"
+
+	"github.com/weft-sdn/weft/dataplane/bmv2json"
 )
 
 // exprKind is the type of an expression's value.
@@ -116,17 +118,16 @@ var binaryOps = map[string]exprOp{
 }
 
 // raw decodes a type value object given as raw JSON.
-func (l *loader) raw(src *jsonSource, raw json.RawMessage) *expr {
-	var v jsonValue
-	if !members(raw, v.take) {
-		v = jsonValue{}
-		l.decode(src, raw, &v, "expression")
+func (l *loader) raw(src *bmv2json.Source, raw json.RawMessage) *expr {
+	v, err := bmv2json.DecodeValue(raw)
+	if err != nil {
+		l.bad(src, "expression: %s", bmv2json.Describe(err, nil))
 	}
 	return l.value(src, v)
 }
 
 // value decodes a type value object.
-func (l *loader) value(src *jsonSource, v jsonValue) *expr {
+func (l *loader) value(src *bmv2json.Source, v bmv2json.Value) *expr {
 	switch v.Type {
 	case "field":
 		f := l.fieldValue(src, v.Value)
@@ -137,7 +138,7 @@ func (l *loader) value(src *jsonSource, v jsonValue) *expr {
 	case "hexstr":
 		var s string
 		l.decode(src, v.Value, &s, "hexstr")
-		n, ok := parseHex(s)
+		n, ok := bmv2json.ParseHex(s)
 		if !ok {
 			l.bad(src, "hexstr %q", s)
 		}
@@ -201,7 +202,7 @@ func (l *loader) value(src *jsonSource, v jsonValue) *expr {
 	case "string":
 		return &expr{op: opString, kind: kindString, str: l.name(src, v.Value)}
 	case "parameters_vector":
-		var items []jsonValue
+		var items []bmv2json.Value
 		if string(bytes.Trim(v.Value, "{} \t\r\n")) != "" { // p4c writes {} for an empty one
 			l.decode(src, v.Value, &items, "parameters_vector")
 		}
@@ -225,7 +226,7 @@ func (l *loader) value(src *jsonSource, v jsonValue) *expr {
 	return nil
 }
 
-func (l *loader) object(src *jsonSource, names map[string]int, v jsonValue, what string) *expr {
+func (l *loader) object(src *bmv2json.Source, names map[string]int, v bmv2json.Value, what string) *expr {
 	name := l.name(src, v.Value)
 	i, ok := names[name]
 	if !ok {
@@ -234,13 +235,13 @@ func (l *loader) object(src *jsonSource, names map[string]int, v jsonValue, what
 	return &expr{op: opObject, kind: kindObject, str: v.Type, idx: i}
 }
 
-func (l *loader) name(src *jsonSource, raw json.RawMessage) string {
+func (l *loader) name(src *bmv2json.Source, raw json.RawMessage) string {
 	var s string
 	l.decode(src, raw, &s, "name")
 	return s
 }
 
-func (l *loader) headerNamed(src *jsonSource, raw json.RawMessage) *header {
+func (l *loader) headerNamed(src *bmv2json.Source, raw json.RawMessage) *header {
 	name := l.name(src, raw)
 	h := l.headersByName[name]
 	if h == nil {
@@ -250,7 +251,7 @@ func (l *loader) headerNamed(src *jsonSource, raw json.RawMessage) *header {
 	return h
 }
 
-func (l *loader) stackNamed(src *jsonSource, name string) *stack {
+func (l *loader) stackNamed(src *bmv2json.Source, name string) *stack {
 	s := l.stacksByName[name]
 	if s == nil {
 		l.bad(src, "unknown header stack %q", name)
@@ -258,7 +259,7 @@ func (l *loader) stackNamed(src *jsonSource, name string) *stack {
 	return s
 }
 
-func (l *loader) unionStackNamed(src *jsonSource, name string) *unionStack {
+func (l *loader) unionStackNamed(src *bmv2json.Source, name string) *unionStack {
 	s := l.unionStacksByName[name]
 	if s == nil {
 		l.bad(src, "unknown header union stack %q", name)
@@ -266,7 +267,7 @@ func (l *loader) unionStackNamed(src *jsonSource, name string) *unionStack {
 	return s
 }
 
-func (l *loader) stackField(src *jsonSource, raw json.RawMessage) *expr {
+func (l *loader) stackField(src *bmv2json.Source, raw json.RawMessage) *expr {
 	var ref []string
 	l.decode(src, raw, &ref, "stack_field")
 	if len(ref) != 2 {
@@ -281,7 +282,7 @@ func (l *loader) stackField(src *jsonSource, raw json.RawMessage) *expr {
 	return intervalOf(&expr{op: opStackField, stk: s, idx: i}, ft.width, ft.signed)
 }
 
-func (l *loader) unionStackField(src *jsonSource, raw json.RawMessage) *expr {
+func (l *loader) unionStackField(src *bmv2json.Source, raw json.RawMessage) *expr {
 	var ref []string
 	l.decode(src, raw, &ref, "union_stack_field")
 	if len(ref) != 3 {
@@ -298,7 +299,7 @@ func (l *loader) unionStackField(src *jsonSource, raw json.RawMessage) *expr {
 	return intervalOf(&expr{op: opUnionField, ustk: s, off: m, idx: i}, ft.width, ft.signed)
 }
 
-func (l *loader) unionStackMember(src *jsonSource, s *unionStack, name string) int {
+func (l *loader) unionStackMember(src *bmv2json.Source, s *unionStack, name string) int {
 	for m, n := range s.names {
 		if n == name {
 			return m
@@ -309,7 +310,7 @@ func (l *loader) unionStackMember(src *jsonSource, s *unionStack, name string) i
 }
 
 // operation decodes the value of an "expression".
-func (l *loader) operation(src *jsonSource, raw json.RawMessage) *expr {
+func (l *loader) operation(src *bmv2json.Source, raw json.RawMessage) *expr {
 	if l.depth++; l.depth > maxDepth {
 		l.unsupported(src, "expression nested more than %d deep", maxDepth)
 	}
@@ -328,14 +329,13 @@ const (
 	maxValueBits = 1 << 18
 )
 
-func (l *loader) operator(src *jsonSource, raw json.RawMessage) *expr {
-	var x jsonExpr
-	if !members(raw, x.take) {
-		x = jsonExpr{}
-		l.decode(src, raw, &x, "expression")
+func (l *loader) operator(src *bmv2json.Source, raw json.RawMessage) *expr {
+	x, err := bmv2json.DecodeExpr(raw)
+	if err != nil {
+		l.bad(src, "expression: %s", bmv2json.Describe(err, nil))
 	}
 	if x.Op == "" {
-		return l.value(src, jsonValue{Type: x.Type, Value: x.Value})
+		return l.value(src, bmv2json.Value{Type: x.Type, Value: x.Value})
 	}
 	switch x.Op {
 	case "access_field", "access_union_header":
@@ -358,11 +358,11 @@ func (l *loader) operator(src *jsonSource, raw json.RawMessage) *expr {
 		}
 		return withInterval(&expr{op: opCond, kind: a.kind, a: a, b: b, c: c})
 	case "+":
-		if isNull(x.Left) {
+		if bmv2json.IsNull(x.Left) {
 			return l.dataExpr(src, l.raw(src, x.Right))
 		}
 	case "-":
-		if isNull(x.Left) {
+		if bmv2json.IsNull(x.Left) {
 			return withInterval(&expr{op: opSub, a: constExpr(new(big.Int)), b: l.dataExpr(src, l.raw(src, x.Right))})
 		}
 	}
@@ -390,7 +390,7 @@ func (l *loader) operator(src *jsonSource, raw json.RawMessage) *expr {
 	return simplify(withInterval(&expr{op: op, a: l.dataExpr(src, a), b: l.dataExpr(src, b)}))
 }
 
-func (l *loader) unary(src *jsonSource, op string, a *expr) *expr {
+func (l *loader) unary(src *bmv2json.Source, op string, a *expr) *expr {
 	switch op {
 	case "valid":
 		if a.kind == kindHeader {
@@ -424,7 +424,7 @@ func (l *loader) unary(src *jsonSource, op string, a *expr) *expr {
 	return nil
 }
 
-func (l *loader) access(src *jsonSource, x *jsonExpr) *expr {
+func (l *loader) access(src *bmv2json.Source, x *bmv2json.Expr) *expr {
 	a := l.raw(src, x.Left)
 	var i int
 	l.decode(src, x.Right, &i, x.Op)
@@ -453,7 +453,7 @@ func (l *loader) access(src *jsonSource, x *jsonExpr) *expr {
 	return intervalOf(&expr{op: opDynField, a: a, idx: i}, t.fields[i].width, t.fields[i].signed)
 }
 
-func (l *loader) typeOf(src *jsonSource, a *expr) *headerType {
+func (l *loader) typeOf(src *bmv2json.Source, a *expr) *headerType {
 	switch a.op {
 	case opHeader:
 		return a.hdr.typ
@@ -467,7 +467,7 @@ func (l *loader) typeOf(src *jsonSource, a *expr) *headerType {
 }
 
 // dataExpr insists on an integer.
-func (l *loader) dataExpr(src *jsonSource, e *expr) *expr {
+func (l *loader) dataExpr(src *bmv2json.Source, e *expr) *expr {
 	if e.kind == kindBool { // p4c omits b2d in places
 		return withInterval(&expr{op: opB2D, a: e})
 	}
@@ -478,7 +478,7 @@ func (l *loader) dataExpr(src *jsonSource, e *expr) *expr {
 }
 
 // boolExpr insists on a boolean.
-func (l *loader) boolExpr(src *jsonSource, e *expr) *expr {
+func (l *loader) boolExpr(src *bmv2json.Source, e *expr) *expr {
 	if e.kind == kindData && !e.varbit() { // p4c omits d2b in places
 		return &expr{op: opD2B, kind: kindBool, a: e}
 	}

@@ -1,8 +1,10 @@
 package dataplane
 
+import "github.com/weft-sdn/weft/dataplane/bmv2json"
+
 // validityChange compiles setValid and setInvalid. A header that becomes valid
 // starts with all fields zero, and the packet length follows.
-func (l *loader) validityChange(src *jsonSource, op string, e *expr) func(*ctx) {
+func (l *loader) validityChange(src *bmv2json.Source, op string, e *expr) func(*ctx) {
 	if e.kind != kindHeader {
 		l.bad(src, "%s of something that is not a header", op)
 	}
@@ -68,7 +70,7 @@ func (c *ctx) copyHeader(dst, src *header, lay *layout) {
 	}
 }
 
-func (l *loader) assignHeader(src *jsonSource, dst, from *expr) func(*ctx) {
+func (l *loader) assignHeader(src *bmv2json.Source, dst, from *expr) func(*ctx) {
 	if dst.kind != kindHeader || from.kind != kindHeader || l.typeOf(src, dst) != l.typeOf(src, from) {
 		l.bad(src, "assign_header between different things")
 	}
@@ -83,7 +85,7 @@ func (l *loader) assignHeader(src *jsonSource, dst, from *expr) func(*ctx) {
 
 // assignComposite compiles the assignment of stacks and unions, member by
 // member.
-func (l *loader) assignComposite(src *jsonSource, op string, dst, from *expr) func(*ctx) {
+func (l *loader) assignComposite(src *bmv2json.Source, op string, dst, from *expr) func(*ctx) {
 	lay := &l.prog.layout
 	var ds, ss []*header
 	dn, sn := -1, -1
@@ -132,7 +134,7 @@ func (l *loader) assignComposite(src *jsonSource, op string, dst, from *expr) fu
 
 // pushPop compiles push_front and pop_front (P4_16 section 8.18): elements
 // move, those that appear are invalid.
-func (l *loader) pushPop(src *jsonSource, op string, stk, n *expr) func(*ctx) {
+func (l *loader) pushPop(src *bmv2json.Source, op string, stk, n *expr) func(*ctx) {
 	count := l.u64(l.dataExpr(src, n))
 	var elems [][]*header
 	var idx int

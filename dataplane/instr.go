@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"math/big"
 	"math/bits"
+
+	"github.com/weft-sdn/weft/dataplane/bmv2json"
 )
 
 // A call of a closure costs several times what it does, as the processor
@@ -149,7 +151,7 @@ func bitsTerm(bit, n int) term {
 }
 
 // instrs compiles a primitive that run does, too.
-func (l *loader) instrs(p *jsonPrimitive, run func(*ctx)) []instr {
+func (l *loader) instrs(p *bmv2json.Primitive, run func(*ctx)) []instr {
 	if (p.Op == "assign" || p.Op == "modify_field") && len(p.Parameters) == 2 {
 		if code := l.stores(l.value(p.Source, p.Parameters[0]), l.value(p.Source, p.Parameters[1])); code != nil {
 			return code

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"math"
 	"math/bits"
+
+	"github.com/weft-sdn/weft/dataplane/bmv2json"
 )
 
 // The state of a packet is one flat octet array (phv.data). A header instance
@@ -146,9 +148,9 @@ func (l *loader) loadHeaders() {
 	l.declareUnions(byID)
 }
 
-func (l *loader) headerType(jt *jsonHeaderType) *headerType {
+func (l *loader) headerType(jt *bmv2json.HeaderType) *headerType {
 	t := &headerType{name: jt.Name, index: map[string]int{}, vl: -1, maxLen: jt.MaxLength}
-	if !isNull(jt.LengthExp) {
+	if !bmv2json.IsNull(jt.LengthExp) {
 		l.unsupported(jt.Source, "length_exp of header type %q (P4_14)", jt.Name)
 	}
 	for _, raw := range jt.Fields {
@@ -375,7 +377,7 @@ func (l *loader) declareUnions(byID map[int]*header) {
 }
 
 // lookupField resolves [header, field]; "$valid$" is the hidden validity bit.
-func (l *loader) lookupField(src *jsonSource, hdr, name string) *field {
+func (l *loader) lookupField(src *bmv2json.Source, hdr, name string) *field {
 	h := l.headersByName[hdr]
 	if h == nil {
 		l.bad(src, "unknown header %q", hdr)

@@ -3,6 +3,8 @@ package dataplane
 import (
 	"encoding/json"
 	"fmt"
+
+	"github.com/weft-sdn/weft/dataplane/bmv2json"
 )
 
 // LoadProgram decodes and compiles a program in BMv2 JSON form. It fails with
@@ -12,7 +14,7 @@ import (
 func LoadProgram(data []byte) (prog *Program, err error) {
 	l := &loader{prog: &Program{}}
 	if err := json.Unmarshal(data, &l.in); err != nil {
-		return nil, fmt.Errorf("%w: %s", ErrBadProgram, describe(err, data))
+		return nil, fmt.Errorf("%w: %s", ErrBadProgram, bmv2json.Describe(err, data))
 	}
 	// The loader's functions give up by panicking with a loadError, as those
 	// of encoding/json do; nothing else is caught.
@@ -31,7 +33,7 @@ func LoadProgram(data []byte) (prog *Program, err error) {
 
 // loader holds what is needed only while a program is loaded.
 type loader struct {
-	in   jsonProgram
+	in   bmv2json.Program
 	prog *Program
 
 	headerTypes       map[string]*headerType
@@ -46,14 +48,14 @@ type loader struct {
 	counters   map[string]int
 	meters     map[string]int
 	calcs      map[string]*calculation
-	calcByName map[string]*jsonCalculation
+	calcByName map[string]*bmv2json.Calculation
 	valueSets  map[string]int
 	fieldLists map[int]*fieldList
 	digests    map[int]int
 	actionByID map[int]int
 
-	folded   map[*jsonPrimitive]bool // assignments to temporaries that go
-	dropped  map[fieldName]bool      // fields without room of their own
+	folded   map[*bmv2json.Primitive]bool // assignments to temporaries that go
+	dropped  map[fieldName]bool           // fields without room of their own
 	calcUses map[string]int
 	subst    map[*field]*expr // what folded assignments would have stored
 
@@ -67,14 +69,14 @@ type loader struct {
 	rt []param
 	// fn is the name of what is being compiled and at its source, for errors.
 	fn string
-	at *jsonSource
+	at *bmv2json.Source
 
 	depth int // of the expression being decoded
 }
 
 type loadError struct{ err error }
 
-func (l *loader) fail(kind error, src *jsonSource, format string, args ...any) {
+func (l *loader) fail(kind error, src *bmv2json.Source, format string, args ...any) {
 	if src == nil {
 		src = l.at
 	}
@@ -89,19 +91,19 @@ func (l *loader) fail(kind error, src *jsonSource, format string, args ...any) {
 }
 
 // bad gives up on an input that contradicts the format or itself.
-func (l *loader) bad(src *jsonSource, format string, args ...any) {
+func (l *loader) bad(src *bmv2json.Source, format string, args ...any) {
 	l.fail(ErrBadProgram, src, format, args...)
 }
 
 // unsupported gives up on a program that needs what this switch cannot do.
-func (l *loader) unsupported(src *jsonSource, format string, args ...any) {
+func (l *loader) unsupported(src *bmv2json.Source, format string, args ...any) {
 	l.fail(ErrUnsupported, src, format, args...)
 }
 
 // decode unmarshals a raw part of the input.
-func (l *loader) decode(src *jsonSource, raw json.RawMessage, into any, what string) {
+func (l *loader) decode(src *bmv2json.Source, raw json.RawMessage, into any, what string) {
 	if err := json.Unmarshal(raw, into); err != nil {
-		l.bad(src, "%s: %s", what, describe(err, nil))
+		l.bad(src, "%s: %s", what, bmv2json.Describe(err, nil))
 	}
 }
 
@@ -308,7 +310,7 @@ func (l *loader) loadState() {
 }
 
 // declare notes the index of an array under its name.
-func (l *loader) declare(src *jsonSource, names map[string]int, what, name string, size, index int) {
+func (l *loader) declare(src *bmv2json.Source, names map[string]int, what, name string, size, index int) {
 	if _, dup := names[name]; dup {
 		l.bad(src, "%s %q is declared twice", what, name)
 	}
@@ -324,7 +326,7 @@ func (l *loader) declare(src *jsonSource, names map[string]int, what, name strin
 // maxArray bounds the size of a register, counter or meter array.
 const maxArray = 1 << 27
 
-func (l *loader) deparser() *jsonDeparser {
+func (l *loader) deparser() *bmv2json.Deparser {
 	if len(l.in.Deparsers) == 0 {
 		return nil
 	}
@@ -388,7 +390,7 @@ func (l *loader) loadFieldLists() {
 }
 
 // fieldValue decodes the value of a "field" reference.
-func (l *loader) fieldValue(src *jsonSource, raw json.RawMessage) *field {
+func (l *loader) fieldValue(src *bmv2json.Source, raw json.RawMessage) *field {
 	var ref []string
 	l.decode(src, raw, &ref, "field reference")
 	if len(ref) != 2 {

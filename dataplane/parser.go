@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"math"
 	"math/big"
+
+	"github.com/weft-sdn/weft/dataplane/bmv2json"
 )
 
 // parser is the compiled parser.
@@ -84,7 +86,7 @@ func (l *loader) loadParser() {
 	p.start = state(&jp.InitState)
 }
 
-func (l *loader) parseState(js *jsonParseState, state func(*string) int) parseState {
+func (l *loader) parseState(js *bmv2json.ParseState, state func(*string) int) parseState {
 	l.fn, l.at = "parser state "+js.Name, js.Source
 	defer func() { l.fn, l.at = "", nil }()
 	s := parseState{name: js.Name, next: -1, told: &stateTrace{}}
@@ -150,13 +152,13 @@ func (l *loader) unsignedWide(e *expr, w int) wideFn {
 	}
 }
 
-func (l *loader) parseCase(js *jsonParseState, t *jsonTransition, s *parseState, widths []int, next int) parseCase {
+func (l *loader) parseCase(js *bmv2json.ParseState, t *bmv2json.Transition, s *parseState, widths []int, next int) parseCase {
 	pc := parseCase{set: -1, next: next}
 	text, _ := t.Value.(string)
 	mask := pow2(8 * s.keyLen)
 	mask.Sub(mask, bigOne)
 	if t.Mask != nil {
-		m, ok := parseHex(*t.Mask)
+		m, ok := bmv2json.ParseHex(*t.Mask)
 		if !ok || m.Sign() < 0 || m.BitLen() > 8*s.keyLen {
 			l.bad(js.Source, "transition mask %q", *t.Mask)
 		}
@@ -179,7 +181,7 @@ func (l *loader) parseCase(js *jsonParseState, t *jsonTransition, s *parseState,
 		}
 		pc.set, pc.fields = set, widths
 	case "hexstr", "":
-		v, ok := parseHex(text)
+		v, ok := bmv2json.ParseHex(text)
 		if ok && v.Sign() < 0 && len(widths) == 1 { // of a signed key
 			v.Add(v, pow2(widths[0]))
 		}
@@ -195,7 +197,7 @@ func (l *loader) parseCase(js *jsonParseState, t *jsonTransition, s *parseState,
 	return pc
 }
 
-func (l *loader) parserOp(op *jsonParserOp) func(*ctx) bool {
+func (l *loader) parserOp(op *bmv2json.ParserOp) func(*ctx) bool {
 	src := op.Source
 	need := func(n int) {
 		if len(op.Parameters) != n {
@@ -212,9 +214,9 @@ func (l *loader) parserOp(op *jsonParserOp) func(*ctx) bool {
 		return l.extract(src, op.Parameters[0], n)
 	case "set":
 		need(2)
-		var dst jsonValue
+		var dst bmv2json.Value
 		l.decode(src, op.Parameters[0], &dst, "set")
-		l.parserEffects = append(l.parserEffects, unordered(l.storeEffect(&jsonPrimitive{Parameters: []jsonValue{dst}, Source: src}, 0, nil))...)
+		l.parserEffects = append(l.parserEffects, unordered(l.storeEffect(&bmv2json.Primitive{Parameters: []bmv2json.Value{dst}, Source: src}, 0, nil))...)
 		f := l.assign(src, l.raw(src, op.Parameters[0]), l.raw(src, op.Parameters[1]))
 		return func(c *ctx) bool {
 			f(c)
@@ -235,7 +237,7 @@ func (l *loader) parserOp(op *jsonParserOp) func(*ctx) bool {
 		return l.advance(src, op)
 	case "primitive":
 		need(1)
-		var p jsonPrimitive
+		var p bmv2json.Primitive
 		l.decode(src, op.Parameters[0], &p, "primitive")
 		l.parserEffects = append(l.parserEffects, unordered(l.effectsOf(&p))...)
 		f := l.primitive(&p)
@@ -248,7 +250,7 @@ func (l *loader) parserOp(op *jsonParserOp) func(*ctx) bool {
 	return nil
 }
 
-func (l *loader) advance(src *jsonSource, op *jsonParserOp) func(*ctx) bool {
+func (l *loader) advance(src *bmv2json.Source, op *bmv2json.ParserOp) func(*ctx) bool {
 	errs := &l.prog.errors
 	if op.Op == "shift" {
 		var n int
@@ -270,8 +272,8 @@ func (l *loader) advance(src *jsonSource, op *jsonParserOp) func(*ctx) bool {
 
 // extract compiles the extraction of a header; n is the width in bits of its
 // variable-length field, nil for a fixed one.
-func (l *loader) extract(src *jsonSource, raw json.RawMessage, n *expr) func(*ctx) bool {
-	var v jsonValue
+func (l *loader) extract(src *bmv2json.Source, raw json.RawMessage, n *expr) func(*ctx) bool {
+	var v bmv2json.Value
 	l.decode(src, raw, &v, "extract")
 	switch v.Type {
 	case "regular":
@@ -318,7 +320,7 @@ func (l *loader) extractNext(i int, to []func(*ctx) bool) func(*ctx) bool {
 	}
 }
 
-func (l *loader) extractTo(src *jsonSource, h *header, n *expr) func(*ctx) bool {
+func (l *loader) extractTo(src *bmv2json.Source, h *header, n *expr) func(*ctx) bool {
 	lay, errs := &l.prog.layout, &l.prog.errors
 	if h.meta {
 		l.bad(src, "extract into metadata %q", h.name)
@@ -389,10 +391,10 @@ type parseOp struct {
 }
 
 // parseOp compiles an operation that call does, too.
-func (l *loader) parseOp(op *jsonParserOp, call func(*ctx) bool) parseOp {
+func (l *loader) parseOp(op *bmv2json.ParserOp, call func(*ctx) bool) parseOp {
 	switch {
 	case op.Op == "extract" && len(op.Parameters) == 1:
-		var v jsonValue
+		var v bmv2json.Value
 		l.decode(op.Source, op.Parameters[0], &v, "extract")
 		if v.Type == "regular" {
 			if h := l.headerNamed(op.Source, v.Value); h.union < 0 && h.vl < 0 && !h.meta {

@@ -4,6 +4,8 @@ import (
 	"maps"
 	"math/big"
 	"slices"
+
+	"github.com/weft-sdn/weft/dataplane/bmv2json"
 )
 
 // pipeline is a compiled control: a graph of nodes, -1 ends it.
@@ -103,7 +105,7 @@ func (l *loader) zeroFields() func(*field) bool {
 	}
 }
 
-func (l *loader) pipeline(jp *jsonPipeline) pipeline {
+func (l *loader) pipeline(jp *bmv2json.Pipeline) pipeline {
 	p := pipeline{name: jp.Name, start: -1}
 	index := map[string]int{}
 	add := func(name string) {
@@ -147,17 +149,17 @@ func (l *loader) pipeline(jp *jsonPipeline) pipeline {
 			l.bad(ja.Source, "call of action %q without its parameters", a.name)
 		}
 		p.nodes = append(p.nodes, nodeCall(ja.Name, a, node(ja.NextNode)))
-		p.nodes[len(p.nodes)-1].told = &nodeTrace{at: ja.Source.place(), made: true}
+		p.nodes[len(p.nodes)-1].told = &nodeTrace{at: sourceOf(ja.Source), made: true}
 	}
 	p.start = node(jp.InitTable)
 	l.checkAcyclic(&p)
 	return p
 }
 
-func (l *loader) condNode(jc *jsonConditional, at func(*string) int) node {
+func (l *loader) condNode(jc *bmv2json.Conditional, at func(*string) int) node {
 	e := l.boolExpr(jc.Source, l.raw(jc.Source, jc.Expression))
 	return node{kind: nodeCond, name: jc.Name, expr: e, cond: l.boolean(e), next: at(jc.TrueNext), nextNot: at(jc.FalseNext),
-		told: &nodeTrace{at: jc.Source.place(), reads: l.operands(e)}}
+		told: &nodeTrace{at: sourceOf(jc.Source), reads: l.operands(e)}}
 }
 
 func nodeCall(name string, a *action, next int) node {
@@ -224,7 +226,7 @@ func (l *loader) checkAcyclic(p *pipeline) {
 
 // tableNode compiles a table into a node: a plain action call where the table
 // has no key and its action can never change.
-func (l *loader) tableNode(jt *jsonTable, pipe string, at func(*string) int) node {
+func (l *loader) tableNode(jt *bmv2json.Table, pipe string, at func(*string) int) node {
 	l.fn, l.at = "table "+jt.Name, jt.Source
 	defer func() { l.fn, l.at = "", nil }()
 	t := l.table(jt, pipe)
@@ -279,18 +281,18 @@ func (l *loader) tableNode(jt *jsonTable, pipe string, at func(*string) int) nod
 	l.prog.info.tables = append(l.prog.info.tables, info)
 	if len(t.keys) == 0 && info.ConstDefault && t.profile < 0 && t.def.action != nil && !t.counter {
 		n := node{kind: nodeAction, name: t.name, action: t.def.action, args: t.def.args, next: t.next[t.def.action.index],
-			told: &nodeTrace{at: jt.Source.place(), made: info.Hidden}}
+			told: &nodeTrace{at: sourceOf(jt.Source), made: info.Hidden}}
 		if t.miss != nil {
 			n.next = *t.miss
 		}
 		return n
 	}
-	return node{kind: nodeTable, name: t.name, table: t, told: &nodeTrace{at: jt.Source.place()}}
+	return node{kind: nodeTable, name: t.name, table: t, told: &nodeTrace{at: sourceOf(jt.Source)}}
 }
 
 // tableAction finds an action of a table by its name, which copies of it for
 // other tables have too.
-func (l *loader) tableAction(src *jsonSource, t *matchTable, name string) int {
+func (l *loader) tableAction(src *bmv2json.Source, t *matchTable, name string) int {
 	for _, a := range t.actions {
 		if l.prog.actions[a].name == name {
 			return a
@@ -304,7 +306,7 @@ func hiddenName(name string) bool {
 	return len(name) > 4 && name[:4] == "tbl_"
 }
 
-func (l *loader) tableDefault(t *matchTable, jt *jsonTable, info *TableInfo) {
+func (l *loader) tableDefault(t *matchTable, jt *bmv2json.Table, info *TableInfo) {
 	d := jt.DefaultEntry
 	if d == nil {
 		t.def = target{kind: TargetAction}
@@ -320,7 +322,7 @@ func (l *loader) tableDefault(t *matchTable, jt *jsonTable, info *TableInfo) {
 }
 
 // jsonTarget makes a target of an action and hexstr arguments.
-func (l *loader) jsonTarget(t *matchTable, src *jsonSource, index int, data []string) target {
+func (l *loader) jsonTarget(t *matchTable, src *bmv2json.Source, index int, data []string) target {
 	a := l.prog.actions[index]
 	if len(data) != len(a.params) {
 		l.bad(src, "action %q with %d arguments: want %d", a.name, len(data), len(a.params))
@@ -330,7 +332,7 @@ func (l *loader) jsonTarget(t *matchTable, src *jsonSource, index int, data []st
 	}
 	g := target{kind: TargetAction, action: a, args: make([]uint64, a.words)}
 	for i, s := range data {
-		n, ok := parseHex(s)
+		n, ok := bmv2json.ParseHex(s)
 		if w := a.params[i].width; !ok || n.BitLen() > w || n.Sign() < 0 && n.Cmp(new(big.Int).Neg(pow2(max(w-1, 0)))) < 0 {
 			l.bad(src, "argument %q of action %q: want %d bits", s, a.name, w)
 		}

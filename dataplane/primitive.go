@@ -1,7 +1,9 @@
 package dataplane
 
+import "github.com/weft-sdn/weft/dataplane/bmv2json"
+
 // primitive compiles one primitive call of an action.
-func (l *loader) primitive(p *jsonPrimitive) func(*ctx) {
+func (l *loader) primitive(p *bmv2json.Primitive) func(*ctx) {
 	src := p.Source
 	if src != nil {
 		l.at = src
@@ -65,7 +67,7 @@ func (l *loader) primitive(p *jsonPrimitive) func(*ctx) {
 }
 
 // store compiles the assignment of a computed 64-bit value to a field.
-func (l *loader) store(src *jsonSource, dst *expr) func(*ctx, uint64) {
+func (l *loader) store(src *bmv2json.Source, dst *expr) func(*ctx, uint64) {
 	switch dst.op {
 	case opField:
 		if dst.f.valid || dst.f.vl {
@@ -113,7 +115,7 @@ func (c *ctx) storeField(f *field, v []uint64) {
 }
 
 // assign compiles dst = value, cut to dst's width.
-func (l *loader) assign(src *jsonSource, dst, value *expr) func(*ctx) {
+func (l *loader) assign(src *bmv2json.Source, dst, value *expr) func(*ctx) {
 	if value.op == opField && value.f.vl {
 		return l.assignVL(src, dst, value)
 	}
@@ -192,7 +194,7 @@ func (l *loader) assignWide(f *field, v *expr) func(*ctx) {
 	}
 }
 
-func (l *loader) assignDynamic(src *jsonSource, dst, v *expr) func(*ctx) {
+func (l *loader) assignDynamic(src *bmv2json.Source, dst, v *expr) func(*ctx) {
 	switch dst.op {
 	case opStackField, opDynField, opUnionField:
 		n := max(1, limbs(dst.hi.BitLen()+1))
@@ -221,7 +223,7 @@ func (l *loader) assignDynamic(src *jsonSource, dst, v *expr) func(*ctx) {
 
 // assignVL compiles the assignment of a variable-length field, which is a
 // reference into the frame.
-func (l *loader) assignVL(src *jsonSource, dst, value *expr) func(*ctx) {
+func (l *loader) assignVL(src *bmv2json.Source, dst, value *expr) func(*ctx) {
 	if dst.op != opField || !dst.f.vl || value.op != opField || !value.f.vl {
 		l.unsupported(src, "assignment between a varbit field and something else")
 	}
@@ -229,7 +231,7 @@ func (l *loader) assignVL(src *jsonSource, dst, value *expr) func(*ctx) {
 	return func(c *ctx) { c.vl[to] = c.vl[from] }
 }
 
-func (l *loader) assertion(src *jsonSource, op string, e *expr) func(*ctx) {
+func (l *loader) assertion(src *bmv2json.Source, op string, e *expr) func(*ctx) {
 	ok := l.boolean(l.boolExpr(src, e))
 	where := src.String()
 	return func(c *ctx) {
@@ -240,9 +242,9 @@ func (l *loader) assertion(src *jsonSource, op string, e *expr) func(*ctx) {
 }
 
 // logMessage checks the call; the message itself is for an observer.
-func (l *loader) logMessage(p *jsonPrimitive) func(*ctx) {
+func (l *loader) logMessage(p *bmv2json.Primitive) func(*ctx) {
 	if len(p.Parameters) == 1 { // log_msg("text")
-		p.Parameters = append(p.Parameters, jsonValue{Type: "parameters_vector", Value: []byte("[]")})
+		p.Parameters = append(p.Parameters, bmv2json.Value{Type: "parameters_vector", Value: []byte("[]")})
 	}
 	e := l.args(p, 2)
 	if e[0].kind != kindString || e[1].kind != kindList {
@@ -262,7 +264,7 @@ func (l *loader) logMessage(p *jsonPrimitive) func(*ctx) {
 
 // random compiles random(dst, lo, hi); as in BMv2 nothing is written when
 // lo > hi.
-func (l *loader) random(src *jsonSource, dst, lo, hi *expr) func(*ctx) {
+func (l *loader) random(src *bmv2json.Source, dst, lo, hi *expr) func(*ctx) {
 	set := l.store(src, dst)
 	a, b := l.u64(l.dataExpr(src, lo)), l.u64(l.dataExpr(src, hi))
 	return func(c *ctx) {

@@ -1,6 +1,10 @@
 package dataplane
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/weft-sdn/weft/dataplane/bmv2json"
+)
 
 // target is what an entry or a default points at, resolved.
 type target struct {
@@ -100,7 +104,7 @@ func (g *group) refresh(s *Switch) {
 	}
 }
 
-func (l *loader) loadProfiles(jp *jsonPipeline) {
+func (l *loader) loadProfiles(jp *bmv2json.Pipeline) {
 	for i := range jp.ActionProfiles {
 		ja := &jp.ActionProfiles[i]
 		if slices.ContainsFunc(l.prog.profiles, func(p *profile) bool { return p.name == ja.Name }) {
@@ -116,7 +120,7 @@ func (l *loader) loadProfiles(jp *jsonPipeline) {
 	}
 }
 
-func (l *loader) tableProfile(t *matchTable, jt *jsonTable, info *TableInfo) {
+func (l *loader) tableProfile(t *matchTable, jt *bmv2json.Table, info *TableInfo) {
 	switch jt.Type {
 	case "simple":
 		return

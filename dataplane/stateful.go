@@ -1,10 +1,14 @@
 package dataplane
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"github.com/weft-sdn/weft/dataplane/bmv2json"
+)
 
 // statefulPrimitive compiles the primitives that touch what outlives a packet
 // or decide what becomes of it.
-func (l *loader) statefulPrimitive(p *jsonPrimitive) func(*ctx) {
+func (l *loader) statefulPrimitive(p *bmv2json.Primitive) func(*ctx) {
 	src := p.Source
 	switch p.Op {
 	case "register_read":
@@ -63,21 +67,21 @@ func (l *loader) statefulPrimitive(p *jsonPrimitive) func(*ctx) {
 const maxCloneSession = 0x7fff
 
 // want insists that a parameter is an object of a kind and returns its index.
-func (l *loader) want(p *jsonPrimitive, e *expr, kind string) int {
+func (l *loader) want(p *bmv2json.Primitive, e *expr, kind string) int {
 	if e.kind != kindObject || e.str != kind {
 		l.bad(p.Source, "%s wants a %s", p.Op, kind)
 	}
 	return e.idx
 }
 
-func (l *loader) constant(p *jsonPrimitive, e *expr) int {
+func (l *loader) constant(p *bmv2json.Primitive, e *expr) int {
 	if e.op != opConst || !e.n.IsInt64() || int64(int32(e.n.Int64())) != e.n.Int64() {
 		l.bad(p.Source, "%s wants a constant", p.Op)
 	}
 	return int(e.n.Int64())
 }
 
-func (l *loader) fieldListOf(p *jsonPrimitive, e *expr) *fieldList {
+func (l *loader) fieldListOf(p *bmv2json.Primitive, e *expr) *fieldList {
 	id := l.constant(p, e)
 	fl := l.fieldLists[id]
 	if fl == nil {
@@ -86,7 +90,7 @@ func (l *loader) fieldListOf(p *jsonPrimitive, e *expr) *fieldList {
 	return fl
 }
 
-func (l *loader) registerRead(src *jsonSource, dst *expr, r int, index *expr) func(*ctx) {
+func (l *loader) registerRead(src *bmv2json.Source, dst *expr, r int, index *expr) func(*ctx) {
 	idx := l.index(l.dataExpr(src, index))
 	if w := l.prog.info.registers[r].Width; w > 64 {
 		if dst.op != opField || dst.f.valid || dst.f.vl {
@@ -147,7 +151,7 @@ func (l *loader) registerWrite(r int, index, value *expr) func(*ctx) {
 
 // hash compiles hash(dst, base, calculation, max): base + H % max in 64 bits,
 // with a max of 0 taken as 1.
-func (l *loader) hash(p *jsonPrimitive) func(*ctx) {
+func (l *loader) hash(p *bmv2json.Primitive) func(*ctx) {
 	e := l.args(p, 4)
 	set := l.store(p.Source, e[0])
 	k := l.calcNamed(e[2].str)

@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"slices"
+
+	"github.com/weft-sdn/weft/dataplane/bmv2json"
 )
 
 // matchTable is a compiled match-action table.
@@ -73,7 +75,7 @@ type keyLoad struct {
 	l, r      uint8
 }
 
-func (l *loader) table(jt *jsonTable, pipeline string) *matchTable {
+func (l *loader) table(jt *bmv2json.Table, pipeline string) *matchTable {
 	if jt.MaxSize < 0 {
 		l.bad(jt.Source, "size %d", jt.MaxSize)
 	}
@@ -104,7 +106,7 @@ func (l *loader) table(jt *jsonTable, pipeline string) *matchTable {
 	return t
 }
 
-func (l *loader) actionIndex(src *jsonSource, id int) int {
+func (l *loader) actionIndex(src *bmv2json.Source, id int) int {
 	i, ok := l.actionByID[id]
 	if !ok {
 		l.bad(src, "unknown action %d", id)
@@ -112,7 +114,7 @@ func (l *loader) actionIndex(src *jsonSource, id int) int {
 	return i
 }
 
-func (l *loader) actionNamed(src *jsonSource, name string) int {
+func (l *loader) actionNamed(src *bmv2json.Source, name string) int {
 	for i, a := range l.prog.actions {
 		if a.name == name {
 			return i
@@ -122,7 +124,7 @@ func (l *loader) actionNamed(src *jsonSource, name string) int {
 	return 0
 }
 
-func (l *loader) tableKey(jt *jsonTable, jk *jsonKey) tableKey {
+func (l *loader) tableKey(jt *bmv2json.Table, jk *bmv2json.Key) tableKey {
 	k := tableKey{name: jk.Name}
 	switch jk.MatchType {
 	case "exact", "valid":
@@ -156,7 +158,7 @@ func (l *loader) tableKey(jt *jsonTable, jk *jsonKey) tableKey {
 	static := pow2(f.width)
 	static.Sub(static, bigOne)
 	if jk.Mask != nil {
-		m, ok := parseHex(*jk.Mask)
+		m, ok := bmv2json.ParseHex(*jk.Mask)
 		if !ok || m.Sign() < 0 || m.BitLen() > f.width {
 			l.bad(jt.Source, "key mask %q", *jk.Mask)
 		}
@@ -203,7 +205,7 @@ func (c *ctx) load(k *keyLoad) uint64 {
 
 // packKey places the parts of the key fields in as few words as it can, large
 // parts first.
-func (l *loader) packKey(t *matchTable, jt *jsonTable) {
+func (l *loader) packKey(t *matchTable, jt *bmv2json.Table) {
 	type ref struct{ key, part int }
 	var refs []ref
 	for i := range t.keys {

@@ -3,6 +3,8 @@ package dataplane
 import (
 	"fmt"
 	"slices"
+
+	"github.com/weft-sdn/weft/dataplane/bmv2json"
 )
 
 // ownAction finds an action among those allowed: itself, or the copy that p4c
@@ -222,7 +224,7 @@ func (s *Switch) DefaultEntry(table int) (Target, bool, error) {
 }
 
 // tableEntries decodes the constant entries of a table.
-func (l *loader) tableEntries(t *matchTable, jt *jsonTable, info *TableInfo) {
+func (l *loader) tableEntries(t *matchTable, jt *bmv2json.Table, info *TableInfo) {
 	if len(jt.Entries) == 0 {
 		return
 	}
@@ -263,11 +265,11 @@ func (l *loader) tableEntries(t *matchTable, jt *jsonTable, info *TableInfo) {
 	}
 }
 
-func (l *loader) jsonMatch(je *jsonEntry, i int, k *tableKey) Match {
+func (l *loader) jsonMatch(je *bmv2json.Entry, i int, k *tableKey) Match {
 	jm := &je.MatchKey[i]
 	n := (k.width + 7) / 8
 	val := func(s string) []byte {
-		v, ok := parseHex(s)
+		v, ok := bmv2json.ParseHex(s)
 		if ok && v.Sign() < 0 { // of a signed key
 			v.Add(v, pow2(k.width))
 		}

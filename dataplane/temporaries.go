@@ -3,6 +3,8 @@ package dataplane
 import (
 	"bytes"
 	"slices"
+
+	"github.com/weft-sdn/weft/dataplane/bmv2json"
 )
 
 // p4c copies every argument of a hash, a register access and much else into a
@@ -13,37 +15,11 @@ import (
 // fieldName is a field reference as the JSON has it.
 type fieldName struct{ header, field string }
 
-// scanFields calls found for every ["header", "field"] in raw JSON. It may
-// also see other pairs of strings, which does no harm.
-func scanFields(raw []byte, found func(fieldName)) {
-	for at := 0; ; {
-		n := bytes.IndexByte(raw[at:], '[')
-		if n < 0 {
-			return
-		}
-		at += n + 1
-		h, i, ok := readString(raw, skipSpace(raw, at))
-		if !ok {
-			continue
-		}
-		if i = skipSpace(raw, i); i >= len(raw) || raw[i] != ',' {
-			continue
-		}
-		f, i, ok := readString(raw, skipSpace(raw, i+1))
-		if !ok {
-			continue
-		}
-		if i = skipSpace(raw, i); i < len(raw) && raw[i] == ']' {
-			found(fieldName{h, f})
-		}
-	}
-}
-
 // findTemporaries decides which assignments go: those to a metadata field that
 // occurs in the whole program only there and in one primitive further down the
 // same action, with nothing but other such assignments in between.
 func (l *loader) findTemporaries(raw []byte) {
-	l.folded = map[*jsonPrimitive]bool{}
+	l.folded = map[*bmv2json.Primitive]bool{}
 	l.dropped = map[fieldName]bool{}
 	meta := map[string]bool{}
 	for _, h := range l.in.Headers {
@@ -52,9 +28,9 @@ func (l *loader) findTemporaries(raw []byte) {
 		}
 	}
 	uses := map[fieldName]int{}
-	scanFields(raw, func(n fieldName) {
-		if meta[n.header] {
-			uses[n]++
+	bmv2json.FieldReferences(raw, func(h, f string) {
+		if meta[h] {
+			uses[fieldName{h, f}]++
 		}
 	})
 	for _, a := range l.in.FieldAliases {
@@ -65,7 +41,7 @@ func (l *loader) findTemporaries(raw []byte) {
 		}
 	}
 	l.unusedFields(meta, uses)
-	calcs := map[string]*jsonCalculation{}
+	calcs := map[string]*bmv2json.Calculation{}
 	for i := range l.in.Calculations {
 		calcs[l.in.Calculations[i].Name] = &l.in.Calculations[i]
 	}
@@ -89,7 +65,7 @@ func (l *loader) findTemporaries(raw []byte) {
 
 // unusedFields notes the metadata fields nothing refers to; they need no room.
 func (l *loader) unusedFields(meta map[string]bool, uses map[fieldName]int) {
-	types := map[string]*jsonHeaderType{}
+	types := map[string]*bmv2json.HeaderType{}
 	for i := range l.in.HeaderTypes {
 		types[l.in.HeaderTypes[i].Name] = &l.in.HeaderTypes[i]
 	}
@@ -99,41 +75,31 @@ func (l *loader) unusedFields(meta map[string]bool, uses map[fieldName]int) {
 			continue
 		}
 		for _, f := range t.Fields {
-			scanName(f, func(name string) {
-				if n := (fieldName{h.Name, name}); uses[n] == 0 {
-					l.dropped[n] = true
-				}
-			})
-		}
-	}
-}
-
-// scanName finds the name in a field declaration.
-func scanName(raw []byte, found func(string)) {
-	if i := bytes.IndexByte(raw, '"'); i >= 0 {
-		if name, _, ok := readString(raw, i); ok {
-			found(name)
+			name, ok := bmv2json.FirstString(f)
+			if n := (fieldName{h.Name, name}); ok && uses[n] == 0 {
+				l.dropped[n] = true
+			}
 		}
 	}
 }
 
 // foldAction marks the assignments of one action that go.
-func (l *loader) foldAction(prims []jsonPrimitive, uses map[fieldName]int, calcs map[string]*jsonCalculation) {
+func (l *loader) foldAction(prims []bmv2json.Primitive, uses map[fieldName]int, calcs map[string]*bmv2json.Calculation) {
 	for i := range prims {
 		if prims[i].Op == "_jump" || prims[i].Op == "_jump_if_zero" {
 			return
 		}
 	}
 	// reads lists the fields a primitive reads.
-	reads := func(p *jsonPrimitive) (names []fieldName) {
+	reads := func(p *bmv2json.Primitive) (names []fieldName) {
 		for i, v := range p.Parameters {
 			if i > 0 || !hasDestination(p.Op) {
-				scanFields(v.Value, func(n fieldName) { names = append(names, n) })
+				bmv2json.FieldReferences(v.Value, func(h, f string) { names = append(names, fieldName{h, f}) })
 			}
 			if v.Type == "calculation" {
 				if c := calcs[string(bytes.Trim(v.Value, `"`))]; c != nil && l.calcUses[c.Name] == 1 {
 					for _, in := range c.Input {
-						scanFields(in.Value, func(n fieldName) { names = append(names, n) })
+						bmv2json.FieldReferences(in.Value, func(h, f string) { names = append(names, fieldName{h, f}) })
 					}
 				}
 			}
@@ -169,7 +135,7 @@ func hasDestination(op string) bool {
 }
 
 // canFold tells the primitives whose parameters are compiled as expressions.
-func canFold(p *jsonPrimitive) bool {
+func canFold(p *bmv2json.Primitive) bool {
 	switch p.Op {
 	case "assign", "register_read", "register_write", "modify_field_with_hash_based_offset", "count":
 		return true
@@ -178,18 +144,18 @@ func canFold(p *jsonPrimitive) bool {
 }
 
 // assigned is the metadata field an assignment sets.
-func assigned(p *jsonPrimitive) (dst fieldName, ok bool) {
+func assigned(p *bmv2json.Primitive) (dst fieldName, ok bool) {
 	if p.Op != "assign" && p.Op != "assign_VL" || len(p.Parameters) != 2 || p.Parameters[0].Type != "field" {
 		return dst, false
 	}
 	n := 0
-	scanFields(p.Parameters[0].Value, func(f fieldName) { dst, n = f, n+1 })
+	bmv2json.FieldReferences(p.Parameters[0].Value, func(h, f string) { dst, n = fieldName{h, f}, n+1 })
 	return dst, n == 1
 }
 
 // fold remembers the value of an assignment that goes, as its field would have
 // held it.
-func (l *loader) fold(p *jsonPrimitive) {
+func (l *loader) fold(p *bmv2json.Primitive) {
 	e := l.args(p, 2)
 	f := e[0].f
 	if e[0].op != opField || f.valid {

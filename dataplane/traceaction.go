@@ -1,6 +1,10 @@
 package dataplane
 
-import "github.com/weft-sdn/weft/dataplane/trace"
+import (
+	"github.com/weft-sdn/weft/dataplane/trace"
+
+	"github.com/weft-sdn/weft/dataplane/bmv2json"
+)
 
 // primTrace is what the trace knows of a primitive.
 type primTrace struct {
@@ -43,8 +47,8 @@ func (a *action) runTraced(c *ctx) {
 }
 
 // tracedPrimitive compiles a primitive that is told; run does it.
-func (l *loader) tracedPrimitive(p *jsonPrimitive, run func(*ctx)) func(*ctx) {
-	at := p.Source.place()
+func (l *loader) tracedPrimitive(p *bmv2json.Primitive, run func(*ctx)) func(*ctx) {
+	at := sourceOf(p.Source)
 	arg := func(i int) *expr { return l.value(p.Source, p.Parameters[i]) }
 	data := func(i int) u64Fn { return l.u64(l.dataExpr(p.Source, arg(i))) }
 	request := func(what string, fill func(*ctx, *trace.Request)) func(*ctx) {
@@ -116,7 +120,7 @@ func (l *loader) tracedPrimitive(p *jsonPrimitive, run func(*ctx)) func(*ctx) {
 }
 
 // tracedStateful compiles the primitives that touch state, and hashes.
-func (l *loader) tracedStateful(p *jsonPrimitive, at *trace.Source, run func(*ctx)) func(*ctx) {
+func (l *loader) tracedStateful(p *bmv2json.Primitive, at *trace.Source, run func(*ctx)) func(*ctx) {
 	arg := func(i int) *expr { return l.value(p.Source, p.Parameters[i]) }
 	index := func(i int) u64Fn { return l.u64(l.dataExpr(p.Source, arg(i))) }
 	switch p.Op {

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/weft-sdn/weft/dataplane/trace"
+
+	"github.com/weft-sdn/weft/dataplane/bmv2json"
 )
 
 // stateTrace is what the trace knows of a parser state.
@@ -125,8 +127,8 @@ func (k *checksum) traceCheck(c *ctx) {
 
 // tracedParserOp compiles an operation of a parser state that is told; run does
 // it.
-func (l *loader) tracedParserOp(op *jsonParserOp, run func(*ctx) bool) func(*ctx) bool {
-	at := op.Source.place()
+func (l *loader) tracedParserOp(op *bmv2json.ParserOp, run func(*ctx) bool) func(*ctx) bool {
+	at := sourceOf(op.Source)
 	switch op.Op {
 	case "extract", "extract_VL":
 		pick := l.extracted(op)
@@ -173,7 +175,7 @@ func (l *loader) tracedParserOp(op *jsonParserOp, run func(*ctx) bool) func(*ctx
 			return ok
 		}
 	case "primitive":
-		var p jsonPrimitive
+		var p bmv2json.Primitive
 		l.decode(op.Source, op.Parameters[0], &p, "primitive")
 		tell := l.tracedPrimitive(&p, func(c *ctx) { run(c) })
 		return func(c *ctx) bool {
@@ -186,8 +188,8 @@ func (l *loader) tracedParserOp(op *jsonParserOp, run func(*ctx) bool) func(*ctx
 
 // extracted compiles the choice of the header an extract fills, before it does;
 // nil is none.
-func (l *loader) extracted(op *jsonParserOp) func(*ctx) *header {
-	var v jsonValue
+func (l *loader) extracted(op *bmv2json.ParserOp) func(*ctx) *header {
+	var v bmv2json.Value
 	l.decode(op.Source, op.Parameters[0], &v, op.Op)
 	next := func(i int, hdrs []*header) func(*ctx) *header {
 		return func(c *ctx) *header {

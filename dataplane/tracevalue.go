@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/weft-sdn/weft/dataplane/trace"
+
+	"github.com/weft-sdn/weft/dataplane/bmv2json"
 )
 
 // maxTraceOctets bounds what is shown of a variable-length field.
@@ -14,8 +16,8 @@ const maxTraceOctets = 32
 // now.
 type operand func(*ctx) (trace.Field, bool)
 
-// place gives a source position its form in the trace, nil for none.
-func (s *jsonSource) place() *trace.Source {
+// sourceOf gives a source position its form in the trace, nil for none.
+func sourceOf(s *bmv2json.Source) *trace.Source {
 	if s == nil || s.Filename == "" {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package dataplane
+package bmv2hash
 
 import (
 	"encoding/binary"
@@ -11,14 +11,14 @@ import (
 	"github.com/weft-sdn/weft/packet"
 )
 
-// hashFn computes a hash over octets that come in pieces.
-type hashFn func(segs [][]byte) uint64
+// Func computes a hash over octets that come in pieces.
+type Func func(segs [][]byte) uint64
 
-// hashes are the algorithms by the names BMv2 JSON uses. The custom ones have
+// Algorithms are the hash functions by the names BMv2 JSON uses. The custom ones have
 // BMv2's default parameters. BMv2's round_robin and round_robin_consistent are
 // not here, as their result depends on the packets before; nor is random,
 // which p4c accepts and BMv2 does not.
-var hashes = map[string]hashFn{
+var Algorithms = map[string]Func{
 	"crc8_custom":  crc8,
 	"crc16":        crc16,
 	"crc16_custom": crc16,

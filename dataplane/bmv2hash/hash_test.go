@@ -1,4 +1,4 @@
-package dataplane
+package bmv2hash
 
 import (
 	"math/bits"
@@ -29,7 +29,7 @@ func TestHashes(t *testing.T) {
 			{[]byte("123456789")},
 			{[]byte("1"), []byte("23"), nil, []byte("456"), []byte("789")},
 		} {
-			if got := hashes[c.algo](segs); got != c.want {
+			if got := Algorithms[c.algo](segs); got != c.want {
 				t.Errorf("%s of %q: %#x, want %#x", c.algo, segs, got, c.want)
 			}
 		}

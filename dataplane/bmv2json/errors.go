@@ -1,4 +1,4 @@
-package dataplane
+package bmv2json
 
 import (
 	"bytes"
@@ -8,9 +8,9 @@ import (
 	"reflect"
 )
 
-// describe says what is wrong with JSON in the reader's terms rather than
+// Describe explains an error of encoding/json in the reader's terms rather than
 // Go's; data, where known, gives the line.
-func describe(err error, data []byte) string {
+func Describe(err error, data []byte) string {
 	var syntax *json.SyntaxError
 	if errors.As(err, &syntax) {
 		if data != nil && syntax.Offset >= int64(len(data)) {

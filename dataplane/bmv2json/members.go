@@ -1,17 +1,71 @@
-package dataplane
+package bmv2json
 
 import (
+	"bytes"
 	"encoding/json"
 	"strings"
 )
 
-// Expressions nest, and each level of one is taken apart on its own, so that
-// decoding each with encoding/json, which checks all that is below once more,
-// takes most of the time of loading. What is here only finds the members of an
-// object, in text that has been checked before.
+// Expressions nest, and the compiler decodes them level by level. encoding/json
+// would check the text of all lower levels again at each, which took most of the
+// time of loading. The functions below find the members of an object in text
+// that encoding/json has checked once.
 
-// members calls visit with the members of an object; false says that it is none, or
-// that visit said false: then encoding/json is to say what it thinks of it.
+// DecodeValue decodes a type value object.
+func DecodeValue(raw json.RawMessage) (v Value, err error) {
+	if !members(raw, v.take) {
+		v = Value{}
+		err = json.Unmarshal(raw, &v)
+	}
+	return v, err
+}
+
+// DecodeExpr decodes the value of an expression.
+func DecodeExpr(raw json.RawMessage) (x Expr, err error) {
+	if !members(raw, x.take) {
+		x = Expr{}
+		err = json.Unmarshal(raw, &x)
+	}
+	return x, err
+}
+
+// FieldReferences calls found for every ["header", "field"] in raw JSON that is
+// valid. It may also find other pairs of strings.
+func FieldReferences(raw []byte, found func(header, field string)) {
+	for at := 0; ; {
+		n := bytes.IndexByte(raw[at:], '[')
+		if n < 0 {
+			return
+		}
+		at += n + 1
+		h, i, ok := readString(raw, skipSpace(raw, at))
+		if !ok {
+			continue
+		}
+		if i = skipSpace(raw, i); i >= len(raw) || raw[i] != ',' {
+			continue
+		}
+		f, i, ok := readString(raw, skipSpace(raw, i+1))
+		if !ok {
+			continue
+		}
+		if i = skipSpace(raw, i); i < len(raw) && raw[i] == ']' {
+			found(h, f)
+		}
+	}
+}
+
+// FirstString returns the first string in raw JSON that is valid, which is the
+// name in the declaration of a field.
+func FirstString(raw []byte) (s string, ok bool) {
+	if i := bytes.IndexByte(raw, '"'); i >= 0 {
+		s, _, ok = readString(raw, i)
+	}
+	return s, ok
+}
+
+// members calls visit with each member of an object. It returns false when the
+// text is no object or visit returned false: encoding/json then decides.
 func members(text []byte, visit func(key string, value json.RawMessage) bool) bool {
 	i := skipSpace(text, 0)
 	if i >= len(text) || text[i] != '{' {
@@ -101,7 +155,7 @@ func skipValue(text []byte, i int) int {
 }
 
 // take notes a member of a type value object; false: it is not as p4c writes it.
-func (v *jsonValue) take(key string, value json.RawMessage) bool {
+func (v *Value) take(key string, value json.RawMessage) bool {
 	switch key {
 	case "type":
 		return wholeString(value, &v.Type)
@@ -113,7 +167,7 @@ func (v *jsonValue) take(key string, value json.RawMessage) bool {
 }
 
 // take notes a member of an expression.
-func (x *jsonExpr) take(key string, value json.RawMessage) bool {
+func (x *Expr) take(key string, value json.RawMessage) bool {
 	switch key {
 	case "type":
 		return wholeString(value, &x.Type)

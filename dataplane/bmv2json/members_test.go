@@ -1,4 +1,4 @@
-package dataplane
+package bmv2json
 
 import (
 	"encoding/json"
@@ -19,13 +19,13 @@ func FuzzMembers(f *testing.F) {
 		if !json.Valid(text) {
 			return // it was checked before
 		}
-		var v, value jsonValue
+		var v, value Value
 		if members(text, v.take) {
 			if err := json.Unmarshal(text, &value); err != nil || !reflect.DeepEqual(v, value) {
 				t.Errorf("%s: %+v, want %+v (%v)", text, v, value, err)
 			}
 		}
-		var x, expr jsonExpr
+		var x, expr Expr
 		if members(text, x.take) {
 			if err := json.Unmarshal(text, &expr); err != nil || !reflect.DeepEqual(x, expr) {
 				t.Errorf("%s: %+v, want %+v (%v)", text, x, expr, err)
@@ -34,20 +34,21 @@ func FuzzMembers(f *testing.F) {
 	})
 }
 
-// FuzzScanFields: every list of two strings is found, as encoding/json reads them.
-func FuzzScanFields(f *testing.F) {
+// FuzzFieldReferences: every list of two strings is found, as encoding/json reads them.
+func FuzzFieldReferences(f *testing.F) {
 	for _, text := range []string{
 		`[["a","b"],{"x":["a", "b" ]},["a","b",1],["c","\u0062"],["[\"","é"],["\ud800","]"]]`, `"["`, `["a[","\\"]`, "[\"\xff\",\"b\"]",
 	} {
 		f.Add([]byte(text))
 	}
+	type fieldName struct{ header, field string }
 	f.Fuzz(func(t *testing.T, text []byte) {
 		var v any
 		if json.Unmarshal(text, &v) != nil {
 			return // it was checked before
 		}
 		found := map[fieldName]int{}
-		scanFields(text, func(n fieldName) { found[n]++ })
+		FieldReferences(text, func(h, f string) { found[fieldName{h, f}]++ })
 		var walk func(v any)
 		walk = func(v any) {
 			switch v := v.(type) {

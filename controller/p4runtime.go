@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/weft-sdn/weft/controller/inventory"
@@ -128,6 +129,15 @@ func fieldViews(fields []southbound.Typed) []FieldView {
 		out = append(out, FieldView{Name: f.Name, Value: f.Value})
 	}
 	return out
+}
+
+func (w *p4Switch) CounterNames() []string {
+	var names []string
+	for _, c := range w.p.pipeline.Schema().Counters {
+		names = append(names, c.Name)
+	}
+	slices.Sort(names)
+	return names
 }
 
 func (w *p4Switch) Counters(ctx context.Context) ([]CounterView, error) {

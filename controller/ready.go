@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/controller/pfc"
 	"github.com/weft-sdn/weft/controller/store"
 	"github.com/weft-sdn/weft/southbound/entry"
 )
@@ -95,6 +96,18 @@ const (
 	PFCPolicyChanged   EventType = "pfc-policy.changed"
 	PFCPolicyDeleted   EventType = "pfc-policy.deleted"
 )
+
+// EventTypes returns the types of all events of a core.
+func EventTypes() []EventType {
+	out := []EventType{
+		GroupChanged, GroupDeleted, SwitchChanged, TopologyChanged, ReceiverEvicted, ReceiverStallEnded, ReceiverStalled,
+		SRv6PolicyChanged, SRv6PolicyDeleted, TenantChanged, TenantDeleted, PFCPolicyChanged, PFCPolicyDeleted,
+	}
+	for _, t := range pfc.EventTypes() {
+		out = append(out, EventType(t))
+	}
+	return out
+}
 
 func (e Event) String() string {
 	return fmt.Sprintf("%d %s %s %s", e.Seq, e.Type, e.Object, e.Message)

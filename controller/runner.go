@@ -309,6 +309,15 @@ func (c *Controller) Entries(ctx context.Context, sw, table string) ([]EntryView
 	return nil, &intent.Error{Code: intent.CodeNotFound, Message: fmt.Sprintf("switch %s has no table %q", sw, table)}
 }
 
+// CounterNames returns the names of the counters of a switch's pipeline, in order.
+func (c *Controller) CounterNames(_ context.Context, sw string) ([]string, error) {
+	l := c.link(sw)
+	if l == nil {
+		return nil, noSwitch(sw)
+	}
+	return l.sw.CounterNames(), nil
+}
+
 // Counters returns the counters of a switch that are not zero, read from it
 // now.
 func (c *Controller) Counters(ctx context.Context, sw string) ([]CounterView, error) {

@@ -26,6 +26,8 @@ type Switch interface {
 	PacketOut(ctx context.Context, p entry.PacketOut) error
 	// Tables returns the tables of the pipeline.
 	Tables() []TableView
+	// CounterNames returns the names of the counters of the pipeline, in order.
+	CounterNames() []string
 	// Inspect returns the entries of a table for people, and Counters all
 	// indirect counters that are not zero.
 	Inspect(ctx context.Context, table string) ([]EntryView, error)

@@ -49,6 +49,8 @@ type drainable[P, V any] struct {
 	path, one, noun string
 	get             func(ctx context.Context, m Multipath, p *P) (V, intent.Admin, error)
 	target          func(p *P) multipath.Target
+	// plain is get without an MRC fabric; nil: there is none of the kind then.
+	plain func(ctx context.Context, p *P) (V, error)
 }
 
 const drainNote = "drained: hosts stop using it, and nothing is lost on the way; refused (409) when it is the last path between two ends. up: it is used again once it is up and a probe has come through."
@@ -56,7 +58,10 @@ const drainNote = "drained: hosts stop using it, and nothing is lost on the way;
 func (d *drainable[P, V]) operations() (get, put, patch huma.Operation) {
 	tags := []string{fabricTag}
 	get = huma.Operation{
-		OperationID: "get-" + d.one, Method: http.MethodGet, Path: d.path, Tags: tags, Summary: "Get " + article(d.noun), Errors: []int{404, 422, 501},
+		OperationID: "get-" + d.one, Method: http.MethodGet, Path: d.path, Tags: tags, Summary: "Get " + article(d.noun), Errors: []int{404, 422},
+	}
+	if d.plain == nil {
+		get.Errors = append(get.Errors, http.StatusNotImplemented)
 	}
 	put = huma.Operation{
 		OperationID: "put-" + d.one, Method: http.MethodPut, Path: d.path, Tags: tags, Summary: "Drain " + article(d.noun) + ", or use it again",
@@ -70,6 +75,13 @@ func (d *drainable[P, V]) operations() (get, put, patch huma.Operation) {
 }
 
 func (d *drainable[P, V]) read(ctx context.Context, s *Server, p *P) (*itemOf[V], error) {
+	if s.cfg.Multipath == nil && d.plain != nil {
+		v, err := d.plain(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		return &itemOf[V]{Status: http.StatusOK, Body: v}, nil
+	}
 	m, err := s.multipath()
 	if err != nil {
 		return nil, err

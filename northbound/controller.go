@@ -42,4 +42,6 @@ type Controller interface {
 	Entries(ctx context.Context, sw, table string) ([]controller.EntryView, error)
 	// Counters reads the counters of a switch, in any order.
 	Counters(ctx context.Context, sw string) ([]controller.CounterView, error)
+	// CounterNames returns the names of the counters of a switch's pipeline.
+	CounterNames(ctx context.Context, sw string) ([]string, error)
 }

@@ -43,7 +43,9 @@ func (s *Server) listProbes(ctx context.Context, in *struct {
 	list := func(m Multipath, page multipath.Page) ([]multipath.Cell, bool, error) {
 		return m.Probes(ctx, multipath.CellFilter{Profile: in.Profile, Source: in.Source, Destination: in.Destination}, page)
 	}
-	return pageOfFabric(s, in.PageParams, list, s.viewProbe, (*multipath.Cell).Key)
+	return pageOfFabric(s, in.PageParams, list, s.viewProbe, (*multipath.Cell).Key,
+		named{"profile", in.Profile, profileNames(ctx, s.cfg.Multipath)},
+		named{"source", in.Source, hostNames(ctx, s.cfg.Multipath)}, named{"destination", in.Destination, hostNames(ctx, s.cfg.Multipath)})
 }
 
 func (s *Server) viewProbe(c *multipath.Cell) evProbeView {

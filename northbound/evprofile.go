@@ -33,7 +33,7 @@ func (s *Server) hasMultipath() error {
 
 // pageOfFabric is the part of a list that a client asks for.
 func pageOfFabric[T, V any](
-	s *Server, in PageParams, list func(Multipath, multipath.Page) ([]T, bool, error), view func(*T) V, key func(*T) string,
+	s *Server, in PageParams, list func(Multipath, multipath.Page) ([]T, bool, error), view func(*T) V, key func(*T) string, filters ...named,
 ) (*listOf[V], error) {
 	m, err := s.multipath()
 	if err != nil {
@@ -47,7 +47,7 @@ func pageOfFabric[T, V any](
 	if err != nil {
 		return nil, problemOf(err)
 	}
-	return paged(items, more, view, key), nil
+	return paged(items, more, view, key), known(in, len(items), filters...)
 }
 
 // paged is a page of a list: views of items, and where it goes on.
@@ -117,7 +117,9 @@ func (s *Server) listEVProfiles(ctx context.Context, in *struct {
 		return m.EVProfiles(ctx, filter, page)
 	}
 	view := func(p *multipath.EVProfile) evProfile { return s.viewEVProfile(p, false) }
-	return pageOfFabric(s, in.PageParams, list, view, func(p *multipath.EVProfile) string { return p.Status.Name })
+	return pageOfFabric(s, in.PageParams, list, view, func(p *multipath.EVProfile) string { return p.Status.Name },
+		named{"source", in.Source, nodeNames(ctx, s.cfg.Multipath)}, named{"destination", in.Destination, nodeNames(ctx, s.cfg.Multipath)},
+		named{"host", in.Host, hostNames(ctx, s.cfg.Multipath)})
 }
 
 // evKey is what the EVs of a profile are ordered and continued by: their place.

@@ -28,18 +28,28 @@ func (s *Server) registerHosts() {
 	tags := []string{fabricTag}
 	huma.Register(s.api, s.operation(huma.Operation{
 		OperationID: "list-hosts", Method: http.MethodGet, Path: hostsPath, Tags: tags,
-		Summary: "List the hosts of the fabric", Errors: []int{422, 501},
+		Summary: "List the hosts of the fabric", Description: "Without an MRC fabric: those of the inventory.", Errors: []int{422},
 	}), s.listHosts)
 	huma.Register(s.api, s.operation(huma.Operation{
 		OperationID: "get-host", Method: http.MethodGet, Path: hostsPath + "/{name}", Tags: tags,
-		Summary: "Get a host of the fabric", Errors: []int{404, 501},
+		Summary: "Get a host of the fabric", Errors: []int{404},
 	}), s.getHost)
 	huma.Register(s.api, s.operation(huma.Operation{
 		OperationID: "list-host-ports", Method: http.MethodGet, Path: hostsPath + "/{name}/ports", Tags: tags,
-		Summary: "List the ports of a host", Errors: []int{404, 501},
+		Summary: "List the ports of a host", Errors: []int{404},
 	}), s.listPorts)
 	d := &drainable[HostPortParam, hostPort]{
 		path: hostsPath + "/{name}/ports/{port}", one: "host-port", noun: "port of a host",
+		plain: func(ctx context.Context, p *HostPortParam) (hostPort, error) {
+			h, err := plainItem(ctx, s, "host", p.Name, (*plainNetwork).hosts, hostKey)
+			if err != nil {
+				return hostPort{}, err
+			}
+			if i := int(p.Port) - 1; i < len(h.Ports) {
+				return h.Ports[i], nil
+			}
+			return hostPort{}, noPort(p)
+		},
 		get: func(ctx context.Context, m Multipath, p *HostPortParam) (hostPort, intent.Admin, error) {
 			h, err := m.Host(ctx, p.Name)
 			if err != nil {
@@ -50,7 +60,7 @@ func (s *Server) registerHosts() {
 					return port, adminOfPort(&h, p.Port), nil
 				}
 			}
-			return hostPort{}, intent.Admin{}, newProblem(string(intent.CodeNotFound), fmt.Sprintf("host %q has no port %d", p.Name, p.Port))
+			return hostPort{}, intent.Admin{}, noPort(p)
 		},
 		target: func(p *HostPortParam) multipath.Target { return multipath.Target{Host: p.Name, Port: p.Port} },
 	}
@@ -74,7 +84,14 @@ func (s *Server) registerHosts() {
 	s.describePatch(d.path, "a port of a host", map[string]any{"admin": "drained"})
 }
 
+func noPort(p *HostPortParam) *Problem {
+	return newProblem(string(intent.CodeNotFound), fmt.Sprintf("host %q has no port %d", p.Name, p.Port))
+}
+
 func (s *Server) listHosts(ctx context.Context, in *PageParams) (*listOf[fabricHost], error) {
+	if s.cfg.Multipath == nil {
+		return plainPage(ctx, s, *in, (*plainNetwork).hosts, hostKey)
+	}
 	list := func(m Multipath, page multipath.Page) ([]multipath.HostResource, bool, error) {
 		return m.Hosts(ctx, page)
 	}
@@ -82,27 +99,30 @@ func (s *Server) listHosts(ctx context.Context, in *PageParams) (*listOf[fabricH
 }
 
 func (s *Server) getHost(ctx context.Context, in *NameParam) (*struct{ Body fabricHost }, error) {
-	m, err := s.multipath()
+	h, err := s.host(ctx, in.Name)
 	if err != nil {
 		return nil, err
 	}
-	h, err := m.Host(ctx, in.Name)
-	if err != nil {
-		return nil, problemOf(err)
+	return &struct{ Body fabricHost }{h}, nil
+}
+
+func (s *Server) host(ctx context.Context, name string) (fabricHost, error) {
+	if s.cfg.Multipath == nil {
+		return plainItem(ctx, s, "host", name, (*plainNetwork).hosts, hostKey)
 	}
-	return &struct{ Body fabricHost }{s.viewHost(&h)}, nil
+	h, err := s.cfg.Multipath.Host(ctx, name)
+	if err != nil {
+		return fabricHost{}, problemOf(err)
+	}
+	return s.viewHost(&h), nil
 }
 
 func (s *Server) listPorts(ctx context.Context, in *NameParam) (*struct{ Body portList }, error) {
-	m, err := s.multipath()
+	h, err := s.host(ctx, in.Name)
 	if err != nil {
 		return nil, err
 	}
-	h, err := m.Host(ctx, in.Name)
-	if err != nil {
-		return nil, problemOf(err)
-	}
-	return &struct{ Body portList }{portList{Items: s.viewPorts(&h)}}, nil
+	return &struct{ Body portList }{portList{Items: h.Ports}}, nil
 }
 
 // adminOfPort is what a client wants of a port of a host.

@@ -3,6 +3,7 @@ package northbound
 import (
 	"context"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -33,7 +34,7 @@ type fabricLinkStatus struct {
 	FromPort string          `json:"fromPort,omitempty" enum:"up,down" doc:"The port at its beginning, as its switch says; absent when nothing is known."`
 	ToPort   string          `json:"toPort,omitempty" enum:"up,down" doc:"The port at its end, as its switch says; absent when nothing is known."`
 	Cause    string          `json:"cause,omitempty" doc:"Why it is not up."`
-	Since    time.Time       `json:"since" doc:"When the phase began."`
+	Since    time.Time       `json:"since,omitzero" doc:"When the phase began. Absent without an MRC fabric."`
 	Until    time.Time       `json:"until,omitzero" doc:"How long it is held."`
 	Denied   bool            `json:"denied" doc:"EVs that cross it are denied."`
 	Drained  bool            `json:"drained" doc:"It is not to be used, whatever its phase."`
@@ -48,10 +49,13 @@ type LinkParam struct {
 func (s *Server) registerLinks() {
 	huma.Register(s.api, s.operation(huma.Operation{
 		OperationID: "list-links", Method: http.MethodGet, Path: linksPath, Tags: []string{fabricTag},
-		Summary: "List the links of the fabric", Description: "One direction each, of those that paths cross.", Errors: []int{422, 501},
+		Summary: "List the links of the fabric", Description: "One direction each, of those that paths cross. Without an MRC fabric: those of the topology.", Errors: []int{422},
 	}), s.listLinks)
 	d := &drainable[LinkParam, fabricLink]{
 		path: linksPath + "/{id}", one: "link", noun: "link",
+		plain: func(ctx context.Context, p *LinkParam) (fabricLink, error) {
+			return plainItem(ctx, s, "link", p.ID, (*plainNetwork).links, linkKey)
+		},
 		get: func(ctx context.Context, m Multipath, p *LinkParam) (fabricLink, intent.Admin, error) {
 			l, err := m.Link(ctx, topology.LinkID(p.ID))
 			if err != nil {
@@ -89,10 +93,29 @@ func (s *Server) listLinks(ctx context.Context, in *struct {
 	Plane  int    `query:"plane" minimum:"0" doc:"Only links of this plane; 0 is any."`
 	Denied bool   `query:"denied" doc:"Only links over which EVs are denied."`
 }) (*listOf[fabricLink], error) {
+	if s.cfg.Multipath == nil {
+		return s.listPlainLinks(ctx, in.PageParams, in.Node, in.Plane, in.Denied)
+	}
 	list := func(m Multipath, page multipath.Page) ([]multipath.LinkResource, bool, error) {
 		return m.Links(ctx, multipath.LinkFilter{Node: in.Node, Plane: in.Plane, Denied: in.Denied}, page)
 	}
-	return pageOfFabric(s, in.PageParams, list, s.viewLink, func(l *multipath.LinkResource) string { return string(l.Status.ID) })
+	return pageOfFabric(s, in.PageParams, list, s.viewLink, func(l *multipath.LinkResource) string { return string(l.Status.ID) },
+		named{"node", in.Node, nodeNames(ctx, s.cfg.Multipath)}, named{"plane", planeText(in.Plane), planeNames(ctx, s.cfg.Multipath)})
+}
+
+func (s *Server) listPlainLinks(ctx context.Context, in PageParams, node string, plane int, denied bool) (*listOf[fabricLink], error) {
+	out, err := plainPage(ctx, s, in, func(p *plainNetwork) []fabricLink {
+		return slices.DeleteFunc(p.links(), func(l fabricLink) bool {
+			st := &l.Status
+			at := string(st.From) == node || st.FromName == node || string(st.To) == node || st.ToName == node
+			return denied || plane != 0 || node != "" && !at
+		})
+	}, linkKey)
+	if err != nil {
+		return nil, err
+	}
+	none := func() ([]string, error) { return nil, nil }
+	return out, known(in, len(out.Body.Items), named{"node", node, topologyNames(s.controller.Topology())}, named{"plane", planeText(plane), none})
 }
 
 func (s *Server) viewLink(l *multipath.LinkResource) fabricLink {

@@ -24,7 +24,7 @@ type fabricNode struct {
 
 type fabricNodeStatus struct {
 	Name        string      `json:"name,omitempty"`
-	Tier        int         `json:"tier" doc:"0 is a leaf."`
+	Tier        *int        `json:"tier,omitempty" doc:"0 is a leaf. Absent without an MRC fabric."`
 	Planes      []int       `json:"planes" nullable:"false"`
 	Present     bool        `json:"present" doc:"It is advertised now."`
 	Links       int         `json:"links" doc:"Links of the fabric from and to it, each direction counted."`
@@ -64,10 +64,13 @@ type PlaneParam struct {
 func (s *Server) registerNodes() {
 	huma.Register(s.api, s.operation(huma.Operation{
 		OperationID: "list-nodes", Method: http.MethodGet, Path: "/v1/nodes", Tags: []string{fabricTag},
-		Summary: "List the switches of the fabric", Errors: []int{422, 501},
+		Summary: "List the switches of the fabric", Description: "Without an MRC fabric: the nodes of the topology.", Errors: []int{422},
 	}), s.listNodes)
 	d := &drainable[NodeParam, fabricNode]{
 		path: "/v1/nodes/{id}", one: "node", noun: "node",
+		plain: func(ctx context.Context, p *NodeParam) (fabricNode, error) {
+			return plainItem(ctx, s, "node", p.ID, (*plainNetwork).nodes, nodeKey)
+		},
 		get: func(ctx context.Context, m Multipath, p *NodeParam) (fabricNode, intent.Admin, error) {
 			n, err := m.Node(ctx, topology.NodeID(p.ID))
 			if err != nil {
@@ -100,6 +103,9 @@ func (s *Server) registerNodes() {
 }
 
 func (s *Server) listNodes(ctx context.Context, in *PageParams) (*listOf[fabricNode], error) {
+	if s.cfg.Multipath == nil {
+		return plainPage(ctx, s, *in, (*plainNetwork).nodes, nodeKey)
+	}
 	list := func(m Multipath, page multipath.Page) ([]multipath.NodeResource, bool, error) {
 		return m.Nodes(ctx, page)
 	}
@@ -109,7 +115,7 @@ func (s *Server) listNodes(ctx context.Context, in *PageParams) (*listOf[fabricN
 func viewNode(n *multipath.NodeResource) fabricNode {
 	st := &n.Status
 	return fabricNode{ID: st.ID, Version: n.Version, Changed: n.Changed, Spec: adminOf(n.Admin), Status: fabricNodeStatus{
-		Name: st.Name, Tier: st.Tier, Planes: append([]int{}, st.Planes...), Present: st.Present,
+		Name: st.Name, Tier: &st.Tier, Planes: append([]int{}, st.Planes...), Present: st.Present,
 		Links: st.Links, DeniedLinks: st.DeniedLinks, Drains: viewDrains(st.Drains),
 	}}
 }

@@ -5,11 +5,17 @@ import (
 	"encoding/json"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/weft-sdn/weft/controller/ev"
 )
 
 // TestOpenAPIGolden: a change of the contract shows in a diff.
@@ -139,6 +145,55 @@ func TestOpenAPISane(t *testing.T) {
 	} {
 		if !slices.Contains(operations, want) {
 			t.Errorf("%s is not in the document", want)
+		}
+	}
+}
+
+// TestStatusesAreDocumented: whatever an operation answers to requests that are wrong in many
+// ways is a status that the document has for it.
+func TestStatusesAreDocumented(t *testing.T) {
+	plain, _, _ := newTestServer(t)
+	fabric, _ := newFabricServer(t, ev.ModeStructured)
+	tokens := filepath.Join(t.TempDir(), "tokens")
+	if err := os.WriteFile(tokens, []byte("letmein\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	locked, _, _ := newTestServer(t, func(c *Config) { c.TokenFile = tokens })
+	seen := make(map[int]int)
+	for _, s := range []*Server{plain, fabric, locked} {
+		for path, item := range s.api.OpenAPI().Paths {
+			for method, op := range map[string]*huma.Operation{
+				"GET": item.Get, "PUT": item.Put, "POST": item.Post, "PATCH": item.Patch, "DELETE": item.Delete,
+			} {
+				if op == nil || path == "/v1/events" {
+					continue
+				}
+				for _, name := range []string{"x", "1", strings.Repeat("y", 600)} {
+					at := regexp.MustCompile(`\{\w+\}`).ReplaceAllString(path, name)
+					for _, request := range []struct{ query, body, contentType string }{
+						{"", "", ""}, {"?nosuch=1", "", ""}, {"?limit=x&continue=y&denied=z", "", ""}, {"?limit=0", "", ""},
+						{"", "{", "application/json"}, {"", `{"nosuch": 1}`, "application/json"}, {"", `{"spec": {}}`, "application/json"},
+						{"", `{"spec": {}}`, "text/csv"}, {"", `{"spec": 7}`, "application/merge-patch+json"},
+						{"", `{"name": "other", "spec": {"admin": "drained"}}`, "application/json"},
+					} {
+						r := httptest.NewRequest(method, at+request.query, strings.NewReader(request.body))
+						if request.contentType != "" {
+							r.Header.Set("Content-Type", request.contentType)
+						}
+						w := httptest.NewRecorder()
+						s.Handler().ServeHTTP(w, r)
+						seen[w.Code]++
+						if op.Responses[strconv.Itoa(w.Code)] == nil {
+							t.Errorf("%s %s, %s: %d is not documented: %.300s", method, at[:min(len(at), 60)]+request.query, request.body, w.Code, w.Body)
+						}
+					}
+				}
+			}
+		}
+	}
+	for _, status := range []int{200, 400, 401, 404, 415, 422, 501} {
+		if seen[status] == 0 {
+			t.Errorf("no request was answered by %d", status)
 		}
 	}
 }

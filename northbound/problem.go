@@ -195,6 +195,10 @@ func shapeErrors(errs []error) []intent.FieldError {
 			f.Code, f.Want = intent.CodeMalformed, strings.TrimPrefix(d.Message, "expected ")
 		case strings.HasPrefix(d.Message, "expected "):
 			f.Want, f.Limit = want(strings.TrimPrefix(d.Message, "expected "))
+		case d.Message == "invalid integer":
+			f.Want = "a whole number"
+		case d.Message == "invalid boolean":
+			f.Want = "true or false"
 		default: // the decoder's words
 			f.Code, f.Value, f.Want = intent.CodeMalformed, "not what it should be", "JSON of the right form: "+d.Message
 		}

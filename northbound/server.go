@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -143,6 +144,12 @@ func (s *Server) humaConfig(withTokens bool) huma.Config {
 // operation fills in what all operations share.
 func (s *Server) operation(op huma.Operation) huma.Operation {
 	op.MaxBodyBytes = s.cfg.MaxBodyBytes
-	op.Errors = append(op.Errors, http.StatusInternalServerError)
+	// A parameter that nobody knows is malformed, and one of a wrong value invalid.
+	op.Errors = append(op.Errors, http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusInternalServerError)
+	if s.cfg.TokenFile != "" && op.Security == nil {
+		op.Errors = append(op.Errors, http.StatusUnauthorized)
+	}
+	slices.Sort(op.Errors)
+	op.Errors = slices.Compact(op.Errors)
 	return op
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humagin"
 
 	"github.com/weft-sdn/weft/controller"
+	"github.com/weft-sdn/weft/controller/multipath"
 )
 
 const eventsPath = "/v1/events"
@@ -39,7 +40,37 @@ func (s *Server) registerEvents() {
 	}), s.watchEvents)
 }
 
+// eventTypes are the types that events may have.
+var eventTypes = func() []string {
+	types := []string{string(eventGap)}
+	for _, t := range controller.EventTypes() {
+		types = append(types, string(t))
+	}
+	for _, t := range multipath.EventTypes() {
+		types = append(types, string(t))
+	}
+	slices.Sort(types)
+	return types
+}()
+
+// check refuses a type that no event has, nor a family of them.
+func (in *eventsInput) check() error {
+	for _, t := range in.Type {
+		known := slices.ContainsFunc(eventTypes, func(e string) bool {
+			family, _, _ := strings.Cut(e, ".")
+			return t == e || t == family
+		})
+		if !known {
+			return unknown("type", t, eventTypes)
+		}
+	}
+	return nil
+}
+
 func (s *Server) watchEvents(_ context.Context, in *eventsInput) (*huma.StreamResponse, error) {
+	if err := in.check(); err != nil {
+		return nil, err
+	}
 	id := in.LastEventID
 	if id == "" {
 		id = in.After

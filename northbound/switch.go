@@ -169,6 +169,15 @@ func (s *Server) listCounters(ctx context.Context, in *struct {
 			items = append(items, c)
 		}
 	}
+	if in.Counter != "" && len(items) == 0 {
+		names, err := s.controller.CounterNames(ctx, in.ID)
+		if err != nil {
+			return nil, problemOf(err)
+		}
+		if !slices.Contains(names, in.Counter) {
+			return nil, unknown("counter", in.Counter, names)
+		}
+	}
 	slices.SortFunc(items, func(a, b controller.CounterView) int {
 		return cmp.Or(strings.Compare(a.Counter, b.Counter), cmp.Compare(a.Index, b.Index))
 	})

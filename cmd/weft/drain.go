@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -46,9 +47,7 @@ func (d *drainer) command(use, short, long string) *cobra.Command {
 	}{
 		{"link ID | FROM TO", "A link in both directions, by its id or by its ends", 1, 2, findLink},
 		{"node NAME", "A switch, by its name or id", 1, 1, findNode},
-		{"plane NUMBER", "A plane", 1, 1, func(_ context.Context, _ *client.Client, args []string) (string, string, error) {
-			return "plane " + args[0], client.Path("v1", "planes", args[0]), nil
-		}},
+		{"plane NUMBER", "A plane", 1, 1, findPlane},
 		{"port HOST PORT", "A port of a host", 2, 2, func(_ context.Context, _ *client.Client, args []string) (string, string, error) {
 			return "port " + args[1] + " of " + args[0], client.Path("v1", "hosts", args[0], "ports", args[1]), nil
 		}},
@@ -118,7 +117,31 @@ func findNode(ctx context.Context, c *client.Client, args []string) (what, path 
 			return "node " + args[0], client.Path("v1", "nodes", nodes[i].ID), nil
 		}
 	}
-	return "", "", fmt.Errorf("there is no node %s in the fabric", args[0])
+	names := make([]string, len(nodes))
+	for i := range nodes {
+		names[i] = named(nodes[i].Status.Name, nodes[i].ID)
+	}
+	return "", "", fmt.Errorf("there is no node %s in the fabric: want one of %s", args[0], few(names))
+}
+
+// findPlane finds a plane by its number.
+func findPlane(ctx context.Context, c *client.Client, args []string) (what, path string, err error) {
+	items, err := c.List(ctx, client.Path("v1", "planes"), nil)
+	if err != nil {
+		return "", "", err
+	}
+	planes, err := client.DecodeItems[planeDocument](items)
+	if err != nil {
+		return "", "", err
+	}
+	var numbers []string
+	for i := range planes {
+		numbers = append(numbers, fmt.Sprint(planes[i].Plane))
+	}
+	if !slices.Contains(numbers, args[0]) {
+		return "", "", fmt.Errorf("there is no plane %s: want one of %s", args[0], few(numbers))
+	}
+	return "plane " + args[0], client.Path("v1", "planes", args[0]), nil
 }
 
 var errNotDrained = errors.New("not drained")

@@ -111,8 +111,11 @@ func notes(texts ...string) string {
 func linkTable(w io.Writer, links []linkDocument) error {
 	g := newGrid("FROM", "TO", "PLANE", "PHASE", "SINCE", "DENIED", "ID", "NOTE")
 	for i := range links {
-		s := &links[i].Status
-		g.row(named(s.FromName, s.From), named(s.ToName, s.To), s.Plane, s.Phase, clockTime(s.Since), yesNo(s.Denied), links[i].ID, notes(s.Cause, drainCell(s.Drains)))
+		s, plane := &links[i].Status, ""
+		if s.Plane != 0 {
+			plane = fmt.Sprint(s.Plane)
+		}
+		g.row(named(s.FromName, s.From), named(s.ToName, s.To), plane, s.Phase, clockTime(s.Since), yesNo(s.Denied), links[i].ID, notes(s.Cause, drainCell(s.Drains)))
 	}
 	return g.writeTo(w)
 }
@@ -121,7 +124,7 @@ type nodeDocument struct {
 	ID     string `json:"id"`
 	Status struct {
 		Name        string          `json:"name"`
-		Tier        int             `json:"tier"`
+		Tier        *int            `json:"tier"`
 		Planes      []int           `json:"planes"`
 		Present     bool            `json:"present"`
 		Links       int             `json:"links"`
@@ -137,7 +140,11 @@ func nodeTable(w io.Writer, nodes []nodeDocument) error {
 		if !s.Present {
 			gone = "not advertised"
 		}
-		g.row(s.Name, nodes[i].ID, s.Tier, strings.Trim(fmt.Sprint(s.Planes), "[]"), s.Links, s.DeniedLinks, notes(gone, drainCell(s.Drains)))
+		tier := ""
+		if s.Tier != nil {
+			tier = fmt.Sprint(*s.Tier)
+		}
+		g.row(s.Name, nodes[i].ID, tier, strings.Trim(fmt.Sprint(s.Planes), "[]"), s.Links, s.DeniedLinks, notes(gone, drainCell(s.Drains)))
 	}
 	return g.writeTo(w)
 }

@@ -28,7 +28,7 @@ up where it was. -o json gives one JSON object a line.`)
 		{"groups [NAME]", "Multicast groups and their receivers", []string{"group", "receiver"}},
 		{"switches [NAME]", "Switches", []string{"switch"}},
 		{"topology", "The network", []string{"topology"}},
-		{"tenants [NAME]", "SRv6 policies, tenants and PFC policies", []string{"srv6-policy", "tenant", "pfc-policy"}},
+		{"tenants [NAME]", "SRv6 policies, tenants and PFC policies", []string{"srv6-policy", "tenant", "pfc-policy", "pfc"}},
 		{"fabric [NAME]", "The MRC fabric: links, drains, EV profiles, hosts and suspects", []string{"fabric", "link", "drain", "ev-profile", "suspect", "host"}},
 	} {
 		most := strings.Count(c.use, " ")

@@ -144,6 +144,9 @@ func (f *fakeSwitch) PacketOut(_ context.Context, p entry.PacketOut) error {
 // Tables implements controller.Switch.
 func (f *fakeSwitch) Tables() []controller.TableView { return nil }
 
+// CounterNames implements controller.Switch.
+func (f *fakeSwitch) CounterNames() []string { return nil }
+
 // Inspect implements controller.Switch.
 func (f *fakeSwitch) Inspect(context.Context, string) ([]controller.EntryView, error) {
 	return nil, nil

@@ -56,6 +56,11 @@ const (
 	HostChanged    EventType = "host.changed"
 )
 
+// EventTypes returns the types of all events of a core.
+func EventTypes() []EventType {
+	return []EventType{FabricChanged, LinkChanged, DrainChanged, ProfileChanged, SuspectChanged, HostChanged}
+}
+
 func (c *Core) event(t EventType, object, message string) {
 	c.out.Events = append(c.out.Events, Event{Time: c.now, Type: t, Object: object, Message: message})
 }

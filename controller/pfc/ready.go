@@ -64,6 +64,13 @@ const (
 	QueueOverflows EventType = "pfc.overflow"
 )
 
+// EventTypes returns the types of all events of a core.
+func EventTypes() []EventType {
+	return []EventType{
+		TunnelLost, TunnelBack, TunnelLearned, PathChanged, PathFailed, DeadlockAhead, MarksChanged, StormBegan, StormEnded, QueueOverflows,
+	}
+}
+
 func (c *Core) event(t EventType, object, message string) {
 	c.out.Events = append(c.out.Events, Event{t, object, message})
 }

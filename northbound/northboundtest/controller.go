@@ -223,6 +223,11 @@ func (f *Controller) Tables(_ context.Context, sw string) ([]controller.TableVie
 	}, f.Reach(sw)
 }
 
+// CounterNames returns the names of three counters.
+func (f *Controller) CounterNames(_ context.Context, sw string) ([]string, error) {
+	return []string{"ingress_drops", "port_rx", "port_tx"}, f.Reach(sw)
+}
+
 // Counters returns three cells.
 func (f *Controller) Counters(_ context.Context, sw string) ([]controller.CounterView, error) {
 	return []controller.CounterView{

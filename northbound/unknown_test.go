@@ -1,0 +1,85 @@
+package northbound
+
+import (
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/weft-sdn/weft/controller/ev"
+)
+
+// TestEventTypes: every type of the sources may be asked for, and is in the document.
+func TestEventTypes(t *testing.T) {
+	var want []string
+	for _, pattern := range []string{"../controller/*.go", "../controller/pfc/*.go", "../controller/multipath/*.go", "*.go"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil || len(files) == 0 {
+			t.Fatal(pattern, err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range regexp.MustCompile(`EventType = "([a-z0-9.-]+)"`).FindAllStringSubmatch(string(text), -1) {
+				want = append(want, m[1])
+			}
+		}
+	}
+	slices.Sort(want)
+	if !slices.Equal(eventTypes, want) {
+		t.Errorf("eventTypes are\n%v\nthose of the sources\n%v", eventTypes, want)
+	}
+	field, _ := reflect.TypeFor[event]().FieldByName("Type")
+	documented := strings.Split(strings.TrimSuffix(field.Tag.Get("doc"), "."), ", ")
+	slices.Sort(documented)
+	if !slices.Equal(documented, want) {
+		t.Errorf("documented are\n%v\nthose of the sources\n%v", documented, want)
+	}
+}
+
+// TestUnknownFilters: a filter that names nothing is refused with what it may name, and one
+// that names something with nothing to list is not.
+func TestUnknownFilters(t *testing.T) {
+	plain, _, _ := newTestServer(t)
+	fabric, _ := newFabricServer(t, ev.ModeStructured)
+	for _, c := range []struct {
+		s    *Server
+		path string
+		want string // "": 200
+	}{
+		{plain, "/v1/switches/n1/counters?counter=nosuch", "query.counter is nosuch: want one of ingress_drops, port_rx, port_tx"},
+		{plain, "/v1/switches/n1/counters?counter=port_tx", ""},
+		{plain, "/v1/events?type=group,nosuch", "query.type is nosuch: want one of drain.changed, "},
+		{plain, "/v1/links?node=nosuch", "query.node is nosuch: want one of n1, n6, 64512:10.0.0.1, 64512:10.0.0.6"},
+		{plain, "/v1/links?node=n1", ""},
+		{plain, "/v1/links?denied=true", ""},
+		{plain, "/v1/links?plane=1", "query.plane is 1: want nothing: there is none"},
+		{fabric, "/v1/planes/x", "path.plane is x: want a whole number"},
+		{fabric, "/v1/links?denied=perhaps", "query.denied is perhaps: want true or false"},
+		{fabric, "/v1/links?node=nosuch", "query.node is nosuch: want one of "},
+		{fabric, "/v1/links?plane=9", "query.plane is 9: want one of 1, 2"},
+		{fabric, "/v1/links?node=a1&denied=true", ""},
+		{fabric, "/v1/ev-profiles?source=nosuch", "query.source is nosuch: want one of "},
+		{fabric, "/v1/ev-profiles?destination=nosuch", "query.destination is nosuch: want one of "},
+		{fabric, "/v1/ev-profiles?host=nosuch", "query.host is nosuch: want one of h1, h2, h3, h4"},
+		{fabric, "/v1/ev-profiles?source=a1&destination=a1", ""},
+		{fabric, "/v1/ev-probes?profile=nosuch", "query.profile is nosuch: want one of a1:a1, "},
+		{fabric, "/v1/ev-probes?source=nosuch", "query.source is nosuch: want one of h1, "},
+		{fabric, "/v1/ev-probes?destination=h1", ""},
+	} {
+		w := httptest.NewRecorder()
+		c.s.Handler().ServeHTTP(w, httptest.NewRequest("GET", c.path, nil))
+		switch body := w.Body.String(); {
+		case c.want == "" && w.Code != 200:
+			t.Errorf("%s: %d %s", c.path, w.Code, body)
+		case c.want != "" && (w.Code != 422 || !strings.Contains(body, c.want)):
+			t.Errorf("%s: %d %s, want 422 with %q", c.path, w.Code, body, c.want)
+		}
+	}
+}

@@ -33,6 +33,9 @@ func (q *QP) receiveSACK(now time.Duration, p *packet.MRC) (Refusal, bool) {
 		q.prevRcvd = cc.RcvdBytes
 		q.requestor.inFlight -= int64(info.Newly)
 	}
+	if cc.RcvCwndPenalty > 0 {
+		q.counters.PenaltiesReceived++
+	}
 	q.probes.quiet(now, q.cfg.ProbeTimeout)
 
 	var asked time.Duration // when the probe that this answers was sent
@@ -276,6 +279,10 @@ func (q *QP) receiveNACK(now time.Duration, p *packet.MRC) (Refusal, bool) {
 		return RefusedReason, false
 	}
 	q.counters.NACKsReceived++
+	switch n.Reason {
+	case packet.NACKNoBitmap, packet.NACKNoPacketBuffer, packet.NACKNoResource:
+		q.counters.ResourceNACKsReceived++
+	}
 	q.probes.quiet(now, q.cfg.ProbeTimeout)
 	if !n.Reason.Retransmittable() {
 		if !packet.PSNBefore(q.acked, n.PSN) {

@@ -135,9 +135,10 @@ type QPConfig struct {
 
 	// Penalty, if not nil, is asked for rcv_cwnd_pen (0 to packet.MaxRcvCwndPenalty) and restore_cwnd of every SACK; nil turns responder flow control off.
 	Penalty func(now time.Duration) (penalty uint8, restore bool)
-	// Admit, if not nil, is asked before a new packet is taken: a reason with ok false means that a resource is missing, and the packet is refused with a
-	// NACK: packet.NACKNoBitmap, NACKNoPacketBuffer or NACKNoResource for now, NACKUnexpectedEvent for good.
-	Admit func(now time.Duration, psn uint32) (reason packet.NACKReason, ok bool)
+	// Admit, if not nil, decides whether a new packet with so many octets of payload is taken. A reason with ok false means that a
+	// resource is missing, and the packet is refused with a NACK: packet.NACKNoBitmap, NACKNoPacketBuffer or NACKNoResource for
+	// now, NACKUnexpectedEvent for good.
+	Admit func(now time.Duration, psn uint32, octets int) (reason packet.NACKReason, ok bool)
 }
 
 // DefaultQPConfig is a configuration that lacks only queue pair numbers, initial PSNs, RemoteAddr, Congestion and Sprayer.

@@ -18,17 +18,20 @@ type QPCounters struct {
 	NAKsReceived   uint64
 	SACKsReceived  uint64
 	NACKsReceived  uint64
-	Timeouts       uint64 // Local ACK Timeouts, of packets and of transport ACKs
-	SACKLosses     uint64 // packets found lost by SACKs
-	ProbeLosses    uint64 // packets found lost by answers to probes
-	ResendsSaved   uint64 // packets found lost that arrived before they were sent again
-	AckProbes      uint64 // packets sent again only for their transport ACK
-	ProbesSent     uint64 // reliability probes
-	ProbesAnswered uint64
-	ProbesLost     uint64 // not answered within the Local ACK Timeout
-	ProbesUnknown  uint64 // answers to probes that nobody waits for
-	EVMismatch     uint64 // answers with another entropy value than the packet had
-	MPRUnset       uint64 // SACKs without mpr though both ends support dynamic MPR
+	// ResourceNACKsReceived are those of NACKsReceived for a resource that the responder lacks: NO_BITMAP, NO_PKT_BUFFER, NO_RESOURCE.
+	ResourceNACKsReceived uint64
+	PenaltiesReceived     uint64 // SACKs with rcv_cwnd_pen above 0
+	Timeouts              uint64 // Local ACK Timeouts, of packets and of transport ACKs
+	SACKLosses            uint64 // packets found lost by SACKs
+	ProbeLosses           uint64 // packets found lost by answers to probes
+	ResendsSaved          uint64 // packets found lost that arrived before they were sent again
+	AckProbes             uint64 // packets sent again only for their transport ACK
+	ProbesSent            uint64 // reliability probes
+	ProbesAnswered        uint64
+	ProbesLost            uint64 // not answered within the Local ACK Timeout
+	ProbesUnknown         uint64 // answers to probes that nobody waits for
+	EVMismatch            uint64 // answers with another entropy value than the packet had
+	MPRUnset              uint64 // SACKs without mpr though both ends support dynamic MPR
 
 	// Responder.
 	RequestsReceived uint64 // packets executed, each once
@@ -39,7 +42,10 @@ type QPCounters struct {
 	CEReceived       uint64
 	SACKsSent        uint64
 	NACKsSent        uint64
-	AcksSent         uint64
-	NAKsSent         uint64
-	NoPath           uint64 // answers not sent for lack of a path
+	// ResourceNACKsSent are those of NACKsSent for which QPConfig.Admit gave the reason.
+	ResourceNACKsSent uint64
+	PenaltiesSent     uint64 // SACKs with rcv_cwnd_pen above 0
+	AcksSent          uint64
+	NAKsSent          uint64
+	NoPath            uint64 // answers not sent for lack of a path
 }

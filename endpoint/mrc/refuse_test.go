@@ -14,7 +14,12 @@ func TestAdmission(t *testing.T) {
 	for _, reason := range []packet.NACKReason{packet.NACKNoBitmap, packet.NACKNoPacketBuffer, packet.NACKNoResource, packet.NACKUnexpectedEvent} {
 		full := true
 		s, memory := newResponding(t, func(c *QPConfig) {
-			c.Admit = func(time.Duration, uint32) (packet.NACKReason, bool) { return reason, !full }
+			c.Admit = func(_ time.Duration, psn uint32, octets int) (packet.NACKReason, bool) {
+				if psn != 502 || octets != 1 {
+					t.Errorf("asked for PSN %d with %d octets, want 502 with 1", psn, octets)
+				}
+				return reason, !full
+			}
 		})
 		p := request(502, []byte("x"))
 		p.BTH.Retransmission, p.BTH.Timestamped, p.TSETH = true, true, packet.TSETH{Timestamp: 99, Type: packet.TSETHTimestamp}

@@ -106,7 +106,8 @@ func (q *QP) receiveRequest(now time.Duration, p *packet.MRC) (Refusal, bool) {
 		return RefusedFault, false
 	}
 	if q.cfg.Admit != nil {
-		if reason, ok := q.cfg.Admit(now, psn); !ok {
+		if reason, ok := q.cfg.Admit(now, psn, len(p.Payload)); !ok {
+			q.counters.ResourceNACKsSent++
 			q.nack(now, p, reason)
 			return RefusedResource, false
 		}

@@ -34,6 +34,9 @@ func (q *QP) sack(now time.Duration, p *packet.MRC) {
 	if q.cfg.Penalty != nil {
 		penalty, restore := q.cfg.Penalty(now)
 		n.RcvCwndPenalty, n.RestoreCwnd = min(penalty, packet.MaxRcvCwndPenalty), restore
+		if penalty > 0 {
+			q.counters.PenaltiesSent++
+		}
 	}
 	ts := timestampOf(p)
 	bth := packet.MRCBTH{Opcode: packet.OpMRCSACK, PKey: q.host.cfg.PKey, DestQPN: q.cfg.RemoteQPN, PSN: q.cack, Retransmission: p.BTH.Retransmission}

@@ -310,7 +310,7 @@ func TestNACKCodesOnTheWire(t *testing.T) {
 // admitted refuses a WRITE for a reason of the responder's own.
 func admitted(reason packet.NACKReason) func(*octets) [][]byte {
 	return func(o *octets) [][]byte {
-		o.qp.cfg.Admit = func(time.Duration, uint32) (packet.NACKReason, bool) { return reason, false }
+		o.qp.cfg.Admit = func(time.Duration, uint32, int) (packet.NACKReason, bool) { return reason, false }
 		return o.give(dataDSCP, writeHead+"000200"+writeTail)
 	}
 }

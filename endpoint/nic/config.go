@@ -25,6 +25,11 @@ type Config struct {
 	// Network is what the parameters of congestion control and the timers come from where no CC profile says otherwise. MTU is that of the queue pair; a Rate of 0
 	// is that of all ports together. Default: a round trip of 10 us, with trimming.
 	Network nscc.Network
+	// Intake is how fast the host takes over what it receives. Default: at once.
+	Intake Intake
+	// PortUpdates has the NIC tell the peers of its queue pairs which of its ports are up, whenever that changes, by Port Status
+	// Updates (OCP MRC 1.0, section 7.4.8); without them peers find out by what they lose, or from a controller. Default false.
+	PortUpdates bool
 	// AutoEVs is how many values a queue pair draws when it has no profile, or one of mode AUTO without a count, over all ports. Default 128 (OCP MRC 1.0, §11.2.1).
 	AutoEVs int
 	// Managed has queue pairs send no data before the first state is applied: a controller will say how. Without it they begin with values of mode AUTO.
@@ -56,6 +61,9 @@ func (c *Config) Validate() error {
 	}
 	if ports := len(c.Host.Ports); c.AutoEVs < ports || c.AutoEVs > spray.MaxEVs {
 		return bad("AutoEVs %d: want %d, the number of ports, to %d", c.AutoEVs, ports, spray.MaxEVs)
+	}
+	if err := c.Intake.Validate(); err != nil {
+		return bad("Intake: %v", err)
 	}
 	own := software(len(c.Host.Ports))
 	if c.Device != nil {

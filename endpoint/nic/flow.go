@@ -59,6 +59,7 @@ func (n *NIC) CreateQP(cfg mrc.QPConfig) (*mrc.QP, error) {
 		}
 		cfg.Sprayer = f
 	}
+	n.intake.serve(&cfg)
 	if f.qp, err = n.Host.CreateQP(cfg); err != nil {
 		return nil, err
 	}
@@ -68,6 +69,9 @@ func (n *NIC) CreateQP(cfg mrc.QPConfig) (*mrc.QP, error) {
 	}
 	n.setPorts(f)
 	n.flows = append(n.flows, f)
+	if n.cfg.PortUpdates { // also with all ports up: the peer may remember others, of before the host started
+		n.tellPeer(f.peer)
+	}
 	return f.qp, nil
 }
 

@@ -28,6 +28,8 @@ type NIC struct {
 	probing []*probing
 	asked   map[uint16]*probing  // by the id of a probe under way
 	results []mrc.EndpointResult // of operations that are not the NIC's own
+	updates []update             // Port Status Updates not answered yet
+	intake  intake
 }
 
 // A Reporter is told what becomes of values and ports, on the owner's goroutine. It must not call back. An *agent.Agent is one.
@@ -43,7 +45,8 @@ func New(cfg Config) (*NIC, error) {
 		return nil, err
 	}
 	n := &NIC{
-		cfg: cfg, device: software(len(cfg.Host.Ports)), state: &hostapi.State{}, profiles: make(map[string]*profile), asked: make(map[uint16]*probing),
+		intake: intake{Intake: cfg.Intake},
+		cfg:    cfg, device: software(len(cfg.Host.Ports)), state: &hostapi.State{}, profiles: make(map[string]*profile), asked: make(map[uint16]*probing),
 	}
 	if cfg.Device != nil {
 		n.device = *cfg.Device
@@ -88,11 +91,17 @@ func (n *NIC) State() *hostapi.State { return n.state }
 // Waiting says that queue pairs wait for a first state (Config.Managed).
 func (n *NIC) Waiting() bool { return n.cfg.Managed && !n.applied }
 
-// Advance is mrc.Host's, and sends the EV probes that are due.
+// Advance is mrc.Host's, and sends the EV probes and Port Status Updates that are due.
 func (n *NIC) Advance(now time.Duration) (next time.Duration, pending bool) {
 	n.sendProbes(now)
 	next, pending = n.Host.Advance(now)
 	n.collect()
+	if n.sendUpdates(now) {
+		next, pending = n.Host.Advance(now)
+	}
+	if at, ok := n.nextUpdate(now); ok && (!pending || at < next) {
+		next, pending = at, true
+	}
 	if at, ok := n.nextProbe(); ok && (!pending || at < next) {
 		next, pending = at, true
 	}
@@ -110,7 +119,7 @@ func (n *NIC) PollEndpoint() (r mrc.EndpointResult, ok bool) {
 	return r, true
 }
 
-// SetPort says whether a port is up, and reports it. endpoint.ErrNotFound for a port the host does not have.
+// SetPort says whether a port is up, and reports it, to peers too with Config.PortUpdates: call Advance afterwards. endpoint.ErrNotFound for a port the host does not have.
 func (n *NIC) SetPort(port int, up bool) error {
 	if err := n.Host.SetPort(port, up); err != nil {
 		return err
@@ -119,6 +128,7 @@ func (n *NIC) SetPort(port int, up bool) error {
 		n.setPorts(f)
 	}
 	n.tellPorts()
+	n.tellPeers()
 	return nil
 }
 

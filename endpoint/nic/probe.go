@@ -101,7 +101,10 @@ func (n *NIC) collect() {
 	over := false
 	for r, ok := n.Host.PollEndpoint(); ok; r, ok = n.Host.PollEndpoint() {
 		x := n.asked[r.ID]
-		if x == nil {
+		switch {
+		case n.updated(r):
+			continue
+		case x == nil:
 			n.results = append(n.results, r)
 			continue
 		}

@@ -1,0 +1,127 @@
+package nic_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weft-sdn/weft/endpoint"
+	"github.com/weft-sdn/weft/endpoint/mrc"
+	"github.com/weft-sdn/weft/endpoint/nic"
+	"github.com/weft-sdn/weft/endpoint/nic/nictest"
+	"github.com/weft-sdn/weft/endpoint/nscc"
+	"github.com/weft-sdn/weft/packet"
+)
+
+// TestIntake: a host that takes over less than its peers could send slows them down as its intake says, and loses nothing: by
+// rcv_cwnd_pen (OCP MRC 1.0, section 7.5.1), by a max_psn_range that follows the free buffer (section 7.5.4), and by NACKs NO_PKT_BUFFER for
+// what finds no room (table 7-3).
+func TestIntake(t *testing.T) {
+	const (
+		rate   = 20_000_000_000 // bits per second, of 200e9 that the ports could carry; a packet a round trip is 8e9
+		buffer = 1 << 20
+		octets = 4 << 20
+	)
+	type seen struct {
+		penalty         uint8
+		leastMPR        uint8
+		buffer          int // NACKs NO_PKT_BUFFER
+		took            time.Duration
+		sender, sinking mrc.QPCounters
+	}
+	run := func(i nic.Intake) seen {
+		f := nictest.New(t, 2, 2, 1, func(n int, c *nic.Config) {
+			if n == 1 {
+				c.Intake = i
+			}
+		})
+		qp, sink := f.Pair(0, 1, 100)
+		s := seen{leastMPR: 255}
+		f.Drop = func(_ time.Duration, from int, p *packet.MRC, _ int) bool {
+			switch {
+			case from == 1 && p.Headers.Is(packet.ExtSETH):
+				cc, _ := p.SETH.NSCC()
+				s.penalty, s.leastMPR = max(s.penalty, cc.RcvCwndPenalty), min(s.leastMPR, p.SETH.MPR)
+			case from == 1 && p.Headers.Is(packet.ExtNETH) && p.NETH.Reason == 0x07:
+				s.buffer++
+			}
+			return false
+		}
+		began := f.Now
+		write(t, f, 0, 1, qp, octets).finish(t)
+		s.took, s.sender, s.sinking = f.Now-began, qp.Counters(), sink.Counters()
+		if w := f.NICs[1].Waits(f.Now); w > buffer {
+			t.Errorf("%d octets wait, more than the buffer has", w)
+		}
+		return s
+	}
+	const (
+		ideal = octets * 8 * time.Second / rate // and less, as the last of it waits at the end
+		least = ideal - buffer*8*time.Second/rate
+	)
+
+	s := run(nic.Intake{})
+	if s.penalty != 0 || s.leastMPR != 8 || s.buffer != 0 || s.took > least/2 {
+		t.Errorf("all at once: %+v", s)
+	}
+	s = run(nic.Intake{Rate: rate, Buffer: buffer})
+	if s.buffer == 0 || s.penalty != 0 || s.leastMPR != 8 || s.took < least {
+		t.Errorf("a buffer alone: %+v, want NACKs NO_PKT_BUFFER and at least %v", s, least)
+	}
+	if s.sinking.ResourceNACKsSent != uint64(s.buffer) || s.sender.ResourceNACKsReceived != uint64(s.buffer) {
+		t.Errorf("%d NACKs, counted %d and %d", s.buffer, s.sinking.ResourceNACKsSent, s.sender.ResourceNACKsReceived)
+	}
+	alone := s.buffer
+	s = run(nic.Intake{Rate: rate, Buffer: buffer, FlowControl: nscc.FlowControl{Enabled: true, Low: buffer / 8, High: buffer / 2}})
+	if s.penalty == 0 || s.buffer >= alone/4 || s.leastMPR != 8 || s.took < least || s.took > 3*ideal {
+		t.Errorf("with flow control: %+v, want penalties, and less than a quarter of %d NACKs", s, alone)
+	}
+	if s.sinking.PenaltiesSent == 0 || s.sender.PenaltiesReceived != s.sinking.PenaltiesSent {
+		t.Errorf("%d SACKs with a penalty sent, %d received", s.sinking.PenaltiesSent, s.sender.PenaltiesReceived)
+	}
+	s = run(nic.Intake{Rate: rate, Buffer: buffer, AdaptMPR: true})
+	if s.leastMPR > 2 || s.leastMPR == 0 || s.took < least || s.penalty != 0 {
+		t.Errorf("with a max_psn_range that follows: %+v, want down to 2 units or less of 8", s)
+	}
+
+	for want, i := range map[string]nic.Intake{
+		"Intake: Buffer 4095": {Rate: 1, Buffer: 4095}, "Intake: flow control: High 0": {Rate: 1, Buffer: 4096, FlowControl: nscc.FlowControl{Enabled: true}},
+	} {
+		cfg := nic.DefaultConfig()
+		cfg.Host = nictest.New(t, 1, 1, 1, nil).NICs[0].Config()
+		cfg.Intake = i
+		if _, err := nic.New(cfg); !errors.Is(err, endpoint.ErrConfig) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
+// TestIntakeDrains: what waits goes at the intake's rate, and with it penalty and max_psn_range go back.
+func TestIntakeDrains(t *testing.T) {
+	f := nictest.New(t, 2, 2, 1, func(n int, c *nic.Config) {
+		c.Intake = nic.Intake{Rate: 8e9, Buffer: 1 << 20, AdaptMPR: true} // an octet a nanosecond
+	})
+	qp, sink := f.Pair(0, 1, 100)
+	write(t, f, 0, 1, qp, 800_000).finish(t)
+	waits := f.NICs[1].Waits(f.Now)
+	if waits < 600_000 || sink.MPR() > 4 {
+		t.Fatalf("%d octets wait, mpr %d: the WRITE was to be faster than the intake", waits, sink.MPR())
+	}
+	half := f.NICs[1].Waits(f.Now + time.Duration(waits/2))
+	if half < waits/2-1 || half > waits/2+1 {
+		t.Errorf("%d octets wait after the time for a half of %d", half, waits)
+	}
+	f.Run(f.Now+2*time.Millisecond, nil)
+	said := uint8(0)
+	f.Drop = func(_ time.Duration, from int, p *packet.MRC, _ int) bool {
+		if from == 1 && p.Headers.Is(packet.ExtSETH) {
+			said = p.SETH.MPR
+		}
+		return false
+	}
+	write(t, f, 0, 1, qp, 5000).finish(t)
+	if sink.MPR() != 8 || said != 8 {
+		t.Errorf("after a pause mpr %d, SACK with %d: want 8", sink.MPR(), said)
+	}
+}

@@ -1,0 +1,112 @@
+package nic_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/weft-sdn/weft/endpoint/nic"
+	"github.com/weft-sdn/weft/endpoint/nic/nictest"
+	"github.com/weft-sdn/weft/packet"
+)
+
+// TestPortUpdates: peers hear of a port that goes down or comes up by Port Status Updates (OCP MRC 1.0, section 7.4.8), send nothing by one that
+// is down, and hear it again when the first update, or its answer, was lost.
+func TestPortUpdates(t *testing.T) {
+	for _, lose := range []struct {
+		name string
+		drop func(from int, p *packet.MRC) bool
+	}{
+		{"nothing lost", func(int, *packet.MRC) bool { return false }},
+		{"request lost", func(from int, p *packet.MRC) bool { return from == 1 && p.Headers.Is(packet.ExtERTH) }},
+		{"answer lost", func(from int, p *packet.MRC) bool { return from == 0 && p.Headers.Is(packet.ExtEETH) }},
+	} {
+		f := nictest.New(t, 2, 2, 1, func(_ int, c *nic.Config) { c.PortUpdates, c.Host.EndpointTimeout = true, 100*time.Microsecond })
+		both(f, 8, 2)
+		qp, _ := f.Pair(0, 1, 100)
+		lost, updates := 0, 0
+		data := map[int]int{}
+		f.Drop = func(_ time.Duration, from int, p *packet.MRC, port int) bool {
+			if from == 1 && p.Headers.Is(packet.ExtERTH) {
+				updates++
+			}
+			if from == 0 && p.Headers.Is(packet.ExtMETH) {
+				data[port]++
+			}
+			if lost < 2 && lose.drop(from, p) {
+				lost++
+				return true
+			}
+			return false
+		}
+		link := func(up bool, want packet.PortMask) {
+			t.Helper()
+			if err := f.NICs[1].SetPort(2, up); err != nil {
+				t.Fatal(err)
+			}
+			f.Wake(1)
+			f.Run(f.Now+3*time.Millisecond, nil)
+			if got := f.NICs[0].PeerPorts(nictest.Address(1)); got != want {
+				t.Errorf("%s, up %v: the peer knows ports %#x, want %#x", lose.name, up, got, want)
+			}
+			clear(data)
+			write(t, f, 0, 1, qp, 200_000).finish(t)
+			if (data[2] > 0) != up || data[1] == 0 {
+				t.Errorf("%s, up %v: data by port %v", lose.name, up, data)
+			}
+		}
+		for _, up := range []bool{false, true} {
+			lost, updates = 0, 0
+			link(up, map[bool]packet.PortMask{false: 0b010, true: 0b110}[up])
+			if updates != 1+lost {
+				t.Errorf("%s, up %v: %d updates, want one, and one more for each of %d lost", lose.name, up, updates, lost)
+			}
+		}
+		// Down and up again before an answer: what the peer hears last is what is true.
+		if err := f.NICs[1].SetPort(2, false); err != nil {
+			t.Fatal(err)
+		}
+		f.Wake(1)
+		link(true, 0b110)
+		if r, ok := f.NICs[1].PollEndpoint(); ok {
+			t.Errorf("%s: the owner gets the result of an update that is not its own: %+v", lose.name, r)
+		}
+	}
+	// The peer of a queue pair hears of the ports as they are when the queue pair is made, and again with the first state: it may
+	// remember others, of a host that has started anew.
+	f := nictest.New(t, 2, 2, 1, func(_ int, c *nic.Config) { c.PortUpdates, c.Host.EndpointTimeout = true, 100*time.Microsecond })
+	f.Pair(0, 1, 100)
+	heard := 0
+	f.Drop = func(_ time.Duration, from int, p *packet.MRC, _ int) bool {
+		if from == 1 && p.Headers.Is(packet.ExtERTH) {
+			heard++
+		}
+		return false
+	}
+	f.Wake(1)
+	f.Run(f.Now+time.Second, nil)
+	both(f, 8, 2)
+	f.Run(f.Now+time.Second, nil)
+	both(f, 8, 2)
+	f.Run(f.Now+time.Second, nil)
+	if heard != 2 {
+		t.Errorf("%d updates at the start of a queue pair and with the first state, want 2", heard)
+	}
+	// Nobody answers: the updates end.
+	f = nictest.New(t, 2, 2, 1, func(_ int, c *nic.Config) { c.PortUpdates, c.Host.EndpointTimeout = true, 100*time.Microsecond })
+	if err := f.NICs[1].SetPort(2, false); err != nil {
+		t.Fatal(err)
+	}
+	f.Pair(0, 1, 100)
+	updates := 0
+	f.Drop = func(_ time.Duration, from int, p *packet.MRC, _ int) bool {
+		if from == 1 && p.ERTH.Ports == 0b010 {
+			updates++
+		}
+		return true
+	}
+	f.Wake(1)
+	f.Run(f.Now+time.Second, nil)
+	if updates != 6 {
+		t.Errorf("%d updates to a peer that does not answer, want 6", updates)
+	}
+}

@@ -37,10 +37,8 @@ type station struct {
 	rkey    uint32
 	va      uint64
 
-	transport  string // and what hosts of MRC alone have
-	rtt        time.Duration
-	controller mrchost.Controller
-	immediate  uint32
+	transport string
+	mrcFlags  // and what hosts of MRC alone have
 }
 
 func newHost(env environment) *cobra.Command {
@@ -92,13 +90,7 @@ The interfaces take CAP_NET_RAW; the kernel must not have the address.`,
 	f.Uint64Var(&h.va, "va", 0, "virtual address of the memory")
 	f.Uint64Var(&h.cfg.Expect, "expect", 0, "end after so many octets of payload; 0 is never")
 	f.DurationVar((*time.Duration)(&h.cfg.Linger), "linger", h.cfg.Linger.D(), "time without a frame after which a host that has all it expects ends")
-	f.StringVar(&h.controller.Address, "controller", "", "mrc: host:port of the controller that says what to send with")
-	f.StringVar(&h.controller.CA, "controller-ca", "", "mrc: PEM file with the authorities of the controller's certificate")
-	f.StringVar(&h.controller.Cert, "controller-cert", "", "mrc: PEM file with the host's certificate for the controller")
-	f.StringVar(&h.controller.Key, "controller-key", "", "mrc: PEM file with its key")
-	f.StringVar(&h.controller.ServerName, "controller-name", "", "mrc: name in the controller's certificate (default the host of --controller)")
-	f.DurationVar(&h.rtt, "rtt", mrchost.Default().RTT.D(), "mrc: round trip of the idle network, while the controller has not said it")
-	f.Uint32Var(&h.immediate, "immediate", 0, "mrc: immediate data for the peer when the file is written")
+	h.mrcFlags.register(f)
 	h.log.register(c, "info")
 	return c
 }
@@ -186,10 +178,8 @@ func (h *station) configuration(cmd *cobra.Command, text []byte) (*rocehost.Conf
 	if text != nil {
 		return rocehost.Load(h.config, text)
 	}
-	for _, name := range []string{"controller", "controller-ca", "controller-cert", "controller-key", "controller-name", "rtt", "immediate"} {
-		if cmd.Flags().Changed(name) {
-			return nil, fmt.Errorf("host: --%s: want --transport mrc with it", name)
-		}
+	if name := h.mrcFlags.changed(); name != "" {
+		return nil, fmt.Errorf("host: --%s: want --transport mrc with it", name)
 	}
 	cfg := h.cfg
 	cfg.Transport = h.transport

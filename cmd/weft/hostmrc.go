@@ -68,7 +68,10 @@ func (h *station) mrc(cmd *cobra.Command, text []byte) (*mrchost.Config, error) 
 		return nil, err
 	}
 	cfg.QueuePairs = []mrchost.QueuePair{qp}
-	var err error
+	err := h.mrcFlags.over(&cfg)
+	if err != nil {
+		return nil, err
+	}
 	if cfg.Ports, err = h.ports(); err != nil {
 		return nil, err
 	}

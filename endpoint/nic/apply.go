@@ -107,9 +107,6 @@ func (n *NIC) usesCC(name string) bool {
 // carryOut does what was planned. Nothing in it can fail.
 func (n *NIC) carryOut(p *plan) {
 	before := n.profiles
-	if !n.applied {
-		n.tellPeers() // what was sent before had values that may lead nowhere
-	}
 	n.state, n.profiles, n.applied = p.to, p.profiles, true
 	n.DenyPorts(packet.PortMask(p.to.DeniedPorts))
 	_ = n.SetWire(p.wire) // it was checked

@@ -28,7 +28,7 @@ type NIC struct {
 	probing []*probing
 	asked   map[uint16]*probing  // by the id of a probe under way
 	results []mrc.EndpointResult // of operations that are not the NIC's own
-	updates []update             // Port Status Updates not answered yet
+	updates []*update            // Port Status Updates not answered yet
 	intake  intake
 }
 
@@ -40,7 +40,7 @@ type Reporter interface {
 
 // New makes a NIC that holds nothing. The error wraps endpoint.ErrConfig.
 func New(cfg Config) (*NIC, error) {
-	cfg.Host.Wire = cfg.Wire.over(cfg.Host.Wire)
+	cfg.Host.Wire = cfg.Wire.Over(cfg.Host.Wire)
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}

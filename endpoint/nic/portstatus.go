@@ -13,15 +13,16 @@ import (
 // its own, after a pause that doubles from Config.Host.EndpointTimeout on, maxPortUpdates times at most.
 const maxPortUpdates = 6
 
-// An update is what a peer of queue pairs has yet to hear of the host's ports. One at a time is under way to a peer: nothing says
-// which of two was sent later.
+// An update is what a peer of queue pairs has yet to hear of the host's ports. Nothing says which of two requests was sent later, and
+// the network may reorder them: so the peer has heard it when the newest is answered and no older one is under way.
 type update struct {
-	peer  netip.Addr
-	sent  int  // since the ports changed
-	open  bool // one is under way
-	stale bool // the ports have changed since that was sent
-	id    uint16
-	due   time.Duration
+	peer     netip.Addr
+	sent     int      // since the ports changed
+	open     []uint16 // requests under way
+	newest   uint16   // of them, while waiting
+	waiting  bool     // for the newest
+	answered bool     // the newest was, while older ones were under way
+	due      time.Duration
 }
 
 // tellPeers has every peer of queue pairs hear which ports are up.
@@ -36,28 +37,35 @@ func (n *NIC) tellPeers() {
 
 // tellPeer has a peer hear it.
 func (n *NIC) tellPeer(peer netip.Addr) {
-	i := slices.IndexFunc(n.updates, func(u update) bool { return u.peer == peer })
+	i := slices.IndexFunc(n.updates, func(u *update) bool { return u.peer == peer })
 	if i < 0 {
-		n.updates = append(n.updates, update{peer: peer})
-		return
+		i = len(n.updates)
+		n.updates = append(n.updates, &update{peer: peer})
 	}
-	u := &n.updates[i]
-	u.sent, u.due, u.stale = 0, 0, u.open
+	n.updates[i].again()
 }
+
+// again has the update sent at once, whatever is under way.
+func (u *update) again() { u.sent, u.due, u.waiting, u.answered = 0, 0, false, false }
+
+// ready says whether the update is to be sent when its time has come.
+func (u *update) ready() bool { return !u.waiting && !u.answered && u.sent < maxPortUpdates }
 
 // sendUpdates sends the updates that are due, and says whether there were any. Those for which there is no path now wait for a port.
 func (n *NIC) sendUpdates(now time.Duration) (sent bool) {
-	if len(n.updates) == 0 {
+	if len(n.updates) == 0 || n.Waiting() { // the values that there are may lead nowhere
 		return false
 	}
-	n.updates = slices.DeleteFunc(n.updates, func(u update) bool { return !u.open && (u.sent == maxPortUpdates || n.flowTo(u.peer) == nil) })
-	for i := range n.updates {
-		u := &n.updates[i]
-		if u.open || u.due > now {
+	n.updates = slices.DeleteFunc(n.updates, func(u *update) bool {
+		return len(u.open) == 0 && (!u.ready() || n.flowTo(u.peer) == nil)
+	})
+	for _, u := range n.updates {
+		f := n.flowTo(u.peer)
+		if f == nil || !u.ready() || u.due > now {
 			continue
 		}
 		ports := n.usable(u.peer)
-		path, ok := n.flowTo(u.peer).Next(now, mrc.UseControl, ports)
+		path, ok := f.Next(now, mrc.UseControl, ports)
 		if !ok || !ports.Has(path.Port) {
 			continue
 		}
@@ -67,7 +75,7 @@ func (n *NIC) sendUpdates(now time.Duration) (sent bool) {
 			u.due = now + timeout // too many endpoint operations are under way
 			continue
 		}
-		u.id, u.open, u.due = id, true, now+timeout<<u.sent
+		u.open, u.newest, u.waiting, u.due = append(u.open, id), id, true, now+timeout<<u.sent
 		u.sent++
 		sent = true
 	}
@@ -84,26 +92,27 @@ func (n *NIC) flowTo(peer netip.Addr) *flow {
 
 // updated takes the result of an update; false: it is of none.
 func (n *NIC) updated(r mrc.EndpointResult) bool {
-	i := slices.IndexFunc(n.updates, func(u update) bool { return u.open && u.id == r.ID })
+	i := slices.IndexFunc(n.updates, func(u *update) bool { return slices.Contains(u.open, r.ID) })
 	if i < 0 || r.Op != packet.EndpointPortStatus {
 		return false
 	}
-	u := &n.updates[i]
-	u.open = false
-	switch {
-	case u.stale:
-		u.stale, u.due = false, 0
-	case r.Answered:
-		n.updates = slices.Delete(n.updates, i, i+1)
+	u := n.updates[i]
+	u.open = slices.DeleteFunc(u.open, func(id uint16) bool { return id == r.ID })
+	if u.waiting && r.ID == u.newest {
+		u.waiting, u.answered = false, r.Answered
+		if r.Answered && len(u.open) == 0 {
+			n.updates = slices.Delete(n.updates, i, i+1)
+		}
+	} else if u.answered && len(u.open) == 0 { // an older one may have come after the newest
+		u.again()
 	}
 	return true
 }
 
 // nextUpdate is when an update is due.
 func (n *NIC) nextUpdate(now time.Duration) (at time.Duration, ok bool) {
-	for i := range n.updates {
-		u := &n.updates[i]
-		if !u.open && u.sent < maxPortUpdates && u.due > now && (!ok || u.due < at) {
+	for _, u := range n.updates {
+		if u.ready() && u.due > now && (!ok || u.due < at) {
 			at, ok = u.due, true
 		}
 	}

@@ -71,9 +71,11 @@ func TestPortUpdates(t *testing.T) {
 			t.Errorf("%s: the owner gets the result of an update that is not its own: %+v", lose.name, r)
 		}
 	}
-	// The peer of a queue pair hears of the ports as they are when the queue pair is made, and again with the first state: it may
-	// remember others, of a host that has started anew.
-	f := nictest.New(t, 2, 2, 1, func(_ int, c *nic.Config) { c.PortUpdates, c.Host.EndpointTimeout = true, 100*time.Microsecond })
+	// The peer of a new queue pair hears of the ports as they are: it may remember others, of a host that has started anew. A host
+	// that waits for its controller waits with this too.
+	f := nictest.New(t, 2, 2, 1, func(_ int, c *nic.Config) {
+		c.Managed, c.PortUpdates, c.Host.EndpointTimeout = true, true, 100*time.Microsecond
+	})
 	f.Pair(0, 1, 100)
 	heard := 0
 	f.Drop = func(_ time.Duration, from int, p *packet.MRC, _ int) bool {
@@ -84,12 +86,16 @@ func TestPortUpdates(t *testing.T) {
 	}
 	f.Wake(1)
 	f.Run(f.Now+time.Second, nil)
+	if heard != 0 {
+		t.Errorf("%d updates before the controller has said how to send", heard)
+	}
 	both(f, 8, 2)
 	f.Run(f.Now+time.Second, nil)
-	both(f, 8, 2)
+	f.Pair(0, 1, 101)
+	f.Wake(1)
 	f.Run(f.Now+time.Second, nil)
 	if heard != 2 {
-		t.Errorf("%d updates at the start of a queue pair and with the first state, want 2", heard)
+		t.Errorf("%d updates for two new queue pairs, want 2", heard)
 	}
 	// Nobody answers: the updates end.
 	f = nictest.New(t, 2, 2, 1, func(_ int, c *nic.Config) { c.PortUpdates, c.Host.EndpointTimeout = true, 100*time.Microsecond })
@@ -109,4 +115,54 @@ func TestPortUpdates(t *testing.T) {
 	if updates != 6 {
 		t.Errorf("%d updates to a peer that does not answer, want 6", updates)
 	}
+}
+
+// TestPortUpdatesOvertaken: a change is sent at once although an earlier update was lost and is still waited for; and when one that was
+// sent earlier arrives after a later one, the peer hears the truth again.
+func TestPortUpdatesOvertaken(t *testing.T) {
+	f := nictest.New(t, 2, 2, 1, func(_ int, c *nic.Config) { c.PortUpdates, c.Host.EndpointTimeout = true, 100*time.Millisecond })
+	both(f, 8, 2)
+	lose := true
+	var late []byte // the first update that says that port 2 is up
+	f.Drop = func(_ time.Duration, from int, p *packet.MRC, _ int) bool { return lose && from == 1 && p.Headers.Is(packet.ExtERTH) }
+	f.Edit = func(from int, p *packet.MRC, frame []byte) []byte {
+		if from == 1 && p.Headers.Is(packet.ExtERTH) && p.ERTH.Ports == 0b110 && late == nil {
+			late = append(late, frame...)
+			frame[len(frame)-1] ^= 1 // it does not arrive now
+		}
+		return frame
+	}
+	f.Pair(0, 1, 100)
+	f.Wake(1)
+	f.Run(f.Now+time.Millisecond, nil)
+	lose = false
+	link := func(up bool) {
+		t.Helper()
+		if err := f.NICs[1].SetPort(2, up); err != nil {
+			t.Fatal(err)
+		}
+		f.Wake(1)
+	}
+	knows := func(want packet.PortMask, when string) {
+		t.Helper()
+		if got := f.NICs[0].PeerPorts(nictest.Address(1)); got != want {
+			t.Errorf("%s the peer knows ports %#x, want %#x", when, got, want)
+		}
+	}
+	link(false)
+	f.Run(f.Now+time.Millisecond, nil)
+	knows(0b010, "a millisecond after the link went down")
+	link(true)
+	link(false)
+	f.Run(f.Now+time.Millisecond, nil)
+	knows(0b010, "after it went up and down")
+	if late == nil {
+		t.Fatal("no update says that the port is up")
+	}
+	mac := nictest.MAC(0, 1)
+	copy(late, mac[:])
+	f.NICs[0].Receive(f.Now, 1, late)
+	knows(0b110, "when the update that was overtaken arrives")
+	f.Run(f.Now+300*time.Millisecond, nil)
+	knows(0b010, "in the end")
 }

@@ -12,8 +12,8 @@ type Wire struct {
 	NoTrim, Trimmable, TrimmableRetx, Trimmed, TrimmedLastHop, Control *uint8
 }
 
-// over are settings in which what the operator has set takes the place of what was there.
-func (w *Wire) over(s packet.MRCSettings) packet.MRCSettings {
+// Over are settings in which what the operator has set takes the place of what was there.
+func (w *Wire) Over(s packet.MRCSettings) packet.MRCSettings {
 	set(&s.Port, w.UDPPort)
 	d := &s.DSCP
 	set(&d.NoTrim, w.NoTrim)
@@ -55,7 +55,7 @@ func (n *NIC) wire(to *hostapi.State) (packet.MRCSettings, error) {
 	if err := said.Validate(); err != nil {
 		return own, refusal(hostapi.CodeInvalid, "wire", "%v", err)
 	}
-	fixed := wireOf(n.cfg.Wire.over(said)).Fields()
+	fixed := wireOf(n.cfg.Wire.Over(said)).Fields()
 	for i, f := range w.Fields() {
 		if f.Value != fixed[i].Value {
 			return own, refusal(hostapi.CodeUnsupported, "wire."+f.Name,

@@ -32,6 +32,12 @@ type Config struct {
 	Controller *Controller `yaml:"controller"`
 	// RTT is the round trip of an idle network, as far as no CC profile has one: windows and timers follow it. Default 1ms.
 	RTT intent.Duration `yaml:"rtt"`
+	// Wire is UDP port and DSCPs. What is left out is the controller's, or the default.
+	Wire Wire `yaml:"wire"`
+	// Receive is how fast the host takes over what it receives.
+	Receive Receive `yaml:"receive"`
+	// PortUpdates has peers hear which ports are up, when that changes. Default true.
+	PortUpdates bool `yaml:"portUpdates"`
 
 	QueuePairs []QueuePair      `yaml:"queuePairs"`
 	Regions    []hostrun.Region `yaml:"regions"`
@@ -62,7 +68,7 @@ type Controller struct {
 	ServerName string `yaml:"serverName"`
 }
 
-// QueuePair is a connection of MRC. What the ends tell each other out of band (table 10-1) is the same for both.
+// QueuePair is a connection of MRC.
 type QueuePair struct {
 	QPN           uint32     `yaml:"qpn"`
 	RemoteAddress netip.Addr `yaml:"remoteAddress"`
@@ -70,9 +76,12 @@ type QueuePair struct {
 	InitialPSN    uint32     `yaml:"initialPsn"` // of both directions; default 0
 	// PMTU is the payload of a full packet in octets. Default 4096; the interfaces on the way must take frames about 110 octets longer, with source routing 180.
 	PMTU int `yaml:"pmtu"`
-	// MaxWIMM is how many WRITEs with Immediate may be in flight, MaxMPR the most packets in units of 128 that may be. Defaults 32 and 8.
-	MaxWIMM *int `yaml:"maxWimm"`
-	MaxMPR  int  `yaml:"maxMpr"`
+	// Attributes are what the ends tell each other out of band (OCP MRC 1.0, table 10-1): the host's own, and the peer's too as far as
+	// Peer does not say otherwise.
+	Attributes `yaml:",inline"`
+	Peer       Attributes `yaml:"peer"`
+	// QPSettings are those of the transport.
+	QPSettings `yaml:",inline"`
 }
 
 // Write is a file that is sent by RDMA WRITE.
@@ -86,7 +95,7 @@ const defaultRate = 10e9
 
 // Default returns a configuration without addresses and work.
 func Default() Config {
-	return Config{Transport: Transport, RTT: intent.Duration(time.Millisecond), Linger: intent.Duration(time.Second)}
+	return Config{Transport: Transport, RTT: intent.Duration(time.Millisecond), Linger: intent.Duration(time.Second), PortUpdates: true}
 }
 
 // Complete fills in defaults and checks what can be checked without the interfaces. Errors wrap hostrun.ErrConfig.
@@ -130,6 +139,9 @@ func (c *Config) Complete() error {
 	}
 	probe := c.nic(macs)
 	probe.Host.Output = func(time.Duration, int, []byte) {}
+	if err := c.checkSettings(probe); err != nil {
+		return err
+	}
 	n, err := nic.New(probe)
 	if err != nil {
 		return hostrun.Fault("address", "%v", err)
@@ -138,7 +150,7 @@ func (c *Config) Complete() error {
 		return hostrun.Fault("queuePairs", "none: want at least one")
 	}
 	for i := range c.QueuePairs {
-		if _, err := n.CreateQP(c.QueuePairs[i].config()); err != nil {
+		if _, err := c.QueuePairs[i].create(n, &c.Receive); err != nil {
 			return hostrun.Fault(fmt.Sprintf("queuePairs[%d]", i), "%v", err)
 		}
 	}
@@ -196,7 +208,9 @@ func (c *Config) nic(links []packet.MAC) nic.Config {
 		h.Ports = append(h.Ports, mrc.Port{MAC: mac, Gateway: packet.MAC(p.Gateway), LineRate: p.LineRate})
 	}
 	n.Managed = c.Controller != nil
+	n.Wire, n.Intake, n.PortUpdates = c.Wire.nic(), c.Receive.intake(), c.PortUpdates
 	rtt := c.RTT.D()
+	h.EndpointTimeout = max(h.EndpointTimeout, endpointRoundTrips*rtt)
 	n.Network.RTT = rtt
 	n.Spray.ProbeInterval = max(n.Spray.ProbeInterval, firstProbe*rtt)
 	n.Spray.ProbeMaxInterval = max(n.Spray.ProbeMaxInterval, lastProbe*rtt)
@@ -212,6 +226,9 @@ const (
 	lastProbe  = 1000
 )
 
+// endpointRoundTrips are those that the answer to a Port Status Update or an EV probe is waited for.
+const endpointRoundTrips = 10
+
 func (q *QueuePair) config() mrc.QPConfig {
 	e := nic.DefaultQPConfig()
 	e.QPN, e.RemoteAddr, e.RemoteQPN = q.QPN, q.RemoteAddress, q.RemoteQPN
@@ -219,12 +236,10 @@ func (q *QueuePair) config() mrc.QPConfig {
 	if q.PMTU != 0 {
 		e.PMTU = q.PMTU
 	}
-	if q.MaxWIMM != nil {
-		e.Local.MaxWIMM, e.Remote.MaxWIMM = *q.MaxWIMM, *q.MaxWIMM
-	}
-	if q.MaxMPR != 0 {
-		e.Local.MaxMPR, e.Remote.MaxMPR = q.MaxMPR, q.MaxMPR
-	}
+	q.Attributes.over(&e.Local)
+	q.Attributes.over(&e.Remote)
+	q.Peer.over(&e.Remote)
+	q.QPSettings.over(&e)
 	return e
 }
 

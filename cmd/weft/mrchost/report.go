@@ -57,19 +57,30 @@ type QueuePairReport struct {
 	ProbesSent     uint64 `json:"probesSent"`
 	ProbesAnswered uint64 `json:"probesAnswered"`
 
-	RequestsReceived uint64   `json:"requestsReceived"`
-	PayloadReceived  uint64   `json:"payloadReceived"`
-	Duplicates       uint64   `json:"duplicates"`
-	Trimmed          uint64   `json:"trimmed"`
-	MaxOutOfOrder    int      `json:"maxOutOfOrder"`
-	CEReceived       uint64   `json:"ceReceived"`
-	SACKsSent        uint64   `json:"sacksSent"`
-	NACKsSent        uint64   `json:"nacksSent"`
-	AcksSent         uint64   `json:"acksSent"`
-	NAKsSent         uint64   `json:"naksSent"`
-	AnswersNotSent   uint64   `json:"answersNotSent"` // for lack of a path
-	WritesImmediate  int      `json:"writesImmediate"`
-	Immediates       []uint32 `json:"immediates,omitempty"` // the data of the first 1,024 of these, in their order
+	RequestsReceived uint64 `json:"requestsReceived"`
+	PayloadReceived  uint64 `json:"payloadReceived"`
+	Duplicates       uint64 `json:"duplicates"`
+	Trimmed          uint64 `json:"trimmed"`
+	MaxOutOfOrder    int    `json:"maxOutOfOrder"`
+	CEReceived       uint64 `json:"ceReceived"`
+	SACKsSent        uint64 `json:"sacksSent"`
+	NACKsSent        uint64 `json:"nacksSent"`
+	AcksSent         uint64 `json:"acksSent"`
+	NAKsSent         uint64 `json:"naksSent"`
+	AnswersNotSent   uint64 `json:"answersNotSent"` // for lack of a path
+	// SendWindow is the packets that the peer takes beyond the last acknowledged one, MPR those that the host takes, in units of 128.
+	SendWindow int `json:"sendWindow"`
+	MPR        int `json:"mpr"`
+	// Of NACKs, those for a resource that the responder lacked; of SACKs, those with a penalty.
+	ResourceNACKsReceived uint64 `json:"resourceNacksReceived"`
+	ResourceNACKsSent     uint64 `json:"resourceNacksSent"`
+	PenaltiesReceived     uint64 `json:"penaltiesReceived"`
+	PenaltiesSent         uint64 `json:"penaltiesSent"`
+	// Ports are those that lead to the peer, as far as both ends say.
+	Ports []int `json:"ports"`
+
+	WritesImmediate int      `json:"writesImmediate"`
+	Immediates      []uint32 `json:"immediates,omitempty"` // the data of the first 1,024 of these, in their order
 }
 
 // report also saves the regions that are to be saved.
@@ -86,7 +97,7 @@ func (r *runner) report() (*Report, error) {
 	var err error
 	out.Regions, err = r.SaveRegions()
 	for _, q := range r.queues {
-		out.QueuePairs = append(out.QueuePairs, queuePairReport(q))
+		out.QueuePairs = append(out.QueuePairs, queuePairReport(r.nic, q))
 	}
 	return out, err
 }
@@ -132,9 +143,18 @@ func profiles(n *nic.NIC) []ProfileReport {
 	return out
 }
 
-func queuePairReport(q *connection) QueuePairReport {
+func queuePairReport(n *nic.NIC, q *connection) QueuePairReport {
 	c := q.Counters()
+	ports := []int{}
+	for port := range n.Config().Ports {
+		if both := n.Ports() & n.PeerPorts(q.Config().RemoteAddr); both.Has(port + 1) {
+			ports = append(ports, port+1)
+		}
+	}
 	return QueuePairReport{
+		SendWindow: q.SendWindow(), MPR: q.MPR(), Ports: ports,
+		ResourceNACKsReceived: c.ResourceNACKsReceived, ResourceNACKsSent: c.ResourceNACKsSent,
+		PenaltiesReceived: c.PenaltiesReceived, PenaltiesSent: c.PenaltiesSent,
 		QPN: q.Config().QPN, Failed: q.Failed(),
 		RequestsSent: c.RequestsSent, RequestsResent: c.RequestsResent, SACKsReceived: c.SACKsReceived, NACKsReceived: c.NACKsReceived,
 		AcksReceived: c.AcksReceived, NAKsReceived: c.NAKsReceived, Timeouts: c.Timeouts, SACKLosses: c.SACKLosses, ProbeLosses: c.ProbeLosses,

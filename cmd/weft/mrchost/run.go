@@ -118,7 +118,7 @@ func (r *runner) prepare() error {
 	}
 	by := make(map[uint32]*connection)
 	for i := range r.cfg.QueuePairs {
-		qp, err := r.nic.CreateQP(r.cfg.QueuePairs[i].config())
+		qp, err := r.cfg.QueuePairs[i].create(r.nic, &r.cfg.Receive)
 		if err != nil {
 			return fmt.Errorf("queuePairs[%d]: %w: %w", i, hostrun.ErrConfig, err)
 		}
@@ -289,8 +289,12 @@ func (r *runner) why() string {
 	if !r.nic.Waiting() {
 		return ""
 	}
-	if err := r.agent.Status().Err; err != nil {
-		return fmt.Sprintf(": the controller has sent nothing yet (%v)", err)
+	s := r.agent.Status()
+	if s.Refused != nil {
+		return fmt.Sprintf(": the host does not take what the controller says: %v", s.Refused.Error())
+	}
+	if s.Err != nil {
+		return fmt.Sprintf(": the controller has sent nothing yet (%v)", s.Err)
 	}
 	return ": the controller has sent nothing yet"
 }

@@ -15,7 +15,8 @@ import (
 type Lossy struct {
 	live.Port
 	Attached chan struct{}      // closed by Attach
-	Saw      func(frame []byte) // if not nil, told of every frame that is sent
+	Saw      func(frame []byte) // if not nil, called with every frame that is sent
+	Link     func(up bool)      // says that the link goes up or down; set by Attach
 	oneIn    int
 	rng      *rand.Rand
 }
@@ -28,6 +29,7 @@ func NewLossy(port live.Port, oneIn int, seed, stream uint64) *Lossy {
 // Attach attaches the port.
 func (l *Lossy) Attach(deliver func(frames [][]byte), link func(up bool)) {
 	l.Port.Attach(deliver, link)
+	l.Link = link
 	close(l.Attached)
 }
 

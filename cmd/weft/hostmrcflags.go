@@ -1,0 +1,146 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/weft-sdn/weft/cmd/weft/mrchost"
+	"github.com/weft-sdn/weft/controller/intent"
+)
+
+// mrcFlags are the flags of "weft host" that hosts of MRC alone have.
+type mrcFlags struct {
+	set *pflag.FlagSet // these flags
+
+	rtt        time.Duration
+	controller mrchost.Controller
+	immediate  uint32
+
+	udpPort         uint16
+	dscp            map[string]int
+	noPortUpdates   bool
+	receive         mrchost.Receive
+	noFlowControl   bool
+	maxWIMM, maxMPR int
+	settings        mrchost.QPSettings
+	probeTimeout    time.Duration
+	linear, expo    uint8
+	noDynamicMPR    bool
+	noTrimNACK      bool
+	noServiceTime   bool
+	noTrim, noTSETH bool
+}
+
+// register adds the flags to those of the command.
+func (m *mrcFlags) register(to *pflag.FlagSet) {
+	f := pflag.NewFlagSet("mrc", pflag.ContinueOnError)
+	f.StringVar(&m.controller.Address, "controller", "", "mrc: host:port of the controller that says what to send with")
+	f.StringVar(&m.controller.CA, "controller-ca", "", "mrc: PEM file with the authorities of the controller's certificate")
+	f.StringVar(&m.controller.Cert, "controller-cert", "", "mrc: PEM file with the host's certificate for the controller")
+	f.StringVar(&m.controller.Key, "controller-key", "", "mrc: PEM file with its key")
+	f.StringVar(&m.controller.ServerName, "controller-name", "", "mrc: name in the controller's certificate (default the host of --controller)")
+	f.DurationVar(&m.rtt, "rtt", mrchost.Default().RTT.D(), "mrc: round trip of the idle network, while the controller has not said it")
+	f.Uint32Var(&m.immediate, "immediate", 0, "mrc: immediate data for the peer when the file is written")
+
+	f.Uint16Var(&m.udpPort, "udp-port", 4791, "mrc: UDP destination port; with a controller it must be the controller's")
+	f.StringToIntVar(&m.dscp, "dscp", nil, "mrc: codepoints, as "+strings.Join(dscpNames(), "=N,")+"=N; with a controller they must be the controller's")
+	f.BoolVar(&m.noPortUpdates, "no-port-updates", false, "mrc: do not tell peers which ports are up")
+	f.Uint64Var(&m.receive.Rate, "receive-rate", 0, "mrc: bits of payload per second that the host takes over; 0: at once")
+	f.IntVar(&m.receive.Buffer, "receive-buffer", 1<<20, "mrc: octets that may wait for that; more is refused")
+	f.BoolVar(&m.noFlowControl, "no-flow-control", false, "mrc: do not slow peers down by penalties when octets wait")
+	f.BoolVar(&m.receive.AdaptMPR, "adapt-mpr", false, "mrc: have max_psn_range follow the free share of --receive-buffer")
+	f.IntVar(&m.maxWIMM, "max-wimm", 32, "mrc: WRITEs with Immediate in flight, at both ends")
+	f.IntVar(&m.maxMPR, "max-mpr", 8, "mrc: greatest max_psn_range in units of 128 packets, at both ends")
+	f.IntVar(&m.settings.MPR, "mpr", 0, "mrc: max_psn_range to begin with (default --max-mpr)")
+	f.Uint8Var(&m.settings.AckTimeout, "ack-timeout", 0, "mrc: Local ACK Timeout is 1.024 us x 2^N, 1 to 24 (default from the round trip)")
+	f.DurationVar(&m.probeTimeout, "probe-timeout", 0, "mrc: pause after which a probe asks what has arrived; with --ack-timeout (default a quarter of that)")
+	f.Uint8Var(&m.linear, "linear-retries", 7, "mrc: retries after that timeout, 0 to 7")
+	f.Uint8Var(&m.expo, "exponential-retries", 25, "mrc: retries after twice the time each, 0 to 25; 25 never runs out")
+	f.BoolVar(&m.noDynamicMPR, "no-dynamic-mpr", false, "mrc: max_psn_range does not change, at both ends")
+	f.BoolVar(&m.noTrimNACK, "no-trim-nack", false, "mrc: trimmed packets are not answered by NACKs, at both ends")
+	f.BoolVar(&m.noServiceTime, "no-service-time", false, "mrc: service time is not reported, at both ends")
+	f.BoolVar(&m.noTrim, "no-trim", false, "mrc: switches must not trim the data")
+	f.BoolVar(&m.noTSETH, "no-timestamps", false, "mrc: requests carry no timestamps")
+	m.set = f
+	to.AddFlagSet(f)
+}
+
+// changed is the name of a flag that was given; empty: none was.
+func (m *mrcFlags) changed() (name string) {
+	m.set.VisitAll(func(f *pflag.Flag) {
+		if f.Changed && name == "" {
+			name = f.Name
+		}
+	})
+	return name
+}
+
+// codepoints are those of --dscp.
+func codepoints(d *mrchost.DSCPs) map[string]**uint8 {
+	return map[string]**uint8{
+		"noTrim": &d.NoTrim, "trimmable": &d.Trimmable, "trimmableRetx": &d.TrimmableRetx,
+		"trimmed": &d.Trimmed, "trimmedLastHop": &d.TrimmedLastHop, "control": &d.Control,
+	}
+}
+
+func dscpNames() []string { return slices.Sorted(maps.Keys(codepoints(&mrchost.DSCPs{}))) }
+
+// over sets what the flags say in a configuration with one queue pair.
+func (m *mrcFlags) over(cfg *mrchost.Config) error {
+	given := m.set.Changed
+	if given("udp-port") {
+		cfg.Wire.UDPPort = &m.udpPort
+	}
+	by := codepoints(&cfg.Wire.DSCP)
+	for _, name := range slices.Sorted(maps.Keys(m.dscp)) {
+		to, known := by[name]
+		switch value := m.dscp[name]; {
+		case !known:
+			return fmt.Errorf("host: --dscp: %q: want one of %s", name, strings.Join(dscpNames(), ", "))
+		case value < 0 || value > math.MaxUint8:
+			return fmt.Errorf("host: --dscp: %s=%d: want 0 to 63", name, value)
+		default:
+			*to = new(uint8)
+			**to = uint8(value)
+		}
+	}
+	cfg.PortUpdates = !m.noPortUpdates
+	cfg.Receive = m.receive
+	off := new(bool)
+	if m.noFlowControl {
+		cfg.Receive.FlowControl = off
+	}
+	q := &cfg.QueuePairs[0]
+	q.QPSettings = m.settings
+	if given("max-wimm") {
+		q.MaxWIMM = &m.maxWIMM
+	}
+	if given("max-mpr") {
+		q.MaxMPR = &m.maxMPR
+	}
+	if given("probe-timeout") {
+		pause := intent.Duration(m.probeTimeout)
+		q.ProbeTimeout = &pause
+	}
+	if given("linear-retries") {
+		q.LinearRetries = &m.linear
+	}
+	if given("exponential-retries") {
+		q.ExponentialRetries = &m.expo
+	}
+	for _, no := range []struct {
+		flag bool
+		of   **bool
+	}{{m.noDynamicMPR, &q.DynamicMPR}, {m.noTrimNACK, &q.TrimNACK}, {m.noServiceTime, &q.ServiceTime}, {m.noTrim, &q.Trimmable}, {m.noTSETH, &q.Timestamps}} {
+		if no.flag {
+			*no.of = off
+		}
+	}
+	return nil
+}

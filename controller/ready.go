@@ -70,7 +70,7 @@ type Event struct {
 	Seq  uint64    `json:"seq"`
 	Time time.Time `json:"time"`
 	Type EventType `json:"type"`
-	// Object is the name of the group or switch, empty for the topology.
+	// Object is the name of the group, switch or BGP-LS peer, empty for the topology.
 	Object  string `json:"object,omitempty"`
 	Message string `json:"message,omitempty"`
 	// Group is the group after the change, nil when it is gone.
@@ -86,6 +86,7 @@ const (
 	GroupDeleted       EventType = "group.deleted"
 	SwitchChanged      EventType = "switch.changed" // connected, disconnected, errors
 	TopologyChanged    EventType = "topology.changed"
+	BGPPeerChanged     EventType = "bgp-peer.changed" // session established, lost, refused
 	ReceiverEvicted    EventType = "receiver.evicted"
 	ReceiverStallEnded EventType = "receiver.recovered"
 	ReceiverStalled    EventType = "receiver.stalled"
@@ -100,7 +101,7 @@ const (
 // EventTypes returns the types of all events of a core.
 func EventTypes() []EventType {
 	out := []EventType{
-		GroupChanged, GroupDeleted, SwitchChanged, TopologyChanged, ReceiverEvicted, ReceiverStallEnded, ReceiverStalled,
+		GroupChanged, GroupDeleted, SwitchChanged, TopologyChanged, BGPPeerChanged, ReceiverEvicted, ReceiverStallEnded, ReceiverStalled,
 		SRv6PolicyChanged, SRv6PolicyDeleted, TenantChanged, TenantDeleted, PFCPolicyChanged, PFCPolicyDeleted,
 	}
 	for _, t := range pfc.EventTypes() {

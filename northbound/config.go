@@ -43,6 +43,8 @@ type Config struct {
 	// Multipath is the controller of an MRC fabric. Default: none, and what is about
 	// one answers that none is configured.
 	Multipath Multipath
+	// BGP is the BGP-LS speaker. Default: none, and there are no peers.
+	BGP BGP
 	// Log takes a line for each request. Default: none.
 	Log *slog.Logger
 	// Now is the clock. Default time.Now.

@@ -36,9 +36,9 @@ func (s *Server) registerHealth() {
 	huma.Register(s.api, s.operation(huma.Operation{
 		OperationID: "readyz", Method: http.MethodGet, Path: "/readyz", Tags: tags, Security: open,
 		Summary:     "Is the controller in sync?",
-		Description: "200 when BGP-LS, every switch and, where there is one, the MRC fabric are, 503 with the same body when not.",
+		Description: "200 when every BGP-LS peer has sent all that it has once, and every switch and, where there is one, the MRC fabric are in sync, 503 with the same body when not. A check that is advisory does not count: a peer that was in sync and is lost leaves the controller with the topology that it learned.",
 	}), func(ctx context.Context, _ *struct{}) (*readinessOutput, error) {
-		view, err := readiness(ctx, s.controller, s.cfg.Multipath)
+		view, err := readiness(ctx, s.controller, s.cfg.Multipath, s.cfg.BGP)
 		if err != nil {
 			return nil, problemOf(err)
 		}
@@ -54,15 +54,16 @@ func (s *Server) registerHealth() {
 
 // check is one thing a controller waits for before it is ready.
 type check struct {
-	Name    string `json:"name" doc:"bgp-ls, mrc, or switch/ and the name of a switch."`
-	OK      bool   `json:"ok"`
-	Message string `json:"message,omitempty" doc:"What is missing."`
+	Name     string `json:"name" doc:"bgp-ls, mrc, or bgp-peer/ and the name of a peer, or switch/ and that of a switch."`
+	OK       bool   `json:"ok"`
+	Advisory bool   `json:"advisory,omitempty" doc:"The check fails, and the controller is ready all the same."`
+	Message  string `json:"message,omitempty" doc:"What is missing."`
 }
 
-// readiness says what the controller waits for: a topology that is not stale,
-// every switch it programs to be part of it, connected, and as it should be, and
+// readiness says what the controller waits for: everything from each BGP-LS peer
+// once, every switch it programs to be part of it, connected, and as it should be, and
 // with MRC a fabric whose paths hosts can be given.
-func readiness(ctx context.Context, c Controller, m Multipath) (readinessView, error) {
+func readiness(ctx context.Context, c Controller, m Multipath, bgp BGP) (readinessView, error) {
 	switches, err := c.Switches(ctx)
 	if err != nil {
 		return readinessView{}, err
@@ -72,11 +73,21 @@ func readiness(ctx context.Context, c Controller, m Multipath) (readinessView, e
 	case t.Version == 0:
 		network.Message = "nothing was learned yet"
 	case t.Stale != nil:
-		network.Message = t.Stale.Reason
+		network.Message, network.Advisory = t.Stale.Reason, !t.Stale.Incomplete
 	default:
 		network.OK = true
 	}
-	view := readinessView{Ready: network.OK, Checks: []check{network}}
+	view := readinessView{Ready: true}
+	add := func(c check) {
+		view.Ready = view.Ready && (c.OK || c.Advisory)
+		view.Checks = append(view.Checks, c)
+	}
+	add(network)
+	if bgp != nil {
+		for _, c := range peerChecks(bgp.Peers()) {
+			add(c)
+		}
+	}
 	if m != nil {
 		fabric, err := m.Fabric(ctx)
 		if err != nil {
@@ -86,8 +97,7 @@ func readiness(ctx context.Context, c Controller, m Multipath) (readinessView, e
 		if !fabric.InSync {
 			c.Message = "the topology is not in sync: hosts are told nothing"
 		}
-		view.Ready = view.Ready && c.OK
-		view.Checks = append(view.Checks, c)
+		add(c)
 	}
 	for i := range switches {
 		w := &switches[i]
@@ -105,8 +115,7 @@ func readiness(ctx context.Context, c Controller, m Multipath) (readinessView, e
 		default:
 			c.OK = true
 		}
-		view.Ready = view.Ready && c.OK
-		view.Checks = append(view.Checks, c)
+		add(c)
 	}
 	slices.SortStableFunc(view.Checks[1:], func(a, b check) int { return strings.Compare(a.Name, b.Name) })
 	return view, nil

@@ -22,12 +22,13 @@ type metrics struct {
 
 	controller Controller
 	multipath  Multipath // nil: there is none
+	bgp        BGP       // nil: there is none
 	events     *Events
 }
 
-func newMetrics(controller Controller, multipath Multipath, events *Events) *metrics {
+func newMetrics(controller Controller, multipath Multipath, bgp BGP, events *Events) *metrics {
 	m := &metrics{
-		controller: controller, multipath: multipath, events: events, registry: prometheus.NewRegistry(),
+		controller: controller, multipath: multipath, bgp: bgp, events: events, registry: prometheus.NewRegistry(),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "weft_http_requests_total", Help: "Requests to the API.",
 		}, []string{"method", "route", "code"}),
@@ -48,8 +49,11 @@ func newMetrics(controller Controller, multipath Multipath, events *Events) *met
 // has one of its own for the controller.
 func (m *metrics) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	scrape := prometheus.NewRegistry()
-	scrape.MustRegister(&controllerCollector{ctx: r.Context(), controller: m.controller, multipath: m.multipath, events: m.events})
+	scrape.MustRegister(&controllerCollector{ctx: r.Context(), controller: m.controller, multipath: m.multipath, bgp: m.bgp, events: m.events})
 	scrape.MustRegister(&losslessCollector{ctx: r.Context(), controller: m.controller})
+	if m.bgp != nil {
+		scrape.MustRegister(&bgpCollector{m.bgp})
+	}
 	if m.multipath != nil {
 		scrape.MustRegister(&fabricCollector{ctx: r.Context(), multipath: m.multipath})
 	}
@@ -76,11 +80,12 @@ type controllerCollector struct {
 	ctx        context.Context
 	controller Controller
 	multipath  Multipath
+	bgp        BGP
 	events     *Events
 }
 
 var (
-	readyDesc         = prometheus.NewDesc("weft_ready", "1 when BGP-LS and every switch are in sync.", nil, nil)
+	readyDesc         = prometheus.NewDesc("weft_ready", "1 when every BGP-LS peer has sent all that it has once, and every switch is in sync.", nil, nil)
 	connectedDesc     = prometheus.NewDesc("weft_switch_connected", "1 when the switch is connected and was read back.", []string{"switch"}, nil)
 	syncedDesc        = prometheus.NewDesc("weft_switch_synced", "1 when the switch holds all it should.", []string{"switch"}, nil)
 	entriesDesc       = prometheus.NewDesc("weft_switch_entries", "Entities on the switch.", []string{"switch"}, nil)
@@ -110,7 +115,7 @@ func (c *controllerCollector) Collect(ch chan<- prometheus.Metric) {
 	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
 	}
-	if view, err := readiness(c.ctx, c.controller, c.multipath); err != nil {
+	if view, err := readiness(c.ctx, c.controller, c.multipath, c.bgp); err != nil {
 		ch <- prometheus.NewInvalidMetric(readyDesc, err)
 	} else {
 		gauge(readyDesc, number(view.Ready))

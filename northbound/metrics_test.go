@@ -17,7 +17,7 @@ func TestDocumentedMetrics(t *testing.T) {
 		t.Fatal(err)
 	}
 	own := make(chan *prometheus.Desc, 8)
-	m := newMetrics(nil, nil, nil)
+	m := newMetrics(nil, nil, nil, nil)
 	m.requests.Describe(own)
 	m.duration.Describe(own)
 	m.watchers.Describe(own)

@@ -141,7 +141,7 @@ func TestOpenAPISane(t *testing.T) {
 		"GET /v1/cc-profiles", "POST /v1/cc-profiles", "GET /v1/cc-profiles/{name}", "PUT /v1/cc-profiles/{name}", "PATCH /v1/cc-profiles/{name}",
 		"DELETE /v1/cc-profiles/{name}", "GET /v1/hosts", "GET /v1/hosts/{name}", "PUT /v1/hosts/{name}/ports/{port}", "GET /v1/links",
 		"GET /v1/links/{id}", "PUT /v1/links/{id}", "PUT /v1/nodes/{id}", "PUT /v1/planes/{plane}", "GET /v1/suspects", "GET /v1/ev-probes",
-		"GET /v1/events", "GET /healthz", "GET /readyz",
+		"GET /v1/events", "GET /healthz", "GET /readyz", "GET /v1/bgp-peers", "GET /v1/bgp-peers/{name}",
 	} {
 		if !slices.Contains(operations, want) {
 			t.Errorf("%s is not in the document", want)

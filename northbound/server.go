@@ -43,7 +43,7 @@ func New(cfg Config, controller Controller, events *Events) (*Server, error) {
 	}
 	s := &Server{
 		cfg: cfg, controller: controller, events: events, tls: tlsConfig,
-		metrics: newMetrics(controller, cfg.Multipath, events), closing: make(chan struct{}),
+		metrics: newMetrics(controller, cfg.Multipath, cfg.BGP, events), closing: make(chan struct{}),
 	}
 	s.engine = gin.New()
 	s.engine.HandleMethodNotAllowed = true
@@ -59,6 +59,7 @@ func New(cfg Config, controller Controller, events *Events) (*Server, error) {
 	s.registerGroups()
 	s.registerSwitches()
 	s.registerTopology()
+	s.registerBGPPeers()
 	s.registerLossless()
 	s.registerFabric()
 	s.registerEVProfiles()

@@ -249,9 +249,11 @@ func TestReadiness(t *testing.T) {
 		}
 	}
 	problem(empty, "nothing was learned yet")
-	b.SetStale(staleness("peer 127.0.0.1 is gone"))
+	stale := staleness("peer 127.0.0.1 is waited for")
+	stale.Incomplete = true
+	b.SetStale(stale)
 	f.Snapshot = b.Build()
-	problem(s, "peer 127.0.0.1 is gone")
+	problem(s, "peer 127.0.0.1 is waited for")
 }
 
 func TestMetrics(t *testing.T) {

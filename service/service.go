@@ -105,9 +105,10 @@ func (s *Service) start(ctx context.Context, o Options) error {
 	if s.Multipath != nil {
 		o.API.Multipath = s.Multipath
 	}
-	if s.speaker, err = collector(ctx, o.Inventory, o.Log); err != nil {
+	if s.speaker, err = collector(ctx, o.Inventory, o.Log, func(p topology.Peer) { publish(peerEvent(p)) }); err != nil {
 		return err
 	}
+	o.API.BGP = s.speaker
 	server, err := northbound.New(o.API, s.Controller, events)
 	if err != nil {
 		return err
@@ -142,8 +143,8 @@ func (s *Service) start(ctx context.Context, o Options) error {
 }
 
 // collector starts the BGP-LS speaker.
-func collector(ctx context.Context, inv inventory.Inventory, log *slog.Logger) (*bgpls.Speaker, error) {
-	c := bgpls.Config{ASN: inv.BGP.ASN, RouterID: inv.BGP.RouterID, Collect: true, Logger: log}
+func collector(ctx context.Context, inv inventory.Inventory, log *slog.Logger, changed func(topology.Peer)) (*bgpls.Speaker, error) {
+	c := bgpls.Config{ASN: inv.BGP.ASN, RouterID: inv.BGP.RouterID, Collect: true, Changed: changed, Logger: log}
 	if inv.BGP.Listen != "" {
 		listen, err := netip.ParseAddrPort(inv.BGP.Listen)
 		if err != nil {
@@ -165,6 +166,20 @@ func collector(ctx context.Context, inv inventory.Inventory, log *slog.Logger) (
 		}
 	}
 	return speaker, nil
+}
+
+// peerEvent says what became of the session with a peer.
+func peerEvent(p topology.Peer) controller.Event {
+	e := controller.Event{Time: time.Now(), Type: controller.BGPPeerChanged, Object: p.Name()}
+	switch {
+	case p.State == topology.PeerEstablished:
+		e.Message = fmt.Sprintf("BGP-LS session with %s (AS %d) established", p.Name(), p.ASN)
+	case p.Sessions == 0:
+		e.Message = fmt.Sprintf("no BGP-LS session with %s (AS %d): %s", p.Name(), p.ASN, p.LastError)
+	default:
+		e.Message = fmt.Sprintf("BGP-LS session with %s (AS %d) lost: %s", p.Name(), p.ASN, p.LastError)
+	}
+	return e
 }
 
 // numbered gives events of several sources numbers from 1 on, and publishes one

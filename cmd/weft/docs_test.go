@@ -185,7 +185,7 @@ func TestDocumentedAPI(t *testing.T) {
 		t.Errorf("docs/api.md, Errors: the codes have the statuses\n%v, want\n%v", got, want)
 	}
 	for _, word := range []any{
-		controller.GroupChanged, controller.GroupDeleted, controller.SwitchChanged, controller.TopologyChanged,
+		controller.GroupChanged, controller.GroupDeleted, controller.SwitchChanged, controller.TopologyChanged, controller.BGPPeerChanged,
 		controller.ReceiverEvicted, controller.ReceiverStallEnded, controller.ReceiverStalled,
 		controller.SRv6PolicyChanged, controller.SRv6PolicyDeleted, controller.TenantChanged, controller.TenantDeleted,
 		controller.PFCPolicyChanged, controller.PFCPolicyDeleted,

@@ -153,6 +153,12 @@ type fakeAPI struct {
 func newFakeAPI(change ...func(*northbound.Config)) (*fakeAPI, error) {
 	cfg := northbound.DefaultConfig()
 	cfg.Now = func() time.Time { return began }
+	cfg.BGP = northboundtest.Peers{
+		{Address: addr("192.0.2.1"), Port: 179, ASN: 64512, State: topology.PeerEstablished, Since: began, Synced: true, Heard: true,
+			Sessions: 2, Updates: 9, NLRIs: topology.PeerNLRIs{Nodes: 3, Links: 2}},
+		{Address: addr("2001:db8::2"), ASN: 64513, State: topology.PeerConnecting,
+			LastError: "the peer sent NOTIFICATION OPEN message error, bad peer AS (2/2)"},
+	}
 	for _, c := range change {
 		c(&cfg)
 	}

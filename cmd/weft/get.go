@@ -80,6 +80,12 @@ EV profiles and links of an MRC fabric.
 	add("topology", "Nodes, links and hosts of the network, as learned by BGP-LS", 0, func(ctx context.Context, _ []string) error {
 		return object(ctx, v, client.Path("v1", "topology"), topologyTable)
 	})
+	add("bgp-peers", "The BGP-LS peers and their sessions", 0, func(ctx context.Context, _ []string) error {
+		return list(ctx, v, client.Path("v1", "bgp-peers"), nil, peerTable)
+	})
+	add("bgp-peer NAME", "One BGP-LS peer", 1, func(ctx context.Context, args []string) error {
+		return object(ctx, v, client.Path("v1", "bgp-peers", args[0]), peerDetail)
+	})
 	add("switches", "The switches and the state of their sessions", 0, func(ctx context.Context, _ []string) error {
 		return list(ctx, v, switchPath(), nil, switchTable)
 	}).Aliases = []string{"switch"}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/weft-sdn/weft/topology"
 	"github.com/weft-sdn/weft/topology/bgpls/wire"
 )
 
@@ -32,6 +33,8 @@ func (c *collector) peerDown(k peerKey, reason string, malformed bool, now time.
 	delete(c.syncing, k)
 	c.rib.peerDown(k, reason, now)
 }
+
+func (c *collector) peerFailed(k peerKey, reason string) { c.rib.peerFailed(k, reason) }
 
 func (c *collector) update(k peerKey, u *wire.Update) {
 	c.rib.update(k, u)
@@ -104,7 +107,10 @@ func (s *Speaker) publish(c *collector) {
 	s.stats.MalformedUpdates = c.malformed
 	for k, p := range s.sessions {
 		r := c.rib.peers[k]
-		p.status.Synced = r != nil && r.synced && p.status.State == Established
+		p.status.Synced = r != nil && r.synced && p.status.State == topology.PeerEstablished
+		if r != nil {
+			p.status.Heard, p.status.Updates, p.status.NLRIs = r.ever, r.updates, r.nlris
+		}
 	}
 	s.mu.Unlock()
 	s.publisher.Publish(snapshot)

@@ -31,6 +31,10 @@ type Config struct {
 	// SyncTimeout is after how long a session without End-of-RIB is taken to
 	// be synchronized; 60 s when 0.
 	SyncTimeout time.Duration
+	// Changed takes the state of a peer whenever a session was established or ended,
+	// or could not be established for another reason than before. It is called from
+	// the goroutine of the session.
+	Changed func(topology.Peer)
 	// Logger gets what GoBGP logs; nil is nothing.
 	Logger *slog.Logger
 }
@@ -111,33 +115,6 @@ func (p *Peer) setDefaults() {
 // key names a peer that has its defaults. Two active peers may share an
 // address, with different ports.
 func (p *Peer) key() peerKey { return netip.AddrPortFrom(p.Address, p.Port) }
-
-// A SessionState says how far a session is.
-type SessionState string
-
-const (
-	// Connecting is without a connection.
-	Connecting SessionState = "connecting"
-	// Opening is with a connection on which the session is negotiated.
-	Opening SessionState = "opening"
-	// Established is with a session.
-	Established SessionState = "established"
-)
-
-// A PeerStatus is the state of a session.
-type PeerStatus struct {
-	Address netip.Addr   `json:"address"`
-	Port    uint16       `json:"port,omitempty"` // 0 of a passive peer
-	ASN     uint32       `json:"asn"`
-	State   SessionState `json:"state"`
-	// Since is when Established began or ended last; zero before the first.
-	Since time.Time `json:"since,omitzero"`
-	// LastError is why there is no session, or why the last one ended.
-	LastError string `json:"lastError,omitempty"`
-	// Synced says that the peer has said everything in this session. It stays
-	// false for a speaker that does not collect.
-	Synced bool `json:"synced"`
-}
 
 // Stats count what was received.
 type Stats struct {

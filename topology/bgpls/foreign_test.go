@@ -223,7 +223,7 @@ func TestForeignPeerWithoutManners(t *testing.T) {
 			t.Fatalf("%s: nobody connects", name)
 		}
 	}
-	if p := collector.Peers(); len(p) != 1 || p[0].State == Established || !p[0].Since.IsZero() || p[0].LastError == "" {
+	if p := collector.Peers(); len(p) != 1 || p[0].State == topology.PeerEstablished || !p[0].Since.IsZero() || p[0].LastError == "" {
 		t.Errorf("sessions: %+v", p)
 	}
 	router.session(t).send(t, update, endOfRIBMessage)

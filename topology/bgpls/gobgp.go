@@ -3,6 +3,7 @@ package bgpls
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net/netip"
 	"time"
 
@@ -13,10 +14,10 @@ import (
 	"github.com/osrg/gobgp/v4/pkg/server"
 )
 
-func newServer(c *Config) *server.BgpServer {
+func newServer(c *Config, name func(netip.Addr) (peerKey, bool)) *server.BgpServer {
 	var options []server.ServerOption
 	if c.Logger != nil {
-		options = append(options, server.LoggerOption(c.Logger, nil))
+		options = append(options, server.LoggerOption(slog.New(&logHandler{c.Logger.Handler(), name}), nil))
 	}
 	return server.NewBgpServer(options...)
 }

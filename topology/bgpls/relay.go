@@ -101,7 +101,7 @@ func (r *relay) fromOuter() error {
 			return err
 		}
 		if err != nil {
-			return fmt.Errorf("connection to the peer: %w", err)
+			return peerError(err)
 		}
 		if t == wire.MessageUpdate && r.isEstablished() {
 			u, err := wire.ParseUpdate(message)
@@ -114,7 +114,7 @@ func (r *relay) fromOuter() error {
 			if now := time.Now(); now.Sub(kept) >= updateKeepalive {
 				kept = now
 				if _, err := r.inner.Write(keepalive); err != nil {
-					return fmt.Errorf("connection to the server: %w", err)
+					return errSpeakerClosed
 				}
 			}
 			continue
@@ -123,10 +123,10 @@ func (r *relay) fromOuter() error {
 		case wire.MessageKeepalive:
 			r.confirm(&r.fromPeer)
 		case wire.MessageNotification:
-			r.note(notification(message, "from the peer"))
+			r.note(parseNotification(message, false))
 		}
 		if _, err := r.inner.Write(message); err != nil {
-			return fmt.Errorf("connection to the server: %w", err)
+			return errSpeakerClosed
 		}
 	}
 }
@@ -137,19 +137,19 @@ func (r *relay) fromServer() error {
 	for {
 		t, message, err := readMessage(in)
 		if err != nil {
-			return fmt.Errorf("connection to the server: %w", err)
+			return errSpeakerClosed
 		}
 		switch t {
 		case wire.MessageKeepalive:
 			r.confirm(&r.toPeer)
 		case wire.MessageNotification:
-			r.note(notification(message, "to the peer"))
+			r.note(parseNotification(message, true))
 		}
 		if err := r.outer.SetWriteDeadline(time.Now().Add(r.writeTime)); err != nil {
-			return fmt.Errorf("connection to the peer: %w", err)
+			return peerError(err)
 		}
 		if _, err := r.outer.Write(message); err != nil {
-			return fmt.Errorf("connection to the peer: %w", err)
+			return peerError(err)
 		}
 	}
 }
@@ -169,18 +169,4 @@ func readMessage(r io.Reader) (t wire.MessageType, message []byte, err error) {
 	copy(message, header)
 	_, err = io.ReadFull(r, message[wire.HeaderLen:])
 	return t, message, err
-}
-
-// notification words a NOTIFICATION message.
-func notification(message []byte, direction string) error {
-	if len(message) < wire.HeaderLen+2 {
-		return fmt.Errorf("NOTIFICATION %s", direction)
-	}
-	code, subcode := message[wire.HeaderLen], message[wire.HeaderLen+1]
-	name, ok := map[byte]string{1: "message header error", 2: "OPEN message error", 3: "UPDATE message error",
-		4: "hold timer expired", 5: "state machine error", 6: "cease", 7: "ROUTE-REFRESH message error"}[code]
-	if !ok {
-		name = "unknown error"
-	}
-	return fmt.Errorf("NOTIFICATION %s: %s (%d/%d)", direction, name, code, subcode)
 }

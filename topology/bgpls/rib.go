@@ -15,13 +15,6 @@ import (
 // A peerKey names a peer: its address, and its port or, if it connects to us, 0.
 type peerKey = netip.AddrPort
 
-func peerName(k peerKey) string {
-	if k.Port() == 0 {
-		return k.Addr().String()
-	}
-	return k.String()
-}
-
 // A rib holds what the peers said, and builds snapshots of it. It is pure: time
 // comes in as a parameter, and events in the order of the sessions.
 type rib struct {
@@ -65,6 +58,22 @@ type ribPeer struct {
 	late    bool // no session's End-of-RIB was seen, and it is no longer waited for
 	since   time.Time
 	reason  string
+	updates uint64
+	nlris   topology.PeerNLRIs // of said
+}
+
+// count adds n to the NLRIs of an object's type.
+func (p *ribPeer) count(o *object, n int) {
+	switch o.nlri.Type {
+	case wire.NLRINode:
+		p.nlris.Nodes += n
+	case wire.NLRILink:
+		p.nlris.Links += n
+	case wire.NLRIPrefix4, wire.NLRIPrefix6:
+		p.nlris.Prefixes += n
+	case wire.NLRISRv6SID:
+		p.nlris.SIDs += n
+	}
 }
 
 func newRIB(grace time.Duration, ports topology.PortMap) *rib {
@@ -121,6 +130,13 @@ func (r *rib) peerDown(a peerKey, reason string, now time.Time) {
 	}
 }
 
+// peerFailed notes why there is no session with a peer that never said everything.
+func (r *rib) peerFailed(a peerKey, reason string) {
+	if p := r.peers[a]; p != nil && !p.up && !p.ever && p.reason != reason {
+		p.reason, r.touched = reason, true
+	}
+}
+
 // endOfRIB ends the synchronization of a session: what the peer did not say
 // again is withdrawn.
 func (r *rib) endOfRIB(a peerKey) {
@@ -144,6 +160,7 @@ func (r *rib) update(a peerKey, u *wire.Update) {
 		return
 	}
 	r.stats.Updates++
+	p.updates++
 	r.stats.UnknownNLRIs += uint64(u.Skipped.UnknownNLRIs)
 	r.stats.MalformedNLRIs += uint64(u.Skipped.MalformedNLRIs)
 	r.stats.UnknownTLVs += uint64(u.Skipped.UnknownTLVs)
@@ -168,7 +185,10 @@ func (r *rib) update(a peerKey, u *wire.Update) {
 	for i := range u.Reachable {
 		o := r.object(&u.Reachable[i])
 		o.says[a] = statement{p.session, attributes}
-		p.said[o] = true
+		if !p.said[o] {
+			p.said[o] = true
+			p.count(o, 1)
+		}
 		r.mark(o)
 	}
 }
@@ -188,6 +208,7 @@ func (r *rib) object(n *wire.Received) *object {
 func (r *rib) retract(a peerKey, p *ribPeer, o *object) {
 	delete(o.says, a)
 	delete(p.said, o)
+	p.count(o, -1)
 	r.mark(o)
 	if len(o.says) == 0 {
 		delete(r.objects, o.raw)
@@ -291,7 +312,7 @@ func refresh[K comparable](groups map[K]*group, set func(K, *group), remove func
 	}
 }
 
-// staleness is not nil while a peer is waited for the first time, or there are
+// staleness is not nil while a peer has never said everything, or there are
 // objects that no peer has confirmed in a session that lasts.
 func (r *rib) staleness() *topology.Staleness {
 	var s *topology.Staleness
@@ -307,9 +328,9 @@ func (r *rib) staleness() *topology.Staleness {
 		if p.since.Before(s.Since) {
 			s.Since = p.since
 		}
-		s.Sources = append(s.Sources, peerName(a))
+		s.Sources = append(s.Sources, topology.PeerName(a))
 		s.Incomplete = s.Incomplete || p.awaited()
-		reasons = append(reasons, peerName(a)+": "+p.reason)
+		reasons = append(reasons, topology.PeerName(a)+": "+p.reason)
 	}
 	if s != nil {
 		s.Reason = strings.Join(reasons, "; ")
@@ -321,9 +342,9 @@ func (r *rib) staleness() *topology.Staleness {
 // session ends, until it says something else: from others nothing is lacking.
 func (p *ribPeer) awaited() bool { return !p.ever && !p.late }
 
-// missed reports whether the topology lacks something while a peer is not in sync.
+// missed reports whether the topology may lack something while a peer is not in sync.
 func (r *rib) missed(p *ribPeer) bool {
-	if p.awaited() {
+	if !p.ever {
 		return true
 	}
 	for o := range p.said {

@@ -178,7 +178,7 @@ func TestRIBSeveralPeers(t *testing.T) {
 	expect(t, r, "B with nothing", both)
 	r.peerDown(peerA, "connection lost", epoch)
 	tell(t, r, peerB, n4)
-	if s := expect(t, r, "without A", both); s.Stale == nil || !slices.Equal(s.Stale.Sources, []string{peerName(peerA)}) {
+	if s := expect(t, r, "without A", both); s.Stale == nil || !slices.Equal(s.Stale.Sources, []string{topology.PeerName(peerA)}) {
 		t.Errorf("stale: %+v", s.Stale)
 	}
 	r.removePeer(peerA)
@@ -218,7 +218,7 @@ func TestRIBStartup(t *testing.T) {
 		t.Errorf("stale: %+v", s.Stale)
 	}
 	r.endOfRIB(peerA)
-	if s := r.snapshot(); !s.Incomplete() || !slices.Equal(s.Stale.Sources, []string{peerName(peerB)}) {
+	if s := r.snapshot(); !s.Incomplete() || !slices.Equal(s.Stale.Sources, []string{topology.PeerName(peerB)}) {
 		t.Errorf("stale: %+v", s.Stale)
 	}
 	// B is not waited for longer than the grace.
@@ -228,8 +228,17 @@ func TestRIBStartup(t *testing.T) {
 	if _, ok := r.tick(epoch.Add(time.Minute)); ok || !r.touched {
 		t.Errorf("the grace is not over")
 	}
-	if s := r.snapshot(); s.Stale != nil {
+	// What B would say is not known all the same.
+	late := &topology.Staleness{Reason: "127.0.2.2:179: no session yet", Since: epoch, Sources: []string{topology.PeerName(peerB)}}
+	if s := r.snapshot(); !s.Stale.Equal(late) {
+		t.Errorf("stale: %+v, want %+v", s.Stale, late)
+	}
+	r.peerFailed(peerB, "connection refused")
+	if s := r.snapshot(); s.Stale == nil || s.Stale.Reason != "127.0.2.2:179: connection refused" {
 		t.Errorf("stale: %+v", s.Stale)
+	}
+	if r.peerFailed(peerB, "connection refused"); r.touched {
+		t.Error("the same reason makes a snapshot")
 	}
 	// Updates of strangers, and of peers without a session, are not heard.
 	tell(t, r, peerB, device(2))

@@ -12,6 +12,7 @@ import (
 
 	"github.com/osrg/gobgp/v4/api"
 
+	"github.com/weft-sdn/weft/topology"
 	"github.com/weft-sdn/weft/topology/bgpls/wire"
 )
 
@@ -24,7 +25,12 @@ type session struct {
 	// incoming takes connections that the peer has made, while there is none.
 	incoming chan net.Conn
 
-	status PeerStatus // guarded by Speaker.mu
+	status topology.Peer // guarded by Speaker.mu
+	// reported is the status that Config.Changed had last. It belongs to the goroutine.
+	reported topology.Peer
+	// inners are the addresses of the last neighbors, for what is logged after they
+	// have gone; guarded by Speaker.mu.
+	inners [2]netip.Addr
 }
 
 const (
@@ -44,13 +50,15 @@ func (s *Speaker) keep(ctx context.Context, p *session) {
 		conn, err := p.connect(ctx, pause)
 		began := time.Now()
 		if err == nil {
-			s.setState(p, Opening, "")
+			s.setState(p, topology.PeerOpening, "")
 			err = s.converse(ctx, p, conn)
 		}
 		if ctx.Err() != nil {
 			return
 		}
-		s.setState(p, Connecting, err.Error())
+		why := reason(err)
+		s.setState(p, topology.PeerConnecting, why)
+		s.send(ctx, func(c *collector) { c.peerFailed(p.peer.key(), why) })
 		if time.Since(began) > steadyAfter {
 			pause = 0
 		}
@@ -116,7 +124,7 @@ func dial(ctx context.Context, p *Peer) (net.Conn, error) {
 // connections for a while.
 func (s *Speaker) converse(ctx context.Context, p *session, outer net.Conn) error {
 	defer outer.Close()
-	inner, active := s.newInner()
+	inner, active := s.newInner(p)
 	defer s.forgetInner(inner)
 	if err := s.server.AddPeer(ctx, &api.AddPeerRequest{Peer: neighborOf(&s.config, &p.peer, inner)}); err != nil {
 		return fmt.Errorf("%w: %w", errSetup, err)
@@ -153,7 +161,7 @@ func (s *Speaker) converse(ctx context.Context, p *session, outer net.Conn) erro
 		outer: outer, inner: conn, writeTime: s.config.HoldTime,
 		established: func() {
 			up = true
-			s.setState(p, Established, "")
+			s.setState(p, topology.PeerEstablished, "")
 			s.send(ctx, func(c *collector) { c.peerUp(key, time.Now()) })
 		},
 		deliver: func(u *wire.Update) { s.send(ctx, func(c *collector) { c.update(key, u) }) },
@@ -161,36 +169,49 @@ func (s *Speaker) converse(ctx context.Context, p *session, outer net.Conn) erro
 	err = r.run()
 	if up {
 		malformed := errors.Is(err, wire.ErrTruncated) || errors.Is(err, wire.ErrMalformed)
-		s.send(ctx, func(c *collector) { c.peerDown(key, err.Error(), malformed, time.Now()) })
+		s.send(ctx, func(c *collector) { c.peerDown(key, reason(err), malformed, time.Now()) })
 	}
 	return err
 }
 
-func (s *Speaker) setState(p *session, state SessionState, why string) {
+func (s *Speaker) setState(p *session, state topology.PeerState, why string) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if (p.status.State == Established) != (state == Established) {
+	if (p.status.State == topology.PeerEstablished) != (state == topology.PeerEstablished) {
 		p.status.Since = time.Now()
 	}
 	p.status.State = state
-	if state != Opening {
+	if state != topology.PeerOpening {
 		p.status.LastError = why
 	}
-	if state != Established {
+	if state == topology.PeerEstablished {
+		p.status.Sessions++
+	} else {
 		p.status.Synced = false
 	}
+	now := p.status
+	s.mu.Unlock()
+	if state == topology.PeerOpening || s.config.Changed == nil ||
+		now.State == p.reported.State && now.Sessions == p.reported.Sessions && now.LastError == p.reported.LastError {
+		return
+	}
+	p.reported = now
+	s.config.Changed(now)
 }
 
-// newInner returns an address for a neighbor, and what tells that the neighbor
-// accepts a connection.
-func (s *Speaker) newInner() (netip.Addr, <-chan struct{}) {
+// newInner returns an address for a neighbor that stands for a session, and what
+// tells that the neighbor accepts a connection.
+func (s *Speaker) newInner(p *session) (netip.Addr, <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	network := innerNetwork.Addr().As4()
 	for {
 		s.lastInner++
-		a := netip.AddrFrom4([4]byte{127, 83, byte(s.lastInner >> 8), byte(s.lastInner)})
-		if s.active[a] == nil {
+		a := netip.AddrFrom4([4]byte{network[0], network[1], byte(s.lastInner >> 8), byte(s.lastInner)})
+		if _, taken := s.names[a]; !taken {
 			s.active[a] = make(chan struct{}, 1)
+			delete(s.names, p.inners[0])
+			p.inners = [2]netip.Addr{p.inners[1], a}
+			s.names[a] = p.peer.key()
 			return a, s.active[a]
 		}
 	}

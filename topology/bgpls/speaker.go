@@ -34,6 +34,7 @@ type Speaker struct {
 	mu        sync.Mutex
 	sessions  map[peerKey]*session
 	active    map[netip.Addr]chan struct{} // by the address of a neighbor
+	names     map[netip.Addr]peerKey       // of neighbors that are, or were a moment ago
 	lastInner uint16
 	stats     Stats
 	err       error
@@ -61,13 +62,14 @@ func Start(ctx context.Context, c Config) (*Speaker, error) {
 	c.setDefaults()
 	s := &Speaker{
 		config:   c,
-		server:   newServer(&c),
 		events:   make(chan func(*collector), 1024),
 		done:     make(chan struct{}),
 		sessions: make(map[peerKey]*session),
 		active:   make(map[netip.Addr]chan struct{}),
 		said:     make(map[string]string),
+		names:    make(map[netip.Addr]peerKey),
 	}
+	s.server = newServer(&c, s.neighbor)
 	s.ctx, s.cancel = context.WithCancel(ctx)
 	watching, stopWatching := context.WithCancel(context.WithoutCancel(ctx))
 	if err := s.start(watching); err != nil {
@@ -217,14 +219,14 @@ func (s *Speaker) Stats() Stats {
 }
 
 // Peers returns the state of the sessions, by address and port.
-func (s *Speaker) Peers() []PeerStatus {
+func (s *Speaker) Peers() []topology.Peer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	all := make([]PeerStatus, 0, len(s.sessions))
+	all := make([]topology.Peer, 0, len(s.sessions))
 	for _, p := range s.sessions {
 		all = append(all, p.status)
 	}
-	slices.SortFunc(all, func(a, b PeerStatus) int {
+	slices.SortFunc(all, func(a, b topology.Peer) int {
 		return netip.AddrPortFrom(a.Address, a.Port).Compare(netip.AddrPortFrom(b.Address, b.Port))
 	})
 	return all
@@ -241,7 +243,7 @@ func (s *Speaker) AddPeer(ctx context.Context, p Peer) error {
 		return err
 	}
 	n := &session{peer: p, done: make(chan struct{}), incoming: make(chan net.Conn),
-		status: PeerStatus{Address: p.Address, Port: p.Port, ASN: p.ASN, State: Connecting}}
+		status: topology.Peer{Address: p.Address, Port: p.Port, ASN: p.ASN, State: topology.PeerConnecting}}
 	keep, cancel := context.WithCancel(s.ctx)
 	n.cancel = cancel
 	s.mu.Lock()
@@ -253,7 +255,7 @@ func (s *Speaker) AddPeer(ctx context.Context, p Peer) error {
 	case s.sessions[p.key()] != nil:
 		s.mu.Unlock()
 		cancel()
-		return fmt.Errorf("%w: peer %s is there already", ErrConfig, peerName(p.key()))
+		return fmt.Errorf("%w: peer %s is there already", ErrConfig, topology.PeerName(p.key()))
 	}
 	s.sessions[p.key()] = n
 	s.mu.Unlock()
@@ -289,9 +291,20 @@ func (s *Speaker) RemovePeer(ctx context.Context, a netip.Addr, port uint16) err
 	s.mu.Lock()
 	if s.sessions[key] == n {
 		delete(s.sessions, key)
+		for _, a := range n.inners {
+			delete(s.names, a)
+		}
 	}
 	s.mu.Unlock()
 	return errors.Join(s.sign(&n.peer, ""), s.do(ctx, func(c *collector) { c.removePeer(key) }))
+}
+
+// neighbor returns the peer that a neighbor of the server stands for.
+func (s *Speaker) neighbor(a netip.Addr) (peerKey, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k, ok := s.names[a]
+	return k, ok
 }
 
 // sign sets the password of a peer on the listener; an empty one removes it.

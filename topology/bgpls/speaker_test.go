@@ -173,7 +173,7 @@ func TestFigure1Learned(t *testing.T) {
 		t.Errorf("counters: %+v", stats)
 	}
 	for _, p := range collector.Peers() {
-		if p.State != Established || !p.Synced || p.ASN != testASN {
+		if p.State != topology.PeerEstablished || !p.Synced || p.ASN != testASN {
 			t.Errorf("session: %+v", p)
 		}
 	}
@@ -327,7 +327,7 @@ func TestPassword(t *testing.T) {
 		case <-time.After(time.Second):
 		case <-collector.Done():
 		}
-		if p := collector.Peers(); p[0].State != Connecting {
+		if p := collector.Peers(); p[0].State != topology.PeerConnecting {
 			t.Errorf("a session with a wrong password: %+v", p)
 		}
 	}

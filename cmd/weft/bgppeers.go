@@ -1,0 +1,56 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"time"
+)
+
+// peerDocument is the part of a BGP-LS peer that is shown.
+type peerDocument struct {
+	Name      string    `json:"name"`
+	ASN       uint32    `json:"asn"`
+	State     string    `json:"state"`
+	Since     time.Time `json:"since"`
+	LastError string    `json:"lastError"`
+	Synced    bool      `json:"synced"`
+	Sessions  uint64    `json:"sessions"`
+	Updates   uint64    `json:"updates"`
+	NLRIs     struct {
+		Nodes    int `json:"nodes"`
+		Links    int `json:"links"`
+		Prefixes int `json:"prefixes"`
+		SIDs     int `json:"sids"`
+	} `json:"nlris"`
+}
+
+func peerTable(w io.Writer, peers []peerDocument) error {
+	g := newGrid("PEER", "AS", "STATE", "SINCE", "SYNCED", "SESSIONS", "NODES", "LINKS", "PREFIXES", "SIDS", "LAST ERROR")
+	for i := range peers {
+		p := &peers[i]
+		g.row(p.Name, p.ASN, p.State, clockTime(p.Since), yesNo(p.Synced), p.Sessions,
+			p.NLRIs.Nodes, p.NLRIs.Links, p.NLRIs.Prefixes, p.NLRIs.SIDs, p.LastError)
+	}
+	return g.writeTo(w)
+}
+
+func peerDetail(w io.Writer, p *peerDocument) error {
+	g := newGrid()
+	g.row("Peer:", p.Name)
+	g.row("AS:", p.ASN)
+	state := p.State
+	if since := clockTime(p.Since); since != "" && state == "established" {
+		state += " since " + since
+	} else if since != "" {
+		state += ", no session since " + since
+	}
+	g.row("State:", state)
+	if p.LastError != "" {
+		g.row("Last error:", p.LastError)
+	}
+	g.row("Synced:", yesNo(p.Synced))
+	g.row("Sessions:", p.Sessions)
+	g.row("Updates:", p.Updates)
+	g.row("NLRIs:", fmt.Sprintf("%d nodes, %d links, %d prefixes, %d SIDs", p.NLRIs.Nodes, p.NLRIs.Links, p.NLRIs.Prefixes, p.NLRIs.SIDs))
+	return g.writeTo(w)
+}

@@ -1,0 +1,145 @@
+package northbound
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/topology"
+)
+
+// BGP is what the API needs of the BGP-LS speaker.
+type BGP interface {
+	// Peers returns the configured peers and their sessions, by address and port.
+	Peers() []topology.Peer
+}
+
+type bgpPeerView struct {
+	Name      string             `json:"name" doc:"Its configured address, and the port unless the peer connects to the controller."`
+	Address   netip.Addr         `json:"address"`
+	Port      uint16             `json:"port,omitempty" doc:"Where it listens; absent when it connects to the controller."`
+	ASN       uint32             `json:"asn" doc:"Its autonomous system."`
+	State     topology.PeerState `json:"state" enum:"connecting,opening,established"`
+	Since     time.Time          `json:"since,omitzero" doc:"When the last session began or ended; absent before the first."`
+	LastError string             `json:"lastError,omitempty" doc:"Why there is no session: a NOTIFICATION by code and subcode, an error of the connection."`
+	Synced    bool               `json:"synced" doc:"It has sent all that it has in this session (End-of-RIB)."`
+	Sessions  uint64             `json:"sessions" doc:"Sessions established since the controller started."`
+	Updates   uint64             `json:"updates" doc:"UPDATE messages received in all sessions."`
+	NLRIs     topology.PeerNLRIs `json:"nlris" doc:"NLRIs of the peer that are in the topology."`
+}
+
+type bgpPeerList struct {
+	Items []bgpPeerView `json:"items" nullable:"false" doc:"In the order of address and port."`
+}
+
+// BGPPeerParam is exported because huma passes over other embedded types.
+type BGPPeerParam struct {
+	Name string `path:"name" maxLength:"64" doc:"Name of the peer."`
+}
+
+func (s *Server) registerBGPPeers() {
+	const path = "/v1/bgp-peers"
+	huma.Register(s.api, s.operation(huma.Operation{
+		OperationID: "list-bgp-peers", Method: http.MethodGet, Path: path, Tags: []string{"network"},
+		Summary: "List the BGP-LS peers", Description: "The speakers that the topology is learned from, as configured, and their sessions.",
+	}), func(context.Context, *struct{}) (*struct{ Body bgpPeerList }, error) {
+		return &struct{ Body bgpPeerList }{bgpPeerList{Items: s.bgpPeers()}}, nil
+	})
+	huma.Register(s.api, s.operation(huma.Operation{
+		OperationID: "get-bgp-peer", Method: http.MethodGet, Path: path + "/{name}", Tags: []string{"network"},
+		Summary: "Get a BGP-LS peer", Errors: []int{404},
+	}), func(_ context.Context, in *BGPPeerParam) (*struct{ Body bgpPeerView }, error) {
+		all := s.bgpPeers()
+		i := slices.IndexFunc(all, func(p bgpPeerView) bool { return p.Name == in.Name })
+		if i < 0 {
+			return nil, newProblem(string(intent.CodeNotFound), fmt.Sprintf("there is no BGP-LS peer %q", in.Name))
+		}
+		return &struct{ Body bgpPeerView }{all[i]}, nil
+	})
+}
+
+func (s *Server) bgpPeers() []bgpPeerView {
+	out := []bgpPeerView{}
+	if s.cfg.BGP == nil {
+		return out
+	}
+	for _, p := range s.cfg.BGP.Peers() {
+		out = append(out, bgpPeerView{
+			Name: p.Name(), Address: p.Address, Port: p.Port, ASN: p.ASN, State: p.State, Since: p.Since, LastError: p.LastError,
+			Synced: p.Synced, Sessions: p.Sessions, Updates: p.Updates, NLRIs: p.NLRIs,
+		})
+	}
+	return out
+}
+
+// peerChecks are the checks of readiness about the peers. One that was in sync once
+// is advisory: the topology has what it said, and a restart of the controller would
+// lose that.
+func peerChecks(peers []topology.Peer) []check {
+	var out []check
+	for i := range peers {
+		p := &peers[i]
+		c := check{Name: "bgp-peer/" + p.Name(), OK: p.State == topology.PeerEstablished && p.Heard, Advisory: p.Heard}
+		switch {
+		case c.OK:
+			c.Advisory = false
+		case p.Heard:
+			c.Message = "the session is lost"
+		case p.State == topology.PeerEstablished:
+			c.Message = "it has not sent all that it has"
+		case p.Sessions > 0:
+			c.Message = "the session was lost before the peer had sent all that it has"
+		default:
+			c.Message = "no session was ever established"
+		}
+		if !c.OK && p.LastError != "" {
+			c.Message += ": " + p.LastError
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// bgpCollector reads the peers for one scrape.
+type bgpCollector struct{ bgp BGP }
+
+var (
+	peerLabels          = []string{"peer"}
+	peerEstablishedDesc = prometheus.NewDesc("weft_bgp_peer_established", "1 while there is a session with the BGP-LS peer.", peerLabels, nil)
+	peerSyncedDesc      = prometheus.NewDesc("weft_bgp_peer_synced", "1 when the BGP-LS peer has sent all that it has in this session.", peerLabels, nil)
+	peerSessionsDesc    = prometheus.NewDesc("weft_bgp_peer_sessions_total", "Sessions established with the BGP-LS peer.", peerLabels, nil)
+	peerUpdatesDesc     = prometheus.NewDesc("weft_bgp_peer_updates_total", "UPDATE messages received from the BGP-LS peer.", peerLabels, nil)
+	peerNLRIsDesc       = prometheus.NewDesc("weft_bgp_peer_nlris", "NLRIs of the BGP-LS peer that are in the topology.", []string{"peer", "type"}, nil)
+)
+
+// Describe implements [prometheus.Collector].
+func (c *bgpCollector) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{peerEstablishedDesc, peerSyncedDesc, peerSessionsDesc, peerUpdatesDesc, peerNLRIsDesc} {
+		ch <- d
+	}
+}
+
+// Collect implements [prometheus.Collector].
+func (c *bgpCollector) Collect(ch chan<- prometheus.Metric) {
+	send := func(d *prometheus.Desc, kind prometheus.ValueType, v float64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, kind, v, labels...)
+	}
+	for _, p := range c.bgp.Peers() {
+		name := p.Name()
+		send(peerEstablishedDesc, prometheus.GaugeValue, number(p.State == topology.PeerEstablished), name)
+		send(peerSyncedDesc, prometheus.GaugeValue, number(p.Synced), name)
+		send(peerSessionsDesc, prometheus.CounterValue, float64(p.Sessions), name)
+		send(peerUpdatesDesc, prometheus.CounterValue, float64(p.Updates), name)
+		send(peerNLRIsDesc, prometheus.GaugeValue, float64(p.NLRIs.Nodes), name, "node")
+		send(peerNLRIsDesc, prometheus.GaugeValue, float64(p.NLRIs.Links), name, "link")
+		send(peerNLRIsDesc, prometheus.GaugeValue, float64(p.NLRIs.Prefixes), name, "prefix")
+		send(peerNLRIsDesc, prometheus.GaugeValue, float64(p.NLRIs.SIDs), name, "sid")
+	}
+}

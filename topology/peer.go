@@ -1,0 +1,65 @@
+package topology
+
+import (
+	"net/netip"
+	"time"
+)
+
+// A PeerState says how far the session with a BGP-LS peer is.
+type PeerState string
+
+const (
+	// PeerConnecting is without a connection.
+	PeerConnecting PeerState = "connecting"
+	// PeerOpening is with a connection on which the session is negotiated.
+	PeerOpening PeerState = "opening"
+	// PeerEstablished is with a session.
+	PeerEstablished PeerState = "established"
+)
+
+// PeerStates are all states.
+var PeerStates = []PeerState{PeerConnecting, PeerOpening, PeerEstablished}
+
+// A Peer is a BGP-LS speaker that the topology is learned from, by its configured
+// address, and its session.
+type Peer struct {
+	Address netip.Addr
+	Port    uint16 // 0 of a peer that connects to us
+	ASN     uint32
+	State   PeerState
+	// Since is when the last session began or ended; zero before the first.
+	Since time.Time
+	// LastError is why there is no session, or why the last one ended.
+	LastError string
+	// Synced says that the peer has said everything in this session. It stays
+	// false for a speaker that does not collect.
+	Synced bool
+	// Heard says that it has said everything in some session.
+	Heard bool
+	// Sessions counts those that were established.
+	Sessions uint64
+	// Updates counts the UPDATE messages of all sessions; NLRIs are what the
+	// topology has of the peer.
+	Updates uint64
+	NLRIs   PeerNLRIs
+}
+
+// PeerNLRIs count the NLRIs of a peer by their types (RFC 9552 section 5.2, RFC
+// 9514 section 6).
+type PeerNLRIs struct {
+	Nodes    int `json:"nodes"`
+	Links    int `json:"links"`
+	Prefixes int `json:"prefixes" doc:"IPv4 and IPv6."`
+	SIDs     int `json:"sids" doc:"SRv6 SIDs."`
+}
+
+// Name returns the address, with the port where there is one.
+func (p *Peer) Name() string { return PeerName(netip.AddrPortFrom(p.Address, p.Port)) }
+
+// PeerName names a peer by its address, and its port unless that is 0.
+func PeerName(p netip.AddrPort) string {
+	if p.Port() == 0 {
+		return p.Addr().String()
+	}
+	return p.String()
+}

@@ -3,7 +3,7 @@ package controller
 import (
 	"cmp"
 	"context"
-	"fmt"
+	"errors"
 	"slices"
 	"strconv"
 
@@ -56,7 +56,7 @@ func (p *P4Runtime) event(e southbound.Event, handler func(SwitchEvent)) {
 	case southbound.Ready:
 		handler(SwitchEvent{Up: true})
 	case southbound.Backup:
-		handler(SwitchEvent{Err: fmt.Errorf("another controller is primary, with election id %d", e.Primary.Low)})
+		handler(SwitchEvent{Err: errors.New(e.String())})
 	case southbound.Down:
 		handler(SwitchEvent{Err: e.Err})
 	case southbound.PacketIn:

@@ -70,9 +70,6 @@ type Config struct {
 	DialOptions []grpc.DialOption
 }
 
-// ElectionID is a P4Runtime election id, 128 bits.
-type ElectionID struct{ High, Low uint64 }
-
 // Backoff says how long the pauses between attempts to connect are.
 type Backoff = retry.Backoff
 

@@ -248,7 +248,9 @@ func (s *Session) lead(c *conn) error {
 		}
 		if codes.Code(a.GetStatus().GetCode()) != codes.OK {
 			ready = false
-			s.backup(c, electionFromProto(a.GetElectionId()))
+			s.backup(c, Backup{
+				Own: c.cfg.Election, Highest: electionFromProto(a.GetElectionId()), Vacant: codes.Code(a.GetStatus().GetCode()) == codes.NotFound,
+			})
 			continue
 		}
 		if ready {
@@ -259,7 +261,7 @@ func (s *Session) lead(c *conn) error {
 		c.installing.Store(false)
 		switch {
 		case errors.Is(err, ErrNotPrimary): // deposed meanwhile; the stream says by whom
-			s.backup(c, ElectionID{})
+			s.backup(c, Backup{Own: c.cfg.Election})
 		case err != nil:
 			return err
 		default:
@@ -270,9 +272,9 @@ func (s *Session) lead(c *conn) error {
 	}
 }
 
-func (s *Session) backup(c *conn, primary ElectionID) {
+func (s *Session) backup(c *conn, b Backup) {
 	s.setState(StateBackup, c, nil)
-	s.emit(c.ctx, Backup{Primary: primary})
+	s.emit(c.ctx, b)
 }
 
 // probe asks the switch for its capabilities now and then. Any answer will do:

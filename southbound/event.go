@@ -2,9 +2,9 @@ package southbound
 
 import (
 	"context"
+	"fmt"
 	"time"
 
-	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"google.golang.org/grpc/codes"
 
 	"github.com/weft-sdn/weft/southbound/entry"
@@ -29,8 +29,26 @@ type Ready struct {
 
 // Backup: the switch answers, but another controller is primary, or none.
 type Backup struct {
-	// Primary is the highest election id the switch knows.
-	Primary ElectionID
+	// Own is the election id of this controller.
+	Own ElectionID
+	// Highest is the highest election id that the switch has ever taken, also from a
+	// controller that has gone; zero when the switch refused a write before it said so.
+	Highest ElectionID
+	// Vacant says that no controller is primary: the switch waits for an election id
+	// of Highest at least.
+	Vacant bool
+}
+
+// String says who is primary, and what it takes to become so.
+func (b Backup) String() string {
+	switch {
+	case b.Vacant:
+		return fmt.Sprintf("no controller is primary, but the switch remembers election id %s, and this controller has %s: start it with --election-id %s or higher, or restart the switch",
+			b.Highest, b.Own, b.Highest)
+	case b.Highest == (ElectionID{}):
+		return fmt.Sprintf("another controller has become primary; this one has election id %s", b.Own)
+	}
+	return fmt.Sprintf("another controller is primary, with election id %s; this one has %s", b.Highest, b.Own)
 }
 
 // Down: the connection was lost or could not be made.
@@ -94,10 +112,4 @@ func (s State) String() string {
 		return stateNames[s]
 	}
 	return "unknown"
-}
-
-func (e ElectionID) proto() *p4v1.Uint128 { return &p4v1.Uint128{High: e.High, Low: e.Low} }
-
-func electionFromProto(u *p4v1.Uint128) ElectionID {
-	return ElectionID{High: u.GetHigh(), Low: u.GetLow()}
 }

@@ -43,6 +43,7 @@ type fakeSwitch struct {
 	outs     []*p4v1.PacketOut
 	acks     []*p4v1.DigestListAck
 
+	remembered   ElectionID                      // of a client that has gone
 	noCookie     bool                            // keeps no cookie
 	refuse       error                           // ends streams at once
 	mute         bool                            // never answers an arbitration or a probe
@@ -144,8 +145,8 @@ func (f *fakeSwitch) highest() ElectionID {
 		}
 		return int(int64(a.Low - b.Low))
 	})
-	if len(ids) == 0 {
-		return ElectionID{}
+	if len(ids) == 0 || f.remembered != (ElectionID{}) {
+		return f.remembered
 	}
 	return ids[len(ids)-1]
 }
@@ -157,6 +158,9 @@ func (f *fakeSwitch) arbitrate() {
 		st := &rpcstatus.Status{Code: int32(codes.OK)}
 		if id != top {
 			st = &rpcstatus.Status{Code: int32(codes.AlreadyExists), Message: "backup"}
+			if f.remembered != (ElectionID{}) {
+				st = &rpcstatus.Status{Code: int32(codes.NotFound), Message: "no primary"}
+			}
 		}
 		s.send <- &p4v1.StreamMessageResponse{Update: &p4v1.StreamMessageResponse_Arbitration{Arbitration: &p4v1.MasterArbitrationUpdate{
 			DeviceId: 1, ElectionId: top.proto(), Status: st,

@@ -119,8 +119,8 @@ func TestArbitration(t *testing.T) {
 	cfg.Election, cfg.Pipeline = ElectionID{High: 1}, smallPipeline(t)
 	high, highEvents := open(t, cfg)
 	next[Ready](t, highEvents)
-	if b := next[Backup](t, lowEvents); b.Primary != cfg.Election {
-		t.Errorf("backup to %v", b.Primary)
+	if b := next[Backup](t, lowEvents); b.Highest != cfg.Election || b.Own != f.config().Election || b.Vacant {
+		t.Errorf("backup: %v", b)
 	}
 	up := insert(route("2001:db8::", 32, 1))
 	if _, err := low.Write(t.Context(), up); !errors.Is(err, ErrNotPrimary) {
@@ -140,6 +140,42 @@ func TestArbitration(t *testing.T) {
 		t.Error("the pipeline was installed over itself on promotion")
 	}
 	wantAccepted(t)(low.Write(t.Context(), []entry.Update{{Type: entry.Delete, Entity: up[0].Entity}}))
+}
+
+// TestArbitrationVacant: a switch remembers a higher election id than this
+// controller's, of a client that has gone.
+func TestArbitrationVacant(t *testing.T) {
+	f := newFakeSwitch(t)
+	f.remembered = ElectionID{High: 2, Low: 3}
+	cfg := f.config()
+	_, ev := open(t, cfg)
+	b := next[Backup](t, ev)
+	if want := (Backup{Own: cfg.Election, Highest: f.remembered, Vacant: true}); b != want {
+		t.Errorf("%+v, want %+v", b, want)
+	}
+	want := "no controller is primary, but the switch remembers election id 2:3, and this controller has " + cfg.Election.String() + ": start it with --election-id 2:3 or higher"
+	if !strings.Contains(b.String(), want) {
+		t.Errorf("%v, want %s", b, want)
+	}
+}
+
+func TestElectionID(t *testing.T) {
+	for text, want := range map[string]ElectionID{
+		"7": {Low: 7}, "0:7": {Low: 7}, "1:0": {High: 1}, "18446744073709551615:18446744073709551615": {High: 1<<64 - 1, Low: 1<<64 - 1},
+	} {
+		e, err := ParseElectionID(text)
+		if err != nil || e != want {
+			t.Errorf("%s: %v, %v", text, e, err)
+		}
+		if again, err := ParseElectionID(e.String()); err != nil || again != e {
+			t.Errorf("%s is %s, and that %v, %v", text, e, again, err)
+		}
+	}
+	for _, text := range []string{"", "0", "0:0", ":", "1:", ":1", "-1", "1:2:3", "x", "18446744073709551616", "1:18446744073709551616", "0x10"} {
+		if e, err := ParseElectionID(text); err == nil || !strings.Contains(err.Error(), "LOW or HIGH:LOW") {
+			t.Errorf("%q: %v, %v", text, e, err)
+		}
+	}
 }
 
 // TestDeposedMidWrite: the switch refuses a write before the session has heard

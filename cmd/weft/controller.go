@@ -27,8 +27,28 @@ type controllerCommand struct {
 	check    bool
 	listen   string
 	tokens   string
-	election uint64
+	election electionFlag
 	text     []byte // of the file
+}
+
+// electionFlag is an election id on the command line; zero is none.
+type electionFlag struct{ southbound.ElectionID }
+
+// String implements pflag.Value.
+func (e *electionFlag) String() string {
+	if e.ElectionID == (southbound.ElectionID{}) {
+		return ""
+	}
+	return e.ElectionID.String()
+}
+
+// Type implements pflag.Value.
+func (e *electionFlag) Type() string { return "[HIGH:]LOW" }
+
+// Set implements pflag.Value.
+func (e *electionFlag) Set(s string) (err error) {
+	e.ElectionID, err = southbound.ParseElectionID(s)
+	return err
 }
 
 func newController(env environment) *cobra.Command {
@@ -50,7 +70,7 @@ Intents are kept in memory: after a restart the controller has to be told them a
 	f.BoolVar(&k.check, "check", false, "check the file, and the files it names, and end")
 	f.StringVar(&k.listen, "listen", "", "address:port of the API (default that of the file)")
 	f.StringVar(&k.tokens, "token-file", "", "file of bearer tokens, one a line, of which clients of the API must have one (default none)")
-	f.Uint64Var(&k.election, "election-id", 0, "P4Runtime election id, the highest of which writes (default the time of the start)")
+	f.Var(&k.election, "election-id", "P4Runtime election id, LOW or HIGH:LOW; the controller with the highest writes (default the time of the start)")
 	k.log.register(c, "info")
 	return c
 }
@@ -75,7 +95,7 @@ func (k *controllerCommand) run(ctx context.Context) error {
 		return err
 	}
 	service.TuneMemory()
-	s, err := service.Start(ctx, service.Options{Inventory: *inv, Log: log, API: api, Election: southbound.ElectionID{Low: k.election}})
+	s, err := service.Start(ctx, service.Options{Inventory: *inv, Log: log, API: api, Election: k.election.ElectionID})
 	if err != nil {
 		return err
 	}

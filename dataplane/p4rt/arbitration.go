@@ -138,8 +138,11 @@ func (r *role) notice(x *Session) *p4v1.StreamMessageResponse {
 	switch {
 	case r.primary == nil:
 		st.Code, st.Message = int32(codes.NotFound), "there is no primary controller"
+		if r.highest != nil {
+			st.Message += fmt.Sprintf("; it takes election id %s or higher, and this controller's is %s", r.highest, x.election)
+		}
 	case r.primary != x:
-		st.Code, st.Message = int32(codes.AlreadyExists), "another controller is primary"
+		st.Code, st.Message = int32(codes.AlreadyExists), fmt.Sprintf("another controller is primary, with election id %s; this controller's is %s", r.highest, x.election)
 	}
 	m := &p4v1.MasterArbitrationUpdate{
 		DeviceId:   x.sessions.dev.cfg.ID,

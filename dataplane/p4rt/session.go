@@ -252,6 +252,8 @@ func (s *Sessions) authorize(device uint64, roleID uint64, name string, election
 	}
 	id := newElectionID(election)
 	switch {
+	case r.primary == nil && r.highest != nil:
+		return nil, errorf(codes.PermissionDenied, "there is no primary controller for role %q; send a MasterArbitrationUpdate with election id %s or higher first", name, r.highest)
 	case r.primary == nil:
 		return nil, errorf(codes.PermissionDenied, "there is no primary controller for role %q; send a MasterArbitrationUpdate first", name)
 	case id == nil:

@@ -182,3 +182,55 @@ func TestNothingInFlightNothingCounted(t *testing.T) {
 		t.Errorf("sent again %v, want 101", psns(again))
 	}
 }
+
+// TestTimerStartsAgain: a packet that is sent again for what a NACK, SACKs or a probe say has the original timeout, however long the one
+// before was ("the SRC_TIMER for that packet MUST be reset to the original, default timer value (not exponentially increased)", OCP MRC
+// 1.0, section 7.4.4, MRC-042).
+func TestTimerStartsAgain(t *testing.T) {
+	const linear = ackTimeoutUnit << 8 // 262 us
+	for _, how := range []string{"NACK", "SACKs", "probe"} {
+		s := newSolo(t, func(c *QPConfig) {
+			c.AckTimeout, c.LinearRetries, c.Congestion = 8, 1, FixedWindow(20*350)
+			if how == "probe" {
+				c.ProbeTimeout = linear / 8
+			}
+		})
+		s.write(12)
+		out := s.settle(time.Microsecond)
+		// All but PSN 100 arrive; its timer expires twice, so that the third time takes four times as long.
+		s.give(sackPacket(99, 111, out[11].EV(), 11*376, 101, 102, 103, 104, 105, 106, 107, 108, 109, 110, 111))
+		for s.qp.Counters().Timeouts < 2 && s.now < 10*linear {
+			s.settle(linear / 4)
+		}
+		if rec := s.qp.record(100); rec.state != flying || rec.expired < 2 || rec.deadline-rec.sentAt < 4*linear {
+			t.Fatalf("%s: %d timeouts, the next after %v: want a longer one", how, rec.expired, rec.deadline-rec.sentAt)
+		}
+		switch how {
+		case "NACK":
+			n := nackPacket(100, s.qp.record(100).lastWay.ev, packet.NACKTrimmed)
+			n.BTH.Retransmission = true
+			s.give(n)
+		case "SACKs":
+			s.write(60)
+			rcvd := 11 * 376
+			for psn := uint32(112); s.qp.Counters().SACKLosses == 0 && psn < 170; psn++ {
+				s.settle(time.Microsecond)
+				rcvd += 376
+				a := sackPacket(99, psn, s.qp.record(psn).lastWay.ev, rcvd)
+				a.SETH.SACKOffset, a.SETH.SACKBitmap = 2, 1<<(psn-100)-1
+				a.SETH.SetNSCC(packet.NSCC{OOOCount: uint16(psn - 100), RcvdBytes: packet.RcvdBytes(uint64(rcvd))})
+				s.give(a)
+			}
+		case "probe":
+			var probes []sentPacket
+			for len(probes) == 0 {
+				probes = only(s.settle(linear), packet.OpMRCProbe)
+			}
+			s.give(probeAnswer(probes[len(probes)-1], 99, packet.MarkNone, 101, 102, 103, 104, 105, 106, 107, 108, 109, 110, 111))
+		}
+		s.settle(time.Microsecond)
+		if rec := s.qp.record(100); rec.state != flying || rec.deadline-rec.sentAt != linear {
+			t.Errorf("%s: sent again with a timeout of %v, want %v", how, rec.deadline-rec.sentAt, linear)
+		}
+	}
+}

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
@@ -109,6 +111,41 @@ func TestProfiles(t *testing.T) {
 	})
 	if sent := qp.Counters().RequestsSent; sum != sent {
 		t.Errorf("%d packets counted, %d sent", sum, sent)
+	}
+}
+
+// TestLongestPrefix: of the profiles whose destinations hold the peer, the one with the longest prefix gives the values, whatever the
+// order they come in; when it goes, the next one does.
+func TestLongestPrefix(t *testing.T) {
+	f := nictest.New(t, 2, 2, 1, nil)
+	peer := nictest.Address(1)
+	var profiles []*hostapi.Profile
+	for i, bits := range []int{32, 128, 16, 64} {
+		p := nictest.Profile(fmt.Sprintf("bits-%d", bits), 2, 2)
+		for j := range p.EVs {
+			p.EVs[j] = nictest.EV(10*i+j, j+1)
+		}
+		p.Destinations = []netip.Prefix{netip.PrefixFrom(peer, bits).Masked()}
+		profiles = append(profiles, p)
+	}
+	qp, _ := f.Pair(0, 1, 100)
+	packets := seen{}
+	f.Drop = packets.note
+	for _, want := range []int{1, 3, 0, 2} { // 128, 64, 32, 16
+		f.Hold(0, hostapi.State{Profiles: profiles})
+		clear(packets)
+		write(t, f, 0, 1, qp, 100_000).finish(t)
+		for j := range 2 {
+			if way := fmt.Sprintf("0 %#08x@%d", uint32(10*want+j+1)<<16, j+1); packets[way] == 0 {
+				t.Errorf("nothing sent by %s of profile %d: %v", way, want, packets)
+			}
+		}
+		for i, p := range profiles {
+			if p.EVs[0] == nictest.EV(10*want, 1) {
+				profiles = slices.Delete(slices.Clone(profiles), i, i+1)
+				break
+			}
+		}
 	}
 }
 

@@ -14,8 +14,9 @@ import (
 	"testing"
 )
 
-// TestConformanceTable: every row of docs/conformance.tsv is well formed, no id stands twice, and
-// every test it names exists, subtests by their name in a t.Run or a table.
+// TestConformanceTable: docs/conformance.tsv has one well-formed row for every requirement and no
+// other, every test it names exists in the package it names, subtests by their name in a t.Run or a
+// table, and docs/conformance.md counts its rows.
 func TestConformanceTable(t *testing.T) {
 	tests := goTests(t, "../..")
 	file, err := os.Open("../../docs/conformance.tsv")
@@ -27,7 +28,7 @@ func TestConformanceTable(t *testing.T) {
 	if !lines.Scan() || lines.Text() != "id\tstatus\ttests\tnote" {
 		t.Fatalf("header is %q", lines.Text())
 	}
-	seen := map[string]bool{}
+	seen, counts := map[string]bool{}, map[string]int{}
 	for n := 2; lines.Scan(); n++ {
 		fields := strings.Split(lines.Text(), "\t")
 		if len(fields) != 4 {
@@ -45,43 +46,65 @@ func TestConformanceTable(t *testing.T) {
 				t.Errorf("line %d: %s is tested, by no test", n, id)
 			}
 			for name := range strings.SplitSeq(names, ",") {
-				function, sub, _ := strings.Cut(name, "/")
-				literals, ok := tests[function]
+				m := testName.FindStringSubmatch(name)
+				if m == nil {
+					t.Errorf("line %d: %s: %q, want package.TestX or package.TestX/sub", n, id, name)
+					continue
+				}
+				literals, ok := tests[m[1]]
 				if !ok {
-					t.Errorf("line %d: %s: no test %s", n, id, function)
-				} else if sub != "" && !literals[sub] {
-					t.Errorf("line %d: %s: %s has no subtest %q", n, id, function, sub)
+					t.Errorf("line %d: %s: no test %s", n, id, m[1])
+				} else if m[2] != "" && !literals[m[2]] {
+					t.Errorf("line %d: %s: %s has no subtest %q", n, id, m[1], m[2])
 				}
 			}
-		case "n/a":
+		case "not met", "n/a":
 			if note == "" || names != "" {
-				t.Errorf("line %d: %s is n/a: want the reason in note, and no tests", n, id)
+				t.Errorf("line %d: %s is %s: want the reason in note, and no tests", n, id, status)
 			}
 		default:
-			t.Errorf("line %d: %s: status %q, want tested or n/a", n, id, status)
+			t.Errorf("line %d: %s: status %q, want tested, not met or n/a", n, id, status)
 		}
+		specification, _, _ := strings.Cut(id, "-")
+		counts[specification+"- "+status]++
 	}
 	if err := lines.Err(); err != nil {
 		t.Fatal(err)
 	}
-	for i := 1; i <= 32; i++ {
-		want(t, seen, fmt.Sprintf("MT-%03d", i))
-	}
-	for i := 1; i <= 20; i++ {
-		want(t, seen, fmt.Sprintf("MT-S-%02d", i))
+	for _, ids := range requirements {
+		for i := 1; i <= ids.last; i++ {
+			want(t, seen, fmt.Sprintf(ids.format, i))
+		}
 	}
 	for id := range seen {
-		if !mrcID.MatchString(id) && !pfcID.MatchString(id) {
-			t.Errorf("%s is no requirement", id)
+		t.Errorf("%s is no requirement", id)
+	}
+	summary, err := os.ReadFile("../../docs/conformance.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, specification := range []string{"MT-", "MRC-", "PFC-"} {
+		tested, notMet, na := counts[specification+" tested"], counts[specification+" not met"], counts[specification+" n/a"]
+		row := fmt.Sprintf("(`%s`) | %d | %d | %d | %d |\n", specification, tested+notMet+na, tested, notMet, na)
+		if !strings.Contains(string(summary), row) {
+			t.Errorf("docs/conformance.md has no row that ends in %q", row)
 		}
 	}
 }
 
-// mrcID is an id of the MRC specification: its sentences, lines of its tables, and what section 10.2.2 asks of controllers.
-var mrcID = regexp.MustCompile(`^MRC-(0\d\d|1[0-4]\d|15[0-2]|T\d+(\.\d+)?-\d\d|C-0[1-7])$`)
+// testName is the package of a test, by its folder, and its name, and the name of a subtest.
+var testName = regexp.MustCompile(`^([a-z0-9/]+\.Test\w+)(?:/(.+))?$`)
 
-// pfcID is an id of the draft on PFC over SRv6.
-var pfcID = regexp.MustCompile(`^PFC-0([0-2]\d|3[0-6])$`)
+// requirements are the ids: sentences of the specifications in their order, lines of their tables and pseudo-code, and what
+// section 10.2.2 of MRC asks of controllers.
+var requirements = []struct {
+	format string
+	last   int
+}{
+	{"MT-%03d", 32}, {"MT-S-%02d", 20}, {"MRC-%03d", 152}, {"MRC-T6.2-%02d", 12}, {"MRC-T6.3-%02d", 4}, {"MRC-T6.12-%02d", 7},
+	{"MRC-T7.1-%02d", 2}, {"MRC-T7.3-%02d", 7}, {"MRC-T7.7-%02d", 6}, {"MRC-T7.14-%02d", 7}, {"MRC-T8-%02d", 4}, {"MRC-T9-%02d", 14},
+	{"MRC-T10-%02d", 5}, {"MRC-C-%02d", 7}, {"PFC-%03d", 36},
+}
 
 // want takes an id out of those that were seen.
 func want(t *testing.T, seen map[string]bool, id string) {
@@ -92,8 +115,8 @@ func want(t *testing.T, seen map[string]bool, id string) {
 	delete(seen, id)
 }
 
-// goTests returns the test functions below a folder, each with the string literals of the test
-// files of its folder, written as subtest names are.
+// goTests returns the test functions below a folder, by package.TestX, the package being its folder,
+// each with the string literals of the test files of that folder, written as subtest names are.
 func goTests(t *testing.T, root string) map[string]map[string]bool {
 	t.Helper()
 	tests, literals := map[string]map[string]bool{}, map[string]map[string]bool{}
@@ -119,7 +142,7 @@ func goTests(t *testing.T, root string) map[string]map[string]bool {
 			switch n := n.(type) {
 			case *ast.FuncDecl:
 				if n.Recv == nil && strings.HasPrefix(n.Name.Name, "Test") {
-					tests[n.Name.Name] = literals[dir]
+					tests[strings.TrimPrefix(filepath.ToSlash(dir), "../../")+"."+n.Name.Name] = literals[dir]
 				}
 			case *ast.BasicLit:
 				if n.Kind == token.STRING {

@@ -121,6 +121,8 @@ type Precondition struct {
 	Version uint64
 	// Absent: there must be no such resource.
 	Absent bool
+	// Trial, when not nil, makes the write a dry run.
+	Trial *Trial
 }
 
 // SwitchStatus is what the controller knows about a switch.

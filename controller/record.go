@@ -66,7 +66,7 @@ func (c *Core) takeSaves() []store.Op {
 		c.meta = false
 	}
 	for _, i := range slices.Sorted(maps.Keys(c.raised)) {
-		out = append(out, store.Op{Key: epochPrefix + strconv.Itoa(int(i)), Value: strconv.AppendUint(nil, uint64(c.epochs[i]), 10)})
+		out = append(out, store.Op{Key: epochKey(i), Value: encode(c.epochs[i])})
 	}
 	clear(c.raised)
 	for _, key := range c.gone {
@@ -82,6 +82,8 @@ func (c *Core) takeSaves() []store.Op {
 	c.takeLossless(func(key string, value []byte) { out = append(out, store.Op{Key: key, Value: value}) })
 	return out
 }
+
+func epochKey(index uint16) string { return epochPrefix + strconv.Itoa(int(index)) }
 
 func encode(v any) []byte {
 	b, err := json.Marshal(v)

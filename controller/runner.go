@@ -51,6 +51,8 @@ type Controller struct {
 	mu     sync.Mutex
 	links  map[string]*link
 	states map[uint64]chan<- StateReport
+
+	trial chan struct{} // has room for one trial at a time
 }
 
 // NewController returns a controller on the records of its store.
@@ -66,7 +68,7 @@ func NewController(ctx context.Context, o Options) (*Controller, error) {
 	}
 	c := &Controller{
 		opts: o, loop: owner.New(start), core: core,
-		links: make(map[string]*link), states: make(map[uint64]chan<- StateReport),
+		links: make(map[string]*link), states: make(map[uint64]chan<- StateReport), trial: make(chan struct{}, 1),
 	}
 	c.inv.Store(core.Inventory())
 	c.topo.Store(core.Topology())
@@ -222,8 +224,11 @@ func (c *Controller) Group(ctx context.Context, name string) (g intent.Multicast
 
 // PutGroup is [Core.PutGroup].
 func (c *Controller) PutGroup(ctx context.Context, name string, spec intent.Spec, pre Precondition) (g intent.MulticastGroup, created bool, err error) {
-	stopped := c.Do(ctx, func(core *Core) { g, created, err = core.PutGroup(name, spec, pre) })
-	return g, created, first(stopped, err)
+	err = c.write(ctx, pre, func(core *Core) (err error) {
+		g, created, err = core.PutGroup(name, spec, pre)
+		return err
+	})
+	return g, created, err
 }
 
 // DeleteGroup is [Core.DeleteGroup].

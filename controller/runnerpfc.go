@@ -20,8 +20,11 @@ func (c *Controller) SRv6Policy(ctx context.Context, name string) (p intent.SRv6
 
 // PutSRv6Policy is [Core.PutSRv6Policy].
 func (c *Controller) PutSRv6Policy(ctx context.Context, name string, spec intent.SRv6PolicySpec, pre Precondition) (p intent.SRv6Policy, created bool, err error) {
-	stopped := c.Do(ctx, func(core *Core) { p, created, err = core.PutSRv6Policy(name, spec, pre) })
-	return p, created, first(stopped, err)
+	err = c.write(ctx, pre, func(core *Core) (err error) {
+		p, created, err = core.PutSRv6Policy(name, spec, pre)
+		return err
+	})
+	return p, created, err
 }
 
 // DeleteSRv6Policy is [Core.DeleteSRv6Policy].
@@ -44,8 +47,11 @@ func (c *Controller) Tenant(ctx context.Context, name string) (t intent.Tenant, 
 
 // PutTenant is [Core.PutTenant].
 func (c *Controller) PutTenant(ctx context.Context, name string, spec intent.TenantSpec, pre Precondition) (t intent.Tenant, created bool, err error) {
-	stopped := c.Do(ctx, func(core *Core) { t, created, err = core.PutTenant(name, spec, pre) })
-	return t, created, first(stopped, err)
+	err = c.write(ctx, pre, func(core *Core) (err error) {
+		t, created, err = core.PutTenant(name, spec, pre)
+		return err
+	})
+	return t, created, err
 }
 
 // DeleteTenant is [Core.DeleteTenant].
@@ -68,8 +74,11 @@ func (c *Controller) PFCPolicy(ctx context.Context, name string) (p intent.PFCPo
 
 // PutPFCPolicy is [Core.PutPFCPolicy].
 func (c *Controller) PutPFCPolicy(ctx context.Context, name string, spec intent.PFCPolicySpec, pre Precondition) (p intent.PFCPolicy, created bool, err error) {
-	stopped := c.Do(ctx, func(core *Core) { p, created, err = core.PutPFCPolicy(name, spec, pre) })
-	return p, created, first(stopped, err)
+	err = c.write(ctx, pre, func(core *Core) (err error) {
+		p, created, err = core.PutPFCPolicy(name, spec, pre)
+		return err
+	})
+	return p, created, err
 }
 
 // DeletePFCPolicy is [Core.DeletePFCPolicy].

@@ -49,6 +49,8 @@ type drainable[P, V any] struct {
 	path, one, noun string
 	get             func(ctx context.Context, m Multipath, p *P) (V, intent.Admin, error)
 	target          func(p *P) multipath.Target
+	// want puts a spec into what clients get.
+	want func(v *V, spec intent.AdminSpec)
 	// plain is get without an MRC fabric; nil: there is none of the kind then.
 	plain func(ctx context.Context, p *P) (V, error)
 }
@@ -104,7 +106,11 @@ func (d *drainable[P, V]) set(ctx context.Context, s *Server, p *P, spec intent.
 	if err := m.SetAdmin(ctx, d.target(p), spec, pre); err != nil {
 		return nil, err
 	}
-	return d.read(ctx, s, p)
+	out, err := d.read(ctx, s, p)
+	if err == nil && pre.Trial != nil {
+		d.want(&out.Body, spec)
+	}
+	return out, err
 }
 
 func (d *drainable[P, V]) put(ctx context.Context, s *Server, p *P, c Conditions, body adminDraft) (*itemOf[V], error) {

@@ -34,8 +34,11 @@ type collection[S, R any] struct {
 	get func(ctx context.Context, name string) (R, error)
 	// draft is a resource as a client would write it.
 	draft func(r *R) draftOf[S]
-	put   func(ctx context.Context, name string, spec S, pre controller.Precondition) (r R, created bool, err error)
-	del   func(ctx context.Context, name string, pre controller.Precondition) error
+	// changed puts what a dry run would change on switches into a resource; nil: it changes
+	// nothing there.
+	changed func(r *R, changes []intent.SwitchChange)
+	put     func(ctx context.Context, name string, spec S, pre controller.Precondition) (r R, created bool, err error)
+	del     func(ctx context.Context, name string, pre controller.Precondition) error
 }
 
 // draftOf is what clients send: a whole resource, as they got it, or just name and
@@ -198,7 +201,19 @@ func (c *collection[S, R]) getOne(ctx context.Context, in *NameParam) (*itemOf[R
 	return c.item(r, false), nil
 }
 
-func (c *collection[S, R]) createOne(ctx context.Context, in *struct{ Body draftOf[S] }) (*itemOf[R], error) {
+// write is put, with the outcome of a dry run in the resource.
+func (c *collection[S, R]) write(ctx context.Context, name string, spec S, pre controller.Precondition) (R, bool, error) {
+	r, created, err := c.put(ctx, name, spec, pre)
+	if err == nil && pre.Trial != nil && c.changed != nil {
+		c.changed(&r, pre.Trial.Changes)
+	}
+	return r, created, err
+}
+
+func (c *collection[S, R]) createOne(ctx context.Context, in *struct {
+	DryRun
+	Body draftOf[S]
+}) (*itemOf[R], error) {
 	if err := c.configured(); err != nil {
 		return nil, err
 	}
@@ -207,7 +222,7 @@ func (c *collection[S, R]) createOne(ctx context.Context, in *struct{ Body draft
 			Field: "name", Code: intent.CodeInvalid, Value: "missing", Want: "a name",
 		})
 	}
-	r, _, err := c.put(ctx, in.Body.Name, in.Body.Spec, controller.Precondition{Absent: true})
+	r, _, err := c.write(ctx, in.Body.Name, in.Body.Spec, controller.Precondition{Absent: true, Trial: in.trial()})
 	if err != nil {
 		return nil, problemOf(err)
 	}
@@ -229,7 +244,7 @@ func (c *collection[S, R]) putOne(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	r, isNew, err := c.put(ctx, in.Name, in.Body.Spec, pre)
+	r, isNew, err := c.write(ctx, in.Name, in.Body.Spec, pre)
 	if err != nil {
 		return nil, missed(err, pre)
 	}
@@ -248,7 +263,7 @@ func (c *collection[S, R]) patchOne(ctx context.Context, s *Server, name string,
 		if err := sameName(name, d.Name); err != nil {
 			return nil, err
 		}
-		r, _, err := c.put(ctx, name, d.Spec, pre)
+		r, _, err := c.write(ctx, name, d.Spec, pre)
 		if err != nil {
 			return nil, err
 		}

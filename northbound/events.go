@@ -51,6 +51,18 @@ func (e *Events) Published() uint64 {
 	return e.next
 }
 
+// kept returns the events that there still are, oldest first.
+func (e *Events) kept() []controller.Event {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	size := uint64(len(e.ring))
+	out := make([]controller.Event, 0, min(e.next, size))
+	for n := e.next - min(e.next, size); n < e.next; n++ {
+		out = append(out, e.ring[n%size])
+	}
+	return out
+}
+
 // cursor is a client's place in the events.
 type cursor struct {
 	next uint64 // sequence number of the next event to deliver

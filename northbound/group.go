@@ -20,6 +20,8 @@ type group struct {
 	Created time.Time     `json:"created,omitzero" doc:"When the group was created."`
 	Spec    intent.Spec   `json:"spec" doc:"What a client wants, defaults filled in."`
 	Status  intent.Status `json:"status" doc:"What the controller says."`
+
+	Changes []intent.SwitchChange `json:"changes,omitempty" doc:"Of a dry run: what switches would be told."`
 }
 
 func (s *Server) registerGroups() {
@@ -39,6 +41,7 @@ func (s *Server) registerGroups() {
 		draft: func(g *group) draftOf[intent.Spec] {
 			return draftOf[intent.Spec]{Name: g.Name, Version: g.Version, Spec: g.Spec}
 		},
+		changed: func(g *group, changes []intent.SwitchChange) { g.Changes = changes },
 		put: func(ctx context.Context, name string, spec intent.Spec, pre controller.Precondition) (group, bool, error) {
 			g, created, err := s.controller.PutGroup(ctx, name, spec, pre)
 			return group(g), created, err

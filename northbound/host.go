@@ -39,6 +39,7 @@ func (s *Server) registerHosts() {
 		Summary: "List the ports of a host", Errors: []int{404},
 	}), s.listPorts)
 	d := &drainable[HostPortParam, hostPort]{
+		want: func(v *hostPort, spec intent.AdminSpec) { v.Spec = spec },
 		path: hostsPath + "/{name}/ports/{port}", one: "host-port", noun: "port of a host",
 		plain: func(ctx context.Context, p *HostPortParam) (hostPort, error) {
 			h, err := plainItem(ctx, s, "host", p.Name, (*plainNetwork).hosts, hostKey)

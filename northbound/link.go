@@ -52,6 +52,7 @@ func (s *Server) registerLinks() {
 		Summary: "List the links of the fabric", Description: "One direction each, of those that paths cross. Without an MRC fabric: those of the topology.", Errors: []int{422},
 	}), s.listLinks)
 	d := &drainable[LinkParam, fabricLink]{
+		want: func(v *fabricLink, spec intent.AdminSpec) { v.Spec = spec },
 		path: linksPath + "/{id}", one: "link", noun: "link",
 		plain: func(ctx context.Context, p *LinkParam) (fabricLink, error) {
 			return plainItem(ctx, s, "link", p.ID, (*plainNetwork).links, linkKey)

@@ -17,6 +17,8 @@ type srv6Policy struct {
 	Created time.Time               `json:"created,omitzero" doc:"When it was created."`
 	Spec    intent.SRv6PolicySpec   `json:"spec" doc:"What a client wants, defaults filled in."`
 	Status  intent.SRv6PolicyStatus `json:"status" doc:"What the controller says."`
+
+	Changes []intent.SwitchChange `json:"changes,omitempty" doc:"Of a dry run: what switches would be told."`
 }
 
 type tenant struct {
@@ -25,6 +27,8 @@ type tenant struct {
 	Created time.Time           `json:"created,omitzero" doc:"When it was created."`
 	Spec    intent.TenantSpec   `json:"spec" doc:"What a client wants."`
 	Status  intent.TenantStatus `json:"status" doc:"What the controller says."`
+
+	Changes []intent.SwitchChange `json:"changes,omitempty" doc:"Of a dry run: what switches would be told."`
 }
 
 type pfcPolicy struct {
@@ -33,6 +37,8 @@ type pfcPolicy struct {
 	Created time.Time              `json:"created,omitzero" doc:"When it was created."`
 	Spec    intent.PFCPolicySpec   `json:"spec" doc:"What a client wants, defaults filled in."`
 	Status  intent.PFCPolicyStatus `json:"status" doc:"What the controller says."`
+
+	Changes []intent.SwitchChange `json:"changes,omitempty" doc:"Of a dry run: what switches would be told."`
 }
 
 func (s *Server) registerLossless() {
@@ -50,6 +56,7 @@ func (s *Server) registerLossless() {
 		draft: func(p *srv6Policy) draftOf[intent.SRv6PolicySpec] {
 			return draftOf[intent.SRv6PolicySpec]{Name: p.Name, Version: p.Version, Spec: p.Spec}
 		},
+		changed: func(r *srv6Policy, changes []intent.SwitchChange) { r.Changes = changes },
 		put: func(ctx context.Context, name string, spec intent.SRv6PolicySpec, pre controller.Precondition) (srv6Policy, bool, error) {
 			p, created, err := s.controller.PutSRv6Policy(ctx, name, spec, pre)
 			return srv6Policy(p), created, err
@@ -70,6 +77,7 @@ func (s *Server) registerLossless() {
 		draft: func(t *tenant) draftOf[intent.TenantSpec] {
 			return draftOf[intent.TenantSpec]{Name: t.Name, Version: t.Version, Spec: t.Spec}
 		},
+		changed: func(r *tenant, changes []intent.SwitchChange) { r.Changes = changes },
 		put: func(ctx context.Context, name string, spec intent.TenantSpec, pre controller.Precondition) (tenant, bool, error) {
 			t, created, err := s.controller.PutTenant(ctx, name, spec, pre)
 			return tenant(t), created, err
@@ -91,6 +99,7 @@ func (s *Server) registerLossless() {
 		draft: func(p *pfcPolicy) draftOf[intent.PFCPolicySpec] {
 			return draftOf[intent.PFCPolicySpec]{Name: p.Name, Version: p.Version, Spec: p.Spec}
 		},
+		changed: func(r *pfcPolicy, changes []intent.SwitchChange) { r.Changes = changes },
 		put: func(ctx context.Context, name string, spec intent.PFCPolicySpec, pre controller.Precondition) (pfcPolicy, bool, error) {
 			p, created, err := s.controller.PutPFCPolicy(ctx, name, spec, pre)
 			return pfcPolicy(p), created, err

@@ -67,6 +67,7 @@ func (s *Server) registerNodes() {
 		Summary: "List the switches of the fabric", Description: "Without an MRC fabric: the nodes of the topology.", Errors: []int{422},
 	}), s.listNodes)
 	d := &drainable[NodeParam, fabricNode]{
+		want: func(v *fabricNode, spec intent.AdminSpec) { v.Spec = spec },
 		path: "/v1/nodes/{id}", one: "node", noun: "node",
 		plain: func(ctx context.Context, p *NodeParam) (fabricNode, error) {
 			return plainItem(ctx, s, "node", p.ID, (*plainNetwork).nodes, nodeKey)
@@ -126,6 +127,7 @@ func (s *Server) registerPlanes() {
 		Summary: "List the planes of the fabric", Errors: []int{501},
 	}), s.listPlanes)
 	d := &drainable[PlaneParam, fabricPlane]{
+		want: func(v *fabricPlane, spec intent.AdminSpec) { v.Spec = spec },
 		path: "/v1/planes/{plane}", one: "plane", noun: "plane",
 		get: func(ctx context.Context, m Multipath, p *PlaneParam) (fabricPlane, intent.Admin, error) {
 			all, err := m.Planes(ctx)

@@ -211,6 +211,16 @@ type event struct {
 	Group   *intent.MulticastGroup `json:"group,omitempty" doc:"The group after the change; absent when it is gone."`
 }
 
+type switchChange struct {
+	Switch  string         `json:"switch" doc:"Name of the switch."`
+	Updates []entityUpdate `json:"updates" doc:"In an order in which they can be made."`
+}
+
+type entityUpdate struct {
+	Type   string `json:"type" enum:"insert,modify,delete"`
+	Entity string `json:"entity" doc:"The entry, group of copies or clone session, in the names of the P4 program."`
+}
+
 // A mirror is a type and what describes it.
 type mirror struct{ of, by reflect.Type }
 
@@ -228,6 +238,8 @@ var mirrors = slices.Concat([]mirror{
 	{reflect.TypeFor[intent.StalledReceiver](), reflect.TypeFor[stalledReceiver]()},
 	{reflect.TypeFor[intent.Limits](), reflect.TypeFor[groupLimits]()},
 	{reflect.TypeFor[intent.MulticastGroup](), reflect.TypeFor[group]()},
+	{reflect.TypeFor[intent.SwitchChange](), reflect.TypeFor[switchChange]()},
+	{reflect.TypeFor[intent.EntityUpdate](), reflect.TypeFor[entityUpdate]()},
 	{reflect.TypeFor[controller.SwitchStatus](), reflect.TypeFor[switchStatus]()},
 	{reflect.TypeFor[controller.SwitchPorts](), reflect.TypeFor[switchPorts]()},
 	{reflect.TypeFor[controller.StateReport](), reflect.TypeFor[stateReport]()},

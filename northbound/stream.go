@@ -38,6 +38,36 @@ func (s *Server) registerEvents() {
 			Content:     map[string]*huma.MediaType{"text/event-stream": {Schema: schema}},
 		}},
 	}), s.watchEvents)
+	huma.Register(s.api, s.operation(huma.Operation{
+		OperationID: "list-latest-events", Method: http.MethodGet, Path: eventsPath + "/latest", Tags: []string{"controller"},
+		Summary: "List what happened last", Description: "Of the events that the controller still has.",
+	}), s.latestEvents)
+}
+
+// eventList is what of the latest events a client asked for.
+type eventList struct {
+	Items []controller.Event `json:"items" nullable:"false" doc:"The latest that the controller still has, oldest first."`
+}
+
+// latestInput is which events a client wants.
+type latestInput struct {
+	Limit  int      `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"Events at most, the latest."`
+	Type   []string `query:"type" doc:"Only events of these types, such as group.changed, or of a family of them, such as group. Default: all."`
+	Object string   `query:"object" maxLength:"512" doc:"Only events about the group, switch, EV profile or host of this name, or the link of this id. Default: all."`
+}
+
+func (s *Server) latestEvents(_ context.Context, in *latestInput) (*struct{ Body eventList }, error) {
+	wanted := &eventsInput{Type: in.Type, Object: in.Object}
+	if err := wanted.check(); err != nil {
+		return nil, err
+	}
+	items := []controller.Event{}
+	for _, e := range s.events.kept() {
+		if wanted.wants(&e) {
+			items = append(items, e)
+		}
+	}
+	return &struct{ Body eventList }{eventList{Items: items[max(0, len(items)-in.Limit):]}}, nil
 }
 
 // eventTypes are the types that events may have.

@@ -22,6 +22,20 @@ import (
 type Conditions struct {
 	IfMatch     string `header:"If-Match" doc:"The ETag the resource has to have; 412 when it has another."`
 	IfNoneMatch string `header:"If-None-Match" doc:"* only: nobody must have written the resource."`
+	DryRun
+}
+
+// DryRun makes a write a dry run. It is exported because huma passes over other embedded types.
+type DryRun struct {
+	DryRun bool `query:"dryRun" doc:"Check and plan the write, and change nothing. The answer is what the write would give; changes has what switches would be told."`
+}
+
+// trial returns where the outcome of a dry run goes; nil: it is none.
+func (d DryRun) trial() *controller.Trial {
+	if d.DryRun {
+		return &controller.Trial{}
+	}
+	return nil
 }
 
 // Match is the condition of a DELETE and of custom methods.
@@ -39,7 +53,7 @@ type Patch struct {
 // precondition returns what a write depends on: the headers, and the version in
 // the body.
 func (c Conditions) precondition(body uint64) (controller.Precondition, error) {
-	pre := controller.Precondition{Version: body, Absent: c.IfNoneMatch == "*"}
+	pre := controller.Precondition{Version: body, Absent: c.IfNoneMatch == "*", Trial: c.trial()}
 	if c.IfNoneMatch != "" && !pre.Absent {
 		return pre, headerProblem("If-None-Match", c.IfNoneMatch, "*")
 	}
@@ -123,10 +137,10 @@ func patch[D draft, R any](s *Server, in Patch, noun string, now func() (D, erro
 		if err != nil {
 			return none, err
 		}
-		try := controller.Precondition{Version: cmp.Or(pre.Version, want.version())}
+		try := controller.Precondition{Version: cmp.Or(pre.Version, want.version()), Trial: pre.Trial}
 		free := try.Version == 0
 		if free {
-			try = controller.Precondition{Version: had, Absent: had == 0}
+			try = controller.Precondition{Version: had, Absent: had == 0, Trial: pre.Trial}
 		}
 		r, err := put(want, try)
 		if free && (errors.Is(err, intent.ErrVersion) || had == 0 && errors.Is(err, intent.ErrExists)) {

@@ -18,6 +18,8 @@ type MulticastGroup struct {
 	Created time.Time `json:"created,omitzero"`
 	Spec    Spec      `json:"spec"`
 	Status  Status    `json:"status"`
+	// Changes are those of a dry run; nil otherwise.
+	Changes []SwitchChange `json:"changes,omitempty"`
 }
 
 // Spec is what a client wants of a multicast group.

@@ -15,6 +15,8 @@ type PFCPolicy struct {
 	Created time.Time       `json:"created,omitzero"`
 	Spec    PFCPolicySpec   `json:"spec"`
 	Status  PFCPolicyStatus `json:"status"`
+	// Changes are those of a dry run; nil otherwise.
+	Changes []SwitchChange `json:"changes,omitempty"`
 }
 
 // PFCPolicySpec is what a client wants of a PFC policy. Sizes are in octets.

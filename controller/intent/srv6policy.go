@@ -16,6 +16,8 @@ type SRv6Policy struct {
 	Created time.Time        `json:"created,omitzero"`
 	Spec    SRv6PolicySpec   `json:"spec"`
 	Status  SRv6PolicyStatus `json:"status"`
+	// Changes are those of a dry run; nil otherwise.
+	Changes []SwitchChange `json:"changes,omitempty"`
 }
 
 // SRv6PolicySpec is what a client wants of an SRv6 policy.

@@ -16,6 +16,8 @@ type Tenant struct {
 	Created time.Time    `json:"created,omitzero"`
 	Spec    TenantSpec   `json:"spec"`
 	Status  TenantStatus `json:"status"`
+	// Changes are those of a dry run; nil otherwise.
+	Changes []SwitchChange `json:"changes,omitempty"`
 }
 
 // TenantSpec is what a client wants of a tenant.

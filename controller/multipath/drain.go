@@ -102,18 +102,12 @@ func (c *Core) portDrained(host string, port uint8) bool {
 // could not reach each other then that can now. The target is drained when no
 // host may use it any more; see [Core.Drains].
 func (c *Core) Drain(t Target) error {
-	c.settle()
-	links, err := c.find(t)
+	links, err := c.checkDrain(t)
 	if err != nil {
 		return err
 	}
 	if slices.ContainsFunc(c.drains, func(d *drain) bool { return d.Target == t }) {
 		return nil
-	}
-	if c.fabric != nil {
-		if err := c.leavesAWay(t, links); err != nil {
-			return err
-		}
 	}
 	d := &drain{Target: t, links: links, waits: make(map[string]uint64)}
 	c.drains = append(c.drains, d)
@@ -123,6 +117,16 @@ func (c *Core) Drain(t Target) error {
 	c.awaitAll(d)
 	c.runDrains()
 	return nil
+}
+
+// checkDrain returns the links that a drain of a target covers, or why it is refused.
+func (c *Core) checkDrain(t Target) ([]int32, error) {
+	c.settle()
+	links, err := c.find(t)
+	if err != nil || c.fabric == nil || slices.ContainsFunc(c.drains, func(d *drain) bool { return d.Target == t }) {
+		return links, err
+	}
+	return links, c.leavesAWay(t, links)
 }
 
 // awaitAll has a drain wait for all hosts that may not hold what they are to.

@@ -162,6 +162,10 @@ func (w *wanted) setAdmin(t Target, spec intent.AdminSpec, pre controller.Precon
 	switch {
 	case before.Spec == spec:
 		return nil
+	case pre.Trial != nil && spec.Admin == intent.AdminDrained:
+		_, err = w.core.checkDrain(t)
+	case pre.Trial != nil:
+		_, err = w.core.find(t)
 	case spec.Admin == intent.AdminDrained:
 		err = w.core.Drain(t)
 	default:
@@ -174,6 +178,8 @@ func (w *wanted) setAdmin(t Target, spec intent.AdminSpec, pre controller.Precon
 		return &intent.Error{Code: intent.CodeUnavailable, Message: err.Error()}
 	case err != nil:
 		return notFound("%v", err)
+	case pre.Trial != nil:
+		return nil
 	}
 	admin := intent.Admin{Version: w.next(), Changed: w.now(), Spec: spec}
 	w.admins[t] = admin
@@ -231,6 +237,10 @@ func (w *wanted) putProfile(name string, spec intent.EVProfileSpec, pre controll
 		}
 		return EVProfile{}, intent.Refuse([]intent.FieldError{f})
 	}
+	if pre.Trial != nil {
+		before.Name, before.Version, before.Spec = name, w.revision+1, spec
+		return EVProfile{before, status}, nil
+	}
 	if err := w.core.SetOverride(name, overrideOf(spec)); err != nil {
 		return EVProfile{}, &intent.Error{Code: intent.CodeNotPlannable, Message: err.Error()}
 	}
@@ -278,10 +288,14 @@ func (w *wanted) putCC(name string, spec intent.CCProfileSpec, pre controller.Pr
 	if !known && len(w.cc) == hostapi.MaxCCProfiles {
 		return p, false, &intent.Error{Code: intent.CodeLimit, Message: fmt.Sprintf("there are %d CC profiles, and may be no more", len(w.cc))}
 	}
-	p = intent.CCProfile{Name: name, Version: w.next(), Created: before.Created, Spec: spec}
+	p = intent.CCProfile{Name: name, Version: w.revision + 1, Created: before.Created, Spec: spec}
 	if !known {
 		p.Created = w.now()
 	}
+	if pre.Trial != nil {
+		return p, !known, nil
+	}
+	p.Version = w.next()
 	w.cc[name] = p
 	w.save(ccPrefix+name, p)
 	w.tellCC()

@@ -192,3 +192,48 @@ func TestBadRecords(t *testing.T) {
 		}
 	}
 }
+
+// TestDryWishes: a dry run says what the write would, and changes nothing.
+func TestDryWishes(t *testing.T) {
+	w := newWorld(t, 1, nil).clos(2, 3, 2, 1)
+	w.start()
+	want := w.want()
+	profile := w.core.Profiles()[1].Name
+	dry := controller.Precondition{Trial: &controller.Trial{}}
+	before := w.core.Hosts()[0].Set
+	spec := intent.EVProfileSpec{MaxEVs: 2}
+	said, err := want.putProfile(profile, spec, dry)
+	if err != nil || said.Spec != spec {
+		t.Errorf("a profile: %+v, %v", said.EVProfile, err)
+	}
+	cc, created, err := want.putCC("x", ccSpec(), dry)
+	if err != nil || !created || cc.Version != said.Version {
+		t.Errorf("a CC profile: %+v, %v, %v", cc, created, err)
+	}
+	for _, target := range []Target{{Plane: 1}, {Host: hostName(1, 1), Port: 1}} {
+		for _, state := range []intent.AdminState{intent.AdminDrained, intent.AdminUp} {
+			if err := want.setAdmin(target, intent.AdminSpec{Admin: state}, dry); err != nil {
+				t.Errorf("%v %s: %v", target, state, err)
+			}
+		}
+	}
+	if err := want.setAdmin(Target{Plane: 9}, intent.AdminSpec{Admin: intent.AdminUp}, dry); !is(err, intent.CodeNotFound) {
+		t.Errorf("a plane that is not there: %v", err)
+	}
+	if _, err := want.putProfile(profile, intent.EVProfileSpec{MaxEVs: 1, MinActive: 2}, dry); !is(err, intent.CodeInvalid) {
+		t.Errorf("more active EVs than there are: %v", err)
+	}
+	if saves := want.takeSaves(); len(saves) > 0 || len(w.core.drains) > 0 || len(want.profiles)+len(want.cc)+len(want.admins) > 0 || w.core.Hosts()[0].Set != before {
+		t.Errorf("dry runs changed something: %v", saves)
+	}
+	real, err := want.putProfile(profile, spec, controller.Precondition{})
+	if err != nil || real.Version != said.Version {
+		t.Errorf("the write has version %d, the dry run %d: %v", real.Version, said.Version, err)
+	}
+	if err := want.setAdmin(Target{Plane: 1}, intent.AdminSpec{Admin: intent.AdminDrained}, controller.Precondition{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := want.setAdmin(Target{Plane: 2}, intent.AdminSpec{Admin: intent.AdminDrained}, dry); !is(err, intent.CodeLastPath) {
+		t.Errorf("the last path: %v", err)
+	}
+}

@@ -87,6 +87,9 @@ func (m *Multipath) SetAdmin(_ context.Context, t multipath.Target, spec intent.
 	if err := m.change(t.String(), before.Version, pre); err != nil || before.Spec == spec {
 		return err
 	}
+	if pre.Trial != nil {
+		return nil
+	}
 	do := m.core.Undrain
 	if spec.Admin == intent.AdminDrained {
 		do = m.core.Drain

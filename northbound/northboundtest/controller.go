@@ -150,6 +150,13 @@ func (f *Controller) PutGroup(_ context.Context, name string, spec intent.Spec, 
 	if f.Planned != nil {
 		f.Planned(&g, created)
 	}
+	if pre.Trial != nil {
+		f.Version--
+		pre.Trial.Changes = []intent.SwitchChange{{Switch: "n1", Updates: []intent.EntityUpdate{
+			{Type: "insert", Entity: "mt_group/group=1 -> set_group_state(epoch=7)"}, {Type: "delete", Entity: "multicast/64"},
+		}}}
+		return g, created, nil
+	}
 	f.Kept[name] = g
 	return g, created, nil
 }

@@ -127,6 +127,10 @@ func (l *lossless) PutSRv6Policy(_ context.Context, name string, spec intent.SRv
 	p = intent.SRv6Policy{Name: name, Version: l.version, Created: Began, Spec: spec}
 	p.Status.Conditions, p.Status.ObservedVersion = accepted(l.version)
 	p.Status.Path = []string{spec.Headend, spec.Endpoint}
+	if pre.Trial != nil {
+		l.version--
+		return p, !known, nil
+	}
 	l.policies[name] = p
 	return p, !known, nil
 }
@@ -168,6 +172,10 @@ func (l *lossless) PutTenant(_ context.Context, name string, spec intent.TenantS
 	t = intent.Tenant{Name: name, Version: l.version, Created: Began, Spec: spec}
 	t.Status.Conditions, t.Status.ObservedVersion = accepted(l.version)
 	t.Status.VRF = 1
+	if pre.Trial != nil {
+		l.version--
+		return t, !known, nil
+	}
 	l.tenants[name] = t
 	return t, !known, nil
 }
@@ -214,6 +222,10 @@ func (l *lossless) PutPFCPolicy(_ context.Context, name string, spec intent.PFCP
 		Queue: &intent.PFCQueue{Paused: true, PausedFor: intent.Duration(1_000_000), Held: 4096, MaxHeld: 8192, PausesReceived: 2, XOFFSent: 1, LastXOFF: Began, At: Began},
 	}}
 	p.Status.Tunnels = []intent.PFCTunnel{{ID: 1, From: "n1", To: "n6", Segments: []intent.SegmentStatus{}, Mode: spec.Tunnel, State: intent.TunnelUp, RTT: intent.Duration(20_000_000), Sent: 10}}
+	if pre.Trial != nil {
+		l.version--
+		return p, !known, nil
+	}
 	l.requests[name] = p
 	return p, !known, nil
 }

@@ -299,6 +299,10 @@ func (m *Multipath) PutEVProfile(_ context.Context, name string, spec intent.EVP
 	if err := intent.ValidateEVProfile(&spec, env); err != nil {
 		return p, err
 	}
+	if pre.Trial != nil {
+		p.Name, p.Spec = name, spec
+		return p, nil
+	}
 	if err := m.core.SetOverride(name, override(spec)); err != nil {
 		return p, &intent.Error{Code: intent.CodeNotPlannable, Message: err.Error()}
 	}
@@ -361,6 +365,9 @@ func (m *Multipath) PutCCProfile(_ context.Context, name string, spec intent.CCP
 	}
 	if known && p.Spec == spec {
 		return p, false, nil
+	}
+	if pre.Trial != nil {
+		return intent.CCProfile{Name: name, Version: m.version + 1, Created: Began, Spec: spec}, !known, nil
 	}
 	p = intent.CCProfile{Name: name, Version: m.next(), Created: Began, Spec: spec}
 	m.cc[name] = p

@@ -1,0 +1,208 @@
+package controller
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/controller/store"
+	"github.com/weft-sdn/weft/southbound/entry"
+	"github.com/weft-sdn/weft/topology"
+)
+
+// Trial makes a write a dry run: the answer is what the write would give, and nothing changes.
+type Trial struct {
+	// Changes are what the switches would be told in the end, ordered by switch.
+	Changes []intent.SwitchChange
+}
+
+// fork is a copy of all that a core decides by. It shares nothing with the core that anybody
+// writes to, so that cores can be made of it in another goroutine.
+type fork struct {
+	inv      inventory.Inventory
+	start    time.Time
+	now      time.Duration
+	records  []store.Record
+	topology *topology.Snapshot
+	entropy  entropy
+	adoption adoption
+	writes   map[string]map[string]uint32 // epochs by group and switch
+	held     map[string][]entry.Entity    // by switch
+}
+
+// fork copies the core.
+func (c *Core) fork() *fork {
+	f := &fork{
+		inv: *c.inv, start: c.start, now: c.now, records: c.records(), topology: c.net.Snapshot, entropy: c.entropy,
+		adoption: adoption{on: c.adoption.on, found: maps.Clone(c.adoption.found), proxies: maps.Clone(c.adoption.proxies)},
+		writes:   make(map[string]map[string]uint32), held: make(map[string][]entry.Entity),
+	}
+	// The outcome counts, not the way there, and no time passes for anything else.
+	i := &f.inv.Intervals
+	i.Settle, i.Audit, i.Stall, i.Drain = 0, 0, 0, 0
+	for name, g := range c.groups {
+		f.writes[name] = maps.Clone(g.writes)
+	}
+	for name := range c.devices {
+		f.held[name] = c.Held(name) // nothing of one that is away: it gets all that it should have
+	}
+	return f
+}
+
+// records returns the records of everything, as the store has them once all saves are done.
+func (c *Core) records() []store.Record {
+	var out []store.Record
+	add := func(key string, value []byte) { out = append(out, store.Record{Key: key, Value: value}) }
+	add(metaKey, encode(metaRecord{c.revision}))
+	for i, epoch := range c.epochs {
+		add(epochKey(i), encode(epoch))
+	}
+	for _, g := range c.ordered() {
+		add(groupPrefix+g.name, g.encode())
+	}
+	for _, p := range inOrder(c.lossless.policies) {
+		add(srv6Prefix+p.name, p.encode())
+	}
+	for _, t := range inOrder(c.lossless.tenants) {
+		add(tenantPrefix+t.name, t.encode())
+	}
+	for _, r := range inOrder(c.lossless.requests) {
+		add(pfcPrefix+r.name, r.encode())
+	}
+	return out
+}
+
+// core returns a core in the state of the one that was copied, whose switches have done all
+// that they were told.
+func (f *fork) core() (*Core, error) {
+	c, err := NewCore(Config{Inventory: f.inv, Start: f.start}, f.records)
+	if err != nil {
+		return nil, err
+	}
+	for name, g := range c.groups {
+		g.writes, g.loaded = maps.Clone(f.writes[name]), false
+	}
+	c.Tick(f.now)
+	if f.entropy.told {
+		c.SetAssignment(f.entropy.assignment)
+	}
+	c.SetTopology(f.topology)
+	c.adoption = adoption{on: f.adoption.on, ending: true, found: maps.Clone(f.adoption.found), proxies: maps.Clone(f.adoption.proxies)}
+	for _, name := range slices.Sorted(maps.Keys(f.held)) {
+		c.SwitchConnected(name, entry.Contents{Entities: f.held[name]})
+	}
+	c.obey()
+	return c, nil
+}
+
+// Bounds of a trial's virtual time and of its steps.
+const (
+	trialTime  = time.Second
+	trialSteps = 10_000
+)
+
+// obey has every switch do what it is told, at once and without refusing anything, until
+// nothing is left to do.
+func (c *Core) obey() {
+	end := c.now + trialTime
+	for range trialSteps {
+		r := c.Ready()
+		for _, w := range r.Works {
+			if w.ID != 0 {
+				c.Done(Result{Switch: w.Switch, ID: w.ID, Contents: entry.Contents{Entities: c.Held(w.Switch)}})
+			}
+		}
+		if len(r.Works) > 0 {
+			continue
+		}
+		at, ok := c.Next()
+		if !ok || at > end {
+			return
+		}
+		c.Tick(at)
+	}
+}
+
+// run carries out a change on a copy, and returns what it changes on switches once it is
+// complete. The other copy shows what would happen without it.
+func (f *fork) run(change func(*Core) error) ([]intent.SwitchChange, error) {
+	without, err := f.core()
+	if err != nil {
+		return nil, err
+	}
+	with, err := f.core()
+	if err != nil {
+		return nil, err
+	}
+	if err := change(with); err != nil {
+		return nil, err
+	}
+	with.obey()
+	var out []intent.SwitchChange
+	for _, name := range slices.Sorted(maps.Keys(f.held)) {
+		if u := difference(without.devices[name].have, with.devices[name].have); len(u) > 0 {
+			out = append(out, intent.SwitchChange{Switch: name, Updates: u})
+		}
+	}
+	return out, nil
+}
+
+// difference returns the updates that lead from one content of a switch to another, in the
+// order in which they could be made.
+func difference(before, after map[entry.Key]entry.Entity) []intent.EntityUpdate {
+	type ranked struct {
+		entry.Update
+		rank int
+	}
+	var all []ranked
+	for k, e := range after {
+		switch old, ok := before[k]; {
+		case !ok:
+			all = append(all, ranked{entry.Update{Type: entry.Insert, Entity: e}, rank(e)})
+		case !entry.SameContent(old, e):
+			all = append(all, ranked{entry.Update{Type: entry.Modify, Entity: e}, rank(e)})
+		}
+	}
+	for k, e := range before {
+		if _, ok := after[k]; !ok {
+			all = append(all, ranked{entry.Update{Type: entry.Delete, Entity: e}, removalRank - rank(e)})
+		}
+	}
+	slices.SortFunc(all, func(a, b ranked) int {
+		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.Entity.Key(), b.Entity.Key()))
+	})
+	out := make([]intent.EntityUpdate, len(all))
+	for i, u := range all {
+		out[i] = intent.EntityUpdate{Type: u.Type.String(), Entity: string(u.Entity.Key())}
+		if s, ok := u.Entity.(interface{ String() string }); ok && u.Type != entry.Delete {
+			out[i].Entity = s.String()
+		}
+	}
+	return out
+}
+
+// write has a change made, or tried when the precondition has a trial. Trials are made one at
+// a time, beside the core's goroutine.
+func (c *Controller) write(ctx context.Context, pre Precondition, change func(*Core) error) error {
+	var err error
+	if pre.Trial == nil {
+		stopped := c.Do(ctx, func(core *Core) { err = change(core) })
+		return first(stopped, err)
+	}
+	var f *fork
+	if err := c.Do(ctx, func(core *Core) { f = core.fork() }); err != nil {
+		return err
+	}
+	select {
+	case c.trial <- struct{}{}:
+		defer func() { <-c.trial }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	pre.Trial.Changes, err = f.run(change)
+	return err
+}

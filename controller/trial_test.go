@@ -1,0 +1,122 @@
+package controller_test
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/weft-sdn/weft/controller"
+	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/controller/internal/sample"
+	"github.com/weft-sdn/weft/southbound/entry"
+)
+
+// contents are what the switches of a world hold.
+func (w *world) contents() map[string]map[entry.Key]entry.Entity {
+	out := make(map[string]map[entry.Key]entry.Entity)
+	for name, d := range w.devices {
+		out[name] = maps.Clone(d.Entities)
+	}
+	return out
+}
+
+// changed returns how two contents differ, as a trial says it.
+func changed(before, after map[string]map[entry.Key]entry.Entity) (out []intent.SwitchChange) {
+	for _, sw := range slices.Sorted(maps.Keys(after)) {
+		if u := controller.Difference(before[sw], after[sw]); len(u) > 0 {
+			out = append(out, intent.SwitchChange{Switch: sw, Updates: u})
+		}
+	}
+	return out
+}
+
+// TestTrialTellsTheTruth: a dry run changes nothing, and says exactly what the write then
+// changes on the switches, also on one that is away.
+func TestTrialTellsTheTruth(t *testing.T) {
+	const seed = 7
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 1))
+	net := sample.Figure1()
+	net.Inventory.Intervals.Drain = intent.Duration(5 * time.Second)
+	w := up(t, net, seed)
+	receivers := []string{"r1", "r2", "r3", "r4", "r5"}
+	for step := range 12 {
+		name := fmt.Sprintf("g%d", rng.IntN(3))
+		chosen := slices.Clone(receivers)
+		rng.Shuffle(len(chosen), func(i, j int) { chosen[i], chosen[j] = chosen[j], chosen[i] })
+		number := int(name[1] - '0')
+		spec := net.Spec(number+1, "s1", chosen[:1+rng.IntN(len(chosen))]...)
+		if step%3 == 2 {
+			spec.Objective = intent.Cost
+		}
+		away := ""
+		if step%4 == 3 {
+			away = "n1"
+			w.disconnect(away)
+			w.run(time.Second)
+		}
+		before, groups := w.contents(), w.core.Groups()
+		var said intent.MulticastGroup
+		predicted, err := w.core.Try(func(c *controller.Core) (err error) {
+			said, _, err = c.PutGroup(name, spec, controller.Precondition{})
+			return err
+		})
+		if err != nil {
+			t.Fatalf("step %d: %v", step, err)
+		}
+		w.run(0) // what the core wants done now
+		if !reflect.DeepEqual(w.core.Groups(), groups) || len(changed(before, w.contents())) > 0 {
+			t.Fatalf("step %d: the trial changed something", step)
+		}
+		g, _, err := w.core.PutGroup(name, spec, controller.Precondition{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if away != "" {
+			w.connect(away)
+		}
+		w.run(time.Minute)
+		if got := changed(before, w.contents()); !reflect.DeepEqual(got, predicted) {
+			t.Errorf("step %d, %s with %v: predicted\n%v\nhappened\n%v", step, name, chosen, predicted, got)
+		}
+		if said.Version != g.Version || !reflect.DeepEqual(said.Spec, g.Spec) || said.Status.Index != g.Status.Index {
+			t.Errorf("step %d: the trial says\n%+v\nthe write\n%+v", step, said, g)
+		}
+	}
+	w.converged()
+}
+
+// TestTrialRefuses: a trial refuses what the write would.
+func TestTrialRefuses(t *testing.T) {
+	net := sample.Figure1()
+	w := up(t, net, 1)
+	w.put("g1", net.Spec(1, "s1", "r1"))
+	for _, c := range []struct {
+		name string
+		pre  controller.Precondition
+		spec intent.Spec
+		want error
+	}{
+		{"g1", controller.Precondition{Absent: true}, net.Spec(1, "s1", "r1"), intent.ErrExists},
+		{"g1", controller.Precondition{Version: 99}, net.Spec(1, "s1", "r1"), intent.ErrVersion},
+		{"g2", controller.Precondition{}, net.Spec(1, "s1", "r1"), &intent.Error{Code: intent.CodeInvalid}}, // the proxy address is taken
+	} {
+		_, err := w.core.Try(func(core *controller.Core) error {
+			_, _, err := core.PutGroup(c.name, c.spec, c.pre)
+			return err
+		})
+		_, _, real := w.core.PutGroup(c.name, c.spec, c.pre)
+		if err == nil || real == nil || err.Error() != real.Error() {
+			t.Errorf("%s: the trial says %v, the write %v", c.name, err, real)
+		}
+		var known *intent.Error
+		if !errors.As(err, &known) || !errors.Is(err, c.want) && known.Code != c.want.(*intent.Error).Code && known.Code != intent.CodeConflict {
+			t.Errorf("%s: %v, want %v", c.name, err, c.want)
+		}
+	}
+}

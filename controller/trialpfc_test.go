@@ -1,0 +1,76 @@
+package controller
+
+import (
+	"maps"
+	"reflect"
+	"testing"
+
+	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/southbound/entry"
+)
+
+// TestTrialOfTenants: dry runs of SRv6 policies, tenants and PFC policies change nothing, and
+// say exactly what the writes then change on the switches.
+func TestTrialOfTenants(t *testing.T) {
+	topo, inv := pfcNetwork()
+	inv.Intervals.Settle, inv.Intervals.Audit = 0, 0
+	core, err := NewCore(Config{Inventory: inv}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	core.SetTopology(topo)
+	for name := range core.devices {
+		core.SwitchConnected(name, entry.Contents{})
+	}
+	core.obey()
+	for _, c := range []struct {
+		name string
+		put  func(c *Core) error
+	}{
+		{"SRv6 policy", func(c *Core) error { _, _, err := c.PutSRv6Policy("wan", wanSpec(), Precondition{}); return err }},
+		{"tenant", func(c *Core) error {
+			spec := tenantSpec(1, 3, 11)
+			spec.Policies = []string{"wan"}
+			_, _, err := c.PutTenant("a", spec, Precondition{})
+			return err
+		}},
+		{"PFC policy", func(c *Core) error {
+			_, _, err := c.PutPFCPolicy("p", intent.PFCPolicySpec{SRv6Policy: "wan", Tenant: "a"}, Precondition{})
+			return err
+		}},
+		{"the same PFC policy", func(c *Core) error {
+			_, _, err := c.PutPFCPolicy("p", intent.PFCPolicySpec{SRv6Policy: "wan", Tenant: "a"}, Precondition{})
+			return err
+		}},
+	} {
+		before := make(map[string]map[entry.Key]entry.Entity)
+		for name, d := range core.devices {
+			before[name] = maps.Clone(d.have)
+		}
+		predicted, err := core.Try(c.put)
+		if err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		for name, d := range core.devices {
+			if d.pendingCount() > 0 || len(difference(before[name], d.have)) > 0 {
+				t.Errorf("%s: the trial changed %s", c.name, name)
+			}
+		}
+		if err := c.put(core); err != nil {
+			t.Fatal(err)
+		}
+		core.obey()
+		var happened []intent.SwitchChange
+		for _, name := range []string{"R1", "R2", "R3"} {
+			if u := difference(before[name], core.devices[name].have); len(u) > 0 {
+				happened = append(happened, intent.SwitchChange{Switch: name, Updates: u})
+			}
+		}
+		if !reflect.DeepEqual(predicted, happened) {
+			t.Errorf("%s: predicted\n%v\nhappened\n%v", c.name, predicted, happened)
+		}
+		if (len(happened) == 0) != (c.name == "the same PFC policy") {
+			t.Errorf("%s changed %v", c.name, happened)
+		}
+	}
+}

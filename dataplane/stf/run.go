@@ -23,6 +23,7 @@ func Run(sw *dataplane.Switch, c *Case) (Summary, error) {
 	if r.program == nil {
 		return Summary{}, dataplane.ErrNoProgram
 	}
+	r.ports = c.ports()
 	sw.SetOutput(r)
 	for _, s := range c.Statements {
 		r.line = s.Line
@@ -41,8 +42,25 @@ func newRun(sw *dataplane.Switch) *run {
 	}
 }
 
+// ports are those that a statement names, as p4c's driver of BMv2 has it: a packet for
+// another port has no interface to leave by.
+func (c *Case) ports() map[uint32]bool {
+	ports := map[uint32]bool{}
+	for _, s := range c.Statements {
+		switch s := s.Do.(type) {
+		case Packet:
+			ports[s.Port] = true
+		case Expect:
+			ports[s.Port] = true
+		}
+	}
+	return ports
+}
+
 // run is a case being carried out.
 type run struct {
+	ports map[uint32]bool // that have an interface; nil: all have
+
 	sw      *dataplane.Switch
 	program *dataplane.Program
 	now     time.Duration
@@ -81,6 +99,9 @@ type expected struct {
 
 // Transmit implements dataplane.Output.
 func (r *run) Transmit(_ time.Duration, port uint32, frame []byte) {
+	if r.ports != nil && !r.ports[port] {
+		return
+	}
 	r.summary.Out++
 	r.sent = append(r.sent, sent{port, slices.Clone(frame), r.line})
 }

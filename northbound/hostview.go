@@ -20,7 +20,7 @@ type fabricHost struct {
 	Since        time.Time         `json:"since,omitzero" doc:"When the stream was opened, or ended."`
 	Error        string            `json:"error,omitempty" doc:"Why the last stream ended, when there is none now."`
 	Software     string            `json:"software,omitempty" doc:"What the agent says that it is."`
-	Instance     uint64            `json:"instance,omitempty" format:"uint64" doc:"Of the agent's start: another one when its counters began anew."`
+	Instance     string            `json:"instance,omitempty" pattern:"^0x[0-9a-f]+$" doc:"Of the agent's start: another one when its counters began anew. 64 bits, which a JSON number would lose some of."`
 	Capabilities *hostCapabilities `json:"capabilities,omitempty" doc:"What its device can hold; absent before it has connected."`
 	Versions     hostVersions      `json:"versions"`
 	Refusals     []hostRefusal     `json:"refusals,omitempty" doc:"What it does not hold of what it is to hold, and why."`
@@ -91,10 +91,19 @@ type hostCapabilities struct {
 	MaxWIMMDest       int      `json:"maxWimmDest" doc:"WriteIMMs in flight, as responder."`
 }
 
+// instanceText writes the instance of an agent, "" for none. It is random in all its 64
+// bits, of which JSON clients keep 53 of a number.
+func instanceText(n uint64) string {
+	if n == 0 {
+		return ""
+	}
+	return hexadecimal(n)
+}
+
 func (s *Server) viewHost(h *multipath.HostResource) fabricHost {
 	v := fabricHost{
 		Name: h.Name, Address: h.Address, Prefixes: h.Prefixes, Ports: s.viewPorts(h), Connected: h.Connected, Since: utc(h.Session.Since),
-		Error: h.Session.Err, Software: h.Hello.Software, Instance: h.Hello.Instance,
+		Error: h.Session.Err, Software: h.Hello.Software, Instance: instanceText(h.Hello.Instance),
 		Versions: hostVersions{Held: viewVersion(h.Session.Held), Current: h.Session.Current, Wanted: h.Set, Applied: h.Applied},
 	}
 	if h.Hello.Instance != 0 {

@@ -88,7 +88,7 @@ func NewFabric(mode ev.Mode) (*Multipath, *topology.Snapshot) {
 			caps.EVModes = hostapi.Modes(hostapi.ModeAuto, hostapi.ModeExplicit)
 		}
 		name := fmt.Sprint("h", i)
-		must(core.Hello(name, &hostapi.Hello{API: hostapi.API, Name: name, Software: "weft test", Instance: uint64(i), Capabilities: caps}))
+		must(core.Hello(name, &hostapi.Hello{API: hostapi.API, Name: name, Software: "weft test", Instance: uint64(i)<<56 | 1, Capabilities: caps}))
 	}
 	m.pass(2 * time.Second)
 	return m, snap

@@ -16,7 +16,17 @@ import (
 
 func newDemo(env environment) *cobra.Command {
 	demo := family("demo", "Show what Weft does", "Runs a network in this process, has it do something, and tells what was counted.")
-	demo.AddCommand(newDemoMulticast(env), newDemoMRC(env), newDemoPFC(env))
+	for _, c := range []*cobra.Command{newDemoMulticast(env), newDemoMRC(env), newDemoPFC(env)} {
+		run := c.RunE
+		c.RunE = func(cmd *cobra.Command, args []string) error {
+			err := run(cmd, args)
+			if ended := cmd.Context().Err(); err != nil && ended != nil {
+				return ended // whatever went wrong because of it
+			}
+			return err
+		}
+		demo.AddCommand(c)
+	}
 	return demo
 }
 

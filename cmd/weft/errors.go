@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"syscall"
 
 	"github.com/weft-sdn/weft/cmd/weft/client"
 	"github.com/weft-sdn/weft/dataplane/trace/stream"
@@ -17,8 +18,26 @@ const (
 	exitUsage
 	exitUnreachable
 
-	exitInterrupted = 130 // as shells say of SIGINT
+	exitSignal = 128 // and the number of the signal, as shells say
 )
+
+// signalled is the cause of a context that a signal has ended.
+type signalled struct{ signal syscall.Signal }
+
+func (s *signalled) Error() string {
+	if s.signal == syscall.SIGTERM {
+		return "terminated"
+	}
+	return "interrupted"
+}
+
+// cancelled returns the signal that has ended a context: SIGINT if something else has.
+func cancelled(ctx context.Context) *signalled {
+	if s, ok := context.Cause(ctx).(*signalled); ok {
+		return s
+	}
+	return &signalled{syscall.SIGINT}
+}
 
 // usageError is a command line or an input that cannot be used.
 type usageError struct{ err error }

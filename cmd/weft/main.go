@@ -4,7 +4,7 @@
 //
 // docs/cli.md describes the commands. Exit statuses: 0 done, 1 refused or
 // failed, 2 wrong usage or an input that cannot be used, 3 the controller
-// cannot be reached, 130 interrupted.
+// cannot be reached, 130 interrupted, 143 terminated.
 package main
 
 import (
@@ -24,11 +24,14 @@ func main() { os.Exit(weft()) }
 // weft runs the command line of the process. The first SIGINT or SIGTERM asks
 // the command to end, the second ends the process.
 func weft() int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	go func() {
-		<-ctx.Done()
-		stop()
+		s := (<-signals).(syscall.Signal)
+		signal.Stop(signals) // the second ends the process
+		cancel(&signalled{s})
 	}()
 	args := os.Args[1:]
 	if filepath.Base(os.Args[0]) == bmv2Name {

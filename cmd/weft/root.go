@@ -26,7 +26,9 @@ func run(ctx context.Context, args []string, env environment) int {
 	root.SetErr(env.stderr)
 	err := root.ExecuteContext(ctx)
 	if interrupted(ctx, err) {
-		return exitInterrupted
+		s := cancelled(ctx)
+		fmt.Fprintf(env.stderr, "weft: %v before it was done\n", s)
+		return exitSignal + int(s.signal)
 	}
 	if err == nil {
 		return exitOK

@@ -5,10 +5,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/intent"
 	"github.com/weft-sdn/weft/controller/internal/sample"
 	"github.com/weft-sdn/weft/controller/plan"
+	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/controller/store"
 	"github.com/weft-sdn/weft/southbound/entry"
 )
@@ -153,7 +153,7 @@ func TestAdoptEarlyAndNever(t *testing.T) {
 	if w.put("a", specs[0]).Status.Index != 0 {
 		t.Error("a has another index")
 	}
-	if err := w.core.DeleteGroup("a", controller.Precondition{}); err != nil {
+	if err := w.core.DeleteGroup("a", resource.Precondition{}); err != nil {
 		t.Fatal(err)
 	}
 	w.run(100 * time.Millisecond)

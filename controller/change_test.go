@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/intent"
 	"github.com/weft-sdn/weft/controller/internal/sample"
+	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/p4"
 	"github.com/weft-sdn/weft/southbound/entry"
 	"github.com/weft-sdn/weft/topology"
@@ -286,7 +286,7 @@ func TestReset(t *testing.T) {
 	before := w.put("g", spec)
 	w.run(time.Second)
 	w.always(&spec, []string{"r1", "r3", "r4"})
-	after, err := w.core.ResetGroup("g", controller.Precondition{Version: before.Version})
+	after, err := w.core.ResetGroup("g", resource.Precondition{Version: before.Version})
 	if err != nil {
 		t.Fatal(err)
 	}

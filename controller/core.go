@@ -11,6 +11,7 @@ import (
 	"github.com/weft-sdn/weft/controller/intent"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/plan"
+	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/controller/store"
 	"github.com/weft-sdn/weft/southbound/entry"
 	"github.com/weft-sdn/weft/topology"
@@ -36,10 +37,8 @@ type Core struct {
 	devices map[string]*device
 	timers  timers
 
-	// epochs are the highest ones given or seen, by index; revision is the last
-	// version given.
-	epochs   map[uint16]uint32
-	revision uint64
+	epochs   map[uint16]uint32 // the highest ones given or seen, by index
+	versions *resource.Versions
 	events   uint64
 	works    uint64
 	queries  uint64
@@ -63,7 +62,6 @@ type Core struct {
 
 	saves  map[string]bool // groups to be saved
 	raised map[uint16]bool // indices whose epoch is to be saved
-	meta   bool            // revision changed
 	gone   []string        // keys to be deleted
 	out    Ready
 }
@@ -72,7 +70,7 @@ type Core struct {
 // any prefix of keys, end. It knows no topology and no switch yet.
 func NewCore(cfg Config, records []store.Record) (*Core, error) {
 	c := &Core{
-		start: cfg.Start, groups: make(map[string]*group), byIndex: make(map[uint16]*group), devices: make(map[string]*device),
+		start: cfg.Start, versions: resource.NewVersions(versionsKey), groups: make(map[string]*group), byIndex: make(map[uint16]*group), devices: make(map[string]*device),
 		asked: make(map[branchKey][]*query), polls: make(map[pollKey]bool),
 		epochs: make(map[uint16]uint32), raised: make(map[uint16]bool),
 		check: make(map[uint16]bool), status: make(map[uint16]bool), dirty: make(map[string]bool), saves: make(map[string]bool),
@@ -85,7 +83,7 @@ func NewCore(cfg Config, records []store.Record) (*Core, error) {
 	}
 	c.net = plan.NewNetwork(topology.Empty(), c.inv)
 	var err error
-	if c.lossless, err = newLossless(c.inv.PFCConfig()); err != nil {
+	if c.lossless, err = newLossless(c.inv.PFCConfig(), c.versions); err != nil {
 		return nil, err
 	}
 	for _, r := range records {

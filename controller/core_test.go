@@ -15,6 +15,7 @@ import (
 	"github.com/weft-sdn/weft/controller/intent"
 	"github.com/weft-sdn/weft/controller/internal/sample"
 	"github.com/weft-sdn/weft/controller/plan"
+	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/controller/store"
 	"github.com/weft-sdn/weft/p4"
 	"github.com/weft-sdn/weft/southbound/entry"
@@ -259,7 +260,7 @@ func (w *world) same(what string, want, got map[entry.Key]entry.Entity) {
 
 func (w *world) put(name string, spec intent.Spec) intent.MulticastGroup {
 	w.t.Helper()
-	g, _, err := w.core.PutGroup(name, spec, controller.Precondition{})
+	g, _, err := w.core.PutGroup(name, spec, resource.Precondition{})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -341,7 +342,7 @@ func TestProgramFigure1(t *testing.T) {
 			t.Errorf("receiver %+v", r)
 		}
 	}
-	if err := w.core.DeleteGroup("g1", controller.Precondition{}); err != nil {
+	if err := w.core.DeleteGroup("g1", resource.Precondition{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := w.core.Group("g1"); !errors.Is(err, intent.ErrNotFound) {

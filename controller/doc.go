@@ -11,7 +11,7 @@
 //	core.Tick(now)                         // first: the inputs below happen now
 //	core.SetTopology(snapshot)
 //	core.SwitchConnected("n6", contents)   // with all that was read back
-//	g, created, err := core.PutGroup("g1", spec, controller.Precondition{})
+//	g, created, err := core.PutGroup("g1", spec, resource.Precondition{})
 //	for r := core.Ready(); !r.Empty(); r = core.Ready() {
 //		store.Apply(ctx, s, r.Saves)       // before the works
 //		for _, w := range r.Works {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/weft-sdn/weft/controller/intent"
 	"github.com/weft-sdn/weft/controller/plan"
+	"github.com/weft-sdn/weft/controller/resource"
 )
 
 // group is a multicast group.
@@ -94,7 +95,7 @@ func (g *group) encode() []byte {
 	}
 	r.Target, r.Queued = put(g.target), put(g.queued)
 	r.Resp, r.Data, r.OldResp, r.OldData = put(g.resp), put(g.data), put(g.oldResp), put(g.oldData)
-	return encode(r)
+	return resource.Encode(r)
 }
 
 func decodeGroup(name string, b []byte) (*group, error) {

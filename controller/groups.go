@@ -1,11 +1,11 @@
 package controller
 
 import (
-	"errors"
 	"fmt"
 	"net/netip"
 
 	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/controller/resource"
 )
 
 // Groups returns all groups, ordered by index.
@@ -21,33 +21,36 @@ func (c *Core) Groups() []intent.MulticastGroup {
 
 // Group returns a group. The error is an *intent.Error.
 func (c *Core) Group(name string) (intent.MulticastGroup, error) {
-	g, err := c.find(name, Precondition{})
+	g, err := c.find(name, resource.Precondition{})
 	if err != nil {
 		return intent.MulticastGroup{}, err
 	}
 	return g.resource(), nil
 }
 
-func (c *Core) find(name string, pre Precondition) (*group, error) {
-	g := c.groups[name]
-	switch {
-	case g == nil || g.removed:
-		return nil, &intent.Error{Code: intent.CodeNotFound, Message: fmt.Sprintf("there is no multicast group %q", name)}
-	case pre.Absent:
-		return nil, &intent.Error{Code: intent.CodeExists, Message: fmt.Sprintf("multicast group %q exists", name)}
-	case pre.Version != 0 && pre.Version != g.version:
-		return nil, &intent.Error{Code: intent.CodeVersion, Message: fmt.Sprintf("multicast group %q has version %d, not %d", name, g.version, pre.Version)}
+func groupName(name string) string { return fmt.Sprintf("multicast group %q", name) }
+
+// find returns a group that exists and meets a precondition.
+func (c *Core) find(name string, pre resource.Precondition) (*group, error) {
+	return c.groups[name], pre.CheckExisting(groupName(name), c.groups[name].present())
+}
+
+// present is the version of a group that clients see, 0 when there is none.
+func (g *group) present() uint64 {
+	if g == nil || g.removed {
+		return 0
 	}
-	return g, nil
+	return g.version
 }
 
 // PutGroup creates a group or replaces its spec. Fields left out have their
 // defaults. What is refused, with an *intent.Error, changes nothing; the spec a
 // group has already changes nothing either.
-func (c *Core) PutGroup(name string, spec intent.Spec, pre Precondition) (r intent.MulticastGroup, created bool, err error) {
-	g, err := c.find(name, pre)
-	if errors.Is(err, intent.ErrNotFound) && pre.Version == 0 {
-		created, err = true, intent.ValidateName(name)
+func (c *Core) PutGroup(name string, spec intent.Spec, pre resource.Precondition) (r intent.MulticastGroup, created bool, err error) {
+	g := c.groups[name]
+	created = g.present() == 0
+	if err = pre.Check(groupName(name), g.present()); err == nil && created {
+		err = intent.ValidateName(name)
 	}
 	if err != nil {
 		return r, false, err
@@ -80,9 +83,7 @@ func (c *Core) PutGroup(name string, spec intent.Spec, pre Precondition) (r inte
 		g.created, g.removed, g.status = c.wall(), false, intent.Status{}
 	}
 	c.groups[name], c.byIndex[g.index] = g, g
-	c.revision++
-	c.meta = true
-	g.version, g.spec, g.evicted = c.revision, spec, without
+	g.version, g.spec, g.evicted = c.versions.Next(), spec, without
 	g.planErr = nil
 	c.aim(g, p)
 	c.status[g.index] = true
@@ -140,7 +141,7 @@ func (c *Core) freeIndex() (uint16, error) {
 
 // DeleteGroup removes a group. Its entries leave the switches after that. The
 // error is an *intent.Error.
-func (c *Core) DeleteGroup(name string, pre Precondition) error {
+func (c *Core) DeleteGroup(name string, pre resource.Precondition) error {
 	g, err := c.find(name, pre)
 	if err != nil {
 		return err
@@ -155,7 +156,7 @@ func (c *Core) DeleteGroup(name string, pre Precondition) error {
 
 // ResetGroup gives a group a new epoch, for queue pairs that were created anew,
 // and takes evicted receivers in again. The error is an *intent.Error.
-func (c *Core) ResetGroup(name string, pre Precondition) (intent.MulticastGroup, error) {
+func (c *Core) ResetGroup(name string, pre resource.Precondition) (intent.MulticastGroup, error) {
 	g, err := c.find(name, pre)
 	if err != nil {
 		return intent.MulticastGroup{}, err

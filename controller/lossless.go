@@ -1,169 +1,81 @@
 package controller
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/weft-sdn/weft/controller/intent"
 	"github.com/weft-sdn/weft/controller/pfc"
 	"github.com/weft-sdn/weft/controller/plan"
+	"github.com/weft-sdn/weft/controller/resource"
+	"github.com/weft-sdn/weft/controller/store"
 	"github.com/weft-sdn/weft/topology"
 )
 
-// Keys of the store for lossless tenants.
-const (
-	srv6Prefix   = "srv6-policies/"
-	tenantPrefix = "tenants/"
-	pfcPrefix    = "pfc-policies/"
+// The kinds of resources for lossless tenants.
+var (
+	srv6Kind   = resource.Kind{Name: "SRv6 policy", Prefix: "srv6-policies/"}
+	tenantKind = resource.Kind{Name: "tenant", Prefix: "tenants/"}
+	pfcKind    = resource.Kind{Name: "PFC policy", Prefix: "pfc-policies/"}
 )
 
-// resource is an intent of which there may be many, its spec complete.
-type resource[S, T any] struct {
-	name    string
-	version uint64
-	created time.Time
-	spec    S
-	status  T
-	// vrf is a tenant's; learned says of a PFC policy of scenario 2 that its tunnels
-	// are made.
-	vrf     uint16
-	learned bool
+// decided is what the core made of a resource for lossless tenants.
+type decided[T any] struct {
+	// VRF is a tenant's. Learned says of a PFC policy of scenario 2 that its tunnels
+	// exist.
+	VRF     uint16 `json:"vrf,omitempty"`
+	Learned bool   `json:"learned,omitempty"`
+
+	status T
 	// put: the core of PFC has it. A resource of the store waits for the topology
 	// to have its switches.
 	put bool
 	err error
 }
 
-type resourceRecord[S any] struct {
-	Version uint64    `json:"version"`
-	Created time.Time `json:"created"`
-	Spec    S         `json:"spec"`
-	VRF     uint16    `json:"vrf,omitempty"`
-	Learned bool      `json:"learned,omitempty"`
-}
-
-func (r *resource[S, T]) encode() []byte {
-	return encode(resourceRecord[S]{r.version, r.created, r.spec, r.vrf, r.learned})
-}
-
-func loadResource[S, T any](into map[string]*resource[S, T], name string, b []byte) error {
-	var r resourceRecord[S]
-	if err := json.Unmarshal(b, &r); err != nil {
-		return err
-	}
-	into[name] = &resource[S, T]{name: name, version: r.Version, created: r.Created, spec: r.Spec, vrf: r.VRF, learned: r.Learned}
-	return nil
-}
-
 type (
-	srv6Policy = resource[intent.SRv6PolicySpec, intent.SRv6PolicyStatus]
-	tenant     = resource[intent.TenantSpec, intent.TenantStatus]
-	pfcPolicy  = resource[intent.PFCPolicySpec, intent.PFCPolicyStatus]
+	srv6Policy = resource.Item[intent.SRv6PolicySpec, decided[intent.SRv6PolicyStatus]]
+	tenant     = resource.Item[intent.TenantSpec, decided[intent.TenantStatus]]
+	pfcPolicy  = resource.Item[intent.PFCPolicySpec, decided[intent.PFCPolicyStatus]]
 )
 
 // lossless is what the core has for tenants over SRv6 and PFC policies.
 type lossless struct {
 	pfc      *pfc.Core
 	config   pfc.Config
-	policies map[string]*srv6Policy
-	tenants  map[string]*tenant
-	requests map[string]*pfcPolicy
+	policies *resource.Collection[intent.SRv6PolicySpec, decided[intent.SRv6PolicyStatus]]
+	tenants  *resource.Collection[intent.TenantSpec, decided[intent.TenantStatus]]
+	requests *resource.Collection[intent.PFCPolicySpec, decided[intent.PFCPolicyStatus]]
 
-	saves map[string]bool // by key
 	// stale: the status of any may have changed.
 	stale bool
 }
 
-func newLossless(c pfc.Config) (lossless, error) {
+func newLossless(c pfc.Config, versions *resource.Versions) (lossless, error) {
 	core, err := pfc.New(c)
 	return lossless{
-		pfc: core, config: c, policies: make(map[string]*srv6Policy), tenants: make(map[string]*tenant), requests: make(map[string]*pfcPolicy),
-		saves: make(map[string]bool),
+		pfc: core, config: c,
+		policies: resource.NewCollection[intent.SRv6PolicySpec, decided[intent.SRv6PolicyStatus]](srv6Kind, versions),
+		tenants:  resource.NewCollection[intent.TenantSpec, decided[intent.TenantStatus]](tenantKind, versions),
+		requests: resource.NewCollection[intent.PFCPolicySpec, decided[intent.PFCPolicyStatus]](pfcKind, versions),
 	}, err
 }
 
-// loadLossless takes a record; ok is false when the key is of another kind.
-func (l *lossless) loadLossless(key string, value []byte) (ok bool, err error) {
-	if name, is := cut(key, srv6Prefix); is {
-		return true, loadResource(l.policies, name, value)
-	}
-	if name, is := cut(key, tenantPrefix); is {
-		return true, loadResource(l.tenants, name, value)
-	}
-	if name, is := cut(key, pfcPrefix); is {
-		return true, loadResource(l.requests, name, value)
+// load takes a record; ok is false when its key is of another kind.
+func (l *lossless) load(r store.Record) (ok bool, err error) {
+	for _, load := range []func(store.Record) (bool, error){l.policies.Load, l.tenants.Load, l.requests.Load} {
+		if ok, err = load(r); ok {
+			return ok, err
+		}
 	}
 	return false, nil
 }
 
-func cut(key, prefix string) (string, bool) {
-	if len(key) > len(prefix) && key[:len(prefix)] == prefix {
-		return key[len(prefix):], true
-	}
-	return "", false
-}
-
-// inOrder returns resources by name.
-func inOrder[S, T any](m map[string]*resource[S, T]) []*resource[S, T] {
-	out := make([]*resource[S, T], 0, len(m))
-	for _, name := range slices.Sorted(maps.Keys(m)) {
-		out = append(out, m[name])
-	}
-	return out
-}
-
-// findResource returns the resource that a change with a precondition is about;
-// nil without an error: it is to be created.
-func findResource[S, T any](m map[string]*resource[S, T], kind, name string, pre Precondition) (*resource[S, T], error) {
-	r := m[name]
-	switch {
-	case r == nil && pre.Version != 0:
-		return nil, &intent.Error{Code: intent.CodeNotFound, Message: fmt.Sprintf("there is no %s %q", kind, name)}
-	case r == nil:
-		return nil, nil
-	case pre.Absent:
-		return nil, &intent.Error{Code: intent.CodeExists, Message: fmt.Sprintf("%s %q exists", kind, name)}
-	case pre.Version != 0 && pre.Version != r.version:
-		return nil, &intent.Error{Code: intent.CodeVersion, Message: fmt.Sprintf("%s %q has version %d, not %d", kind, name, r.version, pre.Version)}
-	}
-	return r, nil
-}
-
-func noResource(kind, name string) error {
-	return &intent.Error{Code: intent.CodeNotFound, Message: fmt.Sprintf("there is no %s %q", kind, name)}
-}
-
-// changed gives a resource its next version.
-func changed[S, T any](c *Core, r *resource[S, T], prefix string, spec S, created bool) {
-	if created {
-		r.created = c.wall()
-	}
-	c.revision++
-	c.meta = true
-	r.version, r.spec, r.put, r.err = c.revision, spec, true, nil
-	c.lossless.saves[prefix+r.name] = true
-	c.lossless.stale = true
-}
-
-// takeLossless returns the records to be written.
-func (c *Core) takeLossless(save func(key string, value []byte)) {
-	l := &c.lossless
-	for _, key := range slices.Sorted(maps.Keys(l.saves)) {
-		var value []byte
-		if name, is := cut(key, srv6Prefix); is && l.policies[name] != nil {
-			value = l.policies[name].encode()
-		} else if name, is := cut(key, tenantPrefix); is && l.tenants[name] != nil {
-			value = l.tenants[name].encode()
-		} else if name, is := cut(key, pfcPrefix); is && l.requests[name] != nil {
-			value = l.requests[name].encode()
-		}
-		save(key, value)
-	}
-	clear(l.saves)
+// changes returns the writes that keep what has changed.
+func (l *lossless) changes() []store.Op {
+	return slices.Concat(l.policies.Changes(), l.tenants.Changes(), l.requests.Changes())
 }
 
 // renetLossless gives the core of PFC a new topology, and what has been waiting
@@ -180,18 +92,18 @@ func (c *Core) renetLossless() {
 
 // waiting reports whether something of the store has not been put yet.
 func (l *lossless) waiting() bool {
-	for _, p := range l.policies {
-		if !p.put {
+	for _, p := range l.policies.All() {
+		if !p.Decided.put {
 			return true
 		}
 	}
-	for _, t := range l.tenants {
-		if !t.put {
+	for _, t := range l.tenants.All() {
+		if !t.Decided.put {
 			return true
 		}
 	}
-	for _, r := range l.requests {
-		if !r.put {
+	for _, r := range l.requests.All() {
+		if !r.Decided.put {
 			return true
 		}
 	}
@@ -203,27 +115,27 @@ func (l *lossless) waiting() bool {
 func (c *Core) putWaiting() {
 	l := &c.lossless
 	loaded := false
-	for _, p := range inOrder(l.policies) {
-		if way, err := c.policyOf(p.name, &p.spec); !p.put && err == nil {
+	for _, p := range l.policies.All() {
+		if way, err := c.policyOf(p.Name, &p.Spec); !p.Decided.put && err == nil {
 			l.pfc.LoadPolicy(way)
-			p.put, loaded = true, true
+			p.Decided.put, loaded = true, true
 		}
 	}
-	for _, t := range inOrder(l.tenants) {
-		if t.put {
+	for _, t := range l.tenants.All() {
+		if t.Decided.put {
 			continue
 		}
-		x, err := c.tenantOf(t.name, &t.spec, t.vrf)
+		x, err := c.tenantOf(t.Name, &t.Spec, t.Decided.VRF)
 		if err == nil {
 			err = l.pfc.PutTenant(x)
 		}
-		t.put, t.err = err == nil, err
+		t.Decided.put, t.Decided.err = err == nil, err
 	}
-	for _, r := range inOrder(l.requests) {
-		p, t := l.policies[r.spec.SRv6Policy], l.tenants[r.spec.Tenant]
-		if !r.put && p != nil && p.put && t != nil && t.put {
-			l.pfc.LoadRequest(requestOf(r.name, &r.spec, r.learned))
-			r.put, loaded = true, true
+	for _, r := range l.requests.All() {
+		p, t := l.policies.Get(r.Spec.SRv6Policy), l.tenants.Get(r.Spec.Tenant)
+		if !r.Decided.put && p != nil && p.Decided.put && t != nil && t.Decided.put {
+			l.pfc.LoadRequest(requestOf(r.Name, &r.Spec, r.Decided.Learned))
+			r.Decided.put, loaded = true, true
 		}
 	}
 	if loaded {
@@ -242,18 +154,18 @@ func (c *Core) reloadLossless() {
 		}
 		l.pfc, l.config = core, config
 		l.pfc.Tick(c.now)
-		for _, p := range l.policies {
-			p.put = false
+		for _, p := range l.policies.All() {
+			p.Decided.put = false
 		}
-		for _, r := range l.requests {
-			r.put = false
+		for _, r := range l.requests.All() {
+			r.Decided.put = false
 		}
 		for name := range c.devices {
 			c.want(name, pfcUnit, nil)
 		}
 	}
-	for _, t := range l.tenants {
-		t.put = false
+	for _, t := range l.tenants.All() {
+		t.Decided.put = false
 	}
 	c.renetLossless()
 	l.pfc.TouchAll()
@@ -262,12 +174,12 @@ func (c *Core) reloadLossless() {
 // setEdges tells the network which ports face tenants.
 func (c *Core) setEdges() {
 	edges := make(plan.Edges)
-	for _, t := range c.lossless.tenants {
-		for _, s := range t.spec.Sites {
+	for _, t := range c.lossless.tenants.All() {
+		for _, s := range t.Spec.Sites {
 			if edges[s.Switch] == nil {
 				edges[s.Switch] = make(map[uint32]uint16)
 			}
-			edges[s.Switch][s.Port] = t.vrf
+			edges[s.Switch][s.Port] = t.Decided.VRF
 		}
 	}
 	before := c.net.Edges()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/weft-sdn/weft/controller/intent"
 	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/controller/store"
 	"github.com/weft-sdn/weft/topology"
 )
@@ -91,13 +92,13 @@ func tenantSpec(slice uint32, priority uint8, port uint32) intent.TenantSpec {
 func figure3Core(t *testing.T) *Core {
 	t.Helper()
 	c := pfcCore(t, nil)
-	if _, _, err := c.PutSRv6Policy("wan", wanSpec(), Precondition{}); err != nil {
+	if _, _, err := c.PutSRv6Policy("wan", wanSpec(), resource.Precondition{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := c.PutTenant("a", tenantSpec(1, 3, 11), Precondition{}); err != nil {
+	if _, _, err := c.PutTenant("a", tenantSpec(1, 3, 11), resource.Precondition{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := c.PutPFCPolicy("p", intent.PFCPolicySpec{SRv6Policy: "wan", Tenant: "a"}, Precondition{}); err != nil {
+	if _, _, err := c.PutPFCPolicy("p", intent.PFCPolicySpec{SRv6Policy: "wan", Tenant: "a"}, resource.Precondition{}); err != nil {
 		t.Fatal(err)
 	}
 	c.Ready()
@@ -111,19 +112,19 @@ func TestPFCRefusals(t *testing.T) {
 	put := func(f func(*intent.TenantSpec)) error {
 		s := tenantSpec(2, 2, 12)
 		f(&s)
-		_, _, err := c.PutTenant("b", s, Precondition{})
+		_, _, err := c.PutTenant("b", s, resource.Precondition{})
 		return err
 	}
 	way := func(f func(*intent.SRv6PolicySpec)) error {
 		s := wanSpec()
 		f(&s)
-		_, _, err := c.PutSRv6Policy("other", s, Precondition{})
+		_, _, err := c.PutSRv6Policy("other", s, resource.Precondition{})
 		return err
 	}
 	pfc := func(f func(*intent.PFCPolicySpec)) error {
 		s := intent.PFCPolicySpec{SRv6Policy: "wan", Tenant: "a"}
 		f(&s)
-		_, _, err := c.PutPFCPolicy("p", s, Precondition{})
+		_, _, err := c.PutPFCPolicy("p", s, resource.Precondition{})
 		return err
 	}
 	for _, x := range []struct {
@@ -163,10 +164,10 @@ func TestPFCRefusals(t *testing.T) {
 		{"unknown tenant", pfc(func(s *intent.PFCPolicySpec) { s.Tenant = "none" }), intent.CodeInvalid, "spec.tenant"},
 		{"unknown SRv6 policy", pfc(func(s *intent.PFCPolicySpec) { s.SRv6Policy = "none" }), intent.CodeInvalid, "spec.srv6Policy"},
 		{"pause too long", pfc(func(s *intent.PFCPolicySpec) { s.MaxPause = intent.Duration(2 * time.Hour) }), intent.CodeInvalid, "spec.maxPause"},
-		{"policy in use", c.DeleteSRv6Policy("wan", Precondition{}), intent.CodeConflict, "tenants/a, pfc-policies/p"},
-		{"tenant in use", c.DeleteTenant("a", Precondition{}), intent.CodeConflict, "pfc-policies/p"},
-		{"none such", c.DeletePFCPolicy("q", Precondition{}), intent.CodeNotFound, `"q"`},
-		{"another version", c.DeletePFCPolicy("p", Precondition{Version: 99}), intent.CodeVersion, "99"},
+		{"policy in use", c.DeleteSRv6Policy("wan", resource.Precondition{}), intent.CodeConflict, "tenants/a, pfc-policies/p"},
+		{"tenant in use", c.DeleteTenant("a", resource.Precondition{}), intent.CodeConflict, "pfc-policies/p"},
+		{"none such", c.DeletePFCPolicy("q", resource.Precondition{}), intent.CodeNotFound, `"q"`},
+		{"another version", c.DeletePFCPolicy("p", resource.Precondition{Version: 99}), intent.CodeVersion, "99"},
 	} {
 		var e *intent.Error
 		if !errors.As(x.err, &e) || e.Code != x.code || !strings.Contains(e.Error(), x.text) {
@@ -196,7 +197,7 @@ func (c *Core) pfcState() []string {
 func TestPFCUpstreamNotCapable(t *testing.T) {
 	c := figure3Core(t)
 	s := intent.SRv6PolicySpec{Headend: "R2", Endpoint: "R3"}
-	if _, _, err := c.PutSRv6Policy("short", s, Precondition{}); err != nil {
+	if _, _, err := c.PutSRv6Policy("short", s, resource.Precondition{}); err != nil {
 		t.Fatal(err)
 	}
 	inv := *c.Inventory()
@@ -206,10 +207,10 @@ func TestPFCUpstreamNotCapable(t *testing.T) {
 		t.Fatal(err)
 	}
 	tenant := intent.TenantSpec{Slice: 3, Priority: 1, Policies: []string{"short"}, Sites: []intent.Site{{Switch: "R2", Port: 13}, {Switch: "R3", Port: 13}}}
-	if _, _, err := c.PutTenant("c", tenant, Precondition{}); err != nil {
+	if _, _, err := c.PutTenant("c", tenant, resource.Precondition{}); err != nil {
 		t.Fatal(err)
 	}
-	_, _, err := c.PutPFCPolicy("q", intent.PFCPolicySpec{SRv6Policy: "short", Tenant: "c"}, Precondition{})
+	_, _, err := c.PutPFCPolicy("q", intent.PFCPolicySpec{SRv6Policy: "short", Tenant: "c"}, resource.Precondition{})
 	var e *intent.Error
 	if !errors.As(err, &e) || e.Code != intent.CodeInvalid || !strings.Contains(e.Error(), "upstream R2 is not PFC-capable") {
 		t.Errorf("%v", err)
@@ -225,12 +226,12 @@ func TestPFCRestart(t *testing.T) {
 	c := pfcCore(t, nil)
 	kept := make(map[string][]byte)
 	for _, f := range []func() error{
-		func() error { _, _, err := c.PutSRv6Policy("wan", wanSpec(), Precondition{}); return err },
-		func() error { _, _, err := c.PutTenant("a", tenantSpec(1, 3, 11), Precondition{}); return err },
-		func() error { _, _, err := c.PutTenant("b", tenantSpec(2, 2, 12), Precondition{}); return err },
-		func() error { return c.DeleteTenant("b", Precondition{}) },
+		func() error { _, _, err := c.PutSRv6Policy("wan", wanSpec(), resource.Precondition{}); return err },
+		func() error { _, _, err := c.PutTenant("a", tenantSpec(1, 3, 11), resource.Precondition{}); return err },
+		func() error { _, _, err := c.PutTenant("b", tenantSpec(2, 2, 12), resource.Precondition{}); return err },
+		func() error { return c.DeleteTenant("b", resource.Precondition{}) },
 		func() error {
-			_, _, err := c.PutPFCPolicy("p", intent.PFCPolicySpec{SRv6Policy: "wan", Tenant: "a"}, Precondition{})
+			_, _, err := c.PutPFCPolicy("p", intent.PFCPolicySpec{SRv6Policy: "wan", Tenant: "a"}, resource.Precondition{})
 			return err
 		},
 	} {
@@ -257,7 +258,7 @@ func TestPFCRestart(t *testing.T) {
 	if err != nil || !p.Status.Conditions.Is(intent.Accepted) || p.Version == 0 || len(p.Status.Tunnels) != 2 {
 		t.Errorf("%+v, %v", p, err)
 	}
-	if _, created, err := again.PutPFCPolicy("p", intent.PFCPolicySpec{SRv6Policy: "wan", Tenant: "a"}, Precondition{}); created || err != nil {
+	if _, created, err := again.PutPFCPolicy("p", intent.PFCPolicySpec{SRv6Policy: "wan", Tenant: "a"}, resource.Precondition{}); created || err != nil {
 		t.Errorf("the same again: created %v, %v", created, err)
 	}
 }
@@ -265,10 +266,10 @@ func TestPFCRestart(t *testing.T) {
 // TestPFCPriority: the priority of the PFC frames is one that no PFC policy pauses.
 func TestPFCPriority(t *testing.T) {
 	c := figure3Core(t)
-	if _, _, err := c.PutTenant("b", tenantSpec(2, 7, 12), Precondition{}); err != nil {
+	if _, _, err := c.PutTenant("b", tenantSpec(2, 7, 12), resource.Precondition{}); err != nil {
 		t.Fatal(err)
 	}
-	_, _, err := c.PutPFCPolicy("q", intent.PFCPolicySpec{SRv6Policy: "wan", Tenant: "b"}, Precondition{})
+	_, _, err := c.PutPFCPolicy("q", intent.PFCPolicySpec{SRv6Policy: "wan", Tenant: "b"}, resource.Precondition{})
 	var e *intent.Error
 	if !errors.As(err, &e) || e.Code != intent.CodeInvalid || !strings.Contains(e.Error(), "another priority than 7") {
 		t.Errorf("%v", err)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/weft-sdn/weft/controller/intent"
 	"github.com/weft-sdn/weft/controller/pfc"
+	"github.com/weft-sdn/weft/controller/resource"
 )
 
 func requestOf(name string, s *intent.PFCPolicySpec, learned bool) pfc.Request {
@@ -16,8 +17,8 @@ func requestOf(name string, s *intent.PFCPolicySpec, learned bool) pfc.Request {
 
 // PFCPolicies returns all PFC policies, by name.
 func (c *Core) PFCPolicies() []intent.PFCPolicy {
-	out := make([]intent.PFCPolicy, 0, len(c.lossless.requests))
-	for _, r := range inOrder(c.lossless.requests) {
+	out := make([]intent.PFCPolicy, 0, c.lossless.requests.Len())
+	for _, r := range c.lossless.requests.All() {
 		out = append(out, c.viewPFCPolicy(r))
 	}
 	return out
@@ -26,8 +27,8 @@ func (c *Core) PFCPolicies() []intent.PFCPolicy {
 // viewPFCPolicy returns a PFC policy as it is now: queues and tunnels are looked
 // at when somebody asks.
 func (c *Core) viewPFCPolicy(r *pfcPolicy) intent.PFCPolicy {
-	v := intent.PFCPolicy{Name: r.name, Version: r.version, Created: r.created, Spec: r.spec, Status: r.status}
-	v.Status.Conditions = slices.Clone(r.status.Conditions)
+	v := intent.PFCPolicy{Name: r.Name, Version: r.Version, Created: r.Created, Spec: r.Spec, Status: r.Decided.status}
+	v.Status.Conditions = slices.Clone(r.Decided.status.Conditions)
 	v.Status.Nodes, v.Status.Tunnels = c.pfcNodes(r), c.pfcTunnels(r)
 	return v
 }
@@ -35,17 +36,18 @@ func (c *Core) viewPFCPolicy(r *pfcPolicy) intent.PFCPolicy {
 // PFCPolicy returns a PFC policy. Errors of it and the methods below are
 // *intent.Error.
 func (c *Core) PFCPolicy(name string) (intent.PFCPolicy, error) {
-	if r := c.lossless.requests[name]; r != nil {
-		return c.viewPFCPolicy(r), nil
+	r, err := c.lossless.requests.Find(name)
+	if err != nil {
+		return intent.PFCPolicy{}, err
 	}
-	return intent.PFCPolicy{}, noResource(pfcKind, name)
+	return c.viewPFCPolicy(r), nil
 }
 
 // PutPFCPolicy creates a PFC policy or replaces its spec. What is refused
 // changes nothing.
-func (c *Core) PutPFCPolicy(name string, spec intent.PFCPolicySpec, pre Precondition) (intent.PFCPolicy, bool, error) {
+func (c *Core) PutPFCPolicy(name string, spec intent.PFCPolicySpec, pre resource.Precondition) (intent.PFCPolicy, bool, error) {
 	l := &c.lossless
-	r, err := findResource(l.requests, pfcKind, name, pre)
+	r, err := l.requests.Check(name, pre)
 	if err == nil && r == nil {
 		err = intent.ValidateName(name)
 	}
@@ -53,40 +55,32 @@ func (c *Core) PutPFCPolicy(name string, spec intent.PFCPolicySpec, pre Precondi
 		return intent.PFCPolicy{}, false, err
 	}
 	spec = c.inv.PFC.Defaults.Complete(spec)
-	if r != nil && r.spec == spec {
+	if r != nil && r.Spec == spec {
 		return c.viewPFCPolicy(r), false, nil
 	}
 	if err := spec.Validate(c.pfcEnv(name)); err != nil {
 		return intent.PFCPolicy{}, false, err
 	}
 	created := r == nil
-	learned := !created && r.learned && r.spec.SRv6Policy == spec.SRv6Policy && r.spec.Tenant == spec.Tenant
+	learned := !created && r.Decided.Learned && r.Spec.SRv6Policy == spec.SRv6Policy && r.Spec.Tenant == spec.Tenant
 	if err := l.pfc.PutRequest(requestOf(name, &spec, learned)); err != nil {
 		return intent.PFCPolicy{}, false, c.refusal("spec.srv6Policy", err)
 	}
-	if created {
-		r = &pfcPolicy{name: name}
-		l.requests[name] = r
-	}
-	r.learned = learned
-	changed(c, r, pfcPrefix, spec, created)
+	r = l.requests.Put(name, spec, c.wall())
+	r.Decided.Learned, r.Decided.put, r.Decided.err, l.stale = learned, true, nil, true
 	c.settle()
 	return c.viewPFCPolicy(r), created, nil
 }
 
 // DeletePFCPolicy removes a PFC policy.
-func (c *Core) DeletePFCPolicy(name string, pre Precondition) error {
+func (c *Core) DeletePFCPolicy(name string, pre resource.Precondition) error {
 	l := &c.lossless
-	r, err := findResource(l.requests, pfcKind, name, pre)
-	if err == nil && r == nil {
-		err = noResource(pfcKind, name)
-	}
-	if err != nil {
+	if _, err := l.requests.CheckDelete(name, pre); err != nil {
 		return err
 	}
 	l.pfc.DeleteRequest(name)
-	delete(l.requests, name)
-	l.saves[pfcPrefix+name], l.stale = true, true
+	l.requests.Delete(name)
+	l.stale = true
 	c.event(PFCPolicyDeleted, name, "", nil)
 	c.settle()
 	return nil

@@ -81,9 +81,9 @@ func (c *Core) Digest(sw string, d entry.Digest) {
 			}
 		}
 		for _, name := range c.lossless.pfc.Seen(node.ID, source, p.Slice, segments) {
-			if r := c.lossless.requests[name]; r != nil {
-				r.learned = true
-				c.lossless.saves[pfcPrefix+name] = true
+			if r := c.lossless.requests.Get(name); r != nil {
+				r.Decided.Learned = true
+				c.lossless.requests.Save(name)
 			}
 		}
 	}

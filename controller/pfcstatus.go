@@ -21,25 +21,25 @@ func (c *Core) updateLossless() {
 		return
 	}
 	l.stale = false
-	for _, p := range inOrder(l.policies) {
+	for _, p := range l.policies.All() {
 		s := c.srv6Status(p)
-		if !reflect.DeepEqual(s, p.status) {
-			p.status = s
-			c.event(SRv6PolicyChanged, p.name, conditionsText(s.Conditions), nil)
+		if !reflect.DeepEqual(s, p.Decided.status) {
+			p.Decided.status = s
+			c.event(SRv6PolicyChanged, p.Name, conditionsText(s.Conditions), nil)
 		}
 	}
-	for _, t := range inOrder(l.tenants) {
+	for _, t := range l.tenants.All() {
 		s := c.tenantStatus(t)
-		if !reflect.DeepEqual(s, t.status) {
-			t.status = s
-			c.event(TenantChanged, t.name, conditionsText(s.Conditions), nil)
+		if !reflect.DeepEqual(s, t.Decided.status) {
+			t.Decided.status = s
+			c.event(TenantChanged, t.Name, conditionsText(s.Conditions), nil)
 		}
 	}
-	for _, r := range inOrder(l.requests) {
+	for _, r := range l.requests.All() {
 		s := c.pfcStatus(r)
-		if !reflect.DeepEqual(s, r.status) {
-			r.status = s
-			c.event(PFCPolicyChanged, r.name, conditionsText(s.Conditions), nil)
+		if !reflect.DeepEqual(s, r.Decided.status) {
+			r.Decided.status = s
+			c.event(PFCPolicyChanged, r.Name, conditionsText(s.Conditions), nil)
 		}
 	}
 }
@@ -105,8 +105,8 @@ func (c *Core) accept(cs *intent.Conditions, err error) (reason, message string)
 }
 
 func (c *Core) srv6Status(p *srv6Policy) intent.SRv6PolicyStatus {
-	s := intent.SRv6PolicyStatus{Conditions: slices.Clone(p.status.Conditions), ObservedVersion: p.version, UsedBy: c.policyUsers(p.name)}
-	present, ok := c.lossless.pfc.Present(p.name)
+	s := intent.SRv6PolicyStatus{Conditions: slices.Clone(p.Decided.status.Conditions), ObservedVersion: p.Version, UsedBy: c.policyUsers(p.Name)}
+	present, ok := c.lossless.pfc.Present(p.Name)
 	err := present.Err
 	if !ok {
 		err = errWaiting
@@ -122,7 +122,7 @@ func (c *Core) srv6Status(p *srv6Policy) intent.SRv6PolicyStatus {
 			}
 		}
 	}
-	c.install(&s.Conditions, c.lossless.pfc.Holders(p.name), present.Settled, "", reason, message)
+	c.install(&s.Conditions, c.lossless.pfc.Holders(p.Name), present.Settled, "", reason, message)
 	return s
 }
 
@@ -139,23 +139,23 @@ func (c *Core) segments(list []pfc.Segment) []intent.SegmentStatus {
 }
 
 func (c *Core) tenantStatus(t *tenant) intent.TenantStatus {
-	s := intent.TenantStatus{Conditions: slices.Clone(t.status.Conditions), ObservedVersion: t.version, VRF: t.vrf, UsedBy: c.tenantUsers(t.name)}
+	s := intent.TenantStatus{Conditions: slices.Clone(t.Decided.status.Conditions), ObservedVersion: t.Version, VRF: t.Decided.VRF, UsedBy: c.tenantUsers(t.Name)}
 	var nodes []topology.NodeID
-	for i := range t.spec.Sites {
-		x := &t.spec.Sites[i]
+	for i := range t.Spec.Sites {
+		x := &t.Spec.Sites[i]
 		site := intent.SiteStatus{Switch: x.Switch, Port: x.Port, Prefixes: c.sitePrefixes(x)}
 		if n := c.net.Node(x.Switch); n != nil {
 			nodes = append(nodes, n.ID)
-			site.SID, _ = c.net.ServiceSID(n, t.vrf) // invalid when there can be none, which err says
+			site.SID, _ = c.net.ServiceSID(n, t.Decided.VRF) // invalid when there can be none, which err says
 		}
 		s.Sites = append(s.Sites, site)
 	}
-	err := t.err
-	if !t.put && err == nil {
+	err := t.Decided.err
+	if !t.Decided.put && err == nil {
 		err = errWaiting
 	}
 	reason, message := c.accept(&s.Conditions, err)
-	c.install(&s.Conditions, nodes, t.put, "", reason, message)
+	c.install(&s.Conditions, nodes, t.Decided.put, "", reason, message)
 	return s
 }
 
@@ -163,29 +163,29 @@ func (c *Core) tenantStatus(t *tenant) intent.TenantStatus {
 // viewPFCPolicy.
 func (c *Core) pfcStatus(r *pfcPolicy) intent.PFCPolicyStatus {
 	core := c.lossless.pfc
-	s := intent.PFCPolicyStatus{Conditions: slices.Clone(r.status.Conditions), ObservedVersion: r.version}
-	present, _ := core.Present(r.spec.SRv6Policy)
-	err := core.RequestError(r.name)
-	if !r.put {
+	s := intent.PFCPolicyStatus{Conditions: slices.Clone(r.Decided.status.Conditions), ObservedVersion: r.Version}
+	present, _ := core.Present(r.Spec.SRv6Policy)
+	err := core.RequestError(r.Name)
+	if !r.Decided.put {
 		err = errWaiting
 	}
 	reason, message := c.accept(&s.Conditions, err)
-	cycle := core.Cycle(r.name)
+	cycle := core.Cycle(r.Name)
 	for _, q := range cycle {
 		s.Cycle = append(s.Cycle, c.queueName(q))
 	}
 	wait := ""
-	if r.spec.Scenario == 2 && !r.learned {
+	if r.Spec.Scenario == 2 && !r.Decided.Learned {
 		wait = intent.ReasonAwaitingPacket
 	}
-	d := present.Deployments[r.name]
+	d := present.Deployments[r.Name]
 	if reason == "" && cycle != nil {
 		reason, message = intent.ReasonDeadlock, c.cycleText(cycle)
 	}
 	if reason == "" && d != nil {
 		reason, message = c.pfcTrouble(d)
 	}
-	c.install(&s.Conditions, core.Holders(r.spec.SRv6Policy), present.Settled && d != nil, wait, reason, message)
+	c.install(&s.Conditions, core.Holders(r.Spec.SRv6Policy), present.Settled && d != nil, wait, reason, message)
 	return s
 }
 
@@ -215,8 +215,8 @@ func (c *Core) pfcTrouble(d *pfc.Deployment) (reason, message string) {
 }
 
 func (c *Core) deploymentOf(r *pfcPolicy) *pfc.Deployment {
-	present, _ := c.lossless.pfc.Present(r.spec.SRv6Policy)
-	return present.Deployments[r.name]
+	present, _ := c.lossless.pfc.Present(r.Spec.SRv6Policy)
+	return present.Deployments[r.Name]
 }
 
 func (c *Core) pfcNodes(r *pfcPolicy) []intent.PFCNode {
@@ -270,7 +270,7 @@ func (c *Core) queueStatus(q pfc.Queue) *intent.PFCQueue {
 
 func (c *Core) pfcTunnels(r *pfcPolicy) []intent.PFCTunnel {
 	d := c.deploymentOf(r)
-	t := c.lossless.tenants[r.spec.Tenant]
+	t := c.lossless.tenants.Get(r.Spec.Tenant)
 	if d == nil || t == nil {
 		return nil
 	}
@@ -279,8 +279,8 @@ func (c *Core) pfcTunnels(r *pfcPolicy) []intent.PFCTunnel {
 		x := &d.Tunnels[i]
 		q := c.lossless.pfc.Quality(x)
 		v := intent.PFCTunnel{
-			ID: c.lossless.pfc.ListNumber(x), From: c.switchName(x.From), To: c.switchName(x.To), Segments: c.segments(x.Segments), Slice: t.spec.Slice,
-			Mode: r.spec.Tunnel, State: intent.TunnelUnknown, RTT: intent.Duration(q.RTT), MinRTT: intent.Duration(q.Least), MaxRTT: intent.Duration(q.Most),
+			ID: c.lossless.pfc.ListNumber(x), From: c.switchName(x.From), To: c.switchName(x.To), Segments: c.segments(x.Segments), Slice: t.Spec.Slice,
+			Mode: r.Spec.Tunnel, State: intent.TunnelUnknown, RTT: intent.Duration(q.RTT), MinRTT: intent.Duration(q.Least), MaxRTT: intent.Duration(q.Most),
 			Sent: q.Sent, Lost: q.Lost,
 		}
 		switch {

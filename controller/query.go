@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/weft-sdn/weft/controller/plan"
+	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/southbound/entry"
 )
 
@@ -30,7 +31,7 @@ type query struct {
 // Ready, when all have answered or after the state timeout, under the id. The
 // error is an *intent.Error.
 func (c *Core) QueryState(name string) (id uint64, err error) {
-	g, err := c.find(name, Precondition{})
+	g, err := c.find(name, resource.Precondition{})
 	if err != nil {
 		return 0, err
 	}

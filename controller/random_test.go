@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/intent"
 	"github.com/weft-sdn/weft/controller/internal/sample"
 	"github.com/weft-sdn/weft/controller/plan"
+	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/controller/store"
 	"github.com/weft-sdn/weft/southbound/entry"
 	"github.com/weft-sdn/weft/topology"
@@ -34,7 +34,7 @@ func (c *chaos) step() string {
 	switch name := fmt.Sprintf("g%d", c.pick(4)); c.pick(11) {
 	case 0, 1, 2:
 		spec := c.spec(name)
-		_, _, err := c.core.PutGroup(name, spec, controller.Precondition{})
+		_, _, err := c.core.PutGroup(name, spec, resource.Precondition{})
 		var refused *intent.Error
 		switch {
 		case err == nil:
@@ -44,11 +44,11 @@ func (c *chaos) step() string {
 		}
 		return fmt.Sprintf("put %s with %d receivers, %s, %s: %v", name, len(spec.Receivers), spec.Mode, spec.Objective, err)
 	case 3:
-		_ = c.core.DeleteGroup(name, controller.Precondition{})
+		_ = c.core.DeleteGroup(name, resource.Precondition{})
 		delete(c.specs, name)
 		return "delete " + name
 	case 4:
-		_, err := c.core.ResetGroup(name, controller.Precondition{})
+		_, err := c.core.ResetGroup(name, resource.Precondition{})
 		return fmt.Sprintf("reset %s: %v", name, err)
 	case 5, 6:
 		return c.flip()

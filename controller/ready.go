@@ -114,17 +114,6 @@ func (e Event) String() string {
 	return fmt.Sprintf("%d %s %s %s", e.Seq, e.Type, e.Object, e.Message)
 }
 
-// Precondition is what a change of a resource depends on. The zero value is
-// nothing.
-type Precondition struct {
-	// Version the resource must have; 0: any.
-	Version uint64
-	// Absent: there must be no such resource.
-	Absent bool
-	// Trial, when not nil, makes the write a dry run.
-	Trial *Trial
-}
-
 // SwitchStatus is what the controller knows about a switch.
 type SwitchStatus struct {
 	Name     string `json:"name"`

@@ -1,13 +1,13 @@
 package controller
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/controller/store"
 )
 
@@ -15,15 +15,14 @@ import (
 const (
 	groupPrefix = "groups/"
 	epochPrefix = "epochs/"
-	metaKey     = "controller"
+	versionsKey = "versions"
 )
 
-type metaRecord struct {
-	Revision uint64 `json:"revision"`
-}
-
 func (c *Core) load(r store.Record) error {
-	if ok, err := c.lossless.loadLossless(r.Key, r.Value); ok {
+	if ok, err := c.versions.Load(r); ok {
+		return err
+	}
+	if ok, err := c.lossless.load(r); ok {
 		return err
 	}
 	name, isGroup := strings.CutPrefix(r.Key, groupPrefix)
@@ -39,12 +38,6 @@ func (c *Core) load(r store.Record) error {
 			return err
 		}
 		c.epochs[uint16(i)] = max(c.epochs[uint16(i)], uint32(epoch))
-	case r.Key == metaKey:
-		var m metaRecord
-		if err := json.Unmarshal(r.Value, &m); err != nil {
-			return err
-		}
-		c.revision = max(c.revision, m.Revision)
 	case isGroup:
 		g, err := decodeGroup(name, r.Value)
 		if err != nil {
@@ -60,13 +53,9 @@ func (c *Core) load(r store.Record) error {
 }
 
 func (c *Core) takeSaves() []store.Op {
-	var out []store.Op
-	if c.meta {
-		out = append(out, store.Op{Key: metaKey, Value: encode(metaRecord{c.revision})})
-		c.meta = false
-	}
+	out := c.versions.Changes()
 	for _, i := range slices.Sorted(maps.Keys(c.raised)) {
-		out = append(out, store.Op{Key: epochKey(i), Value: encode(c.epochs[i])})
+		out = append(out, store.Op{Key: epochKey(i), Value: resource.Encode(c.epochs[i])})
 	}
 	clear(c.raised)
 	for _, key := range c.gone {
@@ -79,16 +68,7 @@ func (c *Core) takeSaves() []store.Op {
 		}
 	}
 	clear(c.saves)
-	c.takeLossless(func(key string, value []byte) { out = append(out, store.Op{Key: key, Value: value}) })
-	return out
+	return append(out, c.lossless.changes()...)
 }
 
 func epochKey(index uint16) string { return epochPrefix + strconv.Itoa(int(index)) }
-
-func encode(v any) []byte {
-	b, err := json.Marshal(v)
-	if err != nil {
-		panic(fmt.Sprintf("controller: record cannot be written: %v", err)) // plain structs of our own
-	}
-	return b
-}

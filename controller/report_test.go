@@ -13,6 +13,7 @@ import (
 	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/intent"
 	"github.com/weft-sdn/weft/controller/internal/sample"
+	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/controller/store"
 	"github.com/weft-sdn/weft/p4"
 	"github.com/weft-sdn/weft/southbound/entry"
@@ -196,7 +197,7 @@ func TestEviction(t *testing.T) {
 	if g := w.group("g"); len(g.Status.EvictedReceivers) != 1 {
 		t.Errorf("after a restart: %+v", g.Status.EvictedReceivers)
 	}
-	back, err := w.core.ResetGroup("g", controller.Precondition{})
+	back, err := w.core.ResetGroup("g", resource.Precondition{})
 	if err != nil || len(back.Status.EvictedReceivers) != 0 || back.Status.Epoch <= before.Status.Epoch {
 		t.Errorf("after a reset: %+v, %v", back.Status, err)
 	}
@@ -397,10 +398,10 @@ func TestForeignEpoch(t *testing.T) {
 		w3.run(time.Second)
 	}
 	var refused *intent.Error
-	if _, err := w3.core.ResetGroup("g", controller.Precondition{}); !errors.As(err, &refused) || refused.Code != intent.CodeNotPlannable {
+	if _, err := w3.core.ResetGroup("g", resource.Precondition{}); !errors.As(err, &refused) || refused.Code != intent.CodeNotPlannable {
 		t.Errorf("reset: %v", err)
 	}
-	if _, _, err := w3.core.PutGroup("g", w3.net.Spec(1, "s1", "r1", "r3"), controller.Precondition{}); !errors.As(err, &refused) || refused.Code != intent.CodeNotPlannable {
+	if _, _, err := w3.core.PutGroup("g", w3.net.Spec(1, "s1", "r1", "r3"), resource.Precondition{}); !errors.As(err, &refused) || refused.Code != intent.CodeNotPlannable {
 		t.Errorf("put: %v", err)
 	}
 	if g := w3.put("h", w3.net.Spec(2, "s1", "r1")); g.Status.Index != 1 {
@@ -409,7 +410,7 @@ func TestForeignEpoch(t *testing.T) {
 	if g := w3.put("i", w3.net.Spec(3, "s1", "r1")); g.Status.Index != 3 {
 		t.Errorf("one more has index %d", g.Status.Index)
 	}
-	if err := w3.core.DeleteGroup("g", controller.Precondition{}); err != nil {
+	if err := w3.core.DeleteGroup("g", resource.Precondition{}); err != nil {
 		t.Fatal(err)
 	}
 	w3.run(time.Second)
@@ -446,62 +447,62 @@ func TestPreconditionsAndLimits(t *testing.T) {
 		}
 		return e.Code
 	}
-	put := func(name string, i int, pre controller.Precondition) (intent.MulticastGroup, bool, error) {
+	put := func(name string, i int, pre resource.Precondition) (intent.MulticastGroup, bool, error) {
 		return w.core.PutGroup(name, net.Spec(i, "h1", "h9"), pre)
 	}
-	g, created, err := put("a", 1, controller.Precondition{Absent: true})
+	g, created, err := put("a", 1, resource.Precondition{Absent: true})
 	if err != nil || !created {
 		t.Fatal(created, err)
 	}
-	if _, _, err := put("a", 1, controller.Precondition{Absent: true}); code(err) != intent.CodeExists {
+	if _, _, err := put("a", 1, resource.Precondition{Absent: true}); code(err) != intent.CodeExists {
 		t.Error(err)
 	}
-	if _, _, err := put("b", 2, controller.Precondition{Version: 7}); code(err) != intent.CodeNotFound {
+	if _, _, err := put("b", 2, resource.Precondition{Version: 7}); code(err) != intent.CodeVersion {
 		t.Error(err)
 	}
-	if same, created, err := put("a", 1, controller.Precondition{Version: g.Version}); err != nil || created || same.Version != g.Version {
+	if same, created, err := put("a", 1, resource.Precondition{Version: g.Version}); err != nil || created || same.Version != g.Version {
 		t.Error(same, created, err)
 	}
 	more := net.Spec(1, "h1", "h9", "h10")
-	changed, _, err := w.core.PutGroup("a", more, controller.Precondition{Version: g.Version})
+	changed, _, err := w.core.PutGroup("a", more, resource.Precondition{Version: g.Version})
 	if err != nil || changed.Version <= g.Version {
 		t.Error(changed, err)
 	}
-	if _, _, err := w.core.PutGroup("a", net.Spec(1, "h1", "h9"), controller.Precondition{Version: g.Version}); code(err) != intent.CodeVersion {
+	if _, _, err := w.core.PutGroup("a", net.Spec(1, "h1", "h9"), resource.Precondition{Version: g.Version}); code(err) != intent.CodeVersion {
 		t.Error(err)
 	}
-	if _, err := w.core.ResetGroup("a", controller.Precondition{Version: g.Version}); code(err) != intent.CodeVersion {
+	if _, err := w.core.ResetGroup("a", resource.Precondition{Version: g.Version}); code(err) != intent.CodeVersion {
 		t.Error(err)
 	}
-	if err := w.core.DeleteGroup("a", controller.Precondition{Version: g.Version}); code(err) != intent.CodeVersion {
+	if err := w.core.DeleteGroup("a", resource.Precondition{Version: g.Version}); code(err) != intent.CodeVersion {
 		t.Error(err)
 	}
-	if _, _, err := put("b", 1, controller.Precondition{}); code(err) != intent.CodeConflict {
+	if _, _, err := put("b", 1, resource.Precondition{}); code(err) != intent.CodeConflict {
 		t.Errorf("a proxy address that is taken: %v", err)
 	}
-	if _, _, err := put("b/c", 2, controller.Precondition{}); code(err) != intent.CodeInvalid {
+	if _, _, err := put("b/c", 2, resource.Precondition{}); code(err) != intent.CodeInvalid {
 		t.Error(err)
 	}
 	for i := 2; i <= 3; i++ {
-		if _, _, err := put(fmt.Sprint("g", i), i, controller.Precondition{}); err != nil {
+		if _, _, err := put(fmt.Sprint("g", i), i, resource.Precondition{}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	_, _, err = put("g4", 4, controller.Precondition{})
+	_, _, err = put("g4", 4, resource.Precondition{})
 	var e *intent.Error
 	if !errors.As(err, &e) || e.Code != intent.CodeLimit || *e.Fields[0].Limit != 3 {
 		t.Errorf("a fourth group: %v", err)
 	}
 	// A proxy address, and an index, is free when the switches are.
 	w.run(time.Second)
-	if err := w.core.DeleteGroup("g2", controller.Precondition{}); err != nil {
+	if err := w.core.DeleteGroup("g2", resource.Precondition{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := put("g5", 2, controller.Precondition{}); code(err) != intent.CodeConflict {
+	if _, _, err := put("g5", 2, resource.Precondition{}); code(err) != intent.CodeConflict {
 		t.Errorf("at once: %v", err)
 	}
 	w.run(time.Second)
-	if g, _, err := put("g5", 2, controller.Precondition{}); err != nil || g.Status.Index != 1 {
+	if g, _, err := put("g5", 2, resource.Precondition{}); err != nil || g.Status.Index != 1 {
 		t.Errorf("later: %+v, %v", g.Status, err)
 	}
 	w.run(time.Second)

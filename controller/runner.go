@@ -13,6 +13,7 @@ import (
 	"github.com/weft-sdn/weft/controller/ev"
 	"github.com/weft-sdn/weft/controller/intent"
 	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/controller/store"
 	"github.com/weft-sdn/weft/internal/owner"
 	"github.com/weft-sdn/weft/topology"
@@ -223,7 +224,7 @@ func (c *Controller) Group(ctx context.Context, name string) (g intent.Multicast
 }
 
 // PutGroup is [Core.PutGroup].
-func (c *Controller) PutGroup(ctx context.Context, name string, spec intent.Spec, pre Precondition) (g intent.MulticastGroup, created bool, err error) {
+func (c *Controller) PutGroup(ctx context.Context, name string, spec intent.Spec, pre resource.Precondition) (g intent.MulticastGroup, created bool, err error) {
 	err = c.write(ctx, pre, func(core *Core) (err error) {
 		g, created, err = core.PutGroup(name, spec, pre)
 		return err
@@ -232,13 +233,13 @@ func (c *Controller) PutGroup(ctx context.Context, name string, spec intent.Spec
 }
 
 // DeleteGroup is [Core.DeleteGroup].
-func (c *Controller) DeleteGroup(ctx context.Context, name string, pre Precondition) (err error) {
+func (c *Controller) DeleteGroup(ctx context.Context, name string, pre resource.Precondition) (err error) {
 	stopped := c.Do(ctx, func(core *Core) { err = core.DeleteGroup(name, pre) })
 	return first(stopped, err)
 }
 
 // ResetGroup is [Core.ResetGroup].
-func (c *Controller) ResetGroup(ctx context.Context, name string, pre Precondition) (g intent.MulticastGroup, err error) {
+func (c *Controller) ResetGroup(ctx context.Context, name string, pre resource.Precondition) (g intent.MulticastGroup, err error) {
 	stopped := c.Do(ctx, func(core *Core) { g, err = core.ResetGroup(name, pre) })
 	return g, first(stopped, err)
 }

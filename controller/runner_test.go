@@ -14,6 +14,7 @@ import (
 	"github.com/weft-sdn/weft/controller/controllertest"
 	"github.com/weft-sdn/weft/controller/intent"
 	"github.com/weft-sdn/weft/controller/internal/sample"
+	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/controller/store"
 	"github.com/weft-sdn/weft/southbound/entry"
 )
@@ -80,7 +81,7 @@ func TestController(t *testing.T) {
 		south, records := new(controllertest.Southbound), store.NewMemory()
 		r := run(t, net, records, south)
 		spec := net.Spec(1, "s1", "r1", "r2", "r3", "r4", "r5")
-		g, created, err := r.PutGroup(t.Context(), "g", spec, controller.Precondition{Absent: true})
+		g, created, err := r.PutGroup(t.Context(), "g", spec, resource.Precondition{Absent: true})
 		if err != nil || !created {
 			t.Fatal(created, err)
 		}
@@ -178,7 +179,7 @@ func TestStoreFails(t *testing.T) {
 		net := sample.Figure1()
 		r := run(t, net, &failingStore{left: 1}, new(controllertest.Southbound))
 		spec := net.Spec(1, "s1", "r1")
-		if _, _, err := r.PutGroup(t.Context(), "g", spec, controller.Precondition{}); !errors.Is(err, controller.ErrStopped) {
+		if _, _, err := r.PutGroup(t.Context(), "g", spec, resource.Precondition{}); !errors.Is(err, controller.ErrStopped) {
 			t.Errorf("PUT that was not kept: %v", err)
 		}
 		if err := r.stop(); !errors.Is(err, controller.ErrStore) {

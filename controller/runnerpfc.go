@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/controller/resource"
 )
 
 // SRv6Policies returns all SRv6 policies, by name.
@@ -19,7 +20,7 @@ func (c *Controller) SRv6Policy(ctx context.Context, name string) (p intent.SRv6
 }
 
 // PutSRv6Policy is [Core.PutSRv6Policy].
-func (c *Controller) PutSRv6Policy(ctx context.Context, name string, spec intent.SRv6PolicySpec, pre Precondition) (p intent.SRv6Policy, created bool, err error) {
+func (c *Controller) PutSRv6Policy(ctx context.Context, name string, spec intent.SRv6PolicySpec, pre resource.Precondition) (p intent.SRv6Policy, created bool, err error) {
 	err = c.write(ctx, pre, func(core *Core) (err error) {
 		p, created, err = core.PutSRv6Policy(name, spec, pre)
 		return err
@@ -28,7 +29,7 @@ func (c *Controller) PutSRv6Policy(ctx context.Context, name string, spec intent
 }
 
 // DeleteSRv6Policy is [Core.DeleteSRv6Policy].
-func (c *Controller) DeleteSRv6Policy(ctx context.Context, name string, pre Precondition) (err error) {
+func (c *Controller) DeleteSRv6Policy(ctx context.Context, name string, pre resource.Precondition) (err error) {
 	stopped := c.Do(ctx, func(core *Core) { err = core.DeleteSRv6Policy(name, pre) })
 	return first(stopped, err)
 }
@@ -46,7 +47,7 @@ func (c *Controller) Tenant(ctx context.Context, name string) (t intent.Tenant, 
 }
 
 // PutTenant is [Core.PutTenant].
-func (c *Controller) PutTenant(ctx context.Context, name string, spec intent.TenantSpec, pre Precondition) (t intent.Tenant, created bool, err error) {
+func (c *Controller) PutTenant(ctx context.Context, name string, spec intent.TenantSpec, pre resource.Precondition) (t intent.Tenant, created bool, err error) {
 	err = c.write(ctx, pre, func(core *Core) (err error) {
 		t, created, err = core.PutTenant(name, spec, pre)
 		return err
@@ -55,7 +56,7 @@ func (c *Controller) PutTenant(ctx context.Context, name string, spec intent.Ten
 }
 
 // DeleteTenant is [Core.DeleteTenant].
-func (c *Controller) DeleteTenant(ctx context.Context, name string, pre Precondition) (err error) {
+func (c *Controller) DeleteTenant(ctx context.Context, name string, pre resource.Precondition) (err error) {
 	stopped := c.Do(ctx, func(core *Core) { err = core.DeleteTenant(name, pre) })
 	return first(stopped, err)
 }
@@ -73,7 +74,7 @@ func (c *Controller) PFCPolicy(ctx context.Context, name string) (p intent.PFCPo
 }
 
 // PutPFCPolicy is [Core.PutPFCPolicy].
-func (c *Controller) PutPFCPolicy(ctx context.Context, name string, spec intent.PFCPolicySpec, pre Precondition) (p intent.PFCPolicy, created bool, err error) {
+func (c *Controller) PutPFCPolicy(ctx context.Context, name string, spec intent.PFCPolicySpec, pre resource.Precondition) (p intent.PFCPolicy, created bool, err error) {
 	err = c.write(ctx, pre, func(core *Core) (err error) {
 		p, created, err = core.PutPFCPolicy(name, spec, pre)
 		return err
@@ -82,7 +83,7 @@ func (c *Controller) PutPFCPolicy(ctx context.Context, name string, spec intent.
 }
 
 // DeletePFCPolicy is [Core.DeletePFCPolicy].
-func (c *Controller) DeletePFCPolicy(ctx context.Context, name string, pre Precondition) (err error) {
+func (c *Controller) DeletePFCPolicy(ctx context.Context, name string, pre resource.Precondition) (err error) {
 	stopped := c.Do(ctx, func(core *Core) { err = core.DeletePFCPolicy(name, pre) })
 	return first(stopped, err)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/weft-sdn/weft/controller/controllertest"
 	"github.com/weft-sdn/weft/controller/intent"
 	"github.com/weft-sdn/weft/controller/internal/sample"
+	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/southbound/entry"
 )
 
@@ -75,14 +76,14 @@ func BenchmarkPutToProgrammed(b *testing.B) {
 	works = 0
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, _, err := core.PutGroup("g", spec, controller.Precondition{}); err != nil {
+		if _, _, err := core.PutGroup("g", spec, resource.Precondition{}); err != nil {
 			b.Fatal(err)
 		}
 		settle()
 		if g, _ := core.Group("g"); !g.Status.Is(intent.Programmed) {
 			b.Fatalf("%+v", g.Status.Conditions)
 		}
-		_ = core.DeleteGroup("g", controller.Precondition{})
+		_ = core.DeleteGroup("g", resource.Precondition{})
 		for range 4 {
 			settle()
 			now += time.Second
@@ -110,7 +111,7 @@ func BenchmarkManyGroups(b *testing.B) {
 		}
 		for i := range 200 {
 			spec := net.Spec(i+1, fmt.Sprintf("h%d", i+1), slices.DeleteFunc(names("h", 1, 64), func(h string) bool { return h == fmt.Sprintf("h%d", i+1) })...)
-			if _, _, err := core.PutGroup(fmt.Sprintf("g%d", i), spec, controller.Precondition{}); err != nil {
+			if _, _, err := core.PutGroup(fmt.Sprintf("g%d", i), spec, resource.Precondition{}); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -7,13 +7,8 @@ import (
 
 	"github.com/weft-sdn/weft/controller/intent"
 	"github.com/weft-sdn/weft/controller/pfc"
+	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/topology"
-)
-
-const (
-	srv6Kind   = "SRv6 policy"
-	tenantKind = "tenant"
-	pfcKind    = "PFC policy"
 )
 
 // pfcEnv is what validation has to know; name is the resource's own.
@@ -28,14 +23,14 @@ func (c *Core) pfcEnv(name string) intent.PFCEnv {
 		SID:      c.advertises,
 		Attached: c.net.Attached,
 		SRv6Policy: func(name string) (intent.SRv6PolicySpec, bool) {
-			if p := l.policies[name]; p != nil {
-				return p.spec, true
+			if p := l.policies.Get(name); p != nil {
+				return p.Spec, true
 			}
 			return intent.SRv6PolicySpec{}, false
 		},
 		Tenant: func(name string) (intent.TenantSpec, bool) {
-			if t := l.tenants[name]; t != nil {
-				return t.spec, true
+			if t := l.tenants.Get(name); t != nil {
+				return t.Spec, true
 			}
 			return intent.TenantSpec{}, false
 		},
@@ -48,9 +43,9 @@ func (c *Core) pfcEnv(name string) intent.PFCEnv {
 			})
 		},
 		OtherPFC: func(policy, tenant string) (string, bool) {
-			for _, r := range inOrder(l.requests) {
-				if r.name != name && r.spec.SRv6Policy == policy && r.spec.Tenant == tenant {
-					return r.name, true
+			for _, r := range l.requests.All() {
+				if r.Name != name && r.Spec.SRv6Policy == policy && r.Spec.Tenant == tenant {
+					return r.Name, true
 				}
 			}
 			return "", false
@@ -59,9 +54,9 @@ func (c *Core) pfcEnv(name string) intent.PFCEnv {
 }
 
 func (l *lossless) otherTenant(name string, is func(*intent.TenantSpec) bool) (string, bool) {
-	for _, t := range inOrder(l.tenants) {
-		if t.name != name && is(&t.spec) {
-			return t.name, true
+	for _, t := range l.tenants.All() {
+		if t.Name != name && is(&t.Spec) {
+			return t.Name, true
 		}
 	}
 	return "", false
@@ -122,33 +117,34 @@ func (c *Core) policyOf(name string, s *intent.SRv6PolicySpec) (pfc.Policy, erro
 
 // SRv6Policies returns all SRv6 policies, by name.
 func (c *Core) SRv6Policies() []intent.SRv6Policy {
-	out := make([]intent.SRv6Policy, 0, len(c.lossless.policies))
-	for _, p := range inOrder(c.lossless.policies) {
+	out := make([]intent.SRv6Policy, 0, c.lossless.policies.Len())
+	for _, p := range c.lossless.policies.All() {
 		out = append(out, viewSRv6Policy(p))
 	}
 	return out
 }
 
 func viewSRv6Policy(p *srv6Policy) intent.SRv6Policy {
-	v := intent.SRv6Policy{Name: p.name, Version: p.version, Created: p.created, Spec: p.spec.Complete(), Status: p.status}
-	v.Status.Conditions = slices.Clone(p.status.Conditions)
+	v := intent.SRv6Policy{Name: p.Name, Version: p.Version, Created: p.Created, Spec: p.Spec.Complete(), Status: p.Decided.status}
+	v.Status.Conditions = slices.Clone(p.Decided.status.Conditions)
 	return v
 }
 
 // SRv6Policy returns an SRv6 policy. Errors of it and the methods below are
 // *intent.Error.
 func (c *Core) SRv6Policy(name string) (intent.SRv6Policy, error) {
-	if p := c.lossless.policies[name]; p != nil {
-		return viewSRv6Policy(p), nil
+	p, err := c.lossless.policies.Find(name)
+	if err != nil {
+		return intent.SRv6Policy{}, err
 	}
-	return intent.SRv6Policy{}, noResource(srv6Kind, name)
+	return viewSRv6Policy(p), nil
 }
 
 // PutSRv6Policy creates an SRv6 policy or replaces its spec. What is refused
 // changes nothing.
-func (c *Core) PutSRv6Policy(name string, spec intent.SRv6PolicySpec, pre Precondition) (intent.SRv6Policy, bool, error) {
+func (c *Core) PutSRv6Policy(name string, spec intent.SRv6PolicySpec, pre resource.Precondition) (intent.SRv6Policy, bool, error) {
 	l := &c.lossless
-	p, err := findResource(l.policies, srv6Kind, name, pre)
+	p, err := l.policies.Check(name, pre)
 	if err == nil && p == nil {
 		err = intent.ValidateName(name)
 	}
@@ -156,14 +152,14 @@ func (c *Core) PutSRv6Policy(name string, spec intent.SRv6PolicySpec, pre Precon
 		return intent.SRv6Policy{}, false, err
 	}
 	spec = spec.Complete()
-	if p != nil && p.spec.Equal(&spec) {
+	if p != nil && p.Spec.Equal(&spec) {
 		return viewSRv6Policy(p), false, nil
 	}
 	if err := spec.Validate(c.pfcEnv(name)); err != nil {
 		return intent.SRv6Policy{}, false, err
 	}
-	if p != nil && (p.spec.Headend != spec.Headend || p.spec.Endpoint != spec.Endpoint) {
-		return intent.SRv6Policy{}, false, &intent.Error{Code: intent.CodeConflict, Message: fmt.Sprintf("%s %s leads from %s to %s, which cannot be changed", srv6Kind, name, p.spec.Headend, p.spec.Endpoint)}
+	if p != nil && (p.Spec.Headend != spec.Headend || p.Spec.Endpoint != spec.Endpoint) {
+		return intent.SRv6Policy{}, false, &intent.Error{Code: intent.CodeConflict, Message: fmt.Sprintf("%s %s leads from %s to %s, which cannot be changed", srv6Kind.Name, name, p.Spec.Headend, p.Spec.Endpoint)}
 	}
 	way, err := c.policyOf(name, &spec)
 	if err == nil {
@@ -173,23 +169,16 @@ func (c *Core) PutSRv6Policy(name string, spec intent.SRv6PolicySpec, pre Precon
 		return intent.SRv6Policy{}, false, c.refusal("spec.segments", err)
 	}
 	created := p == nil
-	if created {
-		p = &srv6Policy{name: name}
-		l.policies[name] = p
-	}
-	changed(c, p, srv6Prefix, spec, created)
+	p = l.policies.Put(name, spec, c.wall())
+	p.Decided.put, p.Decided.err, l.stale = true, nil, true
 	c.settle()
 	return viewSRv6Policy(p), created, nil
 }
 
 // DeleteSRv6Policy removes an SRv6 policy that nothing refers to.
-func (c *Core) DeleteSRv6Policy(name string, pre Precondition) error {
+func (c *Core) DeleteSRv6Policy(name string, pre resource.Precondition) error {
 	l := &c.lossless
-	p, err := findResource(l.policies, srv6Kind, name, pre)
-	if err == nil && p == nil {
-		err = noResource(srv6Kind, name)
-	}
-	if err != nil {
+	if _, err := l.policies.CheckDelete(name, pre); err != nil {
 		return err
 	}
 	if used := c.policyUsers(name); len(used) > 0 {
@@ -198,27 +187,27 @@ func (c *Core) DeleteSRv6Policy(name string, pre Precondition) error {
 	if err := l.pfc.DeletePolicy(name); err != nil {
 		return c.refusal("name", err)
 	}
-	delete(l.policies, name)
-	l.saves[srv6Prefix+name], l.stale = true, true
+	l.policies.Delete(name)
+	l.stale = true
 	c.event(SRv6PolicyDeleted, name, "", nil)
 	c.settle()
 	return nil
 }
 
-func inUse(kind, name string, used []string) error {
-	return &intent.Error{Code: intent.CodeConflict, Message: fmt.Sprintf("%s %s is in use by %s", kind, name, list(used))}
+func inUse(kind resource.Kind, name string, used []string) error {
+	return &intent.Error{Code: intent.CodeConflict, Message: fmt.Sprintf("%s %s is in use by %s", kind.Name, name, list(used))}
 }
 
 // policyUsers returns what refers to an SRv6 policy.
 func (c *Core) policyUsers(name string) (out []string) {
-	for _, t := range inOrder(c.lossless.tenants) {
-		if slices.Contains(t.spec.Policies, name) {
-			out = append(out, tenantPrefix+t.name)
+	for _, t := range c.lossless.tenants.All() {
+		if slices.Contains(t.Spec.Policies, name) {
+			out = append(out, tenantKind.Prefix+t.Name)
 		}
 	}
-	for _, r := range inOrder(c.lossless.requests) {
-		if r.spec.SRv6Policy == name {
-			out = append(out, pfcPrefix+r.name)
+	for _, r := range c.lossless.requests.All() {
+		if r.Spec.SRv6Policy == name {
+			out = append(out, pfcKind.Prefix+r.Name)
 		}
 	}
 	return out

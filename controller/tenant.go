@@ -8,6 +8,7 @@ import (
 	"github.com/weft-sdn/weft/controller/intent"
 	"github.com/weft-sdn/weft/controller/pfc"
 	"github.com/weft-sdn/weft/controller/plan"
+	"github.com/weft-sdn/weft/controller/resource"
 )
 
 // tenantOf returns a tenant with nodes for switches, its SIDs, and the prefixes
@@ -43,8 +44,8 @@ func (c *Core) sitePrefixes(s *intent.Site) []netip.Prefix {
 // freeVRF returns the lowest number that no tenant has.
 func (c *Core) freeVRF() (uint16, error) {
 	taken := make(map[uint16]bool)
-	for _, t := range c.lossless.tenants {
-		taken[t.vrf] = true
+	for _, t := range c.lossless.tenants.All() {
+		taken[t.Decided.VRF] = true
 	}
 	for vrf := uint16(1); vrf <= plan.MaxVRF; vrf++ {
 		if !taken[vrf] {
@@ -58,32 +59,33 @@ func (c *Core) freeVRF() (uint16, error) {
 
 // Tenants returns all tenants, by name.
 func (c *Core) Tenants() []intent.Tenant {
-	out := make([]intent.Tenant, 0, len(c.lossless.tenants))
-	for _, t := range inOrder(c.lossless.tenants) {
+	out := make([]intent.Tenant, 0, c.lossless.tenants.Len())
+	for _, t := range c.lossless.tenants.All() {
 		out = append(out, viewTenant(t))
 	}
 	return out
 }
 
 func viewTenant(t *tenant) intent.Tenant {
-	v := intent.Tenant{Name: t.name, Version: t.version, Created: t.created, Spec: t.spec.Complete(), Status: t.status}
-	v.Status.Conditions = slices.Clone(t.status.Conditions)
+	v := intent.Tenant{Name: t.Name, Version: t.Version, Created: t.Created, Spec: t.Spec.Complete(), Status: t.Decided.status}
+	v.Status.Conditions = slices.Clone(t.Decided.status.Conditions)
 	return v
 }
 
 // Tenant returns a tenant. Errors of it and the methods below are *intent.Error.
 func (c *Core) Tenant(name string) (intent.Tenant, error) {
-	if t := c.lossless.tenants[name]; t != nil {
-		return viewTenant(t), nil
+	t, err := c.lossless.tenants.Find(name)
+	if err != nil {
+		return intent.Tenant{}, err
 	}
-	return intent.Tenant{}, noResource(tenantKind, name)
+	return viewTenant(t), nil
 }
 
 // PutTenant creates a tenant or replaces its spec. What is refused changes
 // nothing.
-func (c *Core) PutTenant(name string, spec intent.TenantSpec, pre Precondition) (intent.Tenant, bool, error) {
+func (c *Core) PutTenant(name string, spec intent.TenantSpec, pre resource.Precondition) (intent.Tenant, bool, error) {
 	l := &c.lossless
-	t, err := findResource(l.tenants, tenantKind, name, pre)
+	t, err := l.tenants.Check(name, pre)
 	if err == nil && t == nil {
 		err = intent.ValidateName(name)
 	}
@@ -91,7 +93,7 @@ func (c *Core) PutTenant(name string, spec intent.TenantSpec, pre Precondition) 
 		return intent.Tenant{}, false, err
 	}
 	spec = spec.Complete()
-	if t != nil && t.spec.Equal(&spec) {
+	if t != nil && t.Spec.Equal(&spec) {
 		return viewTenant(t), false, nil
 	}
 	if err := spec.Validate(c.pfcEnv(name)); err != nil {
@@ -100,10 +102,10 @@ func (c *Core) PutTenant(name string, spec intent.TenantSpec, pre Precondition) 
 	created := t == nil
 	vrf := uint16(0)
 	if !created {
-		vrf = t.vrf
-		for _, r := range inOrder(l.requests) {
-			if r.spec.Tenant == name && !slices.Contains(spec.Policies, r.spec.SRv6Policy) {
-				return intent.Tenant{}, false, inUse(srv6Kind, r.spec.SRv6Policy, []string{pfcPrefix + r.name})
+		vrf = t.Decided.VRF
+		for _, r := range l.requests.All() {
+			if r.Spec.Tenant == name && !slices.Contains(spec.Policies, r.Spec.SRv6Policy) {
+				return intent.Tenant{}, false, inUse(srv6Kind, r.Spec.SRv6Policy, []string{pfcKind.Prefix + r.Name})
 			}
 		}
 	} else if vrf, err = c.freeVRF(); err != nil {
@@ -116,24 +118,17 @@ func (c *Core) PutTenant(name string, spec intent.TenantSpec, pre Precondition) 
 	if err != nil {
 		return intent.Tenant{}, false, c.refusal("spec.sites", err)
 	}
-	if created {
-		t = &tenant{name: name, vrf: vrf}
-		l.tenants[name] = t
-	}
-	changed(c, t, tenantPrefix, spec, created)
+	t = l.tenants.Put(name, spec, c.wall())
+	t.Decided.VRF, t.Decided.put, t.Decided.err, l.stale = vrf, true, nil, true
 	c.setEdges()
 	c.settle()
 	return viewTenant(t), created, nil
 }
 
 // DeleteTenant removes a tenant that no PFC policy refers to.
-func (c *Core) DeleteTenant(name string, pre Precondition) error {
+func (c *Core) DeleteTenant(name string, pre resource.Precondition) error {
 	l := &c.lossless
-	t, err := findResource(l.tenants, tenantKind, name, pre)
-	if err == nil && t == nil {
-		err = noResource(tenantKind, name)
-	}
-	if err != nil {
+	if _, err := l.tenants.CheckDelete(name, pre); err != nil {
 		return err
 	}
 	if used := c.tenantUsers(name); len(used) > 0 {
@@ -142,8 +137,8 @@ func (c *Core) DeleteTenant(name string, pre Precondition) error {
 	if err := l.pfc.DeleteTenant(name); err != nil {
 		return c.refusal("name", err)
 	}
-	delete(l.tenants, name)
-	l.saves[tenantPrefix+name], l.stale = true, true
+	l.tenants.Delete(name)
+	l.stale = true
 	c.setEdges()
 	c.event(TenantDeleted, name, "", nil)
 	c.settle()
@@ -152,9 +147,9 @@ func (c *Core) DeleteTenant(name string, pre Precondition) error {
 
 // tenantUsers returns what refers to a tenant.
 func (c *Core) tenantUsers(name string) (out []string) {
-	for _, r := range inOrder(c.lossless.requests) {
-		if r.spec.Tenant == name {
-			out = append(out, pfcPrefix+r.name)
+	for _, r := range c.lossless.requests.All() {
+		if r.Spec.Tenant == name {
+			out = append(out, pfcKind.Prefix+r.Name)
 		}
 	}
 	return out

@@ -9,16 +9,11 @@ import (
 
 	"github.com/weft-sdn/weft/controller/intent"
 	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/controller/store"
 	"github.com/weft-sdn/weft/southbound/entry"
 	"github.com/weft-sdn/weft/topology"
 )
-
-// Trial makes a write a dry run: the answer is what the write would give, and nothing changes.
-type Trial struct {
-	// Changes are what the switches would be told in the end, ordered by switch.
-	Changes []intent.SwitchChange
-}
 
 // fork is a copy of all that a core decides by. It shares nothing with the core that anybody
 // writes to, so that cores can be made of it in another goroutine.
@@ -55,25 +50,16 @@ func (c *Core) fork() *fork {
 
 // records returns the records of everything, as the store has them once all saves are done.
 func (c *Core) records() []store.Record {
-	var out []store.Record
+	out := []store.Record{c.versions.Record()}
 	add := func(key string, value []byte) { out = append(out, store.Record{Key: key, Value: value}) }
-	add(metaKey, encode(metaRecord{c.revision}))
 	for i, epoch := range c.epochs {
-		add(epochKey(i), encode(epoch))
+		add(epochKey(i), resource.Encode(epoch))
 	}
 	for _, g := range c.ordered() {
 		add(groupPrefix+g.name, g.encode())
 	}
-	for _, p := range inOrder(c.lossless.policies) {
-		add(srv6Prefix+p.name, p.encode())
-	}
-	for _, t := range inOrder(c.lossless.tenants) {
-		add(tenantPrefix+t.name, t.encode())
-	}
-	for _, r := range inOrder(c.lossless.requests) {
-		add(pfcPrefix+r.name, r.encode())
-	}
-	return out
+	l := &c.lossless
+	return slices.Concat(out, l.policies.Records(), l.tenants.Records(), l.requests.Records())
 }
 
 // core returns a core in the state of the one that was copied, whose switches have done all
@@ -187,7 +173,7 @@ func difference(before, after map[entry.Key]entry.Entity) []intent.EntityUpdate 
 
 // write has a change made, or tried when the precondition has a trial. Trials are made one at
 // a time, beside the core's goroutine.
-func (c *Controller) write(ctx context.Context, pre Precondition, change func(*Core) error) error {
+func (c *Controller) write(ctx context.Context, pre resource.Precondition, change func(*Core) error) error {
 	var err error
 	if pre.Trial == nil {
 		stopped := c.Do(ctx, func(core *Core) { err = change(core) })

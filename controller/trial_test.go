@@ -13,6 +13,7 @@ import (
 	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/intent"
 	"github.com/weft-sdn/weft/controller/internal/sample"
+	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/southbound/entry"
 )
 
@@ -63,7 +64,7 @@ func TestTrialTellsTheTruth(t *testing.T) {
 		before, groups := w.contents(), w.core.Groups()
 		var said intent.MulticastGroup
 		predicted, err := w.core.Try(func(c *controller.Core) (err error) {
-			said, _, err = c.PutGroup(name, spec, controller.Precondition{})
+			said, _, err = c.PutGroup(name, spec, resource.Precondition{})
 			return err
 		})
 		if err != nil {
@@ -73,7 +74,7 @@ func TestTrialTellsTheTruth(t *testing.T) {
 		if !reflect.DeepEqual(w.core.Groups(), groups) || len(changed(before, w.contents())) > 0 {
 			t.Fatalf("step %d: the trial changed something", step)
 		}
-		g, _, err := w.core.PutGroup(name, spec, controller.Precondition{})
+		g, _, err := w.core.PutGroup(name, spec, resource.Precondition{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -98,13 +99,13 @@ func TestTrialRefuses(t *testing.T) {
 	w.put("g1", net.Spec(1, "s1", "r1"))
 	for _, c := range []struct {
 		name string
-		pre  controller.Precondition
+		pre  resource.Precondition
 		spec intent.Spec
 		want error
 	}{
-		{"g1", controller.Precondition{Absent: true}, net.Spec(1, "s1", "r1"), intent.ErrExists},
-		{"g1", controller.Precondition{Version: 99}, net.Spec(1, "s1", "r1"), intent.ErrVersion},
-		{"g2", controller.Precondition{}, net.Spec(1, "s1", "r1"), &intent.Error{Code: intent.CodeInvalid}}, // the proxy address is taken
+		{"g1", resource.Precondition{Absent: true}, net.Spec(1, "s1", "r1"), intent.ErrExists},
+		{"g1", resource.Precondition{Version: 99}, net.Spec(1, "s1", "r1"), intent.ErrVersion},
+		{"g2", resource.Precondition{}, net.Spec(1, "s1", "r1"), &intent.Error{Code: intent.CodeInvalid}}, // the proxy address is taken
 	} {
 		_, err := w.core.Try(func(core *controller.Core) error {
 			_, _, err := core.PutGroup(c.name, c.spec, c.pre)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/southbound/entry"
 )
 
@@ -27,19 +28,22 @@ func TestTrialOfTenants(t *testing.T) {
 		name string
 		put  func(c *Core) error
 	}{
-		{"SRv6 policy", func(c *Core) error { _, _, err := c.PutSRv6Policy("wan", wanSpec(), Precondition{}); return err }},
+		{"SRv6 policy", func(c *Core) error {
+			_, _, err := c.PutSRv6Policy("wan", wanSpec(), resource.Precondition{})
+			return err
+		}},
 		{"tenant", func(c *Core) error {
 			spec := tenantSpec(1, 3, 11)
 			spec.Policies = []string{"wan"}
-			_, _, err := c.PutTenant("a", spec, Precondition{})
+			_, _, err := c.PutTenant("a", spec, resource.Precondition{})
 			return err
 		}},
 		{"PFC policy", func(c *Core) error {
-			_, _, err := c.PutPFCPolicy("p", intent.PFCPolicySpec{SRv6Policy: "wan", Tenant: "a"}, Precondition{})
+			_, _, err := c.PutPFCPolicy("p", intent.PFCPolicySpec{SRv6Policy: "wan", Tenant: "a"}, resource.Precondition{})
 			return err
 		}},
 		{"the same PFC policy", func(c *Core) error {
-			_, _, err := c.PutPFCPolicy("p", intent.PFCPolicySpec{SRv6Policy: "wan", Tenant: "a"}, Precondition{})
+			_, _, err := c.PutPFCPolicy("p", intent.PFCPolicySpec{SRv6Policy: "wan", Tenant: "a"}, resource.Precondition{})
 			return err
 		}},
 	} {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/dataplane/p4rt"
 	"github.com/weft-sdn/weft/packet"
 )
@@ -150,7 +151,7 @@ func runPFCDemo(ctx context.Context, cache *p4rt.Cache, lossless bool) (*pfcRun,
 
 // intents makes what an operator would by the API.
 func (r *pfcRun) intents(c *controller.Core, lossless bool) error {
-	if _, _, err := c.PutSRv6Policy("wan", intent.SRv6PolicySpec{Headend: "R1", Endpoint: "R3", Segments: []intent.Segment{{Node: "R2"}}}, controller.Precondition{}); err != nil {
+	if _, _, err := c.PutSRv6Policy("wan", intent.SRv6PolicySpec{Headend: "R1", Endpoint: "R3", Segments: []intent.Segment{{Node: "R2"}}}, resource.Precondition{}); err != nil {
 		return err
 	}
 	site := func(sw, host string) intent.Site {
@@ -164,14 +165,14 @@ func (r *pfcRun) intents(c *controller.Core, lossless bool) error {
 		hosts    [2]string
 	}{{"a", 1, 3, [2]string{"DC1", "DC2"}}, {"b", 2, 2, [2]string{"B1", "B2"}}} {
 		spec := intent.TenantSpec{Slice: t.slice, Priority: t.priority, Policies: []string{"wan"}, Sites: []intent.Site{site("R1", t.hosts[0]), site("R3", t.hosts[1])}}
-		if _, _, err := c.PutTenant(t.name, spec, controller.Precondition{}); err != nil {
+		if _, _, err := c.PutTenant(t.name, spec, resource.Precondition{}); err != nil {
 			return err
 		}
 	}
 	if !lossless {
 		return nil
 	}
-	_, _, err := c.PutPFCPolicy("lossless", intent.PFCPolicySpec{SRv6Policy: "wan", Tenant: "a", Buffer: pfcDemoBuffer}, controller.Precondition{})
+	_, _, err := c.PutPFCPolicy("lossless", intent.PFCPolicySpec{SRv6Policy: "wan", Tenant: "a", Buffer: pfcDemoBuffer}, resource.Precondition{})
 	return err
 }
 

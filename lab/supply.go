@@ -3,8 +3,8 @@ package lab
 import (
 	"context"
 
-	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/endpoint/agent"
 	"github.com/weft-sdn/weft/endpoint/nscc"
 	"github.com/weft-sdn/weft/hostapi"
@@ -34,7 +34,7 @@ func (l *Live) putCCProfile(ctx context.Context) error {
 			continue
 		}
 		spec := intent.CCProfileSpecOf(&hostapi.CCProfile{Algorithm: hostapi.AlgorithmNSCC, NSCC: nscc.DefaultConfig(c).Profile()})
-		_, _, err := l.Service.Multipath.PutCCProfile(ctx, labCCProfile, spec, controller.Precondition{})
+		_, _, err := l.Service.Multipath.PutCCProfile(ctx, labCCProfile, spec, resource.Precondition{})
 		return err // one will do for hosts that have the same ports
 	}
 	return nil

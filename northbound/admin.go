@@ -7,9 +7,9 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/intent"
 	"github.com/weft-sdn/weft/controller/multipath"
+	"github.com/weft-sdn/weft/controller/resource"
 )
 
 // adminDraft is what clients send of something that can be drained: all of it, as
@@ -95,7 +95,7 @@ func (d *drainable[P, V]) read(ctx context.Context, s *Server, p *P) (*itemOf[V]
 	return &itemOf[V]{Status: http.StatusOK, ETag: etag(admin.Version), Body: v}, nil
 }
 
-func (d *drainable[P, V]) set(ctx context.Context, s *Server, p *P, spec intent.AdminSpec, pre controller.Precondition) (*itemOf[V], error) {
+func (d *drainable[P, V]) set(ctx context.Context, s *Server, p *P, spec intent.AdminSpec, pre resource.Precondition) (*itemOf[V], error) {
 	m, err := s.multipath()
 	if err != nil {
 		return nil, err
@@ -120,7 +120,7 @@ func (d *drainable[P, V]) put(ctx context.Context, s *Server, p *P, c Conditions
 	}
 	out, err := d.set(ctx, s, p, body.Spec, pre)
 	if err != nil {
-		return nil, missed(err, controller.Precondition{Absent: pre.Absent})
+		return nil, missed(err, resource.Precondition{Absent: pre.Absent})
 	}
 	return out, nil
 }
@@ -133,7 +133,7 @@ func (d *drainable[P, V]) patch(ctx context.Context, s *Server, p *P, in Patch) 
 		_, admin, err := d.get(ctx, s.cfg.Multipath, p)
 		return adminDraft{Version: admin.Version, Spec: admin.Spec}, err
 	}
-	return patch(s, in, d.noun, now, func(want adminDraft, pre controller.Precondition) (*itemOf[V], error) {
+	return patch(s, in, d.noun, now, func(want adminDraft, pre resource.Precondition) (*itemOf[V], error) {
 		return d.set(ctx, s, p, want.Spec, pre)
 	})
 }

@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/controller/resource"
 )
 
 // ccProfile is a CC profile as clients get it.
@@ -33,11 +33,11 @@ func (s *Server) registerCCProfiles() {
 		draft: func(p *ccProfile) draftOf[intent.CCProfileSpec] {
 			return draftOf[intent.CCProfileSpec]{Name: p.Name, Version: p.Version, Spec: p.Spec}
 		},
-		put: func(ctx context.Context, name string, spec intent.CCProfileSpec, pre controller.Precondition) (ccProfile, bool, error) {
+		put: func(ctx context.Context, name string, spec intent.CCProfileSpec, pre resource.Precondition) (ccProfile, bool, error) {
 			p, created, err := s.cfg.Multipath.PutCCProfile(ctx, name, spec, pre)
 			return ccProfile(p), created, err
 		},
-		del: func(ctx context.Context, name string, pre controller.Precondition) error {
+		del: func(ctx context.Context, name string, pre resource.Precondition) error {
 			return s.cfg.Multipath.DeleteCCProfile(ctx, name, pre)
 		},
 	}

@@ -11,8 +11,8 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/controller/resource"
 )
 
 // A collection is the resources of one kind that clients write by name: S is what
@@ -37,8 +37,8 @@ type collection[S, R any] struct {
 	// changed puts what a dry run would change on switches into a resource; nil: it changes
 	// nothing there.
 	changed func(r *R, changes []intent.SwitchChange)
-	put     func(ctx context.Context, name string, spec S, pre controller.Precondition) (r R, created bool, err error)
-	del     func(ctx context.Context, name string, pre controller.Precondition) error
+	put     func(ctx context.Context, name string, spec S, pre resource.Precondition) (r R, created bool, err error)
+	del     func(ctx context.Context, name string, pre resource.Precondition) error
 }
 
 // draftOf is what clients send: a whole resource, as they got it, or just name and
@@ -202,7 +202,7 @@ func (c *collection[S, R]) getOne(ctx context.Context, in *NameParam) (*itemOf[R
 }
 
 // write is put, with the outcome of a dry run in the resource.
-func (c *collection[S, R]) write(ctx context.Context, name string, spec S, pre controller.Precondition) (R, bool, error) {
+func (c *collection[S, R]) write(ctx context.Context, name string, spec S, pre resource.Precondition) (R, bool, error) {
 	r, created, err := c.put(ctx, name, spec, pre)
 	if err == nil && pre.Trial != nil && c.changed != nil {
 		c.changed(&r, pre.Trial.Changes)
@@ -222,7 +222,7 @@ func (c *collection[S, R]) createOne(ctx context.Context, in *struct {
 			Field: "name", Code: intent.CodeInvalid, Value: "missing", Want: "a name",
 		})
 	}
-	r, _, err := c.write(ctx, in.Body.Name, in.Body.Spec, controller.Precondition{Absent: true, Trial: in.trial()})
+	r, _, err := c.write(ctx, in.Body.Name, in.Body.Spec, resource.Precondition{Absent: true, Trial: in.trial()})
 	if err != nil {
 		return nil, problemOf(err)
 	}
@@ -259,7 +259,7 @@ func (c *collection[S, R]) patchOne(ctx context.Context, s *Server, name string,
 		r, err := c.get(ctx, name)
 		return c.draft(&r), err
 	}
-	return patch(s, in, c.noun+" "+name, now, func(d draftOf[S], pre controller.Precondition) (*itemOf[R], error) {
+	return patch(s, in, c.noun+" "+name, now, func(d draftOf[S], pre resource.Precondition) (*itemOf[R], error) {
 		if err := sameName(name, d.Name); err != nil {
 			return nil, err
 		}

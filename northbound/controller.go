@@ -6,6 +6,7 @@ import (
 	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/intent"
 	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -22,11 +23,11 @@ type Controller interface {
 	Group(ctx context.Context, name string) (intent.MulticastGroup, error)
 	// PutGroup creates a group or replaces its spec. The spec that a group has
 	// already changes nothing, the version included.
-	PutGroup(ctx context.Context, name string, spec intent.Spec, pre controller.Precondition) (g intent.MulticastGroup, created bool, err error)
+	PutGroup(ctx context.Context, name string, spec intent.Spec, pre resource.Precondition) (g intent.MulticastGroup, created bool, err error)
 	// DeleteGroup removes a group.
-	DeleteGroup(ctx context.Context, name string, pre controller.Precondition) error
+	DeleteGroup(ctx context.Context, name string, pre resource.Precondition) error
 	// ResetGroup gives a group a new epoch.
-	ResetGroup(ctx context.Context, name string, pre controller.Precondition) (intent.MulticastGroup, error)
+	ResetGroup(ctx context.Context, name string, pre resource.Precondition) (intent.MulticastGroup, error)
 	// GroupState asks the switches of a group's tree for the state of its branches.
 	GroupState(ctx context.Context, name string) (controller.StateReport, error)
 

@@ -7,9 +7,9 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/intent"
 	"github.com/weft-sdn/weft/controller/multipath"
+	"github.com/weft-sdn/weft/controller/resource"
 )
 
 const (
@@ -78,14 +78,14 @@ func (s *Server) registerEVProfiles() {
 		draft: func(p *evProfile) draftOf[intent.EVProfileSpec] {
 			return draftOf[intent.EVProfileSpec]{Name: p.Name, Version: p.Version, Spec: p.Spec}
 		},
-		put: func(ctx context.Context, name string, spec intent.EVProfileSpec, pre controller.Precondition) (evProfile, bool, error) {
+		put: func(ctx context.Context, name string, spec intent.EVProfileSpec, pre resource.Precondition) (evProfile, bool, error) {
 			p, err := s.cfg.Multipath.PutEVProfile(ctx, name, spec, pre)
 			if err != nil {
 				return evProfile{}, false, err
 			}
 			return s.viewEVProfile(&p, true), false, nil
 		},
-		del: func(ctx context.Context, name string, pre controller.Precondition) error {
+		del: func(ctx context.Context, name string, pre resource.Precondition) error {
 			return s.cfg.Multipath.DeleteEVProfile(ctx, name, pre)
 		},
 	}

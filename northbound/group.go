@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/controller/resource"
 )
 
 const (
@@ -42,7 +42,7 @@ func (s *Server) registerGroups() {
 			return draftOf[intent.Spec]{Name: g.Name, Version: g.Version, Spec: g.Spec}
 		},
 		changed: func(g *group, changes []intent.SwitchChange) { g.Changes = changes },
-		put: func(ctx context.Context, name string, spec intent.Spec, pre controller.Precondition) (group, bool, error) {
+		put: func(ctx context.Context, name string, spec intent.Spec, pre resource.Precondition) (group, bool, error) {
 			g, created, err := s.controller.PutGroup(ctx, name, spec, pre)
 			return group(g), created, err
 		},

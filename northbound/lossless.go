@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/controller/resource"
 )
 
 const losslessTag = "lossless tenants"
@@ -57,7 +57,7 @@ func (s *Server) registerLossless() {
 			return draftOf[intent.SRv6PolicySpec]{Name: p.Name, Version: p.Version, Spec: p.Spec}
 		},
 		changed: func(r *srv6Policy, changes []intent.SwitchChange) { r.Changes = changes },
-		put: func(ctx context.Context, name string, spec intent.SRv6PolicySpec, pre controller.Precondition) (srv6Policy, bool, error) {
+		put: func(ctx context.Context, name string, spec intent.SRv6PolicySpec, pre resource.Precondition) (srv6Policy, bool, error) {
 			p, created, err := s.controller.PutSRv6Policy(ctx, name, spec, pre)
 			return srv6Policy(p), created, err
 		},
@@ -78,7 +78,7 @@ func (s *Server) registerLossless() {
 			return draftOf[intent.TenantSpec]{Name: t.Name, Version: t.Version, Spec: t.Spec}
 		},
 		changed: func(r *tenant, changes []intent.SwitchChange) { r.Changes = changes },
-		put: func(ctx context.Context, name string, spec intent.TenantSpec, pre controller.Precondition) (tenant, bool, error) {
+		put: func(ctx context.Context, name string, spec intent.TenantSpec, pre resource.Precondition) (tenant, bool, error) {
 			t, created, err := s.controller.PutTenant(ctx, name, spec, pre)
 			return tenant(t), created, err
 		},
@@ -100,7 +100,7 @@ func (s *Server) registerLossless() {
 			return draftOf[intent.PFCPolicySpec]{Name: p.Name, Version: p.Version, Spec: p.Spec}
 		},
 		changed: func(r *pfcPolicy, changes []intent.SwitchChange) { r.Changes = changes },
-		put: func(ctx context.Context, name string, spec intent.PFCPolicySpec, pre controller.Precondition) (pfcPolicy, bool, error) {
+		put: func(ctx context.Context, name string, spec intent.PFCPolicySpec, pre resource.Precondition) (pfcPolicy, bool, error) {
 			p, created, err := s.controller.PutPFCPolicy(ctx, name, spec, pre)
 			return pfcPolicy(p), created, err
 		},

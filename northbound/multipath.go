@@ -4,9 +4,9 @@ import (
 	"context"
 	"time"
 
-	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/intent"
 	"github.com/weft-sdn/weft/controller/multipath"
+	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -36,10 +36,10 @@ type Multipath interface {
 	// profile could not be built, of the fabric as it is when nothing is lost, is
 	// refused. The spec that it has already changes nothing, the version included.
 	// What is wanted outlives the pair of leaves: it is there again when they are.
-	PutEVProfile(ctx context.Context, name string, spec intent.EVProfileSpec, pre controller.Precondition) (multipath.EVProfile, error)
+	PutEVProfile(ctx context.Context, name string, spec intent.EVProfileSpec, pre resource.Precondition) (multipath.EVProfile, error)
 	// DeleteEVProfile makes a profile what the configuration says: its spec is empty
 	// and its version 0 then. Doing so twice is no error.
-	DeleteEVProfile(ctx context.Context, name string, pre controller.Precondition) error
+	DeleteEVProfile(ctx context.Context, name string, pre resource.Precondition) error
 
 	// CCProfiles returns all CC profiles, in any order.
 	CCProfiles(ctx context.Context) ([]intent.CCProfile, error)
@@ -47,9 +47,9 @@ type Multipath interface {
 	CCProfile(ctx context.Context, name string) (intent.CCProfile, error)
 	// PutCCProfile creates a CC profile or replaces its spec, which is completed. The
 	// spec that it has already changes nothing, the version included.
-	PutCCProfile(ctx context.Context, name string, spec intent.CCProfileSpec, pre controller.Precondition) (p intent.CCProfile, created bool, err error)
+	PutCCProfile(ctx context.Context, name string, spec intent.CCProfileSpec, pre resource.Precondition) (p intent.CCProfile, created bool, err error)
 	// DeleteCCProfile removes a CC profile that no EV profile names.
-	DeleteCCProfile(ctx context.Context, name string, pre controller.Precondition) error
+	DeleteCCProfile(ctx context.Context, name string, pre resource.Precondition) error
 
 	// Hosts returns hosts in the order of their names, and whether there are more.
 	Hosts(ctx context.Context, p multipath.Page) ([]multipath.HostResource, bool, error)
@@ -68,7 +68,7 @@ type Multipath interface {
 	Planes(ctx context.Context) ([]multipath.PlaneResource, error)
 	// SetAdmin says whether a target is to be used. What is wanted already changes
 	// nothing, the version included.
-	SetAdmin(ctx context.Context, t multipath.Target, spec intent.AdminSpec, pre controller.Precondition) error
+	SetAdmin(ctx context.Context, t multipath.Target, spec intent.AdminSpec, pre resource.Precondition) error
 
 	// Suspects returns the links that lose packets, the surest first.
 	Suspects(ctx context.Context) ([]multipath.Suspect, error)

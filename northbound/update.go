@@ -13,8 +13,8 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/controller/resource"
 )
 
 // Conditions of a write (RFC 9110 section 13). It is exported because huma passes
@@ -31,9 +31,9 @@ type DryRun struct {
 }
 
 // trial returns where the outcome of a dry run goes; nil: it is none.
-func (d DryRun) trial() *controller.Trial {
+func (d DryRun) trial() *resource.Trial {
 	if d.DryRun {
-		return &controller.Trial{}
+		return &resource.Trial{}
 	}
 	return nil
 }
@@ -52,8 +52,8 @@ type Patch struct {
 
 // precondition returns what a write depends on: the headers, and the version in
 // the body.
-func (c Conditions) precondition(body uint64) (controller.Precondition, error) {
-	pre := controller.Precondition{Version: body, Absent: c.IfNoneMatch == "*", Trial: c.trial()}
+func (c Conditions) precondition(body uint64) (resource.Precondition, error) {
+	pre := resource.Precondition{Version: body, Absent: c.IfNoneMatch == "*", Trial: c.trial()}
 	if c.IfNoneMatch != "" && !pre.Absent {
 		return pre, headerProblem("If-None-Match", c.IfNoneMatch, "*")
 	}
@@ -73,7 +73,7 @@ func (c Conditions) precondition(body uint64) (controller.Precondition, error) {
 	return pre, nil
 }
 
-func (m Match) precondition() (controller.Precondition, error) {
+func (m Match) precondition() (resource.Precondition, error) {
 	return Conditions{IfMatch: m.IfMatch}.precondition(0)
 }
 
@@ -100,10 +100,10 @@ func sameName(path, body string) error {
 	})
 }
 
-// missed makes the error of a write whose condition was about being there a missed
-// condition.
-func missed(err error, pre controller.Precondition) error {
-	if errors.Is(err, intent.ErrExists) && pre.Absent || errors.Is(err, intent.ErrNotFound) && pre.Version != 0 {
+// missed makes the error of a PUT with If-None-Match a missed condition (RFC 9110
+// section 13.1.2).
+func missed(err error, pre resource.Precondition) error {
+	if errors.Is(err, intent.ErrExists) && pre.Absent {
 		return newProblem(string(intent.CodeVersion), err.Error())
 	}
 	return problemOf(err)
@@ -115,7 +115,7 @@ const maxAttempts = 8
 
 // patch puts the result of a merge patch on what is there: now returns that as a
 // client would write it, and put writes. Whatever is written in between is not lost.
-func patch[D draft, R any](s *Server, in Patch, noun string, now func() (D, error), put func(D, controller.Precondition) (R, error)) (R, error) {
+func patch[D draft, R any](s *Server, in Patch, noun string, now func() (D, error), put func(D, resource.Precondition) (R, error)) (R, error) {
 	var none R
 	if err := patchType(in.ContentType); err != nil {
 		return none, err
@@ -137,10 +137,10 @@ func patch[D draft, R any](s *Server, in Patch, noun string, now func() (D, erro
 		if err != nil {
 			return none, err
 		}
-		try := controller.Precondition{Version: cmp.Or(pre.Version, want.version()), Trial: pre.Trial}
+		try := resource.Precondition{Version: cmp.Or(pre.Version, want.version()), Trial: pre.Trial}
 		free := try.Version == 0
 		if free {
-			try = controller.Precondition{Version: had, Absent: had == 0, Trial: pre.Trial}
+			try = resource.Precondition{Version: had, Absent: had == 0, Trial: pre.Trial}
 		}
 		r, err := put(want, try)
 		if free && (errors.Is(err, intent.ErrVersion) || had == 0 && errors.Is(err, intent.ErrExists)) {

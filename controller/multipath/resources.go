@@ -1,14 +1,11 @@
 package multipath
 
 import (
-	"cmp"
 	"context"
-	"maps"
-	"slices"
 	"time"
 
-	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -63,7 +60,7 @@ func (r *Runner) EVProfile(ctx context.Context, name string) (out EVProfile, err
 }
 
 // PutEVProfile replaces what a client wants of a profile.
-func (r *Runner) PutEVProfile(ctx context.Context, name string, spec intent.EVProfileSpec, pre controller.Precondition) (out EVProfile, err error) {
+func (r *Runner) PutEVProfile(ctx context.Context, name string, spec intent.EVProfileSpec, pre resource.Precondition) (out EVProfile, err error) {
 	err = r.ask(ctx, func() (err error) {
 		out, err = r.wanted.putProfile(name, spec, pre)
 		return err
@@ -72,14 +69,16 @@ func (r *Runner) PutEVProfile(ctx context.Context, name string, spec intent.EVPr
 }
 
 // DeleteEVProfile makes a profile what the configuration says.
-func (r *Runner) DeleteEVProfile(ctx context.Context, name string, pre controller.Precondition) error {
+func (r *Runner) DeleteEVProfile(ctx context.Context, name string, pre resource.Precondition) error {
 	return r.ask(ctx, func() error { return r.wanted.deleteProfile(name, pre) })
 }
 
 // CCProfiles returns all CC profiles by name.
 func (r *Runner) CCProfiles(ctx context.Context) (out []intent.CCProfile, err error) {
 	err = r.do(ctx, func() {
-		out = slices.SortedFunc(maps.Values(r.wanted.cc), func(a, b intent.CCProfile) int { return cmp.Compare(a.Name, b.Name) })
+		for _, p := range r.wanted.cc.All() {
+			out = append(out, ccProfile(p))
+		}
 	})
 	return out, err
 }
@@ -87,17 +86,17 @@ func (r *Runner) CCProfiles(ctx context.Context) (out []intent.CCProfile, err er
 // CCProfile returns one CC profile.
 func (r *Runner) CCProfile(ctx context.Context, name string) (out intent.CCProfile, err error) {
 	err = r.ask(ctx, func() error {
-		var ok bool
-		if out, ok = r.wanted.cc[name]; !ok {
-			return notFound("there is no CC profile %q", name)
+		p, err := r.wanted.cc.Find(name)
+		if err == nil {
+			out = ccProfile(p)
 		}
-		return nil
+		return err
 	})
 	return out, err
 }
 
 // PutCCProfile creates a CC profile or replaces its spec.
-func (r *Runner) PutCCProfile(ctx context.Context, name string, spec intent.CCProfileSpec, pre controller.Precondition) (out intent.CCProfile, created bool, err error) {
+func (r *Runner) PutCCProfile(ctx context.Context, name string, spec intent.CCProfileSpec, pre resource.Precondition) (out intent.CCProfile, created bool, err error) {
 	err = r.ask(ctx, func() (err error) {
 		out, created, err = r.wanted.putCC(name, spec, pre)
 		return err
@@ -106,7 +105,7 @@ func (r *Runner) PutCCProfile(ctx context.Context, name string, spec intent.CCPr
 }
 
 // DeleteCCProfile removes a CC profile that no EV profile names.
-func (r *Runner) DeleteCCProfile(ctx context.Context, name string, pre controller.Precondition) error {
+func (r *Runner) DeleteCCProfile(ctx context.Context, name string, pre resource.Precondition) error {
 	return r.ask(ctx, func() error { return r.wanted.deleteCC(name, pre) })
 }
 
@@ -208,7 +207,7 @@ func (r *Runner) Planes(ctx context.Context) (out []PlaneResource, err error) {
 }
 
 // SetAdmin says whether a target is to be used.
-func (r *Runner) SetAdmin(ctx context.Context, t Target, spec intent.AdminSpec, pre controller.Precondition) error {
+func (r *Runner) SetAdmin(ctx context.Context, t Target, spec intent.AdminSpec, pre resource.Precondition) error {
 	return r.ask(ctx, func() error { return r.wanted.setAdmin(t, spec, pre) })
 }
 

@@ -1,17 +1,14 @@
 package multipath
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
-	"strings"
 	"time"
 
-	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/ev"
 	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/controller/store"
 	"github.com/weft-sdn/weft/hostapi"
 )
@@ -22,116 +19,64 @@ import (
 type wanted struct {
 	core     *Core
 	now      func() time.Time
-	revision uint64
-	admins   map[Target]intent.Admin
-	profiles map[string]intent.EVProfile
-	cc       map[string]intent.CCProfile
-	saves    []store.Op
+	versions *resource.Versions
+	admins   *resource.Collection[intent.AdminSpec, target]
+	profiles *resource.Collection[intent.EVProfileSpec, struct{}]
+	cc       *resource.Collection[intent.CCProfileSpec, struct{}]
+}
+
+// target is what an administrative state is of, whose text names it.
+type target struct {
+	Of Target `json:"of"`
 }
 
 // Keys of the store.
 const (
-	recordPrefix  = "mrc/"
-	revisionKey   = recordPrefix + "revision"
-	adminPrefix   = recordPrefix + "admin/"
-	profilePrefix = recordPrefix + "ev-profiles/"
-	ccPrefix      = recordPrefix + "cc-profiles/"
+	recordPrefix = "mrc/"
+	versionsKey  = recordPrefix + "versions"
 )
 
-// adminRecord is an Admin and what it is of.
-type adminRecord struct {
-	Target Target       `json:"target"`
-	Admin  intent.Admin `json:"admin"`
-}
+// The kinds of resources; the name of an administrative state says all.
+var (
+	adminKind   = resource.Kind{Prefix: recordPrefix + "admin/"}
+	profileKind = resource.Kind{Name: "EV profile", Prefix: recordPrefix + "ev-profiles/"}
+	ccKind      = resource.Kind{Name: "CC profile", Prefix: recordPrefix + "cc-profiles/"}
+)
 
-// newWanted returns what was wanted by the records, and tells the core, which
-// knows no topology yet.
+// newWanted returns what the records say, and configures the core, which knows
+// no topology yet, accordingly.
 func newWanted(core *Core, now func() time.Time, records []store.Record) (*wanted, error) {
+	versions := resource.NewVersions(versionsKey)
 	w := &wanted{
-		core: core, now: now, admins: make(map[Target]intent.Admin), profiles: make(map[string]intent.EVProfile), cc: make(map[string]intent.CCProfile),
+		core: core, now: now, versions: versions,
+		admins:   resource.NewCollection[intent.AdminSpec, target](adminKind, versions),
+		profiles: resource.NewCollection[intent.EVProfileSpec, struct{}](profileKind, versions),
+		cc:       resource.NewCollection[intent.CCProfileSpec, struct{}](ccKind, versions),
 	}
 	for _, r := range records {
-		if err := w.load(r); err != nil {
-			return nil, fmt.Errorf("record %s: %w", r.Key, err)
+		for _, load := range []func(store.Record) (bool, error){versions.Load, w.admins.Load, w.profiles.Load, w.cc.Load} {
+			if _, err := load(r); err != nil {
+				return nil, fmt.Errorf("record %s: %w", r.Key, err)
+			}
+		}
+	}
+	for _, a := range w.admins.All() {
+		if a.Spec.Admin == intent.AdminDrained {
+			core.ResumeDrain(a.Decided.Of)
 		}
 	}
 	w.tellCC()
-	for _, name := range slices.Sorted(maps.Keys(w.profiles)) {
-		if err := core.SetOverride(name, overrideOf(w.profiles[name].Spec)); err != nil {
+	for _, p := range w.profiles.All() {
+		if err := core.SetOverride(p.Name, overrideOf(p.Spec)); err != nil {
 			return nil, err
 		}
 	}
 	return w, nil
 }
 
-func (w *wanted) load(r store.Record) error {
-	decode := func(to any) error { return json.Unmarshal(r.Value, to) }
-	switch {
-	case r.Key == revisionKey:
-		return decode(&w.revision)
-	case strings.HasPrefix(r.Key, adminPrefix):
-		var a adminRecord
-		if err := decode(&a); err != nil {
-			return err
-		}
-		w.admins[a.Target] = a.Admin
-		if a.Admin.Spec.Admin == intent.AdminDrained {
-			w.core.ResumeDrain(a.Target)
-		}
-	case strings.HasPrefix(r.Key, profilePrefix):
-		var p intent.EVProfile
-		if err := decode(&p); err != nil {
-			return err
-		}
-		w.profiles[p.Name] = p
-	case strings.HasPrefix(r.Key, ccPrefix):
-		var p intent.CCProfile
-		if err := decode(&p); err != nil {
-			return err
-		}
-		w.cc[p.Name] = p
-	}
-	return nil
-}
-
-// takeSaves returns the records that are to be kept.
+// takeSaves returns the writes that keep what has changed.
 func (w *wanted) takeSaves() []store.Op {
-	saves := w.saves
-	w.saves = nil
-	return saves
-}
-
-// next is the version of what is changed now.
-func (w *wanted) next() uint64 {
-	w.revision++
-	w.save(revisionKey, w.revision)
-	return w.revision
-}
-
-// save has a record kept, and with nil forgotten.
-func (w *wanted) save(key string, v any) {
-	if v == nil {
-		w.saves = append(w.saves, store.Op{Key: key})
-		return
-	}
-	text, err := json.Marshal(v)
-	if err != nil {
-		panic(fmt.Sprintf("multipath: record cannot be written: %v", err)) // plain structs of our own
-	}
-	w.saves = append(w.saves, store.Op{Key: key, Value: text})
-}
-
-// check is whether a change may be made of what has a version; 0: it is not there.
-func check(what string, version uint64, pre controller.Precondition) error {
-	switch {
-	case pre.Absent && version != 0:
-		return &intent.Error{Code: intent.CodeExists, Message: what + " exists"}
-	case pre.Version != 0 && version == 0:
-		return &intent.Error{Code: intent.CodeVersion, Message: fmt.Sprintf("%s has no version, and so not %d", what, pre.Version)}
-	case pre.Version != 0 && pre.Version != version:
-		return &intent.Error{Code: intent.CodeVersion, Message: fmt.Sprintf("%s has version %d, not %d", what, version, pre.Version)}
-	}
-	return nil
+	return slices.Concat(w.versions.Changes(), w.admins.Changes(), w.profiles.Changes(), w.cc.Changes())
 }
 
 func notFound(format string, args ...any) error {
@@ -149,18 +94,17 @@ func (w *wanted) canonical(t Target) Target {
 }
 
 // setAdmin is Runner.SetAdmin.
-func (w *wanted) setAdmin(t Target, spec intent.AdminSpec, pre controller.Precondition) error {
+func (w *wanted) setAdmin(t Target, spec intent.AdminSpec, pre resource.Precondition) error {
 	if err := intent.ValidateAdmin(&spec); err != nil {
 		return err
 	}
 	t = w.canonical(t)
-	before := w.admins[t]
-	if err := check(t.String(), before.Version, pre); err != nil {
+	before, err := w.admins.Check(t.String(), pre)
+	if err != nil {
 		return err
 	}
-	var err error
 	switch {
-	case before.Spec == spec:
+	case before != nil && before.Spec == spec:
 		return nil
 	case pre.Trial != nil && spec.Admin == intent.AdminDrained:
 		_, err = w.core.checkDrain(t)
@@ -181,19 +125,16 @@ func (w *wanted) setAdmin(t Target, spec intent.AdminSpec, pre controller.Precon
 	case pre.Trial != nil:
 		return nil
 	}
-	admin := intent.Admin{Version: w.next(), Changed: w.now(), Spec: spec}
-	w.admins[t] = admin
-	w.save(adminPrefix+t.String(), adminRecord{t, admin})
+	w.admins.Put(t.String(), spec, w.now()).Decided.Of = t
 	return nil
 }
 
 // admin is what a client wants of a target.
 func (w *wanted) admin(t Target) intent.Admin {
-	a, ok := w.admins[w.canonical(t)]
-	if !ok {
-		a.Spec.Admin = intent.AdminUp
+	if a := w.admins.Get(w.canonical(t).String()); a != nil {
+		return intent.Admin{Version: a.Version, Changed: a.Changed, Spec: a.Spec}
 	}
-	return a
+	return intent.Admin{Spec: intent.AdminSpec{Admin: intent.AdminUp}}
 }
 
 func overrideOf(s intent.EVProfileSpec) Override {
@@ -202,27 +143,30 @@ func overrideOf(s intent.EVProfileSpec) Override {
 
 // profile is an EV profile with what is wanted of it.
 func (w *wanted) profile(s ProfileStatus) EVProfile {
-	p, ok := w.profiles[s.Name]
-	if !ok {
-		p.Name = s.Name
+	if x := w.profiles.Get(s.Name); x != nil {
+		return evProfile(x, s)
 	}
-	return EVProfile{EVProfile: p, Status: s}
+	return EVProfile{EVProfile: intent.EVProfile{Name: s.Name}, Status: s}
+}
+
+func evProfile(x *resource.Item[intent.EVProfileSpec, struct{}], s ProfileStatus) EVProfile {
+	return EVProfile{EVProfile: intent.EVProfile{Name: x.Name, Version: x.Version, Created: x.Created, Spec: x.Spec}, Status: s}
 }
 
 // putProfile is Runner.PutEVProfile.
-func (w *wanted) putProfile(name string, spec intent.EVProfileSpec, pre controller.Precondition) (EVProfile, error) {
+func (w *wanted) putProfile(name string, spec intent.EVProfileSpec, pre resource.Precondition) (EVProfile, error) {
 	status, ok := w.core.Profile(name)
 	if !ok {
 		return EVProfile{}, notFound("there is no EV profile %q", name)
 	}
-	before, known := w.profiles[name]
-	if err := check(fmt.Sprintf("EV profile %q", name), before.Version, pre); err != nil {
+	before, err := w.profiles.Check(name, pre)
+	if err != nil {
 		return EVProfile{}, err
 	}
-	if known && before.Spec == spec {
-		return EVProfile{before, status}, nil
+	if before != nil && before.Spec == spec {
+		return w.profile(status), nil
 	}
-	env := intent.EVProfileEnv{HashedPaths: w.core.cfg.Format.Mode == ev.ModeECMP, HasCCProfile: func(name string) bool { _, ok := w.cc[name]; return ok }}
+	env := intent.EVProfileEnv{HashedPaths: w.core.cfg.Format.Mode == ev.ModeECMP, HasCCProfile: func(name string) bool { return w.cc.Get(name) != nil }}
 	try := overrideOf(spec)
 	try.MinActive = 0
 	count, unbuilt := w.core.countOf(name, try)
@@ -238,95 +182,79 @@ func (w *wanted) putProfile(name string, spec intent.EVProfileSpec, pre controll
 		return EVProfile{}, intent.Refuse([]intent.FieldError{f})
 	}
 	if pre.Trial != nil {
-		before.Name, before.Version, before.Spec = name, w.revision+1, spec
-		return EVProfile{before, status}, nil
+		return evProfile(w.profiles.Try(name, spec, w.now()), status), nil
 	}
 	if err := w.core.SetOverride(name, overrideOf(spec)); err != nil {
 		return EVProfile{}, &intent.Error{Code: intent.CodeNotPlannable, Message: err.Error()}
 	}
-	p := intent.EVProfile{Name: name, Version: w.next(), Created: before.Created, Spec: spec}
-	if !known {
-		p.Created = w.now()
-	}
-	w.profiles[name] = p
-	w.save(profilePrefix+name, p)
+	w.profiles.Put(name, spec, w.now())
 	status, _ = w.core.Profile(name)
-	return EVProfile{p, status}, nil
+	return w.profile(status), nil
 }
 
 // deleteProfile is Runner.DeleteEVProfile.
-func (w *wanted) deleteProfile(name string, pre controller.Precondition) error {
-	before, known := w.profiles[name]
-	if _, there := w.core.Profile(name); !there && !known {
+func (w *wanted) deleteProfile(name string, pre resource.Precondition) error {
+	before, err := w.profiles.Check(name, pre)
+	if _, there := w.core.Profile(name); !there && before == nil {
 		return notFound("there is no EV profile %q", name)
 	}
-	if err := check(fmt.Sprintf("EV profile %q", name), before.Version, pre); err != nil || !known {
+	if err != nil || before == nil {
 		return err
 	}
 	if err := w.core.SetOverride(name, Override{}); err != nil {
 		return err
 	}
-	delete(w.profiles, name)
-	w.next()
-	w.save(profilePrefix+name, nil)
+	w.profiles.Delete(name)
 	return nil
 }
 
 // putCC is Runner.PutCCProfile.
-func (w *wanted) putCC(name string, spec intent.CCProfileSpec, pre controller.Precondition) (p intent.CCProfile, created bool, err error) {
+func (w *wanted) putCC(name string, spec intent.CCProfileSpec, pre resource.Precondition) (p intent.CCProfile, created bool, err error) {
 	spec = spec.Complete()
-	before, known := w.cc[name]
-	if err := check(fmt.Sprintf("CC profile %q", name), before.Version, pre); err != nil {
+	before, err := w.cc.Check(name, pre)
+	if err != nil {
 		return p, false, err
 	}
-	if known && before.Spec == spec {
-		return before, false, nil
+	if before != nil && before.Spec == spec {
+		return ccProfile(before), false, nil
 	}
 	if err := intent.ValidateCCProfile(name, &spec); err != nil {
 		return p, false, err
 	}
-	if !known && len(w.cc) == hostapi.MaxCCProfiles {
-		return p, false, &intent.Error{Code: intent.CodeLimit, Message: fmt.Sprintf("there are %d CC profiles, and may be no more", len(w.cc))}
-	}
-	p = intent.CCProfile{Name: name, Version: w.revision + 1, Created: before.Created, Spec: spec}
-	if !known {
-		p.Created = w.now()
+	if before == nil && w.cc.Len() == hostapi.MaxCCProfiles {
+		return p, false, &intent.Error{Code: intent.CodeLimit, Message: fmt.Sprintf("there are %d CC profiles, and may be no more", w.cc.Len())}
 	}
 	if pre.Trial != nil {
-		return p, !known, nil
+		return ccProfile(w.cc.Try(name, spec, w.now())), before == nil, nil
 	}
-	p.Version = w.next()
-	w.cc[name] = p
-	w.save(ccPrefix+name, p)
+	x := w.cc.Put(name, spec, w.now())
 	w.tellCC()
-	return p, !known, nil
+	return ccProfile(x), before == nil, nil
+}
+
+func ccProfile(x *resource.Item[intent.CCProfileSpec, struct{}]) intent.CCProfile {
+	return intent.CCProfile{Name: x.Name, Version: x.Version, Created: x.Created, Spec: x.Spec}
 }
 
 // deleteCC is Runner.DeleteCCProfile.
-func (w *wanted) deleteCC(name string, pre controller.Precondition) error {
-	before, known := w.cc[name]
-	if !known {
-		return notFound("there is no CC profile %q", name)
-	}
-	if err := check(fmt.Sprintf("CC profile %q", name), before.Version, pre); err != nil {
+func (w *wanted) deleteCC(name string, pre resource.Precondition) error {
+	if _, err := w.cc.CheckDelete(name, pre); err != nil {
 		return err
 	}
-	for _, by := range slices.Sorted(maps.Keys(w.profiles)) {
-		if w.profiles[by].Spec.CCProfile == name {
-			return &intent.Error{Code: intent.CodeConflict, Message: fmt.Sprintf("CC profile %q is that of EV profile %q", name, by)}
+	for _, by := range w.profiles.All() {
+		if by.Spec.CCProfile == name {
+			return &intent.Error{Code: intent.CodeConflict, Message: fmt.Sprintf("CC profile %q is that of EV profile %q", name, by.Name)}
 		}
 	}
-	delete(w.cc, name)
-	w.next()
-	w.save(ccPrefix+name, nil)
+	w.cc.Delete(name)
 	w.tellCC()
 	return nil
 }
 
 // tellCC tells the core which CC profiles there are.
 func (w *wanted) tellCC() {
-	all := make([]*hostapi.CCProfile, 0, len(w.cc))
-	for _, p := range w.cc {
+	all := make([]*hostapi.CCProfile, 0, w.cc.Len())
+	for _, p := range w.cc.All() {
 		all = append(all, p.Spec.Host(p.Name))
 	}
 	w.core.SetCC(all)

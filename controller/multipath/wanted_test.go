@@ -3,14 +3,13 @@ package multipath
 import (
 	"context"
 	"errors"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/controller/store"
 	"github.com/weft-sdn/weft/hostapi"
 )
@@ -33,16 +32,16 @@ func ccSpec() intent.CCProfileSpec {
 func TestBadWishes(t *testing.T) {
 	w := newWorld(t, 1, nil).clos(2, 3, 2, 1)
 	unsynced := w.want()
-	if err := unsynced.setAdmin(Target{Plane: 1}, intent.AdminSpec{Admin: intent.AdminDrained}, controller.Precondition{}); !is(err, intent.CodeUnavailable) {
+	if err := unsynced.setAdmin(Target{Plane: 1}, intent.AdminSpec{Admin: intent.AdminDrained}, resource.Precondition{}); !is(err, intent.CodeUnavailable) {
 		t.Errorf("a drain before the topology is in sync: %v", err)
 	}
 	w.start()
 	want := w.want()
 	profile := w.core.Profiles()[1].Name
-	if _, _, err := want.putCC("used", ccSpec(), controller.Precondition{}); err != nil {
+	if _, _, err := want.putCC("used", ccSpec(), resource.Precondition{}); err != nil {
 		t.Fatal(err)
 	}
-	used, err := want.putProfile(profile, intent.EVProfileSpec{CCProfile: "used"}, controller.Precondition{})
+	used, err := want.putProfile(profile, intent.EVProfileSpec{CCProfile: "used"}, resource.Precondition{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,16 +50,16 @@ func TestBadWishes(t *testing.T) {
 	state := w.core.Hosts()[0].State
 	bad := ccSpec()
 	bad.NSCC.Gamma = 2
-	put := func(name string, s intent.EVProfileSpec, pre controller.Precondition) error {
+	put := func(name string, s intent.EVProfileSpec, pre resource.Precondition) error {
 		_, err := want.putProfile(name, s, pre)
 		return err
 	}
-	cc := func(name string, s intent.CCProfileSpec, pre controller.Precondition) error {
+	cc := func(name string, s intent.CCProfileSpec, pre resource.Precondition) error {
 		_, _, err := want.putCC(name, s, pre)
 		return err
 	}
 	drain := func(target Target) error {
-		return want.setAdmin(target, intent.AdminSpec{Admin: intent.AdminDrained}, controller.Precondition{})
+		return want.setAdmin(target, intent.AdminSpec{Admin: intent.AdminDrained}, resource.Precondition{})
 	}
 	for name, c := range map[string]struct {
 		err  error
@@ -71,23 +70,23 @@ func TestBadWishes(t *testing.T) {
 		"a plane that is not there":             {drain(Target{Plane: 3}), intent.CodeNotFound, "plane 3"},
 		"a port that is not there":              {drain(Target{Host: hostName(1, 1), Port: 3}), intent.CodeNotFound, "port 3"},
 		"nothing":                               {drain(Target{}), intent.CodeNotFound, "want one of link, node, plane, and host with port"},
-		"neither up nor drained":                {want.setAdmin(Target{Plane: 1}, intent.AdminSpec{Admin: "off"}, controller.Precondition{}), intent.CodeInvalid, `spec.admin is "off"`},
-		"another version of a plane":            {want.setAdmin(Target{Plane: 1}, intent.AdminSpec{Admin: intent.AdminDrained}, controller.Precondition{Version: 7}), intent.CodeVersion, "plane 1"},
-		"a profile that is not there":           {put("x:y", intent.EVProfileSpec{}, controller.Precondition{}), intent.CodeNotFound, `"x:y"`},
-		"another version of a profile":          {put(profile, intent.EVProfileSpec{MaxEVs: 1}, controller.Precondition{Version: used.Version + 1}), intent.CodeVersion, profile},
-		"a mode that is none":                   {put(profile, intent.EVProfileSpec{Mode: "ALL"}, controller.Precondition{}), intent.CodeInvalid, "spec.mode"},
-		"EVs of the device's own":               {put(profile, intent.EVProfileSpec{Mode: intent.EVModeAuto}, controller.Precondition{}), intent.CodeInvalid, "spec.mode"},
-		"more active EVs than there are":        {put(profile, intent.EVProfileSpec{MinActive: 5}, controller.Precondition{}), intent.CodeInvalid, "spec.minActive is 5"},
-		"a CC profile that is not there":        {put(profile, intent.EVProfileSpec{CCProfile: "x"}, controller.Precondition{}), intent.CodeInvalid, "spec.ccProfile"},
-		"a CC profile that cannot be":           {cc("bad", bad, controller.Precondition{}), intent.CodeInvalid, "spec.nscc.gamma"},
-		"a CC profile without a name":           {cc("", ccSpec(), controller.Precondition{}), intent.CodeInvalid, "name"},
-		"a CC profile that must not be there":   {cc("used", ccSpec(), controller.Precondition{Absent: true}), intent.CodeExists, "used"},
-		"a CC profile that must be there":       {cc("new", ccSpec(), controller.Precondition{Version: 1}), intent.CodeVersion, "new"},
-		"the end of a CC profile in use":        {want.deleteCC("used", controller.Precondition{}), intent.CodeConflict, profile},
-		"the end of a CC profile that is none":  {want.deleteCC("x", controller.Precondition{}), intent.CodeNotFound, "x"},
-		"the end of wishes of no profile":       {want.deleteProfile("x:y", controller.Precondition{}), intent.CodeNotFound, "x:y"},
-		"the end of wishes at another version":  {want.deleteProfile(profile, controller.Precondition{Version: 1 << 40}), intent.CodeVersion, profile},
-		"the end of a CC profile at no version": {want.deleteCC("used", controller.Precondition{Version: 1 << 40}), intent.CodeVersion, "used"},
+		"neither up nor drained":                {want.setAdmin(Target{Plane: 1}, intent.AdminSpec{Admin: "off"}, resource.Precondition{}), intent.CodeInvalid, `spec.admin is "off"`},
+		"another version of a plane":            {want.setAdmin(Target{Plane: 1}, intent.AdminSpec{Admin: intent.AdminDrained}, resource.Precondition{Version: 7}), intent.CodeVersion, "plane 1"},
+		"a profile that is not there":           {put("x:y", intent.EVProfileSpec{}, resource.Precondition{}), intent.CodeNotFound, `"x:y"`},
+		"another version of a profile":          {put(profile, intent.EVProfileSpec{MaxEVs: 1}, resource.Precondition{Version: used.Version + 1}), intent.CodeVersion, profile},
+		"a mode that is none":                   {put(profile, intent.EVProfileSpec{Mode: "ALL"}, resource.Precondition{}), intent.CodeInvalid, "spec.mode"},
+		"EVs of the device's own":               {put(profile, intent.EVProfileSpec{Mode: intent.EVModeAuto}, resource.Precondition{}), intent.CodeInvalid, "spec.mode"},
+		"more active EVs than there are":        {put(profile, intent.EVProfileSpec{MinActive: 5}, resource.Precondition{}), intent.CodeInvalid, "spec.minActive is 5"},
+		"a CC profile that is not there":        {put(profile, intent.EVProfileSpec{CCProfile: "x"}, resource.Precondition{}), intent.CodeInvalid, "spec.ccProfile"},
+		"a CC profile that cannot be":           {cc("bad", bad, resource.Precondition{}), intent.CodeInvalid, "spec.nscc.gamma"},
+		"a CC profile without a name":           {cc("", ccSpec(), resource.Precondition{}), intent.CodeInvalid, "name"},
+		"a CC profile that must not be there":   {cc("used", ccSpec(), resource.Precondition{Absent: true}), intent.CodeExists, "used"},
+		"a CC profile that must be there":       {cc("new", ccSpec(), resource.Precondition{Version: 1}), intent.CodeVersion, "new"},
+		"the end of a CC profile in use":        {want.deleteCC("used", resource.Precondition{}), intent.CodeConflict, profile},
+		"the end of a CC profile that is none":  {want.deleteCC("x", resource.Precondition{}), intent.CodeNotFound, "x"},
+		"the end of wishes of no profile":       {want.deleteProfile("x:y", resource.Precondition{}), intent.CodeNotFound, "x:y"},
+		"the end of wishes at another version":  {want.deleteProfile(profile, resource.Precondition{Version: 1 << 40}), intent.CodeVersion, profile},
+		"the end of a CC profile at no version": {want.deleteCC("used", resource.Precondition{Version: 1 << 40}), intent.CodeVersion, "used"},
 	} {
 		if !is(c.err, c.code) || !strings.Contains(c.err.Error(), c.text) {
 			t.Errorf("%s: %v, want %s with %q", name, c.err, c.code, c.text)
@@ -104,13 +103,23 @@ func is(err error, code intent.Code) bool {
 	return errors.As(err, &e) && e.Code == code
 }
 
+func admins(w *wanted) []resource.Item[intent.AdminSpec, target] { return values(w.admins.All()) }
+
+func values[T any](list []*T) []T {
+	out := make([]T, len(list))
+	for i, x := range list {
+		out[i] = *x
+	}
+	return out
+}
+
 // TestWishesStay: what clients want is there again for the next core, with its versions; wanting it again changes nothing.
 func TestWishesStay(t *testing.T) {
 	w := newWorld(t, 1, nil).clos(2, 3, 2, 1).start()
 	want, records := w.want(), store.NewMemory()
 	profile := w.core.Profiles()[1].Name
 	link := w.both(leafID(1, 1), spineID(1, 1))
-	none := controller.Precondition{}
+	none := resource.Precondition{}
 	drained := intent.AdminSpec{Admin: intent.AdminDrained}
 	do := func(err error) {
 		t.Helper()
@@ -133,15 +142,15 @@ func TestWishesStay(t *testing.T) {
 		do(err)
 	}
 	wishes()
-	do(want.setAdmin(Target{Node: spineID(2, 2)}, drained, controller.Precondition{Absent: true}))
+	do(want.setAdmin(Target{Node: spineID(2, 2)}, drained, resource.Precondition{Absent: true}))
 	do(want.setAdmin(Target{Node: spineID(2, 2)}, intent.AdminSpec{Admin: intent.AdminUp}, none))
 	_, _, err := want.putCC("gone", ccSpec(), none)
 	do(err)
 	do(want.deleteCC("gone", none))
-	before, revision := maps.Clone(want.admins), want.revision
+	before := admins(want)
 	wishes()
-	if want.revision != revision || !maps.Equal(before, want.admins) || len(before) != 3 {
-		t.Errorf("wanting the same again changes something: %v, was %v", want.admins, before)
+	if saves := want.takeSaves(); len(saves) != 0 || !slices.Equal(before, admins(want)) || len(before) != 3 {
+		t.Errorf("wanting the same again changes something: %v, was %v", admins(want), before)
 	}
 
 	next := newWorld(t, 2, nil).clos(2, 3, 2, 1)
@@ -154,7 +163,8 @@ func TestWishesStay(t *testing.T) {
 		t.Fatal(err)
 	}
 	next.start()
-	if !maps.Equal(again.admins, want.admins) || !maps.Equal(again.profiles, want.profiles) || !maps.Equal(again.cc, want.cc) || again.revision != want.revision {
+	if !slices.Equal(admins(again), admins(want)) || !slices.Equal(values(again.profiles.All()), values(want.profiles.All())) ||
+		!slices.Equal(values(again.cc.All()), values(want.cc.All())) || again.versions.Next() != want.versions.Next() {
 		t.Errorf("wanted is\n%+v, was\n%+v", again, want)
 	}
 	next.run(time.Second)
@@ -185,7 +195,7 @@ func TestWishesStay(t *testing.T) {
 
 // TestBadRecords: a store that holds something else is an error that names the record.
 func TestBadRecords(t *testing.T) {
-	for _, key := range []string{revisionKey, adminPrefix + "plane 1", profilePrefix + "a:b", ccPrefix + "c"} {
+	for _, key := range []string{versionsKey, adminKind.Prefix + "plane 1", profileKind.Prefix + "a:b", ccKind.Prefix + "c"} {
 		w := newWorld(t, 1, nil)
 		if _, err := newWanted(w.core, time.Now, []store.Record{{Key: key, Value: []byte("{")}}); err == nil || !strings.Contains(err.Error(), key) {
 			t.Errorf("%s: %v", key, err)
@@ -199,7 +209,7 @@ func TestDryWishes(t *testing.T) {
 	w.start()
 	want := w.want()
 	profile := w.core.Profiles()[1].Name
-	dry := controller.Precondition{Trial: &controller.Trial{}}
+	dry := resource.Precondition{Trial: &resource.Trial{}}
 	before := w.core.Hosts()[0].Set
 	spec := intent.EVProfileSpec{MaxEVs: 2}
 	said, err := want.putProfile(profile, spec, dry)
@@ -223,14 +233,14 @@ func TestDryWishes(t *testing.T) {
 	if _, err := want.putProfile(profile, intent.EVProfileSpec{MaxEVs: 1, MinActive: 2}, dry); !is(err, intent.CodeInvalid) {
 		t.Errorf("more active EVs than there are: %v", err)
 	}
-	if saves := want.takeSaves(); len(saves) > 0 || len(w.core.drains) > 0 || len(want.profiles)+len(want.cc)+len(want.admins) > 0 || w.core.Hosts()[0].Set != before {
+	if saves := want.takeSaves(); len(saves) > 0 || len(w.core.drains) > 0 || want.profiles.Len()+want.cc.Len()+want.admins.Len() > 0 || w.core.Hosts()[0].Set != before {
 		t.Errorf("dry runs changed something: %v", saves)
 	}
-	real, err := want.putProfile(profile, spec, controller.Precondition{})
+	real, err := want.putProfile(profile, spec, resource.Precondition{})
 	if err != nil || real.Version != said.Version {
 		t.Errorf("the write has version %d, the dry run %d: %v", real.Version, said.Version, err)
 	}
-	if err := want.setAdmin(Target{Plane: 1}, intent.AdminSpec{Admin: intent.AdminDrained}, controller.Precondition{}); err != nil {
+	if err := want.setAdmin(Target{Plane: 1}, intent.AdminSpec{Admin: intent.AdminDrained}, resource.Precondition{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := want.setAdmin(Target{Plane: 2}, intent.AdminSpec{Admin: intent.AdminDrained}, dry); !is(err, intent.CodeLastPath) {

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 
-	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/intent"
 	"github.com/weft-sdn/weft/controller/multipath"
+	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -77,14 +77,14 @@ func (m *Multipath) Planes(context.Context) (out []multipath.PlaneResource, err 
 }
 
 // SetAdmin drains and undrains.
-func (m *Multipath) SetAdmin(_ context.Context, t multipath.Target, spec intent.AdminSpec, pre controller.Precondition) error {
+func (m *Multipath) SetAdmin(_ context.Context, t multipath.Target, spec intent.AdminSpec, pre resource.Precondition) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if t.Link != "" {
 		t = m.link(t.Link)
 	}
 	before := m.admins[t]
-	if err := m.change(t.String(), before.Version, pre); err != nil || before.Spec == spec {
+	if err := pre.Check(t.String(), before.Version); err != nil || before.Spec == spec {
 		return err
 	}
 	if pre.Trial != nil {

@@ -2,7 +2,6 @@ package northboundtest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -14,6 +13,7 @@ import (
 	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/intent"
 	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -103,33 +103,26 @@ func (f *Controller) Groups(context.Context) ([]intent.MulticastGroup, error) {
 func (f *Controller) Group(_ context.Context, name string) (intent.MulticastGroup, error) {
 	f.Mu.Lock()
 	defer f.Mu.Unlock()
-	return f.find(name, controller.Precondition{})
+	return f.find(name, resource.Precondition{})
 }
 
-// find returns a group that meets a precondition. f.Mu is held.
-func (f *Controller) find(name string, pre controller.Precondition) (intent.MulticastGroup, error) {
-	g, ok := f.Kept[name]
-	switch {
-	case !ok:
-		return g, &intent.Error{Code: intent.CodeNotFound, Message: fmt.Sprintf("there is no group %q", name)}
-	case pre.Absent:
-		return g, &intent.Error{Code: intent.CodeExists, Message: fmt.Sprintf("group %q exists", name)}
-	case pre.Version != 0 && pre.Version != g.Version:
-		return g, &intent.Error{Code: intent.CodeVersion, Message: fmt.Sprintf("group %q has version %d, not %d", name, g.Version, pre.Version)}
-	}
-	return g, nil
+// find returns a group that exists and meets a precondition. f.Mu is held.
+func (f *Controller) find(name string, pre resource.Precondition) (intent.MulticastGroup, error) {
+	g := f.Kept[name]
+	return g, pre.CheckExisting(fmt.Sprintf("multicast group %q", name), g.Version)
 }
 
 // PutGroup creates a group or replaces its spec.
-func (f *Controller) PutGroup(_ context.Context, name string, spec intent.Spec, pre controller.Precondition) (intent.MulticastGroup, bool, error) {
+func (f *Controller) PutGroup(_ context.Context, name string, spec intent.Spec, pre resource.Precondition) (intent.MulticastGroup, bool, error) {
 	if f.BeforePut != nil {
 		f.BeforePut()
 	}
 	f.Mu.Lock()
 	defer f.Mu.Unlock()
-	g, err := f.find(name, pre)
-	created := errors.Is(err, intent.ErrNotFound) && pre.Version == 0
-	if created {
+	g, known := f.Kept[name]
+	created := !known
+	err := pre.Check(fmt.Sprintf("multicast group %q", name), g.Version)
+	if err == nil && created {
 		err = intent.ValidateName(name)
 	}
 	if err != nil {
@@ -162,7 +155,7 @@ func (f *Controller) PutGroup(_ context.Context, name string, spec intent.Spec, 
 }
 
 // DeleteGroup removes a group.
-func (f *Controller) DeleteGroup(_ context.Context, name string, pre controller.Precondition) error {
+func (f *Controller) DeleteGroup(_ context.Context, name string, pre resource.Precondition) error {
 	f.Mu.Lock()
 	defer f.Mu.Unlock()
 	_, err := f.find(name, pre)
@@ -173,7 +166,7 @@ func (f *Controller) DeleteGroup(_ context.Context, name string, pre controller.
 }
 
 // ResetGroup gives a group the next epoch.
-func (f *Controller) ResetGroup(_ context.Context, name string, pre controller.Precondition) (intent.MulticastGroup, error) {
+func (f *Controller) ResetGroup(_ context.Context, name string, pre resource.Precondition) (intent.MulticastGroup, error) {
 	f.Mu.Lock()
 	defer f.Mu.Unlock()
 	g, err := f.find(name, pre)

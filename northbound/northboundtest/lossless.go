@@ -8,8 +8,8 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/controller/resource"
 )
 
 // lossless keeps SRv6 policies, tenants and PFC policies under the rules of package
@@ -51,28 +51,27 @@ func (l *lossless) env(except string) intent.PFCEnv {
 	}
 }
 
-// find returns the resource of a name that meets a precondition.
-func find[R any](kept map[string]R, noun, name string, version func(R) uint64, pre controller.Precondition) (r R, known bool, err error) {
+// find returns the resource of a name that may be written.
+func find[R any](kept map[string]R, noun, name string, version func(R) uint64, pre resource.Precondition) (r R, known bool, err error) {
 	r, known = kept[name]
-	switch {
-	case !known && pre.Version != 0:
-		err = missing("there is no %s %q", noun, name)
-	case known && pre.Absent:
-		err = &intent.Error{Code: intent.CodeExists, Message: fmt.Sprintf("%s %q exists", noun, name)}
-	case known && pre.Version != 0 && pre.Version != version(r):
-		err = &intent.Error{Code: intent.CodeVersion, Message: fmt.Sprintf("%s %q has version %d, not %d", noun, name, version(r), pre.Version)}
-	case !known:
+	v := uint64(0)
+	if known {
+		v = version(r)
+	}
+	if err = pre.Check(fmt.Sprintf("%s %q", noun, name), v); err == nil && !known {
 		err = intent.ValidateName(name)
 	}
 	return r, known, err
 }
 
-// remove deletes a resource that is there.
-func remove[R any](kept map[string]R, noun, name string, version func(R) uint64, pre controller.Precondition) error {
-	_, known, err := find(kept, noun, name, version, pre)
-	if err == nil && !known {
-		err = missing("there is no %s %q", noun, name)
+// remove deletes a resource that exists.
+func remove[R any](kept map[string]R, noun, name string, version func(R) uint64, pre resource.Precondition) error {
+	r, known := kept[name]
+	v := uint64(0)
+	if known {
+		v = version(r)
 	}
+	err := pre.CheckExisting(fmt.Sprintf("%s %q", noun, name), v)
 	if err == nil {
 		delete(kept, name)
 	}
@@ -112,7 +111,7 @@ func (l *lossless) SRv6Policy(_ context.Context, name string) (intent.SRv6Policy
 }
 
 // PutSRv6Policy creates or replaces an SRv6 policy.
-func (l *lossless) PutSRv6Policy(_ context.Context, name string, spec intent.SRv6PolicySpec, pre controller.Precondition) (intent.SRv6Policy, bool, error) {
+func (l *lossless) PutSRv6Policy(_ context.Context, name string, spec intent.SRv6PolicySpec, pre resource.Precondition) (intent.SRv6Policy, bool, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	p, known, err := find(l.policies, "SRv6 policy", name, policyVersion, pre)
@@ -136,7 +135,7 @@ func (l *lossless) PutSRv6Policy(_ context.Context, name string, spec intent.SRv
 }
 
 // DeleteSRv6Policy removes an SRv6 policy.
-func (l *lossless) DeleteSRv6Policy(_ context.Context, name string, pre controller.Precondition) error {
+func (l *lossless) DeleteSRv6Policy(_ context.Context, name string, pre resource.Precondition) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return remove(l.policies, "SRv6 policy", name, policyVersion, pre)
@@ -157,7 +156,7 @@ func (l *lossless) Tenant(_ context.Context, name string) (intent.Tenant, error)
 }
 
 // PutTenant creates or replaces a tenant.
-func (l *lossless) PutTenant(_ context.Context, name string, spec intent.TenantSpec, pre controller.Precondition) (intent.Tenant, bool, error) {
+func (l *lossless) PutTenant(_ context.Context, name string, spec intent.TenantSpec, pre resource.Precondition) (intent.Tenant, bool, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	t, known, err := find(l.tenants, "tenant", name, tenantVersion, pre)
@@ -181,7 +180,7 @@ func (l *lossless) PutTenant(_ context.Context, name string, spec intent.TenantS
 }
 
 // DeleteTenant removes a tenant.
-func (l *lossless) DeleteTenant(_ context.Context, name string, pre controller.Precondition) error {
+func (l *lossless) DeleteTenant(_ context.Context, name string, pre resource.Precondition) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return remove(l.tenants, "tenant", name, tenantVersion, pre)
@@ -203,7 +202,7 @@ func (l *lossless) PFCPolicy(_ context.Context, name string) (intent.PFCPolicy, 
 
 // PutPFCPolicy creates or replaces a PFC policy, which has a node with a pause in
 // force and a tunnel.
-func (l *lossless) PutPFCPolicy(_ context.Context, name string, spec intent.PFCPolicySpec, pre controller.Precondition) (intent.PFCPolicy, bool, error) {
+func (l *lossless) PutPFCPolicy(_ context.Context, name string, spec intent.PFCPolicySpec, pre resource.Precondition) (intent.PFCPolicy, bool, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	p, known, err := find(l.requests, "PFC policy", name, requestVersion, pre)
@@ -231,7 +230,7 @@ func (l *lossless) PutPFCPolicy(_ context.Context, name string, spec intent.PFCP
 }
 
 // DeletePFCPolicy removes a PFC policy.
-func (l *lossless) DeletePFCPolicy(_ context.Context, name string, pre controller.Precondition) error {
+func (l *lossless) DeletePFCPolicy(_ context.Context, name string, pre resource.Precondition) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return remove(l.requests, "PFC policy", name, requestVersion, pre)

@@ -10,10 +10,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/ev"
 	"github.com/weft-sdn/weft/controller/intent"
 	"github.com/weft-sdn/weft/controller/multipath"
+	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/topology"
 )
@@ -224,17 +224,6 @@ func (m *Multipath) settle() {
 	}
 }
 
-// change is a write of what has a version; 0: it is not there.
-func (m *Multipath) change(what string, version uint64, pre controller.Precondition) error {
-	switch {
-	case pre.Absent && version != 0:
-		return &intent.Error{Code: intent.CodeExists, Message: what + " exists"}
-	case pre.Version != 0 && pre.Version != version:
-		return &intent.Error{Code: intent.CodeVersion, Message: fmt.Sprintf("%s has version %d, not %d", what, version, pre.Version)}
-	}
-	return nil
-}
-
 func (m *Multipath) next() uint64 {
 	m.version++
 	return m.version
@@ -282,12 +271,12 @@ func (m *Multipath) EVProfile(_ context.Context, name string) (multipath.EVProfi
 }
 
 // PutEVProfile overrides a profile.
-func (m *Multipath) PutEVProfile(_ context.Context, name string, spec intent.EVProfileSpec, pre controller.Precondition) (multipath.EVProfile, error) {
+func (m *Multipath) PutEVProfile(_ context.Context, name string, spec intent.EVProfileSpec, pre resource.Precondition) (multipath.EVProfile, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	p, err := m.profile(name)
 	if err == nil {
-		err = m.change(fmt.Sprintf("EV profile %q", name), p.Version, pre)
+		err = pre.Check(fmt.Sprintf("EV profile %q", name), p.Version)
 	}
 	if err != nil || p.Version != 0 && p.Spec == spec {
 		return p, err
@@ -320,12 +309,12 @@ func override(s intent.EVProfileSpec) multipath.Override {
 }
 
 // DeleteEVProfile makes a profile what the configuration says.
-func (m *Multipath) DeleteEVProfile(_ context.Context, name string, pre controller.Precondition) error {
+func (m *Multipath) DeleteEVProfile(_ context.Context, name string, pre resource.Precondition) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	p, err := m.profile(name)
 	if err == nil {
-		err = m.change(fmt.Sprintf("EV profile %q", name), p.Version, pre)
+		err = pre.Check(fmt.Sprintf("EV profile %q", name), p.Version)
 	}
 	if err != nil {
 		return err
@@ -355,12 +344,12 @@ func (m *Multipath) CCProfile(_ context.Context, name string) (intent.CCProfile,
 }
 
 // PutCCProfile creates or replaces a CC profile.
-func (m *Multipath) PutCCProfile(_ context.Context, name string, spec intent.CCProfileSpec, pre controller.Precondition) (intent.CCProfile, bool, error) {
+func (m *Multipath) PutCCProfile(_ context.Context, name string, spec intent.CCProfileSpec, pre resource.Precondition) (intent.CCProfile, bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	p, known := m.cc[name]
 	spec = spec.Complete()
-	if err := errors.Join(m.change(fmt.Sprintf("CC profile %q", name), p.Version, pre), intent.ValidateCCProfile(name, &spec)); err != nil {
+	if err := errors.Join(pre.Check(fmt.Sprintf("CC profile %q", name), p.Version), intent.ValidateCCProfile(name, &spec)); err != nil {
 		return p, false, err
 	}
 	if known && p.Spec == spec {
@@ -376,14 +365,14 @@ func (m *Multipath) PutCCProfile(_ context.Context, name string, spec intent.CCP
 }
 
 // DeleteCCProfile removes a CC profile that is not in use.
-func (m *Multipath) DeleteCCProfile(_ context.Context, name string, pre controller.Precondition) error {
+func (m *Multipath) DeleteCCProfile(_ context.Context, name string, pre resource.Precondition) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	p, known := m.cc[name]
 	if !known {
 		return missing("there is no CC profile %q", name)
 	}
-	if err := m.change(fmt.Sprintf("CC profile %q", name), p.Version, pre); err != nil {
+	if err := pre.Check(fmt.Sprintf("CC profile %q", name), p.Version); err != nil {
 		return err
 	}
 	for _, by := range slices.Sorted(maps.Keys(m.profiles)) {

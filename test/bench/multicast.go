@@ -9,6 +9,7 @@ import (
 
 	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/endpoint"
 	"github.com/weft-sdn/weft/lab"
 )
@@ -140,7 +141,7 @@ func multicastTransfer(world *lab.World, control *lab.Control, receivers []strin
 	}
 	const name = "bench"
 	err = control.Change(func(core *controller.Core) error {
-		_, _, err := core.PutGroup(name, spec, controller.Precondition{})
+		_, _, err := core.PutGroup(name, spec, resource.Precondition{})
 		return err
 	})
 	if err != nil {

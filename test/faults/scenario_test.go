@@ -9,6 +9,7 @@ import (
 
 	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/dataplane/p4rt"
 	"github.com/weft-sdn/weft/endpoint"
 	"github.com/weft-sdn/weft/lab"
@@ -197,7 +198,7 @@ func (s *scenario) connected() bool {
 
 func (s *scenario) put() error {
 	return s.control.Change(func(core *controller.Core) error {
-		_, _, err := core.PutGroup(groupName, s.spec.Clone(), controller.Precondition{})
+		_, _, err := core.PutGroup(groupName, s.spec.Clone(), resource.Precondition{})
 		return err
 	})
 }

@@ -4,10 +4,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/intent"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/multipath"
+	"github.com/weft-sdn/weft/controller/resource"
 )
 
 // modes are those whose EVs have known paths.
@@ -67,5 +67,5 @@ func (f *fabric) linkBetween(a, b string) multipath.LinkStatus {
 }
 
 func (f *fabric) admin(t multipath.Target, s intent.AdminState) error {
-	return f.multipath.SetAdmin(f.t.Context(), t, intent.AdminSpec{Admin: s}, controller.Precondition{})
+	return f.multipath.SetAdmin(f.t.Context(), t, intent.AdminSpec{Admin: s}, resource.Precondition{})
 }

@@ -4,10 +4,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/intent"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/multipath"
+	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/endpoint/nscc"
 	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/topology"
@@ -34,10 +34,10 @@ func TestControllerRestart(t *testing.T) {
 		if err := f.admin(multipath.Target{Link: link.ID}, intent.AdminDrained); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := f.multipath.PutCCProfile(t.Context(), "slow", cc, controller.Precondition{}); err != nil {
+		if _, _, err := f.multipath.PutCCProfile(t.Context(), "slow", cc, resource.Precondition{}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := f.multipath.PutEVProfile(t.Context(), "P1-T0-1:P1-T0-2", intent.EVProfileSpec{Mode: intent.EVModeExplicit, MinActive: 2}, controller.Precondition{}); err != nil {
+		if _, err := f.multipath.PutEVProfile(t.Context(), "P1-T0-1:P1-T0-2", intent.EVProfileSpec{Mode: intent.EVModeExplicit, MinActive: 2}, resource.Precondition{}); err != nil {
 			t.Fatal(err)
 		}
 		wanted := func() bool {

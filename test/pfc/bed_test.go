@@ -10,6 +10,7 @@ import (
 
 	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/dataplane/p4rt"
 	"github.com/weft-sdn/weft/lab"
 	"github.com/weft-sdn/weft/packet"
@@ -76,7 +77,7 @@ func (b *bed) port(host string) uint32 {
 func (b *bed) tenants() {
 	b.t.Helper()
 	b.change(func(c *controller.Core) error {
-		_, _, err := c.PutSRv6Policy("wan", intent.SRv6PolicySpec{Headend: "R1", Endpoint: "R3", Segments: []intent.Segment{{Node: "R2"}}}, controller.Precondition{})
+		_, _, err := c.PutSRv6Policy("wan", intent.SRv6PolicySpec{Headend: "R1", Endpoint: "R3", Segments: []intent.Segment{{Node: "R2"}}}, resource.Precondition{})
 		return err
 	})
 	b.tenantsOn()
@@ -90,7 +91,7 @@ func (b *bed) tenantsOn() {
 			_, _, err := c.PutTenant(string(rune('a'+i)), intent.TenantSpec{
 				Slice: uint32(i + 1), Priority: uint8(3 - i), Policies: []string{"wan"},
 				Sites: []intent.Site{{Switch: "R1", Port: b.port(hosts[0])}, {Switch: "R3", Port: b.port(hosts[1])}},
-			}, controller.Precondition{})
+			}, resource.Precondition{})
 			return err
 		})
 	}
@@ -103,7 +104,7 @@ func (b *bed) lossless(edit func(*intent.PFCPolicySpec)) {
 		edit(&spec)
 	}
 	b.change(func(c *controller.Core) error {
-		_, _, err := c.PutPFCPolicy("lossless", spec, controller.Precondition{})
+		_, _, err := c.PutPFCPolicy("lossless", spec, resource.Precondition{})
 		return err
 	})
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/lab"
 	"github.com/weft-sdn/weft/packet"
 	"github.com/weft-sdn/weft/test/seeds"
@@ -227,7 +228,7 @@ func (b *bed) saw(event controller.EventType, object string) bool {
 func TestNodeLost(t *testing.T) {
 	b := newBed(t, lab.PFCNetwork(2*time.Millisecond, 1e9), 1)
 	b.change(func(c *controller.Core) error {
-		_, _, err := c.PutSRv6Policy("wan", intent.SRv6PolicySpec{Headend: "R1", Endpoint: "R3"}, controller.Precondition{})
+		_, _, err := c.PutSRv6Policy("wan", intent.SRv6PolicySpec{Headend: "R1", Endpoint: "R3"}, resource.Precondition{})
 		return err
 	})
 	b.tenantsOn()

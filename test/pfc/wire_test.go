@@ -7,6 +7,7 @@ import (
 
 	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/lab"
 	"github.com/weft-sdn/weft/packet"
 	"github.com/weft-sdn/weft/topology"
@@ -74,7 +75,7 @@ func TestFlavorsOnTheWire(t *testing.T) {
 		name := behaviors.Name(sid.Behavior)
 		b.change(func(c *controller.Core) error {
 			spec := intent.SRv6PolicySpec{Headend: "R1", Endpoint: "R3", Segments: []intent.Segment{{SID: sid.Address}, {Node: "R2"}}}
-			_, _, err := c.PutSRv6Policy("wan", spec, controller.Precondition{})
+			_, _, err := c.PutSRv6Policy("wan", spec, resource.Precondition{})
 			return err
 		})
 		if i == 0 {

@@ -1,0 +1,56 @@
+package resource
+
+import (
+	"fmt"
+
+	"github.com/weft-sdn/weft/controller/intent"
+)
+
+// Precondition is what a change of a resource depends on. The zero value is
+// nothing.
+type Precondition struct {
+	// Version that the resource must have (If-Match); 0: any.
+	Version uint64
+	// Absent: there must be no such resource (If-None-Match: *).
+	Absent bool
+	// Trial, when not nil, makes the change a dry run.
+	Trial *Trial
+}
+
+// Trial makes a change a dry run: the answer is what the change would give, and
+// nothing changes.
+type Trial struct {
+	// Changes are the updates of switches that would follow, by switch.
+	Changes []intent.SwitchChange
+}
+
+// Check reports whether a resource may be created or replaced. what names it in
+// messages, as in `tenant "blue"`; version is 0 when there is no such resource.
+// Errors are *intent.Error: CodeExists, or CodeVersion, also for a version of
+// what does not exist (RFC 9110 section 13.1.1).
+func (p Precondition) Check(what string, version uint64) error {
+	switch {
+	case p.Absent && version != 0:
+		return &intent.Error{Code: intent.CodeExists, Message: what + " exists"}
+	case p.Version != 0 && version == 0:
+		return &intent.Error{Code: intent.CodeVersion, Message: fmt.Sprintf("%s has no version %d", what, p.Version)}
+	case p.Version != 0 && p.Version != version:
+		return &intent.Error{Code: intent.CodeVersion, Message: fmt.Sprintf("%s has version %d, not %d", what, version, p.Version)}
+	}
+	return nil
+}
+
+// CheckExisting is Check for a change of what must exist: its deletion, say. A
+// missing resource is CodeNotFound whatever the precondition (RFC 9110 section
+// 13.2.1).
+func (p Precondition) CheckExisting(what string, version uint64) error {
+	if version == 0 {
+		return NotFound(what)
+	}
+	return p.Check(what, version)
+}
+
+// NotFound is the error of a resource that does not exist.
+func NotFound(what string) error {
+	return &intent.Error{Code: intent.CodeNotFound, Message: "there is no " + what}
+}

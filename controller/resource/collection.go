@@ -1,0 +1,193 @@
+package resource
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/weft-sdn/weft/controller/store"
+)
+
+// Kind is a kind of resource.
+type Kind struct {
+	// Name is the kind in messages: "SRv6 policy". Empty: the names of the resources
+	// say what they are.
+	Name string
+	// Prefix is what the keys of its records begin with; it ends in "/".
+	Prefix string
+}
+
+// Item is one resource, as its record keeps it.
+type Item[S, D any] struct {
+	Name    string
+	Version uint64
+	// Created is when the first version was made, Changed when this one was.
+	Created time.Time
+	Changed time.Time
+	// Spec is what a client wants, complete with its defaults.
+	Spec S
+	// Decided is what the controller made of it. Fields that JSON leaves out do
+	// not outlive the controller.
+	Decided D
+}
+
+// record is the form of an Item in the store.
+type record[S, D any] struct {
+	Version uint64    `json:"version"`
+	Created time.Time `json:"created"`
+	Changed time.Time `json:"changed"`
+	Spec    S         `json:"spec"`
+	Decided D         `json:"decided"`
+}
+
+// Collection holds the resources of a kind by name. S is the specification, D
+// what the controller decides about one. A Collection is not safe for use by
+// several goroutines.
+type Collection[S, D any] struct {
+	kind     Kind
+	versions *Versions
+	items    map[string]*Item[S, D]
+	unsaved  map[string]bool
+}
+
+// NewCollection returns a collection without resources.
+func NewCollection[S, D any](kind Kind, versions *Versions) *Collection[S, D] {
+	return &Collection[S, D]{kind: kind, versions: versions, items: make(map[string]*Item[S, D]), unsaved: make(map[string]bool)}
+}
+
+// Load takes a record; ok is false when its key is of another kind.
+func (c *Collection[S, D]) Load(r store.Record) (ok bool, err error) {
+	name, ok := strings.CutPrefix(r.Key, c.kind.Prefix)
+	if !ok || name == "" {
+		return false, nil
+	}
+	var x record[S, D]
+	if err := json.Unmarshal(r.Value, &x); err != nil {
+		return true, err
+	}
+	c.versions.seen(x.Version)
+	c.items[name] = &Item[S, D]{Name: name, Version: x.Version, Created: x.Created, Changed: x.Changed, Spec: x.Spec, Decided: x.Decided}
+	return true, nil
+}
+
+// Len returns the number of resources.
+func (c *Collection[S, D]) Len() int { return len(c.items) }
+
+// Get returns a resource, nil when there is none.
+func (c *Collection[S, D]) Get(name string) *Item[S, D] { return c.items[name] }
+
+// Find is Get with an error of CodeNotFound.
+func (c *Collection[S, D]) Find(name string) (*Item[S, D], error) {
+	if i := c.items[name]; i != nil {
+		return i, nil
+	}
+	return nil, NotFound(c.what(name))
+}
+
+// All returns the resources by name.
+func (c *Collection[S, D]) All() []*Item[S, D] {
+	out := make([]*Item[S, D], 0, len(c.items))
+	for _, name := range slices.Sorted(maps.Keys(c.items)) {
+		out = append(out, c.items[name])
+	}
+	return out
+}
+
+// Check returns the resource that a Put with a precondition replaces, nil when
+// it creates one.
+func (c *Collection[S, D]) Check(name string, pre Precondition) (*Item[S, D], error) {
+	return c.items[name], pre.Check(c.what(name), c.version(name))
+}
+
+// CheckDelete returns the resource that a Delete with a precondition removes.
+func (c *Collection[S, D]) CheckDelete(name string, pre Precondition) (*Item[S, D], error) {
+	return c.items[name], pre.CheckExisting(c.what(name), c.version(name))
+}
+
+// Put gives a resource its next version at a time, creating it where it is
+// missing. The caller has checked the change.
+func (c *Collection[S, D]) Put(name string, spec S, now time.Time) *Item[S, D] {
+	next := c.Try(name, spec, now)
+	next.Version = c.versions.Next()
+	i := c.items[name]
+	if i == nil {
+		i = &Item[S, D]{}
+		c.items[name] = i
+	}
+	*i = *next
+	c.unsaved[name] = true
+	return i
+}
+
+// Try returns the resource that Put would make, and changes nothing.
+func (c *Collection[S, D]) Try(name string, spec S, now time.Time) *Item[S, D] {
+	i := Item[S, D]{Name: name, Created: now}
+	if old := c.items[name]; old != nil {
+		i = *old
+	}
+	i.Version, i.Changed, i.Spec = c.versions.last+1, now, spec
+	return &i
+}
+
+// Save has the record of a resource written again: Decided has changed.
+func (c *Collection[S, D]) Save(name string) { c.unsaved[name] = true }
+
+// Delete removes a resource.
+func (c *Collection[S, D]) Delete(name string) {
+	delete(c.items, name)
+	c.unsaved[name] = true
+}
+
+// Changes returns the writes that keep what has changed since the last call.
+func (c *Collection[S, D]) Changes() []store.Op {
+	var out []store.Op
+	for _, name := range slices.Sorted(maps.Keys(c.unsaved)) {
+		op := store.Op{Key: c.kind.Prefix + name}
+		if i := c.items[name]; i != nil {
+			op.Value = i.encode()
+		}
+		out = append(out, op)
+	}
+	clear(c.unsaved)
+	return out
+}
+
+// Records returns the records of all resources.
+func (c *Collection[S, D]) Records() []store.Record {
+	var out []store.Record
+	for _, i := range c.All() {
+		out = append(out, store.Record{Key: c.kind.Prefix + i.Name, Value: i.encode()})
+	}
+	return out
+}
+
+func (i *Item[S, D]) encode() []byte {
+	return Encode(record[S, D]{i.Version, i.Created, i.Changed, i.Spec, i.Decided})
+}
+
+func (c *Collection[S, D]) version(name string) uint64 {
+	if i := c.items[name]; i != nil {
+		return i.Version
+	}
+	return 0
+}
+
+// what names a resource in messages.
+func (c *Collection[S, D]) what(name string) string {
+	if c.kind.Name == "" {
+		return name
+	}
+	return fmt.Sprintf("%s %q", c.kind.Name, name)
+}
+
+// Encode returns a record of plain structs as JSON.
+func Encode(v any) []byte {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(fmt.Sprintf("resource: record cannot be written: %v", err)) // plain structs of our own
+	}
+	return b
+}

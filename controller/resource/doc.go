@@ -1,0 +1,11 @@
+// Package resource is the one engine behind all kinds of resources: names,
+// versions, preconditions and the records that outlive the controller.
+//
+// A [Collection] holds the resources of one kind. A feature checks a change with
+// Collection.Check, decides whether it can be carried out, and then calls Put or
+// Delete; Changes returns the records to write. All collections of a core share
+// one [Versions], so that a version is never given twice.
+//
+// The rules are those of conditional requests (RFC 9110 section 13): every kind
+// answers alike. The package knows nothing of what a specification means.
+package resource

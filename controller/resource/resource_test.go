@@ -1,0 +1,146 @@
+package resource
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/controller/store"
+)
+
+func code(err error) intent.Code {
+	var e *intent.Error
+	if errors.As(err, &e) {
+		return e.Code
+	}
+	return ""
+}
+
+// TestPreconditions: the rules of RFC 9110 sections 13.1 and 13.2.
+func TestPreconditions(t *testing.T) {
+	for _, c := range []struct {
+		name        string
+		pre         Precondition
+		version     uint64 // 0: missing
+		put, change intent.Code
+	}{
+		{"none, missing", Precondition{}, 0, "", intent.CodeNotFound},
+		{"none, present", Precondition{}, 3, "", ""},
+		{"absent, missing", Precondition{Absent: true}, 0, "", intent.CodeNotFound},
+		{"absent, present", Precondition{Absent: true}, 3, intent.CodeExists, intent.CodeExists},
+		{"version, missing", Precondition{Version: 3}, 0, intent.CodeVersion, intent.CodeNotFound},
+		{"version, same", Precondition{Version: 3}, 3, "", ""},
+		{"version, older", Precondition{Version: 2}, 3, intent.CodeVersion, intent.CodeVersion},
+		{"version, newer", Precondition{Version: 4}, 3, intent.CodeVersion, intent.CodeVersion},
+	} {
+		for what, got := range map[string]struct {
+			err  error
+			want intent.Code
+		}{"put": {c.pre.Check(`tenant "a"`, c.version), c.put}, "change": {c.pre.CheckExisting(`tenant "a"`, c.version), c.change}} {
+			if code(got.err) != got.want || (got.err == nil) != (got.want == "") {
+				t.Errorf("%s: %s: %v, want %q", c.name, what, got.err, got.want)
+			}
+			if got.err != nil && !strings.Contains(got.err.Error(), `tenant "a"`) {
+				t.Errorf("%s: %s: %q does not name the resource", c.name, what, got.err)
+			}
+		}
+	}
+}
+
+type decision struct {
+	VRF  uint16 `json:"vrf"`
+	seen bool
+}
+
+func collection(records ...store.Record) (*Collection[string, decision], *Versions, error) {
+	v := NewVersions("versions")
+	c := NewCollection[string, decision](Kind{Name: "tenant", Prefix: "tenants/"}, v)
+	for _, r := range records {
+		if _, err := v.Load(r); err != nil {
+			return nil, nil, err
+		}
+		if _, err := c.Load(r); err != nil {
+			return nil, nil, err
+		}
+	}
+	return c, v, nil
+}
+
+// TestRecords: a collection comes back with its versions and decisions, and a
+// version is never given twice, also not after the newest resource has gone.
+func TestRecords(t *testing.T) {
+	c, v, _ := collection()
+	s := store.NewMemory()
+	keep := func() int {
+		t.Helper()
+		n := 0
+		for _, ops := range [][]store.Op{v.Changes(), c.Changes()} {
+			n += len(ops)
+			if err := store.Apply(context.Background(), s, ops); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return n
+	}
+	t0 := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	first := c.Put("a", "one", t0)
+	first.Decided = decision{VRF: 7, seen: true}
+	c.Put("b", "one", t0)
+	if keep() != 3 || keep() != 0 {
+		t.Error("records are written more or less than once")
+	}
+	if again := c.Put("a", "two", t0.Add(time.Second)); again != first || again.Version != 3 || !again.Created.Equal(t0) || !again.Changed.Equal(t0.Add(time.Second)) {
+		t.Errorf("%+v", again)
+	}
+	c.Delete("b")
+	if last := c.Put("c", "one", t0); last.Version != 4 {
+		t.Errorf("%+v", last)
+	}
+	c.Delete("c")
+	keep()
+	first.Decided.VRF = 8
+	c.Save("a")
+	keep()
+
+	records, _, err := s.List(context.Background(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	next, versions, err := collection(records...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := next.Find("a")
+	if err != nil || next.Len() != 1 || a.Version != 3 || a.Spec != "two" || a.Decided != (decision{VRF: 8}) || !a.Created.Equal(t0) {
+		t.Errorf("%+v, %v, %d resources", a, err, next.Len())
+	}
+	if n := versions.Next(); n != 5 {
+		t.Errorf("version %d is given again", n)
+	}
+	if _, err := next.Find("b"); code(err) != intent.CodeNotFound {
+		t.Error(err)
+	}
+}
+
+// TestVersionsWithoutTheirRecord: the versions of the resources count too.
+func TestVersionsWithoutTheirRecord(t *testing.T) {
+	_, v, err := collection(store.Record{Key: "tenants/a", Value: []byte(`{"version":9,"spec":"x"}`)})
+	if err != nil || v.Next() != 10 {
+		t.Error(err)
+	}
+}
+
+func TestBadRecords(t *testing.T) {
+	for _, r := range []store.Record{{Key: "tenants/a", Value: []byte("{")}, {Key: "versions", Value: []byte("x")}} {
+		if _, _, err := collection(r); err == nil {
+			t.Errorf("%s is taken", r.Key)
+		}
+	}
+	c, _, _ := collection()
+	if ok, err := c.Load(store.Record{Key: "other/a", Value: []byte("{")}); ok || err != nil {
+		t.Errorf("a record of another kind: %v, %v", ok, err)
+	}
+}

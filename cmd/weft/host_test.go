@@ -122,7 +122,7 @@ func TestHostErrors(t *testing.T) {
 		{"save alone", with("--write", "x", "--save", "y"), exitUsage, "--save without --serve"},
 		{"config and flags", []string{"--config", bad, "--qpn", "2"}, exitUsage, "--config and --qpn: want one of them"},
 		{"no config", []string{"--config", "/nowhere"}, exitUsage, "open /nowhere"},
-		{"bad config", []string{"--config", bad}, exitUsage, `bad.yaml:2: invalid host configuration: unknown field "colour"`},
+		{"bad config", []string{"--config", bad}, exitUsage, `bad.yaml:2: invalid host configuration: colour: unknown field`},
 	} {
 		c.check(t)
 	}

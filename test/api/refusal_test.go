@@ -179,7 +179,7 @@ var requests = []struct {
 	{"long name", "POST", "", `{"name":"` + strings.Repeat("g", 64) + `",GOOD}`, nil, over("name", 63)},
 	{"another name in the body", "PUT", "/g1", `{"name":"g2",GOOD}`, nil, invalid("name")},
 	{"unknown field at the top", "POST", "", `{"name":"g3","colour":"red",GOOD}`, nil, malformed("colour")},
-	{"unknown parameter", "POST", "?dryRun=true", `{"name":"g3",GOOD}`, nil, malformed("query.dryRun")},
+	{"unknown parameter", "POST", "?nosuch=1", `{"name":"g3",GOOD}`, nil, malformed("query.nosuch")},
 	{"no body", "POST", "", "", nil, malformed("")},
 	{"not JSON", "POST", "", "name: g3", nil, malformed("body")},
 	{"half a body", "POST", "", `{"name":"g3",`, nil, malformed("body")},

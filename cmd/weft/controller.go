@@ -94,6 +94,13 @@ func (k *controllerCommand) run(ctx context.Context) error {
 			k.config, len(inv.Switches), len(inv.Hosts), len(inv.BGP.Peers), inv.API.Listen)
 		return err
 	}
+	apiListen := "api.listen"
+	if k.listen != "" {
+		apiListen = "--listen"
+	}
+	if err := checkListens(ctx, apiListen, inv.API.Listen, "bgp.listen", inv.BGP.Listen, "mrc.listen", inv.MRC.Listen); err != nil {
+		return err
+	}
 	service.TuneMemory()
 	s, err := service.Start(ctx, service.Options{Inventory: *inv, Log: log, API: api, Election: k.election.ElectionID})
 	if err != nil {

@@ -41,6 +41,9 @@ The network is a built-in one (%s) or a YAML file (docs/config.md, Lab).`, strin
 		if err != nil {
 			return usagef("--%w", err)
 		}
+		if err := checkListens(cmd.Context(), "--listen", listen, "--trace-addr", traces); err != nil {
+			return err
+		}
 		return runLab(cmd.Context(), env, network, lab.MRCSettings(&network, m), listen, traces, traffic, logger)
 	}
 	c.Flags().StringVar(&listen, "listen", "127.0.0.1:8080", "address:port of the API")

@@ -189,6 +189,9 @@ func isDirectory(name string) bool {
 // serve runs the switch until ctx ends.
 func (s *embedded) serve(ctx context.Context, set setting) (err error) {
 	log := set.log
+	if err := checkListens(ctx, "--grpc-server-addr", s.address, "--http-addr", s.http); err != nil {
+		return err
+	}
 	listener, err := net.Listen("tcp", s.address)
 	if err != nil {
 		return fmt.Errorf("P4Runtime server: %w", err)

@@ -1,0 +1,48 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strconv"
+	"syscall"
+)
+
+// checkListen reports, as a usage error, that nothing on this machine can listen at an
+// address, before anything is started for it. What names the flag or field. An empty
+// address is none, and an address in use is found when it is taken.
+func checkListen(ctx context.Context, what, address string) error {
+	if address == "" {
+		return nil
+	}
+	_, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return usagef("%s is %q: want HOST:PORT, with an IPv6 address in brackets", what, address)
+	}
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return usagef("%s is %q: the port is %q: want 0 to 65535", what, address, port)
+	}
+	var config net.ListenConfig
+	l, err := config.Listen(ctx, "tcp", address)
+	var unknown *net.DNSError
+	switch {
+	case err == nil:
+		return l.Close()
+	case errors.As(err, &unknown):
+		return usagef("%s is %q: the host is not known (%s): want an address of this machine", what, address, unknown.Err)
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return usagef("%s is %q: this machine has no such address: want one that it has, or no host for all of them", what, address)
+	case errors.Is(err, syscall.EACCES):
+		return usagef("%s is %q: the port needs privileges: want one from 1024 to 65535", what, address)
+	}
+	return nil
+}
+
+// checkListens checks pairs of what names an address, and the address.
+func checkListens(ctx context.Context, pairs ...string) error {
+	var all []error
+	for i := 0; i+1 < len(pairs); i += 2 {
+		all = append(all, checkListen(ctx, pairs[i], pairs[i+1]))
+	}
+	return errors.Join(all...)
+}

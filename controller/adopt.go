@@ -1,9 +1,7 @@
 package controller
 
 import (
-	"maps"
 	"net/netip"
-	"slices"
 
 	"github.com/weft-sdn/weft/controller/plan"
 	"github.com/weft-sdn/weft/southbound/entry"
@@ -133,14 +131,14 @@ func (c *Core) disown(g *group) {
 	}
 }
 
-// endAdoption removes the groups that nobody has applied again.
+// endAdoption removes the groups that nobody has applied again, and what a group
+// deleted meanwhile has left.
 func (c *Core) endAdoption() {
-	left := c.adoption.found
 	c.adoption = adoption{}
-	for _, i := range slices.Sorted(maps.Keys(left)) {
-		if c.byIndex[i] == nil {
-			for name := range c.devices {
-				c.reconsider(name, int(i))
+	for name, d := range c.devices {
+		for unit := range d.units {
+			if unit >= 0 && c.byIndex[uint16(unit)] == nil {
+				c.reconsider(name, unit)
 			}
 		}
 	}

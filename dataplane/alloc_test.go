@@ -98,7 +98,7 @@ func kinds() []kind {
 		}, 50},
 		{"replicate to 2", func(t testing.TB) *load {
 			r := edgeRig(t, 0)
-			r.insert("local_sid", key(nodeSID+"/128"), 0, r.call("end_replicate", "0005", "004b", "00"))
+			r.insert("local_sid", key(nodeSID+"/128"), 0, r.call("end_replicate", "0005", "004b", "00", parentAddr))
 			children := MulticastGroup{ID: 75, Replicas: []Replica{{Port: 1, Instance: 17}, {Port: 2, Instance: 18}}}
 			if err := r.s.InsertMulticastGroup(children); err != nil {
 				t.Fatal(err)

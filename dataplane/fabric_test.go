@@ -72,7 +72,7 @@ func edgeRig(t testing.TB, n int) *rig { return edgeRigOf(t, loadFile(t, fabricJ
 func edgeRigOf(t testing.TB, p *Program, n int) *rig {
 	r := forwardingRigOf(t, p)
 	r.insert("port", key("0002"), 0, r.call("set_port", "00", "0000"))
-	r.insert("local_sid", key(edgeSID+"/128"), 0, r.call("end_mt", "0005", fmt.Sprintf("%04x", 64+2*5)))
+	r.insert("local_sid", key(edgeSID+"/128"), 0, r.call("end_mt", "0005", fmt.Sprintf("%04x", 64+2*5), parentAddr))
 	r.insert("mt_proxy", key(proxyAddr), 0, r.call("set_group", "0005"))
 	live := fmt.Sprintf("%08x", uint32(1<<n-1))
 	r.insert("mt_group", key("0005"), 0, r.call("set_group_state", "00000011", "000077", live,

@@ -26,9 +26,9 @@ func fabricOracle(o *oracle) {
 	o.insert("neighbor", key("0007"), 0, o.call("set_macs", macSwitch, macNext))
 	o.insert("neighbor", key("0008"), 0, o.call("set_macs", macSwitch, macHost))
 	sid := func(n string) string { return "20010db80002000000000000000" + n }
-	o.insert("local_sid", key(sid("0e001")+"/128"), 0, o.call("end_mt", "0005", "004a"))
-	o.insert("local_sid", key(sid("0e002")+"/128"), 0, o.call("end_replicate", "0006", "004c", "00"))
-	o.insert("local_sid", key(sid("0e003")+"/128"), 0, o.call("end_replicate", "0005", "004a", "01"))
+	o.insert("local_sid", key(sid("0e001")+"/128"), 0, o.call("end_mt", "0005", "004a", parentAddr))
+	o.insert("local_sid", key(sid("0e002")+"/128"), 0, o.call("end_replicate", "0006", "004c", "00", sourceAddr))
+	o.insert("local_sid", key(sid("0e003")+"/128"), 0, o.call("end_replicate", "0005", "004a", "01", parentAddr))
 	o.insert("local_sid", key(sid("01000")+"/116"), 0, o.call("end"))
 	o.insert("local_sid", key(sid("0d006")+"/128"), 0, o.call("end_dt6", "0001"))
 	o.insert("local_sid", key(sid("0000a")+"/128"), 0, o.call("end_x", "0001", "0007"))

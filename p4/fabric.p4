@@ -35,6 +35,7 @@
 #include "include/slices.p4"
 #include "include/pfc.p4"
 #include "include/learning.p4"
+#include "include/edge.p4"
 #include "include/srv6.p4"
 #include "include/policy.p4"
 #include "include/multicast.p4"

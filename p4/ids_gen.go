@@ -47,6 +47,7 @@ const (
 	ActionMtEncaps            = "mt_encaps"
 	ActionMtEncapsReplicate   = "mt_encaps_replicate"
 	ActionMtInband            = "mt_inband"
+	ActionNoSid               = "no_sid"
 	ActionPfcToLink           = "pfc_to_link"
 	ActionPfcToTunnel         = "pfc_to_tunnel"
 	ActionServiceDt6          = "service_dt6"
@@ -61,7 +62,6 @@ const (
 	ActionSetMacs             = "set_macs"
 	ActionSetMultiplier       = "set_multiplier"
 	ActionSetNode             = "set_node"
-	ActionSetOutsidePort      = "set_outside_port"
 	ActionSetPfcQueue         = "set_pfc_queue"
 	ActionSetPort             = "set_port"
 	ActionSetQueue            = "set_queue"
@@ -215,6 +215,7 @@ const (
 	ActionMtEncapsID            uint32 = 0x01000054
 	ActionMtEncapsReplicateID   uint32 = 0x01000055
 	ActionMtInbandID            uint32 = 0x01000057
+	ActionNoSidID               uint32 = 0x0100001f
 	ActionPfcToLinkID           uint32 = 0x010000e7
 	ActionPfcToTunnelID         uint32 = 0x010000e6
 	ActionServiceDt6ID          uint32 = 0x0100001c
@@ -229,7 +230,6 @@ const (
 	ActionSetMacsID             uint32 = 0x01000038
 	ActionSetMultiplierID       uint32 = 0x01000033
 	ActionSetNodeID             uint32 = 0x01000001
-	ActionSetOutsidePortID      uint32 = 0x01000045
 	ActionSetPfcQueueID         uint32 = 0x010000e5
 	ActionSetPortID             uint32 = 0x01000040
 	ActionSetQueueID            uint32 = 0x01000094
@@ -380,6 +380,7 @@ const (
 	EthertypeTarget      = 0x88b6 // one of those for local experiments: what PFC_PORT carries
 	PfcMac               = 0x0180c2000001
 	PfcOpcode            = 0x0101
+	ProtoIpv4            = 4
 	ProtoTcp             = 6
 	ProtoUdp             = 17
 	ProtoIpv6            = 41
@@ -453,7 +454,7 @@ const (
 	DropReasonMtOpcode          DropReason = 21 // READ, ATOMIC or no RC request
 	DropReasonMtGroup           DropReason = 22 // the SID's or packet-out's group is not programmed
 	DropReasonMtQpn             DropReason = 23 // destination QPN is not the designated one
-	DropReasonMtNotSource       DropReason = 24 // data to a group, not from its source, or not in the way of its mode
+	DropReasonMtNotSource       DropReason = 24 // data to a group, not from its source or its first switch, or not in the way of its mode
 	DropReasonMtNotBranch       DropReason = 25 // response from elsewhere than its branch
 	DropReasonMtEpoch           DropReason = 26 // response of another epoch
 	DropReasonMtDeadBranch      DropReason = 27 // branch is not in the live mask
@@ -471,7 +472,7 @@ const (
 	DropReasonTrimQueueFull     DropReason = 39 // neither has the class of trimmed packets
 	DropReasonMtTrimmed         DropReason = 40 // trimmed packet of a group where it would be delivered or answered
 	DropReasonEvField           DropReason = 41 // no way for the value of this switch's field of a structured EV
-	DropReasonSidFromOutside    DropReason = 42 // addressed to a SID, from a port that faces outside of the domain
+	DropReasonSidFromOutside    DropReason = 42 // from a port that faces a host: addressed to a SID, or encapsulated otherwise than that host may
 	DropReasonSidEthernet       DropReason = 43 // Ethernet frame at an End.X.PFC or End.PFC SID, to another address than PFC's
 	DropReasonSrPolicy          DropReason = 44 // steered into a policy that has no segment list
 	DropReasonPfcFrame          DropReason = 45 // MAC control frame that is not PFC's

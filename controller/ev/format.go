@@ -13,6 +13,8 @@ import (
 const (
 	// FirstLocal is the first local uSID, and End.DT6 to the hosts of a leaf.
 	FirstLocal uint16 = 0xE000
+	// LocalBits are the upper bits that all local uSIDs share with FirstLocal.
+	LocalBits = 3
 	// maxNumber is the greatest number of a link, and of a port of a host.
 	maxNumber = 0x7FF
 	// keepBase + port: over that port to a host, with the outer header.

@@ -94,6 +94,7 @@ func prefix(field string, p netip.Prefix) entry.Match {
 func (n *Network) Links(sw *inventory.Switch) []entry.Entity {
 	b := baseWork{n: n, sw: sw, node: n.nodes[sw.Name]}
 	b.ports()
+	b.sidSpace()
 	b.hosts()
 	b.replication()
 	if b.node != nil {
@@ -133,22 +134,11 @@ func port(p uint32) entry.Value { return entry.Uint(uint64(p)) }
 func (b *baseWork) ports() {
 	mac := packet.MAC(b.sw.MAC)
 	b.add(entry.In(p4.TableMyStation, entry.Do(p4.ActionAcceptStation), entry.Exact("dst_addr", entry.MAC(mac))))
-	hostPorts := b.n.hostPorts(b.sw)
-	edges := b.n.edges[b.sw.Name]
-	for _, p := range hostPorts {
-		if vrf, outside := edges[p]; outside {
-			b.add(entry.In(p4.TablePort, entry.Do(p4.ActionSetOutsidePort, entry.With("host_facing", entry.Bool(true)), number("vrf", vrf)), entry.Exact("port", port(p))))
-			continue
-		}
-		b.add(setPort(p, true))
-	}
-	if len(edges) > 0 {
-		b.sidSpace()
+	for _, p := range b.n.hostPorts(b.sw) {
+		b.add(setPort(p, true, b.n.edges[b.sw.Name][p]))
 	}
 	for _, p := range b.n.fabricPorts(b.sw) {
-		if !slices.Contains(hostPorts, p) {
-			b.add(setPort(p, false))
-		}
+		b.add(setPort(p, false, 0))
 	}
 	if b.node == nil {
 		return
@@ -164,29 +154,8 @@ func (b *baseWork) ports() {
 	}
 }
 
-// sidSpace emits the prefixes of all SIDs of the domain: blocks where nodes
-// advertise the structure of their SIDs, and locators elsewhere.
-func (b *baseWork) sidSpace() {
-	seen := make(map[netip.Prefix]bool)
-	for _, node := range b.n.Snapshot.Nodes {
-		for _, l := range node.Locators {
-			p := l.Prefix.Masked()
-			for _, s := range node.SIDs {
-				if bits := int(s.Structure.LocatorBlock); bits > 0 && bits <= p.Bits() && p.Contains(s.Address) {
-					p = netip.PrefixFrom(p.Addr(), bits).Masked()
-					break
-				}
-			}
-			if p.Addr().Is6() && !seen[p] {
-				seen[p] = true
-				b.add(entry.In(p4.TableSidSpace, entry.Do(p4.ActionSidOfDomain), prefix("dst_addr", p)))
-			}
-		}
-	}
-}
-
-func setPort(p uint32, hostFacing bool) entry.Entity {
-	return entry.In(p4.TablePort, entry.Do(p4.ActionSetPort, entry.With("host_facing", entry.Bool(hostFacing)), entry.With("vrf", entry.Uint(0))),
+func setPort(p uint32, hostFacing bool, vrf uint16) entry.Entity {
+	return entry.In(p4.TablePort, entry.Do(p4.ActionSetPort, entry.With("host_facing", entry.Bool(hostFacing)), number("vrf", vrf)),
 		entry.Exact("port", port(p)))
 }
 

@@ -144,6 +144,7 @@ func (b *baseWork) usids(a *ev.Assignment, s ev.Switch) {
 	// The last uSID of a path names a port to a host. With the outer header it
 	// is a route: nothing is left to be done at this switch.
 	if s.Tier == 0 {
+		b.hostUSIDs(a)
 		seen := make(map[uint32]bool)
 		for _, h := range b.n.hostsOf[b.sw.Name] {
 			way := h.way

@@ -247,12 +247,21 @@ func (w *itemWork) copies() {
 	}
 }
 
-// sid emits the node's SID.
+// outerSource returns the source address of the encapsulation: whoever starts it.
+func (p *Placement) outerSource() netip.Addr {
+	if p.Mode == intent.Inband {
+		return p.Source.Address
+	}
+	return p.Nodes[0].Address
+}
+
+// sid returns the node's SID, which takes packets of the tree's own source alone.
 func (w *itemWork) sid() entry.Entity {
 	group := entry.With("mcast_group", entry.Uint(uint64(w.p.treeGroup())))
-	act := entry.Do(p4.ActionEndMt, entry.With("group", w.group), group)
+	source := addr("source", w.p.outerSource())
+	act := entry.Do(p4.ActionEndMt, entry.With("group", w.group), group, source)
 	if w.n.HasChildren() {
-		act = entry.Do(p4.ActionEndReplicate, entry.With("group", w.group), group, entry.With("has_local", entry.Bool(w.n.HasReceivers())))
+		act = entry.Do(p4.ActionEndReplicate, entry.With("group", w.group), group, entry.With("has_local", entry.Bool(w.n.HasReceivers())), source)
 	}
 	return entry.In(p4.TableLocalSid, act, prefix("dst_addr", host(w.n.SID)))
 }

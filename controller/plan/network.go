@@ -27,6 +27,7 @@ type Network struct {
 	hostsOf  map[string][]attached // by switch, ordered by name
 	routes   []destination
 	edges    Edges
+	sids     []netip.Prefix // that hold SIDs
 }
 
 // attached is a host at a switch.
@@ -47,6 +48,7 @@ func NewNetwork(snap *topology.Snapshot, inv *inventory.Inventory) *Network {
 		names:    make(map[topology.NodeID]string, len(inv.Switches)),
 		hosts:    make(map[netip.Addr]*inventory.Host, len(inv.Hosts)),
 		hostsOf:  make(map[string][]attached),
+		sids:     sidPrefixes(snap),
 	}
 	for i := range inv.Switches {
 		n.switches[inv.Switches[i].Name] = &inv.Switches[i]
@@ -159,6 +161,9 @@ func (n *Network) Taken(a netip.Addr) (use string, taken bool) {
 			}
 		}
 	}
+	if n.isSID(a) {
+		return "in a prefix of SIDs", true
+	}
 	return "", false
 }
 
@@ -201,7 +206,8 @@ func (n *Network) hostHop(sw string, h *inventory.Host) hop {
 	return n.hostsOf[sw][i].way
 }
 
-// fabricPorts returns the ports of a switch that lead to neighbors, ascending.
+// fabricPorts returns the ports of a switch that lead to neighbors, ascending. A
+// port that the inventory gives to hosts is none of them, whatever is advertised.
 func (n *Network) fabricPorts(sw *inventory.Switch) []uint32 {
 	node := n.nodes[sw.Name]
 	if node == nil {
@@ -213,6 +219,8 @@ func (n *Network) fabricPorts(sw *inventory.Switch) []uint32 {
 			out = append(out, p)
 		}
 	}
+	hosts := n.hostPorts(sw)
+	out = slices.DeleteFunc(out, func(p uint32) bool { return slices.Contains(hosts, p) })
 	slices.Sort(out)
 	return slices.Compact(out)
 }

@@ -2,24 +2,19 @@
 control Admission(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
     bit<128> src_addr = 0;
 
+    // host_facing: the port leads out of the SR domain. Its packets pass the source guard and the domain's edge.
     @id(0x01000040)
     action set_port(bit<1> host_facing, bit<16> vrf) {
         meta.host_facing = host_facing;
         meta.vrf = vrf;
     }
 
-    // A port that faces outside of the SR domain: nothing that comes by it may be addressed to a SID (RFC 8754 section 5.1).
-    @id(0x01000045)
-    action set_outside_port(bit<1> host_facing, bit<16> vrf) {
-        set_port(host_facing, vrf);
-        meta.outside = 1;
-    }
-
+    // A port without an entry leads out of the domain, to no known host: the source guard drops all that it receives.
     @id(0x02000040)
     table port {
         key = { std.ingress_port : exact @name("port"); }
-        actions = { set_port; set_outside_port; @defaultonly NoAction; }
-        const default_action = NoAction();
+        actions = { set_port; }
+        const default_action = set_port(1, 0);
         size = PORTS;
     }
 

@@ -8,6 +8,7 @@ const bit<16> ETHERTYPE_TARGET      = 0x88b6;   // one of those for local experi
 const bit<48> PFC_MAC    = 0x0180c2000001;
 const bit<16> PFC_OPCODE = 0x0101;
 
+const bit<8> PROTO_IPV4     = 4;
 const bit<8> PROTO_TCP      = 6;
 const bit<8> PROTO_UDP      = 17;
 const bit<8> PROTO_IPV6     = 41;
@@ -100,7 +101,7 @@ enum bit<8> DropReason {
     MT_OPCODE             = 21,   // READ, ATOMIC or no RC request
     MT_GROUP              = 22,   // the SID's or packet-out's group is not programmed
     MT_QPN                = 23,   // destination QPN is not the designated one
-    MT_NOT_SOURCE         = 24,   // data to a group, not from its source, or not in the way of its mode
+    MT_NOT_SOURCE         = 24,   // data to a group, not from its source or its first switch, or not in the way of its mode
     MT_NOT_BRANCH         = 25,   // response from elsewhere than its branch
     MT_EPOCH              = 26,   // response of another epoch
     MT_DEAD_BRANCH        = 27,   // branch is not in the live mask
@@ -118,7 +119,7 @@ enum bit<8> DropReason {
     TRIM_QUEUE_FULL       = 39,   // neither has the class of trimmed packets
     MT_TRIMMED            = 40,   // trimmed packet of a group where it would be delivered or answered
     EV_FIELD              = 41,   // no way for the value of this switch's field of a structured EV
-    SID_FROM_OUTSIDE      = 42,   // addressed to a SID, from a port that faces outside of the domain
+    SID_FROM_OUTSIDE      = 42,   // from a port that faces a host: addressed to a SID, or encapsulated otherwise than that host may
     SID_ETHERNET          = 43,   // Ethernet frame at an End.X.PFC or End.PFC SID, to another address than PFC's
     SR_POLICY             = 44,   // steered into a policy that has no segment list
     PFC_FRAME             = 45,   // MAC control frame that is not PFC's

@@ -71,7 +71,6 @@ struct metadata_t {
     bit<1>   upward;             // the destination is not below this switch
     bit<1>   encapsulated;       // outer headers are new
     bit<1>   decapsulated;
-    bit<1>   outside;            // came by a port that faces outside of the domain
     bit<1>   link_local;         // the frame's MAC addresses are written
     bit<20>  slice_mask;         // bits of an outer flow label that are the slice's id
     bit<20>  slice;              // of the outer header, as received

@@ -21,8 +21,8 @@ control SliceField(inout metadata_t meta) {
     }
 }
 
-// The queue of what comes encapsulated. Nobody outside is believed. A PFC frame keeps the class of its DSCP: it must not wait
-// behind what it is to stop.
+// The queue of what comes encapsulated. A host's flow label selects no slice. A PFC frame keeps the class of its DSCP: it must
+// not wait behind what it is to stop.
 control Slices(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
 
     @id(0x010000c1)
@@ -41,7 +41,7 @@ control Slices(inout headers_t hdr, inout metadata_t meta, inout standard_metada
     }
 
     apply {
-        if (meta.slice_mask != 0 && hdr.outer_ipv6.isValid() && meta.outside == 0) {
+        if (meta.slice_mask != 0 && hdr.outer_ipv6.isValid() && meta.host_facing == 0) {
             meta.slice = hdr.outer_ipv6.flow_label & meta.slice_mask;
             if (!hdr.pfc.isValid()) {
                 slice.apply();

@@ -33,6 +33,7 @@ control Endpoint(inout headers_t hdr, inout metadata_t meta, inout standard_meta
     Decapsulate() decapsulate;
     PfcTunnel() pfc_tunnel;
     PfcLearning() pfc_learning;
+    DomainEdge() domain_edge;
     bit<2>   behavior = SID_NONE;
     bit<1>   decaps = 0;
     bit<1>   psp = 0;
@@ -41,6 +42,7 @@ control Endpoint(inout headers_t hdr, inout metadata_t meta, inout standard_meta
     bit<1>   argument = 0;           // there is one: the container goes on
     bit<1>   pfc = 0;                // Ethernet frames are looked at for PFC's
     bit<1>   is_sid = 0;
+    bit<128> tree_source = 0;
     bit<1>   service = 0;
     bit<128> shifted = 0;
     bit<8>   hop_limit = 0;
@@ -140,22 +142,21 @@ control Endpoint(inout headers_t hdr, inout metadata_t meta, inout standard_meta
     }
 
     // RFC 9524 section 2.2: a copy per branch, Segments Left untouched. With receivers of its own
-    // (has_local) the node is also an End.MT edge of the tree.
+    // (has_local) the node is also an End.MT edge of the tree. source is where the tree's encapsulation starts: no other
+    // outer source address is taken.
     @id(0x01000013)
-    action end_replicate(bit<16> group, bit<16> mcast_group, bit<1> has_local) {
+    action end_replicate(bit<16> group, bit<16> mcast_group, bit<1> has_local, bit<128> source) {
         meta.mt_group = group;
         meta.mt_replicate = 1;
         meta.mt_verify_icrc = has_local;
         std.mcast_grp = mcast_group;
+        tree_source = source;
     }
 
     // Draft section 6.2.
     @id(0x01000014)
-    action end_mt(bit<16> group, bit<16> mcast_group) {
-        meta.mt_group = group;
-        meta.mt_replicate = 1;
-        meta.mt_verify_icrc = 1;
-        std.mcast_grp = mcast_group;
+    action end_mt(bit<16> group, bit<16> mcast_group, bit<128> source) {
+        end_replicate(group, mcast_group, 1, source);
     }
 
     @id(0x02000010)
@@ -184,48 +185,13 @@ control Endpoint(inout headers_t hdr, inout metadata_t meta, inout standard_meta
         size = SERVICE_SIDS;
     }
 
-    @id(0x0100001d)
-    action sid_of_domain() {
-        is_sid = 1;
-    }
-
-    // The SIDs of the domain, of whichever node. A node's own are SIDs without it.
-    @id(0x02000012)
-    table sid_space {
-        key = { meta.dst : lpm @name("dst_addr"); }
-        actions = { sid_of_domain; @defaultonly NoAction; }
-        const default_action = NoAction();
-        size = SID_SPACES;
-    }
-
-    @id(0x0100001e)
-    action allow_sid() {
-        is_sid = 0;
-    }
-
-    // Who outside may use which: hosts that are part of a tree, or choose paths.
-    @id(0x02000013)
-    table sid_allowed {
-        key = {
-            std.ingress_port : exact @name("port");
-            meta.dst         : lpm @name("dst_addr");
-        }
-        actions = { allow_sid; @defaultonly NoAction; }
-        const default_action = NoAction();
-        size = SIDS_ALLOWED;
-    }
-
     apply {
         if (local_sid.apply().hit) {
             is_sid = 1;
         }
-        if (meta.outside == 1) {
-            sid_space.apply();
-            if (is_sid == 1) {
-                sid_allowed.apply();
-            }
-            if (is_sid == 1) {
-                meta.drop_reason = DropReason.SID_FROM_OUTSIDE;
+        if (meta.host_facing == 1) {
+            domain_edge.apply(hdr, meta, std, is_sid);
+            if (meta.drop_reason == DropReason.SID_FROM_OUTSIDE) {
                 behavior = SID_NONE;
                 meta.mt_replicate = 0;
             }
@@ -303,6 +269,8 @@ control Endpoint(inout headers_t hdr, inout metadata_t meta, inout standard_meta
         if (meta.mt_replicate == 1 && meta.drop_reason == DropReason.NONE) {
             if (!hdr.outer_ipv6.isValid()) {
                 meta.drop_reason = DropReason.SID_UPPER_LAYER;
+            } else if (hdr.outer_ipv6.src_addr != tree_source) {
+                meta.drop_reason = DropReason.MT_NOT_SOURCE;
             } else if (hdr.outer_ipv6.hop_limit <= 1) {
                 meta.drop_reason = DropReason.HOP_LIMIT;
             } else {

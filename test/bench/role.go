@@ -93,7 +93,7 @@ func replicating(n int) role {
 			entry.Do(p4.ActionToChild, address("sid", childSID(i)), number("neighbor", port)), entry.Exact("rid", entry.Uint(uint64(i+1)))))
 	}
 	r.entries = append(r.entries, entry.Copies(treeGroup, replicas...),
-		localSID(entry.Do(p4.ActionEndReplicate, number("group", groupIndex), number("mcast_group", treeGroup), number("has_local", 0))))
+		localSID(entry.Do(p4.ActionEndReplicate, number("group", groupIndex), number("mcast_group", treeGroup), number("has_local", 0), address("source", parentAddr))))
 
 	in := request()
 	for i := range n {
@@ -116,7 +116,7 @@ func delivering(n int) role {
 			entry.Exact("rid", entry.Uint(uint64(i+1)))))
 	}
 	r.entries = append(r.entries, entry.Copies(treeGroup, replicas...),
-		localSID(entry.Do(p4.ActionEndMt, number("group", groupIndex), number("mcast_group", treeGroup))))
+		localSID(entry.Do(p4.ActionEndMt, number("group", groupIndex), number("mcast_group", treeGroup), address("source", parentAddr))))
 
 	in := request()
 	for i := range n {

@@ -96,7 +96,7 @@ func endMT() []scenario {
 		},
 		scenario{
 			name:    "end.mt/unprogrammed",
-			entries: append(entries[:len(entries)-1:len(entries)-1], entry(p4.TableLocalSid, []any{exactly(t.sid())}, p4.ActionEndMt, 999, t.mcast())),
+			entries: append(entries[:len(entries)-1:len(entries)-1], entry(p4.TableLocalSid, []any{exactly(t.sid())}, p4.ActionEndMt, 999, t.mcast(), t.from())),
 			steps:   []step{{what: "group", in: in(7, onTree), ingress: drops{p4.DropReasonMtGroup: 1}}},
 		},
 		scenario{

@@ -203,23 +203,32 @@ func (g group) upCNP() wire {
 // tree is the downward side of a group at this switch.
 type tree struct {
 	group
-	children []uint32 // ports; the child behind one is reached by sidBehind(port)
-	inband   bool     // receivers are in the packets' TLVs
-	fallback bool     // receivers are provisioned for packets without
-	literal  bool     // the source address stays, as the draft's text has it
+	children []uint32   // ports; the child behind one is reached by sidBehind(port)
+	inband   bool       // receivers are in the packets' TLVs
+	fallback bool       // receivers are provisioned for packets without
+	literal  bool       // the source address stays, as the draft's text has it
+	outer    netip.Addr // source of the encapsulation; default the node behind port 7
 }
 
 // sid is the SID the tree has at this switch.
 func (t tree) sid() netip.Addr { return addr(fmt.Sprintf("fd00:b:ff::%x", 0x1000+int(t.id))) }
+
+// from is the source address of the encapsulation.
+func (t tree) from() netip.Addr {
+	if t.outer.IsValid() {
+		return t.outer
+	}
+	return nodeBehind(7)
+}
 
 func (t tree) mcast() uint32 { return p4.McastTree + 2*uint32(t.id) }
 
 // downward are the entries that copy data: the SID, the copies, what each of them becomes.
 func (t tree) downward() []*p4v1.Update {
 	updates := append(t.receivers(), t.groups()...)
-	action, params := p4.ActionEndMt, []any{t.id, t.mcast()}
+	action, params := p4.ActionEndMt, []any{t.id, t.mcast(), t.from()}
 	if len(t.children) > 0 {
-		action, params = p4.ActionEndReplicate, append(params, len(t.branches) > 0)
+		action, params = p4.ActionEndReplicate, []any{t.id, t.mcast(), len(t.branches) > 0, t.from()}
 	}
 	updates = append(updates, t.state(), entry(p4.TableLocalSid, []any{exactly(t.sid())}, action, params...))
 	for i, port := range t.children {
@@ -281,7 +290,7 @@ func (t tree) onTree(p packet.RoCE, tlvs ...byte) packet.RoCE {
 		panic(err)
 	}
 	p.Encapsulated, p.Routed, p.SRH = true, true, srh
-	p.Outer = packet.IPv6{TrafficClass: p.IPv6.TrafficClass, FlowLabel: 0x54321, HopLimit: 60, Src: nodeBehind(7), Dst: t.sid()}
+	p.Outer = packet.IPv6{TrafficClass: p.IPv6.TrafficClass, FlowLabel: 0x54321, HopLimit: 60, Src: t.from(), Dst: t.sid()}
 	return p
 }
 

@@ -22,7 +22,7 @@ func l3vpn() []scenario {
 
 	s := scenario{name: "l3vpn/policies", classes: true, entries: append(pfcSIDs(0), entry(p4.TableSliceField, nil, p4.ActionSetSliceField, slices))}
 	for i, t := range tenants {
-		s.entries = append(s.entries, modify(entry(p4.TablePort, []any{t.port}, p4.ActionSetOutsidePort, 0, t.vrf))...)
+		s.entries = append(s.entries, hostPort(t.port, t.vrf, anybody)...)
 		s.entries = append(s.entries,
 			entry(p4.TableSrv6Policy, []any{t.vrf, exactly(dst)}, p4.ActionVpnSteer, 1, far[i], t.slice, 10+i, i, 0),
 			entry(p4.TableLocalSid, []any{exactly(near[i])}, p4.ActionEndDt6, t.vrf),
@@ -102,7 +102,7 @@ func l3vpn() []scenario {
 	s.steps = append(s.steps,
 		step{what: "in transit a slice has its queue", in: wire{4, plain(transit, backPacket)}, out: []wire{forwarded(5, plain(transit, backPacket))}, classes: sent(5, 3)},
 		step{what: "but not its PFC frames", in: wire{4, pfc}, out: []wire{forwarded(5, pfc)}},
-		step{what: "nor those who only say so", in: wire{6, plain(fromOutside, backPacket)}, out: []wire{forwarded(5, plain(fromOutside, backPacket))}},
+		step{what: "nor a host's, which uses no tunnel at all", in: wire{6, plain(fromOutside, backPacket)}, ingress: drops{p4.DropReasonSourceGuard: 1}},
 		step{what: "nor a flow label of a packet that is in no tunnel", in: wire{4, plain(packet.IPv6{FlowLabel: 0x206, NextHeader: none, HopLimit: 9, Src: host(3), Dst: host(5)}, nil)},
 			out: []wire{forwarded(5, plain(packet.IPv6{FlowLabel: 0x206, NextHeader: none, HopLimit: 9, Src: host(3), Dst: host(5)}, nil))}},
 	)
@@ -134,7 +134,7 @@ func (s s6) encapsulated(port uint32, inner packet.IPv6, dscp uint8, slice uint3
 	return w
 }
 
-// domainEdge: nothing from outside is addressed to a SID, but for those that somebody is allowed to use.
+// domainEdge: a host sends to no SID, but for those that it is allowed to use.
 func domainEdge() []scenario {
 	const none, v6 = packet.NextHeaderNone, packet.NextHeaderIPv6
 	block := netip.MustParsePrefix("fd00:b::/32")
@@ -150,7 +150,7 @@ func domainEdge() []scenario {
 	passes := func(what string, port uint32, frame []byte, out wire) step {
 		return step{what: what, in: wire{port, frame}, out: []wire{out}}
 	}
-	tree := tree{group: newGroup(61, 2), inband: true}
+	tree := tree{group: newGroup(61, 2), inband: true, outer: host(1)}
 	data := tree.request(packet.OpWriteOnly, 9, 24)
 	named := tree.onTree(data, inbandTLVs(edge(node, tree.asTLV(0)...))...)
 	forged := inTunnel(signaller, sidEndXPFC, 0, 0, nil, pfcOf(9, 3).AppendFrame(nil, pfcSource))
@@ -159,12 +159,13 @@ func domainEdge() []scenario {
 	s := scenario{
 		name: "edge/outside",
 		entries: append(append(append(pfcSIDs(0), usidEntries(packet.F3216)...), append(tree.downward(), fanOut()...)...),
-			append(append(modify(entry(p4.TablePort, []any{1}, p4.ActionSetOutsidePort, 0, 0)), modify(entry(p4.TablePort, []any{8}, p4.ActionSetOutsidePort, 0, 0))...),
+			append(append(hostPort(1, 0, anybody), hostPort(8, 0, anybody)...),
 				icmpEntry(1, 1<<30),
 				entry(p4.TablePfcTunnel, []any{sidEndXPFC, signaller, 0}, p4.ActionAcceptPfc, 0xff),
 				entry(p4.TableSidSpace, []any{block}, p4.ActionSidOfDomain),
-				entry(p4.TableSidAllowed, []any{8, exactly(tree.sid())}, p4.ActionAllowSid),
-				entry(p4.TableSidAllowed, []any{8, netip.PrefixFrom(container(packet.F3216, usidNode, nodeUSID(4)), 32).Masked()}, p4.ActionAllowSid),
+				entry(p4.TableSidSpace, []any{usidBlock(packet.F3216)}, p4.ActionSidOfDomain),
+				entry(p4.TableMtSource, []any{tree.id, 8, host(1)}, p4.ActionMtInband),
+				entry(p4.TableSidAllowed, []any{8, host(1), usidBlock(packet.F3216)}, p4.ActionAllowSid, addr("ffff:ffff::")),
 				entry(p4.TablePfcPort, []any{1}, p4.ActionAcceptLinkPfc, 0xff),
 			)...),
 		steps: []step{
@@ -177,21 +178,22 @@ func domainEdge() []scenario {
 			outside("a SID of another node", plain(ip(sidBehind(4)), nil)),
 			outside("without an ICMPv6 error", routed(packet.IPv6{HopLimit: 1, Src: host(1), Dst: sidEnd}, visit(sidEnd), 1, none, nil)),
 			outside("whatever is wrong with it", routed(ip(sidEnd), visit(sidEnd), 4, none, nil)),
-			outside("a tree", wire{1, named.Append(nil)}.frame),
+			refuses("a tree, of another source", in(1, named), p4.DropReasonMtNotSource),
 			outside("a uSID", uN),
 			passes("other addresses", 1, plain(ip(host(5)), nil), forwarded(5, plain(ip(host(5)), nil))),
 			passes("PFC on the link is the link's", 1, onLink(1, pfcOf(9, 3)).frame, commanded(1, pfcOf(9, 3))).with(xoffs(1, 3)),
-			passes("inside of the domain nothing is asked", 2, routed(ip(sidEnd), visit(sidEnd), 1, none, nil), forwarded(4, routed(ip(sidBehind(4)), visit(sidEnd), 0, none, nil))),
+			passes("a port of the fabric is asked nothing", 2, routed(ip(sidEnd), visit(sidEnd), 1, none, nil), forwarded(4, routed(ip(sidBehind(4)), visit(sidEnd), 0, none, nil))),
 			passes("nor of PFC frames but their source", 4, forged, commanded(3, pfcOf(9, 3))).with(xoffs(3, 3)),
-			{what: "a tree, allowed", in: wire{8, named.Append(nil)}, out: []wire{tree.delivered(0, data)}},
+			{what: "a tree, its source", in: in(8, named), out: []wire{tree.delivered(0, data)}},
 			{what: "a uSID, allowed", in: wire{8, uN}, out: []wire{forwarded(4, plain(packet.IPv6{
 				NextHeader: v6, HopLimit: 9, Src: host(1), Dst: container(packet.F3216, nodeUSID(4)),
 			}, inner))}},
 			{what: "what else is not", in: wire{8, routed(ip(sidEnd), visit(sidEnd), 1, none, nil)}, ingress: drops{p4.DropReasonSidFromOutside: 1}},
 			{
-				what: "a port's own SIDs are never for it", in: wire{1, routed(ip(sidEnd), visit(sidEnd), 1, none, nil)}, ingress: drops{p4.DropReasonSidFromOutside: 1},
+				what: "a switch's own SIDs need no prefix", in: wire{1, routed(ip(sidEnd), visit(sidEnd), 1, none, nil)}, ingress: drops{p4.DropReasonSidFromOutside: 1},
 				write: remove(entry(p4.TableSidSpace, []any{block}, p4.ActionSidOfDomain)),
 			},
+			outside("nor does a plain packet", plain(ip(sidEnd), nil)),
 		},
 	}
 	return []scenario{s}

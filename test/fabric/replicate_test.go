@@ -116,18 +116,17 @@ func firstSwitch() []scenario {
 
 	// A host that encapsulates by itself may not lie about the inner source.
 	spoofed := with(t.onTree(p), func(p *packet.RoCE) { p.Outer.Src, p.Outer.Dst = host(1), start })
-	honest := out(8, with(spoofed, func(p *packet.RoCE) { p.Outer.HopLimit-- }))
 	spoof := scenario{
 		name: "first/inband_source", entries: slices.Concat(entries, guard),
 		steps: []step{
-			{what: "its own address", in: in(1, spoofed), out: []wire{honest}},
+			refuses("its own address, another node's SID", in(1, spoofed), p4.DropReasonSidFromOutside),
 			{what: "another's inside", in: in(1, with(spoofed, func(p *packet.RoCE) { p.IPv6.Src = host(3) })), ingress: drops{p4.DropReasonSourceGuard: 1}},
 			{what: "another's outside", in: in(1, with(spoofed, func(p *packet.RoCE) { p.Outer.Src = host(3) })), ingress: drops{p4.DropReasonSourceGuard: 1}},
 		},
 	}
 
 	// The tree starts at this very switch, which has children and receivers of its own.
-	own := tree{group: newGroup(10, 2), children: []uint32{7, 8}}
+	own := tree{group: newGroup(10, 2), children: []uint32{7, 8}, outer: host(1)}
 	source := entry(p4.TableMtSource, []any{own.id, 1, own.source()}, p4.ActionMtEncapsReplicate, node, own.sid(), own.mcast(), 1)
 	transit := tree{group: newGroup(11, 0), children: []uint32{7, 8}}
 	transitSource := entry(p4.TableMtSource, []any{transit.id, 1, transit.source()}, p4.ActionMtEncapsReplicate, node, transit.sid(), transit.mcast(), 0)
@@ -139,10 +138,9 @@ func firstSwitch() []scenario {
 		badCopies[i] = bad(badCopies[i])
 	}
 	// In-band, the source encapsulates, and its own switch is the first node of the tree.
-	starts := tree{group: newGroup(17, 2), children: []uint32{7, 8}, inband: true}
+	starts := tree{group: newGroup(17, 2), children: []uint32{7, 8}, inband: true, outer: host(1)}
 	plainly := starts.request(packet.OpWriteOnly, 5, 99)
 	fromHost := starts.onTree(plainly, inbandTLVs(edge(node, starts.asTLV(1, 0)...))...)
-	fromHost.Outer.Src = host(1)
 	toAll := append(starts.all(fromHost), starts.passed(7, fromHost), starts.passed(8, fromHost))
 	fromAnother := with(fromHost, func(p *packet.RoCE) { p.Outer.Src, p.IPv6.Src = host(2), host(2) })
 	sends := func(g group, port uint32, src netip.Addr) *p4v1.Update {
@@ -165,7 +163,8 @@ func firstSwitch() []scenario {
 			refuses("plain from the source", in(1, plainly), p4.DropReasonMtNotSource),
 			refuses("plain from another host", in(2, with(plainly, func(p *packet.RoCE) { p.IPv6.Src = host(2) })), p4.DropReasonMtNotSource),
 			{what: "the source's second port", write: []*p4v1.Update{sends(starts.group, 2, starts.source())}, in: in(2, fromHost), out: toAll},
-			{what: "from the fabric: its first switch has asked", in: in(7, fromAnother), out: append(starts.all(fromAnother), starts.passed(7, fromAnother), starts.passed(8, fromAnother))},
+			{what: "from the fabric: its first switch has asked", in: in(7, fromHost), out: toAll},
+			refuses("from the fabric, of another source", in(7, fromAnother), p4.DropReasonMtNotSource),
 			withWrite(refuses("no longer the source", in(1, fromHost), p4.DropReasonMtNotSource), remove(sends(starts.group, 1, starts.source()))),
 		},
 	}
@@ -177,13 +176,13 @@ func firstSwitch() []scenario {
 		name: "first/inband_edge_of_another", entries: slices.Concat(leaf.downward(), guard),
 		steps: []step{
 			refuses("a host of an edge", in(1, fromReceiver), p4.DropReasonMtNotSource),
-			{what: "the tree", in: in(7, fromReceiver), out: leaf.all(fromReceiver)},
+			refuses("in the name of the tree's first switch", in(1, leaf.onTree(leaf.request(packet.OpWriteOnly, 5, 99))), p4.DropReasonSourceGuard),
+			{what: "the tree", in: in(7, leaf.onTree(leaf.request(packet.OpWriteOnly, 5, 99))), out: leaf.all(fromReceiver)},
 		},
 	}
 	// The first switch refuses what no edge would take, whether it has receivers or not.
-	sourced := tree{group: newGroup(18, 0), children: []uint32{7}}
+	sourced := tree{group: newGroup(18, 0), children: []uint32{7}, outer: host(1)}
 	fromSource := sourced.onTree(sourced.request(packet.OpWriteOnly, 5, 99))
-	fromSource.Outer.Src = host(1)
 	refusedAtFirst := func(what string, reason p4.DropReason, change func(*packet.RoCE)) step {
 		return refuses(what, in(1, with(fromSource, change)), reason)
 	}

@@ -27,6 +27,8 @@ func scenarios() []scenario {
 		pfcTunnels(),
 		l3vpn(),
 		domainEdge(),
+		hostileHost(),
+		mrcHost(),
 		pfcLearning(),
 	)
 }

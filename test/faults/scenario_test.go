@@ -39,6 +39,14 @@ func redundant() lab.Network {
 	return n
 }
 
+// admit attaches the intruders.
+func admit(n *lab.Network) {
+	for _, i := range intruders {
+		n.Hosts = append(n.Hosts, lab.Host{Name: i[1]})
+		n.Links = append(n.Links, lab.Link{A: i[0], B: i[1], Delay: 5 * time.Microsecond})
+	}
+}
+
 // A scenario is one run.
 type scenario struct {
 	rng     *rand.Rand
@@ -46,6 +54,7 @@ type scenario struct {
 	control *lab.Control
 	group   *lab.Group
 	cnps    *cnpSpacing
+	hostile *hostile
 	spec    intent.Spec
 	message int
 	// progress is the part of the data, from 0 to 1, that has been acknowledged.
@@ -97,6 +106,7 @@ func newScenario(seed uint64, cache *p4rt.Cache, o options) (*scenario, error) {
 	for i := range network.Links {
 		network.Links[i].Delay = time.Duration(1+s.rng.IntN(20)) * time.Microsecond
 	}
+	admit(&network)
 	var err error
 	if s.world, err = lab.NewWorld(network, lab.Options{Seed: seed, Cache: cache}); err != nil {
 		return nil, err
@@ -172,7 +182,7 @@ func newScenario(seed uint64, cache *p4rt.Cache, o options) (*scenario, error) {
 	if o.send {
 		s.take()
 	}
-	return s, nil
+	return s, s.intrude(seed)
 }
 
 // take has every receiver post a few buffers now and then: often too late, so that it answers RNR.

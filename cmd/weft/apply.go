@@ -17,8 +17,9 @@ import (
 // applier carries out "weft apply".
 type applier struct {
 	viewer
-	files []string
-	wait  time.Duration
+	files  []string
+	wait   time.Duration
+	dryRun bool
 }
 
 func newApply(env environment) *cobra.Command {
@@ -52,6 +53,7 @@ checked; one refused resource does not keep the others from being applied.`,
 	}
 	c.Flags().StringArrayVarP(&a.files, "file", "f", nil, "file with resources, - for standard input; may be repeated")
 	c.Flags().DurationVar(&a.wait, "wait", 0, "wait so long for what is programmed into switches or hosts to be there; 0 does not wait")
+	c.Flags().BoolVar(&a.dryRun, "dry-run", false, "have the controller check and plan everything, show what switches would be told, and change nothing")
 	a.conn.register(c)
 	a.output.register(c)
 	return c
@@ -60,6 +62,9 @@ checked; one refused resource does not keep the others from being applied.`,
 func (a *applier) run(ctx context.Context) error {
 	if len(a.files) == 0 {
 		return usagef("apply: -f is missing: want a file, or - for standard input")
+	}
+	if a.dryRun && a.wait > 0 {
+		return usagef("apply: --dry-run and --wait: want one of them")
 	}
 	all, err := readFiles(a.files, a.env.stdin)
 	if err != nil {
@@ -77,7 +82,7 @@ func (a *applier) run(ctx context.Context) error {
 		var refused *client.Problem
 		switch {
 		case errors.As(err, &refused), errors.Is(err, errNotProgrammed):
-			failed = append(failed, fmt.Errorf("%s: %s %s: %w", all[i].where, all[i].kind.noun, all[i].Name, err))
+			failed = append(failed, all[i].failed(err))
 		case err != nil:
 			return errors.Join(append(failed, err)...)
 		}
@@ -99,7 +104,7 @@ func (a *applier) run(ctx context.Context) error {
 
 // apply returns the resource as it is afterwards.
 func (a *applier) apply(ctx context.Context, c *client.Client, r *applied) (json.RawMessage, error) {
-	path, err := r.kind.path(r.Name)
+	path, err := r.kind.at(r.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -107,11 +112,11 @@ func (a *applier) apply(ctx context.Context, c *client.Client, r *applied) (json
 	if err != nil && !missing(err) {
 		return nil, err
 	}
-	existed, body := err == nil, *r
-	if r.kind.unnamed {
-		body.Name = ""
+	existed, query := err == nil, ""
+	if a.dryRun {
+		query = "?dryRun=true"
 	}
-	answer, err := c.Do(ctx, http.MethodPut, path, nil, body)
+	answer, err := c.Do(ctx, http.MethodPut, path+query, nil, r.body())
 	if err != nil {
 		return nil, err
 	}
@@ -126,6 +131,11 @@ func (a *applier) apply(ctx context.Context, c *client.Client, r *applied) (json
 	case existed && before == after.Version:
 		what = "unchanged"
 	}
+	if a.dryRun {
+		a.say("%s %s %s (dry run)", r.kind.noun, r.Name, what)
+		a.sayChanges(after.Changes)
+		return answer.Body, nil
+	}
 	a.say("%s %s %s, version %d", r.kind.noun, r.Name, what, after.Version)
 	if a.wait > 0 && r.kind.waits {
 		if answer, err = a.waitProgrammed(ctx, c, r, path, after.Version); err != nil {
@@ -137,7 +147,8 @@ func (a *applier) apply(ctx context.Context, c *client.Client, r *applied) (json
 
 // versioned is what is looked at of any resource.
 type versioned struct {
-	Version uint64 `json:"version"`
+	Version uint64                `json:"version"`
+	Changes []intent.SwitchChange `json:"changes"`
 }
 
 func versionAt(ctx context.Context, c *client.Client, path string) (uint64, error) {
@@ -156,6 +167,16 @@ func (a *applier) say(format string, args ...any) {
 		w = a.env.stderr
 	}
 	fmt.Fprintf(w, format+"\n", args...)
+}
+
+// sayChanges says what switches would be told.
+func (a *applier) sayChanges(changes []intent.SwitchChange) {
+	for _, s := range changes {
+		a.say("  %s: %d updates", s.Switch, len(s.Updates))
+		for _, u := range s.Updates {
+			a.say("    %s %s", u.Type, u.Entity)
+		}
+	}
 }
 
 var errNotProgrammed = errors.New("not programmed")

@@ -23,17 +23,13 @@ type deleter struct {
 func newDelete(env environment) *cobra.Command {
 	d := &deleter{env: env}
 	family := family("delete", "Delete resources", "Deletes resources of the controller.")
-	for _, x := range []struct{ kind, short, long string }{
-		{"multicast-group", "Delete multicast groups", "Deletes multicast groups. They are gone at once; what the switches hold of them goes after\nthat."},
-		{"ev-profile", "Make EV profiles what the configuration says", "Deletes what was wanted of EV profiles: they are what the configuration says again."},
-		{"cc-profile", "Delete CC profiles", "Deletes CC profiles that no EV profile names."},
-		{"srv6-policy", "Delete SRv6 policies", "Deletes SRv6 policies that no tenant and no PFC policy refers to."},
-		{"tenant", "Delete tenants", "Deletes tenants that no PFC policy refers to."},
-		{"pfc-policy", "Delete PFC policies", "Deletes PFC policies: their tunnels go, and nothing is paused by them any more."},
-	} {
-		k := kindNamed(x.kind)
+	names := completer{env, &d.conn}
+	for _, k := range kinds {
+		if k.removed == "" {
+			continue
+		}
 		c := &cobra.Command{
-			Use: k.noun + " NAME...", Short: x.short, Long: x.long, Args: arguments(1, -1),
+			Use: k.noun + " NAME...", Short: "Delete " + k.plural, Long: k.removed, Args: arguments(1, -1), ValidArgsFunction: anyNumber(names.of(k.plural)),
 			RunE: func(cmd *cobra.Command, args []string) error { return d.run(cmd.Context(), k, args) },
 		}
 		c.Flags().Uint64Var(&d.version, "version", 0, "delete only this version; 0 is any")
@@ -55,7 +51,7 @@ func (d *deleter) run(ctx context.Context, k *kind, names []string) error {
 	defer c.Close()
 	var failed []error
 	for _, name := range names {
-		path, err := k.path(name)
+		path, err := k.at(name)
 		if err == nil {
 			_, err = c.Do(ctx, http.MethodDelete, path, ifMatch(d.version), nil)
 		}
@@ -81,7 +77,7 @@ func newReset(env environment) *cobra.Command {
 	c := &cobra.Command{
 		Use: "group NAME", Short: "Forget what the branches of a multicast group have reported",
 		Long: "Gives every node of the group's tree a new epoch, which forgets all that branches have\nreported: for queue pairs that were created anew. A new initial PSN is a change of the spec\n(weft apply), and resets by itself.",
-		Args: arguments(1, 1),
+		Args: arguments(1, 1), ValidArgsFunction: inTurn(completer{env, &conn}.of("groups")),
 	}
 	c.Flags().Uint64Var(&version, "version", 0, "reset only this version; 0 is any")
 	c.RunE = func(cmd *cobra.Command, args []string) error {

@@ -110,6 +110,12 @@ func TestDocumentedCommands(t *testing.T) {
 				t.Errorf("docs/cli.md: nothing about weft watch %s", c.Name())
 			}
 		}
+		if !c.HasSubCommands() && c.Parent().Name() == "describe" {
+			path = "weft describe KIND NAME" // of the kinds of get
+			if !strings.Contains(text, "`weft get "+c.Name()) {
+				t.Errorf("docs/cli.md: nothing about weft get %s", c.Name())
+			}
+		}
 		if !strings.Contains(text, "`"+path) {
 			t.Errorf("docs/cli.md: nothing about %s", path)
 		}

@@ -52,6 +52,20 @@ type applied struct {
 	Spec    json.RawMessage `json:"spec"`
 }
 
+// failed is an error about the resource, with its place.
+func (r *applied) failed(err error) error {
+	return fmt.Errorf("%s: %s %s: %w", r.where, r.kind.noun, r.Name, err)
+}
+
+// body is what the API is sent.
+func (r *applied) body() *applied {
+	body := *r
+	if r.kind.unnamed {
+		body.Name = ""
+	}
+	return &body
+}
+
 // readFiles reads the resources of files, and returns all that is wrong with them.
 func readFiles(files []string, stdin io.Reader) ([]applied, error) {
 	var all []applied
@@ -180,7 +194,7 @@ func resources(where string, k *kind, d *rawDocument) ([]applied, error) {
 	if len(d.Spec) == 0 || string(d.Spec) == "null" {
 		return nil, fmt.Errorf("%s: %s %s: spec is missing: want an object", where, k.noun, d.Name)
 	}
-	if _, err := k.path(d.Name); err != nil {
+	if _, err := k.at(d.Name); err != nil {
 		return nil, fmt.Errorf("%s: %w", where, err)
 	}
 	return []applied{{kind: k, where: where, Name: d.Name, Version: d.Version, Spec: d.Spec}}, nil
@@ -222,6 +236,9 @@ func kindOf(doc ast.Node) (*kind, error) {
 	}
 	var known []string
 	for _, k := range kinds {
+		if k.document == nil {
+			continue
+		}
 		if k.name == d.Kind {
 			return k, nil
 		}

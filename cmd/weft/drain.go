@@ -33,27 +33,31 @@ path between two hosts is not drained.`)
 
 func newUndrain(env environment) *cobra.Command {
 	d := &drainer{env: env, state: intent.AdminUp}
-	return d.command("undrain", "Use something again that was drained", `Has the hosts of an MRC fabric use something again that was drained. They do once a
+	c := d.command("undrain", "Use something again that was drained", `Has the hosts of an MRC fabric use something again that was drained. They do once a
 probe has come through.`)
+	c.PersistentFlags().DurationVar(&d.wait, "wait", 0, "wait so long until hosts may use it again; 0 does not wait")
+	return c
 }
 
 func (d *drainer) command(use, short, long string) *cobra.Command {
 	c := family(use, short, long)
 	d.conn.register(c)
+	names := completer{d.env, &d.conn}
 	for _, k := range []struct {
 		use, short  string
 		least, most int
+		complete    []completion
 		find        func(ctx context.Context, c *client.Client, args []string) (what, path string, err error)
 	}{
-		{"link ID | FROM TO", "A link in both directions, by its id or by its ends", 1, 2, findLink},
-		{"node NAME", "A switch, by its name or id", 1, 1, findNode},
-		{"plane NUMBER", "A plane", 1, 1, findPlane},
-		{"port HOST PORT", "A port of a host", 2, 2, func(_ context.Context, _ *client.Client, args []string) (string, string, error) {
+		{"link ID | FROM TO", "A link in both directions, by its id or by its ends", 1, 2, []completion{names.linkOrNode, names.nodes}, findLink},
+		{"node NAME", "A switch, by its name or id", 1, 1, []completion{names.nodes}, findNode},
+		{"plane NUMBER", "A plane", 1, 1, []completion{names.of("planes")}, findPlane},
+		{"port HOST PORT", "A port of a host", 2, 2, []completion{names.of("hosts"), names.ports}, func(_ context.Context, _ *client.Client, args []string) (string, string, error) {
 			return "port " + args[1] + " of " + args[0], client.Path("v1", "hosts", args[0], "ports", args[1]), nil
 		}},
 	} {
 		c.AddCommand(&cobra.Command{
-			Use: k.use, Short: k.short, Args: arguments(k.least, k.most),
+			Use: k.use, Short: k.short, Args: arguments(k.least, k.most), ValidArgsFunction: inTurn(k.complete...),
 			RunE: func(cmd *cobra.Command, args []string) error {
 				api, err := d.conn.open(d.env)
 				if err != nil {
@@ -144,7 +148,39 @@ func findPlane(ctx context.Context, c *client.Client, args []string) (what, path
 	return "plane " + args[0], client.Path("v1", "planes", args[0]), nil
 }
 
-var errNotDrained = errors.New("not drained")
+var (
+	errNotDrained = errors.New("not drained")
+	errNotUsed    = errors.New("not in use")
+)
+
+// drainState is what is looked at of something that is drained, or was.
+type drainState struct {
+	Status struct {
+		Drains []drainDocument `json:"drains"`
+		// Of a link, of a node or plane, and of a port of a host.
+		Phase       string `json:"phase"`
+		Cause       string `json:"cause"`
+		Denied      bool   `json:"denied"`
+		DeniedLinks int    `json:"deniedLinks"`
+		Usable      *bool  `json:"usable"`
+	} `json:"status"`
+}
+
+// unused says why hosts do not use it all yet, drains aside.
+func (s *drainState) unused() string {
+	st := &s.Status
+	switch {
+	case st.Denied && st.Phase != "" && st.Phase != "up":
+		return notes(st.Phase, st.Cause)
+	case st.Denied:
+		return "denied"
+	case st.DeniedLinks > 0:
+		return fmt.Sprintf("%d links denied", st.DeniedLinks)
+	case st.Usable != nil && !*st.Usable:
+		return "not usable"
+	}
+	return ""
+}
 
 // set says whether something is to be used, and waits until it is not.
 func (d *drainer) set(ctx context.Context, c *client.Client, what, path string) error {
@@ -158,11 +194,7 @@ func (d *drainer) set(ctx context.Context, c *client.Client, what, path string) 
 		if err != nil {
 			return fmt.Errorf("%s: %w", what, err)
 		}
-		var now struct {
-			Status struct {
-				Drains []drainDocument `json:"drains"`
-			} `json:"status"`
-		}
+		var now drainState
 		if err := a.Decode(&now); err != nil {
 			return err
 		}
@@ -170,13 +202,20 @@ func (d *drainer) set(ctx context.Context, c *client.Client, what, path string) 
 		for _, x := range now.Status.Drains {
 			done = done && x.Drained
 		}
+		up := d.state == intent.AdminUp
+		if up {
+			state = notes(state, now.unused())
+		}
 		switch {
-		case d.state == intent.AdminUp && state == "":
-			_, err = fmt.Fprintf(d.env.stdout, "%s is to be used\n", what)
+		case up && d.wait == 0:
+			_, err = fmt.Fprintln(d.env.stdout, notes(what+" is to be used", drainCell(now.Status.Drains)))
 			return err
-		case d.state == intent.AdminUp:
-			_, err = fmt.Fprintf(d.env.stdout, "%s is to be used; %s\n", what, state)
+		case up && state == "":
+			_, err = fmt.Fprintf(d.env.stdout, "%s is in use\n", what)
 			return err
+		case up && time.Since(start) > d.wait:
+			return fmt.Errorf("%s: %w after %v: %s", what, errNotUsed, d.wait, state)
+		case up:
 		case done:
 			_, err = fmt.Fprintf(d.env.stdout, "%s drained\n", what)
 			return err

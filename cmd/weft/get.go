@@ -18,8 +18,12 @@ type viewer struct {
 	output format
 }
 
-// object shows one resource; table does so for people.
+// object shows one document; table does so for people.
 func object[T any](ctx context.Context, v *viewer, path string, table func(w io.Writer, t *T) error) error {
+	return v.show(ctx, path, detail(table))
+}
+
+func (v *viewer) show(ctx context.Context, path string, show func(io.Writer, json.RawMessage) error) error {
 	c, err := v.conn.open(v.env)
 	if err != nil {
 		return err
@@ -29,17 +33,15 @@ func object[T any](ctx context.Context, v *viewer, path string, table func(w io.
 	if err != nil {
 		return err
 	}
-	return v.output.write(v.env.stdout, a.Body, func(w io.Writer) error {
-		t := new(T)
-		if err := a.Decode(t); err != nil {
-			return err
-		}
-		return table(w, t)
-	})
+	return v.output.write(v.env.stdout, a.Body, func(w io.Writer) error { return show(w, a.Body) })
 }
 
-// list shows a list of resources.
+// list shows a list.
 func list[T any](ctx context.Context, v *viewer, path string, query url.Values, table func(w io.Writer, ts []T) error) error {
+	return v.showAll(ctx, path, query, rows(table))
+}
+
+func (v *viewer) showAll(ctx context.Context, path string, query url.Values, table func(io.Writer, []json.RawMessage) error) error {
 	c, err := v.conn.open(v.env)
 	if err != nil {
 		return err
@@ -53,62 +55,50 @@ func list[T any](ctx context.Context, v *viewer, path string, query url.Values, 
 	if err != nil {
 		return err
 	}
-	return v.output.write(v.env.stdout, document, func(w io.Writer) error {
-		ts, err := client.DecodeItems[T](items)
-		if err != nil {
-			return err
-		}
-		return table(w, ts)
-	})
+	return v.output.write(v.env.stdout, document, func(w io.Writer) error { return table(w, items.Items) })
 }
 
 func newGet(env environment) *cobra.Command {
 	v := &viewer{env: env}
 	get := family("get", "Show what the controller knows", `Shows the network, the switches and what is in them, multicast groups, and the hosts,
 EV profiles and links of an MRC fabric.
--o json and -o yaml give what the API gave.`)
+-o json and -o yaml give what the API gave. -w follows a list or a resource: it shows what
+changes, until it is interrupted.`)
 	v.conn.register(get)
 	v.output.register(get)
-	add := func(use, short string, args int, show func(ctx context.Context, args []string) error) *cobra.Command {
+	names := completer{env, &v.conn}
+	for _, k := range kinds {
+		if k.plural != "" {
+			get.AddCommand(v.getAll(k, names))
+		}
+		get.AddCommand(v.getOne(k, names))
+	}
+	add := func(use, short string, args int, complete []completion, show func(ctx context.Context, args []string) error) *cobra.Command {
 		c := &cobra.Command{
-			Use: use, Short: short, Args: arguments(args, args),
+			Use: use, Short: short, Args: arguments(args, args), ValidArgsFunction: inTurn(complete...),
 			RunE: func(cmd *cobra.Command, args []string) error { return show(cmd.Context(), args) },
 		}
 		get.AddCommand(c)
 		return c
 	}
-	add("topology", "Nodes, links and hosts of the network, as learned by BGP-LS", 0, func(ctx context.Context, _ []string) error {
+	groups, switches := []completion{names.of("groups")}, []completion{names.of("switches")}
+	add("topology", "Nodes, links and hosts of the network, as learned by BGP-LS", 0, nil, func(ctx context.Context, _ []string) error {
 		return object(ctx, v, client.Path("v1", "topology"), topologyTable)
 	})
-	add("bgp-peers", "The BGP-LS peers and their sessions", 0, func(ctx context.Context, _ []string) error {
-		return list(ctx, v, client.Path("v1", "bgp-peers"), nil, peerTable)
-	})
-	add("bgp-peer NAME", "One BGP-LS peer", 1, func(ctx context.Context, args []string) error {
-		return object(ctx, v, client.Path("v1", "bgp-peers", args[0]), peerDetail)
-	})
-	add("switches", "The switches and the state of their sessions", 0, func(ctx context.Context, _ []string) error {
-		return list(ctx, v, switchPath(), nil, switchTable)
-	}).Aliases = []string{"switch"}
-	add("groups", "The multicast groups", 0, func(ctx context.Context, _ []string) error {
-		return list(ctx, v, groupsPath(), nil, groupTable)
-	})
-	add("group NAME", "One multicast group", 1, func(ctx context.Context, args []string) error {
-		return object(ctx, v, groupPath(args[0]), groupDetail)
-	})
-	add("tree NAME", "The tree of a multicast group", 1, func(ctx context.Context, args []string) error {
+	add("tree NAME", "The tree of a multicast group", 1, groups, func(ctx context.Context, args []string) error {
 		return object(ctx, v, groupPath(args[0])+"/tree", treeTable)
 	})
-	add("state NAME", "What the switches know of a multicast group's branches", 1, func(ctx context.Context, args []string) error {
+	add("state NAME", "What the switches know of a multicast group's branches", 1, groups, func(ctx context.Context, args []string) error {
 		return object(ctx, v, groupPath(args[0])+"/state", stateTable)
 	})
-	add("tables SWITCH", "The tables of a switch", 1, func(ctx context.Context, args []string) error {
+	add("tables SWITCH", "The tables of a switch", 1, switches, func(ctx context.Context, args []string) error {
 		return list(ctx, v, switchPath(args[0], "tables"), nil, tableTable)
 	})
-	add("entries SWITCH TABLE", "The entries of a table, read back from the switch", 2, func(ctx context.Context, args []string) error {
+	add("entries SWITCH TABLE", "The entries of a table, read back from the switch", 2, append(switches, names.tables), func(ctx context.Context, args []string) error {
 		return list(ctx, v, entriesPath(args[0], args[1]), nil, entryTable)
 	})
 	var counter string
-	counters := add("counters SWITCH", "The counters of a switch that have counted something", 1, func(ctx context.Context, args []string) error {
+	counters := add("counters SWITCH", "The counters of a switch that have counted something", 1, switches, func(ctx context.Context, args []string) error {
 		query := url.Values{}
 		if counter != "" {
 			query.Set("counter", counter)
@@ -116,10 +106,50 @@ EV profiles and links of an MRC fabric.
 		return list(ctx, v, switchPath(args[0], "counters"), query, counterTable)
 	})
 	counters.Flags().StringVar(&counter, "counter", "", "only this counter")
-	addLossless(v, add)
-	addFabric(v, add)
-	add("events", "Follow what happens; the same as \"weft watch events\"", 0, func(ctx context.Context, _ []string) error {
+	flagValues(counters, "counter", names.counters)
+	addFabric(v, names, add)
+	add("events", "Follow what happens; the same as \"weft watch events\"", 0, nil, func(ctx context.Context, _ []string) error {
 		return watchEvents(ctx, v, nil)
 	})
 	return get
+}
+
+// getAll is the command that lists a kind.
+func (v *viewer) getAll(k *kind, names completer) *cobra.Command {
+	var follow bool
+	query := func() url.Values { return nil }
+	c := &cobra.Command{
+		Use: k.plural, Short: "The " + k.long, Args: arguments(0, 0), ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if follow {
+				return v.follow(cmd.Context(), k, "", query())
+			}
+			return v.showAll(cmd.Context(), k.items, query(), k.table)
+		},
+	}
+	c.Flags().BoolVarP(&follow, "watch", "w", false, "follow what changes")
+	if f := listFilters[k.plural]; f != nil {
+		query = f(c, names)
+	}
+	return c
+}
+
+// getOne is the command that shows one resource of a kind.
+func (v *viewer) getOne(k *kind, names completer) *cobra.Command {
+	var follow bool
+	c := &cobra.Command{
+		Use: k.noun + " NAME", Short: "One of the " + k.long, Args: arguments(1, 1), ValidArgsFunction: inTurn(names.of(k.plural)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			path, err := k.at(args[0])
+			switch {
+			case err != nil:
+				return &usageError{err}
+			case follow:
+				return v.follow(cmd.Context(), k, args[0], nil)
+			}
+			return v.show(cmd.Context(), path, k.show)
+		},
+	}
+	c.Flags().BoolVarP(&follow, "watch", "w", false, "follow what changes")
+	return c
 }

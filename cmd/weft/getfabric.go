@@ -11,13 +11,14 @@ import (
 )
 
 // addFunc adds a command that shows something.
-type addFunc func(use, short string, args int, show func(ctx context.Context, args []string) error) *cobra.Command
+type addFunc func(use, short string, args int, complete []completion, show func(ctx context.Context, args []string) error) *cobra.Command
 
 // filters are the query of a list, by the names of its flags; what is empty is not asked for.
 type filters map[string]*string
 
-func (f filters) register(c *cobra.Command, name, usage string) {
+func (f filters) register(c *cobra.Command, name, usage string, by completion) {
 	f[name] = c.Flags().String(name, "", usage)
+	flagValues(c, name, by)
 }
 
 func (f filters) query() url.Values {
@@ -30,96 +31,68 @@ func (f filters) query() url.Values {
 	return query
 }
 
-// addFabric adds what there is to see of an MRC fabric.
-func addFabric(v *viewer, add addFunc) {
-	path := func(segments ...string) string { return client.Path(append([]string{"v1"}, segments...)...) }
-	add("fabric", "The MRC fabric as a whole", 0, func(ctx context.Context, _ []string) error {
-		return object(ctx, v, path("fabric"), fabricTable)
-	})
+// listFilters register the flags of lists, and return the query that they make, by plurals.
+var listFilters = map[string]func(c *cobra.Command, names completer) func() url.Values{
+	"ev-profiles": profileFilters, "links": linkFilters,
+}
 
-	profiles := filters{}
-	var degraded bool
-	c := add("ev-profiles", "The EV profiles, one for each pair of leaves with hosts", 0, func(ctx context.Context, _ []string) error {
-		query := profiles.query()
-		if degraded {
+func profileFilters(c *cobra.Command, names completer) func() url.Values {
+	f := filters{}
+	f.register(c, "source", "only from this leaf", names.nodes)
+	f.register(c, "destination", "only to this leaf", names.nodes)
+	f.register(c, "host", "only those that this host holds", names.of("hosts"))
+	degraded := c.Flags().Bool("degraded", false, "only those that are less than they were")
+	return func() url.Values {
+		query := f.query()
+		if *degraded {
 			query.Set("degraded", "true")
 		}
-		return list(ctx, v, path("ev-profiles"), query, evProfileTable)
-	})
-	profiles.register(c, "source", "only from this leaf")
-	profiles.register(c, "destination", "only to this leaf")
-	profiles.register(c, "host", "only those that this host holds")
-	c.Flags().BoolVar(&degraded, "degraded", false, "only those that are less than they were")
-	add("ev-profile NAME", "One EV profile, with its EVs", 1, func(ctx context.Context, args []string) error {
-		return object(ctx, v, path("ev-profiles", args[0]), evProfileDetail)
-	})
-	evs := filters{}
-	c = add("evs PROFILE", "The EVs of a profile", 1, func(ctx context.Context, args []string) error {
-		return list(ctx, v, path("ev-profiles", args[0], "evs"), evs.query(), evTable)
-	})
-	evs.register(c, "state", "only GOOD, ASSUMED_BAD or DENIED ones")
-	evs.register(c, "port", "only those of this port")
-	add("path PROFILE EV", "The path of an EV, switch by switch", 2, func(ctx context.Context, args []string) error {
-		return object(ctx, v, path("ev-profiles", args[0], "evs", args[1], "path"), pathTable)
-	})
-	add("cc-profiles", "The CC profiles", 0, func(ctx context.Context, _ []string) error {
-		return list(ctx, v, path("cc-profiles"), nil, ccTable)
-	})
+		return query
+	}
+}
 
-	add("hosts", "The hosts of the MRC fabric", 0, func(ctx context.Context, _ []string) error {
-		return list(ctx, v, path("hosts"), nil, hostTable)
-	})
-	add("host NAME", "One host: what its device can, what it holds and what it refuses", 1, func(ctx context.Context, args []string) error {
-		return object(ctx, v, path("hosts", args[0]), hostDetail)
-	})
-
-	links := filters{}
-	var denied bool
-	var plane int
-	c = add("links", "The links that paths cross, one direction each", 0, func(ctx context.Context, _ []string) error {
-		query := links.query()
-		if denied {
+func linkFilters(c *cobra.Command, names completer) func() url.Values {
+	f := filters{}
+	f.register(c, "node", "only those of this switch", names.nodes)
+	plane := c.Flags().Int("plane", 0, "only those of this plane; 0 is any")
+	flagValues(c, "plane", names.of("planes"))
+	denied := c.Flags().Bool("denied", false, "only those over which EVs are denied")
+	return func() url.Values {
+		query := f.query()
+		if *denied {
 			query.Set("denied", "true")
 		}
-		if plane != 0 {
-			query.Set("plane", strconv.Itoa(plane))
+		if *plane != 0 {
+			query.Set("plane", strconv.Itoa(*plane))
 		}
-		return list(ctx, v, path("links"), query, linkTable)
+		return query
+	}
+}
+
+// addFabric adds what there is to see of an MRC fabric beside its resources.
+func addFabric(v *viewer, names completer, add addFunc) {
+	path := func(segments ...string) string { return client.Path(append([]string{"v1"}, segments...)...) }
+	add("fabric", "The MRC fabric as a whole", 0, nil, func(ctx context.Context, _ []string) error {
+		return object(ctx, v, path("fabric"), fabricTable)
 	})
-	links.register(c, "node", "only those of this switch")
-	c.Flags().IntVar(&plane, "plane", 0, "only those of this plane; 0 is any")
-	c.Flags().BoolVar(&denied, "denied", false, "only those over which EVs are denied")
-	add("nodes", "The switches of the MRC fabric", 0, func(ctx context.Context, _ []string) error {
-		return list(ctx, v, path("nodes"), nil, nodeTable)
+	profiles := names.of("ev-profiles")
+	evs := filters{}
+	c := add("evs PROFILE", "The EVs of a profile", 1, []completion{profiles}, func(ctx context.Context, args []string) error {
+		return list(ctx, v, path("ev-profiles", args[0], "evs"), evs.query(), evTable)
 	})
-	add("planes", "The planes of the MRC fabric", 0, func(ctx context.Context, _ []string) error {
-		return list(ctx, v, path("planes"), nil, planeTable)
+	evs.register(c, "state", "only GOOD, ASSUMED_BAD or DENIED ones", values("GOOD", "ASSUMED_BAD", "DENIED"))
+	evs.register(c, "port", "only those of this port", values())
+	add("path PROFILE EV", "The path of an EV, switch by switch", 2, []completion{profiles, names.evs}, func(ctx context.Context, args []string) error {
+		return object(ctx, v, path("ev-profiles", args[0], "evs", args[1], "path"), pathTable)
 	})
-	add("suspects", "Links that lose packets", 0, func(ctx context.Context, _ []string) error {
+	add("suspects", "Links that lose packets", 0, nil, func(ctx context.Context, _ []string) error {
 		return list(ctx, v, path("suspects"), nil, suspectTable)
 	})
 	probes := filters{}
-	c = add("probes", "What probes have shown, by EV", 0, func(ctx context.Context, _ []string) error {
+	c = add("probes", "What probes have shown, by EV", 0, nil, func(ctx context.Context, _ []string) error {
 		return list(ctx, v, path("ev-probes"), probes.query(), probeTable)
 	})
-	probes.register(c, "profile", "only EVs of this profile")
-	probes.register(c, "source", "only where this host probed last")
-	probes.register(c, "destination", "only where this host was probed last")
-}
-
-// addLossless adds what there is to see of tenants and what carries them.
-func addLossless(v *viewer, add addFunc) {
-	path := func(segments ...string) string { return client.Path(append([]string{"v1"}, segments...)...) }
-	add("srv6-policies", "The SRv6 policies", 0, func(ctx context.Context, _ []string) error {
-		return list(ctx, v, path("srv6-policies"), nil, srv6PolicyTable)
-	})
-	add("tenants", "The tenants", 0, func(ctx context.Context, _ []string) error {
-		return list(ctx, v, path("tenants"), nil, tenantTable)
-	})
-	add("pfc-policies", "The PFC policies", 0, func(ctx context.Context, _ []string) error {
-		return list(ctx, v, path("pfc-policies"), nil, pfcPolicyTable)
-	})
-	add("pfc-policy NAME", "One PFC policy: queues with watermarks and pauses in force, and tunnels", 1, func(ctx context.Context, args []string) error {
-		return object(ctx, v, path("pfc-policies", args[0]), pfcPolicyDetail)
-	})
+	probes.register(c, "profile", "only EVs of this profile", profiles)
+	probes.register(c, "source", "only where this host probed last", names.of("hosts"))
+	probes.register(c, "destination", "only where this host was probed last", names.of("hosts"))
 }

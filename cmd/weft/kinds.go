@@ -1,59 +1,165 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
+	"io"
 	"reflect"
 	"strings"
 
 	"github.com/weft-sdn/weft/cmd/weft/client"
+	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/intent"
 )
 
-// A kind of resources that files have.
+// A kind of resources. The commands get, describe, apply, diff and delete are made of the
+// table of kinds.
 type kind struct {
-	name string // as documents have it; that of a document without one is the first's
-	noun string // in messages
+	name   string // as documents have it
+	noun   string // in messages, and the command for one
+	plural string // the command for all
+	long   string // what they are, for help: "multicast groups"
+	// items is where the list is; "": there is none.
+	items string
 	// path is where the resource of a name is; the error says what a name has to be.
 	path func(name string) (string, error)
+	// key is the field that a list has the name in.
+	key string
+
+	// table shows resources a row each, and detail one of them; nil: as the table does.
+	table  func(w io.Writer, items []json.RawMessage) error
+	detail func(w io.Writer, item json.RawMessage) error
+
+	// document is the type of the documents that can be applied; nil: none can.
+	document reflect.Type
 	// unnamed: the body has no name, since it is in the path only.
 	unnamed bool
 	// waits: it has a condition Programmed, which can be waited for.
 	waits bool
-	// document is the type of the documents of the kind.
-	document reflect.Type
-}
-
-func newKind[S any](name, noun string, path func(string) (string, error)) *kind {
-	return &kind{name: name, noun: noun, path: path, document: reflect.TypeFor[resource[S]]()}
+	// removed says what deleting does; "": it cannot be deleted.
+	removed string
+	// events are the families of the events about it.
+	events []string
 }
 
 // below is the path of a resource by its name in a collection.
 func below(collection string) func(string) (string, error) {
-	return func(name string) (string, error) { return client.Path("v1", collection, name), nil }
+	return func(name string) (string, error) { return collection + client.Path(name), nil }
 }
 
-func programmed(k *kind) *kind {
-	k.waits = true
-	return k
+// rows makes the table of a kind of a table of a type.
+func rows[T any](table func(w io.Writer, ts []T) error) func(io.Writer, []json.RawMessage) error {
+	return func(w io.Writer, items []json.RawMessage) error {
+		ts, err := client.DecodeItems[T](&client.Items{Items: items})
+		if err != nil {
+			return err
+		}
+		return table(w, ts)
+	}
 }
 
-func drainable(k *kind) *kind {
-	k.unnamed = true
-	return k
+// detail makes the detail of a kind of one of a type.
+func detail[T any](show func(w io.Writer, t *T) error) func(io.Writer, json.RawMessage) error {
+	return func(w io.Writer, item json.RawMessage) error {
+		t := new(T)
+		if err := (&client.Answer{Body: item}).Decode(t); err != nil {
+			return err
+		}
+		return show(w, t)
+	}
 }
 
-// kinds are the kinds of resources that can be applied.
+func documentOf[S any]() reflect.Type { return reflect.TypeFor[resource[S]]() }
+
+// kinds are the kinds of resources; that of a document without one is the first.
 var kinds = []*kind{
-	programmed(newKind[intent.Spec]("multicast-group", "group", below("multicast-groups"))),
-	programmed(newKind[intent.EVProfileSpec]("ev-profile", "ev-profile", below("ev-profiles"))),
-	newKind[intent.CCProfileSpec]("cc-profile", "cc-profile", below("cc-profiles")),
-	programmed(newKind[intent.SRv6PolicySpec]("srv6-policy", "srv6-policy", below("srv6-policies"))),
-	programmed(newKind[intent.TenantSpec]("tenant", "tenant", below("tenants"))),
-	programmed(newKind[intent.PFCPolicySpec]("pfc-policy", "pfc-policy", below("pfc-policies"))),
-	drainable(newKind[intent.AdminSpec]("link", "link", below("links"))),
-	drainable(newKind[intent.AdminSpec]("node", "node", below("nodes"))),
-	drainable(newKind[intent.AdminSpec]("plane", "plane", below("planes"))),
-	drainable(newKind[intent.AdminSpec]("host-port", "host-port", portPath)),
+	{
+		name: "multicast-group", noun: "group", plural: "groups", long: "multicast groups", items: "/v1/multicast-groups", key: "name",
+		table: rows(groupTable), detail: detail(groupDetail), document: documentOf[intent.Spec](), waits: true,
+		removed: "Deletes multicast groups. They are gone at once; what the switches hold of them goes after\nthat.",
+		events:  []string{"group", "receiver"},
+	},
+	{
+		name: "ev-profile", noun: "ev-profile", plural: "ev-profiles", long: "EV profiles, one for each pair of leaves with hosts", items: "/v1/ev-profiles", key: "name",
+		table: rows(evProfileTable), detail: detail(evProfileDetail), document: documentOf[intent.EVProfileSpec](), waits: true,
+		removed: "Deletes what was wanted of EV profiles: they are what the configuration says again.",
+		events:  []string{"ev-profile"},
+	},
+	{
+		name: "cc-profile", noun: "cc-profile", plural: "cc-profiles", long: "CC profiles", items: "/v1/cc-profiles", key: "name",
+		table: rows(ccTable), document: documentOf[intent.CCProfileSpec](), removed: "Deletes CC profiles that no EV profile names.",
+	},
+	{
+		name: "srv6-policy", noun: "srv6-policy", plural: "srv6-policies", long: "SRv6 policies", items: "/v1/srv6-policies", key: "name",
+		table: rows(srv6PolicyTable), detail: detail(srv6PolicyDetail), document: documentOf[intent.SRv6PolicySpec](), waits: true,
+		removed: "Deletes SRv6 policies that no tenant and no PFC policy refers to.",
+		events:  []string{"srv6-policy"},
+	},
+	{
+		name: "tenant", noun: "tenant", plural: "tenants", long: "tenants", items: "/v1/tenants", key: "name",
+		table: rows(tenantTable), detail: detail(tenantDetail), document: documentOf[intent.TenantSpec](), waits: true,
+		removed: "Deletes tenants that no PFC policy refers to.",
+		events:  []string{"tenant"},
+	},
+	{
+		name: "pfc-policy", noun: "pfc-policy", plural: "pfc-policies", long: "PFC policies", items: "/v1/pfc-policies", key: "name",
+		table: rows(pfcPolicyTable), detail: detail(pfcPolicyDetail), document: documentOf[intent.PFCPolicySpec](), waits: true,
+		removed: "Deletes PFC policies: their tunnels go, and nothing is paused by them any more.",
+		events:  []string{"pfc-policy", "pfc"},
+	},
+	{
+		name: "link", noun: "link", plural: "links", long: "links that paths cross, or those of the topology, one direction each", items: "/v1/links", key: "id",
+		table: rows(linkTable), document: documentOf[intent.AdminSpec](), unnamed: true, events: []string{"link"},
+	},
+	{
+		name: "node", noun: "node", plural: "nodes", long: "switches of the MRC fabric, or the nodes of the topology", items: "/v1/nodes", key: "id",
+		table: rows(nodeTable), document: documentOf[intent.AdminSpec](), unnamed: true,
+	},
+	{
+		name: "plane", noun: "plane", plural: "planes", long: "planes of the MRC fabric", items: "/v1/planes", key: "plane",
+		table: rows(planeTable), document: documentOf[intent.AdminSpec](), unnamed: true,
+	},
+	{
+		name: "host-port", noun: "host-port", long: "ports of hosts, HOST/PORT", path: portPath,
+		table: rows(portTable), document: documentOf[intent.AdminSpec](), unnamed: true,
+	},
+	{
+		noun: "host", plural: "hosts", long: "hosts of the MRC fabric, or of the inventory", items: "/v1/hosts", key: "name",
+		table: rows(hostTable), detail: detail(hostDetail), events: []string{"host"},
+	},
+	{
+		noun: "switch", plural: "switches", long: "switches and the state of their sessions", items: "/v1/switches", key: "name",
+		table: rows[controller.SwitchStatus](switchTable), events: []string{"switch"},
+	},
+	{
+		noun: "bgp-peer", plural: "bgp-peers", long: "BGP-LS peers and their sessions", items: "/v1/bgp-peers", key: "name",
+		table: rows(peerTable), detail: detail(peerDetail), events: []string{"bgp-peer"},
+	},
+}
+
+// at is where the resource of a name is.
+func (k *kind) at(name string) (string, error) {
+	if k.path != nil {
+		return k.path(name)
+	}
+	return below(k.items)(name)
+}
+
+// show shows one resource.
+func (k *kind) show(w io.Writer, item json.RawMessage) error {
+	if k.detail != nil {
+		return k.detail(w, item)
+	}
+	return k.table(w, []json.RawMessage{item})
+}
+
+// nameOf is the name of a resource of a list.
+func (k *kind) nameOf(item json.RawMessage) string {
+	var fields map[string]any
+	if err := (&client.Answer{Body: item}).Decode(&fields); err != nil || fields[k.key] == nil {
+		return ""
+	}
+	return fmt.Sprint(fields[k.key])
 }
 
 // portPath is where a port of a host is, "h1/2" being port 2 of h1.
@@ -65,21 +171,14 @@ func portPath(name string) (string, error) {
 	return client.Path("v1", "hosts", host, "ports", port), nil
 }
 
-// kindNames are the kinds but the first, for people.
+// kindNames are the kinds that can be applied but the first, for people.
 func kindNames() string {
 	var names []string
 	for _, k := range kinds[1:] {
-		names = append(names, k.name)
+		if k.document != nil {
+			names = append(names, k.name)
+		}
 	}
 	last := len(names) - 1
 	return strings.Join(names[:last], ", ") + " and " + names[last]
-}
-
-func kindNamed(name string) *kind {
-	for _, k := range kinds {
-		if k.name == name {
-			return k
-		}
-	}
-	panic("no kind " + name) // of our own making
 }

@@ -39,6 +39,7 @@ func (f *format) Type() string { return "table|json|yaml" }
 func (f *format) register(cmd *cobra.Command) {
 	*f = formatTable
 	cmd.PersistentFlags().VarP(f, "output", "o", "form of the output")
+	flagValues(cmd, "output", values(string(formatTable), string(formatJSON), string(formatYAML)))
 }
 
 // write writes a JSON document in a format; table does so for people.

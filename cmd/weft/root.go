@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -33,6 +34,9 @@ func run(ctx context.Context, args []string, env environment) int {
 	if err == nil {
 		return exitOK
 	}
+	if errors.Is(err, errDiffers) {
+		return exitFailed // a diff says it all
+	}
 	fmt.Fprint(env.stderr, report(err))
 	return exitStatus(err)
 }
@@ -56,7 +60,7 @@ Run "weft lab figure1" for a whole network in this process, or
 		c.GroupID = "run"
 		root.AddCommand(c)
 	}
-	for _, c := range []*cobra.Command{newGet(env), newApply(env), newDelete(env), newReset(env), newDrain(env), newUndrain(env), newWatch(env)} {
+	for _, c := range []*cobra.Command{newGet(env), newDescribe(env), newApply(env), newDiff(env), newDelete(env), newReset(env), newDrain(env), newUndrain(env), newWatch(env)} {
 		c.GroupID = "api"
 		root.AddCommand(c)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/ev"
 	"github.com/weft-sdn/weft/northbound"
 	"github.com/weft-sdn/weft/northbound/northboundtest"
@@ -57,6 +58,7 @@ func bmv2() string {
 //
 //	status N COMMAND…   runs a command that must end with that status
 //	switch up|down NAME connects or disconnects a switch of the fake
+//	event TYPE OBJECT MESSAGE publishes an event of the fake
 //	fabric pass DURATION, stop HOST, start HOST, lossy LINK: see northboundtest.Multipath
 //
 // the program pcap, which makes and shows captures (capture_test.go),
@@ -153,6 +155,14 @@ func TestScripts(t *testing.T) {
 				default:
 					ts.Fatalf("the fabric knows no %s", args[0])
 				}
+			},
+			"event": func(ts *testscript.TestScript, neg bool, args []string) {
+				if neg || len(args) != 3 {
+					ts.Fatalf("usage: event TYPE OBJECT MESSAGE")
+				}
+				ts.Value(apiKey{}).(*fakeAPI).events.Publish(controller.Event{
+					Type: controller.EventType(args[0]), Object: args[1], Message: args[2], Time: began,
+				})
 			},
 			"switch": func(ts *testscript.TestScript, neg bool, args []string) {
 				if neg || len(args) != 2 {

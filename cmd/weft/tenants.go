@@ -22,6 +22,59 @@ func srv6PolicyTable(w io.Writer, policies []intent.SRv6Policy) error {
 	return g.writeTo(w)
 }
 
+func srv6PolicyDetail(w io.Writer, p *intent.SRv6Policy) error {
+	g := newGrid()
+	g.row("Name:", p.Name)
+	g.row("Version:", p.Version)
+	g.row("From, to:", p.Spec.Headend+", "+p.Spec.Endpoint)
+	g.row("Metric, mode:", fmt.Sprintf("%s, %s", p.Spec.Metric, p.Spec.Mode))
+	g.row("Path:", strings.Join(p.Status.Path, " "))
+	g.row("PFC nodes:", strings.Join(p.Status.PFCNodes, " "))
+	g.row("Used by:", strings.Join(p.Status.UsedBy, ", "))
+	if err := g.writeTo(w); err != nil {
+		return err
+	}
+	fmt.Fprintln(w)
+	g = newGrid("SEGMENT", "SID", "BEHAVIOR")
+	for _, s := range p.Status.SegmentList {
+		g.row(s.Node, s.SID, s.Behavior)
+	}
+	if err := g.writeTo(w); err != nil {
+		return err
+	}
+	return conditionTable(w, p.Status.Conditions)
+}
+
+func tenantDetail(w io.Writer, t *intent.Tenant) error {
+	g := newGrid()
+	g.row("Name:", t.Name)
+	g.row("Version:", t.Version)
+	g.row("Slice, priority:", fmt.Sprintf("%d, %d", t.Spec.Slice, t.Spec.Priority))
+	if t.Spec.Rate > 0 {
+		g.row("Rate:", bitRate(t.Spec.Rate))
+	}
+	g.row("VRF:", t.Status.VRF)
+	g.row("SRv6 policies:", strings.Join(t.Spec.Policies, ", "))
+	g.row("Used by:", strings.Join(t.Status.UsedBy, ", "))
+	if err := g.writeTo(w); err != nil {
+		return err
+	}
+	fmt.Fprintln(w)
+	g = newGrid("SITE", "SID", "PREFIXES")
+	sites := t.Status.Sites
+	for i, s := range t.Spec.Sites {
+		var sid, prefixes string
+		if i < len(sites) {
+			sid, prefixes = sites[i].SID.String(), strings.Trim(fmt.Sprint(sites[i].Prefixes), "[]")
+		}
+		g.row(fmt.Sprintf("%s:%d", s.Switch, s.Port), sid, prefixes)
+	}
+	if err := g.writeTo(w); err != nil {
+		return err
+	}
+	return conditionTable(w, t.Status.Conditions)
+}
+
 func tenantTable(w io.Writer, tenants []intent.Tenant) error {
 	g := newGrid("NAME", "SLICE", "PRIORITY", "RATE", "VRF", "SITES", "POLICIES", "ACCEPTED", "PROGRAMMED")
 	for i := range tenants {

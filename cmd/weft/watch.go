@@ -57,11 +57,12 @@ func watchEvents(ctx context.Context, v *viewer, query url.Values) error {
 		return err
 	}
 	defer c.Close()
-	err = c.Events(ctx, client.Path("v1", "events"), query,
-		func(e client.Event) error { return v.event(e) },
-		func(err error, pause time.Duration) {
+	err = c.Events(ctx, client.Path("v1", "events"), query, client.Handlers{
+		Event: v.event,
+		Lost: func(err error, pause time.Duration) {
 			fmt.Fprintf(v.env.stderr, "weft: the stream of events broke off: %v; trying again in %v\n", err, pause)
-		})
+		},
+	})
 	if interrupted(ctx, err) {
 		return nil // what a watch is ended by
 	}
@@ -85,11 +86,16 @@ func (v *viewer) event(e client.Event) error {
 	if err := (&client.Answer{Body: e.Data}).Decode(&ev); err != nil {
 		return err
 	}
+	line := fmt.Sprintf("%-20s  %-18s  %-12s  %s", clockTime(ev.Time), ev.Type, ev.Object, eventText(&ev))
+	_, err := fmt.Fprintln(v.env.stdout, strings.TrimRight(line, " "))
+	return err
+}
+
+// eventText is what an event says, in a line.
+func eventText(ev *controller.Event) string {
 	message := ev.Message
 	if message == "" && ev.Group != nil {
 		message = groupSummary(ev.Group)
 	}
-	line := fmt.Sprintf("%-20s  %-18s  %-12s  %s", clockTime(ev.Time), ev.Type, ev.Object, strings.Join(strings.Fields(message), " "))
-	_, err := fmt.Fprintln(v.env.stdout, strings.TrimRight(line, " "))
-	return err
+	return strings.Join(strings.Fields(message), " ")
 }

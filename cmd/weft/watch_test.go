@@ -138,6 +138,53 @@ func TestWatch(t *testing.T) {
 	}
 }
 
+// TestFollow: -w shows what is there, and then what changes of it.
+func TestFollow(t *testing.T) {
+	api, err := newFakeAPI()
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(api.handler)
+	defer server.Close()
+	vars := map[string]string{"WEFT_SERVER": server.URL}
+	all, one, raw := start(t, vars, "get", "switches", "-w"), start(t, vars, "get", "switch", "n6", "--watch"), start(t, vars, "get", "switches", "-w", "-o", "json")
+	expect := func(s *started, begins ...string) {
+		t.Helper()
+		for _, want := range begins {
+			if got := s.out.next(t); !strings.HasPrefix(got, want) {
+				t.Errorf("line %q, want it to begin with %q", got, want)
+			}
+		}
+	}
+	expect(all, "NAME ", "n1 ", "n6 ", "n9 ")
+	expect(one, "NAME ", "n6 ")
+	expect(raw, `{"name":"n1"`, `{"name":"n6"`, `{"name":"n9"`)
+	change := func(what, name string) {
+		if err := api.set(what, name); err != nil {
+			t.Fatal(err)
+		}
+		api.events.Publish(controller.Event{Time: began, Type: controller.SwitchChanged, Object: name})
+	}
+	change("down", "n1")
+	expect(all, "n1    64512:10.0.0.1  127.0.0.1:9551  1       disconnected")
+	expect(raw, `{"name":"n1"`)
+	change("up", "n1")
+	expect(all, "n1    64512:10.0.0.1  127.0.0.1:9551  1       in sync")
+	change("down", "n6")
+	expect(all, "n6 ")
+	expect(one, "n6    64512:10.0.0.6  127.0.0.1:9556  6       disconnected") // and nothing of n1 before
+	for _, s := range []*started{all, one, raw} {
+		s.cancel()
+		if status := <-s.status; status != exitOK {
+			t.Errorf("exit status %d", status)
+		}
+	}
+	gone := start(t, vars, "get", "group", "nosuch", "-w")
+	if status := <-gone.status; status != exitFailed {
+		t.Errorf("what is not there: exit status %d", status)
+	}
+}
+
 // TestEveryCommandHelps: no command lacks its texts.
 func TestEveryCommandHelps(t *testing.T) {
 	root := newRoot(environment{stdin: strings.NewReader(""), stdout: io.Discard, stderr: io.Discard, getenv: func(string) string { return "" }})

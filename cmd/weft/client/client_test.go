@@ -123,7 +123,7 @@ func TestNotThisAPI(t *testing.T) {
 	if _, err := c.Get(t.Context(), "/", nil); !errors.Is(err, ErrAnswer) || !strings.Contains(err.Error(), "answered 200 OK with text/html, not JSON") {
 		t.Errorf("error %v", err)
 	}
-	err := c.Events(t.Context(), "/", nil, nil, nil)
+	err := c.Events(t.Context(), "/", nil, Handlers{})
 	if !errors.Is(err, ErrAnswer) || !strings.Contains(err.Error(), "not a stream of events") {
 		t.Errorf("events: error %v", err)
 	}

@@ -28,18 +28,31 @@ const (
 	lastPause  = 8 * time.Second
 )
 
-// Events calls handle with every event of a stream until ctx ends, the server
-// refuses or handle fails. A stream that was up and is lost is taken up after
-// the last event; lost is told why before each pause. nil: nobody is told.
-func (c *Client) Events(ctx context.Context, path string, query url.Values, handle func(Event) error, lost func(err error, pause time.Duration)) error {
+// Handlers are told of a stream of events; those that are nil are not.
+type Handlers struct {
+	// Opened is called whenever the stream is open: what happens from then on comes as
+	// events.
+	Opened func() error
+	// Event is called with every event.
+	Event func(Event) error
+	// Lost is called with the reason before each pause.
+	Lost func(err error, pause time.Duration)
+}
+
+// Events follows a stream of events until ctx ends, the server refuses or a handler fails. A
+// stream that was up and is lost is taken up after the last event.
+func (c *Client) Events(ctx context.Context, path string, query url.Values, h Handlers) error {
 	if len(query) > 0 {
 		path += "?" + query.Encode()
 	}
 	last, pause, opened := "", firstPause, false
 	for {
-		err := c.stream(ctx, path, &last, func(e Event) error {
+		err := c.stream(ctx, path, &last, h.Opened, func(e Event) error {
 			pause = firstPause
-			return handle(e)
+			if h.Event == nil {
+				return nil
+			}
+			return h.Event(e)
 		}, &opened)
 		var stopped *handlerError
 		var refused *Problem
@@ -51,8 +64,8 @@ func (c *Client) Events(ctx context.Context, path string, query url.Values, hand
 		case !opened, errors.As(err, &refused) && refused.Status < 500, errors.Is(err, ErrAnswer):
 			return err
 		}
-		if lost != nil {
-			lost(err, pause)
+		if h.Lost != nil {
+			h.Lost(err, pause)
 		}
 		timer := time.NewTimer(pause)
 		select {
@@ -70,7 +83,7 @@ type handlerError struct{ err error }
 func (e *handlerError) Error() string { return e.err.Error() }
 
 // stream reads one connection's events. It never returns nil.
-func (c *Client) stream(ctx context.Context, path string, last *string, handle func(Event) error, opened *bool) error {
+func (c *Client) stream(ctx context.Context, path string, last *string, begun func() error, handle func(Event) error, opened *bool) error {
 	header := http.Header{"Accept": {"text/event-stream"}, "Cache-Control": {"no-store"}}
 	if *last != "" {
 		header.Set("Last-Event-ID", *last)
@@ -84,6 +97,11 @@ func (c *Client) stream(ctx context.Context, path string, last *string, handle f
 		return fmt.Errorf("%w: %s is %s, not a stream of events", ErrAnswer, path, k)
 	}
 	*opened = true
+	if begun != nil {
+		if err := begun(); err != nil {
+			return &handlerError{err}
+		}
+	}
 	err = readEvents(resp.Body, func(e Event) error {
 		if e.ID != "" {
 			*last = e.ID

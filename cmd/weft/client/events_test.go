@@ -77,15 +77,16 @@ func TestEventsResume(t *testing.T) {
 	})
 	var got []string
 	lost := 0
-	err := c.Events(t.Context(), "/v1/events", nil, func(e Event) error {
-		got = append(got, string(e.Data))
-		return nil
-	}, func(error, time.Duration) { lost++ })
+	err := c.Events(t.Context(), "/v1/events", nil, Handlers{
+		Opened: func() error { got = append(got, "open"); return nil },
+		Event:  func(e Event) error { got = append(got, string(e.Data)); return nil },
+		Lost:   func(error, time.Duration) { lost++ },
+	})
 	var p *Problem
 	if !errors.As(err, &p) || p.Status != http.StatusUnauthorized {
 		t.Errorf("error %v", err)
 	}
-	if strings.Join(got, " ") != "1 3" || lost != 3 {
+	if strings.Join(got, " ") != "open 1 open 3" || lost != 3 {
 		t.Errorf("events %v, broke off %d times", got, lost)
 	}
 }
@@ -100,13 +101,13 @@ func TestEventsEnd(t *testing.T) {
 		<-r.Context().Done()
 	}
 	mine := errors.New("enough")
-	if err := open(t, hold).Events(ctx, "/", nil, func(Event) error { return mine }, nil); !errors.Is(err, mine) {
+	if err := open(t, hold).Events(ctx, "/", nil, Handlers{Event: func(Event) error { return mine }}); !errors.Is(err, mine) {
 		t.Errorf("error of the handler: got %v", err)
 	}
-	err := open(t, hold).Events(ctx, "/", nil, func(Event) error {
+	err := open(t, hold).Events(ctx, "/", nil, Handlers{Event: func(Event) error {
 		cancel()
 		return nil
-	}, nil)
+	}})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("after the end: got %v", err)
 	}

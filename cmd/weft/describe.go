@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/url"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weft-sdn/weft/cmd/weft/client"
+	"github.com/weft-sdn/weft/controller"
+	"github.com/weft-sdn/weft/internal/strictyaml"
+)
+
+// described is everything about a resource.
+type described struct {
+	Resource json.RawMessage   `json:"resource"`
+	Events   []json.RawMessage `json:"events"`
+}
+
+func newDescribe(env environment) *cobra.Command {
+	v := &viewer{env: env}
+	c := family("describe", "Show everything about one resource", `Shows a resource, its spec and status as the API gives them, and what has happened to it,
+as far as the controller still knows.`)
+	v.conn.register(c)
+	v.output.register(c)
+	names := completer{env, &v.conn}
+	for _, k := range kinds {
+		c.AddCommand(&cobra.Command{
+			Use: k.noun + " NAME", Short: "Everything about one of the " + k.long, Args: arguments(1, 1), ValidArgsFunction: inTurn(names.of(k.plural)),
+			RunE: func(cmd *cobra.Command, args []string) error { return v.describe(cmd.Context(), k, args[0]) },
+		})
+	}
+	return c
+}
+
+func (v *viewer) describe(ctx context.Context, k *kind, name string) error {
+	path, err := k.at(name)
+	if err != nil {
+		return &usageError{err}
+	}
+	c, err := v.conn.open(v.env)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	a, err := c.Get(ctx, path, nil)
+	if err != nil {
+		return err
+	}
+	d := described{Resource: a.Body, Events: []json.RawMessage{}}
+	if len(k.events) > 0 {
+		items, err := c.List(ctx, "/v1/events/latest", url.Values{"type": {strings.Join(k.events, ",")}, "object": {name}})
+		if err != nil {
+			return err
+		}
+		d.Events = items.Items
+	}
+	document, err := json.Marshal(d)
+	if err != nil {
+		return err
+	}
+	return v.output.write(v.env.stdout, document, func(w io.Writer) error { return k.describe(w, &d) })
+}
+
+// describe shows all of it to people.
+func (k *kind) describe(w io.Writer, d *described) error {
+	if err := k.show(w, d.Resource); err != nil {
+		return err
+	}
+	var parts struct {
+		Spec   json.RawMessage `json:"spec"`
+		Status json.RawMessage `json:"status"`
+	}
+	if err := (&client.Answer{Body: d.Resource}).Decode(&parts); err != nil {
+		return err
+	}
+	for _, part := range []struct {
+		name string
+		text json.RawMessage
+	}{{"Spec", parts.Spec}, {"Status", parts.Status}} {
+		if len(part.text) == 0 {
+			continue
+		}
+		text, err := strictyaml.FromJSON(part.text)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(w, "\n%s:\n", part.name)
+		for line := range strings.Lines(string(text)) {
+			fmt.Fprint(w, "  ", line)
+		}
+	}
+	if len(k.events) == 0 {
+		return nil
+	}
+	if len(d.Events) == 0 {
+		_, err := fmt.Fprintln(w, "\nEvents: none")
+		return err
+	}
+	fmt.Fprintln(w, "\nEvents:")
+	events, err := client.DecodeItems[controller.Event](&client.Items{Items: d.Events})
+	if err != nil {
+		return err
+	}
+	g := newGrid("TIME", "TYPE", "MESSAGE")
+	for i := range events {
+		g.row(clockTime(events[i].Time), events[i].Type, eventText(&events[i]))
+	}
+	return g.writeTo(w)
+}

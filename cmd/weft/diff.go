@@ -1,0 +1,121 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/rogpeppe/go-internal/diff"
+	"github.com/spf13/cobra"
+
+	"github.com/weft-sdn/weft/cmd/weft/client"
+	"github.com/weft-sdn/weft/internal/strictyaml"
+)
+
+// errDiffers is the outcome of a diff that is not empty; it has been shown.
+var errDiffers = errors.New("there are differences")
+
+func newDiff(env environment) *cobra.Command {
+	var conn connection
+	var files []string
+	c := &cobra.Command{
+		Use: "diff -f FILE|-", Short: "Show what apply would change of resources",
+		Long: `Shows how the resources of files differ from those that the controller has, as a unified
+diff of their specs in YAML, defaults filled in. The controller checks and plans each as if it
+were applied, and changes nothing. The exit status is 0 when nothing differs, 1 when something
+does, and 2 when the controller refuses a resource.`,
+		Args: arguments(0, 0), ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error { return runDiff(cmd.Context(), env, &conn, files) },
+	}
+	c.Flags().StringArrayVarP(&files, "file", "f", nil, "file with resources, - for standard input; may be repeated")
+	conn.register(c)
+	return c
+}
+
+func runDiff(ctx context.Context, env environment, conn *connection, files []string) error {
+	if len(files) == 0 {
+		return usagef("diff: -f is missing: want a file, or - for standard input")
+	}
+	all, err := readFiles(files, env.stdin)
+	if err != nil {
+		return err
+	}
+	c, err := conn.open(env)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	differs := false
+	var failed []error
+	for i := range all {
+		text, err := diffOf(ctx, c, &all[i])
+		var refused *client.Problem
+		if errors.As(err, &refused) {
+			failed = append(failed, all[i].failed(err))
+			continue
+		} else if err != nil {
+			return errors.Join(append(failed, err)...)
+		}
+		differs = differs || len(text) > 0
+		if _, err := env.stdout.Write(text); err != nil {
+			return err
+		}
+	}
+	switch {
+	case len(failed) > 0:
+		return &usageError{errors.Join(failed...)}
+	case differs:
+		return errDiffers
+	}
+	return nil
+}
+
+// diffOf returns the unified diff of one resource, empty when it would not change.
+func diffOf(ctx context.Context, c *client.Client, r *applied) ([]byte, error) {
+	path, err := r.kind.at(r.Name)
+	if err != nil {
+		return nil, err
+	}
+	var before []byte
+	now, err := c.Get(ctx, path, nil)
+	if err == nil {
+		before, err = specText(r, now.Body)
+	} else if missing(err) {
+		err = nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	then, err := c.Do(ctx, http.MethodPut, path+"?dryRun=true", nil, r.body())
+	if err != nil {
+		return nil, err
+	}
+	after, err := specText(r, then.Body)
+	if err != nil || bytes.Equal(before, after) {
+		return nil, err
+	}
+	name := r.kind.noun + " " + r.Name
+	return diff.Diff("now: "+name, before, "applied: "+name, after), nil
+}
+
+// specText is a resource as a file would have it.
+func specText(r *applied, document json.RawMessage) ([]byte, error) {
+	var d struct {
+		Spec json.RawMessage `json:"spec"`
+	}
+	if err := (&client.Answer{Body: document}).Decode(&d); err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(struct {
+		Kind string          `json:"kind"`
+		Name string          `json:"name"`
+		Spec json.RawMessage `json:"spec"`
+	}{r.kind.name, r.Name, d.Spec})
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", client.ErrAnswer, err)
+	}
+	return strictyaml.FromJSON(text)
+}

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/weft-sdn/weft/cmd/weft/client"
+	"github.com/weft-sdn/weft/internal/strictyaml"
+)
+
+// follow shows resources of a kind, all or that of a name, and then what changes of them, until
+// ctx ends.
+func (v *viewer) follow(ctx context.Context, k *kind, name string, query url.Values) error {
+	c, err := v.conn.open(v.env)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	path := k.items
+	if name != "" {
+		if path, err = k.at(name); err != nil {
+			return &usageError{err}
+		}
+	}
+	shown := make(map[string]bool)
+	look := func() error {
+		items := &client.Items{}
+		if name == "" {
+			if items, err = c.List(ctx, path, query); err != nil {
+				return err
+			}
+		} else {
+			a, err := c.Get(ctx, path, nil)
+			if missing(err) && len(shown) > 0 {
+				_, err := fmt.Fprintf(v.env.stdout, "%s %s is not there any more\n", k.noun, name)
+				clear(shown)
+				return err
+			} else if err != nil {
+				return err
+			}
+			items.Items = []json.RawMessage{a.Body}
+		}
+		return v.news(k, items.Items, shown)
+	}
+	// Not every kind has events of its own; any event may change what it shows.
+	events := url.Values{}
+	if len(k.events) > 0 {
+		events.Set("type", strings.Join(k.events, ","))
+	}
+	err = c.Events(ctx, client.Path("v1", "events"), events, client.Handlers{
+		Opened: look, Event: func(client.Event) error { return look() },
+		Lost: func(err error, pause time.Duration) {
+			fmt.Fprintf(v.env.stderr, "weft: the stream of events broke off: %v; trying again in %v\n", err, pause)
+		},
+	})
+	if interrupted(ctx, err) {
+		return nil // what following is ended by
+	}
+	return err
+}
+
+// news shows the resources that have not been shown as they are now, and remembers all.
+func (v *viewer) news(k *kind, items []json.RawMessage, shown map[string]bool) error {
+	before := make(map[string]bool, len(shown))
+	for text := range shown {
+		before[text] = true
+	}
+	clear(shown)
+	if v.output != formatTable {
+		for _, item := range items {
+			shown[string(item)] = true
+			if before[string(item)] {
+				continue
+			}
+			text := append(append([]byte{}, item...), '\n')
+			if v.output == formatYAML {
+				y, err := strictyaml.FromJSON(item)
+				if err != nil {
+					return err
+				}
+				text = append([]byte("---\n"), y...)
+			}
+			if _, err := v.env.stdout.Write(text); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	var table bytes.Buffer
+	if err := k.table(&table, items); err != nil {
+		return err
+	}
+	for line := range strings.Lines(table.String()) {
+		cells := strings.Join(strings.Fields(line), " ") // columns may be wider than before
+		shown[cells] = true
+		if before[cells] {
+			continue
+		}
+		if _, err := fmt.Fprint(v.env.stdout, line); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -149,6 +149,65 @@ func TestLongestPrefix(t *testing.T) {
 	}
 }
 
+// TestOrdersDiffer: queue pairs that share a profile, of one host and of several with the same queue pair number, go through its values in orders
+// of their own ("EV selection SHOULD be pseudo-random to avoid synchronization of paths between different QPs", OCP MRC 1.0, section 9.3.1, MRC-130).
+func TestOrdersDiffer(t *testing.T) {
+	f := nictest.New(t, 5, 1, 1, nil)
+	for i := range 4 {
+		f.Hold(i, hostapi.State{Profiles: []*hostapi.Profile{nictest.Profile("p", 16, 1, 4)}})
+	}
+	order := map[string][]packet.EV{}
+	f.Drop = func(_ time.Duration, from int, p *packet.MRC, _ int) bool {
+		if from < 4 && p.Headers.Is(packet.ExtMETH) {
+			key := fmt.Sprintf("host %d, QP %d", from, p.BTH.DestQPN)
+			order[key] = append(order[key], p.EV())
+		}
+		return false
+	}
+	send := func(host int, qpn uint32) {
+		c := nic.DefaultQPConfig()
+		c.QPN, c.RemoteQPN, c.RemoteAddr = qpn, 100*uint32(host)+qpn, nictest.Address(4)
+		qp, err := f.NICs[host].CreateQP(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.QPN, c.RemoteQPN, c.RemoteAddr = c.RemoteQPN, qpn, nictest.Address(host)
+		if _, err := f.NICs[4].CreateQP(c); err != nil {
+			t.Fatal(err)
+		}
+		x := &transfer{f: f, from: host, qp: qp, data: make([]byte, 16*4096)}
+		x.memory = x.data
+		key := 1000*uint32(host) + qpn
+		if _, err := f.NICs[4].RegisterMR(0, key, make([]byte, len(x.data)), endpoint.AccessRemoteWrite); err != nil {
+			t.Fatal(err)
+		}
+		if err := qp.PostSend(f.Now, endpoint.WorkRequest{Op: endpoint.OpWrite, Data: x.data, RKey: key}); err != nil {
+			t.Fatal(err)
+		}
+		f.Wake(host)
+		x.finish(t)
+	}
+	for i := range 4 {
+		send(0, uint32(10+i))
+		if i > 0 {
+			send(i, 10)
+		}
+	}
+	seen := map[string]string{}
+	for key, evs := range order {
+		if len(evs) != 16 {
+			t.Errorf("%s: %d packets", key, len(evs))
+		}
+		if other, same := seen[fmt.Sprint(evs)]; same {
+			t.Errorf("%s and %s send in the same order, %x", key, other, evs)
+		}
+		seen[fmt.Sprint(evs)] = key
+	}
+	if len(order) != 7 {
+		t.Errorf("%d queue pairs have sent, want 7", len(order))
+	}
+}
+
 // TestDenial: from the moment a value or a port is denied nothing is sent by it, however much is in flight, and the writes complete.
 func TestDenial(t *testing.T) {
 	f := nictest.New(t, 2, 2, 1, nil)

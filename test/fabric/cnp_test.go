@@ -114,6 +114,7 @@ func cnps() []scenario {
 				state(1, 3, 1, 1),
 				withWrite(opens("all counts start at zero", g, 0), g.openAgain()),
 				state(0, 1, 0, 1), state(1, 0, 0, 1), state(2, 0, 0, 1),
+				counted("the one that was the worst counts from zero too", g.cnp(1)), state(1, 1, 0, 1),
 				withWrite(sends("", g.poll(), cnpSent, g.upCNP()), g.over()),
 				state(0, 1, 0, 2),
 			},

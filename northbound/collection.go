@@ -119,7 +119,7 @@ func (c *collection[S, R]) registerWrite(s *Server) {
 	huma.Register(s.api, s.operation(put), c.putOne)
 	huma.Register(s.api, s.operation(huma.Operation{
 		OperationID: "patch-" + c.one, Method: http.MethodPatch, Path: path, Tags: tags,
-		Summary: "Change parts of " + article(c.noun), Description: "A JSON merge patch (RFC 7386) of the resource. null sets a field back to its default; arrays are replaced whole.",
+		Summary: "Change parts of " + article(c.noun), Description: "A JSON merge patch (RFC 7396) of the resource. null sets a field back to its default; arrays are replaced whole.",
 		Errors: c.errors(400, 404, 409, 412, 413, 415, 422),
 	}), func(ctx context.Context, in *struct {
 		NameParam

@@ -7,7 +7,7 @@ import (
 	"io"
 )
 
-// mergePatch applies a JSON merge patch (RFC 7386) and returns the result.
+// mergePatch applies a JSON merge patch (RFC 7396) and returns the result.
 func mergePatch(target, patch []byte) ([]byte, error) {
 	t, err := decodeJSON(target)
 	if err != nil {
@@ -20,7 +20,7 @@ func mergePatch(target, patch []byte) ([]byte, error) {
 	return json.Marshal(merged(t, p))
 }
 
-// merged is the function MergePatch of RFC 7386 section 2.
+// merged is the function MergePatch of RFC 7396 section 2.
 func merged(target, patch any) any {
 	p, ok := patch.(map[string]any)
 	if !ok {

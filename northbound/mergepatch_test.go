@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestMergePatchRFC7386 has the cases of RFC 7386 appendix A.
-func TestMergePatchRFC7386(t *testing.T) {
+// TestMergePatchRFC7396 has the cases of RFC 7396 appendix A.
+func TestMergePatchRFC7396(t *testing.T) {
 	for _, c := range []struct{ original, patch, result string }{
 		{`{"a":"b"}`, `{"a":"c"}`, `{"a":"c"}`},
 		{`{"a":"b"}`, `{"b":"c"}`, `{"a":"b","b":"c"}`},

@@ -80,7 +80,7 @@ func (c *Core) spare(s *Suspect) string {
 	case !ok:
 		return "not a link of the fabric"
 	case !c.cfg.DenySuspects:
-		return "suspects are not denied (denySuspects)"
+		return "suspects are not denied (suspects.deny)"
 	case s.Loss < c.cfg.DenyLoss:
 		return fmt.Sprintf("it loses %.2g, less than %.2g", s.Loss, c.cfg.DenyLoss)
 	case c.fabric.links[i].phase != up:

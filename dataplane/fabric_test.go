@@ -57,10 +57,11 @@ func roce(t testing.TB, src, dst, bth, rest string) string {
 
 // Addresses of the multicast scenario.
 const (
-	proxyAddr  = "20010db800ff0000000000000000000f"
-	edgeSID    = "20010db800020000000000000000e001"
-	sourceAddr = "20010db8000100000000000000000001"
-	parentAddr = "20010db8000300000000000000000003"
+	proxyAddr       = "20010db800ff0000000000000000000f"
+	inbandProxyAddr = "20010db800ff0000000000000000001f"
+	edgeSID         = "20010db800020000000000000000e001"
+	sourceAddr      = "20010db8000100000000000000000001"
+	parentAddr      = "20010db8000300000000000000000003"
 )
 
 func receiverAddr(i int) string { return fmt.Sprintf("20010db80004000000000000000000%02x", i) }

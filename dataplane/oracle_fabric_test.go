@@ -35,6 +35,7 @@ func fabricOracle(o *oracle) {
 	o.insert("srv6_policy", key("0000", "20010db8000500000000000000000000/48"), 0,
 		o.call("h_encaps_2", addrA, sid("01001"), sid("01002")))
 	o.insert("mt_proxy", key(proxyAddr), 0, o.call("set_group", "0005"))
+	o.insert("mt_proxy", key(inbandProxyAddr), 0, o.call("set_group", "0006"))
 	for _, g := range []string{"0005", "0006"} {
 		o.insert("mt_group", key(g), 0, o.call("set_group_state", "00000011", "000077", "00000007",
 			"ffffffffffff", "ffffffffffff", "000003", "0001", "0002"))
@@ -106,7 +107,9 @@ func fabricSeeds(t testing.TB) []arrival {
 		add(1, tree(sid("0e002"), "", uint32(i)))
 		add(1, tree(sid("0e003"), "", uint32(i)))
 		for _, s := range []string{"0e001", "0e002"} { // by a host itself: group 5 refuses, group 6 wants it so
-			add(3, strings.Replace(tree(sid(s), "", uint32(i)), parentAddr, sourceAddr, 1))
+			frame := strings.Replace(tree(sid(s), "", uint32(i)), parentAddr, sourceAddr, 1)
+			add(3, frame)
+			add(3, strings.ReplaceAll(frame, proxyAddr, inbandProxyAddr)) // its ICRC is the edges' business
 		}
 		add(1, tree(sid("0e001"), tlv(addrA, 0, 2), uint32(i)))
 		add(1, tree(sid("0e001"), "0104000000000000"+tlv(addrB, 0, 2)+tlv(addrA, 1)+tlv(addrA, 0, 2), uint32(i)))

@@ -9,11 +9,13 @@ import (
 )
 
 // Encapsulation is the outer header a source puts around its requests to send them into a multicast tree itself
-// (draft-li-spring-rdma-multicast-over-srv6 §5.2): IPv6 with an SRH whose segments are SID and then the queue pair's RemoteAddr, the group's proxy address, so Segments
-// Left and Last Entry are 1. Traffic class and flow label are copied from the inner header.
+// (draft-li-spring-rdma-multicast-over-srv6 §5.2): IPv6 with an SRH whose segments are SID, EdgeSIDs and then the queue pair's RemoteAddr, the group's proxy address.
+// Segments Left and Last Entry are the number of segments less 1. Traffic class and flow label are copied from the inner header.
 type Encapsulation struct {
 	Source   netip.Addr // of the outer header, IPv6 unicast
 	SID      netip.Addr // segment the tree starts with
+	// EdgeSIDs are the End.MT SIDs of the edges (section 7.1). They may be left out: the nodes of the tree write them into the destination address.
+	EdgeSIDs []netip.Addr
 	HopLimit uint8      // of the outer header; 0 means 64
 
 	TLVType uint8                  // type of the End.MT TLVs; 0 means packet.TLVEndMTDefault
@@ -37,11 +39,17 @@ func (e *Encapsulation) srh(proxy netip.Addr) (packet.SRH, error) {
 	if tlvType == 0 {
 		tlvType = packet.TLVEndMTDefault
 	}
-	tlvs, err := packet.EndMTList(tlvType, 2, e.Edges)
+	for i, sid := range e.EdgeSIDs {
+		if !ibta.Unicast(sid) {
+			return packet.SRH{}, fmt.Errorf("encapsulation: EdgeSIDs[%d] %v is not an IPv6 unicast address: %w", i, sid, ErrConfig)
+		}
+	}
+	segments := append(append([]netip.Addr{e.SID}, e.EdgeSIDs...), proxy)
+	tlvs, err := packet.EndMTList(tlvType, len(segments), e.Edges)
 	if err != nil {
 		return packet.SRH{}, fmt.Errorf("encapsulation: %w: %w", ErrConfig, err)
 	}
-	srh, err := packet.NewSRH(packet.NextHeaderIPv6, []netip.Addr{e.SID, proxy}, tlvs)
+	srh, err := packet.NewSRH(packet.NextHeaderIPv6, segments, tlvs)
 	if err != nil {
 		return packet.SRH{}, fmt.Errorf("encapsulation: %w: %w", ErrConfig, err)
 	}

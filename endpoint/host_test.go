@@ -200,12 +200,25 @@ func TestEncapsulation(t *testing.T) {
 			t.Errorf("packet %d: the inner packet differs from the plain one", i)
 		}
 	}
+	listed := *e
+	listed.EdgeSIDs = []netip.Addr{netip.MustParseAddr("fc00:0:1::e"), netip.MustParseAddr("fc00:0:2::e")}
+	for i, f := range send(&listed) {
+		p := parse(t, f)
+		var got []netip.Addr
+		for j := range p.SRH.NumSegments() {
+			got = append(got, p.SRH.Segment(j))
+		}
+		if want := []netip.Addr{proxy, listed.EdgeSIDs[1], listed.EdgeSIDs[0], sid}; !slices.Equal(got, want) || p.SRH.SegmentsLeft != 3 || p.Outer.Dst != sid {
+			t.Errorf("packet %d with the SIDs of edges: to %v, Segment List %v, Segments Left %d; want to %v, %v, 3", i, p.Outer.Dst, got, p.SRH.SegmentsLeft, sid, want)
+		}
+	}
 	for name, edit := range map[string]func(e *Encapsulation){
 		"source": func(e *Encapsulation) { e.Source = netip.Addr{} },
 		"SID":    func(e *Encapsulation) { e.SID = netip.MustParseAddr("ff02::1") },
 		"QPN": func(e *Encapsulation) {
 			e.Edges = []packet.EdgeReceivers{{Edge: sid, Receivers: []packet.Receiver{{Addr: sid, QPN: 1 << 24}}}}
 		},
+		"edge SID": func(e *Encapsulation) { e.EdgeSIDs = []netip.Addr{netip.MustParseAddr("192.0.2.1")} },
 		"too long": func(e *Encapsulation) {
 			e.Edges = []packet.EdgeReceivers{{Edge: sid, Receivers: make([]packet.Receiver, 200)}}
 		},

@@ -23,6 +23,8 @@ type GroupConfig struct {
 	QP endpoint.QPConfig
 	// Memory is the size of every receiver's region, which starts at virtual address 0.
 	Memory int
+	// ListEdges has a source that encapsulates put the End.MT SIDs of the edges into the Segment List.
+	ListEdges bool
 	// Send has the source SEND instead of WRITE: receivers take what they have posted buffers for
 	// (Receiver.Take).
 	Send bool
@@ -230,6 +232,9 @@ func (g *Group) Encapsulate(tree *intent.Tree) error {
 		}
 		if len(edge.Receivers) > 0 {
 			e.Edges = append(e.Edges, edge)
+			if g.Config.ListEdges {
+				e.EdgeSIDs = append(e.EdgeSIDs, n.SID)
+			}
 		}
 	}
 	return g.SourceQP.SetEncapsulation(&e)

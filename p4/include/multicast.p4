@@ -12,16 +12,18 @@ control MulticastGroup(inout headers_t hdr, inout metadata_t meta, inout standar
     Icrc() icrc;
     bit<32> expected_icrc;
     bit<1> to_proxy = 0;
+    bit<16> proxy_group = 0;
     bit<1> encapsulates = 0;     // the group's source does so itself
     bit<128> source = 0;
 
     @id(0x01000050)
     action set_group(bit<16> group) {
-        meta.mt_group = group;
+        proxy_group = group;
         to_proxy = 1;
     }
 
-    // The proxy addresses of the groups that pass here.
+    // The proxy addresses of the groups that pass here. Asked of plain packets, and of those in a tree where they are delivered or
+    // enter it.
     @id(0x02000050)
     table mt_proxy {
         key = { hdr.ipv6.dst_addr : exact @name("dst_addr"); }
@@ -87,7 +89,6 @@ control MulticastGroup(inout headers_t hdr, inout metadata_t meta, inout standar
         hdr.segment[1].setValid();
         hdr.segment[0].sid = hdr.ipv6.dst_addr;
         hdr.segment[1].sid = sid;
-        meta.next_segment = hdr.ipv6.dst_addr;
     }
 
     // The same where the tree starts at this very switch.
@@ -125,26 +126,28 @@ control MulticastGroup(inout headers_t hdr, inout metadata_t meta, inout standar
 
     apply {
         role = ROLE_NONE;
+        if (hdr.ipv6.isValid() &&
+            (!hdr.outer_ipv6.isValid() || (meta.mt_replicate == 1 && (meta.mt_verify_icrc == 1 || meta.host_facing == 1)))) {
+            mt_proxy.apply();
+        }
         if (hdr.packet_out.isValid()) {
             meta.mt_group = hdr.packet_out.group;
             meta.branch = hdr.packet_out.branch;
             role = hdr.packet_out.op == PacketOutOp.POLL ? ROLE_POLL : ROLE_STATE;
         } else if (meta.mt_replicate == 1) {
             role = ROLE_TREE;
-        } else if (hdr.ipv6.isValid() && !hdr.outer_ipv6.isValid()) {
-            mt_proxy.apply();
-            if (to_proxy == 1) {
-                if (meta.trimmed == 1) {
-                    meta.drop_reason = DropReason.MT_TRIMMED;
-                } else if (!hdr.bth.isValid() || !hdr.icrc.isValid()) {
-                    meta.drop_reason = DropReason.MT_OPCODE;
-                } else if (hdr.aeth.isValid()) {
-                    role = ROLE_ACK;
-                } else if (hdr.cnp.isValid()) {
-                    role = ROLE_CNP;
-                } else {
-                    role = ROLE_TREE;
-                }
+        } else if (to_proxy == 1) {
+            meta.mt_group = proxy_group;
+            if (meta.trimmed == 1) {
+                meta.drop_reason = DropReason.MT_TRIMMED;
+            } else if (!hdr.bth.isValid() || !hdr.icrc.isValid()) {
+                meta.drop_reason = DropReason.MT_OPCODE;
+            } else if (hdr.aeth.isValid()) {
+                role = ROLE_ACK;
+            } else if (hdr.cnp.isValid()) {
+                role = ROLE_CNP;
+            } else {
+                role = ROLE_TREE;
             }
         }
 
@@ -158,7 +161,7 @@ control MulticastGroup(inout headers_t hdr, inout metadata_t meta, inout standar
         if (meta.drop_reason == DropReason.NONE) {
             if (role == ROLE_TREE) {
                 bit<1> arrived_encapsulated = meta.mt_replicate;
-                if (to_proxy == 1) {
+                if (arrived_encapsulated == 0) {
                     if (hdr.bth.opcode > OPCODE_RC_WRITE_ONLY_IMM) {
                         meta.drop_reason = DropReason.MT_OPCODE;
                     } else if (hdr.bth.dest_qpn != meta.designated_qpn) {
@@ -167,7 +170,7 @@ control MulticastGroup(inout headers_t hdr, inout metadata_t meta, inout standar
                 }
                 // Receivers take what comes down the tree as the source's. So a host that encapsulates is asked
                 // too; what comes from the fabric has been asked at its first switch.
-                if ((to_proxy == 1 || meta.host_facing == 1) && meta.drop_reason == DropReason.NONE) {
+                if ((arrived_encapsulated == 0 || meta.host_facing == 1) && meta.drop_reason == DropReason.NONE) {
                     source = arrived_encapsulated == 1 ? hdr.outer_ipv6.src_addr : hdr.ipv6.src_addr;
                     mt_source.apply();
                     if (encapsulates != arrived_encapsulated) {
@@ -175,21 +178,22 @@ control MulticastGroup(inout headers_t hdr, inout metadata_t meta, inout standar
                     }
                 }
                 // What is copied here is not routed here, and loses its hop all the same (RFC 8986 section 5.1, S05).
-                if (to_proxy == 1 && meta.mt_replicate == 1 && meta.drop_reason == DropReason.NONE) {
+                if (arrived_encapsulated == 0 && meta.mt_replicate == 1 && meta.drop_reason == DropReason.NONE) {
                     if (hdr.ipv6.hop_limit <= 1) {
                         meta.drop_reason = DropReason.HOP_LIMIT;
                     }
                     hdr.ipv6.hop_limit = hdr.ipv6.hop_limit - 1;
                 }
-                // S01: an edge takes Segments Left 1 and nothing else. The first switch refuses what edges
-                // would, also of a source that encapsulates by itself.
+                // S01-S05: any segments may be left, and the destination that S03 takes from the Segment List leaves with the
+                // outer header; what counts is the inner packet. The first switch refuses what edges would, also of a source
+                // that encapsulates by itself.
                 if ((meta.mt_verify_icrc == 1 || meta.host_facing == 1) && meta.drop_reason == DropReason.NONE) {
                     // No ICRC can be had for what was trimmed, and a receiver would not know what it is.
                     if (meta.trimmed == 1) {
                         meta.drop_reason = DropReason.MT_TRIMMED;
-                    } else if (!hdr.srh.isValid() || hdr.srh.segments_left != 1) {
+                    } else if (!hdr.srh.isValid() || hdr.srh.segments_left == 0) {
                         meta.drop_reason = DropReason.SID_SEGMENTS_LEFT;
-                    } else if (!hdr.bth.isValid() || hdr.ipv6.dst_addr != meta.next_segment) {
+                    } else if (!hdr.bth.isValid() || to_proxy == 0 || proxy_group != meta.mt_group) {
                         meta.drop_reason = DropReason.MT_INNER;
                     } else if (hdr.bth.opcode > OPCODE_RC_WRITE_ONLY_IMM) {
                         meta.drop_reason = DropReason.MT_OPCODE;

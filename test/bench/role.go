@@ -115,7 +115,7 @@ func delivering(n int) role {
 			entry.Do(p4.ActionToReceiver, address("receiver", receiverAddr(i)), number("receiver_qpn", receiverQPN+uint32(i)), number("proxy_source", 1)),
 			entry.Exact("rid", entry.Uint(uint64(i+1)))))
 	}
-	r.entries = append(r.entries, entry.Copies(treeGroup, replicas...),
+	r.entries = append(r.entries, proxyEntry(), entry.Copies(treeGroup, replicas...),
 		localSID(entry.Do(p4.ActionEndMt, number("group", groupIndex), number("mcast_group", treeGroup), address("source", parentAddr))))
 
 	in := request()
@@ -139,7 +139,7 @@ const (
 func aggregating(n int) role {
 	r := role{name: "aggregate", branch: n, packets: 50_000, entries: append(base(downPort), groupState(n))}
 	r.entries = append(r.entries,
-		entry.In(p4.TableMtProxy, entry.Do(p4.ActionSetGroup, number("group", groupIndex)), entry.Exact("dst_addr", entry.Addr(proxyAddr))),
+		proxyEntry(),
 		inGroup(p4.TableMtUpstream, entry.Do(p4.ActionToSource, address("proxy", proxyAddr), address("address", sourceAddr),
 			number("qpn", sourceQPN), number("neighbor", upPort))))
 	for i := range n {
@@ -222,6 +222,10 @@ func groupState(branches int) entry.Entity {
 		number("epoch", groupEpoch), number("designated_qpn", designatedQPN), number("live_mask", uint32(1<<branches-1)),
 		entry.With("nack_holdoff", entry.Uint(forever)), entry.With("cnp_window", entry.Uint(forever)), number("cnp_limit", 0),
 		number("upstream_port", upPort), number("cnp_session", upPort+1)))
+}
+
+func proxyEntry() entry.Entity {
+	return entry.In(p4.TableMtProxy, entry.Do(p4.ActionSetGroup, number("group", groupIndex)), entry.Exact("dst_addr", entry.Addr(proxyAddr)))
 }
 
 func inGroup(table string, do entry.Action, match ...entry.Match) entry.Entity {

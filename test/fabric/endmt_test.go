@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"github.com/weft-sdn/weft/p4"
 	"github.com/weft-sdn/weft/packet"
@@ -55,13 +56,15 @@ func endMT() []scenario {
 	}
 	udp := append(packet.UDP{SrcPort: 1, DstPort: 4790, Length: 20}.Append(nil), pattern(12)...)
 
+	another := newGroup(4, 2)
+
 	corrupt := in(7, onTree)
 	corrupt = patch(corrupt, len(corrupt.frame)-20, corrupt.frame[len(corrupt.frame)-20]^1)
 
 	return append(ecnOfEndMT(t, p),
 		all, sizes,
 		scenario{
-			name: "end.mt/lines", entries: entries,
+			name: "end.mt/lines", entries: append(slices.Clone(entries), another.proxyEntry(), another.state()),
 			steps: []step{
 				{what: "S01-S12", in: in(7, onTree), out: t.all(p)},
 				{what: "S01: any flow label, hop limit and tag", in: arrives(func(p *packet.RoCE) {
@@ -69,11 +72,11 @@ func endMT() []scenario {
 				}), out: t.all(p)},
 				{what: "inner Hop Limit is written, not lowered", in: arrives(func(p *packet.RoCE) { p.IPv6.HopLimit = 0 }), out: t.all(p)},
 				{what: "S14: Segments Left 0", in: arrives(func(p *packet.RoCE) { p.SRH.SegmentsLeft = 0 }), ingress: drops{p4.DropReasonSidSegmentsLeft: 1}},
-				{what: "Segments Left 2", in: arrives(func(p *packet.RoCE) { p.SRH.SegmentsLeft = 2 }), ingress: drops{p4.DropReasonSidSegmentsLeft: 1}},
 				{what: "S14: no SRH", in: in(7, ipInIP), ingress: drops{p4.DropReasonSidSegmentsLeft: 1}},
 				{what: "no encapsulation at all", in: in(7, with(p, func(p *packet.RoCE) { p.IPv6.Dst = t.sid() })), ingress: drops{p4.DropReasonSidUpperLayer: 1}},
 				{what: "Hop Limit 1", in: arrives(func(p *packet.RoCE) { p.Outer.HopLimit = 1 }), ingress: drops{p4.DropReasonHopLimit: 1}},
-				{what: "S03: inner destination is not SRH[0]", in: arrives(func(p *packet.RoCE) { p.IPv6.Dst = host(3) }), ingress: drops{p4.DropReasonMtInner: 1}},
+				{what: "the inner destination is no proxy address", in: arrives(func(p *packet.RoCE) { p.IPv6.Dst = host(3) }), ingress: drops{p4.DropReasonMtInner: 1}},
+				{what: "the inner destination is another group's proxy address", in: arrives(func(p *packet.RoCE) { p.IPv6.Dst = another.proxy }), ingress: drops{p4.DropReasonMtInner: 1}},
 				{what: "nothing inside", in: wire{7, noInner}, ingress: drops{p4.DropReasonMtInner: 1}},
 				{what: "IPv6 inside, no UDP", in: inside(packet.NextHeaderNone, nil), ingress: drops{p4.DropReasonMtInner: 1}},
 				{what: "UDP inside, no RoCEv2", in: inside(packet.NextHeaderUDP, udp), ingress: drops{p4.DropReasonMtInner: 1}},
@@ -114,6 +117,7 @@ func endMT() []scenario {
 				},
 			},
 		},
+		segmentLists(),
 		literal(),
 		rethRewrite(),
 		pastARouter(),
@@ -159,6 +163,40 @@ func checksumZero(t tree) step {
 		}
 	}
 	panic("no payload gives checksum 0xffff")
+}
+
+// segmentLists: lines S01 to S03 and section 7.1. The source may list the End.MT SIDs of the edges, with the proxy address or without, in
+// any number and order, and leave out the first segment; the nodes of the tree leave Segments Left alone.
+func segmentLists() scenario {
+	t := tree{group: newGroup(3, 2), children: []uint32{4}}
+	p := t.request(packet.OpWriteOnly, 8, 64)
+	s := scenario{name: "end.mt/segment_lists", entries: t.downward()}
+	root, other, here := sidBehind(7), sidBehind(5), t.sid()
+	add := func(what string, left uint8, visit ...netip.Addr) {
+		q := listed(t.onTree(p), left, visit...)
+		s.steps = append(s.steps, step{what: fmt.Sprintf("%s, %d left", what, left), in: in(7, q), out: append(t.all(p), t.passed(4, q))})
+	}
+	add("the tree's SID and P", 1, root, t.proxy)
+	add("P alone, the first segment left out", 1, t.proxy)
+	add("this edge's SID and P", 1, here, t.proxy)
+	add("the tree's SID and this edge's, no P", 1, root, here)
+	for left := uint8(1); left <= 4; left++ {
+		add("the tree's SID, edges and P", left, root, other, here, t.proxy)
+	}
+	long := []netip.Addr{root}
+	for len(long) < 15 {
+		long = append(long, other)
+	}
+	long = append(long, t.proxy)
+	for _, left := range []uint8{1, 2, 8, 15, 16} {
+		add("16 segments", left, long...)
+	}
+	s.steps = append(s.steps,
+		refuses("none left", in(7, listed(t.onTree(p), 0, root, here, t.proxy)), p4.DropReasonSidSegmentsLeft),
+		refuses("more left than there are", in(7, listed(t.onTree(p), 5, root, here, t.proxy)), p4.DropReasonParseSegmentsLeft),
+		refuses("P in the list, another destination inside", in(7, with(listed(t.onTree(p), 2, root, here, t.proxy), func(p *packet.RoCE) { p.IPv6.Dst = host(2) })), p4.DropReasonMtInner),
+	)
+	return s
 }
 
 // literal: the text of the draft, which leaves the source address alone.

@@ -80,7 +80,7 @@ func (g group) source() netip.Addr { return host(g.up) }
 // responses are the entries that aggregation needs.
 func (g group) responses() []*p4v1.Update {
 	updates := []*p4v1.Update{
-		entry(p4.TableMtProxy, []any{g.proxy}, p4.ActionSetGroup, g.id),
+		g.proxyEntry(),
 		g.state(), g.upstream(),
 	}
 	for _, b := range g.branches {
@@ -89,6 +89,10 @@ func (g group) responses() []*p4v1.Update {
 		}
 	}
 	return updates
+}
+
+func (g group) proxyEntry() *p4v1.Update {
+	return entry(p4.TableMtProxy, []any{g.proxy}, p4.ActionSetGroup, g.id)
 }
 
 func (g group) state() *p4v1.Update {
@@ -230,7 +234,7 @@ func (t tree) downward() []*p4v1.Update {
 	if len(t.children) > 0 {
 		action, params = p4.ActionEndReplicate, []any{t.id, t.mcast(), len(t.branches) > 0, t.from()}
 	}
-	updates = append(updates, t.state(), entry(p4.TableLocalSid, []any{exactly(t.sid())}, action, params...))
+	updates = append(updates, t.state(), t.proxyEntry(), entry(p4.TableLocalSid, []any{exactly(t.sid())}, action, params...))
 	for i, port := range t.children {
 		updates = append(updates, entry(p4.TableMtReplica, []any{t.id, childRID(i)}, p4.ActionToChild, sidBehind(port), neighborOf(port)))
 	}
@@ -294,6 +298,17 @@ func (t tree) onTree(p packet.RoCE, tlvs ...byte) packet.RoCE {
 	return p
 }
 
+// listed is a packet on the tree with another Segment List, in the order of the visit, and Segments Left.
+func listed(p packet.RoCE, left uint8, visit ...netip.Addr) packet.RoCE {
+	srh, err := packet.NewSRH(packet.NextHeaderIPv6, visit, p.SRH.TLVList)
+	if err != nil {
+		panic(err)
+	}
+	srh.SegmentsLeft = left
+	p.SRH = srh
+	return p
+}
+
 // delivered is what receiver b gets of a packet.
 func (t tree) delivered(b int, p packet.RoCE) wire {
 	br := t.branches[b]
@@ -352,7 +367,10 @@ func (t tree) fromSource(p packet.RoCE) []wire {
 	return wires
 }
 
-// withoutState leaves out the group's own entry, which both sides of a tree state.
+// withoutState leaves out the group's own entry and its proxy address, which both sides of a tree state.
 func withoutState(updates []*p4v1.Update) []*p4v1.Update {
-	return slices.DeleteFunc(updates, func(u *p4v1.Update) bool { return u.GetEntity().GetTableEntry().GetTableId() == p4.TableMtGroupID })
+	return slices.DeleteFunc(updates, func(u *p4v1.Update) bool {
+		id := u.GetEntity().GetTableEntry().GetTableId()
+		return id == p4.TableMtGroupID || id == p4.TableMtProxyID
+	})
 }

@@ -186,10 +186,12 @@ func firstSwitch() []scenario {
 	refusedAtFirst := func(what string, reason p4.DropReason, change func(*packet.RoCE)) step {
 		return refuses(what, in(1, with(fromSource, change)), reason)
 	}
+	withEdges := listed(fromSource, 3, sourced.sid(), sidBehind(4), sidBehind(5), sourced.proxy)
 	inbandRefused := scenario{
 		name: "first/inband_refused", entries: slices.Concat(sourced.downward(), guard, []*p4v1.Update{sends(sourced.group, 1, sourced.source())}),
 		steps: []step{
 			{what: "a sound one", in: in(1, fromSource), out: []wire{sourced.passed(7, fromSource)}},
+			{what: "with the SIDs of edges", in: in(1, withEdges), out: []wire{sourced.passed(7, withEdges)}},
 			refusedAtFirst("READ", p4.DropReasonMtOpcode, func(p *packet.RoCE) { p.BTH.Opcode = packet.OpReadRequest }),
 			refusedAtFirst("UD", p4.DropReasonMtOpcode, func(p *packet.RoCE) { p.BTH.Opcode = 0x64 }),
 			refusedAtFirst("an ACK", p4.DropReasonMtOpcode, func(p *packet.RoCE) { p.BTH.Opcode, p.Payload = packet.OpAcknowledge, nil }),

@@ -135,7 +135,7 @@ func newScenario(seed uint64, cache *p4rt.Cache, o options) (*scenario, error) {
 	}
 	s.group, err = s.world.NewGroup(lab.GroupConfig{
 		Proxy: proxy, DesignatedQPN: designatedQPN, Source: "S1", Receivers: members,
-		InitialPSN: initial, QP: qp, Memory: size, Send: o.send,
+		InitialPSN: initial, QP: qp, Memory: size, Send: o.send, ListEdges: seed%3 == 0,
 	})
 	if err != nil {
 		return nil, err

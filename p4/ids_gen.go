@@ -406,6 +406,7 @@ const (
 	SyndromeAckNoCredit  = 0x1f // credit count 31: end-to-end credits are not used
 	SyndromeNakSequence  = 0x60
 	SyndromeRnr          = 0x20
+	NackDoublings        = 6
 	IcmpNone             = 0
 	IcmpTimeExceeded     = 1 // type 3, code 0
 	IcmpSegmentsLeft     = 2 // Parameter Problem, type 4, code 0: Segments Left

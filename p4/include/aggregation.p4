@@ -4,7 +4,7 @@
 // A cell of branch_state is  epoch 32 | AckPSN 24 | NAK pending 1 | RNR rank 6 | 0;
 // of another epoch it is invalid. The pending NAK's ePSN is AckPSN + 1. An RNR timer's rank orders
 // timer codes by duration: code 0, the longest, is 32; 0 is no RNR.
-// A cell of group_sent and group_nack is  epoch 32 | PSN 24 | 0.
+// A cell of group_sent is  epoch 32 | PSN 24 | 0, one of group_nack  epoch 32 | PSN 24 | doublings 8.
 
 #define BEFORE(ahead) (ahead != 0 && ahead[23:23] == 0)
 
@@ -46,7 +46,7 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta, inout standard_m
     register<bit<32>, bit<32>>(MT_CELLS)  branch_msn;
     register<bit<64>, bit<32>>(MT_CELLS)  branch_cnp;        // window 32 | CNPs 32
     register<bit<64>, bit<32>>(MT_GROUPS) group_sent;        // last m sent upstream
-    register<bit<64>, bit<32>>(MT_GROUPS) group_nack;        // last m sent as a NAK
+    register<bit<64>, bit<32>>(MT_GROUPS) group_nack;        // last m sent as a NAK, and how often its hold-off has doubled
     register<bit<48>, bit<32>>(MT_GROUPS) group_nack_time;
     register<bit<64>, bit<32>>(MT_GROUPS) cnp_open;          // epoch 32 | window 31 | open 1
     register<bit<48>, bit<32>>(MT_GROUPS) cnp_start;
@@ -81,6 +81,7 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta, inout standard_m
     bit<64> sent = 0;
     bit<64> nacked = 0;
     bit<48> nack_time = 0;
+    bit<8>  doublings = 0;
     bit<24> m = 0;
     bit<1>  sent_known = 0;
     bit<1>  moved = 0;
@@ -158,6 +159,9 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta, inout standard_m
             }
             group_nack.read(nacked, (bit<32>)meta.mt_group);
             group_nack_time.read(nack_time, (bit<32>)meta.mt_group);
+            // The hold-off doubles with every NAK of the same m: a branch that never answers again leaves its NAK pending, and each
+            // NAK makes the source send all over.
+            bit<1> again = nacked[63:8] == meta.epoch ++ m ? 1w1 : 1w0;
 
             if (fatal == 1) {
                 // Its own PSN would acknowledge for other branches.
@@ -174,9 +178,12 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta, inout standard_m
                 if (nack == 1 && ack != min_ack) {
                     repeated = 0;
                 }
-                if (pending == 1 && (nacked != meta.epoch ++ m ++ 8w0 || repeated == 1 ||
-                                     std.ingress_global_timestamp - nack_time >= meta.nack_holdoff)) {
-                    group_nack.write((bit<32>)meta.mt_group, meta.epoch ++ m ++ 8w0);
+                if (pending == 1 && (again == 0 || repeated == 1 ||
+                                     std.ingress_global_timestamp - nack_time >= meta.nack_holdoff << nacked[7:0])) {
+                    if (again == 1) {
+                        doublings = nacked[7:0] == NACK_DOUBLINGS ? NACK_DOUBLINGS : nacked[7:0] + 1;
+                    }
+                    group_nack.write((bit<32>)meta.mt_group, meta.epoch ++ m ++ doublings);
                     group_nack_time.write((bit<32>)meta.mt_group, std.ingress_global_timestamp);
                     if (rank != 0) {
                         event = MtEvent.NAK_RNR;

@@ -45,6 +45,9 @@ const bit<8> SYNDROME_ACK_NO_CREDIT = 0x1f;     // credit count 31: end-to-end c
 const bit<8> SYNDROME_NAK_SEQUENCE  = 0x60;
 const bit<8> SYNDROME_RNR           = 0x20;
 
+// How often the hold-off of a NAK doubles while the group does not advance: up to 64 times what is configured.
+const bit<8> NACK_DOUBLINGS = 6;
+
 // ICMPv6 errors that are due (RFC 4443; RFC 8986 section 4.1, S06, S10 and section 4.1.1). Types below 128 are errors.
 const bit<2> ICMP_NONE          = 0;
 const bit<2> ICMP_TIME_EXCEEDED = 1;    // type 3, code 0

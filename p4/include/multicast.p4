@@ -32,7 +32,7 @@ control MulticastGroup(inout headers_t hdr, inout metadata_t meta, inout standar
         size = MT_GROUPS;
     }
 
-    // nack_holdoff and cnp_window are microseconds; cnp_limit is CNPs a branch and window, 0 for no limit.
+    // nack_holdoff, which doubles as the same NAK is sent again, and cnp_window are microseconds; cnp_limit is CNPs a branch and window, 0 for no limit.
     @id(0x01000051)
     action set_group_state(bit<32> epoch, bit<24> designated_qpn, bit<32> live_mask, bit<48> nack_holdoff,
                            bit<48> cnp_window, bit<24> cnp_limit, bit<9> upstream_port, bit<16> cnp_session) {

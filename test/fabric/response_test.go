@@ -226,7 +226,7 @@ func responses() []scenario {
 				{what: "hold-off", in: g.poll(), ingress: drops{p4.DropReasonMtPollIdle: 1}},
 			},
 		},
-		holdoffEdges(),
+		holdoffEdges(), holdoffGrows(),
 	}, append(answerers(), append(upwardForms(), extremes()...)...)...)
 }
 
@@ -236,7 +236,7 @@ func withWrite(s step, updates []*p4v1.Update) step {
 	return s
 }
 
-// holdoffEdges: the hold-off to the microsecond.
+// holdoffEdges: the hold-off to the microsecond. It doubles with every NAK of the same m, up to 64 times.
 func holdoffEdges() scenario {
 	g := newGroup(21, 2).where(func(g *group) { g.holdoff = 1000 })
 	after := func(d time.Duration, s step) step {
@@ -251,12 +251,42 @@ func holdoffEdges() scenario {
 			after(999*time.Microsecond, absorbed("a microsecond early", g.ack(0, 11, 1))),
 			after(time.Microsecond, sends("on time", g.ack(0, 12, 1), nakSeq, g.upNak(5, 0))),
 			after(999*time.Microsecond, sends("repeated early", g.nak(1, 5, 0), nakSeq, g.upNak(5, 0))),
-			after(999*time.Microsecond, absorbed("the repetition started the hold-off again", g.ack(0, 13, 1))),
+			after(3999*time.Microsecond, absorbed("the repetition started the hold-off again, twice doubled", g.ack(0, 13, 1))),
 			after(time.Microsecond, sends("on time", g.ack(0, 14, 1), nakSeq, g.upNak(5, 0))),
 			sends("filled", g.ack(1, 9, 0), advanced, g.upAck(9, 0)),
 			sends("another m needs no hold-off", g.nak(1, 12, 0), nakSeq, g.upNak(12, 0)),
+			after(999*time.Microsecond, absorbed("its first hold-off is the configured one: early", g.ack(0, 15, 1))),
+			after(time.Microsecond, sends("its first hold-off is the configured one", g.ack(0, 16, 1), nakSeq, g.upNak(12, 0))),
 		},
 	}
+}
+
+// holdoffGrows: a branch that never answers again has fewer and fewer NAKs sent, and a poll no more than a response.
+func holdoffGrows() scenario {
+	const holdoff = 100
+	g := newGroup(26, 2).where(func(g *group) { g.holdoff = holdoff })
+	s := scenario{
+		name: "response/holdoff_grows", virtual: true, entries: g.responses(),
+		steps: []step{absorbed("", g.ack(0, 10, 1)), sends("", g.nak(1, 5, 0), nakSeq, g.upNak(5, 0))},
+	}
+	for n := range 10 {
+		span := time.Duration(holdoff<<min(n, p4.NackDoublings)) * time.Microsecond
+		due := sends("due", g.ack(0, 10, 1), nakSeq, g.upNak(5, 0))
+		early := step{what: "early", after: span - time.Microsecond, in: g.ack(0, 10, 1), out: []wire{g.upAck(4, 0)}, events: events{repeated: 1}}
+		due.after = time.Microsecond
+		if n%2 == 1 {
+			early.in, early.out, early.events, early.ingress = g.poll(), nil, nil, drops{p4.DropReasonMtPollIdle: 1}
+			due.in = g.poll()
+		}
+		s.steps = append(s.steps, early, due)
+	}
+	next := g.where(func(g *group) { g.epoch++ })
+	s.steps = append(s.steps,
+		withWrite(absorbed("another epoch", next.ack(0, 10, 1)), modify(next.state(), next.upstream(), next.branch(next.branches[0], 2), next.branch(next.branches[1], 3))),
+		sends("begins anew", next.nak(1, 5, 0), nakSeq, next.upNak(5, 0)),
+		step{what: "due", after: holdoff * time.Microsecond, in: next.ack(0, 11, 1), out: []wire{next.upNak(5, 0)}, events: events{nakSeq: 1}},
+	)
+	return s
 }
 
 // answerers: who may answer, and in which epoch.

@@ -18,6 +18,7 @@ type twin struct {
 	sent     *int64              // last m sent
 	nacked   *int64              // last m sent as a NAK, at nackedAt
 	nackedAt time.Duration
+	naksOfM  int // NAKs of that m
 
 	open      bool
 	openedAt  time.Duration
@@ -54,7 +55,7 @@ func newTwin(g group) *twin {
 
 // newEpoch forgets everything but the window's history.
 func (w *twin) newEpoch() {
-	w.branches, w.sent, w.nacked, w.open = map[int]*twinBranch{}, nil, nil, false
+	w.branches, w.sent, w.nacked, w.naksOfM, w.open = map[int]*twinBranch{}, nil, nil, 0, false
 }
 
 // next is the minimum AckPSN + 1 over the live branches, if all have reported.
@@ -169,8 +170,15 @@ func (w *twin) due(m int64, repeated bool) (twinAnswer, bool) {
 	if w.g.holdoff == forever {
 		holdoff = 1 << 62
 	}
-	if pending && (w.nacked == nil || *w.nacked != m || repeated || w.now-w.nackedAt >= holdoff) {
+	if w.nacked == nil || *w.nacked != m {
+		w.naksOfM = 0
+	}
+	for n := 1; n < w.naksOfM && n <= p4.NackDoublings && holdoff < 1<<60; n++ {
+		holdoff *= 2
+	}
+	if pending && (w.naksOfM == 0 || repeated || w.now-w.nackedAt >= holdoff) {
 		w.nacked, w.nackedAt = &m, w.now
+		w.naksOfM++
 		if longest > 0 {
 			return w.answer(p4.MtEventNakRnr, m, packet.RNRSyndrome(code), true), true
 		}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/gaissmai/bart"
+
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/plan"
 	"github.com/weft-sdn/weft/p4"
@@ -59,6 +61,8 @@ type unit struct {
 	order   []entry.Key // of want
 	owned   map[entry.Key]bool
 	pending []pending
+	// partial: want has routes to single destinations, and there may be more.
+	partial bool
 }
 
 type pending struct {
@@ -92,6 +96,12 @@ func (d *device) unit(i int) *unit {
 		d.units[i] = u
 	}
 	return u
+}
+
+// wantRoutes sets the routes; see unit.partial.
+func (d *device) wantRoutes(entities []entry.Entity, partial bool) {
+	d.want(routeUnit, entities)
+	d.unit(routeUnit).partial = partial
 }
 
 // want sets what a unit wants.
@@ -185,10 +195,15 @@ func (d *device) diff(i int) {
 	if i == linkUnit {
 		d.kept = false
 	}
+	var led map[entry.Key]bool
+	if u.partial {
+		led = d.led(u)
+	}
 	for _, k := range u.order {
 		e := u.want[k]
 		held, ok := d.have[k]
 		switch {
+		case led[k]:
 		case !ok:
 			u.pending = append(u.pending, pending{entry.Update{Type: entry.Insert, Entity: e}, k, i, rank(e)})
 		case d.unsure[k] || !entry.SameContent(held, e):
@@ -197,7 +212,7 @@ func (d *device) diff(i int) {
 	}
 	var extra []entry.Key
 	for k := range u.owned {
-		if i < 0 && d.settling || d.spares(i) {
+		if i < 0 && d.settling || d.spares(i) || u.partial {
 			break
 		}
 		if d.have[k].Kind() == entry.KindDefault {
@@ -208,8 +223,18 @@ func (d *device) diff(i int) {
 		}
 	}
 	slices.Sort(extra)
+	var routes *bart.Table[entry.Table]
+	if i == routeUnit && len(extra) > 0 {
+		routes = u.wantedRoutes()
+	}
 	for _, k := range extra {
 		e := d.have[k]
+		if routes != nil {
+			if to, ok := behind(routes, e); ok && (d.unsure[k] || !entry.SameContent(e, to)) {
+				u.pending = append(u.pending, pending{entry.Update{Type: entry.Modify, Entity: to}, k, i, rank(to)})
+				continue
+			}
+		}
 		if i == linkUnit && d.leadsTo(e) {
 			d.kept = true
 			continue
@@ -286,15 +311,15 @@ func (d *device) lacks(i int) bool {
 }
 
 // Ranks order the updates of a switch: first what others refer to, last what
-// leads packets somewhere; removals the other way round and after everything
-// else.
+// leads packets somewhere, long routes before short ones; removals the other way
+// round and after everything else.
 const (
 	rankMembers = iota
 	rankGroups
 	rankTables
 	rankCopies
 	rankWays
-	removalRank = 100
+	removalRank = 1000
 )
 
 func rank(e entry.Entity) int {
@@ -307,7 +332,9 @@ func rank(e entry.Entity) int {
 		return rankCopies
 	case entry.Table:
 		switch e.Name {
-		case p4.TableIpv6Route, p4.TableLocalSid, p4.TableMtSource, p4.TableSrv6Policy, p4.TablePfcQueue:
+		case p4.TableIpv6Route:
+			return routeRank(e)
+		case p4.TableLocalSid, p4.TableMtSource, p4.TableSrv6Policy, p4.TablePfcQueue:
 			return rankWays
 		}
 	}

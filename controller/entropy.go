@@ -47,16 +47,25 @@ func (c *Core) linksOf(sw *inventory.Switch) []entry.Entity {
 	return out
 }
 
-// routesOf are the unicast routes of a switch. ok is false when they are not
-// known yet, and it keeps those it has.
-func (c *Core) routesOf(d *device) (routes []entry.Entity, ok bool) {
-	switch a := c.entropy.assignment; {
+// routesOf are the unicast routes of a switch, those to single destinations while
+// the network may have more (partial). ok is false when they are not known yet,
+// and it keeps those it has.
+func (c *Core) routesOf(d *device) (routes []entry.Entity, partial, ok bool) {
+	a := c.entropy.assignment
+	partial = !c.settled || c.awaitsEVs()
+	switch evs := c.inv.MRC.On() && a != nil; {
 	case c.awaitsEVs() && (!c.settled || d.routable()):
-		return nil, false
-	case c.inv.MRC.On() && a != nil:
-		return c.net.EVRoutes(&d.sw, a), true
+		return nil, false, false
+	case evs && partial:
+		routes = c.net.EachEVRoute(&d.sw, a)
+	case evs:
+		routes = c.net.EVRoutes(&d.sw, a)
+	case partial:
+		routes = c.net.EachRoute(&d.sw)
+	default:
+		routes = c.net.Routes(&d.sw)
 	}
-	return c.net.Routes(&d.sw), true
+	return routes, partial, true
 }
 
 // routable reports whether a switch has routes, or may have.

@@ -157,9 +157,10 @@ func (c *Core) planRoutes() {
 		if d == nil {
 			continue
 		}
-		if routes, ok := c.routesOf(d); ok {
+		if routes, partial, ok := c.routesOf(d); ok {
 			d.routed = true
-			c.want(name, routeUnit, routes)
+			d.wantRoutes(routes, partial)
+			c.dirty[name] = true
 		}
 	}
 	c.unrouted = c.unrouted[n:]

@@ -61,6 +61,15 @@ func (s *Snapshot) Node(id NodeID) *Node {
 	return nil
 }
 
+// NodePlace returns the place in Nodes of the node with an id, -1 when there is
+// none.
+func (s *Snapshot) NodePlace(id NodeID) int {
+	if i, ok := s.nodeIndex[id]; ok {
+		return int(i)
+	}
+	return -1
+}
+
 // Link returns the link with an id, or nil.
 func (s *Snapshot) Link(id LinkID) *Link {
 	if i, ok := s.linkIndex[id]; ok {

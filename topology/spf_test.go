@@ -78,6 +78,7 @@ func TestPathsAgainstBellmanFord(t *testing.T) {
 					}
 					checkPaths(t, g, p, m)
 				}
+				checkFirstHops(t, g, int32(root), m)
 			}
 		}
 	})
@@ -117,6 +118,47 @@ func checkPaths(t *rapid.T, g *Graph, p *Paths, m Metric) {
 				t.Fatalf("path between %s and %s costs %d, not %d", first, last, sum, d)
 			}
 		}
+	}
+}
+
+// checkFirstHops compares the first links toward all nodes with those of the
+// shortest paths toward each.
+func checkFirstHops(t interface{ Fatalf(string, ...any) }, g *Graph, v int32, m Metric) {
+	id := g.snapshot.Nodes[v].ID
+	f, ok := g.FirstHops(id, m)
+	if !ok {
+		t.Fatalf("no first hops of %s", id)
+	}
+	for u, node := range g.snapshot.Nodes {
+		p := g.pathsToward(int32(u), m)
+		if got, want := f.Sets[f.Of[u]], p.Links(id); !slices.Equal(got, want) {
+			t.Fatalf("%v: from %s to %s by %v, want %v", m, id, node.ID, got, want)
+		}
+		got, reached := f.Distance(int32(u))
+		if want, ok := p.Distance(id); reached != ok || ok && got != want {
+			t.Fatalf("%v: from %s to %s at %d, want %d", m, id, node.ID, got, want)
+		}
+	}
+}
+
+// TestFirstHopsOfManyLinks: a node has more links than a word has bits.
+func TestFirstHopsOfManyLinks(t *testing.T) {
+	w := newNetwork("a", "b", "z")
+	for range 100 {
+		w.connect("a", "b", 1, 1)
+	}
+	for i := range 70 {
+		id := NodeID(fmt.Sprintf("m%d", i))
+		w.SetNode(Node{ID: id})
+		w.connect("a", id, 1, 1)
+		w.connect(id, "z", 1, 1)
+	}
+	g := w.Build().Graph()
+	for v := range g.snapshot.Nodes {
+		checkFirstHops(t, g, int32(v), MetricIGP)
+	}
+	if _, ok := g.FirstHops("elsewhere", MetricIGP); ok {
+		t.Error("first hops of a node that is not there")
 	}
 }
 

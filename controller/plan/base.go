@@ -11,43 +11,50 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// A destination is a prefix and the nodes it is reached by.
+// A destination is a prefix and the nodes it is reached by: none for a prefix of
+// a host that lies in another destination at the switch of the host.
 type destination struct {
 	prefix  netip.Prefix
 	origins []origin
 }
 
 type origin struct {
-	node   topology.NodeID
+	place  int32 // of the node in the snapshot
 	metric uint32
+}
+
+// origin returns the origin that a node is; its place is none when the topology
+// lacks the node.
+func (n *Network) origin(id topology.NodeID, metric uint32) origin {
+	return origin{int32(n.Snapshot.NodePlace(id)), metric}
 }
 
 // destinations returns what unicast routes lead to, in order: loopbacks,
 // locators, advertised prefixes, and the hosts that none of these cover at
-// their own switch.
+// their own switch; and, without origins, the prefixes of the other hosts.
 func (n *Network) destinations() []destination {
 	origins := make(map[netip.Prefix][]origin)
 	add := func(p netip.Prefix, o origin) {
-		if !p.IsValid() || !p.Addr().Is6() {
+		if !p.IsValid() || !p.Addr().Is6() || o.place == none {
 			return
 		}
 		p = p.Masked()
-		if !slices.ContainsFunc(origins[p], func(x origin) bool { return x.node == o.node }) {
+		if !slices.ContainsFunc(origins[p], func(x origin) bool { return x.place == o.place }) {
 			origins[p] = append(origins[p], o)
 		}
 	}
 	for _, node := range n.Snapshot.Nodes {
 		if node.Loopback.IsValid() {
-			add(host(node.Loopback), origin{node: node.ID})
+			add(host(node.Loopback), n.origin(node.ID, 0))
 		}
 		for _, l := range node.Locators {
 			if l.Algorithm == 0 {
-				add(l.Prefix, origin{node.ID, l.Metric})
+				add(l.Prefix, n.origin(node.ID, l.Metric))
 			}
 		}
 	}
 	for _, p := range n.Snapshot.Prefixes {
-		add(p.Prefix, origin{p.Node, p.Metric})
+		add(p.Prefix, n.origin(p.Node, p.Metric))
 	}
 	for i := range n.Inventory.Hosts {
 		h := &n.Inventory.Hosts[i]
@@ -58,7 +65,9 @@ func (n *Network) destinations() []destination {
 			}
 			for _, p := range append([]netip.Prefix{host(h.Address)}, h.Prefixes...) {
 				if !n.covered(node.ID, p) {
-					add(p, origin{node: node.ID})
+					add(p, n.origin(node.ID, 0))
+				} else if p = p.Masked(); p.Bits() < p.Addr().BitLen() {
+					origins[p] = slices.Clip(origins[p])
 				}
 			}
 		}
@@ -104,14 +113,17 @@ func (n *Network) Links(sw *inventory.Switch) []entry.Entity {
 	return b.out
 }
 
-// Routes returns the unicast routes of a switch, each once.
+// Routes returns the unicast routes of a switch, each once. One route stands for
+// several destinations with the same way, and for addresses between them: see
+// [routeTree].
 func (n *Network) Routes(sw *inventory.Switch) []entry.Entity {
-	b := baseWork{n: n, sw: sw, node: n.nodes[sw.Name]}
-	local := b.hostRoutes()
-	if b.node != nil {
-		b.routes(local)
-	}
-	return b.out
+	return n.newRoutes(sw).plan(n.tree(nil), (*routeTree).aggregate)
+}
+
+// EachRoute is [Network.Routes] with a route for every single destination, and
+// none for anything else.
+func (n *Network) EachRoute(sw *inventory.Switch) []entry.Entity {
+	return n.newRoutes(sw).plan(n.tree(nil), (*routeTree).each)
 }
 
 // Base returns what a switch holds whatever groups there are.
@@ -185,30 +197,12 @@ func (b *baseWork) hosts() {
 	}
 }
 
-// hostRoutes emits the routes to the hosts of the switch, and returns what they
-// lead to.
-func (b *baseWork) hostRoutes() map[netip.Prefix]bool {
-	routed := make(map[netip.Prefix]bool)
-	for _, h := range b.n.hostsOf[b.sw.Name] {
-		_, outside := b.n.edges[b.sw.Name][h.way.port]
-		for _, p := range append([]netip.Prefix{host(h.Address)}, h.Prefixes...) {
-			if !routed[p] {
-				routed[p] = true
-				if !outside { // a tenant's host is reached in the tenant's VRF
-					b.add(route(p, forward(h.way)))
-				}
-			}
-		}
-	}
-	return routed
-}
-
 func forward(h hop) entry.Action {
 	return entry.Do(p4.ActionForward, entry.With("port", port(h.port)), entry.With("neighbor", entry.Uint(uint64(h.neighbor))))
 }
 
 func route(p netip.Prefix, a entry.Action) entry.Entity {
-	return entry.In(p4.TableIpv6Route, a, entry.Exact("vrf", entry.Uint(0)), prefix("dst_addr", p))
+	return entry.Table{Name: p4.TableIpv6Route, Match: routeMatch(p), Action: a}
 }
 
 // replication emits clone sessions and fan-out groups.
@@ -288,67 +282,4 @@ func pfcFlavors(f topology.Flavors) (out uint8) {
 		}
 	}
 	return out
-}
-
-// routes emits the way to everything that is not here.
-func (b *baseWork) routes(local map[netip.Prefix]bool) { b.routesUp(local, nil, nil) }
-
-// routesUp is routes, to more destinations, that say so when they lead to what is
-// not below the switch; below is nil where none needs to.
-func (b *baseWork) routesUp(local map[netip.Prefix]bool, below map[topology.NodeID]bool, more []destination) {
-	ways := make(map[topology.NodeID][]hop)
-	toward := func(id topology.NodeID) []hop {
-		hops, known := ways[id]
-		if !known {
-			if paths, ok := b.n.graph.Toward(id, topology.MetricIGP); ok {
-				hops = b.n.hops(b.sw, paths)
-			}
-			ways[id] = hops
-		}
-		return hops
-	}
-	e := newECMP()
-	for _, d := range slices.Concat(b.n.routes, more) {
-		if local[d.prefix] {
-			continue
-		}
-		if hops := b.nearest(d, toward); len(hops) > 0 {
-			up := below != nil && !slices.ContainsFunc(d.origins, func(o origin) bool { return below[o.node] })
-			e.route(d.prefix, hops, up)
-		}
-	}
-	b.add(e.entities()...)
-}
-
-// nearest returns the ways to the nearest origins of a prefix, none when the
-// switch is one of them.
-func (b *baseWork) nearest(d destination, toward func(topology.NodeID) []hop) []hop {
-	if len(d.origins) == 1 {
-		if d.origins[0].node == b.node.ID {
-			return nil
-		}
-		return toward(d.origins[0].node)
-	}
-	var best uint64
-	var hops []hop
-	for _, o := range d.origins {
-		if o.node == b.node.ID {
-			return nil
-		}
-		paths, ok := b.n.graph.Toward(o.node, topology.MetricIGP)
-		if !ok {
-			continue
-		}
-		cost, ok := paths.Distance(b.node.ID)
-		if !ok {
-			continue
-		}
-		switch cost += uint64(o.metric); {
-		case len(hops) == 0 || cost < best:
-			best, hops = cost, slices.Clone(toward(o.node))
-		case cost == best:
-			hops = append(hops, toward(o.node)...)
-		}
-	}
-	return sortHops(hops)
 }

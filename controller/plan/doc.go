@@ -2,7 +2,8 @@
 // topology, an inventory and intents.
 //
 // A [Network] is one topology matched with one inventory. [Network.Links]
-// and [Network.Routes] are what a switch needs whatever groups there are. [Network.Place] decides the tree of a
+// and [Network.Routes] are what a switch needs whatever groups there are; one
+// route stands for several destinations. [Network.Place] decides the tree of a
 // group, its branch indices, SIDs and epoch as a [Placement], given the previous
 // one; [Placement.Items] is what the placement needs of a switch. A placement
 // holds all it needs, so that what a switch should hold for a group does not

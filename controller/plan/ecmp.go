@@ -3,7 +3,7 @@ package plan
 import (
 	"cmp"
 	"hash/fnv"
-	"net/netip"
+	"maps"
 	"slices"
 
 	"github.com/weft-sdn/weft/p4"
@@ -15,54 +15,63 @@ func sortHops(hops []hop) []hop {
 	return slices.CompactFunc(hops, func(a, b hop) bool { return a.port == b.port })
 }
 
-// ecmp collects the routes of a switch and shares groups among them.
-type ecmp struct {
-	routes []ecmpRoute
-	sets   map[string][]hop
+// ways collects the ways of a switch, and shares ECMP groups among them.
+type ways struct {
+	known map[string]wayID
+	list  []way // by wayID - 1
+	sets  map[string][]hop
 }
 
-type ecmpRoute struct {
-	prefix netip.Prefix
-	hops   []hop
-	set    string // "" for one way that is not up
-	up     bool   // to what is not below
+type way struct {
+	hops []hop
+	set  string // ports of the ECMP group, "" for one way that is not up
+	up   bool   // to what is not below
 }
 
-func newECMP() *ecmp { return &ecmp{sets: make(map[string][]hop)} }
+func newWays() *ways {
+	return &ways{known: make(map[string]wayID), sets: make(map[string][]hop)}
+}
 
-// route adds a route; hops are ordered by port and not empty.
-func (e *ecmp) route(p netip.Prefix, hops []hop, up bool) {
-	r := ecmpRoute{prefix: p, hops: hops, up: up}
-	if len(hops) > 1 || r.up {
-		b := make([]byte, 0, 2*len(hops))
-		for _, h := range hops {
-			b = append(b, byte(h.port>>8), byte(h.port))
-		}
-		r.set = string(b)
-		e.sets[r.set] = hops
+// id returns the number of a way; hops are ordered by port.
+func (w *ways) id(hops []hop, up bool) wayID {
+	if len(hops) == 0 {
+		return noWay
 	}
-	e.routes = append(e.routes, r)
+	key, ports := make([]byte, 0, 64), make([]byte, 0, 64)
+	if up {
+		key = append(key, 1)
+	}
+	for _, h := range hops {
+		key = append(key, byte(h.port>>8), byte(h.port), byte(h.neighbor>>8), byte(h.neighbor))
+		ports = append(ports, byte(h.port>>8), byte(h.port))
+	}
+	if id, ok := w.known[string(key)]; ok {
+		return id
+	}
+	x := way{hops: hops, up: up}
+	if len(hops) > 1 || up {
+		x.set = string(ports)
+		w.sets[x.set] = hops
+	}
+	w.list = append(w.list, x)
+	id := wayID(len(w.list))
+	w.known[string(key)] = id
+	return id
 }
 
-// entities returns members, groups and routes.
-func (e *ecmp) entities() []entry.Entity {
-	var out []entry.Entity
-	sets := make([]string, 0, len(e.sets))
-	for s := range e.sets {
-		sets = append(sets, s)
-	}
-	slices.Sort(sets)
-	ids := make(map[string]uint32, len(sets))
-	used := make(map[uint32]bool, len(sets))
+// entities returns members and groups, and the actions of all ways, by number.
+func (w *ways) entities() (out []entry.Entity, actions []entry.Action) {
+	ids := make(map[string]uint32, len(w.sets))
+	used := make(map[uint32]bool, len(w.sets))
 	members := make(map[uint32]bool)
-	for _, s := range sets {
+	for _, s := range slices.Sorted(maps.Keys(w.sets)) {
 		id := setID(s)
 		for used[id] {
 			id = id%0xffff + 1
 		}
 		ids[s], used[id] = id, true
 		g := entry.Group{Profile: p4.ActionProfileEcmpSelector, ID: id}
-		for _, h := range e.sets[s] {
+		for _, h := range w.sets[s] {
 			if !members[h.port] {
 				members[h.port] = true
 				out = append(out, entry.Member{Profile: p4.ActionProfileEcmpSelector, ID: h.port, Action: forward(h)})
@@ -73,18 +82,18 @@ func (e *ecmp) entities() []entry.Entity {
 		t.Group = id
 		out = append(out, g, t)
 	}
-	for _, r := range e.routes {
-		if r.set == "" {
-			out = append(out, route(r.prefix, forward(r.hops[0])))
-		} else {
-			action := p4.ActionEcmpGroup
-			if r.up {
-				action = p4.ActionForwardUp
-			}
-			out = append(out, route(r.prefix, entry.Do(action, entry.With("group", entry.Uint(uint64(ids[r.set]))))))
+	actions = append(actions, entry.Do(p4.ActionDropNoRoute))
+	for _, x := range w.list {
+		switch {
+		case x.set == "":
+			actions = append(actions, forward(x.hops[0]))
+		case x.up:
+			actions = append(actions, entry.Do(p4.ActionForwardUp, number("group", ids[x.set])))
+		default:
+			actions = append(actions, entry.Do(p4.ActionEcmpGroup, number("group", ids[x.set])))
 		}
 	}
-	return out
+	return out, actions
 }
 
 // setID returns a number from 1 to 65535 for a set of ports.

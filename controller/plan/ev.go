@@ -40,28 +40,36 @@ func (n *Network) EVs(sw *inventory.Switch, a *ev.Assignment) []entry.Entity {
 // down that climbs again would bring a packet back that its EV takes up here. And
 // there are routes to all uNs.
 func (n *Network) EVRoutes(sw *inventory.Switch, a *ev.Assignment) []entry.Entity {
-	b := baseWork{n: n, sw: sw, node: n.nodes[sw.Name]}
-	local := b.hostRoutes()
-	if b.node == nil {
-		return b.out
+	return n.newEVRoutes(sw, a).plan(n.tree(a), (*routeTree).aggregate)
+}
+
+// EachEVRoute is to [Network.EVRoutes] what [Network.EachRoute] is to
+// [Network.Routes].
+func (n *Network) EachEVRoute(sw *inventory.Switch, a *ev.Assignment) []entry.Entity {
+	return n.newEVRoutes(sw, a).plan(n.tree(a), (*routeTree).each)
+}
+
+func (n *Network) newEVRoutes(sw *inventory.Switch, a *ev.Assignment) *routeWork {
+	w := n.newRoutes(sw)
+	if w.node != nil {
+		if _, ok := a.Switch(w.node.ID); ok && a.Format().Mode == ev.ModeStructured {
+			w.below = n.below(w.node.ID, a.Clos())
+		}
 	}
-	var below map[topology.NodeID]bool
-	if _, ok := a.Switch(b.node.ID); ok && a.Format().Mode == ev.ModeStructured {
-		below = n.below(b.node.ID, a.Clos())
-	}
-	b.routesUp(local, below, b.nodeSIDs(a))
-	return b.out
+	return w
 }
 
 // below are the switches that links down lead to from a switch, as far as they
-// are there.
-func (n *Network) below(id topology.NodeID, clos *topology.Clos) map[topology.NodeID]bool {
-	below := make(map[topology.NodeID]bool)
+// are there, by place in the snapshot.
+func (n *Network) below(id topology.NodeID, clos *topology.Clos) []bool {
+	below := make([]bool, len(n.Snapshot.Nodes))
 	for reached := []topology.NodeID{id}; len(reached) > 0; reached = reached[1:] {
 		tier, _ := clos.Tier(reached[0])
 		for _, l := range n.Snapshot.LinksFrom(reached[0]) {
-			if t, ok := clos.Tier(l.Remote); ok && t < tier && !below[l.Remote] {
-				below[l.Remote] = true
+			t, ok := clos.Tier(l.Remote)
+			place := n.Snapshot.NodePlace(l.Remote)
+			if ok && place >= 0 && t < tier && !below[place] {
+				below[place] = true
 				reached = append(reached, l.Remote)
 			}
 		}
@@ -164,14 +172,14 @@ func (b *baseWork) usids(a *ev.Assignment, s ev.Switch) {
 
 // nodeSIDs are the uNs of the switches, as far as they are not locators that
 // the topology has.
-func (b *baseWork) nodeSIDs(a *ev.Assignment) []destination {
+func (n *Network) nodeSIDs(a *ev.Assignment, known *routeTree) []destination {
 	format := a.Format()
 	if !format.Mode.SRv6() {
 		return nil
 	}
-	known := make(map[netip.Prefix]bool, len(b.n.routes))
-	for _, d := range b.n.routes {
-		known[d.prefix] = true
+	has := make(map[netip.Prefix]bool, len(known.destinations))
+	for _, d := range known.destinations {
+		has[d.prefix] = true
 	}
 	var out []destination
 	for _, node := range a.Clos().Nodes() {
@@ -180,8 +188,8 @@ func (b *baseWork) nodeSIDs(a *ev.Assignment) []destination {
 			continue
 		}
 		sid, err := format.Mode.USID().SID(format.Block, usid)
-		if err == nil && !known[sid] {
-			out = append(out, destination{sid, []origin{{node: node.ID}}})
+		if err == nil && !has[sid] && n.Snapshot.NodePlace(node.ID) >= 0 {
+			out = append(out, destination{sid, []origin{n.origin(node.ID, 0)}})
 		}
 	}
 	return out

@@ -137,7 +137,7 @@ func (p *Placement) Items(sw string) []Item {
 	if n == nil {
 		return nil
 	}
-	w := itemWork{p: p, n: n, group: entry.Uint(uint64(p.Group))}
+	w := itemWork{p: p, n: n, group: entry.Uint(uint64(p.Group)), out: make([]Item, 0, 6+3*len(n.Branches))}
 	w.responses()
 	w.copies()
 	w.start()
@@ -154,7 +154,8 @@ type itemWork struct {
 func (w *itemWork) add(c Class, e entry.Entity) { w.out = append(w.out, Item{e, c}) }
 
 func (w *itemWork) byGroup(table string, a entry.Action, match ...entry.Match) entry.Entity {
-	return entry.In(table, a, append(match, entry.Exact("group", w.group))...)
+	all := make([]entry.Match, 0, len(match)+1)
+	return entry.In(table, a, append(append(all, match...), entry.Exact("group", w.group))...)
 }
 
 func micros(d time.Duration) entry.Value { return entry.Uint(uint64(d / time.Microsecond)) }

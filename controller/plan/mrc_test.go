@@ -70,18 +70,9 @@ func TestNothingClimbsAgain(t *testing.T) {
 			spine = &n.Inventory.Switches[i]
 		}
 	}
-	actions := map[string]string{} // of routes to hosts
-	for _, e := range n.EVRoutes(spine, a) {
-		if r, ok := e.(entry.Table); ok && r.Name == p4.TableIpv6Route {
-			for _, h := range []string{"h1", "h2"} {
-				if string(route(host(net.Address(h)), entry.Action{}).Key()) == string(r.Key()) {
-					actions[h] = r.Action.Name
-				}
-			}
-		}
-	}
-	if actions["h1"] != p4.ActionForwardUp || actions["h2"] != p4.ActionForward {
-		t.Errorf("routes to the host of the lost leaf and to the other: %v", actions)
+	table := tableOf(t, n.EVRoutes(spine, a))
+	if h1, h2 := table.lookup(net.Address("h1")), table.lookup(net.Address("h2")); h1 != "2/2 up" || h2 != "2/2" {
+		t.Errorf("to the host of the lost leaf by %q, and to the other by %q", h1, h2)
 	}
 	fields, values := 0, 0
 	for _, e := range n.EVs(spine, a) {

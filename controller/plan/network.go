@@ -25,9 +25,11 @@ type Network struct {
 	names    map[topology.NodeID]string
 	hosts    map[netip.Addr]*inventory.Host
 	hostsOf  map[string][]attached // by switch, ordered by name
-	routes   []destination
-	edges    Edges
-	sids     []netip.Prefix // that hold SIDs
+	trees    *routeTrees
+	// replicators can be part of a tree.
+	replicators map[*topology.Node]bool
+	edges       Edges
+	sids        []netip.Prefix // that hold SIDs
 }
 
 // attached is a host at a switch.
@@ -49,6 +51,7 @@ func NewNetwork(snap *topology.Snapshot, inv *inventory.Inventory) *Network {
 		hosts:    make(map[netip.Addr]*inventory.Host, len(inv.Hosts)),
 		hostsOf:  make(map[string][]attached),
 		sids:     sidPrefixes(snap),
+		trees:    new(routeTrees),
 	}
 	for i := range inv.Switches {
 		n.switches[inv.Switches[i].Name] = &inv.Switches[i]
@@ -76,7 +79,7 @@ func NewNetwork(snap *topology.Snapshot, inv *inventory.Inventory) *Network {
 			hosts[i].way = hop{port: p, neighbor: behind[p]<<9 | uint16(p)}
 		}
 	}
-	n.routes = n.destinations()
+	n.replicators = n.findReplicators()
 	return n
 }
 
@@ -191,8 +194,13 @@ func (n *Network) hops(sw *inventory.Switch, toward *topology.Paths) []hop {
 	if node == nil {
 		return nil
 	}
+	return n.hopsBy(sw, toward.Links(node.ID))
+}
+
+// hopsBy returns the ways out by links of a switch, ordered by port.
+func (n *Network) hopsBy(sw *inventory.Switch, links []*topology.Link) []hop {
 	var out []hop
-	for _, l := range toward.Links(node.ID) {
+	for _, l := range links {
 		if h, ok := n.hop(sw, l); ok {
 			out = append(out, h)
 		}

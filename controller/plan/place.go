@@ -87,52 +87,59 @@ func notPlannable(field, value, format string, args ...any) *intent.Error {
 }
 
 // attach returns the switch that a host is behind, if it can be part of a tree.
-func (w *placeWork) attach(field string, a netip.Addr) (*inventory.Host, *inventory.Switch, error) {
+func (w *placeWork) attach(field func() string, a netip.Addr) (*inventory.Host, *inventory.Switch, error) {
 	h := w.n.hosts[a]
 	if h == nil {
-		return nil, nil, notPlannable(field, a.String(), "the address of a host of the inventory")
+		return nil, nil, notPlannable(field(), a.String(), "the address of a host of the inventory")
 	}
 	sw := w.n.switches[h.Switch]
 	node := w.n.nodes[h.Switch]
 	switch {
 	case sw == nil || !sw.Managed():
-		return nil, nil, notPlannable(field, a.String(), "a host behind a switch that the controller programs; %s is behind %q", h.Name, h.Switch)
+		return nil, nil, notPlannable(field(), a.String(), "a host behind a switch that the controller programs; %s is behind %q", h.Name, h.Switch)
 	case node == nil:
 		return nil, nil, &intent.Error{Code: intent.CodeUnreachable, Fields: []intent.FieldError{{
-			Field: field, Code: intent.CodeUnreachable, Value: a.String(),
+			Field: field(), Code: intent.CodeUnreachable, Value: a.String(),
 			Want: fmt.Sprintf("a host that can be reached; the topology does not have %s, which %s is behind", h.Switch, h.Name),
 		}}}
 	case !w.replicates(node):
-		return nil, nil, notPlannable(field, a.String(), "a host behind a switch with an IPv6 loopback and an SRv6 locator; %s, which %s is behind, lacks one", h.Switch, h.Name)
+		return nil, nil, notPlannable(field(), a.String(), "a host behind a switch with an IPv6 loopback and an SRv6 locator; %s, which %s is behind, lacks one", h.Switch, h.Name)
 	}
 	return h, sw, nil
 }
 
+// findReplicators returns the nodes that can be part of a tree.
+func (n *Network) findReplicators() map[*topology.Node]bool {
+	out := make(map[*topology.Node]bool, len(n.nodes))
+	for name, node := range n.nodes {
+		_, located := locatorOf(node)
+		if located && n.switches[name].Managed() && node.Loopback.IsValid() && !node.Pseudonode {
+			out[node] = true
+		}
+	}
+	return out
+}
+
 // replicates reports whether a node can be part of a tree.
 func (w *placeWork) replicates(node *topology.Node) bool {
-	name, ok := w.n.names[node.ID]
-	if !ok || !w.n.switches[name].Managed() || !node.Loopback.IsValid() || node.Pseudonode {
-		return false
-	}
-	_, ok = locatorOf(node)
-	return ok
+	return w.n.replicators[node]
 }
 
 // edges finds the switches of the source and of the receivers.
 func (w *placeWork) edges() error {
 	spec := w.r.Spec
 	var err error
-	if w.source, w.root, err = w.attach("spec.source.address", spec.Source.Address); err != nil {
+	if w.source, w.root, err = w.attach(func() string { return "spec.source.address" }, spec.Source.Address); err != nil {
 		return err
 	}
-	w.receivers = make(map[string][]int)
+	w.receivers = make(map[string][]int, len(spec.Receivers))
 	var fields []intent.FieldError
 	for i := range spec.Receivers {
 		a := spec.Receivers[i].Address
 		if w.r.Without[a] {
 			continue
 		}
-		field := fmt.Sprintf("spec.receivers[%d].address", i)
+		field := func() string { return fmt.Sprintf("spec.receivers[%d].address", i) }
 		_, sw, err := w.attach(field, a)
 		var refused *intent.Error
 		if errors.As(err, &refused) {
@@ -145,7 +152,7 @@ func (w *placeWork) edges() error {
 		w.receivers[sw.Name] = append(w.receivers[sw.Name], i)
 		if most := w.n.Inventory.Limits.ReceiversPerEdge; len(w.receivers[sw.Name]) == most+1 {
 			fields = append(fields, intent.FieldError{
-				Field: field, Code: intent.CodeLimit, Value: a.String(), Limit: intent.Limit(most),
+				Field: field(), Code: intent.CodeLimit, Value: a.String(), Limit: intent.Limit(most),
 				Want: fmt.Sprintf("at most %d receivers of a group behind one switch; %s has more", most, sw.Name),
 			})
 		}
@@ -254,14 +261,15 @@ func (w *placeWork) compute() error {
 	n := w.n
 	m, objective := metric(w.r.Spec.Objective)
 	leaves := make([]topology.NodeID, len(w.leaves))
+	local := make(map[*topology.Node]int, len(w.leaves)) // receivers
 	for i, sw := range w.leaves {
-		leaves[i] = n.nodes[sw].ID
+		leaves[i], local[n.nodes[sw]] = n.nodes[sw].ID, len(w.receivers[sw])
 	}
 	most := n.Inventory.Limits.Branches
 	tree, err := n.graph.Tree(topology.TreeRequest{
 		Root: n.nodes[w.root.Name].ID, Leaves: leaves, Metric: m, Objective: objective, Key: topology.KeyOf(w.r.Name),
 		Replicates: w.replicates,
-		Branches:   func(node *topology.Node) int { return most - len(w.receivers[n.names[node.ID]]) },
+		Branches:   func(node *topology.Node) int { return most - local[node] },
 	})
 	if err != nil {
 		return w.treeError(err, m)

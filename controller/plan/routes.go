@@ -1,0 +1,207 @@
+package plan
+
+import (
+	"math"
+	"net/netip"
+	"slices"
+	"sync"
+
+	"github.com/weft-sdn/weft/controller/ev"
+	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/p4"
+	"github.com/weft-sdn/weft/southbound/entry"
+	"github.com/weft-sdn/weft/topology"
+)
+
+// routeTrees are the trees of a network, made when they are needed: with the
+// destinations of no assignment, and with those of the last one.
+type routeTrees struct {
+	mu    sync.Mutex
+	plain *routeTree
+	last  *ev.Assignment
+	of    *routeTree // of last
+}
+
+// tree returns the tree of all destinations; an assignment adds its own.
+func (n *Network) tree(a *ev.Assignment) *routeTree {
+	t := n.trees
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.plain == nil {
+		t.plain = n.newTree(n.destinations())
+	}
+	if a == nil {
+		return t.plain
+	}
+	if t.last != a {
+		more := n.nodeSIDs(a, t.plain)
+		t.last, t.of = a, t.plain
+		if len(more) > 0 {
+			all := slices.Concat(t.plain.destinations, more)
+			slices.SortFunc(all, func(a, b destination) int { return a.prefix.Compare(b.prefix) })
+			t.of = n.newTree(all)
+		}
+	}
+	return t.of
+}
+
+func (n *Network) newTree(destinations []destination) *routeTree {
+	return newRouteTree(destinations, n.classes(destinations))
+}
+
+// classes numbers destinations: those at nodes with the same neighbors, which lie
+// in the same direction from all other nodes as long as no metric differs, have
+// the same number. It is none for those without origins.
+func (n *Network) classes(destinations []destination) []int32 {
+	byNeighbors := make(map[string]int32)
+	ofNode := make([]int32, len(n.Snapshot.Nodes))
+	var places []int32
+	var key []byte
+	for i, node := range n.Snapshot.Nodes {
+		places, key = places[:0], key[:0]
+		for _, l := range n.Snapshot.LinksFrom(node.ID) {
+			places = append(places, int32(n.Snapshot.NodePlace(l.Remote)))
+		}
+		slices.Sort(places)
+		for _, p := range slices.Compact(places) {
+			key = append(key, byte(p>>24), byte(p>>16), byte(p>>8), byte(p))
+		}
+		class, ok := byNeighbors[string(key)]
+		if !ok {
+			class = int32(len(byNeighbors))
+			byNeighbors[string(key)] = class
+		}
+		ofNode[i] = class
+	}
+	out := make([]int32, len(destinations))
+	for i, d := range destinations {
+		out[i] = none
+		if len(d.origins) > 0 {
+			out[i] = ofNode[d.origins[0].place]
+		}
+	}
+	return out
+}
+
+// routeWork plans the routes of one switch.
+type routeWork struct {
+	n    *Network
+	sw   *inventory.Switch
+	node *topology.Node // nil: no node of the topology is this switch
+	// below has what links down lead to, by place; nil where routes to what is
+	// not below need not say so.
+	below []bool
+
+	self  int32
+	ways  *ways
+	first *topology.FirstHops
+	hops  [][]hop    // by place in first.Sets
+	known []bool     // by place in first.Sets
+	sets  [][2]wayID // by place in first.Sets: ways that say that they lead up, and that do not
+	out   []entry.Entity
+}
+
+func (n *Network) newRoutes(sw *inventory.Switch) *routeWork {
+	return &routeWork{n: n, sw: sw, node: n.nodes[sw.Name], ways: newWays()}
+}
+
+// plan returns the routes to hosts of the switch, and those that choose finds in a
+// tree.
+func (w *routeWork) plan(t *routeTree, choose func(*routeTree, []wayID, map[int32]wayID, func(*treeNode, wayID))) []entry.Entity {
+	hosts := w.hosts(t)
+	if w.node == nil {
+		return w.out
+	}
+	w.self = int32(w.n.Snapshot.NodePlace(w.node.ID))
+	w.first, _ = w.n.graph.FirstHops(w.node.ID, topology.MetricIGP)
+	w.hops = make([][]hop, len(w.first.Sets))
+	w.known = make([]bool, len(w.first.Sets))
+	w.sets = make([][2]wayID, len(w.first.Sets))
+	has := make([]wayID, len(t.destinations))
+	for i := range t.destinations {
+		has[i] = w.way(&t.destinations[i])
+	}
+	groups, actions := w.ways.entities()
+	w.out = append(w.out, groups...)
+	choose(t, has, hosts, func(n *treeNode, way wayID) {
+		w.out = append(w.out, entry.Table{Name: p4.TableIpv6Route, Match: n.match, Action: actions[way]})
+	})
+	return w.out
+}
+
+// hosts emits the routes to the hosts of the switch, and returns the ways of those
+// that the tree has, by place.
+func (w *routeWork) hosts(t *routeTree) map[int32]wayID {
+	in := make(map[int32]wayID)
+	routed := make(map[netip.Prefix]bool)
+	for _, h := range w.n.hostsOf[w.sw.Name] {
+		_, outside := w.n.edges[w.sw.Name][h.way.port]
+		for _, p := range append([]netip.Prefix{host(h.Address)}, h.Prefixes...) {
+			if p = p.Masked(); routed[p] {
+				continue
+			}
+			routed[p] = true
+			if outside { // a tenant's host is reached in the tenant's VRF
+				continue
+			}
+			w.out = append(w.out, route(p, forward(h.way)))
+			if place, ok := t.places[p]; ok {
+				in[place] = w.ways.id([]hop{h.way}, false)
+			}
+		}
+	}
+	return in
+}
+
+// way returns the way to the nearest origins of a destination, noWay when the
+// switch is one of them.
+func (w *routeWork) way(d *destination) wayID {
+	up := w.below != nil
+	for _, o := range d.origins {
+		if o.place == w.self {
+			return noWay
+		}
+		up = up && !w.below[o.place]
+	}
+	if len(d.origins) != 1 {
+		return w.ways.id(w.nearest(d), up)
+	}
+	set := w.first.Of[d.origins[0].place]
+	hops := w.toward(set)
+	way := &w.sets[set][0]
+	if up {
+		way = &w.sets[set][1]
+	}
+	if *way == noWay {
+		*way = w.ways.id(hops, up)
+	}
+	return *way
+}
+
+// toward returns the usable ways out by a set of first links.
+func (w *routeWork) toward(set int32) []hop {
+	if !w.known[set] {
+		w.known[set] = true
+		w.hops[set] = w.n.hopsBy(w.sw, w.first.Sets[set])
+	}
+	return w.hops[set]
+}
+
+// nearest returns the ways to the nearest of several origins, none of which is
+// the switch. It has no way where those to the nearest are unusable: by ways to
+// another one, packets would come back from switches for which that is farther.
+func (w *routeWork) nearest(d *destination) []hop {
+	best := uint64(math.MaxUint64)
+	var hops []hop
+	for _, o := range d.origins {
+		cost, ok := w.first.Distance(o.place)
+		if cost += uint64(o.metric); !ok || cost > best {
+			continue
+		}
+		if cost < best {
+			best, hops = cost, nil
+		}
+		hops = append(hops, w.toward(w.first.Of[o.place])...)
+	}
+	return sortHops(hops)
+}

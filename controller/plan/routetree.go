@@ -1,0 +1,211 @@
+package plan
+
+import (
+	"math/bits"
+	"net/netip"
+	"sort"
+
+	"github.com/weft-sdn/weft/p4"
+	"github.com/weft-sdn/weft/southbound/entry"
+)
+
+const (
+	// minAggregate is the length of the shortest prefix that stands for
+	// destinations that do not fill it: the locator block of the SID format with
+	// the shortest one (F1616) has 16 bits.
+	minAggregate = 16
+	// maxAggregateGap is by how many bits such a prefix may be shorter than one
+	// below it: blocks that lie far apart do not share one, and what lies between
+	// them is not routed.
+	maxAggregateGap = 16
+	none            = -1
+)
+
+// A routeTree has all prefixes that routes of a switch may have: those of the
+// destinations, and those at which two of these part, which are the aggregates.
+//
+// All switches treat an address in the same way as one and the same destination,
+// whatever entries they need for that: the longest destination that contains
+// it, or else the one that stands for the aggregate in which it is. An address
+// that nobody has is therefore routed along shortest paths to the switch of that
+// destination, which has no route for it, and cannot circulate. An address in no
+// aggregate has no route anywhere.
+type routeTree struct {
+	destinations []destination
+	nodes        []treeNode // parents before children
+	at           []int32    // place in nodes, by destination
+	places       map[netip.Prefix]int32
+}
+
+type treeNode struct {
+	prefix netip.Prefix
+	match  []entry.Match
+	parent int32 // place, none at the top
+	// destination with this prefix, or none.
+	destination int32
+	// cover is the longest destination that contains this prefix, the one with
+	// this prefix left out, or none.
+	cover int32
+	// like is the destination whose way is that of what is in this prefix and in
+	// no longer one of the tree, or none.
+	like int32
+	// full: destinations have all addresses below.
+	full bool
+}
+
+// newRouteTree returns the tree of destinations, ordered by prefix. class numbers
+// those that lie in the same direction from nearly everywhere; it is none for
+// destinations that stand for no other.
+func newRouteTree(destinations []destination, class []int32) *routeTree {
+	classes := int32(0)
+	for _, c := range class {
+		classes = max(classes, c+1)
+	}
+	w := routeTreeWork{
+		routeTree: routeTree{
+			destinations: destinations, at: make([]int32, len(destinations)), places: make(map[netip.Prefix]int32, 2*len(destinations)),
+		},
+		class: class, count: make([]int32, classes),
+	}
+	if len(destinations) > 0 {
+		w.add(0, int32(len(destinations)), none, none)
+	}
+	return &w.routeTree
+}
+
+type routeTreeWork struct {
+	routeTree
+	class []int32 // by destination
+	count []int32 // by class, 0 between uses
+}
+
+// add adds the tree of the destinations from first to before end, and returns its
+// top.
+func (w *routeTreeWork) add(first, end, parent, cover int32) int32 {
+	low, high := w.destinations[first].prefix, w.destinations[end-1].prefix
+	length := min(low.Bits(), commonBits(low.Addr(), high.Addr()))
+	p, isDestination := netip.PrefixFrom(low.Addr(), length).Masked(), low.Bits() == length
+	at := int32(len(w.nodes))
+	n := treeNode{prefix: p, match: routeMatch(p), parent: parent, destination: none, cover: cover, like: cover}
+	rest, below := first, cover
+	if isDestination {
+		n.destination, n.like, n.full = first, first, true
+		w.at[first] = at
+		rest, below = first+1, first
+	}
+	w.places[p] = at
+	w.nodes = append(w.nodes, n)
+	split := rest + int32(sort.Search(int(end-rest), func(i int) bool { return bit(w.destinations[int(rest)+i].prefix.Addr(), length) }))
+	full, gap := true, 0
+	for _, part := range [][2]int32{{rest, split}, {split, end}} {
+		if part[0] == part[1] {
+			continue
+		}
+		c := &w.nodes[w.add(part[0], part[1], at, below)]
+		full = full && c.full && c.prefix.Bits() == length+1
+		if c.destination == none {
+			gap = max(gap, c.prefix.Bits()-length)
+		}
+	}
+	if n := &w.nodes[at]; !isDestination {
+		n.full = full
+		if full || cover == none && length >= minAggregate && gap <= maxAggregateGap {
+			if d := w.most(first, end); d != none {
+				n.like = d
+			}
+		}
+	}
+	return at
+}
+
+// most returns the first destination of the most frequent class, or none.
+func (w *routeTreeWork) most(first, end int32) int32 {
+	for _, c := range w.class[first:end] {
+		if c != none {
+			w.count[c]++
+		}
+	}
+	best := int32(none)
+	for d := first; d < end; d++ {
+		if c := w.class[d]; c != none && (best == none || w.count[c] > w.count[w.class[best]]) {
+			best = d
+		}
+	}
+	for _, c := range w.class[first:end] {
+		if c != none {
+			w.count[c] = 0
+		}
+	}
+	return best
+}
+
+// commonBits returns how many bits two addresses begin with in common.
+func commonBits(a, b netip.Addr) int {
+	x, y := a.As16(), b.As16()
+	for i := range x {
+		if d := x[i] ^ y[i]; d != 0 {
+			return 8*i + bits.LeadingZeros8(d)
+		}
+	}
+	return 128
+}
+
+func bit(a netip.Addr, i int) bool {
+	b := a.As16()
+	return i < 128 && b[i/8]&(0x80>>(i%8)) != 0
+}
+
+func routeMatch(p netip.Prefix) []entry.Match {
+	return entry.In(p4.TableIpv6Route, entry.Action{}, entry.Exact("vrf", entry.Uint(0)), prefix("dst_addr", p)).Match
+}
+
+// A wayID numbers what a switch does with packets, in its [ways].
+type wayID = int32
+
+// noWay drops packets for want of a route.
+const noWay wayID = 0
+
+// aggregate calls emit for each entry of the tree that a switch needs to give
+// every destination its way. has is its way by destination, noWay where the
+// switch has none of its own: then that of the destination that contains it
+// counts. hosts has, by place, the ways of prefixes for which the switch has
+// entries already.
+func (t *routeTree) aggregate(has []wayID, hosts map[int32]wayID, emit func(*treeNode, wayID)) {
+	below := make([]wayID, len(t.destinations)) // of what is in none that is longer
+	for d, place := range t.at {
+		below[d] = has[d]
+		if c := t.nodes[place].cover; below[d] == noWay && c != none {
+			below[d] = below[c]
+		}
+		if w, ok := hosts[place]; ok {
+			below[d] = w
+		}
+	}
+	way := make([]wayID, len(t.nodes))
+	for i := range t.nodes {
+		n := &t.nodes[i]
+		if n.like != none && n.like != n.cover {
+			way[i] = has[n.like]
+		}
+		if way[i] == noWay && n.cover != none {
+			way[i] = below[n.cover]
+		}
+		if w, ok := hosts[int32(i)]; ok {
+			way[i] = w
+			continue
+		}
+		if above := n.parent; above == none && way[i] != noWay || above != none && way[i] != way[above] {
+			emit(n, way[i])
+		}
+	}
+}
+
+// each calls emit for each destination to which a switch has a way of its own,
+// and for which it has no entry already.
+func (t *routeTree) each(has []wayID, hosts map[int32]wayID, emit func(*treeNode, wayID)) {
+	for d, place := range t.at {
+		if _, ok := hosts[place]; !ok && has[d] != noWay {
+			emit(&t.nodes[place], has[d])
+		}
+	}
+}

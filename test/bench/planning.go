@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/controller/plan"
+	"github.com/weft-sdn/weft/service"
 )
 
 const (
@@ -28,10 +29,13 @@ var planPods = []int{4, 8, 16, 32}
 type planResult struct {
 	Switches, Links, Hosts int
 	GroupSeconds           float64 // from the topology to the entries of all groups on all switches
+	GroupCPUSeconds        float64
 	GroupEntries           int
 	PeakBytes              int64   // of the process, up to then
 	BaseSeconds            float64 // to the entries that all switches have without any group
+	BaseCPUSeconds         float64
 	BaseEntries            int
+	BaseRoutes             int
 }
 
 // planning measures the planner on Clos networks of growing size, each in a process of its own for the sake of its memory.
@@ -54,11 +58,12 @@ func planning(ctx context.Context, out *report) error {
 		}
 		network := []field{{"switches", r.Switches}, {"links", r.Links}, {"hosts", r.Hosts}}
 		err = out.print(figure{bench: "plan/groups", unit: "s", value: r.GroupSeconds, more: append(network,
-			field{"groups", planGroups}, field{"receivers", planReceivers}, field{"entries", r.GroupEntries}, field{"peakBytes", r.PeakBytes})})
+			field{"groups", planGroups}, field{"receivers", planReceivers}, field{"entries", r.GroupEntries}, field{"cpuSeconds", r.GroupCPUSeconds}, field{"peakBytes", r.PeakBytes})})
 		if err != nil {
 			return err
 		}
-		err = out.print(figure{bench: "plan/base", unit: "s", value: r.BaseSeconds, more: append(network, field{"entries", r.BaseEntries})})
+		err = out.print(figure{bench: "plan/base", unit: "s", value: r.BaseSeconds, more: append(network,
+			field{"entries", r.BaseEntries}, field{"routes", r.BaseRoutes}, field{"cpuSeconds", r.BaseCPUSeconds})})
 		if err != nil {
 			return err
 		}
@@ -75,9 +80,10 @@ func plans(argument string) error {
 	c := newClos(pods)
 	specs := c.groups(planGroups, planReceivers)
 	var r planResult
+	service.TuneMemory()
 	runtime.GC()
 
-	start := time.Now()
+	start, cpu := time.Now(), processorTime()
 	n := plan.NewNetwork(c.topology.Build(), &c.inventory)
 	desired := make(map[string][]plan.Item, len(c.inventory.Switches))
 	placements := make([]*plan.Placement, len(specs))
@@ -91,7 +97,7 @@ func plans(argument string) error {
 			desired[sw] = append(desired[sw], p.Items(sw)...)
 		}
 	}
-	r.GroupSeconds = time.Since(start).Seconds()
+	r.GroupSeconds, r.GroupCPUSeconds = time.Since(start).Seconds(), (processorTime() - cpu).Seconds()
 
 	for g, p := range placements {
 		for i := range specs[g].Receivers {
@@ -107,11 +113,13 @@ func plans(argument string) error {
 		return err
 	}
 
-	start = time.Now()
+	start, cpu = time.Now(), processorTime()
 	for i := range c.inventory.Switches {
-		r.BaseEntries += len(n.Base(&c.inventory.Switches[i]))
+		links, routes := n.Links(&c.inventory.Switches[i]), n.Routes(&c.inventory.Switches[i])
+		r.BaseEntries += len(links) + len(routes)
+		r.BaseRoutes += len(routes)
 	}
-	r.BaseSeconds = time.Since(start).Seconds()
+	r.BaseSeconds, r.BaseCPUSeconds = time.Since(start).Seconds(), (processorTime() - cpu).Seconds()
 	runtime.KeepAlive(desired)
 
 	r.Switches, r.Links, r.Hosts = len(n.Snapshot.Nodes), len(n.Snapshot.Links)/2, len(c.inventory.Hosts)

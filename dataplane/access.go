@@ -1,6 +1,10 @@
 package dataplane
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"github.com/weft-sdn/weft/dataplane/bitfield"
+)
 
 // getter returns a function that reads n bits (at most 64) of the packet state
 // at an absolute bit offset, most significant bit first.
@@ -21,7 +25,7 @@ func getter(bit, n int) func(*ctx) uint64 {
 		}
 	}
 	if sh+n <= 8 {
-		r, m := 8-sh-n, byte(widthMask(n))
+		r, m := 8-sh-n, byte(bitfield.Mask(n))
 		return func(c *ctx) uint64 { return uint64(c.data[off] >> r & m) }
 	}
 	if sh+n <= 64 {
@@ -29,7 +33,7 @@ func getter(bit, n int) func(*ctx) uint64 {
 		return func(c *ctx) uint64 { return binary.BigEndian.Uint64(c.data[off:]) << sh >> r }
 	}
 	last := 8 - (sh + n - 64) // the field reaches into a ninth octet
-	m := widthMask(n)
+	m := bitfield.Mask(n)
 	return func(c *ctx) uint64 {
 		hi := binary.BigEndian.Uint64(c.data[off:]) << (8 - last)
 		return (hi | uint64(c.data[off+8]>>last)) & m
@@ -78,7 +82,7 @@ func setter(bit, n int) func(*ctx, uint64) {
 			return func(c *ctx, v uint64) { binary.BigEndian.PutUint64(c.data[off:], v) }
 		}
 	}
-	m := widthMask(n)
+	m := bitfield.Mask(n)
 	if sh+n <= 64 {
 		l := 64 - sh - n
 		keep := ^(m << l)
@@ -119,67 +123,6 @@ func metaSetter(off, n int) func(*ctx, uint64) {
 	if n == 0 {
 		return func(*ctx, uint64) {}
 	}
-	m := widthMask(n)
+	m := bitfield.Mask(n)
 	return func(c *ctx, v uint64) { binary.BigEndian.PutUint64(c.data[off:], v&m) }
-}
-
-// loadBits reads n bits at a bit offset of b into words, least significant
-// word first. It is the general, slow way.
-func loadBits(b []byte, bit, n int, dst []uint64) {
-	for i := range dst {
-		take := min(64, n)
-		if take <= 0 {
-			dst[i] = 0
-			continue
-		}
-		n -= take
-		dst[i] = load64(b, bit+n, take)
-	}
-}
-
-// load64 reads n bits, at most 64, at a bit offset of b.
-func load64(b []byte, bit, n int) uint64 {
-	if off, sh := bit/8, bit%8; sh+n <= 64 && off+8 <= len(b) {
-		return binary.BigEndian.Uint64(b[off:]) << sh >> (64 - n)
-	}
-	var v uint64
-	for n > 0 {
-		sh := bit % 8
-		take := min(8-sh, n)
-		v = v<<take | uint64(b[bit/8]>>(8-sh-take))&widthMask(take)
-		bit += take
-		n -= take
-	}
-	return v
-}
-
-// storeBits writes the n low bits of words at a bit offset of b.
-func storeBits(b []byte, bit, n int, src []uint64) {
-	for i := range src {
-		take := min(64, n)
-		if take <= 0 {
-			return
-		}
-		n -= take
-		store64(b, bit+n, take, src[i])
-	}
-}
-
-// store64 writes the n low bits of v, at most 64, at a bit offset of b.
-func store64(b []byte, bit, n int, v uint64) {
-	if off, sh := bit/8, bit%8; sh+n <= 64 && off+8 <= len(b) {
-		l := 64 - sh - n
-		m := widthMask(n) << l
-		binary.BigEndian.PutUint64(b[off:], binary.BigEndian.Uint64(b[off:])&^m|v<<l&m)
-		return
-	}
-	for n > 0 {
-		sh := bit % 8
-		take := min(8-sh, n)
-		l := 8 - sh - take
-		m := byte(widthMask(take)) << l
-		b[bit/8] = b[bit/8]&^m | byte(v>>(n-take)<<l)&m
-		bit += take
-		n -= take
-	}
 }

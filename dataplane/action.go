@@ -3,6 +3,7 @@ package dataplane
 import (
 	"strings"
 
+	"github.com/weft-sdn/weft/dataplane/bitfield"
 	"github.com/weft-sdn/weft/dataplane/bmv2json"
 )
 
@@ -79,7 +80,7 @@ func (l *loader) loadActions() {
 			}
 			l.rt = append(l.rt, param{name: p.Name, width: p.Bitwidth, off: a.words, signed: negative[argument{ja.ID, i}] && p.Bitwidth < 64})
 			ai.Params = append(ai.Params, ParamInfo{Name: p.Name, Width: p.Bitwidth})
-			a.words += max(1, limbs(p.Bitwidth))
+			a.words += max(1, bitfield.Words(p.Bitwidth))
 		}
 		a.params = l.rt
 		l.fn, l.at = "action "+ja.Name, ja.Source

@@ -9,6 +9,7 @@ import (
 
 	"github.com/weft-sdn/weft/packet"
 
+	"github.com/weft-sdn/weft/dataplane/bitfield"
 	"github.com/weft-sdn/weft/dataplane/bmv2hash"
 	"github.com/weft-sdn/weft/dataplane/bmv2json"
 )
@@ -149,7 +150,7 @@ func (l *loader) calcField(f *field) calcItem {
 		return calcItem{f: e.f, bits: f.width}
 	}
 	it := calcItem{e: e, bits: f.width}
-	it.get, it.words = l.wide(e, limbs(f.width)), limbs(f.width)
+	it.get, it.words = l.wide(e, bitfield.Words(f.width)), bitfield.Words(f.width)
 	return it
 }
 
@@ -236,7 +237,7 @@ func (k *calculation) addConst(it calcItem, bit int) int {
 	pad := 8*len(it.k) - it.bits
 	for at := 0; at < it.bits; {
 		n := min(64, it.bits-at)
-		v := load64(it.k, pad+at, n)
+		v := bitfield.Load64(it.k, pad+at, n)
 		bit = k.add(calcRun{kind: runBits, n: n, bit: bit, t: term{n: v}}, bit, n)
 		at += n
 	}
@@ -290,7 +291,7 @@ func (k *calculation) computeFast(c *ctx) uint64 {
 		case runWide:
 			t := c.push(r.words)
 			r.wide(c, t)
-			storeBits(buf, r.bit, r.n, t)
+			bitfield.Store(buf, r.bit, r.n, t)
 			if end := r.bit + r.n; end%8 != 0 {
 				buf[end/8] &= 0xff << (8 - end%8)
 			}
@@ -336,7 +337,7 @@ func putBits(b []byte, bit, n int, v uint64) {
 		binary.BigEndian.PutUint64(b[off:], head|v<<(64-sh-n))
 		return
 	}
-	store64(b, bit, n, v)
+	bitfield.Store64(b, bit, n, v)
 	if end := bit + n; end%8 != 0 {
 		b[end/8] &= 0xff << (8 - end%8)
 	}
@@ -355,7 +356,7 @@ func (k *calculation) computeSlow(c *ctx) uint64 {
 	put := func(b []byte, from, n int) {
 		for n > 0 {
 			t := min(64, n)
-			store64(buf, bit, t, load64(b, from, t))
+			bitfield.Store64(buf, bit, t, bitfield.Load64(b, from, t))
 			bit, from, n = bit+t, from+t, n-t
 		}
 	}
@@ -382,7 +383,7 @@ func (k *calculation) computeSlow(c *ctx) uint64 {
 		case it.e != nil:
 			t := c.push(it.words)
 			it.get(c, t)
-			storeBits(buf, bit, it.bits, t)
+			bitfield.Store(buf, bit, it.bits, t)
 			bit += it.bits
 			c.pop(it.words)
 		case it.f == nil:
@@ -391,7 +392,7 @@ func (k *calculation) computeSlow(c *ctx) uint64 {
 			p := c.bytes(c.vl[it.f.hdr.vl])
 			put(p, 0, 8*len(p))
 		case it.f.valid:
-			store64(buf, bit, 1, 1)
+			bitfield.Store64(buf, bit, 1, 1)
 			bit++
 		default:
 			put(c.data, it.f.bit, it.f.width)

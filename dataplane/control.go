@@ -3,25 +3,12 @@ package dataplane
 import (
 	"iter"
 	"time"
+
+	"github.com/weft-sdn/weft/dataplane/table"
 )
 
-// Match is the value of one key field of an entry, in the order of
-// TableInfo.Keys. Values are big-endian; leading zero octets may be left out
-// or added on input and are always there (ceil(width/8) octets) on output.
-type Match struct {
-	// Value is the value of an Exact or Ternary key, the prefix of an LPM
-	// key, the low end of a Range key. Bits outside the mask or prefix must
-	// be zero.
-	Value []byte
-	// Mask is the mask of a Ternary key. An empty mask is all zeroes: don't
-	// care.
-	Mask []byte
-	// High is the inclusive high end of a Range key. Value and High both
-	// empty is the whole range: don't care.
-	High []byte
-	// PrefixLen is the prefix length of an LPM key in bits. 0 is don't care.
-	PrefixLen int
-}
+// Match is the value of one key field of an entry, in the order of TableInfo.Keys.
+type Match = table.Match
 
 // ActionCall is an action with its arguments, big-endian as in Match.
 type ActionCall struct {

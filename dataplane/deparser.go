@@ -1,5 +1,7 @@
 package dataplane
 
+import "github.com/weft-sdn/weft/dataplane/bitfield"
+
 // deparser is the compiled deparser: checksums are updated, then its
 // statements run, then the headers leave.
 type deparser struct {
@@ -59,7 +61,7 @@ func (c *ctx) deparse(b []byte) []byte {
 	for w, v := range c.valid {
 		for v != 0 {
 			var i int
-			i, v = nextBit(v)
+			i, v = bitfield.Next(v)
 			if w*64+i >= lay.deparsed {
 				return append(b, c.bytes(c.payload)...)
 			}

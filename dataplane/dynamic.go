@@ -1,5 +1,7 @@
 package dataplane
 
+import "github.com/weft-sdn/weft/dataplane/bitfield"
+
 // Headers and fields chosen at run time: the last element of a stack, an
 // element at a computed index, a member of a union in a stack. A choice that
 // does not exist (an empty stack, an index out of range, where BMv2 stops the
@@ -75,7 +77,7 @@ func (l *loader) dynGet(e *expr) u64Fn {
 		if n > 64 {
 			bit, n = bit+n-64, 64
 		}
-		v := load64(c.data, bit, n)
+		v := bitfield.Load64(c.data, bit, n)
 		if signed {
 			v = uint64(int64(v<<(64-n)) >> (64 - n))
 		}
@@ -92,7 +94,7 @@ func (l *loader) wideDynField(e *expr, n int) wideFn {
 			return
 		}
 		w := min(f.width, 64*n)
-		loadBits(c.data, f.bit+f.width-w, w, dst)
+		bitfield.Load(c.data, f.bit+f.width-w, w, dst)
 		if f.signed && w == f.width {
 			signExtend(dst, w)
 		}

@@ -1,6 +1,9 @@
 package dataplane
 
-import "github.com/weft-sdn/weft/dataplane/bmv2json"
+import (
+	"github.com/weft-sdn/weft/dataplane/bitfield"
+	"github.com/weft-sdn/weft/dataplane/bmv2json"
+)
 
 // effect is what a primitive does to what conditions are made of: metadata
 // fields of at most 64 bits and the validity of headers. All else is of no
@@ -82,7 +85,7 @@ func (l *loader) storeEffect(p *bmv2json.Primitive, i int, v *expr) []effect {
 	case dst.op != opField:
 		return []effect{{kind: loseAll}}
 	case v != nil && dst.f.width > 0 && dst.f.width <= 64 && !dst.f.signed:
-		return []effect{{kind: setField, f: dst.f, n: low64(v.n) & widthMask(dst.f.width)}}
+		return []effect{{kind: setField, f: dst.f, n: low64(v.n) & bitfield.Mask(dst.f.width)}}
 	}
 	return []effect{{kind: loseField, f: dst.f}}
 }

@@ -1,6 +1,10 @@
 package dataplane
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/weft-sdn/weft/dataplane/table"
+)
 
 // Errors of LoadProgram. They are wrapped with the name of the construct and,
 // where the JSON has it, the P4 source line.
@@ -22,7 +26,7 @@ var (
 	// ErrFull: the table, profile or group has no room left.
 	ErrFull = errors.New("full")
 	// ErrBadValue: a value is too wide, of the wrong kind, or missing.
-	ErrBadValue = errors.New("bad value")
+	ErrBadValue = table.ErrBadValue
 	// ErrConst: the table's entries, or its default action, are constant.
 	ErrConst = errors.New("constant")
 	// ErrInUse: a member or group is still referred to.

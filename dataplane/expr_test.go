@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"os"
 	"testing"
+
+	"github.com/weft-sdn/weft/dataplane/bitfield"
 )
 
 // exprBench is a packet state with fields of many widths to compute with.
@@ -50,8 +52,8 @@ func newExprBench(seed uint64) *exprBench {
 
 // value is a field's value as the format defines it.
 func (b *exprBench) value(f *field) *big.Int {
-	v := make([]uint64, limbs(f.width))
-	loadBits(b.c.data, f.bit, f.width, v)
+	v := make([]uint64, bitfield.Words(f.width))
+	bitfield.Load(b.c.data, f.bit, f.width, v)
 	n := new(big.Int)
 	for i := len(v) - 1; i >= 0; i-- {
 		n.Lsh(n, 64).Or(n, new(big.Int).SetUint64(v[i]))
@@ -65,7 +67,7 @@ func (b *exprBench) value(f *field) *big.Int {
 // fill gives every field a random value, often an extreme one.
 func (b *exprBench) fill() {
 	for _, f := range b.fields {
-		v := make([]uint64, limbs(f.width))
+		v := make([]uint64, bitfield.Words(f.width))
 		kind := b.rng.IntN(4)
 		for i := range v {
 			switch kind {
@@ -81,7 +83,7 @@ func (b *exprBench) fill() {
 			clear(v)
 			v[(f.width-1)/64] = 1 << ((f.width - 1) % 64)
 		}
-		storeBits(b.c.data, f.bit, f.width, v)
+		bitfield.Store(b.c.data, f.bit, f.width, v)
 	}
 }
 

@@ -1,6 +1,9 @@
 package dataplane
 
-import "github.com/weft-sdn/weft/dataplane/bmv2json"
+import (
+	"github.com/weft-sdn/weft/dataplane/bitfield"
+	"github.com/weft-sdn/weft/dataplane/bmv2json"
+)
 
 // validityChange compiles setValid and setInvalid. A header that becomes valid
 // starts with all fields zero, and the packet length follows.
@@ -60,7 +63,7 @@ func (c *ctx) copyHeader(dst, src *header, lay *layout) {
 			d, s := &dst.fields[i], &src.fields[i]
 			for at := 0; at < d.width; {
 				n := min(64, d.width-at)
-				store64(c.data, d.bit+at, n, load64(c.data, s.bit+at, n))
+				bitfield.Store64(c.data, d.bit+at, n, bitfield.Load64(c.data, s.bit+at, n))
 				at += n
 			}
 		}

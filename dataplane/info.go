@@ -1,31 +1,18 @@
 package dataplane
 
+import "github.com/weft-sdn/weft/dataplane/table"
+
 // MatchKind says how one key field of a table is matched.
-type MatchKind uint8
+type MatchKind = table.Kind
 
-// Match kinds. P4's optional is a Ternary key whose mask is all ones or all
-// zeroes: BMv2 JSON does not tell them apart, P4Info does.
+// Match kinds. P4's optional is a Ternary key whose mask is all ones or all zeroes: BMv2 JSON does
+// not tell them apart, P4Info does.
 const (
-	Exact MatchKind = iota
-	LPM
-	Ternary
-	Range
+	Exact   = table.Exact
+	LPM     = table.LPM
+	Ternary = table.Ternary
+	Range   = table.Range
 )
-
-// String returns the name P4 uses.
-func (k MatchKind) String() string {
-	switch k {
-	case Exact:
-		return "exact"
-	case LPM:
-		return "lpm"
-	case Ternary:
-		return "ternary"
-	case Range:
-		return "range"
-	}
-	return "unknown"
-}
 
 // KeyInfo describes one key field of a table.
 type KeyInfo struct {

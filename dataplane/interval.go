@@ -1,6 +1,10 @@
 package dataplane
 
-import "math/big"
+import (
+	"math/big"
+
+	"github.com/weft-sdn/weft/dataplane/bitfield"
+)
 
 // BMv2 computes with integers of unbounded precision and only cuts a result to
 // its width when a field takes it. The intervals below bound what a value can
@@ -64,7 +68,7 @@ func (e *expr) fitsSigned() bool {
 // exactLimbs is how many words hold the value in two's complement.
 func (e *expr) exactLimbs() int {
 	n := max(e.hi.BitLen(), e.lo.BitLen()) + 1
-	return limbs(n)
+	return bitfield.Words(n)
 }
 
 // width is the number of bits of a value that has a declared width: a field,

@@ -3,8 +3,8 @@ package dataplane
 import (
 	"encoding/json"
 	"math"
-	"math/bits"
 
+	"github.com/weft-sdn/weft/dataplane/bitfield"
 	"github.com/weft-sdn/weft/dataplane/bmv2json"
 )
 
@@ -419,21 +419,5 @@ func (l *loader) std(hdr, name string) stdField {
 
 // slotSize is how many octets a metadata field of n bits occupies.
 func slotSize(n int) int {
-	return 8 * limbs(n)
-}
-
-// limbs is how many 64-bit words hold n bits.
-func limbs(n int) int { return (n + 63) / 64 }
-
-// widthMask is a mask of n low bits, n at most 64.
-func widthMask(n int) uint64 {
-	if n >= 64 {
-		return ^uint64(0)
-	}
-	return 1<<n - 1
-}
-
-// nextBit returns the lowest set bit of w and w without it.
-func nextBit(w uint64) (int, uint64) {
-	return bits.TrailingZeros64(w), w & (w - 1)
+	return 8 * bitfield.Words(n)
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/weft-sdn/weft/dataplane/bitfield"
 	"github.com/weft-sdn/weft/dataplane/bmv2json"
 )
 
@@ -377,7 +378,7 @@ func (l *loader) loadFieldLists() {
 				l.unsupported(jl.Source, "digest %q with an element of unknown width", jl.Name)
 			}
 			d.widths = append(d.widths, w)
-			d.fields = append(d.fields, l.wide(x, limbs(w)))
+			d.fields = append(d.fields, l.wide(x, bitfield.Words(w)))
 			info.Fields = append(info.Fields, ParamInfo{Name: name, Width: w})
 		}
 		if _, dup := l.digests[jl.ID]; dup {

@@ -68,7 +68,7 @@ func (o *oracle) insert(table string, keys []string, prio int32, call ActionCall
 		}
 	}
 	suffix := ""
-	if o.p.tables[o.table(table)].needsPriority() {
+	if o.p.tables[o.table(table)].key.Prioritised() {
 		suffix = fmt.Sprint(" ", 1_000_000-prio)
 	}
 	o.say("table_add %s %s %s => %s%s", t.Name, o.p.Actions()[call.Action].Name, strings.Join(ks, " "), args(call), suffix)

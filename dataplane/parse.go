@@ -2,6 +2,8 @@ package dataplane
 
 import (
 	"encoding/binary"
+
+	"github.com/weft-sdn/weft/dataplane/bitfield"
 )
 
 func (c *ctx) skip(n uint64) bool {
@@ -34,7 +36,7 @@ func (c *ctx) lookahead(off, n int) uint64 {
 		c.parseError(c.sw.prog.errors.tooShort)
 		return 0
 	}
-	return load64(c.frame.b, 8*c.cur+off, n)
+	return bitfield.Load64(c.frame.b, 8*c.cur+off, n)
 }
 
 func (c *ctx) lookaheadWide(off, n int, dst []uint64) {
@@ -44,7 +46,7 @@ func (c *ctx) lookaheadWide(off, n int, dst []uint64) {
 		return
 	}
 	w := min(n, 64*len(dst))
-	loadBits(c.frame.b, 8*c.cur+off+n-w, w, dst)
+	bitfield.Load(c.frame.b, 8*c.cur+off+n-w, w, dst)
 }
 
 // parse runs the parser over the frame and leaves the rest as payload.
@@ -179,8 +181,8 @@ func (c *ctx) inValueSet(pc *parseCase, key []byte) bool {
 			at += pad
 			for i := 0; i < w && hit; {
 				n := min(64, w-i)
-				m := load64(pc.wmask, at+i, n)
-				hit = load64(v, from+i, n)&m == load64(key, at+i, n)&m
+				m := bitfield.Load64(pc.wmask, at+i, n)
+				hit = bitfield.Load64(v, from+i, n)&m == bitfield.Load64(key, at+i, n)&m
 				i += n
 			}
 			from += w

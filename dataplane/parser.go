@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/big"
 
+	"github.com/weft-sdn/weft/dataplane/bitfield"
 	"github.com/weft-sdn/weft/dataplane/bmv2json"
 )
 
@@ -110,10 +111,10 @@ func (l *loader) parseState(js *bmv2json.ParseState, state func(*string) int) pa
 		octets := (w + 7) / 8
 		s.keyLen += octets
 		s.keyBits = append(s.keyBits, 8*octets)
-		n := limbs(w)
+		n := bitfield.Words(w)
 		s.wideKey = append(s.wideKey, parseKey{get: l.unsignedWide(e, w), n: n, size: octets})
 		if w <= 64 {
-			if g, m := l.u64(e), widthMask(w); e.nonneg() {
+			if g, m := l.u64(e), bitfield.Mask(w); e.nonneg() {
 				s.key = append(s.key, l.term(e))
 			} else {
 				s.key = append(s.key, term{kind: termCall, get: func(c *ctx) uint64 { return g(c) & m }})
@@ -140,12 +141,12 @@ func (l *loader) parseState(js *bmv2json.ParseState, state func(*string) int) pa
 
 // unsignedWide reads a leaf of w bits into words, without sign extension.
 func (l *loader) unsignedWide(e *expr, w int) wideFn {
-	n := limbs(w)
+	n := bitfield.Words(w)
 	g := l.wide(e, n)
 	if e.nonneg() {
 		return g
 	}
-	m := widthMask(w - 64*(n-1))
+	m := bitfield.Mask(w - 64*(n-1))
 	return func(c *ctx, dst []uint64) {
 		g(c, dst)
 		dst[n-1] &= m
@@ -371,8 +372,8 @@ func (l *loader) extractTo(src *bmv2json.Source, h *header, n *expr) func(*ctx) 
 			c.vl[vl] = span{uint32(c.cur + cut), uint32(c.cur + cut + v)}
 		} else {
 			at := 8*cut + within
-			copyBits(c.data, 8*off, b, 0, at)
-			copyBits(c.data, 8*off+at, b, at+8*v, 8*size-at)
+			bitfield.Copy(c.data, 8*off, b, 0, at)
+			bitfield.Copy(c.data, 8*off+at, b, at+8*v, 8*size-at)
 			c.vl[vl] = c.frame.shift(b[cut:cut+v+1], within)
 		}
 		c.setValid(h, lay)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weft-sdn/weft/dataplane/bitfield"
 	"github.com/weft-sdn/weft/p4"
 	"github.com/weft-sdn/weft/packet"
 )
@@ -84,7 +85,7 @@ func (s *Switch) readWatches() {
 	}
 }
 
-func number(b []byte) uint64 { return low64Of(b, 0) }
+func number(b []byte) uint64 { return bitfield.Word(b, 0) }
 
 // pfcCommand takes a frame that the program sends to the traffic manager; false: it is none that it knows.
 func (s *Switch) pfcCommand(b []byte) bool {

@@ -1,6 +1,10 @@
 package dataplane
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"github.com/weft-sdn/weft/dataplane/bitfield"
+)
 
 // span is a piece of the frame a packet was parsed from: the value of a
 // variable-length field, or the payload. Frames are never changed while a
@@ -53,7 +57,7 @@ func (p *phv) clearHeaders(l *layout) {
 	for w, d := range p.dirty {
 		for d != 0 {
 			var b int
-			b, d = nextBit(d)
+			b, d = bitfield.Next(d)
 			h := l.headers[w*64+b]
 			clear(p.data[h.off : h.off+h.size])
 		}
@@ -76,7 +80,7 @@ func (p *phv) copyFrom(q *phv, l *layout) {
 		stale := p.dirty[w] &^ q.valid[w]
 		for stale != 0 {
 			var b int
-			b, stale = nextBit(stale)
+			b, stale = bitfield.Next(stale)
 			h := l.headers[w*64+b]
 			clear(p.data[h.off : h.off+h.size])
 		}
@@ -84,7 +88,7 @@ func (p *phv) copyFrom(q *phv, l *layout) {
 		p.valid[w], p.dirty[w] = v, v
 		for v != 0 {
 			var b int
-			b, v = nextBit(v)
+			b, v = bitfield.Next(v)
 			h := l.headers[w*64+b]
 			copy(p.data[h.off:h.off+h.size], q.data[h.off:])
 		}
@@ -153,18 +157,9 @@ func appendShifted(b, d, v []byte, bit int) []byte {
 	from := len(b)
 	b = append(append(b, d...), v...)
 	out := b[from:]
-	copyBits(out, bit, v, 0, 8*len(v))
-	copyBits(out, bit+8*len(v), d, bit, 8*len(d)-bit)
+	bitfield.Copy(out, bit, v, 0, 8*len(v))
+	bitfield.Copy(out, bit+8*len(v), d, bit, 8*len(d)-bit)
 	return b
-}
-
-// copyBits copies n bits.
-func copyBits(to []byte, at int, from []byte, bit, n int) {
-	for n > 0 {
-		k := min(64, n)
-		store64(to, at, k, load64(from, bit, k))
-		at, bit, n = at+k, bit+k, n-k
-	}
 }
 
 // meta64 reads a metadata field of at most 64 bits.
@@ -178,7 +173,7 @@ func (p *phv) meta64(f *field) uint64 {
 // setMeta64 writes a metadata field of at most 64 bits, cut to its width.
 func (p *phv) setMeta64(f *field, v uint64) {
 	if f.width != 0 {
-		binary.BigEndian.PutUint64(p.data[f.slot():], v&widthMask(f.width))
+		binary.BigEndian.PutUint64(p.data[f.slot():], v&bitfield.Mask(f.width))
 	}
 }
 

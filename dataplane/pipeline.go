@@ -5,6 +5,7 @@ import (
 	"math/big"
 	"slices"
 
+	"github.com/weft-sdn/weft/dataplane/bitfield"
 	"github.com/weft-sdn/weft/dataplane/bmv2json"
 )
 
@@ -258,15 +259,15 @@ func (l *loader) tableNode(jt *bmv2json.Table, pipe string, at func(*string) int
 	}
 	info := TableInfo{Name: jt.Name, Actions: t.actions, Size: t.size, IdleTimeout: t.timeout,
 		Profile: -1, DirectCounter: -1, DirectMeter: -1}
-	for _, k := range t.keys {
-		info.Keys = append(info.Keys, KeyInfo{Name: k.name, Match: k.kind, Width: k.width})
+	for _, f := range t.key.Fields {
+		info.Keys = append(info.Keys, KeyInfo{Name: f.Name, Match: f.Kind, Width: f.Width})
 	}
 	l.tableProfile(t, jt, &info)
 	l.tableDefault(t, jt, &info)
 	l.tableEntries(t, jt, &info)
 	// p4c gives the tables it makes up a constant default action, no key and
 	// no @name of the program's: they are named tbl_* or after the control.
-	info.Hidden = len(t.keys) == 0 && info.ConstDefault && len(t.actions) == 1 && jt.Source == nil ||
+	info.Hidden = len(t.key.Fields) == 0 && info.ConstDefault && len(t.actions) == 1 && jt.Source == nil ||
 		hiddenName(jt.Name)
 	t.places, t.place = nil, make([]int16, len(l.prog.actions))
 	for _, i := range slices.Sorted(maps.Keys(t.next)) {
@@ -277,9 +278,9 @@ func (l *loader) tableNode(jt *bmv2json.Table, pipe string, at func(*string) int
 		t.def.place = t.place[a.index]
 	}
 	l.prog.tables = append(l.prog.tables, t)
-	l.prog.keyWords = max(l.prog.keyWords, t.words)
+	l.prog.keyWords = max(l.prog.keyWords, t.key.Words)
 	l.prog.info.tables = append(l.prog.info.tables, info)
-	if len(t.keys) == 0 && info.ConstDefault && t.profile < 0 && t.def.action != nil && !t.counter {
+	if len(t.key.Fields) == 0 && info.ConstDefault && t.profile < 0 && t.def.action != nil && !t.counter {
 		n := node{kind: nodeAction, name: t.name, action: t.def.action, args: t.def.args, next: t.next[t.def.action.index],
 			told: &nodeTrace{at: sourceOf(jt.Source), made: info.Hidden}}
 		if t.miss != nil {
@@ -336,7 +337,7 @@ func (l *loader) jsonTarget(t *matchTable, src *bmv2json.Source, index int, data
 		if w := a.params[i].width; !ok || n.BitLen() > w || n.Sign() < 0 && n.Cmp(new(big.Int).Neg(pow2(max(w-1, 0)))) < 0 {
 			l.bad(src, "argument %q of action %q: want %d bits", s, a.name, w)
 		}
-		for w := range max(1, limbs(a.params[i].width)) {
+		for w := range max(1, bitfield.Words(a.params[i].width)) {
 			g.args[a.params[i].off+w] = low64(rsh(n, 64*w))
 		}
 		if !a.params[i].signed {
@@ -348,9 +349,9 @@ func (l *loader) jsonTarget(t *matchTable, src *bmv2json.Source, index int, data
 
 // maskTop cuts the words of a value to its width.
 func maskTop(v []uint64, width int) {
-	n := max(1, limbs(width))
+	n := max(1, bitfield.Words(width))
 	if r := width - 64*(n-1); r < 64 {
-		v[n-1] &= widthMask(r)
+		v[n-1] &= bitfield.Mask(r)
 	}
 }
 

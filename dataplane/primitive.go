@@ -1,6 +1,9 @@
 package dataplane
 
-import "github.com/weft-sdn/weft/dataplane/bmv2json"
+import (
+	"github.com/weft-sdn/weft/dataplane/bitfield"
+	"github.com/weft-sdn/weft/dataplane/bmv2json"
+)
 
 // primitive compiles one primitive call of an action.
 func (l *loader) primitive(p *bmv2json.Primitive) func(*ctx) {
@@ -76,7 +79,7 @@ func (l *loader) store(src *bmv2json.Source, dst *expr) func(*ctx, uint64) {
 		if dst.f.width <= 64 {
 			return dst.f.set()
 		}
-		f, n := dst.f, limbs(dst.f.width)
+		f, n := dst.f, bitfield.Words(dst.f.width)
 		return func(c *ctx, v uint64) {
 			t := c.push(n)
 			clear(t)
@@ -91,7 +94,7 @@ func (l *loader) store(src *bmv2json.Source, dst *expr) func(*ctx, uint64) {
 			if f == nil {
 				return
 			}
-			n := limbs(f.width)
+			n := bitfield.Words(f.width)
 			t := c.push(n)
 			clear(t)
 			t[0] = v
@@ -111,7 +114,7 @@ func (c *ctx) storeField(f *field, v []uint64) {
 	if !f.hdr.meta {
 		c.dirty[f.hdr.word] |= f.hdr.mask
 	}
-	storeBits(c.data, f.bit, f.width, v)
+	bitfield.Store(c.data, f.bit, f.width, v)
 }
 
 // assign compiles dst = value, cut to dst's width.
@@ -148,9 +151,9 @@ func (l *loader) assign(src *bmv2json.Source, dst, value *expr) func(*ctx) {
 func stripMask(v *expr, n int) *expr {
 	for v.op == opAnd {
 		switch {
-		case v.b.op == opConst && low64(v.b.n)&widthMask(n) == widthMask(n):
+		case v.b.op == opConst && low64(v.b.n)&bitfield.Mask(n) == bitfield.Mask(n):
 			v = v.a
-		case v.a.op == opConst && low64(v.a.n)&widthMask(n) == widthMask(n):
+		case v.a.op == opConst && low64(v.a.n)&bitfield.Mask(n) == bitfield.Mask(n):
 			v = v.b
 		default:
 			return v
@@ -184,7 +187,7 @@ func (l *loader) assignWide(f *field, v *expr) func(*ctx) {
 			}
 		}
 	}
-	n := limbs(f.width)
+	n := bitfield.Words(f.width)
 	get := l.wide(v, n)
 	return func(c *ctx) {
 		t := c.push(n)
@@ -197,7 +200,7 @@ func (l *loader) assignWide(f *field, v *expr) func(*ctx) {
 func (l *loader) assignDynamic(src *bmv2json.Source, dst, v *expr) func(*ctx) {
 	switch dst.op {
 	case opStackField, opDynField, opUnionField:
-		n := max(1, limbs(dst.hi.BitLen()+1))
+		n := max(1, bitfield.Words(dst.hi.BitLen()+1))
 		pick, get := l.fieldRef(dst), l.wide(v, n)
 		return func(c *ctx) {
 			t := c.push(n)
@@ -208,7 +211,7 @@ func (l *loader) assignDynamic(src *bmv2json.Source, dst, v *expr) func(*ctx) {
 			c.pop(n)
 		}
 	case opRegister:
-		r, idx, n := dst.idx, l.u64(dst.a), limbs(l.prog.info.registers[dst.idx].Width)
+		r, idx, n := dst.idx, l.u64(dst.a), bitfield.Words(l.prog.info.registers[dst.idx].Width)
 		get := l.wide(v, n)
 		return func(c *ctx) {
 			t := c.push(n)

@@ -1,6 +1,9 @@
 package dataplane
 
-import "github.com/weft-sdn/weft/dataplane/trace"
+import (
+	"github.com/weft-sdn/weft/dataplane/bitfield"
+	"github.com/weft-sdn/weft/dataplane/trace"
+)
 
 // Values of standard_metadata.instance_type, as in BMv2.
 const (
@@ -237,7 +240,7 @@ func (fl *fieldList) keep(to, from *phv) {
 		}
 		for at := 0; at < f.width; {
 			n := min(64, f.width-at)
-			store64(to.data, f.bit+at, n, load64(from.data, f.bit+at, n))
+			bitfield.Store64(to.data, f.bit+at, n, bitfield.Load64(from.data, f.bit+at, n))
 			at += n
 		}
 	}
@@ -342,11 +345,11 @@ func (s *Switch) sendDigest(i int) {
 	s.digests = s.digests[:0]
 	for k, w := range d.widths {
 		n := (w + 7) / 8
-		t := c.push(limbs(w))
+		t := c.push(bitfield.Words(w))
 		d.fields[k](c, t)
 		clear(b[:n])
-		storeBits(b[:n], 8*n-w, w, t)
-		c.pop(limbs(w))
+		bitfield.Store(b[:n], 8*n-w, w, t)
+		c.pop(bitfield.Words(w))
 		s.digests = append(s.digests, b[:n:n])
 		b = b[n:]
 	}

@@ -1,5 +1,7 @@
 package dataplane
 
+import "github.com/weft-sdn/weft/dataplane/bitfield"
+
 // register is one register array. Storage is in pages made on first write, so
 // that an idle switch costs nothing.
 type register struct {
@@ -13,7 +15,7 @@ type register struct {
 const pageEntries = 256
 
 func newRegister(info RegisterInfo) register {
-	return register{size: info.Size, width: info.Width, n: limbs(info.Width)}
+	return register{size: info.Size, width: info.Width, n: bitfield.Words(info.Width)}
 }
 
 // get reads an entry of at most 64 bits; out of range it is 0.
@@ -45,7 +47,7 @@ func (r *register) page(i uint64) []uint64 {
 // BMv2.
 func (r *register) set(i, v uint64) {
 	if i < uint64(r.size) {
-		r.page(i)[i%pageEntries] = v & widthMask(r.width)
+		r.page(i)[i%pageEntries] = v & bitfield.Mask(r.width)
 	}
 }
 
@@ -68,7 +70,7 @@ func (r *register) setWords(i uint64, v []uint64) {
 	w := r.page(i)[at : at+r.n]
 	copy(w, v)
 	if top := r.width % 64; top != 0 {
-		w[r.n-1] &= widthMask(top)
+		w[r.n-1] &= bitfield.Mask(top)
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/weft-sdn/weft/dataplane/bitfield"
 )
 
 // plain is the dumb twin of a pipeline's graph: its nodes as they are.
@@ -67,7 +69,7 @@ func randomEntry(rng *rand.Rand, p *Program, table int) Entry {
 		switch k.Match {
 		case LPM:
 			m.PrefixLen = rng.IntN(k.Width + 1)
-			m.Value = and(m.Value, prefixMask(k.Width, m.PrefixLen))
+			m.Value = and(m.Value, bitfield.Prefix(k.Width, m.PrefixLen))
 		case Ternary:
 			m.Mask = value(k.Width)
 			m.Value = and(m.Value, m.Mask)

@@ -5,6 +5,8 @@ import (
 	"iter"
 	"slices"
 	"time"
+
+	"github.com/weft-sdn/weft/dataplane/bitfield"
 )
 
 // index checks an index into one of the program's arrays.
@@ -48,14 +50,14 @@ func (s *Switch) SetCounter(counter, index int, v CounterValue) error {
 
 // direct finds an entry of a table with a direct counter or meter.
 func (s *Switch) direct(table int, match []Match, prio int32, has func(*matchTable) bool) (*matchTable, *entry, error) {
-	t, ts, err := s.tableAt(table)
+	t, _, err := s.tableAt(table)
 	if err != nil {
 		return nil, nil, err
 	}
 	if !has(t) {
 		return nil, nil, fmt.Errorf("table %s has no such direct resource: %w", t.name, ErrNotFound)
 	}
-	e, err := ts.find(t, &s.parsed, match, prio)
+	e, err := s.find(t, match, prio)
 	return t, e, err
 }
 
@@ -68,7 +70,7 @@ func (s *Switch) DirectCounter(table int, match []Match, priority int32) (Counte
 	if err != nil {
 		return CounterValue{}, err
 	}
-	return e.counter, nil
+	return e.Value.counter, nil
 }
 
 // SetDirectCounter writes an entry's counter; see Controls.
@@ -77,7 +79,7 @@ func (s *Switch) SetDirectCounter(table int, match []Match, priority int32, v Co
 	if err != nil {
 		return err
 	}
-	e.counter = v
+	e.Value.counter = v
 	return nil
 }
 
@@ -147,10 +149,10 @@ func (s *Switch) SetMeter(meter, index int, c *MeterConfig) error {
 // DirectMeter reads an entry's meter configuration; see Controls.
 func (s *Switch) DirectMeter(table int, match []Match, priority int32) (MeterConfig, bool, error) {
 	_, e, err := s.direct(table, match, priority, hasMeter)
-	if err != nil || e.more.meter.state == nil {
+	if err != nil || e.Value.more.meter.state == nil {
 		return MeterConfig{}, false, err
 	}
-	return e.more.meter.state.cfg, true, nil
+	return e.Value.more.meter.state.cfg, true, nil
 }
 
 // configure sets what a meter marks by.
@@ -170,7 +172,7 @@ func (s *Switch) SetDirectMeter(table int, match []Match, priority int32, c *Met
 	if err != nil {
 		return err
 	}
-	return e.more.meter.configure(c, s.now)
+	return e.Value.more.meter.configure(c, s.now)
 }
 
 // missMeter returns the meter of a table's misses.
@@ -232,7 +234,7 @@ func (s *Switch) DirectMeterCounts(table int, match []Match, priority int32) (Me
 	if err != nil {
 		return MeterCounts{}, err
 	}
-	return e.more.meter.marked, nil
+	return e.Value.more.meter.marked, nil
 }
 
 // SetDirectMeterCounts writes what an entry's meter has marked; see Controls.
@@ -241,7 +243,7 @@ func (s *Switch) SetDirectMeterCounts(table int, match []Match, priority int32, 
 	if err != nil {
 		return err
 	}
-	e.more.meter.marked = v
+	e.Value.more.meter.marked = v
 	return nil
 }
 
@@ -276,7 +278,7 @@ func (s *Switch) Register(register, index int) ([]byte, error) {
 	}
 	n := (r.width + 7) / 8
 	b := make([]byte, n)
-	storeBits(b, 8*n-r.width, r.width, r.words(uint64(index)))
+	bitfield.Store(b, 8*n-r.width, r.width, r.words(uint64(index)))
 	return b, nil
 }
 
@@ -291,7 +293,7 @@ func (s *Switch) SetRegister(register, index int, value []byte) error {
 	}
 	n := (r.width + 7) / 8
 	w := make([]uint64, r.n)
-	loadBits(right(value, n), 8*n-r.width, r.width, w)
+	bitfield.Load(bitfield.Right(value, n), 8*n-r.width, r.width, w)
 	r.setWords(uint64(index), w)
 	return nil
 }
@@ -319,7 +321,7 @@ func (s *Switch) SetValueSet(set int, values [][]byte) error {
 		if err := fit(v, info.Width); err != nil {
 			return fmt.Errorf("value set %s: %w", info.Name, err)
 		}
-		vs = append(vs, right(v, (info.Width+7)/8))
+		vs = append(vs, bitfield.Right(v, (info.Width+7)/8))
 	}
 	s.valueSets[set] = vs
 	return nil
@@ -335,11 +337,11 @@ func (s *Switch) IdleEntries(now time.Duration) iter.Seq[IdleEntry] {
 			if !t.timeout {
 				continue
 			}
-			for e := s.tables[i].first; e != nil; e = e.after {
-				if m := e.more; m.timeout == 0 || now-max(m.lastHit, m.reported) < m.timeout {
+			for e := range s.tables[i].entries.All() {
+				if m := e.Value.more; m.timeout == 0 || now-max(m.lastHit, m.reported) < m.timeout {
 					continue
 				}
-				e.more.reported = now
+				e.Value.more.reported = now
 				if !yield(IdleEntry{Table: i, Entry: s.export(t, e)}) {
 					return
 				}
@@ -350,18 +352,18 @@ func (s *Switch) IdleEntries(now time.Duration) iter.Seq[IdleEntry] {
 
 // SinceHit returns how long ago an entry last matched; see Controls.
 func (s *Switch) SinceHit(now time.Duration, table int, match []Match, priority int32) (time.Duration, error) {
-	t, ts, err := s.tableAt(table)
+	t, _, err := s.tableAt(table)
 	if err != nil {
 		return 0, err
 	}
 	if !t.timeout {
 		return 0, fmt.Errorf("table %s has no idle timeouts: %w", t.name, ErrBadValue)
 	}
-	e, err := ts.find(t, &s.parsed, match, priority)
+	e, err := s.find(t, match, priority)
 	if err != nil {
 		return 0, err
 	}
-	return max(0, now-e.more.lastHit), nil
+	return max(0, now-e.Value.more.lastHit), nil
 }
 
 // SetQueueDepth limits the packets in a queue; see Controls.

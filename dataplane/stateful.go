@@ -3,6 +3,7 @@ package dataplane
 import (
 	"encoding/binary"
 
+	"github.com/weft-sdn/weft/dataplane/bitfield"
 	"github.com/weft-sdn/weft/dataplane/bmv2json"
 )
 
@@ -96,7 +97,7 @@ func (l *loader) registerRead(src *bmv2json.Source, dst *expr, r int, index *exp
 		if dst.op != opField || dst.f.valid || dst.f.vl {
 			l.unsupported(src, "register_read of %d bits into something that is not a field", w)
 		}
-		f, n := dst.f, limbs(max(w, dst.f.width))
+		f, n := dst.f, bitfield.Words(max(w, dst.f.width))
 		return func(c *ctx) {
 			i, reg := c.eval(&idx), &c.sw.regs[r]
 			if !c.sw.within(i, reg.size) {
@@ -110,7 +111,7 @@ func (l *loader) registerRead(src *bmv2json.Source, dst *expr, r int, index *exp
 		}
 	}
 	if f := dst.f; dst.op == opField && f.hdr.meta && !f.valid && !f.vl && f.width > 0 && f.width <= 64 {
-		off, m := f.slot(), widthMask(f.width)
+		off, m := f.slot(), bitfield.Mask(f.width)
 		return func(c *ctx) {
 			i, reg := c.eval(&idx), &c.sw.regs[r]
 			if c.sw.within(i, reg.size) {
@@ -130,7 +131,7 @@ func (l *loader) registerRead(src *bmv2json.Source, dst *expr, r int, index *exp
 func (l *loader) registerWrite(r int, index, value *expr) func(*ctx) {
 	idx, w := l.index(index), l.prog.info.registers[r].Width
 	if w > 64 {
-		n := limbs(w)
+		n := bitfield.Words(w)
 		get := l.wide(value, n)
 		return func(c *ctx) {
 			t := c.push(n)

@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/weft-sdn/weft/dataplane/table"
 	"github.com/weft-sdn/weft/dataplane/trace"
 	"github.com/weft-sdn/weft/p4"
 )
@@ -127,7 +128,7 @@ type Switch struct {
 	traceSince trace.ID // later ones are known to tracer
 
 	tables    []tableState
-	parsed    parsedKey // of the control method that runs
+	packed    table.Packed // of the control method that runs
 	profiles  []profileState
 	regs      []register
 	counters  []counter
@@ -208,10 +209,10 @@ func (s *Switch) SetProgram(p *Program) {
 	s.profiles = make([]profileState, len(p.profiles))
 	s.tables = make([]tableState, len(p.tables))
 	for i, t := range p.tables {
-		s.tables[i].def = t.def
+		s.tables[i] = tableState{entries: table.New[hit](&t.key), def: t.def}
 		for _, e := range t.entries {
 			if s.insert(t, e, t.size+len(t.entries)) == nil {
-				s.tables[i].last.target.extendSigns()
+				s.tables[i].entries.Find(&s.packed, e.Priority).Value.target.extendSigns()
 			}
 		}
 	}

@@ -1,30 +1,29 @@
 package dataplane
 
 import (
-	"cmp"
 	"encoding/binary"
 	"encoding/json"
-	"slices"
+	"math/big"
+	"time"
 
+	"github.com/weft-sdn/weft/dataplane/bitfield"
 	"github.com/weft-sdn/weft/dataplane/bmv2json"
+	"github.com/weft-sdn/weft/dataplane/table"
 )
 
 // matchTable is a compiled match-action table.
 type matchTable struct {
 	// What a packet needs is together.
 	idx     int
-	words   int
+	key     table.Key
 	loads   []keyLoad // of the key
-	kind    MatchKind // of the whole table, the most general of its keys
 	counter bool
 	timeout bool
 	meter   int // direct meter, or -1
 
 	name    string
-	label   string // "table" and its name, for errors
-	keys    []tableKey
-	masks   []uint64 // all ones where the key has bits
-	prefix0 int      // bits of the key's words before a prefix of no bits, in an lpm table
+	label   string   // "table" and its name, for errors
+	reads   []*field // by field of the key
 	actions []int
 	size    int
 
@@ -46,22 +45,6 @@ type matchTable struct {
 	entries      []Entry
 }
 
-type tableKey struct {
-	name  string
-	width int
-	kind  MatchKind
-	parts []keyPart
-	valid bool
-}
-
-// keyPart is a run of a key field's bits inside a word of the key.
-type keyPart struct {
-	word, shift int
-	bits        int
-	low         int // of the field: bits low..low+bits-1; a multiple of 64
-	load        keyLoad
-}
-
 // keyLoad is how a part of a key is read: as a window, as 0 while its header is
 // not valid, or by get.
 type keyLoad struct {
@@ -81,20 +64,7 @@ func (l *loader) table(jt *bmv2json.Table, pipeline string) *matchTable {
 	}
 	t := &matchTable{idx: len(l.prog.tables), name: jt.Name, label: "table " + jt.Name, size: jt.MaxSize, timeout: jt.SupportTimeout,
 		profile: -1, meter: -1, counter: jt.WithCounters, next: map[int]int{}, baseNext: -1}
-	for i := range jt.Key {
-		t.keys = append(t.keys, l.tableKey(jt, &jt.Key[i]))
-		t.kind = max(t.kind, t.keys[i].kind)
-	}
-	lpm := 0
-	for _, k := range t.keys {
-		if k.kind == LPM {
-			lpm++
-		}
-	}
-	if lpm > 1 {
-		l.unsupported(jt.Source, "several lpm keys (BMv2 takes one)")
-	}
-	l.packKey(t, jt)
+	l.tableKey(t, jt)
 	for _, id := range jt.ActionIDs {
 		t.actions = append(t.actions, l.actionIndex(jt.Source, id))
 	}
@@ -124,72 +94,84 @@ func (l *loader) actionNamed(src *bmv2json.Source, name string) int {
 	return 0
 }
 
-func (l *loader) tableKey(jt *bmv2json.Table, jk *bmv2json.Key) tableKey {
-	k := tableKey{name: jk.Name}
-	switch jk.MatchType {
-	case "exact", "valid":
-		k.kind = Exact
-	case "lpm":
-		k.kind = LPM
-	case "ternary":
-		k.kind = Ternary
-	case "range":
-		k.kind = Range
-	default:
-		l.unsupported(jt.Source, "match kind %q", jk.MatchType)
-	}
-	var f *field
-	var ref []string
-	if jk.MatchType == "valid" {
-		f = &field{hdr: l.headerNamed(jt.Source, jk.Target), width: 1, valid: true}
-	} else {
-		if json.Unmarshal(jk.Target, &ref) != nil || len(ref) != 2 {
-			l.bad(jt.Source, "key target %s: want [header, field]", jk.Target)
+// tableKey compiles the key of a table.
+func (l *loader) tableKey(t *matchTable, jt *bmv2json.Table) {
+	var fields []table.Field
+	var masks []*big.Int // what is read of each field
+	for i := range jt.Key {
+		jk := &jt.Key[i]
+		kind, ok := matchKinds[jk.MatchType]
+		if !ok {
+			l.unsupported(jt.Source, "match kind %q", jk.MatchType)
 		}
-		f = l.lookupField(jt.Source, ref[0], ref[1])
+		f := l.keyField(jt, jk)
+		name := jk.Name
+		if name == "" {
+			name = f.name()
+		}
+		mask := new(big.Int).Sub(pow2(f.width), bigOne)
+		if jk.Mask != nil {
+			m, ok := bmv2json.ParseHex(*jk.Mask)
+			if !ok || m.Sign() < 0 || m.BitLen() > f.width {
+				l.bad(jt.Source, "key mask %q", *jk.Mask)
+			}
+			mask = m
+		}
+		fields = append(fields, table.Field{Name: name, Width: f.width, Kind: kind})
+		t.reads, masks = append(t.reads, f), append(masks, mask)
 	}
+	key, err := table.NewKey(jt.Name, fields)
+	if err != nil {
+		l.unsupported(jt.Source, "%v", err)
+	}
+	t.key = key
+	for w := range key.Words {
+		for i := range key.Fields {
+			for _, p := range key.Fields[i].Parts {
+				if p.Word == w {
+					t.loads = append(t.loads, loadOf(t.reads[i], p, low64(rsh(masks[i], p.Low))&bitfield.Mask(p.Bits)))
+				}
+			}
+		}
+	}
+}
+
+// matchKinds are the kinds of match by their names in BMv2 JSON.
+var matchKinds = map[string]MatchKind{"exact": Exact, "valid": Exact, "lpm": LPM, "ternary": Ternary, "range": Range}
+
+// keyField resolves the field that a key reads.
+func (l *loader) keyField(jt *bmv2json.Table, jk *bmv2json.Key) *field {
+	if jk.MatchType == "valid" {
+		return &field{hdr: l.headerNamed(jt.Source, jk.Target), width: 1, valid: true}
+	}
+	var ref []string
+	if json.Unmarshal(jk.Target, &ref) != nil || len(ref) != 2 {
+		l.bad(jt.Source, "key target %s: want [header, field]", jk.Target)
+	}
+	f := l.lookupField(jt.Source, ref[0], ref[1])
 	if f.vl {
 		l.unsupported(jt.Source, "varbit key %s", f.name())
 	}
-	if k.name == "" {
-		k.name = f.name()
-	}
-	k.width, k.valid = f.width, f.valid
-	static := pow2(f.width)
-	static.Sub(static, bigOne)
-	if jk.Mask != nil {
-		m, ok := bmv2json.ParseHex(*jk.Mask)
-		if !ok || m.Sign() < 0 || m.BitLen() > f.width {
-			l.bad(jt.Source, "key mask %q", *jk.Mask)
-		}
-		static = m
-	}
-	for low := 0; low < f.width; {
-		n := min(64, f.width-low)
-		p := keyPart{bits: n, low: low, load: keyLoad{mask: low64(rsh(static, low)) & widthMask(n)}}
-		p.read(f)
-		k.parts = append(k.parts, p)
-		low += n
-	}
-	return k
+	return f
 }
 
-// read compiles how a part of a field is read: like all of a header, it is 0 in a
-// key while the header is not valid.
-func (p *keyPart) read(f *field) {
-	bit, k := f.bit+f.width-p.low-p.bits, &p.load
-	k.off, k.l, k.r = int32(bit/8), uint8(bit%8), uint8(64-p.bits)
+// loadOf compiles how a part of a field is read: like all of a header, it is 0 in a key while the
+// header is not valid.
+func loadOf(f *field, p table.Part, mask uint64) keyLoad {
+	bit := f.bit + f.width - p.Low - p.Bits
+	k := keyLoad{mask: mask, word: uint8(p.Word), shift: uint8(p.Shift), off: int32(bit / 8), l: uint8(bit % 8), r: uint8(64 - p.Bits)}
 	switch {
 	case f.valid:
 		k.get = f.get()
 	case f.hdr.meta && f.width <= 64 && f.width > 0: // load the very word that was stored
-		k.off, k.l = int32(f.slot()), uint8(64-p.bits)
-	case bit%8+p.bits > 64 || p.bits == 0:
-		k.get = getter(bit, p.bits)
+		k.off, k.l = int32(f.slot()), uint8(64-p.Bits)
+	case bit%8+p.Bits > 64 || p.Bits == 0:
+		k.get = getter(bit, p.Bits)
 	}
 	if !f.valid && !f.hdr.meta {
 		k.validWord, k.valid = int16(f.hdr.word), f.hdr.mask
 	}
+	return k
 }
 
 // load reads a part of a key from the packet.
@@ -203,92 +185,34 @@ func (c *ctx) load(k *keyLoad) uint64 {
 	return binary.BigEndian.Uint64(c.data[k.off:]) << (k.l & 63) >> (k.r & 63) & k.mask
 }
 
-// packKey places the parts of the key fields in as few words as it can, large
-// parts first.
-func (l *loader) packKey(t *matchTable, jt *bmv2json.Table) {
-	type ref struct{ key, part int }
-	var refs []ref
-	for i := range t.keys {
-		for j := range t.keys[i].parts {
-			refs = append(refs, ref{i, j})
-		}
-	}
-	slices.SortStableFunc(refs, func(a, b ref) int {
-		return cmp.Compare(t.keys[b.key].parts[b.part].bits, t.keys[a.key].parts[a.part].bits)
-	})
-	var used []int
-	place := func(p *keyPart, w int) {
-		if w == len(used) {
-			used = append(used, 0)
-			t.masks = append(t.masks, 0)
-		}
-		p.word, p.shift = w, used[w]
-		used[w] += p.bits
-		t.masks[w] |= widthMask(p.bits) << p.shift
-	}
-	for _, r := range refs {
-		if t.kind == LPM && t.keys[r.key].kind == LPM {
-			continue
-		}
-		p := &t.keys[r.key].parts[r.part]
-		w := 0
-		for w < len(used) && used[w]+p.bits > 64 {
-			w++
-		}
-		place(p, w)
-	}
-	// The prefix comes last, its first bits first.
-	for i := range t.keys {
-		if k := &t.keys[i]; t.kind == LPM && k.kind == LPM {
-			for j := len(k.parts) - 1; j >= 0; j-- {
-				place(&k.parts[j], len(used))
-			}
-			t.prefix0 = 64*len(used) - k.width
-		}
-	}
-	for w := range used {
-		for i := range t.keys {
-			for _, p := range t.keys[i].parts {
-				if p.word == w {
-					p.load.word, p.load.shift = uint8(p.word), uint8(p.shift)
-					t.loads = append(t.loads, p.load)
-				}
-			}
-		}
-	}
-	if t.words = len(used); t.words > maxKeyWords {
-		l.unsupported(jt.Source, "key of more than %d words", maxKeyWords)
-	}
-}
-
-// maxKeyWords bounds the key of a table.
-const maxKeyWords = 64
-
 // tableState is a table's entries in one switch.
 type tableState struct {
-	index       index // all of them; what an exact table matches by
+	entries     table.Table[hit]
 	def         target
 	missCounter CounterValue
-	prefixes    trie // of an lpm table
-	ternary     classifier
-	seq         uint64
 	changes     uint64 // insertions, modifications, deletions
-	first, last *entry
 	defChanged  bool
 	missMeter   directMeter
 }
 
-// lookup finds the entry that wins for a key; scratch has the key's size.
-func (ts *tableState) lookup(t *matchTable, key, scratch []uint64) *entry {
-	switch {
-	case ts.index.n == 0:
-		return nil
-	case t.kind == Exact:
-		return ts.index.exact(key)
-	case t.kind == LPM:
-		return ts.prefixes.lookup(key)
-	}
-	return ts.ternary.lookup(key, scratch)
+// entry is an installed table entry.
+type entry = table.Entry[hit]
+
+// hit is what a hit on an entry does, and what is counted of hits.
+type hit struct {
+	arg     [1]uint64 // room for an argument of a word, beside the key
+	target  target
+	counter CounterValue
+	more    *entryMore // nil where the table has no use for any of it
+}
+
+// entryMore is what few entries have.
+type entryMore struct {
+	meter    directMeter
+	metadata []byte
+	timeout  time.Duration
+	lastHit  time.Duration
+	reported time.Duration
 }
 
 // apply matches the packet against a table and executes what it finds: hit
@@ -297,14 +221,14 @@ func (ts *tableState) lookup(t *matchTable, key, scratch []uint64) *entry {
 func (c *ctx) apply(t *matchTable) (hit bool, place int) {
 	ts := &c.sw.tables[t.idx]
 	var e *entry
-	if ts.index.n > 0 || c.id != 0 { // the trace wants the key
-		key := c.key[:t.words]
+	if ts.entries.Len() > 0 || c.id != 0 { // the trace wants the key
+		key := c.key[:t.key.Words]
 		clear(key)
 		for i := range t.loads {
 			k := &t.loads[i]
 			key[k.word] |= c.load(k) << (k.shift & 63)
 		}
-		e = ts.lookup(t, key, c.key2[:t.words])
+		e = ts.entries.Lookup(key, c.key2[:t.key.Words])
 	}
 	if e == nil {
 		if t.counter {
@@ -320,11 +244,11 @@ func (c *ctx) apply(t *matchTable) (hit bool, place int) {
 		return false, c.do(t, &ts.def)
 	}
 	if t.counter {
-		e.counter.Packets++
-		e.counter.Bytes += uint64(c.ingressLen)
+		e.Value.counter.Packets++
+		e.Value.counter.Bytes += uint64(c.ingressLen)
 	}
 	if t.timeout {
-		e.more.lastHit, e.more.reported = c.sw.now, 0
+		e.Value.more.lastHit, e.Value.more.reported = c.sw.now, 0
 	}
 	if t.meter >= 0 {
 		c.directMeter(t, e)
@@ -332,7 +256,7 @@ func (c *ctx) apply(t *matchTable) (hit bool, place int) {
 	if c.id != 0 {
 		c.traceLookup(t, e)
 	}
-	return true, c.do(t, &e.target)
+	return true, c.do(t, &e.Value.target)
 }
 
 // do executes a target and returns the place of the action that has run, -1 for
@@ -372,5 +296,5 @@ func (t *matchTable) follow(hit bool, place int) int {
 }
 
 func (c *ctx) directMeter(t *matchTable, e *entry) {
-	t.color(c, e.more.meter.execute(c.sw.now, c.sw.prog.info.meters[t.meter].Unit, c.ingressLen))
+	t.color(c, e.Value.more.meter.execute(c.sw.now, c.sw.prog.info.meters[t.meter].Unit, c.ingressLen))
 }

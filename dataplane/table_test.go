@@ -7,6 +7,9 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/weft-sdn/weft/dataplane/bitfield"
+	"github.com/weft-sdn/weft/dataplane/table"
 )
 
 // twin holds a table's entries the dumb way.
@@ -61,22 +64,22 @@ func TestTablesAgainstLinearSearch(t *testing.T) {
 			}
 			random := func() *Entry {
 				e := &Entry{Target: Target{Action: calls[rng.IntN(len(calls))]}}
-				for _, k := range tab.keys {
-					m := Match{Value: value(k.width)}
-					switch k.kind {
+				for _, k := range tab.key.Fields {
+					m := Match{Value: value(k.Width)}
+					switch k.Kind {
 					case LPM:
-						m.PrefixLen = rng.IntN(k.width + 1)
-						m.Value = and(m.Value, prefixMask(k.width, m.PrefixLen))
+						m.PrefixLen = rng.IntN(k.Width + 1)
+						m.Value = and(m.Value, bitfield.Prefix(k.Width, m.PrefixLen))
 					case Ternary:
-						m.Mask = value(k.width)
+						m.Mask = value(k.Width)
 						if c.masks == 1 {
-							m.Mask = and(lowMask(k.width), bytes.Repeat([]byte{[]byte{0xff, 0x0f}[rng.IntN(2)]}, len(m.Mask)))
+							m.Mask = and(lowMask(k.Width), bytes.Repeat([]byte{[]byte{0xff, 0x0f}[rng.IntN(2)]}, len(m.Mask)))
 						}
 						m.Value = and(m.Value, m.Mask)
 					case Range:
-						m.High = value(k.width)
+						m.High = value(k.Width)
 						if rng.IntN(2) == 0 {
-							m.Value, m.High = make([]byte, len(m.High)), lowMask(k.width)
+							m.Value, m.High = make([]byte, len(m.High)), lowMask(k.Width)
 						}
 						if string(m.High) < string(m.Value) {
 							m.Value, m.High = m.High, m.Value
@@ -84,12 +87,12 @@ func TestTablesAgainstLinearSearch(t *testing.T) {
 					}
 					e.Match = append(e.Match, m)
 				}
-				if tab.needsPriority() {
+				if tab.key.Prioritised() {
 					e.Priority = 1 + int32(rng.IntN(20))
 				}
 				return e
 			}
-			scratch := make([]uint64, tab.words)
+			scratch := make([]uint64, tab.key.Words)
 			for step := range 2500 {
 				e := random()
 				switch at := w.find(e); {
@@ -118,14 +121,14 @@ func TestTablesAgainstLinearSearch(t *testing.T) {
 					t.Fatalf("step %d: %d entries, want %d", step, n, len(w.entries))
 				}
 				for range 3 {
-					key := make([][]byte, len(tab.keys))
-					words := make([]uint64, tab.words)
-					for i, k := range tab.keys {
-						key[i] = value(k.width)
-						k.pack(key[i], words)
+					key := make([][]byte, len(tab.key.Fields))
+					words := make([]uint64, tab.key.Words)
+					for i, k := range tab.key.Fields {
+						key[i] = value(k.Width)
+						pack(k, key[i], words)
 					}
 					want := w.lookup(&tab, key)
-					got := r.s.tables[ti].lookup(&tab, words, scratch)
+					got := r.s.tables[ti].entries.Lookup(words, scratch)
 					switch {
 					case (got == nil) != (want == nil):
 						t.Fatalf("step %d: found %v, want %v", step, got != nil, want != nil)
@@ -154,11 +157,11 @@ func (w *twin) lookup(tab *matchTable, key [][]byte) *Entry {
 		hit, p := true, 0
 		for i, m := range e.Match {
 			k := key[i]
-			switch tab.keys[i].kind {
+			switch tab.key.Fields[i].Kind {
 			case Exact:
 				hit = hit && string(k) == string(m.Value)
 			case LPM:
-				hit = hit && string(and(k, prefixMask(tab.keys[i].width, m.PrefixLen))) == string(m.Value)
+				hit = hit && string(and(k, bitfield.Prefix(tab.key.Fields[i].Width, m.PrefixLen))) == string(m.Value)
 				p = m.PrefixLen
 			case Ternary:
 				hit = hit && string(and(k, m.Mask)) == string(m.Value)
@@ -169,7 +172,7 @@ func (w *twin) lookup(tab *matchTable, key [][]byte) *Entry {
 		if !hit {
 			continue
 		}
-		if best == nil || tab.kind == LPM && p > prefix || tab.kind != LPM && e.Priority > best.Priority {
+		if best == nil || tab.key.Kind == LPM && p > prefix || tab.key.Kind != LPM && e.Priority > best.Priority {
 			best, prefix = e, p
 		}
 	}
@@ -308,12 +311,11 @@ func TestReplicationControl(t *testing.T) {
 }
 
 // lowMask is the mask of all bits of a field.
-func lowMask(width int) []byte { return prefixMask(width, width) }
+func lowMask(width int) []byte { return bitfield.Prefix(width, width) }
 
 // pack writes a field's value, of any length, into the key words.
-func (k *tableKey) pack(v []byte, dst []uint64) {
-	for i := range k.parts {
-		p := &k.parts[i]
-		dst[p.word] |= low64Of(v, p.low/8) & widthMask(p.bits) << p.shift
+func pack(f table.Field, v []byte, dst []uint64) {
+	for _, p := range f.Parts {
+		dst[p.Word] |= bitfield.Word(v, p.Low/8) & bitfield.Mask(p.Bits) << p.Shift
 	}
 }

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/weft-sdn/weft/dataplane/bitfield"
 	"github.com/weft-sdn/weft/dataplane/bmv2json"
+	"github.com/weft-sdn/weft/dataplane/table"
 )
 
 // ownAction finds an action among those allowed: itself, or the copy that p4c
@@ -43,8 +45,8 @@ func (s *Switch) resolveAction(what string, allowed []int, call *ActionCall, spa
 		if err := fit(call.Args[i], p.width); err != nil {
 			return nil, nil, fmt.Errorf("%s: action %s, argument %s: %w", what, a.name, p.name, err)
 		}
-		for w := range max(1, limbs(p.width)) {
-			words[spare+p.off+w] = low64Of(call.Args[i], 8*w)
+		for w := range max(1, bitfield.Words(p.width)) {
+			words[spare+p.off+w] = bitfield.Word(call.Args[i], 8*w)
 		}
 	}
 	return a, words, nil
@@ -61,7 +63,7 @@ func exportArgs(a *action, words []uint64) [][]byte {
 	for i, p := range a.params {
 		n := (p.width + 7) / 8
 		args[i], all = all[:n:n], all[n:]
-		storeBits(args[i], 8*n-p.width, p.width, words[p.off:p.off+max(1, limbs(p.width))])
+		bitfield.Store(args[i], 8*n-p.width, p.width, words[p.off:p.off+max(1, bitfield.Words(p.width))])
 	}
 	return args
 }
@@ -238,14 +240,14 @@ func (l *loader) tableEntries(t *matchTable, jt *bmv2json.Table, info *TableInfo
 	}
 	for i := range jt.Entries {
 		je := &jt.Entries[i]
-		if len(je.MatchKey) != len(t.keys) {
-			l.bad(je.Source, "entry with %d match fields: want %d", len(je.MatchKey), len(t.keys))
+		if len(je.MatchKey) != len(t.key.Fields) {
+			l.bad(je.Source, "entry with %d match fields: want %d", len(je.MatchKey), len(t.key.Fields))
 		}
 		var e Entry
 		for k := range je.MatchKey {
-			e.Match = append(e.Match, l.jsonMatch(je, k, &t.keys[k]))
+			e.Match = append(e.Match, l.jsonMatch(je, k, t))
 		}
-		if t.needsPriority() {
+		if t.key.Prioritised() {
 			// BMv2 prefers small numbers, here the largest wins.
 			if je.Priority < 0 || je.Priority > 1<<30 {
 				l.bad(je.Source, "entry with priority %d", je.Priority)
@@ -258,42 +260,43 @@ func (l *loader) tableEntries(t *matchTable, jt *bmv2json.Table, info *TableInfo
 			l.bad(je.Source, "entry with action %q, which is not the table's", g.action.name)
 		}
 		e.Target.Action = ActionCall{Action: idx, Args: exportArgs(g.action, g.args)}
-		if err := new(parsedKey).parse(t, e.Match); err != nil {
+		if err := t.key.Pack(e.Match, new(table.Packed)); err != nil {
 			l.bad(je.Source, "entry: %v", err)
 		}
 		t.entries = append(t.entries, e)
 	}
 }
 
-func (l *loader) jsonMatch(je *bmv2json.Entry, i int, k *tableKey) Match {
+func (l *loader) jsonMatch(je *bmv2json.Entry, i int, t *matchTable) Match {
+	k := &t.key.Fields[i]
 	jm := &je.MatchKey[i]
-	n := (k.width + 7) / 8
+	n := (k.Width + 7) / 8
 	val := func(s string) []byte {
 		v, ok := bmv2json.ParseHex(s)
 		if ok && v.Sign() < 0 { // of a signed key
-			v.Add(v, pow2(k.width))
+			v.Add(v, pow2(k.Width))
 		}
-		if !ok || v.Sign() < 0 || v.BitLen() > k.width {
-			l.bad(je.Source, "match value %q of %d bits", s, k.width)
+		if !ok || v.Sign() < 0 || v.BitLen() > k.Width {
+			l.bad(je.Source, "match value %q of %d bits", s, k.Width)
 		}
 		return v.FillBytes(make([]byte, n))
 	}
 	key := func() []byte {
-		if k.valid && len(jm.Key) > 0 && (jm.Key[0] == 't' || jm.Key[0] == 'f') {
+		if t.reads[i].valid && len(jm.Key) > 0 && (jm.Key[0] == 't' || jm.Key[0] == 'f') {
 			return []byte{map[bool]byte{true: 1}[jm.Key[0] == 't']}
 		}
 		return val(l.name(je.Source, jm.Key))
 	}
 	m := Match{}
-	switch k.kind {
+	switch k.Kind {
 	case Exact:
 		m.Value = key()
 	case LPM:
 		m.Value, m.PrefixLen = key(), jm.PrefixLength
-		if m.PrefixLen < 0 || m.PrefixLen > k.width {
-			l.bad(je.Source, "prefix length %d of %d bits", m.PrefixLen, k.width)
+		if m.PrefixLen < 0 || m.PrefixLen > k.Width {
+			l.bad(je.Source, "prefix length %d of %d bits", m.PrefixLen, k.Width)
 		}
-		m.Value = and(m.Value, prefixMask(k.width, m.PrefixLen))
+		m.Value = and(m.Value, bitfield.Prefix(k.Width, m.PrefixLen))
 	case Ternary:
 		m.Mask = val(jm.Mask)
 		m.Value = and(key(), m.Mask)

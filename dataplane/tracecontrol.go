@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/weft-sdn/weft/dataplane/bitfield"
+	"github.com/weft-sdn/weft/dataplane/table"
 	"github.com/weft-sdn/weft/dataplane/trace"
 )
 
@@ -49,7 +51,7 @@ func (c *ctx) runTraced(p *pipeline) {
 func (a *action) told(args []uint64, made bool) *trace.Action {
 	t := &trace.Action{Name: a.name, Made: made}
 	for _, p := range a.params {
-		t.Args = append(t.Args, trace.Field{Name: p.name, Value: wordsValue(args[p.off:p.off+max(1, limbs(p.width))], p.width)})
+		t.Args = append(t.Args, trace.Field{Name: p.name, Value: wordsValue(args[p.off:p.off+max(1, bitfield.Words(p.width))], p.width)})
 	}
 	return t
 }
@@ -61,12 +63,12 @@ func (c *ctx) traceLookup(t *matchTable, e *entry) {
 	target, step := &ts.def, &trace.Table{Name: t.name, Hit: e != nil}
 	var found Entry
 	if e != nil {
-		target, found = &e.target, c.sw.export(t, e)
-		step.Priority, step.Const = e.prio, t.constEntries
+		target, found = &e.Value.target, c.sw.export(t, e)
+		step.Priority, step.Const = e.Priority(), t.constEntries
 	}
-	for i := range t.keys {
-		k := &t.keys[i]
-		tk := trace.Key{Name: k.name, Match: k.kind.String(), Value: trace.NewValue(k.unpack(c.key), k.width)}
+	for i := range t.key.Fields {
+		k := &t.key.Fields[i]
+		tk := trace.Key{Name: k.Name, Match: k.Kind.String(), Value: trace.NewValue(k.Value(c.key), k.Width)}
 		if e != nil {
 			tk.Entry = toldMatch(k, &found.Match[i])
 		}
@@ -90,13 +92,13 @@ func (c *ctx) traceLookup(t *matchTable, e *entry) {
 	if t.counter {
 		n := ts.missCounter
 		if e != nil {
-			n = e.counter
+			n = e.Value.counter
 		}
 		c.tell(trace.Step{Counter: &trace.Counter{Name: t.name, Packets: n.Packets, Octets: n.Bytes}})
 	}
 	if t.meter >= 0 && e != nil {
 		c.tell(trace.Step{Meter: &trace.Meter{Name: c.sw.prog.info.meters[t.meter].Name,
-			Color: colorName(t.colorOf(c)), Unconfigured: e.more.meter.state == nil}})
+			Color: colorName(t.colorOf(c)), Unconfigured: e.Value.more.meter.state == nil}})
 	}
 	if act != nil {
 		c.tell(trace.Step{Action: act.told(args, false)})
@@ -105,16 +107,16 @@ func (c *ctx) traceLookup(t *matchTable, e *entry) {
 }
 
 // toldMatch gives a match field its form in the trace.
-func toldMatch(k *tableKey, m *Match) *trace.Match {
-	t := &trace.Match{Value: trace.NewValue(m.Value, k.width)}
-	switch k.kind {
+func toldMatch(k *table.Field, m *Match) *trace.Match {
+	t := &trace.Match{Value: trace.NewValue(m.Value, k.Width)}
+	switch k.Kind {
 	case LPM:
 		t.Prefix = &m.PrefixLen
 	case Ternary:
-		mask := trace.NewValue(m.Mask, k.width)
+		mask := trace.NewValue(m.Mask, k.Width)
 		t.Mask = &mask
 	case Range:
-		high := trace.NewValue(m.High, k.width)
+		high := trace.NewValue(m.High, k.Width)
 		t.High = &high
 	}
 	return t

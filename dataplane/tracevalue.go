@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"strings"
 
+	"github.com/weft-sdn/weft/dataplane/bitfield"
 	"github.com/weft-sdn/weft/dataplane/trace"
 
 	"github.com/weft-sdn/weft/dataplane/bmv2json"
@@ -43,7 +44,7 @@ func (c *ctx) value(f *field) (v trace.Value, octets int) {
 	b := make([]byte, n)
 	for at := 0; at < f.width; {
 		k := min(64, f.width-at)
-		store64(b, 8*n-f.width+at, k, load64(c.data, f.bit+at, k))
+		bitfield.Store64(b, 8*n-f.width+at, k, bitfield.Load64(c.data, f.bit+at, k))
 		at += k
 	}
 	return trace.NewValue(b, f.width), 0
@@ -59,7 +60,7 @@ func (c *ctx) field(f *field) trace.Field {
 func wordsValue(words []uint64, width int) trace.Value {
 	n := (width + 7) / 8
 	b := make([]byte, n)
-	storeBits(b, 8*n-width, width, words)
+	bitfield.Store(b, 8*n-width, width, words)
 	return trace.NewValue(b, width)
 }
 
@@ -122,12 +123,12 @@ func (l *loader) operand(e *expr) operand {
 		return o
 	}
 	if w := e.width(); w > 0 && e.op != opLookahead {
-		get := l.wide(e, limbs(w))
+		get := l.wide(e, bitfield.Words(w))
 		return func(c *ctx) (trace.Field, bool) {
-			t := c.push(limbs(w))
+			t := c.push(bitfield.Words(w))
 			get(c, t)
 			v := wordsValue(t, w)
-			c.pop(limbs(w))
+			c.pop(bitfield.Words(w))
 			return trace.Field{Value: v}, true
 		}
 	}
@@ -154,7 +155,7 @@ func (l *loader) operandOf(e *expr) (operand, string) {
 		for _, p := range l.rt {
 			if p.off == e.idx {
 				return func(c *ctx) (trace.Field, bool) {
-					return trace.Field{Name: p.name, Value: wordsValue(c.args[p.off:p.off+max(1, limbs(p.width))], p.width)}, true
+					return trace.Field{Name: p.name, Value: wordsValue(c.args[p.off:p.off+max(1, bitfield.Words(p.width))], p.width)}, true
 				}, p.name
 			}
 		}
@@ -177,8 +178,8 @@ func (l *loader) operandOf(e *expr) (operand, string) {
 			if 8*c.cur+off+n > 8*len(c.frame.b) {
 				return trace.Field{}, false
 			}
-			t := make([]uint64, limbs(n))
-			loadBits(c.frame.b, 8*c.cur+off, n, t)
+			t := make([]uint64, bitfield.Words(n))
+			bitfield.Load(c.frame.b, 8*c.cur+off, n, t)
 			return trace.Field{Name: "lookahead", Value: wordsValue(t, n)}, true
 		}, "lookahead"
 	}

@@ -1,6 +1,10 @@
 package dataplane
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"github.com/weft-sdn/weft/dataplane/bitfield"
+)
 
 // wide compiles an expression to n words: its value modulo 2^(64n), in two's
 // complement. With n = e.exactLimbs() that is its exact value.
@@ -20,7 +24,7 @@ func (l *loader) wide(e *expr, n int) wideFn {
 		}
 	case opLocal:
 		if e.bits > 64 {
-			i, k := e.idx, min(n, limbs(e.bits))
+			i, k := e.idx, min(n, bitfield.Words(e.bits))
 			return func(c *ctx, dst []uint64) {
 				copy(dst, c.args[i:i+k])
 				clear(dst[k:])
@@ -112,7 +116,7 @@ func wideField(f *field, n int) wideFn {
 	bit, w := f.bit, f.width
 	if f.signed {
 		return func(c *ctx, dst []uint64) {
-			loadBits(c.data, bit, w, dst)
+			bitfield.Load(c.data, bit, w, dst)
 			signExtend(dst, w)
 		}
 	}
@@ -126,7 +130,7 @@ func wideField(f *field, n int) wideFn {
 	if skip := w - 64*n; skip > 0 {
 		bit, w = bit+skip, w-skip
 	}
-	return func(c *ctx, dst []uint64) { loadBits(c.data, bit, w, dst) }
+	return func(c *ctx, dst []uint64) { bitfield.Load(c.data, bit, w, dst) }
 }
 
 func (l *loader) wideArith(e *expr, n int) wideFn {
@@ -239,7 +243,7 @@ func (l *loader) wideShr(e *expr, n int) wideFn {
 
 // signExtend makes a w-bit two's complement value fill its words.
 func signExtend(v []uint64, w int) {
-	top := limbs(w)
+	top := bitfield.Words(w)
 	if top > len(v) || w == 0 {
 		return
 	}
@@ -252,7 +256,7 @@ func signExtend(v []uint64, w int) {
 }
 
 func (l *loader) wideTwoComp(e *expr, n int) wideFn {
-	m, w := max(n, limbs(e.bits)), e.bits
+	m, w := max(n, bitfield.Words(e.bits)), e.bits
 	a := l.wide(e.a, m)
 	return func(c *ctx, dst []uint64) {
 		t := c.push(m)

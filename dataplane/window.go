@@ -1,6 +1,10 @@
 package dataplane
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"github.com/weft-sdn/weft/dataplane/bitfield"
+)
 
 // window is a run of at most 64 bits of the packet state that one 8-octet load
 // covers. Most operands are windows; the closures below read them in line
@@ -247,7 +251,7 @@ func (l *loader) before(e *expr) boolFn {
 // assignMeta compiles the assignment of a value to a metadata field of at most
 // 64 bits; the value's other bits are cut off.
 func (l *loader) assignMeta(f *field, v *expr) func(*ctx) {
-	off, m := f.slot(), widthMask(f.width)
+	off, m := f.slot(), bitfield.Mask(f.width)
 	if v.op == opConst {
 		k := low64(v.n) & m
 		return func(c *ctx) { binary.BigEndian.PutUint64(c.data[off:], k) }

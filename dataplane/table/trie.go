@@ -1,34 +1,32 @@
-package dataplane
+package table
 
-// trie finds the longest prefix of a key. Its nodes take four bits each, or up
-// to 16 where entries are dense enough, and those that would have a single way
-// on are left out. The words of the key of such a table are the exact fields
-// and then the prefix's field, its first bit uppermost, so that the exact
-// fields are but a part all prefixes have.
-type trie struct {
-	top trieSlot
-	all *entry // of the prefix of no bits
+// trie finds the longest prefix of a key. A node tests four bits of the key, or up to 16 where
+// entries are dense; nodes with a single way on are left out. The words of the key hold the exact
+// fields first and then the field of the prefix, its first bit uppermost, so that the exact fields
+// are a part that all prefixes have.
+type trie[T any] struct {
+	top trieSlot[T]
+	all *Entry[T] // of the prefix of no bits
 }
 
-// trieSlot is what is below a value of a node's bits: a node, or the one
-// entry there.
-type trieSlot struct {
-	// best is the longest prefix that ends in the node and holds for the
-	// value; entry.chain leads to shorter ones.
-	best  *entry
-	child *trieNode
-	leaf  *entry
+// trieSlot is what lies below one value of a node's bits: a node, or the only entry.
+type trieSlot[T any] struct {
+	// best is the longest prefix that ends in the node and holds for the value; Entry.chain leads
+	// to shorter ones.
+	best  *Entry[T]
+	child *trieNode[T]
+	leaf  *Entry[T]
 }
 
-type trieNode struct {
+type trieNode[T any] struct {
 	// What a lookup needs is together.
-	slots []trieSlot // by the node's bits
-	want  uint64     // the bits of the word between those of the node above and its own
-	mask  uint64     // where they are
-	last  uint64     // of slots
-	word  uint8      // of the key, in which its bits are
-	shift uint8      // of its bits in the word
-	far   bool       // words before have bits to compare, too
+	slots []trieSlot[T] // by the node's bits
+	want  uint64        // the bits of the word between those of the node above and its own
+	mask  uint64        // where they are
+	last  uint64        // of slots
+	word  uint8         // of the key, in which its bits are
+	shift uint8         // of its bits in the word
+	far   bool          // words before have bits to compare, too
 
 	key    []uint64 // whose first depth quarters all that is below shares
 	depth  int      // quarters of 16 bits before the node's own
@@ -43,21 +41,20 @@ type trieNode struct {
 const (
 	// quarters is how many there are in a word.
 	quarters = 16
-	// A node is made wide when that many of its slots, on the average, share an
-	// entry at most.
+	// A node is made wide when on average an entry is there for every sparseSlots slots.
 	sparseSlots = 16
 	maxStride   = 4
 	firstGrow   = 16
 )
 
-// quarter is the i-th four bits of a key.
+// quarter returns the i-th four bits of a key.
 func quarter(key []uint64, i int) uint64 { return key[i/quarters] >> (60 - i%quarters*4) & 15 }
 
-// ends is the quarter in which a prefix, not an empty one, ends.
-func (e *entry) ends() int { return (int(e.prefix) - 1) / 4 }
+// ends returns the quarter in which the prefix ends, which must not be empty.
+func (e *Entry[T]) ends() int { return (int(e.prefix) - 1) / 4 }
 
-// shares tells that keys have the same quarters from..to-1, those before from
-// being the same.
+// shares reports whether two keys have the same quarters from..to-1, given that those before from
+// are the same.
 func shares(a, b []uint64, from, to int) bool {
 	for w := from / quarters; quarters*w < to; w++ {
 		x := a[w] ^ b[w]
@@ -71,7 +68,7 @@ func shares(a, b []uint64, from, to int) bool {
 	return true
 }
 
-// common4 is how many quarters, at most n, two keys share.
+// common4 returns how many quarters, at most n, two keys share.
 func common4(a, b []uint64, n int) int {
 	for i := range n {
 		if quarter(a, i) != quarter(b, i) {
@@ -81,11 +78,11 @@ func common4(a, b []uint64, n int) int {
 	return n
 }
 
-// holds tells that a key begins with the prefix, not an empty one.
-func (e *entry) holds(key []uint64) bool {
+// holds reports whether a key begins with the prefix, which must not be empty.
+func (e *Entry[T]) holds(key []uint64) bool {
 	n := int(e.prefix)
 	if n <= 64 {
-		return (e.inline[0]^key[0])>>((64-n)&63) == 0
+		return (e.first[0]^key[0])>>((64-n)&63) == 0
 	}
 	w := 0
 	for ; n >= 64; n -= 64 {
@@ -97,7 +94,7 @@ func (e *entry) holds(key []uint64) bool {
 	return n == 0 || (e.key[w]^key[w])>>(64-n) == 0
 }
 
-func (t *trie) lookup(key []uint64) *entry {
+func (t *trie[T]) lookup(key []uint64) *Entry[T] {
 	best := t.all
 	s := &t.top
 	for n := s.child; n != nil; n = s.child {
@@ -115,16 +112,16 @@ func (t *trie) lookup(key []uint64) *entry {
 	return best
 }
 
-// newTrieNode is a node without entries.
-func newTrieNode(key []uint64, depth, stride int) *trieNode {
-	n := &trieNode{key: key, depth: depth, stride: stride, slots: make([]trieSlot, 1<<(4*stride)), grow: firstGrow}
+// newTrieNode returns a node without entries.
+func newTrieNode[T any](key []uint64, depth, stride int) *trieNode[T] {
+	n := &trieNode[T]{key: key, depth: depth, stride: stride, slots: make([]trieSlot[T], 1<<(4*stride)), grow: firstGrow}
 	n.last = uint64(len(n.slots) - 1)
 	n.word, n.shift = uint8(depth/quarters), uint8(4*(quarters-depth%quarters-stride))
 	return n
 }
 
 // below makes a node the child of one that ends before quarter from.
-func (n *trieNode) below(from int) *trieNode {
+func (n *trieNode[T]) below(from int) *trieNode[T] {
 	n.from = from
 	n.far = from/quarters < n.depth/quarters
 	n.want, n.mask = 0, 0
@@ -137,18 +134,18 @@ func (n *trieNode) below(from int) *trieNode {
 	return n
 }
 
-// end is the quarter after the node's own.
-func (n *trieNode) end() int { return n.depth + n.stride }
+// end returns the quarter after the node's own.
+func (n *trieNode[T]) end() int { return n.depth + n.stride }
 
-// slot is that of a key.
-func (n *trieNode) slot(key []uint64) *trieSlot { return &n.slots[key[n.word]>>n.shift&n.last] }
+// slot returns the slot of a key.
+func (n *trieNode[T]) slot(key []uint64) *trieSlot[T] { return &n.slots[key[n.word]>>n.shift&n.last] }
 
-// values are those of a node that an entry that ends there holds for.
-func (n *trieNode) values(e *entry) (first, count int) {
+// values returns the values of a node's bits for which an entry holds that ends in the node.
+func (n *trieNode[T]) values(e *Entry[T]) (first, count int) {
 	return int(e.key[n.word] >> n.shift & n.last), 1 << (4*n.end() - int(e.prefix))
 }
 
-func (t *trie) insert(e *entry) {
+func (t *trie[T]) insert(e *Entry[T]) {
 	if e.prefix == 0 {
 		t.all = e
 		return
@@ -157,19 +154,19 @@ func (t *trie) insert(e *entry) {
 }
 
 // insert adds an entry below a slot of a node that ends before quarter from.
-func (s *trieSlot) insert(e *entry, from int) {
+func (s *trieSlot[T]) insert(e *Entry[T], from int) {
 	switch n := s.child; {
 	case s.leaf != nil:
 		o := s.leaf
 		s.leaf = nil
-		s.child = newTrieNode(e.key, common4(o.key, e.key, min(o.ends(), e.ends())), 1).below(from)
+		s.child = newTrieNode[T](e.key, common4(o.key, e.key, min(o.ends(), e.ends())), 1).below(from)
 		s.child.insert(o)
 	case n == nil:
 		s.leaf, e.chain = e, nil
 		return
 	default:
 		if d := common4(n.key, e.key, min(n.depth, e.ends())); d < n.depth {
-			s.child = newTrieNode(e.key, d, 1).below(from)
+			s.child = newTrieNode[T](e.key, d, 1).below(from)
 			s.child.count = n.count
 			s.child.slot(n.key).child = n.below(d + 1)
 		}
@@ -180,7 +177,7 @@ func (s *trieSlot) insert(e *entry, from int) {
 	}
 }
 
-func (n *trieNode) insert(e *entry) {
+func (n *trieNode[T]) insert(e *Entry[T]) {
 	n.count++
 	if e.ends() >= n.end() {
 		n.slot(e.key).insert(e, n.end())
@@ -198,7 +195,7 @@ func (n *trieNode) insert(e *entry) {
 	}
 }
 
-func (t *trie) remove(e *entry) {
+func (t *trie[T]) remove(e *Entry[T]) {
 	if e.prefix == 0 {
 		t.all = nil
 		return
@@ -206,7 +203,7 @@ func (t *trie) remove(e *entry) {
 	t.top.remove(e)
 }
 
-func (s *trieSlot) remove(e *entry) {
+func (s *trieSlot[T]) remove(e *Entry[T]) {
 	n := s.child
 	if n == nil {
 		s.leaf = nil
@@ -236,14 +233,14 @@ func (s *trieSlot) remove(e *entry) {
 	}
 }
 
-// shrink drops a node of one quarter that is not needed any more.
-func (s *trieSlot) shrink() {
+// shrink drops a node of one quarter that is no longer needed.
+func (s *trieSlot[T]) shrink() {
 	n := s.child
 	if n.own > 1 {
 		return
 	}
-	var only *trieSlot
-	var own *entry
+	var only *trieSlot[T]
+	var own *Entry[T]
 	for i := range n.slots {
 		b := &n.slots[i]
 		if b.best != nil {
@@ -268,10 +265,10 @@ func (s *trieSlot) shrink() {
 	}
 }
 
-// restride gives the node of a slot the stride that its entries deserve now.
-func (s *trieSlot) restride() {
+// restride gives the node of a slot the stride that fits the number of its entries.
+func (s *trieSlot[T]) restride() {
 	n := s.child
-	es := n.entries(make([]*entry, 0, n.count))
+	es := n.entries(make([]*Entry[T], 0, n.count))
 	stride := 1
 	for wide := maxStride; wide > 1; wide-- {
 		if n.depth%quarters+wide <= quarters && n.distinct(es, wide)*sparseSlots >= 1<<(4*wide) {
@@ -280,7 +277,7 @@ func (s *trieSlot) restride() {
 		}
 	}
 	if stride != n.stride {
-		n = newTrieNode(n.key, n.depth, stride).below(n.from)
+		n = newTrieNode[T](n.key, n.depth, stride).below(n.from)
 		n.grow = 2 * len(es) // not again for these
 		for _, e := range es {
 			n.insert(e)
@@ -293,8 +290,8 @@ func (s *trieSlot) restride() {
 	}
 }
 
-// distinct is how many values of the node's first stride quarters entries have.
-func (n *trieNode) distinct(es []*entry, stride int) int {
+// distinct returns how many values the entries have in the node's first stride quarters.
+func (n *trieNode[T]) distinct(es []*Entry[T], stride int) int {
 	seen, count := make([]bool, 1<<(4*stride)), 0
 	shift := 4 * (quarters - n.depth%quarters - stride)
 	for _, e := range es {
@@ -307,7 +304,7 @@ func (n *trieNode) distinct(es []*entry, stride int) int {
 }
 
 // entries appends the entries of a node and of those below.
-func (n *trieNode) entries(es []*entry) []*entry {
+func (n *trieNode[T]) entries(es []*Entry[T]) []*Entry[T] {
 	for i := range n.slots {
 		s := &n.slots[i]
 		switch {

@@ -1,38 +1,37 @@
-package dataplane
+package table
 
 import (
 	"math/bits"
 	"slices"
 )
 
-// index finds an entry by what identifies it, and so is also how exact tables
-// are matched. It is a hash table with linear probing in segments of bounded
-// size, so that it grows without ever moving more than one of them: the upper
-// bits of a hash choose the segment, the lower ones the slot.
-type index struct {
-	depth    int        // upper bits of a hash that choose
-	segments []*segment // 1<<depth; several places may share one
+// index finds an entry by what identifies it; exact tables are matched by it. It is a hash table
+// with linear probing, in segments of bounded size: the upper bits of a hash choose the segment, the
+// lower ones the slot. When it grows, at most one segment moves.
+type index[T any] struct {
+	depth    int           // upper bits of a hash that choose the segment
+	segments []*segment[T] // 1<<depth; several places may share one
 	n        int
 }
 
-type segment struct {
-	depth int // upper bits all hashes in it share
+type segment[T any] struct {
+	depth int // upper bits that all hashes of the segment share
 	n     int
-	slots []slot // a power of two, never full
+	slots []slot[T] // a power of two, never full
 }
 
-type slot struct {
+type slot[T any] struct {
 	hash uint64
-	e    *entry
+	e    *Entry[T]
 }
 
 const (
 	firstSlots = 4
 	maxSlots   = 4096
-	splitDepth = 24 // beyond it segments grow after all
+	splitDepth = 24 // a segment of this depth grows instead of being split
 )
 
-// hashWords hashes a key. Of one word the result identifies it.
+// hashWords hashes a key. The hash of one word is one-to-one.
 func hashWords(key []uint64) uint64 {
 	if len(key) == 1 {
 		h := (key[0] ^ 0x9e3779b97f4a7c15) * 0xd6e8feb86659fd93
@@ -51,8 +50,8 @@ func mix(h, w uint64) uint64 {
 	return hi ^ lo
 }
 
-// exact finds the entry of an exact table by its key.
-func (x *index) exact(key []uint64) *entry {
+// exact returns the entry of an exact table by its key, nil when there is none.
+func (x *index[T]) exact(key []uint64) *Entry[T] {
 	hash := hashWords(key)
 	s := x.segments[hash>>(64-x.depth)].slots
 	m := uint64(len(s) - 1)
@@ -64,8 +63,8 @@ func (x *index) exact(key []uint64) *entry {
 	}
 }
 
-// find returns the entry that same holds for among those with a hash.
-func (x *index) find(hash uint64, same func(*entry) bool) *entry {
+// find returns the entry with a hash for which same holds, nil when there is none.
+func (x *index[T]) find(hash uint64, same func(*Entry[T]) bool) *Entry[T] {
 	if x.n == 0 {
 		return nil
 	}
@@ -79,10 +78,10 @@ func (x *index) find(hash uint64, same func(*entry) bool) *entry {
 	return nil
 }
 
-// insert adds an entry that is not there.
-func (x *index) insert(hash uint64, e *entry) {
+// insert adds an entry that is not in the index.
+func (x *index[T]) insert(hash uint64, e *Entry[T]) {
 	if x.segments == nil {
-		x.segments = []*segment{{slots: make([]slot, firstSlots)}}
+		x.segments = []*segment[T]{{slots: make([]slot[T], firstSlots)}}
 	}
 	s := x.segments[hash>>(64-x.depth)]
 	for 4*(s.n+1) > 3*len(s.slots) {
@@ -97,19 +96,19 @@ func (x *index) insert(hash uint64, e *entry) {
 	x.n++
 }
 
-func (s *segment) put(hash uint64, e *entry) {
+func (s *segment[T]) put(hash uint64, e *Entry[T]) {
 	m := uint64(len(s.slots) - 1)
 	i := hash & m
 	for s.slots[i].e != nil {
 		i = (i + 1) & m
 	}
-	s.slots[i] = slot{hash, e}
+	s.slots[i] = slot[T]{hash, e}
 	s.n++
 }
 
-func (s *segment) resize(n int) {
+func (s *segment[T]) resize(n int) {
 	old := s.slots
-	s.slots, s.n = make([]slot, n), 0
+	s.slots, s.n = make([]slot[T], n), 0
 	for _, o := range old {
 		if o.e != nil {
 			s.put(o.hash, o.e)
@@ -117,19 +116,19 @@ func (s *segment) resize(n int) {
 	}
 }
 
-// split makes two of the segment of a hash.
-func (x *index) split(hash uint64) {
+// split replaces the segment of a hash by two.
+func (x *index[T]) split(hash uint64) {
 	s := x.segments[hash>>(64-x.depth)]
 	if s.depth == x.depth {
-		wide := make([]*segment, 2*len(x.segments))
+		wide := make([]*segment[T], 2*len(x.segments))
 		for i, s := range x.segments {
 			wide[2*i], wide[2*i+1] = s, s
 		}
 		x.segments, x.depth = wide, x.depth+1
 	}
-	var half [2]*segment
+	var half [2]*segment[T]
 	for b := range half {
-		half[b] = &segment{depth: s.depth + 1, slots: make([]slot, len(s.slots))}
+		half[b] = &segment[T]{depth: s.depth + 1, slots: make([]slot[T], len(s.slots))}
 	}
 	for _, o := range s.slots {
 		if o.e != nil {
@@ -144,21 +143,21 @@ func (x *index) split(hash uint64) {
 	}
 }
 
-// remove takes an entry out.
-func (x *index) remove(hash uint64, e *entry) {
+// remove takes an entry of the index out.
+func (x *index[T]) remove(hash uint64, e *Entry[T]) {
 	s := x.segments[hash>>(64-x.depth)]
 	m := uint64(len(s.slots) - 1)
 	gap := hash & m
 	for s.slots[gap].e != e {
 		gap = (gap + 1) & m
 	}
-	s.slots[gap] = slot{}
+	s.slots[gap] = slot[T]{}
 	s.n--
 	x.n--
 	// Later slots of the probe sequence move back.
 	for i := (gap + 1) & m; s.slots[i].e != nil; i = (i + 1) & m {
 		if home := s.slots[i].hash & m; (i-home)&m >= (i-gap)&m {
-			s.slots[gap], s.slots[i] = s.slots[i], slot{}
+			s.slots[gap], s.slots[i] = s.slots[i], slot[T]{}
 			gap = i
 		}
 	}

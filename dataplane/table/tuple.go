@@ -1,48 +1,46 @@
-package dataplane
+package table
 
 import (
 	"math/bits"
 	"slices"
 )
 
-// tuple holds the entries of a table with one mask: a hash table with linear
-// probing over the masked key.
-type tuple struct {
+// tuple holds entries of one mask in a hash table with linear probing over the masked key.
+type tuple[T any] struct {
 	mask    []uint64
 	maxPrio int32 // no entry has a higher priority
 	n       int   // keys
-	slots   []slot
+	slots   []slot[T]
 
-	// Most keys meet no entry, and most of these are known by one word of them:
-	// bits of its hash that no entry has are not set.
+	// Most keys match no entry. The filter finds most of these out by one word of the key: a bit
+	// is set for every hash of that word that an entry has.
 	filter []uint64
 	word   int   // of the key
 	shift  uint8 // of the hash
-	noted  int   // entries since the filter was made, also those that have gone
+	noted  int   // entries since the filter was made, those removed included
 }
 
 // filterBits is how many bits a filter has for a slot.
 const filterBits = 8
 
-// may tells that a key can meet an entry, of which it says nothing else.
-func (t *tuple) may(key []uint64) bool {
+// may reports whether a key can match an entry; false is certain.
+func (t *tuple[T]) may(key []uint64) bool {
 	h := t.bit(key)
 	return t.filter[h/64]>>(h%64)&1 != 0
 }
 
-func (t *tuple) bit(key []uint64) uint64 {
+func (t *tuple[T]) bit(key []uint64) uint64 {
 	return (key[t.word] & t.mask[t.word]) * 0xd6e8feb86659fd93 >> (t.shift & 63)
 }
 
-func (t *tuple) note(e *entry) {
+func (t *tuple[T]) note(e *Entry[T]) {
 	h := t.bit(e.key)
 	t.filter[h/64] |= 1 << (h % 64)
 	t.noted++
 }
 
-// sift makes the filter of all entries, by the word of which they have the most
-// values.
-func (t *tuple) sift() {
+// sift makes the filter anew, over the word in which the entries have the most values.
+func (t *tuple[T]) sift() {
 	most := -1
 	for w := range t.mask {
 		values := map[uint64]bool{}
@@ -65,7 +63,7 @@ func (t *tuple) sift() {
 }
 
 // find returns the first entry of a masked key, nil when there is none.
-func (t *tuple) find(hash uint64, key []uint64) *entry {
+func (t *tuple[T]) find(hash uint64, key []uint64) *Entry[T] {
 	m := uint64(len(t.slots) - 1)
 	for i := hash & m; ; i = (i + 1) & m {
 		s := &t.slots[i]
@@ -79,7 +77,7 @@ func (t *tuple) find(hash uint64, key []uint64) *entry {
 }
 
 // insert adds an entry to its key's chain, ordered by priority and then age.
-func (t *tuple) insert(e *entry) {
+func (t *tuple[T]) insert(e *Entry[T]) {
 	if 4*(t.n+1) > 3*len(t.slots) {
 		t.grow()
 	}
@@ -98,17 +96,17 @@ func (t *tuple) insert(e *entry) {
 			at = &(*at).chain
 		}
 		e.chain, *at = *at, e
-		t.maxPrio = max(t.maxPrio, e.prio)
+		t.maxPrio = max(t.maxPrio, e.priority)
 		return
 	}
-	t.slots[i] = slot{hash, e}
-	t.maxPrio = max(t.maxPrio, e.prio)
+	t.slots[i] = slot[T]{hash, e}
+	t.maxPrio = max(t.maxPrio, e.priority)
 	t.n++
 }
 
-func (t *tuple) grow() {
+func (t *tuple[T]) grow() {
 	old := t.slots
-	t.slots = make([]slot, max(4, 2*len(old)))
+	t.slots = make([]slot[T], max(4, 2*len(old)))
 	m := uint64(len(t.slots) - 1)
 	for _, s := range old {
 		if s.e == nil {
@@ -123,8 +121,8 @@ func (t *tuple) grow() {
 	t.sift()
 }
 
-// remove takes an entry out.
-func (t *tuple) remove(e *entry) {
+// remove takes an entry of the tuple out.
+func (t *tuple[T]) remove(e *Entry[T]) {
 	m, hash := uint64(len(t.slots)-1), hashWords(e.key)
 	i := hash & m
 	for ; t.slots[i].e != nil; i = (i + 1) & m {
@@ -147,14 +145,13 @@ func (t *tuple) remove(e *entry) {
 	}
 }
 
-// closeGap moves later entries of the probe sequence back into an emptied
-// slot.
-func (t *tuple) closeGap(gap uint64) {
+// closeGap moves later entries of the probe sequence back into an emptied slot.
+func (t *tuple[T]) closeGap(gap uint64) {
 	m := uint64(len(t.slots) - 1)
 	for i := (gap + 1) & m; t.slots[i].e != nil; i = (i + 1) & m {
 		home := t.slots[i].hash & m
 		if (i-home)&m >= (i-gap)&m {
-			t.slots[gap], t.slots[i] = t.slots[i], slot{}
+			t.slots[gap], t.slots[i] = t.slots[i], slot[T]{}
 			gap = i
 		}
 	}

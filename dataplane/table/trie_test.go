@@ -1,4 +1,4 @@
-package dataplane
+package table
 
 import (
 	"math/rand/v2"
@@ -6,7 +6,7 @@ import (
 )
 
 // prefixTwin finds the longest prefix by trying every length.
-type prefixTwin map[int]map[[2]uint64]*entry
+type prefixTwin map[int]map[[2]uint64]*Entry[int]
 
 func firstBits(key [2]uint64, n int) [2]uint64 {
 	if n <= 64 {
@@ -15,7 +15,7 @@ func firstBits(key [2]uint64, n int) [2]uint64 {
 	return [2]uint64{key[0], key[1] &^ (^uint64(0) >> (n - 64))}
 }
 
-func (w prefixTwin) lookup(key [2]uint64) *entry {
+func (w prefixTwin) lookup(key [2]uint64) *Entry[int] {
 	for n := 128; n >= 0; n-- {
 		if e := w[n][firstBits(key, n)]; e != nil {
 			return e
@@ -52,8 +52,8 @@ func TestTrie(t *testing.T) {
 				k[1] = rng.Uint64() & rng.Uint64() & rng.Uint64() & rng.Uint64()
 				return k
 			}
-			var tr trie
-			twin, all, widest := prefixTwin{}, []*entry(nil), 0
+			var tr trie[int]
+			twin, all, widest := prefixTwin{}, []*Entry[int](nil), 0
 			const steps = 12_000
 			for step := range steps {
 				if rng.IntN(steps) < step && len(all) > 0 {
@@ -67,13 +67,13 @@ func TestTrie(t *testing.T) {
 					n := shape.shortest + rng.IntN(shape.longest-shape.shortest+1)
 					k := firstBits(key(), n)
 					if twin[n] == nil {
-						twin[n] = map[[2]uint64]*entry{}
+						twin[n] = map[[2]uint64]*Entry[int]{}
 					}
 					if twin[n][k] != nil {
 						continue
 					}
-					e := &entry{key: k[:], prefix: int32(n)}
-					e.hold(k[:])
+					e := &Entry[int]{key: k[:], prefix: int32(n)}
+					e.hold(k[:], k[:])
 					twin[n][k] = e
 					all = append(all, e)
 					tr.insert(e)
@@ -107,10 +107,10 @@ func TestTrie(t *testing.T) {
 }
 
 // checkTrie counts the entries below every node, and returns the widest stride.
-func checkTrie(t *testing.T, tr *trie, entries int) (widest int) {
+func checkTrie(t *testing.T, tr *trie[int], entries int) (widest int) {
 	slots := 0
-	var walk func(s *trieSlot) int
-	walk = func(s *trieSlot) int {
+	var walk func(s *trieSlot[int]) int
+	walk = func(s *trieSlot[int]) int {
 		if s.child == nil {
 			return count(s.leaf)
 		}
@@ -137,7 +137,7 @@ func checkTrie(t *testing.T, tr *trie, entries int) (widest int) {
 	return widest
 }
 
-func count(e *entry) int {
+func count(e *Entry[int]) int {
 	if e != nil {
 		return 1
 	}

@@ -4,48 +4,9 @@ import (
 	"encoding/binary"
 	"math/rand/v2"
 	"testing"
-)
 
-// TestManyEntries compares a large exact table with a map, while it grows and
-// shrinks, and bounds how much moves at once.
-func TestManyEntries(t *testing.T) {
-	const seed = 4
-	t.Logf("seed %d", seed)
-	rng := rand.New(rand.NewPCG(seed, 0))
-	for _, words := range []int{1, 2} {
-		var x index
-		want := map[uint64]*entry{}
-		keyOf := func(n uint64) []uint64 { return []uint64{n, n * 7}[:words] }
-		for step := range 60_000 {
-			n := uint64(rng.IntN(40_000))
-			e := want[n]
-			switch grow := step%40_000 < 30_000; {
-			case e == nil && grow:
-				e = &entry{key: keyOf(n)}
-				want[n] = e
-				x.insert(hashWords(e.key), e)
-			case e != nil && !grow:
-				x.remove(hashWords(e.key), e)
-				delete(want, n)
-			}
-			n = uint64(rng.IntN(40_000))
-			if got := x.exact(keyOf(n)); got != want[n] {
-				t.Fatalf("step %d: key %d: found %v, want %v", step, n, got != nil, want[n] != nil)
-			}
-			if x.n != len(want) {
-				t.Fatalf("step %d: %d entries, want %d", step, x.n, len(want))
-			}
-		}
-		if len(x.segments) < 4 {
-			t.Errorf("%d segments", len(x.segments))
-		}
-		for _, s := range x.segments {
-			if len(s.slots) > maxSlots {
-				t.Errorf("a segment of %d slots", len(s.slots))
-			}
-		}
-	}
-}
+	"github.com/weft-sdn/weft/dataplane/bitfield"
+)
 
 // benchTable makes the table of a program large enough, and its entries.
 func benchTable(b *testing.B, name string, entries int) (*rig, int) {
@@ -85,18 +46,18 @@ func BenchmarkLookup(b *testing.B) {
 				insert(r, ti, i)
 			}
 			t, ts := r.p.tables[ti], &r.s.tables[ti]
-			scratch := make([]uint64, t.words)
+			scratch := make([]uint64, t.key.Words)
 			var keys [1024][]uint64
 			for i := range keys {
-				keys[i] = make([]uint64, t.words)
+				keys[i] = make([]uint64, t.key.Words)
 				for f, v := range key(uint64(i*7919) % uint64(entries)) {
-					t.keys[f].pack(v, keys[i])
+					pack(t.key.Fields[f], v, keys[i])
 				}
 			}
 			b.ResetTimer()
 			before := cpuTime(b)
 			for i := range b.N {
-				if (ts.lookup(t, keys[i%1024], scratch) != nil) != hit {
+				if (ts.entries.Lookup(keys[i%1024], scratch) != nil) != hit {
 					b.Fatal("hit or miss, against expectation")
 				}
 			}
@@ -132,7 +93,7 @@ func BenchmarkLookup(b *testing.B) {
 		run(c.name, "acl", 500, func(r *rig, t, i int) {
 			rng := rand.New(rand.NewPCG(uint64(i), 0))
 			m := i % c.masks
-			mask := prefixMask(128, 128-m%64)
+			mask := bitfield.Prefix(128, 128-m%64)
 			mask[2+m/64] = 0
 			v := make([]byte, 16)
 			binary.BigEndian.PutUint32(v, 0x20010db8)

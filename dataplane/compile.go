@@ -37,7 +37,7 @@ func (l *loader) u64(e *expr) u64Fn {
 	case opRegister:
 		if e.width64() {
 			r, idx := e.idx, l.u64(e.a)
-			return func(c *ctx) uint64 { return c.sw.regs[r].get(idx(c)) }
+			return func(c *ctx) uint64 { return c.sw.regs[r].Get(idx(c)) }
 		}
 	case opLookahead:
 		off, n := e.off, e.bits

@@ -4,6 +4,7 @@ import (
 	"iter"
 	"time"
 
+	"github.com/weft-sdn/weft/dataplane/extern"
 	"github.com/weft-sdn/weft/dataplane/table"
 )
 
@@ -114,23 +115,13 @@ type CloneSession struct {
 }
 
 // CounterValue is the state of one counter.
-type CounterValue struct {
-	Packets, Bytes uint64
-}
+type CounterValue = extern.CounterValue
 
-// MeterConfig is a two-rate three-colour marker (RFC 2698). Rates are units a
-// second (packets or octets), bursts are units. The zero value is an
-// unconfigured meter: everything is green.
-type MeterConfig struct {
-	CIR, CBurst uint64
-	PIR, PBurst uint64
-	// EBurst, when it is not 0, makes it a single-rate marker (RFC 2697) of
-	// CIR and CBurst with this excess burst; PIR and PBurst are not used.
-	EBurst uint64
-}
+// MeterConfig is a two-rate three-colour marker (RFC 2698), or a single-rate one (RFC 2697).
+type MeterConfig = extern.MeterConfig
 
 // MeterCounts are the packets a meter has marked green, yellow and red.
-type MeterCounts [3]CounterValue
+type MeterCounts = extern.MeterCounts
 
 // IdleEntry names an entry that has gone unmatched for its idle timeout.
 type IdleEntry struct {

@@ -1,6 +1,9 @@
 package dataplane
 
-import "github.com/weft-sdn/weft/dataplane/table"
+import (
+	"github.com/weft-sdn/weft/dataplane/extern"
+	"github.com/weft-sdn/weft/dataplane/table"
+)
 
 // MatchKind says how one key field of a table is matched.
 type MatchKind = table.Kind
@@ -75,12 +78,12 @@ type CounterInfo struct {
 }
 
 // MeterUnit is what a meter's tokens are.
-type MeterUnit uint8
+type MeterUnit = extern.MeterUnit
 
 // Units of a meter.
 const (
-	MeterPackets MeterUnit = iota
-	MeterBytes
+	MeterPackets = extern.MeterPackets
+	MeterBytes   = extern.MeterBytes
 )
 
 // MeterInfo describes a meter array.

@@ -103,7 +103,7 @@ func (l *loader) store(src *bmv2json.Source, dst *expr) func(*ctx, uint64) {
 		}
 	case opRegister:
 		r, idx := dst.idx, l.u64(dst.a)
-		return func(c *ctx, v uint64) { c.sw.regs[r].set(idx(c), v) }
+		return func(c *ctx, v uint64) { c.sw.regs[r].Set(idx(c), v) }
 	}
 	l.bad(src, "assignment to something that is not a field")
 	return nil
@@ -216,7 +216,7 @@ func (l *loader) assignDynamic(src *bmv2json.Source, dst, v *expr) func(*ctx) {
 		return func(c *ctx) {
 			t := c.push(n)
 			get(c, t)
-			c.sw.regs[r].setWords(idx(c), t)
+			c.sw.regs[r].SetWords(idx(c), t)
 			c.pop(n)
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/weft-sdn/weft/dataplane/extern"
 )
 
 // op is a packet of state.p4: operation, index and value.
@@ -86,28 +88,6 @@ func TestRegisters(t *testing.T) {
 	}
 }
 
-func TestIdleSwitchIsSmall(t *testing.T) {
-	r := newRig(t, "state")
-	for _, reg := range r.s.regs {
-		if reg.pages != nil {
-			t.Error("a register has storage before anything was written")
-		}
-	}
-	r.result(4, 69_999, zero)
-	r.result(3, 69_999, "1")
-	made := 0
-	for _, reg := range r.s.regs {
-		for _, p := range reg.pages {
-			if p != nil {
-				made++
-			}
-		}
-	}
-	if made != 1 {
-		t.Errorf("%d pages after one write", made)
-	}
-}
-
 func TestCounters(t *testing.T) {
 	r := newRig(t, "state")
 	for range 3 {
@@ -137,7 +117,7 @@ func TestMeters(t *testing.T) {
 		_, c := r.result(7, 2, zero)
 		return c
 	}
-	if c := color(); c != green {
+	if c := color(); c != extern.Green {
 		t.Fatalf("unconfigured: %d", c)
 	}
 	// 1,000 packets/s with a burst of 2; peak 2,000 with a burst of 4.
@@ -159,7 +139,7 @@ func TestMeters(t *testing.T) {
 	if err := r.s.SetMeter(m, 2, &MeterConfig{CIR: 2, PIR: 1}); !errors.Is(err, ErrBadValue) {
 		t.Errorf("committed above peak: %v", err)
 	}
-	if err := r.s.SetMeter(m, 2, nil); err != nil || color() != green {
+	if err := r.s.SetMeter(m, 2, nil); err != nil || color() != extern.Green {
 		t.Errorf("unconfigured again: %v", err)
 	}
 }

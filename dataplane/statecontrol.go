@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/dataplane/bitfield"
+	"github.com/weft-sdn/weft/dataplane/extern"
 )
 
 // index checks an index into one of the program's arrays.
@@ -33,10 +34,10 @@ func (s *Switch) Counter(counter, index int) (CounterValue, error) {
 		return CounterValue{}, err
 	}
 	k := &s.counters[counter]
-	if err := inRange(s.prog.info.counters[counter].Name, index, k.size); err != nil {
+	if err := inRange(s.prog.info.counters[counter].Name, index, k.Size); err != nil {
 		return CounterValue{}, err
 	}
-	return k.read(uint64(index)), nil
+	return k.Read(uint64(index)), nil
 }
 
 // SetCounter writes an indirect counter; see Controls.
@@ -44,7 +45,7 @@ func (s *Switch) SetCounter(counter, index int, v CounterValue) error {
 	if _, err := s.Counter(counter, index); err != nil {
 		return err
 	}
-	*s.counters[counter].at(uint64(index)) = v
+	*s.counters[counter].At(uint64(index)) = v
 	return nil
 }
 
@@ -110,13 +111,11 @@ func (s *Switch) Meter(meter, index int) (MeterConfig, bool, error) {
 		return MeterConfig{}, false, err
 	}
 	a := &s.meters[meter]
-	if err := inRange(s.prog.info.meters[meter].Name, index, a.size); err != nil {
+	if err := inRange(s.prog.info.meters[meter].Name, index, a.Size); err != nil {
 		return MeterConfig{}, false, err
 	}
-	if m := a.m[uint64(index)]; m != nil {
-		return m.cfg, true, nil
-	}
-	return MeterConfig{}, false, nil
+	c, configured := a.Configuration(uint64(index))
+	return c, configured, nil
 }
 
 func checkMeter(c *MeterConfig) error {
@@ -134,36 +133,18 @@ func (s *Switch) SetMeter(meter, index int, c *MeterConfig) error {
 	if err := checkMeter(c); err != nil {
 		return err
 	}
-	a := &s.meters[meter]
-	if c == nil {
-		delete(a.m, uint64(index))
-		return nil
-	}
-	if a.m == nil {
-		a.m = map[uint64]*meterState{}
-	}
-	a.m[uint64(index)] = newMeter(*c, s.now)
+	s.meters[meter].Configure(uint64(index), c, s.now)
 	return nil
 }
 
 // DirectMeter reads an entry's meter configuration; see Controls.
 func (s *Switch) DirectMeter(table int, match []Match, priority int32) (MeterConfig, bool, error) {
 	_, e, err := s.direct(table, match, priority, hasMeter)
-	if err != nil || e.Value.more.meter.state == nil {
+	if err != nil {
 		return MeterConfig{}, false, err
 	}
-	return e.Value.more.meter.state.cfg, true, nil
-}
-
-// configure sets what a meter marks by.
-func (d *directMeter) configure(c *MeterConfig, now time.Duration) error {
-	if err := checkMeter(c); err != nil {
-		return err
-	}
-	if d.state = nil; c != nil {
-		d.state = newMeter(*c, now)
-	}
-	return nil
+	c, configured := e.Value.more.meter.Configuration()
+	return c, configured, nil
 }
 
 // SetDirectMeter configures an entry's meter; see Controls.
@@ -172,11 +153,15 @@ func (s *Switch) SetDirectMeter(table int, match []Match, priority int32, c *Met
 	if err != nil {
 		return err
 	}
-	return e.Value.more.meter.configure(c, s.now)
+	if err := checkMeter(c); err != nil {
+		return err
+	}
+	e.Value.more.meter.Configure(c, s.now)
+	return nil
 }
 
 // missMeter returns the meter of a table's misses.
-func (s *Switch) missMeter(table int) (*directMeter, error) {
+func (s *Switch) missMeter(table int) (*extern.DirectMeter, error) {
 	t, ts, err := s.tableAt(table)
 	if err != nil {
 		return nil, err
@@ -190,10 +175,11 @@ func (s *Switch) missMeter(table int) (*directMeter, error) {
 // DefaultMeter reads the configuration of the meter of misses; see Controls.
 func (s *Switch) DefaultMeter(table int) (MeterConfig, bool, error) {
 	d, err := s.missMeter(table)
-	if err != nil || d.state == nil {
+	if err != nil {
 		return MeterConfig{}, false, err
 	}
-	return d.state.cfg, true, nil
+	c, configured := d.Configuration()
+	return c, configured, nil
 }
 
 // SetDefaultMeter configures the meter of misses; see Controls.
@@ -202,7 +188,11 @@ func (s *Switch) SetDefaultMeter(table int, c *MeterConfig) error {
 	if err != nil {
 		return err
 	}
-	return d.configure(c, s.now)
+	if err := checkMeter(c); err != nil {
+		return err
+	}
+	d.Configure(c, s.now)
+	return nil
 }
 
 // MeterCounts reads what an indirect meter has marked; see Controls.
@@ -210,10 +200,7 @@ func (s *Switch) MeterCounts(meter, index int) (v MeterCounts, err error) {
 	if _, _, err := s.Meter(meter, index); err != nil {
 		return v, err
 	}
-	for i := range v {
-		v[i] = s.meters[meter].marked.read(uint64(colors*index + i))
-	}
-	return v, nil
+	return s.meters[meter].Counts(uint64(index)), nil
 }
 
 // SetMeterCounts writes what an indirect meter has marked; see Controls.
@@ -222,9 +209,7 @@ func (s *Switch) SetMeterCounts(meter, index int, v MeterCounts) error {
 	if err != nil || v == old {
 		return err
 	}
-	for i := range v {
-		*s.meters[meter].marked.at(uint64(colors*index + i)) = v[i]
-	}
+	s.meters[meter].SetCounts(uint64(index), v)
 	return nil
 }
 
@@ -234,7 +219,7 @@ func (s *Switch) DirectMeterCounts(table int, match []Match, priority int32) (Me
 	if err != nil {
 		return MeterCounts{}, err
 	}
-	return e.Value.more.meter.marked, nil
+	return e.Value.more.meter.Marked, nil
 }
 
 // SetDirectMeterCounts writes what an entry's meter has marked; see Controls.
@@ -243,7 +228,7 @@ func (s *Switch) SetDirectMeterCounts(table int, match []Match, priority int32, 
 	if err != nil {
 		return err
 	}
-	e.Value.more.meter.marked = v
+	e.Value.more.meter.Marked = v
 	return nil
 }
 
@@ -253,7 +238,7 @@ func (s *Switch) DefaultMeterCounts(table int) (MeterCounts, error) {
 	if err != nil {
 		return MeterCounts{}, err
 	}
-	return d.marked, nil
+	return d.Marked, nil
 }
 
 // SetDefaultMeterCounts writes what the meter of misses has marked; see
@@ -263,7 +248,7 @@ func (s *Switch) SetDefaultMeterCounts(table int, v MeterCounts) error {
 	if err != nil {
 		return err
 	}
-	d.marked = v
+	d.Marked = v
 	return nil
 }
 
@@ -273,13 +258,10 @@ func (s *Switch) Register(register, index int) ([]byte, error) {
 		return nil, err
 	}
 	r := &s.regs[register]
-	if err := inRange(s.prog.info.registers[register].Name, index, r.size); err != nil {
+	if err := inRange(s.prog.info.registers[register].Name, index, r.Size); err != nil {
 		return nil, err
 	}
-	n := (r.width + 7) / 8
-	b := make([]byte, n)
-	bitfield.Store(b, 8*n-r.width, r.width, r.words(uint64(index)))
-	return b, nil
+	return r.Octets(uint64(index)), nil
 }
 
 // SetRegister writes an entry of a register; see Controls.
@@ -288,13 +270,10 @@ func (s *Switch) SetRegister(register, index int, value []byte) error {
 		return err
 	}
 	r := &s.regs[register]
-	if err := fit(value, r.width); err != nil {
+	if err := fit(value, r.Width); err != nil {
 		return fmt.Errorf("%s: %w", s.prog.info.registers[register].Name, err)
 	}
-	n := (r.width + 7) / 8
-	w := make([]uint64, r.n)
-	bitfield.Load(bitfield.Right(value, n), 8*n-r.width, r.width, w)
-	r.setWords(uint64(index), w)
+	r.SetOctets(uint64(index), value)
 	return nil
 }
 

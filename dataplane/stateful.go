@@ -22,8 +22,8 @@ func (l *loader) statefulPrimitive(p *bmv2json.Primitive) func(*ctx) {
 		e := l.args(p, 2)
 		k, idx := l.want(p, e[0], "counter_array"), l.index(l.dataExpr(src, e[1]))
 		return func(c *ctx) {
-			if i, n := c.eval(&idx), &c.sw.counters[k]; c.sw.within(i, n.size) {
-				n.add(i, c.ingressLen)
+			if i, n := c.eval(&idx), &c.sw.counters[k]; c.sw.within(i, n.Size) {
+				n.Add(i, c.ingressLen)
 			}
 		}
 	case "execute_meter":
@@ -32,8 +32,8 @@ func (l *loader) statefulPrimitive(p *bmv2json.Primitive) func(*ctx) {
 		return func(c *ctx) {
 			ms := &c.sw.meters[m]
 			i := c.eval(&idx)
-			if c.sw.within(i, ms.size) {
-				set(c, ms.execute(i, c.sw.now, c.ingressLen))
+			if c.sw.within(i, ms.Size) {
+				set(c, ms.Execute(i, c.sw.now, c.ingressLen))
 			}
 		}
 	case "modify_field_with_hash_based_offset":
@@ -66,6 +66,15 @@ func (l *loader) statefulPrimitive(p *bmv2json.Primitive) func(*ctx) {
 // maxCloneSession is the largest clone session id; a session chosen by a
 // packet is cut to it, as in BMv2.
 const maxCloneSession = 0x7fff
+
+// within tells that an array of a size has an element i, and counts when not.
+func (s *Switch) within(i uint64, size int) bool {
+	if i < uint64(size) {
+		return true
+	}
+	s.stats.OutOfRange++
+	return false
+}
 
 // want insists that a parameter is an object of a kind and returns its index.
 func (l *loader) want(p *bmv2json.Primitive, e *expr, kind string) int {
@@ -100,12 +109,12 @@ func (l *loader) registerRead(src *bmv2json.Source, dst *expr, r int, index *exp
 		f, n := dst.f, bitfield.Words(max(w, dst.f.width))
 		return func(c *ctx) {
 			i, reg := c.eval(&idx), &c.sw.regs[r]
-			if !c.sw.within(i, reg.size) {
+			if !c.sw.within(i, reg.Size) {
 				return
 			}
 			t := c.push(n)
 			clear(t)
-			copy(t, reg.words(i))
+			copy(t, reg.Words(i))
 			c.storeField(f, t)
 			c.pop(n)
 		}
@@ -114,16 +123,16 @@ func (l *loader) registerRead(src *bmv2json.Source, dst *expr, r int, index *exp
 		off, m := f.slot(), bitfield.Mask(f.width)
 		return func(c *ctx) {
 			i, reg := c.eval(&idx), &c.sw.regs[r]
-			if c.sw.within(i, reg.size) {
-				binary.BigEndian.PutUint64(c.data[off:], reg.get(i)&m)
+			if c.sw.within(i, reg.Size) {
+				binary.BigEndian.PutUint64(c.data[off:], reg.Get(i)&m)
 			}
 		}
 	}
 	set := l.store(src, dst)
 	return func(c *ctx) {
 		i, reg := c.eval(&idx), &c.sw.regs[r]
-		if c.sw.within(i, reg.size) {
-			set(c, reg.get(i))
+		if c.sw.within(i, reg.Size) {
+			set(c, reg.Get(i))
 		}
 	}
 }
@@ -136,16 +145,16 @@ func (l *loader) registerWrite(r int, index, value *expr) func(*ctx) {
 		return func(c *ctx) {
 			t := c.push(n)
 			get(c, t)
-			if i, reg := c.eval(&idx), &c.sw.regs[r]; c.sw.within(i, reg.size) {
-				reg.setWords(i, t)
+			if i, reg := c.eval(&idx), &c.sw.regs[r]; c.sw.within(i, reg.Size) {
+				reg.SetWords(i, t)
 			}
 			c.pop(n)
 		}
 	}
 	v := l.term(stripMask(value, w))
 	return func(c *ctx) {
-		if i, reg := c.eval(&idx), &c.sw.regs[r]; c.sw.within(i, reg.size) {
-			reg.set(i, c.eval(&v))
+		if i, reg := c.eval(&idx), &c.sw.regs[r]; c.sw.within(i, reg.Size) {
+			reg.Set(i, c.eval(&v))
 		}
 	}
 }

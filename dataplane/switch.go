@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/weft-sdn/weft/dataplane/extern"
 	"github.com/weft-sdn/weft/dataplane/table"
 	"github.com/weft-sdn/weft/dataplane/trace"
 	"github.com/weft-sdn/weft/p4"
@@ -130,9 +131,9 @@ type Switch struct {
 	tables    []tableState
 	packed    table.Packed // of the control method that runs
 	profiles  []profileState
-	regs      []register
-	counters  []counter
-	meters    []meterArray
+	regs      []extern.Register
+	counters  []extern.Counter
+	meters    []extern.MeterArray
 	valueSets [][][]byte
 
 	groups   map[uint16]*MulticastGroup
@@ -197,13 +198,13 @@ func (s *Switch) SetProgram(p *Program) {
 	s.ctx.key = make([]uint64, p.keyWords)
 	s.ctx.key2 = make([]uint64, p.keyWords)
 	for _, r := range p.info.registers {
-		s.regs = append(s.regs, newRegister(r))
+		s.regs = append(s.regs, extern.NewRegister(r.Size, r.Width))
 	}
 	for _, c := range p.info.counters {
-		s.counters = append(s.counters, counter{size: c.Size})
+		s.counters = append(s.counters, extern.NewCounter(c.Size))
 	}
 	for _, m := range p.info.meters {
-		s.meters = append(s.meters, meterArray{size: m.Size, unit: m.Unit, marked: counter{size: colors * m.Size}})
+		s.meters = append(s.meters, extern.NewMeterArray(m.Size, m.Unit))
 	}
 	s.valueSets = make([][][]byte, len(p.info.valueSets))
 	s.profiles = make([]profileState, len(p.profiles))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/weft-sdn/weft/dataplane/bitfield"
 	"github.com/weft-sdn/weft/dataplane/bmv2json"
+	"github.com/weft-sdn/weft/dataplane/extern"
 	"github.com/weft-sdn/weft/dataplane/table"
 )
 
@@ -192,7 +193,7 @@ type tableState struct {
 	missCounter CounterValue
 	changes     uint64 // insertions, modifications, deletions
 	defChanged  bool
-	missMeter   directMeter
+	missMeter   extern.DirectMeter
 }
 
 // entry is an installed table entry.
@@ -208,7 +209,7 @@ type hit struct {
 
 // entryMore is what few entries have.
 type entryMore struct {
-	meter    directMeter
+	meter    extern.DirectMeter
 	metadata []byte
 	timeout  time.Duration
 	lastHit  time.Duration
@@ -235,8 +236,8 @@ func (c *ctx) apply(t *matchTable) (hit bool, place int) {
 			ts.missCounter.Packets++
 			ts.missCounter.Bytes += uint64(c.ingressLen)
 		}
-		if ts.missMeter.state != nil {
-			t.color(c, ts.missMeter.execute(c.sw.now, c.sw.prog.info.meters[t.meter].Unit, c.ingressLen))
+		if ts.missMeter.Configured() {
+			t.color(c, ts.missMeter.Execute(c.sw.now, c.sw.prog.info.meters[t.meter].Unit, c.ingressLen))
 		}
 		if c.id != 0 {
 			c.traceLookup(t, nil)
@@ -296,5 +297,5 @@ func (t *matchTable) follow(hit bool, place int) int {
 }
 
 func (c *ctx) directMeter(t *matchTable, e *entry) {
-	t.color(c, e.Value.more.meter.execute(c.sw.now, c.sw.prog.info.meters[t.meter].Unit, c.ingressLen))
+	t.color(c, e.Value.more.meter.Execute(c.sw.now, c.sw.prog.info.meters[t.meter].Unit, c.ingressLen))
 }

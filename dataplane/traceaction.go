@@ -1,9 +1,9 @@
 package dataplane
 
 import (
-	"github.com/weft-sdn/weft/dataplane/trace"
-
 	"github.com/weft-sdn/weft/dataplane/bmv2json"
+	"github.com/weft-sdn/weft/dataplane/extern"
+	"github.com/weft-sdn/weft/dataplane/trace"
 )
 
 // primTrace is what the trace knows of a primitive.
@@ -146,8 +146,8 @@ func (l *loader) tracedStateful(p *bmv2json.Primitive, at *trace.Source, run fun
 			i := idx(c)
 			run(c)
 			t := &trace.Counter{Name: name, Index: &i}
-			if counter := &c.sw.counters[k]; i < uint64(counter.size) {
-				v := counter.read(i)
+			if counter := &c.sw.counters[k]; i < uint64(counter.Size) {
+				v := counter.Read(i)
 				t.Packets, t.Octets = v.Packets, v.Bytes
 			} else {
 				t.OutOfRange = true
@@ -161,9 +161,10 @@ func (l *loader) tracedStateful(p *bmv2json.Primitive, at *trace.Source, run fun
 			i := idx(c)
 			run(c)
 			meters := &c.sw.meters[m]
-			t := &trace.Meter{Name: name, Index: &i, OutOfRange: i >= uint64(meters.size)}
+			t := &trace.Meter{Name: name, Index: &i, OutOfRange: i >= uint64(meters.Size)}
 			if !t.OutOfRange {
-				t.Color, t.Unconfigured = colorName(color(c)), meters.m[i] == nil
+				_, configured := meters.Configuration(i)
+				t.Color, t.Unconfigured = extern.ColorName(color(c)), !configured
 			}
 			c.tell(trace.Step{Meter: t, At: at})
 		}

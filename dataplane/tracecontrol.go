@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/weft-sdn/weft/dataplane/bitfield"
+	"github.com/weft-sdn/weft/dataplane/extern"
 	"github.com/weft-sdn/weft/dataplane/table"
 	"github.com/weft-sdn/weft/dataplane/trace"
 )
@@ -98,7 +99,7 @@ func (c *ctx) traceLookup(t *matchTable, e *entry) {
 	}
 	if t.meter >= 0 && e != nil {
 		c.tell(trace.Step{Meter: &trace.Meter{Name: c.sw.prog.info.meters[t.meter].Name,
-			Color: colorName(t.colorOf(c)), Unconfigured: e.Value.more.meter.state == nil}})
+			Color: extern.ColorName(t.colorOf(c)), Unconfigured: !e.Value.more.meter.Configured()}})
 	}
 	if act != nil {
 		c.tell(trace.Step{Action: act.told(args, false)})
@@ -120,16 +121,6 @@ func toldMatch(k *table.Field, m *Match) *trace.Match {
 		t.High = &high
 	}
 	return t
-}
-
-func colorName(v uint64) string {
-	switch v {
-	case green:
-		return "green"
-	case red:
-		return "red"
-	}
-	return "yellow"
 }
 
 // traceLog says what the program logs: each {} is an argument.

@@ -72,14 +72,10 @@ func intValue(v uint64, width int) trace.Value {
 // registerValue reads an entry of a register for the trace; ok: there is one.
 func (c *ctx) registerValue(r int, i uint64) (v trace.Value, ok bool) {
 	reg := &c.sw.regs[r]
-	if i >= uint64(reg.size) {
+	if i >= uint64(reg.Size) {
 		return "", false
 	}
-	words := reg.words(i)
-	if words == nil {
-		words = make([]uint64, reg.n)
-	}
-	return wordsValue(words, reg.width), true
+	return trace.NewValue(reg.Octets(i), reg.Width), true
 }
 
 // temporary tells the names p4c makes up for what it computes on the way.

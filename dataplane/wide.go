@@ -39,7 +39,7 @@ func (l *loader) wide(e *expr, n int) wideFn {
 			r, idx := e.idx, l.u64(e.a)
 			return func(c *ctx, dst []uint64) {
 				clear(dst)
-				copy(dst, c.sw.regs[r].words(idx(c)))
+				copy(dst, c.sw.regs[r].Words(idx(c)))
 			}
 		}
 	case opLookahead:

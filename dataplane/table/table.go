@@ -26,12 +26,13 @@ func (t *Table[T]) Len() int { return t.index.n }
 // with the longest prefix in an lpm table, the one of the highest priority, and of those the oldest,
 // in a table with ternary or range fields. scratch has the key's size and is overwritten.
 func (t *Table[T]) Lookup(key, scratch []uint64) *Entry[T] {
-	switch {
-	case t.index.n == 0:
+	if t.index.n == 0 {
 		return nil
-	case t.kind == Exact:
+	}
+	switch t.kind {
+	case Exact:
 		return t.index.exact(key)
-	case t.kind == LPM:
+	case LPM:
 		return t.prefixes.lookup(key)
 	}
 	return t.wild.lookup(key, scratch)

@@ -24,7 +24,7 @@ var allowed = map[string][]string{
 	"southbound": {"internal", "p4", "hostapi"},
 	"controller": {"internal", "topology", "southbound", "packet", "p4", "hostapi"},
 	"northbound": {"internal", "controller", "topology", "hostapi"},
-	"dataplane":  {"internal", "packet", "p4", "dataplane/bitfield", "dataplane/bmv2hash", "dataplane/bmv2json", "dataplane/table"},
+	"dataplane":  {"internal", "packet", "p4", "dataplane/bitfield", "dataplane/bmv2hash", "dataplane/bmv2json", "dataplane/extern", "dataplane/table"},
 	"endpoint":   {"internal", "packet", "hostapi"},
 	"service":    {"internal", "topology", "southbound", "controller", "northbound", "p4", "hostapi"},
 	"lab":        {"*"},
@@ -35,6 +35,7 @@ var allowed = map[string][]string{
 	"dataplane/bitfield": {},
 	"dataplane/bmv2hash": {"packet"},
 	"dataplane/bmv2json": {},
+	"dataplane/extern":   {"dataplane/bitfield"},
 	"dataplane/table":    {"dataplane/bitfield"},
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/dataplane/extern"
+	"github.com/weft-sdn/weft/dataplane/queue"
 	"github.com/weft-sdn/weft/dataplane/table"
 )
 
@@ -25,7 +26,7 @@ type WeightedAction struct {
 }
 
 // NoPort stands for "no port to watch".
-const NoPort = ^uint32(0)
+const NoPort = queue.AllPorts
 
 // TargetKind says what an entry of a table points at.
 type TargetKind uint8

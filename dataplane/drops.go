@@ -47,5 +47,5 @@ func (s Stats) Dropped() uint64 {
 // Waiting returns how many packets wait for something other than Advance: for
 // their queue's rate, or for the rate of recirculation.
 func (s *Switch) Waiting() (queued, recirculated int) {
-	return s.queues.size, s.again.len()
+	return s.queues.Len(), s.again.Len()
 }

@@ -1,16 +1,18 @@
 package dataplane
 
+import "github.com/weft-sdn/weft/internal/ring"
+
 // inputs are the received frames that wait, in a queue for each port: ports take
 // turns, so that a flood on one neither fills the places of another nor lets
 // its frames wait for more than one of each port.
 type inputs struct {
 	near  []*inputQueue // of low port numbers
 	ports map[uint32]*inputQueue
-	turns ring[*inputQueue] // those in which a frame waits
+	turns ring.Ring[*inputQueue] // those in which a frame waits
 	n     int
 }
 
-type inputQueue = ring[inItem]
+type inputQueue = ring.Ring[inItem]
 
 // nearPorts is how many port numbers are looked up without a map.
 const nearPorts = 1024
@@ -37,20 +39,20 @@ func (in *inputs) of(port uint32) *inputQueue {
 
 // push adds a frame to its port's queue, which has room.
 func (in *inputs) push(q *inputQueue, it inItem) {
-	if q.len() == 0 {
-		in.turns.push(q)
+	if q.Len() == 0 {
+		in.turns.Push(q)
 	}
-	q.push(it)
+	q.Push(it)
 	in.n++
 }
 
 // pop takes a frame of the port whose turn it is. It lies there until the next
 // push.
 func (in *inputs) pop() *inItem {
-	q := in.turns.pop()
-	it := q.take()
-	if q.len() > 0 {
-		in.turns.push(q)
+	q := in.turns.Pop()
+	it := q.Take()
+	if q.Len() > 0 {
+		in.turns.Push(q)
 	}
 	in.n--
 	return it

@@ -153,7 +153,7 @@ func (s *Switch) ingress(it *inItem) {
 		}
 		p := s.detach()
 		p.refs = 1
-		s.enqueue(queued{p: p, port: uint32(spec), prio: -1, trunc: p.trunc, id: c.id})
+		s.enqueue(place{Port: uint32(spec), Priority: -1, Packet: queued{p: p, trunc: p.trunc, id: c.id}})
 		s.settle(p)
 	}
 	c.finish()
@@ -209,9 +209,9 @@ func (s *Switch) replicate(p *phv, rs []Replica, prio, trunc int) {
 	for i := range rs {
 		if port, rid, ok := s.replicaPort(&rs[i]); ok {
 			s.stats.Replicated++
-			q := queued{p: p, port: port, rid: rid, copied: true, prio: prio, trunc: trunc}
+			q := place{Port: port, Priority: prio, Packet: queued{p: p, rid: rid, copied: true, trunc: trunc}}
 			if s.ctx.id != 0 {
-				q.id = s.traceReplica(&q)
+				q.Packet.id = s.traceReplica(&q)
 			}
 			s.enqueue(q)
 		}
@@ -315,7 +315,7 @@ func (s *Switch) sendClone(p *phv, session *CloneSession) {
 // the preserved fields. It takes over one reference to the frame.
 func (s *Switch) putBack(f *frame, list *fieldList, instance uint64, length int) {
 	c, std := &s.ctx, &s.prog.std
-	if s.again.len() >= s.cfg.RecirculationQueue {
+	if s.again.Len() >= s.cfg.RecirculationQueue {
 		s.stats.RecirculationFull++
 		s.traceDrop(c.id, "too many recirculated and resubmitted packets wait")
 		s.freeFrame(f)
@@ -331,7 +331,7 @@ func (s *Switch) putBack(f *frame, list *fieldList, instance uint64, length int)
 	if c.id != 0 {
 		it.id = s.traceAgain(instance, length)
 	}
-	s.again.push(it)
+	s.again.Push(it)
 }
 
 // sendDigest delivers a digest message.
@@ -368,31 +368,28 @@ type digest struct {
 // straight tells that the packet in the context would be the next to leave its
 // queue, and that at once, as nothing waits anywhere: then it need not be put
 // there.
-func (s *Switch) straight(port uint32) (q queued, ok bool) {
+func (s *Switch) straight(port uint32) (q place, ok bool) {
 	c := &s.ctx
-	if s.queues.size > 0 || c.id != 0 {
+	if c.id != 0 {
 		return q, false
 	}
-	if q.prio = int(c.std(&s.prog.std.priority)); q.prio >= s.cfg.Priorities {
+	if q.Priority = int(c.std(&s.prog.std.priority)); q.Priority >= s.cfg.Priorities || !s.queues.Free(port, q.Priority) {
 		return q, false
 	}
-	if p := s.queues.port(port); p.q[q.prio].rate > 0 || p.line.held != nil {
-		return q, false
-	}
-	q.port, q.trunc, q.at = port, c.trunc, s.micros()
+	q.Port, q.Packet.trunc, q.Packet.at = port, c.trunc, s.micros()
 	return q, true
 }
 
 // egress processes one packet taken from a queue.
-func (s *Switch) egress(q queued, depth int) {
+func (s *Switch) egress(q place, depth int) {
 	c := &s.ctx
-	if q.p.refs == 1 {
-		c.swap(q.p)
-		q.p.refs = 0
-		s.freePHV(q.p)
+	if q.Packet.p.refs == 1 {
+		c.swap(q.Packet.p)
+		q.Packet.p.refs = 0
+		s.freePHV(q.Packet.p)
 	} else {
-		q.p.refs--
-		c.copyFrom(q.p, &s.prog.layout)
+		q.Packet.p.refs--
+		c.copyFrom(q.Packet.p, &s.prog.layout)
 		c.frame.refs++
 	}
 	s.leave(&q, depth)
@@ -400,24 +397,24 @@ func (s *Switch) egress(q queued, depth int) {
 
 // leave processes the packet in the context, which comes from a place q in a
 // queue, up to its end.
-func (s *Switch) leave(q *queued, depth int) {
+func (s *Switch) leave(q *place, depth int) {
 	c, std := &s.ctx, &s.prog.std
-	c.trunc = q.trunc
-	if q.copied {
-		c.setStd(&std.egressRid, uint64(q.rid))
+	c.trunc = q.Packet.trunc
+	if q.Packet.copied {
+		c.setStd(&std.egressRid, uint64(q.Packet.rid))
 	}
 	now := s.micros()
 	c.setStd(&std.egressTime, now)
-	c.setStd(&std.enqTime, q.at)
-	c.setStd(&std.enqDepth, uint64(q.depth))
-	c.setStd(&std.deqDelta, now-q.at)
+	c.setStd(&std.enqTime, q.Packet.at)
+	c.setStd(&std.enqDepth, uint64(q.Depth))
+	c.setStd(&std.deqDelta, now-q.Packet.at)
 	c.setStd(&std.deqDepth, uint64(depth))
-	c.setStd(&std.qid, uint64(q.prio))
-	c.setStd(&std.egressPort, uint64(q.port))
+	c.setStd(&std.qid, uint64(q.Priority))
+	c.setStd(&std.egressPort, uint64(q.Port))
 	c.setStd(&std.egressSpec, uint64(s.cfg.DropPort)+1)
 	c.setStd(&std.packetLength, uint64(c.length))
 	c.resetActs()
-	if c.id = q.id; c.id != 0 {
+	if c.id = q.Packet.id; c.id != 0 {
 		c.traceEgress(q, depth)
 	}
 	c.run(&s.prog.egress, false)
@@ -455,8 +452,8 @@ func (s *Switch) leave(q *queued, depth int) {
 	c.finish()
 }
 
-func (s *Switch) transmit(q *queued, b []byte) {
-	port := q.port
+func (s *Switch) transmit(q *place, b []byte) {
+	port := q.Port
 	if len(s.down) > 0 && s.down[port] {
 		s.stats.PortDown++
 		s.traceDrop(s.ctx.id, "the port is down")
@@ -475,11 +472,7 @@ func (s *Switch) transmit(q *queued, b []byte) {
 		return
 	}
 	s.stats.Transmitted++
-	if len(s.queues.lines) > 0 {
-		if l := &s.queues.port(port).line; l.speed > 0 {
-			l.took(q.send, len(b))
-		}
-	}
+	s.queues.Sent(port, q.Leaves, len(b))
 	if s.ctx.id != 0 {
 		s.traceTransmit(port, b)
 	}

@@ -347,46 +347,17 @@ func (s *Switch) SinceHit(now time.Duration, table int, match []Match, priority 
 
 // SetQueueDepth limits the packets in a queue; see Controls.
 func (s *Switch) SetQueueDepth(port uint32, prio int, packets int) {
-	s.queues.configure(port, prio, func(i int, q *queueState) {
-		if q == nil {
-			s.queues.depth[i] = packets
-			return
-		}
-		q.depth = packets
-	})
+	s.queues.SetDepth(port, prio, packets)
 }
 
 // SetQueueRate limits the rate of a queue; see Controls.
 func (s *Switch) SetQueueRate(port uint32, prio int, packetsPerSecond uint64) {
-	s.queues.configure(port, prio, func(i int, q *queueState) {
-		if q == nil {
-			s.queues.rate[i] = packetsPerSecond
-			return
-		}
-		q.rate = packetsPerSecond
-	})
-}
-
-// configure calls set for the queues meant, and with nil for the defaults.
-func (m *trafficManager) configure(port uint32, prio int, set func(int, *queueState)) {
-	for i := range m.prios {
-		if prio >= 0 && i != prio {
-			continue
-		}
-		if port != NoPort {
-			set(i, &m.port(port).q[i])
-			continue
-		}
-		set(i, nil)
-		for _, p := range m.ports {
-			set(i, &p.q[i])
-		}
-	}
+	s.queues.SetRate(port, prio, packetsPerSecond)
 }
 
 // SetPortSpeed has a port share a wire; see Controls.
 func (s *Switch) SetPortSpeed(port uint32, bitsPerSecond uint64) {
-	s.queues.setSpeed(port, bitsPerSecond)
+	s.queues.SetSpeed(port, bitsPerSecond)
 }
 
 // SetPortUp changes the state of a port; see Controls.

@@ -4,7 +4,10 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/weft-sdn/weft/internal/ring"
+
 	"github.com/weft-sdn/weft/dataplane/extern"
+	"github.com/weft-sdn/weft/dataplane/queue"
 	"github.com/weft-sdn/weft/dataplane/table"
 	"github.com/weft-sdn/weft/dataplane/trace"
 	"github.com/weft-sdn/weft/p4"
@@ -73,7 +76,7 @@ func (c Config) withDefaults() Config {
 		}
 	}
 	defInt(&c.Priorities, 8)
-	c.Priorities = min(c.Priorities, maxPriorities)
+	c.Priorities = min(c.Priorities, queue.MaxPriorities)
 	defInt(&c.MTU, 10240)
 	defInt(&c.InputQueue, 65536)
 	defInt(&c.RecirculationQueue, 4096)
@@ -140,10 +143,10 @@ type Switch struct {
 	sessions map[uint16]*CloneSession
 	down     map[uint32]bool
 
-	input   inputs       // received
-	again   ring[inItem] // recirculated and resubmitted
-	budget  tokenBucket  // of again
-	queues  trafficManager
+	input   inputs            // received
+	again   ring.Ring[inItem] // recirculated and resubmitted
+	budget  tokenBucket       // of again
+	queues  queue.Manager[queued]
 	phvs    []*phv
 	frames  []*frame
 	outBuf  []byte
@@ -164,7 +167,8 @@ func New(cfg Config, out Output) *Switch {
 	s.down = map[uint32]bool{}
 	s.ctx.sw = s
 	s.budget = tokenBucket{rate: s.cfg.RecirculationRate, burst: s.cfg.RecirculationBurst, tokens: s.cfg.RecirculationBurst}
-	s.queues.init(&s.cfg)
+	s.queues = queue.New[queued](queue.Config{Priorities: s.cfg.Priorities, Depth: s.cfg.QueueDepth, Rate: s.cfg.QueueRate,
+		PauseBuffer: uint64(s.cfg.PauseBuffer), PauseSpeed: s.cfg.PauseSpeed})
 	return s
 }
 
@@ -224,8 +228,8 @@ func (s *Switch) drain() {
 	if s.tracer != nil {
 		s.tracer.Forget()
 	}
-	s.input, s.again = inputs{}, ring[inItem]{}
-	s.queues.clear()
+	s.input, s.again = inputs{}, ring.Ring[inItem]{}
+	s.queues.Clear()
 }
 
 // inItem is a packet waiting for ingress. A recirculated or resubmitted one
@@ -262,7 +266,7 @@ func (s *Switch) Receive(now time.Duration, port uint32, data []byte) {
 		s.traceDrop(id, "the frame is longer than the MTU")
 	default:
 		q := s.input.of(port)
-		if q.len() >= s.cfg.InputQueue {
+		if q.Len() >= s.cfg.InputQueue {
 			s.stats.InputFull++
 			s.traceDrop(id, "the input queue is full")
 			return
@@ -287,22 +291,22 @@ func (s *Switch) Advance(now time.Duration) (next time.Duration, pending bool) {
 	s.budget.refill(s.now)
 	if s.pfcTable >= 0 {
 		s.readWatches()
-		s.queues.tick(s.now, s.flushStorm)
+		s.queues.Tick(s.now, s.dropStorm)
 	}
 	for turn := 0; ; turn++ {
-		if s.queues.size > 0 {
+		if s.queues.Len() > 0 {
 			s.egressAll()
 		}
-		if s.queues.events.len() > 0 {
+		if s.queues.Events() > 0 {
 			s.tellProgram()
 		}
 		switch {
-		case s.input.n > 0 && (s.again.len() == 0 || turn >= againTurns || s.budget.tokens == 0):
+		case s.input.n > 0 && (s.again.Len() == 0 || turn >= againTurns || s.budget.tokens == 0):
 			s.ingress(s.input.pop())
 			turn = 0
-		case s.again.len() > 0 && s.budget.take():
-			s.ingress(s.again.take())
-		case s.again.len() > 0:
+		case s.again.Len() > 0 && s.budget.take():
+			s.ingress(s.again.Take())
+		case s.again.Len() > 0:
 			return s.soonest(s.budget.ready(s.now))
 		default:
 			return s.soonest(-1)
@@ -316,7 +320,7 @@ const againTurns = 64
 
 // soonest is the earlier of at (negative is never) and the queues' next.
 func (s *Switch) soonest(at time.Duration) (time.Duration, bool) {
-	if t, ok := s.queues.nextDue(); ok && (at < 0 || t < at) {
+	if t, ok := s.queues.Due(); ok && (at < 0 || t < at) {
 		at = t
 	}
 	return max(at, 0), at >= 0

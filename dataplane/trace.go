@@ -83,12 +83,12 @@ func (c *ctx) traceIngress() {
 }
 
 // traceEgress takes a traced packet up that left a queue.
-func (c *ctx) traceEgress(q *queued, depth int) {
+func (c *ctx) traceEgress(q *place, depth int) {
 	if c.id = c.sw.traced(c.id); c.id == 0 {
 		return
 	}
 	c.told = told{spec: c.std(&c.sw.prog.std.egressSpec)}
-	waited := time.Duration(c.sw.micros()-q.at) * time.Microsecond
+	waited := time.Duration(c.sw.micros()-q.Packet.at) * time.Microsecond
 	c.tell(trace.Step{Dequeue: &trace.Dequeue{Waited: waited, Depth: depth}})
 }
 
@@ -100,10 +100,9 @@ func (c *ctx) traceProgramDrop() {
 }
 
 // traceQueue says that a packet waits for egress.
-func (s *Switch) traceQueue(q *queued) {
-	if s.traced(q.id) != 0 {
-		s.tracer.Step(q.id, trace.Step{Queue: &trace.Queue{Port: q.port, Priority: q.prio,
-			Depth: s.queues.port(q.port).q[q.prio].size - 1}})
+func (s *Switch) traceQueue(q *place, depth int) {
+	if s.traced(q.Packet.id) != 0 {
+		s.tracer.Step(q.Packet.id, trace.Step{Queue: &trace.Queue{Port: q.Port, Priority: q.Priority, Depth: depth}})
 	}
 }
 
@@ -145,9 +144,9 @@ func (s *Switch) traceReplicas(r *trace.Replicate, replicas []Replica) {
 }
 
 // traceReplica begins one copy.
-func (s *Switch) traceReplica(q *queued) trace.ID {
+func (s *Switch) traceReplica(q *place) trace.ID {
 	p := s.ctx.told.copying
-	p.Parent, p.Port, p.Instance, p.Length = s.ctx.id, q.port, q.rid, q.p.length
+	p.Parent, p.Port, p.Instance, p.Length = s.ctx.id, q.Port, q.Packet.rid, q.Packet.p.length
 	return s.traceNew(p)
 }
 

@@ -24,18 +24,20 @@ var allowed = map[string][]string{
 	"southbound": {"internal", "p4", "hostapi"},
 	"controller": {"internal", "topology", "southbound", "packet", "p4", "hostapi"},
 	"northbound": {"internal", "controller", "topology", "hostapi"},
-	"dataplane":  {"internal", "packet", "p4", "dataplane/bitfield", "dataplane/bmv2hash", "dataplane/bmv2json", "dataplane/extern", "dataplane/table"},
-	"endpoint":   {"internal", "packet", "hostapi"},
-	"service":    {"internal", "topology", "southbound", "controller", "northbound", "p4", "hostapi"},
-	"lab":        {"*"},
-	"test":       {"*", "test"},
-	"cmd":        {"*", "cmd"},
+	"dataplane": {"internal", "packet", "p4", "dataplane/bitfield", "dataplane/bmv2hash", "dataplane/bmv2json", "dataplane/extern",
+		"dataplane/queue", "dataplane/table"},
+	"endpoint": {"internal", "packet", "hostapi"},
+	"service":  {"internal", "topology", "southbound", "controller", "northbound", "p4", "hostapi"},
+	"lab":      {"*"},
+	"test":     {"*", "test"},
+	"cmd":      {"*", "cmd"},
 
 	// The parts of the embedded switch, from the ground up.
 	"dataplane/bitfield": {},
 	"dataplane/bmv2hash": {"packet"},
 	"dataplane/bmv2json": {},
 	"dataplane/extern":   {"dataplane/bitfield"},
+	"dataplane/queue":    {"internal", "packet", "p4"},
 	"dataplane/table":    {"dataplane/bitfield"},
 }
 

@@ -1,0 +1,74 @@
+package dataplane
+
+import (
+	"iter"
+
+	"github.com/weft-sdn/weft/dataplane/queue"
+	"github.com/weft-sdn/weft/dataplane/trace"
+)
+
+// queued is a packet that waits in an egress queue. Replicas share the packet state until they are
+// taken out.
+type queued struct {
+	p      *phv
+	rid    uint16
+	copied bool // rid is to be set
+	trunc  int
+	at     uint64 // microseconds, when queued
+	id     trace.ID
+}
+
+// place is the place of a packet in a queue; a negative priority on the way in is the packet's own.
+type place = queue.Place[queued]
+
+// QueueState is one priority queue of a port at a moment.
+type QueueState = queue.State
+
+// Queues yields the queues of the ports that have sent something or were configured, by port and
+// priority.
+func (s *Switch) Queues() iter.Seq[QueueState] { return s.queues.States() }
+
+// enqueue puts a packet into its queue or drops it.
+func (s *Switch) enqueue(e place) {
+	c := &e.Packet
+	if e.Priority < 0 {
+		e.Priority = int(c.p.std(&s.prog.std.priority))
+	}
+	if e.Priority >= s.cfg.Priorities {
+		s.stats.BadPriority++
+		s.traceDrop(c.id, "there is no such priority queue")
+		return
+	}
+	c.at, e.Octets = s.micros(), uint32(c.p.ingressLen)
+	switch s.queues.Admit(&e, c.p.port) {
+	case queue.Storm:
+		s.stats.StormDrop++
+		s.traceDrop(c.id, "the watchdog drops what a pause does not let go")
+		return
+	case queue.BufferFull:
+		s.stats.PauseBufferFull++
+		s.traceDrop(c.id, "the buffer of the queue is full")
+		return
+	}
+	depth, ok := s.queues.Push(e, s.now)
+	if !ok {
+		s.stats.QueueFull++
+		s.traceDrop(c.id, "the queue is full")
+		return
+	}
+	if c.id != 0 {
+		s.traceQueue(&e, depth)
+	}
+	c.p.refs++
+}
+
+// egressAll runs every packet that may leave.
+func (s *Switch) egressAll() {
+	for {
+		e, depth, ok := s.queues.Pop(s.now)
+		if !ok {
+			return
+		}
+		s.egress(e, depth)
+	}
+}

@@ -1,0 +1,137 @@
+package queue
+
+import (
+	"slices"
+	"time"
+
+	"github.com/weft-sdn/weft/internal/ring"
+)
+
+// frameOverhead is what a frame takes on an Ethernet wire beside its octets, in octets: preamble and
+// start delimiter, check sequence, gap (IEEE 802.3).
+const frameOverhead = 8 + 4 + 12
+
+// line is the wire of a port with a speed: a frame leaves when the frame before is out, the one of
+// the highest priority that may leave. A port without a speed whose queues are watched holds packets
+// in the same way, and its frames take no time.
+type line[P any] struct {
+	speed   uint64                // bits a second; 0: none
+	free    time.Duration         // when the last frame is out
+	rest    uint64                // of a nanosecond, in units of 1/speed, that free leaves out
+	waiting int                   // packets in held
+	held    []ring.Ring[Place[P]] // by priority; nil: nothing is held here
+}
+
+// hold queues a packet for a port with a speed.
+func (l *line[P]) hold(e Place[P]) {
+	l.held[e.Priority].Push(e)
+	l.waiting++
+}
+
+// next returns the priority of the packet that leaves next, and when it may; -1 when none waits.
+func (p *portQueues[P]) next() (prio int, at time.Duration) {
+	l := &p.line
+	prio, at = -1, 0
+	for i := len(l.held) - 1; i >= 0 && l.waiting > 0; i-- {
+		if l.held[i].Len() == 0 {
+			continue
+		}
+		// A queue's own rate, and a pause, hold that queue only.
+		may := max(l.free, l.held[i].Peek().Leaves)
+		if w := p.q[i].watch; w != nil {
+			may = w.ready(may)
+		}
+		if prio < 0 || may < at {
+			prio, at = i, may
+		}
+	}
+	return prio, at
+}
+
+// took accounts for a frame that began to leave at a time.
+func (l *line[P]) took(at time.Duration, octets int) {
+	total := uint64(octets+frameOverhead)*8*uint64(time.Second) + l.rest
+	if at > l.free {
+		l.free = at
+	}
+	l.free += time.Duration(total / l.speed)
+	l.rest = total % l.speed
+}
+
+// SetSpeed has the packets of a port take their time on an Ethernet wire of bitsPerSecond; 0 is no
+// limit.
+func (m *Manager[P]) SetSpeed(port uint32, bitsPerSecond uint64) {
+	p := m.port(port)
+	if bitsPerSecond > 0 {
+		m.holdPort(p)
+	}
+	p.line.speed, p.line.rest = bitsPerSecond, 0
+	m.release(p)
+}
+
+// Sent accounts for a frame that began to leave a port at a time; on a port with a speed the next
+// one waits for its end.
+func (m *Manager[P]) Sent(port uint32, at time.Duration, octets int) {
+	if len(m.lines) == 0 {
+		return
+	}
+	if l := &m.port(port).line; l.speed > 0 {
+		l.took(at, octets)
+	}
+}
+
+// holdPort has the packets of a port wait by priority.
+func (m *Manager[P]) holdPort(p *portQueues[P]) {
+	if p.line.held == nil {
+		p.line.held = make([]ring.Ring[Place[P]], len(m.prios))
+		m.lines = append(m.lines, p)
+	}
+}
+
+// release moves the packets of a port to the queues of their priorities when neither a wire nor a
+// watch holds them.
+func (m *Manager[P]) release(p *portQueues[P]) {
+	if p.line.speed > 0 {
+		return
+	}
+	p.line.free = 0
+	if slices.ContainsFunc(p.q, func(q queueState) bool { return q.watch != nil }) {
+		return
+	}
+	m.lines = slices.DeleteFunc(m.lines, func(o *portQueues[P]) bool { return o == p })
+	for i := range p.line.held {
+		for h := &p.line.held[i]; h.Len() > 0; {
+			m.prios[i].ready.Push(h.Pop())
+		}
+	}
+	p.line = line[P]{}
+}
+
+// popLine takes a packet whose turn on its port's wire has come.
+func (m *Manager[P]) popLine(now time.Duration) (e Place[P], depth int, ok bool) {
+	for _, p := range m.lines {
+		prio, at := p.next()
+		if prio < 0 || at > now {
+			continue
+		}
+		e = p.line.held[prio].Pop()
+		e.Leaves = at
+		p.line.waiting--
+		if w := p.q[prio].watch; w != nil {
+			w.left(at, e.Octets)
+		}
+		m.took(p, &e, now)
+		return e, p.q[prio].size, true
+	}
+	return e, 0, false
+}
+
+// linesDue returns when the next packet that waits for a wire may leave.
+func (m *Manager[P]) linesDue() (at time.Duration, ok bool) {
+	for _, p := range m.lines {
+		if prio, t := p.next(); prio >= 0 && (!ok || t < at) {
+			at, ok = t, true
+		}
+	}
+	return at, ok
+}

@@ -141,6 +141,10 @@ func TestScenario1(t *testing.T) {
 	if !slices.Equal(r1.Accepts, want) {
 		t.Errorf("R1 accepts %+v, want %+v", r1.Accepts, want)
 	}
+	want = []Accept{{SID: down.SID, Source: b.w.nodes["R1"].Loopback, Slice: 1, Priority: 3, Port: 1}}
+	if !slices.Equal(r3.Accepts, want) {
+		t.Errorf("R3 accepts %+v, want %+v", r3.Accepts, want)
+	}
 	if u := r1.Queues[0].Upstreams; len(u) != 1 || u[0] != (Upstream{Port: 101}) {
 		t.Errorf("R1 pauses %+v, want the tenant's port", u)
 	}
@@ -155,6 +159,38 @@ func TestScenario1(t *testing.T) {
 	}
 	if q := b.Quality(up); !q.Probed || q.Down || q.RTT != 20*time.Millisecond {
 		t.Errorf("quality %+v", q)
+	}
+}
+
+// TestTunnelsOverTwoNodes: with two nodes between, the tunnel upward crosses them in the reverse order of the tunnel
+// downward, which is that of the policy.
+func TestTunnelsOverTwoNodes(t *testing.T) {
+	b := newBed(t, figure3())
+	b.must(b.PutPolicy(Policy{Name: "wan", Way: Way{Headend: "R1", Endpoint: "R3", Via: node("R4", "R5")}}))
+	b.must(b.PutTenant(b.tenant("a", 1, 3, "wan")))
+	b.must(b.PutRequest(lossless("pfc")))
+	b.step(time.Second)
+	d := b.deployment("wan", "pfc")
+	if len(d.Tunnels) != 2 {
+		t.Fatalf("tunnels %+v", d.Tunnels)
+	}
+	for _, c := range []struct {
+		tunnel *Tunnel
+		from   string
+		text   string
+		list   []netip.Addr
+	}{
+		{&d.Tunnels[0], "R3", "R3.End R5.End R4.End R1.End.X.PFC", []netip.Addr{b.w.sid("R5", 1), b.w.sid("R4", 1)}},
+		{&d.Tunnels[1], "R1", "R1.End R4.End R5.End R3.End.X.PFC", []netip.Addr{b.w.sid("R4", 1), b.w.sid("R5", 1)}},
+	} {
+		if got := c.tunnel.text(); got != c.text || !slices.Equal(c.tunnel.List, c.list) || c.tunnel.Nodes != 2 {
+			t.Errorf("%s by %v over %d nodes, want %s by %v over 2", got, c.tunnel.List, c.tunnel.Nodes, c.text, c.list)
+		}
+		lists := b.Node(topology.NodeID(c.from)).Lists
+		i := slices.IndexFunc(lists, func(l List) bool { return l.ID == b.ListNumber(c.tunnel) })
+		if i < 0 || !slices.Equal(lists[i].SIDs, c.list) || lists[i].Source != b.w.nodes[c.from].Loopback {
+			t.Errorf("%s holds %+v, want list %d with %v", c.from, lists, b.ListNumber(c.tunnel), c.list)
+		}
 	}
 }
 
@@ -304,6 +340,41 @@ func TestTunnelLost(t *testing.T) {
 	}
 	if n := count(b.saw, "pfc.tunnel-recovered R3 to R1"); n != 1 {
 		t.Errorf("%d returns reported: %v", n, b.saw)
+	}
+}
+
+// TestTunnelBackTouchesPolicy: the status of a PFC policy is looked at again when its tunnel is back, also when the
+// round trip is the same as before.
+func TestTunnelBackTouchesPolicy(t *testing.T) {
+	b := newBed(t, figure3())
+	b.figure3()
+	b.must(b.PutRequest(lossless("pfc")))
+	b.step(time.Second)
+	lost := func(p Probe) time.Duration {
+		if p.From == "R3" {
+			return 0
+		}
+		return 20 * time.Millisecond
+	}
+	b.rtt = lost
+	b.step(time.Second)
+	// The core alone, without work, so that what one answer makes ready can be seen.
+	for back := false; !back; {
+		b.at += 10 * time.Millisecond
+		b.Tick(b.at)
+		r := b.Ready()
+		for _, p := range r.Probes {
+			if p.From != "R3" {
+				b.Answered(p.From, p.Cookie, p.Seq, 20*time.Millisecond)
+				b.Ready()
+				continue
+			}
+			b.Answered(p.From, p.Cookie, p.Seq, 20*time.Millisecond)
+			r, back = b.Ready(), true
+			if !slices.ContainsFunc(r.Events, func(e Event) bool { return e.Type == TunnelBack }) || !slices.Equal(r.Policies, []string{"pfc"}) {
+				t.Errorf("the answer makes ready %+v, want an event and the policy pfc", r)
+			}
+		}
 	}
 }
 

@@ -126,8 +126,9 @@ func (c *Core) Answered(from topology.NodeID, cookie, seq uint32, rtt time.Durat
 	if m.down {
 		m.down = false
 		c.event(TunnelBack, c.ends(m), "")
+		c.touchWay(m)
 	}
-	if m.answers == 1 || m.down {
+	if m.answers == 1 {
 		c.touchWay(m)
 	}
 	if m.rtt.add(rtt) {

@@ -1,0 +1,187 @@
+// Package fluid computes what flows would get from a network if they were fluids: the max-min fair
+// rates of flows each of which may be divided over several paths in any way. It is what packets in a
+// network are measured by, and knows neither packets nor time.
+package fluid
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/optimize/convex/lp"
+)
+
+// ErrDemand: a demand cannot be met at any rate, or a number of it cannot be used.
+var ErrDemand = errors.New("invalid demand")
+
+// A Demand is flows that may use the same paths. By symmetry all of them get the same rate.
+type Demand struct {
+	Flows int     // 1 or more
+	Paths [][]int // links of each path, as indexes of capacities; a path without links is not limited by any
+}
+
+// Parts of the greatest capacity below which a difference of rates is none. The solver's own
+// tolerance is far below.
+const (
+	solverTolerance = 1e-10
+	tolerance       = 1e-6
+)
+
+// MaxMin returns the rate of a flow of each demand, in the unit of the capacities, with which none can
+// have more unless another that has no more gets less. These rates are unique. It raises the rates of
+// all demands alike until some cannot rise, fixes these, and goes on with the others (progressive
+// filling; D. Bertsekas and R. Gallager, Data Networks, section 6.5.2, for one path a flow). The error
+// wraps ErrDemand, or is the solver's.
+func MaxMin(capacities []float64, demands []Demand) ([]float64, error) {
+	largest := 0.0
+	for i, c := range capacities {
+		if c < 0 {
+			return nil, fmt.Errorf("capacity of link %d: %v: want 0 or more: %w", i, c, ErrDemand)
+		}
+		largest = max(largest, c)
+	}
+	for i, d := range demands {
+		switch {
+		case d.Flows < 1:
+			return nil, fmt.Errorf("demand %d: %d flows: want 1 or more: %w", i, d.Flows, ErrDemand)
+		case slices.ContainsFunc(d.Paths, func(p []int) bool { return len(p) == 0 }):
+			return nil, fmt.Errorf("demand %d: a path without links: %w", i, ErrDemand)
+		}
+		for _, p := range d.Paths {
+			for _, l := range p {
+				if l < 0 || l >= len(capacities) {
+					return nil, fmt.Errorf("demand %d: link %d: want 0 to %d: %w", i, l, len(capacities)-1, ErrDemand)
+				}
+			}
+		}
+	}
+	f := filling{demands: demands, capacities: make([]float64, len(capacities)), rates: make([]float64, len(demands)), fixed: make([]bool, len(demands))}
+	for i, c := range capacities {
+		f.capacities[i] = c / max(largest, 1)
+		if largest > 0 {
+			f.capacities[i] = c / largest
+		}
+	}
+	for i, d := range demands {
+		f.fixed[i] = len(d.Paths) == 0 // at 0
+	}
+	for slices.Contains(f.fixed, false) {
+		if err := f.raise(); err != nil {
+			return nil, err
+		}
+	}
+	for i := range f.rates {
+		f.rates[i] *= largest
+	}
+	return f.rates, nil
+}
+
+// A filling is the state of progressive filling. Capacities are parts of the greatest.
+type filling struct {
+	capacities []float64
+	demands    []Demand
+	rates      []float64 // of a flow; of demands that are not fixed, the rate that all of these have
+	fixed      []bool
+}
+
+// raise raises the rates that are not fixed as far as they rise together, and fixes those that cannot
+// rise alone.
+func (f *filling) raise() error {
+	together := make([]float64, len(f.demands))
+	for i := range f.demands {
+		if !f.fixed[i] {
+			together[i] = 1
+		}
+	}
+	level, err := f.most(together, f.rates)
+	if err != nil {
+		return err
+	}
+	var rising []int
+	for i := range f.demands {
+		if !f.fixed[i] {
+			rising = append(rising, i)
+			f.rates[i] += level
+		}
+	}
+	stuck := 0
+	for _, i := range rising {
+		alone := make([]float64, len(f.demands))
+		alone[i] = 1
+		// What is exactly full may be found to be over-full by a rounding error.
+		base := slices.Clone(f.rates)
+		for j := range base {
+			base[j] *= 1 - tolerance/10
+		}
+		more, err := f.most(alone, base)
+		if err != nil {
+			return err
+		}
+		if more < tolerance {
+			f.fixed[i] = true
+			stuck++
+		}
+	}
+	if stuck == 0 {
+		return fmt.Errorf("fluid: no demand of %d is limited at a level of %v", len(rising), level)
+	}
+	return nil
+}
+
+// most is the greatest t such that every flow of each demand gets base + t x grow.
+func (f *filling) most(grow, base []float64) (float64, error) {
+	paths := 0
+	for _, d := range f.demands {
+		paths += len(d.Paths)
+	}
+	// Columns: the rate of each path, the slack of each link, t. Rows: links, demands.
+	var used []int // links on paths
+	row := make([]int, len(f.capacities))
+	for i := range row {
+		row[i] = -1
+	}
+	for _, d := range f.demands {
+		for _, p := range d.Paths {
+			for _, l := range p {
+				if row[l] < 0 {
+					row[l] = len(used)
+					used = append(used, l)
+				}
+			}
+		}
+	}
+	var carried []int // demands with paths
+	for i, d := range f.demands {
+		if len(d.Paths) > 0 {
+			carried = append(carried, i)
+		}
+	}
+	rows, columns := len(used)+len(carried), paths+len(used)+1
+	t := columns - 1
+	a, b, cost := mat.NewDense(rows, columns, nil), make([]float64, rows), make([]float64, columns)
+	cost[t] = -1
+	for r, l := range used {
+		a.Set(r, paths+r, 1)
+		b[r] = f.capacities[l]
+	}
+	column := 0
+	for k, i := range carried {
+		d, r := f.demands[i], len(used)+k
+		n := float64(d.Flows)
+		for _, p := range d.Paths {
+			a.Set(r, column, 1/n)
+			for _, l := range p {
+				a.Set(row[l], column, a.At(row[l], column)+1)
+			}
+			column++
+		}
+		a.Set(r, t, -grow[i])
+		b[r] = base[i]
+	}
+	_, x, err := lp.Simplex(cost, a, b, solverTolerance, nil)
+	if err != nil {
+		return 0, fmt.Errorf("fluid: %d links, %d demands: %w", len(used), len(carried), err)
+	}
+	return x[t], nil
+}

@@ -204,7 +204,8 @@ func (q *QP) nextAgain() (psn uint32, ok bool) {
 
 // send sends the packet that is next, by one of the ports that are free. false means that there is no path by these.
 func (q *QP) send(now time.Duration, free packet.PortMask) bool {
-	path, ok := q.path(now, UseData, free)
+	reachable := q.host.reachable(q.cfg.RemoteAddr)
+	path, ok := q.path(now, UseData, q.cfg.Sprayer.Take(free&reachable, reachable&^free))
 	if !ok {
 		return false
 	}

@@ -11,6 +11,10 @@ import (
 // Sprayer chooses the path of every packet of one queue pair, from the entropy values of its profile (OCP MRC 1.0, §9.3), and learns what became of
 // it. No call may call back into the queue pair.
 type Sprayer interface {
+	// Take says which of the ports that are free a data packet may take now. It is asked before Next is asked for data, with
+	// the ports that lead to the peer and are busy: a queue pair waits for one of these when it may take none of the free ones,
+	// which are left to other queue pairs. It returns one of the free ports at least when none is busy and there is a path by one.
+	Take(free, busy packet.PortMask) packet.PortMask
 	// Next chooses the path of the packet that is sent now. ports are those that could take it; a path by another one must not be chosen. ok is
 	// false when there is no path by these ports: a data packet then waits until the ports change, an answer is dropped and counted.
 	Next(now time.Duration, use Use, ports packet.PortMask) (p Path, ok bool)
@@ -112,6 +116,9 @@ func (r *RoundRobin) Next(_ time.Duration, _ Use, ports packet.PortMask) (Path, 
 	}
 	return Path{}, false
 }
+
+// Take is all ports that are free.
+func (*RoundRobin) Take(free, _ packet.PortMask) packet.PortMask { return free }
 
 // Feedback does nothing.
 func (*RoundRobin) Feedback(time.Duration, PathID, Signal) {}

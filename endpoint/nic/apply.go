@@ -203,6 +203,7 @@ func count(from, to *profile) {
 
 func (n *NIC) replace(f *flow, p *profile, by func(spray.Profile) error) {
 	_ = by(n.values(f, p)) // it was valid when it was compiled
+	f.set.Share(p.shared())
 }
 
 // flipFlow denies and allows values of a flow. One that was bad and is denied is bad no more.

@@ -82,6 +82,9 @@ func (n *NIC) DestroyQP(qpn uint32) error {
 	}
 	if i := slices.IndexFunc(n.flows, func(f *flow) bool { return f.qpn == qpn }); i >= 0 {
 		n.flows[i].leave()
+		if set := n.flows[i].set; set != nil {
+			set.Share(nil) // the others are not to wait for what it has under way
+		}
 		n.flows = slices.Delete(n.flows, i, i+1)
 	}
 	return nil
@@ -97,6 +100,7 @@ func (n *NIC) newSet(f *flow, p *profile) (*spray.Set, error) {
 	if err != nil {
 		return nil, fmt.Errorf("host %s: QP %#x: %w: %w", n.cfg.Host.Name, f.qpn, endpoint.ErrConfig, err)
 	}
+	set.Share(p.shared())
 	return set, nil
 }
 
@@ -173,6 +177,9 @@ func (f *flow) Next(now time.Duration, use mrc.Use, ports packet.PortMask) (mrc.
 	}
 	return f.set.Next(now, use, ports)
 }
+
+// Take is the ports that a data packet may go by now.
+func (f *flow) Take(free, busy packet.PortMask) packet.PortMask { return f.set.Take(free, busy) }
 
 // Feedback is what became of a packet.
 func (f *flow) Feedback(now time.Duration, id mrc.PathID, s mrc.Signal) { f.set.Feedback(now, id, s) }

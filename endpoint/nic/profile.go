@@ -18,6 +18,7 @@ type profile struct {
 	retired map[hostapi.EV]counted // what queue pairs counted that do not use the profile any more
 	answers *spray.Set             // paths of answers to endpoint requests
 	flows   int                    // queue pairs that use it
+	balance *spray.Balance         // how ports compare, which these learn together
 }
 
 // counted is the counters of a value.
@@ -25,7 +26,7 @@ type counted struct{ sent, lost uint64 }
 
 // compile makes a profile that the transport can use. The error is a *hostapi.FieldError.
 func (n *NIC) compile(p *hostapi.Profile) (*profile, error) {
-	c := &profile{is: p, retired: make(map[hostapi.EV]counted)}
+	c := &profile{is: p, retired: make(map[hostapi.EV]counted), balance: spray.NewBalance()}
 	field := fmt.Sprintf("set_profiles[%s]", p.Name)
 	if p.Mode == hostapi.ModeAuto {
 		if p.Count > spray.MaxEVs {
@@ -51,6 +52,14 @@ func (n *NIC) compile(p *hostapi.Profile) (*profile, error) {
 
 // auto says that queue pairs draw their own values.
 func (p *profile) auto() bool { return p == nil || p.is.Mode == hostapi.ModeAuto }
+
+// shared is what queue pairs of the profile learn together; nil: each learns by itself.
+func (p *profile) shared() *spray.Balance {
+	if p.auto() {
+		return nil
+	}
+	return p.balance
+}
 
 // differing are the indexes of values that another version of the profile, with the same values, denies or allows.
 func (p *profile) differing(to *hostapi.Profile) (indexes []int) {

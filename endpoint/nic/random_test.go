@@ -161,6 +161,9 @@ func check(t *rapid.T, n *NIC, heard *listener) {
 		if f.set.Ports() != ports {
 			t.Fatalf("QP %d: ports %#x, want %#x", f.qpn, f.set.Ports(), ports)
 		}
+		if shared := f.profile.shared(); shared != nil && f.set.Balance() != shared {
+			t.Fatalf("QP %d does not learn with the others of profile %s", f.qpn, serving.Name)
+		}
 		checkWindow(t, n, f, serving)
 		if serving == nil || serving.Mode == hostapi.ModeAuto {
 			want := 16

@@ -16,8 +16,10 @@ func (s *Set) Feedback(now time.Duration, id mrc.PathID, signal mrc.Signal) {
 	}
 	switch signal {
 	case mrc.SignalArrived:
+		s.balance.heard(s, e.Port, 0)
 		e.arrived()
 	case mrc.SignalMarked:
+		s.balance.heard(s, e.Port, 1)
 		e.arrived()
 		e.counts.Marked++
 		e.skip()
@@ -25,12 +27,15 @@ func (s *Set) Feedback(now time.Duration, id mrc.PathID, signal mrc.Signal) {
 		e.arrived()
 		s.assumeBad(now, e)
 	case mrc.SignalTrimmed:
+		s.balance.heard(s, e.Port, trimmed)
 		e.losses = 0
 		e.counts.Trimmed++
 		e.skip()
 	case mrc.SignalTrimmedLastHop, mrc.SignalRefused:
+		s.balance.heard(s, e.Port, 0)
 		e.losses = 0 // the path is innocent
 	case mrc.SignalLost, mrc.SignalTimeout:
+		s.balance.heard(s, e.Port, 0)
 		e.counts.Lost++
 		e.losses++
 		if e.losses >= s.cfg.BadAfter {

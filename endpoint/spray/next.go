@@ -43,6 +43,8 @@ func (s *Set) Next(_ time.Duration, use mrc.Use, ports packet.PortMask) (p mrc.P
 		default:
 			s.data.turn(passed)
 			e.counts.Sent++
+			s.balance.sent(s)
+			s.turn[e.Port] = max(0, s.turn[e.Port]-1)
 			return e.path, true
 		}
 	}

@@ -23,6 +23,9 @@ type Set struct {
 	alive     [packet.MaxPort + 1]int // values GOOD or SKIP, by port
 	usable    int                     // of these, on ports that are up
 	bad       int                     // values ASSUMED_BAD
+	balance   *Balance
+	flying    int                         // packets sent of which nothing was heard
+	turn      [packet.MaxPort + 1]float64 // by port, 0 to 1: 1 when it may be taken
 }
 
 var _ mrc.Sprayer = (*Set)(nil)
@@ -54,7 +57,7 @@ func New(cfg Config, p Profile) (*Set, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	s := &Set{cfg: cfg, ports: AllPorts}
+	s := &Set{cfg: cfg, ports: AllPorts, balance: NewBalance()}
 	s.rng.Seed(cfg.Seed, 0x6d7263) // other users of the seed draw other streams
 	if err := s.Replace(p); err != nil {
 		return nil, err

@@ -1,0 +1,129 @@
+package spray
+
+import (
+	"testing"
+
+	"github.com/weft-sdn/weft/endpoint/mrc"
+	"github.com/weft-sdn/weft/packet"
+)
+
+// congestPort sends packets over a set whose ports have room in turn, marks or trims what goes by port 1,
+// and returns how many the set sent by each port after a while.
+func congestPort(t *testing.T, sets []*Set, signal mrc.Signal, packets int) (by [3]int) {
+	t.Helper()
+	for i := range packets {
+		s := sets[i%len(sets)]
+		port := 1 + i/len(sets)%2
+		free := packet.PortMask(0).With(port)
+		take := s.Take(free, AllPorts&^free)
+		if take&^free != 0 {
+			t.Fatalf("takes ports %v of %v", take, free)
+		}
+		if take == 0 {
+			continue
+		}
+		p, ok := s.Next(0, mrc.UseData, take)
+		if !ok || p.Port != port {
+			t.Fatalf("port %d, %v, want %d", p.Port, ok, port)
+		}
+		if i >= packets/2 {
+			by[port]++
+		}
+		if port == 1 {
+			s.Feedback(0, p.ID, signal)
+		} else {
+			s.Feedback(0, p.ID, mrc.SignalArrived)
+		}
+	}
+	return by
+}
+
+// TestBalance: what cannot be sent by a congested port waits for a better one; the congested one is still
+// tried, and has its half again when its packets arrive unmarked.
+func TestBalance(t *testing.T) {
+	for _, signal := range []mrc.Signal{mrc.SignalMarked, mrc.SignalTrimmed} {
+		sets := []*Set{newSet(t, profile(8, 2), func(*Config) {})}
+		if by := congestPort(t, sets, mrc.SignalArrived, 4000); by != [3]int{0, 1000, 1000} {
+			t.Errorf("without marks: %v, want half by each port", by)
+		}
+		// The least weight is a sixteenth, and a quarter of the best is tolerated: a quarter of the turns.
+		if by := congestPort(t, sets, signal, 4000); by[2] != 1000 || by[1] < 240 || by[1] > 260 {
+			t.Errorf("port 1 %v: %v, want 1000 by port 2 and a quarter of that by port 1", signal, by)
+		}
+		if by := congestPort(t, sets, mrc.SignalArrived, 4000); by != [3]int{0, 1000, 1000} {
+			t.Errorf("after the marks: %v, want half by each port", by)
+		}
+	}
+}
+
+// TestBalanceTolerates: no port is avoided for few marks more, nor when all are congested alike.
+func TestBalanceTolerates(t *testing.T) {
+	s := newSet(t, profile(8, 2), func(*Config) {})
+	for port, weight := range map[int]float64{1: 0.3, 2: 1} {
+		s.balance.weight[port] = weight
+	}
+	one := packet.PortMask(0).With(1)
+	if s.Take(one, AllPorts&^one) != one {
+		t.Error("a port with more than a quarter of the best weight is avoided")
+	}
+	s.balance.weight = [len(s.balance.weight)]float64{1: leastWeight, 2: leastWeight}
+	if s.Take(one, AllPorts&^one) != one {
+		t.Error("a port is avoided for one that is no better")
+	}
+}
+
+// TestTakeWithoutOther: a congested port is taken when the better one is not up, leads nowhere, or is
+// free too and may be chosen; a set that waits has a port to wait for.
+func TestTakeWithoutOther(t *testing.T) {
+	one, two := packet.PortMask(0).With(1), packet.PortMask(0).With(2)
+	congested := func() *Set {
+		s := newSet(t, profile(8, 2), func(*Config) {})
+		s.balance.weight[1] = leastWeight
+		return s
+	}
+	if s := congested(); s.Take(one, two) != 0 || s.Take(one|two, 0) != two {
+		t.Error("a congested port is taken instead of a better one")
+	}
+	if s := congested(); s.Take(one, 0) != one {
+		t.Error("waits for a port that is not busy")
+	}
+	s := congested()
+	s.SetPorts(one)
+	if s.Take(one, two) != one {
+		t.Error("waits for a port that is down")
+	}
+	s = congested()
+	for i := range s.Len() {
+		if s.evs[i].Port == 2 {
+			if err := s.Deny(i); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if s.Take(one, two) != one {
+		t.Error("waits for a port without values")
+	}
+}
+
+// TestShare: sets that share a balance learn together, from as few packets as one alone, and one that
+// leaves takes what it has under way with it.
+func TestShare(t *testing.T) {
+	b := NewBalance()
+	var sets []*Set
+	for i := range 16 {
+		s := newSet(t, profile(8, 2), func(c *Config) { c.Seed = uint64(i) })
+		s.Share(b)
+		sets = append(sets, s)
+	}
+	congestPort(t, sets, mrc.SignalTrimmed, 16*12) // 12 turns of each
+	if b.weight[1] > 0.2 || b.weight[2] != 1 {
+		t.Errorf("weights %v, want at most 0.2 for port 1 and 1 for port 2", b.weight[1:3])
+	}
+	if _, ok := sets[0].Next(0, mrc.UseData, AllPorts); !ok || b.flying != 1 || sets[0].flying != 1 {
+		t.Errorf("%d under way, want 1", b.flying)
+	}
+	sets[0].Share(nil)
+	if b.flying != 0 || sets[0].balance == b || sets[0].balance.flying != 1 {
+		t.Errorf("%d under way after the set left, %d with it", b.flying, sets[0].balance.flying)
+	}
+}

@@ -215,6 +215,24 @@ func TestMultiplicativeDecrease(t *testing.T) {
 	}
 }
 
+// TestFloorIsOnePacket: a window cut to its floor stays there, although a period has passed: a queue pair
+// may send while cwnd > inflight, so with any more it would have two packets in flight. Above the floor the
+// increase of a period comes with the cut.
+func TestFloorIsOnePacket(t *testing.T) {
+	c := newQPCC(t, nil)
+	late := func(window int) int {
+		c.cwnd, c.avg, c.lastCut, c.lastAdjust = int64(window), float64(90*us), never, never
+		c.OnSACK(sack(100*us, c.cfg.MTU, 90*us, true))
+		return c.Window()
+	}
+	if got := late(c.cfg.MTU); got != c.cfg.MinCwnd {
+		t.Errorf("window %d, want %d", got, c.cfg.MinCwnd)
+	}
+	if got, want := late(20*c.cfg.MTU), 10*c.cfg.MTU+int(c.cfg.Eta); got != want {
+		t.Errorf("window %d, want half and %d more: %d", got, int(c.cfg.Eta), want)
+	}
+}
+
 func TestAverageDelay(t *testing.T) {
 	c := newQPCC(t, nil)
 	c.OnSACK(sack(us, 0, 8*us, false))

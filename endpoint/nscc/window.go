@@ -21,6 +21,10 @@ func (c *QPCC) adjust(now time.Duration, newly int64, delay time.Duration, marke
 		c.grow(newly, delay, share)
 	case late:
 		c.cut(now)
+		if c.cwnd <= int64(c.cfg.MinCwnd) {
+			// A queue pair may send while cwnd > inflight: anything above one packet would be two.
+			c.inc, share = 0, 0
+		}
 	}
 	c.clamp()
 	c.apply(now, share)

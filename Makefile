@@ -15,7 +15,7 @@ demo: build
 # packages that use it, and takes minutes for it. A test fails when code of these starts a goroutine.
 ALONE = ./controller/ev ./controller/suspect ./dataplane ./dataplane/bitfield ./dataplane/bmv2hash ./dataplane/bmv2json ./dataplane/extern \
 	./dataplane/queue ./dataplane/replay ./dataplane/setup ./dataplane/stf ./dataplane/table \
-	./endpoint ./endpoint/mrc ./endpoint/nic ./endpoint/nscc ./endpoint/spray ./internal/ring ./packet \
+	./endpoint ./endpoint/mrc ./endpoint/nic ./endpoint/nscc ./endpoint/spray ./internal/ring ./lab/fluid ./packet \
 	./test/arch ./test/fabric ./test/faults ./test/multipath ./test/pfc
 
 # What does less when it is short: the packages whose tests ask for that.
@@ -56,6 +56,7 @@ soak:
 	WEFT_SEEDS=20000 $(GO) test -timeout 24h -run '^TestWrites' -v ./endpoint/mrc
 	WEFT_SEEDS=50 $(GO) test -timeout 24h -run '^(TestIncast|TestSpread)$$' -v ./test/multipath
 	WEFT_SEEDS=100 $(GO) test -timeout 24h -run '^(TestGreyLink|TestCongestionIsNotGrey|TestLinkDownToApply)$$' -v ./test/multipath
+	WEFT_CAPACITY=all $(GO) test -timeout 24h -run '^TestCapacityKept$$' -v ./test/multipath
 
 # Figures as JSON lines on standard output: see docs/benchmarks.md.
 bench:

@@ -240,9 +240,14 @@ func (a *audit) write(wire *Wire, l *headers) {
 	}
 	a.want(l.bth[0] == op, l, wire, "opcode of the packet's place", op)
 	a.want(n == mrcMTU || n < mrcMTU && op >= opLast, l, wire, "PMTU of payload", n)
-	a.want(uint64(l.psn()) == (0xfffff0+va/mrcMTU)&0xffffff, l, wire, "RETH's address is that of this packet", va)
+	at, message := uint64((l.psn()-0xfffff0)&0xffffff)*mrcMTU, uint64(meshMessage) // octets written before
+	if at != va {                                                                  // the flow writes the memory of one message over and over
+		message = uint64(length)
+		at %= message
+	}
+	a.want(at == va, l, wire, "RETH's address is that of this packet", va)
 	a.want(be32(reth[8:])-meshRKey == l.qpn()-meshQPN, l, wire, "R_Key")
-	a.want(be16(meth[2:]) == uint16(va/meshMessage+1) && be16(meth) == 0, l, wire, "MSN", meth)
+	a.want(be16(meth[2:]) == uint16(uint64((l.psn()-0xfffff0)&0xffffff)*mrcMTU/message+1) && be16(meth) == 0, l, wire, "MSN", meth)
 	a.want(l.bth[8]&0x10 != 0 && ts[2] == 0 && ts[3] == 1, l, wire, "TSETH", ts)
 }
 

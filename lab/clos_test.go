@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestClosOfThreeTiers: pods have no links to each other but by T2s, and odd numbers come out even.
@@ -58,5 +59,33 @@ func TestClosRefuses(t *testing.T) {
 	}
 	if err := (ClosConfig{Tiers: 3, T0: 1, T1: 1}).Validate(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestQueues: queues hold two bandwidth-delay products and some packets of each queue pair that an
+// all-to-all has on a link, marks follow the product alone, and probes wait for a full queue.
+func TestQueues(t *testing.T) {
+	for _, c := range []struct {
+		fabric        ClosConfig
+		packets       uint32
+		markFrom, all uint32
+	}{
+		{ClosConfig{}, 31, 3, 12},                       // of 15.9 packets a product
+		{ClosConfig{Tiers: 3}, 47, 4, 19},               // of 23.9; 12 queue pairs an uplink
+		{ClosConfig{Hosts: 64}, 3 * 96, 3, 12},          // 16 x 48 queue pairs over 8 uplinks
+		{ClosConfig{Hosts: 64, Tiers: 3}, 576, 4, 19},   // over 4
+		{ClosConfig{T0: 1, T1: 1, Hosts: 33}, 48, 1, 6}, // to a host, 32 over 2 ports
+	} {
+		c.fabric.Rate, c.fabric.Delay = DemoLinks(c.fabric)
+		n := Clos(c.fabric)
+		got := n.Classes()
+		if got.DataPackets != c.packets || got.ECNMin != c.markFrom || got.ECNMax != c.all {
+			t.Errorf("%+v: %d packets, marked from %d to %d; want %d, %d, %d", c.fabric, got.DataPackets, got.ECNMin, got.ECNMax, c.packets, c.markFrom, c.all)
+		}
+		full := time.Duration(uint64(got.DataPackets) * writeWire * 8 * uint64(time.Second) / c.fabric.Rate)
+		ack, probe := n.Timers()
+		if probe < n.RoundTrip()+full || probe < 6*n.RoundTrip() || 1024*time.Nanosecond<<ack < 2*probe {
+			t.Errorf("%+v: a probe after %v, a timeout after %v; a round trip takes %v and a full queue %v", c.fabric, probe, 1024*time.Nanosecond<<ack, n.RoundTrip(), full)
+		}
 	}
 }

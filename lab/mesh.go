@@ -27,6 +27,9 @@ type MeshConfig struct {
 	// Immediate makes every so many WRITEs one with immediate data, its number: receivers must see
 	// these in their order. 0: none.
 	Immediate int
+	// Repeat has every flow write its octets over and over, to the same memory, until Finish. It posts
+	// them twice ahead.
+	Repeat bool
 	// QP is what the queue pairs have in common; numbers, addresses, PSNs, Congestion and Sprayer are
 	// set by the mesh. Default nic.DefaultQPConfig.
 	QP mrc.QPConfig
@@ -44,6 +47,7 @@ type Mesh struct {
 	first     uint32 // number of the first flow: meshes of a world have no queue pair in common
 	message   int
 	immediate int
+	repeat    bool // until Finish
 	data      []byte
 	pumped    time.Duration
 }
@@ -59,7 +63,9 @@ type Flow struct {
 	Began, Ended time.Duration
 
 	begun            bool
-	posted, complete int
+	posted, complete int // octets
+	writes           int // posted
+	due              int // octets to write in all, as far as that is known
 	immediates       int // seen by the receiver
 }
 
@@ -71,7 +77,7 @@ const (
 
 // NewMesh makes the queue pairs and memory of flows. What is written is drawn by the world's seed.
 func (w *World) NewMesh(cfg MeshConfig) (*Mesh, error) {
-	m := &Mesh{world: w, first: w.flows, message: cfg.Message, immediate: cfg.Immediate}
+	m := &Mesh{world: w, first: w.flows, message: cfg.Message, immediate: cfg.Immediate, repeat: cfg.Repeat}
 	if m.message == 0 {
 		m.message = meshMessage
 	}
@@ -96,7 +102,7 @@ func (w *World) NewMesh(cfg MeshConfig) (*Mesh, error) {
 
 func (m *Mesh) newFlow(i int, c FlowConfig, cfg *MeshConfig) (*Flow, error) {
 	w := m.world
-	f := &Flow{FlowConfig: c, Memory: make([]byte, c.Bytes)}
+	f := &Flow{FlowConfig: c, Memory: make([]byte, c.Bytes), due: c.Bytes}
 	var err error
 	if f.Source, err = w.MRCHost(c.From); err != nil {
 		return nil, err
@@ -183,7 +189,7 @@ func (m *Mesh) Pump() error {
 func (m *Mesh) pump() error {
 	m.pumped = m.world.now
 	for i, f := range m.Flows {
-		if !f.begun || f.complete == f.Bytes && !m.awaits(f) {
+		if !f.begun || f.complete == f.due && !m.repeat && !m.awaits(f) {
 			continue
 		}
 		if err := m.drive(i, f); err != nil {
@@ -199,7 +205,8 @@ func (m *Mesh) drive(i int, f *Flow) error {
 		if c.Status != endpoint.StatusOK {
 			return fmt.Errorf("message %d: %v", c.ID, c.Status)
 		}
-		if f.complete += min(m.message, f.Bytes-int(c.ID)*m.message); f.complete == f.Bytes {
+		_, octets := m.write(f, int(c.ID))
+		if f.complete += octets; f.complete == f.due && !m.repeat {
 			f.Ended = c.At
 		}
 	}
@@ -218,16 +225,18 @@ func (m *Mesh) drive(i int, f *Flow) error {
 		}
 	}
 	posted := f.posted
-	for f.posted < f.Bytes && f.QP.SendQueueLen() < f.QP.Config().SendDepth {
-		number, end := f.posted/m.message, min(f.posted+m.message, f.Bytes)
-		r := endpoint.WorkRequest{ID: uint64(number), Op: endpoint.OpWrite, Data: m.data[f.posted:end], RemoteVA: uint64(f.posted), RKey: m.rkey(i)}
+	for (f.posted < f.due || m.repeat && f.posted < f.complete+2*f.Bytes) && f.QP.SendQueueLen() < f.QP.Config().SendDepth {
+		number := f.writes
+		at, octets := m.write(f, number)
+		r := endpoint.WorkRequest{ID: uint64(number), Op: endpoint.OpWrite, Data: m.data[at : at+octets], RemoteVA: uint64(at), RKey: m.rkey(i)}
 		if m.immediate > 0 && (number+1)%m.immediate == 0 {
 			r.Op, r.Immediate = endpoint.OpWriteImmediate, uint32(number)
 		}
 		if err := f.QP.PostSend(m.world.now, r); err != nil {
 			return err
 		}
-		f.posted = end
+		f.posted += octets
+		f.writes++
 	}
 	if f.posted > posted {
 		f.Source.Wake()
@@ -235,16 +244,36 @@ func (m *Mesh) drive(i int, f *Flow) error {
 	return nil
 }
 
+// write is where in the memory of a flow a WRITE goes, by its number, and its octets.
+func (m *Mesh) write(f *Flow, number int) (at, octets int) {
+	round := max(1, (f.Bytes+m.message-1)/m.message) // WRITEs in it
+	at = number % round * m.message
+	return at, min(m.message, f.Bytes-at)
+}
+
+// Finish has flows that repeat write nothing but what is posted.
+func (m *Mesh) Finish() {
+	if !m.repeat {
+		return
+	}
+	m.repeat = false
+	for _, f := range m.Flows {
+		if f.due = f.posted; f.complete == f.due {
+			f.Ended = m.world.now
+		}
+	}
+}
+
 // awaits says that the receiver of a flow has not seen all immediate data.
 func (m *Mesh) awaits(f *Flow) bool {
-	return m.immediate > 0 && f.immediates < (f.Bytes+m.message-1)/m.message/m.immediate
+	return m.immediate > 0 && f.immediates < f.writes/m.immediate
 }
 
 // Progress is the part of all octets that has been acknowledged, from 0 to 1.
 func (m *Mesh) Progress() float64 {
 	complete, all := 0, 0
 	for _, f := range m.Flows {
-		complete, all = complete+f.complete, all+f.Bytes
+		complete, all = complete+f.complete, all+f.due
 	}
 	return float64(complete) / float64(max(1, all))
 }
@@ -252,7 +281,7 @@ func (m *Mesh) Progress() float64 {
 // Done reports whether every octet has been acknowledged, and all immediate data has arrived.
 func (m *Mesh) Done() bool {
 	for _, f := range m.Flows {
-		if f.complete < f.Bytes || m.awaits(f) {
+		if f.complete < f.due || m.repeat || m.awaits(f) {
 			return false
 		}
 	}

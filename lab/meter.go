@@ -35,9 +35,6 @@ func (m *meter) tick() {
 	m.world.After(m.every, m.tick)
 }
 
-// delivered is the octets of the latest sample.
-func (m *meter) delivered() uint64 { return m.samples[len(m.samples)-1].octets }
-
 // stop takes the last sample.
 func (m *meter) stop() {
 	if !m.stopped {
@@ -63,17 +60,4 @@ func (m *meter) rate(from, to time.Duration) float64 {
 		return 0
 	}
 	return float64(last.octets-first.octets) / (last.at - first.at).Seconds()
-}
-
-// lowest is the lowest rate of a window that begins at one time or after it and ends at another or
-// before; ok is false when there is none.
-func (m *meter) lowest(from, to, window time.Duration) (rate float64, ok bool) {
-	for i := range m.samples {
-		if s := &m.samples[i]; s.at >= from && s.at+window <= to {
-			if r := m.rate(s.at, s.at+window); !ok || r < rate {
-				rate, ok = r, true
-			}
-		}
-	}
-	return rate, ok
 }

@@ -176,6 +176,8 @@ type mrcDemo struct {
 	stage  stage
 	hosts  []string
 	rtt    time.Duration
+	ack    uint8 // timers of queue pairs
+	probe  time.Duration
 	settle time.Duration // between failures at least
 	result MRCResult
 	phases []*phase

@@ -103,9 +103,9 @@ func TestMRCDemo(t *testing.T) {
 			if known != (r.LinkDownToDeniedMs > 0) || r.LinkDownToDeniedMs > 20 {
 				t.Errorf("hosts know of the link after %v ms, want up to 20 where EVs have paths, and 0 elsewhere", r.LinkDownToDeniedMs)
 			}
-			// Of four round trips without one of eight links or fewer.
-			if r.GoodputDipPct > 60 {
-				t.Errorf("goodput dips by %.0f %%", r.GoodputDipPct)
+			// Of two hosts with two or three racks' links in common; test/multipath has fabrics of a size.
+			if known && r.CapacityKept < 0.8 || r.CapacityKept > 1 {
+				t.Errorf("%.2f of the capacity is kept, want 0.8 to 1", r.CapacityKept)
 			}
 		})
 	}
@@ -147,7 +147,7 @@ func TestMRCDemoLive(t *testing.T) {
 func TestMRCResult(t *testing.T) {
 	line, err := json.Marshal(MRCResult{Demo: "mrc", Mode: "stev", Hosts: 16})
 	const want = `{"demo":"mrc","mode":"stev","hosts":16,"bytes":0,"corrupt":0,"jain":0,"ecmpJain":0,"trimmed":0,"nacks":0,"retransmits":0,` +
-		`"droppedUntrimmed":0,"linkDownToDeniedMs":0,"goodputDipPct":0,"qpErrors":0,"seconds":0}`
+		`"droppedUntrimmed":0,"linkDownToDeniedMs":0,"capacityKept":0,"qpErrors":0,"seconds":0}`
 	if err != nil || string(line) != want {
 		t.Errorf("%s, %v\nwant %s", line, err, want)
 	}
@@ -188,11 +188,5 @@ func TestMeter(t *testing.T) {
 		if got := m.rate(c.from, c.to); math.Abs(got-c.want) > 1e-6 {
 			t.Errorf("from %v to %v: %v octets a second, want %v", c.from, c.to, got, c.want)
 		}
-	}
-	if low, ok := m.lowest(0, 40*ms, 20*ms); !ok || math.Abs(low-5000) > 1e-6 {
-		t.Errorf("lowest %v, %v, want 5000", low, ok)
-	}
-	if _, ok := m.lowest(30*ms, 40*ms, 20*ms); ok {
-		t.Error("there is a window of 20 ms in 10 ms")
 	}
 }

@@ -24,10 +24,9 @@ type setback struct {
 	last   time.Duration
 	denied int
 	missed int
-	// before is the goodput before it, dip the greatest share of that which was missing in a window
-	// afterwards, and after the goodput later on, in octets a second.
-	before, after float64
-	dip           float64
+	// kept is the goodput from keptAfter the last host told, of what the max-min fair shares of the
+	// network that is left come to; 0: it did not last that long.
+	kept float64
 }
 
 // setbacks are what fails, in the order in which it does: those of them that leave every two hosts a
@@ -56,20 +55,23 @@ func (d *mrcDemo) setbacks(n *Network) ([]*setback, error) {
 	return out, nil
 }
 
-// Parts of the traffic that have arrived when the first thing fails, and between one and the next.
+// Between failures: capacity is kept when goodput is what it should be keptAfter the last host was told,
+// and that is measured for keptTrips round trips and for the settle time at least.
 const (
-	firstSetback = 0.15
-	nextSetback  = 0.2
+	keptAfter     = time.Second
+	mostKeptTrips = 40 // of keptAfter: on fast links things are over sooner
+	keptTrips     = 20
 )
 
-// setbackTrips are the round trips between failures at least.
-const setbackTrips = 20
+// wait is from the last host told, or the start, to what is measured, and measure how long that is.
+func (d *mrcDemo) wait() (wait, measure time.Duration) {
+	return min(keptAfter, mostKeptTrips*d.rtt), max(keptTrips*d.rtt, d.settle)
+}
 
-// fail has one thing after the other fail while a mesh goes on.
-func (d *mrcDemo) fail(ctx context.Context, p *phase, m *Mesh) error {
-	for i, s := range d.losses {
-		due := firstSetback + nextSetback*float64(i)
-		if err := d.until(ctx, m, "it is time for a failure", d.calm(p, m, due)); err != nil {
+// fail has one thing after the other fail while a mesh goes on, and measures what is left.
+func (d *mrcDemo) fail(ctx context.Context, m *Mesh) error {
+	for _, s := range d.losses {
+		if err := d.until(ctx, m, "it is time for a failure", d.calm(m)); err != nil {
 			return err
 		}
 		err := d.stage.do(ctx, func(w *World) error {
@@ -84,7 +86,7 @@ func (d *mrcDemo) fail(ctx context.Context, p *phase, m *Mesh) error {
 		}
 		d.say("under traffic, fails %s", s.name)
 	}
-	return d.until(ctx, m, "hosts are told", func() bool { return d.heard(m.world) })
+	return d.until(ctx, m, "hosts are told", d.calm(m))
 }
 
 // tellTime is how long hosts may take, by the real clock, to be told of a failure: beyond it they were not.
@@ -137,29 +139,30 @@ func (d *mrcDemo) concerns(s *setback, h int) bool {
 	return t1 == 1 || f.pod(f.leaf(h), f.T0) == s.pod
 }
 
-// calm says when so much of a phase has arrived, and the last failure has been told of and is so long ago
-// that what came of it can be told from what comes next.
-func (d *mrcDemo) calm(p *phase, m *Mesh, part float64) func() bool {
-	since := time.Duration(-1) // the first time that it is asked
+// calm says when the last failure has been told of and what came of it was measured.
+func (d *mrcDemo) calm(m *Mesh) func() bool {
+	since := time.Duration(-1) // the first time that it is so
+	wait, measure := d.wait()
 	return func() bool {
-		if since < 0 {
-			since = m.world.now
-		}
 		if !d.heard(m.world) {
 			return false
 		}
-		return m.Done() || float64(p.meter.delivered()) >= part*float64(p.octets) && m.world.now >= since+max(setbackTrips*d.rtt, d.settle)
+		if since < 0 {
+			since = m.world.now
+		}
+		return m.world.now >= since+wait+measure
 	}
 }
 
 // review says what the setbacks came to, once the traffic is over.
 func (d *mrcDemo) review(ctx context.Context, p *phase) error {
-	window := 4 * d.rtt
+	wait, _ := d.wait()
 	return d.stage.do(ctx, func(w *World) error {
+		var lost []Loss
 		// What the demo did not come to is not told of.
 		d.losses = slices.DeleteFunc(d.losses, func(s *setback) bool { return !s.failed() })
 		for i, s := range d.losses {
-			end, realEnd := max(s.at, p.began+p.took), w.now+w.slipped
+			end, realEnd := p.finished, w.now+w.slipped
 			if i+1 < len(d.losses) {
 				end, realEnd = d.losses[i+1].at, d.losses[i+1].real
 			}
@@ -174,10 +177,13 @@ func (d *mrcDemo) review(ctx context.Context, p *phase) error {
 				s.last = max(s.last, at-s.real)
 			}
 			s.missed = d.unaware(w, s, realEnd)
-			s.before = p.meter.rate(s.at-3*window, s.at)
-			s.after = p.meter.rate(min(s.at+3*window, (s.at+end)/2), end)
-			if low, ok := p.meter.lowest(s.at, min(end, s.at+10*window), window); ok && s.before > 0 {
-				s.dip = max(0, 1-low/s.before)
+			lost = append(lost, s.loss)
+			shares, err := w.Network.AllToAllShares(lost...)
+			if err != nil {
+				return err
+			}
+			if from := s.at + s.last + wait; from < end {
+				s.kept = p.meter.rate(from, end) * 8 / (shares.Total() * payloadShare)
 			}
 		}
 		return nil

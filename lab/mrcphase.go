@@ -18,8 +18,9 @@ type phase struct {
 	octets   int
 	began    time.Duration // of the world's time
 	took     time.Duration
-	corrupt  int // octets that are not what was written
-	failed   int // queue pairs in error, of both ends
+	finished time.Duration // when flows that repeat were told to finish, of the world's time
+	corrupt  int           // octets that are not what was written
+	failed   int           // queue pairs in error, of both ends
 	qp       mrc.QPCounters
 	classes  ClassCounts
 	capacity float64 // octets a second that the phase's bottleneck could carry of payload
@@ -36,11 +37,8 @@ func (p *phase) goodput() float64 {
 
 // traffic has hosts write, and returns when all of it is acknowledged. meanwhile, if not nil, is
 // called once the flows have begun.
-func (d *mrcDemo) traffic(ctx context.Context, name string, cfg MeshConfig, meanwhile func(*phase, *Mesh) error) error {
+func (d *mrcDemo) traffic(ctx context.Context, name string, cfg MeshConfig, meanwhile func(*Mesh) error) error {
 	p := &phase{name: name, flows: len(cfg.Flows)}
-	for _, f := range cfg.Flows {
-		p.octets += f.Bytes
-	}
 	d.phases = append(d.phases, p)
 	var m *Mesh
 	var slipped time.Duration // so far
@@ -57,7 +55,14 @@ func (d *mrcDemo) traffic(ctx context.Context, name string, cfg MeshConfig, mean
 		return err
 	}
 	if meanwhile != nil {
-		err = meanwhile(p, m)
+		err = meanwhile(m)
+	}
+	if err == nil {
+		err = d.stage.do(ctx, func(w *World) error {
+			p.finished = w.now
+			m.Finish()
+			return nil
+		})
 	}
 	if err == nil {
 		err = d.until(ctx, m, "hosts have written all of "+name, m.Done)
@@ -72,23 +77,12 @@ func (d *mrcDemo) traffic(ctx context.Context, name string, cfg MeshConfig, mean
 	}))
 }
 
-// ackRoundTrips are the round trips that a Local ACK Timeout has at least. NICs wait longer, as SACKs
-// and probes find lost packets before; but a transport ACK that is lost with a plane costs a whole
-// timeout (OCP MRC 1.0, §7.3), and in the time of the demo's links that is long.
-const ackRoundTrips = 16
-
 // queuePairs are those of the hosts' own but for the timers.
 func (d *mrcDemo) queuePairs() mrc.QPConfig {
 	qp := nic.DefaultQPConfig()
-	for qp.AckTimeout = 1; 1024*time.Nanosecond<<qp.AckTimeout < ackRoundTrips*d.rtt; {
-		qp.AckTimeout++
-	}
-	qp.ProbeTimeout = probeRoundTrips * d.rtt
+	qp.AckTimeout, qp.ProbeTimeout = d.ack, d.probe
 	return qp
 }
-
-// probeRoundTrips are those without news after which a queue pair asks what has arrived.
-const probeRoundTrips = 6
 
 // until lets a mesh go on until something is so. It is an error that nothing arrives for very long.
 func (d *mrcDemo) until(ctx context.Context, m *Mesh, what string, done func() bool) error {
@@ -110,7 +104,8 @@ func (p *phase) count(w *World, m *Mesh) {
 	last := p.began
 	for _, f := range m.Flows {
 		last = max(last, f.Ended)
-		if f.complete == f.Bytes { // else what is missing would count
+		p.octets += f.complete
+		if f.complete >= f.Bytes { // else what is missing would count
 			p.corrupt += m.Wrong(f)
 		}
 		for _, qp := range []*mrc.QP{f.QP, f.SinkQP} {

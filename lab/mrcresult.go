@@ -29,11 +29,12 @@ type MRCResult struct {
 	// LinkDownToDeniedMs is from the failure of the link to the last host's applying the denial; 0 in
 	// mode ecmp, where nobody knows which values cross a link.
 	LinkDownToDeniedMs float64 `json:"linkDownToDeniedMs"`
-	// GoodputDipPct is how much goodput was missing in the worst window of four round trips after the
-	// link or the T1 failed, of that before it.
-	GoodputDipPct float64 `json:"goodputDipPct"`
-	QPErrors      int     `json:"qpErrors"` // queue pairs in error, of both ends
-	Seconds       float64 `json:"seconds"`  // of traffic
+	// CapacityKept is the goodput from a second of the network's time after the last host was told of a
+	// failure, as a part of what the max-min fair shares of the network that is left come to: the least of
+	// all failures; 0 when nothing failed.
+	CapacityKept float64 `json:"capacityKept"`
+	QPErrors     int     `json:"qpErrors"` // queue pairs in error, of both ends
+	Seconds      float64 `json:"seconds"`  // of traffic
 
 	untold string // what hosts should have been told and were not
 }
@@ -77,9 +78,7 @@ func (d *mrcDemo) sum() {
 		if s.missed > 0 {
 			untold = append(untold, fmt.Sprintf("%d hosts were not told within %v of the failure of %s", s.missed, tellTime, s.name))
 		}
-		if len(s.loss.Switches) < 2 {
-			r.GoodputDipPct = max(r.GoodputDipPct, 100*s.dip)
-		}
+		least(&r.CapacityKept, s.kept)
 	}
 	r.untold = strings.Join(untold, "; ")
 }
@@ -126,21 +125,21 @@ func (d *mrcDemo) print() {
 		d.tell()
 		return
 	}
-	table("lost\tEVs denied\thosts told\tthe last after\tgoodput dips by\tlater\t", func(row func(string, ...any)) {
+	table("lost\tEVs denied\thosts told\tthe last after\tcapacity kept\t", func(row func(string, ...any)) {
 		for _, s := range d.losses {
 			after := "-"
 			if s.told > 0 {
 				after = fmt.Sprintf("%.1f ms", float64(s.last.Microseconds())/1e3)
 			}
-			later := "-"
-			if s.before > 0 {
-				later = fmt.Sprintf("%.0f %%", 100*s.after/s.before)
+			kept := "-"
+			if s.kept > 0 {
+				kept = fmt.Sprintf("%.0f %%", 100*s.kept)
 			}
 			denied := fmt.Sprint(s.denied)
 			if s.port > 0 { // nobody withdraws its links, as all that could are gone: hosts see their ports go
 				denied = fmt.Sprintf("all by port %d", s.port)
 			}
-			row("%s\t%s\t%d\t%s\t%.0f %%\t%s", s.name, denied, s.told, after, 100*s.dip, later)
+			row("%s\t%s\t%d\t%s\t%s", s.name, denied, s.told, after, kept)
 		}
 	})
 	d.tell()

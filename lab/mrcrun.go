@@ -10,9 +10,6 @@ const incastPhase = "incast"
 // incastPart of what a host gets in the all-to-all from all others, it gets in the incast.
 const incastPart = 0.5
 
-// lossTrips are the round trips of traffic in which things fail, at full speed.
-const lossTrips = 100
-
 // run has the hosts of a network that runs do everything, and tells what was counted; with an error
 // too, unless it is of the lab's own.
 func (d *mrcDemo) run(ctx context.Context, on stage) (*MRCResult, error) {
@@ -20,6 +17,7 @@ func (d *mrcDemo) run(ctx context.Context, on stage) (*MRCResult, error) {
 	var setbacks []*setback
 	err := d.stage.do(ctx, func(w *World) (err error) {
 		d.rtt, d.hosts = w.Network.RoundTrip(), w.Network.mrcHosts()
+		d.ack, d.probe = w.Network.Timers()
 		setbacks, err = d.setbacks(&w.Network)
 		return err
 	})
@@ -59,12 +57,10 @@ func (d *mrcDemo) play(ctx context.Context, setbacks []*setback) error {
 	if d.losses = setbacks; len(setbacks) == 0 {
 		return nil
 	}
-	// So much that all failures come under traffic.
-	flows := d.Fabric.Hosts * (d.Fabric.Hosts - 1)
-	lasts := max(lossTrips*d.rtt, 5*d.settle)
-	enough := int(d.ports(d.Fabric.Hosts)*lasts.Seconds())/flows/mrcMTU*mrcMTU + mrcMTU
-	longer := MeshConfig{Flows: allToAll(d.hosts, max(2*d.Bytes, enough))}
-	err = d.traffic(ctx, "all-to-all, losses", longer, func(p *phase, m *Mesh) error { return d.fail(ctx, p, m) })
+	// Windows are full all the time, until everything has failed.
+	window := int(2*d.ports(1)*d.rtt.Seconds())/mrcMTU*mrcMTU + mrcMTU
+	endless := MeshConfig{Flows: allToAll(d.hosts, window), Message: window, Repeat: true}
+	err = d.traffic(ctx, "all-to-all, losses", endless, func(m *Mesh) error { return d.fail(ctx, m) })
 	p := d.phases[len(d.phases)-1]
 	p.capacity = d.allToAllCapacity()
 	return first(err, d.review(context.WithoutCancel(ctx), p))

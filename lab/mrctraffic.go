@@ -18,6 +18,7 @@ func (l *Live) MRCTraffic(ctx context.Context, out io.Writer) error {
 	if err := d.stage.do(ctx, func(w *World) error {
 		n := &w.Network
 		d.rtt, d.hosts = n.RoundTrip(), n.mrcHosts()
+		d.ack, d.probe = n.Timers()
 		rate = n.Congestion(d.hosts[0]).Rate
 		return nil
 	}); err != nil {

@@ -63,6 +63,15 @@ func (p *PathControl) do(f func() error) {
 	p.work()
 }
 
+// Drain drains a target, as a client does. Errors are the core's.
+func (p *PathControl) Drain(t multipath.Target) (err error) {
+	p.do(func() error {
+		err = p.core.Drain(t)
+		return nil
+	})
+	return err
+}
+
 // later is do after a way through the network.
 func (p *PathControl) later(f func() error) {
 	p.control.after(p.control.Latencies.PacketIn, func() { p.do(f) })

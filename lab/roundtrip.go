@@ -1,6 +1,8 @@
 package lab
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/weft-sdn/weft/controller/inventory"
@@ -81,8 +83,20 @@ func (n *Network) congestion(host string, rtt time.Duration) nscc.Network {
 	return c
 }
 
-// Classes are queues of one bandwidth-delay product, marked from 0.2 to 0.8 of it, as NSCC wants them
-// with trimming: of packets of the slowest link. Without rates or round trip they are the default.
+// Parts of the bandwidth-delay product at which queues begin to mark and mark everything, and how many
+// of it they hold: with the few packets that it has on slow links, what comes at random is as much again.
+const (
+	markFrom, markAll = 0.2, 0.8
+	queueProducts     = 2
+	// queuePackets are the packets of each queue pair that queues hold besides. Queue pairs have one in
+	// flight at least, and two as long as NSCC is in doubt; the third is for the links that may be lost.
+	queuePackets = 3
+)
+
+// Classes are queues that are marked from 0.2 to 0.8 of a bandwidth-delay product, as NSCC wants them
+// with trimming, and hold two of these: of packets of the slowest link. Where an all-to-all of the MRC
+// hosts has more queue pairs than fit in that, they hold some packets of each. Without rates or round
+// trip they are the default.
 func (n *Network) Classes() inventory.Classes {
 	c := inventory.DefaultClasses()
 	rate, rtt := n.slowest(), n.RoundTrip()
@@ -90,7 +104,61 @@ func (n *Network) Classes() inventory.Classes {
 		return c
 	}
 	const least = 5 // so that there are marks before there is trimming
-	c.DataPackets = max(least, uint32(float64(rate)/8*rtt.Seconds()/writeWire))
-	c.ECNMin, c.ECNMax = c.DataPackets/5, c.DataPackets*4/5
+	product := max(least, float64(rate)/8*rtt.Seconds()/writeWire)
+	c.ECNMin, c.ECNMax = uint32(markFrom*product), uint32(markAll*product)
+	c.DataPackets = max(uint32(queueProducts*product), uint32(queuePackets*n.crowd()))
 	return c
+}
+
+// Timers of queue pairs.
+const (
+	probeRoundTrips = 6 // without news after which it asks what has arrived
+	// ackProbes are the probes in a Local ACK Timeout at least. NICs wait longer, as SACKs and probes find
+	// lost packets before; but a transport ACK that is lost with a plane costs a whole timeout (OCP MRC 1.0,
+	// §7.3), and in the time of the demo's links that is long.
+	ackProbes = 8. / 3
+)
+
+// Timers are the AckTimeout and the ProbeTimeout of queue pairs (mrc.QPConfig) where queues are those of
+// Classes. A probe overtakes data in a queue and must not find it missing, so that it waits for a full
+// queue at least.
+func (n *Network) Timers() (ack uint8, probe time.Duration) {
+	rate, rtt := n.slowest(), n.RoundTrip()
+	if rate > 0 {
+		probe = rtt + time.Duration(uint64(n.Classes().DataPackets)*writeWire*8*uint64(time.Second)/rate)
+	}
+	probe = max(probe, probeRoundTrips*rtt)
+	for ack = 1; 1024*time.Nanosecond<<ack < time.Duration(ackProbes*float64(probe)); {
+		ack++
+	}
+	return ack, probe
+}
+
+// crowd is how many queue pairs of an all-to-all of the MRC hosts share a link, when they spread evenly:
+// of the links up of a rack, and of those to a host, the most.
+func (n *Network) crowd() (most int) {
+	racks, count := map[string]int{}, 0
+	for _, h := range n.mrcHosts() {
+		ports := 0
+		for sw := range n.Uplinks(h) {
+			racks[sw]++
+			ports++
+		}
+		count++
+		most = max(most, (len(n.mrcHosts())-1+ports-1)/max(1, ports))
+	}
+	up := map[string]int{}
+	for _, l := range n.Links {
+		if n.sw(l.A) != nil && n.sw(l.B) != nil {
+			up[l.A]++
+			up[l.B]++
+		}
+	}
+	planes := max(1, len(slices.Compact(slices.Sorted(maps.Values(n.planes())))))
+	for sw, hosts := range racks {
+		if links := up[sw] * planes; links > 0 {
+			most = max(most, (hosts*(count-hosts)+links-1)/links)
+		}
+	}
+	return most
 }

@@ -43,7 +43,7 @@ func (m *Mesh) waiting() string {
 	var out []string
 	count := 0
 	for _, f := range m.Flows {
-		if f.complete == f.Bytes && !m.awaits(f) {
+		if f.complete == f.due && !m.repeat && !m.awaits(f) {
 			continue
 		}
 		if count++; count > most {
@@ -51,7 +51,7 @@ func (m *Mesh) waiting() string {
 		}
 		c := f.QP.Counters()
 		out = append(out, fmt.Sprintf("%s to %s has %d of %d octets acknowledged, is %v with %d octets in flight, PSN %#x acknowledged and %#x next, after %d timeouts and %d resent",
-			f.From, f.To, f.complete, f.Bytes, f.QP.Schedule(), f.QP.InFlight(), f.QP.UnackPSN(), f.QP.NextPSN(), c.Timeouts, c.RequestsResent))
+			f.From, f.To, f.complete, f.due, f.QP.Schedule(), f.QP.InFlight(), f.QP.UnackPSN(), f.QP.NextPSN(), c.Timeouts, c.RequestsResent))
 	}
 	if count > most {
 		out = append(out, fmt.Sprintf("and %d more", count-most))

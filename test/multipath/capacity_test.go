@@ -13,6 +13,7 @@ import (
 	"github.com/weft-sdn/weft/controller/multipath"
 	"github.com/weft-sdn/weft/endpoint/nic"
 	"github.com/weft-sdn/weft/lab"
+	"github.com/weft-sdn/weft/packet"
 	"github.com/weft-sdn/weft/test/seeds"
 )
 
@@ -135,7 +136,7 @@ func (c capacity) kept(seed uint64) (all, between float64, told time.Duration, e
 	var got, want, gotBetween, wantBetween float64
 	for i, octets := range received() {
 		f := m.Flows[i]
-		rate := float64(octets-before[i]) * 8 / (w.Now() - from).Seconds() / (pmtu / float64(dataOctets))
+		rate := float64(octets-before[i]) * 8 / (w.Now() - from).Seconds() / (pmtu / float64(dataOctets+c.tunnel()))
 		share := shares.Of(f.From, f.To)
 		got, want = got+rate, want+share
 		if leaf(f.From) != leaf(f.To) {
@@ -146,6 +147,14 @@ func (c capacity) kept(seed uint64) (all, between float64, told time.Duration, e
 		}
 	}
 	return got / want, gotBetween / wantBetween, told, nil
+}
+
+// tunnel is the octets of the outer headers.
+func (c capacity) tunnel() int {
+	if c.mode.SRv6() {
+		return packet.IPv6Len
+	}
+	return 0
 }
 
 // wholeCapacity says that the whole matrix is wanted.

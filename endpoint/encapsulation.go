@@ -12,11 +12,11 @@ import (
 // (draft-li-spring-rdma-multicast-over-srv6 §5.2): IPv6 with an SRH whose segments are SID, EdgeSIDs and then the queue pair's RemoteAddr, the group's proxy address.
 // Segments Left and Last Entry are the number of segments less 1. Traffic class and flow label are copied from the inner header.
 type Encapsulation struct {
-	Source   netip.Addr // of the outer header, IPv6 unicast
-	SID      netip.Addr // segment the tree starts with
+	Source netip.Addr // of the outer header, IPv6 unicast
+	SID    netip.Addr // segment the tree starts with
 	// EdgeSIDs are the End.MT SIDs of the edges (section 7.1). They may be left out: the nodes of the tree write them into the destination address.
 	EdgeSIDs []netip.Addr
-	HopLimit uint8      // of the outer header; 0 means 64
+	HopLimit uint8 // of the outer header; 0 means 64
 
 	TLVType uint8                  // type of the End.MT TLVs; 0 means packet.TLVEndMTDefault
 	Edges   []packet.EdgeReceivers // receivers by edge node, one End.MT TLV (or several) each; none for no TLVs

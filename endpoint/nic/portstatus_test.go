@@ -124,7 +124,9 @@ func TestPortUpdatesOvertaken(t *testing.T) {
 	both(f, 8, 2)
 	lose := true
 	var late []byte // the first update that says that port 2 is up
-	f.Drop = func(_ time.Duration, from int, p *packet.MRC, _ int) bool { return lose && from == 1 && p.Headers.Is(packet.ExtERTH) }
+	f.Drop = func(_ time.Duration, from int, p *packet.MRC, _ int) bool {
+		return lose && from == 1 && p.Headers.Is(packet.ExtERTH)
+	}
 	f.Edit = func(from int, p *packet.MRC, frame []byte) []byte {
 		if from == 1 && p.Headers.Is(packet.ExtERTH) && p.ERTH.Ports == 0b110 && late == nil {
 			late = append(late, frame...)

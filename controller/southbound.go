@@ -61,9 +61,9 @@ type SwitchEvent struct {
 
 // TableView describes a table.
 type TableView struct {
-	Name    string   `json:"name"`
-	Size    int64    `json:"size"`
-	Fields  []string `json:"fields"`
+	Name    string   `json:"name" doc:"Name in the P4 program."`
+	Size    int64    `json:"size" doc:"Entries the table has room for."`
+	Fields  []string `json:"fields" doc:"What it matches on."`
 	Actions []string `json:"actions"`
 }
 
@@ -71,27 +71,27 @@ type TableView struct {
 // addresses, prefixes, and what exceeds 64 bits are strings.
 type EntryView struct {
 	Table    string      `json:"table"`
-	Match    []FieldView `json:"match"`
-	Priority int32       `json:"priority,omitempty"`
-	Default  bool        `json:"default,omitempty"`
-	Action   string      `json:"action,omitempty"`
+	Match    []FieldView `json:"match" doc:"In the order of the key."`
+	Priority int32       `json:"priority,omitempty" doc:"Higher wins; only in tables with ternary, range or optional fields."`
+	Default  bool        `json:"default,omitempty" doc:"The table's default action."`
+	Action   string      `json:"action,omitempty" doc:"Absent when the entry refers to member or group."`
 	Params   []FieldView `json:"params,omitempty"`
-	Member   uint32      `json:"member,omitempty"`
-	Group    uint32      `json:"group,omitempty"`
+	Member   uint32      `json:"member,omitempty" doc:"Member of the table's action profile."`
+	Group    uint32      `json:"group,omitempty" doc:"Group of the table's action selector."`
 }
 
 // FieldView is a named value.
 type FieldView struct {
 	Name  string `json:"name"`
-	Value any    `json:"value"`
+	Value any    `json:"value" doc:"A number, or a string: an address, prefix (2001:db8::/32), masked value (256&&&0x1f0), range (1..5), number over 64 bits (0x…), or * for anything."`
 }
 
 // CounterView is a cell of a counter. Name is that of the cell where the P4
 // program names it (a drop reason), and its index elsewhere.
 type CounterView struct {
-	Counter string `json:"counter"`
+	Counter string `json:"counter" doc:"Name in the P4 program."`
 	Index   int64  `json:"index"`
-	Name    string `json:"name"`
+	Name    string `json:"name" doc:"What the index stands for: a drop reason, an event, a port."`
 	Packets int64  `json:"packets"`
 	Octets  int64  `json:"octets"`
 }

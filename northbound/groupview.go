@@ -20,7 +20,7 @@ type groupTreeView struct {
 	Tree    *intent.Tree `json:"tree" doc:"As planned."`
 }
 
-func (s *Server) registerGroupViews(groups *collection[intent.Spec, group]) {
+func (s *Server) registerGroupViews(groups *collection[intent.Spec, intent.MulticastGroup]) {
 	tags := []string{"multicast groups"}
 	huma.Register(s.api, s.operation(huma.Operation{
 		OperationID: "get-multicast-group-tree", Method: http.MethodGet, Path: groupPath + "/tree", Tags: tags,
@@ -38,7 +38,7 @@ func (s *Server) registerGroupViews(groups *collection[intent.Spec, group]) {
 	}), func(ctx context.Context, in *struct {
 		NameParam
 		Match
-	}) (*itemOf[group], error) {
+	}) (*itemOf[intent.MulticastGroup], error) {
 		pre, err := in.precondition()
 		if err != nil {
 			return nil, err
@@ -47,7 +47,7 @@ func (s *Server) registerGroupViews(groups *collection[intent.Spec, group]) {
 		if err != nil {
 			return nil, problemOf(err)
 		}
-		return groups.item(group(g), false), nil
+		return groups.item(g, false), nil
 	})
 }
 

@@ -6,7 +6,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -212,67 +211,4 @@ func walkAt(at string, v any, visit func(at string, m map[string]any)) {
 			walkAt(at, e, visit)
 		}
 	}
-}
-
-// TestMirrorsHaveTheSameFields: what describes a type of the controller has its
-// JSON fields, of the same JSON type, and is as optional.
-func TestMirrorsHaveTheSameFields(t *testing.T) {
-	for _, m := range mirrors {
-		of, by := jsonFields(m.of), jsonFields(m.by)
-		for name, f := range of {
-			g, ok := by[name]
-			if !ok {
-				t.Errorf("%s lacks %s of %s", m.by, name, m.of)
-				continue
-			}
-			if jsonKind(f.Type) != jsonKind(g.Type) {
-				t.Errorf("%s of %s is %s, of %s %s", name, m.of, jsonKind(f.Type), m.by, jsonKind(g.Type))
-			}
-			if m.of != mirrors[0].of && optional(f) != optional(g) {
-				t.Errorf("%s of %s is optional: %v, of %s: %v", name, m.of, optional(f), m.by, optional(g))
-			}
-		}
-		for name := range by {
-			if _, ok := of[name]; !ok {
-				t.Errorf("%s has %s, which %s does not", m.by, name, m.of)
-			}
-		}
-	}
-}
-
-func jsonFields(t reflect.Type) map[string]reflect.StructField {
-	out := make(map[string]reflect.StructField)
-	for i := range t.NumField() {
-		f := t.Field(i)
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if name != "-" {
-			out[name] = f
-		}
-	}
-	return out
-}
-
-func optional(f reflect.StructField) bool {
-	tag := f.Tag.Get("json")
-	return strings.Contains(tag, "omitempty") || strings.Contains(tag, "omitzero")
-}
-
-func jsonKind(t reflect.Type) string {
-	for t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	if t.Kind() != reflect.String {
-		if _, text := reflect.PointerTo(t).MethodByName("UnmarshalText"); text {
-			return "string"
-		}
-	}
-	switch t.Kind() {
-	case reflect.Slice:
-		return "array of " + jsonKind(t.Elem())
-	case reflect.Struct, reflect.Map:
-		return "object"
-	case reflect.String, reflect.Bool:
-		return t.Kind().String()
-	}
-	return "number"
 }

@@ -133,7 +133,6 @@ func (s *Server) humaConfig(withTokens bool) huma.Config {
 		{Name: "controller", Description: "Events and the controller's own health."},
 	}
 	registry := huma.NewMapRegistry("#/components/schemas/", schemaName)
-	aliasSchemas(registry)
 	config.Components = &huma.Components{Schemas: registry}
 	if withTokens {
 		config.Components.SecuritySchemes = map[string]*huma.SecurityScheme{"bearer": {Type: "http", Scheme: "bearer"}}

@@ -77,7 +77,7 @@ func TestPagesHaveEverythingOnce(t *testing.T) {
 	}
 	var seen []string
 	for next := ""; ; {
-		var list pageOf[group]
+		var list pageOf[intent.MulticastGroup]
 		w := do(s, "GET", groupsPath+"?limit=7&continue="+next, "")
 		if err := json.Unmarshal(w.Body.Bytes(), &list); err != nil || w.Code != 200 {
 			t.Fatalf("%d %s", w.Code, w.Body)
@@ -127,7 +127,7 @@ func TestPatchesMeet(t *testing.T) {
 	}
 	f.BeforePut = overtake(3)
 	w := do(s, "PATCH", groupsPath+"/g1", `{"spec":{"cnpWindow":"2ms"}}`)
-	var g group
+	var g intent.MulticastGroup
 	if err := json.Unmarshal(w.Body.Bytes(), &g); err != nil || w.Code != 200 {
 		t.Fatalf("%d %s", w.Code, w.Body)
 	}

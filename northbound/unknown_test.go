@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/ev"
 )
 
@@ -35,7 +36,7 @@ func TestEventTypes(t *testing.T) {
 	if !slices.Equal(eventTypes, want) {
 		t.Errorf("eventTypes are\n%v\nthose of the sources\n%v", eventTypes, want)
 	}
-	field, _ := reflect.TypeFor[event]().FieldByName("Type")
+	field, _ := reflect.TypeFor[controller.Event]().FieldByName("Type")
 	documented := strings.Split(strings.TrimSuffix(field.Tag.Get("doc"), "."), ", ")
 	slices.Sort(documented)
 	if !slices.Equal(documented, want) {

@@ -16,7 +16,7 @@ type Admin struct {
 
 // AdminSpec is the spec of everything that can be drained.
 type AdminSpec struct {
-	Admin AdminState `json:"admin"`
+	Admin AdminState `json:"admin" enum:"up,drained" doc:"drained: it is not to be used, and nothing is lost on the way there. up, the default: it is."`
 }
 
 // AdminState says whether something is to be used.

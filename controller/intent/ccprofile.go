@@ -22,32 +22,32 @@ type CCProfile struct {
 // CCProfileSpec is the algorithm and its parameters (mrc_ctl_cc_profile_attr).
 type CCProfileSpec struct {
 	// Algorithm is NSCC's name, which is the default: no other is known.
-	Algorithm string `json:"algorithm,omitempty" yaml:"algorithm"`
-	NSCC      NSCC   `json:"nscc" yaml:"nscc"`
+	Algorithm string `json:"algorithm,omitempty" yaml:"algorithm" doc:"uet-1.0-nscc, the default: no other is known."`
+	NSCC      NSCC   `json:"nscc" yaml:"nscc" doc:"Parameters of NSCC."`
 }
 
 // NSCC is hostapi.NSCC, field by field, which says what each means. Windows and
 // thresholds are octets.
 type NSCC struct {
-	DisableQA             bool     `json:"disableQa,omitempty" yaml:"disableQa"`
-	AdjustBytesThreshold  uint32   `json:"adjustBytesThreshold,omitempty" yaml:"adjustBytesThreshold"`
-	AdjustPeriodThreshold Duration `json:"adjustPeriodThreshold,omitzero" yaml:"adjustPeriodThreshold"`
-	BaseRTT               Duration `json:"baseRtt,omitzero" yaml:"baseRtt"`
-	Eta                   float32  `json:"eta,omitempty" yaml:"eta"`
-	FI                    float32  `json:"fi,omitempty" yaml:"fi"`
-	FIScale               float32  `json:"fiScale,omitempty" yaml:"fiScale"`
-	Gamma                 float32  `json:"gamma" yaml:"gamma"`
-	MaxMDJump             float32  `json:"maxMdJump" yaml:"maxMdJump"`
-	MaxCwnd               uint32   `json:"maxCwnd" yaml:"maxCwnd"`
-	QAGate                uint8    `json:"qaGate,omitempty" yaml:"qaGate"`
-	QAThreshold           Duration `json:"qaThreshold,omitzero" yaml:"qaThreshold"`
-	TargetDelay           Duration `json:"targetDelay" yaml:"targetDelay"`
-	Alpha                 float32  `json:"alpha,omitempty" yaml:"alpha"`
-	DelayWeight           float32  `json:"delayWeight,omitempty" yaml:"delayWeight"`
-	MinCwnd               uint32   `json:"minCwnd,omitempty" yaml:"minCwnd"`
-	FastDelay             Duration `json:"fastDelay,omitzero" yaml:"fastDelay"`
-	DelayRelief           float32  `json:"delayRelief,omitempty" yaml:"delayRelief"`
-	NACKDelay             Duration `json:"nackDelay,omitzero" yaml:"nackDelay"`
+	DisableQA             bool     `json:"disableQa,omitempty" yaml:"disableQa" doc:"No quick adapt."`
+	AdjustBytesThreshold  uint32   `json:"adjustBytesThreshold,omitempty" yaml:"adjustBytesThreshold" format:"uint32" doc:"Octets; increases are applied when more than this were acknowledged."`
+	AdjustPeriodThreshold Duration `json:"adjustPeriodThreshold,omitzero" yaml:"adjustPeriodThreshold" pattern:"^([0-9]+([.][0-9]+)?(ns|us|µs|ms|s|m|h))+$" patternDescription:"a duration such as 9us" doc:"Or when more than this has passed."`
+	BaseRTT               Duration `json:"baseRtt,omitzero" yaml:"baseRtt" pattern:"^([0-9]+([.][0-9]+)?(ns|us|µs|ms|s|m|h))+$" patternDescription:"a duration such as 9us" doc:"Round trip of an idle network with one full packet, until a lesser sample is seen."`
+	Eta                   float32  `json:"eta,omitempty" yaml:"eta" doc:"Octets, added once every adjustPeriodThreshold."`
+	FI                    float32  `json:"fi,omitempty" yaml:"fi" doc:"Fair increase, octets a window."`
+	FIScale               float32  `json:"fiScale,omitempty" yaml:"fiScale" doc:"Fast increase: share of the octets acknowledged."`
+	Gamma                 float32  `json:"gamma" yaml:"gamma" doc:"Multiplicative decrease, above 0 and at most 1."`
+	MaxMDJump             float32  `json:"maxMdJump" yaml:"maxMdJump" doc:"One decrease leaves at least this share of the window, above 0 and at most 1."`
+	MaxCwnd               uint32   `json:"maxCwnd" yaml:"maxCwnd" format:"uint32" doc:"Octets; the greatest window, and the one to start with."`
+	QAGate                uint8    `json:"qaGate,omitempty" yaml:"qaGate" doc:"Quick adapt asks that less than maxCwnd / 2^qaGate was achieved, at most 31."`
+	QAThreshold           Duration `json:"qaThreshold,omitzero" yaml:"qaThreshold" pattern:"^([0-9]+([.][0-9]+)?(ns|us|µs|ms|s|m|h))+$" patternDescription:"a duration such as 9us" doc:"And a delay above this, or a loss."`
+	TargetDelay           Duration `json:"targetDelay" yaml:"targetDelay" pattern:"^([0-9]+([.][0-9]+)?(ns|us|µs|ms|s|m|h))+$" patternDescription:"a duration such as 9us" doc:"Delay of queues that is aimed at."`
+	Alpha                 float32  `json:"alpha,omitempty" yaml:"alpha" doc:"Octets a second; proportional increase: alpha x (targetDelay - delay) octets a window. Here and below 0 is the device's own."`
+	DelayWeight           float32  `json:"delayWeight,omitempty" yaml:"delayWeight" doc:"Of a sample in the average delay, at most 1."`
+	MinCwnd               uint32   `json:"minCwnd,omitempty" yaml:"minCwnd" format:"uint32" doc:"Octets; the least window, at most maxCwnd."`
+	FastDelay             Duration `json:"fastDelay,omitzero" yaml:"fastDelay" pattern:"^([0-9]+([.][0-9]+)?(ns|us|µs|ms|s|m|h))+$" patternDescription:"a duration such as 9us" doc:"A delay below this is none: fast increase."`
+	DelayRelief           float32  `json:"delayRelief,omitempty" yaml:"delayRelief" doc:"Share of the base round trip that an unmarked sample above the target counts for in the average, at most 1."`
+	NACKDelay             Duration `json:"nackDelay,omitzero" yaml:"nackDelay" pattern:"^([0-9]+([.][0-9]+)?(ns|us|µs|ms|s|m|h))+$" patternDescription:"a duration such as 9us" doc:"That a NACK counts for in the average."`
 }
 
 // Complete returns the spec with the default filled in.

@@ -24,14 +24,14 @@ type EVProfile struct {
 type EVProfileSpec struct {
 	// Mode is who makes the EVs. Default: generated where the fabric is regular and
 	// the hosts can, explicit elsewhere; the device's own in mode ecmp.
-	Mode EVMode `json:"mode,omitempty"`
+	Mode EVMode `json:"mode,omitempty" enum:"AUTO,EXP,GEN" doc:"Who makes the EVs: the device on its own (only with hashed paths), the controller, or the device by fields. Default: GEN where the fabric is regular and the hosts can, EXP elsewhere."`
 	// MaxEVs is how many EVs the profile has at most.
-	MaxEVs int `json:"maxEvs,omitempty"`
+	MaxEVs int `json:"maxEvs,omitempty" doc:"EVs of the profile at most. Default: the configuration's."`
 	// MinActive is how many EVs a host leaves active when it marks EVs
 	// ASSUMED_BAD; at most the count. Default: a quarter of the count.
-	MinActive int `json:"minActive,omitempty"`
+	MinActive int `json:"minActive,omitempty" doc:"EVs that a host leaves active when it finds some bad by itself; at most the count. Default: the configuration's, or a quarter of the count."`
 	// CCProfile is the name of the CC profile for the profile's destinations.
-	CCProfile string `json:"ccProfile,omitempty"`
+	CCProfile string `json:"ccProfile,omitempty" maxLength:"63" doc:"Name of the CC profile for the destinations. Default: the configuration's."`
 }
 
 // EVMode is who makes the EVs of a profile, as mrc_ctl.h has it.

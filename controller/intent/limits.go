@@ -4,14 +4,14 @@ package intent
 // API, and what exceeds them is refused.
 type Limits struct {
 	// Groups of a controller; every switch numbers them alike. At most 1,024.
-	Groups int `json:"groups" yaml:"groups"`
+	Groups int `json:"groups" yaml:"groups" doc:"Groups of the controller."`
 	// Branches, children and receivers together, of a node and group. At most 32.
-	Branches int `json:"branches" yaml:"branches"`
+	Branches int `json:"branches" yaml:"branches" doc:"Children and receivers of a node and group."`
 	// ReceiversPerEdge of a group. At most 32.
-	ReceiversPerEdge int `json:"receiversPerEdge" yaml:"receiversPerEdge"`
+	ReceiversPerEdge int `json:"receiversPerEdge" yaml:"receiversPerEdge" doc:"Receivers of a group on one edge."`
 	// SRHOctets is the greatest SRH of an in-band group: 8 + 2 x 16 octets and
 	// the TLVs, padded to 8. At most 2,048 (RFC 8754 section 2: Hdr Ext Len).
-	SRHOctets int `json:"srhOctets" yaml:"srhOctets"`
+	SRHOctets int `json:"srhOctets" yaml:"srhOctets" doc:"Octets of the SRH of an in-band group."`
 }
 
 // StandardLimits returns the limits of the Weft fabric program.

@@ -11,34 +11,34 @@ import (
 // SRv6Policy is the resource of an SRv6 policy (RFC 9256): a way from a headend
 // to an endpoint that tenants and PFC policies refer to.
 type SRv6Policy struct {
-	Name    string           `json:"name"`
-	Version uint64           `json:"version"`
-	Created time.Time        `json:"created,omitzero"`
-	Spec    SRv6PolicySpec   `json:"spec"`
-	Status  SRv6PolicyStatus `json:"status"`
+	Name    string           `json:"name" doc:"Name of the SRv6 policy."`
+	Version uint64           `json:"version" doc:"Changes with every change of the spec; also the ETag."`
+	Created time.Time        `json:"created,omitzero" doc:"When it was created."`
+	Spec    SRv6PolicySpec   `json:"spec" doc:"What a client wants, defaults filled in."`
+	Status  SRv6PolicyStatus `json:"status" doc:"What the controller says."`
 	// Changes are those of a dry run; nil otherwise.
-	Changes []SwitchChange `json:"changes,omitempty"`
+	Changes []SwitchChange `json:"changes,omitempty" doc:"Of a dry run: what switches would be told."`
 }
 
 // SRv6PolicySpec is what a client wants of an SRv6 policy.
 type SRv6PolicySpec struct {
 	// Headend and Endpoint are names of switches.
-	Headend  string `json:"headend"`
-	Endpoint string `json:"endpoint"`
+	Headend  string `json:"headend" doc:"Name of the switch that packets enter the policy at."`
+	Endpoint string `json:"endpoint" doc:"Name of the switch that it leads to."`
 	// Segments lead from the headend to the endpoint; both may be left out of
 	// them. What lies between two segments is crossed by the shortest path.
 	// Default: computed.
-	Segments []Segment `json:"segments,omitempty"`
+	Segments []Segment `json:"segments,omitempty" doc:"The way, at most 16; both ends may be left out, and what lies between two is crossed by the shortest path. Default: computed."`
 	// Metric is what a computed path is the shortest by. Default igp.
-	Metric PathMetric `json:"metric,omitempty"`
+	Metric PathMetric `json:"metric,omitempty" doc:"What a computed way is the shortest by: igp, the default, or delay."`
 	// Mode says what is on the wire. Default policy.
-	Mode PolicyMode `json:"mode,omitempty"`
+	Mode PolicyMode `json:"mode,omitempty" doc:"policy, the default: an SRH with the whole segment list. best-effort: the last SID as destination, and no SRH."`
 }
 
 // Segment is a node by the name of its switch, or a SID.
 type Segment struct {
-	Node string     `json:"node,omitempty"`
-	SID  netip.Addr `json:"sid,omitzero"`
+	Node string     `json:"node,omitempty" doc:"Name of a switch; or sid."`
+	SID  netip.Addr `json:"sid,omitzero" format:"ipv6" doc:"A SID of a node, or of a link, over which the way then leads. Of several End.X.PFC SIDs of a link this one is taken."`
 }
 
 func (s Segment) String() string {
@@ -70,23 +70,23 @@ const (
 
 // SRv6PolicyStatus is what the controller says about an SRv6 policy.
 type SRv6PolicyStatus struct {
-	Conditions      Conditions `json:"conditions,omitempty"`
-	ObservedVersion uint64     `json:"observedVersion"`
+	Conditions      Conditions `json:"conditions,omitempty" doc:"Accepted, Programmed and Degraded."`
+	ObservedVersion uint64     `json:"observedVersion" doc:"Version of the spec that the conditions speak of."`
 	// SegmentList is the list in force, the headend's first.
-	SegmentList []SegmentStatus `json:"segmentList,omitempty"`
+	SegmentList []SegmentStatus `json:"segmentList,omitempty" doc:"The list in force, the headend's own SID first where it has one."`
 	// Path are the switches it crosses, headend and endpoint included.
-	Path []string `json:"path,omitempty"`
+	Path []string `json:"path,omitempty" doc:"Switches that it crosses, both ends included."`
 	// PFCNodes are those of the path that handle PFC.
-	PFCNodes []string `json:"pfcNodes,omitempty"`
+	PFCNodes []string `json:"pfcNodes,omitempty" doc:"Those of the path that handle PFC."`
 	// UsedBy are the tenants and PFC policies that refer to it, as "tenants/t".
-	UsedBy []string `json:"usedBy,omitempty"`
+	UsedBy []string `json:"usedBy,omitempty" doc:"Tenants and PFC policies that refer to it: tenants/ or pfc-policies/ and the name."`
 }
 
 // SegmentStatus is a segment of a list in force.
 type SegmentStatus struct {
-	Node     string     `json:"node"`
-	SID      netip.Addr `json:"sid"`
-	Behavior string     `json:"behavior"`
+	Node     string     `json:"node" doc:"Name of the switch."`
+	SID      netip.Addr `json:"sid" format:"ipv6"`
+	Behavior string     `json:"behavior" doc:"SRv6 endpoint behavior, with flavors."`
 }
 
 // Complete returns the spec with its defaults.

@@ -11,50 +11,50 @@ import (
 // Tenant is the resource of a tenant: an L3VPN over SRv6 (RFC 8986 section 4.6,
 // RFC 9252) with a slice of the network (draft srv6-pfc-sid, sections 1.1 and 3).
 type Tenant struct {
-	Name    string       `json:"name"`
-	Version uint64       `json:"version"`
-	Created time.Time    `json:"created,omitzero"`
-	Spec    TenantSpec   `json:"spec"`
-	Status  TenantStatus `json:"status"`
+	Name    string       `json:"name" doc:"Name of the tenant."`
+	Version uint64       `json:"version" doc:"Changes with every change of the spec; also the ETag."`
+	Created time.Time    `json:"created,omitzero" doc:"When it was created."`
+	Spec    TenantSpec   `json:"spec" doc:"What a client wants."`
+	Status  TenantStatus `json:"status" doc:"What the controller says."`
 	// Changes are those of a dry run; nil otherwise.
-	Changes []SwitchChange `json:"changes,omitempty"`
+	Changes []SwitchChange `json:"changes,omitempty" doc:"Of a dry run: what switches would be told."`
 }
 
 // TenantSpec is what a client wants of a tenant.
 type TenantSpec struct {
 	// Slice is the id of the tenant's slice (NRP), no other tenant's: it travels
 	// in the low bits of the outer flow label.
-	Slice uint32 `json:"slice"`
+	Slice uint32 `json:"slice" doc:"Id of its slice (NRP), no other tenant's; from 1 to what pfc.sliceBits of the configuration allows. It travels in the low bits of the outer flow label."`
 	// Priority is the queue, 0 to 7, of the tenant's packets at every switch.
-	Priority uint8 `json:"priority"`
+	Priority uint8 `json:"priority" doc:"Queue of its packets at every switch, 0 to 7."`
 	// Rate in bit/s is what the tenant's queue gets at PFC-capable nodes. Default:
 	// what other queues leave.
-	Rate uint64 `json:"rate,omitempty"`
+	Rate uint64 `json:"rate,omitempty" doc:"Bit/s of its queue at PFC-capable nodes. Default: what other queues leave."`
 	// Sites are where the tenant is attached.
-	Sites []Site `json:"sites"`
+	Sites []Site `json:"sites" doc:"Where it is attached."`
 	// Policies are names of SRv6 policies that carry the tenant between the sites
 	// at their ends. Elsewhere packets take the shortest path to the other site.
-	Policies []string `json:"policies,omitempty"`
+	Policies []string `json:"policies,omitempty" doc:"SRv6 policies that carry it between the sites at their ends. Elsewhere packets take the shortest path."`
 }
 
 // Site is a port of a switch behind which a tenant is.
 type Site struct {
-	Switch string `json:"switch"`
-	Port   uint32 `json:"port"`
+	Switch string `json:"switch" doc:"Name of the switch."`
+	Port   uint32 `json:"port" doc:"Port with hosts of the inventory, of no other tenant."`
 	// Prefixes behind the port. Default: those of the hosts that the inventory has
 	// there.
-	Prefixes []netip.Prefix `json:"prefixes,omitempty"`
+	Prefixes []netip.Prefix `json:"prefixes,omitempty" doc:"IPv6 prefixes behind the port. Default: those of its hosts in the inventory."`
 }
 
 // TenantStatus is what the controller says about a tenant.
 type TenantStatus struct {
-	Conditions      Conditions `json:"conditions,omitempty"`
-	ObservedVersion uint64     `json:"observedVersion"`
+	Conditions      Conditions `json:"conditions,omitempty" doc:"Accepted, Programmed and Degraded."`
+	ObservedVersion uint64     `json:"observedVersion" doc:"Version of the spec that the conditions speak of."`
 	// VRF is the number of the tenant's routing tables on every switch.
-	VRF   uint16       `json:"vrf"`
-	Sites []SiteStatus `json:"sites,omitempty"`
+	VRF   uint16       `json:"vrf" doc:"Number of its routing tables on every switch."`
+	Sites []SiteStatus `json:"sites,omitempty" doc:"In the order of the spec."`
 	// UsedBy are the PFC policies that refer to it.
-	UsedBy []string `json:"usedBy,omitempty"`
+	UsedBy []string `json:"usedBy,omitempty" doc:"PFC policies that refer to it: pfc-policies/ and the name."`
 }
 
 // SiteStatus is a site in force.
@@ -62,8 +62,8 @@ type SiteStatus struct {
 	Switch string `json:"switch"`
 	Port   uint32 `json:"port"`
 	// SID is the End.DT6 SID of the tenant at the switch.
-	SID      netip.Addr     `json:"sid"`
-	Prefixes []netip.Prefix `json:"prefixes"`
+	SID      netip.Addr     `json:"sid" format:"ipv6" doc:"The tenant's End.DT6 SID at the switch."`
+	Prefixes []netip.Prefix `json:"prefixes" doc:"What is reached there."`
 }
 
 // Complete returns the spec with its defaults.

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/internal/natural"
 	"github.com/weft-sdn/weft/p4"
 	"github.com/weft-sdn/weft/southbound"
 	"github.com/weft-sdn/weft/southbound/entry"
@@ -136,7 +137,7 @@ func (w *p4Switch) CounterNames() []string {
 	for _, c := range w.p.pipeline.Schema().Counters {
 		names = append(names, c.Name)
 	}
-	slices.Sort(names)
+	slices.SortFunc(names, natural.Compare)
 	return names
 }
 

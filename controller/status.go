@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/internal/natural"
 )
 
 // updateStatus computes the status of a group, and tells when it changed.
@@ -71,8 +72,8 @@ func (c *Core) obstacles(g *group) (offline, unfinished []string) {
 			unfinished = append(unfinished, sw)
 		}
 	}
-	slices.Sort(offline)
-	slices.Sort(unfinished)
+	slices.SortFunc(offline, natural.Compare)
+	slices.SortFunc(unfinished, natural.Compare)
 	return offline, unfinished
 }
 

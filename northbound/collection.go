@@ -13,6 +13,7 @@ import (
 
 	"github.com/weft-sdn/weft/controller/intent"
 	"github.com/weft-sdn/weft/controller/resource"
+	"github.com/weft-sdn/weft/internal/natural"
 )
 
 // A collection is the resources of one kind that clients write by name: S is what
@@ -173,7 +174,7 @@ func (c *collection[S, R]) listAll(ctx context.Context, in *PageParams) (*listOf
 		return nil, problemOf(err)
 	}
 	name := func(r *R) string { return c.draft(r).Name }
-	all = slices.SortedFunc(slices.Values(all), func(a, b R) int { return strings.Compare(name(&a), name(&b)) })
+	all = slices.SortedFunc(slices.Values(all), func(a, b R) int { return natural.Compare(name(&a), name(&b)) })
 	items, next, err := page(*in, all, name)
 	if err != nil {
 		return nil, err

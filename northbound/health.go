@@ -5,9 +5,10 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/weft-sdn/weft/internal/natural"
 )
 
 type healthView struct {
@@ -117,6 +118,6 @@ func readiness(ctx context.Context, c Controller, m Multipath, bgp BGP) (readine
 		}
 		add(c)
 	}
-	slices.SortStableFunc(view.Checks[1:], func(a, b check) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(view.Checks[1:], func(a, b check) int { return natural.Compare(a.Name, b.Name) })
 	return view, nil
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 
 	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/internal/natural"
 )
 
 // PageParams is what every list takes. It is exported because huma passes over
@@ -23,7 +24,7 @@ func page[T any](in PageParams, items []T, key func(*T) string) ([]T, string, er
 	}
 	start := 0
 	if in.Continue != "" {
-		for start < len(items) && key(&items[start]) <= after {
+		for start < len(items) && natural.Compare(key(&items[start]), after) <= 0 {
 			start++
 		}
 	}

@@ -1,15 +1,14 @@
 package northbound
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/intent"
 	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/internal/natural"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -56,6 +55,7 @@ func (p *plainNetwork) nodes() []fabricNode {
 			Name: n.Name, Planes: []int{}, Present: true, Links: links[n.ID],
 		}})
 	}
+	slices.SortFunc(out, func(a, b fabricNode) int { return natural.Compare(a.ID, b.ID) })
 	return out
 }
 
@@ -92,7 +92,7 @@ func (p *plainNetwork) links() []fabricLink {
 			ToPort:   portState(p.of[l.Remote], p.port(l.Remote, l.RemoteID, l.RemotePort)),
 		}})
 	}
-	slices.SortFunc(out, func(a, b fabricLink) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(out, func(a, b fabricLink) int { return natural.Compare(a.ID, b.ID) })
 	return out
 }
 
@@ -116,7 +116,7 @@ func (p *plainNetwork) hosts() []fabricHost {
 		}
 		out = append(out, v)
 	}
-	slices.SortFunc(out, func(a, b fabricHost) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(out, func(a, b fabricHost) int { return natural.Compare(a.Name, b.Name) })
 	return out
 }
 

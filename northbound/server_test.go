@@ -72,7 +72,7 @@ func TestBodyIsBounded(t *testing.T) {
 func TestPagesHaveEverythingOnce(t *testing.T) {
 	s, f, _ := newTestServer(t)
 	for i := range 25 {
-		name := fmt.Sprintf("g%02d", i)
+		name := fmt.Sprintf("g%d", i)
 		f.Kept[name] = intent.MulticastGroup{Name: name, Version: 1}
 	}
 	var seen []string
@@ -96,7 +96,7 @@ func TestPagesHaveEverythingOnce(t *testing.T) {
 		t.Errorf("saw %v", seen)
 	}
 	for i, name := range seen {
-		if name != fmt.Sprintf("g%02d", i) {
+		if name != fmt.Sprintf("g%d", i) {
 			t.Fatalf("saw %v", seen)
 		}
 	}

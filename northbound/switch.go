@@ -12,6 +12,7 @@ import (
 
 	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/internal/natural"
 )
 
 type switchList struct {
@@ -66,7 +67,7 @@ func (s *Server) switches(ctx context.Context) ([]controller.SwitchStatus, error
 	if err != nil {
 		return nil, problemOf(err)
 	}
-	return slices.SortedFunc(slices.Values(all), func(a, b controller.SwitchStatus) int { return strings.Compare(a.Name, b.Name) }), nil
+	return slices.SortedFunc(slices.Values(all), func(a, b controller.SwitchStatus) int { return natural.Compare(a.Name, b.Name) }), nil
 }
 
 func (s *Server) listSwitches(ctx context.Context, in *PageParams) (*struct{ Body switchList }, error) {
@@ -99,7 +100,7 @@ func (s *Server) listTables(ctx context.Context, in *SwitchParam) (*struct{ Body
 		return nil, problemOf(err)
 	}
 	items := append(make([]controller.TableView, 0, len(tables)), tables...)
-	slices.SortFunc(items, func(a, b controller.TableView) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(items, func(a, b controller.TableView) int { return natural.Compare(a.Name, b.Name) })
 	return &struct{ Body tableList }{tableList{Items: items}}, nil
 }
 
@@ -116,7 +117,7 @@ func (s *Server) listEntries(ctx context.Context, in *struct {
 	for i := range entries {
 		keyed = append(keyed, keyedEntry{key: entryKey(&entries[i]), EntryView: &entries[i]})
 	}
-	slices.SortFunc(keyed, func(a, b keyedEntry) int { return strings.Compare(a.key, b.key) })
+	slices.SortFunc(keyed, func(a, b keyedEntry) int { return natural.Compare(a.key, b.key) })
 	shown, next, err := page(in.PageParams, keyed, func(e *keyedEntry) string { return e.key })
 	if err != nil {
 		return nil, err
@@ -179,7 +180,7 @@ func (s *Server) listCounters(ctx context.Context, in *struct {
 		}
 	}
 	slices.SortFunc(items, func(a, b controller.CounterView) int {
-		return cmp.Or(strings.Compare(a.Counter, b.Counter), cmp.Compare(a.Index, b.Index))
+		return cmp.Or(natural.Compare(a.Counter, b.Counter), cmp.Compare(a.Index, b.Index))
 	})
 	return &struct{ Body counterList }{counterList{Items: items}}, nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/weft-sdn/weft/controller/suspect"
 	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/internal/natural"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -269,7 +270,7 @@ func (c *Core) rerack() {
 		}
 		slices.SortFunc(s.inTurn, func(a, b *profile) int { return cmp.Compare(a.name, b.name) })
 	}
-	slices.SortFunc(all, func(a, b *profile) int { return cmp.Compare(a.name, b.name) })
+	slices.SortFunc(all, func(a, b *profile) int { return natural.Compare(a.name, b.name) })
 	c.profiles, c.byName = all, make(map[string]*profile, len(all))
 	c.bySource, c.byDest = make(map[topology.NodeID][]*profile), make(map[topology.NodeID][]*profile)
 	for _, p := range all {

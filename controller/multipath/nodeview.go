@@ -1,9 +1,9 @@
 package multipath
 
 import (
-	"cmp"
 	"slices"
 
+	"github.com/weft-sdn/weft/internal/natural"
 	"github.com/weft-sdn/weft/southbound/hosts"
 	"github.com/weft-sdn/weft/topology"
 )
@@ -98,11 +98,11 @@ func (c *Core) NodePage(page Page) (out []NodeStatus, more bool) {
 	}
 	var nodes []*topology.Node
 	for _, n := range c.fabric.snap.Nodes {
-		if _, ok := c.fabric.clos.Tier(n.ID); ok && string(n.ID) > page.After {
+		if _, ok := c.fabric.clos.Tier(n.ID); ok && natural.Compare(string(n.ID), page.After) > 0 {
 			nodes = append(nodes, n)
 		}
 	}
-	slices.SortFunc(nodes, func(a, b *topology.Node) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(nodes, func(a, b *topology.Node) int { return natural.Compare(a.ID, b.ID) })
 	for _, n := range nodes {
 		if page.full(len(out)) {
 			return out, true

@@ -1,12 +1,12 @@
 package multipath
 
 import (
-	"cmp"
 	"slices"
 	"sort"
 	"strings"
 
 	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/internal/natural"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -64,7 +64,7 @@ func (c *Core) ProfilePage(f ProfileFilter, page Page) (out []ProfileStatus, mor
 
 // profileAfter is the place of the first profile after a name.
 func (c *Core) profileAfter(name string) int {
-	return sort.Search(len(c.profiles), func(i int) bool { return c.profiles[i].name > name })
+	return sort.Search(len(c.profiles), func(i int) bool { return natural.Compare(c.profiles[i].name, name) > 0 })
 }
 
 func (c *Core) wantsProfile(f ProfileFilter, p *profile) bool {
@@ -95,11 +95,11 @@ func (c *Core) HostPage(page Page) (out []HostStatus, more bool) {
 	c.settle()
 	names := make([]string, 0, len(c.hosts))
 	for name := range c.hosts {
-		if name > page.After {
+		if natural.Compare(name, page.After) > 0 {
 			names = append(names, name)
 		}
 	}
-	slices.Sort(names)
+	slices.SortFunc(names, natural.Compare)
 	if page.full(len(names)) && len(names) > page.Limit {
 		names, more = names[:page.Limit], true
 	}
@@ -130,11 +130,11 @@ func (c *Core) LinkPage(f LinkFilter, page Page) (out []LinkStatus, more bool) {
 	var places []int32
 	for i := range c.fabric.links {
 		l := &c.fabric.links[i]
-		if len(l.leaves) > 0 && string(l.ID) > page.After && c.wantsLink(f, l) {
+		if len(l.leaves) > 0 && natural.Compare(string(l.ID), page.After) > 0 && c.wantsLink(f, l) {
 			places = append(places, int32(i))
 		}
 	}
-	slices.SortFunc(places, func(a, b int32) int { return cmp.Compare(c.fabric.links[a].ID, c.fabric.links[b].ID) })
+	slices.SortFunc(places, func(a, b int32) int { return natural.Compare(c.fabric.links[a].ID, c.fabric.links[b].ID) })
 	if page.full(len(places)) && len(places) > page.Limit {
 		places, more = places[:page.Limit], true
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weft-sdn/weft/internal/natural"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -71,6 +72,57 @@ func TestPages(t *testing.T) {
 				t.Errorf("%s by %d: %v\nwant %v", name, limit, got, whole)
 			}
 		}
+	}
+}
+
+// TestPagesInNaturalOrder: lists are in the order in which people count, and go on behind any name of it.
+func TestPagesInNaturalOrder(t *testing.T) {
+	w := newWorld(t, 1, nil).clos(1, 11, 1, 1)
+	w.start()
+	w.run(3 * time.Second)
+	var hosts, profiles, links, nodes []string
+	for page, more := (Page{Limit: 3}), true; more; page.After = hosts[len(hosts)-1] {
+		var part []HostStatus
+		part, more = w.core.HostPage(page)
+		for i := range part {
+			hosts = append(hosts, part[i].Name)
+		}
+	}
+	for page, more := (Page{Limit: 3}), true; more; page.After = profiles[len(profiles)-1] {
+		var part []ProfileStatus
+		part, more = w.core.ProfilePage(ProfileFilter{}, page)
+		for i := range part {
+			profiles = append(profiles, part[i].Name)
+		}
+	}
+	for page, more := (Page{Limit: 3}), true; more; page.After = links[len(links)-1] {
+		var part []LinkStatus
+		part, more = w.core.LinkPage(LinkFilter{}, page)
+		for i := range part {
+			links = append(links, string(part[i].ID))
+		}
+	}
+	for page, more := (Page{Limit: 3}), true; more; page.After = nodes[len(nodes)-1] {
+		var part []NodeStatus
+		part, more = w.core.NodePage(page)
+		for i := range part {
+			nodes = append(nodes, string(part[i].ID))
+		}
+	}
+	var all []string
+	for _, h := range w.core.Hosts() {
+		all = append(all, h.Name)
+	}
+	for _, c := range []struct {
+		list []string
+		n    int
+	}{{hosts, 11}, {all, 11}, {profiles, 121}, {links, 22}, {nodes, 12}} {
+		if len(c.list) != c.n || !slices.IsSortedFunc(c.list, natural.Compare) {
+			t.Errorf("%d, want %d in natural order: %v", len(c.list), c.n, c.list)
+		}
+	}
+	if !slices.Equal(hosts[:3], []string{"h1-1", "h2-1", "h3-1"}) || hosts[9] != "h10-1" {
+		t.Errorf("hosts %v", hosts)
 	}
 }
 

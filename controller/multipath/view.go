@@ -8,6 +8,7 @@ import (
 
 	"github.com/weft-sdn/weft/controller/ev"
 	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/internal/natural"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -56,7 +57,7 @@ func (c *Core) drainsOf(covers func(*drain) bool) (out []DrainStatus) {
 }
 
 func (d *drain) status() DrainStatus {
-	return DrainStatus{Target: d.Target, Drained: d.done, Awaits: slices.Sorted(maps.Keys(d.waits))}
+	return DrainStatus{Target: d.Target, Drained: d.done, Awaits: slices.SortedFunc(maps.Keys(d.waits), natural.Compare)}
 }
 
 // Links returns the links of the fabric in its order, as far as paths cross them.
@@ -204,7 +205,7 @@ type PortStatus struct {
 func (c *Core) Hosts() []HostStatus {
 	c.settle()
 	out := make([]HostStatus, 0, len(c.hosts))
-	for _, name := range slices.Sorted(maps.Keys(c.hosts)) {
+	for _, name := range slices.SortedFunc(maps.Keys(c.hosts), natural.Compare) {
 		out = append(out, c.hostStatus(c.hosts[name]))
 	}
 	return out

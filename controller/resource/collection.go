@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/controller/store"
+	"github.com/weft-sdn/weft/internal/natural"
 )
 
 // Kind is a kind of resource.
@@ -90,7 +91,7 @@ func (c *Collection[S, D]) Find(name string) (*Item[S, D], error) {
 // All returns the resources by name.
 func (c *Collection[S, D]) All() []*Item[S, D] {
 	out := make([]*Item[S, D], 0, len(c.items))
-	for _, name := range slices.Sorted(maps.Keys(c.items)) {
+	for _, name := range slices.SortedFunc(maps.Keys(c.items), natural.Compare) {
 		out = append(out, c.items[name])
 	}
 	return out

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/weft-sdn/weft/controller/intent"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/resource"
+	"github.com/weft-sdn/weft/internal/natural"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -95,7 +95,7 @@ func (f *Controller) Groups(context.Context) ([]intent.MulticastGroup, error) {
 		return nil, f.Fail
 	}
 	return slices.SortedFunc(maps.Values(f.Kept), func(a, b intent.MulticastGroup) int {
-		return strings.Compare(a.Name, b.Name)
+		return natural.Compare(a.Name, b.Name)
 	}), nil
 }
 

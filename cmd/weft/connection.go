@@ -51,7 +51,6 @@ func (c *connection) open(env environment) (*client.Client, error) {
 }
 
 // Paths of the API.
-func groupsPath() string           { return client.Path("v1", "multicast-groups") }
 func groupPath(name string) string { return client.Path("v1", "multicast-groups", name) }
 func switchPath(rest ...string) string {
 	return client.Path(append([]string{"v1", "switches"}, rest...)...)

@@ -103,7 +103,7 @@ func TestLabErrors(t *testing.T) {
 		{"unknown name", []string{"lab", "figure9"}, exitUsage, `there is no built-in network "figure9": want one of figure1, clos, or a file`},
 		{"no file", []string{"lab", "./nosuch.yaml"}, exitUsage, "nosuch.yaml: no such file"},
 		{"bad file", []string{"lab", bad}, exitUsage, `line 3, column 9: invalid network: switches[1].name: "A" is also that of switches[0]`},
-		{"listener", []string{"lab", "figure1", "--listen", "nowhere"}, exitFailed, `api.listen: "nowhere" is not host:port`},
+		{"listener", []string{"lab", "figure1", "--listen", "nowhere"}, exitUsage, `--listen is "nowhere": want HOST:PORT, with an IPv6 address in brackets`},
 		{"no network", []string{"lab"}, exitUsage, "usage: weft lab NAME|FILE.yaml"},
 		{"bytes", []string{"demo", "multicast", "--bytes", "0"}, exitUsage, "--bytes is 0"},
 		{"mode", []string{"demo", "multicast", "--mode", "x"}, exitUsage, `--mode is "x": want provisioned or inband`},

@@ -224,7 +224,8 @@ func (m *maker) requests() []sample {
 	add("Num Receivers 0", whole, some, set(tlv+2+18, 0))
 	add("Num Receivers 33", whole, some, set(tlv+2+18, 33))
 	add("receiver of another group", whole, some, set(tlv+2+22+15, 0xee))
-	add("other proxy in Segment List", whole, 0, set(after+8+15, 0xee))
+	// The address in SRH[SL] leaves with the outer header (draft, section 6.2): the inner one counts.
+	add("other proxy in Segment List", whole, m.encapsulatedHosts(), set(after+8+15, 0xee))
 	return list
 }
 

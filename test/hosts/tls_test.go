@@ -128,12 +128,12 @@ func TestStreamConfigs(t *testing.T) {
 		t.Fatal(err)
 	}
 	for field, change := range map[string]func(*hosts.Config){
-		"Epoch":          func(c *hosts.Config) { c.Epoch = 0 },
-		"MaxHosts":       func(c *hosts.Config) { c.MaxHosts = 0 },
-		"MaxMessageRate": func(c *hosts.Config) { c.MaxMessageRate = -1 },
-		"AnswerTimeout":  func(c *hosts.Config) { c.AnswerTimeout = 0 },
-		"CountsInterval": func(c *hosts.Config) { c.CountsInterval = -1 },
-		"ClientCAFile":   func(c *hosts.Config) { c.TLS.CertFile = garbage },
+		"Epoch":                 func(c *hosts.Config) { c.Epoch = 0 },
+		"MaxHosts":              func(c *hosts.Config) { c.MaxHosts = 0 },
+		"MaxMessageRate":        func(c *hosts.Config) { c.MaxMessageRate = -1 },
+		"AnswerTimeout":         func(c *hosts.Config) { c.AnswerTimeout = 0 },
+		"CountsInterval":        func(c *hosts.Config) { c.CountsInterval = -1 },
+		"want cert, key and ca": func(c *hosts.Config) { c.TLS.CertFile = garbage },
 		"tls.cert": func(c *hosts.Config) {
 			c.TLS = hosts.TLSConfig{CertFile: garbage, KeyFile: garbage, ClientCAFile: garbage}
 		},
@@ -146,15 +146,15 @@ func TestStreamConfigs(t *testing.T) {
 		}
 	}
 	for field, change := range map[string]func(*agent.Config){
-		"Name":               func(c *agent.Config) { c.Name = "" },
-		"Controller":         func(c *agent.Config) { c.Controller = "nowhere" },
-		"Backoff.Max":        func(c *agent.Config) { c.Backoff.Max = 1 },
-		"Backoff.Multiplier": func(c *agent.Config) { c.Backoff.Multiplier = 0.5 },
-		"PingTimeout":        func(c *agent.Config) { c.PingTimeout = 0 },
-		"not Enabled":        func(c *agent.Config) { c.TLS.CAFile = garbage },
-		"tls.ca":             func(c *agent.Config) { c.TLS = agent.TLSConfig{Enabled: true, CAFile: garbage} },
-		"tls.key":            func(c *agent.Config) { c.TLS = agent.TLSConfig{Enabled: true, CertFile: garbage} },
-		"tls.cert":           func(c *agent.Config) { c.TLS = agent.TLSConfig{Enabled: true, CertFile: garbage, KeyFile: garbage} },
+		"Name":                             func(c *agent.Config) { c.Name = "" },
+		"Controller":                       func(c *agent.Config) { c.Controller = "nowhere" },
+		"Backoff.Max":                      func(c *agent.Config) { c.Backoff.Max = 1 },
+		"Backoff.Multiplier":               func(c *agent.Config) { c.Backoff.Multiplier = 0.5 },
+		"PingTimeout":                      func(c *agent.Config) { c.PingTimeout = 0 },
+		"tls has files but is not enabled": func(c *agent.Config) { c.TLS.CAFile = garbage },
+		"tls.ca":                           func(c *agent.Config) { c.TLS = agent.TLSConfig{Enabled: true, CAFile: garbage} },
+		"tls.key":                          func(c *agent.Config) { c.TLS = agent.TLSConfig{Enabled: true, CertFile: garbage} },
+		"tls.cert":                         func(c *agent.Config) { c.TLS = agent.TLSConfig{Enabled: true, CertFile: garbage, KeyFile: garbage} },
 	} {
 		cfg := agent.DefaultConfig()
 		cfg.Name, cfg.Controller = "h1", "controller:1"

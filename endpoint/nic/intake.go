@@ -31,7 +31,7 @@ func (i *Intake) Validate() error {
 	case i.Rate == 0:
 		return nil
 	case i.Buffer < maxPMTU:
-		return fmt.Errorf("Buffer %d: want at least a packet, %d octets", i.Buffer, maxPMTU)
+		return fmt.Errorf("buffer %d: want at least a packet, %d octets", i.Buffer, maxPMTU)
 	}
 	return i.FlowControl.Validate()
 }

@@ -294,3 +294,14 @@ func TestHostPort(t *testing.T) {
 	w.pump()
 	peers(all)
 }
+
+// TestDrainLastPlaneOfALeaf: hosts behind one leaf reach each other without any link, and not without its plane.
+func TestDrainLastPlaneOfALeaf(t *testing.T) {
+	w := newWorld(t, 1, nil).clos(2, 1, 2, 2).start()
+	if err := w.core.Drain(Target{Plane: 2}); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.core.Drain(Target{Plane: 1}); !errors.Is(err, ErrLastPath) {
+		t.Errorf("%v, want the last path", err)
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/controller/ev"
+	"github.com/weft-sdn/weft/controller/suspect"
 	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/topology"
 )
@@ -420,5 +421,43 @@ func TestConfig(t *testing.T) {
 		if _, err := New(cfg); err == nil || !strings.Contains(err.Error(), field) {
 			t.Errorf("%s: %v", field, err)
 		}
+	}
+}
+
+// TestWhySuspectsAreSpared: a suspect that may be several links, or loses too little to be worth it, is not denied.
+func TestWhySuspectsAreSpared(t *testing.T) {
+	w := newWorld(t, 1, func(c *Config) { c.DenySuspects, c.DenyLoss = true, 0.01 }).clos(2, 3, 2, 1).start()
+	links := w.both("leaf1-1", "spine1-1")
+	for _, c := range []struct {
+		links []topology.LinkID
+		loss  float64
+		want  string
+	}{
+		{[]topology.LinkID{links[0].ID}, 0.01, ""},
+		{[]topology.LinkID{links[0].ID}, 0.009, "it loses 0.009, less than 0.01"},
+		{[]topology.LinkID{links[0].ID, links[1].ID}, 0.5, "several links that the evidence does not tell apart"},
+		{[]topology.LinkID{"nowhere"}, 0.5, "not a link of the fabric"},
+	} {
+		if got := w.core.spare(&Suspect{Suspect: suspect.Suspect{Links: c.links, Loss: c.loss}}); got != c.want {
+			t.Errorf("%v that lose %v: %q, want %q", c.links, c.loss, got, c.want)
+		}
+	}
+}
+
+// TestProbesOfBefore: probes that were sent before a link came to its present phase say nothing of it.
+func TestProbesOfBefore(t *testing.T) {
+	w := newWorld(t, 1, nil).clos(2, 3, 2, 1).start()
+	w.run(time.Second)
+	i := w.core.fabric.place[w.both("leaf1-1", "spine1-1")[0].ID]
+	l := &w.core.fabric.links[i]
+	w.core.hold(i, "of the test", 0, 1)
+	w.core.enter(i, trying, l.cause)
+	for _, received := range []int{0, 1} {
+		if w.core.probed(i, l.since-1, 1, received); l.phase != trying || l.ready || l.misses != 0 {
+			t.Errorf("after %d of one that was sent before: %v, ready %v, %d missed", received, l.phase, l.ready, l.misses)
+		}
+	}
+	if w.core.probed(i, l.since, 1, 0); l.phase != held {
+		t.Errorf("after a loss: %v", l.phase)
 	}
 }

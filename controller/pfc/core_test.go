@@ -343,6 +343,62 @@ func TestTunnelLost(t *testing.T) {
 	}
 }
 
+// TestAnswerOfAnotherNode: a probe that came back elsewhere, or with a cookie that nobody gave, says nothing.
+func TestAnswerOfAnotherNode(t *testing.T) {
+	b := newBed(t, figure3())
+	b.figure3()
+	b.must(b.PutRequest(lossless("pfc")))
+	b.rtt = func(p Probe) time.Duration {
+		b.Answered("R2", p.Cookie, p.Seq, 20*time.Millisecond)
+		b.Answered(p.From, p.Cookie+100, p.Seq, 20*time.Millisecond)
+		b.Answered(p.From, p.Cookie, p.Seq+100, 20*time.Millisecond)
+		return 0
+	}
+	b.step(time.Second)
+	for i, x := range b.deployment("wan", "pfc").Tunnels {
+		if q := b.Quality(&x); !q.Down || q.RTT != 0 {
+			t.Errorf("tunnel %d: %+v, want it down and not measured", i, q)
+		}
+	}
+}
+
+// TestPlannedBeforeMeasured: before a probe is back, watermarks are made for the delay of the links there and back, 4 x 5 ms,
+// with an eighth in reserve.
+func TestPlannedBeforeMeasured(t *testing.T) {
+	b := newBed(t, figure3())
+	b.figure3()
+	b.must(b.PutRequest(lossless("pfc")))
+	b.rtt = func(Probe) time.Duration { return 0 }
+	b.step(100 * time.Millisecond)
+	if q := b.Quality(&b.deployment("wan", "pfc").Tunnels[0]); q.Planned != 22500*time.Microsecond {
+		t.Errorf("planned for %v, want 22.5ms", q.Planned)
+	}
+}
+
+// TestNumbersRunOut: a node has as many lists as it has numbers, and a list that nobody uses gives its number back.
+func TestNumbersRunOut(t *testing.T) {
+	n := numbers{most: 3, given: map[string]*number{}, taken: map[uint16]bool{}}
+	seen := map[uint16]bool{}
+	for _, key := range []string{"a", "b", "c", "a"} {
+		id, err := n.acquire(key)
+		if err != nil || id < 1 || id > 3 {
+			t.Fatalf("%s: %d, %v", key, id, err)
+		}
+		seen[id] = true
+	}
+	if _, err := n.acquire("d"); len(seen) != 3 || !errors.Is(err, ErrNoRoom) {
+		t.Errorf("numbers %v, and the fourth: %v", seen, err)
+	}
+	n.release("a")
+	if _, err := n.acquire("d"); !errors.Is(err, ErrNoRoom) {
+		t.Errorf("a is in use once more: %v", err)
+	}
+	n.release("a")
+	if id, err := n.acquire("d"); err != nil || !seen[id] {
+		t.Errorf("after a: %d, %v", id, err)
+	}
+}
+
 // TestTunnelBackTouchesPolicy: the status of a PFC policy is looked at again when its tunnel is back, also when the
 // round trip is the same as before.
 func TestTunnelBackTouchesPolicy(t *testing.T) {

@@ -31,6 +31,26 @@ func TestHeadroom(t *testing.T) {
 	}
 }
 
+// TestQueueOfSeveralFeeds: a queue that several PFC policies share obeys the strictest of them, and has the buffer of the
+// largest.
+func TestQueueOfSeveralFeeds(t *testing.T) {
+	s := Defaults().Sizing
+	of := func(port uint32, buffer, xoff, xon uint64, limit time.Duration, rate uint64) feed {
+		return feed{Feed: Feed{RTT: time.Millisecond, Rate: 1e9}, Upstream: Upstream{Port: port}, speed: 1e9, Request: &Request{Buffer: buffer, XOFF: xoff, XON: xon}, limit: limit, rate: rate}
+	}
+	feeds := []feed{of(1, 30<<20, 9<<20, 5<<20, 3*time.Second, 5), of(2, 40<<20, 8<<20, 6<<20, 2*time.Second, 9), of(3, 20<<20, 0, 0, 4*time.Second, 7)}
+	for range feeds {
+		feeds = append(feeds[1:], feeds[0])
+		q := s.queue(Queue{"n", 1, 3}, feeds)
+		if q.Marks.Buffer != 40<<20 || q.Marks.XOFF != 8<<20 || q.Marks.XON != 5<<20 || q.MaxPause != 2*time.Second || q.Rate != 9 || len(q.Upstreams) != 3 || q.Fill != 3e9 {
+			t.Errorf("queue %+v of %v", q, feeds)
+		}
+		if want := packet.PauseTime(s.Quanta, 1e9) / 2; q.Refresh != want {
+			t.Errorf("refreshed every %v, want %v", q.Refresh, want)
+		}
+	}
+}
+
 func TestMarks(t *testing.T) {
 	s := Sizing{MTU: 1000, Share: 75}
 	for _, c := range []struct {

@@ -191,3 +191,25 @@ func TestFindPathPins(t *testing.T) {
 		t.Errorf("%v %v", p, err)
 	}
 }
+
+// TestEndOfAlgorithm0: lists have the End SID of algorithm 0, preferably the one without flavors, whatever comes first.
+func TestEndOfAlgorithm0(t *testing.T) {
+	address := func(i int) netip.Addr { return netip.MustParseAddr(fmt.Sprintf("5f00:0:9:%x::", i)) }
+	n := &topology.Node{SIDs: []topology.SID{
+		{Address: address(1), Behavior: topology.BehaviorEnd, Algorithm: 128},
+		{Address: address(2), Behavior: topology.BehaviorEndX},
+		{Address: address(3), Behavior: topology.BehaviorEnd + 1},
+		{Address: address(4), Behavior: topology.BehaviorEnd},
+	}}
+	if got := endOf(n); got.Address != address(4) {
+		t.Errorf("%v, want %v", got.Address, address(4))
+	}
+	n.SIDs = n.SIDs[:3]
+	if got := endOf(n); got.Address != address(3) {
+		t.Errorf("%v, want %v", got.Address, address(3))
+	}
+	n.SIDs = n.SIDs[:2]
+	if got := endOf(n); got.Address.IsValid() {
+		t.Errorf("%v, want none", got.Address)
+	}
+}

@@ -184,6 +184,7 @@ func TestChanges(t *testing.T) {
 		{"the source's queue pair", again(func(s *intent.Spec) { s.Source.QPN++ }, "r1", "r2", "r3", "r4", "r5"), true},
 		{"the designated queue pair", again(func(s *intent.Spec) { s.DesignatedQPN++ }, "r1", "r2", "r3", "r4", "r5"), true},
 		{"the initial PSN", again(func(s *intent.Spec) { s.InitialPSN++ }, "r1", "r2", "r3", "r4", "r5"), true},
+		{"the first PSN of a receiver", again(func(s *intent.Spec) { start := uint32(77); s.Receivers[0].StartPSN = &start }, "r1", "r2", "r3", "r4", "r5"), true},
 		{"the mode", again(func(s *intent.Spec) { s.Mode = intent.Inband }, "r1", "r2", "r3", "r4", "r5"), true},
 		{"the windows", again(func(s *intent.Spec) {
 			s.CNPWindow, s.NackHoldoff, s.CNPLimit = intent.Duration(time.Second), intent.Duration(time.Second), 3
@@ -373,6 +374,81 @@ func TestRefusals(t *testing.T) {
 				t.Errorf("fields %+v", e.Fields)
 			}
 		})
+	}
+}
+
+// TestHostMoves: answers are taken from other ports, or go to another neighbor, in a new epoch only.
+func TestHostMoves(t *testing.T) {
+	net := sample.Figure1()
+	spec := net.Spec(1, "s1", "r1", "r2")
+	before := place(t, network(net), Request{Spec: &spec})
+	for name, change := range map[string]func(*sample.Net){
+		"a receiver has another port besides": func(n *sample.Net) { n.Inventory.Hosts[1].Ports = []uint32{101, 150} },
+		"the source has another neighbor": func(n *sample.Net) {
+			before := n.Inventory.Hosts[0]
+			before.Name, before.Address = "a", sample.HostAddress(0x77) // comes first by name, at the same port
+			n.Inventory.Hosts = append(n.Inventory.Hosts, before)
+		},
+	} {
+		changed := sample.Figure1()
+		change(changed)
+		if p := place(t, network(changed), Request{Spec: &spec, Previous: before, Epoch: 8, Turn: 1}); p.Epoch != 8 {
+			t.Errorf("%s: epoch %d, want 8", name, p.Epoch)
+		}
+	}
+}
+
+// TestReuse: the previous tree is taken over only if it reaches all edges and has the objective.
+func TestReuse(t *testing.T) {
+	net := sample.Figure1()
+	n := network(net)
+	few, more := net.Spec(1, "s1", "r1"), net.Spec(1, "s1", "r1", "r3", "r5")
+	p := place(t, n, Request{Spec: &more, Previous: place(t, n, Request{Spec: &few}), Epoch: 8})
+	for i := range more.Receivers {
+		if node, _ := p.FindReceiver(more.Receivers[i].Address); node == nil {
+			t.Errorf("%v is not in the tree %s", more.Receivers[i].Address, shape(n, p))
+		}
+	}
+
+	square := sample.New().Switches("a", "b", "c", "d", "e")
+	for _, l := range []struct {
+		x, y   string
+		metric uint32
+	}{{"a", "b", 2}, {"b", "d", 2}, {"a", "c", 3}, {"c", "e", 2}, {"d", "e", 2}} {
+		square.Link(l.x, l.y, l.metric)
+	}
+	square.Hosts("a", "s").Hosts("d", "rd").Hosts("e", "re")
+	n = network(square)
+	spec := square.Spec(1, "s", "rd", "re")
+	before := place(t, n, Request{Spec: &spec})
+	spec.Objective = intent.Cost
+	if got, want := shape(n, place(t, n, Request{Spec: &spec, Previous: before, Epoch: 8})), "a(b(d(e[re])[rd]))"; got != want {
+		t.Errorf("tree %s for the other objective, want %s", got, want)
+	}
+}
+
+// TestNotAdjacent: a child that is not adjacent may answer by any way, so on any port to a switch.
+func TestNotAdjacent(t *testing.T) {
+	net := sample.New().Switches("a", "c").Router("x", "y").
+		Links([2]string{"a", "x"}, [2]string{"x", "c"}, [2]string{"a", "y"}, [2]string{"y", "c"}).Hosts("a", "s").Hosts("c", "rc")
+	spec := net.Spec(1, "s", "rc")
+	p := place(t, network(net), Request{Spec: &spec})
+	if got := p.Nodes[0].Branches[0].Ingress; !slices.Equal(got, []uint32{1, 2}) {
+		t.Errorf("answers come in by %v, want ports 1 and 2", got)
+	}
+}
+
+// TestSRHLimit: an SRH of just the octets that are allowed is allowed.
+func TestSRHLimit(t *testing.T) {
+	net := sample.Figure1()
+	spec := net.Spec(1, "s1", "r1", "r2", "r3")
+	spec.Mode = intent.Inband
+	net.Inventory.Limits.SRHOctets = intent.SRHSize([]int{2, 1})
+	place(t, network(net), Request{Spec: &spec})
+	net.Inventory.Limits.SRHOctets--
+	var refused *intent.Error
+	if _, err := network(net).Place(Request{Name: "g", Spec: &spec, Epoch: 1}); !errors.As(err, &refused) || refused.Fields[0].Code != intent.CodeLimit {
+		t.Errorf("one octet less: %v, want a limit", err)
 	}
 }
 

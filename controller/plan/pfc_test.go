@@ -1,0 +1,131 @@
+package plan
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/controller/internal/sample"
+	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/controller/pfc"
+	"github.com/weft-sdn/weft/packet"
+	"github.com/weft-sdn/weft/topology"
+)
+
+// TestPFCEntities: what a node holds for PFC reaches its switch in the units of the program: rates in kbit/s, times in ns and
+// us, priorities as class selectors.
+func TestPFCEntities(t *testing.T) {
+	net := sample.Figure1()
+	n := network(net)
+	sid, source := netip.MustParseAddr("fc00:0:9:1::"), netip.MustParseAddr("2001:db8::9")
+	eight := make([]netip.Addr, 8)
+	for i := range eight {
+		eight[i] = sid
+	}
+	node := &pfc.Node{
+		Lists:  []pfc.List{{ID: 5, Source: source, SIDs: []netip.Addr{sid}}, {ID: 6, Source: source, SIDs: eight}},
+		Steers: []pfc.Steer{{VRF: 3, Prefix: netip.MustParsePrefix("2001:db8:7::/48"), List: 5, SID: sid, Slice: 11, Priority: 4}},
+		Queues: []pfc.QueueState{{
+			Queue: pfc.Queue{Node: "n1", Port: 1, Priority: 4}, Marks: pfc.Marks{Buffer: 5000, XOFF: 4000, XON: 3000}, Quanta: 1000,
+			Refresh: 12 * time.Microsecond, Rate: 9_000_000, MaxPause: 5 * time.Millisecond,
+			Upstreams: []pfc.Upstream{{List: 5, SID: sid, Slice: 11}, {Port: 2}},
+		}},
+	}
+	var got []string
+	for _, e := range n.PFC(n.switches["n1"], node) {
+		got = append(got, fmt.Sprint(e))
+	}
+	dscp := net.Inventory.PFC.DSCP
+	for _, want := range []string{
+		"sr_policy/policy=5 -> via_1(s1=fc00:0:9:1::, source=2001:db8::9)",
+		"srv6_policy/dst_addr=2001:db8:7::/48/vrf=3 -> vpn_steer(class=4, dscp=32, policy=5, priority=4, sid=fc00:0:9:1::, slice=11)",
+		"pfc_queue/direction=0/port=1/priority=4 -> set_pfc_queue(buffer=5000, quanta=1000, rate=9000, refresh=12000, upstreams=2, watchdog=5000, watchdog_action=1, xoff=4000, xon=3000)",
+		fmt.Sprintf("pfc_upstream/direction=0/port=1/priority=4/upstream=0 -> pfc_to_tunnel(class=7, dscp=%d, policy=5, priority=7, sid=fc00:0:9:1::, slice=11, src_mac=2199023255553)", dscp),
+		"pfc_upstream/direction=0/port=1/priority=4/upstream=1 -> pfc_to_link(port=2, priority=7, src_mac=2199023255553)",
+	} {
+		if !slices.Contains(got, want) {
+			t.Errorf("lacks %s\n%s", want, strings.Join(got, "\n"))
+		}
+	}
+	for _, e := range got {
+		if strings.HasPrefix(e, "sr_policy/policy=6") {
+			t.Errorf("a list of eight SIDs, for which there is no action: %s", e)
+		}
+	}
+}
+
+// TestTenantRouteIsBehindItsPort: a host at a port takes what is in its prefixes, and nothing wider.
+func TestTenantRouteIsBehindItsPort(t *testing.T) {
+	net := sample.Figure1()
+	h := &net.Inventory.Hosts[1]
+	h.Prefixes = []netip.Prefix{netip.MustParsePrefix("2001:db8:7::/48")}
+	n := network(net)
+	for prefix, want := range map[string]bool{"2001:db8:7::/48": true, "2001:db8:7:1::/64": true, "2001:db8:7::/47": false, "2001:db8::/32": false, "2001:db8:8::/48": false} {
+		if way, ok := n.behind(h.Switch, h.Port, netip.MustParsePrefix(prefix)); ok != want || ok && way.port != h.Port {
+			t.Errorf("%s: behind %+v, %v; want %v", prefix, way, ok, want)
+		}
+	}
+	if _, ok := n.behind(h.Switch, h.Port+50, h.Prefixes[0]); ok {
+		t.Error("behind a port without hosts")
+	}
+}
+
+// TestProbeHasItsClass: probes and what carries them have the codepoint of PFC frames.
+func TestProbeHasItsClass(t *testing.T) {
+	net := sample.Figure1()
+	net.Inventory.PFC.DSCP = 46
+	n := network(net)
+	_, _, frame, ok := n.Probe(pfc.Probe{From: net.Node("n1"), First: net.Node("n4"), Source: netip.MustParseAddr("2001:db8::1"), SIDs: []netip.Addr{netip.MustParseAddr("fc00:0:4:1::")}}, 0)
+	if !ok {
+		t.Fatal("no probe")
+	}
+	outer, length, err := packet.ParseIPv6(frame[packet.EthernetLen:])
+	if err != nil || outer.TrafficClass != 46<<2 {
+		t.Errorf("outer %+v, %v", outer, err)
+	}
+	rest := frame[packet.EthernetLen+length:]
+	_, length, err = packet.ParseSRH(rest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if inner, _, err := packet.ParseIPv6(rest[length:]); err != nil || inner.TrafficClass != 46<<2 {
+		t.Errorf("inner %+v, %v", inner, err)
+	}
+}
+
+// TestICMPErrors: a switch may send a burst at once, and then one each interval: the burst after the first is the tolerance.
+func TestICMPErrors(t *testing.T) {
+	n := network(sample.Figure1())
+	e := inventory.ICMPErrors{Burst: 5}
+	if got := n.ICMPErrors(e); got != nil {
+		t.Errorf("without an interval: %v", got)
+	}
+	e.Interval = intent.Duration(2 * time.Millisecond)
+	if got := fmt.Sprint(n.ICMPErrors(e)); got != "[icmp_errors/default -> set_icmp(burst_time=8000, spacing=2000)]" {
+		t.Errorf("planned %s", got)
+	}
+}
+
+// TestSIDsOfOtherAlgorithms: a node's SIDs of another algorithm than 0 are not programmed, and do not say how wide
+// functions of the locator of algorithm 0 are.
+func TestSIDsOfOtherAlgorithms(t *testing.T) {
+	net := sample.Figure1()
+	node := *net.Topology.Build().Node(net.Node("n1"))
+	other := netip.MustParseAddr("fbff:99:1:1::")
+	node.SIDs = append([]topology.SID{{Address: other, Behavior: topology.BehaviorEnd, Algorithm: 128, Structure: topology.SIDStructure{LocatorBlock: 32, LocatorNode: 32, Function: 8}}}, node.SIDs...)
+	net.Topology.SetNode(node)
+	n := network(net)
+	for _, e := range n.Links(n.switches["n1"]) {
+		if strings.HasPrefix(fmt.Sprint(e), "local_sid/dst_addr="+other.String()) {
+			t.Errorf("programmed: %s", e)
+		}
+	}
+	sid, err := functionSID(n.nodes["n1"], 0x4321)
+	if want := netip.MustParseAddr("fc00:0:1:4321::"); err != nil || sid != want {
+		t.Errorf("function 0x4321 is %v, %v; want %v", sid, err, want)
+	}
+}

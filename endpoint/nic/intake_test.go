@@ -86,7 +86,7 @@ func TestIntake(t *testing.T) {
 	}
 
 	for want, i := range map[string]nic.Intake{
-		"Intake: Buffer 4095": {Rate: 1, Buffer: 4095}, "Intake: flow control: High 0": {Rate: 1, Buffer: 4096, FlowControl: nscc.FlowControl{Enabled: true}},
+		"Intake: buffer 4095": {Rate: 1, Buffer: 4095}, "Intake: flow control: High 0": {Rate: 1, Buffer: 4096, FlowControl: nscc.FlowControl{Enabled: true}},
 	} {
 		cfg := nic.DefaultConfig()
 		cfg.Host = nictest.New(t, 1, 1, 1, nil).NICs[0].Config()

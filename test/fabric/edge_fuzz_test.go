@@ -37,7 +37,7 @@ func (r *edgeRig) frame(srh []byte) []byte {
 // want is what has to leave.
 func (r *edgeRig) want(frame []byte) []wire {
 	p, _, err := packet.ParseRoCE(frame)
-	if err != nil || !p.Routed || p.SRH.SegmentsLeft != 1 || p.SRH.Segment(0) != p.IPv6.Dst || p.SRH.NumSegments() > p4.SrhSegments {
+	if err != nil || !p.Routed || p.SRH.SegmentsLeft == 0 || p.SRH.SegmentsLeft > p.SRH.LastEntry+1 || p.SRH.NumSegments() > p4.SrhSegments {
 		return nil
 	}
 	receivers, named, err := p.SRH.EndMTReceivers(nil, tlvType, node)

@@ -49,7 +49,7 @@ func (p *P4Runtime) Open(ctx context.Context, sw inventory.Switch, handler func(
 	if err != nil {
 		return nil, err
 	}
-	return &p4Switch{p: p, s: s}, nil
+	return &p4Switch{Session: s, pipeline: p.pipeline}, nil
 }
 
 func (p *P4Runtime) event(e southbound.Event, handler func(SwitchEvent)) {
@@ -69,24 +69,17 @@ func (p *P4Runtime) event(e southbound.Event, handler func(SwitchEvent)) {
 	}
 }
 
-// p4Switch is one session.
+// p4Switch is one session, which writes and sends packets as it is.
 type p4Switch struct {
-	p *P4Runtime
-	s *southbound.Session
+	*southbound.Session
+	pipeline *southbound.Pipeline
 }
 
-func (w *p4Switch) Write(ctx context.Context, updates []entry.Update) ([]entry.Refusal, error) {
-	return w.s.Write(ctx, updates)
-}
-
-func (w *p4Switch) Read(ctx context.Context) (entry.Contents, error) { return w.s.ReadAll(ctx) }
-
-func (w *p4Switch) PacketOut(ctx context.Context, p entry.PacketOut) error {
-	return w.s.PacketOut(ctx, p)
-}
+// Read implements Switch.
+func (w *p4Switch) Read(ctx context.Context) (entry.Contents, error) { return w.ReadAll(ctx) }
 
 func (w *p4Switch) Tables() []TableView {
-	schema := w.p.pipeline.Schema()
+	schema := w.pipeline.Schema()
 	names := make(map[uint32]string, len(schema.Actions))
 	for _, a := range schema.Actions {
 		names[a.ID] = a.Name
@@ -106,13 +99,13 @@ func (w *p4Switch) Tables() []TableView {
 }
 
 func (w *p4Switch) Inspect(ctx context.Context, table string) ([]EntryView, error) {
-	entries, err := w.s.ReadTable(ctx, table)
+	entries, err := w.ReadTable(ctx, table)
 	if err != nil {
 		return nil, err
 	}
 	out := make([]EntryView, 0, len(entries))
 	for _, e := range entries {
-		d, err := w.p.pipeline.Schema().Describe(e)
+		d, err := w.pipeline.Schema().Describe(e)
 		if err != nil {
 			return nil, err
 		}
@@ -134,7 +127,7 @@ func fieldViews(fields []southbound.Typed) []FieldView {
 
 func (w *p4Switch) CounterNames() []string {
 	var names []string
-	for _, c := range w.p.pipeline.Schema().Counters {
+	for _, c := range w.pipeline.Schema().Counters {
 		names = append(names, c.Name)
 	}
 	slices.SortFunc(names, natural.Compare)
@@ -142,7 +135,7 @@ func (w *p4Switch) CounterNames() []string {
 }
 
 func (w *p4Switch) Counters(ctx context.Context) ([]CounterView, error) {
-	cells, err := w.s.ReadCounters(ctx, "")
+	cells, err := w.ReadCounters(ctx, "")
 	if err != nil {
 		return nil, err
 	}
@@ -152,7 +145,7 @@ func (w *p4Switch) Counters(ctx context.Context) ([]CounterView, error) {
 			continue
 		}
 		v := CounterView{Counter: c.Name, Index: c.Index, Name: strconv.FormatInt(c.Index, 10), Packets: c.Packets, Octets: c.Octets}
-		info, err := w.p.pipeline.Schema().Counter(c.Name)
+		info, err := w.pipeline.Schema().Counter(c.Name)
 		if err != nil {
 			return nil, err
 		}
@@ -165,7 +158,7 @@ func (w *p4Switch) Counters(ctx context.Context) ([]CounterView, error) {
 }
 
 func (w *p4Switch) PortCounts(ctx context.Context, d Direction) (map[uint32]uint64, error) {
-	cells, err := w.s.ReadCounters(ctx, portCounters[d])
+	cells, err := w.ReadCounters(ctx, portCounters[d])
 	if err != nil {
 		return nil, err
 	}
@@ -177,5 +170,3 @@ func (w *p4Switch) PortCounts(ctx context.Context, d Direction) (map[uint32]uint
 }
 
 var portCounters = [...]string{Sent: p4.CounterPortTx, Received: p4.CounterPortRx}
-
-func (w *p4Switch) Close() error { return w.s.Close() }

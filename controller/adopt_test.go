@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/internal/sample"
 	"github.com/weft-sdn/weft/controller/plan"
 	"github.com/weft-sdn/weft/controller/resource"
@@ -15,10 +15,10 @@ import (
 
 // orphans starts a controller without records beside switches that hold the
 // groups a, g and h, of index 0 to 2, and gives adoption 200 ms.
-func orphans(t *testing.T, seed uint64, mode intent.Mode) (w *world, specs [3]intent.Spec, epoch uint32) {
+func orphans(t *testing.T, seed uint64, mode api.Mode) (w *world, specs [3]api.Spec, epoch uint32) {
 	net := sample.Figure1()
 	w = up(t, net, seed)
-	specs = [3]intent.Spec{
+	specs = [3]api.Spec{
 		net.Spec(1, "s1", "r1", "r4"), net.Spec(2, "s1", "r1", "r5"), net.Spec(3, "r1", "r2", "r3"),
 	}
 	for i := range specs {
@@ -37,7 +37,7 @@ func orphans(t *testing.T, seed uint64, mode intent.Mode) (w *world, specs [3]in
 	for name := range w.devices {
 		w.session[name]++
 	}
-	net.Inventory.Intervals.Adopt = intent.Duration(200 * time.Millisecond)
+	net.Inventory.Intervals.Adopt = api.Duration(200 * time.Millisecond)
 	w.net.Inventory = net.Inventory
 	w.boot()
 	return w, specs, epoch
@@ -58,7 +58,7 @@ func (w *world) holds(index int) bool {
 // A group that is applied again keeps its index, and its data its way: nothing
 // that carries data is written when the tree is the same.
 func TestAdopt(t *testing.T) {
-	for _, mode := range []intent.Mode{intent.Provisioned, intent.Inband} {
+	for _, mode := range []api.Mode{api.Provisioned, api.Inband} {
 		t.Run(string(mode), func(t *testing.T) {
 			seeds(t, 20, func(t *testing.T, seed uint64) {
 				w, specs, epoch := orphans(t, seed, mode)
@@ -72,7 +72,7 @@ func TestAdopt(t *testing.T) {
 						}
 					}
 				}
-				if mode == intent.Provisioned {
+				if mode == api.Provisioned {
 					w.always(&specs[1], []string{"r1", "r2", "r3", "r5"})
 				}
 				w.core.SetTopology(w.wires)
@@ -94,11 +94,11 @@ func TestAdopt(t *testing.T) {
 						t.Errorf("written: %v", u)
 					}
 				}
-				if g = w.group("again"); !g.Status.Is(intent.Programmed) || !w.holds(0) || !w.holds(2) {
+				if g = w.group("again"); !g.Status.Is(api.Programmed) || !w.holds(0) || !w.holds(2) {
 					t.Errorf("after 250 ms: %+v", g.Status)
 				}
 				w.every = nil
-				if mode == intent.Provisioned {
+				if mode == api.Provisioned {
 					w.delivers(&specs[2])
 				}
 				w.run(150 * time.Millisecond)
@@ -116,7 +116,7 @@ func TestAdopt(t *testing.T) {
 // moved before.
 func TestAdoptMoves(t *testing.T) {
 	seeds(t, 20, func(t *testing.T, seed uint64) {
-		w, _, epoch := orphans(t, seed, intent.Provisioned)
+		w, _, epoch := orphans(t, seed, api.Provisioned)
 		w.core.SetTopology(w.wires)
 		w.connectAll()
 		w.run(50 * time.Millisecond)
@@ -141,7 +141,7 @@ func TestAdoptMoves(t *testing.T) {
 // A group that is applied before anything was read takes nobody's place, and one
 // that is deleted again leaves nothing.
 func TestAdoptEarlyAndNever(t *testing.T) {
-	w, specs, _ := orphans(t, 1, intent.Provisioned)
+	w, specs, _ := orphans(t, 1, api.Provisioned)
 	w.core.SetTopology(w.wires)
 	if g := w.put("early", w.net.Spec(9, "s1", "r2")); int(g.Status.Index) != w.net.Inventory.Limits.Groups-1 {
 		t.Errorf("index %d", g.Status.Index)

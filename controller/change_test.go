@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/internal/sample"
 	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/p4"
@@ -17,7 +17,7 @@ import (
 
 // always checks, after every single write, that the receivers get exactly one
 // copy and no others any but those that may.
-func (w *world) always(spec *intent.Spec, receivers []string, may ...string) {
+func (w *world) always(spec *api.Spec, receivers []string, may ...string) {
 	w.every = func() {
 		got, _ := w.copies(spec)
 		for _, r := range receivers {
@@ -80,7 +80,7 @@ func TestJoin(t *testing.T) {
 		w.every = nil
 		w.converged()
 		w.delivers(&more)
-		if g = w.group("g"); !g.Status.Receivers[2].Programmed || !g.Status.Is(intent.Programmed) {
+		if g = w.group("g"); !g.Status.Receivers[2].Programmed || !g.Status.Is(api.Programmed) {
 			t.Errorf("in the end: %+v", g.Status)
 		}
 	})
@@ -260,7 +260,7 @@ func TestUnreachableLater(t *testing.T) {
 	w.core.SetTopology(net.Topology.Build())
 	w.run(time.Second)
 	g := w.group("g")
-	if c := g.Status.Condition(intent.Degraded); !c.Status || c.Reason != intent.ReasonUnreachable || !strings.Contains(c.Message, "spec.receivers[0].address") {
+	if c := g.Status.Condition(api.Degraded); !c.Status || c.Reason != api.ReasonUnreachable || !strings.Contains(c.Message, "spec.receivers[0].address") {
 		t.Errorf("condition %+v", c)
 	}
 	w.keeps = true
@@ -272,7 +272,7 @@ func TestUnreachableLater(t *testing.T) {
 	w.core.SetTopology(net.Topology.Build())
 	w.run(time.Second)
 	g = w.group("g")
-	if !g.Status.Is(intent.Programmed) || g.Status.Is(intent.Degraded) || g.Status.Epoch != epoch {
+	if !g.Status.Is(api.Programmed) || g.Status.Is(api.Degraded) || g.Status.Epoch != epoch {
 		t.Errorf("after the link came back: %+v", g.Status)
 	}
 	w.converged()

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/plan"
 	"github.com/weft-sdn/weft/controller/resource"
@@ -378,14 +378,14 @@ func (c *Core) work(d *device) (Work, bool) {
 	return w, true
 }
 
-func (c *Core) event(t EventType, object, message string, g *intent.MulticastGroup) {
+func (c *Core) event(t EventType, object, message string, g *api.MulticastGroup) {
 	c.events++
 	c.out.Events = append(c.out.Events, Event{Seq: c.events, Time: c.wall(), Type: t, Object: object, Message: message, Group: g})
 }
 
 // env is what validation has to know.
-func (c *Core) env(name string) intent.Env {
-	return intent.Env{
+func (c *Core) env(name string) api.Env {
+	return api.Env{
 		Limits: c.inv.Limits, Host: c.net.HostName, Taken: c.net.Taken,
 		OtherGroup: func(a netip.Addr) (string, bool) {
 			for _, g := range c.ordered() {

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/controllertest"
-	"github.com/weft-sdn/weft/controller/intent"
 	"github.com/weft-sdn/weft/controller/internal/sample"
 	"github.com/weft-sdn/weft/controller/plan"
 	"github.com/weft-sdn/weft/controller/resource"
@@ -63,7 +63,7 @@ func newWorld(t *testing.T, net *sample.Net, seed uint64) *world {
 		delay: 2 * time.Millisecond,
 	}
 	net.Inventory.Intervals.Audit = 0
-	net.Inventory.Intervals.Settle = intent.Duration(100 * time.Millisecond)
+	net.Inventory.Intervals.Settle = api.Duration(100 * time.Millisecond)
 	net.Inventory.Intervals.Stall = 0
 	net.Inventory.Intervals.Adopt = 0
 	for _, sw := range net.Inventory.Switches {
@@ -258,7 +258,7 @@ func (w *world) same(what string, want, got map[entry.Key]entry.Entity) {
 	}
 }
 
-func (w *world) put(name string, spec intent.Spec) intent.MulticastGroup {
+func (w *world) put(name string, spec api.Spec) api.MulticastGroup {
 	w.t.Helper()
 	g, _, err := w.core.PutGroup(name, spec, resource.Precondition{})
 	if err != nil {
@@ -267,7 +267,7 @@ func (w *world) put(name string, spec intent.Spec) intent.MulticastGroup {
 	return g
 }
 
-func (w *world) group(name string) intent.MulticastGroup {
+func (w *world) group(name string) api.MulticastGroup {
 	w.t.Helper()
 	g, err := w.core.Group(name)
 	if err != nil {
@@ -291,7 +291,7 @@ func (w *world) peers() func(string, uint32) (string, uint32, bool) {
 	}
 }
 
-func (w *world) copies(spec *intent.Spec) (map[netip.Addr]int, []string) {
+func (w *world) copies(spec *api.Spec) (map[netip.Addr]int, []string) {
 	host := w.core.Inventory().Host(spec.Source.Address)
 	n := controllertest.Network{Devices: w.devices, Peer: w.peers()}
 	return n.Copies(host.Switch, host.Port, host.Address, spec.ProxyAddress)
@@ -299,7 +299,7 @@ func (w *world) copies(spec *intent.Spec) (map[netip.Addr]int, []string) {
 
 // delivers checks that every receiver of the spec gets one copy, and nobody
 // else any.
-func (w *world) delivers(spec *intent.Spec) {
+func (w *world) delivers(spec *api.Spec) {
 	w.t.Helper()
 	got, lost := w.copies(spec)
 	for _, r := range spec.Receivers {
@@ -327,14 +327,14 @@ func TestProgramFigure1(t *testing.T) {
 	w.converged()
 	spec := net.Spec(1, "s1", "r1", "r2", "r3", "r4", "r5")
 	g := w.put("g1", spec)
-	if g.Version == 0 || g.Status.Is(intent.Programmed) || !g.Status.Is(intent.Accepted) || g.Status.Epoch == 0 {
+	if g.Version == 0 || g.Status.Is(api.Programmed) || !g.Status.Is(api.Accepted) || g.Status.Epoch == 0 {
 		t.Errorf("at first: %+v", g.Status)
 	}
 	w.run(time.Second)
 	w.converged()
 	w.delivers(&spec)
 	g = w.group("g1")
-	if !g.Status.Is(intent.Programmed) || g.Status.Is(intent.Degraded) || g.Status.Tree.Root != "n6" || len(g.Status.Tree.Nodes) != 6 {
+	if !g.Status.Is(api.Programmed) || g.Status.Is(api.Degraded) || g.Status.Tree.Root != "n6" || len(g.Status.Tree.Nodes) != 6 {
 		t.Errorf("in the end: %+v", g.Status)
 	}
 	for _, r := range g.Status.Receivers {
@@ -345,7 +345,7 @@ func TestProgramFigure1(t *testing.T) {
 	if err := w.core.DeleteGroup("g1", resource.Precondition{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.core.Group("g1"); !errors.Is(err, intent.ErrNotFound) {
+	if _, err := w.core.Group("g1"); !errors.Is(err, api.ErrNotFound) {
 		t.Errorf("a deleted group: %v", err)
 	}
 	w.run(time.Second)
@@ -394,7 +394,7 @@ func TestEndMTCodepoint(t *testing.T) {
 	}
 	w.run(time.Second)
 	codes(0x9001)
-	if g := w.group("g"); g.Status.Epoch != before.Status.Epoch || !g.Status.Is(intent.Programmed) {
+	if g := w.group("g"); g.Status.Epoch != before.Status.Epoch || !g.Status.Is(api.Programmed) {
 		t.Errorf("in the end: %+v", g.Status)
 	}
 }

@@ -4,15 +4,15 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/plan"
 )
 
 // lastEpoch is the highest there is. An index that has seen it can have no other.
 const lastEpoch = math.MaxUint32
 
-func errNoEpoch(index uint16) *intent.Error {
-	return &intent.Error{Code: intent.CodeNotPlannable, Message: fmt.Sprintf(
+func errNoEpoch(index uint16) *api.Error {
+	return &api.Error{Code: api.CodeNotPlannable, Message: fmt.Sprintf(
 		"the epochs of index %d are used up (%d was found in a switch, or given); delete the group and apply it again, which gives it another index", index, uint32(lastEpoch))}
 }
 

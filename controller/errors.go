@@ -3,7 +3,7 @@ package controller
 import (
 	"errors"
 
-	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/api"
 )
 
 var (
@@ -14,9 +14,9 @@ var (
 )
 
 func noSwitch(name string) error {
-	return &intent.Error{Code: intent.CodeNotFound, Message: "there is no switch " + name + " that the controller programs"}
+	return &api.Error{Code: api.CodeNotFound, Message: "there is no switch " + name + " that the controller programs"}
 }
 
 func unavailable(name string, err error) error {
-	return &intent.Error{Code: intent.CodeUnavailable, Message: "switch " + name + " does not answer: " + err.Error()}
+	return &api.Error{Code: api.CodeUnavailable, Message: "switch " + name + " does not answer: " + err.Error()}
 }

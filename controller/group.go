@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/plan"
 	"github.com/weft-sdn/weft/controller/resource"
 )
@@ -20,7 +20,7 @@ type group struct {
 	index   uint16
 	version uint64
 	created time.Time
-	spec    intent.Spec // complete
+	spec    api.Spec // complete
 	evicted map[netip.Addr]bool
 
 	change
@@ -32,7 +32,7 @@ type group struct {
 	// drained is when draining ends.
 	drained time.Duration
 	// planErr says why the group cannot be planned on the present network.
-	planErr *intent.Error
+	planErr *api.Error
 
 	// installed is the placement that was complete last.
 	installed *plan.Placement
@@ -47,7 +47,7 @@ type group struct {
 	// plan, and keep it until the group's own carries data.
 	adopted bool
 
-	status intent.Status
+	status api.Status
 	probe  probe
 }
 
@@ -64,7 +64,7 @@ type groupRecord struct {
 	Index      uint16            `json:"index"`
 	Version    uint64            `json:"version"`
 	Created    time.Time         `json:"created"`
-	Spec       intent.Spec       `json:"spec"`
+	Spec       api.Spec          `json:"spec"`
 	Evicted    []netip.Addr      `json:"evicted,omitempty"`
 	Removed    bool              `json:"removed,omitempty"`
 	Adopted    bool              `json:"adopted,omitempty"`
@@ -191,14 +191,14 @@ func (g *group) wrote(sw string, epoch uint32) bool {
 }
 
 // resource returns the group as clients see it.
-func (g *group) resource() intent.MulticastGroup {
-	r := intent.MulticastGroup{Name: g.name, Version: g.version, Created: g.created, Spec: g.spec.Clone(), Status: g.status}
+func (g *group) resource() api.MulticastGroup {
+	r := api.MulticastGroup{Name: g.name, Version: g.version, Created: g.created, Spec: g.spec.Clone(), Status: g.status}
 	r.Status.Conditions = slices.Clone(g.status.Conditions)
 	return r
 }
 
 // newPlacement places a group and takes an epoch when it needs a new one.
-func (c *Core) newPlacement(g *group, spec *intent.Spec, without map[netip.Addr]bool, reset bool) (*plan.Placement, error) {
+func (c *Core) newPlacement(g *group, spec *api.Spec, without map[netip.Addr]bool, reset bool) (*plan.Placement, error) {
 	r := plan.Request{Name: g.name, Group: g.index, Spec: spec, Without: without, Previous: g.latest(), Reset: reset}
 	r.Epoch = c.nextEpoch(g.index, r.Previous)
 	if turn, ok := g.liveTurn(); ok {
@@ -227,7 +227,7 @@ func (c *Core) place(g *group, reset bool) {
 	if err != nil {
 		g.planErr = nil
 		if !errors.As(err, &g.planErr) {
-			g.planErr = &intent.Error{Code: intent.CodeNotPlannable, Message: err.Error()}
+			g.planErr = &api.Error{Code: api.CodeNotPlannable, Message: err.Error()}
 		}
 		return // what it has stays
 	}

@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"net/netip"
 
-	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/resource"
 )
 
 // Groups returns all groups, ordered by index.
-func (c *Core) Groups() []intent.MulticastGroup {
-	out := make([]intent.MulticastGroup, 0, len(c.groups))
+func (c *Core) Groups() []api.MulticastGroup {
+	out := make([]api.MulticastGroup, 0, len(c.groups))
 	for _, g := range c.ordered() {
 		if !g.removed {
 			out = append(out, g.resource())
@@ -19,11 +19,11 @@ func (c *Core) Groups() []intent.MulticastGroup {
 	return out
 }
 
-// Group returns a group. The error is an *intent.Error.
-func (c *Core) Group(name string) (intent.MulticastGroup, error) {
+// Group returns a group. The error is an *api.Error.
+func (c *Core) Group(name string) (api.MulticastGroup, error) {
 	g, err := c.find(name, resource.Precondition{})
 	if err != nil {
-		return intent.MulticastGroup{}, err
+		return api.MulticastGroup{}, err
 	}
 	return g.resource(), nil
 }
@@ -44,13 +44,13 @@ func (g *group) present() uint64 {
 }
 
 // PutGroup creates a group or replaces its spec. Fields left out have their
-// defaults. What is refused, with an *intent.Error, changes nothing; the spec a
+// defaults. What is refused, with an *api.Error, changes nothing; the spec a
 // group has already changes nothing either.
-func (c *Core) PutGroup(name string, spec intent.Spec, pre resource.Precondition) (r intent.MulticastGroup, created bool, err error) {
+func (c *Core) PutGroup(name string, spec api.Spec, pre resource.Precondition) (r api.MulticastGroup, created bool, err error) {
 	g := c.groups[name]
 	created = g.present() == 0
 	if err = pre.Check(groupName(name), g.present()); err == nil && created {
-		err = intent.ValidateName(name)
+		err = api.ValidateName(name)
 	}
 	if err != nil {
 		return r, false, err
@@ -59,7 +59,7 @@ func (c *Core) PutGroup(name string, spec intent.Spec, pre resource.Precondition
 	if !created && g.spec.Equal(&spec) {
 		return g.resource(), false, nil
 	}
-	if err := intent.Validate(&spec, c.env(name)); err != nil {
+	if err := api.Validate(&spec, c.env(name)); err != nil {
 		return r, false, err
 	}
 	next := c.groups[name] // there while it is being removed
@@ -80,7 +80,7 @@ func (c *Core) PutGroup(name string, spec intent.Spec, pre resource.Precondition
 	}
 	g = next
 	if created {
-		g.created, g.removed, g.status = c.wall(), false, intent.Status{}
+		g.created, g.removed, g.status = c.wall(), false, api.Status{}
 	}
 	c.groups[name], c.byIndex[g.index] = g, g
 	g.version, g.spec, g.evicted = c.versions.Next(), spec, without
@@ -94,7 +94,7 @@ func (c *Core) PutGroup(name string, spec intent.Spec, pre resource.Precondition
 
 // stillEvicted returns the evictions that a new spec leaves in force: those of
 // receivers it does not change.
-func (g *group) stillEvicted(spec *intent.Spec) map[netip.Addr]bool {
+func (g *group) stillEvicted(spec *api.Spec) map[netip.Addr]bool {
 	out := make(map[netip.Addr]bool)
 	for i := range spec.Receivers {
 		r := &spec.Receivers[i]
@@ -134,13 +134,13 @@ func (c *Core) freeIndex() (uint16, error) {
 			}
 		}
 	}
-	return 0, &intent.Error{Code: intent.CodeLimit, Fields: []intent.FieldError{{
-		Field: "name", Code: intent.CodeLimit, Value: "one more", Want: fmt.Sprintf("at most %d multicast groups", most), Limit: intent.Limit(most),
+	return 0, &api.Error{Code: api.CodeLimit, Fields: []api.FieldError{{
+		Field: "name", Code: api.CodeLimit, Value: "one more", Want: fmt.Sprintf("at most %d multicast groups", most), Limit: api.Limit(most),
 	}}}
 }
 
 // DeleteGroup removes a group. Its entries leave the switches after that. The
-// error is an *intent.Error.
+// error is an *api.Error.
 func (c *Core) DeleteGroup(name string, pre resource.Precondition) error {
 	g, err := c.find(name, pre)
 	if err != nil {
@@ -155,15 +155,15 @@ func (c *Core) DeleteGroup(name string, pre resource.Precondition) error {
 }
 
 // ResetGroup gives a group a new epoch, for queue pairs that were created anew,
-// and takes evicted receivers in again. The error is an *intent.Error.
-func (c *Core) ResetGroup(name string, pre resource.Precondition) (intent.MulticastGroup, error) {
+// and takes evicted receivers in again. The error is an *api.Error.
+func (c *Core) ResetGroup(name string, pre resource.Precondition) (api.MulticastGroup, error) {
 	g, err := c.find(name, pre)
 	if err != nil {
-		return intent.MulticastGroup{}, err
+		return api.MulticastGroup{}, err
 	}
 	p, err := c.newPlacement(g, &g.spec, nil, true)
 	if err != nil {
-		return intent.MulticastGroup{}, err
+		return api.MulticastGroup{}, err
 	}
 	clear(g.evicted)
 	g.planErr = nil

@@ -6,7 +6,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/pfc"
 	"github.com/weft-sdn/weft/controller/plan"
 	"github.com/weft-sdn/weft/controller/resource"
@@ -36,18 +36,18 @@ type decided[T any] struct {
 }
 
 type (
-	srv6Policy = resource.Item[intent.SRv6PolicySpec, decided[intent.SRv6PolicyStatus]]
-	tenant     = resource.Item[intent.TenantSpec, decided[intent.TenantStatus]]
-	pfcPolicy  = resource.Item[intent.PFCPolicySpec, decided[intent.PFCPolicyStatus]]
+	srv6Policy = resource.Item[api.SRv6PolicySpec, decided[api.SRv6PolicyStatus]]
+	tenant     = resource.Item[api.TenantSpec, decided[api.TenantStatus]]
+	pfcPolicy  = resource.Item[api.PFCPolicySpec, decided[api.PFCPolicyStatus]]
 )
 
 // lossless is what the core has for tenants over SRv6 and PFC policies.
 type lossless struct {
 	pfc      *pfc.Core
 	config   pfc.Config
-	policies *resource.Collection[intent.SRv6PolicySpec, decided[intent.SRv6PolicyStatus]]
-	tenants  *resource.Collection[intent.TenantSpec, decided[intent.TenantStatus]]
-	requests *resource.Collection[intent.PFCPolicySpec, decided[intent.PFCPolicyStatus]]
+	policies *resource.Collection[api.SRv6PolicySpec, decided[api.SRv6PolicyStatus]]
+	tenants  *resource.Collection[api.TenantSpec, decided[api.TenantStatus]]
+	requests *resource.Collection[api.PFCPolicySpec, decided[api.PFCPolicyStatus]]
 
 	// stale: the status of any may have changed.
 	stale bool
@@ -57,9 +57,9 @@ func newLossless(c pfc.Config, versions *resource.Versions) (lossless, error) {
 	core, err := pfc.New(c)
 	return lossless{
 		pfc: core, config: c,
-		policies: resource.NewCollection[intent.SRv6PolicySpec, decided[intent.SRv6PolicyStatus]](srv6Kind, versions),
-		tenants:  resource.NewCollection[intent.TenantSpec, decided[intent.TenantStatus]](tenantKind, versions),
-		requests: resource.NewCollection[intent.PFCPolicySpec, decided[intent.PFCPolicyStatus]](pfcKind, versions),
+		policies: resource.NewCollection[api.SRv6PolicySpec, decided[api.SRv6PolicyStatus]](srv6Kind, versions),
+		tenants:  resource.NewCollection[api.TenantSpec, decided[api.TenantStatus]](tenantKind, versions),
+		requests: resource.NewCollection[api.PFCPolicySpec, decided[api.PFCPolicyStatus]](pfcKind, versions),
 	}, err
 }
 
@@ -253,7 +253,7 @@ func (c *Core) heldBy(nodes []topology.NodeID) bool {
 
 // refusal returns what a client is told of an error of the core of PFC.
 func (c *Core) refusal(field string, err error) error {
-	var known *intent.Error
+	var known *api.Error
 	var cycle *pfc.CycleError
 	switch {
 	case err == nil:
@@ -262,22 +262,22 @@ func (c *Core) refusal(field string, err error) error {
 		return err
 	case errors.As(err, &cycle):
 		text := "it would close a circle of queues that wait for each other and could stop for ever: " + c.cycleText(cycle.Cycle)
-		return &intent.Error{Code: intent.CodeConflict, Message: text, Fields: []intent.FieldError{{
-			Field: "spec.allowCycle", Code: intent.CodeConflict, Value: "false", Want: "true, to have it all the same",
+		return &api.Error{Code: api.CodeConflict, Message: text, Fields: []api.FieldError{{
+			Field: "spec.allowCycle", Code: api.CodeConflict, Value: "false", Want: "true, to have it all the same",
 		}}}
 	}
-	code := intent.CodeNotPlannable
+	code := api.CodeNotPlannable
 	switch {
 	case errors.Is(err, pfc.ErrUnreachable):
-		code = intent.CodeUnreachable
+		code = api.CodeUnreachable
 	case errors.Is(err, pfc.ErrTooLong), errors.Is(err, pfc.ErrNoRoom):
-		code = intent.CodeLimit
+		code = api.CodeLimit
 	case errors.Is(err, pfc.ErrInUse):
-		code = intent.CodeConflict
+		code = api.CodeConflict
 	case errors.Is(err, pfc.ErrNotCapable), errors.Is(err, pfc.ErrLoop), errors.Is(err, pfc.ErrNoSID):
-		return &intent.Error{Code: intent.CodeInvalid, Message: field + ": " + err.Error()}
+		return &api.Error{Code: api.CodeInvalid, Message: field + ": " + err.Error()}
 	}
-	return &intent.Error{Code: code, Message: field + ": " + err.Error()}
+	return &api.Error{Code: code, Message: field + ": " + err.Error()}
 }
 
 // cycleText names the queues of a circle.

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/controller/store"
@@ -81,12 +81,12 @@ func pfcCore(t *testing.T, records []store.Record) *Core {
 	return c
 }
 
-func wanSpec() intent.SRv6PolicySpec {
-	return intent.SRv6PolicySpec{Headend: "R1", Endpoint: "R3", Segments: []intent.Segment{{Node: "R2"}}}
+func wanSpec() api.SRv6PolicySpec {
+	return api.SRv6PolicySpec{Headend: "R1", Endpoint: "R3", Segments: []api.Segment{{Node: "R2"}}}
 }
 
-func tenantSpec(slice uint32, priority uint8, port uint32) intent.TenantSpec {
-	return intent.TenantSpec{Slice: slice, Priority: priority, Policies: []string{"wan"}, Sites: []intent.Site{{Switch: "R1", Port: port}, {Switch: "R3", Port: port}}}
+func tenantSpec(slice uint32, priority uint8, port uint32) api.TenantSpec {
+	return api.TenantSpec{Slice: slice, Priority: priority, Policies: []string{"wan"}, Sites: []api.Site{{Switch: "R1", Port: port}, {Switch: "R3", Port: port}}}
 }
 
 func figure3Core(t *testing.T) *Core {
@@ -98,7 +98,7 @@ func figure3Core(t *testing.T) *Core {
 	if _, _, err := c.PutTenant("a", tenantSpec(1, 3, 11), resource.Precondition{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := c.PutPFCPolicy("p", intent.PFCPolicySpec{SRv6Policy: "wan", Tenant: "a"}, resource.Precondition{}); err != nil {
+	if _, _, err := c.PutPFCPolicy("p", api.PFCPolicySpec{SRv6Policy: "wan", Tenant: "a"}, resource.Precondition{}); err != nil {
 		t.Fatal(err)
 	}
 	c.Ready()
@@ -109,20 +109,20 @@ func figure3Core(t *testing.T) *Core {
 func TestPFCRefusals(t *testing.T) {
 	c := figure3Core(t)
 	before := c.pfcState()
-	put := func(f func(*intent.TenantSpec)) error {
+	put := func(f func(*api.TenantSpec)) error {
 		s := tenantSpec(2, 2, 12)
 		f(&s)
 		_, _, err := c.PutTenant("b", s, resource.Precondition{})
 		return err
 	}
-	way := func(f func(*intent.SRv6PolicySpec)) error {
+	way := func(f func(*api.SRv6PolicySpec)) error {
 		s := wanSpec()
 		f(&s)
 		_, _, err := c.PutSRv6Policy("other", s, resource.Precondition{})
 		return err
 	}
-	pfc := func(f func(*intent.PFCPolicySpec)) error {
-		s := intent.PFCPolicySpec{SRv6Policy: "wan", Tenant: "a"}
+	pfc := func(f func(*api.PFCPolicySpec)) error {
+		s := api.PFCPolicySpec{SRv6Policy: "wan", Tenant: "a"}
 		f(&s)
 		_, _, err := c.PutPFCPolicy("p", s, resource.Precondition{})
 		return err
@@ -130,46 +130,46 @@ func TestPFCRefusals(t *testing.T) {
 	for _, x := range []struct {
 		name string
 		err  error
-		code intent.Code
+		code api.Code
 		text string
 	}{
-		{"unknown headend", way(func(s *intent.SRv6PolicySpec) { s.Headend = "R9" }), intent.CodeInvalid, `spec.headend is "R9"`},
-		{"unmanaged endpoint", way(func(s *intent.SRv6PolicySpec) { s.Endpoint = "X" }), intent.CodeInvalid, "spec.endpoint"},
-		{"both ends", way(func(s *intent.SRv6PolicySpec) { s.Endpoint = "R1" }), intent.CodeInvalid, "another switch than the headend"},
-		{"unknown segment", way(func(s *intent.SRv6PolicySpec) { s.Segments[0].Node = "R9" }), intent.CodeInvalid, "spec.segments[0].node"},
-		{"unknown SID", way(func(s *intent.SRv6PolicySpec) { s.Segments[0] = intent.Segment{SID: netip.MustParseAddr("::1")} }), intent.CodeInvalid, "spec.segments[0].sid"},
-		{"node and SID", way(func(s *intent.SRv6PolicySpec) { s.Segments[0].SID = netip.MustParseAddr("::1") }), intent.CodeInvalid, "spec.segments[0]"},
-		{"metric", way(func(s *intent.SRv6PolicySpec) { s.Metric = "fun" }), intent.CodeInvalid, "spec.metric"},
-		{"mode", way(func(s *intent.SRv6PolicySpec) { s.Mode = "fun" }), intent.CodeInvalid, "spec.mode"},
-		{"loop", way(func(s *intent.SRv6PolicySpec) { s.Segments = []intent.Segment{{Node: "R3"}, {Node: "R2"}} }), intent.CodeInvalid, "twice"},
-		{"unreachable", way(func(s *intent.SRv6PolicySpec) { s.Segments = []intent.Segment{{Node: "X"}} }), intent.CodeUnreachable, "no path"},
-		{"priority", put(func(s *intent.TenantSpec) { s.Priority = 8 }), intent.CodeInvalid, "spec.priority is 8: want a priority from 0 to 7 (limit 7)"},
-		{"slice of another", put(func(s *intent.TenantSpec) { s.Slice = 1 }), intent.CodeConflict, "tenant a"},
-		{"slice 0", put(func(s *intent.TenantSpec) { s.Slice = 0 }), intent.CodeInvalid, "spec.slice"},
-		{"slice too high", put(func(s *intent.TenantSpec) { s.Slice = 4096 }), intent.CodeInvalid, "limit 4095"},
-		{"port of another", put(func(s *intent.TenantSpec) { s.Sites[0].Port = 11 }), intent.CodeConflict, "spec.sites[0].port"},
-		{"port without host", put(func(s *intent.TenantSpec) { s.Sites[0].Port = 40 }), intent.CodeInvalid, "spec.sites[0].port is 40"},
-		{"port twice", put(func(s *intent.TenantSpec) { s.Sites = append(s.Sites, s.Sites[0]) }), intent.CodeInvalid, "spec.sites[2].port"},
-		{"foreign prefix", put(func(s *intent.TenantSpec) {
+		{"unknown headend", way(func(s *api.SRv6PolicySpec) { s.Headend = "R9" }), api.CodeInvalid, `spec.headend is "R9"`},
+		{"unmanaged endpoint", way(func(s *api.SRv6PolicySpec) { s.Endpoint = "X" }), api.CodeInvalid, "spec.endpoint"},
+		{"both ends", way(func(s *api.SRv6PolicySpec) { s.Endpoint = "R1" }), api.CodeInvalid, "another switch than the headend"},
+		{"unknown segment", way(func(s *api.SRv6PolicySpec) { s.Segments[0].Node = "R9" }), api.CodeInvalid, "spec.segments[0].node"},
+		{"unknown SID", way(func(s *api.SRv6PolicySpec) { s.Segments[0] = api.Segment{SID: netip.MustParseAddr("::1")} }), api.CodeInvalid, "spec.segments[0].sid"},
+		{"node and SID", way(func(s *api.SRv6PolicySpec) { s.Segments[0].SID = netip.MustParseAddr("::1") }), api.CodeInvalid, "spec.segments[0]"},
+		{"metric", way(func(s *api.SRv6PolicySpec) { s.Metric = "fun" }), api.CodeInvalid, "spec.metric"},
+		{"mode", way(func(s *api.SRv6PolicySpec) { s.Mode = "fun" }), api.CodeInvalid, "spec.mode"},
+		{"loop", way(func(s *api.SRv6PolicySpec) { s.Segments = []api.Segment{{Node: "R3"}, {Node: "R2"}} }), api.CodeInvalid, "twice"},
+		{"unreachable", way(func(s *api.SRv6PolicySpec) { s.Segments = []api.Segment{{Node: "X"}} }), api.CodeUnreachable, "no path"},
+		{"priority", put(func(s *api.TenantSpec) { s.Priority = 8 }), api.CodeInvalid, "spec.priority is 8: want a priority from 0 to 7 (limit 7)"},
+		{"slice of another", put(func(s *api.TenantSpec) { s.Slice = 1 }), api.CodeConflict, "tenant a"},
+		{"slice 0", put(func(s *api.TenantSpec) { s.Slice = 0 }), api.CodeInvalid, "spec.slice"},
+		{"slice too high", put(func(s *api.TenantSpec) { s.Slice = 4096 }), api.CodeInvalid, "limit 4095"},
+		{"port of another", put(func(s *api.TenantSpec) { s.Sites[0].Port = 11 }), api.CodeConflict, "spec.sites[0].port"},
+		{"port without host", put(func(s *api.TenantSpec) { s.Sites[0].Port = 40 }), api.CodeInvalid, "spec.sites[0].port is 40"},
+		{"port twice", put(func(s *api.TenantSpec) { s.Sites = append(s.Sites, s.Sites[0]) }), api.CodeInvalid, "spec.sites[2].port"},
+		{"foreign prefix", put(func(s *api.TenantSpec) {
 			s.Sites[0].Prefixes = []netip.Prefix{netip.MustParsePrefix("2001:db8:9::/64")}
-		}), intent.CodeInvalid, "spec.sites[0].prefixes[0]"},
-		{"unknown site", put(func(s *intent.TenantSpec) { s.Sites[0].Switch = "R9" }), intent.CodeInvalid, "spec.sites[0].switch"},
-		{"no sites", put(func(s *intent.TenantSpec) { s.Sites = nil }), intent.CodeInvalid, "spec.sites"},
-		{"unknown policy", put(func(s *intent.TenantSpec) { s.Policies = []string{"none"} }), intent.CodeInvalid, "spec.policies[0]"},
-		{"XOFF above the buffer", pfc(func(s *intent.PFCPolicySpec) { s.Buffer, s.XOFF = 1000, 1001 }), intent.CodeInvalid, "spec.xoff is 1001: want at most the buffer of 1000 octets (limit 1000)"},
-		{"XON above XOFF", pfc(func(s *intent.PFCPolicySpec) { s.XOFF, s.XON = 1000, 1000 }), intent.CodeInvalid, "spec.xon"},
-		{"XON above the buffer", pfc(func(s *intent.PFCPolicySpec) { s.XON = 1 << 30 }), intent.CodeInvalid, "spec.xon"},
-		{"scenario", pfc(func(s *intent.PFCPolicySpec) { s.Scenario = 3 }), intent.CodeInvalid, "spec.scenario"},
-		{"tunnel", pfc(func(s *intent.PFCPolicySpec) { s.Tunnel = "gre" }), intent.CodeInvalid, "spec.tunnel"},
-		{"unknown tenant", pfc(func(s *intent.PFCPolicySpec) { s.Tenant = "none" }), intent.CodeInvalid, "spec.tenant"},
-		{"unknown SRv6 policy", pfc(func(s *intent.PFCPolicySpec) { s.SRv6Policy = "none" }), intent.CodeInvalid, "spec.srv6Policy"},
-		{"pause too long", pfc(func(s *intent.PFCPolicySpec) { s.MaxPause = intent.Duration(2 * time.Hour) }), intent.CodeInvalid, "spec.maxPause"},
-		{"policy in use", c.DeleteSRv6Policy("wan", resource.Precondition{}), intent.CodeConflict, "tenants/a, pfc-policies/p"},
-		{"tenant in use", c.DeleteTenant("a", resource.Precondition{}), intent.CodeConflict, "pfc-policies/p"},
-		{"none such", c.DeletePFCPolicy("q", resource.Precondition{}), intent.CodeNotFound, `"q"`},
-		{"another version", c.DeletePFCPolicy("p", resource.Precondition{Version: 99}), intent.CodeVersion, "99"},
+		}), api.CodeInvalid, "spec.sites[0].prefixes[0]"},
+		{"unknown site", put(func(s *api.TenantSpec) { s.Sites[0].Switch = "R9" }), api.CodeInvalid, "spec.sites[0].switch"},
+		{"no sites", put(func(s *api.TenantSpec) { s.Sites = nil }), api.CodeInvalid, "spec.sites"},
+		{"unknown policy", put(func(s *api.TenantSpec) { s.Policies = []string{"none"} }), api.CodeInvalid, "spec.policies[0]"},
+		{"XOFF above the buffer", pfc(func(s *api.PFCPolicySpec) { s.Buffer, s.XOFF = 1000, 1001 }), api.CodeInvalid, "spec.xoff is 1001: want at most the buffer of 1000 octets (limit 1000)"},
+		{"XON above XOFF", pfc(func(s *api.PFCPolicySpec) { s.XOFF, s.XON = 1000, 1000 }), api.CodeInvalid, "spec.xon"},
+		{"XON above the buffer", pfc(func(s *api.PFCPolicySpec) { s.XON = 1 << 30 }), api.CodeInvalid, "spec.xon"},
+		{"scenario", pfc(func(s *api.PFCPolicySpec) { s.Scenario = 3 }), api.CodeInvalid, "spec.scenario"},
+		{"tunnel", pfc(func(s *api.PFCPolicySpec) { s.Tunnel = "gre" }), api.CodeInvalid, "spec.tunnel"},
+		{"unknown tenant", pfc(func(s *api.PFCPolicySpec) { s.Tenant = "none" }), api.CodeInvalid, "spec.tenant"},
+		{"unknown SRv6 policy", pfc(func(s *api.PFCPolicySpec) { s.SRv6Policy = "none" }), api.CodeInvalid, "spec.srv6Policy"},
+		{"pause too long", pfc(func(s *api.PFCPolicySpec) { s.MaxPause = api.Duration(2 * time.Hour) }), api.CodeInvalid, "spec.maxPause"},
+		{"policy in use", c.DeleteSRv6Policy("wan", resource.Precondition{}), api.CodeConflict, "tenants/a, pfc-policies/p"},
+		{"tenant in use", c.DeleteTenant("a", resource.Precondition{}), api.CodeConflict, "pfc-policies/p"},
+		{"none such", c.DeletePFCPolicy("q", resource.Precondition{}), api.CodeNotFound, `"q"`},
+		{"another version", c.DeletePFCPolicy("p", resource.Precondition{Version: 99}), api.CodeVersion, "99"},
 	} {
-		var e *intent.Error
+		var e *api.Error
 		if !errors.As(x.err, &e) || e.Code != x.code || !strings.Contains(e.Error(), x.text) {
 			t.Errorf("%s: %v, want %s with %q", x.name, x.err, x.code, x.text)
 		}
@@ -196,7 +196,7 @@ func (c *Core) pfcState() []string {
 // TestPFCUpstreamNotCapable: a policy whose upstream advertises no End.X.PFC has no PFC policy.
 func TestPFCUpstreamNotCapable(t *testing.T) {
 	c := figure3Core(t)
-	s := intent.SRv6PolicySpec{Headend: "R2", Endpoint: "R3"}
+	s := api.SRv6PolicySpec{Headend: "R2", Endpoint: "R3"}
 	if _, _, err := c.PutSRv6Policy("short", s, resource.Precondition{}); err != nil {
 		t.Fatal(err)
 	}
@@ -206,16 +206,16 @@ func TestPFCUpstreamNotCapable(t *testing.T) {
 	if err := c.SetInventory(inv); err != nil {
 		t.Fatal(err)
 	}
-	tenant := intent.TenantSpec{Slice: 3, Priority: 1, Policies: []string{"short"}, Sites: []intent.Site{{Switch: "R2", Port: 13}, {Switch: "R3", Port: 13}}}
+	tenant := api.TenantSpec{Slice: 3, Priority: 1, Policies: []string{"short"}, Sites: []api.Site{{Switch: "R2", Port: 13}, {Switch: "R3", Port: 13}}}
 	if _, _, err := c.PutTenant("c", tenant, resource.Precondition{}); err != nil {
 		t.Fatal(err)
 	}
-	_, _, err := c.PutPFCPolicy("q", intent.PFCPolicySpec{SRv6Policy: "short", Tenant: "c"}, resource.Precondition{})
-	var e *intent.Error
-	if !errors.As(err, &e) || e.Code != intent.CodeInvalid || !strings.Contains(e.Error(), "upstream R2 is not PFC-capable") {
+	_, _, err := c.PutPFCPolicy("q", api.PFCPolicySpec{SRv6Policy: "short", Tenant: "c"}, resource.Precondition{})
+	var e *api.Error
+	if !errors.As(err, &e) || e.Code != api.CodeInvalid || !strings.Contains(e.Error(), "upstream R2 is not PFC-capable") {
 		t.Errorf("%v", err)
 	}
-	if _, err := c.PFCPolicy("q"); !errors.Is(err, intent.ErrNotFound) {
+	if _, err := c.PFCPolicy("q"); !errors.Is(err, api.ErrNotFound) {
 		t.Errorf("it is there: %v", err)
 	}
 }
@@ -231,7 +231,7 @@ func TestPFCRestart(t *testing.T) {
 		func() error { _, _, err := c.PutTenant("b", tenantSpec(2, 2, 12), resource.Precondition{}); return err },
 		func() error { return c.DeleteTenant("b", resource.Precondition{}) },
 		func() error {
-			_, _, err := c.PutPFCPolicy("p", intent.PFCPolicySpec{SRv6Policy: "wan", Tenant: "a"}, resource.Precondition{})
+			_, _, err := c.PutPFCPolicy("p", api.PFCPolicySpec{SRv6Policy: "wan", Tenant: "a"}, resource.Precondition{})
 			return err
 		},
 	} {
@@ -255,10 +255,10 @@ func TestPFCRestart(t *testing.T) {
 		t.Errorf("%d wanted before, %d after:\n%s\n\n%s", len(a), len(b), strings.Join(a, "\n"), strings.Join(b, "\n"))
 	}
 	p, err := again.PFCPolicy("p")
-	if err != nil || !p.Status.Conditions.Is(intent.Accepted) || p.Version == 0 || len(p.Status.Tunnels) != 2 {
+	if err != nil || !p.Status.Conditions.Is(api.Accepted) || p.Version == 0 || len(p.Status.Tunnels) != 2 {
 		t.Errorf("%+v, %v", p, err)
 	}
-	if _, created, err := again.PutPFCPolicy("p", intent.PFCPolicySpec{SRv6Policy: "wan", Tenant: "a"}, resource.Precondition{}); created || err != nil {
+	if _, created, err := again.PutPFCPolicy("p", api.PFCPolicySpec{SRv6Policy: "wan", Tenant: "a"}, resource.Precondition{}); created || err != nil {
 		t.Errorf("the same again: created %v, %v", created, err)
 	}
 }
@@ -269,9 +269,9 @@ func TestPFCPriority(t *testing.T) {
 	if _, _, err := c.PutTenant("b", tenantSpec(2, 7, 12), resource.Precondition{}); err != nil {
 		t.Fatal(err)
 	}
-	_, _, err := c.PutPFCPolicy("q", intent.PFCPolicySpec{SRv6Policy: "wan", Tenant: "b"}, resource.Precondition{})
-	var e *intent.Error
-	if !errors.As(err, &e) || e.Code != intent.CodeInvalid || !strings.Contains(e.Error(), "another priority than 7") {
+	_, _, err := c.PutPFCPolicy("q", api.PFCPolicySpec{SRv6Policy: "wan", Tenant: "b"}, resource.Precondition{})
+	var e *api.Error
+	if !errors.As(err, &e) || e.Code != api.CodeInvalid || !strings.Contains(e.Error(), "another priority than 7") {
 		t.Errorf("%v", err)
 	}
 }

@@ -3,21 +3,21 @@ package controller
 import (
 	"slices"
 
-	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/pfc"
 	"github.com/weft-sdn/weft/controller/resource"
 )
 
-func requestOf(name string, s *intent.PFCPolicySpec, learned bool) pfc.Request {
+func requestOf(name string, s *api.PFCPolicySpec, learned bool) pfc.Request {
 	return pfc.Request{
-		Name: name, Policy: s.SRv6Policy, Tenant: s.Tenant, Scenario: s.Scenario, BestEffort: s.Tunnel == intent.PolicyBestEffort,
+		Name: name, Policy: s.SRv6Policy, Tenant: s.Tenant, Scenario: s.Scenario, BestEffort: s.Tunnel == api.PolicyBestEffort,
 		Buffer: s.Buffer, XOFF: s.XOFF, XON: s.XON, AllowCycle: s.AllowCycle, MaxPause: s.MaxPause.D(), Learned: learned,
 	}
 }
 
 // PFCPolicies returns all PFC policies, by name.
-func (c *Core) PFCPolicies() []intent.PFCPolicy {
-	out := make([]intent.PFCPolicy, 0, c.lossless.requests.Len())
+func (c *Core) PFCPolicies() []api.PFCPolicy {
+	out := make([]api.PFCPolicy, 0, c.lossless.requests.Len())
 	for _, r := range c.lossless.requests.All() {
 		out = append(out, c.viewPFCPolicy(r))
 	}
@@ -26,45 +26,45 @@ func (c *Core) PFCPolicies() []intent.PFCPolicy {
 
 // viewPFCPolicy returns a PFC policy as it is now: queues and tunnels are looked
 // at when somebody asks.
-func (c *Core) viewPFCPolicy(r *pfcPolicy) intent.PFCPolicy {
-	v := intent.PFCPolicy{Name: r.Name, Version: r.Version, Created: r.Created, Spec: r.Spec, Status: r.Decided.status}
+func (c *Core) viewPFCPolicy(r *pfcPolicy) api.PFCPolicy {
+	v := api.PFCPolicy{Name: r.Name, Version: r.Version, Created: r.Created, Spec: r.Spec, Status: r.Decided.status}
 	v.Status.Conditions = slices.Clone(r.Decided.status.Conditions)
 	v.Status.Nodes, v.Status.Tunnels = c.pfcNodes(r), c.pfcTunnels(r)
 	return v
 }
 
 // PFCPolicy returns a PFC policy. Errors of it and the methods below are
-// *intent.Error.
-func (c *Core) PFCPolicy(name string) (intent.PFCPolicy, error) {
+// *api.Error.
+func (c *Core) PFCPolicy(name string) (api.PFCPolicy, error) {
 	r, err := c.lossless.requests.Find(name)
 	if err != nil {
-		return intent.PFCPolicy{}, err
+		return api.PFCPolicy{}, err
 	}
 	return c.viewPFCPolicy(r), nil
 }
 
 // PutPFCPolicy creates a PFC policy or replaces its spec. What is refused
 // changes nothing.
-func (c *Core) PutPFCPolicy(name string, spec intent.PFCPolicySpec, pre resource.Precondition) (intent.PFCPolicy, bool, error) {
+func (c *Core) PutPFCPolicy(name string, spec api.PFCPolicySpec, pre resource.Precondition) (api.PFCPolicy, bool, error) {
 	l := &c.lossless
 	r, err := l.requests.Check(name, pre)
 	if err == nil && r == nil {
-		err = intent.ValidateName(name)
+		err = api.ValidateName(name)
 	}
 	if err != nil {
-		return intent.PFCPolicy{}, false, err
+		return api.PFCPolicy{}, false, err
 	}
 	spec = c.inv.PFC.Defaults.Complete(spec)
 	if r != nil && r.Spec == spec {
 		return c.viewPFCPolicy(r), false, nil
 	}
 	if err := spec.Validate(c.pfcEnv(name)); err != nil {
-		return intent.PFCPolicy{}, false, err
+		return api.PFCPolicy{}, false, err
 	}
 	created := r == nil
 	learned := !created && r.Decided.Learned && r.Spec.SRv6Policy == spec.SRv6Policy && r.Spec.Tenant == spec.Tenant
 	if err := l.pfc.PutRequest(requestOf(name, &spec, learned)); err != nil {
-		return intent.PFCPolicy{}, false, c.refusal("spec.srv6Policy", err)
+		return api.PFCPolicy{}, false, c.refusal("spec.srv6Policy", err)
 	}
 	r = l.requests.Put(name, spec, c.wall())
 	r.Decided.Learned, r.Decided.put, r.Decided.err, l.stale = learned, true, nil, true

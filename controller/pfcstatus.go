@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/pfc"
 	"github.com/weft-sdn/weft/topology"
 )
@@ -44,11 +44,11 @@ func (c *Core) updateLossless() {
 	}
 }
 
-func conditionsText(cs intent.Conditions) string { return summary(&intent.Status{Conditions: cs}) }
+func conditionsText(cs api.Conditions) string { return summary(&api.Status{Conditions: cs}) }
 
 // install sets Programmed, and Degraded for what switches say, which comes after
 // any reason given.
-func (c *Core) install(cs *intent.Conditions, nodes []topology.NodeID, settled bool, wait, reason, message string) {
+func (c *Core) install(cs *api.Conditions, nodes []topology.NodeID, settled bool, wait, reason, message string) {
 	now := c.wall()
 	var offline, refused []string
 	pending := false
@@ -66,46 +66,46 @@ func (c *Core) install(cs *intent.Conditions, nodes []topology.NodeID, settled b
 	}
 	switch {
 	case len(offline) > 0:
-		cs.Set(intent.Programmed, false, intent.ReasonDisconnected, "waiting for "+list(offline), now)
+		cs.Set(api.Programmed, false, api.ReasonDisconnected, "waiting for "+list(offline), now)
 	case wait != "":
-		cs.Set(intent.Programmed, false, wait, "", now)
+		cs.Set(api.Programmed, false, wait, "", now)
 	case pending || !settled:
-		cs.Set(intent.Programmed, false, intent.ReasonInstalling, "", now)
+		cs.Set(api.Programmed, false, api.ReasonInstalling, "", now)
 	default:
-		cs.Set(intent.Programmed, true, intent.ReasonInstalled, "", now)
+		cs.Set(api.Programmed, true, api.ReasonInstalled, "", now)
 	}
 	switch {
 	case reason != "":
-		cs.Set(intent.Degraded, true, reason, message, now)
+		cs.Set(api.Degraded, true, reason, message, now)
 	case len(refused) > 0:
-		cs.Set(intent.Degraded, true, intent.ReasonDeviceError, strings.Join(refused[:min(3, len(refused))], "; "), now)
+		cs.Set(api.Degraded, true, api.ReasonDeviceError, strings.Join(refused[:min(3, len(refused))], "; "), now)
 	case len(offline) > 0:
-		cs.Set(intent.Degraded, true, intent.ReasonDisconnected, list(offline), now)
+		cs.Set(api.Degraded, true, api.ReasonDisconnected, list(offline), now)
 	default:
-		cs.Set(intent.Degraded, false, intent.ReasonHealthy, "", now)
+		cs.Set(api.Degraded, false, api.ReasonHealthy, "", now)
 	}
 }
 
-func (c *Core) accept(cs *intent.Conditions, err error) (reason, message string) {
+func (c *Core) accept(cs *api.Conditions, err error) (reason, message string) {
 	if err == nil {
-		cs.Set(intent.Accepted, true, intent.ReasonPlanned, "", c.wall())
+		cs.Set(api.Accepted, true, api.ReasonPlanned, "", c.wall())
 		return "", ""
 	}
-	reason, message = intent.ReasonNotPlannable, err.Error()
-	var known *intent.Error
+	reason, message = api.ReasonNotPlannable, err.Error()
+	var known *api.Error
 	if errors.As(c.refusal("the present network", err), &known) {
 		reason, message = reasonOf(known.Code), known.Message
 	}
 	var cycle *pfc.CycleError
 	if errors.As(err, &cycle) {
-		reason = intent.ReasonDeadlock
+		reason = api.ReasonDeadlock
 	}
-	cs.Set(intent.Accepted, false, reason, message, c.wall())
+	cs.Set(api.Accepted, false, reason, message, c.wall())
 	return reason, message
 }
 
-func (c *Core) srv6Status(p *srv6Policy) intent.SRv6PolicyStatus {
-	s := intent.SRv6PolicyStatus{Conditions: slices.Clone(p.Decided.status.Conditions), ObservedVersion: p.Version, UsedBy: c.policyUsers(p.Name)}
+func (c *Core) srv6Status(p *srv6Policy) api.SRv6PolicyStatus {
+	s := api.SRv6PolicyStatus{Conditions: slices.Clone(p.Decided.status.Conditions), ObservedVersion: p.Version, UsedBy: c.policyUsers(p.Name)}
 	present, ok := c.lossless.pfc.Present(p.Name)
 	err := present.Err
 	if !ok {
@@ -130,20 +130,20 @@ func (c *Core) srv6Status(p *srv6Policy) intent.SRv6PolicyStatus {
 // switches.
 var errWaiting = fmt.Errorf("its switches: %w", pfc.ErrNoNode)
 
-func (c *Core) segments(list []pfc.Segment) []intent.SegmentStatus {
-	out := make([]intent.SegmentStatus, 0, len(list))
+func (c *Core) segments(list []pfc.Segment) []api.SegmentStatus {
+	out := make([]api.SegmentStatus, 0, len(list))
 	for _, x := range list {
-		out = append(out, intent.SegmentStatus{Node: c.switchName(x.Node), SID: x.SID, Behavior: c.lossless.config.Behaviors.Name(x.Behavior)})
+		out = append(out, api.SegmentStatus{Node: c.switchName(x.Node), SID: x.SID, Behavior: c.lossless.config.Behaviors.Name(x.Behavior)})
 	}
 	return out
 }
 
-func (c *Core) tenantStatus(t *tenant) intent.TenantStatus {
-	s := intent.TenantStatus{Conditions: slices.Clone(t.Decided.status.Conditions), ObservedVersion: t.Version, VRF: t.Decided.VRF, UsedBy: c.tenantUsers(t.Name)}
+func (c *Core) tenantStatus(t *tenant) api.TenantStatus {
+	s := api.TenantStatus{Conditions: slices.Clone(t.Decided.status.Conditions), ObservedVersion: t.Version, VRF: t.Decided.VRF, UsedBy: c.tenantUsers(t.Name)}
 	var nodes []topology.NodeID
 	for i := range t.Spec.Sites {
 		x := &t.Spec.Sites[i]
-		site := intent.SiteStatus{Switch: x.Switch, Port: x.Port, Prefixes: c.sitePrefixes(x)}
+		site := api.SiteStatus{Switch: x.Switch, Port: x.Port, Prefixes: c.sitePrefixes(x)}
 		if n := c.net.Node(x.Switch); n != nil {
 			nodes = append(nodes, n.ID)
 			site.SID, _ = c.net.ServiceSID(n, t.Decided.VRF) // invalid when there can be none, which err says
@@ -161,9 +161,9 @@ func (c *Core) tenantStatus(t *tenant) intent.TenantStatus {
 
 // pfcStatus leaves out Nodes and Tunnels, which change all the time: see
 // viewPFCPolicy.
-func (c *Core) pfcStatus(r *pfcPolicy) intent.PFCPolicyStatus {
+func (c *Core) pfcStatus(r *pfcPolicy) api.PFCPolicyStatus {
 	core := c.lossless.pfc
-	s := intent.PFCPolicyStatus{Conditions: slices.Clone(r.Decided.status.Conditions), ObservedVersion: r.Version}
+	s := api.PFCPolicyStatus{Conditions: slices.Clone(r.Decided.status.Conditions), ObservedVersion: r.Version}
 	present, _ := core.Present(r.Spec.SRv6Policy)
 	err := core.RequestError(r.Name)
 	if !r.Decided.put {
@@ -176,11 +176,11 @@ func (c *Core) pfcStatus(r *pfcPolicy) intent.PFCPolicyStatus {
 	}
 	wait := ""
 	if r.Spec.Scenario == 2 && !r.Decided.Learned {
-		wait = intent.ReasonAwaitingPacket
+		wait = api.ReasonAwaitingPacket
 	}
 	d := present.Deployments[r.Name]
 	if reason == "" && cycle != nil {
-		reason, message = intent.ReasonDeadlock, c.cycleText(cycle)
+		reason, message = api.ReasonDeadlock, c.cycleText(cycle)
 	}
 	if reason == "" && d != nil {
 		reason, message = c.pfcTrouble(d)
@@ -194,20 +194,20 @@ func (c *Core) pfcTrouble(d *pfc.Deployment) (reason, message string) {
 	core := c.lossless.pfc
 	for i := range d.Tunnels {
 		if t := &d.Tunnels[i]; core.Quality(t).Down {
-			return intent.ReasonTunnelDown, fmt.Sprintf("probes from %s to %s are lost", c.switchName(t.From), c.switchName(t.To))
+			return api.ReasonTunnelDown, fmt.Sprintf("probes from %s to %s are lost", c.switchName(t.From), c.switchName(t.To))
 		}
 	}
 	for i := range d.Stages {
 		for _, q := range d.Stages[i].Queues {
 			if r, _, ok := core.LastReport(q); ok && r.Storm {
-				return intent.ReasonPFCStorm, c.queueName(q) + " was paused for too long"
+				return api.ReasonPFCStorm, c.queueName(q) + " was paused for too long"
 			}
 		}
 	}
 	for i := range d.Stages {
 		for _, q := range d.Stages[i].Queues {
 			if s, ok := core.QueueState(q); ok && s.Marks.XOFF > 0 && !s.Marks.Fits() {
-				return intent.ReasonHeadroom, fmt.Sprintf("%s has %d octets, and needs %d for what arrives after XOFF at %d", c.queueName(q), s.Marks.Buffer, s.Marks.Headroom, s.Marks.XOFF)
+				return api.ReasonHeadroom, fmt.Sprintf("%s has %d octets, and needs %d for what arrives after XOFF at %d", c.queueName(q), s.Marks.Buffer, s.Marks.Headroom, s.Marks.XOFF)
 			}
 		}
 	}
@@ -219,15 +219,15 @@ func (c *Core) deploymentOf(r *pfcPolicy) *pfc.Deployment {
 	return present.Deployments[r.Name]
 }
 
-func (c *Core) pfcNodes(r *pfcPolicy) []intent.PFCNode {
+func (c *Core) pfcNodes(r *pfcPolicy) []api.PFCNode {
 	d := c.deploymentOf(r)
 	if d == nil {
 		return nil
 	}
-	var out []intent.PFCNode
+	var out []api.PFCNode
 	for i := range d.Stages {
 		for _, q := range d.Stages[i].Queues {
-			n := intent.PFCNode{Switch: c.switchName(q.Node), Port: q.Port, Priority: q.Priority}
+			n := api.PFCNode{Switch: c.switchName(q.Node), Port: q.Port, Priority: q.Priority}
 			if i > 0 {
 				n.Upstream = c.switchName(d.Stages[i-1].Node)
 			}
@@ -235,9 +235,9 @@ func (c *Core) pfcNodes(r *pfcPolicy) []intent.PFCNode {
 				n.SID = d.Tunnels[2*i].SID
 			}
 			if s, ok := c.lossless.pfc.QueueState(q); ok {
-				n.Watermarks = intent.Watermarks{
+				n.Watermarks = api.Watermarks{
 					Buffer: s.Marks.Buffer, Headroom: s.Marks.Headroom, XOFF: s.Marks.XOFF, XON: s.Marks.XON,
-					RTT: intent.Duration(s.RTT), Rate: s.Fill, Measured: s.Measured,
+					RTT: api.Duration(s.RTT), Rate: s.Fill, Measured: s.Measured,
 				}
 			}
 			n.Queue = c.queueStatus(q)
@@ -247,7 +247,7 @@ func (c *Core) pfcNodes(r *pfcPolicy) []intent.PFCNode {
 	return out
 }
 
-func (c *Core) queueStatus(q pfc.Queue) *intent.PFCQueue {
+func (c *Core) queueStatus(q pfc.Queue) *api.PFCQueue {
 	r, at, ok := c.lossless.pfc.LastReport(q)
 	if !ok {
 		return nil
@@ -258,36 +258,36 @@ func (c *Core) queueStatus(q pfc.Queue) *intent.PFCQueue {
 		}
 		return c.start.Add(at - age).UTC()
 	}
-	s := &intent.PFCQueue{
+	s := &api.PFCQueue{
 		Paused: r.Paused, Held: r.Held, MaxHeld: r.MaxHeld, PausesReceived: r.XOFFReceived, XOFFSent: r.XOFFSent, XONSent: r.XONSent,
 		Dropped: r.Dropped, Storms: r.Storms, LastXOFF: ago(r.XOFFSentAge), LastXON: ago(r.XONSentAge), At: ago(0),
 	}
 	if r.Paused {
-		s.PausedFor = intent.Duration(r.PausedFor)
+		s.PausedFor = api.Duration(r.PausedFor)
 	}
 	return s
 }
 
-func (c *Core) pfcTunnels(r *pfcPolicy) []intent.PFCTunnel {
+func (c *Core) pfcTunnels(r *pfcPolicy) []api.PFCTunnel {
 	d := c.deploymentOf(r)
 	t := c.lossless.tenants.Get(r.Spec.Tenant)
 	if d == nil || t == nil {
 		return nil
 	}
-	var out []intent.PFCTunnel
+	var out []api.PFCTunnel
 	for i := range d.Tunnels {
 		x := &d.Tunnels[i]
 		q := c.lossless.pfc.Quality(x)
-		v := intent.PFCTunnel{
+		v := api.PFCTunnel{
 			ID: c.lossless.pfc.ListNumber(x), From: c.switchName(x.From), To: c.switchName(x.To), Segments: c.segments(x.Segments), Slice: t.Spec.Slice,
-			Mode: r.Spec.Tunnel, State: intent.TunnelUnknown, RTT: intent.Duration(q.RTT), MinRTT: intent.Duration(q.Least), MaxRTT: intent.Duration(q.Most),
+			Mode: r.Spec.Tunnel, State: api.TunnelUnknown, RTT: api.Duration(q.RTT), MinRTT: api.Duration(q.Least), MaxRTT: api.Duration(q.Most),
 			Sent: q.Sent, Lost: q.Lost,
 		}
 		switch {
 		case q.Down:
-			v.State = intent.TunnelDown
+			v.State = api.TunnelDown
 		case q.Probed:
-			v.State = intent.TunnelUp
+			v.State = api.TunnelUp
 		}
 		out = append(out, v)
 	}

@@ -18,7 +18,7 @@ type PortStates struct {
 
 // SetPorts tells what a switch says of its ports, all that was known before being
 // replaced. It changes nothing but the switch's status: what follows for paths is
-// package multipath's.
+// package mrc's.
 func (c *Core) SetPorts(name string, p PortStates) {
 	if d := c.devices[name]; d != nil {
 		d.ports = &p

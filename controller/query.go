@@ -29,7 +29,7 @@ type query struct {
 
 // QueryState asks the switches of a group for its state. The answer comes with
 // Ready, when all have answered or after the state timeout, under the id. The
-// error is an *intent.Error.
+// error is an *api.Error.
 func (c *Core) QueryState(name string) (id uint64, err error) {
 	g, err := c.find(name, resource.Precondition{})
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/internal/sample"
 	"github.com/weft-sdn/weft/controller/plan"
 	"github.com/weft-sdn/weft/controller/resource"
@@ -22,7 +22,7 @@ type chaos struct {
 	*world
 	links   []topology.Link // all there ever are
 	down    map[topology.LinkID]bool
-	specs   map[string]intent.Spec
+	specs   map[string]api.Spec
 	restart bool // lose the store too
 }
 
@@ -35,11 +35,11 @@ func (c *chaos) step() string {
 	case 0, 1, 2:
 		spec := c.spec(name)
 		_, _, err := c.core.PutGroup(name, spec, resource.Precondition{})
-		var refused *intent.Error
+		var refused *api.Error
 		switch {
 		case err == nil:
 			c.specs[name] = spec
-		case !errors.As(err, &refused) || refused.Code == intent.CodeInvalid && c.specs[name].ProxyAddress != spec.ProxyAddress:
+		case !errors.As(err, &refused) || refused.Code == api.CodeInvalid && c.specs[name].ProxyAddress != spec.ProxyAddress:
 			c.t.Fatalf("PUT %s: %v", name, err)
 		}
 		return fmt.Sprintf("put %s with %d receivers, %s, %s: %v", name, len(spec.Receivers), spec.Mode, spec.Objective, err)
@@ -69,7 +69,7 @@ func (c *chaos) step() string {
 	return "wait"
 }
 
-func (c *chaos) spec(name string) intent.Spec {
+func (c *chaos) spec(name string) api.Spec {
 	var receivers []string
 	source := c.host()
 	if old, ok := c.specs[name]; ok && c.pick(4) > 0 {
@@ -90,10 +90,10 @@ func (c *chaos) spec(name string) intent.Spec {
 		s.Receivers[i].QPN = 0x100 + uint32(s.Receivers[i].Address.As16()[15])
 	}
 	if c.pick(4) == 0 {
-		s.Objective = intent.Cost
+		s.Objective = api.Cost
 	}
 	if c.pick(6) == 0 {
-		s.Mode = intent.Inband
+		s.Mode = api.Inband
 	}
 	return s
 }
@@ -140,12 +140,12 @@ func (c *chaos) reboot() string {
 func TestChaos(t *testing.T) {
 	seeds(t, 60, func(t *testing.T, seed uint64) {
 		net := sample.Clos(4, 3, 3)
-		net.Inventory.Intervals.Drain = intent.Duration(5 * time.Millisecond)
+		net.Inventory.Intervals.Drain = api.Duration(5 * time.Millisecond)
 		w := up(t, net, seed)
 		if seed%2 == 1 { // those that start later have it
-			net.Inventory.Intervals.Adopt = intent.Duration(time.Duration(seed) * 2 * time.Millisecond)
+			net.Inventory.Intervals.Adopt = api.Duration(time.Duration(seed) * 2 * time.Millisecond)
 		}
-		c := chaos{world: w, down: make(map[topology.LinkID]bool), specs: make(map[string]intent.Spec), restart: true}
+		c := chaos{world: w, down: make(map[topology.LinkID]bool), specs: make(map[string]api.Spec), restart: true}
 		for _, l := range net.Topology.Build().Links {
 			c.links = append(c.links, *l)
 		}
@@ -178,10 +178,10 @@ func TestChaos(t *testing.T) {
 		for _, name := range slices.Sorted(maps.Keys(c.specs)) {
 			spec := c.specs[name]
 			g := w.group(name)
-			if !g.Status.Is(intent.Programmed) || g.Status.Is(intent.Degraded) {
+			if !g.Status.Is(api.Programmed) || g.Status.Is(api.Degraded) {
 				t.Errorf("%s: %s", name, fmt.Sprint(g.Status.Conditions))
 			}
-			if spec.Mode == intent.Provisioned {
+			if spec.Mode == api.Provisioned {
 				w.delivers(&spec)
 			}
 		}
@@ -229,7 +229,7 @@ func TestDeterminism(t *testing.T) {
 		}
 		w.core.SetTopology(net.Topology.Build())
 		w.connectAll()
-		c := chaos{world: w, down: make(map[topology.LinkID]bool), specs: make(map[string]intent.Spec)}
+		c := chaos{world: w, down: make(map[topology.LinkID]bool), specs: make(map[string]api.Spec)}
 		for _, l := range net.Topology.Build().Links {
 			c.links = append(c.links, *l)
 		}

@@ -5,7 +5,7 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/pfc"
 	"github.com/weft-sdn/weft/controller/store"
 	"github.com/weft-sdn/weft/southbound/entry"
@@ -74,7 +74,7 @@ type Event struct {
 	Object  string `json:"object,omitempty" doc:"Name of the group, switch, policy, tenant, EV profile or host, the ends of a tunnel, a queue as switch/port/priority, id of the link, or what is drained."`
 	Message string `json:"message,omitempty"`
 	// Group is the group after the change, nil when it is gone.
-	Group *intent.MulticastGroup `json:"group,omitempty" doc:"The group after the change; absent when it is gone."`
+	Group *api.MulticastGroup `json:"group,omitempty" doc:"The group after the change; absent when it is gone."`
 }
 
 // EventType says what changed.

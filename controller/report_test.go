@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller"
-	"github.com/weft-sdn/weft/controller/intent"
 	"github.com/weft-sdn/weft/controller/internal/sample"
 	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/controller/store"
@@ -24,7 +24,7 @@ func TestCNPWindow(t *testing.T) {
 	net := sample.Figure1()
 	w := up(t, net, 1)
 	spec := net.Spec(1, "s1", "r1", "r4")
-	spec.CNPWindow = intent.Duration(20 * time.Millisecond)
+	spec.CNPWindow = api.Duration(20 * time.Millisecond)
 	g := w.put("g", spec)
 	w.run(time.Second)
 	d := w.devices["n4"]
@@ -130,7 +130,7 @@ func TestQueryState(t *testing.T) {
 	if len(w.states) != 2 || w.states[0].Complete || w.states[1].Complete {
 		t.Fatalf("reports %+v", w.states)
 	}
-	if _, err := w.core.QueryState("x"); !errors.Is(err, intent.ErrNotFound) {
+	if _, err := w.core.QueryState("x"); !errors.Is(err, api.ErrNotFound) {
 		t.Error(err)
 	}
 }
@@ -139,7 +139,7 @@ func TestEviction(t *testing.T) {
 	net := sample.Figure1()
 	w := up(t, net, 1)
 	spec := net.Spec(1, "s1", "r1", "r2", "r4")
-	spec.EvictAfter = intent.Duration(400 * time.Millisecond)
+	spec.EvictAfter = api.Duration(400 * time.Millisecond)
 	before := w.put("g", spec)
 	w.run(300 * time.Millisecond)
 	psn := uint32(1<<24 - 50)
@@ -158,13 +158,13 @@ func TestEviction(t *testing.T) {
 		}
 	}
 	step(40, true) // behind, but moving
-	if g := w.group("g"); len(g.Status.StalledReceivers) != 0 || g.Status.Is(intent.Degraded) {
+	if g := w.group("g"); len(g.Status.StalledReceivers) != 0 || g.Status.Is(api.Degraded) {
 		t.Errorf("a receiver that moves has stalled: %+v", g.Status)
 	}
 	psn = 1<<24 - 10
 	step(15, false)
 	g := w.group("g")
-	if len(g.Status.StalledReceivers) != 1 || g.Status.StalledReceivers[0].Address != net.Address("r2") || g.Status.Condition(intent.Degraded).Reason != intent.ReasonReceiverStalled {
+	if len(g.Status.StalledReceivers) != 1 || g.Status.StalledReceivers[0].Address != net.Address("r2") || g.Status.Condition(api.Degraded).Reason != api.ReasonReceiverStalled {
 		t.Errorf("stalled: %+v, %+v", g.Status.StalledReceivers, g.Status.Conditions)
 	}
 	step(40, false)
@@ -173,7 +173,7 @@ func TestEviction(t *testing.T) {
 	if !slices.Equal(g.Status.EvictedReceivers, []netip.Addr{net.Address("r2")}) || len(g.Status.StalledReceivers) != 0 || g.Status.Epoch != before.Status.Epoch {
 		t.Errorf("after the eviction: %+v", g.Status)
 	}
-	if c := g.Status.Condition(intent.Degraded); !c.Status || c.Reason != intent.ReasonReceiversEvicted {
+	if c := g.Status.Condition(api.Degraded); !c.Status || c.Reason != api.ReasonReceiversEvicted {
 		t.Errorf("condition %+v", c)
 	}
 	if len(g.Spec.Receivers) != 3 || g.Status.Receivers[1].Programmed {
@@ -223,16 +223,16 @@ func TestRefusedEntry(t *testing.T) {
 	w.put("g", spec)
 	w.run(2 * time.Second)
 	g := w.group("g")
-	if c := g.Status.Condition(intent.Degraded); !c.Status || c.Reason != intent.ReasonDeviceError || !strings.Contains(c.Message, "n1: insert mt_branch/") || !strings.Contains(c.Message, "table full") {
+	if c := g.Status.Condition(api.Degraded); !c.Status || c.Reason != api.ReasonDeviceError || !strings.Contains(c.Message, "n1: insert mt_branch/") || !strings.Contains(c.Message, "table full") {
 		t.Errorf("condition %+v", c)
 	}
-	if g.Status.Is(intent.Programmed) {
+	if g.Status.Is(api.Programmed) {
 		t.Error("programmed without an entry")
 	}
 	if got, _ := w.copies(&spec); len(got) != 0 {
 		t.Errorf("data before answers: %v", got)
 	}
-	if g := w.group("other"); g.Status.Is(intent.Degraded) || !g.Status.Is(intent.Programmed) {
+	if g := w.group("other"); g.Status.Is(api.Degraded) || !g.Status.Is(api.Programmed) {
 		t.Errorf("another group: %+v", g.Status)
 	}
 	if attempts < 3 || attempts > 8 {
@@ -245,7 +245,7 @@ func TestRefusedEntry(t *testing.T) {
 	}
 	full = false
 	w.run(40 * time.Second)
-	if g := w.group("g"); g.Status.Is(intent.Degraded) || !g.Status.Is(intent.Programmed) {
+	if g := w.group("g"); g.Status.Is(api.Degraded) || !g.Status.Is(api.Programmed) {
 		t.Errorf("in the end: %+v", g.Status.Conditions)
 	}
 	w.converged()
@@ -256,7 +256,7 @@ func TestRefusedEntry(t *testing.T) {
 func TestDrift(t *testing.T) {
 	net := sample.Figure1()
 	w := newWorld(t, net, 3)
-	net.Inventory.Intervals.Audit = intent.Duration(10 * time.Second)
+	net.Inventory.Intervals.Audit = api.Duration(10 * time.Second)
 	w.boot()
 	w.core.SetTopology(net.Topology.Build())
 	w.connectAll()
@@ -320,7 +320,7 @@ func TestUnreadableKinds(t *testing.T) {
 	w.core.SwitchConnected("n4", contents)
 	w.run(5 * time.Second)
 	w.converged()
-	if g := w.group("g"); g.Status.Is(intent.Degraded) {
+	if g := w.group("g"); g.Status.Is(api.Degraded) {
 		t.Errorf("%+v", g.Status.Conditions)
 	}
 }
@@ -391,17 +391,17 @@ func TestForeignEpoch(t *testing.T) {
 	w3.connectAll()
 	w3.run(time.Second)
 	for range 2 {
-		if g := w3.group("g"); g.Status.Index != 0 || g.Status.Epoch != old.Status.Epoch || g.Status.Condition(intent.Accepted).Reason != intent.ReasonNotPlannable {
+		if g := w3.group("g"); g.Status.Index != 0 || g.Status.Epoch != old.Status.Epoch || g.Status.Condition(api.Accepted).Reason != api.ReasonNotPlannable {
 			t.Errorf("epochs are used up: %+v", g.Status)
 		}
 		w3.core.SetTopology(w3.net.Topology.Build()) // planned again
 		w3.run(time.Second)
 	}
-	var refused *intent.Error
-	if _, err := w3.core.ResetGroup("g", resource.Precondition{}); !errors.As(err, &refused) || refused.Code != intent.CodeNotPlannable {
+	var refused *api.Error
+	if _, err := w3.core.ResetGroup("g", resource.Precondition{}); !errors.As(err, &refused) || refused.Code != api.CodeNotPlannable {
 		t.Errorf("reset: %v", err)
 	}
-	if _, _, err := w3.core.PutGroup("g", w3.net.Spec(1, "s1", "r1", "r3"), resource.Precondition{}); !errors.As(err, &refused) || refused.Code != intent.CodeNotPlannable {
+	if _, _, err := w3.core.PutGroup("g", w3.net.Spec(1, "s1", "r1", "r3"), resource.Precondition{}); !errors.As(err, &refused) || refused.Code != api.CodeNotPlannable {
 		t.Errorf("put: %v", err)
 	}
 	if g := w3.put("h", w3.net.Spec(2, "s1", "r1")); g.Status.Index != 1 {
@@ -440,24 +440,24 @@ func TestPreconditionsAndLimits(t *testing.T) {
 	net := sample.Clos(2, 1, 8)
 	w := up(t, net, 1)
 	w.core.Inventory().Limits.Groups = 3
-	code := func(err error) intent.Code {
-		var e *intent.Error
+	code := func(err error) api.Code {
+		var e *api.Error
 		if !errors.As(err, &e) {
 			return ""
 		}
 		return e.Code
 	}
-	put := func(name string, i int, pre resource.Precondition) (intent.MulticastGroup, bool, error) {
+	put := func(name string, i int, pre resource.Precondition) (api.MulticastGroup, bool, error) {
 		return w.core.PutGroup(name, net.Spec(i, "h1", "h9"), pre)
 	}
 	g, created, err := put("a", 1, resource.Precondition{Absent: true})
 	if err != nil || !created {
 		t.Fatal(created, err)
 	}
-	if _, _, err := put("a", 1, resource.Precondition{Absent: true}); code(err) != intent.CodeExists {
+	if _, _, err := put("a", 1, resource.Precondition{Absent: true}); code(err) != api.CodeExists {
 		t.Error(err)
 	}
-	if _, _, err := put("b", 2, resource.Precondition{Version: 7}); code(err) != intent.CodeVersion {
+	if _, _, err := put("b", 2, resource.Precondition{Version: 7}); code(err) != api.CodeVersion {
 		t.Error(err)
 	}
 	if same, created, err := put("a", 1, resource.Precondition{Version: g.Version}); err != nil || created || same.Version != g.Version {
@@ -468,19 +468,19 @@ func TestPreconditionsAndLimits(t *testing.T) {
 	if err != nil || changed.Version <= g.Version {
 		t.Error(changed, err)
 	}
-	if _, _, err := w.core.PutGroup("a", net.Spec(1, "h1", "h9"), resource.Precondition{Version: g.Version}); code(err) != intent.CodeVersion {
+	if _, _, err := w.core.PutGroup("a", net.Spec(1, "h1", "h9"), resource.Precondition{Version: g.Version}); code(err) != api.CodeVersion {
 		t.Error(err)
 	}
-	if _, err := w.core.ResetGroup("a", resource.Precondition{Version: g.Version}); code(err) != intent.CodeVersion {
+	if _, err := w.core.ResetGroup("a", resource.Precondition{Version: g.Version}); code(err) != api.CodeVersion {
 		t.Error(err)
 	}
-	if err := w.core.DeleteGroup("a", resource.Precondition{Version: g.Version}); code(err) != intent.CodeVersion {
+	if err := w.core.DeleteGroup("a", resource.Precondition{Version: g.Version}); code(err) != api.CodeVersion {
 		t.Error(err)
 	}
-	if _, _, err := put("b", 1, resource.Precondition{}); code(err) != intent.CodeConflict {
+	if _, _, err := put("b", 1, resource.Precondition{}); code(err) != api.CodeConflict {
 		t.Errorf("a proxy address that is taken: %v", err)
 	}
-	if _, _, err := put("b/c", 2, resource.Precondition{}); code(err) != intent.CodeInvalid {
+	if _, _, err := put("b/c", 2, resource.Precondition{}); code(err) != api.CodeInvalid {
 		t.Error(err)
 	}
 	for i := 2; i <= 3; i++ {
@@ -489,8 +489,8 @@ func TestPreconditionsAndLimits(t *testing.T) {
 		}
 	}
 	_, _, err = put("g4", 4, resource.Precondition{})
-	var e *intent.Error
-	if !errors.As(err, &e) || e.Code != intent.CodeLimit || *e.Fields[0].Limit != 3 {
+	var e *api.Error
+	if !errors.As(err, &e) || e.Code != api.CodeLimit || *e.Fields[0].Limit != 3 {
 		t.Errorf("a fourth group: %v", err)
 	}
 	// A proxy address, and an index, is free when the switches are.
@@ -498,7 +498,7 @@ func TestPreconditionsAndLimits(t *testing.T) {
 	if err := w.core.DeleteGroup("g2", resource.Precondition{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := put("g5", 2, resource.Precondition{}); code(err) != intent.CodeConflict {
+	if _, _, err := put("g5", 2, resource.Precondition{}); code(err) != api.CodeConflict {
 		t.Errorf("at once: %v", err)
 	}
 	w.run(time.Second)

@@ -10,9 +10,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/weft-sdn/weft/controller/ev"
-	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/controller/store"
 	"github.com/weft-sdn/weft/internal/owner"
@@ -212,19 +212,19 @@ func (c *Controller) Topology() *topology.Snapshot { return c.topo.Load() }
 func (c *Controller) Inventory() *inventory.Inventory { return c.inv.Load() }
 
 // Groups returns all groups, ordered by index.
-func (c *Controller) Groups(ctx context.Context) (out []intent.MulticastGroup, err error) {
+func (c *Controller) Groups(ctx context.Context) (out []api.MulticastGroup, err error) {
 	err = c.Do(ctx, func(core *Core) { out = core.Groups() })
 	return out, err
 }
 
 // Group returns a group.
-func (c *Controller) Group(ctx context.Context, name string) (g intent.MulticastGroup, err error) {
+func (c *Controller) Group(ctx context.Context, name string) (g api.MulticastGroup, err error) {
 	stopped := c.Do(ctx, func(core *Core) { g, err = core.Group(name) })
 	return g, first(stopped, err)
 }
 
 // PutGroup is [Core.PutGroup].
-func (c *Controller) PutGroup(ctx context.Context, name string, spec intent.Spec, pre resource.Precondition) (g intent.MulticastGroup, created bool, err error) {
+func (c *Controller) PutGroup(ctx context.Context, name string, spec api.Spec, pre resource.Precondition) (g api.MulticastGroup, created bool, err error) {
 	err = c.write(ctx, pre, func(core *Core) (err error) {
 		g, created, err = core.PutGroup(name, spec, pre)
 		return err
@@ -239,7 +239,7 @@ func (c *Controller) DeleteGroup(ctx context.Context, name string, pre resource.
 }
 
 // ResetGroup is [Core.ResetGroup].
-func (c *Controller) ResetGroup(ctx context.Context, name string, pre resource.Precondition) (g intent.MulticastGroup, err error) {
+func (c *Controller) ResetGroup(ctx context.Context, name string, pre resource.Precondition) (g api.MulticastGroup, err error) {
 	stopped := c.Do(ctx, func(core *Core) { g, err = core.ResetGroup(name, pre) })
 	return g, first(stopped, err)
 }
@@ -288,7 +288,7 @@ func (c *Controller) Switches(ctx context.Context) (out []SwitchStatus, err erro
 }
 
 // Tables returns the tables of a switch. Errors of this and the next two are
-// *intent.Error with CodeNotFound or CodeUnavailable.
+// *api.Error with CodeNotFound or CodeUnavailable.
 func (c *Controller) Tables(_ context.Context, sw string) ([]TableView, error) {
 	l := c.link(sw)
 	if l == nil {
@@ -312,7 +312,7 @@ func (c *Controller) Entries(ctx context.Context, sw, table string) ([]EntryView
 			return out, nil
 		}
 	}
-	return nil, &intent.Error{Code: intent.CodeNotFound, Message: fmt.Sprintf("switch %s has no table %q", sw, table)}
+	return nil, &api.Error{Code: api.CodeNotFound, Message: fmt.Sprintf("switch %s has no table %q", sw, table)}
 }
 
 // CounterNames returns the names of the counters of a switch's pipeline, in order.

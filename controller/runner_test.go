@@ -10,9 +10,9 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/controllertest"
-	"github.com/weft-sdn/weft/controller/intent"
 	"github.com/weft-sdn/weft/controller/internal/sample"
 	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/controller/store"
@@ -59,20 +59,20 @@ func run(t *testing.T, net *sample.Net, s store.Store, south *controllertest.Sou
 }
 
 // programmed waits until a group is.
-func (r *running) programmed(t *testing.T, name string) intent.MulticastGroup {
+func (r *running) programmed(t *testing.T, name string) api.MulticastGroup {
 	t.Helper()
 	for range 100 {
 		g, err := r.Group(t.Context(), name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if g.Status.Is(intent.Programmed) {
+		if g.Status.Is(api.Programmed) {
 			return g
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
 	t.Fatalf("%s was not programmed in time", name)
-	return intent.MulticastGroup{}
+	return api.MulticastGroup{}
 }
 
 func TestController(t *testing.T) {
@@ -96,7 +96,7 @@ func TestController(t *testing.T) {
 		south.With("n1", func(d *controllertest.Device) { before = len(d.Entities) })
 		south.Disconnect("n1", true)
 		time.Sleep(time.Second)
-		if g, _ := r.Group(t.Context(), "g"); g.Status.Is(intent.Programmed) {
+		if g, _ := r.Group(t.Context(), "g"); g.Status.Is(api.Programmed) {
 			t.Error("programmed without n1")
 		}
 		south.Connect("n1")
@@ -152,7 +152,7 @@ func TestController(t *testing.T) {
 		if err := r2.SetInventory(t.Context(), inv); err != nil {
 			t.Error(err)
 		}
-		if _, err := r2.Counters(t.Context(), "n1"); !errors.Is(err, intent.ErrNotFound) {
+		if _, err := r2.Counters(t.Context(), "n1"); !errors.Is(err, api.ErrNotFound) {
 			t.Errorf("counters of a switch that is gone: %v", err)
 		}
 		if err := r2.stop(); err != nil {

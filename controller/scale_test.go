@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/controllertest"
-	"github.com/weft-sdn/weft/controller/intent"
 	"github.com/weft-sdn/weft/controller/internal/sample"
 	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/southbound/entry"
@@ -80,7 +80,7 @@ func BenchmarkPutToProgrammed(b *testing.B) {
 			b.Fatal(err)
 		}
 		settle()
-		if g, _ := core.Group("g"); !g.Status.Is(intent.Programmed) {
+		if g, _ := core.Group("g"); !g.Status.Is(api.Programmed) {
 			b.Fatalf("%+v", g.Status.Conditions)
 		}
 		_ = core.DeleteGroup("g", resource.Precondition{})
@@ -122,7 +122,7 @@ func BenchmarkManyGroups(b *testing.B) {
 			core.Tick(core.Now() + time.Millisecond)
 		}
 		for _, g := range core.Groups() {
-			if !g.Status.Is(intent.Programmed) {
+			if !g.Status.Is(api.Programmed) {
 				b.Fatalf("%s: %+v", g.Name, g.Status.Conditions)
 			}
 		}

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/internal/sample"
 	"github.com/weft-sdn/weft/southbound/entry"
 	"github.com/weft-sdn/weft/topology"
@@ -50,7 +50,7 @@ func TestRestartLearnsBitByBit(t *testing.T) {
 			w.run(w.random(90 * time.Millisecond))
 		}
 		w.run(time.Second)
-		if got := w.group("g"); got.Status.Tree.Nodes[5].SID != tree.Nodes[5].SID || !got.Status.Is(intent.Programmed) {
+		if got := w.group("g"); got.Status.Tree.Nodes[5].SID != tree.Nodes[5].SID || !got.Status.Is(api.Programmed) {
 			t.Errorf("moved: %+v", got.Status)
 		}
 		w.every = nil

@@ -5,16 +5,16 @@ import (
 	"net/netip"
 	"slices"
 
-	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/pfc"
 	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/topology"
 )
 
 // pfcEnv is what validation has to know; name is the resource's own.
-func (c *Core) pfcEnv(name string) intent.PFCEnv {
+func (c *Core) pfcEnv(name string) api.PFCEnv {
 	l := &c.lossless
-	return intent.PFCEnv{
+	return api.PFCEnv{
 		MaxSlice: c.inv.PFC.MaxSlice(),
 		Switch: func(sw string) (managed, known bool) {
 			s := c.inv.Switch(sw)
@@ -22,24 +22,24 @@ func (c *Core) pfcEnv(name string) intent.PFCEnv {
 		},
 		SID:      c.advertises,
 		Attached: c.net.Attached,
-		SRv6Policy: func(name string) (intent.SRv6PolicySpec, bool) {
+		SRv6Policy: func(name string) (api.SRv6PolicySpec, bool) {
 			if p := l.policies.Get(name); p != nil {
 				return p.Spec, true
 			}
-			return intent.SRv6PolicySpec{}, false
+			return api.SRv6PolicySpec{}, false
 		},
-		Tenant: func(name string) (intent.TenantSpec, bool) {
+		Tenant: func(name string) (api.TenantSpec, bool) {
 			if t := l.tenants.Get(name); t != nil {
 				return t.Spec, true
 			}
-			return intent.TenantSpec{}, false
+			return api.TenantSpec{}, false
 		},
 		OtherSlice: func(slice uint32) (string, bool) {
-			return l.otherTenant(name, func(s *intent.TenantSpec) bool { return s.Slice == slice })
+			return l.otherTenant(name, func(s *api.TenantSpec) bool { return s.Slice == slice })
 		},
 		OtherSite: func(sw string, port uint32) (string, bool) {
-			return l.otherTenant(name, func(s *intent.TenantSpec) bool {
-				return slices.ContainsFunc(s.Sites, func(x intent.Site) bool { return x.Switch == sw && x.Port == port })
+			return l.otherTenant(name, func(s *api.TenantSpec) bool {
+				return slices.ContainsFunc(s.Sites, func(x api.Site) bool { return x.Switch == sw && x.Port == port })
 			})
 		},
 		OtherPFC: func(policy, tenant string) (string, bool) {
@@ -53,7 +53,7 @@ func (c *Core) pfcEnv(name string) intent.PFCEnv {
 	}
 }
 
-func (l *lossless) otherTenant(name string, is func(*intent.TenantSpec) bool) (string, bool) {
+func (l *lossless) otherTenant(name string, is func(*api.TenantSpec) bool) (string, bool) {
 	for _, t := range l.tenants.All() {
 		if t.Name != name && is(&t.Spec) {
 			return t.Name, true
@@ -86,9 +86,9 @@ func (c *Core) nodeOf(sw string) (*topology.Node, error) {
 }
 
 // policyOf returns an SRv6 policy with nodes for switches.
-func (c *Core) policyOf(name string, s *intent.SRv6PolicySpec) (pfc.Policy, error) {
-	p := pfc.Policy{Name: name, BestEffort: s.Mode == intent.PolicyBestEffort}
-	if s.Metric == intent.MetricDelay {
+func (c *Core) policyOf(name string, s *api.SRv6PolicySpec) (pfc.Policy, error) {
+	p := pfc.Policy{Name: name, BestEffort: s.Mode == api.PolicyBestEffort}
+	if s.Metric == api.MetricDelay {
 		p.Metric = topology.MetricDelay
 	}
 	for _, end := range []struct {
@@ -116,57 +116,57 @@ func (c *Core) policyOf(name string, s *intent.SRv6PolicySpec) (pfc.Policy, erro
 }
 
 // SRv6Policies returns all SRv6 policies, by name.
-func (c *Core) SRv6Policies() []intent.SRv6Policy {
-	out := make([]intent.SRv6Policy, 0, c.lossless.policies.Len())
+func (c *Core) SRv6Policies() []api.SRv6Policy {
+	out := make([]api.SRv6Policy, 0, c.lossless.policies.Len())
 	for _, p := range c.lossless.policies.All() {
 		out = append(out, viewSRv6Policy(p))
 	}
 	return out
 }
 
-func viewSRv6Policy(p *srv6Policy) intent.SRv6Policy {
-	v := intent.SRv6Policy{Name: p.Name, Version: p.Version, Created: p.Created, Spec: p.Spec.Complete(), Status: p.Decided.status}
+func viewSRv6Policy(p *srv6Policy) api.SRv6Policy {
+	v := api.SRv6Policy{Name: p.Name, Version: p.Version, Created: p.Created, Spec: p.Spec.Complete(), Status: p.Decided.status}
 	v.Status.Conditions = slices.Clone(p.Decided.status.Conditions)
 	return v
 }
 
 // SRv6Policy returns an SRv6 policy. Errors of it and the methods below are
-// *intent.Error.
-func (c *Core) SRv6Policy(name string) (intent.SRv6Policy, error) {
+// *api.Error.
+func (c *Core) SRv6Policy(name string) (api.SRv6Policy, error) {
 	p, err := c.lossless.policies.Find(name)
 	if err != nil {
-		return intent.SRv6Policy{}, err
+		return api.SRv6Policy{}, err
 	}
 	return viewSRv6Policy(p), nil
 }
 
 // PutSRv6Policy creates an SRv6 policy or replaces its spec. What is refused
 // changes nothing.
-func (c *Core) PutSRv6Policy(name string, spec intent.SRv6PolicySpec, pre resource.Precondition) (intent.SRv6Policy, bool, error) {
+func (c *Core) PutSRv6Policy(name string, spec api.SRv6PolicySpec, pre resource.Precondition) (api.SRv6Policy, bool, error) {
 	l := &c.lossless
 	p, err := l.policies.Check(name, pre)
 	if err == nil && p == nil {
-		err = intent.ValidateName(name)
+		err = api.ValidateName(name)
 	}
 	if err != nil {
-		return intent.SRv6Policy{}, false, err
+		return api.SRv6Policy{}, false, err
 	}
 	spec = spec.Complete()
 	if p != nil && p.Spec.Equal(&spec) {
 		return viewSRv6Policy(p), false, nil
 	}
 	if err := spec.Validate(c.pfcEnv(name)); err != nil {
-		return intent.SRv6Policy{}, false, err
+		return api.SRv6Policy{}, false, err
 	}
 	if p != nil && (p.Spec.Headend != spec.Headend || p.Spec.Endpoint != spec.Endpoint) {
-		return intent.SRv6Policy{}, false, &intent.Error{Code: intent.CodeConflict, Message: fmt.Sprintf("%s %s leads from %s to %s, which cannot be changed", srv6Kind.Name, name, p.Spec.Headend, p.Spec.Endpoint)}
+		return api.SRv6Policy{}, false, &api.Error{Code: api.CodeConflict, Message: fmt.Sprintf("%s %s leads from %s to %s, which cannot be changed", srv6Kind.Name, name, p.Spec.Headend, p.Spec.Endpoint)}
 	}
 	way, err := c.policyOf(name, &spec)
 	if err == nil {
 		err = l.pfc.PutPolicy(way)
 	}
 	if err != nil {
-		return intent.SRv6Policy{}, false, c.refusal("spec.segments", err)
+		return api.SRv6Policy{}, false, c.refusal("spec.segments", err)
 	}
 	created := p == nil
 	p = l.policies.Put(name, spec, c.wall())
@@ -195,7 +195,7 @@ func (c *Core) DeleteSRv6Policy(name string, pre resource.Precondition) error {
 }
 
 func inUse(kind resource.Kind, name string, used []string) error {
-	return &intent.Error{Code: intent.CodeConflict, Message: fmt.Sprintf("%s %s is in use by %s", kind.Name, name, list(used))}
+	return &api.Error{Code: api.CodeConflict, Message: fmt.Sprintf("%s %s is in use by %s", kind.Name, name, list(used))}
 }
 
 // policyUsers returns what refers to an SRv6 policy.

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/api"
 )
 
 // probe is what the core remembers of a group's receivers to find those that
@@ -16,7 +16,7 @@ type probe struct {
 
 // progress is where a receiver stood when it was last seen to move.
 type progress struct {
-	intent.StalledReceiver
+	api.StalledReceiver
 	since time.Duration
 	seen  int           // how often it was found at the same place
 	last  time.Duration // when it was found there last
@@ -24,8 +24,8 @@ type progress struct {
 
 // stalled returns the receivers that are behind and were found at the same
 // place twice.
-func (p *probe) stalled() []intent.StalledReceiver {
-	var out []intent.StalledReceiver
+func (p *probe) stalled() []api.StalledReceiver {
+	var out []api.StalledReceiver
 	for i := range p.receivers {
 		if p.receivers[i].seen > 1 {
 			out = append(out, p.receivers[i].StalledReceiver)
@@ -83,7 +83,7 @@ func (c *Core) findStalls(g *group, r *StateReport) {
 				continue
 			}
 			p := progress{since: c.now, seen: 1, last: c.now}
-			p.StalledReceiver = intent.StalledReceiver{Address: b.Receiver, Switch: n.Switch, Branch: b.Index, Valid: b.Valid, Since: c.wall()}
+			p.StalledReceiver = api.StalledReceiver{Address: b.Receiver, Switch: n.Switch, Branch: b.Index, Valid: b.Valid, Since: c.wall()}
 			if b.Valid {
 				p.AckPSN = uint32(b.AckPSN)
 			}
@@ -113,8 +113,8 @@ func before(a, b int64) bool {
 func (c *Core) tellStalls(g *group, behind []progress) {
 	was := g.probe.stalled()
 	is := (&probe{receivers: behind}).stalled()
-	has := func(list []intent.StalledReceiver, r intent.StalledReceiver) bool {
-		return slices.ContainsFunc(list, func(o intent.StalledReceiver) bool { return o.Address == r.Address })
+	has := func(list []api.StalledReceiver, r api.StalledReceiver) bool {
+		return slices.ContainsFunc(list, func(o api.StalledReceiver) bool { return o.Address == r.Address })
 	}
 	for _, r := range is {
 		if !has(was, r) {

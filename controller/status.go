@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/internal/natural"
 )
 
@@ -15,7 +15,7 @@ func (c *Core) updateStatus(g *group) {
 	if g.removed {
 		return
 	}
-	s := intent.Status{
+	s := api.Status{
 		Conditions: slices.Clone(g.status.Conditions), ObservedVersion: g.version, Index: g.index, Limits: c.inv.Limits,
 		StalledReceivers: g.probe.stalled(), EvictedReceivers: g.evictedList(),
 	}
@@ -24,7 +24,7 @@ func (c *Core) updateStatus(g *group) {
 	offline, unfinished := c.obstacles(g)
 	installed := g.queued == nil && (g.phase == draining || g.phase == cleaning || g.phase == steady) && len(offline) == 0 && len(unfinished) == 0
 	for i := range g.spec.Receivers {
-		r := intent.ReceiverStatus{Address: g.spec.Receivers[i].Address}
+		r := api.ReceiverStatus{Address: g.spec.Receivers[i].Address}
 		if n, b := p.FindReceiver(r.Address); n != nil {
 			r.Switch, r.Branch, r.Programmed = n.Switch, b.Index, g.serves(&g.spec.Receivers[i])
 		}
@@ -32,17 +32,17 @@ func (c *Core) updateStatus(g *group) {
 	}
 	now := c.wall()
 	if g.planErr == nil {
-		s.Set(intent.Accepted, true, intent.ReasonPlanned, "", now)
+		s.Set(api.Accepted, true, api.ReasonPlanned, "", now)
 	} else {
-		s.Set(intent.Accepted, false, reasonOf(g.planErr.Code), g.planErr.Error(), now)
+		s.Set(api.Accepted, false, reasonOf(g.planErr.Code), g.planErr.Error(), now)
 	}
 	switch {
 	case installed:
-		s.Set(intent.Programmed, true, intent.ReasonInstalled, "", now)
+		s.Set(api.Programmed, true, api.ReasonInstalled, "", now)
 	case len(offline) > 0:
-		s.Set(intent.Programmed, false, intent.ReasonDisconnected, "waiting for "+list(offline), now)
+		s.Set(api.Programmed, false, api.ReasonDisconnected, "waiting for "+list(offline), now)
 	default:
-		s.Set(intent.Programmed, false, intent.ReasonInstalling, g.phase.String(), now)
+		s.Set(api.Programmed, false, api.ReasonInstalling, g.phase.String(), now)
 	}
 	c.degraded(g, &s, offline)
 	if reflect.DeepEqual(s, g.status) {
@@ -55,7 +55,7 @@ func (c *Core) updateStatus(g *group) {
 
 // serves reports whether a receiver of the spec has been taken in: it is in the
 // tree that was complete last, with the same queue pair and first PSN.
-func (g *group) serves(want *intent.Receiver) bool {
+func (g *group) serves(want *api.Receiver) bool {
 	_, b := g.installed.FindReceiver(want.Address)
 	return b != nil && b.Receiver.QPN == want.QPN && b.Receiver.StartPSN == want.Start(g.installed.InitialPSN) &&
 		g.installed.InitialPSN == g.spec.InitialPSN
@@ -78,7 +78,7 @@ func (c *Core) obstacles(g *group) (offline, unfinished []string) {
 }
 
 // degraded sets the condition, the most serious reason first.
-func (c *Core) degraded(g *group, s *intent.Status, offline []string) {
+func (c *Core) degraded(g *group, s *api.Status, offline []string) {
 	now := c.wall()
 	var refused []string
 	for _, sw := range g.target.Switches() {
@@ -96,28 +96,28 @@ func (c *Core) degraded(g *group, s *intent.Status, offline []string) {
 	}
 	switch {
 	case g.planErr != nil:
-		s.Set(intent.Degraded, true, reasonOf(g.planErr.Code), g.planErr.Error(), now)
+		s.Set(api.Degraded, true, reasonOf(g.planErr.Code), g.planErr.Error(), now)
 	case len(refused) > 0:
-		s.Set(intent.Degraded, true, intent.ReasonDeviceError, strings.Join(refused[:min(3, len(refused))], "; "), now)
+		s.Set(api.Degraded, true, api.ReasonDeviceError, strings.Join(refused[:min(3, len(refused))], "; "), now)
 	case len(offline) > 0:
-		s.Set(intent.Degraded, true, intent.ReasonDisconnected, list(offline), now)
+		s.Set(api.Degraded, true, api.ReasonDisconnected, list(offline), now)
 	case len(stalled) > 0:
-		s.Set(intent.Degraded, true, intent.ReasonReceiverStalled, list(stalled), now)
+		s.Set(api.Degraded, true, api.ReasonReceiverStalled, list(stalled), now)
 	case len(evicted) > 0:
-		s.Set(intent.Degraded, true, intent.ReasonReceiversEvicted, list(evicted), now)
+		s.Set(api.Degraded, true, api.ReasonReceiversEvicted, list(evicted), now)
 	default:
-		s.Set(intent.Degraded, false, intent.ReasonHealthy, "", now)
+		s.Set(api.Degraded, false, api.ReasonHealthy, "", now)
 	}
 }
 
-func reasonOf(code intent.Code) string {
+func reasonOf(code api.Code) string {
 	switch code {
-	case intent.CodeUnreachable:
-		return intent.ReasonUnreachable
-	case intent.CodeLimit:
-		return intent.ReasonLimit
+	case api.CodeUnreachable:
+		return api.ReasonUnreachable
+	case api.CodeLimit:
+		return api.ReasonLimit
 	}
-	return intent.ReasonNotPlannable
+	return api.ReasonNotPlannable
 }
 
 // list joins names, and counts those after the fifth.
@@ -128,7 +128,7 @@ func list(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-func summary(s *intent.Status) string {
+func summary(s *api.Status) string {
 	var parts []string
 	for _, c := range s.Conditions {
 		text := string(c.Type) + "=no"

@@ -5,7 +5,7 @@ import (
 	"net/netip"
 	"slices"
 
-	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/pfc"
 	"github.com/weft-sdn/weft/controller/plan"
 	"github.com/weft-sdn/weft/controller/resource"
@@ -13,7 +13,7 @@ import (
 
 // tenantOf returns a tenant with nodes for switches, its SIDs, and the prefixes
 // of its sites.
-func (c *Core) tenantOf(name string, s *intent.TenantSpec, vrf uint16) (pfc.Tenant, error) {
+func (c *Core) tenantOf(name string, s *api.TenantSpec, vrf uint16) (pfc.Tenant, error) {
 	t := pfc.Tenant{Name: name, VRF: vrf, Slice: s.Slice, Priority: s.Priority, Rate: s.Rate, Policies: slices.Clone(s.Policies)}
 	for _, x := range s.Sites {
 		n, err := c.nodeOf(x.Switch)
@@ -33,7 +33,7 @@ func (c *Core) tenantOf(name string, s *intent.TenantSpec, vrf uint16) (pfc.Tena
 }
 
 // sitePrefixes returns what is behind a site.
-func (c *Core) sitePrefixes(s *intent.Site) []netip.Prefix {
+func (c *Core) sitePrefixes(s *api.Site) []netip.Prefix {
 	if len(s.Prefixes) > 0 {
 		return slices.Clone(s.Prefixes)
 	}
@@ -52,52 +52,52 @@ func (c *Core) freeVRF() (uint16, error) {
 			return vrf, nil
 		}
 	}
-	return 0, intent.Refuse([]intent.FieldError{{
-		Field: "name", Code: intent.CodeLimit, Value: "one more", Want: fmt.Sprintf("at most %d tenants", plan.MaxVRF), Limit: intent.Limit(plan.MaxVRF),
+	return 0, api.Refuse([]api.FieldError{{
+		Field: "name", Code: api.CodeLimit, Value: "one more", Want: fmt.Sprintf("at most %d tenants", plan.MaxVRF), Limit: api.Limit(plan.MaxVRF),
 	}})
 }
 
 // Tenants returns all tenants, by name.
-func (c *Core) Tenants() []intent.Tenant {
-	out := make([]intent.Tenant, 0, c.lossless.tenants.Len())
+func (c *Core) Tenants() []api.Tenant {
+	out := make([]api.Tenant, 0, c.lossless.tenants.Len())
 	for _, t := range c.lossless.tenants.All() {
 		out = append(out, viewTenant(t))
 	}
 	return out
 }
 
-func viewTenant(t *tenant) intent.Tenant {
-	v := intent.Tenant{Name: t.Name, Version: t.Version, Created: t.Created, Spec: t.Spec.Complete(), Status: t.Decided.status}
+func viewTenant(t *tenant) api.Tenant {
+	v := api.Tenant{Name: t.Name, Version: t.Version, Created: t.Created, Spec: t.Spec.Complete(), Status: t.Decided.status}
 	v.Status.Conditions = slices.Clone(t.Decided.status.Conditions)
 	return v
 }
 
-// Tenant returns a tenant. Errors of it and the methods below are *intent.Error.
-func (c *Core) Tenant(name string) (intent.Tenant, error) {
+// Tenant returns a tenant. Errors of it and the methods below are *api.Error.
+func (c *Core) Tenant(name string) (api.Tenant, error) {
 	t, err := c.lossless.tenants.Find(name)
 	if err != nil {
-		return intent.Tenant{}, err
+		return api.Tenant{}, err
 	}
 	return viewTenant(t), nil
 }
 
 // PutTenant creates a tenant or replaces its spec. What is refused changes
 // nothing.
-func (c *Core) PutTenant(name string, spec intent.TenantSpec, pre resource.Precondition) (intent.Tenant, bool, error) {
+func (c *Core) PutTenant(name string, spec api.TenantSpec, pre resource.Precondition) (api.Tenant, bool, error) {
 	l := &c.lossless
 	t, err := l.tenants.Check(name, pre)
 	if err == nil && t == nil {
-		err = intent.ValidateName(name)
+		err = api.ValidateName(name)
 	}
 	if err != nil {
-		return intent.Tenant{}, false, err
+		return api.Tenant{}, false, err
 	}
 	spec = spec.Complete()
 	if t != nil && t.Spec.Equal(&spec) {
 		return viewTenant(t), false, nil
 	}
 	if err := spec.Validate(c.pfcEnv(name)); err != nil {
-		return intent.Tenant{}, false, err
+		return api.Tenant{}, false, err
 	}
 	created := t == nil
 	vrf := uint16(0)
@@ -105,18 +105,18 @@ func (c *Core) PutTenant(name string, spec intent.TenantSpec, pre resource.Preco
 		vrf = t.Decided.VRF
 		for _, r := range l.requests.All() {
 			if r.Spec.Tenant == name && !slices.Contains(spec.Policies, r.Spec.SRv6Policy) {
-				return intent.Tenant{}, false, inUse(srv6Kind, r.Spec.SRv6Policy, []string{pfcKind.Prefix + r.Name})
+				return api.Tenant{}, false, inUse(srv6Kind, r.Spec.SRv6Policy, []string{pfcKind.Prefix + r.Name})
 			}
 		}
 	} else if vrf, err = c.freeVRF(); err != nil {
-		return intent.Tenant{}, false, err
+		return api.Tenant{}, false, err
 	}
 	x, err := c.tenantOf(name, &spec, vrf)
 	if err == nil {
 		err = l.pfc.PutTenant(x)
 	}
 	if err != nil {
-		return intent.Tenant{}, false, c.refusal("spec.sites", err)
+		return api.Tenant{}, false, c.refusal("spec.sites", err)
 	}
 	t = l.tenants.Put(name, spec, c.wall())
 	t.Decided.VRF, t.Decided.put, t.Decided.err, l.stale = vrf, true, nil, true

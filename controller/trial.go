@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/controller/store"
@@ -115,7 +115,7 @@ func (c *Core) obey() {
 
 // run carries out a change on a copy, and returns what it changes on switches once it is
 // complete. The other copy shows what would happen without it.
-func (f *fork) run(change func(*Core) error) ([]intent.SwitchChange, error) {
+func (f *fork) run(change func(*Core) error) ([]api.SwitchChange, error) {
 	without, err := f.core()
 	if err != nil {
 		return nil, err
@@ -128,10 +128,10 @@ func (f *fork) run(change func(*Core) error) ([]intent.SwitchChange, error) {
 		return nil, err
 	}
 	with.obey()
-	var out []intent.SwitchChange
+	var out []api.SwitchChange
 	for _, name := range slices.Sorted(maps.Keys(f.held)) {
 		if u := difference(without.devices[name].have, with.devices[name].have); len(u) > 0 {
-			out = append(out, intent.SwitchChange{Switch: name, Updates: u})
+			out = append(out, api.SwitchChange{Switch: name, Updates: u})
 		}
 	}
 	return out, nil
@@ -139,7 +139,7 @@ func (f *fork) run(change func(*Core) error) ([]intent.SwitchChange, error) {
 
 // difference returns the updates that lead from one content of a switch to another, in the
 // order in which they could be made.
-func difference(before, after map[entry.Key]entry.Entity) []intent.EntityUpdate {
+func difference(before, after map[entry.Key]entry.Entity) []api.EntityUpdate {
 	type ranked struct {
 		entry.Update
 		rank int
@@ -161,9 +161,9 @@ func difference(before, after map[entry.Key]entry.Entity) []intent.EntityUpdate 
 	slices.SortFunc(all, func(a, b ranked) int {
 		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.Entity.Key(), b.Entity.Key()))
 	})
-	out := make([]intent.EntityUpdate, len(all))
+	out := make([]api.EntityUpdate, len(all))
 	for i, u := range all {
-		out[i] = intent.EntityUpdate{Type: u.Type.String(), Entity: string(u.Entity.Key())}
+		out[i] = api.EntityUpdate{Type: u.Type.String(), Entity: string(u.Entity.Key())}
 		if s, ok := u.Entity.(interface{ String() string }); ok && u.Type != entry.Delete {
 			out[i].Entity = s.String()
 		}

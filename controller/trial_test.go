@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller"
-	"github.com/weft-sdn/weft/controller/intent"
 	"github.com/weft-sdn/weft/controller/internal/sample"
 	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/southbound/entry"
@@ -27,10 +27,10 @@ func (w *world) contents() map[string]map[entry.Key]entry.Entity {
 }
 
 // changed returns how two contents differ, as a trial says it.
-func changed(before, after map[string]map[entry.Key]entry.Entity) (out []intent.SwitchChange) {
+func changed(before, after map[string]map[entry.Key]entry.Entity) (out []api.SwitchChange) {
 	for _, sw := range slices.Sorted(maps.Keys(after)) {
 		if u := controller.Difference(before[sw], after[sw]); len(u) > 0 {
-			out = append(out, intent.SwitchChange{Switch: sw, Updates: u})
+			out = append(out, api.SwitchChange{Switch: sw, Updates: u})
 		}
 	}
 	return out
@@ -43,7 +43,7 @@ func TestTrialTellsTheTruth(t *testing.T) {
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 1))
 	net := sample.Figure1()
-	net.Inventory.Intervals.Drain = intent.Duration(5 * time.Second)
+	net.Inventory.Intervals.Drain = api.Duration(5 * time.Second)
 	w := up(t, net, seed)
 	receivers := []string{"r1", "r2", "r3", "r4", "r5"}
 	for step := range 12 {
@@ -53,7 +53,7 @@ func TestTrialTellsTheTruth(t *testing.T) {
 		number := int(name[1] - '0')
 		spec := net.Spec(number+1, "s1", chosen[:1+rng.IntN(len(chosen))]...)
 		if step%3 == 2 {
-			spec.Objective = intent.Cost
+			spec.Objective = api.Cost
 		}
 		away := ""
 		if step%4 == 3 {
@@ -62,7 +62,7 @@ func TestTrialTellsTheTruth(t *testing.T) {
 			w.run(time.Second)
 		}
 		before, groups := w.contents(), w.core.Groups()
-		var said intent.MulticastGroup
+		var said api.MulticastGroup
 		predicted, err := w.core.Try(func(c *controller.Core) (err error) {
 			said, _, err = c.PutGroup(name, spec, resource.Precondition{})
 			return err
@@ -100,12 +100,12 @@ func TestTrialRefuses(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		pre  resource.Precondition
-		spec intent.Spec
+		spec api.Spec
 		want error
 	}{
-		{"g1", resource.Precondition{Absent: true}, net.Spec(1, "s1", "r1"), intent.ErrExists},
-		{"g1", resource.Precondition{Version: 99}, net.Spec(1, "s1", "r1"), intent.ErrVersion},
-		{"g2", resource.Precondition{}, net.Spec(1, "s1", "r1"), &intent.Error{Code: intent.CodeInvalid}}, // the proxy address is taken
+		{"g1", resource.Precondition{Absent: true}, net.Spec(1, "s1", "r1"), api.ErrExists},
+		{"g1", resource.Precondition{Version: 99}, net.Spec(1, "s1", "r1"), api.ErrVersion},
+		{"g2", resource.Precondition{}, net.Spec(1, "s1", "r1"), &api.Error{Code: api.CodeInvalid}}, // the proxy address is taken
 	} {
 		_, err := w.core.Try(func(core *controller.Core) error {
 			_, _, err := core.PutGroup(c.name, c.spec, c.pre)
@@ -115,8 +115,8 @@ func TestTrialRefuses(t *testing.T) {
 		if err == nil || real == nil || err.Error() != real.Error() {
 			t.Errorf("%s: the trial says %v, the write %v", c.name, err, real)
 		}
-		var known *intent.Error
-		if !errors.As(err, &known) || !errors.Is(err, c.want) && known.Code != c.want.(*intent.Error).Code && known.Code != intent.CodeConflict {
+		var known *api.Error
+		if !errors.As(err, &known) || !errors.Is(err, c.want) && known.Code != c.want.(*api.Error).Code && known.Code != api.CodeConflict {
 			t.Errorf("%s: %v, want %v", c.name, err, c.want)
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/southbound/entry"
 )
@@ -39,11 +39,11 @@ func TestTrialOfTenants(t *testing.T) {
 			return err
 		}},
 		{"PFC policy", func(c *Core) error {
-			_, _, err := c.PutPFCPolicy("p", intent.PFCPolicySpec{SRv6Policy: "wan", Tenant: "a"}, resource.Precondition{})
+			_, _, err := c.PutPFCPolicy("p", api.PFCPolicySpec{SRv6Policy: "wan", Tenant: "a"}, resource.Precondition{})
 			return err
 		}},
 		{"the same PFC policy", func(c *Core) error {
-			_, _, err := c.PutPFCPolicy("p", intent.PFCPolicySpec{SRv6Policy: "wan", Tenant: "a"}, resource.Precondition{})
+			_, _, err := c.PutPFCPolicy("p", api.PFCPolicySpec{SRv6Policy: "wan", Tenant: "a"}, resource.Precondition{})
 			return err
 		}},
 	} {
@@ -64,10 +64,10 @@ func TestTrialOfTenants(t *testing.T) {
 			t.Fatal(err)
 		}
 		core.obey()
-		var happened []intent.SwitchChange
+		var happened []api.SwitchChange
 		for _, name := range []string{"R1", "R2", "R3"} {
 			if u := difference(before[name], core.devices[name].have); len(u) > 0 {
-				happened = append(happened, intent.SwitchChange{Switch: name, Updates: u})
+				happened = append(happened, api.SwitchChange{Switch: name, Updates: u})
 			}
 		}
 		if !reflect.DeepEqual(predicted, happened) {

@@ -14,16 +14,16 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/endpoint"
 	"github.com/weft-sdn/weft/p4"
 )
 
 // DemoOptions say what the multicast demo does.
 type DemoOptions struct {
-	Bytes int         // octets to transfer; default 16 MiB
-	Mode  intent.Mode // default provisioned
-	Out   io.Writer   // progress and tables for people
+	Bytes int       // octets to transfer; default 16 MiB
+	Mode  api.Mode  // default provisioned
+	Out   io.Writer // progress and tables for people
 }
 
 func (o DemoOptions) withDefaults() DemoOptions {
@@ -31,7 +31,7 @@ func (o DemoOptions) withDefaults() DemoOptions {
 		o.Bytes = demoBytes
 	}
 	if o.Mode == "" {
-		o.Mode = intent.Provisioned
+		o.Mode = api.Provisioned
 	}
 	if o.Out == nil {
 		o.Out = io.Discard
@@ -114,7 +114,7 @@ type demo struct {
 	traffic *Traffic
 	data    []byte
 	took    time.Duration
-	tree    *intent.Tree
+	tree    *api.Tree
 
 	packets   uint64 // of a transfer, none sent twice
 	transfers int
@@ -178,15 +178,15 @@ func (d *demo) prepare(ctx context.Context) error {
 
 // program makes the tree, by one request.
 func (d *demo) program(ctx context.Context) error {
-	spec := intent.Spec{
+	spec := api.Spec{
 		ProxyAddress: d.group.Config.Proxy, DesignatedQPN: d.group.Config.DesignatedQPN, InitialPSN: d.group.Config.InitialPSN,
-		Source: intent.Source{Address: d.group.Source.Config().Addr, QPN: d.group.SourceQP.Config().QPN}, Mode: d.Mode,
+		Source: api.Source{Address: d.group.Source.Config().Addr, QPN: d.group.SourceQP.Config().QPN}, Mode: d.Mode,
 	}
 	for _, r := range d.group.Receivers {
-		spec.Receivers = append(spec.Receivers, intent.Receiver{Address: r.Host.Config().Addr, QPN: r.QP.Config().QPN})
+		spec.Receivers = append(spec.Receivers, api.Receiver{Address: r.Host.Config().Addr, QPN: r.QP.Config().QPN})
 	}
 	begin := time.Now()
-	var made intent.MulticastGroup
+	var made api.MulticastGroup
 	if err := d.request(ctx, http.MethodPost, "/v1/multicast-groups", map[string]any{"name": demoGroup, "spec": spec}, &made); err != nil {
 		return err
 	}
@@ -194,7 +194,7 @@ func (d *demo) program(ctx context.Context) error {
 		if err := d.request(ctx, http.MethodGet, "/v1/multicast-groups/"+demoGroup, nil, &made); err != nil {
 			return false, err
 		}
-		c := made.Status.Condition(intent.Programmed)
+		c := made.Status.Condition(api.Programmed)
 		return c != nil && c.Status, nil
 	})
 	if err != nil {
@@ -202,7 +202,7 @@ func (d *demo) program(ctx context.Context) error {
 	}
 	d.tree = made.Status.Tree
 	d.say("POST /v1/multicast-groups: programmed in %v, epoch %d", time.Since(begin).Round(100*time.Microsecond), made.Status.Epoch)
-	if d.Mode != intent.Inband {
+	if d.Mode != api.Inband {
 		return nil
 	}
 	stopped := d.live.Clock.Do(ctx, func(time.Duration) { err = d.group.Encapsulate(d.tree) })

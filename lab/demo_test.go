@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/api"
 )
 
 // TestDemo runs the demo with real sessions of every kind on loopback, in both modes.
@@ -16,10 +16,10 @@ func TestDemo(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name string
-		mode intent.Mode
-	}{{"provisioned", intent.Provisioned}, {"inband", intent.Inband}} {
+		mode api.Mode
+	}{{"provisioned", api.Provisioned}, {"inband", api.Inband}} {
 		t.Run(c.name, func(t *testing.T) {
-			if testing.Short() && c.mode != intent.Inband {
+			if testing.Short() && c.mode != api.Inband {
 				t.Skip("the same but for what is on one goroutine")
 			}
 			var out strings.Builder

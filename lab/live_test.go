@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/api"
 )
 
 // TestLiveReroute: a link fails, its switches withdraw it by BGP-LS, and the tree moves to the
@@ -17,8 +17,8 @@ func TestLiveReroute(t *testing.T) {
 	if err := d.transfer(ctx); err != nil {
 		t.Fatal(err)
 	}
-	parent := func(tree *intent.Tree, sw string) string {
-		i := slices.IndexFunc(tree.Nodes, func(n intent.TreeNode) bool { return n.Switch == sw })
+	parent := func(tree *api.Tree, sw string) string {
+		i := slices.IndexFunc(tree.Nodes, func(n api.TreeNode) bool { return n.Switch == sw })
 		if i < 0 {
 			return ""
 		}
@@ -34,12 +34,12 @@ func TestLiveReroute(t *testing.T) {
 	if err := live.Advertise(ctx); err != nil {
 		t.Fatal(err)
 	}
-	var g intent.MulticastGroup
+	var g api.MulticastGroup
 	err := live.poll(ctx, "the tree has moved", func() (bool, error) {
 		if err := d.request(ctx, http.MethodGet, "/v1/multicast-groups/"+demoGroup, nil, &g); err != nil {
 			return false, err
 		}
-		c := g.Status.Condition(intent.Programmed)
+		c := g.Status.Condition(api.Programmed)
 		return c != nil && c.Status && parent(g.Status.Tree, "N2") == want, nil
 	})
 	if err != nil {

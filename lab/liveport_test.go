@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weft-sdn/weft/controller/ev"
-	"github.com/weft-sdn/weft/controller/intent"
-	"github.com/weft-sdn/weft/controller/multipath"
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/mrc"
+	"github.com/weft-sdn/weft/controller/mrc/ev"
 )
 
 // TestLivePortDown: a port of a leaf goes down, which nobody but its switch says, by
@@ -22,7 +22,7 @@ func TestLivePortDown(t *testing.T) {
 	defer cancel()
 	network := Clos(ClosConfig{T0: 2, T1: 2, Hosts: 2})
 	settings := MRCSettings(&network, ev.ModeStructured)
-	settings.Restore.Hold = intent.Duration(10 * time.Millisecond)
+	settings.Restore.Hold = api.Duration(10 * time.Millisecond)
 	live, err := StartLive(ctx, LiveOptions{Network: network, MRC: settings, Listen: "127.0.0.1:0"})
 	if err != nil {
 		t.Fatal(err)
@@ -49,9 +49,9 @@ func TestLivePortDown(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	denied := func() (out []multipath.LinkResource) {
+	denied := func() (out []mrc.LinkResource) {
 		t.Helper()
-		out, _, err := live.Service.Multipath.Links(ctx, multipath.LinkFilter{Denied: true}, multipath.Page{})
+		out, _, err := live.Service.Multipath.Links(ctx, mrc.LinkFilter{Denied: true}, mrc.Page{})
 		if err != nil {
 			t.Fatal(err)
 		}

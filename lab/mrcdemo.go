@@ -8,9 +8,9 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/weft-sdn/weft/controller/ev"
-	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/controller/mrc/ev"
 )
 
 // MRCOptions say what the demo of MRC does.
@@ -161,11 +161,11 @@ func MRCSettings(n *Network, mode ev.Mode) *inventory.MRC {
 	m.Mode, m.Listen, m.CCProfile = mode.String(), "127.0.0.1:0", labCCProfile
 	m.Classes = n.Classes()
 	rtt := n.RoundTrip()
-	stretch := func(d *intent.Duration, trips int) { *d = max(*d, intent.Duration(time.Duration(trips)*rtt)) }
+	stretch := func(d *api.Duration, trips int) { *d = max(*d, api.Duration(time.Duration(trips)*rtt)) }
 	stretch(&m.Probes.Timeout, probeEvery)
 	// Probes and counters are read by the processor that is all switches and hosts.
 	m.Probes.Rate, m.Probes.HostRate = labProbes, max(1, labProbes/max(1, len(n.Hosts)))
-	m.LinkCounts = intent.Duration(labLinkCounts)
+	m.LinkCounts = api.Duration(labLinkCounts)
 	stretch(&m.Restore.Linger, 2)
 	return &m
 }

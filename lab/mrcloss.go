@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/weft-sdn/weft/controller/ev"
+	"github.com/weft-sdn/weft/controller/mrc/ev"
 )
 
 // A setback is something that failed under traffic, and what it came to.

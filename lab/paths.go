@@ -5,21 +5,21 @@ import (
 	"maps"
 	"time"
 
-	"github.com/weft-sdn/weft/controller/ev"
 	"github.com/weft-sdn/weft/controller/inventory"
-	"github.com/weft-sdn/weft/controller/multipath"
+	"github.com/weft-sdn/weft/controller/mrc"
+	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/controller/plan"
 	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/topology"
 )
 
 // PathControl runs the core of the controller of an MRC fabric in a world's time, against the hosts of
-// the world: what package multipath's runner, the streams to hosts and their agents do. Core and hosts are the real
+// the world: what package mrc's runner, the streams to hosts and their agents do. Core and hosts are the real
 // ones.
 type PathControl struct {
 	control  *Control
 	inv      *inventory.Inventory
-	core     *multipath.Core
+	core     *mrc.Core
 	nodes    map[string]*topology.Node // what switches are or were
 	attached map[string]bool
 	assigned *ev.Assignment
@@ -29,9 +29,9 @@ type PathControl struct {
 
 // startPaths starts the core for a controller that has just started.
 func (c *Control) startPaths(inv *inventory.Inventory) error {
-	cfg := multipath.ConfigOf(&inv.MRC)
+	cfg := mrc.ConfigOf(&inv.MRC)
 	cfg.Epoch = uint64(c.life)
-	core, err := multipath.New(cfg)
+	core, err := mrc.New(cfg)
 	if err != nil {
 		return err
 	}
@@ -54,7 +54,7 @@ func (c *Control) startPaths(inv *inventory.Inventory) error {
 }
 
 // Core is the running controller's.
-func (p *PathControl) Core() *multipath.Core { return p.core }
+func (p *PathControl) Core() *mrc.Core { return p.core }
 
 // do has something happen to the core now.
 func (p *PathControl) do(f func() error) {
@@ -64,7 +64,7 @@ func (p *PathControl) do(f func() error) {
 }
 
 // Drain drains a target, as a client does. Errors are the core's.
-func (p *PathControl) Drain(t multipath.Target) (err error) {
+func (p *PathControl) Drain(t mrc.Target) (err error) {
 	p.do(func() error {
 		err = p.core.Drain(t)
 		return nil
@@ -82,7 +82,7 @@ func (p *PathControl) setTopology(s *topology.Snapshot) {
 	p.do(func() error {
 		p.core.SetTopology(s)
 		maps.Copy(p.nodes, plan.Nodes(s, p.inv))
-		for _, h := range multipath.HostsOf(p.inv, p.nodes) {
+		for _, h := range mrc.HostsOf(p.inv, p.nodes) {
 			node := p.control.World.mrc[h.Name]
 			if p.attached[h.Name] || node == nil {
 				continue
@@ -144,7 +144,7 @@ func (p *PathControl) work() {
 }
 
 // set has a host hold a state, unless it holds a later one.
-func (p *PathControl) set(s multipath.Set) {
+func (p *PathControl) set(s mrc.Set) {
 	node := p.control.World.mrc[s.Host]
 	if node == nil || s.Seq <= p.applied[s.Host] {
 		return
@@ -159,7 +159,7 @@ func (p *PathControl) set(s multipath.Set) {
 	p.later(func() error { return p.core.Applied(s.Host, s.Seq) })
 }
 
-func (p *PathControl) probe(x multipath.Probe) {
+func (p *PathControl) probe(x mrc.Probe) {
 	node := p.control.World.mrc[x.Host]
 	node.Probe(p.control.World.now, x.Request, func(r hostapi.ProbeResult) {
 		r.ID = x.Request.ID

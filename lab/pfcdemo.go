@@ -10,8 +10,8 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller"
-	"github.com/weft-sdn/weft/controller/intent"
 	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/dataplane/p4rt"
 	"github.com/weft-sdn/weft/packet"
@@ -151,12 +151,12 @@ func runPFCDemo(ctx context.Context, cache *p4rt.Cache, lossless bool) (*pfcRun,
 
 // intents makes what an operator would by the API.
 func (r *pfcRun) intents(c *controller.Core, lossless bool) error {
-	if _, _, err := c.PutSRv6Policy("wan", intent.SRv6PolicySpec{Headend: "R1", Endpoint: "R3", Segments: []intent.Segment{{Node: "R2"}}}, resource.Precondition{}); err != nil {
+	if _, _, err := c.PutSRv6Policy("wan", api.SRv6PolicySpec{Headend: "R1", Endpoint: "R3", Segments: []api.Segment{{Node: "R2"}}}, resource.Precondition{}); err != nil {
 		return err
 	}
-	site := func(sw, host string) intent.Site {
+	site := func(sw, host string) api.Site {
 		_, port := r.world.Network.Uplink(host)
-		return intent.Site{Switch: sw, Port: port}
+		return api.Site{Switch: sw, Port: port}
 	}
 	for _, t := range []struct {
 		name     string
@@ -164,7 +164,7 @@ func (r *pfcRun) intents(c *controller.Core, lossless bool) error {
 		priority uint8
 		hosts    [2]string
 	}{{"a", 1, 3, [2]string{"DC1", "DC2"}}, {"b", 2, 2, [2]string{"B1", "B2"}}} {
-		spec := intent.TenantSpec{Slice: t.slice, Priority: t.priority, Policies: []string{"wan"}, Sites: []intent.Site{site("R1", t.hosts[0]), site("R3", t.hosts[1])}}
+		spec := api.TenantSpec{Slice: t.slice, Priority: t.priority, Policies: []string{"wan"}, Sites: []api.Site{site("R1", t.hosts[0]), site("R3", t.hosts[1])}}
 		if _, _, err := c.PutTenant(t.name, spec, resource.Precondition{}); err != nil {
 			return err
 		}
@@ -172,7 +172,7 @@ func (r *pfcRun) intents(c *controller.Core, lossless bool) error {
 	if !lossless {
 		return nil
 	}
-	_, _, err := c.PutPFCPolicy("lossless", intent.PFCPolicySpec{SRv6Policy: "wan", Tenant: "a", Buffer: pfcDemoBuffer}, resource.Precondition{})
+	_, _, err := c.PutPFCPolicy("lossless", api.PFCPolicySpec{SRv6Policy: "wan", Tenant: "a", Buffer: pfcDemoBuffer}, resource.Precondition{})
 	return err
 }
 
@@ -254,7 +254,7 @@ func (r *PFCDemoResult) check() error {
 	return errors.Join(errs...)
 }
 
-func printPFCDemo(out io.Writer, without, with *pfcRun, p *intent.PFCPolicy, r *PFCDemoResult) {
+func printPFCDemo(out io.Writer, without, with *pfcRun, p *api.PFCPolicy, r *PFCDemoResult) {
 	fmt.Fprintf(out, "\n  DC2 pauses tenant a, priority 3, for %v; a sends 400 Mbit/s, b 300 Mbit/s on the same links\n\n", pfcDemoPause)
 	t := tabwriter.NewWriter(out, 2, 0, 3, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "PFC policy\tsent by a\treceived\tlost\tsent by b\treceived\tpauses R3 to R1\t")

@@ -3,7 +3,7 @@ package lab
 import (
 	"context"
 
-	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/endpoint/agent"
 	"github.com/weft-sdn/weft/endpoint/nscc"
@@ -33,7 +33,7 @@ func (l *Live) putCCProfile(ctx context.Context) error {
 		if h.Transport != MRC || c.Rate == 0 || c.RTT == 0 {
 			continue
 		}
-		spec := intent.CCProfileSpecOf(&hostapi.CCProfile{Algorithm: hostapi.AlgorithmNSCC, NSCC: nscc.DefaultConfig(c).Profile()})
+		spec := api.CCProfileSpecOf(&hostapi.CCProfile{Algorithm: hostapi.AlgorithmNSCC, NSCC: nscc.DefaultConfig(c).Profile()})
 		_, _, err := l.Service.Multipath.PutCCProfile(ctx, labCCProfile, spec, resource.Precondition{})
 		return err // one will do for hosts that have the same ports
 	}

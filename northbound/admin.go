@@ -7,21 +7,21 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/weft-sdn/weft/controller/intent"
-	"github.com/weft-sdn/weft/controller/multipath"
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/mrc"
 	"github.com/weft-sdn/weft/controller/resource"
 )
 
 // adminDraft is what clients send of something that can be drained: all of it, as
 // they got it, or just the spec.
 type adminDraft struct {
-	Version uint64           `json:"version,omitempty" doc:"The version it has to have, as If-Match. 0 is any."`
-	Spec    intent.AdminSpec `json:"spec"`
-	Changed time.Time        `json:"changed,omitzero" readOnly:"true" doc:"Ignored."`
-	Status  any              `json:"status,omitempty" readOnly:"true" doc:"Ignored: the controller writes it."`
-	ID      any              `json:"id,omitempty" readOnly:"true" doc:"Ignored: the path says which."`
-	Plane   any              `json:"plane,omitempty" readOnly:"true" doc:"Ignored: the path says which."`
-	Port    any              `json:"port,omitempty" readOnly:"true" doc:"Ignored: the path says which."`
+	Version uint64        `json:"version,omitempty" doc:"The version it has to have, as If-Match. 0 is any."`
+	Spec    api.AdminSpec `json:"spec"`
+	Changed time.Time     `json:"changed,omitzero" readOnly:"true" doc:"Ignored."`
+	Status  any           `json:"status,omitempty" readOnly:"true" doc:"Ignored: the controller writes it."`
+	ID      any           `json:"id,omitempty" readOnly:"true" doc:"Ignored: the path says which."`
+	Plane   any           `json:"plane,omitempty" readOnly:"true" doc:"Ignored: the path says which."`
+	Port    any           `json:"port,omitempty" readOnly:"true" doc:"Ignored: the path says which."`
 }
 
 func (d adminDraft) version() uint64  { return d.Version }
@@ -34,7 +34,7 @@ type drainView struct {
 	Awaits  []string `json:"awaits,omitempty" doc:"Hosts that have not said yet that they do not use it."`
 }
 
-func viewDrains(drains []multipath.DrainStatus) []drainView {
+func viewDrains(drains []mrc.DrainStatus) []drainView {
 	var out []drainView
 	for i := range drains {
 		d := &drains[i]
@@ -47,10 +47,10 @@ func viewDrains(drains []multipath.DrainStatus) []drainView {
 // path, V is what clients get.
 type drainable[P, V any] struct {
 	path, one, noun string
-	get             func(ctx context.Context, m Multipath, p *P) (V, intent.Admin, error)
-	target          func(p *P) multipath.Target
+	get             func(ctx context.Context, m Multipath, p *P) (V, api.Admin, error)
+	target          func(p *P) mrc.Target
 	// want puts a spec into what clients get.
-	want func(v *V, spec intent.AdminSpec)
+	want func(v *V, spec api.AdminSpec)
 	// plain is get without an MRC fabric; nil: there is none of the kind then.
 	plain func(ctx context.Context, p *P) (V, error)
 }
@@ -95,12 +95,12 @@ func (d *drainable[P, V]) read(ctx context.Context, s *Server, p *P) (*itemOf[V]
 	return &itemOf[V]{Status: http.StatusOK, ETag: etag(admin.Version), Body: v}, nil
 }
 
-func (d *drainable[P, V]) set(ctx context.Context, s *Server, p *P, spec intent.AdminSpec, pre resource.Precondition) (*itemOf[V], error) {
+func (d *drainable[P, V]) set(ctx context.Context, s *Server, p *P, spec api.AdminSpec, pre resource.Precondition) (*itemOf[V], error) {
 	m, err := s.multipath()
 	if err != nil {
 		return nil, err
 	}
-	if err := intent.ValidateAdmin(&spec); err != nil {
+	if err := api.ValidateAdmin(&spec); err != nil {
 		return nil, err
 	}
 	if err := m.SetAdmin(ctx, d.target(p), spec, pre); err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -59,7 +59,7 @@ func (s *Server) registerBGPPeers() {
 		all := s.bgpPeers()
 		i := slices.IndexFunc(all, func(p bgpPeerView) bool { return p.Name == in.Name })
 		if i < 0 {
-			return nil, newProblem(string(intent.CodeNotFound), fmt.Sprintf("there is no BGP-LS peer %q", in.Name))
+			return nil, newProblem(string(api.CodeNotFound), fmt.Sprintf("there is no BGP-LS peer %q", in.Name))
 		}
 		return &struct{ Body bgpPeerView }{all[i]}, nil
 	})

@@ -11,7 +11,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/internal/natural"
 )
@@ -37,7 +37,7 @@ type collection[S, R any] struct {
 	draft func(r *R) draftOf[S]
 	// changed puts what a dry run would change on switches into a resource; nil: it changes
 	// nothing there.
-	changed func(r *R, changes []intent.SwitchChange)
+	changed func(r *R, changes []api.SwitchChange)
 	put     func(ctx context.Context, name string, spec S, pre resource.Precondition) (r R, created bool, err error)
 	del     func(ctx context.Context, name string, pre resource.Precondition) error
 }
@@ -219,8 +219,8 @@ func (c *collection[S, R]) createOne(ctx context.Context, in *struct {
 		return nil, err
 	}
 	if in.Body.Name == "" {
-		return nil, newProblem(string(intent.CodeInvalid), "the "+c.noun+" has no name", intent.FieldError{
-			Field: "name", Code: intent.CodeInvalid, Value: "missing", Want: "a name",
+		return nil, newProblem(string(api.CodeInvalid), "the "+c.noun+" has no name", api.FieldError{
+			Field: "name", Code: api.CodeInvalid, Value: "missing", Want: "a name",
 		})
 	}
 	r, _, err := c.write(ctx, in.Body.Name, in.Body.Spec, resource.Precondition{Absent: true, Trial: in.trial()})

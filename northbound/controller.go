@@ -3,8 +3,8 @@ package northbound
 import (
 	"context"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller"
-	"github.com/weft-sdn/weft/controller/intent"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/topology"
@@ -12,22 +12,22 @@ import (
 
 // Controller is what the API needs of a controller. Its methods are called from
 // many goroutines. What they return is the caller's to read and nobody's to
-// change. Errors that are the client's to know are *[intent.Error]; the code of
-// one about a switch that cannot be reached is [intent.CodeUnavailable].
+// change. Errors that are the client's to know are *[api.Error]; the code of
+// one about a switch that cannot be reached is [api.CodeUnavailable].
 type Controller interface {
 	PFC
 
 	// Groups returns every multicast group, in any order.
-	Groups(ctx context.Context) ([]intent.MulticastGroup, error)
+	Groups(ctx context.Context) ([]api.MulticastGroup, error)
 	// Group returns one multicast group.
-	Group(ctx context.Context, name string) (intent.MulticastGroup, error)
+	Group(ctx context.Context, name string) (api.MulticastGroup, error)
 	// PutGroup creates a group or replaces its spec. The spec that a group has
 	// already changes nothing, the version included.
-	PutGroup(ctx context.Context, name string, spec intent.Spec, pre resource.Precondition) (g intent.MulticastGroup, created bool, err error)
+	PutGroup(ctx context.Context, name string, spec api.Spec, pre resource.Precondition) (g api.MulticastGroup, created bool, err error)
 	// DeleteGroup removes a group.
 	DeleteGroup(ctx context.Context, name string, pre resource.Precondition) error
 	// ResetGroup gives a group a new epoch.
-	ResetGroup(ctx context.Context, name string, pre resource.Precondition) (intent.MulticastGroup, error)
+	ResetGroup(ctx context.Context, name string, pre resource.Precondition) (api.MulticastGroup, error)
 	// GroupState asks the switches of a group's tree for the state of its branches.
 	GroupState(ctx context.Context, name string) (controller.StateReport, error)
 

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"net/netip"
 
-	"github.com/weft-sdn/weft/controller/ev"
-	"github.com/weft-sdn/weft/controller/intent"
-	"github.com/weft-sdn/weft/controller/multipath"
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/mrc"
+	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/topology"
 )
@@ -67,8 +67,8 @@ func (s *Server) evPath(ctx context.Context, in *struct {
 	}
 	e, err := hostapi.ParseEV(in.EV)
 	if err != nil {
-		return nil, newProblem(string(intent.CodeMalformed), "the EV in the path is none", intent.FieldError{
-			Field: "path.ev", Code: intent.CodeMalformed, Value: valueText(in.EV),
+		return nil, newProblem(string(api.CodeMalformed), "the EV in the path is none", api.FieldError{
+			Field: "path.ev", Code: api.CodeMalformed, Value: valueText(in.EV),
 			Want: fmt.Sprintf(`"0x", 1 to %d octets in hexadecimal, "@", and a port of 0 to %d`, hostapi.EVBytes, hostapi.MaxPort),
 		})
 	}
@@ -84,9 +84,9 @@ func (s *Server) evPath(ctx context.Context, in *struct {
 }
 
 // viewPath describes the way of an EV of a profile.
-func (s *Server) viewPath(st *multipath.ProfileStatus, e hostapi.EV) (evPathView, error) {
+func (s *Server) viewPath(st *mrc.ProfileStatus, e hostapi.EV) (evPathView, error) {
 	none := func(detail string) (evPathView, error) {
-		return evPathView{}, newProblem(string(intent.CodeNotFound), detail)
+		return evPathView{}, newProblem(string(api.CodeNotFound), detail)
 	}
 	built, now := builtOf(st), st.Outcome.Profile
 	switch {

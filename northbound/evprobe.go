@@ -7,24 +7,24 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/weft-sdn/weft/controller/intent"
-	"github.com/weft-sdn/weft/controller/multipath"
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/mrc"
 )
 
 // evProbeView is what probes of an EV have shown.
 type evProbeView struct {
-	Profile     string           `json:"profile"`
-	EV          string           `json:"ev" doc:"Value in hexadecimal and port."`
-	Port        uint8            `json:"port"`
-	Source      string           `json:"source" doc:"The host that probed last."`
-	Destination string           `json:"destination" doc:"The host that it probed."`
-	At          time.Time        `json:"at" doc:"When the last result came."`
-	Sent        uint64           `json:"sent" doc:"Probes made."`
-	Received    uint64           `json:"received" doc:"Probes answered."`
-	Loss        float64          `json:"loss" doc:"Moving average, of 1."`
-	RTTMin      *intent.Duration `json:"rttMin,omitempty" doc:"Of the last probes that were answered, like the next two; absent while none was."`
-	RTTMean     *intent.Duration `json:"rttMean,omitempty"`
-	RTTMax      *intent.Duration `json:"rttMax,omitempty"`
+	Profile     string        `json:"profile"`
+	EV          string        `json:"ev" doc:"Value in hexadecimal and port."`
+	Port        uint8         `json:"port"`
+	Source      string        `json:"source" doc:"The host that probed last."`
+	Destination string        `json:"destination" doc:"The host that it probed."`
+	At          time.Time     `json:"at" doc:"When the last result came."`
+	Sent        uint64        `json:"sent" doc:"Probes made."`
+	Received    uint64        `json:"received" doc:"Probes answered."`
+	Loss        float64       `json:"loss" doc:"Moving average, of 1."`
+	RTTMin      *api.Duration `json:"rttMin,omitempty" doc:"Of the last probes that were answered, like the next two; absent while none was."`
+	RTTMean     *api.Duration `json:"rttMean,omitempty"`
+	RTTMax      *api.Duration `json:"rttMax,omitempty"`
 }
 
 func (s *Server) registerProbes() {
@@ -40,21 +40,21 @@ func (s *Server) listProbes(ctx context.Context, in *struct {
 	Source      string `query:"source" maxLength:"253" doc:"Only where this host probed last."`
 	Destination string `query:"destination" maxLength:"253" doc:"Only where this host was probed last."`
 }) (*listOf[evProbeView], error) {
-	list := func(m Multipath, page multipath.Page) ([]multipath.Cell, bool, error) {
-		return m.Probes(ctx, multipath.CellFilter{Profile: in.Profile, Source: in.Source, Destination: in.Destination}, page)
+	list := func(m Multipath, page mrc.Page) ([]mrc.Cell, bool, error) {
+		return m.Probes(ctx, mrc.CellFilter{Profile: in.Profile, Source: in.Source, Destination: in.Destination}, page)
 	}
-	return pageOfFabric(s, in.PageParams, list, s.viewProbe, (*multipath.Cell).Key,
+	return pageOfFabric(s, in.PageParams, list, s.viewProbe, (*mrc.Cell).Key,
 		named{"profile", in.Profile, profileNames(ctx, s.cfg.Multipath)},
 		named{"source", in.Source, hostNames(ctx, s.cfg.Multipath)}, named{"destination", in.Destination, hostNames(ctx, s.cfg.Multipath)})
 }
 
-func (s *Server) viewProbe(c *multipath.Cell) evProbeView {
+func (s *Server) viewProbe(c *mrc.Cell) evProbeView {
 	v := evProbeView{
 		Profile: c.Profile, EV: c.EV.String(), Port: c.EV.Port, Source: c.Source, Destination: c.Destination, At: s.at(c.At),
 		Sent: c.Sent, Received: c.Received, Loss: rounded(c.Loss),
 	}
 	if c.RTTMax > 0 {
-		least, mean, most := intent.Duration(c.RTTMin), intent.Duration(c.RTTMean), intent.Duration(c.RTTMax)
+		least, mean, most := api.Duration(c.RTTMin), api.Duration(c.RTTMean), api.Duration(c.RTTMax)
 		v.RTTMin, v.RTTMean, v.RTTMax = &least, &mean, &most
 	}
 	return v

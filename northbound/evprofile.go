@@ -7,8 +7,8 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/weft-sdn/weft/controller/intent"
-	"github.com/weft-sdn/weft/controller/multipath"
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/mrc"
 	"github.com/weft-sdn/weft/controller/resource"
 )
 
@@ -33,7 +33,7 @@ func (s *Server) hasMultipath() error {
 
 // pageOfFabric is the part of a list that a client asks for.
 func pageOfFabric[T, V any](
-	s *Server, in PageParams, list func(Multipath, multipath.Page) ([]T, bool, error), view func(*T) V, key func(*T) string, filters ...named,
+	s *Server, in PageParams, list func(Multipath, mrc.Page) ([]T, bool, error), view func(*T) V, key func(*T) string, filters ...named,
 ) (*listOf[V], error) {
 	m, err := s.multipath()
 	if err != nil {
@@ -43,7 +43,7 @@ func pageOfFabric[T, V any](
 	if err != nil {
 		return nil, err
 	}
-	items, more, err := list(m, multipath.Page{After: after, Limit: in.Limit})
+	items, more, err := list(m, mrc.Page{After: after, Limit: in.Limit})
 	if err != nil {
 		return nil, problemOf(err)
 	}
@@ -64,7 +64,7 @@ func paged[T, V any](items []T, more bool, view func(*T) V, key func(*T) string)
 
 func (s *Server) registerEVProfiles() {
 	tags := []string{fabricTag}
-	c := &collection[intent.EVProfileSpec, evProfile]{
+	c := &collection[api.EVProfileSpec, evProfile]{
 		path: evProfilesPath, one: "ev-profile", noun: "EV profile", tag: fabricTag, on: s.hasMultipath,
 		example: map[string]any{"minActive": 16},
 		deleted: "The profile is as the configuration says again: it goes only with the hosts of its leaves.",
@@ -75,10 +75,10 @@ func (s *Server) registerEVProfiles() {
 			}
 			return s.viewEVProfile(&p, true), nil
 		},
-		draft: func(p *evProfile) draftOf[intent.EVProfileSpec] {
-			return draftOf[intent.EVProfileSpec]{Name: p.Name, Version: p.Version, Spec: p.Spec}
+		draft: func(p *evProfile) draftOf[api.EVProfileSpec] {
+			return draftOf[api.EVProfileSpec]{Name: p.Name, Version: p.Version, Spec: p.Spec}
 		},
-		put: func(ctx context.Context, name string, spec intent.EVProfileSpec, pre resource.Precondition) (evProfile, bool, error) {
+		put: func(ctx context.Context, name string, spec api.EVProfileSpec, pre resource.Precondition) (evProfile, bool, error) {
 			p, err := s.cfg.Multipath.PutEVProfile(ctx, name, spec, pre)
 			if err != nil {
 				return evProfile{}, false, err
@@ -112,12 +112,12 @@ func (s *Server) listEVProfiles(ctx context.Context, in *struct {
 	Host        string `query:"host" maxLength:"253" doc:"Only profiles that this host holds."`
 	Degraded    bool   `query:"degraded" doc:"Only profiles that are less than they were."`
 }) (*listOf[evProfile], error) {
-	filter := multipath.ProfileFilter{Source: in.Source, Destination: in.Destination, Host: in.Host, Degraded: in.Degraded}
-	list := func(m Multipath, page multipath.Page) ([]multipath.EVProfile, bool, error) {
+	filter := mrc.ProfileFilter{Source: in.Source, Destination: in.Destination, Host: in.Host, Degraded: in.Degraded}
+	list := func(m Multipath, page mrc.Page) ([]mrc.EVProfile, bool, error) {
 		return m.EVProfiles(ctx, filter, page)
 	}
-	view := func(p *multipath.EVProfile) evProfile { return s.viewEVProfile(p, false) }
-	return pageOfFabric(s, in.PageParams, list, view, func(p *multipath.EVProfile) string { return p.Status.Name },
+	view := func(p *mrc.EVProfile) evProfile { return s.viewEVProfile(p, false) }
+	return pageOfFabric(s, in.PageParams, list, view, func(p *mrc.EVProfile) string { return p.Status.Name },
 		named{"source", in.Source, nodeNames(ctx, s.cfg.Multipath)}, named{"destination", in.Destination, nodeNames(ctx, s.cfg.Multipath)},
 		named{"host", in.Host, hostNames(ctx, s.cfg.Multipath)})
 }

@@ -6,20 +6,20 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/weft-sdn/weft/controller/ev"
-	"github.com/weft-sdn/weft/controller/intent"
-	"github.com/weft-sdn/weft/controller/multipath"
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/mrc"
+	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/topology"
 )
 
 // evProfile is an EV profile as clients get it.
 type evProfile struct {
-	Name    string               `json:"name" doc:"The leaves of source and destination, and a number where the source's hosts have devices of several kinds."`
-	Version uint64               `json:"version" doc:"Changes with every change of the spec; also the ETag. 0: nobody wants anything."`
-	Created time.Time            `json:"created,omitzero" doc:"When somebody first wanted something."`
-	Spec    intent.EVProfileSpec `json:"spec" doc:"What a client wants instead of what the configuration says."`
-	Status  evProfileStatus      `json:"status" doc:"What the controller says."`
+	Name    string            `json:"name" doc:"The leaves of source and destination, and a number where the source's hosts have devices of several kinds."`
+	Version uint64            `json:"version" doc:"Changes with every change of the spec; also the ETag. 0: nobody wants anything."`
+	Created time.Time         `json:"created,omitzero" doc:"When somebody first wanted something."`
+	Spec    api.EVProfileSpec `json:"spec" doc:"What a client wants instead of what the configuration says."`
+	Status  evProfileStatus   `json:"status" doc:"What the controller says."`
 }
 
 type evProfileStatus struct {
@@ -46,11 +46,11 @@ type evProfileStatus struct {
 
 // condition is one aspect of a resource's state.
 type condition struct {
-	Type           intent.ConditionType `json:"type" enum:"Accepted,Programmed,Degraded"`
-	Status         bool                 `json:"status"`
-	Reason         string               `json:"reason" doc:"One word, stable."`
-	Message        string               `json:"message,omitempty" doc:"The same for people."`
-	LastTransition time.Time            `json:"lastTransition,omitzero" doc:"When status changed last, where that is known."`
+	Type           api.ConditionType `json:"type" enum:"Accepted,Programmed,Degraded"`
+	Status         bool              `json:"status"`
+	Reason         string            `json:"reason" doc:"One word, stable."`
+	Message        string            `json:"message,omitempty" doc:"The same for people."`
+	LastTransition time.Time         `json:"lastTransition,omitzero" doc:"When status changed last, where that is known."`
 }
 
 type leafPort struct {
@@ -81,7 +81,7 @@ type evView struct {
 	Replacement bool   `json:"replacement,omitempty" doc:"It has taken the place of one whose path is lost."`
 }
 
-// Reasons of the conditions of EV profiles, beside those of package intent.
+// Reasons of the conditions of EV profiles, beside those of package api.
 const (
 	reasonBuilt     = "Built"
 	reasonNoProfile = "NoProfile"
@@ -95,7 +95,7 @@ const (
 )
 
 // viewEVProfile describes a profile; whole includes its EVs.
-func (s *Server) viewEVProfile(p *multipath.EVProfile, whole bool) evProfile {
+func (s *Server) viewEVProfile(p *mrc.EVProfile, whole bool) evProfile {
 	st := &p.Status
 	out := evProfile{Name: st.Name, Version: p.Version, Created: p.Created, Spec: p.Spec}
 	v := &out.Status
@@ -149,10 +149,10 @@ func (s *Server) at(d time.Duration) time.Time {
 	return s.cfg.Multipath.Began().Add(d).UTC()
 }
 
-func (s *Server) evConditions(st *multipath.ProfileStatus) []condition {
-	accepted := condition{Type: intent.Accepted, Status: true, Reason: reasonBuilt}
-	programmed := condition{Type: intent.Programmed, Status: true, Reason: reasonApplied}
-	degraded := condition{Type: intent.Degraded, Reason: intent.ReasonHealthy, LastTransition: s.at(st.Since)}
+func (s *Server) evConditions(st *mrc.ProfileStatus) []condition {
+	accepted := condition{Type: api.Accepted, Status: true, Reason: reasonBuilt}
+	programmed := condition{Type: api.Programmed, Status: true, Reason: reasonApplied}
+	degraded := condition{Type: api.Degraded, Reason: api.ReasonHealthy, LastTransition: s.at(st.Since)}
 	switch {
 	case st.Built == nil:
 		accepted.Status, accepted.Reason, accepted.Message = false, reasonNoProfile, st.Outcome.Degraded
@@ -184,7 +184,7 @@ func (s *Server) evConditions(st *multipath.ProfileStatus) []condition {
 // profileEVs are the EVs of a profile: those of an explicit one in their order; of
 // a generated one those that a device makes which has no order of its own, and
 // then what else is denied.
-func profileEVs(st *multipath.ProfileStatus) iter.Seq[evView] {
+func profileEVs(st *mrc.ProfileStatus) iter.Seq[evView] {
 	return func(yield func(evView) bool) {
 		p := st.Outcome.Profile
 		if p == nil {
@@ -239,7 +239,7 @@ func profileEVs(st *multipath.ProfileStatus) iter.Seq[evView] {
 }
 
 // builtOf is what the EVs that hosts hold now were built as.
-func builtOf(st *multipath.ProfileStatus) *ev.Built {
+func builtOf(st *mrc.ProfileStatus) *ev.Built {
 	if st.Explicit != nil {
 		return st.Explicit
 	}

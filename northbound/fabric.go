@@ -6,21 +6,21 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/weft-sdn/weft/controller/multipath"
+	"github.com/weft-sdn/weft/controller/mrc"
 )
 
 // fabricView is the fabric as a whole.
 type fabricView struct {
-	Mode     string             `json:"mode" doc:"How packets say their path: ecmp, stev, usid-f3216, usid-f1616 or usid-srh."`
-	InSync   bool               `json:"inSync" doc:"Every BGP-LS peer has sent all it has. Before that nothing is told to hosts."`
-	Failure  string             `json:"failure,omitempty" doc:"Why there is no fabric of the present topology."`
-	Planes   int                `json:"planes"`
-	Tiers    int                `json:"tiers"`
-	Leaves   int                `json:"leaves"`
-	Links    countOf            `json:"links" doc:"Each direction counted; bad are those over which EVs are denied."`
-	Hosts    hostCount          `json:"hosts"`
-	Profiles countOf            `json:"evProfiles" doc:"Bad are the degraded ones."`
-	Counters multipath.Counters `json:"counters" doc:"Inputs that changed nothing."`
+	Mode     string       `json:"mode" doc:"How packets say their path: ecmp, stev, usid-f3216, usid-f1616 or usid-srh."`
+	InSync   bool         `json:"inSync" doc:"Every BGP-LS peer has sent all it has. Before that nothing is told to hosts."`
+	Failure  string       `json:"failure,omitempty" doc:"Why there is no fabric of the present topology."`
+	Planes   int          `json:"planes"`
+	Tiers    int          `json:"tiers"`
+	Leaves   int          `json:"leaves"`
+	Links    countOf      `json:"links" doc:"Each direction counted; bad are those over which EVs are denied."`
+	Hosts    hostCount    `json:"hosts"`
+	Profiles countOf      `json:"evProfiles" doc:"Bad are the degraded ones."`
+	Counters mrc.Counters `json:"counters" doc:"Inputs that changed nothing."`
 }
 
 type countOf struct {

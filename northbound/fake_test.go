@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller"
-	"github.com/weft-sdn/weft/controller/intent"
 	"github.com/weft-sdn/weft/northbound/northboundtest"
 	"github.com/weft-sdn/weft/topology"
 )
@@ -38,16 +38,16 @@ func newFakeController() *fakeController {
 	b.SetLink(topology.Link{Local: "64512:10.0.0.6", Remote: "64512:10.0.0.1", LocalID: 2, RemoteID: 1, IGPMetric: 10})
 	b.SetPrefix(topology.Prefix{PrefixKey: topology.PrefixKey{Node: "64512:10.0.0.1", Prefix: netip.MustParsePrefix("2001:db8:1::/64")}, Metric: 1})
 	f := &fakeController{Controller: northboundtest.NewController(b.Build())}
-	f.Planned = func(g *intent.MulticastGroup, created bool) {
+	f.Planned = func(g *api.MulticastGroup, created bool) {
 		if created {
-			g.Status.Set(intent.Accepted, true, intent.ReasonPlanned, "", epochStart)
-			g.Status.Set(intent.Programmed, false, intent.ReasonInstalling, "waiting for n1", epochStart)
+			g.Status.Set(api.Accepted, true, api.ReasonPlanned, "", epochStart)
+			g.Status.Set(api.Programmed, false, api.ReasonInstalling, "waiting for n1", epochStart)
 		}
 	}
 	return f
 }
 
-func (f *fakeController) Group(ctx context.Context, name string) (intent.MulticastGroup, error) {
+func (f *fakeController) Group(ctx context.Context, name string) (api.MulticastGroup, error) {
 	if f.panics {
 		panic("the fake's doing")
 	}
@@ -60,11 +60,11 @@ func (f *fakeController) plan(name string) {
 	defer f.Mu.Unlock()
 	g := f.Kept[name]
 	addr := netip.MustParseAddr
-	g.Status.Tree = &intent.Tree{Root: "n6", SID: addr("2001:db8:f6:8004::"), Cost: 10, Nodes: []intent.TreeNode{
+	g.Status.Tree = &api.Tree{Root: "n6", SID: addr("2001:db8:f6:8004::"), Cost: 10, Nodes: []api.TreeNode{
 		{Switch: "n6", Address: addr("2001:db8:ff::6"), SID: addr("2001:db8:f6:8004::"), Behavior: "End.Replicate", BehaviorCode: 75, Upstream: 11,
-			Branches: []intent.TreeBranch{{Index: 0, Child: "n1", Port: 2}}},
+			Branches: []api.TreeBranch{{Index: 0, Child: "n1", Port: 2}}},
 		{Switch: "n1", Address: addr("2001:db8:ff::1"), SID: addr("2001:db8:f1:8004::"), Behavior: "End.MT", BehaviorCode: 0x8000, Parent: "n6", Upstream: 1,
-			Branches: []intent.TreeBranch{{Index: 0, Receiver: addr("2001:db8:1::1"), QPN: 17, Port: 11}}},
+			Branches: []api.TreeBranch{{Index: 0, Receiver: addr("2001:db8:1::1"), QPN: 17, Port: 11}}},
 	}}
 	f.Kept[name] = g
 }

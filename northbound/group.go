@@ -1,7 +1,7 @@
 package northbound
 
 import (
-	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/api"
 )
 
 const (
@@ -10,16 +10,16 @@ const (
 )
 
 func (s *Server) registerGroups() {
-	c := &collection[intent.Spec, intent.MulticastGroup]{
+	c := &collection[api.Spec, api.MulticastGroup]{
 		path: groupsPath, one: "multicast-group", noun: "multicast group", tag: "multicast groups",
 		example: map[string]any{"cnpWindow": "50us"},
 		created: "Returns as soon as the group is accepted; status says how far it is.",
 		deleted: "The group is gone at once; what the switches hold of it goes after that.",
 		all:     s.controller.Groups, get: s.controller.Group, put: s.controller.PutGroup, del: s.controller.DeleteGroup,
-		draft: func(g *intent.MulticastGroup) draftOf[intent.Spec] {
-			return draftOf[intent.Spec]{Name: g.Name, Version: g.Version, Spec: g.Spec}
+		draft: func(g *api.MulticastGroup) draftOf[api.Spec] {
+			return draftOf[api.Spec]{Name: g.Name, Version: g.Version, Spec: g.Spec}
 		},
-		changed: func(g *intent.MulticastGroup, changes []intent.SwitchChange) { g.Changes = changes },
+		changed: func(g *api.MulticastGroup, changes []api.SwitchChange) { g.Changes = changes },
 	}
 	c.registerAll(s)
 	s.registerGroupViews(c)

@@ -7,20 +7,20 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller"
-	"github.com/weft-sdn/weft/controller/intent"
 )
 
 // groupTreeView is the tree of a group.
 type groupTreeView struct {
-	Name    string       `json:"name"`
-	Version uint64       `json:"version" doc:"Version of the spec that the tree is for."`
-	Index   uint16       `json:"index" doc:"Number of the group on every switch."`
-	Epoch   uint32       `json:"epoch"`
-	Tree    *intent.Tree `json:"tree" doc:"As planned."`
+	Name    string    `json:"name"`
+	Version uint64    `json:"version" doc:"Version of the spec that the tree is for."`
+	Index   uint16    `json:"index" doc:"Number of the group on every switch."`
+	Epoch   uint32    `json:"epoch"`
+	Tree    *api.Tree `json:"tree" doc:"As planned."`
 }
 
-func (s *Server) registerGroupViews(groups *collection[intent.Spec, intent.MulticastGroup]) {
+func (s *Server) registerGroupViews(groups *collection[api.Spec, api.MulticastGroup]) {
 	tags := []string{"multicast groups"}
 	huma.Register(s.api, s.operation(huma.Operation{
 		OperationID: "get-multicast-group-tree", Method: http.MethodGet, Path: groupPath + "/tree", Tags: tags,
@@ -38,7 +38,7 @@ func (s *Server) registerGroupViews(groups *collection[intent.Spec, intent.Multi
 	}), func(ctx context.Context, in *struct {
 		NameParam
 		Match
-	}) (*itemOf[intent.MulticastGroup], error) {
+	}) (*itemOf[api.MulticastGroup], error) {
 		pre, err := in.precondition()
 		if err != nil {
 			return nil, err
@@ -58,10 +58,10 @@ func (s *Server) groupTree(ctx context.Context, in *NameParam) (*struct{ Body gr
 	}
 	if g.Status.Tree == nil {
 		detail := fmt.Sprintf("group %q has no tree yet", g.Name)
-		if c := g.Status.Condition(intent.Accepted); c != nil && !c.Status {
+		if c := g.Status.Condition(api.Accepted); c != nil && !c.Status {
 			detail += ": " + c.Message
 		}
-		return nil, newProblem(string(intent.CodeNotFound), detail)
+		return nil, newProblem(string(api.CodeNotFound), detail)
 	}
 	return &struct{ Body groupTreeView }{groupTreeView{
 		Name: g.Name, Version: g.Status.ObservedVersion, Index: g.Status.Index, Epoch: g.Status.Epoch, Tree: g.Status.Tree,

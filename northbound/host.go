@@ -8,8 +8,8 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/weft-sdn/weft/controller/intent"
-	"github.com/weft-sdn/weft/controller/multipath"
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/mrc"
 )
 
 const hostsPath = "/v1/hosts"
@@ -39,7 +39,7 @@ func (s *Server) registerHosts() {
 		Summary: "List the ports of a host", Errors: []int{404},
 	}), s.listPorts)
 	d := &drainable[HostPortParam, hostPort]{
-		want: func(v *hostPort, spec intent.AdminSpec) { v.Spec = spec },
+		want: func(v *hostPort, spec api.AdminSpec) { v.Spec = spec },
 		path: hostsPath + "/{name}/ports/{port}", one: "host-port", noun: "port of a host",
 		plain: func(ctx context.Context, p *HostPortParam) (hostPort, error) {
 			h, err := plainItem(ctx, s, "host", p.Name, (*plainNetwork).hosts, hostKey)
@@ -51,19 +51,19 @@ func (s *Server) registerHosts() {
 			}
 			return hostPort{}, noPort(p)
 		},
-		get: func(ctx context.Context, m Multipath, p *HostPortParam) (hostPort, intent.Admin, error) {
+		get: func(ctx context.Context, m Multipath, p *HostPortParam) (hostPort, api.Admin, error) {
 			h, err := m.Host(ctx, p.Name)
 			if err != nil {
-				return hostPort{}, intent.Admin{}, err
+				return hostPort{}, api.Admin{}, err
 			}
 			for _, port := range s.viewPorts(&h) {
 				if port.Port == p.Port {
 					return port, adminOfPort(&h, p.Port), nil
 				}
 			}
-			return hostPort{}, intent.Admin{}, noPort(p)
+			return hostPort{}, api.Admin{}, noPort(p)
 		},
-		target: func(p *HostPortParam) multipath.Target { return multipath.Target{Host: p.Name, Port: p.Port} },
+		target: func(p *HostPortParam) mrc.Target { return mrc.Target{Host: p.Name, Port: p.Port} },
 	}
 	get, put, patch := d.operations()
 	huma.Register(s.api, s.operation(get), func(ctx context.Context, in *HostPortParam) (*itemOf[hostPort], error) {
@@ -86,17 +86,17 @@ func (s *Server) registerHosts() {
 }
 
 func noPort(p *HostPortParam) *Problem {
-	return newProblem(string(intent.CodeNotFound), fmt.Sprintf("host %q has no port %d", p.Name, p.Port))
+	return newProblem(string(api.CodeNotFound), fmt.Sprintf("host %q has no port %d", p.Name, p.Port))
 }
 
 func (s *Server) listHosts(ctx context.Context, in *PageParams) (*listOf[fabricHost], error) {
 	if s.cfg.Multipath == nil {
 		return plainPage(ctx, s, *in, (*plainNetwork).hosts, hostKey)
 	}
-	list := func(m Multipath, page multipath.Page) ([]multipath.HostResource, bool, error) {
+	list := func(m Multipath, page mrc.Page) ([]mrc.HostResource, bool, error) {
 		return m.Hosts(ctx, page)
 	}
-	return pageOfFabric(s, *in, list, s.viewHost, func(h *multipath.HostResource) string { return h.Name })
+	return pageOfFabric(s, *in, list, s.viewHost, func(h *mrc.HostResource) string { return h.Name })
 }
 
 func (s *Server) getHost(ctx context.Context, in *NameParam) (*struct{ Body fabricHost }, error) {
@@ -127,14 +127,14 @@ func (s *Server) listPorts(ctx context.Context, in *NameParam) (*struct{ Body po
 }
 
 // adminOfPort is what a client wants of a port of a host.
-func adminOfPort(h *multipath.HostResource, port uint8) intent.Admin {
+func adminOfPort(h *mrc.HostResource, port uint8) api.Admin {
 	if int(port) < len(h.Ports) {
 		return h.Ports[port]
 	}
-	return intent.Admin{}
+	return api.Admin{}
 }
 
-func (s *Server) viewPorts(h *multipath.HostResource) []hostPort {
+func (s *Server) viewPorts(h *mrc.HostResource) []hostPort {
 	out, snap := []hostPort{}, s.controller.Topology()
 	for _, p := range h.HostStatus.Ports {
 		if !p.Attached {
@@ -150,7 +150,7 @@ func (s *Server) viewPorts(h *multipath.HostResource) []hostPort {
 				v.Status.LeafPort = h.LeafPorts[i]
 			}
 		}
-		var drains []multipath.DrainStatus
+		var drains []mrc.DrainStatus
 		for _, d := range h.Drains {
 			if d.Port == p.Port {
 				drains = append(drains, d)

@@ -4,8 +4,8 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/weft-sdn/weft/controller/intent"
-	"github.com/weft-sdn/weft/controller/multipath"
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/mrc"
 	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/topology"
 )
@@ -30,11 +30,11 @@ type fabricHost struct {
 
 // hostPort is a port of a host.
 type hostPort struct {
-	Port    uint8            `json:"port" doc:"From 1."`
-	Version uint64           `json:"version" doc:"Changes with every change of the spec; also the ETag. 0: nobody wants anything."`
-	Changed time.Time        `json:"changed,omitzero" doc:"When the spec changed last."`
-	Spec    intent.AdminSpec `json:"spec"`
-	Status  hostPortStatus   `json:"status"`
+	Port    uint8          `json:"port" doc:"From 1."`
+	Version uint64         `json:"version" doc:"Changes with every change of the spec; also the ETag. 0: nobody wants anything."`
+	Changed time.Time      `json:"changed,omitzero" doc:"When the spec changed last."`
+	Spec    api.AdminSpec  `json:"spec"`
+	Status  hostPortStatus `json:"status"`
 }
 
 type hostPortStatus struct {
@@ -100,7 +100,7 @@ func instanceText(n uint64) string {
 	return hexadecimal(n)
 }
 
-func (s *Server) viewHost(h *multipath.HostResource) fabricHost {
+func (s *Server) viewHost(h *mrc.HostResource) fabricHost {
 	v := fabricHost{
 		Name: h.Name, Address: h.Address, Prefixes: h.Prefixes, Ports: s.viewPorts(h), Connected: h.Connected, Since: utc(h.Session.Since),
 		Error: h.Session.Err, Software: h.Hello.Software, Instance: instanceText(h.Hello.Instance),

@@ -8,8 +8,8 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/weft-sdn/weft/controller/intent"
-	"github.com/weft-sdn/weft/controller/multipath"
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/mrc"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -20,7 +20,7 @@ type fabricLink struct {
 	ID      topology.LinkID  `json:"id" doc:"As in the topology."`
 	Version uint64           `json:"version" doc:"Changes with every change of the spec; also the ETag. 0: nobody wants anything."`
 	Changed time.Time        `json:"changed,omitzero" doc:"When the spec changed last."`
-	Spec    intent.AdminSpec `json:"spec" doc:"Of both directions."`
+	Spec    api.AdminSpec    `json:"spec" doc:"Of both directions."`
 	Status  fabricLinkStatus `json:"status"`
 }
 
@@ -52,20 +52,20 @@ func (s *Server) registerLinks() {
 		Summary: "List the links of the fabric", Description: "One direction each, of those that paths cross. Without an MRC fabric: those of the topology.", Errors: []int{422},
 	}), s.listLinks)
 	d := &drainable[LinkParam, fabricLink]{
-		want: func(v *fabricLink, spec intent.AdminSpec) { v.Spec = spec },
+		want: func(v *fabricLink, spec api.AdminSpec) { v.Spec = spec },
 		path: linksPath + "/{id}", one: "link", noun: "link",
 		plain: func(ctx context.Context, p *LinkParam) (fabricLink, error) {
 			return plainItem(ctx, s, "link", p.ID, (*plainNetwork).links, linkKey)
 		},
-		get: func(ctx context.Context, m Multipath, p *LinkParam) (fabricLink, intent.Admin, error) {
+		get: func(ctx context.Context, m Multipath, p *LinkParam) (fabricLink, api.Admin, error) {
 			l, err := m.Link(ctx, topology.LinkID(p.ID))
 			if err != nil {
-				return fabricLink{}, intent.Admin{}, err
+				return fabricLink{}, api.Admin{}, err
 			}
 			return s.viewLink(&l), l.Admin, nil
 		},
-		target: func(p *LinkParam) multipath.Target {
-			return multipath.Target{Link: topology.LinkID(p.ID)}
+		target: func(p *LinkParam) mrc.Target {
+			return mrc.Target{Link: topology.LinkID(p.ID)}
 		},
 	}
 	get, put, patch := d.operations()
@@ -97,10 +97,10 @@ func (s *Server) listLinks(ctx context.Context, in *struct {
 	if s.cfg.Multipath == nil {
 		return s.listPlainLinks(ctx, in.PageParams, in.Node, in.Plane, in.Denied)
 	}
-	list := func(m Multipath, page multipath.Page) ([]multipath.LinkResource, bool, error) {
-		return m.Links(ctx, multipath.LinkFilter{Node: in.Node, Plane: in.Plane, Denied: in.Denied}, page)
+	list := func(m Multipath, page mrc.Page) ([]mrc.LinkResource, bool, error) {
+		return m.Links(ctx, mrc.LinkFilter{Node: in.Node, Plane: in.Plane, Denied: in.Denied}, page)
 	}
-	return pageOfFabric(s, in.PageParams, list, s.viewLink, func(l *multipath.LinkResource) string { return string(l.Status.ID) },
+	return pageOfFabric(s, in.PageParams, list, s.viewLink, func(l *mrc.LinkResource) string { return string(l.Status.ID) },
 		named{"node", in.Node, nodeNames(ctx, s.cfg.Multipath)}, named{"plane", planeText(in.Plane), planeNames(ctx, s.cfg.Multipath)})
 }
 
@@ -119,7 +119,7 @@ func (s *Server) listPlainLinks(ctx context.Context, in PageParams, node string,
 	return out, known(in, len(out.Body.Items), named{"node", node, topologyNames(s.controller.Topology())}, named{"plane", planeText(plane), none})
 }
 
-func (s *Server) viewLink(l *multipath.LinkResource) fabricLink {
+func (s *Server) viewLink(l *mrc.LinkResource) fabricLink {
 	snap, st := s.controller.Topology(), &l.Status
 	v := fabricLink{ID: st.ID, Version: l.Version, Changed: l.Changed, Spec: adminOf(l.Admin), Status: fabricLinkStatus{
 		From: st.From, FromName: nodeName(snap, st.From), To: st.To, ToName: nodeName(snap, st.To), Plane: st.Plane,
@@ -133,9 +133,9 @@ func (s *Server) viewLink(l *multipath.LinkResource) fabricLink {
 }
 
 // adminOf is the spec of what somebody may never have written.
-func adminOf(a intent.Admin) intent.AdminSpec {
+func adminOf(a api.Admin) api.AdminSpec {
 	if a.Spec.Admin == "" {
-		a.Spec.Admin = intent.AdminUp
+		a.Spec.Admin = api.AdminUp
 	}
 	return a.Spec
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/api"
 )
 
 // losslessCollector reads the controller's PFC policies for one scrape.
@@ -28,7 +28,7 @@ var (
 	queueOverflowDesc = prometheus.NewDesc("weft_pfc_dropped_total", "Packets that found the queue full.", queueLabels, nil)
 	stormsDesc        = prometheus.NewDesc("weft_pfc_storms_total", "Pauses that the watchdog of the queue took for a storm.", queueLabels, nil)
 	losslessMetrics   = []*prometheus.Desc{pfcPoliciesDesc, pfcConditionDesc, pfcTunnelsDesc, queuePausedDesc, queueHeldDesc, pausesDesc, xoffSentDesc, xonSentDesc, queueOverflowDesc, stormsDesc}
-	tunnelStates      = []intent.TunnelState{intent.TunnelUp, intent.TunnelDown, intent.TunnelUnknown}
+	tunnelStates      = []api.TunnelState{api.TunnelUp, api.TunnelDown, api.TunnelUnknown}
 )
 
 func (c *losslessCollector) Describe(ch chan<- *prometheus.Desc) {
@@ -52,7 +52,7 @@ func (c *losslessCollector) Collect(ch chan<- prometheus.Metric) {
 		priority uint8
 	}
 	seen := make(map[queue]bool) // policies share queues
-	conditions, tunnels := make(map[intent.ConditionType]int), make(map[intent.TunnelState]int)
+	conditions, tunnels := make(map[api.ConditionType]int), make(map[api.TunnelState]int)
 	for i := range policies {
 		s := &policies[i].Status
 		for _, condition := range groupConditions {

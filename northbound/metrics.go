@@ -10,7 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/api"
 )
 
 // metrics are the API's own and what a scrape reads from the controller.
@@ -99,7 +99,7 @@ var (
 	staleDesc         = prometheus.NewDesc("weft_topology_stale", "1 when the topology may no longer be true.", nil, nil)
 	topologyDesc      = prometheus.NewDesc("weft_topology_version", "Version of the topology.", nil, nil)
 	eventsDesc        = prometheus.NewDesc("weft_events_total", "Events published.", nil, nil)
-	groupConditions   = []intent.ConditionType{intent.Accepted, intent.Programmed, intent.Degraded}
+	groupConditions   = []api.ConditionType{api.Accepted, api.Programmed, api.Degraded}
 	controllerMetrics = []*prometheus.Desc{
 		readyDesc, connectedDesc, syncedDesc, entriesDesc, pendingDesc, refusedDesc, portsDesc, groupsDesc, conditionDesc, nodesDesc, linksDesc, staleDesc, topologyDesc, eventsDesc,
 	}

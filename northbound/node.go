@@ -8,8 +8,8 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/weft-sdn/weft/controller/intent"
-	"github.com/weft-sdn/weft/controller/multipath"
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/mrc"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -18,7 +18,7 @@ type fabricNode struct {
 	ID      topology.NodeID  `json:"id" doc:"AS:router-id, as in the topology."`
 	Version uint64           `json:"version" doc:"Changes with every change of the spec; also the ETag. 0: nobody wants anything."`
 	Changed time.Time        `json:"changed,omitzero" doc:"When the spec changed last."`
-	Spec    intent.AdminSpec `json:"spec"`
+	Spec    api.AdminSpec    `json:"spec"`
 	Status  fabricNodeStatus `json:"status"`
 }
 
@@ -37,7 +37,7 @@ type fabricPlane struct {
 	Plane   int               `json:"plane" doc:"From 1."`
 	Version uint64            `json:"version" doc:"Changes with every change of the spec; also the ETag. 0: nobody wants anything."`
 	Changed time.Time         `json:"changed,omitzero" doc:"When the spec changed last."`
-	Spec    intent.AdminSpec  `json:"spec"`
+	Spec    api.AdminSpec     `json:"spec"`
 	Status  fabricPlaneStatus `json:"status"`
 }
 
@@ -67,20 +67,20 @@ func (s *Server) registerNodes() {
 		Summary: "List the switches of the fabric", Description: "Without an MRC fabric: the nodes of the topology.", Errors: []int{422},
 	}), s.listNodes)
 	d := &drainable[NodeParam, fabricNode]{
-		want: func(v *fabricNode, spec intent.AdminSpec) { v.Spec = spec },
+		want: func(v *fabricNode, spec api.AdminSpec) { v.Spec = spec },
 		path: "/v1/nodes/{id}", one: "node", noun: "node",
 		plain: func(ctx context.Context, p *NodeParam) (fabricNode, error) {
 			return plainItem(ctx, s, "node", p.ID, (*plainNetwork).nodes, nodeKey)
 		},
-		get: func(ctx context.Context, m Multipath, p *NodeParam) (fabricNode, intent.Admin, error) {
+		get: func(ctx context.Context, m Multipath, p *NodeParam) (fabricNode, api.Admin, error) {
 			n, err := m.Node(ctx, topology.NodeID(p.ID))
 			if err != nil {
-				return fabricNode{}, intent.Admin{}, err
+				return fabricNode{}, api.Admin{}, err
 			}
 			return viewNode(&n), n.Admin, nil
 		},
-		target: func(p *NodeParam) multipath.Target {
-			return multipath.Target{Node: topology.NodeID(p.ID)}
+		target: func(p *NodeParam) mrc.Target {
+			return mrc.Target{Node: topology.NodeID(p.ID)}
 		},
 	}
 	get, put, patch := d.operations()
@@ -107,13 +107,13 @@ func (s *Server) listNodes(ctx context.Context, in *PageParams) (*listOf[fabricN
 	if s.cfg.Multipath == nil {
 		return plainPage(ctx, s, *in, (*plainNetwork).nodes, nodeKey)
 	}
-	list := func(m Multipath, page multipath.Page) ([]multipath.NodeResource, bool, error) {
+	list := func(m Multipath, page mrc.Page) ([]mrc.NodeResource, bool, error) {
 		return m.Nodes(ctx, page)
 	}
-	return pageOfFabric(s, *in, list, viewNode, func(n *multipath.NodeResource) string { return string(n.Status.ID) })
+	return pageOfFabric(s, *in, list, viewNode, func(n *mrc.NodeResource) string { return string(n.Status.ID) })
 }
 
-func viewNode(n *multipath.NodeResource) fabricNode {
+func viewNode(n *mrc.NodeResource) fabricNode {
 	st := &n.Status
 	return fabricNode{ID: st.ID, Version: n.Version, Changed: n.Changed, Spec: adminOf(n.Admin), Status: fabricNodeStatus{
 		Name: st.Name, Tier: &st.Tier, Planes: append([]int{}, st.Planes...), Present: st.Present,
@@ -127,21 +127,21 @@ func (s *Server) registerPlanes() {
 		Summary: "List the planes of the fabric", Errors: []int{501},
 	}), s.listPlanes)
 	d := &drainable[PlaneParam, fabricPlane]{
-		want: func(v *fabricPlane, spec intent.AdminSpec) { v.Spec = spec },
+		want: func(v *fabricPlane, spec api.AdminSpec) { v.Spec = spec },
 		path: "/v1/planes/{plane}", one: "plane", noun: "plane",
-		get: func(ctx context.Context, m Multipath, p *PlaneParam) (fabricPlane, intent.Admin, error) {
+		get: func(ctx context.Context, m Multipath, p *PlaneParam) (fabricPlane, api.Admin, error) {
 			all, err := m.Planes(ctx)
 			if err != nil {
-				return fabricPlane{}, intent.Admin{}, err
+				return fabricPlane{}, api.Admin{}, err
 			}
 			for i := range all {
 				if all[i].Status.Plane == p.Plane {
 					return viewPlane(&all[i]), all[i].Admin, nil
 				}
 			}
-			return fabricPlane{}, intent.Admin{}, newProblem(string(intent.CodeNotFound), fmt.Sprintf("there is no plane %d: the fabric has %d", p.Plane, len(all)))
+			return fabricPlane{}, api.Admin{}, newProblem(string(api.CodeNotFound), fmt.Sprintf("there is no plane %d: the fabric has %d", p.Plane, len(all)))
 		},
-		target: func(p *PlaneParam) multipath.Target { return multipath.Target{Plane: p.Plane} },
+		target: func(p *PlaneParam) mrc.Target { return mrc.Target{Plane: p.Plane} },
 	}
 	get, put, patch := d.operations()
 	huma.Register(s.api, s.operation(get), func(ctx context.Context, in *PlaneParam) (*itemOf[fabricPlane], error) {
@@ -179,7 +179,7 @@ func (s *Server) listPlanes(ctx context.Context, _ *struct{}) (*struct{ Body pla
 	return &struct{ Body planeList }{out}, nil
 }
 
-func viewPlane(p *multipath.PlaneResource) fabricPlane {
+func viewPlane(p *mrc.PlaneResource) fabricPlane {
 	st := &p.Status
 	return fabricPlane{Plane: st.Plane, Version: p.Version, Changed: p.Changed, Spec: adminOf(p.Admin), Status: fabricPlaneStatus{
 		Links: st.Links, DeniedLinks: st.DeniedLinks, Drains: viewDrains(st.Drains),

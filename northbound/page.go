@@ -3,7 +3,7 @@ package northbound
 import (
 	"encoding/base64"
 
-	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/internal/natural"
 )
 
@@ -49,8 +49,8 @@ func decodeToken(token string) (string, error) {
 	}
 	b, err := base64.RawURLEncoding.DecodeString(token)
 	if err != nil || len(b) < len(tokenForm) || string(b[:len(tokenForm)]) != tokenForm {
-		return "", newProblem(string(intent.CodeInvalid), "the page token is not one of ours", intent.FieldError{
-			Field: "query.continue", Code: intent.CodeInvalid, Value: valueText(token), Want: "the continue of a page",
+		return "", newProblem(string(api.CodeInvalid), "the page token is not one of ours", api.FieldError{
+			Field: "query.continue", Code: api.CodeInvalid, Value: valueText(token), Want: "the continue of a page",
 		})
 	}
 	return string(b[len(tokenForm):]), nil

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller"
-	"github.com/weft-sdn/weft/controller/intent"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/internal/natural"
 	"github.com/weft-sdn/weft/topology"
@@ -41,7 +41,7 @@ func (s *Server) plain(ctx context.Context) (*plainNetwork, error) {
 	return p, nil
 }
 
-var adminUp = intent.AdminSpec{Admin: intent.AdminUp}
+var adminUp = api.AdminSpec{Admin: api.AdminUp}
 
 func (p *plainNetwork) nodes() []fabricNode {
 	links := make(map[topology.NodeID]int)
@@ -144,7 +144,7 @@ func plainItem[V any](ctx context.Context, s *Server, noun, name string, all fun
 	i := slices.IndexFunc(items, func(v V) bool { return key(&v) == name })
 	if i < 0 {
 		var none V
-		return none, newProblem(string(intent.CodeNotFound), fmt.Sprintf("there is no %s %q", noun, name))
+		return none, newProblem(string(api.CodeNotFound), fmt.Sprintf("there is no %s %q", noun, name))
 	}
 	return items[i], nil
 }

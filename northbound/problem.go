@@ -15,7 +15,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/validation"
 
-	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/api"
 )
 
 // Problem is an error as clients see it (RFC 9457).
@@ -30,7 +30,7 @@ type Problem struct {
 	Value    string `json:"value,omitempty" doc:"The field's value."`
 	Limit    *int64 `json:"limit,omitempty" doc:"The limit that was exceeded."`
 	// Errors has everything that is wrong, Field, Value and Limit the first of it.
-	Errors []intent.FieldError `json:"errors,omitempty" doc:"Every offending field."`
+	Errors []api.FieldError `json:"errors,omitempty" doc:"Every offending field."`
 }
 
 func (p *Problem) Error() string { return p.Detail }
@@ -43,7 +43,7 @@ func (p *Problem) ContentType(string) string { return problemType }
 
 const problemType = "application/problem+json"
 
-// Codes that are the API's own; the others are those of package intent.
+// Codes that are the API's own; the others are those of package api.
 const (
 	codeInternal     = "internal"
 	codeUnauthorized = "unauthorized"
@@ -59,24 +59,24 @@ var kinds = map[string]struct {
 	status int
 	title  string
 }{
-	string(intent.CodeMalformed):    {http.StatusBadRequest, "The request is not well formed"},
-	string(intent.CodeInvalid):      {http.StatusUnprocessableEntity, "A field is not acceptable"},
-	string(intent.CodeLimit):        {http.StatusUnprocessableEntity, "A limit is exceeded"},
-	string(intent.CodeUnreachable):  {http.StatusUnprocessableEntity, "A receiver cannot be reached"},
-	string(intent.CodeNotPlannable): {http.StatusUnprocessableEntity, "The network lacks what the resource needs"},
-	string(intent.CodeConflict):     {http.StatusConflict, "Another resource is in the way"},
-	string(intent.CodeExists):       {http.StatusConflict, "The resource exists"},
-	string(intent.CodeNotFound):     {http.StatusNotFound, "Not found"},
-	string(intent.CodeVersion):      {http.StatusPreconditionFailed, "The resource has another version"},
-	string(intent.CodeUnavailable):  {http.StatusServiceUnavailable, "A switch cannot be reached"},
-	string(intent.CodeLastPath):     {http.StatusConflict, "It is the last path"},
-	codeNoSection:                   {http.StatusNotImplemented, "The controller is not configured for it"},
-	codeInternal:                    {http.StatusInternalServerError, "The controller failed"},
-	codeUnauthorized:                {http.StatusUnauthorized, "Not authorized"},
-	codeNotAllowed:                  {http.StatusMethodNotAllowed, "Method not allowed"},
-	codeTooLarge:                    {http.StatusRequestEntityTooLarge, "The body is too large"},
-	codeMediaType:                   {http.StatusUnsupportedMediaType, "Unsupported media type"},
-	codeTimeout:                     {http.StatusGatewayTimeout, "It took too long"},
+	string(api.CodeMalformed):    {http.StatusBadRequest, "The request is not well formed"},
+	string(api.CodeInvalid):      {http.StatusUnprocessableEntity, "A field is not acceptable"},
+	string(api.CodeLimit):        {http.StatusUnprocessableEntity, "A limit is exceeded"},
+	string(api.CodeUnreachable):  {http.StatusUnprocessableEntity, "A receiver cannot be reached"},
+	string(api.CodeNotPlannable): {http.StatusUnprocessableEntity, "The network lacks what the resource needs"},
+	string(api.CodeConflict):     {http.StatusConflict, "Another resource is in the way"},
+	string(api.CodeExists):       {http.StatusConflict, "The resource exists"},
+	string(api.CodeNotFound):     {http.StatusNotFound, "Not found"},
+	string(api.CodeVersion):      {http.StatusPreconditionFailed, "The resource has another version"},
+	string(api.CodeUnavailable):  {http.StatusServiceUnavailable, "A switch cannot be reached"},
+	string(api.CodeLastPath):     {http.StatusConflict, "It is the last path"},
+	codeNoSection:                {http.StatusNotImplemented, "The controller is not configured for it"},
+	codeInternal:                 {http.StatusInternalServerError, "The controller failed"},
+	codeUnauthorized:             {http.StatusUnauthorized, "Not authorized"},
+	codeNotAllowed:               {http.StatusMethodNotAllowed, "Method not allowed"},
+	codeTooLarge:                 {http.StatusRequestEntityTooLarge, "The body is too large"},
+	codeMediaType:                {http.StatusUnsupportedMediaType, "Unsupported media type"},
+	codeTimeout:                  {http.StatusGatewayTimeout, "It took too long"},
 }
 
 // Codes returns every code and its HTTP status.
@@ -88,7 +88,7 @@ func Codes() map[string]int {
 	return out
 }
 
-func newProblem(code, detail string, fields ...intent.FieldError) *Problem {
+func newProblem(code, detail string, fields ...api.FieldError) *Problem {
 	k, ok := kinds[code]
 	if !ok {
 		k = kinds[codeInternal]
@@ -103,7 +103,7 @@ func newProblem(code, detail string, fields ...intent.FieldError) *Problem {
 // problemOf returns the problem of an error of the controller. Errors that are
 // not the client's keep their text for the log.
 func problemOf(err error) error {
-	var known *intent.Error
+	var known *api.Error
 	var problem *Problem
 	switch {
 	case err == nil:
@@ -152,13 +152,13 @@ func shapeProblem(status int, message string, maxBody int64, errs []error) *Prob
 	case status == http.StatusRequestTimeout:
 		code = codeTimeout
 	case status == http.StatusUnprocessableEntity, status == http.StatusBadRequest, status == http.StatusNotAcceptable:
-		code = string(intent.CodeMalformed)
+		code = string(api.CodeMalformed)
 	case status == 0:
 		return &Problem{} // huma asks for the type
 	}
 	fields := shapeErrors(errs)
-	if code == string(intent.CodeMalformed) && len(fields) > 0 && fields[0].Code != intent.CodeMalformed {
-		code = string(intent.CodeInvalid) // well formed, and not acceptable
+	if code == string(api.CodeMalformed) && len(fields) > 0 && fields[0].Code != api.CodeMalformed {
+		code = string(api.CodeInvalid) // well formed, and not acceptable
 	}
 	p := newProblem(code, message, fields...)
 	if len(p.Errors) > 0 {
@@ -177,22 +177,22 @@ var wrongType = map[string]bool{
 }
 
 // shapeErrors translates huma's findings. What is malformed comes first.
-func shapeErrors(errs []error) []intent.FieldError {
-	var out []intent.FieldError
+func shapeErrors(errs []error) []api.FieldError {
+	var out []api.FieldError
 	for _, err := range errs {
 		var d *huma.ErrorDetail
 		if !errors.As(err, &d) {
 			d = &huma.ErrorDetail{Location: "body", Message: err.Error()}
 		}
-		f := intent.FieldError{Field: fieldOf(d.Location), Code: intent.CodeInvalid, Value: valueText(d.Value)}
+		f := api.FieldError{Field: fieldOf(d.Location), Code: api.CodeInvalid, Value: valueText(d.Value)}
 		name, missing := between(d.Message, "expected required property ", " to be present")
 		switch {
 		case missing:
 			f.Field, f.Value, f.Want = joinField(f.Field, name), "missing", "a value"
 		case d.Message == validation.MsgUnexpectedProperty, d.Message == "unknown query parameter":
-			f.Code, f.Value, f.Want = intent.CodeMalformed, "given", "no such field"
+			f.Code, f.Value, f.Want = api.CodeMalformed, "given", "no such field"
 		case wrongType[d.Message]:
-			f.Code, f.Want = intent.CodeMalformed, strings.TrimPrefix(d.Message, "expected ")
+			f.Code, f.Want = api.CodeMalformed, strings.TrimPrefix(d.Message, "expected ")
 		case strings.HasPrefix(d.Message, "expected "):
 			f.Want, f.Limit = want(strings.TrimPrefix(d.Message, "expected "))
 		case d.Message == "invalid integer":
@@ -200,13 +200,13 @@ func shapeErrors(errs []error) []intent.FieldError {
 		case d.Message == "invalid boolean":
 			f.Want = "true or false"
 		default: // the decoder's words
-			f.Code, f.Value, f.Want = intent.CodeMalformed, "not what it should be", "JSON of the right form: "+d.Message
+			f.Code, f.Value, f.Want = api.CodeMalformed, "not what it should be", "JSON of the right form: "+d.Message
 		}
 		out = append(out, f)
 	}
-	slices.SortStableFunc(out, func(a, b intent.FieldError) int {
-		order := func(c intent.Code) int {
-			if c == intent.CodeMalformed {
+	slices.SortStableFunc(out, func(a, b api.FieldError) int {
+		order := func(c api.Code) int {
+			if c == api.CodeMalformed {
 				return 0
 			}
 			return 1

@@ -13,7 +13,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/weft-sdn/weft/controller/ev"
+	"github.com/weft-sdn/weft/controller/mrc/ev"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")

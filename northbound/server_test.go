@@ -19,8 +19,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller"
-	"github.com/weft-sdn/weft/controller/intent"
 )
 
 func do(s *Server, method, target, body string, headers ...string) *httptest.ResponseRecorder {
@@ -57,7 +57,7 @@ func TestBodyIsBounded(t *testing.T) {
 	s, f, _ := newTestServer(t, func(c *Config) { c.MaxBodyBytes = 300 })
 	for method, target := range map[string]string{"POST": groupsPath, "PUT": groupsPath + "/g1", "PATCH": groupsPath + "/g1"} {
 		if method == "PATCH" {
-			f.Kept["g1"] = intent.MulticastGroup{Name: "g1", Version: 1}
+			f.Kept["g1"] = api.MulticastGroup{Name: "g1", Version: 1}
 		}
 		p := problemIn(t, do(s, method, target, strings.Repeat(" ", 300)+groupBody("g1", 1)), 413, "body_too_large")
 		if p.Limit == nil || *p.Limit != 300 {
@@ -73,11 +73,11 @@ func TestPagesHaveEverythingOnce(t *testing.T) {
 	s, f, _ := newTestServer(t)
 	for i := range 25 {
 		name := fmt.Sprintf("g%d", i)
-		f.Kept[name] = intent.MulticastGroup{Name: name, Version: 1}
+		f.Kept[name] = api.MulticastGroup{Name: name, Version: 1}
 	}
 	var seen []string
 	for next := ""; ; {
-		var list pageOf[intent.MulticastGroup]
+		var list pageOf[api.MulticastGroup]
 		w := do(s, "GET", groupsPath+"?limit=7&continue="+next, "")
 		if err := json.Unmarshal(w.Body.Bytes(), &list); err != nil || w.Code != 200 {
 			t.Fatalf("%d %s", w.Code, w.Body)
@@ -87,7 +87,7 @@ func TestPagesHaveEverythingOnce(t *testing.T) {
 		}
 		// The last one seen goes away, and one that was passed comes.
 		delete(f.Kept, seen[len(seen)-1])
-		f.Kept["a"+fmt.Sprint(len(seen))] = intent.MulticastGroup{Name: "a" + fmt.Sprint(len(seen)), Version: 1}
+		f.Kept["a"+fmt.Sprint(len(seen))] = api.MulticastGroup{Name: "a" + fmt.Sprint(len(seen)), Version: 1}
 		if next = list.Continue; next == "" {
 			break
 		}
@@ -127,7 +127,7 @@ func TestPatchesMeet(t *testing.T) {
 	}
 	f.BeforePut = overtake(3)
 	w := do(s, "PATCH", groupsPath+"/g1", `{"spec":{"cnpWindow":"2ms"}}`)
-	var g intent.MulticastGroup
+	var g api.MulticastGroup
 	if err := json.Unmarshal(w.Body.Bytes(), &g); err != nil || w.Code != 200 {
 		t.Fatalf("%d %s", w.Code, w.Body)
 	}
@@ -160,7 +160,7 @@ func TestFaultsInside(t *testing.T) {
 		t.Errorf("the panic is not in the log: %s", log.String())
 	}
 	f.panics, f.wait = false, make(chan struct{})
-	f.Kept["g1"] = intent.MulticastGroup{Name: "g1", Version: 1}
+	f.Kept["g1"] = api.MulticastGroup{Name: "g1", Version: 1}
 	problemIn(t, do(s, "GET", groupsPath+"/g1/state", ""), 504, "timeout")
 }
 
@@ -444,7 +444,7 @@ func TestShutdownWaits(t *testing.T) {
 				c.Grace = 20 * time.Millisecond
 			}
 		})
-		f.Kept["g1"] = intent.MulticastGroup{Name: "g1", Version: 1}
+		f.Kept["g1"] = api.MulticastGroup{Name: "g1", Version: 1}
 		f.wait, f.entered = make(chan struct{}), make(chan struct{}, 1)
 		base, stop := serve(t, s)
 		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}

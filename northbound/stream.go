@@ -14,7 +14,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humagin"
 
 	"github.com/weft-sdn/weft/controller"
-	"github.com/weft-sdn/weft/controller/multipath"
+	"github.com/weft-sdn/weft/controller/mrc"
 )
 
 const eventsPath = "/v1/events"
@@ -76,7 +76,7 @@ var eventTypes = func() []string {
 	for _, t := range controller.EventTypes() {
 		types = append(types, string(t))
 	}
-	for _, t := range multipath.EventTypes() {
+	for _, t := range mrc.EventTypes() {
 		types = append(types, string(t))
 	}
 	slices.Sort(types)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/weft-sdn/weft/controller/multipath"
+	"github.com/weft-sdn/weft/controller/mrc"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -61,7 +61,7 @@ func (s *Server) listSuspects(ctx context.Context, _ *struct{}) (*struct{ Body s
 	return &struct{ Body suspectList }{out}, nil
 }
 
-func (s *Server) viewSuspect(snap *topology.Snapshot, p *multipath.Suspect) suspectView {
+func (s *Server) viewSuspect(snap *topology.Snapshot, p *mrc.Suspect) suspectView {
 	v := suspectView{
 		Links: append([]topology.LinkID{}, p.Links...), From: p.From, To: p.To, Confidence: rounded(p.Confidence), Loss: rounded(p.Loss),
 		Evidence: suspectEvidence{Sent: p.Sent, Lost: p.Lost, Paths: p.Paths}, Since: s.at(p.Since), Denied: p.Denied, Why: p.Why,

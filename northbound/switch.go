@@ -10,8 +10,8 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller"
-	"github.com/weft-sdn/weft/controller/intent"
 	"github.com/weft-sdn/weft/internal/natural"
 )
 
@@ -89,7 +89,7 @@ func (s *Server) getSwitch(ctx context.Context, in *SwitchParam) (*struct{ Body 
 	}
 	i := slices.IndexFunc(all, func(w controller.SwitchStatus) bool { return w.Name == in.ID })
 	if i < 0 {
-		return nil, newProblem(string(intent.CodeNotFound), fmt.Sprintf("there is no switch %q", in.ID))
+		return nil, newProblem(string(api.CodeNotFound), fmt.Sprintf("there is no switch %q", in.ID))
 	}
 	return &struct{ Body controller.SwitchStatus }{all[i]}, nil
 }

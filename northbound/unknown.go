@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/weft-sdn/weft/controller/intent"
-	"github.com/weft-sdn/weft/controller/multipath"
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/mrc"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -23,8 +23,8 @@ func unknown(parameter, value string, valid []string) *Problem {
 	case len(valid) > maxNamed:
 		want += fmt.Sprintf(" and %d more", len(valid)-maxNamed)
 	}
-	f := intent.FieldError{Field: "query." + parameter, Code: intent.CodeInvalid, Value: valueText(value), Want: want}
-	return newProblem(string(intent.CodeInvalid), f.Error(), f)
+	f := api.FieldError{Field: "query." + parameter, Code: api.CodeInvalid, Value: valueText(value), Want: want}
+	return newProblem(string(api.CodeInvalid), f.Error(), f)
 }
 
 // A named is a parameter of a list that names something.
@@ -58,7 +58,7 @@ func known(in PageParams, listed int, filters ...named) error {
 // nodeNames returns the ids and names of the fabric's switches.
 func nodeNames(ctx context.Context, m Multipath) func() ([]string, error) {
 	return func() (names []string, err error) {
-		nodes, _, err := m.Nodes(ctx, multipath.Page{})
+		nodes, _, err := m.Nodes(ctx, mrc.Page{})
 		var ids []string
 		for i := range nodes {
 			st := &nodes[i].Status
@@ -74,7 +74,7 @@ func nodeNames(ctx context.Context, m Multipath) func() ([]string, error) {
 // hostNames returns the names of the fabric's hosts.
 func hostNames(ctx context.Context, m Multipath) func() ([]string, error) {
 	return func() (names []string, err error) {
-		hosts, _, err := m.Hosts(ctx, multipath.Page{})
+		hosts, _, err := m.Hosts(ctx, mrc.Page{})
 		for i := range hosts {
 			names = append(names, hosts[i].Name)
 		}
@@ -85,7 +85,7 @@ func hostNames(ctx context.Context, m Multipath) func() ([]string, error) {
 // profileNames returns the names of the EV profiles.
 func profileNames(ctx context.Context, m Multipath) func() ([]string, error) {
 	return func() (names []string, err error) {
-		profiles, _, err := m.EVProfiles(ctx, multipath.ProfileFilter{}, multipath.Page{})
+		profiles, _, err := m.EVProfiles(ctx, mrc.ProfileFilter{}, mrc.Page{})
 		for i := range profiles {
 			names = append(names, profiles[i].Status.Name)
 		}

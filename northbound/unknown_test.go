@@ -11,13 +11,13 @@ import (
 	"testing"
 
 	"github.com/weft-sdn/weft/controller"
-	"github.com/weft-sdn/weft/controller/ev"
+	"github.com/weft-sdn/weft/controller/mrc/ev"
 )
 
 // TestEventTypes: every type of the sources may be asked for, and is in the document.
 func TestEventTypes(t *testing.T) {
 	var want []string
-	for _, pattern := range []string{"../controller/*.go", "../controller/pfc/*.go", "../controller/multipath/*.go", "*.go"} {
+	for _, pattern := range []string{"../controller/*.go", "../controller/pfc/*.go", "../controller/mrc/*.go", "*.go"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil || len(files) == 0 {
 			t.Fatal(pattern, err)

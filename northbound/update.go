@@ -13,7 +13,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/resource"
 )
 
@@ -78,8 +78,8 @@ func (m Match) precondition() (resource.Precondition, error) {
 }
 
 func headerProblem(name, value, want string) *Problem {
-	return newProblem(string(intent.CodeInvalid), "the request's condition makes no sense", intent.FieldError{
-		Field: "header." + name, Code: intent.CodeInvalid, Value: valueText(value), Want: want,
+	return newProblem(string(api.CodeInvalid), "the request's condition makes no sense", api.FieldError{
+		Field: "header." + name, Code: api.CodeInvalid, Value: valueText(value), Want: want,
 	})
 }
 
@@ -95,16 +95,16 @@ func sameName(path, body string) error {
 	if body == "" || body == path {
 		return nil
 	}
-	return newProblem(string(intent.CodeInvalid), "names do not change", intent.FieldError{
-		Field: "name", Code: intent.CodeInvalid, Value: valueText(body), Want: strconv.Quote(path) + ", the name in the path",
+	return newProblem(string(api.CodeInvalid), "names do not change", api.FieldError{
+		Field: "name", Code: api.CodeInvalid, Value: valueText(body), Want: strconv.Quote(path) + ", the name in the path",
 	})
 }
 
 // missed makes the error of a PUT with If-None-Match a missed condition (RFC 9110
 // section 13.1.2).
 func missed(err error, pre resource.Precondition) error {
-	if errors.Is(err, intent.ErrExists) && pre.Absent {
-		return newProblem(string(intent.CodeVersion), err.Error())
+	if errors.Is(err, api.ErrExists) && pre.Absent {
+		return newProblem(string(api.CodeVersion), err.Error())
 	}
 	return problemOf(err)
 }
@@ -143,12 +143,12 @@ func patch[D draft, R any](s *Server, in Patch, noun string, now func() (D, erro
 			try = resource.Precondition{Version: had, Absent: had == 0, Trial: pre.Trial}
 		}
 		r, err := put(want, try)
-		if free && (errors.Is(err, intent.ErrVersion) || had == 0 && errors.Is(err, intent.ErrExists)) {
+		if free && (errors.Is(err, api.ErrVersion) || had == 0 && errors.Is(err, api.ErrExists)) {
 			continue
 		}
 		return r, missed(err, try)
 	}
-	return none, newProblem(string(intent.CodeConflict), noun+" is being changed by others")
+	return none, newProblem(string(api.CodeConflict), noun+" is being changed by others")
 }
 
 // draft is what a client writes of a resource.
@@ -179,7 +179,7 @@ func patched[D draft](s *Server, now D, patch []byte) (want D, err error) {
 	}
 	merged, err := mergePatch(target, patch)
 	if err != nil {
-		return want, newProblem(string(intent.CodeMalformed), "the patch is not JSON: "+err.Error())
+		return want, newProblem(string(api.CodeMalformed), "the patch is not JSON: "+err.Error())
 	}
 	return want, s.check(merged, &want)
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/inventory"
-	"github.com/weft-sdn/weft/controller/multipath"
+	"github.com/weft-sdn/weft/controller/mrc"
 	"github.com/weft-sdn/weft/southbound/hosts"
 )
 
@@ -21,7 +21,7 @@ func (s *Service) startMultipath(ctx context.Context, o Options, publish func(co
 	}
 	epoch := uint64(time.Now().UnixNano())
 	var err error
-	s.Multipath, err = multipath.NewRunner(ctx, multipath.Options{
+	s.Multipath, err = mrc.NewRunner(ctx, mrc.Options{
 		Inventory: &o.Inventory, Epoch: epoch, Store: o.Store, Switches: s.Controller, Events: publish,
 	})
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/inventory"
-	"github.com/weft-sdn/weft/controller/multipath"
+	"github.com/weft-sdn/weft/controller/mrc"
 	"github.com/weft-sdn/weft/controller/store"
 	"github.com/weft-sdn/weft/northbound"
 	"github.com/weft-sdn/weft/p4"
@@ -44,7 +44,7 @@ const eventRing = 4096
 type Service struct {
 	Controller *controller.Controller
 	// Multipath is the controller of the MRC fabric; nil when the inventory has none.
-	Multipath *multipath.Runner
+	Multipath *mrc.Runner
 
 	speaker  *bgpls.Speaker
 	listener net.Listener

@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/cmd/weft/client"
-	"github.com/weft-sdn/weft/controller/intent"
 )
 
 // applier carries out "weft apply".
@@ -147,8 +147,8 @@ func (a *applier) apply(ctx context.Context, c *client.Client, r *applied) (json
 
 // versioned is what is looked at of any resource.
 type versioned struct {
-	Version uint64                `json:"version"`
-	Changes []intent.SwitchChange `json:"changes"`
+	Version uint64             `json:"version"`
+	Changes []api.SwitchChange `json:"changes"`
 }
 
 func versionAt(ctx context.Context, c *client.Client, path string) (uint64, error) {
@@ -170,7 +170,7 @@ func (a *applier) say(format string, args ...any) {
 }
 
 // sayChanges says what switches would be told.
-func (a *applier) sayChanges(changes []intent.SwitchChange) {
+func (a *applier) sayChanges(changes []api.SwitchChange) {
 	for _, s := range changes {
 		a.say("  %s: %d updates", s.Switch, len(s.Updates))
 		for _, u := range s.Updates {
@@ -196,16 +196,16 @@ func (a *applier) waitProgrammed(ctx context.Context, c *client.Client, r *appli
 		}
 		var now struct {
 			Status struct {
-				Conditions      []intent.Condition `json:"conditions"`
-				ObservedVersion *uint64            `json:"observedVersion"` // nil: they are always of the present version
+				Conditions      []api.Condition `json:"conditions"`
+				ObservedVersion *uint64         `json:"observedVersion"` // nil: they are always of the present version
 			} `json:"status"`
 		}
 		if err := answer.Decode(&now); err != nil {
 			return nil, err
 		}
-		state, status := "nothing is known yet", intent.Status{Conditions: now.Status.Conditions}
+		state, status := "nothing is known yet", api.Status{Conditions: now.Status.Conditions}
 		if v := now.Status.ObservedVersion; v == nil || *v >= version {
-			if status.Is(intent.Programmed) {
+			if status.Is(api.Programmed) {
 				a.say("%s %s programmed after %v", r.kind.noun, r.Name, time.Since(start).Round(time.Millisecond))
 				return answer, nil
 			}
@@ -225,10 +225,10 @@ func (a *applier) waitProgrammed(ctx context.Context, c *client.Client, r *appli
 }
 
 // conditionText says what keeps a group from being programmed.
-func conditionText(s *intent.Status) string {
-	for _, t := range []intent.ConditionType{intent.Accepted, intent.Degraded, intent.Programmed} {
+func conditionText(s *api.Status) string {
+	for _, t := range []api.ConditionType{api.Accepted, api.Degraded, api.Programmed} {
 		c := s.Condition(t)
-		if c != nil && c.Status == (t == intent.Degraded) {
+		if c != nil && c.Status == (t == api.Degraded) {
 			if c.Message != "" {
 				return c.Reason + ": " + c.Message
 			}

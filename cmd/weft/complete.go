@@ -28,12 +28,12 @@ const completeTime = 3 * time.Second
 func (c completer) items(ctx context.Context, path string, query url.Values) *client.Items {
 	ctx, cancel := context.WithTimeout(ctx, completeTime)
 	defer cancel()
-	api, err := c.conn.open(c.env)
+	rest, err := c.conn.open(c.env)
 	if err != nil {
 		return &client.Items{}
 	}
-	defer api.Close()
-	items, err := api.List(ctx, path, query)
+	defer rest.Close()
+	items, err := rest.List(ctx, path, query)
 	if err != nil {
 		return &client.Items{}
 	}

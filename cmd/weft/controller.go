@@ -84,9 +84,9 @@ func (k *controllerCommand) run(ctx context.Context) error {
 	if err != nil {
 		return &usageError{err}
 	}
-	api := northbound.DefaultConfig()
-	api.Version, api.TokenFile = buildVersion(), k.tokens
-	if err := errors.Join(k.checkTokens(api), k.placed(checkFiles(inv))); err != nil {
+	served := northbound.DefaultConfig()
+	served.Version, served.TokenFile = buildVersion(), k.tokens
+	if err := errors.Join(k.checkTokens(served), k.placed(checkFiles(inv))); err != nil {
 		return &usageError{err}
 	}
 	if k.check {
@@ -102,11 +102,11 @@ func (k *controllerCommand) run(ctx context.Context) error {
 		return err
 	}
 	service.TuneMemory()
-	s, err := service.Start(ctx, service.Options{Inventory: *inv, Log: log, API: api, Election: k.election.ElectionID})
+	s, err := service.Start(ctx, service.Options{Inventory: *inv, Log: log, API: served, Election: k.election.ElectionID})
 	if err != nil {
 		return err
 	}
-	log.Info("controller is up", "version", api.Version, "api", s.Addr().String(), "switches", len(inv.Switches), "bgpPeers", len(inv.BGP.Peers))
+	log.Info("controller is up", "version", served.Version, "api", s.Addr().String(), "switches", len(inv.Switches), "bgpPeers", len(inv.BGP.Peers))
 	<-s.Done()
 	err = s.Close()
 	log.Info("controller has ended")
@@ -165,8 +165,8 @@ func (k *controllerCommand) placed(err error) error {
 }
 
 // checkTokens reads the file of --token-file.
-func (k *controllerCommand) checkTokens(api northbound.Config) error {
-	if err := api.Validate(); err != nil {
+func (k *controllerCommand) checkTokens(served northbound.Config) error {
+	if err := served.Validate(); err != nil {
 		return fmt.Errorf("--token-file %s: %w", k.tokens, err)
 	}
 	return nil

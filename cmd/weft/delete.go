@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/cmd/weft/client"
-	"github.com/weft-sdn/weft/controller/intent"
 )
 
 // deleter carries out "weft delete".
@@ -81,16 +81,16 @@ func newReset(env environment) *cobra.Command {
 	}
 	c.Flags().Uint64Var(&version, "version", 0, "reset only this version; 0 is any")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		api, err := conn.open(env)
+		rest, err := conn.open(env)
 		if err != nil {
 			return err
 		}
-		defer api.Close()
-		a, err := api.Do(cmd.Context(), http.MethodPost, groupPath(args[0])+":reset", ifMatch(version), nil)
+		defer rest.Close()
+		a, err := rest.Do(cmd.Context(), http.MethodPost, groupPath(args[0])+":reset", ifMatch(version), nil)
 		if err != nil {
 			return fmt.Errorf("group %s: %w", args[0], err)
 		}
-		var g intent.MulticastGroup
+		var g api.MulticastGroup
 		if err := a.Decode(&g); err != nil {
 			return err
 		}

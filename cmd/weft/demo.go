@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/weft-sdn/weft/controller/ev"
-	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/lab"
 )
 
@@ -55,14 +55,14 @@ if every receiver holds exactly what the source wrote.`,
 			if octets < 1 || octets > 1<<30 {
 				return usagef("--bytes is %d: want 1 to %d", octets, 1<<30)
 			}
-			if m := intent.Mode(mode); m != intent.Provisioned && m != intent.Inband {
-				return usagef("--mode is %q: want %s or %s", mode, intent.Provisioned, intent.Inband)
+			if m := api.Mode(mode); m != api.Provisioned && m != api.Inband {
+				return usagef("--mode is %q: want %s or %s", mode, api.Provisioned, api.Inband)
 			}
 			out := env.stdout
 			if quiet {
 				out = io.Discard
 			}
-			result, err := lab.RunDemo(cmd.Context(), lab.DemoOptions{Bytes: octets, Mode: intent.Mode(mode), Out: out})
+			result, err := lab.RunDemo(cmd.Context(), lab.DemoOptions{Bytes: octets, Mode: api.Mode(mode), Out: out})
 			if result == nil {
 				return err
 			}
@@ -70,7 +70,7 @@ if every receiver holds exactly what the source wrote.`,
 		},
 	}
 	c.Flags().IntVar(&octets, "bytes", 16<<20, "octets to write")
-	c.Flags().StringVar(&mode, "mode", string(intent.Provisioned), "provisioned or inband (docs/protocol-notes.md, Two ways in)")
+	c.Flags().StringVar(&mode, "mode", string(api.Provisioned), "provisioned or inband (docs/protocol-notes.md, Two ways in)")
 	c.Flags().BoolVar(&quiet, "quiet", false, "print the JSON line only")
 	return c
 }

@@ -13,12 +13,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/cmd/weft/mrchost"
 	"github.com/weft-sdn/weft/cmd/weft/rocehost"
 	"github.com/weft-sdn/weft/controller"
-	"github.com/weft-sdn/weft/controller/intent"
 	"github.com/weft-sdn/weft/controller/inventory"
-	"github.com/weft-sdn/weft/controller/multipath"
+	"github.com/weft-sdn/weft/controller/mrc"
 	"github.com/weft-sdn/weft/lab"
 	"github.com/weft-sdn/weft/northbound"
 )
@@ -65,12 +65,12 @@ func TestDocumentedFields(t *testing.T) {
 		{"docs/config.md", "Host", "yaml", reflect.TypeFor[rocehost.Config]()},
 		{"docs/config.md", "Host of MRC", "yaml", reflect.TypeFor[mrchost.Config]()},
 		{"docs/config.md", "Lab", "yaml", reflect.TypeFor[lab.Network]()},
-		{"docs/api.md", "Multicast groups", "json", reflect.TypeFor[intent.Spec]()},
-		{"docs/api.md", "EV profiles", "json", reflect.TypeFor[intent.EVProfileSpec]()},
-		{"docs/api.md", "SRv6 policies, tenants and PFC policies", "json", reflect.TypeFor[intent.SRv6PolicySpec]()},
-		{"docs/api.md", "SRv6 policies, tenants and PFC policies", "json", reflect.TypeFor[intent.TenantSpec]()},
-		{"docs/api.md", "SRv6 policies, tenants and PFC policies", "json", reflect.TypeFor[intent.PFCPolicySpec]()},
-		{"docs/api.md", "CC profiles", "json", reflect.TypeFor[intent.CCProfileSpec]()},
+		{"docs/api.md", "Multicast groups", "json", reflect.TypeFor[api.Spec]()},
+		{"docs/api.md", "EV profiles", "json", reflect.TypeFor[api.EVProfileSpec]()},
+		{"docs/api.md", "SRv6 policies, tenants and PFC policies", "json", reflect.TypeFor[api.SRv6PolicySpec]()},
+		{"docs/api.md", "SRv6 policies, tenants and PFC policies", "json", reflect.TypeFor[api.TenantSpec]()},
+		{"docs/api.md", "SRv6 policies, tenants and PFC policies", "json", reflect.TypeFor[api.PFCPolicySpec]()},
+		{"docs/api.md", "CC profiles", "json", reflect.TypeFor[api.CCProfileSpec]()},
 	} {
 		_, section, ok := strings.Cut(document(t, c.document), "\n## "+c.heading+"\n")
 		if !ok {
@@ -195,7 +195,7 @@ func TestDocumentedAPI(t *testing.T) {
 		controller.ReceiverEvicted, controller.ReceiverStallEnded, controller.ReceiverStalled,
 		controller.SRv6PolicyChanged, controller.SRv6PolicyDeleted, controller.TenantChanged, controller.TenantDeleted,
 		controller.PFCPolicyChanged, controller.PFCPolicyDeleted,
-		multipath.FabricChanged, multipath.LinkChanged, multipath.DrainChanged, multipath.ProfileChanged, multipath.SuspectChanged, multipath.HostChanged,
+		mrc.FabricChanged, mrc.LinkChanged, mrc.DrainChanged, mrc.ProfileChanged, mrc.SuspectChanged, mrc.HostChanged,
 	} {
 		if name := reflect.ValueOf(word).String(); !strings.Contains(text, "`"+name+"`") {
 			t.Errorf("docs/api.md: nothing about %s", name)

@@ -11,20 +11,20 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/cmd/weft/client"
-	"github.com/weft-sdn/weft/controller/intent"
 )
 
 // drainer carries out "weft drain" and "weft undrain".
 type drainer struct {
 	env   environment
 	conn  connection
-	state intent.AdminState
+	state api.AdminState
 	wait  time.Duration
 }
 
 func newDrain(env environment) *cobra.Command {
-	d := &drainer{env: env, state: intent.AdminDrained}
+	d := &drainer{env: env, state: api.AdminDrained}
 	c := d.command("drain", "Take a link, switch, plane or port of a host out of use", `Has the hosts of an MRC fabric stop using something, without losing a packet. The last
 path between two hosts is not drained.`)
 	c.PersistentFlags().DurationVar(&d.wait, "wait", 0, "wait so long until no host uses it any more; 0 does not wait")
@@ -32,7 +32,7 @@ path between two hosts is not drained.`)
 }
 
 func newUndrain(env environment) *cobra.Command {
-	d := &drainer{env: env, state: intent.AdminUp}
+	d := &drainer{env: env, state: api.AdminUp}
 	c := d.command("undrain", "Use something again that was drained", `Has the hosts of an MRC fabric use something again that was drained. They do once a
 probe has come through.`)
 	c.PersistentFlags().DurationVar(&d.wait, "wait", 0, "wait so long until hosts may use it again; 0 does not wait")
@@ -59,16 +59,16 @@ func (d *drainer) command(use, short, long string) *cobra.Command {
 		c.AddCommand(&cobra.Command{
 			Use: k.use, Short: k.short, Args: arguments(k.least, k.most), ValidArgsFunction: inTurn(k.complete...),
 			RunE: func(cmd *cobra.Command, args []string) error {
-				api, err := d.conn.open(d.env)
+				rest, err := d.conn.open(d.env)
 				if err != nil {
 					return err
 				}
-				defer api.Close()
-				what, path, err := k.find(cmd.Context(), api, args)
+				defer rest.Close()
+				what, path, err := k.find(cmd.Context(), rest, args)
 				if err != nil {
 					return err
 				}
-				return d.set(cmd.Context(), api, what, path)
+				return d.set(cmd.Context(), rest, what, path)
 			},
 		})
 	}
@@ -184,7 +184,7 @@ func (s *drainState) unused() string {
 
 // set says whether something is to be used, and waits until it is not.
 func (d *drainer) set(ctx context.Context, c *client.Client, what, path string) error {
-	body := map[string]any{"spec": intent.AdminSpec{Admin: d.state}}
+	body := map[string]any{"spec": api.AdminSpec{Admin: d.state}}
 	if _, err := c.Do(ctx, http.MethodPut, path, nil, body); err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
@@ -202,7 +202,7 @@ func (d *drainer) set(ctx context.Context, c *client.Client, what, path string) 
 		for _, x := range now.Status.Drains {
 			done = done && x.Drained
 		}
-		up := d.state == intent.AdminUp
+		up := d.state == api.AdminUp
 		if up {
 			state = notes(state, now.unused())
 		}

@@ -5,18 +5,18 @@ import (
 	"io"
 	"strings"
 
-	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/api"
 )
 
 // evProfileDocument is the part of an EV profile that is shown.
 type evProfileDocument struct {
-	Name    string               `json:"name"`
-	Version uint64               `json:"version"`
-	Spec    intent.EVProfileSpec `json:"spec"`
+	Name    string            `json:"name"`
+	Version uint64            `json:"version"`
+	Spec    api.EVProfileSpec `json:"spec"`
 	Status  struct {
-		Conditions  []intent.Condition `json:"conditions"`
-		Source      []leafDocument     `json:"source"`
-		Destination []leafDocument     `json:"destination"`
+		Conditions  []api.Condition `json:"conditions"`
+		Source      []leafDocument  `json:"source"`
+		Destination []leafDocument  `json:"destination"`
 		Format      *struct {
 			Mode   string `json:"mode"`
 			Widths []int  `json:"widths"`
@@ -56,9 +56,9 @@ func evProfileTable(w io.Writer, profiles []evProfileDocument) error {
 	g := newGrid("NAME", "MODE", "EVS", "ACTIVE", "DENIED", "MIN ACTIVE", "CC", "HOSTS", "BEHIND", "PROGRAMMED", "DEGRADED")
 	for i := range profiles {
 		s := &profiles[i].Status
-		status := intent.Status{Conditions: s.Conditions}
+		status := api.Status{Conditions: s.Conditions}
 		g.row(profiles[i].Name, s.Mode, s.Count, s.Active, s.Denied, s.MinActive, s.CCProfile, len(s.Hosts), len(s.Behind),
-			conditionCell(&status, intent.Programmed), conditionCell(&status, intent.Degraded))
+			conditionCell(&status, api.Programmed), conditionCell(&status, api.Degraded))
 	}
 	return g.writeTo(w)
 }
@@ -118,7 +118,7 @@ func evTable(w io.Writer, evs []evDocument) error {
 }
 
 // conditionTable shows conditions below something else.
-func conditionTable(w io.Writer, conditions []intent.Condition) error {
+func conditionTable(w io.Writer, conditions []api.Condition) error {
 	if len(conditions) == 0 {
 		return nil
 	}

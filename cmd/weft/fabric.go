@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/api"
 )
 
 // The types below are the parts of an MRC fabric's resources that are shown, as the
@@ -196,22 +196,22 @@ func suspectTable(w io.Writer, suspects []suspectDocument) error {
 }
 
 type probeDocument struct {
-	Profile     string           `json:"profile"`
-	EV          string           `json:"ev"`
-	Source      string           `json:"source"`
-	Destination string           `json:"destination"`
-	At          time.Time        `json:"at"`
-	Sent        uint64           `json:"sent"`
-	Received    uint64           `json:"received"`
-	Loss        float64          `json:"loss"`
-	RTTMin      *intent.Duration `json:"rttMin"`
-	RTTMean     *intent.Duration `json:"rttMean"`
-	RTTMax      *intent.Duration `json:"rttMax"`
+	Profile     string        `json:"profile"`
+	EV          string        `json:"ev"`
+	Source      string        `json:"source"`
+	Destination string        `json:"destination"`
+	At          time.Time     `json:"at"`
+	Sent        uint64        `json:"sent"`
+	Received    uint64        `json:"received"`
+	Loss        float64       `json:"loss"`
+	RTTMin      *api.Duration `json:"rttMin"`
+	RTTMean     *api.Duration `json:"rttMean"`
+	RTTMax      *api.Duration `json:"rttMax"`
 }
 
 func probeTable(w io.Writer, probes []probeDocument) error {
 	g := newGrid("PROFILE", "EV", "FROM", "TO", "SENT", "RECEIVED", "LOSS", "RTT MIN", "MEAN", "MAX", "AT")
-	rtt := func(d *intent.Duration) string {
+	rtt := func(d *api.Duration) string {
 		if d == nil {
 			return ""
 		}
@@ -225,9 +225,9 @@ func probeTable(w io.Writer, probes []probeDocument) error {
 }
 
 type ccDocument struct {
-	Name    string               `json:"name"`
-	Version uint64               `json:"version"`
-	Spec    intent.CCProfileSpec `json:"spec"`
+	Name    string            `json:"name"`
+	Version uint64            `json:"version"`
+	Spec    api.CCProfileSpec `json:"spec"`
 }
 
 func ccTable(w io.Writer, profiles []ccDocument) error {

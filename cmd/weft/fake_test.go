@@ -10,8 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller"
-	"github.com/weft-sdn/weft/controller/intent"
 	"github.com/weft-sdn/weft/northbound"
 	"github.com/weft-sdn/weft/northbound/northboundtest"
 	"github.com/weft-sdn/weft/topology"
@@ -54,12 +54,12 @@ func network() *topology.Snapshot {
 	return b.Build()
 }
 
-func (f *fakeController) Group(ctx context.Context, name string) (intent.MulticastGroup, error) {
+func (f *fakeController) Group(ctx context.Context, name string) (api.MulticastGroup, error) {
 	g, err := f.Controller.Group(ctx, name)
 	f.Mu.Lock()
 	defer f.Mu.Unlock()
 	if f.looks++; err == nil && f.looks == 2 && !f.Down["n1"] {
-		g.Status.Set(intent.Programmed, true, intent.ReasonInstalled, "", began)
+		g.Status.Set(api.Programmed, true, api.ReasonInstalled, "", began)
 		for i := range g.Status.Receivers {
 			g.Status.Receivers[i].Programmed = true
 		}
@@ -69,24 +69,24 @@ func (f *fakeController) Group(ctx context.Context, name string) (intent.Multica
 }
 
 // plan gives a group the tree n6 → n1 → receivers. f.Mu is held.
-func (f *fakeController) plan(g *intent.MulticastGroup, _ bool) {
+func (f *fakeController) plan(g *api.MulticastGroup, _ bool) {
 	f.looks = 0
 	s := &g.Status
-	s.Set(intent.Accepted, true, intent.ReasonPlanned, "", began)
-	s.Set(intent.Programmed, false, intent.ReasonInstalling, "3 updates to make in n1", began)
-	s.Set(intent.Degraded, f.Down["n1"], intent.ReasonHealthy, "", began)
+	s.Set(api.Accepted, true, api.ReasonPlanned, "", began)
+	s.Set(api.Programmed, false, api.ReasonInstalling, "3 updates to make in n1", began)
+	s.Set(api.Degraded, f.Down["n1"], api.ReasonHealthy, "", began)
 	if f.Down["n1"] {
-		s.Set(intent.Degraded, true, intent.ReasonDisconnected, "n1 is not connected", began)
+		s.Set(api.Degraded, true, api.ReasonDisconnected, "n1 is not connected", began)
 	}
-	edge := intent.TreeNode{Switch: "n1", Address: addr("2001:db8:ff::1"), SID: addr("5f00:0:1:8000::"), Behavior: "End.MT", Parent: "n6", Upstream: 1}
+	edge := api.TreeNode{Switch: "n1", Address: addr("2001:db8:ff::1"), SID: addr("5f00:0:1:8000::"), Behavior: "End.MT", Parent: "n6", Upstream: 1}
 	s.Receivers = nil
 	for i, r := range g.Spec.Receivers {
-		edge.Branches = append(edge.Branches, intent.TreeBranch{Index: uint8(i), Receiver: r.Address, QPN: r.QPN, Port: uint32(11 + i)})
-		s.Receivers = append(s.Receivers, intent.ReceiverStatus{Address: r.Address, Switch: "n1", Branch: uint8(i)})
+		edge.Branches = append(edge.Branches, api.TreeBranch{Index: uint8(i), Receiver: r.Address, QPN: r.QPN, Port: uint32(11 + i)})
+		s.Receivers = append(s.Receivers, api.ReceiverStatus{Address: r.Address, Switch: "n1", Branch: uint8(i)})
 	}
-	s.Tree = &intent.Tree{Root: "n6", SID: addr("5f00:0:6:8000::"), Cost: 10, Nodes: []intent.TreeNode{
+	s.Tree = &api.Tree{Root: "n6", SID: addr("5f00:0:6:8000::"), Cost: 10, Nodes: []api.TreeNode{
 		{Switch: "n6", Address: addr("2001:db8:ff::6"), SID: addr("5f00:0:6:8000::"), Behavior: "End.Replicate", Upstream: 1,
-			Branches: []intent.TreeBranch{{Index: 0, Child: "n1", Port: 7}}},
+			Branches: []api.TreeBranch{{Index: 0, Child: "n1", Port: 7}}},
 		edge,
 	}}
 }

@@ -5,42 +5,42 @@ import (
 	"io"
 	"strings"
 
-	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/api"
 )
 
-func groupTable(w io.Writer, groups []intent.MulticastGroup) error {
+func groupTable(w io.Writer, groups []api.MulticastGroup) error {
 	g := newGrid("NAME", "PROXY", "QPN", "SOURCE", "RECEIVERS", "MODE", "EPOCH", "ACCEPTED", "PROGRAMMED", "DEGRADED")
 	for i := range groups {
 		s, t := &groups[i].Spec, &groups[i].Status
 		g.row(groups[i].Name, s.ProxyAddress, s.DesignatedQPN, s.Source.Address, len(s.Receivers), s.Mode, t.Epoch,
-			conditionCell(t, intent.Accepted), conditionCell(t, intent.Programmed), conditionCell(t, intent.Degraded))
+			conditionCell(t, api.Accepted), conditionCell(t, api.Programmed), conditionCell(t, api.Degraded))
 	}
 	return g.writeTo(w)
 }
 
 // conditionCell is "yes", "no" or, when that is not what one hopes for, the
 // reason.
-func conditionCell(s *intent.Status, t intent.ConditionType) string {
+func conditionCell(s *api.Status, t api.ConditionType) string {
 	c := s.Condition(t)
 	switch {
 	case c == nil:
 		return ""
-	case c.Status == (t != intent.Degraded):
+	case c.Status == (t != api.Degraded):
 		return yesNo(c.Status)
 	}
 	return yesNo(c.Status) + " (" + c.Reason + ")"
 }
 
 // groupSummary says in a line where a group stands.
-func groupSummary(m *intent.MulticastGroup) string {
+func groupSummary(m *api.MulticastGroup) string {
 	text := fmt.Sprintf("version %d, epoch %d, %d receivers", m.Version, m.Status.Epoch, len(m.Spec.Receivers))
-	if m.Status.Is(intent.Programmed) && !m.Status.Is(intent.Degraded) {
+	if m.Status.Is(api.Programmed) && !m.Status.Is(api.Degraded) {
 		return text + ", programmed"
 	}
 	return text + ", " + conditionText(&m.Status)
 }
 
-func groupDetail(w io.Writer, m *intent.MulticastGroup) error {
+func groupDetail(w io.Writer, m *api.MulticastGroup) error {
 	s, t := &m.Spec, &m.Status
 	g := newGrid()
 	g.row("Name:", m.Name)
@@ -79,7 +79,7 @@ func groupDetail(w io.Writer, m *intent.MulticastGroup) error {
 	return g.writeTo(w)
 }
 
-func receiverTable(w io.Writer, s *intent.Spec, t *intent.Status) error {
+func receiverTable(w io.Writer, s *api.Spec, t *api.Status) error {
 	fmt.Fprintln(w)
 	g := newGrid("RECEIVER", "QPN", "SWITCH", "BRANCH", "PROGRAMMED", "NOTE")
 	for _, r := range s.Receivers {

@@ -8,9 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/cmd/weft/hostrun"
 	"github.com/weft-sdn/weft/cmd/weft/mrchost"
-	"github.com/weft-sdn/weft/controller/intent"
 	"github.com/weft-sdn/weft/dataplane/live/afpacket"
 )
 
@@ -59,7 +59,7 @@ func (h *station) mrc(cmd *cobra.Command, text []byte) (*mrchost.Config, error) 
 		return mrchost.Load(h.config, text)
 	}
 	cfg := mrchost.Default()
-	cfg.Name, cfg.RTT, cfg.Expect, cfg.Linger = h.cfg.Name, intent.Duration(h.rtt), h.cfg.Expect, h.cfg.Linger
+	cfg.Name, cfg.RTT, cfg.Expect, cfg.Linger = h.cfg.Name, api.Duration(h.rtt), h.cfg.Expect, h.cfg.Linger
 	if err := read("address", h.address, &cfg.Address); err != nil {
 		return nil, err
 	}

@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/cmd/weft/mrchost"
-	"github.com/weft-sdn/weft/controller/intent"
 )
 
 // mrcFlags are the flags of "weft host" that hosts of MRC alone have.
@@ -125,7 +125,7 @@ func (m *mrcFlags) over(cfg *mrchost.Config) error {
 		q.MaxMPR = &m.maxMPR
 	}
 	if given("probe-timeout") {
-		pause := intent.Duration(m.probeTimeout)
+		pause := api.Duration(m.probeTimeout)
 		q.ProbeTimeout = &pause
 	}
 	if given("linear-retries") {

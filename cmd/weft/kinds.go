@@ -7,9 +7,9 @@ import (
 	"reflect"
 	"strings"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/cmd/weft/client"
 	"github.com/weft-sdn/weft/controller"
-	"github.com/weft-sdn/weft/controller/intent"
 )
 
 // A kind of resources. The commands get, describe, apply, diff and delete are made of the
@@ -75,53 +75,53 @@ func documentOf[S any]() reflect.Type { return reflect.TypeFor[resource[S]]() }
 var kinds = []*kind{
 	{
 		name: "multicast-group", noun: "group", plural: "groups", long: "multicast groups", items: "/v1/multicast-groups", key: "name",
-		table: rows(groupTable), detail: detail(groupDetail), document: documentOf[intent.Spec](), waits: true,
+		table: rows(groupTable), detail: detail(groupDetail), document: documentOf[api.Spec](), waits: true,
 		removed: "Deletes multicast groups. They are gone at once; what the switches hold of them goes after\nthat.",
 		events:  []string{"group", "receiver"},
 	},
 	{
 		name: "ev-profile", noun: "ev-profile", plural: "ev-profiles", long: "EV profiles, one for each pair of leaves with hosts", items: "/v1/ev-profiles", key: "name",
-		table: rows(evProfileTable), detail: detail(evProfileDetail), document: documentOf[intent.EVProfileSpec](), waits: true,
+		table: rows(evProfileTable), detail: detail(evProfileDetail), document: documentOf[api.EVProfileSpec](), waits: true,
 		removed: "Deletes what was wanted of EV profiles: they are what the configuration says again.",
 		events:  []string{"ev-profile"},
 	},
 	{
 		name: "cc-profile", noun: "cc-profile", plural: "cc-profiles", long: "CC profiles", items: "/v1/cc-profiles", key: "name",
-		table: rows(ccTable), document: documentOf[intent.CCProfileSpec](), removed: "Deletes CC profiles that no EV profile names.",
+		table: rows(ccTable), document: documentOf[api.CCProfileSpec](), removed: "Deletes CC profiles that no EV profile names.",
 	},
 	{
 		name: "srv6-policy", noun: "srv6-policy", plural: "srv6-policies", long: "SRv6 policies", items: "/v1/srv6-policies", key: "name",
-		table: rows(srv6PolicyTable), detail: detail(srv6PolicyDetail), document: documentOf[intent.SRv6PolicySpec](), waits: true,
+		table: rows(srv6PolicyTable), detail: detail(srv6PolicyDetail), document: documentOf[api.SRv6PolicySpec](), waits: true,
 		removed: "Deletes SRv6 policies that no tenant and no PFC policy refers to.",
 		events:  []string{"srv6-policy"},
 	},
 	{
 		name: "tenant", noun: "tenant", plural: "tenants", long: "tenants", items: "/v1/tenants", key: "name",
-		table: rows(tenantTable), detail: detail(tenantDetail), document: documentOf[intent.TenantSpec](), waits: true,
+		table: rows(tenantTable), detail: detail(tenantDetail), document: documentOf[api.TenantSpec](), waits: true,
 		removed: "Deletes tenants that no PFC policy refers to.",
 		events:  []string{"tenant"},
 	},
 	{
 		name: "pfc-policy", noun: "pfc-policy", plural: "pfc-policies", long: "PFC policies", items: "/v1/pfc-policies", key: "name",
-		table: rows(pfcPolicyTable), detail: detail(pfcPolicyDetail), document: documentOf[intent.PFCPolicySpec](), waits: true,
+		table: rows(pfcPolicyTable), detail: detail(pfcPolicyDetail), document: documentOf[api.PFCPolicySpec](), waits: true,
 		removed: "Deletes PFC policies: their tunnels go, and nothing is paused by them any more.",
 		events:  []string{"pfc-policy", "pfc"},
 	},
 	{
 		name: "link", noun: "link", plural: "links", long: "links that paths cross, or those of the topology, one direction each", items: "/v1/links", key: "id",
-		table: rows(linkTable), document: documentOf[intent.AdminSpec](), unnamed: true, events: []string{"link"},
+		table: rows(linkTable), document: documentOf[api.AdminSpec](), unnamed: true, events: []string{"link"},
 	},
 	{
 		name: "node", noun: "node", plural: "nodes", long: "switches of the MRC fabric, or the nodes of the topology", items: "/v1/nodes", key: "id",
-		table: rows(nodeTable), document: documentOf[intent.AdminSpec](), unnamed: true,
+		table: rows(nodeTable), document: documentOf[api.AdminSpec](), unnamed: true,
 	},
 	{
 		name: "plane", noun: "plane", plural: "planes", long: "planes of the MRC fabric", items: "/v1/planes", key: "plane",
-		table: rows(planeTable), document: documentOf[intent.AdminSpec](), unnamed: true,
+		table: rows(planeTable), document: documentOf[api.AdminSpec](), unnamed: true,
 	},
 	{
 		name: "host-port", noun: "host-port", long: "ports of hosts, HOST/PORT", path: portPath,
-		table: rows(portTable), document: documentOf[intent.AdminSpec](), unnamed: true,
+		table: rows(portTable), document: documentOf[api.AdminSpec](), unnamed: true,
 	},
 	{
 		noun: "host", plural: "hosts", long: "hosts of the MRC fabric, or of the inventory", items: "/v1/hosts", key: "name",

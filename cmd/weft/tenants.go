@@ -5,24 +5,24 @@ import (
 	"io"
 	"strings"
 
-	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/api"
 )
 
 // conditionsOf are conditions as conditionCell takes them.
-func conditionsOf(c intent.Conditions) *intent.Status { return &intent.Status{Conditions: c} }
+func conditionsOf(c api.Conditions) *api.Status { return &api.Status{Conditions: c} }
 
-func srv6PolicyTable(w io.Writer, policies []intent.SRv6Policy) error {
+func srv6PolicyTable(w io.Writer, policies []api.SRv6Policy) error {
 	g := newGrid("NAME", "HEADEND", "ENDPOINT", "METRIC", "MODE", "PATH", "PFC NODES", "ACCEPTED", "PROGRAMMED")
 	for i := range policies {
 		p, s := &policies[i], &policies[i].Spec
 		status := conditionsOf(p.Status.Conditions)
 		g.row(p.Name, s.Headend, s.Endpoint, s.Metric, s.Mode, strings.Join(p.Status.Path, " "), strings.Join(p.Status.PFCNodes, " "),
-			conditionCell(status, intent.Accepted), conditionCell(status, intent.Programmed))
+			conditionCell(status, api.Accepted), conditionCell(status, api.Programmed))
 	}
 	return g.writeTo(w)
 }
 
-func srv6PolicyDetail(w io.Writer, p *intent.SRv6Policy) error {
+func srv6PolicyDetail(w io.Writer, p *api.SRv6Policy) error {
 	g := newGrid()
 	g.row("Name:", p.Name)
 	g.row("Version:", p.Version)
@@ -45,7 +45,7 @@ func srv6PolicyDetail(w io.Writer, p *intent.SRv6Policy) error {
 	return conditionTable(w, p.Status.Conditions)
 }
 
-func tenantDetail(w io.Writer, t *intent.Tenant) error {
+func tenantDetail(w io.Writer, t *api.Tenant) error {
 	g := newGrid()
 	g.row("Name:", t.Name)
 	g.row("Version:", t.Version)
@@ -75,7 +75,7 @@ func tenantDetail(w io.Writer, t *intent.Tenant) error {
 	return conditionTable(w, t.Status.Conditions)
 }
 
-func tenantTable(w io.Writer, tenants []intent.Tenant) error {
+func tenantTable(w io.Writer, tenants []api.Tenant) error {
 	g := newGrid("NAME", "SLICE", "PRIORITY", "RATE", "VRF", "SITES", "POLICIES", "ACCEPTED", "PROGRAMMED")
 	for i := range tenants {
 		t, s := &tenants[i], &tenants[i].Spec
@@ -89,12 +89,12 @@ func tenantTable(w io.Writer, tenants []intent.Tenant) error {
 		}
 		status := conditionsOf(t.Status.Conditions)
 		g.row(t.Name, s.Slice, s.Priority, rate, t.Status.VRF, strings.Join(sites, " "), strings.Join(s.Policies, " "),
-			conditionCell(status, intent.Accepted), conditionCell(status, intent.Programmed))
+			conditionCell(status, api.Accepted), conditionCell(status, api.Programmed))
 	}
 	return g.writeTo(w)
 }
 
-func pfcPolicyTable(w io.Writer, policies []intent.PFCPolicy) error {
+func pfcPolicyTable(w io.Writer, policies []api.PFCPolicy) error {
 	g := newGrid("NAME", "SRV6 POLICY", "TENANT", "SCENARIO", "QUEUES", "PAUSED", "TUNNELS", "UP", "ACCEPTED", "PROGRAMMED", "DEGRADED")
 	for i := range policies {
 		p, s := &policies[i], &policies[i].Spec
@@ -105,18 +105,18 @@ func pfcPolicyTable(w io.Writer, policies []intent.PFCPolicy) error {
 			}
 		}
 		for _, t := range p.Status.Tunnels {
-			if t.State == intent.TunnelUp {
+			if t.State == api.TunnelUp {
 				up++
 			}
 		}
 		status := conditionsOf(p.Status.Conditions)
 		g.row(p.Name, s.SRv6Policy, s.Tenant, s.Scenario, len(p.Status.Nodes), paused, len(p.Status.Tunnels), up,
-			conditionCell(status, intent.Accepted), conditionCell(status, intent.Programmed), conditionCell(status, intent.Degraded))
+			conditionCell(status, api.Accepted), conditionCell(status, api.Programmed), conditionCell(status, api.Degraded))
 	}
 	return g.writeTo(w)
 }
 
-func pfcPolicyDetail(w io.Writer, p *intent.PFCPolicy) error {
+func pfcPolicyDetail(w io.Writer, p *api.PFCPolicy) error {
 	g := newGrid()
 	g.row("Name:", p.Name)
 	g.row("Version:", p.Version)

@@ -4,30 +4,30 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller"
-	"github.com/weft-sdn/weft/controller/intent"
 )
 
 // treeDocument is the tree of a group as the API gives it.
 type treeDocument struct {
-	Name    string      `json:"name"`
-	Version uint64      `json:"version"`
-	Index   uint16      `json:"index"`
-	Epoch   uint32      `json:"epoch"`
-	Tree    intent.Tree `json:"tree"`
+	Name    string   `json:"name"`
+	Version uint64   `json:"version"`
+	Index   uint16   `json:"index"`
+	Epoch   uint32   `json:"epoch"`
+	Tree    api.Tree `json:"tree"`
 }
 
 // treeTable draws the tree from the root down.
 func treeTable(w io.Writer, d *treeDocument) error {
 	fmt.Fprintf(w, "group %s, index %d, epoch %d, cost %d, SID %v\n\n", d.Name, d.Index, d.Epoch, d.Tree.Cost, d.Tree.SID)
 	g := newGrid("NODE", "BRANCH", "PORT", "QPN", "SID", "BEHAVIOR", "PARENT PORT")
-	nodes := make(map[string]*intent.TreeNode, len(d.Tree.Nodes))
+	nodes := make(map[string]*api.TreeNode, len(d.Tree.Nodes))
 	for i := range d.Tree.Nodes {
 		nodes[d.Tree.Nodes[i].Switch] = &d.Tree.Nodes[i]
 	}
 	drawn := make(map[string]bool, len(nodes))
-	var draw func(name, lead, below string, at *intent.TreeBranch)
-	draw = func(name, lead, below string, at *intent.TreeBranch) {
+	var draw func(name, lead, below string, at *api.TreeBranch)
+	draw = func(name, lead, below string, at *api.TreeBranch) {
 		n := nodes[name]
 		if n == nil || drawn[name] { // a tree that is none
 			g.row(lead + name)

@@ -4,7 +4,7 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/packet"
 	"github.com/weft-sdn/weft/topology"
 )
@@ -19,9 +19,9 @@ type Inventory struct {
 	PFC      PFC      `yaml:"pfc"`
 	MRC      MRC      `yaml:"mrc"`
 
-	Defaults  intent.Defaults `yaml:"defaults"`
-	Limits    intent.Limits   `yaml:"limits"`
-	Intervals Intervals       `yaml:"intervals"`
+	Defaults  api.Defaults `yaml:"defaults"`
+	Limits    api.Limits   `yaml:"limits"`
+	Intervals Intervals    `yaml:"intervals"`
 }
 
 // A Switch is a device of the network. One without an Address is known, for its
@@ -159,48 +159,48 @@ type SIDs struct {
 type Intervals struct {
 	// CNPTick is added to a group's CNP window before the poll that ends it.
 	// Default 1ms.
-	CNPTick intent.Duration `yaml:"cnpTick"`
+	CNPTick api.Duration `yaml:"cnpTick"`
 	// PollGap lies between the polls of a removal, from the leaves up: at least
 	// the delay of a link. Default 5ms.
-	PollGap intent.Duration `yaml:"pollGap"`
+	PollGap api.Duration `yaml:"pollGap"`
 	// Drain is how long what a tree no longer uses stays in the switches, for the
 	// packets that are on their way. Default 50ms.
-	Drain intent.Duration `yaml:"drain"`
+	Drain api.Duration `yaml:"drain"`
 	// RetryMin and RetryMax bound the growing pauses between attempts to write an
 	// entry that a switch refused. Defaults 100ms and 30s.
-	RetryMin intent.Duration `yaml:"retryMin"`
-	RetryMax intent.Duration `yaml:"retryMax"`
+	RetryMin api.Duration `yaml:"retryMin"`
+	RetryMax api.Duration `yaml:"retryMax"`
 	// StateTimeout bounds the wait for the answers to a query of state. Default 1s.
-	StateTimeout intent.Duration `yaml:"stateTimeout"`
+	StateTimeout api.Duration `yaml:"stateTimeout"`
 	// Stall is how often groups are asked for receivers that hold them up;
 	// groups with evictAfter are asked as often as that needs. 0: they alone are
 	// asked. Default 10s.
-	Stall intent.Duration `yaml:"stall"`
+	Stall api.Duration `yaml:"stall"`
 	// Settle is how long the topology must not change before a controller that has
 	// just started moves the trees of earlier groups, or removes routes and
 	// neighbors it finds in switches: what it has learned until then may be a part
 	// of the network only. It waits ten times as long at most. Default 2s.
-	Settle intent.Duration `yaml:"settle"`
+	Settle api.Duration `yaml:"settle"`
 	// Adopt is how long, after that, groups which the controller finds in switches
 	// and does not know stay there: one that is applied meanwhile with the same
 	// proxy address goes on at its index. 0: they are removed at once. Default
 	// 30s.
-	Adopt intent.Duration `yaml:"adopt"`
+	Adopt api.Duration `yaml:"adopt"`
 	// Audit is how often each switch is read back without a reason. 0: never.
 	// Default 1m.
-	Audit intent.Duration `yaml:"audit"`
+	Audit api.Duration `yaml:"audit"`
 }
 
 // Default returns an inventory without switches and hosts.
 func Default() Inventory {
-	ms := func(n int) intent.Duration { return intent.Duration(time.Duration(n) * time.Millisecond) }
+	ms := func(n int) api.Duration { return api.Duration(time.Duration(n) * time.Millisecond) }
 	return Inventory{
 		API:       API{Listen: "127.0.0.1:8080"},
 		SIDs:      defaultSIDs(),
 		PFC:       defaultPFC(),
 		MRC:       defaultMRC(),
-		Defaults:  intent.StandardDefaults(),
-		Limits:    intent.StandardLimits(),
+		Defaults:  api.StandardDefaults(),
+		Limits:    api.StandardLimits(),
 		Intervals: Intervals{CNPTick: ms(1), PollGap: ms(5), Drain: ms(50), RetryMin: ms(100), RetryMax: ms(30000), StateTimeout: ms(1000), Stall: ms(10000), Settle: ms(2000), Adopt: ms(30000), Audit: ms(60000)},
 	}
 }

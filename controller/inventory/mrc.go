@@ -4,8 +4,8 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/weft-sdn/weft/controller/ev"
-	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -40,8 +40,8 @@ type MRC struct {
 	// Counts is the pause between a host's reports of what its EVs carried, 0: none;
 	// LinkCounts that between the readings of the counters of switches' ports, 0:
 	// they are not read. Default 1s each.
-	Counts     intent.Duration `yaml:"counts"`
-	LinkCounts intent.Duration `yaml:"linkCounts"`
+	Counts     api.Duration `yaml:"counts"`
+	LinkCounts api.Duration `yaml:"linkCounts"`
 
 	Classes  Classes    `yaml:"classes"`
 	ICMP     ICMPErrors `yaml:"icmpErrors"`
@@ -56,8 +56,8 @@ func (m *MRC) On() bool { return m.Mode != "" }
 // ICMPErrors bound the ICMPv6 errors that a switch sends (RFC 4443, section 2.4
 // f): one an interval on average, and Burst of them at once.
 type ICMPErrors struct {
-	Interval intent.Duration `yaml:"interval"` // default 10ms; 0: none are sent
-	Burst    int             `yaml:"burst"`    // default 10
+	Interval api.Duration `yaml:"interval"` // default 10ms; 0: none are sent
+	Burst    int          `yaml:"burst"`    // default 10
 }
 
 // Restore says when what was down is used again.
@@ -65,18 +65,18 @@ type Restore struct {
 	// Hold is how long a link or a host's port must be up before it is tried;
 	// default 1s. It doubles with every failure up to MaxHold, default 1m, and is
 	// Hold again after Calm without one, default 5m.
-	Hold    intent.Duration `yaml:"hold"`
-	MaxHold intent.Duration `yaml:"maxHold"`
-	Calm    intent.Duration `yaml:"calm"`
+	Hold    api.Duration `yaml:"hold"`
+	MaxHold api.Duration `yaml:"maxHold"`
+	Calm    api.Duration `yaml:"calm"`
 	// Every is how often hosts are told of what is restored. Default 100ms.
-	Every intent.Duration `yaml:"every"`
+	Every api.Duration `yaml:"every"`
 	// FirstRound bounds the wait for probes over all links after a start, before
 	// hosts that hold what an earlier controller told them get something new.
 	// Default 10s.
-	FirstRound intent.Duration `yaml:"firstRound"`
+	FirstRound api.Duration `yaml:"firstRound"`
 	// Linger is how long a drained link goes on after the last host has applied
 	// the denial, for packets on their way. Default 50ms.
-	Linger intent.Duration `yaml:"linger"`
+	Linger api.Duration `yaml:"linger"`
 }
 
 // Suspects says what becomes of links that lose packets without being down.
@@ -87,15 +87,15 @@ type Suspects struct {
 	Deny     bool    `yaml:"deny"`
 	DenyLoss float64 `yaml:"denyLoss"`
 	// Every is how often the evidence is looked at. Default 500ms.
-	Every intent.Duration `yaml:"every"`
+	Every api.Duration `yaml:"every"`
 	// Confidence is the least that a link is named with, of 1. Default 0.99.
 	Confidence float64 `yaml:"confidence"`
 	// Hold is how long a denied link stays so, default 30s; it doubles up to
 	// MaxHold, default 30m, when it is found bad again. Then as many as Probes probes
 	// in a row must come through, default 512.
-	Hold    intent.Duration `yaml:"hold"`
-	MaxHold intent.Duration `yaml:"maxHold"`
-	Probes  int             `yaml:"probes"`
+	Hold    api.Duration `yaml:"hold"`
+	MaxHold api.Duration `yaml:"maxHold"`
+	Probes  int          `yaml:"probes"`
 }
 
 // Probes bound the EV probes that hosts are asked for.
@@ -105,14 +105,14 @@ type Probes struct {
 	Rate     int `yaml:"rate"`
 	HostRate int `yaml:"hostRate"`
 	// Timeout is what a host waits for an answer. Default 100ms.
-	Timeout intent.Duration `yaml:"timeout"`
+	Timeout api.Duration `yaml:"timeout"`
 	// DSCP of probes. Default that of control packets.
 	DSCP *uint8 `yaml:"dscp"`
 }
 
 // defaultMRC is an MRC without a mode.
 func defaultMRC() MRC {
-	ms := func(n int) intent.Duration { return intent.Duration(time.Duration(n) * time.Millisecond) }
+	ms := func(n int) api.Duration { return api.Duration(time.Duration(n) * time.Millisecond) }
 	return MRC{
 		Hops: "links", Planes: "components", MaxEVs: ev.DefaultMaxEVs, Counts: ms(1000), LinkCounts: ms(1000),
 		Classes: DefaultClasses(), ICMP: ICMPErrors{Interval: ms(10), Burst: 10},

@@ -4,14 +4,14 @@ import (
 	"slices"
 	"time"
 
-	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/pfc"
 	"github.com/weft-sdn/weft/topology"
 )
 
 // PFC are the settings of tenants over SRv6 and of their PFC policies.
 type PFC struct {
-	Defaults intent.PFCDefaults `yaml:"defaults"`
+	Defaults api.PFCDefaults `yaml:"defaults"`
 
 	// SliceBits are how many low bits of the outer flow label are the slice's id,
 	// alike on all switches. Default 12.
@@ -31,24 +31,24 @@ type PFC struct {
 	// RTT of tunnels and HostRTT of hosts' links are assumed as long as nothing is
 	// measured or advertised, and Rate, in bit/s, of links that do not advertise
 	// theirs. Defaults 100ms, 20us, 100 Gbit/s.
-	RTT     intent.Duration `yaml:"rtt"`
-	HostRTT intent.Duration `yaml:"hostRtt"`
-	Rate    uint64          `yaml:"rate"`
+	RTT     api.Duration `yaml:"rtt"`
+	HostRTT api.Duration `yaml:"hostRtt"`
+	Rate    uint64       `yaml:"rate"`
 	// ProbeEvery is the pause between two probes of a tunnel; one is lost after
 	// ProbeTimeout and four round trips, and so is the tunnel after ProbeLoss of
 	// them in a row. Defaults 100ms, 100ms, 3.
-	ProbeEvery   intent.Duration `yaml:"probeEvery"`
-	ProbeTimeout intent.Duration `yaml:"probeTimeout"`
-	ProbeLoss    int             `yaml:"probeLoss"`
+	ProbeEvery   api.Duration `yaml:"probeEvery"`
+	ProbeTimeout api.Duration `yaml:"probeTimeout"`
+	ProbeLoss    int          `yaml:"probeLoss"`
 	// QueryEvery is how often switches are asked for the state of queues. Default
 	// 1s.
-	QueryEvery intent.Duration `yaml:"queryEvery"`
+	QueryEvery api.Duration `yaml:"queryEvery"`
 	// Watchdog is what becomes of a queue that is paused for longer than its PFC
 	// policy allows and sends nothing: release (default), drop or report.
 	Watchdog string `yaml:"watchdog"`
 	// Learn is how long a switch does not report a segment list again (scenario
 	// 2). Default 1s.
-	Learn intent.Duration `yaml:"learn"`
+	Learn api.Duration `yaml:"learn"`
 }
 
 // The watchdog's actions.
@@ -62,10 +62,10 @@ func defaultPFC() PFC {
 	d := pfc.Defaults()
 	s := d.Sizing
 	return PFC{
-		Defaults: intent.StandardPFCDefaults(), SliceBits: 12, DSCP: 56,
-		Quanta: s.Quanta, MTU: s.MTU, WANQueue: s.WANQueue, Share: s.Share, RTT: intent.Duration(s.RTT), HostRTT: intent.Duration(s.HostRTT), Rate: s.Rate,
-		ProbeEvery: intent.Duration(d.ProbeEvery), ProbeTimeout: intent.Duration(d.ProbeTimeout), ProbeLoss: d.ProbeLoss, QueryEvery: intent.Duration(d.QueryEvery),
-		Watchdog: WatchdogRelease, Learn: intent.Duration(time.Second),
+		Defaults: api.StandardPFCDefaults(), SliceBits: 12, DSCP: 56,
+		Quanta: s.Quanta, MTU: s.MTU, WANQueue: s.WANQueue, Share: s.Share, RTT: api.Duration(s.RTT), HostRTT: api.Duration(s.HostRTT), Rate: s.Rate,
+		ProbeEvery: api.Duration(d.ProbeEvery), ProbeTimeout: api.Duration(d.ProbeTimeout), ProbeLoss: d.ProbeLoss, QueryEvery: api.Duration(d.QueryEvery),
+		Watchdog: WatchdogRelease, Learn: api.Duration(time.Second),
 	}
 }
 

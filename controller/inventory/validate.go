@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/p4"
 )
 
@@ -75,7 +75,7 @@ func (v *validator) switches() {
 	for i := range v.inv.Switches {
 		s := &v.inv.Switches[i]
 		at := fmt.Sprintf("switches[%d]", i)
-		if err := intent.ValidateName(s.Name); err != nil {
+		if err := api.ValidateName(s.Name); err != nil {
 			v.bad(at+".name", "%v", err)
 		} else if first, twice := names[s.Name]; twice {
 			v.bad(at+".name", "%q is also the name of switches[%d]", s.Name, first)
@@ -139,7 +139,7 @@ func (v *validator) hosts() {
 	for i := range v.inv.Hosts {
 		h := &v.inv.Hosts[i]
 		at := fmt.Sprintf("hosts[%d]", i)
-		if err := intent.ValidateName(h.Name); err != nil {
+		if err := api.ValidateName(h.Name); err != nil {
 			v.bad(at+".name", "%v", err)
 		} else if first, twice := names[h.Name]; twice {
 			v.bad(at+".name", "%q is also the name of hosts[%d]", h.Name, first)
@@ -233,7 +233,7 @@ func (v *validator) numbers() {
 			v.bad(field, "is %d: want 1 to %d", n, most)
 		}
 	}
-	most := intent.StandardLimits()
+	most := api.StandardLimits()
 	limit("limits.groups", inv.Limits.Groups, most.Groups)
 	limit("limits.branches", inv.Limits.Branches, most.Branches)
 	limit("limits.receiversPerEdge", inv.Limits.ReceiversPerEdge, most.ReceiversPerEdge)
@@ -269,7 +269,7 @@ func (v *validator) numbers() {
 }
 
 // positive checks a duration; zero says that it may be 0.
-func (v *validator) positive(field string, d intent.Duration, zero bool) {
+func (v *validator) positive(field string, d api.Duration, zero bool) {
 	if d < 0 || d == 0 && !zero {
 		v.bad(field, "is %v: want a positive duration", d)
 	}

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/weft-sdn/weft/controller/ev"
-	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/hostapi"
 )
 
@@ -31,7 +31,7 @@ func (v *validator) mrc() {
 	v.count("mrc.maxEvs", m.MaxEVs, 1, hostapi.MaxProfileEVs)
 	v.count("mrc.minActive", m.MinActive, 0, m.MaxEVs)
 	if m.CCProfile != "" {
-		if err := intent.ValidateName(m.CCProfile); err != nil {
+		if err := api.ValidateName(m.CCProfile); err != nil {
 			v.bad("mrc.ccProfile", "%v", err)
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/internal/sample"
 )
 
@@ -13,16 +13,16 @@ import (
 func big() *sample.Net { return sample.FatTree(32, 16, 8, 256, 4) }
 
 // groups returns the specs of so many groups of 64 receivers.
-func groups(net *sample.Net, n int, objective intent.Objective) []intent.Spec {
+func groups(net *sample.Net, n int, objective api.Objective) []api.Spec {
 	rng := rand.New(rand.NewPCG(1, 2))
-	specs := make([]intent.Spec, n)
+	specs := make([]api.Spec, n)
 	hosts := net.Inventory.Hosts
 	for i := range specs {
 		pick := rng.Perm(len(hosts))[:65]
-		s := intent.Spec{ProxyAddress: sample.HostAddress(0x8000 + i), DesignatedQPN: 77, Objective: objective,
-			Source: intent.Source{Address: hosts[pick[0]].Address, QPN: 100}}
+		s := api.Spec{ProxyAddress: sample.HostAddress(0x8000 + i), DesignatedQPN: 77, Objective: objective,
+			Source: api.Source{Address: hosts[pick[0]].Address, QPN: 100}}
 		for _, h := range pick[1:] {
-			s.Receivers = append(s.Receivers, intent.Receiver{Address: hosts[h].Address, QPN: 101})
+			s.Receivers = append(s.Receivers, api.Receiver{Address: hosts[h].Address, QPN: 101})
 		}
 		specs[i] = net.Inventory.Defaults.Complete(s)
 	}
@@ -32,7 +32,7 @@ func groups(net *sample.Net, n int, objective intent.Objective) []intent.Spec {
 // BenchmarkPlan1000Groups plans 1,000 groups of 64 receivers on a 1,024-switch
 // Clos from nothing: matching topology and inventory, trees, and all entries.
 func BenchmarkPlan1000Groups(b *testing.B) {
-	for _, objective := range []intent.Objective{intent.Delay, intent.Cost} {
+	for _, objective := range []api.Objective{api.Delay, api.Cost} {
 		b.Run(string(objective), func(b *testing.B) {
 			net := big()
 			specs := groups(net, 1000, objective)
@@ -62,7 +62,7 @@ func BenchmarkPlan1000Groups(b *testing.B) {
 // gone: most stay where they are.
 func BenchmarkReplan1000Groups(b *testing.B) {
 	net := big()
-	specs := groups(net, 1000, intent.Delay)
+	specs := groups(net, 1000, api.Delay)
 	snap := net.Topology.Build()
 	n := NewNetwork(snap, &net.Inventory)
 	before := make([]*Placement, len(specs))

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/p4"
 	"github.com/weft-sdn/weft/southbound/entry"
 )
@@ -229,13 +229,13 @@ func (w *itemWork) copies() {
 		} else {
 			replica(instance, entry.Do(p4.ActionToReceiver, to...))
 		}
-		if p.Mode == intent.Inband {
+		if p.Mode == api.Inband {
 			w.add(Data, w.byGroup(p4.TableMtTlvReceiver, entry.Do(p4.ActionAllowTlvReceiver, rewrite), entry.Exact("address", entry.Addr(r.Address))))
 		}
 	}
 	switch {
 	case len(local) == 0:
-	case p.Mode == intent.Inband:
+	case p.Mode == api.Inband:
 		tree = append(tree, entry.Replica{Port: p4.RecirculationPort, Instance: p4.RidTlv})
 		replica(p4.RidTlv, entry.Do(p4.ActionToTlvReceivers, entry.With("fallback", entry.Uint(1))))
 		w.add(Data, entry.Copies(p.localGroup(), local...))
@@ -250,7 +250,7 @@ func (w *itemWork) copies() {
 
 // outerSource returns the source address of the encapsulation: whoever starts it.
 func (p *Placement) outerSource() netip.Addr {
-	if p.Mode == intent.Inband {
+	if p.Mode == api.Inband {
 		return p.Source.Address
 	}
 	return p.Nodes[0].Address
@@ -275,7 +275,7 @@ func (w *itemWork) start() {
 	}
 	act := entry.Do(p4.ActionMtEncapsReplicate, addr("outer_source", n.Address), addr("sid", n.SID),
 		entry.With("mcast_group", entry.Uint(uint64(p.treeGroup()))), entry.With("has_local", entry.Bool(n.HasReceivers())))
-	if p.Mode == intent.Inband {
+	if p.Mode == api.Inband {
 		w.add(Start, w.sid())
 		act = entry.Do(p4.ActionMtInband)
 	}

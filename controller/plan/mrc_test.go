@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weft-sdn/weft/controller/ev"
 	"github.com/weft-sdn/weft/controller/internal/sample"
 	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/p4"
 	"github.com/weft-sdn/weft/packet"
 	"github.com/weft-sdn/weft/southbound/entry"

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/internal/sample"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/pfc"
@@ -104,7 +104,7 @@ func TestICMPErrors(t *testing.T) {
 	if got := n.ICMPErrors(e); got != nil {
 		t.Errorf("without an interval: %v", got)
 	}
-	e.Interval = intent.Duration(2 * time.Millisecond)
+	e.Interval = api.Duration(2 * time.Millisecond)
 	if got := fmt.Sprint(n.ICMPErrors(e)); got != "[icmp_errors/default -> set_icmp(burst_time=8000, spacing=2000)]" {
 		t.Errorf("planned %s", got)
 	}

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/topology"
 )
@@ -18,7 +18,7 @@ type Request struct {
 	Name  string
 	Group uint16 // index
 	// Spec is complete and valid.
-	Spec *intent.Spec
+	Spec *api.Spec
 	// Without are receivers of the spec that are to be left out.
 	Without map[netip.Addr]bool
 	// Previous is the placement to stay close to; nil for a new group.
@@ -33,7 +33,7 @@ type Request struct {
 // Place decides the placement of a group. It keeps the tree of the previous
 // placement while that works, each branch keeps its index, and the epoch and
 // turn stay when nothing but removals make a difference. Errors are
-// *intent.Error.
+// *api.Error.
 func (n *Network) Place(r Request) (*Placement, error) {
 	w := placeWork{n: n, r: &r}
 	if err := w.edges(); err != nil {
@@ -80,9 +80,9 @@ type skeleton struct {
 	links  []*topology.Link
 }
 
-func notPlannable(field, value, format string, args ...any) *intent.Error {
-	return &intent.Error{Code: intent.CodeNotPlannable, Fields: []intent.FieldError{{
-		Field: field, Code: intent.CodeNotPlannable, Value: value, Want: fmt.Sprintf(format, args...),
+func notPlannable(field, value, format string, args ...any) *api.Error {
+	return &api.Error{Code: api.CodeNotPlannable, Fields: []api.FieldError{{
+		Field: field, Code: api.CodeNotPlannable, Value: value, Want: fmt.Sprintf(format, args...),
 	}}}
 }
 
@@ -98,8 +98,8 @@ func (w *placeWork) attach(field func() string, a netip.Addr) (*inventory.Host, 
 	case sw == nil || !sw.Managed():
 		return nil, nil, notPlannable(field(), a.String(), "a host behind a switch that the controller programs; %s is behind %q", h.Name, h.Switch)
 	case node == nil:
-		return nil, nil, &intent.Error{Code: intent.CodeUnreachable, Fields: []intent.FieldError{{
-			Field: field(), Code: intent.CodeUnreachable, Value: a.String(),
+		return nil, nil, &api.Error{Code: api.CodeUnreachable, Fields: []api.FieldError{{
+			Field: field(), Code: api.CodeUnreachable, Value: a.String(),
 			Want: fmt.Sprintf("a host that can be reached; the topology does not have %s, which %s is behind", h.Switch, h.Name),
 		}}}
 	case !w.replicates(node):
@@ -133,7 +133,7 @@ func (w *placeWork) edges() error {
 		return err
 	}
 	w.receivers = make(map[string][]int, len(spec.Receivers))
-	var fields []intent.FieldError
+	var fields []api.FieldError
 	for i := range spec.Receivers {
 		a := spec.Receivers[i].Address
 		if w.r.Without[a] {
@@ -141,7 +141,7 @@ func (w *placeWork) edges() error {
 		}
 		field := func() string { return fmt.Sprintf("spec.receivers[%d].address", i) }
 		_, sw, err := w.attach(field, a)
-		var refused *intent.Error
+		var refused *api.Error
 		if errors.As(err, &refused) {
 			fields = append(fields, refused.Fields...)
 			continue
@@ -151,31 +151,31 @@ func (w *placeWork) edges() error {
 		}
 		w.receivers[sw.Name] = append(w.receivers[sw.Name], i)
 		if most := w.n.Inventory.Limits.ReceiversPerEdge; len(w.receivers[sw.Name]) == most+1 {
-			fields = append(fields, intent.FieldError{
-				Field: field(), Code: intent.CodeLimit, Value: a.String(), Limit: intent.Limit(most),
+			fields = append(fields, api.FieldError{
+				Field: field(), Code: api.CodeLimit, Value: a.String(), Limit: api.Limit(most),
 				Want: fmt.Sprintf("at most %d receivers of a group behind one switch; %s has more", most, sw.Name),
 			})
 		}
 	}
-	if len(fields) == 0 && spec.Mode == intent.Inband {
+	if len(fields) == 0 && spec.Mode == api.Inband {
 		fields = w.srh()
 	}
-	return intent.Refuse(fields)
+	return api.Refuse(fields)
 }
 
 // srh checks that the End.MT TLVs fit an SRH.
-func (w *placeWork) srh() []intent.FieldError {
+func (w *placeWork) srh() []api.FieldError {
 	edges := make([]int, 0, len(w.leaves))
 	for _, sw := range w.leaves {
 		edges = append(edges, len(w.receivers[sw]))
 	}
-	size, most := intent.SRHSize(edges), w.n.Inventory.Limits.SRHOctets
+	size, most := api.SRHSize(edges), w.n.Inventory.Limits.SRHOctets
 	if size <= most {
 		return nil
 	}
-	return []intent.FieldError{{
-		Field: "spec.receivers", Code: intent.CodeLimit, Value: fmt.Sprintf("%d receivers behind %d switches", len(w.r.Spec.Receivers), len(edges)),
-		Want: fmt.Sprintf("receivers whose End.MT TLVs fit an SRH in in-band mode; these need %d octets", size), Limit: intent.Limit(most),
+	return []api.FieldError{{
+		Field: "spec.receivers", Code: api.CodeLimit, Value: fmt.Sprintf("%d receivers behind %d switches", len(w.r.Spec.Receivers), len(edges)),
+		Want: fmt.Sprintf("receivers whose End.MT TLVs fit an SRH in in-band mode; these need %d octets", size), Limit: api.Limit(most),
 	}}
 }
 
@@ -249,8 +249,8 @@ func (w *placeWork) reuse() bool {
 }
 
 // metric returns what the tree of an objective is measured by.
-func metric(o intent.Objective) (topology.Metric, topology.Objective) {
-	if o == intent.Cost {
+func metric(o api.Objective) (topology.Metric, topology.Objective) {
+	if o == api.Cost {
 		return topology.MetricIGP, topology.LeastCost
 	}
 	return topology.MetricDelay, topology.ShortestPaths
@@ -289,7 +289,7 @@ func (w *placeWork) compute() error {
 // treeError says which receivers a tree cannot reach.
 func (w *placeWork) treeError(err error, m topology.Metric) error {
 	n := w.n
-	var fields []intent.FieldError
+	var fields []api.FieldError
 	if paths, ok := n.graph.From(n.nodes[w.root.Name].ID, m); ok && errors.Is(err, topology.ErrUnreachable) {
 		for i := range w.r.Spec.Receivers {
 			a := w.r.Spec.Receivers[i].Address
@@ -298,24 +298,24 @@ func (w *placeWork) treeError(err error, m topology.Metric) error {
 				continue
 			}
 			if _, ok := paths.Distance(n.nodes[h.Switch].ID); !ok {
-				fields = append(fields, intent.FieldError{
-					Field: fmt.Sprintf("spec.receivers[%d].address", i), Code: intent.CodeUnreachable, Value: a.String(),
+				fields = append(fields, api.FieldError{
+					Field: fmt.Sprintf("spec.receivers[%d].address", i), Code: api.CodeUnreachable, Value: a.String(),
 					Want: fmt.Sprintf("a host that can be reached; no path leads from %s to %s", w.root.Name, h.Switch),
 				})
 			}
 		}
 	}
 	if len(fields) > 0 {
-		return intent.Refuse(fields)
+		return api.Refuse(fields)
 	}
 	if errors.Is(err, topology.ErrBranchLimit) {
 		most := n.Inventory.Limits.Branches
-		return intent.Refuse([]intent.FieldError{{
-			Field: "spec.receivers", Code: intent.CodeLimit, Value: fmt.Sprintf("%d receivers behind %d switches", len(w.r.Spec.Receivers), len(w.leaves)),
-			Want: fmt.Sprintf("receivers that a tree can reach with at most %d branches, children and receivers together, at each switch (%v)", most, err), Limit: intent.Limit(most),
+		return api.Refuse([]api.FieldError{{
+			Field: "spec.receivers", Code: api.CodeLimit, Value: fmt.Sprintf("%d receivers behind %d switches", len(w.r.Spec.Receivers), len(w.leaves)),
+			Want: fmt.Sprintf("receivers that a tree can reach with at most %d branches, children and receivers together, at each switch (%v)", most, err), Limit: api.Limit(most),
 		}})
 	}
-	return &intent.Error{Code: intent.CodeNotPlannable, Message: fmt.Sprintf("no tree can be made: %v", err)}
+	return &api.Error{Code: api.CodeNotPlannable, Message: fmt.Sprintf("no tree can be made: %v", err)}
 }
 
 // build fills the tree in.
@@ -339,7 +339,7 @@ func (w *placeWork) build(epoch uint32, turn uint8) (*Placement, error) {
 		}
 		var err error
 		if node.SID, err = treeSID(s.node, w.n.Inventory.SIDs.FunctionBase, p.Group, sidTurn); err != nil {
-			return nil, &intent.Error{Code: intent.CodeNotPlannable, Message: err.Error()}
+			return nil, &api.Error{Code: api.CodeNotPlannable, Message: err.Error()}
 		}
 		var branch PlacedBranch
 		if s.parent >= 0 {
@@ -376,7 +376,7 @@ func (w *placeWork) connect(p *Placement, at int) (PlacedBranch, error) {
 		down, ok1 := w.n.hop(up.sw, s.links[0])
 		back, ok2 := w.n.hop(s.sw, w.n.graph.Reverse(s.links[0]))
 		if !ok1 || !ok2 {
-			return b, &intent.Error{Code: intent.CodeNotPlannable, Message: fmt.Sprintf("link %s between %s and %s has no known port or MAC", s.links[0].ID, up.sw.Name, s.sw.Name)}
+			return b, &api.Error{Code: api.CodeNotPlannable, Message: fmt.Sprintf("link %s between %s and %s has no known port or MAC", s.links[0].ID, up.sw.Name, s.sw.Name)}
 		}
 		b.Port, b.Neighbor, b.Ingress = down.port, down.neighbor, []uint32{down.port}
 		node.UpstreamPort, node.UpstreamNeighbor = back.port, back.neighbor
@@ -385,7 +385,7 @@ func (w *placeWork) connect(p *Placement, at int) (PlacedBranch, error) {
 	// Not adjacent: both ways are routed, so answers may come in anywhere.
 	sid, ok := decapsulation(up.node)
 	if !ok {
-		return b, &intent.Error{Code: intent.CodeNotPlannable, Message: fmt.Sprintf("%s advertises no End.DT6 SID, which answers of %s would be sent to: it is not adjacent", up.sw.Name, s.sw.Name)}
+		return b, &api.Error{Code: api.CodeNotPlannable, Message: fmt.Sprintf("%s advertises no End.DT6 SID, which answers of %s would be sent to: it is not adjacent", up.sw.Name, s.sw.Name)}
 	}
 	node.ParentSID = sid
 	down, err := w.routed(up, s)
@@ -412,10 +412,10 @@ func (w *placeWork) routed(from, to *skeleton) (hop, error) {
 			}
 		}
 	}
-	return hop{}, &intent.Error{Code: intent.CodeNotPlannable, Message: fmt.Sprintf("the first link from %s to %s has no known port or MAC", from.sw.Name, to.sw.Name)}
+	return hop{}, &api.Error{Code: api.CodeNotPlannable, Message: fmt.Sprintf("the first link from %s to %s has no known port or MAC", from.sw.Name, to.sw.Name)}
 }
 
-func (w *placeWork) receiver(r *intent.Receiver) PlacedBranch {
+func (w *placeWork) receiver(r *api.Receiver) PlacedBranch {
 	h := w.n.hosts[r.Address]
 	way := w.n.hostHop(h.Switch, h)
 	ports := slices.Clone(h.AllPorts())

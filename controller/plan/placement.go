@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -20,17 +20,17 @@ type Placement struct {
 	// Epoch of all its nodes and branches.
 	Epoch uint32 `json:"epoch"`
 
-	Proxy         netip.Addr       `json:"proxy"`
-	DesignatedQPN uint32           `json:"designatedQpn"`
-	InitialPSN    uint32           `json:"initialPsn"`
-	Mode          intent.Mode      `json:"mode"`
-	Objective     intent.Objective `json:"objective"`
-	RewriteSource bool             `json:"rewriteSource"`
-	BaseVA        uint64           `json:"baseVa,omitempty"`
-	CNPWindow     time.Duration    `json:"cnpWindow"`
-	CNPLimit      uint32           `json:"cnpLimit"`
-	NackHoldoff   time.Duration    `json:"nackHoldoff"`
-	Source        PlacedSource     `json:"source"`
+	Proxy         netip.Addr    `json:"proxy"`
+	DesignatedQPN uint32        `json:"designatedQpn"`
+	InitialPSN    uint32        `json:"initialPsn"`
+	Mode          api.Mode      `json:"mode"`
+	Objective     api.Objective `json:"objective"`
+	RewriteSource bool          `json:"rewriteSource"`
+	BaseVA        uint64        `json:"baseVa,omitempty"`
+	CNPWindow     time.Duration `json:"cnpWindow"`
+	CNPLimit      uint32        `json:"cnpLimit"`
+	NackHoldoff   time.Duration `json:"nackHoldoff"`
+	Source        PlacedSource  `json:"source"`
 
 	// Cost is that of the tree when it was computed.
 	Cost uint64 `json:"cost"`
@@ -158,16 +158,16 @@ func (p *Placement) Switches() []string {
 }
 
 // Tree returns the placement as clients see it.
-func (p *Placement) Tree() *intent.Tree {
+func (p *Placement) Tree() *api.Tree {
 	if p == nil {
 		return nil
 	}
-	t := &intent.Tree{Root: p.Nodes[0].Switch, SID: p.Nodes[0].SID, Cost: p.Cost}
+	t := &api.Tree{Root: p.Nodes[0].Switch, SID: p.Nodes[0].SID, Cost: p.Cost}
 	for i := range p.Nodes {
 		n := &p.Nodes[i]
-		node := intent.TreeNode{
+		node := api.TreeNode{
 			Switch: n.Switch, Address: n.Address, SID: n.SID, Behavior: "End.MT", BehaviorCode: uint16(n.Behavior), Upstream: n.UpstreamPort, TunnelledTo: n.ParentSID,
-			Branches: make([]intent.TreeBranch, 0, len(n.Branches)),
+			Branches: make([]api.TreeBranch, 0, len(n.Branches)),
 		}
 		if n.HasChildren() {
 			node.Behavior = "End.Replicate"
@@ -176,7 +176,7 @@ func (p *Placement) Tree() *intent.Tree {
 			node.Parent = p.Nodes[n.Parent].Switch
 		}
 		for _, b := range n.Branches {
-			tb := intent.TreeBranch{Index: b.Index, Port: b.Port}
+			tb := api.TreeBranch{Index: b.Index, Port: b.Port}
 			if r := b.Receiver; r != nil {
 				tb.Receiver, tb.QPN = r.Address, r.QPN
 			} else {

@@ -5,10 +5,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weft-sdn/weft/controller/ev"
-	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/internal/sample"
 	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/p4"
 	"github.com/weft-sdn/weft/southbound/entry"
 	"github.com/weft-sdn/weft/topology"
@@ -176,9 +176,9 @@ func TestTreeTakesItsSourceOnly(t *testing.T) {
 	net := sample.Figure1()
 	n := network(net)
 	for _, c := range []struct {
-		mode intent.Mode
+		mode api.Mode
 		want netip.Addr
-	}{{intent.Provisioned, n.nodes["n6"].Loopback}, {intent.Inband, net.Address("s1")}} {
+	}{{api.Provisioned, n.nodes["n6"].Loopback}, {api.Inband, net.Address("s1")}} {
 		spec := net.Spec(1, "s1", "r1", "r3", "r5")
 		spec.Mode = c.mode
 		p, err := n.Place(Request{Name: "g", Group: 1, Spec: &spec, Epoch: 1})

@@ -3,7 +3,7 @@ package resource
 import (
 	"fmt"
 
-	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/api"
 )
 
 // Precondition is what a change of a resource depends on. The zero value is
@@ -21,21 +21,21 @@ type Precondition struct {
 // nothing changes.
 type Trial struct {
 	// Changes are the updates of switches that would follow, by switch.
-	Changes []intent.SwitchChange
+	Changes []api.SwitchChange
 }
 
 // Check reports whether a resource may be created or replaced. what names it in
 // messages, as in `tenant "blue"`; version is 0 when there is no such resource.
-// Errors are *intent.Error: CodeExists, or CodeVersion, also for a version of
+// Errors are *api.Error: CodeExists, or CodeVersion, also for a version of
 // what does not exist (RFC 9110 section 13.1.1).
 func (p Precondition) Check(what string, version uint64) error {
 	switch {
 	case p.Absent && version != 0:
-		return &intent.Error{Code: intent.CodeExists, Message: what + " exists"}
+		return &api.Error{Code: api.CodeExists, Message: what + " exists"}
 	case p.Version != 0 && version == 0:
-		return &intent.Error{Code: intent.CodeVersion, Message: fmt.Sprintf("%s has no version %d", what, p.Version)}
+		return &api.Error{Code: api.CodeVersion, Message: fmt.Sprintf("%s has no version %d", what, p.Version)}
 	case p.Version != 0 && p.Version != version:
-		return &intent.Error{Code: intent.CodeVersion, Message: fmt.Sprintf("%s has version %d, not %d", what, version, p.Version)}
+		return &api.Error{Code: api.CodeVersion, Message: fmt.Sprintf("%s has version %d, not %d", what, version, p.Version)}
 	}
 	return nil
 }
@@ -52,5 +52,5 @@ func (p Precondition) CheckExisting(what string, version uint64) error {
 
 // NotFound is the error of a resource that does not exist.
 func NotFound(what string) error {
-	return &intent.Error{Code: intent.CodeNotFound, Message: "there is no " + what}
+	return &api.Error{Code: api.CodeNotFound, Message: "there is no " + what}
 }

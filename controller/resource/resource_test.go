@@ -7,12 +7,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/store"
 )
 
-func code(err error) intent.Code {
-	var e *intent.Error
+func code(err error) api.Code {
+	var e *api.Error
 	if errors.As(err, &e) {
 		return e.Code
 	}
@@ -25,20 +25,20 @@ func TestPreconditions(t *testing.T) {
 		name        string
 		pre         Precondition
 		version     uint64 // 0: missing
-		put, change intent.Code
+		put, change api.Code
 	}{
-		{"none, missing", Precondition{}, 0, "", intent.CodeNotFound},
+		{"none, missing", Precondition{}, 0, "", api.CodeNotFound},
 		{"none, present", Precondition{}, 3, "", ""},
-		{"absent, missing", Precondition{Absent: true}, 0, "", intent.CodeNotFound},
-		{"absent, present", Precondition{Absent: true}, 3, intent.CodeExists, intent.CodeExists},
-		{"version, missing", Precondition{Version: 3}, 0, intent.CodeVersion, intent.CodeNotFound},
+		{"absent, missing", Precondition{Absent: true}, 0, "", api.CodeNotFound},
+		{"absent, present", Precondition{Absent: true}, 3, api.CodeExists, api.CodeExists},
+		{"version, missing", Precondition{Version: 3}, 0, api.CodeVersion, api.CodeNotFound},
 		{"version, same", Precondition{Version: 3}, 3, "", ""},
-		{"version, older", Precondition{Version: 2}, 3, intent.CodeVersion, intent.CodeVersion},
-		{"version, newer", Precondition{Version: 4}, 3, intent.CodeVersion, intent.CodeVersion},
+		{"version, older", Precondition{Version: 2}, 3, api.CodeVersion, api.CodeVersion},
+		{"version, newer", Precondition{Version: 4}, 3, api.CodeVersion, api.CodeVersion},
 	} {
 		for what, got := range map[string]struct {
 			err  error
-			want intent.Code
+			want api.Code
 		}{"put": {c.pre.Check(`tenant "a"`, c.version), c.put}, "change": {c.pre.CheckExisting(`tenant "a"`, c.version), c.change}} {
 			if code(got.err) != got.want || (got.err == nil) != (got.want == "") {
 				t.Errorf("%s: %s: %v, want %q", c.name, what, got.err, got.want)
@@ -120,7 +120,7 @@ func TestRecords(t *testing.T) {
 	if n := versions.Next(); n != 5 {
 		t.Errorf("version %d is given again", n)
 	}
-	if _, err := next.Find("b"); code(err) != intent.CodeNotFound {
+	if _, err := next.Find("b"); code(err) != api.CodeNotFound {
 		t.Error(err)
 	}
 }

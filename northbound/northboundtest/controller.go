@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller"
-	"github.com/weft-sdn/weft/controller/intent"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/internal/natural"
@@ -20,7 +20,7 @@ import (
 // Began is when everything happened in the fake network.
 var Began = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// Controller keeps groups under the rules of package intent, and programs
+// Controller keeps groups under the rules of package api, and programs
 // nothing. Its switches are n6 and n1, and n9, which is not programmed; its
 // hosts 2001:db8:5::1 (s1, at n6) and 2001:db8:1::1 and ::2 (r1 and r2, at n1).
 // Whoever embeds it says what the state of groups and the entries of tables are.
@@ -29,7 +29,7 @@ type Controller struct {
 	// Snapshot is the topology.
 	Snapshot *topology.Snapshot
 	// Planned, when not nil, gives the status to a group that has been put.
-	Planned func(g *intent.MulticastGroup, created bool)
+	Planned func(g *api.MulticastGroup, created bool)
 	// BeforePut, when not nil, is called by PutGroup before it looks.
 	BeforePut func()
 	// Fail is what Groups and Switches return, nil for no error.
@@ -37,14 +37,14 @@ type Controller struct {
 
 	// Mu guards the fields below it while a server runs.
 	Mu      sync.Mutex
-	Kept    map[string]intent.MulticastGroup
+	Kept    map[string]api.MulticastGroup
 	Version uint64
 	Down    map[string]bool // switches that do not answer
 }
 
 // NewController returns a controller that has no groups.
 func NewController(s *topology.Snapshot) *Controller {
-	return &Controller{lossless: newLossless(), Snapshot: s, Kept: make(map[string]intent.MulticastGroup), Down: make(map[string]bool)}
+	return &Controller{lossless: newLossless(), Snapshot: s, Kept: make(map[string]api.MulticastGroup), Down: make(map[string]bool)}
 }
 
 // Topology returns Snapshot.
@@ -62,7 +62,7 @@ func (f *Controller) Inventory() *inventory.Inventory {
 	return &inv
 }
 
-func (f *Controller) env(except string) intent.Env {
+func (f *Controller) env(except string) api.Env {
 	host := func(a netip.Addr) (string, bool) {
 		h := f.Inventory().Host(a)
 		if h == nil {
@@ -70,8 +70,8 @@ func (f *Controller) env(except string) intent.Env {
 		}
 		return h.Name, true
 	}
-	return intent.Env{
-		Limits: intent.StandardLimits(), Host: host,
+	return api.Env{
+		Limits: api.StandardLimits(), Host: host,
 		Taken: func(a netip.Addr) (string, bool) {
 			name, ok := host(a)
 			return "the address of host " + name, ok
@@ -88,32 +88,32 @@ func (f *Controller) env(except string) intent.Env {
 }
 
 // Groups returns the groups, ordered by name.
-func (f *Controller) Groups(context.Context) ([]intent.MulticastGroup, error) {
+func (f *Controller) Groups(context.Context) ([]api.MulticastGroup, error) {
 	f.Mu.Lock()
 	defer f.Mu.Unlock()
 	if f.Fail != nil {
 		return nil, f.Fail
 	}
-	return slices.SortedFunc(maps.Values(f.Kept), func(a, b intent.MulticastGroup) int {
+	return slices.SortedFunc(maps.Values(f.Kept), func(a, b api.MulticastGroup) int {
 		return natural.Compare(a.Name, b.Name)
 	}), nil
 }
 
 // Group returns a group.
-func (f *Controller) Group(_ context.Context, name string) (intent.MulticastGroup, error) {
+func (f *Controller) Group(_ context.Context, name string) (api.MulticastGroup, error) {
 	f.Mu.Lock()
 	defer f.Mu.Unlock()
 	return f.find(name, resource.Precondition{})
 }
 
 // find returns a group that exists and meets a precondition. f.Mu is held.
-func (f *Controller) find(name string, pre resource.Precondition) (intent.MulticastGroup, error) {
+func (f *Controller) find(name string, pre resource.Precondition) (api.MulticastGroup, error) {
 	g := f.Kept[name]
 	return g, pre.CheckExisting(fmt.Sprintf("multicast group %q", name), g.Version)
 }
 
 // PutGroup creates a group or replaces its spec.
-func (f *Controller) PutGroup(_ context.Context, name string, spec intent.Spec, pre resource.Precondition) (intent.MulticastGroup, bool, error) {
+func (f *Controller) PutGroup(_ context.Context, name string, spec api.Spec, pre resource.Precondition) (api.MulticastGroup, bool, error) {
 	if f.BeforePut != nil {
 		f.BeforePut()
 	}
@@ -123,13 +123,13 @@ func (f *Controller) PutGroup(_ context.Context, name string, spec intent.Spec, 
 	created := !known
 	err := pre.Check(fmt.Sprintf("multicast group %q", name), g.Version)
 	if err == nil && created {
-		err = intent.ValidateName(name)
+		err = api.ValidateName(name)
 	}
 	if err != nil {
 		return g, false, err
 	}
-	spec = intent.StandardDefaults().Complete(spec)
-	if err := intent.Validate(&spec, f.env(name)); err != nil {
+	spec = api.StandardDefaults().Complete(spec)
+	if err := api.Validate(&spec, f.env(name)); err != nil {
 		return g, false, err
 	}
 	if !created && spec.Equal(&g.Spec) {
@@ -137,7 +137,7 @@ func (f *Controller) PutGroup(_ context.Context, name string, spec intent.Spec, 
 	}
 	f.Version++
 	if created {
-		g = intent.MulticastGroup{Name: name, Created: Began, Status: intent.Status{Index: 1, Epoch: 7, Limits: intent.StandardLimits()}}
+		g = api.MulticastGroup{Name: name, Created: Began, Status: api.Status{Index: 1, Epoch: 7, Limits: api.StandardLimits()}}
 	}
 	g.Spec, g.Version, g.Status.ObservedVersion = spec, f.Version, f.Version
 	if f.Planned != nil {
@@ -145,7 +145,7 @@ func (f *Controller) PutGroup(_ context.Context, name string, spec intent.Spec, 
 	}
 	if pre.Trial != nil {
 		f.Version--
-		pre.Trial.Changes = []intent.SwitchChange{{Switch: "n1", Updates: []intent.EntityUpdate{
+		pre.Trial.Changes = []api.SwitchChange{{Switch: "n1", Updates: []api.EntityUpdate{
 			{Type: "insert", Entity: "mt_group/group=1 -> set_group_state(epoch=7)"}, {Type: "delete", Entity: "multicast/64"},
 		}}}
 		return g, created, nil
@@ -166,7 +166,7 @@ func (f *Controller) DeleteGroup(_ context.Context, name string, pre resource.Pr
 }
 
 // ResetGroup gives a group the next epoch.
-func (f *Controller) ResetGroup(_ context.Context, name string, pre resource.Precondition) (intent.MulticastGroup, error) {
+func (f *Controller) ResetGroup(_ context.Context, name string, pre resource.Precondition) (api.MulticastGroup, error) {
 	f.Mu.Lock()
 	defer f.Mu.Unlock()
 	g, err := f.find(name, pre)
@@ -203,16 +203,16 @@ func (f *Controller) Reach(sw string) error {
 	defer f.Mu.Unlock()
 	switch {
 	case sw != "n1" && sw != "n6":
-		return &intent.Error{Code: intent.CodeNotFound, Message: fmt.Sprintf("there is no switch %q", sw)}
+		return &api.Error{Code: api.CodeNotFound, Message: fmt.Sprintf("there is no switch %q", sw)}
 	case f.Down[sw]:
-		return &intent.Error{Code: intent.CodeUnavailable, Message: sw + " is not connected"}
+		return &api.Error{Code: api.CodeUnavailable, Message: sw + " is not connected"}
 	}
 	return nil
 }
 
 // NoTable is the error of asking for a table that there is not.
 func NoTable(sw, table string) error {
-	return &intent.Error{Code: intent.CodeNotFound, Message: fmt.Sprintf("%s has no table %q", sw, table)}
+	return &api.Error{Code: api.CodeNotFound, Message: fmt.Sprintf("%s has no table %q", sw, table)}
 }
 
 // Tables returns two tables.

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/resource"
 )
 
@@ -17,17 +17,17 @@ import (
 type lossless struct {
 	mu       sync.Mutex
 	version  uint64
-	policies map[string]intent.SRv6Policy
-	tenants  map[string]intent.Tenant
-	requests map[string]intent.PFCPolicy
+	policies map[string]api.SRv6Policy
+	tenants  map[string]api.Tenant
+	requests map[string]api.PFCPolicy
 }
 
 func newLossless() *lossless {
-	return &lossless{policies: make(map[string]intent.SRv6Policy), tenants: make(map[string]intent.Tenant), requests: make(map[string]intent.PFCPolicy)}
+	return &lossless{policies: make(map[string]api.SRv6Policy), tenants: make(map[string]api.Tenant), requests: make(map[string]api.PFCPolicy)}
 }
 
-func (l *lossless) env(except string) intent.PFCEnv {
-	return intent.PFCEnv{
+func (l *lossless) env(except string) api.PFCEnv {
+	return api.PFCEnv{
 		MaxSlice: 255,
 		Switch: func(name string) (managed, known bool) {
 			return name == "n1" || name == "n6", name == "n1" || name == "n6" || name == "n9"
@@ -36,8 +36,8 @@ func (l *lossless) env(except string) intent.PFCEnv {
 		Attached: func(_ string, port uint32) ([]netip.Prefix, bool) {
 			return []netip.Prefix{netip.MustParsePrefix("2001:db8::/32")}, port == 11
 		},
-		SRv6Policy: func(name string) (intent.SRv6PolicySpec, bool) { p, ok := l.policies[name]; return p.Spec, ok },
-		Tenant:     func(name string) (intent.TenantSpec, bool) { t, ok := l.tenants[name]; return t.Spec, ok },
+		SRv6Policy: func(name string) (api.SRv6PolicySpec, bool) { p, ok := l.policies[name]; return p.Spec, ok },
+		Tenant:     func(name string) (api.TenantSpec, bool) { t, ok := l.tenants[name]; return t.Spec, ok },
 		OtherSlice: func(slice uint32) (string, bool) {
 			for _, t := range l.tenants {
 				if t.Name != except && t.Spec.Slice == slice {
@@ -59,7 +59,7 @@ func find[R any](kept map[string]R, noun, name string, version func(R) uint64, p
 		v = version(r)
 	}
 	if err = pre.Check(fmt.Sprintf("%s %q", noun, name), v); err == nil && !known {
-		err = intent.ValidateName(name)
+		err = api.ValidateName(name)
 	}
 	return r, known, err
 }
@@ -86,32 +86,32 @@ func one[R any](kept map[string]R, noun, name string) (R, error) {
 	return r, nil
 }
 
-func accepted(version uint64) (intent.Conditions, uint64) {
-	var c intent.Conditions
-	c.Set(intent.Accepted, true, intent.ReasonPlanned, "", Began)
+func accepted(version uint64) (api.Conditions, uint64) {
+	var c api.Conditions
+	c.Set(api.Accepted, true, api.ReasonPlanned, "", Began)
 	return c, version
 }
 
-func policyVersion(p intent.SRv6Policy) uint64 { return p.Version }
-func tenantVersion(t intent.Tenant) uint64     { return t.Version }
-func requestVersion(p intent.PFCPolicy) uint64 { return p.Version }
+func policyVersion(p api.SRv6Policy) uint64 { return p.Version }
+func tenantVersion(t api.Tenant) uint64     { return t.Version }
+func requestVersion(p api.PFCPolicy) uint64 { return p.Version }
 
 // SRv6Policies returns the SRv6 policies.
-func (l *lossless) SRv6Policies(context.Context) ([]intent.SRv6Policy, error) {
+func (l *lossless) SRv6Policies(context.Context) ([]api.SRv6Policy, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Collect(maps.Values(l.policies)), nil
 }
 
 // SRv6Policy returns an SRv6 policy.
-func (l *lossless) SRv6Policy(_ context.Context, name string) (intent.SRv6Policy, error) {
+func (l *lossless) SRv6Policy(_ context.Context, name string) (api.SRv6Policy, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return one(l.policies, "SRv6 policy", name)
 }
 
 // PutSRv6Policy creates or replaces an SRv6 policy.
-func (l *lossless) PutSRv6Policy(_ context.Context, name string, spec intent.SRv6PolicySpec, pre resource.Precondition) (intent.SRv6Policy, bool, error) {
+func (l *lossless) PutSRv6Policy(_ context.Context, name string, spec api.SRv6PolicySpec, pre resource.Precondition) (api.SRv6Policy, bool, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	p, known, err := find(l.policies, "SRv6 policy", name, policyVersion, pre)
@@ -123,7 +123,7 @@ func (l *lossless) PutSRv6Policy(_ context.Context, name string, spec intent.SRv
 		return p, false, err
 	}
 	l.version++
-	p = intent.SRv6Policy{Name: name, Version: l.version, Created: Began, Spec: spec}
+	p = api.SRv6Policy{Name: name, Version: l.version, Created: Began, Spec: spec}
 	p.Status.Conditions, p.Status.ObservedVersion = accepted(l.version)
 	p.Status.Path = []string{spec.Headend, spec.Endpoint}
 	if pre.Trial != nil {
@@ -142,21 +142,21 @@ func (l *lossless) DeleteSRv6Policy(_ context.Context, name string, pre resource
 }
 
 // Tenants returns the tenants.
-func (l *lossless) Tenants(context.Context) ([]intent.Tenant, error) {
+func (l *lossless) Tenants(context.Context) ([]api.Tenant, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Collect(maps.Values(l.tenants)), nil
 }
 
 // Tenant returns a tenant.
-func (l *lossless) Tenant(_ context.Context, name string) (intent.Tenant, error) {
+func (l *lossless) Tenant(_ context.Context, name string) (api.Tenant, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return one(l.tenants, "tenant", name)
 }
 
 // PutTenant creates or replaces a tenant.
-func (l *lossless) PutTenant(_ context.Context, name string, spec intent.TenantSpec, pre resource.Precondition) (intent.Tenant, bool, error) {
+func (l *lossless) PutTenant(_ context.Context, name string, spec api.TenantSpec, pre resource.Precondition) (api.Tenant, bool, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	t, known, err := find(l.tenants, "tenant", name, tenantVersion, pre)
@@ -168,7 +168,7 @@ func (l *lossless) PutTenant(_ context.Context, name string, spec intent.TenantS
 		return t, false, err
 	}
 	l.version++
-	t = intent.Tenant{Name: name, Version: l.version, Created: Began, Spec: spec}
+	t = api.Tenant{Name: name, Version: l.version, Created: Began, Spec: spec}
 	t.Status.Conditions, t.Status.ObservedVersion = accepted(l.version)
 	t.Status.VRF = 1
 	if pre.Trial != nil {
@@ -187,14 +187,14 @@ func (l *lossless) DeleteTenant(_ context.Context, name string, pre resource.Pre
 }
 
 // PFCPolicies returns the PFC policies.
-func (l *lossless) PFCPolicies(context.Context) ([]intent.PFCPolicy, error) {
+func (l *lossless) PFCPolicies(context.Context) ([]api.PFCPolicy, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Collect(maps.Values(l.requests)), nil
 }
 
 // PFCPolicy returns a PFC policy.
-func (l *lossless) PFCPolicy(_ context.Context, name string) (intent.PFCPolicy, error) {
+func (l *lossless) PFCPolicy(_ context.Context, name string) (api.PFCPolicy, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return one(l.requests, "PFC policy", name)
@@ -202,11 +202,11 @@ func (l *lossless) PFCPolicy(_ context.Context, name string) (intent.PFCPolicy, 
 
 // PutPFCPolicy creates or replaces a PFC policy, which has a node with a pause in
 // force and a tunnel.
-func (l *lossless) PutPFCPolicy(_ context.Context, name string, spec intent.PFCPolicySpec, pre resource.Precondition) (intent.PFCPolicy, bool, error) {
+func (l *lossless) PutPFCPolicy(_ context.Context, name string, spec api.PFCPolicySpec, pre resource.Precondition) (api.PFCPolicy, bool, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	p, known, err := find(l.requests, "PFC policy", name, requestVersion, pre)
-	spec = intent.StandardPFCDefaults().Complete(spec)
+	spec = api.StandardPFCDefaults().Complete(spec)
 	if err == nil {
 		err = spec.Validate(l.env(name))
 	}
@@ -214,13 +214,13 @@ func (l *lossless) PutPFCPolicy(_ context.Context, name string, spec intent.PFCP
 		return p, false, err
 	}
 	l.version++
-	p = intent.PFCPolicy{Name: name, Version: l.version, Created: Began, Spec: spec}
+	p = api.PFCPolicy{Name: name, Version: l.version, Created: Began, Spec: spec}
 	p.Status.Conditions, p.Status.ObservedVersion = accepted(l.version)
-	p.Status.Nodes = []intent.PFCNode{{
-		Switch: "n6", Port: 2, Priority: 3, Watermarks: intent.Watermarks{Buffer: spec.Buffer, Headroom: 4096, XOFF: 65536, XON: 32768, RTT: intent.Duration(20_000_000), Rate: 100_000_000_000, Measured: true},
-		Queue: &intent.PFCQueue{Paused: true, PausedFor: intent.Duration(1_000_000), Held: 4096, MaxHeld: 8192, PausesReceived: 2, XOFFSent: 1, LastXOFF: Began, At: Began},
+	p.Status.Nodes = []api.PFCNode{{
+		Switch: "n6", Port: 2, Priority: 3, Watermarks: api.Watermarks{Buffer: spec.Buffer, Headroom: 4096, XOFF: 65536, XON: 32768, RTT: api.Duration(20_000_000), Rate: 100_000_000_000, Measured: true},
+		Queue: &api.PFCQueue{Paused: true, PausedFor: api.Duration(1_000_000), Held: 4096, MaxHeld: 8192, PausesReceived: 2, XOFFSent: 1, LastXOFF: Began, At: Began},
 	}}
-	p.Status.Tunnels = []intent.PFCTunnel{{ID: 1, From: "n1", To: "n6", Segments: []intent.SegmentStatus{}, Mode: spec.Tunnel, State: intent.TunnelUp, RTT: intent.Duration(20_000_000), Sent: 10}}
+	p.Status.Tunnels = []api.PFCTunnel{{ID: 1, From: "n1", To: "n6", Segments: []api.SegmentStatus{}, Mode: spec.Tunnel, State: api.TunnelUp, RTT: api.Duration(20_000_000), Sent: 10}}
 	if pre.Trial != nil {
 		l.version--
 		return p, !known, nil

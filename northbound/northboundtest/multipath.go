@@ -10,9 +10,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/weft-sdn/weft/controller/ev"
-	"github.com/weft-sdn/weft/controller/intent"
-	"github.com/weft-sdn/weft/controller/multipath"
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/mrc"
+	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/topology"
@@ -24,12 +24,12 @@ import (
 type Multipath struct {
 	// mu guards the fields below it.
 	mu       sync.Mutex
-	core     *multipath.Core
+	core     *mrc.Core
 	now      time.Duration
 	version  uint64
-	profiles map[string]intent.EVProfile
-	cc       map[string]intent.CCProfile
-	admins   map[multipath.Target]intent.Admin
+	profiles map[string]api.EVProfile
+	cc       map[string]api.CCProfile
+	admins   map[mrc.Target]api.Admin
 	held     map[string]*hostapi.State
 	stubborn map[string]bool // hosts that apply nothing any more
 }
@@ -54,14 +54,14 @@ func NewFabric(mode ev.Mode) (*Multipath, *topology.Snapshot) {
 		}
 	}
 	snap := b.Build()
-	cfg := multipath.Defaults()
+	cfg := mrc.Defaults()
 	cfg.Epoch, cfg.Format, cfg.CCProfile = 0xE, ev.Format{Mode: mode}, "standard"
 	cfg.ProbeRate, cfg.HostProbeRate, cfg.FirstRound = 200, 100, 100*time.Millisecond
-	core, err := multipath.New(cfg)
+	core, err := mrc.New(cfg)
 	must(err)
 	m := &Multipath{
-		core: core, profiles: make(map[string]intent.EVProfile), cc: make(map[string]intent.CCProfile),
-		admins: make(map[multipath.Target]intent.Admin), held: make(map[string]*hostapi.State), stubborn: make(map[string]bool),
+		core: core, profiles: make(map[string]api.EVProfile), cc: make(map[string]api.CCProfile),
+		admins: make(map[mrc.Target]api.Admin), held: make(map[string]*hostapi.State), stubborn: make(map[string]bool),
 	}
 	core.Tick(0)
 	core.SetTopology(snap)
@@ -77,7 +77,7 @@ func NewFabric(mode ev.Mode) (*Multipath, *topology.Snapshot) {
 		for p := range ports {
 			ports[p] = uint32(101 + i)
 		}
-		must(core.PutHost(multipath.Host{Name: fmt.Sprint("h", i+1), Address: netip.MustParseAddr(fmt.Sprintf("2001:db8:1::%d", i+1)), At: at, LeafPorts: ports}))
+		must(core.PutHost(mrc.Host{Name: fmt.Sprint("h", i+1), Address: netip.MustParseAddr(fmt.Sprintf("2001:db8:1::%d", i+1)), At: at, LeafPorts: ports}))
 	}
 	for i := 1; i <= 3; i++ {
 		caps := ev.Unlimited()
@@ -185,7 +185,7 @@ func (m *Multipath) Lossy(id topology.LinkID) error {
 	return nil
 }
 
-func evsOf(p *multipath.ProfileStatus) []hostapi.EV {
+func evsOf(p *mrc.ProfileStatus) []hostapi.EV {
 	if p.Built.Profile.Mode == hostapi.ModeExplicit {
 		return p.Built.Profile.EVs
 	}
@@ -230,48 +230,48 @@ func (m *Multipath) next() uint64 {
 }
 
 func missing(format string, args ...any) error {
-	return &intent.Error{Code: intent.CodeNotFound, Message: fmt.Sprintf(format, args...)}
+	return &api.Error{Code: api.CodeNotFound, Message: fmt.Sprintf(format, args...)}
 }
 
 // Began is when everything began.
 func (m *Multipath) Began() time.Time { return Began }
 
 // Fabric returns what is known of the fabric.
-func (m *Multipath) Fabric(context.Context) (multipath.FabricStatus, error) {
+func (m *Multipath) Fabric(context.Context) (mrc.FabricStatus, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.core.Fabric(), nil
 }
 
 // EVProfiles returns a page of profiles.
-func (m *Multipath) EVProfiles(_ context.Context, f multipath.ProfileFilter, p multipath.Page) ([]multipath.EVProfile, bool, error) {
+func (m *Multipath) EVProfiles(_ context.Context, f mrc.ProfileFilter, p mrc.Page) ([]mrc.EVProfile, bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	items, more := m.core.ProfilePage(f, p)
-	out := make([]multipath.EVProfile, len(items))
+	out := make([]mrc.EVProfile, len(items))
 	for i, st := range items {
-		out[i] = multipath.EVProfile{EVProfile: m.profiles[st.Name], Status: st}
+		out[i] = mrc.EVProfile{EVProfile: m.profiles[st.Name], Status: st}
 	}
 	return out, more, nil
 }
 
-func (m *Multipath) profile(name string) (multipath.EVProfile, error) {
+func (m *Multipath) profile(name string) (mrc.EVProfile, error) {
 	st, ok := m.core.Profile(name)
 	if !ok {
-		return multipath.EVProfile{}, missing("there is no EV profile %q", name)
+		return mrc.EVProfile{}, missing("there is no EV profile %q", name)
 	}
-	return multipath.EVProfile{EVProfile: m.profiles[name], Status: st}, nil
+	return mrc.EVProfile{EVProfile: m.profiles[name], Status: st}, nil
 }
 
 // EVProfile returns a profile.
-func (m *Multipath) EVProfile(_ context.Context, name string) (multipath.EVProfile, error) {
+func (m *Multipath) EVProfile(_ context.Context, name string) (mrc.EVProfile, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.profile(name)
 }
 
 // PutEVProfile overrides a profile.
-func (m *Multipath) PutEVProfile(_ context.Context, name string, spec intent.EVProfileSpec, pre resource.Precondition) (multipath.EVProfile, error) {
+func (m *Multipath) PutEVProfile(_ context.Context, name string, spec api.EVProfileSpec, pre resource.Precondition) (mrc.EVProfile, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	p, err := m.profile(name)
@@ -281,11 +281,11 @@ func (m *Multipath) PutEVProfile(_ context.Context, name string, spec intent.EVP
 	if err != nil || p.Version != 0 && p.Spec == spec {
 		return p, err
 	}
-	env := intent.EVProfileEnv{HasCCProfile: func(name string) bool { _, ok := m.cc[name]; return ok }}
+	env := api.EVProfileEnv{HasCCProfile: func(name string) bool { _, ok := m.cc[name]; return ok }}
 	if spec.MaxEVs == 0 && p.Status.Built != nil {
 		env.Count = p.Status.Built.Profile.Count
 	}
-	if err := intent.ValidateEVProfile(&spec, env); err != nil {
+	if err := api.ValidateEVProfile(&spec, env); err != nil {
 		return p, err
 	}
 	if pre.Trial != nil {
@@ -293,19 +293,19 @@ func (m *Multipath) PutEVProfile(_ context.Context, name string, spec intent.EVP
 		return p, nil
 	}
 	if err := m.core.SetOverride(name, override(spec)); err != nil {
-		return p, &intent.Error{Code: intent.CodeNotPlannable, Message: err.Error()}
+		return p, &api.Error{Code: api.CodeNotPlannable, Message: err.Error()}
 	}
 	created := p.Created
 	if created.IsZero() {
 		created = Began
 	}
-	m.profiles[name] = intent.EVProfile{Name: name, Version: m.next(), Created: created, Spec: spec}
+	m.profiles[name] = api.EVProfile{Name: name, Version: m.next(), Created: created, Spec: spec}
 	m.settle()
 	return m.profile(name)
 }
 
-func override(s intent.EVProfileSpec) multipath.Override {
-	return multipath.Override{Mode: s.Mode.HostMode(), MaxEVs: s.MaxEVs, MinActive: s.MinActive, CC: s.CCProfile}
+func override(s api.EVProfileSpec) mrc.Override {
+	return mrc.Override{Mode: s.Mode.HostMode(), MaxEVs: s.MaxEVs, MinActive: s.MinActive, CC: s.CCProfile}
 }
 
 // DeleteEVProfile makes a profile what the configuration says.
@@ -320,20 +320,20 @@ func (m *Multipath) DeleteEVProfile(_ context.Context, name string, pre resource
 		return err
 	}
 	delete(m.profiles, name)
-	err = m.core.SetOverride(name, multipath.Override{})
+	err = m.core.SetOverride(name, mrc.Override{})
 	m.settle()
 	return err
 }
 
 // CCProfiles returns the CC profiles.
-func (m *Multipath) CCProfiles(context.Context) ([]intent.CCProfile, error) {
+func (m *Multipath) CCProfiles(context.Context) ([]api.CCProfile, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Collect(maps.Values(m.cc)), nil
 }
 
 // CCProfile returns a CC profile.
-func (m *Multipath) CCProfile(_ context.Context, name string) (intent.CCProfile, error) {
+func (m *Multipath) CCProfile(_ context.Context, name string) (api.CCProfile, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	p, ok := m.cc[name]
@@ -344,21 +344,21 @@ func (m *Multipath) CCProfile(_ context.Context, name string) (intent.CCProfile,
 }
 
 // PutCCProfile creates or replaces a CC profile.
-func (m *Multipath) PutCCProfile(_ context.Context, name string, spec intent.CCProfileSpec, pre resource.Precondition) (intent.CCProfile, bool, error) {
+func (m *Multipath) PutCCProfile(_ context.Context, name string, spec api.CCProfileSpec, pre resource.Precondition) (api.CCProfile, bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	p, known := m.cc[name]
 	spec = spec.Complete()
-	if err := errors.Join(pre.Check(fmt.Sprintf("CC profile %q", name), p.Version), intent.ValidateCCProfile(name, &spec)); err != nil {
+	if err := errors.Join(pre.Check(fmt.Sprintf("CC profile %q", name), p.Version), api.ValidateCCProfile(name, &spec)); err != nil {
 		return p, false, err
 	}
 	if known && p.Spec == spec {
 		return p, false, nil
 	}
 	if pre.Trial != nil {
-		return intent.CCProfile{Name: name, Version: m.version + 1, Created: Began, Spec: spec}, !known, nil
+		return api.CCProfile{Name: name, Version: m.version + 1, Created: Began, Spec: spec}, !known, nil
 	}
-	p = intent.CCProfile{Name: name, Version: m.next(), Created: Began, Spec: spec}
+	p = api.CCProfile{Name: name, Version: m.next(), Created: Began, Spec: spec}
 	m.cc[name] = p
 	m.tellCC()
 	return p, !known, nil
@@ -377,7 +377,7 @@ func (m *Multipath) DeleteCCProfile(_ context.Context, name string, pre resource
 	}
 	for _, by := range slices.Sorted(maps.Keys(m.profiles)) {
 		if m.profiles[by].Spec.CCProfile == name {
-			return &intent.Error{Code: intent.CodeConflict, Message: fmt.Sprintf("CC profile %q is that of EV profile %q", name, by)}
+			return &api.Error{Code: api.CodeConflict, Message: fmt.Sprintf("CC profile %q is that of EV profile %q", name, by)}
 		}
 	}
 	delete(m.cc, name)
@@ -394,13 +394,13 @@ func (m *Multipath) tellCC() {
 	m.settle()
 }
 
-func (m *Multipath) host(st multipath.HostStatus) multipath.HostResource {
-	h := multipath.HostResource{HostStatus: st, Ports: make([]intent.Admin, len(st.At)+1)}
+func (m *Multipath) host(st mrc.HostStatus) mrc.HostResource {
+	h := mrc.HostResource{HostStatus: st, Ports: make([]api.Admin, len(st.At)+1)}
 	for port := 1; port < len(h.Ports); port++ {
-		h.Ports[port] = m.admins[multipath.Target{Host: st.Name, Port: uint8(port)}]
+		h.Ports[port] = m.admins[mrc.Target{Host: st.Name, Port: uint8(port)}]
 	}
 	if st.Hello.Instance != 0 {
-		h.Session = multipath.Session{Since: Began, Held: hostapi.Version{Epoch: 0xE, Number: st.Applied}, Current: st.Applied == st.Set}
+		h.Session = mrc.Session{Since: Began, Held: hostapi.Version{Epoch: 0xE, Number: st.Applied}, Current: st.Applied == st.Set}
 	}
 	if m.stubborn[st.Name] {
 		h.Session.Refusals = []hostapi.Refused{{Version: hostapi.Version{Epoch: 0xE, Number: st.Set}, Code: hostapi.CodeBusy, Field: "set_profiles[a1:b1]", Reason: "the device is busy"}}
@@ -409,7 +409,7 @@ func (m *Multipath) host(st multipath.HostStatus) multipath.HostResource {
 }
 
 // Hosts returns a page of hosts.
-func (m *Multipath) Hosts(_ context.Context, p multipath.Page) (out []multipath.HostResource, more bool, err error) {
+func (m *Multipath) Hosts(_ context.Context, p mrc.Page) (out []mrc.HostResource, more bool, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	items, more := m.core.HostPage(p)
@@ -420,12 +420,12 @@ func (m *Multipath) Hosts(_ context.Context, p multipath.Page) (out []multipath.
 }
 
 // Host returns a host.
-func (m *Multipath) Host(_ context.Context, name string) (multipath.HostResource, error) {
+func (m *Multipath) Host(_ context.Context, name string) (mrc.HostResource, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	st, ok := m.core.Host(name)
 	if !ok {
-		return multipath.HostResource{}, missing("there is no host %q", name)
+		return mrc.HostResource{}, missing("there is no host %q", name)
 	}
 	return m.host(st), nil
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/topology"
 )
@@ -46,10 +46,10 @@ func ring() (inventory.Inventory, *topology.Snapshot) {
 }
 
 // conditionOf returns a condition of a PFC policy as the API shows it, and the circle it shows.
-func (r *running) conditionOf(name string, which intent.ConditionType) (c intent.Condition, cycle []string) {
+func (r *running) conditionOf(name string, which api.ConditionType) (c api.Condition, cycle []string) {
 	r.t.Helper()
 	status, _, body := r.send(http.MethodGet, "/v1/pfc-policies/"+name, "", nil)
-	var p intent.PFCPolicy
+	var p api.PFCPolicy
 	if err := json.Unmarshal(body, &p); status != http.StatusOK || err != nil {
 		r.t.Fatalf("%s: %d %s, %v", name, status, body, err)
 	}
@@ -90,7 +90,7 @@ func TestCycleOverHTTP(t *testing.T) {
 	before := r.state()
 	status, body := post("pfc-policies", "p3", lossless("three"))
 	var problem struct{ Code, Field, Detail string }
-	if err := json.Unmarshal(body, &problem); err != nil || status != http.StatusConflict || problem.Code != string(intent.CodeConflict) || problem.Field != "spec.allowCycle" {
+	if err := json.Unmarshal(body, &problem); err != nil || status != http.StatusConflict || problem.Code != string(api.CodeConflict) || problem.Field != "spec.allowCycle" {
 		t.Fatalf("%d %s, %v", status, body, err)
 	}
 	for _, queue := range []string{"a/1/3", "b/1/3", "c/1/3"} {
@@ -103,7 +103,7 @@ func TestCycleOverHTTP(t *testing.T) {
 	if changed := before.changed(&after); len(changed) > 0 {
 		t.Errorf("refused, and has changed %v", changed)
 	}
-	if c, cycle := r.conditionOf("p1", intent.Degraded); c.Status || len(cycle) != 0 {
+	if c, cycle := r.conditionOf("p1", api.Degraded); c.Status || len(cycle) != 0 {
 		t.Errorf("p1 after the refusal: %+v, %v", c, cycle)
 	}
 	if status, _, _ := r.send(http.MethodGet, "/v1/pfc-policies/p3", "", nil); status != http.StatusNotFound {
@@ -114,12 +114,12 @@ func TestCycleOverHTTP(t *testing.T) {
 	allowed["allowCycle"] = true
 	created("pfc-policies", "p3", allowed)
 	for _, name := range []string{"p1", "p2", "p3"} {
-		c, cycle := r.conditionOf(name, intent.Degraded)
+		c, cycle := r.conditionOf(name, api.Degraded)
 		slices.Sort(cycle)
-		if !c.Status || c.Reason != intent.ReasonDeadlock || !slices.Equal(slices.Compact(cycle), []string{"a/1/3", "b/1/3", "c/1/3"}) {
+		if !c.Status || c.Reason != api.ReasonDeadlock || !slices.Equal(slices.Compact(cycle), []string{"a/1/3", "b/1/3", "c/1/3"}) {
 			t.Errorf("%s: %+v, circle %v", name, c, cycle)
 		}
-		if c, _ := r.conditionOf(name, intent.Accepted); !c.Status {
+		if c, _ := r.conditionOf(name, api.Accepted); !c.Status {
 			t.Errorf("%s: %+v", name, c)
 		}
 	}
@@ -133,7 +133,7 @@ func TestCycleOverHTTP(t *testing.T) {
 		t.Fatalf("%d %s", status, body)
 	}
 	for _, name := range []string{"p1", "p3"} {
-		if c, cycle := r.conditionOf(name, intent.Degraded); c.Reason == intent.ReasonDeadlock || len(cycle) != 0 {
+		if c, cycle := r.conditionOf(name, api.Degraded); c.Reason == api.ReasonDeadlock || len(cycle) != 0 {
 			t.Errorf("%s, opened: %+v, %v", name, c, cycle)
 		}
 	}

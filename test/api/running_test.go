@@ -17,9 +17,9 @@ import (
 	"go.uber.org/goleak"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/controllertest"
-	"github.com/weft-sdn/weft/controller/intent"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/store"
 	"github.com/weft-sdn/weft/northbound"
@@ -116,7 +116,7 @@ func (r *running) isQuiet() bool {
 			done = done && (s.Synced || !s.Managed)
 		}
 		for _, g := range c.Groups() {
-			done = done && g.Status.Is(intent.Programmed)
+			done = done && g.Status.Is(api.Programmed)
 		}
 	})
 	records, _, listErr := r.records.List(r.t.Context(), "groups/")

@@ -10,9 +10,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/inventory"
-	"github.com/weft-sdn/weft/controller/multipath"
+	"github.com/weft-sdn/weft/controller/mrc"
 	"github.com/weft-sdn/weft/controller/store"
 	"github.com/weft-sdn/weft/service"
 	"github.com/weft-sdn/weft/southbound/hosts"
@@ -90,9 +90,9 @@ func (s closSize) close(ctx context.Context, out *report) (err error) {
 	whole, inv := s.build()
 	m := &inv.MRC
 	m.Mode, m.LinkCounts = "stev", 0
-	m.Restore.Hold, m.Restore.Every = 1, intent.Duration(time.Millisecond) // what is back is used when a probe has come through
-	m.Restore.FirstRound = intent.Duration(time.Second)                    // over when the hosts have begun
-	runner, err := multipath.NewRunner(ctx, multipath.Options{Inventory: inv, Epoch: 1, Store: store.NewMemory()})
+	m.Restore.Hold, m.Restore.Every = 1, api.Duration(time.Millisecond) // what is back is used when a probe has come through
+	m.Restore.FirstRound = api.Duration(time.Second)                    // over when the hosts have begun
+	runner, err := mrc.NewRunner(ctx, mrc.Options{Inventory: inv, Epoch: 1, Store: store.NewMemory()})
 	if err != nil {
 		return err
 	}

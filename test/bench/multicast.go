@@ -7,8 +7,8 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller"
-	"github.com/weft-sdn/weft/controller/intent"
 	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/endpoint"
 	"github.com/weft-sdn/weft/lab"
@@ -132,12 +132,12 @@ func multicastTransfer(world *lab.World, control *lab.Control, receivers []strin
 	if err != nil {
 		return 0, err
 	}
-	spec := intent.Spec{
+	spec := api.Spec{
 		ProxyAddress: proxyAddr, DesignatedQPN: designatedQPN,
-		Source: intent.Source{Address: group.Source.Config().Addr, QPN: group.SourceQP.Config().QPN},
+		Source: api.Source{Address: group.Source.Config().Addr, QPN: group.SourceQP.Config().QPN},
 	}
 	for _, r := range group.Receivers {
-		spec.Receivers = append(spec.Receivers, intent.Receiver{Address: r.Host.Config().Addr, QPN: r.QP.Config().QPN})
+		spec.Receivers = append(spec.Receivers, api.Receiver{Address: r.Host.Config().Addr, QPN: r.QP.Config().QPN})
 	}
 	const name = "bench"
 	err = control.Change(func(core *controller.Core) error {
@@ -152,7 +152,7 @@ func multicastTransfer(world *lab.World, control *lab.Control, receivers []strin
 		if err != nil {
 			return false
 		}
-		c := g.Status.Condition(intent.Programmed)
+		c := g.Status.Condition(api.Programmed)
 		return c != nil && c.Status
 	}
 	if !world.Run(world.Now()+transferLimit, programmed) {

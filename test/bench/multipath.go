@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/weft-sdn/weft/controller/ev"
-	"github.com/weft-sdn/weft/controller/multipath"
+	"github.com/weft-sdn/weft/controller/mrc"
+	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/topology"
 )
@@ -47,15 +47,15 @@ func keepingTrue(_ context.Context, out *report) error {
 	whole := b.Build()
 	for _, explicit := range []bool{false, true} {
 		out.tell("multipath: %d switches, %d hosts, explicit EVs: %v", closPlanes*(closLeaves+closSpines), closLeaves*closHosts, explicit)
-		cfg := multipath.Defaults()
+		cfg := mrc.Defaults()
 		cfg.Epoch, cfg.Explicit, cfg.Hold = 1, explicit, 1
-		core, err := multipath.New(cfg)
+		core, err := mrc.New(cfg)
 		if err != nil {
 			return err
 		}
 		for l := range closLeaves {
 			for h := range closHosts {
-				host := multipath.Host{Name: fmt.Sprintf("h%02d-%02d", l, h), Address: netip.AddrFrom16([16]byte{0x20, 1, 0xd, 0xb8, 8: 1, 14: byte(l), 15: byte(h + 1)})}
+				host := mrc.Host{Name: fmt.Sprintf("h%02d-%02d", l, h), Address: netip.AddrFrom16([16]byte{0x20, 1, 0xd, 0xb8, 8: 1, 14: byte(l), 15: byte(h + 1)})}
 				for p := 1; p <= closPlanes; p++ {
 					host.At = append(host.At, leaf(p, l))
 				}
@@ -109,7 +109,7 @@ func keepingTrue(_ context.Context, out *report) error {
 }
 
 // timeLosses takes something from the network again and again, and lets all come back in between.
-func timeLosses(core *multipath.Core, whole *topology.Snapshot, out *report, name, mode string, times int, do func(*topology.Builder, int)) error {
+func timeLosses(core *mrc.Core, whole *topology.Snapshot, out *report, name, mode string, times int, do func(*topology.Builder, int)) error {
 	var took runs
 	var cpu time.Duration
 	told := 0
@@ -145,7 +145,7 @@ func timeLosses(core *multipath.Core, whole *topology.Snapshot, out *report, nam
 			core.Tick(max(next, core.Now()+10*time.Millisecond))
 		}
 		core.Ready()
-		core.Tick(core.Now() + 2*multipath.Defaults().Calm)
+		core.Tick(core.Now() + 2*mrc.Defaults().Calm)
 		core.Ready()
 	}
 	return out.print(figure{bench: "multipath/deny", unit: "ms", value: took.median(), more: []field{

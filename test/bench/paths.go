@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/weft-sdn/weft/controller/ev"
+	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/packet"
 	"github.com/weft-sdn/weft/topology"

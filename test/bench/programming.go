@@ -11,7 +11,7 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/lab"
 )
 
@@ -39,12 +39,12 @@ func programming(ctx context.Context, out *report) (err error) {
 	source, receivers := hosts[0], hosts[1:]
 	var took runs
 	for i := range programRuns {
-		spec := intent.Spec{
+		spec := api.Spec{
 			ProxyAddress: netip.AddrFrom16([16]byte{0x20, 0x01, 0x0d, 0xb8, 0xff, 0xff, 15: byte(i + 1)}), DesignatedQPN: designatedQPN,
-			Source: intent.Source{Address: source.Address, QPN: sourceQPN},
+			Source: api.Source{Address: source.Address, QPN: sourceQPN},
 		}
 		for k, r := range receivers {
-			spec.Receivers = append(spec.Receivers, intent.Receiver{Address: r.Address, QPN: receiverQPN + uint32(k)})
+			spec.Receivers = append(spec.Receivers, api.Receiver{Address: r.Address, QPN: receiverQPN + uint32(k)})
 		}
 		d, err := timeToProgrammed(ctx, live.URL()+"/v1/multicast-groups", fmt.Sprintf("bench-%d", i), spec)
 		if err != nil {
@@ -57,7 +57,7 @@ func programming(ctx context.Context, out *report) (err error) {
 }
 
 // timeToProgrammed posts a group and asks for it until it is programmed.
-func timeToProgrammed(ctx context.Context, url, name string, spec intent.Spec) (time.Duration, error) {
+func timeToProgrammed(ctx context.Context, url, name string, spec api.Spec) (time.Duration, error) {
 	body, err := json.Marshal(map[string]any{"name": name, "spec": spec})
 	if err != nil {
 		return 0, err
@@ -67,7 +67,7 @@ func timeToProgrammed(ctx context.Context, url, name string, spec intent.Spec) (
 	start := time.Now()
 	group, err := exchange(ctx, http.MethodPost, url, body)
 	for err == nil {
-		if c := group.Status.Condition(intent.Programmed); c != nil && c.Status {
+		if c := group.Status.Condition(api.Programmed); c != nil && c.Status {
 			return time.Since(start), nil
 		}
 		select {
@@ -81,7 +81,7 @@ func timeToProgrammed(ctx context.Context, url, name string, spec intent.Spec) (
 }
 
 // exchange sends a request that is answered by a group.
-func exchange(ctx context.Context, method, url string, body []byte) (group intent.MulticastGroup, err error) {
+func exchange(ctx context.Context, method, url string, body []byte) (group api.MulticastGroup, err error) {
 	request, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
 	if err != nil {
 		return group, err

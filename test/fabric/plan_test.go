@@ -8,8 +8,8 @@ import (
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 
-	"github.com/weft-sdn/weft/controller/ev"
 	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/controller/plan"
 	"github.com/weft-sdn/weft/packet"
 	planned "github.com/weft-sdn/weft/southbound/entry"

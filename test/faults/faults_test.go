@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/dataplane/p4rt"
 	"github.com/weft-sdn/weft/test/seeds"
 )
@@ -81,9 +81,9 @@ const kinds = 10
 // story is the scenario of a seed, ready to run.
 func story(seed uint64, cache *p4rt.Cache) (*scenario, error) {
 	kind := seed % kinds
-	o := options{mode: intent.Provisioned, send: kind == 7}
+	o := options{mode: api.Provisioned, send: kind == 7}
 	if seed/kinds%4 == 0 {
-		o.mode = intent.Inband
+		o.mode = api.Inband
 	}
 	if kind == 8 {
 		o.evict = 50 * time.Millisecond

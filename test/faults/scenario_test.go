@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller"
-	"github.com/weft-sdn/weft/controller/intent"
 	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/dataplane/p4rt"
 	"github.com/weft-sdn/weft/endpoint"
@@ -55,7 +55,7 @@ type scenario struct {
 	group   *lab.Group
 	cnps    *cnpSpacing
 	hostile *hostile
-	spec    intent.Spec
+	spec    api.Spec
 	message int
 	// progress is the part of the data, from 0 to 1, that has been acknowledged.
 	progress func() float64
@@ -94,7 +94,7 @@ func (s *scenario) tell(format string, args ...any) {
 
 // options of a scenario.
 type options struct {
-	mode  intent.Mode
+	mode  api.Mode
 	send  bool          // SEND instead of WRITE
 	evict time.Duration // receivers that stall for so long are taken out; 0: never
 }
@@ -143,10 +143,10 @@ func newScenario(seed uint64, cache *p4rt.Cache, o options) (*scenario, error) {
 	s.progress = s.group.Progress
 	s.cnps = &cnpSpacing{world: s.world}
 	s.world.AddTap(s.cnps)
-	s.spec = intent.Spec{
+	s.spec = api.Spec{
 		ProxyAddress: proxy, DesignatedQPN: designatedQPN, InitialPSN: initial, Mode: o.mode,
-		Source:    intent.Source{Address: s.group.Source.Config().Addr, QPN: s.group.SourceQP.Config().QPN},
-		CNPWindow: intent.Duration(cnpWindow), EvictAfter: intent.Duration(o.evict),
+		Source:    api.Source{Address: s.group.Source.Config().Addr, QPN: s.group.SourceQP.Config().QPN},
+		CNPWindow: api.Duration(cnpWindow), EvictAfter: api.Duration(o.evict),
 	}
 	s.control.Events = func(e controller.Event) {
 		if e.Type == controller.ReceiverEvicted {
@@ -154,10 +154,10 @@ func newScenario(seed uint64, cache *p4rt.Cache, o options) (*scenario, error) {
 		}
 	}
 	if s.rng.IntN(2) == 0 {
-		s.spec.Objective = intent.Cost
+		s.spec.Objective = api.Cost
 	}
 	for _, r := range s.group.Receivers {
-		s.spec.Receivers = append(s.spec.Receivers, intent.Receiver{Address: r.Host.Config().Addr, QPN: r.QP.Config().QPN})
+		s.spec.Receivers = append(s.spec.Receivers, api.Receiver{Address: r.Host.Config().Addr, QPN: r.QP.Config().QPN})
 	}
 	s.world.Run(time.Second, s.connected)
 	if err := s.put(); err != nil {
@@ -167,7 +167,7 @@ func newScenario(seed uint64, cache *p4rt.Cache, o options) (*scenario, error) {
 		return nil, fmt.Errorf("the group was not programmed: %v", s.status())
 	}
 
-	if o.mode == intent.Inband {
+	if o.mode == api.Inband {
 		if err := s.group.Encapsulate(s.status().Tree); err != nil {
 			return nil, err
 		}
@@ -213,7 +213,7 @@ func (s *scenario) put() error {
 	})
 }
 
-func (s *scenario) status() *intent.Status {
+func (s *scenario) status() *api.Status {
 	if s.control.Core() == nil {
 		return nil
 	}
@@ -232,7 +232,7 @@ func (s *scenario) programmed() bool {
 	if err != nil || g.Status.ObservedVersion != g.Version {
 		return false
 	}
-	c := g.Status.Condition(intent.Programmed)
+	c := g.Status.Condition(api.Programmed)
 	return c != nil && c.Status
 }
 

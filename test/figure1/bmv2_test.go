@@ -18,8 +18,8 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller"
-	"github.com/weft-sdn/weft/controller/intent"
 	"github.com/weft-sdn/weft/dataplane/p4rt"
 	"github.com/weft-sdn/weft/endpoint"
 	"github.com/weft-sdn/weft/lab"
@@ -86,7 +86,7 @@ func TestFigure1OnBMv2(t *testing.T) {
 		defer client.Close()
 		f.observers[s.Name] = client
 	}
-	for i, mode := range []intent.Mode{intent.Provisioned, intent.Inband} {
+	for i, mode := range []api.Mode{api.Provisioned, api.Inband} {
 		if !t.Run(string(mode), func(t *testing.T) { f.run(t, mode, i) }) {
 			return // what the switches are left with is anybody's guess
 		}
@@ -110,7 +110,7 @@ const (
 )
 
 // run has a new controller make a group, transfers data, and has all sorts of packets pass.
-func (f *figure) run(t *testing.T, mode intent.Mode, round int) {
+func (f *figure) run(t *testing.T, mode api.Mode, round int) {
 	begin := time.Now()
 	ctx, cancel := context.WithTimeout(t.Context(), programTimeout)
 	defer cancel()
@@ -159,7 +159,7 @@ func (f *figure) run(t *testing.T, mode intent.Mode, round int) {
 		return err
 	})
 	made := f.post(ctx, t, live, "figure1", spec(mode, group))
-	if mode == intent.Inband {
+	if mode == api.Inband {
 		do(t, live, func() error { return group.Encapsulate(made.Status.Tree) })
 	}
 	t.Logf("%v: the group is programmed, epoch %d", time.Since(begin), made.Status.Epoch)
@@ -212,7 +212,7 @@ func (f *figure) run(t *testing.T, mode intent.Mode, round int) {
 	f.play(t, c, list)
 	t.Logf("%v: %d samples played, %d frames compared", time.Since(begin), len(list), c.seen)
 	f.compare(t, c)
-	if mode == intent.Inband {
+	if mode == api.Inband {
 		ctx, cancel := context.WithTimeout(t.Context(), programTimeout)
 		defer cancel()
 		f.congest(ctx, t, live, m, c)
@@ -340,15 +340,15 @@ func (f *figure) join(t *testing.T, live *lab.Live) (leave func()) {
 }
 
 // spec asks for what the hosts of a group have.
-func spec(mode intent.Mode, group *lab.Group) intent.Spec {
-	s := intent.Spec{
+func spec(mode api.Mode, group *lab.Group) api.Spec {
+	s := api.Spec{
 		ProxyAddress: group.Config.Proxy, DesignatedQPN: group.Config.DesignatedQPN, InitialPSN: group.Config.InitialPSN, Mode: mode,
-		Source: intent.Source{Address: group.Source.Config().Addr, QPN: group.SourceQP.Config().QPN},
+		Source: api.Source{Address: group.Source.Config().Addr, QPN: group.SourceQP.Config().QPN},
 		// What depends on the time must not show: BMv2's time is the world's, the twins' is not.
-		CNPWindow: intent.Duration(time.Hour), NackHoldoff: intent.Duration(time.Hour),
+		CNPWindow: api.Duration(time.Hour), NackHoldoff: api.Duration(time.Hour),
 	}
 	for _, r := range group.Receivers {
-		s.Receivers = append(s.Receivers, intent.Receiver{Address: r.Host.Config().Addr, QPN: r.QP.Config().QPN})
+		s.Receivers = append(s.Receivers, api.Receiver{Address: r.Host.Config().Addr, QPN: r.QP.Config().QPN})
 	}
 	return s
 }
@@ -356,19 +356,19 @@ func spec(mode intent.Mode, group *lab.Group) intent.Spec {
 const groups = "/v1/multicast-groups"
 
 // post makes a group by one request and waits until it is programmed.
-func (f *figure) post(ctx context.Context, t *testing.T, live *lab.Live, name string, s intent.Spec) intent.MulticastGroup {
+func (f *figure) post(ctx context.Context, t *testing.T, live *lab.Live, name string, s api.Spec) api.MulticastGroup {
 	t.Helper()
 	body, err := json.Marshal(map[string]any{"name": name, "spec": s})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var made intent.MulticastGroup
+	var made api.MulticastGroup
 	f.request(ctx, t, http.MethodPost, live.URL()+groups, body, &made)
 	ticker := time.NewTicker(10 * time.Millisecond)
 	defer ticker.Stop()
 	for {
 		f.request(ctx, t, http.MethodGet, live.URL()+groups+"/"+name, nil, &made)
-		if c := made.Status.Condition(intent.Programmed); c != nil && c.Status {
+		if c := made.Status.Condition(api.Programmed); c != nil && c.Status {
 			return made
 		}
 		select {
@@ -496,9 +496,9 @@ func (f *figure) checkState(t *testing.T, live *lab.Live, m *maker) {
 // each switch on the way tells the controller of its window, and the controller polls it when that is over.
 func (f *figure) congest(ctx context.Context, t *testing.T, live *lab.Live, m *maker, c *comparison) {
 	t.Helper()
-	s := spec(intent.Provisioned, m.group)
+	s := spec(api.Provisioned, m.group)
 	s.ProxyAddress = s.ProxyAddress.Next()
-	s.CNPWindow = intent.Duration(20 * time.Millisecond)
+	s.CNPWindow = api.Duration(20 * time.Millisecond)
 	f.post(ctx, t, live, "congested", s)
 	p := m.frame("R3", packet.CNPHeader(s.DesignatedQPN), 0)
 	p.IPv6.Dst = s.ProxyAddress

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/lab"
 	"github.com/weft-sdn/weft/packet"
 	"github.com/weft-sdn/weft/test/bmv2"
@@ -30,8 +30,8 @@ const some = -1
 type maker struct {
 	network *lab.Network
 	group   *lab.Group
-	mode    intent.Mode
-	tree    *intent.Tree
+	mode    api.Mode
+	tree    *api.Tree
 	epoch   uint32
 	next    uint32 // PSN that the source would send next
 }
@@ -231,7 +231,7 @@ func (m *maker) requests() []sample {
 
 // plainHosts is how many receivers a packet reaches that the source does not encapsulate: none in in-band mode.
 func (m *maker) plainHosts() int {
-	if m.mode == intent.Inband {
+	if m.mode == api.Inband {
 		return 0
 	}
 	return receivers

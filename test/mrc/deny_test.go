@@ -4,9 +4,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/inventory"
-	"github.com/weft-sdn/weft/controller/multipath"
+	"github.com/weft-sdn/weft/controller/mrc"
 	"github.com/weft-sdn/weft/controller/resource"
 )
 
@@ -45,13 +45,13 @@ func TestLinkWithdrawn(t *testing.T) {
 	}
 }
 
-func (f *fabric) linkBetween(a, b string) multipath.LinkStatus {
+func (f *fabric) linkBetween(a, b string) mrc.LinkStatus {
 	f.t.Helper()
-	links, _, err := f.multipath.Links(f.t.Context(), multipath.LinkFilter{Node: a}, multipath.Page{})
+	links, _, err := f.mrc.Links(f.t.Context(), mrc.LinkFilter{Node: a}, mrc.Page{})
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	others, _, err := f.multipath.Links(f.t.Context(), multipath.LinkFilter{Node: b}, multipath.Page{})
+	others, _, err := f.mrc.Links(f.t.Context(), mrc.LinkFilter{Node: b}, mrc.Page{})
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -63,9 +63,9 @@ func (f *fabric) linkBetween(a, b string) multipath.LinkStatus {
 		}
 	}
 	f.t.Fatalf("there is no link between %s and %s", a, b)
-	return multipath.LinkStatus{}
+	return mrc.LinkStatus{}
 }
 
-func (f *fabric) admin(t multipath.Target, s intent.AdminState) error {
-	return f.multipath.SetAdmin(f.t.Context(), t, intent.AdminSpec{Admin: s}, resource.Precondition{})
+func (f *fabric) admin(t mrc.Target, s api.AdminState) error {
+	return f.mrc.SetAdmin(f.t.Context(), t, api.AdminSpec{Admin: s}, resource.Precondition{})
 }

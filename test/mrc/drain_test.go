@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weft-sdn/weft/controller/intent"
-	"github.com/weft-sdn/weft/controller/multipath"
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/mrc"
 	"github.com/weft-sdn/weft/lab"
 )
 
@@ -41,12 +41,12 @@ func TestDrain(t *testing.T) {
 		if tap.n.Load() == 0 {
 			t.Fatal("nothing crosses the link before it is drained")
 		}
-		if err := f.admin(multipath.Target{Link: link.ID}, intent.AdminDrained); err != nil {
+		if err := f.admin(mrc.Target{Link: link.ID}, api.AdminDrained); err != nil {
 			t.Fatal(err)
 		}
 		drained := func() bool {
-			l, err := f.multipath.Link(t.Context(), link.ID)
-			return err == nil && l.Spec.Admin == intent.AdminDrained && len(l.Status.Drains) == 1 && l.Status.Drains[0].Drained
+			l, err := f.mrc.Link(t.Context(), link.ID)
+			return err == nil && l.Spec.Admin == api.AdminDrained && len(l.Status.Drains) == 1 && l.Status.Drains[0].Drained
 		}
 		f.until(time.Second, "the link is drained", drained)
 		if !f.denies("P2-T0-2", "P2-T1-1") {
@@ -69,7 +69,7 @@ func TestDrain(t *testing.T) {
 		f.until(5*time.Second, "the link's back-off is over", func() bool {
 			return f.linkBetween("P2-T0-2", "P2-T1-1").Phase == "up" || f.denies("P2-T0-2", "P2-T1-1")
 		})
-		if err := f.admin(multipath.Target{Link: link.ID}, intent.AdminUp); err != nil {
+		if err := f.admin(mrc.Target{Link: link.ID}, api.AdminUp); err != nil {
 			t.Fatal(err)
 		}
 		f.until(5*time.Second, "the link is used again", f.deniesNothing)
@@ -79,26 +79,26 @@ func TestDrain(t *testing.T) {
 // TestDrainLastPath: what is the last way between hosts is not drained, and nothing has changed.
 func TestDrainLastPath(t *testing.T) {
 	run(t, nil, func(t *testing.T, f *fabric) {
-		if err := f.admin(multipath.Target{Plane: 1}, intent.AdminDrained); err != nil {
+		if err := f.admin(mrc.Target{Plane: 1}, api.AdminDrained); err != nil {
 			t.Fatal(err)
 		}
-		f.until(time.Second, "plane 1 is drained", func() bool { return f.happened(multipath.DrainChanged, "plane 1", "drained") })
+		f.until(time.Second, "plane 1 is drained", func() bool { return f.happened(mrc.DrainChanged, "plane 1", "drained") })
 		states := f.states()
-		var refused *intent.Error
-		for _, last := range []multipath.Target{
+		var refused *api.Error
+		for _, last := range []mrc.Target{
 			{Plane: 2}, {Host: "H1", Port: 2}, {Node: f.linkBetween("P2-T0-1", "P2-T1-1").From},
 		} {
-			if err := f.admin(last, intent.AdminDrained); !errors.As(err, &refused) || refused.Code != intent.CodeLastPath {
-				t.Errorf("%v: %v, want a refusal with %s", last, err, intent.CodeLastPath)
+			if err := f.admin(last, api.AdminDrained); !errors.As(err, &refused) || refused.Code != api.CodeLastPath {
+				t.Errorf("%v: %v, want a refusal with %s", last, err, api.CodeLastPath)
 			}
 		}
-		if err := f.admin(multipath.Target{Link: f.linkBetween("P2-T0-1", "P2-T1-1").ID}, intent.AdminDrained); err != nil {
+		if err := f.admin(mrc.Target{Link: f.linkBetween("P2-T0-1", "P2-T1-1").ID}, api.AdminDrained); err != nil {
 			t.Errorf("one of two links: %v", err)
 		}
-		if err := f.admin(multipath.Target{Link: f.linkBetween("P2-T0-1", "P2-T1-2").ID}, intent.AdminDrained); !errors.As(err, &refused) || refused.Code != intent.CodeLastPath {
+		if err := f.admin(mrc.Target{Link: f.linkBetween("P2-T0-1", "P2-T1-2").ID}, api.AdminDrained); !errors.As(err, &refused) || refused.Code != api.CodeLastPath {
 			t.Errorf("the second of two links: %v", err)
 		}
-		if err := f.admin(multipath.Target{Link: f.linkBetween("P2-T0-1", "P2-T1-1").ID}, intent.AdminUp); err != nil {
+		if err := f.admin(mrc.Target{Link: f.linkBetween("P2-T0-1", "P2-T1-1").ID}, api.AdminUp); err != nil {
 			t.Error(err)
 		}
 		f.until(5*time.Second, "hosts hold what they held", func() bool {
@@ -110,15 +110,15 @@ func TestDrainLastPath(t *testing.T) {
 			return true
 		})
 		for _, p := range f.planes() {
-			if want := map[int]intent.AdminState{1: intent.AdminDrained, 2: intent.AdminUp}[p.Status.Plane]; p.Spec.Admin != want {
+			if want := map[int]api.AdminState{1: api.AdminDrained, 2: api.AdminUp}[p.Status.Plane]; p.Spec.Admin != want {
 				t.Errorf("plane %d is wanted to be %q, want %q", p.Status.Plane, p.Spec.Admin, want)
 			}
 		}
 	})
 }
 
-func (f *fabric) planes() []multipath.PlaneResource {
-	out, err := f.multipath.Planes(f.t.Context())
+func (f *fabric) planes() []mrc.PlaneResource {
+	out, err := f.mrc.Planes(f.t.Context())
 	if err != nil {
 		f.t.Fatal(err)
 	}

@@ -16,9 +16,9 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/weft-sdn/weft/controller"
-	"github.com/weft-sdn/weft/controller/ev"
 	"github.com/weft-sdn/weft/controller/inventory"
-	"github.com/weft-sdn/weft/controller/multipath"
+	"github.com/weft-sdn/weft/controller/mrc"
+	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/controller/store"
 	"github.com/weft-sdn/weft/dataplane/p4rt"
 	"github.com/weft-sdn/weft/endpoint/agent"
@@ -47,7 +47,7 @@ type fabric struct {
 	servers map[string]*bufconn.Listener // P4Runtime, by switch
 
 	controller *controller.Controller
-	multipath  *multipath.Runner
+	mrc        *mrc.Runner
 	stop       func() // ends the controller, and waits
 
 	mu       sync.Mutex
@@ -165,20 +165,20 @@ func (f *fabric) start() {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.multipath, err = multipath.NewRunner(ctx, multipath.Options{Inventory: &f.inv, Epoch: f.election, Store: f.store, Switches: f.controller, Events: f.event})
+	f.mrc, err = mrc.NewRunner(ctx, mrc.Options{Inventory: &f.inv, Epoch: f.election, Store: f.store, Switches: f.controller, Events: f.event})
 	if err != nil {
 		t.Fatal(err)
 	}
 	cfg := service.HostsConfig(&f.inv.MRC)
 	cfg.Epoch = f.election
-	server, err := hosts.New(cfg, f.multipath)
+	server, err := hosts.New(cfg, f.mrc)
 	if err != nil {
 		t.Fatal(err)
 	}
 	l := bufconn.Listen(1 << 20)
 	var running sync.WaitGroup
 	for _, do := range []func() error{
-		func() error { return f.controller.Run(ctx) }, func() error { return f.multipath.Run(ctx, server) }, func() error { return server.Serve(ctx, l) },
+		func() error { return f.controller.Run(ctx) }, func() error { return f.mrc.Run(ctx, server) }, func() error { return server.Serve(ctx, l) },
 	} {
 		running.Go(func() {
 			if err := do(); err != nil {
@@ -205,7 +205,7 @@ func (f *fabric) event(e controller.Event) {
 }
 
 // happened reports whether an event of a type has been told of an object.
-func (f *fabric) happened(t multipath.EventType, object, message string) bool {
+func (f *fabric) happened(t mrc.EventType, object, message string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, e := range f.events {
@@ -242,7 +242,7 @@ func (f *fabric) learn() {
 
 func (f *fabric) tell(s *topology.Snapshot) {
 	f.t.Helper()
-	if err := errors.Join(f.controller.SetTopology(f.t.Context(), s), f.multipath.SetTopology(f.t.Context(), s)); err != nil {
+	if err := errors.Join(f.controller.SetTopology(f.t.Context(), s), f.mrc.SetTopology(f.t.Context(), s)); err != nil {
 		f.t.Fatal(err)
 	}
 }
@@ -284,7 +284,7 @@ func (f *fabric) ready() bool {
 			return false
 		}
 	}
-	fabric, err := f.multipath.Fabric(f.t.Context())
+	fabric, err := f.mrc.Fabric(f.t.Context())
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -310,7 +310,7 @@ func (f *fabric) states() map[string]*hostapi.State {
 func (f *fabric) crossing(a, b string) (crossing, deniedOfThem, denied int) {
 	f.t.Helper()
 	var assigned *ev.Assignment
-	if err := f.multipath.Do(f.t.Context(), func(c *multipath.Core) { assigned = c.Assignment() }); err != nil {
+	if err := f.mrc.Do(f.t.Context(), func(c *mrc.Core) { assigned = c.Assignment() }); err != nil {
 		f.t.Fatal(err)
 	}
 	ids := map[topology.NodeID]string{}

@@ -4,9 +4,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/inventory"
-	"github.com/weft-sdn/weft/controller/multipath"
+	"github.com/weft-sdn/weft/controller/mrc"
 	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/endpoint/nscc"
 	"github.com/weft-sdn/weft/hostapi"
@@ -28,16 +28,16 @@ func (f *fabric) same(states map[string]*hostapi.State) bool {
 func TestControllerRestart(t *testing.T) {
 	long(t)
 	network := nscc.DefaultConfig(nscc.Network{Rate: 2e8, RTT: 200 * time.Microsecond, MTU: 1024})
-	cc := intent.CCProfileSpecOf(&hostapi.CCProfile{Name: "slow", Algorithm: hostapi.AlgorithmNSCC, NSCC: network.Profile()})
+	cc := api.CCProfileSpecOf(&hostapi.CCProfile{Name: "slow", Algorithm: hostapi.AlgorithmNSCC, NSCC: network.Profile()})
 	run(t, func(m *inventory.MRC) { m.CCProfile = "slow" }, func(t *testing.T, f *fabric) {
 		link := f.linkBetween("P1-T0-1", "P1-T1-2")
-		if err := f.admin(multipath.Target{Link: link.ID}, intent.AdminDrained); err != nil {
+		if err := f.admin(mrc.Target{Link: link.ID}, api.AdminDrained); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := f.multipath.PutCCProfile(t.Context(), "slow", cc, resource.Precondition{}); err != nil {
+		if _, _, err := f.mrc.PutCCProfile(t.Context(), "slow", cc, resource.Precondition{}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := f.multipath.PutEVProfile(t.Context(), "P1-T0-1:P1-T0-2", intent.EVProfileSpec{Mode: intent.EVModeExplicit, MinActive: 2}, resource.Precondition{}); err != nil {
+		if _, err := f.mrc.PutEVProfile(t.Context(), "P1-T0-1:P1-T0-2", api.EVProfileSpec{Mode: api.EVModeExplicit, MinActive: 2}, resource.Precondition{}); err != nil {
 			t.Fatal(err)
 		}
 		wanted := func() bool {
@@ -86,14 +86,14 @@ func TestControllerRestart(t *testing.T) {
 			t.Errorf("the drained link is %+v", l)
 		}
 		f.until(time.Second, "the drain is over", func() bool { return f.linkBetween("P1-T0-1", "P1-T1-2").Drains[0].Drained })
-		if p, err := f.multipath.EVProfile(t.Context(), "P1-T0-1:P1-T0-2"); err != nil || p.Version == 0 || p.Spec.MinActive != 2 {
+		if p, err := f.mrc.EVProfile(t.Context(), "P1-T0-1:P1-T0-2"); err != nil || p.Version == 0 || p.Spec.MinActive != 2 {
 			t.Errorf("EV profile %+v, %v", p.EVProfile, err)
 		}
 		x.finish(10 * time.Second)
 		if n := f.lost() - lost; n != 0 {
 			t.Errorf("%d packets are lost, want none", n)
 		}
-		if err := f.admin(multipath.Target{Link: link.ID}, intent.AdminUp); err != nil {
+		if err := f.admin(mrc.Target{Link: link.ID}, api.AdminUp); err != nil {
 			t.Fatal(err)
 		}
 		f.until(5*time.Second, "the link is used again", f.deniesNothing)

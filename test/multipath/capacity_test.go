@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weft-sdn/weft/controller/ev"
 	"github.com/weft-sdn/weft/controller/inventory"
-	"github.com/weft-sdn/weft/controller/multipath"
+	"github.com/weft-sdn/weft/controller/mrc"
+	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/endpoint/nic"
 	"github.com/weft-sdn/weft/lab"
 	"github.com/weft-sdn/weft/packet"
@@ -96,7 +96,7 @@ func (c capacity) kept(seed uint64) (all, between float64, told time.Duration, e
 	lostAt := w.Now()
 	if c.drain != "" {
 		i := slices.IndexFunc(n.Switches, func(s lab.Switch) bool { return s.Name == c.drain })
-		err = control.Paths.Drain(multipath.Target{Node: lab.NodeID(n.Switches[i])})
+		err = control.Paths.Drain(mrc.Target{Node: lab.NodeID(n.Switches[i])})
 	} else {
 		_, err = w.Lose(c.lost)
 		for _, name := range c.lost.Switches {

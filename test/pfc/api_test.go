@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller"
-	"github.com/weft-sdn/weft/controller/intent"
 	"github.com/weft-sdn/weft/northbound"
 	"github.com/weft-sdn/weft/northbound/northboundtest"
 )
@@ -27,28 +27,28 @@ func (fake) Tables(context.Context, string) ([]controller.TableView, error)     
 func (fake) Entries(context.Context, string, string) ([]controller.EntryView, error)  { return nil, nil }
 func (fake) Counters(context.Context, string) ([]controller.CounterView, error)       { return nil, nil }
 
-func (s *shown) PFCPolicies(context.Context) ([]intent.PFCPolicy, error) {
+func (s *shown) PFCPolicies(context.Context) ([]api.PFCPolicy, error) {
 	return s.core.PFCPolicies(), nil
 }
 
-func (s *shown) PFCPolicy(_ context.Context, name string) (intent.PFCPolicy, error) {
+func (s *shown) PFCPolicy(_ context.Context, name string) (api.PFCPolicy, error) {
 	return s.core.PFCPolicy(name)
 }
 
-// api asks the API of the bed's controller.
-type api struct {
+// restAPI asks the API of the bed's controller.
+type restAPI struct {
 	t       testing.TB
 	handler http.Handler
 }
 
-func newAPI(b *bed) *api {
+func newAPI(b *bed) *restAPI {
 	b.t.Helper()
 	s, err := northbound.New(northbound.DefaultConfig(), &shown{fake{northboundtest.NewController(b.core().Topology())}, b.core()}, northbound.NewEvents(16, time.Unix(0, 0)))
 	b.must(err)
-	return &api{b.t, s.Handler()}
+	return &restAPI{b.t, s.Handler()}
 }
 
-func (a *api) get(path string) string {
+func (a *restAPI) get(path string) string {
 	a.t.Helper()
 	w := httptest.NewRecorder()
 	a.handler.ServeHTTP(w, httptest.NewRequestWithContext(a.t.Context(), http.MethodGet, path, nil))

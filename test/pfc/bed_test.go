@@ -8,8 +8,8 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller"
-	"github.com/weft-sdn/weft/controller/intent"
 	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/dataplane/p4rt"
 	"github.com/weft-sdn/weft/lab"
@@ -77,7 +77,7 @@ func (b *bed) port(host string) uint32 {
 func (b *bed) tenants() {
 	b.t.Helper()
 	b.change(func(c *controller.Core) error {
-		_, _, err := c.PutSRv6Policy("wan", intent.SRv6PolicySpec{Headend: "R1", Endpoint: "R3", Segments: []intent.Segment{{Node: "R2"}}}, resource.Precondition{})
+		_, _, err := c.PutSRv6Policy("wan", api.SRv6PolicySpec{Headend: "R1", Endpoint: "R3", Segments: []api.Segment{{Node: "R2"}}}, resource.Precondition{})
 		return err
 	})
 	b.tenantsOn()
@@ -88,18 +88,18 @@ func (b *bed) tenantsOn() {
 	b.t.Helper()
 	for i, hosts := range [][2]string{{"DC1", "DC2"}, {"B1", "B2"}} {
 		b.change(func(c *controller.Core) error {
-			_, _, err := c.PutTenant(string(rune('a'+i)), intent.TenantSpec{
+			_, _, err := c.PutTenant(string(rune('a'+i)), api.TenantSpec{
 				Slice: uint32(i + 1), Priority: uint8(3 - i), Policies: []string{"wan"},
-				Sites: []intent.Site{{Switch: "R1", Port: b.port(hosts[0])}, {Switch: "R3", Port: b.port(hosts[1])}},
+				Sites: []api.Site{{Switch: "R1", Port: b.port(hosts[0])}, {Switch: "R3", Port: b.port(hosts[1])}},
 			}, resource.Precondition{})
 			return err
 		})
 	}
 }
 
-func (b *bed) lossless(edit func(*intent.PFCPolicySpec)) {
+func (b *bed) lossless(edit func(*api.PFCPolicySpec)) {
 	b.t.Helper()
-	spec := intent.PFCPolicySpec{SRv6Policy: "wan", Tenant: "a"}
+	spec := api.PFCPolicySpec{SRv6Policy: "wan", Tenant: "a"}
 	if edit != nil {
 		edit(&spec)
 	}
@@ -109,7 +109,7 @@ func (b *bed) lossless(edit func(*intent.PFCPolicySpec)) {
 	})
 }
 
-func (b *bed) policy() intent.PFCPolicy {
+func (b *bed) policy() api.PFCPolicy {
 	b.t.Helper()
 	p, err := b.core().PFCPolicy("lossless")
 	b.must(err)
@@ -119,7 +119,7 @@ func (b *bed) policy() intent.PFCPolicy {
 func (b *bed) programmed() {
 	b.t.Helper()
 	b.run(time.Second)
-	if p := b.policy(); !p.Status.Conditions.Is(intent.Programmed) || p.Status.Conditions.Is(intent.Degraded) {
+	if p := b.policy(); !p.Status.Conditions.Is(api.Programmed) || p.Status.Conditions.Is(api.Degraded) {
 		b.t.Fatalf("%+v", p.Status)
 	}
 }

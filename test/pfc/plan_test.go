@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller"
-	"github.com/weft-sdn/weft/controller/intent"
 	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/lab"
 	"github.com/weft-sdn/weft/packet"
@@ -76,11 +76,11 @@ func TestDetour(t *testing.T) {
 	}
 	b := newBed(t, lab.PFCNetwork(4*time.Millisecond, 1e9), 1)
 	b.change(func(c *controller.Core) error {
-		_, _, err := c.PutSRv6Policy("wan", intent.SRv6PolicySpec{Headend: "R1", Endpoint: "R3"}, resource.Precondition{})
+		_, _, err := c.PutSRv6Policy("wan", api.SRv6PolicySpec{Headend: "R1", Endpoint: "R3"}, resource.Precondition{})
 		return err
 	})
 	b.tenantsOn()
-	b.lossless(func(s *intent.PFCPolicySpec) { s.Buffer, s.XOFF = 8<<20, 64<<10 })
+	b.lossless(func(s *api.PFCPolicySpec) { s.Buffer, s.XOFF = 8<<20, 64<<10 })
 	b.programmed()
 	stream := func(qpn uint32) *lab.Stream {
 		s, err := b.w.NewStream(lab.StreamConfig{From: "DC1", To: "DC2", QPN: qpn, Payload: 4096, Rate: 400e6, Priority: 3})
@@ -104,11 +104,11 @@ func TestDetour(t *testing.T) {
 		policy, err := b.core().SRv6Policy("wan")
 		b.must(err)
 		p := b.policy()
-		if !slices.Equal(policy.Status.Path, path) || !p.Status.Conditions.Is(intent.Programmed) || p.Status.Conditions.Is(intent.Degraded) {
+		if !slices.Equal(policy.Status.Path, path) || !p.Status.Conditions.Is(api.Programmed) || p.Status.Conditions.Is(api.Degraded) {
 			t.Fatalf("path %v, want %v; %+v", policy.Status.Path, path, p.Status.Conditions)
 		}
 		for _, x := range p.Status.Tunnels {
-			if x.State != intent.TunnelUp {
+			if x.State != api.TunnelUp {
 				t.Errorf("tunnel %+v", x)
 			}
 		}

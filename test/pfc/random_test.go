@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller"
-	"github.com/weft-sdn/weft/controller/intent"
 	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/lab"
 	"github.com/weft-sdn/weft/packet"
@@ -110,7 +110,7 @@ func TestLossless(t *testing.T) {
 			b := newBed(t, lab.PFCNetwork(delay, rate), seed)
 			b.tenants()
 			const big = 1 << 28
-			b.lossless(func(s *intent.PFCPolicySpec) { s.Buffer = big })
+			b.lossless(func(s *api.PFCPolicySpec) { s.Buffer = big })
 			b.programmed()
 			xoff := uint64(64<<10 + rng.IntN(512<<10))
 			buffer := uint64(0)
@@ -120,7 +120,7 @@ func TestLossless(t *testing.T) {
 				}
 				buffer = max(buffer, xoff+n.Watermarks.Headroom)
 			}
-			b.lossless(func(s *intent.PFCPolicySpec) { s.Buffer, s.XOFF, s.XON = buffer, xoff, xoff/2 })
+			b.lossless(func(s *api.PFCPolicySpec) { s.Buffer, s.XOFF, s.XON = buffer, xoff, xoff/2 })
 			b.run(300 * time.Millisecond)
 
 			share := func(lo, hi int) uint64 { return rate / 100 * uint64(lo+rng.IntN(hi-lo)) }
@@ -173,7 +173,7 @@ func TestLossless(t *testing.T) {
 				t.Errorf("%s: R1 sent %d packets while it was stopped, and went on %v after a pause had run out", what, back.early, back.late)
 			}
 			// A round trip that is measured longer later asks for more than there is, and is said to.
-			if c := b.policy().Status.Conditions.Find(intent.Degraded); c.Status && c.Reason != intent.ReasonHeadroom {
+			if c := b.policy().Status.Conditions.Find(api.Degraded); c.Status && c.Reason != api.ReasonHeadroom {
 				t.Errorf("%s: %+v", what, c)
 			}
 		})
@@ -184,7 +184,7 @@ func TestLossless(t *testing.T) {
 func TestTunnelLost(t *testing.T) {
 	b := newBed(t, lab.PFCNetwork(2*time.Millisecond, 1e9), 1)
 	b.tenants()
-	b.lossless(func(s *intent.PFCPolicySpec) { s.XOFF = 64 << 10 })
+	b.lossless(func(s *api.PFCPolicySpec) { s.XOFF = 64 << 10 })
 	b.programmed()
 	a, err := b.w.NewStream(lab.StreamConfig{From: "DC1", To: "DC2", QPN: 1, Payload: 4096, Rate: 200e6, Priority: 3})
 	b.must(err)
@@ -197,7 +197,7 @@ func TestTunnelLost(t *testing.T) {
 	wire.Lose = func(time.Duration, []byte) bool { return true }
 	b.run(time.Second)
 	p := b.policy()
-	if c := p.Status.Conditions.Find(intent.Degraded); c == nil || !c.Status || c.Reason != intent.ReasonTunnelDown {
+	if c := p.Status.Conditions.Find(api.Degraded); c == nil || !c.Status || c.Reason != api.ReasonTunnelDown {
 		t.Errorf("%+v", p.Status.Conditions)
 	}
 	if !b.saw("pfc.tunnel-lost", "R3 to R1") {
@@ -210,7 +210,7 @@ func TestTunnelLost(t *testing.T) {
 	}
 	wire.Lose = nil
 	b.run(time.Second)
-	if p := b.policy(); p.Status.Conditions.Is(intent.Degraded) || !b.saw("pfc.tunnel-recovered", "R3 to R1") {
+	if p := b.policy(); p.Status.Conditions.Is(api.Degraded) || !b.saw("pfc.tunnel-recovered", "R3 to R1") {
 		t.Errorf("after: %+v", p.Status.Conditions)
 	}
 }
@@ -228,11 +228,11 @@ func (b *bed) saw(event controller.EventType, object string) bool {
 func TestNodeLost(t *testing.T) {
 	b := newBed(t, lab.PFCNetwork(2*time.Millisecond, 1e9), 1)
 	b.change(func(c *controller.Core) error {
-		_, _, err := c.PutSRv6Policy("wan", intent.SRv6PolicySpec{Headend: "R1", Endpoint: "R3"}, resource.Precondition{})
+		_, _, err := c.PutSRv6Policy("wan", api.SRv6PolicySpec{Headend: "R1", Endpoint: "R3"}, resource.Precondition{})
 		return err
 	})
 	b.tenantsOn()
-	b.lossless(func(s *intent.PFCPolicySpec) { s.XOFF = 64 << 10 })
+	b.lossless(func(s *api.PFCPolicySpec) { s.XOFF = 64 << 10 })
 	b.programmed()
 	r2, err := b.w.Switch("R2")
 	b.must(err)
@@ -241,7 +241,7 @@ func TestNodeLost(t *testing.T) {
 	b.control.NetworkChanged()
 	b.run(2 * time.Second)
 	p := b.policy()
-	if !p.Status.Conditions.Is(intent.Programmed) || !b.saw("srv6-policy.path-changed", "wan") || p.Status.Tunnels[0].State != "up" {
+	if !p.Status.Conditions.Is(api.Programmed) || !b.saw("srv6-policy.path-changed", "wan") || p.Status.Tunnels[0].State != "up" {
 		t.Fatalf("%+v", p.Status)
 	}
 	a, err := b.w.NewStream(lab.StreamConfig{From: "DC1", To: "DC2", QPN: 1, Payload: 4096, Rate: 200e6, Priority: 3})
@@ -271,9 +271,9 @@ func TestNodeLost(t *testing.T) {
 func TestScenario2(t *testing.T) {
 	b := newBed(t, lab.PFCNetwork(2*time.Millisecond, 1e9), 1)
 	b.tenants()
-	b.lossless(func(s *intent.PFCPolicySpec) { s.Scenario = 2 })
+	b.lossless(func(s *api.PFCPolicySpec) { s.Scenario = 2 })
 	b.run(time.Second)
-	if p := b.policy(); p.Status.Conditions.Is(intent.Programmed) || len(p.Status.Tunnels) != 0 {
+	if p := b.policy(); p.Status.Conditions.Is(api.Programmed) || len(p.Status.Tunnels) != 0 {
 		t.Fatalf("before any packet: %+v", p.Status)
 	}
 	b.send("B1", b.datagram("B1", "B2", 1, 100)) // another tenant's
@@ -283,7 +283,7 @@ func TestScenario2(t *testing.T) {
 	}
 	b.send("DC1", b.datagram("DC1", "DC2", 1, 100))
 	b.run(time.Second)
-	if p := b.policy(); !p.Status.Conditions.Is(intent.Programmed) || len(p.Status.Tunnels) != 2 || p.Status.Tunnels[0].State != "up" {
+	if p := b.policy(); !p.Status.Conditions.Is(api.Programmed) || len(p.Status.Tunnels) != 2 || p.Status.Tunnels[0].State != "up" {
 		t.Errorf("after the packet: %+v; %v", p.Status, b.events)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/lab"
 )
 
@@ -22,8 +22,8 @@ func (b *bed) stormsAt(sw string) (n uint64) {
 }
 
 func (b *bed) storming() bool {
-	c := b.policy().Status.Conditions.Find(intent.Degraded)
-	return c != nil && c.Status && c.Reason == intent.ReasonPFCStorm
+	c := b.policy().Status.Conditions.Find(api.Degraded)
+	return c != nil && c.Status && c.Reason == api.ReasonPFCStorm
 }
 
 // TestStorm: a host that pauses for ever without a reason stops the tenant no longer than its policy allows. The switch says so,
@@ -31,7 +31,7 @@ func (b *bed) storming() bool {
 func TestStorm(t *testing.T) {
 	b := newBed(t, lab.PFCNetwork(2*time.Millisecond, 1e9), 1)
 	b.tenants()
-	b.lossless(func(s *intent.PFCPolicySpec) { s.XOFF, s.MaxPause = 64<<10, intent.Duration(longest) })
+	b.lossless(func(s *api.PFCPolicySpec) { s.XOFF, s.MaxPause = 64<<10, api.Duration(longest) })
 	b.programmed()
 	a, err := b.w.NewStream(lab.StreamConfig{From: "DC1", To: "DC2", QPN: 1, Payload: 4096, Rate: 200e6, Priority: 3})
 	b.must(err)
@@ -41,7 +41,7 @@ func TestStorm(t *testing.T) {
 	b.pause("DC2", 3, time.Second, true)
 	b.run(longest - 10*time.Millisecond)
 	queue := fmt.Sprintf("R3/%d/3", b.port("DC2"))
-	if got := a.Received; b.storming() || b.saw("pfc.storm", queue) || b.policy().Status.Conditions.Is(intent.Degraded) {
+	if got := a.Received; b.storming() || b.saw("pfc.storm", queue) || b.policy().Status.Conditions.Is(api.Degraded) {
 		t.Fatalf("a storm before %v are over: %d packets, %+v", longest, got, b.policy().Status.Conditions)
 	}
 	stopped := a.Received
@@ -52,12 +52,12 @@ func TestStorm(t *testing.T) {
 	if a.Received == stopped {
 		t.Error("nothing has come since")
 	}
-	api := newAPI(b)
+	rest := newAPI(b)
 	shown := fmt.Sprintf(`"switch":"R3","port":%d,"priority":3,`, b.port("DC2"))
-	if body := api.get("/v1/pfc-policies/lossless"); !strings.Contains(body, shown) || !strings.Contains(body, `"storms":1`) || !strings.Contains(body, intent.ReasonPFCStorm) {
+	if body := rest.get("/v1/pfc-policies/lossless"); !strings.Contains(body, shown) || !strings.Contains(body, `"storms":1`) || !strings.Contains(body, api.ReasonPFCStorm) {
 		t.Errorf("the API shows no storm: %s", body)
 	}
-	if body := api.get("/metrics"); !strings.Contains(body, fmt.Sprintf(`weft_pfc_storms_total{port="%d",priority="3",switch="R3"} 1`, b.port("DC2"))) ||
+	if body := rest.get("/metrics"); !strings.Contains(body, fmt.Sprintf(`weft_pfc_storms_total{port="%d",priority="3",switch="R3"} 1`, b.port("DC2"))) ||
 		!strings.Contains(body, `weft_pfc_policies_condition{condition="Degraded"} 1`) {
 		t.Errorf("the metrics count no storm: %s", body)
 	}
@@ -70,7 +70,7 @@ func TestStorm(t *testing.T) {
 		t.Error("R1, which R3 has let go, takes its own pause for a storm")
 	}
 	b.run(500*time.Millisecond + 2*longest)
-	if b.storming() || b.policy().Status.Conditions.Is(intent.Degraded) || !b.saw("pfc.storm-ended", queue) {
+	if b.storming() || b.policy().Status.Conditions.Is(api.Degraded) || !b.saw("pfc.storm-ended", queue) {
 		t.Errorf("after DC2 has stopped: %+v; %v", b.policy().Status.Conditions, b.events)
 	}
 	counted := b.policy().Status.Nodes
@@ -97,7 +97,7 @@ func TestLegalPauses(t *testing.T) {
 	}
 	b := newBed(t, lab.PFCNetwork(20*time.Millisecond, 1e9), 1)
 	b.tenants()
-	b.lossless(func(s *intent.PFCPolicySpec) { s.XOFF, s.MaxPause = 64<<10, intent.Duration(longest) })
+	b.lossless(func(s *api.PFCPolicySpec) { s.XOFF, s.MaxPause = 64<<10, api.Duration(longest) })
 	b.programmed()
 	a, err := b.w.NewStream(lab.StreamConfig{From: "DC1", To: "DC2", QPN: 1, Payload: 4096, Rate: 800e6, Priority: 3})
 	b.must(err)

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller"
-	"github.com/weft-sdn/weft/controller/intent"
 	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/lab"
 	"github.com/weft-sdn/weft/packet"
@@ -74,13 +74,13 @@ func TestFlavorsOnTheWire(t *testing.T) {
 		}
 		name := behaviors.Name(sid.Behavior)
 		b.change(func(c *controller.Core) error {
-			spec := intent.SRv6PolicySpec{Headend: "R1", Endpoint: "R3", Segments: []intent.Segment{{SID: sid.Address}, {Node: "R2"}}}
+			spec := api.SRv6PolicySpec{Headend: "R1", Endpoint: "R3", Segments: []api.Segment{{SID: sid.Address}, {Node: "R2"}}}
 			_, _, err := c.PutSRv6Policy("wan", spec, resource.Precondition{})
 			return err
 		})
 		if i == 0 {
 			b.tenantsOn()
-			b.lossless(func(s *intent.PFCPolicySpec) { s.XOFF = 64 << 10 })
+			b.lossless(func(s *api.PFCPolicySpec) { s.XOFF = 64 << 10 })
 		}
 		b.programmed()
 		policy, err := b.core().SRv6Policy("wan")
@@ -89,7 +89,7 @@ func TestFlavorsOnTheWire(t *testing.T) {
 			t.Errorf("%s: the policy begins with %+v", name, first)
 		}
 		for _, x := range b.policy().Status.Tunnels {
-			if last := x.Segments[len(x.Segments)-1]; x.To == "R1" && (last.SID != sid.Address || last.Behavior != name || x.State != intent.TunnelUp) {
+			if last := x.Segments[len(x.Segments)-1]; x.To == "R1" && (last.SID != sid.Address || last.Behavior != name || x.State != api.TunnelUp) {
 				t.Errorf("%s: tunnel %+v", name, x)
 			}
 		}

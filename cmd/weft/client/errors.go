@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/weft-sdn/weft/controller/intent"
+	"github.com/weft-sdn/weft/api"
 )
 
 var (
@@ -26,7 +26,7 @@ type Problem struct {
 	// Code says what kind of refusal it is; stable.
 	Code string `json:"code"`
 	// Errors are the fields that are wrong.
-	Errors []intent.FieldError `json:"errors"`
+	Errors []api.FieldError `json:"errors"`
 }
 
 // Error is one line: the status, the code, and every field with its limit.
@@ -52,7 +52,7 @@ func (p *Problem) Error() string {
 	return strings.Join(strings.Fields(text), " ")
 }
 
-func fieldText(f intent.FieldError) string {
+func fieldText(f api.FieldError) string {
 	if f.Value != "" {
 		return f.Error()
 	}

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/cmd/weft/hostrun"
-	"github.com/weft-sdn/weft/controller/intent"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/endpoint/agent"
 	"github.com/weft-sdn/weft/endpoint/mrc"
@@ -31,7 +31,7 @@ type Config struct {
 	// Controller says what the host sends with; without one each queue pair draws entropy values of its own.
 	Controller *Controller `yaml:"controller"`
 	// RTT is the round trip of an idle network, as far as no CC profile has one: windows and timers follow it. Default 1ms.
-	RTT intent.Duration `yaml:"rtt"`
+	RTT api.Duration `yaml:"rtt"`
 	// Wire is UDP port and DSCPs. What is left out is the controller's, or the default.
 	Wire Wire `yaml:"wire"`
 	// Receive is how fast the host takes over what it receives.
@@ -45,8 +45,8 @@ type Config struct {
 	Writes []Write `yaml:"writes"`
 
 	// Expect and Linger are those of rocehost.Config.
-	Expect uint64          `yaml:"expect"`
-	Linger intent.Duration `yaml:"linger"`
+	Expect uint64       `yaml:"expect"`
+	Linger api.Duration `yaml:"linger"`
 }
 
 // Port is an interface, and the switch behind it.
@@ -95,7 +95,7 @@ const defaultRate = 10e9
 
 // Default returns a configuration without addresses and work.
 func Default() Config {
-	return Config{Transport: Transport, RTT: intent.Duration(time.Millisecond), Linger: intent.Duration(time.Second), PortUpdates: true}
+	return Config{Transport: Transport, RTT: api.Duration(time.Millisecond), Linger: api.Duration(time.Second), PortUpdates: true}
 }
 
 // Complete fills in defaults and checks what can be checked without the interfaces. Errors wrap hostrun.ErrConfig.

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/cmd/weft/hostrun"
-	"github.com/weft-sdn/weft/controller/intent"
 	"github.com/weft-sdn/weft/endpoint/mrc"
 	"github.com/weft-sdn/weft/endpoint/nic"
 	"github.com/weft-sdn/weft/endpoint/nscc"
@@ -92,8 +92,8 @@ type QPSettings struct {
 	// AckTimeout n is a Local ACK Timeout of 1.024 us x 2^n, 1 to 24 (table 7-1), and ProbeTimeout the pause after which a
 	// reliability probe asks what has arrived. Default: both follow the round trip. With AckTimeout alone, ProbeTimeout is a
 	// quarter of it.
-	AckTimeout   uint8            `yaml:"ackTimeout"`
-	ProbeTimeout *intent.Duration `yaml:"probeTimeout"`
+	AckTimeout   uint8         `yaml:"ackTimeout"`
+	ProbeTimeout *api.Duration `yaml:"probeTimeout"`
 	// LinearRetries after that timeout, 0 to 7, and ExponentialRetries after twice the time each, 0 to 25, where 25 never runs
 	// out. Defaults 7 and 25.
 	LinearRetries      *uint8 `yaml:"linearRetries"`

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/cmd/weft/hostrun"
-	"github.com/weft-sdn/weft/controller/intent"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/endpoint"
 	"github.com/weft-sdn/weft/packet"
@@ -44,7 +44,7 @@ type Config struct {
 	Expect uint64 `yaml:"expect"`
 	// Linger is how long after its last frame a host that has all it waited for
 	// still answers retransmissions. Default 1s.
-	Linger intent.Duration `yaml:"linger"`
+	Linger api.Duration `yaml:"linger"`
 }
 
 // QueuePair is a reliable connection.
@@ -86,7 +86,7 @@ type Edge struct {
 
 // Default returns a configuration without addresses and work.
 func Default() Config {
-	return Config{LineRate: 10e9, Linger: intent.Duration(time.Second)}
+	return Config{LineRate: 10e9, Linger: api.Duration(time.Second)}
 }
 
 // Complete fills in defaults and checks what can be checked without the

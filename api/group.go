@@ -1,0 +1,208 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+)
+
+// MulticastGroup is the resource of an RDMA multicast group.
+type MulticastGroup struct {
+	Name string `json:"name" doc:"Name of the group."`
+	// Version changes with every change of the spec; a conditional update gives
+	// the one it expects.
+	Version uint64    `json:"version" doc:"Changes with every change of the spec; also the ETag."`
+	Created time.Time `json:"created,omitzero" doc:"When the group was created."`
+	Spec    Spec      `json:"spec" doc:"What a client wants, defaults filled in."`
+	Status  Status    `json:"status" doc:"What the controller says."`
+	// Changes are those of a dry run; nil otherwise.
+	Changes []SwitchChange `json:"changes,omitempty" doc:"Of a dry run: what switches would be told."`
+}
+
+// Spec is what a client wants of a multicast group.
+type Spec struct {
+	// ProxyAddress stands for the group: source and receivers connect their
+	// queue pairs to it.
+	ProxyAddress netip.Addr `json:"proxyAddress" format:"ipv6" doc:"Stands for the group: source and receivers connect their queue pairs to it. A global unicast address that nothing else has."`
+	// DesignatedQPN is the destination queue pair of everything sent to the
+	// proxy address, 24 bits.
+	DesignatedQPN uint32     `json:"designatedQpn" minimum:"2" maximum:"16777215" doc:"Destination queue pair of everything sent to the proxy address."`
+	Source        Source     `json:"source"`
+	Receivers     []Receiver `json:"receivers" minItems:"1" nullable:"false" doc:"No address twice, and not the source's."`
+	// InitialPSN is the first PSN of the source, 24 bits.
+	InitialPSN uint32 `json:"initialPsn" required:"false" maximum:"16777215" doc:"First PSN of the source. Default 0."`
+	// CNPWindow is the window in which congestion notifications become one.
+	// Default: the controller's.
+	CNPWindow Duration `json:"cnpWindow,omitzero" pattern:"^([0-9]+([.][0-9]+)?(ns|us|µs|ms|s|m|h))+$" patternDescription:"a duration such as 50us or 1.5ms" example:"1ms" doc:"Window in which congestion notifications become one, such as 50us or 1ms. Default: the controller's."`
+	// CNPLimit is how many CNPs a branch may report in a window; those over it
+	// are dropped. Default: the controller's.
+	CNPLimit uint32 `json:"cnpLimit,omitempty" maximum:"16777215" doc:"CNPs a branch may report in a window; those over it are dropped. Default: the controller's."`
+	// NackHoldoff is how long the same NAK is not repeated upstream. Default:
+	// one round trip of the tree where its delays are known, and the
+	// controller's default elsewhere.
+	NackHoldoff Duration  `json:"nackHoldoff,omitzero" pattern:"^([0-9]+([.][0-9]+)?(ns|us|µs|ms|s|m|h))+$" patternDescription:"a duration such as 50us or 1.5ms" example:"100us" doc:"How long the same NAK is not repeated upstream. Default: one round trip of the tree where its delays are known."`
+	Mode        Mode      `json:"mode,omitempty" enum:"provisioned,inband" doc:"provisioned, the default: hosts send plain RoCEv2 and switches hold the receivers. inband: the source encapsulates and lists the receivers in End.MT TLVs."`
+	Objective   Objective `json:"objective,omitempty" enum:"delay,cost" doc:"delay, the default: every receiver gets a shortest path. cost: few links, never more than with delay."`
+	// RewriteSource makes the proxy address the source address of what the
+	// receivers get. Default true.
+	RewriteSource *bool `json:"rewriteSource,omitempty" doc:"Receivers see the proxy address as source, as an unmodified queue pair connected to it expects. Default true."`
+	// BaseVA is the virtual address at which the source takes the receivers'
+	// memory to begin. A receiver's VA replaces it.
+	BaseVA uint64 `json:"baseVa,omitempty" format:"uint64" doc:"Virtual address at which the source takes the receivers' memory to begin; a receiver's va replaces it."`
+	// EvictAfter removes a receiver that has stalled the group for so long.
+	// Default: never.
+	EvictAfter Duration `json:"evictAfter,omitzero" pattern:"^([0-9]+([.][0-9]+)?(ns|us|µs|ms|s|m|h))+$" patternDescription:"a duration such as 50us or 1.5ms" example:"5s" doc:"Removes a receiver that has stalled the group for so long. Default: never."`
+}
+
+// Source is the sending queue pair.
+type Source struct {
+	Address netip.Addr `json:"address" format:"ipv6" doc:"Address of a host of the inventory."`
+	QPN     uint32     `json:"qpn" minimum:"2" maximum:"16777215" doc:"The sending queue pair."`
+}
+
+// Receiver is a receiving queue pair.
+type Receiver struct {
+	Address netip.Addr `json:"address" format:"ipv6" doc:"Address of a host of the inventory."`
+	QPN     uint32     `json:"qpn" minimum:"2" maximum:"16777215" doc:"The receiving queue pair."`
+	// StartPSN is the first PSN of a receiver that joins a group which is
+	// already sending: the first one of a message that is not sent yet. Default:
+	// the group's initial PSN.
+	StartPSN *uint32 `json:"startPsn,omitempty" maximum:"16777215" doc:"For a receiver that joins a group which is sending: first PSN of a message not yet sent. The source sends nothing from there on before the receiver is Programmed. Default: initialPsn."`
+	// StartMSN is the group's MSN at StartPSN.
+	StartMSN uint32 `json:"startMsn,omitempty" maximum:"16777215" doc:"The group's MSN at startPsn."`
+	// VA and RKey replace those of the source where receivers registered their
+	// memory differently; both or neither.
+	VA   *uint64 `json:"va,omitempty" format:"uint64" doc:"Virtual address of the receiver's memory, where it differs from the source's idea of it; with rkey."`
+	RKey *uint32 `json:"rkey,omitempty" format:"uint32" maximum:"4294967295" doc:"R_Key of the receiver's memory; with va."`
+}
+
+// Mode says who encapsulates and who lists the receivers.
+type Mode string
+
+// The modes (docs/protocol-notes.md, Two ways in).
+const (
+	// Provisioned: hosts send plain RoCEv2; switches hold the receivers.
+	Provisioned Mode = "provisioned"
+	// Inband: the source encapsulates, and lists the receivers in End.MT TLVs.
+	Inband Mode = "inband"
+)
+
+// Objective says what the tree minimizes.
+type Objective string
+
+// The objectives.
+const (
+	// Delay gives every receiver a shortest path.
+	Delay Objective = "delay"
+	// Cost uses few links; it is never dearer than the tree of shortest paths.
+	Cost Objective = "cost"
+)
+
+// RewritesSource returns RewriteSource or its default.
+func (s *Spec) RewritesSource() bool { return s.RewriteSource == nil || *s.RewriteSource }
+
+// Start returns the first PSN of a receiver of a group with an initial PSN.
+func (r *Receiver) Start(initial uint32) uint32 {
+	if r.StartPSN != nil {
+		return *r.StartPSN
+	}
+	return initial
+}
+
+// Equal compares two receivers.
+func (r *Receiver) Equal(o *Receiver) bool {
+	return r.Address == o.Address && r.QPN == o.QPN && r.StartMSN == o.StartMSN &&
+		same(r.StartPSN, o.StartPSN) && same(r.VA, o.VA) && same(r.RKey, o.RKey)
+}
+
+func same[T comparable](a, b *T) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return *a == *b
+}
+
+// Equal compares two specs; the order of receivers counts.
+func (s *Spec) Equal(o *Spec) bool {
+	a, b := *s, *o
+	equal := slices.EqualFunc(a.Receivers, b.Receivers, func(x, y Receiver) bool { return x.Equal(&y) }) &&
+		same(a.RewriteSource, b.RewriteSource)
+	a.Receivers, b.Receivers, a.RewriteSource, b.RewriteSource = nil, nil, nil, nil
+	return equal && a.equalScalars(&b)
+}
+
+func (s *Spec) equalScalars(o *Spec) bool {
+	return s.ProxyAddress == o.ProxyAddress && s.DesignatedQPN == o.DesignatedQPN && s.Source == o.Source &&
+		s.InitialPSN == o.InitialPSN && s.CNPWindow == o.CNPWindow && s.CNPLimit == o.CNPLimit &&
+		s.NackHoldoff == o.NackHoldoff && s.Mode == o.Mode && s.Objective == o.Objective &&
+		s.BaseVA == o.BaseVA && s.EvictAfter == o.EvictAfter
+}
+
+// Clone returns a copy that shares nothing with s.
+func (s *Spec) Clone() Spec {
+	c := *s
+	c.RewriteSource = clone(s.RewriteSource)
+	c.Receivers = slices.Clone(s.Receivers)
+	for i := range c.Receivers {
+		r := &c.Receivers[i]
+		r.StartPSN, r.VA, r.RKey = clone(r.StartPSN), clone(r.VA), clone(r.RKey)
+	}
+	return c
+}
+
+func clone[T any](p *T) *T {
+	if p == nil {
+		return nil
+	}
+	v := *p
+	return &v
+}
+
+// Defaults are what a spec that leaves fields out means.
+type Defaults struct {
+	CNPWindow   Duration `yaml:"cnpWindow" json:"cnpWindow"`     // default 1ms
+	CNPLimit    uint32   `yaml:"cnpLimit" json:"cnpLimit"`       // CNPs a branch and window; default 256
+	NackHoldoff Duration `yaml:"nackHoldoff" json:"nackHoldoff"` // where the delays of a tree are unknown; default 1ms
+}
+
+// StandardDefaults returns the defaults of the defaults.
+func StandardDefaults() Defaults {
+	return Defaults{CNPWindow: Duration(time.Millisecond), CNPLimit: 256, NackHoldoff: Duration(time.Millisecond)}
+}
+
+// Complete returns the spec with defaults filled in; NackHoldoff stays zero,
+// because its default depends on the tree. Receivers keep their order.
+func (d Defaults) Complete(s Spec) Spec {
+	s = s.Clone()
+	if s.CNPWindow == 0 {
+		s.CNPWindow = d.CNPWindow
+	}
+	if s.CNPLimit == 0 {
+		s.CNPLimit = d.CNPLimit
+	}
+	if s.Mode == "" {
+		s.Mode = Provisioned
+	}
+	if s.Objective == "" {
+		s.Objective = Delay
+	}
+	if s.RewriteSource == nil {
+		yes := true
+		s.RewriteSource = &yes
+	}
+	return s
+}
+
+// DecodeSpec reads a spec from JSON and refuses fields it does not know.
+func DecodeSpec(b []byte) (Spec, error) {
+	var s Spec
+	dec := json.NewDecoder(bytes.NewReader(b))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&s); err != nil {
+		return Spec{}, &Error{Code: CodeMalformed, Message: fmt.Sprintf("the spec is not what it should be: %v", err)}
+	}
+	return s, nil
+}

@@ -1,0 +1,256 @@
+package api
+
+import (
+	"encoding/json"
+	"errors"
+	"net/netip"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+func addr(s string) netip.Addr { return netip.MustParseAddr(s) }
+
+func good() Spec {
+	return StandardDefaults().Complete(Spec{
+		ProxyAddress: addr("2001:db8:ffff::1"), DesignatedQPN: 0xabc, Source: Source{addr("2001:db8:1::1"), 0x100}, InitialPSN: 1<<24 - 1,
+		Receivers: []Receiver{{Address: addr("2001:db8:1::2"), QPN: 2}, {Address: addr("2001:db8:1::3"), QPN: 1<<24 - 1}},
+	})
+}
+
+func env() Env {
+	return Env{
+		Limits: StandardLimits(),
+		Host: func(a netip.Addr) (string, bool) {
+			return "h", netip.MustParsePrefix("2001:db8:1::/64").Contains(a)
+		},
+		Taken: func(a netip.Addr) (string, bool) {
+			return "in the locator of n4", netip.MustParsePrefix("fc00::/32").Contains(a)
+		},
+		OtherGroup: func(a netip.Addr) (string, bool) { return "other", a == addr("2001:db8:ffff::2") },
+	}
+}
+
+func TestValidate(t *testing.T) {
+	s := good()
+	if err := Validate(&s, env()); err != nil {
+		t.Fatalf("a good spec: %v", err)
+	}
+	n := func(v uint32) *uint32 { return &v }
+	for _, c := range []struct {
+		name  string
+		edit  func(*Spec)
+		code  Code
+		field string
+		value string
+		limit int64 // 0: none
+	}{
+		{"no proxy", func(s *Spec) { s.ProxyAddress = netip.Addr{} }, CodeInvalid, "spec.proxyAddress", "missing", 0},
+		{"IPv4 proxy", func(s *Spec) { s.ProxyAddress = addr("192.0.2.1") }, CodeInvalid, "spec.proxyAddress", "192.0.2.1", 0},
+		{"mapped proxy", func(s *Spec) { s.ProxyAddress = addr("::ffff:192.0.2.1") }, CodeInvalid, "spec.proxyAddress", "::ffff:192.0.2.1", 0},
+		{"multicast proxy", func(s *Spec) { s.ProxyAddress = addr("ff0e::1") }, CodeInvalid, "spec.proxyAddress", "ff0e::1", 0},
+		{"link-local proxy", func(s *Spec) { s.ProxyAddress = addr("fe80::1") }, CodeInvalid, "spec.proxyAddress", "fe80::1", 0},
+		{"loopback proxy", func(s *Spec) { s.ProxyAddress = addr("::1") }, CodeInvalid, "spec.proxyAddress", "::1", 0},
+		{"unspecified proxy", func(s *Spec) { s.ProxyAddress = addr("::") }, CodeInvalid, "spec.proxyAddress", "::", 0},
+		{"proxy in a locator", func(s *Spec) { s.ProxyAddress = addr("fc00::1") }, CodeInvalid, "spec.proxyAddress", "fc00::1", 0},
+		{"proxy of another group", func(s *Spec) { s.ProxyAddress = addr("2001:db8:ffff::2") }, CodeConflict, "spec.proxyAddress", "2001:db8:ffff::2", 0},
+		{"designated QPN 0", func(s *Spec) { s.DesignatedQPN = 0 }, CodeInvalid, "spec.designatedQpn", "0", 0},
+		{"designated QPN 1", func(s *Spec) { s.DesignatedQPN = 1 }, CodeInvalid, "spec.designatedQpn", "1", 0},
+		{"designated QPN of 25 bits", func(s *Spec) { s.DesignatedQPN = 1 << 24 }, CodeInvalid, "spec.designatedQpn", "16777216", 1<<24 - 1},
+		{"unknown source", func(s *Spec) { s.Source.Address = addr("2001:db8:2::1") }, CodeInvalid, "spec.source.address", "2001:db8:2::1", 0},
+		{"source QPN", func(s *Spec) { s.Source.QPN = 1 << 24 }, CodeInvalid, "spec.source.qpn", "16777216", 1<<24 - 1},
+		{"no receivers", func(s *Spec) { s.Receivers = nil }, CodeInvalid, "spec.receivers", "empty", 0},
+		{"unknown receiver", func(s *Spec) { s.Receivers[1].Address = addr("2001:db8:2::1") }, CodeInvalid, "spec.receivers[1].address", "2001:db8:2::1", 0},
+		{"receiver twice", func(s *Spec) { s.Receivers[1].Address = s.Receivers[0].Address }, CodeInvalid, "spec.receivers[1].address", "2001:db8:1::2", 0},
+		{"source as receiver", func(s *Spec) { s.Receivers[0].Address = s.Source.Address }, CodeInvalid, "spec.receivers[0].address", "2001:db8:1::1", 0},
+		{"receiver QPN", func(s *Spec) { s.Receivers[1].QPN = 1 << 24 }, CodeInvalid, "spec.receivers[1].qpn", "16777216", 1<<24 - 1},
+		{"start PSN", func(s *Spec) { s.Receivers[1].StartPSN = n(1 << 24) }, CodeInvalid, "spec.receivers[1].startPsn", "16777216", 1<<24 - 1},
+		{"start MSN", func(s *Spec) { s.Receivers[1].StartMSN = 1 << 24 }, CodeInvalid, "spec.receivers[1].startMsn", "16777216", 1<<24 - 1},
+		{"rkey alone", func(s *Spec) { s.Receivers[0].RKey = n(1) }, CodeInvalid, "spec.receivers[0].va", "given without the other", 0},
+		{"va in-band", func(s *Spec) {
+			s.Mode = Inband
+			s.Receivers[0].VA, s.Receivers[0].RKey = new(uint64), n(1)
+		}, CodeInvalid, "spec.receivers[0].va", "0", 0},
+		{"initial PSN", func(s *Spec) { s.InitialPSN = 1 << 24 }, CodeInvalid, "spec.initialPsn", "16777216", 1<<24 - 1},
+		{"CNP window", func(s *Spec) { s.CNPWindow = -1 }, CodeInvalid, "spec.cnpWindow", "-1ns", 0},
+		{"long CNP window", func(s *Spec) { s.CNPWindow = Duration(2 * time.Hour) }, CodeInvalid, "spec.cnpWindow", "2h0m0s", 3600},
+		{"CNP limit", func(s *Spec) { s.CNPLimit = 1 << 24 }, CodeInvalid, "spec.cnpLimit", "16777216", 1<<24 - 1},
+		{"hold-off", func(s *Spec) { s.NackHoldoff = 1 }, CodeInvalid, "spec.nackHoldoff", "1ns", 0},
+		{"mode", func(s *Spec) { s.Mode = "both" }, CodeInvalid, "spec.mode", `"both"`, 0},
+		{"objective", func(s *Spec) { s.Objective = "fun" }, CodeInvalid, "spec.objective", `"fun"`, 0},
+		{"eviction", func(s *Spec) { s.EvictAfter = -1 }, CodeInvalid, "spec.evictAfter", "-1ns", 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := good()
+			c.edit(&s)
+			var e *Error
+			if !errors.As(Validate(&s, env()), &e) {
+				t.Fatal("was not refused")
+			}
+			f := e.Fields[0]
+			if e.Code != c.code || len(e.Fields) != 1 || f.Field != c.field || f.Value != c.value || f.Want == "" {
+				t.Errorf("refused with %s, %+v", e.Code, e.Fields)
+			}
+			if (f.Limit == nil) != (c.limit == 0) || f.Limit != nil && *f.Limit != c.limit {
+				t.Errorf("limit %v, want %d", f.Limit, c.limit)
+			}
+			if !strings.Contains(e.Error(), c.field) {
+				t.Errorf("text %q", e.Error())
+			}
+		})
+	}
+}
+
+// Everything that is wrong is said at once, in the order of the spec.
+func TestValidateAll(t *testing.T) {
+	s := good()
+	s.DesignatedQPN, s.Receivers[1].QPN, s.ProxyAddress = 0, 0, addr("2001:db8:ffff::2")
+	var e *Error
+	if !errors.As(Validate(&s, env()), &e) || e.Code != CodeInvalid || len(e.Fields) != 3 {
+		t.Fatalf("%+v", e)
+	}
+	for i, want := range []string{"spec.proxyAddress", "spec.designatedQpn", "spec.receivers[1].qpn"} {
+		if e.Fields[i].Field != want {
+			t.Errorf("field %d is %s, want %s", i, e.Fields[i].Field, want)
+		}
+	}
+}
+
+func TestNames(t *testing.T) {
+	for name, good := range map[string]bool{
+		"g": true, "kv-cache.7_b": true, strings.Repeat("x", 63): true,
+		"": false, strings.Repeat("x", 64): false, "-a": false, "a-": false, "a/b": false, "a:reset": false, "a b": false, "ä": false,
+	} {
+		if err := ValidateName(name); (err == nil) != good {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+}
+
+func TestDecodeSpec(t *testing.T) {
+	const text = `{"proxyAddress":"2001:db8:ffff::1","designatedQpn":2748,"source":{"address":"2001:db8:1::1","qpn":256},
+		"receivers":[{"address":"2001:db8:1::2","qpn":257,"startPsn":0,"va":4096,"rkey":7}],"initialPsn":5,"cnpWindow":"50us",
+		"mode":"inband","objective":"cost","rewriteSource":false,"evictAfter":"2s"}`
+	s, err := DecodeSpec([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.CNPWindow.D() != 50*time.Microsecond || s.RewritesSource() || s.Receivers[0].Start(5) != 0 || *s.Receivers[0].VA != 4096 {
+		t.Errorf("%+v", s)
+	}
+	b, err := json.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := DecodeSpec(b)
+	if err != nil || !back.Equal(&s) {
+		t.Errorf("came back as %s, %v", b, err)
+	}
+	for _, bad := range []string{
+		`{"proxy":"2001:db8::1"}`, `{"cnpWindow":50}`, `{"cnpWindow":"50"}`, `{"proxyAddress":"x"}`, `{"designatedQpn":-1}`,
+		`{"designatedQpn":4294967296}`, `[]`, `{`, ``,
+	} {
+		var e *Error
+		if _, err := DecodeSpec([]byte(bad)); !errors.As(err, &e) || e.Code != CodeMalformed {
+			t.Errorf("%s: %v", bad, err)
+		}
+	}
+}
+
+// Every field counts in Equal, and Clone shares nothing.
+func TestEqualAndClone(t *testing.T) {
+	full := good()
+	full.Receivers[0].VA, full.Receivers[0].RKey, full.Receivers[0].StartPSN = new(uint64), new(uint32), new(uint32)
+	c := full.Clone()
+	if !c.Equal(&full) {
+		t.Fatal("a clone differs")
+	}
+	*c.Receivers[0].VA, *c.RewriteSource = 9, !*c.RewriteSource
+	if *full.Receivers[0].VA == 9 || *c.RewriteSource == *full.RewriteSource {
+		t.Error("a clone shares memory")
+	}
+	change(t, reflect.ValueOf(&full).Elem(), "Spec", func(field string, restore func()) {
+		if o := good(); o.Equal(&full) {
+			t.Errorf("%s does not count", field)
+		}
+		restore()
+	})
+}
+
+// change sets one field after the other to something else.
+func change(t *testing.T, v reflect.Value, path string, check func(field string, restore func())) {
+	base := good()
+	for i := range v.NumField() {
+		f, name := v.Field(i), path+"."+v.Type().Field(i).Name
+		restore := func() { v.Set(reflect.ValueOf(base)) }
+		v.Set(reflect.ValueOf(good()))
+		switch f.Kind() {
+		case reflect.Uint32, reflect.Uint64:
+			f.SetUint(f.Uint() + 1)
+		case reflect.Int64:
+			f.SetInt(f.Int() + 1)
+		case reflect.String:
+			f.SetString("x")
+		case reflect.Pointer:
+			f.SetZero()
+		case reflect.Slice:
+			f.Set(f.Slice(0, 1))
+		case reflect.Struct:
+			f.SetZero()
+		default:
+			t.Fatalf("%s is a %s", name, f.Kind())
+		}
+		check(name, restore)
+	}
+}
+
+func TestSRHSize(t *testing.T) {
+	for _, c := range []struct {
+		edges []int
+		want  int
+	}{
+		{nil, 40},             // 8 + 2 x 16
+		{[]int{1}, 88},        // 40 + 24 + 20 = 84
+		{[]int{11}, 288},      // 40 + 24 + 220 = 284
+		{[]int{12}, 328},      // 40 + 2 x 24 + 240
+		{[]int{32, 32}, 1464}, // 40 + 2 x (3 x 24 + 640)
+	} {
+		if got := SRHSize(c.edges); got != c.want {
+			t.Errorf("%v: %d octets, want %d", c.edges, got, c.want)
+		}
+	}
+}
+
+func TestConditions(t *testing.T) {
+	var s Status
+	t0 := time.Unix(1000, 0)
+	if !s.Set(Programmed, false, ReasonInstalling, "", t0) || s.Set(Programmed, false, ReasonInstalling, "", t0.Add(1)) {
+		t.Error("a change that is none, or the other way round")
+	}
+	if !s.Set(Programmed, false, ReasonDisconnected, "n1", t0.Add(2)) || !s.Condition(Programmed).LastTransition.Equal(t0) {
+		t.Error("a new reason is no transition")
+	}
+	if !s.Set(Programmed, true, ReasonInstalled, "", t0.Add(3)) || !s.Condition(Programmed).LastTransition.Equal(t0.Add(3)) || !s.Is(Programmed) || s.Is(Degraded) {
+		t.Errorf("%+v", s)
+	}
+}
+
+func FuzzDecodeSpec(f *testing.F) {
+	b, _ := json.Marshal(good())
+	f.Add(b)
+	f.Add([]byte(`{"receivers":[{"address":"::","qpn":16777216,"va":1}],"mode":"inband"}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		s, err := DecodeSpec(text)
+		if err != nil {
+			return
+		}
+		s = StandardDefaults().Complete(s)
+		if Validate(&s, env()) == nil && (s.DesignatedQPN>>24 != 0 || s.Source.QPN < 2 || len(s.Receivers) == 0) {
+			t.Errorf("accepted %+v", s)
+		}
+		if c := s.Clone(); !c.Equal(&s) {
+			t.Error("a clone differs")
+		}
+	})
+}

@@ -1,0 +1,103 @@
+package api
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Code says what kind of fault an [Error] is. Codes are stable; clients may
+// switch on them.
+type Code string
+
+// The codes.
+const (
+	CodeMalformed    Code = "malformed"        // not JSON, an unknown field, a wrong type
+	CodeInvalid      Code = "invalid"          // fields break the rules
+	CodeLimit        Code = "limit_exceeded"   // a limit is exceeded
+	CodeUnreachable  Code = "unreachable"      // no path to a receiver
+	CodeNotPlannable Code = "not_plannable"    // the network lacks what a tree needs
+	CodeConflict     Code = "conflict"         // taken by another resource
+	CodeExists       Code = "already_exists"   // a resource of this name exists
+	CodeNotFound     Code = "not_found"        // no resource of this name
+	CodeVersion      Code = "version_mismatch" // a conditional update missed
+	CodeUnavailable  Code = "unavailable"      // a switch cannot be asked at the moment
+	CodeLastPath     Code = "last_path"        // what is to be drained is the last way between two ends
+)
+
+// Error says why an intent was refused. Nothing was changed.
+type Error struct {
+	Code    Code
+	Message string
+	// Fields are the offending fields, in the order of the spec.
+	Fields []FieldError
+}
+
+// FieldError is what is wrong with one field.
+type FieldError struct {
+	// Field is a path such as "spec.receivers[2].qpn".
+	Field string `json:"field"`
+	// Code is that of the [Error] this field alone would make.
+	Code Code `json:"code"`
+	// Value is what was given.
+	Value string `json:"value"`
+	// Want says what would be right.
+	Want string `json:"want"`
+	// Limit is the limit that was exceeded, when one was.
+	Limit *int64 `json:"limit,omitempty"`
+}
+
+func (f FieldError) Error() string {
+	s := fmt.Sprintf("%s is %s: want %s", f.Field, f.Value, f.Want)
+	if f.Limit != nil {
+		s += fmt.Sprintf(" (limit %d)", *f.Limit)
+	}
+	return s
+}
+
+func (e *Error) Error() string {
+	var b strings.Builder
+	b.WriteString(e.Message)
+	for i, f := range e.Fields {
+		if i > 0 || e.Message != "" {
+			b.WriteString("; ")
+		}
+		b.WriteString(f.Error())
+	}
+	return b.String()
+}
+
+// Is makes errors.Is match the sentinels below by code.
+func (e *Error) Is(target error) bool {
+	t, ok := target.(*Error)
+	return ok && t.Message == "" && len(t.Fields) == 0 && t.Code == e.Code
+}
+
+// Sentinels for errors.Is.
+var (
+	ErrNotFound = &Error{Code: CodeNotFound}
+	ErrExists   = &Error{Code: CodeExists}
+	ErrVersion  = &Error{Code: CodeVersion}
+	ErrConflict = &Error{Code: CodeConflict}
+	ErrLastPath = &Error{Code: CodeLastPath}
+)
+
+// Refuse returns the error of some field errors, nil for none. Its code is that
+// of the fields when they agree, and CodeInvalid otherwise.
+func Refuse(fields []FieldError) error {
+	if len(fields) == 0 {
+		return nil
+	}
+	e := &Error{Code: fields[0].Code, Fields: fields}
+	for _, f := range fields {
+		if f.Code != e.Code {
+			e.Code = CodeInvalid
+		}
+	}
+	return e
+}
+
+// Limit returns a pointer for FieldError.Limit.
+func Limit(n int) *int64 {
+	v := int64(n)
+	return &v
+}

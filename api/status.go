@@ -1,0 +1,166 @@
+package api
+
+import (
+	"net/netip"
+	"time"
+)
+
+// Status is what the controller says about a group.
+type Status struct {
+	Conditions Conditions `json:"conditions,omitempty" doc:"Accepted, Programmed and Degraded."`
+	// ObservedVersion is the version of the spec that the conditions speak of.
+	ObservedVersion uint64 `json:"observedVersion" doc:"Version of the spec that the conditions speak of."`
+	// Index is the number of the group on every switch of its tree.
+	Index uint16 `json:"index" doc:"Number of the group on every switch of its tree."`
+	// Epoch is the one that the tree is moving to, or has; never 0.
+	Epoch uint32 `json:"epoch,omitempty" format:"uint32" doc:"Epoch that the tree is moving to, or has."`
+	Tree  *Tree  `json:"tree,omitempty"`
+	// Receivers are in the order of the spec.
+	Receivers []ReceiverStatus `json:"receivers,omitempty" doc:"In the order of the spec."`
+	Limits    Limits           `json:"limits" doc:"What exceeds these is refused."`
+	// StalledReceivers hold the group up.
+	StalledReceivers []StalledReceiver `json:"stalledReceivers,omitempty" doc:"Receivers that hold the group up."`
+	// EvictedReceivers are in the spec and no longer in the tree.
+	EvictedReceivers []netip.Addr `json:"evictedReceivers,omitempty" doc:"In the spec and no longer in the tree."`
+}
+
+// ReceiverStatus says how far a receiver is. The source sends no PSN at or
+// after a joining receiver's StartPSN before it is Programmed.
+type ReceiverStatus struct {
+	Address    netip.Addr `json:"address"`
+	Switch     string     `json:"switch,omitempty" doc:"The edge it is attached to."`
+	Branch     uint8      `json:"branch" doc:"Its branch there."`
+	Programmed bool       `json:"programmed" doc:"Everything it needs is in the switches: it gets all that is sent from now on."`
+}
+
+// StalledReceiver is a receiver that others wait for.
+type StalledReceiver struct {
+	Address netip.Addr `json:"address"`
+	Switch  string     `json:"switch"`
+	Branch  uint8      `json:"branch"`
+	// AckPSN is the last one it acknowledged; invalid before it reported.
+	AckPSN uint32    `json:"ackPsn" doc:"The last PSN it acknowledged."`
+	Valid  bool      `json:"valid" doc:"It has acknowledged anything at all."`
+	Since  time.Time `json:"since"`
+}
+
+// Tree is the tree of a group, as planned.
+type Tree struct {
+	Root string `json:"root" doc:"The switch next to the source."`
+	// SID is what the tree starts with; in in-band mode the source host puts it
+	// into Segment List[1].
+	SID   netip.Addr `json:"sid" format:"ipv6" doc:"What the tree starts with. In in-band mode the source puts it into Segment List[1]."`
+	Cost  uint64     `json:"cost"`
+	Nodes []TreeNode `json:"nodes" doc:"Parents before children."`
+}
+
+// TreeNode is a switch of a tree; parents come before children.
+type TreeNode struct {
+	Switch   string     `json:"switch"`
+	Address  netip.Addr `json:"address" format:"ipv6" doc:"The node's loopback; the Edge Node Address of End.MT TLVs."`
+	SID      netip.Addr `json:"sid" format:"ipv6"`
+	Behavior string     `json:"behavior" doc:"End.Replicate or End.MT."` // "End.Replicate" or "End.MT"
+	// BehaviorCode is the SRv6 endpoint behavior: 75 (RFC 9524), or the codepoint
+	// that End.MT is configured to have.
+	BehaviorCode uint16       `json:"behaviorCode" doc:"SRv6 endpoint behavior: 75, or the codepoint that End.MT is configured to have."`
+	Parent       string       `json:"parent,omitempty" doc:"Empty at the root."`
+	Upstream     uint32       `json:"upstreamPort" doc:"Port toward the parent, or the source."`
+	Branches     []TreeBranch `json:"branches"`
+	// TunnelledTo is the parent's SID when the parent is not adjacent.
+	TunnelledTo netip.Addr `json:"tunnelledTo,omitzero" doc:"The parent's SID when the parent is not adjacent."`
+}
+
+// TreeBranch is a child or a receiver of a node.
+type TreeBranch struct {
+	Index    uint8      `json:"index"`
+	Child    string     `json:"child,omitempty" doc:"The child node, when the branch is one."`
+	Receiver netip.Addr `json:"receiver,omitzero" doc:"The receiver, when the branch is one."`
+	QPN      uint32     `json:"qpn,omitempty" doc:"The receiver's queue pair."`
+	Port     uint32     `json:"port"`
+}
+
+// Conditions are those of a resource, each type once.
+type Conditions []Condition
+
+// Condition is one aspect of a resource's state.
+type Condition struct {
+	Type           ConditionType `json:"type" enum:"Accepted,Programmed,Degraded"`
+	Status         bool          `json:"status"`
+	Reason         string        `json:"reason" doc:"One word, stable."`
+	Message        string        `json:"message,omitempty" doc:"The same for people."`
+	LastTransition time.Time     `json:"lastTransition" doc:"When status changed last."`
+}
+
+// ConditionType names an aspect.
+type ConditionType string
+
+// The aspects.
+const (
+	// Accepted: the spec can be planned on the present network.
+	Accepted ConditionType = "Accepted"
+	// Programmed: every switch of the tree has all it needs.
+	Programmed ConditionType = "Programmed"
+	// Degraded: something the group needs is missing or stalls.
+	Degraded ConditionType = "Degraded"
+)
+
+// Reasons of conditions.
+const (
+	ReasonPlanned          = "Planned"          // Accepted: a tree was found
+	ReasonUnreachable      = "Unreachable"      // not Accepted, Degraded: no path to a receiver
+	ReasonLimit            = "LimitExceeded"    // not Accepted: a limit of a node or edge
+	ReasonNotPlannable     = "NotPlannable"     // not Accepted: the network lacks what a tree needs
+	ReasonInstalled        = "Installed"        // Programmed
+	ReasonInstalling       = "Installing"       // not Programmed: writes are under way
+	ReasonRemoving         = "Removing"         // not Programmed: the group is being deleted
+	ReasonDisconnected     = "Disconnected"     // Degraded: a switch of the tree is not connected
+	ReasonDeviceError      = "DeviceError"      // Degraded: a switch refused an entry
+	ReasonReceiverStalled  = "ReceiverStalled"  // Degraded: a receiver does not answer
+	ReasonReceiversEvicted = "ReceiversEvicted" // Degraded: receivers were taken out
+	ReasonHealthy          = "Healthy"          // not Degraded
+)
+
+// Find returns the condition of a type, or nil.
+func (s Conditions) Find(t ConditionType) *Condition {
+	for i := range s {
+		if s[i].Type == t {
+			return &s[i]
+		}
+	}
+	return nil
+}
+
+// Is reports whether the condition of a type is true.
+func (s Conditions) Is(t ConditionType) bool {
+	c := s.Find(t)
+	return c != nil && c.Status
+}
+
+// Set sets a condition and reports whether it changed in anything; the time of
+// transition moves only with Status.
+func (s *Conditions) Set(t ConditionType, status bool, reason, message string, now time.Time) bool {
+	c := s.Find(t)
+	if c == nil {
+		*s = append(*s, Condition{Type: t, Status: status, Reason: reason, Message: message, LastTransition: now})
+		return true
+	}
+	if c.Status == status && c.Reason == reason && c.Message == message {
+		return false
+	}
+	if c.Status != status {
+		c.LastTransition = now
+	}
+	c.Status, c.Reason, c.Message = status, reason, message
+	return true
+}
+
+// Condition returns the condition of a type, or nil.
+func (s *Status) Condition(t ConditionType) *Condition { return s.Conditions.Find(t) }
+
+// Is reports whether the condition of a type is true.
+func (s *Status) Is(t ConditionType) bool { return s.Conditions.Is(t) }
+
+// Set is [Conditions.Set].
+func (s *Status) Set(t ConditionType, status bool, reason, message string, now time.Time) bool {
+	return s.Conditions.Set(t, status, reason, message, now)
+}

@@ -1,0 +1,172 @@
+package api
+
+import (
+	"fmt"
+	"net/netip"
+	"regexp"
+	"strconv"
+	"time"
+)
+
+// Env is what validation knows about the rest of the world.
+type Env struct {
+	Limits Limits
+	// Host returns the name of the host with an address.
+	Host func(netip.Addr) (name string, ok bool)
+	// Taken says what an address that no group may have as its proxy address is
+	// already used for: "address of host h1", "in the locator of n4", ...
+	Taken func(netip.Addr) (use string, taken bool)
+	// OtherGroup returns the name of another group with a proxy address.
+	OtherGroup func(netip.Addr) (name string, ok bool)
+}
+
+const (
+	maxQPN = 1<<24 - 1
+	maxPSN = 1<<24 - 1
+	// maxHold bounds windows and hold-offs: longer ones are mistakes.
+	maxHold = time.Hour
+)
+
+var nameRule = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$`)
+
+// ValidateName checks the name of a resource.
+func ValidateName(name string) error {
+	if nameRule.MatchString(name) {
+		return nil
+	}
+	wrong := FieldError{
+		Field: "name", Code: CodeInvalid, Value: strconv.Quote(name),
+		Want: "1 to 63 letters, digits, '.', '_' and '-', the first and last a letter or digit",
+	}
+	if longest := int64(63); int64(len(name)) > longest {
+		wrong.Limit = &longest
+	}
+	return Refuse([]FieldError{wrong})
+}
+
+// Validate returns everything that is wrong with a completed spec, or nil. What
+// depends on a tree (branches of a node, reachability, the size of an SRH) is
+// for the planner to say.
+func Validate(s *Spec, env Env) error {
+	v := validator{env: env}
+	v.proxy(s.ProxyAddress)
+	v.number("spec.designatedQpn", s.DesignatedQPN, 2, maxQPN, "queue pair number")
+	v.host("spec.source.address", s.Source.Address)
+	v.number("spec.source.qpn", s.Source.QPN, 2, maxQPN, "queue pair number")
+	v.receivers(s)
+	v.number("spec.initialPsn", s.InitialPSN, 0, maxPSN, "PSN")
+	v.duration("spec.cnpWindow", s.CNPWindow, time.Microsecond)
+	v.number("spec.cnpLimit", s.CNPLimit, 1, 1<<24-1, "number of CNPs")
+	if s.NackHoldoff != 0 {
+		v.duration("spec.nackHoldoff", s.NackHoldoff, time.Microsecond)
+	}
+	if s.Mode != Provisioned && s.Mode != Inband {
+		v.bad("spec.mode", strconv.Quote(string(s.Mode)), `"provisioned" or "inband"`)
+	}
+	if s.Objective != Delay && s.Objective != Cost {
+		v.bad("spec.objective", strconv.Quote(string(s.Objective)), `"delay" or "cost"`)
+	}
+	if s.EvictAfter != 0 {
+		v.duration("spec.evictAfter", s.EvictAfter, time.Millisecond)
+	}
+	return Refuse(v.found)
+}
+
+type validator struct {
+	env   Env
+	found []FieldError
+}
+
+func (v *validator) bad(field, value, want string) {
+	v.found = append(v.found, FieldError{Field: field, Code: CodeInvalid, Value: value, Want: want})
+}
+
+func (v *validator) number(field string, n, lo, hi uint32, what string) {
+	if n < lo || n > hi {
+		f := FieldError{Field: field, Code: CodeInvalid, Value: strconv.FormatUint(uint64(n), 10), Want: fmt.Sprintf("a %s from %d to %d", what, lo, hi)}
+		if n > hi {
+			f.Limit = Limit(int(hi))
+		}
+		v.found = append(v.found, f)
+	}
+}
+
+func (v *validator) duration(field string, d Duration, lo time.Duration) {
+	switch {
+	case d.D() < lo:
+		v.bad(field, d.String(), fmt.Sprintf("a duration of %v or more", lo))
+	case d.D() > maxHold:
+		v.found = append(v.found, FieldError{
+			Field: field, Code: CodeInvalid, Value: d.String(), Want: fmt.Sprintf("a duration of %v or less", maxHold), Limit: Limit(int(maxHold / time.Second)),
+		})
+	}
+}
+
+// unicast checks that an address is one a host could have.
+func (v *validator) unicast(field string, a netip.Addr) bool {
+	value := a.String()
+	if !a.IsValid() {
+		value = "missing"
+	}
+	if !a.Is6() || a.Is4In6() || a.Zone() != "" || a.IsUnspecified() || a.IsLoopback() || a.IsMulticast() || a.IsLinkLocalUnicast() {
+		v.bad(field, value, "a global unicast IPv6 address")
+		return false
+	}
+	return true
+}
+
+func (v *validator) proxy(a netip.Addr) {
+	const field = "spec.proxyAddress"
+	if !v.unicast(field, a) {
+		return
+	}
+	if use, taken := v.env.Taken(a); taken {
+		v.bad(field, a.String(), "an address that nothing else has; this one is "+use)
+		return
+	}
+	if name, ok := v.env.OtherGroup(a); ok {
+		v.found = append(v.found, FieldError{
+			Field: field, Code: CodeConflict, Value: a.String(), Want: fmt.Sprintf("a proxy address of its own; this one belongs to group %q", name),
+		})
+	}
+}
+
+func (v *validator) host(field string, a netip.Addr) {
+	if !v.unicast(field, a) {
+		return
+	}
+	if _, ok := v.env.Host(a); !ok {
+		v.bad(field, a.String(), "the address of a host of the inventory")
+	}
+}
+
+func (v *validator) receivers(s *Spec) {
+	if len(s.Receivers) == 0 {
+		v.bad("spec.receivers", "empty", "at least one receiver")
+	}
+	seen := make(map[netip.Addr]int, len(s.Receivers))
+	for i := range s.Receivers {
+		r := &s.Receivers[i]
+		at := fmt.Sprintf("spec.receivers[%d]", i)
+		v.host(at+".address", r.Address)
+		if first, twice := seen[r.Address]; twice && r.Address.IsValid() {
+			v.bad(at+".address", r.Address.String(), fmt.Sprintf("an address that no other receiver has; spec.receivers[%d] has it", first))
+		} else {
+			seen[r.Address] = i
+		}
+		if r.Address == s.Source.Address && r.Address.IsValid() {
+			v.bad(at+".address", r.Address.String(), "a host other than the source")
+		}
+		v.number(at+".qpn", r.QPN, 2, maxQPN, "queue pair number")
+		if r.StartPSN != nil {
+			v.number(at+".startPsn", *r.StartPSN, 0, maxPSN, "PSN")
+		}
+		v.number(at+".startMsn", r.StartMSN, 0, 1<<24-1, "MSN")
+		switch {
+		case (r.VA == nil) != (r.RKey == nil):
+			v.bad(at+".va", "given without the other", "va and rkey together, or neither")
+		case r.VA != nil && s.Mode == Inband:
+			v.bad(at+".va", strconv.FormatUint(*r.VA, 10), "no va and rkey in in-band mode: End.MT TLVs have no room for them")
+		}
+	}
+}

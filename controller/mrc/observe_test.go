@@ -1,0 +1,463 @@
+package mrc
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weft-sdn/weft/controller/mrc/ev"
+	"github.com/weft-sdn/weft/controller/mrc/suspect"
+	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/topology"
+)
+
+// traffic makes hosts send over all EVs that they may use, and report what came of
+// it: packets an EV and report, of which links lose their share.
+type traffic struct {
+	w       *world
+	packets int
+	loss    func(topology.LinkID) float64
+	paths   map[counterKey][]topology.LinkID
+	counts  map[string]map[counterKey]counter
+}
+
+func (w *world) traffic(packets int, loss func(topology.LinkID) float64) *traffic {
+	return &traffic{w: w, packets: packets, loss: loss, paths: map[counterKey][]topology.LinkID{}, counts: map[string]map[counterKey]counter{}}
+}
+
+// binomial draws how many of n packets are lost.
+func (w *world) binomial(n int, p float64) (lost uint64) {
+	for at := 0; p > 0; lost++ {
+		at += 1 + int(math.Log(1-w.rng.Float64())/math.Log1p(-min(p, 1-1e-12)))
+		if at > n {
+			break
+		}
+	}
+	return lost
+}
+
+func (tr *traffic) report() {
+	w := tr.w
+	for _, h := range w.core.Hosts() {
+		if h.State == nil {
+			continue
+		}
+		if tr.counts[h.Name] == nil {
+			tr.counts[h.Name] = map[counterKey]counter{}
+		}
+		var m hostapi.EVCounts
+		for _, p := range h.State.Profiles {
+			dst := w.made[hostAt(w, p.Destinations[0].Addr())]
+			for _, v := range allEVs(p, h.At, dst.At) {
+				if p.IsDenied(v) {
+					continue
+				}
+				key := counterKey{p.Name, v}
+				links, ok := tr.paths[key]
+				if !ok {
+					wire, err := p.Expand(v)
+					if err != nil {
+						w.t.Fatal(err)
+					}
+					if links, err = w.links(h.Name, dst.Address, wire); err != nil {
+						w.t.Fatal(err)
+					}
+					tr.paths[key] = links
+				}
+				through := 1.0
+				for _, id := range links {
+					through *= 1 - tr.loss(id)
+				}
+				n := 5 + w.rng.IntN(tr.packets)
+				c := tr.counts[h.Name][key]
+				c.sent += uint64(n)
+				c.lost += w.binomial(n, 1-through*(1-1e-5))
+				tr.counts[h.Name][key] = c
+				m.Counts = append(m.Counts, hostapi.EVCount{Profile: p.Name, EV: v, Sent: c.sent, Lost: c.lost})
+			}
+		}
+		if err := w.core.EVCounts(h.Name, &m); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+// TestGreyLink: a link that loses 1 % in one direction is named alone, with its
+// direction, within 5 s in 99 of 100 seeds, and denied where that is wanted.
+func TestGreyLink(t *testing.T) {
+	failed := 0
+	for seed := range uint64(100) {
+		w := newWorld(t, seed, func(c *Config) { c.DenySuspects, c.ProbeRate = seed%2 == 0, 0 }).clos(2, 4, 4, 1).start()
+		links := w.core.Links()
+		bad := links[w.rng.IntN(len(links))]
+		const starts = 3 * time.Second
+		tr := w.traffic(240, func(id topology.LinkID) float64 {
+			if id == bad.ID && w.now >= starts {
+				return 0.01
+			}
+			return 0
+		})
+		named := time.Duration(0)
+		for w.now < starts+5*time.Second && named == 0 {
+			tr.report()
+			w.run(500 * time.Millisecond)
+			found := w.core.Suspects()
+			switch {
+			case len(found) == 1 && slices.Equal(found[0].Links, []topology.LinkID{bad.ID}):
+				named = w.now
+				s := found[0]
+				if s.From != bad.From || s.To != bad.To || s.Confidence < 0.99 || s.Loss > 0.05 {
+					t.Errorf("seed %d: %+v", seed, s)
+				}
+				if w.core.cfg.DenySuspects != s.Denied {
+					t.Errorf("seed %d: denied: %v: %s", seed, s.Denied, s.Why)
+				}
+				out := never
+				if s.Denied {
+					out = func(id topology.LinkID) bool { return id == bad.ID }
+				}
+				w.check(out, none)
+			case len(found) > 0:
+				t.Logf("seed %d, %v: %+v, want %v", seed, w.now, found, bad)
+				named = -1
+			}
+		}
+		if named <= 0 {
+			t.Logf("seed %d: %v is not named", seed, bad.ID)
+			failed++
+		}
+	}
+	if failed > 1 {
+		t.Errorf("%d of 100 seeds failed, want at most 1", failed)
+	}
+}
+
+// TestGreyHost: a host whose own link is bad accuses no link of the fabric.
+func TestGreyHost(t *testing.T) {
+	w := newWorld(t, 1, func(c *Config) { c.DenySuspects, c.ProbeRate = true, 0 }).clos(2, 4, 4, 2).start()
+	tr := w.traffic(80, func(topology.LinkID) float64 { return 0 })
+	for range 10 {
+		tr.report()
+		var m hostapi.EVCounts
+		for key, c := range tr.counts["h2-1"] {
+			if key.ev.Port == 1 {
+				c.lost += c.sent / 50
+				tr.counts["h2-1"][key] = c
+				m.Counts = append(m.Counts, hostapi.EVCount{Profile: key.profile, EV: key.ev, Sent: c.sent, Lost: min(c.lost, c.sent)})
+			}
+		}
+		if err := w.core.EVCounts("h2-1", &m); err != nil {
+			t.Fatal(err)
+		}
+		w.run(500 * time.Millisecond)
+	}
+	found := w.core.Suspects()
+	if len(found) != 1 || found[0].Links[0] != hostLink("h2-1", 1) || found[0].Denied || found[0].Why != "not a link of the fabric" {
+		t.Errorf("%+v", found)
+	}
+	w.check(never, none)
+}
+
+// TestSuspectComesBack: a denied suspect is tried after its hold by many probes; while
+// it still loses packets it stays denied, for longer and longer.
+func TestSuspectComesBack(t *testing.T) {
+	w := newWorld(t, 1, func(c *Config) {
+		c.DenySuspects, c.SuspectHold, c.SuspectProbes = true, 2*time.Second, 256
+		c.ProbeRate, c.HostProbeRate = 400, 200
+	}).clos(1, 4, 4, 1).start()
+	bad := w.core.Links()[3].ID
+	loss := 0.05
+	tr := w.traffic(100, func(id topology.LinkID) float64 {
+		if id == bad {
+			return loss
+		}
+		return 0
+	})
+	w.black[bad] = loss
+	isBad := func(id topology.LinkID) bool { return id == bad }
+	for range 8 {
+		tr.report()
+		w.run(500 * time.Millisecond)
+	}
+	w.check(isBad, none)
+	w.run(20 * time.Second)
+	w.check(isBad, none)
+	if s := w.core.Suspects(); len(s) != 1 || !s[0].Denied {
+		t.Errorf("%+v", s)
+	}
+	loss = 0
+	delete(w.black, bad)
+	w.run(time.Minute)
+	w.check(never, none)
+	if s := w.core.Suspects(); len(s) != 0 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestSuspectIsSpared: the last path of some hosts is not denied, and says why; in
+// mode ecmp no link is.
+func TestSuspectIsSpared(t *testing.T) {
+	w := newWorld(t, 1, func(c *Config) { c.DenySuspects, c.ProbeRate = true, 0 }).clos(1, 4, 1, 1).start()
+	bad := w.both("leaf1-2", "spine1-1")[0]
+	for range 6 {
+		if err := w.core.LinkCounts(bad.ID, uint64(1e6*w.now.Seconds()), uint64(0.98e6*w.now.Seconds())); err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range w.core.Links() {
+			if l.ID != bad.ID {
+				n := uint64(1e6 * w.now.Seconds())
+				if err := w.core.LinkCounts(l.ID, n, n); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		w.run(500 * time.Millisecond)
+	}
+	s := w.core.Suspects()
+	if len(s) != 1 || s[0].Links[0] != bad.ID || s[0].From != bad.Local || s[0].Denied || !strings.Contains(s[0].Why, "it is the last path from host") {
+		t.Errorf("%+v", s)
+	}
+	w.check(never, none)
+
+	w.core.cfg.Format.Mode = ev.ModeECMP
+	if why := w.core.spare(&s[0]); !strings.Contains(why, "mode ecmp") {
+		t.Errorf("%q", why)
+	}
+}
+
+// TestAssumedBad: events of hosts that count nothing else are enough to name a dead
+// link, once other EVs are known to be good; and those EVs are probed first.
+func TestAssumedBad(t *testing.T) {
+	w := newWorld(t, 1, func(c *Config) { c.ProbeRate, c.HostProbeRate = 200, 100 }).clos(1, 4, 4, 1).start()
+	bad := w.both("leaf1-1", "spine1-2")[0].ID
+	w.run(2 * time.Second)
+	w.black[bad] = 1
+	w.probes = nil
+	events := 0
+	for _, h := range w.core.Hosts() {
+		for _, p := range h.State.Profiles {
+			dst := w.made[hostAt(w, p.Destinations[0].Addr())]
+			for _, v := range allEVs(p, h.At, dst.At) {
+				wire, _ := p.Expand(v)
+				links, err := w.links(h.Name, dst.Address, wire)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if slices.Contains(links, bad) {
+					events++
+					e := hostapi.EVEvent{Profile: p.Name, EV: v, State: hostapi.EVAssumedBad}
+					if err := w.core.EVEvents(h.Name, &hostapi.EVEvents{Events: []hostapi.EVEvent{e}}); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+		}
+	}
+	w.run(time.Second)
+	if s := w.core.Suspects(); events != 3 || len(s) != 1 || s[0].Links[0] != bad {
+		t.Errorf("%d events: %+v", events, s)
+	}
+	over := 0
+	for _, p := range w.probes {
+		links, err := w.links(p.host, p.Destination, p.EV)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if slices.Contains(links, bad) {
+			over++
+		}
+	}
+	if over < 5 {
+		t.Errorf("%d of %d probes are of EVs that were found bad", over, len(w.probes))
+	}
+}
+
+// TestProbes: every EV of every pair is probed in turn, within the budgets, and what
+// comes of it can be read.
+func TestProbes(t *testing.T) {
+	w := newWorld(t, 1, func(c *Config) { c.ProbeRate, c.HostProbeRate, c.ProbeDSCP = 40, 4, 26 }).clos(2, 4, 2, 2)
+	slowest := w.both("leaf1-1", "spine1-1")[0].ID
+	w.black[slowest] = 0.5
+	w.start()
+	const seconds = 15
+	w.run(seconds * time.Second)
+	total, host := map[int]int{}, map[string]int{}
+	for _, p := range w.probes {
+		total[int(p.at/time.Second)] += p.Count
+		host[fmt.Sprintf("%s %d", p.host, p.at/time.Second)] += p.Count
+		if p.DSCP != 26 || p.Source != w.made[p.host].Address || p.Destination == p.Source {
+			t.Errorf("%+v", p.Probe)
+		}
+	}
+	for s, n := range total {
+		if n > 40+4 {
+			t.Errorf("%d probes in second %d, want at most 40 and a burst", n, s)
+		}
+	}
+	for s, n := range host {
+		if n > 4+1 {
+			t.Errorf("host %s: %d probes, want at most 4 and one", s, n)
+		}
+	}
+	// 12 pairs with 4 EVs, and 4 with 2.
+	m := w.core.Matrix()
+	if len(m) != 12*4+4*2 {
+		t.Errorf("%d cells, want %d", len(m), 12*4+4*2)
+	}
+	least, most := uint64(math.MaxUint64), uint64(0)
+	for _, cell := range m {
+		least, most = min(least, cell.Sent), max(most, cell.Sent)
+		p, ok := w.core.Profile(cell.Profile)
+		if !ok || w.made[cell.Source].At[0] != p.Source[0] || w.made[cell.Destination].At[0] != p.Destination[0] {
+			t.Errorf("%+v", cell)
+		}
+		if cell.Received > 0 && (cell.RTTMin != 1 || cell.RTTMean != 2 || cell.RTTMax != 3) || cell.At == 0 {
+			t.Errorf("%+v", cell)
+		}
+		wire, err := p.Outcome.Profile.Expand(cell.EV)
+		if err != nil {
+			t.Fatal(err)
+		}
+		links, err := w.links(cell.Source, w.made[cell.Destination].Address, wire)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if lossy := slices.Contains(links, slowest); lossy != (cell.Loss > 0) || lossy != (cell.Received < cell.Sent) {
+			t.Errorf("lossy: %v: %+v", lossy, cell)
+		}
+	}
+	if least == 0 || most > 4*least {
+		t.Errorf("%d to %d probes an EV", least, most)
+	}
+}
+
+// TestBadInput: what hosts cannot know or mean is an error, is counted, and changes
+// nothing.
+func TestBadInput(t *testing.T) {
+	w := newWorld(t, 1, func(c *Config) { c.ProbeRate = 0 }).clos(1, 3, 2, 1).start()
+	w.run(time.Second)
+	clear(w.sets)
+	const mine, theirs = "leaf1-1:leaf1-2", "leaf1-2:leaf1-1"
+	p, _ := w.core.Profile(mine)
+	good := allEVs(p.Outcome.Profile, p.Source, p.Destination)[0]
+	wrong := good
+	wrong.Value[31] = 1
+	events := func(host string, e hostapi.EVEvent) error {
+		return w.core.EVEvents(host, &hostapi.EVEvents{Events: []hostapi.EVEvent{e}})
+	}
+	counts := func(host string, n hostapi.EVCount) error {
+		return w.core.EVCounts(host, &hostapi.EVCounts{Counts: []hostapi.EVCount{n}})
+	}
+	for _, c := range []struct {
+		name  string
+		do    func() error
+		err   error
+		text  string
+		count func(Counters) uint64
+	}{
+		{"hello of nobody", func() error { return w.core.Hello("nobody", &hostapi.Hello{}) }, ErrUnknownHost, "nobody", func(c Counters) uint64 { return c.UnknownHosts }},
+		{"events of nobody", func() error { return events("nobody", hostapi.EVEvent{}) }, ErrUnknownHost, "nobody", func(c Counters) uint64 { return c.UnknownHosts }},
+		{"counts of nobody", func() error { return counts("nobody", hostapi.EVCount{}) }, ErrUnknownHost, "nobody", func(c Counters) uint64 { return c.UnknownHosts }},
+		{"applied by nobody", func() error { return w.core.Applied("nobody", 1) }, ErrUnknownHost, "nobody", func(c Counters) uint64 { return c.UnknownHosts }},
+		{"ports of nobody", func() error { return w.core.PortStatus("nobody", 2) }, ErrUnknownHost, "nobody", func(c Counters) uint64 { return c.UnknownHosts }},
+		{"unknown profile", func() error {
+			return events("h1-1", hostapi.EVEvent{Profile: "x", EV: good, State: hostapi.EVAssumedBad})
+		}, ErrUnknownEV, `profile "x"`, func(c Counters) uint64 { return c.UnknownEVs }},
+		{"profile of others", func() error {
+			return events("h1-1", hostapi.EVEvent{Profile: theirs, EV: good, State: hostapi.EVAssumedBad})
+		}, ErrUnknownEV, theirs, func(c Counters) uint64 { return c.UnknownEVs }},
+		{"unknown EV", func() error { return counts("h1-1", hostapi.EVCount{Profile: mine, EV: wrong, Sent: 5}) }, ErrUnknownEV, wrong.String(), func(c Counters) uint64 { return c.UnknownEVs }},
+		{"state that nobody reports", func() error { return events("h1-1", hostapi.EVEvent{Profile: mine, EV: good, State: hostapi.EVDenied}) }, ErrMalformed, "state DENIED, want ASSUMED_BAD or GOOD", func(c Counters) uint64 { return c.BadEvents }},
+		{"more lost than sent", func() error { return counts("h1-1", hostapi.EVCount{Profile: mine, EV: good, Sent: 5, Lost: 6}) }, ErrMalformed, "lost 6, want at most sent, 5", func(c Counters) uint64 { return c.BadCounts }},
+		{"applied what was not set", func() error { return w.core.Applied("h1-1", 99) }, ErrMalformed, "applied 99", nil},
+		{"port 0", func() error { return w.core.PortStatus("h1-1", 3) }, ErrMalformed, "ports up 0x3", func(c Counters) uint64 { return c.BadPorts }},
+		{"unknown probe", func() error { return w.core.ProbeResult("h1-1", &hostapi.ProbeResult{ID: 4, Sent: 1}) }, ErrUnknownProbe, "probe 4", func(c Counters) uint64 { return c.UnknownProbes }},
+		{"unknown link", func() error { return w.core.LinkCounts("x", 1, 1) }, ErrUnknownTarget, "link x", nil},
+		{"remove nobody", func() error { return w.core.RemoveHost("nobody") }, ErrUnknownHost, "nobody", nil},
+		{"host without a name", func() error { return w.core.PutHost(Host{}) }, ErrMalformed, "name", nil},
+		{"host without an address", func() error { return w.core.PutHost(Host{Name: "x"}) }, ErrMalformed, "address", nil},
+		{"host without a port", func() error { return w.core.PutHost(Host{Name: "x", Address: w.made["h1-1"].Address.Next()}) }, ErrMalformed, "want 1 to 31", nil},
+		{"another's address", func() error { h := w.made["h1-1"]; h.Name = "x"; return w.core.PutHost(h) }, ErrMalformed, "that of host h1-1", nil},
+	} {
+		before := w.core.Counters()
+		err := c.do()
+		if !errors.Is(err, c.err) || !strings.Contains(err.Error(), c.text) {
+			t.Errorf("%s: %v, want %v with %q", c.name, err, c.err, c.text)
+		}
+		if after := w.core.Counters(); c.count != nil && c.count(after) != c.count(before)+1 {
+			t.Errorf("%s: not counted", c.name)
+		}
+	}
+	w.pump()
+	w.run(2 * time.Second)
+	if len(w.sets) > 0 || len(w.core.Suspects()) > 0 {
+		t.Errorf("something has changed: %v, %v", w.sets, w.core.Suspects())
+	}
+	// A counter that starts again is no error.
+	for _, n := range []uint64{100, 10} {
+		if err := counts("h1-1", hostapi.EVCount{Profile: mine, EV: good, Sent: n}); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestConfig: each wrong field is named.
+func TestConfig(t *testing.T) {
+	for field, change := range map[string]func(*Config){
+		"epoch": func(c *Config) { c.Epoch = 0 }, "hold": func(c *Config) { c.Hold = 0 }, "maxHold": func(c *Config) { c.MaxHold = 1 },
+		"calm": func(c *Config) { c.Calm = -1 }, "restoreEvery": func(c *Config) { c.RestoreEvery = 0 }, "linger": func(c *Config) { c.Linger = -1 },
+		"suspectEvery": func(c *Config) { c.SuspectEvery = 0 }, "denyLoss": func(c *Config) { c.DenyLoss = 2 }, "suspectProbes": func(c *Config) { c.SuspectProbes = 0 },
+		"suspectMaxHold": func(c *Config) { c.SuspectMaxHold = 1 }, "probeRate": func(c *Config) { c.ProbeRate = -1 }, "probeDscp": func(c *Config) { c.ProbeDSCP = 64 },
+		"probeTimeout": func(c *Config) { c.ProbeTimeout = 0 }, "firstRound": func(c *Config) { c.FirstRound = 0 }, "maxEvs": func(c *Config) { c.MaxEVs = -1 },
+		"minActive": func(c *Config) { c.MaxEVs, c.MinActive = 4, 5 }, "window": func(c *Config) { c.Suspect.Window = 0 }, "format": func(c *Config) { c.Format.Mode = 99 },
+	} {
+		cfg := Defaults()
+		cfg.Epoch = 1
+		change(&cfg)
+		if _, err := New(cfg); err == nil || !strings.Contains(err.Error(), field) {
+			t.Errorf("%s: %v", field, err)
+		}
+	}
+}
+
+// TestWhySuspectsAreSpared: a suspect that may be several links, or loses too little to be worth it, is not denied.
+func TestWhySuspectsAreSpared(t *testing.T) {
+	w := newWorld(t, 1, func(c *Config) { c.DenySuspects, c.DenyLoss = true, 0.01 }).clos(2, 3, 2, 1).start()
+	links := w.both("leaf1-1", "spine1-1")
+	for _, c := range []struct {
+		links []topology.LinkID
+		loss  float64
+		want  string
+	}{
+		{[]topology.LinkID{links[0].ID}, 0.01, ""},
+		{[]topology.LinkID{links[0].ID}, 0.009, "it loses 0.009, less than 0.01"},
+		{[]topology.LinkID{links[0].ID, links[1].ID}, 0.5, "several links that the evidence does not tell apart"},
+		{[]topology.LinkID{"nowhere"}, 0.5, "not a link of the fabric"},
+	} {
+		if got := w.core.spare(&Suspect{Suspect: suspect.Suspect{Links: c.links, Loss: c.loss}}); got != c.want {
+			t.Errorf("%v that lose %v: %q, want %q", c.links, c.loss, got, c.want)
+		}
+	}
+}
+
+// TestProbesOfBefore: probes that were sent before a link came to its present phase say nothing of it.
+func TestProbesOfBefore(t *testing.T) {
+	w := newWorld(t, 1, nil).clos(2, 3, 2, 1).start()
+	w.run(time.Second)
+	i := w.core.fabric.place[w.both("leaf1-1", "spine1-1")[0].ID]
+	l := &w.core.fabric.links[i]
+	w.core.hold(i, "of the test", 0, 1)
+	w.core.enter(i, trying, l.cause)
+	for _, received := range []int{0, 1} {
+		if w.core.probed(i, l.since-1, 1, received); l.phase != trying || l.ready || l.misses != 0 {
+			t.Errorf("after %d of one that was sent before: %v, ready %v, %d missed", received, l.phase, l.ready, l.misses)
+		}
+	}
+	if w.core.probed(i, l.since, 1, 0); l.phase != held {
+		t.Errorf("after a loss: %v", l.phase)
+	}
+}

@@ -1,0 +1,104 @@
+package mrc
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/weft-sdn/weft/hostapi"
+)
+
+// The methods below are those of hosts.Observer. What is wrong with what a host
+// says the core counts.
+
+// Hello lets hosts of the inventory in, also those that are not attached to
+// anything known: they are told nothing yet.
+func (r *Runner) Hello(host string, h *hostapi.Hello) error {
+	if !r.known[host] {
+		return fmt.Errorf("%.80q is no host of the controller's inventory", host)
+	}
+	r.post(func() {
+		if _, ok := r.attached[host]; ok {
+			_ = r.core.Hello(host, h) // it is there
+			return
+		}
+		r.waiting[host] = &waiting{hello: h}
+	})
+	return nil
+}
+
+// welcome has the core know of a stream that a host had before it was attached.
+func (r *Runner) welcome(host string) {
+	w := r.waiting[host]
+	delete(r.waiting, host)
+	if w == nil {
+		return
+	}
+	_ = r.core.Hello(host, w.hello)
+	if w.up != nil {
+		_ = r.core.PortStatus(host, *w.up)
+	}
+}
+
+// Applied is a host that holds what it was sent.
+func (r *Runner) Applied(host string, _ hostapi.Version, refusals []hostapi.Refused) {
+	r.mu.Lock()
+	seq := r.seqs[host]
+	s, ok := r.streams.Status(host)
+	r.mu.Unlock()
+	r.post(func() {
+		_ = r.core.Refused(host, describe(refusals))
+		if ok && s.Obeys && seq > 0 {
+			_ = r.core.Applied(host, seq)
+		}
+	})
+}
+
+// Refused is a host that does not take something.
+func (r *Runner) Refused(host string, f *hostapi.Refused) {
+	r.post(func() { _ = r.core.Refused(host, describe([]hostapi.Refused{*f})) })
+}
+
+// describe says what a host does not take.
+func describe(refusals []hostapi.Refused) string {
+	text := make([]string, len(refusals))
+	for i := range refusals {
+		text[i] = refusals[i].Error().Error()
+	}
+	return strings.Join(text, "; ")
+}
+
+// EVEvents are EVs that a host found bad, or good again.
+func (r *Runner) EVEvents(host string, e *hostapi.EVEvents) {
+	r.post(func() { _ = r.core.EVEvents(host, e) })
+}
+
+// EVCounts are what EVs carried.
+func (r *Runner) EVCounts(host string, c *hostapi.EVCounts) {
+	r.post(func() { _ = r.core.EVCounts(host, c) })
+}
+
+// ProbeResult is what came of a probe.
+func (r *Runner) ProbeResult(host string, p *hostapi.ProbeResult) {
+	r.post(func() { _ = r.core.ProbeResult(host, p) })
+}
+
+// PortStatus is the ports of a host that are up.
+func (r *Runner) PortStatus(host string, up hostapi.PortMask) {
+	r.post(func() {
+		if w := r.waiting[host]; w != nil {
+			w.up = &up
+			return
+		}
+		_ = r.core.PortStatus(host, up)
+	})
+}
+
+// Gone is the end of a host's stream.
+func (r *Runner) Gone(host string, _ error) {
+	r.post(func() {
+		delete(r.waiting, host)
+		if _, ok := r.attached[host]; ok {
+			_ = r.core.Gone(host)
+		}
+	})
+}

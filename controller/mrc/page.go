@@ -1,0 +1,199 @@
+package mrc
+
+import (
+	"slices"
+	"sort"
+	"strings"
+
+	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/internal/natural"
+	"github.com/weft-sdn/weft/topology"
+)
+
+// A Page is a part of a list: of what comes after a key, the first so many. What
+// is not part of it is not copied.
+type Page struct {
+	After string // "" is the beginning
+	Limit int    // 0 is all
+}
+
+func (p Page) full(n int) bool { return p.Limit > 0 && n >= p.Limit }
+
+// ProfileFilter says which profiles are meant; the zero value is all.
+type ProfileFilter struct {
+	// Source and Destination are leaves, by node or by the name that it shows.
+	Source, Destination string
+	// Host is the name of one that holds the profile.
+	Host string
+	// Degraded: only profiles that are less than they were.
+	Degraded bool
+}
+
+// LinkFilter says which links are meant; the zero value is all.
+type LinkFilter struct {
+	// Node is one end, by node or by the name that it shows.
+	Node string
+	// Plane is theirs; 0 is any.
+	Plane int
+	// Denied: only links over which EVs are denied.
+	Denied bool
+}
+
+// CellFilter says which cells of the matrix are meant; the zero value is all.
+type CellFilter struct {
+	Profile string
+	// Source and Destination are the names of hosts.
+	Source, Destination string
+}
+
+// ProfilePage returns profiles by name, and whether there are more.
+func (c *Core) ProfilePage(f ProfileFilter, page Page) (out []ProfileStatus, more bool) {
+	c.settle()
+	out = []ProfileStatus{}
+	for _, p := range c.profiles[c.profileAfter(page.After):] {
+		if !c.wantsProfile(f, p) {
+			continue
+		}
+		if page.full(len(out)) {
+			return out, true
+		}
+		out = append(out, c.statusOf(p))
+	}
+	return out, false
+}
+
+// profileAfter is the place of the first profile after a name.
+func (c *Core) profileAfter(name string) int {
+	return sort.Search(len(c.profiles), func(i int) bool { return natural.Compare(c.profiles[i].name, name) > 0 })
+}
+
+func (c *Core) wantsProfile(f ProfileFilter, p *profile) bool {
+	if f.Degraded && p.outcome.Degraded == "" || f.Source != "" && !c.hasLeaf(p.from.rack, f.Source) || f.Destination != "" && !c.hasLeaf(p.to, f.Destination) {
+		return false
+	}
+	return f.Host == "" || slices.ContainsFunc(p.from.hosts, func(h *host) bool { return h.Name == f.Host })
+}
+
+func (c *Core) hasLeaf(r *rack, name string) bool {
+	return slices.ContainsFunc(r.at, func(leaf topology.NodeID) bool { return leaf != "" && c.isCalled(leaf, name) })
+}
+
+// isCalled reports whether a node has an id or shows a name.
+func (c *Core) isCalled(id topology.NodeID, name string) bool {
+	if string(id) == name {
+		return true
+	}
+	var n *topology.Node
+	if c.fabric != nil {
+		n = c.fabric.snap.Node(id)
+	}
+	return n != nil && n.Name == name
+}
+
+// HostPage returns hosts by name, and whether there are more.
+func (c *Core) HostPage(page Page) (out []HostStatus, more bool) {
+	c.settle()
+	names := make([]string, 0, len(c.hosts))
+	for name := range c.hosts {
+		if natural.Compare(name, page.After) > 0 {
+			names = append(names, name)
+		}
+	}
+	slices.SortFunc(names, natural.Compare)
+	if page.full(len(names)) && len(names) > page.Limit {
+		names, more = names[:page.Limit], true
+	}
+	out = make([]HostStatus, 0, len(names))
+	for _, name := range names {
+		out = append(out, c.hostStatus(c.hosts[name]))
+	}
+	return out, more
+}
+
+// Host returns the host of a name.
+func (c *Core) Host(name string) (HostStatus, bool) {
+	c.settle()
+	h := c.hosts[name]
+	if h == nil {
+		return HostStatus{}, false
+	}
+	return c.hostStatus(h), true
+}
+
+// LinkPage returns links by id, and whether there are more.
+func (c *Core) LinkPage(f LinkFilter, page Page) (out []LinkStatus, more bool) {
+	c.settle()
+	out = []LinkStatus{}
+	if c.fabric == nil {
+		return out, false
+	}
+	var places []int32
+	for i := range c.fabric.links {
+		l := &c.fabric.links[i]
+		if len(l.leaves) > 0 && natural.Compare(string(l.ID), page.After) > 0 && c.wantsLink(f, l) {
+			places = append(places, int32(i))
+		}
+	}
+	slices.SortFunc(places, func(a, b int32) int { return natural.Compare(c.fabric.links[a].ID, c.fabric.links[b].ID) })
+	if page.full(len(places)) && len(places) > page.Limit {
+		places, more = places[:page.Limit], true
+	}
+	for _, i := range places {
+		out = append(out, c.linkStatus(&c.fabric.links[i]))
+	}
+	return out, more
+}
+
+func (c *Core) wantsLink(f LinkFilter, l *link) bool {
+	return (f.Node == "" || c.isCalled(l.Local, f.Node) || c.isCalled(l.Remote, f.Node)) &&
+		(f.Plane == 0 || c.fabric.clos.LinkPlane(l.ID) == f.Plane) && (!f.Denied || l.out())
+}
+
+// Link returns the link of an id, if paths cross it.
+func (c *Core) Link(id topology.LinkID) (LinkStatus, bool) {
+	c.settle()
+	if c.fabric == nil {
+		return LinkStatus{}, false
+	}
+	i, ok := c.fabric.place[id]
+	if !ok || len(c.fabric.links[i].leaves) == 0 {
+		return LinkStatus{}, false
+	}
+	return c.linkStatus(&c.fabric.links[i]), true
+}
+
+// Key is what cells are ordered and continued by.
+func (c *Cell) Key() string { return c.Profile + " " + c.EV.String() }
+
+// CellPage returns cells of the matrix by profile and EV, and whether there are
+// more. A key of a cell that is gone is the place where it was.
+func (c *Core) CellPage(f CellFilter, page Page) (out []Cell, more bool) {
+	out = []Cell{}
+	name, text, _ := strings.Cut(page.After, " ")
+	after, err := hostapi.ParseEV(text)
+	resumed := err == nil
+	from := c.profileAfter(name)
+	if from > 0 && c.profiles[from-1].name == name {
+		from-- // the rest of its cells
+	}
+	for _, p := range c.profiles[from:] {
+		if f.Profile != "" && p.name != f.Profile {
+			continue
+		}
+		var cells []*Cell
+		for _, cell := range p.cells {
+			if (f.Source == "" || cell.Source == f.Source) && (f.Destination == "" || cell.Destination == f.Destination) &&
+				!(resumed && p.name == name && cell.EV.Compare(after) <= 0) {
+				cells = append(cells, cell)
+			}
+		}
+		slices.SortFunc(cells, func(a, b *Cell) int { return a.EV.Compare(b.EV) })
+		for _, cell := range cells {
+			if page.full(len(out)) {
+				return out, true
+			}
+			out = append(out, *cell)
+		}
+	}
+	return out, false
+}

@@ -1,0 +1,182 @@
+package mrc
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/weft-sdn/weft/internal/natural"
+	"github.com/weft-sdn/weft/topology"
+)
+
+// TestPages: the pages of a list put together are the list, whatever their size.
+func TestPages(t *testing.T) {
+	w := newWorld(t, 1, nil).clos(2, 3, 2, 2)
+	w.start()
+	w.run(3 * time.Second)
+	lists := map[string]func(Page) ([]string, bool){
+		"profiles": func(p Page) (keys []string, more bool) {
+			items, more := w.core.ProfilePage(ProfileFilter{}, p)
+			for i := range items {
+				keys = append(keys, items[i].Name)
+			}
+			return keys, more
+		},
+		"hosts": func(p Page) (keys []string, more bool) {
+			items, more := w.core.HostPage(p)
+			for i := range items {
+				keys = append(keys, items[i].Name)
+			}
+			return keys, more
+		},
+		"links": func(p Page) (keys []string, more bool) {
+			items, more := w.core.LinkPage(LinkFilter{}, p)
+			for i := range items {
+				keys = append(keys, string(items[i].ID))
+			}
+			return keys, more
+		},
+		"nodes": func(p Page) (keys []string, more bool) {
+			items, more := w.core.NodePage(p)
+			for i := range items {
+				keys = append(keys, string(items[i].ID))
+			}
+			return keys, more
+		},
+		"cells": func(p Page) (keys []string, more bool) {
+			items, more := w.core.CellPage(CellFilter{}, p)
+			for i := range items {
+				keys = append(keys, items[i].Key())
+			}
+			return keys, more
+		},
+	}
+	sizes := map[string]int{"profiles": 9, "hosts": 6, "links": 24, "nodes": 10, "cells": len(w.core.Matrix())}
+	for name, list := range lists {
+		whole, more := list(Page{})
+		if len(whole) != sizes[name] || more || len(whole) < 2 {
+			t.Errorf("%s: %d, and more: %v; want %d", name, len(whole), more, sizes[name])
+		}
+		for limit := 1; limit <= len(whole)+1; limit++ {
+			var got []string
+			for page, more := (Page{Limit: limit}), true; more; {
+				var part []string
+				part, more = list(page)
+				if len(part) > limit || more && len(part) < limit || len(got) > len(whole) {
+					t.Fatalf("%s: %d of at most %d, and more: %v", name, len(part), limit, more)
+				}
+				got = append(got, part...)
+				page.After = got[len(got)-1]
+			}
+			if !slices.Equal(got, whole) {
+				t.Errorf("%s by %d: %v\nwant %v", name, limit, got, whole)
+			}
+		}
+	}
+}
+
+// TestPagesInNaturalOrder: lists are in the order in which people count, and go on behind any name of it.
+func TestPagesInNaturalOrder(t *testing.T) {
+	w := newWorld(t, 1, nil).clos(1, 11, 1, 1)
+	w.start()
+	w.run(3 * time.Second)
+	var hosts, profiles, links, nodes []string
+	for page, more := (Page{Limit: 3}), true; more; page.After = hosts[len(hosts)-1] {
+		var part []HostStatus
+		part, more = w.core.HostPage(page)
+		for i := range part {
+			hosts = append(hosts, part[i].Name)
+		}
+	}
+	for page, more := (Page{Limit: 3}), true; more; page.After = profiles[len(profiles)-1] {
+		var part []ProfileStatus
+		part, more = w.core.ProfilePage(ProfileFilter{}, page)
+		for i := range part {
+			profiles = append(profiles, part[i].Name)
+		}
+	}
+	for page, more := (Page{Limit: 3}), true; more; page.After = links[len(links)-1] {
+		var part []LinkStatus
+		part, more = w.core.LinkPage(LinkFilter{}, page)
+		for i := range part {
+			links = append(links, string(part[i].ID))
+		}
+	}
+	for page, more := (Page{Limit: 3}), true; more; page.After = nodes[len(nodes)-1] {
+		var part []NodeStatus
+		part, more = w.core.NodePage(page)
+		for i := range part {
+			nodes = append(nodes, string(part[i].ID))
+		}
+	}
+	var all []string
+	for _, h := range w.core.Hosts() {
+		all = append(all, h.Name)
+	}
+	for _, c := range []struct {
+		list []string
+		n    int
+	}{{hosts, 11}, {all, 11}, {profiles, 121}, {links, 22}, {nodes, 12}} {
+		if len(c.list) != c.n || !slices.IsSortedFunc(c.list, natural.Compare) {
+			t.Errorf("%d, want %d in natural order: %v", len(c.list), c.n, c.list)
+		}
+	}
+	if !slices.Equal(hosts[:3], []string{"h1-1", "h2-1", "h3-1"}) || hosts[9] != "h10-1" {
+		t.Errorf("hosts %v", hosts)
+	}
+}
+
+// TestFilters: a filter keeps what it is for, and one that fits nothing nothing.
+func TestFilters(t *testing.T) {
+	w := newWorld(t, 1, func(c *Config) { c.MinActive = 4 }).clos(2, 3, 2, 2)
+	w.start()
+	w.run(3 * time.Second)
+	leaf, spine := leafID(1, 1), spineID(1, 1)
+	profiles := func(f ProfileFilter) int { p, _ := w.core.ProfilePage(f, Page{}); return len(p) }
+	links := func(f LinkFilter) int { l, _ := w.core.LinkPage(f, Page{}); return len(l) }
+	host := w.core.Hosts()[0].Name
+	for name, c := range map[string]struct{ got, want int }{
+		"profiles of a source":       {profiles(ProfileFilter{Source: string(leaf)}), 3},
+		"profiles of a pair":         {profiles(ProfileFilter{Source: string(leaf), Destination: string(leafID(2, 2))}), 1},
+		"profiles of a host":         {profiles(ProfileFilter{Host: host}), 3},
+		"profiles of no host":        {profiles(ProfileFilter{Host: "nobody"}), 0},
+		"degraded profiles":          {profiles(ProfileFilter{Degraded: true}), 0},
+		"links of a spine":           {links(LinkFilter{Node: string(spine)}), 6},
+		"links of a plane":           {links(LinkFilter{Plane: 2}), 12},
+		"links of a spine elsewhere": {links(LinkFilter{Node: string(spine), Plane: 2}), 0},
+		"denied links":               {links(LinkFilter{Denied: true}), 0},
+	} {
+		if c.got != c.want {
+			t.Errorf("%s: %d, want %d", name, c.got, c.want)
+		}
+	}
+	if err := w.core.Drain(Target{Node: spine}); err != nil {
+		t.Fatal(err)
+	}
+	if n := links(LinkFilter{Denied: true}); n != 6 {
+		t.Errorf("%d links are denied, want 6", n)
+	}
+	if n := profiles(ProfileFilter{Degraded: true}); n != 6 {
+		t.Errorf("%d profiles are degraded, want 6", n)
+	}
+	if p, _ := w.core.Profile("leaf1-1:leaf1-2"); len(p.Lost) != 2 || p.Lost[0] != w.both(leaf, spine)[0].ID {
+		t.Errorf("lost to the profile: %v, want the links from its source up and down to its destination", p.Lost)
+	}
+	n, ok := w.core.Node(spine)
+	if !ok || n.Tier != 1 || n.Links != 6 || n.DeniedLinks != 6 || !slices.Equal(n.Planes, []int{1}) || len(n.Drains) != 1 || !n.Present {
+		t.Errorf("the drained spine is %+v", n)
+	}
+	planes := w.core.Planes()
+	if len(planes) != 2 || planes[0].Links != 12 || planes[0].DeniedLinks != 6 || planes[1].DeniedLinks != 0 {
+		t.Errorf("planes are %+v", planes)
+	}
+	for _, id := range []topology.NodeID{"nobody", ""} {
+		if _, ok := w.core.Node(id); ok {
+			t.Errorf("there is a node %q", id)
+		}
+	}
+	f := w.core.Fabric()
+	if f.Planes != 2 || f.Tiers != 2 || f.Leaves != 6 || f.Links != 24 || f.Hosts != 6 || f.ConnectedHosts != 6 || f.Profiles != 9 || !f.InSync {
+		t.Errorf("the fabric is %+v", f)
+	}
+}

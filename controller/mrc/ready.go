@@ -1,0 +1,66 @@
+package mrc
+
+import (
+	"time"
+
+	"github.com/weft-sdn/weft/hostapi"
+)
+
+// Ready is what a [Core] wants done. Whoever takes it does all of it.
+type Ready struct {
+	// Sets are what hosts are to hold, by host.
+	Sets []Set
+	// Probes are to be made by hosts; the answers go to Core.ProbeResult.
+	Probes []Probe
+	// Events are for people.
+	Events []Event
+}
+
+// Empty reports whether there is nothing to do.
+func (r *Ready) Empty() bool { return len(r.Sets)+len(r.Probes)+len(r.Events) == 0 }
+
+// Set is what a host is to hold from now on.
+type Set struct {
+	Host string
+	// Seq grows by one with every Set of a host; Core.Applied quotes it.
+	Seq uint64
+	// State is not changed any more, and shared by hosts; nil: nothing at all, as
+	// the host has been removed.
+	State *hostapi.State
+}
+
+// Probe is a request to a host.
+type Probe struct {
+	Host    string
+	Request *hostapi.Probe
+}
+
+// Event says that something changed.
+type Event struct {
+	Time    time.Duration
+	Type    EventType
+	Object  string // name of the link, profile, host or target
+	Message string
+}
+
+// EventType says what changed.
+type EventType string
+
+// The events.
+const (
+	FabricChanged  EventType = "fabric.changed"
+	LinkChanged    EventType = "link.changed" // denied, restored
+	DrainChanged   EventType = "drain.changed"
+	ProfileChanged EventType = "ev-profile.changed" // degraded, and no longer
+	SuspectChanged EventType = "suspect.changed"
+	HostChanged    EventType = "host.changed"
+)
+
+// EventTypes returns the types of all events of a core.
+func EventTypes() []EventType {
+	return []EventType{FabricChanged, LinkChanged, DrainChanged, ProfileChanged, SuspectChanged, HostChanged}
+}
+
+func (c *Core) event(t EventType, object, message string) {
+	c.out.Events = append(c.out.Events, Event{Time: c.now, Type: t, Object: object, Message: message})
+}

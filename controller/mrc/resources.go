@@ -1,0 +1,225 @@
+package mrc
+
+import (
+	"context"
+	"time"
+
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/resource"
+	"github.com/weft-sdn/weft/topology"
+)
+
+// The methods below are what the API needs. Errors that are a client's to know
+// are *api.Error.
+
+// ask has something asked of the core, and returns the first error.
+func (r *Runner) ask(ctx context.Context, f func() error) error {
+	var err error
+	if stopped := r.do(ctx, func() { err = f() }); stopped != nil {
+		return stopped
+	}
+	return err
+}
+
+// Began is the time that durations in statuses count from.
+func (r *Runner) Began() time.Time { return r.start }
+
+// Fabric returns what is known of the fabric as a whole.
+func (r *Runner) Fabric(ctx context.Context) (s FabricStatus, err error) {
+	err = r.do(ctx, func() { s = r.core.Fabric() })
+	if err == nil {
+		s.Streams = r.streams.Counters()
+	}
+	return s, err
+}
+
+// EVProfiles returns profiles in the order of their names, and whether there are
+// more.
+func (r *Runner) EVProfiles(ctx context.Context, f ProfileFilter, p Page) (out []EVProfile, more bool, err error) {
+	err = r.do(ctx, func() {
+		var all []ProfileStatus
+		all, more = r.core.ProfilePage(f, p)
+		for i := range all {
+			out = append(out, r.wanted.profile(all[i]))
+		}
+	})
+	return out, more, err
+}
+
+// EVProfile returns one profile.
+func (r *Runner) EVProfile(ctx context.Context, name string) (out EVProfile, err error) {
+	err = r.ask(ctx, func() error {
+		s, ok := r.core.Profile(name)
+		if !ok {
+			return notFound("there is no EV profile %q", name)
+		}
+		out = r.wanted.profile(s)
+		return nil
+	})
+	return out, err
+}
+
+// PutEVProfile replaces what a client wants of a profile.
+func (r *Runner) PutEVProfile(ctx context.Context, name string, spec api.EVProfileSpec, pre resource.Precondition) (out EVProfile, err error) {
+	err = r.ask(ctx, func() (err error) {
+		out, err = r.wanted.putProfile(name, spec, pre)
+		return err
+	})
+	return out, err
+}
+
+// DeleteEVProfile makes a profile what the configuration says.
+func (r *Runner) DeleteEVProfile(ctx context.Context, name string, pre resource.Precondition) error {
+	return r.ask(ctx, func() error { return r.wanted.deleteProfile(name, pre) })
+}
+
+// CCProfiles returns all CC profiles by name.
+func (r *Runner) CCProfiles(ctx context.Context) (out []api.CCProfile, err error) {
+	err = r.do(ctx, func() {
+		for _, p := range r.wanted.cc.All() {
+			out = append(out, ccProfile(p))
+		}
+	})
+	return out, err
+}
+
+// CCProfile returns one CC profile.
+func (r *Runner) CCProfile(ctx context.Context, name string) (out api.CCProfile, err error) {
+	err = r.ask(ctx, func() error {
+		p, err := r.wanted.cc.Find(name)
+		if err == nil {
+			out = ccProfile(p)
+		}
+		return err
+	})
+	return out, err
+}
+
+// PutCCProfile creates a CC profile or replaces its spec.
+func (r *Runner) PutCCProfile(ctx context.Context, name string, spec api.CCProfileSpec, pre resource.Precondition) (out api.CCProfile, created bool, err error) {
+	err = r.ask(ctx, func() (err error) {
+		out, created, err = r.wanted.putCC(name, spec, pre)
+		return err
+	})
+	return out, created, err
+}
+
+// DeleteCCProfile removes a CC profile that no EV profile names.
+func (r *Runner) DeleteCCProfile(ctx context.Context, name string, pre resource.Precondition) error {
+	return r.ask(ctx, func() error { return r.wanted.deleteCC(name, pre) })
+}
+
+// Hosts returns hosts in the order of their names, and whether there are more.
+func (r *Runner) Hosts(ctx context.Context, p Page) (out []HostResource, more bool, err error) {
+	err = r.do(ctx, func() {
+		var all []HostStatus
+		all, more = r.core.HostPage(p)
+		for i := range all {
+			out = append(out, r.hostOf(all[i]))
+		}
+	})
+	return out, more, err
+}
+
+// Host returns one host.
+func (r *Runner) Host(ctx context.Context, name string) (out HostResource, err error) {
+	err = r.ask(ctx, func() error {
+		s, ok := r.core.Host(name)
+		if !ok {
+			return notFound("there is no MRC host %q", name)
+		}
+		out = r.hostOf(s)
+		return nil
+	})
+	return out, err
+}
+
+func (r *Runner) hostOf(s HostStatus) HostResource {
+	out := r.wanted.host(s)
+	if known, ok := r.streams.Status(s.Name); ok {
+		out.Session = Session{Since: known.Since, Held: known.Applied, Current: known.Current, Refusals: known.Refusals}
+		if known.Err != nil {
+			out.Session.Err = known.Err.Error()
+		}
+	}
+	return out
+}
+
+// Links returns links in the order of their ids, and whether there are more.
+func (r *Runner) Links(ctx context.Context, f LinkFilter, p Page) (out []LinkResource, more bool, err error) {
+	err = r.do(ctx, func() {
+		var all []LinkStatus
+		all, more = r.core.LinkPage(f, p)
+		for i := range all {
+			out = append(out, r.wanted.link(all[i]))
+		}
+	})
+	return out, more, err
+}
+
+// Link returns one direction of a link.
+func (r *Runner) Link(ctx context.Context, id topology.LinkID) (out LinkResource, err error) {
+	err = r.ask(ctx, func() error {
+		s, ok := r.core.Link(id)
+		if !ok {
+			return notFound("there is no link %q that paths cross", id)
+		}
+		out = r.wanted.link(s)
+		return nil
+	})
+	return out, err
+}
+
+// Nodes returns the switches of the fabric in the order of their ids, and whether
+// there are more.
+func (r *Runner) Nodes(ctx context.Context, p Page) (out []NodeResource, more bool, err error) {
+	err = r.do(ctx, func() {
+		var all []NodeStatus
+		all, more = r.core.NodePage(p)
+		for i := range all {
+			out = append(out, r.wanted.node(all[i]))
+		}
+	})
+	return out, more, err
+}
+
+// Node returns a switch of the fabric.
+func (r *Runner) Node(ctx context.Context, id topology.NodeID) (out NodeResource, err error) {
+	err = r.ask(ctx, func() error {
+		s, ok := r.core.Node(id)
+		if !ok {
+			return notFound("there is no switch %q in the fabric", id)
+		}
+		out = r.wanted.node(s)
+		return nil
+	})
+	return out, err
+}
+
+// Planes returns the planes of the fabric in order.
+func (r *Runner) Planes(ctx context.Context) (out []PlaneResource, err error) {
+	err = r.do(ctx, func() {
+		for _, s := range r.core.Planes() {
+			out = append(out, PlaneResource{Admin: r.wanted.admin(Target{Plane: s.Plane}), Status: s})
+		}
+	})
+	return out, err
+}
+
+// SetAdmin says whether a target is to be used.
+func (r *Runner) SetAdmin(ctx context.Context, t Target, spec api.AdminSpec, pre resource.Precondition) error {
+	return r.ask(ctx, func() error { return r.wanted.setAdmin(t, spec, pre) })
+}
+
+// Suspects returns the links that lose packets, the surest first.
+func (r *Runner) Suspects(ctx context.Context) (out []Suspect, err error) {
+	err = r.do(ctx, func() { out = r.core.Suspects() })
+	return out, err
+}
+
+// Probes returns cells of the matrix of what probes have shown, in the order of
+// their keys, and whether there are more.
+func (r *Runner) Probes(ctx context.Context, f CellFilter, p Page) (out []Cell, more bool, err error) {
+	err = r.do(ctx, func() { out, more = r.core.CellPage(f, p) })
+	return out, more, err
+}

@@ -1,0 +1,416 @@
+package mrc
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/topology"
+)
+
+func never(topology.LinkID) bool { return false }
+
+func isOf(links []topology.Link) func(topology.LinkID) bool {
+	return func(id topology.LinkID) bool {
+		for _, l := range links {
+			if l.ID == id {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+// TestRestore: a link that is back stays denied for its back-off, and until a probe
+// has come through in its direction.
+func TestRestore(t *testing.T) {
+	w := newWorld(t, 1, nil).clos(2, 4, 2, 2).start()
+	w.run(time.Second)
+	links := w.both("leaf1-1", "spine1-1")
+	w.remove(links)
+	w.run(10 * time.Second)
+	w.check(isOf(links), none)
+
+	w.restore(links)
+	w.check(isOf(links), none)
+	w.run(999 * time.Millisecond)
+	w.check(isOf(links), none) // the back-off of a first failure
+	w.run(300 * time.Millisecond)
+	w.check(never, none)
+
+	// Advertised, and it carries nothing one way: only the other comes back.
+	w.black[links[0].ID] = 1
+	w.remove(links)
+	w.run(10 * time.Second)
+	w.restore(links)
+	w.run(10 * time.Second)
+	w.check(isOf(links[:1]), none)
+	status := func(id topology.LinkID) LinkStatus {
+		for _, s := range w.core.Links() {
+			if s.ID == id {
+				return s
+			}
+		}
+		t.Fatalf("no link %s", id)
+		return LinkStatus{}
+	}
+	if s := status(links[0].ID); !s.Denied || s.Phase == "up" || s.Phase == "down" {
+		t.Errorf("%+v", s)
+	}
+	delete(w.black, links[0].ID)
+	w.run(2 * time.Minute)
+	w.check(never, none)
+	if s := status(links[0].ID); s.Denied || s.Phase != "up" || s.Cause != "" {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestRestoreOfLeaf: a leaf that is gone takes the paths between its own hosts
+// with it; they are held as well.
+func TestRestoreOfLeaf(t *testing.T) {
+	w := newWorld(t, 1, nil).clos(2, 3, 2, 2).start()
+	w.run(time.Second)
+	var links []topology.Link
+	for s := 1; s <= 2; s++ {
+		links = append(links, w.both("leaf2-1", spineID(2, s))...)
+	}
+	gone := func(id topology.NodeID) bool { return id == "leaf2-1" }
+	w.net.RemoveNode("leaf2-1")
+	w.publish()
+	w.check(isOf(links), gone)
+	w.run(5 * time.Second)
+	w.net.SetNode(topology.Node{ID: "leaf2-1"})
+	w.publish()
+	w.check(isOf(links), gone)
+	w.run(900 * time.Millisecond)
+	w.check(isOf(links), gone)
+	w.run(time.Second)
+	w.check(never, none)
+}
+
+// TestFlap: however fast a link flaps, hosts are told a few times, and it comes
+// back when it has been calm for as long as it deserves.
+func TestFlap(t *testing.T) {
+	w := newWorld(t, 1, nil).clos(2, 4, 2, 2).start()
+	w.run(time.Second)
+	clear(w.sets)
+	links := w.both("leaf1-1", "spine1-1")
+	for range 100 { // ten a second
+		w.remove(links)
+		w.check(isOf(links), none)
+		w.run(50 * time.Millisecond)
+		w.restore(links)
+		w.run(50 * time.Millisecond)
+	}
+	for name, at := range w.sets {
+		if len(at) != 1 {
+			t.Errorf("host %s was told %d times in 10 s of flapping, want once: %v", name, len(at), at)
+		}
+	}
+	clear(w.sets)
+	w.check(isOf(links), none)
+	w.run(59 * time.Second)
+	w.check(isOf(links), none)
+	w.run(2 * time.Second)
+	w.check(never, none)
+	for name, at := range w.sets {
+		if len(at) != 1 {
+			t.Errorf("host %s was told %d times that it is over: %v", name, len(at), at)
+		}
+	}
+	// It is calm for long enough to be trusted again.
+	w.run(6 * time.Minute)
+	w.remove(links)
+	w.run(time.Second)
+	w.restore(links)
+	w.run(1200 * time.Millisecond)
+	w.check(never, none)
+}
+
+// TestManyFlaps: every link of the fabric flaps, each at its own pace. A host is told
+// of restored links at most once every RestoreEvery, and of all together seldom.
+func TestManyFlaps(t *testing.T) {
+	w := newWorld(t, 3, nil).clos(2, 4, 2, 2).start()
+	w.run(time.Second)
+	clear(w.sets)
+	type pair struct{ a, b topology.NodeID }
+	all := map[pair][]topology.Link{}
+	for p := 1; p <= 2; p++ {
+		for l := 1; l <= 4; l++ {
+			for s := 1; s <= 2; s++ {
+				all[pair{leafID(p, l), spineID(p, s)}] = w.both(leafID(p, l), spineID(p, s))
+			}
+		}
+	}
+	for range 10 * 10 { // ten seconds
+		for _, links := range all {
+			if w.rng.IntN(2) == 0 {
+				w.remove(links)
+			} else {
+				w.restore(links)
+			}
+		}
+		w.run(100 * time.Millisecond)
+	}
+	for name, at := range w.sets {
+		most := 0
+		for i := range at {
+			n := 0
+			for _, o := range at[i:] {
+				if o < at[i]+time.Second {
+					n++
+				}
+			}
+			most = max(most, n)
+		}
+		// 16 links, each denied once and restored hardly ever: what comes in one
+		// second is bounded by the links, not by the flaps.
+		if most > 2*len(all)+10 || len(at) > 5*len(all) {
+			t.Errorf("host %s was told %d times, %d in a second", name, len(at), most)
+		}
+	}
+	for _, links := range all {
+		w.restore(links)
+	}
+	w.run(3 * time.Minute)
+	w.check(never, none)
+	w.valid()
+}
+
+// TestWithoutProbes: when no host can probe, time alone restores, and more of it.
+func TestWithoutProbes(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		make  func() *world
+		after time.Duration // at most
+	}{
+		{"nobody can", func() *world {
+			w := newWorld(t, 1, nil).clos(1, 3, 2, 1)
+			w.core.SetTopology(w.net.Build())
+			w.core.InSync()
+			for name := range w.made {
+				caps := w.capabilities()
+				caps.OptAttr &^= hostapi.OptEVProbe
+				w.hosts[name] = &simHost{up: true}
+				if err := w.core.Hello(name, &hostapi.Hello{Name: name, Instance: 1, Capabilities: caps}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			w.pump()
+			return w
+		}, 62 * time.Second},
+		{"nobody shall", func() *world {
+			return newWorld(t, 1, func(c *Config) { c.ProbeRate = 0 }).clos(1, 3, 2, 1).start()
+		}, 2 * time.Second},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := c.make()
+			w.run(time.Second)
+			links := w.both("leaf1-1", "spine1-1")
+			w.remove(links)
+			w.run(time.Second)
+			w.restore(links)
+			w.run(900 * time.Millisecond)
+			w.check(isOf(links), none)
+			w.run(c.after)
+			w.check(never, none)
+			if len(w.probes) > 0 {
+				t.Errorf("%d probes", len(w.probes))
+			}
+		})
+	}
+}
+
+// TestRestart: a core that has just started tells hosts nothing before it is in sync.
+// Those that hold what an earlier one told them keep it until every link was probed: a
+// link that carries nothing is denied then, and was never allowed.
+func TestRestart(t *testing.T) {
+	w := newWorld(t, 1, nil).clos(2, 4, 2, 2)
+	bad := w.both("leaf1-1", "spine1-1")
+	w.black[bad[0].ID], w.black[bad[1].ID] = 1, 1
+	// Half of the network at first.
+	for _, l := range w.both("leaf1-2", "spine1-2") {
+		w.net.RemoveLink(l.ID)
+	}
+	w.core.Tick(0)
+	w.core.SetTopology(w.net.Build())
+	fresh := hostName(3, 1)
+	for name := range w.made {
+		v := hostapi.Version{Epoch: epoch - 1, Number: 9}
+		if name == fresh {
+			v = hostapi.Version{}
+		}
+		w.hello(name, v)
+	}
+	w.pump()
+	w.run(5 * time.Second)
+	if len(w.sets) != 0 || len(w.probes) != 0 {
+		t.Fatalf("before the topology is in sync: %v, %d probes", w.sets, len(w.probes))
+	}
+	w.connect("leaf1-2", "spine1-2")
+	w.core.SetTopology(w.net.Build())
+	w.core.InSync()
+	w.pump()
+	if len(w.sets) != 1 || len(w.sets[fresh]) != 1 {
+		t.Errorf("told: %v, want %s, which holds nothing", w.sets, fresh)
+	}
+	w.run(3 * time.Second)
+	if len(w.sets) != len(w.made) {
+		t.Errorf("after the first round %d hosts are told, want all %d", len(w.sets), len(w.made))
+	}
+	if w.check(isOf(bad), none) == 0 {
+		t.Error("nothing is denied")
+	}
+	for name, at := range w.sets {
+		if name != fresh && at[0] < 5*time.Second {
+			t.Errorf("host %s is told at %v", name, at[0])
+		}
+	}
+}
+
+// TestFirstRoundEnds: hosts that answer no probe hold nobody up for ever, and do not
+// make all links bad.
+func TestFirstRoundEnds(t *testing.T) {
+	w := newWorld(t, 1, nil).clos(2, 4, 2, 2)
+	for p := 1; p <= 2; p++ {
+		for l := 1; l <= 4; l++ {
+			for s := 1; s <= 2; s++ {
+				for _, link := range w.both(leafID(p, l), spineID(p, s)) {
+					w.black[link.ID] = 1
+				}
+			}
+		}
+	}
+	w.core.Tick(0)
+	w.core.SetTopology(w.net.Build())
+	w.core.InSync()
+	for name := range w.made {
+		w.hello(name, hostapi.Version{Epoch: epoch - 1, Number: 1})
+	}
+	w.pump()
+	w.run(9 * time.Second)
+	if len(w.sets) == len(w.made) {
+		w.run(0)
+	}
+	w.run(2 * time.Second)
+	if len(w.sets) != len(w.made) {
+		t.Errorf("%d hosts are told, want %d", len(w.sets), len(w.made))
+	}
+	w.check(never, none)
+}
+
+// TestGrowth: links and leaves that are new are tried before EVs over them are
+// allowed; what is there goes on meanwhile.
+func TestGrowth(t *testing.T) {
+	w := newWorld(t, 1, func(c *Config) { c.Explicit = true }).clos(1, 3, 2, 1).start()
+	w.run(time.Second)
+	w.net.SetNode(topology.Node{ID: spineID(1, 3)})
+	var fresh []topology.Link
+	for l := 1; l <= 3; l++ {
+		w.connect(leafID(1, l), spineID(1, 3))
+		fresh = append(fresh, w.both(leafID(1, l), spineID(1, 3))...)
+	}
+	w.publish()
+	if w.check(isOf(fresh), none) == 0 {
+		t.Error("new links are in use before they are tried")
+	}
+	w.run(time.Second)
+	w.check(never, none)
+	if p, _ := w.core.Profile("leaf1-1:leaf1-2"); len(p.Outcome.Profile.EVs) != 3 {
+		t.Errorf("%d EVs, want 3", len(p.Outcome.Profile.EVs))
+	}
+	// A leaf, and hosts there.
+	w.net.SetNode(topology.Node{ID: leafID(1, 4)})
+	for s := 1; s <= 3; s++ {
+		w.connect(leafID(1, 4), spineID(1, s))
+	}
+	w.publish()
+	w.host(1, 4, 1)
+	w.hello(hostName(4, 1), hostapi.Version{})
+	w.pump()
+	w.run(time.Second)
+	w.check(never, none)
+	if n := len(w.core.Profiles()); n != 16 {
+		t.Errorf("%d profiles, want 16", n)
+	}
+	if err := w.core.RemoveHost(hostName(4, 1)); err != nil {
+		t.Fatal(err)
+	}
+	delete(w.made, hostName(4, 1))
+	w.pump()
+	if n := len(w.core.Profiles()); n != 9 {
+		t.Errorf("%d profiles, want 9", n)
+	}
+	w.valid()
+}
+
+// TestIncompleteTopologyDeniesNothing: what a peer has yet to say for the first time is not lost.
+func TestIncompleteTopologyDeniesNothing(t *testing.T) {
+	w := newWorld(t, 1, nil).clos(1, 3, 2, 1).start()
+	clear(w.sets)
+	w.net.SetStale(&topology.Staleness{Reason: "no peer", Incomplete: true})
+	w.net.RemoveNode("spine1-1")
+	w.publish()
+	w.check(never, none)
+	if len(w.sets) > 0 {
+		t.Errorf("told: %v", w.sets)
+	}
+}
+
+// TestStaleTopologyDenies: a session that is lost is no link that is; but a switch that dies takes its
+// session with it, and what its neighbours withdraw, then and later, is.
+func TestStaleTopologyDenies(t *testing.T) {
+	w := newWorld(t, 1, nil).clos(1, 3, 3, 1).start()
+	clear(w.sets)
+	w.net.SetStale(&topology.Staleness{Reason: "the session of spine1-1 has ended"})
+	w.publish()
+	w.check(never, none)
+	if len(w.sets) > 0 {
+		t.Errorf("told of a session: %v", w.sets)
+	}
+	var lost []topology.Link
+	for l := 1; l <= 3; l++ { // what the leaves say of their links; spine1-1 withdraws nothing
+		lost = append(lost, w.both(leafID(1, l), spineID(1, 1))...)
+		for _, link := range w.both(leafID(1, l), spineID(1, 1)) {
+			if link.Local == leafID(1, l) {
+				w.net.RemoveLink(link.ID)
+			}
+		}
+	}
+	w.publish()
+	if w.check(isOf(lost), none) == 0 {
+		t.Error("nobody is told that spine1-1 is gone")
+	}
+	another := w.both(leafID(1, 2), spineID(1, 2))
+	w.remove(another)
+	if w.check(isOf(append(lost, another...)), none) == 0 {
+		t.Error("nobody is told of what is lost while a session is")
+	}
+}
+
+// TestEvents: what happens to links and profiles is told.
+func TestEvents(t *testing.T) {
+	w := newWorld(t, 1, func(c *Config) { c.MinActive = 2 }).clos(1, 2, 2, 1).start()
+	w.run(time.Second)
+	w.events = nil
+	links := w.both("leaf1-1", "spine1-1")
+	w.remove(links)
+	w.run(5 * time.Second)
+	w.restore(links)
+	w.run(5 * time.Second)
+	var got []string
+	for _, e := range w.events {
+		got = append(got, fmt.Sprintf("%s %s: %s", e.Type, e.Object, e.Message))
+	}
+	text := strings.Join(got, "\n")
+	for _, want := range []string{
+		fmt.Sprintf("link.changed %s: denied: not advertised", links[0].ID), fmt.Sprintf("link.changed %s: restored", links[1].ID),
+		"ev-profile.changed leaf1-1:leaf1-2: degraded: ", "ev-profile.changed leaf1-2:leaf1-1: as it should be",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+}

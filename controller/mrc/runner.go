@@ -1,0 +1,251 @@
+package mrc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/weft-sdn/weft/controller"
+	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/controller/mrc/ev"
+	"github.com/weft-sdn/weft/controller/plan"
+	"github.com/weft-sdn/weft/controller/store"
+	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/internal/owner"
+	"github.com/weft-sdn/weft/southbound/hosts"
+	"github.com/weft-sdn/weft/topology"
+)
+
+// Streams is the seam to the hosts: [hosts.Server], whose observer the Runner is.
+type Streams interface {
+	// Set says what a host is to hold; nil is nothing.
+	Set(host string, s *hostapi.State) error
+	// Probe asks a host for EV probes.
+	Probe(host string, p *hostapi.Probe) error
+	// Status is what is known of a host; false when nothing is.
+	Status(host string) (hosts.Status, bool)
+	Counters() hosts.Counters
+}
+
+// Switches is the seam to the controller of the switches.
+type Switches interface {
+	// SetAssignment says what EVs mean; nil: there are none.
+	SetAssignment(ctx context.Context, a *ev.Assignment) error
+	// PortCounts reads how many packets the ports of a switch have sent or received.
+	PortCounts(ctx context.Context, sw string, d controller.Direction) (map[uint32]uint64, error)
+}
+
+// Options are what a Runner runs with.
+type Options struct {
+	// Inventory has the hosts and their attachments; its MRC is on.
+	Inventory *inventory.Inventory
+	// Epoch is that of the versions which hosts are sent, another one after every
+	// start.
+	Epoch uint64
+	// Store keeps what clients want; what it holds is taken over.
+	Store store.Store
+	// Switches may be nil: then they are others' business.
+	Switches Switches
+	// Events, when not nil, is told of every change, one at a time and in order.
+	// It must not wait for anything, nor call the Runner.
+	Events func(controller.Event)
+}
+
+// Runner runs a [Core]: one goroutine owns it. It is the observer of the streams
+// to the hosts. Its methods may be called from any goroutine while Run runs, and
+// wait for it before.
+type Runner struct {
+	opts  Options
+	start time.Time
+	loop  *owner.Loop
+
+	// For the goroutine of the core alone, as is what wanted has.
+	core     *Core
+	wanted   *wanted
+	streams  Streams
+	nodes    []*topology.Node           // of the topology whose hosts the core has
+	switches map[string]*topology.Node  // what switches are or were
+	ports    map[string]map[uint32]bool // as switches say
+	attached map[string]Host
+	waiting  map[string]*waiting // hosts with a stream that the core does not know yet
+	assigned *ev.Assignment
+	told     bool // assigned was
+
+	newest      atomic.Pointer[topology.Snapshot]
+	assignments chan *ev.Assignment // of capacity 1: the newest that the switches do not have
+
+	// mu guards the fields below it, and is held while a state is set, so that what
+	// a host says it has applied is not taken for what is only being set.
+	mu   sync.Mutex
+	seqs map[string]uint64 // of the last Set, by host
+
+	known map[string]bool // hosts of the inventory; not changed any more
+}
+
+// waiting is a host that is not attached to anything known.
+type waiting struct {
+	hello *hostapi.Hello
+	up    *hostapi.PortMask
+}
+
+// NewRunner returns a runner on the records of its store.
+func NewRunner(ctx context.Context, o Options) (*Runner, error) {
+	cfg := ConfigOf(&o.Inventory.MRC)
+	cfg.Epoch = o.Epoch
+	core, err := New(cfg)
+	if err != nil {
+		return nil, err
+	}
+	records, _, err := o.Store.List(ctx, recordPrefix)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", controller.ErrStore, err)
+	}
+	start := time.Now()
+	r := &Runner{
+		opts: o, start: start, loop: owner.New(start), core: core, attached: make(map[string]Host), switches: make(map[string]*topology.Node), ports: make(map[string]map[uint32]bool),
+		assignments: make(chan *ev.Assignment, 1), seqs: make(map[string]uint64), waiting: make(map[string]*waiting), known: make(map[string]bool),
+	}
+	for i := range o.Inventory.Hosts {
+		r.known[o.Inventory.Hosts[i].Name] = true
+	}
+	r.newest.Store(topology.Empty())
+	if r.wanted, err = newWanted(core, func() time.Time { return r.start.Add(core.Now()).UTC() }, records); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// Run runs until ctx ends, which is no error, or the store fails. It must be
+// called once.
+func (r *Runner) Run(ctx context.Context, s Streams) error {
+	r.streams = s
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return r.loop.Run(ctx, r.core, r.flush) })
+	if r.opts.Switches != nil {
+		g.Go(func() error { return r.assign(ctx) })
+		if every := r.opts.Inventory.MRC.LinkCounts.D(); every > 0 {
+			g.Go(func() error { return r.count(ctx, every) })
+		}
+	}
+	return g.Wait()
+}
+
+// flush does what the core wants, and keeps what clients want before.
+func (r *Runner) flush(ctx context.Context) error {
+	if saves := r.wanted.takeSaves(); len(saves) > 0 {
+		if err := store.Apply(ctx, r.opts.Store, saves); err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return fmt.Errorf("%w: %w", controller.ErrStore, err)
+		}
+	}
+	for ready := r.core.Ready(); !ready.Empty(); ready = r.core.Ready() {
+		for _, s := range ready.Sets {
+			r.set(s)
+		}
+		for _, p := range ready.Probes {
+			r.probe(p)
+		}
+		if r.opts.Events != nil {
+			for _, e := range ready.Events {
+				r.opts.Events(controller.Event{
+					Time: r.start.Add(e.Time).UTC(), Type: controller.EventType(e.Type), Object: e.Object, Message: e.Message,
+				})
+			}
+		}
+	}
+	r.assignNewest()
+	return nil
+}
+
+// set tells a host what it is to hold.
+func (r *Runner) set(s Set) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.seqs[s.Host] = s.Seq
+	if err := r.streams.Set(s.Host, s.State); err != nil { // there are too many hosts
+		_ = r.core.Refused(s.Host, err.Error())
+	}
+}
+
+// probe asks a host for probes. One that cannot be asked answers that it cannot.
+func (r *Runner) probe(p Probe) {
+	if err := r.streams.Probe(p.Host, p.Request); err != nil {
+		_ = r.core.ProbeResult(p.Host, &hostapi.ProbeResult{ID: p.Request.ID, Err: err.Error()})
+	}
+}
+
+// post has something done with the core, and does not wait for it.
+func (r *Runner) post(do func()) { r.loop.Post(nil, do) }
+
+// Do has something done with the core, and returns when what follows from it has
+// been kept and handed out. f must not keep the core.
+func (r *Runner) Do(ctx context.Context, f func(*Core)) error {
+	return r.do(ctx, func() { f(r.core) })
+}
+
+func (r *Runner) do(ctx context.Context, f func()) error {
+	err := r.loop.Do(ctx, f)
+	if errors.Is(err, owner.ErrEnded) {
+		return controller.ErrStopped
+	}
+	return err
+}
+
+// SetTopology tells what is advertised now. The first one that is not incomplete,
+// and has a node, says all there is: from then on what is missing is down.
+func (r *Runner) SetTopology(ctx context.Context, s *topology.Snapshot) error {
+	r.newest.Store(s)
+	return r.do(ctx, func() {
+		r.core.SetTopology(s)
+		if !s.Incomplete() && len(s.Nodes) > 0 {
+			r.attach(s)
+			r.core.InSync()
+		}
+	})
+}
+
+// attach tells the core which hosts are attached where, as far as that has changed.
+func (r *Runner) attach(s *topology.Snapshot) {
+	if sameNodes(r.nodes, s.Nodes) {
+		return
+	}
+	r.nodes = s.Nodes
+	r.find(plan.Nodes(s, r.opts.Inventory))
+	for _, h := range HostsOf(r.opts.Inventory, r.switches) {
+		if was, ok := r.attached[h.Name]; ok && was.same(&h) {
+			continue
+		}
+		if err := r.core.PutHost(h); err != nil {
+			r.opts.event(HostChanged, h.Name, err.Error())
+			continue
+		}
+		r.attached[h.Name] = h
+		r.welcome(h.Name)
+	}
+}
+
+func sameNodes(a, b []*topology.Node) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i] != b[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// event tells of something that is not the core's.
+func (o *Options) event(t EventType, object, message string) {
+	if o.Events != nil {
+		o.Events(controller.Event{Time: time.Now().UTC(), Type: controller.EventType(t), Object: object, Message: message})
+	}
+}

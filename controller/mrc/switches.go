@@ -1,0 +1,127 @@
+package mrc
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/weft-sdn/weft/controller"
+	"github.com/weft-sdn/weft/topology"
+)
+
+// assignNewest has the switches told what EVs mean, if that is something else now.
+func (r *Runner) assignNewest() {
+	a := r.core.Assignment()
+	if r.opts.Switches == nil || a == nil && r.core.Failure() == nil || r.told && a == r.assigned {
+		return
+	}
+	r.assigned, r.told = a, true
+	select {
+	case <-r.assignments: // an older one, which nobody has taken
+	default:
+	}
+	r.assignments <- a // nobody else sends
+}
+
+// assign is the goroutine that tells the controller of the switches: planning
+// takes a while, and hosts do not wait for it.
+func (r *Runner) assign(ctx context.Context) error {
+	for {
+		select {
+		case a := <-r.assignments:
+			err := r.opts.Switches.SetAssignment(ctx, a)
+			if err != nil && ctx.Err() == nil && !errors.Is(err, controller.ErrStopped) {
+				return err
+			}
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// readingAtOnce bounds the switches whose counters are read at a time.
+const readingAtOnce = 32
+
+// count is the goroutine that reads what the ports of switches have sent and
+// received.
+func (r *Runner) count(ctx context.Context, every time.Duration) error {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return nil
+		}
+		snap := r.newest.Load()
+		if err := r.countOnce(ctx, snap); err != nil && ctx.Err() == nil {
+			return err
+		}
+	}
+}
+
+// countOnce reads what all have sent before what any has received: no packet
+// that came in between is missing then.
+func (r *Runner) countOnce(ctx context.Context, snap *topology.Snapshot) error {
+	var switches map[string]topology.NodeID
+	if err := r.do(ctx, func() {
+		switches = make(map[string]topology.NodeID, len(r.switches))
+		for name, n := range r.switches {
+			switches[name] = n.ID
+		}
+	}); err != nil {
+		return nil // it ends
+	}
+	sent := r.readPorts(ctx, switches, controller.Sent)
+	received := r.readPorts(ctx, switches, controller.Received)
+	name := make(map[topology.NodeID]string, len(switches))
+	for sw, id := range switches {
+		name[id] = sw
+	}
+	type count struct {
+		link           topology.LinkID
+		sent, received uint64
+	}
+	var counts []count
+	for _, l := range snap.Links {
+		from, to := r.opts.Inventory.Switch(name[l.Local]), r.opts.Inventory.Switch(name[l.Remote])
+		if from == nil || to == nil || sent[from.Name] == nil || received[to.Name] == nil {
+			continue
+		}
+		counts = append(counts, count{
+			l.ID, sent[from.Name][from.Port(l.LocalID, l.LocalPort)], received[to.Name][to.Port(l.RemoteID, l.RemotePort)],
+		})
+	}
+	_ = r.do(ctx, func() {
+		for _, n := range counts {
+			_ = r.core.LinkCounts(n.link, n.sent, n.received) // a link may be gone by now
+		}
+	})
+	return nil
+}
+
+// readPorts reads the counters of switches; what cannot be read is missing.
+func (r *Runner) readPorts(ctx context.Context, switches map[string]topology.NodeID, d controller.Direction) map[string]map[uint32]uint64 {
+	var mu sync.Mutex
+	out := make(map[string]map[uint32]uint64, len(switches))
+	var g errgroup.Group
+	g.SetLimit(readingAtOnce)
+	for name := range switches {
+		if sw := r.opts.Inventory.Switch(name); sw == nil || !sw.Managed() {
+			continue
+		}
+		g.Go(func() error {
+			if counts, err := r.opts.Switches.PortCounts(ctx, name, d); err == nil {
+				mu.Lock()
+				defer mu.Unlock()
+				out[name] = counts
+			}
+			return nil
+		})
+	}
+	_ = g.Wait()
+	return out
+}

@@ -1,0 +1,280 @@
+package mrc
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/mrc/ev"
+	"github.com/weft-sdn/weft/controller/resource"
+	"github.com/weft-sdn/weft/controller/store"
+	"github.com/weft-sdn/weft/hostapi"
+)
+
+// wanted is what clients want of a core: records that outlive it. Its methods are
+// synchronous, as the core's are; what they change the core knows at once, and
+// the records are to be kept before anything else is done.
+type wanted struct {
+	core     *Core
+	now      func() time.Time
+	versions *resource.Versions
+	admins   *resource.Collection[api.AdminSpec, target]
+	profiles *resource.Collection[api.EVProfileSpec, struct{}]
+	cc       *resource.Collection[api.CCProfileSpec, struct{}]
+}
+
+// target is what an administrative state is of, whose text names it.
+type target struct {
+	Of Target `json:"of"`
+}
+
+// Keys of the store.
+const (
+	recordPrefix = "mrc/"
+	versionsKey  = recordPrefix + "versions"
+)
+
+// The kinds of resources; the name of an administrative state says all.
+var (
+	adminKind   = resource.Kind{Prefix: recordPrefix + "admin/"}
+	profileKind = resource.Kind{Name: "EV profile", Prefix: recordPrefix + "ev-profiles/"}
+	ccKind      = resource.Kind{Name: "CC profile", Prefix: recordPrefix + "cc-profiles/"}
+)
+
+// newWanted returns what the records say, and configures the core, which knows
+// no topology yet, accordingly.
+func newWanted(core *Core, now func() time.Time, records []store.Record) (*wanted, error) {
+	versions := resource.NewVersions(versionsKey)
+	w := &wanted{
+		core: core, now: now, versions: versions,
+		admins:   resource.NewCollection[api.AdminSpec, target](adminKind, versions),
+		profiles: resource.NewCollection[api.EVProfileSpec, struct{}](profileKind, versions),
+		cc:       resource.NewCollection[api.CCProfileSpec, struct{}](ccKind, versions),
+	}
+	for _, r := range records {
+		for _, load := range []func(store.Record) (bool, error){versions.Load, w.admins.Load, w.profiles.Load, w.cc.Load} {
+			if _, err := load(r); err != nil {
+				return nil, fmt.Errorf("record %s: %w", r.Key, err)
+			}
+		}
+	}
+	for _, a := range w.admins.All() {
+		if a.Spec.Admin == api.AdminDrained {
+			core.ResumeDrain(a.Decided.Of)
+		}
+	}
+	w.tellCC()
+	for _, p := range w.profiles.All() {
+		if err := core.SetOverride(p.Name, overrideOf(p.Spec)); err != nil {
+			return nil, err
+		}
+	}
+	return w, nil
+}
+
+// takeSaves returns the writes that keep what has changed.
+func (w *wanted) takeSaves() []store.Op {
+	return slices.Concat(w.versions.Changes(), w.admins.Changes(), w.profiles.Changes(), w.cc.Changes())
+}
+
+func notFound(format string, args ...any) error {
+	return &api.Error{Code: api.CodeNotFound, Message: fmt.Sprintf(format, args...)}
+}
+
+// canonical is the one target that stands for a link in both directions.
+func (w *wanted) canonical(t Target) Target {
+	if f := w.core.fabric; f != nil && t.Link != "" {
+		if i, ok := f.place[t.Link]; ok && f.links[i].reverse >= 0 {
+			t.Link = min(t.Link, f.links[f.links[i].reverse].ID)
+		}
+	}
+	return t
+}
+
+// setAdmin is Runner.SetAdmin.
+func (w *wanted) setAdmin(t Target, spec api.AdminSpec, pre resource.Precondition) error {
+	if err := api.ValidateAdmin(&spec); err != nil {
+		return err
+	}
+	t = w.canonical(t)
+	before, err := w.admins.Check(t.String(), pre)
+	if err != nil {
+		return err
+	}
+	switch {
+	case before != nil && before.Spec == spec:
+		return nil
+	case pre.Trial != nil && spec.Admin == api.AdminDrained:
+		_, err = w.core.checkDrain(t)
+	case pre.Trial != nil:
+		_, err = w.core.find(t)
+	case spec.Admin == api.AdminDrained:
+		err = w.core.Drain(t)
+	default:
+		err = w.core.Undrain(t)
+	}
+	switch {
+	case errors.Is(err, ErrLastPath):
+		return &api.Error{Code: api.CodeLastPath, Message: err.Error()}
+	case errors.Is(err, ErrUnknownTarget) && w.core.fabric == nil:
+		return &api.Error{Code: api.CodeUnavailable, Message: err.Error()}
+	case err != nil:
+		return notFound("%v", err)
+	case pre.Trial != nil:
+		return nil
+	}
+	w.admins.Put(t.String(), spec, w.now()).Decided.Of = t
+	return nil
+}
+
+// admin is what a client wants of a target.
+func (w *wanted) admin(t Target) api.Admin {
+	if a := w.admins.Get(w.canonical(t).String()); a != nil {
+		return api.Admin{Version: a.Version, Changed: a.Changed, Spec: a.Spec}
+	}
+	return api.Admin{Spec: api.AdminSpec{Admin: api.AdminUp}}
+}
+
+func overrideOf(s api.EVProfileSpec) Override {
+	return Override{Mode: s.Mode.HostMode(), MaxEVs: s.MaxEVs, MinActive: s.MinActive, CC: s.CCProfile}
+}
+
+// profile is an EV profile with what is wanted of it.
+func (w *wanted) profile(s ProfileStatus) EVProfile {
+	if x := w.profiles.Get(s.Name); x != nil {
+		return evProfile(x, s)
+	}
+	return EVProfile{EVProfile: api.EVProfile{Name: s.Name}, Status: s}
+}
+
+func evProfile(x *resource.Item[api.EVProfileSpec, struct{}], s ProfileStatus) EVProfile {
+	return EVProfile{EVProfile: api.EVProfile{Name: x.Name, Version: x.Version, Created: x.Created, Spec: x.Spec}, Status: s}
+}
+
+// putProfile is Runner.PutEVProfile.
+func (w *wanted) putProfile(name string, spec api.EVProfileSpec, pre resource.Precondition) (EVProfile, error) {
+	status, ok := w.core.Profile(name)
+	if !ok {
+		return EVProfile{}, notFound("there is no EV profile %q", name)
+	}
+	before, err := w.profiles.Check(name, pre)
+	if err != nil {
+		return EVProfile{}, err
+	}
+	if before != nil && before.Spec == spec {
+		return w.profile(status), nil
+	}
+	env := api.EVProfileEnv{HashedPaths: w.core.cfg.Format.Mode == ev.ModeECMP, HasCCProfile: func(name string) bool { return w.cc.Get(name) != nil }}
+	try := overrideOf(spec)
+	try.MinActive = 0
+	count, unbuilt := w.core.countOf(name, try)
+	env.Count = count
+	if err := api.ValidateEVProfile(&spec, env); err != nil {
+		return EVProfile{}, err
+	}
+	if unbuilt != nil {
+		f := api.FieldError{Field: "spec.maxEvs", Code: api.CodeNotPlannable, Value: fmt.Sprint(spec.MaxEVs), Want: "what the profile can be made with: " + unbuilt.Error()}
+		if spec.Mode != "" {
+			f.Field, f.Value = "spec.mode", fmt.Sprintf("%q", string(spec.Mode))
+		}
+		return EVProfile{}, api.Refuse([]api.FieldError{f})
+	}
+	if pre.Trial != nil {
+		return evProfile(w.profiles.Try(name, spec, w.now()), status), nil
+	}
+	if err := w.core.SetOverride(name, overrideOf(spec)); err != nil {
+		return EVProfile{}, &api.Error{Code: api.CodeNotPlannable, Message: err.Error()}
+	}
+	w.profiles.Put(name, spec, w.now())
+	status, _ = w.core.Profile(name)
+	return w.profile(status), nil
+}
+
+// deleteProfile is Runner.DeleteEVProfile.
+func (w *wanted) deleteProfile(name string, pre resource.Precondition) error {
+	before, err := w.profiles.Check(name, pre)
+	if _, there := w.core.Profile(name); !there && before == nil {
+		return notFound("there is no EV profile %q", name)
+	}
+	if err != nil || before == nil {
+		return err
+	}
+	if err := w.core.SetOverride(name, Override{}); err != nil {
+		return err
+	}
+	w.profiles.Delete(name)
+	return nil
+}
+
+// putCC is Runner.PutCCProfile.
+func (w *wanted) putCC(name string, spec api.CCProfileSpec, pre resource.Precondition) (p api.CCProfile, created bool, err error) {
+	spec = spec.Complete()
+	before, err := w.cc.Check(name, pre)
+	if err != nil {
+		return p, false, err
+	}
+	if before != nil && before.Spec == spec {
+		return ccProfile(before), false, nil
+	}
+	if err := api.ValidateCCProfile(name, &spec); err != nil {
+		return p, false, err
+	}
+	if before == nil && w.cc.Len() == hostapi.MaxCCProfiles {
+		return p, false, &api.Error{Code: api.CodeLimit, Message: fmt.Sprintf("there are %d CC profiles, and may be no more", w.cc.Len())}
+	}
+	if pre.Trial != nil {
+		return ccProfile(w.cc.Try(name, spec, w.now())), before == nil, nil
+	}
+	x := w.cc.Put(name, spec, w.now())
+	w.tellCC()
+	return ccProfile(x), before == nil, nil
+}
+
+func ccProfile(x *resource.Item[api.CCProfileSpec, struct{}]) api.CCProfile {
+	return api.CCProfile{Name: x.Name, Version: x.Version, Created: x.Created, Spec: x.Spec}
+}
+
+// deleteCC is Runner.DeleteCCProfile.
+func (w *wanted) deleteCC(name string, pre resource.Precondition) error {
+	if _, err := w.cc.CheckDelete(name, pre); err != nil {
+		return err
+	}
+	for _, by := range w.profiles.All() {
+		if by.Spec.CCProfile == name {
+			return &api.Error{Code: api.CodeConflict, Message: fmt.Sprintf("CC profile %q is that of EV profile %q", name, by.Name)}
+		}
+	}
+	w.cc.Delete(name)
+	w.tellCC()
+	return nil
+}
+
+// tellCC tells the core which CC profiles there are.
+func (w *wanted) tellCC() {
+	all := make([]*hostapi.CCProfile, 0, w.cc.Len())
+	for _, p := range w.cc.All() {
+		all = append(all, p.Spec.Host(p.Name))
+	}
+	w.core.SetCC(all)
+}
+
+// link is a link with what is wanted of it.
+func (w *wanted) link(s LinkStatus) LinkResource {
+	return LinkResource{Admin: w.admin(Target{Link: s.ID}), Status: s}
+}
+
+// node is a switch with what is wanted of it.
+func (w *wanted) node(s NodeStatus) NodeResource {
+	return NodeResource{Admin: w.admin(Target{Node: s.ID}), Status: s}
+}
+
+// host is a host with what is wanted of its ports.
+func (w *wanted) host(s HostStatus) HostResource {
+	out := HostResource{HostStatus: s, Ports: make([]api.Admin, len(s.At)+1)}
+	for port := 1; port < len(out.Ports); port++ {
+		out.Ports[port] = w.admin(Target{Host: s.Name, Port: uint8(port)})
+	}
+	return out
+}

@@ -9,8 +9,8 @@ import (
 	"github.com/weft-sdn/weft/controller/internal/sample"
 	"github.com/weft-sdn/weft/controller/plan"
 	"github.com/weft-sdn/weft/controller/resource"
-	"github.com/weft-sdn/weft/controller/store"
 	"github.com/weft-sdn/weft/southbound/entry"
+	"github.com/weft-sdn/weft/store"
 )
 
 // orphans starts a controller without records beside switches that hold the

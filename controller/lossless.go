@@ -10,7 +10,7 @@ import (
 	"github.com/weft-sdn/weft/controller/pfc"
 	"github.com/weft-sdn/weft/controller/plan"
 	"github.com/weft-sdn/weft/controller/resource"
-	"github.com/weft-sdn/weft/controller/store"
+	"github.com/weft-sdn/weft/store"
 	"github.com/weft-sdn/weft/topology"
 )
 

@@ -12,7 +12,7 @@ import (
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/resource"
-	"github.com/weft-sdn/weft/controller/store"
+	"github.com/weft-sdn/weft/store"
 	"github.com/weft-sdn/weft/topology"
 )
 

@@ -7,8 +7,8 @@ import (
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/pfc"
-	"github.com/weft-sdn/weft/controller/store"
 	"github.com/weft-sdn/weft/southbound/entry"
+	"github.com/weft-sdn/weft/store"
 )
 
 // Ready is what a [Core] wants done. Whoever takes it does all of it.

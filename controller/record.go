@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/weft-sdn/weft/controller/resource"
-	"github.com/weft-sdn/weft/controller/store"
+	"github.com/weft-sdn/weft/store"
 )
 
 // Keys of the store.

@@ -14,9 +14,9 @@ import (
 	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/internal/sample"
 	"github.com/weft-sdn/weft/controller/resource"
-	"github.com/weft-sdn/weft/controller/store"
 	"github.com/weft-sdn/weft/p4"
 	"github.com/weft-sdn/weft/southbound/entry"
+	"github.com/weft-sdn/weft/store"
 )
 
 // The first CNP of a window is answered by one poll, a tick after the window.

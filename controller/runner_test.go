@@ -15,8 +15,8 @@ import (
 	"github.com/weft-sdn/weft/controller/controllertest"
 	"github.com/weft-sdn/weft/controller/internal/sample"
 	"github.com/weft-sdn/weft/controller/resource"
-	"github.com/weft-sdn/weft/controller/store"
 	"github.com/weft-sdn/weft/southbound/entry"
+	"github.com/weft-sdn/weft/store"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -9,8 +9,8 @@ import (
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/controller/resource"
-	"github.com/weft-sdn/weft/controller/store"
 	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/store"
 )
 
 // wanted is what clients want of a core: records that outlive it. Its methods are

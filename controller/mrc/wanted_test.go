@@ -10,8 +10,8 @@ import (
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/resource"
-	"github.com/weft-sdn/weft/controller/store"
 	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/store"
 )
 
 // want returns what clients want of a world's core, with nothing wanted yet.

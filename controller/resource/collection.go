@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/weft-sdn/weft/controller/store"
 	"github.com/weft-sdn/weft/internal/natural"
+	"github.com/weft-sdn/weft/store"
 )
 
 // Kind is a kind of resource.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api"
-	"github.com/weft-sdn/weft/controller/store"
+	"github.com/weft-sdn/weft/store"
 )
 
 func code(err error) api.Code {

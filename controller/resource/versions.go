@@ -3,7 +3,7 @@ package resource
 import (
 	"strconv"
 
-	"github.com/weft-sdn/weft/controller/store"
+	"github.com/weft-sdn/weft/store"
 )
 
 // Versions gives versions, which grow with every change of any resource and are

@@ -13,9 +13,9 @@ import (
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/mrc"
-	"github.com/weft-sdn/weft/controller/store"
 	"github.com/weft-sdn/weft/service"
 	"github.com/weft-sdn/weft/southbound/hosts"
+	"github.com/weft-sdn/weft/store"
 	"github.com/weft-sdn/weft/topology"
 )
 

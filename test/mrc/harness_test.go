@@ -19,7 +19,6 @@ import (
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/mrc"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
-	"github.com/weft-sdn/weft/controller/store"
 	"github.com/weft-sdn/weft/dataplane/p4rt"
 	"github.com/weft-sdn/weft/endpoint/agent"
 	"github.com/weft-sdn/weft/hostapi"
@@ -28,6 +27,7 @@ import (
 	"github.com/weft-sdn/weft/service"
 	"github.com/weft-sdn/weft/southbound"
 	"github.com/weft-sdn/weft/southbound/hosts"
+	"github.com/weft-sdn/weft/store"
 	"github.com/weft-sdn/weft/topology"
 )
 

@@ -3,6 +3,8 @@ package dataplane
 import (
 	"errors"
 	"testing"
+
+	"github.com/weft-sdn/weft/dataplane/drop"
 )
 
 const (
@@ -82,7 +84,7 @@ func TestShortPacket(t *testing.T) {
 	// A header that is cut off is not valid: its octets stay payload.
 	r.expect(1, full[:len(full)-2])
 	r.expect(1, "02")
-	if st := r.s.Stats(); st.IngressDrop != 2 {
+	if st := r.s.Stats(); st.Drops[drop.Ingress] != 2 {
 		t.Fatalf("%+v", st)
 	}
 }

@@ -1,47 +1,50 @@
 package dataplane
 
-import "iter"
+import (
+	"fmt"
 
-// Drops yields the reasons for which packets are dropped, in the order in
-// which a packet meets them, with the number of packets of each. Every packet
-// is accounted: Received + Replicated is the sum of Transmitted, of all drops,
-// of Multicast, and of what waits in the queues.
-func (s Stats) Drops() iter.Seq2[string, uint64] {
-	return func(yield func(string, uint64) bool) {
-		for _, d := range [...]struct {
-			reason string
-			n      uint64
-		}{
-			{"no_program", s.NoProgram},
-			{"port_down", s.PortDown},
-			{"empty", s.Empty},
-			{"too_long", s.TooLong},
-			{"input_full", s.InputFull},
-			{"ingress", s.IngressDrop},
-			{"no_group", s.NoGroup},
-			{"bad_priority", s.BadPriority},
-			{"queue_full", s.QueueFull},
-			{"pause_buffer_full", s.PauseBufferFull},
-			{"storm", s.StormDrop},
-			{"egress", s.EgressDrop},
-			{"recirculation_full", s.RecirculationFull},
-			{"assert_failed", s.AssertFailed},
-			{"pfc_refused", s.PFCRefused},
-		} {
-			if !yield(d.reason, d.n) {
-				return
-			}
-		}
+	"github.com/weft-sdn/weft/dataplane/drop"
+	"github.com/weft-sdn/weft/dataplane/trace"
+)
+
+// drop counts a packet that ends here and, if it is traced, says why.
+func (s *Switch) drop(id trace.ID, reason drop.Reason) {
+	s.stats.Drops[reason]++
+	if id != 0 {
+		s.traceDrop(id, reason, trace.Outcome{Reason: reason.Text()})
 	}
 }
 
-// Dropped returns how many packets were dropped, for whatever reason.
-func (s Stats) Dropped() uint64 {
-	total := uint64(0)
-	for _, n := range s.Drops() {
-		total += n
+// dropByProgram drops the packet in the context because its egress_spec is the drop port.
+func (s *Switch) dropByProgram(reason drop.Reason) {
+	s.stats.Drops[reason]++
+	if c := &s.ctx; c.id != 0 {
+		s.traceDrop(c.id, reason, trace.Outcome{
+			Reason: fmt.Sprintf("egress_spec is the drop port %d", s.cfg.DropPort), Action: c.told.specAction, At: c.told.specAt,
+		})
 	}
-	return total
+}
+
+// dropAborted drops the packet in the context because an assertion failed.
+func (s *Switch) dropAborted() {
+	s.stats.Drops[drop.AssertFailed]++
+	s.traceDrop(s.ctx.id, drop.AssertFailed, trace.Outcome{Reason: s.ctx.told.failed})
+}
+
+// dropNoGroup drops the packet in the context because its multicast group does not exist.
+func (s *Switch) dropNoGroup(group uint16) {
+	s.stats.Drops[drop.NoMulticastGroup]++
+	if s.ctx.id != 0 {
+		id := group
+		s.ctx.tell(trace.Step{Replicate: &trace.Replicate{Group: &id, Missing: true}})
+		s.traceDrop(s.ctx.id, drop.NoMulticastGroup, trace.Outcome{Reason: fmt.Sprintf("there is no multicast group %d", group)})
+	}
+}
+
+// traceDrop ends a traced packet that was dropped.
+func (s *Switch) traceDrop(id trace.ID, reason drop.Reason, o trace.Outcome) {
+	o.Result, o.Drop = trace.Dropped, reason.String()
+	s.traceEnd(id, o)
 }
 
 // Waiting returns how many packets wait for something other than Advance: for

@@ -3,6 +3,7 @@ package dataplane
 import (
 	"iter"
 
+	"github.com/weft-sdn/weft/dataplane/drop"
 	"github.com/weft-sdn/weft/dataplane/queue"
 	"github.com/weft-sdn/weft/dataplane/trace"
 )
@@ -35,25 +36,17 @@ func (s *Switch) enqueue(e place) {
 		e.Priority = int(c.p.std(&s.prog.std.priority))
 	}
 	if e.Priority >= s.cfg.Priorities {
-		s.stats.BadPriority++
-		s.traceDrop(c.id, "there is no such priority queue")
+		s.drop(c.id, drop.BadPriority)
 		return
 	}
 	c.at, e.Octets = s.micros(), uint32(c.p.ingressLen)
-	switch s.queues.Admit(&e, c.p.port) {
-	case queue.Storm:
-		s.stats.StormDrop++
-		s.traceDrop(c.id, "the watchdog drops what a pause does not let go")
-		return
-	case queue.BufferFull:
-		s.stats.PauseBufferFull++
-		s.traceDrop(c.id, "the buffer of the queue is full")
+	if reason := s.queues.Admit(&e, c.p.port); reason != drop.None {
+		s.drop(c.id, reason)
 		return
 	}
 	depth, ok := s.queues.Push(e, s.now)
 	if !ok {
-		s.stats.QueueFull++
-		s.traceDrop(c.id, "the queue is full")
+		s.drop(c.id, drop.QueueFull)
 		return
 	}
 	if c.id != 0 {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/dataplane/bitfield"
+	"github.com/weft-sdn/weft/dataplane/drop"
 	"github.com/weft-sdn/weft/dataplane/queue"
 	"github.com/weft-sdn/weft/p4"
 	"github.com/weft-sdn/weft/packet"
@@ -111,8 +112,7 @@ func (s *Switch) tellProgram() {
 
 // dropStorm drops a packet that a watchdog took out of its queue.
 func (s *Switch) dropStorm(c queued) {
-	s.stats.StormDrop++
-	s.traceDrop(c.id, "the watchdog drops what a pause does not let go")
+	s.drop(c.id, drop.Storm)
 	s.settle(c.p)
 }
 

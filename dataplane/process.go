@@ -2,6 +2,7 @@ package dataplane
 
 import (
 	"github.com/weft-sdn/weft/dataplane/bitfield"
+	"github.com/weft-sdn/weft/dataplane/drop"
 	"github.com/weft-sdn/weft/dataplane/trace"
 )
 
@@ -84,7 +85,6 @@ func (c *ctx) finish() {
 }
 
 func (c *ctx) assertFailed(op, where string) {
-	c.sw.stats.AssertFailed++
 	c.aborted, c.exit = true, true
 	if c.id != 0 {
 		c.told.failed = op + " failed at " + where
@@ -131,7 +131,7 @@ func (s *Switch) ingress(it *inItem) {
 	group := c.std(&std.mcastGroup)
 	switch spec := c.std(&std.egressSpec); {
 	case c.aborted:
-		s.traceDrop(c.id, c.told.failed)
+		s.dropAborted()
 	case c.resubmit != nil:
 		s.stats.Resubmitted++
 		f := c.frame
@@ -141,10 +141,7 @@ func (s *Switch) ingress(it *inItem) {
 		c.setStd(&std.instanceType, instanceReplication)
 		s.multicast(uint16(group))
 	case spec == uint64(s.cfg.DropPort):
-		s.stats.IngressDrop++
-		if c.id != 0 {
-			c.traceProgramDrop()
-		}
+		s.dropByProgram(drop.Ingress)
 	default:
 		c.setStd(&std.instanceType, instanceNormal)
 		if q, ok := s.straight(uint32(spec)); ok {
@@ -187,10 +184,7 @@ func (s *Switch) settle(p *phv) {
 func (s *Switch) multicast(id uint16) {
 	g := s.groups[id]
 	if g == nil {
-		s.stats.NoGroup++
-		if s.ctx.id != 0 {
-			s.traceNoGroup(id)
-		}
+		s.dropNoGroup(id)
 		return
 	}
 	s.stats.Multicast++
@@ -316,8 +310,7 @@ func (s *Switch) sendClone(p *phv, session *CloneSession) {
 func (s *Switch) putBack(f *frame, list *fieldList, instance uint64, length int) {
 	c, std := &s.ctx, &s.prog.std
 	if s.again.Len() >= s.cfg.RecirculationQueue {
-		s.stats.RecirculationFull++
-		s.traceDrop(c.id, "too many recirculated and resubmitted packets wait")
+		s.drop(c.id, drop.RecirculationFull)
 		s.freeFrame(f)
 		return
 	}
@@ -424,18 +417,15 @@ func (s *Switch) leave(q *place, depth int) {
 	}
 	switch {
 	case c.aborted:
-		s.traceDrop(c.id, c.told.failed)
+		s.dropAborted()
 	case c.std(&std.egressSpec) == uint64(s.cfg.DropPort):
-		s.stats.EgressDrop++
-		if c.id != 0 {
-			c.traceProgramDrop()
-		}
+		s.dropByProgram(drop.Egress)
 	case c.recirculate != nil:
 		s.stats.Recirculated++
 		f := s.newFrame()
 		f.b = c.deparse(f.b)
 		if c.aborted {
-			s.traceDrop(c.id, c.told.failed)
+			s.dropAborted()
 			s.freeFrame(f)
 			break
 		}
@@ -444,7 +434,7 @@ func (s *Switch) leave(q *place, depth int) {
 	default:
 		s.outBuf = c.deparse(s.outBuf[:0])
 		if c.aborted {
-			s.traceDrop(c.id, c.told.failed)
+			s.dropAborted()
 			break
 		}
 		s.transmit(q, s.outBuf[:min(len(s.outBuf), c.trunc)])
@@ -455,8 +445,7 @@ func (s *Switch) leave(q *place, depth int) {
 func (s *Switch) transmit(q *place, b []byte) {
 	port := q.Port
 	if len(s.down) > 0 && s.down[port] {
-		s.stats.PortDown++
-		s.traceDrop(s.ctx.id, "the port is down")
+		s.drop(s.ctx.id, drop.PortDown)
 		return
 	}
 	if s.speaksPFC(port) {
@@ -466,8 +455,7 @@ func (s *Switch) transmit(q *place, b []byte) {
 				s.traceTransmit(port, b)
 			}
 		} else {
-			s.stats.PFCRefused++
-			s.traceDrop(s.ctx.id, "the traffic manager does not know the frame")
+			s.drop(s.ctx.id, drop.PFCRefused)
 		}
 		return
 	}

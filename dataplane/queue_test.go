@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/weft-sdn/weft/dataplane/drop"
 )
 
 // order returns the third octet of the packets that left, which the test
@@ -88,7 +90,7 @@ func TestQueueDepth(t *testing.T) {
 	}
 	r.s.Receive(0, 1, unhex(t, "000029")) // another queue of the same port
 	r.s.Advance(0)
-	if n := r.s.Stats().QueueFull; n != 2 {
+	if n := r.s.Stats().Drops[drop.QueueFull]; n != 2 {
 		t.Fatalf("%d dropped, want 2: one left at once, three wait", n)
 	}
 	// The metadata tells how many were there before, and how many stay behind.
@@ -106,7 +108,7 @@ func TestQueueDepth(t *testing.T) {
 		r.s.Receive(time.Second, 1, unhex(t, "000000"))
 	}
 	r.s.Advance(time.Second)
-	if n := r.s.Stats().QueueFull; n != 2 {
+	if n := r.s.Stats().Drops[drop.QueueFull]; n != 2 {
 		t.Fatalf("%d dropped without a limit", n-2)
 	}
 }
@@ -114,7 +116,7 @@ func TestQueueDepth(t *testing.T) {
 func TestPriorityOutOfRange(t *testing.T) {
 	r := newRigWith(t, loadFile(t, "copies"), Config{Priorities: 4})
 	r.expect(1, "000004")
-	if st := r.s.Stats(); st.BadPriority != 1 {
+	if st := r.s.Stats(); st.Drops[drop.BadPriority] != 1 {
 		t.Fatalf("%+v", st)
 	}
 }
@@ -124,7 +126,7 @@ func TestPortState(t *testing.T) {
 	r.s.SetPortUp(1, false)
 	r.expect(4, "000000") // out of a port that is down
 	r.expect(1, "000000") // in by it
-	if st := r.s.Stats(); st.PortDown != 2 {
+	if st := r.s.Stats(); st.Drops[drop.PortDown] != 2 {
 		t.Fatalf("%+v", st)
 	}
 	r.s.SetPortUp(1, true)
@@ -153,7 +155,7 @@ func TestRefusedFrames(t *testing.T) {
 	}
 	r.s.Advance(0)
 	st := r.s.Stats()
-	if st.Empty != 1 || st.TooLong != 1 || st.InputFull != 1 || len(r.sent) != 2 {
+	if st.Drops[drop.Empty] != 1 || st.Drops[drop.Oversize] != 1 || st.Drops[drop.InputFull] != 1 || len(r.sent) != 2 {
 		t.Fatalf("%+v, %d sent", st, len(r.sent))
 	}
 }
@@ -170,7 +172,7 @@ func TestFloodOfOnePort(t *testing.T) {
 		r.s.Receive(0, 5, unhex(t, "000008"))
 	}
 	r.s.Advance(0)
-	if st := r.s.Stats(); st.InputFull != 900 || len(out.tags) != 103 {
+	if st := r.s.Stats(); st.Drops[drop.InputFull] != 900 || len(out.tags) != 103 {
 		t.Fatalf("%d left, %+v", len(out.tags), st)
 	}
 	if got := string(out.tags[:8]); got != "\x00\x08\x00\x08\x00\x08\x00\x00" {

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/weft-sdn/weft/dataplane/drop"
 )
 
 // frameOverhead is what a frame takes on a wire beside its octets, in octets: preamble and start
@@ -63,7 +65,7 @@ func TestPortSpeedPriorities(t *testing.T) {
 		r.s.Receive(0, 1, unhex(t, "0000"+p))
 		r.s.Advance(0)
 	}
-	if n := r.s.Stats().QueueFull; n != 1 {
+	if n := r.s.Stats().Drops[drop.QueueFull]; n != 1 {
 		t.Fatalf("%d dropped, want 1: one left at once, two wait", n)
 	}
 	r.s.Advance(time.Second)

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weft-sdn/weft/dataplane/drop"
 	"github.com/weft-sdn/weft/dataplane/extern"
 )
 
@@ -229,7 +230,7 @@ func TestAssertion(t *testing.T) {
 	r := newRig(t, "state")
 	r.result(17, 1, zero)
 	r.expect(4, op(17, 0, zero))
-	if st := r.s.Stats(); st.AssertFailed != 1 {
+	if st := r.s.Stats(); st.Drops[drop.AssertFailed] != 1 {
 		t.Errorf("%+v", st)
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/weft-sdn/weft/internal/ring"
 
+	"github.com/weft-sdn/weft/dataplane/drop"
 	"github.com/weft-sdn/weft/dataplane/extern"
 	"github.com/weft-sdn/weft/dataplane/queue"
 	"github.com/weft-sdn/weft/dataplane/table"
@@ -100,17 +101,14 @@ type Stats struct {
 	Cloned, Replicated        uint64
 	Multicast                 uint64 // packets that their copies took the place of
 
-	// Drops by reason.
-	NoProgram, PortDown, Empty, TooLong uint64
-	InputFull, RecirculationFull        uint64
-	IngressDrop, EgressDrop             uint64 // mark_to_drop
-	QueueFull, BadPriority              uint64
-	PauseBufferFull                     uint64 // the buffer of a queue that is watched or was paused
-	StormDrop                           uint64 // by the PFC watchdog
-	PFCRefused                          uint64 // frames for the traffic manager that it does not know
-	NoGroup, NoSession                  uint64 // copies nobody configured
-	AssertFailed, Runaway               uint64 // failed assert; action cut short
+	// Drops counts dropped packets by reason. Received + Replicated is the sum of Transmitted,
+	// Multicast, all drops, and the packets that wait in the switch.
+	Drops drop.Counts
 
+	// NoSession counts clones that were not made because their session does not exist.
+	NoSession uint64
+	// Runaway counts actions that were cut short after 1,048,576 statements.
+	Runaway uint64
 	// OutOfRange counts accesses to a register, counter or meter at an index
 	// beyond its size. Such a read leaves its destination as it is, a write or
 	// count does nothing, as in BMv2.
@@ -253,22 +251,17 @@ func (s *Switch) Receive(now time.Duration, port uint32, data []byte) {
 	}
 	switch {
 	case s.prog == nil:
-		s.stats.NoProgram++
-		s.traceDrop(id, "the switch has no program")
+		s.drop(id, drop.NoProgram)
 	case len(s.down) > 0 && s.down[port]:
-		s.stats.PortDown++
-		s.traceDrop(id, "the port is down")
+		s.drop(id, drop.PortDown)
 	case len(data) == 0:
-		s.stats.Empty++
-		s.traceDrop(id, "the frame is empty")
+		s.drop(id, drop.Empty)
 	case len(data) > s.cfg.MTU:
-		s.stats.TooLong++
-		s.traceDrop(id, "the frame is longer than the MTU")
+		s.drop(id, drop.Oversize)
 	default:
 		q := s.input.of(port)
 		if q.Len() >= s.cfg.InputQueue {
-			s.stats.InputFull++
-			s.traceDrop(id, "the input queue is full")
+			s.drop(id, drop.InputFull)
 			return
 		}
 		f := s.newFrame()

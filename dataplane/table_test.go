@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/weft-sdn/weft/dataplane/bitfield"
+	"github.com/weft-sdn/weft/dataplane/drop"
 	"github.com/weft-sdn/weft/dataplane/table"
 )
 
@@ -265,7 +266,7 @@ func TestControlWithoutProgram(t *testing.T) {
 		t.Error(err)
 	}
 	s.Receive(0, 1, []byte{1})
-	if _, pending := s.Advance(0); pending || s.Stats().NoProgram != 1 {
+	if _, pending := s.Advance(0); pending || s.Stats().Drops[drop.NoProgram] != 1 {
 		t.Errorf("%+v", s.Stats())
 	}
 }

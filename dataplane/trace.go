@@ -1,7 +1,6 @@
 package dataplane
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/weft-sdn/weft/dataplane/trace"
@@ -53,11 +52,6 @@ func (s *Switch) traceEnd(id trace.ID, o trace.Outcome) {
 	}
 }
 
-// traceDrop ends a packet that is traced, and why.
-func (s *Switch) traceDrop(id trace.ID, reason string) {
-	s.traceEnd(id, trace.Outcome{Result: trace.Dropped, Reason: reason})
-}
-
 // tell adds a step to the packet in the context, which is traced.
 func (c *ctx) tell(s trace.Step) { c.sw.tracer.Step(c.id, s) }
 
@@ -92,24 +86,11 @@ func (c *ctx) traceEgress(q *place, depth int) {
 	c.tell(trace.Step{Dequeue: &trace.Dequeue{Waited: waited, Depth: depth}})
 }
 
-// traceProgramDrop ends a packet that the program dropped.
-func (c *ctx) traceProgramDrop() {
-	c.sw.traceEnd(c.id, trace.Outcome{Result: trace.Dropped,
-		Reason: fmt.Sprintf("egress_spec is the drop port %d", c.sw.cfg.DropPort),
-		Action: c.told.specAction, At: c.told.specAt})
-}
-
 // traceQueue says that a packet waits for egress.
 func (s *Switch) traceQueue(q *place, depth int) {
 	if s.traced(q.Packet.id) != 0 {
 		s.tracer.Step(q.Packet.id, trace.Step{Queue: &trace.Queue{Port: q.Port, Priority: q.Priority, Depth: depth}})
 	}
-}
-
-// traceNoGroup ends a packet for a multicast group there is not.
-func (s *Switch) traceNoGroup(id uint16) {
-	s.ctx.tell(trace.Step{Replicate: &trace.Replicate{Group: &id, Missing: true}})
-	s.traceDrop(s.ctx.id, fmt.Sprintf("there is no multicast group %d", id))
 }
 
 // traceMulticast prepares for the copies of a group.

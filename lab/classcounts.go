@@ -2,6 +2,7 @@ package lab
 
 import (
 	"github.com/weft-sdn/weft/controller/plan"
+	"github.com/weft-sdn/weft/dataplane/drop"
 	"github.com/weft-sdn/weft/p4"
 )
 
@@ -33,7 +34,7 @@ func (w *World) Classes() (c ClassCounts) {
 		c.DroppedTrimmed += n.Counted(p4.CounterClassDrops, control)
 	}
 	for _, s := range w.Network.Switches {
-		c.DroppedUntrimmed += w.switches[s.Name].device.Switch().Stats().QueueFull
+		c.DroppedUntrimmed += w.switches[s.Name].device.Switch().Stats().Drops[drop.QueueFull]
 	}
 	return c
 }

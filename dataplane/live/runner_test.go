@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 	"google.golang.org/protobuf/encoding/prototext"
 
+	"github.com/weft-sdn/weft/dataplane/drop"
 	"github.com/weft-sdn/weft/dataplane/live"
 	"github.com/weft-sdn/weft/dataplane/p4rt"
 )
@@ -156,7 +157,7 @@ func TestCable(t *testing.T) {
 	link.SetUp(false)
 	snapshot(t, a) // has heard of it
 	in.receive(frame)
-	until(t, "a drop", func() bool { return snapshot(t, a).Switch.PortDown == 1 })
+	until(t, "a drop", func() bool { return snapshot(t, a).Switch.Drops[drop.PortDown] == 1 })
 	if s := snapshot(t, b); s.Ports[0].Up || !s.Ports[1].Up {
 		t.Errorf("b has not seen its link go: %+v", s.Ports)
 	}
@@ -246,11 +247,11 @@ func TestLinkDown(t *testing.T) {
 	out.setUp(false)
 	snapshot(t, r) // has heard of it
 	in.receive(frame, frame)
-	until(t, "two drops", func() bool { return snapshot(t, r).Switch.PortDown == 2 })
+	until(t, "two drops", func() bool { return snapshot(t, r).Switch.Drops[drop.PortDown] == 2 })
 	in.setUp(false)
 	snapshot(t, r)
 	in.receive(frame)
-	until(t, "the third", func() bool { return snapshot(t, r).Switch.PortDown == 3 })
+	until(t, "the third", func() bool { return snapshot(t, r).Switch.Drops[drop.PortDown] == 3 })
 	out.setUp(true)
 	in.setUp(true)
 	snapshot(t, r)
@@ -258,7 +259,7 @@ func TestLinkDown(t *testing.T) {
 	if got := <-out.sent; got != string(frame) {
 		t.Fatalf("got %x", got)
 	}
-	if s := snapshot(t, r); s.Switch.PortDown != 3 || s.Switch.Transmitted != 1 || len(out.sent) != 0 || !s.Ports[0].Up || !s.Ports[1].Up {
+	if s := snapshot(t, r); s.Switch.Drops[drop.PortDown] != 3 || s.Switch.Transmitted != 1 || len(out.sent) != 0 || !s.Ports[0].Up || !s.Ports[1].Up {
 		t.Errorf("%+v, ports %+v", s.Switch, s.Ports)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"iter"
 	"time"
 
+	"github.com/weft-sdn/weft/dataplane/drop"
 	"github.com/weft-sdn/weft/p4"
 	"github.com/weft-sdn/weft/packet"
 )
@@ -52,36 +53,27 @@ func (m *Manager[P]) Watch(all []Setting, now time.Duration) {
 // hasPFC reports whether there is a queue of a priority, and PFC for it.
 func (m *Manager[P]) hasPFC(priority int) bool { return priority < min(PFCPriorities, len(m.prios)) }
 
-// Verdict says whether a packet may be queued.
-type Verdict uint8
-
-// Verdicts on a packet.
-const (
-	Admitted   Verdict = iota
-	Storm              // dropped by the watchdog of its queue
-	BufferFull         // the buffer of its queue, which is watched or was paused, is full
-)
-
-// Admit asks the watches of a packet's queue whether there is room. arrived is the port by which the
-// packet came. A packet that is not admitted is counted as dropped.
-func (m *Manager[P]) Admit(e *Place[P], arrived uint32) Verdict {
+// Admit asks the watches of a packet's queue whether there is room, and returns why not: drop.Storm or
+// drop.PauseBufferFull. arrived is the port by which the packet came. The queue's report counts a packet
+// that is not admitted.
+func (m *Manager[P]) Admit(e *Place[P], arrived uint32) drop.Reason {
 	if len(m.watches) == 0 || e.Priority >= PFCPriorities {
-		return Admitted
+		return drop.None
 	}
 	if w := m.port(e.Port).q[e.Priority].watch; w != nil {
 		switch {
 		case w.storm && w.set.Action == p4.WatchdogActionDrop:
 			w.stormsDropped++
-			return Storm
+			return drop.Storm
 		case w.octets+uint64(e.Octets) > w.set.Buffer:
 			w.overflows++
-			return BufferFull
+			return drop.PauseBufferFull
 		}
 	}
 	if a := m.arrived[arrived]; a != nil {
 		e.from = a[e.Priority]
 	}
-	return Admitted
+	return drop.None
 }
 
 // add and sub account for packets that wait, and signal what the marks call for.

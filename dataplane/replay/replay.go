@@ -32,7 +32,7 @@ type Result struct {
 	Seconds float64 `json:"seconds"` // from the first packet in until all outputs are written
 	PPS     float64 `json:"pps"`     // packets in a second
 
-	Drops  map[string]uint64 `json:"drops"`  // by reason; those that are not 0
+	Drops  map[string]uint64 `json:"drops"`  // by name of drop.Reason; those that are not 0
 	Copies int64             `json:"copies"` // made by multicast and clone, less the packets that multicast replaced
 	// Waiting is what was still in the switch when nothing had come in for
 	// settle: packets that circulate, or that their queue's rate holds back.
@@ -104,18 +104,15 @@ func (r *Replay) Run(ctx context.Context, sw *dataplane.Switch) (Result, error) 
 	n := sw.Stats()
 	queued, again := sw.Waiting()
 	result := Result{
-		Packets: n.Received - before.Received, Out: n.Transmitted - before.Transmitted, Dropped: n.Dropped() - before.Dropped(),
+		Packets: n.Received - before.Received, Out: n.Transmitted - before.Transmitted, Dropped: n.Drops.Total() - before.Drops.Total(),
 		Seconds: took.Seconds(), Drops: map[string]uint64{},
 		Copies:  int64(n.Replicated-before.Replicated) - int64(n.Multicast-before.Multicast),
 		Waiting: queued + again, Digests: r.out.digests,
 	}
 	result.PPS = float64(result.Packets) / took.Seconds()
-	for reason, count := range n.Drops() {
-		result.Drops[reason] = count
-	}
-	for reason, count := range before.Drops() {
-		if result.Drops[reason] -= count; result.Drops[reason] == 0 {
-			delete(result.Drops, reason)
+	for reason, count := range n.Drops.All() {
+		if count -= before.Drops[reason]; count > 0 {
+			result.Drops[reason.String()] = count
 		}
 	}
 	return result, err

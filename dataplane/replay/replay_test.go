@@ -237,7 +237,7 @@ func TestAccounts(t *testing.T) {
 		want         Result
 	}{
 		{"multicast to 3", "03 00 00", 0, 100, Result{Out: 300, Copies: 200}},
-		{"no such group", "09 00 00", 0, 100, Result{Dropped: 100, Drops: map[string]uint64{"no_group": 100}}},
+		{"no such group", "09 00 00", 0, 100, Result{Dropped: 100, Drops: map[string]uint64{"no_multicast_group": 100}}},
 		{"clone", "01 00 00", 0, 100, Result{Out: 200, Copies: 100}},
 		{"clone and multicast", "08 00 00", 0, 100, Result{Out: 400, Copies: 300}},
 		{"dropped in egress", "00 03 00", 0, 100, Result{Dropped: 100, Drops: map[string]uint64{"egress": 100}}},
@@ -246,8 +246,8 @@ func TestAccounts(t *testing.T) {
 		{"too many for ever", "00 05 00", time.Microsecond, 5000, Result{Waiting: 4096, Dropped: 904, Drops: map[string]uint64{"recirculation_full": 904}}},
 		{"digests", "05 00 00", 0, 100, Result{Out: 100, Digests: 100}},
 		{"empty", "", 0, 5, Result{Dropped: 5, Drops: map[string]uint64{"empty": 5}}},
-		{"longer than a buffer", strings.Repeat("00", readBuffer+1), 0, 3, Result{Dropped: 3, Drops: map[string]uint64{"too_long": 3}}},
-		{"jumbo", strings.Repeat("00", 10241), 0, 5, Result{Dropped: 5, Drops: map[string]uint64{"too_long": 5}}},
+		{"longer than a buffer", strings.Repeat("00", readBuffer+1), 0, 3, Result{Dropped: 3, Drops: map[string]uint64{"oversize": 3}}},
+		{"jumbo", strings.Repeat("00", 10241), 0, 5, Result{Dropped: 5, Drops: map[string]uint64{"oversize": 5}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			sw := load(t, "copies")

@@ -76,7 +76,8 @@ type Outcome struct {
 	Port   *uint32       `json:"port,omitempty"`
 	Length int           `json:"length,omitempty"` // transmitted: octets
 	Frame  Octets        `json:"frame,omitempty"`  // transmitted: the frame
-	Reason string        `json:"reason,omitempty"` // dropped: why
+	Drop   string        `json:"drop,omitempty"`   // dropped: the name of a drop.Reason
+	Reason string        `json:"reason,omitempty"` // dropped: its explanation
 	// Action and At are the action and the statement that decided to drop.
 	Action string  `json:"action,omitempty"`
 	At     *Source `json:"at,omitempty"`

@@ -133,7 +133,7 @@ func headline(r *Record) string {
 		}
 		s += ", " + several(o.Length, "octet")
 	case Dropped:
-		s += ": " + o.Reason
+		s += " (" + o.Drop + "): " + o.Reason
 		if o.Action != "" {
 			s += ", by " + short(o.Action)
 		}

@@ -27,10 +27,10 @@ var allowed = map[string][]string{
 	"controller": {"internal", "api", "store", "topology", "southbound", "packet", "p4", "hostapi"},
 	"northbound": {"internal", "api", "controller", "topology", "hostapi"},
 	"dataplane": {"internal", "packet", "p4", "dataplane/bitfield", "dataplane/bmv2hash", "dataplane/bmv2json", "dataplane/extern",
-		"dataplane/queue", "dataplane/table"},
+		"dataplane/drop", "dataplane/queue", "dataplane/table"},
 	"endpoint": {"internal", "packet", "hostapi"},
 	"service":  {"internal", "api", "store", "topology", "southbound", "controller", "northbound", "p4", "hostapi"},
-	"lab":      {"*"},
+	"lab":      {"*", "dataplane/drop"},
 	"test":     {"*", "test"},
 	"cmd":      {"*", "cmd"},
 
@@ -39,7 +39,8 @@ var allowed = map[string][]string{
 	"dataplane/bmv2hash": {"packet"},
 	"dataplane/bmv2json": {},
 	"dataplane/extern":   {"dataplane/bitfield"},
-	"dataplane/queue":    {"internal", "packet", "p4"},
+	"dataplane/drop":     {},
+	"dataplane/queue":    {"internal", "packet", "p4", "dataplane/drop"},
 	"dataplane/table":    {"dataplane/bitfield"},
 }
 

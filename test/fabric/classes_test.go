@@ -10,6 +10,7 @@ import (
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 
+	"github.com/weft-sdn/weft/dataplane/drop"
 	"github.com/weft-sdn/weft/p4"
 	"github.com/weft-sdn/weft/packet"
 )
@@ -400,7 +401,7 @@ func TestQueuesLoseNothingUnseen(t *testing.T) {
 		if want := trimmed + 1; cut != want || trims != want+count[control] {
 			t.Errorf("round %d: %d packets trimmed, %d counted, %d of them dropped; want %d to arrive", round, cut, trims, count[control], want)
 		}
-		if n := e.device.Switch().Stats().QueueFull; n != 0 {
+		if n := e.device.Switch().Stats().Drops[drop.QueueFull]; n != 0 {
 			t.Fatalf("round %d: the target dropped %d packets by itself", round, n)
 		}
 		if n := count[cell{p4.CounterIngressDropsID, int(p4.DropReasonQueueFull)}]; n != count[data] {
@@ -428,7 +429,7 @@ func TestQueueForgetsLostPackets(t *testing.T) {
 		e.advance(time.Second)
 		e.device.Advance(e.now)
 	}
-	if e.device.Switch().Stats().QueueFull == 0 {
+	if e.device.Switch().Stats().Drops[drop.QueueFull] == 0 {
 		t.Error("the target lost nothing: the test shows nothing")
 	}
 	if n := e.counters(t, p4.CounterIngressDropsID)[int(p4.DropReasonQueueFull)]; n != 0 {

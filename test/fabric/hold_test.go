@@ -8,6 +8,7 @@ import (
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 
+	"github.com/weft-sdn/weft/dataplane/drop"
 	"github.com/weft-sdn/weft/p4"
 	"github.com/weft-sdn/weft/packet"
 )
@@ -176,7 +177,7 @@ func TestPauseHolds(t *testing.T) {
 	if at := h.want("the third is shorter", "4:10"); at[0] != from-h.start+1149*quantum {
 		t.Errorf("left at %v", at)
 	}
-	if n := h.device.Switch().Stats().Dropped(); n != 0 {
+	if n := h.device.Switch().Stats().Drops.Total(); n != 0 {
 		t.Errorf("%d packets dropped", n)
 	}
 }
@@ -222,8 +223,8 @@ func TestPauseBuffer(t *testing.T) {
 		}
 		h.wait(2000 * quantum)
 		h.want(name, "2:0", "2:1", "2:2", "2:3", "2:4", "3:0", "3:1", "3:2")
-		if s := h.device.Switch().Stats(); s.PauseBufferFull != 2 || s.Dropped() != 2 {
-			t.Errorf("%s: %d dropped, %d for the buffer; want 2", name, s.Dropped(), s.PauseBufferFull)
+		if s := h.device.Switch().Stats(); s.Drops[drop.PauseBufferFull] != 2 || s.Drops.Total() != 2 {
+			t.Errorf("%s: %d dropped, %d for the buffer; want 2", name, s.Drops.Total(), s.Drops[drop.PauseBufferFull])
 		}
 		h.send(2, onLink(2, packet.PFC{Classes: 8}).frame)
 		h.send(1, data(3, 9))
@@ -294,7 +295,7 @@ func TestMarks(t *testing.T) {
 		if r.Asserted || r.XOFFsSent != 10 || r.XONsSent != 4 || r.Packets != 0 || r.Octets != 0 || r.Peak != 5*holdOctets {
 			t.Errorf("%s: %+v", name, r)
 		}
-		if n := h.device.Switch().Stats().Dropped(); n != 0 {
+		if n := h.device.Switch().Stats().Drops.Total(); n != 0 {
 			t.Errorf("%s: %d dropped", name, n)
 		}
 		// Marks that move, and an entry that goes.
@@ -351,7 +352,7 @@ func TestWatchdog(t *testing.T) {
 			h.send(1, data(3, 2*n+1))
 			h.wait(limit * 95 / 100)
 		}
-		if s := h.reports(p4.TargetOpStorm); len(s) != 0 || h.device.Switch().Stats().Dropped() != 0 {
+		if s := h.reports(p4.TargetOpStorm); len(s) != 0 || h.device.Switch().Stats().Drops.Total() != 0 {
 			t.Errorf("a storm: %+v", s)
 		}
 		if _, which := h.left(); len(which) < 190 {
@@ -422,7 +423,7 @@ func TestWatchdog(t *testing.T) {
 		h.wait(wireTime)
 		h.want("pauses have no effect", "1:0", "3:0", "3:1")
 		over(t, h)
-		if n := h.device.Switch().Stats().Dropped(); n != 0 {
+		if n := h.device.Switch().Stats().Drops.Total(); n != 0 {
 			t.Errorf("%d dropped", n)
 		}
 	})
@@ -433,8 +434,8 @@ func TestWatchdog(t *testing.T) {
 		h.send(1, data(1, 1))
 		h.wait(wireTime)
 		h.want("others go on", "1:0", "1:1")
-		if s := h.device.Switch().Stats(); s.StormDrop != 2 || s.Dropped() != 2 {
-			t.Errorf("%d dropped, %d of them by the watchdog; want 2", s.Dropped(), s.StormDrop)
+		if s := h.device.Switch().Stats(); s.Drops[drop.Storm] != 2 || s.Drops.Total() != 2 {
+			t.Errorf("%d dropped, %d of them by the watchdog; want 2", s.Drops.Total(), s.Drops[drop.Storm])
 		}
 		if r := h.report(egress, 2, 3); r.StormDrops != 2 || !r.Storm || r.Packets != 0 {
 			t.Errorf("%+v", r)
@@ -476,7 +477,7 @@ func TestQuery(t *testing.T) {
 		}
 	}
 	h.run(h.now)
-	if n := h.device.Switch().Stats().PFCRefused; n != uint64(len(unknown)) {
+	if n := h.device.Switch().Stats().Drops[drop.PFCRefused]; n != uint64(len(unknown)) {
 		t.Errorf("%d refused, want %d", n, len(unknown))
 	}
 }

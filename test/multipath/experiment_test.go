@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/controller/plan"
+	"github.com/weft-sdn/weft/dataplane/drop"
 	"github.com/weft-sdn/weft/endpoint/mrc"
 	"github.com/weft-sdn/weft/endpoint/nscc"
 	"github.com/weft-sdn/weft/endpoint/spray"
@@ -75,7 +76,7 @@ func (e *experiment) run(limit time.Duration) {
 		if err != nil {
 			e.t.Fatal(err)
 		}
-		if drops, stats := sw.Drops(), sw.Device().Switch().Stats(); len(drops) > 0 || stats.QueueFull+stats.BadPriority+stats.InputFull > 0 {
+		if drops, stats := sw.Drops(), sw.Device().Switch().Stats(); len(drops) > 0 || stats.Drops[drop.QueueFull]+stats.Drops[drop.BadPriority]+stats.Drops[drop.InputFull] > 0 {
 			e.t.Errorf("%s: %v, %+v", s.Name, drops, stats)
 		}
 	}

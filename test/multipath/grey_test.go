@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/controller/plan"
+	"github.com/weft-sdn/weft/dataplane/drop"
 	"github.com/weft-sdn/weft/lab"
 	"github.com/weft-sdn/weft/p4"
 	"github.com/weft-sdn/weft/test/seeds"
@@ -100,7 +101,7 @@ func (x *loop) drops() (sum uint64) {
 			sum += n
 		}
 		stats := sw.Device().Switch().Stats()
-		sum += stats.QueueFull + stats.BadPriority + stats.InputFull
+		sum += stats.Drops[drop.QueueFull] + stats.Drops[drop.BadPriority] + stats.Drops[drop.InputFull]
 	}
 	return sum
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"github.com/weft-sdn/weft/dataplane"
+	"github.com/weft-sdn/weft/dataplane/drop"
 	"github.com/weft-sdn/weft/dataplane/live"
 	"github.com/weft-sdn/weft/dataplane/p4rt"
 )
@@ -65,6 +65,8 @@ var (
 	switchDrops     = desc("weft_dataplane_drops_total", "Packets dropped in the switch.", "reason")
 	switchAgain     = desc("weft_dataplane_passes_total", "Packets and copies that the program made to be processed once more.", "kind")
 	multicast       = desc("weft_dataplane_multicast_total", "Packets that their copies took the place of.")
+	noSession       = desc("weft_dataplane_clones_without_session_total", "Clones that were not made because their session does not exist.")
+	runaway         = desc("weft_dataplane_runaway_actions_total", "Actions cut short because they ran too many statements.")
 	outOfRange      = desc("weft_dataplane_out_of_range_total", "Accesses to a register, counter or meter at an index beyond its size.")
 	queuePackets    = desc("weft_dataplane_queue_packets", "Packets that wait in a priority queue of a port.", "port", "priority")
 	queueDepth      = desc("weft_dataplane_queue_depth", "Packets that may wait in a priority queue; 0 is no limit.", "port", "priority")
@@ -101,15 +103,17 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	}
 	e.count(switchPackets, s.Switch.Received, "in")
 	e.count(switchPackets, s.Switch.Transmitted, "out")
-	for _, d := range drops(&s.Switch) {
-		e.count(switchDrops, d.n, d.reason)
+	for reason, n := range s.Switch.Drops.All() {
+		e.count(switchDrops, n, reason.String())
 	}
-	e.count(switchDrops, s.NoSuchPort, "no_such_port")
+	e.count(switchDrops, s.NoSuchPort, drop.NoSuchPort.String())
 	e.count(switchAgain, s.Switch.Recirculated, "recirculate")
 	e.count(switchAgain, s.Switch.Resubmitted, "resubmit")
 	e.count(switchAgain, s.Switch.Cloned, "clone")
 	e.count(switchAgain, s.Switch.Replicated, "replicate")
 	e.count(multicast, s.Switch.Multicast)
+	e.count(noSession, s.Switch.NoSession)
+	e.count(runaway, s.Switch.Runaway)
 	e.count(outOfRange, s.Switch.OutOfRange)
 	for _, q := range s.Queues {
 		port, prio := number(q.Port), strconv.Itoa(q.Priority)
@@ -140,10 +144,10 @@ func (c *collector) port(e emitter, p live.PortSnapshot) {
 	e.count(portPackets, p.Sent, port, name, "out")
 	e.count(portOctets, p.RxOctets, port, name, "in")
 	e.count(portOctets, p.SentOctets, port, name, "out")
-	e.count(portDrops, p.RxDropped, port, name, "in", "queue_full")
-	e.count(portDrops, p.RxLost.Overrun, port, name, "in", "overrun")
-	e.count(portDrops, p.RxLost.Oversize, port, name, "in", "oversize")
-	e.count(portDrops, p.TxDropped, port, name, "out", "refused")
+	e.count(portDrops, p.RxDropped, port, name, "in", drop.InputFull.String())
+	e.count(portDrops, p.RxLost.Overrun, port, name, "in", drop.Overrun.String())
+	e.count(portDrops, p.RxLost.Oversize, port, name, "in", drop.Oversize.String())
+	e.count(portDrops, p.TxDropped, port, name, "out", drop.TransmitRefused.String())
 }
 
 func (c *collector) server(e emitter) {
@@ -153,24 +157,6 @@ func (c *collector) server(e emitter) {
 	e.count(updates, s.Updates)
 	for call, n := range s.Calls {
 		e.count(calls, n, call.Method, call.Code)
-	}
-}
-
-// drop is one reason of dataplane.Stats.
-type drop struct {
-	reason string
-	n      uint64
-}
-
-func drops(s *dataplane.Stats) []drop {
-	return []drop{
-		{"no_program", s.NoProgram}, {"port_down", s.PortDown}, {"empty", s.Empty}, {"too_long", s.TooLong},
-		{"input_full", s.InputFull}, {"recirculation_full", s.RecirculationFull},
-		{"ingress", s.IngressDrop}, {"egress", s.EgressDrop},
-		{"queue_full", s.QueueFull}, {"bad_priority", s.BadPriority},
-		{"pause_buffer_full", s.PauseBufferFull}, {"storm", s.StormDrop}, {"pfc_refused", s.PFCRefused},
-		{"no_multicast_group", s.NoGroup}, {"no_clone_session", s.NoSession},
-		{"assert_failed", s.AssertFailed}, {"runaway", s.Runaway},
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/weft-sdn/weft/dataplane"
+	"github.com/weft-sdn/weft/dataplane/drop"
 	"github.com/weft-sdn/weft/dataplane/live"
 	"github.com/weft-sdn/weft/dataplane/p4rt"
 )
@@ -35,7 +36,7 @@ func scrape(f *fake) (status int, text string) {
 func TestScrape(t *testing.T) {
 	_, text := scrape(&fake{
 		snapshot: live.Snapshot{
-			Switch: dataplane.Stats{Received: 10, Transmitted: 8, QueueFull: 3, Recirculated: 2},
+			Switch: dataplane.Stats{Received: 10, Transmitted: 8, Drops: drop.Counts{drop.QueueFull: 3}, Recirculated: 2, NoSession: 14, Runaway: 15},
 			Device: p4rt.Stats{PacketIns: 4},
 			Ports: []live.PortSnapshot{
 				{Port: 1, Up: true, PortStats: live.PortStats{Received: 9, RxOctets: 900, RxDropped: 5, RxLost: live.Losses{Overrun: 21, Oversize: 22}, Sent: 7, SentOctets: 700, TxDropped: 1}},
@@ -53,16 +54,18 @@ func TestScrape(t *testing.T) {
 		`weft_dataplane_port_packets_total{direction="out",interface="veth0",port="1"} 7`,
 		`weft_dataplane_port_octets_total{direction="in",interface="veth0",port="1"} 900`,
 		`weft_dataplane_port_octets_total{direction="out",interface="veth0",port="1"} 700`,
-		`weft_dataplane_port_drops_total{direction="in",interface="veth0",port="1",reason="queue_full"} 5`,
+		`weft_dataplane_port_drops_total{direction="in",interface="veth0",port="1",reason="input_full"} 5`,
 		`weft_dataplane_port_drops_total{direction="in",interface="veth0",port="1",reason="overrun"} 21`,
 		`weft_dataplane_port_drops_total{direction="in",interface="veth0",port="1",reason="oversize"} 22`,
-		`weft_dataplane_port_drops_total{direction="out",interface="veth0",port="1",reason="refused"} 1`,
+		`weft_dataplane_port_drops_total{direction="out",interface="veth0",port="1",reason="transmit_refused"} 1`,
 		`weft_dataplane_port_up{interface="veth0",port="1"} 1`,
 		`weft_dataplane_port_up{interface="",port="2"} 0`,
 		`weft_dataplane_packets_total{direction="in"} 10`,
 		`weft_dataplane_packets_total{direction="out"} 8`,
 		`weft_dataplane_drops_total{reason="queue_full"} 3`,
 		`weft_dataplane_drops_total{reason="no_such_port"} 6`,
+		`weft_dataplane_clones_without_session_total 14`,
+		`weft_dataplane_runaway_actions_total 15`,
 		`weft_dataplane_passes_total{kind="recirculate"} 2`,
 		`weft_dataplane_queue_packets{port="1",priority="3"} 11`,
 		`weft_dataplane_queue_depth{port="1",priority="3"} 64`,

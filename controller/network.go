@@ -66,9 +66,6 @@ func (c *Core) release() {
 	}
 }
 
-// Settled reports whether the topology is taken for the whole network.
-func (c *Core) Settled() bool { return c.settled }
-
 func describeTopology(old, s *topology.Snapshot) string {
 	msg := fmt.Sprintf("version %d: %d nodes, %d links, %d prefixes", s.Version, len(s.Nodes), len(s.Links), len(s.Prefixes))
 	if s.Stale != nil && old.Stale == nil {

@@ -131,6 +131,9 @@ type SwitchStatus struct {
 	Pending int `json:"pending" doc:"Updates that are still to be made."`
 	// Synced: connected, its routes are known, and nothing is pending.
 	Synced bool `json:"synced" doc:"Connected, and nothing is pending."`
+	// Settling: the topology may lack something yet (inventory.Intervals.Settle). The switch keeps
+	// routes, neighbors and SIDs that the present topology does not need, and routes are not aggregated.
+	Settling bool `json:"settling,omitempty" doc:"The topology may still be incomplete: the controller removes no routes, neighbors and SIDs yet, and does not aggregate routes."`
 	// Errors are refused updates that are tried again, at most ten.
 	Errors []string `json:"errors,omitempty" doc:"Refused updates that are tried again, at most ten."`
 	// Ports are those that the switch tells of; nil: it was not heard yet.

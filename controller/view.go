@@ -24,6 +24,7 @@ func (c *Core) Switches() []SwitchStatus {
 			s.Connected, s.Reason, s.Since = d.connected, d.reason, c.start.Add(d.since).UTC()
 			s.Entries, s.Pending = len(d.have), d.pendingCount()
 			s.Synced = d.connected && d.routed && s.Pending == 0 && !d.blocked
+			s.Settling = d.settling
 			if d.ports != nil {
 				s.Ports = d.ports.view()
 			}

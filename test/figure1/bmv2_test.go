@@ -127,6 +127,7 @@ func (f *figure) run(t *testing.T, mode api.Mode, round int) {
 	if err := live.Ready(ctx); err != nil {
 		t.Fatal(err)
 	}
+	f.awaitSettled(ctx, t, live)
 	t.Logf("%v: six BMv2 switches are programmed", time.Since(begin))
 
 	if round == 0 {
@@ -232,6 +233,28 @@ func (f *figure) compare(t *testing.T, c *comparison) {
 	for _, s := range f.network.Switches {
 		c.twins[s.Name].compareCounters(ctx, t)
 		c.twins[s.Name].compareEntries(t.Context(), t)
+	}
+}
+
+// awaitSettled waits until the controller takes the topology for the whole network and every switch
+// holds what follows from that. Until then the controller may aggregate routes at any time, and a
+// twin has the entries of the moment in which it was made.
+func (f *figure) awaitSettled(ctx context.Context, t *testing.T, live *lab.Live) {
+	t.Helper()
+	ticker := time.NewTicker(20 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		var list struct{ Items []controller.SwitchStatus }
+		f.request(ctx, t, http.MethodGet, live.URL()+"/v1/switches", nil, &list)
+		unsettled := slices.IndexFunc(list.Items, func(s controller.SwitchStatus) bool { return s.Settling || !s.Synced })
+		if len(list.Items) == len(f.network.Switches) && unsettled < 0 {
+			return
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			t.Fatalf("the switches are not settled: %+v", list.Items)
+		}
 	}
 }
 

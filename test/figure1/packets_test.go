@@ -423,6 +423,9 @@ func (f *figure) play(t *testing.T, c *comparison, list []sample) {
 		err := c.settle(ctx)
 		cancel()
 		if err != nil {
+			for _, w := range c.twins {
+				w.compareEntries(t.Context(), t)
+			}
 			t.Fatalf("sample %d, %s, at %v: %v\n%s", i, s.what, s.at, err, dissect(s.frame))
 		}
 		if got := c.toHosts - before; s.hosts != some && got != s.hosts {

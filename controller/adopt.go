@@ -61,12 +61,7 @@ func (c *Core) adoptable(proxy netip.Addr) (index uint16, ok bool) {
 
 // unread reports whether there are switches about which nothing is known yet.
 func (c *Core) unread() bool {
-	for _, d := range c.devices {
-		if !d.known {
-			return true
-		}
-	}
-	return false
+	return !c.switches.Known()
 }
 
 // turnBeside returns the turn for an adopted group: that of the tree which is in
@@ -78,12 +73,10 @@ func (c *Core) turnBeside(g *group, r plan.Request) uint8 {
 		}
 	}
 	var used [2]bool
-	for _, d := range c.devices {
-		if u := d.units[int(g.index)]; u != nil {
-			for k := range u.owned {
-				if turn, ok := plan.TurnOf(d.have[k]); ok {
-					used[turn] = true
-				}
+	for _, sw := range c.switches.Switches() {
+		for e := range c.switches.Owned(sw, g.owner()) {
+			if turn, ok := plan.TurnOf(e); ok {
+				used[turn] = true
 			}
 		}
 	}
@@ -102,15 +95,14 @@ func (c *Core) turnBeside(g *group, r plan.Request) uint8 {
 // data in it.
 func (c *Core) holds(p *plan.Placement) bool {
 	for _, sw := range p.Switches() {
-		d := c.devices[sw]
-		if d == nil || !d.connected {
+		if !c.switches.Connected(sw) {
 			continue
 		}
 		for _, it := range p.Items(sw) {
 			if it.Class == plan.Response {
 				continue
 			}
-			if e, ok := d.have[it.Entity.Key()]; !ok || !entry.SameContent(e, it.Entity) {
+			if e, ok := c.switches.Entity(sw, it.Entity.Key()); !ok || !entry.SameContent(e, it.Entity) {
 				return false
 			}
 		}
@@ -124,8 +116,8 @@ func (c *Core) disown(g *group) {
 		return
 	}
 	g.adopted = false
-	for name := range c.devices {
-		if c.reconsider(name, int(g.index)) {
+	for _, name := range c.switches.Switches() {
+		if c.switches.Recheck(name, g.owner()) {
 			g.touches[name] = true
 		}
 	}
@@ -135,24 +127,11 @@ func (c *Core) disown(g *group) {
 // deleted meanwhile has left.
 func (c *Core) endAdoption() {
 	c.adoption = adoption{}
-	for name, d := range c.devices {
-		for unit := range d.units {
-			if unit >= 0 && c.byIndex[uint16(unit)] == nil {
-				c.reconsider(name, unit)
+	for _, name := range c.switches.Switches() {
+		for _, o := range c.switches.Owners(name) {
+			if o >= 0 && c.byIndex[uint16(o)] == nil {
+				c.switches.Recheck(name, o)
 			}
 		}
 	}
-}
-
-// reconsider has the differences of a unit computed anew, if the switch has it.
-func (c *Core) reconsider(name string, unit int) bool {
-	d := c.devices[name]
-	if d.units[unit] == nil {
-		return false
-	}
-	d.dirty[unit], c.dirty[name] = true, true
-	if d.kept {
-		d.dirty[linkUnit] = true
-	}
-	return true
 }

@@ -11,7 +11,9 @@ import (
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/plan"
+	"github.com/weft-sdn/weft/controller/reconcile"
 	"github.com/weft-sdn/weft/controller/resource"
+	"github.com/weft-sdn/weft/internal/timers"
 	"github.com/weft-sdn/weft/southbound/entry"
 	"github.com/weft-sdn/weft/store"
 	"github.com/weft-sdn/weft/topology"
@@ -32,15 +34,15 @@ type Core struct {
 	inv   *inventory.Inventory
 	net   *plan.Network
 
-	groups  map[string]*group
-	byIndex map[uint16]*group
-	devices map[string]*device
-	timers  timers
+	groups   map[string]*group
+	byIndex  map[uint16]*group
+	switches *reconcile.Reconciler
+	underlay map[string]*underlaySwitch
+	timers   timers.Timers
 
 	epochs   map[uint16]uint32 // the highest ones given or seen, by index
 	versions *resource.Versions
 	events   uint64
-	works    uint64
 	queries  uint64
 
 	settled  bool          // see Intervals.Settle
@@ -56,7 +58,6 @@ type Core struct {
 	polls  map[pollKey]bool
 	check  map[uint16]bool // groups whose phase may be over
 	status map[uint16]bool // groups whose status may have changed
-	dirty  map[string]bool // devices with dirty units
 
 	lossless lossless
 
@@ -70,11 +71,12 @@ type Core struct {
 // any prefix of keys, end. It knows no topology and no switch yet.
 func NewCore(cfg Config, records []store.Record) (*Core, error) {
 	c := &Core{
-		start: cfg.Start, versions: resource.NewVersions(versionsKey), groups: make(map[string]*group), byIndex: make(map[uint16]*group), devices: make(map[string]*device),
+		start: cfg.Start, versions: resource.NewVersions(versionsKey), groups: make(map[string]*group), byIndex: make(map[uint16]*group), underlay: make(map[string]*underlaySwitch),
 		asked: make(map[branchKey][]*query), polls: make(map[pollKey]bool),
 		epochs: make(map[uint16]uint32), raised: make(map[uint16]bool),
-		check: make(map[uint16]bool), status: make(map[uint16]bool), dirty: make(map[string]bool), saves: make(map[string]bool),
+		check: make(map[uint16]bool), status: make(map[uint16]bool), saves: make(map[string]bool),
 	}
+	c.switches = reconcile.New(reconcile.Config{Owner: ownerOf, Rank: rank, Frozen: c.frozen, Keeps: c.keeps, Writing: c.writing})
 	if err := c.setInventory(cfg.Inventory); err != nil {
 		return nil, err
 	}
@@ -106,7 +108,8 @@ func NewCore(cfg Config, records []store.Record) (*Core, error) {
 // input happens at the time of the last Tick.
 func (c *Core) Tick(now time.Duration) {
 	c.now = max(c.now, now)
-	c.timers.run(c.now)
+	c.switches.Tick(c.now)
+	c.timers.Run(c.now)
 	c.lossless.pfc.Tick(c.now)
 	c.settle()
 }
@@ -119,19 +122,17 @@ func (c *Core) wall() time.Time { return c.start.Add(c.now).UTC() }
 
 // Next returns the time at which Tick should be called at the latest.
 func (c *Core) Next() (at time.Duration, ok bool) {
-	at, ok = c.timers.next()
-	if t, also := c.lossless.pfc.Next(); also && (!ok || t < at) {
-		return t, true
+	for _, next := range []func() (time.Duration, bool){c.switches.Next, c.timers.Next, c.lossless.pfc.Next} {
+		if t, also := next(); also && (!ok || t < at) {
+			at, ok = t, true
+		}
 	}
 	return at, ok
 }
 
 // want sets what a unit of a switch wants.
 func (c *Core) want(sw string, unit int, entities []entry.Entity) {
-	if d := c.devices[sw]; d != nil {
-		d.want(unit, entities)
-		c.dirty[sw] = true
-	}
+	c.switches.Want(sw, reconcile.Owner(unit), entities, nil)
 }
 
 // ordered returns the groups by index.
@@ -142,43 +143,24 @@ func (c *Core) ordered() []*group {
 // SwitchConnected tells that a switch takes writes and what it holds. A switch
 // that connects again does so after SwitchDisconnected, or without.
 func (c *Core) SwitchConnected(name string, contents entry.Contents) {
-	d := c.devices[name]
-	if d == nil {
+	again := c.switches.Connected(name)
+	if !c.switches.Connect(name, contents) {
 		return
 	}
-	again := d.connected
-	d.connect(contents, c.now)
-	c.dirty[name] = true
-	c.seen(d, contents)
+	c.learnEpochs(name, contents)
 	if !again {
 		c.event(SwitchChanged, name, fmt.Sprintf("connected, holds %d entities", len(contents.Entities)), nil)
 	}
 	c.concerned(name)
-	c.audit(d)
-	if !d.routed && c.awaitsEVs() { // it only had to be known what it has
+	if !c.underlay[name].routed && c.awaitsEVs() { // it only had to be known what it has
 		c.unrouted = append(c.unrouted, name)
 		c.planRoutes()
 	}
 	c.settle()
 }
 
-// audit reads the switch back now and then.
-func (c *Core) audit(d *device) {
-	every := c.inv.Intervals.Audit.D()
-	d.audits++
-	if every == 0 {
-		return
-	}
-	connection := d.audits
-	c.timers.set(c.now+every, func() {
-		if d.connected && d.audits == connection {
-			d.read = true
-		}
-	})
-}
-
-// seen learns from a switch which epochs were used, so that none is used again.
-func (c *Core) seen(d *device, contents entry.Contents) {
+// learnEpochs learns from a switch which epochs were used, so that none is used again.
+func (c *Core) learnEpochs(sw string, contents entry.Contents) {
 	highest := make(map[uint16]uint32)
 	for _, e := range contents.Entities {
 		epoch, ok := plan.EpochOf(e)
@@ -192,7 +174,7 @@ func (c *Core) seen(d *device, contents entry.Contents) {
 		// The registers behind an epoch that this core did not write may speak of
 		// another membership.
 		g := c.byIndex[i]
-		if g == nil || g.target == nil || epoch < g.target.Epoch || g.wrote(d.sw.Name, epoch) {
+		if g == nil || g.target == nil || epoch < g.target.Epoch || g.wrote(sw, epoch) {
 			continue
 		}
 		c.raise(g)
@@ -202,17 +184,14 @@ func (c *Core) seen(d *device, contents entry.Contents) {
 
 // SwitchDisconnected tells that a switch cannot be reached, and why.
 func (c *Core) SwitchDisconnected(name string, why error) {
-	d := c.devices[name]
-	if d == nil {
+	if !c.switches.Exists(name) {
 		return
 	}
 	reason := "disconnected"
 	if why != nil {
 		reason = why.Error()
 	}
-	changed := d.connected || d.reason != reason
-	d.disconnect(reason, c.now)
-	if changed {
+	if c.switches.Disconnect(name, reason) {
 		c.event(SwitchChanged, name, reason, nil)
 	}
 	c.concerned(name)
@@ -229,61 +208,30 @@ func (c *Core) concerned(name string) {
 	}
 }
 
-// Done tells the outcome of a Work. One that is not awaited any more is
-// ignored.
-func (c *Core) Done(r Result) {
-	d := c.devices[r.Switch]
-	if d == nil || d.busy == nil || d.busy.ID != r.ID {
+// Done takes the outcome of a Task. One that is not awaited any more is ignored.
+func (c *Core) Done(r reconcile.Result) {
+	read := c.switches.Reading(r.Switch)
+	if !c.switches.Done(r) {
 		return
 	}
 	switch {
 	case r.Err != nil:
-		d.busy, d.sent = nil, nil
-		c.timers.set(c.now+c.inv.Intervals.RetryMin.D(), func() {
-			if d.connected && d.busy == nil {
-				d.read = true
-			}
-		})
-		d.read = false
-		d.blocked = true
-	case d.busy.Read:
-		d.blocked = false
-		d.connect(r.Contents, d.since)
-		c.dirty[r.Switch] = true
-		c.seen(d, r.Contents)
-		c.audit(d)
+	case read:
+		c.learnEpochs(r.Switch, r.Contents)
 		c.concerned(r.Switch)
-	default:
-		units := d.apply(r.Refused, c.now, c.inv.Intervals.RetryMin.D(), c.inv.Intervals.RetryMax.D())
-		c.dirty[r.Switch] = true
-		for i := range units {
-			if i >= 0 {
-				c.check[uint16(i)], c.status[uint16(i)] = true, true
+	case len(r.Refused) > 0:
+		for _, o := range []reconcile.Owner{linkUnit, routeUnit} {
+			for _, msg := range c.switches.Failures(r.Switch, o, 1) {
+				c.event(SwitchChanged, r.Switch, msg, nil)
 			}
 		}
-		c.retries(d, r.Refused)
 	}
 	c.settle()
 }
 
-// retries wakes the core when refused updates may be tried again.
-func (c *Core) retries(d *device, refusals []entry.Refusal) {
-	if len(refusals) == 0 {
-		return
-	}
-	for _, k := range slices.Sorted(maps.Keys(d.failed)) {
-		if f := d.failed[k]; f.until > c.now {
-			c.timers.set(f.until, func() {})
-		}
-	}
-	for _, msg := range append(d.failures(linkUnit, 1), d.failures(routeUnit, 1)...) {
-		c.event(SwitchChanged, d.sw.Name, msg, nil)
-	}
-}
-
-// readied notes that a switch has what all groups need, which those that are
-// being made wait for.
-func (c *Core) readied(name string) {
+// markReady has the groups looked at that wait for a switch to have what every
+// group needs.
+func (c *Core) markReady(name string) {
 	for _, g := range c.groups {
 		if g.phase == making && g.touches[name] {
 			c.check[g.index] = true
@@ -308,22 +256,17 @@ func (c *Core) settle() {
 
 // settleUnits computes what switches have to write, and moves groups on.
 func (c *Core) settleUnits() {
-	for len(c.dirty) > 0 || len(c.check) > 0 {
-		for _, name := range slices.Sorted(maps.Keys(c.dirty)) {
-			d := c.devices[name]
-			for _, i := range slices.Sorted(maps.Keys(d.dirty)) {
-				d.diff(i)
-				if i == pfcUnit {
-					c.lossless.stale = true
-				}
-				if i >= 0 {
-					c.check[uint16(i)], c.status[uint16(i)] = true, true
-				} else if d.ready() {
-					c.readied(d.sw.Name)
-				}
+	for c.switches.Dirty() || len(c.check) > 0 {
+		c.switches.Diff(func(sw string, o reconcile.Owner) {
+			if o == pfcUnit {
+				c.lossless.stale = true
 			}
-		}
-		clear(c.dirty)
+			if o >= 0 {
+				c.check[uint16(o)], c.status[uint16(o)] = true, true
+			} else if c.isReady(sw) {
+				c.markReady(sw)
+			}
+		})
 		for _, i := range slices.Sorted(maps.Keys(c.check)) {
 			delete(c.check, i)
 			if g := c.byIndex[i]; g != nil {
@@ -333,49 +276,25 @@ func (c *Core) settleUnits() {
 	}
 }
 
-// Ready returns what is to be done now, and counts on its being done.
+// Ready returns what must be done now, and counts on its being done.
 func (c *Core) Ready() Ready {
 	r := c.out
 	c.out = Ready{}
 	r.Saves = c.takeSaves()
-	for _, name := range slices.Sorted(maps.Keys(c.devices)) {
-		if w, ok := c.work(c.devices[name]); ok {
-			r.Works = append(r.Works, w)
-		}
-	}
+	r.Tasks = c.switches.Tasks()
 	return r
 }
 
-// work returns what a switch is to do now.
-func (c *Core) work(d *device) (Work, bool) {
-	if !d.connected {
-		return Work{}, false
+// writing records the epochs that this core writes.
+func (c *Core) writing(sw string, o reconcile.Owner, e entry.Entity) {
+	if o < 0 {
+		return
 	}
-	w := Work{Switch: d.sw.Name, Packets: d.out}
-	d.out = nil
-	if d.busy == nil {
-		switch {
-		case d.read:
-			d.read, w.Read = false, true
-		case !d.blocked:
-			d.sent = d.next(c.now)
-			w.Batches = batches(d.sent)
+	if epoch, ok := plan.EpochOf(e); ok {
+		if g := c.byIndex[uint16(o)]; g != nil {
+			g.note(sw, epoch)
 		}
 	}
-	if !w.Read && len(w.Batches) == 0 {
-		return w, len(w.Packets) > 0
-	}
-	c.works++
-	w.ID = c.works
-	d.busy = &w
-	for _, p := range d.sent {
-		if epoch, ok := plan.EpochOf(p.Entity); ok && p.unit >= 0 {
-			if g := c.byIndex[uint16(p.unit)]; g != nil {
-				g.note(d.sw.Name, epoch)
-			}
-		}
-	}
-	return w, true
 }
 
 func (c *Core) event(t EventType, object, message string, g *api.MulticastGroup) {

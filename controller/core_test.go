@@ -151,7 +151,7 @@ func (w *world) pump() {
 	}
 	w.log = append(w.log, r.Events...)
 	w.states = append(w.states, r.States...)
-	for _, work := range r.Works {
+	for _, work := range r.Tasks {
 		d, session, core := w.devices[work.Switch], w.session[work.Switch], w.core
 		w.at(w.random(w.delay), func() {
 			if w.session[work.Switch] != session || w.core != core {

@@ -50,26 +50,31 @@ func (c *Core) linksOf(sw *inventory.Switch) []entry.Entity {
 // routesOf are the unicast routes of a switch, those to single destinations while
 // the network may have more (partial). ok is false when they are not known yet,
 // and it keeps those it has.
-func (c *Core) routesOf(d *device) (routes []entry.Entity, partial, ok bool) {
-	a := c.entropy.assignment
+func (c *Core) routesOf(name string) (routes []entry.Entity, partial, ok bool) {
+	a, sw := c.entropy.assignment, c.inv.Switch(name)
 	partial = !c.settled || c.awaitsEVs()
 	switch evs := c.inv.MRC.On() && a != nil; {
-	case c.awaitsEVs() && (!c.settled || d.routable()):
+	case c.awaitsEVs() && (!c.settled || c.routable(name)):
 		return nil, false, false
 	case evs && partial:
-		routes = c.net.EachEVRoute(&d.sw, a)
+		routes = c.net.EachEVRoute(sw, a)
 	case evs:
-		routes = c.net.EVRoutes(&d.sw, a)
+		routes = c.net.EVRoutes(sw, a)
 	case partial:
-		routes = c.net.EachRoute(&d.sw)
+		routes = c.net.EachRoute(sw)
 	default:
-		routes = c.net.Routes(&d.sw)
+		routes = c.net.Routes(sw)
 	}
 	return routes, partial, true
 }
 
 // routable reports whether a switch has routes, or may have.
-func (d *device) routable() bool {
-	u := d.units[routeUnit]
-	return !d.connected || d.routed || u != nil && len(u.owned) > 0
+func (c *Core) routable(sw string) bool {
+	if !c.switches.Connected(sw) || c.underlay[sw].routed {
+		return true
+	}
+	for range c.switches.Owned(sw, routeUnit) {
+		return true
+	}
+	return false
 }

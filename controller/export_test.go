@@ -1,7 +1,11 @@
 package controller
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/reconcile"
 	"github.com/weft-sdn/weft/southbound/entry"
 )
 
@@ -10,7 +14,8 @@ func (c *Core) Try(change func(*Core) error) ([]api.SwitchChange, error) {
 	return c.fork().run(change)
 }
 
-// Difference is difference.
+// Difference returns the updates between two contents of a switch, as a trial shows them.
 func Difference(before, after map[entry.Key]entry.Entity) []api.EntityUpdate {
-	return difference(before, after)
+	cfg := reconcile.Config{Rank: rank}
+	return describe(cfg.Difference(slices.Collect(maps.Values(before)), slices.Collect(maps.Values(after))))
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/plan"
+	"github.com/weft-sdn/weft/controller/reconcile"
 	"github.com/weft-sdn/weft/controller/resource"
 )
 
@@ -146,6 +147,9 @@ func (g *group) evictedList() []netip.Addr {
 	return out
 }
 
+// owner is the owner of what switches hold for the group.
+func (g *group) owner() reconcile.Owner { return reconcile.Owner(g.index) }
+
 // placements returns all that are in use.
 func (g *group) placements() []*plan.Placement {
 	var out []*plan.Placement
@@ -257,7 +261,7 @@ func (c *Core) switched(g *group) bool {
 		if p == nil {
 			continue
 		}
-		if d := c.devices[p.Nodes[0].Switch]; d != nil && d.connected && !d.clean(int(g.index)) {
+		if sw := p.Nodes[0].Switch; c.switches.Connected(sw) && !c.switches.Clean(sw, g.owner()) {
 			return false
 		}
 	}
@@ -270,9 +274,8 @@ func (c *Core) apply(g *group) {
 		g.touches[sw] = true
 	}
 	for sw := range g.touches {
-		d := c.devices[sw]
 		entities := g.entities(sw)
-		if d == nil || len(entities) == 0 && (!d.connected || d.units[int(g.index)] == nil) {
+		if !c.switches.Exists(sw) || len(entities) == 0 && (!c.switches.Connected(sw) || !c.switches.Serves(sw, g.owner())) {
 			delete(g.touches, sw)
 		}
 		c.want(sw, int(g.index), entities)
@@ -329,7 +332,7 @@ func (c *Core) advance(g *group) {
 // diffs reports whether some switch has differences of the group's to compute.
 func (g *group) diffs(c *Core) bool {
 	for sw := range g.touches {
-		if d := c.devices[sw]; d != nil && d.connected && d.dirty[int(g.index)] {
+		if c.switches.Connected(sw) && !c.switches.Computed(sw, g.owner()) {
 			return true
 		}
 	}
@@ -342,16 +345,15 @@ func (c *Core) finished(g *group) bool {
 		return false
 	}
 	for sw := range g.touches {
-		d := c.devices[sw]
 		switch {
-		case d == nil || !d.connected:
+		case !c.switches.Connected(sw):
 			// What is being left need not be reached, what is needed must be.
 			if g.phase != cleaning && g.phase != draining && g.target.Node(sw) != nil {
 				return false
 			}
-		case !d.clean(int(g.index)):
+		case !c.switches.Clean(sw, g.owner()):
 			return false
-		case g.phase == making && g.target.Node(sw) != nil && !d.ready():
+		case g.phase == making && g.target.Node(sw) != nil && !c.isReady(sw):
 			return false
 		}
 	}
@@ -366,7 +368,7 @@ func (c *Core) drain(g *group) {
 	}
 	g.drained = c.now + c.inv.Intervals.Drain.D()
 	index := g.index
-	c.timers.set(g.drained, func() { c.check[index] = true })
+	c.timers.Set(g.drained, func() { c.check[index] = true })
 }
 
 // forget ends a group that has been removed.

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/controller/reconcile"
 	"github.com/weft-sdn/weft/southbound/entry"
 )
 
@@ -34,7 +35,7 @@ type link struct {
 // job is a work, or without one the reading of a switch that has come up.
 type job struct {
 	session int
-	work    *Work
+	work    *reconcile.Task
 }
 
 // maxPackets bounds the packet-outs that wait for a switch. Those over it are
@@ -116,7 +117,7 @@ func wake(c chan struct{}) {
 }
 
 // give queues a work of the core.
-func (l *link) give(w Work) {
+func (l *link) give(w reconcile.Task) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.up {
@@ -189,7 +190,7 @@ func (l *link) connect(ctx context.Context, session int) {
 // carryOut does a work and reports its outcome.
 func (l *link) carryOut(ctx context.Context, j job) {
 	w := j.work
-	r := Result{Switch: w.Switch, ID: w.ID}
+	r := reconcile.Result{Switch: w.Switch, ID: w.ID}
 	done := 0
 	for _, b := range w.Batches {
 		if !l.current(j.session) {

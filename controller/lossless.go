@@ -160,8 +160,8 @@ func (c *Core) reloadLossless() {
 		for _, r := range l.requests.All() {
 			r.Decided.put = false
 		}
-		for name := range c.devices {
-			c.want(name, pfcUnit, nil)
+		for _, name := range c.switches.Switches() {
+			c.want(name, int(pfcUnit), nil)
 		}
 	}
 	for _, t := range l.tenants.All() {
@@ -184,10 +184,10 @@ func (c *Core) setEdges() {
 	}
 	before := c.net.Edges()
 	c.net = c.net.WithEdges(edges)
-	for name, d := range c.devices {
+	for name, u := range c.underlay {
 		if !maps.Equal(before[name], edges[name]) {
-			c.want(name, linkUnit, c.linksOf(&d.sw))
-			d.routed = false
+			c.want(name, int(linkUnit), c.linksOf(c.inv.Switch(name)))
+			u.routed = false
 			c.unrouted = append(c.unrouted, name)
 		}
 	}
@@ -212,8 +212,8 @@ func (c *Core) settleLossless() bool {
 			break
 		}
 		for _, id := range r.Nodes {
-			if sw, ok := c.net.SwitchOf(id); ok && c.devices[sw] != nil {
-				c.want(sw, pfcUnit, c.net.PFC(&c.devices[sw].sw, l.pfc.Node(id)))
+			if sw, ok := c.net.SwitchOf(id); ok && c.switches.Exists(sw) {
+				c.want(sw, int(pfcUnit), c.net.PFC(c.inv.Switch(sw), l.pfc.Node(id)))
 				again, l.stale = true, true
 			}
 		}
@@ -244,7 +244,7 @@ func (c *Core) heldBy(nodes []topology.NodeID) bool {
 		if !ok {
 			continue
 		}
-		if d := c.devices[sw]; d != nil && d.connected && (!d.clean(pfcUnit) || d.lacks(linkUnit)) {
+		if c.switches.Connected(sw) && (!c.switches.Clean(sw, pfcUnit) || c.switches.Lacks(sw, linkUnit)) {
 			return false
 		}
 	}

@@ -2,11 +2,10 @@ package controller
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/plan"
+	"github.com/weft-sdn/weft/controller/reconcile"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -40,7 +39,7 @@ func (c *Core) awaitQuiet() {
 	}
 	c.changes++
 	change := c.changes
-	c.timers.set(min(c.now+quiet, c.settling), func() {
+	c.timers.Set(min(c.now+quiet, c.settling), func() {
 		if c.settled || c.changes != change && c.now < c.settling {
 			return
 		}
@@ -55,14 +54,13 @@ func (c *Core) release() {
 	if !c.settled || c.awaitsEVs() {
 		return
 	}
-	for name, d := range c.devices {
-		d.settling = false
-		d.dirty[linkUnit], d.dirty[routeUnit], d.dirty[pfcUnit] = true, true, true
-		c.dirty[name] = true
+	for name, u := range c.underlay {
+		u.settling = false
+		c.switches.Thaw(name)
 	}
 	if c.adoption.on && !c.adoption.ending {
 		c.adoption.ending = true
-		c.timers.set(c.now+c.inv.Intervals.Adopt.D(), c.endAdoption)
+		c.timers.Set(c.now+c.inv.Intervals.Adopt.D(), c.endAdoption)
 	}
 }
 
@@ -98,20 +96,18 @@ func (c *Core) setInventory(inv inventory.Inventory) error {
 			continue
 		}
 		known[sw.Name] = true
-		if d := c.devices[sw.Name]; d != nil {
-			d.sw = sw
-		} else {
-			d := newDevice(sw)
-			d.settling, d.spares = !c.settled || c.awaitsEVs(), c.spares
-			c.devices[sw.Name] = d
+		if c.underlay[sw.Name] == nil {
+			c.underlay[sw.Name] = &underlaySwitch{settling: !c.settled || c.awaitsEVs()}
 		}
 	}
-	for name := range c.devices {
+	for name := range c.underlay {
 		if !known[name] {
-			delete(c.devices, name)
-			delete(c.dirty, name)
+			delete(c.underlay, name)
 		}
 	}
+	c.switches.SetSwitches(known)
+	i := &inv.Intervals
+	c.switches.SetIntervals(reconcile.Intervals{Audit: i.Audit.D(), RetryMin: i.RetryMin.D(), RetryMax: i.RetryMax.D()})
 	return nil
 }
 
@@ -136,9 +132,9 @@ func (c *Core) replan() {
 // planLinks plans what switches need to be part of the network, and has their
 // routes planned.
 func (c *Core) planLinks() {
-	c.unrouted = slices.Sorted(maps.Keys(c.devices))
+	c.unrouted = c.switches.Switches()
 	for _, name := range c.unrouted {
-		c.want(name, linkUnit, c.linksOf(&c.devices[name].sw))
+		c.want(name, int(linkUnit), c.linksOf(c.inv.Switch(name)))
 	}
 	c.planRoutes()
 }
@@ -150,20 +146,19 @@ const routesAtOnce = 64
 func (c *Core) planRoutes() {
 	n := min(routesAtOnce, len(c.unrouted))
 	for _, name := range c.unrouted[:n] {
-		d := c.devices[name]
-		if d == nil {
+		u := c.underlay[name]
+		if u == nil {
 			continue
 		}
-		if routes, partial, ok := c.routesOf(d); ok {
-			d.routed = true
-			d.wantRoutes(routes, partial)
-			c.dirty[name] = true
+		if routes, partial, ok := c.routesOf(name); ok {
+			u.routed, u.partial = true, partial
+			c.switches.Want(name, routeUnit, routes, routeShape{partial})
 		}
 	}
 	c.unrouted = c.unrouted[n:]
 	if len(c.unrouted) > 0 && !c.routing {
 		c.routing = true
-		c.timers.set(c.now+1, func() { // with the next Tick
+		c.timers.Set(c.now+1, func() { // with the next Tick
 			c.routing = false
 			c.planRoutes()
 		})

@@ -54,14 +54,13 @@ func (c *Core) install(cs *api.Conditions, nodes []topology.NodeID, settled bool
 	pending := false
 	for _, id := range nodes {
 		sw, ok := c.net.SwitchOf(id)
-		d := c.devices[sw]
 		switch {
-		case !ok || d == nil:
-		case !d.connected:
+		case !ok || !c.switches.Exists(sw):
+		case !c.switches.Connected(sw):
 			offline = append(offline, sw)
 		default:
-			pending = pending || !d.clean(pfcUnit)
-			refused = append(refused, d.failures(pfcUnit, 3)...)
+			pending = pending || !c.switches.Clean(sw, pfcUnit)
+			refused = append(refused, c.switches.Failures(sw, pfcUnit, 3)...)
 		}
 	}
 	switch {

@@ -44,7 +44,7 @@ func (c *Core) windowOpened(sw string, p entry.PacketIn) {
 		return
 	}
 	c.polls[key] = true
-	c.timers.set(c.now+placement.CNPWindow+c.inv.Intervals.CNPTick.D(), func() {
+	c.timers.Set(c.now+placement.CNPWindow+c.inv.Intervals.CNPTick.D(), func() {
 		delete(c.polls, key)
 		c.poll(sw, p.Group)
 	})
@@ -55,14 +55,7 @@ func (c *Core) poll(sw string, group uint16) {
 	c.packetOut(sw, entry.PacketOut{Op: entry.Poll, Group: group})
 }
 
-func (c *Core) packetOut(sw string, p entry.PacketOut) bool {
-	d := c.devices[sw]
-	if d == nil || !d.connected {
-		return false
-	}
-	d.out = append(d.out, p)
-	return true
-}
+func (c *Core) packetOut(sw string, p entry.PacketOut) bool { return c.switches.Send(sw, p) }
 
 // pollLeaves polls every switch of a group after a removal, which may have made
 // an ACK due that no packet will bring: from the leaves up, one step for each
@@ -72,6 +65,6 @@ func (c *Core) pollLeaves(g *group) {
 	deepest := slices.Max(depths)
 	for i, sw := range g.target.Switches() {
 		index := g.index
-		c.timers.set(c.now+c.inv.Intervals.PollGap.D()*time.Duration(deepest-depths[i]), func() { c.poll(sw, index) })
+		c.timers.Set(c.now+c.inv.Intervals.PollGap.D()*time.Duration(deepest-depths[i]), func() { c.poll(sw, index) })
 	}
 }

@@ -20,8 +20,8 @@ type PortStates struct {
 // replaced. It changes nothing but the switch's status: what follows for paths is
 // package mrc's.
 func (c *Core) SetPorts(name string, p PortStates) {
-	if d := c.devices[name]; d != nil {
-		d.ports = &p
+	if u := c.underlay[name]; u != nil {
+		u.ports = &p
 	}
 }
 

@@ -58,7 +58,7 @@ func (c *Core) ask(g *group, finished func(*query)) *query {
 	if q.open == 0 {
 		c.finish(q)
 	} else {
-		c.timers.set(c.now+c.inv.Intervals.StateTimeout.D(), func() { c.finish(q) })
+		c.timers.Set(c.now+c.inv.Intervals.StateTimeout.D(), func() { c.finish(q) })
 	}
 	return q
 }

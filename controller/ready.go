@@ -7,7 +7,7 @@ import (
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/pfc"
-	"github.com/weft-sdn/weft/southbound/entry"
+	"github.com/weft-sdn/weft/controller/reconcile"
 	"github.com/weft-sdn/weft/store"
 )
 
@@ -15,8 +15,8 @@ import (
 type Ready struct {
 	// Saves are to be kept before anything else is done.
 	Saves []store.Op
-	// Works are ordered by switch; each switch has at most one under way.
-	Works []Work
+	// Tasks are ordered by switch; each switch has at most one with an id under way.
+	Tasks []reconcile.Task
 	// States answer QueryState.
 	States []StateReport
 	// Events are for watching clients.
@@ -25,43 +25,7 @@ type Ready struct {
 
 // Empty reports whether there is nothing to do.
 func (r *Ready) Empty() bool {
-	return len(r.Saves) == 0 && len(r.Works) == 0 && len(r.States) == 0 && len(r.Events) == 0
-}
-
-// Work is something to do with one switch. Its outcome goes to Core.Done, unless
-// the switch disconnects before; a Work that has only Packets has none.
-type Work struct {
-	Switch string
-	// ID is unique; the outcome quotes it. 0 when no outcome is wanted.
-	ID uint64
-	// Batches are carried out one after the other; within one, order does not
-	// matter. A refused update holds up no other.
-	Batches [][]entry.Update
-	// Read asks for everything the switch holds, instead of Batches.
-	Read bool
-	// Packets are handed to the switch after the updates.
-	Packets []entry.PacketOut
-}
-
-// Updates returns the number of updates in all batches.
-func (w *Work) Updates() (n int) {
-	for _, b := range w.Batches {
-		n += len(b)
-	}
-	return n
-}
-
-// Result is the outcome of a [Work].
-type Result struct {
-	Switch string
-	ID     uint64
-	// Refused are the updates that did not take effect, in any order.
-	Refused []entry.Refusal
-	// Contents answer Read.
-	Contents entry.Contents
-	// Err says that nobody knows which updates took effect, or that the read
-	// failed; the switch is then read again.
-	Err error
+	return len(r.Saves) == 0 && len(r.Tasks) == 0 && len(r.States) == 0 && len(r.Events) == 0
 }
 
 // Event says that something changed.

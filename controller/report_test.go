@@ -13,6 +13,7 @@ import (
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/internal/sample"
+	"github.com/weft-sdn/weft/controller/reconcile"
 	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/p4"
 	"github.com/weft-sdn/weft/southbound/entry"
@@ -334,11 +335,11 @@ func TestUnknownOutcome(t *testing.T) {
 	for range 200 {
 		r := w.core.Ready()
 		_ = store.Apply(t.Context(), w.store, r.Saves)
-		for _, work := range r.Works {
+		for _, work := range r.Tasks {
 			result := w.devices[work.Switch].Do(work)
 			if work.Switch == "n4" && !work.Read && lost < 3 {
 				lost++
-				result = controller.Result{Switch: work.Switch, ID: work.ID, Err: errors.New("deadline exceeded")}
+				result = reconcile.Result{Switch: work.Switch, ID: work.ID, Err: errors.New("deadline exceeded")}
 			}
 			w.core.Done(result)
 		}

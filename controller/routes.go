@@ -53,64 +53,68 @@ func routeRank(e entry.Entity) int {
 	return rankWays + p.Addr().BitLen() - p.Bits()
 }
 
-// led returns those of the routes that a unit wants and the switch lacks to which
-// no shorter route leads as it should.
-func (d *device) led(u *unit) map[entry.Key]bool {
+// routeShape is the say that routes have in the difference. partial says that they are routes to
+// single destinations, and that there may be more.
+type routeShape struct{ partial bool }
+
+// Unneeded returns those of the wanted routes that the switch lacks to which a shorter route
+// leads as it should.
+func (s routeShape) Unneeded(have, want map[entry.Key]entry.Entity, order []entry.Key) map[entry.Key]bool {
+	if !s.partial {
+		return nil
+	}
 	type missing struct {
 		prefix netip.Prefix
 		key    entry.Key
 	}
 	table := new(bart.Table[entry.Entity])
 	var lacks []missing
-	for k, e := range d.have {
+	for k, e := range have {
 		p, ok := routePrefix(e)
 		if !ok {
 			continue
 		}
-		if wanted, ok := u.want[k]; ok {
+		if wanted, ok := want[k]; ok {
 			e = wanted
 		}
 		table.Insert(p, e)
 	}
-	for _, k := range u.order {
-		if _, held := d.have[k]; held {
+	for _, k := range order {
+		if _, held := have[k]; held {
 			continue
 		}
-		if p, ok := routePrefix(u.want[k]); ok {
+		if p, ok := routePrefix(want[k]); ok {
 			lacks = append(lacks, missing{p, k})
 		}
 	}
 	slices.SortStableFunc(lacks, func(a, b missing) int { return a.prefix.Bits() - b.prefix.Bits() })
 	led := make(map[entry.Key]bool)
 	for _, m := range lacks {
-		if e, ok := table.LookupPrefix(m.prefix); ok && entry.SameContent(e, u.want[m.key]) {
+		if e, ok := table.LookupPrefix(m.prefix); ok && entry.SameContent(e, want[m.key]) {
 			led[m.key] = true
 		} else {
-			table.Insert(m.prefix, u.want[m.key])
+			table.Insert(m.prefix, want[m.key])
 		}
 	}
 	return led
 }
 
-// behind returns the wanted route that the packets of an unwanted one take when
-// that is gone, with the key of the unwanted one.
-func behind(wanted *bart.Table[entry.Table], unwanted entry.Entity) (entry.Entity, bool) {
-	p, ok := routePrefix(unwanted)
-	if !ok {
-		return nil, false
-	}
-	e, ok := wanted.LookupPrefix(p)
-	e.Match = unwanted.(entry.Table).Match
-	return e, ok
-}
-
-// wantedRoutes returns the routes that a unit wants, by prefix.
-func (u *unit) wantedRoutes() *bart.Table[entry.Table] {
-	table := new(bart.Table[entry.Table])
-	for _, e := range u.want {
+// Instead returns the wanted route that the packets of an unwanted one take when it is gone, with
+// the key of the unwanted one.
+func (s routeShape) Instead(want map[entry.Key]entry.Entity) func(entry.Entity) (entry.Entity, bool) {
+	wanted := new(bart.Table[entry.Table])
+	for _, e := range want {
 		if p, ok := routePrefix(e); ok {
-			table.Insert(p, e.(entry.Table))
+			wanted.Insert(p, e.(entry.Table))
 		}
 	}
-	return table
+	return func(unwanted entry.Entity) (entry.Entity, bool) {
+		p, ok := routePrefix(unwanted)
+		if !ok {
+			return nil, false
+		}
+		e, ok := wanted.LookupPrefix(p)
+		e.Match = unwanted.(entry.Table).Match
+		return e, ok
+	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/weft-sdn/weft/controller/internal/sample"
 	"github.com/weft-sdn/weft/controller/plan"
+	"github.com/weft-sdn/weft/controller/reconcile"
 	"github.com/weft-sdn/weft/p4"
 	"github.com/weft-sdn/weft/southbound/entry"
 	"github.com/weft-sdn/weft/topology"
@@ -43,41 +44,57 @@ func (r routing) lookup(a netip.Addr) string {
 	return ""
 }
 
-// routedSwitch is a switch with a device that writes to it, update by update.
+// routedSwitch is a switch with a reconciler that writes to it, update by update.
 type routedSwitch struct {
 	t      *testing.T
 	rng    *rand.Rand
-	d      *device
+	name   string
+	r      *reconcile.Reconciler
+	frozen bool
 	holds  map[entry.Key]entry.Entity
+	// probes are the destinations that are looked up.
 	probes []netip.Addr
-	// after is called after each update with the updates so far.
+	// after is called after each update.
 	after func(u entry.Update)
 }
 
 func newRoutedSwitch(t *testing.T, rng *rand.Rand, name string, holds []entry.Entity, settling bool) *routedSwitch {
-	net := sample.New().Switches(name)
-	s := &routedSwitch{t: t, rng: rng, d: newDevice(net.Inventory.Switches[0]), holds: map[entry.Key]entry.Entity{}}
-	s.d.settling, s.d.spares = settling, func(int) bool { return false }
+	s := &routedSwitch{t: t, rng: rng, name: name, frozen: settling, holds: map[entry.Key]entry.Entity{}}
+	s.r = reconcile.New(reconcile.Config{
+		Owner: ownerOf, Rank: rank,
+		Frozen:  func(string, reconcile.Owner) bool { return s.frozen },
+		Keeps:   func(string, reconcile.Owner, entry.Entity) bool { return false },
+		Writing: func(string, reconcile.Owner, entry.Entity) {},
+	})
+	s.r.SetSwitches(map[string]bool{name: true})
 	for _, e := range holds {
 		s.holds[e.Key()] = e
 	}
-	s.d.connect(entry.Contents{Entities: holds}, 0)
+	s.r.Connect(name, entry.Contents{Entities: holds})
 	return s
 }
 
-// write carries out what the device chooses, at most so many works, and reports
+func (s *routedSwitch) want(routes []entry.Entity, partial bool) {
+	s.frozen = s.frozen || partial
+	s.r.Want(s.name, routeUnit, routes, routeShape{partial})
+}
+
+// tasks returns what the reconciler wants done now.
+func (s *routedSwitch) tasks() []reconcile.Task {
+	s.r.Diff(func(string, reconcile.Owner) {})
+	return s.r.Tasks()
+}
+
+// write carries out what the reconciler chooses, at most so many tasks, and reports
 // whether there was less to do.
-func (s *routedSwitch) write(works int) bool {
+func (s *routedSwitch) write(most int) bool {
 	s.t.Helper()
-	for range works {
-		for i := range s.d.units {
-			s.d.diff(i)
-		}
-		s.d.sent = s.d.next(0)
-		if len(s.d.sent) == 0 {
+	for range most {
+		tasks := s.tasks()
+		if len(tasks) == 0 {
 			return true
 		}
-		for _, batch := range batches(s.d.sent) {
+		for _, batch := range tasks[0].Batches {
 			for _, i := range s.rng.Perm(len(batch)) { // a switch may do them in any order
 				u := batch[i]
 				k := u.Entity.Key()
@@ -92,7 +109,7 @@ func (s *routedSwitch) write(works int) bool {
 				s.after(u)
 			}
 		}
-		s.d.apply(nil, 0, 0, 0)
+		s.r.Done(reconcile.Result{Switch: s.name, ID: tasks[0].ID})
 	}
 	return false
 }
@@ -125,7 +142,7 @@ func TestRoutesChangeWithoutDetour(t *testing.T) {
 					}
 				}
 			}
-			s.d.wantRoutes(routes(n), false)
+			s.want(routes(n), false)
 			if i == 0 {
 				s.write(rng.IntN(3))
 				continue
@@ -153,7 +170,7 @@ func TestRouteLeadsAsTheOneBehind(t *testing.T) {
 		name := nets[0].Inventory.Switches[rng.IntN(len(nets[0].Inventory.Switches))].Name
 		s := newRoutedSwitch(t, rng, name, nets[0].Routes(nets[0].Inventory.Switch(name)), false)
 		want := nets[1].Routes(nets[1].Inventory.Switch(name))
-		s.d.wantRoutes(want, false)
+		s.want(want, false)
 		wanted := map[entry.Key]entry.Entity{}
 		for _, e := range want {
 			wanted[e.Key()] = e
@@ -193,9 +210,9 @@ func TestPartialTopologyKeepsOtherRoutes(t *testing.T) {
 		name := inv.Switches[rng.IntN(len(inv.Switches))].Name
 		s := newRoutedSwitch(t, rng, name, nets[0].Routes(inv.Switch(name)), true)
 		before := routingOf(s.holds)
-		s.d.wantRoutes(nets[0].EachRoute(inv.Switch(name)), true)
-		if s.d.diff(routeUnit); len(s.d.unit(routeUnit).pending) > 0 {
-			t.Fatalf("seed %d: %v", seed, s.d.unit(routeUnit).pending)
+		s.want(nets[0].EachRoute(inv.Switch(name)), true)
+		if tasks := s.tasks(); len(tasks) > 0 {
+			t.Fatalf("seed %d: %v", seed, tasks)
 		}
 
 		b := topology.NewBuilder()
@@ -223,7 +240,7 @@ func TestPartialTopologyKeepsOtherRoutes(t *testing.T) {
 				}
 			}
 		}
-		s.d.wantRoutes(want, true)
+		s.want(want, true)
 		if !s.write(20) {
 			t.Fatalf("seed %d: does not end", seed)
 		}
@@ -264,7 +281,7 @@ func TestPartialRoutesInOneAnother(t *testing.T) {
 		s := newRoutedSwitch(t, rand.New(rand.NewPCG(1, 1)), "sw", c.holds, true)
 		var wrote []entry.Entity
 		s.after = func(u entry.Update) { wrote = append(wrote, u.Entity) }
-		s.d.wantRoutes(c.wants, true)
+		s.want(c.wants, true)
 		s.write(5)
 		if !slices.EqualFunc(wrote, c.writes, entry.Equal) {
 			t.Errorf("holds %v, wants %v: wrote %v, want %v", c.holds, c.wants, wrote, c.writes)

@@ -106,9 +106,9 @@ func (c *Controller) flush(ctx context.Context) error {
 			}
 			return fmt.Errorf("%w: %w", ErrStore, err)
 		}
-		for _, w := range r.Works {
-			if l := c.link(w.Switch); l != nil {
-				l.give(w)
+		for _, t := range r.Tasks {
+			if l := c.link(t.Switch); l != nil {
+				l.give(t)
 			}
 		}
 		for _, s := range r.States {

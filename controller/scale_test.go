@@ -65,7 +65,7 @@ func BenchmarkPutToProgrammed(b *testing.B) {
 	now, works := time.Duration(0), 0
 	settle := func() {
 		for r := core.Ready(); !r.Empty(); r = core.Ready() {
-			for _, w := range r.Works {
+			for _, w := range r.Tasks {
 				works++
 				core.Done(devices[w.Switch].Do(w))
 			}
@@ -116,7 +116,7 @@ func BenchmarkManyGroups(b *testing.B) {
 			}
 		}
 		for r := core.Ready(); !r.Empty(); r = core.Ready() {
-			for _, w := range r.Works {
+			for _, w := range r.Tasks {
 				core.Done(devices[w.Switch].Do(w))
 			}
 			core.Tick(core.Now() + time.Millisecond)

@@ -44,7 +44,7 @@ func (c *Core) watchStalls(g *group) {
 		return
 	}
 	g.probe.running = true
-	c.timers.set(c.now+every, func() {
+	c.timers.Set(c.now+every, func() {
 		g.probe.running = false
 		if g.removed || c.groups[g.name] != g {
 			return

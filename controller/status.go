@@ -65,10 +65,10 @@ func (g *group) serves(want *api.Receiver) bool {
 // and those that are not finished with it.
 func (c *Core) obstacles(g *group) (offline, unfinished []string) {
 	for _, sw := range g.target.Switches() {
-		switch d := c.devices[sw]; {
-		case d == nil || !d.connected:
+		switch {
+		case !c.switches.Connected(sw):
 			offline = append(offline, sw)
-		case d.lacks(int(g.index)) || len(d.failures(int(g.index), 1)) > 0:
+		case c.switches.Lacks(sw, g.owner()) || len(c.switches.Failures(sw, g.owner(), 1)) > 0:
 			unfinished = append(unfinished, sw)
 		}
 	}
@@ -82,9 +82,7 @@ func (c *Core) degraded(g *group, s *api.Status, offline []string) {
 	now := c.wall()
 	var refused []string
 	for _, sw := range g.target.Switches() {
-		if d := c.devices[sw]; d != nil {
-			refused = append(refused, d.failures(int(g.index), 3)...)
-		}
+		refused = append(refused, c.switches.Failures(sw, g.owner(), 3)...)
 	}
 	var stalled []string
 	for _, r := range s.StalledReceivers {

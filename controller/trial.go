@@ -1,7 +1,6 @@
 package controller
 
 import (
-	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -9,6 +8,7 @@ import (
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/controller/reconcile"
 	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/southbound/entry"
 	"github.com/weft-sdn/weft/store"
@@ -42,7 +42,7 @@ func (c *Core) fork() *fork {
 	for name, g := range c.groups {
 		f.writes[name] = maps.Clone(g.writes)
 	}
-	for name := range c.devices {
+	for _, name := range c.switches.Switches() {
 		f.held[name] = c.Held(name) // nothing of one that is away: it gets all that it should have
 	}
 	return f
@@ -97,12 +97,12 @@ func (c *Core) obey() {
 	end := c.now + trialTime
 	for range trialSteps {
 		r := c.Ready()
-		for _, w := range r.Works {
+		for _, w := range r.Tasks {
 			if w.ID != 0 {
-				c.Done(Result{Switch: w.Switch, ID: w.ID, Contents: entry.Contents{Entities: c.Held(w.Switch)}})
+				c.Done(reconcile.Result{Switch: w.Switch, ID: w.ID, Contents: entry.Contents{Entities: c.Held(w.Switch)}})
 			}
 		}
-		if len(r.Works) > 0 {
+		if len(r.Tasks) > 0 {
 			continue
 		}
 		at, ok := c.Next()
@@ -130,39 +130,17 @@ func (f *fork) run(change func(*Core) error) ([]api.SwitchChange, error) {
 	with.obey()
 	var out []api.SwitchChange
 	for _, name := range slices.Sorted(maps.Keys(f.held)) {
-		if u := difference(without.devices[name].have, with.devices[name].have); len(u) > 0 {
-			out = append(out, api.SwitchChange{Switch: name, Updates: u})
+		if u := with.switches.Difference(without.Held(name), with.Held(name)); len(u) > 0 {
+			out = append(out, api.SwitchChange{Switch: name, Updates: describe(u)})
 		}
 	}
 	return out, nil
 }
 
-// difference returns the updates that lead from one content of a switch to another, in the
-// order in which they could be made.
-func difference(before, after map[entry.Key]entry.Entity) []api.EntityUpdate {
-	type ranked struct {
-		entry.Update
-		rank int
-	}
-	var all []ranked
-	for k, e := range after {
-		switch old, ok := before[k]; {
-		case !ok:
-			all = append(all, ranked{entry.Update{Type: entry.Insert, Entity: e}, rank(e)})
-		case !entry.SameContent(old, e):
-			all = append(all, ranked{entry.Update{Type: entry.Modify, Entity: e}, rank(e)})
-		}
-	}
-	for k, e := range before {
-		if _, ok := after[k]; !ok {
-			all = append(all, ranked{entry.Update{Type: entry.Delete, Entity: e}, removalRank - rank(e)})
-		}
-	}
-	slices.SortFunc(all, func(a, b ranked) int {
-		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.Entity.Key(), b.Entity.Key()))
-	})
-	out := make([]api.EntityUpdate, len(all))
-	for i, u := range all {
+// describe returns updates as clients see them.
+func describe(updates []entry.Update) []api.EntityUpdate {
+	out := make([]api.EntityUpdate, len(updates))
+	for i, u := range updates {
 		out[i] = api.EntityUpdate{Type: u.Type.String(), Entity: string(u.Entity.Key())}
 		if s, ok := u.Entity.(interface{ String() string }); ok && u.Type != entry.Delete {
 			out[i].Entity = s.String()

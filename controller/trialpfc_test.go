@@ -1,7 +1,6 @@
 package controller
 
 import (
-	"maps"
 	"reflect"
 	"testing"
 
@@ -20,7 +19,7 @@ func TestTrialOfTenants(t *testing.T) {
 		t.Fatal(err)
 	}
 	core.SetTopology(topo)
-	for name := range core.devices {
+	for _, name := range core.switches.Switches() {
 		core.SwitchConnected(name, entry.Contents{})
 	}
 	core.obey()
@@ -47,16 +46,16 @@ func TestTrialOfTenants(t *testing.T) {
 			return err
 		}},
 	} {
-		before := make(map[string]map[entry.Key]entry.Entity)
-		for name, d := range core.devices {
-			before[name] = maps.Clone(d.have)
+		before := make(map[string][]entry.Entity)
+		for _, name := range core.switches.Switches() {
+			before[name] = core.Held(name)
 		}
 		predicted, err := core.Try(c.put)
 		if err != nil {
 			t.Fatalf("%s: %v", c.name, err)
 		}
-		for name, d := range core.devices {
-			if d.pendingCount() > 0 || len(difference(before[name], d.have)) > 0 {
+		for _, name := range core.switches.Switches() {
+			if d, _ := core.switches.Status(name); d.Pending > 0 || len(core.switches.Difference(before[name], core.Held(name))) > 0 {
 				t.Errorf("%s: the trial changed %s", c.name, name)
 			}
 		}
@@ -66,8 +65,8 @@ func TestTrialOfTenants(t *testing.T) {
 		core.obey()
 		var happened []api.SwitchChange
 		for _, name := range []string{"R1", "R2", "R3"} {
-			if u := difference(before[name], core.devices[name].have); len(u) > 0 {
-				happened = append(happened, api.SwitchChange{Switch: name, Updates: u})
+			if u := core.switches.Difference(before[name], core.Held(name)); len(u) > 0 {
+				happened = append(happened, api.SwitchChange{Switch: name, Updates: describe(u)})
 			}
 		}
 		if !reflect.DeepEqual(predicted, happened) {

@@ -1,9 +1,6 @@
 package controller
 
 import (
-	"maps"
-	"slices"
-
 	"github.com/weft-sdn/weft/southbound/entry"
 )
 
@@ -20,19 +17,16 @@ func (c *Core) Switches() []SwitchStatus {
 		if node := c.net.Node(sw.Name); node != nil {
 			s.Node = string(node.ID)
 		}
-		if d := c.devices[sw.Name]; d != nil {
-			s.Connected, s.Reason, s.Since = d.connected, d.reason, c.start.Add(d.since).UTC()
-			s.Entries, s.Pending = len(d.have), d.pendingCount()
-			s.Synced = d.connected && d.routed && s.Pending == 0 && !d.blocked
-			s.Settling = d.settling
-			if d.ports != nil {
-				s.Ports = d.ports.view()
+		if d, ok := c.switches.Status(sw.Name); ok {
+			u := c.underlay[sw.Name]
+			s.Connected, s.Reason, s.Since = d.Connected, d.Reason, c.start.Add(d.Since).UTC()
+			s.Entries, s.Pending = d.Entities, d.Pending
+			s.Synced = d.Connected && u.routed && s.Pending == 0 && !d.Blocked
+			s.Settling = u.settling
+			if u.ports != nil {
+				s.Ports = u.ports.view()
 			}
-			for _, k := range slices.Sorted(maps.Keys(d.failed)) {
-				if f := d.failed[k]; len(s.Errors) < 10 {
-					s.Errors = append(s.Errors, describeUpdate(f.update)+": "+f.message)
-				}
-			}
+			s.Errors = c.switches.AllFailures(sw.Name, 10)
 		}
 		out = append(out, s)
 	}
@@ -40,31 +34,7 @@ func (c *Core) Switches() []SwitchStatus {
 }
 
 // Held returns what the core believes a switch to hold, ordered by key.
-func (c *Core) Held(sw string) []entry.Entity {
-	d := c.devices[sw]
-	if d == nil {
-		return nil
-	}
-	var out []entry.Entity
-	for _, k := range slices.Sorted(maps.Keys(d.have)) {
-		out = append(out, d.have[k])
-	}
-	return out
-}
+func (c *Core) Held(sw string) []entry.Entity { return c.switches.Held(sw) }
 
 // Wanted returns what a switch should hold, ordered by key.
-func (c *Core) Wanted(sw string) []entry.Entity {
-	d := c.devices[sw]
-	if d == nil {
-		return nil
-	}
-	all := make(map[entry.Key]entry.Entity)
-	for _, u := range d.units {
-		maps.Copy(all, u.want)
-	}
-	out := make([]entry.Entity, 0, len(all))
-	for _, k := range slices.Sorted(maps.Keys(all)) {
-		out = append(out, all[k])
-	}
-	return out
-}
+func (c *Core) Wanted(sw string) []entry.Entity { return c.switches.Wanted(sw) }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/controller/reconcile"
 	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/p4"
 	"github.com/weft-sdn/weft/southbound"
@@ -288,7 +289,7 @@ func (c *Control) work() {
 				c.Events(e)
 			}
 		}
-		for _, w := range r.Works {
+		for _, w := range r.Tasks {
 			c.carryOut(w)
 		}
 	}
@@ -311,10 +312,10 @@ func (c *Control) work() {
 }
 
 // carryOut does a work batch by batch.
-func (c *Control) carryOut(w controller.Work) {
+func (c *Control) carryOut(w reconcile.Task) {
 	s := c.sessions[w.Switch]
 	number := s.number
-	result := controller.Result{Switch: w.Switch, ID: w.ID}
+	result := reconcile.Result{Switch: w.Switch, ID: w.ID}
 	first := 0 // index of the batch's first update
 	var batch func(i int)
 	batch = func(i int) {

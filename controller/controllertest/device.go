@@ -7,7 +7,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/weft-sdn/weft/controller"
+	"github.com/weft-sdn/weft/controller/reconcile"
 	"github.com/weft-sdn/weft/southbound/entry"
 )
 
@@ -46,8 +46,8 @@ func (d *Device) Contents() entry.Contents {
 }
 
 // Do carries out a work and returns its outcome.
-func (d *Device) Do(w controller.Work) controller.Result {
-	r := controller.Result{Switch: w.Switch, ID: w.ID}
+func (d *Device) Do(w reconcile.Task) reconcile.Result {
+	r := reconcile.Result{Switch: w.Switch, ID: w.ID}
 	n := 0
 	for _, b := range w.Batches {
 		for _, u := range b {

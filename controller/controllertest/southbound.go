@@ -7,6 +7,7 @@ import (
 
 	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/controller/reconcile"
 	"github.com/weft-sdn/weft/southbound/entry"
 )
 
@@ -110,7 +111,7 @@ func (f *fakeSwitch) Write(_ context.Context, updates []entry.Update) ([]entry.R
 	if !f.up {
 		return nil, ErrDown
 	}
-	return f.device.Do(controller.Work{Batches: [][]entry.Update{updates}}).Refused, nil
+	return f.device.Do(reconcile.Task{Batches: [][]entry.Update{updates}}).Refused, nil
 }
 
 // Read implements controller.Switch.

@@ -24,15 +24,18 @@ var allowed = map[string][]string{
 	"southbound": {"internal", "p4", "hostapi"},
 	"api":        {"hostapi"},
 	"store":      {"internal"},
-	"controller": {"internal", "api", "store", "topology", "southbound", "packet", "p4", "hostapi"},
+	"controller": {"internal", "api", "store", "topology", "southbound", "packet", "p4", "hostapi", "controller/reconcile"},
 	"northbound": {"internal", "api", "controller", "topology", "hostapi"},
 	"dataplane": {"internal", "packet", "p4", "dataplane/bitfield", "dataplane/bmv2hash", "dataplane/bmv2json", "dataplane/extern",
 		"dataplane/drop", "dataplane/queue", "dataplane/table"},
 	"endpoint": {"internal", "packet", "hostapi"},
 	"service":  {"internal", "api", "store", "topology", "southbound", "controller", "northbound", "p4", "hostapi"},
-	"lab":      {"*", "dataplane/drop"},
+	"lab": {"*", "controller/reconcile", "dataplane/drop"},
 	"test":     {"*", "test"},
 	"cmd":      {"*", "cmd"},
+
+	// The parts of the controller.
+	"controller/reconcile": {"internal", "southbound"},
 
 	// The parts of the embedded switch, from the ground up.
 	"dataplane/bitfield": {},

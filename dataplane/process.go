@@ -366,7 +366,7 @@ func (s *Switch) straight(port uint32) (q place, ok bool) {
 	if c.id != 0 {
 		return q, false
 	}
-	if q.Priority = int(c.std(&s.prog.std.priority)); q.Priority >= s.cfg.Priorities || !s.queues.Free(port, q.Priority) {
+	if q.Priority = int(c.std(&s.prog.std.priority)); q.Priority >= s.cfg.Priorities || !s.queues.Free(port, q.Priority, c.port) {
 		return q, false
 	}
 	q.Port, q.Packet.trunc, q.Packet.at = port, c.trunc, s.micros()

@@ -211,10 +211,13 @@ func (e *Place[P]) before(o *Place[P]) bool {
 	return e.Leaves < o.Leaves || e.Leaves == o.Leaves && e.seq < o.seq
 }
 
-// Free reports whether a packet for a queue need not be queued: nothing waits anywhere, and nothing
-// would hold the packet.
-func (m *Manager[P]) Free(port uint32, priority int) bool {
+// Free reports whether a packet for a queue need not be queued: nothing waits anywhere, nothing would
+// hold the packet, and no watch would count it. arrived is the port by which it came.
+func (m *Manager[P]) Free(port uint32, priority int, arrived uint32) bool {
 	if m.size > 0 {
+		return false
+	}
+	if a := m.arrived[arrived]; a != nil && priority < PFCPriorities && a[priority] != nil {
 		return false
 	}
 	p := m.port(port)

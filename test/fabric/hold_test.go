@@ -206,6 +206,18 @@ func TestPauseOfPortsWithoutSpeed(t *testing.T) {
 	h.want("and over", "3:3")
 }
 
+// TestIngressWatchCountsEveryPacket: a packet that need not wait counts in the watch of the port by which it came, so an
+// XOFF below its length is signalled, and taken back when it has left.
+func TestIngressWatchCountsEveryPacket(t *testing.T) {
+	h := newHolder(t, 0, entry(p4.TablePfcQueue, []any{uint8(ingress), 1, 3}, p4.ActionSetPfcQueue, 0, holdOctets-1, 0, 0, 0, 1, 0, 0, 0))
+	h.device.Switch().SetPortSpeed(2, 0)
+	h.send(1, data(3, 1))
+	h.want("passes", "3:1")
+	if r := h.report(ingress, 1, 3); r.Peak != holdOctets || r.XOFFsSent != 1 || r.XONsSent != 1 || r.Asserted || r.Packets != 0 {
+		t.Errorf("the watch says %+v", r)
+	}
+}
+
 // TestPauseBuffer: what a paused queue holds is bounded, whether an entry says by what or not; what does not fit is counted, and what is there stays in order.
 func TestPauseBuffer(t *testing.T) {
 	for name, h := range map[string]*holder{

@@ -146,7 +146,7 @@ func (w *world) disconnect(name string) {
 // pump carries out what the core wants.
 func (w *world) pump() {
 	r := w.core.Ready()
-	if err := store.Apply(context.Background(), w.store, r.Saves); err != nil {
+	if err := w.store.Apply(context.Background(), r.Saves); err != nil {
 		w.t.Fatal(err)
 	}
 	w.log = append(w.log, r.Events...)

@@ -13,7 +13,7 @@
 //	core.SwitchConnected("n6", contents)   // with all that was read back
 //	g, created, err := core.PutGroup("g1", spec, resource.Precondition{})
 //	for r := core.Ready(); !r.Empty(); r = core.Ready() {
-//		store.Apply(ctx, s, r.Saves)       // before the works
+//		s.Apply(ctx, r.Saves)       // before the works
 //		for _, w := range r.Works {
 //			core.Done(carryOut(w))         // now or later, in any order
 //		}

@@ -17,7 +17,6 @@ import (
 	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/p4"
 	"github.com/weft-sdn/weft/southbound/entry"
-	"github.com/weft-sdn/weft/store"
 )
 
 // The first CNP of a window is answered by one poll, a tick after the window.
@@ -334,7 +333,7 @@ func TestUnknownOutcome(t *testing.T) {
 	lost := 0
 	for range 200 {
 		r := w.core.Ready()
-		_ = store.Apply(t.Context(), w.store, r.Saves)
+		_ = w.store.Apply(t.Context(), r.Saves)
 		for _, work := range r.Tasks {
 			result := w.devices[work.Switch].Do(work)
 			if work.Switch == "n4" && !work.Read && lost < 3 {

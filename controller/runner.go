@@ -100,7 +100,7 @@ func (c *Controller) Run(ctx context.Context) error {
 // flush does what the core wants.
 func (c *Controller) flush(ctx context.Context) error {
 	for r := c.core.Ready(); !r.Empty(); r = c.core.Ready() {
-		if err := store.Apply(ctx, c.opts.Store, r.Saves); err != nil {
+		if err := c.opts.Store.Apply(ctx, r.Saves); err != nil {
 			if ctx.Err() != nil {
 				return nil
 			}

@@ -161,23 +161,20 @@ func TestController(t *testing.T) {
 	})
 }
 
-// failingStore fails after some writes.
-type failingStore struct {
-	store.Memory
-	left int
-}
+// failingStore keeps nothing.
+type failingStore struct{ store.Memory }
 
-func (s *failingStore) Put(ctx context.Context, key string, value []byte, expect int64) (int64, error) {
-	if s.left--; s.left < 0 {
-		return 0, errors.New("disk full")
+func (s *failingStore) Apply(ctx context.Context, ops []store.Op) error {
+	if len(ops) > 0 {
+		return errors.New("disk full")
 	}
-	return s.Memory.Put(ctx, key, value, expect)
+	return s.Memory.Apply(ctx, ops)
 }
 
 func TestStoreFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := sample.Figure1()
-		r := run(t, net, &failingStore{left: 1}, new(controllertest.Southbound))
+		r := run(t, net, new(failingStore), new(controllertest.Southbound))
 		spec := net.Spec(1, "s1", "r1")
 		if _, _, err := r.PutGroup(t.Context(), "g", spec, resource.Precondition{}); !errors.Is(err, controller.ErrStopped) {
 			t.Errorf("PUT that was not kept: %v", err)

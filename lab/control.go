@@ -277,7 +277,7 @@ func (c *Control) work() {
 		if r.Empty() {
 			break
 		}
-		if err := store.Apply(context.Background(), c.store, r.Saves); err != nil {
+		if err := c.store.Apply(context.Background(), r.Saves); err != nil {
 			c.fail(err)
 		}
 		for _, s := range r.States {

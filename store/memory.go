@@ -10,8 +10,8 @@ import (
 	"sync"
 )
 
-// history is how many changes a Memory remembers for watches.
-const history = 4096
+// History is how many changes a Memory remembers for watches.
+const History = 4096
 
 // Memory is a Store in the process. The zero value is empty and ready.
 type Memory struct {
@@ -57,6 +57,11 @@ func (m *Memory) Put(_ context.Context, key string, value []byte, expect int64) 
 	if err := m.expect(key, expect); err != nil {
 		return 0, err
 	}
+	m.put(key, value)
+	return m.revision, nil
+}
+
+func (m *Memory) put(key string, value []byte) {
 	if m.records == nil {
 		m.records = make(map[string]Record)
 	}
@@ -67,7 +72,6 @@ func (m *Memory) Put(_ context.Context, key string, value []byte, expect int64) 
 	}
 	m.records[key] = r
 	m.note(Event{Record: r})
-	return m.revision, nil
 }
 
 // Delete implements Store.
@@ -77,14 +81,35 @@ func (m *Memory) Delete(_ context.Context, key string, expect int64) (int64, err
 	if err := m.expect(key, expect); err != nil {
 		return 0, err
 	}
+	m.remove(key)
+	return m.revision, nil
+}
+
+func (m *Memory) remove(key string) {
 	if _, ok := m.records[key]; !ok {
-		return m.revision, nil
+		return
 	}
 	m.revision++
 	delete(m.records, key)
 	m.note(Event{Record: Record{Key: key, Revision: m.revision}, Deleted: true})
-	return m.revision, nil
 }
+
+// Apply implements Store.
+func (m *Memory) Apply(_ context.Context, ops []Op) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, op := range ops {
+		if op.Value == nil {
+			m.remove(op.Key)
+		} else {
+			m.put(op.Key, op.Value)
+		}
+	}
+	return nil
+}
+
+// Writable implements Store.
+func (*Memory) Writable() error { return nil }
 
 func (m *Memory) expect(key string, revision int64) error {
 	if revision == Any || m.records[key].Revision == revision {
@@ -94,8 +119,8 @@ func (m *Memory) expect(key string, revision int64) error {
 }
 
 func (m *Memory) note(e Event) {
-	if len(m.log) == history {
-		m.log = slices.Delete(m.log, 0, history/4)
+	if len(m.log) == History {
+		m.log = slices.Delete(m.log, 0, History/4)
 	}
 	m.log = append(m.log, e)
 	if m.changed != nil {

@@ -3,7 +3,7 @@
 //
 // A [Store] is a small part of what etcd offers: keys in one order, a revision
 // that grows with every change, conditional writes, and a watch that starts
-// at a revision. [Memory] keeps everything in the process.
+// at a revision. [Memory] keeps everything in the process; package etcd keeps it on disk.
 package store
 
 import (
@@ -18,6 +18,8 @@ var (
 	ErrConflict = errors.New("store: record was changed meanwhile")
 	// ErrCompacted: the store no longer remembers the revision a watch asks for.
 	ErrCompacted = errors.New("store: revision is too old")
+	// ErrUnavailable: the store cannot be used now. Whether a write took effect is unknown.
+	ErrUnavailable = errors.New("store: unavailable")
 )
 
 // Record is a value with its key.
@@ -57,6 +59,11 @@ type Store interface {
 	// Delete removes a record if its revision is the expected one. Removing what
 	// is not there succeeds when Any or Absent is expected.
 	Delete(ctx context.Context, key string, expect int64) (revision int64, err error)
+	// Apply carries out writes in order, whatever the records are. They take effect together, as
+	// far as the store's limit of writes at once allows.
+	Apply(ctx context.Context, ops []Op) error
+	// Writable returns nil, or why a Put would fail now.
+	Writable() error
 	// Watch sends the changes after a revision of the records whose keys have a
 	// prefix, in order, until ctx ends; then the channel is closed. A watcher
 	// that does not keep up holds nobody up.
@@ -67,20 +74,4 @@ type Store interface {
 type Op struct {
 	Key   string
 	Value []byte // nil deletes
-}
-
-// Apply carries out writes in order, whatever the records are.
-func Apply(ctx context.Context, s Store, ops []Op) error {
-	for _, op := range ops {
-		var err error
-		if op.Value == nil {
-			_, err = s.Delete(ctx, op.Key, Any)
-		} else {
-			_, err = s.Put(ctx, op.Key, op.Value, Any)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

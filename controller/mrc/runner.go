@@ -138,7 +138,7 @@ func (r *Runner) Run(ctx context.Context, s Streams) error {
 // flush does what the core wants, and keeps what clients want before.
 func (r *Runner) flush(ctx context.Context) error {
 	if saves := r.wanted.takeSaves(); len(saves) > 0 {
-		if err := store.Apply(ctx, r.opts.Store, saves); err != nil {
+		if err := r.opts.Store.Apply(ctx, saves); err != nil {
 			if ctx.Err() != nil {
 				return nil
 			}

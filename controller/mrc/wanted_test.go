@@ -126,7 +126,7 @@ func TestWishesStay(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := store.Apply(context.Background(), records, want.takeSaves()); err != nil {
+		if err := records.Apply(context.Background(), want.takeSaves()); err != nil {
 			t.Fatal(err)
 		}
 	}

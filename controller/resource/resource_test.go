@@ -79,7 +79,7 @@ func TestRecords(t *testing.T) {
 		n := 0
 		for _, ops := range [][]store.Op{v.Changes(), c.Changes()} {
 			n += len(ops)
-			if err := store.Apply(context.Background(), s, ops); err != nil {
+			if err := s.Apply(context.Background(), ops); err != nil {
 				t.Fatal(err)
 			}
 		}

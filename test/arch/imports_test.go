@@ -24,15 +24,16 @@ var allowed = map[string][]string{
 	"southbound": {"internal", "p4", "hostapi"},
 	"api":        {"hostapi"},
 	"store":      {"internal"},
+	"store/etcd": {"store"},
 	"controller": {"internal", "api", "store", "topology", "southbound", "packet", "p4", "hostapi", "controller/reconcile"},
 	"northbound": {"internal", "api", "controller", "topology", "hostapi"},
 	"dataplane": {"internal", "packet", "p4", "dataplane/bitfield", "dataplane/bmv2hash", "dataplane/bmv2json", "dataplane/extern",
 		"dataplane/drop", "dataplane/queue", "dataplane/table"},
 	"endpoint": {"internal", "packet", "hostapi"},
 	"service":  {"internal", "api", "store", "topology", "southbound", "controller", "northbound", "p4", "hostapi"},
-	"lab": {"*", "controller/reconcile", "dataplane/drop"},
+	"lab":      {"*", "controller/reconcile", "dataplane/drop"},
 	"test":     {"*", "test"},
-	"cmd":      {"*", "cmd"},
+	"cmd":      {"*", "cmd", "store/etcd"},
 
 	// The parts of the controller.
 	"controller/reconcile": {"internal", "southbound"},
@@ -50,6 +51,8 @@ var allowed = map[string][]string{
 // wrapped lists the libraries whose types stop at one folder each.
 var wrapped = map[string][]string{
 	"github.com/osrg/gobgp/":          {"topology/bgpls"},
+	"go.etcd.io/":                     {"store/etcd"},
+	"go.uber.org/zap":                 {"store/etcd"},
 	"github.com/gin-gonic/gin":        {"northbound"},
 	"github.com/danielgtaylor/":       {"northbound"},
 	"github.com/spf13/cobra":          {"cmd"},

@@ -1,0 +1,142 @@
+package etcd
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"go.etcd.io/etcd/api/v3/version"
+	"golang.org/x/sys/unix"
+)
+
+var (
+	// ErrLocked reports that another process uses the data directory.
+	ErrLocked = errors.New("another process uses it")
+	// ErrNewer reports that a newer release wrote the data directory.
+	ErrNewer = errors.New("a newer release wrote it")
+	// ErrFull reports that the disk of the data directory has no room.
+	ErrFull = errors.New("its disk is full")
+)
+
+// format is the version of the layout of a data directory.
+const format = 1
+
+// Format is what FORMAT in a data directory says.
+type Format struct {
+	// Format is the version of the layout.
+	Format int `json:"format"`
+	// Etcd is the version of the etcd server, such as 3.7.3.
+	Etcd string `json:"etcd"`
+	// Release is the program that used the directory last.
+	Release string `json:"release"`
+}
+
+// lock takes the data directory for this process. unlock gives it back; the kernel does so when
+// the process dies.
+func lock(dir string) (unlock func() error, err error) {
+	path := filepath.Join(dir, "LOCK")
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("data directory: %w", err)
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		defer f.Close()
+		if !errors.Is(err, unix.EWOULDBLOCK) {
+			return nil, fmt.Errorf("data directory: lock %s: %w", path, err)
+		}
+		by, _ := io.ReadAll(io.LimitReader(f, 32))
+		return nil, fmt.Errorf("data directory %s: %w: process %s", dir, ErrLocked, strings.TrimSpace(string(by)))
+	}
+	err = errors.Join(f.Truncate(0), write(f, strconv.Itoa(os.Getpid())+"\n"))
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("data directory: %w", err), f.Close())
+	}
+	return f.Close, nil
+}
+
+func write(f *os.File, text string) error {
+	_, err := f.WriteAt([]byte(text), 0)
+	return err
+}
+
+// checkFormat refuses a directory that a newer release wrote: its etcd would end the process, or
+// records would be misread.
+func checkFormat(dir string) error {
+	path := filepath.Join(dir, "FORMAT")
+	text, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("data directory: %w", err)
+	}
+	var f Format
+	if err := json.Unmarshal(text, &f); err != nil {
+		return fmt.Errorf("data directory: %s: %w", path, err)
+	}
+	if f.Format > format || minor(f.Etcd) > minor(version.Version) {
+		return fmt.Errorf("data directory %s: %w: %s (format %d, etcd %s); this one reads format %d, etcd %s",
+			dir, ErrNewer, f.Release, f.Format, f.Etcd, format, version.Version)
+	}
+	return nil
+}
+
+// writeFormat says that this release uses the directory.
+func writeFormat(dir, release string) error {
+	text, err := json.Marshal(Format{Format: format, Etcd: version.Version, Release: release})
+	if err == nil {
+		err = writeFile(filepath.Join(dir, "FORMAT"), append(text, '\n'))
+	}
+	if err != nil {
+		return fmt.Errorf("data directory: %w", err)
+	}
+	return nil
+}
+
+// writeFile replaces a file whole, so that a crash leaves the old or the new one.
+func writeFile(path string, text []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return nil
+}
+
+// minor returns major and minor of a version as one number, 0 when it is none.
+func minor(v string) int {
+	part := strings.SplitN(v, ".", 3)
+	if len(part) < 2 {
+		return 0
+	}
+	major, err1 := strconv.Atoi(part[0])
+	less, err2 := strconv.Atoi(part[1])
+	if err1 != nil || err2 != nil {
+		return 0
+	}
+	return major*1000 + less
+}
+
+// checkFree returns [ErrFull] when a disk has less than so many octets free for this user.
+func checkFree(dir string, least uint64) error {
+	var s unix.Statfs_t
+	if err := unix.Statfs(dir, &s); err != nil {
+		return fmt.Errorf("data directory %s: %w", dir, err)
+	}
+	if free := s.Bavail * uint64(s.Bsize); free < least {
+		return fmt.Errorf("data directory %s: %w: %d MiB free, want at least %d", dir, ErrFull, free>>20, least>>20)
+	}
+	return nil
+}

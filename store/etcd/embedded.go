@@ -1,0 +1,128 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"os"
+	"path/filepath"
+	"time"
+
+	"go.etcd.io/etcd/server/v3/embed"
+	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
+	"go.etcd.io/etcd/server/v3/storage/wal"
+	"go.uber.org/zap"
+)
+
+// Config is where and how an etcd in the process keeps its data.
+type Config struct {
+	// Dir is the data directory. It is made when it is missing.
+	Dir string
+	// Release names this program in the directory's FORMAT.
+	Release string
+	// MinFree is how many octets must be free on the disk for a write to begin. An etcd whose
+	// disk is full ends the process. Default 64 MiB.
+	MinFree uint64
+	// Log, when not nil, gets the warnings and errors of the etcd server.
+	Log *slog.Logger
+	// NoSync leaves out every sync to disk, for tests: a write may be lost with the machine.
+	NoSync bool
+}
+
+const (
+	defaultMinFree = 64 << 20
+	// segment is the size of a segment of the write-ahead log, which is allocated ahead.
+	segment = 8 << 20
+	// quota is the most that the data may take.
+	quota = 2 << 30
+	// maxOps is the most operations of one transaction: all groups of a controller, and more.
+	maxOps = 4096
+	// maxRequest bounds the octets of one transaction.
+	maxRequest = 64 << 20
+	// retention is how many revisions a watch may be behind.
+	retention = "10000"
+)
+
+// Open starts an etcd on a data directory and waits until it takes requests.
+//
+// Errors say what is wrong with the directory: it cannot be written, another process uses it
+// ([ErrLocked]), a newer release wrote it ([ErrNewer]), or its disk is full ([ErrFull]).
+func Open(ctx context.Context, c Config) (*Store, error) {
+	if c.MinFree == 0 {
+		c.MinFree = defaultMinFree
+	}
+	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
+		return nil, fmt.Errorf("data directory: %w", err)
+	}
+	unlock, err := lock(c.Dir)
+	if err != nil {
+		return nil, err
+	}
+	server, err := start(ctx, &c)
+	if err != nil {
+		return nil, errors.Join(err, unlock())
+	}
+	client := v3client.New(server.Server)
+	return &Store{
+		client: client, maxOps: maxOps, free: func() error { return checkFree(c.Dir, c.MinFree) },
+		close: func() error {
+			err := client.Close()
+			server.Close()
+			if errors.Is(err, context.Canceled) {
+				err = nil // what Close of a client within the process returns
+			}
+			return errors.Join(err, unlock())
+		},
+	}, nil
+}
+
+// start starts the server on a directory that is locked.
+func start(ctx context.Context, c *Config) (*embed.Etcd, error) {
+	if err := checkFormat(c.Dir); err != nil {
+		return nil, err
+	}
+	if err := checkFree(c.Dir, c.MinFree); err != nil {
+		return nil, err
+	}
+	if err := writeFormat(c.Dir, c.Release); err != nil {
+		return nil, err
+	}
+	server, err := embed.StartEtcd(c.embedded())
+	if err != nil {
+		return nil, fmt.Errorf("data directory %s: %w", c.Dir, err)
+	}
+	// A server that is closed before it is ready may wait for itself for ever, so that ctx is
+	// looked at after. A single member is ready in less than a second.
+	select {
+	case <-server.Server.ReadyNotify():
+		if err = ctx.Err(); err == nil {
+			return server, nil
+		}
+	case err = <-server.Err():
+	case <-server.Server.StopNotify():
+		err = errors.New("etcd stopped while it started")
+	}
+	server.Close()
+	return nil, fmt.Errorf("data directory %s: %w", c.Dir, err)
+}
+
+// embedded returns the configuration of a server of one member without listeners.
+func (c *Config) embedded() *embed.Config {
+	wal.SegmentSizeBytes = segment
+	e := embed.NewConfig()
+	e.Dir = filepath.Join(c.Dir, "etcd")
+	e.Name = "weft"
+	// The member's own address identifies it; nothing listens there.
+	self := url.URL{Scheme: "http", Host: "localhost:2380"}
+	e.ListenClientUrls, e.AdvertiseClientUrls, e.ListenPeerUrls = nil, nil, nil
+	e.AdvertisePeerUrls = []url.URL{self}
+	e.InitialCluster = e.Name + "=" + self.String()
+	e.AutoCompactionMode, e.AutoCompactionRetention = embed.CompactorModeRevision, retention
+	e.QuotaBackendBytes, e.MaxTxnOps, e.MaxRequestBytes = quota, maxOps, maxRequest
+	e.WarningApplyDuration = time.Second
+	e.UnsafeNoFsync = c.NoSync
+	e.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.New(newCore(c.Log)))
+	return e
+}

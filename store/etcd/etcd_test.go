@@ -1,0 +1,252 @@
+package etcd
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.etcd.io/etcd/server/v3/storage/wal"
+	"go.uber.org/goleak"
+
+	"github.com/weft-sdn/weft/store"
+	"github.com/weft-sdn/weft/store/storetest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func open(t *testing.T, c Config) *Store {
+	t.Helper()
+	c.NoSync, c.Release = true, "weft test"
+	s, err := Open(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func closed(t *testing.T, s *Store) {
+	t.Helper()
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestContract(t *testing.T) {
+	storetest.Contract(t, func(t *testing.T) store.Store {
+		s := open(t, Config{Dir: t.TempDir()})
+		t.Cleanup(func() { closed(t, s) })
+		return s
+	})
+}
+
+func put(t *testing.T, s *Store, key, value string) {
+	t.Helper()
+	if _, err := s.Put(t.Context(), key, []byte(value), store.Any); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func get(t *testing.T, s *Store, key string) string {
+	t.Helper()
+	r, err := s.Get(t.Context(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(r.Value)
+}
+
+// TestAgain: records outlive the process, and revisions go on.
+func TestAgain(t *testing.T) {
+	c := Config{Dir: filepath.Join(t.TempDir(), "a", "b")}
+	s := open(t, c)
+	put(t, s, "g", "1")
+	_, before, err := s.List(t.Context(), "")
+	closed(t, s)
+	s = open(t, c)
+	defer closed(t, s)
+	if got := get(t, s, "g"); got != "1" || err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
+	if after, err := s.Put(t.Context(), "g", nil, before); err != nil || after <= before {
+		t.Errorf("revision %d after %d, %v", after, before, err)
+	}
+}
+
+// TestRefusals: what is wrong with a data directory is said, and nothing in it changes.
+func TestRefusals(t *testing.T) {
+	dir := t.TempDir()
+	used := open(t, Config{Dir: dir})
+	defer closed(t, used)
+	newer := t.TempDir()
+	write := func(name, text string) {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(filepath.Join(newer, "FORMAT"), `{"format":1,"etcd":"99.1.0","release":"weft v9"}`)
+	layout := t.TempDir()
+	write(filepath.Join(layout, "FORMAT"), `{"format":2,"etcd":"3.7.3","release":"weft v9"}`)
+	broken := t.TempDir()
+	write(filepath.Join(broken, "FORMAT"), `{`)
+	file := filepath.Join(t.TempDir(), "file")
+	write(file, "")
+	for _, c := range []struct {
+		name   string
+		config Config
+		is     error
+		text   string
+	}{
+		{"used", Config{Dir: dir}, ErrLocked, fmt.Sprintf("process %d", os.Getpid())},
+		{"newer etcd", Config{Dir: newer}, ErrNewer, "weft v9"},
+		{"newer layout", Config{Dir: layout}, ErrNewer, "format 2"},
+		{"broken FORMAT", Config{Dir: broken}, nil, "FORMAT"},
+		{"a file", Config{Dir: file}, nil, file},
+		{"full", Config{Dir: t.TempDir(), MinFree: 1 << 62}, ErrFull, "MiB free"},
+	} {
+		s, err := Open(t.Context(), c.config)
+		if err == nil {
+			closed(t, s)
+		}
+		if err == nil || c.is != nil && !errors.Is(err, c.is) || !strings.Contains(err.Error(), c.text) {
+			t.Errorf("%s: %v, want %v with %q", c.name, err, c.is, c.text)
+		}
+		if _, err := os.Stat(filepath.Join(c.config.Dir, "etcd")); err == nil && c.name != "used" {
+			t.Errorf("%s: etcd has begun", c.name)
+		}
+	}
+	if os.Getuid() == 0 {
+		return // root writes everywhere
+	}
+	sealed := t.TempDir()
+	if err := os.Chmod(sealed, 0o500); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(t.Context(), Config{Dir: filepath.Join(sealed, "x")}); !errors.Is(err, os.ErrPermission) {
+		t.Errorf("sealed: %v", err)
+	}
+}
+
+// TestFull: without room nothing is written, records can be read, and what frees room is taken.
+func TestFull(t *testing.T) {
+	s := open(t, Config{Dir: t.TempDir()})
+	defer closed(t, s)
+	put(t, s, "g", "1")
+	full := errors.New("full")
+	s.free = func() error { return full }
+	if _, err := s.Put(t.Context(), "g", []byte("2"), store.Any); !errors.Is(err, full) {
+		t.Errorf("Put: %v", err)
+	}
+	if err := s.Apply(t.Context(), []store.Op{{Key: "g", Value: []byte("2")}}); !errors.Is(err, full) {
+		t.Errorf("Apply: %v", err)
+	}
+	if err := s.Writable(); !errors.Is(err, full) {
+		t.Errorf("Writable: %v", err)
+	}
+	if got := get(t, s, "g"); got != "1" {
+		t.Errorf("%q was written", got)
+	}
+	if _, err := s.Delete(t.Context(), "g", store.Any); err != nil {
+		t.Errorf("Delete: %v", err)
+	}
+}
+
+// TestCompacted: a watch of revisions that are forgotten says so.
+func TestCompacted(t *testing.T) {
+	s := open(t, Config{Dir: t.TempDir()})
+	defer closed(t, s)
+	put(t, s, "g", "1")
+	last, err := s.Put(t.Context(), "g", []byte("2"), store.Any)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.client.Compact(t.Context(), last); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Watch(t.Context(), "", 1); !errors.Is(err, store.ErrCompacted) {
+		t.Errorf("Watch of what is forgotten: %v", err)
+	}
+}
+
+// TestRestore: a backup of a running store comes back elsewhere, with revisions that were never
+// given; it overwrites nothing, and a damaged one is refused.
+func TestRestore(t *testing.T) {
+	s := open(t, Config{Dir: t.TempDir()})
+	put(t, s, "g", "kept")
+	var b bytes.Buffer
+	if err := s.Backup(t.Context(), &b); err != nil {
+		t.Fatal(err)
+	}
+	put(t, s, "g", "later")
+	_, revision, err := s.List(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed(t, s)
+
+	file := filepath.Join(t.TempDir(), "weft.backup")
+	if err := os.WriteFile(file, b.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	into := Config{Dir: t.TempDir()}
+	if err := Restore(into, file); err != nil {
+		t.Fatal(err)
+	}
+	if err := Restore(into, file); err == nil || !strings.Contains(err.Error(), "has data already") {
+		t.Errorf("again: %v", err)
+	}
+	s = open(t, into)
+	defer closed(t, s)
+	if got := get(t, s, "g"); got != "kept" {
+		t.Errorf("%q is back", got)
+	}
+	if next, err := s.Put(t.Context(), "h", nil, store.Any); err != nil || next <= revision {
+		t.Errorf("revision %d is given again after %d, %v", next, revision, err)
+	}
+
+	damaged := bytes.Clone(b.Bytes())
+	damaged[len(damaged)/2] ^= 1
+	if err := os.WriteFile(file, damaged, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	empty := t.TempDir()
+	if err := Restore(Config{Dir: empty}, file); err == nil {
+		t.Error("a damaged backup is restored")
+	}
+	if _, err := os.Stat(filepath.Join(empty, "etcd")); err == nil {
+		t.Error("a damaged backup leaves data")
+	}
+}
+
+// TestStartIsCancelled: giving up on a start leaves the directory to the next one.
+func TestStartIsCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	c := Config{Dir: t.TempDir(), NoSync: true}
+	if s, err := Open(ctx, c); err == nil {
+		closed(t, s) // it was faster
+	} else if !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	closed(t, open(t, c))
+}
+
+// TestSize: an empty data directory is small.
+func TestSize(t *testing.T) {
+	dir := t.TempDir()
+	closed(t, open(t, Config{Dir: dir}))
+	var size int64
+	err := filepath.Walk(dir, func(_ string, i os.FileInfo, err error) error {
+		if err == nil {
+			size += i.Size()
+		}
+		return err
+	})
+	if err != nil || size > 2*wal.SegmentSizeBytes+1<<20 {
+		t.Errorf("%d octets, %v", size, err)
+	}
+}

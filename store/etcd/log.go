@@ -1,0 +1,55 @@
+package etcd
+
+import (
+	"context"
+	"log/slog"
+
+	"go.uber.org/zap/zapcore"
+)
+
+// core hands the log of the etcd server to a slog.Logger: warnings and worse. Its info is about
+// every start and compaction.
+type core struct {
+	log    *slog.Logger
+	fields []zapcore.Field
+}
+
+func newCore(log *slog.Logger) zapcore.Core {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	return &core{log: log.With("component", "etcd")}
+}
+
+// Enabled implements zapcore.LevelEnabler.
+func (*core) Enabled(l zapcore.Level) bool { return l >= zapcore.WarnLevel }
+
+// With implements zapcore.Core.
+func (c *core) With(fields []zapcore.Field) zapcore.Core {
+	return &core{log: c.log, fields: append(c.fields[:len(c.fields):len(c.fields)], fields...)}
+}
+
+// Check implements zapcore.Core.
+func (c *core) Check(e zapcore.Entry, checked *zapcore.CheckedEntry) *zapcore.CheckedEntry {
+	if c.Enabled(e.Level) {
+		return checked.AddCore(e, c)
+	}
+	return checked
+}
+
+// Write implements zapcore.Core.
+func (c *core) Write(e zapcore.Entry, fields []zapcore.Field) error {
+	values := zapcore.NewMapObjectEncoder()
+	for _, f := range append(c.fields[:len(c.fields):len(c.fields)], fields...) {
+		f.AddTo(values)
+	}
+	level := slog.LevelWarn
+	if e.Level > zapcore.WarnLevel {
+		level = slog.LevelError
+	}
+	c.log.LogAttrs(context.Background(), level, e.Message, slog.Any("detail", values.Fields))
+	return nil
+}
+
+// Sync implements zapcore.Core.
+func (*core) Sync() error { return nil }

@@ -7,7 +7,9 @@ import (
 
 // shortest makes the tree of shortest paths.
 func (w *treeWork) shortest() error {
-	c := climb{w: w, rank: newRanking(w.g.pathsFrom(w.root, w.metric), w.key), failed: make([]bool, len(w.parent))}
+	w.failed = filled(w.failed, len(w.parent), false)
+	w.ranking.reset(w.g.pathsFrom(w.root, w.metric), w.key)
+	c := climb{w: w, rank: &w.ranking, failed: w.failed}
 	for _, leaf := range w.leaves {
 		if w.contains(leaf) {
 			continue
@@ -54,26 +56,33 @@ func (c *climb) search(leaf int32, crossing bool) bool {
 	return c.up(leaf)
 }
 
-// up finds the way above v, preferred choices first.
+// up finds the way above v, preferred choices first. Mostly the first choice
+// has room, so the others are put in order only when it has none.
 func (c *climb) up(v int32) bool {
-	for _, e := range c.rank.choices(v) {
-		u := e.node
-		if c.failed[u] {
-			continue
-		}
-		found := c.w.contains(u) && c.w.room[u] > 0
-		if found {
-			c.top = u
-		} else if u != c.w.root && (c.crossing || !c.w.replicates[u] || c.w.room[u] > 0) {
-			found = c.up(u)
-		}
-		if found {
-			c.links = append(c.links, e.link)
-			return true
-		}
-		c.failed[u] = true
+	c.rank.settle(v)
+	if c.by(c.rank.best[v]) {
+		return true
 	}
-	return false
+	return slices.ContainsFunc(c.rank.choices(v), c.by)
+}
+
+// by finds the way above a node whose upper end is that of e.
+func (c *climb) by(e edge) bool {
+	u := e.node
+	if c.failed[u] {
+		return false
+	}
+	found := c.w.contains(u) && c.w.room[u] > 0
+	if found {
+		c.top = u
+	} else if u != c.w.root && (c.crossing || !c.w.replicates[u] || c.w.room[u] > 0) {
+		found = c.up(u)
+	}
+	if found {
+		c.links = append(c.links, e.link)
+	}
+	c.failed[u] = !found
+	return found
 }
 
 // A ranking orders the equal choices of a tree of shortest paths. It gives
@@ -83,18 +92,20 @@ func (c *climb) up(v int32) bool {
 // their paths join close to them instead of close to the root; and the choice
 // of a node depends only on the key and on what lies between root and node.
 type ranking struct {
-	p      *Paths
-	key    uint64
-	parent []int32 // by node: on its preferred path; -1: not yet known
-	depth  []int32
+	p     *Paths
+	key   uint64
+	score []uint64 // by node: what the key makes of it, see [Graph.score]
+	best  []edge   // by node: the last of its preferred path; node is -1 where not yet known
+	depth []int32  // by node: links of its preferred path
 }
 
-func newRanking(p *Paths, key uint64) *ranking {
-	r := &ranking{p: p, key: key, parent: make([]int32, len(p.dist)), depth: make([]int32, len(p.dist))}
-	for i := range r.parent {
-		r.parent[i] = -1
+func (r *ranking) reset(p *Paths, key uint64) {
+	n := len(p.dist)
+	r.p, r.key = p, key
+	r.score, r.best, r.depth = filled(r.score, n, 0), filled(r.best, n, edge{node: -1}), filled(r.depth, n, 0)
+	for v := range n {
+		r.score[v] = p.g.score(int32(v), key)
 	}
-	return r
 }
 
 // choices returns the edges by which shortest paths reach v, the preferred first.
@@ -117,7 +128,7 @@ func (r *ranking) choices(v int32) []edge {
 
 // settle finds the preferred path of v.
 func (r *ranking) settle(v int32) {
-	if v == r.p.root || r.parent[v] >= 0 {
+	if v == r.p.root || r.best[v].node >= 0 {
 		return
 	}
 	best := edge{node: -1}
@@ -130,7 +141,7 @@ func (r *ranking) settle(v int32) {
 			best = e
 		}
 	}
-	r.parent[v], r.depth[v] = best.node, r.depth[best.node]+1
+	r.best[v], r.depth[v] = best, r.depth[best.node]+1
 }
 
 // prefer reports whether a is preferred to b. Both their nodes are settled.
@@ -140,16 +151,16 @@ func (r *ranking) prefer(a, b edge) bool {
 	}
 	u, v := a.node, b.node
 	for r.depth[u] > r.depth[v] {
-		u = r.parent[u]
+		u = r.best[u].node
 	}
 	for r.depth[v] > r.depth[u] {
-		v = r.parent[v]
+		v = r.best[v].node
 	}
 	if u == v { // one is on the other's path: the shorter
 		return r.depth[a.node] < r.depth[b.node]
 	}
-	for r.parent[u] != r.parent[v] {
-		u, v = r.parent[u], r.parent[v]
+	for r.best[u].node != r.best[v].node {
+		u, v = r.best[u].node, r.best[v].node
 	}
-	return r.p.g.prefer(edge{node: u}, edge{node: v}, r.key)
+	return r.score[u] > r.score[v] || r.score[u] == r.score[v] && u < v
 }

@@ -103,9 +103,9 @@ func (p *Paths) rows() *rows {
 // tight reports whether an edge of rows().of(v) is on a shortest path between
 // the root and v.
 func (p *Paths) tight(v int32, e edge) bool {
-	d := p.dist[e.node]
-	return v != p.root && d != unreached && (e.node == p.root || p.g.transit[e.node]) &&
-		d+uint64(p.g.costs[p.metric][e.link]) == p.dist[v]
+	d := p.dist[e.node] // less than that of v first: few edges pass, and the root has none
+	return d < p.dist[v] && d+uint64(p.g.costs[p.metric][e.link]) == p.dist[v] &&
+		(e.node == p.root || p.g.transit[e.node])
 }
 
 // pick chooses among the tight edges of v: the node first and then, among
@@ -123,10 +123,14 @@ func (p *Paths) pick(v int32, key uint64) edge {
 	return best
 }
 
+// score returns what a key makes of a node: of two nodes, the key prefers the one
+// with the higher score.
+func (g *Graph) score(v int32, key uint64) uint64 { return mix(g.hash[v] ^ key) }
+
 // prefer reports whether the key prefers a to b.
 func (g *Graph) prefer(a, b edge, key uint64) bool {
 	if a.node != b.node {
-		x, y := mix(g.hash[a.node]^key), mix(g.hash[b.node]^key)
+		x, y := g.score(a.node, key), g.score(b.node, key)
 		return x > y || x == y && a.node < b.node
 	}
 	x, y := mix(g.linkHash[a.link]^key), mix(g.linkHash[b.link]^key)

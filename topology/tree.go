@@ -3,6 +3,7 @@ package topology
 import (
 	"fmt"
 	"slices"
+	"sync"
 )
 
 // An Objective says what a tree is to minimize.
@@ -27,12 +28,13 @@ type TreeRequest struct {
 	// Key decides among equal choices. Trees of different keys spread over
 	// them; the same key on the same graph gives the same tree.
 	Key uint64
-	// Replicates says which nodes can be nodes of the tree. Root and leaves
-	// must be; branches cross the others. Nil: all but pseudonodes.
-	Replicates func(*Node) bool
-	// Branches is the number of branches to other nodes that a node may have;
-	// nil sets no limit.
-	Branches func(*Node) int
+	// Replicates says which nodes can be nodes of the tree, by place in the
+	// snapshot. Root and leaves must be; branches cross the others. Nil: all but
+	// pseudonodes.
+	Replicates []bool
+	// Branches is the number of branches to other nodes that a node may have, by
+	// place in the snapshot; nil sets no limit.
+	Branches []int32
 }
 
 // A Tree is a tree of nodes that replicate. Between a node and its parent lies
@@ -57,6 +59,8 @@ type TreeNode struct {
 	// Branch is the links from the parent to this node. Nodes between them are
 	// crossed by plain forwarding.
 	Branch []*Link
+	// Back has the other direction of each link of Branch, in its order.
+	Back []*Link
 	// Distance is the cost from the root along the tree.
 	Distance uint64
 	// Leaf says that the request asked for the node.
@@ -89,6 +93,7 @@ func (g *Graph) Tree(req TreeRequest) (*Tree, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer w.release()
 	err = w.shortest()
 	if req.Objective == ShortestPaths {
 		if err != nil {
@@ -106,6 +111,7 @@ func (g *Graph) Tree(req TreeRequest) (*Tree, error) {
 	if nearestErr != nil {
 		return nil, nearestErr
 	}
+	defer nearest.release()
 	if nearestErr = nearest.nearestFirst(); nearestErr == nil {
 		nearest.improve()
 		if best == nil || nearest.cost < best.cost {
@@ -131,15 +137,53 @@ type treeWork struct {
 	root   int32
 	leaves []int32 // ascending, without the root
 
-	// By node:
-	parent     []int32
-	branch     [][]int32 // links from the parent
-	children   []int32   // how many
-	room       []int32   // branches a node may still have
-	leaf       []bool
-	replicates []bool
+	*treeNodes
+	replicates []bool // by node
 
 	cost uint64
+}
+
+// treeNodes is what a treeWork keeps by node. Graphs have many nodes and trees few,
+// so that works share the memory, one after the other.
+type treeNodes struct {
+	parent   []int32
+	branch   [][]int32 // links from the parent
+	children []int32   // how many
+	room     []int32   // branches a node may still have
+	leaf     []bool
+
+	failed  []bool  // see climb
+	ranking ranking // see climb
+	first   []int32 // see treeWork.tree
+	next    []int32
+}
+
+var treeMemory = sync.Pool{New: func() any { return new(treeNodes) }}
+
+// reset prepares the memory for a tree of a graph of n nodes.
+func (t *treeNodes) reset(n int) {
+	t.parent = filled(t.parent, n, outside)
+	t.branch = filled(t.branch, n, nil)
+	t.children = filled(t.children, n, 0)
+	t.room = filled(t.room, n, int32(n))
+	t.leaf = filled(t.leaf, n, false)
+}
+
+// filled returns n times a value, in the memory of s if that suffices.
+func filled[S ~[]T, T any](s S, n int, value T) S {
+	s = slices.Grow(s[:0], n)[:n]
+	for i := range s {
+		s[i] = value
+	}
+	return s
+}
+
+// release gives the memory of the work back: nothing may use the work any more.
+func (w *treeWork) release() {
+	clear(w.branch)
+	w.ranking.p = nil
+	treeMemory.Put(w.treeNodes)
+	w.treeNodes = nil
 }
 
 func (g *Graph) newTreeWork(req *TreeRequest) (*treeWork, error) {
@@ -149,27 +193,13 @@ func (g *Graph) newTreeWork(req *TreeRequest) (*treeWork, error) {
 	if !ok {
 		return nil, fmt.Errorf("%w: %s", ErrUnknownNode, req.Root)
 	}
-	w := &treeWork{
-		g: g, metric: req.Metric, key: req.Key, root: root,
-		parent:     make([]int32, n),
-		branch:     make([][]int32, n),
-		children:   make([]int32, n),
-		room:       make([]int32, n),
-		leaf:       make([]bool, n),
-		replicates: make([]bool, n),
-	}
-	for i, node := range s.Nodes {
-		w.parent[i] = outside
-		w.replicates[i] = !node.Pseudonode
-		if req.Replicates != nil {
-			w.replicates[i] = req.Replicates(node)
-		}
-		w.room[i] = int32(n)
-		if req.Branches != nil {
-			w.room[i] = int32(min(max(req.Branches(node), 0), n))
+	w := &treeWork{g: g, metric: req.Metric, key: req.Key, root: root, replicates: req.Replicates}
+	if w.replicates == nil {
+		w.replicates = make([]bool, n)
+		for i, node := range s.Nodes {
+			w.replicates[i] = !node.Pseudonode
 		}
 	}
-	w.parent[root] = noNode
 	reach := g.pathsFrom(root, req.Metric)
 	for _, id := range append([]NodeID{req.Root}, req.Leaves...) {
 		v, ok := s.nodeIndex[id]
@@ -182,6 +212,12 @@ func (g *Graph) newTreeWork(req *TreeRequest) (*treeWork, error) {
 			return nil, fmt.Errorf("%w: %s from %s", ErrUnreachable, id, req.Root)
 		}
 	}
+	w.treeNodes = treeMemory.Get().(*treeNodes)
+	w.reset(n)
+	if req.Branches != nil {
+		copy(w.room, req.Branches)
+	}
+	w.parent[root] = noNode
 	for _, id := range req.Leaves {
 		v := s.nodeIndex[id]
 		if !w.leaf[v] && v != root {
@@ -230,14 +266,17 @@ func (w *treeWork) mayBranch(v int32) bool {
 // tree returns the finished tree.
 func (w *treeWork) tree() *Tree {
 	s := w.g.snapshot
-	below := make([][]int32, len(s.Nodes))
+	// The first child of a node, and the next child of its parent: by node, noNode
+	// where there is none.
+	w.first, w.next = filled(w.first, len(w.parent), noNode), filled(w.next, len(w.parent), noNode)
+	first, next := w.first, w.next
 	size := 0
-	for v, u := range w.parent {
+	for v, u := range slices.Backward(w.parent) {
 		if u != outside {
 			size++
 		}
 		if u >= 0 {
-			below[u] = append(below[u], int32(v))
+			first[u], next[v] = int32(v), first[u]
 		}
 	}
 	t := &Tree{Nodes: make([]TreeNode, 0, size), Cost: w.cost, Metric: w.metric}
@@ -246,15 +285,20 @@ func (w *treeWork) tree() *Tree {
 		at := len(t.Nodes)
 		node := TreeNode{Node: s.Nodes[v], Parent: parent, Leaf: w.leaf[v]}
 		if parent >= 0 {
-			node.Branch = make([]*Link, len(w.branch[v]))
+			n := len(w.branch[v])
+			links := make([]*Link, 2*n)
+			node.Branch, node.Back = links[:n:n], links[n:]
 			for i, l := range w.branch[v] {
-				node.Branch[i] = s.Links[l]
+				node.Branch[i], node.Back[i] = s.Links[l], s.Links[w.g.reverse[l]]
 			}
 			node.Distance = t.Nodes[parent].Distance + w.costOf(w.branch[v])
 			t.Nodes[parent].Children = append(t.Nodes[parent].Children, at)
 		}
+		if n := w.children[v]; n > 0 {
+			node.Children = make([]int, 0, n)
+		}
 		t.Nodes = append(t.Nodes, node)
-		for _, child := range below[v] {
+		for child := first[v]; child != noNode; child = next[child] {
 			add(child, at)
 		}
 	}

@@ -37,6 +37,14 @@ func describe(t *Tree) string {
 	return of(0)
 }
 
+// ofNodes returns what a function returns for the nodes of a graph, by place.
+func ofNodes[T any](g *Graph, of func(NodeID) T) (out []T) {
+	for _, n := range g.snapshot.Nodes {
+		out = append(out, of(n.ID))
+	}
+	return out
+}
+
 // checkTree fails unless a tree is what its request asks for, whatever made it.
 func checkTree(t failer, g *Graph, req TreeRequest, tree *Tree) {
 	t.Helper()
@@ -50,11 +58,12 @@ func checkTree(t failer, g *Graph, req TreeRequest, tree *Tree) {
 			t.Fatalf("%s is twice in %s", n.Node.ID, describe(tree))
 		}
 		seen[n.Node.ID] = true
-		if req.Replicates != nil && !req.Replicates(n.Node) {
+		place := g.snapshot.NodePlace(n.Node.ID)
+		if req.Replicates != nil && !req.Replicates[place] {
 			t.Fatalf("%s cannot replicate", n.Node.ID)
 		}
-		if req.Branches != nil && len(n.Children) > req.Branches(n.Node) {
-			t.Fatalf("%s has %d branches of %d", n.Node.ID, len(n.Children), req.Branches(n.Node))
+		if req.Branches != nil && len(n.Children) > int(req.Branches[place]) {
+			t.Fatalf("%s has %d branches of %d", n.Node.ID, len(n.Children), req.Branches[place])
 		}
 		for _, c := range n.Children {
 			if tree.Nodes[c].Parent != i {
@@ -77,6 +86,9 @@ func checkTree(t failer, g *Graph, req TreeRequest, tree *Tree) {
 		for k, l := range n.Branch {
 			if l.Local != at || g.Reverse(l) == nil {
 				t.Fatalf("the branch to %s breaks at %s", n.Node.ID, at)
+			}
+			if n.Back[k] != g.Reverse(l) {
+				t.Fatalf("the way back from %s is not that of the branch at %s", n.Node.ID, at)
 			}
 			at = l.Remote
 			cost += uint64(g.Cost(l, req.Metric))
@@ -139,27 +151,27 @@ func TestTreeLeaves(t *testing.T) {
 		{name: "twice the same", req: TreeRequest{Root: "n6", Leaves: []NodeID{"n1", "n1"}}, want: "n6(n4(n1*))"},
 		{name: "a leaf on the way", req: TreeRequest{Root: "n6", Leaves: []NodeID{"n1", "n4"}}, want: "n6(n4*(n1*))"},
 		{name: "crossing a router", req: TreeRequest{Root: "n6", Leaves: []NodeID{"n1", "n3"},
-			Replicates: func(n *Node) bool { return n.ID != "n4" }}, want: "n6(n4~n1* n5(n3*))"},
+			Replicates: ofNodes(g, func(id NodeID) bool { return id != "n4" })}, want: "n6(n4~n1* n5(n3*))"},
 		{name: "no branch left at a transit node", req: TreeRequest{Root: "n6", Leaves: []NodeID{"n1", "n2"},
-			Branches: func(n *Node) int {
-				if n.ID == "n4" {
+			Branches: ofNodes(g, func(id NodeID) int32 {
+				if id == "n4" {
 					return 1
 				}
 				return 2
-			}}, want: "n6(n4(n1*) n5(n2*))"},
+			})}, want: "n6(n4(n1*) n5(n2*))"},
 		{name: "crossing a node without any branch", req: TreeRequest{Root: "n6", Leaves: []NodeID{"n1"},
-			Branches: func(n *Node) int {
-				if n.ID == "n4" {
+			Branches: ofNodes(g, func(id NodeID) int32 {
+				if id == "n4" {
 					return 0
 				}
 				return 2
-			}}, want: "n6(n4~n1*)"},
+			})}, want: "n6(n4~n1*)"},
 		{name: "unknown leaf", req: TreeRequest{Root: "n6", Leaves: []NodeID{"n9"}}, is: ErrUnknownNode},
 		{name: "unknown root", req: TreeRequest{Root: "n9"}, is: ErrUnknownNode},
 		{name: "leaf cannot replicate", req: TreeRequest{Root: "n6", Leaves: []NodeID{"n1"},
-			Replicates: func(n *Node) bool { return n.ID != "n1" }}, is: ErrNotReplicator},
+			Replicates: ofNodes(g, func(id NodeID) bool { return id != "n1" })}, is: ErrNotReplicator},
 		{name: "no branch at all", req: TreeRequest{Root: "n6", Leaves: []NodeID{"n1"},
-			Branches: func(*Node) int { return 0 }}, is: ErrBranchLimit},
+			Branches: ofNodes(g, func(NodeID) int32 { return 0 })}, is: ErrBranchLimit},
 	} {
 		for _, objective := range []Objective{ShortestPaths, LeastCost} {
 			req := c.req
@@ -213,11 +225,11 @@ func randomRequest(t *rapid.T, s *Snapshot) TreeRequest {
 	}
 	if rapid.Bool().Draw(t, "routers") {
 		routers := some("router", 4)
-		req.Replicates = func(n *Node) bool { return !routers[n.ID] || leaves[n.ID] || n.ID == req.Root }
+		req.Replicates = ofNodes(s.Graph(), func(id NodeID) bool { return !routers[id] || leaves[id] || id == req.Root })
 	}
 	if rapid.Bool().Draw(t, "limits") {
-		limit := rapid.IntRange(1, 4).Draw(t, "limit")
-		req.Branches = func(*Node) int { return limit }
+		limit := rapid.Int32Range(1, 4).Draw(t, "limit")
+		req.Branches = ofNodes(s.Graph(), func(NodeID) int32 { return limit })
 	}
 	return req
 }
@@ -436,7 +448,7 @@ func plan(t testing.TB, g *Graph, edges []NodeID, groups, receivers int, objecti
 	for i := range groups {
 		perm := rng.Perm(len(edges))
 		req := TreeRequest{Root: edges[perm[0]], Key: KeyOf(fmt.Sprintf("group-%d", i)), Objective: objective,
-			Branches: func(*Node) int { return 32 }}
+			Branches: ofNodes(g, func(NodeID) int32 { return 32 })}
 		for _, e := range perm[1 : receivers+1] {
 			req.Leaves = append(req.Leaves, edges[e])
 		}

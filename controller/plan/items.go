@@ -137,7 +137,10 @@ func (p *Placement) Items(sw string) []Item {
 	if n == nil {
 		return nil
 	}
-	w := itemWork{p: p, n: n, group: entry.Uint(uint64(p.Group)), out: make([]Item, 0, 6+3*len(n.Branches))}
+	w := itemWork{
+		p: p, n: n, group: entry.Uint(uint64(p.Group)), epoch: psn(p.Epoch), out: make([]Item, 0, 6+2*len(n.Branches)),
+		params: make(slab[entry.Param], 0, 18+7*len(n.Branches)), matches: make(slab[entry.Match], 0, 4+5*len(n.Branches)),
+	}
 	w.responses()
 	w.copies()
 	w.start()
@@ -145,18 +148,39 @@ func (p *Placement) Items(sw string) []Item {
 }
 
 type itemWork struct {
-	p     *Placement
-	n     *PlacedNode
-	group entry.Value
-	out   []Item
+	p       *Placement
+	n       *PlacedNode
+	group   entry.Value
+	epoch   entry.Value
+	out     []Item
+	params  slab[entry.Param]
+	matches slab[entry.Match]
+}
+
+// A slab holds the small slices of many entities in few allocations.
+type slab[T any] []T
+
+// keep returns a copy of values that nothing else changes.
+func (s *slab[T]) keep(values []T) []T {
+	at := len(*s)
+	*s = append(*s, values...)
+	return (*s)[at:len(*s):len(*s)]
 }
 
 func (w *itemWork) add(c Class, e entry.Entity) { w.out = append(w.out, Item{e, c}) }
 
-func (w *itemWork) byGroup(table string, a entry.Action, match ...entry.Match) entry.Entity {
-	all := make([]entry.Match, 0, len(match)+1)
-	return entry.In(table, a, append(append(all, match...), entry.Exact("group", w.group))...)
+// in adds an entry of a table. Matches are in order of their fields.
+func (w *itemWork) in(c Class, table string, a entry.Action, match ...entry.Match) {
+	w.add(c, entry.In(table, a, w.matches.keep(match)...))
 }
+
+// do returns an action.
+func (w *itemWork) do(name string, params ...entry.Param) entry.Action {
+	return entry.Do(name, w.params.keep(params)...)
+}
+
+// ofGroup matches the group.
+func (w *itemWork) ofGroup() entry.Match { return entry.Exact("group", w.group) }
 
 func micros(d time.Duration) entry.Value { return entry.Uint(uint64(d / time.Microsecond)) }
 
@@ -167,7 +191,7 @@ func addr(name string, a netip.Addr) entry.Param { return entry.With(name, entry
 // responses emits who may answer and where the answers go.
 func (w *itemWork) responses() {
 	p, n := w.p, w.n
-	w.add(Data, entry.In(p4.TableMtProxy, entry.Do(p4.ActionSetGroup, entry.With("group", w.group)), entry.Exact("dst_addr", entry.Addr(p.Proxy))))
+	w.in(Data, p4.TableMtProxy, w.do(p4.ActionSetGroup, entry.With("group", w.group)), entry.Exact("dst_addr", entry.Addr(p.Proxy)))
 	for i := range n.Branches {
 		b := &n.Branches[i]
 		from, receiver, offset := netip.Addr{}, b.Receiver != nil, uint32(0)
@@ -176,39 +200,39 @@ func (w *itemWork) responses() {
 		} else {
 			from = p.Nodes[b.Child].Address
 		}
-		act := entry.Do(p4.ActionSetBranch, entry.With("branch", entry.Uint(uint64(b.Index))), entry.With("epoch", psn(p.Epoch)),
-			entry.With("receiver", entry.Bool(receiver)), entry.With("msn_offset", psn(offset)))
+		act := w.do(p4.ActionSetBranch, entry.With("branch", entry.Uint(uint64(b.Index))), entry.With("epoch", w.epoch),
+			entry.With("msn_offset", psn(offset)), entry.With("receiver", entry.Bool(receiver)))
+		source := entry.Exact("src_addr", entry.Addr(from))
 		for _, in := range b.Ingress {
-			w.add(Response, w.byGroup(p4.TableMtBranch, act, entry.Exact("port", port(in)), entry.Exact("src_addr", entry.Addr(from))))
+			w.in(Response, p4.TableMtBranch, act, w.ofGroup(), entry.Exact("port", port(in)), source)
 		}
 	}
-	w.add(Response, w.byGroup(p4.TableMtUpstream, w.upstream()))
-	w.add(Response, w.byGroup(p4.TableMtGroup, entry.Do(p4.ActionSetGroupState,
-		entry.With("epoch", psn(p.Epoch)), entry.With("designated_qpn", psn(p.DesignatedQPN)), entry.With("live_mask", psn(n.LiveMask())),
-		entry.With("nack_holdoff", micros(p.NackHoldoff)), entry.With("cnp_window", micros(p.CNPWindow)), entry.With("cnp_limit", psn(p.CNPLimit)),
-		entry.With("upstream_port", port(n.UpstreamPort)), entry.With("cnp_session", port(n.UpstreamPort+1)))))
+	w.in(Response, p4.TableMtUpstream, w.upstream(), w.ofGroup())
+	w.in(Response, p4.TableMtGroup, w.do(p4.ActionSetGroupState,
+		entry.With("cnp_limit", psn(p.CNPLimit)), entry.With("cnp_session", port(n.UpstreamPort+1)), entry.With("cnp_window", micros(p.CNPWindow)),
+		entry.With("designated_qpn", psn(p.DesignatedQPN)), entry.With("epoch", w.epoch), entry.With("live_mask", psn(n.LiveMask())),
+		entry.With("nack_holdoff", micros(p.NackHoldoff)), entry.With("upstream_port", port(n.UpstreamPort))), w.ofGroup())
 }
 
 func (w *itemWork) upstream() entry.Action {
 	p, n := w.p, w.n
 	neighbor := entry.With("neighbor", entry.Uint(uint64(n.UpstreamNeighbor)))
 	if n.Parent < 0 {
-		return entry.Do(p4.ActionToSource, addr("proxy", p.Proxy), addr("address", p.Source.Address), entry.With("qpn", psn(p.Source.QPN)), neighbor)
+		return w.do(p4.ActionToSource, addr("address", p.Source.Address), neighbor, addr("proxy", p.Proxy), entry.With("qpn", psn(p.Source.QPN)))
 	}
-	params := []entry.Param{
-		addr("proxy", p.Proxy), addr("node_address", n.Address), entry.With("epoch", psn(p.Epoch)), entry.With("designated_qpn", psn(p.DesignatedQPN)), neighbor,
-	}
+	qpn, epoch := entry.With("designated_qpn", psn(p.DesignatedQPN)), entry.With("epoch", w.epoch)
+	address, proxy := addr("node_address", n.Address), addr("proxy", p.Proxy)
 	if n.ParentSID.IsValid() {
-		return entry.Do(p4.ActionToParentEncaps, append(params, addr("sid", n.ParentSID))...)
+		return w.do(p4.ActionToParentEncaps, qpn, epoch, neighbor, address, proxy, addr("sid", n.ParentSID))
 	}
-	return entry.Do(p4.ActionToParent, params...)
+	return w.do(p4.ActionToParent, qpn, epoch, neighbor, address, proxy)
 }
 
 // copies emits what becomes of a packet of the tree.
 func (w *itemWork) copies() {
 	p, n := w.p, w.n
 	replica := func(instance uint32, a entry.Action) {
-		w.add(Data, w.byGroup(p4.TableMtReplica, a, entry.Exact("rid", entry.Uint(uint64(instance)))))
+		w.in(Data, p4.TableMtReplica, a, w.ofGroup(), entry.Exact("rid", entry.Uint(uint64(instance))))
 	}
 	rewrite := entry.With("proxy_source", entry.Bool(p.RewriteSource))
 	var tree, local []entry.Replica
@@ -217,34 +241,34 @@ func (w *itemWork) copies() {
 		instance := p.instance(b)
 		if b.Receiver == nil {
 			tree = append(tree, entry.Replica{Port: b.Port, Instance: instance})
-			replica(instance, entry.Do(p4.ActionToChild, addr("sid", p.Nodes[b.Child].SID), entry.With("neighbor", entry.Uint(uint64(b.Neighbor)))))
+			replica(instance, w.do(p4.ActionToChild, entry.With("neighbor", entry.Uint(uint64(b.Neighbor))), addr("sid", p.Nodes[b.Child].SID)))
 			continue
 		}
 		r := b.Receiver
 		local = append(local, entry.Replica{Port: p4.RecirculationPort, Instance: instance})
-		to := []entry.Param{addr("receiver", r.Address), entry.With("receiver_qpn", psn(r.QPN)), rewrite}
+		to, qpn := addr("receiver", r.Address), entry.With("receiver_qpn", psn(r.QPN))
 		if r.VA != nil {
-			replica(instance, entry.Do(p4.ActionToReceiverReth, append(to,
-				entry.With("va_offset", entry.Uint(*r.VA-p.BaseVA)), entry.With("rkey", psn(r.RKey)))...))
+			replica(instance, w.do(p4.ActionToReceiverReth, rewrite, to, qpn,
+				entry.With("rkey", psn(r.RKey)), entry.With("va_offset", entry.Uint(*r.VA-p.BaseVA))))
 		} else {
-			replica(instance, entry.Do(p4.ActionToReceiver, to...))
+			replica(instance, w.do(p4.ActionToReceiver, rewrite, to, qpn))
 		}
 		if p.Mode == api.Inband {
-			w.add(Data, w.byGroup(p4.TableMtTlvReceiver, entry.Do(p4.ActionAllowTlvReceiver, rewrite), entry.Exact("address", entry.Addr(r.Address))))
+			w.in(Data, p4.TableMtTlvReceiver, w.do(p4.ActionAllowTlvReceiver, rewrite), entry.Exact("address", entry.Addr(r.Address)), w.ofGroup())
 		}
 	}
 	switch {
 	case len(local) == 0:
 	case p.Mode == api.Inband:
 		tree = append(tree, entry.Replica{Port: p4.RecirculationPort, Instance: p4.RidTlv})
-		replica(p4.RidTlv, entry.Do(p4.ActionToTlvReceivers, entry.With("fallback", entry.Uint(1))))
+		replica(p4.RidTlv, w.do(p4.ActionToTlvReceivers, entry.With("fallback", entry.Uint(1))))
 		w.add(Data, entry.Copies(p.localGroup(), local...))
 	default:
 		tree = append(tree, local...)
 	}
 	w.add(Data, entry.Copies(p.treeGroup(), tree...))
 	if n.Parent >= 0 {
-		w.add(Data, w.sid())
+		w.sid(Data)
 	}
 }
 
@@ -256,15 +280,17 @@ func (p *Placement) outerSource() netip.Addr {
 	return p.Nodes[0].Address
 }
 
-// sid returns the node's SID, which takes packets of the tree's own source alone.
-func (w *itemWork) sid() entry.Entity {
-	group := entry.With("mcast_group", entry.Uint(uint64(w.p.treeGroup())))
+// sid emits the node's SID, which takes packets of the tree's own source alone.
+func (w *itemWork) sid(c Class) {
+	group, copies := entry.With("group", w.group), entry.With("mcast_group", entry.Uint(uint64(w.p.treeGroup())))
 	source := addr("source", w.p.outerSource())
-	act := entry.Do(p4.ActionEndMt, entry.With("group", w.group), group, source)
+	var act entry.Action
 	if w.n.HasChildren() {
-		act = entry.Do(p4.ActionEndReplicate, entry.With("group", w.group), group, entry.With("has_local", entry.Bool(w.n.HasReceivers())), source)
+		act = w.do(p4.ActionEndReplicate, group, entry.With("has_local", entry.Bool(w.n.HasReceivers())), copies, source)
+	} else {
+		act = w.do(p4.ActionEndMt, group, copies, source)
 	}
-	return entry.In(p4.TableLocalSid, act, prefix("dst_addr", host(w.n.SID)))
+	w.in(c, p4.TableLocalSid, act, prefix("dst_addr", host(w.n.SID)))
 }
 
 // start emits what leads packets into the tree, and who may send them.
@@ -273,15 +299,15 @@ func (w *itemWork) start() {
 	if n.Parent >= 0 {
 		return
 	}
-	act := entry.Do(p4.ActionMtEncapsReplicate, addr("outer_source", n.Address), addr("sid", n.SID),
-		entry.With("mcast_group", entry.Uint(uint64(p.treeGroup()))), entry.With("has_local", entry.Bool(n.HasReceivers())))
+	act := w.do(p4.ActionMtEncapsReplicate, entry.With("has_local", entry.Bool(n.HasReceivers())),
+		entry.With("mcast_group", entry.Uint(uint64(p.treeGroup()))), addr("outer_source", n.Address), addr("sid", n.SID))
 	if p.Mode == api.Inband {
-		w.add(Start, w.sid())
-		act = entry.Do(p4.ActionMtInband)
+		w.sid(Start)
+		act = w.do(p4.ActionMtInband)
 	}
 	ports := slices.Clone(p.Source.Ports)
 	slices.Sort(ports)
 	for _, in := range slices.Compact(ports) {
-		w.add(Start, w.byGroup(p4.TableMtSource, act, entry.Exact("port", port(in)), entry.Exact("src_addr", entry.Addr(p.Source.Address))))
+		w.in(Start, p4.TableMtSource, act, w.ofGroup(), entry.Exact("port", port(in)), entry.Exact("src_addr", entry.Addr(p.Source.Address)))
 	}
 }

@@ -23,13 +23,22 @@ type Network struct {
 	switches map[string]*inventory.Switch
 	nodes    map[string]*topology.Node // by switch
 	names    map[topology.NodeID]string
-	hosts    map[netip.Addr]*inventory.Host
+	hosts    map[netip.Addr]*located
 	hostsOf  map[string][]attached // by switch, ordered by name
 	trees    *routeTrees
-	// replicators can be part of a tree.
-	replicators map[*topology.Node]bool
+	// replicators says which nodes can be part of a tree, by place in the snapshot.
+	replicators []bool
 	edges       Edges
 	sids        []netip.Prefix // that hold SIDs
+}
+
+// located is a host with the first of its switches, where groups reach it.
+type located struct {
+	*inventory.Host
+	sw      *inventory.Switch // nil: not in the inventory
+	node    *topology.Node    // nil: the topology lacks the switch
+	way     hop
+	ingress []uint32 // ports that it may answer on, ascending
 }
 
 // attached is a host at a switch.
@@ -48,7 +57,7 @@ func NewNetwork(snap *topology.Snapshot, inv *inventory.Inventory) *Network {
 		switches: make(map[string]*inventory.Switch, len(inv.Switches)),
 		nodes:    make(map[string]*topology.Node, len(inv.Switches)),
 		names:    make(map[topology.NodeID]string, len(inv.Switches)),
-		hosts:    make(map[netip.Addr]*inventory.Host, len(inv.Hosts)),
+		hosts:    make(map[netip.Addr]*located, len(inv.Hosts)),
 		hostsOf:  make(map[string][]attached),
 		sids:     sidPrefixes(snap),
 		trees:    new(routeTrees),
@@ -61,7 +70,9 @@ func NewNetwork(snap *topology.Snapshot, inv *inventory.Inventory) *Network {
 	}
 	for i := range inv.Hosts {
 		h := &inv.Hosts[i]
-		n.hosts[h.Address] = h
+		ingress := slices.Clone(h.AllPorts())
+		slices.Sort(ingress)
+		n.hosts[h.Address] = &located{Host: h, sw: n.switches[h.Switch], node: n.nodes[h.Switch], ingress: slices.Compact(ingress)}
 		for j, at := range h.Attachments() {
 			ports := []uint32{at.Port}
 			if j == 0 {
@@ -70,13 +81,16 @@ func NewNetwork(snap *topology.Snapshot, inv *inventory.Inventory) *Network {
 			n.hostsOf[at.Switch] = append(n.hostsOf[at.Switch], attached{Host: h, mac: packet.MAC(at.MAC), ports: ports})
 		}
 	}
-	for _, hosts := range n.hostsOf {
+	for sw, hosts := range n.hostsOf {
 		slices.SortFunc(hosts, func(a, b attached) int { return cmp.Compare(a.Name, b.Name) })
 		behind := make(map[uint32]uint16)
 		for i := range hosts {
 			p := hosts[i].ports[0]
 			behind[p]++
 			hosts[i].way = hop{port: p, neighbor: behind[p]<<9 | uint16(p)}
+			if h := n.hosts[hosts[i].Address]; h.Host == hosts[i].Host && h.Switch == sw {
+				h.way = hosts[i].way
+			}
 		}
 	}
 	n.replicators = n.findReplicators()
@@ -179,9 +193,17 @@ type hop struct {
 // hop returns the way out by a link of a switch; ok is false when the port is
 // unknown or the neighbor's MAC is.
 func (n *Network) hop(sw *inventory.Switch, l *topology.Link) (hop, bool) {
-	port := sw.Port(l.LocalID, l.LocalPort)
 	remote, known := n.names[l.Remote]
-	if !known || port == 0 || port > p4.MaxLinkPort || n.switches[remote].MAC.IsZero() {
+	if !known {
+		return hop{}, false
+	}
+	return hopTo(sw, l, n.switches[remote])
+}
+
+// hopTo is [Network.hop] for a link to a switch that is known.
+func hopTo(sw *inventory.Switch, l *topology.Link, remote *inventory.Switch) (hop, bool) {
+	port := sw.Port(l.LocalID, l.LocalPort)
+	if port == 0 || port > p4.MaxLinkPort || remote.MAC.IsZero() {
 		return hop{}, false
 	}
 	return hop{port: port, neighbor: uint16(port)}, true
@@ -206,12 +228,6 @@ func (n *Network) hopsBy(sw *inventory.Switch, links []*topology.Link) []hop {
 		}
 	}
 	return sortHops(out)
-}
-
-// hostHop returns the way from a switch to a host behind it.
-func (n *Network) hostHop(sw string, h *inventory.Host) hop {
-	i := slices.IndexFunc(n.hostsOf[sw], func(a attached) bool { return a.Host == h })
-	return n.hostsOf[sw][i].way
 }
 
 // fabricPorts returns the ports of a switch that lead to neighbors, ascending. A

@@ -64,7 +64,7 @@ type placeWork struct {
 	r *Request
 
 	root      *inventory.Switch
-	source    *inventory.Host
+	source    *located
 	receivers map[string][]int // by switch: places in Spec.Receivers
 	leaves    []string         // switches of receivers, in order of the spec
 
@@ -78,6 +78,7 @@ type skeleton struct {
 	node   *topology.Node
 	parent int
 	links  []*topology.Link
+	back   *topology.Link // the other direction of the only link
 }
 
 func notPlannable(field, value, format string, args ...any) *api.Error {
@@ -86,52 +87,49 @@ func notPlannable(field, value, format string, args ...any) *api.Error {
 	}}}
 }
 
-// attach returns the switch that a host is behind, if it can be part of a tree.
-func (w *placeWork) attach(field func() string, a netip.Addr) (*inventory.Host, *inventory.Switch, error) {
+// attach returns the host with an address, if its switch can be part of a tree.
+func (w *placeWork) attach(field func() string, a netip.Addr) (*located, error) {
 	h := w.n.hosts[a]
-	if h == nil {
-		return nil, nil, notPlannable(field(), a.String(), "the address of a host of the inventory")
-	}
-	sw := w.n.switches[h.Switch]
-	node := w.n.nodes[h.Switch]
 	switch {
-	case sw == nil || !sw.Managed():
-		return nil, nil, notPlannable(field(), a.String(), "a host behind a switch that the controller programs; %s is behind %q", h.Name, h.Switch)
-	case node == nil:
-		return nil, nil, &api.Error{Code: api.CodeUnreachable, Fields: []api.FieldError{{
+	case h == nil:
+		return nil, notPlannable(field(), a.String(), "the address of a host of the inventory")
+	case h.sw == nil || !h.sw.Managed():
+		return nil, notPlannable(field(), a.String(), "a host behind a switch that the controller programs; %s is behind %q", h.Name, h.Switch)
+	case h.node == nil:
+		return nil, &api.Error{Code: api.CodeUnreachable, Fields: []api.FieldError{{
 			Field: field(), Code: api.CodeUnreachable, Value: a.String(),
 			Want: fmt.Sprintf("a host that can be reached; the topology does not have %s, which %s is behind", h.Switch, h.Name),
 		}}}
-	case !w.replicates(node):
-		return nil, nil, notPlannable(field(), a.String(), "a host behind a switch with an IPv6 loopback and an SRv6 locator; %s, which %s is behind, lacks one", h.Switch, h.Name)
+	case !w.replicates(h.node):
+		return nil, notPlannable(field(), a.String(), "a host behind a switch with an IPv6 loopback and an SRv6 locator; %s, which %s is behind, lacks one", h.Switch, h.Name)
 	}
-	return h, sw, nil
+	return h, nil
 }
 
-// findReplicators returns the nodes that can be part of a tree.
-func (n *Network) findReplicators() map[*topology.Node]bool {
-	out := make(map[*topology.Node]bool, len(n.nodes))
+// findReplicators returns which nodes can be part of a tree, by place in the
+// snapshot.
+func (n *Network) findReplicators() []bool {
+	out := make([]bool, len(n.Snapshot.Nodes))
 	for name, node := range n.nodes {
 		_, located := locatorOf(node)
-		if located && n.switches[name].Managed() && node.Loopback.IsValid() && !node.Pseudonode {
-			out[node] = true
-		}
+		out[n.Snapshot.NodePlace(node.ID)] = located && n.switches[name].Managed() && node.Loopback.IsValid() && !node.Pseudonode
 	}
 	return out
 }
 
 // replicates reports whether a node can be part of a tree.
 func (w *placeWork) replicates(node *topology.Node) bool {
-	return w.n.replicators[node]
+	return w.n.replicators[w.n.Snapshot.NodePlace(node.ID)]
 }
 
 // edges finds the switches of the source and of the receivers.
 func (w *placeWork) edges() error {
 	spec := w.r.Spec
 	var err error
-	if w.source, w.root, err = w.attach(func() string { return "spec.source.address" }, spec.Source.Address); err != nil {
+	if w.source, err = w.attach(func() string { return "spec.source.address" }, spec.Source.Address); err != nil {
 		return err
 	}
+	w.root = w.source.sw
 	w.receivers = make(map[string][]int, len(spec.Receivers))
 	var fields []api.FieldError
 	for i := range spec.Receivers {
@@ -140,20 +138,21 @@ func (w *placeWork) edges() error {
 			continue
 		}
 		field := func() string { return fmt.Sprintf("spec.receivers[%d].address", i) }
-		_, sw, err := w.attach(field, a)
+		h, err := w.attach(field, a)
 		var refused *api.Error
 		if errors.As(err, &refused) {
 			fields = append(fields, refused.Fields...)
 			continue
 		}
-		if len(w.receivers[sw.Name]) == 0 {
-			w.leaves = append(w.leaves, sw.Name)
+		here := append(w.receivers[h.Switch], i)
+		if len(here) == 1 {
+			w.leaves = append(w.leaves, h.Switch)
 		}
-		w.receivers[sw.Name] = append(w.receivers[sw.Name], i)
-		if most := w.n.Inventory.Limits.ReceiversPerEdge; len(w.receivers[sw.Name]) == most+1 {
+		w.receivers[h.Switch] = here
+		if most := w.n.Inventory.Limits.ReceiversPerEdge; len(here) == most+1 {
 			fields = append(fields, api.FieldError{
 				Field: field(), Code: api.CodeLimit, Value: a.String(), Limit: api.Limit(most),
-				Want: fmt.Sprintf("at most %d receivers of a group behind one switch; %s has more", most, sw.Name),
+				Want: fmt.Sprintf("at most %d receivers of a group behind one switch; %s has more", most, h.Switch),
 			})
 		}
 	}
@@ -179,13 +178,16 @@ func (w *placeWork) srh() []api.FieldError {
 	}}
 }
 
-// usable reports whether a link of the present topology can carry a branch.
-func (w *placeWork) usable(id topology.LinkID) *topology.Link {
-	l := w.n.Snapshot.Link(id)
-	if l == nil || w.n.graph.Reverse(l) == nil || w.n.Snapshot.Node(l.Local) == nil || w.n.Snapshot.Node(l.Remote) == nil {
-		return nil
+// usable returns a link of the present topology and its other direction, or nil
+// where the link cannot carry a branch.
+func (w *placeWork) usable(id topology.LinkID) (l, back *topology.Link) {
+	if l = w.n.Snapshot.Link(id); l == nil || w.n.Snapshot.Node(l.Local) == nil || w.n.Snapshot.Node(l.Remote) == nil {
+		return nil, nil
 	}
-	return l
+	if back = w.n.graph.Reverse(l); back == nil {
+		return nil, nil
+	}
+	return l, back
 }
 
 // reuse takes over the previous tree, without what is no longer needed, if it
@@ -226,11 +228,11 @@ func (w *placeWork) reuse() bool {
 			s.parent = place[old.Parent]
 			children[s.parent]++
 			for _, id := range old.Links {
-				l := w.usable(id)
+				l, back := w.usable(id)
 				if l == nil {
 					return false
 				}
-				s.links = append(s.links, l)
+				s.links, s.back = append(s.links, l), back
 			}
 			if s.links[0].Local != tree[s.parent].node.ID || s.links[len(s.links)-1].Remote != s.node.ID {
 				return false
@@ -260,16 +262,16 @@ func metric(o api.Objective) (topology.Metric, topology.Objective) {
 func (w *placeWork) compute() error {
 	n := w.n
 	m, objective := metric(w.r.Spec.Objective)
-	leaves := make([]topology.NodeID, len(w.leaves))
-	local := make(map[*topology.Node]int, len(w.leaves)) // receivers
-	for i, sw := range w.leaves {
-		leaves[i], local[n.nodes[sw]] = n.nodes[sw].ID, len(w.receivers[sw])
-	}
 	most := n.Inventory.Limits.Branches
+	branches := slices.Repeat([]int32{int32(most)}, len(n.Snapshot.Nodes))
+	leaves := make([]topology.NodeID, len(w.leaves))
+	for i, sw := range w.leaves {
+		leaves[i] = n.nodes[sw].ID
+		branches[n.Snapshot.NodePlace(leaves[i])] -= int32(len(w.receivers[sw]))
+	}
 	tree, err := n.graph.Tree(topology.TreeRequest{
 		Root: n.nodes[w.root.Name].ID, Leaves: leaves, Metric: m, Objective: objective, Key: topology.KeyOf(w.r.Name),
-		Replicates: w.replicates,
-		Branches:   func(node *topology.Node) int { return most - local[node] },
+		Replicates: n.replicators, Branches: branches,
 	})
 	if err != nil {
 		return w.treeError(err, m)
@@ -279,6 +281,9 @@ func (w *placeWork) compute() error {
 	for i, t := range tree.Nodes {
 		name := n.names[t.Node.ID]
 		w.tree[i] = skeleton{sw: n.switches[name], node: t.Node, parent: t.Parent, links: t.Branch}
+		if len(t.Back) == 1 {
+			w.tree[i].back = t.Back[0]
+		}
 	}
 	if r := &tree.Nodes[0]; len(r.Children)+len(w.receivers[w.root.Name]) > most {
 		return w.treeError(fmt.Errorf("%w: %s", topology.ErrBranchLimit, w.root.Name), m)
@@ -321,7 +326,7 @@ func (w *placeWork) treeError(err error, m topology.Metric) error {
 // build fills the tree in.
 func (w *placeWork) build(epoch uint32, turn uint8) (*Placement, error) {
 	spec := w.r.Spec
-	way := w.n.hostHop(w.source.Switch, w.source)
+	way := w.source.way
 	p := &Placement{
 		Group: w.r.Group, Turn: turn, Epoch: epoch,
 		Proxy: spec.ProxyAddress, DesignatedQPN: spec.DesignatedQPN, InitialPSN: spec.InitialPSN, Mode: spec.Mode, Objective: spec.Objective,
@@ -369,12 +374,13 @@ func (w *placeWork) connect(p *Placement, at int) (PlacedBranch, error) {
 	s := &w.tree[at]
 	node, up := &p.Nodes[at], &w.tree[s.parent]
 	b := PlacedBranch{Child: at}
-	for _, l := range s.links {
-		node.Links = append(node.Links, l.ID)
+	node.Links = make([]topology.LinkID, len(s.links))
+	for i, l := range s.links {
+		node.Links[i] = l.ID
 	}
 	if len(s.links) == 1 {
-		down, ok1 := w.n.hop(up.sw, s.links[0])
-		back, ok2 := w.n.hop(s.sw, w.n.graph.Reverse(s.links[0]))
+		down, ok1 := hopTo(up.sw, s.links[0], s.sw)
+		back, ok2 := hopTo(s.sw, s.back, up.sw)
 		if !ok1 || !ok2 {
 			return b, &api.Error{Code: api.CodeNotPlannable, Message: fmt.Sprintf("link %s between %s and %s has no known port or MAC", s.links[0].ID, up.sw.Name, s.sw.Name)}
 		}
@@ -417,15 +423,12 @@ func (w *placeWork) routed(from, to *skeleton) (hop, error) {
 
 func (w *placeWork) receiver(r *api.Receiver) PlacedBranch {
 	h := w.n.hosts[r.Address]
-	way := w.n.hostHop(h.Switch, h)
-	ports := slices.Clone(h.AllPorts())
-	slices.Sort(ports)
 	placed := &PlacedReceiver{Address: r.Address, QPN: r.QPN, StartPSN: r.Start(w.r.Spec.InitialPSN), StartMSN: r.StartMSN}
 	if r.VA != nil {
 		va := *r.VA
 		placed.VA, placed.RKey = &va, *r.RKey
 	}
-	return PlacedBranch{Receiver: placed, Port: way.port, Neighbor: way.neighbor, Ingress: slices.Compact(ports)}
+	return PlacedBranch{Receiver: placed, Port: h.way.port, Neighbor: h.way.neighbor, Ingress: h.ingress}
 }
 
 // number gives every branch of a node its index: the one it had, or else the

@@ -149,10 +149,10 @@ type Table struct {
 	Match    []Match // ordered by field
 	Priority int32
 	Default  bool
+	Const    bool // only from a read: the program made it, and no write changes it; not compared
 	Action   Action
 	Member   uint32 // member of the table's action profile
 	Group    uint32 // group of the table's action selector
-	Const    bool   // only from a read: the program made it, and no write changes it; not compared
 }
 
 // In returns an entry of a table with its matches in any order. Matches with

@@ -49,7 +49,13 @@ func Bool(v bool) Value {
 }
 
 // Addr returns the Value of an IPv6 (or IPv4) address as one number.
-func Addr(a netip.Addr) Value { return ValueOf(a.AsSlice()) }
+func Addr(a netip.Addr) Value {
+	if !a.Is6() {
+		return ValueOf(a.AsSlice())
+	}
+	b := a.As16()
+	return ValueOf(b[:])
+}
 
 // MAC returns the Value of an Ethernet address.
 func MAC(m [6]byte) Value { return ValueOf(m[:]) }

@@ -85,7 +85,7 @@ func plans(argument string) error {
 
 	start, cpu := time.Now(), processorTime()
 	n := plan.NewNetwork(c.topology.Build(), &c.inventory)
-	desired := make(map[string][]plan.Item, len(c.inventory.Switches))
+	desired := make(map[string][][]plan.Item, len(c.inventory.Switches)) // by switch, and then by group
 	placements := make([]*plan.Placement, len(specs))
 	for g := range specs {
 		p, err := n.Place(plan.Request{Name: fmt.Sprintf("g%d", g), Group: uint16(g), Spec: &specs[g], Epoch: 1})
@@ -94,7 +94,7 @@ func plans(argument string) error {
 		}
 		placements[g] = p
 		for _, sw := range p.Switches() {
-			desired[sw] = append(desired[sw], p.Items(sw)...)
+			desired[sw] = append(desired[sw], p.Items(sw))
 		}
 	}
 	r.GroupSeconds, r.GroupCPUSeconds = time.Since(start).Seconds(), (processorTime() - cpu).Seconds()
@@ -106,8 +106,10 @@ func plans(argument string) error {
 			}
 		}
 	}
-	for _, items := range desired {
-		r.GroupEntries += len(items)
+	for _, groups := range desired {
+		for _, items := range groups {
+			r.GroupEntries += len(items)
+		}
 	}
 	if r.PeakBytes, err = peakBytes(); err != nil {
 		return err

@@ -153,7 +153,7 @@ func TestAdoptEarlyAndNever(t *testing.T) {
 	if w.put("a", specs[0]).Status.Index != 0 {
 		t.Error("a has another index")
 	}
-	if err := w.core.DeleteGroup("a", resource.Precondition{}); err != nil {
+	if err := w.core.Groups().Delete("a", resource.Precondition{}); err != nil {
 		t.Fatal(err)
 	}
 	w.run(100 * time.Millisecond)

@@ -260,7 +260,7 @@ func (w *world) same(what string, want, got map[entry.Key]entry.Entity) {
 
 func (w *world) put(name string, spec api.Spec) api.MulticastGroup {
 	w.t.Helper()
-	g, _, err := w.core.PutGroup(name, spec, resource.Precondition{})
+	g, _, err := w.core.Groups().Put(name, spec, resource.Precondition{})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -269,7 +269,7 @@ func (w *world) put(name string, spec api.Spec) api.MulticastGroup {
 
 func (w *world) group(name string) api.MulticastGroup {
 	w.t.Helper()
-	g, err := w.core.Group(name)
+	g, err := w.core.Groups().Get(name)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -342,10 +342,10 @@ func TestProgramFigure1(t *testing.T) {
 			t.Errorf("receiver %+v", r)
 		}
 	}
-	if err := w.core.DeleteGroup("g1", resource.Precondition{}); err != nil {
+	if err := w.core.Groups().Delete("g1", resource.Precondition{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.core.Group("g1"); !errors.Is(err, api.ErrNotFound) {
+	if _, err := w.core.Groups().Get("g1"); !errors.Is(err, api.ErrNotFound) {
 		t.Errorf("a deleted group: %v", err)
 	}
 	w.run(time.Second)

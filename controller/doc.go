@@ -11,11 +11,11 @@
 //	core.Tick(now)                         // first: the inputs below happen now
 //	core.SetTopology(snapshot)
 //	core.SwitchConnected("n6", contents)   // with all that was read back
-//	g, created, err := core.PutGroup("g1", spec, resource.Precondition{})
+//	g, created, err := core.Groups().Put("g1", spec, resource.Precondition{})
 //	for r := core.Ready(); !r.Empty(); r = core.Ready() {
-//		s.Apply(ctx, r.Saves)       // before the works
-//		for _, w := range r.Works {
-//			core.Done(carryOut(w))         // now or later, in any order
+//		s.Apply(ctx, r.Saves)              // before the tasks
+//		for _, t := range r.Tasks {
+//			core.Done(carryOut(t))         // now or later, in any order
 //		}
 //	}
 //	next, ok := core.Next()                // Tick again then, if not before

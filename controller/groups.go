@@ -8,8 +8,8 @@ import (
 	"github.com/weft-sdn/weft/controller/resource"
 )
 
-// Groups returns all groups, ordered by index.
-func (c *Core) Groups() []api.MulticastGroup {
+// listGroups returns all groups, ordered by index.
+func (c *Core) listGroups() []api.MulticastGroup {
 	out := make([]api.MulticastGroup, 0, len(c.groups))
 	for _, g := range c.ordered() {
 		if !g.removed {
@@ -19,8 +19,8 @@ func (c *Core) Groups() []api.MulticastGroup {
 	return out
 }
 
-// Group returns a group. The error is an *api.Error.
-func (c *Core) Group(name string) (api.MulticastGroup, error) {
+// group returns a group. The error is an *api.Error.
+func (c *Core) group(name string) (api.MulticastGroup, error) {
 	g, err := c.find(name, resource.Precondition{})
 	if err != nil {
 		return api.MulticastGroup{}, err
@@ -43,10 +43,10 @@ func (g *group) present() uint64 {
 	return g.version
 }
 
-// PutGroup creates a group or replaces its spec. Fields left out have their
+// putGroup creates a group or replaces its spec. Fields left out have their
 // defaults. What is refused, with an *api.Error, changes nothing; the spec a
 // group has already changes nothing either.
-func (c *Core) PutGroup(name string, spec api.Spec, pre resource.Precondition) (r api.MulticastGroup, created bool, err error) {
+func (c *Core) putGroup(name string, spec api.Spec, pre resource.Precondition) (r api.MulticastGroup, created bool, err error) {
 	g := c.groups[name]
 	created = g.present() == 0
 	if err = pre.Check(groupName(name), g.present()); err == nil && created {
@@ -139,9 +139,9 @@ func (c *Core) freeIndex() (uint16, error) {
 	}}}
 }
 
-// DeleteGroup removes a group. Its entries leave the switches after that. The
+// deleteGroup removes a group. Its entries leave the switches after that. The
 // error is an *api.Error.
-func (c *Core) DeleteGroup(name string, pre resource.Precondition) error {
+func (c *Core) deleteGroup(name string, pre resource.Precondition) error {
 	g, err := c.find(name, pre)
 	if err != nil {
 		return err

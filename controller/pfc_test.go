@@ -92,13 +92,13 @@ func tenantSpec(slice uint32, priority uint8, port uint32) api.TenantSpec {
 func figure3Core(t *testing.T) *Core {
 	t.Helper()
 	c := pfcCore(t, nil)
-	if _, _, err := c.PutSRv6Policy("wan", wanSpec(), resource.Precondition{}); err != nil {
+	if _, _, err := c.SRv6Policies().Put("wan", wanSpec(), resource.Precondition{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := c.PutTenant("a", tenantSpec(1, 3, 11), resource.Precondition{}); err != nil {
+	if _, _, err := c.Tenants().Put("a", tenantSpec(1, 3, 11), resource.Precondition{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := c.PutPFCPolicy("p", api.PFCPolicySpec{SRv6Policy: "wan", Tenant: "a"}, resource.Precondition{}); err != nil {
+	if _, _, err := c.PFCPolicies().Put("p", api.PFCPolicySpec{SRv6Policy: "wan", Tenant: "a"}, resource.Precondition{}); err != nil {
 		t.Fatal(err)
 	}
 	c.Ready()
@@ -112,19 +112,19 @@ func TestPFCRefusals(t *testing.T) {
 	put := func(f func(*api.TenantSpec)) error {
 		s := tenantSpec(2, 2, 12)
 		f(&s)
-		_, _, err := c.PutTenant("b", s, resource.Precondition{})
+		_, _, err := c.Tenants().Put("b", s, resource.Precondition{})
 		return err
 	}
 	way := func(f func(*api.SRv6PolicySpec)) error {
 		s := wanSpec()
 		f(&s)
-		_, _, err := c.PutSRv6Policy("other", s, resource.Precondition{})
+		_, _, err := c.SRv6Policies().Put("other", s, resource.Precondition{})
 		return err
 	}
 	pfc := func(f func(*api.PFCPolicySpec)) error {
 		s := api.PFCPolicySpec{SRv6Policy: "wan", Tenant: "a"}
 		f(&s)
-		_, _, err := c.PutPFCPolicy("p", s, resource.Precondition{})
+		_, _, err := c.PFCPolicies().Put("p", s, resource.Precondition{})
 		return err
 	}
 	for _, x := range []struct {
@@ -164,10 +164,10 @@ func TestPFCRefusals(t *testing.T) {
 		{"unknown tenant", pfc(func(s *api.PFCPolicySpec) { s.Tenant = "none" }), api.CodeInvalid, "spec.tenant"},
 		{"unknown SRv6 policy", pfc(func(s *api.PFCPolicySpec) { s.SRv6Policy = "none" }), api.CodeInvalid, "spec.srv6Policy"},
 		{"pause too long", pfc(func(s *api.PFCPolicySpec) { s.MaxPause = api.Duration(2 * time.Hour) }), api.CodeInvalid, "spec.maxPause"},
-		{"policy in use", c.DeleteSRv6Policy("wan", resource.Precondition{}), api.CodeConflict, "tenants/a, pfc-policies/p"},
-		{"tenant in use", c.DeleteTenant("a", resource.Precondition{}), api.CodeConflict, "pfc-policies/p"},
-		{"none such", c.DeletePFCPolicy("q", resource.Precondition{}), api.CodeNotFound, `"q"`},
-		{"another version", c.DeletePFCPolicy("p", resource.Precondition{Version: 99}), api.CodeVersion, "99"},
+		{"policy in use", c.SRv6Policies().Delete("wan", resource.Precondition{}), api.CodeConflict, "tenants/a, pfc-policies/p"},
+		{"tenant in use", c.Tenants().Delete("a", resource.Precondition{}), api.CodeConflict, "pfc-policies/p"},
+		{"none such", c.PFCPolicies().Delete("q", resource.Precondition{}), api.CodeNotFound, `"q"`},
+		{"another version", c.PFCPolicies().Delete("p", resource.Precondition{Version: 99}), api.CodeVersion, "99"},
 	} {
 		var e *api.Error
 		if !errors.As(x.err, &e) || e.Code != x.code || !strings.Contains(e.Error(), x.text) {
@@ -190,14 +190,14 @@ func (c *Core) pfcState() []string {
 			out = append(out, fmt.Sprint(sw, " ", e))
 		}
 	}
-	return append(out, fmt.Sprintf("%+v %+v %+v", c.SRv6Policies(), c.Tenants(), c.PFCPolicies()))
+	return append(out, fmt.Sprintf("%+v %+v %+v", c.SRv6Policies().List(), c.Tenants().List(), c.PFCPolicies().List()))
 }
 
 // TestPFCUpstreamNotCapable: a policy whose upstream advertises no End.X.PFC has no PFC policy.
 func TestPFCUpstreamNotCapable(t *testing.T) {
 	c := figure3Core(t)
 	s := api.SRv6PolicySpec{Headend: "R2", Endpoint: "R3"}
-	if _, _, err := c.PutSRv6Policy("short", s, resource.Precondition{}); err != nil {
+	if _, _, err := c.SRv6Policies().Put("short", s, resource.Precondition{}); err != nil {
 		t.Fatal(err)
 	}
 	inv := *c.Inventory()
@@ -207,15 +207,15 @@ func TestPFCUpstreamNotCapable(t *testing.T) {
 		t.Fatal(err)
 	}
 	tenant := api.TenantSpec{Slice: 3, Priority: 1, Policies: []string{"short"}, Sites: []api.Site{{Switch: "R2", Port: 13}, {Switch: "R3", Port: 13}}}
-	if _, _, err := c.PutTenant("c", tenant, resource.Precondition{}); err != nil {
+	if _, _, err := c.Tenants().Put("c", tenant, resource.Precondition{}); err != nil {
 		t.Fatal(err)
 	}
-	_, _, err := c.PutPFCPolicy("q", api.PFCPolicySpec{SRv6Policy: "short", Tenant: "c"}, resource.Precondition{})
+	_, _, err := c.PFCPolicies().Put("q", api.PFCPolicySpec{SRv6Policy: "short", Tenant: "c"}, resource.Precondition{})
 	var e *api.Error
 	if !errors.As(err, &e) || e.Code != api.CodeInvalid || !strings.Contains(e.Error(), "upstream R2 is not PFC-capable") {
 		t.Errorf("%v", err)
 	}
-	if _, err := c.PFCPolicy("q"); !errors.Is(err, api.ErrNotFound) {
+	if _, err := c.PFCPolicies().Get("q"); !errors.Is(err, api.ErrNotFound) {
 		t.Errorf("it is there: %v", err)
 	}
 }
@@ -226,12 +226,18 @@ func TestPFCRestart(t *testing.T) {
 	c := pfcCore(t, nil)
 	kept := make(map[string][]byte)
 	for _, f := range []func() error{
-		func() error { _, _, err := c.PutSRv6Policy("wan", wanSpec(), resource.Precondition{}); return err },
-		func() error { _, _, err := c.PutTenant("a", tenantSpec(1, 3, 11), resource.Precondition{}); return err },
-		func() error { _, _, err := c.PutTenant("b", tenantSpec(2, 2, 12), resource.Precondition{}); return err },
-		func() error { return c.DeleteTenant("b", resource.Precondition{}) },
+		func() error { _, _, err := c.SRv6Policies().Put("wan", wanSpec(), resource.Precondition{}); return err },
 		func() error {
-			_, _, err := c.PutPFCPolicy("p", api.PFCPolicySpec{SRv6Policy: "wan", Tenant: "a"}, resource.Precondition{})
+			_, _, err := c.Tenants().Put("a", tenantSpec(1, 3, 11), resource.Precondition{})
+			return err
+		},
+		func() error {
+			_, _, err := c.Tenants().Put("b", tenantSpec(2, 2, 12), resource.Precondition{})
+			return err
+		},
+		func() error { return c.Tenants().Delete("b", resource.Precondition{}) },
+		func() error {
+			_, _, err := c.PFCPolicies().Put("p", api.PFCPolicySpec{SRv6Policy: "wan", Tenant: "a"}, resource.Precondition{})
 			return err
 		},
 	} {
@@ -254,11 +260,11 @@ func TestPFCRestart(t *testing.T) {
 	if a, b := c.pfcState(), again.pfcState(); !reflect.DeepEqual(a[:len(a)-1], b[:len(b)-1]) {
 		t.Errorf("%d wanted before, %d after:\n%s\n\n%s", len(a), len(b), strings.Join(a, "\n"), strings.Join(b, "\n"))
 	}
-	p, err := again.PFCPolicy("p")
+	p, err := again.PFCPolicies().Get("p")
 	if err != nil || !p.Status.Conditions.Is(api.Accepted) || p.Version == 0 || len(p.Status.Tunnels) != 2 {
 		t.Errorf("%+v, %v", p, err)
 	}
-	if _, created, err := again.PutPFCPolicy("p", api.PFCPolicySpec{SRv6Policy: "wan", Tenant: "a"}, resource.Precondition{}); created || err != nil {
+	if _, created, err := again.PFCPolicies().Put("p", api.PFCPolicySpec{SRv6Policy: "wan", Tenant: "a"}, resource.Precondition{}); created || err != nil {
 		t.Errorf("the same again: created %v, %v", created, err)
 	}
 }
@@ -266,10 +272,10 @@ func TestPFCRestart(t *testing.T) {
 // TestPFCPriority: the priority of the PFC frames is one that no PFC policy pauses.
 func TestPFCPriority(t *testing.T) {
 	c := figure3Core(t)
-	if _, _, err := c.PutTenant("b", tenantSpec(2, 7, 12), resource.Precondition{}); err != nil {
+	if _, _, err := c.Tenants().Put("b", tenantSpec(2, 7, 12), resource.Precondition{}); err != nil {
 		t.Fatal(err)
 	}
-	_, _, err := c.PutPFCPolicy("q", api.PFCPolicySpec{SRv6Policy: "wan", Tenant: "b"}, resource.Precondition{})
+	_, _, err := c.PFCPolicies().Put("q", api.PFCPolicySpec{SRv6Policy: "wan", Tenant: "b"}, resource.Precondition{})
 	var e *api.Error
 	if !errors.As(err, &e) || e.Code != api.CodeInvalid || !strings.Contains(e.Error(), "another priority than 7") {
 		t.Errorf("%v", err)

@@ -15,8 +15,8 @@ func requestOf(name string, s *api.PFCPolicySpec, learned bool) pfc.Request {
 	}
 }
 
-// PFCPolicies returns all PFC policies, by name.
-func (c *Core) PFCPolicies() []api.PFCPolicy {
+// listPFCPolicies returns all PFC policies, by name.
+func (c *Core) listPFCPolicies() []api.PFCPolicy {
 	out := make([]api.PFCPolicy, 0, c.lossless.requests.Len())
 	for _, r := range c.lossless.requests.All() {
 		out = append(out, c.viewPFCPolicy(r))
@@ -33,9 +33,9 @@ func (c *Core) viewPFCPolicy(r *pfcPolicy) api.PFCPolicy {
 	return v
 }
 
-// PFCPolicy returns a PFC policy. Errors of it and the methods below are
+// pfcPolicy returns a PFC policy. Errors of it and the methods below are
 // *api.Error.
-func (c *Core) PFCPolicy(name string) (api.PFCPolicy, error) {
+func (c *Core) pfcPolicy(name string) (api.PFCPolicy, error) {
 	r, err := c.lossless.requests.Find(name)
 	if err != nil {
 		return api.PFCPolicy{}, err
@@ -43,9 +43,9 @@ func (c *Core) PFCPolicy(name string) (api.PFCPolicy, error) {
 	return c.viewPFCPolicy(r), nil
 }
 
-// PutPFCPolicy creates a PFC policy or replaces its spec. What is refused
+// putPFCPolicy creates a PFC policy or replaces its spec. What is refused
 // changes nothing.
-func (c *Core) PutPFCPolicy(name string, spec api.PFCPolicySpec, pre resource.Precondition) (api.PFCPolicy, bool, error) {
+func (c *Core) putPFCPolicy(name string, spec api.PFCPolicySpec, pre resource.Precondition) (api.PFCPolicy, bool, error) {
 	l := &c.lossless
 	r, err := l.requests.Check(name, pre)
 	if err == nil && r == nil {
@@ -72,8 +72,8 @@ func (c *Core) PutPFCPolicy(name string, spec api.PFCPolicySpec, pre resource.Pr
 	return c.viewPFCPolicy(r), created, nil
 }
 
-// DeletePFCPolicy removes a PFC policy.
-func (c *Core) DeletePFCPolicy(name string, pre resource.Precondition) error {
+// deletePFCPolicy removes a PFC policy.
+func (c *Core) deletePFCPolicy(name string, pre resource.Precondition) error {
 	l := &c.lossless
 	if _, err := l.requests.CheckDelete(name, pre); err != nil {
 		return err

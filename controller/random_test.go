@@ -34,7 +34,7 @@ func (c *chaos) step() string {
 	switch name := fmt.Sprintf("g%d", c.pick(4)); c.pick(11) {
 	case 0, 1, 2:
 		spec := c.spec(name)
-		_, _, err := c.core.PutGroup(name, spec, resource.Precondition{})
+		_, _, err := c.core.Groups().Put(name, spec, resource.Precondition{})
 		var refused *api.Error
 		switch {
 		case err == nil:
@@ -44,7 +44,7 @@ func (c *chaos) step() string {
 		}
 		return fmt.Sprintf("put %s with %d receivers, %s, %s: %v", name, len(spec.Receivers), spec.Mode, spec.Objective, err)
 	case 3:
-		_ = c.core.DeleteGroup(name, resource.Precondition{})
+		_ = c.core.Groups().Delete(name, resource.Precondition{})
 		delete(c.specs, name)
 		return "delete " + name
 	case 4:
@@ -198,7 +198,7 @@ func TestChaos(t *testing.T) {
 // of groups that are gone is left.
 func (c *chaos) planned() {
 	live := make(map[int]bool)
-	for _, g := range c.core.Groups() {
+	for _, g := range c.core.Groups().List() {
 		live[int(g.Status.Index)] = true
 		for _, n := range g.Status.Tree.Nodes {
 			if !slices.ContainsFunc(slices.Collect(maps.Values(c.devices[n.Switch].Entities)), func(e entry.Entity) bool {

@@ -401,7 +401,7 @@ func TestForeignEpoch(t *testing.T) {
 	if _, err := w3.core.ResetGroup("g", resource.Precondition{}); !errors.As(err, &refused) || refused.Code != api.CodeNotPlannable {
 		t.Errorf("reset: %v", err)
 	}
-	if _, _, err := w3.core.PutGroup("g", w3.net.Spec(1, "s1", "r1", "r3"), resource.Precondition{}); !errors.As(err, &refused) || refused.Code != api.CodeNotPlannable {
+	if _, _, err := w3.core.Groups().Put("g", w3.net.Spec(1, "s1", "r1", "r3"), resource.Precondition{}); !errors.As(err, &refused) || refused.Code != api.CodeNotPlannable {
 		t.Errorf("put: %v", err)
 	}
 	if g := w3.put("h", w3.net.Spec(2, "s1", "r1")); g.Status.Index != 1 {
@@ -410,7 +410,7 @@ func TestForeignEpoch(t *testing.T) {
 	if g := w3.put("i", w3.net.Spec(3, "s1", "r1")); g.Status.Index != 3 {
 		t.Errorf("one more has index %d", g.Status.Index)
 	}
-	if err := w3.core.DeleteGroup("g", resource.Precondition{}); err != nil {
+	if err := w3.core.Groups().Delete("g", resource.Precondition{}); err != nil {
 		t.Fatal(err)
 	}
 	w3.run(time.Second)
@@ -448,7 +448,7 @@ func TestPreconditionsAndLimits(t *testing.T) {
 		return e.Code
 	}
 	put := func(name string, i int, pre resource.Precondition) (api.MulticastGroup, bool, error) {
-		return w.core.PutGroup(name, net.Spec(i, "h1", "h9"), pre)
+		return w.core.Groups().Put(name, net.Spec(i, "h1", "h9"), pre)
 	}
 	g, created, err := put("a", 1, resource.Precondition{Absent: true})
 	if err != nil || !created {
@@ -464,17 +464,17 @@ func TestPreconditionsAndLimits(t *testing.T) {
 		t.Error(same, created, err)
 	}
 	more := net.Spec(1, "h1", "h9", "h10")
-	changed, _, err := w.core.PutGroup("a", more, resource.Precondition{Version: g.Version})
+	changed, _, err := w.core.Groups().Put("a", more, resource.Precondition{Version: g.Version})
 	if err != nil || changed.Version <= g.Version {
 		t.Error(changed, err)
 	}
-	if _, _, err := w.core.PutGroup("a", net.Spec(1, "h1", "h9"), resource.Precondition{Version: g.Version}); code(err) != api.CodeVersion {
+	if _, _, err := w.core.Groups().Put("a", net.Spec(1, "h1", "h9"), resource.Precondition{Version: g.Version}); code(err) != api.CodeVersion {
 		t.Error(err)
 	}
 	if _, err := w.core.ResetGroup("a", resource.Precondition{Version: g.Version}); code(err) != api.CodeVersion {
 		t.Error(err)
 	}
-	if err := w.core.DeleteGroup("a", resource.Precondition{Version: g.Version}); code(err) != api.CodeVersion {
+	if err := w.core.Groups().Delete("a", resource.Precondition{Version: g.Version}); code(err) != api.CodeVersion {
 		t.Error(err)
 	}
 	if _, _, err := put("b", 1, resource.Precondition{}); code(err) != api.CodeConflict {
@@ -495,7 +495,7 @@ func TestPreconditionsAndLimits(t *testing.T) {
 	}
 	// A proxy address, and an index, is free when the switches are.
 	w.run(time.Second)
-	if err := w.core.DeleteGroup("g2", resource.Precondition{}); err != nil {
+	if err := w.core.Groups().Delete("g2", resource.Precondition{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := put("g5", 2, resource.Precondition{}); code(err) != api.CodeConflict {

@@ -211,33 +211,6 @@ func (c *Controller) Topology() *topology.Snapshot { return c.topo.Load() }
 // Inventory returns the present inventory, which must not be changed.
 func (c *Controller) Inventory() *inventory.Inventory { return c.inv.Load() }
 
-// Groups returns all groups, ordered by index.
-func (c *Controller) Groups(ctx context.Context) (out []api.MulticastGroup, err error) {
-	err = c.Do(ctx, func(core *Core) { out = core.Groups() })
-	return out, err
-}
-
-// Group returns a group.
-func (c *Controller) Group(ctx context.Context, name string) (g api.MulticastGroup, err error) {
-	stopped := c.Do(ctx, func(core *Core) { g, err = core.Group(name) })
-	return g, first(stopped, err)
-}
-
-// PutGroup is [Core.PutGroup].
-func (c *Controller) PutGroup(ctx context.Context, name string, spec api.Spec, pre resource.Precondition) (g api.MulticastGroup, created bool, err error) {
-	err = c.write(ctx, pre, func(core *Core) (err error) {
-		g, created, err = core.PutGroup(name, spec, pre)
-		return err
-	})
-	return g, created, err
-}
-
-// DeleteGroup is [Core.DeleteGroup].
-func (c *Controller) DeleteGroup(ctx context.Context, name string, pre resource.Precondition) (err error) {
-	stopped := c.Do(ctx, func(core *Core) { err = core.DeleteGroup(name, pre) })
-	return first(stopped, err)
-}
-
 // ResetGroup is [Core.ResetGroup].
 func (c *Controller) ResetGroup(ctx context.Context, name string, pre resource.Precondition) (g api.MulticastGroup, err error) {
 	stopped := c.Do(ctx, func(core *Core) { g, err = core.ResetGroup(name, pre) })

@@ -62,7 +62,7 @@ func run(t *testing.T, net *sample.Net, s store.Store, south *controllertest.Sou
 func (r *running) programmed(t *testing.T, name string) api.MulticastGroup {
 	t.Helper()
 	for range 100 {
-		g, err := r.Group(t.Context(), name)
+		g, err := r.Groups().Get(t.Context(), name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -81,7 +81,7 @@ func TestController(t *testing.T) {
 		south, records := new(controllertest.Southbound), store.NewMemory()
 		r := run(t, net, records, south)
 		spec := net.Spec(1, "s1", "r1", "r2", "r3", "r4", "r5")
-		g, created, err := r.PutGroup(t.Context(), "g", spec, resource.Precondition{Absent: true})
+		g, created, err := r.Groups().Put(t.Context(), "g", spec, resource.Precondition{Absent: true})
 		if err != nil || !created {
 			t.Fatal(created, err)
 		}
@@ -96,7 +96,7 @@ func TestController(t *testing.T) {
 		south.With("n1", func(d *controllertest.Device) { before = len(d.Entities) })
 		south.Disconnect("n1", true)
 		time.Sleep(time.Second)
-		if g, _ := r.Group(t.Context(), "g"); g.Status.Is(api.Programmed) {
+		if g, _ := r.Groups().Get(t.Context(), "g"); g.Status.Is(api.Programmed) {
 			t.Error("programmed without n1")
 		}
 		south.Connect("n1")
@@ -127,7 +127,7 @@ func TestController(t *testing.T) {
 		if err := r.stop(); err != nil {
 			t.Error(err)
 		}
-		if _, err := r.Groups(t.Context()); !errors.Is(err, controller.ErrStopped) {
+		if _, err := r.Groups().List(t.Context()); !errors.Is(err, controller.ErrStopped) {
 			t.Errorf("a call after the end: %v", err)
 		}
 
@@ -176,7 +176,7 @@ func TestStoreFails(t *testing.T) {
 		net := sample.Figure1()
 		r := run(t, net, new(failingStore), new(controllertest.Southbound))
 		spec := net.Spec(1, "s1", "r1")
-		if _, _, err := r.PutGroup(t.Context(), "g", spec, resource.Precondition{}); !errors.Is(err, controller.ErrStopped) {
+		if _, _, err := r.Groups().Put(t.Context(), "g", spec, resource.Precondition{}); !errors.Is(err, controller.ErrStopped) {
 			t.Errorf("PUT that was not kept: %v", err)
 		}
 		if err := r.stop(); !errors.Is(err, controller.ErrStore) {

@@ -76,14 +76,14 @@ func BenchmarkPutToProgrammed(b *testing.B) {
 	works = 0
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, _, err := core.PutGroup("g", spec, resource.Precondition{}); err != nil {
+		if _, _, err := core.Groups().Put("g", spec, resource.Precondition{}); err != nil {
 			b.Fatal(err)
 		}
 		settle()
-		if g, _ := core.Group("g"); !g.Status.Is(api.Programmed) {
+		if g, _ := core.Groups().Get("g"); !g.Status.Is(api.Programmed) {
 			b.Fatalf("%+v", g.Status.Conditions)
 		}
-		_ = core.DeleteGroup("g", resource.Precondition{})
+		_ = core.Groups().Delete("g", resource.Precondition{})
 		for range 4 {
 			settle()
 			now += time.Second
@@ -111,7 +111,7 @@ func BenchmarkManyGroups(b *testing.B) {
 		}
 		for i := range 200 {
 			spec := net.Spec(i+1, fmt.Sprintf("h%d", i+1), slices.DeleteFunc(names("h", 1, 64), func(h string) bool { return h == fmt.Sprintf("h%d", i+1) })...)
-			if _, _, err := core.PutGroup(fmt.Sprintf("g%d", i), spec, resource.Precondition{}); err != nil {
+			if _, _, err := core.Groups().Put(fmt.Sprintf("g%d", i), spec, resource.Precondition{}); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -121,7 +121,7 @@ func BenchmarkManyGroups(b *testing.B) {
 			}
 			core.Tick(core.Now() + time.Millisecond)
 		}
-		for _, g := range core.Groups() {
+		for _, g := range core.Groups().List() {
 			if !g.Status.Is(api.Programmed) {
 				b.Fatalf("%s: %+v", g.Name, g.Status.Conditions)
 			}

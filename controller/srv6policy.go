@@ -115,8 +115,8 @@ func (c *Core) policyOf(name string, s *api.SRv6PolicySpec) (pfc.Policy, error) 
 	return p, nil
 }
 
-// SRv6Policies returns all SRv6 policies, by name.
-func (c *Core) SRv6Policies() []api.SRv6Policy {
+// listSRv6Policies returns all SRv6 policies, by name.
+func (c *Core) listSRv6Policies() []api.SRv6Policy {
 	out := make([]api.SRv6Policy, 0, c.lossless.policies.Len())
 	for _, p := range c.lossless.policies.All() {
 		out = append(out, viewSRv6Policy(p))
@@ -130,9 +130,9 @@ func viewSRv6Policy(p *srv6Policy) api.SRv6Policy {
 	return v
 }
 
-// SRv6Policy returns an SRv6 policy. Errors of it and the methods below are
+// srv6Policy returns an SRv6 policy. Errors of it and the methods below are
 // *api.Error.
-func (c *Core) SRv6Policy(name string) (api.SRv6Policy, error) {
+func (c *Core) srv6Policy(name string) (api.SRv6Policy, error) {
 	p, err := c.lossless.policies.Find(name)
 	if err != nil {
 		return api.SRv6Policy{}, err
@@ -140,9 +140,9 @@ func (c *Core) SRv6Policy(name string) (api.SRv6Policy, error) {
 	return viewSRv6Policy(p), nil
 }
 
-// PutSRv6Policy creates an SRv6 policy or replaces its spec. What is refused
+// putSRv6Policy creates an SRv6 policy or replaces its spec. What is refused
 // changes nothing.
-func (c *Core) PutSRv6Policy(name string, spec api.SRv6PolicySpec, pre resource.Precondition) (api.SRv6Policy, bool, error) {
+func (c *Core) putSRv6Policy(name string, spec api.SRv6PolicySpec, pre resource.Precondition) (api.SRv6Policy, bool, error) {
 	l := &c.lossless
 	p, err := l.policies.Check(name, pre)
 	if err == nil && p == nil {
@@ -175,8 +175,8 @@ func (c *Core) PutSRv6Policy(name string, spec api.SRv6PolicySpec, pre resource.
 	return viewSRv6Policy(p), created, nil
 }
 
-// DeleteSRv6Policy removes an SRv6 policy that nothing refers to.
-func (c *Core) DeleteSRv6Policy(name string, pre resource.Precondition) error {
+// deleteSRv6Policy removes an SRv6 policy that nothing refers to.
+func (c *Core) deleteSRv6Policy(name string, pre resource.Precondition) error {
 	l := &c.lossless
 	if _, err := l.policies.CheckDelete(name, pre); err != nil {
 		return err

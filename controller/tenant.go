@@ -57,8 +57,8 @@ func (c *Core) freeVRF() (uint16, error) {
 	}})
 }
 
-// Tenants returns all tenants, by name.
-func (c *Core) Tenants() []api.Tenant {
+// listTenants returns all tenants, by name.
+func (c *Core) listTenants() []api.Tenant {
 	out := make([]api.Tenant, 0, c.lossless.tenants.Len())
 	for _, t := range c.lossless.tenants.All() {
 		out = append(out, viewTenant(t))
@@ -72,8 +72,8 @@ func viewTenant(t *tenant) api.Tenant {
 	return v
 }
 
-// Tenant returns a tenant. Errors of it and the methods below are *api.Error.
-func (c *Core) Tenant(name string) (api.Tenant, error) {
+// tenant returns a tenant. Errors of it and the methods below are *api.Error.
+func (c *Core) tenant(name string) (api.Tenant, error) {
 	t, err := c.lossless.tenants.Find(name)
 	if err != nil {
 		return api.Tenant{}, err
@@ -81,9 +81,9 @@ func (c *Core) Tenant(name string) (api.Tenant, error) {
 	return viewTenant(t), nil
 }
 
-// PutTenant creates a tenant or replaces its spec. What is refused changes
+// putTenant creates a tenant or replaces its spec. What is refused changes
 // nothing.
-func (c *Core) PutTenant(name string, spec api.TenantSpec, pre resource.Precondition) (api.Tenant, bool, error) {
+func (c *Core) putTenant(name string, spec api.TenantSpec, pre resource.Precondition) (api.Tenant, bool, error) {
 	l := &c.lossless
 	t, err := l.tenants.Check(name, pre)
 	if err == nil && t == nil {
@@ -125,8 +125,8 @@ func (c *Core) PutTenant(name string, spec api.TenantSpec, pre resource.Precondi
 	return viewTenant(t), created, nil
 }
 
-// DeleteTenant removes a tenant that no PFC policy refers to.
-func (c *Core) DeleteTenant(name string, pre resource.Precondition) error {
+// deleteTenant removes a tenant that no PFC policy refers to.
+func (c *Core) deleteTenant(name string, pre resource.Precondition) error {
 	l := &c.lossless
 	if _, err := l.tenants.CheckDelete(name, pre); err != nil {
 		return err

@@ -61,20 +61,20 @@ func TestTrialTellsTheTruth(t *testing.T) {
 			w.disconnect(away)
 			w.run(time.Second)
 		}
-		before, groups := w.contents(), w.core.Groups()
+		before, groups := w.contents(), w.core.Groups().List()
 		var said api.MulticastGroup
 		predicted, err := w.core.Try(func(c *controller.Core) (err error) {
-			said, _, err = c.PutGroup(name, spec, resource.Precondition{})
+			said, _, err = c.Groups().Put(name, spec, resource.Precondition{})
 			return err
 		})
 		if err != nil {
 			t.Fatalf("step %d: %v", step, err)
 		}
 		w.run(0) // what the core wants done now
-		if !reflect.DeepEqual(w.core.Groups(), groups) || len(changed(before, w.contents())) > 0 {
+		if !reflect.DeepEqual(w.core.Groups().List(), groups) || len(changed(before, w.contents())) > 0 {
 			t.Fatalf("step %d: the trial changed something", step)
 		}
-		g, _, err := w.core.PutGroup(name, spec, resource.Precondition{})
+		g, _, err := w.core.Groups().Put(name, spec, resource.Precondition{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -108,10 +108,10 @@ func TestTrialRefuses(t *testing.T) {
 		{"g2", resource.Precondition{}, net.Spec(1, "s1", "r1"), &api.Error{Code: api.CodeInvalid}}, // the proxy address is taken
 	} {
 		_, err := w.core.Try(func(core *controller.Core) error {
-			_, _, err := core.PutGroup(c.name, c.spec, c.pre)
+			_, _, err := core.Groups().Put(c.name, c.spec, c.pre)
 			return err
 		})
-		_, _, real := w.core.PutGroup(c.name, c.spec, c.pre)
+		_, _, real := w.core.Groups().Put(c.name, c.spec, c.pre)
 		if err == nil || real == nil || err.Error() != real.Error() {
 			t.Errorf("%s: the trial says %v, the write %v", c.name, err, real)
 		}

@@ -28,21 +28,21 @@ func TestTrialOfTenants(t *testing.T) {
 		put  func(c *Core) error
 	}{
 		{"SRv6 policy", func(c *Core) error {
-			_, _, err := c.PutSRv6Policy("wan", wanSpec(), resource.Precondition{})
+			_, _, err := c.SRv6Policies().Put("wan", wanSpec(), resource.Precondition{})
 			return err
 		}},
 		{"tenant", func(c *Core) error {
 			spec := tenantSpec(1, 3, 11)
 			spec.Policies = []string{"wan"}
-			_, _, err := c.PutTenant("a", spec, resource.Precondition{})
+			_, _, err := c.Tenants().Put("a", spec, resource.Precondition{})
 			return err
 		}},
 		{"PFC policy", func(c *Core) error {
-			_, _, err := c.PutPFCPolicy("p", api.PFCPolicySpec{SRv6Policy: "wan", Tenant: "a"}, resource.Precondition{})
+			_, _, err := c.PFCPolicies().Put("p", api.PFCPolicySpec{SRv6Policy: "wan", Tenant: "a"}, resource.Precondition{})
 			return err
 		}},
 		{"the same PFC policy", func(c *Core) error {
-			_, _, err := c.PutPFCPolicy("p", api.PFCPolicySpec{SRv6Policy: "wan", Tenant: "a"}, resource.Precondition{})
+			_, _, err := c.PFCPolicies().Put("p", api.PFCPolicySpec{SRv6Policy: "wan", Tenant: "a"}, resource.Precondition{})
 			return err
 		}},
 	} {

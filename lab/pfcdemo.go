@@ -76,7 +76,7 @@ func RunPFCDemo(ctx context.Context, o PFCDemoOptions) (*PFCDemoResult, error) {
 		Demo: "pfc", LostWithout: without.a.Lost(), Lost: with.a.Lost(), Corrupt: without.a.Corrupt + with.a.Corrupt,
 		OtherTenantDipPct: with.dip(), XOFFToPauseMs: millis(with.paused - with.xoff), Seconds: time.Since(began).Seconds(),
 	}
-	policy, err := with.control.Core().PFCPolicy("lossless")
+	policy, err := with.control.Core().PFCPolicies().Get("lossless")
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +151,7 @@ func runPFCDemo(ctx context.Context, cache *p4rt.Cache, lossless bool) (*pfcRun,
 
 // intents makes what an operator would by the API.
 func (r *pfcRun) intents(c *controller.Core, lossless bool) error {
-	if _, _, err := c.PutSRv6Policy("wan", api.SRv6PolicySpec{Headend: "R1", Endpoint: "R3", Segments: []api.Segment{{Node: "R2"}}}, resource.Precondition{}); err != nil {
+	if _, _, err := c.SRv6Policies().Put("wan", api.SRv6PolicySpec{Headend: "R1", Endpoint: "R3", Segments: []api.Segment{{Node: "R2"}}}, resource.Precondition{}); err != nil {
 		return err
 	}
 	site := func(sw, host string) api.Site {
@@ -165,14 +165,14 @@ func (r *pfcRun) intents(c *controller.Core, lossless bool) error {
 		hosts    [2]string
 	}{{"a", 1, 3, [2]string{"DC1", "DC2"}}, {"b", 2, 2, [2]string{"B1", "B2"}}} {
 		spec := api.TenantSpec{Slice: t.slice, Priority: t.priority, Policies: []string{"wan"}, Sites: []api.Site{site("R1", t.hosts[0]), site("R3", t.hosts[1])}}
-		if _, _, err := c.PutTenant(t.name, spec, resource.Precondition{}); err != nil {
+		if _, _, err := c.Tenants().Put(t.name, spec, resource.Precondition{}); err != nil {
 			return err
 		}
 	}
 	if !lossless {
 		return nil
 	}
-	_, _, err := c.PutPFCPolicy("lossless", api.PFCPolicySpec{SRv6Policy: "wan", Tenant: "a", Buffer: pfcDemoBuffer}, resource.Precondition{})
+	_, _, err := c.PFCPolicies().Put("lossless", api.PFCPolicySpec{SRv6Policy: "wan", Tenant: "a", Buffer: pfcDemoBuffer}, resource.Precondition{})
 	return err
 }
 

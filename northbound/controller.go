@@ -15,17 +15,13 @@ import (
 // change. Errors that are the client's to know are *[api.Error]; the code of
 // one about a switch that cannot be reached is [api.CodeUnavailable].
 type Controller interface {
-	PFC
-
-	// Groups returns every multicast group, in any order.
-	Groups(ctx context.Context) ([]api.MulticastGroup, error)
-	// Group returns one multicast group.
-	Group(ctx context.Context, name string) (api.MulticastGroup, error)
-	// PutGroup creates a group or replaces its spec. The spec that a group has
-	// already changes nothing, the version included.
-	PutGroup(ctx context.Context, name string, spec api.Spec, pre resource.Precondition) (g api.MulticastGroup, created bool, err error)
-	// DeleteGroup removes a group.
-	DeleteGroup(ctx context.Context, name string, pre resource.Precondition) error
+	// Groups returns the multicast groups.
+	Groups() resource.Handle[api.Spec, api.MulticastGroup]
+	// SRv6Policies, Tenants and PFCPolicies are those of tenants over SRv6. One that
+	// another one refers to cannot be deleted ([api.CodeConflict]).
+	SRv6Policies() resource.Handle[api.SRv6PolicySpec, api.SRv6Policy]
+	Tenants() resource.Handle[api.TenantSpec, api.Tenant]
+	PFCPolicies() resource.Handle[api.PFCPolicySpec, api.PFCPolicy]
 	// ResetGroup gives a group a new epoch.
 	ResetGroup(ctx context.Context, name string, pre resource.Precondition) (api.MulticastGroup, error)
 	// GroupState asks the switches of a group's tree for the state of its branches.
@@ -46,3 +42,5 @@ type Controller interface {
 	// CounterNames returns the names of the counters of a switch's pipeline.
 	CounterNames(ctx context.Context, sw string) ([]string, error)
 }
+
+var _ Controller = (*controller.Controller)(nil)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller"
+	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/northbound/northboundtest"
 	"github.com/weft-sdn/weft/topology"
 )
@@ -47,11 +48,17 @@ func newFakeController() *fakeController {
 	return f
 }
 
-func (f *fakeController) Group(ctx context.Context, name string) (api.MulticastGroup, error) {
+func (f *fakeController) Groups() resource.Handle[api.Spec, api.MulticastGroup] {
+	k := f.GroupKind()
+	k.One = f.group
+	return k
+}
+
+func (f *fakeController) group(ctx context.Context, name string) (api.MulticastGroup, error) {
 	if f.panics {
 		panic("the fake's doing")
 	}
-	return f.Controller.Group(ctx, name)
+	return f.Controller.Groups().Get(ctx, name)
 }
 
 // plan gives a group a tree.
@@ -70,7 +77,7 @@ func (f *fakeController) plan(name string) {
 }
 
 func (f *fakeController) GroupState(ctx context.Context, name string) (controller.StateReport, error) {
-	g, err := f.Controller.Group(ctx, name)
+	g, err := f.Controller.Groups().Get(ctx, name)
 	f.Mu.Lock()
 	wait, down := f.wait, f.Down["n1"]
 	f.Mu.Unlock()

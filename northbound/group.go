@@ -10,12 +10,13 @@ const (
 )
 
 func (s *Server) registerGroups() {
+	groups := s.controller.Groups()
 	c := &collection[api.Spec, api.MulticastGroup]{
 		path: groupsPath, one: "multicast-group", noun: "multicast group", tag: "multicast groups",
 		example: map[string]any{"cnpWindow": "50us"},
 		created: "Returns as soon as the group is accepted; status says how far it is.",
 		deleted: "The group is gone at once; what the switches hold of it goes after that.",
-		all:     s.controller.Groups, get: s.controller.Group, put: s.controller.PutGroup, del: s.controller.DeleteGroup,
+		all:     groups.List, get: groups.Get, put: groups.Put, del: groups.Delete,
 		draft: func(g *api.MulticastGroup) draftOf[api.Spec] {
 			return draftOf[api.Spec]{Name: g.Name, Version: g.Version, Spec: g.Spec}
 		},

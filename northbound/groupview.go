@@ -52,7 +52,7 @@ func (s *Server) registerGroupViews(groups *collection[api.Spec, api.MulticastGr
 }
 
 func (s *Server) groupTree(ctx context.Context, in *NameParam) (*struct{ Body groupTreeView }, error) {
-	g, err := s.controller.Group(ctx, in.Name)
+	g, err := s.controller.Groups().Get(ctx, in.Name)
 	if err != nil {
 		return nil, problemOf(err)
 	}

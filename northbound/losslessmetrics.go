@@ -12,7 +12,7 @@ import (
 // losslessCollector reads the controller's PFC policies for one scrape.
 type losslessCollector struct {
 	ctx        context.Context
-	controller PFC
+	controller Controller
 }
 
 var (
@@ -38,7 +38,7 @@ func (c *losslessCollector) Describe(ch chan<- *prometheus.Desc) {
 }
 
 func (c *losslessCollector) Collect(ch chan<- prometheus.Metric) {
-	policies, err := c.controller.PFCPolicies(c.ctx)
+	policies, err := c.controller.PFCPolicies().List(c.ctx)
 	if err != nil {
 		ch <- prometheus.NewInvalidMetric(pfcPoliciesDesc, err)
 		return

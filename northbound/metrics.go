@@ -143,7 +143,7 @@ func (c *controllerCollector) Collect(ch chan<- prometheus.Metric) {
 	gauge(staleDesc, number(t.Stale != nil))
 	gauge(topologyDesc, float64(t.Version))
 	ch <- prometheus.MustNewConstMetric(eventsDesc, prometheus.CounterValue, float64(c.events.Published()))
-	groups, err := c.controller.Groups(c.ctx)
+	groups, err := c.controller.Groups().List(c.ctx)
 	if err != nil {
 		ch <- prometheus.NewInvalidMetric(groupsDesc, err)
 		return

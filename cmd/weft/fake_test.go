@@ -12,6 +12,7 @@ import (
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller"
+	engine "github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/northbound"
 	"github.com/weft-sdn/weft/northbound/northboundtest"
 	"github.com/weft-sdn/weft/topology"
@@ -54,8 +55,14 @@ func network() *topology.Snapshot {
 	return b.Build()
 }
 
-func (f *fakeController) Group(ctx context.Context, name string) (api.MulticastGroup, error) {
-	g, err := f.Controller.Group(ctx, name)
+func (f *fakeController) Groups() engine.Handle[api.Spec, api.MulticastGroup] {
+	k := f.GroupKind()
+	k.One = f.group
+	return k
+}
+
+func (f *fakeController) group(ctx context.Context, name string) (api.MulticastGroup, error) {
+	g, err := f.Controller.Groups().Get(ctx, name)
 	f.Mu.Lock()
 	defer f.Mu.Unlock()
 	if f.looks++; err == nil && f.looks == 2 && !f.Down["n1"] {
@@ -92,7 +99,7 @@ func (f *fakeController) plan(g *api.MulticastGroup, _ bool) {
 }
 
 func (f *fakeController) GroupState(ctx context.Context, name string) (controller.StateReport, error) {
-	g, err := f.Controller.Group(ctx, name)
+	g, err := f.Controller.Groups().Get(ctx, name)
 	if err != nil {
 		return controller.StateReport{}, err
 	}

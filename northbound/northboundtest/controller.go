@@ -30,7 +30,7 @@ type Controller struct {
 	Snapshot *topology.Snapshot
 	// Planned, when not nil, gives the status to a group that has been put.
 	Planned func(g *api.MulticastGroup, created bool)
-	// BeforePut, when not nil, is called by PutGroup before it looks.
+	// BeforePut, when not nil, is called before a group is put.
 	BeforePut func()
 	// Fail is what Groups and Switches return, nil for no error.
 	Fail error
@@ -45,6 +45,14 @@ type Controller struct {
 // NewController returns a controller that has no groups.
 func NewController(s *topology.Snapshot) *Controller {
 	return &Controller{lossless: newLossless(), Snapshot: s, Kept: make(map[string]api.MulticastGroup), Down: make(map[string]bool)}
+}
+
+// Groups returns the multicast groups.
+func (f *Controller) Groups() resource.Handle[api.Spec, api.MulticastGroup] { return f.GroupKind() }
+
+// GroupKind is Groups, to replace functions of.
+func (f *Controller) GroupKind() *Kind[api.Spec, api.MulticastGroup] {
+	return &Kind[api.Spec, api.MulticastGroup]{All: f.listGroups, One: f.group, Write: f.putGroup, Remove: f.deleteGroup}
 }
 
 // Topology returns Snapshot.
@@ -87,8 +95,7 @@ func (f *Controller) env(except string) api.Env {
 	}
 }
 
-// Groups returns the groups, ordered by name.
-func (f *Controller) Groups(context.Context) ([]api.MulticastGroup, error) {
+func (f *Controller) listGroups(context.Context) ([]api.MulticastGroup, error) {
 	f.Mu.Lock()
 	defer f.Mu.Unlock()
 	if f.Fail != nil {
@@ -99,8 +106,7 @@ func (f *Controller) Groups(context.Context) ([]api.MulticastGroup, error) {
 	}), nil
 }
 
-// Group returns a group.
-func (f *Controller) Group(_ context.Context, name string) (api.MulticastGroup, error) {
+func (f *Controller) group(_ context.Context, name string) (api.MulticastGroup, error) {
 	f.Mu.Lock()
 	defer f.Mu.Unlock()
 	return f.find(name, resource.Precondition{})
@@ -112,8 +118,7 @@ func (f *Controller) find(name string, pre resource.Precondition) (api.Multicast
 	return g, pre.CheckExisting(fmt.Sprintf("multicast group %q", name), g.Version)
 }
 
-// PutGroup creates a group or replaces its spec.
-func (f *Controller) PutGroup(_ context.Context, name string, spec api.Spec, pre resource.Precondition) (api.MulticastGroup, bool, error) {
+func (f *Controller) putGroup(_ context.Context, name string, spec api.Spec, pre resource.Precondition) (api.MulticastGroup, bool, error) {
 	if f.BeforePut != nil {
 		f.BeforePut()
 	}
@@ -154,8 +159,7 @@ func (f *Controller) PutGroup(_ context.Context, name string, spec api.Spec, pre
 	return g, created, nil
 }
 
-// DeleteGroup removes a group.
-func (f *Controller) DeleteGroup(_ context.Context, name string, pre resource.Precondition) error {
+func (f *Controller) deleteGroup(_ context.Context, name string, pre resource.Precondition) error {
 	f.Mu.Lock()
 	defer f.Mu.Unlock()
 	_, err := f.find(name, pre)

@@ -26,6 +26,21 @@ func newLossless() *lossless {
 	return &lossless{policies: make(map[string]api.SRv6Policy), tenants: make(map[string]api.Tenant), requests: make(map[string]api.PFCPolicy)}
 }
 
+// SRv6Policies returns the resources of the kind.
+func (l *lossless) SRv6Policies() resource.Handle[api.SRv6PolicySpec, api.SRv6Policy] {
+	return &Kind[api.SRv6PolicySpec, api.SRv6Policy]{All: l.listSRv6Policies, One: l.srv6Policy, Write: l.putSRv6Policy, Remove: l.deleteSRv6Policy}
+}
+
+// Tenants returns the resources of the kind.
+func (l *lossless) Tenants() resource.Handle[api.TenantSpec, api.Tenant] {
+	return &Kind[api.TenantSpec, api.Tenant]{All: l.listTenants, One: l.tenant, Write: l.putTenant, Remove: l.deleteTenant}
+}
+
+// PFCPolicies returns the resources of the kind.
+func (l *lossless) PFCPolicies() resource.Handle[api.PFCPolicySpec, api.PFCPolicy] {
+	return &Kind[api.PFCPolicySpec, api.PFCPolicy]{All: l.listPFCPolicies, One: l.pfcPolicy, Write: l.putPFCPolicy, Remove: l.deletePFCPolicy}
+}
+
 func (l *lossless) env(except string) api.PFCEnv {
 	return api.PFCEnv{
 		MaxSlice: 255,
@@ -96,22 +111,20 @@ func policyVersion(p api.SRv6Policy) uint64 { return p.Version }
 func tenantVersion(t api.Tenant) uint64     { return t.Version }
 func requestVersion(p api.PFCPolicy) uint64 { return p.Version }
 
-// SRv6Policies returns the SRv6 policies.
-func (l *lossless) SRv6Policies(context.Context) ([]api.SRv6Policy, error) {
+func (l *lossless) listSRv6Policies(context.Context) ([]api.SRv6Policy, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Collect(maps.Values(l.policies)), nil
 }
 
-// SRv6Policy returns an SRv6 policy.
-func (l *lossless) SRv6Policy(_ context.Context, name string) (api.SRv6Policy, error) {
+func (l *lossless) srv6Policy(_ context.Context, name string) (api.SRv6Policy, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return one(l.policies, "SRv6 policy", name)
 }
 
-// PutSRv6Policy creates or replaces an SRv6 policy.
-func (l *lossless) PutSRv6Policy(_ context.Context, name string, spec api.SRv6PolicySpec, pre resource.Precondition) (api.SRv6Policy, bool, error) {
+// putSRv6Policy creates or replaces an SRv6 policy.
+func (l *lossless) putSRv6Policy(_ context.Context, name string, spec api.SRv6PolicySpec, pre resource.Precondition) (api.SRv6Policy, bool, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	p, known, err := find(l.policies, "SRv6 policy", name, policyVersion, pre)
@@ -134,29 +147,26 @@ func (l *lossless) PutSRv6Policy(_ context.Context, name string, spec api.SRv6Po
 	return p, !known, nil
 }
 
-// DeleteSRv6Policy removes an SRv6 policy.
-func (l *lossless) DeleteSRv6Policy(_ context.Context, name string, pre resource.Precondition) error {
+func (l *lossless) deleteSRv6Policy(_ context.Context, name string, pre resource.Precondition) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return remove(l.policies, "SRv6 policy", name, policyVersion, pre)
 }
 
-// Tenants returns the tenants.
-func (l *lossless) Tenants(context.Context) ([]api.Tenant, error) {
+func (l *lossless) listTenants(context.Context) ([]api.Tenant, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Collect(maps.Values(l.tenants)), nil
 }
 
-// Tenant returns a tenant.
-func (l *lossless) Tenant(_ context.Context, name string) (api.Tenant, error) {
+func (l *lossless) tenant(_ context.Context, name string) (api.Tenant, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return one(l.tenants, "tenant", name)
 }
 
-// PutTenant creates or replaces a tenant.
-func (l *lossless) PutTenant(_ context.Context, name string, spec api.TenantSpec, pre resource.Precondition) (api.Tenant, bool, error) {
+// putTenant creates or replaces a tenant.
+func (l *lossless) putTenant(_ context.Context, name string, spec api.TenantSpec, pre resource.Precondition) (api.Tenant, bool, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	t, known, err := find(l.tenants, "tenant", name, tenantVersion, pre)
@@ -179,30 +189,27 @@ func (l *lossless) PutTenant(_ context.Context, name string, spec api.TenantSpec
 	return t, !known, nil
 }
 
-// DeleteTenant removes a tenant.
-func (l *lossless) DeleteTenant(_ context.Context, name string, pre resource.Precondition) error {
+func (l *lossless) deleteTenant(_ context.Context, name string, pre resource.Precondition) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return remove(l.tenants, "tenant", name, tenantVersion, pre)
 }
 
-// PFCPolicies returns the PFC policies.
-func (l *lossless) PFCPolicies(context.Context) ([]api.PFCPolicy, error) {
+func (l *lossless) listPFCPolicies(context.Context) ([]api.PFCPolicy, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Collect(maps.Values(l.requests)), nil
 }
 
-// PFCPolicy returns a PFC policy.
-func (l *lossless) PFCPolicy(_ context.Context, name string) (api.PFCPolicy, error) {
+func (l *lossless) pfcPolicy(_ context.Context, name string) (api.PFCPolicy, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return one(l.requests, "PFC policy", name)
 }
 
-// PutPFCPolicy creates or replaces a PFC policy, which has a node with a pause in
+// putPFCPolicy creates or replaces a PFC policy, which has a node with a pause in
 // force and a tunnel.
-func (l *lossless) PutPFCPolicy(_ context.Context, name string, spec api.PFCPolicySpec, pre resource.Precondition) (api.PFCPolicy, bool, error) {
+func (l *lossless) putPFCPolicy(_ context.Context, name string, spec api.PFCPolicySpec, pre resource.Precondition) (api.PFCPolicy, bool, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	p, known, err := find(l.requests, "PFC policy", name, requestVersion, pre)
@@ -229,8 +236,7 @@ func (l *lossless) PutPFCPolicy(_ context.Context, name string, spec api.PFCPoli
 	return p, !known, nil
 }
 
-// DeletePFCPolicy removes a PFC policy.
-func (l *lossless) DeletePFCPolicy(_ context.Context, name string, pre resource.Precondition) error {
+func (l *lossless) deletePFCPolicy(_ context.Context, name string, pre resource.Precondition) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return remove(l.requests, "PFC policy", name, requestVersion, pre)

@@ -115,7 +115,7 @@ func (r *running) isQuiet() bool {
 		for _, s := range c.Switches() {
 			done = done && (s.Synced || !s.Managed)
 		}
-		for _, g := range c.Groups() {
+		for _, g := range c.Groups().List() {
 			done = done && g.Status.Is(api.Programmed)
 		}
 	})

@@ -141,14 +141,14 @@ func multicastTransfer(world *lab.World, control *lab.Control, receivers []strin
 	}
 	const name = "bench"
 	err = control.Change(func(core *controller.Core) error {
-		_, _, err := core.PutGroup(name, spec, resource.Precondition{})
+		_, _, err := core.Groups().Put(name, spec, resource.Precondition{})
 		return err
 	})
 	if err != nil {
 		return 0, err
 	}
 	programmed := func() bool {
-		g, err := control.Core().Group(name)
+		g, err := control.Core().Groups().Get(name)
 		if err != nil {
 			return false
 		}

@@ -208,7 +208,7 @@ func (s *scenario) connected() bool {
 
 func (s *scenario) put() error {
 	return s.control.Change(func(core *controller.Core) error {
-		_, _, err := core.PutGroup(groupName, s.spec.Clone(), resource.Precondition{})
+		_, _, err := core.Groups().Put(groupName, s.spec.Clone(), resource.Precondition{})
 		return err
 	})
 }
@@ -217,7 +217,7 @@ func (s *scenario) status() *api.Status {
 	if s.control.Core() == nil {
 		return nil
 	}
-	g, err := s.control.Core().Group(groupName)
+	g, err := s.control.Core().Groups().Get(groupName)
 	if err != nil {
 		return nil
 	}
@@ -228,7 +228,7 @@ func (s *scenario) programmed() bool {
 	if s.control.Core() == nil {
 		return false
 	}
-	g, err := s.control.Core().Group(groupName)
+	g, err := s.control.Core().Groups().Get(groupName)
 	if err != nil || g.Status.ObservedVersion != g.Version {
 		return false
 	}

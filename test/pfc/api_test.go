@@ -9,6 +9,7 @@ import (
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller"
+	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/northbound"
 	"github.com/weft-sdn/weft/northbound/northboundtest"
 )
@@ -27,12 +28,12 @@ func (fake) Tables(context.Context, string) ([]controller.TableView, error)     
 func (fake) Entries(context.Context, string, string) ([]controller.EntryView, error)  { return nil, nil }
 func (fake) Counters(context.Context, string) ([]controller.CounterView, error)       { return nil, nil }
 
-func (s *shown) PFCPolicies(context.Context) ([]api.PFCPolicy, error) {
-	return s.core.PFCPolicies(), nil
-}
-
-func (s *shown) PFCPolicy(_ context.Context, name string) (api.PFCPolicy, error) {
-	return s.core.PFCPolicy(name)
+func (s *shown) PFCPolicies() resource.Handle[api.PFCPolicySpec, api.PFCPolicy] {
+	policies := s.core.PFCPolicies()
+	return &northboundtest.Kind[api.PFCPolicySpec, api.PFCPolicy]{
+		All: func(context.Context) ([]api.PFCPolicy, error) { return policies.List(), nil },
+		One: func(_ context.Context, name string) (api.PFCPolicy, error) { return policies.Get(name) },
+	}
 }
 
 // restAPI asks the API of the bed's controller.

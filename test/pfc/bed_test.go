@@ -77,7 +77,7 @@ func (b *bed) port(host string) uint32 {
 func (b *bed) tenants() {
 	b.t.Helper()
 	b.change(func(c *controller.Core) error {
-		_, _, err := c.PutSRv6Policy("wan", api.SRv6PolicySpec{Headend: "R1", Endpoint: "R3", Segments: []api.Segment{{Node: "R2"}}}, resource.Precondition{})
+		_, _, err := c.SRv6Policies().Put("wan", api.SRv6PolicySpec{Headend: "R1", Endpoint: "R3", Segments: []api.Segment{{Node: "R2"}}}, resource.Precondition{})
 		return err
 	})
 	b.tenantsOn()
@@ -88,7 +88,7 @@ func (b *bed) tenantsOn() {
 	b.t.Helper()
 	for i, hosts := range [][2]string{{"DC1", "DC2"}, {"B1", "B2"}} {
 		b.change(func(c *controller.Core) error {
-			_, _, err := c.PutTenant(string(rune('a'+i)), api.TenantSpec{
+			_, _, err := c.Tenants().Put(string(rune('a'+i)), api.TenantSpec{
 				Slice: uint32(i + 1), Priority: uint8(3 - i), Policies: []string{"wan"},
 				Sites: []api.Site{{Switch: "R1", Port: b.port(hosts[0])}, {Switch: "R3", Port: b.port(hosts[1])}},
 			}, resource.Precondition{})
@@ -104,14 +104,14 @@ func (b *bed) lossless(edit func(*api.PFCPolicySpec)) {
 		edit(&spec)
 	}
 	b.change(func(c *controller.Core) error {
-		_, _, err := c.PutPFCPolicy("lossless", spec, resource.Precondition{})
+		_, _, err := c.PFCPolicies().Put("lossless", spec, resource.Precondition{})
 		return err
 	})
 }
 
 func (b *bed) policy() api.PFCPolicy {
 	b.t.Helper()
-	p, err := b.core().PFCPolicy("lossless")
+	p, err := b.core().PFCPolicies().Get("lossless")
 	b.must(err)
 	return p
 }

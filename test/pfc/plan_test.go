@@ -76,7 +76,7 @@ func TestDetour(t *testing.T) {
 	}
 	b := newBed(t, lab.PFCNetwork(4*time.Millisecond, 1e9), 1)
 	b.change(func(c *controller.Core) error {
-		_, _, err := c.PutSRv6Policy("wan", api.SRv6PolicySpec{Headend: "R1", Endpoint: "R3"}, resource.Precondition{})
+		_, _, err := c.SRv6Policies().Put("wan", api.SRv6PolicySpec{Headend: "R1", Endpoint: "R3"}, resource.Precondition{})
 		return err
 	})
 	b.tenantsOn()
@@ -101,7 +101,7 @@ func TestDetour(t *testing.T) {
 	pausing()
 	on := func(path ...string) {
 		t.Helper()
-		policy, err := b.core().SRv6Policy("wan")
+		policy, err := b.core().SRv6Policies().Get("wan")
 		b.must(err)
 		p := b.policy()
 		if !slices.Equal(policy.Status.Path, path) || !p.Status.Conditions.Is(api.Programmed) || p.Status.Conditions.Is(api.Degraded) {

@@ -228,7 +228,7 @@ func (b *bed) saw(event controller.EventType, object string) bool {
 func TestNodeLost(t *testing.T) {
 	b := newBed(t, lab.PFCNetwork(2*time.Millisecond, 1e9), 1)
 	b.change(func(c *controller.Core) error {
-		_, _, err := c.PutSRv6Policy("wan", api.SRv6PolicySpec{Headend: "R1", Endpoint: "R3"}, resource.Precondition{})
+		_, _, err := c.SRv6Policies().Put("wan", api.SRv6PolicySpec{Headend: "R1", Endpoint: "R3"}, resource.Precondition{})
 		return err
 	})
 	b.tenantsOn()

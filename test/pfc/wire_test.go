@@ -75,7 +75,7 @@ func TestFlavorsOnTheWire(t *testing.T) {
 		name := behaviors.Name(sid.Behavior)
 		b.change(func(c *controller.Core) error {
 			spec := api.SRv6PolicySpec{Headend: "R1", Endpoint: "R3", Segments: []api.Segment{{SID: sid.Address}, {Node: "R2"}}}
-			_, _, err := c.PutSRv6Policy("wan", spec, resource.Precondition{})
+			_, _, err := c.SRv6Policies().Put("wan", spec, resource.Precondition{})
 			return err
 		})
 		if i == 0 {
@@ -83,7 +83,7 @@ func TestFlavorsOnTheWire(t *testing.T) {
 			b.lossless(func(s *api.PFCPolicySpec) { s.XOFF = 64 << 10 })
 		}
 		b.programmed()
-		policy, err := b.core().SRv6Policy("wan")
+		policy, err := b.core().SRv6Policies().Get("wan")
 		b.must(err)
 		if first := policy.Status.SegmentList[0]; first.SID != sid.Address || first.Behavior != name {
 			t.Errorf("%s: the policy begins with %+v", name, first)

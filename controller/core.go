@@ -149,7 +149,7 @@ func (c *Core) SwitchConnected(name string, contents entry.Contents) {
 	}
 	c.learnEpochs(name, contents)
 	if !again {
-		c.event(SwitchChanged, name, fmt.Sprintf("connected, holds %d entities", len(contents.Entities)), nil)
+		c.event(api.EventSwitchChanged, name, fmt.Sprintf("connected, holds %d entities", len(contents.Entities)), nil)
 	}
 	c.concerned(name)
 	if !c.underlay[name].routed && c.awaitsEVs() { // it only had to be known what it has
@@ -192,7 +192,7 @@ func (c *Core) SwitchDisconnected(name string, why error) {
 		reason = why.Error()
 	}
 	if c.switches.Disconnect(name, reason) {
-		c.event(SwitchChanged, name, reason, nil)
+		c.event(api.EventSwitchChanged, name, reason, nil)
 	}
 	c.concerned(name)
 	c.settle()
@@ -222,7 +222,7 @@ func (c *Core) Done(r reconcile.Result) {
 	case len(r.Refused) > 0:
 		for _, o := range []reconcile.Owner{linkUnit, routeUnit} {
 			for _, msg := range c.switches.Failures(r.Switch, o, 1) {
-				c.event(SwitchChanged, r.Switch, msg, nil)
+				c.event(api.EventSwitchChanged, r.Switch, msg, nil)
 			}
 		}
 	}
@@ -297,9 +297,9 @@ func (c *Core) writing(sw string, o reconcile.Owner, e entry.Entity) {
 	}
 }
 
-func (c *Core) event(t EventType, object, message string, g *api.MulticastGroup) {
+func (c *Core) event(t api.EventType, object, message string, g *api.MulticastGroup) {
 	c.events++
-	c.out.Events = append(c.out.Events, Event{Seq: c.events, Time: c.wall(), Type: t, Object: object, Message: message, Group: g})
+	c.out.Events = append(c.out.Events, api.Event{Seq: c.events, Time: c.wall(), Type: t, Object: object, Message: message, Group: g})
 }
 
 // env is what validation has to know.

@@ -38,8 +38,8 @@ type world struct {
 	// session counts the connections of a switch, 0 for none.
 	session map[string]int
 	epochs  map[string]map[int]uint32 // by switch and group: highest written
-	log     []controller.Event
-	states  []controller.StateReport
+	log     []api.Event
+	states  []controller.StateAnswer
 	// every is called after each write.
 	every func()
 	delay time.Duration

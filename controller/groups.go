@@ -148,7 +148,7 @@ func (c *Core) deleteGroup(name string, pre resource.Precondition) error {
 	}
 	g.removed = true
 	c.disown(g)
-	c.event(GroupDeleted, name, "", nil)
+	c.event(api.EventGroupDeleted, name, "", nil)
 	c.aim(g, nil)
 	c.settle()
 	return nil

@@ -226,7 +226,7 @@ func (c *Core) settleLossless() bool {
 			c.query(q)
 		}
 		for _, e := range r.Events {
-			c.event(EventType(e.Type), e.Object, e.Message, nil)
+			c.event(e.Type, e.Object, e.Message, nil)
 		}
 		l.stale = l.stale || len(r.Policies) > 0
 		if again {

@@ -3,6 +3,7 @@ package controller
 import (
 	"fmt"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/plan"
 	"github.com/weft-sdn/weft/controller/reconcile"
@@ -17,7 +18,7 @@ func (c *Core) SetTopology(s *topology.Snapshot) {
 	}
 	old := c.net.Snapshot
 	c.net = plan.NewNetwork(s, c.inv).WithEdges(c.net.Edges())
-	c.event(TopologyChanged, "", describeTopology(old, s), nil)
+	c.event(api.EventTopologyChanged, "", describeTopology(old, s), nil)
 	c.awaitQuiet()
 	c.replan()
 	c.settle()

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/internal/natural"
 	"github.com/weft-sdn/weft/p4"
@@ -78,15 +79,15 @@ type p4Switch struct {
 // Read implements Switch.
 func (w *p4Switch) Read(ctx context.Context) (entry.Contents, error) { return w.ReadAll(ctx) }
 
-func (w *p4Switch) Tables() []TableView {
+func (w *p4Switch) Tables() []api.Table {
 	schema := w.pipeline.Schema()
 	names := make(map[uint32]string, len(schema.Actions))
 	for _, a := range schema.Actions {
 		names[a.ID] = a.Name
 	}
-	out := make([]TableView, 0, len(schema.Tables))
+	out := make([]api.Table, 0, len(schema.Tables))
 	for _, t := range schema.Tables {
-		v := TableView{Name: t.Name, Size: t.Size, Fields: []string{}, Actions: []string{}}
+		v := api.Table{Name: t.Name, Size: t.Size, Fields: []string{}, Actions: []string{}}
 		for _, f := range t.Fields {
 			v.Fields = append(v.Fields, f.Name)
 		}
@@ -98,18 +99,18 @@ func (w *p4Switch) Tables() []TableView {
 	return out
 }
 
-func (w *p4Switch) Inspect(ctx context.Context, table string) ([]EntryView, error) {
+func (w *p4Switch) Inspect(ctx context.Context, table string) ([]api.TableEntry, error) {
 	entries, err := w.ReadTable(ctx, table)
 	if err != nil {
 		return nil, err
 	}
-	out := make([]EntryView, 0, len(entries))
+	out := make([]api.TableEntry, 0, len(entries))
 	for _, e := range entries {
 		d, err := w.pipeline.Schema().Describe(e)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, EntryView{
+		out = append(out, api.TableEntry{
 			Table: d.Table, Match: fieldViews(d.Match), Priority: d.Priority, Default: d.Default,
 			Action: d.Action, Params: fieldViews(d.Params), Member: d.Member, Group: d.Group,
 		})
@@ -117,10 +118,10 @@ func (w *p4Switch) Inspect(ctx context.Context, table string) ([]EntryView, erro
 	return out, nil
 }
 
-func fieldViews(fields []southbound.Typed) []FieldView {
-	out := make([]FieldView, 0, len(fields))
+func fieldViews(fields []southbound.Typed) []api.Field {
+	out := make([]api.Field, 0, len(fields))
 	for _, f := range fields {
-		out = append(out, FieldView{Name: f.Name, Value: f.Value})
+		out = append(out, api.Field{Name: f.Name, Value: f.Value})
 	}
 	return out
 }
@@ -134,17 +135,17 @@ func (w *p4Switch) CounterNames() []string {
 	return names
 }
 
-func (w *p4Switch) Counters(ctx context.Context) ([]CounterView, error) {
+func (w *p4Switch) Counters(ctx context.Context) ([]api.Counter, error) {
 	cells, err := w.ReadCounters(ctx, "")
 	if err != nil {
 		return nil, err
 	}
-	out := []CounterView{}
+	out := []api.Counter{}
 	for _, c := range cells {
 		if c.Packets == 0 && c.Octets == 0 {
 			continue
 		}
-		v := CounterView{Counter: c.Name, Index: c.Index, Name: strconv.FormatInt(c.Index, 10), Packets: c.Packets, Octets: c.Octets}
+		v := api.Counter{Counter: c.Name, Index: c.Index, Name: strconv.FormatInt(c.Index, 10), Packets: c.Packets, Octets: c.Octets}
 		info, err := w.pipeline.Schema().Counter(c.Name)
 		if err != nil {
 			return nil, err

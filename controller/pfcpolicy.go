@@ -81,7 +81,7 @@ func (c *Core) deletePFCPolicy(name string, pre resource.Precondition) error {
 	l.pfc.DeleteRequest(name)
 	l.requests.Delete(name)
 	l.stale = true
-	c.event(PFCPolicyDeleted, name, "", nil)
+	c.event(api.EventPFCPolicyDeleted, name, "", nil)
 	c.settle()
 	return nil
 }

@@ -25,21 +25,21 @@ func (c *Core) updateLossless() {
 		s := c.srv6Status(p)
 		if !reflect.DeepEqual(s, p.Decided.status) {
 			p.Decided.status = s
-			c.event(SRv6PolicyChanged, p.Name, conditionsText(s.Conditions), nil)
+			c.event(api.EventSRv6PolicyChanged, p.Name, conditionsText(s.Conditions), nil)
 		}
 	}
 	for _, t := range l.tenants.All() {
 		s := c.tenantStatus(t)
 		if !reflect.DeepEqual(s, t.Decided.status) {
 			t.Decided.status = s
-			c.event(TenantChanged, t.Name, conditionsText(s.Conditions), nil)
+			c.event(api.EventTenantChanged, t.Name, conditionsText(s.Conditions), nil)
 		}
 	}
 	for _, r := range l.requests.All() {
 		s := c.pfcStatus(r)
 		if !reflect.DeepEqual(s, r.Decided.status) {
 			r.Decided.status = s
-			c.event(PFCPolicyChanged, r.Name, conditionsText(s.Conditions), nil)
+			c.event(api.EventPFCPolicyChanged, r.Name, conditionsText(s.Conditions), nil)
 		}
 	}
 }

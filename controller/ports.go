@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"github.com/weft-sdn/weft/api"
 	"maps"
 	"slices"
 )
@@ -25,19 +26,8 @@ func (c *Core) SetPorts(name string, p PortStates) {
 	}
 }
 
-// SwitchPorts is what is known of a switch's ports.
-type SwitchPorts struct {
-	// Up counts those that are up, Down lists the others in order.
-	Up   int      `json:"up" doc:"Ports that are up."`
-	Down []uint32 `json:"down,omitempty" doc:"P4Runtime ports that are down, in order."`
-	// Error says why the switch does not tell now.
-	Error string `json:"error,omitempty" doc:"Why the switch does not tell now: the rest is what it said last."`
-	// Ignored counts what it said that made no sense, up to the last change.
-	Ignored uint64 `json:"ignored,omitempty" doc:"What it said that made no sense, up to the last change."`
-}
-
-func (p *PortStates) view() *SwitchPorts {
-	v := &SwitchPorts{Ignored: p.Ignored}
+func (p *PortStates) view() *api.SwitchPorts {
+	v := &api.SwitchPorts{Ignored: p.Ignored}
 	for _, port := range slices.Sorted(maps.Keys(p.Up)) {
 		if p.Up[port] {
 			v.Up++

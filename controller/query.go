@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/plan"
 	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/southbound/entry"
@@ -21,7 +22,7 @@ type branchKey struct {
 type query struct {
 	id       uint64
 	group    *group
-	report   StateReport
+	report   api.GroupState
 	place    map[branchKey][2]int // of each branch in the report
 	open     int                  // branches without an answer
 	finished func(*query)
@@ -37,7 +38,7 @@ func (c *Core) QueryState(name string) (id uint64, err error) {
 	}
 	q := c.ask(g, func(q *query) {
 		c.findStalls(g, &q.report)
-		c.out.States = append(c.out.States, q.report)
+		c.out.States = append(c.out.States, StateAnswer{q.id, q.report})
 	})
 	c.settle()
 	return q.id, nil
@@ -51,7 +52,7 @@ func (c *Core) ask(g *group, finished func(*query)) *query {
 	}
 	c.queries++
 	q := &query{id: c.queries, group: g, place: make(map[branchKey][2]int), finished: finished}
-	q.report = StateReport{ID: q.id, Group: g.name, Epoch: p.Epoch}
+	q.report = api.GroupState{Group: g.name, Epoch: p.Epoch}
 	for i := range p.Nodes {
 		q.report.Nodes = append(q.report.Nodes, c.askNode(q, p, &p.Nodes[i], i))
 	}
@@ -63,11 +64,11 @@ func (c *Core) ask(g *group, finished func(*query)) *query {
 	return q
 }
 
-func (c *Core) askNode(q *query, p *plan.Placement, n *plan.PlacedNode, at int) NodeState {
-	node := NodeState{Switch: n.Switch, LastPSN: -1}
+func (c *Core) askNode(q *query, p *plan.Placement, n *plan.PlacedNode, at int) api.GroupNodeState {
+	node := api.GroupNodeState{Switch: n.Switch, LastPSN: -1}
 	for j := range n.Branches {
 		b := &n.Branches[j]
-		state := BranchState{Index: b.Index, AckPSN: -1, EPSN: -1}
+		state := api.GroupBranchState{Index: b.Index, AckPSN: -1, EPSN: -1}
 		if b.Receiver != nil {
 			state.Receiver = b.Receiver.Address
 		} else {

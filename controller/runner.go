@@ -31,7 +31,7 @@ type Options struct {
 	Ports func(ctx context.Context, sw string, up map[uint32]bool)
 	// Events, when not nil, is told of every change, one at a time and in order.
 	// It must not wait for anything, nor call the controller.
-	Events func(Event)
+	Events func(api.Event)
 }
 
 // Controller runs a [Core]: one goroutine owns it, and two per switch carry out
@@ -51,7 +51,7 @@ type Controller struct {
 	// mu guards the fields below it.
 	mu     sync.Mutex
 	links  map[string]*link
-	states map[uint64]chan<- StateReport
+	states map[uint64]chan<- api.GroupState
 
 	trial chan struct{} // has room for one trial at a time
 }
@@ -69,7 +69,7 @@ func NewController(ctx context.Context, o Options) (*Controller, error) {
 	}
 	c := &Controller{
 		opts: o, loop: owner.New(start), core: core,
-		links: make(map[string]*link), states: make(map[uint64]chan<- StateReport), trial: make(chan struct{}, 1),
+		links: make(map[string]*link), states: make(map[uint64]chan<- api.GroupState), trial: make(chan struct{}, 1),
 	}
 	c.inv.Store(core.Inventory())
 	c.topo.Store(core.Topology())
@@ -117,7 +117,7 @@ func (c *Controller) flush(ctx context.Context) error {
 			delete(c.states, s.ID)
 			c.mu.Unlock()
 			if waiting != nil {
-				waiting <- s
+				waiting <- s.State
 			}
 		}
 		if c.opts.Events != nil {
@@ -227,8 +227,8 @@ func first(a, b error) error {
 
 // GroupState asks the switches of a group for its state, and waits for their
 // answers or the state timeout.
-func (c *Controller) GroupState(ctx context.Context, name string) (StateReport, error) {
-	answer := make(chan StateReport, 1)
+func (c *Controller) GroupState(ctx context.Context, name string) (api.GroupState, error) {
+	answer := make(chan api.GroupState, 1)
 	var id uint64
 	var err error
 	stopped := c.Do(ctx, func(core *Core) {
@@ -239,7 +239,7 @@ func (c *Controller) GroupState(ctx context.Context, name string) (StateReport, 
 		}
 	})
 	if err := first(stopped, err); err != nil {
-		return StateReport{}, err
+		return api.GroupState{}, err
 	}
 	select {
 	case s := <-answer:
@@ -248,21 +248,21 @@ func (c *Controller) GroupState(ctx context.Context, name string) (StateReport, 
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		delete(c.states, id)
-		return StateReport{}, ctx.Err()
+		return api.GroupState{}, ctx.Err()
 	case <-c.loop.Ended():
-		return StateReport{}, ErrStopped
+		return api.GroupState{}, ErrStopped
 	}
 }
 
 // Switches returns what is known about every switch of the inventory.
-func (c *Controller) Switches(ctx context.Context) (out []SwitchStatus, err error) {
+func (c *Controller) Switches(ctx context.Context) (out []api.SwitchStatus, err error) {
 	err = c.Do(ctx, func(core *Core) { out = core.Switches() })
 	return out, err
 }
 
 // Tables returns the tables of a switch. Errors of this and the next two are
 // *api.Error with CodeNotFound or CodeUnavailable.
-func (c *Controller) Tables(_ context.Context, sw string) ([]TableView, error) {
+func (c *Controller) Tables(_ context.Context, sw string) ([]api.Table, error) {
 	l := c.link(sw)
 	if l == nil {
 		return nil, noSwitch(sw)
@@ -271,7 +271,7 @@ func (c *Controller) Tables(_ context.Context, sw string) ([]TableView, error) {
 }
 
 // Entries returns the entries of a table of a switch, read from it now.
-func (c *Controller) Entries(ctx context.Context, sw, table string) ([]EntryView, error) {
+func (c *Controller) Entries(ctx context.Context, sw, table string) ([]api.TableEntry, error) {
 	l := c.link(sw)
 	if l == nil {
 		return nil, noSwitch(sw)
@@ -299,7 +299,7 @@ func (c *Controller) CounterNames(_ context.Context, sw string) ([]string, error
 
 // Counters returns the counters of a switch that are not zero, read from it
 // now.
-func (c *Controller) Counters(ctx context.Context, sw string) ([]CounterView, error) {
+func (c *Controller) Counters(ctx context.Context, sw string) ([]api.Counter, error) {
 	l := c.link(sw)
 	if l == nil {
 		return nil, noSwitch(sw)

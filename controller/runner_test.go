@@ -27,7 +27,7 @@ type running struct {
 	south  *controllertest.Southbound
 	stop   func() error
 	mu     sync.Mutex
-	events []controller.Event
+	events []api.Event
 }
 
 func run(t *testing.T, net *sample.Net, s store.Store, south *controllertest.Southbound) *running {
@@ -36,7 +36,7 @@ func run(t *testing.T, net *sample.Net, s store.Store, south *controllertest.Sou
 	var err error
 	r.Controller, err = controller.NewController(t.Context(), controller.Options{
 		Inventory: net.Inventory, Store: s, Southbound: south,
-		Events: func(e controller.Event) {
+		Events: func(e api.Event) {
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			r.events = append(r.events, e)

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/southbound/entry"
 )
@@ -25,13 +26,13 @@ type Switch interface {
 	// PacketOut hands the switch a packet. It is not acknowledged.
 	PacketOut(ctx context.Context, p entry.PacketOut) error
 	// Tables returns the tables of the pipeline.
-	Tables() []TableView
+	Tables() []api.Table
 	// CounterNames returns the names of the counters of the pipeline, in order.
 	CounterNames() []string
 	// Inspect returns the entries of a table for people, and Counters all
 	// indirect counters that are not zero.
-	Inspect(ctx context.Context, table string) ([]EntryView, error)
-	Counters(ctx context.Context) ([]CounterView, error)
+	Inspect(ctx context.Context, table string) ([]api.TableEntry, error)
+	Counters(ctx context.Context) ([]api.Counter, error)
 	// PortCounts returns how many packets the ports have sent or received.
 	PortCounts(ctx context.Context, d Direction) (map[uint32]uint64, error)
 	Close() error
@@ -57,41 +58,4 @@ type SwitchEvent struct {
 	Digest   *entry.Digest
 	// Ports are all ports that the switch tells of.
 	Ports *PortStates
-}
-
-// TableView describes a table.
-type TableView struct {
-	Name    string   `json:"name" doc:"Name in the P4 program."`
-	Size    int64    `json:"size" doc:"Entries the table has room for."`
-	Fields  []string `json:"fields" doc:"What it matches on."`
-	Actions []string `json:"actions"`
-}
-
-// EntryView is a table entry in names and typed values: numbers are uint64,
-// addresses, prefixes, and what exceeds 64 bits are strings.
-type EntryView struct {
-	Table    string      `json:"table"`
-	Match    []FieldView `json:"match" doc:"In the order of the key."`
-	Priority int32       `json:"priority,omitempty" doc:"Higher wins; only in tables with ternary, range or optional fields."`
-	Default  bool        `json:"default,omitempty" doc:"The table's default action."`
-	Action   string      `json:"action,omitempty" doc:"Absent when the entry refers to member or group."`
-	Params   []FieldView `json:"params,omitempty"`
-	Member   uint32      `json:"member,omitempty" doc:"Member of the table's action profile."`
-	Group    uint32      `json:"group,omitempty" doc:"Group of the table's action selector."`
-}
-
-// FieldView is a named value.
-type FieldView struct {
-	Name  string `json:"name"`
-	Value any    `json:"value" doc:"A number, or a string: an address, prefix (2001:db8::/32), masked value (256&&&0x1f0), range (1..5), number over 64 bits (0x…), or * for anything."`
-}
-
-// CounterView is a cell of a counter. Name is that of the cell where the P4
-// program names it (a drop reason), and its index elsewhere.
-type CounterView struct {
-	Counter string `json:"counter" doc:"Name in the P4 program."`
-	Index   int64  `json:"index"`
-	Name    string `json:"name" doc:"What the index stands for: a drop reason, an event, a port."`
-	Packets int64  `json:"packets"`
-	Octets  int64  `json:"octets"`
 }

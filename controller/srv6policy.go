@@ -189,7 +189,7 @@ func (c *Core) deleteSRv6Policy(name string, pre resource.Precondition) error {
 	}
 	l.policies.Delete(name)
 	l.stale = true
-	c.event(SRv6PolicyDeleted, name, "", nil)
+	c.event(api.EventSRv6PolicyDeleted, name, "", nil)
 	c.settle()
 	return nil
 }

@@ -67,7 +67,7 @@ func (c *Core) stallInterval(g *group) time.Duration {
 
 // findStalls looks for receivers that others have left behind and that do not
 // move: what they hold up is the whole group.
-func (c *Core) findStalls(g *group, r *StateReport) {
+func (c *Core) findStalls(g *group, r *api.GroupState) {
 	var ahead int64 = -1
 	for _, n := range r.Nodes {
 		for _, b := range n.Branches {
@@ -118,12 +118,12 @@ func (c *Core) tellStalls(g *group, behind []progress) {
 	}
 	for _, r := range is {
 		if !has(was, r) {
-			c.event(ReceiverStalled, g.name, r.Address.String(), nil)
+			c.event(api.EventReceiverStalled, g.name, r.Address.String(), nil)
 		}
 	}
 	for _, r := range was {
 		if !has(is, r) {
-			c.event(ReceiverStallEnded, g.name, r.Address.String(), nil)
+			c.event(api.EventReceiverRecovered, g.name, r.Address.String(), nil)
 		}
 	}
 }
@@ -143,7 +143,7 @@ func (c *Core) evict(g *group) {
 		}
 		g.evicted[r.Address] = true
 		changed = true
-		c.event(ReceiverEvicted, g.name, r.Address.String(), nil)
+		c.event(api.EventReceiverEvicted, g.name, r.Address.String(), nil)
 	}
 	if !changed {
 		return

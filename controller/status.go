@@ -50,7 +50,7 @@ func (c *Core) updateStatus(g *group) {
 	}
 	g.status = s
 	r := g.resource()
-	c.event(GroupChanged, g.name, summary(&s), &r)
+	c.event(api.EventGroupChanged, g.name, summary(&s), &r)
 }
 
 // serves reports whether a receiver of the spec has been taken in: it is in the

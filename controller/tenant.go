@@ -140,7 +140,7 @@ func (c *Core) deleteTenant(name string, pre resource.Precondition) error {
 	l.tenants.Delete(name)
 	l.stale = true
 	c.setEdges()
-	c.event(TenantDeleted, name, "", nil)
+	c.event(api.EventTenantDeleted, name, "", nil)
 	c.settle()
 	return nil
 }

@@ -1,16 +1,17 @@
 package controller
 
 import (
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/southbound/entry"
 )
 
 // Switches returns what is known about every switch of the inventory, in its
 // order.
-func (c *Core) Switches() []SwitchStatus {
-	out := make([]SwitchStatus, 0, len(c.inv.Switches))
+func (c *Core) Switches() []api.SwitchStatus {
+	out := make([]api.SwitchStatus, 0, len(c.inv.Switches))
 	for i := range c.inv.Switches {
 		sw := &c.inv.Switches[i]
-		s := SwitchStatus{Name: sw.Name, Address: sw.Address, Managed: sw.Managed()}
+		s := api.SwitchStatus{Name: sw.Name, Address: sw.Address, Managed: sw.Managed()}
 		if s.Managed {
 			s.DeviceID = sw.Device()
 		}

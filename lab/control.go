@@ -10,6 +10,7 @@ import (
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/reconcile"
@@ -47,7 +48,7 @@ type Control struct {
 	// Log, if not nil, is told what the controller does.
 	Log func(format string, args ...any)
 	// Events, if not nil, is told of every change, as a client of the API is.
-	Events func(controller.Event)
+	Events func(api.Event)
 	// Wire has the network learned from the octets of BGP-LS, and not from what they stand for.
 	Wire bool
 	// MRC, if not nil, is how the controller runs the fabric of the hosts of MRC.
@@ -65,7 +66,7 @@ type Control struct {
 	sessions map[string]*session
 	held     map[string]hostapi.Version // what hosts hold, from whatever controller
 	ticking  time.Duration              // when the next Tick is due, or noTick
-	states   map[uint64]controller.StateReport
+	states   map[uint64]api.GroupState
 	err      error
 }
 
@@ -96,7 +97,7 @@ func NewControl(w *World, l Latencies) (*Control, error) {
 	c := &Control{
 		World: w, Latencies: l, store: store.NewMemory(), pipeline: pipeline,
 		learned:  topology.NewBuilder(),
-		sessions: map[string]*session{}, held: map[string]hostapi.Version{}, states: map[uint64]controller.StateReport{},
+		sessions: map[string]*session{}, held: map[string]hostapi.Version{}, states: map[uint64]api.GroupState{},
 	}
 	for _, s := range w.Network.Switches {
 		node := w.switches[s.Name]
@@ -281,7 +282,7 @@ func (c *Control) work() {
 			c.fail(err)
 		}
 		for _, s := range r.States {
-			c.states[s.ID] = s
+			c.states[s.ID] = s.State
 		}
 		for _, e := range r.Events {
 			c.logf("%v event %v", c.World.now, e)

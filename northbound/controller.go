@@ -25,20 +25,20 @@ type Controller interface {
 	// ResetGroup gives a group a new epoch.
 	ResetGroup(ctx context.Context, name string, pre resource.Precondition) (api.MulticastGroup, error)
 	// GroupState asks the switches of a group's tree for the state of its branches.
-	GroupState(ctx context.Context, name string) (controller.StateReport, error)
+	GroupState(ctx context.Context, name string) (api.GroupState, error)
 
 	// Topology returns the network as it is known now.
 	Topology() *topology.Snapshot
 	// Inventory returns the configuration in force.
 	Inventory() *inventory.Inventory
 	// Switches returns what is known about every switch, in any order.
-	Switches(ctx context.Context) ([]controller.SwitchStatus, error)
+	Switches(ctx context.Context) ([]api.SwitchStatus, error)
 	// Tables returns the tables of a switch's pipeline.
-	Tables(ctx context.Context, sw string) ([]controller.TableView, error)
+	Tables(ctx context.Context, sw string) ([]api.Table, error)
 	// Entries reads a table back from a switch, in any order.
-	Entries(ctx context.Context, sw, table string) ([]controller.EntryView, error)
+	Entries(ctx context.Context, sw, table string) ([]api.TableEntry, error)
 	// Counters reads the counters of a switch, in any order.
-	Counters(ctx context.Context, sw string) ([]controller.CounterView, error)
+	Counters(ctx context.Context, sw string) ([]api.Counter, error)
 	// CounterNames returns the names of the counters of a switch's pipeline.
 	CounterNames(ctx context.Context, sw string) ([]string, error)
 }

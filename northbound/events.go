@@ -7,11 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/weft-sdn/weft/controller"
+	"github.com/weft-sdn/weft/api"
 )
-
-// eventGap is the type of an event that stands for those which were lost.
-const eventGap controller.EventType = "gap"
 
 // Events keeps the latest events for clients that follow them. Publishing never
 // waits for a client: one that falls behind by more than the ring is told so.
@@ -20,7 +17,7 @@ type Events struct {
 
 	// mu guards the fields below it.
 	mu    sync.Mutex
-	ring  []controller.Event
+	ring  []api.Event
 	next  uint64        // sequence number of the next event
 	woken chan struct{} // closed and replaced when an event is published
 }
@@ -30,12 +27,12 @@ type Events struct {
 func NewEvents(size int, run time.Time) *Events {
 	return &Events{
 		run:  strconv.FormatInt(run.UnixNano(), 36),
-		ring: make([]controller.Event, max(1, size)), woken: make(chan struct{}),
+		ring: make([]api.Event, max(1, size)), woken: make(chan struct{}),
 	}
 }
 
 // Publish adds an event.
-func (e *Events) Publish(ev controller.Event) {
+func (e *Events) Publish(ev api.Event) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.ring[e.next%uint64(len(e.ring))] = ev
@@ -52,11 +49,11 @@ func (e *Events) Published() uint64 {
 }
 
 // kept returns the events that there still are, oldest first.
-func (e *Events) kept() []controller.Event {
+func (e *Events) kept() []api.Event {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	size := uint64(len(e.ring))
-	out := make([]controller.Event, 0, min(e.next, size))
+	out := make([]api.Event, 0, min(e.next, size))
 	for n := e.next - min(e.next, size); n < e.next; n++ {
 		out = append(out, e.ring[n%size])
 	}
@@ -87,7 +84,7 @@ func (e *Events) from(id string) cursor {
 // numbered is an event with its id.
 type numbered struct {
 	id string
-	controller.Event
+	api.Event
 }
 
 // after returns the events from a place on, oldest first, and the place after
@@ -101,7 +98,7 @@ func (e *Events) after(c cursor, now time.Time) (evs []numbered, next cursor, wo
 	if c.gap {
 		// Its id is that of the event before the place, so that a client which
 		// comes back with it misses nothing.
-		gap := controller.Event{Type: eventGap, Message: "events were lost; look again at everything", Time: now.UTC()}
+		gap := api.Event{Type: api.EventGap, Message: "events were lost; look again at everything", Time: now.UTC()}
 		id := ""
 		if c.next > 0 {
 			id = e.id(c.next - 1)

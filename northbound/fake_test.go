@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api"
-	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/northbound/northboundtest"
 	"github.com/weft-sdn/weft/topology"
@@ -76,13 +75,13 @@ func (f *fakeController) plan(name string) {
 	f.Kept[name] = g
 }
 
-func (f *fakeController) GroupState(ctx context.Context, name string) (controller.StateReport, error) {
+func (f *fakeController) GroupState(ctx context.Context, name string) (api.GroupState, error) {
 	g, err := f.Controller.Groups().Get(ctx, name)
 	f.Mu.Lock()
 	wait, down := f.wait, f.Down["n1"]
 	f.Mu.Unlock()
 	if err != nil {
-		return controller.StateReport{}, err
+		return api.GroupState{}, err
 	}
 	if wait != nil {
 		select {
@@ -92,35 +91,35 @@ func (f *fakeController) GroupState(ctx context.Context, name string) (controlle
 		select {
 		case <-wait:
 		case <-ctx.Done():
-			return controller.StateReport{}, ctx.Err()
+			return api.GroupState{}, ctx.Err()
 		}
 	}
-	edge := controller.NodeState{Switch: "n1", LastPSN: -1, Branches: []controller.BranchState{}}
+	edge := api.GroupNodeState{Switch: "n1", LastPSN: -1, Branches: []api.GroupBranchState{}}
 	if !down {
 		edge.Answered, edge.LastPSN = true, 100
-		edge.Branches = append(edge.Branches, controller.BranchState{
+		edge.Branches = append(edge.Branches, api.GroupBranchState{
 			Receiver: netip.MustParseAddr("2001:db8:1::1"), Answered: true, AckPSN: 99, EPSN: 100, NAKPending: true, MSN: 3, CNPCount: 2, Valid: true, Epoch: 7,
 		})
 	}
-	root := controller.NodeState{Switch: "n6", Answered: true, LastPSN: 100, CNPTotal: 1, Branches: []controller.BranchState{
+	root := api.GroupNodeState{Switch: "n6", Answered: true, LastPSN: 100, CNPTotal: 1, Branches: []api.GroupBranchState{
 		{Child: "n1", Answered: true, AckPSN: 99, EPSN: 100, MSN: 3, Valid: true, Epoch: 7},
 	}}
-	return controller.StateReport{Group: name, Epoch: g.Status.Epoch, Nodes: []controller.NodeState{root, edge}, Complete: !down}, nil
+	return api.GroupState{Group: name, Epoch: g.Status.Epoch, Nodes: []api.GroupNodeState{root, edge}, Complete: !down}, nil
 }
 
-func (f *fakeController) Entries(_ context.Context, sw, table string) ([]controller.EntryView, error) {
+func (f *fakeController) Entries(_ context.Context, sw, table string) ([]api.TableEntry, error) {
 	if err := f.Reach(sw); err != nil {
 		return nil, err
 	}
 	if table != "ipv6_route" {
 		return nil, northboundtest.NoTable(sw, table)
 	}
-	out := []controller.EntryView{{Table: table, Default: true, Action: "drop_no_route"}}
+	out := []api.TableEntry{{Table: table, Default: true, Action: "drop_no_route"}}
 	for _, vrf := range []uint64{10, 9, 0} {
-		out = append(out, controller.EntryView{
+		out = append(out, api.TableEntry{
 			Table:  table,
-			Match:  []controller.FieldView{{Name: "vrf", Value: vrf}, {Name: "dst_addr", Value: "2001:db8:1::/48"}},
-			Action: "forward", Params: []controller.FieldView{{Name: "port", Value: uint64(1)}, {Name: "neighbor", Value: uint64(100)}},
+			Match:  []api.Field{{Name: "vrf", Value: vrf}, {Name: "dst_addr", Value: "2001:db8:1::/48"}},
+			Action: "forward", Params: []api.Field{{Name: "port", Value: uint64(1)}, {Name: "neighbor", Value: uint64(100)}},
 		})
 	}
 	return out, nil

@@ -8,7 +8,6 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/weft-sdn/weft/api"
-	"github.com/weft-sdn/weft/controller"
 )
 
 // groupTreeView is the tree of a group.
@@ -68,10 +67,10 @@ func (s *Server) groupTree(ctx context.Context, in *NameParam) (*struct{ Body gr
 	}}, nil
 }
 
-func (s *Server) groupState(ctx context.Context, in *NameParam) (*struct{ Body controller.StateReport }, error) {
+func (s *Server) groupState(ctx context.Context, in *NameParam) (*struct{ Body api.GroupState }, error) {
 	report, err := s.controller.GroupState(ctx, in.Name)
 	if err != nil {
 		return nil, problemOf(err)
 	}
-	return &struct{ Body controller.StateReport }{report}, nil
+	return &struct{ Body api.GroupState }{report}, nil
 }

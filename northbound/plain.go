@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/weft-sdn/weft/api"
-	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/internal/natural"
 	"github.com/weft-sdn/weft/topology"
@@ -19,8 +18,8 @@ import (
 type plainNetwork struct {
 	snap     *topology.Snapshot
 	inv      *inventory.Inventory
-	switches map[string]*controller.SwitchStatus // by name
-	of       map[topology.NodeID]*controller.SwitchStatus
+	switches map[string]*api.SwitchStatus // by name
+	of       map[topology.NodeID]*api.SwitchStatus
 }
 
 func (s *Server) plain(ctx context.Context) (*plainNetwork, error) {
@@ -30,7 +29,7 @@ func (s *Server) plain(ctx context.Context) (*plainNetwork, error) {
 	}
 	p := &plainNetwork{
 		snap: s.controller.Topology(), inv: s.controller.Inventory(),
-		switches: make(map[string]*controller.SwitchStatus), of: make(map[topology.NodeID]*controller.SwitchStatus),
+		switches: make(map[string]*api.SwitchStatus), of: make(map[topology.NodeID]*api.SwitchStatus),
 	}
 	for i := range all {
 		p.switches[all[i].Name] = &all[i]
@@ -60,7 +59,7 @@ func (p *plainNetwork) nodes() []fabricNode {
 }
 
 // portState is what a switch says of a port; "" when nothing is known.
-func portState(s *controller.SwitchStatus, port uint32) string {
+func portState(s *api.SwitchStatus, port uint32) string {
 	if s == nil || s.Ports == nil || port == 0 {
 		return ""
 	}

@@ -35,6 +35,14 @@ var schemaNames = map[reflect.Type]string{
 	reflect.TypeFor[api.SRv6Policy]():       "Srv6Policy",
 	reflect.TypeFor[api.PFCPolicy]():        "PfcPolicy",
 
+	reflect.TypeFor[api.Table]():            "TableView",
+	reflect.TypeFor[api.TableEntry]():       "EntryView",
+	reflect.TypeFor[api.Field]():            "FieldView",
+	reflect.TypeFor[api.Counter]():          "CounterView",
+	reflect.TypeFor[api.GroupState]():       "StateReport",
+	reflect.TypeFor[api.GroupNodeState]():   "NodeState",
+	reflect.TypeFor[api.GroupBranchState](): "BranchState",
+
 	reflect.TypeFor[draftOf[api.Spec]]():          "GroupRequest",
 	reflect.TypeFor[pageOf[api.MulticastGroup]](): "GroupList",
 

@@ -20,7 +20,6 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api"
-	"github.com/weft-sdn/weft/controller"
 )
 
 func do(s *Server, method, target, body string, headers ...string) *httptest.ResponseRecorder {
@@ -262,7 +261,7 @@ func TestMetrics(t *testing.T) {
 	do(s, "GET", groupsPath+"/nosuch", "")
 	do(s, "BREW", groupsPath, "")
 	f.Down["n1"] = true
-	events.Publish(controller.Event{Type: controller.TopologyChanged})
+	events.Publish(api.Event{Type: api.EventTopologyChanged})
 	body := do(s, "GET", "/metrics", "").Body.String()
 	for _, want := range []string{
 		`weft_http_requests_total{code="201",method="POST",route="/v1/multicast-groups"} 1`,
@@ -334,7 +333,7 @@ func watch(t *testing.T, base, query, lastID string) *watcher {
 }
 
 // next returns the next event; comments are passed over.
-func (w *watcher) next() (id, name string, e controller.Event) {
+func (w *watcher) next() (id, name string, e api.Event) {
 	w.t.Helper()
 	for w.in.Scan() {
 		field, value, _ := strings.Cut(w.in.Text(), ": ")
@@ -360,16 +359,16 @@ func (w *watcher) next() (id, name string, e controller.Event) {
 func TestEventStream(t *testing.T) {
 	s, _, events := newTestServer(t)
 	base, stop := serve(t, s)
-	publish := func(typ controller.EventType, object string, seq uint64) {
-		events.Publish(controller.Event{Seq: seq, Type: typ, Object: object, Time: epochStart})
+	publish := func(typ api.EventType, object string, seq uint64) {
+		events.Publish(api.Event{Seq: seq, Type: typ, Object: object, Time: epochStart})
 	}
-	publish(controller.GroupChanged, "before", 1)
+	publish(api.EventGroupChanged, "before", 1)
 	all := watch(t, base, "", "")
 	groups := watch(t, base, "?type=group&type=switch.changed&object=g1", "")
-	publish(controller.GroupChanged, "g1", 2)
-	publish(controller.TopologyChanged, "", 3)
-	publish(controller.GroupDeleted, "g2", 4)
-	publish(controller.GroupDeleted, "g1", 5)
+	publish(api.EventGroupChanged, "g1", 2)
+	publish(api.EventTopologyChanged, "", 3)
+	publish(api.EventGroupDeleted, "g2", 4)
+	publish(api.EventGroupDeleted, "g1", 5)
 	ids := make([]string, 6)
 	for seq := uint64(2); seq <= 5; seq++ {
 		id, name, e := all.next()
@@ -392,8 +391,8 @@ func TestEventStream(t *testing.T) {
 		}
 	}
 	// The ring holds four: whoever was away for longer is told.
-	publish(controller.SwitchChanged, "n1", 6)
-	publish(controller.SwitchChanged, "n1", 7)
+	publish(api.EventSwitchChanged, "n1", 6)
+	publish(api.EventSwitchChanged, "n1", 7)
 	late := watch(t, base, "", ids[2])
 	gapID, name, _ := late.next()
 	if name != "gap" {

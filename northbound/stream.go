@@ -13,8 +13,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humagin"
 
-	"github.com/weft-sdn/weft/controller"
-	"github.com/weft-sdn/weft/controller/mrc"
+	"github.com/weft-sdn/weft/api"
 )
 
 const eventsPath = "/v1/events"
@@ -27,7 +26,7 @@ type eventsInput struct {
 }
 
 func (s *Server) registerEvents() {
-	schema := s.api.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[controller.Event](), true, "Event")
+	schema := s.api.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[api.Event](), true, "Event")
 	huma.Register(s.api, s.operation(huma.Operation{
 		OperationID: "watch-events", Method: http.MethodGet, Path: eventsPath, Tags: []string{"controller"},
 		Summary: "Follow what happens", Description: "Server-sent events. Each has an id to resume from, its type as its name, and an Event as its data. " +
@@ -46,7 +45,7 @@ func (s *Server) registerEvents() {
 
 // eventList is what of the latest events a client asked for.
 type eventList struct {
-	Items []controller.Event `json:"items" nullable:"false" doc:"The latest that the controller still has, oldest first."`
+	Items []api.Event `json:"items" nullable:"false" doc:"The latest that the controller still has, oldest first."`
 }
 
 // latestInput is which events a client wants.
@@ -61,7 +60,7 @@ func (s *Server) latestEvents(_ context.Context, in *latestInput) (*struct{ Body
 	if err := wanted.check(); err != nil {
 		return nil, err
 	}
-	items := []controller.Event{}
+	items := []api.Event{}
 	for _, e := range s.events.kept() {
 		if wanted.wants(&e) {
 			items = append(items, e)
@@ -72,14 +71,10 @@ func (s *Server) latestEvents(_ context.Context, in *latestInput) (*struct{ Body
 
 // eventTypes are the types that events may have.
 var eventTypes = func() []string {
-	types := []string{string(eventGap)}
-	for _, t := range controller.EventTypes() {
+	var types []string
+	for _, t := range api.EventTypes() {
 		types = append(types, string(t))
 	}
-	for _, t := range mrc.EventTypes() {
-		types = append(types, string(t))
-	}
-	slices.Sort(types)
 	return types
 }()
 
@@ -121,8 +116,8 @@ func (s *Server) watchEvents(_ context.Context, in *eventsInput) (*huma.StreamRe
 }
 
 // wants reports whether the client asked for an event.
-func (in *eventsInput) wants(e *controller.Event) bool {
-	if e.Type == eventGap {
+func (in *eventsInput) wants(e *api.Event) bool {
+	if e.Type == api.EventGap {
 		return true
 	}
 	family, _, _ := strings.Cut(string(e.Type), ".")
@@ -131,7 +126,7 @@ func (in *eventsInput) wants(e *controller.Event) bool {
 }
 
 // follow writes events until the client or the server goes.
-func (s *Server) follow(ctx context.Context, w http.ResponseWriter, place cursor, wanted func(*controller.Event) bool) {
+func (s *Server) follow(ctx context.Context, w http.ResponseWriter, place cursor, wanted func(*api.Event) bool) {
 	control := http.NewResponseController(w)
 	heartbeat := time.NewTicker(s.cfg.Heartbeat)
 	defer heartbeat.Stop()

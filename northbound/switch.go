@@ -11,26 +11,25 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/weft-sdn/weft/api"
-	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/internal/natural"
 )
 
 type switchList struct {
-	Items    []controller.SwitchStatus `json:"items" nullable:"false" doc:"Ordered by name."`
-	Continue string                    `json:"continue,omitempty" doc:"Ask with this for the next page; absent on the last."`
+	Items    []api.SwitchStatus `json:"items" nullable:"false" doc:"Ordered by name."`
+	Continue string             `json:"continue,omitempty" doc:"Ask with this for the next page; absent on the last."`
 }
 
 type tableList struct {
-	Items []controller.TableView `json:"items" nullable:"false" doc:"Ordered by name."`
+	Items []api.Table `json:"items" nullable:"false" doc:"Ordered by name."`
 }
 
 type entryList struct {
-	Items    []controller.EntryView `json:"items" nullable:"false" doc:"Ordered by key."`
-	Continue string                 `json:"continue,omitempty" doc:"Ask with this for the next page; absent on the last."`
+	Items    []api.TableEntry `json:"items" nullable:"false" doc:"Ordered by key."`
+	Continue string           `json:"continue,omitempty" doc:"Ask with this for the next page; absent on the last."`
 }
 
 type counterList struct {
-	Items []controller.CounterView `json:"items" nullable:"false" doc:"Ordered by counter and index; cells that have counted nothing may be missing."`
+	Items []api.Counter `json:"items" nullable:"false" doc:"Ordered by counter and index; cells that have counted nothing may be missing."`
 }
 
 // SwitchParam is exported because huma passes over other embedded types.
@@ -62,12 +61,12 @@ func (s *Server) registerSwitches() {
 }
 
 // switches returns the switches in order of their names.
-func (s *Server) switches(ctx context.Context) ([]controller.SwitchStatus, error) {
+func (s *Server) switches(ctx context.Context) ([]api.SwitchStatus, error) {
 	all, err := s.controller.Switches(ctx)
 	if err != nil {
 		return nil, problemOf(err)
 	}
-	return slices.SortedFunc(slices.Values(all), func(a, b controller.SwitchStatus) int { return natural.Compare(a.Name, b.Name) }), nil
+	return slices.SortedFunc(slices.Values(all), func(a, b api.SwitchStatus) int { return natural.Compare(a.Name, b.Name) }), nil
 }
 
 func (s *Server) listSwitches(ctx context.Context, in *PageParams) (*struct{ Body switchList }, error) {
@@ -75,23 +74,23 @@ func (s *Server) listSwitches(ctx context.Context, in *PageParams) (*struct{ Bod
 	if err != nil {
 		return nil, err
 	}
-	items, next, err := page(*in, all, func(w *controller.SwitchStatus) string { return w.Name })
+	items, next, err := page(*in, all, func(w *api.SwitchStatus) string { return w.Name })
 	if err != nil {
 		return nil, err
 	}
 	return &struct{ Body switchList }{switchList{Items: items, Continue: next}}, nil
 }
 
-func (s *Server) getSwitch(ctx context.Context, in *SwitchParam) (*struct{ Body controller.SwitchStatus }, error) {
+func (s *Server) getSwitch(ctx context.Context, in *SwitchParam) (*struct{ Body api.SwitchStatus }, error) {
 	all, err := s.switches(ctx)
 	if err != nil {
 		return nil, err
 	}
-	i := slices.IndexFunc(all, func(w controller.SwitchStatus) bool { return w.Name == in.ID })
+	i := slices.IndexFunc(all, func(w api.SwitchStatus) bool { return w.Name == in.ID })
 	if i < 0 {
 		return nil, newProblem(string(api.CodeNotFound), fmt.Sprintf("there is no switch %q", in.ID))
 	}
-	return &struct{ Body controller.SwitchStatus }{all[i]}, nil
+	return &struct{ Body api.SwitchStatus }{all[i]}, nil
 }
 
 func (s *Server) listTables(ctx context.Context, in *SwitchParam) (*struct{ Body tableList }, error) {
@@ -99,8 +98,8 @@ func (s *Server) listTables(ctx context.Context, in *SwitchParam) (*struct{ Body
 	if err != nil {
 		return nil, problemOf(err)
 	}
-	items := append(make([]controller.TableView, 0, len(tables)), tables...)
-	slices.SortFunc(items, func(a, b controller.TableView) int { return natural.Compare(a.Name, b.Name) })
+	items := append(make([]api.Table, 0, len(tables)), tables...)
+	slices.SortFunc(items, func(a, b api.Table) int { return natural.Compare(a.Name, b.Name) })
 	return &struct{ Body tableList }{tableList{Items: items}}, nil
 }
 
@@ -115,18 +114,18 @@ func (s *Server) listEntries(ctx context.Context, in *struct {
 	}
 	keyed := make([]keyedEntry, 0, len(entries))
 	for i := range entries {
-		keyed = append(keyed, keyedEntry{key: entryKey(&entries[i]), EntryView: &entries[i]})
+		keyed = append(keyed, keyedEntry{key: entryKey(&entries[i]), TableEntry: &entries[i]})
 	}
 	slices.SortFunc(keyed, func(a, b keyedEntry) int { return natural.Compare(a.key, b.key) })
 	shown, next, err := page(in.PageParams, keyed, func(e *keyedEntry) string { return e.key })
 	if err != nil {
 		return nil, err
 	}
-	items := make([]controller.EntryView, 0, len(shown))
+	items := make([]api.TableEntry, 0, len(shown))
 	for _, e := range shown {
-		item := *e.EntryView
+		item := *e.TableEntry
 		if item.Match == nil {
-			item.Match = []controller.FieldView{}
+			item.Match = []api.Field{}
 		}
 		items = append(items, item)
 	}
@@ -135,11 +134,11 @@ func (s *Server) listEntries(ctx context.Context, in *struct {
 
 type keyedEntry struct {
 	key string
-	*controller.EntryView
+	*api.TableEntry
 }
 
 // entryKey names an entry within its table, in an order that people expect.
-func entryKey(e *controller.EntryView) string {
+func entryKey(e *api.TableEntry) string {
 	if e.Default {
 		return "~" // after all others
 	}
@@ -164,7 +163,7 @@ func (s *Server) listCounters(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, problemOf(err)
 	}
-	items := make([]controller.CounterView, 0, len(counters))
+	items := make([]api.Counter, 0, len(counters))
 	for _, c := range counters {
 		if in.Counter == "" || c.Counter == in.Counter {
 			items = append(items, c)
@@ -179,7 +178,7 @@ func (s *Server) listCounters(ctx context.Context, in *struct {
 			return nil, unknown("counter", in.Counter, names)
 		}
 	}
-	slices.SortFunc(items, func(a, b controller.CounterView) int {
+	slices.SortFunc(items, func(a, b api.Counter) int {
 		return cmp.Or(natural.Compare(a.Counter, b.Counter), cmp.Compare(a.Index, b.Index))
 	})
 	return &struct{ Body counterList }{counterList{Items: items}}, nil

@@ -6,7 +6,7 @@ import (
 	"net"
 	"time"
 
-	"github.com/weft-sdn/weft/controller"
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/mrc"
 	"github.com/weft-sdn/weft/southbound/hosts"
@@ -14,7 +14,7 @@ import (
 
 // startMultipath makes the controller of the MRC fabric and the server of the
 // streams to its hosts, if the inventory has MRC.
-func (s *Service) startMultipath(ctx context.Context, o Options, publish func(controller.Event)) (*hosts.Server, error) {
+func (s *Service) startMultipath(ctx context.Context, o Options, publish func(api.Event)) (*hosts.Server, error) {
 	m := &o.Inventory.MRC
 	if !m.On() {
 		return nil, nil

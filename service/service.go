@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/mrc"
@@ -88,7 +89,7 @@ func (s *Service) start(ctx context.Context, o Options) error {
 		return err
 	}
 	events := northbound.NewEvents(eventRing, time.Now())
-	publish := numbered(func(e controller.Event) {
+	publish := numbered(func(e api.Event) {
 		o.Log.Info(e.Message, "event", e.Type, "object", e.Object)
 		events.Publish(e)
 	})
@@ -169,8 +170,8 @@ func collector(ctx context.Context, inv inventory.Inventory, log *slog.Logger, c
 }
 
 // peerEvent says what became of the session with a peer.
-func peerEvent(p topology.Peer) controller.Event {
-	e := controller.Event{Time: time.Now(), Type: controller.BGPPeerChanged, Object: p.Name()}
+func peerEvent(p topology.Peer) api.Event {
+	e := api.Event{Time: time.Now(), Type: api.EventBGPPeerChanged, Object: p.Name()}
 	switch {
 	case p.State == topology.PeerEstablished:
 		e.Message = fmt.Sprintf("BGP-LS session with %s (AS %d) established", p.Name(), p.ASN)
@@ -184,10 +185,10 @@ func peerEvent(p topology.Peer) controller.Event {
 
 // numbered gives events of several sources numbers from 1 on, and publishes one
 // at a time.
-func numbered(publish func(controller.Event)) func(controller.Event) {
+func numbered(publish func(api.Event)) func(api.Event) {
 	var mu sync.Mutex
 	var seq uint64
-	return func(e controller.Event) {
+	return func(e api.Event) {
 		mu.Lock()
 		defer mu.Unlock()
 		seq++

@@ -11,7 +11,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/weft-sdn/weft/controller"
+	"github.com/weft-sdn/weft/api"
 )
 
 // value waits for the line of a log that has a key, and returns its value.
@@ -52,7 +52,7 @@ bgp: {listen: "127.0.0.1:0", asn: 64512, routerId: 10.0.0.254}
 	}
 	for deadline := time.Now().Add(patience); ; {
 		status, out, errs := get("switches", "-o", "json")
-		var list struct{ Items []controller.SwitchStatus }
+		var list struct{ Items []api.SwitchStatus }
 		if err := json.Unmarshal([]byte(out), &list); status != exitOK || err != nil {
 			t.Fatalf("status %d: %s%v", status, errs, err)
 		}

@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/cmd/weft/client"
-	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/internal/strictyaml"
 )
 
@@ -102,7 +102,7 @@ func (k *kind) describe(w io.Writer, d *described) error {
 		return err
 	}
 	fmt.Fprintln(w, "\nEvents:")
-	events, err := client.DecodeItems[controller.Event](&client.Items{Items: d.Events})
+	events, err := client.DecodeItems[api.Event](&client.Items{Items: d.Events})
 	if err != nil {
 		return err
 	}

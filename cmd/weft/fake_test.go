@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api"
-	"github.com/weft-sdn/weft/controller"
 	engine "github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/northbound"
 	"github.com/weft-sdn/weft/northbound/northboundtest"
@@ -98,52 +97,52 @@ func (f *fakeController) plan(g *api.MulticastGroup, _ bool) {
 	}}
 }
 
-func (f *fakeController) GroupState(ctx context.Context, name string) (controller.StateReport, error) {
+func (f *fakeController) GroupState(ctx context.Context, name string) (api.GroupState, error) {
 	g, err := f.Controller.Groups().Get(ctx, name)
 	if err != nil {
-		return controller.StateReport{}, err
+		return api.GroupState{}, err
 	}
 	f.Mu.Lock()
 	defer f.Mu.Unlock()
 	timer := uint8(12)
-	r := controller.StateReport{Group: name, Epoch: g.Status.Epoch, Complete: !f.Down["n1"], Nodes: []controller.NodeState{
-		{Switch: "n6", Answered: true, LastPSN: 100, CNPTotal: 1, Branches: []controller.BranchState{
+	r := api.GroupState{Group: name, Epoch: g.Status.Epoch, Complete: !f.Down["n1"], Nodes: []api.GroupNodeState{
+		{Switch: "n6", Answered: true, LastPSN: 100, CNPTotal: 1, Branches: []api.GroupBranchState{
 			{Child: "n1", Answered: true, Valid: true, AckPSN: 99, EPSN: 100, MSN: 3, Epoch: 7},
 		}},
-		{Switch: "n1", Answered: true, LastPSN: 100, Branches: []controller.BranchState{
+		{Switch: "n1", Answered: true, LastPSN: 100, Branches: []api.GroupBranchState{
 			{Receiver: addr("2001:db8:1::1"), Answered: true, Valid: true, AckPSN: 99, EPSN: 100, NAKPending: true, MSN: 3, CNPCount: 2, Epoch: 7},
 			{Index: 1, Receiver: addr("2001:db8:1::2"), Answered: true, Valid: true, AckPSN: 120, EPSN: 121, NAKPending: true, RNRTimer: &timer, MSN: 4, Epoch: 7},
 			{Index: 2, Receiver: addr("2001:db8:1::3"), Answered: true, AckPSN: -1, EPSN: -1, Epoch: 6},
 		}},
 	}}
 	if f.Down["n1"] {
-		r.Nodes[1] = controller.NodeState{Switch: "n1", LastPSN: -1}
+		r.Nodes[1] = api.GroupNodeState{Switch: "n1", LastPSN: -1}
 	}
 	return r, nil
 }
 
-func (f *fakeController) Entries(_ context.Context, sw, table string) ([]controller.EntryView, error) {
+func (f *fakeController) Entries(_ context.Context, sw, table string) ([]api.TableEntry, error) {
 	if err := f.Reach(sw); err != nil {
 		return nil, err
 	}
-	field := func(name string, value any) controller.FieldView {
-		return controller.FieldView{Name: name, Value: value}
+	field := func(name string, value any) api.Field {
+		return api.Field{Name: name, Value: value}
 	}
 	switch table {
 	case "ipv6_route":
-		out := []controller.EntryView{{Table: table, Default: true, Action: "drop_no_route"}}
+		out := []api.TableEntry{{Table: table, Default: true, Action: "drop_no_route"}}
 		for i := range uint64(150) { // more than a page
-			out = append(out, controller.EntryView{
-				Table: table, Match: []controller.FieldView{field("vrf", i), field("dst_addr", "2001:db8:1::/48")},
-				Action: "forward", Params: []controller.FieldView{field("port", uint64(1)), field("neighbor", 100+i)},
+			out = append(out, api.TableEntry{
+				Table: table, Match: []api.Field{field("vrf", i), field("dst_addr", "2001:db8:1::/48")},
+				Action: "forward", Params: []api.Field{field("port", uint64(1)), field("neighbor", 100+i)},
 			})
 		}
 		out[1].Action, out[1].Params, out[1].Group = "", nil, 7
 		return out, nil
 	case "mt_replica":
-		return []controller.EntryView{{
-			Table: table, Match: []controller.FieldView{field("group", uint64(1)), field("rid", uint64(1))}, Action: "to_receiver_reth",
-			Params: []controller.FieldView{field("receiver", "2001:db8:1::1"), field("va_offset", uint64(1<<64-4096)), field("rkey", uint64(1<<32-1))},
+		return []api.TableEntry{{
+			Table: table, Match: []api.Field{field("group", uint64(1)), field("rid", uint64(1))}, Action: "to_receiver_reth",
+			Params: []api.Field{field("receiver", "2001:db8:1::1"), field("va_offset", uint64(1<<64-4096)), field("rkey", uint64(1<<32-1))},
 		}}, nil
 	}
 	return nil, northboundtest.NoTable(sw, table)

@@ -9,7 +9,6 @@ import (
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/cmd/weft/client"
-	"github.com/weft-sdn/weft/controller"
 )
 
 // A kind of resources. The commands get, describe, apply, diff and delete are made of the
@@ -129,7 +128,7 @@ var kinds = []*kind{
 	},
 	{
 		noun: "switch", plural: "switches", long: "switches and the state of their sessions", items: "/v1/switches", key: "name",
-		table: rows[controller.SwitchStatus](switchTable), events: []string{"switch"},
+		table: rows[api.SwitchStatus](switchTable), events: []string{"switch"},
 	},
 	{
 		noun: "bgp-peer", plural: "bgp-peers", long: "BGP-LS peers and their sessions", items: "/v1/bgp-peers", key: "name",

@@ -14,7 +14,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/weft-sdn/weft/controller"
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/northbound"
 	"github.com/weft-sdn/weft/northbound/northboundtest"
@@ -160,8 +160,8 @@ func TestScripts(t *testing.T) {
 				if neg || len(args) != 3 {
 					ts.Fatalf("usage: event TYPE OBJECT MESSAGE")
 				}
-				ts.Value(apiKey{}).(*fakeAPI).events.Publish(controller.Event{
-					Type: controller.EventType(args[0]), Object: args[1], Message: args[2], Time: began,
+				ts.Value(apiKey{}).(*fakeAPI).events.Publish(api.Event{
+					Type: api.EventType(args[0]), Object: args[1], Message: args[2], Time: began,
 				})
 			},
 			"switch": func(ts *testscript.TestScript, neg bool, args []string) {

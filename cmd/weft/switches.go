@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/weft-sdn/weft/controller"
+	"github.com/weft-sdn/weft/api"
 )
 
 func clockTime(t time.Time) string {
@@ -17,7 +17,7 @@ func clockTime(t time.Time) string {
 	return t.UTC().Format(time.RFC3339)
 }
 
-func switchTable(w io.Writer, switches []controller.SwitchStatus) error {
+func switchTable(w io.Writer, switches []api.SwitchStatus) error {
 	g := newGrid("NAME", "NODE", "ADDRESS", "DEVICE", "STATE", "SINCE", "ENTRIES", "PENDING", "NOTE")
 	for i := range switches {
 		s := &switches[i]
@@ -43,7 +43,7 @@ func switchTable(w io.Writer, switches []controller.SwitchStatus) error {
 	return g.writeTo(w)
 }
 
-func tableTable(w io.Writer, tables []controller.TableView) error {
+func tableTable(w io.Writer, tables []api.Table) error {
 	g := newGrid("TABLE", "SIZE", "FIELDS", "ACTIONS")
 	for _, t := range tables {
 		g.row(t.Name, t.Size, strings.Join(t.Fields, ", "), strings.Join(t.Actions, ", "))
@@ -52,7 +52,7 @@ func tableTable(w io.Writer, tables []controller.TableView) error {
 }
 
 // entryTable shows the entries of one table: a column for each field of the key.
-func entryTable(w io.Writer, entries []controller.EntryView) error {
+func entryTable(w io.Writer, entries []api.TableEntry) error {
 	var names []string
 	priorities := false
 	for i := range entries {
@@ -85,7 +85,7 @@ func entryTable(w io.Writer, entries []controller.EntryView) error {
 	return g.writeTo(w)
 }
 
-func matchCell(e *controller.EntryView, field string) string {
+func matchCell(e *api.TableEntry, field string) string {
 	for _, f := range e.Match {
 		if f.Name == field {
 			return cell(f.Value)
@@ -97,7 +97,7 @@ func matchCell(e *controller.EntryView, field string) string {
 	return "*"
 }
 
-func actionCell(e *controller.EntryView) string {
+func actionCell(e *api.TableEntry) string {
 	var params []string
 	for _, p := range e.Params {
 		params = append(params, p.Name+"="+cell(p.Value))
@@ -113,7 +113,7 @@ func actionCell(e *controller.EntryView) string {
 	return ""
 }
 
-func counterTable(w io.Writer, counters []controller.CounterView) error {
+func counterTable(w io.Writer, counters []api.Counter) error {
 	g := newGrid("COUNTER", "INDEX", "NAME", "PACKETS", "OCTETS")
 	for _, c := range counters {
 		g.row(c.Counter, c.Index, c.Name, c.Packets, c.Octets)

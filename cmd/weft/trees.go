@@ -5,7 +5,6 @@ import (
 	"io"
 
 	"github.com/weft-sdn/weft/api"
-	"github.com/weft-sdn/weft/controller"
 )
 
 // treeDocument is the tree of a group as the API gives it.
@@ -60,7 +59,7 @@ func treeTable(w io.Writer, d *treeDocument) error {
 	return g.writeTo(w)
 }
 
-func stateTable(w io.Writer, d *controller.StateReport) error {
+func stateTable(w io.Writer, d *api.GroupState) error {
 	complete := ""
 	if !d.Complete {
 		complete = ", incomplete: some switches did not answer in time"
@@ -100,7 +99,7 @@ func psnCell(psn int64) string {
 	return fmt.Sprint(psn)
 }
 
-func waitsFor(b *controller.BranchState) string {
+func waitsFor(b *api.GroupBranchState) string {
 	switch {
 	case !b.Valid:
 		return "first report"

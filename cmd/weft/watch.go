@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/cmd/weft/client"
-	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/internal/strictyaml"
 )
 
@@ -82,7 +82,7 @@ func (v *viewer) event(e client.Event) error {
 		_, err = fmt.Fprintf(v.env.stdout, "---\n%s", text)
 		return err
 	}
-	var ev controller.Event
+	var ev api.Event
 	if err := (&client.Answer{Body: e.Data}).Decode(&ev); err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func (v *viewer) event(e client.Event) error {
 }
 
 // eventText is what an event says, in a line.
-func eventText(ev *controller.Event) string {
+func eventText(ev *api.Event) string {
 	message := ev.Message
 	if message == "" && ev.Group != nil {
 		message = groupSummary(ev.Group)

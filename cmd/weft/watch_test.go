@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weft-sdn/weft/controller"
+	"github.com/weft-sdn/weft/api"
 )
 
 // lineWriter keeps whole lines for a reader. A writer never waits: what a
@@ -86,11 +86,11 @@ func start(t *testing.T, vars map[string]string, args ...string) *started {
 
 // TestWatch: each form shows what was published, and nothing that was not asked for.
 func TestWatch(t *testing.T) {
-	publish := []controller.Event{
-		{Seq: 1, Time: began, Type: controller.SwitchChanged, Object: "n1", Message: "connected"},
-		{Seq: 2, Time: began, Type: controller.GroupDeleted, Object: "g1"},
-		{Seq: 3, Time: began, Type: controller.ReceiverStalled, Object: "g2", Message: "2001:db8:1::1\n holds it up"},
-		{Seq: 4, Time: began, Type: controller.TopologyChanged, Message: "version 9"},
+	publish := []api.Event{
+		{Seq: 1, Time: began, Type: api.EventSwitchChanged, Object: "n1", Message: "connected"},
+		{Seq: 2, Time: began, Type: api.EventGroupDeleted, Object: "g1"},
+		{Seq: 3, Time: began, Type: api.EventReceiverStalled, Object: "g2", Message: "2001:db8:1::1\n holds it up"},
+		{Seq: 4, Time: began, Type: api.EventTopologyChanged, Message: "version 9"},
 	}
 	for _, c := range []struct {
 		name string
@@ -140,11 +140,11 @@ func TestWatch(t *testing.T) {
 
 // TestFollow: -w shows what is there, and then what changes of it.
 func TestFollow(t *testing.T) {
-	api, err := newFakeAPI()
+	fake, err := newFakeAPI()
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(api.handler)
+	server := httptest.NewServer(fake.handler)
 	defer server.Close()
 	vars := map[string]string{"WEFT_SERVER": server.URL}
 	all, one, raw := start(t, vars, "get", "switches", "-w"), start(t, vars, "get", "switch", "n6", "--watch"), start(t, vars, "get", "switches", "-w", "-o", "json")
@@ -160,10 +160,10 @@ func TestFollow(t *testing.T) {
 	expect(one, "NAME ", "n6 ")
 	expect(raw, `{"name":"n1"`, `{"name":"n6"`, `{"name":"n9"`)
 	change := func(what, name string) {
-		if err := api.set(what, name); err != nil {
+		if err := fake.set(what, name); err != nil {
 			t.Fatal(err)
 		}
-		api.events.Publish(controller.Event{Time: began, Type: controller.SwitchChanged, Object: name})
+		fake.events.Publish(api.Event{Time: began, Type: api.EventSwitchChanged, Object: name})
 	}
 	change("down", "n1")
 	expect(all, "n1    64512:10.0.0.1  127.0.0.1:9551  1       disconnected")

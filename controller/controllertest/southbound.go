@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/reconcile"
@@ -143,18 +144,18 @@ func (f *fakeSwitch) PacketOut(_ context.Context, p entry.PacketOut) error {
 }
 
 // Tables implements controller.Switch.
-func (f *fakeSwitch) Tables() []controller.TableView { return nil }
+func (f *fakeSwitch) Tables() []api.Table { return nil }
 
 // CounterNames implements controller.Switch.
 func (f *fakeSwitch) CounterNames() []string { return nil }
 
 // Inspect implements controller.Switch.
-func (f *fakeSwitch) Inspect(context.Context, string) ([]controller.EntryView, error) {
+func (f *fakeSwitch) Inspect(context.Context, string) ([]api.TableEntry, error) {
 	return nil, nil
 }
 
 // Counters implements controller.Switch.
-func (f *fakeSwitch) Counters(context.Context) ([]controller.CounterView, error) { return nil, nil }
+func (f *fakeSwitch) Counters(context.Context) ([]api.Counter, error) { return nil, nil }
 
 // PortCounts implements controller.Switch.
 func (f *fakeSwitch) PortCounts(context.Context, controller.Direction) (map[uint32]uint64, error) {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/mrc/suspect"
 	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/internal/natural"
@@ -188,7 +189,7 @@ func (c *Core) makeFabric() {
 	f, err := c.newFabric(whole(before, c.current))
 	c.failure = err
 	if err != nil {
-		c.event(FabricChanged, "", err.Error())
+		c.event(api.EventFabricChanged, "", err.Error())
 		return
 	}
 	first := c.fabric == nil

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/topology"
 )
@@ -111,7 +112,7 @@ func (c *Core) Drain(t Target) error {
 	}
 	d := &drain{Target: t, links: links, waits: make(map[string]uint64)}
 	c.drains = append(c.drains, d)
-	c.event(DrainChanged, t.String(), "draining")
+	c.event(api.EventDrainChanged, t.String(), "draining")
 	c.applyDrains(d)
 	c.settle()
 	c.awaitAll(d)
@@ -165,7 +166,7 @@ func (c *Core) Undrain(t Target) error {
 	}
 	d := c.drains[i]
 	c.drains = slices.Delete(c.drains, i, i+1)
-	c.event(DrainChanged, t.String(), "in use")
+	c.event(api.EventDrainChanged, t.String(), "in use")
 	c.applyDrains(d)
 	return nil
 }
@@ -284,7 +285,7 @@ func (c *Core) runDrains() {
 		}
 		if c.now >= d.until {
 			d.done = true
-			c.event(DrainChanged, d.String(), "drained")
+			c.event(api.EventDrainChanged, d.String(), "drained")
 		}
 	}
 }

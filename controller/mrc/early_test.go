@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/topology"
 )
@@ -62,7 +63,7 @@ func TestFirstRoundOfNewFabric(t *testing.T) {
 	w.run(15 * time.Second)
 	var denied []string
 	for _, e := range w.events {
-		if e.Type == LinkChanged {
+		if e.Type == api.EventLinkChanged {
 			denied = append(denied, e.Object+" "+e.Message)
 		}
 	}

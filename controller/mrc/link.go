@@ -3,6 +3,7 @@ package mrc
 import (
 	"time"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -83,7 +84,7 @@ func (c *Core) enter(i int32, p phase, cause string) {
 		if p == up {
 			verb = "restored"
 		}
-		c.event(LinkChanged, string(l.ID), verb)
+		c.event(api.EventLinkChanged, string(l.ID), verb)
 	}
 	c.changed(i, before)
 }

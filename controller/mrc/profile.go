@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/controller/mrc/suspect"
 	"github.com/weft-sdn/weft/hostapi"
@@ -69,7 +70,7 @@ func (c *Core) under(p *profile, lost *topology.LostWays) bool {
 	}
 	p.outcome = out
 	if before.Degraded != out.Degraded {
-		c.event(ProfileChanged, p.name, map[bool]string{true: "as it should be", false: "degraded: " + out.Degraded}[out.Degraded == ""])
+		c.event(api.EventEVProfileChanged, p.name, map[bool]string{true: "as it should be", false: "degraded: " + out.Degraded}[out.Degraded == ""])
 	}
 	return before.Profile != out.Profile
 }

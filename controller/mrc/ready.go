@@ -3,6 +3,7 @@ package mrc
 import (
 	"time"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/hostapi"
 )
 
@@ -38,29 +39,11 @@ type Probe struct {
 // Event says that something changed.
 type Event struct {
 	Time    time.Duration
-	Type    EventType
+	Type    api.EventType
 	Object  string // name of the link, profile, host or target
 	Message string
 }
 
-// EventType says what changed.
-type EventType string
-
-// The events.
-const (
-	FabricChanged  EventType = "fabric.changed"
-	LinkChanged    EventType = "link.changed" // denied, restored
-	DrainChanged   EventType = "drain.changed"
-	ProfileChanged EventType = "ev-profile.changed" // degraded, and no longer
-	SuspectChanged EventType = "suspect.changed"
-	HostChanged    EventType = "host.changed"
-)
-
-// EventTypes returns the types of all events of a core.
-func EventTypes() []EventType {
-	return []EventType{FabricChanged, LinkChanged, DrainChanged, ProfileChanged, SuspectChanged, HostChanged}
-}
-
-func (c *Core) event(t EventType, object, message string) {
+func (c *Core) event(t api.EventType, object, message string) {
 	c.out.Events = append(c.out.Events, Event{Time: c.now, Type: t, Object: object, Message: message})
 }

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
@@ -53,7 +54,7 @@ type Options struct {
 	Switches Switches
 	// Events, when not nil, is told of every change, one at a time and in order.
 	// It must not wait for anything, nor call the Runner.
-	Events func(controller.Event)
+	Events func(api.Event)
 }
 
 // Runner runs a [Core]: one goroutine owns it. It is the observer of the streams
@@ -154,8 +155,8 @@ func (r *Runner) flush(ctx context.Context) error {
 		}
 		if r.opts.Events != nil {
 			for _, e := range ready.Events {
-				r.opts.Events(controller.Event{
-					Time: r.start.Add(e.Time).UTC(), Type: controller.EventType(e.Type), Object: e.Object, Message: e.Message,
+				r.opts.Events(api.Event{
+					Time: r.start.Add(e.Time).UTC(), Type: e.Type, Object: e.Object, Message: e.Message,
 				})
 			}
 		}
@@ -223,7 +224,7 @@ func (r *Runner) attach(s *topology.Snapshot) {
 			continue
 		}
 		if err := r.core.PutHost(h); err != nil {
-			r.opts.event(HostChanged, h.Name, err.Error())
+			r.opts.event(api.EventHostChanged, h.Name, err.Error())
 			continue
 		}
 		r.attached[h.Name] = h
@@ -244,8 +245,8 @@ func sameNodes(a, b []*topology.Node) bool {
 }
 
 // event tells of something that is not the core's.
-func (o *Options) event(t EventType, object, message string) {
+func (o *Options) event(t api.EventType, object, message string) {
 	if o.Events != nil {
-		o.Events(controller.Event{Time: time.Now().UTC(), Type: controller.EventType(t), Object: object, Message: message})
+		o.Events(api.Event{Time: time.Now().UTC(), Type: t, Object: object, Message: message})
 	}
 }

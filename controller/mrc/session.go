@@ -3,6 +3,7 @@ package mrc
 import (
 	"fmt"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/hostapi"
 )
 
@@ -68,9 +69,9 @@ func (c *Core) Refused(name, reason string) error {
 	}
 	h.refusal = reason
 	if reason == "" {
-		c.event(HostChanged, name, "refuses nothing any more")
+		c.event(api.EventHostChanged, name, "refuses nothing any more")
 	} else {
-		c.event(HostChanged, name, "refused: "+reason)
+		c.event(api.EventHostChanged, name, "refused: "+reason)
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/controller/mrc/suspect"
 	"github.com/weft-sdn/weft/topology"
@@ -49,7 +50,7 @@ func (c *Core) runSuspects() {
 			continue // hosts have not applied it yet
 		}
 		if known < 0 {
-			c.event(SuspectChanged, fmt.Sprint(s.Links), fmt.Sprintf("loses %.2g of its packets, confidence %.4f", s.Loss, s.Confidence))
+			c.event(api.EventSuspectChanged, fmt.Sprint(s.Links), fmt.Sprintf("loses %.2g of its packets, confidence %.4f", s.Loss, s.Confidence))
 		}
 		c.suspects = append(c.suspects, s)
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -303,7 +304,7 @@ func (c *Core) settleDrains() {
 		if p.active != nil {
 			c.drop(p.active)
 			if !slices.Equal(hopNodes(p.active.path), hopNodes(p.next.path)) {
-				c.event(PathChanged, name, fmt.Sprintf("from %s to %s", c.hops(p.active.path), c.hops(p.next.path)))
+				c.event(api.EventPolicyPathChanged, name, fmt.Sprintf("from %s to %s", c.hops(p.active.path), c.hops(p.next.path)))
 			}
 		}
 		p.active, p.next, p.phase = p.next, nil, steady

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -134,14 +135,14 @@ func (c *Core) replan(p *policy) {
 	if err == nil {
 		for _, r := range requests {
 			if err := a.errs[r.Name]; err != nil && (r.err == nil || r.err.Error() != err.Error()) {
-				c.event(DeadlockAhead, r.Name, err.Error())
+				c.event(api.EventDeadlockRisk, r.Name, err.Error())
 			}
 		}
 		err = c.commit(a, requests)
 	}
 	if err != nil {
 		if p.err == nil || p.err.Error() != err.Error() {
-			c.event(PathFailed, p.Name, err.Error())
+			c.event(api.EventPolicyPathFailed, p.Name, err.Error())
 		}
 		p.err = err
 		c.touch(p.Name)

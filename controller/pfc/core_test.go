@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/packet"
 	"github.com/weft-sdn/weft/topology"
 )
@@ -427,7 +428,7 @@ func TestTunnelBackTouchesPolicy(t *testing.T) {
 			}
 			b.Answered(p.From, p.Cookie, p.Seq, 20*time.Millisecond)
 			r, back = b.Ready(), true
-			if !slices.ContainsFunc(r.Events, func(e Event) bool { return e.Type == TunnelBack }) || !slices.Equal(r.Policies, []string{"pfc"}) {
+			if !slices.ContainsFunc(r.Events, func(e Event) bool { return e.Type == api.EventTunnelRecovered }) || !slices.Equal(r.Policies, []string{"pfc"}) {
 				t.Errorf("the answer makes ready %+v, want an event and the policy pfc", r)
 			}
 		}

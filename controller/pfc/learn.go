@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -23,7 +24,7 @@ func (c *Core) Seen(at topology.NodeID, source netip.Addr, slice uint32, segment
 			continue
 		}
 		r.Learned = true
-		c.event(TunnelLearned, r.Name, fmt.Sprintf("%s has seen a packet of slice %d with %v in its segment list", c.name(at), slice, hops[0].PFC))
+		c.event(api.EventTunnelLearned, r.Name, fmt.Sprintf("%s has seen a packet of slice %d with %v in its segment list", c.name(at), slice, hops[0].PFC))
 		c.replan(p)
 		learned = append(learned, r.Name)
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -85,7 +86,7 @@ func (c *Core) runProbes() {
 		m.inRow += lost
 		if lost > 0 && !m.down && m.inRow >= c.cfg.ProbeLoss {
 			m.down = true
-			c.event(TunnelLost, c.ends(m), fmt.Sprintf("%d probes in a row are lost", m.inRow))
+			c.event(api.EventTunnelLost, c.ends(m), fmt.Sprintf("%d probes in a row are lost", m.inRow))
 			c.touchWay(m)
 		}
 		if due {
@@ -125,14 +126,14 @@ func (c *Core) Answered(from topology.NodeID, cookie, seq uint32, rtt time.Durat
 	m.answers++
 	if m.down {
 		m.down = false
-		c.event(TunnelBack, c.ends(m), "")
+		c.event(api.EventTunnelRecovered, c.ends(m), "")
 		c.touchWay(m)
 	}
 	if m.answers == 1 {
 		c.touchWay(m)
 	}
 	if m.rtt.add(rtt) {
-		c.event(MarksChanged, c.ends(m), fmt.Sprintf("round trip %v, planned for %v", rtt.Round(time.Microsecond), m.rtt.planned.Round(time.Microsecond)))
+		c.event(api.EventWatermarksChanged, c.ends(m), fmt.Sprintf("round trip %v, planned for %v", rtt.Round(time.Microsecond), m.rtt.planned.Round(time.Microsecond)))
 		c.changed[m.from] = true
 		c.touchWay(m)
 	}

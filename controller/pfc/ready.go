@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -42,36 +43,12 @@ type Probe struct {
 
 // Event says that something changed.
 type Event struct {
-	Type    EventType
+	Type    api.EventType
 	Object  string // name of the policy, or a tunnel's ends
 	Message string
 }
 
-// EventType says what changed.
-type EventType string
-
-// The events.
-const (
-	TunnelLost     EventType = "pfc.tunnel-lost"
-	TunnelBack     EventType = "pfc.tunnel-recovered"
-	TunnelLearned  EventType = "pfc.tunnel-learned" // scenario 2
-	PathChanged    EventType = "srv6-policy.path-changed"
-	PathFailed     EventType = "srv6-policy.path-failed"
-	DeadlockAhead  EventType = "pfc.deadlock-risk"
-	MarksChanged   EventType = "pfc.watermarks-changed"
-	StormBegan     EventType = "pfc.storm"
-	StormEnded     EventType = "pfc.storm-ended"
-	QueueOverflows EventType = "pfc.overflow"
-)
-
-// EventTypes returns the types of all events of a core.
-func EventTypes() []EventType {
-	return []EventType{
-		TunnelLost, TunnelBack, TunnelLearned, PathChanged, PathFailed, DeadlockAhead, MarksChanged, StormBegan, StormEnded, QueueOverflows,
-	}
-}
-
-func (c *Core) event(t EventType, object, message string) {
+func (c *Core) event(t api.EventType, object, message string) {
 	c.out.Events = append(c.out.Events, Event{t, object, message})
 }
 

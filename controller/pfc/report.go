@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -21,15 +22,15 @@ func (c *Core) Report(q Queue, r Report) {
 	was := old != nil && old.Storm
 	switch {
 	case r.Storm && !was:
-		c.event(StormBegan, name, fmt.Sprintf("paused for %v without sending", r.PausedFor.Round(time.Microsecond)))
+		c.event(api.EventStorm, name, fmt.Sprintf("paused for %v without sending", r.PausedFor.Round(time.Microsecond)))
 	case !r.Storm && was:
-		c.event(StormEnded, name, "")
+		c.event(api.EventStormEnded, name, "")
 	case !was && old != nil && r.Storms > old.Storms: // began and ended between two reports
-		c.event(StormBegan, name, "")
-		c.event(StormEnded, name, "")
+		c.event(api.EventStorm, name, "")
+		c.event(api.EventStormEnded, name, "")
 	}
 	if old != nil && r.Dropped > old.Dropped {
-		c.event(QueueOverflows, name, fmt.Sprintf("%d packets found it full", r.Dropped-old.Dropped))
+		c.event(api.EventOverflow, name, fmt.Sprintf("%d packets found it full", r.Dropped-old.Dropped))
 	}
 	c.touchQueue(q)
 }

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api"
-	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/internal/natural"
@@ -182,14 +181,14 @@ func (f *Controller) ResetGroup(_ context.Context, name string, pre resource.Pre
 }
 
 // Switches returns the switches.
-func (f *Controller) Switches(context.Context) ([]controller.SwitchStatus, error) {
+func (f *Controller) Switches(context.Context) ([]api.SwitchStatus, error) {
 	f.Mu.Lock()
 	defer f.Mu.Unlock()
-	out := []controller.SwitchStatus{
+	out := []api.SwitchStatus{
 		{Name: "n6", Node: "64512:10.0.0.6", Address: "127.0.0.1:9556", DeviceID: 6, Managed: true, Connected: true, Since: Began, Entries: 40, Synced: true,
-			Ports: &controller.SwitchPorts{Up: 3, Down: []uint32{4}}},
+			Ports: &api.SwitchPorts{Up: 3, Down: []uint32{4}}},
 		{Name: "n1", Node: "64512:10.0.0.1", Address: "127.0.0.1:9551", DeviceID: 1, Managed: true, Connected: true, Since: Began, Entries: 42, Synced: true,
-			Ports: &controller.SwitchPorts{Error: "gNMI: rpc error: code = Unimplemented desc = unknown service gnmi.gNMI"}},
+			Ports: &api.SwitchPorts{Error: "gNMI: rpc error: code = Unimplemented desc = unknown service gnmi.gNMI"}},
 		{Name: "n9"},
 	}
 	for i := range out {
@@ -220,8 +219,8 @@ func NoTable(sw, table string) error {
 }
 
 // Tables returns two tables.
-func (f *Controller) Tables(_ context.Context, sw string) ([]controller.TableView, error) {
-	return []controller.TableView{
+func (f *Controller) Tables(_ context.Context, sw string) ([]api.Table, error) {
+	return []api.Table{
 		{Name: "node", Size: 1, Fields: []string{}, Actions: []string{"set_node"}},
 		{Name: "ipv6_route", Size: 4096, Fields: []string{"vrf", "dst_addr"}, Actions: []string{"forward", "drop_no_route"}},
 	}, f.Reach(sw)
@@ -233,8 +232,8 @@ func (f *Controller) CounterNames(_ context.Context, sw string) ([]string, error
 }
 
 // Counters returns three cells.
-func (f *Controller) Counters(_ context.Context, sw string) ([]controller.CounterView, error) {
-	return []controller.CounterView{
+func (f *Controller) Counters(_ context.Context, sw string) ([]api.Counter, error) {
+	return []api.Counter{
 		{Counter: "port_rx", Index: 1, Name: "1", Packets: 100, Octets: 6400},
 		{Counter: "ingress_drops", Index: 2, Name: "BAD_ICRC", Packets: 1},
 		{Counter: "ingress_drops", Index: 1, Name: "NO_ROUTE", Packets: 5},

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weft-sdn/weft/controller"
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/dataplane"
 	"github.com/weft-sdn/weft/dataplane/live"
@@ -110,12 +110,12 @@ api: {listen: "127.0.0.1:0", tls: {cert: %[5]q, key: %[6]q}}
 		if err != nil {
 			t.Fatal(err)
 		}
-		var body struct{ Items []controller.SwitchStatus }
+		var body struct{ Items []api.SwitchStatus }
 		err = json.NewDecoder(response.Body).Decode(&body)
 		if _ = response.Body.Close(); err != nil {
 			t.Fatal(err)
 		}
-		status := make(map[string]controller.SwitchStatus)
+		status := make(map[string]api.SwitchStatus)
 		for _, item := range body.Items {
 			status[item.Name] = item
 		}

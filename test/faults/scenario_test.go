@@ -148,8 +148,8 @@ func newScenario(seed uint64, cache *p4rt.Cache, o options) (*scenario, error) {
 		Source:    api.Source{Address: s.group.Source.Config().Addr, QPN: s.group.SourceQP.Config().QPN},
 		CNPWindow: api.Duration(cnpWindow), EvictAfter: api.Duration(o.evict),
 	}
-	s.control.Events = func(e controller.Event) {
-		if e.Type == controller.ReceiverEvicted {
+	s.control.Events = func(e api.Event) {
+		if e.Type == api.EventReceiverEvicted {
 			s.evicted()
 		}
 	}

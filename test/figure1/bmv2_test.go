@@ -19,7 +19,6 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/weft-sdn/weft/api"
-	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/dataplane/p4rt"
 	"github.com/weft-sdn/weft/endpoint"
 	"github.com/weft-sdn/weft/lab"
@@ -244,9 +243,9 @@ func (f *figure) awaitSettled(ctx context.Context, t *testing.T, live *lab.Live)
 	ticker := time.NewTicker(20 * time.Millisecond)
 	defer ticker.Stop()
 	for {
-		var list struct{ Items []controller.SwitchStatus }
+		var list struct{ Items []api.SwitchStatus }
 		f.request(ctx, t, http.MethodGet, live.URL()+"/v1/switches", nil, &list)
-		unsettled := slices.IndexFunc(list.Items, func(s controller.SwitchStatus) bool { return s.Settling || !s.Synced })
+		unsettled := slices.IndexFunc(list.Items, func(s api.SwitchStatus) bool { return s.Settling || !s.Synced })
 		if len(list.Items) == len(f.network.Switches) && unsettled < 0 {
 			return
 		}
@@ -500,7 +499,7 @@ func checkTree(t *testing.T, m *maker, c *comparison) {
 // checkState asks the switches, by the API, for what they know after the transfer: packet-outs and packet-ins for every branch.
 func (f *figure) checkState(t *testing.T, live *lab.Live, m *maker) {
 	t.Helper()
-	var report controller.StateReport
+	var report api.GroupState
 	f.request(t.Context(), t, http.MethodGet, live.URL()+groups+"/figure1/state", nil, &report)
 	if !report.Complete || len(report.Nodes) != len(m.tree.Nodes) {
 		t.Errorf("the state is not complete: %+v", report)

@@ -82,7 +82,7 @@ func TestDrainLastPath(t *testing.T) {
 		if err := f.admin(mrc.Target{Plane: 1}, api.AdminDrained); err != nil {
 			t.Fatal(err)
 		}
-		f.until(time.Second, "plane 1 is drained", func() bool { return f.happened(mrc.DrainChanged, "plane 1", "drained") })
+		f.until(time.Second, "plane 1 is drained", func() bool { return f.happened(api.EventDrainChanged, "plane 1", "drained") })
 		states := f.states()
 		var refused *api.Error
 		for _, last := range []mrc.Target{

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/test/bufconn"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/mrc"
@@ -52,7 +53,7 @@ type fabric struct {
 
 	mu       sync.Mutex
 	streams  *bufconn.Listener // nil while there is no controller
-	events   []controller.Event
+	events   []api.Event
 	election uint64
 }
 
@@ -198,18 +199,18 @@ func (f *fabric) start() {
 	})
 }
 
-func (f *fabric) event(e controller.Event) {
+func (f *fabric) event(e api.Event) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.events = append(f.events, e)
 }
 
 // happened reports whether an event of a type has been told of an object.
-func (f *fabric) happened(t mrc.EventType, object, message string) bool {
+func (f *fabric) happened(t api.EventType, object, message string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, e := range f.events {
-		if e.Type == controller.EventType(t) && e.Object == object && e.Message == message {
+		if e.Type == t && e.Object == object && e.Message == message {
 			return true
 		}
 	}

@@ -23,10 +23,10 @@ type shown struct {
 // fake says what no test here asks for.
 type fake struct{ *northboundtest.Controller }
 
-func (fake) GroupState(context.Context, string) (r controller.StateReport, err error) { return r, nil }
-func (fake) Tables(context.Context, string) ([]controller.TableView, error)           { return nil, nil }
-func (fake) Entries(context.Context, string, string) ([]controller.EntryView, error)  { return nil, nil }
-func (fake) Counters(context.Context, string) ([]controller.CounterView, error)       { return nil, nil }
+func (fake) GroupState(context.Context, string) (r api.GroupState, err error)  { return r, nil }
+func (fake) Tables(context.Context, string) ([]api.Table, error)               { return nil, nil }
+func (fake) Entries(context.Context, string, string) ([]api.TableEntry, error) { return nil, nil }
+func (fake) Counters(context.Context, string) ([]api.Counter, error)           { return nil, nil }
 
 func (s *shown) PFCPolicies() resource.Handle[api.PFCPolicySpec, api.PFCPolicy] {
 	policies := s.core.PFCPolicies()

@@ -26,7 +26,7 @@ type bed struct {
 	t       testing.TB
 	w       *lab.World
 	control *lab.Control
-	events  []controller.Event
+	events  []api.Event
 }
 
 func newBed(t testing.TB, n lab.Network, seed uint64, set ...func(*lab.Control)) *bed {
@@ -42,7 +42,7 @@ func newBed(t testing.TB, n lab.Network, seed uint64, set ...func(*lab.Control))
 	for _, f := range set {
 		f(b.control)
 	}
-	b.control.Events = func(e controller.Event) { b.events = append(b.events, e) }
+	b.control.Events = func(e api.Event) { b.events = append(b.events, e) }
 	b.must(b.control.Start())
 	b.run(3 * time.Second)
 	return b

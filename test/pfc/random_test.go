@@ -215,7 +215,7 @@ func TestTunnelLost(t *testing.T) {
 	}
 }
 
-func (b *bed) saw(event controller.EventType, object string) bool {
+func (b *bed) saw(event api.EventType, object string) bool {
 	for _, e := range b.events {
 		if e.Type == event && e.Object == object {
 			return true

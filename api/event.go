@@ -1,0 +1,79 @@
+package api
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Event is a change that clients may follow.
+type Event struct {
+	// Seq grows by one with each event of a controller.
+	Seq  uint64    `json:"seq" doc:"Grows by one with each event of a controller; 0 in a gap."`
+	Time time.Time `json:"time"`
+	Type EventType `json:"type" doc:"group.changed, group.deleted, receiver.stalled, receiver.recovered, receiver.evicted, switch.changed, topology.changed, bgp-peer.changed, srv6-policy.changed, srv6-policy.deleted, tenant.changed, tenant.deleted, pfc-policy.changed, pfc-policy.deleted, srv6-policy.path-changed, srv6-policy.path-failed, pfc.tunnel-lost, pfc.tunnel-recovered, pfc.tunnel-learned, pfc.deadlock-risk, pfc.watermarks-changed, pfc.storm, pfc.storm-ended, pfc.overflow, fabric.changed, link.changed, drain.changed, ev-profile.changed, suspect.changed, host.changed, gap."`
+	// Object is the name of what changed, empty for the topology.
+	Object  string `json:"object,omitempty" doc:"Name of the group, switch, policy, tenant, EV profile or host, the ends of a tunnel, a queue as switch/port/priority, id of the link, or what is drained."`
+	Message string `json:"message,omitempty"`
+	// Group is the group after the change, nil when it is gone.
+	Group *MulticastGroup `json:"group,omitempty" doc:"The group after the change; absent when it is gone."`
+}
+
+func (e Event) String() string {
+	return fmt.Sprintf("%d %s %s %s", e.Seq, e.Type, e.Object, e.Message)
+}
+
+// EventType is the kind of an event: a family, a dot, and what happened.
+type EventType string
+
+// The types of events.
+const (
+	// EventGap stands for events that were lost.
+	EventGap EventType = "gap"
+
+	EventSwitchChanged   EventType = "switch.changed" // connected, disconnected, errors
+	EventTopologyChanged EventType = "topology.changed"
+	EventBGPPeerChanged  EventType = "bgp-peer.changed" // session established, lost, refused
+
+	EventGroupChanged      EventType = "group.changed" // spec or status
+	EventGroupDeleted      EventType = "group.deleted"
+	EventReceiverEvicted   EventType = "receiver.evicted"
+	EventReceiverStalled   EventType = "receiver.stalled"
+	EventReceiverRecovered EventType = "receiver.recovered"
+
+	EventSRv6PolicyChanged EventType = "srv6-policy.changed"
+	EventSRv6PolicyDeleted EventType = "srv6-policy.deleted"
+	EventPolicyPathChanged EventType = "srv6-policy.path-changed"
+	EventPolicyPathFailed  EventType = "srv6-policy.path-failed"
+	EventTenantChanged     EventType = "tenant.changed"
+	EventTenantDeleted     EventType = "tenant.deleted"
+	EventPFCPolicyChanged  EventType = "pfc-policy.changed"
+	EventPFCPolicyDeleted  EventType = "pfc-policy.deleted"
+	EventTunnelLost        EventType = "pfc.tunnel-lost"
+	EventTunnelRecovered   EventType = "pfc.tunnel-recovered"
+	EventTunnelLearned     EventType = "pfc.tunnel-learned" // scenario 2
+	EventDeadlockRisk      EventType = "pfc.deadlock-risk"
+	EventWatermarksChanged EventType = "pfc.watermarks-changed"
+	EventStorm             EventType = "pfc.storm"
+	EventStormEnded        EventType = "pfc.storm-ended"
+	EventOverflow          EventType = "pfc.overflow"
+
+	EventFabricChanged    EventType = "fabric.changed"
+	EventLinkChanged      EventType = "link.changed" // denied, restored
+	EventDrainChanged     EventType = "drain.changed"
+	EventEVProfileChanged EventType = "ev-profile.changed" // degraded, and no longer
+	EventSuspectChanged   EventType = "suspect.changed"
+	EventHostChanged      EventType = "host.changed"
+)
+
+// eventTypes are all types, sorted.
+var eventTypes = []EventType{
+	EventBGPPeerChanged, EventDrainChanged, EventEVProfileChanged, EventFabricChanged, EventGap, EventGroupChanged, EventGroupDeleted,
+	EventHostChanged, EventLinkChanged, EventPFCPolicyChanged, EventPFCPolicyDeleted, EventDeadlockRisk, EventOverflow, EventStorm,
+	EventStormEnded, EventTunnelLearned, EventTunnelLost, EventTunnelRecovered, EventWatermarksChanged, EventReceiverEvicted,
+	EventReceiverRecovered, EventReceiverStalled, EventSRv6PolicyChanged, EventSRv6PolicyDeleted, EventPolicyPathChanged,
+	EventPolicyPathFailed, EventSuspectChanged, EventSwitchChanged, EventTenantChanged, EventTenantDeleted, EventTopologyChanged,
+}
+
+// EventTypes returns the types that events may have, sorted.
+func EventTypes() []EventType { return slices.Clone(eventTypes) }

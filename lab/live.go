@@ -20,10 +20,9 @@ import (
 
 // LiveOptions say how a network is run in real time.
 type LiveOptions struct {
+	// Network is what runs. Hosts of MRC have a controller, in mode stev without MRC settings, unless
+	// these have an empty mode.
 	Network Network
-	// MRC says how the controller runs the fabric of the hosts of MRC, if the network has some; nil:
-	// MRCSettings in mode stev. Without a mode they run on their own.
-	MRC *inventory.MRC
 	// Listen is where the API listens; "127.0.0.1:0" takes any free port.
 	Listen string
 	// Elsewhere has the P4Runtime addresses (host:port) of switches that do not run in this process,
@@ -69,10 +68,10 @@ func StartLive(ctx context.Context, o LiveOptions) (*Live, error) {
 	if err := o.Network.Complete(); err != nil {
 		return nil, err
 	}
-	if o.MRC == nil {
-		o.MRC = MRCSettings(&o.Network, ev.ModeStructured)
+	if o.Network.MRC == nil && o.Network.HasMRC() {
+		o.Network.MRC = MRCSettings(&o.Network, ev.ModeStructured)
 	}
-	managed := o.MRC.On() && o.Network.HasMRC()
+	managed := o.Network.MRC != nil && o.Network.MRC.On()
 	world, err := NewWorld(o.Network, Options{Seed: uint64(time.Now().UnixNano()), Managed: managed, PacingSlack: pacingSlack, Carrier: true})
 	if err != nil {
 		return nil, err
@@ -123,11 +122,8 @@ func (l *Live) start(ctx context.Context, o LiveOptions, managed bool) error {
 		return err
 	}
 	o.Progress("each of them advertises itself by BGP-LS")
-	if managed {
-		inv.MRC = *o.MRC
-		if inv.MRC.Listen == "" {
-			inv.MRC.Listen = "127.0.0.1:0"
-		}
+	if managed && inv.MRC.Listen == "" {
+		inv.MRC.Listen = "127.0.0.1:0"
 	}
 	if o.Tune != nil {
 		o.Tune(&inv)

@@ -21,9 +21,9 @@ func TestLivePortDown(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	network := Clos(ClosConfig{T0: 2, T1: 2, Hosts: 2})
-	settings := MRCSettings(&network, ev.ModeStructured)
-	settings.Restore.Hold = api.Duration(10 * time.Millisecond)
-	live, err := StartLive(ctx, LiveOptions{Network: network, MRC: settings, Listen: "127.0.0.1:0"})
+	network.MRC = MRCSettings(&network, ev.ModeStructured)
+	network.MRC.Restore.Hold = api.Duration(10 * time.Millisecond)
+	live, err := StartLive(ctx, LiveOptions{Network: network, Listen: "127.0.0.1:0"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -39,7 +39,12 @@ func Parse(text []byte) (Network, error) {
 	if err != nil {
 		return Network{}, fmt.Errorf("%w: %s", ErrNetwork, yaml.FormatError(err, false, true))
 	}
-	if err := n.Complete(); err != nil {
+	mrc, pfc := n.MRC != nil, n.PFC != nil
+	n.MRC, n.PFC = nil, nil // the defaults below them depend on the rest
+	if err = n.Complete(); err == nil {
+		err = n.readSettings(text, mrc, pfc)
+	}
+	if err != nil {
 		return Network{}, locate(text, err)
 	}
 	return n, nil

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 )
@@ -90,10 +89,10 @@ func RunMRCDemo(ctx context.Context, o MRCOptions) (*MRCResult, error) {
 	ctx, cancel := context.WithTimeout(ctx, mrcTimeout)
 	defer cancel()
 	network := Clos(o.Fabric)
-	settings := MRCSettings(&network, o.Mode)
+	network.MRC = MRCSettings(&network, o.Mode)
 	d := newMRCDemo(o)
-	d.describe(settings.Classes)
-	live, err := StartLive(ctx, LiveOptions{Network: network, MRC: settings, Listen: "127.0.0.1:0", Log: o.Log, Progress: d.say})
+	d.describe(network.MRC.Classes)
+	live, err := StartLive(ctx, LiveOptions{Network: network, Listen: "127.0.0.1:0", Log: o.Log, Progress: d.say})
 	if err != nil {
 		return nil, err
 	}
@@ -147,27 +146,6 @@ func (d *mrcDemo) late(ctx context.Context, err error) error {
 	}
 	return fmt.Errorf("lab: the machine has too much to do: the demo is not over after %v, in which the network's time ran at %.0f %% of the real clock's: %w",
 		mrcTimeout, 100*now.Seconds()/(now+slipped).Seconds(), err)
-}
-
-const (
-	labProbes     = 160 // a second, of all hosts
-	labLinkCounts = 5 * time.Second
-)
-
-// MRCSettings are those of the controller of a network of MRC hosts: queues that fit the links, times
-// that fit the round trip.
-func MRCSettings(n *Network, mode ev.Mode) *inventory.MRC {
-	m := inventory.Default().MRC
-	m.Mode, m.Listen, m.CCProfile = mode.String(), "127.0.0.1:0", labCCProfile
-	m.Classes = n.Classes()
-	rtt := n.RoundTrip()
-	stretch := func(d *api.Duration, trips int) { *d = max(*d, api.Duration(time.Duration(trips)*rtt)) }
-	stretch(&m.Probes.Timeout, probeEvery)
-	// Probes and counters are read by the processor that is all switches and hosts.
-	m.Probes.Rate, m.Probes.HostRate = labProbes, max(1, labProbes/max(1, len(n.Hosts)))
-	m.LinkCounts = api.Duration(labLinkCounts)
-	stretch(&m.Restore.Linger, 2)
-	return &m
 }
 
 // mrcDemo is a demo that runs.

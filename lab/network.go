@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/packet"
 )
 
@@ -18,6 +19,11 @@ type Network struct {
 	Switches []Switch `yaml:"switches"`
 	Hosts    []Host   `yaml:"hosts"`
 	Links    []Link   `yaml:"links"`
+	// MRC and PFC are the sections of these names of the controller's configuration. A file says only
+	// what differs from the defaults: for MRC those of MRCSettings. Without them the controller has the
+	// defaults.
+	MRC *inventory.MRC `yaml:"mrc,omitempty"`
+	PFC *inventory.PFC `yaml:"pfc,omitempty"`
 }
 
 // A Switch is an embedded P4 switch.
@@ -289,6 +295,9 @@ func (n *Network) validate() error {
 		case h.Transport == MRC && (n < 1 || n > packet.MaxPort):
 			bad(field, "%s has %d links, want 1 to %d", h.Name, n, packet.MaxPort)
 		}
+	}
+	if len(faults) == 0 {
+		faults = n.settingsFaults()
 	}
 	return errors.Join(faults...)
 }

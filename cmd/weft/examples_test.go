@@ -99,6 +99,12 @@ func TestExamples(t *testing.T) {
 			t.Errorf("the PFC policy is %s", out)
 		}
 	})
+	t.Run("fabric", func(t *testing.T) {
+		server := startLab(t, "../../"+example("fabric.yaml"))
+		if out := mustWeft(t, server, "get", "hosts"); strings.Count(out, "\n") < 5 {
+			t.Errorf("the hosts are %s", out)
+		}
+	})
 	t.Run("clos", func(t *testing.T) {
 		multipath, snap := northboundtest.NewFabric(ev.ModeStructured)
 		api, err := newFakeAPI(func(c *northbound.Config) { c.Multipath = multipath })

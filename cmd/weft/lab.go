@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/lab"
 )
@@ -37,18 +36,19 @@ The network is a built-in one (%s) or a YAML file (docs/config.md, Lab).`, strin
 		if err != nil {
 			return &usageError{err}
 		}
-		m, err := ev.ParseMode(mode)
-		if err != nil {
-			return usagef("--%w", err)
+		if cmd.Flags().Changed("mode") {
+			if err := setMode(&network, mode); err != nil {
+				return err
+			}
 		}
 		if err := checkListens(cmd.Context(), "--listen", listen, "--trace-addr", traces); err != nil {
 			return err
 		}
-		return runLab(cmd.Context(), env, network, lab.MRCSettings(&network, m), listen, traces, traffic, logger)
+		return runLab(cmd.Context(), env, network, listen, traces, traffic, logger)
 	}
 	c.Flags().StringVar(&listen, "listen", "127.0.0.1:8080", "address:port of the API")
 	c.Flags().BoolVar(&traffic, "traffic", false, "have hosts write again and again: MRC hosts all to all, S1 to the group of weft demo multicast with hosts S1 and R1 to R5")
-	c.Flags().StringVar(&mode, "mode", ev.ModeStructured.String(), "how packets of MRC hosts say their path: ecmp, stev, usid-f3216, usid-f1616 or usid-srh")
+	c.Flags().StringVar(&mode, "mode", "", "how packets of MRC hosts say their path: ecmp, stev, usid-f3216, usid-f1616 or usid-srh (default that of the file, or else stev)")
 	c.Flags().StringVar(&traces, "trace-addr", "", "address:port where weft trace --switch ADDRESS:PORT/NAME asks about the packets of a switch (default off)")
 	log.register(c, "warn")
 	return c
@@ -68,9 +68,25 @@ func findNetwork(name string) (lab.Network, error) {
 	return lab.Load(name)
 }
 
-func runLab(ctx context.Context, env environment, network lab.Network, settings *inventory.MRC, listen, traces string, traffic bool, log *slog.Logger) error {
+// setMode has the hosts of MRC of a network say their paths in a mode.
+func setMode(network *lab.Network, mode string) error {
+	m, err := ev.ParseMode(mode)
+	if err != nil {
+		return usagef("--%w", err)
+	}
+	switch {
+	case !network.HasMRC():
+	case network.MRC == nil:
+		network.MRC = lab.MRCSettings(network, m)
+	default:
+		network.MRC.Mode = mode
+	}
+	return nil
+}
+
+func runLab(ctx context.Context, env environment, network lab.Network, listen, traces string, traffic bool, log *slog.Logger) error {
 	say := func(format string, args ...any) { fmt.Fprintf(env.stdout, format+"\n", args...) }
-	live, err := lab.StartLive(ctx, lab.LiveOptions{Network: network, MRC: settings, Listen: listen, Log: log, Progress: say})
+	live, err := lab.StartLive(ctx, lab.LiveOptions{Network: network, Listen: listen, Log: log, Progress: say})
 	if err != nil {
 		return err
 	}

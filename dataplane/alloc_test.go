@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/weft-sdn/weft/dataplane/engine"
 )
 
 // load is packets for a switch, one after the other and then again from the first.
@@ -89,7 +91,7 @@ func kinds() []kind {
 		}, 1},
 		{"forward at a queue's rate", func(t testing.TB) *load {
 			r := forwardingRig(t)
-			r.s.SetQueueRate(NoPort, -1, 1e6)
+			r.s.SetQueueRate(engine.NoPort, -1, 1e6)
 			var in []arrival
 			for range 50 { // all at once, then time for them to leave
 				in = append(in, arrivals(t, 1, forward64)...)
@@ -122,17 +124,17 @@ func kinds() []kind {
 		{"ECMP", func(t testing.TB) *load {
 			r := forwardingRig(t)
 			for id := range uint32(2) {
-				member := Member{ID: id + 1, Action: r.call("forward", fmt.Sprintf("%04x", id+1), "0007")}
+				member := engine.Member{ID: id + 1, Action: r.call("forward", fmt.Sprintf("%04x", id+1), "0007")}
 				if err := r.s.InsertMember(0, member); err != nil {
 					t.Fatal(err)
 				}
 			}
-			g := Group{ID: 1, Members: []GroupMember{{Member: 1, Weight: 1, WatchPort: NoPort}, {Member: 2, Weight: 1, WatchPort: NoPort}}}
+			g := engine.Group{ID: 1, Members: []engine.GroupMember{{Member: 1, Weight: 1, WatchPort: engine.NoPort}, {Member: 2, Weight: 1, WatchPort: engine.NoPort}}}
 			if err := r.s.InsertGroup(0, g); err != nil {
 				t.Fatal(err)
 			}
-			e := r.entry(key("0001"), 0, ActionCall{})
-			e.Target = Target{Kind: TargetGroup, Group: 1}
+			e := r.entry(key("0001"), 0, engine.ActionCall{})
+			e.Target = engine.Target{Kind: engine.TargetGroup, Group: 1}
 			if err := r.s.InsertEntry(r.table("ecmp"), e); err != nil {
 				t.Fatal(err)
 			}
@@ -186,7 +188,7 @@ func TestNoAllocationsOfExterns(t *testing.T) {
 	r := newRig(t, "state")
 	for i, m := range r.p.Meters() {
 		if m.Table < 0 {
-			if err := r.s.SetMeter(i, 2, &MeterConfig{CIR: 1000, CBurst: 2, PIR: 2000, PBurst: 4}); err != nil {
+			if err := r.s.SetMeter(i, 2, &engine.MeterConfig{CIR: 1000, CBurst: 2, PIR: 2000, PBurst: 4}); err != nil {
 				t.Fatal(err)
 			}
 		}

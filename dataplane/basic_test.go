@@ -4,6 +4,8 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/weft-sdn/weft/dataplane/engine"
+
 	"github.com/weft-sdn/weft/dataplane/drop"
 )
 
@@ -33,7 +35,7 @@ func TestForwarding(t *testing.T) {
 	r.expect(9, ethTag+"2005"+ipAB, sent{5, ethIPv6 + "6 12 34500" + addrA + addrA})
 	r.expect(9, ethTag+"2006"+ipAB, sent{5, ethTag + "2006 6 12 34500" + addrA + addrA}) // the default VRF
 
-	v, err := r.s.DirectCounter(r.table("route"), []Match{match(t, "0001"), match(t, addrB+"/128")}, 0)
+	v, err := r.s.DirectCounter(r.table("route"), []engine.Match{match(t, "0001"), match(t, addrB+"/128")}, 0)
 	if err != nil || v.Packets != 3 || v.Bytes != 54+52+52 {
 		t.Fatalf("direct counter %+v, %v", v, err)
 	}
@@ -42,7 +44,7 @@ func TestForwarding(t *testing.T) {
 func TestTernaryAndRange(t *testing.T) {
 	r := newRig(t, "basic")
 	r.insert("route", key("0001", "*"), 0, r.call("forward", "0004"))
-	acl := func(prio int32, call ActionCall, k ...string) { r.insert("acl", k, prio, call) }
+	acl := func(prio int32, call engine.ActionCall, k ...string) { r.insert("acl", k, prio, call) }
 	acl(10, r.call("set_class", "03"), "20010db8 000000000000000000000000 & ffffffff 000000000000000000000000", "*", "01")
 	acl(20, r.call("drop"), "*", "010000-01ffff", "01")
 	r.expect(1, ethIPv6+ipAB, sent{4, ethIPv6 + "6 03 345ff" + addrA + addrB})
@@ -54,7 +56,7 @@ func TestTernaryAndRange(t *testing.T) {
 	// A later entry of a higher priority wins over both.
 	acl(30, r.call("NoAction"), addrA+"&ffffffffffffffffffffffffffffffff", "*", "01")
 	r.expect(1, ethIPv6+"6 12 10000"+addrA+addrB, sent{4, ethIPv6 + "6 12 10000" + addrA + addrB})
-	m := []Match{match(t, addrA+"&ffffffffffffffffffffffffffffffff"), match(t, "*"), match(t, "01")}
+	m := []engine.Match{match(t, addrA+"&ffffffffffffffffffffffffffffffff"), match(t, "*"), match(t, "01")}
 	if err := r.s.DeleteEntry(r.table("acl"), m, 30); err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +71,7 @@ func TestConstEntries(t *testing.T) {
 	r.expect(1, eth+"9abc 00", sent{9, eth + "9abc 00"})
 	r.expect(1, eth+"0700 00")
 	err := r.s.InsertEntry(r.table("types"), r.entry(key("0700&ffff"), 1, r.call("drop")))
-	if !errors.Is(err, ErrConst) {
+	if !errors.Is(err, engine.ErrConst) {
 		t.Fatalf("insert into a constant table: %v", err)
 	}
 	if n := r.s.EntryCount(r.table("types")); n != 3 {

@@ -47,25 +47,6 @@ func cpuTime(t testing.TB) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-func BenchmarkInsertExact(b *testing.B) {
-	r, t := benchTable(b, "port", b.N)
-	e := r.entry(key("0000", "0000"), 0, r.call("set_vrf", "0001"))
-	b.ReportAllocs()
-	b.ResetTimer()
-	before := cpuTime(b)
-	defer func() { b.ReportMetric(float64(b.N)/(cpuTime(b)-before).Seconds(), "entries/cpu-s") }()
-	for i := range b.N {
-		if i == 1<<22 {
-			b.Fatal("the key has no more values")
-		}
-		e.Match[0].Value = []byte{byte(i >> 21), byte(i >> 13)}
-		e.Match[1].Value = []byte{byte(i>>8) & 31, byte(i)}
-		if err := r.s.InsertEntry(t, e); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
 // TestManySwitches starts 1,000 switches of the fabric program and bounds what
 // each costs.
 func TestManySwitches(t *testing.T) {

@@ -4,86 +4,8 @@ import (
 	"iter"
 	"time"
 
-	"github.com/weft-sdn/weft/dataplane/extern"
-	"github.com/weft-sdn/weft/dataplane/queue"
-	"github.com/weft-sdn/weft/dataplane/table"
+	"github.com/weft-sdn/weft/dataplane/engine"
 )
-
-// Match is the value of one key field of an entry, in the order of TableInfo.Keys.
-type Match = table.Match
-
-// ActionCall is an action with its arguments, big-endian as in Match.
-type ActionCall struct {
-	Action int // action index
-	Args   [][]byte
-}
-
-// WeightedAction is one choice of a one-shot action selector entry.
-type WeightedAction struct {
-	ActionCall
-	Weight    int    // at least 1
-	WatchPort uint32 // the choice is skipped while this port is down; NoPort: always up
-}
-
-// NoPort stands for "no port to watch".
-const NoPort = queue.AllPorts
-
-// TargetKind says what an entry of a table points at.
-type TargetKind uint8
-
-// Kinds of target. A table without a profile takes TargetAction only; a table
-// with an action profile TargetMember; with a selector also TargetGroup and
-// TargetActionSet.
-const (
-	TargetAction TargetKind = iota
-	TargetMember
-	TargetGroup
-	TargetActionSet
-)
-
-// Target is what happens on a hit.
-type Target struct {
-	Kind   TargetKind
-	Action ActionCall       // TargetAction
-	Member uint32           // TargetMember: member id
-	Group  uint32           // TargetGroup: group id
-	Set    []WeightedAction // TargetActionSet
-	Random bool             // TargetActionSet: chosen at random, not by the selector's hash
-}
-
-// Entry is a table entry.
-type Entry struct {
-	Match []Match
-	// Priority orders the entries of a table with a ternary or range key;
-	// the largest wins, it must be positive. Other tables want 0.
-	Priority int32
-	Target   Target
-	// IdleTimeout is how long the entry may go unmatched before IdleEntries
-	// reports it; 0 is for ever. Only for tables with TableInfo.IdleTimeout.
-	IdleTimeout time.Duration
-	// Metadata is kept with the entry and given back, not interpreted.
-	Metadata []byte
-}
-
-// Member is a member of an action profile.
-type Member struct {
-	ID     uint32
-	Action ActionCall
-}
-
-// GroupMember is a member's place in a group.
-type GroupMember struct {
-	Member    uint32
-	Weight    int    // at least 1
-	WatchPort uint32 // skipped while this port is down; NoPort: always up
-}
-
-// Group is a group of an action selector.
-type Group struct {
-	ID      uint32
-	MaxSize int // largest sum of weights; 0 is no limit but the profile's
-	Members []GroupMember
-}
 
 // Replica is one copy a multicast group or clone session makes.
 type Replica struct {
@@ -115,21 +37,6 @@ type CloneSession struct {
 	PacketLength int
 }
 
-// CounterValue is the state of one counter.
-type CounterValue = extern.CounterValue
-
-// MeterConfig is a two-rate three-colour marker (RFC 2698), or a single-rate one (RFC 2697).
-type MeterConfig = extern.MeterConfig
-
-// MeterCounts are the packets a meter has marked green, yellow and red.
-type MeterCounts = extern.MeterCounts
-
-// IdleEntry names an entry that has gone unmatched for its idle timeout.
-type IdleEntry struct {
-	Table int
-	Entry Entry
-}
-
 // Controls is the whole set of control methods of a Switch, listed here as
 // the contract for its users. A Switch is single-threaded: call these from
 // the goroutine that calls Receive and Advance. Indices are those of the
@@ -139,57 +46,57 @@ type IdleEntry struct {
 // ErrNotFound for an index there is no object of.
 type Controls interface {
 	// Program returns the running program, nil before SetProgram.
-	Program() *Program
+	Program() *engine.Program
 	// SetProgram starts a program with empty state: its const entries and
 	// default actions, registers, counters and meters zero, no multicast
 	// groups and clone sessions, nothing in the queues.
-	SetProgram(p *Program)
+	SetProgram(p *engine.Program)
 
 	// InsertEntry adds an entry. ErrExists, ErrFull, ErrBadValue, ErrConst;
 	// ErrNotFound also when it refers to an unknown member or group.
-	InsertEntry(table int, e Entry) error
+	InsertEntry(table int, e engine.Entry) error
 	// ModifyEntry replaces target, idle timeout and metadata of the entry
 	// with the same match and priority. Its direct counter keeps counting.
-	ModifyEntry(table int, e Entry) error
+	ModifyEntry(table int, e engine.Entry) error
 	// DeleteEntry removes the entry with this match and priority.
-	DeleteEntry(table int, match []Match, priority int32) error
+	DeleteEntry(table int, match []engine.Match, priority int32) error
 	// Entry reads the entry with this match and priority.
-	Entry(table int, match []Match, priority int32) (Entry, error)
+	Entry(table int, match []engine.Match, priority int32) (engine.Entry, error)
 	// Entries yields the entries in order of insertion (const entries
 	// included, the default not). The table must not change meanwhile.
-	Entries(table int) iter.Seq[Entry]
+	Entries(table int) iter.Seq[engine.Entry]
 	// EntryCount returns the number of entries.
 	EntryCount(table int) int
 
 	// SetDefaultEntry sets the action of a miss.
-	SetDefaultEntry(table int, t Target) error
+	SetDefaultEntry(table int, t engine.Target) error
 	// ResetDefaultEntry restores the program's own default.
 	ResetDefaultEntry(table int) error
 	// DefaultEntry returns the action of a miss; changed says it is not the
 	// program's own. A table of a profile may have none: ErrNotFound.
-	DefaultEntry(table int) (t Target, changed bool, err error)
+	DefaultEntry(table int) (t engine.Target, changed bool, err error)
 
 	// InsertMember adds a member: ErrExists, ErrFull, ErrBadValue.
-	InsertMember(profile int, m Member) error
+	InsertMember(profile int, m engine.Member) error
 	// ModifyMember replaces a member's action.
-	ModifyMember(profile int, m Member) error
+	ModifyMember(profile int, m engine.Member) error
 	// DeleteMember removes a member: ErrInUse while an entry or group has it.
 	DeleteMember(profile int, id uint32) error
 	// Member reads one member.
-	Member(profile int, id uint32) (Member, error)
+	Member(profile int, id uint32) (engine.Member, error)
 	// Members yields the members by id.
-	Members(profile int) iter.Seq[Member]
+	Members(profile int) iter.Seq[engine.Member]
 
 	// InsertGroup adds a group: ErrExists, ErrFull, ErrNotFound (a member).
-	InsertGroup(profile int, g Group) error
+	InsertGroup(profile int, g engine.Group) error
 	// ModifyGroup replaces a group's members.
-	ModifyGroup(profile int, g Group) error
+	ModifyGroup(profile int, g engine.Group) error
 	// DeleteGroup removes a group: ErrInUse while an entry has it.
 	DeleteGroup(profile int, id uint32) error
 	// Group reads one group.
-	Group(profile int, id uint32) (Group, error)
+	Group(profile int, id uint32) (engine.Group, error)
 	// Groups yields the groups by id.
-	Groups(profile int) iter.Seq[Group]
+	Groups(profile int) iter.Seq[engine.Group]
 
 	// InsertMulticastGroup adds a multicast group: ErrExists, ErrBadValue.
 	InsertMulticastGroup(g MulticastGroup) error
@@ -214,46 +121,46 @@ type Controls interface {
 	CloneSessions() iter.Seq[CloneSession]
 
 	// Counter reads an entry of an indirect counter: ErrRange.
-	Counter(counter, index int) (CounterValue, error)
+	Counter(counter, index int) (engine.CounterValue, error)
 	// SetCounter writes it.
-	SetCounter(counter, index int, v CounterValue) error
+	SetCounter(counter, index int, v engine.CounterValue) error
 	// DirectCounter reads the counter of an entry.
-	DirectCounter(table int, match []Match, priority int32) (CounterValue, error)
+	DirectCounter(table int, match []engine.Match, priority int32) (engine.CounterValue, error)
 	// SetDirectCounter writes it.
-	SetDirectCounter(table int, match []Match, priority int32, v CounterValue) error
+	SetDirectCounter(table int, match []engine.Match, priority int32, v engine.CounterValue) error
 	// DefaultCounter reads the direct counter of the default entry, which
 	// counts misses.
-	DefaultCounter(table int) (CounterValue, error)
+	DefaultCounter(table int) (engine.CounterValue, error)
 	// SetDefaultCounter writes it.
-	SetDefaultCounter(table int, v CounterValue) error
+	SetDefaultCounter(table int, v engine.CounterValue) error
 
 	// Meter reads the configuration of an entry of an indirect meter;
 	// configured is false while it never was set.
-	Meter(meter, index int) (c MeterConfig, configured bool, err error)
+	Meter(meter, index int) (c engine.MeterConfig, configured bool, err error)
 	// SetMeter configures it; nil unconfigures.
-	SetMeter(meter, index int, c *MeterConfig) error
+	SetMeter(meter, index int, c *engine.MeterConfig) error
 	// DirectMeter reads the configuration of an entry's meter.
-	DirectMeter(table int, match []Match, priority int32) (c MeterConfig, configured bool, err error)
+	DirectMeter(table int, match []engine.Match, priority int32) (c engine.MeterConfig, configured bool, err error)
 	// SetDirectMeter configures it; nil unconfigures.
-	SetDirectMeter(table int, match []Match, priority int32, c *MeterConfig) error
+	SetDirectMeter(table int, match []engine.Match, priority int32, c *engine.MeterConfig) error
 	// DefaultMeter reads the configuration of the meter of misses. As long as
 	// there is none, a miss leaves the colour as it is.
-	DefaultMeter(table int) (c MeterConfig, configured bool, err error)
+	DefaultMeter(table int) (c engine.MeterConfig, configured bool, err error)
 	// SetDefaultMeter configures it; nil unconfigures.
-	SetDefaultMeter(table int, c *MeterConfig) error
+	SetDefaultMeter(table int, c *engine.MeterConfig) error
 
 	// MeterCounts reads what an entry of an indirect meter has marked.
-	MeterCounts(meter, index int) (MeterCounts, error)
+	MeterCounts(meter, index int) (engine.MeterCounts, error)
 	// SetMeterCounts writes it.
-	SetMeterCounts(meter, index int, v MeterCounts) error
+	SetMeterCounts(meter, index int, v engine.MeterCounts) error
 	// DirectMeterCounts reads what an entry's meter has marked.
-	DirectMeterCounts(table int, match []Match, priority int32) (MeterCounts, error)
+	DirectMeterCounts(table int, match []engine.Match, priority int32) (engine.MeterCounts, error)
 	// SetDirectMeterCounts writes it.
-	SetDirectMeterCounts(table int, match []Match, priority int32, v MeterCounts) error
+	SetDirectMeterCounts(table int, match []engine.Match, priority int32, v engine.MeterCounts) error
 	// DefaultMeterCounts reads what the meter of misses has marked.
-	DefaultMeterCounts(table int) (MeterCounts, error)
+	DefaultMeterCounts(table int) (engine.MeterCounts, error)
 	// SetDefaultMeterCounts writes it.
-	SetDefaultMeterCounts(table int, v MeterCounts) error
+	SetDefaultMeterCounts(table int, v engine.MeterCounts) error
 
 	// Register reads one entry of a register, ceil(width/8) octets: ErrRange.
 	Register(register, index int) ([]byte, error)
@@ -268,10 +175,10 @@ type Controls interface {
 
 	// IdleEntries yields the entries whose idle timeout has passed since
 	// they last matched (or were written, or were last reported).
-	IdleEntries(now time.Duration) iter.Seq[IdleEntry]
+	IdleEntries(now time.Duration) iter.Seq[engine.IdleEntry]
 	// SinceHit returns how long ago an entry of a table with idle timeouts
 	// last matched.
-	SinceHit(now time.Duration, table int, match []Match, priority int32) (time.Duration, error)
+	SinceHit(now time.Duration, table int, match []engine.Match, priority int32) (time.Duration, error)
 
 	// SetQueueDepth limits the packets waiting in a priority queue of a
 	// port. prio < 0 is every priority, port NoPort every port; 0 packets is

@@ -18,9 +18,10 @@ func (s *Switch) drop(id trace.ID, reason drop.Reason) {
 // dropByProgram drops the packet in the context because its egress_spec is the drop port.
 func (s *Switch) dropByProgram(reason drop.Reason) {
 	s.stats.Drops[reason]++
-	if c := &s.ctx; c.id != 0 {
-		s.traceDrop(c.id, reason, trace.Outcome{
-			Reason: fmt.Sprintf("egress_spec is the drop port %d", s.cfg.DropPort), Action: c.told.specAction, At: c.told.specAt,
+	if id := s.ctx.ID; id != 0 {
+		action, at := s.ctx.SpecSource()
+		s.traceDrop(id, reason, trace.Outcome{
+			Reason: fmt.Sprintf("egress_spec is the drop port %d", s.cfg.DropPort), Action: action, At: at,
 		})
 	}
 }
@@ -28,16 +29,16 @@ func (s *Switch) dropByProgram(reason drop.Reason) {
 // dropAborted drops the packet in the context because an assertion failed.
 func (s *Switch) dropAborted() {
 	s.stats.Drops[drop.AssertFailed]++
-	s.traceDrop(s.ctx.id, drop.AssertFailed, trace.Outcome{Reason: s.ctx.told.failed})
+	s.traceDrop(s.ctx.ID, drop.AssertFailed, trace.Outcome{Reason: s.ctx.Failure()})
 }
 
 // dropNoGroup drops the packet in the context because its multicast group does not exist.
 func (s *Switch) dropNoGroup(group uint16) {
 	s.stats.Drops[drop.NoMulticastGroup]++
-	if s.ctx.id != 0 {
+	if s.ctx.ID != 0 {
 		id := group
-		s.ctx.tell(trace.Step{Replicate: &trace.Replicate{Group: &id, Missing: true}})
-		s.traceDrop(s.ctx.id, drop.NoMulticastGroup, trace.Outcome{Reason: fmt.Sprintf("there is no multicast group %d", group)})
+		s.ctx.Tell(trace.Step{Replicate: &trace.Replicate{Group: &id, Missing: true}})
+		s.traceDrop(s.ctx.ID, drop.NoMulticastGroup, trace.Outcome{Reason: fmt.Sprintf("there is no multicast group %d", group)})
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"iter"
 
 	"github.com/weft-sdn/weft/dataplane/drop"
+	"github.com/weft-sdn/weft/dataplane/engine"
 	"github.com/weft-sdn/weft/dataplane/queue"
 	"github.com/weft-sdn/weft/dataplane/trace"
 )
@@ -11,7 +12,7 @@ import (
 // queued is a packet that waits in an egress queue. Replicas share the packet state until they are
 // taken out.
 type queued struct {
-	p      *phv
+	p      *engine.PHV
 	rid    uint16
 	copied bool // rid is to be set
 	trunc  int
@@ -33,18 +34,18 @@ func (s *Switch) Queues() iter.Seq[QueueState] { return s.queues.States() }
 func (s *Switch) enqueue(e place) {
 	c := &e.Packet
 	if e.Priority < 0 {
-		e.Priority = int(c.p.std(&s.prog.std.priority))
+		e.Priority = s.ctx.Priority(c.p)
 	}
 	if e.Priority >= s.cfg.Priorities {
 		s.drop(c.id, drop.BadPriority)
 		return
 	}
-	c.at, e.Octets = s.micros(), uint32(c.p.ingressLen)
-	if reason := s.queues.Admit(&e, c.p.port); reason != drop.None {
+	c.at, e.Octets = s.ctx.Micros(), uint32(c.p.IngressLen)
+	if reason := s.queues.Admit(&e, c.p.Port); reason != drop.None {
 		s.drop(c.id, reason)
 		return
 	}
-	depth, ok := s.queues.Push(e, s.now)
+	depth, ok := s.queues.Push(e, s.ctx.Now())
 	if !ok {
 		s.drop(c.id, drop.QueueFull)
 		return
@@ -52,13 +53,13 @@ func (s *Switch) enqueue(e place) {
 	if c.id != 0 {
 		s.traceQueue(&e, depth)
 	}
-	c.p.refs++
+	c.p.Hold()
 }
 
 // egressAll runs every packet that may leave.
 func (s *Switch) egressAll() {
 	for {
-		e, depth, ok := s.queues.Pop(s.now)
+		e, depth, ok := s.queues.Pop(s.ctx.Now())
 		if !ok {
 			return
 		}

@@ -10,9 +10,11 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/weft-sdn/weft/dataplane/engine"
 )
 
-// FuzzLoadProgram: whatever the program, LoadProgram returns one that runs, or
+// FuzzLoadProgram: whatever the program, engine.Load returns one that runs, or
 // an error. The input is a number of edits of one of our own programs: random
 // octets would hardly ever be JSON, let alone a program.
 func FuzzLoadProgram(f *testing.F) {
@@ -197,7 +199,7 @@ func clone(v any) any {
 
 // loadAndRun loads a program and, if that works, puts a few frames through it.
 func loadAndRun(b []byte) bool {
-	p, err := LoadProgram(b)
+	p, err := engine.Load(b)
 	if err != nil {
 		return false
 	}
@@ -248,7 +250,7 @@ func TestEditedPrograms(t *testing.T) {
 }
 
 // FuzzPacket: no sequence of frames makes a switch fail, whatever the program
-// and its entries, and the specialised graphs do what the plain ones do. The
+// and its entries, and the specialised graphs do what the nodes of the JSON do. The
 // input is frames, each with a port and a length in front.
 func FuzzPacket(f *testing.F) {
 	names, err := filepath.Glob("testdata/*.json")
@@ -256,11 +258,9 @@ func FuzzPacket(f *testing.F) {
 		f.Fatal("no programs")
 	}
 	names = append(names, fabricJSON)
-	var programs, twins []*Program
+	var programs []*engine.Program
 	for i, n := range names {
-		p, twin := loadFile(f, n), loadFile(f, n)
-		twin.ingress.graph, twin.egress.graph = plain(&twin.ingress), plain(&twin.egress)
-		programs, twins = append(programs, p), append(twins, twin)
+		programs = append(programs, loadFile(f, n))
 		f.Add(uint8(i), uint64(i), []byte("\x01\x05\x00abcde\x02\x03\x00\x05\x00\x01"))
 	}
 	for _, a := range fabricSeeds(f) {
@@ -269,16 +269,7 @@ func FuzzPacket(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, which uint8, setup uint64, in []byte) {
 		at := int(which) % len(programs)
-		var s [2]*Switch
-		var got [2]frames
-		for i, p := range []*Program{programs[at], twins[at]} {
-			s[i] = New(Config{Seed: 1, RecirculationBurst: 50, RecirculationRate: 1}, &got[i])
-			s[i].SetProgram(p)
-			if names[at] == fabricJSON {
-				fabricOracle(&oracle{rig: &rig{t: t, s: s[i], p: p}})
-			}
-			fill(rand.New(rand.NewPCG(setup, 0)), s[i])
-		}
+		s, got := twins(t, names[at], programs[at], Config{Seed: 1, RecirculationBurst: 50, RecirculationRate: 1}, setup)
 		for now := time.Duration(0); len(in) >= 3; now += time.Millisecond {
 			port, n := uint32(in[0]), int(binary.LittleEndian.Uint16(in[1:]))
 			in = in[3:]
@@ -287,8 +278,8 @@ func FuzzPacket(f *testing.F) {
 				got[i].out = got[i].out[:0]
 				s[i].Receive(now, port, in[:n])
 				s[i].Advance(now)
-				if s[i].ctx.sp != 0 {
-					t.Fatalf("%d words of scratch left over", s[i].ctx.sp)
+				if n := s[i].ctx.Scratch(); n != 0 {
+					t.Fatalf("%d words of scratch left over", n)
 				}
 			}
 			if !slices.Equal(got[0].out, got[1].out) || s[0].Stats() != s[1].Stats() {

@@ -7,13 +7,15 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/weft-sdn/weft/dataplane/engine"
 )
 
 // rig is a switch under test whose output is collected.
 type rig struct {
 	t       testing.TB
 	s       *Switch
-	p       *Program
+	p       *engine.Program
 	now     time.Duration
 	sent    []sent
 	digests [][]byte
@@ -37,7 +39,7 @@ func (r *rig) Digest(_ time.Duration, _ int, values [][]byte) {
 }
 
 // loadFile loads a compiled program of testdata, or of another place.
-func loadFile(t testing.TB, name string) *Program {
+func loadFile(t testing.TB, name string) *engine.Program {
 	t.Helper()
 	if !strings.Contains(name, "/") {
 		name = filepath.Join("testdata", name+".json")
@@ -46,7 +48,7 @@ func loadFile(t testing.TB, name string) *Program {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := LoadProgram(b)
+	p, err := engine.Load(b)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +60,7 @@ func newRig(t testing.TB, name string) *rig {
 	return newRigWith(t, loadFile(t, name), Config{Seed: 1})
 }
 
-func newRigWith(t testing.TB, p *Program, cfg Config) *rig {
+func newRigWith(t testing.TB, p *engine.Program, cfg Config) *rig {
 	r := &rig{t: t, p: p}
 	if traceAll && cfg.Trace == nil {
 		cfg.Trace = checkedTrace(t)
@@ -127,9 +129,9 @@ func (r *rig) action(name string) int {
 }
 
 // call makes an action call with hex arguments.
-func (r *rig) call(name string, args ...string) ActionCall {
+func (r *rig) call(name string, args ...string) engine.ActionCall {
 	r.t.Helper()
-	c := ActionCall{Action: r.action(name)}
+	c := engine.ActionCall{Action: r.action(name)}
 	for _, a := range args {
 		c.Args = append(c.Args, unhex(r.t, a))
 	}
@@ -151,47 +153,47 @@ func unhex(t testing.TB, s string) []byte {
 
 // match writes one match field: "ab" exact, "ab/12" prefix, "ab&ff" ternary,
 // "1-5" range, "*" don't care.
-func match(t testing.TB, s string) Match {
+func match(t testing.TB, s string) engine.Match {
 	t.Helper()
 	if s == "*" {
-		return Match{}
+		return engine.Match{}
 	}
 	if v, m, ok := strings.Cut(s, "&"); ok {
-		return Match{Value: unhex(t, v), Mask: unhex(t, m)}
+		return engine.Match{Value: unhex(t, v), Mask: unhex(t, m)}
 	}
 	if lo, hi, ok := strings.Cut(s, "-"); ok {
-		return Match{Value: unhex(t, lo), High: unhex(t, hi)}
+		return engine.Match{Value: unhex(t, lo), High: unhex(t, hi)}
 	}
 	if v, p, ok := strings.Cut(s, "/"); ok {
 		n := 0
 		for _, c := range p {
 			n = 10*n + int(c-'0')
 		}
-		return Match{Value: unhex(t, v), PrefixLen: n}
+		return engine.Match{Value: unhex(t, v), PrefixLen: n}
 	}
-	return Match{Value: unhex(t, s)}
+	return engine.Match{Value: unhex(t, s)}
 }
 
 // entry makes an entry from match fields and an action.
-func (r *rig) entry(keys []string, prio int32, call ActionCall) Entry {
+func (r *rig) entry(keys []string, prio int32, call engine.ActionCall) engine.Entry {
 	r.t.Helper()
-	e := Entry{Priority: prio, Target: Target{Action: call}}
+	e := engine.Entry{Priority: prio, Target: engine.Target{Action: call}}
 	for _, k := range keys {
 		e.Match = append(e.Match, match(r.t, k))
 	}
 	return e
 }
 
-func (r *rig) insert(table string, keys []string, prio int32, call ActionCall) {
+func (r *rig) insert(table string, keys []string, prio int32, call engine.ActionCall) {
 	r.t.Helper()
 	if err := r.s.InsertEntry(r.table(table), r.entry(keys, prio, call)); err != nil {
 		r.t.Fatal(err)
 	}
 }
 
-func (r *rig) setDefault(table string, call ActionCall) {
+func (r *rig) setDefault(table string, call engine.ActionCall) {
 	r.t.Helper()
-	if err := r.s.SetDefaultEntry(r.table(table), Target{Action: call}); err != nil {
+	if err := r.s.SetDefaultEntry(r.table(table), engine.Target{Action: call}); err != nil {
 		r.t.Fatal(err)
 	}
 }

@@ -10,11 +10,13 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/weft-sdn/weft/dataplane/engine"
 )
 
 func TestLoadFabric(t *testing.T) {
 	p := loadFile(t, fabricJSON)
-	visible := map[string]TableInfo{}
+	visible := map[string]engine.TableInfo{}
 	for _, ti := range p.Tables() {
 		if !ti.Hidden {
 			visible[ti.Name] = ti
@@ -24,7 +26,7 @@ func TestLoadFabric(t *testing.T) {
 		t.Errorf("%d tables are not hidden", len(visible))
 	}
 	route := visible["FabricIngress.routing.ipv6_route"]
-	if len(route.Keys) != 2 || route.Keys[0] != (KeyInfo{"vrf", Exact, 16}) || route.Keys[1] != (KeyInfo{"dst_addr", LPM, 128}) {
+	if len(route.Keys) != 2 || route.Keys[0] != (engine.KeyInfo{Name: "vrf", Match: engine.Exact, Width: 16}) || route.Keys[1] != (engine.KeyInfo{Name: "dst_addr", Match: engine.LPM, Width: 128}) {
 		t.Errorf("%+v", route)
 	}
 	if ecmp := visible["FabricIngress.routing.ecmp"]; !ecmp.Selector || ecmp.Profile != 0 {
@@ -48,7 +50,7 @@ func TestLoadWithoutVersion(t *testing.T) {
 		if err := story.edit("delete", path); err != nil {
 			t.Fatal(err)
 		}
-		p, err := LoadProgram(story.marshal())
+		p, err := engine.Load(story.marshal())
 		if err != nil {
 			t.Errorf("without %s: %v", path, err)
 		} else if len(p.Tables()) == 0 {
@@ -58,7 +60,7 @@ func TestLoadWithoutVersion(t *testing.T) {
 }
 
 // TestLoadErrors runs testdata/load_errors.script: each story names a program
-// of testdata, damages it, and ends with what LoadProgram says.
+// of testdata, damages it, and ends with what engine.Load says.
 //
 //	program NAME              start a story with testdata/NAME.json
 //	text STRING               or with this text (a Go string)
@@ -95,12 +97,12 @@ func TestLoadErrors(t *testing.T) {
 			}
 			story = damaged{t: t, text: []byte(s)}
 		case "says":
-			p, err := LoadProgram(story.marshal())
+			p, err := engine.Load(story.marshal())
 			if err == nil {
 				t.Errorf("line %d: the program loads", n+1)
 				break
 			}
-			if p != nil || errors.Is(err, ErrBadProgram) == errors.Is(err, ErrUnsupported) {
+			if p != nil || errors.Is(err, engine.ErrBadProgram) == errors.Is(err, engine.ErrUnsupported) {
 				t.Errorf("line %d: %v is neither of the two kinds, or comes with a program", n+1, err)
 			}
 			if err.Error() != rest && !*update {
@@ -220,4 +222,33 @@ func store(parent any, name string, v any) error {
 		}
 	}
 	return fmt.Errorf("no place for %s", name)
+}
+
+// TestNegativeArguments: p4c writes a negative argument of one of the program's
+// own entries with its sign, and BMv2 keeps it.
+func TestNegativeArguments(t *testing.T) {
+	b, err := os.ReadFile("testdata/signed.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := damaged{t: t}
+	if err := json.Unmarshal(b, &d.root); err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range []string{
+		`pipelines.0.tables.32.default_entry.action_data ["-0x9"]`,
+		`pipelines.0.tables.32.entries.0.action_entry.action_data ["-0x7"]`,
+	} {
+		if err := d.edit("set", e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p, err := engine.Load(d.marshal())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newRigWith(t, p, Config{})
+	r.expect(0, "18 0000 0001 01 00000000", sent{1, "ff98 18 0000 0001 01 00000000"}) // -7>>1 - 100
+	r.expect(0, "18 0000 0010 02 00000000", sent{1, "0003 18 0000 0010 02 00000000"})
+	r.expect(0, "18 0000 0000 00 00000000", sent{1, "ff97 18 0000 0000 00 00000000"}) // -9>>1 - 100
 }

@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+
+	"github.com/weft-sdn/weft/dataplane/engine"
 )
 
 func (r *rig) profile(name string) int {
 	r.t.Helper()
-	i := slices.IndexFunc(r.p.Profiles(), func(p ProfileInfo) bool { return p.Name == name })
+	i := slices.IndexFunc(r.p.Profiles(), func(p engine.ProfileInfo) bool { return p.Name == name })
 	if i < 0 {
 		r.t.Fatalf("no profile %q", name)
 	}
@@ -20,17 +22,17 @@ func TestActionProfile(t *testing.T) {
 	r := newRig(t, "state")
 	p, tab := r.profile("I.profile"), r.table("via_profile")
 	for id := range uint32(8) {
-		if err := r.s.InsertMember(p, Member{ID: id + 1, Action: r.call("choose", fmt.Sprintf("%04x", id+100))}); err != nil {
+		if err := r.s.InsertMember(p, engine.Member{ID: id + 1, Action: r.call("choose", fmt.Sprintf("%04x", id+100))}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := r.s.InsertMember(p, Member{ID: 9, Action: r.call("NoAction")}); !errors.Is(err, ErrFull) {
+	if err := r.s.InsertMember(p, engine.Member{ID: 9, Action: r.call("NoAction")}); !errors.Is(err, engine.ErrFull) {
 		t.Errorf("a ninth member of eight: %v", err)
 	}
-	if err := r.s.InsertMember(p, Member{ID: 1, Action: r.call("NoAction")}); !errors.Is(err, ErrExists) {
+	if err := r.s.InsertMember(p, engine.Member{ID: 1, Action: r.call("NoAction")}); !errors.Is(err, engine.ErrExists) {
 		t.Errorf("member 1 again: %v", err)
 	}
-	e := Entry{Match: []Match{match(t, "00000007")}, Target: Target{Kind: TargetMember, Member: 3}}
+	e := engine.Entry{Match: []engine.Match{match(t, "00000007")}, Target: engine.Target{Kind: engine.TargetMember, Member: 3}}
 	if err := r.s.InsertEntry(tab, e); err != nil {
 		t.Fatal(err)
 	}
@@ -40,25 +42,25 @@ func TestActionProfile(t *testing.T) {
 	if _, v := r.result(14, 8, zero); v != 0 {
 		t.Errorf("a miss set %d", v)
 	}
-	if err := r.s.ModifyMember(p, Member{ID: 3, Action: r.call("choose", "0009")}); err != nil {
+	if err := r.s.ModifyMember(p, engine.Member{ID: 3, Action: r.call("choose", "0009")}); err != nil {
 		t.Fatal(err)
 	}
 	if _, v := r.result(14, 7, zero); v != 9 {
 		t.Errorf("the changed member set %d", v)
 	}
-	if err := r.s.DeleteMember(p, 3); !errors.Is(err, ErrInUse) {
+	if err := r.s.DeleteMember(p, 3); !errors.Is(err, engine.ErrInUse) {
 		t.Errorf("a member in use: %v", err)
 	}
-	bad := Entry{Match: []Match{match(t, "00000009")}, Target: Target{Action: r.call("NoAction")}}
-	if err := r.s.InsertEntry(tab, bad); !errors.Is(err, ErrBadValue) {
+	bad := engine.Entry{Match: []engine.Match{match(t, "00000009")}, Target: engine.Target{Action: r.call("NoAction")}}
+	if err := r.s.InsertEntry(tab, bad); !errors.Is(err, engine.ErrBadValue) {
 		t.Errorf("an action in a table of members: %v", err)
 	}
-	bad.Target = Target{Kind: TargetMember, Member: 77}
-	if err := r.s.InsertEntry(tab, bad); !errors.Is(err, ErrNotFound) {
+	bad.Target = engine.Target{Kind: engine.TargetMember, Member: 77}
+	if err := r.s.InsertEntry(tab, bad); !errors.Is(err, engine.ErrNotFound) {
 		t.Errorf("an unknown member: %v", err)
 	}
-	bad.Target = Target{Kind: TargetGroup, Group: 1}
-	if err := r.s.InsertEntry(tab, bad); !errors.Is(err, ErrBadValue) {
+	bad.Target = engine.Target{Kind: engine.TargetGroup, Group: 1}
+	if err := r.s.InsertEntry(tab, bad); !errors.Is(err, engine.ErrBadValue) {
 		t.Errorf("a group in a table without selector: %v", err)
 	}
 	if err := r.s.DeleteEntry(tab, e.Match, 0); err != nil {
@@ -83,15 +85,15 @@ func TestSelectorGroups(t *testing.T) {
 	r := newRig(t, "state")
 	p, tab := r.profile("I.chooser"), r.table("via_selector")
 	for id := range uint32(3) {
-		if err := r.s.InsertMember(p, Member{ID: id + 1, Action: r.call("choose", fmt.Sprintf("%04x", id+1))}); err != nil {
+		if err := r.s.InsertMember(p, engine.Member{ID: id + 1, Action: r.call("choose", fmt.Sprintf("%04x", id+1))}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	g := Group{ID: 10, Members: []GroupMember{{1, 1, NoPort}, {2, 1, 20}, {3, 4, NoPort}}}
+	g := engine.Group{ID: 10, Members: []engine.GroupMember{{Member: 1, Weight: 1, WatchPort: engine.NoPort}, {Member: 2, Weight: 1, WatchPort: 20}, {Member: 3, Weight: 4, WatchPort: engine.NoPort}}}
 	if err := r.s.InsertGroup(p, g); err != nil {
 		t.Fatal(err)
 	}
-	e := Entry{Match: []Match{match(t, "00000001")}, Target: Target{Kind: TargetGroup, Group: 10}}
+	e := engine.Entry{Match: []engine.Match{match(t, "00000001")}, Target: engine.Target{Kind: engine.TargetGroup, Group: 10}}
 	if err := r.s.InsertEntry(tab, e); err != nil {
 		t.Fatal(err)
 	}
@@ -107,29 +109,29 @@ func TestSelectorGroups(t *testing.T) {
 	if n := r.spread(1); n[2] == 0 {
 		t.Errorf("with member 2's port up again: %v", n)
 	}
-	if err := r.s.ModifyGroup(p, Group{ID: 10, Members: []GroupMember{{2, 1, NoPort}}}); err != nil {
+	if err := r.s.ModifyGroup(p, engine.Group{ID: 10, Members: []engine.GroupMember{{Member: 2, Weight: 1, WatchPort: engine.NoPort}}}); err != nil {
 		t.Fatal(err)
 	}
 	if n := r.spread(1); n[2] != 600 {
 		t.Errorf("a group of one chose %v", n)
 	}
-	if err := r.s.DeleteGroup(p, 10); !errors.Is(err, ErrInUse) {
+	if err := r.s.DeleteGroup(p, 10); !errors.Is(err, engine.ErrInUse) {
 		t.Errorf("a group in use: %v", err)
 	}
-	if err := r.s.DeleteMember(p, 2); !errors.Is(err, ErrInUse) {
+	if err := r.s.DeleteMember(p, 2); !errors.Is(err, engine.ErrInUse) {
 		t.Errorf("a member in a group: %v", err)
 	}
 	if err := r.s.DeleteMember(p, 1); err != nil {
 		t.Error(err)
 	}
 	// An empty group: no action, and the entry was hit all the same.
-	if err := r.s.ModifyGroup(p, Group{ID: 10}); err != nil {
+	if err := r.s.ModifyGroup(p, engine.Group{ID: 10}); err != nil {
 		t.Fatal(err)
 	}
 	if n := r.spread(1); n[0] != 600 {
 		t.Errorf("an empty group chose %v", n)
 	}
-	if err := r.s.InsertGroup(p, Group{ID: 11, MaxSize: 2, Members: []GroupMember{{2, 3, NoPort}}}); !errors.Is(err, ErrFull) {
+	if err := r.s.InsertGroup(p, engine.Group{ID: 11, MaxSize: 2, Members: []engine.GroupMember{{Member: 2, Weight: 3, WatchPort: engine.NoPort}}}); !errors.Is(err, engine.ErrFull) {
 		t.Errorf("weight 3 in a group of 2: %v", err)
 	}
 	got, err := r.s.Group(p, 10)
@@ -141,11 +143,11 @@ func TestSelectorGroups(t *testing.T) {
 func TestOneShotSelector(t *testing.T) {
 	r := newRig(t, "state")
 	tab := r.table("via_selector")
-	set := []WeightedAction{
-		{ActionCall: r.call("choose", "0021"), Weight: 1, WatchPort: NoPort},
+	set := []engine.WeightedAction{
+		{ActionCall: r.call("choose", "0021"), Weight: 1, WatchPort: engine.NoPort},
 		{ActionCall: r.call("choose", "0022"), Weight: 2, WatchPort: 9},
 	}
-	e := Entry{Match: []Match{match(t, "00000002")}, Target: Target{Kind: TargetActionSet, Set: set}}
+	e := engine.Entry{Match: []engine.Match{match(t, "00000002")}, Target: engine.Target{Kind: engine.TargetActionSet, Set: set}}
 	if err := r.s.InsertEntry(tab, e); err != nil {
 		t.Fatal(err)
 	}

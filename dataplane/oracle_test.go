@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weft-sdn/weft/dataplane/engine"
+
 	"github.com/weft-sdn/weft/test/bmv2"
 )
 
@@ -46,20 +48,20 @@ func (o *oracle) say(format string, args ...any) { fmt.Fprintf(&o.cli, format+"\
 
 func num(b []byte) string { return fmt.Sprintf("0x%x", new(big.Int).SetBytes(b)) }
 
-func (o *oracle) insert(table string, keys []string, prio int32, call ActionCall) {
+func (o *oracle) insert(table string, keys []string, prio int32, call engine.ActionCall) {
 	o.rig.insert(table, keys, prio, call)
 	t := o.p.Tables()[o.table(table)]
 	e := o.entry(keys, prio, call)
 	var ks []string
 	for i, m := range e.Match {
 		switch t.Keys[i].Match {
-		case Exact:
+		case engine.Exact:
 			ks = append(ks, num(m.Value))
-		case LPM:
+		case engine.LPM:
 			ks = append(ks, fmt.Sprintf("0x%0*x/%d", (t.Keys[i].Width+3)/4, new(big.Int).SetBytes(m.Value), m.PrefixLen))
-		case Ternary:
+		case engine.Ternary:
 			ks = append(ks, num(m.Value)+"&&&"+num(m.Mask))
-		case Range:
+		case engine.Range:
 			hi := m.High
 			if len(hi) == 0 {
 				hi = lowMask(t.Keys[i].Width)
@@ -68,13 +70,13 @@ func (o *oracle) insert(table string, keys []string, prio int32, call ActionCall
 		}
 	}
 	suffix := ""
-	if o.p.tables[o.table(table)].key.Prioritised() {
+	if slices.ContainsFunc(t.Keys, func(k engine.KeyInfo) bool { return k.Match >= engine.Ternary }) {
 		suffix = fmt.Sprint(" ", 1_000_000-prio)
 	}
 	o.say("table_add %s %s %s => %s%s", t.Name, o.p.Actions()[call.Action].Name, strings.Join(ks, " "), args(call), suffix)
 }
 
-func args(call ActionCall) string {
+func args(call engine.ActionCall) string {
 	var as []string
 	for _, a := range call.Args {
 		as = append(as, num(a))
@@ -82,7 +84,7 @@ func args(call ActionCall) string {
 	return strings.Join(as, " ")
 }
 
-func (o *oracle) setDefault(table string, call ActionCall) {
+func (o *oracle) setDefault(table string, call engine.ActionCall) {
 	o.rig.setDefault(table, call)
 	o.say("table_set_default %s %s %s", o.p.Tables()[o.table(table)].Name, o.p.Actions()[call.Action].Name, args(call))
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/weft-sdn/weft/dataplane/bitfield"
 	"github.com/weft-sdn/weft/dataplane/drop"
+	"github.com/weft-sdn/weft/dataplane/engine"
 	"github.com/weft-sdn/weft/dataplane/queue"
 	"github.com/weft-sdn/weft/p4"
 	"github.com/weft-sdn/weft/packet"
@@ -16,15 +17,15 @@ import (
 // (p4.TargetFrame). The entries of the table say which queues are watched. For any other program the
 // port is like others.
 
-// pfcTable returns the table, and the index of each parameter of its action by name; -1 when the
+// findPFCTable returns the table pfc_queue, and the index of each parameter of its action by name; -1 when the
 // program has no such table.
-func (p *Program) pfcTable() (table int, params map[string]int) {
-	for i, t := range p.info.tables {
+func findPFCTable(p *engine.Program) (table int, params map[string]int) {
+	for i, t := range p.Tables() {
 		if t.Hidden || t.Name != p4.TablePfcQueue && !strings.HasSuffix(t.Name, "."+p4.TablePfcQueue) || len(t.Keys) != 3 {
 			continue
 		}
 		for _, a := range t.Actions {
-			info := p.info.actions[a]
+			info := p.Actions()[a]
 			if info.Name != p4.ActionSetPfcQueue && !strings.HasSuffix(info.Name, "."+p4.ActionSetPfcQueue) {
 				continue
 			}
@@ -48,11 +49,11 @@ func (s *Switch) speaksPFC(port uint32) bool { return port == s.cfg.PFCPort && s
 
 // readWatches gives the traffic manager the entries of pfc_queue when they have changed.
 func (s *Switch) readWatches() {
-	ts := &s.tables[s.pfcTable]
-	if ts.changes == s.pfcRead {
+	changes := s.ctx.TableChanges(s.pfcTable)
+	if changes == s.pfcRead {
 		return
 	}
-	s.pfcRead = ts.changes
+	s.pfcRead = changes
 	var all []queue.Setting
 	for e := range s.Entries(s.pfcTable) {
 		args := e.Target.Action.Args
@@ -76,7 +77,7 @@ func (s *Switch) readWatches() {
 			},
 		})
 	}
-	s.queues.Watch(all, s.now)
+	s.queues.Watch(all, s.ctx.Now())
 }
 
 func number(b []byte) uint64 { return bitfield.Word(b, 0) }
@@ -94,7 +95,7 @@ func (s *Switch) pfcCommand(b []byte) (ok bool) {
 		if err != nil {
 			return false
 		}
-		s.queues.Pause(uint32(f.Port), pfc.Classes, &pfc.Quanta, s.now)
+		s.queues.Pause(uint32(f.Port), pfc.Classes, &pfc.Quanta, s.ctx.Now())
 		return true
 	case p4.TargetOpQuery:
 		return s.queues.Query(f.Direction, uint32(f.Port), int(f.Priority))
@@ -105,19 +106,19 @@ func (s *Switch) pfcCommand(b []byte) (ok bool) {
 // tellProgram gives the program the events of its queues.
 func (s *Switch) tellProgram() {
 	for s.queues.Events() > 0 {
-		s.pfcBuf = s.queues.AppendEvent(s.pfcBuf[:0], s.now)
-		s.Receive(s.now, s.cfg.PFCPort, s.pfcBuf)
+		s.pfcBuf = s.queues.AppendEvent(s.pfcBuf[:0], s.ctx.Now())
+		s.Receive(s.ctx.Now(), s.cfg.PFCPort, s.pfcBuf)
 	}
 }
 
 // dropStorm drops a packet that a watchdog took out of its queue.
 func (s *Switch) dropStorm(c queued) {
 	s.drop(c.id, drop.Storm)
-	s.settle(c.p)
+	s.ctx.Release(c.p)
 }
 
 // PFCQueue is a queue that was paused or is watched, at a moment.
 type PFCQueue = queue.Report
 
 // PFCQueues yields the queues that were paused or are watched, in the order in which they came to be.
-func (s *Switch) PFCQueues() iter.Seq[PFCQueue] { return s.queues.Reports(s.now) }
+func (s *Switch) PFCQueues() iter.Seq[PFCQueue] { return s.queues.Reports(s.ctx.Now()) }

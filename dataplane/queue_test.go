@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weft-sdn/weft/dataplane/engine"
+
 	"github.com/weft-sdn/weft/dataplane/drop"
 )
 
@@ -103,7 +105,7 @@ func TestQueueDepth(t *testing.T) {
 	if !slices.Equal(depths, []string{"0002", "0101", "0200"}) {
 		t.Fatalf("depths %v", depths)
 	}
-	r.s.SetQueueDepth(NoPort, -1, 0)
+	r.s.SetQueueDepth(engine.NoPort, -1, 0)
 	for range 100 {
 		r.s.Receive(time.Second, 1, unhex(t, "000000"))
 	}

@@ -5,6 +5,8 @@ import (
 	"iter"
 	"maps"
 	"slices"
+
+	"github.com/weft-sdn/weft/dataplane/engine"
 )
 
 func cloneReplicas(rs []Replica) []Replica {
@@ -25,7 +27,7 @@ func checkReplicas(what string, rs []Replica) error {
 	for _, r := range rs {
 		p := place{r.Port, r.Instance}
 		if seen[p] {
-			return fmt.Errorf("%s: replica (port %d, instance %d) twice: %w", what, r.Port, r.Instance, ErrBadValue)
+			return fmt.Errorf("%s: replica (port %d, instance %d) twice: %w", what, r.Port, r.Instance, engine.ErrBadValue)
 		}
 		seen[p] = true
 	}
@@ -40,10 +42,10 @@ func (g *MulticastGroup) clone() MulticastGroup {
 func (s *Switch) InsertMulticastGroup(g MulticastGroup) error {
 	what := fmt.Sprintf("multicast group %d", g.ID)
 	if g.ID == 0 {
-		return fmt.Errorf("%s: %w", what, ErrBadValue)
+		return fmt.Errorf("%s: %w", what, engine.ErrBadValue)
 	}
 	if s.groups[g.ID] != nil {
-		return fmt.Errorf("%s: %w", what, ErrExists)
+		return fmt.Errorf("%s: %w", what, engine.ErrExists)
 	}
 	if err := checkReplicas(what, g.Replicas); err != nil {
 		return err
@@ -57,7 +59,7 @@ func (s *Switch) InsertMulticastGroup(g MulticastGroup) error {
 func (s *Switch) ModifyMulticastGroup(g MulticastGroup) error {
 	what := fmt.Sprintf("multicast group %d", g.ID)
 	if s.groups[g.ID] == nil {
-		return fmt.Errorf("%s: %w", what, ErrNotFound)
+		return fmt.Errorf("%s: %w", what, engine.ErrNotFound)
 	}
 	if err := checkReplicas(what, g.Replicas); err != nil {
 		return err
@@ -70,7 +72,7 @@ func (s *Switch) ModifyMulticastGroup(g MulticastGroup) error {
 // DeleteMulticastGroup removes a group; see Controls.
 func (s *Switch) DeleteMulticastGroup(id uint16) error {
 	if s.groups[id] == nil {
-		return fmt.Errorf("multicast group %d: %w", id, ErrNotFound)
+		return fmt.Errorf("multicast group %d: %w", id, engine.ErrNotFound)
 	}
 	delete(s.groups, id)
 	return nil
@@ -80,7 +82,7 @@ func (s *Switch) DeleteMulticastGroup(id uint16) error {
 func (s *Switch) MulticastGroup(id uint16) (MulticastGroup, error) {
 	g := s.groups[id]
 	if g == nil {
-		return MulticastGroup{}, fmt.Errorf("multicast group %d: %w", id, ErrNotFound)
+		return MulticastGroup{}, fmt.Errorf("multicast group %d: %w", id, engine.ErrNotFound)
 	}
 	return g.clone(), nil
 }
@@ -105,12 +107,12 @@ func (c *CloneSession) clone() CloneSession {
 func (s *Switch) checkSession(c *CloneSession) error {
 	what := fmt.Sprintf("clone session %d", c.ID)
 	switch {
-	case c.ID > maxCloneSession:
-		return fmt.Errorf("%s: more than %d: %w", what, maxCloneSession, ErrBadValue)
+	case c.ID > engine.MaxCloneSession:
+		return fmt.Errorf("%s: more than %d: %w", what, engine.MaxCloneSession, engine.ErrBadValue)
 	case int(c.ClassOfService) >= s.cfg.Priorities:
-		return fmt.Errorf("%s: class of service %d of %d: %w", what, c.ClassOfService, s.cfg.Priorities, ErrBadValue)
+		return fmt.Errorf("%s: class of service %d of %d: %w", what, c.ClassOfService, s.cfg.Priorities, engine.ErrBadValue)
 	case c.PacketLength < 0:
-		return fmt.Errorf("%s: packet length %d: %w", what, c.PacketLength, ErrBadValue)
+		return fmt.Errorf("%s: packet length %d: %w", what, c.PacketLength, engine.ErrBadValue)
 	}
 	return checkReplicas(what, c.Replicas)
 }
@@ -118,7 +120,7 @@ func (s *Switch) checkSession(c *CloneSession) error {
 // InsertCloneSession adds a clone session; see Controls.
 func (s *Switch) InsertCloneSession(c CloneSession) error {
 	if s.sessions[c.ID] != nil {
-		return fmt.Errorf("clone session %d: %w", c.ID, ErrExists)
+		return fmt.Errorf("clone session %d: %w", c.ID, engine.ErrExists)
 	}
 	if err := s.checkSession(&c); err != nil {
 		return err
@@ -131,7 +133,7 @@ func (s *Switch) InsertCloneSession(c CloneSession) error {
 // ModifyCloneSession replaces a clone session; see Controls.
 func (s *Switch) ModifyCloneSession(c CloneSession) error {
 	if s.sessions[c.ID] == nil {
-		return fmt.Errorf("clone session %d: %w", c.ID, ErrNotFound)
+		return fmt.Errorf("clone session %d: %w", c.ID, engine.ErrNotFound)
 	}
 	if err := s.checkSession(&c); err != nil {
 		return err
@@ -144,7 +146,7 @@ func (s *Switch) ModifyCloneSession(c CloneSession) error {
 // DeleteCloneSession removes a clone session; see Controls.
 func (s *Switch) DeleteCloneSession(id uint16) error {
 	if s.sessions[id] == nil {
-		return fmt.Errorf("clone session %d: %w", id, ErrNotFound)
+		return fmt.Errorf("clone session %d: %w", id, engine.ErrNotFound)
 	}
 	delete(s.sessions, id)
 	return nil
@@ -154,7 +156,7 @@ func (s *Switch) DeleteCloneSession(id uint16) error {
 func (s *Switch) CloneSession(id uint16) (CloneSession, error) {
 	c := s.sessions[id]
 	if c == nil {
-		return CloneSession{}, fmt.Errorf("clone session %d: %w", id, ErrNotFound)
+		return CloneSession{}, fmt.Errorf("clone session %d: %w", id, engine.ErrNotFound)
 	}
 	return c.clone(), nil
 }

@@ -9,38 +9,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weft-sdn/weft/dataplane/engine"
+	"github.com/weft-sdn/weft/dataplane/trace"
+
 	"github.com/weft-sdn/weft/dataplane/bitfield"
 )
 
-// plain is the dumb twin of a pipeline's graph: its nodes as they are.
-func plain(p *pipeline) graph {
-	g := graph{start: int32(p.start), fresh: int32(p.start)}
-	for i := range p.nodes {
-		n := &p.nodes[i]
-		s := step{kind: stepTest, off: int32(i), yes: int32(n.next), no: int32(n.nextNot)}
-		code, table := instr{}, tableStep{}
-		switch n.kind {
-		case nodeAction:
-			s.kind, s.n, s.exits = stepCode, 1, true
-			code.call = func(c *ctx) { n.action.run(c, n.args) }
-		case nodeTable:
-			t := n.table
-			s.kind, table = stepTable, tableStep{t: t, edges: t.hit != nil, none: int32(t.baseNext)}
-			for _, a := range t.places {
-				table.next = append(table.next, int32(t.next[a.index]))
-			}
-			if t.hit != nil {
-				table.hit, table.miss = int32(*t.hit), int32(*t.miss)
-			}
-		}
-		g.steps, g.code, g.tests, g.tables = append(g.steps, s), append(g.code, code), append(g.tests, n.cond), append(g.tables, table)
-	}
-	return g
-}
-
 // randomEntry is an entry of a table with any action; its values are mostly
 // small, so that packets meet it.
-func randomEntry(rng *rand.Rand, p *Program, table int) Entry {
+func randomEntry(rng *rand.Rand, p *engine.Program, table int) engine.Entry {
 	info := p.Tables()[table]
 	value := func(width int) []byte {
 		b := make([]byte, (width+7)/8)
@@ -56,38 +33,38 @@ func randomEntry(rng *rand.Rand, p *Program, table int) Entry {
 		}
 		return b
 	}
-	call := func(action int) ActionCall {
-		c := ActionCall{Action: action}
+	call := func(action int) engine.ActionCall {
+		c := engine.ActionCall{Action: action}
 		for _, param := range p.Actions()[action].Params {
 			c.Args = append(c.Args, value(param.Width))
 		}
 		return c
 	}
-	var e Entry
+	var e engine.Entry
 	for _, k := range info.Keys {
-		m := Match{Value: value(k.Width)}
+		m := engine.Match{Value: value(k.Width)}
 		switch k.Match {
-		case LPM:
+		case engine.LPM:
 			m.PrefixLen = rng.IntN(k.Width + 1)
 			m.Value = and(m.Value, bitfield.Prefix(k.Width, m.PrefixLen))
-		case Ternary:
+		case engine.Ternary:
 			m.Mask = value(k.Width)
 			m.Value = and(m.Value, m.Mask)
-		case Range:
+		case engine.Range:
 			m.High = value(k.Width)
 			if bytes.Compare(m.Value, m.High) > 0 {
 				m.Value, m.High = m.High, m.Value
 			}
 		}
 		e.Match = append(e.Match, m)
-		if k.Match >= Ternary {
+		if k.Match >= engine.Ternary {
 			e.Priority = int32(1 + rng.IntN(5))
 		}
 	}
 	actions := info.Actions
-	e.Target = Target{Action: call(actions[rng.IntN(len(actions))])}
+	e.Target = engine.Target{Action: call(actions[rng.IntN(len(actions))])}
 	if info.Selector {
-		e.Target = Target{Kind: TargetActionSet, Set: []WeightedAction{{ActionCall: e.Target.Action, Weight: 1, WatchPort: NoPort}}}
+		e.Target = engine.Target{Kind: engine.TargetActionSet, Set: []engine.WeightedAction{{ActionCall: e.Target.Action, Weight: 1, WatchPort: engine.NoPort}}}
 	}
 	return e
 }
@@ -95,13 +72,13 @@ func randomEntry(rng *rand.Rand, p *Program, table int) Entry {
 // fill gives every table random entries, default actions, and copies where to
 // go.
 func fill(rng *rand.Rand, s *Switch) {
-	for i, t := range s.prog.Tables() {
+	for i, t := range s.Program().Tables() {
 		if len(t.Actions) == 0 {
 			continue
 		}
 		for range 4 {
-			e := randomEntry(rng, s.prog, i)
-			if rng.IntN(4) == 0 && e.Target.Kind == TargetAction {
+			e := randomEntry(rng, s.Program(), i)
+			if rng.IntN(4) == 0 && e.Target.Kind == engine.TargetAction {
 				s.SetDefaultEntry(i, e.Target)
 			}
 			if len(t.Keys) > 0 {
@@ -125,7 +102,34 @@ func (f *frames) Digest(_ time.Duration, i int, v [][]byte) {
 	f.out = append(f.out, fmt.Sprintf("digest %d %x", i, v))
 }
 
-// TestSpecialised has the specialised graphs do what the plain ones do.
+// wantsAll has every packet traced, and forgets what it is told.
+type wantsAll struct{}
+
+func (wantsAll) Wants(uint32, []byte) bool   { return true }
+func (wantsAll) Begin(trace.Packet)          {}
+func (wantsAll) Step(trace.ID, trace.Step)   {}
+func (wantsAll) End(trace.ID, trace.Outcome) {}
+func (wantsAll) Forget()                     {}
+
+// twins returns two switches that run a program, one of them traced: it executes the nodes of the
+// JSON one by one, and not the specialised graphs. setup seeds their entries.
+func twins(t testing.TB, name string, p *engine.Program, cfg Config, setup uint64) (s [2]*Switch, got *[2]frames) {
+	got = new([2]frames)
+	for i := range s {
+		if cfg.Trace = nil; i == 1 {
+			cfg.Trace = wantsAll{}
+		}
+		s[i] = New(cfg, &got[i])
+		s[i].SetProgram(p)
+		if name == fabricJSON {
+			fabricOracle(&oracle{rig: &rig{t: t, s: s[i], p: p}})
+		}
+		fill(rand.New(rand.NewPCG(setup, 0)), s[i])
+	}
+	return s, got
+}
+
+// TestSpecialised has the specialised graphs do what the nodes they are made from do.
 func TestSpecialised(t *testing.T) {
 	const seed = 20261122
 	t.Logf("seed %d", seed)
@@ -136,21 +140,10 @@ func TestSpecialised(t *testing.T) {
 	for _, name := range append(names, fabricJSON) {
 		t.Run(filepath.Base(name), func(t *testing.T) {
 			rng, seeds := rand.New(rand.NewPCG(seed, 0)), fabricSeeds(t)
-			quick, twin := loadFile(t, name), loadFile(t, name)
-			twin.ingress.graph, twin.egress.graph = plain(&twin.ingress), plain(&twin.egress)
+			p := loadFile(t, name)
 			left := 0
 			for range 5 {
-				setup := rng.Uint64()
-				var got [2]frames
-				var s [2]*Switch
-				for i, p := range []*Program{quick, twin} {
-					s[i] = New(Config{Seed: 1, RecirculationBurst: 100, RecirculationRate: 1}, &got[i])
-					s[i].SetProgram(p)
-					if name == fabricJSON {
-						fabricOracle(&oracle{rig: &rig{t: t, s: s[i], p: p}})
-					}
-					fill(rand.New(rand.NewPCG(setup, 0)), s[i])
-				}
+				s, got := twins(t, name, p, Config{Seed: 1, RecirculationBurst: 100, RecirculationRate: 1}, rng.Uint64())
 				for n := range 300 {
 					in := seeds[rng.IntN(len(seeds))]
 					in.frame = mutate(rng, in.frame)

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weft-sdn/weft/dataplane/engine"
+
 	"github.com/weft-sdn/weft/dataplane/drop"
 	"github.com/weft-sdn/weft/dataplane/extern"
 )
@@ -70,7 +72,7 @@ func TestRegisters(t *testing.T) {
 		t.Errorf("-32768 - 1 in 16 bits: %#x", got)
 	}
 
-	reg := slices.IndexFunc(r.p.Registers(), func(i RegisterInfo) bool { return i.Name == "I.wide" })
+	reg := slices.IndexFunc(r.p.Registers(), func(i engine.RegisterInfo) bool { return i.Name == "I.wide" })
 	if err := r.s.SetRegister(reg, 12, unhex(t, v128)); err != nil {
 		t.Fatal(err)
 	}
@@ -81,10 +83,10 @@ func TestRegisters(t *testing.T) {
 	if err != nil || hex.EncodeToString(b) != v128 {
 		t.Errorf("%x, %v", b, err)
 	}
-	if _, err := r.s.Register(reg, 1000); !errors.Is(err, ErrRange) {
+	if _, err := r.s.Register(reg, 1000); !errors.Is(err, engine.ErrRange) {
 		t.Errorf("index 1000 of 1000: %v", err)
 	}
-	if err := r.s.SetRegister(reg, 0, unhex(t, "01"+v128)); !errors.Is(err, ErrBadValue) {
+	if err := r.s.SetRegister(reg, 0, unhex(t, "01"+v128)); !errors.Is(err, engine.ErrBadValue) {
 		t.Errorf("136 bits into 128: %v", err)
 	}
 }
@@ -96,24 +98,24 @@ func TestCounters(t *testing.T) {
 	}
 	r.result(6, 300, zero) // out of range
 	v, err := r.s.Counter(0, 299)
-	if err != nil || v != (CounterValue{Packets: 3, Bytes: 3 * 21}) {
+	if err != nil || v != (engine.CounterValue{Packets: 3, Bytes: 3 * 21}) {
 		t.Errorf("%+v, %v", v, err)
 	}
-	if err := r.s.SetCounter(0, 299, CounterValue{Packets: 10}); err != nil {
+	if err := r.s.SetCounter(0, 299, engine.CounterValue{Packets: 10}); err != nil {
 		t.Fatal(err)
 	}
 	r.result(6, 299, zero)
-	if v, _ := r.s.Counter(0, 299); v != (CounterValue{Packets: 11, Bytes: 21}) {
+	if v, _ := r.s.Counter(0, 299); v != (engine.CounterValue{Packets: 11, Bytes: 21}) {
 		t.Errorf("%+v", v)
 	}
-	if _, err := r.s.Counter(0, 300); !errors.Is(err, ErrRange) {
+	if _, err := r.s.Counter(0, 300); !errors.Is(err, engine.ErrRange) {
 		t.Errorf("index 300 of 300: %v", err)
 	}
 }
 
 func TestMeters(t *testing.T) {
 	r := newRig(t, "state")
-	m := slices.IndexFunc(r.p.Meters(), func(i MeterInfo) bool { return i.Name == "I.metered" })
+	m := slices.IndexFunc(r.p.Meters(), func(i engine.MeterInfo) bool { return i.Name == "I.metered" })
 	color := func() uint64 {
 		_, c := r.result(7, 2, zero)
 		return c
@@ -122,7 +124,7 @@ func TestMeters(t *testing.T) {
 		t.Fatalf("unconfigured: %d", c)
 	}
 	// 1,000 packets/s with a burst of 2; peak 2,000 with a burst of 4.
-	if err := r.s.SetMeter(m, 2, &MeterConfig{CIR: 1000, CBurst: 2, PIR: 2000, PBurst: 4}); err != nil {
+	if err := r.s.SetMeter(m, 2, &engine.MeterConfig{CIR: 1000, CBurst: 2, PIR: 2000, PBurst: 4}); err != nil {
 		t.Fatal(err)
 	}
 	want := []uint64{0, 0, 1, 1, 2, 2}
@@ -137,7 +139,7 @@ func TestMeters(t *testing.T) {
 			t.Errorf("1 ms later, packet %d: colour %d, want %d", i, c, w)
 		}
 	}
-	if err := r.s.SetMeter(m, 2, &MeterConfig{CIR: 2, PIR: 1}); !errors.Is(err, ErrBadValue) {
+	if err := r.s.SetMeter(m, 2, &engine.MeterConfig{CIR: 2, PIR: 1}); !errors.Is(err, engine.ErrBadValue) {
 		t.Errorf("committed above peak: %v", err)
 	}
 	if err := r.s.SetMeter(m, 2, nil); err != nil || color() != extern.Green {
@@ -154,7 +156,7 @@ func TestDirectMeterAndIdleTimeout(t *testing.T) {
 	if err := r.s.InsertEntry(tab, e); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.s.SetDirectMeter(tab, e.Match, 0, &MeterConfig{CIR: 1000, CBurst: 21, PIR: 1000, PBurst: 42}); err != nil {
+	if err := r.s.SetDirectMeter(tab, e.Match, 0, &engine.MeterConfig{CIR: 1000, CBurst: 21, PIR: 1000, PBurst: 42}); err != nil {
 		t.Fatal(err)
 	}
 	for i, w := range []uint64{0, 1, 2} {

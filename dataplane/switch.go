@@ -1,15 +1,13 @@
 package dataplane
 
 import (
-	"math/rand/v2"
 	"time"
 
 	"github.com/weft-sdn/weft/internal/ring"
 
 	"github.com/weft-sdn/weft/dataplane/drop"
-	"github.com/weft-sdn/weft/dataplane/extern"
+	"github.com/weft-sdn/weft/dataplane/engine"
 	"github.com/weft-sdn/weft/dataplane/queue"
-	"github.com/weft-sdn/weft/dataplane/table"
 	"github.com/weft-sdn/weft/dataplane/trace"
 	"github.com/weft-sdn/weft/p4"
 )
@@ -117,38 +115,26 @@ type Stats struct {
 
 // Switch is one switch. It is single-threaded; see the package comment.
 type Switch struct {
+	*engine.State // of the program, with its control methods
+	ctx           *engine.Context
+
 	cfg   Config
 	out   Output
-	prog  *Program
-	now   time.Duration
-	rng   *rand.Rand
 	stats Stats
-	ctx   ctx
 
 	tracer     trace.Tracer
-	traceLast  trace.ID // given last
-	traceSince trace.ID // later ones are known to tracer
-
-	tables    []tableState
-	packed    table.Packed // of the control method that runs
-	profiles  []profileState
-	regs      []extern.Register
-	counters  []extern.Counter
-	meters    []extern.MeterArray
-	valueSets [][][]byte
+	traceLast  trace.ID     // given last
+	traceSince trace.ID     // later ones are known to tracer
+	copying    trace.Packet // what the copies being made have in common
 
 	groups   map[uint16]*MulticastGroup
 	sessions map[uint16]*CloneSession
-	down     map[uint32]bool
 
-	input   inputs            // received
-	again   ring.Ring[inItem] // recirculated and resubmitted
-	budget  tokenBucket       // of again
-	queues  queue.Manager[queued]
-	phvs    []*phv
-	frames  []*frame
-	outBuf  []byte
-	digests [][]byte
+	input  inputs            // received
+	again  ring.Ring[inItem] // recirculated and resubmitted
+	budget tokenBucket       // of again
+	queues queue.Manager[queued]
+	outBuf []byte
 
 	pfcTable  int            // pfc_queue; -1: the program has none
 	pfcParams map[string]int // of its action, by name
@@ -158,23 +144,25 @@ type Switch struct {
 
 // New makes a switch without a program.
 func New(cfg Config, out Output) *Switch {
-	s := &Switch{cfg: cfg.withDefaults(), out: out, tracer: cfg.Trace, pfcTable: -1}
-	s.rng = rand.New(rand.NewPCG(s.cfg.Seed, 0x57656674))
+	cfg = cfg.withDefaults()
+	s := &Switch{cfg: cfg, out: out, pfcTable: -1}
+	s.ctx = engine.New(engine.Config{DropPort: cfg.DropPort, Seed: cfg.Seed})
+	s.State = s.ctx.State()
+	s.SetTracer(cfg.Trace)
 	s.groups = map[uint16]*MulticastGroup{}
 	s.sessions = map[uint16]*CloneSession{}
-	s.down = map[uint32]bool{}
-	s.ctx.sw = s
-	s.budget = tokenBucket{rate: s.cfg.RecirculationRate, burst: s.cfg.RecirculationBurst, tokens: s.cfg.RecirculationBurst}
-	s.queues = queue.New[queued](queue.Config{Priorities: s.cfg.Priorities, Depth: s.cfg.QueueDepth, Rate: s.cfg.QueueRate,
-		PauseBuffer: uint64(s.cfg.PauseBuffer), PauseSpeed: s.cfg.PauseSpeed})
+	s.budget = tokenBucket{rate: cfg.RecirculationRate, burst: cfg.RecirculationBurst, tokens: cfg.RecirculationBurst}
+	s.queues = queue.New[queued](queue.Config{Priorities: cfg.Priorities, Depth: cfg.QueueDepth, Rate: cfg.QueueRate,
+		PauseBuffer: uint64(cfg.PauseBuffer), PauseSpeed: cfg.PauseSpeed})
 	return s
 }
 
-// Program returns the running program, nil before SetProgram.
-func (s *Switch) Program() *Program { return s.prog }
-
 // Stats returns the counts so far.
-func (s *Switch) Stats() Stats { return s.stats }
+func (s *Switch) Stats() Stats {
+	n := s.stats
+	n.OutOfRange, n.Runaway = s.ctx.Faults()
+	return n
+}
 
 // Config returns the configuration, defaults filled in.
 func (s *Switch) Config() Config { return s.cfg }
@@ -182,42 +170,15 @@ func (s *Switch) Config() Config { return s.cfg }
 // SetOutput sets who takes what leaves from now on.
 func (s *Switch) SetOutput(out Output) { s.out = out }
 
-// SetProgram starts a program with empty state.
-func (s *Switch) SetProgram(p *Program) {
+// SetProgram starts a program with empty state; nil is none.
+func (s *Switch) SetProgram(p *engine.Program) {
 	s.drain()
-	s.prog = p
 	s.groups = map[uint16]*MulticastGroup{}
 	s.sessions = map[uint16]*CloneSession{}
-	s.phvs = nil
-	s.ctx = ctx{sw: s}
-	s.tables, s.profiles, s.regs, s.counters, s.meters, s.valueSets = nil, nil, nil, nil, nil, nil
+	s.ctx.Load(p)
 	s.pfcTable, s.pfcParams, s.pfcRead = -1, nil, 0
-	if p == nil {
-		return
-	}
-	s.pfcTable, s.pfcParams = p.pfcTable()
-	s.ctx.phv = *newPHV(&p.layout)
-	s.ctx.key = make([]uint64, p.keyWords)
-	s.ctx.key2 = make([]uint64, p.keyWords)
-	for _, r := range p.info.registers {
-		s.regs = append(s.regs, extern.NewRegister(r.Size, r.Width))
-	}
-	for _, c := range p.info.counters {
-		s.counters = append(s.counters, extern.NewCounter(c.Size))
-	}
-	for _, m := range p.info.meters {
-		s.meters = append(s.meters, extern.NewMeterArray(m.Size, m.Unit))
-	}
-	s.valueSets = make([][][]byte, len(p.info.valueSets))
-	s.profiles = make([]profileState, len(p.profiles))
-	s.tables = make([]tableState, len(p.tables))
-	for i, t := range p.tables {
-		s.tables[i] = tableState{entries: table.New[hit](&t.key), def: t.def}
-		for _, e := range t.entries {
-			if s.insert(t, e, t.size+len(t.entries)) == nil {
-				s.tables[i].entries.Find(&s.packed, e.Priority).Value.target.extendSigns()
-			}
-		}
+	if p != nil {
+		s.pfcTable, s.pfcParams = findPFCTable(p)
 	}
 }
 
@@ -233,8 +194,8 @@ func (s *Switch) drain() {
 // inItem is a packet waiting for ingress. A recirculated or resubmitted one
 // comes with its metadata.
 type inItem struct {
-	f       *frame
-	p       *phv
+	f       *engine.Frame
+	p       *engine.PHV
 	port    uint32
 	arrived uint64
 	id      trace.ID
@@ -243,16 +204,16 @@ type inItem struct {
 // Receive takes a frame that arrived on a port; the frame is copied. It is
 // processed by Advance.
 func (s *Switch) Receive(now time.Duration, port uint32, data []byte) {
-	s.now = max(s.now, now)
+	s.ctx.Tick(now)
 	s.stats.Received++
 	var id trace.ID
 	if s.tracer != nil {
 		id = s.traceReceived(port, data)
 	}
 	switch {
-	case s.prog == nil:
+	case s.Program() == nil:
 		s.drop(id, drop.NoProgram)
-	case len(s.down) > 0 && s.down[port]:
+	case !s.PortUp(port):
 		s.drop(id, drop.PortDown)
 	case len(data) == 0:
 		s.drop(id, drop.Empty)
@@ -264,27 +225,23 @@ func (s *Switch) Receive(now time.Duration, port uint32, data []byte) {
 			s.drop(id, drop.InputFull)
 			return
 		}
-		f := s.newFrame()
-		f.b = append(f.b, data...)
-		s.input.push(q, inItem{f: f, port: port, arrived: s.micros(), id: id})
+		s.input.push(q, inItem{f: s.ctx.NewFrame(data), port: port, arrived: s.ctx.Micros(), id: id})
 	}
 }
-
-// micros is the time in microseconds, as the metadata has it.
-func (s *Switch) micros() uint64 { return uint64(s.now / time.Microsecond) }
 
 // Advance runs everything that is due at now and returns when something will
 // be due next, if anything is pending. Time never runs backwards: an earlier
 // now counts as the latest one seen.
 func (s *Switch) Advance(now time.Duration) (next time.Duration, pending bool) {
-	s.now = max(s.now, now)
-	if s.prog == nil {
+	s.ctx.Tick(now)
+	if s.Program() == nil {
 		return 0, false
 	}
-	s.budget.refill(s.now)
+	now = s.ctx.Now()
+	s.budget.refill(now)
 	if s.pfcTable >= 0 {
 		s.readWatches()
-		s.queues.Tick(s.now, s.dropStorm)
+		s.queues.Tick(now, s.dropStorm)
 	}
 	for turn := 0; ; turn++ {
 		if s.queues.Len() > 0 {
@@ -300,7 +257,7 @@ func (s *Switch) Advance(now time.Duration) (next time.Duration, pending bool) {
 		case s.again.Len() > 0 && s.budget.take():
 			s.ingress(s.again.Take())
 		case s.again.Len() > 0:
-			return s.soonest(s.budget.ready(s.now))
+			return s.soonest(s.budget.ready(now))
 		default:
 			return s.soonest(-1)
 		}
@@ -317,46 +274,4 @@ func (s *Switch) soonest(at time.Duration) (time.Duration, bool) {
 		at = t
 	}
 	return max(at, 0), at >= 0
-}
-
-// newPHV takes a packet state from the pool, with zero headers and metadata.
-func (s *Switch) newPHV() *phv {
-	lay := &s.prog.layout
-	if n := len(s.phvs); n > 0 {
-		p := s.phvs[n-1]
-		s.phvs = s.phvs[:n-1]
-		p.clearHeaders(lay)
-		p.clearMeta(lay)
-		return p
-	}
-	return newPHV(lay)
-}
-
-func (s *Switch) freePHV(p *phv) {
-	if p.frame != nil {
-		s.freeFrame(p.frame)
-		p.frame = nil
-	}
-	if len(s.phvs) < maxPool {
-		s.phvs = append(s.phvs, p)
-	}
-}
-
-// maxPool bounds the packet states and frames kept for reuse.
-const maxPool = 1024
-
-func (s *Switch) newFrame() *frame {
-	if n := len(s.frames); n > 0 {
-		f := s.frames[n-1]
-		s.frames = s.frames[:n-1]
-		f.b, f.shifted, f.refs = f.b[:0], f.shifted[:0], 1
-		return f
-	}
-	return &frame{refs: 1}
-}
-
-func (s *Switch) freeFrame(f *frame) {
-	if f.refs--; f.refs == 0 && len(s.frames) < maxPool {
-		s.frames = append(s.frames, f)
-	}
 }

@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc/credentials"
 
 	"github.com/weft-sdn/weft/dataplane"
+	"github.com/weft-sdn/weft/dataplane/engine"
 	"github.com/weft-sdn/weft/dataplane/gnmi"
 	"github.com/weft-sdn/weft/dataplane/live"
 	"github.com/weft-sdn/weft/dataplane/live/afpacket"
@@ -116,7 +117,7 @@ Ports on interfaces are Linux packet sockets and take CAP_NET_RAW:
 // setting is the flags once they are checked.
 type setting struct {
 	log     *slog.Logger
-	program *dataplane.Program // nil: none
+	program *engine.Program // nil: none
 	secured credentials.TransportCredentials
 	names   map[uint32]string // of interfaces, by port
 	queues  queues
@@ -269,7 +270,7 @@ func logPort(log *slog.Logger, port uint32, name string, n live.PortStats) {
 }
 
 // program loads the program of the command line, nil for none.
-func (s *embedded) program(args []string, log *slog.Logger) (*dataplane.Program, error) {
+func (s *embedded) program(args []string, log *slog.Logger) (*engine.Program, error) {
 	switch {
 	case len(args) > 1:
 		return nil, usagef("switch: %d programs: want one at most", len(args))
@@ -283,7 +284,7 @@ func (s *embedded) program(args []string, log *slog.Logger) (*dataplane.Program,
 	if err != nil {
 		return nil, &usageError{err}
 	}
-	program, err := dataplane.LoadProgram(text)
+	program, err := engine.Load(text)
 	if err != nil {
 		return nil, usagef("%s: %w", args[0], err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/weft-sdn/weft/dataplane"
+	"github.com/weft-sdn/weft/dataplane/engine"
 )
 
 // foreignOption is an option of simple_switch_grpc that this switch has no use
@@ -120,14 +121,14 @@ func (l *switchLog) open(env environment) (log *slog.Logger, closeLog func() err
 
 // queueLimit is a depth or a rate of queues.
 type queueLimit struct {
-	port     uint32 // dataplane.NoPort: every port
+	port     uint32 // engine.NoPort: every port
 	priority int    // < 0: every priority
 	value    uint64
 }
 
 // parseQueueLimit reads "[PORT[/PRIORITY]=]VALUE".
 func parseQueueLimit(option, text string, most uint64, priorities int) (queueLimit, error) {
-	l := queueLimit{port: dataplane.NoPort, priority: -1}
+	l := queueLimit{port: engine.NoPort, priority: -1}
 	where, value, given := strings.Cut(text, "=")
 	if !given {
 		where, value = "", text
@@ -164,7 +165,7 @@ type queues struct{ depths, rates []queueLimit }
 func parseQueues(depths, rates []string, priorities int) (queues, error) {
 	var q queues
 	if len(depths) == 0 && len(rates) > 0 {
-		q.depths = []queueLimit{{dataplane.NoPort, -1, defaultDepth}}
+		q.depths = []queueLimit{{engine.NoPort, -1, defaultDepth}}
 	}
 	for _, text := range depths {
 		l, err := parseQueueLimit("queue-depth", text, math.MaxInt32, priorities)

@@ -9,14 +9,14 @@ import (
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"google.golang.org/grpc/codes"
 
-	"github.com/weft-sdn/weft/dataplane"
+	"github.com/weft-sdn/weft/dataplane/engine"
 )
 
 // call converts an action specification to the engine's form. Every parameter
 // must be given once; there are no defaults (P4Runtime specification, "Action
 // Specification").
-func (a *actionUse) call(x texts, args []*p4v1.Action_Param) (dataplane.ActionCall, *Error) {
-	c := dataplane.ActionCall{Action: a.engine, Args: make([][]byte, len(a.params))}
+func (a *actionUse) call(x texts, args []*p4v1.Action_Param) (engine.ActionCall, *Error) {
+	c := engine.ActionCall{Action: a.engine, Args: make([][]byte, len(a.params))}
 	for _, p := range args {
 		i, ok := a.byID[p.GetParamId()]
 		if !ok {
@@ -67,23 +67,23 @@ func (t *tableSchema) find(id uint32) (*actionUse, *Error) {
 }
 
 // actionCall converts an action of an entry, or of the default entry.
-func (t *tableSchema) actionCall(x texts, act *p4v1.Action, asDefault bool) (dataplane.ActionCall, *Error) {
+func (t *tableSchema) actionCall(x texts, act *p4v1.Action, asDefault bool) (engine.ActionCall, *Error) {
 	a, err := t.find(act.GetActionId())
 	if err != nil {
-		return dataplane.ActionCall{}, err
+		return engine.ActionCall{}, err
 	}
 	switch {
 	case asDefault && a.scope == configv1.ActionRef_TABLE_ONLY:
-		return dataplane.ActionCall{}, errorf(codes.PermissionDenied, "action %q is @tableonly: it cannot be the default action", a.name)
+		return engine.ActionCall{}, errorf(codes.PermissionDenied, "action %q is @tableonly: it cannot be the default action", a.name)
 	case !asDefault && a.scope == configv1.ActionRef_DEFAULT_ONLY:
-		return dataplane.ActionCall{}, errorf(codes.PermissionDenied, "action %q is @defaultonly: it can only be the default action", a.name)
+		return engine.ActionCall{}, errorf(codes.PermissionDenied, "action %q is @defaultonly: it can only be the default action", a.name)
 	}
 	return a.call(x, act.GetParams())
 }
 
 // action is the inverse of actionCall. It returns nil for an action that the
 // P4Info does not list.
-func (t *tableSchema) action(x texts, c dataplane.ActionCall) *p4v1.Action {
+func (t *tableSchema) action(x texts, c engine.ActionCall) *p4v1.Action {
 	a := t.byEngine[c.Action]
 	if a == nil {
 		return nil
@@ -100,7 +100,7 @@ func (t *tableSchema) action(x texts, c dataplane.ActionCall) *p4v1.Action {
 }
 
 // fill sets an action that has its parameters, but not their values.
-func (a *actionUse) fill(x texts, out *p4v1.Action, c dataplane.ActionCall) {
+func (a *actionUse) fill(x texts, out *p4v1.Action, c engine.ActionCall) {
 	out.ActionId = a.id
 	for i := range a.params {
 		out.Params[i].ParamId, out.Params[i].Value = a.params[i].id, a.params[i].told(x, c.Args[i])
@@ -116,7 +116,7 @@ type oneShotModes struct {
 
 // target converts the action of a table entry. The kind must fit the table's
 // implementation.
-func (t *tableSchema) target(x texts, act *p4v1.TableAction, ports portCheck) (dataplane.Target, oneShotModes, *Error) {
+func (t *tableSchema) target(x texts, act *p4v1.TableAction, ports portCheck) (engine.Target, oneShotModes, *Error) {
 	var modes oneShotModes
 	want := "an action"
 	if t.profile != nil {
@@ -131,39 +131,39 @@ func (t *tableSchema) target(x texts, act *p4v1.TableAction, ports portCheck) (d
 	switch a := act.GetType().(type) {
 	case *p4v1.TableAction_Action:
 		if t.profile != nil {
-			return dataplane.Target{}, modes, mismatch("an action")
+			return engine.Target{}, modes, mismatch("an action")
 		}
 		c, err := t.actionCall(x, a.Action, false)
-		return dataplane.Target{Kind: dataplane.TargetAction, Action: c}, modes, err
+		return engine.Target{Kind: engine.TargetAction, Action: c}, modes, err
 	case *p4v1.TableAction_ActionProfileMemberId:
 		if t.profile == nil {
-			return dataplane.Target{}, modes, mismatch("an action profile member id")
+			return engine.Target{}, modes, mismatch("an action profile member id")
 		}
 		if a.ActionProfileMemberId == 0 {
-			return dataplane.Target{}, modes, invalid("action_profile_member_id is 0; want the id of a member")
+			return engine.Target{}, modes, invalid("action_profile_member_id is 0; want the id of a member")
 		}
-		return dataplane.Target{Kind: dataplane.TargetMember, Member: a.ActionProfileMemberId}, modes, nil
+		return engine.Target{Kind: engine.TargetMember, Member: a.ActionProfileMemberId}, modes, nil
 	case *p4v1.TableAction_ActionProfileGroupId:
 		if t.profile == nil || !t.profile.selector {
-			return dataplane.Target{}, modes, mismatch("an action profile group id")
+			return engine.Target{}, modes, mismatch("an action profile group id")
 		}
 		if a.ActionProfileGroupId == 0 {
-			return dataplane.Target{}, modes, invalid("action_profile_group_id is 0; want the id of a group")
+			return engine.Target{}, modes, invalid("action_profile_group_id is 0; want the id of a group")
 		}
-		return dataplane.Target{Kind: dataplane.TargetGroup, Group: a.ActionProfileGroupId}, modes, nil
+		return engine.Target{Kind: engine.TargetGroup, Group: a.ActionProfileGroupId}, modes, nil
 	case *p4v1.TableAction_ActionProfileActionSet:
 		if t.profile == nil || !t.profile.selector {
-			return dataplane.Target{}, modes, mismatch("an action set")
+			return engine.Target{}, modes, mismatch("an action set")
 		}
 		return t.actionSet(x, a.ActionProfileActionSet, ports)
 	}
-	return dataplane.Target{}, modes, mismatch("empty")
+	return engine.Target{}, modes, mismatch("empty")
 }
 
-func (t *tableSchema) actionSet(x texts, set *p4v1.ActionProfileActionSet, ports portCheck) (dataplane.Target, oneShotModes, *Error) {
+func (t *tableSchema) actionSet(x texts, set *p4v1.ActionProfileActionSet, ports portCheck) (engine.Target, oneShotModes, *Error) {
 	p := t.profile
 	modes := oneShotModes{set.GetActionSelectionMode(), set.GetSizeSemantics()}
-	out := dataplane.Target{Kind: dataplane.TargetActionSet}
+	out := engine.Target{Kind: engine.TargetActionSet}
 	switch modes.mode {
 	case p4v1.ActionProfileActionSet_DEFAULT_MODE_DETERMINED_BY_ACTION_SELECTOR, p4v1.ActionProfileActionSet_HASH:
 	case p4v1.ActionProfileActionSet_RANDOM:
@@ -201,24 +201,24 @@ func (t *tableSchema) actionSet(x texts, set *p4v1.ActionProfileActionSet, ports
 		if err != nil {
 			return out, modes, err.in("action %d of the set", i)
 		}
-		out.Set = append(out.Set, dataplane.WeightedAction{ActionCall: c, Weight: w, WatchPort: port})
+		out.Set = append(out.Set, engine.WeightedAction{ActionCall: c, Weight: w, WatchPort: port})
 	}
 	return out, modes, nil
 }
 
 // tableAction is the inverse of target. An action the P4Info does not list
 // gives nil.
-func (t *tableSchema) tableAction(x texts, to dataplane.Target, modes oneShotModes) *p4v1.TableAction {
+func (t *tableSchema) tableAction(x texts, to engine.Target, modes oneShotModes) *p4v1.TableAction {
 	switch to.Kind {
-	case dataplane.TargetAction:
+	case engine.TargetAction:
 		a := t.action(x, to.Action)
 		if a == nil {
 			return nil
 		}
 		return &p4v1.TableAction{Type: &p4v1.TableAction_Action{Action: a}}
-	case dataplane.TargetMember:
+	case engine.TargetMember:
 		return &p4v1.TableAction{Type: &p4v1.TableAction_ActionProfileMemberId{ActionProfileMemberId: to.Member}}
-	case dataplane.TargetGroup:
+	case engine.TargetGroup:
 		return &p4v1.TableAction{Type: &p4v1.TableAction_ActionProfileGroupId{ActionProfileGroupId: to.Group}}
 	}
 	set := &p4v1.ActionProfileActionSet{ActionSelectionMode: modes.mode, SizeSemantics: modes.size}
@@ -227,7 +227,7 @@ func (t *tableSchema) tableAction(x texts, to dataplane.Target, modes oneShotMod
 		if t.profile.noWeights {
 			a.Weight = 0
 		}
-		if w.WatchPort != dataplane.NoPort {
+		if w.WatchPort != engine.NoPort {
 			a.WatchKind = &p4v1.ActionProfileAction_WatchPort{WatchPort: portBytes(w.WatchPort)}
 		}
 		set.ActionProfileActions = append(set.ActionProfileActions, a)

@@ -3,18 +3,18 @@ package p4rt
 import (
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 
-	"github.com/weft-sdn/weft/dataplane"
+	"github.com/weft-sdn/weft/dataplane/engine"
 )
 
 // counterValue converts counter data; counts are never negative.
-func counterValue(d *p4v1.CounterData) (dataplane.CounterValue, *Error) {
+func counterValue(d *p4v1.CounterData) (engine.CounterValue, *Error) {
 	if d.GetPacketCount() < 0 || d.GetByteCount() < 0 {
-		return dataplane.CounterValue{}, invalid("packet_count %d, byte_count %d; want 0 or more", d.GetPacketCount(), d.GetByteCount())
+		return engine.CounterValue{}, invalid("packet_count %d, byte_count %d; want 0 or more", d.GetPacketCount(), d.GetByteCount())
 	}
-	return dataplane.CounterValue{Packets: uint64(d.GetPacketCount()), Bytes: uint64(d.GetByteCount())}, nil
+	return engine.CounterValue{Packets: uint64(d.GetPacketCount()), Bytes: uint64(d.GetByteCount())}, nil
 }
 
-func counterData(v dataplane.CounterValue) *p4v1.CounterData {
+func counterData(v engine.CounterValue) *p4v1.CounterData {
 	return &p4v1.CounterData{PacketCount: int64(v.Packets), ByteCount: int64(v.Bytes)}
 }
 
@@ -57,7 +57,7 @@ func (r *realm) applyCounter(c *arraySchema, typ p4v1.Update_Type, e *p4v1.Count
 		return err
 	}
 	if undo != nil {
-		old := make([]dataplane.CounterValue, to-from)
+		old := make([]engine.CounterValue, to-from)
 		for i := range old {
 			old[i], _ = r.sw.Counter(c.engine, from+i)
 		}
@@ -171,7 +171,7 @@ func checkDefaultKey(e *p4v1.TableEntry) *Error {
 // readDirectCounters reads the counter of one entry, or with an empty match
 // of all entries of the table, or with table id 0 of all tables.
 func (r *realm) readDirectCounters(q *p4v1.DirectCounterEntry, out *reading) *Error {
-	wrap := func(t *tableSchema, x *dataplane.Entry, v dataplane.CounterValue) {
+	wrap := func(t *tableSchema, x *engine.Entry, v engine.CounterValue) {
 		e := &p4v1.TableEntry{TableId: t.id, IsDefaultAction: x == nil}
 		if x != nil {
 			e.Match, e.Priority = t.key.fieldMatches(r.texts, &out.slab, x.Match), x.Priority
@@ -182,7 +182,7 @@ func (r *realm) readDirectCounters(q *p4v1.DirectCounterEntry, out *reading) *Er
 	}
 	return r.readDirect(q.GetTableEntry(), "counter", out,
 		func(t *tableSchema) bool { return t.counter != nil },
-		func(t *tableSchema, x *dataplane.Entry) *Error {
+		func(t *tableSchema, x *engine.Entry) *Error {
 			v, err := r.sw.DirectCounter(t.engine, x.Match, x.Priority)
 			if err != nil {
 				return updateError(err, p4v1.Update_DELETE, "entry")
@@ -202,7 +202,7 @@ func (r *realm) readDirectCounters(q *p4v1.DirectCounterEntry, out *reading) *Er
 
 // readDirect walks the entries whose direct resource a request selects.
 func (r *realm) readDirect(q *p4v1.TableEntry, kind string, out *reading, has func(*tableSchema) bool,
-	entry func(*tableSchema, *dataplane.Entry) *Error, dflt func(*tableSchema) *Error) *Error {
+	entry func(*tableSchema, *engine.Entry) *Error, dflt func(*tableSchema) *Error) *Error {
 	all := func(t *tableSchema) *Error {
 		for x := range r.sw.Entries(t.engine) {
 			if !out.more() {
@@ -245,10 +245,10 @@ func (r *realm) readDirect(q *p4v1.TableEntry, kind string, out *reading, has fu
 	case len(q.GetMatch()) == 0:
 		err = all(t)
 	default:
-		var match []dataplane.Match
+		var match []engine.Match
 		var prio int32
 		if match, prio, err = t.matchKey(r.texts.looking(), nil, q); err == nil {
-			err = entry(t, &dataplane.Entry{Match: match, Priority: prio})
+			err = entry(t, &engine.Entry{Match: match, Priority: prio})
 		}
 	}
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"google.golang.org/grpc/codes"
 
-	"github.com/weft-sdn/weft/dataplane"
+	"github.com/weft-sdn/weft/dataplane/engine"
 )
 
 // engineError turns an error of the switch into a status. The checks before
@@ -22,14 +22,14 @@ func engineError(err error) *Error {
 		err  error
 		code codes.Code
 	}{
-		{dataplane.ErrExists, codes.AlreadyExists},
-		{dataplane.ErrNotFound, codes.NotFound},
-		{dataplane.ErrFull, codes.ResourceExhausted},
-		{dataplane.ErrBadValue, codes.InvalidArgument},
-		{dataplane.ErrConst, codes.PermissionDenied},
-		{dataplane.ErrInUse, codes.FailedPrecondition},
-		{dataplane.ErrRange, codes.OutOfRange},
-		{dataplane.ErrNoProgram, codes.FailedPrecondition},
+		{engine.ErrExists, codes.AlreadyExists},
+		{engine.ErrNotFound, codes.NotFound},
+		{engine.ErrFull, codes.ResourceExhausted},
+		{engine.ErrBadValue, codes.InvalidArgument},
+		{engine.ErrConst, codes.PermissionDenied},
+		{engine.ErrInUse, codes.FailedPrecondition},
+		{engine.ErrRange, codes.OutOfRange},
+		{engine.ErrNoProgram, codes.FailedPrecondition},
 	} {
 		if errors.Is(err, c.err) {
 			code = c.code
@@ -58,27 +58,27 @@ func updateError(err error, typ p4v1.Update_Type, what string) *Error {
 	switch {
 	case err == nil:
 		return nil
-	case typ == p4v1.Update_INSERT && errors.Is(err, dataplane.ErrExists):
+	case typ == p4v1.Update_INSERT && errors.Is(err, engine.ErrExists):
 		return errorf(codes.AlreadyExists, "the %s exists; MODIFY it", what)
-	case typ == p4v1.Update_MODIFY && errors.Is(err, dataplane.ErrNotFound):
+	case typ == p4v1.Update_MODIFY && errors.Is(err, engine.ErrNotFound):
 		return errorf(codes.NotFound, "the %s does not exist; INSERT it", what)
-	case typ == p4v1.Update_DELETE && errors.Is(err, dataplane.ErrNotFound):
+	case typ == p4v1.Update_DELETE && errors.Is(err, engine.ErrNotFound):
 		return errorf(codes.NotFound, "the %s does not exist", what)
-	case typ == p4v1.Update_DELETE && errors.Is(err, dataplane.ErrInUse):
+	case typ == p4v1.Update_DELETE && errors.Is(err, engine.ErrInUse):
 		return errorf(codes.FailedPrecondition, "the %s is in use; remove it from what refers to it first", what)
 	}
 	return engineError(err)
 }
 
 // referenceError says which member or group an entry points at in vain.
-func referenceError(err error, t dataplane.Target) *Error {
-	if !errors.Is(err, dataplane.ErrNotFound) {
+func referenceError(err error, t engine.Target) *Error {
+	if !errors.Is(err, engine.ErrNotFound) {
 		return nil
 	}
 	switch t.Kind {
-	case dataplane.TargetMember:
+	case engine.TargetMember:
 		return notFound("member %d does not exist; INSERT it first", t.Member)
-	case dataplane.TargetGroup:
+	case engine.TargetGroup:
 		return notFound("group %d does not exist; INSERT it first", t.Group)
 	}
 	return nil
@@ -86,7 +86,7 @@ func referenceError(err error, t dataplane.Target) *Error {
 
 // fullError says how much an object that is full holds.
 func fullError(err error, what string, size int) *Error {
-	if errors.Is(err, dataplane.ErrFull) {
+	if errors.Is(err, engine.ErrFull) {
 		return errorf(codes.ResourceExhausted, "the %s is full; it holds %d", what, size)
 	}
 	return nil

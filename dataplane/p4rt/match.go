@@ -8,14 +8,14 @@ import (
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 
-	"github.com/weft-sdn/weft/dataplane"
+	"github.com/weft-sdn/weft/dataplane/engine"
 )
 
 // matches converts the match of a table entry to the engine's form, in the
 // order of the key. It enforces the P4Runtime specification, "Match Format":
 // every exact field is there, don't-care fields are left out, no bit outside
 // the mask or prefix is set. The result is in the memory of buf where it fits.
-func (k *keySchema) matches(x texts, buf []dataplane.Match, fields []*p4v1.FieldMatch) ([]dataplane.Match, *Error) {
+func (k *keySchema) matches(x texts, buf []engine.Match, fields []*p4v1.FieldMatch) ([]engine.Match, *Error) {
 	out := slices.Grow(buf[:0], len(k.fields))[:len(k.fields)]
 	clear(out)
 	var seen uint64
@@ -81,99 +81,99 @@ func (k *keySchema) ids() string {
 	return b.String()
 }
 
-func (f *fieldSchema) match(x texts, m *p4v1.FieldMatch) (dataplane.Match, *Error) {
+func (f *fieldSchema) match(x texts, m *p4v1.FieldMatch) (engine.Match, *Error) {
 	switch t := m.GetFieldMatchType().(type) {
 	case *p4v1.FieldMatch_Exact_:
 		if f.kind != exactMatch {
-			return dataplane.Match{}, f.kindError("exact")
+			return engine.Match{}, f.kindError("exact")
 		}
 		v, err := f.value(x, t.Exact.GetValue())
-		return dataplane.Match{Value: v}, err
+		return engine.Match{Value: v}, err
 
 	case *p4v1.FieldMatch_Lpm:
 		if f.kind != lpmMatch {
-			return dataplane.Match{}, f.kindError("lpm")
+			return engine.Match{}, f.kindError("lpm")
 		}
 		n := int(t.Lpm.GetPrefixLen())
 		v, err := f.value(x, t.Lpm.GetValue())
 		if err != nil {
-			return dataplane.Match{}, err
+			return engine.Match{}, err
 		}
 		if n <= 0 || n > f.width {
-			return dataplane.Match{}, invalid("prefix length %d; want 1 to %d (leave the field out for don't care)", n, f.width)
+			return engine.Match{}, invalid("prefix length %d; want 1 to %d (leave the field out for don't care)", n, f.width)
 		}
 		if !allZero(v) && trailingZeros(v) < f.width-n {
-			return dataplane.Match{}, invalid("value 0x%x has bits set beyond its prefix length %d; they must be zero", v, n)
+			return engine.Match{}, invalid("value 0x%x has bits set beyond its prefix length %d; they must be zero", v, n)
 		}
 		if f.resized() {
 			if n != f.width {
-				return dataplane.Match{}, f.oneValue("prefix length %d", n)
+				return engine.Match{}, f.oneValue("prefix length %d", n)
 			}
 			n = f.device
 		}
-		return dataplane.Match{Value: v, PrefixLen: n}, nil
+		return engine.Match{Value: v, PrefixLen: n}, nil
 
 	case *p4v1.FieldMatch_Ternary_:
 		if f.kind != ternaryMatch {
-			return dataplane.Match{}, f.kindError("ternary")
+			return engine.Match{}, f.kindError("ternary")
 		}
 		mask := t.Ternary.GetMask()
 		v, err := f.value(x, t.Ternary.GetValue())
 		if err != nil {
-			return dataplane.Match{}, err
+			return engine.Match{}, err
 		}
 		if err := checkFits(mask, f.width); err != nil {
-			return dataplane.Match{}, err.in("mask")
+			return engine.Match{}, err.in("mask")
 		}
 		if allZero(mask) {
-			return dataplane.Match{}, invalid("the mask is zero; leave the field out for don't care")
+			return engine.Match{}, invalid("the mask is zero; leave the field out for don't care")
 		}
 		if !within(v, mask) {
-			return dataplane.Match{}, invalid("value 0x%x has bits set outside its mask 0x%x; they must be zero", v, mask)
+			return engine.Match{}, invalid("value 0x%x has bits set outside its mask 0x%x; they must be zero", v, mask)
 		}
 		if f.resized() {
 			if bits := canonical(mask); len(bits) != byteLen(f.width) || !allOnes(bits, f.width) {
-				return dataplane.Match{}, f.oneValue("mask 0x%x", mask)
+				return engine.Match{}, f.oneValue("mask 0x%x", mask)
 			}
 			mask = f.ones
 		}
-		return dataplane.Match{Value: v, Mask: mask}, nil
+		return engine.Match{Value: v, Mask: mask}, nil
 
 	case *p4v1.FieldMatch_Range_:
 		if f.kind != rangeMatch {
-			return dataplane.Match{}, f.kindError("range")
+			return engine.Match{}, f.kindError("range")
 		}
 		low, err := f.value(x, t.Range.GetLow())
 		if err != nil {
-			return dataplane.Match{}, err.in("low")
+			return engine.Match{}, err.in("low")
 		}
 		high, err := f.value(x, t.Range.GetHigh())
 		if err != nil {
-			return dataplane.Match{}, err.in("high")
+			return engine.Match{}, err.in("high")
 		}
 		low, high = canonical(low), canonical(high)
 		if compareUnsigned(low, high) > 0 {
-			return dataplane.Match{}, invalid("low 0x%x is above high 0x%x", low, high)
+			return engine.Match{}, invalid("low 0x%x is above high 0x%x", low, high)
 		}
 		if allZero(low) && len(high) == byteLen(f.width) && allOnes(high, f.width) {
-			return dataplane.Match{}, invalid("the range is every value; leave the field out for don't care")
+			return engine.Match{}, invalid("the range is every value; leave the field out for don't care")
 		}
 		if f.resized() && !bytes.Equal(low, high) {
-			return dataplane.Match{}, f.oneValue("range 0x%x to 0x%x", low, high)
+			return engine.Match{}, f.oneValue("range 0x%x to 0x%x", low, high)
 		}
-		return dataplane.Match{Value: low, High: high}, nil
+		return engine.Match{Value: low, High: high}, nil
 
 	case *p4v1.FieldMatch_Optional_:
 		if f.kind != optionalMatch {
-			return dataplane.Match{}, f.kindError("optional")
+			return engine.Match{}, f.kindError("optional")
 		}
 		v, err := f.value(x, t.Optional.GetValue())
-		return dataplane.Match{Value: v, Mask: f.ones}, err
+		return engine.Match{Value: v, Mask: f.ones}, err
 
 	case *p4v1.FieldMatch_Other:
-		return dataplane.Match{}, f.kindError("of another type")
+		return engine.Match{}, f.kindError("of another type")
 	}
-	return dataplane.Match{}, invalid("no match type is set; want %s", f.kind)
+	return engine.Match{}, invalid("no match type is set; want %s", f.kind)
 }
 
 // oneValue refuses the match of several values of a type that has another
@@ -213,7 +213,7 @@ func compareUnsigned(a, b []byte) int {
 
 // fieldMatches is the inverse of matches: canonical, don't-care fields left
 // out, in the order of the key.
-func (k *keySchema) fieldMatches(x texts, s *entrySlab, ms []dataplane.Match) []*p4v1.FieldMatch {
+func (k *keySchema) fieldMatches(x texts, s *entrySlab, ms []engine.Match) []*p4v1.FieldMatch {
 	out := s.matches.take(len(k.fields))[:0]
 	for i := range k.fields {
 		f, m := &k.fields[i], &ms[i]
@@ -255,7 +255,7 @@ func (k *keySchema) fieldMatches(x texts, s *entrySlab, ms []dataplane.Match) []
 
 // sameMatches compares two keys in the engine's form, whatever their leading
 // zero octets and whatever way don't care is written.
-func (k *keySchema) sameMatches(a, b []dataplane.Match) bool {
+func (k *keySchema) sameMatches(a, b []engine.Match) bool {
 	same := func(x, y []byte) bool { return bytes.Equal(canonical(x), canonical(y)) }
 	for i := range k.fields {
 		f, x, y := &k.fields[i], &a[i], &b[i]
@@ -284,7 +284,7 @@ func (f *fieldSchema) bind(width int, what string) (bool, *Error) {
 }
 
 // wholeRange reports whether a range is don't care.
-func wholeRange(m *dataplane.Match, width int) bool {
+func wholeRange(m *engine.Match, width int) bool {
 	if len(m.Value) == 0 && len(m.High) == 0 {
 		return true
 	}

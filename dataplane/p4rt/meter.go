@@ -4,30 +4,30 @@ import (
 	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 
-	"github.com/weft-sdn/weft/dataplane"
+	"github.com/weft-sdn/weft/dataplane/engine"
 )
 
 // meterConfig converts a meter configuration. What may be set depends on the
 // type of the meter (P4Runtime specification, "MeterEntry & DirectMeterEntry").
-func meterConfig(m *p4v1.MeterConfig, typ configv1.MeterSpec_Type) (dataplane.MeterConfig, *Error) {
+func meterConfig(m *p4v1.MeterConfig, typ configv1.MeterSpec_Type) (engine.MeterConfig, *Error) {
 	for _, f := range []struct {
 		name string
 		v    int64
 	}{{"cir", m.GetCir()}, {"cburst", m.GetCburst()}, {"pir", m.GetPir()}, {"pburst", m.GetPburst()}, {"eburst", m.GetEburst()}} {
 		if f.v < 0 {
-			return dataplane.MeterConfig{}, invalid("%s %d; want 0 or more", f.name, f.v)
+			return engine.MeterConfig{}, invalid("%s %d; want 0 or more", f.name, f.v)
 		}
 	}
 	if typ != configv1.MeterSpec_TWO_RATE_THREE_COLOR {
 		if m.GetPir() != m.GetCir() || m.GetPburst() != m.GetCburst() {
-			return dataplane.MeterConfig{}, invalid("pir %d and pburst %d; the meter is %s, which wants them equal to cir %d and cburst %d",
+			return engine.MeterConfig{}, invalid("pir %d and pburst %d; the meter is %s, which wants them equal to cir %d and cburst %d",
 				m.GetPir(), m.GetPburst(), typ, m.GetCir(), m.GetCburst())
 		}
 	}
 	if m.GetEburst() != 0 && typ != configv1.MeterSpec_SINGLE_RATE_THREE_COLOR {
-		return dataplane.MeterConfig{}, invalid("eburst %d; the meter is %s, which wants it unset", m.GetEburst(), typ)
+		return engine.MeterConfig{}, invalid("eburst %d; the meter is %s, which wants it unset", m.GetEburst(), typ)
 	}
-	return dataplane.MeterConfig{
+	return engine.MeterConfig{
 		CIR: uint64(m.GetCir()), CBurst: uint64(m.GetCburst()),
 		PIR: uint64(m.GetPir()), PBurst: uint64(m.GetPburst()), EBurst: uint64(m.GetEburst()),
 	}, nil
@@ -46,11 +46,11 @@ func clearsCounts(d *p4v1.MeterCounterData) *Error {
 	return nil
 }
 
-func meterCounterData(v dataplane.MeterCounts) *p4v1.MeterCounterData {
+func meterCounterData(v engine.MeterCounts) *p4v1.MeterCounterData {
 	return &p4v1.MeterCounterData{Green: counterData(v[0]), Yellow: counterData(v[1]), Red: counterData(v[2])}
 }
 
-func meterProto(c dataplane.MeterConfig) *p4v1.MeterConfig {
+func meterProto(c engine.MeterConfig) *p4v1.MeterConfig {
 	return &p4v1.MeterConfig{Cir: int64(c.CIR), Cburst: int64(c.CBurst), Pir: int64(c.PIR), Pburst: int64(c.PBurst), Eburst: int64(c.EBurst)}
 }
 
@@ -96,7 +96,7 @@ func (r *realm) applyMeter(m *arraySchema, typ p4v1.Update_Type, e *p4v1.MeterEn
 	for i := from; i < to; i++ {
 		gerr := r.sw.SetMeter(m.engine, i, cfg)
 		if gerr == nil && e.GetCounterData() != nil {
-			gerr = r.sw.SetMeterCounts(m.engine, i, dataplane.MeterCounts{})
+			gerr = r.sw.SetMeterCounts(m.engine, i, engine.MeterCounts{})
 		}
 		if gerr != nil {
 			return engineError(gerr)
@@ -107,11 +107,11 @@ func (r *realm) applyMeter(m *arraySchema, typ p4v1.Update_Type, e *p4v1.MeterEn
 
 // meterSnapshot is the state of a meter that a rollback restores.
 type meterSnapshot struct {
-	config *dataplane.MeterConfig // nil: the default
-	counts dataplane.MeterCounts
+	config *engine.MeterConfig // nil: the default
+	counts engine.MeterCounts
 }
 
-func (s *meterSnapshot) take(c dataplane.MeterConfig, configured bool, _ error) {
+func (s *meterSnapshot) take(c engine.MeterConfig, configured bool, _ error) {
 	if configured {
 		s.config = &c
 	}
@@ -119,7 +119,7 @@ func (s *meterSnapshot) take(c dataplane.MeterConfig, configured bool, _ error) 
 
 // optionalMeter is meterConfig for a configuration that may be unset: nil is
 // the default.
-func optionalMeter(m *p4v1.MeterConfig, typ configv1.MeterSpec_Type) (*dataplane.MeterConfig, *Error) {
+func optionalMeter(m *p4v1.MeterConfig, typ configv1.MeterSpec_Type) (*engine.MeterConfig, *Error) {
 	if m == nil {
 		return nil, nil
 	}
@@ -219,33 +219,33 @@ func (r *realm) applyDirectMeter(t *tableSchema, typ p4v1.Update_Type, e *p4v1.D
 type meterOf struct {
 	r     *realm
 	t     *tableSchema
-	match []dataplane.Match
+	match []engine.Match
 	prio  int32
 	dflt  bool
 }
 
-func (m *meterOf) config() (dataplane.MeterConfig, bool, error) {
+func (m *meterOf) config() (engine.MeterConfig, bool, error) {
 	if m.dflt {
 		return m.r.sw.DefaultMeter(m.t.engine)
 	}
 	return m.r.sw.DirectMeter(m.t.engine, m.match, m.prio)
 }
 
-func (m *meterOf) setConfig(c *dataplane.MeterConfig) error {
+func (m *meterOf) setConfig(c *engine.MeterConfig) error {
 	if m.dflt {
 		return m.r.sw.SetDefaultMeter(m.t.engine, c)
 	}
 	return m.r.sw.SetDirectMeter(m.t.engine, m.match, m.prio, c)
 }
 
-func (m *meterOf) counts() (dataplane.MeterCounts, error) {
+func (m *meterOf) counts() (engine.MeterCounts, error) {
 	if m.dflt {
 		return m.r.sw.DefaultMeterCounts(m.t.engine)
 	}
 	return m.r.sw.DirectMeterCounts(m.t.engine, m.match, m.prio)
 }
 
-func (m *meterOf) setCounts(v dataplane.MeterCounts) error {
+func (m *meterOf) setCounts(v engine.MeterCounts) error {
 	if m.dflt {
 		return m.r.sw.SetDefaultMeterCounts(m.t.engine, v)
 	}
@@ -268,11 +268,11 @@ func (m *meterOf) restore(s meterSnapshot) {
 
 // set configures the meter, nil being the default, and clears its counts if
 // asked to.
-func (m *meterOf) set(c *dataplane.MeterConfig, clear bool) error {
+func (m *meterOf) set(c *engine.MeterConfig, clear bool) error {
 	if err := m.setConfig(c); err != nil || !clear {
 		return err
 	}
-	return m.setCounts(dataplane.MeterCounts{})
+	return m.setCounts(engine.MeterCounts{})
 }
 
 // readDirectMeters reads direct meters as readDirectCounters does counters.
@@ -294,7 +294,7 @@ func (r *realm) readDirectMeters(q *p4v1.DirectMeterEntry, out *reading) *Error 
 	}
 	return r.readDirect(q.GetTableEntry(), "meter", out,
 		func(t *tableSchema) bool { return t.meter != nil },
-		func(t *tableSchema, x *dataplane.Entry) *Error {
+		func(t *tableSchema, x *engine.Entry) *Error {
 			return one(meterOf{r: r, t: t, match: x.Match, prio: x.Priority},
 				&p4v1.TableEntry{TableId: t.id, Match: t.key.fieldMatches(r.texts, &out.slab, x.Match), Priority: x.Priority})
 		},

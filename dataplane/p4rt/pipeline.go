@@ -16,7 +16,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/weft-sdn/weft/dataplane"
+	"github.com/weft-sdn/weft/dataplane/engine"
 )
 
 // pipeline is a verified forwarding pipeline configuration: the loaded
@@ -24,7 +24,7 @@ import (
 type pipeline struct {
 	*schema
 	marshaled []byte // the P4Info, to compare
-	program   *dataplane.Program
+	program   *engine.Program
 	info      *configv1.P4Info // as it came; nobody changes it
 	// packed is the device configuration as it came, for
 	// GetForwardingPipelineConfig: deflated, as the JSON takes as much as all that
@@ -61,7 +61,7 @@ func (p *pipeline) device() ([]byte, error) {
 }
 
 // Cache shares loaded pipelines between devices: those that are given the same
-// bytes get the same dataplane.Program. It keeps a pipeline only as long as
+// bytes get the same engine.Program. It keeps a pipeline only as long as
 // some device uses it. A Cache is safe for concurrent use; the zero value is
 // ready.
 type Cache struct {
@@ -125,7 +125,7 @@ func newPipeline(info *configv1.P4Info, device []byte) (*pipeline, *Error) {
 	if wrapped && len(json) == 0 {
 		return nil, invalid("%s is a p4.tmp.P4DeviceConfig without device_data; want the BMv2 JSON of the program there", field)
 	}
-	prog, err := dataplane.LoadProgram(json)
+	prog, err := engine.Load(json)
 	if err != nil && wrapped {
 		return nil, invalid("%s, a p4.tmp.P4DeviceConfig: device_data: %v", field, err)
 	} else if err != nil {
@@ -144,12 +144,12 @@ func newPipeline(info *configv1.P4Info, device []byte) (*pipeline, *Error) {
 // bind finds every object of the P4Info in the program, by name, and checks
 // that both describe the same thing. The program may hold more than the
 // P4Info tells.
-func (s *schema) bind(prog *dataplane.Program) *Error {
+func (s *schema) bind(prog *engine.Program) *Error {
 	if e := s.bindTables(prog); e != nil {
 		return e
 	}
 	for _, p := range s.profileList {
-		if e := find(&p.engine, prog.Profiles(), "action profile", p.name, func(x dataplane.ProfileInfo) bool { return x.Name == p.name }); e != nil {
+		if e := find(&p.engine, prog.Profiles(), "action profile", p.name, func(x engine.ProfileInfo) bool { return x.Name == p.name }); e != nil {
 			return e
 		}
 		if got := prog.Profiles()[p.engine].Selector; got != p.selector {
@@ -203,7 +203,7 @@ func find[T any](engine *int, list []T, kind, name string, is func(T) bool) *Err
 	return nil
 }
 
-func (s *schema) bindTables(prog *dataplane.Program) *Error {
+func (s *schema) bindTables(prog *engine.Program) *Error {
 	byName := make(map[string]int, len(prog.Tables()))
 	for i, t := range prog.Tables() {
 		byName[t.Name] = i
@@ -227,7 +227,7 @@ func (s *schema) bindTables(prog *dataplane.Program) *Error {
 		}
 		for j := range t.key.fields {
 			f, k := &t.key.fields[j], pt.Keys[j]
-			want := [...]dataplane.MatchKind{dataplane.Exact, dataplane.LPM, dataplane.Ternary, dataplane.Range, dataplane.Ternary}[f.kind]
+			want := [...]engine.MatchKind{engine.Exact, engine.LPM, engine.Ternary, engine.Range, engine.Ternary}[f.kind]
 			if k.Match != want {
 				return invalid("table %q: match field %q is %s in the P4Info and %s in the program", t.name, f.name, f.kind, k.Match)
 			}
@@ -256,7 +256,7 @@ func (s *schema) bindTables(prog *dataplane.Program) *Error {
 	return nil
 }
 
-func (a *actionSchema) checkParams(have []dataplane.ParamInfo) *Error {
+func (a *actionSchema) checkParams(have []engine.ParamInfo) *Error {
 	if len(a.params) != len(have) {
 		return invalid("action %q: %d parameters in the P4Info, %d in the program", a.name, len(a.params), len(have))
 	}
@@ -271,9 +271,9 @@ func (a *actionSchema) checkParams(have []dataplane.ParamInfo) *Error {
 	return nil
 }
 
-func (s *schema) bindExterns(prog *dataplane.Program) *Error {
+func (s *schema) bindExterns(prog *engine.Program) *Error {
 	for _, c := range s.counterList {
-		if e := find(&c.engine, prog.Counters(), "counter", c.name, func(x dataplane.CounterInfo) bool { return x.Name == c.name && x.Table < 0 }); e != nil {
+		if e := find(&c.engine, prog.Counters(), "counter", c.name, func(x engine.CounterInfo) bool { return x.Name == c.name && x.Table < 0 }); e != nil {
 			return e
 		}
 		if got := prog.Counters()[c.engine].Size; int64(got) != c.size {
@@ -281,7 +281,7 @@ func (s *schema) bindExterns(prog *dataplane.Program) *Error {
 		}
 	}
 	for _, m := range s.meterList {
-		if e := find(&m.engine, prog.Meters(), "meter", m.name, func(x dataplane.MeterInfo) bool { return x.Name == m.name && x.Table < 0 }); e != nil {
+		if e := find(&m.engine, prog.Meters(), "meter", m.name, func(x engine.MeterInfo) bool { return x.Name == m.name && x.Table < 0 }); e != nil {
 			return e
 		}
 		if got := prog.Meters()[m.engine].Size; int64(got) != m.size {
@@ -289,7 +289,7 @@ func (s *schema) bindExterns(prog *dataplane.Program) *Error {
 		}
 	}
 	for _, r := range s.registerList {
-		if e := find(&r.engine, prog.Registers(), "register", r.name, func(x dataplane.RegisterInfo) bool { return x.Name == r.name }); e != nil {
+		if e := find(&r.engine, prog.Registers(), "register", r.name, func(x engine.RegisterInfo) bool { return x.Name == r.name }); e != nil {
 			return e
 		}
 		x := prog.Registers()[r.engine]
@@ -311,7 +311,7 @@ func (s *schema) bindExterns(prog *dataplane.Program) *Error {
 		r.strings = leaves[0].tr.strings()
 	}
 	for _, v := range s.valueSetList {
-		if e := find(&v.engine, prog.ValueSets(), "value set", v.name, func(x dataplane.ValueSetInfo) bool { return x.Name == v.name }); e != nil {
+		if e := find(&v.engine, prog.ValueSets(), "value set", v.name, func(x engine.ValueSetInfo) bool { return x.Name == v.name }); e != nil {
 			return e
 		}
 		if e := v.bind(prog.ValueSets()[v.engine].Width); e != nil {
@@ -319,7 +319,7 @@ func (s *schema) bindExterns(prog *dataplane.Program) *Error {
 		}
 	}
 	for _, d := range s.digestList {
-		if e := find(&d.engine, prog.Digests(), "digest", d.name, func(x dataplane.DigestInfo) bool { return x.Name == d.name }); e != nil {
+		if e := find(&d.engine, prog.Digests(), "digest", d.name, func(x engine.DigestInfo) bool { return x.Name == d.name }); e != nil {
 			return e
 		}
 		leaves, e := s.types.leaves(nil, d.spec, fmt.Sprintf("digest %q", d.name), 0)

@@ -3,7 +3,7 @@ package p4rt
 import (
 	"encoding/binary"
 
-	"github.com/weft-sdn/weft/dataplane"
+	"github.com/weft-sdn/weft/dataplane/engine"
 )
 
 // portCheck says which port numbers a client may name.
@@ -43,7 +43,7 @@ func (c portCheck) valid(n uint32) *Error {
 // watch converts a watch_port; empty is no port.
 func (c portCheck) watch(b []byte) (uint32, *Error) {
 	if len(b) == 0 {
-		return dataplane.NoPort, nil
+		return engine.NoPort, nil
 	}
 	n, err := c.number(b)
 	if err != nil {

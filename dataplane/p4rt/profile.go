@@ -4,7 +4,7 @@ import (
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"google.golang.org/grpc/codes"
 
-	"github.com/weft-sdn/weft/dataplane"
+	"github.com/weft-sdn/weft/dataplane/engine"
 )
 
 // profile returns the action profile with an id.
@@ -60,7 +60,7 @@ func (r *realm) applyMember(p *profileSchema, typ p4v1.Update_Type, m *p4v1.Acti
 	if err != nil {
 		return err
 	}
-	member := dataplane.Member{ID: id, Action: call}
+	member := engine.Member{ID: id, Action: call}
 	if typ == p4v1.Update_INSERT {
 		if err := r.sw.InsertMember(p.engine, member); err != nil {
 			if full := fullError(err, "action profile", r.p.program.Profiles()[p.engine].Size); full != nil {
@@ -141,13 +141,13 @@ func (r *realm) applyGroup(p *profileSchema, typ p4v1.Update_Type, g *p4v1.Actio
 
 // group converts a group (P4Runtime specification, "Group Programming" and
 // "Rules on Setting max_size").
-func (r *realm) group(p *profileSchema, g *p4v1.ActionProfileGroup) (dataplane.Group, *Error) {
-	out := dataplane.Group{ID: g.GetGroupId(), MaxSize: int(g.GetMaxSize())}
+func (r *realm) group(p *profileSchema, g *p4v1.ActionProfileGroup) (engine.Group, *Error) {
+	out := engine.Group{ID: g.GetGroupId(), MaxSize: int(g.GetMaxSize())}
 	switch limit := p.maxGroupSize; {
 	case g.GetMaxSize() < 0:
 		return out, invalid("max_size %d; want 0 or more", g.GetMaxSize())
-	case g.GetMaxSize() > dataplane.MaxGroupSize:
-		return out, errorf(codes.ResourceExhausted, "max_size %d; this target has groups of at most %d", g.GetMaxSize(), dataplane.MaxGroupSize)
+	case g.GetMaxSize() > engine.MaxGroupSize:
+		return out, errorf(codes.ResourceExhausted, "max_size %d; this target has groups of at most %d", g.GetMaxSize(), engine.MaxGroupSize)
 	case limit > 0 && (g.GetMaxSize() == 0 || g.GetMaxSize() > limit):
 		return out, invalid("max_size %d; want 1 to %d, the max_group_size of the selector", g.GetMaxSize(), limit)
 	}
@@ -176,7 +176,7 @@ func (r *realm) group(p *profileSchema, g *p4v1.ActionProfileGroup) (dataplane.G
 		if _, gerr := r.sw.Member(p.engine, id); gerr != nil {
 			return out, notFound("member %d does not exist; INSERT it first", id)
 		}
-		out.Members = append(out.Members, dataplane.GroupMember{Member: id, Weight: w, WatchPort: port})
+		out.Members = append(out.Members, engine.GroupMember{Member: id, Weight: w, WatchPort: port})
 	}
 	return out, nil
 }
@@ -217,7 +217,7 @@ func (r *realm) emitMembers(p *profileSchema, out *reading) {
 	}
 }
 
-func (p *profileSchema) member(x texts, m dataplane.Member) *p4v1.Entity {
+func (p *profileSchema) member(x texts, m engine.Member) *p4v1.Entity {
 	return &p4v1.Entity{Entity: &p4v1.Entity_ActionProfileMember{ActionProfileMember: &p4v1.ActionProfileMember{
 		ActionProfileId: p.id, MemberId: m.ID, Action: p.tables[0].action(x, m.Action),
 	}}}
@@ -261,14 +261,14 @@ func (r *realm) emitGroups(p *profileSchema, out *reading) {
 	}
 }
 
-func (p *profileSchema) group(g dataplane.Group) *p4v1.Entity {
+func (p *profileSchema) group(g engine.Group) *p4v1.Entity {
 	out := &p4v1.ActionProfileGroup{ActionProfileId: p.id, GroupId: g.ID, MaxSize: int32(g.MaxSize)}
 	for _, m := range g.Members {
 		pm := &p4v1.ActionProfileGroup_Member{MemberId: m.Member, Weight: int32(m.Weight)}
 		if p.noWeights {
 			pm.Weight = 0
 		}
-		if m.WatchPort != dataplane.NoPort {
+		if m.WatchPort != engine.NoPort {
 			pm.WatchKind = &p4v1.ActionProfileGroup_Member_WatchPort{WatchPort: portBytes(m.WatchPort)}
 		}
 		out.Members = append(out.Members, pm)

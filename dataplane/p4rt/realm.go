@@ -7,6 +7,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/weft-sdn/weft/dataplane"
+	"github.com/weft-sdn/weft/dataplane/engine"
 )
 
 // realm is one pipeline on one switch, with the little P4Runtime state that
@@ -27,7 +28,7 @@ type realm struct {
 	egressPort map[preKey]struct{}
 	digests    digests
 	texts      texts
-	matches    []dataplane.Match // memory for the match of an update
+	matches    []engine.Match // memory for the match of an update
 	// idle is set once an entry with an idle timeout was written.
 	idle bool
 }

@@ -7,7 +7,7 @@ import (
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"google.golang.org/grpc/codes"
 
-	"github.com/weft-sdn/weft/dataplane"
+	"github.com/weft-sdn/weft/dataplane/engine"
 )
 
 // extra is what a client attaches to an entry and the switch does not
@@ -79,7 +79,7 @@ func (r *realm) table(id uint32) (*tableSchema, *Error) {
 
 // matchKey converts the match and the priority of an entry; buf is as in
 // matches.
-func (t *tableSchema) matchKey(x texts, buf []dataplane.Match, e *p4v1.TableEntry) ([]dataplane.Match, int32, *Error) {
+func (t *tableSchema) matchKey(x texts, buf []engine.Match, e *p4v1.TableEntry) ([]engine.Match, int32, *Error) {
 	m, err := t.key.matches(x, buf, e.GetMatch())
 	if err != nil {
 		return nil, 0, err
@@ -119,7 +119,7 @@ func (r *realm) writeEntry(t *tableSchema, typ p4v1.Update_Type, e *p4v1.TableEn
 	if t.constEntries && typ != p4v1.Update_MODIFY {
 		return errorf(codes.PermissionDenied, "the entries are const: %s is not possible, only MODIFY of direct resources", typ)
 	}
-	var buf []dataplane.Match
+	var buf []engine.Match
 	if undo == nil { // nothing refers to the match afterwards
 		buf = r.matches
 	}
@@ -153,7 +153,7 @@ func (r *realm) writeEntry(t *tableSchema, typ p4v1.Update_Type, e *p4v1.TableEn
 		if err := r.checkSelectorUse(t.profile, target.Kind, false); err != nil {
 			return err
 		}
-		entry := dataplane.Entry{
+		entry := engine.Entry{
 			Match: match, Priority: prio, Target: target, IdleTimeout: time.Duration(e.GetIdleTimeoutNs()),
 			Metadata: extra{controllerMetadata(e), modes, e.GetMetadata()}.pack(),
 		}
@@ -176,7 +176,7 @@ func (r *realm) writeEntry(t *tableSchema, typ p4v1.Update_Type, e *p4v1.TableEn
 	return r.modifyEntry(t, match, prio, e, undo)
 }
 
-func (r *realm) modifyEntry(t *tableSchema, match []dataplane.Match, prio int32, e *p4v1.TableEntry, undo *undoLog) *Error {
+func (r *realm) modifyEntry(t *tableSchema, match []engine.Match, prio int32, e *p4v1.TableEntry, undo *undoLog) *Error {
 	old, gerr := r.sw.Entry(t.engine, match, prio)
 	if gerr != nil {
 		return updateError(gerr, p4v1.Update_MODIFY, "entry")
@@ -187,7 +187,7 @@ func (r *realm) modifyEntry(t *tableSchema, match []dataplane.Match, prio int32,
 		if err != nil {
 			return err
 		}
-		only := old.Target.Kind == dataplane.TargetActionSet && r.oneShots[t.profileID()] == 1
+		only := old.Target.Kind == engine.TargetActionSet && r.oneShots[t.profileID()] == 1
 		if err := r.checkSelectorUse(t.profile, target.Kind, only); err != nil {
 			return err
 		}
@@ -236,7 +236,7 @@ func (r *realm) modifyEntry(t *tableSchema, match []dataplane.Match, prio int32,
 	return r.writeDirect(t, match, prio, e, false)
 }
 
-func (r *realm) deleteEntry(t *tableSchema, match []dataplane.Match, prio int32, undo *undoLog) *Error {
+func (r *realm) deleteEntry(t *tableSchema, match []engine.Match, prio int32, undo *undoLog) *Error {
 	if undo == nil && (t.profile == nil || !t.profile.selector) {
 		return updateError(r.sw.DeleteEntry(t.engine, match, prio), p4v1.Update_DELETE, "entry")
 	}
@@ -261,7 +261,7 @@ func (r *realm) deleteEntry(t *tableSchema, match []dataplane.Match, prio int32,
 	return nil
 }
 
-func (r *realm) undoInsert(t *tableSchema, match []dataplane.Match, prio int32, undo *undoLog) {
+func (r *realm) undoInsert(t *tableSchema, match []engine.Match, prio int32, undo *undoLog) {
 	undo.add(func() {
 		if old, err := r.sw.Entry(t.engine, match, prio); err == nil && r.sw.DeleteEntry(t.engine, match, prio) == nil {
 			r.countOneShot(t, old.Target.Kind, -1)
@@ -304,7 +304,7 @@ func (t *tableSchema) checkSide(e *p4v1.TableEntry) *Error {
 // writeDirect writes the direct resources of an entry, which checkSide has
 // seen. A meter configuration that is not set is reset; a counter keeps its
 // value (P4Runtime specification, "Direct Resources").
-func (r *realm) writeDirect(t *tableSchema, match []dataplane.Match, prio int32, e *p4v1.TableEntry, inserted bool) *Error {
+func (r *realm) writeDirect(t *tableSchema, match []engine.Match, prio int32, e *p4v1.TableEntry, inserted bool) *Error {
 	if c := e.GetCounterData(); c != nil {
 		v, err := counterValue(c)
 		if err == nil {
@@ -326,9 +326,9 @@ func (r *realm) writeDirect(t *tableSchema, match []dataplane.Match, prio int32,
 }
 
 // saveDirect returns what restores the direct resources of an entry.
-func (r *realm) saveDirect(t *tableSchema, match []dataplane.Match, prio int32) func() {
+func (r *realm) saveDirect(t *tableSchema, match []engine.Match, prio int32) func() {
 	var (
-		count  dataplane.CounterValue
+		count  engine.CounterValue
 		marked meterSnapshot
 		m      = meterOf{r: r, t: t, match: match, prio: prio}
 	)
@@ -358,11 +358,11 @@ func (t *tableSchema) profileID() uint32 {
 // checkSelectorUse keeps one-shot action sets and members or groups apart: a
 // selector takes the ones or the others. last says that the only one-shot
 // entry there is is about to be replaced.
-func (r *realm) checkSelectorUse(p *profileSchema, kind dataplane.TargetKind, last bool) *Error {
+func (r *realm) checkSelectorUse(p *profileSchema, kind engine.TargetKind, last bool) *Error {
 	if p == nil || !p.selector {
 		return nil
 	}
-	if kind != dataplane.TargetActionSet {
+	if kind != engine.TargetActionSet {
 		if r.oneShots[p.id] > 0 && !last {
 			return invalid("action selector %q is programmed with one-shot action sets; members and groups cannot be mixed in", p.name)
 		}
@@ -385,8 +385,8 @@ func (r *realm) hasMembers(p *profileSchema) bool {
 	return false
 }
 
-func (r *realm) countOneShot(t *tableSchema, kind dataplane.TargetKind, n int) {
-	if kind == dataplane.TargetActionSet {
+func (r *realm) countOneShot(t *tableSchema, kind engine.TargetKind, n int) {
+	if kind == engine.TargetActionSet {
 		r.oneShots[t.profile.id] += n
 	}
 }
@@ -428,7 +428,7 @@ func (r *realm) writeDefaultEntry(t *tableSchema, typ p4v1.Update_Type, e *p4v1.
 		if err != nil {
 			return err
 		}
-		if err := engineError(r.sw.SetDefaultEntry(t.engine, dataplane.Target{Kind: dataplane.TargetAction, Action: call})); err != nil {
+		if err := engineError(r.sw.SetDefaultEntry(t.engine, engine.Target{Kind: engine.TargetAction, Action: call})); err != nil {
 			return err
 		}
 		if x := (extra{controller: controllerMetadata(e), metadata: e.GetMetadata()}).pack(); x != nil {
@@ -461,7 +461,7 @@ func (r *realm) writeDefaultEntry(t *tableSchema, typ p4v1.Update_Type, e *p4v1.
 func (r *realm) saveDefault(t *tableSchema) func() {
 	old, changed, err := r.sw.DefaultEntry(t.engine)
 	x, hadExtra := r.defaultExtra[t.id]
-	var count dataplane.CounterValue
+	var count engine.CounterValue
 	if t.counter != nil {
 		count, _ = r.sw.DefaultCounter(t.engine)
 	}

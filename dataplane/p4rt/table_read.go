@@ -6,7 +6,7 @@ import (
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"google.golang.org/grpc/codes"
 
-	"github.com/weft-sdn/weft/dataplane"
+	"github.com/weft-sdn/weft/dataplane/engine"
 )
 
 // readTableEntries selects table entries (P4Runtime specification, "Wildcard
@@ -53,7 +53,7 @@ func (r *realm) readTableEntries(q *p4v1.TableEntry, out *reading) *Error {
 			return invalid("table %q: entries cannot be selected by action parameters; give the action_id only", t.name)
 		}
 	}
-	var match []dataplane.Match
+	var match []engine.Match
 	if len(q.GetMatch()) > 0 {
 		if match, err = t.key.matches(r.texts.looking(), nil, q.GetMatch()); err != nil {
 			if err.Code == codes.NotFound { // a string that no entry has
@@ -66,7 +66,7 @@ func (r *realm) readTableEntries(q *p4v1.TableEntry, out *reading) *Error {
 	return nil
 }
 
-func (r *realm) readTable(t *tableSchema, q *p4v1.TableEntry, match []dataplane.Match, out *reading) {
+func (r *realm) readTable(t *tableSchema, q *p4v1.TableEntry, match []engine.Match, out *reading) {
 	one := func(e *p4v1.Entity) {
 		if selects(q, e.GetTableEntry()) {
 			out.emit(e)
@@ -117,7 +117,7 @@ const noAction = "NoAction"
 
 // tableEntry converts an entry of the switch. What q sets of direct resources
 // and of the last hit is read too.
-func (r *realm) tableEntry(t *tableSchema, x *dataplane.Entry, q *p4v1.TableEntry, out *reading) *p4v1.Entity {
+func (r *realm) tableEntry(t *tableSchema, x *engine.Entry, q *p4v1.TableEntry, out *reading) *p4v1.Entity {
 	more := unpackExtra(x.Metadata)
 	m := out.slab.newEntry()
 	e := &m.entry
@@ -126,7 +126,7 @@ func (r *realm) tableEntry(t *tableSchema, x *dataplane.Entry, q *p4v1.TableEntr
 	e.Priority = x.Priority
 	e.IdleTimeoutNs = int64(x.IdleTimeout)
 	e.IsConst = t.constEntries
-	if x.Target.Kind != dataplane.TargetAction {
+	if x.Target.Kind != engine.TargetAction {
 		e.Action = t.tableAction(r.texts, x.Target, more.modes)
 	} else if a := t.byEngine[x.Target.Action.Action]; a != nil {
 		a.fill(r.texts, out.slab.setAction(m, len(a.params)), x.Target.Action)

@@ -9,7 +9,7 @@ import (
 
 	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 
-	"github.com/weft-sdn/weft/dataplane"
+	"github.com/weft-sdn/weft/dataplane/engine"
 )
 
 // translation is a user-defined type that clients and the program know by
@@ -164,7 +164,7 @@ func (t *typeInfo) checkGiven() *Error {
 // bindPacket finds the header of the program that a packet_in or packet_out
 // header is, when the P4Info alone does not give its layout: translated fields
 // have the program's width on the wire.
-func (p *packetSchema) bindPacket(headers []dataplane.HeaderInfo) *Error {
+func (p *packetSchema) bindPacket(headers []engine.HeaderInfo) *Error {
 	if !slices.ContainsFunc(p.fields, func(f paramSchema) bool { return f.tr != nil }) {
 		return nil
 	}
@@ -192,7 +192,7 @@ func (p *packetSchema) bindPacket(headers []dataplane.HeaderInfo) *Error {
 
 // widthsIn returns the widths that the fields have in a header of the program,
 // nil if it is another one.
-func (p *packetSchema) widthsIn(h dataplane.HeaderInfo) []int {
+func (p *packetSchema) widthsIn(h engine.HeaderInfo) []int {
 	if len(h.Fields) != len(p.fields) {
 		return nil
 	}

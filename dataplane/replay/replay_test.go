@@ -20,6 +20,7 @@ import (
 	"github.com/gopacket/gopacket/pcapgo"
 
 	"github.com/weft-sdn/weft/dataplane"
+	"github.com/weft-sdn/weft/dataplane/engine"
 )
 
 // stamped is a packet of a capture.
@@ -104,7 +105,7 @@ func load(t testing.TB, name string) *dataplane.Switch {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := dataplane.LoadProgram(text)
+	p, err := engine.Load(text)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/prototext"
 
-	"github.com/weft-sdn/weft/dataplane"
+	"github.com/weft-sdn/weft/dataplane/engine"
 	"github.com/weft-sdn/weft/dataplane/p4rt"
 )
 
@@ -58,7 +58,7 @@ func Device(f Files, cfg p4rt.Config) (*p4rt.Device, error) {
 		return nil, err
 	}
 	if info == nil {
-		p, err := dataplane.LoadProgram(program)
+		p, err := engine.Load(program)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", f.Program, err)
 		}
@@ -70,7 +70,7 @@ func Device(f Files, cfg p4rt.Config) (*p4rt.Device, error) {
 		Config: &p4v1.ForwardingPipelineConfig{P4Info: info, P4DeviceConfig: program},
 	})
 	if err != nil {
-		if _, bad := dataplane.LoadProgram(program); bad != nil {
+		if _, bad := engine.Load(program); bad != nil {
 			return nil, fmt.Errorf("%s: %w", f.Program, bad)
 		}
 		return nil, fmt.Errorf("%s with %s: %w", f.P4Info, f.Program, err)

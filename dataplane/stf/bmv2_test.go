@@ -14,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weft-sdn/weft/dataplane"
+	"github.com/weft-sdn/weft/dataplane/engine"
 	"github.com/weft-sdn/weft/test/bmv2"
 	"github.com/weft-sdn/weft/test/seeds"
 )
@@ -250,7 +250,7 @@ func (b *onBMv2) tableName(name string) string {
 	return b.r.program.Tables()[i].Name
 }
 
-func (b *onBMv2) action(call dataplane.ActionCall, err error) (name, args string, _ error) {
+func (b *onBMv2) action(call engine.ActionCall, err error) (name, args string, _ error) {
 	if err != nil {
 		return "", "", err
 	}
@@ -302,16 +302,16 @@ func (b *onBMv2) keys(s Add) (keys, prio string, err error) {
 	for k, info := range b.r.program.Tables()[i].Keys {
 		m := e.Match[k]
 		switch info.Match {
-		case dataplane.Exact:
+		case engine.Exact:
 			all = append(all, hexOf(m.Value))
-		case dataplane.LPM:
+		case engine.LPM:
 			// The command line wants all digits.
 			v := make([]byte, (info.Width+7)/8)
 			copy(v[len(v)-len(m.Value):], m.Value)
 			all = append(all, fmt.Sprintf("0x%x/%d", v, m.PrefixLen))
-		case dataplane.Ternary:
+		case engine.Ternary:
 			all = append(all, hexOf(m.Value)+"&&&"+hexOf(m.Mask))
-		case dataplane.Range:
+		case engine.Range:
 			if len(m.High) == 0 && len(m.Value) == 0 {
 				m.High = ones(info.Width).Bytes()
 			}

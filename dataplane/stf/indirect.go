@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math/big"
 
-	"github.com/weft-sdn/weft/dataplane"
+	"github.com/weft-sdn/weft/dataplane/engine"
 )
 
 // AddToSet adds a member to a parser value set.
@@ -39,11 +39,11 @@ type AddIndirect struct {
 }
 
 func (r *run) profile(name string) (int, error) {
-	return find("action profile", name, r.program.Profiles(), func(p dataplane.ProfileInfo) string { return p.Name })
+	return find("action profile", name, r.program.Profiles(), func(p engine.ProfileInfo) string { return p.Name })
 }
 
 func (r *run) addToSet(s AddToSet) error {
-	i, err := find("value set", s.Set, r.program.ValueSets(), func(v dataplane.ValueSetInfo) string { return v.Name })
+	i, err := find("value set", s.Set, r.program.ValueSets(), func(v engine.ValueSetInfo) string { return v.Name })
 	if err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func (r *run) member(s Member) error {
 	if err != nil {
 		return err
 	}
-	return r.sw.InsertMember(i, dataplane.Member{ID: count(r.sw.Members(i)), Action: call})
+	return r.sw.InsertMember(i, engine.Member{ID: count(r.sw.Members(i)), Action: call})
 }
 
 // count is how many elements a sequence has.
@@ -84,7 +84,7 @@ func (r *run) memberGroup(s MemberGroup) error {
 	if err != nil {
 		return err
 	}
-	return r.sw.InsertGroup(i, dataplane.Group{ID: count(r.sw.Groups(i))})
+	return r.sw.InsertGroup(i, engine.Group{ID: count(r.sw.Groups(i))})
 }
 
 func (r *run) join(s Join) error {
@@ -96,7 +96,7 @@ func (r *run) join(s Join) error {
 	if err != nil {
 		return err
 	}
-	g.Members = append(g.Members, dataplane.GroupMember{Member: uint32(s.Member), Weight: 1, WatchPort: dataplane.NoPort})
+	g.Members = append(g.Members, engine.GroupMember{Member: uint32(s.Member), Weight: 1, WatchPort: engine.NoPort})
 	return r.sw.ModifyGroup(i, g)
 }
 
@@ -109,9 +109,9 @@ func (r *run) addIndirect(s AddIndirect) error {
 	if err != nil {
 		return err
 	}
-	e.Target = dataplane.Target{Kind: dataplane.TargetMember, Member: uint32(s.To)}
+	e.Target = engine.Target{Kind: engine.TargetMember, Member: uint32(s.To)}
 	if s.Group {
-		e.Target = dataplane.Target{Kind: dataplane.TargetGroup, Group: uint32(s.To)}
+		e.Target = engine.Target{Kind: engine.TargetGroup, Group: uint32(s.To)}
 	}
 	return r.sw.InsertEntry(t, e)
 }

@@ -7,7 +7,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/weft-sdn/weft/dataplane"
+	"github.com/weft-sdn/weft/dataplane/engine"
 )
 
 // find returns the index of the object with a name: the whole name, or else the
@@ -50,35 +50,35 @@ func find[T any](kind, name string, all []T, nameOf func(T) string) (int, error)
 const namesShown = 12
 
 func (r *run) table(name string) (int, error) {
-	return find("table", name, r.program.Tables(), func(t dataplane.TableInfo) string { return t.Name })
+	return find("table", name, r.program.Tables(), func(t engine.TableInfo) string { return t.Name })
 }
 
 func (r *run) counter(name string) (int, error) {
-	return find("counter", name, r.program.Counters(), func(c dataplane.CounterInfo) string { return c.Name })
+	return find("counter", name, r.program.Counters(), func(c engine.CounterInfo) string { return c.Name })
 }
 
 func (r *run) register(name string) (int, error) {
-	return find("register", name, r.program.Registers(), func(x dataplane.RegisterInfo) string { return x.Name })
+	return find("register", name, r.program.Registers(), func(x engine.RegisterInfo) string { return x.Name })
 }
 
 func (r *run) meter(name string) (int, error) {
-	return find("meter", name, r.program.Meters(), func(m dataplane.MeterInfo) string { return m.Name })
+	return find("meter", name, r.program.Meters(), func(m engine.MeterInfo) string { return m.Name })
 }
 
 // call makes the call of an action of a table.
-func (r *run) call(table int, a Action) (dataplane.ActionCall, error) {
+func (r *run) call(table int, a Action) (engine.ActionCall, error) {
 	t := &r.program.Tables()[table]
 	return r.callOf("table "+t.Name, t.Actions, a)
 }
 
 // callOf makes the call of one of some actions.
-func (r *run) callOf(owner string, actions []int, a Action) (dataplane.ActionCall, error) {
+func (r *run) callOf(owner string, actions []int, a Action) (engine.ActionCall, error) {
 	names := func(i int) string { return r.program.Actions()[i].Name }
 	i, err := find("action", a.Name, actions, names)
 	if err != nil {
-		return dataplane.ActionCall{}, fmt.Errorf("%s: %w", owner, err)
+		return engine.ActionCall{}, fmt.Errorf("%s: %w", owner, err)
 	}
-	call := dataplane.ActionCall{Action: actions[i]}
+	call := engine.ActionCall{Action: actions[i]}
 	info := &r.program.Actions()[call.Action]
 	given := map[string]*big.Int{}
 	for _, arg := range a.Args {
@@ -107,7 +107,7 @@ func (r *run) callOf(owner string, actions []int, a Action) (dataplane.ActionCal
 }
 
 // entry makes the entry that a statement adds.
-func (r *run) entry(table int, a Add) (dataplane.Entry, error) {
+func (r *run) entry(table int, a Add) (engine.Entry, error) {
 	e, err := r.keys(table, a)
 	if err != nil {
 		return e, err
@@ -117,14 +117,14 @@ func (r *run) entry(table int, a Add) (dataplane.Entry, error) {
 }
 
 // keys makes an entry without a target.
-func (r *run) keys(table int, a Add) (dataplane.Entry, error) {
+func (r *run) keys(table int, a Add) (engine.Entry, error) {
 	info := &r.program.Tables()[table]
-	e := dataplane.Entry{Match: make([]dataplane.Match, len(info.Keys))}
+	e := engine.Entry{Match: make([]engine.Match, len(info.Keys))}
 	for i, k := range info.Keys {
-		if k.Match > dataplane.LPM {
+		if k.Match > engine.LPM {
 			e.Priority = int32(a.Priority) + 1
 		}
-		e.Match[i] = dataplane.Match{}
+		e.Match[i] = engine.Match{}
 	}
 	named := map[int]bool{}
 	for _, k := range a.Keys {
@@ -154,13 +154,13 @@ func plain(name string) string {
 	return strings.ReplaceAll(name, "$", "")
 }
 
-func keyIndex(t *dataplane.TableInfo, name string) (int, error) {
+func keyIndex(t *engine.TableInfo, name string) (int, error) {
 	want := plain(name)
-	i, err := find("key", want, t.Keys, func(k dataplane.KeyInfo) string { return plain(k.Name) })
+	i, err := find("key", want, t.Keys, func(k engine.KeyInfo) string { return plain(k.Name) })
 	if err == nil {
 		return i, nil
 	}
-	if i, valid := find("key", want+".valid", t.Keys, func(k dataplane.KeyInfo) string { return plain(k.Name) }); valid == nil {
+	if i, valid := find("key", want+".valid", t.Keys, func(k engine.KeyInfo) string { return plain(k.Name) }); valid == nil {
 		return i, nil
 	}
 	return 0, fmt.Errorf("table %s: %w", t.Name, err)
@@ -171,25 +171,25 @@ func ones(width int) *big.Int {
 	return new(big.Int).Sub(new(big.Int).Lsh(one, uint(width)), one)
 }
 
-func match(info *dataplane.KeyInfo, k Key) (dataplane.Match, error) {
-	m := dataplane.Match{Value: k.Value.Value.Bytes()}
+func match(info *engine.KeyInfo, k Key) (engine.Match, error) {
+	m := engine.Match{Value: k.Value.Value.Bytes()}
 	all := ones(info.Width)
 	wild := k.Value.Mask
 	if wild != nil {
 		wild = new(big.Int).And(wild, all)
 	}
-	if k.Prefix != nil && info.Match != dataplane.LPM || k.Mask != nil && info.Match != dataplane.Ternary ||
-		k.High != nil && info.Match != dataplane.Range {
+	if k.Prefix != nil && info.Match != engine.LPM || k.Mask != nil && info.Match != engine.Ternary ||
+		k.High != nil && info.Match != engine.Range {
 		return m, fmt.Errorf("the match is %v, the value is of another kind", info.Match)
 	}
 	switch info.Match {
-	case dataplane.Exact:
+	case engine.Exact:
 		if wild != nil {
 			return m, errors.New("the match is exact: want a value without *")
 		}
-	case dataplane.LPM:
+	case engine.LPM:
 		return prefix(m, info.Width, k, wild)
-	case dataplane.Ternary:
+	case engine.Ternary:
 		mask := all
 		switch {
 		case k.Mask != nil:
@@ -198,7 +198,7 @@ func match(info *dataplane.KeyInfo, k Key) (dataplane.Match, error) {
 			mask = wild
 		}
 		m.Mask = mask.Bytes()
-	case dataplane.Range:
+	case engine.Range:
 		m.High = m.Value
 		switch {
 		case k.High != nil:
@@ -213,7 +213,7 @@ func match(info *dataplane.KeyInfo, k Key) (dataplane.Match, error) {
 }
 
 // prefix completes the match of an lpm key.
-func prefix(m dataplane.Match, width int, k Key, wild *big.Int) (dataplane.Match, error) {
+func prefix(m engine.Match, width int, k Key, wild *big.Int) (engine.Match, error) {
 	m.PrefixLen = width
 	switch {
 	case k.Prefix != nil:

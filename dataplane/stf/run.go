@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/dataplane"
+	"github.com/weft-sdn/weft/dataplane/engine"
 )
 
 // Summary counts what a case did.
@@ -21,7 +22,7 @@ type Summary struct {
 func Run(sw *dataplane.Switch, c *Case) (Summary, error) {
 	r := newRun(sw)
 	if r.program == nil {
-		return Summary{}, dataplane.ErrNoProgram
+		return Summary{}, engine.ErrNoProgram
 	}
 	r.ports = c.ports()
 	sw.SetOutput(r)
@@ -62,7 +63,7 @@ type run struct {
 	ports map[uint32]bool // that have an interface; nil: all have
 
 	sw      *dataplane.Switch
-	program *dataplane.Program
+	program *engine.Program
 	now     time.Duration
 	changed bool // since the last packet
 	line    int
@@ -81,7 +82,7 @@ type run struct {
 // added is an entry with a name.
 type added struct {
 	table    int
-	match    []dataplane.Match
+	match    []engine.Match
 	priority int32
 }
 
@@ -151,7 +152,7 @@ func (r *run) do(statement any) error {
 		if err != nil {
 			return err
 		}
-		return r.sw.SetDefaultEntry(t, dataplane.Target{Action: call})
+		return r.sw.SetDefaultEntry(t, engine.Target{Action: call})
 	case RemoveAll:
 		return r.removeAll()
 	case Group:
@@ -268,7 +269,7 @@ func (r *run) replicate() error {
 func (r *run) session(id uint16, replicas []dataplane.Replica) error {
 	s := dataplane.CloneSession{ID: id, Replicas: replicas}
 	err := r.sw.InsertCloneSession(s)
-	if errors.Is(err, dataplane.ErrExists) {
+	if errors.Is(err, engine.ErrExists) {
 		err = r.sw.ModifyCloneSession(s)
 	}
 	return err
@@ -319,7 +320,7 @@ func (r *run) array(s Array) error {
 			if !s.Values[0].IsUint64() || !s.Values[1].IsUint64() {
 				return errors.New("a counter has 64 bits")
 			}
-			return r.sw.SetCounter(i, s.Index, dataplane.CounterValue{Packets: s.Values[0].Uint64(), Bytes: s.Values[1].Uint64()})
+			return r.sw.SetCounter(i, s.Index, engine.CounterValue{Packets: s.Values[0].Uint64(), Bytes: s.Values[1].Uint64()})
 		}
 		_, err = r.sw.Counter(i, s.Index)
 		return err
@@ -333,7 +334,7 @@ func (r *run) array(s Array) error {
 		return err
 	}
 	second := func(perMicrosecond float64) uint64 { return uint64(perMicrosecond * 1e6) }
-	m := &dataplane.MeterConfig{
+	m := &engine.MeterConfig{
 		CIR: second(s.Rates[0].PerMicrosecond), CBurst: s.Rates[0].Burst,
 		PIR: second(s.Rates[1].PerMicrosecond), PBurst: s.Rates[1].Burst,
 	}
@@ -353,10 +354,10 @@ func (r *run) checkCounter(s CheckCounter) error {
 	if err != nil {
 		return err
 	}
-	var got dataplane.CounterValue
+	var got engine.CounterValue
 	switch e, named := r.entries[s.ID]; {
 	case s.Index != nil && !s.Index.IsInt64():
-		return dataplane.ErrRange
+		return engine.ErrRange
 	case s.Index != nil:
 		got, err = r.sw.Counter(c, int(s.Index.Int64()))
 	case !named:

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/weft-sdn/weft/dataplane"
+	"github.com/weft-sdn/weft/dataplane/engine"
 )
 
 var update = flag.Bool("update", false, "write what the cases of testdata print into them")
@@ -104,7 +105,7 @@ func failure(t *testing.T, name, script string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := dataplane.LoadProgram(json)
+	p, err := engine.Load(json)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +124,7 @@ func failure(t *testing.T, name, script string) string {
 }
 
 func TestNoProgram(t *testing.T) {
-	if _, err := Run(dataplane.New(dataplane.Config{}, nil), new(Case)); !errors.Is(err, dataplane.ErrNoProgram) {
+	if _, err := Run(dataplane.New(dataplane.Config{}, nil), new(Case)); !errors.Is(err, engine.ErrNoProgram) {
 		t.Error(err)
 	}
 }
@@ -141,7 +142,7 @@ func FuzzParse(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	p, err := dataplane.LoadProgram(json)
+	p, err := engine.Load(json)
 	if err != nil {
 		f.Fatal(err)
 	}

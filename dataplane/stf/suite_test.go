@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/weft-sdn/weft/dataplane"
+	"github.com/weft-sdn/weft/dataplane/engine"
 )
 
 // loaded is a case and the program it is for.
@@ -17,7 +18,7 @@ type loaded struct {
 	path    string // of the program
 	text    string // of the case
 	c       *Case
-	program *dataplane.Program
+	program *engine.Program
 }
 
 func load(t *testing.T, program, script string) loaded {
@@ -34,7 +35,7 @@ func load(t *testing.T, program, script string) loaded {
 	if err != nil {
 		t.Fatalf("%s:%v", script, err)
 	}
-	p, err := dataplane.LoadProgram(json)
+	p, err := engine.Load(json)
 	if err != nil {
 		t.Fatalf("%s: %v", program, err)
 	}
@@ -43,7 +44,7 @@ func load(t *testing.T, program, script string) loaded {
 
 // newSwitch runs a program as simple_switch does by default: with one queue a
 // port.
-func newSwitch(p *dataplane.Program) *dataplane.Switch {
+func newSwitch(p *engine.Program) *dataplane.Switch {
 	sw := dataplane.New(dataplane.Config{Seed: 1, Priorities: 1}, nil)
 	sw.SetProgram(p)
 	return sw

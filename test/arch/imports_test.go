@@ -27,13 +27,12 @@ var allowed = map[string][]string{
 	"store/etcd": {"store"},
 	"controller": {"internal", "api", "store", "topology", "southbound", "packet", "p4", "hostapi", "controller/reconcile"},
 	"northbound": {"internal", "api", "controller", "topology", "hostapi"},
-	"dataplane": {"internal", "packet", "p4", "dataplane/bitfield", "dataplane/bmv2hash", "dataplane/bmv2json", "dataplane/extern",
-		"dataplane/drop", "dataplane/queue", "dataplane/table"},
-	"endpoint": {"internal", "packet", "hostapi"},
-	"service":  {"internal", "api", "store", "topology", "southbound", "controller", "northbound", "p4", "hostapi"},
-	"lab":      {"*", "controller/reconcile", "dataplane/drop"},
-	"test":     {"*", "test"},
-	"cmd":      {"*", "cmd", "store/etcd"},
+	"dataplane":  {"internal", "packet", "p4", "dataplane/bitfield", "dataplane/drop", "dataplane/engine", "dataplane/queue", "dataplane/trace"},
+	"endpoint":   {"internal", "packet", "hostapi"},
+	"service":    {"internal", "api", "store", "topology", "southbound", "controller", "northbound", "p4", "hostapi"},
+	"lab":        {"*", "controller/reconcile", "dataplane/drop", "dataplane/engine", "dataplane/trace"},
+	"test":       {"*", "test"},
+	"cmd":        {"*", "cmd", "store/etcd", "dataplane/engine", "dataplane/trace"},
 
 	// The parts of the controller.
 	"controller/reconcile": {"internal", "southbound"},
@@ -46,6 +45,9 @@ var allowed = map[string][]string{
 	"dataplane/drop":     {},
 	"dataplane/queue":    {"internal", "packet", "p4", "dataplane/drop"},
 	"dataplane/table":    {"dataplane/bitfield"},
+	"dataplane/trace":    {},
+	"dataplane/engine": {"packet", "dataplane/bitfield", "dataplane/bmv2hash", "dataplane/bmv2json", "dataplane/extern", "dataplane/table",
+		"dataplane/trace"},
 }
 
 // wrapped lists the libraries whose types stop at one folder each.

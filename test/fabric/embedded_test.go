@@ -9,6 +9,7 @@ import (
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 
 	"github.com/weft-sdn/weft/dataplane"
+	"github.com/weft-sdn/weft/dataplane/engine"
 	"github.com/weft-sdn/weft/dataplane/p4rt"
 	"github.com/weft-sdn/weft/dataplane/trace"
 	"github.com/weft-sdn/weft/p4"
@@ -73,7 +74,7 @@ func (e *embedded) reset(t testing.TB) {
 	t.Helper()
 	cfg := dataplane.Config{Trace: e.tracer, PauseBuffer: e.buffer}
 	if !e.hold {
-		cfg.PFCPort = dataplane.NoPort
+		cfg.PFCPort = engine.NoPort
 	}
 	device, err := p4rt.NewDevice(p4rt.Config{
 		ID: 1, Cache: &programs, Switch: cfg,

@@ -1,0 +1,64 @@
+package engine
+
+import "github.com/weft-sdn/weft/dataplane/bmv2json"
+
+// checksum verifies or updates one field by a calculation.
+type checksum struct {
+	name string
+	f    *field
+	calc *calculation
+	cond boolFn // nil: always
+	get  u64Fn
+	set  func(*Context, uint64)
+}
+
+func (l *loader) loadChecksums() {
+	for i := range l.in.Checksums {
+		jc := &l.in.Checksums[i]
+		if jc.Type != "generic" {
+			l.unsupported(jc.Source, "checksum %q of type %q", jc.Name, jc.Type)
+		}
+		k := checksum{name: jc.Name, f: l.lookupField(jc.Source, jc.Target[0], jc.Target[1]), calc: l.calcNamed(jc.Calculation)}
+		if k.calc == nil {
+			l.bad(jc.Source, "checksum %q of unknown calculation %q", jc.Name, jc.Calculation)
+		}
+		if k.f.vl || k.f.valid || k.f.width > 64 {
+			l.unsupported(jc.Source, "checksum %q into %s", jc.Name, k.f.name())
+		}
+		if !bmv2json.IsNull(jc.IfCond) {
+			k.cond = l.boolean(l.boolExpr(jc.Source, l.raw(jc.Source, jc.IfCond)))
+		}
+		k.get, k.set = getter(k.f.bit, k.f.width), k.f.set()
+		if jc.Verify == nil || *jc.Verify {
+			l.prog.parser.verify = append(l.prog.parser.verify, k)
+		}
+		if jc.Update == nil || *jc.Update {
+			l.prog.deparser.updates = append(l.prog.deparser.updates, k)
+		}
+	}
+}
+
+// check tells whether the field holds the checksum; it is not looked at when
+// its header is absent or the condition false.
+func (k *checksum) check(c *Context) bool {
+	if !k.f.hdr.meta && !c.isValid(k.f.hdr) || k.cond != nil && !k.cond(c) {
+		return true
+	}
+	return k.calc.compute(c) == k.get(c)
+}
+
+// update computes the checksum into its field.
+func (k *checksum) update(c *Context) {
+	if k.cond == nil || k.cond(c) {
+		if c.ID != 0 {
+			k.traceUpdate(c)
+		}
+		k.set(c, k.calc.compute(c))
+	}
+}
+
+// payloadBytes is what follows the parsed headers, as calculations see it.
+func (c *Context) payloadBytes() []byte {
+	p := c.bytes(c.payload)
+	return p[:min(len(p), c.Trunc)]
+}

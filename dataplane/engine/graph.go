@@ -1,0 +1,250 @@
+package engine
+
+import "encoding/binary"
+
+// graph is what a control is compiled to for packets that nobody traces: the
+// nodes of a pipeline, their conditions taken apart into tests that need no
+// call, and specialised by what is known on the way to them (specialise.go).
+type graph struct {
+	steps  []step
+	code   []instr // of all steps, in their order
+	tests  []boolFn
+	tables []tableStep
+	// start is where a packet begins, fresh where one begins whose metadata
+	// the parser alone has touched; -1: nothing to do.
+	start, fresh int32
+}
+
+// step is a node of a graph: a test, code, or a table. Two of them fill a cache
+// line: what is slow about a graph is to fetch it.
+type step struct {
+	kind stepKind
+	l, r uint8 // of a window
+	// exits says that the code may end the control.
+	exits bool
+	// off is that of a window, the word of a validity test, or where in the
+	// graph the code, the test or the table is.
+	off     int32
+	yes, no int32  // where to go; -1 ends. Code goes to yes.
+	n       uint64 // to compare with; stepCode: instructions
+	mask    uint64
+}
+
+type stepKind uint8
+
+const (
+	stepValid stepKind = iota // validity bits & mask == n
+	stepEqual                 // window == n
+	stepLess                  // window < n
+	stepTest
+	stepCode
+	stepTable
+)
+
+// tableStep is a table and where its outcomes lead.
+type tableStep struct {
+	t         *matchTable
+	edges     bool // the outcome decides: hit and miss
+	hit, miss int32
+	none      int32 // no action has run
+	// next is by the table's place for the action that has run.
+	next []int32
+}
+
+// run executes a control until it ends or the packet exits it.
+func (g *graph) run(c *Context, at int32) {
+	c.exit = false
+	for at >= 0 {
+		s := &g.steps[at]
+		yes := false
+		switch s.kind {
+		case stepValid:
+			yes = c.valid[s.off]&s.mask == s.n
+		case stepEqual:
+			yes = binary.BigEndian.Uint64(c.data[s.off:])<<(s.l&63)>>(s.r&63) == s.n
+		case stepLess:
+			yes = binary.BigEndian.Uint64(c.data[s.off:])<<(s.l&63)>>(s.r&63) < s.n
+		case stepTest:
+			yes = g.tests[s.off](c)
+		case stepCode:
+			c.exec(g.code[s.off : s.off+int32(s.n)])
+			if s.exits && c.exit {
+				at = -1
+				continue
+			}
+			at = s.yes
+			continue
+		case stepTable:
+			t := &g.tables[s.off]
+			hit, place := c.apply(t.t)
+			switch {
+			case c.exit:
+				at = -1
+			case t.edges && hit:
+				at = t.hit
+			case t.edges:
+				at = t.miss
+			case place < 0:
+				at = t.none
+			default:
+				at = t.next[place]
+			}
+			continue
+		}
+		if yes {
+			at = s.yes
+		} else {
+			at = s.no
+		}
+	}
+	c.exit = false
+}
+
+// branch is a node on the way from a pipeline to a graph.
+type branch struct {
+	kind    stepKind
+	w       window
+	f       *field  // whose value the window is, if it is one of metadata
+	hdr     *header // stepValid
+	n       uint64
+	test    boolFn
+	yes, no int
+	code    []instr
+	effects []effect
+	exits   bool
+	table   *matchTable
+}
+
+// lowering takes the nodes of a pipeline apart.
+type lowering struct {
+	l        *loader
+	p        *pipeline
+	branches []branch
+	at       map[int]int // of the nodes done
+}
+
+// lower returns the branch a node begins with.
+func (lo *lowering) lower(i int) int {
+	if i < 0 {
+		return -1
+	}
+	if b, ok := lo.at[i]; ok {
+		return b
+	}
+	n := &lo.p.nodes[i]
+	b := -1
+	switch n.kind {
+	case nodeCond:
+		b = lo.test(n.expr, lo.lower(n.next), lo.lower(n.nextNot))
+	case nodeAction:
+		b = lo.add(branch{kind: stepCode, yes: lo.lower(n.next), code: n.action.code(n.args), effects: n.action.effects, exits: n.action.exits})
+	case nodeTable:
+		for _, s := range n.successors() {
+			lo.lower(s)
+		}
+		b = lo.add(branch{kind: stepTable, table: n.table})
+	}
+	lo.at[i] = b
+	return b
+}
+
+func (lo *lowering) add(b branch) int {
+	lo.branches = append(lo.branches, b)
+	return len(lo.branches) - 1
+}
+
+// code is the action as ops without arguments.
+func (a *action) code(args []uint64) []instr {
+	if a.straight != nil && a.words == 0 {
+		return a.straight
+	}
+	return []instr{{call: func(c *Context) { a.run(c, args) }}}
+}
+
+// test lowers a condition with two ways on.
+func (lo *lowering) test(e *expr, yes, no int) int {
+	if yes == no {
+		return yes
+	}
+	switch e.op {
+	case opBool:
+		if e.idx != 0 {
+			return yes
+		}
+		return no
+	case opLNot:
+		return lo.test(e.a, no, yes)
+	case opLAnd:
+		if f := lo.l.before(e); f != nil {
+			return lo.add(branch{kind: stepTest, test: f, yes: yes, no: no})
+		}
+		return lo.test(e.a, lo.test(e.b, yes, no), no)
+	case opLOr:
+		return lo.test(e.a, yes, lo.test(e.b, yes, no))
+	case opCond:
+		return lo.test(e.c, lo.test(e.a, yes, no), lo.test(e.b, yes, no))
+	case opValid:
+		if e.a.op == opHeader {
+			return lo.valid(e.a.hdr, yes, no)
+		}
+	case opD2B:
+		if e.a.op == opField && e.a.f.valid {
+			return lo.valid(e.a.f.hdr, yes, no)
+		}
+		if b := lo.compare(opNe, e.a, constExpr(bigZero), yes, no); b >= 0 {
+			return b
+		}
+	case opEq, opNe, opLt, opLe, opGt, opGe:
+		if e.a.kind != kindData {
+			break
+		}
+		a, b, op := e.a, e.b, e.op
+		if a.op == opConst {
+			a, b, op = b, a, mirror(op)
+		}
+		if b := lo.compare(op, a, b, yes, no); b >= 0 {
+			return b
+		}
+	}
+	return lo.add(branch{kind: stepTest, test: lo.l.boolean(e), yes: yes, no: no})
+}
+
+func (lo *lowering) valid(h *header, yes, no int) int {
+	if h.meta {
+		return yes
+	}
+	return lo.add(branch{kind: stepValid, hdr: h, n: 1, yes: yes, no: no})
+}
+
+// compare lowers the comparison of a window with a constant; -1 when it is not
+// that, or known beforehand.
+func (lo *lowering) compare(op exprOp, a, k *expr, yes, no int) int {
+	w, ok := windowOf(a)
+	if !ok || k.op != opConst || !k.n.IsUint64() {
+		return -1
+	}
+	b := branch{kind: stepEqual, w: w, n: low64(k.n), yes: yes, no: no}
+	if a.op == opField && a.f.hdr.meta {
+		b.f = a.f
+	}
+	switch op {
+	case opNe, opGe, opGt: // not equal, not less, not at most
+		b.yes, b.no = no, yes
+	}
+	switch op {
+	case opLt, opGe:
+		b.kind = stepLess
+	case opLe, opGt:
+		if b.n++; b.n == 0 {
+			return -1
+		}
+		b.kind = stepLess
+	}
+	if b.kind == stepLess && b.n <= 1 { // less than 0 never is, less than 1 is 0
+		if b.n == 0 {
+			return -1
+		}
+		b.kind, b.n = stepEqual, 0
+	}
+	return lo.add(b)
+}

@@ -1,0 +1,228 @@
+package engine
+
+import (
+	"encoding/binary"
+	"math/big"
+	"math/bits"
+
+	"github.com/weft-sdn/weft/dataplane/bmv2json"
+)
+
+// A call of a closure costs several times what it does, as the processor
+// rarely foresees where a row of them leads. So what an action does most, storing
+// a constant, an argument, a field or a field and a constant, is an instr, which
+// one loop executes; closures do the rest.
+
+// instr is a store of at most 64 bits, or a call. Its layout is tight: a packet
+// comes by hundreds of them, and what is slow is to fetch them.
+type instr struct {
+	t     term
+	off   int32 // octets into phv.data
+	dirty int16 // number of the header's bit; -1: metadata
+	kind  opKind
+	shift uint8 // doBits: of the value to its place; else of what is cut off below
+	width uint8 // of the value in bits
+	call  func(*Context)
+}
+
+type opKind uint8
+
+const (
+	doCall opKind = iota
+	doWord        // 8 octets, the value cut by mask
+	do8
+	do16
+	do32
+	doBits // within 8 octets
+)
+
+// term is a value of 64 bits.
+type term struct {
+	n    uint64 // constant
+	mask uint64 // of a sum
+	get  u64Fn
+	off  int32 // of a window; index of an argument
+	kind termKind
+	l, r uint8 // of a window
+}
+
+type termKind uint8
+
+const (
+	termConst  termKind = iota
+	termArg             // argument
+	termWindow          // bits of the packet state
+	termSum             // a window and a constant, cut by mask
+	termCall
+)
+
+// eval computes a term.
+func (c *Context) eval(t *term) uint64 {
+	switch t.kind {
+	case termConst:
+		return t.n
+	case termArg:
+		return c.args[t.off]
+	case termWindow:
+		return binary.BigEndian.Uint64(c.data[t.off:]) << (t.l & 63) >> (t.r & 63)
+	case termSum:
+		return (binary.BigEndian.Uint64(c.data[t.off:])<<(t.l&63)>>(t.r&63) + t.n) & t.mask
+	}
+	return t.get(c)
+}
+
+// exec executes instructions.
+func (c *Context) exec(code []instr) {
+	for i := range code {
+		o := &code[i]
+		if o.kind == doCall {
+			o.call(c)
+			continue
+		}
+		var v uint64
+		switch t := &o.t; t.kind {
+		case termConst:
+			v = t.n
+		case termArg:
+			v = c.args[t.off]
+		case termWindow:
+			v = binary.BigEndian.Uint64(c.data[t.off:]) << (t.l & 63) >> (t.r & 63)
+		case termSum:
+			v = (binary.BigEndian.Uint64(c.data[t.off:])<<(t.l&63)>>(t.r&63) + t.n) & t.mask
+		default:
+			v = t.get(c)
+		}
+		if o.dirty >= 0 {
+			c.dirty[o.dirty>>6] |= 1 << (o.dirty & 63)
+		}
+		b := c.data[o.off:]
+		switch o.kind {
+		case doWord:
+			binary.BigEndian.PutUint64(b, v&(^uint64(0)>>((64-o.width)&63)))
+		case do8:
+			b[0] = byte(v)
+		case do16:
+			binary.BigEndian.PutUint16(b, uint16(v))
+		case do32:
+			binary.BigEndian.PutUint32(b, uint32(v>>(o.shift&63)))
+		default:
+			m := ^uint64(0) >> ((64 - o.width) & 63) << (o.shift & 63)
+			binary.BigEndian.PutUint64(b, binary.BigEndian.Uint64(b)&^m|v<<(o.shift&63)&m)
+		}
+	}
+}
+
+// term compiles a value modulo 2^64.
+func (l *loader) term(e *expr) term {
+	if e.op == opConst {
+		return term{kind: termConst, n: low64(e.n)}
+	}
+	if e.op == opLocal && e.bits <= 64 {
+		return term{kind: termArg, off: int32(e.idx)}
+	}
+	if w, ok := windowOf(e); ok {
+		return w.term()
+	}
+	sum, mask := e, ^uint64(0)
+	if e.op == opAnd && e.b.op == opConst && e.b.n.Sign() >= 0 {
+		sum, mask = e.a, low64(e.b.n)
+	}
+	if (sum.op == opAdd || sum.op == opSub) && sum.b.op == opConst {
+		if w, ok := windowOf(sum.a); ok {
+			t := w.term()
+			t.kind, t.mask = termSum, mask
+			if t.n = low64(sum.b.n); sum.op == opSub {
+				t.n = -t.n
+			}
+			return t
+		}
+	}
+	return term{kind: termCall, get: l.u64(e)}
+}
+
+func (w window) term() term { return term{kind: termWindow, off: int32(w.off), l: w.l, r: w.r} }
+
+// bitsTerm is n bits of the packet state, at most 64.
+func bitsTerm(bit, n int) term {
+	if n > 0 && bit%8+n <= 64 {
+		return window{off: bit / 8, l: uint8(bit % 8), r: uint8(64 - n)}.term()
+	}
+	return term{kind: termCall, get: getter(bit, n)}
+}
+
+// instrs compiles a primitive that run does, too.
+func (l *loader) instrs(p *bmv2json.Primitive, run func(*Context)) []instr {
+	if (p.Op == "assign" || p.Op == "modify_field") && len(p.Parameters) == 2 {
+		if code := l.stores(l.value(p.Source, p.Parameters[0]), l.value(p.Source, p.Parameters[1])); code != nil {
+			return code
+		}
+	}
+	return []instr{{kind: doCall, call: run}}
+}
+
+// stores compiles dst = v; nil when that is nothing for instructions.
+func (l *loader) stores(dst, v *expr) []instr {
+	if dst.op != opField || dst.f.valid || dst.f.vl || dst.f.width == 0 || v.kind != kindData || v.varbit() {
+		return nil
+	}
+	f := dst.f
+	if f.width == 128 && f.bit%8 == 0 {
+		return l.storePair(f, v)
+	}
+	if f.width > 64 {
+		return nil
+	}
+	o := instr{kind: doWord, t: l.term(stripMask(v, f.width)), width: uint8(f.width), dirty: -1}
+	if f.hdr.meta {
+		o.off = int32(f.slot())
+		return []instr{o}
+	}
+	o.dirty, o.off = f.hdr.bitNumber(), int32(f.bit/8)
+	aligned := f.bit%8 == 0
+	switch {
+	case aligned && f.width == 64:
+	case aligned && f.width == 8:
+		o.kind = do8
+	case aligned && f.width == 16:
+		o.kind = do16
+	case aligned && f.width == 32:
+		o.kind = do32
+	case aligned && f.width == 48 && o.t.kind != termCall:
+		low := o
+		o.kind, o.shift = do32, 16
+		low.kind, low.off = do16, o.off+4
+		if t := &o.t; t.kind >= termWindow && t.off < low.off+2 && o.off < t.off+8 {
+			return nil // the first store would change what the second one takes
+		}
+		return []instr{o, low}
+	case f.bit%8+f.width <= 64:
+		o.kind, o.shift = doBits, uint8(64-f.bit%8-f.width)
+	default:
+		return nil
+	}
+	return []instr{o}
+}
+
+// storePair compiles the assignment of 128 bits as two of 64.
+func (l *loader) storePair(f *field, v *expr) []instr {
+	high := instr{kind: doWord, off: int32(f.bit / 8), width: 64, dirty: -1}
+	if !f.hdr.meta {
+		high.dirty = f.hdr.bitNumber()
+	}
+	low := high
+	low.off += 8
+	switch {
+	case v.op == opConst && v.n.Sign() >= 0:
+		high.t, low.t = term{n: low64(new(big.Int).Rsh(v.n, 64))}, term{n: low64(v.n)}
+	case v.op == opLocal && v.bits == 128:
+		high.t, low.t = term{kind: termArg, off: int32(v.idx + 1)}, term{kind: termArg, off: int32(v.idx)}
+	case v.op == opField && !v.f.valid && !v.f.vl && !v.f.signed && v.f.width == 128 && v.f.bit%8 == 0:
+		high.t, low.t = bitsTerm(v.f.bit, 64), bitsTerm(v.f.bit+64, 64)
+	default:
+		return nil
+	}
+	return []instr{high, low}
+}
+
+// bitNumber is the place of a header's bit among those of validity.
+func (h *header) bitNumber() int16 { return int16(64*h.word + bits.TrailingZeros64(h.mask)) }

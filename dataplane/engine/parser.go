@@ -1,0 +1,411 @@
+package engine
+
+import (
+	"encoding/json"
+	"math"
+	"math/big"
+
+	"github.com/weft-sdn/weft/dataplane/bitfield"
+	"github.com/weft-sdn/weft/dataplane/bmv2json"
+)
+
+// parser is the compiled parser.
+type parser struct {
+	states []parseState
+	start  int // -1: nothing to parse
+	verify []checksum
+}
+
+// parseState does its operations and picks the next state.
+type parseState struct {
+	name string
+	ops  []func(*Context) bool // false: c.perr is set, parsing ends
+	does []parseOp             // what ops do
+	// The key is the fields one after another, each padded to whole octets:
+	// in one word when it fits, in octets otherwise.
+	key     []term
+	keyBits []int // padded
+	keyLen  int   // octets
+	wideKey []parseKey
+	cases   []parseCase
+	next    int // default; -1 ends
+	told    *stateTrace
+}
+
+type parseKey struct {
+	get  wideFn
+	n    int // words
+	size int // octets
+}
+
+type parseCase struct {
+	value, mask   uint64
+	wvalue, wmask []byte
+	set           int // value set, or -1
+	fields        []int
+	next          int
+}
+
+// errorCodes are the core parser errors as the program numbers them.
+type errorCodes struct {
+	none, tooShort, stack, headerTooShort, timeout, argument uint64
+}
+
+// maxParserSteps bounds the states one packet goes through.
+const maxParserSteps = 1 << 14
+
+func (l *loader) loadParser() {
+	p := &l.prog.parser
+	p.start = -1
+	if len(l.in.Parsers) == 0 {
+		return
+	}
+	if len(l.in.Parsers) > 1 {
+		l.unsupported(nil, "more than one parser")
+	}
+	jp := &l.in.Parsers[0]
+	index := map[string]int{}
+	for i, s := range jp.States {
+		if _, dup := index[s.Name]; dup {
+			l.bad(s.Source, "two parser states %q", s.Name)
+		}
+		index[s.Name] = i
+	}
+	state := func(name *string) int {
+		if name == nil {
+			return -1
+		}
+		i, ok := index[*name]
+		if !ok {
+			l.bad(nil, "unknown parser state %q", *name)
+		}
+		return i
+	}
+	for i := range jp.States {
+		p.states = append(p.states, l.parseState(&jp.States[i], state))
+	}
+	p.start = state(&jp.InitState)
+}
+
+func (l *loader) parseState(js *bmv2json.ParseState, state func(*string) int) parseState {
+	l.fn, l.at = "parser state "+js.Name, js.Source
+	defer func() { l.fn, l.at = "", nil }()
+	s := parseState{name: js.Name, next: -1, told: &stateTrace{}}
+	for i := range js.Ops {
+		s.ops = append(s.ops, l.parserOp(&js.Ops[i]))
+		s.does = append(s.does, l.parseOp(&js.Ops[i], s.ops[i]))
+		s.told.ops = append(s.told.ops, l.tracedParserOp(&js.Ops[i], s.ops[i]))
+	}
+	var widths []int
+	for _, k := range js.TransitionKey {
+		e := l.dataExpr(js.Source, l.value(js.Source, k))
+		w := e.width()
+		if e.op == opUnionField {
+			w = e.hi.BitLen()
+		}
+		if w == 0 {
+			l.unsupported(js.Source, "transition key of type %q", k.Type)
+		}
+		widths = append(widths, w)
+		s.told.key = append(s.told.key, l.operand(e))
+		octets := (w + 7) / 8
+		s.keyLen += octets
+		s.keyBits = append(s.keyBits, 8*octets)
+		n := bitfield.Words(w)
+		s.wideKey = append(s.wideKey, parseKey{get: l.unsignedWide(e, w), n: n, size: octets})
+		if w <= 64 {
+			if g, m := l.u64(e), bitfield.Mask(w); e.nonneg() {
+				s.key = append(s.key, l.term(e))
+			} else {
+				s.key = append(s.key, term{kind: termCall, get: func(c *Context) uint64 { return g(c) & m }})
+			}
+		}
+	}
+	narrow := s.keyLen <= 8
+	if narrow {
+		s.wideKey = nil
+	} else {
+		s.key = nil
+	}
+	for i := range js.Transitions {
+		t := &js.Transitions[i]
+		next := state(t.NextState)
+		if t.Type == "default" || t.Type == "" && (t.Value == "default" || t.Value == nil) {
+			s.next = next
+			break // nothing after it can match
+		}
+		s.cases = append(s.cases, l.parseCase(js, t, &s, widths, next))
+	}
+	return s
+}
+
+// unsignedWide reads a leaf of w bits into words, without sign extension.
+func (l *loader) unsignedWide(e *expr, w int) wideFn {
+	n := bitfield.Words(w)
+	g := l.wide(e, n)
+	if e.nonneg() {
+		return g
+	}
+	m := bitfield.Mask(w - 64*(n-1))
+	return func(c *Context, dst []uint64) {
+		g(c, dst)
+		dst[n-1] &= m
+	}
+}
+
+func (l *loader) parseCase(js *bmv2json.ParseState, t *bmv2json.Transition, s *parseState, widths []int, next int) parseCase {
+	pc := parseCase{set: -1, next: next}
+	text, _ := t.Value.(string)
+	mask := pow2(8 * s.keyLen)
+	mask.Sub(mask, bigOne)
+	if t.Mask != nil {
+		m, ok := bmv2json.ParseHex(*t.Mask)
+		if !ok || m.Sign() < 0 || m.BitLen() > 8*s.keyLen {
+			l.bad(js.Source, "transition mask %q", *t.Mask)
+		}
+		mask = m
+	}
+	pc.mask = low64(mask)
+	pc.wmask = mask.FillBytes(make([]byte, s.keyLen))
+	switch t.Type {
+	case "parse_vset":
+		set, ok := l.valueSets[text]
+		if !ok {
+			l.bad(js.Source, "unknown value set %q", text)
+		}
+		total := 0
+		for _, w := range widths {
+			total += w
+		}
+		if total != l.prog.info.valueSets[set].Width {
+			l.bad(js.Source, "value set %q of %d bits against a key of %d", text, l.prog.info.valueSets[set].Width, total)
+		}
+		pc.set, pc.fields = set, widths
+	case "hexstr", "":
+		v, ok := bmv2json.ParseHex(text)
+		if ok && v.Sign() < 0 && len(widths) == 1 { // of a signed key
+			v.Add(v, pow2(widths[0]))
+		}
+		if !ok || v.Sign() < 0 || v.BitLen() > 8*s.keyLen {
+			l.bad(js.Source, "transition value %q", text)
+		}
+		v = new(big.Int).And(v, mask)
+		pc.value = low64(v)
+		pc.wvalue = v.FillBytes(make([]byte, s.keyLen))
+	default:
+		l.unsupported(js.Source, "transition of type %q", t.Type)
+	}
+	return pc
+}
+
+func (l *loader) parserOp(op *bmv2json.ParserOp) func(*Context) bool {
+	src := op.Source
+	need := func(n int) {
+		if len(op.Parameters) != n {
+			l.bad(src, "%s with %d parameters: want %d", op.Op, len(op.Parameters), n)
+		}
+	}
+	switch op.Op {
+	case "extract":
+		need(1)
+		return l.extract(src, op.Parameters[0], nil)
+	case "extract_VL":
+		need(2)
+		n := l.dataExpr(src, l.raw(src, op.Parameters[1]))
+		return l.extract(src, op.Parameters[0], n)
+	case "set":
+		need(2)
+		var dst bmv2json.Value
+		l.decode(src, op.Parameters[0], &dst, "set")
+		l.parserEffects = append(l.parserEffects, unordered(l.storeEffect(&bmv2json.Primitive{Parameters: []bmv2json.Value{dst}, Source: src}, 0, nil))...)
+		f := l.assign(src, l.raw(src, op.Parameters[0]), l.raw(src, op.Parameters[1]))
+		return func(c *Context) bool {
+			f(c)
+			return !c.failed
+		}
+	case "verify":
+		need(2)
+		ok := l.boolean(l.boolExpr(src, l.raw(src, op.Parameters[0])))
+		code := l.u64(l.dataExpr(src, l.raw(src, op.Parameters[1])))
+		return func(c *Context) bool {
+			if ok(c) {
+				return !c.failed
+			}
+			return c.parseError(code(c))
+		}
+	case "advance", "shift":
+		need(1)
+		return l.advance(src, op)
+	case "primitive":
+		need(1)
+		var p bmv2json.Primitive
+		l.decode(src, op.Parameters[0], &p, "primitive")
+		l.parserEffects = append(l.parserEffects, unordered(l.effectsOf(&p))...)
+		f := l.primitive(&p)
+		return func(c *Context) bool {
+			f(c)
+			return !c.failed
+		}
+	}
+	l.unsupported(src, "parser operation %q", op.Op)
+	return nil
+}
+
+func (l *loader) advance(src *bmv2json.Source, op *bmv2json.ParserOp) func(*Context) bool {
+	errs := &l.prog.errors
+	if op.Op == "shift" {
+		var n int
+		l.decode(src, op.Parameters[0], &n, "shift")
+		if n < 0 {
+			l.bad(src, "shift by %d", n)
+		}
+		return func(c *Context) bool { return c.skip(uint64(n)) }
+	}
+	bits := l.u64(l.dataExpr(src, l.raw(src, op.Parameters[0])))
+	return func(c *Context) bool {
+		n := bits(c)
+		if n%8 != 0 {
+			return c.parseError(errs.argument)
+		}
+		return !c.failed && c.skip(n/8)
+	}
+}
+
+// extract compiles the extraction of a header; n is the width in bits of its
+// variable-length field, nil for a fixed one.
+func (l *loader) extract(src *bmv2json.Source, raw json.RawMessage, n *expr) func(*Context) bool {
+	var v bmv2json.Value
+	l.decode(src, raw, &v, "extract")
+	switch v.Type {
+	case "regular":
+		return l.extractTo(src, l.headerNamed(src, v.Value), n)
+	case "stack":
+		s := l.stackNamed(src, l.name(src, v.Value))
+		var to []func(*Context) bool
+		for _, h := range s.hdrs {
+			to = append(to, l.extractTo(src, h, n))
+		}
+		return l.extractNext(s.idx, to)
+	case "union_stack":
+		var ref []string
+		l.decode(src, v.Value, &ref, "extract")
+		if len(ref) != 2 {
+			l.bad(src, "extract into %s", v.Value)
+		}
+		s := l.unionStackNamed(src, ref[0])
+		m := l.unionStackMember(src, s, ref[1])
+		var to []func(*Context) bool
+		for _, u := range s.unions {
+			to = append(to, l.extractTo(src, u.hdrs[m], n))
+		}
+		return l.extractNext(s.idx, to)
+	}
+	l.bad(src, "extract into %q", v.Type)
+	return nil
+}
+
+// extractNext compiles the extraction into the next element of stack i, each
+// by its own function.
+func (l *loader) extractNext(i int, to []func(*Context) bool) func(*Context) bool {
+	errs := &l.prog.errors
+	return func(c *Context) bool {
+		k := int(c.next[i])
+		if k >= len(to) {
+			return c.parseError(errs.stack)
+		}
+		if !to[k](c) {
+			return false
+		}
+		c.next[i]++
+		return true
+	}
+}
+
+func (l *loader) extractTo(src *bmv2json.Source, h *header, n *expr) func(*Context) bool {
+	lay, errs := &l.prog.layout, &l.prog.errors
+	if h.meta {
+		l.bad(src, "extract into metadata %q", h.name)
+	}
+	off, size := h.off, h.size
+	if n == nil {
+		if h.vl >= 0 {
+			l.unsupported(src, "extract of %q without the length of its varbit field", h.name)
+		}
+		w, m := h.word, h.mask
+		plain := h.union < 0
+		return func(c *Context) bool {
+			b := c.frame.b[c.cur:]
+			if len(b) < size {
+				return c.parseError(errs.tooShort)
+			}
+			copy(c.data[off:off+size], b)
+			if plain {
+				c.valid[w] |= m
+				c.dirty[w] |= m
+			} else {
+				c.setValid(h, lay)
+			}
+			c.cur += size
+			return true
+		}
+	}
+	if h.vl < 0 {
+		l.bad(src, "extract of %q, which has no varbit field, with a length", h.name)
+	}
+	width, cut, vl, maxLen := l.u64(n), h.vlBit/8, h.vl, h.typ.maxLen
+	within := h.vlBit % 8 // the octet it starts in is not all its own
+	return func(c *Context) bool {
+		bits := width(c)
+		switch left := len(c.frame.b) - c.cur; {
+		case bits%8 != 0, bits > math.MaxInt32: // BMv2 takes the most an int holds, which is not whole octets
+			return c.parseError(errs.argument)
+		case bits/8 > uint64(left) || int(bits/8)+size > left:
+			return c.parseError(errs.tooShort)
+		case maxLen != 0 && int(bits/8)+size > maxLen:
+			return c.parseError(errs.headerTooShort)
+		}
+		v := int(bits / 8)
+		b := c.frame.b[c.cur:]
+		if within == 0 {
+			copy(c.data[off:off+cut], b)
+			copy(c.data[off+cut:off+size], b[cut+v:])
+			c.vl[vl] = span{uint32(c.cur + cut), uint32(c.cur + cut + v)}
+		} else {
+			at := 8*cut + within
+			bitfield.Copy(c.data, 8*off, b, 0, at)
+			bitfield.Copy(c.data, 8*off+at, b, at+8*v, 8*size-at)
+			c.vl[vl] = c.frame.shift(b[cut:cut+v+1], within)
+		}
+		c.setValid(h, lay)
+		c.cur += size + v
+		return true
+	}
+}
+
+// parseOp is an operation of a parser state: the extraction of a header of a
+// fixed length, instructions, or a call.
+type parseOp struct {
+	off, size, word int
+	mask            uint64 // not 0: extraction
+	code            []instr
+	call            func(*Context) bool
+}
+
+// parseOp compiles an operation that call does, too.
+func (l *loader) parseOp(op *bmv2json.ParserOp, call func(*Context) bool) parseOp {
+	switch {
+	case op.Op == "extract" && len(op.Parameters) == 1:
+		var v bmv2json.Value
+		l.decode(op.Source, op.Parameters[0], &v, "extract")
+		if v.Type == "regular" {
+			if h := l.headerNamed(op.Source, v.Value); h.union < 0 && h.vl < 0 && !h.meta {
+				return parseOp{off: h.off, size: h.size, word: h.word, mask: h.mask}
+			}
+		}
+	case op.Op == "set" && len(op.Parameters) == 2:
+		if code := l.stores(l.raw(op.Source, op.Parameters[0]), l.raw(op.Source, op.Parameters[1])); code != nil {
+			return parseOp{code: code}
+		}
+	}
+	return parseOp{call: call}
+}

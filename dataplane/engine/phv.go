@@ -1,0 +1,206 @@
+package engine
+
+import (
+	"encoding/binary"
+
+	"github.com/weft-sdn/weft/dataplane/bitfield"
+)
+
+// span is a piece of the frame a packet was parsed from: the value of a
+// variable-length field, or the payload. Frames are never changed while a
+// packet refers to them. With shifted set in both ends it is a piece of
+// frame.shifted.
+type span struct{ off, end uint32 }
+
+const shifted = 1 << 31
+
+func (s span) len() int { return int(s.end - s.off) }
+
+// PHV is the state of one packet between parser and deparser (its packet header vector): headers,
+// metadata and payload.
+type PHV struct {
+	data  []byte
+	valid []uint64
+	dirty []uint64 // headers whose octets may not be zero
+	vl    []span
+	next  []uint16 // header stacks, then header union stacks
+
+	frame   *Frame
+	payload span
+	refs    int // holders of this state
+
+	// Length is the packet length register of BMv2: the length received, plus
+	// the headers added, less the headers removed.
+	Length int
+	// IngressLen is the length received, which counters and meters use.
+	IngressLen int
+	Trunc      int    // octets the packet is cut to on its way out
+	Port       uint32 // by which the packet was received
+	Arrived    uint64 // microseconds
+}
+
+// Whole is a Trunc that cuts nothing off.
+const Whole = int(^uint(0) >> 1)
+
+func newPHV(l *layout) *PHV {
+	p := &PHV{
+		data:  make([]byte, l.size),
+		valid: make([]uint64, l.validWords),
+		dirty: make([]uint64, l.validWords),
+		vl:    make([]span, l.numVL),
+		next:  make([]uint16, l.numNext),
+	}
+	return p
+}
+
+// clearHeaders makes every header invalid and its octets zero.
+func (p *PHV) clearHeaders(l *layout) {
+	for w, d := range p.dirty {
+		for d != 0 {
+			var b int
+			b, d = bitfield.Next(d)
+			h := l.headers[w*64+b]
+			clear(p.data[h.off : h.off+h.size])
+		}
+		p.dirty[w] = 0
+		p.valid[w] = 0
+	}
+	clear(p.vl)
+	clear(p.next)
+}
+
+// clearMeta makes all metadata zero.
+func (p *PHV) clearMeta(l *layout) {
+	clear(p.data[l.metaOff : l.metaOff+l.metaSize])
+}
+
+// copyFrom makes p a copy of q: metadata and valid headers, as BMv2 does;
+// invalid headers of the copy are zero.
+func (p *PHV) copyFrom(q *PHV, l *layout) {
+	for w := range p.dirty {
+		stale := p.dirty[w] &^ q.valid[w]
+		for stale != 0 {
+			var b int
+			b, stale = bitfield.Next(stale)
+			h := l.headers[w*64+b]
+			clear(p.data[h.off : h.off+h.size])
+		}
+		v := q.valid[w]
+		p.valid[w], p.dirty[w] = v, v
+		for v != 0 {
+			var b int
+			b, v = bitfield.Next(v)
+			h := l.headers[w*64+b]
+			copy(p.data[h.off:h.off+h.size], q.data[h.off:])
+		}
+	}
+	copy(p.data[l.metaOff:l.metaOff+l.metaSize], q.data[l.metaOff:])
+	copy(p.vl, q.vl)
+	copy(p.next, q.next)
+	p.frame = q.frame
+	p.payload = q.payload
+	p.Length, p.IngressLen, p.Trunc = q.Length, q.IngressLen, q.Trunc
+	p.Port, p.Arrived = q.Port, q.Arrived
+}
+
+func (p *PHV) isValid(h *header) bool { return p.valid[h.word]&h.mask != 0 }
+
+// setValid makes a header valid and, in a union, the others invalid.
+func (p *PHV) setValid(h *header, l *layout) {
+	if h.union >= 0 {
+		for _, o := range l.unions[h.union].hdrs {
+			p.valid[o.word] &^= o.mask
+		}
+	}
+	p.valid[h.word] |= h.mask
+	p.dirty[h.word] |= h.mask
+}
+
+func (p *PHV) setInvalid(h *header) { p.valid[h.word] &^= h.mask }
+
+// headerLen is the length of a header on the wire.
+func (p *PHV) headerLen(h *header) int {
+	if h.vl >= 0 {
+		return h.size + p.vl[h.vl].len()
+	}
+	return h.size
+}
+
+// bytes returns the octets of a span.
+func (p *PHV) bytes(s span) []byte {
+	if p.frame == nil {
+		return nil
+	}
+	if s.off&shifted != 0 {
+		return p.frame.shifted[s.off&^shifted : s.end&^shifted]
+	}
+	return p.frame.b[s.off:s.end]
+}
+
+// appendHeader appends a header's wire form.
+func (p *PHV) appendHeader(b []byte, h *header) []byte {
+	d := p.data[h.off : h.off+h.size]
+	if h.vl < 0 {
+		return append(b, d...)
+	}
+	v := p.bytes(p.vl[h.vl])
+	if h.vlBit%8 != 0 {
+		return appendShifted(b, d, v, h.vlBit)
+	}
+	b = append(b, d[:h.vlBit/8]...)
+	b = append(b, v...)
+	return append(b, d[h.vlBit/8:]...)
+}
+
+// appendShifted appends a header whose variable-length field v starts within
+// an octet, at a bit of its fixed part d.
+func appendShifted(b, d, v []byte, bit int) []byte {
+	from := len(b)
+	b = append(append(b, d...), v...)
+	out := b[from:]
+	bitfield.Copy(out, bit, v, 0, 8*len(v))
+	bitfield.Copy(out, bit+8*len(v), d, bit, 8*len(d)-bit)
+	return b
+}
+
+// meta64 reads a metadata field of at most 64 bits.
+func (p *PHV) meta64(f *field) uint64 {
+	if f.width == 0 {
+		return 0
+	}
+	return binary.BigEndian.Uint64(p.data[f.slot():])
+}
+
+// setMeta64 writes a metadata field of at most 64 bits, cut to its width.
+func (p *PHV) setMeta64(f *field, v uint64) {
+	if f.width != 0 {
+		binary.BigEndian.PutUint64(p.data[f.slot():], v&bitfield.Mask(f.width))
+	}
+}
+
+// std reads a standard field, 0 where there is none.
+func (p *PHV) std(f *stdField) uint64 {
+	if f.off < 0 {
+		return 0
+	}
+	return binary.BigEndian.Uint64(p.data[f.off:])
+}
+
+// setStd writes a standard field, where there is one.
+func (p *PHV) setStd(f *stdField, v uint64) {
+	if f.off >= 0 {
+		binary.BigEndian.PutUint64(p.data[f.off:], v<<(f.cut&63)>>(f.cut&63))
+	}
+}
+
+// slot is the offset of a metadata field's octets.
+func (f *field) slot() int { return (f.bit+f.width)/8 - slotSize(f.width) }
+
+// Frame is the octets of a received or recirculated packet, shared by its copies.
+type Frame struct {
+	b    []byte
+	refs int
+	// shifted is the octets of variable-length fields that do not start at
+	// an octet of b.
+	shifted []byte
+}

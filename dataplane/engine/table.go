@@ -1,0 +1,301 @@
+package engine
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"math/big"
+	"time"
+
+	"github.com/weft-sdn/weft/dataplane/bitfield"
+	"github.com/weft-sdn/weft/dataplane/bmv2json"
+	"github.com/weft-sdn/weft/dataplane/extern"
+	"github.com/weft-sdn/weft/dataplane/table"
+)
+
+// matchTable is a compiled match-action table.
+type matchTable struct {
+	// What a packet needs is together.
+	idx     int
+	key     table.Key
+	loads   []keyLoad // of the key
+	counter bool
+	timeout bool
+	meter   int // direct meter, or -1
+
+	name    string
+	label   string   // "table" and its name, for errors
+	reads   []*field // by field of the key
+	actions []int
+	size    int
+
+	profile int // -1: entries hold actions
+	color   func(*Context, uint64)
+	colorOf u64Fn
+
+	next     map[int]int // action index to node
+	places   []*action   // the actions of next, in order of their index
+	place    []int16     // action index to its place among them
+	effects  []effect    // of a lookup
+	hit      *int        // __HIT__
+	miss     *int        // __MISS__
+	baseNext int
+
+	constDefault bool
+	constEntries bool
+	def          target // nil action: none
+	entries      []Entry
+}
+
+// keyLoad is how a part of a key is read: as a window, as 0 while its header is
+// not valid, or by get.
+type keyLoad struct {
+	mask      uint64
+	valid     uint64 // the header's bit; 0: always
+	get       u64Fn
+	off       int32
+	validWord int16
+	word      uint8 // of the key
+	shift     uint8
+	l, r      uint8
+}
+
+func (l *loader) table(jt *bmv2json.Table, pipeline string) *matchTable {
+	if jt.MaxSize < 0 {
+		l.bad(jt.Source, "size %d", jt.MaxSize)
+	}
+	t := &matchTable{idx: len(l.prog.tables), name: jt.Name, label: "table " + jt.Name, size: jt.MaxSize, timeout: jt.SupportTimeout,
+		profile: -1, meter: -1, counter: jt.WithCounters, next: map[int]int{}, baseNext: -1}
+	l.tableKey(t, jt)
+	for _, id := range jt.ActionIDs {
+		t.actions = append(t.actions, l.actionIndex(jt.Source, id))
+	}
+	if len(jt.ActionIDs) == 0 {
+		for _, name := range jt.Actions {
+			t.actions = append(t.actions, l.actionNamed(jt.Source, name))
+		}
+	}
+	return t
+}
+
+func (l *loader) actionIndex(src *bmv2json.Source, id int) int {
+	i, ok := l.actionByID[id]
+	if !ok {
+		l.bad(src, "unknown action %d", id)
+	}
+	return i
+}
+
+func (l *loader) actionNamed(src *bmv2json.Source, name string) int {
+	for i, a := range l.prog.actions {
+		if a.name == name {
+			return i
+		}
+	}
+	l.bad(src, "unknown action %q", name)
+	return 0
+}
+
+// tableKey compiles the key of a table.
+func (l *loader) tableKey(t *matchTable, jt *bmv2json.Table) {
+	var fields []table.Field
+	var masks []*big.Int // what is read of each field
+	for i := range jt.Key {
+		jk := &jt.Key[i]
+		kind, ok := matchKinds[jk.MatchType]
+		if !ok {
+			l.unsupported(jt.Source, "match kind %q", jk.MatchType)
+		}
+		f := l.keyField(jt, jk)
+		name := jk.Name
+		if name == "" {
+			name = f.name()
+		}
+		mask := new(big.Int).Sub(pow2(f.width), bigOne)
+		if jk.Mask != nil {
+			m, ok := bmv2json.ParseHex(*jk.Mask)
+			if !ok || m.Sign() < 0 || m.BitLen() > f.width {
+				l.bad(jt.Source, "key mask %q", *jk.Mask)
+			}
+			mask = m
+		}
+		fields = append(fields, table.Field{Name: name, Width: f.width, Kind: kind})
+		t.reads, masks = append(t.reads, f), append(masks, mask)
+	}
+	key, err := table.NewKey(jt.Name, fields)
+	if err != nil {
+		l.unsupported(jt.Source, "%v", err)
+	}
+	t.key = key
+	for w := range key.Words {
+		for i := range key.Fields {
+			for _, p := range key.Fields[i].Parts {
+				if p.Word == w {
+					t.loads = append(t.loads, loadOf(t.reads[i], p, low64(rsh(masks[i], p.Low))&bitfield.Mask(p.Bits)))
+				}
+			}
+		}
+	}
+}
+
+// matchKinds are the kinds of match by their names in BMv2 JSON.
+var matchKinds = map[string]MatchKind{"exact": Exact, "valid": Exact, "lpm": LPM, "ternary": Ternary, "range": Range}
+
+// keyField resolves the field that a key reads.
+func (l *loader) keyField(jt *bmv2json.Table, jk *bmv2json.Key) *field {
+	if jk.MatchType == "valid" {
+		return &field{hdr: l.headerNamed(jt.Source, jk.Target), width: 1, valid: true}
+	}
+	var ref []string
+	if json.Unmarshal(jk.Target, &ref) != nil || len(ref) != 2 {
+		l.bad(jt.Source, "key target %s: want [header, field]", jk.Target)
+	}
+	f := l.lookupField(jt.Source, ref[0], ref[1])
+	if f.vl {
+		l.unsupported(jt.Source, "varbit key %s", f.name())
+	}
+	return f
+}
+
+// loadOf compiles how a part of a field is read: like all of a header, it is 0 in a key while the
+// header is not valid.
+func loadOf(f *field, p table.Part, mask uint64) keyLoad {
+	bit := f.bit + f.width - p.Low - p.Bits
+	k := keyLoad{mask: mask, word: uint8(p.Word), shift: uint8(p.Shift), off: int32(bit / 8), l: uint8(bit % 8), r: uint8(64 - p.Bits)}
+	switch {
+	case f.valid:
+		k.get = f.get()
+	case f.hdr.meta && f.width <= 64 && f.width > 0: // load the very word that was stored
+		k.off, k.l = int32(f.slot()), uint8(64-p.Bits)
+	case bit%8+p.Bits > 64 || p.Bits == 0:
+		k.get = getter(bit, p.Bits)
+	}
+	if !f.valid && !f.hdr.meta {
+		k.validWord, k.valid = int16(f.hdr.word), f.hdr.mask
+	}
+	return k
+}
+
+// load reads a part of a key from the packet.
+func (c *Context) load(k *keyLoad) uint64 {
+	switch {
+	case k.valid != 0 && c.valid[k.validWord]&k.valid == 0:
+		return 0
+	case k.get != nil:
+		return k.get(c) & k.mask
+	}
+	return binary.BigEndian.Uint64(c.data[k.off:]) << (k.l & 63) >> (k.r & 63) & k.mask
+}
+
+// tableState is a table's entries in one switch.
+type tableState struct {
+	entries     table.Table[hit]
+	def         target
+	missCounter CounterValue
+	changes     uint64 // insertions, modifications, deletions
+	defChanged  bool
+	missMeter   extern.DirectMeter
+}
+
+// entry is an installed table entry.
+type entry = table.Entry[hit]
+
+// hit is what a hit on an entry does, and what is counted of hits.
+type hit struct {
+	arg     [1]uint64 // room for an argument of a word, beside the key
+	target  target
+	counter CounterValue
+	more    *entryMore // nil where the table has no use for any of it
+}
+
+// entryMore is what few entries have.
+type entryMore struct {
+	meter    extern.DirectMeter
+	metadata []byte
+	timeout  time.Duration
+	lastHit  time.Duration
+	reported time.Duration
+}
+
+// apply matches the packet against a table and executes what it finds: hit
+// tells whether that was an entry's, place which of the table's actions has run, -1
+// for none.
+func (c *Context) apply(t *matchTable) (hit bool, place int) {
+	ts := &c.st.tables[t.idx]
+	var e *entry
+	if ts.entries.Len() > 0 || c.ID != 0 { // the trace wants the key
+		key := c.key[:t.key.Words]
+		clear(key)
+		for i := range t.loads {
+			k := &t.loads[i]
+			key[k.word] |= c.load(k) << (k.shift & 63)
+		}
+		e = ts.entries.Lookup(key, c.key2[:t.key.Words])
+	}
+	if e == nil {
+		if t.counter {
+			ts.missCounter.Packets++
+			ts.missCounter.Bytes += uint64(c.IngressLen)
+		}
+		if ts.missMeter.Configured() {
+			t.color(c, ts.missMeter.Execute(c.st.now, c.st.prog.info.meters[t.meter].Unit, c.IngressLen))
+		}
+		if c.ID != 0 {
+			c.traceLookup(t, nil)
+		}
+		return false, c.do(t, &ts.def)
+	}
+	if t.counter {
+		e.Value.counter.Packets++
+		e.Value.counter.Bytes += uint64(c.IngressLen)
+	}
+	if t.timeout {
+		e.Value.more.lastHit, e.Value.more.reported = c.st.now, 0
+	}
+	if t.meter >= 0 {
+		c.directMeter(t, e)
+	}
+	if c.ID != 0 {
+		c.traceLookup(t, e)
+	}
+	return true, c.do(t, &e.Value.target)
+}
+
+// do executes a target and returns the place of the action that has run, -1 for
+// none.
+func (c *Context) do(t *matchTable, g *target) int {
+	if g.kind != TargetAction {
+		m := g.pick(c, t)
+		if m == nil { // an empty group
+			return -1
+		}
+		m.action.run(c, m.args)
+		return int(t.place[m.action.index])
+	}
+	switch a := g.action; {
+	case a == nil:
+		return -1
+	case a.straight != nil && c.ID == 0: // as run does
+		c.args = g.args
+		c.exec(a.straight)
+	default:
+		a.run(c, g.args)
+	}
+	return int(g.place)
+}
+
+// follow is the node that an outcome of apply leads to.
+func (t *matchTable) follow(hit bool, place int) int {
+	switch {
+	case hit && t.hit != nil:
+		return *t.hit
+	case !hit && t.miss != nil:
+		return *t.miss
+	case place < 0:
+		return t.baseNext
+	}
+	return t.next[t.places[place].index]
+}
+
+func (c *Context) directMeter(t *matchTable, e *entry) {
+	t.color(c, e.Value.more.meter.Execute(c.st.now, c.st.prog.info.meters[t.meter].Unit, c.IngressLen))
+}

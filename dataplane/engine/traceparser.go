@@ -1,0 +1,219 @@
+package engine
+
+import (
+	"bytes"
+	"encoding/hex"
+	"strings"
+
+	"github.com/weft-sdn/weft/dataplane/trace"
+
+	"github.com/weft-sdn/weft/dataplane/bmv2json"
+)
+
+// stateTrace is what the trace knows of a parser state.
+type stateTrace struct {
+	ops []func(*Context) bool // as the state's, and told
+	key []operand
+}
+
+// parseTraced is parse for a packet that is traced.
+func (c *Context) parseTraced(p *parser) {
+	errs := &c.st.prog.errors
+	c.traceStage("parser")
+	s := p.start
+	for steps := 0; s >= 0; steps++ {
+		st := &p.states[s]
+		if steps == maxParserSteps {
+			c.parseError(errs.timeout)
+			break
+		}
+		c.Tell(trace.Step{State: &trace.State{Name: st.name, Offset: c.cur}})
+		for _, op := range st.told.ops {
+			if !op(c) {
+				break
+			}
+		}
+		if c.failed {
+			break
+		}
+		sel := &trace.Select{Key: c.read(st.told.key), State: "accept"}
+		if len(st.cases) > 0 {
+			sel.Case = st.caseTaken(c, sel.Key)
+		}
+		if s = st.pick(c); c.failed {
+			break
+		}
+		if s >= 0 {
+			sel.State = p.states[s].name
+		}
+		c.Tell(trace.Step{Select: sel})
+	}
+	if c.failed {
+		c.Tell(trace.Step{ParserError: &trace.ParserError{Name: c.st.prog.told.errors[c.perr], Code: c.perr}})
+	}
+	c.payload = span{uint32(c.cur), uint32(len(c.frame.b))}
+	for i := range p.verify {
+		k := &p.verify[i]
+		if ok := k.check(c); !ok {
+			c.checksumBad = true
+		}
+		if k.checks(c) {
+			k.traceCheck(c)
+		}
+	}
+}
+
+// caseTaken is the first case of a select that the key fits.
+func (st *parseState) caseTaken(c *Context, fields []trace.Field) string {
+	var key []byte
+	var sizes []int
+	for _, f := range fields {
+		digits := strings.TrimPrefix(string(f.Value), "0x")
+		if len(digits)%2 != 0 {
+			digits = "0" + digits
+		}
+		b, err := hex.DecodeString(digits)
+		if err != nil {
+			return ""
+		}
+		key, sizes = append(key, b...), append(sizes, len(b))
+	}
+	if len(key) != st.keyLen {
+		return "" // something of it is not there
+	}
+	for i := range st.cases {
+		switch pc := &st.cases[i]; {
+		case !pc.fits(c, key):
+		case pc.set >= 0:
+			return "value set " + c.st.prog.info.valueSets[pc.set].Name
+		default:
+			return pc.text(sizes)
+		}
+	}
+	return "default"
+}
+
+// text is a case as P4 writes it, of fields of so many octets.
+func (pc *parseCase) text(sizes []int) string {
+	var parts []string
+	at := 0
+	for _, n := range sizes {
+		v, m := pc.wvalue[at:at+n], pc.wmask[at:at+n]
+		at += n
+		s := "0x" + hex.EncodeToString(v)
+		switch all := bytes.Repeat([]byte{0xff}, n); {
+		case bytes.Equal(m, make([]byte, n)):
+			s = "_"
+		case !bytes.Equal(m, all):
+			s += " &&& 0x" + hex.EncodeToString(m)
+		}
+		parts = append(parts, s)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// checks tells whether the checksum is looked at.
+func (k *checksum) checks(c *Context) bool {
+	return (k.f.hdr.meta || c.isValid(k.f.hdr)) && (k.cond == nil || k.cond(c))
+}
+
+// traceCheck says what a checksum is and should be.
+func (k *checksum) traceCheck(c *Context) {
+	old, _ := c.value(k.f)
+	want := k.calc.compute(c)
+	c.Tell(trace.Step{Checksum: &trace.Checksum{Name: k.name, Field: k.f.name(), OK: want == k.get(c),
+		Value: intValue(want, k.f.width), Old: old}})
+}
+
+// tracedParserOp compiles an operation of a parser state that is told; run does
+// it.
+func (l *loader) tracedParserOp(op *bmv2json.ParserOp, run func(*Context) bool) func(*Context) bool {
+	at := sourceOf(op.Source)
+	switch op.Op {
+	case "extract", "extract_VL":
+		pick := l.extracted(op)
+		return func(c *Context) bool {
+			h, from := pick(c), c.cur
+			if !run(c) {
+				return false
+			}
+			if h == nil {
+				return true
+			}
+			x := &trace.Extract{Header: h.name, Offset: from, Octets: c.cur - from, Fields: make([]trace.Field, 0, len(h.fields))}
+			for i := range h.fields {
+				f := c.field(&h.fields[i])
+				f.Name = h.typ.fields[i].name
+				x.Fields = append(x.Fields, f)
+			}
+			c.Tell(trace.Step{Extract: x, At: at})
+			return true
+		}
+	case "set":
+		tell := l.tracedAssign(l.raw(op.Source, op.Parameters[0]), at, func(c *Context) { run(c) })
+		return func(c *Context) bool {
+			tell(c)
+			return !c.failed
+		}
+	case "verify":
+		reads := l.operands(l.raw(op.Source, op.Parameters[0]))
+		return func(c *Context) bool {
+			v := &trace.Verify{Reads: c.read(reads)}
+			if v.OK = run(c); !v.OK {
+				v.Error = c.st.prog.told.errors[c.perr]
+			}
+			c.Tell(trace.Step{Verify: v, At: at})
+			return v.OK
+		}
+	case "advance", "shift":
+		return func(c *Context) bool {
+			from := c.cur
+			ok := run(c)
+			if ok {
+				c.Tell(trace.Step{Advance: &trace.Advance{Octets: c.cur - from}, At: at})
+			}
+			return ok
+		}
+	case "primitive":
+		var p bmv2json.Primitive
+		l.decode(op.Source, op.Parameters[0], &p, "primitive")
+		tell := l.tracedPrimitive(&p, func(c *Context) { run(c) })
+		return func(c *Context) bool {
+			tell(c)
+			return !c.failed
+		}
+	}
+	return run
+}
+
+// extracted compiles the choice of the header an extract fills, before it does;
+// nil is none.
+func (l *loader) extracted(op *bmv2json.ParserOp) func(*Context) *header {
+	var v bmv2json.Value
+	l.decode(op.Source, op.Parameters[0], &v, op.Op)
+	next := func(i int, hdrs []*header) func(*Context) *header {
+		return func(c *Context) *header {
+			if k := int(c.next[i]); k < len(hdrs) {
+				return hdrs[k]
+			}
+			return nil
+		}
+	}
+	switch v.Type {
+	case "stack":
+		s := l.stackNamed(op.Source, l.name(op.Source, v.Value))
+		return next(s.idx, s.hdrs)
+	case "union_stack":
+		var ref []string
+		l.decode(op.Source, v.Value, &ref, op.Op)
+		s := l.unionStackNamed(op.Source, ref[0])
+		m := l.unionStackMember(op.Source, s, ref[1])
+		var hdrs []*header
+		for _, u := range s.unions {
+			hdrs = append(hdrs, u.hdrs[m])
+		}
+		return next(s.idx, hdrs)
+	}
+	h := l.headerNamed(op.Source, v.Value)
+	return func(*Context) *header { return h }
+}

@@ -14,24 +14,24 @@ type MulticastGroup struct {
 	Name string `json:"name" doc:"Name of the group."`
 	// Version changes with every change of the spec; a conditional update gives
 	// the one it expects.
-	Version uint64    `json:"version" doc:"Changes with every change of the spec; also the ETag."`
-	Created time.Time `json:"created,omitzero" doc:"When the group was created."`
-	Spec    Spec      `json:"spec" doc:"What a client wants, defaults filled in."`
-	Status  Status    `json:"status" doc:"What the controller says."`
+	Version uint64               `json:"version" doc:"Changes with every change of the spec; also the ETag."`
+	Created time.Time            `json:"created,omitzero" doc:"When the group was created."`
+	Spec    MulticastGroupSpec   `json:"spec" doc:"What a client wants, defaults filled in."`
+	Status  MulticastGroupStatus `json:"status" doc:"What the controller says."`
 	// Changes are those of a dry run; nil otherwise.
 	Changes []SwitchChange `json:"changes,omitempty" doc:"Of a dry run: what switches would be told."`
 }
 
-// Spec is what a client wants of a multicast group.
-type Spec struct {
+// MulticastGroupSpec is what a client wants of a multicast group.
+type MulticastGroupSpec struct {
 	// ProxyAddress stands for the group: source and receivers connect their
 	// queue pairs to it.
 	ProxyAddress netip.Addr `json:"proxyAddress" format:"ipv6" doc:"Stands for the group: source and receivers connect their queue pairs to it. A global unicast address that nothing else has."`
 	// DesignatedQPN is the destination queue pair of everything sent to the
 	// proxy address, 24 bits.
-	DesignatedQPN uint32     `json:"designatedQpn" minimum:"2" maximum:"16777215" doc:"Destination queue pair of everything sent to the proxy address."`
-	Source        Source     `json:"source"`
-	Receivers     []Receiver `json:"receivers" minItems:"1" nullable:"false" doc:"No address twice, and not the source's."`
+	DesignatedQPN uint32          `json:"designatedQpn" minimum:"2" maximum:"16777215" doc:"Destination queue pair of everything sent to the proxy address."`
+	Source        GroupSource     `json:"source"`
+	Receivers     []GroupReceiver `json:"receivers" minItems:"1" nullable:"false" doc:"No address twice, and not the source's."`
 	// InitialPSN is the first PSN of the source, 24 bits.
 	InitialPSN uint32 `json:"initialPsn" required:"false" maximum:"16777215" doc:"First PSN of the source. Default 0."`
 	// CNPWindow is the window in which congestion notifications become one.
@@ -43,9 +43,9 @@ type Spec struct {
 	// NackHoldoff is how long the same NAK is not repeated upstream. Default:
 	// one round trip of the tree where its delays are known, and the
 	// controller's default elsewhere.
-	NackHoldoff Duration  `json:"nackHoldoff,omitzero" pattern:"^([0-9]+([.][0-9]+)?(ns|us|µs|ms|s|m|h))+$" patternDescription:"a duration such as 50us or 1.5ms" example:"100us" doc:"How long the same NAK is not repeated upstream. Default: one round trip of the tree where its delays are known."`
-	Mode        Mode      `json:"mode,omitempty" enum:"provisioned,inband" doc:"provisioned, the default: hosts send plain RoCEv2 and switches hold the receivers. inband: the source encapsulates and lists the receivers in End.MT TLVs."`
-	Objective   Objective `json:"objective,omitempty" enum:"delay,cost" doc:"delay, the default: every receiver gets a shortest path. cost: few links, never more than with delay."`
+	NackHoldoff Duration      `json:"nackHoldoff,omitzero" pattern:"^([0-9]+([.][0-9]+)?(ns|us|µs|ms|s|m|h))+$" patternDescription:"a duration such as 50us or 1.5ms" example:"100us" doc:"How long the same NAK is not repeated upstream. Default: one round trip of the tree where its delays are known."`
+	Mode        GroupMode     `json:"mode,omitempty" enum:"provisioned,inband" doc:"provisioned, the default: hosts send plain RoCEv2 and switches hold the receivers. inband: the source encapsulates and lists the receivers in End.MT TLVs."`
+	Objective   TreeObjective `json:"objective,omitempty" enum:"delay,cost" doc:"delay, the default: every receiver gets a shortest path. cost: few links, never more than with delay."`
 	// RewriteSource makes the proxy address the source address of what the
 	// receivers get. Default true.
 	RewriteSource *bool `json:"rewriteSource,omitempty" doc:"Receivers see the proxy address as source, as an unmodified queue pair connected to it expects. Default true."`
@@ -57,14 +57,14 @@ type Spec struct {
 	EvictAfter Duration `json:"evictAfter,omitzero" pattern:"^([0-9]+([.][0-9]+)?(ns|us|µs|ms|s|m|h))+$" patternDescription:"a duration such as 50us or 1.5ms" example:"5s" doc:"Removes a receiver that has stalled the group for so long. Default: never."`
 }
 
-// Source is the sending queue pair.
-type Source struct {
+// GroupSource is the sending queue pair.
+type GroupSource struct {
 	Address netip.Addr `json:"address" format:"ipv6" doc:"Address of a host of the inventory."`
 	QPN     uint32     `json:"qpn" minimum:"2" maximum:"16777215" doc:"The sending queue pair."`
 }
 
-// Receiver is a receiving queue pair.
-type Receiver struct {
+// GroupReceiver is a receiving queue pair.
+type GroupReceiver struct {
 	Address netip.Addr `json:"address" format:"ipv6" doc:"Address of a host of the inventory."`
 	QPN     uint32     `json:"qpn" minimum:"2" maximum:"16777215" doc:"The receiving queue pair."`
 	// StartPSN is the first PSN of a receiver that joins a group which is
@@ -79,33 +79,33 @@ type Receiver struct {
 	RKey *uint32 `json:"rkey,omitempty" format:"uint32" maximum:"4294967295" doc:"R_Key of the receiver's memory; with va."`
 }
 
-// Mode says who encapsulates and who lists the receivers.
-type Mode string
+// GroupMode says who encapsulates and who lists the receivers.
+type GroupMode string
 
 // The modes (docs/protocol-notes.md, Two ways in).
 const (
-	// Provisioned: hosts send plain RoCEv2; switches hold the receivers.
-	Provisioned Mode = "provisioned"
-	// Inband: the source encapsulates, and lists the receivers in End.MT TLVs.
-	Inband Mode = "inband"
+	// ModeProvisioned: hosts send plain RoCEv2; switches hold the receivers.
+	ModeProvisioned GroupMode = "provisioned"
+	// ModeInband: the source encapsulates, and lists the receivers in End.MT TLVs.
+	ModeInband GroupMode = "inband"
 )
 
-// Objective says what the tree minimizes.
-type Objective string
+// TreeObjective says what the tree minimizes.
+type TreeObjective string
 
 // The objectives.
 const (
-	// Delay gives every receiver a shortest path.
-	Delay Objective = "delay"
-	// Cost uses few links; it is never dearer than the tree of shortest paths.
-	Cost Objective = "cost"
+	// ObjectiveDelay gives every receiver a shortest path.
+	ObjectiveDelay TreeObjective = "delay"
+	// ObjectiveCost uses few links; it is never dearer than the tree of shortest paths.
+	ObjectiveCost TreeObjective = "cost"
 )
 
 // RewritesSource returns RewriteSource or its default.
-func (s *Spec) RewritesSource() bool { return s.RewriteSource == nil || *s.RewriteSource }
+func (s *MulticastGroupSpec) RewritesSource() bool { return s.RewriteSource == nil || *s.RewriteSource }
 
 // Start returns the first PSN of a receiver of a group with an initial PSN.
-func (r *Receiver) Start(initial uint32) uint32 {
+func (r *GroupReceiver) Start(initial uint32) uint32 {
 	if r.StartPSN != nil {
 		return *r.StartPSN
 	}
@@ -113,7 +113,7 @@ func (r *Receiver) Start(initial uint32) uint32 {
 }
 
 // Equal compares two receivers.
-func (r *Receiver) Equal(o *Receiver) bool {
+func (r *GroupReceiver) Equal(o *GroupReceiver) bool {
 	return r.Address == o.Address && r.QPN == o.QPN && r.StartMSN == o.StartMSN &&
 		same(r.StartPSN, o.StartPSN) && same(r.VA, o.VA) && same(r.RKey, o.RKey)
 }
@@ -126,15 +126,15 @@ func same[T comparable](a, b *T) bool {
 }
 
 // Equal compares two specs; the order of receivers counts.
-func (s *Spec) Equal(o *Spec) bool {
+func (s *MulticastGroupSpec) Equal(o *MulticastGroupSpec) bool {
 	a, b := *s, *o
-	equal := slices.EqualFunc(a.Receivers, b.Receivers, func(x, y Receiver) bool { return x.Equal(&y) }) &&
+	equal := slices.EqualFunc(a.Receivers, b.Receivers, func(x, y GroupReceiver) bool { return x.Equal(&y) }) &&
 		same(a.RewriteSource, b.RewriteSource)
 	a.Receivers, b.Receivers, a.RewriteSource, b.RewriteSource = nil, nil, nil, nil
 	return equal && a.equalScalars(&b)
 }
 
-func (s *Spec) equalScalars(o *Spec) bool {
+func (s *MulticastGroupSpec) equalScalars(o *MulticastGroupSpec) bool {
 	return s.ProxyAddress == o.ProxyAddress && s.DesignatedQPN == o.DesignatedQPN && s.Source == o.Source &&
 		s.InitialPSN == o.InitialPSN && s.CNPWindow == o.CNPWindow && s.CNPLimit == o.CNPLimit &&
 		s.NackHoldoff == o.NackHoldoff && s.Mode == o.Mode && s.Objective == o.Objective &&
@@ -142,7 +142,7 @@ func (s *Spec) equalScalars(o *Spec) bool {
 }
 
 // Clone returns a copy that shares nothing with s.
-func (s *Spec) Clone() Spec {
+func (s *MulticastGroupSpec) Clone() MulticastGroupSpec {
 	c := *s
 	c.RewriteSource = clone(s.RewriteSource)
 	c.Receivers = slices.Clone(s.Receivers)
@@ -161,21 +161,21 @@ func clone[T any](p *T) *T {
 	return &v
 }
 
-// Defaults are what a spec that leaves fields out means.
-type Defaults struct {
+// GroupDefaults are what a spec that leaves fields out means.
+type GroupDefaults struct {
 	CNPWindow   Duration `yaml:"cnpWindow" json:"cnpWindow"`     // default 1ms
 	CNPLimit    uint32   `yaml:"cnpLimit" json:"cnpLimit"`       // CNPs a branch and window; default 256
 	NackHoldoff Duration `yaml:"nackHoldoff" json:"nackHoldoff"` // where the delays of a tree are unknown; default 1ms
 }
 
-// StandardDefaults returns the defaults of the defaults.
-func StandardDefaults() Defaults {
-	return Defaults{CNPWindow: Duration(time.Millisecond), CNPLimit: 256, NackHoldoff: Duration(time.Millisecond)}
+// StandardGroupDefaults returns the defaults of the defaults.
+func StandardGroupDefaults() GroupDefaults {
+	return GroupDefaults{CNPWindow: Duration(time.Millisecond), CNPLimit: 256, NackHoldoff: Duration(time.Millisecond)}
 }
 
 // Complete returns the spec with defaults filled in; NackHoldoff stays zero,
 // because its default depends on the tree. Receivers keep their order.
-func (d Defaults) Complete(s Spec) Spec {
+func (d GroupDefaults) Complete(s MulticastGroupSpec) MulticastGroupSpec {
 	s = s.Clone()
 	if s.CNPWindow == 0 {
 		s.CNPWindow = d.CNPWindow
@@ -184,10 +184,10 @@ func (d Defaults) Complete(s Spec) Spec {
 		s.CNPLimit = d.CNPLimit
 	}
 	if s.Mode == "" {
-		s.Mode = Provisioned
+		s.Mode = ModeProvisioned
 	}
 	if s.Objective == "" {
-		s.Objective = Delay
+		s.Objective = ObjectiveDelay
 	}
 	if s.RewriteSource == nil {
 		yes := true
@@ -196,13 +196,13 @@ func (d Defaults) Complete(s Spec) Spec {
 	return s
 }
 
-// DecodeSpec reads a spec from JSON and refuses fields it does not know.
-func DecodeSpec(b []byte) (Spec, error) {
-	var s Spec
+// DecodeGroupSpec reads a spec from JSON and refuses fields it does not know.
+func DecodeGroupSpec(b []byte) (MulticastGroupSpec, error) {
+	var s MulticastGroupSpec
 	dec := json.NewDecoder(bytes.NewReader(b))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&s); err != nil {
-		return Spec{}, &Error{Code: CodeMalformed, Message: fmt.Sprintf("the spec is not what it should be: %v", err)}
+		return MulticastGroupSpec{}, &Error{Code: CodeMalformed, Message: fmt.Sprintf("the spec is not what it should be: %v", err)}
 	}
 	return s, nil
 }

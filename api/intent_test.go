@@ -12,16 +12,16 @@ import (
 
 func addr(s string) netip.Addr { return netip.MustParseAddr(s) }
 
-func good() Spec {
-	return StandardDefaults().Complete(Spec{
-		ProxyAddress: addr("2001:db8:ffff::1"), DesignatedQPN: 0xabc, Source: Source{addr("2001:db8:1::1"), 0x100}, InitialPSN: 1<<24 - 1,
-		Receivers: []Receiver{{Address: addr("2001:db8:1::2"), QPN: 2}, {Address: addr("2001:db8:1::3"), QPN: 1<<24 - 1}},
+func good() MulticastGroupSpec {
+	return StandardGroupDefaults().Complete(MulticastGroupSpec{
+		ProxyAddress: addr("2001:db8:ffff::1"), DesignatedQPN: 0xabc, Source: GroupSource{addr("2001:db8:1::1"), 0x100}, InitialPSN: 1<<24 - 1,
+		Receivers: []GroupReceiver{{Address: addr("2001:db8:1::2"), QPN: 2}, {Address: addr("2001:db8:1::3"), QPN: 1<<24 - 1}},
 	})
 }
 
-func env() Env {
-	return Env{
-		Limits: StandardLimits(),
+func env() GroupEnv {
+	return GroupEnv{
+		Limits: StandardGroupLimits(),
 		Host: func(a netip.Addr) (string, bool) {
 			return "h", netip.MustParsePrefix("2001:db8:1::/64").Contains(a)
 		},
@@ -34,58 +34,58 @@ func env() Env {
 
 func TestValidate(t *testing.T) {
 	s := good()
-	if err := Validate(&s, env()); err != nil {
+	if err := ValidateGroup(&s, env()); err != nil {
 		t.Fatalf("a good spec: %v", err)
 	}
 	n := func(v uint32) *uint32 { return &v }
 	for _, c := range []struct {
 		name  string
-		edit  func(*Spec)
+		edit  func(*MulticastGroupSpec)
 		code  Code
 		field string
 		value string
 		limit int64 // 0: none
 	}{
-		{"no proxy", func(s *Spec) { s.ProxyAddress = netip.Addr{} }, CodeInvalid, "spec.proxyAddress", "missing", 0},
-		{"IPv4 proxy", func(s *Spec) { s.ProxyAddress = addr("192.0.2.1") }, CodeInvalid, "spec.proxyAddress", "192.0.2.1", 0},
-		{"mapped proxy", func(s *Spec) { s.ProxyAddress = addr("::ffff:192.0.2.1") }, CodeInvalid, "spec.proxyAddress", "::ffff:192.0.2.1", 0},
-		{"multicast proxy", func(s *Spec) { s.ProxyAddress = addr("ff0e::1") }, CodeInvalid, "spec.proxyAddress", "ff0e::1", 0},
-		{"link-local proxy", func(s *Spec) { s.ProxyAddress = addr("fe80::1") }, CodeInvalid, "spec.proxyAddress", "fe80::1", 0},
-		{"loopback proxy", func(s *Spec) { s.ProxyAddress = addr("::1") }, CodeInvalid, "spec.proxyAddress", "::1", 0},
-		{"unspecified proxy", func(s *Spec) { s.ProxyAddress = addr("::") }, CodeInvalid, "spec.proxyAddress", "::", 0},
-		{"proxy in a locator", func(s *Spec) { s.ProxyAddress = addr("fc00::1") }, CodeInvalid, "spec.proxyAddress", "fc00::1", 0},
-		{"proxy of another group", func(s *Spec) { s.ProxyAddress = addr("2001:db8:ffff::2") }, CodeConflict, "spec.proxyAddress", "2001:db8:ffff::2", 0},
-		{"designated QPN 0", func(s *Spec) { s.DesignatedQPN = 0 }, CodeInvalid, "spec.designatedQpn", "0", 0},
-		{"designated QPN 1", func(s *Spec) { s.DesignatedQPN = 1 }, CodeInvalid, "spec.designatedQpn", "1", 0},
-		{"designated QPN of 25 bits", func(s *Spec) { s.DesignatedQPN = 1 << 24 }, CodeInvalid, "spec.designatedQpn", "16777216", 1<<24 - 1},
-		{"unknown source", func(s *Spec) { s.Source.Address = addr("2001:db8:2::1") }, CodeInvalid, "spec.source.address", "2001:db8:2::1", 0},
-		{"source QPN", func(s *Spec) { s.Source.QPN = 1 << 24 }, CodeInvalid, "spec.source.qpn", "16777216", 1<<24 - 1},
-		{"no receivers", func(s *Spec) { s.Receivers = nil }, CodeInvalid, "spec.receivers", "empty", 0},
-		{"unknown receiver", func(s *Spec) { s.Receivers[1].Address = addr("2001:db8:2::1") }, CodeInvalid, "spec.receivers[1].address", "2001:db8:2::1", 0},
-		{"receiver twice", func(s *Spec) { s.Receivers[1].Address = s.Receivers[0].Address }, CodeInvalid, "spec.receivers[1].address", "2001:db8:1::2", 0},
-		{"source as receiver", func(s *Spec) { s.Receivers[0].Address = s.Source.Address }, CodeInvalid, "spec.receivers[0].address", "2001:db8:1::1", 0},
-		{"receiver QPN", func(s *Spec) { s.Receivers[1].QPN = 1 << 24 }, CodeInvalid, "spec.receivers[1].qpn", "16777216", 1<<24 - 1},
-		{"start PSN", func(s *Spec) { s.Receivers[1].StartPSN = n(1 << 24) }, CodeInvalid, "spec.receivers[1].startPsn", "16777216", 1<<24 - 1},
-		{"start MSN", func(s *Spec) { s.Receivers[1].StartMSN = 1 << 24 }, CodeInvalid, "spec.receivers[1].startMsn", "16777216", 1<<24 - 1},
-		{"rkey alone", func(s *Spec) { s.Receivers[0].RKey = n(1) }, CodeInvalid, "spec.receivers[0].va", "given without the other", 0},
-		{"va in-band", func(s *Spec) {
-			s.Mode = Inband
+		{"no proxy", func(s *MulticastGroupSpec) { s.ProxyAddress = netip.Addr{} }, CodeInvalid, "spec.proxyAddress", "missing", 0},
+		{"IPv4 proxy", func(s *MulticastGroupSpec) { s.ProxyAddress = addr("192.0.2.1") }, CodeInvalid, "spec.proxyAddress", "192.0.2.1", 0},
+		{"mapped proxy", func(s *MulticastGroupSpec) { s.ProxyAddress = addr("::ffff:192.0.2.1") }, CodeInvalid, "spec.proxyAddress", "::ffff:192.0.2.1", 0},
+		{"multicast proxy", func(s *MulticastGroupSpec) { s.ProxyAddress = addr("ff0e::1") }, CodeInvalid, "spec.proxyAddress", "ff0e::1", 0},
+		{"link-local proxy", func(s *MulticastGroupSpec) { s.ProxyAddress = addr("fe80::1") }, CodeInvalid, "spec.proxyAddress", "fe80::1", 0},
+		{"loopback proxy", func(s *MulticastGroupSpec) { s.ProxyAddress = addr("::1") }, CodeInvalid, "spec.proxyAddress", "::1", 0},
+		{"unspecified proxy", func(s *MulticastGroupSpec) { s.ProxyAddress = addr("::") }, CodeInvalid, "spec.proxyAddress", "::", 0},
+		{"proxy in a locator", func(s *MulticastGroupSpec) { s.ProxyAddress = addr("fc00::1") }, CodeInvalid, "spec.proxyAddress", "fc00::1", 0},
+		{"proxy of another group", func(s *MulticastGroupSpec) { s.ProxyAddress = addr("2001:db8:ffff::2") }, CodeConflict, "spec.proxyAddress", "2001:db8:ffff::2", 0},
+		{"designated QPN 0", func(s *MulticastGroupSpec) { s.DesignatedQPN = 0 }, CodeInvalid, "spec.designatedQpn", "0", 0},
+		{"designated QPN 1", func(s *MulticastGroupSpec) { s.DesignatedQPN = 1 }, CodeInvalid, "spec.designatedQpn", "1", 0},
+		{"designated QPN of 25 bits", func(s *MulticastGroupSpec) { s.DesignatedQPN = 1 << 24 }, CodeInvalid, "spec.designatedQpn", "16777216", 1<<24 - 1},
+		{"unknown source", func(s *MulticastGroupSpec) { s.Source.Address = addr("2001:db8:2::1") }, CodeInvalid, "spec.source.address", "2001:db8:2::1", 0},
+		{"source QPN", func(s *MulticastGroupSpec) { s.Source.QPN = 1 << 24 }, CodeInvalid, "spec.source.qpn", "16777216", 1<<24 - 1},
+		{"no receivers", func(s *MulticastGroupSpec) { s.Receivers = nil }, CodeInvalid, "spec.receivers", "empty", 0},
+		{"unknown receiver", func(s *MulticastGroupSpec) { s.Receivers[1].Address = addr("2001:db8:2::1") }, CodeInvalid, "spec.receivers[1].address", "2001:db8:2::1", 0},
+		{"receiver twice", func(s *MulticastGroupSpec) { s.Receivers[1].Address = s.Receivers[0].Address }, CodeInvalid, "spec.receivers[1].address", "2001:db8:1::2", 0},
+		{"source as receiver", func(s *MulticastGroupSpec) { s.Receivers[0].Address = s.Source.Address }, CodeInvalid, "spec.receivers[0].address", "2001:db8:1::1", 0},
+		{"receiver QPN", func(s *MulticastGroupSpec) { s.Receivers[1].QPN = 1 << 24 }, CodeInvalid, "spec.receivers[1].qpn", "16777216", 1<<24 - 1},
+		{"start PSN", func(s *MulticastGroupSpec) { s.Receivers[1].StartPSN = n(1 << 24) }, CodeInvalid, "spec.receivers[1].startPsn", "16777216", 1<<24 - 1},
+		{"start MSN", func(s *MulticastGroupSpec) { s.Receivers[1].StartMSN = 1 << 24 }, CodeInvalid, "spec.receivers[1].startMsn", "16777216", 1<<24 - 1},
+		{"rkey alone", func(s *MulticastGroupSpec) { s.Receivers[0].RKey = n(1) }, CodeInvalid, "spec.receivers[0].va", "given without the other", 0},
+		{"va in-band", func(s *MulticastGroupSpec) {
+			s.Mode = ModeInband
 			s.Receivers[0].VA, s.Receivers[0].RKey = new(uint64), n(1)
 		}, CodeInvalid, "spec.receivers[0].va", "0", 0},
-		{"initial PSN", func(s *Spec) { s.InitialPSN = 1 << 24 }, CodeInvalid, "spec.initialPsn", "16777216", 1<<24 - 1},
-		{"CNP window", func(s *Spec) { s.CNPWindow = -1 }, CodeInvalid, "spec.cnpWindow", "-1ns", 0},
-		{"long CNP window", func(s *Spec) { s.CNPWindow = Duration(2 * time.Hour) }, CodeInvalid, "spec.cnpWindow", "2h0m0s", 3600},
-		{"CNP limit", func(s *Spec) { s.CNPLimit = 1 << 24 }, CodeInvalid, "spec.cnpLimit", "16777216", 1<<24 - 1},
-		{"hold-off", func(s *Spec) { s.NackHoldoff = 1 }, CodeInvalid, "spec.nackHoldoff", "1ns", 0},
-		{"mode", func(s *Spec) { s.Mode = "both" }, CodeInvalid, "spec.mode", `"both"`, 0},
-		{"objective", func(s *Spec) { s.Objective = "fun" }, CodeInvalid, "spec.objective", `"fun"`, 0},
-		{"eviction", func(s *Spec) { s.EvictAfter = -1 }, CodeInvalid, "spec.evictAfter", "-1ns", 0},
+		{"initial PSN", func(s *MulticastGroupSpec) { s.InitialPSN = 1 << 24 }, CodeInvalid, "spec.initialPsn", "16777216", 1<<24 - 1},
+		{"CNP window", func(s *MulticastGroupSpec) { s.CNPWindow = -1 }, CodeInvalid, "spec.cnpWindow", "-1ns", 0},
+		{"long CNP window", func(s *MulticastGroupSpec) { s.CNPWindow = Duration(2 * time.Hour) }, CodeInvalid, "spec.cnpWindow", "2h0m0s", 3600},
+		{"CNP limit", func(s *MulticastGroupSpec) { s.CNPLimit = 1 << 24 }, CodeInvalid, "spec.cnpLimit", "16777216", 1<<24 - 1},
+		{"hold-off", func(s *MulticastGroupSpec) { s.NackHoldoff = 1 }, CodeInvalid, "spec.nackHoldoff", "1ns", 0},
+		{"mode", func(s *MulticastGroupSpec) { s.Mode = "both" }, CodeInvalid, "spec.mode", `"both"`, 0},
+		{"objective", func(s *MulticastGroupSpec) { s.Objective = "fun" }, CodeInvalid, "spec.objective", `"fun"`, 0},
+		{"eviction", func(s *MulticastGroupSpec) { s.EvictAfter = -1 }, CodeInvalid, "spec.evictAfter", "-1ns", 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := good()
 			c.edit(&s)
 			var e *Error
-			if !errors.As(Validate(&s, env()), &e) {
+			if !errors.As(ValidateGroup(&s, env()), &e) {
 				t.Fatal("was not refused")
 			}
 			f := e.Fields[0]
@@ -107,7 +107,7 @@ func TestValidateAll(t *testing.T) {
 	s := good()
 	s.DesignatedQPN, s.Receivers[1].QPN, s.ProxyAddress = 0, 0, addr("2001:db8:ffff::2")
 	var e *Error
-	if !errors.As(Validate(&s, env()), &e) || e.Code != CodeInvalid || len(e.Fields) != 3 {
+	if !errors.As(ValidateGroup(&s, env()), &e) || e.Code != CodeInvalid || len(e.Fields) != 3 {
 		t.Fatalf("%+v", e)
 	}
 	for i, want := range []string{"spec.proxyAddress", "spec.designatedQpn", "spec.receivers[1].qpn"} {
@@ -132,7 +132,7 @@ func TestDecodeSpec(t *testing.T) {
 	const text = `{"proxyAddress":"2001:db8:ffff::1","designatedQpn":2748,"source":{"address":"2001:db8:1::1","qpn":256},
 		"receivers":[{"address":"2001:db8:1::2","qpn":257,"startPsn":0,"va":4096,"rkey":7}],"initialPsn":5,"cnpWindow":"50us",
 		"mode":"inband","objective":"cost","rewriteSource":false,"evictAfter":"2s"}`
-	s, err := DecodeSpec([]byte(text))
+	s, err := DecodeGroupSpec([]byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +143,7 @@ func TestDecodeSpec(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	back, err := DecodeSpec(b)
+	back, err := DecodeGroupSpec(b)
 	if err != nil || !back.Equal(&s) {
 		t.Errorf("came back as %s, %v", b, err)
 	}
@@ -152,7 +152,7 @@ func TestDecodeSpec(t *testing.T) {
 		`{"designatedQpn":4294967296}`, `[]`, `{`, ``,
 	} {
 		var e *Error
-		if _, err := DecodeSpec([]byte(bad)); !errors.As(err, &e) || e.Code != CodeMalformed {
+		if _, err := DecodeGroupSpec([]byte(bad)); !errors.As(err, &e) || e.Code != CodeMalformed {
 			t.Errorf("%s: %v", bad, err)
 		}
 	}
@@ -223,7 +223,7 @@ func TestSRHSize(t *testing.T) {
 }
 
 func TestConditions(t *testing.T) {
-	var s Status
+	var s MulticastGroupStatus
 	t0 := time.Unix(1000, 0)
 	if !s.Set(Programmed, false, ReasonInstalling, "", t0) || s.Set(Programmed, false, ReasonInstalling, "", t0.Add(1)) {
 		t.Error("a change that is none, or the other way round")
@@ -241,12 +241,12 @@ func FuzzDecodeSpec(f *testing.F) {
 	f.Add(b)
 	f.Add([]byte(`{"receivers":[{"address":"::","qpn":16777216,"va":1}],"mode":"inband"}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		s, err := DecodeSpec(text)
+		s, err := DecodeGroupSpec(text)
 		if err != nil {
 			return
 		}
-		s = StandardDefaults().Complete(s)
-		if Validate(&s, env()) == nil && (s.DesignatedQPN>>24 != 0 || s.Source.QPN < 2 || len(s.Receivers) == 0) {
+		s = StandardGroupDefaults().Complete(s)
+		if ValidateGroup(&s, env()) == nil && (s.DesignatedQPN>>24 != 0 || s.Source.QPN < 2 || len(s.Receivers) == 0) {
 			t.Errorf("accepted %+v", s)
 		}
 		if c := s.Clone(); !c.Equal(&s) {

@@ -1,8 +1,8 @@
 package api
 
-// Limits are what a network of switches can hold. They are declared in the
+// GroupLimits are what a network of switches can hold. They are declared in the
 // API, and what exceeds them is refused.
-type Limits struct {
+type GroupLimits struct {
 	// Groups of a controller; every switch numbers them alike. At most 1,024.
 	Groups int `json:"groups" yaml:"groups" doc:"Groups of the controller."`
 	// Branches, children and receivers together, of a node and group. At most 32.
@@ -14,9 +14,9 @@ type Limits struct {
 	SRHOctets int `json:"srhOctets" yaml:"srhOctets" doc:"Octets of the SRH of an in-band group."`
 }
 
-// StandardLimits returns the limits of the Weft fabric program.
-func StandardLimits() Limits {
-	return Limits{Groups: 1024, Branches: 32, ReceiversPerEdge: 32, SRHOctets: 2048}
+// StandardGroupLimits returns the limits of the Weft fabric program.
+func StandardGroupLimits() GroupLimits {
+	return GroupLimits{Groups: 1024, Branches: 32, ReceiversPerEdge: 32, SRHOctets: 2048}
 }
 
 // Sizes of the SRH and of the End.MT TLV (RFC 8754 section 2, draft section

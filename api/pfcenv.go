@@ -72,7 +72,7 @@ func (v *pfcValidator) sid(field string, a netip.Addr) {
 }
 
 func (v *pfcValidator) mode(field string, m PolicyMode) {
-	if m != PolicySegments && m != PolicyBestEffort {
+	if m != PolicyModeSegments && m != PolicyModeBestEffort {
 		v.bad(field, strconv.Quote(string(m)), `"policy" or "best-effort"`)
 	}
 }

@@ -167,7 +167,7 @@ func (d PFCDefaults) Complete(s PFCPolicySpec) PFCPolicySpec {
 		s.Scenario = 1
 	}
 	if s.Tunnel == "" {
-		s.Tunnel = PolicySegments
+		s.Tunnel = PolicyModeSegments
 	}
 	if s.Buffer == 0 {
 		s.Buffer = d.Buffer

@@ -28,20 +28,20 @@ type SRv6PolicySpec struct {
 	// Segments lead from the headend to the endpoint; both may be left out of
 	// them. What lies between two segments is crossed by the shortest path.
 	// Default: computed.
-	Segments []Segment `json:"segments,omitempty" doc:"The way, at most 16; both ends may be left out, and what lies between two is crossed by the shortest path. Default: computed."`
+	Segments []PolicySegment `json:"segments,omitempty" doc:"The way, at most 16; both ends may be left out, and what lies between two is crossed by the shortest path. Default: computed."`
 	// Metric is what a computed path is the shortest by. Default igp.
 	Metric PathMetric `json:"metric,omitempty" doc:"What a computed way is the shortest by: igp, the default, or delay."`
 	// Mode says what is on the wire. Default policy.
 	Mode PolicyMode `json:"mode,omitempty" doc:"policy, the default: an SRH with the whole segment list. best-effort: the last SID as destination, and no SRH."`
 }
 
-// Segment is a node by the name of its switch, or a SID.
-type Segment struct {
+// PolicySegment is a node by the name of its switch, or a SID.
+type PolicySegment struct {
 	Node string     `json:"node,omitempty" doc:"Name of a switch; or sid."`
 	SID  netip.Addr `json:"sid,omitzero" format:"ipv6" doc:"A SID of a node, or of a link, over which the way then leads. Of several End.X.PFC SIDs of a link this one is taken."`
 }
 
-func (s Segment) String() string {
+func (s PolicySegment) String() string {
 	if s.Node != "" {
 		return s.Node
 	}
@@ -62,10 +62,10 @@ type PolicyMode string
 
 // The modes.
 const (
-	// PolicySegments: an SRH with the whole segment list.
-	PolicySegments PolicyMode = "policy"
-	// PolicyBestEffort: the last SID as destination address, and no SRH.
-	PolicyBestEffort PolicyMode = "best-effort"
+	// PolicyModeSegments: an SRH with the whole segment list.
+	PolicyModeSegments PolicyMode = "policy"
+	// PolicyModeBestEffort: the last SID as destination address, and no SRH.
+	PolicyModeBestEffort PolicyMode = "best-effort"
 )
 
 // SRv6PolicyStatus is what the controller says about an SRv6 policy.
@@ -96,7 +96,7 @@ func (s SRv6PolicySpec) Complete() SRv6PolicySpec {
 		s.Metric = MetricIGP
 	}
 	if s.Mode == "" {
-		s.Mode = PolicySegments
+		s.Mode = PolicyModeSegments
 	}
 	return s
 }

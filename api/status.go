@@ -5,19 +5,19 @@ import (
 	"time"
 )
 
-// Status is what the controller says about a group.
-type Status struct {
+// MulticastGroupStatus is what the controller says about a group.
+type MulticastGroupStatus struct {
 	Conditions Conditions `json:"conditions,omitempty" doc:"Accepted, Programmed and Degraded."`
 	// ObservedVersion is the version of the spec that the conditions speak of.
 	ObservedVersion uint64 `json:"observedVersion" doc:"Version of the spec that the conditions speak of."`
 	// Index is the number of the group on every switch of its tree.
 	Index uint16 `json:"index" doc:"Number of the group on every switch of its tree."`
 	// Epoch is the one that the tree is moving to, or has; never 0.
-	Epoch uint32 `json:"epoch,omitempty" format:"uint32" doc:"Epoch that the tree is moving to, or has."`
-	Tree  *Tree  `json:"tree,omitempty"`
+	Epoch uint32     `json:"epoch,omitempty" format:"uint32" doc:"Epoch that the tree is moving to, or has."`
+	Tree  *GroupTree `json:"tree,omitempty"`
 	// Receivers are in the order of the spec.
 	Receivers []ReceiverStatus `json:"receivers,omitempty" doc:"In the order of the spec."`
-	Limits    Limits           `json:"limits" doc:"What exceeds these is refused."`
+	Limits    GroupLimits      `json:"limits" doc:"What exceeds these is refused."`
 	// StalledReceivers hold the group up.
 	StalledReceivers []StalledReceiver `json:"stalledReceivers,omitempty" doc:"Receivers that hold the group up."`
 	// EvictedReceivers are in the spec and no longer in the tree.
@@ -44,8 +44,8 @@ type StalledReceiver struct {
 	Since  time.Time `json:"since"`
 }
 
-// Tree is the tree of a group, as planned.
-type Tree struct {
+// GroupTree is the tree of a group, as planned.
+type GroupTree struct {
 	Root string `json:"root" doc:"The switch next to the source."`
 	// SID is what the tree starts with; in in-band mode the source host puts it
 	// into Segment List[1].
@@ -155,12 +155,12 @@ func (s *Conditions) Set(t ConditionType, status bool, reason, message string, n
 }
 
 // Condition returns the condition of a type, or nil.
-func (s *Status) Condition(t ConditionType) *Condition { return s.Conditions.Find(t) }
+func (s *MulticastGroupStatus) Condition(t ConditionType) *Condition { return s.Conditions.Find(t) }
 
 // Is reports whether the condition of a type is true.
-func (s *Status) Is(t ConditionType) bool { return s.Conditions.Is(t) }
+func (s *MulticastGroupStatus) Is(t ConditionType) bool { return s.Conditions.Is(t) }
 
 // Set is [Conditions.Set].
-func (s *Status) Set(t ConditionType, status bool, reason, message string, now time.Time) bool {
+func (s *MulticastGroupStatus) Set(t ConditionType, status bool, reason, message string, now time.Time) bool {
 	return s.Conditions.Set(t, status, reason, message, now)
 }

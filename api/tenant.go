@@ -31,14 +31,14 @@ type TenantSpec struct {
 	// what other queues leave.
 	Rate uint64 `json:"rate,omitempty" doc:"Bit/s of its queue at PFC-capable nodes. Default: what other queues leave."`
 	// Sites are where the tenant is attached.
-	Sites []Site `json:"sites" doc:"Where it is attached."`
+	Sites []TenantSite `json:"sites" doc:"Where it is attached."`
 	// Policies are names of SRv6 policies that carry the tenant between the sites
 	// at their ends. Elsewhere packets take the shortest path to the other site.
 	Policies []string `json:"policies,omitempty" doc:"SRv6 policies that carry it between the sites at their ends. Elsewhere packets take the shortest path."`
 }
 
-// Site is a port of a switch behind which a tenant is.
-type Site struct {
+// TenantSite is a port of a switch behind which a tenant is.
+type TenantSite struct {
 	Switch string `json:"switch" doc:"Name of the switch."`
 	Port   uint32 `json:"port" doc:"Port with hosts of the inventory, of no other tenant."`
 	// Prefixes behind the port. Default: those of the hosts that the inventory has
@@ -78,7 +78,7 @@ func (s TenantSpec) Complete() TenantSpec {
 // Equal compares two specs.
 func (s *TenantSpec) Equal(o *TenantSpec) bool {
 	return s.Slice == o.Slice && s.Priority == o.Priority && s.Rate == o.Rate && slices.Equal(s.Policies, o.Policies) &&
-		slices.EqualFunc(s.Sites, o.Sites, func(a, b Site) bool {
+		slices.EqualFunc(s.Sites, o.Sites, func(a, b TenantSite) bool {
 			return a.Switch == b.Switch && a.Port == b.Port && slices.Equal(a.Prefixes, b.Prefixes)
 		})
 }
@@ -124,7 +124,7 @@ func (s *TenantSpec) Validate(env PFCEnv) error {
 			continue
 		}
 		for _, end := range [...]string{p.Headend, p.Endpoint} {
-			if !slices.ContainsFunc(s.Sites, func(x Site) bool { return x.Switch == end }) {
+			if !slices.ContainsFunc(s.Sites, func(x TenantSite) bool { return x.Switch == end }) {
 				v.bad(at, strconv.Quote(name), fmt.Sprintf("a policy between two of the sites; this one has an end at %s, where the tenant has none", end))
 			}
 		}
@@ -147,7 +147,7 @@ func (v *pfcValidator) site(s *TenantSpec, i int) {
 	switch {
 	case !ok:
 		v.bad(at+".port", port, fmt.Sprintf("a port of %s with a host of the inventory", x.Switch))
-	case slices.ContainsFunc(s.Sites[:i], func(y Site) bool { return y.Switch == x.Switch && y.Port == x.Port }):
+	case slices.ContainsFunc(s.Sites[:i], func(y TenantSite) bool { return y.Switch == x.Switch && y.Port == x.Port }):
 		v.bad(at+".port", port, "each port once")
 	default:
 		if other, taken := v.env.OtherSite(x.Switch, x.Port); taken {

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// Env is what validation knows about the rest of the world.
-type Env struct {
-	Limits Limits
+// GroupEnv is what validation knows about the rest of the world.
+type GroupEnv struct {
+	Limits GroupLimits
 	// Host returns the name of the host with an address.
 	Host func(netip.Addr) (name string, ok bool)
 	// Taken says what an address that no group may have as its proxy address is
@@ -44,10 +44,10 @@ func ValidateName(name string) error {
 	return Refuse([]FieldError{wrong})
 }
 
-// Validate returns everything that is wrong with a completed spec, or nil. What
+// ValidateGroup returns everything that is wrong with a completed spec, or nil. What
 // depends on a tree (branches of a node, reachability, the size of an SRH) is
 // for the planner to say.
-func Validate(s *Spec, env Env) error {
+func ValidateGroup(s *MulticastGroupSpec, env GroupEnv) error {
 	v := validator{env: env}
 	v.proxy(s.ProxyAddress)
 	v.number("spec.designatedQpn", s.DesignatedQPN, 2, maxQPN, "queue pair number")
@@ -60,10 +60,10 @@ func Validate(s *Spec, env Env) error {
 	if s.NackHoldoff != 0 {
 		v.duration("spec.nackHoldoff", s.NackHoldoff, time.Microsecond)
 	}
-	if s.Mode != Provisioned && s.Mode != Inband {
+	if s.Mode != ModeProvisioned && s.Mode != ModeInband {
 		v.bad("spec.mode", strconv.Quote(string(s.Mode)), `"provisioned" or "inband"`)
 	}
-	if s.Objective != Delay && s.Objective != Cost {
+	if s.Objective != ObjectiveDelay && s.Objective != ObjectiveCost {
 		v.bad("spec.objective", strconv.Quote(string(s.Objective)), `"delay" or "cost"`)
 	}
 	if s.EvictAfter != 0 {
@@ -73,7 +73,7 @@ func Validate(s *Spec, env Env) error {
 }
 
 type validator struct {
-	env   Env
+	env   GroupEnv
 	found []FieldError
 }
 
@@ -140,7 +140,7 @@ func (v *validator) host(field string, a netip.Addr) {
 	}
 }
 
-func (v *validator) receivers(s *Spec) {
+func (v *validator) receivers(s *MulticastGroupSpec) {
 	if len(s.Receivers) == 0 {
 		v.bad("spec.receivers", "empty", "at least one receiver")
 	}
@@ -165,7 +165,7 @@ func (v *validator) receivers(s *Spec) {
 		switch {
 		case (r.VA == nil) != (r.RKey == nil):
 			v.bad(at+".va", "given without the other", "va and rkey together, or neither")
-		case r.VA != nil && s.Mode == Inband:
+		case r.VA != nil && s.Mode == ModeInband:
 			v.bad(at+".va", strconv.FormatUint(*r.VA, 10), "no va and rkey in in-band mode: End.MT TLVs have no room for them")
 		}
 	}

@@ -15,10 +15,10 @@ import (
 
 // orphans starts a controller without records beside switches that hold the
 // groups a, g and h, of index 0 to 2, and gives adoption 200 ms.
-func orphans(t *testing.T, seed uint64, mode api.Mode) (w *world, specs [3]api.Spec, epoch uint32) {
+func orphans(t *testing.T, seed uint64, mode api.GroupMode) (w *world, specs [3]api.MulticastGroupSpec, epoch uint32) {
 	net := sample.Figure1()
 	w = up(t, net, seed)
-	specs = [3]api.Spec{
+	specs = [3]api.MulticastGroupSpec{
 		net.Spec(1, "s1", "r1", "r4"), net.Spec(2, "s1", "r1", "r5"), net.Spec(3, "r1", "r2", "r3"),
 	}
 	for i := range specs {
@@ -58,7 +58,7 @@ func (w *world) holds(index int) bool {
 // A group that is applied again keeps its index, and its data its way: nothing
 // that carries data is written when the tree is the same.
 func TestAdopt(t *testing.T) {
-	for _, mode := range []api.Mode{api.Provisioned, api.Inband} {
+	for _, mode := range []api.GroupMode{api.ModeProvisioned, api.ModeInband} {
 		t.Run(string(mode), func(t *testing.T) {
 			seeds(t, 20, func(t *testing.T, seed uint64) {
 				w, specs, epoch := orphans(t, seed, mode)
@@ -72,7 +72,7 @@ func TestAdopt(t *testing.T) {
 						}
 					}
 				}
-				if mode == api.Provisioned {
+				if mode == api.ModeProvisioned {
 					w.always(&specs[1], []string{"r1", "r2", "r3", "r5"})
 				}
 				w.core.SetTopology(w.wires)
@@ -98,7 +98,7 @@ func TestAdopt(t *testing.T) {
 					t.Errorf("after 250 ms: %+v", g.Status)
 				}
 				w.every = nil
-				if mode == api.Provisioned {
+				if mode == api.ModeProvisioned {
 					w.delivers(&specs[2])
 				}
 				w.run(150 * time.Millisecond)
@@ -116,7 +116,7 @@ func TestAdopt(t *testing.T) {
 // moved before.
 func TestAdoptMoves(t *testing.T) {
 	seeds(t, 20, func(t *testing.T, seed uint64) {
-		w, _, epoch := orphans(t, seed, api.Provisioned)
+		w, _, epoch := orphans(t, seed, api.ModeProvisioned)
 		w.core.SetTopology(w.wires)
 		w.connectAll()
 		w.run(50 * time.Millisecond)
@@ -141,7 +141,7 @@ func TestAdoptMoves(t *testing.T) {
 // A group that is applied before anything was read takes nobody's place, and one
 // that is deleted again leaves nothing.
 func TestAdoptEarlyAndNever(t *testing.T) {
-	w, specs, _ := orphans(t, 1, api.Provisioned)
+	w, specs, _ := orphans(t, 1, api.ModeProvisioned)
 	w.core.SetTopology(w.wires)
 	if g := w.put("early", w.net.Spec(9, "s1", "r2")); int(g.Status.Index) != w.net.Inventory.Limits.Groups-1 {
 		t.Errorf("index %d", g.Status.Index)

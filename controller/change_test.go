@@ -17,7 +17,7 @@ import (
 
 // always checks, after every single write, that the receivers get exactly one
 // copy and no others any but those that may.
-func (w *world) always(spec *api.Spec, receivers []string, may ...string) {
+func (w *world) always(spec *api.MulticastGroupSpec, receivers []string, may ...string) {
 	w.every = func() {
 		got, _ := w.copies(spec)
 		for _, r := range receivers {

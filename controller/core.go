@@ -303,8 +303,8 @@ func (c *Core) event(t api.EventType, object, message string, g *api.MulticastGr
 }
 
 // env is what validation has to know.
-func (c *Core) env(name string) api.Env {
-	return api.Env{
+func (c *Core) env(name string) api.GroupEnv {
+	return api.GroupEnv{
 		Limits: c.inv.Limits, Host: c.net.HostName, Taken: c.net.Taken,
 		OtherGroup: func(a netip.Addr) (string, bool) {
 			for _, g := range c.ordered() {

@@ -258,7 +258,7 @@ func (w *world) same(what string, want, got map[entry.Key]entry.Entity) {
 	}
 }
 
-func (w *world) put(name string, spec api.Spec) api.MulticastGroup {
+func (w *world) put(name string, spec api.MulticastGroupSpec) api.MulticastGroup {
 	w.t.Helper()
 	g, _, err := w.core.Groups().Put(name, spec, resource.Precondition{})
 	if err != nil {
@@ -291,7 +291,7 @@ func (w *world) peers() func(string, uint32) (string, uint32, bool) {
 	}
 }
 
-func (w *world) copies(spec *api.Spec) (map[netip.Addr]int, []string) {
+func (w *world) copies(spec *api.MulticastGroupSpec) (map[netip.Addr]int, []string) {
 	host := w.core.Inventory().Host(spec.Source.Address)
 	n := controllertest.Network{Devices: w.devices, Peer: w.peers()}
 	return n.Copies(host.Switch, host.Port, host.Address, spec.ProxyAddress)
@@ -299,7 +299,7 @@ func (w *world) copies(spec *api.Spec) (map[netip.Addr]int, []string) {
 
 // delivers checks that every receiver of the spec gets one copy, and nobody
 // else any.
-func (w *world) delivers(spec *api.Spec) {
+func (w *world) delivers(spec *api.MulticastGroupSpec) {
 	w.t.Helper()
 	got, lost := w.copies(spec)
 	for _, r := range spec.Receivers {

@@ -21,7 +21,7 @@ type group struct {
 	index   uint16
 	version uint64
 	created time.Time
-	spec    api.Spec // complete
+	spec    api.MulticastGroupSpec // complete
 	evicted map[netip.Addr]bool
 
 	change
@@ -48,7 +48,7 @@ type group struct {
 	// plan, and keep it until the group's own carries data.
 	adopted bool
 
-	status api.Status
+	status api.MulticastGroupStatus
 	probe  probe
 }
 
@@ -62,21 +62,21 @@ func newGroup(name string, index uint16) *group {
 // groupRecord is a group in the store. Placements that are the same are kept
 // once; the others are places in Placements, -1 for none.
 type groupRecord struct {
-	Index      uint16            `json:"index"`
-	Version    uint64            `json:"version"`
-	Created    time.Time         `json:"created"`
-	Spec       api.Spec          `json:"spec"`
-	Evicted    []netip.Addr      `json:"evicted,omitempty"`
-	Removed    bool              `json:"removed,omitempty"`
-	Adopted    bool              `json:"adopted,omitempty"`
-	Phase      phase             `json:"phase"`
-	Placements []*plan.Placement `json:"placements"`
-	Target     int               `json:"target"`
-	Queued     int               `json:"queued"`
-	Resp       int               `json:"resp"`
-	Data       int               `json:"data"`
-	OldResp    int               `json:"oldResp"`
-	OldData    int               `json:"oldData"`
+	Index      uint16                 `json:"index"`
+	Version    uint64                 `json:"version"`
+	Created    time.Time              `json:"created"`
+	Spec       api.MulticastGroupSpec `json:"spec"`
+	Evicted    []netip.Addr           `json:"evicted,omitempty"`
+	Removed    bool                   `json:"removed,omitempty"`
+	Adopted    bool                   `json:"adopted,omitempty"`
+	Phase      phase                  `json:"phase"`
+	Placements []*plan.Placement      `json:"placements"`
+	Target     int                    `json:"target"`
+	Queued     int                    `json:"queued"`
+	Resp       int                    `json:"resp"`
+	Data       int                    `json:"data"`
+	OldResp    int                    `json:"oldResp"`
+	OldData    int                    `json:"oldData"`
 }
 
 func (g *group) encode() []byte {
@@ -202,7 +202,7 @@ func (g *group) resource() api.MulticastGroup {
 }
 
 // newPlacement places a group and takes an epoch when it needs a new one.
-func (c *Core) newPlacement(g *group, spec *api.Spec, without map[netip.Addr]bool, reset bool) (*plan.Placement, error) {
+func (c *Core) newPlacement(g *group, spec *api.MulticastGroupSpec, without map[netip.Addr]bool, reset bool) (*plan.Placement, error) {
 	r := plan.Request{Name: g.name, Group: g.index, Spec: spec, Without: without, Previous: g.latest(), Reset: reset}
 	r.Epoch = c.nextEpoch(g.index, r.Previous)
 	if turn, ok := g.liveTurn(); ok {

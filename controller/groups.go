@@ -46,7 +46,7 @@ func (g *group) present() uint64 {
 // putGroup creates a group or replaces its spec. Fields left out have their
 // defaults. What is refused, with an *api.Error, changes nothing; the spec a
 // group has already changes nothing either.
-func (c *Core) putGroup(name string, spec api.Spec, pre resource.Precondition) (r api.MulticastGroup, created bool, err error) {
+func (c *Core) putGroup(name string, spec api.MulticastGroupSpec, pre resource.Precondition) (r api.MulticastGroup, created bool, err error) {
 	g := c.groups[name]
 	created = g.present() == 0
 	if err = pre.Check(groupName(name), g.present()); err == nil && created {
@@ -59,7 +59,7 @@ func (c *Core) putGroup(name string, spec api.Spec, pre resource.Precondition) (
 	if !created && g.spec.Equal(&spec) {
 		return g.resource(), false, nil
 	}
-	if err := api.Validate(&spec, c.env(name)); err != nil {
+	if err := api.ValidateGroup(&spec, c.env(name)); err != nil {
 		return r, false, err
 	}
 	next := c.groups[name] // there while it is being removed
@@ -80,7 +80,7 @@ func (c *Core) putGroup(name string, spec api.Spec, pre resource.Precondition) (
 	}
 	g = next
 	if created {
-		g.created, g.removed, g.status = c.wall(), false, api.Status{}
+		g.created, g.removed, g.status = c.wall(), false, api.MulticastGroupStatus{}
 	}
 	c.groups[name], c.byIndex[g.index] = g, g
 	g.version, g.spec, g.evicted = c.versions.Next(), spec, without
@@ -94,7 +94,7 @@ func (c *Core) putGroup(name string, spec api.Spec, pre resource.Precondition) (
 
 // stillEvicted returns the evictions that a new spec leaves in force: those of
 // receivers it does not change.
-func (g *group) stillEvicted(spec *api.Spec) map[netip.Addr]bool {
+func (g *group) stillEvicted(spec *api.MulticastGroupSpec) map[netip.Addr]bool {
 	out := make(map[netip.Addr]bool)
 	for i := range spec.Receivers {
 		r := &spec.Receivers[i]

@@ -8,8 +8,8 @@ import (
 )
 
 // Groups returns the multicast groups.
-func (c *Controller) Groups() resource.Handle[api.Spec, api.MulticastGroup] {
-	return handle[api.Spec, api.MulticastGroup]{c, (*Core).Groups}
+func (c *Controller) Groups() resource.Handle[api.MulticastGroupSpec, api.MulticastGroup] {
+	return handle[api.MulticastGroupSpec, api.MulticastGroup]{c, (*Core).Groups}
 }
 
 // SRv6Policies returns the SRv6 policies.

@@ -6,8 +6,8 @@ import (
 )
 
 // Groups returns the multicast groups.
-func (c *Core) Groups() resource.Resources[api.Spec, api.MulticastGroup] {
-	return kind[api.Spec, api.MulticastGroup]{c.listGroups, c.group, c.putGroup, c.deleteGroup}
+func (c *Core) Groups() resource.Resources[api.MulticastGroupSpec, api.MulticastGroup] {
+	return kind[api.MulticastGroupSpec, api.MulticastGroup]{c.listGroups, c.group, c.putGroup, c.deleteGroup}
 }
 
 // SRv6Policies returns the SRv6 policies.

@@ -82,11 +82,11 @@ func pfcCore(t *testing.T, records []store.Record) *Core {
 }
 
 func wanSpec() api.SRv6PolicySpec {
-	return api.SRv6PolicySpec{Headend: "R1", Endpoint: "R3", Segments: []api.Segment{{Node: "R2"}}}
+	return api.SRv6PolicySpec{Headend: "R1", Endpoint: "R3", Segments: []api.PolicySegment{{Node: "R2"}}}
 }
 
 func tenantSpec(slice uint32, priority uint8, port uint32) api.TenantSpec {
-	return api.TenantSpec{Slice: slice, Priority: priority, Policies: []string{"wan"}, Sites: []api.Site{{Switch: "R1", Port: port}, {Switch: "R3", Port: port}}}
+	return api.TenantSpec{Slice: slice, Priority: priority, Policies: []string{"wan"}, Sites: []api.TenantSite{{Switch: "R1", Port: port}, {Switch: "R3", Port: port}}}
 }
 
 func figure3Core(t *testing.T) *Core {
@@ -137,12 +137,12 @@ func TestPFCRefusals(t *testing.T) {
 		{"unmanaged endpoint", way(func(s *api.SRv6PolicySpec) { s.Endpoint = "X" }), api.CodeInvalid, "spec.endpoint"},
 		{"both ends", way(func(s *api.SRv6PolicySpec) { s.Endpoint = "R1" }), api.CodeInvalid, "another switch than the headend"},
 		{"unknown segment", way(func(s *api.SRv6PolicySpec) { s.Segments[0].Node = "R9" }), api.CodeInvalid, "spec.segments[0].node"},
-		{"unknown SID", way(func(s *api.SRv6PolicySpec) { s.Segments[0] = api.Segment{SID: netip.MustParseAddr("::1")} }), api.CodeInvalid, "spec.segments[0].sid"},
+		{"unknown SID", way(func(s *api.SRv6PolicySpec) { s.Segments[0] = api.PolicySegment{SID: netip.MustParseAddr("::1")} }), api.CodeInvalid, "spec.segments[0].sid"},
 		{"node and SID", way(func(s *api.SRv6PolicySpec) { s.Segments[0].SID = netip.MustParseAddr("::1") }), api.CodeInvalid, "spec.segments[0]"},
 		{"metric", way(func(s *api.SRv6PolicySpec) { s.Metric = "fun" }), api.CodeInvalid, "spec.metric"},
 		{"mode", way(func(s *api.SRv6PolicySpec) { s.Mode = "fun" }), api.CodeInvalid, "spec.mode"},
-		{"loop", way(func(s *api.SRv6PolicySpec) { s.Segments = []api.Segment{{Node: "R3"}, {Node: "R2"}} }), api.CodeInvalid, "twice"},
-		{"unreachable", way(func(s *api.SRv6PolicySpec) { s.Segments = []api.Segment{{Node: "X"}} }), api.CodeUnreachable, "no path"},
+		{"loop", way(func(s *api.SRv6PolicySpec) { s.Segments = []api.PolicySegment{{Node: "R3"}, {Node: "R2"}} }), api.CodeInvalid, "twice"},
+		{"unreachable", way(func(s *api.SRv6PolicySpec) { s.Segments = []api.PolicySegment{{Node: "X"}} }), api.CodeUnreachable, "no path"},
 		{"priority", put(func(s *api.TenantSpec) { s.Priority = 8 }), api.CodeInvalid, "spec.priority is 8: want a priority from 0 to 7 (limit 7)"},
 		{"slice of another", put(func(s *api.TenantSpec) { s.Slice = 1 }), api.CodeConflict, "tenant a"},
 		{"slice 0", put(func(s *api.TenantSpec) { s.Slice = 0 }), api.CodeInvalid, "spec.slice"},
@@ -206,7 +206,7 @@ func TestPFCUpstreamNotCapable(t *testing.T) {
 	if err := c.SetInventory(inv); err != nil {
 		t.Fatal(err)
 	}
-	tenant := api.TenantSpec{Slice: 3, Priority: 1, Policies: []string{"short"}, Sites: []api.Site{{Switch: "R2", Port: 13}, {Switch: "R3", Port: 13}}}
+	tenant := api.TenantSpec{Slice: 3, Priority: 1, Policies: []string{"short"}, Sites: []api.TenantSite{{Switch: "R2", Port: 13}, {Switch: "R3", Port: 13}}}
 	if _, _, err := c.Tenants().Put("c", tenant, resource.Precondition{}); err != nil {
 		t.Fatal(err)
 	}

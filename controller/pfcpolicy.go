@@ -10,7 +10,7 @@ import (
 
 func requestOf(name string, s *api.PFCPolicySpec, learned bool) pfc.Request {
 	return pfc.Request{
-		Name: name, Policy: s.SRv6Policy, Tenant: s.Tenant, Scenario: s.Scenario, BestEffort: s.Tunnel == api.PolicyBestEffort,
+		Name: name, Policy: s.SRv6Policy, Tenant: s.Tenant, Scenario: s.Scenario, BestEffort: s.Tunnel == api.PolicyModeBestEffort,
 		Buffer: s.Buffer, XOFF: s.XOFF, XON: s.XON, AllowCycle: s.AllowCycle, MaxPause: s.MaxPause.D(), Learned: learned,
 	}
 }

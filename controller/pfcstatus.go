@@ -44,7 +44,9 @@ func (c *Core) updateLossless() {
 	}
 }
 
-func conditionsText(cs api.Conditions) string { return summary(&api.Status{Conditions: cs}) }
+func conditionsText(cs api.Conditions) string {
+	return summary(&api.MulticastGroupStatus{Conditions: cs})
+}
 
 // install sets Programmed, and Degraded for what switches say, which comes after
 // any reason given.

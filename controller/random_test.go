@@ -22,7 +22,7 @@ type chaos struct {
 	*world
 	links   []topology.Link // all there ever are
 	down    map[topology.LinkID]bool
-	specs   map[string]api.Spec
+	specs   map[string]api.MulticastGroupSpec
 	restart bool // lose the store too
 }
 
@@ -69,7 +69,7 @@ func (c *chaos) step() string {
 	return "wait"
 }
 
-func (c *chaos) spec(name string) api.Spec {
+func (c *chaos) spec(name string) api.MulticastGroupSpec {
 	var receivers []string
 	source := c.host()
 	if old, ok := c.specs[name]; ok && c.pick(4) > 0 {
@@ -90,10 +90,10 @@ func (c *chaos) spec(name string) api.Spec {
 		s.Receivers[i].QPN = 0x100 + uint32(s.Receivers[i].Address.As16()[15])
 	}
 	if c.pick(4) == 0 {
-		s.Objective = api.Cost
+		s.Objective = api.ObjectiveCost
 	}
 	if c.pick(6) == 0 {
-		s.Mode = api.Inband
+		s.Mode = api.ModeInband
 	}
 	return s
 }
@@ -145,7 +145,7 @@ func TestChaos(t *testing.T) {
 		if seed%2 == 1 { // those that start later have it
 			net.Inventory.Intervals.Adopt = api.Duration(time.Duration(seed) * 2 * time.Millisecond)
 		}
-		c := chaos{world: w, down: make(map[topology.LinkID]bool), specs: make(map[string]api.Spec), restart: true}
+		c := chaos{world: w, down: make(map[topology.LinkID]bool), specs: make(map[string]api.MulticastGroupSpec), restart: true}
 		for _, l := range net.Topology.Build().Links {
 			c.links = append(c.links, *l)
 		}
@@ -181,7 +181,7 @@ func TestChaos(t *testing.T) {
 			if !g.Status.Is(api.Programmed) || g.Status.Is(api.Degraded) {
 				t.Errorf("%s: %s", name, fmt.Sprint(g.Status.Conditions))
 			}
-			if spec.Mode == api.Provisioned {
+			if spec.Mode == api.ModeProvisioned {
 				w.delivers(&spec)
 			}
 		}
@@ -229,7 +229,7 @@ func TestDeterminism(t *testing.T) {
 		}
 		w.core.SetTopology(net.Topology.Build())
 		w.connectAll()
-		c := chaos{world: w, down: make(map[topology.LinkID]bool), specs: make(map[string]api.Spec)}
+		c := chaos{world: w, down: make(map[topology.LinkID]bool), specs: make(map[string]api.MulticastGroupSpec)}
 		for _, l := range net.Topology.Build().Links {
 			c.links = append(c.links, *l)
 		}

@@ -39,7 +39,7 @@ func (c *Core) pfcEnv(name string) api.PFCEnv {
 		},
 		OtherSite: func(sw string, port uint32) (string, bool) {
 			return l.otherTenant(name, func(s *api.TenantSpec) bool {
-				return slices.ContainsFunc(s.Sites, func(x api.Site) bool { return x.Switch == sw && x.Port == port })
+				return slices.ContainsFunc(s.Sites, func(x api.TenantSite) bool { return x.Switch == sw && x.Port == port })
 			})
 		},
 		OtherPFC: func(policy, tenant string) (string, bool) {
@@ -87,7 +87,7 @@ func (c *Core) nodeOf(sw string) (*topology.Node, error) {
 
 // policyOf returns an SRv6 policy with nodes for switches.
 func (c *Core) policyOf(name string, s *api.SRv6PolicySpec) (pfc.Policy, error) {
-	p := pfc.Policy{Name: name, BestEffort: s.Mode == api.PolicyBestEffort}
+	p := pfc.Policy{Name: name, BestEffort: s.Mode == api.PolicyModeBestEffort}
 	if s.Metric == api.MetricDelay {
 		p.Metric = topology.MetricDelay
 	}

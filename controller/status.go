@@ -15,7 +15,7 @@ func (c *Core) updateStatus(g *group) {
 	if g.removed {
 		return
 	}
-	s := api.Status{
+	s := api.MulticastGroupStatus{
 		Conditions: slices.Clone(g.status.Conditions), ObservedVersion: g.version, Index: g.index, Limits: c.inv.Limits,
 		StalledReceivers: g.probe.stalled(), EvictedReceivers: g.evictedList(),
 	}
@@ -55,7 +55,7 @@ func (c *Core) updateStatus(g *group) {
 
 // serves reports whether a receiver of the spec has been taken in: it is in the
 // tree that was complete last, with the same queue pair and first PSN.
-func (g *group) serves(want *api.Receiver) bool {
+func (g *group) serves(want *api.GroupReceiver) bool {
 	_, b := g.installed.FindReceiver(want.Address)
 	return b != nil && b.Receiver.QPN == want.QPN && b.Receiver.StartPSN == want.Start(g.installed.InitialPSN) &&
 		g.installed.InitialPSN == g.spec.InitialPSN
@@ -78,7 +78,7 @@ func (c *Core) obstacles(g *group) (offline, unfinished []string) {
 }
 
 // degraded sets the condition, the most serious reason first.
-func (c *Core) degraded(g *group, s *api.Status, offline []string) {
+func (c *Core) degraded(g *group, s *api.MulticastGroupStatus, offline []string) {
 	now := c.wall()
 	var refused []string
 	for _, sw := range g.target.Switches() {
@@ -126,7 +126,7 @@ func list(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-func summary(s *api.Status) string {
+func summary(s *api.MulticastGroupStatus) string {
 	var parts []string
 	for _, c := range s.Conditions {
 		text := string(c.Type) + "=no"

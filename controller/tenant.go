@@ -33,7 +33,7 @@ func (c *Core) tenantOf(name string, s *api.TenantSpec, vrf uint16) (pfc.Tenant,
 }
 
 // sitePrefixes returns what is behind a site.
-func (c *Core) sitePrefixes(s *api.Site) []netip.Prefix {
+func (c *Core) sitePrefixes(s *api.TenantSite) []netip.Prefix {
 	if len(s.Prefixes) > 0 {
 		return slices.Clone(s.Prefixes)
 	}

@@ -53,7 +53,7 @@ func TestTrialTellsTheTruth(t *testing.T) {
 		number := int(name[1] - '0')
 		spec := net.Spec(number+1, "s1", chosen[:1+rng.IntN(len(chosen))]...)
 		if step%3 == 2 {
-			spec.Objective = api.Cost
+			spec.Objective = api.ObjectiveCost
 		}
 		away := ""
 		if step%4 == 3 {
@@ -100,7 +100,7 @@ func TestTrialRefuses(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		pre  resource.Precondition
-		spec api.Spec
+		spec api.MulticastGroupSpec
 		want error
 	}{
 		{"g1", resource.Precondition{Absent: true}, net.Spec(1, "s1", "r1"), api.ErrExists},

@@ -21,9 +21,9 @@ import (
 
 // DemoOptions say what the multicast demo does.
 type DemoOptions struct {
-	Bytes int       // octets to transfer; default 16 MiB
-	Mode  api.Mode  // default provisioned
-	Out   io.Writer // progress and tables for people
+	Bytes int           // octets to transfer; default 16 MiB
+	Mode  api.GroupMode // default provisioned
+	Out   io.Writer     // progress and tables for people
 }
 
 func (o DemoOptions) withDefaults() DemoOptions {
@@ -31,7 +31,7 @@ func (o DemoOptions) withDefaults() DemoOptions {
 		o.Bytes = demoBytes
 	}
 	if o.Mode == "" {
-		o.Mode = api.Provisioned
+		o.Mode = api.ModeProvisioned
 	}
 	if o.Out == nil {
 		o.Out = io.Discard
@@ -114,7 +114,7 @@ type demo struct {
 	traffic *Traffic
 	data    []byte
 	took    time.Duration
-	tree    *api.Tree
+	tree    *api.GroupTree
 
 	packets   uint64 // of a transfer, none sent twice
 	transfers int
@@ -178,12 +178,12 @@ func (d *demo) prepare(ctx context.Context) error {
 
 // program makes the tree, by one request.
 func (d *demo) program(ctx context.Context) error {
-	spec := api.Spec{
+	spec := api.MulticastGroupSpec{
 		ProxyAddress: d.group.Config.Proxy, DesignatedQPN: d.group.Config.DesignatedQPN, InitialPSN: d.group.Config.InitialPSN,
-		Source: api.Source{Address: d.group.Source.Config().Addr, QPN: d.group.SourceQP.Config().QPN}, Mode: d.Mode,
+		Source: api.GroupSource{Address: d.group.Source.Config().Addr, QPN: d.group.SourceQP.Config().QPN}, Mode: d.Mode,
 	}
 	for _, r := range d.group.Receivers {
-		spec.Receivers = append(spec.Receivers, api.Receiver{Address: r.Host.Config().Addr, QPN: r.QP.Config().QPN})
+		spec.Receivers = append(spec.Receivers, api.GroupReceiver{Address: r.Host.Config().Addr, QPN: r.QP.Config().QPN})
 	}
 	begin := time.Now()
 	var made api.MulticastGroup
@@ -202,7 +202,7 @@ func (d *demo) program(ctx context.Context) error {
 	}
 	d.tree = made.Status.Tree
 	d.say("POST /v1/multicast-groups: programmed in %v, epoch %d", time.Since(begin).Round(100*time.Microsecond), made.Status.Epoch)
-	if d.Mode != api.Inband {
+	if d.Mode != api.ModeInband {
 		return nil
 	}
 	stopped := d.live.Clock.Do(ctx, func(time.Duration) { err = d.group.Encapsulate(d.tree) })

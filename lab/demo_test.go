@@ -16,10 +16,10 @@ func TestDemo(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name string
-		mode api.Mode
-	}{{"provisioned", api.Provisioned}, {"inband", api.Inband}} {
+		mode api.GroupMode
+	}{{"provisioned", api.ModeProvisioned}, {"inband", api.ModeInband}} {
 		t.Run(c.name, func(t *testing.T) {
-			if testing.Short() && c.mode != api.Inband {
+			if testing.Short() && c.mode != api.ModeInband {
 				t.Skip("the same but for what is on one goroutine")
 			}
 			var out strings.Builder

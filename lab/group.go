@@ -221,7 +221,7 @@ func earlyAck(now time.Duration, s packet.Syndrome, psn uint32, receiver string,
 
 // Encapsulate has the source host send into the tree itself, with its receivers in End.MT TLVs
 // (in-band mode).
-func (g *Group) Encapsulate(tree *api.Tree) error {
+func (g *Group) Encapsulate(tree *api.GroupTree) error {
 	e := endpoint.Encapsulation{Source: g.Source.Config().Addr, SID: tree.SID}
 	for _, n := range tree.Nodes {
 		edge := packet.EdgeReceivers{Edge: n.Address}

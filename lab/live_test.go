@@ -17,7 +17,7 @@ func TestLiveReroute(t *testing.T) {
 	if err := d.transfer(ctx); err != nil {
 		t.Fatal(err)
 	}
-	parent := func(tree *api.Tree, sw string) string {
+	parent := func(tree *api.GroupTree, sw string) string {
 		i := slices.IndexFunc(tree.Nodes, func(n api.TreeNode) bool { return n.Switch == sw })
 		if i < 0 {
 			return ""

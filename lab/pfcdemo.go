@@ -151,12 +151,12 @@ func runPFCDemo(ctx context.Context, cache *p4rt.Cache, lossless bool) (*pfcRun,
 
 // intents makes what an operator would by the API.
 func (r *pfcRun) intents(c *controller.Core, lossless bool) error {
-	if _, _, err := c.SRv6Policies().Put("wan", api.SRv6PolicySpec{Headend: "R1", Endpoint: "R3", Segments: []api.Segment{{Node: "R2"}}}, resource.Precondition{}); err != nil {
+	if _, _, err := c.SRv6Policies().Put("wan", api.SRv6PolicySpec{Headend: "R1", Endpoint: "R3", Segments: []api.PolicySegment{{Node: "R2"}}}, resource.Precondition{}); err != nil {
 		return err
 	}
-	site := func(sw, host string) api.Site {
+	site := func(sw, host string) api.TenantSite {
 		_, port := r.world.Network.Uplink(host)
-		return api.Site{Switch: sw, Port: port}
+		return api.TenantSite{Switch: sw, Port: port}
 	}
 	for _, t := range []struct {
 		name     string
@@ -164,7 +164,7 @@ func (r *pfcRun) intents(c *controller.Core, lossless bool) error {
 		priority uint8
 		hosts    [2]string
 	}{{"a", 1, 3, [2]string{"DC1", "DC2"}}, {"b", 2, 2, [2]string{"B1", "B2"}}} {
-		spec := api.TenantSpec{Slice: t.slice, Priority: t.priority, Policies: []string{"wan"}, Sites: []api.Site{site("R1", t.hosts[0]), site("R3", t.hosts[1])}}
+		spec := api.TenantSpec{Slice: t.slice, Priority: t.priority, Policies: []string{"wan"}, Sites: []api.TenantSite{site("R1", t.hosts[0]), site("R3", t.hosts[1])}}
 		if _, _, err := c.Tenants().Put(t.name, spec, resource.Precondition{}); err != nil {
 			return err
 		}

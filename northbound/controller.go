@@ -16,7 +16,7 @@ import (
 // one about a switch that cannot be reached is [api.CodeUnavailable].
 type Controller interface {
 	// Groups returns the multicast groups.
-	Groups() resource.Handle[api.Spec, api.MulticastGroup]
+	Groups() resource.Handle[api.MulticastGroupSpec, api.MulticastGroup]
 	// SRv6Policies, Tenants and PFCPolicies are those of tenants over SRv6. One that
 	// another one refers to cannot be deleted ([api.CodeConflict]).
 	SRv6Policies() resource.Handle[api.SRv6PolicySpec, api.SRv6Policy]

@@ -47,7 +47,7 @@ func newFakeController() *fakeController {
 	return f
 }
 
-func (f *fakeController) Groups() resource.Handle[api.Spec, api.MulticastGroup] {
+func (f *fakeController) Groups() resource.Handle[api.MulticastGroupSpec, api.MulticastGroup] {
 	k := f.GroupKind()
 	k.One = f.group
 	return k
@@ -66,7 +66,7 @@ func (f *fakeController) plan(name string) {
 	defer f.Mu.Unlock()
 	g := f.Kept[name]
 	addr := netip.MustParseAddr
-	g.Status.Tree = &api.Tree{Root: "n6", SID: addr("2001:db8:f6:8004::"), Cost: 10, Nodes: []api.TreeNode{
+	g.Status.Tree = &api.GroupTree{Root: "n6", SID: addr("2001:db8:f6:8004::"), Cost: 10, Nodes: []api.TreeNode{
 		{Switch: "n6", Address: addr("2001:db8:ff::6"), SID: addr("2001:db8:f6:8004::"), Behavior: "End.Replicate", BehaviorCode: 75, Upstream: 11,
 			Branches: []api.TreeBranch{{Index: 0, Child: "n1", Port: 2}}},
 		{Switch: "n1", Address: addr("2001:db8:ff::1"), SID: addr("2001:db8:f1:8004::"), Behavior: "End.MT", BehaviorCode: 0x8000, Parent: "n6", Upstream: 1,

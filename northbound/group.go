@@ -11,14 +11,14 @@ const (
 
 func (s *Server) registerGroups() {
 	groups := s.controller.Groups()
-	c := &collection[api.Spec, api.MulticastGroup]{
+	c := &collection[api.MulticastGroupSpec, api.MulticastGroup]{
 		path: groupsPath, one: "multicast-group", noun: "multicast group", tag: "multicast groups",
 		example: map[string]any{"cnpWindow": "50us"},
 		created: "Returns as soon as the group is accepted; status says how far it is.",
 		deleted: "The group is gone at once; what the switches hold of it goes after that.",
 		all:     groups.List, get: groups.Get, put: groups.Put, del: groups.Delete,
-		draft: func(g *api.MulticastGroup) draftOf[api.Spec] {
-			return draftOf[api.Spec]{Name: g.Name, Version: g.Version, Spec: g.Spec}
+		draft: func(g *api.MulticastGroup) draftOf[api.MulticastGroupSpec] {
+			return draftOf[api.MulticastGroupSpec]{Name: g.Name, Version: g.Version, Spec: g.Spec}
 		},
 		changed: func(g *api.MulticastGroup, changes []api.SwitchChange) { g.Changes = changes },
 	}

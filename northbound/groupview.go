@@ -12,14 +12,14 @@ import (
 
 // groupTreeView is the tree of a group.
 type groupTreeView struct {
-	Name    string    `json:"name"`
-	Version uint64    `json:"version" doc:"Version of the spec that the tree is for."`
-	Index   uint16    `json:"index" doc:"Number of the group on every switch."`
-	Epoch   uint32    `json:"epoch"`
-	Tree    *api.Tree `json:"tree" doc:"As planned."`
+	Name    string         `json:"name"`
+	Version uint64         `json:"version" doc:"Version of the spec that the tree is for."`
+	Index   uint16         `json:"index" doc:"Number of the group on every switch."`
+	Epoch   uint32         `json:"epoch"`
+	Tree    *api.GroupTree `json:"tree" doc:"As planned."`
 }
 
-func (s *Server) registerGroupViews(groups *collection[api.Spec, api.MulticastGroup]) {
+func (s *Server) registerGroupViews(groups *collection[api.MulticastGroupSpec, api.MulticastGroup]) {
 	tags := []string{"multicast groups"}
 	huma.Register(s.api, s.operation(huma.Operation{
 		OperationID: "get-multicast-group-tree", Method: http.MethodGet, Path: groupPath + "/tree", Tags: tags,

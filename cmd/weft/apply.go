@@ -203,7 +203,7 @@ func (a *applier) waitProgrammed(ctx context.Context, c *client.Client, r *appli
 		if err := answer.Decode(&now); err != nil {
 			return nil, err
 		}
-		state, status := "nothing is known yet", api.Status{Conditions: now.Status.Conditions}
+		state, status := "nothing is known yet", api.MulticastGroupStatus{Conditions: now.Status.Conditions}
 		if v := now.Status.ObservedVersion; v == nil || *v >= version {
 			if status.Is(api.Programmed) {
 				a.say("%s %s programmed after %v", r.kind.noun, r.Name, time.Since(start).Round(time.Millisecond))
@@ -225,7 +225,7 @@ func (a *applier) waitProgrammed(ctx context.Context, c *client.Client, r *appli
 }
 
 // conditionText says what keeps a group from being programmed.
-func conditionText(s *api.Status) string {
+func conditionText(s *api.MulticastGroupStatus) string {
 	for _, t := range []api.ConditionType{api.Accepted, api.Degraded, api.Programmed} {
 		c := s.Condition(t)
 		if c != nil && c.Status == (t == api.Degraded) {

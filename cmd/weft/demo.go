@@ -55,14 +55,14 @@ if every receiver holds exactly what the source wrote.`,
 			if octets < 1 || octets > 1<<30 {
 				return usagef("--bytes is %d: want 1 to %d", octets, 1<<30)
 			}
-			if m := api.Mode(mode); m != api.Provisioned && m != api.Inband {
-				return usagef("--mode is %q: want %s or %s", mode, api.Provisioned, api.Inband)
+			if m := api.GroupMode(mode); m != api.ModeProvisioned && m != api.ModeInband {
+				return usagef("--mode is %q: want %s or %s", mode, api.ModeProvisioned, api.ModeInband)
 			}
 			out := env.stdout
 			if quiet {
 				out = io.Discard
 			}
-			result, err := lab.RunDemo(cmd.Context(), lab.DemoOptions{Bytes: octets, Mode: api.Mode(mode), Out: out})
+			result, err := lab.RunDemo(cmd.Context(), lab.DemoOptions{Bytes: octets, Mode: api.GroupMode(mode), Out: out})
 			if result == nil {
 				return err
 			}
@@ -70,7 +70,7 @@ if every receiver holds exactly what the source wrote.`,
 		},
 	}
 	c.Flags().IntVar(&octets, "bytes", 16<<20, "octets to write")
-	c.Flags().StringVar(&mode, "mode", string(api.Provisioned), "provisioned or inband (docs/protocol-notes.md, Two ways in)")
+	c.Flags().StringVar(&mode, "mode", string(api.ModeProvisioned), "provisioned or inband (docs/protocol-notes.md, Two ways in)")
 	c.Flags().BoolVar(&quiet, "quiet", false, "print the JSON line only")
 	return c
 }

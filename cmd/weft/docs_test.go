@@ -63,7 +63,7 @@ func TestDocumentedFields(t *testing.T) {
 		{"docs/config.md", "Host", "yaml", reflect.TypeFor[rocehost.Config]()},
 		{"docs/config.md", "Host of MRC", "yaml", reflect.TypeFor[mrchost.Config]()},
 		{"docs/config.md", "Lab", "yaml", reflect.TypeFor[lab.Network]()},
-		{"docs/api.md", "Multicast groups", "json", reflect.TypeFor[api.Spec]()},
+		{"docs/api.md", "Multicast groups", "json", reflect.TypeFor[api.MulticastGroupSpec]()},
 		{"docs/api.md", "EV profiles", "json", reflect.TypeFor[api.EVProfileSpec]()},
 		{"docs/api.md", "SRv6 policies, tenants and PFC policies", "json", reflect.TypeFor[api.SRv6PolicySpec]()},
 		{"docs/api.md", "SRv6 policies, tenants and PFC policies", "json", reflect.TypeFor[api.TenantSpec]()},

@@ -56,7 +56,7 @@ func evProfileTable(w io.Writer, profiles []evProfileDocument) error {
 	g := newGrid("NAME", "MODE", "EVS", "ACTIVE", "DENIED", "MIN ACTIVE", "CC", "HOSTS", "BEHIND", "PROGRAMMED", "DEGRADED")
 	for i := range profiles {
 		s := &profiles[i].Status
-		status := api.Status{Conditions: s.Conditions}
+		status := api.MulticastGroupStatus{Conditions: s.Conditions}
 		g.row(profiles[i].Name, s.Mode, s.Count, s.Active, s.Denied, s.MinActive, s.CCProfile, len(s.Hosts), len(s.Behind),
 			conditionCell(&status, api.Programmed), conditionCell(&status, api.Degraded))
 	}

@@ -54,7 +54,7 @@ func network() *topology.Snapshot {
 	return b.Build()
 }
 
-func (f *fakeController) Groups() engine.Handle[api.Spec, api.MulticastGroup] {
+func (f *fakeController) Groups() engine.Handle[api.MulticastGroupSpec, api.MulticastGroup] {
 	k := f.GroupKind()
 	k.One = f.group
 	return k
@@ -90,7 +90,7 @@ func (f *fakeController) plan(g *api.MulticastGroup, _ bool) {
 		edge.Branches = append(edge.Branches, api.TreeBranch{Index: uint8(i), Receiver: r.Address, QPN: r.QPN, Port: uint32(11 + i)})
 		s.Receivers = append(s.Receivers, api.ReceiverStatus{Address: r.Address, Switch: "n1", Branch: uint8(i)})
 	}
-	s.Tree = &api.Tree{Root: "n6", SID: addr("5f00:0:6:8000::"), Cost: 10, Nodes: []api.TreeNode{
+	s.Tree = &api.GroupTree{Root: "n6", SID: addr("5f00:0:6:8000::"), Cost: 10, Nodes: []api.TreeNode{
 		{Switch: "n6", Address: addr("2001:db8:ff::6"), SID: addr("5f00:0:6:8000::"), Behavior: "End.Replicate", Upstream: 1,
 			Branches: []api.TreeBranch{{Index: 0, Child: "n1", Port: 7}}},
 		edge,

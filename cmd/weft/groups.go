@@ -20,7 +20,7 @@ func groupTable(w io.Writer, groups []api.MulticastGroup) error {
 
 // conditionCell is "yes", "no" or, when that is not what one hopes for, the
 // reason.
-func conditionCell(s *api.Status, t api.ConditionType) string {
+func conditionCell(s *api.MulticastGroupStatus, t api.ConditionType) string {
 	c := s.Condition(t)
 	switch {
 	case c == nil:
@@ -79,7 +79,7 @@ func groupDetail(w io.Writer, m *api.MulticastGroup) error {
 	return g.writeTo(w)
 }
 
-func receiverTable(w io.Writer, s *api.Spec, t *api.Status) error {
+func receiverTable(w io.Writer, s *api.MulticastGroupSpec, t *api.MulticastGroupStatus) error {
 	fmt.Fprintln(w)
 	g := newGrid("RECEIVER", "QPN", "SWITCH", "BRANCH", "PROGRAMMED", "NOTE")
 	for _, r := range s.Receivers {

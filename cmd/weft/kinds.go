@@ -74,7 +74,7 @@ func documentOf[S any]() reflect.Type { return reflect.TypeFor[resource[S]]() }
 var kinds = []*kind{
 	{
 		name: "multicast-group", noun: "group", plural: "groups", long: "multicast groups", items: "/v1/multicast-groups", key: "name",
-		table: rows(groupTable), detail: detail(groupDetail), document: documentOf[api.Spec](), waits: true,
+		table: rows(groupTable), detail: detail(groupDetail), document: documentOf[api.MulticastGroupSpec](), waits: true,
 		removed: "Deletes multicast groups. They are gone at once; what the switches hold of them goes after\nthat.",
 		events:  []string{"group", "receiver"},
 	},

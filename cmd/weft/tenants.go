@@ -9,7 +9,9 @@ import (
 )
 
 // conditionsOf are conditions as conditionCell takes them.
-func conditionsOf(c api.Conditions) *api.Status { return &api.Status{Conditions: c} }
+func conditionsOf(c api.Conditions) *api.MulticastGroupStatus {
+	return &api.MulticastGroupStatus{Conditions: c}
+}
 
 func srv6PolicyTable(w io.Writer, policies []api.SRv6Policy) error {
 	g := newGrid("NAME", "HEADEND", "ENDPOINT", "METRIC", "MODE", "PATH", "PFC NODES", "ACCEPTED", "PROGRAMMED")

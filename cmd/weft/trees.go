@@ -9,11 +9,11 @@ import (
 
 // treeDocument is the tree of a group as the API gives it.
 type treeDocument struct {
-	Name    string   `json:"name"`
-	Version uint64   `json:"version"`
-	Index   uint16   `json:"index"`
-	Epoch   uint32   `json:"epoch"`
-	Tree    api.Tree `json:"tree"`
+	Name    string        `json:"name"`
+	Version uint64        `json:"version"`
+	Index   uint16        `json:"index"`
+	Epoch   uint32        `json:"epoch"`
+	Tree    api.GroupTree `json:"tree"`
 }
 
 // treeTable draws the tree from the root down.

@@ -19,9 +19,9 @@ type Inventory struct {
 	PFC      PFC      `yaml:"pfc"`
 	MRC      MRC      `yaml:"mrc"`
 
-	Defaults  api.Defaults `yaml:"defaults"`
-	Limits    api.Limits   `yaml:"limits"`
-	Intervals Intervals    `yaml:"intervals"`
+	Defaults  api.GroupDefaults `yaml:"defaults"`
+	Limits    api.GroupLimits   `yaml:"limits"`
+	Intervals Intervals         `yaml:"intervals"`
 }
 
 // A Switch is a device of the network. One without an Address is known, for its
@@ -199,8 +199,8 @@ func Default() Inventory {
 		SIDs:      defaultSIDs(),
 		PFC:       defaultPFC(),
 		MRC:       defaultMRC(),
-		Defaults:  api.StandardDefaults(),
-		Limits:    api.StandardLimits(),
+		Defaults:  api.StandardGroupDefaults(),
+		Limits:    api.StandardGroupLimits(),
 		Intervals: Intervals{CNPTick: ms(1), PollGap: ms(5), Drain: ms(50), RetryMin: ms(100), RetryMax: ms(30000), StateTimeout: ms(1000), Stall: ms(10000), Settle: ms(2000), Adopt: ms(30000), Audit: ms(60000)},
 	}
 }

@@ -233,7 +233,7 @@ func (v *validator) numbers() {
 			v.bad(field, "is %d: want 1 to %d", n, most)
 		}
 	}
-	most := api.StandardLimits()
+	most := api.StandardGroupLimits()
 	limit("limits.groups", inv.Limits.Groups, most.Groups)
 	limit("limits.branches", inv.Limits.Branches, most.Branches)
 	limit("limits.receiversPerEdge", inv.Limits.ReceiversPerEdge, most.ReceiversPerEdge)

@@ -13,16 +13,16 @@ import (
 func big() *sample.Net { return sample.FatTree(32, 16, 8, 256, 4) }
 
 // groups returns the specs of so many groups of 64 receivers.
-func groups(net *sample.Net, n int, objective api.Objective) []api.Spec {
+func groups(net *sample.Net, n int, objective api.TreeObjective) []api.MulticastGroupSpec {
 	rng := rand.New(rand.NewPCG(1, 2))
-	specs := make([]api.Spec, n)
+	specs := make([]api.MulticastGroupSpec, n)
 	hosts := net.Inventory.Hosts
 	for i := range specs {
 		pick := rng.Perm(len(hosts))[:65]
-		s := api.Spec{ProxyAddress: sample.HostAddress(0x8000 + i), DesignatedQPN: 77, Objective: objective,
-			Source: api.Source{Address: hosts[pick[0]].Address, QPN: 100}}
+		s := api.MulticastGroupSpec{ProxyAddress: sample.HostAddress(0x8000 + i), DesignatedQPN: 77, Objective: objective,
+			Source: api.GroupSource{Address: hosts[pick[0]].Address, QPN: 100}}
 		for _, h := range pick[1:] {
-			s.Receivers = append(s.Receivers, api.Receiver{Address: hosts[h].Address, QPN: 101})
+			s.Receivers = append(s.Receivers, api.GroupReceiver{Address: hosts[h].Address, QPN: 101})
 		}
 		specs[i] = net.Inventory.Defaults.Complete(s)
 	}
@@ -32,7 +32,7 @@ func groups(net *sample.Net, n int, objective api.Objective) []api.Spec {
 // BenchmarkPlan1000Groups plans 1,000 groups of 64 receivers on a 1,024-switch
 // Clos from nothing: matching topology and inventory, trees, and all entries.
 func BenchmarkPlan1000Groups(b *testing.B) {
-	for _, objective := range []api.Objective{api.Delay, api.Cost} {
+	for _, objective := range []api.TreeObjective{api.ObjectiveDelay, api.ObjectiveCost} {
 		b.Run(string(objective), func(b *testing.B) {
 			net := big()
 			specs := groups(net, 1000, objective)
@@ -62,7 +62,7 @@ func BenchmarkPlan1000Groups(b *testing.B) {
 // gone: most stay where they are.
 func BenchmarkReplan1000Groups(b *testing.B) {
 	net := big()
-	specs := groups(net, 1000, api.Delay)
+	specs := groups(net, 1000, api.ObjectiveDelay)
 	snap := net.Topology.Build()
 	n := NewNetwork(snap, &net.Inventory)
 	before := make([]*Placement, len(specs))

@@ -253,13 +253,13 @@ func (w *itemWork) copies() {
 		} else {
 			replica(instance, w.do(p4.ActionToReceiver, rewrite, to, qpn))
 		}
-		if p.Mode == api.Inband {
+		if p.Mode == api.ModeInband {
 			w.in(Data, p4.TableMtTlvReceiver, w.do(p4.ActionAllowTlvReceiver, rewrite), entry.Exact("address", entry.Addr(r.Address)), w.ofGroup())
 		}
 	}
 	switch {
 	case len(local) == 0:
-	case p.Mode == api.Inband:
+	case p.Mode == api.ModeInband:
 		tree = append(tree, entry.Replica{Port: p4.RecirculationPort, Instance: p4.RidTlv})
 		replica(p4.RidTlv, w.do(p4.ActionToTlvReceivers, entry.With("fallback", entry.Uint(1))))
 		w.add(Data, entry.Copies(p.localGroup(), local...))
@@ -274,7 +274,7 @@ func (w *itemWork) copies() {
 
 // outerSource returns the source address of the encapsulation: whoever starts it.
 func (p *Placement) outerSource() netip.Addr {
-	if p.Mode == api.Inband {
+	if p.Mode == api.ModeInband {
 		return p.Source.Address
 	}
 	return p.Nodes[0].Address
@@ -301,7 +301,7 @@ func (w *itemWork) start() {
 	}
 	act := w.do(p4.ActionMtEncapsReplicate, entry.With("has_local", entry.Bool(n.HasReceivers())),
 		entry.With("mcast_group", entry.Uint(uint64(p.treeGroup()))), addr("outer_source", n.Address), addr("sid", n.SID))
-	if p.Mode == api.Inband {
+	if p.Mode == api.ModeInband {
 		w.sid(Start)
 		act = w.do(p4.ActionMtInband)
 	}

@@ -18,7 +18,7 @@ type Request struct {
 	Name  string
 	Group uint16 // index
 	// Spec is complete and valid.
-	Spec *api.Spec
+	Spec *api.MulticastGroupSpec
 	// Without are receivers of the spec that are to be left out.
 	Without map[netip.Addr]bool
 	// Previous is the placement to stay close to; nil for a new group.
@@ -156,7 +156,7 @@ func (w *placeWork) edges() error {
 			})
 		}
 	}
-	if len(fields) == 0 && spec.Mode == api.Inband {
+	if len(fields) == 0 && spec.Mode == api.ModeInband {
 		fields = w.srh()
 	}
 	return api.Refuse(fields)
@@ -251,8 +251,8 @@ func (w *placeWork) reuse() bool {
 }
 
 // metric returns what the tree of an objective is measured by.
-func metric(o api.Objective) (topology.Metric, topology.Objective) {
-	if o == api.Cost {
+func metric(o api.TreeObjective) (topology.Metric, topology.Objective) {
+	if o == api.ObjectiveCost {
 		return topology.MetricIGP, topology.LeastCost
 	}
 	return topology.MetricDelay, topology.ShortestPaths
@@ -421,7 +421,7 @@ func (w *placeWork) routed(from, to *skeleton) (hop, error) {
 	return hop{}, &api.Error{Code: api.CodeNotPlannable, Message: fmt.Sprintf("the first link from %s to %s has no known port or MAC", from.sw.Name, to.sw.Name)}
 }
 
-func (w *placeWork) receiver(r *api.Receiver) PlacedBranch {
+func (w *placeWork) receiver(r *api.GroupReceiver) PlacedBranch {
 	h := w.n.hosts[r.Address]
 	placed := &PlacedReceiver{Address: r.Address, QPN: r.QPN, StartPSN: r.Start(w.r.Spec.InitialPSN), StartMSN: r.StartMSN}
 	if r.VA != nil {

@@ -59,19 +59,19 @@ func TestShapes(t *testing.T) {
 		net       *sample.Net
 		source    string
 		receivers []string
-		edit      func(*api.Spec)
+		edit      func(*api.MulticastGroupSpec)
 		want      string
 		golden    string
 	}{
 		{"figure 1", figure1, "s1", []string{"r1", "r2", "r3", "r4", "r5"}, nil, "n6(n4(n1[r1 r2]) n5(n2[r3] n3[r4 r5]))", ""},
 		{"bud nodes", bud, "s", []string{"ra", "rb1", "rb2", "rc"}, nil, "a(b(c[rc])[rb1 rb2])[ra]", "bud.txt"},
-		{"bud nodes, in-band", bud, "s", []string{"ra", "rb1", "rc"}, func(s *api.Spec) { s.Mode = api.Inband }, "a(b(c[rc])[rb1])[ra]", "bud_inband.txt"},
+		{"bud nodes, in-band", bud, "s", []string{"ra", "rb1", "rc"}, func(s *api.MulticastGroupSpec) { s.Mode = api.ModeInband }, "a(b(c[rc])[rb1])[ra]", "bud_inband.txt"},
 		{"one switch", single, "s", []string{"r1", "r2"}, nil, "a[r1 r2]", "single.txt"},
-		{"one switch, in-band", single, "s", []string{"r2"}, func(s *api.Spec) { s.Mode = api.Inband }, "a[r2]", "single_inband.txt"},
+		{"one switch, in-band", single, "s", []string{"r2"}, func(s *api.MulticastGroupSpec) { s.Mode = api.ModeInband }, "a[r2]", "single_inband.txt"},
 		{"shortest paths", square, "s", []string{"rd", "re"}, nil, "a(b(d[rd]) c(e[re]))", ""},
-		{"least cost", square, "s", []string{"rd", "re"}, func(s *api.Spec) { s.Objective = api.Cost }, "a(b(d(e[re])[rd]))", ""},
+		{"least cost", square, "s", []string{"rd", "re"}, func(s *api.MulticastGroupSpec) { s.Objective = api.ObjectiveCost }, "a(b(d(e[re])[rd]))", ""},
 		{"a parent that is not adjacent", gap, "s", []string{"rc"}, nil, "a(c[rc])", "gap.txt"},
-		{"other memory", single, "s", []string{"r1"}, func(s *api.Spec) {
+		{"other memory", single, "s", []string{"r1"}, func(s *api.MulticastGroupSpec) {
 			va, key := uint64(0x7000), uint32(9)
 			s.Receivers[0].VA, s.Receivers[0].RKey, s.BaseVA = &va, &key, 0x1000
 			start := uint32(50)
@@ -152,19 +152,19 @@ func TestSpread(t *testing.T) {
 func TestChanges(t *testing.T) {
 	net := sample.Figure1()
 	n := network(net)
-	first := func(receivers ...string) (*api.Spec, *Placement) {
+	first := func(receivers ...string) (*api.MulticastGroupSpec, *Placement) {
 		s := net.Spec(1, "s1", receivers...)
 		return &s, place(t, n, Request{Spec: &s})
 	}
 	_, all := first("r1", "r2", "r3", "r4", "r5")
-	again := func(edit func(*api.Spec), receivers ...string) *Placement {
+	again := func(edit func(*api.MulticastGroupSpec), receivers ...string) *Placement {
 		s := net.Spec(1, "s1", receivers...)
 		if edit != nil {
 			edit(&s)
 		}
 		return place(t, n, Request{Spec: &s, Previous: all, Epoch: 8, Turn: 1})
 	}
-	qpns := func(s *api.Spec) { // as in the first spec
+	qpns := func(s *api.MulticastGroupSpec) { // as in the first spec
 		for i := range s.Receivers {
 			_, b := all.FindReceiver(s.Receivers[i].Address)
 			s.Receivers[i].QPN = b.Receiver.QPN
@@ -180,16 +180,16 @@ func TestChanges(t *testing.T) {
 		{"a receiver leaves", again(qpns, "r1", "r3", "r4", "r5"), false},
 		{"an edge leaves", again(qpns, "r1", "r2", "r4", "r5"), false},
 		{"half of the tree leaves", again(qpns, "r1", "r2"), false},
-		{"a queue pair is new", again(func(s *api.Spec) { s.Receivers[2].QPN++ }, "r1", "r2", "r3", "r4", "r5"), true},
-		{"the source's queue pair", again(func(s *api.Spec) { s.Source.QPN++ }, "r1", "r2", "r3", "r4", "r5"), true},
-		{"the designated queue pair", again(func(s *api.Spec) { s.DesignatedQPN++ }, "r1", "r2", "r3", "r4", "r5"), true},
-		{"the initial PSN", again(func(s *api.Spec) { s.InitialPSN++ }, "r1", "r2", "r3", "r4", "r5"), true},
-		{"the first PSN of a receiver", again(func(s *api.Spec) { start := uint32(77); s.Receivers[0].StartPSN = &start }, "r1", "r2", "r3", "r4", "r5"), true},
-		{"the mode", again(func(s *api.Spec) { s.Mode = api.Inband }, "r1", "r2", "r3", "r4", "r5"), true},
-		{"the windows", again(func(s *api.Spec) {
+		{"a queue pair is new", again(func(s *api.MulticastGroupSpec) { s.Receivers[2].QPN++ }, "r1", "r2", "r3", "r4", "r5"), true},
+		{"the source's queue pair", again(func(s *api.MulticastGroupSpec) { s.Source.QPN++ }, "r1", "r2", "r3", "r4", "r5"), true},
+		{"the designated queue pair", again(func(s *api.MulticastGroupSpec) { s.DesignatedQPN++ }, "r1", "r2", "r3", "r4", "r5"), true},
+		{"the initial PSN", again(func(s *api.MulticastGroupSpec) { s.InitialPSN++ }, "r1", "r2", "r3", "r4", "r5"), true},
+		{"the first PSN of a receiver", again(func(s *api.MulticastGroupSpec) { start := uint32(77); s.Receivers[0].StartPSN = &start }, "r1", "r2", "r3", "r4", "r5"), true},
+		{"the mode", again(func(s *api.MulticastGroupSpec) { s.Mode = api.ModeInband }, "r1", "r2", "r3", "r4", "r5"), true},
+		{"the windows", again(func(s *api.MulticastGroupSpec) {
 			s.CNPWindow, s.NackHoldoff, s.CNPLimit = api.Duration(time.Second), api.Duration(time.Second), 3
 		}, "r1", "r2", "r3", "r4", "r5"), false},
-		{"the source address of what is delivered", again(func(s *api.Spec) { no := false; s.RewriteSource = &no }, "r1", "r2", "r3", "r4", "r5"), false},
+		{"the source address of what is delivered", again(func(s *api.MulticastGroupSpec) { no := false; s.RewriteSource = &no }, "r1", "r2", "r3", "r4", "r5"), false},
 	} {
 		if (c.p.Epoch == 8) != c.raised || (c.p.Turn == 1) != c.raised {
 			t.Errorf("%s: epoch %d, turn %d; raised should be %v", c.name, c.p.Epoch, c.p.Turn, c.raised)
@@ -325,7 +325,7 @@ func TestRefusals(t *testing.T) {
 		net       *sample.Net
 		source    string
 		receivers []string
-		edit      func(*api.Spec)
+		edit      func(*api.MulticastGroupSpec)
 		code      api.Code
 		field     string
 		limit     int64
@@ -336,8 +336,8 @@ func TestRefusals(t *testing.T) {
 		{"33 branches", star, "s", leaves(0, 33), nil, api.CodeLimit, "spec.receivers", 32},
 		{"32 receivers at a bud node with a child", clos, "h1", append(hosts(2, 33), "h41"), nil, api.CodeLimit, "spec.receivers", 32},
 		{"31 receivers at a bud node with a child", clos, "h1", append(hosts(2, 32), "h41"), nil, "", "", 0},
-		{"an SRH of 1,912 octets", pods, "h1", hosts(33, 116), func(s *api.Spec) { s.Mode = api.Inband }, "", "", 0},
-		{"an SRH of 2,176 octets", pods, "h1", hosts(33, 128), func(s *api.Spec) { s.Mode = api.Inband }, api.CodeLimit, "spec.receivers", 2048},
+		{"an SRH of 1,912 octets", pods, "h1", hosts(33, 116), func(s *api.MulticastGroupSpec) { s.Mode = api.ModeInband }, "", "", 0},
+		{"an SRH of 2,176 octets", pods, "h1", hosts(33, 128), func(s *api.MulticastGroupSpec) { s.Mode = api.ModeInband }, api.CodeLimit, "spec.receivers", 2048},
 		{"an island", island, "s", []string{"rb", "rc"}, nil, api.CodeUnreachable, "spec.receivers[1].address", 0},
 		{"a switch that is not in the topology", missing, "s1", []string{"r1", "r3"}, nil, api.CodeUnreachable, "spec.receivers[1].address", 0},
 		{"a switch without a locator", bare, "s1", []string{"r1", "r4"}, nil, api.CodeNotPlannable, "spec.receivers[1].address", 0},
@@ -421,7 +421,7 @@ func TestReuse(t *testing.T) {
 	n = network(square)
 	spec := square.Spec(1, "s", "rd", "re")
 	before := place(t, n, Request{Spec: &spec})
-	spec.Objective = api.Cost
+	spec.Objective = api.ObjectiveCost
 	if got, want := shape(n, place(t, n, Request{Spec: &spec, Previous: before, Epoch: 8})), "a(b(d(e[re])[rd]))"; got != want {
 		t.Errorf("tree %s for the other objective, want %s", got, want)
 	}
@@ -442,7 +442,7 @@ func TestNotAdjacent(t *testing.T) {
 func TestSRHLimit(t *testing.T) {
 	net := sample.Figure1()
 	spec := net.Spec(1, "s1", "r1", "r2", "r3")
-	spec.Mode = api.Inband
+	spec.Mode = api.ModeInband
 	net.Inventory.Limits.SRHOctets = api.SRHSize([]int{2, 1})
 	place(t, network(net), Request{Spec: &spec})
 	net.Inventory.Limits.SRHOctets--

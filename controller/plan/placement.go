@@ -20,17 +20,17 @@ type Placement struct {
 	// Epoch of all its nodes and branches.
 	Epoch uint32 `json:"epoch"`
 
-	Proxy         netip.Addr    `json:"proxy"`
-	DesignatedQPN uint32        `json:"designatedQpn"`
-	InitialPSN    uint32        `json:"initialPsn"`
-	Mode          api.Mode      `json:"mode"`
-	Objective     api.Objective `json:"objective"`
-	RewriteSource bool          `json:"rewriteSource"`
-	BaseVA        uint64        `json:"baseVa,omitempty"`
-	CNPWindow     time.Duration `json:"cnpWindow"`
-	CNPLimit      uint32        `json:"cnpLimit"`
-	NackHoldoff   time.Duration `json:"nackHoldoff"`
-	Source        PlacedSource  `json:"source"`
+	Proxy         netip.Addr        `json:"proxy"`
+	DesignatedQPN uint32            `json:"designatedQpn"`
+	InitialPSN    uint32            `json:"initialPsn"`
+	Mode          api.GroupMode     `json:"mode"`
+	Objective     api.TreeObjective `json:"objective"`
+	RewriteSource bool              `json:"rewriteSource"`
+	BaseVA        uint64            `json:"baseVa,omitempty"`
+	CNPWindow     time.Duration     `json:"cnpWindow"`
+	CNPLimit      uint32            `json:"cnpLimit"`
+	NackHoldoff   time.Duration     `json:"nackHoldoff"`
+	Source        PlacedSource      `json:"source"`
 
 	// Cost is that of the tree when it was computed.
 	Cost uint64 `json:"cost"`
@@ -158,11 +158,11 @@ func (p *Placement) Switches() []string {
 }
 
 // Tree returns the placement as clients see it.
-func (p *Placement) Tree() *api.Tree {
+func (p *Placement) Tree() *api.GroupTree {
 	if p == nil {
 		return nil
 	}
-	t := &api.Tree{Root: p.Nodes[0].Switch, SID: p.Nodes[0].SID, Cost: p.Cost}
+	t := &api.GroupTree{Root: p.Nodes[0].Switch, SID: p.Nodes[0].SID, Cost: p.Cost}
 	for i := range p.Nodes {
 		n := &p.Nodes[i]
 		node := api.TreeNode{

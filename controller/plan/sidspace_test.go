@@ -176,9 +176,9 @@ func TestTreeTakesItsSourceOnly(t *testing.T) {
 	net := sample.Figure1()
 	n := network(net)
 	for _, c := range []struct {
-		mode api.Mode
+		mode api.GroupMode
 		want netip.Addr
-	}{{api.Provisioned, n.nodes["n6"].Loopback}, {api.Inband, net.Address("s1")}} {
+	}{{api.ModeProvisioned, n.nodes["n6"].Loopback}, {api.ModeInband, net.Address("s1")}} {
 		spec := net.Spec(1, "s1", "r1", "r3", "r5")
 		spec.Mode = c.mode
 		p, err := n.Place(Request{Name: "g", Group: 1, Spec: &spec, Epoch: 1})

@@ -47,11 +47,13 @@ func NewController(s *topology.Snapshot) *Controller {
 }
 
 // Groups returns the multicast groups.
-func (f *Controller) Groups() resource.Handle[api.Spec, api.MulticastGroup] { return f.GroupKind() }
+func (f *Controller) Groups() resource.Handle[api.MulticastGroupSpec, api.MulticastGroup] {
+	return f.GroupKind()
+}
 
 // GroupKind is Groups, to replace functions of.
-func (f *Controller) GroupKind() *Kind[api.Spec, api.MulticastGroup] {
-	return &Kind[api.Spec, api.MulticastGroup]{All: f.listGroups, One: f.group, Write: f.putGroup, Remove: f.deleteGroup}
+func (f *Controller) GroupKind() *Kind[api.MulticastGroupSpec, api.MulticastGroup] {
+	return &Kind[api.MulticastGroupSpec, api.MulticastGroup]{All: f.listGroups, One: f.group, Write: f.putGroup, Remove: f.deleteGroup}
 }
 
 // Topology returns Snapshot.
@@ -69,7 +71,7 @@ func (f *Controller) Inventory() *inventory.Inventory {
 	return &inv
 }
 
-func (f *Controller) env(except string) api.Env {
+func (f *Controller) env(except string) api.GroupEnv {
 	host := func(a netip.Addr) (string, bool) {
 		h := f.Inventory().Host(a)
 		if h == nil {
@@ -77,8 +79,8 @@ func (f *Controller) env(except string) api.Env {
 		}
 		return h.Name, true
 	}
-	return api.Env{
-		Limits: api.StandardLimits(), Host: host,
+	return api.GroupEnv{
+		Limits: api.StandardGroupLimits(), Host: host,
 		Taken: func(a netip.Addr) (string, bool) {
 			name, ok := host(a)
 			return "the address of host " + name, ok
@@ -117,7 +119,7 @@ func (f *Controller) find(name string, pre resource.Precondition) (api.Multicast
 	return g, pre.CheckExisting(fmt.Sprintf("multicast group %q", name), g.Version)
 }
 
-func (f *Controller) putGroup(_ context.Context, name string, spec api.Spec, pre resource.Precondition) (api.MulticastGroup, bool, error) {
+func (f *Controller) putGroup(_ context.Context, name string, spec api.MulticastGroupSpec, pre resource.Precondition) (api.MulticastGroup, bool, error) {
 	if f.BeforePut != nil {
 		f.BeforePut()
 	}
@@ -132,8 +134,8 @@ func (f *Controller) putGroup(_ context.Context, name string, spec api.Spec, pre
 	if err != nil {
 		return g, false, err
 	}
-	spec = api.StandardDefaults().Complete(spec)
-	if err := api.Validate(&spec, f.env(name)); err != nil {
+	spec = api.StandardGroupDefaults().Complete(spec)
+	if err := api.ValidateGroup(&spec, f.env(name)); err != nil {
 		return g, false, err
 	}
 	if !created && spec.Equal(&g.Spec) {
@@ -141,7 +143,7 @@ func (f *Controller) putGroup(_ context.Context, name string, spec api.Spec, pre
 	}
 	f.Version++
 	if created {
-		g = api.MulticastGroup{Name: name, Created: Began, Status: api.Status{Index: 1, Epoch: 7, Limits: api.StandardLimits()}}
+		g = api.MulticastGroup{Name: name, Created: Began, Status: api.MulticastGroupStatus{Index: 1, Epoch: 7, Limits: api.StandardGroupLimits()}}
 	}
 	g.Spec, g.Version, g.Status.ObservedVersion = spec, f.Version, f.Version
 	if f.Planned != nil {

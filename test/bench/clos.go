@@ -115,18 +115,18 @@ func (c *clos) attach(leaf int) {
 }
 
 // groups are n groups of so many receivers, at hosts drawn at random.
-func (c *clos) groups(n, receivers int) []api.Spec {
+func (c *clos) groups(n, receivers int) []api.MulticastGroupSpec {
 	rng := rand.New(rand.NewPCG(1, 2))
-	specs := make([]api.Spec, n)
+	specs := make([]api.MulticastGroupSpec, n)
 	for g := range specs {
 		hosts := rng.Perm(len(c.inventory.Hosts))[:receivers+1]
-		s := api.Spec{
+		s := api.MulticastGroupSpec{
 			ProxyAddress:  netip.AddrFrom16([16]byte{0x20, 0x01, 0x0d, 0xb8, 0xff, 0xff, 14: byte(g >> 8), 15: byte(g)}),
 			DesignatedQPN: 0xd0d0,
-			Source:        api.Source{Address: c.inventory.Hosts[hosts[0]].Address, QPN: 0x100},
+			Source:        api.GroupSource{Address: c.inventory.Hosts[hosts[0]].Address, QPN: 0x100},
 		}
 		for i, h := range hosts[1:] {
-			s.Receivers = append(s.Receivers, api.Receiver{Address: c.inventory.Hosts[h].Address, QPN: uint32(0x200 + i)})
+			s.Receivers = append(s.Receivers, api.GroupReceiver{Address: c.inventory.Hosts[h].Address, QPN: uint32(0x200 + i)})
 		}
 		specs[g] = c.inventory.Defaults.Complete(s)
 	}

@@ -132,12 +132,12 @@ func multicastTransfer(world *lab.World, control *lab.Control, receivers []strin
 	if err != nil {
 		return 0, err
 	}
-	spec := api.Spec{
+	spec := api.MulticastGroupSpec{
 		ProxyAddress: proxyAddr, DesignatedQPN: designatedQPN,
-		Source: api.Source{Address: group.Source.Config().Addr, QPN: group.SourceQP.Config().QPN},
+		Source: api.GroupSource{Address: group.Source.Config().Addr, QPN: group.SourceQP.Config().QPN},
 	}
 	for _, r := range group.Receivers {
-		spec.Receivers = append(spec.Receivers, api.Receiver{Address: r.Host.Config().Addr, QPN: r.QP.Config().QPN})
+		spec.Receivers = append(spec.Receivers, api.GroupReceiver{Address: r.Host.Config().Addr, QPN: r.QP.Config().QPN})
 	}
 	const name = "bench"
 	err = control.Change(func(core *controller.Core) error {

@@ -39,12 +39,12 @@ func programming(ctx context.Context, out *report) (err error) {
 	source, receivers := hosts[0], hosts[1:]
 	var took runs
 	for i := range programRuns {
-		spec := api.Spec{
+		spec := api.MulticastGroupSpec{
 			ProxyAddress: netip.AddrFrom16([16]byte{0x20, 0x01, 0x0d, 0xb8, 0xff, 0xff, 15: byte(i + 1)}), DesignatedQPN: designatedQPN,
-			Source: api.Source{Address: source.Address, QPN: sourceQPN},
+			Source: api.GroupSource{Address: source.Address, QPN: sourceQPN},
 		}
 		for k, r := range receivers {
-			spec.Receivers = append(spec.Receivers, api.Receiver{Address: r.Address, QPN: receiverQPN + uint32(k)})
+			spec.Receivers = append(spec.Receivers, api.GroupReceiver{Address: r.Address, QPN: receiverQPN + uint32(k)})
 		}
 		d, err := timeToProgrammed(ctx, live.URL()+"/v1/multicast-groups", fmt.Sprintf("bench-%d", i), spec)
 		if err != nil {
@@ -57,7 +57,7 @@ func programming(ctx context.Context, out *report) (err error) {
 }
 
 // timeToProgrammed posts a group and asks for it until it is programmed.
-func timeToProgrammed(ctx context.Context, url, name string, spec api.Spec) (time.Duration, error) {
+func timeToProgrammed(ctx context.Context, url, name string, spec api.MulticastGroupSpec) (time.Duration, error) {
 	body, err := json.Marshal(map[string]any{"name": name, "spec": spec})
 	if err != nil {
 		return 0, err

@@ -191,7 +191,7 @@ func (s *scenario) join(host string) change {
 		s.must(s.group.SourceQP.HoldAt(psn))
 		r, err := s.group.Join(host, psn, offset)
 		s.must(err)
-		s.spec.Receivers = append(s.spec.Receivers, api.Receiver{
+		s.spec.Receivers = append(s.spec.Receivers, api.GroupReceiver{
 			Address: r.Host.Config().Addr, QPN: r.QP.Config().QPN, StartPSN: &psn, StartMSN: uint32(messages),
 		})
 		s.request(func() {
@@ -263,12 +263,12 @@ func (s *scenario) holdLast() {
 func (s *scenario) receiver(host string) int {
 	h, err := s.world.Host(host)
 	s.must(err)
-	return slices.IndexFunc(s.spec.Receivers, func(r api.Receiver) bool { return r.Address == h.Config().Addr })
+	return slices.IndexFunc(s.spec.Receivers, func(r api.GroupReceiver) bool { return r.Address == h.Config().Addr })
 }
 
 // release lets the source go on, in in-band mode with the receivers there are now.
 func (s *scenario) release() {
-	if s.spec.Mode == api.Inband {
+	if s.spec.Mode == api.ModeInband {
 		s.must(s.group.Encapsulate(s.status().Tree))
 	}
 	s.group.SourceQP.Release()

@@ -81,9 +81,9 @@ const kinds = 10
 // story is the scenario of a seed, ready to run.
 func story(seed uint64, cache *p4rt.Cache) (*scenario, error) {
 	kind := seed % kinds
-	o := options{mode: api.Provisioned, send: kind == 7}
+	o := options{mode: api.ModeProvisioned, send: kind == 7}
 	if seed/kinds%4 == 0 {
-		o.mode = api.Inband
+		o.mode = api.ModeInband
 	}
 	if kind == 8 {
 		o.evict = 50 * time.Millisecond

@@ -29,7 +29,7 @@ func (r received) Arrived(_ time.Duration, w *lab.Wire, frame []byte) {
 // TestModesGiveTheSameBytes: provisioned or in-band, a receiver gets the same packets.
 func TestModesGiveTheSameBytes(t *testing.T) {
 	cache := new(p4rt.Cache)
-	run := func(seed uint64, mode api.Mode) received {
+	run := func(seed uint64, mode api.GroupMode) received {
 		s, err := newScenario(seed, cache, options{mode: mode})
 		if err != nil {
 			t.Fatal(err)
@@ -42,7 +42,7 @@ func TestModesGiveTheSameBytes(t *testing.T) {
 		return r
 	}
 	for seed := uint64(17); seed < 17+modeSeeds; seed++ { // odd ones have a bud node
-		provisioned, inband := run(seed, api.Provisioned), run(seed, api.Inband)
+		provisioned, inband := run(seed, api.ModeProvisioned), run(seed, api.ModeInband)
 		if len(provisioned) < 5 {
 			t.Fatalf("seed %d: %d receivers got packets, want 5 at least", seed, len(provisioned))
 		}

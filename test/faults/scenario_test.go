@@ -55,7 +55,7 @@ type scenario struct {
 	group   *lab.Group
 	cnps    *cnpSpacing
 	hostile *hostile
-	spec    api.Spec
+	spec    api.MulticastGroupSpec
 	message int
 	// progress is the part of the data, from 0 to 1, that has been acknowledged.
 	progress func() float64
@@ -94,7 +94,7 @@ func (s *scenario) tell(format string, args ...any) {
 
 // options of a scenario.
 type options struct {
-	mode  api.Mode
+	mode  api.GroupMode
 	send  bool          // SEND instead of WRITE
 	evict time.Duration // receivers that stall for so long are taken out; 0: never
 }
@@ -143,9 +143,9 @@ func newScenario(seed uint64, cache *p4rt.Cache, o options) (*scenario, error) {
 	s.progress = s.group.Progress
 	s.cnps = &cnpSpacing{world: s.world}
 	s.world.AddTap(s.cnps)
-	s.spec = api.Spec{
+	s.spec = api.MulticastGroupSpec{
 		ProxyAddress: proxy, DesignatedQPN: designatedQPN, InitialPSN: initial, Mode: o.mode,
-		Source:    api.Source{Address: s.group.Source.Config().Addr, QPN: s.group.SourceQP.Config().QPN},
+		Source:    api.GroupSource{Address: s.group.Source.Config().Addr, QPN: s.group.SourceQP.Config().QPN},
 		CNPWindow: api.Duration(cnpWindow), EvictAfter: api.Duration(o.evict),
 	}
 	s.control.Events = func(e api.Event) {
@@ -154,10 +154,10 @@ func newScenario(seed uint64, cache *p4rt.Cache, o options) (*scenario, error) {
 		}
 	}
 	if s.rng.IntN(2) == 0 {
-		s.spec.Objective = api.Cost
+		s.spec.Objective = api.ObjectiveCost
 	}
 	for _, r := range s.group.Receivers {
-		s.spec.Receivers = append(s.spec.Receivers, api.Receiver{Address: r.Host.Config().Addr, QPN: r.QP.Config().QPN})
+		s.spec.Receivers = append(s.spec.Receivers, api.GroupReceiver{Address: r.Host.Config().Addr, QPN: r.QP.Config().QPN})
 	}
 	s.world.Run(time.Second, s.connected)
 	if err := s.put(); err != nil {
@@ -167,7 +167,7 @@ func newScenario(seed uint64, cache *p4rt.Cache, o options) (*scenario, error) {
 		return nil, fmt.Errorf("the group was not programmed: %v", s.status())
 	}
 
-	if o.mode == api.Inband {
+	if o.mode == api.ModeInband {
 		if err := s.group.Encapsulate(s.status().Tree); err != nil {
 			return nil, err
 		}
@@ -213,7 +213,7 @@ func (s *scenario) put() error {
 	})
 }
 
-func (s *scenario) status() *api.Status {
+func (s *scenario) status() *api.MulticastGroupStatus {
 	if s.control.Core() == nil {
 		return nil
 	}

@@ -85,7 +85,7 @@ func TestFigure1OnBMv2(t *testing.T) {
 		defer client.Close()
 		f.observers[s.Name] = client
 	}
-	for i, mode := range []api.Mode{api.Provisioned, api.Inband} {
+	for i, mode := range []api.GroupMode{api.ModeProvisioned, api.ModeInband} {
 		if !t.Run(string(mode), func(t *testing.T) { f.run(t, mode, i) }) {
 			return // what the switches are left with is anybody's guess
 		}
@@ -109,7 +109,7 @@ const (
 )
 
 // run has a new controller make a group, transfers data, and has all sorts of packets pass.
-func (f *figure) run(t *testing.T, mode api.Mode, round int) {
+func (f *figure) run(t *testing.T, mode api.GroupMode, round int) {
 	begin := time.Now()
 	ctx, cancel := context.WithTimeout(t.Context(), programTimeout)
 	defer cancel()
@@ -159,7 +159,7 @@ func (f *figure) run(t *testing.T, mode api.Mode, round int) {
 		return err
 	})
 	made := f.post(ctx, t, live, "figure1", spec(mode, group))
-	if mode == api.Inband {
+	if mode == api.ModeInband {
 		do(t, live, func() error { return group.Encapsulate(made.Status.Tree) })
 	}
 	t.Logf("%v: the group is programmed, epoch %d", time.Since(begin), made.Status.Epoch)
@@ -212,7 +212,7 @@ func (f *figure) run(t *testing.T, mode api.Mode, round int) {
 	f.play(t, c, list)
 	t.Logf("%v: %d samples played, %d frames compared", time.Since(begin), len(list), c.seen)
 	f.compare(t, c)
-	if mode == api.Inband {
+	if mode == api.ModeInband {
 		ctx, cancel := context.WithTimeout(t.Context(), programTimeout)
 		defer cancel()
 		f.congest(ctx, t, live, m, c)
@@ -362,15 +362,15 @@ func (f *figure) join(t *testing.T, live *lab.Live) (leave func()) {
 }
 
 // spec asks for what the hosts of a group have.
-func spec(mode api.Mode, group *lab.Group) api.Spec {
-	s := api.Spec{
+func spec(mode api.GroupMode, group *lab.Group) api.MulticastGroupSpec {
+	s := api.MulticastGroupSpec{
 		ProxyAddress: group.Config.Proxy, DesignatedQPN: group.Config.DesignatedQPN, InitialPSN: group.Config.InitialPSN, Mode: mode,
-		Source: api.Source{Address: group.Source.Config().Addr, QPN: group.SourceQP.Config().QPN},
+		Source: api.GroupSource{Address: group.Source.Config().Addr, QPN: group.SourceQP.Config().QPN},
 		// What depends on the time must not show: BMv2's time is the world's, the twins' is not.
 		CNPWindow: api.Duration(time.Hour), NackHoldoff: api.Duration(time.Hour),
 	}
 	for _, r := range group.Receivers {
-		s.Receivers = append(s.Receivers, api.Receiver{Address: r.Host.Config().Addr, QPN: r.QP.Config().QPN})
+		s.Receivers = append(s.Receivers, api.GroupReceiver{Address: r.Host.Config().Addr, QPN: r.QP.Config().QPN})
 	}
 	return s
 }
@@ -378,7 +378,7 @@ func spec(mode api.Mode, group *lab.Group) api.Spec {
 const groups = "/v1/multicast-groups"
 
 // post makes a group by one request and waits until it is programmed.
-func (f *figure) post(ctx context.Context, t *testing.T, live *lab.Live, name string, s api.Spec) api.MulticastGroup {
+func (f *figure) post(ctx context.Context, t *testing.T, live *lab.Live, name string, s api.MulticastGroupSpec) api.MulticastGroup {
 	t.Helper()
 	body, err := json.Marshal(map[string]any{"name": name, "spec": s})
 	if err != nil {
@@ -518,7 +518,7 @@ func (f *figure) checkState(t *testing.T, live *lab.Live, m *maker) {
 // each switch on the way tells the controller of its window, and the controller polls it when that is over.
 func (f *figure) congest(ctx context.Context, t *testing.T, live *lab.Live, m *maker, c *comparison) {
 	t.Helper()
-	s := spec(api.Provisioned, m.group)
+	s := spec(api.ModeProvisioned, m.group)
 	s.ProxyAddress = s.ProxyAddress.Next()
 	s.CNPWindow = api.Duration(20 * time.Millisecond)
 	f.post(ctx, t, live, "congested", s)

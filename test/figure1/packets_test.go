@@ -30,8 +30,8 @@ const some = -1
 type maker struct {
 	network *lab.Network
 	group   *lab.Group
-	mode    api.Mode
-	tree    *api.Tree
+	mode    api.GroupMode
+	tree    *api.GroupTree
 	epoch   uint32
 	next    uint32 // PSN that the source would send next
 }
@@ -231,7 +231,7 @@ func (m *maker) requests() []sample {
 
 // plainHosts is how many receivers a packet reaches that the source does not encapsulate: none in in-band mode.
 func (m *maker) plainHosts() int {
-	if m.mode == api.Inband {
+	if m.mode == api.ModeInband {
 		return 0
 	}
 	return receivers

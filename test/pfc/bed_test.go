@@ -77,7 +77,7 @@ func (b *bed) port(host string) uint32 {
 func (b *bed) tenants() {
 	b.t.Helper()
 	b.change(func(c *controller.Core) error {
-		_, _, err := c.SRv6Policies().Put("wan", api.SRv6PolicySpec{Headend: "R1", Endpoint: "R3", Segments: []api.Segment{{Node: "R2"}}}, resource.Precondition{})
+		_, _, err := c.SRv6Policies().Put("wan", api.SRv6PolicySpec{Headend: "R1", Endpoint: "R3", Segments: []api.PolicySegment{{Node: "R2"}}}, resource.Precondition{})
 		return err
 	})
 	b.tenantsOn()
@@ -90,7 +90,7 @@ func (b *bed) tenantsOn() {
 		b.change(func(c *controller.Core) error {
 			_, _, err := c.Tenants().Put(string(rune('a'+i)), api.TenantSpec{
 				Slice: uint32(i + 1), Priority: uint8(3 - i), Policies: []string{"wan"},
-				Sites: []api.Site{{Switch: "R1", Port: b.port(hosts[0])}, {Switch: "R3", Port: b.port(hosts[1])}},
+				Sites: []api.TenantSite{{Switch: "R1", Port: b.port(hosts[0])}, {Switch: "R3", Port: b.port(hosts[1])}},
 			}, resource.Precondition{})
 			return err
 		})

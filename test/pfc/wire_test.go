@@ -74,7 +74,7 @@ func TestFlavorsOnTheWire(t *testing.T) {
 		}
 		name := behaviors.Name(sid.Behavior)
 		b.change(func(c *controller.Core) error {
-			spec := api.SRv6PolicySpec{Headend: "R1", Endpoint: "R3", Segments: []api.Segment{{SID: sid.Address}, {Node: "R2"}}}
+			spec := api.SRv6PolicySpec{Headend: "R1", Endpoint: "R3", Segments: []api.PolicySegment{{SID: sid.Address}, {Node: "R2"}}}
 			_, _, err := c.SRv6Policies().Put("wan", spec, resource.Precondition{})
 			return err
 		})

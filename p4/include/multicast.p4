@@ -161,16 +161,10 @@ control MulticastGroup(inout headers_t hdr, inout metadata_t meta, inout standar
         if (meta.drop_reason == DropReason.NONE) {
             if (role == ROLE_TREE) {
                 bit<1> arrived_encapsulated = meta.mt_replicate;
-                if (arrived_encapsulated == 0) {
-                    if (hdr.bth.opcode > OPCODE_RC_WRITE_ONLY_IMM) {
-                        meta.drop_reason = DropReason.MT_OPCODE;
-                    } else if (hdr.bth.dest_qpn != meta.designated_qpn) {
-                        meta.drop_reason = DropReason.MT_QPN;
-                    }
-                }
-                // Receivers take what comes down the tree as the source's. So a host that encapsulates is asked
-                // too; what comes from the fabric has been asked at its first switch.
-                if ((arrived_encapsulated == 0 || meta.host_facing == 1) && meta.drop_reason == DropReason.NONE) {
+                // A plain packet meets the tree here, wherever it comes from. An encapsulated one meets it at the port of its source.
+                bit<1> first_switch = arrived_encapsulated == 0 ? 1w1 : meta.host_facing;
+                // Receivers take what comes down the tree as the source's, so the first switch checks the source.
+                if (first_switch == 1) {
                     source = arrived_encapsulated == 1 ? hdr.outer_ipv6.src_addr : hdr.ipv6.src_addr;
                     mt_source.apply();
                     if (encapsulates != arrived_encapsulated) {
@@ -185,9 +179,9 @@ control MulticastGroup(inout headers_t hdr, inout metadata_t meta, inout standar
                     hdr.ipv6.hop_limit = hdr.ipv6.hop_limit - 1;
                 }
                 // S01-S05: any segments may be left, and the destination that S03 takes from the Segment List leaves with the
-                // outer header; what counts is the inner packet. The first switch refuses what edges would, also of a source
-                // that encapsulates by itself.
-                if ((meta.mt_verify_icrc == 1 || meta.host_facing == 1) && meta.drop_reason == DropReason.NONE) {
+                // outer header; what counts is the inner packet. The first switch refuses what edges would refuse, for a source
+                // that encapsulates by itself too.
+                if ((meta.mt_verify_icrc == 1 || first_switch == 1) && meta.drop_reason == DropReason.NONE) {
                     // No ICRC can be had for what was trimmed, and a receiver would not know what it is.
                     if (meta.trimmed == 1) {
                         meta.drop_reason = DropReason.MT_TRIMMED;

@@ -114,6 +114,17 @@ func firstSwitch() []scenario {
 		step{what: "congestion experienced", in: wrong(func(p *packet.RoCE) { p.IPv6.TrafficClass |= packet.CE }), out: []wire{out(8, encapsulated(start, with(p, func(p *packet.RoCE) { p.IPv6.TrafficClass |= packet.CE })))}},
 	)
 
+	// The first switch checks the packet also where its source is behind a router of the domain.
+	inside := scenario{
+		name: "first/encaps_from_the_domain", entries: entries,
+		steps: []step{
+			{what: "the source", in: in(1, p), out: []wire{out(8, encapsulated(start, p))}},
+			refuses("another QPN", wrong(func(p *packet.RoCE) { p.BTH.DestQPN = 0x22 }), p4.DropReasonMtQpn),
+			refuses("READ", in(1, t.request(packet.OpReadRequest, 0, 0)), p4.DropReasonMtOpcode),
+			refuses("not the source", wrong(func(p *packet.RoCE) { p.IPv6.Src = host(3) }), p4.DropReasonMtNotSource),
+		},
+	}
+
 	// A host that encapsulates by itself may not lie about the inner source.
 	spoofed := with(t.onTree(p), func(p *packet.RoCE) { p.Outer.Src, p.Outer.Dst = host(1), start })
 	spoof := scenario{
@@ -214,7 +225,7 @@ func firstSwitch() []scenario {
 		},
 	}
 	return []scenario{
-		provisioned, s, spoof, inbandStart, inbandLeaf, inbandRefused,
+		provisioned, s, inside, spoof, inbandStart, inbandLeaf, inbandRefused,
 		{
 			name: "first/tree_starts_here", entries: slices.Concat(withoutState(own.responses()), own.downward(), []*p4v1.Update{source}),
 			steps: []step{

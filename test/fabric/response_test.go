@@ -218,6 +218,16 @@ func responses() []scenario {
 			},
 		},
 		{
+			name: "response/nobody_live", entries: g.where(func(g *group) { g.live = 0 }).responses(),
+			steps: []step{
+				{what: "a poll before any response: there is no minimum", in: g.poll(), ingress: drops{p4.DropReasonMtPollIdle: 1}},
+				refuses("an ACK", g.ack(0, 10, 1), p4.DropReasonMtDeadBranch),
+				refuses("a CNP opens no window", g.cnp(0), p4.DropReasonMtDeadBranch),
+				refuses("a fatal NAK", g.fatal(0, 10, packet.NAKRemoteAccess, 1), p4.DropReasonMtDeadBranch),
+				{what: "a poll after them", in: g.poll(), ingress: drops{p4.DropReasonMtPollIdle: 1}},
+			},
+		},
+		{
 			name: "response/poll_nak", entries: entries,
 			steps: []step{
 				absorbed("", g.ack(0, 10, 1)), absorbed("", g.nak(1, 15, 2)),

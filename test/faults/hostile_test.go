@@ -5,11 +5,19 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
+	"testing"
 	"time"
 
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/dataplane/p4rt"
 	"github.com/weft-sdn/weft/lab"
 	"github.com/weft-sdn/weft/p4"
 	"github.com/weft-sdn/weft/packet"
+	"github.com/weft-sdn/weft/southbound"
+	"github.com/weft-sdn/weft/southbound/entry"
+	"github.com/weft-sdn/weft/topology"
 )
 
 // intruders are hosts that are in no group, and the switches they are at: an edge, and the source's switch.
@@ -19,6 +27,8 @@ const (
 	// intrusions of a run, at most, one every intrusionGap on average.
 	intrusions   = 200
 	intrusionGap = 150 * time.Microsecond
+	// One forged packet in so many is aimed.
+	aimed = 4
 	// hostilePort is the UDP source port of every packet that an intruder forges.
 	hostilePort = 0xbad1
 )
@@ -54,7 +64,9 @@ func (s *scenario) intrude(seed uint64) error {
 		h.from = append(h.from, host)
 	}
 	s.hostile = h
-	s.world.AddTap(h)
+	if !s.open {
+		s.world.AddTap(h)
+	}
 	s.world.After(intrusionGap, h.strike)
 	return nil
 }
@@ -97,9 +109,56 @@ func (h *hostile) strike() {
 	if h.s.must(err); err != nil {
 		return
 	}
-	w.Inject(h.frame(h.from[i]))
+	if h.rng.IntN(aimed) == 0 {
+		w.Inject(h.aim(h.from[i]))
+	} else {
+		w.Inject(h.frame(h.from[i]))
+	}
 	h.sent++
 	h.s.world.After(time.Duration(h.rng.Int64N(int64(2*intrusionGap))), h.strike)
+}
+
+// aim forges a packet that does harm wherever the switch at the host lets it in: an ACK that the
+// source takes, of about what it sends next, or a WRITE that a receiver takes in the place of the
+// source's next one. Two tunnels hide it from the source guard, which sees two headers.
+func (h *hostile) aim(from *lab.HostNode) []byte {
+	g := h.s.group
+	p := packet.RoCE{
+		IPv6: packet.IPv6{HopLimit: 64, Src: proxy, Dst: g.Source.Config().Addr},
+		UDP:  packet.UDP{SrcPort: hostilePort, DstPort: packet.RoCEPort},
+		BTH: packet.BTH{
+			Opcode: packet.OpAcknowledge, PKey: packet.DefaultPKey,
+			DestQPN: g.SourceQP.Config().QPN, PSN: packet.PSNAdd(g.SourceQP.HighestPSN(), h.rng.IntN(16)-4),
+		},
+		AETH: packet.AETH{Syndrome: packet.ACKSyndrome(packet.CreditInvalid)},
+	}
+	if h.rng.IntN(2) == 0 {
+		r := one(h.rng, g.Receivers...)
+		p.IPv6.Dst = r.Host.Config().Addr
+		p.BTH.Opcode, p.BTH.DestQPN, p.BTH.PSN = packet.OpWriteOnly, r.QP.Config().QPN, r.QP.ExpectedPSN()
+		p.Payload = bytes.Repeat([]byte{0xbd}, pmtu)
+		p.RETH = packet.RETH{VA: uint64(h.rng.IntN(max(1, g.Size()-pmtu))), RKey: 0x5eed, DMALength: pmtu}
+	}
+	b := p.Append(nil)[packet.EthernetLen:]
+	for range 2 {
+		ip := packet.IPv6{PayloadLength: uint16(len(b)), NextHeader: packet.NextHeaderIPv6, HopLimit: 64, Src: from.Config().Addr, Dst: h.decapsulator()}
+		b = append(ip.Append(nil), b...)
+	}
+	return h.ethernet(from, b)
+}
+
+// decapsulator is the End.DT6 SID of some switch.
+func (h *hostile) decapsulator() netip.Addr {
+	sw := one(h.rng, h.s.world.Network.Switches...)
+	objects, err := h.s.world.Advertise(sw.Name)
+	h.s.must(err)
+	for _, sid := range objects.Node.SIDs {
+		if sid.Behavior == topology.BehaviorEndDT6 {
+			return sid.Address
+		}
+	}
+	h.s.must(fmt.Errorf("%s has no End.DT6 SID", sw.Name))
+	return sw.Loopback
 }
 
 // frame forges one.
@@ -113,6 +172,10 @@ func (h *hostile) frame(from *lab.HostNode) []byte {
 	if protocol != packet.NextHeaderIPv6 { // a PFC frame is in one tunnel at least
 		b = h.tunnel(own, protocol, b)
 	}
+	return h.ethernet(from, b)
+}
+
+func (h *hostile) ethernet(from *lab.HostNode, b []byte) []byte {
 	return append(packet.Ethernet{Dst: from.Config().GatewayMAC, Src: from.Config().MAC, EtherType: packet.EtherTypeIPv6}.Append(nil), b...)
 }
 
@@ -223,4 +286,67 @@ func (h *hostile) target() netip.Addr {
 		return netip.AddrFrom16(container)
 	}
 	return sid
+}
+
+// admitted has a scenario's intruders count as routers of the domain: no edge keeps them out.
+func (s *scenario) admitted() error {
+	for _, i := range intruders {
+		sw, err := s.world.Switch(i[0])
+		if err != nil {
+			return err
+		}
+		_, port := s.world.Network.Uplink(i[1])
+		e := entry.In(p4.TablePort, entry.Do(p4.ActionSetPort, entry.With("host_facing", entry.Uint(0)), entry.With("vrf", entry.Uint(0))),
+			entry.Exact("port", entry.Uint(uint64(port))))
+		pipeline, err := southbound.NewPipeline(p4.P4Info(), p4.JSON())
+		if err != nil {
+			return err
+		}
+		encoded, err := pipeline.Schema().Encode(e)
+		if err != nil {
+			return err
+		}
+		err = sw.Device().Write(s.world.Now(), &p4v1.WriteRequest{
+			DeviceId: sw.Device().ID(), Updates: []*p4v1.Update{{Type: p4v1.Update_MODIFY, Entity: encoded}},
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// TestIntrudersDoHarm: what the hostile hosts of the other tests send does harm where no edge of the
+// domain keeps it out. The source takes ACKs of what receivers lack, or a NAK that ends it, and receivers hold
+// what the source never wrote. A run of the other tests proves something only because of that.
+func TestIntrudersDoHarm(t *testing.T) {
+	cache := new(p4rt.Cache)
+	forged := bytes.Repeat([]byte{0xbd}, pmtu)
+	early, written := uint64(0), 0
+	for seed := uint64(1); seed <= 6; seed++ {
+		s, err := newScenario(seed, cache, options{mode: api.ModeProvisioned, open: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.world.Run(s.world.Now()+100*time.Millisecond, func() bool {
+			// A source may take a forged NAK that ends its queue pair.
+			return s.group.Pump() != nil || s.broken != nil || s.hostile.left == 0
+		})
+		if s.broken != nil {
+			t.Fatal(s.broken)
+		}
+		n, _ := s.group.EarlyAcks()
+		early += n
+		if n == 0 && !s.group.SourceQP.Failed() {
+			t.Errorf("seed %d: the source took none of %d forged packets", seed, s.hostile.sent)
+		}
+		for _, r := range s.group.Receivers {
+			if bytes.Contains(r.Memory, forged) {
+				written++
+			}
+		}
+	}
+	if early == 0 || written == 0 {
+		t.Errorf("the source took %d forged ACKs, and %d receivers a forged WRITE; want both", early, written)
+	}
 }

@@ -55,6 +55,7 @@ type scenario struct {
 	group   *lab.Group
 	cnps    *cnpSpacing
 	hostile *hostile
+	open    bool // see options
 	spec    api.MulticastGroupSpec
 	message int
 	// progress is the part of the data, from 0 to 1, that has been acknowledged.
@@ -97,6 +98,7 @@ type options struct {
 	mode  api.GroupMode
 	send  bool          // SEND instead of WRITE
 	evict time.Duration // receivers that stall for so long are taken out; 0: never
+	open  bool          // the ports of intruders count as ports inside the domain
 }
 
 // newScenario builds the fabric of a seed, programs it, and has the source ready to send.
@@ -181,6 +183,11 @@ func newScenario(seed uint64, cache *p4rt.Cache, o options) (*scenario, error) {
 	}
 	if o.send {
 		s.take()
+	}
+	if s.open = o.open; s.open {
+		if err := s.admitted(); err != nil {
+			return nil, err
+		}
 	}
 	return s, s.intrude(seed)
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
+	"github.com/weft-sdn/weft/dataplane/p4rt"
 	"github.com/weft-sdn/weft/service"
 	"github.com/weft-sdn/weft/topology/bgpls"
 )
@@ -31,6 +32,9 @@ type LiveOptions struct {
 	// Tune, if not nil, may change the controller's inventory before it starts, as to have it control
 	// MRC hosts.
 	Tune func(*inventory.Inventory)
+	// Controller, if not nil, takes the inventory of the network in place of a controller of the
+	// lab's own: Live has no Service then.
+	Controller func(inventory.Inventory) error
 	// Log gets what the controller logs; nil: nothing.
 	Log *slog.Logger
 	// Progress is told what is being waited for; nil: nobody is.
@@ -128,10 +132,16 @@ func (l *Live) start(ctx context.Context, o LiveOptions, managed bool) error {
 	if o.Tune != nil {
 		o.Tune(&inv)
 	}
+	if o.Controller != nil {
+		return o.Controller(inv)
+	}
 	var err error
 	l.Service, err = service.Start(ctx, service.Options{Inventory: inv, Log: o.Log})
 	return err
 }
+
+// P4Runtime returns the counts of the P4Runtime server of a switch that runs in this process.
+func (l *Live) P4Runtime(name string) p4rt.ServerStats { return l.servers[name].p4runtime.Stats() }
 
 // speak starts the BGP-LS speaker of the i-th switch, which waits for the controller to connect.
 func (l *Live) speak(ctx context.Context, i int, s Switch) (inventory.Peer, error) {

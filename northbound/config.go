@@ -1,10 +1,12 @@
 package northbound
 
 import (
+	"context"
 	"crypto/sha256"
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"strings"
@@ -45,6 +47,10 @@ type Config struct {
 	Multipath Multipath
 	// BGP is the BGP-LS speaker. Default: none, and there are no peers.
 	BGP BGP
+	// Writable returns why nothing can be kept now, or nil. Default: everything always can.
+	Writable func() error
+	// Backup writes a snapshot of everything that is kept. Default: nothing is.
+	Backup func(context.Context, io.Writer) error
 	// Log takes a line for each request. Default: none.
 	Log *slog.Logger
 	// Now is the clock. Default time.Now.

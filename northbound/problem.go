@@ -51,6 +51,7 @@ const (
 	codeTooLarge     = "body_too_large"
 	codeMediaType    = "unsupported_media_type"
 	codeTimeout      = "timeout"
+	codeStore        = "store_unavailable" // the controller cannot keep changes
 	codeNoSection    = "not_configured"
 )
 
@@ -77,6 +78,7 @@ var kinds = map[string]struct {
 	codeTooLarge:                 {http.StatusRequestEntityTooLarge, "The body is too large"},
 	codeMediaType:                {http.StatusUnsupportedMediaType, "Unsupported media type"},
 	codeTimeout:                  {http.StatusGatewayTimeout, "It took too long"},
+	codeStore:                    {http.StatusServiceUnavailable, "The controller cannot keep changes now"},
 }
 
 // Codes returns every code and its HTTP status.

@@ -48,7 +48,7 @@ func New(cfg Config, controller Controller, events *Events) (*Server, error) {
 	s.engine = gin.New()
 	s.engine.HandleMethodNotAllowed = true
 	s.engine.RedirectTrailingSlash = false
-	s.engine.Use(s.identify, s.observe, s.recover, s.authorize(tokens), s.limit)
+	s.engine.Use(s.identify, s.observe, s.recover, s.authorize(tokens), s.limit, s.keep)
 	s.engine.NoRoute(func(c *gin.Context) {
 		s.refuse(c, newProblem("not_found", "there is nothing at "+c.Request.URL.Path))
 	})
@@ -72,6 +72,7 @@ func New(cfg Config, controller Controller, events *Events) (*Server, error) {
 	s.registerProbes()
 	s.registerEvents()
 	s.registerHealth()
+	s.registerBackup()
 	s.engine.GET("/metrics", gin.WrapH(s.metrics))
 	return s, nil
 }

@@ -488,3 +488,64 @@ func TestServeOnAClosedListener(t *testing.T) {
 		t.Error("no error")
 	}
 }
+
+// TestNothingCanBeKept: changes are refused with the reason and change nothing; reads, dry runs and
+// deletions go on.
+func TestNothingCanBeKept(t *testing.T) {
+	var full error
+	s, f, _ := newTestServer(t, func(c *Config) { c.Writable = func() error { return full } })
+	if w := do(s, "PUT", groupsPath+"/g1", groupBody("g1", 1)); w.Code != 201 {
+		t.Fatalf("%d %s", w.Code, w.Body)
+	}
+	full = errors.New("data directory /x: its disk is full: 3 MiB free, want at least 64")
+	for _, c := range [][3]string{
+		{"PUT", groupsPath + "/g2", groupBody("g2", 2)}, {"POST", groupsPath, groupBody("g2", 2)},
+		{"PATCH", groupsPath + "/g1", `{"spec":{"cnpLimit":7}}`}, {"POST", groupsPath + "/g1:reset", ""},
+	} {
+		if p := problemIn(t, do(s, c[0], c[1], c[2], "Content-Type", "application/json"), 503, "store_unavailable"); !strings.Contains(p.Detail, "3 MiB free") {
+			t.Errorf("%s %s: %+v", c[0], c[1], p)
+		}
+	}
+	if len(f.Kept) != 1 || f.Kept["g1"].Spec.CNPLimit == 7 {
+		t.Errorf("%+v", f.Kept)
+	}
+	for _, c := range [][3]string{{"PUT", groupsPath + "/g2?dryRun=true", groupBody("g2", 2)}, {"GET", groupsPath, ""}, {"DELETE", groupsPath + "/g1", ""}} {
+		if w := do(s, c[0], c[1], c[2]); w.Code >= 300 {
+			t.Errorf("%s %s: %d %s", c[0], c[1], w.Code, w.Body)
+		}
+	}
+}
+
+// TestBackup: a backup is sent as it is, one that fails is cut short, and without a store there is
+// none.
+func TestBackup(t *testing.T) {
+	s, _, _ := newTestServer(t, func(*Config) {})
+	problemIn(t, do(s, "GET", "/v1/backup", ""), 501, "not_configured")
+	var fails error
+	s, _, _ = newTestServer(t, func(c *Config) {
+		c.Backup = func(_ context.Context, w io.Writer) error {
+			_, err := io.WriteString(w, "snapshot")
+			return errors.Join(err, fails)
+		}
+	})
+	base, _ := serve(t, s)
+	get := func() (string, error) {
+		r, err := http.Get(base + "/v1/backup")
+		if err != nil {
+			return "", err
+		}
+		defer r.Body.Close()
+		if r.Header.Get("Content-Type") != "application/octet-stream" {
+			t.Errorf("%s", r.Header)
+		}
+		b, err := io.ReadAll(r.Body)
+		return string(b), err
+	}
+	if got, err := get(); got != "snapshot" || err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
+	fails = errors.New("the disk is gone")
+	if got, err := get(); err == nil {
+		t.Errorf("%q is taken for a whole backup", got)
+	}
+}

@@ -27,7 +27,7 @@ import (
 // Options are what a service runs with.
 type Options struct {
 	Inventory inventory.Inventory
-	// Store keeps the intents; nil: in memory, for as long as the process lives.
+	// Store keeps resources and decisions; nil: in memory, for as long as the process lives.
 	Store store.Store
 	// Election is the P4Runtime election id; the highest one writes. Default: the time of the
 	// start, so that a controller that is started later takes over.
@@ -73,6 +73,7 @@ func Start(ctx context.Context, o Options) (*Service, error) {
 		o.API = northbound.DefaultConfig()
 	}
 	o.API.Log = o.Log
+	o.API.Writable = o.Store.Writable
 	o.API.TLS = o.Inventory.API.TLS.Server()
 	ctx, cancel := context.WithCancel(ctx)
 	s := &Service{cancel: cancel, done: make(chan struct{})}

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"strings"
 
@@ -23,6 +24,7 @@ import (
 type controllerCommand struct {
 	env      environment
 	log      logging
+	storage  storage
 	config   string
 	check    bool
 	listen   string
@@ -60,8 +62,9 @@ peers, programs the switches of its inventory over P4Runtime, and serves the RES
 Switches and peers may be anyone's; the switches have to take the fabric program
 (v1model, BMv2 JSON). docs/config.md describes the file.
 
-Intents are kept in memory: after a restart the controller has to be told them again
-(weft apply).`,
+What clients apply, and what the controller decides, is kept in a data directory: a
+controller that is started again goes on where it was, and rewrites no switch that
+agrees. One process at a time uses a data directory. docs/operations.md has more.`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return k.run(cmd.Context()) },
 	}
@@ -71,6 +74,7 @@ Intents are kept in memory: after a restart the controller has to be told them a
 	f.StringVar(&k.listen, "listen", "", "address:port of the API (default that of the file)")
 	f.StringVar(&k.tokens, "token-file", "", "file of bearer tokens, one a line, of which clients of the API must have one (default none)")
 	f.Var(&k.election, "election-id", "P4Runtime election id, LOW or HIGH:LOW; the controller with the highest writes (default the time of the start)")
+	k.storage.register(c)
 	k.log.register(c, "info")
 	return c
 }
@@ -78,6 +82,9 @@ Intents are kept in memory: after a restart the controller has to be told them a
 func (k *controllerCommand) run(ctx context.Context) error {
 	log, err := k.log.open(k.env.stderr)
 	if err != nil {
+		return err
+	}
+	if err := k.storage.check(); err != nil {
 		return err
 	}
 	inv, err := k.inventory()
@@ -102,11 +109,23 @@ func (k *controllerCommand) run(ctx context.Context) error {
 		return err
 	}
 	service.TuneMemory()
-	s, err := service.Start(ctx, service.Options{Inventory: *inv, Log: log, API: served, Election: k.election.ElectionID})
+	kept, err := k.storage.open(ctx, k.env.getenv, log)
 	if err != nil {
 		return err
 	}
-	log.Info("controller is up", "version", served.Version, "api", s.Addr().String(), "switches", len(inv.Switches), "bgpPeers", len(inv.BGP.Peers))
+	return errors.Join(k.serve(ctx, inv, served, kept, log), kept.Close())
+}
+
+// serve runs the controller on a store until it ends.
+func (k *controllerCommand) serve(ctx context.Context, inv *inventory.Inventory, served northbound.Config, kept *keeper, log *slog.Logger) error {
+	if kept.durable != nil {
+		served.Backup = kept.durable.Backup
+	}
+	s, err := service.Start(ctx, service.Options{Inventory: *inv, Log: log, API: served, Election: k.election.ElectionID, Store: kept})
+	if err != nil {
+		return err
+	}
+	log.Info("controller is up", "version", served.Version, "api", s.Addr().String(), "switches", len(inv.Switches), "bgpPeers", len(inv.BGP.Peers), "dataDir", kept.dir)
 	<-s.Done()
 	err = s.Close()
 	log.Info("controller has ended")

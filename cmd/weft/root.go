@@ -56,11 +56,11 @@ Run "weft lab figure1" for a whole network in this process, or
 		&cobra.Group{ID: "run", Title: "Run something:"},
 		&cobra.Group{ID: "api", Title: "Talk to a controller:"},
 	)
-	for _, c := range []*cobra.Command{newController(env), newSwitch(env), newReplay(env), newTrace(env), newSTF(env), newHost(env), newLab(env), newDemo(env)} {
+	for _, c := range []*cobra.Command{newController(env), newSwitch(env), newReplay(env), newTrace(env), newSTF(env), newHost(env), newLab(env), newDemo(env), newRestore(env)} {
 		c.GroupID = "run"
 		root.AddCommand(c)
 	}
-	for _, c := range []*cobra.Command{newGet(env), newDescribe(env), newApply(env), newDiff(env), newDelete(env), newReset(env), newDrain(env), newUndrain(env), newWatch(env)} {
+	for _, c := range []*cobra.Command{newGet(env), newDescribe(env), newApply(env), newDiff(env), newDelete(env), newReset(env), newDrain(env), newUndrain(env), newWatch(env), newBackup(env)} {
 		c.GroupID = "api"
 		root.AddCommand(c)
 	}

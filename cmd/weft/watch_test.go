@@ -74,10 +74,16 @@ type started struct {
 func start(t *testing.T, vars map[string]string, args ...string) *started {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
+	data := t.TempDir()
 	s := &started{out: newLineWriter(), err: newLineWriter(), status: make(chan int, 1), cancel: cancel}
 	go func() {
 		s.status <- run(ctx, args, environment{
-			stdin: strings.NewReader(""), stdout: s.out, stderr: s.err, getenv: func(name string) string { return vars[name] },
+			stdin: strings.NewReader(""), stdout: s.out, stderr: s.err, getenv: func(name string) string {
+				if name == "WEFT_DATA_DIR" && vars[name] == "" {
+					return data
+				}
+				return vars[name]
+			},
 		})
 	}()
 	t.Cleanup(cancel)

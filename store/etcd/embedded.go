@@ -39,8 +39,9 @@ const (
 	quota = 2 << 30
 	// maxOps is the most operations of one transaction: all groups of a controller, and more.
 	maxOps = 4096
-	// maxRequest bounds the octets of one transaction.
-	maxRequest = 64 << 20
+	// maxOctets is the most octets of one transaction, and maxRequest of a request with it.
+	maxOctets  = 8 << 20
+	maxRequest = 10 << 20
 	// retention is how many revisions a watch may be behind.
 	retention = "10000"
 )
@@ -66,7 +67,7 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	}
 	client := v3client.New(server.Server)
 	return &Store{
-		client: client, maxOps: maxOps, free: func() error { return checkFree(c.Dir, c.MinFree) },
+		client: client, maxOps: maxOps, maxOctets: maxOctets, free: func() error { return checkFree(c.Dir, c.MinFree) },
 		close: func() error {
 			err := client.Close()
 			server.Close()
@@ -89,7 +90,8 @@ func start(ctx context.Context, c *Config) (*embed.Etcd, error) {
 	if err := writeFormat(c.Dir, c.Release); err != nil {
 		return nil, err
 	}
-	server, err := embed.StartEtcd(c.embedded())
+	log := newCore(c.Log)
+	server, err := embed.StartEtcd(c.embedded(log))
 	if err != nil {
 		return nil, fmt.Errorf("data directory %s: %w", c.Dir, err)
 	}
@@ -98,6 +100,7 @@ func start(ctx context.Context, c *Config) (*embed.Etcd, error) {
 	select {
 	case <-server.Server.ReadyNotify():
 		if err = ctx.Err(); err == nil {
+			log.started.Store(true)
 			return server, nil
 		}
 	case err = <-server.Err():
@@ -109,7 +112,7 @@ func start(ctx context.Context, c *Config) (*embed.Etcd, error) {
 }
 
 // embedded returns the configuration of a server of one member without listeners.
-func (c *Config) embedded() *embed.Config {
+func (c *Config) embedded(log *core) *embed.Config {
 	wal.SegmentSizeBytes = segment
 	e := embed.NewConfig()
 	e.Dir = filepath.Join(c.Dir, "etcd")
@@ -123,6 +126,6 @@ func (c *Config) embedded() *embed.Config {
 	e.QuotaBackendBytes, e.MaxTxnOps, e.MaxRequestBytes = quota, maxOps, maxRequest
 	e.WarningApplyDuration = time.Second
 	e.UnsafeNoFsync = c.NoSync
-	e.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.New(newCore(c.Log)))
+	e.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.New(log))
 	return e
 }

@@ -3,30 +3,34 @@ package etcd
 import (
 	"context"
 	"log/slog"
+	"sync/atomic"
 
 	"go.uber.org/zap/zapcore"
 )
 
-// core hands the log of the etcd server to a slog.Logger: warnings and worse. Its info is about
-// every start and compaction.
+// core hands the log of the etcd server to a slog.Logger: errors, and warnings once the server has
+// started. What it warns of before is meant: it has no listener, and needs no tokens.
 type core struct {
-	log    *slog.Logger
-	fields []zapcore.Field
+	log     *slog.Logger
+	started *atomic.Bool
+	fields  []zapcore.Field
 }
 
-func newCore(log *slog.Logger) zapcore.Core {
+func newCore(log *slog.Logger) *core {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	return &core{log: log.With("component", "etcd")}
+	return &core{log: log.With("component", "etcd"), started: new(atomic.Bool)}
 }
 
 // Enabled implements zapcore.LevelEnabler.
-func (*core) Enabled(l zapcore.Level) bool { return l >= zapcore.WarnLevel }
+func (c *core) Enabled(l zapcore.Level) bool {
+	return l > zapcore.WarnLevel || l == zapcore.WarnLevel && c.started.Load()
+}
 
 // With implements zapcore.Core.
 func (c *core) With(fields []zapcore.Field) zapcore.Core {
-	return &core{log: c.log, fields: append(c.fields[:len(c.fields):len(c.fields)], fields...)}
+	return &core{log: c.log, started: c.started, fields: append(c.fields[:len(c.fields):len(c.fields)], fields...)}
 }
 
 // Check implements zapcore.Core.

@@ -31,9 +31,9 @@ func restore(c *Config, backup string) error {
 	if _, err := os.Stat(data); err == nil {
 		return fmt.Errorf("data directory %s: it has data already; want an empty one", c.Dir)
 	}
-	e := c.embedded()
-	log := zap.New(newCore(c.Log))
-	err := snapshot.NewV3(log).Restore(snapshot.RestoreConfig{
+	log := newCore(c.Log)
+	e := c.embedded(log)
+	err := snapshot.NewV3(zap.New(log)).Restore(snapshot.RestoreConfig{
 		SnapshotPath: backup, Name: e.Name, OutputDataDir: data, PeerURLs: []string{e.AdvertisePeerUrls[0].String()},
 		InitialCluster: e.InitialCluster, InitialClusterToken: e.InitialClusterToken, RevisionBump: revisionBump, MarkCompacted: true,
 	})

@@ -23,9 +23,10 @@ const prefix = "weft/"
 type Store struct {
 	client *clientv3.Client
 	// free reports whether a write may begin; see Config.MinFree.
-	free   func() error
-	maxOps int
-	close  func() error
+	free func() error
+	// maxOps and maxOctets bound a transaction.
+	maxOps, maxOctets int
+	close             func() error
 }
 
 // Get implements [store.Store].
@@ -88,22 +89,36 @@ func (s *Store) Apply(ctx context.Context, ops []store.Op) error {
 	for i, op := range ops {
 		last[op.Key] = i
 	}
-	order := slices.Sorted(maps.Values(last))
-	for part := range slices.Chunk(order, s.maxOps) {
-		then := make([]clientv3.Op, 0, len(part))
-		for _, i := range part {
-			if op := ops[i]; op.Value == nil {
-				then = append(then, clientv3.OpDelete(prefix+op.Key))
-			} else {
-				then = append(then, clientv3.OpPut(prefix+op.Key, string(op.Value)))
+	var then []clientv3.Op
+	octets := 0
+	for _, i := range slices.Sorted(maps.Values(last)) {
+		op := ops[i]
+		if size := len(op.Key) + len(op.Value); len(then) == s.maxOps || len(then) > 0 && octets+size > s.maxOctets {
+			if err := s.commit(ctx, then); err != nil {
+				return err
 			}
+			then, octets = then[:0], 0
 		}
-		if err := s.writable(then...); err != nil {
-			return err
+		octets += len(op.Key) + len(op.Value)
+		if op.Value == nil {
+			then = append(then, clientv3.OpDelete(prefix+op.Key))
+		} else {
+			then = append(then, clientv3.OpPut(prefix+op.Key, string(op.Value)))
 		}
-		if _, err := s.client.Txn(ctx).Then(then...).Commit(); err != nil {
-			return unavailable(err)
-		}
+	}
+	return s.commit(ctx, then)
+}
+
+// commit carries out operations in one transaction.
+func (s *Store) commit(ctx context.Context, ops []clientv3.Op) error {
+	if len(ops) == 0 {
+		return nil
+	}
+	if err := s.writable(ops...); err != nil {
+		return err
+	}
+	if _, err := s.client.Txn(ctx).Then(ops...).Commit(); err != nil {
+		return unavailable(err)
 	}
 	return nil
 }

@@ -98,11 +98,15 @@ func apply(t *testing.T, s store.Store) {
 	for i := range many {
 		ops = append(ops, store.Op{Key: fmt.Sprintf("many/%05d", i), Value: []byte("x")})
 	}
+	large := make([]byte, 1<<20) // together more octets than some stores take at once
+	for i := range 20 {
+		ops = append(ops, store.Op{Key: fmt.Sprintf("many/large/%d", i), Value: large})
+	}
 	if err := s.Apply(ctx, ops); err != nil {
 		t.Fatal(err)
 	}
 	list, _, err := s.List(ctx, "")
-	if err != nil || len(list) != many+1 || list[0].Key != "kept" || string(list[0].Value) != "new" {
+	if err != nil || len(list) != many+20+1 || list[0].Key != "kept" || string(list[0].Value) != "new" {
 		t.Errorf("%d records after Apply, %v", len(list), err)
 	}
 }

@@ -146,6 +146,20 @@ func (c *Client) Do(ctx context.Context, method, path string, header http.Header
 	return a, nil
 }
 
+// Backup writes a snapshot of everything that the controller keeps. After an error, what was
+// written is of no use.
+func (c *Client) Backup(ctx context.Context, w io.Writer) error {
+	resp, err := c.send(ctx, http.MethodGet, "/v1/backup", http.Header{"Accept": {"application/octet-stream"}}, nil)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if _, err := io.Copy(w, resp.Body); err != nil {
+		return c.unreachable(ctx, err)
+	}
+	return nil
+}
+
 // send makes a request. Refusals are errors.
 func (c *Client) send(ctx context.Context, method, path string, header http.Header, body any) (*http.Response, error) {
 	var content io.Reader

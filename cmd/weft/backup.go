@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weft-sdn/weft/store/etcd"
+)
+
+func newBackup(env environment) *cobra.Command {
+	var conn connection
+	c := &cobra.Command{
+		Use: "backup FILE", Short: "Write what the controller keeps to a file",
+		Long: `Writes a snapshot of everything that a running controller keeps to a file: resources,
+drains, and what the controller decided for them. "weft restore" makes a data directory
+of it. The file appears when it is whole; one that exists is replaced.`,
+		Args: arguments(1, 1),
+	}
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		rest, err := conn.open(env)
+		if err != nil {
+			return err
+		}
+		defer rest.Close()
+		size, err := writeWhole(args[0], func(f *os.File) error { return rest.Backup(cmd.Context(), f) })
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(env.stdout, "%s: %d octets\n", args[0], size)
+		return err
+	}
+	conn.register(c)
+	return c
+}
+
+// writeWhole writes a file that only its owner can read, and puts it in its place when all of it is
+// on disk.
+func writeWhole(path string, write func(*os.File) error) (size int64, err error) {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return 0, err
+	}
+	err = errors.Join(write(f), f.Sync())
+	if info, failed := f.Stat(); failed == nil {
+		size = info.Size()
+	}
+	err = errors.Join(err, f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return 0, errors.Join(err, os.Remove(f.Name()))
+	}
+	return size, nil
+}
+
+func newRestore(env environment) *cobra.Command {
+	var s storage
+	var log logging
+	c := &cobra.Command{
+		Use: "restore FILE", Short: "Make a data directory of a backup",
+		Long: `Makes the data directory of a controller of the file that "weft backup" wrote. The
+directory must have no data yet, and no controller may use it. A damaged file is refused.
+Afterwards "weft controller" with this directory goes on where the backup was taken:
+groups that were changed since have the tree of the backup again.`,
+		Args: arguments(1, 1),
+	}
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		out, err := log.open(env.stderr)
+		if err != nil {
+			return err
+		}
+		dir, err := s.place(env.getenv)
+		if err != nil {
+			return &usageError{err}
+		}
+		if _, err := os.Stat(args[0]); err != nil {
+			return err
+		}
+		config := etcd.Config{Dir: dir, Release: release(), Log: out}
+		if err := errors.Join(etcd.Restore(config, args[0]), cmd.Context().Err()); err != nil {
+			return err
+		}
+		n, err := count(cmd.Context(), config)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(env.stdout, "%s: %d records\n", dir, n)
+		return err
+	}
+	s.registerDir(c)
+	log.register(c, "warn")
+	return c
+}
+
+// count opens a data directory, which proves that a controller can, and returns the number of its
+// records.
+func count(ctx context.Context, c etcd.Config) (int, error) {
+	s, err := etcd.Open(ctx, c)
+	if err != nil {
+		return 0, err
+	}
+	records, _, err := s.List(ctx, "")
+	return len(records), errors.Join(err, s.Close())
+}

@@ -1,0 +1,290 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/cmd/weft/client"
+	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/lab"
+	"github.com/weft-sdn/weft/test/seeds"
+)
+
+// deployment is Figure 1 in this process, without a controller, and the files of one.
+type deployment struct {
+	t       *testing.T
+	network *lab.Live
+	config  string
+	dataDir string
+}
+
+func deploy(t *testing.T) *deployment {
+	t.Helper()
+	d := &deployment{t: t, config: filepath.Join(t.TempDir(), "weft.yaml"), dataDir: filepath.Join(t.TempDir(), "data")}
+	var err error
+	d.network, err = lab.StartLive(t.Context(), lab.LiveOptions{Network: lab.Figure1(), Listen: "127.0.0.1:0", Controller: func(inv inventory.Inventory) error {
+		inv.Intervals.Settle = api.Duration(200 * time.Millisecond)
+		text, err := yaml.Marshal(inv)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(d.config, text, 0o600)
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := d.network.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return d
+}
+
+// process is a controller in a process of its own.
+type process struct {
+	t    *testing.T
+	cmd  *exec.Cmd
+	rest *client.Client
+	url  string
+}
+
+// start starts a controller and waits until its API answers.
+func (d *deployment) start() *process {
+	d.t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	log := newLineWriter()
+	p := &process{t: d.t, cmd: exec.CommandContext(d.t.Context(), self)}
+	p.cmd.Args = []string{"weft", "controller", "--config", d.config, "--data-dir", d.dataDir} // by its name it is weft: see TestMain
+	p.cmd.Stderr = log
+	if err := p.cmd.Start(); err != nil {
+		d.t.Fatal(err)
+	}
+	d.t.Cleanup(func() { _ = p.cmd.Process.Kill() })
+	p.url = "http://" + value(d.t, log, "api")
+	if p.rest, err = client.New(client.Config{Server: p.url}); err != nil {
+		d.t.Fatal(err)
+	}
+	d.t.Cleanup(p.rest.Close)
+	return p
+}
+
+// kill ends the process as a crash does.
+func (p *process) kill() {
+	p.t.Helper()
+	if err := p.cmd.Process.Signal(syscall.SIGKILL); err != nil {
+		p.t.Fatal(err)
+	}
+	_ = p.cmd.Wait() // it was killed
+}
+
+// until polls until a condition holds.
+func (p *process) until(what string, holds func() bool) {
+	p.t.Helper()
+	ticker := time.NewTicker(5 * time.Millisecond)
+	defer ticker.Stop()
+	for deadline := time.Now().Add(patience); !holds(); <-ticker.C {
+		if time.Now().After(deadline) {
+			p.t.Fatalf("not after %v: %s", patience, what)
+		}
+	}
+}
+
+func (p *process) ready() {
+	p.t.Helper()
+	p.until("ready", func() bool {
+		r, err := http.Get(p.url + "/readyz")
+		if err != nil {
+			return false
+		}
+		defer r.Body.Close()
+		return r.StatusCode == http.StatusOK
+	})
+}
+
+// groups returns the multicast groups by name.
+func (p *process) groups() map[string]api.MulticastGroup {
+	p.t.Helper()
+	list, err := p.rest.List(p.t.Context(), "/v1/multicast-groups", nil)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	out := make(map[string]api.MulticastGroup)
+	for _, item := range list.Items {
+		var g api.MulticastGroup
+		if err := json.Unmarshal(item, &g); err != nil {
+			p.t.Fatal(err)
+		}
+		out[g.Name] = g
+	}
+	return out
+}
+
+// programmed waits until a group is in the switches, and nothing is left to write.
+func (p *process) programmed(names ...string) {
+	p.t.Helper()
+	p.until(fmt.Sprintf("%q programmed, all switches synced", names), func() bool {
+		groups := p.groups()
+		for _, name := range names {
+			g := groups[name]
+			if !g.Status.Is(api.Programmed) {
+				return false
+			}
+		}
+		a, err := p.rest.Get(p.t.Context(), "/v1/switches", nil)
+		var list struct{ Items []struct{ Synced bool } }
+		if err != nil || json.Unmarshal(a.Body, &list) != nil {
+			return false
+		}
+		for _, s := range list.Items {
+			if !s.Synced {
+				return false
+			}
+		}
+		return len(list.Items) == 6
+	})
+}
+
+// spec is that of the i-th group.
+func spec(i int) api.MulticastGroupSpec {
+	host := func(n int) netip.Addr { return netip.MustParseAddr(fmt.Sprintf("2001:db8:1:%d::1", n)) }
+	return api.MulticastGroupSpec{
+		ProxyAddress: netip.MustParseAddr(fmt.Sprintf("2001:db8:ffff::%x", i+1)), DesignatedQPN: 4096,
+		Source:    api.GroupSource{Address: host(1), QPN: uint32(256 + i)},
+		Receivers: []api.GroupReceiver{{Address: host(2), QPN: uint32(512 + i)}, {Address: host(2 + 1 + i%3), QPN: uint32(1024 + i)}},
+	}
+}
+
+func (p *process) put(name string, spec api.MulticastGroupSpec) error {
+	_, err := p.rest.Do(p.t.Context(), http.MethodPut, "/v1/multicast-groups/"+name, nil, map[string]any{"spec": spec})
+	return err
+}
+
+// writes counts what a controller did to the switches.
+func (d *deployment) writes() map[string]uint64 {
+	out := make(map[string]uint64)
+	for _, s := range d.network.World.Network.Switches {
+		stats := d.network.P4Runtime(s.Name)
+		out[s.Name+" updates"] = stats.Updates
+		for call, n := range stats.Calls {
+			if strings.HasPrefix(call.Method, "Set") {
+				out[s.Name+" "+call.Method] += n
+			}
+		}
+	}
+	return out
+}
+
+// TestRestart: a controller that was killed goes on where it was. Nobody applies anything again,
+// groups keep index and epoch, and no switch is written to.
+func TestRestart(t *testing.T) {
+	d := deploy(t)
+	first := d.start()
+	first.ready()
+	for i := range 3 {
+		if err := first.put(fmt.Sprintf("g%d", i), spec(i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first.programmed("g0", "g1", "g2")
+	first.ready()
+	before := first.groups()
+	first.kill()
+	written := d.writes()
+	if len(written) < 12 || written["N6 updates"] == 0 {
+		t.Fatalf("the switches count no writes: %v", written)
+	}
+
+	second := d.start()
+	second.ready()
+	second.programmed("g0", "g1", "g2")
+	for name, was := range before {
+		g := second.groups()[name]
+		if g.Version != was.Version || g.Status.Index != was.Status.Index || g.Status.Epoch != was.Status.Epoch || !g.Spec.Equal(&was.Spec) {
+			t.Errorf("%s: %+v, was %+v", name, g, was)
+		}
+	}
+	if again := d.writes(); !maps.Equal(again, written) {
+		t.Errorf("the second controller wrote to switches that agree: %v, were %v", again, written)
+	}
+
+	// What was deleted does not come back.
+	if _, err := second.rest.Do(t.Context(), http.MethodDelete, "/v1/multicast-groups/g1", nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	second.kill()
+	third := d.start()
+	third.programmed("g0", "g2")
+	if _, there := third.groups()["g1"]; there {
+		t.Error("g1 is back")
+	}
+	third.kill()
+}
+
+// TestKill: whatever was answered with success is there after kill -9 at any moment.
+func TestKill(t *testing.T) {
+	rounds := 12
+	if testing.Short() {
+		rounds = 3
+	}
+	d := deploy(t)
+	random := rand.New(rand.NewPCG(seeds.One(t, 1), 0))
+	accepted := make(map[string]api.MulticastGroupSpec)
+	index := make(map[string]uint16)
+	next := 0
+	for round := range rounds {
+		p := d.start()
+		there := p.groups()
+		for name, s := range accepted {
+			g, ok := there[name]
+			if ok = ok && g.Spec.ProxyAddress == s.ProxyAddress && g.Spec.Source == s.Source; !ok {
+				t.Fatalf("round %d: %s was accepted and is lost", round, name)
+			}
+			if i, known := index[name]; known && i != g.Status.Index {
+				t.Errorf("round %d: %s has index %d, had %d", round, name, g.Status.Index, i)
+			}
+			index[name] = g.Status.Index
+		}
+		p.ready()
+		killed := make(chan struct{})
+		time.AfterFunc(time.Duration(random.IntN(60))*time.Millisecond, func() {
+			_ = p.cmd.Process.Signal(syscall.SIGKILL)
+			close(killed)
+		})
+		for {
+			name, s := fmt.Sprintf("g%d", next), spec(next)
+			var refused *client.Problem
+			if err := p.put(name, s); errors.As(err, &refused) {
+				t.Fatalf("round %d: %s: %v", round, name, err)
+			} else if err != nil {
+				break // the process is gone; whether it took the group is open
+			}
+			accepted[name] = s
+			next++
+		}
+		next++
+		<-killed
+		_ = p.cmd.Wait()
+	}
+	if len(accepted) < rounds {
+		t.Errorf("%d groups in %d rounds: too few to say anything", len(accepted), rounds)
+	}
+}

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weft-sdn/weft/store"
+	"github.com/weft-sdn/weft/store/etcd"
+)
+
+// inMemory is the value of --store that keeps nothing.
+const inMemory = "memory"
+
+// storage is the flags that say where the controller keeps its records.
+type storage struct {
+	store string
+	dir   string
+}
+
+func (s *storage) register(c *cobra.Command) {
+	c.Flags().StringVar(&s.store, "store", "", `where resources and decisions are kept: "memory" forgets them when the process ends (default an etcd inside the process, in --data-dir)`)
+	s.registerDir(c)
+}
+
+func (s *storage) registerDir(c *cobra.Command) {
+	c.Flags().StringVar(&s.dir, "data-dir", "", "directory of what is kept (default $WEFT_DATA_DIR, $STATE_DIRECTORY, /var/lib/weft for root, or weft in $XDG_STATE_HOME or ~/.local/state)")
+}
+
+// check refuses what cannot be meant.
+func (s *storage) check() error {
+	switch {
+	case s.store != "" && s.store != inMemory:
+		return usagef(`--store is %q: want "memory", or leave it out to keep everything in --data-dir`, s.store)
+	case s.store == inMemory && s.dir != "":
+		return usagef("--store memory keeps nothing in --data-dir %s: give one of the two", s.dir)
+	}
+	return nil
+}
+
+// place returns the data directory.
+func (s *storage) place(getenv func(string) string) (string, error) {
+	switch {
+	case s.dir != "":
+		return s.dir, nil
+	case getenv("WEFT_DATA_DIR") != "":
+		return getenv("WEFT_DATA_DIR"), nil
+	case getenv("STATE_DIRECTORY") != "":
+		return getenv("STATE_DIRECTORY"), nil // by systemd's StateDirectory=
+	case os.Geteuid() == 0:
+		return "/var/lib/weft", nil
+	case getenv("XDG_STATE_HOME") != "":
+		return filepath.Join(getenv("XDG_STATE_HOME"), "weft"), nil
+	case getenv("HOME") != "":
+		return filepath.Join(getenv("HOME"), ".local", "state", "weft"), nil
+	}
+	return "", errors.New("--data-dir is missing, and the environment names no directory for it")
+}
+
+// keeper is a store that the controller runs on, and what ends its use.
+type keeper struct {
+	store.Store
+	durable *etcd.Store // nil: in memory
+	dir     string
+}
+
+func (k *keeper) Close() error {
+	if k.durable == nil {
+		return nil
+	}
+	return k.durable.Close()
+}
+
+// open opens the store. Errors name the directory.
+func (s *storage) open(ctx context.Context, getenv func(string) string, log *slog.Logger) (*keeper, error) {
+	if s.store == inMemory {
+		return &keeper{Store: store.NewMemory()}, nil
+	}
+	dir, err := s.place(getenv)
+	if err != nil {
+		return nil, &usageError{err}
+	}
+	durable, err := etcd.Open(ctx, etcd.Config{Dir: dir, Release: release(), Log: log})
+	if err != nil {
+		return nil, err
+	}
+	if err := store.CheckSchema(ctx, durable, release()); err != nil {
+		return nil, errors.Join(fmt.Errorf("data directory %s: %w", dir, err), durable.Close())
+	}
+	return &keeper{Store: durable, durable: durable, dir: dir}, nil
+}
+
+// release names this program in what it keeps.
+func release() string { return "weft " + buildVersion() }

@@ -1,0 +1,55 @@
+package northbound
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/gin-gonic/gin"
+)
+
+// keep refuses changes while nothing can be kept: an answer of success means that a change outlives
+// the controller. Deletions are taken, for they make room.
+func (s *Server) keep(c *gin.Context) {
+	switch c.Request.Method {
+	case http.MethodPut, http.MethodPost, http.MethodPatch:
+		dry, _ := strconv.ParseBool(c.Query("dryRun"))
+		if s.cfg.Writable == nil || dry {
+			break
+		}
+		if err := s.cfg.Writable(); err != nil {
+			s.refuse(c, newProblem(codeStore, err.Error()))
+			return
+		}
+	}
+	c.Next()
+}
+
+func (s *Server) registerBackup() {
+	huma.Register(s.api, s.operation(huma.Operation{
+		OperationID: "get-backup", Method: http.MethodGet, Path: "/v1/backup", Tags: []string{"controller"},
+		Summary:     "Take a backup",
+		Description: "A snapshot of everything that the controller keeps, as etcd writes it, with its checksum at the end. \"weft restore\" makes a data directory of it.",
+		Errors:      []int{http.StatusNotImplemented},
+		Responses: map[string]*huma.Response{"200": {
+			Description: "The snapshot.",
+			Content: map[string]*huma.MediaType{"application/octet-stream": {
+				Schema: &huma.Schema{Type: huma.TypeString, Format: "binary"},
+			}},
+		}},
+	}), s.backup)
+}
+
+func (s *Server) backup(ctx context.Context, _ *struct{}) (*huma.StreamResponse, error) {
+	if s.cfg.Backup == nil {
+		return nil, newProblem(codeNoSection, "the controller keeps everything in memory: there is nothing to back up")
+	}
+	return &huma.StreamResponse{Body: func(h huma.Context) {
+		h.SetHeader("Content-Type", "application/octet-stream")
+		if err := s.cfg.Backup(ctx, h.BodyWriter()); err != nil {
+			requestOf(ctx).cause = err
+			panic(http.ErrAbortHandler) // the client sees that the body is cut short
+		}
+	}}, nil
+}

@@ -163,7 +163,7 @@ func (l *Live) speak(ctx context.Context, i int, s Switch) (inventory.Peer, erro
 // Ready waits until the controller has learned the network and programmed every switch, and hosts of
 // MRC hold what it wants of them.
 func (l *Live) Ready(ctx context.Context) error {
-	err := l.poll(ctx, "the controller is ready", func() (bool, error) {
+	err := l.Wait(ctx, "the controller is ready", func() (bool, error) {
 		response, err := http.Get(l.URL() + "/readyz")
 		if err != nil {
 			return false, err
@@ -177,11 +177,12 @@ func (l *Live) Ready(ctx context.Context) error {
 	return err
 }
 
-// pollEvery is how often poll looks.
+// pollEvery is the time between two looks of Wait.
 const pollEvery = 10 * time.Millisecond
 
-// poll waits for something that happens elsewhere in the process.
-func (l *Live) poll(ctx context.Context, what string, done func() (bool, error)) error {
+// Wait returns when done, which asks for something that happens elsewhere in the process, reports true or
+// fails. what completes an error that begins with "waiting until".
+func (l *Live) Wait(ctx context.Context, what string, done func() (bool, error)) error {
 	ticker := time.NewTicker(pollEvery)
 	defer ticker.Stop()
 	for {

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"math/rand/v2"
 	"time"
@@ -68,7 +69,7 @@ func (d *mrcDemo) traffic(ctx context.Context, name string, cfg MeshConfig, mean
 		err = d.until(ctx, m, "hosts have written all of "+name, m.Done)
 	}
 	// What was counted tells what went wrong, also when there is no more time.
-	return first(err, d.stage.do(context.WithoutCancel(ctx), func(w *World) error {
+	return cmp.Or(err, d.stage.do(context.WithoutCancel(ctx), func(w *World) error {
 		p.meter.stop()
 		p.count(w, m)
 		d.slipped += w.slipped - slipped

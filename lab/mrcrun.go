@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"errors"
 )
@@ -63,7 +64,7 @@ func (d *mrcDemo) play(ctx context.Context, setbacks []*setback) error {
 	err = d.traffic(ctx, "all-to-all, losses", endless, func(m *Mesh) error { return d.fail(ctx, m) })
 	p := d.phases[len(d.phases)-1]
 	p.capacity = d.allToAllCapacity()
-	return first(err, d.review(context.WithoutCancel(ctx), p))
+	return cmp.Or(err, d.review(context.WithoutCancel(ctx), p))
 }
 
 // spreadOf is traffic, and what the uplinks carried of it.
@@ -78,7 +79,7 @@ func (d *mrcDemo) spreadOf(ctx context.Context, name string, cfg MeshConfig) (sp
 	}
 	err = d.traffic(ctx, name, cfg, nil)
 	d.phases[len(d.phases)-1].capacity = d.allToAllCapacity()
-	return spread, first(err, d.stage.do(ctx, func(w *World) error {
+	return spread, cmp.Or(err, d.stage.do(ctx, func(w *World) error {
 		w.RemoveTap(spread)
 		return nil
 	}))

@@ -1,6 +1,10 @@
 package lab
 
-import "time"
+import (
+	"time"
+
+	"github.com/weft-sdn/weft/packet"
+)
 
 // PFCNetwork is Figure 3 of the PFC draft with the detour of its Figure 2: DC1 - R1 - R2 - R3 - DC2, and
 // R1 - R4 - R5 - R3. R1 and R3 handle PFC, the others know nothing of it. Each data center has the host of
@@ -25,4 +29,13 @@ func PFCNetwork(delay time.Duration, rate uint64) Network {
 		{A: "R3", B: "B2", Delay: time.Microsecond, Rate: rate},
 	}
 	return n
+}
+
+// TunnelledPFC returns the PFC frame that a frame carries in a tunnel; ok is false for any other.
+func TunnelledPFC(frame []byte) (pfc packet.PFC, ok bool) {
+	p, _, err := packet.ParseSRv6Frame(frame)
+	if err == nil {
+		_, err = pfc.ParseFrame(p.Frame)
+	}
+	return pfc, err == nil
 }

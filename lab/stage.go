@@ -17,7 +17,7 @@ type stage interface {
 }
 
 func (l *Live) until(ctx context.Context, what string, done func(w *World) (bool, error)) error {
-	return l.poll(ctx, what, func() (ok bool, err error) {
+	return l.Wait(ctx, what, func() (ok bool, err error) {
 		err = l.do(ctx, func(w *World) error {
 			ok, err = done(w)
 			return err

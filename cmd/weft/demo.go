@@ -11,6 +11,8 @@ import (
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
+	"github.com/weft-sdn/weft/demo/multicast"
+	"github.com/weft-sdn/weft/demo/pfc"
 	"github.com/weft-sdn/weft/lab"
 )
 
@@ -62,7 +64,7 @@ if every receiver holds exactly what the source wrote.`,
 			if quiet {
 				out = io.Discard
 			}
-			result, err := lab.RunDemo(cmd.Context(), lab.DemoOptions{Bytes: octets, Mode: api.GroupMode(mode), Out: out})
+			result, err := multicast.Run(cmd.Context(), multicast.Options{Bytes: octets, Mode: api.GroupMode(mode), Out: out})
 			if result == nil {
 				return err
 			}
@@ -199,7 +201,7 @@ lost without the policy, none with it, and the other tenant is not slowed down.`
 			if quiet {
 				out = io.Discard
 			}
-			result, err := lab.RunPFCDemo(cmd.Context(), lab.PFCDemoOptions{Out: out})
+			result, err := pfc.Run(cmd.Context(), pfc.Options{Out: out})
 			if result == nil {
 				return err
 			}

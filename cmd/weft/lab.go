@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weft-sdn/weft/controller/mrc/ev"
+	"github.com/weft-sdn/weft/demo/multicast"
 	"github.com/weft-sdn/weft/lab"
 )
 
@@ -124,7 +125,7 @@ func runLab(ctx context.Context, env environment, network lab.Network, listen, t
 		if network.HasMRC() {
 			err = live.MRCTraffic(ctx, env.stdout)
 		} else {
-			err = live.Traffic(ctx, lab.DemoOptions{Out: env.stdout}, trafficPause)
+			err = multicast.Traffic(ctx, live, multicast.Options{Out: env.stdout}, trafficPause)
 		}
 		if ctx.Err() != nil {
 			err = nil

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weft-sdn/weft/lab"
+	"github.com/weft-sdn/weft/demo/multicast"
 )
 
 // TestDemo: the last line is the JSON document, and says that all is well.
@@ -25,7 +25,7 @@ func TestDemo(t *testing.T) {
 				t.Fatalf("status %d: %s", status, errs.String())
 			}
 			lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-			var r lab.DemoResult
+			var r multicast.Result
 			if err := json.Unmarshal([]byte(lines[len(lines)-1]), &r); err != nil {
 				t.Fatal(err)
 			}

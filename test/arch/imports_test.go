@@ -31,6 +31,7 @@ var allowed = map[string][]string{
 	"endpoint":   {"internal", "packet", "hostapi"},
 	"service":    {"internal", "api", "store", "topology", "southbound", "controller", "northbound", "p4", "hostapi"},
 	"lab":        {"*", "controller/reconcile", "dataplane/drop", "dataplane/engine", "dataplane/trace"},
+	"demo":       {"*"},
 	"test":       {"*", "test"},
 	"cmd":        {"*", "cmd", "store/etcd", "dataplane/engine", "dataplane/trace"},
 

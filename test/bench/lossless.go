@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/controller/pfc"
-	"github.com/weft-sdn/weft/lab"
+	pfcdemo "github.com/weft-sdn/weft/demo/pfc"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -33,11 +33,11 @@ func lossless(ctx context.Context, out *report) error {
 		return nil
 	}
 	out.tell("pfc: the demo, in virtual time")
-	r, err := lab.RunPFCDemo(ctx, lab.PFCDemoOptions{})
+	r, err := pfcdemo.Run(ctx, pfcdemo.Options{})
 	if err != nil {
 		return err
 	}
-	delay := float64(lab.PFCDemoDelay) / float64(time.Millisecond)
+	delay := float64(pfcdemo.Delay) / float64(time.Millisecond)
 	return out.print(figure{bench: "pfc/xoff", unit: "ms", value: r.XOFFToPauseMs - delay, more: []field{
 		{"xoffToPauseMs", r.XOFFToPauseMs}, {"wanDelayMs", delay}, {"tunnelRttMs", r.TunnelRTTMs}}})
 }

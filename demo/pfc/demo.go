@@ -1,4 +1,5 @@
-package lab
+// Package pfc is the demo of lossless tenants over SRv6 that "weft demo pfc" runs.
+package pfc
 
 import (
 	"context"
@@ -6,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -14,16 +16,17 @@ import (
 	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/dataplane/p4rt"
+	"github.com/weft-sdn/weft/lab"
 	"github.com/weft-sdn/weft/packet"
 )
 
-// PFCDemoOptions say what the PFC demo does.
-type PFCDemoOptions struct {
+// Options say what the PFC demo does.
+type Options struct {
 	Out io.Writer // progress and tables for people
 }
 
-// PFCDemoResult is what was counted in the lab. Times are the lab's, but for Seconds.
-type PFCDemoResult struct {
+// Result is what was counted in the lab. Times are the lab's, but for Seconds.
+type Result struct {
 	Demo string `json:"demo"`
 	// LostWithout packets of the tenant without the PFC policy, Lost with it; Corrupt arrived with other
 	// octets.
@@ -42,37 +45,37 @@ type PFCDemoResult struct {
 	Seconds       float64 `json:"seconds"` // wall time
 }
 
-// PFCDemoDelay is that of the demo's WAN, one way.
-const PFCDemoDelay = 10 * time.Millisecond
+// Delay is that of the demo's WAN, one way.
+const Delay = 10 * time.Millisecond
 
 // The demo's network and traffic.
 const (
-	pfcDemoRate    = 1_000_000_000
-	pfcDemoBuffer  = 8 << 20
-	pfcDemoPause   = 200 * time.Millisecond
-	pfcDemoPayload = 4096
-	pfcDemoStart   = 4 * time.Second // when the network is ready and the tunnels are measured
-	pfcDemoLink    = 10 * time.Millisecond
+	rate    = 1_000_000_000
+	buffer  = 8 << 20
+	pause   = 200 * time.Millisecond
+	payload = 4096
+	start   = 4 * time.Second // when the network is ready and the tunnels are measured
+	refresh = 10 * time.Millisecond
 )
 
-// RunPFCDemo runs Figure 3 of the PFC draft twice: DC2 pauses a tenant, once without a PFC policy and once
+// Run runs Figure 3 of the PFC draft twice: DC2 pauses a tenant, once without a PFC policy and once
 // with one. The error says what is not as it should be.
-func RunPFCDemo(ctx context.Context, o PFCDemoOptions) (*PFCDemoResult, error) {
+func Run(ctx context.Context, o Options) (*Result, error) {
 	if o.Out == nil {
 		o.Out = io.Discard
 	}
 	began := time.Now()
-	fmt.Fprintf(o.Out, "DC1 - R1 - R2 - R3 - DC2, and R1 - R4 - R5 - R3; R1 and R3 handle PFC, R2 knows nothing of it; %v of delay from R1 to R3\n", PFCDemoDelay)
+	fmt.Fprintf(o.Out, "DC1 - R1 - R2 - R3 - DC2, and R1 - R4 - R5 - R3; R1 and R3 handle PFC, R2 knows nothing of it; %v of delay from R1 to R3\n", Delay)
 	cache := new(p4rt.Cache)
-	without, err := runPFCDemo(ctx, cache, false)
+	without, err := runOnce(ctx, cache, false)
 	if err != nil {
 		return nil, err
 	}
-	with, err := runPFCDemo(ctx, cache, true)
+	with, err := runOnce(ctx, cache, true)
 	if err != nil {
 		return nil, err
 	}
-	r := &PFCDemoResult{
+	r := &Result{
 		Demo: "pfc", LostWithout: without.a.Lost(), Lost: with.a.Lost(), Corrupt: without.a.Corrupt + with.a.Corrupt,
 		OtherTenantDipPct: with.dip(), XOFFToPauseMs: millis(with.paused - with.xoff), Seconds: time.Since(began).Seconds(),
 	}
@@ -93,30 +96,30 @@ func RunPFCDemo(ctx context.Context, o PFCDemoOptions) (*PFCDemoResult, error) {
 			r.MaxHeld = n.Queue.MaxHeld
 		}
 	}
-	printPFCDemo(o.Out, without, with, &policy, r)
+	printResult(o.Out, without, with, &policy, r)
 	return r, errors.Join(r.check(), with.check())
 }
 
 func millis(d time.Duration) float64 { return math.Round(float64(d)/float64(time.Microsecond)) / 1e3 }
 
-// pfcRun is one run.
-type pfcRun struct {
-	world   *World
-	control *Control
-	a, b    *Stream
+// run is one run.
+type run struct {
+	world   *lab.World
+	control *lab.Control
+	a, b    *lab.Stream
 
 	before, during uint64        // octets of the other tenant
 	xoff, paused   time.Duration // first XOFF out of R3, and in at R1
 	pauses         uint64        // PFC frames on their way from R3 to R1
 }
 
-func runPFCDemo(ctx context.Context, cache *p4rt.Cache, lossless bool) (*pfcRun, error) {
-	w, err := NewWorld(PFCNetwork(PFCDemoDelay, pfcDemoRate), Options{Seed: 1, Cache: cache, PauseBuffer: pfcDemoBuffer})
+func runOnce(ctx context.Context, cache *p4rt.Cache, lossless bool) (*run, error) {
+	w, err := lab.NewWorld(lab.PFCNetwork(Delay, rate), lab.Options{Seed: 1, Cache: cache, PauseBuffer: buffer})
 	if err != nil {
 		return nil, err
 	}
-	r := &pfcRun{world: w}
-	if r.control, err = NewControl(w, DefaultLatencies()); err != nil {
+	r := &run{world: w}
+	if r.control, err = lab.NewControl(w, lab.DefaultLatencies()); err != nil {
 		return nil, err
 	}
 	if err := r.control.Start(); err != nil {
@@ -126,21 +129,21 @@ func runPFCDemo(ctx context.Context, cache *p4rt.Cache, lossless bool) (*pfcRun,
 	if err := r.control.Change(func(c *controller.Core) error { return r.intents(c, lossless) }); err != nil {
 		return nil, err
 	}
-	if r.a, err = w.NewStream(StreamConfig{From: "DC1", To: "DC2", QPN: 0x100, Payload: pfcDemoPayload, Rate: 400e6, Priority: 3}); err != nil {
+	if r.a, err = w.NewStream(lab.StreamConfig{From: "DC1", To: "DC2", QPN: 0x100, Payload: payload, Rate: 400e6, Priority: 3}); err != nil {
 		return nil, err
 	}
-	if r.b, err = w.NewStream(StreamConfig{From: "B1", To: "B2", QPN: 0x200, Payload: pfcDemoPayload, Rate: 300e6, Priority: 2}); err != nil {
+	if r.b, err = w.NewStream(lab.StreamConfig{From: "B1", To: "B2", QPN: 0x200, Payload: payload, Rate: 300e6, Priority: 2}); err != nil {
 		return nil, err
 	}
 	w.AddTap(r)
-	from, to := pfcDemoStart, pfcDemoStart+pfcDemoPause
-	w.At(from-pfcDemoPause-5*PFCDemoDelay, func() { r.a.Start(); r.b.Start() })
+	from, to := start, start+pause
+	w.At(from-pause-5*Delay, func() { r.a.Start(); r.b.Start() })
 	var mark uint64
-	w.At(from-pfcDemoPause, func() { mark = r.b.Octets })
+	w.At(from-pause, func() { mark = r.b.Octets })
 	w.At(from, func() { r.before, mark = r.b.Octets-mark, r.b.Octets; r.pause(to) })
 	w.At(to, func() { r.during = r.b.Octets - mark })
-	w.At(to+pfcDemoPause, func() { r.a.Stop(); r.b.Stop() })
-	for end := to + 2*pfcDemoPause + 1500*time.Millisecond; w.Now() < end; {
+	w.At(to+pause, func() { r.a.Stop(); r.b.Stop() })
+	for end := to + 2*pause + 1500*time.Millisecond; w.Now() < end; {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
@@ -150,7 +153,7 @@ func runPFCDemo(ctx context.Context, cache *p4rt.Cache, lossless bool) (*pfcRun,
 }
 
 // intents makes what an operator would by the API.
-func (r *pfcRun) intents(c *controller.Core, lossless bool) error {
+func (r *run) intents(c *controller.Core, lossless bool) error {
 	if _, _, err := c.SRv6Policies().Put("wan", api.SRv6PolicySpec{Headend: "R1", Endpoint: "R3", Segments: []api.PolicySegment{{Node: "R2"}}}, resource.Precondition{}); err != nil {
 		return err
 	}
@@ -172,27 +175,28 @@ func (r *pfcRun) intents(c *controller.Core, lossless bool) error {
 	if !lossless {
 		return nil
 	}
-	_, _, err := c.PFCPolicies().Put("lossless", api.PFCPolicySpec{SRv6Policy: "wan", Tenant: "a", Buffer: pfcDemoBuffer}, resource.Precondition{})
+	_, _, err := c.PFCPolicies().Put("lossless", api.PFCPolicySpec{SRv6Policy: "wan", Tenant: "a", Buffer: buffer}, resource.Precondition{})
 	return err
 }
 
 // pause has DC2 pause the tenant's priority until then, in time again and again.
-func (r *pfcRun) pause(until time.Duration) {
+func (r *run) pause(until time.Duration) {
 	wire, err := r.world.Wire("DC2", "R3")
 	if err != nil {
 		return // the network is the demo's own
 	}
-	host := r.world.Network.host("DC2")
+	hosts := r.world.Network.Hosts
+	host := hosts[slices.IndexFunc(hosts, func(h lab.Host) bool { return h.Name == "DC2" })]
 	frame := packet.PFC{Classes: 1 << 3}
 	if r.world.Now() < until {
 		frame.Quanta[3] = math.MaxUint16
-		r.world.At(min(until, r.world.Now()+pfcDemoLink), func() { r.pause(until) })
+		r.world.At(min(until, r.world.Now()+refresh), func() { r.pause(until) })
 	}
 	wire.Inject(frame.AppendFrame(nil, host.MAC))
 }
 
 // Sent implements Tap.
-func (r *pfcRun) Sent(now time.Duration, w *Wire, frame []byte) {
+func (r *run) Sent(now time.Duration, w *lab.Wire, frame []byte) {
 	if w.From == "R3" && w.To == "R2" && isTunnelled(frame) {
 		if r.pauses++; r.xoff == 0 {
 			r.xoff = now
@@ -201,49 +205,40 @@ func (r *pfcRun) Sent(now time.Duration, w *Wire, frame []byte) {
 }
 
 // Arrived implements Tap.
-func (r *pfcRun) Arrived(now time.Duration, w *Wire, frame []byte) {
+func (r *run) Arrived(now time.Duration, w *lab.Wire, frame []byte) {
 	if w.From == "R2" && w.To == "R1" && r.paused == 0 && isTunnelled(frame) {
 		r.paused = now
 	}
 }
 
 func isTunnelled(frame []byte) bool {
-	_, ok := TunnelledPFC(frame)
+	_, ok := lab.TunnelledPFC(frame)
 	return ok
 }
 
-// TunnelledPFC returns the PFC frame that a frame carries in a tunnel; ok is false for any other.
-func TunnelledPFC(frame []byte) (pfc packet.PFC, ok bool) {
-	p, _, err := packet.ParseSRv6Frame(frame)
-	if err == nil {
-		_, err = pfc.ParseFrame(p.Frame)
-	}
-	return pfc, err == nil
-}
-
 // dip is by how much the other tenant got less during the pause, in percent.
-func (r *pfcRun) dip() float64 {
+func (r *run) dip() float64 {
 	if r.before == 0 {
 		return 100
 	}
 	return math.Round((float64(r.before)-float64(r.during))/float64(r.before)*1e4) / 1e2
 }
 
-func (r *pfcRun) check() error {
+func (r *run) check() error {
 	if r.a.Reordered+r.b.Reordered > 0 {
-		return fmt.Errorf("lab: %d packets came after a later one", r.a.Reordered+r.b.Reordered)
+		return fmt.Errorf("demo: %d packets came after a later one", r.a.Reordered+r.b.Reordered)
 	}
 	if r.b.Lost() > 0 {
-		return fmt.Errorf("lab: the other tenant has lost %d packets", r.b.Lost())
+		return fmt.Errorf("demo: the other tenant has lost %d packets", r.b.Lost())
 	}
 	return nil
 }
 
-func (r *PFCDemoResult) check() error {
+func (r *Result) check() error {
 	var errs []error
 	bad := func(is bool, format string, args ...any) {
 		if is {
-			errs = append(errs, fmt.Errorf("lab: "+format, args...))
+			errs = append(errs, fmt.Errorf("demo: "+format, args...))
 		}
 	}
 	bad(r.LostWithout == 0, "nothing is lost without the policy")
@@ -254,13 +249,13 @@ func (r *PFCDemoResult) check() error {
 	return errors.Join(errs...)
 }
 
-func printPFCDemo(out io.Writer, without, with *pfcRun, p *api.PFCPolicy, r *PFCDemoResult) {
-	fmt.Fprintf(out, "\n  DC2 pauses tenant a, priority 3, for %v; a sends 400 Mbit/s, b 300 Mbit/s on the same links\n\n", pfcDemoPause)
+func printResult(out io.Writer, without, with *run, p *api.PFCPolicy, r *Result) {
+	fmt.Fprintf(out, "\n  DC2 pauses tenant a, priority 3, for %v; a sends 400 Mbit/s, b 300 Mbit/s on the same links\n\n", pause)
 	t := tabwriter.NewWriter(out, 2, 0, 3, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "PFC policy\tsent by a\treceived\tlost\tsent by b\treceived\tpauses R3 to R1\t")
 	for _, x := range []struct {
 		name string
-		run  *pfcRun
+		run  *run
 	}{{"no", without}, {"yes", with}} {
 		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t\n", x.name, x.run.a.Sent, x.run.a.Received, x.run.a.Lost(), x.run.b.Sent, x.run.b.Received, x.run.pauses)
 	}

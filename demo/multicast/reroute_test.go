@@ -1,4 +1,4 @@
-package lab
+package multicast
 
 import (
 	"net/http"
@@ -35,8 +35,8 @@ func TestLiveReroute(t *testing.T) {
 		t.Fatal(err)
 	}
 	var g api.MulticastGroup
-	err := live.poll(ctx, "the tree has moved", func() (bool, error) {
-		if err := d.request(ctx, http.MethodGet, "/v1/multicast-groups/"+demoGroup, nil, &g); err != nil {
+	err := live.Wait(ctx, "the tree has moved", func() (bool, error) {
+		if err := d.request(ctx, http.MethodGet, "/v1/multicast-groups/"+groupName, nil, &g); err != nil {
 			return false, err
 		}
 		c := g.Status.Condition(api.Programmed)

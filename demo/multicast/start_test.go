@@ -1,9 +1,11 @@
-package lab
+package multicast
 
 import (
 	"context"
 	"testing"
 	"time"
+
+	"github.com/weft-sdn/weft/lab"
 )
 
 // startDemo starts the reference network in real time, with a group whose source
@@ -12,7 +14,7 @@ func startDemo(t *testing.T, bytes int) (context.Context, *demo) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	t.Cleanup(cancel)
-	live, err := StartLive(ctx, LiveOptions{Network: Figure1(), Listen: "127.0.0.1:0", Progress: t.Logf})
+	live, err := lab.StartLive(ctx, lab.LiveOptions{Network: lab.Figure1(), Listen: "127.0.0.1:0", Progress: t.Logf})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,7 +26,7 @@ func startDemo(t *testing.T, bytes int) (context.Context, *demo) {
 	if err := live.Ready(ctx); err != nil {
 		t.Fatal(err)
 	}
-	d := &demo{DemoOptions: DemoOptions{Bytes: bytes}.withDefaults(), live: live, say: t.Logf}
+	d := &demo{Options: Options{Bytes: bytes}.withDefaults(), live: live, say: t.Logf}
 	if err := d.begin(ctx); err != nil {
 		t.Fatal(err)
 	}

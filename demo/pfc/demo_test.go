@@ -1,17 +1,17 @@
-package lab
+package pfc
 
 import (
 	"strings"
 	"testing"
 )
 
-// TestPFCDemo: without the policy packets are lost, with it none, and the other tenant feels nothing.
-func TestPFCDemo(t *testing.T) {
+// TestDemo: without the policy packets are lost, with it none, and the other tenant feels nothing.
+func TestDemo(t *testing.T) {
 	if testing.Short() {
 		t.Skip("many packets on one goroutine")
 	}
 	var out strings.Builder
-	r, err := RunPFCDemo(t.Context(), PFCDemoOptions{Out: &out})
+	r, err := Run(t.Context(), Options{Out: &out})
 	t.Logf("%s", out.String())
 	if err != nil {
 		t.Fatalf("%+v: %v", r, err)
@@ -19,7 +19,7 @@ func TestPFCDemo(t *testing.T) {
 	if r.XOFFToPauseMs < 10 || r.XOFFToPauseMs > 11 || r.TunnelRTTMs < 20 || r.TunnelRTTMs > 22 {
 		t.Errorf("%+v", r)
 	}
-	if r.HeadroomBytes == 0 || r.MaxHeld == 0 || r.MaxHeld > pfcDemoBuffer {
+	if r.HeadroomBytes == 0 || r.MaxHeld == 0 || r.MaxHeld > buffer {
 		t.Errorf("%+v", r)
 	}
 	if !strings.Contains(out.String(), "{R3.End, R2.End, R1.End.X.PFC}") {

@@ -1,4 +1,4 @@
-package lab
+package multicast
 
 import (
 	"context"
@@ -23,7 +23,7 @@ func TestDemo(t *testing.T) {
 				t.Skip("the same but for what is on one goroutine")
 			}
 			var out strings.Builder
-			r, err := RunDemo(context.Background(), DemoOptions{Bytes: octets, Mode: c.mode, Out: &out})
+			r, err := Run(context.Background(), Options{Bytes: octets, Mode: c.mode, Out: &out})
 			t.Log(out.String())
 			if err != nil {
 				t.Fatal(err)

@@ -1,7 +1,9 @@
-package lab
+// Package multicast is the demo of RDMA multicast over SRv6 that "weft demo multicast" runs.
+package multicast
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -16,19 +18,20 @@ import (
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/endpoint"
+	"github.com/weft-sdn/weft/lab"
 	"github.com/weft-sdn/weft/p4"
 )
 
-// DemoOptions say what the multicast demo does.
-type DemoOptions struct {
+// Options say what the multicast demo does.
+type Options struct {
 	Bytes int           // octets to transfer; default 16 MiB
 	Mode  api.GroupMode // default provisioned
 	Out   io.Writer     // progress and tables for people
 }
 
-func (o DemoOptions) withDefaults() DemoOptions {
+func (o Options) withDefaults() Options {
 	if o.Bytes == 0 {
-		o.Bytes = demoBytes
+		o.Bytes = defaultBytes
 	}
 	if o.Mode == "" {
 		o.Mode = api.ModeProvisioned
@@ -39,8 +42,8 @@ func (o DemoOptions) withDefaults() DemoOptions {
 	return o
 }
 
-// DemoResult is what was counted on the wires of the lab.
-type DemoResult struct {
+// Result is what was counted on the wires of the lab.
+type Result struct {
 	Demo      string `json:"demo"`
 	Receivers int    `json:"receivers"`
 	// Delivered is the number of receivers that hold exactly the source's octets.
@@ -63,23 +66,23 @@ type DemoResult struct {
 }
 
 const (
-	demoBytes   = 16 << 20
-	demoMessage = 256 << 10
-	demoGroup   = "demo"
-	// demoTimeout bounds the demo: something that hangs is to say so.
-	demoTimeout = 2 * time.Minute
+	defaultBytes = 16 << 20
+	message      = 256 << 10
+	groupName    = "demo"
+	// timeout bounds the demo: something that hangs is to say so.
+	timeout = 2 * time.Minute
 )
 
-// RunDemo runs the draft's Figure 1 and sends one RoCEv2 write to five receivers. It prints what
+// Run runs the draft's Figure 1 and sends one RoCEv2 write to five receivers. It prints what
 // it does to o.Out. The error says what is not as it should be.
-func RunDemo(ctx context.Context, o DemoOptions) (*DemoResult, error) {
+func Run(ctx context.Context, o Options) (*Result, error) {
 	o = o.withDefaults()
-	ctx, cancel := context.WithTimeout(ctx, demoTimeout)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	say := func(format string, args ...any) { fmt.Fprintf(o.Out, "  "+format+"\n", args...) }
 
 	fmt.Fprintf(o.Out, "Figure 1: S1 - N6 - {N4, N5} - {N1, N2, N3} - R1..R5\n")
-	live, err := StartLive(ctx, LiveOptions{Network: Figure1(), Listen: "127.0.0.1:0", Progress: say})
+	live, err := lab.StartLive(ctx, lab.LiveOptions{Network: lab.Figure1(), Listen: "127.0.0.1:0", Progress: say})
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +94,7 @@ func RunDemo(ctx context.Context, o DemoOptions) (*DemoResult, error) {
 	say("the controller has learned %d nodes, %d links and %d prefixes, and programmed every switch",
 		len(snapshot.Nodes), len(snapshot.Links), len(snapshot.Prefixes))
 
-	d := &demo{DemoOptions: o, live: live, say: say}
+	d := &demo{Options: o, live: live, say: say}
 	if err := d.begin(ctx); err != nil {
 		return nil, err
 	}
@@ -107,11 +110,11 @@ func RunDemo(ctx context.Context, o DemoOptions) (*DemoResult, error) {
 }
 
 type demo struct {
-	DemoOptions
-	live    *Live
+	Options
+	live    *lab.Live
 	say     func(format string, args ...any)
-	group   *Group
-	traffic *Traffic
+	group   *lab.Group
+	traffic *lab.Traffic
 	data    []byte
 	took    time.Duration
 	tree    *api.GroupTree
@@ -122,8 +125,8 @@ type demo struct {
 
 // Traffic makes the demo's group in a network with Figure 1's hosts and has its source write again
 // and again, with a pause between, until ctx ends.
-func (l *Live) Traffic(ctx context.Context, o DemoOptions, pause time.Duration) error {
-	d := &demo{DemoOptions: o.withDefaults(), live: l, say: func(format string, args ...any) { fmt.Fprintf(o.Out, format+"\n", args...) }}
+func Traffic(ctx context.Context, l *lab.Live, o Options, pause time.Duration) error {
+	d := &demo{Options: o.withDefaults(), live: l, say: func(format string, args ...any) { fmt.Fprintf(o.Out, format+"\n", args...) }}
 	if err := d.begin(ctx); err != nil {
 		return err
 	}
@@ -156,13 +159,13 @@ func (d *demo) prepare(ctx context.Context) error {
 	if _, err := rng.Read(d.data); err != nil {
 		return err
 	}
-	d.traffic = NewTraffic()
-	for rest := d.Bytes; rest > 0; rest -= demoMessage {
-		d.packets += uint64((min(rest, demoMessage) + qp.PMTU - 1) / qp.PMTU)
+	d.traffic = lab.NewTraffic()
+	for rest := d.Bytes; rest > 0; rest -= message {
+		d.packets += uint64((min(rest, message) + qp.PMTU - 1) / qp.PMTU)
 	}
 	var err error
 	stopped := d.live.Clock.Do(ctx, func(time.Duration) {
-		d.group, err = d.live.World.NewGroup(GroupConfig{
+		d.group, err = d.live.World.NewGroup(lab.GroupConfig{
 			Proxy: netip.MustParseAddr("2001:db8:ffff::1"), DesignatedQPN: 0x00beef, Source: "S1",
 			Receivers:  []string{"R1", "R2", "R3", "R4", "R5"},
 			InitialPSN: 0xfffe00, // wraps on the way
@@ -187,11 +190,11 @@ func (d *demo) program(ctx context.Context) error {
 	}
 	begin := time.Now()
 	var made api.MulticastGroup
-	if err := d.request(ctx, http.MethodPost, "/v1/multicast-groups", map[string]any{"name": demoGroup, "spec": spec}, &made); err != nil {
+	if err := d.request(ctx, http.MethodPost, "/v1/multicast-groups", map[string]any{"name": groupName, "spec": spec}, &made); err != nil {
 		return err
 	}
-	err := d.live.poll(ctx, "the group is programmed", func() (bool, error) {
-		if err := d.request(ctx, http.MethodGet, "/v1/multicast-groups/"+demoGroup, nil, &made); err != nil {
+	err := d.live.Wait(ctx, "the group is programmed", func() (bool, error) {
+		if err := d.request(ctx, http.MethodGet, "/v1/multicast-groups/"+groupName, nil, &made); err != nil {
 			return false, err
 		}
 		c := made.Status.Condition(api.Programmed)
@@ -247,33 +250,24 @@ func (d *demo) transfer(ctx context.Context) error {
 	d.say("S1 writes %d MiB in %d-octet packets to %v, queue pair %#06x", d.Bytes>>20, d.group.Config.QP.PMTU, d.group.Config.Proxy, d.group.Config.DesignatedQPN)
 	begin := time.Now()
 	var err error
-	if stopped := d.live.Clock.Do(ctx, func(time.Duration) { err = d.group.Write(d.data, demoMessage) }); stopped != nil || err != nil {
-		return first(stopped, err)
+	if stopped := d.live.Clock.Do(ctx, func(time.Duration) { err = d.group.Write(d.data, message) }); stopped != nil || err != nil {
+		return cmp.Or(stopped, err)
 	}
-	err = d.live.poll(ctx, "the transfer is over", func() (done bool, err error) {
+	err = d.live.Wait(ctx, "the transfer is over", func() (done bool, err error) {
 		stopped := d.live.Clock.Do(ctx, func(time.Duration) {
 			err = d.group.Pump()
 			done = d.group.Done()
 		})
-		return done, first(stopped, err)
+		return done, cmp.Or(stopped, err)
 	})
 	d.took = time.Since(begin)
 	d.transfers++
 	return err
 }
 
-func first(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // count collects what the wires, the hosts and the switches have seen.
-func (d *demo) count(ctx context.Context) (*DemoResult, error) {
-	r := &DemoResult{
+func (d *demo) count(ctx context.Context) (*Result, error) {
+	r := &Result{
 		Demo: "multicast", Receivers: len(d.group.Receivers), Bytes: d.Bytes, Seconds: d.took.Seconds(), LinkPackets: map[string]uint64{},
 		neededPackets: d.packets * uint64(d.transfers),
 	}
@@ -296,7 +290,9 @@ func (d *demo) count(ctx context.Context) (*DemoResult, error) {
 		}
 		r.ICRCErrors += d.group.Source.Counters().Refused[endpoint.RefusedICRC]
 		for _, s := range d.live.World.Network.Switches {
-			r.ICRCErrors += d.live.World.switches[s.Name].Drops()[p4.DropReasonIcrc]
+			if sw, err := d.live.World.Switch(s.Name); err == nil { // the name is the network's own
+				r.ICRCErrors += sw.Drops()[p4.DropReasonIcrc]
+			}
 		}
 		for name, n := range d.traffic.Data {
 			r.LinkPackets[name] = n
@@ -309,7 +305,7 @@ func (d *demo) count(ctx context.Context) (*DemoResult, error) {
 }
 
 // check says what is not as the demo promises.
-func (r *DemoResult) check() error {
+func (r *Result) check() error {
 	var wrong []string
 	if r.Delivered != r.Receivers {
 		wrong = append(wrong, fmt.Sprintf("%d of %d receivers hold the source's octets", r.Delivered, r.Receivers))
@@ -336,17 +332,17 @@ func (r *DemoResult) check() error {
 	}
 	if len(wrong) > 0 {
 		slices.Sort(wrong)
-		return fmt.Errorf("lab: %s", strings.Join(wrong, "; "))
+		return fmt.Errorf("demo: %s", strings.Join(wrong, "; "))
 	}
 	return nil
 }
 
 // print shows the tree and what went over it.
-func (d *demo) print(r *DemoResult) {
+func (d *demo) print(r *Result) {
 	fmt.Fprintln(d.Out)
 	t := tabwriter.NewWriter(d.Out, 2, 0, 3, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "link\tdata packets\tMiB\tACKs back\tNAKs back\t")
-	for _, w := range d.live.World.wires {
+	for _, w := range d.live.World.Wires() {
 		data := d.traffic.Data[w.Name()]
 		if data == 0 {
 			continue

@@ -37,3 +37,10 @@ func ValidateAdmin(s *AdminSpec) error {
 	}
 	return Refuse([]FieldError{{Field: "spec.admin", Code: CodeInvalid, Value: strconv.Quote(string(s.Admin)), Want: `"up" or "drained"`}})
 }
+
+// Drain is how far a drain is.
+type Drain struct {
+	Target  string   `json:"target" doc:"What is drained: a link, node, plane or port of a host."`
+	Drained bool     `json:"drained" doc:"No host uses it any more, and what was on its way has gone."`
+	Awaits  []string `json:"awaits,omitempty" doc:"Hosts that have not said yet that they do not use it."`
+}

@@ -12,11 +12,10 @@ import (
 // CCProfile is the parameters of congestion control that hosts are given under a
 // name.
 type CCProfile struct {
-	Name string `json:"name"`
-	// Version changes with every change of the spec.
-	Version uint64        `json:"version"`
-	Created time.Time     `json:"created,omitzero"`
-	Spec    CCProfileSpec `json:"spec"`
+	Name    string        `json:"name" doc:"Name of the CC profile."`
+	Version uint64        `json:"version" doc:"Changes with every change of the spec; also the ETag."`
+	Created time.Time     `json:"created,omitzero" doc:"When it was created."`
+	Spec    CCProfileSpec `json:"spec" doc:"What a client wants, the algorithm filled in."`
 }
 
 // CCProfileSpec is the algorithm and its parameters (mrc_ctl_cc_profile_attr).

@@ -2,22 +2,13 @@ package api
 
 import (
 	"fmt"
+	"net/netip"
 	"strconv"
 	"time"
 
 	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/topology"
 )
-
-// EVProfile is what a client wants of the EV profile of a pair of leaves, where
-// that is not what the configuration says. The profile itself is there without it.
-type EVProfile struct {
-	// Name is that of the profile.
-	Name string `json:"name"`
-	// Version changes with every change of the spec; 0: nobody wants anything.
-	Version uint64        `json:"version"`
-	Created time.Time     `json:"created,omitzero"`
-	Spec    EVProfileSpec `json:"spec"`
-}
 
 // EVProfileSpec overrides the configuration for one EV profile; what is left out
 // is as the configuration says.
@@ -103,4 +94,68 @@ func (v *validator) count(field string, n, lo, hi int, what string) {
 		f.Limit = Limit(hi)
 	}
 	v.found = append(v.found, f)
+}
+
+// EVProfile is an EV profile as clients get it.
+type EVProfile struct {
+	Name    string          `json:"name" doc:"The leaves of source and destination, and a number where the source's hosts have devices of several kinds."`
+	Version uint64          `json:"version" doc:"Changes with every change of the spec; also the ETag. 0: nobody wants anything."`
+	Created time.Time       `json:"created,omitzero" doc:"When somebody first wanted something."`
+	Spec    EVProfileSpec   `json:"spec" doc:"What a client wants instead of what the configuration says."`
+	Status  EVProfileStatus `json:"status" doc:"What the controller says."`
+}
+
+// EVProfileStatus is what the controller says about an EV profile.
+type EVProfileStatus struct {
+	Conditions   Conditions        `json:"conditions" nullable:"false" doc:"Accepted, Programmed and Degraded."`
+	Source       []LeafPort        `json:"source" nullable:"false" doc:"The leaf of each port of the hosts that send."`
+	Destination  []LeafPort        `json:"destination" nullable:"false" doc:"The leaf of each port of the hosts that receive."`
+	Format       *EVFormat         `json:"format,omitempty" doc:"How EVs lie in packets; absent when there is no profile."`
+	Mode         string            `json:"mode,omitempty" enum:"AUTO,EXP,GEN" doc:"Who makes the EVs: the device on its own, the controller, or the device by the fields."`
+	Fields       []EVField         `json:"fields,omitempty" doc:"What an EV in a packet is made of, field by field; none: the EV lies there as it is."`
+	Count        int               `json:"count" doc:"EVs of the profile."`
+	Active       int               `json:"active" doc:"Of those, the ones that are not denied."`
+	Denied       int               `json:"denied" doc:"EVs that hosts must not use."`
+	Replaced     int               `json:"replaced" doc:"EVs that have taken the place of others, whose paths are lost."`
+	AssumedBad   int               `json:"assumedBad" doc:"EVs that some host has found bad by itself."`
+	MinActive    int               `json:"minActive" doc:"EVs that a host leaves active when it finds some bad."`
+	CCProfile    string            `json:"ccProfile,omitempty" doc:"CC profile of the destinations; absent: the device's own choice."`
+	Destinations []netip.Prefix    `json:"destinations" nullable:"false" doc:"Addresses that the profile serves."`
+	Hosts        []string          `json:"hosts" nullable:"false" doc:"Hosts that hold it."`
+	Behind       []string          `json:"behind,omitempty" doc:"Hosts that do not hold all that they are to: they have not answered yet, refuse it, or are not connected."`
+	LostLinks    []topology.LinkID `json:"lostLinks,omitempty" doc:"Links that its paths would cross, and must not. Not in lists."`
+	Note         string            `json:"note,omitempty"`
+	EVs          []EV              `json:"evs,omitempty" doc:"The EVs, in order. Not in lists."`
+}
+
+// LeafPort is the leaf behind a port of hosts.
+type LeafPort struct {
+	Port uint8           `json:"port" doc:"Port of the hosts, from 1."`
+	Leaf topology.NodeID `json:"leaf" doc:"The switch behind it."`
+	Name string          `json:"name,omitempty"`
+}
+
+// EVFormat is the format of the EVs of a profile.
+type EVFormat struct {
+	Mode   string `json:"mode" enum:"STEV,SRV6,UDP" doc:"Structured EV in UDP source port and flow label, SRv6 addresses, or source port alone."`
+	Widths []int  `json:"widths" nullable:"false" doc:"Bits of the fields, the most significant first."`
+}
+
+// EVField is a field of a structured EV.
+type EVField struct {
+	Width   uint8  `json:"width" doc:"Bits."`
+	InitVal uint32 `json:"initVal" format:"uint32" doc:"The field before the EV's bits are written over it."`
+	MinVal  uint32 `json:"minVal" format:"uint32" doc:"Least value of the EV's bits."`
+	MaxVal  uint32 `json:"maxVal" format:"uint32" doc:"Greatest value of the EV's bits."`
+	Mask    uint32 `json:"mask" format:"uint32" doc:"Bits of the field that the EV's bits go to."`
+}
+
+// EV is an entropy value of a profile.
+type EV struct {
+	EV          string `json:"ev" doc:"Value in hexadecimal and port, as paths take it."`
+	Index       int    `json:"index" doc:"Place in the profile, from 0."`
+	Port        uint8  `json:"port" doc:"Port that it leaves by; 0 is the device's choice."`
+	State       string `json:"state" enum:"GOOD,ASSUMED_BAD,DENIED" doc:"DENIED by the controller, ASSUMED_BAD by hosts."`
+	BadAt       int    `json:"badAt,omitempty" doc:"How many hosts have found it bad."`
+	Replacement bool   `json:"replacement,omitempty" doc:"It has taken the place of one whose path is lost."`
 }

@@ -206,3 +206,12 @@ func DecodeGroupSpec(b []byte) (MulticastGroupSpec, error) {
 	}
 	return s, nil
 }
+
+// PlannedTree is the tree of a group.
+type PlannedTree struct {
+	Name    string    `json:"name"`
+	Version uint64    `json:"version" doc:"Version of the spec that the tree is for."`
+	Index   uint16    `json:"index" doc:"Number of the group on every switch."`
+	Epoch   uint32    `json:"epoch"`
+	Tree    GroupTree `json:"tree" doc:"As planned."`
+}

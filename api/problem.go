@@ -1,7 +1,9 @@
 package api
 
 import (
+	"cmp"
 	"fmt"
+	"net/http"
 	"strings"
 )
 
@@ -48,6 +50,9 @@ type FieldError struct {
 
 func (f FieldError) Error() string {
 	s := fmt.Sprintf("%s is %s: want %s", f.Field, f.Value, f.Want)
+	if f.Value == "" {
+		s = f.Field + ": want " + f.Want
+	}
 	if f.Limit != nil {
 		s += fmt.Sprintf(" (limit %d)", *f.Limit)
 	}
@@ -101,3 +106,43 @@ func Limit(n int) *int64 {
 	v := int64(n)
 	return &v
 }
+
+// Problem is a refusal as it travels, application/problem+json (RFC 9457).
+type Problem struct {
+	Type     string `json:"type" format:"uri" doc:"urn:weft:problem: and the code."`
+	Title    string `json:"title" doc:"The kind of problem in words; the same for every occurrence."`
+	Status   int    `json:"status" doc:"HTTP status code."`
+	Code     string `json:"code" doc:"Stable code of the kind of problem."`
+	Detail   string `json:"detail,omitempty" doc:"This occurrence in words."`
+	Instance string `json:"instance,omitempty" doc:"urn:weft:request: and the request's id, which the controller's log has too."`
+	Field    string `json:"field,omitempty" doc:"The offending field, as a path from the top of the body, or a parameter. The first of errors."`
+	Value    string `json:"value,omitempty" doc:"The field's value."`
+	Limit    *int64 `json:"limit,omitempty" doc:"The limit that was exceeded."`
+	// Errors has every fault; Field, Value and Limit are those of the first.
+	Errors []FieldError `json:"errors,omitempty" doc:"Every offending field."`
+}
+
+// Error returns one line: the status, the code, and every field with its limit.
+func (p *Problem) Error() string {
+	text := fmt.Sprintf("%d %s", p.Status, cmp.Or(p.Code, p.Title, http.StatusText(p.Status)))
+	var fields []string
+	for _, f := range p.Errors {
+		fields = append(fields, f.Error())
+	}
+	switch {
+	case len(fields) > 0:
+		text += ": " + strings.Join(fields, "; ")
+	case p.Detail != "":
+		text += ": " + p.Detail
+	}
+	return strings.Join(strings.Fields(text), " ")
+}
+
+// GetStatus returns the HTTP status; the server's framework asks for it.
+func (p *Problem) GetStatus() int { return p.Status }
+
+// ContentType returns the media type; the server's framework asks for it.
+func (p *Problem) ContentType(string) string { return ProblemType }
+
+// ProblemType is the media type of a [Problem].
+const ProblemType = "application/problem+json"

@@ -88,7 +88,7 @@ type Condition struct {
 	Status         bool          `json:"status"`
 	Reason         string        `json:"reason" doc:"One word, stable."`
 	Message        string        `json:"message,omitempty" doc:"The same for people."`
-	LastTransition time.Time     `json:"lastTransition" doc:"When status changed last."`
+	LastTransition time.Time     `json:"lastTransition,omitzero" doc:"When status changed last, where that is known."`
 }
 
 // ConditionType names an aspect.

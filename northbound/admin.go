@@ -3,7 +3,6 @@ package northbound
 import (
 	"context"
 	"net/http"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -12,33 +11,11 @@ import (
 	"github.com/weft-sdn/weft/controller/resource"
 )
 
-// adminDraft is what clients send of something that can be drained: all of it, as
-// they got it, or just the spec.
-type adminDraft struct {
-	Version uint64        `json:"version,omitempty" doc:"The version it has to have, as If-Match. 0 is any."`
-	Spec    api.AdminSpec `json:"spec"`
-	Changed time.Time     `json:"changed,omitzero" readOnly:"true" doc:"Ignored."`
-	Status  any           `json:"status,omitempty" readOnly:"true" doc:"Ignored: the controller writes it."`
-	ID      any           `json:"id,omitempty" readOnly:"true" doc:"Ignored: the path says which."`
-	Plane   any           `json:"plane,omitempty" readOnly:"true" doc:"Ignored: the path says which."`
-	Port    any           `json:"port,omitempty" readOnly:"true" doc:"Ignored: the path says which."`
-}
-
-func (d adminDraft) version() uint64  { return d.Version }
-func (d adminDraft) unversioned() any { return adminDraft{Spec: d.Spec} }
-
-// drainView is how far a drain is.
-type drainView struct {
-	Target  string   `json:"target" doc:"What is drained: a link, node, plane or port of a host."`
-	Drained bool     `json:"drained" doc:"No host uses it any more, and what was on its way has gone."`
-	Awaits  []string `json:"awaits,omitempty" doc:"Hosts that have not said yet that they do not use it."`
-}
-
-func viewDrains(drains []mrc.DrainStatus) []drainView {
-	var out []drainView
+func viewDrains(drains []mrc.DrainStatus) []api.Drain {
+	var out []api.Drain
 	for i := range drains {
 		d := &drains[i]
-		out = append(out, drainView{Target: d.Target.String(), Drained: d.Drained, Awaits: d.Awaits})
+		out = append(out, api.Drain{Target: d.Target.String(), Drained: d.Drained, Awaits: d.Awaits})
 	}
 	return out
 }
@@ -113,7 +90,7 @@ func (d *drainable[P, V]) set(ctx context.Context, s *Server, p *P, spec api.Adm
 	return out, err
 }
 
-func (d *drainable[P, V]) put(ctx context.Context, s *Server, p *P, c Conditions, body adminDraft) (*itemOf[V], error) {
+func (d *drainable[P, V]) put(ctx context.Context, s *Server, p *P, c Conditions, body api.AdminRequest) (*itemOf[V], error) {
 	pre, err := c.precondition(body.Version)
 	if err != nil {
 		return nil, err
@@ -129,11 +106,11 @@ func (d *drainable[P, V]) patch(ctx context.Context, s *Server, p *P, in Patch) 
 	if err := s.hasMultipath(); err != nil {
 		return nil, err
 	}
-	now := func() (adminDraft, error) {
+	now := func() (api.AdminRequest, error) {
 		_, admin, err := d.get(ctx, s.cfg.Multipath, p)
-		return adminDraft{Version: admin.Version, Spec: admin.Spec}, err
+		return api.AdminRequest{Version: admin.Version, Spec: admin.Spec}, err
 	}
-	return patch(s, in, d.noun, now, func(want adminDraft, pre resource.Precondition) (*itemOf[V], error) {
+	return patch(s, in, d.noun, now, func(want api.AdminRequest, pre resource.Precondition) (*itemOf[V], error) {
 		return d.set(ctx, s, p, want.Spec, pre)
 	})
 }

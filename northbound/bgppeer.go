@@ -4,9 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"net/netip"
 	"slices"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/prometheus/client_golang/prometheus"
@@ -21,24 +19,6 @@ type BGP interface {
 	Peers() []topology.Peer
 }
 
-type bgpPeerView struct {
-	Name      string             `json:"name" doc:"Its configured address, and the port unless the peer connects to the controller."`
-	Address   netip.Addr         `json:"address"`
-	Port      uint16             `json:"port,omitempty" doc:"Where it listens; absent when it connects to the controller."`
-	ASN       uint32             `json:"asn" doc:"Its autonomous system."`
-	State     topology.PeerState `json:"state" enum:"connecting,opening,established"`
-	Since     time.Time          `json:"since,omitzero" doc:"When the last session began or ended; absent before the first."`
-	LastError string             `json:"lastError,omitempty" doc:"Why there is no session: a NOTIFICATION by code and subcode, an error of the connection."`
-	Synced    bool               `json:"synced" doc:"It has sent all that it has in this session (End-of-RIB)."`
-	Sessions  uint64             `json:"sessions" doc:"Sessions established since the controller started."`
-	Updates   uint64             `json:"updates" doc:"UPDATE messages received in all sessions."`
-	NLRIs     topology.PeerNLRIs `json:"nlris" doc:"NLRIs of the peer that are in the topology."`
-}
-
-type bgpPeerList struct {
-	Items []bgpPeerView `json:"items" nullable:"false" doc:"In the order of address and port."`
-}
-
 // BGPPeerParam is exported because huma passes over other embedded types.
 type BGPPeerParam struct {
 	Name string `path:"name" maxLength:"64" doc:"Name of the peer."`
@@ -48,30 +28,30 @@ func (s *Server) registerBGPPeers() {
 	const path = "/v1/bgp-peers"
 	huma.Register(s.api, s.operation(huma.Operation{
 		OperationID: "list-bgp-peers", Method: http.MethodGet, Path: path, Tags: []string{"network"},
-		Summary: "List the BGP-LS peers", Description: "The speakers that the topology is learned from, as configured, and their sessions.",
-	}), func(context.Context, *struct{}) (*struct{ Body bgpPeerList }, error) {
-		return &struct{ Body bgpPeerList }{bgpPeerList{Items: s.bgpPeers()}}, nil
+		Summary: "List the BGP-LS peers", Description: "The speakers that the topology is learned from, as configured, and their sessions, in the order of address and port.",
+	}), func(context.Context, *struct{}) (*struct{ Body api.List[api.BGPPeer] }, error) {
+		return &struct{ Body api.List[api.BGPPeer] }{api.List[api.BGPPeer]{Items: s.bgpPeers()}}, nil
 	})
 	huma.Register(s.api, s.operation(huma.Operation{
 		OperationID: "get-bgp-peer", Method: http.MethodGet, Path: path + "/{name}", Tags: []string{"network"},
 		Summary: "Get a BGP-LS peer", Errors: []int{404},
-	}), func(_ context.Context, in *BGPPeerParam) (*struct{ Body bgpPeerView }, error) {
+	}), func(_ context.Context, in *BGPPeerParam) (*struct{ Body api.BGPPeer }, error) {
 		all := s.bgpPeers()
-		i := slices.IndexFunc(all, func(p bgpPeerView) bool { return p.Name == in.Name })
+		i := slices.IndexFunc(all, func(p api.BGPPeer) bool { return p.Name == in.Name })
 		if i < 0 {
 			return nil, newProblem(string(api.CodeNotFound), fmt.Sprintf("there is no BGP-LS peer %q", in.Name))
 		}
-		return &struct{ Body bgpPeerView }{all[i]}, nil
+		return &struct{ Body api.BGPPeer }{all[i]}, nil
 	})
 }
 
-func (s *Server) bgpPeers() []bgpPeerView {
-	out := []bgpPeerView{}
+func (s *Server) bgpPeers() []api.BGPPeer {
+	out := []api.BGPPeer{}
 	if s.cfg.BGP == nil {
 		return out
 	}
 	for _, p := range s.cfg.BGP.Peers() {
-		out = append(out, bgpPeerView{
+		out = append(out, api.BGPPeer{
 			Name: p.Name(), Address: p.Address, Port: p.Port, ASN: p.ASN, State: p.State, Since: p.Since, LastError: p.LastError,
 			Synced: p.Synced, Sessions: p.Sessions, Updates: p.Updates, NLRIs: p.NLRIs,
 		})
@@ -82,11 +62,11 @@ func (s *Server) bgpPeers() []bgpPeerView {
 // peerChecks are the checks of readiness about the peers. One that was in sync once
 // is advisory: the topology has what it said, and a restart of the controller would
 // lose that.
-func peerChecks(peers []topology.Peer) []check {
-	var out []check
+func peerChecks(peers []topology.Peer) []api.ReadinessCheck {
+	var out []api.ReadinessCheck
 	for i := range peers {
 		p := &peers[i]
-		c := check{Name: "bgp-peer/" + p.Name(), OK: p.State == topology.PeerEstablished && p.Heard, Advisory: p.Heard}
+		c := api.ReadinessCheck{Name: "bgp-peer/" + p.Name(), OK: p.State == topology.PeerEstablished && p.Heard, Advisory: p.Heard}
 		switch {
 		case c.OK:
 			c.Advisory = false

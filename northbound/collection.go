@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -34,7 +33,7 @@ type collection[S, R any] struct {
 	all func(ctx context.Context) ([]R, error)
 	get func(ctx context.Context, name string) (R, error)
 	// draft is a resource as a client would write it.
-	draft func(r *R) draftOf[S]
+	draft func(r *R) api.Request[S]
 	// changed puts what a dry run would change on switches into a resource; nil: it changes
 	// nothing there.
 	changed func(r *R, changes []api.SwitchChange)
@@ -42,31 +41,12 @@ type collection[S, R any] struct {
 	del     func(ctx context.Context, name string, pre resource.Precondition) error
 }
 
-// draftOf is what clients send: a whole resource, as they got it, or just name and
-// spec.
-type draftOf[S any] struct {
-	Name    string    `json:"name,omitempty" maxLength:"253" doc:"Name of the resource. In the body of a PUT it may be left out."`
-	Version uint64    `json:"version,omitempty" doc:"In a PUT: the version the resource has to have, as If-Match. 0 is any."`
-	Spec    S         `json:"spec"`
-	Created time.Time `json:"created,omitzero" readOnly:"true" doc:"Ignored."`
-	Status  any       `json:"status,omitempty" readOnly:"true" doc:"Ignored: the controller writes it."`
-}
-
-func (r draftOf[S]) version() uint64  { return r.Version }
-func (r draftOf[S]) unversioned() any { return draftOf[S]{Name: r.Name, Spec: r.Spec} }
-
 // NameParam is exported because huma passes over other embedded types.
 type NameParam struct {
 	Name string `path:"name" maxLength:"253" doc:"Name of the resource."`
 }
 
-// page of a list.
-type pageOf[R any] struct {
-	Items    []R    `json:"items" nullable:"false" doc:"Ordered by name or id."`
-	Continue string `json:"continue,omitempty" doc:"Ask with this for the next page; absent on the last."`
-}
-
-type listOf[R any] struct{ Body pageOf[R] }
+type listOf[R any] struct{ Body api.List[R] }
 
 // itemOf is an answer with one resource.
 type itemOf[R any] struct {
@@ -179,7 +159,7 @@ func (c *collection[S, R]) listAll(ctx context.Context, in *PageParams) (*listOf
 	if err != nil {
 		return nil, err
 	}
-	return &listOf[R]{pageOf[R]{Items: items, Continue: next}}, nil
+	return &listOf[R]{api.List[R]{Items: items, Continue: next}}, nil
 }
 
 func (c *collection[S, R]) item(r R, created bool) *itemOf[R] {
@@ -213,7 +193,7 @@ func (c *collection[S, R]) write(ctx context.Context, name string, spec S, pre r
 
 func (c *collection[S, R]) createOne(ctx context.Context, in *struct {
 	DryRun
-	Body draftOf[S]
+	Body api.Request[S]
 }) (*itemOf[R], error) {
 	if err := c.configured(); err != nil {
 		return nil, err
@@ -233,7 +213,7 @@ func (c *collection[S, R]) createOne(ctx context.Context, in *struct {
 func (c *collection[S, R]) putOne(ctx context.Context, in *struct {
 	NameParam
 	Conditions
-	Body draftOf[S]
+	Body api.Request[S]
 }) (*itemOf[R], error) {
 	if err := c.configured(); err != nil {
 		return nil, err
@@ -256,11 +236,11 @@ func (c *collection[S, R]) patchOne(ctx context.Context, s *Server, name string,
 	if err := c.configured(); err != nil {
 		return nil, err
 	}
-	now := func() (draftOf[S], error) {
+	now := func() (api.Request[S], error) {
 		r, err := c.get(ctx, name)
 		return c.draft(&r), err
 	}
-	return patch(s, in, c.noun+" "+name, now, func(d draftOf[S], pre resource.Precondition) (*itemOf[R], error) {
+	return patch(s, in, c.noun+" "+name, now, func(d api.Request[S], pre resource.Precondition) (*itemOf[R], error) {
 		if err := sameName(name, d.Name); err != nil {
 			return nil, err
 		}
@@ -284,13 +264,4 @@ func (c *collection[S, R]) deleteOne(ctx context.Context, in *struct {
 		return nil, err
 	}
 	return nil, problemOf(c.del(ctx, in.Name, pre))
-}
-
-// converted is a list of the API's type for one of the controller's.
-func converted[A, B any](all []A, err error, convert func(A) B) ([]B, error) {
-	out := make([]B, len(all))
-	for i := range all {
-		out[i] = convert(all[i])
-	}
-	return out, err
 }

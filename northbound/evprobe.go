@@ -3,29 +3,12 @@ package northbound
 import (
 	"context"
 	"net/http"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/mrc"
 )
-
-// evProbeView is what probes of an EV have shown.
-type evProbeView struct {
-	Profile     string        `json:"profile"`
-	EV          string        `json:"ev" doc:"Value in hexadecimal and port."`
-	Port        uint8         `json:"port"`
-	Source      string        `json:"source" doc:"The host that probed last."`
-	Destination string        `json:"destination" doc:"The host that it probed."`
-	At          time.Time     `json:"at" doc:"When the last result came."`
-	Sent        uint64        `json:"sent" doc:"Probes made."`
-	Received    uint64        `json:"received" doc:"Probes answered."`
-	Loss        float64       `json:"loss" doc:"Moving average, of 1."`
-	RTTMin      *api.Duration `json:"rttMin,omitempty" doc:"Of the last probes that were answered, like the next two; absent while none was."`
-	RTTMean     *api.Duration `json:"rttMean,omitempty"`
-	RTTMax      *api.Duration `json:"rttMax,omitempty"`
-}
 
 func (s *Server) registerProbes() {
 	huma.Register(s.api, s.operation(huma.Operation{
@@ -39,7 +22,7 @@ func (s *Server) listProbes(ctx context.Context, in *struct {
 	Profile     string `query:"profile" maxLength:"253" doc:"Only EVs of this profile."`
 	Source      string `query:"source" maxLength:"253" doc:"Only where this host probed last."`
 	Destination string `query:"destination" maxLength:"253" doc:"Only where this host was probed last."`
-}) (*listOf[evProbeView], error) {
+}) (*listOf[api.EVProbe], error) {
 	list := func(m Multipath, page mrc.Page) ([]mrc.Cell, bool, error) {
 		return m.Probes(ctx, mrc.CellFilter{Profile: in.Profile, Source: in.Source, Destination: in.Destination}, page)
 	}
@@ -48,8 +31,8 @@ func (s *Server) listProbes(ctx context.Context, in *struct {
 		named{"source", in.Source, hostNames(ctx, s.cfg.Multipath)}, named{"destination", in.Destination, hostNames(ctx, s.cfg.Multipath)})
 }
 
-func (s *Server) viewProbe(c *mrc.Cell) evProbeView {
-	v := evProbeView{
+func (s *Server) viewProbe(c *mrc.Cell) api.EVProbe {
+	v := api.EVProbe{
 		Profile: c.Profile, EV: c.EV.String(), Port: c.EV.Port, Source: c.Source, Destination: c.Destination, At: s.at(c.At),
 		Sent: c.Sent, Received: c.Received, Loss: rounded(c.Loss),
 	}

@@ -52,7 +52,7 @@ func pageOfFabric[T, V any](
 
 // paged is a page of a list: views of items, and where it goes on.
 func paged[T, V any](items []T, more bool, view func(*T) V, key func(*T) string) *listOf[V] {
-	out := &listOf[V]{pageOf[V]{Items: make([]V, 0, len(items))}}
+	out := &listOf[V]{api.List[V]{Items: make([]V, 0, len(items))}}
 	for i := range items {
 		out.Body.Items = append(out.Body.Items, view(&items[i]))
 	}
@@ -64,24 +64,24 @@ func paged[T, V any](items []T, more bool, view func(*T) V, key func(*T) string)
 
 func (s *Server) registerEVProfiles() {
 	tags := []string{fabricTag}
-	c := &collection[api.EVProfileSpec, evProfile]{
+	c := &collection[api.EVProfileSpec, api.EVProfile]{
 		path: evProfilesPath, one: "ev-profile", noun: "EV profile", tag: fabricTag, on: s.hasMultipath,
 		example: map[string]any{"minActive": 16},
 		deleted: "The profile is as the configuration says again: it goes only with the hosts of its leaves.",
-		get: func(ctx context.Context, name string) (evProfile, error) {
+		get: func(ctx context.Context, name string) (api.EVProfile, error) {
 			p, err := s.cfg.Multipath.EVProfile(ctx, name)
 			if err != nil {
-				return evProfile{}, err
+				return api.EVProfile{}, err
 			}
 			return s.viewEVProfile(&p, true), nil
 		},
-		draft: func(p *evProfile) draftOf[api.EVProfileSpec] {
-			return draftOf[api.EVProfileSpec]{Name: p.Name, Version: p.Version, Spec: p.Spec}
+		draft: func(p *api.EVProfile) api.Request[api.EVProfileSpec] {
+			return api.Request[api.EVProfileSpec]{Name: p.Name, Version: p.Version, Spec: p.Spec}
 		},
-		put: func(ctx context.Context, name string, spec api.EVProfileSpec, pre resource.Precondition) (evProfile, bool, error) {
+		put: func(ctx context.Context, name string, spec api.EVProfileSpec, pre resource.Precondition) (api.EVProfile, bool, error) {
 			p, err := s.cfg.Multipath.PutEVProfile(ctx, name, spec, pre)
 			if err != nil {
-				return evProfile{}, false, err
+				return api.EVProfile{}, false, err
 			}
 			return s.viewEVProfile(&p, true), false, nil
 		},
@@ -111,12 +111,12 @@ func (s *Server) listEVProfiles(ctx context.Context, in *struct {
 	Destination string `query:"destination" maxLength:"253" doc:"Only profiles to this leaf, by name or id."`
 	Host        string `query:"host" maxLength:"253" doc:"Only profiles that this host holds."`
 	Degraded    bool   `query:"degraded" doc:"Only profiles that are less than they were."`
-}) (*listOf[evProfile], error) {
+}) (*listOf[api.EVProfile], error) {
 	filter := mrc.ProfileFilter{Source: in.Source, Destination: in.Destination, Host: in.Host, Degraded: in.Degraded}
 	list := func(m Multipath, page mrc.Page) ([]mrc.EVProfile, bool, error) {
 		return m.EVProfiles(ctx, filter, page)
 	}
-	view := func(p *mrc.EVProfile) evProfile { return s.viewEVProfile(p, false) }
+	view := func(p *mrc.EVProfile) api.EVProfile { return s.viewEVProfile(p, false) }
 	return pageOfFabric(s, in.PageParams, list, view, func(p *mrc.EVProfile) string { return p.Status.Name },
 		named{"source", in.Source, nodeNames(ctx, s.cfg.Multipath)}, named{"destination", in.Destination, nodeNames(ctx, s.cfg.Multipath)},
 		named{"host", in.Host, hostNames(ctx, s.cfg.Multipath)})
@@ -130,7 +130,7 @@ func (s *Server) listEVs(ctx context.Context, in *struct {
 	PageParams
 	State string `query:"state" enum:"GOOD,ASSUMED_BAD,DENIED" doc:"Only EVs of this state."`
 	Port  uint8  `query:"port" maximum:"31" doc:"Only EVs of this port."`
-}) (*listOf[evView], error) {
+}) (*listOf[api.EV], error) {
 	m, err := s.multipath()
 	if err != nil {
 		return nil, err
@@ -143,7 +143,7 @@ func (s *Server) listEVs(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, problemOf(err)
 	}
-	var items []evView
+	var items []api.EV
 	for e := range profileEVs(&p.Status) {
 		if in.Port != 0 && e.Port != in.Port || in.State != "" && e.State != in.State || after != "" && evKey(e.Index) <= after {
 			continue
@@ -156,5 +156,5 @@ func (s *Server) listEVs(ctx context.Context, in *struct {
 	if more {
 		items = items[:in.Limit]
 	}
-	return paged(items, more, func(e *evView) evView { return *e }, func(e *evView) string { return evKey(e.Index) }), nil
+	return paged(items, more, func(e *api.EV) api.EV { return *e }, func(e *api.EV) string { return evKey(e.Index) }), nil
 }

@@ -17,8 +17,8 @@ func (s *Server) registerGroups() {
 		created: "Returns as soon as the group is accepted; status says how far it is.",
 		deleted: "The group is gone at once; what the switches hold of it goes after that.",
 		all:     groups.List, get: groups.Get, put: groups.Put, del: groups.Delete,
-		draft: func(g *api.MulticastGroup) draftOf[api.MulticastGroupSpec] {
-			return draftOf[api.MulticastGroupSpec]{Name: g.Name, Version: g.Version, Spec: g.Spec}
+		draft: func(g *api.MulticastGroup) api.Request[api.MulticastGroupSpec] {
+			return api.Request[api.MulticastGroupSpec]{Name: g.Name, Version: g.Version, Spec: g.Spec}
 		},
 		changed: func(g *api.MulticastGroup, changes []api.SwitchChange) { g.Changes = changes },
 	}

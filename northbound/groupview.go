@@ -10,15 +10,6 @@ import (
 	"github.com/weft-sdn/weft/api"
 )
 
-// groupTreeView is the tree of a group.
-type groupTreeView struct {
-	Name    string         `json:"name"`
-	Version uint64         `json:"version" doc:"Version of the spec that the tree is for."`
-	Index   uint16         `json:"index" doc:"Number of the group on every switch."`
-	Epoch   uint32         `json:"epoch"`
-	Tree    *api.GroupTree `json:"tree" doc:"As planned."`
-}
-
 func (s *Server) registerGroupViews(groups *collection[api.MulticastGroupSpec, api.MulticastGroup]) {
 	tags := []string{"multicast groups"}
 	huma.Register(s.api, s.operation(huma.Operation{
@@ -50,7 +41,7 @@ func (s *Server) registerGroupViews(groups *collection[api.MulticastGroupSpec, a
 	})
 }
 
-func (s *Server) groupTree(ctx context.Context, in *NameParam) (*struct{ Body groupTreeView }, error) {
+func (s *Server) groupTree(ctx context.Context, in *NameParam) (*struct{ Body api.PlannedTree }, error) {
 	g, err := s.controller.Groups().Get(ctx, in.Name)
 	if err != nil {
 		return nil, problemOf(err)
@@ -62,8 +53,8 @@ func (s *Server) groupTree(ctx context.Context, in *NameParam) (*struct{ Body gr
 		}
 		return nil, newProblem(string(api.CodeNotFound), detail)
 	}
-	return &struct{ Body groupTreeView }{groupTreeView{
-		Name: g.Name, Version: g.Status.ObservedVersion, Index: g.Status.Index, Epoch: g.Status.Epoch, Tree: g.Status.Tree,
+	return &struct{ Body api.PlannedTree }{api.PlannedTree{
+		Name: g.Name, Version: g.Status.ObservedVersion, Index: g.Status.Index, Epoch: g.Status.Epoch, Tree: *g.Status.Tree,
 	}}, nil
 }
 

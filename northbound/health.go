@@ -8,22 +8,13 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/internal/natural"
 )
 
-type healthView struct {
-	Status  string `json:"status" enum:"ok"`
-	Version string `json:"version" doc:"Version of the program."`
-}
-
-type readinessView struct {
-	Ready  bool    `json:"ready"`
-	Checks []check `json:"checks" nullable:"false" doc:"What the controller waits for, or has waited for."`
-}
-
 type readinessOutput struct {
 	Status int
-	Body   readinessView
+	Body   api.Readiness
 }
 
 func (s *Server) registerHealth() {
@@ -31,8 +22,8 @@ func (s *Server) registerHealth() {
 	open := []map[string][]string{} // never a token
 	huma.Register(s.api, s.operation(huma.Operation{
 		OperationID: "healthz", Method: http.MethodGet, Path: "/healthz", Tags: tags, Security: open, Summary: "Is the process alive?",
-	}), func(context.Context, *struct{}) (*struct{ Body healthView }, error) {
-		return &struct{ Body healthView }{healthView{Status: "ok", Version: s.cfg.Version}}, nil
+	}), func(context.Context, *struct{}) (*struct{ Body api.Health }, error) {
+		return &struct{ Body api.Health }{api.Health{Status: "ok", Version: s.cfg.Version}}, nil
 	})
 	huma.Register(s.api, s.operation(huma.Operation{
 		OperationID: "readyz", Method: http.MethodGet, Path: "/readyz", Tags: tags, Security: open,
@@ -53,23 +44,15 @@ func (s *Server) registerHealth() {
 	op.Responses["503"] = &huma.Response{Description: "Not in sync yet, or no longer.", Content: op.Responses["200"].Content}
 }
 
-// check is one thing a controller waits for before it is ready.
-type check struct {
-	Name     string `json:"name" doc:"bgp-ls, mrc, or bgp-peer/ and the name of a peer, or switch/ and that of a switch."`
-	OK       bool   `json:"ok"`
-	Advisory bool   `json:"advisory,omitempty" doc:"The check fails, and the controller is ready all the same."`
-	Message  string `json:"message,omitempty" doc:"What is missing."`
-}
-
 // readiness says what the controller waits for: everything from each BGP-LS peer
 // once, every switch it programs to be part of it, connected, and as it should be, and
 // with MRC a fabric whose paths hosts can be given.
-func readiness(ctx context.Context, c Controller, m Multipath, bgp BGP) (readinessView, error) {
+func readiness(ctx context.Context, c Controller, m Multipath, bgp BGP) (api.Readiness, error) {
 	switches, err := c.Switches(ctx)
 	if err != nil {
-		return readinessView{}, err
+		return api.Readiness{}, err
 	}
-	network := check{Name: "bgp-ls"}
+	network := api.ReadinessCheck{Name: "bgp-ls"}
 	switch t := c.Topology(); {
 	case t.Version == 0:
 		network.Message = "nothing was learned yet"
@@ -78,8 +61,8 @@ func readiness(ctx context.Context, c Controller, m Multipath, bgp BGP) (readine
 	default:
 		network.OK = true
 	}
-	view := readinessView{Ready: true}
-	add := func(c check) {
+	view := api.Readiness{Ready: true}
+	add := func(c api.ReadinessCheck) {
 		view.Ready = view.Ready && (c.OK || c.Advisory)
 		view.Checks = append(view.Checks, c)
 	}
@@ -92,9 +75,9 @@ func readiness(ctx context.Context, c Controller, m Multipath, bgp BGP) (readine
 	if m != nil {
 		fabric, err := m.Fabric(ctx)
 		if err != nil {
-			return readinessView{}, err
+			return api.Readiness{}, err
 		}
-		c := check{Name: "mrc", OK: fabric.InSync && fabric.Failure == "", Message: fabric.Failure}
+		c := api.ReadinessCheck{Name: "mrc", OK: fabric.InSync && fabric.Failure == "", Message: fabric.Failure}
 		if !fabric.InSync {
 			c.Message = "the topology is not in sync: hosts are told nothing"
 		}
@@ -105,7 +88,7 @@ func readiness(ctx context.Context, c Controller, m Multipath, bgp BGP) (readine
 		if !w.Managed {
 			continue
 		}
-		c := check{Name: "switch/" + w.Name}
+		c := api.ReadinessCheck{Name: "switch/" + w.Name}
 		switch {
 		case w.Node == "":
 			c.Message = "not in the topology"
@@ -118,6 +101,6 @@ func readiness(ctx context.Context, c Controller, m Multipath, bgp BGP) (readine
 		}
 		add(c)
 	}
-	slices.SortStableFunc(view.Checks[1:], func(a, b check) int { return natural.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(view.Checks[1:], func(a, b api.ReadinessCheck) int { return natural.Compare(a.Name, b.Name) })
 	return view, nil
 }

@@ -20,10 +20,6 @@ type HostPortParam struct {
 	Port uint8  `path:"port" minimum:"1" maximum:"31" doc:"Port of the host, from 1."`
 }
 
-type portList struct {
-	Items []hostPort `json:"items" nullable:"false" doc:"In order."`
-}
-
 func (s *Server) registerHosts() {
 	tags := []string{fabricTag}
 	huma.Register(s.api, s.operation(huma.Operation{
@@ -38,58 +34,58 @@ func (s *Server) registerHosts() {
 		OperationID: "list-host-ports", Method: http.MethodGet, Path: hostsPath + "/{name}/ports", Tags: tags,
 		Summary: "List the ports of a host", Errors: []int{404},
 	}), s.listPorts)
-	d := &drainable[HostPortParam, hostPort]{
-		want: func(v *hostPort, spec api.AdminSpec) { v.Spec = spec },
+	d := &drainable[HostPortParam, api.HostPort]{
+		want: func(v *api.HostPort, spec api.AdminSpec) { v.Spec = spec },
 		path: hostsPath + "/{name}/ports/{port}", one: "host-port", noun: "port of a host",
-		plain: func(ctx context.Context, p *HostPortParam) (hostPort, error) {
+		plain: func(ctx context.Context, p *HostPortParam) (api.HostPort, error) {
 			h, err := plainItem(ctx, s, "host", p.Name, (*plainNetwork).hosts, hostKey)
 			if err != nil {
-				return hostPort{}, err
+				return api.HostPort{}, err
 			}
 			if i := int(p.Port) - 1; i < len(h.Ports) {
 				return h.Ports[i], nil
 			}
-			return hostPort{}, noPort(p)
+			return api.HostPort{}, noPort(p)
 		},
-		get: func(ctx context.Context, m Multipath, p *HostPortParam) (hostPort, api.Admin, error) {
+		get: func(ctx context.Context, m Multipath, p *HostPortParam) (api.HostPort, api.Admin, error) {
 			h, err := m.Host(ctx, p.Name)
 			if err != nil {
-				return hostPort{}, api.Admin{}, err
+				return api.HostPort{}, api.Admin{}, err
 			}
 			for _, port := range s.viewPorts(&h) {
 				if port.Port == p.Port {
 					return port, adminOfPort(&h, p.Port), nil
 				}
 			}
-			return hostPort{}, api.Admin{}, noPort(p)
+			return api.HostPort{}, api.Admin{}, noPort(p)
 		},
 		target: func(p *HostPortParam) mrc.Target { return mrc.Target{Host: p.Name, Port: p.Port} },
 	}
 	get, put, patch := d.operations()
-	huma.Register(s.api, s.operation(get), func(ctx context.Context, in *HostPortParam) (*itemOf[hostPort], error) {
+	huma.Register(s.api, s.operation(get), func(ctx context.Context, in *HostPortParam) (*itemOf[api.HostPort], error) {
 		return d.read(ctx, s, in)
 	})
 	huma.Register(s.api, s.operation(put), func(ctx context.Context, in *struct {
 		HostPortParam
 		Conditions
-		Body adminDraft
-	}) (*itemOf[hostPort], error) {
+		Body api.AdminRequest
+	}) (*itemOf[api.HostPort], error) {
 		return d.put(ctx, s, &in.HostPortParam, in.Conditions, in.Body)
 	})
 	huma.Register(s.api, s.operation(patch), func(ctx context.Context, in *struct {
 		HostPortParam
 		Patch
-	}) (*itemOf[hostPort], error) {
+	}) (*itemOf[api.HostPort], error) {
 		return d.patch(ctx, s, &in.HostPortParam, in.Patch)
 	})
 	s.describePatch(d.path, "a port of a host", map[string]any{"admin": "drained"})
 }
 
-func noPort(p *HostPortParam) *Problem {
+func noPort(p *HostPortParam) *api.Problem {
 	return newProblem(string(api.CodeNotFound), fmt.Sprintf("host %q has no port %d", p.Name, p.Port))
 }
 
-func (s *Server) listHosts(ctx context.Context, in *PageParams) (*listOf[fabricHost], error) {
+func (s *Server) listHosts(ctx context.Context, in *PageParams) (*listOf[api.Host], error) {
 	if s.cfg.Multipath == nil {
 		return plainPage(ctx, s, *in, (*plainNetwork).hosts, hostKey)
 	}
@@ -99,31 +95,31 @@ func (s *Server) listHosts(ctx context.Context, in *PageParams) (*listOf[fabricH
 	return pageOfFabric(s, *in, list, s.viewHost, func(h *mrc.HostResource) string { return h.Name })
 }
 
-func (s *Server) getHost(ctx context.Context, in *NameParam) (*struct{ Body fabricHost }, error) {
+func (s *Server) getHost(ctx context.Context, in *NameParam) (*struct{ Body api.Host }, error) {
 	h, err := s.host(ctx, in.Name)
 	if err != nil {
 		return nil, err
 	}
-	return &struct{ Body fabricHost }{h}, nil
+	return &struct{ Body api.Host }{h}, nil
 }
 
-func (s *Server) host(ctx context.Context, name string) (fabricHost, error) {
+func (s *Server) host(ctx context.Context, name string) (api.Host, error) {
 	if s.cfg.Multipath == nil {
 		return plainItem(ctx, s, "host", name, (*plainNetwork).hosts, hostKey)
 	}
 	h, err := s.cfg.Multipath.Host(ctx, name)
 	if err != nil {
-		return fabricHost{}, problemOf(err)
+		return api.Host{}, problemOf(err)
 	}
 	return s.viewHost(&h), nil
 }
 
-func (s *Server) listPorts(ctx context.Context, in *NameParam) (*struct{ Body portList }, error) {
+func (s *Server) listPorts(ctx context.Context, in *NameParam) (*struct{ Body api.List[api.HostPort] }, error) {
 	h, err := s.host(ctx, in.Name)
 	if err != nil {
 		return nil, err
 	}
-	return &struct{ Body portList }{portList{Items: h.Ports}}, nil
+	return &struct{ Body api.List[api.HostPort] }{api.List[api.HostPort]{Items: h.Ports}}, nil
 }
 
 // adminOfPort is what a client wants of a port of a host.
@@ -134,14 +130,14 @@ func adminOfPort(h *mrc.HostResource, port uint8) api.Admin {
 	return api.Admin{}
 }
 
-func (s *Server) viewPorts(h *mrc.HostResource) []hostPort {
-	out, snap := []hostPort{}, s.controller.Topology()
+func (s *Server) viewPorts(h *mrc.HostResource) []api.HostPort {
+	out, snap := []api.HostPort{}, s.controller.Topology()
 	for _, p := range h.HostStatus.Ports {
 		if !p.Attached {
 			continue
 		}
 		admin := adminOfPort(h, p.Port)
-		v := hostPort{Port: p.Port, Version: admin.Version, Changed: admin.Changed, Spec: adminOf(admin), Status: hostPortStatus{
+		v := api.HostPort{Port: p.Port, Version: admin.Version, Changed: admin.Changed, Spec: adminOf(admin), Status: api.HostPortStatus{
 			Usable: p.Usable, LinkDown: p.LinkDown, HostDown: p.AgentDown, Held: p.Held, Drained: p.Drained,
 		}}
 		if i := int(p.Port) - 1; i < len(h.At) {

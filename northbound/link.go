@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"slices"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -14,32 +13,6 @@ import (
 )
 
 const linksPath = "/v1/links"
-
-// fabricLink is one direction of a link of the fabric.
-type fabricLink struct {
-	ID      topology.LinkID  `json:"id" doc:"As in the topology."`
-	Version uint64           `json:"version" doc:"Changes with every change of the spec; also the ETag. 0: nobody wants anything."`
-	Changed time.Time        `json:"changed,omitzero" doc:"When the spec changed last."`
-	Spec    api.AdminSpec    `json:"spec" doc:"Of both directions."`
-	Status  fabricLinkStatus `json:"status"`
-}
-
-type fabricLinkStatus struct {
-	From     topology.NodeID `json:"from"`
-	FromName string          `json:"fromName,omitempty"`
-	To       topology.NodeID `json:"to"`
-	ToName   string          `json:"toName,omitempty"`
-	Plane    int             `json:"plane,omitempty"`
-	Phase    string          `json:"phase" enum:"up,down,held,trying" doc:"held: it is up again, and has to stay so for a while. trying: it waits for probes to come through."`
-	FromPort string          `json:"fromPort,omitempty" enum:"up,down" doc:"The port at its beginning, as its switch says; absent when nothing is known."`
-	ToPort   string          `json:"toPort,omitempty" enum:"up,down" doc:"The port at its end, as its switch says; absent when nothing is known."`
-	Cause    string          `json:"cause,omitempty" doc:"Why it is not up."`
-	Since    time.Time       `json:"since,omitzero" doc:"When the phase began. Absent without an MRC fabric."`
-	Until    time.Time       `json:"until,omitzero" doc:"How long it is held."`
-	Denied   bool            `json:"denied" doc:"EVs that cross it are denied."`
-	Drained  bool            `json:"drained" doc:"It is not to be used, whatever its phase."`
-	Drains   []drainView     `json:"drains,omitempty" doc:"What takes it out of use: a drain of the link, of a node at its end, or of its plane."`
-}
 
 // LinkParam is exported because huma passes over other embedded types.
 type LinkParam struct {
@@ -51,16 +24,16 @@ func (s *Server) registerLinks() {
 		OperationID: "list-links", Method: http.MethodGet, Path: linksPath, Tags: []string{fabricTag},
 		Summary: "List the links of the fabric", Description: "One direction each, of those that paths cross. Without an MRC fabric: those of the topology.", Errors: []int{422},
 	}), s.listLinks)
-	d := &drainable[LinkParam, fabricLink]{
-		want: func(v *fabricLink, spec api.AdminSpec) { v.Spec = spec },
+	d := &drainable[LinkParam, api.Link]{
+		want: func(v *api.Link, spec api.AdminSpec) { v.Spec = spec },
 		path: linksPath + "/{id}", one: "link", noun: "link",
-		plain: func(ctx context.Context, p *LinkParam) (fabricLink, error) {
+		plain: func(ctx context.Context, p *LinkParam) (api.Link, error) {
 			return plainItem(ctx, s, "link", p.ID, (*plainNetwork).links, linkKey)
 		},
-		get: func(ctx context.Context, m Multipath, p *LinkParam) (fabricLink, api.Admin, error) {
+		get: func(ctx context.Context, m Multipath, p *LinkParam) (api.Link, api.Admin, error) {
 			l, err := m.Link(ctx, topology.LinkID(p.ID))
 			if err != nil {
-				return fabricLink{}, api.Admin{}, err
+				return api.Link{}, api.Admin{}, err
 			}
 			return s.viewLink(&l), l.Admin, nil
 		},
@@ -69,20 +42,20 @@ func (s *Server) registerLinks() {
 		},
 	}
 	get, put, patch := d.operations()
-	huma.Register(s.api, s.operation(get), func(ctx context.Context, in *LinkParam) (*itemOf[fabricLink], error) {
+	huma.Register(s.api, s.operation(get), func(ctx context.Context, in *LinkParam) (*itemOf[api.Link], error) {
 		return d.read(ctx, s, in)
 	})
 	huma.Register(s.api, s.operation(put), func(ctx context.Context, in *struct {
 		LinkParam
 		Conditions
-		Body adminDraft
-	}) (*itemOf[fabricLink], error) {
+		Body api.AdminRequest
+	}) (*itemOf[api.Link], error) {
 		return d.put(ctx, s, &in.LinkParam, in.Conditions, in.Body)
 	})
 	huma.Register(s.api, s.operation(patch), func(ctx context.Context, in *struct {
 		LinkParam
 		Patch
-	}) (*itemOf[fabricLink], error) {
+	}) (*itemOf[api.Link], error) {
 		return d.patch(ctx, s, &in.LinkParam, in.Patch)
 	})
 	s.describePatch(d.path, "a link", map[string]any{"admin": "drained"})
@@ -93,7 +66,7 @@ func (s *Server) listLinks(ctx context.Context, in *struct {
 	Node   string `query:"node" maxLength:"253" doc:"Only links from or to this switch, by name or id."`
 	Plane  int    `query:"plane" minimum:"0" doc:"Only links of this plane; 0 is any."`
 	Denied bool   `query:"denied" doc:"Only links over which EVs are denied."`
-}) (*listOf[fabricLink], error) {
+}) (*listOf[api.Link], error) {
 	if s.cfg.Multipath == nil {
 		return s.listPlainLinks(ctx, in.PageParams, in.Node, in.Plane, in.Denied)
 	}
@@ -104,9 +77,9 @@ func (s *Server) listLinks(ctx context.Context, in *struct {
 		named{"node", in.Node, nodeNames(ctx, s.cfg.Multipath)}, named{"plane", planeText(in.Plane), planeNames(ctx, s.cfg.Multipath)})
 }
 
-func (s *Server) listPlainLinks(ctx context.Context, in PageParams, node string, plane int, denied bool) (*listOf[fabricLink], error) {
-	out, err := plainPage(ctx, s, in, func(p *plainNetwork) []fabricLink {
-		return slices.DeleteFunc(p.links(), func(l fabricLink) bool {
+func (s *Server) listPlainLinks(ctx context.Context, in PageParams, node string, plane int, denied bool) (*listOf[api.Link], error) {
+	out, err := plainPage(ctx, s, in, func(p *plainNetwork) []api.Link {
+		return slices.DeleteFunc(p.links(), func(l api.Link) bool {
 			st := &l.Status
 			at := string(st.From) == node || st.FromName == node || string(st.To) == node || st.ToName == node
 			return denied || plane != 0 || node != "" && !at
@@ -119,9 +92,9 @@ func (s *Server) listPlainLinks(ctx context.Context, in PageParams, node string,
 	return out, known(in, len(out.Body.Items), named{"node", node, topologyNames(s.controller.Topology())}, named{"plane", planeText(plane), none})
 }
 
-func (s *Server) viewLink(l *mrc.LinkResource) fabricLink {
+func (s *Server) viewLink(l *mrc.LinkResource) api.Link {
 	snap, st := s.controller.Topology(), &l.Status
-	v := fabricLink{ID: st.ID, Version: l.Version, Changed: l.Changed, Spec: adminOf(l.Admin), Status: fabricLinkStatus{
+	v := api.Link{ID: st.ID, Version: l.Version, Changed: l.Changed, Spec: adminOf(l.Admin), Status: api.LinkStatus{
 		From: st.From, FromName: nodeName(snap, st.From), To: st.To, ToName: nodeName(snap, st.To), Plane: st.Plane,
 		FromPort: st.FromPort, ToPort: st.ToPort,
 		Phase: st.Phase, Cause: st.Cause, Since: s.at(st.Since), Denied: st.Denied, Drained: st.Drained, Drains: viewDrains(st.Drains),

@@ -12,8 +12,8 @@ func (s *Server) registerLossless() {
 		path: "/v1/srv6-policies", one: "srv6-policy", many: "srv6-policies", noun: "SRv6 policy", tag: losslessTag,
 		example: map[string]any{"metric": "delay"}, deleted: "Refused while a tenant or a PFC policy refers to it.",
 		all: srv6.List, get: srv6.Get, put: srv6.Put, del: srv6.Delete,
-		draft: func(p *api.SRv6Policy) draftOf[api.SRv6PolicySpec] {
-			return draftOf[api.SRv6PolicySpec]{Name: p.Name, Version: p.Version, Spec: p.Spec}
+		draft: func(p *api.SRv6Policy) api.Request[api.SRv6PolicySpec] {
+			return api.Request[api.SRv6PolicySpec]{Name: p.Name, Version: p.Version, Spec: p.Spec}
 		},
 		changed: func(r *api.SRv6Policy, changes []api.SwitchChange) { r.Changes = changes },
 	}
@@ -21,8 +21,8 @@ func (s *Server) registerLossless() {
 		path: "/v1/tenants", one: "tenant", noun: "tenant", tag: losslessTag,
 		example: map[string]any{"rate": 40_000_000_000}, deleted: "Refused while a PFC policy refers to it.",
 		all: tenant.List, get: tenant.Get, put: tenant.Put, del: tenant.Delete,
-		draft: func(t *api.Tenant) draftOf[api.TenantSpec] {
-			return draftOf[api.TenantSpec]{Name: t.Name, Version: t.Version, Spec: t.Spec}
+		draft: func(t *api.Tenant) api.Request[api.TenantSpec] {
+			return api.Request[api.TenantSpec]{Name: t.Name, Version: t.Version, Spec: t.Spec}
 		},
 		changed: func(r *api.Tenant, changes []api.SwitchChange) { r.Changes = changes },
 	}
@@ -31,8 +31,8 @@ func (s *Server) registerLossless() {
 		example: map[string]any{"buffer": 33_554_432},
 		created: "One that would close a circle of queues which wait for each other is refused (409), and the detail has the circle; with allowCycle it is accepted, and Degraded.",
 		all:     pfc.List, get: pfc.Get, put: pfc.Put, del: pfc.Delete,
-		draft: func(p *api.PFCPolicy) draftOf[api.PFCPolicySpec] {
-			return draftOf[api.PFCPolicySpec]{Name: p.Name, Version: p.Version, Spec: p.Spec}
+		draft: func(p *api.PFCPolicy) api.Request[api.PFCPolicySpec] {
+			return api.Request[api.PFCPolicySpec]{Name: p.Name, Version: p.Version, Spec: p.Spec}
 		},
 		changed: func(r *api.PFCPolicy, changes []api.SwitchChange) { r.Changes = changes },
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/gin-gonic/gin"
+	"github.com/weft-sdn/weft/api"
 )
 
 const (
@@ -67,7 +68,7 @@ func (s *Server) identifyProblem(ctx huma.Context, _ string, v any) (any, error)
 		r.cause = p.cause
 		p.Instance = instance(r.id)
 		return p.Problem, nil
-	case *Problem:
+	case *api.Problem:
 		if p.Status == http.StatusInternalServerError {
 			r.cause = errors.New(p.Detail)
 		}
@@ -79,14 +80,14 @@ func (s *Server) identifyProblem(ctx huma.Context, _ string, v any) (any, error)
 func instance(id string) string { return "urn:weft:request:" + id }
 
 // refuse answers with a problem outside huma's operations.
-func (s *Server) refuse(c *gin.Context, p *Problem) {
+func (s *Server) refuse(c *gin.Context, p *api.Problem) {
 	p.Instance = instance(c.GetString(requestIDKey))
 	b, err := json.Marshal(p)
 	if err != nil {
 		b = []byte("{}")
 	}
 	c.Abort()
-	c.Data(p.Status, problemType, b)
+	c.Data(p.Status, api.ProblemType, b)
 }
 
 // observe counts, times and logs the request.

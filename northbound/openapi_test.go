@@ -15,6 +15,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/weft-sdn/weft/controller/mrc/ev"
+
+	"github.com/weft-sdn/weft/api"
 )
 
 // TestOpenAPIGolden: a change of the contract shows in a diff.
@@ -121,7 +123,7 @@ func TestOpenAPISane(t *testing.T) {
 			for code, r := range op["responses"].(map[string]any) {
 				good = good || strings.HasPrefix(code, "2")
 				content, _ := r.(map[string]any)["content"].(map[string]any)
-				if code[0] >= '4' && code[0] <= '5' && path != "/readyz" && content[problemType] == nil {
+				if code[0] >= '4' && code[0] <= '5' && path != "/readyz" && content[api.ProblemType] == nil {
 					t.Errorf("%s: %s is not a problem", at, code)
 				}
 			}

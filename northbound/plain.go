@@ -42,19 +42,19 @@ func (s *Server) plain(ctx context.Context) (*plainNetwork, error) {
 
 var adminUp = api.AdminSpec{Admin: api.AdminUp}
 
-func (p *plainNetwork) nodes() []fabricNode {
+func (p *plainNetwork) nodes() []api.Node {
 	links := make(map[topology.NodeID]int)
 	for _, l := range p.snap.Links {
 		links[l.Local]++
 		links[l.Remote]++
 	}
-	out := make([]fabricNode, 0, len(p.snap.Nodes))
+	out := make([]api.Node, 0, len(p.snap.Nodes))
 	for _, n := range p.snap.Nodes {
-		out = append(out, fabricNode{ID: n.ID, Spec: adminUp, Status: fabricNodeStatus{
+		out = append(out, api.Node{ID: n.ID, Spec: adminUp, Status: api.NodeStatus{
 			Name: n.Name, Planes: []int{}, Present: true, Links: links[n.ID],
 		}})
 	}
-	slices.SortFunc(out, func(a, b fabricNode) int { return natural.Compare(a.ID, b.ID) })
+	slices.SortFunc(out, func(a, b api.Node) int { return natural.Compare(a.ID, b.ID) })
 	return out
 }
 
@@ -82,30 +82,30 @@ func (p *plainNetwork) port(node topology.NodeID, id, advertised uint32) uint32 
 	return advertised
 }
 
-func (p *plainNetwork) links() []fabricLink {
-	out := make([]fabricLink, 0, len(p.snap.Links))
+func (p *plainNetwork) links() []api.Link {
+	out := make([]api.Link, 0, len(p.snap.Links))
 	for _, l := range p.snap.Links {
-		out = append(out, fabricLink{ID: l.ID, Spec: adminUp, Status: fabricLinkStatus{
+		out = append(out, api.Link{ID: l.ID, Spec: adminUp, Status: api.LinkStatus{
 			From: l.Local, FromName: nodeName(p.snap, l.Local), To: l.Remote, ToName: nodeName(p.snap, l.Remote), Phase: "up",
 			FromPort: portState(p.of[l.Local], p.port(l.Local, l.LocalID, l.LocalPort)),
 			ToPort:   portState(p.of[l.Remote], p.port(l.Remote, l.RemoteID, l.RemotePort)),
 		}})
 	}
-	slices.SortFunc(out, func(a, b fabricLink) int { return natural.Compare(a.ID, b.ID) })
+	slices.SortFunc(out, func(a, b api.Link) int { return natural.Compare(a.ID, b.ID) })
 	return out
 }
 
-func (p *plainNetwork) hosts() []fabricHost {
-	out := make([]fabricHost, 0, len(p.inv.Hosts))
+func (p *plainNetwork) hosts() []api.Host {
+	out := make([]api.Host, 0, len(p.inv.Hosts))
 	for i := range p.inv.Hosts {
 		h := &p.inv.Hosts[i]
-		v := fabricHost{Name: h.Name, Address: h.Address, Prefixes: h.Prefixes, Ports: []hostPort{}}
+		v := api.Host{Name: h.Name, Address: h.Address, Prefixes: h.Prefixes, Ports: []api.HostPort{}}
 		var all []inventory.Attachment
 		for _, port := range h.AllPorts() {
 			all = append(all, inventory.Attachment{Switch: h.Switch, Port: port})
 		}
 		for _, a := range append(all, h.Planes...) {
-			port := hostPort{Port: uint8(len(v.Ports) + 1), Spec: adminUp, Status: hostPortStatus{LeafName: a.Switch, LeafPort: a.Port}}
+			port := api.HostPort{Port: uint8(len(v.Ports) + 1), Spec: adminUp, Status: api.HostPortStatus{LeafName: a.Switch, LeafPort: a.Port}}
 			if s := p.switches[a.Switch]; s != nil {
 				port.Status.Leaf = topology.NodeID(s.Node)
 				port.Status.LinkDown = portState(s, a.Port) == "down"
@@ -115,7 +115,7 @@ func (p *plainNetwork) hosts() []fabricHost {
 		}
 		out = append(out, v)
 	}
-	slices.SortFunc(out, func(a, b fabricHost) int { return natural.Compare(a.Name, b.Name) })
+	slices.SortFunc(out, func(a, b api.Host) int { return natural.Compare(a.Name, b.Name) })
 	return out
 }
 
@@ -129,7 +129,7 @@ func plainPage[V any](ctx context.Context, s *Server, in PageParams, all func(*p
 	if err != nil {
 		return nil, err
 	}
-	return &listOf[V]{pageOf[V]{Items: items, Continue: next}}, nil
+	return &listOf[V]{api.List[V]{Items: items, Continue: next}}, nil
 }
 
 // plainItem is one of them.
@@ -148,6 +148,6 @@ func plainItem[V any](ctx context.Context, s *Server, noun, name string, all fun
 	return items[i], nil
 }
 
-func nodeKey(n *fabricNode) string { return string(n.ID) }
-func linkKey(l *fabricLink) string { return string(l.ID) }
-func hostKey(h *fabricHost) string { return h.Name }
+func nodeKey(n *api.Node) string { return string(n.ID) }
+func linkKey(l *api.Link) string { return string(l.ID) }
+func hostKey(h *api.Host) string { return h.Name }

@@ -18,31 +18,6 @@ import (
 	"github.com/weft-sdn/weft/api"
 )
 
-// Problem is an error as clients see it (RFC 9457).
-type Problem struct {
-	Type     string `json:"type" format:"uri" doc:"urn:weft:problem: and the code."`
-	Title    string `json:"title" doc:"The kind of problem in words; the same for every occurrence."`
-	Status   int    `json:"status" doc:"HTTP status code."`
-	Code     string `json:"code" doc:"Stable code of the kind of problem."`
-	Detail   string `json:"detail,omitempty" doc:"This occurrence in words."`
-	Instance string `json:"instance,omitempty" doc:"urn:weft:request: and the request's id, which the controller's log has too."`
-	Field    string `json:"field,omitempty" doc:"The offending field, as a path from the top of the body, or a parameter. The first of errors."`
-	Value    string `json:"value,omitempty" doc:"The field's value."`
-	Limit    *int64 `json:"limit,omitempty" doc:"The limit that was exceeded."`
-	// Errors has everything that is wrong, Field, Value and Limit the first of it.
-	Errors []api.FieldError `json:"errors,omitempty" doc:"Every offending field."`
-}
-
-func (p *Problem) Error() string { return p.Detail }
-
-// GetStatus is for huma.
-func (p *Problem) GetStatus() int { return p.Status }
-
-// ContentType is for huma.
-func (p *Problem) ContentType(string) string { return problemType }
-
-const problemType = "application/problem+json"
-
 // Codes that are the API's own; the others are those of package api.
 const (
 	codeInternal     = "internal"
@@ -90,12 +65,12 @@ func Codes() map[string]int {
 	return out
 }
 
-func newProblem(code, detail string, fields ...api.FieldError) *Problem {
+func newProblem(code, detail string, fields ...api.FieldError) *api.Problem {
 	k, ok := kinds[code]
 	if !ok {
 		k = kinds[codeInternal]
 	}
-	p := &Problem{Type: "urn:weft:problem:" + code, Title: k.title, Status: k.status, Code: code, Detail: detail, Errors: fields}
+	p := &api.Problem{Type: "urn:weft:problem:" + code, Title: k.title, Status: k.status, Code: code, Detail: detail, Errors: fields}
 	if len(fields) > 0 {
 		p.Field, p.Value, p.Limit = fields[0].Field, fields[0].Value, fields[0].Limit
 	}
@@ -106,7 +81,7 @@ func newProblem(code, detail string, fields ...api.FieldError) *Problem {
 // not the client's keep their text for the log.
 func problemOf(err error) error {
 	var known *api.Error
-	var problem *Problem
+	var problem *api.Problem
 	switch {
 	case err == nil:
 		return nil
@@ -122,7 +97,7 @@ func problemOf(err error) error {
 
 // internalError is a Problem that keeps from the client what went wrong.
 type internalError struct {
-	*Problem
+	*api.Problem
 	cause error
 }
 
@@ -142,7 +117,7 @@ func init() {
 
 // shapeProblem is the problem of a request that huma found to be of the wrong
 // shape.
-func shapeProblem(status int, message string, maxBody int64, errs []error) *Problem {
+func shapeProblem(status int, message string, maxBody int64, errs []error) *api.Problem {
 	code := codeInternal
 	switch {
 	case status == http.StatusRequestEntityTooLarge:
@@ -156,7 +131,7 @@ func shapeProblem(status int, message string, maxBody int64, errs []error) *Prob
 	case status == http.StatusUnprocessableEntity, status == http.StatusBadRequest, status == http.StatusNotAcceptable:
 		code = string(api.CodeMalformed)
 	case status == 0:
-		return &Problem{} // huma asks for the type
+		return &api.Problem{} // huma asks for the type
 	}
 	fields := shapeErrors(errs)
 	if code == string(api.CodeMalformed) && len(fields) > 0 && fields[0].Code != api.CodeMalformed {

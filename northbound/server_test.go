@@ -35,13 +35,13 @@ func do(s *Server, method, target, body string, headers ...string) *httptest.Res
 	return w
 }
 
-func problemIn(t *testing.T, w *httptest.ResponseRecorder, status int, code string) Problem {
+func problemIn(t *testing.T, w *httptest.ResponseRecorder, status int, code string) api.Problem {
 	t.Helper()
-	var p Problem
+	var p api.Problem
 	if err := json.Unmarshal(w.Body.Bytes(), &p); err != nil {
 		t.Fatalf("%d %q: %v", w.Code, w.Body, err)
 	}
-	if w.Code != status || p.Status != status || p.Code != code || w.Header().Get("Content-Type") != problemType {
+	if w.Code != status || p.Status != status || p.Code != code || w.Header().Get("Content-Type") != api.ProblemType {
 		t.Errorf("got %d %s %+v, want %d %s", w.Code, w.Header().Get("Content-Type"), p, status, code)
 	}
 	return p
@@ -76,7 +76,7 @@ func TestPagesHaveEverythingOnce(t *testing.T) {
 	}
 	var seen []string
 	for next := ""; ; {
-		var list pageOf[api.MulticastGroup]
+		var list api.List[api.MulticastGroup]
 		w := do(s, "GET", groupsPath+"?limit=7&continue="+next, "")
 		if err := json.Unmarshal(w.Body.Bytes(), &list); err != nil || w.Code != 200 {
 			t.Fatalf("%d %s", w.Code, w.Body)

@@ -39,13 +39,8 @@ func (s *Server) registerEvents() {
 	}), s.watchEvents)
 	huma.Register(s.api, s.operation(huma.Operation{
 		OperationID: "list-latest-events", Method: http.MethodGet, Path: eventsPath + "/latest", Tags: []string{"controller"},
-		Summary: "List what happened last", Description: "Of the events that the controller still has.",
+		Summary: "List what happened last", Description: "Of the events that the controller still has, the latest, oldest first.",
 	}), s.latestEvents)
-}
-
-// eventList is what of the latest events a client asked for.
-type eventList struct {
-	Items []api.Event `json:"items" nullable:"false" doc:"The latest that the controller still has, oldest first."`
 }
 
 // latestInput is which events a client wants.
@@ -55,7 +50,7 @@ type latestInput struct {
 	Object string   `query:"object" maxLength:"512" doc:"Only events about the group, switch, EV profile or host of this name, or the link of this id. Default: all."`
 }
 
-func (s *Server) latestEvents(_ context.Context, in *latestInput) (*struct{ Body eventList }, error) {
+func (s *Server) latestEvents(_ context.Context, in *latestInput) (*struct{ Body api.List[api.Event] }, error) {
 	wanted := &eventsInput{Type: in.Type, Object: in.Object}
 	if err := wanted.check(); err != nil {
 		return nil, err
@@ -66,7 +61,7 @@ func (s *Server) latestEvents(_ context.Context, in *latestInput) (*struct{ Body
 			items = append(items, e)
 		}
 	}
-	return &struct{ Body eventList }{eventList{Items: items[max(0, len(items)-in.Limit):]}}, nil
+	return &struct{ Body api.List[api.Event] }{api.List[api.Event]{Items: items[max(0, len(items)-in.Limit):]}}, nil
 }
 
 // eventTypes are the types that events may have.

@@ -14,24 +14,6 @@ import (
 	"github.com/weft-sdn/weft/internal/natural"
 )
 
-type switchList struct {
-	Items    []api.SwitchStatus `json:"items" nullable:"false" doc:"Ordered by name."`
-	Continue string             `json:"continue,omitempty" doc:"Ask with this for the next page; absent on the last."`
-}
-
-type tableList struct {
-	Items []api.Table `json:"items" nullable:"false" doc:"Ordered by name."`
-}
-
-type entryList struct {
-	Items    []api.TableEntry `json:"items" nullable:"false" doc:"Ordered by key."`
-	Continue string           `json:"continue,omitempty" doc:"Ask with this for the next page; absent on the last."`
-}
-
-type counterList struct {
-	Items []api.Counter `json:"items" nullable:"false" doc:"Ordered by counter and index; cells that have counted nothing may be missing."`
-}
-
 // SwitchParam is exported because huma passes over other embedded types.
 type SwitchParam struct {
 	ID string `path:"id" maxLength:"63" doc:"Name of the switch."`
@@ -52,11 +34,11 @@ func (s *Server) registerSwitches() {
 	}), s.listTables)
 	huma.Register(s.api, s.operation(huma.Operation{
 		OperationID: "list-entries", Method: http.MethodGet, Path: path + "/{id}/tables/{table}/entries", Tags: tags,
-		Summary: "List the entries of a table", Description: "Read back from the switch, in the names of the P4 program.", Errors: []int{404, 422, 503, 504},
+		Summary: "List the entries of a table", Description: "Read back from the switch, in the names of the P4 program, and ordered by key.", Errors: []int{404, 422, 503, 504},
 	}), s.listEntries)
 	huma.Register(s.api, s.operation(huma.Operation{
 		OperationID: "list-counters", Method: http.MethodGet, Path: path + "/{id}/counters", Tags: tags,
-		Summary: "List the counters of a switch", Errors: []int{404, 422, 503, 504},
+		Summary: "List the counters of a switch", Description: "Ordered by counter and index; cells that have counted nothing may be missing.", Errors: []int{404, 422, 503, 504},
 	}), s.listCounters)
 }
 
@@ -69,7 +51,7 @@ func (s *Server) switches(ctx context.Context) ([]api.SwitchStatus, error) {
 	return slices.SortedFunc(slices.Values(all), func(a, b api.SwitchStatus) int { return natural.Compare(a.Name, b.Name) }), nil
 }
 
-func (s *Server) listSwitches(ctx context.Context, in *PageParams) (*struct{ Body switchList }, error) {
+func (s *Server) listSwitches(ctx context.Context, in *PageParams) (*struct{ Body api.List[api.SwitchStatus] }, error) {
 	all, err := s.switches(ctx)
 	if err != nil {
 		return nil, err
@@ -78,7 +60,7 @@ func (s *Server) listSwitches(ctx context.Context, in *PageParams) (*struct{ Bod
 	if err != nil {
 		return nil, err
 	}
-	return &struct{ Body switchList }{switchList{Items: items, Continue: next}}, nil
+	return &struct{ Body api.List[api.SwitchStatus] }{api.List[api.SwitchStatus]{Items: items, Continue: next}}, nil
 }
 
 func (s *Server) getSwitch(ctx context.Context, in *SwitchParam) (*struct{ Body api.SwitchStatus }, error) {
@@ -93,21 +75,21 @@ func (s *Server) getSwitch(ctx context.Context, in *SwitchParam) (*struct{ Body 
 	return &struct{ Body api.SwitchStatus }{all[i]}, nil
 }
 
-func (s *Server) listTables(ctx context.Context, in *SwitchParam) (*struct{ Body tableList }, error) {
+func (s *Server) listTables(ctx context.Context, in *SwitchParam) (*struct{ Body api.List[api.Table] }, error) {
 	tables, err := s.controller.Tables(ctx, in.ID)
 	if err != nil {
 		return nil, problemOf(err)
 	}
 	items := append(make([]api.Table, 0, len(tables)), tables...)
 	slices.SortFunc(items, func(a, b api.Table) int { return natural.Compare(a.Name, b.Name) })
-	return &struct{ Body tableList }{tableList{Items: items}}, nil
+	return &struct{ Body api.List[api.Table] }{api.List[api.Table]{Items: items}}, nil
 }
 
 func (s *Server) listEntries(ctx context.Context, in *struct {
 	SwitchParam
 	PageParams
 	Table string `path:"table" maxLength:"128" doc:"Name of the table."`
-}) (*struct{ Body entryList }, error) {
+}) (*struct{ Body api.List[api.TableEntry] }, error) {
 	entries, err := s.controller.Entries(ctx, in.ID, in.Table)
 	if err != nil {
 		return nil, problemOf(err)
@@ -129,7 +111,7 @@ func (s *Server) listEntries(ctx context.Context, in *struct {
 		}
 		items = append(items, item)
 	}
-	return &struct{ Body entryList }{entryList{Items: items, Continue: next}}, nil
+	return &struct{ Body api.List[api.TableEntry] }{api.List[api.TableEntry]{Items: items, Continue: next}}, nil
 }
 
 type keyedEntry struct {
@@ -158,7 +140,7 @@ func entryKey(e *api.TableEntry) string {
 func (s *Server) listCounters(ctx context.Context, in *struct {
 	SwitchParam
 	Counter string `query:"counter" maxLength:"128" doc:"Only this counter."`
-}) (*struct{ Body counterList }, error) {
+}) (*struct{ Body api.List[api.Counter] }, error) {
 	counters, err := s.controller.Counters(ctx, in.ID)
 	if err != nil {
 		return nil, problemOf(err)
@@ -181,5 +163,5 @@ func (s *Server) listCounters(ctx context.Context, in *struct {
 	slices.SortFunc(items, func(a, b api.Counter) int {
 		return cmp.Or(natural.Compare(a.Counter, b.Counter), cmp.Compare(a.Index, b.Index))
 	})
-	return &struct{ Body counterList }{counterList{Items: items}}, nil
+	return &struct{ Body api.List[api.Counter] }{api.List[api.Counter]{Items: items}}, nil
 }

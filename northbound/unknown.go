@@ -15,7 +15,7 @@ import (
 const maxNamed = 40
 
 // unknown is the problem of a query whose value names nothing; valid are the values that do.
-func unknown(parameter, value string, valid []string) *Problem {
+func unknown(parameter, value string, valid []string) *api.Problem {
 	want := "one of " + strings.Join(valid[:min(len(valid), maxNamed)], ", ")
 	switch {
 	case len(valid) == 0:

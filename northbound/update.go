@@ -77,7 +77,7 @@ func (m Match) precondition() (resource.Precondition, error) {
 	return Conditions{IfMatch: m.IfMatch}.precondition(0)
 }
 
-func headerProblem(name, value, want string) *Problem {
+func headerProblem(name, value, want string) *api.Problem {
 	return newProblem(string(api.CodeInvalid), "the request's condition makes no sense", api.FieldError{
 		Field: "header." + name, Code: api.CodeInvalid, Value: valueText(value), Want: want,
 	})
@@ -132,12 +132,12 @@ func patch[D draft, R any](s *Server, in Patch, noun string, now func() (D, erro
 		if err != nil {
 			return none, problemOf(err)
 		}
-		had := before.version()
+		had := before.ExpectedVersion()
 		want, err := patched(s, before, in.RawBody)
 		if err != nil {
 			return none, err
 		}
-		try := resource.Precondition{Version: cmp.Or(pre.Version, want.version()), Trial: pre.Trial}
+		try := resource.Precondition{Version: cmp.Or(pre.Version, want.ExpectedVersion()), Trial: pre.Trial}
 		free := try.Version == 0
 		if free {
 			try = resource.Precondition{Version: had, Absent: had == 0, Trial: pre.Trial}
@@ -153,10 +153,10 @@ func patch[D draft, R any](s *Server, in Patch, noun string, now func() (D, erro
 
 // draft is what a client writes of a resource.
 type draft interface {
-	// version is the one that the resource has to have, 0 for any.
-	version() uint64
-	// unversioned is the draft without it, as a patch is applied to.
-	unversioned() any
+	// ExpectedVersion returns the version that the resource has to have, 0 for any.
+	ExpectedVersion() uint64
+	// Bare returns the draft without version and status: a patch is applied to it.
+	Bare() any
 }
 
 const mergePatchType = "application/merge-patch+json"
@@ -173,7 +173,7 @@ func patchType(contentType string) error {
 
 // patched returns a draft as the patch makes it, checked like any body.
 func patched[D draft](s *Server, now D, patch []byte) (want D, err error) {
-	target, err := json.Marshal(now.unversioned())
+	target, err := json.Marshal(now.Bare())
 	if err != nil {
 		return want, problemOf(err)
 	}

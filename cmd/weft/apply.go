@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weft-sdn/weft/api"
-	"github.com/weft-sdn/weft/cmd/weft/client"
+	"github.com/weft-sdn/weft/api/client"
 )
 
 // applier carries out "weft apply".
@@ -79,7 +79,7 @@ func (a *applier) run(ctx context.Context) error {
 	done := client.Items{Items: []json.RawMessage{}}
 	for i := range all {
 		body, err := a.apply(ctx, c, &all[i])
-		var refused *client.Problem
+		var refused *api.Problem
 		switch {
 		case errors.As(err, &refused), errors.Is(err, errNotProgrammed):
 			failed = append(failed, all[i].failed(err))
@@ -196,20 +196,20 @@ func (a *applier) waitProgrammed(ctx context.Context, c *client.Client, r *appli
 		}
 		var now struct {
 			Status struct {
-				Conditions      []api.Condition `json:"conditions"`
-				ObservedVersion *uint64         `json:"observedVersion"` // nil: they are always of the present version
+				Conditions      api.Conditions `json:"conditions"`
+				ObservedVersion *uint64        `json:"observedVersion"` // nil: they are always of the present version
 			} `json:"status"`
 		}
 		if err := answer.Decode(&now); err != nil {
 			return nil, err
 		}
-		state, status := "nothing is known yet", api.MulticastGroupStatus{Conditions: now.Status.Conditions}
+		state, conditions := "nothing is known yet", now.Status.Conditions
 		if v := now.Status.ObservedVersion; v == nil || *v >= version {
-			if status.Is(api.Programmed) {
+			if conditions.Is(api.Programmed) {
 				a.say("%s %s programmed after %v", r.kind.noun, r.Name, time.Since(start).Round(time.Millisecond))
 				return answer, nil
 			}
-			state = conditionText(&status)
+			state = conditionText(conditions)
 		}
 		if time.Since(start) > a.wait {
 			return nil, fmt.Errorf("%w after %v: %s", errNotProgrammed, a.wait, state)
@@ -224,10 +224,10 @@ func (a *applier) waitProgrammed(ctx context.Context, c *client.Client, r *appli
 	}
 }
 
-// conditionText says what keeps a group from being programmed.
-func conditionText(s *api.MulticastGroupStatus) string {
+// conditionText says what keeps a resource from being programmed.
+func conditionText(all api.Conditions) string {
 	for _, t := range []api.ConditionType{api.Accepted, api.Degraded, api.Programmed} {
-		c := s.Condition(t)
+		c := all.Find(t)
 		if c != nil && c.Status == (t == api.Degraded) {
 			if c.Message != "" {
 				return c.Reason + ": " + c.Message
@@ -251,7 +251,7 @@ func pause(ctx context.Context, d time.Duration) error {
 
 // missing reports whether an error says that there is no such resource.
 func missing(err error) bool {
-	var p *client.Problem
+	var p *api.Problem
 	return errors.As(err, &p) && p.Status == http.StatusNotFound
 }
 

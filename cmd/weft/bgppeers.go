@@ -3,28 +3,11 @@ package main
 import (
 	"fmt"
 	"io"
-	"time"
+
+	"github.com/weft-sdn/weft/api"
 )
 
-// peerDocument is the part of a BGP-LS peer that is shown.
-type peerDocument struct {
-	Name      string    `json:"name"`
-	ASN       uint32    `json:"asn"`
-	State     string    `json:"state"`
-	Since     time.Time `json:"since"`
-	LastError string    `json:"lastError"`
-	Synced    bool      `json:"synced"`
-	Sessions  uint64    `json:"sessions"`
-	Updates   uint64    `json:"updates"`
-	NLRIs     struct {
-		Nodes    int `json:"nodes"`
-		Links    int `json:"links"`
-		Prefixes int `json:"prefixes"`
-		SIDs     int `json:"sids"`
-	} `json:"nlris"`
-}
-
-func peerTable(w io.Writer, peers []peerDocument) error {
+func peerTable(w io.Writer, peers []api.BGPPeer) error {
 	g := newGrid("PEER", "AS", "STATE", "SINCE", "SYNCED", "SESSIONS", "NODES", "LINKS", "PREFIXES", "SIDS", "LAST ERROR")
 	for i := range peers {
 		p := &peers[i]
@@ -34,11 +17,11 @@ func peerTable(w io.Writer, peers []peerDocument) error {
 	return g.writeTo(w)
 }
 
-func peerDetail(w io.Writer, p *peerDocument) error {
+func peerDetail(w io.Writer, p *api.BGPPeer) error {
 	g := newGrid()
 	g.row("Peer:", p.Name)
 	g.row("AS:", p.ASN)
-	state := p.State
+	state := string(p.State)
 	if since := clockTime(p.Since); since != "" && state == "established" {
 		state += " since " + since
 	} else if since != "" {

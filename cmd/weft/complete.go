@@ -8,7 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/weft-sdn/weft/cmd/weft/client"
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/api/client"
 )
 
 // A completion returns what an argument or the value of a flag may be, args being the arguments
@@ -87,7 +88,7 @@ func (c completer) evs(ctx context.Context, args []string) []string {
 
 // nodes completes switches by the names that they show, or their ids.
 func (c completer) nodes(ctx context.Context, _ []string) (names []string) {
-	nodes, err := client.DecodeItems[nodeDocument](c.items(ctx, client.Path("v1", "nodes"), nil))
+	nodes, err := client.DecodeItems[api.Node](c.items(ctx, client.Path("v1", "nodes"), nil))
 	if err != nil {
 		return nil
 	}

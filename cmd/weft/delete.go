@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weft-sdn/weft/api"
-	"github.com/weft-sdn/weft/cmd/weft/client"
 )
 
 // deleter carries out "weft delete".
@@ -55,7 +54,7 @@ func (d *deleter) run(ctx context.Context, k *kind, names []string) error {
 		if err == nil {
 			_, err = c.Do(ctx, http.MethodDelete, path, ifMatch(d.version), nil)
 		}
-		var refused *client.Problem
+		var refused *api.Problem
 		switch {
 		case err == nil:
 			fmt.Fprintf(d.env.stdout, "%s %s deleted\n", k.noun, name)

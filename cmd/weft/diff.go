@@ -11,7 +11,8 @@ import (
 	"github.com/rogpeppe/go-internal/diff"
 	"github.com/spf13/cobra"
 
-	"github.com/weft-sdn/weft/cmd/weft/client"
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/api/client"
 	"github.com/weft-sdn/weft/internal/strictyaml"
 )
 
@@ -52,7 +53,7 @@ func runDiff(ctx context.Context, env environment, conn *connection, files []str
 	var failed []error
 	for i := range all {
 		text, err := diffOf(ctx, c, &all[i])
-		var refused *client.Problem
+		var refused *api.Problem
 		if errors.As(err, &refused) {
 			failed = append(failed, all[i].failed(err))
 			continue

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weft-sdn/weft/api"
-	"github.com/weft-sdn/weft/cmd/weft/client"
+	"github.com/weft-sdn/weft/api/client"
 )
 
 // drainer carries out "weft drain" and "weft undrain".
@@ -83,15 +83,15 @@ func findLink(ctx context.Context, c *client.Client, args []string) (what, path 
 		if err != nil {
 			return "", "", err
 		}
-		links, err := client.DecodeItems[linkDocument](items)
+		links, err := client.DecodeItems[api.Link](items)
 		if err != nil {
 			return "", "", err
 		}
 		var found []string
 		for i := range links {
 			s := &links[i].Status
-			if (s.From == args[0] || s.FromName == args[0]) && (s.To == args[1] || s.ToName == args[1]) {
-				found = append(found, links[i].ID)
+			if (string(s.From) == args[0] || s.FromName == args[0]) && (string(s.To) == args[1] || s.ToName == args[1]) {
+				found = append(found, string(links[i].ID))
 			}
 		}
 		switch len(found) {
@@ -112,13 +112,13 @@ func findNode(ctx context.Context, c *client.Client, args []string) (what, path 
 	if err != nil {
 		return "", "", err
 	}
-	nodes, err := client.DecodeItems[nodeDocument](items)
+	nodes, err := client.DecodeItems[api.Node](items)
 	if err != nil {
 		return "", "", err
 	}
 	for i := range nodes {
-		if nodes[i].ID == args[0] || nodes[i].Status.Name == args[0] {
-			return "node " + args[0], client.Path("v1", "nodes", nodes[i].ID), nil
+		if string(nodes[i].ID) == args[0] || nodes[i].Status.Name == args[0] {
+			return "node " + args[0], client.Path("v1", "nodes", string(nodes[i].ID)), nil
 		}
 	}
 	names := make([]string, len(nodes))
@@ -134,7 +134,7 @@ func findPlane(ctx context.Context, c *client.Client, args []string) (what, path
 	if err != nil {
 		return "", "", err
 	}
-	planes, err := client.DecodeItems[planeDocument](items)
+	planes, err := client.DecodeItems[api.Plane](items)
 	if err != nil {
 		return "", "", err
 	}
@@ -156,7 +156,7 @@ var (
 // drainState is what is looked at of something that is drained, or was.
 type drainState struct {
 	Status struct {
-		Drains []drainDocument `json:"drains"`
+		Drains []api.Drain `json:"drains"`
 		// Of a link, of a node or plane, and of a port of a host.
 		Phase       string `json:"phase"`
 		Cause       string `json:"cause"`

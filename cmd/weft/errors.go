@@ -7,7 +7,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/weft-sdn/weft/cmd/weft/client"
+	"github.com/weft-sdn/weft/api/client"
 	"github.com/weft-sdn/weft/dataplane/trace/stream"
 )
 

@@ -1,34 +1,15 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
-	"time"
 
 	"github.com/weft-sdn/weft/api"
 )
 
-// The types below are the parts of an MRC fabric's resources that are shown, as the
-// API gives them.
-
-type fabricDocument struct {
-	Mode     string     `json:"mode"`
-	InSync   bool       `json:"inSync"`
-	Failure  string     `json:"failure"`
-	Planes   int        `json:"planes"`
-	Tiers    int        `json:"tiers"`
-	Leaves   int        `json:"leaves"`
-	Links    badOf      `json:"links"`
-	Profiles badOf      `json:"evProfiles"`
-	Hosts    hostCounts `json:"hosts"`
-}
-
-type badOf struct{ All, Bad int }
-
-type hostCounts struct{ All, Connected, Current int }
-
-func fabricTable(w io.Writer, d *fabricDocument) error {
+func fabricTable(w io.Writer, d *api.Fabric) error {
 	g := newGrid()
 	g.row("Mode:", d.Mode)
 	g.row("In sync:", yesNo(d.InSync))
@@ -42,14 +23,8 @@ func fabricTable(w io.Writer, d *fabricDocument) error {
 	return g.writeTo(w)
 }
 
-type drainDocument struct {
-	Target  string   `json:"target"`
-	Drained bool     `json:"drained"`
-	Awaits  []string `json:"awaits"`
-}
-
 // drainCell says what takes something out of use.
-func drainCell(drains []drainDocument) string {
+func drainCell(drains []api.Drain) string {
 	var out []string
 	for _, d := range drains {
 		text := d.Target + " drained"
@@ -64,6 +39,15 @@ func drainCell(drains []drainDocument) string {
 	return strings.Join(out, "; ")
 }
 
+// joined lists ids.
+func joined[ID ~string](ids []ID) string {
+	var out []string
+	for _, id := range ids {
+		out = append(out, string(id))
+	}
+	return strings.Join(out, ", ")
+}
+
 // few names some of many.
 func few(names []string) string {
 	const most = 4
@@ -73,28 +57,15 @@ func few(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
-type linkDocument struct {
-	ID     string `json:"id"`
-	Status struct {
-		From     string          `json:"from"`
-		FromName string          `json:"fromName"`
-		To       string          `json:"to"`
-		ToName   string          `json:"toName"`
-		Plane    int             `json:"plane"`
-		Phase    string          `json:"phase"`
-		Cause    string          `json:"cause"`
-		Since    time.Time       `json:"since"`
-		Denied   bool            `json:"denied"`
-		Drained  bool            `json:"drained"`
-		Drains   []drainDocument `json:"drains"`
-	} `json:"status"`
-}
+func named[ID ~string](name string, id ID) string { return cmp.Or(name, string(id)) }
 
-func named(name, id string) string {
-	if name != "" {
-		return name
+// texts are values as people write them.
+func texts[T fmt.Stringer](values []T) []string {
+	var out []string
+	for _, v := range values {
+		out = append(out, v.String())
 	}
-	return id
+	return out
 }
 
 // notes joins what there is to say.
@@ -108,7 +79,7 @@ func notes(texts ...string) string {
 	return strings.Join(out, "; ")
 }
 
-func linkTable(w io.Writer, links []linkDocument) error {
+func linkTable(w io.Writer, links []api.Link) error {
 	g := newGrid("FROM", "TO", "PLANE", "PHASE", "SINCE", "DENIED", "ID", "NOTE")
 	for i := range links {
 		s, plane := &links[i].Status, ""
@@ -120,20 +91,7 @@ func linkTable(w io.Writer, links []linkDocument) error {
 	return g.writeTo(w)
 }
 
-type nodeDocument struct {
-	ID     string `json:"id"`
-	Status struct {
-		Name        string          `json:"name"`
-		Tier        *int            `json:"tier"`
-		Planes      []int           `json:"planes"`
-		Present     bool            `json:"present"`
-		Links       int             `json:"links"`
-		DeniedLinks int             `json:"deniedLinks"`
-		Drains      []drainDocument `json:"drains"`
-	} `json:"status"`
-}
-
-func nodeTable(w io.Writer, nodes []nodeDocument) error {
+func nodeTable(w io.Writer, nodes []api.Node) error {
 	g := newGrid("NAME", "ID", "TIER", "PLANES", "LINKS", "DENIED", "NOTE")
 	for i := range nodes {
 		s, gone := &nodes[i].Status, ""
@@ -149,16 +107,7 @@ func nodeTable(w io.Writer, nodes []nodeDocument) error {
 	return g.writeTo(w)
 }
 
-type planeDocument struct {
-	Plane  int `json:"plane"`
-	Status struct {
-		Links       int             `json:"links"`
-		DeniedLinks int             `json:"deniedLinks"`
-		Drains      []drainDocument `json:"drains"`
-	} `json:"status"`
-}
-
-func planeTable(w io.Writer, planes []planeDocument) error {
+func planeTable(w io.Writer, planes []api.Plane) error {
 	g := newGrid("PLANE", "LINKS", "DENIED", "NOTE")
 	for i := range planes {
 		s := &planes[i].Status
@@ -167,49 +116,17 @@ func planeTable(w io.Writer, planes []planeDocument) error {
 	return g.writeTo(w)
 }
 
-type suspectDocument struct {
-	Links      []string `json:"links"`
-	FromName   string   `json:"fromName"`
-	From       string   `json:"from"`
-	ToName     string   `json:"toName"`
-	To         string   `json:"to"`
-	Confidence float64  `json:"confidence"`
-	Loss       float64  `json:"loss"`
-	Evidence   struct {
-		Sent  uint64 `json:"sent"`
-		Lost  uint64 `json:"lost"`
-		Paths int    `json:"paths"`
-	} `json:"evidence"`
-	Since  time.Time `json:"since"`
-	Denied bool      `json:"denied"`
-	Why    string    `json:"why"`
-}
-
-func suspectTable(w io.Writer, suspects []suspectDocument) error {
+func suspectTable(w io.Writer, suspects []api.Suspect) error {
 	g := newGrid("FROM", "TO", "LOSS", "CONFIDENCE", "LOST", "SENT", "PATHS", "SINCE", "DENIED", "LINKS", "NOTE")
 	for i := range suspects {
 		s := &suspects[i]
 		g.row(named(s.FromName, s.From), named(s.ToName, s.To), fmt.Sprintf("%.3g", s.Loss), fmt.Sprintf("%.4f", s.Confidence),
-			s.Evidence.Lost, s.Evidence.Sent, s.Evidence.Paths, clockTime(s.Since), yesNo(s.Denied), strings.Join(s.Links, ", "), s.Why)
+			s.Evidence.Lost, s.Evidence.Sent, s.Evidence.Paths, clockTime(s.Since), yesNo(s.Denied), joined(s.Links), s.Why)
 	}
 	return g.writeTo(w)
 }
 
-type probeDocument struct {
-	Profile     string        `json:"profile"`
-	EV          string        `json:"ev"`
-	Source      string        `json:"source"`
-	Destination string        `json:"destination"`
-	At          time.Time     `json:"at"`
-	Sent        uint64        `json:"sent"`
-	Received    uint64        `json:"received"`
-	Loss        float64       `json:"loss"`
-	RTTMin      *api.Duration `json:"rttMin"`
-	RTTMean     *api.Duration `json:"rttMean"`
-	RTTMax      *api.Duration `json:"rttMax"`
-}
-
-func probeTable(w io.Writer, probes []probeDocument) error {
+func probeTable(w io.Writer, probes []api.EVProbe) error {
 	g := newGrid("PROFILE", "EV", "FROM", "TO", "SENT", "RECEIVED", "LOSS", "RTT MIN", "MEAN", "MAX", "AT")
 	rtt := func(d *api.Duration) string {
 		if d == nil {
@@ -224,13 +141,7 @@ func probeTable(w io.Writer, probes []probeDocument) error {
 	return g.writeTo(w)
 }
 
-type ccDocument struct {
-	Name    string            `json:"name"`
-	Version uint64            `json:"version"`
-	Spec    api.CCProfileSpec `json:"spec"`
-}
-
-func ccTable(w io.Writer, profiles []ccDocument) error {
+func ccTable(w io.Writer, profiles []api.CCProfile) error {
 	g := newGrid("NAME", "VERSION", "ALGORITHM", "TARGET DELAY", "BASE RTT", "MIN CWND", "MAX CWND", "GAMMA")
 	for i := range profiles {
 		p, n := &profiles[i], &profiles[i].Spec.NSCC

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/weft-sdn/weft/cmd/weft/client"
+	"github.com/weft-sdn/weft/api/client"
 	"github.com/weft-sdn/weft/internal/strictyaml"
 )
 

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/weft-sdn/weft/cmd/weft/client"
+	"github.com/weft-sdn/weft/api/client"
 )
 
 // viewer is what the commands that show something share.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/weft-sdn/weft/cmd/weft/client"
+	"github.com/weft-sdn/weft/api/client"
 )
 
 // addFunc adds a command that shows something.

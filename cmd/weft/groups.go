@@ -13,15 +13,14 @@ func groupTable(w io.Writer, groups []api.MulticastGroup) error {
 	for i := range groups {
 		s, t := &groups[i].Spec, &groups[i].Status
 		g.row(groups[i].Name, s.ProxyAddress, s.DesignatedQPN, s.Source.Address, len(s.Receivers), s.Mode, t.Epoch,
-			conditionCell(t, api.Accepted), conditionCell(t, api.Programmed), conditionCell(t, api.Degraded))
+			conditionCell(t.Conditions, api.Accepted), conditionCell(t.Conditions, api.Programmed), conditionCell(t.Conditions, api.Degraded))
 	}
 	return g.writeTo(w)
 }
 
-// conditionCell is "yes", "no" or, when that is not what one hopes for, the
-// reason.
-func conditionCell(s *api.MulticastGroupStatus, t api.ConditionType) string {
-	c := s.Condition(t)
+// conditionCell returns "yes" or "no", with the reason of what keeps a resource from being well.
+func conditionCell(all api.Conditions, t api.ConditionType) string {
+	c := all.Find(t)
 	switch {
 	case c == nil:
 		return ""
@@ -37,7 +36,7 @@ func groupSummary(m *api.MulticastGroup) string {
 	if m.Status.Is(api.Programmed) && !m.Status.Is(api.Degraded) {
 		return text + ", programmed"
 	}
-	return text + ", " + conditionText(&m.Status)
+	return text + ", " + conditionText(m.Status.Conditions)
 }
 
 func groupDetail(w io.Writer, m *api.MulticastGroup) error {

@@ -4,75 +4,19 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
+
+	"github.com/weft-sdn/weft/api"
 )
 
-// hostDocument is the part of a host that is shown.
-type hostDocument struct {
-	Name         string         `json:"name"`
-	Address      string         `json:"address"`
-	Prefixes     []string       `json:"prefixes"`
-	Ports        []portDocument `json:"ports"`
-	Connected    bool           `json:"connected"`
-	Since        time.Time      `json:"since"`
-	Error        string         `json:"error"`
-	Software     string         `json:"software"`
-	Capabilities *struct {
-		EVFormatModes     []string `json:"evFormatModes"`
-		EVModes           []string `json:"evModes"`
-		EVMaxProfiles     int      `json:"evMaxProfiles"`
-		EVMaxCount        int      `json:"evMaxCount"`
-		EVMaxCountProfile int      `json:"evMaxCountProfile"`
-		EVCountAlign      int      `json:"evCountAlign"`
-		EVMaxWidth        int      `json:"evMaxWidth"`
-		CCMaxProfiles     int      `json:"ccMaxProfiles"`
-		CCAlgorithms      []string `json:"ccAlgorithms"`
-		Options           []string `json:"options"`
-		Transport         []string `json:"transport"`
-	} `json:"capabilities"`
-	Versions struct {
-		Held    *versionDocument `json:"held"`
-		Current bool             `json:"current"`
-		Wanted  uint64           `json:"wanted"`
-		Applied uint64           `json:"applied"`
-	} `json:"versions"`
-	Refusals []struct {
-		Version *versionDocument `json:"version"`
-		Code    string           `json:"code"`
-		Field   string           `json:"field"`
-		Reason  string           `json:"reason"`
-	} `json:"refusals"`
-	EVProfiles int `json:"evProfiles"`
-	EVs        int `json:"evs"`
-}
-
-type versionDocument struct {
-	Epoch  string `json:"epoch"`
-	Number uint64 `json:"number"`
-}
-
-func (v *versionDocument) String() string {
+// versionText writes a version of what a host holds, "" for none.
+func versionText(v *api.HostVersion) string {
 	if v == nil {
 		return ""
 	}
 	return fmt.Sprintf("%d of %s", v.Number, v.Epoch)
 }
 
-type portDocument struct {
-	Port   int `json:"port"`
-	Status struct {
-		Leaf     string          `json:"leaf"`
-		LeafName string          `json:"leafName"`
-		LeafPort uint32          `json:"leafPort"`
-		Usable   bool            `json:"usable"`
-		LinkDown bool            `json:"linkDown"`
-		HostDown bool            `json:"hostDown"`
-		Held     bool            `json:"held"`
-		Drains   []drainDocument `json:"drains"`
-	} `json:"status"`
-}
-
-func hostTable(w io.Writer, hosts []hostDocument) error {
+func hostTable(w io.Writer, hosts []api.Host) error {
 	g := newGrid("NAME", "ADDRESS", "PORTS", "USABLE", "CONNECTED", "SINCE", "CURRENT", "PROFILES", "EVS", "NOTE")
 	for i := range hosts {
 		h := &hosts[i]
@@ -90,17 +34,17 @@ func hostTable(w io.Writer, hosts []hostDocument) error {
 	return g.writeTo(w)
 }
 
-func hostDetail(w io.Writer, h *hostDocument) error {
+func hostDetail(w io.Writer, h *api.Host) error {
 	g := newGrid()
 	g.row("Name:", h.Name)
-	g.row("Address:", strings.Join(append([]string{h.Address}, h.Prefixes...), ", "))
+	g.row("Address:", strings.Join(append([]string{h.Address.String()}, texts(h.Prefixes)...), ", "))
 	connected := yesNo(h.Connected)
 	if since := clockTime(h.Since); since != "" {
 		connected += " since " + since
 	}
 	g.row("Connected:", notes(connected, h.Error))
 	g.row("Software:", h.Software)
-	g.row("Holds:", notes(h.Versions.Held.String(), "current: "+yesNo(h.Versions.Current), fmt.Sprintf("applied %d of %d", h.Versions.Applied, h.Versions.Wanted)))
+	g.row("Holds:", notes(versionText(h.Versions.Held), "current: "+yesNo(h.Versions.Current), fmt.Sprintf("applied %d of %d", h.Versions.Applied, h.Versions.Wanted)))
 	g.row("Is to hold:", fmt.Sprintf("%d EV profiles, %d EVs", h.EVProfiles, h.EVs))
 	if c := h.Capabilities; c != nil {
 		g.row("EVs:", fmt.Sprintf("%s; %s; %d bits, %d a profile, %d in all, a multiple of %d", strings.Join(c.EVFormatModes, " "), strings.Join(c.EVModes, " "),
@@ -109,7 +53,7 @@ func hostDetail(w io.Writer, h *hostDocument) error {
 		g.row("Options:", strings.Join(append(append([]string{}, c.Options...), c.Transport...), " "))
 	}
 	for _, r := range h.Refusals {
-		g.row("Refuses:", fmt.Sprintf("%s: %s (%s)", r.Field, r.Reason, notes(r.Code, r.Version.String())))
+		g.row("Refuses:", fmt.Sprintf("%s: %s (%s)", r.Field, r.Reason, notes(r.Code, versionText(r.Version))))
 	}
 	if err := g.writeTo(w); err != nil {
 		return err
@@ -118,7 +62,7 @@ func hostDetail(w io.Writer, h *hostDocument) error {
 	return portTable(w, h.Ports)
 }
 
-func portTable(w io.Writer, ports []portDocument) error {
+func portTable(w io.Writer, ports []api.HostPort) error {
 	g := newGrid("PORT", "LEAF", "LEAF PORT", "USABLE", "NOTE")
 	for i := range ports {
 		s := &ports[i].Status

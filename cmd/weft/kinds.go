@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/weft-sdn/weft/api"
-	"github.com/weft-sdn/weft/cmd/weft/client"
+	"github.com/weft-sdn/weft/api/client"
 )
 
 // A kind of resources. The commands get, describe, apply, diff and delete are made of the

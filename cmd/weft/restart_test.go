@@ -19,7 +19,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"github.com/weft-sdn/weft/api"
-	"github.com/weft-sdn/weft/cmd/weft/client"
+	"github.com/weft-sdn/weft/api/client"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/lab"
 	"github.com/weft-sdn/weft/test/seeds"
@@ -271,7 +271,7 @@ func TestKill(t *testing.T) {
 		})
 		for {
 			name, s := fmt.Sprintf("g%d", next), spec(next)
-			var refused *client.Problem
+			var refused *api.Problem
 			if err := p.put(name, s); errors.As(err, &refused) {
 				t.Fatalf("round %d: %s: %v", round, name, err)
 			} else if err != nil {

@@ -8,16 +8,11 @@ import (
 	"github.com/weft-sdn/weft/api"
 )
 
-// conditionsOf are conditions as conditionCell takes them.
-func conditionsOf(c api.Conditions) *api.MulticastGroupStatus {
-	return &api.MulticastGroupStatus{Conditions: c}
-}
-
 func srv6PolicyTable(w io.Writer, policies []api.SRv6Policy) error {
 	g := newGrid("NAME", "HEADEND", "ENDPOINT", "METRIC", "MODE", "PATH", "PFC NODES", "ACCEPTED", "PROGRAMMED")
 	for i := range policies {
 		p, s := &policies[i], &policies[i].Spec
-		status := conditionsOf(p.Status.Conditions)
+		status := p.Status.Conditions
 		g.row(p.Name, s.Headend, s.Endpoint, s.Metric, s.Mode, strings.Join(p.Status.Path, " "), strings.Join(p.Status.PFCNodes, " "),
 			conditionCell(status, api.Accepted), conditionCell(status, api.Programmed))
 	}
@@ -89,7 +84,7 @@ func tenantTable(w io.Writer, tenants []api.Tenant) error {
 		if s.Rate > 0 {
 			rate = bitRate(s.Rate)
 		}
-		status := conditionsOf(t.Status.Conditions)
+		status := t.Status.Conditions
 		g.row(t.Name, s.Slice, s.Priority, rate, t.Status.VRF, strings.Join(sites, " "), strings.Join(s.Policies, " "),
 			conditionCell(status, api.Accepted), conditionCell(status, api.Programmed))
 	}
@@ -111,7 +106,7 @@ func pfcPolicyTable(w io.Writer, policies []api.PFCPolicy) error {
 				up++
 			}
 		}
-		status := conditionsOf(p.Status.Conditions)
+		status := p.Status.Conditions
 		g.row(p.Name, s.SRv6Policy, s.Tenant, s.Scenario, len(p.Status.Nodes), paused, len(p.Status.Tunnels), up,
 			conditionCell(status, api.Accepted), conditionCell(status, api.Programmed), conditionCell(status, api.Degraded))
 	}

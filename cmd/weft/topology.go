@@ -1,43 +1,16 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/topology"
 )
 
-// topologyDocument is the part of the topology that is shown, as the API gives it.
-type topologyDocument struct {
-	Version uint64              `json:"version"`
-	Stale   *topology.Staleness `json:"stale"`
-	Nodes   []struct {
-		topology.Node
-		SRv6 bool `json:"srv6"` // the API gives less of it than package topology has
-		SIDs []struct {
-			Address  string `json:"address"`
-			Behavior string `json:"behavior"`
-		} `json:"sids"`
-	} `json:"nodes"`
-	Links []struct {
-		Local        topology.NodeID `json:"local"`
-		Remote       topology.NodeID `json:"remote"`
-		LocalPort    uint32          `json:"localPort"`
-		RemotePort   uint32          `json:"remotePort"`
-		IGPMetric    uint32          `json:"igpMetric"`
-		Delay        topology.Delay  `json:"delay"`
-		MaxBandwidth uint64          `json:"maxBandwidth"`
-	} `json:"links"`
-	Hosts []struct {
-		Name    string   `json:"name"`
-		Address string   `json:"address"`
-		Switch  string   `json:"switch"`
-		Ports   []uint32 `json:"ports"`
-	} `json:"hosts"`
-}
-
-func topologyTable(w io.Writer, d *topologyDocument) error {
+func topologyTable(w io.Writer, d *api.Topology) error {
 	state := "current"
 	if d.Stale != nil {
 		state = "stale since " + clockTime(d.Stale.Since) + ": " + d.Stale.Reason
@@ -47,13 +20,13 @@ func topologyTable(w io.Writer, d *topologyDocument) error {
 	g := newGrid("NODE", "ID", "LOOPBACK", "LOCATORS", "SIDS", "NOTE")
 	for i := range d.Nodes {
 		n := &d.Nodes[i]
-		names[n.ID] = n.DisplayName()
+		names[n.ID] = cmp.Or(n.Name, string(n.ID))
 		var locators, sids, notes []string
 		for _, l := range n.Locators {
 			locators = append(locators, l.Prefix.String())
 		}
 		for _, s := range n.SIDs {
-			sids = append(sids, s.Behavior+" "+s.Address)
+			sids = append(sids, s.Behavior+" "+s.Address.String())
 		}
 		for _, note := range []struct {
 			is   bool
@@ -63,7 +36,7 @@ func topologyTable(w io.Writer, d *topologyDocument) error {
 				notes = append(notes, note.text)
 			}
 		}
-		g.row(n.DisplayName(), n.ID, n.Loopback, strings.Join(locators, ", "), strings.Join(sids, ", "), strings.Join(notes, ", "))
+		g.row(cmp.Or(n.Name, string(n.ID)), n.ID, n.Loopback, strings.Join(locators, ", "), strings.Join(sids, ", "), strings.Join(notes, ", "))
 	}
 	if err := g.writeTo(w); err != nil {
 		return err

@@ -7,17 +7,8 @@ import (
 	"github.com/weft-sdn/weft/api"
 )
 
-// treeDocument is the tree of a group as the API gives it.
-type treeDocument struct {
-	Name    string        `json:"name"`
-	Version uint64        `json:"version"`
-	Index   uint16        `json:"index"`
-	Epoch   uint32        `json:"epoch"`
-	Tree    api.GroupTree `json:"tree"`
-}
-
 // treeTable draws the tree from the root down.
-func treeTable(w io.Writer, d *treeDocument) error {
+func treeTable(w io.Writer, d *api.PlannedTree) error {
 	fmt.Fprintf(w, "group %s, index %d, epoch %d, cost %d, SID %v\n\n", d.Name, d.Index, d.Epoch, d.Tree.Cost, d.Tree.SID)
 	g := newGrid("NODE", "BRANCH", "PORT", "QPN", "SID", "BEHAVIOR", "PARENT PORT")
 	nodes := make(map[string]*api.TreeNode, len(d.Tree.Nodes))

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weft-sdn/weft/api"
-	"github.com/weft-sdn/weft/cmd/weft/client"
+	"github.com/weft-sdn/weft/api/client"
 	"github.com/weft-sdn/weft/internal/strictyaml"
 )
 

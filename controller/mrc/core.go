@@ -70,7 +70,7 @@ type Core struct {
 	roundEnds time.Duration
 	roundDone bool
 
-	counters Counters
+	counters api.FabricCounters
 	out      Ready
 }
 

@@ -3,6 +3,7 @@ package mrc
 import (
 	"slices"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/internal/natural"
 	"github.com/weft-sdn/weft/southbound/hosts"
 	"github.com/weft-sdn/weft/topology"
@@ -41,7 +42,7 @@ type FabricStatus struct {
 	// CurrentHosts hold all that they are to hold.
 	Hosts, ConnectedHosts, CurrentHosts int
 	Profiles, DegradedProfiles          int
-	Counters                            Counters
+	Counters                            api.FabricCounters
 	// Streams is what became of the streams to hosts; the Runner fills it in.
 	Streams hosts.Counters
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/controller/mrc/suspect"
 	"github.com/weft-sdn/weft/hostapi"
@@ -357,25 +358,25 @@ func TestBadInput(t *testing.T) {
 		do    func() error
 		err   error
 		text  string
-		count func(Counters) uint64
+		count func(api.FabricCounters) uint64
 	}{
-		{"hello of nobody", func() error { return w.core.Hello("nobody", &hostapi.Hello{}) }, ErrUnknownHost, "nobody", func(c Counters) uint64 { return c.UnknownHosts }},
-		{"events of nobody", func() error { return events("nobody", hostapi.EVEvent{}) }, ErrUnknownHost, "nobody", func(c Counters) uint64 { return c.UnknownHosts }},
-		{"counts of nobody", func() error { return counts("nobody", hostapi.EVCount{}) }, ErrUnknownHost, "nobody", func(c Counters) uint64 { return c.UnknownHosts }},
-		{"applied by nobody", func() error { return w.core.Applied("nobody", 1) }, ErrUnknownHost, "nobody", func(c Counters) uint64 { return c.UnknownHosts }},
-		{"ports of nobody", func() error { return w.core.PortStatus("nobody", 2) }, ErrUnknownHost, "nobody", func(c Counters) uint64 { return c.UnknownHosts }},
+		{"hello of nobody", func() error { return w.core.Hello("nobody", &hostapi.Hello{}) }, ErrUnknownHost, "nobody", func(c api.FabricCounters) uint64 { return c.UnknownHosts }},
+		{"events of nobody", func() error { return events("nobody", hostapi.EVEvent{}) }, ErrUnknownHost, "nobody", func(c api.FabricCounters) uint64 { return c.UnknownHosts }},
+		{"counts of nobody", func() error { return counts("nobody", hostapi.EVCount{}) }, ErrUnknownHost, "nobody", func(c api.FabricCounters) uint64 { return c.UnknownHosts }},
+		{"applied by nobody", func() error { return w.core.Applied("nobody", 1) }, ErrUnknownHost, "nobody", func(c api.FabricCounters) uint64 { return c.UnknownHosts }},
+		{"ports of nobody", func() error { return w.core.PortStatus("nobody", 2) }, ErrUnknownHost, "nobody", func(c api.FabricCounters) uint64 { return c.UnknownHosts }},
 		{"unknown profile", func() error {
 			return events("h1-1", hostapi.EVEvent{Profile: "x", EV: good, State: hostapi.EVAssumedBad})
-		}, ErrUnknownEV, `profile "x"`, func(c Counters) uint64 { return c.UnknownEVs }},
+		}, ErrUnknownEV, `profile "x"`, func(c api.FabricCounters) uint64 { return c.UnknownEVs }},
 		{"profile of others", func() error {
 			return events("h1-1", hostapi.EVEvent{Profile: theirs, EV: good, State: hostapi.EVAssumedBad})
-		}, ErrUnknownEV, theirs, func(c Counters) uint64 { return c.UnknownEVs }},
-		{"unknown EV", func() error { return counts("h1-1", hostapi.EVCount{Profile: mine, EV: wrong, Sent: 5}) }, ErrUnknownEV, wrong.String(), func(c Counters) uint64 { return c.UnknownEVs }},
-		{"state that nobody reports", func() error { return events("h1-1", hostapi.EVEvent{Profile: mine, EV: good, State: hostapi.EVDenied}) }, ErrMalformed, "state DENIED, want ASSUMED_BAD or GOOD", func(c Counters) uint64 { return c.BadEvents }},
-		{"more lost than sent", func() error { return counts("h1-1", hostapi.EVCount{Profile: mine, EV: good, Sent: 5, Lost: 6}) }, ErrMalformed, "lost 6, want at most sent, 5", func(c Counters) uint64 { return c.BadCounts }},
+		}, ErrUnknownEV, theirs, func(c api.FabricCounters) uint64 { return c.UnknownEVs }},
+		{"unknown EV", func() error { return counts("h1-1", hostapi.EVCount{Profile: mine, EV: wrong, Sent: 5}) }, ErrUnknownEV, wrong.String(), func(c api.FabricCounters) uint64 { return c.UnknownEVs }},
+		{"state that nobody reports", func() error { return events("h1-1", hostapi.EVEvent{Profile: mine, EV: good, State: hostapi.EVDenied}) }, ErrMalformed, "state DENIED, want ASSUMED_BAD or GOOD", func(c api.FabricCounters) uint64 { return c.BadEvents }},
+		{"more lost than sent", func() error { return counts("h1-1", hostapi.EVCount{Profile: mine, EV: good, Sent: 5, Lost: 6}) }, ErrMalformed, "lost 6, want at most sent, 5", func(c api.FabricCounters) uint64 { return c.BadCounts }},
 		{"applied what was not set", func() error { return w.core.Applied("h1-1", 99) }, ErrMalformed, "applied 99", nil},
-		{"port 0", func() error { return w.core.PortStatus("h1-1", 3) }, ErrMalformed, "ports up 0x3", func(c Counters) uint64 { return c.BadPorts }},
-		{"unknown probe", func() error { return w.core.ProbeResult("h1-1", &hostapi.ProbeResult{ID: 4, Sent: 1}) }, ErrUnknownProbe, "probe 4", func(c Counters) uint64 { return c.UnknownProbes }},
+		{"port 0", func() error { return w.core.PortStatus("h1-1", 3) }, ErrMalformed, "ports up 0x3", func(c api.FabricCounters) uint64 { return c.BadPorts }},
+		{"unknown probe", func() error { return w.core.ProbeResult("h1-1", &hostapi.ProbeResult{ID: 4, Sent: 1}) }, ErrUnknownProbe, "probe 4", func(c api.FabricCounters) uint64 { return c.UnknownProbes }},
 		{"unknown link", func() error { return w.core.LinkCounts("x", 1, 1) }, ErrUnknownTarget, "link x", nil},
 		{"remove nobody", func() error { return w.core.RemoveHost("nobody") }, ErrUnknownHost, "nobody", nil},
 		{"host without a name", func() error { return w.core.PutHost(Host{}) }, ErrMalformed, "name", nil},

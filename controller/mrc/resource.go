@@ -10,10 +10,19 @@ import (
 // The types below are what the API is given: what clients want, which the runner
 // keeps, beside what the core knows.
 
-// EVProfile is an EV profile: what a client wants of it and what it has come to.
+// EVProfile is an EV profile with the override that a client has written.
 type EVProfile struct {
-	api.EVProfile
+	EVProfileOverride
 	Status ProfileStatus
+}
+
+// EVProfileOverride replaces parts of the configuration for one EV profile. The profile exists
+// without it.
+type EVProfileOverride struct {
+	Name    string
+	Version uint64 // changes with every change of the spec; 0: nobody has written it
+	Created time.Time
+	Spec    api.EVProfileSpec
 }
 
 // HostResource is a host, and the stream to it.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/internal/natural"
@@ -261,7 +262,7 @@ func (c *Core) Matrix() []Cell {
 }
 
 // Counters returns the counts so far.
-func (c *Core) Counters() Counters { return c.counters }
+func (c *Core) Counters() api.FabricCounters { return c.counters }
 
 // Failure is why there is no fabric, or none of the present topology.
 func (c *Core) Failure() error { return c.failure }

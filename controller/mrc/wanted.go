@@ -146,11 +146,11 @@ func (w *wanted) profile(s ProfileStatus) EVProfile {
 	if x := w.profiles.Get(s.Name); x != nil {
 		return evProfile(x, s)
 	}
-	return EVProfile{EVProfile: api.EVProfile{Name: s.Name}, Status: s}
+	return EVProfile{EVProfileOverride: EVProfileOverride{Name: s.Name}, Status: s}
 }
 
 func evProfile(x *resource.Item[api.EVProfileSpec, struct{}], s ProfileStatus) EVProfile {
-	return EVProfile{EVProfile: api.EVProfile{Name: x.Name, Version: x.Version, Created: x.Created, Spec: x.Spec}, Status: s}
+	return EVProfile{EVProfileOverride: EVProfileOverride{Name: x.Name, Version: x.Version, Created: x.Created, Spec: x.Spec}, Status: s}
 }
 
 // putProfile is Runner.PutEVProfile.

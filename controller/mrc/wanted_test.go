@@ -214,7 +214,7 @@ func TestDryWishes(t *testing.T) {
 	spec := api.EVProfileSpec{MaxEVs: 2}
 	said, err := want.putProfile(profile, spec, dry)
 	if err != nil || said.Spec != spec {
-		t.Errorf("a profile: %+v, %v", said.EVProfile, err)
+		t.Errorf("a profile: %+v, %v", said.EVProfileOverride, err)
 	}
 	cc, created, err := want.putCC("x", ccSpec(), dry)
 	if err != nil || !created || cc.Version != said.Version {

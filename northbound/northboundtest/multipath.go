@@ -27,7 +27,7 @@ type Multipath struct {
 	core     *mrc.Core
 	now      time.Duration
 	version  uint64
-	profiles map[string]api.EVProfile
+	profiles map[string]mrc.EVProfileOverride
 	cc       map[string]api.CCProfile
 	admins   map[mrc.Target]api.Admin
 	held     map[string]*hostapi.State
@@ -60,7 +60,7 @@ func NewFabric(mode ev.Mode) (*Multipath, *topology.Snapshot) {
 	core, err := mrc.New(cfg)
 	must(err)
 	m := &Multipath{
-		core: core, profiles: make(map[string]api.EVProfile), cc: make(map[string]api.CCProfile),
+		core: core, profiles: make(map[string]mrc.EVProfileOverride), cc: make(map[string]api.CCProfile),
 		admins: make(map[mrc.Target]api.Admin), held: make(map[string]*hostapi.State), stubborn: make(map[string]bool),
 	}
 	core.Tick(0)
@@ -250,7 +250,7 @@ func (m *Multipath) EVProfiles(_ context.Context, f mrc.ProfileFilter, p mrc.Pag
 	items, more := m.core.ProfilePage(f, p)
 	out := make([]mrc.EVProfile, len(items))
 	for i, st := range items {
-		out[i] = mrc.EVProfile{EVProfile: m.profiles[st.Name], Status: st}
+		out[i] = mrc.EVProfile{EVProfileOverride: m.profiles[st.Name], Status: st}
 	}
 	return out, more, nil
 }
@@ -260,7 +260,7 @@ func (m *Multipath) profile(name string) (mrc.EVProfile, error) {
 	if !ok {
 		return mrc.EVProfile{}, missing("there is no EV profile %q", name)
 	}
-	return mrc.EVProfile{EVProfile: m.profiles[name], Status: st}, nil
+	return mrc.EVProfile{EVProfileOverride: m.profiles[name], Status: st}, nil
 }
 
 // EVProfile returns a profile.
@@ -299,7 +299,7 @@ func (m *Multipath) PutEVProfile(_ context.Context, name string, spec api.EVProf
 	if created.IsZero() {
 		created = Began
 	}
-	m.profiles[name] = api.EVProfile{Name: name, Version: m.next(), Created: created, Spec: spec}
+	m.profiles[name] = mrc.EVProfileOverride{Name: name, Version: m.next(), Created: created, Spec: spec}
 	m.settle()
 	return m.profile(name)
 }

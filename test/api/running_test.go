@@ -234,7 +234,7 @@ func (r *running) refused(t *testing.T, want refusal, method, path, body string,
 	if parts := before.changed(&after); len(parts) > 0 {
 		t.Errorf("%s changed %v", method, parts)
 	}
-	var p northbound.Problem
+	var p api.Problem
 	decoder := json.NewDecoder(bytes.NewReader(answer))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&p); err != nil {

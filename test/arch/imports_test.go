@@ -22,7 +22,8 @@ var allowed = map[string][]string{
 	"packet":     {},
 	"topology":   {"internal"},
 	"southbound": {"internal", "p4", "hostapi"},
-	"api":        {"hostapi"},
+	"api":        {"topology", "hostapi"},
+	"api/client": {"internal", "api"},
 	"store":      {"internal"},
 	"store/etcd": {"store"},
 	"controller": {"internal", "api", "store", "topology", "southbound", "packet", "p4", "hostapi", "controller/reconcile"},
@@ -32,8 +33,8 @@ var allowed = map[string][]string{
 	"service":    {"internal", "api", "store", "topology", "southbound", "controller", "northbound", "p4", "hostapi"},
 	"lab":        {"*", "controller/reconcile", "dataplane/drop", "dataplane/engine", "dataplane/trace"},
 	"demo":       {"*"},
-	"test":       {"*", "test"},
-	"cmd":        {"*", "cmd", "store/etcd", "dataplane/engine", "dataplane/trace"},
+	"test":       {"*", "test", "api/client"},
+	"cmd":        {"*", "cmd", "api/client", "store/etcd", "dataplane/engine", "dataplane/trace"},
 
 	// The parts of the controller.
 	"controller/reconcile": {"internal", "southbound"},

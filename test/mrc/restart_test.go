@@ -87,7 +87,7 @@ func TestControllerRestart(t *testing.T) {
 		}
 		f.until(time.Second, "the drain is over", func() bool { return f.linkBetween("P1-T0-1", "P1-T1-2").Drains[0].Drained })
 		if p, err := f.mrc.EVProfile(t.Context(), "P1-T0-1:P1-T0-2"); err != nil || p.Version == 0 || p.Spec.MinActive != 2 {
-			t.Errorf("EV profile %+v, %v", p.EVProfile, err)
+			t.Errorf("EV profile %+v, %v", p.EVProfileOverride, err)
 		}
 		x.finish(10 * time.Second)
 		if n := f.lost() - lost; n != 0 {

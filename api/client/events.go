@@ -11,6 +11,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/weft-sdn/weft/api"
 )
 
 // Event is one server-sent event.
@@ -55,7 +57,7 @@ func (c *Client) Events(ctx context.Context, path string, query url.Values, h Ha
 			return h.Event(e)
 		}, &opened)
 		var stopped *handlerError
-		var refused *Problem
+		var refused *api.Problem
 		switch {
 		case errors.As(err, &stopped):
 			return stopped.err

@@ -5,7 +5,7 @@
 //	c, err := client.New(client.Config{Server: "http://127.0.0.1:8080"})
 //	a, err := c.Get(ctx, client.Path("v1", "switches"), nil)
 //
-// A refusal is a [*Problem] (RFC 9457), a server that cannot be reached an
+// A refusal is a [*api.Problem] (RFC 9457), a server that cannot be reached an
 // error that wraps [ErrUnreachable]. Nothing is tried again, [Client.Events]
 // aside.
 package client

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/weft-sdn/weft/api"
 )
 
 const patience = 10 * time.Second
@@ -107,7 +109,7 @@ func TestRefusals(t *testing.T) {
 				fmt.Fprint(w, c.body)
 			})
 			_, err := client.Get(t.Context(), "/", nil)
-			var p *Problem
+			var p *api.Problem
 			if !errors.As(err, &p) || p.Status != c.status || err.Error() != c.want {
 				t.Errorf("error %v, want %s", err, c.want)
 			}

@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/weft-sdn/weft/api"
 )
 
 func TestReadEvents(t *testing.T) {
@@ -82,7 +84,7 @@ func TestEventsResume(t *testing.T) {
 		Event:  func(e Event) error { got = append(got, string(e.Data)); return nil },
 		Lost:   func(error, time.Duration) { lost++ },
 	})
-	var p *Problem
+	var p *api.Problem
 	if !errors.As(err, &p) || p.Status != http.StatusUnauthorized {
 		t.Errorf("error %v", err)
 	}

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/internal/certs"
 )
 
@@ -205,12 +206,12 @@ const maxProblem = 1 << 20
 
 // problem reads a refusal. One that is not a problem document keeps its first
 // line as detail.
-func problem(resp *http.Response) *Problem {
+func problem(resp *http.Response) *api.Problem {
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxProblem)) // what came before an error still says something
-	p := &Problem{}
+	p := &api.Problem{}
 	if err := json.Unmarshal(text, p); err != nil {
 		line, _, _ := strings.Cut(strings.TrimSpace(string(text)), "\n")
-		p = &Problem{Detail: line}
+		p = &api.Problem{Detail: line}
 	}
 	p.Status = resp.StatusCode
 	return p

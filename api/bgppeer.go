@@ -1,0 +1,22 @@
+package api
+
+import (
+	"github.com/weft-sdn/weft/topology"
+	"net/netip"
+	"time"
+)
+
+// BGPPeer is a BGP-LS speaker that the topology is learned from, and the session with it.
+type BGPPeer struct {
+	Name      string             `json:"name" doc:"Its configured address, and the port unless the peer connects to the controller."`
+	Address   netip.Addr         `json:"address"`
+	Port      uint16             `json:"port,omitempty" doc:"Where it listens; absent when it connects to the controller."`
+	ASN       uint32             `json:"asn" doc:"Its autonomous system."`
+	State     topology.PeerState `json:"state" enum:"connecting,opening,established"`
+	Since     time.Time          `json:"since,omitzero" doc:"When the last session began or ended; absent before the first."`
+	LastError string             `json:"lastError,omitempty" doc:"Why there is no session: a NOTIFICATION by code and subcode, an error of the connection."`
+	Synced    bool               `json:"synced" doc:"It has sent all that it has in this session (End-of-RIB)."`
+	Sessions  uint64             `json:"sessions" doc:"Sessions established since the controller started."`
+	Updates   uint64             `json:"updates" doc:"UPDATE messages received in all sessions."`
+	NLRIs     topology.PeerNLRIs `json:"nlris" doc:"NLRIs of the peer that are in the topology."`
+}

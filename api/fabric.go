@@ -1,0 +1,82 @@
+package api
+
+import (
+	"github.com/weft-sdn/weft/topology"
+	"time"
+)
+
+// FabricCounters count inputs that changed nothing.
+type FabricCounters struct {
+	UnknownHosts  uint64 `json:"unknownHosts" doc:"Messages of hosts that nobody knows."`
+	UnknownEVs    uint64 `json:"unknownEvs" doc:"Events and counts of EVs that the host does not hold."`
+	BadCounts     uint64 `json:"badCounts" doc:"Counts that cannot be."`
+	BadEvents     uint64 `json:"badEvents" doc:"States that no host reports."`
+	LostEvents    uint64 `json:"lostEvents" doc:"Events that hosts say they lost."`
+	UnknownPaths  uint64 `json:"unknownPaths" doc:"Events and counts of EVs whose path nobody knows."`
+	UnknownProbes uint64 `json:"unknownProbes" doc:"Results of probes that are not under way."`
+	LostProbes    uint64 `json:"lostProbes" doc:"Probes whose result did not come."`
+	BadPorts      uint64 `json:"badPorts" doc:"Ports that a host does not have."`
+}
+
+// Fabric is the fabric as a whole.
+type Fabric struct {
+	Mode     string         `json:"mode" doc:"How packets say their path: ecmp, stev, usid-f3216, usid-f1616 or usid-srh."`
+	InSync   bool           `json:"inSync" doc:"Every BGP-LS peer has sent all it has. Before that nothing is told to hosts."`
+	Failure  string         `json:"failure,omitempty" doc:"Why there is no fabric of the present topology."`
+	Planes   int            `json:"planes"`
+	Tiers    int            `json:"tiers"`
+	Leaves   int            `json:"leaves"`
+	Links    FabricCount    `json:"links" doc:"Each direction counted; bad are those over which EVs are denied."`
+	Hosts    HostCount      `json:"hosts"`
+	Profiles FabricCount    `json:"evProfiles" doc:"Bad are the degraded ones."`
+	Counters FabricCounters `json:"counters" doc:"Inputs that changed nothing."`
+}
+
+// FabricCount counts links or EV profiles.
+type FabricCount struct {
+	All int `json:"all"`
+	Bad int `json:"bad"`
+}
+
+// HostCount counts hosts.
+type HostCount struct {
+	All       int `json:"all"`
+	Connected int `json:"connected"`
+	Current   int `json:"current" doc:"They hold all that they are to hold."`
+}
+
+// Node is a switch of the fabric.
+type Node struct {
+	ID      topology.NodeID `json:"id" doc:"AS:router-id, as in the topology."`
+	Version uint64          `json:"version" doc:"Changes with every change of the spec; also the ETag. 0: nobody wants anything."`
+	Changed time.Time       `json:"changed,omitzero" doc:"When the spec changed last."`
+	Spec    AdminSpec       `json:"spec"`
+	Status  NodeStatus      `json:"status"`
+}
+
+// NodeStatus is what the controller says about a switch of the fabric.
+type NodeStatus struct {
+	Name        string  `json:"name,omitempty"`
+	Tier        *int    `json:"tier,omitempty" doc:"0 is a leaf. Absent without an MRC fabric."`
+	Planes      []int   `json:"planes" nullable:"false"`
+	Present     bool    `json:"present" doc:"It is advertised now."`
+	Links       int     `json:"links" doc:"Links of the fabric from and to it, each direction counted."`
+	DeniedLinks int     `json:"deniedLinks" doc:"Of those, the ones over which EVs are denied."`
+	Drains      []Drain `json:"drains,omitempty" doc:"What takes it out of use."`
+}
+
+// Plane is a plane of the fabric.
+type Plane struct {
+	Plane   int         `json:"plane" doc:"From 1."`
+	Version uint64      `json:"version" doc:"Changes with every change of the spec; also the ETag. 0: nobody wants anything."`
+	Changed time.Time   `json:"changed,omitzero" doc:"When the spec changed last."`
+	Spec    AdminSpec   `json:"spec"`
+	Status  PlaneStatus `json:"status"`
+}
+
+// PlaneStatus is what the controller says about a plane.
+type PlaneStatus struct {
+	Links       int     `json:"links" doc:"Links of the plane, each direction counted."`
+	DeniedLinks int     `json:"deniedLinks" doc:"Of those, the ones over which EVs are denied."`
+	Drains      []Drain `json:"drains,omitempty" doc:"What takes it out of use."`
+}

@@ -1,0 +1,92 @@
+package api
+
+import (
+	"github.com/weft-sdn/weft/topology"
+	"net/netip"
+	"time"
+)
+
+// Host is a host of the fabric.
+type Host struct {
+	Name         string            `json:"name"`
+	Address      netip.Addr        `json:"address" doc:"Of its queue pairs, in all planes."`
+	Prefixes     []netip.Prefix    `json:"prefixes,omitempty" doc:"Others that it is reached by."`
+	Ports        []HostPort        `json:"ports" nullable:"false"`
+	Connected    bool              `json:"connected" doc:"Its stream is open."`
+	Since        time.Time         `json:"since,omitzero" doc:"When the stream was opened, or ended."`
+	Error        string            `json:"error,omitempty" doc:"Why the last stream ended, when there is none now."`
+	Software     string            `json:"software,omitempty" doc:"What the agent says that it is."`
+	Instance     string            `json:"instance,omitempty" pattern:"^0x[0-9a-f]+$" doc:"Of the agent's start: another one when its counters began anew. 64 bits, which a JSON number would lose some of."`
+	Capabilities *HostCapabilities `json:"capabilities,omitempty" doc:"What its device can hold; absent before it has connected."`
+	Versions     HostVersions      `json:"versions"`
+	Refusals     []HostRefusal     `json:"refusals,omitempty" doc:"What it does not hold of what it is to hold, and why."`
+	EVProfiles   int               `json:"evProfiles" doc:"EV profiles that it is to hold."`
+	EVs          int               `json:"evs" doc:"EVs in all of them."`
+}
+
+// HostPort is a port of a host.
+type HostPort struct {
+	Port    uint8          `json:"port" doc:"From 1."`
+	Version uint64         `json:"version" doc:"Changes with every change of the spec; also the ETag. 0: nobody wants anything."`
+	Changed time.Time      `json:"changed,omitzero" doc:"When the spec changed last."`
+	Spec    AdminSpec      `json:"spec"`
+	Status  HostPortStatus `json:"status"`
+}
+
+// HostPortStatus is what the controller says about a port of a host.
+type HostPortStatus struct {
+	Leaf     topology.NodeID `json:"leaf" doc:"The switch behind it."`
+	LeafName string          `json:"leafName,omitempty"`
+	LeafPort uint32          `json:"leafPort,omitempty" doc:"Port of the leaf; absent when it is not known."`
+	Usable   bool            `json:"usable" doc:"Peers may send to it."`
+	LinkDown bool            `json:"linkDown" doc:"The leaf says that its port is down."`
+	HostDown bool            `json:"hostDown" doc:"The host says that its port is down."`
+	Held     bool            `json:"held" doc:"It is up again, and has to stay so for a while."`
+	Drained  bool            `json:"drained"`
+	Drains   []Drain         `json:"drains,omitempty" doc:"How far the drain is."`
+}
+
+// HostVersions compares what a host holds with what it should hold.
+type HostVersions struct {
+	Held    *HostVersion `json:"held,omitempty" doc:"What the host acknowledged last; absent when it holds nothing that is known."`
+	Current bool         `json:"current" doc:"It holds all that it is to hold."`
+	Wanted  uint64       `json:"wanted" doc:"How often it was told to hold something else; 0 is never."`
+	Applied uint64       `json:"applied" doc:"The last of those that it holds."`
+}
+
+// HostVersion numbers what the controller sent to a host.
+type HostVersion struct {
+	Epoch  string `json:"epoch" doc:"In hexadecimal; another one after every start of the controller."`
+	Number uint64 `json:"number" doc:"Grows with every update of the epoch."`
+}
+
+// HostRefusal is one thing that a host or the controller refused to configure on a device.
+type HostRefusal struct {
+	Version *HostVersion `json:"version,omitempty" doc:"The version that the host refused; absent when the controller did not send it, as the device cannot hold it."`
+	Code    string       `json:"code" doc:"invalid, unsupported, unknown base, busy or device."`
+	Field   string       `json:"field" doc:"In the names of host.proto."`
+	Reason  string       `json:"reason"`
+}
+
+// HostCapabilities are hostapi.Capabilities, bit sets as lists.
+type HostCapabilities struct {
+	ProtocolVersions  uint32   `json:"protocolVersions" format:"uint32" doc:"Bit set; 0 is the device's choice."`
+	EVMaxFormats      int      `json:"evMaxFormats"`
+	EVMaxProfiles     int      `json:"evMaxProfiles"`
+	EVMaxCount        int      `json:"evMaxCount" doc:"EVs in all profiles."`
+	EVFreeCount       int      `json:"evFreeCount" doc:"Of those, free when the host connected."`
+	EVMaxCountProfile int      `json:"evMaxCountProfile"`
+	EVCountAlign      int      `json:"evCountAlign" doc:"Profiles have a multiple of so many EVs; 0 is any number."`
+	EVMaxWidth        int      `json:"evMaxWidth" doc:"Bits of an EV."`
+	EVFormatModes     []string `json:"evFormatModes" nullable:"false" doc:"STEV, SRV6, UDP."`
+	EVModes           []string `json:"evModes" nullable:"false" doc:"AUTO, EXP, GEN."`
+	EVOpMaxEntries    int      `json:"evOpMaxEntries" doc:"EVs in a batch; 0 is any number."`
+	CCMaxProfiles     int      `json:"ccMaxProfiles"`
+	CCAlgorithms      []string `json:"ccAlgorithms" nullable:"false"`
+	Ports             []int    `json:"ports" nullable:"false"`
+	Options           []string `json:"options" nullable:"false" doc:"evProfileModifyOnline, ccProfileModifyOnline, evEvent, evExplicitRange, evEventPreciseDropCount, evProbe."`
+	Transport         []string `json:"transport" nullable:"false" doc:"trimNack, dynamicMpr, serviceTime."`
+	MaxMPR            int      `json:"maxMpr" doc:"Units of 128 PSNs."`
+	MaxWIMM           int      `json:"maxWimm" doc:"WriteIMMs in flight, as requestor."`
+	MaxWIMMDest       int      `json:"maxWimmDest" doc:"WriteIMMs in flight, as responder."`
+}

@@ -1,0 +1,33 @@
+package api
+
+import (
+	"github.com/weft-sdn/weft/topology"
+	"time"
+)
+
+// Link is one direction of a link of the fabric.
+type Link struct {
+	ID      topology.LinkID `json:"id" doc:"As in the topology."`
+	Version uint64          `json:"version" doc:"Changes with every change of the spec; also the ETag. 0: nobody wants anything."`
+	Changed time.Time       `json:"changed,omitzero" doc:"When the spec changed last."`
+	Spec    AdminSpec       `json:"spec" doc:"Of both directions."`
+	Status  LinkStatus      `json:"status"`
+}
+
+// LinkStatus is what the controller says about one direction of a link.
+type LinkStatus struct {
+	From     topology.NodeID `json:"from"`
+	FromName string          `json:"fromName,omitempty"`
+	To       topology.NodeID `json:"to"`
+	ToName   string          `json:"toName,omitempty"`
+	Plane    int             `json:"plane,omitempty"`
+	Phase    string          `json:"phase" enum:"up,down,held,trying" doc:"held: it is up again, and has to stay so for a while. trying: it waits for probes to come through."`
+	FromPort string          `json:"fromPort,omitempty" enum:"up,down" doc:"The port at its beginning, as its switch says; absent when nothing is known."`
+	ToPort   string          `json:"toPort,omitempty" enum:"up,down" doc:"The port at its end, as its switch says; absent when nothing is known."`
+	Cause    string          `json:"cause,omitempty" doc:"Why it is not up."`
+	Since    time.Time       `json:"since,omitzero" doc:"When the phase began. Absent without an MRC fabric."`
+	Until    time.Time       `json:"until,omitzero" doc:"How long it is held."`
+	Denied   bool            `json:"denied" doc:"EVs that cross it are denied."`
+	Drained  bool            `json:"drained" doc:"It is not to be used, whatever its phase."`
+	Drains   []Drain         `json:"drains,omitempty" doc:"What takes it out of use: a drain of the link, of a node at its end, or of its plane."`
+}

@@ -1,0 +1,37 @@
+package api
+
+import "time"
+
+// AdminRequest is what clients send of something that can be drained: all of it, as
+// they got it, or just the spec.
+type AdminRequest struct {
+	Version uint64    `json:"version,omitempty" doc:"The version it has to have, as If-Match. 0 is any."`
+	Spec    AdminSpec `json:"spec"`
+	Changed time.Time `json:"changed,omitzero" readOnly:"true" doc:"Ignored."`
+	Status  any       `json:"status,omitempty" readOnly:"true" doc:"Ignored: the controller writes it."`
+	ID      any       `json:"id,omitempty" readOnly:"true" doc:"Ignored: the path says which."`
+	Plane   any       `json:"plane,omitempty" readOnly:"true" doc:"Ignored: the path says which."`
+	Port    any       `json:"port,omitempty" readOnly:"true" doc:"Ignored: the path says which."`
+}
+
+// ExpectedVersion returns the version that the resource has to have, 0 for any.
+func (d AdminRequest) ExpectedVersion() uint64 { return d.Version }
+
+// Bare returns the request with its spec alone.
+func (d AdminRequest) Bare() any { return AdminRequest{Spec: d.Spec} }
+
+// Request is what clients send: a whole resource, as they got it, or just name and
+// spec.
+type Request[S any] struct {
+	Name    string    `json:"name,omitempty" maxLength:"253" doc:"Name of the resource. In the body of a PUT it may be left out."`
+	Version uint64    `json:"version,omitempty" doc:"In a PUT: the version the resource has to have, as If-Match. 0 is any."`
+	Spec    S         `json:"spec"`
+	Created time.Time `json:"created,omitzero" readOnly:"true" doc:"Ignored."`
+	Status  any       `json:"status,omitempty" readOnly:"true" doc:"Ignored: the controller writes it."`
+}
+
+// ExpectedVersion returns the version that the resource has to have, 0 for any.
+func (r Request[S]) ExpectedVersion() uint64 { return r.Version }
+
+// Bare returns the request with name and spec alone.
+func (r Request[S]) Bare() any { return Request[S]{Name: r.Name, Spec: r.Spec} }

@@ -1,0 +1,28 @@
+package api
+
+import (
+	"github.com/weft-sdn/weft/topology"
+	"time"
+)
+
+// Suspect is a link, in one direction, that loses packets.
+type Suspect struct {
+	Links      []topology.LinkID `json:"links" nullable:"false" doc:"One direction of a link; several that the evidence does not tell apart."`
+	From       topology.NodeID   `json:"from,omitempty" doc:"Where the one link starts, of links of the fabric."`
+	FromName   string            `json:"fromName,omitempty"`
+	To         topology.NodeID   `json:"to,omitempty" doc:"Where the one link ends."`
+	ToName     string            `json:"toName,omitempty"`
+	Confidence float64           `json:"confidence" doc:"Probability, of 1, that it is this link and no other, nor none."`
+	Loss       float64           `json:"loss" doc:"Share, of 1, of the packets across it that are lost beyond what is lost elsewhere."`
+	Evidence   SuspectEvidence   `json:"evidence"`
+	Since      time.Time         `json:"since" doc:"When it was first named."`
+	Denied     bool              `json:"denied" doc:"EVs over it are denied."`
+	Why        string            `json:"why,omitempty" doc:"Why they are not."`
+}
+
+// SuspectEvidence counts the packets that speak against a link.
+type SuspectEvidence struct {
+	Sent  uint64 `json:"sent" doc:"Packets across it that say so."`
+	Lost  uint64 `json:"lost" doc:"Of those, lost ones."`
+	Paths int    `json:"paths" doc:"Paths that they took."`
+}

@@ -3,6 +3,8 @@ package engine
 import (
 	"encoding/binary"
 
+	"github.com/weft-sdn/weft/dataplane/ir"
+
 	"github.com/weft-sdn/weft/dataplane/bitfield"
 )
 
@@ -40,13 +42,13 @@ func getter(bit, n int) func(*Context) uint64 {
 	}
 }
 
-// get returns the reader of a field of at most 64 bits; signed fields are
+// fieldGetter returns the reader of a field of at most 64 bits; signed fields are
 // sign-extended.
-func (f *field) get() func(*Context) uint64 {
+func fieldGetter(f *ir.Field) func(*Context) uint64 {
 	switch {
-	case f.valid:
-		w, m := f.hdr.word, f.hdr.mask
-		if f.hdr.meta {
+	case f.Valid:
+		w, m := f.Header.Word, f.Header.Mask
+		if f.Header.Meta {
 			return func(*Context) uint64 { return 1 }
 		}
 		return func(c *Context) uint64 {
@@ -55,13 +57,13 @@ func (f *field) get() func(*Context) uint64 {
 			}
 			return 0
 		}
-	case f.signed && f.width > 0:
-		g, r := getter(f.bit, f.width), 64-f.width
+	case f.Signed && f.Width > 0:
+		g, r := getter(f.Bit, f.Width), 64-f.Width
 		return func(c *Context) uint64 { return uint64(int64(g(c)<<r) >> r) }
-	case f.hdr.meta: // the rest of the slot is zero
-		return getter(8*f.slot(), 8*slotSize(f.width))
+	case f.Header.Meta: // the rest of the slot is zero
+		return getter(8*f.Slot(), 8*ir.SlotSize(f.Width))
 	}
-	return getter(f.bit, f.width)
+	return getter(f.Bit, f.Width)
 }
 
 // setter returns a function that writes n bits (at most 64) of the packet
@@ -101,17 +103,17 @@ func setter(bit, n int) func(*Context, uint64) {
 	}
 }
 
-// set returns the writer of a field of at most 64 bits; the value is cut to
+// fieldSetter returns the writer of a field of at most 64 bits; the value is cut to
 // the field's width.
-func (f *field) set() func(*Context, uint64) {
+func fieldSetter(f *ir.Field) func(*Context, uint64) {
 	switch {
-	case f.valid:
+	case f.Valid:
 		return nil
-	case f.hdr.meta:
-		return metaSetter(f.slot(), f.width)
+	case f.Header.Meta:
+		return metaSetter(f.Slot(), f.Width)
 	}
-	s := setter(f.bit, f.width)
-	w, d := f.hdr.word, f.hdr.mask
+	s := setter(f.Bit, f.Width)
+	w, d := f.Header.Word, f.Header.Mask
 	return func(c *Context, v uint64) {
 		c.dirty[w] |= d
 		s(c, v)

@@ -3,6 +3,8 @@ package engine
 import (
 	"strings"
 
+	"github.com/weft-sdn/weft/dataplane/ir"
+
 	"github.com/weft-sdn/weft/dataplane/bitfield"
 	"github.com/weft-sdn/weft/dataplane/bmv2json"
 )
@@ -15,7 +17,7 @@ type action struct {
 	exits    bool // it may end the pipeline
 	name     string
 	index    int // in Program.actions
-	params   []param
+	params   []ir.Param
 	prims    []prim
 	effects  []effect
 }
@@ -75,10 +77,10 @@ func (l *loader) loadActions() {
 		ai := ActionInfo{Name: ja.Name}
 		l.rt = nil
 		for i, p := range ja.RuntimeData {
-			if p.Bitwidth < 0 || p.Bitwidth > maxFieldBits {
+			if p.Bitwidth < 0 || p.Bitwidth > ir.MaxFieldBits {
 				l.bad(ja.Source, "parameter %q of %d bits", p.Name, p.Bitwidth)
 			}
-			l.rt = append(l.rt, param{name: p.Name, width: p.Bitwidth, off: a.words, signed: negative[argument{ja.ID, i}] && p.Bitwidth < 64})
+			l.rt = append(l.rt, ir.Param{Name: p.Name, Width: p.Bitwidth, Off: a.words, Signed: negative[argument{ja.ID, i}] && p.Bitwidth < 64})
 			ai.Params = append(ai.Params, ParamInfo{Name: p.Name, Width: p.Bitwidth})
 			a.words += max(1, bitfield.Words(p.Bitwidth))
 		}
@@ -160,19 +162,19 @@ func (l *loader) compileBody(a *action, prims []bmv2json.Primitive) {
 	a.straight = straight
 }
 
-func (l *loader) target(p *bmv2json.Primitive, e *expr, n int) int {
-	if e.op != opConst || !e.n.IsInt64() || e.n.Int64() < 0 || e.n.Int64() > int64(n) {
+func (l *loader) target(p *bmv2json.Primitive, e *ir.Expr, n int) int {
+	if e.Op != ir.OpConst || !e.N.IsInt64() || e.N.Int64() < 0 || e.N.Int64() > int64(n) {
 		l.bad(p.Source, "%s to a bad place", p.Op)
 	}
-	return int(e.n.Int64())
+	return int(e.N.Int64())
 }
 
 // args decodes the parameters of a primitive and checks their number.
-func (l *loader) args(p *bmv2json.Primitive, n int) []*expr {
+func (l *loader) args(p *bmv2json.Primitive, n int) []*ir.Expr {
 	if len(p.Parameters) != n {
 		l.bad(p.Source, "%s with %d parameters: want %d", p.Op, len(p.Parameters), n)
 	}
-	es := make([]*expr, n)
+	es := make([]*ir.Expr, n)
 	for i, v := range p.Parameters {
 		es[i] = l.value(p.Source, v)
 	}

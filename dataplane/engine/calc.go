@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/weft-sdn/weft/dataplane/ir"
+
 	"github.com/weft-sdn/weft/packet"
 
 	"github.com/weft-sdn/weft/dataplane/bitfield"
@@ -36,10 +38,10 @@ type calculation struct {
 
 // calcItem is one input.
 type calcItem struct {
-	hdr     *header // nil for constants and the payload
-	whole   bool    // the whole header
-	f       *field
-	e       *expr // a value that was folded into this place
+	hdr     *ir.Header // nil for constants and the payload
+	whole   bool       // the whole header
+	f       *ir.Field
+	e       *ir.Expr // a value that was folded into this place
 	get     wideFn
 	words   int
 	k       []byte // constant: bits, right-aligned
@@ -50,7 +52,7 @@ type calcItem struct {
 // calcRun is a step that builds the input when all its headers are valid.
 type calcRun struct {
 	kind runKind
-	off  int // octets of phv.data, or bits for runBits
+	off  int // octets of PHV.data, or bits for runBits
 	n    int // octets; bits for runBits
 	k    []byte
 	vl   int
@@ -121,8 +123,8 @@ func (l *loader) calculation(src *bmv2json.Source, name, algo string, input []bm
 		}
 		e := l.value(src, in)
 		switch {
-		case e.op == opConst && e.bits > 0 && e.n.Sign() >= 0 && e.n.BitLen() <= e.bits && e.bits <= maxFieldBits:
-			k.items = append(k.items, calcItem{k: e.n.FillBytes(make([]byte, (e.bits+7)/8)), bits: e.bits})
+		case e.Op == ir.OpConst && e.Bits > 0 && e.N.Sign() >= 0 && e.N.BitLen() <= e.Bits && e.Bits <= ir.MaxFieldBits:
+			k.items = append(k.items, calcItem{k: e.N.FillBytes(make([]byte, (e.Bits+7)/8)), bits: e.Bits})
 		default:
 			l.unsupported(src, "hash %q over a value of type %q", name, in.Type)
 		}
@@ -136,31 +138,31 @@ func (l *loader) calculation(src *bmv2json.Source, name, algo string, input []bm
 // calcField is the input of a field, or of what was folded into it. A folded
 // value counts whether or not the header it comes from is valid, as its field
 // would have.
-func (l *loader) calcField(f *field) calcItem {
+func (l *loader) calcField(f *ir.Field) calcItem {
 	e := l.subst[f]
 	switch {
 	case e == nil:
-		return calcItem{hdr: f.hdr, f: f, bits: f.width}
-	case e.op == opConst:
-		k := new(big.Int).And(e.n, new(big.Int).Sub(pow2(f.width), bigOne))
-		return calcItem{k: k.FillBytes(make([]byte, (f.width+7)/8)), bits: f.width}
-	case e.varbit():
-		return calcItem{f: e.f}
-	case e.op == opField && !e.f.valid && e.f.width == f.width:
-		return calcItem{f: e.f, bits: f.width}
+		return calcItem{hdr: f.Header, f: f, bits: f.Width}
+	case e.Op == ir.OpConst:
+		k := new(big.Int).And(e.N, new(big.Int).Sub(ir.Pow2(f.Width), ir.One))
+		return calcItem{k: k.FillBytes(make([]byte, (f.Width+7)/8)), bits: f.Width}
+	case e.Varbit():
+		return calcItem{f: e.Field}
+	case e.Op == ir.OpField && !e.Field.Valid && e.Field.Width == f.Width:
+		return calcItem{f: e.Field, bits: f.Width}
 	}
-	it := calcItem{e: e, bits: f.width}
-	it.get, it.words = l.wide(e, bitfield.Words(f.width)), bitfield.Words(f.width)
+	it := calcItem{e: e, bits: f.Width}
+	it.get, it.words = l.wide(e, bitfield.Words(f.Width)), bitfield.Words(f.Width)
 	return it
 }
 
 // planCalculation lays the input out for the case that every header is valid.
 func (l *loader) planCalculation(k *calculation) {
-	k.need = make([]uint64, l.prog.layout.validWords)
+	k.need = make([]uint64, l.prog.layout.ValidWords)
 	bit := 0 // in the buffer
 	for _, it := range k.items {
-		if it.hdr != nil && !it.hdr.meta {
-			k.need[it.hdr.word] |= it.hdr.mask
+		if it.hdr != nil && !it.hdr.Meta {
+			k.need[it.hdr.Word] |= it.hdr.Mask
 		}
 		switch {
 		case it.payload:
@@ -169,28 +171,28 @@ func (l *loader) planCalculation(k *calculation) {
 				return
 			}
 			k.fast = append(k.fast, calcRun{kind: runPayload, at: bit / 8})
-		case it.whole && (it.hdr.meta || bit%8 != 0 || it.hdr.vlBit%8 != 0), it.f != nil && it.f.vl && bit%8 != 0:
+		case it.whole && (it.hdr.Meta || bit%8 != 0 || it.hdr.VLBit%8 != 0), it.f != nil && it.f.VL && bit%8 != 0:
 			k.slow = true
 			return
 		case it.whole:
 			h := it.hdr
-			cut := h.size
-			if h.vl >= 0 {
-				cut = h.vlBit / 8
+			cut := h.Size
+			if h.VL >= 0 {
+				cut = h.VLBit / 8
 			}
-			bit = k.add(calcRun{kind: runCopy, off: h.off, n: cut, at: bit / 8}, bit, 8*cut)
-			if h.vl >= 0 {
-				k.fast = append(k.fast, calcRun{kind: runSpan, vl: h.vl, at: bit / 8})
-				bit = k.add(calcRun{kind: runCopy, off: h.off + cut, n: h.size - cut, at: bit / 8}, bit, 8*(h.size-cut))
+			bit = k.add(calcRun{kind: runCopy, off: h.Off, n: cut, at: bit / 8}, bit, 8*cut)
+			if h.VL >= 0 {
+				k.fast = append(k.fast, calcRun{kind: runSpan, vl: h.VL, at: bit / 8})
+				bit = k.add(calcRun{kind: runCopy, off: h.Off + cut, n: h.Size - cut, at: bit / 8}, bit, 8*(h.Size-cut))
 			}
 		case it.e != nil:
 			bit = k.addValue(l, it, bit)
 		case it.f == nil:
 			bit = k.addConst(it, bit)
-		case it.f.vl:
-			k.fast = append(k.fast, calcRun{kind: runSpan, vl: it.f.hdr.vl, at: bit / 8})
-		case it.f.valid:
-			bit = k.add(calcRun{kind: runBits, n: 1, bit: bit, t: term{kind: termCall, get: it.f.get()}}, bit, 1)
+		case it.f.VL:
+			k.fast = append(k.fast, calcRun{kind: runSpan, vl: it.f.Header.VL, at: bit / 8})
+		case it.f.Valid:
+			bit = k.add(calcRun{kind: runBits, n: 1, bit: bit, t: term{kind: termCall, get: fieldGetter(it.f)}}, bit, 1)
 		default:
 			bit = k.addField(it.f, bit)
 		}
@@ -208,17 +210,17 @@ func (k *calculation) add(r calcRun, bit, n int) int {
 
 // addField appends a field. Fields that follow each other in the packet as they
 // do in the input are copied together as soon as they make whole octets.
-func (k *calculation) addField(f *field, bit int) int {
+func (k *calculation) addField(f *ir.Field, bit int) int {
 	r := &k.last
-	if r.from+r.n != f.bit || r.at+r.n != bit || r.end != len(k.fast) {
-		*r = fieldRun{from: f.bit, at: bit, first: len(k.fast)}
+	if r.from+r.n != f.Bit || r.at+r.n != bit || r.end != len(k.fast) {
+		*r = fieldRun{from: f.Bit, at: bit, first: len(k.fast)}
 	}
-	for at := 0; at < f.width; {
-		n := min(64, f.width-at)
-		bit = k.add(calcRun{kind: runBits, n: n, bit: bit, t: bitsTerm(f.bit+at, n)}, bit, n)
+	for at := 0; at < f.Width; {
+		n := min(64, f.Width-at)
+		bit = k.add(calcRun{kind: runBits, n: n, bit: bit, t: bitsTerm(f.Bit+at, n)}, bit, n)
 		at += n
 	}
-	r.n += f.width
+	r.n += f.Width
 	if r.n > 0 && (r.from|r.at|r.n)%8 == 0 {
 		k.fast = append(k.fast[:r.first], calcRun{kind: runCopy, off: r.from / 8, n: r.n / 8, at: r.at / 8})
 	}
@@ -247,14 +249,14 @@ func (k *calculation) addConst(it calcItem, bit int) int {
 // addValue appends a computed value.
 func (k *calculation) addValue(l *loader, it calcItem, bit int) int {
 	if it.bits <= 64 {
-		return k.add(calcRun{kind: runBits, n: it.bits, bit: bit, t: l.term(simplify(cutBits(it.e, it.bits)))}, bit, it.bits)
+		return k.add(calcRun{kind: runBits, n: it.bits, bit: bit, t: l.term(ir.Simplify(cutBits(it.e, it.bits)))}, bit, it.bits)
 	}
 	return k.add(calcRun{kind: runWide, n: it.bits, bit: bit, wide: it.get, words: it.words}, bit, it.bits)
 }
 
 // cutBits is the unsigned value of the n low bits of e.
-func cutBits(e *expr, n int) *expr {
-	return withInterval(&expr{op: opAnd, a: e, b: constExpr(new(big.Int).Sub(pow2(n), bigOne))})
+func cutBits(e *ir.Expr, n int) *ir.Expr {
+	return ir.WithInterval(&ir.Expr{Op: ir.OpAnd, A: e, B: ir.Constant(new(big.Int).Sub(ir.Pow2(n), ir.One))})
 }
 
 // compute evaluates the calculation.
@@ -370,15 +372,15 @@ func (k *calculation) computeSlow(c *Context) uint64 {
 			put(p, 0, 8*len(p))
 		case it.whole:
 			h := it.hdr
-			cut := 8 * h.size
-			if h.vl >= 0 {
-				cut = h.vlBit
+			cut := 8 * h.Size
+			if h.VL >= 0 {
+				cut = h.VLBit
 			}
-			put(c.data, 8*h.off, cut)
-			if h.vl >= 0 {
-				p := c.bytes(c.vl[h.vl])
+			put(c.data, 8*h.Off, cut)
+			if h.VL >= 0 {
+				p := c.bytes(c.vl[h.VL])
 				put(p, 0, 8*len(p))
-				put(c.data, 8*h.off+cut, 8*h.size-cut)
+				put(c.data, 8*h.Off+cut, 8*h.Size-cut)
 			}
 		case it.e != nil:
 			t := c.push(it.words)
@@ -388,14 +390,14 @@ func (k *calculation) computeSlow(c *Context) uint64 {
 			c.pop(it.words)
 		case it.f == nil:
 			put(it.k, 8*len(it.k)-it.bits, it.bits)
-		case it.f.vl:
-			p := c.bytes(c.vl[it.f.hdr.vl])
+		case it.f.VL:
+			p := c.bytes(c.vl[it.f.Header.VL])
 			put(p, 0, 8*len(p))
-		case it.f.valid:
+		case it.f.Valid:
 			bitfield.Store64(buf, bit, 1, 1)
 			bit++
 		default:
-			put(c.data, it.f.bit, it.f.width)
+			put(c.data, it.f.Bit, it.f.Width)
 		}
 	}
 	segs := append(c.segs[:0], buf)
@@ -408,12 +410,12 @@ func (it *calcItem) size(c *Context) int {
 	switch {
 	case it.payload:
 		return 8 * len(c.payloadBytes())
-	case it.hdr != nil && !it.hdr.meta && !c.isValid(it.hdr):
+	case it.hdr != nil && !it.hdr.Meta && !c.isValid(it.hdr):
 		return 0
 	case it.whole:
 		return 8 * c.headerLen(it.hdr)
-	case it.f != nil && it.f.vl:
-		return 8 * c.vl[it.f.hdr.vl].len()
+	case it.f != nil && it.f.VL:
+		return 8 * c.vl[it.f.Header.VL].len()
 	}
 	return it.bits
 }

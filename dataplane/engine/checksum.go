@@ -1,11 +1,14 @@
 package engine
 
-import "github.com/weft-sdn/weft/dataplane/bmv2json"
+import (
+	"github.com/weft-sdn/weft/dataplane/bmv2json"
+	"github.com/weft-sdn/weft/dataplane/ir"
+)
 
 // checksum verifies or updates one field by a calculation.
 type checksum struct {
 	name string
-	f    *field
+	f    *ir.Field
 	calc *calculation
 	cond boolFn // nil: always
 	get  u64Fn
@@ -22,13 +25,13 @@ func (l *loader) loadChecksums() {
 		if k.calc == nil {
 			l.bad(jc.Source, "checksum %q of unknown calculation %q", jc.Name, jc.Calculation)
 		}
-		if k.f.vl || k.f.valid || k.f.width > 64 {
-			l.unsupported(jc.Source, "checksum %q into %s", jc.Name, k.f.name())
+		if k.f.VL || k.f.Valid || k.f.Width > 64 {
+			l.unsupported(jc.Source, "checksum %q into %s", jc.Name, k.f.Name())
 		}
 		if !bmv2json.IsNull(jc.IfCond) {
 			k.cond = l.boolean(l.boolExpr(jc.Source, l.raw(jc.Source, jc.IfCond)))
 		}
-		k.get, k.set = getter(k.f.bit, k.f.width), k.f.set()
+		k.get, k.set = getter(k.f.Bit, k.f.Width), fieldSetter(k.f)
 		if jc.Verify == nil || *jc.Verify {
 			l.prog.parser.verify = append(l.prog.parser.verify, k)
 		}
@@ -41,7 +44,7 @@ func (l *loader) loadChecksums() {
 // check tells whether the field holds the checksum; it is not looked at when
 // its header is absent or the condition false.
 func (k *checksum) check(c *Context) bool {
-	if !k.f.hdr.meta && !c.isValid(k.f.hdr) || k.cond != nil && !k.cond(c) {
+	if !k.f.Header.Meta && !c.isValid(k.f.Header) || k.cond != nil && !k.cond(c) {
 		return true
 	}
 	return k.calc.compute(c) == k.get(c)

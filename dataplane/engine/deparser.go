@@ -1,6 +1,9 @@
 package engine
 
-import "github.com/weft-sdn/weft/dataplane/bitfield"
+import (
+	"github.com/weft-sdn/weft/dataplane/bitfield"
+	"github.com/weft-sdn/weft/dataplane/ir"
+)
 
 // deparser is the compiled deparser: checksums are updated, then its
 // statements run, then the headers leave.
@@ -10,7 +13,7 @@ type deparser struct {
 	told    []primTrace // as prims
 	// order is the headers to emit where layout.headers does not say it: a
 	// header is emitted more than once.
-	order []*header
+	order []*ir.Header
 }
 
 func (l *loader) loadDeparser() {
@@ -26,7 +29,7 @@ func (l *loader) loadDeparser() {
 		l.prog.deparser.told = append(l.prog.deparser.told, primTrace{at: sourceOf(p.Source), run: l.tracedPrimitive(p, run)})
 	}
 	l.fn = ""
-	if len(d.Order) != l.prog.layout.deparsed {
+	if len(d.Order) != l.prog.layout.Deparsed {
 		for _, name := range d.Order {
 			l.prog.deparser.order = append(l.prog.deparser.order, l.headersByName[name])
 		}
@@ -62,10 +65,10 @@ func (c *Context) Deparse(b []byte) []byte {
 		for v != 0 {
 			var i int
 			i, v = bitfield.Next(v)
-			if w*64+i >= lay.deparsed {
+			if w*64+i >= lay.Deparsed {
 				return append(b, c.bytes(c.payload)...)
 			}
-			b = c.appendHeader(b, lay.headers[w*64+i])
+			b = c.appendHeader(b, lay.Headers[w*64+i])
 		}
 	}
 	return append(b, c.bytes(c.payload)...)

@@ -1,31 +1,34 @@
 package engine
 
-import "github.com/weft-sdn/weft/dataplane/bitfield"
+import (
+	"github.com/weft-sdn/weft/dataplane/bitfield"
+	"github.com/weft-sdn/weft/dataplane/ir"
+)
 
 // Headers and fields chosen at run time: the last element of a stack, an
 // element at a computed index, a member of a union in a stack. A choice that
 // does not exist (an empty stack, an index out of range, where BMv2 stops the
 // process) reads as 0 and takes no writes.
 
-// headerRef compiles an expression of kindHeader to a choice; nil is none.
-func (l *loader) headerRef(e *expr) func(*Context) *header {
-	switch e.op {
-	case opHeader:
-		h := e.hdr
-		return func(*Context) *header { return h }
-	case opDynHeader:
-		hdrs, idx := e.stk.hdrs, l.u64(e.a)
-		return func(c *Context) *header {
+// headerRef compiles an expression of ir.KindHeader to a choice; nil is none.
+func (l *loader) headerRef(e *ir.Expr) func(*Context) *ir.Header {
+	switch e.Op {
+	case ir.OpHeader:
+		h := e.Header
+		return func(*Context) *ir.Header { return h }
+	case ir.OpDynHeader:
+		hdrs, idx := e.Stack.Headers, l.u64(e.A)
+		return func(c *Context) *ir.Header {
 			if i := idx(c); i < uint64(len(hdrs)) {
 				return hdrs[i]
 			}
 			return nil
 		}
-	default: // opUnionMember
-		unions, idx, m := e.ustk.unions, l.u64(e.a), e.idx
-		return func(c *Context) *header {
+	default: // ir.OpUnionMember
+		unions, idx, m := e.UnionStack.Unions, l.u64(e.A), e.Index
+		return func(c *Context) *ir.Header {
 			if i := idx(c); i < uint64(len(unions)) {
-				return unions[i].hdrs[m]
+				return unions[i].Headers[m]
 			}
 			return nil
 		}
@@ -33,47 +36,47 @@ func (l *loader) headerRef(e *expr) func(*Context) *header {
 }
 
 // fieldRef compiles a run-time field to a choice; nil is none.
-func (l *loader) fieldRef(e *expr) func(*Context) *field {
-	i := e.idx
-	switch e.op {
-	case opStackField:
-		s := e.stk
-		return func(c *Context) *field {
-			n := c.next[s.idx]
+func (l *loader) fieldRef(e *ir.Expr) func(*Context) *ir.Field {
+	i := e.Index
+	switch e.Op {
+	case ir.OpStackField:
+		s := e.Stack
+		return func(c *Context) *ir.Field {
+			n := c.next[s.Index]
 			if n == 0 {
 				return nil
 			}
-			return &s.hdrs[n-1].fields[i]
+			return &s.Headers[n-1].Fields[i]
 		}
-	case opUnionField:
-		s, m := e.ustk, e.off
-		return func(c *Context) *field {
-			n := c.next[s.idx]
+	case ir.OpUnionField:
+		s, m := e.UnionStack, e.Off
+		return func(c *Context) *ir.Field {
+			n := c.next[s.Index]
 			if n == 0 {
 				return nil
 			}
-			return &s.unions[n-1].hdrs[m].fields[i]
+			return &s.Unions[n-1].Headers[m].Fields[i]
 		}
-	default: // opDynField
-		pick := l.headerRef(e.a)
-		return func(c *Context) *field {
+	default: // ir.OpDynField
+		pick := l.headerRef(e.A)
+		return func(c *Context) *ir.Field {
 			h := pick(c)
 			if h == nil {
 				return nil
 			}
-			return &h.fields[i]
+			return &h.Fields[i]
 		}
 	}
 }
 
-func (l *loader) dynGet(e *expr) u64Fn {
-	pick, signed := l.fieldRef(e), !e.nonneg()
+func (l *loader) dynGet(e *ir.Expr) u64Fn {
+	pick, signed := l.fieldRef(e), !e.Nonneg()
 	return func(c *Context) uint64 {
 		f := pick(c)
 		if f == nil {
 			return 0
 		}
-		bit, n := f.bit, f.width
+		bit, n := f.Bit, f.Width
 		if n > 64 {
 			bit, n = bit+n-64, 64
 		}
@@ -85,7 +88,7 @@ func (l *loader) dynGet(e *expr) u64Fn {
 	}
 }
 
-func (l *loader) wideDynField(e *expr, n int) wideFn {
+func (l *loader) wideDynField(e *ir.Expr, n int) wideFn {
 	pick := l.fieldRef(e)
 	return func(c *Context, dst []uint64) {
 		f := pick(c)
@@ -93,17 +96,17 @@ func (l *loader) wideDynField(e *expr, n int) wideFn {
 			clear(dst)
 			return
 		}
-		w := min(f.width, 64*n)
-		bitfield.Load(c.data, f.bit+f.width-w, w, dst)
-		if f.signed && w == f.width {
+		w := min(f.Width, 64*n)
+		bitfield.Load(c.data, f.Bit+f.Width-w, w, dst)
+		if f.Signed && w == f.Width {
 			signExtend(dst, w)
 		}
 	}
 }
 
-func (l *loader) unionValidity(e *expr) boolFn {
-	valid := func(c *Context, u *union) bool {
-		for _, h := range u.hdrs {
+func (l *loader) unionValidity(e *ir.Expr) boolFn {
+	valid := func(c *Context, u *ir.Union) bool {
+		for _, h := range u.Headers {
 			if c.isValid(h) {
 				return true
 			}
@@ -120,30 +123,30 @@ func (l *loader) unionValidity(e *expr) boolFn {
 // compareHeaders compiles == and != of headers and unions. As in BMv2 two
 // headers are equal when both are valid and all their fields are equal; two
 // unions when the same member is valid in both and equal.
-func (l *loader) compareHeaders(e *expr) boolFn {
-	eq := e.op == opEq
-	if e.a.kind == kindHeader {
-		a, b := l.headerRef(e.a), l.headerRef(e.b)
+func (l *loader) compareHeaders(e *ir.Expr) boolFn {
+	eq := e.Op == ir.OpEq
+	if e.A.Kind == ir.KindHeader {
+		a, b := l.headerRef(e.A), l.headerRef(e.B)
 		return func(c *Context) bool {
 			x, y := a(c), b(c)
 			return (x != nil && y != nil && c.equalHeaders(x, y)) == eq
 		}
 	}
-	a, b := l.unionRef(e.a), l.unionRef(e.b)
+	a, b := l.unionRef(e.A), l.unionRef(e.B)
 	return func(c *Context) bool {
 		x, y := a(c), b(c)
 		return (x != nil && y != nil && c.equalUnions(x, y)) == eq
 	}
 }
 
-// unionRef compiles an expression of kindUnion to a choice; nil is none.
-func (l *loader) unionRef(e *expr) func(*Context) *union {
-	if e.op == opUnion {
-		u := e.un
-		return func(*Context) *union { return u }
+// unionRef compiles an expression of ir.KindUnion to a choice; nil is none.
+func (l *loader) unionRef(e *ir.Expr) func(*Context) *ir.Union {
+	if e.Op == ir.OpUnion {
+		u := e.Union
+		return func(*Context) *ir.Union { return u }
 	}
-	unions, idx := e.ustk.unions, l.u64(e.a)
-	return func(c *Context) *union {
+	unions, idx := e.UnionStack.Unions, l.u64(e.A)
+	return func(c *Context) *ir.Union {
 		if i := idx(c); i < uint64(len(unions)) {
 			return unions[i]
 		}
@@ -152,24 +155,24 @@ func (l *loader) unionRef(e *expr) func(*Context) *union {
 }
 
 // equalUnions tells that the same member is valid in both, and equal.
-func (c *Context) equalUnions(x, y *union) bool {
-	if len(x.hdrs) != len(y.hdrs) {
+func (c *Context) equalUnions(x, y *ir.Union) bool {
+	if len(x.Headers) != len(y.Headers) {
 		return false
 	}
-	for i, h := range x.hdrs {
+	for i, h := range x.Headers {
 		if c.isValid(h) {
-			return c.equalHeaders(h, y.hdrs[i])
+			return c.equalHeaders(h, y.Headers[i])
 		}
 	}
 	return false
 }
 
-func (c *Context) equalHeaders(x, y *header) bool {
-	if x.typ != y.typ || !c.isValid(x) || !c.isValid(y) {
+func (c *Context) equalHeaders(x, y *ir.Header) bool {
+	if x.Type != y.Type || !c.isValid(x) || !c.isValid(y) {
 		return false
 	}
-	if string(c.data[x.off:x.off+x.size]) != string(c.data[y.off:y.off+y.size]) {
+	if string(c.data[x.Off:x.Off+x.Size]) != string(c.data[y.Off:y.Off+y.Size]) {
 		return false
 	}
-	return x.vl < 0 || string(c.bytes(c.vl[x.vl])) == string(c.bytes(c.vl[y.vl]))
+	return x.VL < 0 || string(c.bytes(c.vl[x.VL])) == string(c.bytes(c.vl[y.VL]))
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"github.com/weft-sdn/weft/dataplane/bitfield"
 	"github.com/weft-sdn/weft/dataplane/bmv2json"
+	"github.com/weft-sdn/weft/dataplane/ir"
 )
 
 // effect is what a primitive does to what conditions are made of: metadata
@@ -10,9 +11,9 @@ import (
 // interest here.
 type effect struct {
 	kind effectKind
-	f    *field  // setField, loseField
-	n    uint64  // setField
-	hdr  *header // validity changes
+	f    *ir.Field  // setField, loseField
+	n    uint64     // setField
+	hdr  *ir.Header // validity changes
 }
 
 type effectKind uint8
@@ -37,7 +38,7 @@ func (l *loader) effectsOf(p *bmv2json.Primitive) []effect {
 		if len(p.Parameters) != 2 {
 			break
 		}
-		if v := l.value(p.Source, p.Parameters[1]); v.op == opConst {
+		if v := l.value(p.Source, p.Parameters[1]); v.Op == ir.OpConst {
 			return l.storeEffect(p, 0, v)
 		}
 		return l.storeEffect(p, 0, nil)
@@ -58,14 +59,14 @@ func (l *loader) effectsOf(p *bmv2json.Primitive) []effect {
 		}
 		e := l.value(p.Source, p.Parameters[0])
 		switch {
-		case e.op != opHeader || e.hdr.union >= 0:
+		case e.Op != ir.OpHeader || e.Header.Union >= 0:
 			return []effect{{kind: loseValidity}}
-		case e.hdr.meta:
+		case e.Header.Meta:
 			return nil
 		case p.Op == "add_header":
-			return []effect{{kind: setValid, hdr: e.hdr}}
+			return []effect{{kind: setValid, hdr: e.Header}}
 		}
-		return []effect{{kind: setInvalid, hdr: e.hdr}}
+		return []effect{{kind: setInvalid, hdr: e.Header}}
 	case "push", "pop":
 		return []effect{{kind: loseValidity}}
 	}
@@ -74,20 +75,20 @@ func (l *loader) effectsOf(p *bmv2json.Primitive) []effect {
 
 // storeEffect is that of storing to parameter i: a constant, or nil for
 // anything.
-func (l *loader) storeEffect(p *bmv2json.Primitive, i int, v *expr) []effect {
+func (l *loader) storeEffect(p *bmv2json.Primitive, i int, v *ir.Expr) []effect {
 	if i >= len(p.Parameters) {
 		return []effect{{kind: loseAll}}
 	}
 	dst := l.value(p.Source, p.Parameters[i])
 	switch {
-	case dst.op == opRegister, dst.op == opField && !dst.f.hdr.meta, dst.op == opStackField, dst.op == opUnionField, dst.op == opDynField:
+	case dst.Op == ir.OpRegister, dst.Op == ir.OpField && !dst.Field.Header.Meta, dst.Op == ir.OpStackField, dst.Op == ir.OpUnionField, dst.Op == ir.OpDynField:
 		return nil
-	case dst.op != opField:
+	case dst.Op != ir.OpField:
 		return []effect{{kind: loseAll}}
-	case v != nil && dst.f.width > 0 && dst.f.width <= 64 && !dst.f.signed:
-		return []effect{{kind: setField, f: dst.f, n: low64(v.n) & bitfield.Mask(dst.f.width)}}
+	case v != nil && dst.Field.Width > 0 && dst.Field.Width <= 64 && !dst.Field.Signed:
+		return []effect{{kind: setField, f: dst.Field, n: ir.Low64(v.N) & bitfield.Mask(dst.Field.Width)}}
 	}
-	return []effect{{kind: loseField, f: dst.f}}
+	return []effect{{kind: loseField, f: dst.Field}}
 }
 
 // unordered is effects of which any may have happened.

@@ -1,6 +1,10 @@
 package engine
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"github.com/weft-sdn/weft/dataplane/ir"
+)
 
 // graph is what a control is compiled to for packets that nobody traces: the
 // nodes of a pipeline, their conditions taken apart into tests that need no
@@ -104,8 +108,8 @@ func (g *graph) run(c *Context, at int32) {
 type branch struct {
 	kind    stepKind
 	w       window
-	f       *field  // whose value the window is, if it is one of metadata
-	hdr     *header // stepValid
+	f       *ir.Field  // whose value the window is, if it is one of metadata
+	hdr     *ir.Header // stepValid
 	n       uint64
 	test    boolFn
 	yes, no int
@@ -162,44 +166,44 @@ func (a *action) code(args []uint64) []instr {
 }
 
 // test lowers a condition with two ways on.
-func (lo *lowering) test(e *expr, yes, no int) int {
+func (lo *lowering) test(e *ir.Expr, yes, no int) int {
 	if yes == no {
 		return yes
 	}
-	switch e.op {
-	case opBool:
-		if e.idx != 0 {
+	switch e.Op {
+	case ir.OpBool:
+		if e.Index != 0 {
 			return yes
 		}
 		return no
-	case opLNot:
-		return lo.test(e.a, no, yes)
-	case opLAnd:
+	case ir.OpLNot:
+		return lo.test(e.A, no, yes)
+	case ir.OpLAnd:
 		if f := lo.l.before(e); f != nil {
 			return lo.add(branch{kind: stepTest, test: f, yes: yes, no: no})
 		}
-		return lo.test(e.a, lo.test(e.b, yes, no), no)
-	case opLOr:
-		return lo.test(e.a, yes, lo.test(e.b, yes, no))
-	case opCond:
-		return lo.test(e.c, lo.test(e.a, yes, no), lo.test(e.b, yes, no))
-	case opValid:
-		if e.a.op == opHeader {
-			return lo.valid(e.a.hdr, yes, no)
+		return lo.test(e.A, lo.test(e.B, yes, no), no)
+	case ir.OpLOr:
+		return lo.test(e.A, yes, lo.test(e.B, yes, no))
+	case ir.OpCond:
+		return lo.test(e.C, lo.test(e.A, yes, no), lo.test(e.B, yes, no))
+	case ir.OpValid:
+		if e.A.Op == ir.OpHeader {
+			return lo.valid(e.A.Header, yes, no)
 		}
-	case opD2B:
-		if e.a.op == opField && e.a.f.valid {
-			return lo.valid(e.a.f.hdr, yes, no)
+	case ir.OpD2B:
+		if e.A.Op == ir.OpField && e.A.Field.Valid {
+			return lo.valid(e.A.Field.Header, yes, no)
 		}
-		if b := lo.compare(opNe, e.a, constExpr(bigZero), yes, no); b >= 0 {
+		if b := lo.compare(ir.OpNe, e.A, ir.Constant(ir.Zero), yes, no); b >= 0 {
 			return b
 		}
-	case opEq, opNe, opLt, opLe, opGt, opGe:
-		if e.a.kind != kindData {
+	case ir.OpEq, ir.OpNe, ir.OpLt, ir.OpLe, ir.OpGt, ir.OpGe:
+		if e.A.Kind != ir.KindData {
 			break
 		}
-		a, b, op := e.a, e.b, e.op
-		if a.op == opConst {
+		a, b, op := e.A, e.B, e.Op
+		if a.Op == ir.OpConst {
 			a, b, op = b, a, mirror(op)
 		}
 		if b := lo.compare(op, a, b, yes, no); b >= 0 {
@@ -209,8 +213,8 @@ func (lo *lowering) test(e *expr, yes, no int) int {
 	return lo.add(branch{kind: stepTest, test: lo.l.boolean(e), yes: yes, no: no})
 }
 
-func (lo *lowering) valid(h *header, yes, no int) int {
-	if h.meta {
+func (lo *lowering) valid(h *ir.Header, yes, no int) int {
+	if h.Meta {
 		return yes
 	}
 	return lo.add(branch{kind: stepValid, hdr: h, n: 1, yes: yes, no: no})
@@ -218,23 +222,23 @@ func (lo *lowering) valid(h *header, yes, no int) int {
 
 // compare lowers the comparison of a window with a constant; -1 when it is not
 // that, or known beforehand.
-func (lo *lowering) compare(op exprOp, a, k *expr, yes, no int) int {
+func (lo *lowering) compare(op ir.Op, a, k *ir.Expr, yes, no int) int {
 	w, ok := windowOf(a)
-	if !ok || k.op != opConst || !k.n.IsUint64() {
+	if !ok || k.Op != ir.OpConst || !k.N.IsUint64() {
 		return -1
 	}
-	b := branch{kind: stepEqual, w: w, n: low64(k.n), yes: yes, no: no}
-	if a.op == opField && a.f.hdr.meta {
-		b.f = a.f
+	b := branch{kind: stepEqual, w: w, n: ir.Low64(k.N), yes: yes, no: no}
+	if a.Op == ir.OpField && a.Field.Header.Meta {
+		b.f = a.Field
 	}
 	switch op {
-	case opNe, opGe, opGt: // not equal, not less, not at most
+	case ir.OpNe, ir.OpGe, ir.OpGt: // not equal, not less, not at most
 		b.yes, b.no = no, yes
 	}
 	switch op {
-	case opLt, opGe:
+	case ir.OpLt, ir.OpGe:
 		b.kind = stepLess
-	case opLe, opGt:
+	case ir.OpLe, ir.OpGt:
 		if b.n++; b.n == 0 {
 			return -1
 		}

@@ -3,28 +3,29 @@ package engine
 import (
 	"github.com/weft-sdn/weft/dataplane/bitfield"
 	"github.com/weft-sdn/weft/dataplane/bmv2json"
+	"github.com/weft-sdn/weft/dataplane/ir"
 )
 
 // validityChange compiles setValid and setInvalid. A header that becomes valid
 // starts with all fields zero, and the packet length follows.
-func (l *loader) validityChange(src *bmv2json.Source, op string, e *expr) func(*Context) {
-	if e.kind != kindHeader {
+func (l *loader) validityChange(src *bmv2json.Source, op string, e *ir.Expr) func(*Context) {
+	if e.Kind != ir.KindHeader {
 		l.bad(src, "%s of something that is not a header", op)
 	}
 	lay := &l.prog.layout
-	add := func(c *Context, h *header) {
-		if h == nil || h.meta || c.isValid(h) {
+	add := func(c *Context, h *ir.Header) {
+		if h == nil || h.Meta || c.isValid(h) {
 			return
 		}
-		clear(c.data[h.off : h.off+h.size])
-		if h.vl >= 0 {
-			c.vl[h.vl] = span{}
+		clear(c.data[h.Off : h.Off+h.Size])
+		if h.VL >= 0 {
+			c.vl[h.VL] = span{}
 		}
 		c.setValid(h, lay)
-		c.Length += h.size
+		c.Length += h.Size
 	}
-	remove := func(c *Context, h *header) {
-		if h == nil || h.meta || !c.isValid(h) {
+	remove := func(c *Context, h *ir.Header) {
+		if h == nil || h.Meta || !c.isValid(h) {
 			return
 		}
 		c.Length -= c.headerLen(h)
@@ -34,8 +35,8 @@ func (l *loader) validityChange(src *bmv2json.Source, op string, e *expr) func(*
 	if op == "remove_header" {
 		f = remove
 	}
-	if e.op == opHeader {
-		h := e.hdr
+	if e.Op == ir.OpHeader {
+		h := e.Header
 		return func(c *Context) { f(c, h) }
 	}
 	pick := l.headerRef(e)
@@ -43,43 +44,43 @@ func (l *loader) validityChange(src *bmv2json.Source, op string, e *expr) func(*
 }
 
 // copyHeader makes dst what src is.
-func (c *Context) copyHeader(dst, src *header, lay *layout) {
+func (c *Context) copyHeader(dst, src *ir.Header, lay *ir.Layout) {
 	if dst == nil || dst == src {
 		return
 	}
-	if src == nil || !src.meta && !c.isValid(src) {
-		if !dst.meta {
+	if src == nil || !src.Meta && !c.isValid(src) {
+		if !dst.Meta {
 			c.setInvalid(dst)
 		}
 		return
 	}
-	if !dst.meta {
+	if !dst.Meta {
 		c.setValid(dst, lay)
 	}
-	if src.meta == dst.meta {
-		copy(c.data[dst.off:dst.off+dst.size], c.data[src.off:src.off+src.size])
+	if src.Meta == dst.Meta {
+		copy(c.data[dst.Off:dst.Off+dst.Size], c.data[src.Off:src.Off+src.Size])
 	} else {
-		for i := range dst.fields {
-			d, s := &dst.fields[i], &src.fields[i]
-			for at := 0; at < d.width; {
-				n := min(64, d.width-at)
-				bitfield.Store64(c.data, d.bit+at, n, bitfield.Load64(c.data, s.bit+at, n))
+		for i := range dst.Fields {
+			d, s := &dst.Fields[i], &src.Fields[i]
+			for at := 0; at < d.Width; {
+				n := min(64, d.Width-at)
+				bitfield.Store64(c.data, d.Bit+at, n, bitfield.Load64(c.data, s.Bit+at, n))
 				at += n
 			}
 		}
 	}
-	if dst.vl >= 0 {
-		c.vl[dst.vl] = c.vl[src.vl]
+	if dst.VL >= 0 {
+		c.vl[dst.VL] = c.vl[src.VL]
 	}
 }
 
-func (l *loader) assignHeader(src *bmv2json.Source, dst, from *expr) func(*Context) {
-	if dst.kind != kindHeader || from.kind != kindHeader || l.typeOf(src, dst) != l.typeOf(src, from) {
+func (l *loader) assignHeader(src *bmv2json.Source, dst, from *ir.Expr) func(*Context) {
+	if dst.Kind != ir.KindHeader || from.Kind != ir.KindHeader || l.typeOf(src, dst) != l.typeOf(src, from) {
 		l.bad(src, "assign_header between different things")
 	}
 	lay := &l.prog.layout
-	if dst.op == opHeader && from.op == opHeader {
-		d, s := dst.hdr, from.hdr
+	if dst.Op == ir.OpHeader && from.Op == ir.OpHeader {
+		d, s := dst.Header, from.Header
 		return func(c *Context) { c.copyHeader(d, s, lay) }
 	}
 	d, s := l.headerRef(dst), l.headerRef(from)
@@ -88,24 +89,24 @@ func (l *loader) assignHeader(src *bmv2json.Source, dst, from *expr) func(*Conte
 
 // assignComposite compiles the assignment of stacks and unions, member by
 // member.
-func (l *loader) assignComposite(src *bmv2json.Source, op string, dst, from *expr) func(*Context) {
+func (l *loader) assignComposite(src *bmv2json.Source, op string, dst, from *ir.Expr) func(*Context) {
 	lay := &l.prog.layout
-	var ds, ss []*header
+	var ds, ss []*ir.Header
 	dn, sn := -1, -1
 	switch {
-	case op == "assign_header_stack" && dst.op == opStack && from.op == opStack:
-		ds, ss = dst.stk.hdrs, from.stk.hdrs
-		dn, sn = dst.stk.idx, from.stk.idx
-	case op == "assign_union" && dst.op == opUnion && from.op == opUnion:
-		ds, ss = dst.un.hdrs, from.un.hdrs
-	case op == "assign_union_stack" && dst.op == opUnionStack && from.op == opUnionStack:
-		for _, u := range dst.ustk.unions {
-			ds = append(ds, u.hdrs...)
+	case op == "assign_header_stack" && dst.Op == ir.OpStack && from.Op == ir.OpStack:
+		ds, ss = dst.Stack.Headers, from.Stack.Headers
+		dn, sn = dst.Stack.Index, from.Stack.Index
+	case op == "assign_union" && dst.Op == ir.OpUnion && from.Op == ir.OpUnion:
+		ds, ss = dst.Union.Headers, from.Union.Headers
+	case op == "assign_union_stack" && dst.Op == ir.OpUnionStack && from.Op == ir.OpUnionStack:
+		for _, u := range dst.UnionStack.Unions {
+			ds = append(ds, u.Headers...)
 		}
-		for _, u := range from.ustk.unions {
-			ss = append(ss, u.hdrs...)
+		for _, u := range from.UnionStack.Unions {
+			ss = append(ss, u.Headers...)
 		}
-		dn, sn = dst.ustk.idx, from.ustk.idx
+		dn, sn = dst.UnionStack.Index, from.UnionStack.Index
 	default:
 		l.unsupported(src, "%s of operands chosen at run time", op)
 	}
@@ -113,7 +114,7 @@ func (l *loader) assignComposite(src *bmv2json.Source, op string, dst, from *exp
 		l.bad(src, "%s of different sizes", op)
 	}
 	for i := range ds {
-		if ds[i].typ != ss[i].typ {
+		if ds[i].Type != ss[i].Type {
 			l.bad(src, "%s of different types", op)
 		}
 	}
@@ -137,20 +138,20 @@ func (l *loader) assignComposite(src *bmv2json.Source, op string, dst, from *exp
 
 // pushPop compiles push_front and pop_front (P4_16 section 8.18): elements
 // move, those that appear are invalid.
-func (l *loader) pushPop(src *bmv2json.Source, op string, stk, n *expr) func(*Context) {
+func (l *loader) pushPop(src *bmv2json.Source, op string, stk, n *ir.Expr) func(*Context) {
 	count := l.u64(l.dataExpr(src, n))
-	var elems [][]*header
+	var elems [][]*ir.Header
 	var idx int
-	switch stk.op {
-	case opStack:
-		idx = stk.stk.idx
-		for _, h := range stk.stk.hdrs {
-			elems = append(elems, []*header{h})
+	switch stk.Op {
+	case ir.OpStack:
+		idx = stk.Stack.Index
+		for _, h := range stk.Stack.Headers {
+			elems = append(elems, []*ir.Header{h})
 		}
-	case opUnionStack:
-		idx = stk.ustk.idx
-		for _, u := range stk.ustk.unions {
-			elems = append(elems, u.hdrs)
+	case ir.OpUnionStack:
+		idx = stk.UnionStack.Index
+		for _, u := range stk.UnionStack.Unions {
+			elems = append(elems, u.Headers)
 		}
 	default:
 		l.bad(src, "%s of something that is not a stack", op)

@@ -3,7 +3,8 @@ package engine
 import (
 	"encoding/binary"
 	"math/big"
-	"math/bits"
+
+	"github.com/weft-sdn/weft/dataplane/ir"
 
 	"github.com/weft-sdn/weft/dataplane/bmv2json"
 )
@@ -17,7 +18,7 @@ import (
 // comes by hundreds of them, and what is slow is to fetch them.
 type instr struct {
 	t     term
-	off   int32 // octets into phv.data
+	off   int32 // octets into PHV.data
 	dirty int16 // number of the header's bit; -1: metadata
 	kind  opKind
 	shift uint8 // doBits: of the value to its place; else of what is cut off below
@@ -113,25 +114,25 @@ func (c *Context) exec(code []instr) {
 }
 
 // term compiles a value modulo 2^64.
-func (l *loader) term(e *expr) term {
-	if e.op == opConst {
-		return term{kind: termConst, n: low64(e.n)}
+func (l *loader) term(e *ir.Expr) term {
+	if e.Op == ir.OpConst {
+		return term{kind: termConst, n: ir.Low64(e.N)}
 	}
-	if e.op == opLocal && e.bits <= 64 {
-		return term{kind: termArg, off: int32(e.idx)}
+	if e.Op == ir.OpLocal && e.Bits <= 64 {
+		return term{kind: termArg, off: int32(e.Index)}
 	}
 	if w, ok := windowOf(e); ok {
 		return w.term()
 	}
 	sum, mask := e, ^uint64(0)
-	if e.op == opAnd && e.b.op == opConst && e.b.n.Sign() >= 0 {
-		sum, mask = e.a, low64(e.b.n)
+	if e.Op == ir.OpAnd && e.B.Op == ir.OpConst && e.B.N.Sign() >= 0 {
+		sum, mask = e.A, ir.Low64(e.B.N)
 	}
-	if (sum.op == opAdd || sum.op == opSub) && sum.b.op == opConst {
-		if w, ok := windowOf(sum.a); ok {
+	if (sum.Op == ir.OpAdd || sum.Op == ir.OpSub) && sum.B.Op == ir.OpConst {
+		if w, ok := windowOf(sum.A); ok {
 			t := w.term()
 			t.kind, t.mask = termSum, mask
-			if t.n = low64(sum.b.n); sum.op == opSub {
+			if t.n = ir.Low64(sum.B.N); sum.Op == ir.OpSub {
 				t.n = -t.n
 			}
 			return t
@@ -161,33 +162,33 @@ func (l *loader) instrs(p *bmv2json.Primitive, run func(*Context)) []instr {
 }
 
 // stores compiles dst = v; nil when that is nothing for instructions.
-func (l *loader) stores(dst, v *expr) []instr {
-	if dst.op != opField || dst.f.valid || dst.f.vl || dst.f.width == 0 || v.kind != kindData || v.varbit() {
+func (l *loader) stores(dst, v *ir.Expr) []instr {
+	if dst.Op != ir.OpField || dst.Field.Valid || dst.Field.VL || dst.Field.Width == 0 || v.Kind != ir.KindData || v.Varbit() {
 		return nil
 	}
-	f := dst.f
-	if f.width == 128 && f.bit%8 == 0 {
+	f := dst.Field
+	if f.Width == 128 && f.Bit%8 == 0 {
 		return l.storePair(f, v)
 	}
-	if f.width > 64 {
+	if f.Width > 64 {
 		return nil
 	}
-	o := instr{kind: doWord, t: l.term(stripMask(v, f.width)), width: uint8(f.width), dirty: -1}
-	if f.hdr.meta {
-		o.off = int32(f.slot())
+	o := instr{kind: doWord, t: l.term(stripMask(v, f.Width)), width: uint8(f.Width), dirty: -1}
+	if f.Header.Meta {
+		o.off = int32(f.Slot())
 		return []instr{o}
 	}
-	o.dirty, o.off = f.hdr.bitNumber(), int32(f.bit/8)
-	aligned := f.bit%8 == 0
+	o.dirty, o.off = f.Header.BitNumber(), int32(f.Bit/8)
+	aligned := f.Bit%8 == 0
 	switch {
-	case aligned && f.width == 64:
-	case aligned && f.width == 8:
+	case aligned && f.Width == 64:
+	case aligned && f.Width == 8:
 		o.kind = do8
-	case aligned && f.width == 16:
+	case aligned && f.Width == 16:
 		o.kind = do16
-	case aligned && f.width == 32:
+	case aligned && f.Width == 32:
 		o.kind = do32
-	case aligned && f.width == 48 && o.t.kind != termCall:
+	case aligned && f.Width == 48 && o.t.kind != termCall:
 		low := o
 		o.kind, o.shift = do32, 16
 		low.kind, low.off = do16, o.off+4
@@ -195,8 +196,8 @@ func (l *loader) stores(dst, v *expr) []instr {
 			return nil // the first store would change what the second one takes
 		}
 		return []instr{o, low}
-	case f.bit%8+f.width <= 64:
-		o.kind, o.shift = doBits, uint8(64-f.bit%8-f.width)
+	case f.Bit%8+f.Width <= 64:
+		o.kind, o.shift = doBits, uint8(64-f.Bit%8-f.Width)
 	default:
 		return nil
 	}
@@ -204,25 +205,22 @@ func (l *loader) stores(dst, v *expr) []instr {
 }
 
 // storePair compiles the assignment of 128 bits as two of 64.
-func (l *loader) storePair(f *field, v *expr) []instr {
-	high := instr{kind: doWord, off: int32(f.bit / 8), width: 64, dirty: -1}
-	if !f.hdr.meta {
-		high.dirty = f.hdr.bitNumber()
+func (l *loader) storePair(f *ir.Field, v *ir.Expr) []instr {
+	high := instr{kind: doWord, off: int32(f.Bit / 8), width: 64, dirty: -1}
+	if !f.Header.Meta {
+		high.dirty = f.Header.BitNumber()
 	}
 	low := high
 	low.off += 8
 	switch {
-	case v.op == opConst && v.n.Sign() >= 0:
-		high.t, low.t = term{n: low64(new(big.Int).Rsh(v.n, 64))}, term{n: low64(v.n)}
-	case v.op == opLocal && v.bits == 128:
-		high.t, low.t = term{kind: termArg, off: int32(v.idx + 1)}, term{kind: termArg, off: int32(v.idx)}
-	case v.op == opField && !v.f.valid && !v.f.vl && !v.f.signed && v.f.width == 128 && v.f.bit%8 == 0:
-		high.t, low.t = bitsTerm(v.f.bit, 64), bitsTerm(v.f.bit+64, 64)
+	case v.Op == ir.OpConst && v.N.Sign() >= 0:
+		high.t, low.t = term{n: ir.Low64(new(big.Int).Rsh(v.N, 64))}, term{n: ir.Low64(v.N)}
+	case v.Op == ir.OpLocal && v.Bits == 128:
+		high.t, low.t = term{kind: termArg, off: int32(v.Index + 1)}, term{kind: termArg, off: int32(v.Index)}
+	case v.Op == ir.OpField && !v.Field.Valid && !v.Field.VL && !v.Field.Signed && v.Field.Width == 128 && v.Field.Bit%8 == 0:
+		high.t, low.t = bitsTerm(v.Field.Bit, 64), bitsTerm(v.Field.Bit+64, 64)
 	default:
 		return nil
 	}
 	return []instr{high, low}
 }
-
-// bitNumber is the place of a header's bit among those of validity.
-func (h *header) bitNumber() int16 { return int16(64*h.word + bits.TrailingZeros64(h.mask)) }

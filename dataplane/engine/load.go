@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/weft-sdn/weft/dataplane/ir"
+
 	"github.com/weft-sdn/weft/dataplane/bitfield"
 	"github.com/weft-sdn/weft/dataplane/bmv2json"
 )
@@ -37,11 +39,11 @@ type loader struct {
 	in   bmv2json.Program
 	prog *Program
 
-	headerTypes       map[string]*headerType
-	headersByName     map[string]*header
-	stacksByName      map[string]*stack
-	unionsByName      map[string]*union
-	unionStacksByName map[string]*unionStack
+	headerTypes       map[string]*ir.HeaderType
+	headersByName     map[string]*ir.Header
+	stacksByName      map[string]*ir.Stack
+	unionsByName      map[string]*ir.Union
+	unionStacksByName map[string]*ir.UnionStack
 	aliases           map[string][2]string
 	errorCodes        map[string]uint64
 
@@ -58,16 +60,16 @@ type loader struct {
 	folded   map[*bmv2json.Primitive]bool // assignments to temporaries that go
 	dropped  map[fieldName]bool           // fields without room of their own
 	calcUses map[string]int
-	subst    map[*field]*expr // what folded assignments would have stored
+	subst    map[*ir.Field]*ir.Expr // what folded assignments would have stored
 
 	// named are the fields and whole headers that the program names.
-	named        map[*field]bool
-	namedHeaders map[*header]bool
+	named        map[*ir.Field]bool
+	namedHeaders map[*ir.Header]bool
 
 	// parserEffects are those of all parser states.
 	parserEffects []effect
 	// rt is the runtime data of the action being compiled.
-	rt []param
+	rt []ir.Param
 	// fn is the name of what is being compiled and at its source, for errors.
 	fn string
 	at *bmv2json.Source
@@ -126,8 +128,8 @@ func (l *loader) load(data []byte) {
 	l.loadAliases()
 	l.loadErrors()
 	l.findTemporaries(data)
-	l.subst = map[*field]*expr{}
-	l.named, l.namedHeaders = map[*field]bool{}, map[*header]bool{}
+	l.subst = map[*ir.Field]*ir.Expr{}
+	l.named, l.namedHeaders = map[*ir.Field]bool{}, map[*ir.Header]bool{}
 	l.loadHeaders()
 	l.loadStd()
 	l.loadState()
@@ -210,9 +212,9 @@ type stdFields struct {
 
 // stdField is where such a field is.
 type stdField struct {
-	off   int32 // octets into phv.data; -1: the program lacks the field, or nothing would read what is written there
+	off   int32 // octets into PHV.data; -1: the program lacks the field, or nothing would read what is written there
 	cut   uint8 // bits above the value
-	field *field
+	field *ir.Field
 }
 
 func (l *loader) loadStd() {
@@ -253,7 +255,7 @@ func (l *loader) dropUnread() {
 	s := &l.prog.std
 	for _, f := range []*stdField{&s.parserError, &s.checksumError, &s.ingressTime, &s.egressTime, &s.egressRid,
 		&s.enqTime, &s.enqDepth, &s.deqDelta, &s.deqDepth, &s.qid} {
-		if f.field != nil && !l.named[f.field] && !l.namedHeaders[f.field.hdr] {
+		if f.field != nil && !l.named[f.field] && !l.namedHeaders[f.field.Header] {
 			f.off = -1
 		}
 	}
@@ -269,8 +271,8 @@ func (l *loader) loadState() {
 		if r.Bitwidth < 1 {
 			l.bad(r.Source, "register %q of %d bits", r.Name, r.Bitwidth)
 		}
-		if r.Bitwidth > maxFieldBits {
-			l.unsupported(r.Source, "register %q of more than %d bits", r.Name, maxFieldBits)
+		if r.Bitwidth > ir.MaxFieldBits {
+			l.unsupported(r.Source, "register %q of more than %d bits", r.Name, ir.MaxFieldBits)
 		}
 		info.registers = append(info.registers, RegisterInfo{Name: r.Name, Size: r.Size, Width: r.Bitwidth})
 	}
@@ -303,7 +305,7 @@ func (l *loader) loadState() {
 	}
 	for _, v := range l.in.ParseVSets {
 		l.declare(nil, l.valueSets, "value set", v.Name, 0, len(info.valueSets))
-		if v.Bitwidth < 1 || v.Bitwidth > maxFieldBits {
+		if v.Bitwidth < 1 || v.Bitwidth > ir.MaxFieldBits {
 			l.bad(nil, "value set %q of %d bits", v.Name, v.Bitwidth)
 		}
 		info.valueSets = append(info.valueSets, ValueSetInfo{Name: v.Name, Width: v.Bitwidth})
@@ -337,7 +339,7 @@ func (l *loader) deparser() *bmv2json.Deparser {
 // fieldList is a list of metadata fields kept across clone, resubmit and
 // recirculate.
 type fieldList struct {
-	fields []*field
+	fields []*ir.Field
 }
 
 func (l *loader) loadFieldLists() {
@@ -352,8 +354,8 @@ func (l *loader) loadFieldLists() {
 				l.unsupported(jl.Source, "field list %q with an element of type %q", jl.Name, e.Type)
 			}
 			f := l.fieldValue(jl.Source, e.Value)
-			if f.vl || f.valid {
-				l.unsupported(jl.Source, "field list %q with %s", jl.Name, f.name())
+			if f.VL || f.Valid {
+				l.unsupported(jl.Source, "field list %q with %s", jl.Name, f.Name())
 			}
 			fl.fields = append(fl.fields, f)
 		}
@@ -367,14 +369,14 @@ func (l *loader) loadFieldLists() {
 		info := DigestInfo{Name: jl.Name}
 		for i, e := range jl.Elements {
 			x := l.value(jl.Source, e)
-			if x.kind != kindData {
+			if x.Kind != ir.KindData {
 				l.unsupported(jl.Source, "digest %q with an element of type %q", jl.Name, e.Type)
 			}
-			w, name := x.width(), fmt.Sprintf("field_%d", i)
-			if x.op == opField {
-				name = x.f.name()
+			w, name := x.Width(), fmt.Sprintf("field_%d", i)
+			if x.Op == ir.OpField {
+				name = x.Field.Name()
 			}
-			if w == 0 || x.varbit() {
+			if w == 0 || x.Varbit() {
 				l.unsupported(jl.Source, "digest %q with an element of unknown width", jl.Name)
 			}
 			d.widths = append(d.widths, w)
@@ -391,7 +393,7 @@ func (l *loader) loadFieldLists() {
 }
 
 // fieldValue decodes the value of a "field" reference.
-func (l *loader) fieldValue(src *bmv2json.Source, raw json.RawMessage) *field {
+func (l *loader) fieldValue(src *bmv2json.Source, raw json.RawMessage) *ir.Field {
 	var ref []string
 	l.decode(src, raw, &ref, "field reference")
 	if len(ref) != 2 {

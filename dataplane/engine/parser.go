@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/big"
 
+	"github.com/weft-sdn/weft/dataplane/ir"
+
 	"github.com/weft-sdn/weft/dataplane/bitfield"
 	"github.com/weft-sdn/weft/dataplane/bmv2json"
 )
@@ -99,9 +101,9 @@ func (l *loader) parseState(js *bmv2json.ParseState, state func(*string) int) pa
 	var widths []int
 	for _, k := range js.TransitionKey {
 		e := l.dataExpr(js.Source, l.value(js.Source, k))
-		w := e.width()
-		if e.op == opUnionField {
-			w = e.hi.BitLen()
+		w := e.Width()
+		if e.Op == ir.OpUnionField {
+			w = e.Hi.BitLen()
 		}
 		if w == 0 {
 			l.unsupported(js.Source, "transition key of type %q", k.Type)
@@ -114,7 +116,7 @@ func (l *loader) parseState(js *bmv2json.ParseState, state func(*string) int) pa
 		n := bitfield.Words(w)
 		s.wideKey = append(s.wideKey, parseKey{get: l.unsignedWide(e, w), n: n, size: octets})
 		if w <= 64 {
-			if g, m := l.u64(e), bitfield.Mask(w); e.nonneg() {
+			if g, m := l.u64(e), bitfield.Mask(w); e.Nonneg() {
 				s.key = append(s.key, l.term(e))
 			} else {
 				s.key = append(s.key, term{kind: termCall, get: func(c *Context) uint64 { return g(c) & m }})
@@ -140,10 +142,10 @@ func (l *loader) parseState(js *bmv2json.ParseState, state func(*string) int) pa
 }
 
 // unsignedWide reads a leaf of w bits into words, without sign extension.
-func (l *loader) unsignedWide(e *expr, w int) wideFn {
+func (l *loader) unsignedWide(e *ir.Expr, w int) wideFn {
 	n := bitfield.Words(w)
 	g := l.wide(e, n)
-	if e.nonneg() {
+	if e.Nonneg() {
 		return g
 	}
 	m := bitfield.Mask(w - 64*(n-1))
@@ -156,8 +158,8 @@ func (l *loader) unsignedWide(e *expr, w int) wideFn {
 func (l *loader) parseCase(js *bmv2json.ParseState, t *bmv2json.Transition, s *parseState, widths []int, next int) parseCase {
 	pc := parseCase{set: -1, next: next}
 	text, _ := t.Value.(string)
-	mask := pow2(8 * s.keyLen)
-	mask.Sub(mask, bigOne)
+	mask := ir.Pow2(8 * s.keyLen)
+	mask.Sub(mask, ir.One)
 	if t.Mask != nil {
 		m, ok := bmv2json.ParseHex(*t.Mask)
 		if !ok || m.Sign() < 0 || m.BitLen() > 8*s.keyLen {
@@ -165,7 +167,7 @@ func (l *loader) parseCase(js *bmv2json.ParseState, t *bmv2json.Transition, s *p
 		}
 		mask = m
 	}
-	pc.mask = low64(mask)
+	pc.mask = ir.Low64(mask)
 	pc.wmask = mask.FillBytes(make([]byte, s.keyLen))
 	switch t.Type {
 	case "parse_vset":
@@ -184,13 +186,13 @@ func (l *loader) parseCase(js *bmv2json.ParseState, t *bmv2json.Transition, s *p
 	case "hexstr", "":
 		v, ok := bmv2json.ParseHex(text)
 		if ok && v.Sign() < 0 && len(widths) == 1 { // of a signed key
-			v.Add(v, pow2(widths[0]))
+			v.Add(v, ir.Pow2(widths[0]))
 		}
 		if !ok || v.Sign() < 0 || v.BitLen() > 8*s.keyLen {
 			l.bad(js.Source, "transition value %q", text)
 		}
 		v = new(big.Int).And(v, mask)
-		pc.value = low64(v)
+		pc.value = ir.Low64(v)
 		pc.wvalue = v.FillBytes(make([]byte, s.keyLen))
 	default:
 		l.unsupported(js.Source, "transition of type %q", t.Type)
@@ -273,7 +275,7 @@ func (l *loader) advance(src *bmv2json.Source, op *bmv2json.ParserOp) func(*Cont
 
 // extract compiles the extraction of a header; n is the width in bits of its
 // variable-length field, nil for a fixed one.
-func (l *loader) extract(src *bmv2json.Source, raw json.RawMessage, n *expr) func(*Context) bool {
+func (l *loader) extract(src *bmv2json.Source, raw json.RawMessage, n *ir.Expr) func(*Context) bool {
 	var v bmv2json.Value
 	l.decode(src, raw, &v, "extract")
 	switch v.Type {
@@ -282,10 +284,10 @@ func (l *loader) extract(src *bmv2json.Source, raw json.RawMessage, n *expr) fun
 	case "stack":
 		s := l.stackNamed(src, l.name(src, v.Value))
 		var to []func(*Context) bool
-		for _, h := range s.hdrs {
+		for _, h := range s.Headers {
 			to = append(to, l.extractTo(src, h, n))
 		}
-		return l.extractNext(s.idx, to)
+		return l.extractNext(s.Index, to)
 	case "union_stack":
 		var ref []string
 		l.decode(src, v.Value, &ref, "extract")
@@ -295,10 +297,10 @@ func (l *loader) extract(src *bmv2json.Source, raw json.RawMessage, n *expr) fun
 		s := l.unionStackNamed(src, ref[0])
 		m := l.unionStackMember(src, s, ref[1])
 		var to []func(*Context) bool
-		for _, u := range s.unions {
-			to = append(to, l.extractTo(src, u.hdrs[m], n))
+		for _, u := range s.Unions {
+			to = append(to, l.extractTo(src, u.Headers[m], n))
 		}
-		return l.extractNext(s.idx, to)
+		return l.extractNext(s.Index, to)
 	}
 	l.bad(src, "extract into %q", v.Type)
 	return nil
@@ -321,18 +323,18 @@ func (l *loader) extractNext(i int, to []func(*Context) bool) func(*Context) boo
 	}
 }
 
-func (l *loader) extractTo(src *bmv2json.Source, h *header, n *expr) func(*Context) bool {
+func (l *loader) extractTo(src *bmv2json.Source, h *ir.Header, n *ir.Expr) func(*Context) bool {
 	lay, errs := &l.prog.layout, &l.prog.errors
-	if h.meta {
-		l.bad(src, "extract into metadata %q", h.name)
+	if h.Meta {
+		l.bad(src, "extract into metadata %q", h.Name)
 	}
-	off, size := h.off, h.size
+	off, size := h.Off, h.Size
 	if n == nil {
-		if h.vl >= 0 {
-			l.unsupported(src, "extract of %q without the length of its varbit field", h.name)
+		if h.VL >= 0 {
+			l.unsupported(src, "extract of %q without the length of its varbit field", h.Name)
 		}
-		w, m := h.word, h.mask
-		plain := h.union < 0
+		w, m := h.Word, h.Mask
+		plain := h.Union < 0
 		return func(c *Context) bool {
 			b := c.frame.b[c.cur:]
 			if len(b) < size {
@@ -349,11 +351,11 @@ func (l *loader) extractTo(src *bmv2json.Source, h *header, n *expr) func(*Conte
 			return true
 		}
 	}
-	if h.vl < 0 {
-		l.bad(src, "extract of %q, which has no varbit field, with a length", h.name)
+	if h.VL < 0 {
+		l.bad(src, "extract of %q, which has no varbit field, with a length", h.Name)
 	}
-	width, cut, vl, maxLen := l.u64(n), h.vlBit/8, h.vl, h.typ.maxLen
-	within := h.vlBit % 8 // the octet it starts in is not all its own
+	width, cut, vl, maxLen := l.u64(n), h.VLBit/8, h.VL, h.Type.MaxLen
+	within := h.VLBit % 8 // the octet it starts in is not all its own
 	return func(c *Context) bool {
 		bits := width(c)
 		switch left := len(c.frame.b) - c.cur; {
@@ -398,8 +400,8 @@ func (l *loader) parseOp(op *bmv2json.ParserOp, call func(*Context) bool) parseO
 		var v bmv2json.Value
 		l.decode(op.Source, op.Parameters[0], &v, "extract")
 		if v.Type == "regular" {
-			if h := l.headerNamed(op.Source, v.Value); h.union < 0 && h.vl < 0 && !h.meta {
-				return parseOp{off: h.off, size: h.size, word: h.word, mask: h.mask}
+			if h := l.headerNamed(op.Source, v.Value); h.Union < 0 && h.VL < 0 && !h.Meta {
+				return parseOp{off: h.Off, size: h.Size, word: h.Word, mask: h.Mask}
 			}
 		}
 	case op.Op == "set" && len(op.Parameters) == 2:

@@ -126,13 +126,13 @@ func (c *Context) SetReplicated() { c.setStd(&c.st.prog.std.instanceType, instan
 // keep copies the fields of a list, as clone, resubmit and recirculate do.
 func (fl *fieldList) keep(to, from *PHV) {
 	for _, f := range fl.fields {
-		if f.hdr.meta && f.width <= 64 {
+		if f.Header.Meta && f.Width <= 64 {
 			to.setMeta64(f, from.meta64(f))
 			continue
 		}
-		for at := 0; at < f.width; {
-			n := min(64, f.width-at)
-			bitfield.Store64(to.data, f.bit+at, n, bitfield.Load64(from.data, f.bit+at, n))
+		for at := 0; at < f.Width; {
+			n := min(64, f.Width-at)
+			bitfield.Store64(to.data, f.Bit+at, n, bitfield.Load64(from.data, f.Bit+at, n))
 			at += n
 		}
 	}

@@ -3,6 +3,8 @@ package engine
 import (
 	"encoding/binary"
 
+	"github.com/weft-sdn/weft/dataplane/ir"
+
 	"github.com/weft-sdn/weft/dataplane/bitfield"
 )
 
@@ -42,25 +44,25 @@ type PHV struct {
 // Whole is a Trunc that cuts nothing off.
 const Whole = int(^uint(0) >> 1)
 
-func newPHV(l *layout) *PHV {
+func newPHV(l *ir.Layout) *PHV {
 	p := &PHV{
-		data:  make([]byte, l.size),
-		valid: make([]uint64, l.validWords),
-		dirty: make([]uint64, l.validWords),
-		vl:    make([]span, l.numVL),
-		next:  make([]uint16, l.numNext),
+		data:  make([]byte, l.Size),
+		valid: make([]uint64, l.ValidWords),
+		dirty: make([]uint64, l.ValidWords),
+		vl:    make([]span, l.NumVL),
+		next:  make([]uint16, l.NumNext),
 	}
 	return p
 }
 
 // clearHeaders makes every header invalid and its octets zero.
-func (p *PHV) clearHeaders(l *layout) {
+func (p *PHV) clearHeaders(l *ir.Layout) {
 	for w, d := range p.dirty {
 		for d != 0 {
 			var b int
 			b, d = bitfield.Next(d)
-			h := l.headers[w*64+b]
-			clear(p.data[h.off : h.off+h.size])
+			h := l.Headers[w*64+b]
+			clear(p.data[h.Off : h.Off+h.Size])
 		}
 		p.dirty[w] = 0
 		p.valid[w] = 0
@@ -70,31 +72,31 @@ func (p *PHV) clearHeaders(l *layout) {
 }
 
 // clearMeta makes all metadata zero.
-func (p *PHV) clearMeta(l *layout) {
-	clear(p.data[l.metaOff : l.metaOff+l.metaSize])
+func (p *PHV) clearMeta(l *ir.Layout) {
+	clear(p.data[l.MetaOff : l.MetaOff+l.MetaSize])
 }
 
 // copyFrom makes p a copy of q: metadata and valid headers, as BMv2 does;
 // invalid headers of the copy are zero.
-func (p *PHV) copyFrom(q *PHV, l *layout) {
+func (p *PHV) copyFrom(q *PHV, l *ir.Layout) {
 	for w := range p.dirty {
 		stale := p.dirty[w] &^ q.valid[w]
 		for stale != 0 {
 			var b int
 			b, stale = bitfield.Next(stale)
-			h := l.headers[w*64+b]
-			clear(p.data[h.off : h.off+h.size])
+			h := l.Headers[w*64+b]
+			clear(p.data[h.Off : h.Off+h.Size])
 		}
 		v := q.valid[w]
 		p.valid[w], p.dirty[w] = v, v
 		for v != 0 {
 			var b int
 			b, v = bitfield.Next(v)
-			h := l.headers[w*64+b]
-			copy(p.data[h.off:h.off+h.size], q.data[h.off:])
+			h := l.Headers[w*64+b]
+			copy(p.data[h.Off:h.Off+h.Size], q.data[h.Off:])
 		}
 	}
-	copy(p.data[l.metaOff:l.metaOff+l.metaSize], q.data[l.metaOff:])
+	copy(p.data[l.MetaOff:l.MetaOff+l.MetaSize], q.data[l.MetaOff:])
 	copy(p.vl, q.vl)
 	copy(p.next, q.next)
 	p.frame = q.frame
@@ -103,27 +105,27 @@ func (p *PHV) copyFrom(q *PHV, l *layout) {
 	p.Port, p.Arrived = q.Port, q.Arrived
 }
 
-func (p *PHV) isValid(h *header) bool { return p.valid[h.word]&h.mask != 0 }
+func (p *PHV) isValid(h *ir.Header) bool { return p.valid[h.Word]&h.Mask != 0 }
 
 // setValid makes a header valid and, in a union, the others invalid.
-func (p *PHV) setValid(h *header, l *layout) {
-	if h.union >= 0 {
-		for _, o := range l.unions[h.union].hdrs {
-			p.valid[o.word] &^= o.mask
+func (p *PHV) setValid(h *ir.Header, l *ir.Layout) {
+	if h.Union >= 0 {
+		for _, o := range l.Unions[h.Union].Headers {
+			p.valid[o.Word] &^= o.Mask
 		}
 	}
-	p.valid[h.word] |= h.mask
-	p.dirty[h.word] |= h.mask
+	p.valid[h.Word] |= h.Mask
+	p.dirty[h.Word] |= h.Mask
 }
 
-func (p *PHV) setInvalid(h *header) { p.valid[h.word] &^= h.mask }
+func (p *PHV) setInvalid(h *ir.Header) { p.valid[h.Word] &^= h.Mask }
 
 // headerLen is the length of a header on the wire.
-func (p *PHV) headerLen(h *header) int {
-	if h.vl >= 0 {
-		return h.size + p.vl[h.vl].len()
+func (p *PHV) headerLen(h *ir.Header) int {
+	if h.VL >= 0 {
+		return h.Size + p.vl[h.VL].len()
 	}
-	return h.size
+	return h.Size
 }
 
 // bytes returns the octets of a span.
@@ -138,18 +140,18 @@ func (p *PHV) bytes(s span) []byte {
 }
 
 // appendHeader appends a header's wire form.
-func (p *PHV) appendHeader(b []byte, h *header) []byte {
-	d := p.data[h.off : h.off+h.size]
-	if h.vl < 0 {
+func (p *PHV) appendHeader(b []byte, h *ir.Header) []byte {
+	d := p.data[h.Off : h.Off+h.Size]
+	if h.VL < 0 {
 		return append(b, d...)
 	}
-	v := p.bytes(p.vl[h.vl])
-	if h.vlBit%8 != 0 {
-		return appendShifted(b, d, v, h.vlBit)
+	v := p.bytes(p.vl[h.VL])
+	if h.VLBit%8 != 0 {
+		return appendShifted(b, d, v, h.VLBit)
 	}
-	b = append(b, d[:h.vlBit/8]...)
+	b = append(b, d[:h.VLBit/8]...)
 	b = append(b, v...)
-	return append(b, d[h.vlBit/8:]...)
+	return append(b, d[h.VLBit/8:]...)
 }
 
 // appendShifted appends a header whose variable-length field v starts within
@@ -164,17 +166,17 @@ func appendShifted(b, d, v []byte, bit int) []byte {
 }
 
 // meta64 reads a metadata field of at most 64 bits.
-func (p *PHV) meta64(f *field) uint64 {
-	if f.width == 0 {
+func (p *PHV) meta64(f *ir.Field) uint64 {
+	if f.Width == 0 {
 		return 0
 	}
-	return binary.BigEndian.Uint64(p.data[f.slot():])
+	return binary.BigEndian.Uint64(p.data[f.Slot():])
 }
 
 // setMeta64 writes a metadata field of at most 64 bits, cut to its width.
-func (p *PHV) setMeta64(f *field, v uint64) {
-	if f.width != 0 {
-		binary.BigEndian.PutUint64(p.data[f.slot():], v&bitfield.Mask(f.width))
+func (p *PHV) setMeta64(f *ir.Field, v uint64) {
+	if f.Width != 0 {
+		binary.BigEndian.PutUint64(p.data[f.Slot():], v&bitfield.Mask(f.Width))
 	}
 }
 
@@ -192,9 +194,6 @@ func (p *PHV) setStd(f *stdField, v uint64) {
 		binary.BigEndian.PutUint64(p.data[f.off:], v<<(f.cut&63)>>(f.cut&63))
 	}
 }
-
-// slot is the offset of a metadata field's octets.
-func (f *field) slot() int { return (f.bit+f.width)/8 - slotSize(f.width) }
 
 // Frame is the octets of a received or recirculated packet, shared by its copies.
 type Frame struct {

@@ -5,6 +5,8 @@ import (
 	"math/big"
 	"slices"
 
+	"github.com/weft-sdn/weft/dataplane/ir"
+
 	"github.com/weft-sdn/weft/dataplane/bitfield"
 	"github.com/weft-sdn/weft/dataplane/bmv2json"
 )
@@ -29,7 +31,7 @@ type node struct {
 	kind    nodeKind
 	name    string
 	cond    boolFn
-	expr    *expr // that cond evaluates; nil once the program is loaded
+	expr    *ir.Expr // that cond evaluates; nil once the program is loaded
 	table   *matchTable
 	action  *action
 	args    []uint64
@@ -89,20 +91,20 @@ func (l *loader) loadPipelines() {
 // zeroFields tells the metadata fields that are 0 after the parser in a packet
 // that has just been received: those of the program's own that no parser state
 // writes.
-func (l *loader) zeroFields() func(*field) bool {
-	written := map[*field]bool{}
+func (l *loader) zeroFields() func(*ir.Field) bool {
+	written := map[*ir.Field]bool{}
 	for _, e := range l.parserEffects {
 		if e.kind == loseAll {
 			return nil
 		}
 		written[e.f] = true
 	}
-	return func(f *field) bool {
-		switch f.hdr.name {
+	return func(f *ir.Field) bool {
+		switch f.Header.Name {
 		case "standard_metadata", "intrinsic_metadata", "queueing_metadata":
 			return false
 		}
-		return f.hdr.meta && !written[f]
+		return f.Header.Meta && !written[f]
 	}
 }
 
@@ -334,14 +336,14 @@ func (l *loader) jsonTarget(t *matchTable, src *bmv2json.Source, index int, data
 	g := target{kind: TargetAction, action: a, args: make([]uint64, a.words)}
 	for i, s := range data {
 		n, ok := bmv2json.ParseHex(s)
-		if w := a.params[i].width; !ok || n.BitLen() > w || n.Sign() < 0 && n.Cmp(new(big.Int).Neg(pow2(max(w-1, 0)))) < 0 {
+		if w := a.params[i].Width; !ok || n.BitLen() > w || n.Sign() < 0 && n.Cmp(new(big.Int).Neg(ir.Pow2(max(w-1, 0)))) < 0 {
 			l.bad(src, "argument %q of action %q: want %d bits", s, a.name, w)
 		}
-		for w := range max(1, bitfield.Words(a.params[i].width)) {
-			g.args[a.params[i].off+w] = low64(rsh(n, 64*w))
+		for w := range max(1, bitfield.Words(a.params[i].Width)) {
+			g.args[a.params[i].Off+w] = ir.Low64(ir.Rsh(n, 64*w))
 		}
-		if !a.params[i].signed {
-			maskTop(g.args[a.params[i].off:], a.params[i].width)
+		if !a.params[i].Signed {
+			maskTop(g.args[a.params[i].Off:], a.params[i].Width)
 		}
 	}
 	return g
@@ -386,10 +388,10 @@ func (l *loader) bindDirect() {
 		info.tables[t].DirectMeter = i
 		l.prog.tables[t].meter = i
 		f := l.lookupField(jm.Source, jm.ResultTarget[0], jm.ResultTarget[1])
-		if f.valid || f.vl || f.width > 64 {
-			l.bad(jm.Source, "direct meter %q into %s", jm.Name, f.name())
+		if f.Valid || f.VL || f.Width > 64 {
+			l.bad(jm.Source, "direct meter %q into %s", jm.Name, f.Name())
 		}
-		l.prog.tables[t].color, l.prog.tables[t].colorOf = f.set(), f.get()
+		l.prog.tables[t].color, l.prog.tables[t].colorOf = fieldSetter(f), fieldGetter(f)
 		l.prog.tables[t].effects = []effect{{kind: loseField, f: f}}
 	}
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"github.com/weft-sdn/weft/dataplane/bitfield"
 	"github.com/weft-sdn/weft/dataplane/bmv2json"
+	"github.com/weft-sdn/weft/dataplane/ir"
 )
 
 // primitive compiles one primitive call of an action.
@@ -22,16 +23,16 @@ func (l *loader) primitive(p *bmv2json.Primitive) func(*Context) {
 		return l.assignVL(src, e[0], e[1])
 	case "add", "subtract", "bit_xor", "bit_or", "bit_and", "shift_left", "shift_right":
 		e := l.args(p, 3)
-		op := map[string]exprOp{"add": opAdd, "subtract": opSub, "bit_xor": opXor, "bit_or": opOr,
-			"bit_and": opAnd, "shift_left": opShl, "shift_right": opShr}[p.Op]
-		return l.assign(src, e[0], withInterval(&expr{op: op, a: l.dataExpr(src, e[1]), b: l.dataExpr(src, e[2])}))
+		op := map[string]ir.Op{"add": ir.OpAdd, "subtract": ir.OpSub, "bit_xor": ir.OpXor, "bit_or": ir.OpOr,
+			"bit_and": ir.OpAnd, "shift_left": ir.OpShl, "shift_right": ir.OpShr}[p.Op]
+		return l.assign(src, e[0], ir.WithInterval(&ir.Expr{Op: op, A: l.dataExpr(src, e[1]), B: l.dataExpr(src, e[2])}))
 	case "add_to_field", "subtract_from_field":
 		e := l.args(p, 2)
-		op := opAdd
+		op := ir.OpAdd
 		if p.Op == "subtract_from_field" {
-			op = opSub
+			op = ir.OpSub
 		}
-		return l.assign(src, e[0], withInterval(&expr{op: op, a: l.dataExpr(src, e[0]), b: l.dataExpr(src, e[1])}))
+		return l.assign(src, e[0], ir.WithInterval(&ir.Expr{Op: op, A: l.dataExpr(src, e[0]), B: l.dataExpr(src, e[1])}))
 	case "assign_header", "copy_header":
 		e := l.args(p, 2)
 		return l.assignHeader(src, e[0], e[1])
@@ -70,16 +71,16 @@ func (l *loader) primitive(p *bmv2json.Primitive) func(*Context) {
 }
 
 // store compiles the assignment of a computed 64-bit value to a field.
-func (l *loader) store(src *bmv2json.Source, dst *expr) func(*Context, uint64) {
-	switch dst.op {
-	case opField:
-		if dst.f.valid || dst.f.vl {
-			l.bad(src, "%s cannot be assigned", dst.f.name())
+func (l *loader) store(src *bmv2json.Source, dst *ir.Expr) func(*Context, uint64) {
+	switch dst.Op {
+	case ir.OpField:
+		if dst.Field.Valid || dst.Field.VL {
+			l.bad(src, "%s cannot be assigned", dst.Field.Name())
 		}
-		if dst.f.width <= 64 {
-			return dst.f.set()
+		if dst.Field.Width <= 64 {
+			return fieldSetter(dst.Field)
 		}
-		f, n := dst.f, bitfield.Words(dst.f.width)
+		f, n := dst.Field, bitfield.Words(dst.Field.Width)
 		return func(c *Context, v uint64) {
 			t := c.push(n)
 			clear(t)
@@ -87,22 +88,22 @@ func (l *loader) store(src *bmv2json.Source, dst *expr) func(*Context, uint64) {
 			c.storeField(f, t)
 			c.pop(n)
 		}
-	case opStackField, opDynField, opUnionField:
+	case ir.OpStackField, ir.OpDynField, ir.OpUnionField:
 		pick := l.fieldRef(dst)
 		return func(c *Context, v uint64) {
 			f := pick(c)
 			if f == nil {
 				return
 			}
-			n := bitfield.Words(f.width)
+			n := bitfield.Words(f.Width)
 			t := c.push(n)
 			clear(t)
 			t[0] = v
 			c.storeField(f, t)
 			c.pop(n)
 		}
-	case opRegister:
-		r, idx := dst.idx, l.u64(dst.a)
+	case ir.OpRegister:
+		r, idx := dst.Index, l.u64(dst.A)
 		return func(c *Context, v uint64) { c.st.regs[r].Set(idx(c), v) }
 	}
 	l.bad(src, "assignment to something that is not a field")
@@ -110,36 +111,36 @@ func (l *loader) store(src *bmv2json.Source, dst *expr) func(*Context, uint64) {
 }
 
 // storeField writes words to a field, cut to its width.
-func (c *Context) storeField(f *field, v []uint64) {
-	if !f.hdr.meta {
-		c.dirty[f.hdr.word] |= f.hdr.mask
+func (c *Context) storeField(f *ir.Field, v []uint64) {
+	if !f.Header.Meta {
+		c.dirty[f.Header.Word] |= f.Header.Mask
 	}
-	bitfield.Store(c.data, f.bit, f.width, v)
+	bitfield.Store(c.data, f.Bit, f.Width, v)
 }
 
 // assign compiles dst = value, cut to dst's width.
-func (l *loader) assign(src *bmv2json.Source, dst, value *expr) func(*Context) {
-	if value.op == opField && value.f.vl {
+func (l *loader) assign(src *bmv2json.Source, dst, value *ir.Expr) func(*Context) {
+	if value.Op == ir.OpField && value.Field.VL {
 		return l.assignVL(src, dst, value)
 	}
 	v := l.dataExpr(src, value)
-	if dst.op != opField {
+	if dst.Op != ir.OpField {
 		return l.assignDynamic(src, dst, v)
 	}
-	f := dst.f
-	if f.valid || f.vl {
-		l.bad(src, "%s cannot be assigned", f.name())
+	f := dst.Field
+	if f.Valid || f.VL {
+		l.bad(src, "%s cannot be assigned", f.Name())
 	}
-	if f.width > 64 {
+	if f.Width > 64 {
 		return l.assignWide(f, v)
 	}
-	v = stripMask(v, f.width)
-	if f.hdr.meta && f.width > 0 {
+	v = stripMask(v, f.Width)
+	if f.Header.Meta && f.Width > 0 {
 		return l.assignMeta(f, v)
 	}
-	set := f.set()
-	if v.op == opConst {
-		k := low64(v.n)
+	set := fieldSetter(f)
+	if v.Op == ir.OpConst {
+		k := ir.Low64(v.N)
 		return func(c *Context) { set(c, k) }
 	}
 	get := l.u64(v)
@@ -148,13 +149,13 @@ func (l *loader) assign(src *bmv2json.Source, dst, value *expr) func(*Context) {
 
 // stripMask removes masks that keep at least n low bits, which an assignment
 // to n bits makes redundant.
-func stripMask(v *expr, n int) *expr {
-	for v.op == opAnd {
+func stripMask(v *ir.Expr, n int) *ir.Expr {
+	for v.Op == ir.OpAnd {
 		switch {
-		case v.b.op == opConst && low64(v.b.n)&bitfield.Mask(n) == bitfield.Mask(n):
-			v = v.a
-		case v.a.op == opConst && low64(v.a.n)&bitfield.Mask(n) == bitfield.Mask(n):
-			v = v.b
+		case v.B.Op == ir.OpConst && ir.Low64(v.B.N)&bitfield.Mask(n) == bitfield.Mask(n):
+			v = v.A
+		case v.A.Op == ir.OpConst && ir.Low64(v.A.N)&bitfield.Mask(n) == bitfield.Mask(n):
+			v = v.B
 		default:
 			return v
 		}
@@ -162,10 +163,10 @@ func stripMask(v *expr, n int) *expr {
 	return v
 }
 
-func (l *loader) assignWide(f *field, v *expr) func(*Context) {
-	if v.op == opField && v.f.width == f.width && f.bit%8 == 0 && f.width%8 == 0 && v.f.bit%8 == 0 {
-		to, from, n := f.bit/8, v.f.bit/8, f.width/8
-		w, d, meta := f.hdr.word, f.hdr.mask, f.hdr.meta
+func (l *loader) assignWide(f *ir.Field, v *ir.Expr) func(*Context) {
+	if v.Op == ir.OpField && v.Field.Width == f.Width && f.Bit%8 == 0 && f.Width%8 == 0 && v.Field.Bit%8 == 0 {
+		to, from, n := f.Bit/8, v.Field.Bit/8, f.Width/8
+		w, d, meta := f.Header.Word, f.Header.Mask, f.Header.Meta
 		return func(c *Context) {
 			if !meta {
 				c.dirty[w] |= d
@@ -173,11 +174,11 @@ func (l *loader) assignWide(f *field, v *expr) func(*Context) {
 			copy(c.data[to:to+n], c.data[from:from+n])
 		}
 	}
-	if f.width == 128 && f.bit%8 == 0 {
-		hi, lo := setter(f.bit, 64), setter(f.bit+64, 64)
-		w, d, meta := f.hdr.word, f.hdr.mask, f.hdr.meta
-		if v.op == opLocal && v.bits == 128 {
-			i := v.idx
+	if f.Width == 128 && f.Bit%8 == 0 {
+		hi, lo := setter(f.Bit, 64), setter(f.Bit+64, 64)
+		w, d, meta := f.Header.Word, f.Header.Mask, f.Header.Meta
+		if v.Op == ir.OpLocal && v.Bits == 128 {
+			i := v.Index
 			return func(c *Context) {
 				if !meta {
 					c.dirty[w] |= d
@@ -187,7 +188,7 @@ func (l *loader) assignWide(f *field, v *expr) func(*Context) {
 			}
 		}
 	}
-	n := bitfield.Words(f.width)
+	n := bitfield.Words(f.Width)
 	get := l.wide(v, n)
 	return func(c *Context) {
 		t := c.push(n)
@@ -197,10 +198,10 @@ func (l *loader) assignWide(f *field, v *expr) func(*Context) {
 	}
 }
 
-func (l *loader) assignDynamic(src *bmv2json.Source, dst, v *expr) func(*Context) {
-	switch dst.op {
-	case opStackField, opDynField, opUnionField:
-		n := max(1, bitfield.Words(dst.hi.BitLen()+1))
+func (l *loader) assignDynamic(src *bmv2json.Source, dst, v *ir.Expr) func(*Context) {
+	switch dst.Op {
+	case ir.OpStackField, ir.OpDynField, ir.OpUnionField:
+		n := max(1, bitfield.Words(dst.Hi.BitLen()+1))
 		pick, get := l.fieldRef(dst), l.wide(v, n)
 		return func(c *Context) {
 			t := c.push(n)
@@ -210,8 +211,8 @@ func (l *loader) assignDynamic(src *bmv2json.Source, dst, v *expr) func(*Context
 			}
 			c.pop(n)
 		}
-	case opRegister:
-		r, idx, n := dst.idx, l.u64(dst.a), bitfield.Words(l.prog.info.registers[dst.idx].Width)
+	case ir.OpRegister:
+		r, idx, n := dst.Index, l.u64(dst.A), bitfield.Words(l.prog.info.registers[dst.Index].Width)
 		get := l.wide(v, n)
 		return func(c *Context) {
 			t := c.push(n)
@@ -226,15 +227,15 @@ func (l *loader) assignDynamic(src *bmv2json.Source, dst, v *expr) func(*Context
 
 // assignVL compiles the assignment of a variable-length field, which is a
 // reference into the frame.
-func (l *loader) assignVL(src *bmv2json.Source, dst, value *expr) func(*Context) {
-	if dst.op != opField || !dst.f.vl || value.op != opField || !value.f.vl {
+func (l *loader) assignVL(src *bmv2json.Source, dst, value *ir.Expr) func(*Context) {
+	if dst.Op != ir.OpField || !dst.Field.VL || value.Op != ir.OpField || !value.Field.VL {
 		l.unsupported(src, "assignment between a varbit field and something else")
 	}
-	to, from := dst.f.hdr.vl, value.f.hdr.vl
+	to, from := dst.Field.Header.VL, value.Field.Header.VL
 	return func(c *Context) { c.vl[to] = c.vl[from] }
 }
 
-func (l *loader) assertion(src *bmv2json.Source, op string, e *expr) func(*Context) {
+func (l *loader) assertion(src *bmv2json.Source, op string, e *ir.Expr) func(*Context) {
 	ok := l.boolean(l.boolExpr(src, e))
 	where := src.String()
 	return func(c *Context) {
@@ -250,12 +251,12 @@ func (l *loader) logMessage(p *bmv2json.Primitive) func(*Context) {
 		p.Parameters = append(p.Parameters, bmv2json.Value{Type: "parameters_vector", Value: []byte("[]")})
 	}
 	e := l.args(p, 2)
-	if e[0].kind != kindString || e[1].kind != kindList {
+	if e[0].Kind != ir.KindString || e[1].Kind != ir.KindList {
 		l.bad(p.Source, "log_msg wants a string and a list")
 	}
-	format := e[0].str
+	format := e[0].Str
 	var args []u64Fn
-	for _, a := range e[1].list {
+	for _, a := range e[1].List {
 		args = append(args, l.u64(l.dataExpr(p.Source, a)))
 	}
 	return func(c *Context) {
@@ -267,7 +268,7 @@ func (l *loader) logMessage(p *bmv2json.Primitive) func(*Context) {
 
 // random compiles random(dst, lo, hi); as in BMv2 nothing is written when
 // lo > hi.
-func (l *loader) random(src *bmv2json.Source, dst, lo, hi *expr) func(*Context) {
+func (l *loader) random(src *bmv2json.Source, dst, lo, hi *ir.Expr) func(*Context) {
 	set := l.store(src, dst)
 	a, b := l.u64(l.dataExpr(src, lo)), l.u64(l.dataExpr(src, hi))
 	return func(c *Context) {
@@ -284,11 +285,11 @@ func (l *loader) random(src *bmv2json.Source, dst, lo, hi *expr) func(*Context) 
 }
 
 func (l *loader) markToDrop() func(*Context) {
-	spec := l.prog.std.egressSpec.field.set()
+	spec := fieldSetter(l.prog.std.egressSpec.field)
 	if l.prog.std.mcastGroup.field == nil {
 		return func(c *Context) { spec(c, c.st.dropPort) }
 	}
-	group := l.prog.std.mcastGroup.field.set()
+	group := fieldSetter(l.prog.std.mcastGroup.field)
 	return func(c *Context) {
 		spec(c, c.st.dropPort)
 		group(c, 0)

@@ -23,8 +23,8 @@ func (g *target) extendSigns() {
 		return
 	}
 	for _, p := range g.action.params {
-		if p.signed {
-			signExtend(g.args[p.off:p.off+1], p.width)
+		if p.Signed {
+			signExtend(g.args[p.Off:p.Off+1], p.Width)
 		}
 	}
 }

@@ -1,10 +1,12 @@
 package engine
 
+import "github.com/weft-sdn/weft/dataplane/ir"
+
 // Program is a loaded P4 program: immutable, and safe to share between any
 // number of switches.
 type Program struct {
 	info     programInfo
-	layout   layout
+	layout   ir.Layout
 	errors   errorCodes
 	std      stdFields
 	digests  []digest
@@ -44,13 +46,13 @@ func (p *Program) Profiles() []ProfileInfo { return p.info.profiles }
 // Headers lists the headers of packets.
 func (p *Program) Headers() []HeaderInfo {
 	var out []HeaderInfo
-	for _, h := range p.layout.headers {
-		if h.meta {
+	for _, h := range p.layout.Headers {
+		if h.Meta {
 			continue
 		}
-		info := HeaderInfo{Name: h.name}
-		for _, f := range h.typ.fields {
-			info.Fields = append(info.Fields, ParamInfo{Name: f.name, Width: f.width})
+		info := HeaderInfo{Name: h.Name}
+		for _, f := range h.Type.Fields {
+			info.Fields = append(info.Fields, ParamInfo{Name: f.Name, Width: f.Width})
 		}
 		out = append(out, info)
 	}

@@ -3,6 +3,8 @@ package engine
 import (
 	"encoding/binary"
 	"slices"
+
+	"github.com/weft-sdn/weft/dataplane/ir"
 )
 
 // Most conditions of a compiled program ask what an earlier one has answered,
@@ -30,8 +32,8 @@ const (
 type specialiser struct {
 	branches []branch
 	entry    map[int]int // node of the pipeline to branch
-	fields   map[*field]int
-	headers  map[*header]int
+	fields   map[*ir.Field]int
+	headers  map[*ir.Header]int
 	width    []int // bits, by variable
 	asked    []int // tests, by variable
 	rank     []int // by variable: how many are asked for more often
@@ -46,10 +48,10 @@ type specialiser struct {
 
 // specialise compiles the graph of a pipeline. zero are the fields that are 0
 // in a packet new to it.
-func (l *loader) specialise(p *pipeline, zero func(*field) bool) graph {
+func (l *loader) specialise(p *pipeline, zero func(*ir.Field) bool) graph {
 	lo := &lowering{l: l, p: p, at: map[int]int{}}
 	start := lo.lower(p.start)
-	s := &specialiser{branches: lo.branches, entry: lo.at, fields: map[*field]int{}, headers: map[*header]int{}, done: map[string]int32{}}
+	s := &specialiser{branches: lo.branches, entry: lo.at, fields: map[*ir.Field]int{}, headers: map[*ir.Header]int{}, done: map[string]int32{}}
 	s.variables()
 	s.live = make([][]uint64, len(s.branches))
 	s.copies = make([]int, len(s.branches))
@@ -90,7 +92,7 @@ func (s *specialiser) variables() {
 		if b.f != nil {
 			if _, ok := s.fields[b.f]; !ok {
 				s.fields[b.f] = len(s.width)
-				s.width = append(s.width, b.f.width)
+				s.width = append(s.width, b.f.Width)
 			}
 		}
 		if b.hdr != nil {
@@ -334,7 +336,7 @@ func (s *specialiser) make(at int32, b *branch, facts []fact) step {
 		s.tables = append(s.tables, t)
 		return n
 	case stepValid:
-		n.off, n.mask, n.n = int32(b.hdr.word), b.hdr.mask, b.hdr.mask
+		n.off, n.mask, n.n = int32(b.hdr.Word), b.hdr.Mask, b.hdr.Mask
 	case stepEqual, stepLess:
 		n.off, n.l, n.r = int32(b.w.off), b.w.l, b.w.r
 	case stepTest:

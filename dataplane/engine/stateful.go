@@ -3,6 +3,8 @@ package engine
 import (
 	"encoding/binary"
 
+	"github.com/weft-sdn/weft/dataplane/ir"
+
 	"github.com/weft-sdn/weft/dataplane/bitfield"
 	"github.com/weft-sdn/weft/dataplane/bmv2json"
 )
@@ -77,21 +79,21 @@ func (s *State) within(i uint64, size int) bool {
 }
 
 // want insists that a parameter is an object of a kind and returns its index.
-func (l *loader) want(p *bmv2json.Primitive, e *expr, kind string) int {
-	if e.kind != kindObject || e.str != kind {
+func (l *loader) want(p *bmv2json.Primitive, e *ir.Expr, kind string) int {
+	if e.Kind != ir.KindObject || e.Str != kind {
 		l.bad(p.Source, "%s wants a %s", p.Op, kind)
 	}
-	return e.idx
+	return e.Index
 }
 
-func (l *loader) constant(p *bmv2json.Primitive, e *expr) int {
-	if e.op != opConst || !e.n.IsInt64() || int64(int32(e.n.Int64())) != e.n.Int64() {
+func (l *loader) constant(p *bmv2json.Primitive, e *ir.Expr) int {
+	if e.Op != ir.OpConst || !e.N.IsInt64() || int64(int32(e.N.Int64())) != e.N.Int64() {
 		l.bad(p.Source, "%s wants a constant", p.Op)
 	}
-	return int(e.n.Int64())
+	return int(e.N.Int64())
 }
 
-func (l *loader) fieldListOf(p *bmv2json.Primitive, e *expr) *fieldList {
+func (l *loader) fieldListOf(p *bmv2json.Primitive, e *ir.Expr) *fieldList {
 	id := l.constant(p, e)
 	fl := l.fieldLists[id]
 	if fl == nil {
@@ -100,13 +102,13 @@ func (l *loader) fieldListOf(p *bmv2json.Primitive, e *expr) *fieldList {
 	return fl
 }
 
-func (l *loader) registerRead(src *bmv2json.Source, dst *expr, r int, index *expr) func(*Context) {
+func (l *loader) registerRead(src *bmv2json.Source, dst *ir.Expr, r int, index *ir.Expr) func(*Context) {
 	idx := l.index(l.dataExpr(src, index))
 	if w := l.prog.info.registers[r].Width; w > 64 {
-		if dst.op != opField || dst.f.valid || dst.f.vl {
+		if dst.Op != ir.OpField || dst.Field.Valid || dst.Field.VL {
 			l.unsupported(src, "register_read of %d bits into something that is not a field", w)
 		}
-		f, n := dst.f, bitfield.Words(max(w, dst.f.width))
+		f, n := dst.Field, bitfield.Words(max(w, dst.Field.Width))
 		return func(c *Context) {
 			i, reg := c.eval(&idx), &c.st.regs[r]
 			if !c.st.within(i, reg.Size) {
@@ -119,8 +121,8 @@ func (l *loader) registerRead(src *bmv2json.Source, dst *expr, r int, index *exp
 			c.pop(n)
 		}
 	}
-	if f := dst.f; dst.op == opField && f.hdr.meta && !f.valid && !f.vl && f.width > 0 && f.width <= 64 {
-		off, m := f.slot(), bitfield.Mask(f.width)
+	if f := dst.Field; dst.Op == ir.OpField && f.Header.Meta && !f.Valid && !f.VL && f.Width > 0 && f.Width <= 64 {
+		off, m := f.Slot(), bitfield.Mask(f.Width)
 		return func(c *Context) {
 			i, reg := c.eval(&idx), &c.st.regs[r]
 			if c.st.within(i, reg.Size) {
@@ -137,7 +139,7 @@ func (l *loader) registerRead(src *bmv2json.Source, dst *expr, r int, index *exp
 	}
 }
 
-func (l *loader) registerWrite(r int, index, value *expr) func(*Context) {
+func (l *loader) registerWrite(r int, index, value *ir.Expr) func(*Context) {
 	idx, w := l.index(index), l.prog.info.registers[r].Width
 	if w > 64 {
 		n := bitfield.Words(w)
@@ -164,13 +166,13 @@ func (l *loader) registerWrite(r int, index, value *expr) func(*Context) {
 func (l *loader) hash(p *bmv2json.Primitive) func(*Context) {
 	e := l.args(p, 4)
 	set := l.store(p.Source, e[0])
-	k := l.calcNamed(e[2].str)
-	if e[2].kind != kindObject || k == nil {
+	k := l.calcNamed(e[2].Str)
+	if e[2].Kind != ir.KindObject || k == nil {
 		l.bad(p.Source, "%s of an unknown calculation", p.Op)
 	}
 	base, size := l.dataExpr(p.Source, e[1]), l.dataExpr(p.Source, e[3])
-	if base.op == opConst && size.op == opConst && base.n.Sign() == 0 && size.n.BitLen() > 32 && size.n.IsUint64() {
-		m := size.n.Uint64()
+	if base.Op == ir.OpConst && size.Op == ir.OpConst && base.N.Sign() == 0 && size.N.BitLen() > 32 && size.N.IsUint64() {
+		m := size.N.Uint64()
 		return func(c *Context) { set(c, k.compute(c)%m) }
 	}
 	b, n := l.u64(base), l.u64(size)

@@ -6,6 +6,8 @@ import (
 	"math/big"
 	"time"
 
+	"github.com/weft-sdn/weft/dataplane/ir"
+
 	"github.com/weft-sdn/weft/dataplane/bitfield"
 	"github.com/weft-sdn/weft/dataplane/bmv2json"
 	"github.com/weft-sdn/weft/dataplane/extern"
@@ -23,8 +25,8 @@ type matchTable struct {
 	meter   int // direct meter, or -1
 
 	name    string
-	label   string   // "table" and its name, for errors
-	reads   []*field // by field of the key
+	label   string      // "table" and its name, for errors
+	reads   []*ir.Field // by field of the key
 	actions []int
 	size    int
 
@@ -108,17 +110,17 @@ func (l *loader) tableKey(t *matchTable, jt *bmv2json.Table) {
 		f := l.keyField(jt, jk)
 		name := jk.Name
 		if name == "" {
-			name = f.name()
+			name = f.Name()
 		}
-		mask := new(big.Int).Sub(pow2(f.width), bigOne)
+		mask := new(big.Int).Sub(ir.Pow2(f.Width), ir.One)
 		if jk.Mask != nil {
 			m, ok := bmv2json.ParseHex(*jk.Mask)
-			if !ok || m.Sign() < 0 || m.BitLen() > f.width {
+			if !ok || m.Sign() < 0 || m.BitLen() > f.Width {
 				l.bad(jt.Source, "key mask %q", *jk.Mask)
 			}
 			mask = m
 		}
-		fields = append(fields, table.Field{Name: name, Width: f.width, Kind: kind})
+		fields = append(fields, table.Field{Name: name, Width: f.Width, Kind: kind})
 		t.reads, masks = append(t.reads, f), append(masks, mask)
 	}
 	key, err := table.NewKey(jt.Name, fields)
@@ -130,7 +132,7 @@ func (l *loader) tableKey(t *matchTable, jt *bmv2json.Table) {
 		for i := range key.Fields {
 			for _, p := range key.Fields[i].Parts {
 				if p.Word == w {
-					t.loads = append(t.loads, loadOf(t.reads[i], p, low64(rsh(masks[i], p.Low))&bitfield.Mask(p.Bits)))
+					t.loads = append(t.loads, loadOf(t.reads[i], p, ir.Low64(ir.Rsh(masks[i], p.Low))&bitfield.Mask(p.Bits)))
 				}
 			}
 		}
@@ -141,36 +143,36 @@ func (l *loader) tableKey(t *matchTable, jt *bmv2json.Table) {
 var matchKinds = map[string]MatchKind{"exact": Exact, "valid": Exact, "lpm": LPM, "ternary": Ternary, "range": Range}
 
 // keyField resolves the field that a key reads.
-func (l *loader) keyField(jt *bmv2json.Table, jk *bmv2json.Key) *field {
+func (l *loader) keyField(jt *bmv2json.Table, jk *bmv2json.Key) *ir.Field {
 	if jk.MatchType == "valid" {
-		return &field{hdr: l.headerNamed(jt.Source, jk.Target), width: 1, valid: true}
+		return &ir.Field{Header: l.headerNamed(jt.Source, jk.Target), Width: 1, Valid: true}
 	}
 	var ref []string
 	if json.Unmarshal(jk.Target, &ref) != nil || len(ref) != 2 {
 		l.bad(jt.Source, "key target %s: want [header, field]", jk.Target)
 	}
 	f := l.lookupField(jt.Source, ref[0], ref[1])
-	if f.vl {
-		l.unsupported(jt.Source, "varbit key %s", f.name())
+	if f.VL {
+		l.unsupported(jt.Source, "varbit key %s", f.Name())
 	}
 	return f
 }
 
 // loadOf compiles how a part of a field is read: like all of a header, it is 0 in a key while the
 // header is not valid.
-func loadOf(f *field, p table.Part, mask uint64) keyLoad {
-	bit := f.bit + f.width - p.Low - p.Bits
+func loadOf(f *ir.Field, p table.Part, mask uint64) keyLoad {
+	bit := f.Bit + f.Width - p.Low - p.Bits
 	k := keyLoad{mask: mask, word: uint8(p.Word), shift: uint8(p.Shift), off: int32(bit / 8), l: uint8(bit % 8), r: uint8(64 - p.Bits)}
 	switch {
-	case f.valid:
-		k.get = f.get()
-	case f.hdr.meta && f.width <= 64 && f.width > 0: // load the very word that was stored
-		k.off, k.l = int32(f.slot()), uint8(64-p.Bits)
+	case f.Valid:
+		k.get = fieldGetter(f)
+	case f.Header.Meta && f.Width <= 64 && f.Width > 0: // load the very word that was stored
+		k.off, k.l = int32(f.Slot()), uint8(64-p.Bits)
 	case bit%8+p.Bits > 64 || p.Bits == 0:
 		k.get = getter(bit, p.Bits)
 	}
-	if !f.valid && !f.hdr.meta {
-		k.validWord, k.valid = int16(f.hdr.word), f.hdr.mask
+	if !f.Valid && !f.Header.Meta {
+		k.validWord, k.valid = int16(f.Header.Word), f.Header.Mask
 	}
 	return k
 }

@@ -48,7 +48,7 @@ func TestTablesAgainstLinearSearch(t *testing.T) {
 			for _, a := range tab.actions {
 				c := ActionCall{Action: a}
 				for _, p := range r.p.actions[a].params {
-					c.Args = append(c.Args, make([]byte, (p.width+7)/8))
+					c.Args = append(c.Args, make([]byte, (p.Width+7)/8))
 				}
 				calls = append(calls, c)
 			}

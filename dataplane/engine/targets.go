@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/weft-sdn/weft/dataplane/ir"
+
 	"github.com/weft-sdn/weft/dataplane/bitfield"
 	"github.com/weft-sdn/weft/dataplane/bmv2json"
 	"github.com/weft-sdn/weft/dataplane/table"
@@ -42,11 +44,11 @@ func (s *State) resolveAction(what string, allowed []int, call *ActionCall, spar
 	words := make([]uint64, spare+a.words)
 	for i := range a.params {
 		p := &a.params[i]
-		if err := fit(call.Args[i], p.width); err != nil {
-			return nil, nil, fmt.Errorf("%s: action %s, argument %s: %w", what, a.name, p.name, err)
+		if err := fit(call.Args[i], p.Width); err != nil {
+			return nil, nil, fmt.Errorf("%s: action %s, argument %s: %w", what, a.name, p.Name, err)
 		}
-		for w := range max(1, bitfield.Words(p.width)) {
-			words[spare+p.off+w] = bitfield.Word(call.Args[i], 8*w)
+		for w := range max(1, bitfield.Words(p.Width)) {
+			words[spare+p.Off+w] = bitfield.Word(call.Args[i], 8*w)
 		}
 	}
 	return a, words, nil
@@ -57,13 +59,13 @@ func exportArgs(a *action, words []uint64) [][]byte {
 	args := make([][]byte, len(a.params))
 	size := 0
 	for _, p := range a.params {
-		size += (p.width + 7) / 8
+		size += (p.Width + 7) / 8
 	}
 	all := make([]byte, size)
 	for i, p := range a.params {
-		n := (p.width + 7) / 8
+		n := (p.Width + 7) / 8
 		args[i], all = all[:n:n], all[n:]
-		bitfield.Store(args[i], 8*n-p.width, p.width, words[p.off:p.off+max(1, bitfield.Words(p.width))])
+		bitfield.Store(args[i], 8*n-p.Width, p.Width, words[p.Off:p.Off+max(1, bitfield.Words(p.Width))])
 	}
 	return args
 }
@@ -274,7 +276,7 @@ func (l *loader) jsonMatch(je *bmv2json.Entry, i int, t *matchTable) Match {
 	val := func(s string) []byte {
 		v, ok := bmv2json.ParseHex(s)
 		if ok && v.Sign() < 0 { // of a signed key
-			v.Add(v, pow2(k.Width))
+			v.Add(v, ir.Pow2(k.Width))
 		}
 		if !ok || v.Sign() < 0 || v.BitLen() > k.Width {
 			l.bad(je.Source, "match value %q of %d bits", s, k.Width)
@@ -282,7 +284,7 @@ func (l *loader) jsonMatch(je *bmv2json.Entry, i int, t *matchTable) Match {
 		return v.FillBytes(make([]byte, n))
 	}
 	key := func() []byte {
-		if t.reads[i].valid && len(jm.Key) > 0 && (jm.Key[0] == 't' || jm.Key[0] == 'f') {
+		if t.reads[i].Valid && len(jm.Key) > 0 && (jm.Key[0] == 't' || jm.Key[0] == 'f') {
 			return []byte{map[bool]byte{true: 1}[jm.Key[0] == 't']}
 		}
 		return val(l.name(je.Source, jm.Key))

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"slices"
 
+	"github.com/weft-sdn/weft/dataplane/ir"
+
 	"github.com/weft-sdn/weft/dataplane/bmv2json"
 )
 
@@ -157,12 +159,12 @@ func assigned(p *bmv2json.Primitive) (dst fieldName, ok bool) {
 // held it.
 func (l *loader) fold(p *bmv2json.Primitive) {
 	e := l.args(p, 2)
-	f := e[0].f
-	if e[0].op != opField || f.valid {
+	f := e[0].Field
+	if e[0].Op != ir.OpField || f.Valid {
 		l.bad(p.Source, "assignment to something that is not a field")
 	}
-	if f.vl {
-		if !e[1].varbit() {
+	if f.VL {
+		if !e[1].Varbit() {
 			l.unsupported(p.Source, "assignment between a varbit field and something else")
 		}
 		l.subst[f] = e[1]
@@ -172,13 +174,13 @@ func (l *loader) fold(p *bmv2json.Primitive) {
 }
 
 // cutTo is the value a field would hold after e is assigned to it.
-func cutTo(e *expr, f *field) *expr {
-	own := fieldExpr(f)
-	if e.lo.Cmp(own.lo) >= 0 && e.hi.Cmp(own.hi) <= 0 {
+func cutTo(e *ir.Expr, f *ir.Field) *ir.Expr {
+	own := ir.FieldValue(f)
+	if e.Lo.Cmp(own.Lo) >= 0 && e.Hi.Cmp(own.Hi) <= 0 {
 		return e
 	}
-	if f.signed {
-		return withInterval(&expr{op: opTwoComp, a: e, bits: f.width})
+	if f.Signed {
+		return ir.WithInterval(&ir.Expr{Op: ir.OpTwoComp, A: e, Bits: f.Width})
 	}
-	return simplify(withInterval(&expr{op: opAnd, a: e, b: constExpr(own.hi)}))
+	return ir.Simplify(ir.WithInterval(&ir.Expr{Op: ir.OpAnd, A: e, B: ir.Constant(own.Hi)}))
 }

@@ -61,12 +61,12 @@ func (c *Context) deparseTraced(d *deparser) {
 	order := d.order
 	if order == nil {
 		lay := &c.st.prog.layout
-		order = lay.headers[:lay.deparsed]
+		order = lay.Headers[:lay.Deparsed]
 	}
 	for _, h := range order {
 		if c.isValid(h) {
 			n := c.headerLen(h)
-			t.Headers = append(t.Headers, trace.Emitted{Name: h.name, Octets: n})
+			t.Headers = append(t.Headers, trace.Emitted{Name: h.Name, Octets: n})
 			t.Length += n
 		}
 	}

@@ -3,6 +3,7 @@ package engine
 import (
 	"github.com/weft-sdn/weft/dataplane/bmv2json"
 	"github.com/weft-sdn/weft/dataplane/extern"
+	"github.com/weft-sdn/weft/dataplane/ir"
 	"github.com/weft-sdn/weft/dataplane/trace"
 )
 
@@ -49,7 +50,7 @@ func (a *action) runTraced(c *Context) {
 // tracedPrimitive compiles a primitive that is told; run does it.
 func (l *loader) tracedPrimitive(p *bmv2json.Primitive, run func(*Context)) func(*Context) {
 	at := sourceOf(p.Source)
-	arg := func(i int) *expr { return l.value(p.Source, p.Parameters[i]) }
+	arg := func(i int) *ir.Expr { return l.value(p.Source, p.Parameters[i]) }
 	data := func(i int) u64Fn { return l.u64(l.dataExpr(p.Source, arg(i))) }
 	request := func(what string, fill func(*Context, *trace.Request)) func(*Context) {
 		return func(c *Context) {
@@ -73,10 +74,10 @@ func (l *loader) tracedPrimitive(p *bmv2json.Primitive, run func(*Context)) func
 		return l.tracedHeader(arg(0), arg(1), at, run)
 	case "push", "pop":
 		name, count := "", data(1)
-		if e := arg(0); e.stk != nil {
-			name = e.stk.name
+		if e := arg(0); e.Stack != nil {
+			name = e.Stack.Name
 		} else {
-			name = e.ustk.name
+			name = e.UnionStack.Name
 		}
 		return func(c *Context) {
 			s := &trace.Stack{Name: name, Op: p.Op, Count: count(c)}
@@ -121,26 +122,26 @@ func (l *loader) tracedPrimitive(p *bmv2json.Primitive, run func(*Context)) func
 
 // tracedStateful compiles the primitives that touch state, and hashes.
 func (l *loader) tracedStateful(p *bmv2json.Primitive, at *trace.Source, run func(*Context)) func(*Context) {
-	arg := func(i int) *expr { return l.value(p.Source, p.Parameters[i]) }
+	arg := func(i int) *ir.Expr { return l.value(p.Source, p.Parameters[i]) }
 	index := func(i int) u64Fn { return l.u64(l.dataExpr(p.Source, arg(i))) }
 	switch p.Op {
 	case "register_read":
-		r, idx, into := arg(1).idx, index(2), l.destination(arg(0))
+		r, idx, into := arg(1).Index, index(2), l.destination(arg(0))
 		name := l.prog.info.registers[r].Name
 		return func(c *Context) {
 			t := &trace.RegisterRead{Name: name, Index: idx(c)}
 			v, ok := c.registerValue(r, t.Index)
 			t.Value, t.OutOfRange = v, !ok
 			if f := into(c); f != nil {
-				t.Into = f.name()
+				t.Into = f.Name()
 			}
 			run(c)
 			c.Tell(trace.Step{RegisterRead: t, At: at})
 		}
 	case "register_write":
-		return l.tracedWrite(arg(0).idx, index(1), at, run)
+		return l.tracedWrite(arg(0).Index, index(1), at, run)
 	case "count":
-		k, idx := arg(0).idx, index(1)
+		k, idx := arg(0).Index, index(1)
 		name := l.prog.info.counters[k].Name
 		return func(c *Context) {
 			i := idx(c)
@@ -155,7 +156,7 @@ func (l *loader) tracedStateful(p *bmv2json.Primitive, at *trace.Source, run fun
 			c.Tell(trace.Step{Counter: t, At: at})
 		}
 	case "execute_meter":
-		m, idx, color := arg(0).idx, index(1), index(2)
+		m, idx, color := arg(0).Index, index(1), index(2)
 		name := l.prog.info.meters[m].Name
 		return func(c *Context) {
 			i := idx(c)
@@ -170,7 +171,7 @@ func (l *loader) tracedStateful(p *bmv2json.Primitive, at *trace.Source, run fun
 		}
 	}
 	// A hash.
-	into, name := l.destination(arg(0)), arg(2).str
+	into, name := l.destination(arg(0)), arg(2).Str
 	algorithm := ""
 	if jc := l.calcByName[name]; jc != nil {
 		algorithm = jc.Algo
@@ -180,7 +181,7 @@ func (l *loader) tracedStateful(p *bmv2json.Primitive, at *trace.Source, run fun
 		run(c)
 		t := &trace.Hash{Name: name, Algorithm: algorithm}
 		if f != nil {
-			t.Into = f.name()
+			t.Into = f.Name()
 			t.Value, _ = c.value(f)
 		}
 		c.Tell(trace.Step{Hash: t, At: at})
@@ -189,15 +190,15 @@ func (l *loader) tracedStateful(p *bmv2json.Primitive, at *trace.Source, run fun
 
 // destination compiles the choice of the field something is stored in; nil is
 // none.
-func (l *loader) destination(dst *expr) func(*Context) *field {
-	switch dst.op {
-	case opField:
-		f := dst.f
-		return func(*Context) *field { return f }
-	case opStackField, opDynField, opUnionField:
+func (l *loader) destination(dst *ir.Expr) func(*Context) *ir.Field {
+	switch dst.Op {
+	case ir.OpField:
+		f := dst.Field
+		return func(*Context) *ir.Field { return f }
+	case ir.OpStackField, ir.OpDynField, ir.OpUnionField:
 		return l.fieldRef(dst)
 	}
-	return func(*Context) *field { return nil }
+	return func(*Context) *ir.Field { return nil }
 }
 
 // tracedWrite compiles a write of a register that is told; run does it.
@@ -214,9 +215,9 @@ func (l *loader) tracedWrite(r int, idx u64Fn, at *trace.Source, run func(*Conte
 }
 
 // tracedAssign compiles an assignment that is told; run does it.
-func (l *loader) tracedAssign(dst *expr, at *trace.Source, run func(*Context)) func(*Context) {
-	if dst.op == opRegister {
-		return l.tracedWrite(dst.idx, l.u64(dst.a), at, run)
+func (l *loader) tracedAssign(dst *ir.Expr, at *trace.Source, run func(*Context)) func(*Context) {
+	if dst.Op == ir.OpRegister {
+		return l.tracedWrite(dst.Index, l.u64(dst.A), at, run)
 	}
 	pick := l.destination(dst)
 	return func(c *Context) {
@@ -226,7 +227,7 @@ func (l *loader) tracedAssign(dst *expr, at *trace.Source, run func(*Context)) f
 			c.Tell(trace.Step{Note: &trace.Note{Text: "an assignment to an element that is not there has no effect"}, At: at})
 			return
 		}
-		t := &trace.Assign{Field: f.name()}
+		t := &trace.Assign{Field: f.Name()}
 		t.Temporary = temporary(t.Field)
 		t.Old, _ = c.value(f)
 		run(c)
@@ -237,9 +238,9 @@ func (l *loader) tracedAssign(dst *expr, at *trace.Source, run func(*Context)) f
 
 // tracedHeader compiles a change of a header that is told; run does it. from is
 // what it becomes a copy of, nil for a change of validity.
-func (l *loader) tracedHeader(dst, from *expr, at *trace.Source, run func(*Context)) func(*Context) {
+func (l *loader) tracedHeader(dst, from *ir.Expr, at *trace.Source, run func(*Context)) func(*Context) {
 	to := l.headerRef(dst)
-	copied := func(*Context) *header { return nil }
+	copied := func(*Context) *ir.Header { return nil }
 	if from != nil {
 		copied = l.headerRef(from)
 	}
@@ -250,9 +251,9 @@ func (l *loader) tracedHeader(dst, from *expr, at *trace.Source, run func(*Conte
 			c.Tell(trace.Step{Note: &trace.Note{Text: "a change of an element that is not there has no effect"}, At: at})
 			return
 		}
-		t := &trace.Header{Name: h.name, Valid: h.meta || c.isValid(h)}
+		t := &trace.Header{Name: h.Name, Valid: h.Meta || c.isValid(h)}
 		if o != nil {
-			t.From = o.name
+			t.From = o.Name
 		}
 		c.Tell(trace.Step{Header: t, At: at})
 	}
@@ -262,7 +263,7 @@ func (l *loader) tracedHeader(dst, from *expr, at *trace.Source, run func(*Conte
 func (fl *fieldList) names() []string {
 	var names []string
 	for _, f := range fl.fields {
-		names = append(names, f.name())
+		names = append(names, f.Name())
 	}
 	return names
 }

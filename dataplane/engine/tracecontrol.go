@@ -52,7 +52,7 @@ func (c *Context) runTraced(p *pipeline) {
 func (a *action) told(args []uint64, made bool) *trace.Action {
 	t := &trace.Action{Name: a.name, Made: made}
 	for _, p := range a.params {
-		t.Args = append(t.Args, trace.Field{Name: p.name, Value: wordsValue(args[p.off:p.off+max(1, bitfield.Words(p.width))], p.width)})
+		t.Args = append(t.Args, trace.Field{Name: p.Name, Value: wordsValue(args[p.Off:p.Off+max(1, bitfield.Words(p.Width))], p.Width)})
 	}
 	return t
 }
@@ -134,6 +134,6 @@ func (c *Context) traceLog(format string, args []u64Fn) {
 // traceUpdate says what a checksum becomes.
 func (k *checksum) traceUpdate(c *Context) {
 	old, _ := c.value(k.f)
-	c.Tell(trace.Step{Checksum: &trace.Checksum{Name: k.name, Field: k.f.name(), Update: true, OK: true,
-		Value: intValue(k.calc.compute(c), k.f.width), Old: old}})
+	c.Tell(trace.Step{Checksum: &trace.Checksum{Name: k.name, Field: k.f.Name(), Update: true, OK: true,
+		Value: intValue(k.calc.compute(c), k.f.Width), Old: old}})
 }

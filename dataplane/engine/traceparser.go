@@ -5,6 +5,8 @@ import (
 	"encoding/hex"
 	"strings"
 
+	"github.com/weft-sdn/weft/dataplane/ir"
+
 	"github.com/weft-sdn/weft/dataplane/trace"
 
 	"github.com/weft-sdn/weft/dataplane/bmv2json"
@@ -114,15 +116,15 @@ func (pc *parseCase) text(sizes []int) string {
 
 // checks tells whether the checksum is looked at.
 func (k *checksum) checks(c *Context) bool {
-	return (k.f.hdr.meta || c.isValid(k.f.hdr)) && (k.cond == nil || k.cond(c))
+	return (k.f.Header.Meta || c.isValid(k.f.Header)) && (k.cond == nil || k.cond(c))
 }
 
 // traceCheck says what a checksum is and should be.
 func (k *checksum) traceCheck(c *Context) {
 	old, _ := c.value(k.f)
 	want := k.calc.compute(c)
-	c.Tell(trace.Step{Checksum: &trace.Checksum{Name: k.name, Field: k.f.name(), OK: want == k.get(c),
-		Value: intValue(want, k.f.width), Old: old}})
+	c.Tell(trace.Step{Checksum: &trace.Checksum{Name: k.name, Field: k.f.Name(), OK: want == k.get(c),
+		Value: intValue(want, k.f.Width), Old: old}})
 }
 
 // tracedParserOp compiles an operation of a parser state that is told; run does
@@ -140,10 +142,10 @@ func (l *loader) tracedParserOp(op *bmv2json.ParserOp, run func(*Context) bool) 
 			if h == nil {
 				return true
 			}
-			x := &trace.Extract{Header: h.name, Offset: from, Octets: c.cur - from, Fields: make([]trace.Field, 0, len(h.fields))}
-			for i := range h.fields {
-				f := c.field(&h.fields[i])
-				f.Name = h.typ.fields[i].name
+			x := &trace.Extract{Header: h.Name, Offset: from, Octets: c.cur - from, Fields: make([]trace.Field, 0, len(h.Fields))}
+			for i := range h.Fields {
+				f := c.field(&h.Fields[i])
+				f.Name = h.Type.Fields[i].Name
 				x.Fields = append(x.Fields, f)
 			}
 			c.Tell(trace.Step{Extract: x, At: at})
@@ -188,11 +190,11 @@ func (l *loader) tracedParserOp(op *bmv2json.ParserOp, run func(*Context) bool) 
 
 // extracted compiles the choice of the header an extract fills, before it does;
 // nil is none.
-func (l *loader) extracted(op *bmv2json.ParserOp) func(*Context) *header {
+func (l *loader) extracted(op *bmv2json.ParserOp) func(*Context) *ir.Header {
 	var v bmv2json.Value
 	l.decode(op.Source, op.Parameters[0], &v, op.Op)
-	next := func(i int, hdrs []*header) func(*Context) *header {
-		return func(c *Context) *header {
+	next := func(i int, hdrs []*ir.Header) func(*Context) *ir.Header {
+		return func(c *Context) *ir.Header {
 			if k := int(c.next[i]); k < len(hdrs) {
 				return hdrs[k]
 			}
@@ -202,18 +204,18 @@ func (l *loader) extracted(op *bmv2json.ParserOp) func(*Context) *header {
 	switch v.Type {
 	case "stack":
 		s := l.stackNamed(op.Source, l.name(op.Source, v.Value))
-		return next(s.idx, s.hdrs)
+		return next(s.Index, s.Headers)
 	case "union_stack":
 		var ref []string
 		l.decode(op.Source, v.Value, &ref, op.Op)
 		s := l.unionStackNamed(op.Source, ref[0])
 		m := l.unionStackMember(op.Source, s, ref[1])
-		var hdrs []*header
-		for _, u := range s.unions {
-			hdrs = append(hdrs, u.hdrs[m])
+		var hdrs []*ir.Header
+		for _, u := range s.Unions {
+			hdrs = append(hdrs, u.Headers[m])
 		}
-		return next(s.idx, hdrs)
+		return next(s.Index, hdrs)
 	}
 	h := l.headerNamed(op.Source, v.Value)
-	return func(*Context) *header { return h }
+	return func(*Context) *ir.Header { return h }
 }

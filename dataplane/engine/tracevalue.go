@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"strings"
 
+	"github.com/weft-sdn/weft/dataplane/ir"
+
 	"github.com/weft-sdn/weft/dataplane/bitfield"
 	"github.com/weft-sdn/weft/dataplane/trace"
 
@@ -27,33 +29,33 @@ func sourceOf(s *bmv2json.Source) *trace.Source {
 
 // value reads a field for the trace; octets is the length of a variable-length
 // one.
-func (c *Context) value(f *field) (v trace.Value, octets int) {
+func (c *Context) value(f *ir.Field) (v trace.Value, octets int) {
 	switch {
-	case f.valid:
+	case f.Valid:
 		v = "0x0"
-		if f.hdr.meta || c.isValid(f.hdr) {
+		if f.Header.Meta || c.isValid(f.Header) {
 			v = "0x1"
 		}
 		return v, 0
-	case f.vl:
-		b := c.bytes(c.vl[f.hdr.vl])
+	case f.VL:
+		b := c.bytes(c.vl[f.Header.VL])
 		n := min(len(b), maxTraceOctets)
 		return trace.NewValue(b[:n], 8*n), len(b)
 	}
-	n := (f.width + 7) / 8
+	n := (f.Width + 7) / 8
 	b := make([]byte, n)
-	for at := 0; at < f.width; {
-		k := min(64, f.width-at)
-		bitfield.Store64(b, 8*n-f.width+at, k, bitfield.Load64(c.data, f.bit+at, k))
+	for at := 0; at < f.Width; {
+		k := min(64, f.Width-at)
+		bitfield.Store64(b, 8*n-f.Width+at, k, bitfield.Load64(c.data, f.Bit+at, k))
 		at += k
 	}
-	return trace.NewValue(b, f.width), 0
+	return trace.NewValue(b, f.Width), 0
 }
 
 // field reads a field for the trace.
-func (c *Context) field(f *field) trace.Field {
+func (c *Context) field(f *ir.Field) trace.Field {
 	v, n := c.value(f)
-	return trace.Field{Name: f.name(), Value: v, Octets: n}
+	return trace.Field{Name: f.Name(), Value: v, Octets: n}
 }
 
 // wordsValue gives a value of words its form in the trace.
@@ -90,11 +92,11 @@ func temporary(field string) bool {
 }
 
 // operands lists what an expression reads, each once.
-func (l *loader) operands(e *expr) []operand {
+func (l *loader) operands(e *ir.Expr) []operand {
 	var all []operand
 	seen := map[string]bool{}
-	var walk func(e *expr)
-	walk = func(e *expr) {
+	var walk func(e *ir.Expr)
+	walk = func(e *ir.Expr) {
 		if e == nil {
 			return
 		}
@@ -105,20 +107,20 @@ func (l *loader) operands(e *expr) []operand {
 			}
 			return
 		}
-		walk(e.c)
-		walk(e.a)
-		walk(e.b)
+		walk(e.C)
+		walk(e.A)
+		walk(e.B)
 	}
 	walk(e)
 	return all
 }
 
 // operand compiles the reading of one value for the trace, whatever it is.
-func (l *loader) operand(e *expr) operand {
+func (l *loader) operand(e *ir.Expr) operand {
 	if o, _ := l.operandOf(e); o != nil {
 		return o
 	}
-	if w := e.width(); w > 0 && e.op != opLookahead {
+	if w := e.Width(); w > 0 && e.Op != ir.OpLookahead {
 		get := l.wide(e, bitfield.Words(w))
 		return func(c *Context) (trace.Field, bool) {
 			t := c.push(bitfield.Words(w))
@@ -133,12 +135,12 @@ func (l *loader) operand(e *expr) operand {
 
 // operandOf compiles the reading of a leaf; nil is no leaf that has a name. What
 // looks ahead in the packet could fail and is left to the parser itself.
-func (l *loader) operandOf(e *expr) (operand, string) {
-	switch e.op {
-	case opField:
-		f := e.f
-		return func(c *Context) (trace.Field, bool) { return c.field(f), true }, f.name()
-	case opStackField, opDynField, opUnionField:
+func (l *loader) operandOf(e *ir.Expr) (operand, string) {
+	switch e.Op {
+	case ir.OpField:
+		f := e.Field
+		return func(c *Context) (trace.Field, bool) { return c.field(f), true }, f.Name()
+	case ir.OpStackField, ir.OpDynField, ir.OpUnionField:
 		pick := l.fieldRef(e)
 		return func(c *Context) (trace.Field, bool) {
 			f := pick(c)
@@ -146,30 +148,30 @@ func (l *loader) operandOf(e *expr) (operand, string) {
 				return trace.Field{}, false
 			}
 			return c.field(f), true
-		}, string(rune(e.op)) + string(rune(e.idx)) // only to tell one from another
-	case opLocal:
+		}, string(rune(e.Op)) + string(rune(e.Index)) // only to tell one from another
+	case ir.OpLocal:
 		for _, p := range l.rt {
-			if p.off == e.idx {
+			if p.Off == e.Index {
 				return func(c *Context) (trace.Field, bool) {
-					return trace.Field{Name: p.name, Value: wordsValue(c.args[p.off:p.off+max(1, bitfield.Words(p.width))], p.width)}, true
-				}, p.name
+					return trace.Field{Name: p.Name, Value: wordsValue(c.args[p.Off:p.Off+max(1, bitfield.Words(p.Width))], p.Width)}, true
+				}, p.Name
 			}
 		}
-	case opRegister:
-		r, idx := e.idx, l.u64(e.a)
+	case ir.OpRegister:
+		r, idx := e.Index, l.u64(e.A)
 		name := l.prog.info.registers[r].Name
 		return func(c *Context) (trace.Field, bool) {
 			v, ok := c.registerValue(r, idx(c))
 			return trace.Field{Name: name, Value: v}, ok
 		}, name
-	case opValid:
-		if e.a.op == opHeader {
-			h := e.a.hdr
-			f := field{hdr: h, width: 1, valid: true}
-			return func(c *Context) (trace.Field, bool) { return c.field(&f), true }, f.name()
+	case ir.OpValid:
+		if e.A.Op == ir.OpHeader {
+			h := e.A.Header
+			f := ir.Field{Header: h, Width: 1, Valid: true}
+			return func(c *Context) (trace.Field, bool) { return c.field(&f), true }, f.Name()
 		}
-	case opLookahead:
-		off, n := e.off, e.bits
+	case ir.OpLookahead:
+		off, n := e.Off, e.Bits
 		return func(c *Context) (trace.Field, bool) {
 			if 8*c.cur+off+n > 8*len(c.frame.b) {
 				return trace.Field{}, false

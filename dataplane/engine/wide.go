@@ -3,57 +3,59 @@ package engine
 import (
 	"math/bits"
 
+	"github.com/weft-sdn/weft/dataplane/ir"
+
 	"github.com/weft-sdn/weft/dataplane/bitfield"
 )
 
 // wide compiles an expression to n words: its value modulo 2^(64n), in two's
 // complement. With n = e.exactLimbs() that is its exact value.
-func (l *loader) wide(e *expr, n int) wideFn {
-	switch e.op {
-	case opConst:
+func (l *loader) wide(e *ir.Expr, n int) wideFn {
+	switch e.Op {
+	case ir.OpConst:
 		v := make([]uint64, n)
-		x := e.n
+		x := e.N
 		for i := range v {
-			v[i] = low64(x)
-			x = rsh(x, 64)
+			v[i] = ir.Low64(x)
+			x = ir.Rsh(x, 64)
 		}
 		return func(_ *Context, dst []uint64) { copy(dst, v) }
-	case opField:
-		if !e.f.valid && e.f.width > 64 {
-			return wideField(e.f, n)
+	case ir.OpField:
+		if !e.Field.Valid && e.Field.Width > 64 {
+			return wideField(e.Field, n)
 		}
-	case opLocal:
-		if e.bits > 64 {
-			i, k := e.idx, min(n, bitfield.Words(e.bits))
+	case ir.OpLocal:
+		if e.Bits > 64 {
+			i, k := e.Index, min(n, bitfield.Words(e.Bits))
 			return func(c *Context, dst []uint64) {
 				copy(dst, c.args[i:i+k])
 				clear(dst[k:])
 			}
 		}
-	case opStackField, opDynField, opUnionField:
-		if !e.fits() {
+	case ir.OpStackField, ir.OpDynField, ir.OpUnionField:
+		if !e.Fits() {
 			return l.wideDynField(e, n)
 		}
-	case opRegister:
-		if !e.width64() {
-			r, idx := e.idx, l.u64(e.a)
+	case ir.OpRegister:
+		if !e.Width64() {
+			r, idx := e.Index, l.u64(e.A)
 			return func(c *Context, dst []uint64) {
 				clear(dst)
 				copy(dst, c.st.regs[r].Words(idx(c)))
 			}
 		}
-	case opLookahead:
-		if e.bits > 64 {
-			off, w := e.off, e.bits
+	case ir.OpLookahead:
+		if e.Bits > 64 {
+			off, w := e.Off, e.Bits
 			return func(c *Context, dst []uint64) { c.lookaheadWide(off, w, dst) }
 		}
-	case opAdd, opSub, opMul, opAnd, opOr, opXor:
+	case ir.OpAdd, ir.OpSub, ir.OpMul, ir.OpAnd, ir.OpOr, ir.OpXor:
 		if n > 1 {
 			return l.wideArith(e, n)
 		}
-	case opNot:
+	case ir.OpNot:
 		if n > 1 {
-			a := l.wide(e.a, n)
+			a := l.wide(e.A, n)
 			return func(c *Context, dst []uint64) {
 				a(c, dst)
 				for i := range dst {
@@ -61,33 +63,33 @@ func (l *loader) wide(e *expr, n int) wideFn {
 				}
 			}
 		}
-	case opShl:
+	case ir.OpShl:
 		if n > 1 {
-			a, k := l.wide(e.a, n), l.shiftAmount(e.b)
+			a, k := l.wide(e.A, n), l.shiftAmount(e.B)
 			return func(c *Context, dst []uint64) {
 				a(c, dst)
 				shiftLeft(dst, k(c))
 			}
 		}
-	case opShr:
-		if !e.a.fits() {
+	case ir.OpShr:
+		if !e.A.Fits() {
 			return l.wideShr(e, n)
 		}
-	case opTwoComp:
-		if e.bits > 64 {
+	case ir.OpTwoComp:
+		if e.Bits > 64 {
 			return l.wideTwoComp(e, n)
 		}
-	case opSat, opUSat:
-		if !e.a.fits() || !e.fits() {
+	case ir.OpSat, ir.OpUSat:
+		if !e.A.Fits() || !e.Fits() {
 			return l.wideSaturate(e, n)
 		}
-	case opDiv, opMod:
-		if !(e.a.fits() && e.a.nonneg() && e.b.fits() && e.b.nonneg()) {
+	case ir.OpDiv, ir.OpMod:
+		if !(e.A.Fits() && e.A.Nonneg() && e.B.Fits() && e.B.Nonneg()) {
 			return l.wideDivide(e, n)
 		}
-	case opCond:
+	case ir.OpCond:
 		if n > 1 {
-			q, a, b := l.boolean(e.c), l.wide(e.a, n), l.wide(e.b, n)
+			q, a, b := l.boolean(e.C), l.wide(e.A, n), l.wide(e.B, n)
 			return func(c *Context, dst []uint64) {
 				if q(c) {
 					a(c, dst)
@@ -98,7 +100,7 @@ func (l *loader) wide(e *expr, n int) wideFn {
 		}
 	}
 	// What is left is exact in one word, or only one word is wanted.
-	v, signed := l.u64(e), !e.nonneg()
+	v, signed := l.u64(e), !e.Nonneg()
 	return func(c *Context, dst []uint64) {
 		x := v(c)
 		dst[0] = x
@@ -112,9 +114,9 @@ func (l *loader) wide(e *expr, n int) wideFn {
 	}
 }
 
-func wideField(f *field, n int) wideFn {
-	bit, w := f.bit, f.width
-	if f.signed {
+func wideField(f *ir.Field, n int) wideFn {
+	bit, w := f.Bit, f.Width
+	if f.Signed {
 		return func(c *Context, dst []uint64) {
 			bitfield.Load(c.data, bit, w, dst)
 			signExtend(dst, w)
@@ -133,35 +135,35 @@ func wideField(f *field, n int) wideFn {
 	return func(c *Context, dst []uint64) { bitfield.Load(c.data, bit, w, dst) }
 }
 
-func (l *loader) wideArith(e *expr, n int) wideFn {
-	a, b, op := l.wide(e.a, n), l.wide(e.b, n), e.op
+func (l *loader) wideArith(e *ir.Expr, n int) wideFn {
+	a, b, op := l.wide(e.A, n), l.wide(e.B, n), e.Op
 	return func(c *Context, dst []uint64) {
 		a(c, dst)
 		t := c.push(n)
 		b(c, t)
 		var carry uint64
 		switch op {
-		case opAdd:
+		case ir.OpAdd:
 			for i := range dst {
 				dst[i], carry = bits.Add64(dst[i], t[i], carry)
 			}
-		case opSub:
+		case ir.OpSub:
 			for i := range dst {
 				dst[i], carry = bits.Sub64(dst[i], t[i], carry)
 			}
-		case opAnd:
+		case ir.OpAnd:
 			for i := range dst {
 				dst[i] &= t[i]
 			}
-		case opOr:
+		case ir.OpOr:
 			for i := range dst {
 				dst[i] |= t[i]
 			}
-		case opXor:
+		case ir.OpXor:
 			for i := range dst {
 				dst[i] ^= t[i]
 			}
-		case opMul:
+		case ir.OpMul:
 			p := c.push(n)
 			clear(p)
 			multiply(p, dst, t)
@@ -229,9 +231,9 @@ func shiftRight(v []uint64, k uint64) {
 	}
 }
 
-func (l *loader) wideShr(e *expr, n int) wideFn {
-	m := max(e.a.exactLimbs(), n)
-	a, k := l.wide(e.a, m), l.shiftAmount(e.b)
+func (l *loader) wideShr(e *ir.Expr, n int) wideFn {
+	m := max(e.A.ExactLimbs(), n)
+	a, k := l.wide(e.A, m), l.shiftAmount(e.B)
 	return func(c *Context, dst []uint64) {
 		t := c.push(m)
 		a(c, t)
@@ -255,9 +257,9 @@ func signExtend(v []uint64, w int) {
 	}
 }
 
-func (l *loader) wideTwoComp(e *expr, n int) wideFn {
-	m, w := max(n, bitfield.Words(e.bits)), e.bits
-	a := l.wide(e.a, m)
+func (l *loader) wideTwoComp(e *ir.Expr, n int) wideFn {
+	m, w := max(n, bitfield.Words(e.Bits)), e.Bits
+	a := l.wide(e.A, m)
 	return func(c *Context, dst []uint64) {
 		t := c.push(m)
 		a(c, t)
@@ -267,9 +269,9 @@ func (l *loader) wideTwoComp(e *expr, n int) wideFn {
 	}
 }
 
-func (l *loader) wideSaturate(e *expr, n int) wideFn {
-	m := max(n, e.a.exactLimbs(), e.exactLimbs())
-	a, lo, hi := l.wide(e.a, m), l.wide(constExpr(e.lo), m), l.wide(constExpr(e.hi), m)
+func (l *loader) wideSaturate(e *ir.Expr, n int) wideFn {
+	m := max(n, e.A.ExactLimbs(), e.ExactLimbs())
+	a, lo, hi := l.wide(e.A, m), l.wide(ir.Constant(e.Lo), m), l.wide(ir.Constant(e.Hi), m)
 	return func(c *Context, dst []uint64) {
 		t, k := c.push(m), c.push(m)
 		a(c, t)
@@ -308,9 +310,9 @@ func cmpWords(a, b []uint64) int {
 
 // wideDivide divides bit by bit; division by zero and of negative values,
 // where BMv2 stops the process, give 0.
-func (l *loader) wideDivide(e *expr, n int) wideFn {
-	m := max(n, e.a.exactLimbs(), e.b.exactLimbs())
-	a, b, mod := l.wide(e.a, m), l.wide(e.b, m), e.op == opMod
+func (l *loader) wideDivide(e *ir.Expr, n int) wideFn {
+	m := max(n, e.A.ExactLimbs(), e.B.ExactLimbs())
+	a, b, mod := l.wide(e.A, m), l.wide(e.B, m), e.Op == ir.OpMod
 	return func(c *Context, dst []uint64) {
 		x, y, rem := c.push(m), c.push(m), c.push(m)
 		a(c, x)
@@ -345,8 +347,8 @@ func (l *loader) wideDivide(e *expr, n int) wideFn {
 	}
 }
 
-func (l *loader) compareWide(op exprOp, a, b *expr) boolFn {
-	n := max(a.exactLimbs(), b.exactLimbs())
+func (l *loader) compareWide(op ir.Op, a, b *ir.Expr) boolFn {
+	n := max(a.ExactLimbs(), b.ExactLimbs())
 	x, y := l.wide(a, n), l.wide(b, n)
 	return func(c *Context) bool {
 		s, t := c.push(n), c.push(n)
@@ -355,15 +357,15 @@ func (l *loader) compareWide(op exprOp, a, b *expr) boolFn {
 		r := cmpWords(s, t)
 		c.pop(2 * n)
 		switch op {
-		case opEq:
+		case ir.OpEq:
 			return r == 0
-		case opNe:
+		case ir.OpNe:
 			return r != 0
-		case opLt:
+		case ir.OpLt:
 			return r < 0
-		case opLe:
+		case ir.OpLe:
 			return r <= 0
-		case opGt:
+		case ir.OpGt:
 			return r > 0
 		}
 		return r >= 0

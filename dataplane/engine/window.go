@@ -3,6 +3,8 @@ package engine
 import (
 	"encoding/binary"
 
+	"github.com/weft-sdn/weft/dataplane/ir"
+
 	"github.com/weft-sdn/weft/dataplane/bitfield"
 )
 
@@ -21,32 +23,32 @@ func (c *Context) win(w window) uint64 {
 
 // windowOf tells whether an expression is a run of bits of an unsigned field:
 // the field, a right shift of it, or the low bits of either.
-func windowOf(e *expr) (w window, ok bool) {
+func windowOf(e *ir.Expr) (w window, ok bool) {
 	n := -1
-	if e.op == opAnd && e.b.op == opConst && e.b.n.Sign() > 0 && isOnes(e.b.n) {
-		n = e.b.n.BitLen()
-		e = e.a
+	if e.Op == ir.OpAnd && e.B.Op == ir.OpConst && e.B.N.Sign() > 0 && ir.IsOnes(e.B.N) {
+		n = e.B.N.BitLen()
+		e = e.A
 	}
 	low := 0
-	if e.op == opShr && e.b.op == opConst && e.b.n.IsInt64() && e.b.n.Int64() >= 0 && e.b.n.Int64() < 8*maxStateBytes {
-		low = int(e.b.n.Int64())
-		e = e.a
+	if e.Op == ir.OpShr && e.B.Op == ir.OpConst && e.B.N.IsInt64() && e.B.N.Int64() >= 0 && e.B.N.Int64() < 8*ir.MaxStateBytes {
+		low = int(e.B.N.Int64())
+		e = e.A
 	}
-	if e.op != opField || e.f.signed || e.f.valid || e.f.vl {
+	if e.Op != ir.OpField || e.Field.Signed || e.Field.Valid || e.Field.VL {
 		return w, false
 	}
-	f := e.f
-	rest := f.width - low
+	f := e.Field
+	rest := f.Width - low
 	if n < 0 || n > rest {
 		n = rest
 	}
 	if n < 1 || n > 64 {
 		return w, false
 	}
-	bit := f.bit + rest - n
+	bit := f.Bit + rest - n
 	w.off = bit / 8
-	if f.hdr.meta { // load the very word that was stored
-		w.off = f.slot() + (bit-8*f.slot())/64*8
+	if f.Header.Meta { // load the very word that was stored
+		w.off = f.Slot() + (bit-8*f.Slot())/64*8
 	}
 	l := bit - 8*w.off
 	if l+n > 64 {
@@ -57,7 +59,7 @@ func windowOf(e *expr) (w window, ok bool) {
 }
 
 // windowArith compiles the operations on windows; nil when there is none.
-func (l *loader) windowArith(op exprOp, a, b *expr) u64Fn {
+func (l *loader) windowArith(op ir.Op, a, b *ir.Expr) u64Fn {
 	wa, ok := windowOf(a)
 	if !ok {
 		wb, ok := windowOf(b)
@@ -66,33 +68,33 @@ func (l *loader) windowArith(op exprOp, a, b *expr) u64Fn {
 		}
 		x := l.u64(a)
 		switch op {
-		case opAdd:
+		case ir.OpAdd:
 			return func(c *Context) uint64 { return x(c) + c.win(wb) }
-		case opSub:
+		case ir.OpSub:
 			return func(c *Context) uint64 { return x(c) - c.win(wb) }
-		case opAnd:
+		case ir.OpAnd:
 			return func(c *Context) uint64 { return x(c) & c.win(wb) }
-		case opOr:
+		case ir.OpOr:
 			return func(c *Context) uint64 { return x(c) | c.win(wb) }
-		case opXor:
+		case ir.OpXor:
 			return func(c *Context) uint64 { return x(c) ^ c.win(wb) }
 		}
 		return nil
 	}
-	if b.op == opConst {
-		k := low64(b.n)
+	if b.Op == ir.OpConst {
+		k := ir.Low64(b.N)
 		switch op {
-		case opAdd:
+		case ir.OpAdd:
 			return func(c *Context) uint64 { return c.win(wa) + k }
-		case opSub:
+		case ir.OpSub:
 			return func(c *Context) uint64 { return c.win(wa) - k }
-		case opAnd:
+		case ir.OpAnd:
 			return func(c *Context) uint64 { return c.win(wa) & k }
-		case opOr:
+		case ir.OpOr:
 			return func(c *Context) uint64 { return c.win(wa) | k }
-		case opXor:
+		case ir.OpXor:
 			return func(c *Context) uint64 { return c.win(wa) ^ k }
-		case opShl:
+		case ir.OpShl:
 			if k < 64 {
 				return func(c *Context) uint64 { return c.win(wa) << (k & 63) }
 			}
@@ -101,30 +103,30 @@ func (l *loader) windowArith(op exprOp, a, b *expr) u64Fn {
 	}
 	if wb, ok := windowOf(b); ok {
 		switch op {
-		case opAdd:
+		case ir.OpAdd:
 			return func(c *Context) uint64 { return c.win(wa) + c.win(wb) }
-		case opSub:
+		case ir.OpSub:
 			return func(c *Context) uint64 { return c.win(wa) - c.win(wb) }
-		case opAnd:
+		case ir.OpAnd:
 			return func(c *Context) uint64 { return c.win(wa) & c.win(wb) }
-		case opOr:
+		case ir.OpOr:
 			return func(c *Context) uint64 { return c.win(wa) | c.win(wb) }
-		case opXor:
+		case ir.OpXor:
 			return func(c *Context) uint64 { return c.win(wa) ^ c.win(wb) }
 		}
 		return nil
 	}
 	y := l.u64(b)
 	switch op {
-	case opAdd:
+	case ir.OpAdd:
 		return func(c *Context) uint64 { return c.win(wa) + y(c) }
-	case opSub:
+	case ir.OpSub:
 		return func(c *Context) uint64 { return c.win(wa) - y(c) }
-	case opAnd:
+	case ir.OpAnd:
 		return func(c *Context) uint64 { return c.win(wa) & y(c) }
-	case opOr:
+	case ir.OpOr:
 		return func(c *Context) uint64 { return c.win(wa) | y(c) }
-	case opXor:
+	case ir.OpXor:
 		return func(c *Context) uint64 { return c.win(wa) ^ y(c) }
 	}
 	return nil
@@ -132,26 +134,26 @@ func (l *loader) windowArith(op exprOp, a, b *expr) u64Fn {
 
 // windowMasked compiles (window op window) & k, what remains of an addition or
 // a subtraction at its width.
-func windowMasked(e *expr, k uint64) u64Fn {
-	if e.op != opAdd && e.op != opSub {
+func windowMasked(e *ir.Expr, k uint64) u64Fn {
+	if e.Op != ir.OpAdd && e.Op != ir.OpSub {
 		return nil
 	}
-	wa, ok := windowOf(e.a)
+	wa, ok := windowOf(e.A)
 	if !ok {
 		return nil
 	}
-	if e.b.op == opConst {
-		n := low64(e.b.n)
-		if e.op == opSub {
+	if e.B.Op == ir.OpConst {
+		n := ir.Low64(e.B.N)
+		if e.Op == ir.OpSub {
 			n = -n
 		}
 		return func(c *Context) uint64 { return (c.win(wa) + n) & k }
 	}
-	wb, ok := windowOf(e.b)
+	wb, ok := windowOf(e.B)
 	if !ok {
 		return nil
 	}
-	if e.op == opAdd {
+	if e.Op == ir.OpAdd {
 		return func(c *Context) uint64 { return (c.win(wa) + c.win(wb)) & k }
 	}
 	return func(c *Context) uint64 { return (c.win(wa) - c.win(wb)) & k }
@@ -159,26 +161,26 @@ func windowMasked(e *expr, k uint64) u64Fn {
 
 // windowCompare compiles comparisons of a window that need no sign; nil when
 // there is none.
-func windowCompare(op exprOp, a, b *expr) boolFn {
+func windowCompare(op ir.Op, a, b *ir.Expr) boolFn {
 	wa, ok := windowOf(a)
 	if !ok {
 		return nil
 	}
-	if b.op == opConst {
-		if !b.n.IsUint64() {
+	if b.Op == ir.OpConst {
+		if !b.N.IsUint64() {
 			return nil
 		}
-		k := b.n.Uint64()
+		k := b.N.Uint64()
 		switch op {
-		case opEq:
+		case ir.OpEq:
 			return func(c *Context) bool { return c.win(wa) == k }
-		case opNe:
+		case ir.OpNe:
 			return func(c *Context) bool { return c.win(wa) != k }
-		case opLt:
+		case ir.OpLt:
 			return func(c *Context) bool { return c.win(wa) < k }
-		case opLe:
+		case ir.OpLe:
 			return func(c *Context) bool { return c.win(wa) <= k }
-		case opGt:
+		case ir.OpGt:
 			return func(c *Context) bool { return c.win(wa) > k }
 		default:
 			return func(c *Context) bool { return c.win(wa) >= k }
@@ -189,15 +191,15 @@ func windowCompare(op exprOp, a, b *expr) boolFn {
 		return nil
 	}
 	switch op {
-	case opEq:
+	case ir.OpEq:
 		return func(c *Context) bool { return c.win(wa) == c.win(wb) }
-	case opNe:
+	case ir.OpNe:
 		return func(c *Context) bool { return c.win(wa) != c.win(wb) }
-	case opLt:
+	case ir.OpLt:
 		return func(c *Context) bool { return c.win(wa) < c.win(wb) }
-	case opLe:
+	case ir.OpLe:
 		return func(c *Context) bool { return c.win(wa) <= c.win(wb) }
-	case opGt:
+	case ir.OpGt:
 		return func(c *Context) bool { return c.win(wa) > c.win(wb) }
 	default:
 		return func(c *Context) bool { return c.win(wa) >= c.win(wb) }
@@ -205,35 +207,35 @@ func windowCompare(op exprOp, a, b *expr) boolFn {
 }
 
 // isZero tells x == 0 (or x != 0 when op is opNe), and gives x.
-func isZero(e *expr, op exprOp) (*expr, bool) {
-	if e.op == op && e.a.kind == kindData && e.b.op == opConst && e.b.n.Sign() == 0 {
-		return e.a, true
+func isZero(e *ir.Expr, op ir.Op) (*ir.Expr, bool) {
+	if e.Op == op && e.A.Kind == ir.KindData && e.B.Op == ir.OpConst && e.B.N.Sign() == 0 {
+		return e.A, true
 	}
 	return nil, false
 }
 
 // before compiles x & m != 0 && x & bit == 0, which is how modular sequence
 // numbers are compared, evaluating x once; nil when e is not that.
-func (l *loader) before(e *expr) boolFn {
-	p, ok1 := isZero(e.a, opNe)
-	q, ok2 := isZero(e.b, opEq)
+func (l *loader) before(e *ir.Expr) boolFn {
+	p, ok1 := isZero(e.A, ir.OpNe)
+	q, ok2 := isZero(e.B, ir.OpEq)
 	if !ok1 || !ok2 {
 		return nil
 	}
-	split := func(x *expr) (*expr, uint64) {
-		if x.op == opAnd && x.b.op == opConst && x.b.n.IsUint64() {
-			return x.a, x.b.n.Uint64()
+	split := func(x *ir.Expr) (*ir.Expr, uint64) {
+		if x.Op == ir.OpAnd && x.B.Op == ir.OpConst && x.B.N.IsUint64() {
+			return x.A, x.B.N.Uint64()
 		}
 		return x, ^uint64(0)
 	}
 	x, m := split(p)
 	y, bit := split(q)
-	if !same(x, y) || m == ^uint64(0) && !x.fits() || bit == ^uint64(0) {
+	if !ir.Same(x, y) || m == ^uint64(0) && !x.Fits() || bit == ^uint64(0) {
 		return nil
 	}
-	if x.op == opSub {
-		if wa, ok := windowOf(x.a); ok {
-			if wb, ok := windowOf(x.b); ok {
+	if x.Op == ir.OpSub {
+		if wa, ok := windowOf(x.A); ok {
+			if wb, ok := windowOf(x.B); ok {
 				return func(c *Context) bool {
 					v := c.win(wa) - c.win(wb)
 					return v&m != 0 && v&bit == 0
@@ -250,17 +252,17 @@ func (l *loader) before(e *expr) boolFn {
 
 // assignMeta compiles the assignment of a value to a metadata field of at most
 // 64 bits; the value's other bits are cut off.
-func (l *loader) assignMeta(f *field, v *expr) func(*Context) {
-	off, m := f.slot(), bitfield.Mask(f.width)
-	if v.op == opConst {
-		k := low64(v.n) & m
+func (l *loader) assignMeta(f *ir.Field, v *ir.Expr) func(*Context) {
+	off, m := f.Slot(), bitfield.Mask(f.Width)
+	if v.Op == ir.OpConst {
+		k := ir.Low64(v.N) & m
 		return func(c *Context) { binary.BigEndian.PutUint64(c.data[off:], k) }
 	}
 	if w, ok := windowOf(v); ok {
 		return func(c *Context) { binary.BigEndian.PutUint64(c.data[off:], c.win(w)&m) }
 	}
 	get := l.u64(v)
-	if v.nonneg() && v.hi.BitLen() <= f.width {
+	if v.Nonneg() && v.Hi.BitLen() <= f.Width {
 		return func(c *Context) { binary.BigEndian.PutUint64(c.data[off:], get(c)) }
 	}
 	return func(c *Context) { binary.BigEndian.PutUint64(c.data[off:], get(c)&m) }

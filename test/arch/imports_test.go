@@ -48,8 +48,9 @@ var allowed = map[string][]string{
 	"dataplane/queue":    {"internal", "packet", "p4", "dataplane/drop"},
 	"dataplane/table":    {"dataplane/bitfield"},
 	"dataplane/trace":    {},
-	"dataplane/engine": {"packet", "dataplane/bitfield", "dataplane/bmv2hash", "dataplane/bmv2json", "dataplane/extern", "dataplane/table",
-		"dataplane/trace"},
+	"dataplane/ir":       {"dataplane/bitfield"},
+	"dataplane/engine": {"packet", "dataplane/bitfield", "dataplane/bmv2hash", "dataplane/bmv2json", "dataplane/extern", "dataplane/ir",
+		"dataplane/table", "dataplane/trace"},
 }
 
 // wrapped lists the libraries whose types stop at one folder each.

@@ -87,6 +87,6 @@ type HostCapabilities struct {
 	Options           []string `json:"options" nullable:"false" doc:"evProfileModifyOnline, ccProfileModifyOnline, evEvent, evExplicitRange, evEventPreciseDropCount, evProbe."`
 	Transport         []string `json:"transport" nullable:"false" doc:"trimNack, dynamicMpr, serviceTime."`
 	MaxMPR            int      `json:"maxMpr" doc:"Units of 128 PSNs."`
-	MaxWIMM           int      `json:"maxWimm" doc:"WriteIMMs in flight, as requestor."`
+	MaxWIMM           int      `json:"maxWimm" doc:"WriteIMMs in flight, as requester."`
 	MaxWIMMDest       int      `json:"maxWimmDest" doc:"WriteIMMs in flight, as responder."`
 }

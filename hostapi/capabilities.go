@@ -38,7 +38,7 @@ type Capabilities struct {
 	OptAttr           uint32
 	DeviceCap         uint32
 	MaxMPR            int // units of 128 PSNs
-	MaxWIMM           int // WriteIMMs in flight, as requestor
+	MaxWIMM           int // WriteIMMs in flight, as requester
 	MaxWIMMDest       int // and as responder
 }
 

@@ -8,7 +8,8 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api"
-	"github.com/weft-sdn/weft/endpoint"
+	"github.com/weft-sdn/weft/endpoint/rc"
+	"github.com/weft-sdn/weft/endpoint/verbs"
 	"github.com/weft-sdn/weft/packet"
 )
 
@@ -20,7 +21,7 @@ type GroupConfig struct {
 	Receivers     []string
 	InitialPSN    uint32
 	// QP is what the queue pairs have in common; numbers, addresses and PSNs are set by the group.
-	QP endpoint.QPConfig
+	QP rc.QPConfig
 	// Memory is the size of every receiver's region, which starts at virtual address 0.
 	Memory int
 	// ListEdges has a source that encapsulates put the End.MT SIDs of the edges into the Segment List.
@@ -36,7 +37,7 @@ const (
 	sourceQPN   = 0x000100
 	receiverQPN = 0x000200 // plus the receiver's place
 	groupRKey   = 0x00005eed
-	writeAccess = endpoint.AccessRemoteWrite
+	writeAccess = verbs.AccessRemoteWrite
 )
 
 // A Group is the source and the receivers of a multicast group: queue pairs and memory. What the
@@ -44,7 +45,7 @@ const (
 type Group struct {
 	Config    GroupConfig
 	Source    *HostNode
-	SourceQP  *endpoint.QP
+	SourceQP  *rc.QP
 	Receivers []*Receiver
 
 	world    *World
@@ -59,7 +60,7 @@ type Group struct {
 // A Receiver is a member of a group.
 type Receiver struct {
 	Host   *HostNode
-	QP     *endpoint.QP
+	QP     *rc.QP
 	Memory []byte
 	// From is the first octet of the source's data that it is to have.
 	From int
@@ -77,7 +78,7 @@ func (g *Group) Take(r *Receiver, messages int) error {
 			break
 		}
 		end := min(r.taken+g.message, len(g.data))
-		if err := r.QP.PostRecv(endpoint.RecvRequest{ID: uint64(r.taken / g.message), Buf: r.Memory[r.taken:end]}); err != nil {
+		if err := r.QP.PostRecv(verbs.RecvRequest{ID: uint64(r.taken / g.message), Buf: r.Memory[r.taken:end]}); err != nil {
 			return fmt.Errorf("receiver %s: %w", r.Host.Name, err)
 		}
 		r.taken = end
@@ -171,16 +172,16 @@ func (g *Group) Pump() error {
 		if !ok {
 			break
 		}
-		if c.Status != endpoint.StatusOK {
+		if c.Status != verbs.StatusOK {
 			return fmt.Errorf("source %s: message %d: %v", g.Source.Name, c.ID, c.Status)
 		}
 		g.complete += min(g.message, len(g.data)-int(c.ID)*g.message)
 	}
 	for g.posted < len(g.data) && g.SourceQP.SendQueueLen() < g.SourceQP.Config().SendDepth {
 		end := min(g.posted+g.message, len(g.data))
-		request := endpoint.WorkRequest{ID: uint64(g.posted / g.message), Op: endpoint.OpSend, Data: g.data[g.posted:end]}
+		request := verbs.WorkRequest{ID: uint64(g.posted / g.message), Op: verbs.OpSend, Data: g.data[g.posted:end]}
 		if !g.Config.Send {
-			request.Op, request.RemoteVA, request.RKey = endpoint.OpWrite, uint64(g.posted), groupRKey
+			request.Op, request.RemoteVA, request.RKey = verbs.OpWrite, uint64(g.posted), groupRKey
 		}
 		if err := g.SourceQP.PostSend(request); err != nil {
 			return fmt.Errorf("source %s: %w", g.Source.Name, err)
@@ -222,7 +223,7 @@ func earlyAck(now time.Duration, s packet.Syndrome, psn uint32, receiver string,
 // Encapsulate has the source host send into the tree itself, with its receivers in End.MT TLVs
 // (in-band mode).
 func (g *Group) Encapsulate(tree *api.GroupTree) error {
-	e := endpoint.Encapsulation{Source: g.Source.Config().Addr, SID: tree.SID}
+	e := rc.Encapsulation{Source: g.Source.Config().Addr, SID: tree.SID}
 	for _, n := range tree.Nodes {
 		edge := packet.EdgeReceivers{Edge: n.Address}
 		for _, b := range n.Branches {

@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/weft-sdn/weft/endpoint"
+	"github.com/weft-sdn/weft/endpoint/rc"
 )
 
 // A HostNode is a software host in a world. Whoever posts work to its queue pairs calls Wake
 // afterwards.
 type HostNode struct {
-	*endpoint.Host
+	*rc.Host
 	Name string
 
 	world   *World
@@ -21,11 +21,11 @@ type HostNode struct {
 
 func newHostNode(w *World, h Host, gateway Switch, o Options) (*HostNode, error) {
 	n := &HostNode{Name: h.Name, world: w}
-	cfg := endpoint.DefaultConfig()
+	cfg := rc.DefaultConfig()
 	cfg.Name, cfg.MAC, cfg.Addr, cfg.GatewayMAC = h.Name, h.MAC, h.Address, gateway.MAC
 	cfg.PacingSlack = o.PacingSlack
 	cfg.Output = func(now time.Duration, frame []byte) { n.uplink.send(now, frame) }
-	host, err := endpoint.NewHost(cfg)
+	host, err := rc.NewHost(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("host %s: %w", h.Name, err)
 	}

@@ -6,11 +6,11 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/weft-sdn/weft/endpoint"
 	"github.com/weft-sdn/weft/endpoint/mrc"
 	"github.com/weft-sdn/weft/endpoint/nic"
 	"github.com/weft-sdn/weft/endpoint/nscc"
 	"github.com/weft-sdn/weft/endpoint/spray"
+	"github.com/weft-sdn/weft/endpoint/verbs"
 )
 
 // A FlowConfig is octets that one MRC host writes to another.
@@ -110,7 +110,7 @@ func (m *Mesh) newFlow(i int, c FlowConfig, cfg *MeshConfig) (*Flow, error) {
 	if f.Sink, err = w.MRCHost(c.To); err != nil {
 		return nil, err
 	}
-	if _, err := f.Sink.RegisterMR(0, m.rkey(i), f.Memory, endpoint.AccessRemoteWrite); err != nil {
+	if _, err := f.Sink.RegisterMR(0, m.rkey(i), f.Memory, verbs.AccessRemoteWrite); err != nil {
 		return nil, err
 	}
 	if f.QP, f.Spray, err = m.newQP(i, cfg, f.Source, f.Sink); err != nil {
@@ -202,7 +202,7 @@ func (m *Mesh) pump() error {
 // drive works on one flow.
 func (m *Mesh) drive(i int, f *Flow) error {
 	for c, ok := f.QP.Poll(); ok; c, ok = f.QP.Poll() {
-		if c.Status != endpoint.StatusOK {
+		if c.Status != verbs.StatusOK {
 			return fmt.Errorf("message %d: %v", c.ID, c.Status)
 		}
 		_, octets := m.write(f, int(c.ID))
@@ -212,14 +212,14 @@ func (m *Mesh) drive(i int, f *Flow) error {
 	}
 	for c, ok := f.SinkQP.Poll(); ok; c, ok = f.SinkQP.Poll() {
 		want := (f.immediates+1)*m.immediate - 1
-		if c.Status != endpoint.StatusOK || int(c.Immediate) != want {
+		if c.Status != verbs.StatusOK || int(c.Immediate) != want {
 			return fmt.Errorf("the receiver has %v, immediate data %d, want that of message %d", c.Status, c.Immediate, want)
 		}
 		f.immediates++
 	}
 	if m.immediate > 0 {
 		for f.SinkQP.ReceiveQueueLen() < f.SinkQP.Config().RecvDepth {
-			if err := f.SinkQP.PostRecv(endpoint.RecvRequest{}); err != nil {
+			if err := f.SinkQP.PostRecv(verbs.RecvRequest{}); err != nil {
 				return err
 			}
 		}
@@ -228,9 +228,9 @@ func (m *Mesh) drive(i int, f *Flow) error {
 	for (f.posted < f.due || m.repeat && f.posted < f.complete+2*f.Bytes) && f.QP.SendQueueLen() < f.QP.Config().SendDepth {
 		number := f.writes
 		at, octets := m.write(f, number)
-		r := endpoint.WorkRequest{ID: uint64(number), Op: endpoint.OpWrite, Data: m.data[at : at+octets], RemoteVA: uint64(at), RKey: m.rkey(i)}
+		r := verbs.WorkRequest{ID: uint64(number), Op: verbs.OpWrite, Data: m.data[at : at+octets], RemoteVA: uint64(at), RKey: m.rkey(i)}
 		if m.immediate > 0 && (number+1)%m.immediate == 0 {
-			r.Op, r.Immediate = endpoint.OpWriteImmediate, uint32(number)
+			r.Op, r.Immediate = verbs.OpWriteImmediate, uint32(number)
 		}
 		if err := f.QP.PostSend(m.world.now, r); err != nil {
 			return err

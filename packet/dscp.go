@@ -74,7 +74,7 @@ func (c DSCPClasses) Trim(dscp uint8) Trim {
 // High says whether packets of a codepoint belong to the control class: control packets and what is left of trimmed ones.
 func (c DSCPClasses) High(dscp uint8) bool { return dscp == c.Control || c.Trim(dscp) != NotTrimmed }
 
-// Of is the codepoint a packet is sent with (table 7-8), given whether data of its queue pair may be trimmed. Requestors may send EV probes with any other.
+// Of is the codepoint a packet is sent with (table 7-8), given whether data of its queue pair may be trimmed. Requesters may send EV probes with any other.
 func (c DSCPClasses) Of(h MRCBTH, trimmable bool) uint8 {
 	ext, _ := h.Extensions()
 	switch {

@@ -59,7 +59,7 @@ func (m PortMask) With(port int) PortMask {
 type ERTH struct {
 	Op         EndpointOp // 2 bits
 	VendorInfo uint8
-	Ports      PortMask // of EndpointPortStatus: the requestor's
+	Ports      PortMask // of EndpointPortStatus: the requester's
 	TSETH      TSETH
 }
 

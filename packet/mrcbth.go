@@ -107,7 +107,7 @@ func (h MRCBTH) Extensions() (ext Extension, ok bool) {
 	return ext &^ extKnown, ext != 0
 }
 
-// EndpointHeader is the BTH of an endpoint request or response: to EndpointQPN, with the requestor's identifier in PSN[15:0].
+// EndpointHeader is the BTH of an endpoint request or response: to EndpointQPN, with the requester's identifier in PSN[15:0].
 func EndpointHeader(op Opcode, id uint16) MRCBTH {
 	return MRCBTH{Opcode: op, PKey: DefaultPKey, DestQPN: EndpointQPN, PSN: uint32(id)}
 }

@@ -44,7 +44,7 @@ func (r NACKReason) Known() bool { return nackReasons[r].name != "" }
 // Mandatory says whether every responder supports the reason; the others are a capability negotiated with the connection.
 func (r NACKReason) Mandatory() bool { return nackReasons[r].mandatory }
 
-// Retransmittable says whether the requestor sends the packet again, as far as its retries go. If not, the queue pair fails at once.
+// Retransmittable says whether the requester sends the packet again, as far as its retries go. If not, the queue pair fails at once.
 func (r NACKReason) Retransmittable() bool { return nackReasons[r].retransmit }
 
 // Trimmed says whether the packet was trimmed on its way.

@@ -18,7 +18,7 @@ const (
 type PETH struct {
 	VendorInfo uint8
 	ProbeID    uint16 // comes back in the SACK: see SETH.ProbeID
-	SPDCID     uint16 // queue pair of the requestor, low 16 bits
+	SPDCID     uint16 // queue pair of the requester, low 16 bits
 	DPDCID     uint16 // queue pair of the responder, low 16 bits
 	TSETH      TSETH
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// TSETHLen is the length of a requestor timestamp extended header in octets.
+// TSETHLen is the length of a requester timestamp extended header in octets.
 const TSETHLen = 4
 
 // TimestampUnit is the resolution of timestamps and service times in MRC headers, unless tsr says that it is the sender's own. 16 bits of them are
@@ -21,15 +21,15 @@ const (
 	tsethType  = 0x0F
 )
 
-// TSETH is a requestor timestamp extended header (OCP MRC 1.0, tables 6-6 and 6-7). It follows the METH of a request whose BTH says so, and is the last
+// TSETH is a requester timestamp extended header (OCP MRC 1.0, tables 6-6 and 6-7). It follows the METH of a request whose BTH says so, and is the last
 // word of PETH and ERTH. Its reserved bits are written as zero and ignored when read.
 type TSETH struct {
 	Timestamp uint16
-	OwnUnit   bool  // tsr: not in TimestampUnit but for the requestor alone to read
+	OwnUnit   bool  // tsr: not in TimestampUnit but for the requester alone to read
 	Type      uint8 // ftype, 4 bits: TSETHTimestamp if Timestamp is there
 }
 
-// ParseTSETH reads a requestor timestamp extended header. It accepts any ftype.
+// ParseTSETH reads a requester timestamp extended header. It accepts any ftype.
 func ParseTSETH(b []byte) (TSETH, int, error) {
 	if len(b) < TSETHLen {
 		return TSETH{}, 0, truncated("TSETH", len(b), TSETHLen)

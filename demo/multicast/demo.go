@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api"
-	"github.com/weft-sdn/weft/endpoint"
+	"github.com/weft-sdn/weft/endpoint/rc"
 	"github.com/weft-sdn/weft/lab"
 	"github.com/weft-sdn/weft/p4"
 )
@@ -152,7 +152,7 @@ func (d *demo) begin(ctx context.Context) error {
 
 // prepare makes the queue pairs.
 func (d *demo) prepare(ctx context.Context) error {
-	qp := endpoint.DefaultQPConfig()
+	qp := rc.DefaultQPConfig()
 	qp.LocalAckTimeout = 20 // 4.3 s: a busy laptop is no lossy network
 	d.data = make([]byte, d.Bytes)
 	rng := rand.NewChaCha8([32]byte{1})
@@ -282,13 +282,13 @@ func (d *demo) count(ctx context.Context) (*Result, error) {
 			if r.Corrupt += wrong; wrong == 0 {
 				r.Delivered++
 			}
-			r.ICRCErrors += receiver.Host.Counters().Refused[endpoint.RefusedICRC]
+			r.ICRCErrors += receiver.Host.Counters().Refused[rc.RefusedICRC]
 			edge, _ := d.live.World.Network.Uplink(receiver.Host.Name)
 			responses := d.traffic.Responses(receiver.Host.Name + "-" + edge)
 			r.AcksFromReceivers += responses
 			r.largestReceiver = max(r.largestReceiver, responses)
 		}
-		r.ICRCErrors += d.group.Source.Counters().Refused[endpoint.RefusedICRC]
+		r.ICRCErrors += d.group.Source.Counters().Refused[rc.RefusedICRC]
 		for _, s := range d.live.World.Network.Switches {
 			if sw, err := d.live.World.Switch(s.Name); err == nil { // the name is the network's own
 				r.ICRCErrors += sw.Drops()[p4.DropReasonIcrc]

@@ -3,7 +3,7 @@ package mrc
 import (
 	"time"
 
-	"github.com/weft-sdn/weft/endpoint"
+	"github.com/weft-sdn/weft/endpoint/verbs"
 	"github.com/weft-sdn/weft/packet"
 )
 
@@ -31,7 +31,7 @@ func (q *QP) receiveSACK(now time.Duration, p *packet.MRC) (Refusal, bool) {
 	if grown > 0 {
 		info.Newly = grown * packet.RcvdBytesUnit
 		q.prevRcvd = cc.RcvdBytes
-		q.requestor.inFlight -= int64(info.Newly)
+		q.requester.inFlight -= int64(info.Newly)
 	}
 	if cc.RcvCwndPenalty > 0 {
 		q.counters.PenaltiesReceived++
@@ -190,7 +190,7 @@ func (q *QP) markArrived(now time.Duration, rec *record, tell bool) {
 		return
 	case lost:
 		q.lost--
-		q.requestor.inFlight += int64(rec.size)
+		q.requester.inFlight += int64(rec.size)
 		q.counters.ResendsSaved++
 	case flying:
 		q.flying--
@@ -209,7 +209,7 @@ func (q *QP) markArrived(now time.Duration, rec *record, tell bool) {
 // would wait for that, and packets that are to be sent again for the window.
 func (q *QP) settle() {
 	if q.flying == 0 {
-		q.requestor.inFlight = 0
+		q.requester.inFlight = 0
 	}
 }
 
@@ -237,7 +237,7 @@ func (q *QP) executedUpTo(now time.Duration, psn uint32) {
 	q.arrivedUpTo(now, psn)
 	q.acked = psn
 	for q.sq.Len() > 0 && q.cur > 0 && packet.PSNDiff(q.sq.At(0).last(), q.acked) <= 0 {
-		q.completeSend(now, endpoint.StatusOK)
+		q.completeSend(now, verbs.StatusOK)
 	}
 	q.ackTimed, q.ackRetries, q.ackAgain = false, 0, false
 	q.settle()
@@ -249,14 +249,14 @@ func (q *QP) executedUpTo(now time.Duration, psn uint32) {
 
 // receiveNAK ends the connection: requests before psn were executed, the one at psn was not (OCP MRC 1.0, tables 6-11 and 6-12: class B).
 func (q *QP) receiveNAK(now time.Duration, psn uint32, code packet.NAKCode) (Refusal, bool) {
-	var status endpoint.Status
+	var status verbs.Status
 	switch code {
 	case packet.NAKInvalidRequest:
-		status = endpoint.StatusRemoteInvalidRequest
+		status = verbs.StatusRemoteInvalidRequest
 	case packet.NAKRemoteAccess:
-		status = endpoint.StatusRemoteAccess
+		status = verbs.StatusRemoteAccess
 	case packet.NAKRemoteOperational:
-		status = endpoint.StatusRemoteOperational
+		status = verbs.StatusRemoteOperational
 	default:
 		return RefusedSyndrome, false // sequence errors are not applicable
 	}
@@ -288,7 +288,7 @@ func (q *QP) receiveNACK(now time.Duration, p *packet.MRC) (Refusal, bool) {
 		if !packet.PSNBefore(q.acked, n.PSN) {
 			return RefusedStale, false
 		}
-		q.failAt(now, n.PSN, endpoint.StatusRemoteOperational)
+		q.failAt(now, n.PSN, verbs.StatusRemoteOperational)
 		return 0, true
 	}
 	info := NACK{Now: now, Reason: n.Reason}
@@ -297,7 +297,7 @@ func (q *QP) receiveNACK(now time.Duration, p *packet.MRC) (Refusal, bool) {
 	// A NACK on an earlier transmission of a packet that was sent again since says nothing of the later one.
 	if rec != nil && rec.state == flying && q.outstanding(n.PSN) && (rec.sends == 1 || p.BTH.Retransmission && n.Entropy == rec.lastWay.ev) {
 		if !q.cfg.retriesLeft(rec.retries) {
-			q.failAt(now, n.PSN, endpoint.StatusRetryExceeded)
+			q.failAt(now, n.PSN, verbs.StatusRetryExceeded)
 			return 0, true
 		}
 		rec.retries++
@@ -325,13 +325,13 @@ func (q *QP) giveUp(rec *record) {
 	rec.state = lost
 	q.flying--
 	q.lost++
-	q.requestor.inFlight -= int64(rec.size)
+	q.requester.inFlight -= int64(rec.size)
 	q.settle()
 	q.retx.Push(rec.psn)
 }
 
 // completeSend ends the work request at the head of the send queue.
-func (q *QP) completeSend(now time.Duration, status endpoint.Status) {
+func (q *QP) completeSend(now time.Duration, status verbs.Status) {
 	begun := q.cur > 0 || q.sq.At(0).psn != q.next
 	m := q.sq.Pop()
 	q.first++
@@ -341,8 +341,8 @@ func (q *QP) completeSend(now time.Duration, status endpoint.Status) {
 	if m.immediate() && begun {
 		q.wimm--
 	}
-	c := endpoint.Completion{At: now, ID: m.wr.ID, Op: m.wr.Op, Status: status}
-	if status == endpoint.StatusOK {
+	c := verbs.Completion{At: now, ID: m.wr.ID, Op: m.wr.Op, Status: status}
+	if status == verbs.StatusOK {
 		c.Octets = len(m.wr.Data)
 	}
 	q.done.Push(c)

@@ -3,7 +3,7 @@ package mrc
 import (
 	"fmt"
 
-	"github.com/weft-sdn/weft/endpoint"
+	"github.com/weft-sdn/weft/endpoint/verbs"
 	"github.com/weft-sdn/weft/packet"
 )
 
@@ -30,13 +30,13 @@ func DefaultAttributes() Attributes {
 	return Attributes{MaxWIMM: 32, MaxMPR: 8, DynamicMPR: true, TrimNACK: true, ServiceTime: true}
 }
 
-// Validate says which attribute cannot be used; the error wraps endpoint.ErrConfig.
+// Validate says which attribute cannot be used; the error wraps verbs.ErrConfig.
 func (a Attributes) Validate() error {
 	if a.MaxWIMM < 0 || a.MaxWIMM > MaxWIMM {
-		return fmt.Errorf("MaxWIMM (MRC_QP_MAX_WIMM_DEST) %d: want 0..%d: %w", a.MaxWIMM, MaxWIMM, endpoint.ErrConfig)
+		return fmt.Errorf("MaxWIMM (MRC_QP_MAX_WIMM_DEST) %d: want 0..%d: %w", a.MaxWIMM, MaxWIMM, verbs.ErrConfig)
 	}
 	if a.MaxMPR < 1 || a.MaxMPR > MaxMPR {
-		return fmt.Errorf("MaxMPR (MRC_QP_MAX_MPR_DEST) %d: want 1..%d, in units of %d packets: %w", a.MaxMPR, MaxMPR, packet.MPRUnit, endpoint.ErrConfig)
+		return fmt.Errorf("MaxMPR (MRC_QP_MAX_MPR_DEST) %d: want 1..%d, in units of %d packets: %w", a.MaxMPR, MaxMPR, packet.MPRUnit, verbs.ErrConfig)
 	}
 	return nil
 }

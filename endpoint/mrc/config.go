@@ -5,8 +5,8 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/weft-sdn/weft/endpoint"
 	"github.com/weft-sdn/weft/endpoint/internal/ibta"
+	"github.com/weft-sdn/weft/endpoint/verbs"
 	"github.com/weft-sdn/weft/packet"
 )
 
@@ -54,10 +54,10 @@ func DefaultConfig() Config {
 
 const defaultLineRate = 100e9
 
-// Validate says which field cannot be used; the error wraps endpoint.ErrConfig.
+// Validate says which field cannot be used; the error wraps verbs.ErrConfig.
 func (c Config) Validate() error {
 	bad := func(field string, value any, want string) error {
-		return fmt.Errorf("host %s: %s %v: want %s: %w", c.Name, field, value, want, endpoint.ErrConfig)
+		return fmt.Errorf("host %s: %s %v: want %s: %w", c.Name, field, value, want, verbs.ErrConfig)
 	}
 	switch {
 	case !ibta.Unicast(c.Addr):
@@ -81,7 +81,7 @@ func (c Config) Validate() error {
 		}
 	}
 	if err := c.Wire.Validate(); err != nil {
-		return fmt.Errorf("host %s: Wire: %w: %w", c.Name, endpoint.ErrConfig, err)
+		return fmt.Errorf("host %s: Wire: %w: %w", c.Name, verbs.ErrConfig, err)
 	}
 	return nil
 }
@@ -94,7 +94,7 @@ const (
 	maxAckTimeout  = 24
 )
 
-// QPConfig describes a queue pair, both its requestor and its responder. Start from DefaultQPConfig.
+// QPConfig describes a queue pair, both its requester and its responder. Start from DefaultQPConfig.
 type QPConfig struct {
 	QPN        uint32     // 24 bits, not 0, 1, 2 (endpoint operations) or 0xFFFFFF
 	RemoteAddr netip.Addr // of the peer
@@ -125,12 +125,12 @@ type QPConfig struct {
 	SACKThreshold int // sack_gen_threshold: a SACK is sent after more octets than that; default 16384
 	MinAckPacket  int // MIN_ACK_PACKET_SIZE: the least a packet counts for, in octets; default 1024
 
-	// TimestampUnit is the resolution of the timestamps in requests: packet.TimestampUnit (default), or a unit of the requestor's own, whose timestamps the
-	// responder only reflects (tsr). A round trip may be longer than 16 bits of it hold: the requestor remembers about when it sent what. 0: requests carry none, and
-	// the requestor's memory is all there is, which is no use for what was sent more than twice.
+	// TimestampUnit is the resolution of the timestamps in requests: packet.TimestampUnit (default), or a unit of the requester's own, whose timestamps the
+	// responder only reflects (tsr). A round trip may be longer than 16 bits of it hold: the requester remembers about when it sent what. 0: requests carry none, and
+	// the requester's memory is all there is, which is no use for what was sent more than twice.
 	TimestampUnit time.Duration
 
-	Congestion Congestion // of the requestor. Required.
+	Congestion Congestion // of the requester. Required.
 	Sprayer    Sprayer    // of all packets sent. Required.
 
 	// Penalty, if not nil, is asked for rcv_cwnd_pen (0 to packet.MaxRcvCwndPenalty) and restore_cwnd of every SACK; nil turns responder flow control off.
@@ -151,10 +151,10 @@ func DefaultQPConfig() QPConfig {
 	}
 }
 
-// Validate says which field cannot be used; the error wraps endpoint.ErrConfig.
+// Validate says which field cannot be used; the error wraps verbs.ErrConfig.
 func (c QPConfig) Validate() error {
 	bad := func(field string, value any, want string) error {
-		return fmt.Errorf("QP %#x: %s %v: want %s: %w", c.QPN, field, value, want, endpoint.ErrConfig)
+		return fmt.Errorf("QP %#x: %s %v: want %s: %w", c.QPN, field, value, want, verbs.ErrConfig)
 	}
 	switch {
 	case !validQPN(c.QPN):

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weft-sdn/weft/endpoint"
+	"github.com/weft-sdn/weft/endpoint/verbs"
 	"github.com/weft-sdn/weft/packet"
 )
 
@@ -219,7 +219,7 @@ func TestEVOfTheAnswer(t *testing.T) {
 	}
 }
 
-// TestDynamicMPR: the requestor follows max_psn_range (§7.5.4): when the cumulative acknowledgement moves, within what the connection was set up with, and nothing beyond
+// TestDynamicMPR: the requester follows max_psn_range (§7.5.4): when the cumulative acknowledgement moves, within what the connection was set up with, and nothing beyond
 // the window is sent or sent again meanwhile.
 func TestDynamicMPR(t *testing.T) {
 	start := func(edit func(*QPConfig)) (*solo, []sentPacket) {
@@ -302,7 +302,7 @@ func TestReadyQueuePairsRotate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := q.PostSend(0, endpoint.WorkRequest{Op: endpoint.OpWrite, Data: make([]byte, packets*256)}); err != nil {
+		if err := q.PostSend(0, verbs.WorkRequest{Op: verbs.OpWrite, Data: make([]byte, packets*256)}); err != nil {
 			t.Fatal(err)
 		}
 		qps = append(qps, q)

@@ -10,7 +10,7 @@ type Counters struct {
 
 // QPCounters of a queue pair, since it was created.
 type QPCounters struct {
-	// Requestor.
+	// Requester.
 	RequestsSent   uint64 // packets, retransmissions included
 	RequestsResent uint64 // packets sent before
 	PayloadSent    uint64 // octets, retransmissions included

@@ -8,13 +8,13 @@
 //
 //	h, err := mrc.NewHost(cfg)
 //	qp, err := h.CreateQP(qpCfg)
-//	err = qp.PostSend(now, endpoint.WorkRequest{ID: 1, Op: endpoint.OpWrite, Data: data, RemoteVA: va, RKey: rkey})
+//	err = qp.PostSend(now, verbs.WorkRequest{ID: 1, Op: verbs.OpWrite, Data: data, RemoteVA: va, RKey: rkey})
 //	next, pending := h.Advance(now)
 //
 // What decides when a packet may leave and which path it takes is not here: a queue pair asks a Congestion and a Sprayer, two seams with trivial
 // implementations beside them (FixedWindow, RoundRobin); packages nscc and spray have the real ones.
 //
-// Like package endpoint, whose memory regions, work requests and completions it uses, it is synchronous and deterministic: no goroutine, clock or
+// It uses the memory regions, work requests and completions of package verbs. Like package rc it is synchronous and deterministic: no goroutine, clock or
 // socket. Times are durations since a start the owner chooses, and never go backwards. One owner at a time: a Host is not safe for concurrent use.
 //
 // Left out, and refused with NAK Invalid Request when a peer asks for them: RDMA READ, SEND and ATOMIC operations, which MRC does not have. There is no MRC over IPv4.

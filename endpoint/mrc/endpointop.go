@@ -6,9 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/weft-sdn/weft/endpoint"
 	"github.com/weft-sdn/weft/endpoint/internal/ibta"
 	"github.com/weft-sdn/weft/endpoint/internal/queue"
+	"github.com/weft-sdn/weft/endpoint/verbs"
 	"github.com/weft-sdn/weft/packet"
 )
 
@@ -56,13 +56,13 @@ type EVProbe struct {
 	Timeout time.Duration
 }
 
-// SendEVProbe sends an EV probe. endpoint.ErrConfig names a field that cannot be used; ErrQueueFull: too many endpoint operations are under way.
+// SendEVProbe sends an EV probe. verbs.ErrConfig names a field that cannot be used; ErrQueueFull: too many endpoint operations are under way.
 func (h *Host) SendEVProbe(now time.Duration, p EVProbe) (id uint16, err error) {
 	switch {
 	case p.DSCP > packet.MaxDSCP:
-		return 0, fmt.Errorf("host %s: EV probe: DSCP %d: want 0..%d: %w", h.cfg.Name, p.DSCP, packet.MaxDSCP, endpoint.ErrConfig)
+		return 0, fmt.Errorf("host %s: EV probe: DSCP %d: want 0..%d: %w", h.cfg.Name, p.DSCP, packet.MaxDSCP, verbs.ErrConfig)
 	case p.Timeout < 0:
-		return 0, fmt.Errorf("host %s: EV probe: Timeout %v: want 0 or more: %w", h.cfg.Name, p.Timeout, endpoint.ErrConfig)
+		return 0, fmt.Errorf("host %s: EV probe: Timeout %v: want 0 or more: %w", h.cfg.Name, p.Timeout, verbs.ErrConfig)
 	case p.Timeout == 0:
 		p.Timeout = h.cfg.EndpointTimeout
 	}
@@ -86,11 +86,11 @@ func (h *Host) PollEndpoint() (r EndpointResult, ok bool) {
 func (h *Host) request(now time.Duration, peer netip.Addr, path Path, dscp uint8, timeout time.Duration, erth packet.ERTH) (uint16, error) {
 	switch {
 	case !ibta.Unicast(peer):
-		return 0, fmt.Errorf("host %s: %v: Peer %v: want an IPv6 unicast address: %w", h.cfg.Name, erth.Op, peer, endpoint.ErrConfig)
+		return 0, fmt.Errorf("host %s: %v: Peer %v: want an IPv6 unicast address: %w", h.cfg.Name, erth.Op, peer, verbs.ErrConfig)
 	case !h.sending().Has(path.Port):
-		return 0, fmt.Errorf("host %s: %v: Path.Port %d: want a port that is up and not denied: %w", h.cfg.Name, erth.Op, path.Port, endpoint.ErrConfig)
+		return 0, fmt.Errorf("host %s: %v: Path.Port %d: want a port that is up and not denied: %w", h.cfg.Name, erth.Op, path.Port, verbs.ErrConfig)
 	case len(h.ops.waiting) >= maxWaiting:
-		return 0, fmt.Errorf("host %s: %v: %d endpoint operations under way: %w", h.cfg.Name, erth.Op, maxWaiting, endpoint.ErrQueueFull)
+		return 0, fmt.Errorf("host %s: %v: %d endpoint operations under way: %w", h.cfg.Name, erth.Op, maxWaiting, verbs.ErrQueueFull)
 	}
 	h.ops.name()
 	h.ops.add(endpointOp{

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weft-sdn/weft/endpoint"
+	"github.com/weft-sdn/weft/endpoint/verbs"
 	"github.com/weft-sdn/weft/packet"
 )
 
@@ -66,7 +66,7 @@ func TestEVProbes(t *testing.T) {
 		t.Errorf("%d requests, %d responses, %d answered", len(requests), len(responses), answered)
 	}
 	for _, bad := range []EVProbe{{Path: paths[0]}, {Peer: testAddr(1)}, {Peer: testAddr(1), Path: paths[0], DSCP: 64}} {
-		if _, err := l.hosts[0].SendEVProbe(l.now, bad); !errors.Is(err, endpoint.ErrConfig) {
+		if _, err := l.hosts[0].SendEVProbe(l.now, bad); !errors.Is(err, verbs.ErrConfig) {
 			t.Errorf("%+v: %v", bad, err)
 		}
 	}
@@ -102,7 +102,7 @@ func TestPortStatus(t *testing.T) {
 	}
 	memory := l.region(1, 1<<16)
 	data := pattern(1<<16, 1)
-	l.post(qps[0], endpoint.WorkRequest{Op: endpoint.OpWrite, Data: data})
+	l.post(qps[0], verbs.WorkRequest{Op: verbs.OpWrite, Data: data})
 	l.run(time.Second, func() bool { return qps[0].SendQueueLen() == 0 })
 	if !bytes.Equal(memory, data) || ports[2] != 0 || ports[1] == 0 || ports[3] == 0 {
 		t.Errorf("packets by port: %v", ports)
@@ -125,7 +125,7 @@ func TestDeniedPorts(t *testing.T) {
 	if out := s.give(r); len(out) != 2 || out[0].port != 2 || out[1].port != 2 {
 		t.Errorf("%d answers to what came by a denied port, want 2 by the other", len(out))
 	}
-	if _, err := s.host.SendEVProbe(s.now, EVProbe{Peer: testAddr(1), Path: Path{Port: 1}}); !errors.Is(err, endpoint.ErrConfig) {
+	if _, err := s.host.SendEVProbe(s.now, EVProbe{Peer: testAddr(1), Path: Path{Port: 1}}); !errors.Is(err, verbs.ErrConfig) {
 		t.Error(err)
 	}
 	s.host.DenyPorts(packet.PortMask(0).With(1).With(2))
@@ -188,13 +188,13 @@ func TestEndpointPaths(t *testing.T) {
 	if n := l.hosts[1].Counters().NoPath; n != 2 || len(answers) != 1 || answers[0] != 2 {
 		t.Errorf("%d answers without a path, answers by %v", n, answers)
 	}
-	if _, err := l.hosts[0].SendEVProbe(l.now, EVProbe{Peer: testAddr(1), Path: Path{Port: 1}, Timeout: -1}); !errors.Is(err, endpoint.ErrConfig) {
+	if _, err := l.hosts[0].SendEVProbe(l.now, EVProbe{Peer: testAddr(1), Path: Path{Port: 1}, Timeout: -1}); !errors.Is(err, verbs.ErrConfig) {
 		t.Error(err)
 	}
 	for range maxWaiting {
 		send(time.Second)
 	}
-	if _, err := l.hosts[0].SendEVProbe(l.now, EVProbe{Peer: testAddr(1), Path: Path{Port: 1}}); !errors.Is(err, endpoint.ErrQueueFull) {
+	if _, err := l.hosts[0].SendEVProbe(l.now, EVProbe{Peer: testAddr(1), Path: Path{Port: 1}}); !errors.Is(err, verbs.ErrQueueFull) {
 		t.Error(err)
 	}
 }

@@ -5,8 +5,8 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/weft-sdn/weft/endpoint"
 	"github.com/weft-sdn/weft/endpoint/mrc"
+	"github.com/weft-sdn/weft/endpoint/verbs"
 	"github.com/weft-sdn/weft/packet"
 )
 
@@ -38,11 +38,11 @@ func Example() {
 		qps[i], _ = hosts[i].CreateQP(qp)
 	}
 	memory := make([]byte, 64)
-	_, _ = hosts[1].RegisterMR(0x1000, 7, memory, endpoint.AccessRemoteWrite)
-	_ = qps[1].PostRecv(endpoint.RecvRequest{ID: 1})
+	_, _ = hosts[1].RegisterMR(0x1000, 7, memory, verbs.AccessRemoteWrite)
+	_ = qps[1].PostRecv(verbs.RecvRequest{ID: 1})
 
 	now := time.Duration(0)
-	wr := endpoint.WorkRequest{ID: 1, Op: endpoint.OpWriteImmediate, Data: []byte("by any plane"), RemoteVA: 0x1000, RKey: 7, Immediate: 42}
+	wr := verbs.WorkRequest{ID: 1, Op: verbs.OpWriteImmediate, Data: []byte("by any plane"), RemoteVA: 0x1000, RKey: 7, Immediate: 42}
 	if err := qps[0].PostSend(now, wr); err != nil {
 		fmt.Println(err)
 	}

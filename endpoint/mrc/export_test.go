@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weft-sdn/weft/endpoint"
+	"github.com/weft-sdn/weft/endpoint/verbs"
 )
 
 // For the tests that give queue pairs the real congestion control and sprayer, which import this package.
@@ -49,7 +49,7 @@ func RunIncast(t testing.TB, seed uint64, senders, planes, octets int, rate floa
 			c.AckTimeout = 10
 		})[0]
 		qps = append(qps, q)
-		l.post(q, endpoint.WorkRequest{Op: endpoint.OpWrite, Data: data})
+		l.post(q, verbs.WorkRequest{Op: verbs.OpWrite, Data: data})
 	}
 	l.run(10*time.Second, func() bool {
 		for _, q := range qps {
@@ -62,7 +62,7 @@ func RunIncast(t testing.TB, seed uint64, senders, planes, octets int, rate floa
 	r := Incast{Took: l.now}
 	for _, q := range qps {
 		c, ok := q.Poll()
-		if !ok || c.Status != endpoint.StatusOK {
+		if !ok || c.Status != verbs.StatusOK {
 			return r, fmt.Errorf("completion %+v: %+v", c, q.Counters())
 		}
 		if r.Quickest == 0 || c.At < r.Quickest {

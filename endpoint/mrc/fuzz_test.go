@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weft-sdn/weft/endpoint"
+	"github.com/weft-sdn/weft/endpoint/verbs"
 	"github.com/weft-sdn/weft/packet"
 )
 
@@ -22,7 +22,7 @@ func FuzzReceive(f *testing.F) {
 	f.Fuzz(func(t *testing.T, frame []byte, flip uint8, psn uint32) {
 		s, _ := newResponding(t, nil)
 		s.write(20)
-		if err := s.qp.PostRecv(endpoint.RecvRequest{}); err != nil {
+		if err := s.qp.PostRecv(verbs.RecvRequest{}); err != nil {
 			t.Fatal(err)
 		}
 		s.settle(2 * time.Microsecond)

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/weft-sdn/weft/endpoint"
 	"github.com/weft-sdn/weft/endpoint/internal/ibta"
+	"github.com/weft-sdn/weft/endpoint/verbs"
 	"github.com/weft-sdn/weft/packet"
 )
 
@@ -21,7 +21,7 @@ type Host struct {
 	denied   packet.PortMask
 	peers    map[netip.Addr]packet.PortMask // what peers said of their ports
 	qps      map[uint32]*QP
-	regions  endpoint.Regions
+	regions  verbs.Regions
 	counters Counters
 	ops      endpointOps
 
@@ -38,7 +38,7 @@ type port struct {
 	free time.Duration // when it has sent what it was given
 }
 
-// NewHost makes a host, all its ports up. The error wraps endpoint.ErrConfig.
+// NewHost makes a host, all its ports up. The error wraps verbs.ErrConfig.
 func NewHost(cfg Config) (*Host, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func (h *Host) Config() Config { return h.cfg }
 // Counters is a copy of the host's counters.
 func (h *Host) Counters() Counters { return h.counters }
 
-// SetWire changes UDP port and DSCPs for what is sent and received from now on. endpoint.ErrConfig names what cannot be used, and
+// SetWire changes UDP port and DSCPs for what is sent and received from now on. verbs.ErrConfig names what cannot be used, and
 // nothing is changed.
 func (h *Host) SetWire(w packet.MRCSettings) error {
 	cfg := h.cfg
@@ -77,11 +77,11 @@ func (h *Host) SetWire(w packet.MRCSettings) error {
 // Ports are the ports that are up.
 func (h *Host) Ports() packet.PortMask { return h.up }
 
-// SetPort says whether a port is up; a port that is down neither sends nor receives. Peers learn of it by SendPortStatus. endpoint.ErrNotFound for a port the
+// SetPort says whether a port is up; a port that is down neither sends nor receives. Peers learn of it by SendPortStatus. verbs.ErrNotFound for a port the
 // host does not have.
 func (h *Host) SetPort(n int, up bool) error {
 	if n < 1 || n > len(h.ports) {
-		return fmt.Errorf("host %s: port %d: want 1..%d: %w", h.cfg.Name, n, len(h.ports), endpoint.ErrNotFound)
+		return fmt.Errorf("host %s: port %d: want 1..%d: %w", h.cfg.Name, n, len(h.ports), verbs.ErrNotFound)
 	}
 	if up {
 		h.up = h.up.With(n)
@@ -109,8 +109,8 @@ func (h *Host) PeerPorts(peer netip.Addr) packet.PortMask {
 func (h *Host) reachable(peer netip.Addr) packet.PortMask { return h.sending() & h.PeerPorts(peer) }
 
 // RegisterMR makes buf accessible to peers that know rkey, its first octet at virtual address va. The host writes to
-// buf during Receive. Errors: endpoint.ErrExists for a key in use, ErrConfig when the region does not fit 64 bits of address.
-func (h *Host) RegisterMR(va uint64, rkey uint32, buf []byte, access endpoint.Access) (*endpoint.Region, error) {
+// buf during Receive. Errors: verbs.ErrExists for a key in use, ErrConfig when the region does not fit 64 bits of address.
+func (h *Host) RegisterMR(va uint64, rkey uint32, buf []byte, access verbs.Access) (*verbs.Region, error) {
 	r, err := h.regions.Register(va, rkey, buf, access)
 	if err != nil {
 		return nil, fmt.Errorf("host %s: %w", h.cfg.Name, err)
@@ -121,29 +121,29 @@ func (h *Host) RegisterMR(va uint64, rkey uint32, buf []byte, access endpoint.Ac
 // DeregisterMR withdraws a region, also from messages being received. Withdrawing one that does not exist succeeds.
 func (h *Host) DeregisterMR(rkey uint32) { h.regions.Deregister(rkey) }
 
-// CreateQP makes a queue pair, ready to send and to receive. Errors wrap endpoint.ErrConfig, or ErrExists for a number in use.
+// CreateQP makes a queue pair, ready to send and to receive. Errors wrap verbs.ErrConfig, or ErrExists for a number in use.
 func (h *Host) CreateQP(cfg QPConfig) (*QP, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("host %s: %w", h.cfg.Name, err)
 	}
 	if _, ok := h.qps[cfg.QPN]; ok {
-		return nil, fmt.Errorf("host %s: QP %#x: %w", h.cfg.Name, cfg.QPN, endpoint.ErrExists)
+		return nil, fmt.Errorf("host %s: QP %#x: %w", h.cfg.Name, cfg.QPN, verbs.ErrExists)
 	}
 	q := newQP(h, cfg)
 	h.qps[cfg.QPN] = q
 	return q, nil
 }
 
-// QP is the queue pair of a number; endpoint.ErrNotFound when there is none.
+// QP is the queue pair of a number; verbs.ErrNotFound when there is none.
 func (h *Host) QP(qpn uint32) (*QP, error) {
 	if q, ok := h.qps[qpn]; ok {
 		return q, nil
 	}
-	return nil, fmt.Errorf("host %s: QP %#x: %w", h.cfg.Name, qpn, endpoint.ErrNotFound)
+	return nil, fmt.Errorf("host %s: QP %#x: %w", h.cfg.Name, qpn, verbs.ErrNotFound)
 }
 
-// DestroyQP removes a queue pair with its receive requests, which do not complete. Its requestor must be IDLE or the
-// queue pair in the error state (OCP MRC 1.0, section 8.3): otherwise the error wraps endpoint.ErrBusy and nothing is
+// DestroyQP removes a queue pair with its receive requests, which do not complete. Its requester must be IDLE or the
+// queue pair in the error state (OCP MRC 1.0, section 8.3): otherwise the error wraps verbs.ErrBusy and nothing is
 // changed. QP.Abort ends a queue pair whose work need not complete. Removing one that does not exist succeeds.
 func (h *Host) DestroyQP(qpn uint32) error {
 	q, ok := h.qps[qpn]
@@ -152,7 +152,7 @@ func (h *Host) DestroyQP(qpn uint32) error {
 	}
 	if s := q.Schedule(); s != Idle {
 		return fmt.Errorf("host %s: QP %#x is %v with %d work requests not complete: want IDLE, or the error state (Abort): %w",
-			h.cfg.Name, qpn, s, q.sq.Len(), endpoint.ErrBusy)
+			h.cfg.Name, qpn, s, q.sq.Len(), verbs.ErrBusy)
 	}
 	q.discard()
 	q.state = qpDestroyed

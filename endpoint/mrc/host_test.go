@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weft-sdn/weft/endpoint"
+	"github.com/weft-sdn/weft/endpoint/verbs"
 	"github.com/weft-sdn/weft/packet"
 )
 
@@ -257,7 +257,7 @@ func TestPorts(t *testing.T) {
 	if out := s.settle(time.Microsecond); len(out) != 1 {
 		t.Errorf("%d packets when the port is back", len(out))
 	}
-	if err := s.host.SetPort(3, true); !errors.Is(err, endpoint.ErrNotFound) {
+	if err := s.host.SetPort(3, true); !errors.Is(err, verbs.ErrNotFound) {
 		t.Errorf("port 3 of 2: %v", err)
 	}
 }
@@ -290,13 +290,13 @@ func TestConfigs(t *testing.T) {
 		h := newTestHost(t, 0, 1, func(time.Duration, int, []byte) {})
 		c := testQPConfig(0, 1, 1)
 		edit(&c)
-		if _, err := h.CreateQP(c); !errors.Is(err, endpoint.ErrConfig) || !strings.Contains(err.Error(), ": "+field+" ") {
+		if _, err := h.CreateQP(c); !errors.Is(err, verbs.ErrConfig) || !strings.Contains(err.Error(), ": "+field+" ") {
 			t.Errorf("%s: %v", field, err)
 		}
 		if _, err := h.CreateQP(testQPConfig(0, 1, 1)); err != nil {
 			t.Errorf("%s: the next one: %v", field, err)
 		}
-		if _, err := h.CreateQP(testQPConfig(0, 1, 1)); !errors.Is(err, endpoint.ErrExists) {
+		if _, err := h.CreateQP(testQPConfig(0, 1, 1)); !errors.Is(err, verbs.ErrExists) {
 			t.Errorf("the same number again: %v", err)
 		}
 	}
@@ -313,7 +313,7 @@ func TestConfigs(t *testing.T) {
 	} {
 		c := newTestHost(t, 0, 1, func(time.Duration, int, []byte) {}).Config()
 		edit(&c)
-		if _, err := NewHost(c); !errors.Is(err, endpoint.ErrConfig) || !strings.Contains(err.Error(), ": "+field) {
+		if _, err := NewHost(c); !errors.Is(err, verbs.ErrConfig) || !strings.Contains(err.Error(), ": "+field) {
 			t.Errorf("%s: %v", field, err)
 		}
 	}
@@ -346,20 +346,20 @@ func TestAttributes(t *testing.T) {
 // TestWorkRequests: what cannot be posted is refused, and changes nothing.
 func TestWorkRequests(t *testing.T) {
 	s := newSolo(t, func(c *QPConfig) { c.SendDepth, c.RecvDepth = 2, 1 })
-	for _, op := range []endpoint.Op{0, endpoint.OpSend, endpoint.OpSendImmediate} {
-		if err := s.qp.PostSend(0, endpoint.WorkRequest{Op: op}); !errors.Is(err, endpoint.ErrWorkRequest) {
+	for _, op := range []verbs.Op{0, verbs.OpSend, verbs.OpSendImmediate} {
+		if err := s.qp.PostSend(0, verbs.WorkRequest{Op: op}); !errors.Is(err, verbs.ErrWorkRequest) {
 			t.Errorf("%v: %v", op, err)
 		}
 	}
 	s.write(1)
 	s.write(1)
-	if err := s.qp.PostSend(0, endpoint.WorkRequest{Op: endpoint.OpWrite}); !errors.Is(err, endpoint.ErrQueueFull) {
+	if err := s.qp.PostSend(0, verbs.WorkRequest{Op: verbs.OpWrite}); !errors.Is(err, verbs.ErrQueueFull) {
 		t.Errorf("third: %v", err)
 	}
-	if err := s.qp.PostRecv(endpoint.RecvRequest{}); err != nil {
+	if err := s.qp.PostRecv(verbs.RecvRequest{}); err != nil {
 		t.Error(err)
 	}
-	if err := s.qp.PostRecv(endpoint.RecvRequest{}); !errors.Is(err, endpoint.ErrQueueFull) {
+	if err := s.qp.PostRecv(verbs.RecvRequest{}); !errors.Is(err, verbs.ErrQueueFull) {
 		t.Errorf("second: %v", err)
 	}
 	if q, err := s.host.QP(s.qp.cfg.QPN); q != s.qp || err != nil {
@@ -371,13 +371,13 @@ func TestWorkRequests(t *testing.T) {
 	if err := s.host.DestroyQP(s.qp.cfg.QPN); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.qp.PostSend(0, endpoint.WorkRequest{Op: endpoint.OpWrite}); !errors.Is(err, endpoint.ErrNotFound) {
+	if err := s.qp.PostSend(0, verbs.WorkRequest{Op: verbs.OpWrite}); !errors.Is(err, verbs.ErrNotFound) {
 		t.Errorf("destroyed: %v", err)
 	}
 	if _, pending := s.host.Advance(0); pending || len(s.take()) != 0 {
 		t.Error("a destroyed queue pair sends")
 	}
-	if _, err := s.host.QP(s.qp.cfg.QPN); !errors.Is(err, endpoint.ErrNotFound) {
+	if _, err := s.host.QP(s.qp.cfg.QPN); !errors.Is(err, verbs.ErrNotFound) {
 		t.Error(err)
 	}
 }
@@ -394,7 +394,7 @@ func TestRemoval(t *testing.T) {
 	refused := func(s *solo, state string) {
 		t.Helper()
 		err := s.host.DestroyQP(qpn)
-		if !errors.Is(err, endpoint.ErrBusy) || !strings.Contains(err.Error(), "QP "+fmt.Sprintf("%#x", qpn)+" is "+state+" with 1 work requests not complete: want IDLE") {
+		if !errors.Is(err, verbs.ErrBusy) || !strings.Contains(err.Error(), "QP "+fmt.Sprintf("%#x", qpn)+" is "+state+" with 1 work requests not complete: want IDLE") {
 			t.Errorf("%s: %v", state, err)
 		}
 		if q, err := s.host.QP(qpn); q != s.qp || err != nil {
@@ -406,7 +406,7 @@ func TestRemoval(t *testing.T) {
 		if err := s.host.DestroyQP(qpn); err != nil {
 			t.Errorf("%s: %v", state, err)
 		}
-		if _, err := s.host.QP(qpn); !errors.Is(err, endpoint.ErrNotFound) {
+		if _, err := s.host.QP(qpn); !errors.Is(err, verbs.ErrNotFound) {
 			t.Errorf("%s: the queue pair is there: %v", state, err)
 		}
 		if err := s.host.DestroyQP(qpn); err != nil {
@@ -423,7 +423,7 @@ func TestRemoval(t *testing.T) {
 	s.give(sackPacket(101, 101, out[1].EV(), 0)) // arrived, and not acknowledged by the transport
 	refused(s, "PENDING")
 	s.give(ackPacket(101, plainACK))
-	if c, ok := s.qp.Poll(); !ok || c.Status != endpoint.StatusOK {
+	if c, ok := s.qp.Poll(); !ok || c.Status != verbs.StatusOK {
 		t.Errorf("completion %+v, %v after removals that were refused", c, ok)
 	}
 	removed(s, "IDLE")
@@ -439,7 +439,7 @@ func TestRemoval(t *testing.T) {
 	removed(s, "ERROR")
 
 	s = start() // by its owner
-	if err := s.qp.PostRecv(endpoint.RecvRequest{ID: 9}); err != nil {
+	if err := s.qp.PostRecv(verbs.RecvRequest{ID: 9}); err != nil {
 		t.Fatal(err)
 	}
 	s.write(1)
@@ -448,18 +448,18 @@ func TestRemoval(t *testing.T) {
 		t.Errorf("%v, failed %v", err, s.qp.Failed())
 	}
 	for range 2 {
-		if c, ok := s.qp.Poll(); !ok || c.Status != endpoint.StatusFlushed {
+		if c, ok := s.qp.Poll(); !ok || c.Status != verbs.StatusFlushed {
 			t.Errorf("completion %+v, %v, want a flushed one", c, ok)
 		}
 	}
-	if err := s.qp.Abort(s.now); !errors.Is(err, endpoint.ErrQPState) {
+	if err := s.qp.Abort(s.now); !errors.Is(err, verbs.ErrQPState) {
 		t.Errorf("a second time: %v", err)
 	}
 	if out := s.give(request(500, nil)); len(out) != 1 || out[0].NETH.Reason != packet.NACKUnexpectedEvent {
 		t.Errorf("the peer's next request is answered with %v, want NACK UNEXP_EVENT", opcodes(out))
 	}
 	removed(s, "aborted")
-	if err := s.qp.Abort(s.now); !errors.Is(err, endpoint.ErrNotFound) {
+	if err := s.qp.Abort(s.now); !errors.Is(err, verbs.ErrNotFound) {
 		t.Errorf("after its removal: %v", err)
 	}
 }
@@ -467,7 +467,7 @@ func TestRemoval(t *testing.T) {
 // TestSetTimers: timers follow what is set for what is sent from then on; what cannot be used changes nothing.
 func TestSetTimers(t *testing.T) {
 	s := newSolo(t, func(c *QPConfig) { c.AckTimeout = 1 })
-	if err := s.qp.SetTimers(25, 0); !errors.Is(err, endpoint.ErrConfig) || s.qp.Config().AckTimeout != 1 {
+	if err := s.qp.SetTimers(25, 0); !errors.Is(err, verbs.ErrConfig) || s.qp.Config().AckTimeout != 1 {
 		t.Error(err)
 	}
 	if err := s.qp.SetTimers(20, time.Millisecond); err != nil {

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weft-sdn/weft/endpoint"
+	"github.com/weft-sdn/weft/endpoint/verbs"
 	"github.com/weft-sdn/weft/internal/heap"
 	"github.com/weft-sdn/weft/packet"
 )
@@ -216,13 +216,13 @@ func (l *lab) run(until time.Duration, done func() bool) {
 
 func (l *lab) region(host int, size int) []byte {
 	buf := make([]byte, size)
-	if _, err := l.hosts[host].RegisterMR(0, testRKey, buf, endpoint.AccessRemoteWrite); err != nil {
+	if _, err := l.hosts[host].RegisterMR(0, testRKey, buf, verbs.AccessRemoteWrite); err != nil {
 		l.t.Fatal(err)
 	}
 	return buf
 }
 
-func (l *lab) post(q *QP, wr endpoint.WorkRequest) {
+func (l *lab) post(q *QP, wr verbs.WorkRequest) {
 	l.t.Helper()
 	wr.RKey = testRKey
 	if err := q.PostSend(l.now, wr); err != nil {

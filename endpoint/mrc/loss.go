@@ -3,7 +3,7 @@ package mrc
 import (
 	"time"
 
-	"github.com/weft-sdn/weft/endpoint"
+	"github.com/weft-sdn/weft/endpoint/verbs"
 	"github.com/weft-sdn/weft/packet"
 )
 
@@ -101,7 +101,7 @@ func (q *QP) loseTo(now time.Duration, rec *record, timeout bool) {
 	q.cfg.Congestion.OnLoss(Loss{Now: now, Size: int(rec.size), InFlight: q.InFlight(), Timeout: timeout})
 }
 
-// expire does what the requestor's timers ask for at now.
+// expire does what the requester's timers ask for at now.
 func (q *QP) expire(now time.Duration) {
 	if q.timed && q.deadline <= now {
 		q.expirePackets(now)
@@ -131,7 +131,7 @@ func (q *QP) expirePackets(now time.Duration) {
 		}
 		q.counters.Timeouts++
 		if !q.cfg.retriesLeft(rec.retries) {
-			q.failAt(now, psn, endpoint.StatusRetryExceeded)
+			q.failAt(now, psn, verbs.StatusRetryExceeded)
 			return
 		}
 		rec.retries++
@@ -164,7 +164,7 @@ func (q *QP) expireAck(now time.Duration) {
 	}
 	q.counters.Timeouts++
 	if !q.cfg.retriesLeft(q.ackRetries) {
-		q.failAt(now, q.sq.At(0).last(), endpoint.StatusRetryExceeded)
+		q.failAt(now, q.sq.At(0).last(), verbs.StatusRetryExceeded)
 		return
 	}
 	q.ackRetries++

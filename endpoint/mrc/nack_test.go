@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weft-sdn/weft/endpoint"
+	"github.com/weft-sdn/weft/endpoint/verbs"
 	"github.com/weft-sdn/weft/packet"
 )
 
@@ -28,8 +28,8 @@ func TestNACKs(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			l := newListener(1 << 20)
 			s := newSolo(t, func(q *QPConfig) { q.Congestion, q.Sprayer, q.LinearRetries, q.ExponentialRetries = l, l, 2, 0 })
-			s.post(endpoint.WorkRequest{ID: 1, Data: make([]byte, 512)})
-			s.post(endpoint.WorkRequest{ID: 2, Data: make([]byte, 512)})
+			s.post(verbs.WorkRequest{ID: 1, Data: make([]byte, 512)})
+			s.post(verbs.WorkRequest{ID: 2, Data: make([]byte, 512)})
 			out := s.settle(time.Microsecond)
 			size := nominalSize(int(out[2].UDP.Length))
 			before := s.qp.InFlight()
@@ -37,7 +37,7 @@ func TestNACKs(t *testing.T) {
 			n := nackPacket(102, ev, c.reason)
 			if c.fatal {
 				s.give(n)
-				for id, want := range []endpoint.Status{endpoint.StatusFlushed, endpoint.StatusRemoteOperational} {
+				for id, want := range []verbs.Status{verbs.StatusFlushed, verbs.StatusRemoteOperational} {
 					if c, ok := s.qp.Poll(); !ok || c.ID != uint64(id+1) || c.Status != want {
 						t.Errorf("completion %+v, want %v", c, want)
 					}
@@ -85,7 +85,7 @@ func TestNACKs(t *testing.T) {
 			if !s.qp.Failed() {
 				t.Fatal("goes on after all retries")
 			}
-			for id, want := range []endpoint.Status{endpoint.StatusFlushed, endpoint.StatusRetryExceeded} {
+			for id, want := range []verbs.Status{verbs.StatusFlushed, verbs.StatusRetryExceeded} {
 				if c, ok := s.qp.Poll(); !ok || c.ID != uint64(id+1) || c.Status != want {
 					t.Errorf("completion %+v, want %v", c, want)
 				}
@@ -114,29 +114,29 @@ func TestNACKOfArrivedPacket(t *testing.T) {
 
 // TestNAKs: tables 6-11 and 6-12. A NAK ends the request it names, completes those before it, and flushes the rest.
 func TestNAKs(t *testing.T) {
-	for code, want := range map[packet.NAKCode]endpoint.Status{
-		packet.NAKInvalidRequest:    endpoint.StatusRemoteInvalidRequest,
-		packet.NAKRemoteAccess:      endpoint.StatusRemoteAccess,
-		packet.NAKRemoteOperational: endpoint.StatusRemoteOperational,
+	for code, want := range map[packet.NAKCode]verbs.Status{
+		packet.NAKInvalidRequest:    verbs.StatusRemoteInvalidRequest,
+		packet.NAKRemoteAccess:      verbs.StatusRemoteAccess,
+		packet.NAKRemoteOperational: verbs.StatusRemoteOperational,
 	} {
 		s := newSolo(t, nil)
 		for id := range uint64(3) {
-			s.post(endpoint.WorkRequest{ID: id, Data: make([]byte, 300)})
+			s.post(verbs.WorkRequest{ID: id, Data: make([]byte, 300)})
 		}
-		if err := s.qp.PostRecv(endpoint.RecvRequest{ID: 9}); err != nil {
+		if err := s.qp.PostRecv(verbs.RecvRequest{ID: 9}); err != nil {
 			t.Fatal(err)
 		}
 		s.settle(time.Microsecond * 5)
 		s.give(ackPacket(103, packet.NAKSyndrome(code)))
-		for id, status := range []endpoint.Status{endpoint.StatusOK, want, endpoint.StatusFlushed} {
+		for id, status := range []verbs.Status{verbs.StatusOK, want, verbs.StatusFlushed} {
 			if c, ok := s.qp.Poll(); !ok || c.ID != uint64(id) || c.Status != status {
 				t.Errorf("%v: completion %+v, want %v", code, c, status)
 			}
 		}
-		if c, ok := s.qp.Poll(); !ok || c.ID != 9 || !c.Recv || c.Status != endpoint.StatusFlushed {
+		if c, ok := s.qp.Poll(); !ok || c.ID != 9 || !c.Recv || c.Status != verbs.StatusFlushed {
 			t.Errorf("%v: completion %+v of the receive request", code, c)
 		}
-		if err := s.qp.PostSend(s.now, endpoint.WorkRequest{Op: endpoint.OpWrite}); !errors.Is(err, endpoint.ErrQPState) {
+		if err := s.qp.PostSend(s.now, verbs.WorkRequest{Op: verbs.OpWrite}); !errors.Is(err, verbs.ErrQPState) {
 			t.Errorf("%v: posted after: %v", code, err)
 		}
 		if next, pending := s.host.Advance(s.now); pending {
@@ -171,7 +171,7 @@ func TestNAKs(t *testing.T) {
 
 // TestNACKServiceTime: the round trip of a packet that was refused is without the responder's service time, which a NACK
 // reports as a SACK does: taken off the timestamp that it reflects, or alone in tx_timestamp when the packet had none ("the
-// requestor MUST parse and interpret the tx_timestamp field in every SACK and NACK packet", OCP MRC 1.0, section 7.5.5.8).
+// requester MUST parse and interpret the tx_timestamp field in every SACK and NACK packet", OCP MRC 1.0, section 7.5.5.8).
 func TestNACKServiceTime(t *testing.T) {
 	const us = time.Microsecond
 	for _, c := range []struct {

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/weft-sdn/weft/endpoint"
 	"github.com/weft-sdn/weft/endpoint/internal/ibta"
 	"github.com/weft-sdn/weft/endpoint/internal/queue"
+	"github.com/weft-sdn/weft/endpoint/verbs"
 	"github.com/weft-sdn/weft/packet"
 )
 
@@ -25,20 +25,20 @@ type QP struct {
 	state    qpState
 	active   bool // in host.active
 	counters QPCounters
-	done     queue.Ring[endpoint.Completion]
+	done     queue.Ring[verbs.Completion]
 
-	requestor
+	requester
 	responder
 }
 
 func newQP(h *Host, cfg QPConfig) *QP {
-	return &QP{host: h, cfg: cfg, requestor: newRequestor(cfg.SQPSN, cfg.Remote), responder: newResponder(cfg.RQPSN, cfg.Local)}
+	return &QP{host: h, cfg: cfg, requester: newRequester(cfg.SQPSN, cfg.Remote), responder: newResponder(cfg.RQPSN, cfg.Local)}
 }
 
 // Config is the configuration of the queue pair.
 func (q *QP) Config() QPConfig { return q.cfg }
 
-// SetTimers changes AckTimeout and ProbeTimeout (see QPConfig) for what is sent from now on. endpoint.ErrConfig names what cannot be used, and nothing is changed.
+// SetTimers changes AckTimeout and ProbeTimeout (see QPConfig) for what is sent from now on. verbs.ErrConfig names what cannot be used, and nothing is changed.
 func (q *QP) SetTimers(ackTimeout uint8, probeTimeout time.Duration) error {
 	cfg := q.cfg
 	cfg.AckTimeout, cfg.ProbeTimeout = ackTimeout, probeTimeout
@@ -50,8 +50,8 @@ func (q *QP) SetTimers(ackTimeout uint8, probeTimeout time.Duration) error {
 }
 
 // Abort moves the queue pair to the error state, as ibv_modify_qp to IBV_QPS_ERR does: work that is not complete ends with
-// endpoint.StatusFlushed, and the queue pair can be removed. The peer learns it from the answer to its next request.
-// Errors: endpoint.ErrQPState when the queue pair is in the error state, ErrNotFound after DestroyQP.
+// verbs.StatusFlushed, and the queue pair can be removed. The peer learns it from the answer to its next request.
+// Errors: verbs.ErrQPState when the queue pair is in the error state, ErrNotFound after DestroyQP.
 func (q *QP) Abort(now time.Duration) error {
 	if err := q.usable(); err != nil {
 		return err
@@ -67,33 +67,33 @@ func (q *QP) Counters() QPCounters { return q.counters }
 func (q *QP) Failed() bool { return q.state == qpError }
 
 // Poll takes the oldest completion; ok is false when there is none.
-func (q *QP) Poll() (c endpoint.Completion, ok bool) {
+func (q *QP) Poll() (c verbs.Completion, ok bool) {
 	if q.done.Len() == 0 {
-		return endpoint.Completion{}, false
+		return verbs.Completion{}, false
 	}
 	return q.done.Pop(), true
 }
 
 // PostSend appends a WRITE, with or without immediate data, to the send queue. One with immediate data waits until the peer has room for it (MRC_QP_MAX_WIMM_DEST).
-// Errors: endpoint.ErrWorkRequest, ErrQueueFull, ErrQPState, ErrNotFound after DestroyQP.
-func (q *QP) PostSend(now time.Duration, wr endpoint.WorkRequest) error {
+// Errors: verbs.ErrWorkRequest, ErrQueueFull, ErrQPState, ErrNotFound after DestroyQP.
+func (q *QP) PostSend(now time.Duration, wr verbs.WorkRequest) error {
 	if err := q.usable(); err != nil {
 		return err
 	}
 	if q.sq.Len() >= q.cfg.SendDepth {
-		return fmt.Errorf("QP %#x: send queue of %d: %w", q.cfg.QPN, q.cfg.SendDepth, endpoint.ErrQueueFull)
+		return fmt.Errorf("QP %#x: send queue of %d: %w", q.cfg.QPN, q.cfg.SendDepth, verbs.ErrQueueFull)
 	}
 	packets := ibta.Packets(len(wr.Data), q.cfg.PMTU)
-	immediate := wr.Op == endpoint.OpWriteImmediate
+	immediate := wr.Op == verbs.OpWriteImmediate
 	switch {
-	case wr.Op != endpoint.OpWrite && !immediate:
-		return fmt.Errorf("QP %#x: %v: want WRITE or WRITE with Immediate: %w", q.cfg.QPN, wr.Op, endpoint.ErrWorkRequest)
+	case wr.Op != verbs.OpWrite && !immediate:
+		return fmt.Errorf("QP %#x: %v: want WRITE or WRITE with Immediate: %w", q.cfg.QPN, wr.Op, verbs.ErrWorkRequest)
 	case len(wr.Data) > ibta.MaxMessage:
-		return fmt.Errorf("QP %#x: %v of %d octets: want at most %d: %w", q.cfg.QPN, wr.Op, len(wr.Data), ibta.MaxMessage, endpoint.ErrWorkRequest)
+		return fmt.Errorf("QP %#x: %v of %d octets: want at most %d: %w", q.cfg.QPN, wr.Op, len(wr.Data), ibta.MaxMessage, verbs.ErrWorkRequest)
 	case immediate && q.cfg.Remote.MaxWIMM == 0:
-		return fmt.Errorf("QP %#x: %v: the peer's MaxWIMM (MRC_QP_MAX_WIMM_DEST) is 0: %w", q.cfg.QPN, wr.Op, endpoint.ErrWorkRequest)
+		return fmt.Errorf("QP %#x: %v: the peer's MaxWIMM (MRC_QP_MAX_WIMM_DEST) is 0: %w", q.cfg.QPN, wr.Op, verbs.ErrWorkRequest)
 	case q.posted(packets) > ibta.MaxWindow:
-		return fmt.Errorf("QP %#x: %v of %d octets beside what is posted takes more than %d packets: %w", q.cfg.QPN, wr.Op, len(wr.Data), ibta.MaxWindow, endpoint.ErrQueueFull)
+		return fmt.Errorf("QP %#x: %v of %d octets beside what is posted takes more than %d packets: %w", q.cfg.QPN, wr.Op, len(wr.Data), ibta.MaxWindow, verbs.ErrQueueFull)
 	}
 	q.postedMSN++
 	if immediate {
@@ -111,14 +111,14 @@ func (q *QP) posted(packets int) int {
 	return int((q.end-q.unack)&packet.PSNMask) - 1 + packets
 }
 
-// PostRecv appends a request to the receive queue: the ticket for one WRITE with Immediate. Errors: endpoint.ErrQueueFull, ErrQPState, ErrNotFound after
+// PostRecv appends a request to the receive queue: the ticket for one WRITE with Immediate. Errors: verbs.ErrQueueFull, ErrQPState, ErrNotFound after
 // DestroyQP.
-func (q *QP) PostRecv(r endpoint.RecvRequest) error {
+func (q *QP) PostRecv(r verbs.RecvRequest) error {
 	if err := q.usable(); err != nil {
 		return err
 	}
 	if q.rq.Len() >= q.cfg.RecvDepth {
-		return fmt.Errorf("QP %#x: receive queue of %d: %w", q.cfg.QPN, q.cfg.RecvDepth, endpoint.ErrQueueFull)
+		return fmt.Errorf("QP %#x: receive queue of %d: %w", q.cfg.QPN, q.cfg.RecvDepth, verbs.ErrQueueFull)
 	}
 	q.rq.Push(r)
 	return nil
@@ -134,15 +134,15 @@ func (q *QP) path(now time.Duration, use Use, ports packet.PortMask) (Path, bool
 func (q *QP) usable() error {
 	switch q.state {
 	case qpError:
-		return fmt.Errorf("QP %#x: %w", q.cfg.QPN, endpoint.ErrQPState)
+		return fmt.Errorf("QP %#x: %w", q.cfg.QPN, verbs.ErrQPState)
 	case qpDestroyed:
-		return fmt.Errorf("QP %#x: %w", q.cfg.QPN, endpoint.ErrNotFound)
+		return fmt.Errorf("QP %#x: %w", q.cfg.QPN, verbs.ErrNotFound)
 	}
 	return nil
 }
 
 func (q *QP) wrong(field string, value any, want string) error {
-	return fmt.Errorf("QP %#x: %s %v: want %s: %w", q.cfg.QPN, field, value, want, endpoint.ErrConfig)
+	return fmt.Errorf("QP %#x: %s %v: want %s: %w", q.cfg.QPN, field, value, want, verbs.ErrConfig)
 }
 
 // retire says whether the queue pair has nothing left that Advance would have to look at.
@@ -176,19 +176,19 @@ func (q *QP) fail(now time.Duration) {
 	q.timed, q.ackTimed = false, false
 	q.probes = probes{}
 	for q.sq.Len() > 0 {
-		q.completeSend(now, endpoint.StatusFlushed)
+		q.completeSend(now, verbs.StatusFlushed)
 	}
 	for q.rq.Len() > 0 {
-		q.done.Push(endpoint.Completion{At: now, ID: q.rq.Pop().ID, Recv: true, Status: endpoint.StatusFlushed})
+		q.done.Push(verbs.Completion{At: now, ID: q.rq.Pop().ID, Recv: true, Status: verbs.StatusFlushed})
 	}
 	q.stash = q.stash[:0]
 }
 
 // failAt moves to the error state for the sake of the packet psn: its work request ends with a status, and what is before it, in the order posted, and after it
 // is flushed.
-func (q *QP) failAt(now time.Duration, psn uint32, status endpoint.Status) {
+func (q *QP) failAt(now time.Duration, psn uint32, status verbs.Status) {
 	for q.sq.Len() > 0 && packet.PSNBefore(q.sq.At(0).last(), psn) {
-		q.completeSend(now, endpoint.StatusFlushed)
+		q.completeSend(now, verbs.StatusFlushed)
 	}
 	if q.sq.Len() > 0 {
 		q.completeSend(now, status)

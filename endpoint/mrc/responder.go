@@ -4,9 +4,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/weft-sdn/weft/endpoint"
 	"github.com/weft-sdn/weft/endpoint/internal/ibta"
 	"github.com/weft-sdn/weft/endpoint/internal/queue"
+	"github.com/weft-sdn/weft/endpoint/verbs"
 	"github.com/weft-sdn/weft/packet"
 )
 
@@ -14,7 +14,7 @@ import (
 // with immediate data in the order they were sent.
 type responder struct {
 	tracker
-	rq queue.Ring[endpoint.RecvRequest]
+	rq queue.Ring[verbs.RecvRequest]
 
 	rcvdBytes   uint64      // rx_rcvd_bytes: nominal_pktsize of the packets received, each once
 	sackTrigger int         // sack_trigger_cnt: octets since the last SACK
@@ -226,8 +226,8 @@ func (q *QP) deliver(now time.Duration) bool {
 	}
 	m := q.stash[0]
 	q.stash = slices.Delete(q.stash, 0, 1)
-	q.done.Push(endpoint.Completion{
-		At: now, ID: q.rq.Pop().ID, Recv: true, Op: endpoint.OpWriteImmediate, Octets: m.octets, Immediate: m.data, HasImmediate: true, Solicited: m.solicited,
+	q.done.Push(verbs.Completion{
+		At: now, ID: q.rq.Pop().ID, Recv: true, Op: verbs.OpWriteImmediate, Octets: m.octets, Immediate: m.data, HasImmediate: true, Solicited: m.solicited,
 	})
 	return true
 }
@@ -267,7 +267,7 @@ func (q *QP) ack(now time.Duration) {
 }
 
 // SetMPR changes the responder's max_psn_range, in packet.MPRUnit, while the connection runs (OCP MRC 1.0, §7.5.4). It cannot be greater than what the
-// connection was set up with; endpoint.ErrConfig for that, and where either end does not support it.
+// connection was set up with; verbs.ErrConfig for that, and where either end does not support it.
 func (q *QP) SetMPR(mpr int) error {
 	if !q.cfg.dynamicMPR() {
 		return q.wrong("MPR", mpr, "none: MRC_QP_DYNAMIC_MPR is not on at both ends")

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/weft-sdn/weft/endpoint"
+	"github.com/weft-sdn/weft/endpoint/verbs"
 	"github.com/weft-sdn/weft/packet"
 )
 
@@ -14,7 +14,7 @@ import (
 func newResponding(t testing.TB, edit func(*QPConfig)) (*solo, []byte) {
 	s := newSolo(t, edit)
 	memory := make([]byte, 1<<16)
-	if _, err := s.host.RegisterMR(0, testRKey, memory, endpoint.AccessRemoteWrite); err != nil {
+	if _, err := s.host.RegisterMR(0, testRKey, memory, verbs.AccessRemoteWrite); err != nil {
 		t.Fatal(err)
 	}
 	return s, memory
@@ -142,7 +142,7 @@ func TestOrdering(t *testing.T) {
 			orders++
 			s, memory := newResponding(t, nil)
 			for id := range uint64(2) {
-				if err := s.qp.PostRecv(endpoint.RecvRequest{ID: id + 1}); err != nil {
+				if err := s.qp.PostRecv(verbs.RecvRequest{ID: id + 1}); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -210,7 +210,7 @@ func immediateRequest(psn uint32, imm uint32) packet.MRC {
 func TestImmediateLimit(t *testing.T) {
 	s, _ := newResponding(t, func(c *QPConfig) { c.Local.MaxWIMM = 2 })
 	for id := range uint64(8) {
-		if err := s.qp.PostRecv(endpoint.RecvRequest{ID: id}); err != nil {
+		if err := s.qp.PostRecv(verbs.RecvRequest{ID: id}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -224,7 +224,7 @@ func TestImmediateLimit(t *testing.T) {
 		t.Fatalf("answered with %+v, want NAK Invalid Request for PSN 501", nak)
 	}
 	for c, ok := s.qp.Poll(); ok; c, ok = s.qp.Poll() {
-		if c.Status != endpoint.StatusFlushed {
+		if c.Status != verbs.StatusFlushed {
 			t.Errorf("completion %+v: no WRITE with Immediate may complete", c)
 		}
 	}
@@ -232,13 +232,13 @@ func TestImmediateLimit(t *testing.T) {
 	// As many as it said, out of order, over and over: fine.
 	s, _ = newResponding(t, func(c *QPConfig) { c.Local.MaxWIMM = 2 })
 	for i := range uint32(10) {
-		if err := s.qp.PostRecv(endpoint.RecvRequest{}); err != nil {
+		if err := s.qp.PostRecv(verbs.RecvRequest{}); err != nil {
 			t.Fatal(err)
 		}
 		s.give(immediateRequest(500+i^1, 500+i^1))
 	}
 	for i := range uint32(10) {
-		if c, ok := s.qp.Poll(); !ok || c.Immediate != 500+i || c.Status != endpoint.StatusOK {
+		if c, ok := s.qp.Poll(); !ok || c.Immediate != 500+i || c.Status != verbs.StatusOK {
 			t.Errorf("completion %+v, want immediate data %d", c, 500+i)
 		}
 	}

@@ -106,7 +106,7 @@ func (q *QP) controlPath(now time.Duration) (Path, bool) {
 type timestamp struct {
 	value   uint16
 	present bool
-	own     bool // in the requestor's own unit
+	own     bool // in the requester's own unit
 }
 
 func timestampOf(p *packet.MRC) timestamp {

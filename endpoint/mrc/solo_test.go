@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weft-sdn/weft/endpoint"
+	"github.com/weft-sdn/weft/endpoint/verbs"
 	"github.com/weft-sdn/weft/packet"
 )
 
@@ -95,10 +95,10 @@ func (s *solo) frame(p packet.MRC) []byte {
 	return p.Append(nil)
 }
 
-func (s *solo) post(wr endpoint.WorkRequest) {
+func (s *solo) post(wr verbs.WorkRequest) {
 	s.t.Helper()
 	if wr.Op == 0 {
-		wr.Op = endpoint.OpWrite
+		wr.Op = verbs.OpWrite
 	}
 	if err := s.qp.PostSend(s.now, wr); err != nil {
 		s.t.Fatal(err)
@@ -108,7 +108,7 @@ func (s *solo) post(wr endpoint.WorkRequest) {
 // write posts a WRITE of so many packets.
 func (s *solo) write(packets int) {
 	s.t.Helper()
-	s.post(endpoint.WorkRequest{Data: make([]byte, packets*s.qp.cfg.PMTU)})
+	s.post(verbs.WorkRequest{Data: make([]byte, packets*s.qp.cfg.PMTU)})
 }
 
 func (s *solo) refused(r Refusal) uint64 { return s.host.Counters().Refused[r] }

@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weft-sdn/weft/endpoint"
 	"github.com/weft-sdn/weft/endpoint/internal/queue"
+	"github.com/weft-sdn/weft/endpoint/verbs"
 )
 
 // direct joins two hosts without any delay: frames wait in a queue of reused buffers until the sender has returned.
@@ -50,8 +50,8 @@ func newDirect(tb testing.TB, edit func(*QPConfig)) *direct {
 
 // write posts a WRITE with Immediate of data from host 0 and runs until it completes at both ends.
 func (d *direct) write(tb testing.TB, data []byte) {
-	wr := endpoint.WorkRequest{Op: endpoint.OpWriteImmediate, Data: data, RKey: testRKey}
-	if err := d.qps[1].PostRecv(endpoint.RecvRequest{}); err != nil {
+	wr := verbs.WorkRequest{Op: verbs.OpWriteImmediate, Data: data, RKey: testRKey}
+	if err := d.qps[1].PostRecv(verbs.RecvRequest{}); err != nil {
 		tb.Fatal(err)
 	}
 	if err := d.qps[0].PostSend(d.now, wr); err != nil {
@@ -68,7 +68,7 @@ func (d *direct) write(tb testing.TB, data []byte) {
 			}
 		}
 		if c, ok := d.qps[0].Poll(); ok {
-			if c.Status != endpoint.StatusOK {
+			if c.Status != verbs.StatusOK {
 				tb.Fatal(c.Status)
 			}
 			if _, ok := d.qps[1].Poll(); !ok {
@@ -90,7 +90,7 @@ func TestNoAllocations(t *testing.T) {
 	for name, drop := range map[string]int{"clean": 0, "lossy": 50} {
 		d := newDirect(t, nil)
 		d.drop = drop
-		if _, err := d.hosts[1].RegisterMR(0, testRKey, make([]byte, 1<<20), endpoint.AccessRemoteWrite); err != nil {
+		if _, err := d.hosts[1].RegisterMR(0, testRKey, make([]byte, 1<<20), verbs.AccessRemoteWrite); err != nil {
 			t.Fatal(err)
 		}
 		data := make([]byte, 200*4096)
@@ -110,7 +110,7 @@ func TestNoAllocations(t *testing.T) {
 func BenchmarkWrite(b *testing.B) {
 	d := newDirect(b, nil)
 	const packets = 4096
-	if _, err := d.hosts[1].RegisterMR(0, testRKey, make([]byte, packets*4096), endpoint.AccessRemoteWrite); err != nil {
+	if _, err := d.hosts[1].RegisterMR(0, testRKey, make([]byte, packets*4096), verbs.AccessRemoteWrite); err != nil {
 		b.Fatal(err)
 	}
 	data := make([]byte, packets*4096)

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weft-sdn/weft/endpoint"
+	"github.com/weft-sdn/weft/endpoint/verbs"
 	"github.com/weft-sdn/weft/packet"
 )
 
@@ -29,7 +29,7 @@ func TestTransportACKIsAskedFor(t *testing.T) {
 		}
 	}
 	s.settle(10 * timeout)
-	if c, ok := s.qp.Poll(); !ok || c.Status != endpoint.StatusRetryExceeded || !s.qp.Failed() {
+	if c, ok := s.qp.Poll(); !ok || c.Status != verbs.StatusRetryExceeded || !s.qp.Failed() {
 		t.Errorf("completion %+v", c)
 	}
 	if n := s.qp.Counters().AckProbes; n != 2 {
@@ -59,7 +59,7 @@ func TestTransportACKIsAskedForEarly(t *testing.T) {
 		}
 	}
 	s.give(ackPacket(102, plainACK))
-	if c, ok := s.qp.Poll(); !ok || c.Status != endpoint.StatusOK {
+	if c, ok := s.qp.Poll(); !ok || c.Status != verbs.StatusOK {
 		t.Errorf("completion %+v", c)
 	}
 	// The next message begins anew.
@@ -124,7 +124,7 @@ func TestLocalACKTimeout(t *testing.T) {
 		t.Errorf("retries after %v, want %v", gaps, want)
 	}
 	c, ok := s.qp.Poll()
-	if !ok || c.Status != endpoint.StatusRetryExceeded || c.At != last+8*T || !s.qp.Failed() {
+	if !ok || c.Status != verbs.StatusRetryExceeded || c.At != last+8*T || !s.qp.Failed() {
 		t.Errorf("completion %+v, want retry exceeded %v after the last", c, 8*T)
 	}
 	if n := len(l.losses); n != 4 || !l.losses[0].Timeout || l.losses[0].InFlight != 0 || l.losses[0].Size != nominalSize(int(first[0].UDP.Length)) {

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weft-sdn/weft/endpoint"
+	"github.com/weft-sdn/weft/endpoint/verbs"
 	"github.com/weft-sdn/weft/test/seeds"
 )
 
@@ -16,9 +16,9 @@ func TestTransfer(t *testing.T) {
 	qps := l.pair(0, 1, nil)
 	memory := l.region(1, 1<<20)
 	data := pattern(300_001, 1)
-	l.post(qps[0], endpoint.WorkRequest{ID: 1, Op: endpoint.OpWrite, Data: data})
-	l.post(qps[0], endpoint.WorkRequest{ID: 2, Op: endpoint.OpWriteImmediate, Data: data[:10], RemoteVA: 500_000, Immediate: 42, Solicited: true})
-	if err := qps[1].PostRecv(endpoint.RecvRequest{ID: 9}); err != nil {
+	l.post(qps[0], verbs.WorkRequest{ID: 1, Op: verbs.OpWrite, Data: data})
+	l.post(qps[0], verbs.WorkRequest{ID: 2, Op: verbs.OpWriteImmediate, Data: data[:10], RemoteVA: 500_000, Immediate: 42, Solicited: true})
+	if err := qps[1].PostRecv(verbs.RecvRequest{ID: 9}); err != nil {
 		t.Fatal(err)
 	}
 	l.run(time.Second, func() bool { return qps[0].SendQueueLen() == 0 })
@@ -30,12 +30,12 @@ func TestTransfer(t *testing.T) {
 		t.Errorf("counters %+v", c)
 	}
 	for id := uint64(1); id <= 2; id++ {
-		if c, ok := qps[0].Poll(); !ok || c.ID != id || c.Status != endpoint.StatusOK {
+		if c, ok := qps[0].Poll(); !ok || c.ID != id || c.Status != verbs.StatusOK {
 			t.Errorf("completion %+v, %v: want ID %d, ok", c, ok, id)
 		}
 	}
 	got, ok := qps[1].Poll()
-	if want := (endpoint.Completion{At: got.At, ID: 9, Recv: true, Op: endpoint.OpWriteImmediate, Octets: 10, Immediate: 42, HasImmediate: true, Solicited: true}); !ok || got != want {
+	if want := (verbs.Completion{At: got.At, ID: 9, Recv: true, Op: verbs.OpWriteImmediate, Octets: 10, Immediate: 42, HasImmediate: true, Solicited: true}); !ok || got != want {
 		t.Errorf("completion %+v, want %+v", got, want)
 	}
 	if q := qps[0]; q.InFlight() != 0 || q.Schedule() != Idle {
@@ -144,11 +144,11 @@ func writes(t *testing.T, seed uint64, e ends, total *QPCounters) error {
 					if offset+n > slice {
 						break
 					}
-					wr := endpoint.WorkRequest{ID: uint64(i), Op: endpoint.OpWrite, Data: pattern(n, byte(seed)+byte(i)), RemoteVA: uint64(from*slice + offset)}
+					wr := verbs.WorkRequest{ID: uint64(i), Op: verbs.OpWrite, Data: pattern(n, byte(seed)+byte(i)), RemoteVA: uint64(from*slice + offset)}
 					if rng.IntN(2) == 0 {
-						wr.Op, wr.Immediate = endpoint.OpWriteImmediate, uint32(i)
+						wr.Op, wr.Immediate = verbs.OpWriteImmediate, uint32(i)
 						f.want = append(f.want, wr.Immediate)
-						if err := qps[1-side].PostRecv(endpoint.RecvRequest{ID: uint64(len(f.want))}); err != nil {
+						if err := qps[1-side].PostRecv(verbs.RecvRequest{ID: uint64(len(f.want))}); err != nil {
 							return err
 						}
 					}
@@ -209,14 +209,14 @@ func writes(t *testing.T, seed uint64, e ends, total *QPCounters) error {
 			} else {
 				f.finished++
 			}
-			if c.Status != endpoint.StatusOK || c.ID != want {
+			if c.Status != verbs.StatusOK || c.ID != want {
 				return fmt.Errorf("completion %+v, want ID %d, ok", c, want)
 			}
 		}
 	}
 	for _, f := range flows {
 		if f.finished != f.posted {
-			return fmt.Errorf("%d of %d requests completed at %v: requestor %v, %+v", f.finished, f.posted, l.now, f.qps[0].Schedule(), f.qps[0].Counters())
+			return fmt.Errorf("%d of %d requests completed at %v: requester %v, %+v", f.finished, f.posted, l.now, f.qps[0].Schedule(), f.qps[0].Counters())
 		}
 		if fmt.Sprint(f.got) != fmt.Sprint(f.want) {
 			return fmt.Errorf("immediate data %v, want %v", f.got, f.want)

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weft-sdn/weft/endpoint"
+	"github.com/weft-sdn/weft/endpoint/verbs"
 	"github.com/weft-sdn/weft/packet"
 )
 
@@ -46,16 +46,16 @@ func newOctets(t *testing.T, edit func(*QPConfig)) *octets {
 	if o.qp, err = o.host.CreateQP(c); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := o.host.RegisterMR(0x1000, 7, make([]byte, 1<<16), endpoint.AccessRemoteWrite); err != nil {
+	if _, err := o.host.RegisterMR(0x1000, 7, make([]byte, 1<<16), verbs.AccessRemoteWrite); err != nil {
 		t.Fatal(err)
 	}
 	return o
 }
 
-func (o *octets) post(op endpoint.Op, va uint64, n int, immediate uint32) {
+func (o *octets) post(op verbs.Op, va uint64, n int, immediate uint32) {
 	o.t.Helper()
 	data := bytes.Repeat([]byte{0xEE}, n)
-	if err := o.qp.PostSend(o.now, endpoint.WorkRequest{Op: op, Data: data, RemoteVA: va, RKey: 7, Immediate: immediate}); err != nil {
+	if err := o.qp.PostSend(o.now, verbs.WorkRequest{Op: op, Data: data, RemoteVA: va, RKey: 7, Immediate: immediate}); err != nil {
 		o.t.Fatal(err)
 	}
 }
@@ -142,10 +142,10 @@ func like(t *testing.T, what string, frame []byte, pattern string) {
 // opcode of reliability probes and endpoint requests, octet by octet.
 func TestRequestsOnTheWire(t *testing.T) {
 	o := newOctets(t, nil)
-	o.post(endpoint.OpWrite, 0x1000, 600, 0)
-	o.post(endpoint.OpWriteImmediate, 0x2000, 300, 0x11223344)
-	o.post(endpoint.OpWrite, 0x3000, 10, 0)
-	o.post(endpoint.OpWriteImmediate, 0x4000, 4, 0x55667788)
+	o.post(verbs.OpWrite, 0x1000, 600, 0)
+	o.post(verbs.OpWriteImmediate, 0x2000, 300, 0x11223344)
+	o.post(verbs.OpWrite, 0x3000, 10, 0)
+	o.post(verbs.OpWriteImmediate, 0x4000, 4, 0x55667788)
 	out := o.run(10 * time.Microsecond)
 	// BTH: opcode, SE M pad tver, p_key, var-res, dqp, a R rtx ts inv-res, psn. METH: RQMSN, MSN. TSETH: tx_timestamp, tsr
 	// and reserved, ftype 1. RETH: va, r_key, dmalen. RQMSN means nothing outside WRITEs with Immediate.
@@ -234,7 +234,7 @@ func TestAnswersOnTheWire(t *testing.T) {
 func TestControlFromTheWire(t *testing.T) {
 	o := newOctets(t, func(c *QPConfig) { c.ProbeTimeout = 0 })
 	for range 3 {
-		o.post(endpoint.OpWrite, 0x1000, 4, 0)
+		o.post(verbs.OpWrite, 0x1000, 4, 0)
 	}
 	if out := o.run(time.Microsecond); len(out) != 3 {
 		t.Fatalf("%d packets, want 3", len(out))
@@ -251,7 +251,7 @@ func TestControlFromTheWire(t *testing.T) {
 	like(t, "sent again", out[0], "ca 00 ffff 00 abcdef b0 000101  .... 0002 .... 0001 0000000000001000 00000007 00000004 +4") // a, rtx and ts
 	o.give(controlDSCP, "d1 00 ffff 00 123456 00 000102  1f 000003")
 	for i := range 3 {
-		if c, done := o.qp.Poll(); !done || c.Status != endpoint.StatusOK {
+		if c, done := o.qp.Poll(); !done || c.Status != verbs.StatusOK {
 			t.Errorf("completion %d after the ACK: %+v, %v", i, c, done)
 		}
 	}
@@ -266,7 +266,7 @@ func TestControlFromTheWire(t *testing.T) {
 }
 
 // TestNACKCodesOnTheWire: the codes of tables 7-3 and 7-17, as octets: each is what a responder sends for its event, and a
-// requestor sends the packet again for all of them but 0x19, which ends the connection.
+// requester sends the packet again for all of them but 0x19, which ends the connection.
 func TestNACKCodesOnTheWire(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -296,7 +296,7 @@ func TestNACKCodesOnTheWire(t *testing.T) {
 				t.Fatalf("answered with %x, want one NACK with reason %#02x", out, c.code)
 			}
 			o := newOctets(t, func(c *QPConfig) { c.ProbeTimeout = 0 })
-			o.post(endpoint.OpWrite, 0x1000, 4, 0)
+			o.post(verbs.OpWrite, 0x1000, 4, 0)
 			o.run(time.Microsecond)
 			o.give(controlDSCP, fmt.Sprintf("dd 00 ffff 00 123456 00 000100  0000 %02x 00 c1230456 cdef 3456 00 000100 20 00 0000", c.code))
 			again := o.run(time.Microsecond)
@@ -337,7 +337,7 @@ func TestEntropyOnTheWire(t *testing.T) {
 		{"SRv6 with an SRH", Path{EV: 0x00080000, Port: 1, Route: &Route{Dst: container, SRH: &srh}}, atIPv6 + 40 + 24, 8, 0},
 	} {
 		o := newOctets(t, func(q *QPConfig) { q.Sprayer = NewRoundRobin(c.path) })
-		o.post(endpoint.OpWrite, 0x1000, 4, 0)
+		o.post(verbs.OpWrite, 0x1000, 4, 0)
 		frames := o.run(time.Microsecond)
 		frames = append(frames, o.run(30 * time.Microsecond)[0]) // a reliability probe
 		if frames[1][c.inner+48] != 0xDE {
@@ -381,14 +381,14 @@ func TestAttributesAreConfigured(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		remote Attributes
-		op     endpoint.Op
+		op     verbs.Op
 		sent   int  // of 600 messages of one packet
 		dscp   byte // DSCP_TRIMMABLE 7, DSCP_NO_TRIM 3
 	}{
-		{"MRC_QP_MAX_MPR_DEST 1", Attributes{MaxMPR: 1, TrimNACK: true}, endpoint.OpWrite, 128, 7},
-		{"MRC_QP_MAX_MPR_DEST 3", Attributes{MaxMPR: 3, TrimNACK: true}, endpoint.OpWrite, 384, 7},
-		{"MRC_QP_MAX_WIMM_DEST 5", Attributes{MaxMPR: 8, MaxWIMM: 5, TrimNACK: true}, endpoint.OpWriteImmediate, 5, 7},
-		{"no MRC_DEVICE_CAP_TRIM_NACK", Attributes{MaxMPR: 1}, endpoint.OpWrite, 128, 3},
+		{"MRC_QP_MAX_MPR_DEST 1", Attributes{MaxMPR: 1, TrimNACK: true}, verbs.OpWrite, 128, 7},
+		{"MRC_QP_MAX_MPR_DEST 3", Attributes{MaxMPR: 3, TrimNACK: true}, verbs.OpWrite, 384, 7},
+		{"MRC_QP_MAX_WIMM_DEST 5", Attributes{MaxMPR: 8, MaxWIMM: 5, TrimNACK: true}, verbs.OpWriteImmediate, 5, 7},
+		{"no MRC_DEVICE_CAP_TRIM_NACK", Attributes{MaxMPR: 1}, verbs.OpWrite, 128, 3},
 	} {
 		o := newOctets(t, func(q *QPConfig) { q.Remote, q.ProbeTimeout = c.remote, 0 })
 		if out := o.run(time.Second); len(out) != 0 {

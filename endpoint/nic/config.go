@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/weft-sdn/weft/endpoint"
 	"github.com/weft-sdn/weft/endpoint/mrc"
 	"github.com/weft-sdn/weft/endpoint/nscc"
 	"github.com/weft-sdn/weft/endpoint/spray"
+	"github.com/weft-sdn/weft/endpoint/verbs"
 	"github.com/weft-sdn/weft/hostapi"
 )
 
@@ -45,13 +45,13 @@ func DefaultConfig() Config {
 	}
 }
 
-// Validate says which field cannot be used; the error wraps endpoint.ErrConfig.
+// Validate says which field cannot be used; the error wraps verbs.ErrConfig.
 func (c *Config) Validate() error {
 	if err := c.Host.Validate(); err != nil {
 		return err
 	}
 	bad := func(format string, args ...any) error {
-		return fmt.Errorf("host %s: %s: %w", c.Host.Name, fmt.Sprintf(format, args...), endpoint.ErrConfig)
+		return fmt.Errorf("host %s: %s: %w", c.Host.Name, fmt.Sprintf(format, args...), verbs.ErrConfig)
 	}
 	if err := c.Spray.Validate(); err != nil {
 		return bad("Spray: %v", err)

@@ -6,10 +6,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weft-sdn/weft/endpoint"
 	"github.com/weft-sdn/weft/endpoint/nic"
 	"github.com/weft-sdn/weft/endpoint/nic/nictest"
 	"github.com/weft-sdn/weft/endpoint/nscc"
+	"github.com/weft-sdn/weft/endpoint/verbs"
 	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/packet"
 )
@@ -104,7 +104,7 @@ func TestLesserDevice(t *testing.T) {
 	f.Hold(0, hostapi.State{})
 
 	_, err := nic.New(nic.Config{})
-	if !errors.Is(err, endpoint.ErrConfig) {
+	if !errors.Is(err, verbs.ErrConfig) {
 		t.Error(err)
 	}
 	for want, edit := range map[string]func(*nic.Config){
@@ -117,7 +117,7 @@ func TestLesserDevice(t *testing.T) {
 		cfg := nic.DefaultConfig()
 		cfg.Host = f.NICs[0].Config()
 		edit(&cfg)
-		if _, err := nic.New(cfg); !errors.Is(err, endpoint.ErrConfig) || !strings.Contains(err.Error(), want) {
+		if _, err := nic.New(cfg); !errors.Is(err, verbs.ErrConfig) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}

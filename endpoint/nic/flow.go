@@ -8,10 +8,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/weft-sdn/weft/endpoint"
 	"github.com/weft-sdn/weft/endpoint/mrc"
 	"github.com/weft-sdn/weft/endpoint/nscc"
 	"github.com/weft-sdn/weft/endpoint/spray"
+	"github.com/weft-sdn/weft/endpoint/verbs"
 	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/packet"
 )
@@ -42,11 +42,11 @@ func (n *NIC) CreateQP(cfg mrc.QPConfig) (*mrc.QP, error) {
 	serving := n.serve.find(f.peer)
 	params, err := n.congestion(n.state, serving, f.mtu)
 	if err != nil {
-		return nil, fmt.Errorf("host %s: QP %#x: %w: %w", n.cfg.Host.Name, f.qpn, endpoint.ErrConfig, err)
+		return nil, fmt.Errorf("host %s: QP %#x: %w: %w", n.cfg.Host.Name, f.qpn, verbs.ErrConfig, err)
 	}
 	if cfg.Congestion == nil {
 		if f.window, err = nscc.New(params); err != nil {
-			return nil, fmt.Errorf("host %s: QP %#x: %w: %w", n.cfg.Host.Name, f.qpn, endpoint.ErrConfig, err)
+			return nil, fmt.Errorf("host %s: QP %#x: %w: %w", n.cfg.Host.Name, f.qpn, verbs.ErrConfig, err)
 		}
 		cfg.Congestion = f.window
 	}
@@ -98,7 +98,7 @@ func (n *NIC) newSet(f *flow, p *profile) (*spray.Set, error) {
 	cfg.Doubtful = func(i int) bool { return !f.profile.auto() && f.profile.doubtful(i) }
 	set, err := spray.New(cfg, n.values(f, p))
 	if err != nil {
-		return nil, fmt.Errorf("host %s: QP %#x: %w: %w", n.cfg.Host.Name, f.qpn, endpoint.ErrConfig, err)
+		return nil, fmt.Errorf("host %s: QP %#x: %w: %w", n.cfg.Host.Name, f.qpn, verbs.ErrConfig, err)
 	}
 	set.Share(p.shared())
 	return set, nil

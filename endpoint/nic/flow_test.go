@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weft-sdn/weft/endpoint"
 	"github.com/weft-sdn/weft/endpoint/mrc"
 	"github.com/weft-sdn/weft/endpoint/nic/nictest"
+	"github.com/weft-sdn/weft/endpoint/verbs"
 	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/packet"
 )
@@ -130,7 +130,7 @@ func TestRemoval(t *testing.T) {
 	both(f, 4, 2)
 	qp, _ := f.Pair(0, 1, 100)
 	x := write(t, f, 0, 1, qp, 1<<20)
-	if err := f.NICs[0].DestroyQP(100); !errors.Is(err, endpoint.ErrBusy) {
+	if err := f.NICs[0].DestroyQP(100); !errors.Is(err, verbs.ErrBusy) {
 		t.Errorf("with a WRITE under way: %v", err)
 	}
 	x.finish(t)

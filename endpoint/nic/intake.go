@@ -11,7 +11,7 @@ import (
 )
 
 // An Intake is how fast a host takes over what its queue pairs receive, and how much of it may wait meanwhile; what waits makes
-// responders slow their requestors down. The zero Intake takes everything over at once.
+// responders slow their requesters down. The zero Intake takes everything over at once.
 type Intake struct {
 	// Rate is the bits of payload per second that the host takes over, of all queue pairs together. 0: all at once, and the other
 	// fields mean nothing.

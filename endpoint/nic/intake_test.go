@@ -6,11 +6,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weft-sdn/weft/endpoint"
 	"github.com/weft-sdn/weft/endpoint/mrc"
 	"github.com/weft-sdn/weft/endpoint/nic"
 	"github.com/weft-sdn/weft/endpoint/nic/nictest"
 	"github.com/weft-sdn/weft/endpoint/nscc"
+	"github.com/weft-sdn/weft/endpoint/verbs"
 	"github.com/weft-sdn/weft/packet"
 )
 
@@ -91,7 +91,7 @@ func TestIntake(t *testing.T) {
 		cfg := nic.DefaultConfig()
 		cfg.Host = nictest.New(t, 1, 1, 1, nil).NICs[0].Config()
 		cfg.Intake = i
-		if _, err := nic.New(cfg); !errors.Is(err, endpoint.ErrConfig) || !strings.Contains(err.Error(), want) {
+		if _, err := nic.New(cfg); !errors.Is(err, verbs.ErrConfig) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}

@@ -5,9 +5,9 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/weft-sdn/weft/endpoint"
 	"github.com/weft-sdn/weft/endpoint/mrc"
 	"github.com/weft-sdn/weft/endpoint/nscc"
+	"github.com/weft-sdn/weft/endpoint/verbs"
 	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/packet"
 )
@@ -38,7 +38,7 @@ type Reporter interface {
 	PortStatus(up hostapi.PortMask)
 }
 
-// New makes a NIC that holds nothing. The error wraps endpoint.ErrConfig.
+// New makes a NIC that holds nothing. The error wraps verbs.ErrConfig.
 func New(cfg Config) (*NIC, error) {
 	cfg.Host.Wire = cfg.Wire.Over(cfg.Host.Wire)
 	if err := cfg.Validate(); err != nil {
@@ -61,7 +61,7 @@ func New(cfg Config) (*NIC, error) {
 	}
 	n.cfg.Network.MTU = checkMTU
 	if err := nscc.DefaultConfig(n.cfg.Network).Validate(); err != nil {
-		return nil, fmt.Errorf("host %s: Network: %w: %w", cfg.Host.Name, err, endpoint.ErrConfig)
+		return nil, fmt.Errorf("host %s: Network: %w: %w", cfg.Host.Name, err, verbs.ErrConfig)
 	}
 	cfg.Host.EndpointPath = n.answerPath
 	cfg.Host.PeerPortsChanged = n.peerPorts
@@ -119,7 +119,7 @@ func (n *NIC) PollEndpoint() (r mrc.EndpointResult, ok bool) {
 	return r, true
 }
 
-// SetPort says whether a port is up, and reports it, to peers too with Config.PortUpdates: call Advance afterwards. endpoint.ErrNotFound for a port the host does not have.
+// SetPort says whether a port is up, and reports it, to peers too with Config.PortUpdates: call Advance afterwards. verbs.ErrNotFound for a port the host does not have.
 func (n *NIC) SetPort(port int, up bool) error {
 	if err := n.Host.SetPort(port, up); err != nil {
 		return err

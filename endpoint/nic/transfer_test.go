@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weft-sdn/weft/endpoint"
 	"github.com/weft-sdn/weft/endpoint/mrc"
 	"github.com/weft-sdn/weft/endpoint/nic"
 	"github.com/weft-sdn/weft/endpoint/nic/nictest"
+	"github.com/weft-sdn/weft/endpoint/verbs"
 	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/packet"
 )
@@ -35,10 +35,10 @@ func write(t *testing.T, f *nictest.Fabric, from, to int, qp *mrc.QP, octets int
 	}
 	key := qp.Config().QPN
 	f.NICs[to].DeregisterMR(key)
-	if _, err := f.NICs[to].RegisterMR(0, key, x.memory, endpoint.AccessRemoteWrite); err != nil {
+	if _, err := f.NICs[to].RegisterMR(0, key, x.memory, verbs.AccessRemoteWrite); err != nil {
 		t.Fatal(err)
 	}
-	if err := qp.PostSend(f.Now, endpoint.WorkRequest{Op: endpoint.OpWrite, Data: x.data, RKey: key}); err != nil {
+	if err := qp.PostSend(f.Now, verbs.WorkRequest{Op: verbs.OpWrite, Data: x.data, RKey: key}); err != nil {
 		t.Fatal(err)
 	}
 	f.Wake(from)
@@ -47,7 +47,7 @@ func write(t *testing.T, f *nictest.Fabric, from, to int, qp *mrc.QP, octets int
 
 func (x *transfer) done() bool {
 	if c, ok := x.qp.Poll(); ok {
-		x.complete = c.Status == endpoint.StatusOK
+		x.complete = c.Status == verbs.StatusOK
 	}
 	return x.complete
 }
@@ -178,10 +178,10 @@ func TestOrdersDiffer(t *testing.T) {
 		x := &transfer{f: f, from: host, qp: qp, data: make([]byte, 16*4096)}
 		x.memory = x.data
 		key := 1000*uint32(host) + qpn
-		if _, err := f.NICs[4].RegisterMR(0, key, make([]byte, len(x.data)), endpoint.AccessRemoteWrite); err != nil {
+		if _, err := f.NICs[4].RegisterMR(0, key, make([]byte, len(x.data)), verbs.AccessRemoteWrite); err != nil {
 			t.Fatal(err)
 		}
-		if err := qp.PostSend(f.Now, endpoint.WorkRequest{Op: endpoint.OpWrite, Data: x.data, RKey: key}); err != nil {
+		if err := qp.PostSend(f.Now, verbs.WorkRequest{Op: verbs.OpWrite, Data: x.data, RKey: key}); err != nil {
 			t.Fatal(err)
 		}
 		f.Wake(host)

@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weft-sdn/weft/endpoint"
 	"github.com/weft-sdn/weft/endpoint/nic"
 	"github.com/weft-sdn/weft/endpoint/nic/nictest"
+	"github.com/weft-sdn/weft/endpoint/verbs"
 	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/packet"
 )
@@ -84,7 +84,7 @@ func TestWire(t *testing.T) {
 	cfg := nic.DefaultConfig()
 	cfg.Host = f.NICs[0].Config()
 	cfg.Wire = nic.Wire{Control: ptr(uint8(64))}
-	if _, err := nic.New(cfg); !errors.Is(err, endpoint.ErrConfig) || !strings.Contains(err.Error(), "DSCP Control: 64") {
+	if _, err := nic.New(cfg); !errors.Is(err, verbs.ErrConfig) || !strings.Contains(err.Error(), "DSCP Control: 64") {
 		t.Errorf("DSCP 64: %v", err)
 	}
 }

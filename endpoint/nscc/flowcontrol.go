@@ -12,7 +12,7 @@ type FlowControl struct {
 	// The backlog is what was received and not yet taken over by the host, in octets: up to Low there is no penalty, at High and above the greatest, and in
 	// between it rises in proportion. 0 <= Low < High.
 	Low, High int
-	Restore   bool // ask the requestor to take up its former window when the backlog has gone
+	Restore   bool // ask the requester to take up its former window when the backlog has gone
 }
 
 // Validate says which field cannot be used; the error wraps ErrConfig. Nothing is asked of a configuration that is not enabled.

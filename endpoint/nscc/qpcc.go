@@ -7,7 +7,7 @@ import (
 	"github.com/weft-sdn/weft/endpoint/mrc"
 )
 
-// QPCC is the congestion control of a queue pair's requestor (OCP MRC 1.0, §8.3): its window.
+// QPCC is the congestion control of a queue pair's requester (OCP MRC 1.0, §8.3): its window.
 type QPCC struct {
 	cfg Config
 

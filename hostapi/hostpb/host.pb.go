@@ -545,7 +545,7 @@ type Capabilities struct {
 	DeviceCap uint32 `protobuf:"varint,16,opt,name=device_cap,json=deviceCap,proto3" json:"device_cap,omitempty"`
 	// Greatest MPR in units of 128 PSNs.
 	MaxMpr uint32 `protobuf:"varint,17,opt,name=max_mpr,json=maxMpr,proto3" json:"max_mpr,omitempty"`
-	// WriteIMMs in flight, as requestor and as responder.
+	// WriteIMMs in flight, as requester and as responder.
 	MaxWimm       uint32 `protobuf:"varint,18,opt,name=max_wimm,json=maxWimm,proto3" json:"max_wimm,omitempty"`
 	MaxWimmDest   uint32 `protobuf:"varint,19,opt,name=max_wimm_dest,json=maxWimmDest,proto3" json:"max_wimm_dest,omitempty"`
 	unknownFields protoimpl.UnknownFields

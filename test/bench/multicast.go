@@ -10,7 +10,8 @@ import (
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/resource"
-	"github.com/weft-sdn/weft/endpoint"
+	"github.com/weft-sdn/weft/endpoint/rc"
+	"github.com/weft-sdn/weft/endpoint/verbs"
 	"github.com/weft-sdn/weft/lab"
 )
 
@@ -127,7 +128,7 @@ func transferTo(receivers []string, run func(*lab.World, *lab.Control, []string)
 func multicastTransfer(world *lab.World, control *lab.Control, receivers []string) (time.Duration, error) {
 	group, err := world.NewGroup(lab.GroupConfig{
 		Proxy: proxyAddr, DesignatedQPN: designatedQPN, Source: "S1", Receivers: receivers,
-		QP: endpoint.DefaultQPConfig(), Memory: transferOctets,
+		QP: rc.DefaultQPConfig(), Memory: transferOctets,
 	})
 	if err != nil {
 		return 0, err
@@ -190,7 +191,7 @@ func unicastTransfer(world *lab.World, _ *lab.Control, receivers []string) (time
 		return 0, err
 	}
 	data := transferData()
-	var senders []*endpoint.QP
+	var senders []*rc.QP
 	var memories [][]byte
 	start := world.Now()
 	for i, name := range receivers {
@@ -198,14 +199,14 @@ func unicastTransfer(world *lab.World, _ *lab.Control, receivers []string) (time
 		if err != nil {
 			return 0, err
 		}
-		there, here := endpoint.DefaultQPConfig(), endpoint.DefaultQPConfig()
+		there, here := rc.DefaultQPConfig(), rc.DefaultQPConfig()
 		there.QPN, there.RemoteAddr, there.RemoteQPN = receiverQPN, source.Config().Addr, sourceQPN+uint32(i)
 		here.QPN, here.RemoteAddr, here.RemoteQPN = there.RemoteQPN, host.Config().Addr, there.QPN
 		if _, err := host.CreateQP(there); err != nil {
 			return 0, err
 		}
 		memory := make([]byte, transferOctets)
-		if _, err := host.RegisterMR(0, rkey, memory, endpoint.AccessRemoteWrite); err != nil {
+		if _, err := host.RegisterMR(0, rkey, memory, verbs.AccessRemoteWrite); err != nil {
 			return 0, err
 		}
 		memories = append(memories, memory)
@@ -215,8 +216,8 @@ func unicastTransfer(world *lab.World, _ *lab.Control, receivers []string) (time
 		}
 		senders = append(senders, sender)
 		for at := 0; at < len(data); at += messageOctets {
-			err := sender.PostSend(endpoint.WorkRequest{
-				ID: uint64(at), Op: endpoint.OpWrite, Data: data[at : at+messageOctets], RemoteVA: uint64(at), RKey: rkey,
+			err := sender.PostSend(verbs.WorkRequest{
+				ID: uint64(at), Op: verbs.OpWrite, Data: data[at : at+messageOctets], RemoteVA: uint64(at), RKey: rkey,
 			})
 			if err != nil {
 				return 0, err
@@ -229,7 +230,7 @@ func unicastTransfer(world *lab.World, _ *lab.Control, receivers []string) (time
 	done := world.Run(start+transferLimit, func() bool {
 		for _, q := range senders {
 			for c, ok := q.Poll(); ok; c, ok = q.Poll() {
-				if left--; c.Status != endpoint.StatusOK {
+				if left--; c.Status != verbs.StatusOK {
 					failed = fmt.Errorf("message at %d: %v", c.ID, c.Status)
 				}
 			}

@@ -11,7 +11,7 @@ import (
 	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/dataplane/p4rt"
-	"github.com/weft-sdn/weft/endpoint"
+	"github.com/weft-sdn/weft/endpoint/rc"
 	"github.com/weft-sdn/weft/lab"
 	"github.com/weft-sdn/weft/packet"
 )
@@ -120,7 +120,7 @@ func newScenario(seed uint64, cache *p4rt.Cache, o options) (*scenario, error) {
 		return nil, err
 	}
 
-	qp := endpoint.DefaultQPConfig()
+	qp := rc.DefaultQPConfig()
 	qp.PMTU = pmtu
 	qp.Window = 8 << s.rng.IntN(3)
 	qp.AckEvery = s.rng.IntN(2) * 4

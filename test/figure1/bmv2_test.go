@@ -20,7 +20,7 @@ import (
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/dataplane/p4rt"
-	"github.com/weft-sdn/weft/endpoint"
+	"github.com/weft-sdn/weft/endpoint/rc"
 	"github.com/weft-sdn/weft/lab"
 	"github.com/weft-sdn/weft/packet"
 	"github.com/weft-sdn/weft/test/bmv2"
@@ -149,7 +149,7 @@ func (f *figure) run(t *testing.T, mode api.GroupMode, round int) {
 		t.Fatal(err)
 	}
 	do(t, live, func() error {
-		qp := endpoint.DefaultQPConfig()
+		qp := rc.DefaultQPConfig()
 		qp.Window = 8           // more than 30 at once would not fit BMv2's ring of a port
 		qp.LocalAckTimeout = 21 // 8.6 s
 		group, err = live.World.NewGroup(lab.GroupConfig{
@@ -466,7 +466,7 @@ func (f *figure) check(t *testing.T, group *lab.Group, traffic *lab.Traffic) {
 	}
 	most := uint64(0)
 	for _, r := range group.Receivers {
-		if refused := r.Host.Counters().Refused; refused != (endpoint.Counters{}).Refused {
+		if refused := r.Host.Counters().Refused; refused != (rc.Counters{}).Refused {
 			t.Errorf("%s has refused packets: %v", r.Host.Name, refused)
 		}
 		edge, _ := f.network.Uplink(r.Host.Name)

@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/dataplane/p4rt"
-	"github.com/weft-sdn/weft/endpoint"
 	"github.com/weft-sdn/weft/endpoint/mrc"
 	"github.com/weft-sdn/weft/endpoint/nic"
+	"github.com/weft-sdn/weft/endpoint/verbs"
 	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/lab"
 	"github.com/weft-sdn/weft/packet"
@@ -217,10 +217,10 @@ func (f *fabric) write(from string, qp *mrc.QP, octets int) *transfer {
 	f.do(func(now time.Duration) {
 		to := f.node(peer(from))
 		to.DeregisterMR(key)
-		if _, err := to.RegisterMR(0, key, x.memory, endpoint.AccessRemoteWrite); err != nil {
+		if _, err := to.RegisterMR(0, key, x.memory, verbs.AccessRemoteWrite); err != nil {
 			f.t.Fatal(err)
 		}
-		if err := qp.PostSend(now, endpoint.WorkRequest{Op: endpoint.OpWrite, Data: x.data, RKey: key}); err != nil {
+		if err := qp.PostSend(now, verbs.WorkRequest{Op: verbs.OpWrite, Data: x.data, RKey: key}); err != nil {
 			f.t.Fatal(err)
 		}
 		f.node(from).Wake()
@@ -232,8 +232,8 @@ func (f *fabric) write(from string, qp *mrc.QP, octets int) *transfer {
 func (x *transfer) done() (ok bool) {
 	x.f.t.Helper()
 	x.f.do(func(time.Duration) {
-		var c endpoint.Completion
-		if c, ok = x.qp.Poll(); ok && (c.Status != endpoint.StatusOK || !bytes.Equal(x.memory, x.data)) {
+		var c verbs.Completion
+		if c, ok = x.qp.Poll(); ok && (c.Status != verbs.StatusOK || !bytes.Equal(x.memory, x.data)) {
 			x.f.t.Errorf("completion %+v, or other octets", c)
 		}
 	})

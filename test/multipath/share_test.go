@@ -38,7 +38,7 @@ func TestNewcomer(t *testing.T) {
 	}
 }
 
-// TestPenaltySlows: the greatest penalty of a responder slows its requestor down to packets a round
+// TestPenaltySlows: the greatest penalty of a responder slows its requester down to packets a round
 // trip, and none lets it go again.
 func TestPenaltySlows(t *testing.T) {
 	t.Parallel()

@@ -6,12 +6,12 @@ import (
 	"os"
 	"time"
 
-	"github.com/weft-sdn/weft/endpoint"
+	"github.com/weft-sdn/weft/endpoint/verbs"
 )
 
-// QP is a queue pair as far as WRITEs are posted to it: endpoint.ErrQueueFull until packets of earlier ones are acknowledged.
+// QP is a queue pair as far as WRITEs are posted to it: verbs.ErrQueueFull until packets of earlier ones are acknowledged.
 type QP interface {
-	PostSend(now time.Duration, wr endpoint.WorkRequest) error
+	PostSend(now time.Duration, wr verbs.WorkRequest) error
 }
 
 // A Queue is what a queue pair has to write.
@@ -36,12 +36,12 @@ func (q *Queue) Add(i int, w Write, immediate *uint32) error {
 }
 
 // Completed takes the completion of a WRITE.
-func (q *Queue) Completed(c endpoint.Completion) error {
+func (q *Queue) Completed(c verbs.Completion) error {
 	if len(q.writes) == 0 {
 		return nil
 	}
 	w := q.writes[0]
-	if c.Status != endpoint.StatusOK {
+	if c.Status != verbs.StatusOK {
 		w.status, w.ended = c.Status, q.runner.Now()
 		return fmt.Errorf("%w: %s: %d of %d octets: %v", ErrWrite, w.File, w.complete, len(w.data), c.Status)
 	}
@@ -71,12 +71,12 @@ func (q *Queue) post(w *writing) error {
 	}
 	for w.posted < len(w.data) {
 		end := min(w.posted+w.Message, len(w.data))
-		wr := endpoint.WorkRequest{Op: endpoint.OpWrite, Data: w.data[w.posted:end], RemoteVA: w.VA + uint64(w.posted), RKey: w.RKey}
+		wr := verbs.WorkRequest{Op: verbs.OpWrite, Data: w.data[w.posted:end], RemoteVA: w.VA + uint64(w.posted), RKey: w.RKey}
 		if w.immediate != nil && end == len(w.data) {
-			wr.Op, wr.Immediate = endpoint.OpWriteImmediate, *w.immediate
+			wr.Op, wr.Immediate = verbs.OpWriteImmediate, *w.immediate
 		}
 		err := q.qp.PostSend(q.runner.Now(), wr)
-		if errors.Is(err, endpoint.ErrQueueFull) {
+		if errors.Is(err, verbs.ErrQueueFull) {
 			return nil
 		}
 		if err != nil {

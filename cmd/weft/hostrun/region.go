@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/weft-sdn/weft/endpoint"
+	"github.com/weft-sdn/weft/endpoint/verbs"
 )
 
 // Region is memory that peers may write to.
@@ -40,7 +40,7 @@ func CheckRegions(regions []Region) error {
 func (r *Runner) Register(regions []Region) error {
 	for i, g := range regions {
 		buf := make([]byte, g.Size)
-		if _, err := r.Endpoint.RegisterMR(g.VA, g.RKey, buf, endpoint.AccessRemoteWrite); err != nil {
+		if _, err := r.Endpoint.RegisterMR(g.VA, g.RKey, buf, verbs.AccessRemoteWrite); err != nil {
 			return fmt.Errorf("regions[%d]: %w: %w", i, ErrConfig, err)
 		}
 		r.regions = append(r.regions, region{g, buf})

@@ -6,14 +6,14 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/weft-sdn/weft/endpoint"
+	"github.com/weft-sdn/weft/endpoint/verbs"
 )
 
 // Endpoint is a host of some transport, with ports numbered from 1.
 type Endpoint interface {
 	Advance(now time.Duration) (next time.Duration, pending bool)
 	Receive(now time.Duration, port int, frame []byte)
-	RegisterMR(va uint64, rkey uint32, buf []byte, access endpoint.Access) (*endpoint.Region, error)
+	RegisterMR(va uint64, rkey uint32, buf []byte, access verbs.Access) (*verbs.Region, error)
 }
 
 const (

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/weft-sdn/weft/endpoint"
+	"github.com/weft-sdn/weft/endpoint/verbs"
 )
 
 // Write is a file that is sent by RDMA WRITE.
@@ -51,7 +51,7 @@ type writing struct {
 	data             []byte
 	posted, complete int // octets
 	began, ended     time.Duration
-	status           endpoint.Status
+	status           verbs.Status
 }
 
 func (w *writing) done() bool { return w.complete == len(w.data) && w.posted == len(w.data) }

@@ -11,10 +11,10 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/weft-sdn/weft/cmd/weft/hostrun"
-	"github.com/weft-sdn/weft/endpoint"
 	"github.com/weft-sdn/weft/endpoint/agent"
 	"github.com/weft-sdn/weft/endpoint/mrc"
 	"github.com/weft-sdn/weft/endpoint/nic"
+	"github.com/weft-sdn/weft/endpoint/verbs"
 	"github.com/weft-sdn/weft/packet"
 )
 
@@ -256,7 +256,7 @@ func (r *runner) drive(q *connection) error {
 		return nil // of its requests as a responder: the report says so
 	}
 	for q.ReceiveQueueLen() < q.Config().RecvDepth {
-		if err := q.PostRecv(endpoint.RecvRequest{}); err != nil {
+		if err := q.PostRecv(verbs.RecvRequest{}); err != nil {
 			return fmt.Errorf("queue pair %d: %w", q.Config().QPN, err)
 		}
 	}
@@ -264,7 +264,7 @@ func (r *runner) drive(q *connection) error {
 }
 
 // completed takes a completion.
-func (q *connection) completed(c endpoint.Completion) error {
+func (q *connection) completed(c verbs.Completion) error {
 	if !c.Recv {
 		return q.Completed(c)
 	}

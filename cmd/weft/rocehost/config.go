@@ -10,7 +10,7 @@ import (
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/cmd/weft/hostrun"
 	"github.com/weft-sdn/weft/controller/inventory"
-	"github.com/weft-sdn/weft/endpoint"
+	"github.com/weft-sdn/weft/endpoint/rc"
 	"github.com/weft-sdn/weft/packet"
 )
 
@@ -141,8 +141,8 @@ func (c *Config) Complete() error {
 }
 
 // endpoint is the configuration of the host on an interface.
-func (c *Config) endpoint(link packet.MAC) endpoint.Config {
-	e := endpoint.DefaultConfig()
+func (c *Config) endpoint(link packet.MAC) rc.Config {
+	e := rc.DefaultConfig()
 	e.Name, e.Addr, e.GatewayMAC, e.LineRate = c.Name, c.Address, packet.MAC(c.Gateway), c.LineRate
 	e.MAC = link
 	if !c.MAC.IsZero() {
@@ -155,8 +155,8 @@ func (c *Config) endpoint(link packet.MAC) endpoint.Config {
 // pacingSlack lets a host that the scheduler held up catch up.
 const pacingSlack = time.Millisecond
 
-func (q *QueuePair) config() endpoint.QPConfig {
-	e := endpoint.DefaultQPConfig()
+func (q *QueuePair) config() rc.QPConfig {
+	e := rc.DefaultQPConfig()
 	e.QPN, e.RemoteAddr, e.RemoteQPN = q.QPN, q.RemoteAddress, q.RemoteQPN
 	e.SQPSN, e.RQPSN = q.InitialPSN, q.InitialPSN
 	if q.PMTU != 0 {
@@ -177,8 +177,8 @@ func (q *QueuePair) config() endpoint.QPConfig {
 	return e
 }
 
-func (e *Encapsulation) header() *endpoint.Encapsulation {
-	h := &endpoint.Encapsulation{Source: e.Source, SID: e.SID, TLVType: e.TLVType}
+func (e *Encapsulation) header() *rc.Encapsulation {
+	h := &rc.Encapsulation{Source: e.Source, SID: e.SID, TLVType: e.TLVType}
 	for _, edge := range e.Edges {
 		r := packet.EdgeReceivers{Edge: edge.Node}
 		for _, x := range edge.Receivers {

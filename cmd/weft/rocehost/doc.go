@@ -1,4 +1,4 @@
-// Package rocehost runs a software RoCEv2 host (package endpoint) against the
+// Package rocehost runs a software RoCEv2 host (package rc) against the
 // real clock and a port: it sends files by RDMA WRITE and serves memory regions,
 // and reports what it did.
 //

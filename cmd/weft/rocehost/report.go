@@ -2,7 +2,7 @@ package rocehost
 
 import (
 	"github.com/weft-sdn/weft/cmd/weft/hostrun"
-	"github.com/weft-sdn/weft/endpoint"
+	"github.com/weft-sdn/weft/endpoint/rc"
 )
 
 // Report is what a host did.
@@ -59,7 +59,7 @@ func (r *runner) report() (*Report, error) {
 	return out, err
 }
 
-func queuePairReport(q *endpoint.QP) QueuePairReport {
+func queuePairReport(q *rc.QP) QueuePairReport {
 	c := q.Counters()
 	return QueuePairReport{
 		QPN: q.Config().QPN, Failed: q.Failed(),

@@ -7,7 +7,8 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/cmd/weft/hostrun"
-	"github.com/weft-sdn/weft/endpoint"
+	"github.com/weft-sdn/weft/endpoint/rc"
+	"github.com/weft-sdn/weft/endpoint/verbs"
 	"github.com/weft-sdn/weft/packet"
 )
 
@@ -15,12 +16,12 @@ import (
 type runner struct {
 	*hostrun.Runner
 	cfg    *Config
-	host   *endpoint.Host
+	host   *rc.Host
 	queues []*sendQueue
 }
 
 // onePort is a host with a port.
-type onePort struct{ *endpoint.Host }
+type onePort struct{ *rc.Host }
 
 // Receive takes a frame.
 func (h onePort) Receive(now time.Duration, _ int, frame []byte) { h.Host.Receive(now, frame) }
@@ -28,14 +29,14 @@ func (h onePort) Receive(now time.Duration, _ int, frame []byte) { h.Host.Receiv
 // sendQueue is the writes of a queue pair.
 type sendQueue struct {
 	*hostrun.Queue
-	qp *endpoint.QP
+	qp *rc.QP
 }
 
 // sender posts without a time.
-type sender struct{ *endpoint.QP }
+type sender struct{ *rc.QP }
 
 // PostSend posts a request.
-func (s sender) PostSend(_ time.Duration, wr endpoint.WorkRequest) error { return s.QP.PostSend(wr) }
+func (s sender) PostSend(_ time.Duration, wr verbs.WorkRequest) error { return s.QP.PostSend(wr) }
 
 // Run runs a host until its work is done or ctx ends, closes the port and
 // reports. link is the Ethernet address of the interface. The report is there
@@ -57,7 +58,7 @@ func (r *runner) prepare(port hostrun.Port, link packet.MAC) error {
 	cfg := r.cfg.endpoint(link)
 	cfg.Output = func(_ time.Duration, frame []byte) { r.Send(port, frame) }
 	var err error
-	if r.host, err = endpoint.NewHost(cfg); err != nil {
+	if r.host, err = rc.NewHost(cfg); err != nil {
 		return fmt.Errorf("%w: %w", hostrun.ErrConfig, err)
 	}
 	r.Endpoint, r.Pump, r.Received = onePort{r.host}, r.pump, r.received

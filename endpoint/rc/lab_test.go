@@ -1,4 +1,4 @@
-package endpoint
+package rc
 
 import (
 	"math/rand/v2"
@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weft-sdn/weft/endpoint/verbs"
 	"github.com/weft-sdn/weft/internal/heap"
 	"github.com/weft-sdn/weft/packet"
 )
@@ -158,7 +159,7 @@ func (l *lab) run(limit time.Duration, done func() bool) bool {
 	}
 }
 
-func (l *lab) region(side int, va uint64, rkey uint32, n int, access Access) *Region {
+func (l *lab) region(side int, va uint64, rkey uint32, n int, access verbs.Access) *verbs.Region {
 	r, err := l.hosts[side].RegisterMR(va, rkey, make([]byte, n), access)
 	if err != nil {
 		l.t.Fatal(err)
@@ -174,22 +175,22 @@ func (l *lab) bytes(n int) []byte {
 	return b
 }
 
-func mustPost(t testing.TB, q *QP, wr WorkRequest) {
+func mustPost(t testing.TB, q *QP, wr verbs.WorkRequest) {
 	t.Helper()
 	if err := q.PostSend(wr); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func mustRecv(t testing.TB, q *QP, r RecvRequest) {
+func mustRecv(t testing.TB, q *QP, r verbs.RecvRequest) {
 	t.Helper()
 	if err := q.PostRecv(r); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func completions(q *QP) []Completion {
-	var all []Completion
+func completions(q *QP) []verbs.Completion {
+	var all []verbs.Completion
 	for c, ok := q.Poll(); ok; c, ok = q.Poll() {
 		all = append(all, c)
 	}

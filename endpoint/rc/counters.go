@@ -1,4 +1,4 @@
-package endpoint
+package rc
 
 // Counters of a host, since it was made.
 type Counters struct {

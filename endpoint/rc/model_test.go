@@ -1,4 +1,4 @@
-package endpoint
+package rc
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weft-sdn/weft/endpoint/verbs"
 	"github.com/weft-sdn/weft/packet"
 )
 
@@ -99,7 +100,7 @@ func TestRequesterAgainstModel(t *testing.T) {
 			switch k := rng.IntN(10); {
 			case k == 0 && h.qp.SendQueueLen() < 20 && !m.failed:
 				n := rng.IntN(9)
-				mustPost(t, h.qp, WorkRequest{Op: OpWrite, Data: make([]byte, 256*n)})
+				mustPost(t, h.qp, verbs.WorkRequest{Op: verbs.OpWrite, Data: make([]byte, 256*n)})
 				m.end = (m.end + uint32(max(n, 1))) % circle
 				what = "post"
 			case k == 1:
@@ -196,7 +197,7 @@ func TestResponderAgainstModel(t *testing.T) {
 		m := &modelResponder{expected: base}
 		for step := range 300 {
 			if rng.IntN(4) == 0 {
-				mustRecv(t, h.qp, RecvRequest{})
+				mustRecv(t, h.qp, verbs.RecvRequest{})
 				m.ready++
 			}
 			psn := m.expected

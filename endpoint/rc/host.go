@@ -1,4 +1,4 @@
-package endpoint
+package rc
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/endpoint/internal/ibta"
+	"github.com/weft-sdn/weft/endpoint/verbs"
 	"github.com/weft-sdn/weft/packet"
 )
 
@@ -13,7 +14,7 @@ import (
 type Host struct {
 	cfg      Config
 	qps      map[uint32]*QP
-	regions  Regions
+	regions  verbs.Regions
 	counters Counters
 
 	active   []*QP         // queue pairs with posted work, in the order they take turns
@@ -43,7 +44,7 @@ func (h *Host) CreateQP(cfg QPConfig) (*QP, error) {
 		return nil, fmt.Errorf("host %s: %w", h.cfg.Name, err)
 	}
 	if _, ok := h.qps[cfg.QPN]; ok {
-		return nil, fmt.Errorf("host %s: QP %#x: %w", h.cfg.Name, cfg.QPN, ErrExists)
+		return nil, fmt.Errorf("host %s: QP %#x: %w", h.cfg.Name, cfg.QPN, verbs.ErrExists)
 	}
 	q := newQP(h, cfg)
 	if err := q.SetEncapsulation(cfg.Encapsulation); err != nil {
@@ -58,7 +59,7 @@ func (h *Host) QP(qpn uint32) (*QP, error) {
 	if q, ok := h.qps[qpn]; ok {
 		return q, nil
 	}
-	return nil, fmt.Errorf("host %s: QP %#x: %w", h.cfg.Name, qpn, ErrNotFound)
+	return nil, fmt.Errorf("host %s: QP %#x: %w", h.cfg.Name, qpn, verbs.ErrNotFound)
 }
 
 // DestroyQP removes a queue pair with all its work, which does not complete. Removing one that does not exist succeeds.
@@ -131,3 +132,16 @@ func (h *Host) transmit(now time.Duration) int {
 func (h *Host) paced(free, now time.Duration) time.Duration { return max(free, now-h.cfg.PacingSlack) }
 
 func (h *Host) refuse(r Refusal) { h.counters.Refused[r]++ }
+
+// RegisterMR makes buf accessible to peers that know rkey, its first octet at virtual address va. The host writes to
+// buf during Receive. Errors: verbs.ErrExists for a key in use, verbs.ErrConfig when the region does not fit 64 bits of address.
+func (h *Host) RegisterMR(va uint64, rkey uint32, buf []byte, access verbs.Access) (*verbs.Region, error) {
+	r, err := h.regions.Register(va, rkey, buf, access)
+	if err != nil {
+		return nil, fmt.Errorf("host %s: %w", h.cfg.Name, err)
+	}
+	return r, nil
+}
+
+// DeregisterMR withdraws a region, also from messages being received. Withdrawing one that does not exist succeeds.
+func (h *Host) DeregisterMR(rkey uint32) { h.regions.Deregister(rkey) }

@@ -1,4 +1,4 @@
-package endpoint
+package rc
 
 import (
 	"bytes"
@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weft-sdn/weft/endpoint/verbs"
 	"github.com/weft-sdn/weft/packet"
 )
 
@@ -50,12 +51,12 @@ func FuzzReceive(f *testing.F) {
 	f.Fuzz(func(t *testing.T, input []byte) {
 		h := newSolo(t, nil)
 		memory := bytes.Repeat([]byte{0xEE}, 64+1024+64)
-		if _, err := h.host.RegisterMR(0, 1, memory[64:64+1024:64+1024], AccessRemoteWrite); err != nil {
+		if _, err := h.host.RegisterMR(0, 1, memory[64:64+1024:64+1024], verbs.AccessRemoteWrite); err != nil {
 			t.Fatal(err)
 		}
 		for id := range uint64(4) {
-			mustPost(t, h.qp, WorkRequest{ID: id, Op: OpWrite + Op(id), Data: make([]byte, 600)})
-			mustRecv(t, h.qp, RecvRequest{ID: id, Buf: make([]byte, 300)})
+			mustPost(t, h.qp, verbs.WorkRequest{ID: id, Op: verbs.OpWrite + verbs.Op(id), Data: make([]byte, 600)})
+			mustRecv(t, h.qp, verbs.RecvRequest{ID: id, Buf: make([]byte, 300)})
 		}
 		h.settle(time.Microsecond)
 		frames := uint64(0)

@@ -1,10 +1,11 @@
-package endpoint
+package rc
 
 import (
 	"time"
 
 	"github.com/weft-sdn/weft/endpoint/internal/ibta"
 	"github.com/weft-sdn/weft/endpoint/internal/queue"
+	"github.com/weft-sdn/weft/endpoint/verbs"
 	"github.com/weft-sdn/weft/packet"
 )
 
@@ -13,7 +14,7 @@ type responder struct {
 	expected uint32 // PSN expected next
 	msn      uint32 // messages received, 24 bits
 	silent   bool   // the packet expected was asked for (sequence NAK or RNR NAK); later ones are dropped without a word
-	rq       queue.Ring[RecvRequest]
+	rq       queue.Ring[verbs.RecvRequest]
 	message  inbound
 
 	cnpSent bool          // a CNP was sent, at cnpAt
@@ -22,13 +23,13 @@ type responder struct {
 
 // inbound is the message being received.
 type inbound struct {
-	op        Op // OpSend or OpWrite; 0 between messages
+	op        verbs.Op // OpSend or OpWrite; 0 between messages
 	octets    int
 	holdsRecv bool // recv was taken from the receive queue
-	recv      RecvRequest
-	region    *Region // WRITE
-	va        uint64  // WRITE: of the next octet
-	left      int     // WRITE: octets to come
+	recv      verbs.RecvRequest
+	region    *verbs.Region // WRITE
+	va        uint64        // WRITE: of the next octet
+	left      int           // WRITE: octets to come
 }
 
 func (r *responder) start(psn uint32) {
@@ -54,7 +55,7 @@ type request struct {
 
 // shape is what the opcode of a request says of its place in a message; op is 0 for requests this responder does not execute.
 type shape struct {
-	op          Op // OpSend or OpWrite
+	op          verbs.Op // OpSend or OpWrite
 	first, last bool
 	immediate   bool
 }
@@ -62,29 +63,29 @@ type shape struct {
 func shapeOf(o packet.Opcode) shape {
 	switch o {
 	case packet.OpSendFirst:
-		return shape{op: OpSend, first: true}
+		return shape{op: verbs.OpSend, first: true}
 	case packet.OpSendMiddle:
-		return shape{op: OpSend}
+		return shape{op: verbs.OpSend}
 	case packet.OpSendLast:
-		return shape{op: OpSend, last: true}
+		return shape{op: verbs.OpSend, last: true}
 	case packet.OpSendLastImmediate:
-		return shape{op: OpSend, last: true, immediate: true}
+		return shape{op: verbs.OpSend, last: true, immediate: true}
 	case packet.OpSendOnly:
-		return shape{op: OpSend, first: true, last: true}
+		return shape{op: verbs.OpSend, first: true, last: true}
 	case packet.OpSendOnlyImmediate:
-		return shape{op: OpSend, first: true, last: true, immediate: true}
+		return shape{op: verbs.OpSend, first: true, last: true, immediate: true}
 	case packet.OpWriteFirst:
-		return shape{op: OpWrite, first: true}
+		return shape{op: verbs.OpWrite, first: true}
 	case packet.OpWriteMiddle:
-		return shape{op: OpWrite}
+		return shape{op: verbs.OpWrite}
 	case packet.OpWriteLast:
-		return shape{op: OpWrite, last: true}
+		return shape{op: verbs.OpWrite, last: true}
 	case packet.OpWriteLastImmediate:
-		return shape{op: OpWrite, last: true, immediate: true}
+		return shape{op: verbs.OpWrite, last: true, immediate: true}
 	case packet.OpWriteOnly:
-		return shape{op: OpWrite, first: true, last: true}
+		return shape{op: verbs.OpWrite, first: true, last: true}
 	case packet.OpWriteOnlyImmediate:
-		return shape{op: OpWrite, first: true, last: true, immediate: true}
+		return shape{op: verbs.OpWrite, first: true, last: true, immediate: true}
 	}
 	return shape{}
 }
@@ -110,9 +111,9 @@ func (q *QP) receiveRequest(now time.Duration, r *request) (Refusal, bool) {
 
 	s := shapeOf(r.bth.Opcode)
 	if s.op == 0 || s.first != (q.message.op == 0) || !s.first && s.op != q.message.op {
-		return q.refuseRequest(now, packet.NAKInvalidRequest, StatusRemoteInvalidRequestIn)
+		return q.refuseRequest(now, packet.NAKInvalidRequest, verbs.StatusRemoteInvalidRequestIn)
 	}
-	takesRecv := s.op == OpSend && s.first || s.op == OpWrite && s.immediate
+	takesRecv := s.op == verbs.OpSend && s.first || s.op == verbs.OpWrite && s.immediate
 	if takesRecv && q.rq.Len() == 0 {
 		q.silent = true
 		q.counters.RNRsSent++
@@ -120,11 +121,11 @@ func (q *QP) receiveRequest(now time.Duration, r *request) (Refusal, bool) {
 		return RefusedNotReady, false
 	}
 	if !lengthFits(s, len(r.payload), q.cfg.PMTU) {
-		return q.refuseRequest(now, packet.NAKInvalidRequest, StatusRemoteInvalidRequestIn)
+		return q.refuseRequest(now, packet.NAKInvalidRequest, verbs.StatusRemoteInvalidRequestIn)
 	}
 	var refused Refusal
 	var ok bool
-	if s.op == OpSend {
+	if s.op == verbs.OpSend {
 		refused, ok = q.placeSend(now, s, r.payload)
 	} else {
 		refused, ok = q.placeWrite(now, s, r)
@@ -161,13 +162,13 @@ func lengthFits(s shape, n, pmtu int) bool {
 func (q *QP) placeSend(now time.Duration, s shape, payload []byte) (Refusal, bool) {
 	m := &q.message
 	if s.first {
-		*m = inbound{op: OpSend, recv: q.rq.Pop(), holdsRecv: true}
+		*m = inbound{op: verbs.OpSend, recv: q.rq.Pop(), holdsRecv: true}
 	}
 	if len(payload) > len(m.recv.Buf)-m.octets {
-		return q.refuseRequest(now, packet.NAKInvalidRequest, StatusLocalLength)
+		return q.refuseRequest(now, packet.NAKInvalidRequest, verbs.StatusLocalLength)
 	}
-	if m.recv.Region != nil && !m.recv.Region.valid {
-		return q.refuseRequest(now, packet.NAKRemoteOperational, StatusLocalProtection)
+	if m.recv.Region != nil && !m.recv.Region.Registered() {
+		return q.refuseRequest(now, packet.NAKRemoteOperational, verbs.StatusLocalProtection)
 	}
 	copy(m.recv.Buf[m.octets:], payload)
 	m.octets += len(payload)
@@ -180,16 +181,16 @@ func (q *QP) placeWrite(now time.Duration, s shape, r *request) (Refusal, bool) 
 	n := len(r.payload)
 	if s.first {
 		if r.reth.DMALength > ibta.MaxMessage {
-			return q.refuseRequest(now, packet.NAKInvalidRequest, StatusRemoteInvalidRequestIn)
+			return q.refuseRequest(now, packet.NAKInvalidRequest, verbs.StatusRemoteInvalidRequestIn)
 		}
-		*m = inbound{op: OpWrite, region: q.host.regions.Region(r.reth.RKey), va: r.reth.VA, left: int(r.reth.DMALength)}
+		*m = inbound{op: verbs.OpWrite, region: q.host.regions.Region(r.reth.RKey), va: r.reth.VA, left: int(r.reth.DMALength)}
 	}
 	if s.last && n != m.left || !s.last && n >= m.left {
-		return q.refuseRequest(now, packet.NAKInvalidRequest, StatusRemoteInvalidRequestIn)
+		return q.refuseRequest(now, packet.NAKInvalidRequest, verbs.StatusRemoteInvalidRequestIn)
 	}
 	if m.left > 0 { // a WRITE of nothing needs no region
 		if m.region.Writable(m.va, m.left) == nil {
-			return q.refuseRequest(now, packet.NAKRemoteAccess, StatusRemoteInvalidRequestIn)
+			return q.refuseRequest(now, packet.NAKRemoteAccess, verbs.StatusRemoteInvalidRequestIn)
 		}
 		copy(m.region.Writable(m.va, n), r.payload)
 	}
@@ -203,7 +204,7 @@ func (q *QP) placeWrite(now time.Duration, s shape, r *request) (Refusal, bool) 
 func (q *QP) finishMessage(now time.Duration, s shape, r *request) {
 	q.msn = packet.PSNAdd(q.msn, 1)
 	m := &q.message
-	c := Completion{Op: m.op, Octets: m.octets, Solicited: r.bth.Solicited}
+	c := verbs.Completion{Op: m.op, Octets: m.octets, Solicited: r.bth.Solicited}
 	if s.immediate {
 		c.Immediate, c.HasImmediate = r.imm, true
 		c.Op++ // OpWrite to OpWriteImmediate, OpSend to OpSendImmediate
@@ -221,14 +222,14 @@ func (q *QP) finishMessage(now time.Duration, s shape, r *request) {
 
 // refuseRequest answers the request expected next with a fatal NAK and moves to the error state. local is the status of the receive
 // request in use, if there is one.
-func (q *QP) refuseRequest(now time.Duration, code packet.NAKCode, local Status) (Refusal, bool) {
+func (q *QP) refuseRequest(now time.Duration, code packet.NAKCode, local verbs.Status) (Refusal, bool) {
 	q.counters.NAKsSent++
 	q.reply(now, q.expected, packet.NAKSyndrome(code))
 	if q.message.holdsRecv {
-		q.completeRecv(now, Completion{ID: q.message.recv.ID, Op: q.message.op, Status: local, Octets: q.message.octets})
+		q.completeRecv(now, verbs.Completion{ID: q.message.recv.ID, Op: q.message.op, Status: local, Octets: q.message.octets})
 		q.message.holdsRecv = false
 	}
-	q.fail(now, StatusOK)
+	q.fail(now, verbs.StatusOK)
 	switch code {
 	case packet.NAKRemoteAccess:
 		return RefusedRemoteAccess, false

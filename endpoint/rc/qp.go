@@ -1,4 +1,4 @@
-package endpoint
+package rc
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/weft-sdn/weft/endpoint/internal/ibta"
 	"github.com/weft-sdn/weft/endpoint/internal/queue"
+	"github.com/weft-sdn/weft/endpoint/verbs"
 	"github.com/weft-sdn/weft/packet"
 )
 
@@ -26,7 +27,7 @@ type QP struct {
 	state    qpState
 	active   bool // in host.active
 	counters QPCounters
-	done     queue.Ring[Completion]
+	done     queue.Ring[verbs.Completion]
 
 	requester
 	responder
@@ -87,10 +88,10 @@ func (q *QP) Failed() bool { return q.state == qpError }
 // stay.
 func (q *QP) Reset(sqPSN, rqPSN uint32) error {
 	if sqPSN > packet.PSNMask || rqPSN > packet.PSNMask {
-		return fmt.Errorf("QP %#x: PSNs %#x, %#x: want 24 bits: %w", q.cfg.QPN, sqPSN, rqPSN, ErrConfig)
+		return fmt.Errorf("QP %#x: PSNs %#x, %#x: want 24 bits: %w", q.cfg.QPN, sqPSN, rqPSN, verbs.ErrConfig)
 	}
 	if q.state == qpDestroyed {
-		return fmt.Errorf("QP %#x: %w", q.cfg.QPN, ErrNotFound)
+		return fmt.Errorf("QP %#x: %w", q.cfg.QPN, verbs.ErrNotFound)
 	}
 	q.discard()
 	q.cfg.SQPSN, q.cfg.RQPSN = sqPSN, rqPSN
@@ -99,24 +100,24 @@ func (q *QP) Reset(sqPSN, rqPSN uint32) error {
 }
 
 // Poll takes the oldest completion; ok is false when there is none.
-func (q *QP) Poll() (c Completion, ok bool) {
+func (q *QP) Poll() (c verbs.Completion, ok bool) {
 	if q.done.Len() == 0 {
-		return Completion{}, false
+		return verbs.Completion{}, false
 	}
 	return q.done.Pop(), true
 }
 
 // PostSend appends a message to the send queue. Errors: ErrWorkRequest, ErrQueueFull, ErrQPState, ErrNotFound after DestroyQP.
-func (q *QP) PostSend(wr WorkRequest) error {
+func (q *QP) PostSend(wr verbs.WorkRequest) error {
 	if err := q.usable(); err != nil {
 		return err
 	}
 	if q.sq.Len() >= q.cfg.SendDepth {
-		return fmt.Errorf("QP %#x: send queue of %d: %w", q.cfg.QPN, q.cfg.SendDepth, ErrQueueFull)
+		return fmt.Errorf("QP %#x: send queue of %d: %w", q.cfg.QPN, q.cfg.SendDepth, verbs.ErrQueueFull)
 	}
 	packets := ibta.Packets(len(wr.Data), q.cfg.PMTU)
-	if wr.Op < OpWrite || wr.Op > OpSendImmediate || len(wr.Data) > ibta.MaxMessage || packets > ibta.MaxWindow {
-		return fmt.Errorf("QP %#x: %v of %d octets: %w", q.cfg.QPN, wr.Op, len(wr.Data), ErrWorkRequest)
+	if wr.Op < verbs.OpWrite || wr.Op > verbs.OpSendImmediate || len(wr.Data) > ibta.MaxMessage || packets > ibta.MaxWindow {
+		return fmt.Errorf("QP %#x: %v of %d octets: %w", q.cfg.QPN, wr.Op, len(wr.Data), verbs.ErrWorkRequest)
 	}
 	q.post(wr, packets)
 	q.host.activate(q)
@@ -124,12 +125,12 @@ func (q *QP) PostSend(wr WorkRequest) error {
 }
 
 // PostRecv appends a request to the receive queue. Errors: ErrQueueFull, ErrQPState, ErrNotFound after DestroyQP.
-func (q *QP) PostRecv(r RecvRequest) error {
+func (q *QP) PostRecv(r verbs.RecvRequest) error {
 	if err := q.usable(); err != nil {
 		return err
 	}
 	if q.rq.Len() >= q.cfg.RecvDepth {
-		return fmt.Errorf("QP %#x: receive queue of %d: %w", q.cfg.QPN, q.cfg.RecvDepth, ErrQueueFull)
+		return fmt.Errorf("QP %#x: receive queue of %d: %w", q.cfg.QPN, q.cfg.RecvDepth, verbs.ErrQueueFull)
 	}
 	q.rq.Push(r)
 	return nil
@@ -138,9 +139,9 @@ func (q *QP) PostRecv(r RecvRequest) error {
 func (q *QP) usable() error {
 	switch q.state {
 	case qpError:
-		return fmt.Errorf("QP %#x: %w", q.cfg.QPN, ErrQPState)
+		return fmt.Errorf("QP %#x: %w", q.cfg.QPN, verbs.ErrQPState)
 	case qpDestroyed:
-		return fmt.Errorf("QP %#x: %w", q.cfg.QPN, ErrNotFound)
+		return fmt.Errorf("QP %#x: %w", q.cfg.QPN, verbs.ErrNotFound)
 	}
 	return nil
 }
@@ -155,25 +156,25 @@ func (q *QP) retire() bool {
 }
 
 // fail moves to the error state: the oldest send request ends with a status (unless that is StatusOK), and what is left is flushed.
-func (q *QP) fail(now time.Duration, oldest Status) {
+func (q *QP) fail(now time.Duration, oldest verbs.Status) {
 	q.state = qpError
 	q.timed = false
-	if oldest != StatusOK && q.sq.Len() > 0 {
+	if oldest != verbs.StatusOK && q.sq.Len() > 0 {
 		q.completeSend(now, oldest)
 	}
 	for q.sq.Len() > 0 {
-		q.completeSend(now, StatusFlushed)
+		q.completeSend(now, verbs.StatusFlushed)
 	}
 	if q.message.holdsRecv {
-		q.completeRecv(now, Completion{ID: q.message.recv.ID, Op: q.message.op, Status: StatusFlushed, Octets: q.message.octets})
+		q.completeRecv(now, verbs.Completion{ID: q.message.recv.ID, Op: q.message.op, Status: verbs.StatusFlushed, Octets: q.message.octets})
 	}
 	q.message = inbound{}
 	for q.rq.Len() > 0 {
-		q.completeRecv(now, Completion{ID: q.rq.Pop().ID, Status: StatusFlushed})
+		q.completeRecv(now, verbs.Completion{ID: q.rq.Pop().ID, Status: verbs.StatusFlushed})
 	}
 }
 
-func (q *QP) completeRecv(now time.Duration, c Completion) {
+func (q *QP) completeRecv(now time.Duration, c verbs.Completion) {
 	c.At, c.Recv = now, true
 	q.done.Push(c)
 }

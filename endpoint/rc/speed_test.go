@@ -1,4 +1,4 @@
-package endpoint
+package rc
 
 import (
 	"testing"
@@ -6,6 +6,7 @@ import (
 
 	"github.com/weft-sdn/weft/endpoint/internal/ibta"
 	"github.com/weft-sdn/weft/endpoint/internal/queue"
+	"github.com/weft-sdn/weft/endpoint/verbs"
 )
 
 // direct joins two hosts without any delay: frames wait in a queue of reused buffers until the sender has returned.
@@ -48,7 +49,7 @@ func newDirect(tb testing.TB, edit func(*QPConfig)) *direct {
 
 // write posts a WRITE of data from host 0 and runs until it completes.
 func (d *direct) write(tb testing.TB, data []byte) {
-	if err := d.qps[0].PostSend(WorkRequest{Op: OpWrite, Data: data, RKey: 1}); err != nil {
+	if err := d.qps[0].PostSend(verbs.WorkRequest{Op: verbs.OpWrite, Data: data, RKey: 1}); err != nil {
 		tb.Fatal(err)
 	}
 	for {
@@ -62,7 +63,7 @@ func (d *direct) write(tb testing.TB, data []byte) {
 			}
 		}
 		if c, ok := d.qps[0].Poll(); ok {
-			if c.Status != StatusOK {
+			if c.Status != verbs.StatusOK {
 				tb.Fatal(c.Status)
 			}
 			return
@@ -85,7 +86,7 @@ func TestNoAllocations(t *testing.T) {
 		},
 	} {
 		d := newDirect(t, edit)
-		if _, err := d.hosts[1].RegisterMR(0, 1, make([]byte, 1<<20), AccessRemoteWrite); err != nil {
+		if _, err := d.hosts[1].RegisterMR(0, 1, make([]byte, 1<<20), verbs.AccessRemoteWrite); err != nil {
 			t.Fatal(err)
 		}
 		if edit != nil { // the receiver takes no outer header: sending alone is measured
@@ -94,7 +95,7 @@ func TestNoAllocations(t *testing.T) {
 				d.hosts[i].cfg.Output = func(time.Duration, []byte) {}
 			}
 			d.qps[0].cfg.Window = ibta.MaxWindow
-			if err := d.qps[0].PostSend(WorkRequest{Op: OpWrite, Data: make([]byte, 4<<20), RKey: 1}); err != nil {
+			if err := d.qps[0].PostSend(verbs.WorkRequest{Op: verbs.OpWrite, Data: make([]byte, 4<<20), RKey: 1}); err != nil {
 				t.Fatal(err)
 			}
 			step := func() { d.now, _ = d.hosts[0].Advance(d.now) }
@@ -115,7 +116,7 @@ func TestNoAllocations(t *testing.T) {
 func BenchmarkWrite(b *testing.B) {
 	d := newDirect(b, nil)
 	const packets = 4096
-	if _, err := d.hosts[1].RegisterMR(0, 1, make([]byte, packets*4096), AccessRemoteWrite); err != nil {
+	if _, err := d.hosts[1].RegisterMR(0, 1, make([]byte, packets*4096), verbs.AccessRemoteWrite); err != nil {
 		b.Fatal(err)
 	}
 	data := make([]byte, packets*4096)

@@ -1,4 +1,4 @@
-package endpoint
+package rc
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/endpoint/internal/ibta"
+	"github.com/weft-sdn/weft/endpoint/verbs"
 )
 
 // RateConfig holds the parameters of DCQCN's reaction point (Zhu et al., "Congestion Control for Large-Scale RDMA Deployments",
@@ -35,17 +36,17 @@ func (c RateConfig) Validate() error {
 	switch {
 	case !c.Enabled:
 	case c.MinRate == 0:
-		return fmt.Errorf("rate control: MinRate is 0: %w", ErrConfig)
+		return fmt.Errorf("rate control: MinRate is 0: %w", verbs.ErrConfig)
 	case !(c.G > 0 && c.G < 1):
-		return fmt.Errorf("rate control: G %v: want above 0 and below 1: %w", c.G, ErrConfig)
+		return fmt.Errorf("rate control: G %v: want above 0 and below 1: %w", c.G, verbs.ErrConfig)
 	case c.AlphaInterval <= 0 || c.IncreaseInterval <= 0:
-		return fmt.Errorf("rate control: AlphaInterval %v, IncreaseInterval %v: want above 0: %w", c.AlphaInterval, c.IncreaseInterval, ErrConfig)
+		return fmt.Errorf("rate control: AlphaInterval %v, IncreaseInterval %v: want above 0: %w", c.AlphaInterval, c.IncreaseInterval, verbs.ErrConfig)
 	case c.IncreaseOctets == 0:
-		return fmt.Errorf("rate control: IncreaseOctets is 0: %w", ErrConfig)
+		return fmt.Errorf("rate control: IncreaseOctets is 0: %w", verbs.ErrConfig)
 	case c.FastRecovery < 1:
-		return fmt.Errorf("rate control: FastRecovery %d: want 1 or more: %w", c.FastRecovery, ErrConfig)
+		return fmt.Errorf("rate control: FastRecovery %d: want 1 or more: %w", c.FastRecovery, verbs.ErrConfig)
 	case c.AdditiveIncrease == 0:
-		return fmt.Errorf("rate control: AdditiveIncrease is 0: %w", ErrConfig)
+		return fmt.Errorf("rate control: AdditiveIncrease is 0: %w", verbs.ErrConfig)
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package endpoint
+package rc
 
 import (
 	"bytes"
@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weft-sdn/weft/endpoint/verbs"
 	"github.com/weft-sdn/weft/packet"
 )
 
@@ -33,7 +34,7 @@ func TestConfigs(t *testing.T) {
 	} {
 		c := good
 		edit(&c)
-		if _, err := NewHost(c); !errors.Is(err, ErrConfig) {
+		if _, err := NewHost(c); !errors.Is(err, verbs.ErrConfig) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -74,33 +75,33 @@ func TestQPConfigs(t *testing.T) {
 	} {
 		c := good
 		edit(&c)
-		if _, err := h.CreateQP(c); !errors.Is(err, ErrConfig) {
+		if _, err := h.CreateQP(c); !errors.Is(err, verbs.ErrConfig) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	if _, err := h.CreateQP(good); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.CreateQP(good); !errors.Is(err, ErrExists) {
+	if _, err := h.CreateQP(good); !errors.Is(err, verbs.ErrExists) {
 		t.Errorf("same number again: %v", err)
 	}
 	if q, err := h.QP(2); err != nil || q.Config().FlowLabel == 0 || q.Config().SourcePort < 0xC000 {
 		t.Errorf("QP 2: %v", err)
 	}
-	if _, err := h.QP(3); !errors.Is(err, ErrNotFound) {
+	if _, err := h.QP(3); !errors.Is(err, verbs.ErrNotFound) {
 		t.Errorf("QP 3: %v", err)
 	}
 }
 
 func TestRegions(t *testing.T) {
 	h := newSolo(t, nil).host
-	if _, err := h.RegisterMR(^uint64(0)-9, 1, make([]byte, 10), AccessRemoteWrite); err != nil {
+	if _, err := h.RegisterMR(^uint64(0)-9, 1, make([]byte, 10), verbs.AccessRemoteWrite); err != nil {
 		t.Errorf("up to the end of the address space: %v", err)
 	}
-	if _, err := h.RegisterMR(^uint64(0)-9, 2, make([]byte, 11), AccessRemoteWrite); !errors.Is(err, ErrConfig) {
+	if _, err := h.RegisterMR(^uint64(0)-9, 2, make([]byte, 11), verbs.AccessRemoteWrite); !errors.Is(err, verbs.ErrConfig) {
 		t.Errorf("past the end of the address space: %v", err)
 	}
-	if _, err := h.RegisterMR(0, 1, nil, 0); !errors.Is(err, ErrExists) {
+	if _, err := h.RegisterMR(0, 1, nil, 0); !errors.Is(err, verbs.ErrExists) {
 		t.Errorf("key in use: %v", err)
 	}
 	h.DeregisterMR(1)
@@ -111,14 +112,14 @@ func TestRegions(t *testing.T) {
 
 func TestReset(t *testing.T) {
 	h, _ := newResponder(t, 0)
-	mustPost(t, h.qp, WorkRequest{ID: 1, Op: OpWrite, Data: make([]byte, 600)})
-	mustRecv(t, h.qp, RecvRequest{ID: 2})
+	mustPost(t, h.qp, verbs.WorkRequest{ID: 1, Op: verbs.OpWrite, Data: make([]byte, 600)})
+	mustRecv(t, h.qp, verbs.RecvRequest{ID: 2})
 	h.settle(time.Microsecond)
 	wantReply(t, "bad request", h.give(h.from(packet.OpWriteMiddle, 0)), 0, packet.NAKSyndrome(packet.NAKInvalidRequest), 0)
 	if got := completions(h.qp); len(got) != 2 {
 		t.Fatalf("completions %+v", got)
 	}
-	if err := h.qp.Reset(1<<24, 0); !errors.Is(err, ErrConfig) {
+	if err := h.qp.Reset(1<<24, 0); !errors.Is(err, verbs.ErrConfig) {
 		t.Errorf("PSN over 24 bits: %v", err)
 	}
 	if err := h.qp.Reset(0x70, 0x80); err != nil {
@@ -128,7 +129,7 @@ func TestReset(t *testing.T) {
 		t.Error("not as new")
 	}
 	wantNone(t, "after the reset", h.settle(h.now+time.Second))
-	mustPost(t, h.qp, WorkRequest{ID: 3, Op: OpSend})
+	mustPost(t, h.qp, verbs.WorkRequest{ID: 3, Op: verbs.OpSend})
 	wantPSNs(t, "new work", h.settle(h.now+time.Microsecond), 0x70)
 	p := h.write(0x80, []byte{1})
 	p.BTH.AckReq = true
@@ -138,20 +139,20 @@ func TestReset(t *testing.T) {
 		t.Errorf("completions %+v", got)
 	}
 	// A reset drops work without completions; destroying does too, and ends all use.
-	mustPost(t, h.qp, WorkRequest{Op: OpSend})
+	mustPost(t, h.qp, verbs.WorkRequest{Op: verbs.OpSend})
 	if err := h.qp.Reset(0, 0); err != nil || h.qp.SendQueueLen() != 0 {
 		t.Error("reset keeps work")
 	}
-	mustPost(t, h.qp, WorkRequest{Op: OpSend})
+	mustPost(t, h.qp, verbs.WorkRequest{Op: verbs.OpSend})
 	h.host.DestroyQP(testQPN0)
 	wantNone(t, "after destroying", h.settle(h.now+time.Second))
 	if got := completions(h.qp); len(got) != 0 {
 		t.Errorf("completions %+v", got)
 	}
-	if err := h.qp.Reset(0, 0); !errors.Is(err, ErrNotFound) {
+	if err := h.qp.Reset(0, 0); !errors.Is(err, verbs.ErrNotFound) {
 		t.Errorf("reset after destroying: %v", err)
 	}
-	if err := h.qp.PostSend(WorkRequest{Op: OpSend}); !errors.Is(err, ErrNotFound) {
+	if err := h.qp.PostSend(verbs.WorkRequest{Op: verbs.OpSend}); !errors.Is(err, verbs.ErrNotFound) {
 		t.Errorf("PostSend after destroying: %v", err)
 	}
 }
@@ -165,7 +166,7 @@ func TestEncapsulation(t *testing.T) {
 	e := &Encapsulation{Source: outer, SID: sid, Edges: edges}
 	send := func(e *Encapsulation) [][]byte {
 		h := newSolo(t, func(c *QPConfig) { c.Encapsulation = e })
-		mustPost(t, h.qp, WorkRequest{Op: OpWriteImmediate, Data: make([]byte, 600), RKey: 1})
+		mustPost(t, h.qp, verbs.WorkRequest{Op: verbs.OpWriteImmediate, Data: make([]byte, 600), RKey: 1})
 		for next, pending := h.host.Advance(0); pending && next < time.Millisecond; next, pending = h.host.Advance(next) {
 		}
 		frames := h.out
@@ -226,7 +227,7 @@ func TestEncapsulation(t *testing.T) {
 		bad := *e
 		edit(&bad)
 		h := newSolo(t, nil)
-		if err := h.qp.SetEncapsulation(&bad); !errors.Is(err, ErrConfig) {
+		if err := h.qp.SetEncapsulation(&bad); !errors.Is(err, verbs.ErrConfig) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -234,7 +235,7 @@ func TestEncapsulation(t *testing.T) {
 	if err := h.qp.SetEncapsulation(nil); err != nil {
 		t.Fatal(err)
 	}
-	mustPost(t, h.qp, WorkRequest{Op: OpSend})
+	mustPost(t, h.qp, verbs.WorkRequest{Op: verbs.OpSend})
 	if got := h.settle(0); len(got) != 1 || got[0].Encapsulated {
 		t.Error("still encapsulated")
 	}
@@ -243,7 +244,7 @@ func TestEncapsulation(t *testing.T) {
 func TestUDPChecksum(t *testing.T) {
 	h := newSolo(t, nil)
 	h.host.cfg.UDPChecksum = true
-	mustPost(t, h.qp, WorkRequest{Op: OpSend, Data: []byte{1}})
+	mustPost(t, h.qp, verbs.WorkRequest{Op: verbs.OpSend, Data: []byte{1}})
 	p := h.settle(0)[0]
 	if err := packet.CheckUDPChecksum(p.IPv6.Src, p.IPv6.Dst, p.Datagram[packet.IPv6Len:]); err != nil || p.UDP.Checksum == 0 {
 		t.Errorf("checksum %#x: %v", p.UDP.Checksum, err)
@@ -258,18 +259,18 @@ func TestNames(t *testing.T) {
 		}
 		seen[r.String()] = true
 	}
-	for s := StatusOK; s <= StatusFlushed; s++ {
+	for s := verbs.StatusOK; s <= verbs.StatusFlushed; s++ {
 		if name := s.String(); name == "" || seen[name] {
 			t.Errorf("status %d has the name %q", s, name)
 		}
 		seen[s.String()] = true
 	}
-	for _, got := range []string{refusals.String(), (StatusFlushed + 1).String(), Op(0).String(), (OpSendImmediate + 1).String()} {
+	for _, got := range []string{refusals.String(), (verbs.StatusFlushed + 1).String(), verbs.Op(0).String(), (verbs.OpSendImmediate + 1).String()} {
 		if !bytes.ContainsAny([]byte(got), "0123456789") {
 			t.Errorf("%q does not show the number", got)
 		}
 	}
-	if OpWriteImmediate.String() != "WRITE with Immediate" {
-		t.Error(OpWriteImmediate)
+	if verbs.OpWriteImmediate.String() != "WRITE with Immediate" {
+		t.Error(verbs.OpWriteImmediate)
 	}
 }

@@ -1,4 +1,4 @@
-package endpoint
+package verbs
 
 import "fmt"
 
@@ -21,6 +21,9 @@ type Region struct {
 
 // Buf is the region's memory; its first octet has the region's virtual address.
 func (r *Region) Buf() []byte { return r.buf }
+
+// Registered reports whether the region has not been withdrawn.
+func (r *Region) Registered() bool { return r.valid }
 
 // Writable is the memory at [va, va+n), or nil when it is not all inside the region, or remote peers may not write there, or the region is no longer
 // registered; a nil region has none.
@@ -66,16 +69,3 @@ func (s *Regions) Deregister(rkey uint32) {
 
 // Region is the region of a remote key, or nil.
 func (s *Regions) Region(rkey uint32) *Region { return s.byKey[rkey] }
-
-// RegisterMR makes buf accessible to peers that know rkey, its first octet at virtual address va. The host writes to
-// buf during Receive. Errors: ErrExists for a key in use, ErrConfig when the region does not fit 64 bits of address.
-func (h *Host) RegisterMR(va uint64, rkey uint32, buf []byte, access Access) (*Region, error) {
-	r, err := h.regions.Register(va, rkey, buf, access)
-	if err != nil {
-		return nil, fmt.Errorf("host %s: %w", h.cfg.Name, err)
-	}
-	return r, nil
-}
-
-// DeregisterMR withdraws a region, also from messages being received. Withdrawing one that does not exist succeeds.
-func (h *Host) DeregisterMR(rkey uint32) { h.regions.Deregister(rkey) }

@@ -1,4 +1,4 @@
-package endpoint
+package rc
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/endpoint/internal/ibta"
+	"github.com/weft-sdn/weft/endpoint/verbs"
 	"github.com/weft-sdn/weft/packet"
 )
 
@@ -36,19 +37,19 @@ func DefaultConfig() Config {
 func (c Config) Validate() error {
 	switch {
 	case !ibta.Unicast(c.Addr):
-		return fmt.Errorf("host %s: Addr %v is not an IPv6 unicast address: %w", c.Name, c.Addr, ErrConfig)
+		return fmt.Errorf("host %s: Addr %v is not an IPv6 unicast address: %w", c.Name, c.Addr, verbs.ErrConfig)
 	case c.MAC == packet.MAC{} || c.MAC[0]&1 != 0:
-		return fmt.Errorf("host %s: MAC %v is not a unicast address: %w", c.Name, c.MAC, ErrConfig)
+		return fmt.Errorf("host %s: MAC %v is not a unicast address: %w", c.Name, c.MAC, verbs.ErrConfig)
 	case !ibta.ValidPKey(c.PKey):
-		return fmt.Errorf("host %s: PKey %#04x is invalid: %w", c.Name, c.PKey, ErrConfig)
+		return fmt.Errorf("host %s: PKey %#04x is invalid: %w", c.Name, c.PKey, verbs.ErrConfig)
 	case c.HopLimit == 0:
-		return fmt.Errorf("host %s: HopLimit is 0: %w", c.Name, ErrConfig)
+		return fmt.Errorf("host %s: HopLimit is 0: %w", c.Name, verbs.ErrConfig)
 	case c.LineRate == 0:
-		return fmt.Errorf("host %s: LineRate is 0: %w", c.Name, ErrConfig)
+		return fmt.Errorf("host %s: LineRate is 0: %w", c.Name, verbs.ErrConfig)
 	case c.PacingSlack < 0:
-		return fmt.Errorf("host %s: PacingSlack %v is negative: %w", c.Name, c.PacingSlack, ErrConfig)
+		return fmt.Errorf("host %s: PacingSlack %v is negative: %w", c.Name, c.PacingSlack, verbs.ErrConfig)
 	case c.Output == nil:
-		return fmt.Errorf("host %s: no Output: %w", c.Name, ErrConfig)
+		return fmt.Errorf("host %s: no Output: %w", c.Name, verbs.ErrConfig)
 	}
 	return nil
 }
@@ -104,7 +105,7 @@ func DefaultQPConfig() QPConfig {
 // Validate says which field cannot be used; the error wraps ErrConfig.
 func (c QPConfig) Validate() error {
 	bad := func(field string, value any, want string) error {
-		return fmt.Errorf("QP %#x: %s %v: want %s: %w", c.QPN, field, value, want, ErrConfig)
+		return fmt.Errorf("QP %#x: %s %v: want %s: %w", c.QPN, field, value, want, verbs.ErrConfig)
 	}
 	switch {
 	case !ibta.ValidQPN(c.QPN):

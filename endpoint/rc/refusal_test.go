@@ -1,10 +1,11 @@
-package endpoint
+package rc
 
 import (
 	"net/netip"
 	"testing"
 	"time"
 
+	"github.com/weft-sdn/weft/endpoint/verbs"
 	"github.com/weft-sdn/weft/packet"
 )
 
@@ -77,7 +78,7 @@ func TestRefusals(t *testing.T) {
 	seen := make(map[Refusal]bool)
 	for _, tt := range tests {
 		h := newSolo(t, func(c *QPConfig) { c.SQPSN = 0x40 })
-		r, err := h.host.RegisterMR(0, 1, make([]byte, 64), AccessRemoteWrite)
+		r, err := h.host.RegisterMR(0, 1, make([]byte, 64), verbs.AccessRemoteWrite)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -156,7 +157,7 @@ func TestAccepted(t *testing.T) {
 func TestPeer(t *testing.T) {
 	source := netip.MustParseAddr("2001:db8::77")
 	h := newSolo(t, func(c *QPConfig) { c.Peer = source })
-	mustRecv(t, h.qp, RecvRequest{})
+	mustRecv(t, h.qp, verbs.RecvRequest{})
 	p := h.from(packet.OpSendOnly, 0)
 	p.BTH.AckReq = true
 	wantNone(t, "from RemoteAddr", h.give(p))
@@ -171,7 +172,7 @@ func TestPeer(t *testing.T) {
 // TestFailedQPIsSilent: nothing leaves a queue pair in the error state, whatever comes.
 func TestFailedQPIsSilent(t *testing.T) {
 	h, _ := newResponder(t, 0)
-	mustPost(t, h.qp, WorkRequest{Op: OpWrite, Data: make([]byte, 10)})
+	mustPost(t, h.qp, verbs.WorkRequest{Op: verbs.OpWrite, Data: make([]byte, 10)})
 	wantReply(t, "bad request", h.give(h.from(packet.OpWriteMiddle, 0)), 0, packet.NAKSyndrome(packet.NAKInvalidRequest), 0)
 	p := h.write(1, []byte{1})
 	p.IPv6.TrafficClass = packet.CE

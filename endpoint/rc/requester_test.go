@@ -1,4 +1,4 @@
-package endpoint
+package rc
 
 import (
 	"bytes"
@@ -8,16 +8,17 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/endpoint/internal/ibta"
+	"github.com/weft-sdn/weft/endpoint/verbs"
 	"github.com/weft-sdn/weft/packet"
 )
 
 // TestRequestPackets: every operation at the lengths where its packets change.
 func TestRequestPackets(t *testing.T) {
 	type pkt = packet.Opcode
-	w, wi := OpWrite, OpWriteImmediate
-	s, si := OpSend, OpSendImmediate
+	w, wi := verbs.OpWrite, verbs.OpWriteImmediate
+	s, si := verbs.OpSend, verbs.OpSendImmediate
 	tests := []struct {
-		op   Op
+		op   verbs.Op
 		n    int
 		want []pkt
 	}{
@@ -43,7 +44,7 @@ func TestRequestPackets(t *testing.T) {
 		for i := range data {
 			data[i] = byte(i * 7)
 		}
-		mustPost(t, h.qp, WorkRequest{Op: tt.op, Data: data, RemoteVA: 0x1000, RKey: 9, Immediate: 0xABCD, Solicited: true})
+		mustPost(t, h.qp, verbs.WorkRequest{Op: tt.op, Data: data, RemoteVA: 0x1000, RKey: 9, Immediate: 0xABCD, Solicited: true})
 		got := h.settle(0)
 		got = append(got, h.settle(time.Millisecond)...)
 		var all []byte
@@ -86,7 +87,7 @@ func TestAckRequests(t *testing.T) {
 		return p
 	}
 	h := newSolo(t, func(c *QPConfig) { c.AckEvery, c.Window, c.LocalAckTimeout = 4, 10, 0 })
-	mustPost(t, h.qp, WorkRequest{Op: OpWrite, Data: make([]byte, 256*14)})
+	mustPost(t, h.qp, verbs.WorkRequest{Op: verbs.OpWrite, Data: make([]byte, 256*14)})
 	got := h.settle(time.Millisecond)
 	wantPSNs(t, "first window", got, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9)
 	if want := []uint32{3, 7, 9}; !slices.Equal(ackReqs(got), want) { // 9 fills the window
@@ -104,7 +105,7 @@ func TestPacing(t *testing.T) {
 	h := newSolo(t, func(c *QPConfig) { c.PMTU = 4096 })
 	h.host.cfg.LineRate = 1e9
 	h.qp.rate = newRateControl(h.qp.cfg.Rate, 1e9)
-	mustPost(t, h.qp, WorkRequest{Op: OpWrite, Data: make([]byte, 4096*10)})
+	mustPost(t, h.qp, verbs.WorkRequest{Op: verbs.OpWrite, Data: make([]byte, 4096*10)})
 	n := 0
 	for range 5 { // one packet an Advance, each when its time has come
 		next, pending := h.host.Advance(h.now)
@@ -132,9 +133,9 @@ func TestRetryExhausted(t *testing.T) {
 	for _, retries := range []uint8{0, 1, 6} {
 		h := newSolo(t, func(c *QPConfig) { c.RetryCnt, c.LocalAckTimeout = retries, 6 })
 		for id := range uint64(3) {
-			mustPost(t, h.qp, WorkRequest{ID: id, Op: OpSend, Data: make([]byte, 10)})
+			mustPost(t, h.qp, verbs.WorkRequest{ID: id, Op: verbs.OpSend, Data: make([]byte, 10)})
 		}
-		mustRecv(t, h.qp, RecvRequest{ID: 9})
+		mustRecv(t, h.qp, verbs.RecvRequest{ID: 9})
 		for i := range int(retries) + 1 {
 			wantPSNs(t, "try", h.settle(h.now+timeout-1), 0, 1, 2)
 			if h.qp.Failed() {
@@ -150,9 +151,9 @@ func TestRetryExhausted(t *testing.T) {
 		if !h.qp.Failed() {
 			t.Fatalf("retry count %d: not failed", retries)
 		}
-		want := []Completion{
-			{At: h.now, ID: 0, Op: OpSend, Status: StatusRetryExceeded, Octets: 10}, {At: h.now, ID: 1, Op: OpSend, Status: StatusFlushed, Octets: 10},
-			{At: h.now, ID: 2, Op: OpSend, Status: StatusFlushed, Octets: 10}, {At: h.now, ID: 9, Recv: true, Status: StatusFlushed},
+		want := []verbs.Completion{
+			{At: h.now, ID: 0, Op: verbs.OpSend, Status: verbs.StatusRetryExceeded, Octets: 10}, {At: h.now, ID: 1, Op: verbs.OpSend, Status: verbs.StatusFlushed, Octets: 10},
+			{At: h.now, ID: 2, Op: verbs.OpSend, Status: verbs.StatusFlushed, Octets: 10}, {At: h.now, ID: 9, Recv: true, Status: verbs.StatusFlushed},
 		}
 		if got := completions(h.qp); !slices.Equal(got, want) {
 			t.Errorf("retry count %d: completions %+v, want %+v", retries, got, want)
@@ -160,10 +161,10 @@ func TestRetryExhausted(t *testing.T) {
 		if c := h.qp.Counters(); c.MaxRetryRun != uint64(retries)+1 || c.Timeouts != uint64(retries)+1 {
 			t.Errorf("retry count %d: counters %+v", retries, c)
 		}
-		if err := h.qp.PostSend(WorkRequest{Op: OpSend}); !errors.Is(err, ErrQPState) {
+		if err := h.qp.PostSend(verbs.WorkRequest{Op: verbs.OpSend}); !errors.Is(err, verbs.ErrQPState) {
 			t.Errorf("PostSend after failure: %v", err)
 		}
-		if err := h.qp.PostRecv(RecvRequest{}); !errors.Is(err, ErrQPState) {
+		if err := h.qp.PostRecv(verbs.RecvRequest{}); !errors.Is(err, verbs.ErrQPState) {
 			t.Errorf("PostRecv after failure: %v", err)
 		}
 		if _, pending := h.host.Advance(h.now + time.Hour); pending {
@@ -176,7 +177,7 @@ func TestRetryExhausted(t *testing.T) {
 func TestRetriesCountNAKs(t *testing.T) {
 	post := func(retries uint8) *solo {
 		h := newSolo(t, func(c *QPConfig) { c.RetryCnt, c.LocalAckTimeout = retries, 6 })
-		mustPost(t, h.qp, WorkRequest{Op: OpWrite, Data: make([]byte, 256*4)})
+		mustPost(t, h.qp, verbs.WorkRequest{Op: verbs.OpWrite, Data: make([]byte, 256*4)})
 		wantPSNs(t, "first", h.settle(time.Microsecond), 0, 1, 2, 3)
 		return h
 	}
@@ -212,7 +213,7 @@ func TestRetriesCountNAKs(t *testing.T) {
 func TestRNRAtRequester(t *testing.T) {
 	rnr := packet.RNRSyndrome(4) // 40 us
 	h := newSolo(t, func(c *QPConfig) { c.RNRRetry, c.LocalAckTimeout = 2, 1 })
-	mustPost(t, h.qp, WorkRequest{Op: OpSend, Data: make([]byte, 256*3)})
+	mustPost(t, h.qp, verbs.WorkRequest{Op: verbs.OpSend, Data: make([]byte, 256*3)})
 	wantPSNs(t, "first", h.settle(time.Microsecond), 0, 1, 2)
 	h.respond(1, rnr) // acknowledges 0
 	start := h.now
@@ -227,20 +228,20 @@ func TestRNRAtRequester(t *testing.T) {
 		t.Fatalf("failed %v, %d retries: RNR NAKs have their own count", h.qp.Failed(), h.qp.retries)
 	}
 	h.respond(1, rnr)
-	if got := completions(h.qp); !h.qp.Failed() || len(got) != 1 || got[0].Status != StatusRNRRetryExceeded {
+	if got := completions(h.qp); !h.qp.Failed() || len(got) != 1 || got[0].Status != verbs.StatusRNRRetryExceeded {
 		t.Errorf("failed %v, completions %+v", h.qp.Failed(), got)
 	}
 
 	// Of two timers the one that ends later counts.
 	h = newSolo(t, nil)
-	mustPost(t, h.qp, WorkRequest{Op: OpSend})
+	mustPost(t, h.qp, verbs.WorkRequest{Op: verbs.OpSend})
 	h.settle(time.Microsecond)
 	h.respond(0, rnr)
 	h.respond(0, packet.RNRSyndrome(1))
 	wantPSNs(t, "after the shorter timer", h.settle(h.now+30*time.Microsecond))
 
 	h = newSolo(t, nil) // 7 never runs out, and progress resets the count
-	mustPost(t, h.qp, WorkRequest{Op: OpSend, Data: make([]byte, 256*2)})
+	mustPost(t, h.qp, verbs.WorkRequest{Op: verbs.OpSend, Data: make([]byte, 256*2)})
 	h.settle(time.Microsecond)
 	for range 100 {
 		h.respond(0, rnr)
@@ -256,31 +257,31 @@ func TestRNRAtRequester(t *testing.T) {
 func TestFatalNAKs(t *testing.T) {
 	// A receive request half used goes with the rest.
 	h := newSolo(t, nil)
-	mustRecv(t, h.qp, RecvRequest{ID: 7, Buf: make([]byte, 300)})
-	mustPost(t, h.qp, WorkRequest{Op: OpSend})
+	mustRecv(t, h.qp, verbs.RecvRequest{ID: 7, Buf: make([]byte, 300)})
+	mustPost(t, h.qp, verbs.WorkRequest{Op: verbs.OpSend})
 	h.settle(time.Microsecond)
 	p := h.from(packet.OpSendFirst, 0)
 	p.Payload = make([]byte, 256)
 	wantNone(t, "SEND First", h.give(p))
 	h.respond(0, packet.NAKSyndrome(packet.NAKInvalidRequest))
-	if got := completions(h.qp); len(got) != 2 || got[1].ID != 7 || got[1].Status != StatusFlushed || got[1].Octets != 256 {
+	if got := completions(h.qp); len(got) != 2 || got[1].ID != 7 || got[1].Status != verbs.StatusFlushed || got[1].Octets != 256 {
 		t.Errorf("completions %+v", got)
 	}
 
-	for code, want := range map[packet.NAKCode]Status{
-		packet.NAKInvalidRequest: StatusRemoteInvalidRequest, packet.NAKRemoteAccess: StatusRemoteAccess, packet.NAKRemoteOperational: StatusRemoteOperational,
+	for code, want := range map[packet.NAKCode]verbs.Status{
+		packet.NAKInvalidRequest: verbs.StatusRemoteInvalidRequest, packet.NAKRemoteAccess: verbs.StatusRemoteAccess, packet.NAKRemoteOperational: verbs.StatusRemoteOperational,
 	} {
 		h := newSolo(t, nil)
 		for id := range uint64(3) {
-			mustPost(t, h.qp, WorkRequest{ID: id, Op: OpSend})
+			mustPost(t, h.qp, verbs.WorkRequest{ID: id, Op: verbs.OpSend})
 		}
 		h.settle(time.Microsecond)
 		h.respond(1, packet.NAKSyndrome(code)) // acknowledges 0
-		var got []Status
+		var got []verbs.Status
 		for _, c := range completions(h.qp) {
 			got = append(got, c.Status)
 		}
-		if want := []Status{StatusOK, want, StatusFlushed}; !slices.Equal(got, want) || !h.qp.Failed() {
+		if want := []verbs.Status{verbs.StatusOK, want, verbs.StatusFlushed}; !slices.Equal(got, want) || !h.qp.Failed() {
 			t.Errorf("%v: failed %v, statuses %v, want %v", code, h.qp.Failed(), got, want)
 		}
 	}
@@ -315,7 +316,7 @@ func TestResponsesIgnored(t *testing.T) {
 	}
 	for _, tt := range tests {
 		h := newSolo(t, func(c *QPConfig) { c.SQPSN, c.Window = base, 8 })
-		mustPost(t, h.qp, WorkRequest{Op: OpWrite, Data: make([]byte, 256*20)})
+		mustPost(t, h.qp, verbs.WorkRequest{Op: verbs.OpWrite, Data: make([]byte, 256*20)})
 		h.settle(time.Microsecond)
 		h.ack(at(1))
 		h.qp.cfg.Window = 6 // 2..7 are outstanding, 8 is not sent
@@ -332,7 +333,7 @@ func TestResponsesIgnored(t *testing.T) {
 	}
 	// A NAK right after the highest PSN sent acknowledges all of it and asks for nothing.
 	h := newSolo(t, nil)
-	mustPost(t, h.qp, WorkRequest{Op: OpWrite, Data: make([]byte, 256*3)})
+	mustPost(t, h.qp, verbs.WorkRequest{Op: verbs.OpWrite, Data: make([]byte, 256*3)})
 	h.settle(time.Microsecond)
 	h.respond(3, seqNAK)
 	if got := completions(h.qp); len(got) != 1 || h.qp.Counters().Rewinds != 0 {
@@ -343,7 +344,7 @@ func TestResponsesIgnored(t *testing.T) {
 func TestHold(t *testing.T) {
 	h := newSolo(t, func(c *QPConfig) { c.SQPSN = packet.PSNMask; c.LocalAckTimeout = 5 })
 	message := func(packets int) {
-		mustPost(t, h.qp, WorkRequest{Op: OpWrite, Data: make([]byte, 256*packets)})
+		mustPost(t, h.qp, verbs.WorkRequest{Op: verbs.OpWrite, Data: make([]byte, 256*packets)})
 	}
 	if h.qp.NextMessagePSN() != packet.PSNMask || h.qp.MessagesSent() != 0 {
 		t.Fatal("nothing posted: the first PSN is the next")
@@ -394,9 +395,9 @@ func TestTurns(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		mustPost(t, q, WorkRequest{Op: OpWrite, Data: make([]byte, 256*4), RemoteVA: uint64(q.cfg.QPN), RKey: 1})
+		mustPost(t, q, verbs.WorkRequest{Op: verbs.OpWrite, Data: make([]byte, 256*4), RemoteVA: uint64(q.cfg.QPN), RKey: 1})
 	}
-	mustPost(t, h.qp, WorkRequest{Op: OpWrite, Data: make([]byte, 256*4)})
+	mustPost(t, h.qp, verbs.WorkRequest{Op: verbs.OpWrite, Data: make([]byte, 256*4)})
 	wantPSNs(t, "three queue pairs", h.settle(10*time.Microsecond), 0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3)
 }
 
@@ -410,8 +411,8 @@ func TestLineRate(t *testing.T) {
 		t.Fatal(err)
 	}
 	data := make([]byte, 20*4096)
-	mustPost(t, h.qp, WorkRequest{Op: OpWrite, Data: data})
-	mustPost(t, other, WorkRequest{Op: OpWrite, Data: data})
+	mustPost(t, h.qp, verbs.WorkRequest{Op: verbs.OpWrite, Data: data})
+	mustPost(t, other, verbs.WorkRequest{Op: verbs.OpWrite, Data: data})
 	for i := range 10 {
 		next, pending := h.host.Advance(h.now)
 		got := h.taken()
@@ -427,18 +428,18 @@ func TestLineRate(t *testing.T) {
 
 func TestSendQueueLimits(t *testing.T) {
 	h := newSolo(t, func(c *QPConfig) { c.SendDepth, c.RecvDepth = 2, 1 })
-	for _, wr := range []WorkRequest{{}, {Op: OpSendImmediate + 1}} {
-		if err := h.qp.PostSend(wr); !errors.Is(err, ErrWorkRequest) {
+	for _, wr := range []verbs.WorkRequest{{}, {Op: verbs.OpSendImmediate + 1}} {
+		if err := h.qp.PostSend(wr); !errors.Is(err, verbs.ErrWorkRequest) {
 			t.Errorf("PostSend of %v: %v", wr.Op, err)
 		}
 	}
-	mustPost(t, h.qp, WorkRequest{Op: OpSend})
-	mustPost(t, h.qp, WorkRequest{Op: OpSend})
-	if err := h.qp.PostSend(WorkRequest{Op: OpSend}); !errors.Is(err, ErrQueueFull) {
+	mustPost(t, h.qp, verbs.WorkRequest{Op: verbs.OpSend})
+	mustPost(t, h.qp, verbs.WorkRequest{Op: verbs.OpSend})
+	if err := h.qp.PostSend(verbs.WorkRequest{Op: verbs.OpSend}); !errors.Is(err, verbs.ErrQueueFull) {
 		t.Errorf("third PostSend: %v", err)
 	}
-	mustRecv(t, h.qp, RecvRequest{})
-	if err := h.qp.PostRecv(RecvRequest{}); !errors.Is(err, ErrQueueFull) {
+	mustRecv(t, h.qp, verbs.RecvRequest{})
+	if err := h.qp.PostRecv(verbs.RecvRequest{}); !errors.Is(err, verbs.ErrQueueFull) {
 		t.Errorf("second PostRecv: %v", err)
 	}
 }

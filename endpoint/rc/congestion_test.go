@@ -1,4 +1,4 @@
-package endpoint
+package rc
 
 import (
 	"errors"
@@ -7,12 +7,13 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/endpoint/internal/ibta"
+	"github.com/weft-sdn/weft/endpoint/verbs"
 	"github.com/weft-sdn/weft/packet"
 )
 
 func TestCNP(t *testing.T) {
 	h := newSolo(t, func(c *QPConfig) { c.CNPInterval, c.CNPDSCP = 50*time.Microsecond, 46 })
-	if _, err := h.host.RegisterMR(0, 1, make([]byte, 64), AccessRemoteWrite); err != nil {
+	if _, err := h.host.RegisterMR(0, 1, make([]byte, 64), verbs.AccessRemoteWrite); err != nil {
 		t.Fatal(err)
 	}
 	give := func(psn uint32, ecn uint8) []packet.RoCE {
@@ -63,7 +64,7 @@ func TestCNPReceived(t *testing.T) {
 		t.Errorf("CNP for another queue pair: %+v", c)
 	}
 	// Packets leave at the rate.
-	mustPost(t, h.qp, WorkRequest{Op: OpWrite, Data: make([]byte, 3*4096)})
+	mustPost(t, h.qp, verbs.WorkRequest{Op: verbs.OpWrite, Data: make([]byte, 3*4096)})
 	next, _ := h.host.Advance(0)
 	got := h.taken()
 	if want := ibta.Serialization(got[0].Len(), line/2); len(got) != 1 || next != want {
@@ -135,11 +136,11 @@ func TestRateRecovery(t *testing.T) {
 func TestCongestionLoop(t *testing.T) {
 	l := newLab(t, 3)
 	q := l.pair(nil)
-	l.region(1, 0, 1, 1<<20, AccessRemoteWrite)
+	l.region(1, 0, 1, 1<<20, verbs.AccessRemoteWrite)
 	l.links[0].mark = 1
 	data := l.bytes(1 << 20)
 	post := func() {
-		mustPost(t, q[0], WorkRequest{Op: OpWrite, Data: data, RKey: 1})
+		mustPost(t, q[0], verbs.WorkRequest{Op: verbs.OpWrite, Data: data, RKey: 1})
 		if !l.run(l.now+time.Second, func() bool { return q[0].SendQueueLen() == 0 }) {
 			t.Fatal("not done")
 		}
@@ -167,7 +168,7 @@ func TestRateConfig(t *testing.T) {
 	} {
 		c := DefaultRateConfig()
 		edit(&c)
-		if err := c.Validate(); !errors.Is(err, ErrConfig) {
+		if err := c.Validate(); !errors.Is(err, verbs.ErrConfig) {
 			t.Errorf("%+v: %v", c, err)
 		}
 		c.Enabled = false

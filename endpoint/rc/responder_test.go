@@ -1,4 +1,4 @@
-package endpoint
+package rc
 
 import (
 	"bytes"
@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weft-sdn/weft/endpoint/verbs"
 	"github.com/weft-sdn/weft/packet"
 )
 
@@ -14,9 +15,9 @@ var (
 	plainACK    = packet.ACKSyndrome(packet.CreditInvalid)
 )
 
-func newResponder(t testing.TB, expected uint32) (*solo, *Region) {
+func newResponder(t testing.TB, expected uint32) (*solo, *verbs.Region) {
 	h := newSolo(t, func(c *QPConfig) { c.RQPSN, c.MinRNRTimer = expected, 3 })
-	r, err := h.host.RegisterMR(0, 1, make([]byte, 1024), AccessRemoteWrite)
+	r, err := h.host.RegisterMR(0, 1, make([]byte, 1024), verbs.AccessRemoteWrite)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,18 +83,18 @@ func TestRNRAtResponder(t *testing.T) {
 	wantNone(t, "what follows", opcode(packet.OpSendLast, 1, []byte{1}))
 	wantReply(t, "tried again too early", opcode(packet.OpSendFirst, 0, make([]byte, 256)), 0, rnr, 0)
 	buf := make([]byte, 300)
-	mustRecv(t, h.qp, RecvRequest{ID: 5, Buf: buf})
+	mustRecv(t, h.qp, verbs.RecvRequest{ID: 5, Buf: buf})
 	wantNone(t, "SEND First", opcode(packet.OpSendFirst, 0, bytes.Repeat([]byte{7}, 256)))
 	wantReply(t, "SEND Last needs no second buffer", opcode(packet.OpSendLast, 1, []byte{8}), 1, plainACK, 1)
 	wantReply(t, "WRITE Only with Immediate without receive request", opcode(packet.OpWriteOnlyImmediate, 2, []byte{9}), 2, rnr, 1)
 	if r.Buf()[0] != 0 {
 		t.Error("memory written by a request that was not ready")
 	}
-	mustRecv(t, h.qp, RecvRequest{ID: 6})
+	mustRecv(t, h.qp, verbs.RecvRequest{ID: 6})
 	wantReply(t, "WRITE Only with Immediate", opcode(packet.OpWriteOnlyImmediate, 2, []byte{9}), 2, plainACK, 2)
-	want := []Completion{
-		{ID: 5, Recv: true, Op: OpSend, Octets: 257},
-		{ID: 6, Recv: true, Op: OpWriteImmediate, Octets: 1, HasImmediate: true},
+	want := []verbs.Completion{
+		{ID: 5, Recv: true, Op: verbs.OpSend, Octets: 257},
+		{ID: 6, Recv: true, Op: verbs.OpWriteImmediate, Octets: 1, HasImmediate: true},
 	}
 	if got := completions(h.qp); !slices.Equal(got, want) {
 		t.Errorf("completions %+v, want %+v", got, want)
@@ -124,48 +125,48 @@ func TestRefusedRequests(t *testing.T) {
 		before []step // accepted
 		bad    step
 		code   packet.NAKCode
-		recv   Status // of the first receive request, of 300 octets
+		recv   verbs.Status // of the first receive request, of 300 octets
 	}{
-		{"SEND Middle first", nil, send(packet.OpSendMiddle, 256), invalid, StatusFlushed},
-		{"SEND Last first", nil, send(packet.OpSendLast, 9), invalid, StatusFlushed},
-		{"WRITE Middle first", nil, send(packet.OpWriteMiddle, 256), invalid, StatusFlushed},
-		{"WRITE Last with Immediate first", nil, send(packet.OpWriteLastImmediate, 9), invalid, StatusFlushed},
-		{"SEND Only inside a SEND", []step{send(packet.OpSendFirst, 256)}, send(packet.OpSendOnly, 9), invalid, StatusRemoteInvalidRequestIn},
-		{"SEND First inside a WRITE", []step{write(packet.OpWriteFirst, 256, 600)}, send(packet.OpSendFirst, 256), invalid, StatusFlushed},
-		{"WRITE Middle inside a SEND", []step{send(packet.OpSendFirst, 256)}, send(packet.OpWriteMiddle, 256), invalid, StatusRemoteInvalidRequestIn},
-		{"SEND Last inside a WRITE", []step{write(packet.OpWriteFirst, 256, 600)}, send(packet.OpSendLast, 9), invalid, StatusFlushed},
-		{"READ", nil, write(packet.OpReadRequest, 0, 9), invalid, StatusFlushed},
-		{"SEND First shorter than the PMTU", nil, send(packet.OpSendFirst, 252), invalid, StatusFlushed},
-		{"SEND Only longer than the PMTU", nil, send(packet.OpSendOnly, 260), invalid, StatusFlushed},
-		{"SEND Last of nothing", []step{send(packet.OpSendFirst, 256)}, send(packet.OpSendLast, 0), invalid, StatusRemoteInvalidRequestIn},
-		{"SEND beyond its buffer", []step{send(packet.OpSendFirst, 256)}, send(packet.OpSendLast, 45), invalid, StatusLocalLength},
-		{"WRITE Only shorter than its length", nil, write(packet.OpWriteOnly, 9, 10), invalid, StatusFlushed},
-		{"WRITE Only longer than its length", nil, write(packet.OpWriteOnly, 10, 9), invalid, StatusFlushed},
-		{"WRITE First with all of its length", nil, write(packet.OpWriteFirst, 256, 256), invalid, StatusFlushed},
-		{"WRITE Middle with the rest of its length", []step{write(packet.OpWriteFirst, 256, 512)}, send(packet.OpWriteMiddle, 256), invalid, StatusFlushed},
-		{"WRITE Last short of its length", []step{write(packet.OpWriteFirst, 256, 300)}, send(packet.OpWriteLast, 43), invalid, StatusFlushed},
-		{"WRITE over 2^31 octets", nil, write(packet.OpWriteFirst, 256, 1<<31+1), invalid, StatusFlushed},
-		{"unknown R_Key", nil, step{packet.OpWriteOnly, full, 0, 2, 256}, access, StatusFlushed},
-		{"region without the right", nil, step{packet.OpWriteOnly, full, 0, 3, 256}, access, StatusFlushed},
-		{"below the region", nil, step{packet.OpWriteOnly, full, 0xFFF, 4, 256}, access, StatusFlushed},
-		{"beyond the region", nil, step{packet.OpWriteOnly, full, 0x1001, 4, 256}, access, StatusFlushed},
-		{"from past the region", nil, step{packet.OpWriteOnly, []byte{1}, 0x2000, 4, 1}, access, StatusFlushed},
-		{"message beyond the region, first packet inside", nil, step{packet.OpWriteFirst, full, 0x1000, 4, 257}, access, StatusFlushed},
-		{"address past the end", nil, step{packet.OpWriteOnly, full, ^uint64(0), 4, 256}, access, StatusFlushed},
+		{"SEND Middle first", nil, send(packet.OpSendMiddle, 256), invalid, verbs.StatusFlushed},
+		{"SEND Last first", nil, send(packet.OpSendLast, 9), invalid, verbs.StatusFlushed},
+		{"WRITE Middle first", nil, send(packet.OpWriteMiddle, 256), invalid, verbs.StatusFlushed},
+		{"WRITE Last with Immediate first", nil, send(packet.OpWriteLastImmediate, 9), invalid, verbs.StatusFlushed},
+		{"SEND Only inside a SEND", []step{send(packet.OpSendFirst, 256)}, send(packet.OpSendOnly, 9), invalid, verbs.StatusRemoteInvalidRequestIn},
+		{"SEND First inside a WRITE", []step{write(packet.OpWriteFirst, 256, 600)}, send(packet.OpSendFirst, 256), invalid, verbs.StatusFlushed},
+		{"WRITE Middle inside a SEND", []step{send(packet.OpSendFirst, 256)}, send(packet.OpWriteMiddle, 256), invalid, verbs.StatusRemoteInvalidRequestIn},
+		{"SEND Last inside a WRITE", []step{write(packet.OpWriteFirst, 256, 600)}, send(packet.OpSendLast, 9), invalid, verbs.StatusFlushed},
+		{"READ", nil, write(packet.OpReadRequest, 0, 9), invalid, verbs.StatusFlushed},
+		{"SEND First shorter than the PMTU", nil, send(packet.OpSendFirst, 252), invalid, verbs.StatusFlushed},
+		{"SEND Only longer than the PMTU", nil, send(packet.OpSendOnly, 260), invalid, verbs.StatusFlushed},
+		{"SEND Last of nothing", []step{send(packet.OpSendFirst, 256)}, send(packet.OpSendLast, 0), invalid, verbs.StatusRemoteInvalidRequestIn},
+		{"SEND beyond its buffer", []step{send(packet.OpSendFirst, 256)}, send(packet.OpSendLast, 45), invalid, verbs.StatusLocalLength},
+		{"WRITE Only shorter than its length", nil, write(packet.OpWriteOnly, 9, 10), invalid, verbs.StatusFlushed},
+		{"WRITE Only longer than its length", nil, write(packet.OpWriteOnly, 10, 9), invalid, verbs.StatusFlushed},
+		{"WRITE First with all of its length", nil, write(packet.OpWriteFirst, 256, 256), invalid, verbs.StatusFlushed},
+		{"WRITE Middle with the rest of its length", []step{write(packet.OpWriteFirst, 256, 512)}, send(packet.OpWriteMiddle, 256), invalid, verbs.StatusFlushed},
+		{"WRITE Last short of its length", []step{write(packet.OpWriteFirst, 256, 300)}, send(packet.OpWriteLast, 43), invalid, verbs.StatusFlushed},
+		{"WRITE over 2^31 octets", nil, write(packet.OpWriteFirst, 256, 1<<31+1), invalid, verbs.StatusFlushed},
+		{"unknown R_Key", nil, step{packet.OpWriteOnly, full, 0, 2, 256}, access, verbs.StatusFlushed},
+		{"region without the right", nil, step{packet.OpWriteOnly, full, 0, 3, 256}, access, verbs.StatusFlushed},
+		{"below the region", nil, step{packet.OpWriteOnly, full, 0xFFF, 4, 256}, access, verbs.StatusFlushed},
+		{"beyond the region", nil, step{packet.OpWriteOnly, full, 0x1001, 4, 256}, access, verbs.StatusFlushed},
+		{"from past the region", nil, step{packet.OpWriteOnly, []byte{1}, 0x2000, 4, 1}, access, verbs.StatusFlushed},
+		{"message beyond the region, first packet inside", nil, step{packet.OpWriteFirst, full, 0x1000, 4, 257}, access, verbs.StatusFlushed},
+		{"address past the end", nil, step{packet.OpWriteOnly, full, ^uint64(0), 4, 256}, access, verbs.StatusFlushed},
 	}
 	for _, tt := range tests {
 		h, _ := newResponder(t, 0x100)
 		for rkey, r := range map[uint32]struct {
 			va     uint64
-			access Access
-		}{3: {0, 0}, 4: {0x1000, AccessRemoteWrite}} {
+			access verbs.Access
+		}{3: {0, 0}, 4: {0x1000, verbs.AccessRemoteWrite}} {
 			if _, err := h.host.RegisterMR(r.va, rkey, make([]byte, 256), r.access); err != nil {
 				t.Fatal(err)
 			}
 		}
-		mustRecv(t, h.qp, RecvRequest{ID: 1, Buf: make([]byte, 300)})
-		mustRecv(t, h.qp, RecvRequest{ID: 2})
-		mustPost(t, h.qp, WorkRequest{ID: 3, Op: OpSend})
+		mustRecv(t, h.qp, verbs.RecvRequest{ID: 1, Buf: make([]byte, 300)})
+		mustRecv(t, h.qp, verbs.RecvRequest{ID: 2})
+		mustPost(t, h.qp, verbs.WorkRequest{ID: 3, Op: verbs.OpSend})
 		give := func(i int, s step) []packet.RoCE {
 			p := h.from(s.op, 0x100+uint32(i))
 			p.RETH = packet.RETH{VA: s.va, RKey: s.rkey, DMALength: uint32(s.length)}
@@ -186,13 +187,13 @@ func TestRefusedRequests(t *testing.T) {
 		if after[reason] != before[reason]+1 || after.Total() != before.Total()+1 {
 			t.Errorf("%s: refused %v", tt.name, after.Map())
 		}
-		var got []Status
+		var got []verbs.Status
 		for _, c := range completions(h.qp) {
 			if c.Recv {
 				got = append(got, c.Status)
 			}
 		}
-		if want := []Status{tt.recv, StatusFlushed}; !slices.Equal(got, want) || !h.qp.Failed() {
+		if want := []verbs.Status{tt.recv, verbs.StatusFlushed}; !slices.Equal(got, want) || !h.qp.Failed() {
 			t.Errorf("%s: failed %v, receive requests ended with %v, want %v", tt.name, h.qp.Failed(), got, want)
 		}
 		wantNone(t, tt.name+": after", give(n, tt.bad)) // in the error state
@@ -207,12 +208,12 @@ func TestRefusedRequests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mustRecv(t, h.qp, RecvRequest{ID: 1, Buf: r.Buf(), Region: r})
+	mustRecv(t, h.qp, verbs.RecvRequest{ID: 1, Buf: r.Buf(), Region: r})
 	h.host.DeregisterMR(8)
 	p := h.from(packet.OpSendOnly, 0)
 	p.Payload = []byte{1}
 	wantReply(t, "buffer withdrawn", h.give(p), 0, packet.NAKSyndrome(operational), 0)
-	if got := completions(h.qp); len(got) != 1 || got[0].Status != StatusLocalProtection || h.host.Counters().Refused[RefusedOperational] != 1 || r.Buf()[0] != 0 {
+	if got := completions(h.qp); len(got) != 1 || got[0].Status != verbs.StatusLocalProtection || h.host.Counters().Refused[RefusedOperational] != 1 || r.Buf()[0] != 0 {
 		t.Errorf("buffer withdrawn: completions %+v, refused %v", got, h.host.Counters().Refused.Map())
 	}
 
@@ -248,15 +249,15 @@ func TestEmptyWrite(t *testing.T) {
 func TestJoin(t *testing.T) {
 	l := newLab(t, 1)
 	q := l.pair(func(_ int, c *QPConfig) { c.PMTU, c.SQPSN, c.RQPSN = 256, 0x50, 0x50 })
-	l.region(1, 0, 1, 2048, AccessRemoteWrite)
-	mustPost(t, q[0], WorkRequest{Op: OpWrite, Data: l.bytes(600), RKey: 1})
+	l.region(1, 0, 1, 2048, verbs.AccessRemoteWrite)
+	mustPost(t, q[0], verbs.WorkRequest{Op: verbs.OpWrite, Data: l.bytes(600), RKey: 1})
 	l.run(time.Millisecond, func() bool { return q[0].SendQueueLen() == 0 })
 	join := q[0].NextMessagePSN()
 	if err := q[0].HoldAt(join); err != nil {
 		t.Fatal(err)
 	}
 	data := l.bytes(700)
-	mustPost(t, q[0], WorkRequest{Op: OpWrite, Data: data, RKey: 1})
+	mustPost(t, q[0], verbs.WorkRequest{Op: verbs.OpWrite, Data: data, RKey: 1})
 	// The receiver's queue pair is made anew, expecting the message that is held.
 	l.hosts[1].DestroyQP(testQPN1)
 	l.hosts[1].DestroyQP(testQPN1)
@@ -277,7 +278,7 @@ func TestJoin(t *testing.T) {
 	if got := l.hosts[1].regions.Region(1).Buf()[:700]; !bytes.Equal(got, data) || fresh.MSN() != 1 {
 		t.Errorf("memory differs, or MSN %d is not 1", fresh.MSN())
 	}
-	if err := q[1].PostRecv(RecvRequest{}); err == nil {
+	if err := q[1].PostRecv(verbs.RecvRequest{}); err == nil {
 		t.Error("a destroyed queue pair takes work")
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weft-sdn/weft/endpoint"
+	"github.com/weft-sdn/weft/endpoint/verbs"
 	"github.com/weft-sdn/weft/packet"
 )
 
@@ -14,10 +14,10 @@ import (
 func TestSegmentation(t *testing.T) {
 	s := newSolo(t, nil)
 	data := pattern(700, 3)
-	s.post(endpoint.WorkRequest{Data: data, RemoteVA: 0x10000, RKey: 5})
-	s.post(endpoint.WorkRequest{Op: endpoint.OpWriteImmediate, Data: data[:300], RemoteVA: 0x20000, RKey: 6, Immediate: 77, Solicited: true})
-	s.post(endpoint.WorkRequest{Op: endpoint.OpWriteImmediate, Data: data[:256], RKey: 6, Immediate: 78})
-	s.post(endpoint.WorkRequest{Data: nil, RKey: 6})
+	s.post(verbs.WorkRequest{Data: data, RemoteVA: 0x10000, RKey: 5})
+	s.post(verbs.WorkRequest{Op: verbs.OpWriteImmediate, Data: data[:300], RemoteVA: 0x20000, RKey: 6, Immediate: 77, Solicited: true})
+	s.post(verbs.WorkRequest{Op: verbs.OpWriteImmediate, Data: data[:256], RKey: 6, Immediate: 78})
+	s.post(verbs.WorkRequest{Data: nil, RKey: 6})
 	s.now = 100 * time.Microsecond // 781 units
 	out := s.settle(10 * time.Microsecond)
 	want := []struct {
@@ -109,7 +109,7 @@ func TestPortAndClassesAreConfigurable(t *testing.T) {
 func TestPostedOrder(t *testing.T) {
 	s := newSolo(t, nil)
 	for id := range uint64(4) {
-		s.post(endpoint.WorkRequest{ID: id, Data: make([]byte, 300)})
+		s.post(verbs.WorkRequest{ID: id, Data: make([]byte, 300)})
 	}
 	out := s.settle(5 * time.Microsecond)
 	if len(out) != 8 {
@@ -124,7 +124,7 @@ func TestPostedOrder(t *testing.T) {
 	}
 	s.give(ackPacket(104, plainACK)) // ends in the middle of the third
 	for id := range uint64(2) {
-		if c, ok := s.qp.Poll(); !ok || c.ID != id || c.Status != endpoint.StatusOK || c.Octets != 300 {
+		if c, ok := s.qp.Poll(); !ok || c.ID != id || c.Status != verbs.StatusOK || c.Octets != 300 {
 			t.Errorf("completion %+v %v, want ID %d", c, ok, id)
 		}
 	}
@@ -180,11 +180,11 @@ func TestSendLimit(t *testing.T) {
 func TestImmediatesInFlight(t *testing.T) {
 	s := newSolo(t, func(c *QPConfig) { c.Remote.MaxWIMM = 2 })
 	for i := range 8 {
-		op := endpoint.OpWriteImmediate
+		op := verbs.OpWriteImmediate
 		if i%2 == 1 {
-			op = endpoint.OpWrite
+			op = verbs.OpWrite
 		}
-		s.post(endpoint.WorkRequest{ID: uint64(i), Op: op, Data: make([]byte, 300)})
+		s.post(verbs.WorkRequest{ID: uint64(i), Op: op, Data: make([]byte, 300)})
 	}
 	out := s.settle(5 * time.Microsecond)
 	if len(out) != 8 || s.qp.Schedule() != Active {
@@ -199,12 +199,12 @@ func TestImmediatesInFlight(t *testing.T) {
 		t.Errorf("%d packets after one completed, want the 4 of two messages", len(out))
 	}
 	s = newSolo(t, func(c *QPConfig) { c.Remote.MaxWIMM = 0 })
-	if err := s.qp.PostSend(0, endpoint.WorkRequest{Op: endpoint.OpWriteImmediate}); !errors.Is(err, endpoint.ErrWorkRequest) {
+	if err := s.qp.PostSend(0, verbs.WorkRequest{Op: verbs.OpWriteImmediate}); !errors.Is(err, verbs.ErrWorkRequest) {
 		t.Errorf("posted to a peer without room: %v", err)
 	}
 }
 
-// TestAckRequests: the last packet before a requestor falls silent asks for an acknowledgement, whatever makes it so (§7.5.2).
+// TestAckRequests: the last packet before a requester falls silent asks for an acknowledgement, whatever makes it so (§7.5.2).
 func TestAckRequests(t *testing.T) {
 	s := newSolo(t, func(c *QPConfig) { c.Congestion = FixedWindow(700) }) // three packets of 344 fill it
 	s.write(6)

@@ -1,10 +1,11 @@
-package endpoint
+package rc
 
 import (
 	"fmt"
 	"time"
 
 	"github.com/weft-sdn/weft/endpoint/internal/queue"
+	"github.com/weft-sdn/weft/endpoint/verbs"
 	"github.com/weft-sdn/weft/packet"
 )
 
@@ -33,7 +34,7 @@ type requester struct {
 
 // outbound is a message of the send queue.
 type outbound struct {
-	wr      WorkRequest
+	wr      verbs.WorkRequest
 	first   uint32 // PSN of its first packet
 	packets int
 }
@@ -44,7 +45,7 @@ func (r *requester) start(psn uint32) {
 	*r = requester{sq: r.sq, una: psn, nxt: psn, sent: psn, end: psn}
 }
 
-func (r *requester) post(wr WorkRequest, packets int) {
+func (r *requester) post(wr verbs.WorkRequest, packets int) {
 	r.sq.Push(outbound{wr: wr, first: r.end, packets: packets})
 	r.end = packet.PSNAdd(r.end, packets)
 }
@@ -117,14 +118,14 @@ func (q *QP) nextEvent() (at time.Duration, ok bool) {
 }
 
 var requestOpcodes = [...]struct{ first, middle, last, only packet.Opcode }{
-	OpWrite:          {packet.OpWriteFirst, packet.OpWriteMiddle, packet.OpWriteLast, packet.OpWriteOnly},
-	OpWriteImmediate: {packet.OpWriteFirst, packet.OpWriteMiddle, packet.OpWriteLastImmediate, packet.OpWriteOnlyImmediate},
-	OpSend:           {packet.OpSendFirst, packet.OpSendMiddle, packet.OpSendLast, packet.OpSendOnly},
-	OpSendImmediate:  {packet.OpSendFirst, packet.OpSendMiddle, packet.OpSendLastImmediate, packet.OpSendOnlyImmediate},
+	verbs.OpWrite:          {packet.OpWriteFirst, packet.OpWriteMiddle, packet.OpWriteLast, packet.OpWriteOnly},
+	verbs.OpWriteImmediate: {packet.OpWriteFirst, packet.OpWriteMiddle, packet.OpWriteLastImmediate, packet.OpWriteOnlyImmediate},
+	verbs.OpSend:           {packet.OpSendFirst, packet.OpSendMiddle, packet.OpSendLast, packet.OpSendOnly},
+	verbs.OpSendImmediate:  {packet.OpSendFirst, packet.OpSendMiddle, packet.OpSendLastImmediate, packet.OpSendOnlyImmediate},
 }
 
-// opcode is the opcode of packet i of n of a message.
-func (o Op) opcode(i, n int) packet.Opcode {
+// opcode returns the opcode of packet i of n of a message.
+func opcode(o verbs.Op, i, n int) packet.Opcode {
 	codes := &requestOpcodes[o]
 	switch {
 	case n == 1:
@@ -151,10 +152,10 @@ func (q *QP) sendRequest(now time.Duration) {
 	}
 	p := q.header(q.cfg.DSCP, ecn)
 	p.BTH = packet.BTH{
-		Opcode: m.wr.Op.opcode(i, m.packets), MigReq: true, Solicited: last && m.wr.Solicited, PKey: q.host.cfg.PKey,
+		Opcode: opcode(m.wr.Op, i, m.packets), MigReq: true, Solicited: last && m.wr.Solicited, PKey: q.host.cfg.PKey,
 		DestQPN: q.cfg.RemoteQPN, AckReq: last || every || fillsWindow, PSN: q.nxt,
 	}
-	if i == 0 && m.wr.Op.write() {
+	if i == 0 && m.wr.Op.Write() {
 		p.RETH = packet.RETH{VA: m.wr.RemoteVA, RKey: m.wr.RKey, DMALength: uint32(len(m.wr.Data))}
 	}
 	p.ImmDt = packet.ImmDt(m.wr.Immediate)
@@ -209,7 +210,7 @@ func (q *QP) countRetry(now time.Duration) bool {
 	q.retries++
 	q.counters.MaxRetryRun = max(q.counters.MaxRetryRun, q.retries)
 	if q.cfg.RetryCnt != InfiniteRetries && q.retries > uint64(q.cfg.RetryCnt) {
-		q.fail(now, StatusRetryExceeded)
+		q.fail(now, verbs.StatusRetryExceeded)
 		return false
 	}
 	return true
@@ -260,7 +261,7 @@ func (q *QP) receiveResponse(now time.Duration, psn uint32, aeth packet.AETH) (R
 		q.rnrRetries++
 		q.counters.MaxRNRRun = max(q.counters.MaxRNRRun, q.rnrRetries)
 		if q.cfg.RNRRetry != InfiniteRetries && q.rnrRetries > uint64(q.cfg.RNRRetry) {
-			q.fail(now, StatusRNRRetryExceeded)
+			q.fail(now, verbs.StatusRNRRetryExceeded)
 			return 0, true
 		}
 		q.rnrUntil = max(q.rnrUntil, now+packet.RNRTimer(aeth.Syndrome.Value()))
@@ -277,14 +278,14 @@ func (q *QP) receiveResponse(now time.Duration, psn uint32, aeth packet.AETH) (R
 	return 0, true
 }
 
-func fatalStatus(code packet.NAKCode) Status {
+func fatalStatus(code packet.NAKCode) verbs.Status {
 	switch code {
 	case packet.NAKInvalidRequest:
-		return StatusRemoteInvalidRequest
+		return verbs.StatusRemoteInvalidRequest
 	case packet.NAKRemoteAccess:
-		return StatusRemoteAccess
+		return verbs.StatusRemoteAccess
 	}
-	return StatusRemoteOperational
+	return verbs.StatusRemoteOperational
 }
 
 // ignoreAck counts a response that says nothing new.
@@ -308,7 +309,7 @@ func (q *QP) acknowledge(now time.Duration, psn uint32) bool {
 		q.nxt = q.una
 	}
 	for q.sq.Len() > 0 && packet.PSNBefore(q.sq.At(0).last(), q.una) {
-		q.completeSend(now, StatusOK)
+		q.completeSend(now, verbs.StatusOK)
 		q.begun--
 		q.cur = max(q.cur-1, 0)
 	}
@@ -317,10 +318,10 @@ func (q *QP) acknowledge(now time.Duration, psn uint32) bool {
 }
 
 // completeSend ends the oldest message of the send queue.
-func (q *QP) completeSend(now time.Duration, s Status) {
+func (q *QP) completeSend(now time.Duration, s verbs.Status) {
 	m := q.sq.Pop()
-	c := Completion{At: now, ID: m.wr.ID, Op: m.wr.Op, Status: s, Octets: len(m.wr.Data), Solicited: m.wr.Solicited}
-	if m.wr.Op.immediate() {
+	c := verbs.Completion{At: now, ID: m.wr.ID, Op: m.wr.Op, Status: s, Octets: len(m.wr.Data), Solicited: m.wr.Solicited}
+	if m.wr.Op.Immediate() {
 		c.Immediate, c.HasImmediate = m.wr.Immediate, true
 	}
 	q.done.Push(c)

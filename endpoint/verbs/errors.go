@@ -1,4 +1,4 @@
-package endpoint
+package verbs
 
 import "errors"
 
@@ -17,6 +17,4 @@ var (
 	ErrQueueFull = errors.New("queue full")
 	// ErrWorkRequest: the request names an unknown operation, or its message is longer than 2^31 octets or 2^23-1 packets.
 	ErrWorkRequest = errors.New("invalid work request")
-	// ErrHoldTooLate: a message at or after the PSN to hold before has begun already.
-	ErrHoldTooLate = errors.New("a message at or after this PSN has been sent")
 )

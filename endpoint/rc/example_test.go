@@ -1,4 +1,4 @@
-package endpoint_test
+package rc_test
 
 import (
 	"fmt"
@@ -6,30 +6,31 @@ import (
 	"slices"
 	"time"
 
-	"github.com/weft-sdn/weft/endpoint"
+	"github.com/weft-sdn/weft/endpoint/rc"
+	"github.com/weft-sdn/weft/endpoint/verbs"
 	"github.com/weft-sdn/weft/packet"
 )
 
 // Two hosts on a wire without delay: one writes to the memory of the other.
 func Example() {
-	var hosts [2]*endpoint.Host
+	var hosts [2]*rc.Host
 	var wire [2][][]byte // frames on their way to each host
-	var qps [2]*endpoint.QP
+	var qps [2]*rc.QP
 	addr := [2]netip.Addr{netip.MustParseAddr("2001:db8::1"), netip.MustParseAddr("2001:db8::2")}
 	mac := [2]packet.MAC{{2, 0, 0, 0, 0, 1}, {2, 0, 0, 0, 0, 2}}
 	for i := range hosts {
-		cfg := endpoint.DefaultConfig()
+		cfg := rc.DefaultConfig()
 		cfg.Addr, cfg.MAC, cfg.GatewayMAC = addr[i], mac[i], mac[1-i]
 		cfg.Output = func(_ time.Duration, frame []byte) { wire[1-i] = append(wire[1-i], slices.Clone(frame)) }
-		hosts[i], _ = endpoint.NewHost(cfg)
+		hosts[i], _ = rc.NewHost(cfg)
 
-		qp := endpoint.DefaultQPConfig()
+		qp := rc.DefaultQPConfig()
 		qp.QPN, qp.RemoteQPN, qp.RemoteAddr = 0x11, 0x11, addr[1-i]
 		qps[i], _ = hosts[i].CreateQP(qp)
 	}
-	memory, _ := hosts[1].RegisterMR(0x1000, 7, make([]byte, 16), endpoint.AccessRemoteWrite)
+	memory, _ := hosts[1].RegisterMR(0x1000, 7, make([]byte, 16), verbs.AccessRemoteWrite)
 
-	if err := qps[0].PostSend(endpoint.WorkRequest{ID: 1, Op: endpoint.OpWrite, Data: []byte("hello"), RemoteVA: 0x1004, RKey: 7}); err != nil {
+	if err := qps[0].PostSend(verbs.WorkRequest{ID: 1, Op: verbs.OpWrite, Data: []byte("hello"), RemoteVA: 0x1004, RKey: 7}); err != nil {
 		fmt.Println(err)
 	}
 	var now time.Duration

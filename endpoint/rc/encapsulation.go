@@ -1,10 +1,11 @@
-package endpoint
+package rc
 
 import (
 	"fmt"
 	"net/netip"
 
 	"github.com/weft-sdn/weft/endpoint/internal/ibta"
+	"github.com/weft-sdn/weft/endpoint/verbs"
 	"github.com/weft-sdn/weft/packet"
 )
 
@@ -25,7 +26,7 @@ type Encapsulation struct {
 // Validate says which field cannot be used; the error wraps ErrConfig.
 func (e *Encapsulation) Validate() error {
 	if !ibta.Unicast(e.Source) {
-		return fmt.Errorf("encapsulation: Source %v is not an IPv6 unicast address: %w", e.Source, ErrConfig)
+		return fmt.Errorf("encapsulation: Source %v is not an IPv6 unicast address: %w", e.Source, verbs.ErrConfig)
 	}
 	_, err := e.srh(e.Source)
 	return err
@@ -33,7 +34,7 @@ func (e *Encapsulation) Validate() error {
 
 func (e *Encapsulation) srh(proxy netip.Addr) (packet.SRH, error) {
 	if !ibta.Unicast(e.SID) {
-		return packet.SRH{}, fmt.Errorf("encapsulation: SID %v is not an IPv6 unicast address: %w", e.SID, ErrConfig)
+		return packet.SRH{}, fmt.Errorf("encapsulation: SID %v is not an IPv6 unicast address: %w", e.SID, verbs.ErrConfig)
 	}
 	tlvType := e.TLVType
 	if tlvType == 0 {
@@ -41,17 +42,17 @@ func (e *Encapsulation) srh(proxy netip.Addr) (packet.SRH, error) {
 	}
 	for i, sid := range e.EdgeSIDs {
 		if !ibta.Unicast(sid) {
-			return packet.SRH{}, fmt.Errorf("encapsulation: EdgeSIDs[%d] %v is not an IPv6 unicast address: %w", i, sid, ErrConfig)
+			return packet.SRH{}, fmt.Errorf("encapsulation: EdgeSIDs[%d] %v is not an IPv6 unicast address: %w", i, sid, verbs.ErrConfig)
 		}
 	}
 	segments := append(append([]netip.Addr{e.SID}, e.EdgeSIDs...), proxy)
 	tlvs, err := packet.EndMTList(tlvType, len(segments), e.Edges)
 	if err != nil {
-		return packet.SRH{}, fmt.Errorf("encapsulation: %w: %w", ErrConfig, err)
+		return packet.SRH{}, fmt.Errorf("encapsulation: %w: %w", verbs.ErrConfig, err)
 	}
 	srh, err := packet.NewSRH(packet.NextHeaderIPv6, segments, tlvs)
 	if err != nil {
-		return packet.SRH{}, fmt.Errorf("encapsulation: %w: %w", ErrConfig, err)
+		return packet.SRH{}, fmt.Errorf("encapsulation: %w: %w", verbs.ErrConfig, err)
 	}
 	return srh, nil
 }

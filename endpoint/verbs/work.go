@@ -1,4 +1,4 @@
-package endpoint
+package verbs
 
 import (
 	"fmt"
@@ -26,8 +26,11 @@ func (o Op) String() string {
 	return fmt.Sprintf("operation %d", uint8(o))
 }
 
-func (o Op) immediate() bool { return o == OpWriteImmediate || o == OpSendImmediate }
-func (o Op) write() bool     { return o == OpWrite || o == OpWriteImmediate }
+// Immediate reports whether the operation carries immediate data.
+func (o Op) Immediate() bool { return o == OpWriteImmediate || o == OpSendImmediate }
+
+// Write reports whether the operation is an RDMA WRITE, with immediate data or without.
+func (o Op) Write() bool { return o == OpWrite || o == OpWriteImmediate }
 
 // WorkRequest is a message to send.
 type WorkRequest struct {

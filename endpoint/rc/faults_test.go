@@ -1,4 +1,4 @@
-package endpoint
+package rc
 
 import (
 	"bytes"
@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weft-sdn/weft/endpoint/verbs"
 	"github.com/weft-sdn/weft/packet"
 )
 
@@ -44,11 +45,11 @@ func transferUnderFaults(t *testing.T, seed uint64, happened map[string]uint64) 
 		c.MinRNRTimer = 1     // 10 us
 	})
 	const rkey, va = 0x1234, 0x7000_0000_0000
-	target := l.region(1, va, rkey, 1<<20, AccessRemoteWrite)
+	target := l.region(1, va, rkey, 1<<20, verbs.AccessRemoteWrite)
 	want := make([]byte, 1<<20)
 
 	type sent struct {
-		wr   WorkRequest
+		wr   verbs.WorkRequest
 		recv bool
 	}
 	var all []sent
@@ -56,23 +57,23 @@ func transferUnderFaults(t *testing.T, seed uint64, happened map[string]uint64) 
 	for id := range uint64(20 + l.rng.IntN(30)) {
 		n := [3]int{l.rng.IntN(3 * pmtu), l.rng.IntN(12 * pmtu), l.rng.IntN(5)}[l.rng.IntN(3)]
 		n = min(n, 20000)
-		wr := WorkRequest{ID: id, Op: OpWrite + Op(l.rng.IntN(4)), Data: l.bytes(n), Immediate: l.rng.Uint32(), Solicited: l.rng.IntN(2) == 0, RKey: rkey}
-		if wr.Op.write() {
+		wr := verbs.WorkRequest{ID: id, Op: verbs.OpWrite + verbs.Op(l.rng.IntN(4)), Data: l.bytes(n), Immediate: l.rng.Uint32(), Solicited: l.rng.IntN(2) == 0, RKey: rkey}
+		if wr.Op.Write() {
 			wr.RemoteVA = va + uint64(offset)
 			offset += copy(want[offset:], wr.Data)
 		}
 		mustPost(t, qps[0], wr)
-		all = append(all, sent{wr, wr.Op != OpWrite})
+		all = append(all, sent{wr, wr.Op != verbs.OpWrite})
 	}
 	buffers := make(map[uint64][]byte)
 	var recvs uint64
-	var gotSend, gotRecv []Completion
+	var gotSend, gotRecv []verbs.Completion
 	done := func() bool {
 		gotSend = append(gotSend, completions(qps[0])...)
 		gotRecv = append(gotRecv, completions(qps[1])...)
 		if l.rng.IntN(8) == 0 && recvs < 60 { // receive buffers come late: RNR NAKs
 			buffers[recvs] = make([]byte, 20000)
-			mustRecv(t, qps[1], RecvRequest{ID: recvs, Buf: buffers[recvs]})
+			mustRecv(t, qps[1], verbs.RecvRequest{ID: recvs, Buf: buffers[recvs]})
 			recvs++
 		}
 		return len(gotSend) == len(all)
@@ -95,7 +96,7 @@ func transferUnderFaults(t *testing.T, seed uint64, happened map[string]uint64) 
 	var nRecv int
 	for i, s := range all {
 		c := gotSend[i]
-		if c.ID != s.wr.ID || c.Op != s.wr.Op || c.Status != StatusOK || c.Octets != len(s.wr.Data) || c.Recv {
+		if c.ID != s.wr.ID || c.Op != s.wr.Op || c.Status != verbs.StatusOK || c.Octets != len(s.wr.Data) || c.Recv {
 			t.Errorf("send completion %d: %+v, want that of %v, %d octets", i, c, s.wr.Op, len(s.wr.Data))
 		}
 		if !s.recv {
@@ -105,13 +106,13 @@ func transferUnderFaults(t *testing.T, seed uint64, happened map[string]uint64) 
 			t.Fatalf("%d receive completions, want more", len(gotRecv))
 		}
 		c = gotRecv[nRecv]
-		if c.ID != uint64(nRecv) || c.Op != s.wr.Op || c.Status != StatusOK || c.Octets != len(s.wr.Data) || !c.Recv || c.Solicited != s.wr.Solicited {
+		if c.ID != uint64(nRecv) || c.Op != s.wr.Op || c.Status != verbs.StatusOK || c.Octets != len(s.wr.Data) || !c.Recv || c.Solicited != s.wr.Solicited {
 			t.Errorf("receive completion %d: %+v, want that of %v, %d octets", nRecv, c, s.wr.Op, len(s.wr.Data))
 		}
-		if c.HasImmediate != s.wr.Op.immediate() || c.HasImmediate && c.Immediate != s.wr.Immediate {
+		if c.HasImmediate != s.wr.Op.Immediate() || c.HasImmediate && c.Immediate != s.wr.Immediate {
 			t.Errorf("receive completion %d: immediate %#x (%v), want %#x", nRecv, c.Immediate, c.HasImmediate, s.wr.Immediate)
 		}
-		if !s.wr.Op.write() && !bytes.Equal(buffers[c.ID][:c.Octets], s.wr.Data) {
+		if !s.wr.Op.Write() && !bytes.Equal(buffers[c.ID][:c.Octets], s.wr.Data) {
 			t.Errorf("receive buffer %d differs", c.ID)
 		}
 		nRecv++
@@ -162,8 +163,8 @@ func TestDeterministic(t *testing.T) {
 			}
 		}
 		q := l.pair(func(_ int, c *QPConfig) { c.PMTU, c.LocalAckTimeout = 256, 5 })
-		l.region(1, 0, 1, 1<<16, AccessRemoteWrite)
-		mustPost(t, q[0], WorkRequest{Op: OpWrite, Data: l.bytes(1 << 16), RKey: 1})
+		l.region(1, 0, 1, 1<<16, verbs.AccessRemoteWrite)
+		mustPost(t, q[0], verbs.WorkRequest{Op: verbs.OpWrite, Data: l.bytes(1 << 16), RKey: 1})
 		if !l.run(time.Second, func() bool { return q[0].SendQueueLen() == 0 }) {
 			t.Fatal("not done")
 		}

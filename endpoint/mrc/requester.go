@@ -3,14 +3,14 @@ package mrc
 import (
 	"time"
 
-	"github.com/weft-sdn/weft/endpoint"
 	"github.com/weft-sdn/weft/endpoint/internal/queue"
+	"github.com/weft-sdn/weft/endpoint/verbs"
 	"github.com/weft-sdn/weft/packet"
 )
 
-// requestor is the sending half of a queue pair. A packet is out of its hands in two steps: SACKs say that it arrived (OCP MRC 1.0, table 7-4),
+// requester is the sending half of a queue pair. A packet is out of its hands in two steps: SACKs say that it arrived (OCP MRC 1.0, table 7-4),
 // and a transport ACK that it was executed, which alone completes work requests.
-type requestor struct {
+type requester struct {
 	sq    queue.Ring[outbound] // messages not completed
 	first uint32               // number of the message at the head of sq
 	cur   int                  // index in sq of the message next is in; its length when all is sent
@@ -51,7 +51,7 @@ type requestor struct {
 
 // outbound is a message of the send queue.
 type outbound struct {
-	wr      endpoint.WorkRequest
+	wr      verbs.WorkRequest
 	psn     uint32 // of its first packet
 	packets int
 	msn     uint16
@@ -59,7 +59,7 @@ type outbound struct {
 }
 
 func (m *outbound) last() uint32    { return packet.PSNAdd(m.psn, m.packets-1) }
-func (m *outbound) immediate() bool { return m.wr.Op == endpoint.OpWriteImmediate }
+func (m *outbound) immediate() bool { return m.wr.Op == verbs.OpWriteImmediate }
 
 type recordState uint8
 
@@ -95,20 +95,20 @@ type way struct {
 	ev packet.EV
 }
 
-func newRequestor(sqPSN uint32, a Attributes) requestor {
+func newRequester(sqPSN uint32, a Attributes) requester {
 	window := a.MaxMPR * packet.MPRUnit
 	n := 1
 	for n <= window {
 		n *= 2
 	}
 	before := packet.PSNAdd(sqPSN, -1)
-	return requestor{next: sqPSN, end: sqPSN, unack: before, acked: before, highest: before, window: window, records: make([]record, n)}
+	return requester{next: sqPSN, end: sqPSN, unack: before, acked: before, highest: before, window: window, records: make([]record, n)}
 }
 
-func (r *requestor) record(psn uint32) *record { return &r.records[int(psn)&(len(r.records)-1)] }
+func (r *requester) record(psn uint32) *record { return &r.records[int(psn)&(len(r.records)-1)] }
 
 // known is the record of a packet that was sent, or nil.
-func (r *requestor) known(psn uint32) *record {
+func (r *requester) known(psn uint32) *record {
 	if rec := r.record(psn); rec.psn == psn && rec.state != unsent {
 		return rec
 	}
@@ -116,7 +116,7 @@ func (r *requestor) known(psn uint32) *record {
 }
 
 // outstanding says whether a PSN was sent and is not yet cumulatively acknowledged.
-func (r *requestor) outstanding(psn uint32) bool {
+func (r *requester) outstanding(psn uint32) bool {
 	return packet.PSNBefore(r.unack, psn) && packet.PSNBefore(psn, r.next)
 }
 
@@ -127,9 +127,9 @@ func (q *QP) UnackPSN() uint32 { return q.unack }
 func (q *QP) NextPSN() uint32 { return q.next }
 
 // InFlight is the octets sent and still thought to be under way (OCP MRC 1.0, table 8-3).
-func (q *QP) InFlight() int { return int(max(0, q.requestor.inFlight)) }
+func (q *QP) InFlight() int { return int(max(0, q.requester.inFlight)) }
 
-// SendWindow is the requestor's present max_psn_range, in packets.
+// SendWindow is the requester's present max_psn_range, in packets.
 func (q *QP) SendWindow() int { return q.window }
 
 // SendQueueLen is the number of work requests posted and not completed.
@@ -166,7 +166,7 @@ func (q *QP) Schedule() Schedule {
 
 // sendable says whether a packet may leave as far as windows go.
 func (q *QP) sendable() bool {
-	if q.state != qpReady || int64(q.cfg.Congestion.Window()) <= q.requestor.inFlight {
+	if q.state != qpReady || int64(q.cfg.Congestion.Window()) <= q.requester.inFlight {
 		return false
 	}
 	_, again := q.nextAgain()
@@ -259,7 +259,7 @@ func (q *QP) transmit(now time.Duration, psn uint32, path Path) {
 	if wanted {
 		rec.state = flying
 		q.flying++
-		q.requestor.inFlight += int64(size)
+		q.requester.inFlight += int64(size)
 		rec.deadline = now + q.cfg.ackTimeout(rec.expired+1)
 		if !q.timed || rec.deadline < q.deadline {
 			q.timed, q.deadline = true, rec.deadline
@@ -338,7 +338,7 @@ func outerLen(p *packet.MRC) int {
 	return 0
 }
 
-// stamp is the timestamp of what is sent now; none when the requestor remembers times itself.
+// stamp is the timestamp of what is sent now; none when the requester remembers times itself.
 func (q *QP) stamp(now time.Duration) packet.TSETH {
 	unit := q.cfg.TimestampUnit
 	if unit == 0 {

@@ -27,6 +27,8 @@ type Config struct {
 	Role string
 	// Election is this controller's election id. Not 0; the highest is primary.
 	Election ElectionID
+	// Claim says when to become primary.
+	Claim Claim
 	// Pipeline to install when the switch runs another one; nil leaves the
 	// switch's alone.
 	Pipeline *Pipeline

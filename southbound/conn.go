@@ -27,6 +27,8 @@ type conn struct {
 	setup      *time.Timer                        // fails the connection unless stopped
 	answered   time.Time                          // the first answer to the arbitration; lead's until it ends
 	installing atomic.Bool                        // a pipeline is being installed: no probes
+	// election is the id that this connection takes part in the election with; nil: none yet.
+	election atomic.Pointer[ElectionID]
 }
 
 // serve connects and stays until the connection or ctx ends; the error says
@@ -52,6 +54,9 @@ func (s *Session) serve(ctx context.Context) (served time.Duration, err error) {
 	})
 	defer c.setup.Stop()
 	c.stream, err = c.rpc.StreamChannel(gctx)
+	if s.cfg.Claim == ClaimFixed {
+		c.election.Store(&s.cfg.Election)
+	}
 	if err == nil {
 		err = c.stream.Send(c.arbitration())
 	}
@@ -78,7 +83,7 @@ func (s *Session) serve(ctx context.Context) (served time.Duration, err error) {
 // client returns the client whose transport this connection is.
 func (c *conn) client() *Client {
 	return &Client{
-		Transport: c, DeviceID: c.cfg.DeviceID, Role: c.cfg.Role, Election: c.cfg.Election, Pipeline: c.cfg.Pipeline,
+		Transport: c, DeviceID: c.cfg.DeviceID, Role: c.cfg.Role, Election: c.own(), Pipeline: c.cfg.Pipeline,
 		BatchUpdates: c.cfg.BatchUpdates, BatchBytes: c.cfg.BatchBytes,
 	}
 }
@@ -160,8 +165,21 @@ func (c *conn) requestError(ctx context.Context, err error) error {
 	return err
 }
 
+// own is the election id of this connection; before it takes part in an election, the one it would.
+func (c *conn) own() ElectionID {
+	if e := c.election.Load(); e != nil {
+		return *e
+	}
+	return c.cfg.Election
+}
+
+// arbitration is an arbitration update. Without an election id, which is below every other, it only
+// asks who is primary (P4Runtime specification, "Client Arbitration and Controller Replication").
 func (c *conn) arbitration() *p4v1.StreamMessageRequest {
-	a := &p4v1.MasterArbitrationUpdate{DeviceId: c.cfg.DeviceID, ElectionId: c.cfg.Election.proto()}
+	a := &p4v1.MasterArbitrationUpdate{DeviceId: c.cfg.DeviceID}
+	if e := c.election.Load(); e != nil {
+		a.ElectionId = e.proto()
+	}
 	if c.cfg.Role != "" {
 		a.Role = &p4v1.Role{Name: c.cfg.Role}
 	}
@@ -231,7 +249,7 @@ func (c *conn) send() error {
 // lead follows the arbitration: it makes the session ready when this controller
 // becomes primary and backup when it does not.
 func (s *Session) lead(c *conn) error {
-	ready := false
+	ready, anyway := false, c.cfg.Claim == ClaimAnyway
 	for {
 		var a *p4v1.MasterArbitrationUpdate
 		select {
@@ -239,17 +257,33 @@ func (s *Session) lead(c *conn) error {
 		case <-c.ctx.Done():
 			return c.ctx.Err()
 		}
-		c.setup.Stop()
 		if c.answered.IsZero() {
 			c.answered = time.Now()
 		}
 		if a.GetDeviceId() != c.cfg.DeviceID {
 			return fmt.Errorf("%w: answer for device %d, not %d", ErrArbitration, a.GetDeviceId(), c.cfg.DeviceID)
 		}
-		if codes.Code(a.GetStatus().GetCode()) != codes.OK {
+		highest, primary := electionFromProto(a.GetElectionId()), codes.Code(a.GetStatus().GetCode())
+		if c.cfg.Claim != ClaimFixed {
+			if e := c.election.Load(); e != nil && highest.Compare(*e) < 0 {
+				continue // sent before the switch took our id
+			}
+			if id, ok := c.claims(highest, primary, anyway); ok {
+				anyway = false
+				c.election.Store(&id)
+				select {
+				case c.sendq <- c.arbitration():
+				case <-c.ctx.Done():
+					return c.ctx.Err()
+				}
+				continue // the setup timeout covers the answer
+			}
+		}
+		c.setup.Stop()
+		if primary != codes.OK {
 			ready = false
 			s.backup(c, Backup{
-				Own: c.cfg.Election, Highest: electionFromProto(a.GetElectionId()), Vacant: codes.Code(a.GetStatus().GetCode()) == codes.NotFound,
+				Own: c.own(), Highest: highest, Vacant: primary == codes.NotFound, Waiting: c.cfg.Claim != ClaimFixed && primary != codes.NotFound,
 			})
 			continue
 		}
@@ -261,7 +295,7 @@ func (s *Session) lead(c *conn) error {
 		c.installing.Store(false)
 		switch {
 		case errors.Is(err, ErrNotPrimary): // deposed meanwhile; the stream says by whom
-			s.backup(c, Backup{Own: c.cfg.Election})
+			s.backup(c, Backup{Own: c.own()})
 		case err != nil:
 			return err
 		default:
@@ -270,6 +304,24 @@ func (s *Session) lead(c *conn) error {
 			s.emit(c.ctx, Ready{Installed: installed})
 		}
 	}
+}
+
+// claims returns the id to take part in the election with now, as an answer to the arbitration has
+// it: highest is the highest id that the switch knows, primary is OK when that is this connection's
+// own, NOT_FOUND when there is no primary, and ALREADY_EXISTS when there is another one.
+func (c *conn) claims(highest ElectionID, primary codes.Code, anyway bool) (id ElectionID, ok bool) {
+	own := c.election.Load()
+	switch {
+	case primary == codes.OK && own != nil && highest == *own:
+		return ElectionID{}, false // won
+	case primary == codes.OK || primary == codes.NotFound:
+		// BMv2 makes a client without an id primary when it is alone.
+	case !anyway && !(c.own().sameController(highest) && highest.Compare(c.own()) < 0):
+		return ElectionID{}, false
+	}
+	id = c.own().above(highest)
+	// The same id again would get the same answer.
+	return id, own == nil || id != *own
 }
 
 func (s *Session) backup(c *conn, b Backup) {

@@ -1,7 +1,9 @@
 package southbound
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
@@ -36,8 +38,67 @@ func ParseElectionID(s string) (e ElectionID, err error) {
 	return e, nil
 }
 
+// Compare orders election ids.
+func (e ElectionID) Compare(o ElectionID) int {
+	return cmp.Or(cmp.Compare(e.High, o.High), cmp.Compare(e.Low, o.Low))
+}
+
+// An ElectionID that [NewElectionID] makes has the generation in the upper half of Low and the
+// identity in the lower half.
+const identityBits = 32
+
+// NewElectionID returns the election id of a controller in one of its generations, which grow with
+// each start. Its High is 1, so that it is above every id that is a time or a small number. An
+// identity of 0 is none.
+func NewElectionID(generation, identity uint32) ElectionID {
+	return ElectionID{High: 1, Low: uint64(generation)<<identityBits | uint64(identity)}
+}
+
+// identity returns which controller an id is of, also of one that was raised.
+func (e ElectionID) identity() uint32 { return uint32(e.Low) }
+
+// sameController reports whether two ids are of generations of one controller.
+func (e ElectionID) sameController(o ElectionID) bool {
+	return e.identity() == o.identity() && e.identity() != 0
+}
+
+// above returns an id of the same controller that is above another one, e itself if it is. When no
+// id is above it, above returns the other one: P4Runtime lets a client have the highest id again
+// once the one that had it has gone.
+func (e ElectionID) above(o ElectionID) ElectionID {
+	if e.Compare(o) > 0 {
+		return e
+	}
+	next := ElectionID{High: o.High, Low: (o.Low>>identityBits+1)<<identityBits | uint64(e.identity())}
+	switch {
+	case next.Compare(o) > 0:
+		return next
+	case o.High < math.MaxUint64:
+		return ElectionID{High: o.High + 1, Low: e.Low}
+	case o.Low < math.MaxUint64:
+		return ElectionID{High: o.High, Low: o.Low + 1}
+	}
+	return o
+}
+
 func (e ElectionID) proto() *p4v1.Uint128 { return &p4v1.Uint128{High: e.High, Low: e.Low} }
 
 func electionFromProto(u *p4v1.Uint128) ElectionID {
 	return ElectionID{High: u.GetHigh(), Low: u.GetLow()}
 }
+
+// Claim says when a session becomes primary of its switch.
+type Claim uint8
+
+const (
+	// ClaimFixed takes part in the election with Config.Election, whoever is primary: the highest id
+	// wins.
+	ClaimFixed Claim = iota
+	// ClaimVacant leaves a switch to a primary that lives, unless that is an earlier generation of
+	// this controller, and becomes primary when there is none. It raises its id above the one that
+	// the switch remembers.
+	ClaimVacant
+	// ClaimAnyway takes the switch from whoever is primary, once a connection, and is ClaimVacant
+	// from then on.
+	ClaimAnyway
+)

@@ -34,14 +34,19 @@ type Backup struct {
 	// Highest is the highest election id that the switch has ever taken, also from a
 	// controller that has gone; zero when the switch refused a write before it said so.
 	Highest ElectionID
-	// Vacant says that no controller is primary: the switch waits for an election id
+	// Vacant reports that no controller is primary: the switch waits for an election id
 	// of Highest at least.
 	Vacant bool
+	// Waiting reports that this controller does not take part in the election as long as the other
+	// controller is primary (ClaimVacant).
+	Waiting bool
 }
 
 // String says who is primary, and what it takes to become so.
 func (b Backup) String() string {
 	switch {
+	case b.Waiting:
+		return fmt.Sprintf("another controller is primary, with election id %s; this one takes over when that one has gone, or at once when it is started with --take-over", b.Highest)
 	case b.Vacant:
 		return fmt.Sprintf("no controller is primary, but the switch remembers election id %s, and this controller has %s: start it with --election-id %s or higher, or restart the switch",
 			b.Highest, b.Own, b.Highest)

@@ -457,3 +457,25 @@ func TestStorm(t *testing.T) {
 	}
 	_ = s.Close()
 }
+
+// TestAbove: an id is raised above another one, and keeps its controller as long as there is room.
+func TestAbove(t *testing.T) {
+	const mine = 0x0a0a0a0a
+	own := NewElectionID(3, mine)
+	most := uint64(1<<64 - 1)
+	for _, c := range []struct{ over, want ElectionID }{
+		{ElectionID{}, own}, {ElectionID{Low: most}, own}, {NewElectionID(2, 1<<32-1), own},
+		{own, NewElectionID(4, mine)}, {NewElectionID(7, 1), NewElectionID(8, mine)},
+		{ElectionID{High: 1, Low: most}, ElectionID{High: 2, Low: own.Low}},
+		{ElectionID{High: 9, Low: 5}, ElectionID{High: 9, Low: 1<<32 | mine}},
+		{ElectionID{High: most, Low: most - 1}, ElectionID{High: most, Low: most}},
+		{ElectionID{High: most, Low: most}, ElectionID{High: most, Low: most}},
+	} {
+		if got := own.above(c.over); got != c.want {
+			t.Errorf("above %s: %s, want %s", c.over, got, c.want)
+		}
+	}
+	if !own.sameController(NewElectionID(9, mine)) || own.sameController(NewElectionID(3, 1)) || NewElectionID(1, 0).sameController(NewElectionID(2, 0)) {
+		t.Error("controllers are taken for each other")
+	}
+}

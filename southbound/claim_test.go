@@ -1,0 +1,199 @@
+package southbound_test
+
+import (
+	"context"
+	"net"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/lab"
+	"github.com/weft-sdn/weft/p4"
+	. "github.com/weft-sdn/weft/southbound"
+)
+
+// target is a switch with a P4Runtime server.
+type target struct{ name, address string }
+
+// targets returns the embedded switch and, where it is installed, BMv2.
+func targets(t *testing.T) []target {
+	t.Helper()
+	out := []target{{name: "embedded"}}
+	live, err := lab.StartLive(t.Context(), lab.LiveOptions{Network: lab.Figure1(), Listen: "127.0.0.1:0", Controller: func(inv inventory.Inventory) error {
+		out[0].address = inv.Switches[0].Address
+		return nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := live.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	bin, err := exec.LookPath("simple_switch_grpc")
+	if err != nil {
+		t.Log("simple_switch_grpc is not on the PATH: the embedded switch alone")
+		return out
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	_ = l.Close()
+	cmd := exec.CommandContext(t.Context(), bin, "--no-p4", "--device-id", "1", "--log-level", "off", "--thrift-port", "0",
+		"--", "--grpc-server-addr", address, "--cpu-port", "510")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	return append(out, target{name: "bmv2", address: address})
+}
+
+// claimant is a session and what it said last.
+type claimant struct {
+	*Session
+	t      *testing.T
+	events chan Event
+}
+
+func claim(t *testing.T, at target, election ElectionID, c Claim) *claimant {
+	t.Helper()
+	pipeline, err := NewPipeline(p4.P4Info(), p4.JSON())
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := DefaultConfig()
+	cfg.Name, cfg.Target, cfg.DeviceID, cfg.Election, cfg.Claim, cfg.Pipeline, cfg.NoPortState = "n1", at.address, 1, election, c, pipeline, true
+	cfg.Backoff.Initial, cfg.Backoff.Max = 5*time.Millisecond, 50*time.Millisecond
+	x := &claimant{t: t, events: make(chan Event, 1024)}
+	x.Session, err = Open(t.Context(), cfg, func(_ context.Context, e Event) { x.events <- e })
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(x.gone)
+	return x
+}
+
+func (x *claimant) gone() {
+	if err := x.Close(); err != nil {
+		x.t.Error(err)
+	}
+}
+
+// primary waits until the session may write.
+func (x *claimant) primary() {
+	x.t.Helper()
+	ctx, cancel := context.WithTimeout(x.t.Context(), 20*time.Second)
+	defer cancel()
+	if err := x.WaitReady(ctx); err != nil {
+		x.t.Fatal(err)
+	}
+	if _, err := x.Write(ctx, nil); err != nil {
+		x.t.Error(err)
+	}
+}
+
+// backup waits until the session is a backup, and returns the last word on why.
+func (x *claimant) backup() Backup {
+	x.t.Helper()
+	for timeout := time.After(20 * time.Second); ; {
+		select {
+		case e := <-x.events:
+			if b, ok := e.(Backup); ok {
+				return b
+			}
+		case <-timeout:
+			x.t.Fatal("the session is no backup")
+		}
+	}
+}
+
+var (
+	ours   = func(generation uint32) ElectionID { return NewElectionID(generation, 0x0a0a0a0a) }
+	others = func(generation uint32) ElectionID { return NewElectionID(generation, 0x0b0b0b0b) }
+	top    = ElectionID{High: 1<<64 - 1, Low: 1<<64 - 1}
+)
+
+// TestNeverByAccident: a later controller with a higher election id leaves the switch to the one
+// that has it, takes it when that one has gone, and does not give it back.
+func TestNeverByAccident(t *testing.T) {
+	for _, at := range targets(t) {
+		t.Run(at.name, func(t *testing.T) {
+			first := claim(t, at, ours(1), ClaimVacant)
+			first.primary()
+			second := claim(t, at, others(9), ClaimVacant)
+			b := second.backup()
+			if !b.Waiting || b.Highest != ours(1) || !strings.Contains(b.String(), "--take-over") {
+				t.Errorf("%+v: %s", b, b)
+			}
+			first.primary()
+			first.gone()
+			second.primary()
+			again := claim(t, at, ours(2), ClaimVacant)
+			if b := again.backup(); !b.Waiting || b.Highest != others(9) {
+				t.Errorf("%+v", b)
+			}
+			second.primary()
+		})
+	}
+}
+
+// TestOwnPast: a controller that starts again takes the switch from its own earlier generation, whose
+// connection the switch still holds for open.
+func TestOwnPast(t *testing.T) {
+	for _, at := range targets(t) {
+		t.Run(at.name, func(t *testing.T) {
+			past := claim(t, at, ours(1), ClaimVacant)
+			past.primary()
+			claim(t, at, ours(2), ClaimVacant).primary()
+			if b := past.backup(); !b.Waiting || b.Highest != ours(2) {
+				t.Errorf("%+v", b)
+			}
+		})
+	}
+}
+
+// TestTakeOver: on request a controller takes the switch from another one, whatever its id, and the
+// other one has it again when the new one has gone.
+func TestTakeOver(t *testing.T) {
+	for _, at := range targets(t) {
+		for name, id := range map[string]ElectionID{"lower": others(1), "higher": others(1 << 31), "high": {High: 1 << 40, Low: 7}} {
+			t.Run(at.name+"/"+name, func(t *testing.T) {
+				other := claim(t, at, id, ClaimVacant)
+				other.primary()
+				taker := claim(t, at, ours(5), ClaimAnyway)
+				taker.primary()
+				other.backup()
+				taker.gone()
+				other.primary()
+				other.gone()
+			})
+		}
+	}
+}
+
+// TestLockedOut: an id at the top, of a client that has long gone, locks nobody out.
+func TestLockedOut(t *testing.T) {
+	for _, at := range targets(t) {
+		t.Run(at.name, func(t *testing.T) {
+			stray := claim(t, at, top, ClaimFixed)
+			stray.primary()
+			waiting := claim(t, at, ours(1), ClaimVacant)
+			if b := waiting.backup(); !b.Waiting || b.Highest != top {
+				t.Errorf("%+v", b)
+			}
+			stray.gone()
+			waiting.primary()
+			waiting.gone()
+			later := claim(t, at, others(1), ClaimVacant)
+			later.primary()
+		})
+	}
+}

@@ -19,6 +19,8 @@ import (
 type P4Runtime struct {
 	pipeline *southbound.Pipeline
 	election southbound.ElectionID
+	// Claim says when to become primary of a switch.
+	Claim southbound.Claim
 	// Configure, when not nil, may change how a switch is reached.
 	Configure func(inventory.Switch, *southbound.Config)
 }
@@ -42,7 +44,7 @@ func SessionConfig(sw *inventory.Switch, election southbound.ElectionID) southbo
 // Open implements Southbound.
 func (p *P4Runtime) Open(ctx context.Context, sw inventory.Switch, handler func(SwitchEvent)) (Switch, error) {
 	cfg := SessionConfig(&sw, p.election)
-	cfg.Pipeline = p.pipeline
+	cfg.Pipeline, cfg.Claim = p.pipeline, p.Claim
 	if p.Configure != nil {
 		p.Configure(sw, &cfg)
 	}

@@ -29,9 +29,12 @@ type Options struct {
 	Inventory inventory.Inventory
 	// Store keeps resources and decisions; nil: in memory, for as long as the process lives.
 	Store store.Store
-	// Election is the P4Runtime election id; the highest one writes. Default: the time of the
-	// start, so that a controller that is started later takes over.
+	// Election is the P4Runtime election id, with which this controller takes part in the election
+	// of every switch at once. Default: an id that grows with each start on the store, and a switch
+	// is left to another controller that is primary.
 	Election southbound.ElectionID
+	// TakeOver takes switches from other controllers that are primary.
+	TakeOver bool
 	// API is how the API is served; its listener and TLS are the inventory's. The zero value is
 	// northbound.DefaultConfig.
 	API northbound.Config
@@ -66,9 +69,6 @@ func Start(ctx context.Context, o Options) (*Service, error) {
 	if o.Store == nil {
 		o.Store = store.NewMemory()
 	}
-	if o.Election == (southbound.ElectionID{}) {
-		o.Election = southbound.ElectionID{Low: uint64(time.Now().UnixNano())}
-	}
 	if o.API.Now == nil {
 		o.API = northbound.DefaultConfig()
 	}
@@ -89,13 +89,17 @@ func (s *Service) start(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
+	switches, err := o.switches(ctx, pipeline)
+	if err != nil {
+		return err
+	}
 	events := northbound.NewEvents(eventRing, time.Now())
 	publish := numbered(func(e api.Event) {
 		o.Log.Info(e.Message, "event", e.Type, "object", e.Object)
 		events.Publish(e)
 	})
 	s.Controller, err = controller.NewController(ctx, controller.Options{
-		Inventory: o.Inventory, Store: o.Store, Southbound: controller.NewP4Runtime(pipeline, o.Election), Events: publish, Ports: s.setPorts,
+		Inventory: o.Inventory, Store: o.Store, Southbound: switches, Events: publish, Ports: s.setPorts,
 	})
 	if err != nil {
 		return err
@@ -142,6 +146,24 @@ func (s *Service) start(ctx context.Context, o Options) error {
 		close(s.done)
 	}()
 	return nil
+}
+
+// switches returns the seam to the switches.
+func (o *Options) switches(ctx context.Context, p *southbound.Pipeline) (*controller.P4Runtime, error) {
+	election, claim := o.Election, southbound.ClaimFixed
+	if election == (southbound.ElectionID{}) {
+		var err error
+		if election, err = nextElection(ctx, o.Store); err != nil {
+			return nil, err
+		}
+		claim = southbound.ClaimVacant
+	}
+	if o.TakeOver {
+		claim = southbound.ClaimAnyway
+	}
+	s := controller.NewP4Runtime(p, election)
+	s.Claim = claim
+	return s, nil
 }
 
 // collector starts the BGP-LS speaker.

@@ -30,6 +30,7 @@ type controllerCommand struct {
 	listen   string
 	tokens   string
 	election electionFlag
+	takeOver bool
 	text     []byte // of the file
 }
 
@@ -73,7 +74,8 @@ agrees. One process at a time uses a data directory. docs/operations.md has more
 	f.BoolVar(&k.check, "check", false, "check the file, and the files it names, and end")
 	f.StringVar(&k.listen, "listen", "", "address:port of the API (default that of the file)")
 	f.StringVar(&k.tokens, "token-file", "", "file of bearer tokens, one a line, of which clients of the API must have one (default none)")
-	f.Var(&k.election, "election-id", "P4Runtime election id, LOW or HIGH:LOW; the controller with the highest writes (default the time of the start)")
+	f.Var(&k.election, "election-id", "P4Runtime election id, LOW or HIGH:LOW, to take part in elections with whoever is primary (default one that grows with each start; a switch is left to another controller as long as that is primary)")
+	f.BoolVar(&k.takeOver, "take-over", false, "take switches from other controllers that are primary")
 	k.storage.register(c)
 	k.log.register(c, "info")
 	return c
@@ -121,7 +123,7 @@ func (k *controllerCommand) serve(ctx context.Context, inv *inventory.Inventory,
 	if kept.durable != nil {
 		served.Backup = kept.durable.Backup
 	}
-	s, err := service.Start(ctx, service.Options{Inventory: *inv, Log: log, API: served, Election: k.election.ElectionID, Store: kept})
+	s, err := service.Start(ctx, service.Options{Inventory: *inv, Log: log, API: served, Election: k.election.ElectionID, TakeOver: k.takeOver, Store: kept})
 	if err != nil {
 		return err
 	}

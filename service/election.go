@@ -1,0 +1,56 @@
+package service
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/weft-sdn/weft/southbound"
+	"github.com/weft-sdn/weft/store"
+)
+
+// electionKey is the key of the record that makes election ids grow with each start.
+const electionKey = "election"
+
+// electionRecord is who the controller of a store is.
+type electionRecord struct {
+	// Identity tells its election ids from those of others; never 0.
+	Identity uint32 `json:"identity"`
+	// Generation is the number of starts.
+	Generation uint32 `json:"generation"`
+}
+
+// nextElection returns the election id of this start, which is above those of all starts before on
+// the same store, and keeps it before anybody sees it.
+func nextElection(ctx context.Context, s store.Store) (southbound.ElectionID, error) {
+	var e electionRecord
+	expect := store.Absent
+	r, err := s.Get(ctx, electionKey)
+	switch {
+	case err == nil:
+		if err := json.Unmarshal(r.Value, &e); err != nil {
+			return southbound.ElectionID{}, fmt.Errorf("record %s: %w", electionKey, err)
+		}
+		if e.Identity == 0 {
+			return southbound.ElectionID{}, fmt.Errorf("record %s: %s has no identity", electionKey, r.Value)
+		}
+		expect = r.Revision
+	case errors.Is(err, store.ErrNotFound):
+		for e.Identity == 0 {
+			var b [4]byte
+			_, _ = rand.Read(b[:]) // never fails
+			e.Identity = binary.BigEndian.Uint32(b[:])
+		}
+	default:
+		return southbound.ElectionID{}, err
+	}
+	e.Generation++
+	value, err := json.Marshal(e)
+	if err == nil {
+		_, err = s.Put(ctx, electionKey, value, expect)
+	}
+	return southbound.NewElectionID(e.Generation, e.Identity), err
+}

@@ -13,6 +13,7 @@ import (
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/controllertest"
+	"github.com/weft-sdn/weft/controller/feature"
 	"github.com/weft-sdn/weft/controller/internal/sample"
 	"github.com/weft-sdn/weft/controller/plan"
 	"github.com/weft-sdn/weft/controller/resource"
@@ -39,7 +40,7 @@ type world struct {
 	session map[string]int
 	epochs  map[string]map[int]uint32 // by switch and group: highest written
 	log     []api.Event
-	states  []controller.StateAnswer
+	states  []feature.Answer
 	// every is called after each write.
 	every func()
 	delay time.Duration
@@ -150,7 +151,7 @@ func (w *world) pump() {
 		w.t.Fatal(err)
 	}
 	w.log = append(w.log, r.Events...)
-	w.states = append(w.states, r.States...)
+	w.states = append(w.states, r.Answers...)
 	for _, work := range r.Tasks {
 		d, session, core := w.devices[work.Switch], w.session[work.Switch], w.core
 		w.at(w.random(w.delay), func() {
@@ -276,6 +277,9 @@ func (w *world) group(name string) api.MulticastGroup {
 	return g
 }
 
+// state is the i-th answer to QueryState.
+func (w *world) state(i int) api.GroupState { return w.states[i].Value.(api.GroupState) }
+
 func (w *world) peers() func(string, uint32) (string, uint32, bool) {
 	snap := w.wires
 	if snap == nil {
@@ -357,8 +361,10 @@ func TestProgramFigure1(t *testing.T) {
 			}
 		}
 	}
-	if list, _, _ := w.store.List(t.Context(), "groups/"); len(list) != 0 {
-		t.Errorf("records left: %v", list)
+	for _, prefix := range []string{"groups/", "leaving-groups/"} {
+		if list, _, _ := w.store.List(t.Context(), prefix); len(list) != 0 {
+			t.Errorf("records left: %v", list)
+		}
 	}
 }
 

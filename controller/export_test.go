@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/plan"
 	"github.com/weft-sdn/weft/controller/reconcile"
 	"github.com/weft-sdn/weft/southbound/entry"
 )
@@ -16,6 +17,6 @@ func (c *Core) Try(change func(*Core) error) ([]api.SwitchChange, error) {
 
 // Difference returns the updates between two contents of a switch, as a trial shows them.
 func Difference(before, after map[entry.Key]entry.Entity) []api.EntityUpdate {
-	cfg := reconcile.Config{Rank: rank}
+	cfg := reconcile.Config{Rank: plan.Rank}
 	return describe(cfg.Difference(slices.Collect(maps.Values(before)), slices.Collect(maps.Values(after))))
 }

@@ -3,28 +3,33 @@ package controller
 import (
 	"context"
 
-	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/resource"
 )
 
-// Groups returns the multicast groups.
-func (c *Controller) Groups() resource.Handle[api.MulticastGroupSpec, api.MulticastGroup] {
-	return handle[api.MulticastGroupSpec, api.MulticastGroup]{c, (*Core).Groups}
+// settled is the resources of one kind of a feature. A change takes effect on the
+// whole core before it returns.
+type settled[S, R any] struct {
+	resource.Resources[S, R]
+	core *Core
 }
 
-// SRv6Policies returns the SRv6 policies.
-func (c *Controller) SRv6Policies() resource.Handle[api.SRv6PolicySpec, api.SRv6Policy] {
-	return handle[api.SRv6PolicySpec, api.SRv6Policy]{c, (*Core).SRv6Policies}
+// Put implements resource.Resources.
+func (s settled[S, R]) Put(name string, spec S, pre resource.Precondition) (r R, created bool, err error) {
+	if r, created, err = s.Resources.Put(name, spec, pre); err != nil {
+		return r, false, err
+	}
+	s.core.settle()
+	r, err = s.Get(name) // with the status that follows
+	return r, created, err
 }
 
-// Tenants returns the tenants.
-func (c *Controller) Tenants() resource.Handle[api.TenantSpec, api.Tenant] {
-	return handle[api.TenantSpec, api.Tenant]{c, (*Core).Tenants}
-}
-
-// PFCPolicies returns the PFC policies.
-func (c *Controller) PFCPolicies() resource.Handle[api.PFCPolicySpec, api.PFCPolicy] {
-	return handle[api.PFCPolicySpec, api.PFCPolicy]{c, (*Core).PFCPolicies}
+// Delete implements resource.Resources.
+func (s settled[S, R]) Delete(name string, pre resource.Precondition) error {
+	err := s.Resources.Delete(name, pre)
+	if err == nil {
+		s.core.settle()
+	}
+	return err
 }
 
 // handle reaches the resources of one kind through the goroutine of the core.
@@ -58,4 +63,39 @@ func (h handle[S, R]) Put(ctx context.Context, name string, spec S, pre resource
 func (h handle[S, R]) Delete(ctx context.Context, name string, pre resource.Precondition) (err error) {
 	stopped := h.c.Do(ctx, func(core *Core) { err = h.of(core).Delete(name, pre) })
 	return first(stopped, err)
+}
+
+// ask puts a question to the core, and waits for its answer or the end of ctx.
+func ask[T any](ctx context.Context, c *Controller, question func(*Core) (id uint64, err error)) (answer T, err error) {
+	answers := make(chan any, 1)
+	var id uint64
+	stopped := c.Do(ctx, func(core *Core) {
+		if id, err = question(core); err == nil {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.asked[id] = answers
+		}
+	})
+	if err := first(stopped, err); err != nil {
+		return answer, err
+	}
+	select {
+	case a := <-answers:
+		return a.(T), nil
+	case <-ctx.Done():
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.asked, id)
+		return answer, ctx.Err()
+	case <-c.loop.Ended():
+		return answer, ErrStopped
+	}
+}
+
+// first returns the first error.
+func first(a, b error) error {
+	if a != nil {
+		return a
+	}
+	return b
 }

@@ -1,28 +1,28 @@
 package controller
 
 import (
-	"github.com/weft-sdn/weft/api"
 	"maps"
 	"slices"
+
+	"github.com/weft-sdn/weft/api"
 )
 
-// PortStates are the ports of which a switch says, by gNMI, whether they are up.
+// PortStates are the states of ports that a switch reports by gNMI.
 type PortStates struct {
-	// Up says of P4Runtime ports whether they are up; nobody changes it any more.
-	// Nil: nothing is known. A port that is not in it is not known.
+	// Up has the P4Runtime ports that are known, and whether they are up; nil when
+	// nothing is known. It does not change any more.
 	Up map[uint32]bool
-	// Err says why the switch does not tell now; Up is then what it said last.
+	// Err is why the switch does not report now; Up is then its last report.
 	Err error
-	// Ignored counts what the switch said that made no sense.
+	// Ignored counts reports that could not be used.
 	Ignored uint64
 }
 
-// SetPorts tells what a switch says of its ports, all that was known before being
-// replaced. It changes nothing but the switch's status: what follows for paths is
-// package mrc's.
+// SetPorts replaces all that is known of a switch's ports. It changes nothing but the
+// switch's status: package mrc decides what follows for paths.
 func (c *Core) SetPorts(name string, p PortStates) {
-	if u := c.underlay[name]; u != nil {
-		u.ports = &p
+	if c.switches.Exists(name) {
+		c.ports[name] = p
 	}
 }
 

@@ -97,10 +97,10 @@ func TestQueryState(t *testing.T) {
 	all := branches{"n1": {0: at(4), 1: nak}, "n4": {0: at(4)}, "n5": {0: {Epoch: g.Status.Epoch}}, "n6": {0: at(4), 1: at(4)}, "n3": {0: at(6)}}
 	all.answer(w)
 	w.run(10 * time.Millisecond)
-	if len(w.states) != 1 || w.states[0].ID != id || !w.states[0].State.Complete || w.states[0].State.Group != "g" {
+	if len(w.states) != 1 || w.states[0].ID != id || !w.state(0).Complete || w.state(0).Group != "g" {
 		t.Fatalf("reports %+v", w.states)
 	}
-	for _, n := range w.states[0].State.Nodes {
+	for _, n := range w.state(0).Nodes {
 		switch b := n.Branches[len(n.Branches)-1]; n.Switch {
 		case "n1":
 			if b.Receiver != net.Address("r2") || b.AckPSN != 1<<24-1 || b.EPSN != 0 || !b.NAKPending || b.RNRTimer == nil || *b.RNRTimer != 0 || n.CNPTotal != 7 || n.LastPSN != 5 {
@@ -126,7 +126,7 @@ func TestQueryState(t *testing.T) {
 	delete(all, "n3")
 	all.answer(w)
 	w.run(2 * time.Second)
-	if len(w.states) != 2 || w.states[0].State.Complete || w.states[1].State.Complete {
+	if len(w.states) != 2 || w.state(0).Complete || w.state(1).Complete {
 		t.Fatalf("reports %+v", w.states)
 	}
 	if _, err := w.core.QueryState("x"); !errors.Is(err, api.ErrNotFound) {

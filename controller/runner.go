@@ -12,8 +12,6 @@ import (
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/inventory"
-	"github.com/weft-sdn/weft/controller/mrc/ev"
-	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/internal/owner"
 	"github.com/weft-sdn/weft/store"
 	"github.com/weft-sdn/weft/topology"
@@ -49,9 +47,9 @@ type Controller struct {
 	inv  atomic.Pointer[inventory.Inventory]
 
 	// mu guards the fields below it.
-	mu     sync.Mutex
-	links  map[string]*link
-	states map[uint64]chan<- api.GroupState
+	mu    sync.Mutex
+	links map[string]*link
+	asked map[uint64]chan<- any // by the id of the question
 
 	trial chan struct{} // has room for one trial at a time
 }
@@ -69,7 +67,7 @@ func NewController(ctx context.Context, o Options) (*Controller, error) {
 	}
 	c := &Controller{
 		opts: o, loop: owner.New(start), core: core,
-		links: make(map[string]*link), states: make(map[uint64]chan<- api.GroupState), trial: make(chan struct{}, 1),
+		links: make(map[string]*link), asked: make(map[uint64]chan<- any), trial: make(chan struct{}, 1),
 	}
 	c.inv.Store(core.Inventory())
 	c.topo.Store(core.Topology())
@@ -111,13 +109,13 @@ func (c *Controller) flush(ctx context.Context) error {
 				l.give(t)
 			}
 		}
-		for _, s := range r.States {
+		for _, a := range r.Answers {
 			c.mu.Lock()
-			waiting := c.states[s.ID]
-			delete(c.states, s.ID)
+			waiting := c.asked[a.ID]
+			delete(c.asked, a.ID)
 			c.mu.Unlock()
 			if waiting != nil {
-				waiting <- s.State
+				waiting <- a.Value
 			}
 		}
 		if c.opts.Events != nil {
@@ -194,11 +192,6 @@ func (c *Controller) SetTopology(ctx context.Context, s *topology.Snapshot) erro
 	})
 }
 
-// SetAssignment is [Core.SetAssignment].
-func (c *Controller) SetAssignment(ctx context.Context, a *ev.Assignment) error {
-	return c.Do(ctx, func(core *Core) { core.SetAssignment(a) })
-}
-
 // SetInventory replaces the inventory.
 func (c *Controller) SetInventory(ctx context.Context, inv inventory.Inventory) error {
 	var err error
@@ -210,49 +203,6 @@ func (c *Controller) Topology() *topology.Snapshot { return c.topo.Load() }
 
 // Inventory returns the present inventory, which must not be changed.
 func (c *Controller) Inventory() *inventory.Inventory { return c.inv.Load() }
-
-// ResetGroup is [Core.ResetGroup].
-func (c *Controller) ResetGroup(ctx context.Context, name string, pre resource.Precondition) (g api.MulticastGroup, err error) {
-	stopped := c.Do(ctx, func(core *Core) { g, err = core.ResetGroup(name, pre) })
-	return g, first(stopped, err)
-}
-
-// first returns the first error.
-func first(a, b error) error {
-	if a != nil {
-		return a
-	}
-	return b
-}
-
-// GroupState asks the switches of a group for its state, and waits for their
-// answers or the state timeout.
-func (c *Controller) GroupState(ctx context.Context, name string) (api.GroupState, error) {
-	answer := make(chan api.GroupState, 1)
-	var id uint64
-	var err error
-	stopped := c.Do(ctx, func(core *Core) {
-		if id, err = core.QueryState(name); err == nil {
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			c.states[id] = answer
-		}
-	})
-	if err := first(stopped, err); err != nil {
-		return api.GroupState{}, err
-	}
-	select {
-	case s := <-answer:
-		return s, nil
-	case <-ctx.Done():
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		delete(c.states, id)
-		return api.GroupState{}, ctx.Err()
-	case <-c.loop.Ended():
-		return api.GroupState{}, ErrStopped
-	}
-}
 
 // Switches returns what is known about every switch of the inventory.
 func (c *Controller) Switches(ctx context.Context) (out []api.SwitchStatus, err error) {

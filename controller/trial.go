@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/feature"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/reconcile"
 	"github.com/weft-sdn/weft/controller/resource"
@@ -15,69 +16,45 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// fork is a copy of all that a core decides by. It shares nothing with the core that anybody
-// writes to, so that cores can be made of it in another goroutine.
+// fork is a copy of all that a core decides by. It shares nothing with the core that
+// changes, so that cores can be made of it in another goroutine.
 type fork struct {
 	inv      inventory.Inventory
 	start    time.Time
 	now      time.Duration
 	records  []store.Record
 	topology *topology.Snapshot
-	entropy  entropy
-	adoption adoption
-	writes   map[string]map[string]uint32 // epochs by group and switch
-	held     map[string][]entry.Entity    // by switch
+	restore  []func(feature.Feature)   // what features know beside their records
+	held     map[string][]entry.Entity // by switch
 }
 
 // fork copies the core.
 func (c *Core) fork() *fork {
 	f := &fork{
-		inv: *c.inv, start: c.start, now: c.now, records: c.records(), topology: c.net.Snapshot, entropy: c.entropy,
-		adoption: adoption{on: c.adoption.on, found: maps.Clone(c.adoption.found), proxies: maps.Clone(c.adoption.proxies)},
-		writes:   make(map[string]map[string]uint32), held: make(map[string][]entry.Entity),
+		inv: *c.env.Inventory(), start: c.env.Start, now: c.env.Now, records: c.records(), topology: c.env.Net.Snapshot,
+		held: make(map[string][]entry.Entity),
 	}
 	// The outcome counts, not the way there, and no time passes for anything else.
 	i := &f.inv.Intervals
 	i.Settle, i.Audit, i.Stall, i.Drain = 0, 0, 0, 0
-	for name, g := range c.groups {
-		f.writes[name] = maps.Clone(g.writes)
+	for _, x := range c.features {
+		f.restore = append(f.restore, x.Fork())
 	}
 	for _, name := range c.switches.Switches() {
-		f.held[name] = c.Held(name) // nothing of one that is away: it gets all that it should have
+		f.held[name] = c.Held(name) // empty for one that is away, which gets all that it should have
 	}
 	return f
 }
 
-// records returns the records of everything, as the store has them once all saves are done.
-func (c *Core) records() []store.Record {
-	out := []store.Record{c.versions.Record()}
-	add := func(key string, value []byte) { out = append(out, store.Record{Key: key, Value: value}) }
-	for i, epoch := range c.epochs {
-		add(epochKey(i), resource.Encode(epoch))
-	}
-	for _, g := range c.ordered() {
-		add(groupPrefix+g.name, g.encode())
-	}
-	l := &c.lossless
-	return slices.Concat(out, l.policies.Records(), l.tenants.Records(), l.requests.Records())
-}
-
-// core returns a core in the state of the one that was copied, whose switches have done all
-// that they were told.
+// core returns a core in the state of the one that was copied, whose switches have done
+// everything they should.
 func (f *fork) core() (*Core, error) {
-	c, err := NewCore(Config{Inventory: f.inv, Start: f.start}, f.records)
+	c, err := newCore(Config{Inventory: f.inv, Start: f.start}, f.records, f.restore)
 	if err != nil {
 		return nil, err
 	}
-	for name, g := range c.groups {
-		g.writes, g.loaded = maps.Clone(f.writes[name]), false
-	}
 	c.Tick(f.now)
-	if f.entropy.told {
-		c.SetAssignment(f.entropy.assignment)
-	}
 	c.SetTopology(f.topology)
-	c.adoption = adoption{on: f.adoption.on, ending: true, found: maps.Clone(f.adoption.found), proxies: maps.Clone(f.adoption.proxies)}
 	for _, name := range slices.Sorted(maps.Keys(f.held)) {
 		c.SwitchConnected(name, entry.Contents{Entities: f.held[name]})
 	}
@@ -91,10 +68,10 @@ const (
 	trialSteps = 10_000
 )
 
-// obey has every switch do what it is told, at once and without refusing anything, until
+// obey has every switch carry out its tasks, at once and without refusing anything, until
 // nothing is left to do.
 func (c *Core) obey() {
-	end := c.now + trialTime
+	end := c.env.Now + trialTime
 	for range trialSteps {
 		r := c.Ready()
 		for _, w := range r.Tasks {

@@ -8,24 +8,23 @@ import (
 // Switches returns what is known about every switch of the inventory, in its
 // order.
 func (c *Core) Switches() []api.SwitchStatus {
-	out := make([]api.SwitchStatus, 0, len(c.inv.Switches))
-	for i := range c.inv.Switches {
-		sw := &c.inv.Switches[i]
+	out := make([]api.SwitchStatus, 0, len(c.env.Inventory().Switches))
+	for i := range c.env.Inventory().Switches {
+		sw := &c.env.Inventory().Switches[i]
 		s := api.SwitchStatus{Name: sw.Name, Address: sw.Address, Managed: sw.Managed()}
 		if s.Managed {
 			s.DeviceID = sw.Device()
 		}
-		if node := c.net.Node(sw.Name); node != nil {
+		if node := c.env.Net.Node(sw.Name); node != nil {
 			s.Node = string(node.ID)
 		}
 		if d, ok := c.switches.Status(sw.Name); ok {
-			u := c.underlay[sw.Name]
-			s.Connected, s.Reason, s.Since = d.Connected, d.Reason, c.start.Add(d.Since).UTC()
+			s.Connected, s.Reason, s.Since = d.Connected, d.Reason, c.env.Start.Add(d.Since).UTC()
 			s.Entries, s.Pending = d.Entities, d.Pending
-			s.Synced = d.Connected && u.routed && s.Pending == 0 && !d.Blocked
-			s.Settling = u.settling
-			if u.ports != nil {
-				s.Ports = u.ports.view()
+			s.Synced = d.Connected && c.underlay.Routed(sw.Name) && s.Pending == 0 && !d.Blocked
+			s.Settling = c.underlay.Settling(sw.Name)
+			if ports, ok := c.ports[sw.Name]; ok {
+				s.Ports = ports.view()
 			}
 			s.Errors = c.switches.AllFailures(sw.Name, 10)
 		}

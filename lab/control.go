@@ -282,8 +282,8 @@ func (c *Control) work() {
 		if err := c.store.Apply(context.Background(), r.Saves); err != nil {
 			c.fail(err)
 		}
-		for _, s := range r.States {
-			c.states[s.ID] = s.State
+		for _, a := range r.Answers {
+			c.states[a.ID] = a.Value.(api.GroupState)
 		}
 		for _, e := range r.Events {
 			c.logf("%v event %v", c.World.now, e)

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api"
-	"github.com/weft-sdn/weft/controller/pfc"
+	"github.com/weft-sdn/weft/controller/pfc/tunnel"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -59,7 +59,7 @@ const (
 )
 
 func defaultPFC() PFC {
-	d := pfc.Defaults()
+	d := tunnel.Defaults()
 	s := d.Sizing
 	return PFC{
 		Defaults: api.StandardPFCDefaults(), SliceBits: 12, DSCP: 56,
@@ -73,10 +73,10 @@ func defaultPFC() PFC {
 func (p *PFC) MaxSlice() uint32 { return 1<<p.SliceBits - 1 }
 
 // PFCConfig returns what the core of PFC starts with.
-func (inv *Inventory) PFCConfig() pfc.Config {
-	p, c := &inv.PFC, pfc.Defaults()
+func (inv *Inventory) PFCConfig() tunnel.Config {
+	p, c := &inv.PFC, tunnel.Defaults()
 	c.Behaviors = inv.SIDs.PFCBehaviors()
-	c.Sizing = pfc.Sizing{
+	c.Sizing = tunnel.Sizing{
 		Quanta: p.Quanta, RTT: p.RTT.D(), HostRTT: p.HostRTT.D(), Rate: p.Rate, WANQueue: p.WANQueue, MTU: p.MTU, Share: p.Share,
 	}
 	c.ProbeEvery, c.ProbeTimeout, c.ProbeLoss, c.QueryEvery = p.ProbeEvery.D(), p.ProbeTimeout.D(), p.ProbeLoss, p.QueryEvery.D()

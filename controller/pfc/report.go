@@ -1,94 +1,90 @@
 package pfc
 
 import (
-	"fmt"
-	"time"
+	"net/netip"
 
-	"github.com/weft-sdn/weft/api"
-	"github.com/weft-sdn/weft/topology"
+	"github.com/weft-sdn/weft/controller/pfc/tunnel"
+	"github.com/weft-sdn/weft/controller/plan"
+	"github.com/weft-sdn/weft/p4"
+	"github.com/weft-sdn/weft/southbound/entry"
 )
 
-// report is what a switch said about a queue last.
-type report struct {
-	Report
-	at time.Duration
+func sendTo(port uint32, frame []byte) entry.PacketOut {
+	return entry.PacketOut{Op: entry.Send, Port: uint16(port), Payload: frame}
 }
 
-// Report takes what a switch says about a queue.
-func (c *Core) Report(q Queue, r Report) {
-	old := c.reports[q]
-	c.reports[q] = &report{r, c.now}
-	name := fmt.Sprintf("%s/%d/%d", c.name(q.Node), q.Port, q.Priority)
-	was := old != nil && old.Storm
-	switch {
-	case r.Storm && !was:
-		c.event(api.EventStorm, name, fmt.Sprintf("paused for %v without sending", r.PausedFor.Round(time.Microsecond)))
-	case !r.Storm && was:
-		c.event(api.EventStormEnded, name, "")
-	case !was && old != nil && r.Storms > old.Storms: // began and ended between two reports
-		c.event(api.EventStorm, name, "")
-		c.event(api.EventStormEnded, name, "")
+// query asks a switch for the state of a queue.
+func (f *Feature) query(q tunnel.Queue) {
+	sw, ok := f.env.Net.SwitchOf(q.Node)
+	if !ok {
+		return
 	}
-	if old != nil && r.Dropped > old.Dropped {
-		c.event(api.EventOverflow, name, fmt.Sprintf("%d packets found it full", r.Dropped-old.Dropped))
-	}
-	c.touchQueue(q)
+	s := f.env.Inventory().Switch(sw)
+	frame := p4.TargetFrame{Op: p4.TargetOpQuery, Direction: p4.PfcDirectionEgress, Port: uint16(s.Port(q.Port, q.Port)), Priority: q.Priority}
+	f.env.Switches.Send(sw, sendTo(p4.PfcPort, frame.Append(nil)))
 }
 
-// Forget tells that a switch has lost its state.
-func (c *Core) Forget(id topology.NodeID) {
-	for q := range c.reports {
-		if q.Node == id {
-			delete(c.reports, q)
-			c.touchQueue(q)
+// routedHere takes a packet that was routed to the controller: a probe that has
+// come back.
+func (f *Feature) routedHere(sw string, p entry.PacketIn) {
+	b, ok := plan.ParseProbe(p.Payload)
+	node := f.env.Net.Node(sw)
+	if !ok || node == nil || node.Loopback != b.At {
+		return
+	}
+	f.core.Answered(node.ID, b.Cookie, b.Seq, f.env.Now-b.Sent)
+}
+
+// queueReported takes what a switch says of a queue.
+func (f *Feature) queueReported(sw string, p entry.PacketIn) {
+	frame, r, err := p4.ParseTargetReport(p.Payload)
+	node, s := f.env.Net.Node(sw), f.env.Inventory().Switch(sw)
+	if err != nil || node == nil || s == nil || frame.Direction != p4.PfcDirectionEgress {
+		return
+	}
+	q := tunnel.Queue{Node: node.ID, Port: advertised(s.Ports, uint32(frame.Port)), Priority: frame.Priority}
+	f.core.Report(q, tunnel.Report{
+		Paused: r.Paused > 0, PausedFor: r.PausedFor, Held: r.Octets, MaxHeld: r.Peak,
+		XOFFReceived: r.XOFFsReceived, XONReceived: r.XONsReceived, XOFFSent: r.XOFFsSent, XONSent: r.XONsSent,
+		Dropped: r.Overflows, Storms: r.Storms, Storm: r.Storm,
+		XOFFSentAge: r.XOFFSent, XONSentAge: r.XONSent, XOFFReceivedAge: r.XOFFReceived, XONReceivedAge: r.XONReceived,
+	})
+}
+
+// advertised returns the port, as advertised, of a device's.
+func advertised(ports map[uint32]uint32, port uint32) uint32 {
+	for link, p := range ports {
+		if p == port {
+			return link
 		}
 	}
+	return port
 }
 
-// LastReport returns what a switch said about a queue last, and when.
-func (c *Core) LastReport(q Queue) (r Report, at time.Duration, ok bool) {
-	if x := c.reports[q]; x != nil {
-		return x.Report, x.at, true
+// learn takes what a switch reports: first packets with segment lists
+// that name an End.X.PFC SID (draft srv6-pfc-sid, section 3, scenario 2).
+func (f *Feature) learn(sw string, d entry.Digest) {
+	node := f.env.Net.Node(sw)
+	if d.Name != p4.DigestPfcPolicyT || node == nil {
+		return
 	}
-	return Report{}, 0, false
-}
-
-// eachQueue calls f with every queue of a deployment that nodes hold, and its PFC
-// policy.
-func (c *Core) eachQueue(f func(q Queue, policy string)) {
-	for _, p := range c.policies {
-		for _, b := range p.held() {
-			for name, d := range b.deployments {
-				for i := range d.Stages {
-					for _, q := range d.Stages[i].Queues {
-						f(q, name)
-					}
-				}
+	for _, report := range d.Reports {
+		p, ok := entry.ParsePolicySeen(report)
+		source, isAddr := p.Source.Addr6()
+		if !ok || !isAddr {
+			continue
+		}
+		segments := make([]netip.Addr, 0, len(p.Segments))
+		for _, v := range p.Segments {
+			if a, ok := v.Addr6(); ok {
+				segments = append(segments, a)
+			}
+		}
+		for _, name := range f.core.Seen(node.ID, source, p.Slice, segments) {
+			if r := f.pfcPolicies.Get(name); r != nil {
+				r.Decided.Learned = true
+				f.pfcPolicies.Save(name)
 			}
 		}
 	}
-}
-
-func (c *Core) touchQueue(q Queue) {
-	c.eachQueue(func(x Queue, policy string) {
-		if x == q {
-			c.touch(policy)
-		}
-	})
-}
-
-// runQueries asks for the state of every queue now and then.
-func (c *Core) runQueries() {
-	if c.now < c.askedAt+c.cfg.QueryEvery {
-		return
-	}
-	c.askedAt = c.now
-	asked := make(map[Queue]bool)
-	c.eachQueue(func(q Queue, _ string) {
-		if !asked[q] {
-			asked[q] = true
-			c.out.Queries = append(c.out.Queries, q)
-		}
-	})
-	sortQueues(c.out.Queries)
 }

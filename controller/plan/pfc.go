@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/controller/inventory"
-	"github.com/weft-sdn/weft/controller/pfc"
+	"github.com/weft-sdn/weft/controller/pfc/tunnel"
 	"github.com/weft-sdn/weft/p4"
 	"github.com/weft-sdn/weft/packet"
 	"github.com/weft-sdn/weft/southbound/entry"
@@ -73,7 +73,7 @@ func (n *Network) hopAt(sw *inventory.Switch, p uint32) (hop, bool) {
 
 // PFC returns what a switch holds for tenants and PFC policies, each thing once.
 // Ports of the node are those of its links as advertised.
-func (n *Network) PFC(sw *inventory.Switch, s *pfc.Node) []entry.Entity {
+func (n *Network) PFC(sw *inventory.Switch, s *tunnel.Node) []entry.Entity {
 	if s.Empty() || n.nodes[sw.Name] == nil {
 		return nil
 	}
@@ -92,7 +92,7 @@ type pfcWork struct {
 	n    *Network
 	sw   *inventory.Switch
 	node *topology.Node
-	s    *pfc.Node
+	s    *tunnel.Node
 	mac  entry.Value
 	out  []entry.Entity
 }
@@ -140,7 +140,7 @@ var (
 func (w *pfcWork) lists() {
 	for _, l := range w.s.Lists {
 		if len(l.SIDs) >= len(viaActions) {
-			continue // refused before: pfc.Config.MaxSegments
+			continue // refused before: tunnel.Config.MaxSegments
 		}
 		params := []entry.Param{addr("source", l.Source)}
 		action := viaActions[len(l.SIDs)]

@@ -11,7 +11,7 @@ import (
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/internal/sample"
 	"github.com/weft-sdn/weft/controller/inventory"
-	"github.com/weft-sdn/weft/controller/pfc"
+	"github.com/weft-sdn/weft/controller/pfc/tunnel"
 	"github.com/weft-sdn/weft/packet"
 	"github.com/weft-sdn/weft/topology"
 )
@@ -26,13 +26,13 @@ func TestPFCEntities(t *testing.T) {
 	for i := range eight {
 		eight[i] = sid
 	}
-	node := &pfc.Node{
-		Lists:  []pfc.List{{ID: 5, Source: source, SIDs: []netip.Addr{sid}}, {ID: 6, Source: source, SIDs: eight}},
-		Steers: []pfc.Steer{{VRF: 3, Prefix: netip.MustParsePrefix("2001:db8:7::/48"), List: 5, SID: sid, Slice: 11, Priority: 4}},
-		Queues: []pfc.QueueState{{
-			Queue: pfc.Queue{Node: "n1", Port: 1, Priority: 4}, Marks: pfc.Marks{Buffer: 5000, XOFF: 4000, XON: 3000}, Quanta: 1000,
+	node := &tunnel.Node{
+		Lists:  []tunnel.List{{ID: 5, Source: source, SIDs: []netip.Addr{sid}}, {ID: 6, Source: source, SIDs: eight}},
+		Steers: []tunnel.Steer{{VRF: 3, Prefix: netip.MustParsePrefix("2001:db8:7::/48"), List: 5, SID: sid, Slice: 11, Priority: 4}},
+		Queues: []tunnel.QueueState{{
+			Queue: tunnel.Queue{Node: "n1", Port: 1, Priority: 4}, Marks: tunnel.Marks{Buffer: 5000, XOFF: 4000, XON: 3000}, Quanta: 1000,
 			Refresh: 12 * time.Microsecond, Rate: 9_000_000, MaxPause: 5 * time.Millisecond,
-			Upstreams: []pfc.Upstream{{List: 5, SID: sid, Slice: 11}, {Port: 2}},
+			Upstreams: []tunnel.Upstream{{List: 5, SID: sid, Slice: 11}, {Port: 2}},
 		}},
 	}
 	var got []string
@@ -79,7 +79,7 @@ func TestProbeHasItsClass(t *testing.T) {
 	net := sample.Figure1()
 	net.Inventory.PFC.DSCP = 46
 	n := network(net)
-	_, _, frame, ok := n.Probe(pfc.Probe{From: net.Node("n1"), First: net.Node("n4"), Source: netip.MustParseAddr("2001:db8::1"), SIDs: []netip.Addr{netip.MustParseAddr("fc00:0:4:1::")}}, 0)
+	_, _, frame, ok := n.Probe(tunnel.Probe{From: net.Node("n1"), First: net.Node("n4"), Source: netip.MustParseAddr("2001:db8::1"), SIDs: []netip.Addr{netip.MustParseAddr("fc00:0:4:1::")}}, 0)
 	if !ok {
 		t.Fatal("no probe")
 	}

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/weft-sdn/weft/controller/pfc"
+	"github.com/weft-sdn/weft/controller/pfc/tunnel"
 	"github.com/weft-sdn/weft/packet"
 	"github.com/weft-sdn/weft/topology"
 )
@@ -23,7 +23,7 @@ const (
 // Probe returns the frame of a probe and the port it leaves by: along the
 // tunnel's segments, the last of which sends it on to the SID that ends it at
 // the switch it came from. ok is false while there is no way.
-func (n *Network) Probe(p pfc.Probe, sent time.Duration) (sw string, port uint32, frame []byte, ok bool) {
+func (n *Network) Probe(p tunnel.Probe, sent time.Duration) (sw string, port uint32, frame []byte, ok bool) {
 	name, known := n.names[p.From]
 	if !known || !p.Source.IsValid() {
 		return "", 0, nil, false

@@ -119,16 +119,21 @@ func (r *running) isQuiet() bool {
 			done = done && g.Status.Is(api.Programmed)
 		}
 	})
-	records, _, listErr := r.records.List(r.t.Context(), "groups/")
+	records, _, listErr := r.records.List(r.t.Context(), "")
 	if err != nil || listErr != nil {
 		r.t.Fatal(err, listErr)
 	}
 	for _, record := range records {
-		var g struct{ Phase int }
-		if err := json.Unmarshal(record.Value, &g); err != nil {
-			r.t.Fatal(err)
+		switch kind, _, _ := strings.Cut(record.Key, "/"); kind {
+		case "leaving-groups":
+			done = false
+		case "groups":
+			var g struct{ Decided struct{ Phase int } }
+			if err := json.Unmarshal(record.Value, &g); err != nil {
+				r.t.Fatal(err)
+			}
+			done = done && g.Decided.Phase == 0
 		}
-		done = done && g.Phase == 0
 	}
 	return done
 }

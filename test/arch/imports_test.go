@@ -53,6 +53,34 @@ var allowed = map[string][]string{
 		"dataplane/table", "dataplane/trace"},
 }
 
+// onlyIn lists packages with the only packages that may import them: features of the controller
+// meet in its composition alone, and know each other by the seam.
+var onlyIn = map[string][]string{
+	"controller/underlay":  {"controller"},
+	"controller/multicast": {"controller"},
+	"controller/pfc":       {"controller"},
+	"controller/feature":   {"controller", "controller/underlay", "controller/multicast", "controller/pfc"},
+}
+
+// TestFeaturesMeetInOnePlace: no import of a package in onlyIn but from where it may be.
+func TestFeaturesMeetInOnePlace(t *testing.T) {
+	found := make(map[string]bool)
+	for _, p := range packages(t) {
+		from := strings.TrimPrefix(p.ImportPath, module)
+		found[from] = true
+		for _, imp := range p.Imports {
+			if may, ok := onlyIn[strings.TrimPrefix(imp, module)]; ok && !slices.Contains(may, from) {
+				t.Errorf("%s imports %s, which only %v may", from, imp, may)
+			}
+		}
+	}
+	for name := range onlyIn {
+		if !found[name] {
+			t.Errorf("there is no package %s", name)
+		}
+	}
+}
+
 // wrapped lists the libraries whose types stop at one folder each.
 var wrapped = map[string][]string{
 	"github.com/osrg/gobgp/":          {"topology/bgpls"},

@@ -8,7 +8,7 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/weft-sdn/weft/controller/pfc"
+	"github.com/weft-sdn/weft/controller/pfc/tunnel"
 	pfcdemo "github.com/weft-sdn/weft/demo/pfc"
 	"github.com/weft-sdn/weft/topology"
 )
@@ -45,7 +45,7 @@ func lossless(ctx context.Context, out *report) error {
 func planLossless(out *report) error {
 	out.tell("pfc: %d policies over %d nodes", wanPolicies, wanNodes)
 	w := newWAN(rand.New(rand.NewPCG(1, wanNodes)))
-	core, err := pfc.New(pfc.Defaults())
+	core, err := tunnel.New(tunnel.Defaults())
 	if err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func planLossless(out *report) error {
 		if err := errors.Join(core.PutPolicy(policy), core.PutTenant(tenant)); err != nil {
 			return err
 		}
-		var circle *pfc.CycleError
+		var circle *tunnel.CycleError
 		switch err := core.PutRequest(request); {
 		case errors.As(err, &circle):
 			circles++
@@ -70,7 +70,7 @@ func planLossless(out *report) error {
 	}
 	took := time.Since(start).Seconds()
 
-	var all [][]pfc.Dependency
+	var all [][]tunnel.Dependency
 	held := 0
 	for i := range wanPolicies {
 		name := fmt.Sprintf("p%d", i)
@@ -82,7 +82,7 @@ func planLossless(out *report) error {
 	if len(all) != deployed || held == 0 {
 		return fmt.Errorf("%d policies of %d are deployed, with %d dependencies", len(all), deployed, held)
 	}
-	graph := pfc.NewDependencies()
+	graph := tunnel.NewDependencies()
 	start = time.Now()
 	for _, deps := range all {
 		if circle := graph.Check(deps); circle != nil {
@@ -154,17 +154,17 @@ func (w *wan) link(a, b int) {
 }
 
 // service is the i-th policy, its tenant between two random nodes, and what makes it lossless.
-func (w *wan) service(i int) (pfc.Policy, pfc.Tenant, pfc.Request) {
+func (w *wan) service(i int) (tunnel.Policy, tunnel.Tenant, tunnel.Request) {
 	from := 2 * w.rng.IntN(wanNodes/2)
 	to := (from + 2*(1+w.rng.IntN(wanNodes/2-1))) % wanNodes
 	name, slice := fmt.Sprintf("p%d", i), i+1
-	site := func(n, number int) pfc.Site {
-		return pfc.Site{
+	site := func(n, number int) tunnel.Site {
+		return tunnel.Site{
 			Node: w.id(n), Port: uint32(100 + i), Prefixes: []netip.Prefix{netip.MustParsePrefix(fmt.Sprintf("2001:db8:%x:%d::/64", slice, number))},
 			SID: w.sid(n, 0x4000+slice), Address: netip.MustParseAddr(fmt.Sprintf("2001:db8::%x", n+1)),
 		}
 	}
-	return pfc.Policy{Name: name, ID: uint16(slice), Way: pfc.Way{Headend: w.id(from), Endpoint: w.id(to)}},
-		pfc.Tenant{Name: name, VRF: uint16(slice), Slice: uint32(slice), Priority: uint8(w.rng.IntN(wanPriorities)), Policies: []string{name}, Sites: []pfc.Site{site(from, 1), site(to, 2)}},
-		pfc.Request{Name: name, Policy: name, Tenant: name, Scenario: 1, Buffer: 64 << 20, MaxPause: time.Second}
+	return tunnel.Policy{Name: name, ID: uint16(slice), Way: tunnel.Way{Headend: w.id(from), Endpoint: w.id(to)}},
+		tunnel.Tenant{Name: name, VRF: uint16(slice), Slice: uint32(slice), Priority: uint8(w.rng.IntN(wanPriorities)), Policies: []string{name}, Sites: []tunnel.Site{site(from, 1), site(to, 2)}},
+		tunnel.Request{Name: name, Policy: name, Tenant: name, Scenario: 1, Buffer: 64 << 20, MaxPause: time.Second}
 }

@@ -1,0 +1,89 @@
+package feature
+
+import (
+	"time"
+
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/controller/plan"
+	"github.com/weft-sdn/weft/controller/reconcile"
+	"github.com/weft-sdn/weft/controller/resource"
+)
+
+// Env is what all features of one controller share.
+type Env struct {
+	// Start is the wall-clock time at which Now is 0; Now is the time of the present
+	// input.
+	Start time.Time
+	Now   time.Duration
+	// Net is the topology matched with the inventory. The controller and the underlay
+	// replace it.
+	Net *plan.Network
+	// Renew has SetNetwork of all features called when the present input has been
+	// taken.
+	Renew bool
+	// Switches makes switches hold what features want of them.
+	Switches *reconcile.Reconciler
+	// Versions are those of all resources.
+	Versions *resource.Versions
+	// Underlay is what the other features rest on.
+	Underlay Underlay
+
+	events    []api.Event
+	answers   []Answer
+	seq       uint64 // of the last event
+	questions uint64 // ids given so far
+}
+
+// Underlay is what other features need to know of the one that connects the
+// switches.
+type Underlay interface {
+	// Settled reports whether the topology is taken for the whole network.
+	Settled() bool
+	// Released reports whether switches may remove what nobody wants.
+	Released() bool
+	// Settling reports whether a switch still keeps everything.
+	Settling(sw string) bool
+	// Linked reports whether a switch has its links, as far as it takes them, and Ready
+	// whether it also has its routes.
+	Linked(sw string) bool
+	Ready(sw string) bool
+	// SetEdges says which ports face tenants.
+	SetEdges(e plan.Edges)
+}
+
+// Answer is the answer to a question of a client, under the id that the question
+// returned.
+type Answer struct {
+	ID    uint64
+	Value any
+}
+
+// Inventory returns the present inventory, which must not be changed.
+func (e *Env) Inventory() *inventory.Inventory { return e.Net.Inventory }
+
+// Wall returns the wall-clock time.
+func (e *Env) Wall() time.Time { return e.Start.Add(e.Now).UTC() }
+
+// Event tells clients that something changed. group is the multicast group after the
+// change, nil for everything else.
+func (e *Env) Event(t api.EventType, object, message string, group *api.MulticastGroup) {
+	e.seq++
+	e.events = append(e.events, api.Event{Seq: e.seq, Time: e.Wall(), Type: t, Object: object, Message: message, Group: group})
+}
+
+// Question returns the id of a new question of a client.
+func (e *Env) Question() uint64 {
+	e.questions++
+	return e.questions
+}
+
+// Answer answers a question of a client.
+func (e *Env) Answer(id uint64, value any) { e.answers = append(e.answers, Answer{id, value}) }
+
+// Take returns the events and answers since the last call.
+func (e *Env) Take() ([]api.Event, []Answer) {
+	events, answers := e.events, e.answers
+	e.events, e.answers = nil, nil
+	return events, answers
+}

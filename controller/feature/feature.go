@@ -1,0 +1,100 @@
+package feature
+
+import (
+	"time"
+
+	"github.com/weft-sdn/weft/controller/reconcile"
+	"github.com/weft-sdn/weft/southbound/entry"
+	"github.com/weft-sdn/weft/store"
+)
+
+// Feature is one part of the controller. [Base] has methods that do nothing, for
+// features that do not need all of them.
+type Feature interface {
+	Records
+
+	// SetNetwork says that Env.Net has been replaced: the topology or the inventory
+	// has changed. It is also called when the topology is taken for the whole network.
+	SetNetwork()
+	// SwitchEvent says what happened to a switch.
+	SwitchEvent(sw string, e SwitchEvent)
+	// Tick does what is due at Env.Now; Next is when something is due again.
+	Tick()
+	Next() (at time.Duration, ok bool)
+
+	// Settle computes what follows from all that, and sets what switches should hold
+	// with Env.Switches.Want. It returns true to be called again once the
+	// differences are known.
+	Settle() (more bool)
+	// Frozen reports whether nothing of an owner's is removed from a switch for now.
+	// The feature calls Env.Switches.Thaw when that ends.
+	Frozen(sw string, o reconcile.Owner) bool
+	// Keeps reports whether an entity that nobody wants stays in a switch for now.
+	Keeps(sw string, o reconcile.Owner, e entry.Entity) bool
+	// Report brings the status of resources up to date, when nothing is left to settle.
+	Report()
+}
+
+// Records are what a feature must not forget when the controller ends.
+type Records interface {
+	// Load takes a record of an earlier controller; ok is false when it is none of the
+	// feature's. All records are loaded before Start.
+	Load(r store.Record) (ok bool, err error)
+	// Start says that all records have been loaded.
+	Start()
+	// Changes returns the writes that keep what has changed since the last call.
+	Changes() []store.Op
+	// Records returns the records of everything.
+	Records() []store.Record
+	// Fork returns a function that gives a copy of what the feature knows beside its
+	// records to another instance of it, before Start of that one. The function shares
+	// nothing that changes.
+	Fork() func(to Feature)
+}
+
+// Happening is the kind of a SwitchEvent.
+type Happening uint8
+
+const (
+	// ReadBack: the switch has connected, or was read again; Contents is what it holds.
+	ReadBack Happening = iota
+	// Disconnected: the switch cannot be reached.
+	Disconnected
+	// Refused: the switch refused updates.
+	Refused
+	// Progress: the updates that are left for Owner have been computed anew.
+	Progress
+	// Writing: the update of Entity, which is Owner's, is about to be written.
+	Writing
+	// GotPacket: the switch sent PacketIn.
+	GotPacket
+	// GotDigest: the switch sent Digest.
+	GotDigest
+)
+
+// SwitchEvent is what happened to a switch. The kind says which fields are set.
+type SwitchEvent struct {
+	Kind     Happening
+	Contents entry.Contents
+	Owner    reconcile.Owner
+	Entity   entry.Entity
+	PacketIn *entry.PacketIn
+	Digest   *entry.Digest
+}
+
+// Base implements Feature with methods that do nothing.
+type Base struct{}
+
+func (Base) Load(store.Record) (ok bool, err error)           { return false, nil }
+func (Base) Start()                                           {}
+func (Base) Changes() []store.Op                              { return nil }
+func (Base) Records() []store.Record                          { return nil }
+func (Base) Fork() func(Feature)                              { return func(Feature) {} }
+func (Base) SetNetwork()                                      {}
+func (Base) SwitchEvent(string, SwitchEvent)                  {}
+func (Base) Tick()                                            {}
+func (Base) Next() (at time.Duration, ok bool)                { return 0, false }
+func (Base) Settle() (more bool)                              { return false }
+func (Base) Frozen(string, reconcile.Owner) bool              { return false }
+func (Base) Keeps(string, reconcile.Owner, entry.Entity) bool { return false }
+func (Base) Report()                                          {}

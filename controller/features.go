@@ -1,0 +1,111 @@
+package controller
+
+import (
+	"context"
+
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/feature"
+	"github.com/weft-sdn/weft/controller/mrc/ev"
+	"github.com/weft-sdn/weft/controller/multicast"
+	"github.com/weft-sdn/weft/controller/pfc"
+	"github.com/weft-sdn/weft/controller/resource"
+	"github.com/weft-sdn/weft/controller/underlay"
+)
+
+// This file is the only one that knows which features and which kinds of resources
+// there are.
+
+// compose makes the features. Those that others rest on come first.
+func (c *Core) compose() (err error) {
+	c.underlay = underlay.New(&c.env)
+	c.env.Underlay = c.underlay
+	c.multicast = multicast.New(&c.env)
+	if c.pfc, err = pfc.New(&c.env); err != nil {
+		return err
+	}
+	c.features = []feature.Feature{c.underlay, c.multicast, c.pfc}
+	return nil
+}
+
+// Groups returns the multicast groups.
+func (c *Core) Groups() resource.Resources[api.MulticastGroupSpec, api.MulticastGroup] {
+	return settled[api.MulticastGroupSpec, api.MulticastGroup]{c.multicast.Groups(), c}
+}
+
+// SRv6Policies returns the SRv6 policies.
+func (c *Core) SRv6Policies() resource.Resources[api.SRv6PolicySpec, api.SRv6Policy] {
+	return settled[api.SRv6PolicySpec, api.SRv6Policy]{c.pfc.SRv6Policies(), c}
+}
+
+// Tenants returns the tenants.
+func (c *Core) Tenants() resource.Resources[api.TenantSpec, api.Tenant] {
+	return settled[api.TenantSpec, api.Tenant]{c.pfc.Tenants(), c}
+}
+
+// PFCPolicies returns the PFC policies.
+func (c *Core) PFCPolicies() resource.Resources[api.PFCPolicySpec, api.PFCPolicy] {
+	return settled[api.PFCPolicySpec, api.PFCPolicy]{c.pfc.PFCPolicies(), c}
+}
+
+// Groups returns the multicast groups.
+func (c *Controller) Groups() resource.Handle[api.MulticastGroupSpec, api.MulticastGroup] {
+	return handle[api.MulticastGroupSpec, api.MulticastGroup]{c, (*Core).Groups}
+}
+
+// SRv6Policies returns the SRv6 policies.
+func (c *Controller) SRv6Policies() resource.Handle[api.SRv6PolicySpec, api.SRv6Policy] {
+	return handle[api.SRv6PolicySpec, api.SRv6Policy]{c, (*Core).SRv6Policies}
+}
+
+// Tenants returns the tenants.
+func (c *Controller) Tenants() resource.Handle[api.TenantSpec, api.Tenant] {
+	return handle[api.TenantSpec, api.Tenant]{c, (*Core).Tenants}
+}
+
+// PFCPolicies returns the PFC policies.
+func (c *Controller) PFCPolicies() resource.Handle[api.PFCPolicySpec, api.PFCPolicy] {
+	return handle[api.PFCPolicySpec, api.PFCPolicy]{c, (*Core).PFCPolicies}
+}
+
+// ResetGroup gives a group a new epoch, for queue pairs that were created anew, and
+// takes evicted receivers in again. The error is an *api.Error.
+func (c *Core) ResetGroup(name string, pre resource.Precondition) (api.MulticastGroup, error) {
+	if err := c.multicast.Reset(name, pre); err != nil {
+		return api.MulticastGroup{}, err
+	}
+	c.settle()
+	return c.Groups().Get(name)
+}
+
+// QueryState asks the switches of a group for its state. The answer, an
+// api.GroupState, comes under the id when all have answered, or after the state
+// timeout. The error is an *api.Error.
+func (c *Core) QueryState(name string) (id uint64, err error) {
+	if id, err = c.multicast.Query(name); err == nil {
+		c.settle()
+	}
+	return id, err
+}
+
+// SetAssignment is [underlay.Feature.SetAssignment].
+func (c *Core) SetAssignment(a *ev.Assignment) {
+	c.underlay.SetAssignment(a)
+	c.settle()
+}
+
+// ResetGroup is [Core.ResetGroup].
+func (c *Controller) ResetGroup(ctx context.Context, name string, pre resource.Precondition) (g api.MulticastGroup, err error) {
+	stopped := c.Do(ctx, func(core *Core) { g, err = core.ResetGroup(name, pre) })
+	return g, first(stopped, err)
+}
+
+// GroupState asks the switches of a group for its state, and waits for their
+// answers or the state timeout.
+func (c *Controller) GroupState(ctx context.Context, name string) (api.GroupState, error) {
+	return ask[api.GroupState](ctx, c, func(core *Core) (uint64, error) { return core.QueryState(name) })
+}
+
+// SetAssignment is [Core.SetAssignment].
+func (c *Controller) SetAssignment(ctx context.Context, a *ev.Assignment) error {
+	return c.Do(ctx, func(core *Core) { core.SetAssignment(a) })
+}

@@ -1,0 +1,70 @@
+package multicast
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/plan"
+	"github.com/weft-sdn/weft/southbound/entry"
+)
+
+// lastEpoch is the highest there is. An index that has seen it can have no other.
+const lastEpoch = math.MaxUint32
+
+func errNoEpoch(index uint16) *api.Error {
+	return &api.Error{Code: api.CodeNotPlannable, Message: fmt.Sprintf(
+		"the epochs of index %d are used up (%d was found in a switch, or given); delete the group and apply it again, which gives it another index", index, uint32(lastEpoch))}
+}
+
+// nextEpoch returns an epoch that no register of an index has seen: greater
+// than every one that this controller, or an earlier one on the same store, has
+// given to the index or found in a switch, and at least the number of seconds
+// since 1970. An earlier controller whose store is lost cannot have got past
+// that unless it raised the epoch of one group more than once a second all the
+// time. Its low 16 bits, which the responses carry, differ from those of the
+// epoch before. 0, which is no epoch, says that none is left.
+func (f *Feature) nextEpoch(index uint16, prev *plan.Placement) uint32 {
+	e := uint64(f.epochs[index]) + 1
+	if s := f.env.Wall().Unix(); s > int64(e) && s < 1<<32-1<<16 {
+		e = uint64(s)
+	}
+	if prev != nil && uint16(e) == uint16(prev.Epoch) {
+		e++
+	}
+	if e > lastEpoch {
+		return 0
+	}
+	return uint32(e)
+}
+
+// noteEpoch remembers that an epoch has been used at an index.
+func (f *Feature) noteEpoch(index uint16, epoch uint32) {
+	if epoch > f.epochs[index] {
+		f.epochs[index], f.raised[index] = epoch, true
+	}
+}
+
+// learnEpochs learns from a switch which epochs were used, so that none is used again.
+func (f *Feature) learnEpochs(sw string, contents entry.Contents) {
+	highest := make(map[uint16]uint32)
+	for _, e := range contents.Entities {
+		epoch, ok := plan.EpochOf(e)
+		if i := plan.GroupOf(e); ok && i >= 0 {
+			highest[uint16(i)] = max(highest[uint16(i)], epoch)
+		}
+	}
+	for _, i := range slices.Sorted(maps.Keys(highest)) {
+		epoch := highest[i]
+		f.noteEpoch(i, epoch)
+		// The registers behind an epoch that this core did not write may speak of
+		// another membership.
+		g := f.byIndex[i]
+		if g == nil || g.target == nil || epoch < g.target.Epoch || g.wrote(sw, epoch) {
+			continue
+		}
+		f.raise(g)
+	}
+}

@@ -1,0 +1,182 @@
+package multicast
+
+import (
+	"cmp"
+	"maps"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/feature"
+	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/controller/plan"
+	"github.com/weft-sdn/weft/controller/reconcile"
+	"github.com/weft-sdn/weft/controller/resource"
+	"github.com/weft-sdn/weft/internal/timers"
+	"github.com/weft-sdn/weft/southbound/entry"
+)
+
+// Feature has the multicast groups of a controller. The owner of what switches hold
+// for a group is the index of the group.
+type Feature struct {
+	feature.Base
+	env       *feature.Env
+	timers    timers.Timers
+	resources *resource.Collection[api.MulticastGroupSpec, *group]
+
+	groups   map[string]*group // including those that are being removed
+	byIndex  map[uint16]*group
+	epochs   map[uint16]uint32 // the highest ones given or found, by index
+	adoption adoption
+
+	asked map[branchKey][]*query
+	polls map[pollKey]bool
+
+	check   map[uint16]bool // groups whose phase may be over
+	status  map[uint16]bool // groups whose status may have changed
+	raised  map[uint16]bool // indices whose epoch must be saved
+	unsaved map[string]bool // groups whose record of being removed must be written or deleted
+}
+
+// New returns the feature without groups.
+func New(env *feature.Env) *Feature {
+	f := &Feature{
+		env: env, resources: resource.NewCollection[api.MulticastGroupSpec, *group](kind, env.Versions),
+		groups: make(map[string]*group), byIndex: make(map[uint16]*group), epochs: make(map[uint16]uint32),
+		asked: make(map[branchKey][]*query), polls: make(map[pollKey]bool),
+		check: make(map[uint16]bool), status: make(map[uint16]bool), raised: make(map[uint16]bool), unsaved: make(map[string]bool),
+	}
+	if f.inv().Intervals.Adopt > 0 {
+		f.adoption = adoption{on: true, found: make(map[uint16]bool), proxies: make(map[netip.Addr]uint16)}
+	}
+	return f
+}
+
+func (f *Feature) inv() *inventory.Inventory { return f.env.Inventory() }
+
+// Start implements feature.Feature.
+func (f *Feature) Start() {
+	for _, g := range f.ordered() {
+		f.noteEpoch(g.index, g.highestEpoch())
+		f.apply(g)
+		f.watchStalls(g)
+	}
+}
+
+// ordered returns the groups by index, including those that are being removed.
+func (f *Feature) ordered() []*group {
+	return slices.SortedFunc(maps.Values(f.groups), func(a, b *group) int { return cmp.Compare(a.index, b.index) })
+}
+
+// SetNetwork implements feature.Feature. Groups whose trees the network breaks are
+// placed anew; the others stay as they are.
+func (f *Feature) SetNetwork() {
+	for _, g := range f.ordered() {
+		if f.env.Underlay.Settled() || !g.loaded {
+			f.place(g, false)
+		}
+		f.apply(g) // switches may have come that were unknown before
+	}
+}
+
+// Tick implements feature.Feature.
+func (f *Feature) Tick() { f.timers.Run(f.env.Now) }
+
+// Next implements feature.Feature.
+func (f *Feature) Next() (at time.Duration, ok bool) { return f.timers.Next() }
+
+// SwitchEvent implements feature.Feature.
+func (f *Feature) SwitchEvent(sw string, e feature.SwitchEvent) {
+	switch e.Kind {
+	case feature.ReadBack:
+		f.learnEpochs(sw, e.Contents)
+		f.findGroups(e.Contents)
+		f.touch(sw)
+	case feature.Disconnected:
+		f.touch(sw)
+	case feature.Progress:
+		if e.Owner >= 0 {
+			f.check[uint16(e.Owner)], f.status[uint16(e.Owner)] = true, true
+		} else if f.env.Underlay.Ready(sw) {
+			f.markReady(sw)
+		}
+	case feature.Writing:
+		f.noteWrite(sw, e.Owner, e.Entity)
+	case feature.GotPacket:
+		switch e.PacketIn.Reason {
+		case entry.CNPWindow:
+			f.windowOpened(sw, *e.PacketIn)
+		case entry.StateAnswer:
+			f.answered(sw, *e.PacketIn)
+		}
+	}
+}
+
+// touch has the groups on a switch looked at.
+func (f *Feature) touch(sw string) {
+	for _, g := range f.groups {
+		if g.touches[sw] || g.target.Node(sw) != nil {
+			f.check[g.index], f.status[g.index] = true, true
+		}
+	}
+}
+
+// markReady has the groups looked at that wait for a switch to have what every
+// group needs.
+func (f *Feature) markReady(sw string) {
+	for _, g := range f.groups {
+		if g.phase == making && g.touches[sw] {
+			f.check[g.index] = true
+		}
+	}
+}
+
+// noteWrite records the epochs that this controller writes.
+func (f *Feature) noteWrite(sw string, o reconcile.Owner, e entry.Entity) {
+	if o < 0 {
+		return
+	}
+	if epoch, ok := plan.EpochOf(e); ok {
+		if g := f.byIndex[uint16(o)]; g != nil {
+			g.note(sw, epoch)
+		}
+	}
+}
+
+// Settle implements feature.Feature: it moves groups on.
+func (f *Feature) Settle() (more bool) {
+	f.startAdoptionEnd()
+	for _, i := range slices.Sorted(maps.Keys(f.check)) {
+		delete(f.check, i)
+		if g := f.byIndex[i]; g != nil {
+			f.advance(g)
+		}
+	}
+	return len(f.check) > 0
+}
+
+// Report implements feature.Feature.
+func (f *Feature) Report() {
+	for _, i := range slices.Sorted(maps.Keys(f.status)) {
+		if g := f.byIndex[i]; g != nil {
+			f.updateStatus(g)
+		}
+	}
+	clear(f.status)
+}
+
+// validation is what the validation of a group's spec has to know.
+func (f *Feature) validation(name string) api.GroupEnv {
+	return api.GroupEnv{
+		Limits: f.inv().Limits, Host: f.env.Net.HostName, Taken: f.env.Net.Taken,
+		OtherGroup: func(a netip.Addr) (string, bool) {
+			for _, g := range f.ordered() {
+				if g.name != name && g.uses(a) {
+					return g.name, true
+				}
+			}
+			return "", false
+		},
+	}
+}

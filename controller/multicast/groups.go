@@ -1,0 +1,171 @@
+package multicast
+
+import (
+	"fmt"
+	"net/netip"
+
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/resource"
+)
+
+// Groups returns the multicast groups.
+func (f *Feature) Groups() resource.Resources[api.MulticastGroupSpec, api.MulticastGroup] {
+	return groups{f}
+}
+
+// groups implements resource.Resources.
+type groups struct{ *Feature }
+
+// List returns the groups, ordered by index.
+func (f groups) List() []api.MulticastGroup {
+	out := make([]api.MulticastGroup, 0, f.resources.Len())
+	for _, g := range f.ordered() {
+		if g.item != nil {
+			out = append(out, g.resource())
+		}
+	}
+	return out
+}
+
+// Get implements resource.Resources.
+func (f groups) Get(name string) (api.MulticastGroup, error) {
+	i, err := f.resources.Find(name)
+	if err != nil {
+		return api.MulticastGroup{}, err
+	}
+	return i.Decided.resource(), nil
+}
+
+// Put implements resource.Resources. Fields that the spec leaves out get their
+// defaults.
+func (f groups) Put(name string, spec api.MulticastGroupSpec, pre resource.Precondition) (r api.MulticastGroup, created bool, err error) {
+	item, err := f.resources.Check(name, pre)
+	created = item == nil
+	if err == nil && created {
+		err = api.ValidateName(name)
+	}
+	if err != nil {
+		return r, false, err
+	}
+	spec = f.inv().Defaults.Complete(spec)
+	if !created && item.Spec.Equal(&spec) {
+		return item.Decided.resource(), false, nil
+	}
+	if err := api.ValidateGroup(&spec, f.validation(name)); err != nil {
+		return r, false, err
+	}
+	g := f.groups[name] // exists while it is being removed
+	again := g != nil && created
+	if g == nil {
+		index, adopted := f.adoptable(spec.ProxyAddress)
+		if !adopted {
+			if index, err = f.freeIndex(); err != nil {
+				return r, false, err
+			}
+		}
+		g = newGroup(name, index)
+		g.adopted = adopted
+	}
+	without := g.stillEvicted(&spec)
+	p, err := f.newPlacement(g, &spec, without, false)
+	if err != nil {
+		return r, false, err
+	}
+	item = f.resources.Put(name, spec, f.env.Wall())
+	item.Decided = g
+	if created {
+		g.item, g.status = item, api.MulticastGroupStatus{}
+	}
+	if again {
+		f.unsaved[name] = true
+	}
+	f.groups[name], f.byIndex[g.index] = g, g
+	g.evicted, g.planErr = without, nil
+	f.aim(g, p)
+	f.watchStalls(g)
+	return g.resource(), created, nil
+}
+
+// Delete implements resource.Resources. What the switches hold of the group leaves
+// them after that.
+func (f groups) Delete(name string, pre resource.Precondition) error {
+	item, err := f.resources.CheckDelete(name, pre)
+	if err != nil {
+		return err
+	}
+	g := item.Decided
+	f.resources.Delete(name)
+	g.item = nil
+	f.disown(g)
+	f.env.Event(api.EventGroupDeleted, name, "", nil)
+	f.aim(g, nil)
+	return nil
+}
+
+// Reset gives a group a new epoch, for queue pairs that were created anew, and takes
+// evicted receivers in again. The error is an *api.Error.
+func (f *Feature) Reset(name string, pre resource.Precondition) error {
+	item, err := f.resources.CheckDelete(name, pre)
+	if err != nil {
+		return err
+	}
+	g := item.Decided
+	p, err := f.newPlacement(g, &item.Spec, nil, true)
+	if err != nil {
+		return err
+	}
+	clear(g.evicted)
+	g.planErr = nil
+	f.aim(g, p)
+	return nil
+}
+
+// stillEvicted returns the evictions that a new spec leaves in force: those of
+// receivers it does not change.
+func (g *group) stillEvicted(spec *api.MulticastGroupSpec) map[netip.Addr]bool {
+	out := make(map[netip.Addr]bool)
+	if g.item == nil {
+		return out
+	}
+	for i := range spec.Receivers {
+		r := &spec.Receivers[i]
+		for j := range g.item.Spec.Receivers {
+			if g.evicted[r.Address] && g.item.Spec.Receivers[j].Equal(r) {
+				out[r.Address] = true
+			}
+		}
+	}
+	if len(out) == len(spec.Receivers) {
+		clear(out)
+	}
+	return out
+}
+
+// free reports whether a group can be given an index.
+func (f *Feature) free(index uint16) bool {
+	return f.byIndex[index] == nil && f.epochs[index] < lastEpoch
+}
+
+// freeIndex returns the lowest index that is free, preferably one of no group
+// that may still be adopted. While it is not known which those are, it returns
+// the highest, as they are low.
+func (f *Feature) freeIndex() (uint16, error) {
+	most := f.inv().Limits.Groups
+	if f.adoption.on && f.unread() {
+		for i := most - 1; i >= 0; i-- {
+			if f.free(uint16(i)) && !f.adoption.found[uint16(i)] {
+				return uint16(i), nil
+			}
+		}
+	}
+	for _, taken := range []map[uint16]bool{f.adoption.found, nil} {
+		for i := range most {
+			if f.free(uint16(i)) && !taken[uint16(i)] {
+				return uint16(i), nil
+			}
+		}
+	}
+	return 0, &api.Error{Code: api.CodeLimit, Fields: []api.FieldError{{
+		Field: "name", Code: api.CodeLimit, Value: "one more", Want: fmt.Sprintf("at most %d multicast groups", most), Limit: api.Limit(most),
+	}}}
+}

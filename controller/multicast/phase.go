@@ -1,0 +1,172 @@
+package multicast
+
+import (
+	"slices"
+
+	"github.com/weft-sdn/weft/controller/plan"
+	"github.com/weft-sdn/weft/southbound/entry"
+)
+
+// phase is how far a change of a tree is.
+type phase uint8
+
+const (
+	// steady: every switch of the tree has what it needs, and nothing else.
+	steady phase = iota
+	// making: what is new is added beside what is in use, without leading
+	// anything to it.
+	making
+	// responding: the aggregation moves to the new epoch, or leaves removed
+	// branches out.
+	responding
+	// switching: data is led into the new tree at the switch of the source.
+	switching
+	// draining: packets on their way in the old tree arrive.
+	draining
+	// cleaning: what is left of the old tree is removed.
+	cleaning
+)
+
+var phaseNames = [...]string{"steady", "making", "responding", "switching", "draining", "cleaning"}
+
+func (p phase) String() string { return phaseNames[p] }
+
+// change is a group's tree on its way from one placement to another.
+//
+// Three placements are in use: the one whose responses are being aggregated,
+// the one that carries data, and the target of both. The old ones are those
+// they had before the present phase or the one before, whose remains stay in
+// place until cleaning.
+type change struct {
+	phase            phase
+	target           *plan.Placement // nil: the group is being removed
+	resp, data       *plan.Placement
+	oldResp, oldData *plan.Placement
+}
+
+// begin turns to a new target; nil removes the group. It must not be called
+// while switching is under way at a switch that is connected, because then
+// nobody knows which tree has the data.
+func (c *change) begin(target *plan.Placement) {
+	resp, data := c.target, c.target
+	switch c.phase {
+	case making: // nothing of the target is in use yet
+		resp, data = c.resp, c.data
+	case responding: // some switches have its epoch, which must not go back
+		data = c.data
+	}
+	if target == nil {
+		if c.target == nil {
+			return // is being removed already
+		}
+		*c = change{phase: switching, oldResp: resp, oldData: data}
+		return
+	}
+	*c = change{phase: making, target: target, resp: resp, data: data}
+}
+
+// next enters the phase after the present one.
+func (c *change) next() {
+	switch c.phase {
+	case making:
+		c.phase, c.oldResp, c.resp = responding, c.resp, c.target
+	case responding:
+		c.phase, c.oldData, c.data = switching, c.data, c.target
+	case switching:
+		c.phase = draining
+	case draining:
+		c.phase, c.oldResp, c.oldData = cleaning, nil, nil
+	case cleaning:
+		c.phase = steady
+	}
+}
+
+// classes is a set of plan.Class.
+type classes uint8
+
+const (
+	dataClass     = classes(1 << plan.Data)
+	responseClass = classes(1 << plan.Response)
+	startClass    = classes(1 << plan.Start)
+	allClasses    = dataClass | responseClass | startClass
+)
+
+// layer is a part of what a switch holds for a group. Of two layers that have
+// the same key, the later one's content counts.
+type layer struct {
+	placement *plan.Placement
+	classes   classes
+}
+
+// layers returns what switches hold in the present phase.
+func (c *change) layers() []layer {
+	switch c.phase {
+	case making:
+		return []layer{{c.target, dataClass | responseClass}, {c.data, dataClass | startClass}, {c.resp, responseClass}}
+	case responding:
+		return []layer{{c.oldResp, responseClass}, {c.target, dataClass}, {c.data, dataClass | startClass}, {c.target, responseClass}}
+	case switching, draining:
+		return []layer{{c.oldResp, responseClass}, {c.oldData, dataClass}, {c.target, allClasses}}
+	}
+	return []layer{{c.target, allClasses}}
+}
+
+// entities returns what a switch holds in the present phase.
+func (c *change) entities(sw string) []entry.Entity {
+	var out []entry.Entity
+	at := make(map[entry.Key]int)
+	for _, l := range c.layers() {
+		if l.placement == nil {
+			continue
+		}
+		for _, it := range l.placement.Items(sw) {
+			if l.classes&(1<<it.Class) == 0 {
+				continue
+			}
+			k := it.Entity.Key()
+			if i, ok := at[k]; ok {
+				out[i] = it.Entity
+				continue
+			}
+			at[k] = len(out)
+			out = append(out, it.Entity)
+		}
+	}
+	return out
+}
+
+// switches returns the switches that hold something in the present phase, in
+// order.
+func (c *change) switches() []string {
+	var out []string
+	for _, l := range c.layers() {
+		out = append(out, l.placement.Switches()...)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// liveTurn returns the turn that data uses, which a new tree must not take.
+func (c *change) liveTurn() (turn uint8, ok bool) {
+	for _, p := range []*plan.Placement{c.data, c.oldData} {
+		if p != nil {
+			return p.Turn, true
+		}
+	}
+	return 0, false
+}
+
+// leaves reports whether the target has the epoch of the responses before it,
+// and fewer branches: then an ACK may have become due.
+func (c *change) leaves() bool {
+	if c.target == nil || c.oldResp == nil || c.target.Epoch != c.oldResp.Epoch {
+		return false
+	}
+	for i := range c.oldResp.Nodes {
+		old := &c.oldResp.Nodes[i]
+		if n := c.target.Node(old.Switch); n != nil && n.LiveMask() != old.LiveMask() {
+			return true
+		}
+	}
+	return false
+}

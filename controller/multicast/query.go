@@ -1,0 +1,144 @@
+package multicast
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/plan"
+	"github.com/weft-sdn/weft/southbound/entry"
+)
+
+// branchKey is a branch of a group on a switch.
+type branchKey struct {
+	sw     string
+	group  uint16
+	branch uint8
+}
+
+// query is a question for the state of a group that is under way.
+type query struct {
+	id       uint64
+	group    *group
+	report   api.GroupState
+	place    map[branchKey][2]int // of each branch in the report
+	open     int                  // branches without an answer
+	finished func(*query)
+}
+
+// Query asks the switches of a group for its state. The answer, a api.GroupState, comes
+// under the id, when all have answered or after the state timeout. The error is an
+// *api.Error.
+func (f *Feature) Query(name string) (id uint64, err error) {
+	item, err := f.resources.Find(name)
+	if err != nil {
+		return 0, err
+	}
+	g := item.Decided
+	q := f.ask(g, func(q *query) {
+		f.findStalls(g, &q.report)
+		f.env.Answer(q.id, q.report)
+	})
+	return q.id, nil
+}
+
+// ask sends a STATE packet-out for each branch of a group.
+func (f *Feature) ask(g *group, finished func(*query)) *query {
+	p := g.resp
+	if p == nil {
+		p = g.target
+	}
+	q := &query{id: f.env.Question(), group: g, place: make(map[branchKey][2]int), finished: finished}
+	q.report = api.GroupState{Group: g.name, Epoch: p.Epoch}
+	for i := range p.Nodes {
+		q.report.Nodes = append(q.report.Nodes, f.askNode(q, p, &p.Nodes[i], i))
+	}
+	if q.open == 0 {
+		f.finish(q)
+	} else {
+		f.timers.Set(f.env.Now+f.inv().Intervals.StateTimeout.D(), func() { f.finish(q) })
+	}
+	return q
+}
+
+func (f *Feature) askNode(q *query, p *plan.Placement, n *plan.PlacedNode, at int) api.GroupNodeState {
+	node := api.GroupNodeState{Switch: n.Switch, LastPSN: -1}
+	for j := range n.Branches {
+		b := &n.Branches[j]
+		state := api.GroupBranchState{Index: b.Index, AckPSN: -1, EPSN: -1}
+		if b.Receiver != nil {
+			state.Receiver = b.Receiver.Address
+		} else {
+			state.Child = p.Nodes[b.Child].Switch
+		}
+		node.Branches = append(node.Branches, state)
+		if f.packetOut(n.Switch, entry.PacketOut{Op: entry.State, Group: p.Group, Branch: b.Index}) {
+			key := branchKey{n.Switch, p.Group, b.Index}
+			q.place[key] = [2]int{at, j}
+			f.asked[key] = append(f.asked[key], q)
+			q.open++
+		}
+	}
+	return node
+}
+
+// answered takes the answer to a STATE packet-out, for all who asked.
+func (f *Feature) answered(sw string, p entry.PacketIn) {
+	key := branchKey{sw, p.Group, p.Branch}
+	waiting := f.asked[key]
+	delete(f.asked, key)
+	for _, q := range waiting {
+		at := q.place[key]
+		node := &q.report.Nodes[at[0]]
+		node.Answered = true
+		node.CNPTotal = p.CNPTotal
+		if p.LastKnown {
+			node.LastPSN = int64(p.LastPSN)
+		}
+		b := &node.Branches[at[1]]
+		b.Answered, b.Valid, b.Epoch, b.MSN, b.CNPCount = true, p.Valid, p.Epoch, p.MSN, p.CNPCount
+		if p.Valid {
+			b.AckPSN, b.EPSN = int64(p.AckPSN), int64((p.AckPSN+1)&maxPSN)
+			b.NAKPending = p.NAKPending
+			if p.RNR {
+				timer := p.RNRTimer
+				b.RNRTimer = &timer
+			}
+		} else {
+			b.MSN, b.CNPCount = 0, 0
+		}
+		q.open--
+		if q.open == 0 {
+			f.finish(q)
+		}
+	}
+}
+
+const maxPSN = 1<<24 - 1
+
+// finish ends a query, once.
+func (f *Feature) finish(q *query) {
+	if q.finished == nil {
+		return
+	}
+	for _, key := range slices.SortedFunc(maps.Keys(q.place), compareBranches) {
+		f.asked[key] = slices.DeleteFunc(f.asked[key], func(o *query) bool { return o == q })
+		if len(f.asked[key]) == 0 {
+			delete(f.asked, key)
+		}
+	}
+	q.report.Complete = true
+	for i := range q.report.Nodes {
+		for j := range q.report.Nodes[i].Branches {
+			q.report.Complete = q.report.Complete && q.report.Nodes[i].Branches[j].Answered
+		}
+	}
+	finished := q.finished
+	q.finished = nil
+	finished(q)
+}
+
+func compareBranches(a, b branchKey) int {
+	return cmp.Or(cmp.Compare(a.sw, b.sw), cmp.Compare(a.group, b.group), cmp.Compare(a.branch, b.branch))
+}

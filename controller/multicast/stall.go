@@ -1,0 +1,154 @@
+package multicast
+
+import (
+	"slices"
+	"time"
+
+	"github.com/weft-sdn/weft/api"
+)
+
+// probe is what the core remembers of a group's receivers to find those that
+// hold it up.
+type probe struct {
+	running   bool
+	receivers []progress // those that are behind, ordered by address
+}
+
+// progress is where a receiver stood when it was last seen to move.
+type progress struct {
+	api.StalledReceiver
+	since time.Duration
+	seen  int           // how often it was found at the same place
+	last  time.Duration // when it was found there last
+}
+
+// stalled returns the receivers that are behind and were found at the same
+// place twice.
+func (p *probe) stalled() []api.StalledReceiver {
+	var out []api.StalledReceiver
+	for i := range p.receivers {
+		if p.receivers[i].seen > 1 {
+			out = append(out, p.receivers[i].StalledReceiver)
+		}
+	}
+	return out
+}
+
+// watchStalls asks a group for its state now and then, as often as it wants.
+func (f *Feature) watchStalls(g *group) {
+	if g.probe.running || g.item == nil {
+		return
+	}
+	every := f.stallInterval(g)
+	if every == 0 {
+		return
+	}
+	g.probe.running = true
+	f.timers.Set(f.env.Now+every, func() {
+		g.probe.running = false
+		if g.item == nil || f.groups[g.name] != g {
+			return
+		}
+		if g.phase == steady {
+			f.ask(g, func(q *query) { f.findStalls(g, &q.report); f.evict(g) })
+		}
+		f.watchStalls(g)
+	})
+}
+
+// stallInterval returns how often a group is asked, 0 for never.
+func (f *Feature) stallInterval(g *group) time.Duration {
+	every := f.inv().Intervals.Stall.D()
+	if e := g.item.Spec.EvictAfter.D(); e != 0 && (every == 0 || e/4 < every) {
+		every = max(e/4, time.Millisecond)
+	}
+	return every
+}
+
+// findStalls looks for receivers that others have left behind and that do not
+// move: what they hold up is the whole group.
+func (f *Feature) findStalls(g *group, r *api.GroupState) {
+	var ahead int64 = -1
+	for _, n := range r.Nodes {
+		for _, b := range n.Branches {
+			if b.Receiver.IsValid() && b.Valid && (ahead < 0 || before(ahead, b.AckPSN)) {
+				ahead = b.AckPSN
+			}
+		}
+	}
+	var behind []progress
+	for _, n := range r.Nodes {
+		for _, b := range n.Branches {
+			if !b.Receiver.IsValid() || !b.Answered || ahead < 0 || b.Valid && b.AckPSN == ahead {
+				continue
+			}
+			p := progress{since: f.env.Now, seen: 1, last: f.env.Now}
+			p.StalledReceiver = api.StalledReceiver{Address: b.Receiver, Switch: n.Switch, Branch: b.Index, Valid: b.Valid, Since: f.env.Wall()}
+			if b.Valid {
+				p.AckPSN = uint32(b.AckPSN)
+			}
+			for i := range g.probe.receivers {
+				if o := &g.probe.receivers[i]; o.Address == p.Address && o.Valid == p.Valid && o.AckPSN == p.AckPSN {
+					p.since, p.Since, p.seen, p.last = o.since, o.Since, o.seen, o.last
+					if f.env.Now-o.last >= f.stallInterval(g)/2 { // answers that come together are one
+						p.seen, p.last = o.seen+1, f.env.Now
+					}
+				}
+			}
+			behind = append(behind, p)
+		}
+	}
+	slices.SortFunc(behind, func(a, b progress) int { return a.Address.Compare(b.Address) })
+	f.tellStalls(g, behind)
+	g.probe.receivers = behind
+	f.status[g.index] = true
+}
+
+// before orders PSNs modulo 2^24.
+func before(a, b int64) bool {
+	d := (b - a) & maxPSN
+	return d >= 1 && d < 1<<23
+}
+
+func (f *Feature) tellStalls(g *group, behind []progress) {
+	was := g.probe.stalled()
+	is := (&probe{receivers: behind}).stalled()
+	has := func(list []api.StalledReceiver, r api.StalledReceiver) bool {
+		return slices.ContainsFunc(list, func(o api.StalledReceiver) bool { return o.Address == r.Address })
+	}
+	for _, r := range is {
+		if !has(was, r) {
+			f.env.Event(api.EventReceiverStalled, g.name, r.Address.String(), nil)
+		}
+	}
+	for _, r := range was {
+		if !has(is, r) {
+			f.env.Event(api.EventReceiverRecovered, g.name, r.Address.String(), nil)
+		}
+	}
+}
+
+// evict takes receivers out that have stalled a group for longer than it
+// allows, but never all.
+func (f *Feature) evict(g *group) {
+	after := g.item.Spec.EvictAfter.D()
+	if after == 0 || g.item == nil {
+		return
+	}
+	changed := false
+	for i := range g.probe.receivers {
+		r := &g.probe.receivers[i]
+		if r.seen < 2 || f.env.Now-r.since < after || g.evicted[r.Address] || len(g.evicted)+1 >= len(g.item.Spec.Receivers) {
+			continue
+		}
+		g.evicted[r.Address] = true
+		changed = true
+		f.env.Event(api.EventReceiverEvicted, g.name, r.Address.String(), nil)
+	}
+	if !changed {
+		return
+	}
+	g.probe.receivers = slices.DeleteFunc(g.probe.receivers, func(p progress) bool { return g.evicted[p.Address] })
+	f.place(g, false)
+	f.save(g)
+}

@@ -1,0 +1,89 @@
+package pfc
+
+import (
+	"slices"
+
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/pfc/tunnel"
+	"github.com/weft-sdn/weft/controller/resource"
+)
+
+func requestOf(name string, s *api.PFCPolicySpec, learned bool) tunnel.Request {
+	return tunnel.Request{
+		Name: name, Policy: s.SRv6Policy, Tenant: s.Tenant, Scenario: s.Scenario, BestEffort: s.Tunnel == api.PolicyModeBestEffort,
+		Buffer: s.Buffer, XOFF: s.XOFF, XON: s.XON, AllowCycle: s.AllowCycle, MaxPause: s.MaxPause.D(), Learned: learned,
+	}
+}
+
+// PFCPolicies returns the PFC policies.
+func (f *Feature) PFCPolicies() resource.Resources[api.PFCPolicySpec, api.PFCPolicy] {
+	return pfcResources{f}
+}
+
+// pfcResources implements resource.Resources.
+type pfcResources struct{ *Feature }
+
+// List returns the PFC policies, by name.
+func (f pfcResources) List() []api.PFCPolicy {
+	out := make([]api.PFCPolicy, 0, f.pfcPolicies.Len())
+	for _, r := range f.pfcPolicies.All() {
+		out = append(out, f.viewPFCPolicy(r))
+	}
+	return out
+}
+
+// viewPFCPolicy returns a PFC policy as it is now: queues and tunnels are looked
+// at when somebody asks.
+func (f *Feature) viewPFCPolicy(r *pfcPolicy) api.PFCPolicy {
+	v := api.PFCPolicy{Name: r.Name, Version: r.Version, Created: r.Created, Spec: r.Spec, Status: r.Decided.status}
+	v.Status.Conditions = slices.Clone(r.Decided.status.Conditions)
+	v.Status.Nodes, v.Status.Tunnels = f.pfcNodes(r), f.pfcTunnels(r)
+	return v
+}
+
+// Get implements resource.Resources.
+func (f pfcResources) Get(name string) (api.PFCPolicy, error) {
+	r, err := f.pfcPolicies.Find(name)
+	if err != nil {
+		return api.PFCPolicy{}, err
+	}
+	return f.viewPFCPolicy(r), nil
+}
+
+// Put implements resource.Resources.
+func (f pfcResources) Put(name string, spec api.PFCPolicySpec, pre resource.Precondition) (api.PFCPolicy, bool, error) {
+	r, err := f.pfcPolicies.Check(name, pre)
+	if err == nil && r == nil {
+		err = api.ValidateName(name)
+	}
+	if err != nil {
+		return api.PFCPolicy{}, false, err
+	}
+	spec = f.env.Inventory().PFC.Defaults.Complete(spec)
+	if r != nil && r.Spec == spec {
+		return f.viewPFCPolicy(r), false, nil
+	}
+	if err := spec.Validate(f.pfcEnv(name)); err != nil {
+		return api.PFCPolicy{}, false, err
+	}
+	created := r == nil
+	learned := !created && r.Decided.Learned && r.Spec.SRv6Policy == spec.SRv6Policy && r.Spec.Tenant == spec.Tenant
+	if err := f.core.PutRequest(requestOf(name, &spec, learned)); err != nil {
+		return api.PFCPolicy{}, false, f.refusal("spec.srv6Policy", err)
+	}
+	r = f.pfcPolicies.Put(name, spec, f.env.Wall())
+	r.Decided.Learned, r.Decided.put, r.Decided.err, f.stale = learned, true, nil, true
+	return f.viewPFCPolicy(r), created, nil
+}
+
+// Delete implements resource.Resources.
+func (f pfcResources) Delete(name string, pre resource.Precondition) error {
+	if _, err := f.pfcPolicies.CheckDelete(name, pre); err != nil {
+		return err
+	}
+	f.core.DeleteRequest(name)
+	f.pfcPolicies.Delete(name)
+	f.stale = true
+	f.env.Event(api.EventPFCPolicyDeleted, name, "", nil)
+	return nil
+}

@@ -1,0 +1,81 @@
+package tunnel
+
+import (
+	"fmt"
+	"hash/fnv"
+
+	"github.com/weft-sdn/weft/topology"
+)
+
+// numbers gives the segment lists of a node their numbers, from 1. A number
+// comes from the list itself, so that a controller that starts again gives the
+// same ones, but for those of lists that wanted the same.
+type numbers struct {
+	most  uint16
+	given map[string]*number
+	taken map[uint16]bool
+}
+
+type number struct {
+	id    uint16
+	users int
+}
+
+func (n *numbers) acquire(key string) (uint16, error) {
+	if x := n.given[key]; x != nil {
+		x.users++
+		return x.id, nil
+	}
+	if len(n.given) >= int(n.most) {
+		return 0, fmt.Errorf("%w: %d lists are in use", ErrNoRoom, n.most)
+	}
+	h := fnv.New32a()
+	h.Write([]byte(key))
+	id := uint16(h.Sum32()%uint32(n.most)) + 1
+	for n.taken[id] {
+		if id++; id > n.most {
+			id = 1
+		}
+	}
+	n.given[key], n.taken[id] = &number{id, 1}, true
+	return id, nil
+}
+
+func (n *numbers) release(key string) {
+	x := n.given[key]
+	if x == nil {
+		return
+	}
+	if x.users--; x.users == 0 {
+		delete(n.given, key)
+		delete(n.taken, x.id)
+	}
+}
+
+// of returns the number of a list that is in use, 0 for another.
+func (c *Core) listNumber(at topology.NodeID, key string) uint16 {
+	if n := c.numbers[at]; n != nil && n.given[key] != nil {
+		return n.given[key].id
+	}
+	return 0
+}
+
+func (c *Core) acquire(at topology.NodeID, key string) error {
+	n := c.numbers[at]
+	if n == nil {
+		n = &numbers{most: c.cfg.Lists, given: make(map[string]*number), taken: make(map[uint16]bool)}
+		c.numbers[at] = n
+	}
+	_, err := n.acquire(key)
+	return err
+}
+
+func (c *Core) release(at topology.NodeID, key string) {
+	if n := c.numbers[at]; n != nil {
+		n.release(key)
+	}
+}
+
+// policyKey names the list of a policy at its headend, whatever it is: it
+// changes in place, so that packets go by the one or by the other.
+func policyKey(name string) string { return "policy " + name }

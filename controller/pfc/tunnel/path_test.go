@@ -1,0 +1,215 @@
+package tunnel
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/weft-sdn/weft/topology"
+)
+
+// wan builds networks for tests: every node has End and, where it is capable,
+// End.PFC, every link End.X and, from a capable node, End.X.PFC without and with
+// PSP.
+type wan struct {
+	b      *topology.Builder
+	number map[string]int
+	nodes  map[string]topology.Node
+	pfc    map[string]bool
+	ports  map[string]uint32
+	links  []topology.Link
+}
+
+func newWAN(nodes ...string) *wan {
+	w := &wan{b: topology.NewBuilder(), number: map[string]int{}, nodes: map[string]topology.Node{}, pfc: map[string]bool{}, ports: map[string]uint32{}}
+	for i, name := range nodes {
+		capable := strings.HasSuffix(name, "*")
+		name = strings.TrimSuffix(name, "*")
+		w.number[name], w.pfc[name] = i+1, capable
+		n := topology.Node{
+			ID: topology.NodeID(name), Name: name, Loopback: netip.MustParseAddr(fmt.Sprintf("2001:db8::%x", i+1)),
+			Locators: []topology.Locator{{Prefix: netip.MustParsePrefix(fmt.Sprintf("5f00:0:%x::/48", i+1))}},
+			SIDs:     []topology.SID{{Address: w.sid(name, 1), Behavior: topology.BehaviorEnd}},
+		}
+		if capable {
+			n.SIDs = append(n.SIDs, topology.SID{Address: w.sid(name, 3), Behavior: topology.DefaultPFCBehaviors().End})
+		}
+		w.nodes[name] = n
+		w.b.SetNode(n)
+	}
+	return w
+}
+
+func (w *wan) sid(name string, function int) netip.Addr {
+	return netip.MustParseAddr(fmt.Sprintf("5f00:0:%x:%x::", w.number[name], function))
+}
+
+// link joins two nodes, with a metric, and a delay in microseconds.
+func (w *wan) link(a, b string, metric, delay uint32) {
+	w.ports[a]++
+	w.ports[b]++
+	pa, pb := w.ports[a], w.ports[b]
+	w.b.SetLink(w.end(a, b, pa, pb, metric, delay))
+	w.b.SetLink(w.end(b, a, pb, pa, metric, delay))
+}
+
+func (w *wan) end(a, b string, pa, pb, metric, delay uint32) topology.Link {
+	l := topology.Link{
+		Local: topology.NodeID(a), Remote: topology.NodeID(b), LocalID: pa, RemoteID: pb, IGPMetric: metric, MaxBandwidth: 1e9,
+		Delay: topology.Delay{Known: true, Average: delay, Min: delay, Max: delay},
+		EndX:  []topology.EndX{{SID: topology.SID{Address: w.sid(a, 0x100+int(pa)), Behavior: topology.BehaviorEndX}}},
+	}
+	if w.pfc[a] {
+		behaviors := topology.DefaultPFCBehaviors()
+		l.EndX = append(l.EndX, topology.EndX{SID: topology.SID{Address: w.sid(a, 0x300+int(pa)), Behavior: behaviors.EndXPSP}},
+			topology.EndX{SID: topology.SID{Address: w.sid(a, 0x200+int(pa)), Behavior: behaviors.EndX}})
+	}
+	w.links = append(w.links, l)
+	return l
+}
+
+// cut takes a link away, both ways.
+func (w *wan) cut(a, b string) {
+	for _, l := range w.links {
+		if string(l.Local) == a && string(l.Remote) == b || string(l.Local) == b && string(l.Remote) == a {
+			w.b.RemoveLink(topology.NewLinkID(&l))
+		}
+	}
+}
+
+// figure3 is the draft's, with the detour of its Figure 2.
+func figure3() *wan {
+	w := newWAN("R1*", "R2", "R3*", "R4", "R5")
+	w.link("R1", "R2", 10, 5000)
+	w.link("R2", "R3", 10, 5000)
+	w.link("R1", "R4", 20, 4000)
+	w.link("R4", "R5", 10, 4000)
+	w.link("R5", "R3", 10, 4000)
+	return w
+}
+
+func (w *wan) find(t *testing.T, from, to string, metric topology.Metric, via ...Via) (*Path, error) {
+	t.Helper()
+	return FindPath(w.b.Build(), topology.DefaultPFCBehaviors(), Way{Headend: topology.NodeID(from), Endpoint: topology.NodeID(to), Metric: metric, Via: via})
+}
+
+func (w *wan) text(p *Path) string {
+	var out []string
+	for _, s := range p.Segments {
+		out = append(out, fmt.Sprintf("%s.%s", s.Node, topology.DefaultPFCBehaviors().Name(s.Behavior)))
+	}
+	return strings.Join(out, " ")
+}
+
+func (p *Path) nodes() string {
+	var out []string
+	for _, h := range p.Hops {
+		out = append(out, string(h.Node))
+	}
+	return strings.Join(out, " ")
+}
+
+func node(names ...string) (out []Via) {
+	for _, n := range names {
+		out = append(out, Via{Node: topology.NodeID(n)})
+	}
+	return out
+}
+
+func TestFindPath(t *testing.T) {
+	w := figure3()
+	for _, c := range []struct {
+		name, from, to  string
+		metric          topology.Metric
+		via             []Via
+		nodes, segments string
+	}{
+		{"figure 3", "R1", "R3", 0, node("R1", "R2", "R3"), "R1 R2 R3", "R1.End.X.PFC R2.End R3.End"},
+		{"ends left out", "R1", "R3", 0, node("R2"), "R1 R2 R3", "R1.End.X.PFC R2.End R3.End"},
+		{"computed", "R1", "R3", topology.MetricIGP, nil, "R1 R2 R3", "R1.End.X.PFC R3.End"},
+		{"computed, delay", "R3", "R1", topology.MetricIGP, nil, "R3 R2 R1", "R3.End.X.PFC R1.End"},
+		{"detour", "R1", "R3", 0, node("R4"), "R1 R4 R5 R3", "R1.End.X.PFC R4.End R3.End"},
+		{"by SID", "R1", "R3", 0, []Via{{SID: w.sid("R1", 0x202)}, {SID: w.sid("R5", 1)}}, "R1 R4 R5 R3", "R1.End.X.PFC R5.End R3.End"},
+		{"by SID with a flavor", "R1", "R3", 0, []Via{{SID: w.sid("R1", 0x301)}, {Node: "R2"}}, "R1 R2 R3", "R1.End.X.PFC (PSP) R2.End R3.End"},
+		{"by adjacency", "R2", "R3", 0, []Via{{SID: w.sid("R2", 0x102)}}, "R2 R3", "R2.End.X R3.End"},
+		{"not capable", "R2", "R5", topology.MetricIGP, nil, "R2 R3 R5", "R3.End.X.PFC R5.End"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p, err := w.find(t, c.from, c.to, c.metric, c.via...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if p.nodes() != c.nodes || w.text(p) != c.segments {
+				t.Errorf("%s by %s, want %s by %s", p.nodes(), w.text(p), c.nodes, c.segments)
+			}
+		})
+	}
+	for _, c := range []struct {
+		name, from, to string
+		via            []Via
+		want           error
+	}{
+		{"no such node", "R1", "R9", nil, ErrNoNode},
+		{"no such SID", "R1", "R3", []Via{{SID: netip.MustParseAddr("::1")}}, ErrNoSID},
+		{"no such segment", "R1", "R3", node("R7"), ErrNoNode},
+		{"loop", "R1", "R3", node("R3", "R2"), ErrLoop},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if _, err := w.find(t, c.from, c.to, 0, c.via...); !errors.Is(err, c.want) {
+				t.Errorf("%v, want %v", err, c.want)
+			}
+		})
+	}
+	w.cut("R1", "R2")
+	if p, err := w.find(t, "R1", "R3", topology.MetricIGP); err != nil || p.nodes() != "R1 R4 R5 R3" {
+		t.Errorf("after a cut: %v, %v", p, err)
+	}
+	w.cut("R1", "R4")
+	if _, err := w.find(t, "R1", "R3", topology.MetricIGP); !errors.Is(err, ErrUnreachable) {
+		t.Errorf("cut off: %v", err)
+	}
+}
+
+// TestFindPathPins: where shortest paths are several, or others, the segments
+// leave no choice.
+func TestFindPathPins(t *testing.T) {
+	w := newWAN("A*", "B", "C", "D", "E*")
+	w.link("A", "B", 10, 1)
+	w.link("B", "C", 10, 1)
+	w.link("B", "D", 10, 1)
+	w.link("C", "E", 10, 1)
+	w.link("D", "E", 10, 9)
+	p, err := w.find(t, "A", "E", topology.MetricDelay)
+	if err != nil || p.nodes() != "A B C E" || w.text(p) != "A.End.X.PFC C.End E.End" {
+		t.Errorf("%v %v", p, err)
+	}
+	w.link("A", "E", 100, 0) // fast, and dear
+	p, err = w.find(t, "A", "E", topology.MetricDelay)
+	if err != nil || p.nodes() != "A E" || w.text(p) != "A.End.X.PFC E.End" {
+		t.Errorf("%v %v", p, err)
+	}
+}
+
+// TestEndOfAlgorithm0: lists have the End SID of algorithm 0, preferably the one without flavors, whatever comes first.
+func TestEndOfAlgorithm0(t *testing.T) {
+	address := func(i int) netip.Addr { return netip.MustParseAddr(fmt.Sprintf("5f00:0:9:%x::", i)) }
+	n := &topology.Node{SIDs: []topology.SID{
+		{Address: address(1), Behavior: topology.BehaviorEnd, Algorithm: 128},
+		{Address: address(2), Behavior: topology.BehaviorEndX},
+		{Address: address(3), Behavior: topology.BehaviorEnd + 1},
+		{Address: address(4), Behavior: topology.BehaviorEnd},
+	}}
+	if got := endOf(n); got.Address != address(4) {
+		t.Errorf("%v, want %v", got.Address, address(4))
+	}
+	n.SIDs = n.SIDs[:3]
+	if got := endOf(n); got.Address != address(3) {
+		t.Errorf("%v, want %v", got.Address, address(3))
+	}
+	n.SIDs = n.SIDs[:2]
+	if got := endOf(n); got.Address.IsValid() {
+		t.Errorf("%v, want none", got.Address)
+	}
+}

@@ -1,0 +1,81 @@
+package underlay
+
+import (
+	"github.com/weft-sdn/weft/controller/feature"
+	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/controller/mrc/ev"
+	"github.com/weft-sdn/weft/southbound/entry"
+)
+
+// SetAssignment sets the number of each link in the entropy values of hosts. nil is
+// for a network that is no fabric. It matters only with an inventory that has MRC:
+// until it is called, the meaning of the EVs in use is unknown, and switches keep what
+// they have for them. Links keep their numbers while they are gone.
+func (f *Feature) SetAssignment(a *ev.Assignment) {
+	if f.assigned && f.assignment == a {
+		return
+	}
+	f.assignment, f.assigned = a, true
+	if !f.inv().MRC.On() {
+		return
+	}
+	f.release()
+	f.plan()
+}
+
+// Fork implements feature.Feature: it copies the assignment.
+func (f *Feature) Fork() func(feature.Feature) {
+	a, assigned := f.assignment, f.assigned
+	return func(to feature.Feature) {
+		t := to.(*Feature)
+		t.assignment, t.assigned = a, assigned
+	}
+}
+
+// awaitsEVs reports whether it is not known yet what EVs mean.
+func (f *Feature) awaitsEVs() bool { return f.inv().MRC.On() && !f.assigned }
+
+// linksOf returns what a switch needs to be part of the network.
+func (f *Feature) linksOf(sw *inventory.Switch) []entry.Entity {
+	out := f.env.Net.Links(sw)
+	if m := &f.inv().MRC; m.On() {
+		out = append(out, f.env.Net.Classes(sw, m.Classes)...)
+		out = append(out, f.env.Net.ICMPErrors(m.ICMP)...)
+		if f.assignment != nil {
+			out = append(out, f.env.Net.EVs(sw, f.assignment)...)
+		}
+	}
+	return out
+}
+
+// routesOf returns the unicast routes of a switch, or those to single destinations
+// while the network may have more (partial). ok is false when they are not known yet;
+// then the switch keeps those it has.
+func (f *Feature) routesOf(name string) (entities []entry.Entity, partial, ok bool) {
+	net, a, sw := f.env.Net, f.assignment, f.inv().Switch(name)
+	partial = !f.Released()
+	switch evs := f.inv().MRC.On() && a != nil; {
+	case f.awaitsEVs() && (!f.settled || f.routable(name)):
+		return nil, false, false
+	case evs && partial:
+		entities = net.EachEVRoute(sw, a)
+	case evs:
+		entities = net.EVRoutes(sw, a)
+	case partial:
+		entities = net.EachRoute(sw)
+	default:
+		entities = net.Routes(sw)
+	}
+	return entities, partial, true
+}
+
+// routable reports whether a switch has routes, or may have.
+func (f *Feature) routable(sw string) bool {
+	if !f.env.Switches.Connected(sw) || f.state(sw).routed {
+		return true
+	}
+	for range f.env.Switches.Owned(sw, routes) {
+		return true
+	}
+	return false
+}

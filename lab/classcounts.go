@@ -15,7 +15,7 @@ type ClassCounts struct {
 	DroppedUntrimmed, DroppedTrimmed uint64
 }
 
-func (c ClassCounts) minus(o ClassCounts) ClassCounts {
+func (c ClassCounts) Minus(o ClassCounts) ClassCounts {
 	return ClassCounts{c.Marked - o.Marked, c.Trimmed - o.Trimmed, c.DroppedUntrimmed - o.DroppedUntrimmed, c.DroppedTrimmed - o.DroppedTrimmed}
 }
 

@@ -23,7 +23,8 @@ type ClosConfig struct {
 	Delay  time.Duration // of every link, one way
 }
 
-func (c ClosConfig) withDefaults() ClosConfig {
+// WithDefaults returns the configuration with a value for every field that has a default but rate and delay.
+func (c ClosConfig) WithDefaults() ClosConfig {
 	set := func(field *int, value int) {
 		if *field == 0 {
 			*field = value
@@ -45,7 +46,7 @@ func (c ClosConfig) withDefaults() ClosConfig {
 
 // Validate names the first field that cannot be used; the error wraps ErrNetwork.
 func (c ClosConfig) Validate() error {
-	c = c.withDefaults()
+	c = c.WithDefaults()
 	for _, f := range []struct {
 		name        string
 		value       int
@@ -65,7 +66,7 @@ func (c ClosConfig) Validate() error {
 // Clos is a fabric of MRC hosts. Switches are P1-T0-1 and so on: plane, tier and number; hosts are
 // H1 and so on. The configuration must be valid.
 func Clos(c ClosConfig) Network {
-	c = c.withDefaults()
+	c = c.WithDefaults()
 	n := Network{Name: "clos"}
 	name := func(plane, tier, i int) string { return fmt.Sprintf("P%d-T%d-%d", plane, tier, i) }
 	link := func(a, b string) { n.Links = append(n.Links, Link{A: a, B: b, Rate: c.Rate, Delay: c.Delay}) }
@@ -79,7 +80,7 @@ func Clos(c ClosConfig) Network {
 		for i := 1; i <= c.T1; i++ {
 			n.Switches = append(n.Switches, Switch{Name: name(p, 1, i)})
 			for j := 1; j <= c.T0; j++ {
-				if c.pod(i, c.T1) == c.pod(j, c.T0) {
+				if c.Pod(i, c.T1) == c.Pod(j, c.T0) {
 					link(name(p, 0, j), name(p, 1, i))
 				}
 			}
@@ -91,14 +92,28 @@ func Clos(c ClosConfig) Network {
 			}
 		}
 		for h := range n.Hosts {
-			link(name(p, 0, c.leaf(h)), n.Hosts[h].Name)
+			link(name(p, 0, c.Leaf(h)), n.Hosts[h].Name)
 		}
 	}
 	return n
 }
 
-// pod is that of the i-th of so many switches of a plane, from 1; all of two tiers are in pod 0.
-func (c ClosConfig) pod(i, of int) int { return (i - 1) * c.Pods / of }
+// Pod returns the pod of the i-th of so many switches of a plane, from 1; all of two tiers are in pod 0.
+func (c ClosConfig) Pod(i, of int) int { return (i - 1) * c.Pods / of }
 
-// leaf is the number of the T0s of the h-th host, from 0.
-func (c ClosConfig) leaf(h int) int { return 1 + h*c.T0/c.Hosts }
+// Leaf returns the number of the T0s of the h-th host, from 0.
+func (c ClosConfig) Leaf(h int) int { return 1 + h*c.T0/c.Hosts }
+
+// demoLoad is what the ports of all hosts together may send, in bits a second: what one core of a
+// small machine carries over all hops, at a third of its time.
+const demoLoad = 640e6
+
+// DemoLinks are links for a fabric in real time: slow enough for the processor that is all its
+// switches and hosts, and so long that there is a bandwidth-delay product to speak of.
+func DemoLinks(c ClosConfig) (rate uint64, delay time.Duration) {
+	c = c.WithDefaults()
+	const most, step = 100_000_000, 100_000
+	rate = min(most, max(step, uint64(demoLoad)/uint64(c.Hosts*c.Planes)/step*step))
+	packet := time.Duration(writeWire * 8 * uint64(time.Second) / rate)
+	return rate, (packet * 3 / 2).Round(100 * time.Microsecond)
+}

@@ -20,7 +20,7 @@ func TestClosOfThreeTiers(t *testing.T) {
 			count[l.B+" down"]++
 		}
 	}
-	tiers := n.tiers()
+	tiers := n.Tiers()
 	for name, want := range map[string]int{"P1-T0-1 up": 2, "P1-T0-5 up": 2, "P1-T1-1 down": 3, "P1-T1-4 down": 2, "P1-T1-4 up": 3, "P1-T2-3 down": 4} {
 		if count[name] != want {
 			t.Errorf("%s: %d links, want %d", name, count[name], want)
@@ -86,6 +86,21 @@ func TestQueues(t *testing.T) {
 		ack, probe := n.Timers()
 		if probe < n.RoundTrip()+full || probe < 6*n.RoundTrip() || 1024*time.Nanosecond<<ack < 2*probe {
 			t.Errorf("%+v: a probe after %v, a timeout after %v; a round trip takes %v and a full queue %v", c.fabric, probe, 1024*time.Nanosecond<<ack, n.RoundTrip(), full)
+		}
+	}
+}
+
+func TestDemoLinks(t *testing.T) {
+	for _, c := range []struct {
+		config ClosConfig
+		rate   uint64
+		delay  time.Duration
+	}{
+		{ClosConfig{}, 20e6, 2500 * time.Microsecond}, {ClosConfig{Hosts: 64}, 5e6, 10100 * time.Microsecond},
+		{ClosConfig{Hosts: 4}, 80e6, 600 * time.Microsecond}, {ClosConfig{Hosts: 4, Planes: 1}, 100e6, 500 * time.Microsecond},
+	} {
+		if rate, delay := DemoLinks(c.config); rate != c.rate || delay != c.delay {
+			t.Errorf("%+v: %d, %v; want %d, %v", c.config, rate, delay, c.rate, c.delay)
 		}
 	}
 }

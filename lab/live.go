@@ -172,7 +172,7 @@ func (l *Live) Ready(ctx context.Context) error {
 		return response.StatusCode == http.StatusOK, nil
 	})
 	if err == nil && l.hosts != nil {
-		err = l.until(ctx, "every host has its profiles", func(w *World) (bool, error) { return w.supplied(), nil })
+		err = l.Until(ctx, "every host has its profiles", func(w *World) (bool, error) { return w.Supplied(), nil })
 	}
 	return err
 }
@@ -200,8 +200,8 @@ func (l *Live) Wait(ctx context.Context, what string, done func() (bool, error))
 	}
 }
 
-// do runs f on the world's goroutine.
-func (l *Live) do(ctx context.Context, f func(w *World) error) (err error) {
+// Do runs f on the world's goroutine.
+func (l *Live) Do(ctx context.Context, f func(w *World) error) (err error) {
 	if stopped := l.Clock.Do(ctx, func(time.Duration) { err = f(l.World) }); stopped != nil {
 		return stopped
 	}
@@ -225,7 +225,7 @@ func (l *Live) advertise(ctx context.Context, name string) error {
 		return nil
 	}
 	var objects bgpls.Objects
-	err := l.do(ctx, func(w *World) (err error) {
+	err := l.Do(ctx, func(w *World) (err error) {
 		objects, err = w.Advertise(name)
 		return err
 	})

@@ -38,7 +38,7 @@ func TestLivePortDown(t *testing.T) {
 	const leaf, spine = "P1-T0-1", "P1-T1-1"
 	set := func(up bool) {
 		t.Helper()
-		if err := live.do(ctx, func(w *World) error {
+		if err := live.Do(ctx, func(w *World) error {
 			wire, err := w.Wire(leaf, spine)
 			if err == nil {
 				w.switches[leaf].Device().Switch().SetPortUp(wire.FromPort, up)
@@ -70,7 +70,7 @@ func TestLivePortDown(t *testing.T) {
 		}
 		return all
 	}
-	if err := live.until(ctx, "hosts have denials", func(w *World) (bool, error) { return !slices.Contains(deniedOf(w), 0), nil }); err != nil {
+	if err := live.Until(ctx, "hosts have denials", func(w *World) (bool, error) { return !slices.Contains(deniedOf(w), 0), nil }); err != nil {
 		t.Fatal(err)
 	}
 	links := denied()
@@ -106,7 +106,7 @@ func TestLivePortDown(t *testing.T) {
 	}
 
 	set(true)
-	if err := live.until(ctx, "every EV is restored", func(w *World) (bool, error) { return w.supplied(), nil }); err != nil {
+	if err := live.Until(ctx, "every EV is restored", func(w *World) (bool, error) { return w.Supplied(), nil }); err != nil {
 		t.Fatal(err)
 	}
 	if links := denied(); len(links) != 0 {

@@ -110,8 +110,8 @@ func (n *Network) LeavesPaths(losses ...Loss) bool {
 	return true
 }
 
-// plane is the switches of a plane, counted from 1 in the order of the network's switches.
-func (n *Network) plane(number int) (Loss, error) {
+// Plane returns the switches of a plane, counted from 1 in the order of the network's switches.
+func (n *Network) Plane(number int) (Loss, error) {
 	var l Loss
 	planes := n.planes()
 	for _, s := range n.Switches {

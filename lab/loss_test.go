@@ -13,11 +13,11 @@ func TestLeavesPaths(t *testing.T) {
 	if err := n.Complete(); err != nil {
 		t.Fatal(err)
 	}
-	plane, err := n.plane(1)
+	plane, err := n.Plane(1)
 	if err != nil || len(plane.Switches) != 4 {
 		t.Fatalf("plane 1 is %v, %v", plane, err)
 	}
-	if _, err := n.plane(3); !errors.Is(err, ErrUnknown) {
+	if _, err := n.Plane(3); !errors.Is(err, ErrUnknown) {
 		t.Errorf("plane 3: %v", err)
 	}
 	for _, c := range []struct {

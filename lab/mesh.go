@@ -69,6 +69,16 @@ type Flow struct {
 	immediates       int // seen by the receiver
 }
 
+// AllToAll returns the flows of every host that writes octets to every other.
+func AllToAll(hosts []string, bytes int) (flows []FlowConfig) {
+	for i, from := range hosts {
+		for j := range hosts[1:] {
+			flows = append(flows, FlowConfig{From: from, To: hosts[(i+j+1)%len(hosts)], Bytes: bytes})
+		}
+	}
+	return flows
+}
+
 const (
 	meshMessage = 1 << 20
 	meshQPN     = 0x100  // plus the flow's number
@@ -250,6 +260,12 @@ func (m *Mesh) write(f *Flow, number int) (at, octets int) {
 	at = number % round * m.message
 	return at, min(m.message, f.Bytes-at)
 }
+
+// World returns the world that the flows are in.
+func (m *Mesh) World() *World { return m.world }
+
+// Acknowledged returns how many octets of the flow are acknowledged, each time that it wrote them.
+func (f *Flow) Acknowledged() int { return f.complete }
 
 // Finish has flows that repeat write nothing but what is posted.
 func (m *Mesh) Finish() {

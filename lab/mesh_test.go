@@ -112,7 +112,7 @@ func TestClos(t *testing.T) {
 	if h := inv.Hosts[2]; h.Switch != "P1-T0-2" || len(h.Planes) != 2 || h.Planes[1].Switch != "P3-T0-2" || h.Planes[1].MAC == h.MAC {
 		t.Errorf("%+v", h)
 	}
-	tiers, planes := n.tiers(), n.planes()
+	tiers, planes := n.Tiers(), n.planes()
 	if tiers["P2-T0-1"] != 0 || tiers["P2-T1-2"] != 1 || planes["P1-T1-1"] != 1 || planes["P3-T0-2"] != 3 {
 		t.Errorf("tiers %v, planes %v", tiers, planes)
 	}

@@ -346,3 +346,13 @@ func (n *Network) linkAt(sw string, port uint32) *Link {
 	i := slices.IndexFunc(n.Links, func(l Link) bool { return l.A == sw && l.PortA == port || l.B == sw && l.PortB == port })
 	return &n.Links[i]
 }
+
+// MRCHosts returns the names of the hosts of MRC.
+func (n *Network) MRCHosts() (names []string) {
+	for _, h := range n.Hosts {
+		if h.Transport == MRC {
+			names = append(names, h.Name)
+		}
+	}
+	return names
+}

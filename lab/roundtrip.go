@@ -13,10 +13,13 @@ import (
 // Octets that MRC's packets take on a wire, preamble, check sequence and gap included: a full
 // WRITE of PMTU 4096 with a timestamp, and a SACK.
 const (
-	mrcMTU     = 4096
+	MRCMTU     = 4096
 	mrcHeaders = packet.EthernetLen + packet.IPv6Len + packet.UDPLen + packet.BTHLen + packet.ICRCLen + ethernetOverhead
-	writeWire  = mrcHeaders + packet.METHLen + packet.TSETHLen + packet.RETHLen + mrcMTU
+	writeWire  = mrcHeaders + packet.METHLen + packet.TSETHLen + packet.RETHLen + MRCMTU
 	sackWire   = mrcHeaders + packet.SETHLen
+
+	// PayloadShare is the part of a link's bits that is payload of full WRITEs.
+	PayloadShare = float64(MRCMTU) / writeWire
 )
 
 // RoundTrip is the longest round trip of a full WRITE and its SACK between the first MRC host and
@@ -76,7 +79,7 @@ func (n *Network) slowest() uint64 {
 func (n *Network) Congestion(host string) nscc.Network { return n.congestion(host, n.RoundTrip()) }
 
 func (n *Network) congestion(host string, rtt time.Duration) nscc.Network {
-	c := nscc.Network{RTT: rtt, MTU: mrcMTU, Trimming: true}
+	c := nscc.Network{RTT: rtt, MTU: MRCMTU, Trimming: true}
 	for sw, port := range n.Uplinks(host) {
 		c.Rate += n.linkAt(sw, port).Rate
 	}
@@ -138,14 +141,14 @@ func (n *Network) Timers() (ack uint8, probe time.Duration) {
 // of the links up of a rack, and of those to a host, the most.
 func (n *Network) crowd() (most int) {
 	racks, count := map[string]int{}, 0
-	for _, h := range n.mrcHosts() {
+	for _, h := range n.MRCHosts() {
 		ports := 0
 		for sw := range n.Uplinks(h) {
 			racks[sw]++
 			ports++
 		}
 		count++
-		most = max(most, (len(n.mrcHosts())-1+ports-1)/max(1, ports))
+		most = max(most, (len(n.MRCHosts())-1+ports-1)/max(1, ports))
 	}
 	up := map[string]int{}
 	for _, l := range n.Links {

@@ -87,7 +87,7 @@ func TestSettingsInForce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := NewWorld(n, Options{Seed: 1, Managed: true, Cache: shared})
+	w, err := NewWorld(n, Options{Seed: 1, Managed: true, Cache: programs})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +98,7 @@ func TestSettingsInForce(t *testing.T) {
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
-	if !w.Run(10*time.Second, w.supplied) {
+	if !w.Run(10*time.Second, w.Supplied) {
 		t.Fatalf("hosts have no profiles: %v", c.Err())
 	}
 	if m := c.Paths.Core().Assignment().Format().Mode; m != ev.ModeF1616 {

@@ -120,7 +120,7 @@ func (n *Network) sharing(losses []Loss) *sharing {
 			m.capacities[i] += float64(l.Rate)
 		}
 	}
-	hosts := n.mrcHosts()
+	hosts := n.MRCHosts()
 	for _, from := range hosts {
 		for _, to := range hosts {
 			if from != to {
@@ -193,7 +193,7 @@ func (m *sharing) classify(left []Link) {
 		}
 		kind[rack] = strings.Join(parts, "; ")
 	}
-	tiers, planes := n.tiers(), n.planes()
+	tiers, planes := n.Tiers(), n.planes()
 	put := func(name, class string) {
 		m.class[name] = class
 		m.members[class] = append(m.members[class], name)

@@ -57,7 +57,7 @@ func TestAllToAllShares(t *testing.T) {
 				t.Fatal(err)
 			}
 			sum := 0.0
-			for _, f := range allToAll(n.mrcHosts(), 1) {
+			for _, f := range AllToAll(n.MRCHosts(), 1) {
 				sum += s.Of(f.From, f.To) / 20e6
 			}
 			if total := s.Total() / 20e6; math.Abs(total-c.total) > 1e-3 || math.Abs(sum-total) > 1e-6 {

@@ -22,7 +22,7 @@ type Stage struct {
 // NewSpread returns a tap that has counted nothing. It knows tiers and planes from the links.
 func (w *World) NewSpread() *Spread {
 	s := &Spread{octets: map[*Wire]uint64{}, packets: map[*Wire]uint64{}, stage: map[*Wire]Stage{}}
-	tiers, planes := w.Network.tiers(), w.Network.planes()
+	tiers, planes := w.Network.Tiers(), w.Network.planes()
 	for _, x := range w.wires {
 		from, up := tiers[x.From]
 		to, ok := tiers[x.To]
@@ -88,8 +88,8 @@ func Jain(amounts []float64) float64 {
 	return sum * sum / (float64(len(amounts)) * squares)
 }
 
-// tiers are the distances of the switches from the nearest host, 0 for those with one.
-func (n *Network) tiers() map[string]int {
+// Tiers are the distances of the switches from the nearest host, 0 for those with one.
+func (n *Network) Tiers() map[string]int {
 	tier := map[string]int{}
 	var reached []string
 	reach := func(name string, at int) {

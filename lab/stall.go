@@ -6,24 +6,24 @@ import (
 	"time"
 )
 
-// stallTime is how long, by the network's time, nothing of a mesh need arrive: more than the longest
+// StallTime is how long, by the network's time, nothing of a mesh need arrive: more than the longest
 // Local ACK Timeout (OCP MRC 1.0, table 7-1).
-const stallTime = 30 * time.Second
+const StallTime = 30 * time.Second
 
-// A stall is a mesh of which nothing arrives any more.
-type stall struct {
+// A Stall notices that nothing of a mesh arrives any more. The zero value has seen nothing.
+type Stall struct {
 	octets uint64
 	since  time.Duration
 }
 
-// look returns an error when nothing has arrived for too long of a mesh that is not done.
-func (s *stall) look(m *Mesh) error {
+// Look returns an error when nothing has arrived for too long of a mesh that is not done.
+func (s *Stall) Look(m *Mesh) error {
 	octets := m.arrived()
 	switch now := m.world.now; {
 	case octets != s.octets || s.since == 0 || m.Done():
 		s.octets, s.since = octets, now
-	case now-s.since >= stallTime:
-		return fmt.Errorf("lab: nothing has arrived for %v: %s", stallTime, m.waiting())
+	case now-s.since >= StallTime:
+		return fmt.Errorf("lab: nothing has arrived for %v: %s", StallTime, m.waiting())
 	}
 	return nil
 }

@@ -40,8 +40,8 @@ func (l *Live) putCCProfile(ctx context.Context) error {
 	return nil
 }
 
-// supplied says whether every host of MRC has a profile for every other, with nothing denied.
-func (w *World) supplied() bool {
+// Supplied reports whether every host of MRC has a profile for every other, with nothing denied.
+func (w *World) Supplied() bool {
 	for _, h := range w.Network.Hosts {
 		node := w.mrc[h.Name]
 		if node == nil {

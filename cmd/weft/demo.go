@@ -11,6 +11,7 @@ import (
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
+	"github.com/weft-sdn/weft/demo/mrc"
 	"github.com/weft-sdn/weft/demo/multicast"
 	"github.com/weft-sdn/weft/demo/pfc"
 	"github.com/weft-sdn/weft/lab"
@@ -114,7 +115,7 @@ that could be trimmed, and every host that a failure concerns was told of it.`,
 			if err != nil {
 				return err
 			}
-			result, err := lab.RunMRCDemo(cmd.Context(), lab.MRCOptions{Fabric: closConfig, Mode: mode, Bytes: octets, Out: out, Log: logger, Pcap: pcap})
+			result, err := mrc.Run(cmd.Context(), mrc.Options{Fabric: closConfig, Mode: mode, Bytes: octets, Out: out, Log: logger, Pcap: pcap})
 			if result == nil {
 				return err
 			}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weft-sdn/weft/controller/mrc/ev"
+	"github.com/weft-sdn/weft/demo/mrc"
 	"github.com/weft-sdn/weft/demo/multicast"
 	"github.com/weft-sdn/weft/lab"
 )
@@ -123,7 +124,7 @@ func runLab(ctx context.Context, env environment, network lab.Network, listen, t
 	}
 	if traffic {
 		if network.HasMRC() {
-			err = live.MRCTraffic(ctx, env.stdout)
+			err = mrc.Traffic(ctx, live, env.stdout)
 		} else {
 			err = multicast.Traffic(ctx, live, multicast.Options{Out: env.stdout}, trafficPause)
 		}

@@ -1,26 +1,28 @@
-package lab
+package mrc
 
 import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/weft-sdn/weft/lab"
 )
 
 // virtual is a stage in virtual time.
 type virtual struct {
-	world   *World
-	control *Control
+	world   *lab.World
+	control *lab.Control
 	limit   time.Duration // of the world's time, for every wait
 }
 
 // virtualPoll is how often, in round trips, until looks.
 const virtualPoll = 0.25
 
-func (v *virtual) do(_ context.Context, f func(w *World) error) error { return f(v.world) }
+func (v *virtual) Do(_ context.Context, f func(w *lab.World) error) error { return f(v.world) }
 
-func (v *virtual) until(ctx context.Context, what string, done func(w *World) (bool, error)) error {
+func (v *virtual) Until(ctx context.Context, what string, done func(w *lab.World) (bool, error)) error {
 	step := max(time.Microsecond, time.Duration(virtualPoll*float64(v.world.Network.RoundTrip())))
-	for end := v.world.now + v.limit; ; v.world.Run(v.world.now+step, nil) {
+	for end := v.world.Now() + v.limit; ; v.world.Run(v.world.Now()+step, nil) {
 		ok, err := done(v.world)
 		switch {
 		case ok || err != nil:
@@ -29,13 +31,13 @@ func (v *virtual) until(ctx context.Context, what string, done func(w *World) (b
 			return v.control.Err()
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case v.world.now >= end:
-			return fmt.Errorf("lab: waiting until %s: %v are over", what, v.limit)
+		case v.world.Now() >= end:
+			return fmt.Errorf("demo: waiting until %s: %v are over", what, v.limit)
 		}
 	}
 }
 
-func (v *virtual) lose(_ context.Context, l Loss) error {
+func (v *virtual) Lose(_ context.Context, l lab.Loss) error {
 	if _, err := v.world.Lose(l); err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package lab
+package mrc
 
 import (
 	"encoding/binary"
@@ -9,7 +9,16 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/controller/mrc/ev"
+	"github.com/weft-sdn/weft/lab"
 	"github.com/weft-sdn/weft/packet"
+)
+
+// What a mesh uses: the default of [lab.MeshConfig]'s Message, and the numbers of the first queue pair and its
+// memory.
+const (
+	meshMessage = 1 << 20
+	meshQPN     = 0x100
+	meshRKey    = 0x1000
 )
 
 // An audit reads every frame of a mesh on every wire, octet by octet as the tables of OCP MRC 1.0 have
@@ -17,7 +26,7 @@ import (
 // in SACKs and NACKs must be so.
 type audit struct {
 	t      *testing.T
-	w      *World
+	w      *lab.World
 	mode   ev.Mode
 	tiers  map[string]int
 	peers  map[peer]*arrivals
@@ -50,8 +59,8 @@ type request struct {
 	udp, stamp uint16
 }
 
-func newAudit(t *testing.T, w *World, mode ev.Mode) *audit {
-	return &audit{t: t, w: w, mode: mode, tiers: w.Network.tiers(), peers: map[peer]*arrivals{}, wrong: map[string]string{}, counts: map[string]int{}}
+func newAudit(t *testing.T, w *lab.World, mode ev.Mode) *audit {
+	return &audit{t: t, w: w, mode: mode, tiers: w.Network.Tiers(), peers: map[peer]*arrivals{}, wrong: map[string]string{}, counts: map[string]int{}}
 }
 
 // done reports what was wrong, and that what should have been seen was.
@@ -114,21 +123,21 @@ const (
 	trimmable, trimmableRetx, trimmed, trimmedLast, contr = 7, 11, 35, 39, 43
 )
 
-func (a *audit) want(ok bool, l *headers, wire *Wire, rule string, args ...any) {
+func (a *audit) want(ok bool, l *headers, wire *lab.Wire, rule string, args ...any) {
 	if !ok && a.wrong[rule] == "" {
 		a.wrong[rule] = fmt.Sprintf("%s, opcode %#x, PSN %#x, EV %#x, DSCP %d: %v", wire.Name(), l.bth[0], l.psn(), l.ev(), l.class()>>2, args)
 	}
 }
 
 // Sent implements Tap.
-func (a *audit) Sent(_ time.Duration, wire *Wire, frame []byte) {
+func (a *audit) Sent(_ time.Duration, wire *lab.Wire, frame []byte) {
 	l, ok := headersOf(frame)
 	if !ok || len(l.rest) < 4 {
 		a.wrong["a frame of MRC"] = fmt.Sprintf("%s: %x", wire.Name(), frame[:min(len(frame), 120)])
 		return
 	}
 	a.common(wire, &l)
-	if a.w.mrc[wire.From] != nil {
+	if a.isMRC(wire.From) {
 		a.host(wire, frame, &l)
 	} else {
 		a.hop(wire, &l)
@@ -136,7 +145,7 @@ func (a *audit) Sent(_ time.Duration, wire *Wire, frame []byte) {
 }
 
 // common is what every frame has, wherever it is (tables 6-3, 6-4, 7-9 to 7-11).
-func (a *audit) common(wire *Wire, l *headers) {
+func (a *audit) common(wire *lab.Wire, l *headers) {
 	op, dscp := l.bth[0], l.class()>>2
 	cut := dscp == trimmed || dscp == trimmedLast
 	a.want(be16(l.udp[2:]) == 4791 && be16(l.udp[6:]) == 0, l, wire, "UDP port 4791, checksum 0")
@@ -157,11 +166,11 @@ func (a *audit) common(wire *Wire, l *headers) {
 	} else {
 		a.want(len(l.udp) < int(be16(l.udp[4:])) && len(l.rest) >= 8, l, wire, "a trimmed packet keeps its UDP length, METH and TSETH", len(l.udp), be16(l.udp[4:]))
 	}
-	a.want(dscp == trimmed || a.w.mrc[wire.To] != nil, l, wire, "TRIMMED_LASTHOP on the way to a host only")
+	a.want(dscp == trimmed || a.isMRC(wire.To), l, wire, "TRIMMED_LASTHOP on the way to a host only")
 }
 
 // host is what hosts send (tables 7-6 to 7-8).
-func (a *audit) host(wire *Wire, frame []byte, l *headers) {
+func (a *audit) host(wire *lab.Wire, frame []byte, l *headers) {
 	op, dscp, ecn := l.bth[0], l.class()>>2, l.class()&3
 	a.want(l.ip[7] == 64 && (l.outer == nil || l.outer[7] == 64), l, wire, "hop limit 64")
 	srv6 := a.mode == ev.ModeF3216 || a.mode == ev.ModeF1616 || a.mode == ev.ModeSRH
@@ -212,7 +221,7 @@ func (a *audit) host(wire *Wire, frame []byte, l *headers) {
 }
 
 // near says whether a packet is for another host of the T0 that it is sent to.
-func (a *audit) near(wire *Wire, l *headers) bool {
+func (a *audit) near(wire *lab.Wire, l *headers) bool {
 	for _, h := range a.w.Network.Hosts {
 		if addr := h.Address.As16(); string(addr[:]) == string(l.ip[24:40]) {
 			_, err := a.w.Wire(wire.To, h.Name)
@@ -223,7 +232,7 @@ func (a *audit) near(wire *Wire, l *headers) bool {
 }
 
 // write is a WRITE of a mesh: what is at which address is known (tables 6-5 to 6-9).
-func (a *audit) write(wire *Wire, l *headers) {
+func (a *audit) write(wire *lab.Wire, l *headers) {
 	a.counts["data"]++
 	meth, ts, reth := l.rest[:4], l.rest[4:8], l.rest[8:24]
 	va, length := binary.BigEndian.Uint64(reth), be32(reth[12:])
@@ -239,20 +248,20 @@ func (a *audit) write(wire *Wire, l *headers) {
 		op = opLast
 	}
 	a.want(l.bth[0] == op, l, wire, "opcode of the packet's place", op)
-	a.want(n == mrcMTU || n < mrcMTU && op >= opLast, l, wire, "PMTU of payload", n)
-	at, message := uint64((l.psn()-0xfffff0)&0xffffff)*mrcMTU, uint64(meshMessage) // octets written before
-	if at != va {                                                                  // the flow writes the memory of one message over and over
+	a.want(n == lab.MRCMTU || n < lab.MRCMTU && op >= opLast, l, wire, "PMTU of payload", n)
+	at, message := uint64((l.psn()-0xfffff0)&0xffffff)*lab.MRCMTU, uint64(meshMessage) // octets written before
+	if at != va {                                                                      // the flow writes the memory of one message over and over
 		message = uint64(length)
 		at %= message
 	}
 	a.want(at == va, l, wire, "RETH's address is that of this packet", va)
 	a.want(be32(reth[8:])-meshRKey == l.qpn()-meshQPN, l, wire, "R_Key")
-	a.want(be16(meth[2:]) == uint16(uint64((l.psn()-0xfffff0)&0xffffff)*mrcMTU/message+1) && be16(meth) == 0, l, wire, "MSN", meth)
+	a.want(be16(meth[2:]) == uint16(uint64((l.psn()-0xfffff0)&0xffffff)*lab.MRCMTU/message+1) && be16(meth) == 0, l, wire, "MSN", meth)
 	a.want(l.bth[8]&0x10 != 0 && ts[2] == 0 && ts[3] == 1, l, wire, "TSETH", ts)
 }
 
 // sack is a SACK, of which all is known (tables 7-6, 7-13 and 7-15).
-func (a *audit) sack(wire *Wire, l *headers, at *arrivals, retx byte) {
+func (a *audit) sack(wire *lab.Wire, l *headers, at *arrivals, retx byte) {
 	s, last := l.rest[:36], &at.last
 	cack, probe := be24(s[13:]), s[1]&2 != 0
 	a.counts["SACK"]++
@@ -286,7 +295,7 @@ func (a *audit) sack(wire *Wire, l *headers, at *arrivals, retx byte) {
 }
 
 // nack is a NACK of a trimmed packet (tables 7-3, 7-16 and 7-17).
-func (a *audit) nack(wire *Wire, l *headers, at *arrivals, retx byte) {
+func (a *audit) nack(wire *lab.Wire, l *headers, at *arrivals, retx byte) {
 	n, last := l.rest[:20], &at.last
 	a.counts["NACK"]++
 	reason := map[byte]byte{trimmed: 1, trimmedLast: 2}[last.dscp]
@@ -301,7 +310,7 @@ func (a *audit) nack(wire *Wire, l *headers, at *arrivals, retx byte) {
 // hop is what switches send: one hop less than they got, by tiers up, and then down. When something has
 // failed, packets that a switch cannot bring down any more climb again until the others have routed
 // around.
-func (a *audit) hop(wire *Wire, l *headers) {
+func (a *audit) hop(wire *lab.Wire, l *headers) {
 	from, to := a.tiers[wire.From], a.tiers[wire.To]
 	limit := int(l.ip[7])
 	if l.outer != nil {
@@ -315,7 +324,7 @@ func (a *audit) hop(wire *Wire, l *headers) {
 	if srv6 := l.outer != nil || !(a.mode == ev.ModeStructured || a.mode == ev.ModeECMP); !srv6 && a.failed() {
 		most = 64
 	}
-	switch host := a.w.mrc[wire.To] != nil; {
+	switch host := a.isMRC(wire.To); {
 	case host && l.outer == nil && a.mode != ev.ModeStructured && a.mode != ev.ModeECMP:
 		a.counts["decapsulated"]++
 		a.want(limit == 63, l, wire, "hop limit of the inner packet", limit)
@@ -332,16 +341,25 @@ func (a *audit) hop(wire *Wire, l *headers) {
 	a.want(!(a.mode == ev.ModeStructured || a.mode == ev.ModeECMP) || l.outer == nil, l, wire, "no outer header without SRv6")
 }
 
+// isMRC reports whether a node is a host of MRC.
+func (a *audit) isMRC(name string) bool {
+	_, err := a.w.MRCHost(name)
+	return err == nil
+}
+
 // failed says whether some link or switch has.
 func (a *audit) failed() bool {
-	return slices.ContainsFunc(a.w.wires, func(w *Wire) bool { return w.down || a.w.switches[w.From] != nil && a.w.switches[w.From].down })
+	return slices.ContainsFunc(a.w.Wires(), func(w *lab.Wire) bool {
+		sw, err := a.w.Switch(w.From)
+		return !w.Up() || err == nil && sw.Down()
+	})
 }
 
 // Arrived implements Tap.
-func (a *audit) Arrived(_ time.Duration, wire *Wire, frame []byte) {
+func (a *audit) Arrived(_ time.Duration, wire *lab.Wire, frame []byte) {
 	l, ok := headersOf(frame)
-	n := a.w.mrc[wire.To]
-	if !ok || n == nil || n.stopped || !n.Ports().Has(int(wire.ToPort)) {
+	n, err := a.w.MRCHost(wire.To)
+	if !ok || err != nil || !n.Ports().Has(int(wire.ToPort)) {
 		return
 	}
 	op := l.bth[0]
@@ -377,4 +395,4 @@ func (a *audit) Arrived(_ time.Duration, wire *Wire, frame []byte) {
 	}
 }
 
-var _ Tap = (*audit)(nil)
+var _ lab.Tap = (*audit)(nil)

@@ -1,4 +1,4 @@
-package lab
+package mrc
 
 import (
 	"context"
@@ -10,37 +10,24 @@ import (
 
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
+	"github.com/weft-sdn/weft/lab"
 )
 
-// MRCOptions say what the demo of MRC does.
-type MRCOptions struct {
-	Fabric ClosConfig // without a rate: links of DemoLinks
+// Options say what the demo of MRC does.
+type Options struct {
+	Fabric lab.ClosConfig // without a rate: links of lab.DemoLinks
 	Mode   ev.Mode
 	Bytes  int          // octets that each host writes to each other; default: for a thousand packets an uplink
 	Out    io.Writer    // progress and tables for people
 	Log    *slog.Logger // gets what the controller logs; nil: nothing
-	// Pcap is a directory for a capture file of every link (see Pcap); empty: none are made.
+	// Pcap is a directory for a capture file of every link (see lab.Pcap); empty: none are made.
 	Pcap string
 }
 
-// demoLoad is what the ports of all hosts together may send, in bits a second: what one core of a
-// small machine carries over all hops, at a third of its time.
-const demoLoad = 640e6
-
-// DemoLinks are links for a fabric in real time: slow enough for the processor that is all its
-// switches and hosts, and so long that there is a bandwidth-delay product to speak of.
-func DemoLinks(c ClosConfig) (rate uint64, delay time.Duration) {
-	c = c.withDefaults()
-	const most, step = 100_000_000, 100_000
-	rate = min(most, max(step, uint64(demoLoad)/uint64(c.Hosts*c.Planes)/step*step))
-	packet := time.Duration(writeWire * 8 * uint64(time.Second) / rate)
-	return rate, (packet * 3 / 2).Round(100 * time.Microsecond)
-}
-
 // withDefaults completes the options of a valid fabric.
-func (o MRCOptions) withDefaults() MRCOptions {
-	o.Fabric = o.Fabric.withDefaults()
-	rate, delay := DemoLinks(o.Fabric)
+func (o Options) withDefaults() Options {
+	o.Fabric = o.Fabric.WithDefaults()
+	rate, delay := lab.DemoLinks(o.Fabric)
 	if o.Fabric.Rate == 0 {
 		o.Fabric.Rate = rate
 	}
@@ -48,7 +35,7 @@ func (o MRCOptions) withDefaults() MRCOptions {
 		o.Fabric.Delay = delay
 	}
 	if o.Bytes == 0 {
-		o.Bytes = o.Fabric.bytesFor(1000)
+		o.Bytes = bytesFor(o.Fabric, 1000)
 	}
 	if o.Out == nil {
 		o.Out = io.Discard
@@ -58,47 +45,47 @@ func (o MRCOptions) withDefaults() MRCOptions {
 
 // bytesFor is how much each host writes to each other so that an uplink of a T0 carries so many
 // packets, if they spread evenly.
-func (c ClosConfig) bytesFor(packets int) int {
+func bytesFor(c lab.ClosConfig, packets int) int {
 	perLeaf := max(1, c.Hosts/c.T0)
-	uplinks := c.Planes * c.T0 * c.uplinks()
+	uplinks := c.Planes * c.T0 * uplinksOf(c)
 	flows := max(1, c.Hosts*(c.Hosts-perLeaf))
-	return (packets*uplinks/flows + 1) * mrcMTU
+	return (packets*uplinks/flows + 1) * lab.MRCMTU
 }
 
 // uplinks are the links up of a T0.
-func (c ClosConfig) uplinks() int {
+func uplinksOf(c lab.ClosConfig) int {
 	if c.Tiers == 3 {
 		return max(1, c.T1/c.Pods)
 	}
 	return c.T1
 }
 
-// mrcTimeout bounds the demo on a machine that is too slow for it.
-const mrcTimeout = 10 * time.Minute
+// timeout bounds the demo on a machine that is too slow for it.
+const timeout = 10 * time.Minute
 
 // liveSettle is what a controller in real time may take for a failure, on a machine with other work.
 const liveSettle = 400 * time.Millisecond
 
-// RunMRCDemo runs a Clos of MRC hosts in real time, and prints what it does to o.Out. The error says
+// Run runs a lab.Clos of MRC hosts in real time, and prints what it does to o.Out. The error says
 // what is not as it should be.
-func RunMRCDemo(ctx context.Context, o MRCOptions) (*MRCResult, error) {
+func Run(ctx context.Context, o Options) (*Result, error) {
 	if err := o.Fabric.Validate(); err != nil {
 		return nil, err
 	}
 	o = o.withDefaults()
-	ctx, cancel := context.WithTimeout(ctx, mrcTimeout)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	network := Clos(o.Fabric)
-	network.MRC = MRCSettings(&network, o.Mode)
-	d := newMRCDemo(o)
+	network := lab.Clos(o.Fabric)
+	network.MRC = lab.MRCSettings(&network, o.Mode)
+	d := newDemo(o)
 	d.describe(network.MRC.Classes)
-	live, err := StartLive(ctx, LiveOptions{Network: network, Listen: "127.0.0.1:0", Log: o.Log, Progress: d.say})
+	live, err := lab.StartLive(ctx, lab.LiveOptions{Network: network, Listen: "127.0.0.1:0", Log: o.Log, Progress: d.say})
 	if err != nil {
 		return nil, err
 	}
-	var captured *Pcap
+	var captured *lab.Pcap
 	if o.Pcap != "" {
-		err = live.do(ctx, func(w *World) (err error) {
+		err = live.Do(ctx, func(w *lab.World) (err error) {
 			if captured, err = w.NewPcap(o.Pcap); err == nil {
 				w.AddTap(captured)
 			}
@@ -108,7 +95,7 @@ func RunMRCDemo(ctx context.Context, o MRCOptions) (*MRCResult, error) {
 	if err == nil {
 		err = live.Ready(ctx)
 	}
-	var result *MRCResult
+	var result *Result
 	if err == nil {
 		result, err = d.live(ctx, live)
 	}
@@ -120,7 +107,7 @@ func RunMRCDemo(ctx context.Context, o MRCOptions) (*MRCResult, error) {
 }
 
 // live is the demo on a network that is ready.
-func (d *mrcDemo) live(ctx context.Context, live *Live) (*MRCResult, error) {
+func (d *demo) live(ctx context.Context, live *lab.Live) (*Result, error) {
 	if d.Mode == ev.ModeECMP {
 		d.say("hosts hold the profiles they subscribed to: switches hash, so their EVs are of their own making")
 	} else {
@@ -136,28 +123,28 @@ func (d *mrcDemo) live(ctx context.Context, live *Live) (*MRCResult, error) {
 
 // late says why the demo has not come to its end in time: hosts whose traffic stands still have said so
 // before.
-func (d *mrcDemo) late(ctx context.Context, err error) error {
+func (d *demo) late(ctx context.Context, err error) error {
 	var now, slipped time.Duration
-	if stopped := d.stage.do(ctx, func(w *World) error {
-		now, slipped = w.now, w.slipped
+	if stopped := d.stage.Do(ctx, func(w *lab.World) error {
+		now, slipped = w.Now(), w.Slipped()
 		return nil
 	}); stopped != nil {
 		return errors.Join(err, stopped)
 	}
-	return fmt.Errorf("lab: the machine has too much to do: the demo is not over after %v, in which the network's time ran at %.0f %% of the real clock's: %w",
-		mrcTimeout, 100*now.Seconds()/(now+slipped).Seconds(), err)
+	return fmt.Errorf("demo: the machine has too much to do: the demo is not over after %v, in which the network's time ran at %.0f %% of the real clock's: %w",
+		timeout, 100*now.Seconds()/(now+slipped).Seconds(), err)
 }
 
-// mrcDemo is a demo that runs.
-type mrcDemo struct {
-	MRCOptions
+// demo is a demo that runs.
+type demo struct {
+	Options
 	stage  stage
 	hosts  []string
 	rtt    time.Duration
 	ack    uint8 // timers of queue pairs
 	probe  time.Duration
 	settle time.Duration // between failures at least
-	result MRCResult
+	result Result
 	phases []*phase
 	spread []uplinks
 	losses []*setback
@@ -165,21 +152,21 @@ type mrcDemo struct {
 	slipped time.Duration
 }
 
-func newMRCDemo(o MRCOptions) *mrcDemo {
-	return &mrcDemo{MRCOptions: o, result: MRCResult{Demo: "mrc", Mode: o.Mode.String(), Hosts: o.Fabric.Hosts}}
+func newDemo(o Options) *demo {
+	return &demo{Options: o, result: Result{Demo: "mrc", Mode: o.Mode.String(), Hosts: o.Fabric.Hosts}}
 }
 
-func (d *mrcDemo) say(format string, args ...any) { fmt.Fprintf(d.Out, "  "+format+"\n", args...) }
+func (d *demo) say(format string, args ...any) { fmt.Fprintf(d.Out, "  "+format+"\n", args...) }
 
-func (d *mrcDemo) describe(c inventory.Classes) {
+func (d *demo) describe(c inventory.Classes) {
 	f := d.Fabric
 	shape := fmt.Sprintf("%d T0 and %d T1", f.T0, f.T1)
 	if f.Tiers == 3 {
 		shape = fmt.Sprintf("%d T0, %d T1 in %d pods, and %d T2", f.T0, f.T1, f.Pods, f.T2)
 	}
 	fmt.Fprintf(d.Out, "%d planes of %s, %d hosts with a port in each; mode %v\n", f.Planes, shape, f.Hosts, d.Mode)
-	if n := (f.Hosts + f.T0 - 1) / f.T0; n > f.uplinks() {
-		d.say("a T0 has %d hosts and %d links up, which are the bottleneck of an all-to-all", n, f.uplinks())
+	if n := (f.Hosts + f.T0 - 1) / f.T0; n > uplinksOf(f) {
+		d.say("a T0 has %d hosts and %d links up, which are the bottleneck of an all-to-all", n, uplinksOf(f))
 	}
 	d.say("links of %s and %v each way; %d packets of a queue are data, marked from %d to %d, and trimmed beyond",
 		bitRate(f.Rate), f.Delay, c.DataPackets, c.ECNMin, c.ECNMax)

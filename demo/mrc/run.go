@@ -1,9 +1,11 @@
-package lab
+package mrc
 
 import (
 	"cmp"
 	"context"
 	"errors"
+
+	"github.com/weft-sdn/weft/lab"
 )
 
 const incastPhase = "incast"
@@ -13,11 +15,11 @@ const incastPart = 0.5
 
 // run has the hosts of a network that runs do everything, and tells what was counted; with an error
 // too, unless it is of the lab's own.
-func (d *mrcDemo) run(ctx context.Context, on stage) (*MRCResult, error) {
+func (d *demo) run(ctx context.Context, on stage) (*Result, error) {
 	d.stage = on
 	var setbacks []*setback
-	err := d.stage.do(ctx, func(w *World) (err error) {
-		d.rtt, d.hosts = w.Network.RoundTrip(), w.Network.mrcHosts()
+	err := d.stage.Do(ctx, func(w *lab.World) (err error) {
+		d.rtt, d.hosts = w.Network.RoundTrip(), w.Network.MRCHosts()
 		d.ack, d.probe = w.Network.Timers()
 		setbacks, err = d.setbacks(&w.Network)
 		return err
@@ -35,8 +37,8 @@ func (d *mrcDemo) run(ctx context.Context, on stage) (*MRCResult, error) {
 }
 
 // play is the phases.
-func (d *mrcDemo) play(ctx context.Context, setbacks []*setback) error {
-	all := MeshConfig{Flows: allToAll(d.hosts, d.Bytes)}
+func (d *demo) play(ctx context.Context, setbacks []*setback) error {
+	all := lab.MeshConfig{Flows: lab.AllToAll(d.hosts, d.Bytes)}
 	with, err := d.spreadOf(ctx, "all-to-all", all)
 	if err != nil {
 		return err
@@ -49,8 +51,8 @@ func (d *mrcDemo) play(ctx context.Context, setbacks []*setback) error {
 	}
 	d.spread = stages(with.Jain(), one.Jain(), with.Fewest())
 
-	bytes := int(incastPart*float64(d.Bytes))/mrcMTU*mrcMTU + mrcMTU
-	if err := d.traffic(ctx, incastPhase, MeshConfig{Flows: incast(d.hosts, bytes)}, nil); err != nil {
+	bytes := int(incastPart*float64(d.Bytes))/lab.MRCMTU*lab.MRCMTU + lab.MRCMTU
+	if err := d.traffic(ctx, incastPhase, lab.MeshConfig{Flows: incast(d.hosts, bytes)}, nil); err != nil {
 		return err
 	}
 	d.phases[len(d.phases)-1].capacity = d.ports(1)
@@ -59,17 +61,17 @@ func (d *mrcDemo) play(ctx context.Context, setbacks []*setback) error {
 		return nil
 	}
 	// Windows are full all the time, until everything has failed.
-	window := int(2*d.ports(1)*d.rtt.Seconds())/mrcMTU*mrcMTU + mrcMTU
-	endless := MeshConfig{Flows: allToAll(d.hosts, window), Message: window, Repeat: true}
-	err = d.traffic(ctx, "all-to-all, losses", endless, func(m *Mesh) error { return d.fail(ctx, m) })
+	window := int(2*d.ports(1)*d.rtt.Seconds())/lab.MRCMTU*lab.MRCMTU + lab.MRCMTU
+	endless := lab.MeshConfig{Flows: lab.AllToAll(d.hosts, window), Message: window, Repeat: true}
+	err = d.traffic(ctx, "all-to-all, losses", endless, func(m *lab.Mesh) error { return d.fail(ctx, m) })
 	p := d.phases[len(d.phases)-1]
 	p.capacity = d.allToAllCapacity()
 	return cmp.Or(err, d.review(context.WithoutCancel(ctx), p))
 }
 
 // spreadOf is traffic, and what the uplinks carried of it.
-func (d *mrcDemo) spreadOf(ctx context.Context, name string, cfg MeshConfig) (spread *Spread, err error) {
-	err = d.stage.do(ctx, func(w *World) error {
+func (d *demo) spreadOf(ctx context.Context, name string, cfg lab.MeshConfig) (spread *lab.Spread, err error) {
+	err = d.stage.Do(ctx, func(w *lab.World) error {
 		spread = w.NewSpread()
 		w.AddTap(spread)
 		return nil
@@ -79,7 +81,7 @@ func (d *mrcDemo) spreadOf(ctx context.Context, name string, cfg MeshConfig) (sp
 	}
 	err = d.traffic(ctx, name, cfg, nil)
 	d.phases[len(d.phases)-1].capacity = d.allToAllCapacity()
-	return spread, cmp.Or(err, d.stage.do(ctx, func(w *World) error {
+	return spread, cmp.Or(err, d.stage.Do(ctx, func(w *lab.World) error {
 		w.RemoveTap(spread)
 		return nil
 	}))

@@ -1,4 +1,4 @@
-package lab
+package mrc
 
 import (
 	"fmt"
@@ -6,10 +6,12 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"github.com/weft-sdn/weft/lab"
 )
 
-// MRCResult is what the demo of MRC counted.
-type MRCResult struct {
+// Result is what the demo of MRC counted.
+type Result struct {
 	Demo  string `json:"demo"`
 	Mode  string `json:"mode"`
 	Hosts int    `json:"hosts"`
@@ -41,13 +43,13 @@ type MRCResult struct {
 
 // uplinks is what the uplinks of a stage carried in the all-to-all.
 type uplinks struct {
-	Stage
+	lab.Stage
 	jain, ecmp float64
 	fewest     uint64 // packets
 }
 
 // sum fills in the result from the phases and setbacks.
-func (d *mrcDemo) sum() {
+func (d *demo) sum() {
 	r := &d.result
 	for _, p := range d.phases {
 		r.Bytes += p.octets
@@ -84,7 +86,7 @@ func (d *mrcDemo) sum() {
 }
 
 // check says what is not as the demo promises.
-func (r *MRCResult) check() error {
+func (r *Result) check() error {
 	var wrong []string
 	say := func(bad bool, format string, args ...any) {
 		if bad {
@@ -96,13 +98,13 @@ func (r *MRCResult) check() error {
 	say(r.DroppedUntrimmed > 0, "%d packets of the incast were dropped and not trimmed", r.DroppedUntrimmed)
 	say(r.untold != "", "%s", r.untold)
 	if len(wrong) > 0 {
-		return fmt.Errorf("lab: %s", strings.Join(wrong, "; "))
+		return fmt.Errorf("demo: %s", strings.Join(wrong, "; "))
 	}
 	return nil
 }
 
 // print shows the phases, the spread and the setbacks.
-func (d *mrcDemo) print() {
+func (d *demo) print() {
 	table := func(head string, rows func(row func(format string, args ...any))) {
 		fmt.Fprintln(d.Out)
 		t := tabwriter.NewWriter(d.Out, 2, 0, 3, ' ', tabwriter.AlignRight)
@@ -146,7 +148,7 @@ func (d *mrcDemo) print() {
 }
 
 // tell sums up.
-func (d *mrcDemo) tell() {
+func (d *demo) tell() {
 	r := &d.result
 	fmt.Fprintf(d.Out, "\n  %d MiB written in %.1f s, %d octets wrong, %d queue pairs in error.\n", r.Bytes>>20, r.Seconds, r.Corrupt, r.QPErrors)
 	if d.slipped > r.seconds()/20 {
@@ -154,10 +156,10 @@ func (d *mrcDemo) tell() {
 	}
 }
 
-func (r *MRCResult) seconds() time.Duration { return time.Duration(r.Seconds * float64(time.Second)) }
+func (r *Result) seconds() time.Duration { return time.Duration(r.Seconds * float64(time.Second)) }
 
 // stages puts what two runs of the same traffic have carried side by side.
-func stages(with, one map[Stage]float64, fewest map[Stage]uint64) (out []uplinks) {
+func stages(with, one map[lab.Stage]float64, fewest map[lab.Stage]uint64) (out []uplinks) {
 	for stage, index := range with {
 		out = append(out, uplinks{stage, index, one[stage], fewest[stage]})
 	}

@@ -1,4 +1,4 @@
-package lab
+package mrc
 
 import (
 	"context"
@@ -10,20 +10,21 @@ import (
 
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/dataplane/p4rt"
+	"github.com/weft-sdn/weft/lab"
 	"github.com/weft-sdn/weft/test/seeds"
 )
 
-// shared has the program that all switches of the tests run.
-var shared = new(p4rt.Cache)
+// programs has the program that all switches of the tests run.
+var programs = new(p4rt.Cache)
 
 // small is a fabric that is quickly run.
-var small = ClosConfig{T0: 2, T1: 2, Hosts: 4}
+var small = lab.ClosConfig{T0: 2, T1: 2, Hosts: 4}
 
 // runVirtual is the demo in virtual time, every frame of which is looked at.
-func runVirtual(t *testing.T, o MRCOptions, seed uint64) (*MRCResult, error) {
+func runVirtual(t *testing.T, o Options, seed uint64) (*Result, error) {
 	t.Helper()
 	o = o.withDefaults()
-	d := newMRCDemo(o)
+	d := newDemo(o)
 	v := newVirtual(t, o, seed)
 	a := newAudit(t, v.world, o.Mode)
 	v.world.AddTap(a)
@@ -38,57 +39,57 @@ func runVirtual(t *testing.T, o MRCOptions, seed uint64) (*MRCResult, error) {
 }
 
 // newVirtual is the network of a demo, whose hosts have their profiles.
-func newVirtual(t *testing.T, o MRCOptions, seed uint64) *virtual {
+func newVirtual(t *testing.T, o Options, seed uint64) *virtual {
 	t.Helper()
-	network := Clos(o.Fabric)
-	w, err := NewWorld(network, Options{Seed: seed, Managed: true, Cache: shared})
+	network := lab.Clos(o.Fabric)
+	w, err := lab.NewWorld(network, lab.Options{Seed: seed, Managed: true, Cache: programs})
 	if err != nil {
 		t.Fatal(err)
 	}
-	control, err := NewControl(w, DefaultLatencies())
+	control, err := lab.NewControl(w, lab.DefaultLatencies())
 	if err != nil {
 		t.Fatal(err)
 	}
-	control.MRC = MRCSettings(&w.Network, o.Mode)
+	control.MRC = lab.MRCSettings(&w.Network, o.Mode)
 	if err := control.Start(); err != nil {
 		t.Fatal(err)
 	}
 	v := &virtual{world: w, control: control, limit: time.Minute}
-	ready := func(w *World) (bool, error) {
+	ready := func(w *lab.World) (bool, error) {
 		for _, s := range control.Core().Switches() {
 			if !s.Synced {
 				return false, nil
 			}
 		}
-		return w.supplied(), nil
+		return w.Supplied(), nil
 	}
-	if err := v.until(t.Context(), "hosts have their profiles", ready); err != nil {
+	if err := v.Until(t.Context(), "hosts have their profiles", ready); err != nil {
 		t.Fatal(err)
 	}
 	return v
 }
 
-// TestMRCDemo is the demo in virtual time: what it promises holds in every mode, and what it tells is so.
-func TestMRCDemo(t *testing.T) {
+// TestDemo is the demo in virtual time: what it promises holds in every mode, and what it tells is so.
+func TestDemo(t *testing.T) {
 	if testing.Short() {
 		t.Skip("many packets on one goroutine")
 	}
 	for _, c := range []struct {
 		name   string
 		mode   ev.Mode
-		fabric ClosConfig
+		fabric lab.ClosConfig
 		losses int // of link, T1 and plane, those that leave paths
 	}{
 		{"stev", ev.ModeStructured, small, 3},
 		{"ecmp", ev.ModeECMP, small, 3},
-		{"usid-srh", ev.ModeSRH, ClosConfig{T0: 2, T1: 2, Hosts: 3}, 3},
-		{"three tiers", ev.ModeF1616, ClosConfig{Tiers: 3, T0: 2, T1: 4, T2: 1, Hosts: 2}, 3},
-		{"three tiers, chosen down", ev.ModeStructured, ClosConfig{Tiers: 3, T0: 2, T1: 4, T2: 1, Hosts: 2}, 3},
-		{"one plane", ev.ModeF3216, ClosConfig{Planes: 1, T0: 2, T1: 2, Hosts: 3}, 1},
+		{"usid-srh", ev.ModeSRH, lab.ClosConfig{T0: 2, T1: 2, Hosts: 3}, 3},
+		{"three tiers", ev.ModeF1616, lab.ClosConfig{Tiers: 3, T0: 2, T1: 4, T2: 1, Hosts: 2}, 3},
+		{"three tiers, chosen down", ev.ModeStructured, lab.ClosConfig{Tiers: 3, T0: 2, T1: 4, T2: 1, Hosts: 2}, 3},
+		{"one plane", ev.ModeF3216, lab.ClosConfig{Planes: 1, T0: 2, T1: 2, Hosts: 3}, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var out strings.Builder
-			r, err := runVirtual(t, MRCOptions{Fabric: c.fabric, Mode: c.mode, Bytes: 64 << 10, Out: &out}, seeds.One(t, 1))
+			r, err := runVirtual(t, Options{Fabric: c.fabric, Mode: c.mode, Bytes: 64 << 10, Out: &out}, seeds.One(t, 1))
 			t.Log(out.String())
 			if err != nil {
 				t.Fatal(err)
@@ -111,12 +112,12 @@ func TestMRCDemo(t *testing.T) {
 	}
 }
 
-// TestMRCDemoAgain: the same seed, the same demo.
-func TestMRCDemoAgain(t *testing.T) {
+// TestDemoAgain: the same seed, the same demo.
+func TestDemoAgain(t *testing.T) {
 	if testing.Short() {
 		t.Skip("many packets on one goroutine")
 	}
-	o := MRCOptions{Fabric: ClosConfig{Planes: 1, T0: 2, T1: 2, Hosts: 2}, Mode: ev.ModeStructured, Bytes: 64 << 10}
+	o := Options{Fabric: lab.ClosConfig{Planes: 1, T0: 2, T1: 2, Hosts: 2}, Mode: ev.ModeStructured, Bytes: 64 << 10}
 	one, err := runVirtual(t, o, 7)
 	if err != nil {
 		t.Fatal(err)
@@ -127,13 +128,13 @@ func TestMRCDemoAgain(t *testing.T) {
 	}
 }
 
-// TestMRCDemoLive runs the demo with real sessions of every kind on loopback.
-func TestMRCDemoLive(t *testing.T) {
+// TestDemoLive runs the demo with real sessions of every kind on loopback.
+func TestDemoLive(t *testing.T) {
 	if testing.Short() {
 		t.Skip("in real time")
 	}
 	var out strings.Builder
-	r, err := RunMRCDemo(context.Background(), MRCOptions{Fabric: small, Mode: ev.ModeStructured, Bytes: 64 << 10, Out: &out})
+	r, err := Run(context.Background(), Options{Fabric: small, Mode: ev.ModeStructured, Bytes: 64 << 10, Out: &out})
 	t.Log(out.String())
 	if err != nil {
 		t.Fatal(err)
@@ -143,37 +144,22 @@ func TestMRCDemoLive(t *testing.T) {
 	}
 }
 
-// TestMRCResult: the line that programs read, and what makes the demo fail.
-func TestMRCResult(t *testing.T) {
-	line, err := json.Marshal(MRCResult{Demo: "mrc", Mode: "stev", Hosts: 16})
+// TestResult: the line that programs read, and what makes the demo fail.
+func TestResult(t *testing.T) {
+	line, err := json.Marshal(Result{Demo: "mrc", Mode: "stev", Hosts: 16})
 	const want = `{"demo":"mrc","mode":"stev","hosts":16,"bytes":0,"corrupt":0,"jain":0,"ecmpJain":0,"trimmed":0,"nacks":0,"retransmits":0,` +
 		`"droppedUntrimmed":0,"linkDownToDeniedMs":0,"capacityKept":0,"qpErrors":0,"seconds":0}`
 	if err != nil || string(line) != want {
 		t.Errorf("%s, %v\nwant %s", line, err, want)
 	}
-	if err := (&MRCResult{Trimmed: 9, NACKs: 9, Retransmits: 9}).check(); err != nil {
+	if err := (&Result{Trimmed: 9, NACKs: 9, Retransmits: 9}).check(); err != nil {
 		t.Error(err)
 	}
-	for want, r := range map[string]MRCResult{
+	for want, r := range map[string]Result{
 		"3 octets are not": {Corrupt: 3}, "2 queue pairs": {QPErrors: 2}, "1 packets of the incast": {DroppedUntrimmed: 1}, "told that": {untold: "1 hosts were not told that x"},
 	} {
 		if err := r.check(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %q", r, err, want)
-		}
-	}
-}
-
-func TestDemoLinks(t *testing.T) {
-	for _, c := range []struct {
-		config ClosConfig
-		rate   uint64
-		delay  time.Duration
-	}{
-		{ClosConfig{}, 20e6, 2500 * time.Microsecond}, {ClosConfig{Hosts: 64}, 5e6, 10100 * time.Microsecond},
-		{ClosConfig{Hosts: 4}, 80e6, 600 * time.Microsecond}, {ClosConfig{Hosts: 4, Planes: 1}, 100e6, 500 * time.Microsecond},
-	} {
-		if rate, delay := DemoLinks(c.config); rate != c.rate || delay != c.delay {
-			t.Errorf("%+v: %d, %v; want %d, %v", c.config, rate, delay, c.rate, c.delay)
 		}
 	}
 }

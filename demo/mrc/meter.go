@@ -1,11 +1,15 @@
-package lab
+package mrc
 
-import "time"
+import (
+	"time"
+
+	"github.com/weft-sdn/weft/lab"
+)
 
 // A meter samples what flows have delivered, so that it can be said how fast they were at any time.
 type meter struct {
-	world   *World
-	flows   []*Flow
+	world   *lab.World
+	flows   []*lab.Flow
 	every   time.Duration
 	samples []sample
 	stopped bool
@@ -17,7 +21,7 @@ type sample struct {
 }
 
 // newMeter begins to sample.
-func (w *World) newMeter(flows []*Flow, every time.Duration) *meter {
+func newMeter(w *lab.World, flows []*lab.Flow, every time.Duration) *meter {
 	m := &meter{world: w, flows: flows, every: every}
 	m.tick()
 	return m
@@ -27,7 +31,7 @@ func (m *meter) tick() {
 	if m.stopped {
 		return
 	}
-	s := sample{at: m.world.now}
+	s := sample{at: m.world.Now()}
 	for _, f := range m.flows {
 		s.octets += f.SinkQP.Counters().PayloadReceived
 	}

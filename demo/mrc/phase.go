@@ -1,4 +1,4 @@
-package lab
+package mrc
 
 import (
 	"cmp"
@@ -10,6 +10,7 @@ import (
 	"github.com/weft-sdn/weft/endpoint/nic"
 	"github.com/weft-sdn/weft/endpoint/spray"
 	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/lab"
 )
 
 // A phase is flows from their first packet to their last acknowledgement, and what became of them.
@@ -23,7 +24,7 @@ type phase struct {
 	corrupt  int           // octets that are not what was written
 	failed   int           // queue pairs in error, of both ends
 	qp       mrc.QPCounters
-	classes  ClassCounts
+	classes  lab.ClassCounts
 	capacity float64 // octets a second that the phase's bottleneck could carry of payload
 	meter    *meter
 }
@@ -38,18 +39,18 @@ func (p *phase) goodput() float64 {
 
 // traffic has hosts write, and returns when all of it is acknowledged. meanwhile, if not nil, is
 // called once the flows have begun.
-func (d *mrcDemo) traffic(ctx context.Context, name string, cfg MeshConfig, meanwhile func(*Mesh) error) error {
+func (d *demo) traffic(ctx context.Context, name string, cfg lab.MeshConfig, meanwhile func(*lab.Mesh) error) error {
 	p := &phase{name: name, flows: len(cfg.Flows)}
 	d.phases = append(d.phases, p)
-	var m *Mesh
+	var m *lab.Mesh
 	var slipped time.Duration // so far
-	err := d.stage.do(ctx, func(w *World) (err error) {
-		p.classes, slipped = w.Classes(), w.slipped
+	err := d.stage.Do(ctx, func(w *lab.World) (err error) {
+		p.classes, slipped = w.Classes(), w.Slipped()
 		cfg.QP = d.queuePairs()
 		if m, err = w.NewMesh(cfg); err != nil {
 			return err
 		}
-		p.began, p.meter = w.now, w.newMeter(m.Flows, d.rtt/2)
+		p.began, p.meter = w.Now(), newMeter(w, m.Flows, d.rtt/2)
 		return m.Start()
 	})
 	if err != nil {
@@ -59,8 +60,8 @@ func (d *mrcDemo) traffic(ctx context.Context, name string, cfg MeshConfig, mean
 		err = meanwhile(m)
 	}
 	if err == nil {
-		err = d.stage.do(ctx, func(w *World) error {
-			p.finished = w.now
+		err = d.stage.Do(ctx, func(w *lab.World) error {
+			p.finished = w.Now()
 			m.Finish()
 			return nil
 		})
@@ -69,44 +70,44 @@ func (d *mrcDemo) traffic(ctx context.Context, name string, cfg MeshConfig, mean
 		err = d.until(ctx, m, "hosts have written all of "+name, m.Done)
 	}
 	// What was counted tells what went wrong, also when there is no more time.
-	return cmp.Or(err, d.stage.do(context.WithoutCancel(ctx), func(w *World) error {
+	return cmp.Or(err, d.stage.Do(context.WithoutCancel(ctx), func(w *lab.World) error {
 		p.meter.stop()
 		p.count(w, m)
-		d.slipped += w.slipped - slipped
+		d.slipped += w.Slipped() - slipped
 		m.Close()
 		return nil
 	}))
 }
 
 // queuePairs are those of the hosts' own but for the timers.
-func (d *mrcDemo) queuePairs() mrc.QPConfig {
+func (d *demo) queuePairs() mrc.QPConfig {
 	qp := nic.DefaultQPConfig()
 	qp.AckTimeout, qp.ProbeTimeout = d.ack, d.probe
 	return qp
 }
 
 // until lets a mesh go on until something is so. It is an error that nothing arrives for very long.
-func (d *mrcDemo) until(ctx context.Context, m *Mesh, what string, done func() bool) error {
-	var s stall
-	return d.stage.until(ctx, what, func(*World) (bool, error) {
+func (d *demo) until(ctx context.Context, m *lab.Mesh, what string, done func() bool) error {
+	var s lab.Stall
+	return d.stage.Until(ctx, what, func(*lab.World) (bool, error) {
 		if err := m.Pump(); err != nil {
 			return false, err
 		}
 		if done() {
 			return true, nil
 		}
-		return false, s.look(m)
+		return false, s.Look(m)
 	})
 }
 
 // count notes what became of the flows.
-func (p *phase) count(w *World, m *Mesh) {
-	p.classes = w.Classes().minus(p.classes)
+func (p *phase) count(w *lab.World, m *lab.Mesh) {
+	p.classes = w.Classes().Minus(p.classes)
 	last := p.began
 	for _, f := range m.Flows {
 		last = max(last, f.Ended)
-		p.octets += f.complete
-		if f.complete >= f.Bytes { // else what is missing would count
+		p.octets += f.Acknowledged()
+		if f.Acknowledged() >= f.Bytes { // else what is missing would count
 			p.corrupt += m.Wrong(f)
 		}
 		for _, qp := range []*mrc.QP{f.QP, f.SinkQP} {
@@ -123,54 +124,31 @@ func (p *phase) count(w *World, m *Mesh) {
 	p.took = last - p.began
 }
 
-// allToAll is every host writing to every other.
-func allToAll(hosts []string, bytes int) (flows []FlowConfig) {
-	for i, from := range hosts {
-		for j := range hosts[1:] {
-			flows = append(flows, FlowConfig{From: from, To: hosts[(i+j+1)%len(hosts)], Bytes: bytes})
-		}
-	}
-	return flows
-}
-
 // incast is every other host writing to the first.
-func incast(hosts []string, bytes int) (flows []FlowConfig) {
+func incast(hosts []string, bytes int) (flows []lab.FlowConfig) {
 	for _, from := range hosts[1:] {
-		flows = append(flows, FlowConfig{From: from, To: hosts[0], Bytes: bytes})
+		flows = append(flows, lab.FlowConfig{From: from, To: hosts[0], Bytes: bytes})
 	}
 	return flows
 }
-
-// mrcHosts are the names of the hosts of MRC.
-func (n *Network) mrcHosts() (names []string) {
-	for _, h := range n.Hosts {
-		if h.Transport == MRC {
-			names = append(names, h.Name)
-		}
-	}
-	return names
-}
-
-// payloadShare is what of a link's bits is payload.
-const payloadShare = float64(mrcMTU) / writeWire
 
 // ports is the octets of payload that the ports of so many hosts carry in a second.
-func (d *mrcDemo) ports(hosts int) float64 {
-	return float64(hosts*d.Fabric.Planes) * float64(d.Fabric.Rate) / 8 * payloadShare
+func (d *demo) ports(hosts int) float64 {
+	return float64(hosts*d.Fabric.Planes) * float64(d.Fabric.Rate) / 8 * lab.PayloadShare
 }
 
 // allToAllCapacity is the octets of payload that an all-to-all can bring in a second: as much as the
 // ports of hosts carry, or less when T0s have more hosts than links up.
-func (d *mrcDemo) allToAllCapacity() float64 {
+func (d *demo) allToAllCapacity() float64 {
 	f := d.Fabric
 	crossing := float64(f.Hosts-f.Hosts/f.T0) / float64(max(1, f.Hosts-1)) // the part that leaves a T0
-	up := float64(f.T0*f.uplinks()) / float64(f.Hosts)                     // links for a host, in a plane
+	up := float64(f.T0*uplinksOf(f)) / float64(f.Hosts)                    // links for a host, in a plane
 	return d.ports(f.Hosts) * min(1, up/max(crossing, 1e-9))
 }
 
 // oneEntropy is a profile with one entropy value of those that the host has for its peer, drawn by
 // the flow's number: what a queue pair has without spraying.
-func oneEntropy(flow int, from, to *MRCNode) spray.Profile {
+func oneEntropy(flow int, from, to *lab.MRCNode) spray.Profile {
 	ports := len(from.Config().Ports)
 	all := spray.Auto(uint64(flow), 1, ports)
 	if p := from.State().ProfileTo(to.Config().Addr); p != nil && p.Mode != hostapi.ModeAuto {

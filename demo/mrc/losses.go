@@ -1,4 +1,4 @@
-package lab
+package mrc
 
 import (
 	"context"
@@ -7,12 +7,13 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/controller/mrc/ev"
+	"github.com/weft-sdn/weft/lab"
 )
 
 // A setback is something that failed under traffic, and what it came to.
 type setback struct {
 	name string
-	loss Loss
+	loss lab.Loss
 	pod  int           // of what is lost, when that is in one
 	port int           // of all hosts, that is lost; 0: none
 	at   time.Duration // of the world's time
@@ -31,19 +32,19 @@ type setback struct {
 
 // setbacks are what fails, in the order in which it does: those of them that leave every two hosts a
 // path.
-func (d *mrcDemo) setbacks(n *Network) ([]*setback, error) {
-	plane, err := n.plane(1)
+func (d *demo) setbacks(n *lab.Network) ([]*setback, error) {
+	plane, err := n.Plane(1)
 	if err != nil {
 		return nil, err
 	}
 	last := fmt.Sprintf("P1-T1-%d", d.Fabric.T1)
 	all := []*setback{
-		{name: "a link, P1-T0-1 - P1-T1-1", loss: Loss{Links: [][2]string{{"P1-T0-1", "P1-T1-1"}}}},
-		{name: "a T1, " + last, loss: Loss{Switches: []string{last}}, pod: d.Fabric.pod(d.Fabric.T1, d.Fabric.T1)},
+		{name: "a link, P1-T0-1 - P1-T1-1", loss: lab.Loss{Links: [][2]string{{"P1-T0-1", "P1-T1-1"}}}},
+		{name: "a T1, " + last, loss: lab.Loss{Switches: []string{last}}, pod: d.Fabric.Pod(d.Fabric.T1, d.Fabric.T1)},
 		{name: fmt.Sprintf("plane 1, %d switches", len(plane.Switches)), loss: plane, port: 1},
 	}
 	var out []*setback
-	var lost []Loss
+	var lost []lab.Loss
 	for _, s := range all {
 		if !n.LeavesPaths(append(lost, s.loss)...) {
 			d.say("%s is not lost: there would be hosts without a path", s.name)
@@ -64,22 +65,22 @@ const (
 )
 
 // wait is from the last host told, or the start, to what is measured, and measure how long that is.
-func (d *mrcDemo) wait() (wait, measure time.Duration) {
+func (d *demo) wait() (wait, measure time.Duration) {
 	return min(keptAfter, mostKeptTrips*d.rtt), max(keptTrips*d.rtt, d.settle)
 }
 
 // fail has one thing after the other fail while a mesh goes on, and measures what is left.
-func (d *mrcDemo) fail(ctx context.Context, m *Mesh) error {
+func (d *demo) fail(ctx context.Context, m *lab.Mesh) error {
 	for _, s := range d.losses {
 		if err := d.until(ctx, m, "it is time for a failure", d.calm(m)); err != nil {
 			return err
 		}
-		err := d.stage.do(ctx, func(w *World) error {
-			s.at, s.real = w.now, w.now+w.slipped
+		err := d.stage.Do(ctx, func(w *lab.World) error {
+			s.at, s.real = w.Now(), w.Now()+w.Slipped()
 			return nil
 		})
 		if err == nil {
-			err = d.stage.lose(ctx, s.loss)
+			err = d.stage.Lose(ctx, s.loss)
 		}
 		if err != nil {
 			return err
@@ -93,14 +94,14 @@ func (d *mrcDemo) fail(ctx context.Context, m *Mesh) error {
 const tellTime = 10 * time.Second
 
 // heard says whether all hosts that the last failure concerns have been told of it, or it is too late.
-func (d *mrcDemo) heard(w *World) bool {
+func (d *demo) heard(w *lab.World) bool {
 	var last *setback
 	for _, s := range d.losses {
 		if s.failed() {
 			last = s
 		}
 	}
-	now := w.now + w.slipped
+	now := w.Now() + w.Slipped()
 	return last == nil || now >= last.real+tellTime || d.unaware(w, last, now+1) == 0
 }
 
@@ -108,9 +109,13 @@ func (d *mrcDemo) heard(w *World) bool {
 func (s *setback) failed() bool { return s.at > 0 }
 
 // unaware is how many of the hosts that a failure concerns were not told of it before a time of the real clock.
-func (d *mrcDemo) unaware(w *World, s *setback, before time.Duration) (hosts int) {
+func (d *demo) unaware(w *lab.World, s *setback, before time.Duration) (hosts int) {
 	for i, h := range w.Network.Hosts {
-		if _, _, ok := w.mrc[h.Name].changed(s.real, before); !ok && d.concerns(s, i) {
+		node, err := w.MRCHost(h.Name)
+		if err != nil {
+			continue // all hosts of the demo speak MRC
+		}
+		if _, _, ok := node.Changed(s.real, before); !ok && d.concerns(s, i) {
 			hosts++
 		}
 	}
@@ -120,7 +125,7 @@ func (d *mrcDemo) unaware(w *World, s *setback, before time.Duration) (hosts int
 // concerns says whether a failure takes entropy values from the h-th host, from 0. With structured ones
 // a T2 chooses among its links to the T1s of a pod, so that to hosts elsewhere these values remain good
 // while it has one.
-func (d *mrcDemo) concerns(s *setback, h int) bool {
+func (d *demo) concerns(s *setback, h int) bool {
 	f := d.Fabric
 	switch {
 	case s.port > 0:
@@ -132,43 +137,46 @@ func (d *mrcDemo) concerns(s *setback, h int) bool {
 	}
 	t1 := 0 // of the pod
 	for i := 1; i <= f.T1; i++ {
-		if f.pod(i, f.T1) == s.pod {
+		if f.Pod(i, f.T1) == s.pod {
 			t1++
 		}
 	}
-	return t1 == 1 || f.pod(f.leaf(h), f.T0) == s.pod
+	return t1 == 1 || f.Pod(f.Leaf(h), f.T0) == s.pod
 }
 
 // calm says when the last failure has been told of and what came of it was measured.
-func (d *mrcDemo) calm(m *Mesh) func() bool {
+func (d *demo) calm(m *lab.Mesh) func() bool {
 	since := time.Duration(-1) // the first time that it is so
 	wait, measure := d.wait()
 	return func() bool {
-		if !d.heard(m.world) {
+		if !d.heard(m.World()) {
 			return false
 		}
 		if since < 0 {
-			since = m.world.now
+			since = m.World().Now()
 		}
-		return m.world.now >= since+wait+measure
+		return m.World().Now() >= since+wait+measure
 	}
 }
 
 // review says what the setbacks came to, once the traffic is over.
-func (d *mrcDemo) review(ctx context.Context, p *phase) error {
+func (d *demo) review(ctx context.Context, p *phase) error {
 	wait, _ := d.wait()
-	return d.stage.do(ctx, func(w *World) error {
-		var lost []Loss
+	return d.stage.Do(ctx, func(w *lab.World) error {
+		var lost []lab.Loss
 		// What the demo did not come to is not told of.
 		d.losses = slices.DeleteFunc(d.losses, func(s *setback) bool { return !s.failed() })
 		for i, s := range d.losses {
-			end, realEnd := p.finished, w.now+w.slipped
+			end, realEnd := p.finished, w.Now()+w.Slipped()
 			if i+1 < len(d.losses) {
 				end, realEnd = d.losses[i+1].at, d.losses[i+1].real
 			}
 			for _, h := range w.Network.Hosts {
-				node := w.mrc[h.Name]
-				at, denied, ok := node.changed(s.real, realEnd)
+				node, err := w.MRCHost(h.Name)
+				if err != nil {
+					return err
+				}
+				at, denied, ok := node.Changed(s.real, realEnd)
 				if !ok {
 					continue
 				}
@@ -183,7 +191,7 @@ func (d *mrcDemo) review(ctx context.Context, p *phase) error {
 				return err
 			}
 			if from := s.at + s.last + wait; from < end {
-				s.kept = p.meter.rate(from, end) * 8 / (shares.Total() * payloadShare)
+				s.kept = p.meter.rate(from, end) * 8 / (shares.Total() * lab.PayloadShare)
 			}
 		}
 		return nil

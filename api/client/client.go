@@ -178,7 +178,7 @@ func (c *Client) send(ctx context.Context, method, path string, header http.Head
 	for name, values := range header {
 		req.Header[name] = values
 	}
-	if body != nil {
+	if body != nil && req.Header.Get("Content-Type") == "" {
 		req.Header.Set("Content-Type", "application/json")
 	}
 	if req.Header.Get("Accept") == "" {

@@ -44,10 +44,15 @@ type Handlers struct {
 // Events follows a stream of events until ctx ends, the server refuses or a handler fails. A
 // stream that was up and is lost is taken up after the last event.
 func (c *Client) Events(ctx context.Context, path string, query url.Values, h Handlers) error {
+	return c.events(ctx, path, query, "", h)
+}
+
+// events is Events, from the event after an id on.
+func (c *Client) events(ctx context.Context, path string, query url.Values, last string, h Handlers) error {
 	if len(query) > 0 {
 		path += "?" + query.Encode()
 	}
-	last, pause, opened := "", firstPause, false
+	pause, opened := firstPause, false
 	for {
 		err := c.stream(ctx, path, &last, h.Opened, func(e Event) error {
 			pause = firstPause

@@ -17,30 +17,13 @@ type Items struct {
 // List reads a list, all its pages.
 func (c *Client) List(ctx context.Context, path string, query url.Values) (*Items, error) {
 	items := &Items{Items: []json.RawMessage{}}
-	ask := url.Values{}
-	for name, values := range query {
-		ask[name] = values
-	}
-	for {
-		a, err := c.Get(ctx, path, ask)
+	for page, err := range pages[json.RawMessage](ctx, c, path, query) {
 		if err != nil {
 			return nil, err
 		}
-		var page struct {
-			Items    []json.RawMessage `json:"items"`
-			Continue string            `json:"continue"`
-		}
-		if err := a.Decode(&page); err != nil {
-			return nil, err
-		}
-		items.Items = append(items.Items, page.Items...)
-		if page.Continue == "" || page.Continue == ask.Get("continue") {
-			return items, nil
-		}
-		// Not every list has pages, so the first request does not speak of them.
-		ask.Set("limit", pageSize)
-		ask.Set("continue", page.Continue)
+		items.Items = append(items.Items, page...)
 	}
+	return items, nil
 }
 
 // DecodeItems reads every item.

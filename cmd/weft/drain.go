@@ -79,11 +79,7 @@ func (d *drainer) command(use, short, long string) *cobra.Command {
 func findLink(ctx context.Context, c *client.Client, args []string) (what, path string, err error) {
 	id := args[0]
 	if len(args) == 2 {
-		items, err := c.List(ctx, client.Path("v1", "links"), url.Values{"node": {args[0]}})
-		if err != nil {
-			return "", "", err
-		}
-		links, err := client.DecodeItems[api.Link](items)
+		links, err := c.Links().List(ctx, url.Values{"node": {args[0]}})
 		if err != nil {
 			return "", "", err
 		}
@@ -108,11 +104,7 @@ func findLink(ctx context.Context, c *client.Client, args []string) (what, path 
 
 // findNode finds a switch by its id, or by its name.
 func findNode(ctx context.Context, c *client.Client, args []string) (what, path string, err error) {
-	items, err := c.List(ctx, client.Path("v1", "nodes"), nil)
-	if err != nil {
-		return "", "", err
-	}
-	nodes, err := client.DecodeItems[api.Node](items)
+	nodes, err := c.Nodes().List(ctx, nil)
 	if err != nil {
 		return "", "", err
 	}
@@ -130,11 +122,7 @@ func findNode(ctx context.Context, c *client.Client, args []string) (what, path 
 
 // findPlane finds a plane by its number.
 func findPlane(ctx context.Context, c *client.Client, args []string) (what, path string, err error) {
-	items, err := c.List(ctx, client.Path("v1", "planes"), nil)
-	if err != nil {
-		return "", "", err
-	}
-	planes, err := client.DecodeItems[api.Plane](items)
+	planes, err := c.Planes().List(ctx, nil)
 	if err != nil {
 		return "", "", err
 	}

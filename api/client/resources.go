@@ -1,0 +1,272 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+
+	"github.com/weft-sdn/weft/api"
+)
+
+// View is the resources of one kind as T. A kind that clients write is a [Resources].
+type View[T any] struct {
+	client *Client
+	path   string
+}
+
+// Resources is the resources of one kind: clients write S by name and read T.
+type Resources[S, T any] struct {
+	View[T]
+}
+
+// Groups returns the multicast groups.
+func (c *Client) Groups() Resources[api.MulticastGroupSpec, api.MulticastGroup] {
+	return resources[api.MulticastGroupSpec, api.MulticastGroup](c, "multicast-groups")
+}
+
+// SRv6Policies returns the SRv6 policies.
+func (c *Client) SRv6Policies() Resources[api.SRv6PolicySpec, api.SRv6Policy] {
+	return resources[api.SRv6PolicySpec, api.SRv6Policy](c, "srv6-policies")
+}
+
+// Tenants returns the tenants.
+func (c *Client) Tenants() Resources[api.TenantSpec, api.Tenant] {
+	return resources[api.TenantSpec, api.Tenant](c, "tenants")
+}
+
+// PFCPolicies returns the PFC policies.
+func (c *Client) PFCPolicies() Resources[api.PFCPolicySpec, api.PFCPolicy] {
+	return resources[api.PFCPolicySpec, api.PFCPolicy](c, "pfc-policies")
+}
+
+// CCProfiles returns the CC profiles.
+func (c *Client) CCProfiles() Resources[api.CCProfileSpec, api.CCProfile] {
+	return resources[api.CCProfileSpec, api.CCProfile](c, "cc-profiles")
+}
+
+// EVProfiles returns the EV profiles. They exist by themselves: Create is refused, and Delete
+// removes what a client has written of one.
+func (c *Client) EVProfiles() Resources[api.EVProfileSpec, api.EVProfile] {
+	return resources[api.EVProfileSpec, api.EVProfile](c, "ev-profiles")
+}
+
+// Links returns the links, one direction each, by id. Put drains them, as it does nodes, planes
+// and ports of hosts; Create and Delete are refused.
+func (c *Client) Links() Resources[api.AdminSpec, api.Link] {
+	return resources[api.AdminSpec, api.Link](c, "links")
+}
+
+// Nodes returns the switches of the fabric, by id.
+func (c *Client) Nodes() Resources[api.AdminSpec, api.Node] {
+	return resources[api.AdminSpec, api.Node](c, "nodes")
+}
+
+// Planes returns the planes of the fabric, by number.
+func (c *Client) Planes() Resources[api.AdminSpec, api.Plane] {
+	return resources[api.AdminSpec, api.Plane](c, "planes")
+}
+
+// HostPorts returns the ports of a host, by number.
+func (c *Client) HostPorts(host string) Resources[api.AdminSpec, api.HostPort] {
+	return resources[api.AdminSpec, api.HostPort](c, "hosts", host, "ports")
+}
+
+// Hosts returns the hosts.
+func (c *Client) Hosts() View[api.Host] { return view[api.Host](c, "hosts") }
+
+// Switches returns the switches.
+func (c *Client) Switches() View[api.SwitchStatus] { return view[api.SwitchStatus](c, "switches") }
+
+// BGPPeers returns the BGP-LS peers.
+func (c *Client) BGPPeers() View[api.BGPPeer] { return view[api.BGPPeer](c, "bgp-peers") }
+
+func view[T any](c *Client, collection ...string) View[T] {
+	return View[T]{c, Path(append([]string{"v1"}, collection...)...)}
+}
+
+func resources[S, T any](c *Client, collection ...string) Resources[S, T] {
+	return Resources[S, T]{view[T](c, collection...)}
+}
+
+// Get reads one resource.
+func (v View[T]) Get(ctx context.Context, name string) (*T, error) {
+	return read[T](ctx, v.client, http.MethodGet, v.path+Path(name), nil, nil)
+}
+
+// List reads all resources, or those that a query selects. The API document has the parameters
+// of each kind.
+func (v View[T]) List(ctx context.Context, query url.Values) ([]T, error) {
+	var out []T
+	for t, err := range v.All(ctx, query) {
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, t)
+	}
+	return out, nil
+}
+
+// All reads the resources page by page while they are consumed. An error is the last value.
+func (v View[T]) All(ctx context.Context, query url.Values) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for page, err := range pages[T](ctx, v.client, v.path, query) {
+			if err != nil {
+				var none T
+				yield(none, err)
+				return
+			}
+			for _, t := range page {
+				if !yield(t, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Write is how a change is made; its zero value is an unconditional one.
+type Write struct {
+	// Version is the one that the resource has to have (If-Match), 0 for any. Another one is a
+	// problem of [api.CodeVersion].
+	Version uint64
+	// Absent demands that nobody has written the resource (If-None-Match).
+	Absent bool
+	// DryRun has the change checked and planned, and not made. The resource that comes back has
+	// the changes that it would make on switches.
+	DryRun bool
+}
+
+func (w Write) header() http.Header {
+	h := http.Header{}
+	if w.Version != 0 {
+		h.Set("If-Match", strconv.Quote(strconv.FormatUint(w.Version, 10)))
+	}
+	if w.Absent {
+		h.Set("If-None-Match", "*")
+	}
+	return h
+}
+
+func (w Write) to(path string) string {
+	if w.DryRun {
+		return path + "?dryRun=true"
+	}
+	return path
+}
+
+// Create creates a resource. One that exists is a problem of [api.CodeExists].
+func (r Resources[S, T]) Create(ctx context.Context, name string, spec S, w Write) (*T, error) {
+	return read[T](ctx, r.client, http.MethodPost, w.to(r.path), w.header(), api.Request[S]{Name: name, Spec: spec})
+}
+
+// Put creates a resource or replaces its spec. The spec that it has already changes nothing.
+func (r Resources[S, T]) Put(ctx context.Context, name string, spec S, w Write) (*T, error) {
+	return read[T](ctx, r.client, http.MethodPut, w.to(r.path+Path(name)), w.header(), api.Request[S]{Spec: spec})
+}
+
+// Patch changes parts of a resource by a merge patch (RFC 7396), which is a value that
+// encoding/json encodes.
+func (r Resources[S, T]) Patch(ctx context.Context, name string, patch any, w Write) (*T, error) {
+	h := w.header()
+	h.Set("Content-Type", "application/merge-patch+json")
+	return read[T](ctx, r.client, http.MethodPatch, w.to(r.path+Path(name)), h, patch)
+}
+
+// Delete deletes a resource.
+func (r Resources[S, T]) Delete(ctx context.Context, name string, w Write) error {
+	_, err := r.client.Do(ctx, http.MethodDelete, w.to(r.path+Path(name)), w.header(), nil)
+	return err
+}
+
+// read makes a request and decodes the answer.
+func read[T any](ctx context.Context, c *Client, method, path string, header http.Header, body any) (*T, error) {
+	a, err := c.Do(ctx, method, path, header, body)
+	if err != nil {
+		return nil, err
+	}
+	t := new(T)
+	if err := a.Decode(t); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// Watched is an event with the id to resume after.
+type Watched struct {
+	ID string
+	api.Event
+}
+
+// Watch is which events are watched, and how.
+type Watch struct {
+	// Types are types of events or families of them, such as "group"; none: all.
+	Types []api.EventType
+	// Object is the name that events are about; empty: any.
+	Object string
+	// After is the id of an event: those that followed it come first. Empty: only new events.
+	After string
+	// Handlers reports connections and their ends; its Event is not called.
+	Handlers Handlers
+}
+
+// errEnough ends a stream whose consumer has stopped.
+var errEnough = errors.New("enough events")
+
+// Watch follows events until ctx ends or the server refuses, which is the last value. A lost
+// stream is resumed after the last event; [api.EventGap] says that events were lost meanwhile.
+func (c *Client) Watch(ctx context.Context, w Watch) iter.Seq2[Watched, error] {
+	query := url.Values{}
+	for _, t := range w.Types {
+		query.Add("type", string(t))
+	}
+	if w.Object != "" {
+		query.Set("object", w.Object)
+	}
+	return func(yield func(Watched, error) bool) {
+		h := w.Handlers
+		h.Event = func(e Event) error {
+			out := Watched{ID: e.ID}
+			if err := (&Answer{Body: e.Data}).Decode(&out.Event); err != nil {
+				return err
+			}
+			if !yield(out, nil) {
+				return errEnough
+			}
+			return nil
+		}
+		if err := c.events(ctx, Path("v1", "events"), query, w.After, h); !errors.Is(err, errEnough) {
+			yield(Watched{}, err)
+		}
+	}
+}
+
+// pages reads a list page by page.
+func pages[T any](ctx context.Context, c *Client, path string, query url.Values) iter.Seq2[[]T, error] {
+	return func(yield func([]T, error) bool) {
+		ask := url.Values{}
+		for name, values := range query {
+			ask[name] = slices.Clone(values)
+		}
+		for {
+			a, err := c.Get(ctx, path, ask)
+			var page api.List[T]
+			if err == nil {
+				err = a.Decode(&page)
+			}
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if !yield(page.Items, nil) || page.Continue == "" || page.Continue == ask.Get("continue") {
+				return
+			}
+			// Not every list has pages, so the first request does not ask for them.
+			ask.Set("limit", pageSize)
+			ask.Set("continue", page.Continue)
+		}
+	}
+}

@@ -290,7 +290,7 @@ const (
 	RegisterGroupNackID         uint32 = 0x1624f07f
 	RegisterGroupNackTimeID     uint32 = 0x16c30f08
 	RegisterGroupSentID         uint32 = 0x1633f2da
-	RegisterIcmpNextID          uint32 = 0x163c2e53
+	RegisterIcmpNextID          uint32 = 0x1665ad6a
 	RegisterPfcSeenAtID         uint32 = 0x16da84c2
 	RegisterPfcSeenListID       uint32 = 0x16b26ffa
 	RegisterQueueInID           uint32 = 0x169bb727
@@ -373,57 +373,16 @@ const (
 	QuotedBits      = 9856  // of the packet in an ICMPv6 error: 1,232 octets
 )
 
-// From include/constants.p4.
+// From include/ids.p4.
 const (
-	EthertypeIpv6        = 0x86dd
-	EthertypeMacControl  = 0x8808 // IEEE 802.3 clause 31
-	EthertypeTarget      = 0x88b6 // one of those for local experiments: what PFC_PORT carries
-	PfcMac               = 0x0180c2000001
-	PfcOpcode            = 0x0101
-	ProtoIpv4            = 4
-	ProtoTcp             = 6
-	ProtoUdp             = 17
-	ProtoIpv6            = 41
-	ProtoRouting         = 43
-	ProtoIcmpv6          = 58
-	ProtoEthernet        = 143
-	FlavorPsp            = 1
-	FlavorUsp            = 2
-	FlavorUsd            = 4
-	RoutingTypeSrh       = 4 // RFC 8754 section 2
-	TlvPad1              = 0 // RFC 8754 section 2.1.1.1
-	UdpPortRocev2        = 4791
-	OpcodeRcWriteFirst   = 0x06
-	OpcodeRcWriteOnly    = 0x0a
-	OpcodeRcWriteOnlyImm = 0x0b // also the last opcode a multicast group carries
-	OpcodeRcAcknowledge  = 0x11
-	OpcodeCnp            = 0x81
-	OpcodeMrc            = 0xc0
-	OpcodeMrcMask        = 0xe0
-	AethAck              = 0
-	AethRnr              = 1
-	AethNak              = 3
-	SyndromeAckNoCredit  = 0x1f // credit count 31: end-to-end credits are not used
-	SyndromeNakSequence  = 0x60
-	SyndromeRnr          = 0x20
-	NackDoublings        = 6
-	IcmpNone             = 0
-	IcmpTimeExceeded     = 1 // type 3, code 0
-	IcmpSegmentsLeft     = 2 // Parameter Problem, type 4, code 0: Segments Left
-	IcmpUpperLayer       = 3 // Parameter Problem, type 4, code 4: SR Upper-layer Header Error
-	IcmpHeaders          = 48
-	IcmpMaxQuoted        = 1232
-	EcnNotEct            = 0
-	EcnCe                = 3
-	DefaultHopLimit      = 64
-	PfcPort              = 508 // to and from the target's traffic manager: TargetOp
-	RecirculationPort    = 509 // queue of the copies that go round once more
-	CpuPort              = 510
-	DropPort             = 511 // simple_switch's default drop port
-	McastTree            = 64
-	RidTlv               = 256
-	RidFanout            = 512
-	CpuSession           = 511
+	PfcPort           = 508 // to and from the target's traffic manager: TargetOp
+	RecirculationPort = 509 // queue of the copies that go round once more
+	CpuPort           = 510
+	DropPort          = 511 // simple_switch's default drop port
+	McastTree         = 64
+	RidTlv            = 256
+	RidFanout         = 512
+	CpuSession        = 511
 )
 
 // DropReason: A packet is dropped for exactly one of these; ingress_drops and egress_drops count them.
@@ -697,3 +656,48 @@ var namesWatchdogAction = map[WatchdogAction]string{
 
 // String returns the name the P4 program gives v, or the number.
 func (v WatchdogAction) String() string { return valueName(namesWatchdogAction, v) }
+
+// From include/constants.p4.
+const (
+	EthertypeIpv6        = 0x86dd
+	EthertypeMacControl  = 0x8808 // IEEE 802.3 clause 31
+	EthertypeTarget      = 0x88b6 // one of those for local experiments: what PFC_PORT carries
+	PfcMac               = 0x0180c2000001
+	PfcOpcode            = 0x0101
+	ProtoIpv4            = 4
+	ProtoTcp             = 6
+	ProtoUdp             = 17
+	ProtoIpv6            = 41
+	ProtoRouting         = 43
+	ProtoIcmpv6          = 58
+	ProtoEthernet        = 143
+	FlavorPsp            = 1
+	FlavorUsp            = 2
+	FlavorUsd            = 4
+	RoutingTypeSrh       = 4 // RFC 8754 section 2
+	TlvPad1              = 0 // RFC 8754 section 2.1.1.1
+	UdpPortRocev2        = 4791
+	OpcodeRcWriteFirst   = 0x06
+	OpcodeRcWriteOnly    = 0x0a
+	OpcodeRcWriteOnlyImm = 0x0b // also the last opcode a multicast group carries
+	OpcodeRcAcknowledge  = 0x11
+	OpcodeCnp            = 0x81
+	OpcodeMrc            = 0xc0
+	OpcodeMrcMask        = 0xe0
+	AethAck              = 0
+	AethRnr              = 1
+	AethNak              = 3
+	SyndromeAckNoCredit  = 0x1f // credit count 31: end-to-end credits are not used
+	SyndromeNakSequence  = 0x60
+	SyndromeRnr          = 0x20
+	NackDoublings        = 6
+	IcmpNone             = 0
+	IcmpTimeExceeded     = 1 // type 3, code 0
+	IcmpSegmentsLeft     = 2 // Parameter Problem, type 4, code 0: Segments Left
+	IcmpUpperLayer       = 3 // Parameter Problem, type 4, code 4: SR Upper-layer Header Error
+	IcmpHeaders          = 48
+	IcmpMaxQuoted        = 1232
+	EcnNotEct            = 0
+	EcnCe                = 3
+	DefaultHopLimit      = 64
+)

@@ -55,19 +55,21 @@ control Admission(inout headers_t hdr, inout metadata_t meta, inout standard_met
     }
 
     apply {
-        src_addr = hdr.outer_ipv6.isValid() ? hdr.outer_ipv6.src_addr : hdr.ipv6.src_addr;
-        if ((!hdr.ipv6.isValid() && !hdr.outer_ipv6.isValid()) ||
-            (hdr.outer_ipv6.isValid() && hdr.outer_ipv6.version != 6) ||
-            (hdr.ipv6.isValid() && hdr.ipv6.version != 6)) {
-            meta.drop_reason = DropReason.NOT_IPV6;
-        } else {
-            if (my_station.apply().hit) {
-                port.apply();
-                if (meta.host_facing == 1) {
-                    source_guard.apply();
-                    // Nor may a host hide another's address inside an encapsulation of its own.
-                    if (hdr.outer_ipv6.isValid() && hdr.ipv6.isValid() && hdr.ipv6.src_addr != src_addr) {
-                        meta.drop_reason = DropReason.SOURCE_GUARD;
+        if (REACHES_ENDPOINT) {
+            src_addr = hdr.outer_ipv6.isValid() ? hdr.outer_ipv6.src_addr : hdr.ipv6.src_addr;
+            if ((!hdr.ipv6.isValid() && !hdr.outer_ipv6.isValid()) ||
+                (hdr.outer_ipv6.isValid() && hdr.outer_ipv6.version != 6) ||
+                (hdr.ipv6.isValid() && hdr.ipv6.version != 6)) {
+                meta.drop_reason = DropReason.NOT_IPV6;
+            } else {
+                if (my_station.apply().hit) {
+                    port.apply();
+                    if (meta.host_facing == 1) {
+                        source_guard.apply();
+                        // Nor may a host hide another's address inside an encapsulation of its own.
+                        if (hdr.outer_ipv6.isValid() && hdr.ipv6.isValid() && hdr.ipv6.src_addr != src_addr) {
+                            meta.drop_reason = DropReason.SOURCE_GUARD;
+                        }
                     }
                 }
             }

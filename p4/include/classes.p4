@@ -9,7 +9,7 @@
 register<bit<32>, bit<32>>(QUEUES) queue_in;
 register<bit<32>, bit<32>>(QUEUES) queue_out;
 
-control TrafficClass(inout metadata_t meta, inout standard_metadata_t std) {
+control TrafficClass(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
 
     // The queue is that of the priority, 0 the lowest; all DSCPs of a class must have the same.
     @id(0x01000090)
@@ -41,18 +41,17 @@ control TrafficClass(inout metadata_t meta, inout standard_metadata_t std) {
     }
 
     apply {
-        traffic_class.apply();
+        if (meta.drop_reason == DropReason.NONE && (hdr.ipv6.isValid() || hdr.outer_ipv6.isValid())) {
+            traffic_class.apply();
+        }
     }
 }
 
 // The last thing in ingress.
 control QueueAdmission(inout metadata_t meta, inout standard_metadata_t std) {
-    bit<32> limit = 0;
-    bit<32> trim_limit = 0;
-    bit<1>  last_hop = 0;
-    bit<32> arrived = 0;
-    bit<32> left = 0;
-    bit<32> waiting = 0;
+    bit<32> limit;
+    bit<32> trim_limit;
+    bit<1>  last_hop;
 
     @id(0x12000090)
     counter<bit<12>>(QUEUES, CounterType.packets) class_trims;      // by egress port ++ class the packet had before
@@ -112,44 +111,52 @@ control QueueAdmission(inout metadata_t meta, inout standard_metadata_t std) {
     }
 
     apply {
-        class_queue.apply();
-        if (meta.queued == 1) {
-            meta.queue = 20w0 ++ std.egress_spec ++ meta.class;
-            queue_in.read(arrived, meta.queue);
-            queue_out.read(left, meta.queue);
-            waiting = arrived - left;
-            // Only after the program was replaced: what still waits is of the time before.
-            if (waiting[31:31] == 1) {
-                arrived = left;
-                waiting = 0;
-            }
-            // What the switch made itself is not held back.
-            if (waiting >= limit && meta.bypass == 0) {
-                if (meta.trimmable == 1) {
-                    trimming.apply();
+        if (meta.classed == 1 && meta.mt_replicate == 0 && meta.drop_reason == DropReason.NONE) {
+            bit<32> arrived;
+            bit<32> left;
+            bit<32> waiting;
+            limit = 0;
+            trim_limit = 0;
+            last_hop = 0;
+            class_queue.apply();
+            if (meta.queued == 1) {
+                meta.queue = 20w0 ++ std.egress_spec ++ meta.class;
+                queue_in.read(arrived, meta.queue);
+                queue_out.read(left, meta.queue);
+                waiting = arrived - left;
+                // Only after the program was replaced: what still waits is of the time before.
+                if (waiting[31:31] == 1) {
+                    arrived = left;
+                    waiting = 0;
                 }
-                if (meta.trim == 0) {
-                    class_drops.count(meta.queue[11:0]);
-                    meta.drop_reason = DropReason.QUEUE_FULL;
-                } else {
-                    class_trims.count(meta.queue[11:0]);
-                    meta.queue = 20w0 ++ std.egress_spec ++ meta.class;
-                    queue_in.read(arrived, meta.queue);
-                    queue_out.read(left, meta.queue);
-                    waiting = arrived - left;
-                    if (waiting[31:31] == 1) {
-                        arrived = left;
-                        waiting = 0;
+                // What the switch made itself is not held back.
+                if (waiting >= limit && meta.bypass == 0) {
+                    if (meta.trimmable == 1) {
+                        trimming.apply();
                     }
-                    if (waiting >= trim_limit) {
+                    if (meta.trim == 0) {
                         class_drops.count(meta.queue[11:0]);
-                        meta.drop_reason = DropReason.TRIM_QUEUE_FULL;
+                        meta.drop_reason = DropReason.QUEUE_FULL;
+                    } else {
+                        class_trims.count(meta.queue[11:0]);
+                        meta.queue = 20w0 ++ std.egress_spec ++ meta.class;
+                        queue_in.read(arrived, meta.queue);
+                        queue_out.read(left, meta.queue);
+                        waiting = arrived - left;
+                        if (waiting[31:31] == 1) {
+                            arrived = left;
+                            waiting = 0;
+                        }
+                        if (waiting >= trim_limit) {
+                            class_drops.count(meta.queue[11:0]);
+                            meta.drop_reason = DropReason.TRIM_QUEUE_FULL;
+                        }
                     }
                 }
-            }
-            if (meta.drop_reason == DropReason.NONE) {
-                meta.sequence = arrived + 1;
-                queue_in.write(meta.queue, meta.sequence);
+                if (meta.drop_reason == DropReason.NONE) {
+                    meta.sequence = arrived + 1;
+                    queue_in.write(meta.queue, meta.sequence);
+                }
             }
         }
     }
@@ -157,57 +164,57 @@ control QueueAdmission(inout metadata_t meta, inout standard_metadata_t std) {
 
 // The first thing in egress, of packets whose queue is counted.
 control QueueExit(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
-    bit<32> arrived = 0;
-    bit<32> waiting = 0;
-    bit<32> chance = 0;
-    bit<2>  ecn = 0;
-    bit<1>  mark = 0;
-
     @id(0x12000093)
     counter<bit<12>>(QUEUES, CounterType.packets) class_marks;          // by egress port ++ class
 
     apply {
-        queue_out.write(meta.queue, meta.sequence);
+        if (meta.queued == 1) {
+            bit<32> arrived;
+            bit<32> waiting;
+            bit<32> chance;
+            bit<1>  mark = 0;
+            queue_out.write(meta.queue, meta.sequence);
 
-        // Decided when the packet leaves, by what waits behind it: a mark made on arrival would be older by the time in the queue.
-        ecn = hdr.outer_ipv6.isValid() ? hdr.outer_ipv6.ecn : hdr.ipv6.ecn;
-        if (meta.ecn_marks == 1 && ecn != ECN_NOT_ECT && ecn != ECN_CE && meta.bypass == 0) {
-            queue_in.read(arrived, meta.queue);
-            waiting = arrived - meta.sequence;
-            if (waiting[31:31] == 1) {
-                waiting = 0;
-            }
-            if (waiting >= meta.ecn_max) {
-                mark = 1;
-            } else if (waiting > meta.ecn_min) {
-                random(chance, 32w0, meta.ecn_max - meta.ecn_min - 1);
-                if (chance < waiting - meta.ecn_min) {
+            // Decided when the packet leaves, by what waits behind it: a mark made on arrival would be older by the time in the queue.
+            bit<2> ecn = hdr.outer_ipv6.isValid() ? hdr.outer_ipv6.ecn : hdr.ipv6.ecn;
+            if (meta.ecn_marks == 1 && ecn != ECN_NOT_ECT && ecn != ECN_CE && meta.bypass == 0) {
+                queue_in.read(arrived, meta.queue);
+                waiting = arrived - meta.sequence;
+                if (waiting[31:31] == 1) {
+                    waiting = 0;
+                }
+                if (waiting >= meta.ecn_max) {
                     mark = 1;
+                } else if (waiting > meta.ecn_min) {
+                    random(chance, 32w0, meta.ecn_max - meta.ecn_min - 1);
+                    if (chance < waiting - meta.ecn_min) {
+                        mark = 1;
+                    }
+                }
+                if (mark == 1) {
+                    class_marks.count(std.egress_port ++ meta.class);
+                    if (hdr.outer_ipv6.isValid()) {
+                        hdr.outer_ipv6.ecn = ECN_CE;
+                    } else {
+                        hdr.ipv6.ecn = ECN_CE;
+                    }
                 }
             }
-            if (mark == 1) {
-                class_marks.count(std.egress_port ++ meta.class);
-                if (hdr.outer_ipv6.isValid()) {
-                    hdr.outer_ipv6.ecn = ECN_CE;
-                } else {
-                    hdr.ipv6.ecn = ECN_CE;
-                }
-            }
-        }
 
-        if (meta.trim == 1) {
-            if (hdr.outer_ipv6.isValid()) {
-                hdr.outer_ipv6.dscp = meta.trim_dscp;
-                if (meta.trim_set_length == 1 && hdr.outer_ipv6.payload_len > meta.trim_size - 54) {
-                    hdr.outer_ipv6.payload_len = meta.trim_size - 54;
+            if (meta.trim == 1) {
+                if (hdr.outer_ipv6.isValid()) {
+                    hdr.outer_ipv6.dscp = meta.trim_dscp;
+                    if (meta.trim_set_length == 1 && hdr.outer_ipv6.payload_len > meta.trim_size - 54) {
+                        hdr.outer_ipv6.payload_len = meta.trim_size - 54;
+                    }
+                } else {
+                    hdr.ipv6.dscp = meta.trim_dscp;
+                    if (meta.trim_set_length == 1 && hdr.ipv6.payload_len > meta.trim_size - 54) {
+                        hdr.ipv6.payload_len = meta.trim_size - 54;
+                    }
                 }
-            } else {
-                hdr.ipv6.dscp = meta.trim_dscp;
-                if (meta.trim_set_length == 1 && hdr.ipv6.payload_len > meta.trim_size - 54) {
-                    hdr.ipv6.payload_len = meta.trim_size - 54;
-                }
+                truncate((bit<32>)meta.trim_size);
             }
-            truncate((bit<32>)meta.trim_size);
         }
     }
 }

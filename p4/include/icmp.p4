@@ -67,31 +67,33 @@ control IcmpDecision(inout headers_t hdr, inout metadata_t meta, inout standard_
 }
 
 // Second pass: the packet becomes the error.
-control IcmpError(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
+control IcmpError(inout headers_t hdr, inout metadata_t meta) {
     bit<16> sum;
 
     apply {
-        hdr.ethernet.ether_type = ETHERTYPE_IPV6;
-        hdr.ipv6.setValid();
-        hdr.ipv6.version = 6;
-        hdr.ipv6.dscp = 0;
-        hdr.ipv6.ecn = 0;
-        hdr.ipv6.flow_label = 0;
-        hdr.ipv6.payload_len = ICMP_HEADERS - 40 + meta.quoted;
-        hdr.ipv6.next_header = PROTO_ICMPV6;
-        hdr.ipv6.hop_limit = DEFAULT_HOP_LIMIT;
-        hdr.ipv6.src_addr = meta.node_address;
-        hdr.ipv6.dst_addr = meta.icmp_to;
-        hdr.icmp_error.setValid();
-        hdr.icmp_error.type = meta.icmp == ICMP_TIME_EXCEEDED ? 8w3 : 8w4;
-        hdr.icmp_error.code = meta.icmp == ICMP_UPPER_LAYER ? 8w4 : 8w0;
-        hdr.icmp_error.pointer = meta.icmp == ICMP_TIME_EXCEEDED ? 32w0 : 16w0 ++ meta.icmp_pointer;
-        hash(sum, HashAlgorithm.csum16, 16w0,
-             { hdr.ipv6.src_addr, hdr.ipv6.dst_addr, 16w0, hdr.ipv6.payload_len, 24w0, PROTO_ICMPV6, hdr.icmp_error.type,
-               hdr.icmp_error.code, hdr.icmp_error.pointer, hdr.quoted.data }, 32w0x10000);
-        hdr.icmp_error.checksum = sum;
-        truncate((bit<32>)(14 + ICMP_HEADERS + ICMP_MAX_QUOTED));
-        meta.icmp = ICMP_NONE;
-        meta.l4_ports = 0;
+        if (meta.pass == PASS_ICMP) {
+            hdr.ethernet.ether_type = ETHERTYPE_IPV6;
+            hdr.ipv6.setValid();
+            hdr.ipv6.version = 6;
+            hdr.ipv6.dscp = 0;
+            hdr.ipv6.ecn = 0;
+            hdr.ipv6.flow_label = 0;
+            hdr.ipv6.payload_len = ICMP_HEADERS - 40 + meta.quoted;
+            hdr.ipv6.next_header = PROTO_ICMPV6;
+            hdr.ipv6.hop_limit = DEFAULT_HOP_LIMIT;
+            hdr.ipv6.src_addr = meta.node_address;
+            hdr.ipv6.dst_addr = meta.icmp_to;
+            hdr.icmp_error.setValid();
+            hdr.icmp_error.type = meta.icmp == ICMP_TIME_EXCEEDED ? 8w3 : 8w4;
+            hdr.icmp_error.code = meta.icmp == ICMP_UPPER_LAYER ? 8w4 : 8w0;
+            hdr.icmp_error.pointer = meta.icmp == ICMP_TIME_EXCEEDED ? 32w0 : 16w0 ++ meta.icmp_pointer;
+            hash(sum, HashAlgorithm.csum16, 16w0,
+                 { hdr.ipv6.src_addr, hdr.ipv6.dst_addr, 16w0, hdr.ipv6.payload_len, 24w0, PROTO_ICMPV6, hdr.icmp_error.type,
+                   hdr.icmp_error.code, hdr.icmp_error.pointer, hdr.quoted.data }, 32w0x10000);
+            hdr.icmp_error.checksum = sum;
+            truncate((bit<32>)(14 + ICMP_HEADERS + ICMP_MAX_QUOTED));
+            meta.icmp = ICMP_NONE;
+            meta.l4_ports = 0;
+        }
     }
 }

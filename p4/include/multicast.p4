@@ -11,10 +11,10 @@ const bit<3> ROLE_STATE    = 5;
 control MulticastGroup(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std, out bit<3> role) {
     Icrc() icrc;
     bit<32> expected_icrc;
-    bit<1> to_proxy = 0;
-    bit<16> proxy_group = 0;
-    bit<1> encapsulates = 0;     // the group's source does so itself
-    bit<128> source = 0;
+    bit<1> to_proxy;
+    bit<16> proxy_group;
+    bit<1> encapsulates;         // the group's source does so itself
+    bit<128> source;
 
     @id(0x01000050)
     action set_group(bit<16> group) {
@@ -126,98 +126,119 @@ control MulticastGroup(inout headers_t hdr, inout metadata_t meta, inout standar
 
     apply {
         role = ROLE_NONE;
-        if (hdr.ipv6.isValid() &&
-            (!hdr.outer_ipv6.isValid() || (meta.mt_replicate == 1 && (meta.mt_verify_icrc == 1 || meta.host_facing == 1)))) {
-            mt_proxy.apply();
-        }
-        if (hdr.packet_out.isValid()) {
-            meta.mt_group = hdr.packet_out.group;
-            meta.branch = hdr.packet_out.branch;
-            role = hdr.packet_out.op == PacketOutOp.POLL ? ROLE_POLL : ROLE_STATE;
-        } else if (meta.mt_replicate == 1) {
-            role = ROLE_TREE;
-        } else if (to_proxy == 1) {
-            meta.mt_group = proxy_group;
-            if (meta.trimmed == 1) {
-                meta.drop_reason = DropReason.MT_TRIMMED;
-            } else if (!hdr.bth.isValid() || !hdr.icrc.isValid()) {
-                meta.drop_reason = DropReason.MT_OPCODE;
-            } else if (hdr.aeth.isValid()) {
-                role = ROLE_ACK;
-            } else if (hdr.cnp.isValid()) {
-                role = ROLE_CNP;
-            } else {
+        if (meta.drop_reason == DropReason.NONE && meta.bypass == 0) {
+            to_proxy = 0;
+            proxy_group = 0;
+            encapsulates = 0;
+            if (hdr.ipv6.isValid() &&
+                (!hdr.outer_ipv6.isValid() || (meta.mt_replicate == 1 && (meta.mt_verify_icrc == 1 || meta.host_facing == 1)))) {
+                mt_proxy.apply();
+            }
+            if (hdr.packet_out.isValid()) {
+                meta.mt_group = hdr.packet_out.group;
+                meta.branch = hdr.packet_out.branch;
+                role = hdr.packet_out.op == PacketOutOp.POLL ? ROLE_POLL : ROLE_STATE;
+            } else if (meta.mt_replicate == 1) {
                 role = ROLE_TREE;
+            } else if (to_proxy == 1) {
+                meta.mt_group = proxy_group;
+                if (meta.trimmed == 1) {
+                    meta.drop_reason = DropReason.MT_TRIMMED;
+                } else if (!hdr.bth.isValid() || !hdr.icrc.isValid()) {
+                    meta.drop_reason = DropReason.MT_OPCODE;
+                } else if (hdr.aeth.isValid()) {
+                    role = ROLE_ACK;
+                } else if (hdr.cnp.isValid()) {
+                    role = ROLE_CNP;
+                } else {
+                    role = ROLE_TREE;
+                }
+            }
+
+            if (role != ROLE_NONE) {
+                mt_group.apply();
+                if (meta.mt_known == 0) {
+                    meta.drop_reason = DropReason.MT_GROUP;
+                }
+            }
+
+            if (meta.drop_reason == DropReason.NONE) {
+                if (role == ROLE_TREE) {
+                    bit<1> arrived_encapsulated = meta.mt_replicate;
+                    // A plain packet meets the tree here, wherever it comes from. An encapsulated one meets it at the port of its source.
+                    bit<1> first_switch = arrived_encapsulated == 0 ? 1w1 : meta.host_facing;
+                    // Receivers take what comes down the tree as the source's, so the first switch checks the source.
+                    if (first_switch == 1) {
+                        source = arrived_encapsulated == 1 ? hdr.outer_ipv6.src_addr : hdr.ipv6.src_addr;
+                        mt_source.apply();
+                        if (encapsulates != arrived_encapsulated) {
+                            meta.drop_reason = DropReason.MT_NOT_SOURCE;
+                        }
+                    }
+                    // What is copied here is not routed here, and loses its hop all the same (RFC 8986 section 5.1, S05).
+                    if (arrived_encapsulated == 0 && meta.mt_replicate == 1 && meta.drop_reason == DropReason.NONE) {
+                        if (hdr.ipv6.hop_limit <= 1) {
+                            meta.drop_reason = DropReason.HOP_LIMIT;
+                        }
+                        hdr.ipv6.hop_limit = hdr.ipv6.hop_limit - 1;
+                    }
+                    // S01-S05: any segments may be left, and the destination that S03 takes from the Segment List leaves with the
+                    // outer header; what counts is the inner packet. The first switch refuses what edges would refuse, for a source
+                    // that encapsulates by itself too.
+                    if ((meta.mt_verify_icrc == 1 || first_switch == 1) && meta.drop_reason == DropReason.NONE) {
+                        // No ICRC can be had for what was trimmed, and a receiver would not know what it is.
+                        if (meta.trimmed == 1) {
+                            meta.drop_reason = DropReason.MT_TRIMMED;
+                        } else if (!hdr.srh.isValid() || hdr.srh.segments_left == 0) {
+                            meta.drop_reason = DropReason.SID_SEGMENTS_LEFT;
+                        } else if (!hdr.bth.isValid() || to_proxy == 0 || proxy_group != meta.mt_group) {
+                            meta.drop_reason = DropReason.MT_INNER;
+                        } else if (hdr.bth.opcode > OPCODE_RC_WRITE_ONLY_IMM) {
+                            meta.drop_reason = DropReason.MT_OPCODE;
+                        } else if (hdr.bth.dest_qpn != meta.designated_qpn) {
+                            meta.drop_reason = DropReason.MT_QPN;
+                        }
+                    }
+                } else if (role == ROLE_ACK || role == ROLE_CNP) {
+                    mt_branch.apply();
+                    if (meta.drop_reason == DropReason.NONE) {
+                        bit<32> live = meta.live_mask >> meta.branch;
+                        if (hdr.bth.dest_qpn != meta.designated_qpn) {
+                            meta.drop_reason = DropReason.MT_QPN;
+                        } else if (meta.branch_epoch != meta.epoch ||
+                                   (meta.branch_receiver == 0 && hdr.ipv6.flow_label[15:0] != meta.epoch[15:0])) {
+                            meta.drop_reason = DropReason.MT_EPOCH;
+                        } else if (live[0:0] == 0) {
+                            meta.drop_reason = DropReason.MT_DEAD_BRANCH;
+                        } else {
+                            meta.mt_verify_icrc = 1;
+                        }
+                    }
+                }
+            }
+
+            // What is rewritten gets a new ICRC, and a new one would hide a corrupt packet.
+            if (meta.mt_verify_icrc == 1 && meta.drop_reason == DropReason.NONE) {
+                icrc.apply(hdr, expected_icrc);
+                if (expected_icrc != hdr.icrc.crc) {
+                    meta.drop_reason = DropReason.ICRC;
+                }
             }
         }
+    }
+}
 
-        if (role != ROLE_NONE) {
-            mt_group.apply();
-            if (meta.mt_known == 0) {
-                meta.drop_reason = DropReason.MT_GROUP;
-            }
-        }
-
+// Second pass, in-band mode: the TLVs that name this node are parsed, and their receivers get a copy each.
+control InbandReceivers(inout metadata_t meta, inout standard_metadata_t std) {
+    apply {
         if (meta.drop_reason == DropReason.NONE) {
-            if (role == ROLE_TREE) {
-                bit<1> arrived_encapsulated = meta.mt_replicate;
-                // A plain packet meets the tree here, wherever it comes from. An encapsulated one meets it at the port of its source.
-                bit<1> first_switch = arrived_encapsulated == 0 ? 1w1 : meta.host_facing;
-                // Receivers take what comes down the tree as the source's, so the first switch checks the source.
-                if (first_switch == 1) {
-                    source = arrived_encapsulated == 1 ? hdr.outer_ipv6.src_addr : hdr.ipv6.src_addr;
-                    mt_source.apply();
-                    if (encapsulates != arrived_encapsulated) {
-                        meta.drop_reason = DropReason.MT_NOT_SOURCE;
-                    }
-                }
-                // What is copied here is not routed here, and loses its hop all the same (RFC 8986 section 5.1, S05).
-                if (arrived_encapsulated == 0 && meta.mt_replicate == 1 && meta.drop_reason == DropReason.NONE) {
-                    if (hdr.ipv6.hop_limit <= 1) {
-                        meta.drop_reason = DropReason.HOP_LIMIT;
-                    }
-                    hdr.ipv6.hop_limit = hdr.ipv6.hop_limit - 1;
-                }
-                // S01-S05: any segments may be left, and the destination that S03 takes from the Segment List leaves with the
-                // outer header; what counts is the inner packet. The first switch refuses what edges would refuse, for a source
-                // that encapsulates by itself too.
-                if ((meta.mt_verify_icrc == 1 || first_switch == 1) && meta.drop_reason == DropReason.NONE) {
-                    // No ICRC can be had for what was trimmed, and a receiver would not know what it is.
-                    if (meta.trimmed == 1) {
-                        meta.drop_reason = DropReason.MT_TRIMMED;
-                    } else if (!hdr.srh.isValid() || hdr.srh.segments_left == 0) {
-                        meta.drop_reason = DropReason.SID_SEGMENTS_LEFT;
-                    } else if (!hdr.bth.isValid() || to_proxy == 0 || proxy_group != meta.mt_group) {
-                        meta.drop_reason = DropReason.MT_INNER;
-                    } else if (hdr.bth.opcode > OPCODE_RC_WRITE_ONLY_IMM) {
-                        meta.drop_reason = DropReason.MT_OPCODE;
-                    } else if (hdr.bth.dest_qpn != meta.designated_qpn) {
-                        meta.drop_reason = DropReason.MT_QPN;
-                    }
-                }
-            } else if (role == ROLE_ACK || role == ROLE_CNP) {
-                mt_branch.apply();
-                if (meta.drop_reason == DropReason.NONE) {
-                    bit<32> live = meta.live_mask >> meta.branch;
-                    if (hdr.bth.dest_qpn != meta.designated_qpn) {
-                        meta.drop_reason = DropReason.MT_QPN;
-                    } else if (meta.branch_epoch != meta.epoch ||
-                               (meta.branch_receiver == 0 && hdr.ipv6.flow_label[15:0] != meta.epoch[15:0])) {
-                        meta.drop_reason = DropReason.MT_EPOCH;
-                    } else if (live[0:0] == 0) {
-                        meta.drop_reason = DropReason.MT_DEAD_BRANCH;
-                    } else {
-                        meta.mt_verify_icrc = 1;
-                    }
-                }
-            }
-        }
-
-        // What is rewritten gets a new ICRC, and a new one would hide a corrupt packet.
-        if (meta.mt_verify_icrc == 1 && meta.drop_reason == DropReason.NONE) {
-            icrc.apply(hdr, expected_icrc);
-            if (expected_icrc != hdr.icrc.crc) {
-                meta.drop_reason = DropReason.ICRC;
+            meta.mt_replicate = 1;
+            if (meta.receiver_count != 0) {
+                std.mcast_grp = 10w0 ++ meta.receiver_count;
+            } else if (meta.mt_named == 0 && meta.local_fallback == 1) {
+                std.mcast_grp = MCAST_TREE + 1 + (meta.mt_group << 1);
+            } else {
+                meta.drop_reason = DropReason.MT_NO_RECEIVERS;
             }
         }
     }

@@ -99,42 +99,44 @@ control PfcCommand(inout headers_t hdr, inout metadata_t meta, inout standard_me
     counter<bit<12>>(QUEUES, CounterType.packets) pfc_xon_rx;       // and to go on
 
     apply {
-        hdr.pfc.classes = hdr.pfc.classes & meta.pfc_classes;
-        if (hdr.pfc.classes == 0) {
-            meta.drop_reason = DropReason.PFC_CLASS;
-        } else {
-            COUNT_PAUSE(0)
-            COUNT_PAUSE(1)
-            COUNT_PAUSE(2)
-            COUNT_PAUSE(3)
-            COUNT_PAUSE(4)
-            COUNT_PAUSE(5)
-            COUNT_PAUSE(6)
-            COUNT_PAUSE(7)
-            if (hdr.inner_ethernet.isValid()) {
-                hdr.ethernet.src_addr = hdr.inner_ethernet.src_addr;
+        if (meta.pfc_command == 1 && meta.drop_reason == DropReason.NONE) {
+            hdr.pfc.classes = hdr.pfc.classes & meta.pfc_classes;
+            if (hdr.pfc.classes == 0) {
+                meta.drop_reason = DropReason.PFC_CLASS;
+            } else {
+                COUNT_PAUSE(0)
+                COUNT_PAUSE(1)
+                COUNT_PAUSE(2)
+                COUNT_PAUSE(3)
+                COUNT_PAUSE(4)
+                COUNT_PAUSE(5)
+                COUNT_PAUSE(6)
+                COUNT_PAUSE(7)
+                if (hdr.inner_ethernet.isValid()) {
+                    hdr.ethernet.src_addr = hdr.inner_ethernet.src_addr;
+                }
+                hdr.outer_ipv6.setInvalid();
+                hdr.srh.setInvalid();
+                hdr.segment.pop_front(SRH_SEGMENTS);
+                hdr.srh_tlvs.setInvalid();
+                hdr.inner_ethernet.setInvalid();
+                hdr.ethernet.dst_addr = PFC_MAC;
+                hdr.ethernet.ether_type = ETHERTYPE_TARGET;
+                hdr.pfc.reserved = 0;
+                hdr.target.setValid();
+                hdr.target.op = TargetOp.PAUSE;
+                hdr.target.direction = PfcDirection.EGRESS;
+                hdr.target.port = 7w0 ++ meta.pfc_port;
+                hdr.target.priority = 0;
+                hdr.target.upstream = 0;
+                hdr.target.reserved = 0;
+                truncate(PAUSE_OCTETS);
+                std.egress_spec = PFC_PORT;
+                std.priority = 0;
+                meta.classed = 0;
+                meta.bypass = 1;
+                meta.link_local = 1;
             }
-            hdr.outer_ipv6.setInvalid();
-            hdr.srh.setInvalid();
-            hdr.segment.pop_front(SRH_SEGMENTS);
-            hdr.srh_tlvs.setInvalid();
-            hdr.inner_ethernet.setInvalid();
-            hdr.ethernet.dst_addr = PFC_MAC;
-            hdr.ethernet.ether_type = ETHERTYPE_TARGET;
-            hdr.pfc.reserved = 0;
-            hdr.target.setValid();
-            hdr.target.op = TargetOp.PAUSE;
-            hdr.target.direction = PfcDirection.EGRESS;
-            hdr.target.port = 7w0 ++ meta.pfc_port;
-            hdr.target.priority = 0;
-            hdr.target.upstream = 0;
-            hdr.target.reserved = 0;
-            truncate(PAUSE_OCTETS);
-            std.egress_spec = PFC_PORT;
-            std.priority = 0;
-            meta.classed = 0;
-            meta.bypass = 1;
-            meta.link_local = 1;
         }
     }
 }
@@ -231,42 +233,44 @@ control PfcTarget(inout headers_t hdr, inout metadata_t meta, inout standard_met
     }
 
     apply {
-        if (hdr.target.op == TargetOp.XOFF || hdr.target.op == TargetOp.XON) {
-            pfc_queue.apply();
-            if (known == 0) {
-                meta.drop_reason = DropReason.PFC_UPSTREAM;
-            } else {
-                pfc_upstream.apply();
-            }
-            if (meta.drop_reason == DropReason.NONE) {
-                if (hdr.target.op == TargetOp.XOFF) {
-                    pfc_xoff_tx.count(hdr.target.port[8:0] ++ hdr.target.priority[2:0]);
+        if (meta.drop_reason == DropReason.NONE) {
+            if (hdr.target.op == TargetOp.XOFF || hdr.target.op == TargetOp.XON) {
+                pfc_queue.apply();
+                if (known == 0) {
+                    meta.drop_reason = DropReason.PFC_UPSTREAM;
                 } else {
-                    pfc_xon_tx.count(hdr.target.port[8:0] ++ hdr.target.priority[2:0]);
-                    pause = 0;
+                    pfc_upstream.apply();
                 }
-                hdr.pfc.setValid();
-                hdr.pfc.opcode = PFC_OPCODE;
-                hdr.pfc.reserved = 0;
-                hdr.pfc.classes = 8w1 << hdr.target.priority[2:0];
-                SET_TIME(0)
-                SET_TIME(1)
-                SET_TIME(2)
-                SET_TIME(3)
-                SET_TIME(4)
-                SET_TIME(5)
-                SET_TIME(6)
-                SET_TIME(7)
-                hdr.pfc_pad.setValid();
-                hdr.pfc_pad.zero = 0;
-                hdr.target.setInvalid();
+                if (meta.drop_reason == DropReason.NONE) {
+                    if (hdr.target.op == TargetOp.XOFF) {
+                        pfc_xoff_tx.count(hdr.target.port[8:0] ++ hdr.target.priority[2:0]);
+                    } else {
+                        pfc_xon_tx.count(hdr.target.port[8:0] ++ hdr.target.priority[2:0]);
+                        pause = 0;
+                    }
+                    hdr.pfc.setValid();
+                    hdr.pfc.opcode = PFC_OPCODE;
+                    hdr.pfc.reserved = 0;
+                    hdr.pfc.classes = 8w1 << hdr.target.priority[2:0];
+                    SET_TIME(0)
+                    SET_TIME(1)
+                    SET_TIME(2)
+                    SET_TIME(3)
+                    SET_TIME(4)
+                    SET_TIME(5)
+                    SET_TIME(6)
+                    SET_TIME(7)
+                    hdr.pfc_pad.setValid();
+                    hdr.pfc_pad.zero = 0;
+                    hdr.target.setInvalid();
+                }
+            } else if (hdr.target.op == TargetOp.STATE || hdr.target.op == TargetOp.STORM || hdr.target.op == TargetOp.STORM_OVER) {
+                meta.packet_in = PacketInReason.PFC;
+                std.egress_spec = CPU_PORT;
+                meta.bypass = 1;
+            } else {
+                meta.drop_reason = DropReason.TARGET_FRAME;
             }
-        } else if (hdr.target.op == TargetOp.STATE || hdr.target.op == TargetOp.STORM || hdr.target.op == TargetOp.STORM_OVER) {
-            meta.packet_in = PacketInReason.PFC;
-            std.egress_spec = CPU_PORT;
-            meta.bypass = 1;
-        } else {
-            meta.drop_reason = DropReason.TARGET_FRAME;
         }
     }
 }

@@ -29,8 +29,8 @@
     meta.routed = 1;
 
 control Policy(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
-    bit<16> octets = 0;      // of what is encapsulated
-    bit<8>  inner = 0;       // its protocol
+    bit<16> octets;      // of what is encapsulated
+    bit<8>  inner;       // its protocol
 
     action outer(in bit<128> source, in bit<128> dst, in bit<16> length, in bit<8> next_header) {
         hdr.outer_ipv6.setValid();
@@ -158,13 +158,15 @@ control Policy(inout headers_t hdr, inout metadata_t meta, inout standard_metada
     }
 
     apply {
-        if (hdr.inner_ethernet.isValid()) {
-            octets = PFC_OCTETS;
-            inner = PROTO_ETHERNET;
-        } else {
-            octets = hdr.ipv6.payload_len + 40;
-            inner = PROTO_IPV6;
+        if (meta.policy != 0 && meta.drop_reason == DropReason.NONE) {
+            if (hdr.inner_ethernet.isValid()) {
+                octets = PFC_OCTETS;
+                inner = PROTO_ETHERNET;
+            } else {
+                octets = hdr.ipv6.payload_len + 40;
+                inner = PROTO_IPV6;
+            }
+            sr_policy.apply();
         }
-        sr_policy.apply();
     }
 }

@@ -1,11 +1,8 @@
 // IPv6 forwarding: longest prefix match, then a neighbor, an ECMP group, or what the packet's structured EV says.
 control Routing(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
     StructuredEv() structured_ev;
-    bit<20> flow_label = 0;
-    bit<128> src_addr = 0;
-    bit<32> flow = 0;
-    bit<16> spread = 0;
-    bit<32> multiplier = 0;
+    bit<16> spread;
+    bit<32> multiplier;
 
     @id(0x01000030)
     action forward(bit<9> port, bit<16> neighbor) {
@@ -75,46 +72,52 @@ control Routing(inout headers_t hdr, inout metadata_t meta, inout standard_metad
     }
 
     apply {
-        if (hdr.outer_ipv6.isValid()) {
-            flow_label = hdr.outer_ipv6.flow_label;
-            src_addr = hdr.outer_ipv6.src_addr;
-        } else {
-            flow_label = hdr.ipv6.flow_label;
-            src_addr = hdr.ipv6.src_addr;
-        }
-        if (meta.routed == 0) {
-            ipv6_route.apply();
-            if (meta.upward == 1) {
-                structured_ev.apply(hdr, meta, std);
+        if (meta.drop_reason == DropReason.NONE && meta.mt_replicate == 0 && meta.bypass == 0) {
+            bit<20> flow_label;
+            bit<128> src_addr;
+            if (hdr.outer_ipv6.isValid()) {
+                flow_label = hdr.outer_ipv6.flow_label;
+                src_addr = hdr.outer_ipv6.src_addr;
+            } else {
+                flow_label = hdr.ipv6.flow_label;
+                src_addr = hdr.ipv6.src_addr;
             }
-            if (meta.ecmp != 0 && meta.routed == 0 && meta.drop_reason == DropReason.NONE) {
-                bit<8> protocol = 0; // of a frame in a tunnel: it has none
-                if (hdr.ipv6.isValid()) {
-                    protocol = hdr.ipv6.next_header;
+            if (meta.routed == 0) {
+                ipv6_route.apply();
+                if (meta.upward == 1) {
+                    structured_ev.apply(hdr, meta, std);
                 }
-                hash(flow, HashAlgorithm.crc32, 32w0, { 12w0, flow_label, src_addr, meta.dst, protocol, meta.l4_ports }, 64w0x100000000);
-                ecmp_hash.apply();
-                flow = flow * (multiplier | 1);
-                spread = flow[31:16];
-                ecmp.apply();
+                if (meta.ecmp != 0 && meta.routed == 0 && meta.drop_reason == DropReason.NONE) {
+                    bit<32> flow;
+                    bit<8> protocol = 0; // of a frame in a tunnel: it has none
+                    if (hdr.ipv6.isValid()) {
+                        protocol = hdr.ipv6.next_header;
+                    }
+                    hash(flow, HashAlgorithm.crc32, 32w0, { 12w0, flow_label, src_addr, meta.dst, protocol, meta.l4_ports }, 64w0x100000000);
+                    multiplier = 0;
+                    ecmp_hash.apply();
+                    flow = flow * (multiplier | 1);
+                    spread = flow[31:16];
+                    ecmp.apply();
+                }
             }
-        }
 
-        // A packet that this switch made (an encapsulation, a receiver's copy, an ICMPv6 error) starts at its full
-        // Hop Limit; one that it passes on loses one.
-        if (meta.drop_reason == DropReason.NONE && meta.pass == PASS_FIRST) {
-            if (hdr.outer_ipv6.isValid() && meta.encapsulated == 0) {
-                if (hdr.outer_ipv6.hop_limit <= 1) {
-                    meta.drop_reason = DropReason.HOP_LIMIT;
-                    meta.icmp = ICMP_TIME_EXCEEDED;
+            // A packet that this switch made (an encapsulation, a receiver's copy, an ICMPv6 error) starts at its full
+            // Hop Limit; one that it passes on loses one.
+            if (meta.drop_reason == DropReason.NONE && meta.pass == PASS_FIRST) {
+                if (hdr.outer_ipv6.isValid() && meta.encapsulated == 0) {
+                    if (hdr.outer_ipv6.hop_limit <= 1) {
+                        meta.drop_reason = DropReason.HOP_LIMIT;
+                        meta.icmp = ICMP_TIME_EXCEEDED;
+                    }
+                    hdr.outer_ipv6.hop_limit = hdr.outer_ipv6.hop_limit - 1;
+                } else if (hdr.ipv6.isValid()) {
+                    if (hdr.ipv6.hop_limit <= 1) {
+                        meta.drop_reason = DropReason.HOP_LIMIT;
+                        meta.icmp = ICMP_TIME_EXCEEDED;
+                    }
+                    hdr.ipv6.hop_limit = hdr.ipv6.hop_limit - 1;
                 }
-                hdr.outer_ipv6.hop_limit = hdr.outer_ipv6.hop_limit - 1;
-            } else if (hdr.ipv6.isValid()) {
-                if (hdr.ipv6.hop_limit <= 1) {
-                    meta.drop_reason = DropReason.HOP_LIMIT;
-                    meta.icmp = ICMP_TIME_EXCEEDED;
-                }
-                hdr.ipv6.hop_limit = hdr.ipv6.hop_limit - 1;
             }
         }
     }
@@ -143,6 +146,8 @@ control NextHop(inout headers_t hdr, inout metadata_t meta) {
     }
 
     apply {
-        neighbor.apply();
+        if ((meta.pass == PASS_FIRST || meta.mt_replicate == 0) && meta.drop_reason == DropReason.NONE) {
+            neighbor.apply();
+        }
     }
 }

@@ -41,7 +41,7 @@ control Slices(inout headers_t hdr, inout metadata_t meta, inout standard_metada
     }
 
     apply {
-        if (meta.slice_mask != 0 && hdr.outer_ipv6.isValid() && meta.host_facing == 0) {
+        if (meta.slice_mask != 0 && hdr.outer_ipv6.isValid() && meta.host_facing == 0 && REACHES_ENDPOINT) {
             meta.slice = hdr.outer_ipv6.flow_label & meta.slice_mask;
             if (!hdr.pfc.isValid()) {
                 slice.apply();

@@ -186,95 +186,97 @@ control Endpoint(inout headers_t hdr, inout metadata_t meta, inout standard_meta
     }
 
     apply {
-        if (local_sid.apply().hit) {
-            is_sid = 1;
-        }
-        if (meta.host_facing == 1) {
-            domain_edge.apply(hdr, meta, std, is_sid);
-            if (meta.drop_reason == DropReason.SID_FROM_OUTSIDE) {
-                behavior = SID_NONE;
-                meta.mt_replicate = 0;
+        if (REACHES_ENDPOINT) {
+            if (local_sid.apply().hit) {
+                is_sid = 1;
             }
-        }
-        hop_limit = hdr.outer_ipv6.isValid() ? hdr.outer_ipv6.hop_limit : hdr.ipv6.hop_limit;
-        if (behavior != SID_NONE && meta.drop_reason == DropReason.NONE && hdr.srh.isValid() && hdr.ipv6.isValid() &&
-            hdr.srh.segments_left < hdr.srh.last_entry) {
-            pfc_learning.apply(hdr, meta, std);
-        }
-        if (meta.drop_reason != DropReason.NONE) {
-            // What the parser has refused of an SRH (RFC 8986 section 4.1, S05-S10).
-            if (behavior == SID_ENDPOINT && hdr.srh.segments_left != 0 && hop_limit <= 1) {
-                meta.drop_reason = DropReason.HOP_LIMIT;
-                meta.icmp = ICMP_TIME_EXCEEDED;
-            } else if (behavior != SID_NONE && hdr.srh.segments_left != 0) {
-                meta.icmp = ICMP_SEGMENTS_LEFT;
+            if (meta.host_facing == 1) {
+                domain_edge.apply(hdr, meta, std, is_sid);
+                if (meta.drop_reason == DropReason.SID_FROM_OUTSIDE) {
+                    behavior = SID_NONE;
+                    meta.mt_replicate = 0;
+                }
             }
-        } else if (behavior == SID_ENDPOINT) {
-            if (argument == 0 && (!hdr.srh.isValid() || hdr.srh.segments_left == 0)) {
-                // RFC 8986 section 4.1.1; section 4.16.3 for USD; draft-pfc section 2 for an Ethernet frame.
-                if (pfc == 1 && hdr.inner_ethernet.isValid()) {
-                    pfc_tunnel.apply(hdr, meta);
-                } else if (usd == 1 && hdr.outer_ipv6.isValid() && hdr.ipv6.isValid()) {
-                    decaps = 1;
+            hop_limit = hdr.outer_ipv6.isValid() ? hdr.outer_ipv6.hop_limit : hdr.ipv6.hop_limit;
+            if (behavior != SID_NONE && meta.drop_reason == DropReason.NONE && hdr.srh.isValid() && hdr.ipv6.isValid() &&
+                hdr.srh.segments_left < hdr.srh.last_entry) {
+                pfc_learning.apply(hdr, meta, std);
+            }
+            if (meta.drop_reason != DropReason.NONE) {
+                // What the parser has refused of an SRH (RFC 8986 section 4.1, S05-S10).
+                if (behavior == SID_ENDPOINT && hdr.srh.segments_left != 0 && hop_limit <= 1) {
+                    meta.drop_reason = DropReason.HOP_LIMIT;
+                    meta.icmp = ICMP_TIME_EXCEEDED;
+                } else if (behavior != SID_NONE && hdr.srh.segments_left != 0) {
+                    meta.icmp = ICMP_SEGMENTS_LEFT;
+                }
+            } else if (behavior == SID_ENDPOINT) {
+                if (argument == 0 && (!hdr.srh.isValid() || hdr.srh.segments_left == 0)) {
+                    // RFC 8986 section 4.1.1; section 4.16.3 for USD; draft-pfc section 2 for an Ethernet frame.
+                    if (pfc == 1 && hdr.inner_ethernet.isValid()) {
+                        pfc_tunnel.apply(hdr, meta);
+                    } else if (usd == 1 && hdr.outer_ipv6.isValid() && hdr.ipv6.isValid()) {
+                        decaps = 1;
+                    } else {
+                        meta.drop_reason = hdr.srh.isValid() ? DropReason.SID_SEGMENTS_LEFT : DropReason.SID_UPPER_LAYER;
+                        meta.icmp = ICMP_UPPER_LAYER;
+                    }
+                } else if (hop_limit <= 1) {
+                    meta.drop_reason = DropReason.HOP_LIMIT;
+                    meta.icmp = ICMP_TIME_EXCEEDED;
+                } else if (argument == 1) {
+                    meta.dst = shifted;
+                    if (hdr.outer_ipv6.isValid()) {
+                        hdr.outer_ipv6.dst_addr = shifted;
+                    } else {
+                        hdr.ipv6.dst_addr = shifted;
+                    }
                 } else {
-                    meta.drop_reason = hdr.srh.isValid() ? DropReason.SID_SEGMENTS_LEFT : DropReason.SID_UPPER_LAYER;
+                    hdr.srh.segments_left = hdr.srh.segments_left - 1;
+                    hdr.outer_ipv6.dst_addr = meta.next_segment;
+                    meta.dst = meta.next_segment;
+                    // RFC 8986 section 4.16.1.
+                    if (psp == 1 && hdr.srh.segments_left == 0) {
+                        hdr.outer_ipv6.next_header = hdr.srh.next_header;
+                        hdr.outer_ipv6.payload_len = hdr.outer_ipv6.payload_len - 8 - (((bit<16>)hdr.srh.hdr_ext_len) << 3);
+                        hdr.srh.setInvalid();
+                        hdr.segment.pop_front(SRH_SEGMENTS);
+                        hdr.srh_tlvs.setInvalid();
+                    }
+                    if (meta.routed == 0) {
+                        service_sid.apply();
+                    }
+                    if (service == 1) {
+                        behavior = SID_DECAPS;
+                    }
+                }
+            }
+            if (behavior == SID_DECAPS && meta.drop_reason == DropReason.NONE) {
+                if (hdr.srh.isValid() && hdr.srh.segments_left != 0) {
+                    meta.drop_reason = DropReason.SID_SEGMENTS_LEFT;
+                    meta.icmp = ICMP_SEGMENTS_LEFT;
+                } else if (!hdr.outer_ipv6.isValid() || !hdr.ipv6.isValid()) {
+                    meta.drop_reason = DropReason.SID_UPPER_LAYER;
                     meta.icmp = ICMP_UPPER_LAYER;
-                }
-            } else if (hop_limit <= 1) {
-                meta.drop_reason = DropReason.HOP_LIMIT;
-                meta.icmp = ICMP_TIME_EXCEEDED;
-            } else if (argument == 1) {
-                meta.dst = shifted;
-                if (hdr.outer_ipv6.isValid()) {
-                    hdr.outer_ipv6.dst_addr = shifted;
                 } else {
-                    hdr.ipv6.dst_addr = shifted;
-                }
-            } else {
-                hdr.srh.segments_left = hdr.srh.segments_left - 1;
-                hdr.outer_ipv6.dst_addr = meta.next_segment;
-                meta.dst = meta.next_segment;
-                // RFC 8986 section 4.16.1.
-                if (psp == 1 && hdr.srh.segments_left == 0) {
-                    hdr.outer_ipv6.next_header = hdr.srh.next_header;
-                    hdr.outer_ipv6.payload_len = hdr.outer_ipv6.payload_len - 8 - (((bit<16>)hdr.srh.hdr_ext_len) << 3);
-                    hdr.srh.setInvalid();
-                    hdr.segment.pop_front(SRH_SEGMENTS);
-                    hdr.srh_tlvs.setInvalid();
-                }
-                if (meta.routed == 0) {
-                    service_sid.apply();
-                }
-                if (service == 1) {
-                    behavior = SID_DECAPS;
+                    decaps = 1;
                 }
             }
-        }
-        if (behavior == SID_DECAPS && meta.drop_reason == DropReason.NONE) {
-            if (hdr.srh.isValid() && hdr.srh.segments_left != 0) {
-                meta.drop_reason = DropReason.SID_SEGMENTS_LEFT;
-                meta.icmp = ICMP_SEGMENTS_LEFT;
-            } else if (!hdr.outer_ipv6.isValid() || !hdr.ipv6.isValid()) {
-                meta.drop_reason = DropReason.SID_UPPER_LAYER;
-                meta.icmp = ICMP_UPPER_LAYER;
-            } else {
-                decaps = 1;
+            if (decaps == 1) {
+                meta.dst = hdr.ipv6.dst_addr;
+                meta.decapsulated = 1;
+                decapsulate.apply(hdr, meta);
             }
-        }
-        if (decaps == 1) {
-            meta.dst = hdr.ipv6.dst_addr;
-            meta.decapsulated = 1;
-            decapsulate.apply(hdr, meta);
-        }
-        if (meta.mt_replicate == 1 && meta.drop_reason == DropReason.NONE) {
-            if (!hdr.outer_ipv6.isValid()) {
-                meta.drop_reason = DropReason.SID_UPPER_LAYER;
-            } else if (hdr.outer_ipv6.src_addr != tree_source) {
-                meta.drop_reason = DropReason.MT_NOT_SOURCE;
-            } else if (hdr.outer_ipv6.hop_limit <= 1) {
-                meta.drop_reason = DropReason.HOP_LIMIT;
-            } else {
-                hdr.outer_ipv6.hop_limit = hdr.outer_ipv6.hop_limit - 1;
+            if (meta.mt_replicate == 1 && meta.drop_reason == DropReason.NONE) {
+                if (!hdr.outer_ipv6.isValid()) {
+                    meta.drop_reason = DropReason.SID_UPPER_LAYER;
+                } else if (hdr.outer_ipv6.src_addr != tree_source) {
+                    meta.drop_reason = DropReason.MT_NOT_SOURCE;
+                } else if (hdr.outer_ipv6.hop_limit <= 1) {
+                    meta.drop_reason = DropReason.HOP_LIMIT;
+                } else {
+                    hdr.outer_ipv6.hop_limit = hdr.outer_ipv6.hop_limit - 1;
+                }
             }
         }
     }
@@ -309,16 +311,17 @@ control Endpoint(inout headers_t hdr, inout metadata_t meta, inout standard_meta
 // The flow label of the outer header: one per inner flow, so that ECMP in the middle of the
 // network spreads by inner flows (RFC 6437, RFC 8754 section 5.5), and the slice.
 control OuterFlowLabel(inout headers_t hdr, inout metadata_t meta) {
-    bit<32> flow = 0;
-
     apply {
-        // PFC frames of a tunnel have one way.
-        if (hdr.ipv6.isValid()) {
-            hash(flow, HashAlgorithm.crc32, 32w0,
-                 { hdr.ipv6.src_addr, hdr.ipv6.dst_addr, 12w0, hdr.ipv6.flow_label, hdr.ipv6.next_header, meta.l4_ports },
-                 64w0x100000000);
+        if (meta.encapsulated == 1) {
+            bit<32> flow = 0;
+            // PFC frames of a tunnel have one way.
+            if (hdr.ipv6.isValid()) {
+                hash(flow, HashAlgorithm.crc32, 32w0,
+                     { hdr.ipv6.src_addr, hdr.ipv6.dst_addr, 12w0, hdr.ipv6.flow_label, hdr.ipv6.next_header, meta.l4_ports },
+                     64w0x100000000);
+            }
+            hdr.outer_ipv6.flow_label = (flow[19:0] & ~meta.slice_mask) | (meta.outer_slice & meta.slice_mask);
         }
-        hdr.outer_ipv6.flow_label = (flow[19:0] & ~meta.slice_mask) | (meta.outer_slice & meta.slice_mask);
     }
 }
 
@@ -377,6 +380,9 @@ control Headend(inout headers_t hdr, inout metadata_t meta, inout standard_metad
     }
 
     apply {
-        srv6_policy.apply();
+        if (meta.drop_reason == DropReason.NONE && meta.mt_replicate == 0 && meta.bypass == 0 &&
+            hdr.ipv6.isValid() && !hdr.outer_ipv6.isValid()) {
+            srv6_policy.apply();
+        }
     }
 }

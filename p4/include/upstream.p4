@@ -122,3 +122,12 @@ control Upstream(inout headers_t hdr, inout metadata_t meta, inout standard_meta
         }
     }
 }
+
+// A clone of a response becomes what the original asked for.
+control CloneRole(inout metadata_t meta) {
+    apply {
+        if (meta.emit == EMIT_NONE) {
+            meta.emit = meta.clone_emit;
+        }
+    }
+}

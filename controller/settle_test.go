@@ -92,3 +92,35 @@ func TestRestartAfterLinkDown(t *testing.T) {
 		t.Errorf("still by %s", via)
 	}
 }
+
+// TestRestartOfMany: routes of many switches are planned bit by bit, some of them after the switches
+// were read back. A switch that agrees is not written to.
+func TestRestartOfMany(t *testing.T) {
+	if testing.Short() {
+		t.Skip("many switches on one goroutine")
+	}
+	for _, settle := range []time.Duration{0, 100 * time.Millisecond} {
+		t.Run(settle.String(), func(t *testing.T) {
+			net := sample.Clos(150, 4, 1)
+			w := up(t, net, 1)
+			w.put("g", net.Spec(1, "h1", names("h", 2, 60)...))
+			w.run(time.Second)
+			w.converged()
+			whole := w.core.Topology()
+			w.pump()
+			for name, d := range w.devices {
+				w.session[name]++
+				d.Wrote = func(u entry.Update) { t.Fatalf("%s: %s", d.Name, u) }
+			}
+			net.Inventory.Intervals.Settle = api.Duration(settle)
+			w.boot()
+			w.core.SetTopology(whole)
+			for name, d := range w.devices { // before the routes of most were planned
+				w.core.SwitchConnected(name, d.Contents())
+				w.pump()
+			}
+			w.run(time.Second)
+			w.converged()
+		})
+	}
+}

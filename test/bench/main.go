@@ -1,6 +1,6 @@
 // Bench measures Weft and prints what it finds as JSON lines, one figure each; docs/benchmarks.md says what they mean. Progress goes to standard error.
 //
-//	go run ./test/bench [engine[/WORKLOAD]] [pcap[/WORKLOAD]] [multicast] [plan] [paths] [program] [switches] [p4runtime] [multipath] [hosts] [loop] [pfc] [veth]
+//	go run ./test/bench [engine[/WORKLOAD]] [pcap[/WORKLOAD]] [multicast] [plan] [paths] [program] [switches] [p4runtime] [multipath] [hosts] [loop] [pfc] [store] [veth]
 //
 // It fails when something does not do what it should, never because something is slow.
 package main
@@ -38,6 +38,7 @@ var benches = []bench{
 	{"hosts", denying},
 	{"loop", closing},
 	{"pfc", lossless},
+	{"store", storing},
 	{"veth", veth},
 }
 

@@ -1,0 +1,181 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller"
+	"github.com/weft-sdn/weft/controller/controllertest"
+	"github.com/weft-sdn/weft/controller/resource"
+	"github.com/weft-sdn/weft/store"
+	"github.com/weft-sdn/weft/store/etcd"
+)
+
+const (
+	storePods      = 32
+	storeGroups    = 1024
+	storeReceivers = 8
+	storePuts      = 1000
+	storeOctets    = 2048
+	storePatience  = 10 * time.Minute
+)
+
+// storing measures what it takes to keep everything on disk, and to go on from there.
+func storing(ctx context.Context, out *report) (err error) {
+	dir, err := os.MkdirTemp("", "weft-bench-store")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	if err := storePut(ctx, out, filepath.Join(dir, "put")); err != nil {
+		return err
+	}
+	c := newClos(storePods)
+	c.inventory.Intervals.Settle, c.inventory.Intervals.Audit = 0, 0
+	k := &keeping{clos: c, dir: filepath.Join(dir, "controller")}
+	out.tell("store: %d groups of %d receivers on %d switches", storeGroups, storeReceivers, len(c.inventory.Switches))
+	return errors.Join(k.make(ctx, out), k.restart(ctx, out))
+}
+
+// storePut measures one record after the other.
+func storePut(ctx context.Context, out *report, dir string) error {
+	out.tell("store: %d records of %d octets", storePuts, storeOctets)
+	start := time.Now()
+	s, err := etcd.Open(ctx, etcd.Config{Dir: dir, Release: "bench"})
+	if err != nil {
+		return err
+	}
+	opened := time.Since(start)
+	value := make([]byte, storeOctets)
+	var took []time.Duration
+	for i := range storePuts {
+		start := time.Now()
+		if err := s.Apply(ctx, []store.Op{{Key: fmt.Sprintf("bench/%d", i), Value: value}}); err != nil {
+			return errors.Join(err, s.Close())
+		}
+		took = append(took, time.Since(start))
+	}
+	return errors.Join(
+		out.print(figure{bench: "store/open", unit: "s", value: opened.Seconds()}),
+		out.print(latency("store/put", took, field{"octets", storeOctets})), s.Close())
+}
+
+// latency is a figure of the median, with the 99th percentile.
+func latency(name string, took []time.Duration, more ...field) figure {
+	slices.Sort(took)
+	at := func(part float64) float64 { return took[int(part*float64(len(took)-1))].Seconds() * 1e3 }
+	return figure{bench: name, unit: "ms", value: at(0.5), more: append([]field{{"p99", at(0.99)}, {"count", len(took)}}, more...)}
+}
+
+// keeping is a controller on a Clos, its data directory, and switches that outlive it.
+type keeping struct {
+	clos     *clos
+	dir      string
+	switches controllertest.Southbound
+	written  int // updates of switches when the first controller ended
+}
+
+// run runs f with a controller, from the records in the directory.
+func (k *keeping) run(ctx context.Context, f func(*controller.Controller) error) (err error) {
+	s, err := etcd.Open(ctx, etcd.Config{Dir: k.dir, Release: "bench"})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	ctx, cancel := context.WithTimeout(ctx, storePatience)
+	var group errgroup.Group
+	defer func() {
+		cancel()
+		err = errors.Join(err, group.Wait())
+	}()
+	c, err := controller.NewController(ctx, controller.Options{Inventory: k.clos.inventory, Store: s, Southbound: &k.switches})
+	if err != nil {
+		return err
+	}
+	group.Go(func() error { return c.Run(ctx) })
+	if err := c.SetTopology(ctx, k.clos.topology.Build()); err != nil {
+		return err
+	}
+	return f(c)
+}
+
+// ready waits until every switch and every group has what it needs.
+func (k *keeping) ready(ctx context.Context, c *controller.Controller, groups int) error {
+	ticker := time.NewTicker(5 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		switches, err := c.Switches(ctx)
+		if err != nil {
+			return err
+		}
+		all, err := c.Groups().List(ctx)
+		if err != nil {
+			return err
+		}
+		if len(all) == groups &&
+			!slices.ContainsFunc(switches, func(s api.SwitchStatus) bool { return !s.Synced }) &&
+			!slices.ContainsFunc(all, func(g api.MulticastGroup) bool { return !g.Status.Is(api.Programmed) }) {
+			return nil
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return fmt.Errorf("the controller is not ready: %w", ctx.Err())
+		}
+	}
+}
+
+// updates returns how many updates all switches have taken.
+func (k *keeping) updates() (n int) {
+	for i := range k.clos.inventory.Switches {
+		k.switches.With(k.clos.inventory.Switches[i].Name, func(d *controllertest.Device) { n += d.Writes })
+	}
+	return n
+}
+
+// make makes the groups one after the other, each answered when it is on disk.
+func (k *keeping) make(ctx context.Context, out *report) error {
+	return k.run(ctx, func(c *controller.Controller) error {
+		if err := k.ready(ctx, c, 0); err != nil {
+			return err
+		}
+		var took []time.Duration
+		for i, spec := range k.clos.groups(storeGroups, storeReceivers) {
+			start := time.Now()
+			if _, _, err := c.Groups().Put(ctx, fmt.Sprintf("g%d", i), spec, resource.Precondition{}); err != nil {
+				return err
+			}
+			took = append(took, time.Since(start))
+		}
+		if err := k.ready(ctx, c, storeGroups); err != nil {
+			return err
+		}
+		k.written = k.updates()
+		return out.print(latency("store/post", took, field{"switches", len(k.clos.inventory.Switches)}))
+	})
+}
+
+// restart goes on from the records. It fails when a switch that agrees is written to.
+func (k *keeping) restart(ctx context.Context, out *report) error {
+	start := time.Now()
+	return k.run(ctx, func(c *controller.Controller) error {
+		if err := k.ready(ctx, c, storeGroups); err != nil {
+			return err
+		}
+		took := time.Since(start)
+		if n := k.updates() - k.written; n != 0 {
+			return fmt.Errorf("%d updates were written to switches that agree", n)
+		}
+		return out.print(figure{bench: "store/restart", unit: "s", value: took.Seconds(), more: []field{
+			{"switches", len(k.clos.inventory.Switches)}, {"groups", storeGroups}, {"updates", 0},
+		}})
+	})
+}

@@ -83,7 +83,8 @@ func (s *Switch) replicate(p *engine.PHV, rs []Replica, prio, trunc int) {
 	}
 }
 
-// replicaPort is the first of a replica's ports that is up, with its instance.
+// replicaPort returns the first of a replica's ports that is up, with its instance. ok is false when
+// the replica has backups and all of its ports are down.
 func (s *Switch) replicaPort(r *Replica) (port uint32, rid uint16, ok bool) {
 	if s.PortUp(r.Port) {
 		return r.Port, r.Instance, true
@@ -148,9 +149,8 @@ func (s *Switch) putBack(p *engine.PHV, origin trace.Origin, result trace.Result
 	s.again.Push(it)
 }
 
-// straight tells that the packet in the context would be the next to leave its
-// queue, and that at once, as nothing waits anywhere: then it need not be put
-// there.
+// straight reports whether the packet in the context may skip its queue: nothing waits anywhere, so
+// it would be taken out next, and at once. A traced packet never skips its queue.
 func (s *Switch) straight(port uint32) (q place, ok bool) {
 	c := s.ctx
 	if c.ID != 0 {

@@ -53,9 +53,9 @@ type Config struct {
 	RecirculationBurst uint64
 	// Seed starts the random number generator of the random primitive.
 	Seed uint64
-	// Trace observes everything that happens to packets; nil is nobody.
+	// Trace observes everything that happens to packets; nil for no tracer.
 	Trace trace.Tracer
-	// PortChanged, if not nil, is told whenever SetPortUp has changed the state
+	// PortChanged, if not nil, is called whenever SetPortUp has changed the state
 	// of a port. It must neither block nor call the switch.
 	PortChanged func(port uint32, up bool)
 }

@@ -9,8 +9,8 @@ import (
 // A packet that is traced has an id, which goes with it through queues and into
 // its copies; all others have 0.
 
-// SetTracer sets who observes packets; nil is nobody. Of packets in the switch
-// a new tracer hears nothing, nor does the old one hear any more.
+// SetTracer sets the tracer that observes packets; nil removes it. Neither the new nor the old tracer
+// gets more steps of the packets that are in the switch.
 func (s *Switch) SetTracer(t trace.Tracer) {
 	s.tracer, s.ctx.Tracer = t, t
 	s.traceSince = s.traceLast
@@ -32,8 +32,7 @@ func (s *Switch) traceReceived(port uint32, data []byte) trace.ID {
 	return s.traceNew(trace.Packet{Origin: trace.Received, Port: port, Length: len(data), Frame: data})
 }
 
-// traced takes the id of a packet whose turn has come: 0 when nobody hears of
-// it any more.
+// traced returns the id of a packet, or 0 when the tracer that knows the packet is gone.
 func (s *Switch) traced(id trace.ID) trace.ID {
 	if s.tracer == nil || id <= s.traceSince {
 		return 0
@@ -49,7 +48,7 @@ func (s *Switch) traceEnd(id trace.ID, o trace.Outcome) {
 	}
 }
 
-// traceEgress takes a traced packet up that left a queue.
+// traceEgress adds the step that takes a packet out of its queue.
 func (s *Switch) traceEgress(q *place, depth int) {
 	c := s.ctx
 	if c.ID = s.traced(c.ID); c.ID == 0 {
@@ -60,7 +59,7 @@ func (s *Switch) traceEgress(q *place, depth int) {
 	c.Tell(trace.Step{Dequeue: &trace.Dequeue{Waited: waited, Depth: depth}})
 }
 
-// traceQueue says that a packet waits for egress.
+// traceQueue adds the step that puts a packet into its queue.
 func (s *Switch) traceQueue(q *place, depth int) {
 	if s.traced(q.Packet.id) != 0 {
 		s.tracer.Step(q.Packet.id, trace.Step{Queue: &trace.Queue{Port: q.Port, Priority: q.Priority, Depth: depth}})
@@ -86,7 +85,7 @@ func (s *Switch) traceClone(origin trace.Origin, session *CloneSession) {
 	s.traceReplicas(r, session.Replicas)
 }
 
-// traceReplicas says which copies there will be.
+// traceReplicas adds the step that lists the copies to come.
 func (s *Switch) traceReplicas(r *trace.Replicate, replicas []Replica) {
 	for i := range replicas {
 		if _, _, ok := s.replicaPort(&replicas[i]); ok {

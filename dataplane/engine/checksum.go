@@ -41,10 +41,15 @@ func (l *loader) loadChecksums() {
 	}
 }
 
-// check tells whether the field holds the checksum; it is not looked at when
-// its header is absent or the condition false.
+// checks reports whether the checksum of the packet is verified: its header is valid and its condition
+// holds.
+func (k *checksum) checks(c *Context) bool {
+	return (k.f.Header.Meta || c.isValid(k.f.Header)) && (k.cond == nil || k.cond(c))
+}
+
+// check reports whether the field holds the checksum, or checks is false.
 func (k *checksum) check(c *Context) bool {
-	if !k.f.Header.Meta && !c.isValid(k.f.Header) || k.cond != nil && !k.cond(c) {
+	if !k.checks(c) {
 		return true
 	}
 	return k.calc.compute(c) == k.get(c)

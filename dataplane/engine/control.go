@@ -26,7 +26,7 @@ type WeightedAction struct {
 // NoPort stands for "no port to watch".
 const NoPort = ^uint32(0)
 
-// TargetKind says what an entry of a table points at.
+// TargetKind is what an entry of a table points at.
 type TargetKind uint8
 
 // Kinds of target. A table without a profile takes TargetAction only; a table

@@ -154,7 +154,7 @@ func (l *loader) unionRef(e *ir.Expr) func(*Context) *ir.Union {
 	}
 }
 
-// equalUnions tells that the same member is valid in both, and equal.
+// equalUnions reports whether the same member is valid in both, and equal.
 func (c *Context) equalUnions(x, y *ir.Union) bool {
 	if len(x.Headers) != len(y.Headers) {
 		return false

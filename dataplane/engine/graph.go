@@ -6,9 +6,9 @@ import (
 	"github.com/weft-sdn/weft/dataplane/ir"
 )
 
-// graph is what a control is compiled to for packets that nobody traces: the
-// nodes of a pipeline, their conditions taken apart into tests that need no
-// call, and specialised by what is known on the way to them (specialise.go).
+// graph is the compiled form of a control for packets that are not traced: the nodes of a pipeline.
+// Their conditions are taken apart into tests that need no call, and the nodes are specialised by what
+// is known on the way to them (specialise.go).
 type graph struct {
 	steps  []step
 	code   []instr // of all steps, in their order

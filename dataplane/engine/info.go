@@ -5,7 +5,7 @@ import (
 	"github.com/weft-sdn/weft/dataplane/table"
 )
 
-// MatchKind says how one key field of a table is matched.
+// MatchKind is how one key field of a table is matched.
 type MatchKind = table.Kind
 
 // Match kinds. P4's optional is a Ternary key whose mask is all ones or all zeroes: BMv2 JSON does

@@ -88,9 +88,8 @@ func (l *loader) loadPipelines() {
 	}
 }
 
-// zeroFields tells the metadata fields that are 0 after the parser in a packet
-// that has just been received: those of the program's own that no parser state
-// writes.
+// zeroFields returns a function that reports whether a metadata field is 0 after the parser in a
+// packet that has just been received: it is the program's own and no parser state writes it.
 func (l *loader) zeroFields() func(*ir.Field) bool {
 	written := map[*ir.Field]bool{}
 	for _, e := range l.parserEffects {
@@ -304,7 +303,7 @@ func (l *loader) tableAction(src *bmv2json.Source, t *matchTable, name string) i
 	return l.actionNamed(src, name)
 }
 
-// hiddenName tells the names p4c makes up ("tbl_act_3", "tbl_fabric42").
+// hiddenName reports whether p4c made a table's name up ("tbl_act_3", "tbl_fabric42").
 func hiddenName(name string) bool {
 	return len(name) > 4 && name[:4] == "tbl_"
 }

@@ -160,7 +160,7 @@ func (s *specialiser) liveAt(i int) []uint64 {
 	return set
 }
 
-// answer tells the outcome of a test where it is known.
+// answer returns the outcome of a test if it is known.
 func (s *specialiser) answer(b *branch, facts []fact) (yes, known bool) {
 	v := s.variable(b)
 	if v < 0 {

@@ -69,7 +69,7 @@ func (l *loader) statefulPrimitive(p *bmv2json.Primitive) func(*Context) {
 // packet is cut to it, as in BMv2.
 const MaxCloneSession = 0x7fff
 
-// within tells that an array of a size has an element i, and counts when not.
+// within reports whether an array of a size has an element i, and counts the access if not.
 func (s *State) within(i uint64, size int) bool {
 	if i < uint64(size) {
 		return true

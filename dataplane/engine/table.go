@@ -218,9 +218,8 @@ type entryMore struct {
 	reported time.Duration
 }
 
-// apply matches the packet against a table and executes what it finds: hit
-// tells whether that was an entry's, place which of the table's actions has run, -1
-// for none.
+// apply matches the packet against a table and executes what it finds. hit reports whether an entry
+// matched; place is the place of the action that has run among the table's, -1 for none.
 func (c *Context) apply(t *matchTable) (hit bool, place int) {
 	ts := &c.st.tables[t.idx]
 	var e *entry

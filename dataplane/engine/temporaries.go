@@ -127,7 +127,7 @@ func (l *loader) foldAction(prims []bmv2json.Primitive, uses map[fieldName]int, 
 	}
 }
 
-// hasDestination tells the primitives whose first parameter is written.
+// hasDestination reports whether a primitive writes its first parameter.
 func hasDestination(op string) bool {
 	switch op {
 	case "assign", "assign_VL", "register_read", "modify_field_with_hash_based_offset":
@@ -136,7 +136,7 @@ func hasDestination(op string) bool {
 	return false
 }
 
-// canFold tells the primitives whose parameters are compiled as expressions.
+// canFold reports whether the parameters of a primitive are compiled as expressions.
 func canFold(p *bmv2json.Primitive) bool {
 	switch p.Op {
 	case "assign", "register_read", "register_write", "modify_field_with_hash_based_offset", "count":

@@ -4,14 +4,14 @@ import (
 	"github.com/weft-sdn/weft/dataplane/trace"
 )
 
-// Whatever does something worth telling compares the id of the packet in hand once. Where much would
-// have to be compared (parser, controls, actions) a traced packet takes a way of its own, over the
-// same compiled steps. Entries and programs are the same for both.
+// A step that can be traced compares the id of the packet in hand with 0, once. Where that would be
+// many comparisons (parser, controls, actions), a traced packet takes another way over the same
+// compiled steps. Entries and programs are the same for both.
 
 // Tell adds a step to the packet in hand, which is traced.
 func (c *Context) Tell(s trace.Step) { c.Tracer.Step(c.ID, s) }
 
-// told is what the trace needs to remember of the packet in hand.
+// told is what the trace remembers of the packet in hand.
 type told struct {
 	made bool          // the compiler made the action being executed
 	at   *trace.Source // of the statement being executed
@@ -25,7 +25,7 @@ type told struct {
 // StartTrace forgets what the trace remembered of another packet than the one in hand.
 func (c *Context) StartTrace() { c.told = told{spec: c.std(&c.st.prog.std.egressSpec)} }
 
-// Failure says which assertion failed, if the packet is traced.
+// Failure returns the assertion that failed, if the packet is traced.
 func (c *Context) Failure() string { return c.told.failed }
 
 // SpecSource returns the action and the statement that set egress_spec last, if the packet is traced.
@@ -36,7 +36,7 @@ func (c *Context) SpecSource() (action string, at *trace.Source) {
 // traceStage enters a part of the switch.
 func (c *Context) traceStage(name string) { c.Tell(trace.Step{Stage: &trace.Stage{Name: name}}) }
 
-// traceDigest says what is sent to the control plane.
+// traceDigest adds the step of a digest.
 func (c *Context) traceDigest(i int) {
 	info := &c.st.prog.info.digests[i]
 	d := &trace.Digest{Name: info.Name}

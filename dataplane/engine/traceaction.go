@@ -47,7 +47,7 @@ func (a *action) runTraced(c *Context) {
 	}
 }
 
-// tracedPrimitive compiles a primitive that is told; run does it.
+// tracedPrimitive compiles a primitive with its trace step. run does the primitive.
 func (l *loader) tracedPrimitive(p *bmv2json.Primitive, run func(*Context)) func(*Context) {
 	at := sourceOf(p.Source)
 	arg := func(i int) *ir.Expr { return l.value(p.Source, p.Parameters[i]) }
@@ -201,7 +201,7 @@ func (l *loader) destination(dst *ir.Expr) func(*Context) *ir.Field {
 	return func(*Context) *ir.Field { return nil }
 }
 
-// tracedWrite compiles a write of a register that is told; run does it.
+// tracedWrite compiles a write of a register with its trace step. run does the write.
 func (l *loader) tracedWrite(r int, idx u64Fn, at *trace.Source, run func(*Context)) func(*Context) {
 	name := l.prog.info.registers[r].Name
 	return func(c *Context) {
@@ -214,7 +214,7 @@ func (l *loader) tracedWrite(r int, idx u64Fn, at *trace.Source, run func(*Conte
 	}
 }
 
-// tracedAssign compiles an assignment that is told; run does it.
+// tracedAssign compiles an assignment with its trace step. run does the assignment.
 func (l *loader) tracedAssign(dst *ir.Expr, at *trace.Source, run func(*Context)) func(*Context) {
 	if dst.Op == ir.OpRegister {
 		return l.tracedWrite(dst.Index, l.u64(dst.A), at, run)
@@ -236,8 +236,8 @@ func (l *loader) tracedAssign(dst *ir.Expr, at *trace.Source, run func(*Context)
 	}
 }
 
-// tracedHeader compiles a change of a header that is told; run does it. from is
-// what it becomes a copy of, nil for a change of validity.
+// tracedHeader compiles a change of a header with its trace step. run does the change. from is the
+// header that it becomes a copy of, nil for a change of validity.
 func (l *loader) tracedHeader(dst, from *ir.Expr, at *trace.Source, run func(*Context)) func(*Context) {
 	to := l.headerRef(dst)
 	copied := func(*Context) *ir.Header { return nil }

@@ -57,8 +57,8 @@ func (a *action) told(args []uint64, made bool) *trace.Action {
 	return t
 }
 
-// traceLookup says what a lookup found, e being nil for a miss, and what comes of
-// it. The key is in the context.
+// traceLookup adds the step of a lookup and of what follows from it. e is the entry found, nil for a
+// miss. The key is in the context.
 func (c *Context) traceLookup(t *matchTable, e *entry) {
 	ts := &c.st.tables[t.idx]
 	target, step := &ts.def, &trace.Table{Name: t.name, Hit: e != nil}
@@ -123,7 +123,7 @@ func toldMatch(k *table.Field, m *Match) *trace.Match {
 	return t
 }
 
-// traceLog says what the program logs: each {} is an argument.
+// traceLog adds the step of a log message. Each {} of the format is an argument.
 func (c *Context) traceLog(format string, args []u64Fn) {
 	for _, a := range args {
 		format = strings.Replace(format, "{}", fmt.Sprint(a(c)), 1)
@@ -131,7 +131,7 @@ func (c *Context) traceLog(format string, args []u64Fn) {
 	c.Tell(trace.Step{Log: &trace.Log{Message: format}, At: c.told.at})
 }
 
-// traceUpdate says what a checksum becomes.
+// traceUpdate adds the step of a checksum that is updated.
 func (k *checksum) traceUpdate(c *Context) {
 	old, _ := c.value(k.f)
 	c.Tell(trace.Step{Checksum: &trace.Checksum{Name: k.name, Field: k.f.Name(), Update: true, OK: true,

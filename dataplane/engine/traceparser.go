@@ -114,12 +114,7 @@ func (pc *parseCase) text(sizes []int) string {
 	return strings.Join(parts, ", ")
 }
 
-// checks tells whether the checksum is looked at.
-func (k *checksum) checks(c *Context) bool {
-	return (k.f.Header.Meta || c.isValid(k.f.Header)) && (k.cond == nil || k.cond(c))
-}
-
-// traceCheck says what a checksum is and should be.
+// traceCheck adds the step of a checksum that is verified.
 func (k *checksum) traceCheck(c *Context) {
 	old, _ := c.value(k.f)
 	want := k.calc.compute(c)
@@ -127,8 +122,7 @@ func (k *checksum) traceCheck(c *Context) {
 		Value: intValue(want, k.f.Width), Old: old}})
 }
 
-// tracedParserOp compiles an operation of a parser state that is told; run does
-// it.
+// tracedParserOp compiles an operation of a parser state with its trace step. run does the operation.
 func (l *loader) tracedParserOp(op *bmv2json.ParserOp, run func(*Context) bool) func(*Context) bool {
 	at := sourceOf(op.Source)
 	switch op.Op {

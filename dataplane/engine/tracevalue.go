@@ -80,7 +80,7 @@ func (c *Context) registerValue(r int, i uint64) (v trace.Value, ok bool) {
 	return trace.NewValue(reg.Octets(i), reg.Width), true
 }
 
-// temporary tells the names p4c makes up for what it computes on the way.
+// temporary reports whether p4c made a field up for a value that it computes on the way.
 func temporary(field string) bool {
 	name := strings.TrimPrefix(field, "scalars.")
 	if i := strings.LastIndexByte(name, '.'); i >= 0 && !strings.HasPrefix(name, "tmp_") {

@@ -21,8 +21,8 @@ func (c *Context) win(w window) uint64 {
 	return binary.BigEndian.Uint64(c.data[w.off:]) << (w.l & 63) >> (w.r & 63)
 }
 
-// windowOf tells whether an expression is a run of bits of an unsigned field:
-// the field, a right shift of it, or the low bits of either.
+// windowOf returns the run of bits of an unsigned field that an expression is: the field, a right shift
+// of it, or the low bits of either. ok is false for any other expression.
 func windowOf(e *ir.Expr) (w window, ok bool) {
 	n := -1
 	if e.Op == ir.OpAnd && e.B.Op == ir.OpConst && e.B.N.Sign() > 0 && ir.IsOnes(e.B.N) {
@@ -206,7 +206,7 @@ func windowCompare(op ir.Op, a, b *ir.Expr) boolFn {
 	}
 }
 
-// isZero tells x == 0 (or x != 0 when op is opNe), and gives x.
+// isZero returns the x of x == 0, or of x != 0 when op is ir.OpNe.
 func isZero(e *ir.Expr, op ir.Op) (*ir.Expr, bool) {
 	if e.Op == op && e.A.Kind == ir.KindData && e.B.Op == ir.OpConst && e.B.N.Sign() == 0 {
 		return e.A, true

@@ -1,11 +1,10 @@
-// Package controller turns intents and topology into what every switch holds.
+// Package controller turns resources and topology into what every switch holds.
 //
-// [Core] is a state machine without goroutines, clocks or sockets. It is told
-// what happens (a topology, an intent, a switch that connected and what it
-// holds, the outcome of a write, a packet-in, the time) and says in [Ready] what
-// is to be done about it: records to keep, writes and packet-outs for switches,
-// answers and events for clients. The same inputs in the same order give the
-// same outputs.
+// [Core] is a state machine without goroutines, clocks or sockets. Its inputs are the
+// topology, changes of resources, switches that connect and what they hold, outcomes
+// of writes, packet-ins, and the time. [Ready] is its output: records to keep, writes
+// and packet-outs for switches, answers and events for clients. The same inputs in the
+// same order give the same outputs.
 //
 //	core, err := controller.NewCore(cfg, records)
 //	core.Tick(now)                         // first: the inputs below happen now
@@ -20,15 +19,12 @@
 //	}
 //	next, ok := core.Next()                // Tick again then, if not before
 //
-// [Controller] is the thin runner around it: one goroutine owns the core, one
-// per switch carries out its works through the [Southbound] seam, and clients
-// call it from anywhere.
+// [Controller] is the thin runner around it: one goroutine owns the core, one per
+// switch carries out its tasks through the [Southbound] seam, and clients call it from
+// anywhere.
 //
-// What a switch should hold is a pure function of the inputs (package plan).
-// The core compares it with what the switch has and writes the difference, and
-// looks again after every event; nothing depends on having seen an event. A
-// change of a group's tree goes in phases, each of which begins when every
-// connected switch has finished the one before: add what is new beside what is
-// in use, move the responses to the new epoch, move the data at the source's
-// switch, and, after the packets on their way have drained, remove what is left.
+// The core composes features (package feature): the underlay, multicast groups, and
+// tenants with PFC policies. Each computes what switches should hold, by package plan;
+// package reconcile writes the difference to what they do hold, and does so again after
+// every event. Nothing depends on having seen an event.
 package controller

@@ -179,8 +179,8 @@ func (f *Feature) waiting() bool {
 func (f *Feature) putWaiting() {
 	loaded := false
 	for _, p := range f.srv6Policies.All() {
-		if way, err := f.policyOf(p.Name, &p.Spec); !p.Decided.put && err == nil {
-			f.core.LoadPolicy(way)
+		if way, err := f.tunnelSRv6Policy(p.Name, &p.Spec); !p.Decided.put && err == nil {
+			f.core.LoadSRv6Policy(way)
 			p.Decided.put, loaded = true, true
 		}
 	}
@@ -188,7 +188,7 @@ func (f *Feature) putWaiting() {
 		if t.Decided.put {
 			continue
 		}
-		x, err := f.tenantOf(t.Name, &t.Spec, t.Decided.VRF)
+		x, err := f.tunnelTenant(t.Name, &t.Spec, t.Decided.VRF)
 		if err == nil {
 			err = f.core.PutTenant(x)
 		}
@@ -197,7 +197,7 @@ func (f *Feature) putWaiting() {
 	for _, r := range f.pfcPolicies.All() {
 		p, t := f.srv6Policies.Get(r.Spec.SRv6Policy), f.tenants.Get(r.Spec.Tenant)
 		if !r.Decided.put && p != nil && p.Decided.put && t != nil && t.Decided.put {
-			f.core.LoadRequest(requestOf(r.Name, &r.Spec, r.Decided.Learned))
+			f.core.LoadPFCPolicy(tunnelPolicy(r.Name, &r.Spec, r.Decided.Learned))
 			r.Decided.put, loaded = true, true
 		}
 	}

@@ -8,9 +8,9 @@ import (
 	"github.com/weft-sdn/weft/controller/resource"
 )
 
-func requestOf(name string, s *api.PFCPolicySpec, learned bool) tunnel.Request {
-	return tunnel.Request{
-		Name: name, Policy: s.SRv6Policy, Tenant: s.Tenant, Scenario: s.Scenario, BestEffort: s.Tunnel == api.PolicyModeBestEffort,
+func tunnelPolicy(name string, s *api.PFCPolicySpec, learned bool) tunnel.PFCPolicy {
+	return tunnel.PFCPolicy{
+		Name: name, SRv6Policy: s.SRv6Policy, Tenant: s.Tenant, Scenario: s.Scenario, BestEffort: s.Tunnel == api.PolicyModeBestEffort,
 		Buffer: s.Buffer, XOFF: s.XOFF, XON: s.XON, AllowCycle: s.AllowCycle, MaxPause: s.MaxPause.D(), Learned: learned,
 	}
 }
@@ -68,7 +68,7 @@ func (f pfcResources) Put(name string, spec api.PFCPolicySpec, pre resource.Prec
 	}
 	created := r == nil
 	learned := !created && r.Decided.Learned && r.Spec.SRv6Policy == spec.SRv6Policy && r.Spec.Tenant == spec.Tenant
-	if err := f.core.PutRequest(requestOf(name, &spec, learned)); err != nil {
+	if err := f.core.PutPFCPolicy(tunnelPolicy(name, &spec, learned)); err != nil {
 		return api.PFCPolicy{}, false, f.refusal("spec.srv6Policy", err)
 	}
 	r = f.pfcPolicies.Put(name, spec, f.env.Wall())
@@ -81,7 +81,7 @@ func (f pfcResources) Delete(name string, pre resource.Precondition) error {
 	if _, err := f.pfcPolicies.CheckDelete(name, pre); err != nil {
 		return err
 	}
-	f.core.DeleteRequest(name)
+	f.core.DeletePFCPolicy(name)
 	f.pfcPolicies.Delete(name)
 	f.stale = true
 	f.env.Event(api.EventPFCPolicyDeleted, name, "", nil)

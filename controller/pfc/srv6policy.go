@@ -86,8 +86,8 @@ func (f *Feature) nodeOf(sw string) (*topology.Node, error) {
 }
 
 // policyOf returns an SRv6 policy with nodes for switches.
-func (f *Feature) policyOf(name string, s *api.SRv6PolicySpec) (tunnel.Policy, error) {
-	p := tunnel.Policy{Name: name, BestEffort: s.Mode == api.PolicyModeBestEffort}
+func (f *Feature) tunnelSRv6Policy(name string, s *api.SRv6PolicySpec) (tunnel.SRv6Policy, error) {
+	p := tunnel.SRv6Policy{Name: name, BestEffort: s.Mode == api.PolicyModeBestEffort}
 	if s.Metric == api.MetricDelay {
 		p.Metric = topology.MetricDelay
 	}
@@ -166,9 +166,9 @@ func (f srv6Resources) Put(name string, spec api.SRv6PolicySpec, pre resource.Pr
 	if p != nil && (p.Spec.Headend != spec.Headend || p.Spec.Endpoint != spec.Endpoint) {
 		return api.SRv6Policy{}, false, &api.Error{Code: api.CodeConflict, Message: fmt.Sprintf("%s %s leads from %s to %s, which cannot be changed", srv6Kind.Name, name, p.Spec.Headend, p.Spec.Endpoint)}
 	}
-	way, err := f.policyOf(name, &spec)
+	way, err := f.tunnelSRv6Policy(name, &spec)
 	if err == nil {
-		err = f.core.PutPolicy(way)
+		err = f.core.PutSRv6Policy(way)
 	}
 	if err != nil {
 		return api.SRv6Policy{}, false, f.refusal("spec.segments", err)
@@ -187,7 +187,7 @@ func (f srv6Resources) Delete(name string, pre resource.Precondition) error {
 	if used := f.policyUsers(name); len(used) > 0 {
 		return inUse(srv6Kind, name, used)
 	}
-	if err := f.core.DeletePolicy(name); err != nil {
+	if err := f.core.DeleteSRv6Policy(name); err != nil {
 		return f.refusal("name", err)
 	}
 	f.srv6Policies.Delete(name)

@@ -162,7 +162,7 @@ func (f *Feature) pfcStatus(r *pfcPolicy) api.PFCPolicyStatus {
 	core := f.core
 	s := api.PFCPolicyStatus{Conditions: slices.Clone(r.Decided.status.Conditions), ObservedVersion: r.Version}
 	present, _ := core.Present(r.Spec.SRv6Policy)
-	err := core.RequestError(r.Name)
+	err := core.PFCPolicyError(r.Name)
 	if !r.Decided.put {
 		err = errWaiting
 	}

@@ -13,7 +13,7 @@ import (
 
 // tenantOf returns a tenant with nodes for switches, its SIDs, and the prefixes
 // of its sites.
-func (f *Feature) tenantOf(name string, s *api.TenantSpec, vrf uint16) (tunnel.Tenant, error) {
+func (f *Feature) tunnelTenant(name string, s *api.TenantSpec, vrf uint16) (tunnel.Tenant, error) {
 	t := tunnel.Tenant{Name: name, VRF: vrf, Slice: s.Slice, Priority: s.Priority, Rate: s.Rate, Policies: slices.Clone(s.Policies)}
 	for _, x := range s.Sites {
 		n, err := f.nodeOf(x.Switch)
@@ -115,7 +115,7 @@ func (f tenantResources) Put(name string, spec api.TenantSpec, pre resource.Prec
 	} else if vrf, err = f.freeVRF(); err != nil {
 		return api.Tenant{}, false, err
 	}
-	x, err := f.tenantOf(name, &spec, vrf)
+	x, err := f.tunnelTenant(name, &spec, vrf)
 	if err == nil {
 		err = f.core.PutTenant(x)
 	}

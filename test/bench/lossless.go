@@ -55,11 +55,11 @@ func planLossless(out *report) error {
 	start := time.Now()
 	for i := range wanPolicies {
 		policy, tenant, request := w.service(i)
-		if err := errors.Join(core.PutPolicy(policy), core.PutTenant(tenant)); err != nil {
+		if err := errors.Join(core.PutSRv6Policy(policy), core.PutTenant(tenant)); err != nil {
 			return err
 		}
 		var circle *tunnel.CycleError
-		switch err := core.PutRequest(request); {
+		switch err := core.PutPFCPolicy(request); {
 		case errors.As(err, &circle):
 			circles++
 		case err != nil:
@@ -154,7 +154,7 @@ func (w *wan) link(a, b int) {
 }
 
 // service is the i-th policy, its tenant between two random nodes, and what makes it lossless.
-func (w *wan) service(i int) (tunnel.Policy, tunnel.Tenant, tunnel.Request) {
+func (w *wan) service(i int) (tunnel.SRv6Policy, tunnel.Tenant, tunnel.PFCPolicy) {
 	from := 2 * w.rng.IntN(wanNodes/2)
 	to := (from + 2*(1+w.rng.IntN(wanNodes/2-1))) % wanNodes
 	name, slice := fmt.Sprintf("p%d", i), i+1
@@ -164,7 +164,7 @@ func (w *wan) service(i int) (tunnel.Policy, tunnel.Tenant, tunnel.Request) {
 			SID: w.sid(n, 0x4000+slice), Address: netip.MustParseAddr(fmt.Sprintf("2001:db8::%x", n+1)),
 		}
 	}
-	return tunnel.Policy{Name: name, ID: uint16(slice), Way: tunnel.Way{Headend: w.id(from), Endpoint: w.id(to)}},
+	return tunnel.SRv6Policy{Name: name, ID: uint16(slice), Way: tunnel.Way{Headend: w.id(from), Endpoint: w.id(to)}},
 		tunnel.Tenant{Name: name, VRF: uint16(slice), Slice: uint32(slice), Priority: uint8(w.rng.IntN(wanPriorities)), Policies: []string{name}, Sites: []tunnel.Site{site(from, 1), site(to, 2)}},
-		tunnel.Request{Name: name, Policy: name, Tenant: name, Scenario: 1, Buffer: 64 << 20, MaxPause: time.Second}
+		tunnel.PFCPolicy{Name: name, SRv6Policy: name, Tenant: name, Scenario: 1, Buffer: 64 << 20, MaxPause: time.Second}
 }

@@ -47,7 +47,7 @@ func (b *bundle) names() []string { return slices.Sorted(maps.Keys(b.deployments
 // policy is an SRv6 policy and where it is on its way from one bundle to the
 // next.
 type policy struct {
-	Policy
+	SRv6Policy
 	err          error // why the present network has no path for it
 	active, next *bundle
 	queued       *bundle // waits for switching and draining to end
@@ -87,8 +87,8 @@ func (p *policy) held() []*bundle {
 }
 
 // request is a PFC policy.
-type request struct {
-	Request
+type pfcPolicy struct {
+	PFCPolicy
 	err   error        // why it is not in the latest bundle
 	cycle []Queue      // that it is in
 	deps  []Dependency // that it has in the graph
@@ -105,7 +105,7 @@ type attempt struct {
 
 // try decides the bundle of a policy. It leaves the graph of dependencies with
 // those of the attempt in place of those there were; undo puts them back.
-func (c *Core) try(p *policy, way Policy, requests []*request, tenant func(string) *Tenant) (*attempt, error) {
+func (c *Core) try(p *policy, way SRv6Policy, requests []*pfcPolicy, tenant func(string) *Tenant) (*attempt, error) {
 	path, err := FindPath(c.snap, c.cfg.Behaviors, way.Way)
 	if err != nil {
 		return nil, err
@@ -123,7 +123,7 @@ func (c *Core) try(p *policy, way Policy, requests []*request, tenant func(strin
 			a.errs[r.Name] = fmt.Errorf("tenant %s %w", r.Tenant, ErrUnknown)
 			continue
 		}
-		d, err := Deploy(&c.cfg, path, way.Name, t, &r.Request, c.name)
+		d, err := Deploy(&c.cfg, path, way.Name, t, &r.PFCPolicy, c.name)
 		if err != nil {
 			a.errs[r.Name] = err
 			continue
@@ -142,7 +142,7 @@ func (c *Core) try(p *policy, way Policy, requests []*request, tenant func(strin
 	return a, nil
 }
 
-func (c *Core) undo(a *attempt, requests []*request) {
+func (c *Core) undo(a *attempt, requests []*pfcPolicy) {
 	for _, deps := range a.deps {
 		c.deps.Remove(deps)
 	}
@@ -152,7 +152,7 @@ func (c *Core) undo(a *attempt, requests []*request) {
 }
 
 // commit makes an attempt what is aimed at.
-func (c *Core) commit(a *attempt, requests []*request) error {
+func (c *Core) commit(a *attempt, requests []*pfcPolicy) error {
 	for _, r := range requests {
 		r.deps, r.cycle, r.err = a.deps[r.Name], a.cycles[r.Name], a.errs[r.Name]
 		c.touch(r.Name)

@@ -83,9 +83,9 @@ func TestMakeBeforeBreak(t *testing.T) {
 	for seed := first; seed < first+count; seed++ {
 		w := figure3()
 		s := &slow{bed: newBed(t, w), rng: rand.New(rand.NewPCG(seed, 1)), holds: make(map[topology.NodeID]*Node), writing: make(map[topology.NodeID]int)}
-		s.must(s.PutPolicy(Policy{Name: "wan", Way: Way{Headend: "R1", Endpoint: "R3"}}))
+		s.must(s.PutSRv6Policy(SRv6Policy{Name: "wan", Way: Way{Headend: "R1", Endpoint: "R3"}}))
 		s.must(s.PutTenant(s.tenant("a", 1, 3, "wan")))
-		s.must(s.PutRequest(lossless("pfc")))
+		s.must(s.PutPFCPolicy(lossless("pfc")))
 		up, moved, port := true, 0, uint32(0)
 		for i := range 1200 {
 			if s.rng.IntN(40) == 0 && i < 1000 {
@@ -131,11 +131,11 @@ func ring() *wan {
 
 // around makes a policy from one node of the ring over the next two, a tenant, and a PFC policy of the same name.
 func (b *bed) around(name string, slice uint32, allow bool, nodes ...string) error {
-	b.must(b.PutPolicy(Policy{Name: name, Way: Way{Headend: topology.NodeID(nodes[0]), Endpoint: topology.NodeID(nodes[len(nodes)-1]), Via: node(nodes...)}}))
+	b.must(b.PutSRv6Policy(SRv6Policy{Name: name, Way: Way{Headend: topology.NodeID(nodes[0]), Endpoint: topology.NodeID(nodes[len(nodes)-1]), Via: node(nodes...)}}))
 	t := b.tenant(name, slice, 3, name)
 	t.Sites[0].Node, t.Sites[1].Node = topology.NodeID(nodes[0]), topology.NodeID(nodes[len(nodes)-1])
 	b.must(b.PutTenant(t))
-	return b.PutRequest(Request{Name: name, Policy: name, Tenant: name, Scenario: 1, Buffer: 1 << 24, MaxPause: time.Second, AllowCycle: allow})
+	return b.PutPFCPolicy(PFCPolicy{Name: name, SRv6Policy: name, Tenant: name, Scenario: 1, Buffer: 1 << 24, MaxPause: time.Second, AllowCycle: allow})
 }
 
 // TestCycle: the policy that closes a ring is refused with the ring, unless it may; then those in it know.
@@ -154,14 +154,14 @@ func TestCycle(t *testing.T) {
 	if _, there := b.Present("three"); !there || b.requests["three"] != nil || b.Cycle("one") != nil {
 		t.Errorf("the refused policy has left something: %v", b.Cycle("one"))
 	}
-	r := Request{Name: "three", Policy: "three", Tenant: "three", Scenario: 1, Buffer: 1 << 24, AllowCycle: true}
-	b.must(b.PutRequest(r))
+	r := PFCPolicy{Name: "three", SRv6Policy: "three", Tenant: "three", Scenario: 1, Buffer: 1 << 24, AllowCycle: true}
+	b.must(b.PutPFCPolicy(r))
 	for _, name := range []string{"one", "two", "three"} {
 		if len(b.Cycle(name)) != 4 {
 			t.Errorf("%s is in the circle: %v", name, b.Cycle(name))
 		}
 	}
-	b.DeleteRequest("two")
+	b.DeletePFCPolicy("two")
 	if b.Cycle("one") != nil || b.Cycle("three") != nil {
 		t.Errorf("open again: %v", b.Cycle("one"))
 	}
@@ -174,32 +174,32 @@ func TestCycleByTopology(t *testing.T) {
 	b := newBed(t, w)
 	b.must(b.around("one", 1, false, "A", "B", "C", "D"))
 	b.must(b.around("two", 2, false, "C", "D", "A"))
-	b.must(b.PutPolicy(Policy{Name: "three", Way: Way{Headend: "D", Endpoint: "B", Via: node("C")}}))
+	b.must(b.PutSRv6Policy(SRv6Policy{Name: "three", Way: Way{Headend: "D", Endpoint: "B", Via: node("C")}}))
 	tenant := b.tenant("three", 3, 3, "three")
 	tenant.Sites[0].Node, tenant.Sites[1].Node = "D", "B"
 	b.must(b.PutTenant(tenant))
-	b.must(b.PutRequest(Request{Name: "three", Policy: "three", Tenant: "three", Scenario: 1, Buffer: 1 << 24}))
+	b.must(b.PutPFCPolicy(PFCPolicy{Name: "three", SRv6Policy: "three", Tenant: "three", Scenario: 1, Buffer: 1 << 24}))
 	b.step(time.Second)
 	if len(b.Node("D").Accepts) == 0 {
 		t.Fatal("not deployed")
 	}
-	p := Policy{Name: "three", Way: Way{Headend: "D", Endpoint: "B", Via: node("A")}}
+	p := SRv6Policy{Name: "three", Way: Way{Headend: "D", Endpoint: "B", Via: node("A")}}
 	var cycle *CycleError
-	if err := b.PutPolicy(p); !errors.As(err, &cycle) {
+	if err := b.PutSRv6Policy(p); !errors.As(err, &cycle) {
 		t.Errorf("a change into the circle: %v", err)
 	}
-	b.policies["three"].Policy = p // as if computed
+	b.policies["three"].SRv6Policy = p // as if computed
 	b.SetTopology(w.b.Build())
 	b.step(time.Second)
-	if !errors.As(b.RequestError("three"), &cycle) || count(b.saw, "pfc.deadlock-risk three") != 1 {
-		t.Errorf("%v; %v", b.RequestError("three"), b.saw)
+	if !errors.As(b.PFCPolicyError("three"), &cycle) || count(b.saw, "pfc.deadlock-risk three") != 1 {
+		t.Errorf("%v; %v", b.PFCPolicyError("three"), b.saw)
 	}
 	if b.Cycle("one") != nil {
 		t.Error("the circle was closed all the same")
 	}
-	b.DeleteRequest("two")
+	b.DeletePFCPolicy("two")
 	b.step(time.Second)
-	if err := b.RequestError("three"); err != nil || b.deployment("three", "three") == nil {
+	if err := b.PFCPolicyError("three"); err != nil || b.deployment("three", "three") == nil {
 		t.Errorf("it should be back: %v", err)
 	}
 }
@@ -209,7 +209,7 @@ func TestRestart(t *testing.T) {
 	make := func() *bed {
 		b := newBed(t, figure3())
 		b.figure3()
-		b.must(b.PutRequest(lossless("pfc")))
+		b.must(b.PutPFCPolicy(lossless("pfc")))
 		b.step(time.Second)
 		return b
 	}
@@ -225,13 +225,13 @@ func TestRestart(t *testing.T) {
 func TestEverythingGoes(t *testing.T) {
 	b := newBed(t, figure3())
 	b.figure3()
-	b.must(b.PutRequest(lossless("pfc")))
+	b.must(b.PutPFCPolicy(lossless("pfc")))
 	b.step(time.Second)
-	b.DeleteRequest("pfc")
+	b.DeletePFCPolicy("pfc")
 	b.step(time.Second)
 	b.must(b.DeleteTenant("a"))
 	b.must(b.DeleteTenant("b"))
-	b.must(b.DeletePolicy("wan"))
+	b.must(b.DeleteSRv6Policy("wan"))
 	b.step(time.Second)
 	for _, id := range []topology.NodeID{"R1", "R2", "R3"} {
 		if n := b.Node(id); !n.Empty() {

@@ -22,7 +22,7 @@ type Core struct {
 
 	policies map[string]*policy
 	tenants  map[string]*Tenant
-	requests map[string]*request
+	requests map[string]*pfcPolicy
 	deps     *Dependencies
 
 	numbers  map[topology.NodeID]*numbers
@@ -46,7 +46,7 @@ func New(cfg Config) (*Core, error) {
 		return nil, err
 	}
 	return &Core{
-		cfg: cfg, snap: topology.Empty(), policies: make(map[string]*policy), tenants: make(map[string]*Tenant), requests: make(map[string]*request),
+		cfg: cfg, snap: topology.Empty(), policies: make(map[string]*policy), tenants: make(map[string]*Tenant), requests: make(map[string]*pfcPolicy),
 		deps: NewDependencies(), numbers: make(map[topology.NodeID]*numbers), monitors: make(map[string]*monitor), cookies: make(map[uint32]*monitor),
 		reports: make(map[Queue]*report), holding: make(map[topology.NodeID]map[string]bool), sites: make(map[topology.NodeID]map[string]bool),
 		changed: make(map[topology.NodeID]bool), touched: make(map[string]bool),
@@ -131,7 +131,7 @@ func (c *Core) SetTopology(s *topology.Snapshot) {
 // open.
 func (c *Core) replan(p *policy) {
 	requests := c.requestsOn(p.Name)
-	a, err := c.try(p, p.Policy, requests, c.tenant)
+	a, err := c.try(p, p.SRv6Policy, requests, c.tenant)
 	if err == nil {
 		for _, r := range requests {
 			if err := a.errs[r.Name]; err != nil && (r.err == nil || r.err.Error() != err.Error()) {
@@ -156,32 +156,32 @@ func (c *Core) tenant(name string) *Tenant { return c.tenants[name] }
 
 // requestsOn and requestsOf return the PFC policies on an SRv6 policy, and of a
 // tenant, in order.
-func (c *Core) requestsOn(policy string) []*request {
-	return c.requestsThat(func(r *request) bool { return r.Policy == policy })
+func (c *Core) requestsOn(policy string) []*pfcPolicy {
+	return c.requestsThat(func(r *pfcPolicy) bool { return r.SRv6Policy == policy })
 }
 
-func (c *Core) requestsOf(tenant string) []*request {
-	return c.requestsThat(func(r *request) bool { return r.Tenant == tenant })
+func (c *Core) requestsOf(tenant string) []*pfcPolicy {
+	return c.requestsThat(func(r *pfcPolicy) bool { return r.Tenant == tenant })
 }
 
-func (c *Core) requestsThat(match func(*request) bool) []*request {
-	var out []*request
+func (c *Core) requestsThat(match func(*pfcPolicy) bool) []*pfcPolicy {
+	var out []*pfcPolicy
 	for _, r := range c.requests {
 		if match(r) {
 			out = append(out, r)
 		}
 	}
-	slices.SortFunc(out, func(a, b *request) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(out, func(a, b *pfcPolicy) int { return strings.Compare(a.Name, b.Name) })
 	return out
 }
 
-// PutPolicy makes or changes an SRv6 policy. An error changes nothing: the
+// PutSRv6Policy makes or changes an SRv6 policy. An error changes nothing: the
 // network has no such path, or a PFC policy cannot be had on it.
-func (c *Core) PutPolicy(p Policy) error {
+func (c *Core) PutSRv6Policy(p SRv6Policy) error {
 	old := c.policies[p.Name]
 	next := old
 	if old == nil {
-		next = &policy{Policy: p}
+		next = &policy{SRv6Policy: p}
 		if err := c.acquire(p.Headend, policyKey(p.Name)); err != nil {
 			return fmt.Errorf("%s: %w", c.name(p.Headend), err)
 		}
@@ -201,26 +201,26 @@ func (c *Core) PutPolicy(p Policy) error {
 		}
 		return err
 	}
-	next.Policy = p
+	next.SRv6Policy = p
 	c.policies[p.Name] = next
 	c.changedBy(next)
 	return c.commit(a, requests)
 }
 
-// LoadPolicy takes an SRv6 policy that was accepted before, whatever the present
+// LoadSRv6Policy takes an SRv6 policy that was accepted before, whatever the present
 // network has for it.
-func (c *Core) LoadPolicy(p Policy) {
-	if err := c.PutPolicy(p); err != nil {
+func (c *Core) LoadSRv6Policy(p SRv6Policy) {
+	if err := c.PutSRv6Policy(p); err != nil {
 		// A headend that is full now was not when the policy was accepted.
 		if c.acquire(p.Headend, policyKey(p.Name)) == nil {
-			c.policies[p.Name] = &policy{Policy: p, err: err}
+			c.policies[p.Name] = &policy{SRv6Policy: p, err: err}
 			c.touch(p.Name)
 		}
 	}
 }
 
-// DeletePolicy removes an SRv6 policy that no PFC policy and no tenant has.
-func (c *Core) DeletePolicy(name string) error {
+// DeleteSRv6Policy removes an SRv6 policy that no PFC policy and no tenant has.
+func (c *Core) DeleteSRv6Policy(name string) error {
 	p := c.policies[name]
 	if p == nil {
 		return nil
@@ -252,16 +252,16 @@ func (c *Core) PutTenant(t Tenant) error {
 		return c.tenants[name]
 	}
 	var done []*attempt
-	var on [][]*request
+	var on [][]*pfcPolicy
 	carrying := make(map[string]bool) // policies with a PFC policy of the tenant
 	for _, r := range c.requestsOf(t.Name) {
-		if c.policies[r.Policy] != nil {
-			carrying[r.Policy] = true
+		if c.policies[r.SRv6Policy] != nil {
+			carrying[r.SRv6Policy] = true
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(carrying)) {
 		requests := c.requestsOn(name)
-		a, err := c.try(c.policies[name], c.policies[name].Policy, requests, with)
+		a, err := c.try(c.policies[name], c.policies[name].SRv6Policy, requests, with)
 		if err == nil {
 			done, on = append(done, a), append(on, requests)
 			err = a.fault()
@@ -352,13 +352,13 @@ func (c *Core) DeleteTenant(name string) error {
 	return nil
 }
 
-// PutRequest makes or changes a PFC policy. An error changes nothing; that of a
+// PutPFCPolicy makes or changes a PFC policy. An error changes nothing; that of a
 // circle is a *CycleError.
-func (c *Core) PutRequest(r Request) error {
-	p, t := c.policies[r.Policy], c.tenants[r.Tenant]
+func (c *Core) PutPFCPolicy(r PFCPolicy) error {
+	p, t := c.policies[r.SRv6Policy], c.tenants[r.Tenant]
 	switch {
 	case p == nil:
-		return fmt.Errorf("SRv6 policy %s %w", r.Policy, ErrUnknown)
+		return fmt.Errorf("SRv6 policy %s %w", r.SRv6Policy, ErrUnknown)
 	case t == nil:
 		return fmt.Errorf("tenant %s %w", r.Tenant, ErrUnknown)
 	case p.latest() == nil:
@@ -366,19 +366,19 @@ func (c *Core) PutRequest(r Request) error {
 	}
 	old := c.requests[r.Name]
 	if old != nil {
-		if old.Policy != r.Policy {
+		if old.SRv6Policy != r.SRv6Policy {
 			return fmt.Errorf("SRv6 policy of %s: %w", r.Name, ErrInUse)
 		}
 		r.Learned = r.Learned || old.Learned && old.Tenant == r.Tenant
 	}
-	before := c.requestsOn(r.Policy)
-	mine := &request{Request: r}
-	after := slices.DeleteFunc(slices.Clone(before), func(x *request) bool { return x == old })
+	before := c.requestsOn(r.SRv6Policy)
+	mine := &pfcPolicy{PFCPolicy: r}
+	after := slices.DeleteFunc(slices.Clone(before), func(x *pfcPolicy) bool { return x == old })
 	if old != nil {
 		mine.deps = old.deps
 	}
 	after = append(after, mine)
-	a, err := c.try(p, p.Policy, after, c.tenant)
+	a, err := c.try(p, p.SRv6Policy, after, c.tenant)
 	if err != nil {
 		return err
 	}
@@ -391,16 +391,16 @@ func (c *Core) PutRequest(r Request) error {
 	return c.commit(a, after)
 }
 
-// LoadRequest takes a PFC policy that was accepted before.
-func (c *Core) LoadRequest(r Request) {
-	if err := c.PutRequest(r); err != nil {
-		c.requests[r.Name] = &request{Request: r, err: err}
+// LoadPFCPolicy takes a PFC policy that was accepted before.
+func (c *Core) LoadPFCPolicy(r PFCPolicy) {
+	if err := c.PutPFCPolicy(r); err != nil {
+		c.requests[r.Name] = &pfcPolicy{PFCPolicy: r, err: err}
 		c.touch(r.Name)
 	}
 }
 
-// DeleteRequest removes a PFC policy.
-func (c *Core) DeleteRequest(name string) {
+// DeletePFCPolicy removes a PFC policy.
+func (c *Core) DeletePFCPolicy(name string) {
 	r := c.requests[name]
 	if r == nil {
 		return
@@ -408,7 +408,7 @@ func (c *Core) DeleteRequest(name string) {
 	c.deps.Remove(r.deps)
 	r.deps = nil
 	delete(c.requests, name)
-	p := c.policies[r.Policy]
+	p := c.policies[r.SRv6Policy]
 	if p == nil || p.latest() == nil {
 		return
 	}
@@ -432,7 +432,7 @@ func (c *Core) recheck() {
 			c.touch(name)
 		}
 		if _, ok := r.err.(*CycleError); ok {
-			if p := c.policies[r.Policy]; p != nil {
+			if p := c.policies[r.SRv6Policy]; p != nil {
 				c.replan(p)
 			}
 		}

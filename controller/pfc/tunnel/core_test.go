@@ -84,13 +84,13 @@ func (b *bed) tenant(name string, slice uint32, priority uint8, policies ...stri
 
 func (b *bed) figure3() {
 	b.t.Helper()
-	b.must(b.PutPolicy(Policy{Name: "wan", Way: Way{Headend: "R1", Endpoint: "R3", Via: node("R2")}}))
+	b.must(b.PutSRv6Policy(SRv6Policy{Name: "wan", Way: Way{Headend: "R1", Endpoint: "R3", Via: node("R2")}}))
 	b.must(b.PutTenant(b.tenant("a", 1, 3, "wan")))
 	b.must(b.PutTenant(b.tenant("b", 2, 2, "wan")))
 }
 
-func lossless(name string) Request {
-	return Request{Name: name, Policy: "wan", Tenant: "a", Scenario: 1, Buffer: 16 << 20, MaxPause: time.Second}
+func lossless(name string) PFCPolicy {
+	return PFCPolicy{Name: name, SRv6Policy: "wan", Tenant: "a", Scenario: 1, Buffer: 16 << 20, MaxPause: time.Second}
 }
 
 func (b *bed) deployment(policy, name string) *Deployment {
@@ -115,7 +115,7 @@ func (t *Tunnel) text() string {
 func TestScenario1(t *testing.T) {
 	b := newBed(t, figure3())
 	b.figure3()
-	b.must(b.PutRequest(lossless("pfc")))
+	b.must(b.PutPFCPolicy(lossless("pfc")))
 	b.step(time.Second)
 	d := b.deployment("wan", "pfc")
 	if len(d.Stages) != 2 || d.Stages[0].Node != "R1" || d.Stages[1].Node != "R3" || d.Stages[0].Queues[0] != (Queue{"R1", 1, 3}) || d.Stages[1].Queues[0] != (Queue{"R3", 101, 3}) {
@@ -167,9 +167,9 @@ func TestScenario1(t *testing.T) {
 // downward, which is that of the policy.
 func TestTunnelsOverTwoNodes(t *testing.T) {
 	b := newBed(t, figure3())
-	b.must(b.PutPolicy(Policy{Name: "wan", Way: Way{Headend: "R1", Endpoint: "R3", Via: node("R4", "R5")}}))
+	b.must(b.PutSRv6Policy(SRv6Policy{Name: "wan", Way: Way{Headend: "R1", Endpoint: "R3", Via: node("R4", "R5")}}))
 	b.must(b.PutTenant(b.tenant("a", 1, 3, "wan")))
-	b.must(b.PutRequest(lossless("pfc")))
+	b.must(b.PutPFCPolicy(lossless("pfc")))
 	b.step(time.Second)
 	d := b.deployment("wan", "pfc")
 	if len(d.Tunnels) != 2 {
@@ -224,7 +224,7 @@ func TestBestEffortTunnel(t *testing.T) {
 	b.figure3()
 	r := lossless("pfc")
 	r.BestEffort = true
-	b.must(b.PutRequest(r))
+	b.must(b.PutPFCPolicy(r))
 	b.step(time.Second)
 	if up := &b.deployment("wan", "pfc").Tunnels[0]; len(up.List) != 0 || up.text() != "R3.End R1.End.X.PFC" {
 		t.Errorf("%s: %v", up.text(), up.List)
@@ -238,7 +238,7 @@ func TestScenario2(t *testing.T) {
 	b.figure3()
 	r := lossless("pfc")
 	r.Scenario = 2
-	b.must(b.PutRequest(r))
+	b.must(b.PutPFCPolicy(r))
 	b.step(time.Second)
 	if d := b.deployment("wan", "pfc"); len(d.Tunnels) != 0 || len(b.Node("R1").Accepts) != 0 {
 		t.Fatalf("tunnels before any packet: %+v", d.Tunnels)
@@ -278,8 +278,8 @@ func TestRefusals(t *testing.T) {
 	delete(w.pfc, "R2")
 	b := newBed(t, w)
 	b.figure3()
-	b.must(b.PutPolicy(Policy{Name: "from R2", Way: Way{Headend: "R2", Endpoint: "R3"}}))
-	b.must(b.PutPolicy(Policy{Name: "to R5", Way: Way{Headend: "R1", Endpoint: "R5"}}))
+	b.must(b.PutSRv6Policy(SRv6Policy{Name: "from R2", Way: Way{Headend: "R2", Endpoint: "R3"}}))
+	b.must(b.PutSRv6Policy(SRv6Policy{Name: "to R5", Way: Way{Headend: "R1", Endpoint: "R5"}}))
 	b.step(time.Second)
 	before := fmt.Sprint(b.Node("R1"), b.Node("R2"), b.Node("R3"))
 	r := lossless("x")
@@ -289,12 +289,12 @@ func TestRefusals(t *testing.T) {
 		want error
 		text string
 	}{
-		{"upstream", b.PutRequest(with(r, func(r *Request) { r.Policy = "from R2" })), ErrNotCapable, "upstream R2"},
-		{"downstream", b.PutRequest(with(r, func(r *Request) { r.Policy = "to R5" })), ErrNotCapable, "downstream R5"},
-		{"policy", b.PutRequest(with(r, func(r *Request) { r.Policy = "none" })), ErrUnknown, "none"},
-		{"tenant", b.PutRequest(with(r, func(r *Request) { r.Tenant = "none" })), ErrUnknown, "none"},
-		{"no path", b.PutPolicy(Policy{Name: "y", Way: Way{Headend: "R1", Endpoint: "R9"}}), ErrNoNode, "R9"},
-		{"in use", b.DeletePolicy("wan"), ErrInUse, "wan"},
+		{"upstream", b.PutPFCPolicy(with(r, func(r *PFCPolicy) { r.SRv6Policy = "from R2" })), ErrNotCapable, "upstream R2"},
+		{"downstream", b.PutPFCPolicy(with(r, func(r *PFCPolicy) { r.SRv6Policy = "to R5" })), ErrNotCapable, "downstream R5"},
+		{"policy", b.PutPFCPolicy(with(r, func(r *PFCPolicy) { r.SRv6Policy = "none" })), ErrUnknown, "none"},
+		{"tenant", b.PutPFCPolicy(with(r, func(r *PFCPolicy) { r.Tenant = "none" })), ErrUnknown, "none"},
+		{"no path", b.PutSRv6Policy(SRv6Policy{Name: "y", Way: Way{Headend: "R1", Endpoint: "R9"}}), ErrNoNode, "R9"},
+		{"in use", b.DeleteSRv6Policy("wan"), ErrInUse, "wan"},
 	} {
 		if !errors.Is(c.err, c.want) || !strings.Contains(c.err.Error(), c.text) {
 			t.Errorf("%s: %v, want %v with %q", c.name, c.err, c.want, c.text)
@@ -306,7 +306,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-func with(r Request, f func(*Request)) Request {
+func with(r PFCPolicy, f func(*PFCPolicy)) PFCPolicy {
 	f(&r)
 	return r
 }
@@ -315,7 +315,7 @@ func with(r Request, f func(*Request)) Request {
 func TestTunnelLost(t *testing.T) {
 	b := newBed(t, figure3())
 	b.figure3()
-	b.must(b.PutRequest(lossless("pfc")))
+	b.must(b.PutPFCPolicy(lossless("pfc")))
 	b.step(time.Second)
 	up := &b.deployment("wan", "pfc").Tunnels[0]
 	b.rtt = func(p Probe) time.Duration {
@@ -348,7 +348,7 @@ func TestTunnelLost(t *testing.T) {
 func TestAnswerOfAnotherNode(t *testing.T) {
 	b := newBed(t, figure3())
 	b.figure3()
-	b.must(b.PutRequest(lossless("pfc")))
+	b.must(b.PutPFCPolicy(lossless("pfc")))
 	b.rtt = func(p Probe) time.Duration {
 		b.Answered("R2", p.Cookie, p.Seq, 20*time.Millisecond)
 		b.Answered(p.From, p.Cookie+100, p.Seq, 20*time.Millisecond)
@@ -368,7 +368,7 @@ func TestAnswerOfAnotherNode(t *testing.T) {
 func TestPlannedBeforeMeasured(t *testing.T) {
 	b := newBed(t, figure3())
 	b.figure3()
-	b.must(b.PutRequest(lossless("pfc")))
+	b.must(b.PutPFCPolicy(lossless("pfc")))
 	b.rtt = func(Probe) time.Duration { return 0 }
 	b.step(100 * time.Millisecond)
 	if q := b.Quality(&b.deployment("wan", "pfc").Tunnels[0]); q.Planned != 22500*time.Microsecond {
@@ -405,7 +405,7 @@ func TestNumbersRunOut(t *testing.T) {
 func TestTunnelBackTouchesPolicy(t *testing.T) {
 	b := newBed(t, figure3())
 	b.figure3()
-	b.must(b.PutRequest(lossless("pfc")))
+	b.must(b.PutPFCPolicy(lossless("pfc")))
 	b.step(time.Second)
 	lost := func(p Probe) time.Duration {
 		if p.From == "R3" {
@@ -448,7 +448,7 @@ func count(all []string, one string) (n int) {
 func TestMarksFollow(t *testing.T) {
 	b := newBed(t, figure3())
 	b.figure3()
-	b.must(b.PutRequest(lossless("pfc")))
+	b.must(b.PutPFCPolicy(lossless("pfc")))
 	b.step(time.Second)
 	before := b.Node("R3").Queues[0].Marks
 	n := 0

@@ -8,8 +8,8 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// A Policy is an SRv6 policy.
-type Policy struct {
+// SRv6Policy is an SRv6 policy (RFC 9256) between nodes of the topology.
+type SRv6Policy struct {
 	Name string
 	Way
 	BestEffort bool
@@ -38,20 +38,20 @@ type Site struct {
 	SID, Address netip.Addr
 }
 
-// A Request is a PFC policy.
-type Request struct {
-	Name, Policy, Tenant string
-	Scenario             int
-	BestEffort           bool
-	Buffer, XOFF, XON    uint64
-	AllowCycle           bool
-	MaxPause             time.Duration
-	Learned              bool // scenario 2: a packet has been seen
+// PFCPolicy makes an SRv6 policy lossless for a tenant (draft srv6-pfc-sid, section 3).
+type PFCPolicy struct {
+	Name, SRv6Policy, Tenant string
+	Scenario                 int
+	BestEffort               bool
+	Buffer, XOFF, XON        uint64
+	AllowCycle               bool
+	MaxPause                 time.Duration
+	Learned                  bool // scenario 2: a packet has been seen
 }
 
 // A Deployment is a PFC policy on a path, with everything decided.
 type Deployment struct {
-	Policy string `json:"policy"`
+	SRv6Policy string `json:"policy"`
 	// Stages are the PFC-capable nodes, upstream first.
 	Stages []Stage `json:"stages"`
 	// Tunnels are two for each pair of neighbors among the stages: 2i leads from
@@ -87,8 +87,8 @@ func (d *Deployment) Dependencies() (out []Dependency) {
 
 // Deploy decides how a PFC policy is put on a path. name gives nodes the names
 // that errors have.
-func Deploy(cfg *Config, path *Path, policy string, t *Tenant, r *Request, name func(topology.NodeID) string) (*Deployment, error) {
-	d := &Deployment{Policy: policy}
+func Deploy(cfg *Config, path *Path, policy string, t *Tenant, r *PFCPolicy, name func(topology.NodeID) string) (*Deployment, error) {
+	d := &Deployment{SRv6Policy: policy}
 	last := len(path.Hops) - 1
 	head, end := &path.Hops[0], &path.Hops[last]
 	if !head.PFC.IsValid() {

@@ -1,10 +1,9 @@
-// Package tunnel makes tenants lossless across a wide area network whose middle
-// knows nothing of priority flow control (draft srv6-pfc-sid): it finds the
-// PFC-capable nodes of an SRv6 policy by the SIDs they advertise, derives who is
-// upstream of whom, and says what tunnels, watermarks and permissions every node
-// is to hold.
+// Package tunnel plans PFC over SRv6 across a wide area network whose middle knows
+// nothing of priority flow control (draft srv6-pfc-sid). It finds the PFC-capable nodes
+// of an SRv6 policy by the SIDs they advertise, derives which node is upstream of
+// which, and gives each [Node] its tunnels, watermarks and permissions.
 //
-// [FindPath] decides a policy's path and segment list, [Dependencies] is the
-// graph of queues that wait for each other and says before a policy is taken
-// whether it could stop for ever.
+// [FindPath] decides a policy's path and segment list. [Dependencies] is the graph of
+// queues that wait for each other: a policy that would close a cycle is refused before
+// it takes effect. [Core] keeps all policies, and moves them to new paths without loss.
 package tunnel

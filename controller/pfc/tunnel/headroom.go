@@ -44,7 +44,7 @@ const slowdown = 8
 // as long as that may stop its upstream while it sends itself, now and then, and
 // until, when the XON is lost, the pause is over. What is legal downstream is
 // upstream too, and a storm ends where it begins.
-func (s *Sizing) MaxPause(d *Deployment, stage int, r *Request) time.Duration {
+func (s *Sizing) MaxPause(d *Deployment, stage int, r *PFCPolicy) time.Duration {
 	most := r.MaxPause
 	for i := stage + 1; i < len(d.Stages); i++ {
 		x := &d.Stages[i]

@@ -36,7 +36,7 @@ func TestHeadroom(t *testing.T) {
 func TestQueueOfSeveralFeeds(t *testing.T) {
 	s := Defaults().Sizing
 	of := func(port uint32, buffer, xoff, xon uint64, limit time.Duration, rate uint64) feed {
-		return feed{Feed: Feed{RTT: time.Millisecond, Rate: 1e9}, Upstream: Upstream{Port: port}, speed: 1e9, Request: &Request{Buffer: buffer, XOFF: xoff, XON: xon}, limit: limit, rate: rate}
+		return feed{Feed: Feed{RTT: time.Millisecond, Rate: 1e9}, Upstream: Upstream{Port: port}, speed: 1e9, PFCPolicy: &PFCPolicy{Buffer: buffer, XOFF: xoff, XON: xon}, limit: limit, rate: rate}
 	}
 	feeds := []feed{of(1, 30<<20, 9<<20, 5<<20, 3*time.Second, 5), of(2, 40<<20, 8<<20, 6<<20, 2*time.Second, 9), of(3, 20<<20, 0, 0, 4*time.Second, 7)}
 	for range feeds {
@@ -83,13 +83,13 @@ func TestMarks(t *testing.T) {
 func TestMaxPause(t *testing.T) {
 	s := Sizing{Quanta: 62500, Rate: 1e9} // 32 ms at 1 Gb/s
 	d := &Deployment{Stages: []Stage{{Rate: 1e9, Speed: 1e9}, {Rate: 1e9, Speed: 1e9}, {Rate: 500e6}}}
-	r := &Request{Buffer: 1_000_000, MaxPause: 100 * time.Millisecond}
+	r := &PFCPolicy{Buffer: 1_000_000, MaxPause: 100 * time.Millisecond}
 	for stage, want := range []time.Duration{100 + 160 + 96, 100 + 160, 100} { // 8 Mbit: 64 ms at 125 Mb/s, 128 ms at half of that
 		if got := s.MaxPause(d, stage, r); got != want*time.Millisecond {
 			t.Errorf("stage %d: %v, want %v", stage, got, want*time.Millisecond)
 		}
 	}
-	if got := s.MaxPause(d, 0, &Request{Buffer: math.MaxUint64, MaxPause: time.Second}); got != math.MaxInt64 {
+	if got := s.MaxPause(d, 0, &PFCPolicy{Buffer: math.MaxUint64, MaxPause: time.Second}); got != math.MaxInt64 {
 		t.Errorf("a buffer beyond all bounds: %v", got)
 	}
 }

@@ -14,8 +14,8 @@ import (
 // made now: those of the slice's tenant for which the list names the upstream's
 // End.X.PFC.
 func (c *Core) Seen(at topology.NodeID, source netip.Addr, slice uint32, segments []netip.Addr) (learned []string) {
-	for _, r := range c.requestsThat(func(r *request) bool { return r.Scenario == 2 && !r.Learned }) {
-		t, p := c.tenants[r.Tenant], c.policies[r.Policy]
+	for _, r := range c.requestsThat(func(r *pfcPolicy) bool { return r.Scenario == 2 && !r.Learned }) {
+		t, p := c.tenants[r.Tenant], c.policies[r.SRv6Policy]
 		if t == nil || p == nil || t.Slice != slice || p.latest() == nil {
 			continue
 		}

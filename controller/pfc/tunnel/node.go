@@ -133,7 +133,7 @@ type feed struct {
 	Feed
 	Upstream
 	speed uint64
-	*Request
+	*PFCPolicy
 	rate  uint64 // of the tenant
 	limit time.Duration
 }
@@ -250,7 +250,7 @@ func (p *policy) list(b *bundle, id uint16) List {
 	return l
 }
 
-func (w *nodeWork) deployment(b *bundle, d *Deployment, r *request) {
+func (w *nodeWork) deployment(b *bundle, d *Deployment, r *pfcPolicy) {
 	t := w.c.tenants[r.Tenant]
 	if t == nil {
 		return
@@ -277,7 +277,7 @@ func (w *nodeWork) deployment(b *bundle, d *Deployment, r *request) {
 		if i == 0 {
 			for _, port := range s.Ports {
 				feeds = append(feeds, feed{
-					Feed: Feed{RTT: w.c.cfg.Sizing.HostRTT, Rate: s.Rate}, Upstream: Upstream{Port: port}, speed: s.Speed, Request: &r.Request, rate: t.Rate,
+					Feed: Feed{RTT: w.c.cfg.Sizing.HostRTT, Rate: s.Rate}, Upstream: Upstream{Port: port}, speed: s.Speed, PFCPolicy: &r.PFCPolicy, rate: t.Rate,
 				})
 			}
 		} else if len(d.Tunnels) > 0 {
@@ -285,10 +285,10 @@ func (w *nodeWork) deployment(b *bundle, d *Deployment, r *request) {
 			rtt, measured := w.c.monitors[x.way()].planned(w.c.cfg.Sizing.RTT)
 			feeds = append(feeds, feed{
 				Feed:     Feed{RTT: rtt, Measured: measured, Rate: s.Rate, Nodes: x.Nodes},
-				Upstream: Upstream{List: w.c.listNumber(w.id, x.list()), SID: x.SID, Slice: t.Slice}, speed: s.Speed, Request: &r.Request, rate: t.Rate,
+				Upstream: Upstream{List: w.c.listNumber(w.id, x.list()), SID: x.SID, Slice: t.Slice}, speed: s.Speed, PFCPolicy: &r.PFCPolicy, rate: t.Rate,
 			})
 		}
-		limit := w.c.cfg.Sizing.MaxPause(d, i, &r.Request)
+		limit := w.c.cfg.Sizing.MaxPause(d, i, &r.PFCPolicy)
 		for j := range feeds {
 			feeds[j].limit = limit
 		}

@@ -26,13 +26,13 @@ func (c *Core) Present(name string) (s Present, ok bool) {
 	return s, true
 }
 
-// RequestError returns why a PFC policy is not deployed, nil when it is.
-func (c *Core) RequestError(name string) error {
+// PFCPolicyError returns why a PFC policy is not deployed, nil when it is.
+func (c *Core) PFCPolicyError(name string) error {
 	r := c.requests[name]
 	if r == nil {
 		return nil
 	}
-	if p := c.policies[r.Policy]; p != nil && p.err != nil && p.latest() == nil {
+	if p := c.policies[r.SRv6Policy]; p != nil && p.err != nil && p.latest() == nil {
 		return p.err
 	}
 	return r.err

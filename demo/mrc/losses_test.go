@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/lab"
@@ -21,7 +22,9 @@ func (v deaf) Lose(_ context.Context, l lab.Loss) error {
 // TestDemoUntold: with a controller that hears of nothing hosts find out for themselves, all octets
 // arrive all the same, and the demo says who was not told.
 func TestDemoUntold(t *testing.T) {
-	o := Options{Fabric: lab.ClosConfig{T0: 2, T1: 2, Hosts: 2}, Mode: ev.ModeStructured, Bytes: 64 << 10}.withDefaults()
+	// Slow links: hosts write all the while that they could still be told.
+	slow := lab.ClosConfig{T0: 2, T1: 2, Hosts: 2, Rate: 10e6, Delay: 5 * time.Millisecond}
+	o := Options{Fabric: slow, Mode: ev.ModeStructured, Bytes: 64 << 10}.withDefaults()
 	v := newVirtual(t, o, seeds.One(t, 1))
 	r, err := newDemo(o).run(t.Context(), deaf{v})
 	if err == nil || !strings.Contains(err.Error(), "2 hosts were not told within 10s of the failure of a link, P1-T0-1 - P1-T1-1; 2 hosts were not told within 10s of the failure of a T1, P1-T1-2") {

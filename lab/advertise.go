@@ -17,7 +17,8 @@ const (
 	functionDT6  = 0x0002
 	functionPFC  = 0x0003
 	functionEndX = 0x0100 // plus the port
-	// functionEndXPFC plus the port, and functionsAFlavor for each of pfcFlavors; ports end at 0x1f4.
+	// functionEndXPFC plus the port, and functionsAFlavor for each of pfcFlavors; ports end at
+	// 0x1f4.
 	functionEndXPFC  = 0x0300
 	functionsAFlavor = 0x0200
 )
@@ -25,8 +26,8 @@ const (
 // pfcFlavors are those of End.X.PFC, in the order of the draft's section 6.
 var pfcFlavors = [...]topology.Flavors{0, topology.FlavorPSP, topology.FlavorUSP, topology.FlavorPSP | topology.FlavorUSP, topology.FlavorUSD}
 
-// EndXPFC returns the SID of a switch for End.X.PFC with some flavors over one of its ports; ok is false
-// when the draft has no such flavors. It is advertised by a switch that handles PFC.
+// EndXPFC returns the SID of a switch for End.X.PFC with some flavors over one of its ports; ok is
+// false when the draft has no such flavors. It is advertised by a switch that handles PFC.
 func EndXPFC(s Switch, port uint32, flavors topology.Flavors) (out topology.SID, ok bool) {
 	i := slices.Index(pfcFlavors[:], flavors)
 	behavior, known := topology.DefaultPFCBehaviors().EndXOf(flavors)

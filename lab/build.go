@@ -15,15 +15,15 @@ type Options struct {
 	Cache *p4rt.Cache
 	// Managed has hosts of MRC wait for a controller that says what to send with (nic.Config).
 	Managed bool
-	// PacingSlack is how far hosts may fall behind their line rate and still catch up in a burst: for
-	// worlds in real time, which run late. In virtual time nothing does, and a pause is one.
+	// PacingSlack is how far hosts may fall behind their line rate and still catch up in a burst:
+	// for worlds in real time, which run late. In virtual time nothing does, and a pause is one.
 	PacingSlack time.Duration
-	// Carrier has the ports of switches go down with their links, and with the node at the other end, as
-	// those of real switches do: what is sent to them is dropped in the switch. Otherwise a switch sends
-	// into a dead link, where what is lost is counted.
+	// Carrier has the ports of switches go down with their links, and with the node at the other
+	// end, as those of real switches do: what is sent to them is dropped in the switch. Otherwise a
+	// switch sends into a dead link, where what is lost is counted.
 	Carrier bool
-	// PauseBuffer is how many octets a paused queue of a switch may hold where no PFC policy says so;
-	// 0: the switches' default.
+	// PauseBuffer is how many octets a paused queue of a switch may hold where no PFC policy says
+	// so; 0: the switches' default.
 	PauseBuffer int
 }
 

@@ -10,8 +10,8 @@ import (
 type ClassCounts struct {
 	Marked  uint64 // got CE
 	Trimmed uint64
-	// DroppedUntrimmed found the data class full and were not trimmed; DroppedTrimmed were, and found
-	// the control class full, as control packets may.
+	// DroppedUntrimmed found the data class full and were not trimmed; DroppedTrimmed were, and
+	// found the control class full, as control packets may.
 	DroppedUntrimmed, DroppedTrimmed uint64
 }
 
@@ -19,8 +19,8 @@ func (c ClassCounts) Minus(o ClassCounts) ClassCounts {
 	return ClassCounts{c.Marked - o.Marked, c.Trimmed - o.Trimmed, c.DroppedUntrimmed - o.DroppedUntrimmed, c.DroppedTrimmed - o.DroppedTrimmed}
 }
 
-// Classes is what all switches have counted so far, at all ports. What overran a queue of the target
-// itself counts as not trimmed.
+// Classes is what all switches have counted so far, at all ports. What overran a queue of the
+// target itself counts as not trimmed.
 func (w *World) Classes() (c ClassCounts) {
 	for _, wire := range w.wires {
 		n := w.switches[wire.From]

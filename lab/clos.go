@@ -23,7 +23,8 @@ type ClosConfig struct {
 	Delay  time.Duration // of every link, one way
 }
 
-// WithDefaults returns the configuration with a value for every field that has a default but rate and delay.
+// WithDefaults returns the configuration with a value for every field that has a default but rate
+// and delay.
 func (c ClosConfig) WithDefaults() ClosConfig {
 	set := func(field *int, value int) {
 		if *field == 0 {
@@ -98,7 +99,8 @@ func Clos(c ClosConfig) Network {
 	return n
 }
 
-// Pod returns the pod of the i-th of so many switches of a plane, from 1; all of two tiers are in pod 0.
+// Pod returns the pod of the i-th of so many switches of a plane, from 1; all of two tiers are in
+// pod 0.
 func (c ClosConfig) Pod(i, of int) int { return (i - 1) * c.Pods / of }
 
 // Leaf returns the number of the T0s of the h-th host, from 0.

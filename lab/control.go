@@ -51,8 +51,8 @@ type Control struct {
 	Events func(api.Event)
 	// Wire has the network learned from the octets of BGP-LS, and not from what they stand for.
 	Wire bool
-	// MRC, if not nil, is how the controller runs the fabric of the hosts of MRC: in the place of the
-	// network's own settings.
+	// MRC, if not nil, is how the controller runs the fabric of the hosts of MRC: in the place of
+	// the network's own settings.
 	MRC *inventory.MRC
 	// Paths is the running controller's part that has to do with MRC; nil without.
 	Paths *PathControl

@@ -24,7 +24,8 @@ type GroupConfig struct {
 	QP rc.QPConfig
 	// Memory is the size of every receiver's region, which starts at virtual address 0.
 	Memory int
-	// ListEdges has a source that encapsulates put the End.MT SIDs of the edges into the Segment List.
+	// ListEdges has a source that encapsulates put the End.MT SIDs of the edges into the Segment
+	// List.
 	ListEdges bool
 	// Send has the source SEND instead of WRITE: receivers take what they have posted buffers for
 	// (Receiver.Take).

@@ -4,9 +4,10 @@ import (
 	"github.com/weft-sdn/weft/controller/inventory"
 )
 
-// Inventory returns the configuration of a controller of the network: its switches, hosts and settings. The
-// controller learns the topology by itself. addresses has the P4Runtime servers by the names of the
-// switches; a switch without one gets a name in its place, which serves where nothing dials.
+// Inventory returns the configuration of a controller of the network: its switches, hosts and
+// settings. The controller learns the topology by itself. addresses has the P4Runtime servers by
+// the names of the switches; a switch without one gets a name in its place, which serves where
+// nothing dials.
 func (n *Network) Inventory(addresses map[string]string) inventory.Inventory {
 	inv := inventory.Default()
 	inv.Intervals.Adopt = 0 // what a lab's switches hold is this controller's, or nobody's

@@ -10,8 +10,8 @@ import (
 // countLinks has the core told what both ends of links have counted, again and again.
 func (p *PathControl) countLinks(every time.Duration) {
 	p.control.after(every, func() {
-		// What all have sent is read before what any has received: no packet that came in between is
-		// missing then.
+		// What all have sent is read before what any has received: no packet that came in between
+		// is missing then.
 		sent := p.ports(p4.CounterPortTx)
 		p.control.after(p.control.Latencies.Write, func() {
 			received := p.ports(p4.CounterPortRx)

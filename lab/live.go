@@ -21,16 +21,16 @@ import (
 
 // LiveOptions say how a network is run in real time.
 type LiveOptions struct {
-	// Network is what runs. Hosts of MRC have a controller, in mode stev without MRC settings, unless
-	// these have an empty mode.
+	// Network is what runs. Hosts of MRC have a controller, in mode stev without MRC settings,
+	// unless these have an empty mode.
 	Network Network
 	// Listen is where the API listens; "127.0.0.1:0" takes any free port.
 	Listen string
-	// Elsewhere has the P4Runtime addresses (host:port) of switches that do not run in this process,
-	// by name: see SwitchNode.RunElsewhere.
+	// Elsewhere has the P4Runtime addresses (host:port) of switches that do not run in this
+	// process, by name: see SwitchNode.RunElsewhere.
 	Elsewhere map[string]string
-	// Tune, if not nil, may change the controller's inventory before it starts, as to have it control
-	// MRC hosts.
+	// Tune, if not nil, may change the controller's inventory before it starts, as to have it
+	// control MRC hosts.
 	Tune func(*inventory.Inventory)
 	// Controller, if not nil, takes the inventory of the network in place of a controller of the
 	// lab's own: Live has no Service then.
@@ -42,8 +42,8 @@ type LiveOptions struct {
 }
 
 // A Live is a network in real time, all of it on loopback: each switch with a BGP-LS speaker of its
-// own and, where it runs in this process, a P4Runtime server; and a controller that knows only their
-// addresses.
+// own and, where it runs in this process, a P4Runtime server; and a controller that knows only
+// their addresses.
 type Live struct {
 	World   *World
 	Clock   *Clock
@@ -160,8 +160,8 @@ func (l *Live) speak(ctx context.Context, i int, s Switch) (inventory.Peer, erro
 	return inventory.Peer{Address: address, Port: speaker.ListenAddr().Port(), ASN: s.ASN}, nil
 }
 
-// Ready waits until the controller has learned the network and programmed every switch, and hosts of
-// MRC hold what it wants of them.
+// Ready waits until the controller has learned the network and programmed every switch, and hosts
+// of MRC hold what it wants of them.
 func (l *Live) Ready(ctx context.Context) error {
 	err := l.Wait(ctx, "the controller is ready", func() (bool, error) {
 		response, err := http.Get(l.URL() + "/readyz")
@@ -180,8 +180,8 @@ func (l *Live) Ready(ctx context.Context) error {
 // pollEvery is the time between two looks of Wait.
 const pollEvery = 10 * time.Millisecond
 
-// Wait returns when done, which asks for something that happens elsewhere in the process, reports true or
-// fails. what completes an error that begins with "waiting until".
+// Wait returns when done, which asks for something that happens elsewhere in the process, reports
+// true or fails. what completes an error that begins with "waiting until".
 func (l *Live) Wait(ctx context.Context, what string, done func() (bool, error)) error {
 	ticker := time.NewTicker(pollEvery)
 	defer ticker.Stop()

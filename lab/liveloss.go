@@ -4,8 +4,8 @@ import (
 	"context"
 )
 
-// Until lets the network run until done, which is asked on the world's goroutine every now and then,
-// reports true or fails.
+// Until lets the network run until done, which is asked on the world's goroutine every now and
+// then, reports true or fails.
 func (l *Live) Until(ctx context.Context, what string, done func(w *World) (bool, error)) error {
 	return l.Wait(ctx, what, func() (ok bool, err error) {
 		err = l.Do(ctx, func(w *World) error {

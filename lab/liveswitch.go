@@ -13,8 +13,8 @@ import (
 	"github.com/weft-sdn/weft/dataplane/p4rt"
 )
 
-// A switchServer is what controllers of a live network reach a switch by: P4Runtime and, at the same
-// port, gNMI.
+// A switchServer is what controllers of a live network reach a switch by: P4Runtime and, at the
+// same port, gNMI.
 type switchServer struct {
 	p4runtime *p4rt.Server
 	gnmi      *gnmi.Server

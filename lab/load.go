@@ -10,8 +10,8 @@ import (
 	"github.com/weft-sdn/weft/internal/strictyaml"
 )
 
-// Load reads the YAML description of a network (see docs/config.md, Lab) and completes it. Errors name
-// the file and, where the text is at fault, line and column.
+// Load reads the YAML description of a network (see docs/config.md, Lab) and completes it. Errors
+// name the file and, where the text is at fault, line and column.
 func Load(path string) (Network, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {

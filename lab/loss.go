@@ -21,8 +21,8 @@ func (l Loss) String() string {
 	return strings.Join(append(names, l.Switches...), ", ")
 }
 
-// Lose takes down what a loss names, and returns the switches that are left and see a link go: those
-// that have something to withdraw. An unknown name changes nothing.
+// Lose takes down what a loss names, and returns the switches that are left and see a link go:
+// those that have something to withdraw. An unknown name changes nothing.
 func (w *World) Lose(l Loss) (witnesses []string, err error) {
 	for _, ends := range l.Links {
 		if _, err := w.Wire(ends[0], ends[1]); err != nil {

@@ -74,7 +74,8 @@ func TestLose(t *testing.T) {
 	}
 }
 
-// TestRoundTrip: by hand. A WRITE takes 4,222 octets of a link and a SACK 138: 348.8 us at 100 Mb/s; each way 500 us.
+// TestRoundTrip: by hand. A WRITE takes 4,222 octets of a link and a SACK 138: 348.8 us at 100
+// Mb/s; each way 500 us.
 func TestRoundTrip(t *testing.T) {
 	for _, c := range []struct {
 		config ClosConfig

@@ -27,11 +27,11 @@ type MeshConfig struct {
 	// Immediate makes every so many WRITEs one with immediate data, its number: receivers must see
 	// these in their order. 0: none.
 	Immediate int
-	// Repeat has every flow write its octets over and over, to the same memory, until Finish. It posts
-	// them twice ahead.
+	// Repeat has every flow write its octets over and over, to the same memory, until Finish. It
+	// posts them twice ahead.
 	Repeat bool
-	// QP is what the queue pairs have in common; numbers, addresses, PSNs, Congestion and Sprayer are
-	// set by the mesh. Default nic.DefaultQPConfig.
+	// QP is what the queue pairs have in common; numbers, addresses, PSNs, Congestion and Sprayer
+	// are set by the mesh. Default nic.DefaultQPConfig.
 	QP mrc.QPConfig
 	// Congestion has NSCC's parameters of every queue pair; zero: what the hosts' controller says.
 	Congestion nscc.Config

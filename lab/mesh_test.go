@@ -38,7 +38,8 @@ func fabric(t *testing.T, c ClosConfig, seed uint64) *World {
 	return w
 }
 
-// TestMesh: all hosts of a Clos write to all others over two planes, hashed by flow label and ports.
+// TestMesh: all hosts of a Clos write to all others over two planes, hashed by flow label and
+// ports.
 func TestMesh(t *testing.T) {
 	if testing.Short() {
 		t.Skip("many packets on one goroutine")

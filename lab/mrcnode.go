@@ -48,8 +48,8 @@ func (n *MRCNode) Apply(to *hostapi.State) error {
 	return nil
 }
 
-// Changed returns when the host last got another state from one time on and before another, and how many
-// EVs it came to deny then; ok is false when it got none.
+// Changed returns when the host last got another state from one time on and before another, and how
+// many EVs it came to deny then; ok is false when it got none.
 func (n *MRCNode) Changed(from, to time.Duration) (at time.Duration, denied int, ok bool) {
 	for _, a := range n.applied {
 		if a.at >= from && a.at < to && a.other {

@@ -19,9 +19,9 @@ type Network struct {
 	Switches []Switch `yaml:"switches"`
 	Hosts    []Host   `yaml:"hosts"`
 	Links    []Link   `yaml:"links"`
-	// MRC and PFC are the sections of these names of the controller's configuration. A file says only
-	// what differs from the defaults: for MRC those of MRCSettings. Without them the controller has the
-	// defaults.
+	// MRC and PFC are the sections of these names of the controller's configuration. A file says
+	// only what differs from the defaults: for MRC those of MRCSettings. Without them the
+	// controller has the defaults.
 	MRC *inventory.MRC `yaml:"mrc,omitempty"`
 	PFC *inventory.PFC `yaml:"pfc,omitempty"`
 }

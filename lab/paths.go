@@ -13,9 +13,9 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// PathControl runs the core of the controller of an MRC fabric in a world's time, against the hosts of
-// the world: what package mrc's runner, the streams to hosts and their agents do. Core and hosts are the real
-// ones.
+// PathControl runs the core of the controller of an MRC fabric in a world's time, against the hosts
+// of the world: what package mrc's runner, the streams to hosts and their agents do. Core and hosts
+// are the real ones.
 type PathControl struct {
 	control  *Control
 	inv      *inventory.Inventory

@@ -16,8 +16,8 @@ import (
 // PcapOctets of a frame are in capture files: all headers of MRC, outer ones too.
 const PcapOctets = 192
 
-// A Pcap is a tap that writes the frames of each link, both ways, as they are put on it, to a pcap file
-// A-B.pcap, by the world's time. The first error ends it.
+// A Pcap is a tap that writes the frames of each link, both ways, as they are put on it, to a pcap
+// file A-B.pcap, by the world's time. The first error ends it.
 type Pcap struct {
 	files map[string]*pcapFile
 	err   error
@@ -29,8 +29,8 @@ type pcapFile struct {
 	packets *pcapgo.Writer
 }
 
-// NewPcap makes the files of a world's links in a directory. Of several links between two nodes there is
-// one file.
+// NewPcap makes the files of a world's links in a directory. Of several links between two nodes
+// there is one file.
 func (w *World) NewPcap(dir string) (*Pcap, error) {
 	p := &Pcap{files: map[string]*pcapFile{}}
 	for _, l := range w.Network.Links {

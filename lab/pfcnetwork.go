@@ -6,9 +6,10 @@ import (
 	"github.com/weft-sdn/weft/packet"
 )
 
-// PFCNetwork is Figure 3 of the PFC draft with the detour of its Figure 2: DC1 - R1 - R2 - R3 - DC2, and
-// R1 - R4 - R5 - R3. R1 and R3 handle PFC, the others know nothing of it. Each data center has the host of
-// another tenant too (B1, B2). delay is one way from R1 to R3, rate that of the WAN in bit/s.
+// PFCNetwork is Figure 3 of the PFC draft with the detour of its Figure 2: DC1 - R1 - R2 - R3 -
+// DC2, and R1 - R4 - R5 - R3. R1 and R3 handle PFC, the others know nothing of it. Each data center
+// has the host of another tenant too (B1, B2). delay is one way from R1 to R3, rate that of the WAN
+// in bit/s.
 func PFCNetwork(delay time.Duration, rate uint64) Network {
 	n := Network{Name: "pfc"}
 	for _, name := range []string{"R1", "R2", "R3", "R4", "R5"} {

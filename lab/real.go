@@ -11,8 +11,8 @@ import (
 // that touches the world goes through Do.
 //
 // A world that the machine cannot carry at the speed of the real clock has its time slowed down:
-// World.Slipped says by how much. So timers that wait for packets do not expire because the processor
-// was elsewhere.
+// World.Slipped says by how much. So timers that wait for packets do not expire because the
+// processor was elsewhere.
 type Clock struct {
 	world *World
 	calls chan func()

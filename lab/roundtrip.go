@@ -86,20 +86,22 @@ func (n *Network) congestion(host string, rtt time.Duration) nscc.Network {
 	return c
 }
 
-// Parts of the bandwidth-delay product at which queues begin to mark and mark everything, and how many
-// of it they hold: with the few packets that it has on slow links, what comes at random is as much again.
+// Parts of the bandwidth-delay product at which queues begin to mark and mark everything, and how
+// many of it they hold: with the few packets that it has on slow links, what comes at random is as
+// much again.
 const (
 	markFrom, markAll = 0.2, 0.8
 	queueProducts     = 2
-	// queuePackets are the packets of each queue pair that queues hold besides. Queue pairs have one in
-	// flight at least, and two as long as NSCC is in doubt; the third is for the links that may be lost.
+	// queuePackets are the packets of each queue pair that queues hold besides. Queue pairs have
+	// one in flight at least, and two as long as NSCC is in doubt; the third is for the links that
+	// may be lost.
 	queuePackets = 3
 )
 
-// Classes are queues that are marked from 0.2 to 0.8 of a bandwidth-delay product, as NSCC wants them
-// with trimming, and hold two of these: of packets of the slowest link. Where an all-to-all of the MRC
-// hosts has more queue pairs than fit in that, they hold some packets of each. Without rates or round
-// trip they are the default.
+// Classes are queues that are marked from 0.2 to 0.8 of a bandwidth-delay product, as NSCC wants
+// them with trimming, and hold two of these: of packets of the slowest link. Where an all-to-all of
+// the MRC hosts has more queue pairs than fit in that, they hold some packets of each. Without
+// rates or round trip they are the default.
 func (n *Network) Classes() inventory.Classes {
 	c := inventory.DefaultClasses()
 	rate, rtt := n.slowest(), n.RoundTrip()
@@ -116,15 +118,15 @@ func (n *Network) Classes() inventory.Classes {
 // Timers of queue pairs.
 const (
 	probeRoundTrips = 6 // without news after which it asks what has arrived
-	// ackProbes are the probes in a Local ACK Timeout at least. NICs wait longer, as SACKs and probes find
-	// lost packets before; but a transport ACK that is lost with a plane costs a whole timeout (OCP MRC 1.0,
-	// §7.3), and in the time of the demo's links that is long.
+	// ackProbes are the probes in a Local ACK Timeout at least. NICs wait longer, as SACKs and
+	// probes find lost packets before; but a transport ACK that is lost with a plane costs a whole
+	// timeout (OCP MRC 1.0, §7.3), and in the time of the demo's links that is long.
 	ackProbes = 8. / 3
 )
 
-// Timers are the AckTimeout and the ProbeTimeout of queue pairs (mrc.QPConfig) where queues are those of
-// Classes. A probe overtakes data in a queue and must not find it missing, so that it waits for a full
-// queue at least.
+// Timers are the AckTimeout and the ProbeTimeout of queue pairs (mrc.QPConfig) where queues are
+// those of Classes. A probe overtakes data in a queue and must not find it missing, so that it
+// waits for a full queue at least.
 func (n *Network) Timers() (ack uint8, probe time.Duration) {
 	rate, rtt := n.slowest(), n.RoundTrip()
 	if rate > 0 {
@@ -137,8 +139,8 @@ func (n *Network) Timers() (ack uint8, probe time.Duration) {
 	return ack, probe
 }
 
-// crowd is how many queue pairs of an all-to-all of the MRC hosts share a link, when they spread evenly:
-// of the links up of a rack, and of those to a host, the most.
+// crowd is how many queue pairs of an all-to-all of the MRC hosts share a link, when they spread
+// evenly: of the links up of a rack, and of those to a host, the most.
 func (n *Network) crowd() (most int) {
 	racks, count := map[string]int{}, 0
 	for _, h := range n.MRCHosts() {

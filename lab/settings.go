@@ -16,8 +16,8 @@ const (
 	labLinkCounts = 5 * time.Second
 )
 
-// MRCSettings returns the settings of a controller for a network of MRC hosts: queues that fit the links,
-// and times that fit the round trip.
+// MRCSettings returns the settings of a controller for a network of MRC hosts: queues that fit the
+// links, and times that fit the round trip.
 func MRCSettings(n *Network, mode ev.Mode) *inventory.MRC {
 	m := inventory.Default().MRC
 	m.Mode, m.Listen, m.CCProfile = mode.String(), "127.0.0.1:0", labCCProfile
@@ -32,8 +32,8 @@ func MRCSettings(n *Network, mode ev.Mode) *inventory.MRC {
 	return &m
 }
 
-// readSettings reads the sections mrc and pfc of a text over the defaults for the network, which must be
-// complete but for them.
+// readSettings reads the sections mrc and pfc of a text over the defaults for the network, which
+// must be complete but for them.
 func (n *Network) readSettings(text []byte, mrc, pfc bool) error {
 	defaults := inventory.Default().PFC
 	over := Network{MRC: MRCSettings(n, ev.ModeStructured), PFC: &defaults}

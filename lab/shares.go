@@ -9,8 +9,8 @@ import (
 	"github.com/weft-sdn/weft/lab/fluid"
 )
 
-// Shares are the max-min fair rates of an all-to-all of the MRC hosts of a network, in bits a second of
-// its links: what is left of the network after losses, shared as if packets were a fluid.
+// Shares are the max-min fair rates of an all-to-all of the MRC hosts of a network, in bits a
+// second of its links: what is left of the network after losses, shared as if packets were a fluid.
 type Shares struct {
 	class map[string]string // of hosts and switches
 	rack  map[string]string // of hosts
@@ -18,8 +18,8 @@ type Shares struct {
 	flows map[pairing]int
 }
 
-// A pairing is flows that are alike: from hosts of a class to hosts of a class, of the same rack or of
-// another.
+// A pairing is flows that are alike: from hosts of a class to hosts of a class, of the same rack or
+// of another.
 type pairing struct {
 	from, to string
 	within   bool // a rack
@@ -29,9 +29,9 @@ type pairing struct {
 // flow may be divided in any way over the paths that the routing of the fabric has: those that are
 // shortest when nothing is lost, as far as they are left.
 //
-// Nodes that can change places without any difference have the same rates: racks with the same links
-// up, and switches of a tier with the same neighbors. The fluid model gets one node for all of them,
-// with their capacity, which changes no rate and makes the model of a large fabric small.
+// Nodes that can change places without any difference have the same rates: racks with the same
+// links up, and switches of a tier with the same neighbors. The fluid model gets one node for all
+// of them, with their capacity, which changes no rate and makes the model of a large fabric small.
 func (n *Network) AllToAllShares(losses ...Loss) (*Shares, error) {
 	m := n.sharing(losses)
 	if m.unlimited != "" {

@@ -30,16 +30,18 @@ func TestAllToAllShares(t *testing.T) {
 		{"two tiers, a plane", two, []Loss{{Switches: []string{"P1-T0-1", "P1-T0-2", "P1-T0-3", "P1-T0-4"}}}, []flow{{"H1", "H2", 1. / 15}, {"H1", "H16", 1. / 15}}, 16},
 		// A T0 has 4 links up for 48 flows, and hosts have 1 of 2 left for 3 of the rack.
 		{"three tiers", three, nil, []flow{{"H1", "H2", 1. / 3}, {"H1", "H5", 1. / 12}, {"H1", "H16", 1. / 12}}, 32},
-		// The T0s of pod 2 have 3 for 48, which binds what comes from pod 1 too: there 32 of 48 flows have
-		// 2 of 4 links, and 16 have the other 2.
+		// The T0s of pod 2 have 3 for 48, which binds what comes from pod 1 too: there 32 of 48
+		// flows have 2 of 4 links, and 16 have the other 2.
 		{"three tiers, a T1", three, []Loss{t1}, []flow{
 			{"H16", "H1", 1. / 16}, {"H1", "H16", 1. / 16}, {"H16", "H9", 1. / 16}, {"H1", "H5", 1. / 8}, {"H1", "H2", 1. / 3}, {"H16", "H15", (2 - .75) / 3},
 		}, 32},
-		// T0 1 has 3 links up; the others of its pod and of the other lose 1/12 - 1/16 of 16 and 32 flows each, and win it with others.
+		// T0 1 has 3 links up; the others of its pod and of the other lose 1/12 - 1/16 of 16 and 32
+		// flows each, and win it with others.
 		{"three tiers, a link", three, []Loss{link}, []flow{
 			{"H1", "H5", 1. / 16}, {"H1", "H16", 1. / 16}, {"H5", "H1", 1. / 16}, {"H5", "H16", 3. / 32}, {"H16", "H5", 3. / 32}, {"H16", "H9", 3. / 32},
 		}, 32},
-		// A T1 has 1 link up instead of 2 in plane 1: pod to pod 2 + 4 for 2 x 4 x 8 flows, which need 64/12 = 5.33.
+		// A T1 has 1 link up instead of 2 in plane 1: pod to pod 2 + 4 for 2 x 4 x 8 flows, which
+		// need 64/12 = 5.33.
 		{"three tiers, a T2", three, []Loss{{Switches: []string{"P1-T2-1"}}}, []flow{{"H1", "H16", 1. / 12}, {"H1", "H5", 1. / 12}}, 32},
 		// 16 hosts a T0 with 8 links up: 768 flows; hosts have 1.5 left for 15.
 		{"64 hosts", big, nil, []flow{{"H1", "H2", 1.5 / 15}, {"H1", "H64", 8. / 768}}, 128},

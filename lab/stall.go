@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// StallTime is how long, by the network's time, nothing of a mesh need arrive: more than the longest
-// Local ACK Timeout (OCP MRC 1.0, table 7-1).
+// StallTime is how long, by the network's time, nothing of a mesh need arrive: more than the
+// longest Local ACK Timeout (OCP MRC 1.0, table 7-1).
 const StallTime = 30 * time.Second
 
 // A Stall notices that nothing of a mesh arrives any more. The zero value has seen nothing.
@@ -28,8 +28,8 @@ func (s *Stall) Look(m *Mesh) error {
 	return nil
 }
 
-// arrived is the octets that are in the receivers' memory or acknowledged: it grows as long as a mesh
-// gets on.
+// arrived is the octets that are in the receivers' memory or acknowledged: it grows as long as a
+// mesh gets on.
 func (m *Mesh) arrived() (octets uint64) {
 	for _, f := range m.Flows {
 		octets += f.SinkQP.Counters().PayloadReceived + uint64(f.complete)

@@ -17,9 +17,9 @@ type StreamConfig struct {
 	Priority uint8  // that PFC frames stop
 }
 
-// A Stream sends RoCEv2 packets at a constant rate from one host to another, whatever becomes of them,
-// and looks at what arrives. It stops for PFC frames of its link, as a NIC does, and makes up for nothing
-// afterwards.
+// A Stream sends RoCEv2 packets at a constant rate from one host to another, whatever becomes of
+// them, and looks at what arrives. It stops for PFC frames of its link, as a NIC does, and makes up
+// for nothing afterwards.
 type Stream struct {
 	Config StreamConfig
 	// Sent and Received packets; Reordered came after a later one, Corrupt are not what was sent.

@@ -18,8 +18,8 @@ type SwitchNode struct {
 	// Notify takes what the switch tells its controllers; nil: nobody listens. It must not call
 	// the switch back.
 	Notify func(now time.Duration, m *p4v1.StreamMessageResponse)
-	// PortChanged is told when a port of the switch goes up or down; nil: nobody is. It must not call
-	// the switch back.
+	// PortChanged is told when a port of the switch goes up or down; nil: nobody is. It must not
+	// call the switch back.
 	PortChanged func(port uint32, up bool)
 	// Restarts counts the times the switch came back empty.
 	Restarts int
@@ -87,8 +87,8 @@ func (n *SwitchNode) Down() bool { return n.down }
 // Wake runs what is due on the switch.
 func (n *SwitchNode) Wake() { n.world.wake(n) }
 
-// Stop turns the switch off: it forgets everything, what arrives is lost, and hosts at its ports see
-// no carrier.
+// Stop turns the switch off: it forgets everything, what arrives is lost, and hosts at its ports
+// see no carrier.
 func (n *SwitchNode) Stop() {
 	n.down = true
 	n.carrier(false)

@@ -57,8 +57,8 @@ type event struct {
 
 func (e *event) before(o *event) bool { return e.at < o.at || e.at == o.at && e.order < o.order }
 
-// Slipped is the time by which a world in real time has fallen behind the real clock: the machine was
-// too slow, or had something else to do. In virtual time it is 0.
+// Slipped is the time by which a world in real time has fallen behind the real clock: the machine
+// was too slow, or had something else to do. In virtual time it is 0.
 func (w *World) Slipped() time.Duration { return w.slipped }
 
 // Now is the time since the world began.

@@ -58,7 +58,8 @@ func (c *Clos) waysOver(link int32) []memberWay {
 	return x.ways[x.start[link]:x.start[link+1]]
 }
 
-// cross visits the paths whose way up uses a link that leads up; with down, those that go back a way up which uses it.
+// cross visits the paths whose way up uses a link that leads up; with down, those that go back a
+// way up which uses it.
 func (c *Clos) cross(link int32, down bool, yield func(PathSet, PathRef) bool) {
 	for _, at := range c.waysOver(link) {
 		near := &c.members[at.member]

@@ -34,8 +34,9 @@ type Staleness struct {
 	Since  time.Time `json:"since"`
 	// Sources are the peers that have gone, in order.
 	Sources []string `json:"sources,omitempty"`
-	// Incomplete says that one of them has never said all that it knows: what the snapshot lacks may
-	// be there all the same. Otherwise what it lacks was withdrawn, and only what it has may be gone.
+	// Incomplete says that one of them has never said all that it knows: what the snapshot lacks
+	// may be there all the same. Otherwise what it lacks was withdrawn, and only what it has may be
+	// gone.
 	Incomplete bool `json:"incomplete,omitempty"`
 }
 

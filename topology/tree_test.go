@@ -461,7 +461,8 @@ func plan(t testing.TB, g *Graph, edges []NodeID, groups, receivers int, objecti
 	return cost
 }
 
-// TestPlanLargeClos plans on a fabric of the size that the controller is made for; BenchmarkPlan1000Groups says how fast.
+// TestPlanLargeClos plans on a fabric of the size that the controller is made for;
+// BenchmarkPlan1000Groups says how fast.
 func TestPlanLargeClos(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a large graph on one goroutine")

@@ -15,7 +15,8 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// TestClasses: the pipeline takes what is planned, each port has both classes once, and DSCPs that are the same are there once.
+// TestClasses: the pipeline takes what is planned, each port has both classes once, and DSCPs that
+// are the same are there once.
 func TestClasses(t *testing.T) {
 	n := network(sample.Clos(2, 2, 3))
 	c := schema(t)
@@ -40,9 +41,10 @@ func TestClasses(t *testing.T) {
 	}
 }
 
-// TestClassesOfTraffic: data and control packets have the classes, priorities and queues that the inventory gives
-// them: control is neither trimmed nor marked (MRC-102), data may be trimmed if its codepoint says so (MRC-105) and is
-// marked (MRC-106, MRC-131), and trimming leaves as much as it should (MRC-076).
+// TestClassesOfTraffic: data and control packets have the classes, priorities and queues that the
+// inventory gives them: control is neither trimmed nor marked (MRC-102), data may be trimmed if its
+// codepoint says so (MRC-105) and is marked (MRC-106, MRC-131), and trimming leaves as much as it
+// should (MRC-076).
 func TestClassesOfTraffic(t *testing.T) {
 	n := network(sample.Clos(1, 2, 1))
 	m := inventory.Classes{
@@ -79,8 +81,9 @@ func TestClassesOfTraffic(t *testing.T) {
 	}
 }
 
-// TestDefaultClasses: by default, too, control goes first, data is marked before its queue is full, and what is left of a
-// trimmed packet has all headers up to the TSETH (MRC-102, MRC-106, MRC-131, MRC-076).
+// TestDefaultClasses: by default, too, control goes first, data is marked before its queue is full,
+// and what is left of a trimmed packet has all headers up to the TSETH (MRC-102, MRC-106, MRC-131,
+// MRC-076).
 func TestDefaultClasses(t *testing.T) {
 	m := inventory.DefaultClasses()
 	if m.ControlPriority <= m.DataPriority {
@@ -95,9 +98,9 @@ func TestDefaultClasses(t *testing.T) {
 	}
 }
 
-// TestNothingClimbsAgain: a spine that has lost its link to a leaf reaches that by another leaf, from where
-// a structured EV would bring the packet back: its route says that the leaf is not below, and the spine has no
-// value that leads there. What is below is routed as before.
+// TestNothingClimbsAgain: a spine that has lost its link to a leaf reaches that by another leaf,
+// from where a structured EV would bring the packet back: its route says that the leaf is not
+// below, and the spine has no value that leads there. What is below is routed as before.
 func TestNothingClimbsAgain(t *testing.T) {
 	net := sample.Clos(2, 2, 1)
 	whole := net.Topology.Build()

@@ -16,8 +16,8 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// TestPFCEntities: what a node holds for PFC reaches its switch in the units of the program: rates in kbit/s, times in ns and
-// us, priorities as class selectors.
+// TestPFCEntities: what a node holds for PFC reaches its switch in the units of the program: rates
+// in kbit/s, times in ns and us, priorities as class selectors.
 func TestPFCEntities(t *testing.T) {
 	net := sample.Figure1()
 	n := network(net)
@@ -58,7 +58,8 @@ func TestPFCEntities(t *testing.T) {
 	}
 }
 
-// TestTenantRouteIsBehindItsPort: a host at a port takes what is in its prefixes, and nothing wider.
+// TestTenantRouteIsBehindItsPort: a host at a port takes what is in its prefixes, and nothing
+// wider.
 func TestTenantRouteIsBehindItsPort(t *testing.T) {
 	net := sample.Figure1()
 	h := &net.Inventory.Hosts[1]
@@ -97,7 +98,8 @@ func TestProbeHasItsClass(t *testing.T) {
 	}
 }
 
-// TestICMPErrors: a switch may send a burst at once, and then one each interval: the burst after the first is the tolerance.
+// TestICMPErrors: a switch may send a burst at once, and then one each interval: the burst after
+// the first is the tolerance.
 func TestICMPErrors(t *testing.T) {
 	n := network(sample.Figure1())
 	e := inventory.ICMPErrors{Burst: 5}
@@ -110,8 +112,8 @@ func TestICMPErrors(t *testing.T) {
 	}
 }
 
-// TestSIDsOfOtherAlgorithms: a node's SIDs of another algorithm than 0 are not programmed, and do not say how wide
-// functions of the locator of algorithm 0 are.
+// TestSIDsOfOtherAlgorithms: a node's SIDs of another algorithm than 0 are not programmed, and do
+// not say how wide functions of the locator of algorithm 0 are.
 func TestSIDsOfOtherAlgorithms(t *testing.T) {
 	net := sample.Figure1()
 	node := *net.Topology.Build().Node(net.Node("n1"))

@@ -377,7 +377,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestHostMoves: answers are taken from other ports, or go to another neighbor, in a new epoch only.
+// TestHostMoves: answers are taken from other ports, or go to another neighbor, in a new epoch
+// only.
 func TestHostMoves(t *testing.T) {
 	net := sample.Figure1()
 	spec := net.Spec(1, "s1", "r1", "r2")

@@ -139,8 +139,8 @@ func TestFigure1(t *testing.T) {
 	golden(t, "figure1.txt", describe(t, n, place(t, n, Request{Group: 3, Spec: &spec})))
 }
 
-// TestHostsOnTwoPlanes: each plane's leaf has a way to a host, by its own port and to its own MAC, and the leaf at the other end of
-// the plane routes to that leaf.
+// TestHostsOnTwoPlanes: each plane's leaf has a way to a host, by its own port and to its own MAC,
+// and the leaf at the other end of the plane routes to that leaf.
 func TestHostsOnTwoPlanes(t *testing.T) {
 	net := sample.New().Switches("p1a", "p1s", "p1b", "p2a", "p2s", "p2b").
 		Links([2]string{"p1a", "p1s"}, [2]string{"p1s", "p1b"}, [2]string{"p2a", "p2s"}, [2]string{"p2s", "p2b"}).Hosts("p1a", "h")

@@ -37,7 +37,8 @@ func lpm(t *testing.T, e entry.Table) netip.Prefix {
 	return netip.PrefixFrom(a, m.Bits)
 }
 
-// edge reads the entries of a switch, each of which the pipeline must take and none of which may be there twice.
+// edge reads the entries of a switch, each of which the pipeline must take and none of which may be
+// there twice.
 func edge(t *testing.T, entities []entry.Entity) edgeOf {
 	t.Helper()
 	out := edgeOf{facing: map[uint64]bool{}, space: map[netip.Prefix]string{}}
@@ -95,8 +96,9 @@ func (e edgeOf) mayUse(port uint64, src, dst netip.Addr) bool {
 	return false
 }
 
-// TestHostsReachNoSID: every switch knows all SIDs of the domain, also where there are no tenants: those of nodes and links, whether in a
-// locator or not, with the structure of SIDs and without, of groups and of tenants. Hosts are no SIDs, even those in a locator.
+// TestHostsReachNoSID: every switch knows all SIDs of the domain, also where there are no tenants:
+// those of nodes and links, whether in a locator or not, with the structure of SIDs and without, of
+// groups and of tenants. Hosts are no SIDs, even those in a locator.
 func TestHostsReachNoSID(t *testing.T) {
 	net := sample.Figure1()
 	inLocator := net.Locator("n4").Addr().Next()
@@ -161,7 +163,8 @@ func TestHostsReachNoSID(t *testing.T) {
 	}
 }
 
-// TestTunnelledAnswersComeFromSwitches: a child that is not adjacent may answer on every port but those that face hosts.
+// TestTunnelledAnswersComeFromSwitches: a child that is not adjacent may answer on every port but
+// those that face hosts.
 func TestTunnelledAnswersComeFromSwitches(t *testing.T) {
 	net := sample.New().Switches("a", "c").Router("x").Links([2]string{"a", "x"}, [2]string{"x", "c"}, [2]string{"a", "c"}).Hosts("a", "s").Hosts("c", "rc")
 	net.Inventory.Switch("a").HostPorts = []uint32{2}
@@ -171,7 +174,8 @@ func TestTunnelledAnswersComeFromSwitches(t *testing.T) {
 	}
 }
 
-// TestTreeTakesItsSourceOnly: every SID of a tree takes packets of the switch, or of the host, that encapsulates.
+// TestTreeTakesItsSourceOnly: every SID of a tree takes packets of the switch, or of the host, that
+// encapsulates.
 func TestTreeTakesItsSourceOnly(t *testing.T) {
 	net := sample.Figure1()
 	n := network(net)
@@ -204,8 +208,8 @@ func TestTreeTakesItsSourceOnly(t *testing.T) {
 	}
 }
 
-// TestOwnUSIDs: in every mode of SRv6 each MRC host may start with the first uSID of all of its own leaf's paths, from its own port and address, and
-// with no other leaf's.
+// TestOwnUSIDs: in every mode of SRv6 each MRC host may start with the first uSID of all of its own
+// leaf's paths, from its own port and address, and with no other leaf's.
 func TestOwnUSIDs(t *testing.T) {
 	for _, f := range []ev.Format{
 		{Mode: ev.ModeF3216}, {Mode: ev.ModeF1616}, {Mode: ev.ModeSRH}, {Mode: ev.ModeF3216, Hops: ev.HopNodes}, {Mode: ev.ModeSRH, Hops: ev.HopNodes},

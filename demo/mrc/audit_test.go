@@ -13,17 +13,17 @@ import (
 	"github.com/weft-sdn/weft/packet"
 )
 
-// What a mesh uses: the default of [lab.MeshConfig]'s Message, and the numbers of the first queue pair and its
-// memory.
+// What a mesh uses: the default of [lab.MeshConfig]'s Message, and the numbers of the first queue
+// pair and its memory.
 const (
 	meshMessage = 1 << 20
 	meshQPN     = 0x100
 	meshRKey    = 0x1000
 )
 
-// An audit reads every frame of a mesh on every wire, octet by octet as the tables of OCP MRC 1.0 have
-// them and not by package packet, and knows of every queue pair what has arrived at it: what hosts say
-// in SACKs and NACKs must be so.
+// An audit reads every frame of a mesh on every wire, octet by octet as the tables of OCP MRC 1.0
+// have them and not by package packet, and knows of every queue pair what has arrived at it: what
+// hosts say in SACKs and NACKs must be so.
 type audit struct {
 	t      *testing.T
 	w      *lab.World
@@ -307,9 +307,9 @@ func (a *audit) nack(wire *lab.Wire, l *headers, at *arrivals, retx byte) {
 	a.want(be16(n[18:])-last.stamp < 1<<15, l, wire, "tx_timestamp of a NACK")
 }
 
-// hop is what switches send: one hop less than they got, by tiers up, and then down. When something has
-// failed, packets that a switch cannot bring down any more climb again until the others have routed
-// around.
+// hop is what switches send: one hop less than they got, by tiers up, and then down. When something
+// has failed, packets that a switch cannot bring down any more climb again until the others have
+// routed around.
 func (a *audit) hop(wire *lab.Wire, l *headers) {
 	from, to := a.tiers[wire.From], a.tiers[wire.To]
 	limit := int(l.ip[7])

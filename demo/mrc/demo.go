@@ -63,7 +63,8 @@ func uplinksOf(c lab.ClosConfig) int {
 // timeout bounds the demo on a machine that is too slow for it.
 const timeout = 10 * time.Minute
 
-// liveSettle is what a controller in real time may take for a failure, on a machine with other work.
+// liveSettle is what a controller in real time may take for a failure, on a machine with other
+// work.
 const liveSettle = 400 * time.Millisecond
 
 // Run runs a lab.Clos of MRC hosts in real time, and prints what it does to o.Out. The error says
@@ -121,8 +122,8 @@ func (d *demo) live(ctx context.Context, live *lab.Live) (*Result, error) {
 	return result, err
 }
 
-// late says why the demo has not come to its end in time: hosts whose traffic stands still have said so
-// before.
+// late says why the demo has not come to its end in time: hosts whose traffic stands still have
+// said so before.
 func (d *demo) late(ctx context.Context, err error) error {
 	var now, slipped time.Duration
 	if stopped := d.stage.Do(ctx, func(w *lab.World) error {

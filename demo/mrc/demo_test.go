@@ -69,7 +69,8 @@ func newVirtual(t *testing.T, o Options, seed uint64) *virtual {
 	return v
 }
 
-// TestDemo is the demo in virtual time: what it promises holds in every mode, and what it tells is so.
+// TestDemo is the demo in virtual time: what it promises holds in every mode, and what it tells is
+// so.
 func TestDemo(t *testing.T) {
 	if testing.Short() {
 		t.Skip("many packets on one goroutine")
@@ -104,7 +105,8 @@ func TestDemo(t *testing.T) {
 			if known != (r.LinkDownToDeniedMs > 0) || r.LinkDownToDeniedMs > 20 {
 				t.Errorf("hosts know of the link after %v ms, want up to 20 where EVs have paths, and 0 elsewhere", r.LinkDownToDeniedMs)
 			}
-			// Of two hosts with two or three racks' links in common; test/multipath has fabrics of a size.
+			// Of two hosts with two or three racks' links in common; test/multipath has fabrics of
+			// a size.
 			if known && r.CapacityKept < 0.8 || r.CapacityKept > 1 {
 				t.Errorf("%.2f of the capacity is kept, want 0.8 to 1", r.CapacityKept)
 			}

@@ -1,2 +1,3 @@
-// Package mrc is the demo of MRC fabrics that "weft demo mrc" runs, and the traffic of "weft lab --traffic".
+// Package mrc is the demo of MRC fabrics that "weft demo mrc" runs, and the traffic of "weft lab
+// --traffic".
 package mrc

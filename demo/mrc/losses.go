@@ -18,9 +18,9 @@ type setback struct {
 	port int           // of all hosts, that is lost; 0: none
 	at   time.Duration // of the world's time
 	real time.Duration // and of the real clock, if that is another
-	// told is how many hosts changed what they send with, last how long after the failure the last of
-	// them did, and denied how many entropy values they came to deny. missed are those that should
-	// have been told and were not.
+	// told is how many hosts changed what they send with, last how long after the failure the last
+	// of them did, and denied how many entropy values they came to deny. missed are those that
+	// should have been told and were not.
 	told   int
 	last   time.Duration
 	denied int
@@ -30,8 +30,8 @@ type setback struct {
 	kept float64
 }
 
-// setbacks are what fails, in the order in which it does: those of them that leave every two hosts a
-// path.
+// setbacks are what fails, in the order in which it does: those of them that leave every two hosts
+// a path.
 func (d *demo) setbacks(n *lab.Network) ([]*setback, error) {
 	plane, err := n.Plane(1)
 	if err != nil {
@@ -56,8 +56,8 @@ func (d *demo) setbacks(n *lab.Network) ([]*setback, error) {
 	return out, nil
 }
 
-// Between failures: capacity is kept when goodput is what it should be keptAfter the last host was told,
-// and that is measured for keptTrips round trips and for the settle time at least.
+// Between failures: capacity is kept when goodput is what it should be keptAfter the last host was
+// told, and that is measured for keptTrips round trips and for the settle time at least.
 const (
 	keptAfter     = time.Second
 	mostKeptTrips = 40 // of keptAfter: on fast links things are over sooner
@@ -90,10 +90,12 @@ func (d *demo) fail(ctx context.Context, m *lab.Mesh) error {
 	return d.until(ctx, m, "hosts are told", d.calm(m))
 }
 
-// tellTime is how long hosts may take, by the real clock, to be told of a failure: beyond it they were not.
+// tellTime is how long hosts may take, by the real clock, to be told of a failure: beyond it they
+// were not.
 const tellTime = 10 * time.Second
 
-// heard says whether all hosts that the last failure concerns have been told of it, or it is too late.
+// heard says whether all hosts that the last failure concerns have been told of it, or it is too
+// late.
 func (d *demo) heard(w *lab.World) bool {
 	var last *setback
 	for _, s := range d.losses {
@@ -108,7 +110,8 @@ func (d *demo) heard(w *lab.World) bool {
 // failed says whether it has happened.
 func (s *setback) failed() bool { return s.at > 0 }
 
-// unaware is how many of the hosts that a failure concerns were not told of it before a time of the real clock.
+// unaware is how many of the hosts that a failure concerns were not told of it before a time of the
+// real clock.
 func (d *demo) unaware(w *lab.World, s *setback, before time.Duration) (hosts int) {
 	for i, h := range w.Network.Hosts {
 		node, err := w.MRCHost(h.Name)
@@ -122,9 +125,9 @@ func (d *demo) unaware(w *lab.World, s *setback, before time.Duration) (hosts in
 	return hosts
 }
 
-// concerns says whether a failure takes entropy values from the h-th host, from 0. With structured ones
-// a T2 chooses among its links to the T1s of a pod, so that to hosts elsewhere these values remain good
-// while it has one.
+// concerns says whether a failure takes entropy values from the h-th host, from 0. With structured
+// ones a T2 chooses among its links to the T1s of a pod, so that to hosts elsewhere these values
+// remain good while it has one.
 func (d *demo) concerns(s *setback, h int) bool {
 	f := d.Fabric
 	switch {

@@ -137,8 +137,8 @@ func (d *demo) ports(hosts int) float64 {
 	return float64(hosts*d.Fabric.Planes) * float64(d.Fabric.Rate) / 8 * lab.PayloadShare
 }
 
-// allToAllCapacity is the octets of payload that an all-to-all can bring in a second: as much as the
-// ports of hosts carry, or less when T0s have more hosts than links up.
+// allToAllCapacity is the octets of payload that an all-to-all can bring in a second: as much as
+// the ports of hosts carry, or less when T0s have more hosts than links up.
 func (d *demo) allToAllCapacity() float64 {
 	f := d.Fabric
 	crossing := float64(f.Hosts-f.Hosts/f.T0) / float64(max(1, f.Hosts-1)) // the part that leaves a T0

@@ -18,22 +18,23 @@ type Result struct {
 	Bytes int    `json:"bytes"` // written, in all phases
 	// Corrupt is the number of octets in the receivers' memory that are not what was written.
 	Corrupt int `json:"corrupt"`
-	// Jain is Jain's index over the octets of the uplinks of a tier of a plane in the all-to-all, the
-	// least of all tiers and planes; ECMPJain the same with one entropy value a queue pair.
+	// Jain is Jain's index over the octets of the uplinks of a tier of a plane in the all-to-all,
+	// the least of all tiers and planes; ECMPJain the same with one entropy value a queue pair.
 	Jain     float64 `json:"jain"`
 	ECMPJain float64 `json:"ecmpJain"`
-	// Packets that switches trimmed, NACKs that senders got, and packets they sent again, in all phases.
+	// Packets that switches trimmed, NACKs that senders got, and packets they sent again, in all
+	// phases.
 	Trimmed     uint64 `json:"trimmed"`
 	NACKs       uint64 `json:"nacks"`
 	Retransmits uint64 `json:"retransmits"`
 	// DroppedUntrimmed are packets that could have been trimmed and were dropped, in the incast.
 	DroppedUntrimmed uint64 `json:"droppedUntrimmed"`
-	// LinkDownToDeniedMs is from the failure of the link to the last host's applying the denial; 0 in
-	// mode ecmp, where nobody knows which values cross a link.
+	// LinkDownToDeniedMs is from the failure of the link to the last host's applying the denial; 0
+	// in mode ecmp, where nobody knows which values cross a link.
 	LinkDownToDeniedMs float64 `json:"linkDownToDeniedMs"`
-	// CapacityKept is the goodput from a second of the network's time after the last host was told of a
-	// failure, as a part of what the max-min fair shares of the network that is left come to: the least of
-	// all failures; 0 when nothing failed.
+	// CapacityKept is the goodput from a second of the network's time after the last host was told
+	// of a failure, as a part of what the max-min fair shares of the network that is left come to:
+	// the least of all failures; 0 when nothing failed.
 	CapacityKept float64 `json:"capacityKept"`
 	QPErrors     int     `json:"qpErrors"` // queue pairs in error, of both ends
 	Seconds      float64 `json:"seconds"`  // of traffic

@@ -28,13 +28,13 @@ type Options struct {
 // Result is what was counted in the lab. Times are the lab's, but for Seconds.
 type Result struct {
 	Demo string `json:"demo"`
-	// LostWithout packets of the tenant without the PFC policy, Lost with it; Corrupt arrived with other
-	// octets.
+	// LostWithout packets of the tenant without the PFC policy, Lost with it; Corrupt arrived with
+	// other octets.
 	LostWithout uint64 `json:"lostWithout"`
 	Lost        uint64 `json:"lost"`
 	Corrupt     uint64 `json:"corrupt"`
-	// OtherTenantDipPct is by how much the other tenant's goodput during the pause is below that of the
-	// equal interval before.
+	// OtherTenantDipPct is by how much the other tenant's goodput during the pause is below that of
+	// the equal interval before.
 	OtherTenantDipPct float64 `json:"otherTenantDipPct"`
 	// XOFFToPauseMs is from the first XOFF that leaves R3 to the pause at R1.
 	XOFFToPauseMs float64 `json:"xoffToPauseMs"`

@@ -18,7 +18,8 @@ import (
 	"github.com/weft-sdn/weft/hostapi/hostpb"
 )
 
-// maxUpdateBytes is the greatest message taken from the controller: a part, and the one item that is over it.
+// maxUpdateBytes is the greatest message taken from the controller: a part, and the one item that
+// is over it.
 const maxUpdateBytes = 16 << 20
 
 // window is how many octets the controller may send that the host has not read.
@@ -27,7 +28,8 @@ const window = 1 << 20
 // errProtocol is a controller that breaks a rule of the stream.
 var errProtocol = errors.New("agent: protocol")
 
-// An Agent keeps a host's endpoint at what its controller wants. Its methods are safe for concurrent use and never wait.
+// An Agent keeps a host's endpoint at what its controller wants. Its methods are safe for
+// concurrent use and never wait.
 type Agent struct {
 	cfg      Config
 	news     chan struct{} // of capacity 1: the outbox has something
@@ -52,7 +54,8 @@ type Status struct {
 	Version   hostapi.Version
 	Welcome   hostapi.Welcome  // the last
 	Refused   *hostapi.Refused // the last update refused, nil when the last was applied
-	// Lost counts events and probe results that were dropped because the stream could not carry them.
+	// Lost counts events and probe results that were dropped because the stream could not carry
+	// them.
 	LostEvents, LostResults uint64
 }
 
@@ -98,8 +101,9 @@ func (a *Agent) Status() Status {
 	return s
 }
 
-// Finish is the end of the host: Run returns as soon as the controller has heard what there is to say, counters as they are now too, or at once without a stream. How long
-// that may take is for who runs it to bound: the endpoint must be there meanwhile.
+// Finish is the end of the host: Run returns as soon as the controller has heard what there is to
+// say, counters as they are now too, or at once without a stream. How long that may take is for who
+// runs it to bound: the endpoint must be there meanwhile.
 func (a *Agent) Finish() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -234,7 +238,8 @@ func first(stream grpc.BidiStreamingClient[hostpb.HostMessage, hostpb.Controller
 	return hostapi.DecodeWelcome(w.Welcome)
 }
 
-// send sends what the outbox has. After the last words it closes its end, and the controller the stream when it has taken them.
+// send sends what the outbox has. After the last words it closes its end, and the controller the
+// stream when it has taken them.
 func (a *Agent) send(ctx context.Context, stream grpc.BidiStreamingClient[hostpb.HostMessage, hostpb.ControllerMessage]) error {
 	for {
 		a.mu.Lock()

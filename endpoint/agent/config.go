@@ -18,7 +18,8 @@ import (
 // ErrConfig is a Config that makes no sense; the error names the field.
 var ErrConfig = errors.New("agent: config")
 
-// Config says who the host is and where its controller is. Take DefaultConfig and fill in Name and Controller.
+// Config says who the host is and where its controller is. Take DefaultConfig and fill in Name and
+// Controller.
 type Config struct {
 	// Name of the host. With TLS it is a DNS name of the certificate.
 	Name string
@@ -34,7 +35,8 @@ type Config struct {
 	Backoff Backoff
 	// WelcomeTimeout bounds dialing up to the controller's welcome. Default 10 s.
 	WelcomeTimeout time.Duration
-	// PingInterval and PingTimeout find a dead controller. gRPC allows for no interval below 10 s. Default 10 s and 5 s.
+	// PingInterval and PingTimeout find a dead controller. gRPC allows for no interval below 10 s.
+	// Default 10 s and 5 s.
 	PingInterval, PingTimeout time.Duration
 	// Log; nil is nowhere.
 	Log *slog.Logger
@@ -45,7 +47,8 @@ type Config struct {
 // Backoff says how long the pauses between attempts to connect are.
 type Backoff = retry.Backoff
 
-// TLSConfig names PEM files of the host. They are read at every attempt to connect, so that a renewed certificate needs no restart.
+// TLSConfig names PEM files of the host. They are read at every attempt to connect, so that a
+// renewed certificate needs no restart.
 type TLSConfig = certs.Client
 
 // DefaultConfig returns the defaults, without a name and a controller.
@@ -56,7 +59,8 @@ func DefaultConfig() Config {
 	}
 }
 
-// Validate returns an error that wraps ErrConfig and names the first field that makes no sense. TLS files have to exist and parse.
+// Validate returns an error that wraps ErrConfig and names the first field that makes no sense. TLS
+// files have to exist and parse.
 func (c *Config) Validate() error {
 	bad := func(field, format string, args ...any) error {
 		return fmt.Errorf("%w: %s %s", ErrConfig, field, fmt.Sprintf(format, args...))

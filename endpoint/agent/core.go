@@ -30,7 +30,8 @@ func (c *Core) Hello(name, software string, instance uint64) *hostapi.Hello {
 // Held is the version that the host holds, and its state. Before the first they are zero and empty.
 func (c *Core) Held() (hostapi.Version, *hostapi.State) { return c.version, c.state }
 
-// Update applies an update, and returns the answer to it: *hostapi.Applied, or *hostapi.Refused when it changed nothing.
+// Update applies an update, and returns the answer to it: *hostapi.Applied, or *hostapi.Refused
+// when it changed nothing.
 func (c *Core) Update(u *hostapi.Update) hostapi.Up {
 	if err := c.apply(u); err != nil {
 		return hostapi.AsRefusal(u.Version, err)
@@ -78,7 +79,8 @@ func (c *Core) apply(u *hostapi.Update) error {
 	return nil
 }
 
-// Probe hands a probe request to the endpoint, unless the endpoint cannot make it: then it returns the answer.
+// Probe hands a probe request to the endpoint, unless the endpoint cannot make it: then it returns
+// the answer.
 func (c *Core) Probe(p *hostapi.Probe, done func(hostapi.ProbeResult)) *hostapi.ProbeResult {
 	refuse := func(format string, args ...any) *hostapi.ProbeResult {
 		text := fmt.Sprintf(format, args...)

@@ -23,7 +23,8 @@ func profile(name string, denied ...int) *hostapi.Profile {
 	return p.WithDenied(list)
 }
 
-// TestBadUpdates: an update that cannot be applied is refused with its field, and the host holds what it held, its endpoint too.
+// TestBadUpdates: an update that cannot be applied is refused with its field, and the host holds
+// what it held, its endpoint too.
 func TestBadUpdates(t *testing.T) {
 	v := func(epoch, number uint64) hostapi.Version { return hostapi.Version{Epoch: epoch, Number: number} }
 	var refusing error

@@ -19,8 +19,9 @@ type evKey struct {
 	ev      hostapi.EV
 }
 
-// An Outbox is what a host has to say. It is bounded: of events and probe results the oldest go, and are counted; of everything else only the last state is kept. The
-// zero value is not usable: see NewOutbox. It is not safe for concurrent use.
+// An Outbox is what a host has to say. It is bounded: of events and probe results the oldest go,
+// and are counted; of everything else only the last state is kept. The zero value is not usable:
+// see NewOutbox. It is not safe for concurrent use.
 type Outbox struct {
 	open      bool // a stream was welcomed
 	maxEvents int  // in a message
@@ -54,11 +55,13 @@ func (o *Outbox) Open(w *hostapi.Welcome) {
 	clear(o.told)
 }
 
-// Close is the end of the stream. What was not sent waits for the next, but for the answer to an update.
+// Close is the end of the stream. What was not sent waits for the next, but for the answer to an
+// update.
 func (o *Outbox) Close() { o.open, o.answer = false, nil }
 
-// Answer is the answer to an update, given after it was applied to hold state (or was refused, and the state is as before). After a snapshot the controller
-// is told again which EVs are bad, since it may have forgotten.
+// Answer is the answer to an update, given after it was applied to hold state (or was refused, and
+// the state is as before). After a snapshot the controller is told again which EVs are bad, since
+// it may have forgotten.
 func (o *Outbox) Answer(m hostapi.Up, state *hostapi.State, snapshot bool) {
 	o.answer = m
 	if _, applied := m.(*hostapi.Applied); !applied {
@@ -138,7 +141,8 @@ func (o *Outbox) Result(r hostapi.ProbeResult) {
 	o.results = append(o.results, r)
 }
 
-// Next takes the next message to send, nil when there is none: answers first, then what ports and EVs are in, then results and counters.
+// Next takes the next message to send, nil when there is none: answers first, then what ports and
+// EVs are in, then results and counters.
 func (o *Outbox) Next() hostapi.Up {
 	if !o.open {
 		return nil

@@ -31,7 +31,8 @@ func drain(o *agent.Outbox) []string {
 	return out
 }
 
-// TestOutbox: what a host has to say comes out in the order of its worth, cut to the controller's limits; what it has too much of goes, oldest first, and is counted.
+// TestOutbox: what a host has to say comes out in the order of its worth, cut to the controller's
+// limits; what it has too much of goes, oldest first, and is counted.
 func TestOutbox(t *testing.T) {
 	o := agent.NewOutbox()
 	bad := func(profile string) hostapi.EVEvent {

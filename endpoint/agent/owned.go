@@ -6,7 +6,8 @@ import (
 	"github.com/weft-sdn/weft/hostapi"
 )
 
-// A Device is an endpoint that has neither a lock nor a clock: one goroutine owns it. A *nic.NIC is one.
+// A Device is an endpoint that has neither a lock nor a clock: one goroutine owns it. A *nic.NIC is
+// one.
 type Device interface {
 	Capabilities() hostapi.Capabilities
 	// Apply and Probe are an Endpoint's. done is called on the owner's goroutine.
@@ -15,8 +16,9 @@ type Device interface {
 	Counts(yield func(hostapi.EVCount) bool)
 }
 
-// Owned is the endpoint of a device. do has f run on the device's goroutine, with the time there, does afterwards whatever follows something that was done to the device, and
-// returns then; its error says that f was not run, as when the device has ended.
+// Owned is the endpoint of a device. do has f run on the device's goroutine, with the time there,
+// does afterwards whatever follows something that was done to the device, and returns then; its
+// error says that f was not run, as when the device has ended.
 func Owned(d Device, do func(f func(now time.Duration)) error) Endpoint { return owned{d, do} }
 
 type owned struct {

@@ -67,7 +67,8 @@ func (q *QP) receiveSACK(now time.Duration, p *packet.MRC) (Refusal, bool) {
 	return 0, true
 }
 
-// adjustWindow follows the responder's max_psn_range (OCP MRC 1.0, §7.5.4), which cannot be beyond what the connection was set up with.
+// adjustWindow follows the responder's max_psn_range (OCP MRC 1.0, §7.5.4), which cannot be beyond
+// what the connection was set up with.
 func (q *QP) adjustWindow(mpr uint8) {
 	if mpr == 0 {
 		q.counters.MPRUnset++
@@ -106,8 +107,8 @@ func sackSignal(s *packet.SETH) Signal {
 	return SignalArrived
 }
 
-// feedback tells the sprayer what became of a packet, if the entropy value that came back is that of the transmission the answer is for: the first one, or
-// with rtx the last one.
+// feedback tells the sprayer what became of a packet, if the entropy value that came back is that
+// of the transmission the answer is for: the first one, or with rtx the last one.
 func (q *QP) feedback(now time.Duration, rec *record, ev packet.EV, rtx bool, s Signal) {
 	w := rec.firstWay
 	if rtx {
@@ -120,8 +121,9 @@ func (q *QP) feedback(now time.Duration, rec *record, ev packet.EV, rtx bool, s 
 	q.cfg.Sprayer.Feedback(now, w.id, s)
 }
 
-// roundTrip is the time from a packet to its answer (OCP MRC 1.0, §8.4); ok is false when that cannot be told. ts is the answer's tx_timestamp; rec is what is known
-// of the packet, if anything is.
+// roundTrip is the time from a packet to its answer (OCP MRC 1.0, §8.4); ok is false when that
+// cannot be told. ts is the answer's tx_timestamp; rec is what is known of the packet, if anything
+// is.
 func (q *QP) roundTrip(now time.Duration, ts uint16, rec *record, ev packet.EV, rtx bool) (rtt time.Duration, ok bool) {
 	unit := q.cfg.TimestampUnit
 	switch {
@@ -135,7 +137,8 @@ func (q *QP) roundTrip(now time.Duration, ts uint16, rec *record, ev packet.EV, 
 	case !rtx:
 		return since(now, ts, unit, rec.firstSentAt), true
 	}
-	// Sent again more than once: the timestamp says when, unless its 16 bits have wrapped since the first time.
+	// Sent again more than once: the timestamp says when, unless its 16 bits have wrapped since the
+	// first time.
 	rtt = since(now, ts, unit, rec.sentAt)
 	return rtt, rec.sends > 1 && now-rtt-unit<<16 < rec.againAt
 }
@@ -148,8 +151,8 @@ func (q *QP) remoteService(ts uint16) time.Duration {
 	return time.Duration(ts) * packet.TimestampUnit
 }
 
-// since is the time since a timestamp of a unit, whose 16 bits wrap: the time the packet was sent at, as far as that is known (else now), tells how
-// often.
+// since is the time since a timestamp of a unit, whose 16 bits wrap: the time the packet was sent
+// at, as far as that is known (else now), tells how often.
 func since(now time.Duration, ts uint16, unit, sentAt time.Duration) time.Duration {
 	d := time.Duration(uint16(now/unit)-ts) * unit
 	turn := unit << 16
@@ -182,8 +185,9 @@ func (q *QP) arrivedIn(now time.Duration, s *packet.SETH) {
 	}
 }
 
-// markArrived notes the arrival of a packet. One that waited to be sent again was taken out of what is in flight, yet the responder counts it: it is put
-// back (OCP MRC 1.0, §8.4). tell passes a packet sent once on to the sprayer.
+// markArrived notes the arrival of a packet. One that waited to be sent again was taken out of what
+// is in flight, yet the responder counts it: it is put back (OCP MRC 1.0, §8.4). tell passes a
+// packet sent once on to the sprayer.
 func (q *QP) markArrived(now time.Duration, rec *record, tell bool) {
 	switch rec.state {
 	case arrived:
@@ -205,8 +209,9 @@ func (q *QP) markArrived(now time.Duration, rec *record, tell bool) {
 	}
 }
 
-// settle forgets what is still counted as in flight once nothing can be: what rounding has left, and what SACKs that were lost said of. Otherwise a small window
-// would wait for that, and packets that are to be sent again for the window.
+// settle forgets what is still counted as in flight once nothing can be: what rounding has left,
+// and what SACKs that were lost said of. Otherwise a small window would wait for that, and packets
+// that are to be sent again for the window.
 func (q *QP) settle() {
 	if q.flying == 0 {
 		q.requester.inFlight = 0
@@ -232,7 +237,8 @@ func (q *QP) receiveACK(now time.Duration, psn uint32, aeth packet.AETH) (Refusa
 	return RefusedSyndrome, false // MRC has no RNR NAK
 }
 
-// executedUpTo takes a transport ACK: it completes work requests in the order they were posted, and says too that the packets have arrived (§7.2.1).
+// executedUpTo takes a transport ACK: it completes work requests in the order they were posted, and
+// says too that the packets have arrived (§7.2.1).
 func (q *QP) executedUpTo(now time.Duration, psn uint32) {
 	q.arrivedUpTo(now, psn)
 	q.acked = psn
@@ -247,7 +253,8 @@ func (q *QP) executedUpTo(now time.Duration, psn uint32) {
 	}
 }
 
-// receiveNAK ends the connection: requests before psn were executed, the one at psn was not (OCP MRC 1.0, tables 6-11 and 6-12: class B).
+// receiveNAK ends the connection: requests before psn were executed, the one at psn was not (OCP
+// MRC 1.0, tables 6-11 and 6-12: class B).
 func (q *QP) receiveNAK(now time.Duration, psn uint32, code packet.NAKCode) (Refusal, bool) {
 	var status verbs.Status
 	switch code {
@@ -294,7 +301,8 @@ func (q *QP) receiveNACK(now time.Duration, p *packet.MRC) (Refusal, bool) {
 	info := NACK{Now: now, Reason: n.Reason}
 	rec := q.known(n.PSN)
 	info.RTT, info.RTTValid = q.roundTrip(now, n.Timestamp, rec, n.Entropy, p.BTH.Retransmission)
-	// A NACK on an earlier transmission of a packet that was sent again since says nothing of the later one.
+	// A NACK on an earlier transmission of a packet that was sent again since says nothing of the
+	// later one.
 	if rec != nil && rec.state == flying && q.outstanding(n.PSN) && (rec.sends == 1 || p.BTH.Retransmission && n.Entropy == rec.lastWay.ev) {
 		if !q.cfg.retriesLeft(rec.retries) {
 			q.failAt(now, n.PSN, verbs.StatusRetryExceeded)

@@ -11,12 +11,13 @@ import (
 const (
 	// MaxMPR is the greatest max_psn_range in packet.MPRUnit that a SACK can say.
 	MaxMPR = 255
-	// MaxWIMM is the greatest number of WRITEs with Immediate in flight a responder here keeps immediate data for.
+	// MaxWIMM is the greatest number of WRITEs with Immediate in flight a responder here keeps
+	// immediate data for.
 	MaxWIMM = 4096
 )
 
-// Attributes are what one end of a connection tells the other out of band (OCP MRC 1.0, table 10-1). They are what that end's responder
-// can do.
+// Attributes are what one end of a connection tells the other out of band (OCP MRC 1.0, table
+// 10-1). They are what that end's responder can do.
 type Attributes struct {
 	MaxWIMM     int  // MRC_QP_MAX_WIMM_DEST: WRITEs with Immediate in flight, 0 to MaxWIMM
 	MaxMPR      int  // MRC_QP_MAX_MPR_DEST: max_psn_range in packet.MPRUnit (128 packets), 1 to MaxMPR
@@ -25,7 +26,8 @@ type Attributes struct {
 	ServiceTime bool // MRC_DEVICE_CAP_SVC_TIME: reports its service time, or takes it off the timestamps it reflects
 }
 
-// DefaultAttributes are those of this implementation: 32 WRITEs with Immediate, 8 x 128 packets (OCP MRC 1.0, §11.1), all that is optional.
+// DefaultAttributes are those of this implementation: 32 WRITEs with Immediate, 8 x 128 packets
+// (OCP MRC 1.0, §11.1), all that is optional.
 func DefaultAttributes() Attributes {
 	return Attributes{MaxWIMM: 32, MaxMPR: 8, DynamicMPR: true, TrimNACK: true, ServiceTime: true}
 }

@@ -1,6 +1,7 @@
 package mrc
 
-// bitmap is a set of PSNs of a window: one bit a PSN modulo its size. Whoever moves the window clears what leaves it.
+// bitmap is a set of PSNs of a window: one bit a PSN modulo its size. Whoever moves the window
+// clears what leaves it.
 type bitmap struct {
 	words []uint64
 	mask  uint32 // size - 1; the size is a power of two, at least 64

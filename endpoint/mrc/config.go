@@ -30,15 +30,18 @@ type Config struct {
 	// Wire is what both ends must agree on: UDP port (default 4791) and DSCP classes.
 	Wire packet.MRCSettings
 
-	// EndpointServiceTime: answers to endpoint requests have the host's service time taken off their timestamp, or report it (table 7-23). Default true.
+	// EndpointServiceTime: answers to endpoint requests have the host's service time taken off
+	// their timestamp, or report it (table 7-23). Default true.
 	EndpointServiceTime bool
 	// EndpointTimeout is how long an endpoint request waits for its answer; default 100 ms.
 	EndpointTimeout time.Duration
 
-	// EndpointPath, if not nil, chooses the path of the answer to an endpoint request, by one of the ports; back is the port and the entropy value of the request, which
-	// answers take without this. When ok is false the answer is dropped and counted.
+	// EndpointPath, if not nil, chooses the path of the answer to an endpoint request, by one of
+	// the ports; back is the port and the entropy value of the request, which answers take without
+	// this. When ok is false the answer is dropped and counted.
 	EndpointPath func(now time.Duration, peer netip.Addr, back Path, ports packet.PortMask) (p Path, ok bool)
-	// PeerPortsChanged, if not nil, is told that a peer has said which of its ports are up. It must not call back, but for PeerPorts.
+	// PeerPortsChanged, if not nil, is told that a peer has said which of its ports are up. It must
+	// not call back, but for PeerPorts.
 	PeerPortsChanged func(peer netip.Addr)
 
 	// Output takes a frame to send by a port, which is valid during the call only. Required.
@@ -94,7 +97,8 @@ const (
 	maxAckTimeout  = 24
 )
 
-// QPConfig describes a queue pair, both its requester and its responder. Start from DefaultQPConfig.
+// QPConfig describes a queue pair, both its requester and its responder. Start from
+// DefaultQPConfig.
 type QPConfig struct {
 	QPN        uint32     // 24 bits, not 0, 1, 2 (endpoint operations) or 0xFFFFFF
 	RemoteAddr netip.Addr // of the peer
@@ -110,38 +114,45 @@ type QPConfig struct {
 	LinearRetries      uint8 // retries after that timeout, 0..7; default 7
 	ExponentialRetries uint8 // further ones, each after twice the time, 0..25; 25 (default) is infinite
 
-	// ProbeTimeout: when packets wait to be acknowledged and nothing is sent or heard for so long, a reliability probe asks what has arrived, and what was
-	// sent at least so long before that and has not arrived is sent again. When all has arrived and its transport ACK has not, that is asked for after so long. 0 is never;
-	// default a quarter of the Local ACK Timeout.
+	// ProbeTimeout: when packets wait to be acknowledged and nothing is sent or heard for so long,
+	// a reliability probe asks what has arrived, and what was sent at least so long before that and
+	// has not arrived is sent again. When all has arrived and its transport ACK has not, that is
+	// asked for after so long. 0 is never; default a quarter of the Local ACK Timeout.
 	ProbeTimeout time.Duration
 
 	SendDepth int // work requests posted and not completed at most; default 1024
 	RecvDepth int // receive requests posted and not used at most; default 1024
 
-	// Trimmable: data leaves with the DSCP that switches may trim. Default true; it takes effect when the peer has TrimNACK.
+	// Trimmable: data leaves with the DSCP that switches may trim. Default true; it takes effect
+	// when the peer has TrimNACK.
 	Trimmable bool
 	NotECT    bool // data leaves without ECN capability; default false: ECT(0)
 
 	SACKThreshold int // sack_gen_threshold: a SACK is sent after more octets than that; default 16384
 	MinAckPacket  int // MIN_ACK_PACKET_SIZE: the least a packet counts for, in octets; default 1024
 
-	// TimestampUnit is the resolution of the timestamps in requests: packet.TimestampUnit (default), or a unit of the requester's own, whose timestamps the
-	// responder only reflects (tsr). A round trip may be longer than 16 bits of it hold: the requester remembers about when it sent what. 0: requests carry none, and
-	// the requester's memory is all there is, which is no use for what was sent more than twice.
+	// TimestampUnit is the resolution of the timestamps in requests: packet.TimestampUnit
+	// (default), or a unit of the requester's own, whose timestamps the responder only reflects
+	// (tsr). A round trip may be longer than 16 bits of it hold: the requester remembers about when
+	// it sent what. 0: requests carry none, and the requester's memory is all there is, which is no
+	// use for what was sent more than twice.
 	TimestampUnit time.Duration
 
 	Congestion Congestion // of the requester. Required.
 	Sprayer    Sprayer    // of all packets sent. Required.
 
-	// Penalty, if not nil, is asked for rcv_cwnd_pen (0 to packet.MaxRcvCwndPenalty) and restore_cwnd of every SACK; nil turns responder flow control off.
+	// Penalty, if not nil, is asked for rcv_cwnd_pen (0 to packet.MaxRcvCwndPenalty) and
+	// restore_cwnd of every SACK; nil turns responder flow control off.
 	Penalty func(now time.Duration) (penalty uint8, restore bool)
-	// Admit, if not nil, decides whether a new packet with so many octets of payload is taken. A reason with ok false means that a
-	// resource is missing, and the packet is refused with a NACK: packet.NACKNoBitmap, NACKNoPacketBuffer or NACKNoResource for
-	// now, NACKUnexpectedEvent for good.
+	// Admit, if not nil, decides whether a new packet with so many octets of payload is taken. A
+	// reason with ok false means that a resource is missing, and the packet is refused with a NACK:
+	// packet.NACKNoBitmap, NACKNoPacketBuffer or NACKNoResource for now, NACKUnexpectedEvent for
+	// good.
 	Admit func(now time.Duration, psn uint32, octets int) (reason packet.NACKReason, ok bool)
 }
 
-// DefaultQPConfig is a configuration that lacks only queue pair numbers, initial PSNs, RemoteAddr, Congestion and Sprayer.
+// DefaultQPConfig is a configuration that lacks only queue pair numbers, initial PSNs, RemoteAddr,
+// Congestion and Sprayer.
 func DefaultQPConfig() QPConfig {
 	const ackTimeout = 10
 	return QPConfig{
@@ -206,8 +217,8 @@ func (c QPConfig) Validate() error {
 // dynamicMPR is on when both ends support it.
 func (c *QPConfig) dynamicMPR() bool { return c.Local.DynamicMPR && c.Remote.DynamicMPR }
 
-// ackTimeout is the Local ACK Timeout after which retry number n (from 1) is sent (OCP MRC 1.0, table 7-1); the one of a packet that is sent for the first
-// time is that of retry 1.
+// ackTimeout is the Local ACK Timeout after which retry number n (from 1) is sent (OCP MRC 1.0,
+// table 7-1); the one of a packet that is sent for the first time is that of retry 1.
 func (c *QPConfig) ackTimeout(n int) time.Duration {
 	const longest = ackTimeoutUnit << maxAckTimeout
 	linear := ackTimeoutUnit << c.AckTimeout

@@ -6,14 +6,17 @@ import (
 	"github.com/weft-sdn/weft/packet"
 )
 
-// Congestion is the congestion controller of one queue pair (OCP MRC 1.0, §8.3; the actions of table 8-2). The queue pair does the preprocessing of
-// sections 8.4 and 8.5 and counts what is in flight (table 8-3); the controller sets the window. All sizes are octets of nominal_pktsize.
+// Congestion is the congestion controller of one queue pair (OCP MRC 1.0, §8.3; the actions of
+// table 8-2). The queue pair does the preprocessing of sections 8.4 and 8.5 and counts what is in
+// flight (table 8-3); the controller sets the window. All sizes are octets of nominal_pktsize.
 //
-// The queue pair may send while Window() > octets in flight, new data and retransmissions alike. No call may call back into the queue pair.
+// The queue pair may send while Window() > octets in flight, new data and retransmissions alike. No
+// call may call back into the queue pair.
 type Congestion interface {
 	// Window is cwnd in octets.
 	Window() int
-	// MaxWindow is the greatest value Window can have, in octets. Loss is inferred from no more reordering than that.
+	// MaxWindow is the greatest value Window can have, in octets. Loss is inferred from no more
+	// reordering than that.
 	MaxWindow() int
 
 	// OnNewData tells that work was posted: backlog is the octets of the packets it takes.

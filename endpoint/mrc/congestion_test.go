@@ -91,7 +91,8 @@ func TestSchedule(t *testing.T) {
 	expect("all acknowledged", Idle)
 }
 
-// TestInFlight: table 8-3, and what OnSACK is told (§8.4): rcvd_bytes in 256 octets modulo 2^24, the round trip, the fields of CC_STATE.
+// TestInFlight: table 8-3, and what OnSACK is told (§8.4): rcvd_bytes in 256 octets modulo 2^24,
+// the round trip, the fields of CC_STATE.
 func TestInFlight(t *testing.T) {
 	l := newListener(1 << 20)
 	s := newSolo(t, func(c *QPConfig) { c.Congestion, c.Sprayer = l, l })
@@ -194,7 +195,8 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestEVOfTheAnswer: the sprayer learns of the path that the answer is for, and of none when the entropy value is another.
+// TestEVOfTheAnswer: the sprayer learns of the path that the answer is for, and of none when the
+// entropy value is another.
 func TestEVOfTheAnswer(t *testing.T) {
 	l := newListener(1 << 20)
 	s := newSolo(t, func(c *QPConfig) { c.Congestion, c.Sprayer = l, l })
@@ -219,8 +221,9 @@ func TestEVOfTheAnswer(t *testing.T) {
 	}
 }
 
-// TestDynamicMPR: the requester follows max_psn_range (§7.5.4): when the cumulative acknowledgement moves, within what the connection was set up with, and nothing beyond
-// the window is sent or sent again meanwhile.
+// TestDynamicMPR: the requester follows max_psn_range (§7.5.4): when the cumulative acknowledgement
+// moves, within what the connection was set up with, and nothing beyond the window is sent or sent
+// again meanwhile.
 func TestDynamicMPR(t *testing.T) {
 	start := func(edit func(*QPConfig)) (*solo, []sentPacket) {
 		s := newSolo(t, func(c *QPConfig) {
@@ -279,8 +282,9 @@ func TestDynamicMPR(t *testing.T) {
 	}
 }
 
-// TestReadyQueuePairsRotate: queue pairs in READY state send in turn, one packet each, whoever has more to send; one that
-// is not ready is passed over ("the scheduler will rotate between QPs in ready state", OCP MRC 1.0, section 8.3).
+// TestReadyQueuePairsRotate: queue pairs in READY state send in turn, one packet each, whoever has
+// more to send; one that is not ready is passed over ("the scheduler will rotate between QPs in
+// ready state", OCP MRC 1.0, section 8.3).
 func TestReadyQueuePairsRotate(t *testing.T) {
 	var order []uint32
 	h := newTestHost(t, 0, 1, func(_ time.Duration, _ int, frame []byte) {

@@ -18,7 +18,8 @@ type QPCounters struct {
 	NAKsReceived   uint64
 	SACKsReceived  uint64
 	NACKsReceived  uint64
-	// ResourceNACKsReceived are those of NACKsReceived for a resource that the responder lacks: NO_BITMAP, NO_PKT_BUFFER, NO_RESOURCE.
+	// ResourceNACKsReceived are those of NACKsReceived for a resource that the responder lacks:
+	// NO_BITMAP, NO_PKT_BUFFER, NO_RESOURCE.
 	ResourceNACKsReceived uint64
 	PenaltiesReceived     uint64 // SACKs with rcv_cwnd_pen above 0
 	Timeouts              uint64 // Local ACK Timeouts, of packets and of transport ACKs

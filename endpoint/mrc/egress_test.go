@@ -7,7 +7,8 @@ import (
 	"github.com/weft-sdn/weft/packet"
 )
 
-// egress is the port of a switch that leads to a host: the control class before the data class, marking and trimming as docs/protocol-notes.md says.
+// egress is the port of a switch that leads to a host: the control class before the data class,
+// marking and trimming as docs/protocol-notes.md says.
 type egress struct {
 	to, port             int
 	rate                 float64

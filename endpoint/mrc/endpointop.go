@@ -12,8 +12,8 @@ import (
 	"github.com/weft-sdn/weft/packet"
 )
 
-// endpointOps are the endpoint operations of a host that wait for their answer, and the results of those that do not (OCP MRC 1.0, §7.3). They are best effort:
-// nothing is sent twice.
+// endpointOps are the endpoint operations of a host that wait for their answer, and the results of
+// those that do not (OCP MRC 1.0, §7.3). They are best effort: nothing is sent twice.
 type endpointOps struct {
 	id      uint16
 	waiting []endpointOp // in the order of their deadlines
@@ -41,7 +41,8 @@ type EndpointResult struct {
 	Path     Path
 	Answered bool
 
-	// Of one answered: the round trip; whether the peer's service time was taken off it, as far as one can tell; the port that the answer came by.
+	// Of one answered: the round trip; whether the peer's service time was taken off it, as far as
+	// one can tell; the port that the answer came by.
 	RTT                 time.Duration
 	ServiceTimeAdjusted bool
 	Port                int
@@ -56,7 +57,8 @@ type EVProbe struct {
 	Timeout time.Duration
 }
 
-// SendEVProbe sends an EV probe. verbs.ErrConfig names a field that cannot be used; ErrQueueFull: too many endpoint operations are under way.
+// SendEVProbe sends an EV probe. verbs.ErrConfig names a field that cannot be used; ErrQueueFull:
+// too many endpoint operations are under way.
 func (h *Host) SendEVProbe(now time.Duration, p EVProbe) (id uint16, err error) {
 	switch {
 	case p.DSCP > packet.MaxDSCP:
@@ -69,7 +71,8 @@ func (h *Host) SendEVProbe(now time.Duration, p EVProbe) (id uint16, err error) 
 	return h.request(now, p.Peer, p.Path, p.DSCP, p.Timeout, packet.ERTH{Op: packet.EndpointEVProbe})
 }
 
-// SendPortStatus tells a peer which ports are up, in the control class. Errors are those of SendEVProbe.
+// SendPortStatus tells a peer which ports are up, in the control class. Errors are those of
+// SendEVProbe.
 func (h *Host) SendPortStatus(now time.Duration, peer netip.Addr, path Path) (id uint16, err error) {
 	return h.request(now, peer, path, h.cfg.Wire.DSCP.Control, h.cfg.EndpointTimeout, packet.ERTH{Op: packet.EndpointPortStatus, Ports: h.up})
 }
@@ -105,8 +108,9 @@ func (h *Host) request(now time.Duration, peer netip.Addr, path Path, dscp uint8
 	return h.ops.id, nil
 }
 
-// receiveEndpointRequest answers an endpoint request (OCP MRC 1.0, tables 7-21 and 7-23). Unless the owner chooses its path, the answer goes back by the port the
-// request came by, with its entropy value: both are what is known to lead to the peer.
+// receiveEndpointRequest answers an endpoint request (OCP MRC 1.0, tables 7-21 and 7-23). Unless
+// the owner chooses its path, the answer goes back by the port the request came by, with its
+// entropy value: both are what is known to lead to the peer.
 func (h *Host) receiveEndpointRequest(now time.Duration, port int, p *packet.MRC) (Refusal, bool) {
 	switch {
 	case p.BTH.DestQPN != packet.EndpointQPN:

@@ -12,7 +12,8 @@ import (
 	"github.com/weft-sdn/weft/packet"
 )
 
-// TestEVProbes: an EV probe is answered by another host, whatever its DSCP, and matched by its identifier; one that is lost is given up (§7.3, §7.4.7).
+// TestEVProbes: an EV probe is answered by another host, whatever its DSCP, and matched by its
+// identifier; one that is lost is given up (§7.3, §7.4.7).
 func TestEVProbes(t *testing.T) {
 	l := newLab(t, 1, 2, 2)
 	l.planes[0].delay, l.planes[1].dead = 3*time.Microsecond, true
@@ -72,7 +73,8 @@ func TestEVProbes(t *testing.T) {
 	}
 }
 
-// TestPortStatus: a port status update tells the peer which ports to use, is answered, and is never sent twice (§7.4.8).
+// TestPortStatus: a port status update tells the peer which ports to use, is answered, and is never
+// sent twice (§7.4.8).
 func TestPortStatus(t *testing.T) {
 	l := newLab(t, 1, 2, 3)
 	qps := l.pair(0, 1, nil)
@@ -109,8 +111,8 @@ func TestPortStatus(t *testing.T) {
 	}
 }
 
-// TestDeniedPorts: nothing leaves by a port that is denied, data, answers or endpoint operations (§9.3.2.1), while it still receives; what waits for it goes on when it is
-// allowed.
+// TestDeniedPorts: nothing leaves by a port that is denied, data, answers or endpoint operations
+// (§9.3.2.1), while it still receives; what waits for it goes on when it is allowed.
 func TestDeniedPorts(t *testing.T) {
 	s := newSolo(t, nil)
 	s.host.DenyPorts(packet.PortMask(0).With(1))
@@ -139,7 +141,8 @@ func TestDeniedPorts(t *testing.T) {
 	}
 }
 
-// TestEndpointPaths: the owner chooses where answers to endpoint requests go, or that there is no way; probes have timeouts of their own.
+// TestEndpointPaths: the owner chooses where answers to endpoint requests go, or that there is no
+// way; probes have timeouts of their own.
 func TestEndpointPaths(t *testing.T) {
 	l := newLab(t, 1, 2, 2)
 	ok := true

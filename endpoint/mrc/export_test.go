@@ -8,7 +8,8 @@ import (
 	"github.com/weft-sdn/weft/endpoint/verbs"
 )
 
-// For the tests that give queue pairs the real congestion control and sprayer, which import this package.
+// For the tests that give queue pairs the real congestion control and sprayer, which import this
+// package.
 
 // RunWrites is one seed of TestWrites with other ends.
 func RunWrites(t *testing.T, seed uint64, congestion func(window, pmtu int) Congestion, sprayer func(seed uint64, planes int) Sprayer) (QPCounters, error) {
@@ -27,7 +28,8 @@ type Incast struct {
 	Slowest, Quickest time.Duration
 }
 
-// RunIncast has senders write so many octets each to one host over switches with queues of a bandwidth-delay product.
+// RunIncast has senders write so many octets each to one host over switches with queues of a
+// bandwidth-delay product.
 func RunIncast(t testing.TB, seed uint64, senders, planes, octets int, rate float64, delay time.Duration, congestion func() Congestion, sprayer func(seed uint64, planes int) Sprayer) (Incast, error) {
 	l := newLab(t, seed, senders+1, planes)
 	for i := range l.planes {

@@ -26,7 +26,8 @@ func newCongestion(t testing.TB, n nscc.Network) mrc.Congestion {
 	return c
 }
 
-// TestWritesWithNSCC: what TestWrites asks for, with the real congestion control and choice of paths.
+// TestWritesWithNSCC: what TestWrites asks for, with the real congestion control and choice of
+// paths.
 func TestWritesWithNSCC(t *testing.T) {
 	first, n := seeds.Range(t, 1, 20)
 	for seed := first; seed < first+n; seed++ {
@@ -39,7 +40,8 @@ func TestWritesWithNSCC(t *testing.T) {
 	}
 }
 
-// TestIncast: 15 hosts write to one at once. Trimming loses nothing, no timer expires, and the bottleneck is well used.
+// TestIncast: 15 hosts write to one at once. Trimming loses nothing, no timer expires, and the
+// bottleneck is well used.
 func TestIncast(t *testing.T) {
 	const rate, delay = 400e9, time.Microsecond
 	r, err := mrc.RunIncast(t, 1, 15, 2, 4<<20, rate, delay, func() mrc.Congestion {

@@ -8,7 +8,8 @@ import (
 	"github.com/weft-sdn/weft/packet"
 )
 
-// FuzzReceive: whatever frames arrive, a host neither panics nor spins, and its queue pair's counts stay true.
+// FuzzReceive: whatever frames arrive, a host neither panics nor spins, and its queue pair's counts
+// stay true.
 func FuzzReceive(f *testing.F) {
 	seed := newSolo(f, nil)
 	for _, p := range []packet.MRC{

@@ -11,9 +11,10 @@ import (
 	"github.com/weft-sdn/weft/packet"
 )
 
-// Host is an adapter of one address and several ports, with its queue pairs and memory regions. Its owner passes every received frame to Receive and calls
-// Advance after Receive, after posting work and whenever the time that Advance returned has come; the host hands frames to Config.Output, which must not
-// call back. One owner at a time.
+// Host is an adapter of one address and several ports, with its queue pairs and memory regions. Its
+// owner passes every received frame to Receive and calls Advance after Receive, after posting work
+// and whenever the time that Advance returned has come; the host hands frames to Config.Output,
+// which must not call back. One owner at a time.
 type Host struct {
 	cfg      Config
 	ports    []port
@@ -62,8 +63,8 @@ func (h *Host) Config() Config { return h.cfg }
 // Counters is a copy of the host's counters.
 func (h *Host) Counters() Counters { return h.counters }
 
-// SetWire changes UDP port and DSCPs for what is sent and received from now on. verbs.ErrConfig names what cannot be used, and
-// nothing is changed.
+// SetWire changes UDP port and DSCPs for what is sent and received from now on. verbs.ErrConfig
+// names what cannot be used, and nothing is changed.
 func (h *Host) SetWire(w packet.MRCSettings) error {
 	cfg := h.cfg
 	cfg.Wire = w
@@ -77,8 +78,8 @@ func (h *Host) SetWire(w packet.MRCSettings) error {
 // Ports are the ports that are up.
 func (h *Host) Ports() packet.PortMask { return h.up }
 
-// SetPort says whether a port is up; a port that is down neither sends nor receives. Peers learn of it by SendPortStatus. verbs.ErrNotFound for a port the
-// host does not have.
+// SetPort says whether a port is up; a port that is down neither sends nor receives. Peers learn of
+// it by SendPortStatus. verbs.ErrNotFound for a port the host does not have.
 func (h *Host) SetPort(n int, up bool) error {
 	if n < 1 || n > len(h.ports) {
 		return fmt.Errorf("host %s: port %d: want 1..%d: %w", h.cfg.Name, n, len(h.ports), verbs.ErrNotFound)
@@ -91,7 +92,8 @@ func (h *Host) SetPort(n int, up bool) error {
 	return nil
 }
 
-// DenyPorts says by which ports the host must not send (OCP MRC 1.0, §9.3.2.1), in place of those it was told before. They still receive.
+// DenyPorts says by which ports the host must not send (OCP MRC 1.0, §9.3.2.1), in place of those
+// it was told before. They still receive.
 func (h *Host) DenyPorts(ports packet.PortMask) { h.denied = ports }
 
 // sending are the ports that may send.
@@ -105,11 +107,13 @@ func (h *Host) PeerPorts(peer netip.Addr) packet.PortMask {
 	return ^packet.PortMask(0)
 }
 
-// reachable are the ports to send by to a peer, of planes on which both ends are up: a port is a plane (OCP MRC 1.0, §11.5).
+// reachable are the ports to send by to a peer, of planes on which both ends are up: a port is a
+// plane (OCP MRC 1.0, §11.5).
 func (h *Host) reachable(peer netip.Addr) packet.PortMask { return h.sending() & h.PeerPorts(peer) }
 
-// RegisterMR makes buf accessible to peers that know rkey, its first octet at virtual address va. The host writes to
-// buf during Receive. Errors: verbs.ErrExists for a key in use, ErrConfig when the region does not fit 64 bits of address.
+// RegisterMR makes buf accessible to peers that know rkey, its first octet at virtual address va.
+// The host writes to buf during Receive. Errors: verbs.ErrExists for a key in use, ErrConfig when
+// the region does not fit 64 bits of address.
 func (h *Host) RegisterMR(va uint64, rkey uint32, buf []byte, access verbs.Access) (*verbs.Region, error) {
 	r, err := h.regions.Register(va, rkey, buf, access)
 	if err != nil {
@@ -118,10 +122,12 @@ func (h *Host) RegisterMR(va uint64, rkey uint32, buf []byte, access verbs.Acces
 	return r, nil
 }
 
-// DeregisterMR withdraws a region, also from messages being received. Withdrawing one that does not exist succeeds.
+// DeregisterMR withdraws a region, also from messages being received. Withdrawing one that does not
+// exist succeeds.
 func (h *Host) DeregisterMR(rkey uint32) { h.regions.Deregister(rkey) }
 
-// CreateQP makes a queue pair, ready to send and to receive. Errors wrap verbs.ErrConfig, or ErrExists for a number in use.
+// CreateQP makes a queue pair, ready to send and to receive. Errors wrap verbs.ErrConfig, or
+// ErrExists for a number in use.
 func (h *Host) CreateQP(cfg QPConfig) (*QP, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("host %s: %w", h.cfg.Name, err)
@@ -142,9 +148,10 @@ func (h *Host) QP(qpn uint32) (*QP, error) {
 	return nil, fmt.Errorf("host %s: QP %#x: %w", h.cfg.Name, qpn, verbs.ErrNotFound)
 }
 
-// DestroyQP removes a queue pair with its receive requests, which do not complete. Its requester must be IDLE or the
-// queue pair in the error state (OCP MRC 1.0, section 8.3): otherwise the error wraps verbs.ErrBusy and nothing is
-// changed. QP.Abort ends a queue pair whose work need not complete. Removing one that does not exist succeeds.
+// DestroyQP removes a queue pair with its receive requests, which do not complete. Its requester
+// must be IDLE or the queue pair in the error state (OCP MRC 1.0, section 8.3): otherwise the error
+// wraps verbs.ErrBusy and nothing is changed. QP.Abort ends a queue pair whose work need not
+// complete. Removing one that does not exist succeeds.
 func (h *Host) DestroyQP(qpn uint32) error {
 	q, ok := h.qps[qpn]
 	if !ok {
@@ -160,8 +167,9 @@ func (h *Host) DestroyQP(qpn uint32) error {
 	return nil
 }
 
-// Advance does what is due at now: timeouts, and sending as far as windows, paths and ports allow. It returns when something is due next;
-// pending is false when nothing will be without a frame received, work posted or a path that comes back. now must not go backwards.
+// Advance does what is due at now: timeouts, and sending as far as windows, paths and ports allow.
+// It returns when something is due next; pending is false when nothing will be without a frame
+// received, work posted or a path that comes back. now must not go backwards.
 func (h *Host) Advance(now time.Duration) (next time.Duration, pending bool) {
 	h.active = slices.DeleteFunc(h.active, (*QP).retire)
 	for _, q := range h.active {

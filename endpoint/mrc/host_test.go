@@ -92,7 +92,8 @@ func TestRefusedFrames(t *testing.T) {
 	}
 }
 
-// TestSourceRouted: packets come with their outer header or without it (OCP MRC 1.0, §9.3.5.1), and marks on the outer one count.
+// TestSourceRouted: packets come with their outer header or without it (OCP MRC 1.0, §9.3.5.1), and
+// marks on the outer one count.
 func TestSourceRouted(t *testing.T) {
 	for _, c := range []struct {
 		name           string
@@ -150,7 +151,8 @@ func TestSourceRouted(t *testing.T) {
 	}
 }
 
-// TestRoutes: a path with a route gets an outer header, with or without SRH, that carries the inner DSCP and ECN (OCP MRC 1.0, §9.2, table 7-2).
+// TestRoutes: a path with a route gets an outer header, with or without SRH, that carries the inner
+// DSCP and ECN (OCP MRC 1.0, §9.2, table 7-2).
 func TestRoutes(t *testing.T) {
 	container := netip.MustParseAddr("fcbb:bb00:1:2:3::")
 	srh, err := packet.NewSRH(packet.NextHeaderIPv6, []netip.Addr{netip.MustParseAddr("fcbb:bb00:4:5::")}, nil)
@@ -183,7 +185,8 @@ func TestRoutes(t *testing.T) {
 	}
 }
 
-// TestPorts: packets leave by the port of their path, with its MAC address and the host's one IP address, and only when the port is free (§9.3.2, §11.5).
+// TestPorts: packets leave by the port of their path, with its MAC address and the host's one IP
+// address, and only when the port is free (§9.3.2, §11.5).
 func TestPorts(t *testing.T) {
 	s := newSolo(t, nil)
 	s.write(20)
@@ -382,8 +385,9 @@ func TestWorkRequests(t *testing.T) {
 	}
 }
 
-// TestRemoval: a queue pair is removed in IDLE and in the error state, and in no other ("QP state MUST NOT be removed except when in
-// IDLE state, unless the QP has transitioned to ERROR state", OCP MRC 1.0, section 8.3, MRC-121). What is refused changes nothing.
+// TestRemoval: a queue pair is removed in IDLE and in the error state, and in no other ("QP state
+// MUST NOT be removed except when in IDLE state, unless the QP has transitioned to ERROR state",
+// OCP MRC 1.0, section 8.3, MRC-121). What is refused changes nothing.
 func TestRemoval(t *testing.T) {
 	w := &gate{}
 	start := func() *solo {
@@ -464,7 +468,8 @@ func TestRemoval(t *testing.T) {
 	}
 }
 
-// TestSetTimers: timers follow what is set for what is sent from then on; what cannot be used changes nothing.
+// TestSetTimers: timers follow what is set for what is sent from then on; what cannot be used
+// changes nothing.
 func TestSetTimers(t *testing.T) {
 	s := newSolo(t, func(c *QPConfig) { c.AckTimeout = 1 })
 	if err := s.qp.SetTimers(25, 0); !errors.Is(err, verbs.ErrConfig) || s.qp.Config().AckTimeout != 1 {

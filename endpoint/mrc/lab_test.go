@@ -12,8 +12,8 @@ import (
 	"github.com/weft-sdn/weft/packet"
 )
 
-// lab joins hosts in virtual time, each port to the same port of every other host: a plane. Every direction of a plane can lose, duplicate, delay, reorder,
-// corrupt, trim and mark frames.
+// lab joins hosts in virtual time, each port to the same port of every other host: a plane. Every
+// direction of a plane can lose, duplicate, delay, reorder, corrupt, trim and mark frames.
 type lab struct {
 	t      testing.TB
 	rng    *rand.Rand

@@ -10,10 +10,13 @@ import (
 // minReordering is the least number of packets received above a missing one that make it lost.
 const minReordering = 5
 
-// inferLoss finds packets lost from a SACK (OCP MRC 1.0, §7.4.5). Spraying keeps about a window of packets out of order. So a packet is lost when 1.5 windows (of now
-// or when it was sent, whichever is greater), or the greatest window if that is less, have been received above it, and it is certain that it is missing: it follows the
-// cumulative acknowledgement, or its bit in this SACK is 0, or the queue pair knows every packet that the responder counts. For a packet that was sent again, only what
-// was sent since counts. Each packet is found lost so once; what is lost again is found by its timer, a NACK or a probe.
+// inferLoss finds packets lost from a SACK (OCP MRC 1.0, §7.4.5). Spraying keeps about a window of
+// packets out of order. So a packet is lost when 1.5 windows (of now or when it was sent, whichever
+// is greater), or the greatest window if that is less, have been received above it, and it is
+// certain that it is missing: it follows the cumulative acknowledgement, or its bit in this SACK is
+// 0, or the queue pair knows every packet that the responder counts. For a packet that was sent
+// again, only what was sent since counts. Each packet is found lost so once; what is lost again is
+// found by its timer, a NACK or a probe.
 func (q *QP) inferLoss(now time.Duration, s *packet.SETH, ooo int) {
 	if s.CackPSN != q.unack || q.flying == 0 {
 		return
@@ -52,8 +55,8 @@ func (q *QP) told(ooo int) bool {
 	return span-q.flying-q.lost == ooo
 }
 
-// reordering is the number of packets received above a missing one that make it lost, when that was sent with a window of cwnd; packets are as large as
-// those that wait on average.
+// reordering is the number of packets received above a missing one that make it lost, when that was
+// sent with a window of cwnd; packets are as large as those that wait on average.
 func (q *QP) reordering(cwnd int) int {
 	octets := min(max(q.cfg.Congestion.Window(), cwnd)*3/2, q.cfg.Congestion.MaxWindow())
 	n := packet.PSNDiff(q.next, q.unack) - 1
@@ -63,8 +66,9 @@ func (q *QP) reordering(cwnd int) int {
 	return max(minReordering, octets*n/q.waiting)
 }
 
-// inferFromProbe finds packets lost from the answer to a reliability probe: those that it says are missing and that were sent at least ProbeTimeout before the
-// probe, when nothing that was sent then can still be queued in the network.
+// inferFromProbe finds packets lost from the answer to a reliability probe: those that it says are
+// missing and that were sent at least ProbeTimeout before the probe, when nothing that was sent
+// then can still be queued in the network.
 func (q *QP) inferFromProbe(now time.Duration, s *packet.SETH, asked time.Duration) {
 	if q.cfg.ProbeTimeout == 0 || s.CackPSN != q.unack {
 		return
@@ -140,21 +144,23 @@ func (q *QP) expirePackets(now time.Duration) {
 	}
 }
 
-// armAck starts the timer of the transport ACK of the message at the head of the send queue once all its packets have arrived: what became of it is not
-// inferred (OCP MRC 1.0, §7.2.1).
+// armAck starts the timer of the transport ACK of the message at the head of the send queue once
+// all its packets have arrived: what became of it is not inferred (OCP MRC 1.0, §7.2.1).
 func (q *QP) armAck(now time.Duration) {
 	if q.ackTimed || q.state != qpReady || q.cur == 0 || packet.PSNBefore(q.unack, q.sq.At(0).last()) {
 		return
 	}
 	q.ackTimed, q.ackWait, q.ackExpires = true, q.cfg.ProbeTimeout, now+q.cfg.ackTimeout(1)
 	q.ackDeadline = q.ackExpires
-	// A responder sends it with the SACK that says so: after a while of quiet it is more likely lost than late.
+	// A responder sends it with the SACK that says so: after a while of quiet it is more likely
+	// lost than late.
 	if q.ackWait > 0 {
 		q.ackDeadline = min(q.ackExpires, now+q.ackWait)
 	}
 }
 
-// expireAck has the highest packet that has arrived sent again, which is answered with a transport ACK of all up to it.
+// expireAck has the highest packet that has arrived sent again, which is answered with a transport
+// ACK of all up to it.
 func (q *QP) expireAck(now time.Duration) {
 	if now < q.ackExpires { // no timeout yet: it is asked for as a probe asks what has arrived, at intervals that double, as answers may be lost too
 		q.ackAgain = true

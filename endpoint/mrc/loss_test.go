@@ -8,7 +8,8 @@ import (
 	"github.com/weft-sdn/weft/packet"
 )
 
-// TestSACKLoss: a missing packet is sent again once enough has been received above it, once for SACKs, and not when it arrives before (§7.4.4, §7.4.5).
+// TestSACKLoss: a missing packet is sent again once enough has been received above it, once for
+// SACKs, and not when it arrives before (§7.4.4, §7.4.5).
 func TestSACKLoss(t *testing.T) {
 	l := newListener(20 * 350) // about 20 packets: 1.5 windows, but at most the greatest window
 	s := newSolo(t, func(c *QPConfig) { c.Congestion, c.Sprayer = l, l })
@@ -76,7 +77,8 @@ func TestSACKLoss(t *testing.T) {
 	}
 }
 
-// TestResendSaved: a packet that is found lost and then acknowledged before it is sent again is not, and counts as in flight no more (§7.4.4, §8.4).
+// TestResendSaved: a packet that is found lost and then acknowledged before it is sent again is
+// not, and counts as in flight no more (§7.4.4, §8.4).
 func TestResendSaved(t *testing.T) {
 	for _, how := range []string{"bitmap", "cumulative", "transport"} {
 		w := &gate{open: true}
@@ -114,8 +116,8 @@ func TestResendSaved(t *testing.T) {
 	}
 }
 
-// TestUnknownIsNotLost: a packet that no SACK is certain about is not found lost, however many have been received above it; once as many are known as the
-// responder counts, it is.
+// TestUnknownIsNotLost: a packet that no SACK is certain about is not found lost, however many have
+// been received above it; once as many are known as the responder counts, it is.
 func TestUnknownIsNotLost(t *testing.T) {
 	s := newSolo(t, func(c *QPConfig) { c.Congestion = FixedWindow(20 * 350) })
 	s.qp.cfg.Congestion = FixedWindow(1 << 20)
@@ -144,7 +146,8 @@ func TestUnknownIsNotLost(t *testing.T) {
 	}
 }
 
-// TestSentAgainAndUnderWay: what was received above a packet before it was sent again says nothing of the second time.
+// TestSentAgainAndUnderWay: what was received above a packet before it was sent again says nothing
+// of the second time.
 func TestSentAgainAndUnderWay(t *testing.T) {
 	s := newSolo(t, func(c *QPConfig) { c.Congestion = FixedWindow(20 * 350) })
 	s.write(200)
@@ -181,9 +184,9 @@ func TestSentAgainAndUnderWay(t *testing.T) {
 	}
 }
 
-// TestSACKLossOnce: SACKs find a packet lost once, however much is received above it after it was sent again; its timer
-// finds it the second time ("a packet is retransmitted at most once due to SACK based loss detection", OCP MRC 1.0,
-// section 7.4.5, MRC-048).
+// TestSACKLossOnce: SACKs find a packet lost once, however much is received above it after it was
+// sent again; its timer finds it the second time ("a packet is retransmitted at most once due to
+// SACK based loss detection", OCP MRC 1.0, section 7.4.5, MRC-048).
 func TestSACKLossOnce(t *testing.T) {
 	s := newSolo(t, func(c *QPConfig) { c.Congestion = FixedWindow(20 * 350) })
 	s.write(300)

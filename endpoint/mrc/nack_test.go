@@ -94,7 +94,8 @@ func TestNACKs(t *testing.T) {
 	}
 }
 
-// TestNACKOfArrivedPacket: a packet that is known to have arrived is not sent again for a NACK; reserved reasons and PSNs never sent count as refused.
+// TestNACKOfArrivedPacket: a packet that is known to have arrived is not sent again for a NACK;
+// reserved reasons and PSNs never sent count as refused.
 func TestNACKOfArrivedPacket(t *testing.T) {
 	s := newSolo(t, nil)
 	s.write(4)
@@ -112,7 +113,8 @@ func TestNACKOfArrivedPacket(t *testing.T) {
 	}
 }
 
-// TestNAKs: tables 6-11 and 6-12. A NAK ends the request it names, completes those before it, and flushes the rest.
+// TestNAKs: tables 6-11 and 6-12. A NAK ends the request it names, completes those before it, and
+// flushes the rest.
 func TestNAKs(t *testing.T) {
 	for code, want := range map[packet.NAKCode]verbs.Status{
 		packet.NAKInvalidRequest:    verbs.StatusRemoteInvalidRequest,
@@ -169,9 +171,10 @@ func TestNAKs(t *testing.T) {
 	}
 }
 
-// TestNACKServiceTime: the round trip of a packet that was refused is without the responder's service time, which a NACK
-// reports as a SACK does: taken off the timestamp that it reflects, or alone in tx_timestamp when the packet had none ("the
-// requester MUST parse and interpret the tx_timestamp field in every SACK and NACK packet", OCP MRC 1.0, section 7.5.5.8).
+// TestNACKServiceTime: the round trip of a packet that was refused is without the responder's
+// service time, which a NACK reports as a SACK does: taken off the timestamp that it reflects, or
+// alone in tx_timestamp when the packet had none ("the requester MUST parse and interpret the
+// tx_timestamp field in every SACK and NACK packet", OCP MRC 1.0, section 7.5.5.8).
 func TestNACKServiceTime(t *testing.T) {
 	const us = time.Microsecond
 	for _, c := range []struct {

@@ -6,8 +6,8 @@ import (
 	"github.com/weft-sdn/weft/packet"
 )
 
-// probes are the reliability probes of a queue pair (OCP MRC 1.0, §7.4.6): those it sends for itself when nothing is heard of what it sent, and those the sprayer
-// wants of paths in doubt.
+// probes are the reliability probes of a queue pair (OCP MRC 1.0, §7.4.6): those it sends for
+// itself when nothing is heard of what it sent, and those the sprayer wants of paths in doubt.
 type probes struct {
 	out     [16]probe // those not answered yet
 	waiting int       // of them
@@ -140,7 +140,8 @@ func (q *QP) transmitProbe(now time.Duration, path Path) {
 	q.host.transmit(now, path.Port)
 }
 
-// answered handles what a SACK says of the probe it answers: its round trip and its path. It returns when the probe was sent.
+// answered handles what a SACK says of the probe it answers: its round trip and its path. It
+// returns when the probe was sent.
 func (q *QP) answered(now time.Duration, s *packet.SETH, ts uint16, info *SACK) (sentAt time.Duration, ok bool) {
 	for i := range q.probes.out {
 		p := &q.probes.out[i]

@@ -41,7 +41,8 @@ func probeAnswer(p sentPacket, cack uint32, m packet.SACKMark, above ...uint32) 
 	return a
 }
 
-// TestPathProbes: a path in doubt is probed by reliability probes while there is work, and the sprayer learns what the answers say (§7.4.6, §9.3.1).
+// TestPathProbes: a path in doubt is probed by reliability probes while there is work, and the
+// sprayer learns what the answers say (§7.4.6, §9.3.1).
 func TestPathProbes(t *testing.T) {
 	d := &doubtful{RoundRobin: NewRoundRobin(testPaths(4, 2)...), path: Path{ID: 99, EV: 0xDEAD0001, Port: 2}, at: 5 * time.Microsecond}
 	l := newListener(1 << 20)
@@ -99,7 +100,8 @@ func TestPathProbes(t *testing.T) {
 	s.settle(time.Millisecond)
 }
 
-// TestProbeFindsTheEnd: the last packets of a message, lost, are found by a reliability probe long before their timeout; those that may still be under way are not.
+// TestProbeFindsTheEnd: the last packets of a message, lost, are found by a reliability probe long
+// before their timeout; those that may still be under way are not.
 func TestProbeFindsTheEnd(t *testing.T) {
 	const quiet = 50 * time.Microsecond
 	l := newListener(1 << 20)

@@ -18,7 +18,8 @@ const (
 	qpDestroyed
 )
 
-// QP is an MRC queue pair. Its methods follow the rules of its Host: after posting work, call Host.Advance.
+// QP is an MRC queue pair. Its methods follow the rules of its Host: after posting work, call
+// Host.Advance.
 type QP struct {
 	host     *Host
 	cfg      QPConfig
@@ -38,7 +39,8 @@ func newQP(h *Host, cfg QPConfig) *QP {
 // Config is the configuration of the queue pair.
 func (q *QP) Config() QPConfig { return q.cfg }
 
-// SetTimers changes AckTimeout and ProbeTimeout (see QPConfig) for what is sent from now on. verbs.ErrConfig names what cannot be used, and nothing is changed.
+// SetTimers changes AckTimeout and ProbeTimeout (see QPConfig) for what is sent from now on.
+// verbs.ErrConfig names what cannot be used, and nothing is changed.
 func (q *QP) SetTimers(ackTimeout uint8, probeTimeout time.Duration) error {
 	cfg := q.cfg
 	cfg.AckTimeout, cfg.ProbeTimeout = ackTimeout, probeTimeout
@@ -49,9 +51,10 @@ func (q *QP) SetTimers(ackTimeout uint8, probeTimeout time.Duration) error {
 	return nil
 }
 
-// Abort moves the queue pair to the error state, as ibv_modify_qp to IBV_QPS_ERR does: work that is not complete ends with
-// verbs.StatusFlushed, and the queue pair can be removed. The peer learns it from the answer to its next request.
-// Errors: verbs.ErrQPState when the queue pair is in the error state, ErrNotFound after DestroyQP.
+// Abort moves the queue pair to the error state, as ibv_modify_qp to IBV_QPS_ERR does: work that is
+// not complete ends with verbs.StatusFlushed, and the queue pair can be removed. The peer learns it
+// from the answer to its next request. Errors: verbs.ErrQPState when the queue pair is in the error
+// state, ErrNotFound after DestroyQP.
 func (q *QP) Abort(now time.Duration) error {
 	if err := q.usable(); err != nil {
 		return err
@@ -74,8 +77,9 @@ func (q *QP) Poll() (c verbs.Completion, ok bool) {
 	return q.done.Pop(), true
 }
 
-// PostSend appends a WRITE, with or without immediate data, to the send queue. One with immediate data waits until the peer has room for it (MRC_QP_MAX_WIMM_DEST).
-// Errors: verbs.ErrWorkRequest, ErrQueueFull, ErrQPState, ErrNotFound after DestroyQP.
+// PostSend appends a WRITE, with or without immediate data, to the send queue. One with immediate
+// data waits until the peer has room for it (MRC_QP_MAX_WIMM_DEST). Errors: verbs.ErrWorkRequest,
+// ErrQueueFull, ErrQPState, ErrNotFound after DestroyQP.
 func (q *QP) PostSend(now time.Duration, wr verbs.WorkRequest) error {
 	if err := q.usable(); err != nil {
 		return err
@@ -111,8 +115,8 @@ func (q *QP) posted(packets int) int {
 	return int((q.end-q.unack)&packet.PSNMask) - 1 + packets
 }
 
-// PostRecv appends a request to the receive queue: the ticket for one WRITE with Immediate. Errors: verbs.ErrQueueFull, ErrQPState, ErrNotFound after
-// DestroyQP.
+// PostRecv appends a request to the receive queue: the ticket for one WRITE with Immediate. Errors:
+// verbs.ErrQueueFull, ErrQPState, ErrNotFound after DestroyQP.
 func (q *QP) PostRecv(r verbs.RecvRequest) error {
 	if err := q.usable(); err != nil {
 		return err
@@ -124,7 +128,8 @@ func (q *QP) PostRecv(r verbs.RecvRequest) error {
 	return nil
 }
 
-// path is the sprayer's choice among the ports that lead to the peer. One that is none of these does not count.
+// path is the sprayer's choice among the ports that lead to the peer. One that is none of these
+// does not count.
 func (q *QP) path(now time.Duration, use Use, ports packet.PortMask) (Path, bool) {
 	ports &= q.host.reachable(q.cfg.RemoteAddr)
 	p, ok := q.cfg.Sprayer.Next(now, use, ports)
@@ -154,7 +159,8 @@ func (q *QP) retire() bool {
 	return true
 }
 
-// nextEvent is when Advance has something to do for the queue pair. What can be sent now has been, unless there was no port for it.
+// nextEvent is when Advance has something to do for the queue pair. What can be sent now has been,
+// unless there was no port for it.
 func (q *QP) nextEvent(now time.Duration) (at time.Duration, ok bool) {
 	earlier := func(t time.Duration, is bool) {
 		if is && (!ok || t < at) {
@@ -184,8 +190,8 @@ func (q *QP) fail(now time.Duration) {
 	q.stash = q.stash[:0]
 }
 
-// failAt moves to the error state for the sake of the packet psn: its work request ends with a status, and what is before it, in the order posted, and after it
-// is flushed.
+// failAt moves to the error state for the sake of the packet psn: its work request ends with a
+// status, and what is before it, in the order posted, and after it is flushed.
 func (q *QP) failAt(now time.Duration, psn uint32, status verbs.Status) {
 	for q.sq.Len() > 0 && packet.PSNBefore(q.sq.At(0).last(), psn) {
 		q.completeSend(now, verbs.StatusFlushed)

@@ -8,8 +8,9 @@ import (
 	"github.com/weft-sdn/weft/packet"
 )
 
-// Receive handles a frame that arrived by a port, which it does not keep. Answers leave during the call; call Advance afterwards for
-// what the frame made possible. A frame that is not accepted counts under one Refusal.
+// Receive handles a frame that arrived by a port, which it does not keep. Answers leave during the
+// call; call Advance afterwards for what the frame made possible. A frame that is not accepted
+// counts under one Refusal.
 func (h *Host) Receive(now time.Duration, port int, frame []byte) {
 	h.counters.FramesReceived++
 	h.counters.OctetsReceived += uint64(len(frame))
@@ -38,8 +39,9 @@ func (h *Host) receive(now time.Duration, port int, frame []byte) (Refusal, bool
 	if p.Ethernet.Dst != h.cfg.Ports[port-1].MAC {
 		return RefusedMAC, false
 	}
-	// Source routed packets arrive with their outer header or without it (OCP MRC 1.0, §9.3.5.1). Its destination is what the last segment made of it, so
-	// the inner one alone says whose the packet is.
+	// Source routed packets arrive with their outer header or without it (OCP MRC 1.0, §9.3.5.1).
+	// Its destination is what the last segment made of it, so the inner one alone says whose the
+	// packet is.
 	if p.IPv6.Dst != h.cfg.Addr {
 		return RefusedDestination, false
 	}
@@ -77,7 +79,8 @@ func (h *Host) receive(now time.Duration, port int, frame []byte) (Refusal, bool
 	return q.receive(now, p)
 }
 
-// reservedRequest says whether an opcode that MRC does not assign is a request in the RC service, whose operations MRC's opcodes follow.
+// reservedRequest says whether an opcode that MRC does not assign is a request in the RC service,
+// whose operations MRC's opcodes follow.
 func reservedRequest(o packet.Opcode) bool {
 	rc := o & 0x1F
 	return rc <= packet.OpReadRequest || rc >= packet.OpCompareSwap && rc <= packet.OpSendOnlyInvalidate
@@ -117,8 +120,8 @@ func (q *QP) receive(now time.Duration, p *packet.MRC) (Refusal, bool) {
 	return 0, true
 }
 
-// receiveAfterFailure answers a request to a queue pair in the error state: its peer, whose retries may be infinite, must not go on for ever when
-// the NAK that told it was lost.
+// receiveAfterFailure answers a request to a queue pair in the error state: its peer, whose retries
+// may be infinite, must not go on for ever when the NAK that told it was lost.
 func (q *QP) receiveAfterFailure(now time.Duration, p *packet.MRC) Refusal {
 	if p.Trim == packet.NotTrimmed {
 		q.nack(now, p, packet.NACKUnexpectedEvent)

@@ -9,7 +9,8 @@ import (
 	"github.com/weft-sdn/weft/packet"
 )
 
-// TestAdmission: packets for which a resource is missing are refused with the reasons of table 7-3, and taken when they come again.
+// TestAdmission: packets for which a resource is missing are refused with the reasons of table 7-3,
+// and taken when they come again.
 func TestAdmission(t *testing.T) {
 	for _, reason := range []packet.NACKReason{packet.NACKNoBitmap, packet.NACKNoPacketBuffer, packet.NACKNoResource, packet.NACKUnexpectedEvent} {
 		full := true
@@ -45,7 +46,8 @@ func TestAdmission(t *testing.T) {
 	}
 }
 
-// TestTrimmedPackets: what is left of a trimmed packet is never placed, and answered as the connection was set up (OCP MRC 1.0, §7.5.3).
+// TestTrimmedPackets: what is left of a trimmed packet is never placed, and answered as the
+// connection was set up (OCP MRC 1.0, §7.5.3).
 func TestTrimmedPackets(t *testing.T) {
 	for _, c := range []struct {
 		name     string
@@ -99,7 +101,8 @@ func TestTrimmedPackets(t *testing.T) {
 	}
 }
 
-// TestTrimmedBeyondTheWindow: out-of-window rules hold for trimmed packets too; other packets than requests are not trimmed.
+// TestTrimmedBeyondTheWindow: out-of-window rules hold for trimmed packets too; other packets than
+// requests are not trimmed.
 func TestTrimmedRefusals(t *testing.T) {
 	s, _ := newResponding(t, nil)
 	trim := func(p packet.MRC) []byte {
@@ -117,7 +120,8 @@ func TestTrimmedRefusals(t *testing.T) {
 	}
 }
 
-// TestShrunkWindow: with dynamic MPR, packets between the present and the negotiated window are refused aloud, those beyond both in silence (§7.5.4).
+// TestShrunkWindow: with dynamic MPR, packets between the present and the negotiated window are
+// refused aloud, those beyond both in silence (§7.5.4).
 func TestShrunkWindow(t *testing.T) {
 	s, _ := newResponding(t, nil)
 	if err := s.qp.SetMPR(2); err != nil {

@@ -8,8 +8,9 @@ import (
 	"github.com/weft-sdn/weft/packet"
 )
 
-// requester is the sending half of a queue pair. A packet is out of its hands in two steps: SACKs say that it arrived (OCP MRC 1.0, table 7-4),
-// and a transport ACK that it was executed, which alone completes work requests.
+// requester is the sending half of a queue pair. A packet is out of its hands in two steps: SACKs
+// say that it arrived (OCP MRC 1.0, table 7-4), and a transport ACK that it was executed, which
+// alone completes work requests.
 type requester struct {
 	sq    queue.Ring[outbound] // messages not completed
 	first uint32               // number of the message at the head of sq
@@ -70,7 +71,8 @@ const (
 	arrived             // acknowledged by a SACK or a transport ACK
 )
 
-// record is what is known of a packet that was sent. It outlives the packet's acknowledgement until its place is taken.
+// record is what is known of a packet that was sent. It outlives the packet's acknowledgement until
+// its place is taken.
 type record struct {
 	psn     uint32
 	message uint32 // number of its message
@@ -182,7 +184,8 @@ func (q *QP) mayBegin() bool {
 	return m.psn != q.next || !m.immediate() || q.wimm < q.cfg.Remote.MaxWIMM
 }
 
-// nextAgain is the first packet to be sent again. One beyond a window that has shrunk waits until that moves (OCP MRC 1.0, §7.5.4).
+// nextAgain is the first packet to be sent again. One beyond a window that has shrunk waits until
+// that moves (OCP MRC 1.0, §7.5.4).
 func (q *QP) nextAgain() (psn uint32, ok bool) {
 	if q.lost == 0 {
 		q.retx.Clear()
@@ -202,7 +205,8 @@ func (q *QP) nextAgain() (psn uint32, ok bool) {
 	return 0, false
 }
 
-// send sends the packet that is next, by one of the ports that are free. false means that there is no path by these.
+// send sends the packet that is next, by one of the ports that are free. false means that there is
+// no path by these.
 func (q *QP) send(now time.Duration, free packet.PortMask) bool {
 	reachable := q.host.reachable(q.cfg.RemoteAddr)
 	path, ok := q.path(now, UseData, q.cfg.Sprayer.Take(free&reachable, reachable&^free))
@@ -223,7 +227,8 @@ func (q *QP) send(now time.Duration, free packet.PortMask) bool {
 	return true
 }
 
-// transmit sends the packet of a PSN: the next new one, one that was lost, or unack, whose transport ACK is wanted.
+// transmit sends the packet of a PSN: the next new one, one that was lost, or unack, whose
+// transport ACK is wanted.
 func (q *QP) transmit(now time.Duration, psn uint32, path Path) {
 	rec := q.record(psn)
 	again := psn != q.next
@@ -280,14 +285,16 @@ func (q *QP) transmit(now time.Duration, psn uint32, path Path) {
 	q.host.transmit(now, path.Port)
 }
 
-// closing says whether the packet just sent should ask for an acknowledgement because nothing may follow it: a responder waits for more otherwise. When
-// much is in flight it hears of enough anyway.
+// closing says whether the packet just sent should ask for an acknowledgement because nothing may
+// follow it: a responder waits for more otherwise. When much is in flight it hears of enough
+// anyway.
 func (q *QP) closing() bool {
 	w := q.cfg.Congestion.Window()
 	return q.sinceAsk >= min(q.cfg.SACKThreshold, w/2) && !q.sendable()
 }
 
-// compose fills in the host's outgoing packet for a PSN of a message; last says that the packet ends it.
+// compose fills in the host's outgoing packet for a PSN of a message; last says that the packet
+// ends it.
 func (q *QP) compose(now time.Duration, psn, message uint32, path Path, again bool) (out *packet.MRC, last bool) {
 	m := q.sq.At(int(message - q.first))
 	i := packet.PSNDiff(psn, m.psn)
@@ -347,7 +354,8 @@ func (q *QP) stamp(now time.Duration) packet.TSETH {
 	return packet.TSETH{Timestamp: uint16(now / unit), OwnUnit: unit != packet.TimestampUnit, Type: packet.TSETHTimestamp}
 }
 
-// backlogOf is the octets of nominal_pktsize that a message of n octets takes, for OnNewData (§8.6).
+// backlogOf is the octets of nominal_pktsize that a message of n octets takes, for OnNewData
+// (§8.6).
 func (q *QP) backlogOf(n, packets int, immediate bool) int {
 	h := packet.METHLen + packet.RETHLen
 	if q.cfg.TimestampUnit != 0 {

@@ -105,7 +105,8 @@ func TestPortAndClassesAreConfigurable(t *testing.T) {
 	}
 }
 
-// TestPostedOrder: work requests complete in the order posted, for transport ACKs alone; what SACKs say completes nothing (§6.2.1, §7.2.1).
+// TestPostedOrder: work requests complete in the order posted, for transport ACKs alone; what SACKs
+// say completes nothing (§6.2.1, §7.2.1).
 func TestPostedOrder(t *testing.T) {
 	s := newSolo(t, nil)
 	for id := range uint64(4) {
@@ -142,7 +143,8 @@ func TestPostedOrder(t *testing.T) {
 	}
 }
 
-// TestArrivalIsInferred: a transport ACK says that packets have arrived, so the send window moves (§7.2.1).
+// TestArrivalIsInferred: a transport ACK says that packets have arrived, so the send window moves
+// (§7.2.1).
 func TestArrivalIsInferred(t *testing.T) {
 	s := newSolo(t, func(c *QPConfig) { c.Remote.MaxMPR = 1 })
 	s.write(300)
@@ -176,7 +178,8 @@ func TestSendLimit(t *testing.T) {
 	}
 }
 
-// TestImmediatesInFlight: no more WRITEs with Immediate are begun than the peer keeps room for; plain ones go on up to the next that must wait.
+// TestImmediatesInFlight: no more WRITEs with Immediate are begun than the peer keeps room for;
+// plain ones go on up to the next that must wait.
 func TestImmediatesInFlight(t *testing.T) {
 	s := newSolo(t, func(c *QPConfig) { c.Remote.MaxWIMM = 2 })
 	for i := range 8 {
@@ -204,7 +207,8 @@ func TestImmediatesInFlight(t *testing.T) {
 	}
 }
 
-// TestAckRequests: the last packet before a requester falls silent asks for an acknowledgement, whatever makes it so (§7.5.2).
+// TestAckRequests: the last packet before a requester falls silent asks for an acknowledgement,
+// whatever makes it so (§7.5.2).
 func TestAckRequests(t *testing.T) {
 	s := newSolo(t, func(c *QPConfig) { c.Congestion = FixedWindow(700) }) // three packets of 344 fill it
 	s.write(6)

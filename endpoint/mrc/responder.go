@@ -10,8 +10,9 @@ import (
 	"github.com/weft-sdn/weft/packet"
 )
 
-// responder is the receiving half of a queue pair: it places WRITEs in whatever order their packets arrive, acknowledges them selectively, and completes those
-// with immediate data in the order they were sent.
+// responder is the receiving half of a queue pair: it places WRITEs in whatever order their packets
+// arrive, acknowledges them selectively, and completes those with immediate data in the order they
+// were sent.
 type responder struct {
 	tracker
 	rq queue.Ring[verbs.RecvRequest]
@@ -35,8 +36,8 @@ type immediate struct {
 	solicited bool
 }
 
-// fault is a request that cannot be executed. It is answered when all before it have been, for a NAK acknowledges these; what comes after it is
-// dropped.
+// fault is a request that cannot be executed. It is answered when all before it have been, for a
+// NAK acknowledges these; what comes after it is dropped.
 type fault struct {
 	psn    uint32
 	code   packet.NAKCode
@@ -159,7 +160,8 @@ func (q *QP) execute(p *packet.MRC, s shape, known bool) (f fault, ok bool) {
 	return fault{}, true
 }
 
-// lengthFits says whether a packet has as much payload as its place in a message of dmalen octets allows (OCP MRC 1.0, table 6-14, length errors 2 to 4).
+// lengthFits says whether a packet has as much payload as its place in a message of dmalen octets
+// allows (OCP MRC 1.0, table 6-14, length errors 2 to 4).
 func lengthFits(s shape, n, dmalen, pmtu int) bool {
 	if dmalen > ibta.MaxMessage {
 		return false
@@ -184,8 +186,8 @@ func (q *QP) keep(m immediate) {
 	q.stash = slices.Insert(q.stash, i, m)
 }
 
-// progress moves the cumulative acknowledgement as far as it goes after a packet that was received, completes what that completes, and sends the SACK,
-// the transport ACK and the NAK that are due.
+// progress moves the cumulative acknowledgement as far as it goes after a packet that was received,
+// completes what that completes, and sends the SACK, the transport ACK and the NAK that are due.
 func (q *QP) progress(now time.Duration, p *packet.MRC) {
 	advanced, asked, failed := false, false, false
 	for !failed && q.advance() {
@@ -219,7 +221,8 @@ func (q *QP) progress(now time.Duration, p *packet.MRC) {
 	}
 }
 
-// deliver completes the WRITE with Immediate at the head of the stash; false when no receive request is posted for it.
+// deliver completes the WRITE with Immediate at the head of the stash; false when no receive
+// request is posted for it.
 func (q *QP) deliver(now time.Duration) bool {
 	if q.rq.Len() == 0 {
 		return false
@@ -232,8 +235,9 @@ func (q *QP) deliver(now time.Duration) bool {
 	return true
 }
 
-// acknowledgeDuplicate answers a packet that was received before with a SACK, and with a transport ACK where that covers it; what asks for one above the
-// cumulative acknowledgement gets it when that comes so far.
+// acknowledgeDuplicate answers a packet that was received before with a SACK, and with a transport
+// ACK where that covers it; what asks for one above the cumulative acknowledgement gets it when
+// that comes so far.
 func (q *QP) acknowledgeDuplicate(now time.Duration, p *packet.MRC) {
 	q.counters.Duplicates++
 	q.sack(now, p)
@@ -244,7 +248,8 @@ func (q *QP) acknowledgeDuplicate(now time.Duration, p *packet.MRC) {
 	}
 }
 
-// receiveTrimmed answers what is left of a trimmed packet, which is never placed (OCP MRC 1.0, §7.5.3).
+// receiveTrimmed answers what is left of a trimmed packet, which is never placed (OCP MRC 1.0,
+// §7.5.3).
 func (q *QP) receiveTrimmed(now time.Duration, p *packet.MRC, s standing) Refusal {
 	q.counters.Trimmed++
 	if s == duplicate || !q.cfg.Local.TrimNACK {
@@ -266,8 +271,9 @@ func (q *QP) ack(now time.Duration) {
 	q.transportACK(now, q.cack, packet.ACKSyndrome(packet.CreditInvalid))
 }
 
-// SetMPR changes the responder's max_psn_range, in packet.MPRUnit, while the connection runs (OCP MRC 1.0, §7.5.4). It cannot be greater than what the
-// connection was set up with; verbs.ErrConfig for that, and where either end does not support it.
+// SetMPR changes the responder's max_psn_range, in packet.MPRUnit, while the connection runs (OCP
+// MRC 1.0, §7.5.4). It cannot be greater than what the connection was set up with; verbs.ErrConfig
+// for that, and where either end does not support it.
 func (q *QP) SetMPR(mpr int) error {
 	if !q.cfg.dynamicMPR() {
 		return q.wrong("MPR", mpr, "none: MRC_QP_DYNAMIC_MPR is not on at both ends")
@@ -279,7 +285,8 @@ func (q *QP) SetMPR(mpr int) error {
 	return nil
 }
 
-// nominalHeader is nominal_hdrsize: what nominal_pktsize has beside the UDP length (OCP MRC 1.0, §8.3.1).
+// nominalHeader is nominal_hdrsize: what nominal_pktsize has beside the UDP length (OCP MRC 1.0,
+// §8.3.1).
 const nominalHeader = 40
 
 // nominalSize is nominal_pktsize for a UDP length.

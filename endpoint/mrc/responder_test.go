@@ -86,7 +86,8 @@ func TestPayloadLengths(t *testing.T) {
 	}
 }
 
-// TestRegionBounds: every packet is checked against the memory region, not only the first of a message.
+// TestRegionBounds: every packet is checked against the memory region, not only the first of a
+// message.
 func TestRegionBounds(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -119,8 +120,9 @@ func TestRegionBounds(t *testing.T) {
 	}
 }
 
-// TestOrdering: the four rows of table 6-13. The packets of two operations arrive in every order; each WRITE with Immediate completes when its data and all before
-// it have been placed, and in the order sent.
+// TestOrdering: the four rows of table 6-13. The packets of two operations arrive in every order;
+// each WRITE with Immediate completes when its data and all before it have been placed, and in the
+// order sent.
 func TestOrdering(t *testing.T) {
 	for _, c := range []struct{ first, second bool }{{false, false}, {false, true}, {true, false}, {true, true}} {
 		var packets []packet.MRC
@@ -206,7 +208,8 @@ func immediateRequest(psn uint32, imm uint32) packet.MRC {
 	return p
 }
 
-// TestImmediateLimit: the responder keeps as much immediate data as it said, and refuses more when its turn comes (table 6-15).
+// TestImmediateLimit: the responder keeps as much immediate data as it said, and refuses more when
+// its turn comes (table 6-15).
 func TestImmediateLimit(t *testing.T) {
 	s, _ := newResponding(t, func(c *QPConfig) { c.Local.MaxWIMM = 2 })
 	for id := range uint64(8) {
@@ -244,7 +247,8 @@ func TestImmediateLimit(t *testing.T) {
 	}
 }
 
-// TestAfterAFault: what comes after a request that cannot be executed is dropped, what comes before it is not.
+// TestAfterAFault: what comes after a request that cannot be executed is dropped, what comes before
+// it is not.
 func TestAfterAFault(t *testing.T) {
 	s, memory := newResponding(t, nil)
 	bad := request(502, []byte("x"))
@@ -263,7 +267,8 @@ func TestAfterAFault(t *testing.T) {
 	}
 }
 
-// TestNoReceiveRequest: a WRITE with Immediate that finds no receive request ends the connection with NAK Remote Operational Error (§6.3.3, table 6-15).
+// TestNoReceiveRequest: a WRITE with Immediate that finds no receive request ends the connection
+// with NAK Remote Operational Error (§6.3.3, table 6-15).
 func TestNoReceiveRequest(t *testing.T) {
 	s, memory := newResponding(t, nil)
 	s.give(immediateRequest(501, 1))
@@ -276,7 +281,8 @@ func TestNoReceiveRequest(t *testing.T) {
 	}
 }
 
-// TestReservedOpcodes: an operation that MRC does not have is refused with NAK Invalid Request in its turn; what is no request is dropped (tables 6-2, 6-14).
+// TestReservedOpcodes: an operation that MRC does not have is refused with NAK Invalid Request in
+// its turn; what is no request is dropped (tables 6-2, 6-14).
 func TestReservedOpcodes(t *testing.T) {
 	requests, dropped := 0, 0
 	for o := packet.Opcode(0xC0); o < 0xE0; o++ {
@@ -304,7 +310,8 @@ func TestReservedOpcodes(t *testing.T) {
 	}
 }
 
-// TestFailedResponder: a request to a queue pair in the error state is answered with NACK UNEXP_EVENT.
+// TestFailedResponder: a request to a queue pair in the error state is answered with NACK
+// UNEXP_EVENT.
 func TestFailedResponder(t *testing.T) {
 	s, _ := newResponding(t, nil)
 	s.give(immediateRequest(500, 1)) // no receive request

@@ -6,7 +6,8 @@ import (
 	"github.com/weft-sdn/weft/packet"
 )
 
-// sack sends a SACK for a packet (OCP MRC 1.0, tables 7-6 and 7-15), whether that is a request or a reliability probe.
+// sack sends a SACK for a packet (OCP MRC 1.0, tables 7-6 and 7-15), whether that is a request or a
+// reliability probe.
 func (q *QP) sack(now time.Duration, p *packet.MRC) {
 	path, ok := q.controlPath(now)
 	if !ok {
@@ -56,7 +57,8 @@ func (q *QP) sack(now time.Duration, p *packet.MRC) {
 	q.host.transmit(now, path.Port)
 }
 
-// nack refuses a packet by a NACK, whose UDP length is that of the whole packet if that was trimmed (OCP MRC 1.0, §7.5.5.6).
+// nack refuses a packet by a NACK, whose UDP length is that of the whole packet if that was trimmed
+// (OCP MRC 1.0, §7.5.5.6).
 func (q *QP) nack(now time.Duration, p *packet.MRC, reason packet.NACKReason) {
 	path, ok := q.controlPath(now)
 	if !ok {
@@ -89,8 +91,9 @@ func (q *QP) transportACK(now time.Duration, psn uint32, syndrome packet.Syndrom
 	q.host.transmit(now, path.Port)
 }
 
-// controlPath is the way of an answer, which does not wait: without a path it is dropped and counted. It goes back by the port that the packet answered came
-// by, if there is a path by it: that plane leads to the peer now (§7.5.2.1).
+// controlPath is the way of an answer, which does not wait: without a path it is dropped and
+// counted. It goes back by the port that the packet answered came by, if there is a path by it:
+// that plane leads to the peer now (§7.5.2.1).
 func (q *QP) controlPath(now time.Duration) (Path, bool) {
 	path, ok := q.path(now, UseControl, packet.PortMask(0).With(q.host.inPort))
 	if !ok {
@@ -126,8 +129,9 @@ func timestampOf(p *packet.MRC) timestamp {
 	return timestamp{h.Timestamp, true, h.OwnUnit}
 }
 
-// reflect is the tx_timestamp of the answer to a packet (OCP MRC 1.0, §7.5.5.8): the packet's own, from which service time is taken off where both ends can, or
-// the service time alone when it has none. Service time is how long the answer waits for its port.
+// reflect is the tx_timestamp of the answer to a packet (OCP MRC 1.0, §7.5.5.8): the packet's own,
+// from which service time is taken off where both ends can, or the service time alone when it has
+// none. Service time is how long the answer waits for its port.
 func (q *QP) reflect(now time.Duration, ts timestamp, port int) uint16 {
 	return ts.answer(q.cfg.Local.ServiceTime, q.host.backlog(now, port))
 }

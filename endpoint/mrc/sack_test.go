@@ -8,7 +8,8 @@ import (
 	"github.com/weft-sdn/weft/packet"
 )
 
-// TestDuplicateAboveCack: a duplicate above the cumulative acknowledgement is SACKed, and its AckReq answered when that reaches it.
+// TestDuplicateAboveCack: a duplicate above the cumulative acknowledgement is SACKed, and its
+// AckReq answered when that reaches it.
 func TestDuplicateAboveCack(t *testing.T) {
 	s, _ := newResponding(t, nil)
 	s.give(request(501, nil))
@@ -38,7 +39,8 @@ func TestSACKTriggers(t *testing.T) {
 		acks  []uint32                  // PSNs of transport ACKs
 	}{
 		{name: "nothing", psns: []uint32{500, 501}},
-		// Packets of nothing count for MIN_ACK_PACKET_SIZE, 1 KB: more than 4096 octets are five of them.
+		// Packets of nothing count for MIN_ACK_PACKET_SIZE, 1 KB: more than 4096 octets are five of
+		// them.
 		{name: "octets", psns: []uint32{500, 501, 502, 503, 504, 505, 506, 507, 508, 509}, sacks: []int{4, 9}},
 		{name: "asked", psns: []uint32{500, 501, 502}, edit: map[int]func(*packet.MRC){1: ar}, sacks: []int{1}, acks: []uint32{501}},
 		{
@@ -49,7 +51,8 @@ func TestSACKTriggers(t *testing.T) {
 			name: "sent again", psns: []uint32{500, 501}, sacks: []int{1},
 			edit: map[int]func(*packet.MRC){1: func(p *packet.MRC) { p.BTH.Retransmission = true }},
 		},
-		// The packet that asks comes before the others: it is answered at once, and again when they are all there.
+		// The packet that asks comes before the others: it is answered at once, and again when they
+		// are all there.
 		{name: "asked early", psns: []uint32{503, 500, 502, 501, 504}, edit: map[int]func(*packet.MRC){0: ar}, sacks: []int{0, 3}, acks: []uint32{503}},
 		{
 			name: "asked twice", psns: []uint32{501, 503, 502, 500}, edit: map[int]func(*packet.MRC){0: ar, 1: ar}, sacks: []int{0, 1, 3}, acks: []uint32{503},
@@ -115,7 +118,8 @@ func TestSACKFields(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// nominal_pktsize: UDP length and 40. The lengths are those of the packets given: UDP, BTH, METH, RETH, payload, padding, ICRC.
+	// nominal_pktsize: UDP length and 40. The lengths are those of the packets given: UDP, BTH,
+	// METH, RETH, payload, padding, ICRC.
 	octets := 4*(8+12+4+16+4+40) + 100 + 52 + 52 + 8 + 4 // one with TSETH
 	if want := (packet.NSCC{Timestamp: 77, OOOCount: 3, RcvdBytes: uint32((octets + 255) / 256), RcvCwndPenalty: 127, RestoreCwnd: true}); n != want {
 		t.Errorf("CC_STATE %+v, want %+v", n, want)
@@ -131,7 +135,8 @@ func TestSACKFields(t *testing.T) {
 	}
 }
 
-// TestServiceTime: how a responder's service time shows (OCP MRC 1.0, §7.5.5.8 and table 7-23). An answer waits for its port as long as that still sends.
+// TestServiceTime: how a responder's service time shows (OCP MRC 1.0, §7.5.5.8 and table 7-23). An
+// answer waits for its port as long as that still sends.
 func TestServiceTime(t *testing.T) {
 	const wait = 10*time.Microsecond + 50 // 78 units
 	for _, c := range []struct {
@@ -178,7 +183,8 @@ func TestServiceTime(t *testing.T) {
 	}
 }
 
-// TestProbeAnswers: a reliability probe is answered with a SACK that carries its identifier and the state of the queue pair; no PSN plays a part (§7.4.6).
+// TestProbeAnswers: a reliability probe is answered with a SACK that carries its identifier and the
+// state of the queue pair; no PSN plays a part (§7.4.6).
 func TestProbeAnswers(t *testing.T) {
 	s, _ := newResponding(t, nil)
 	s.give(request(500, nil))
@@ -217,9 +223,10 @@ func sized(psn uint32, octets ...int) (list []packet.MRC) {
 	return list
 }
 
-// TestSACKTriggerCount: sack_trigger_cnt grows by the larger of the payload and MIN_ACK_PACKET_SIZE, a SACK leaves when it
-// exceeds the threshold, and every SACK resets it, whatever caused that ("resets to zero when a SACK message is
-// transmitted for any reason", OCP MRC 1.0, section 7.5.2, MRC-066).
+// TestSACKTriggerCount: sack_trigger_cnt grows by the larger of the payload and
+// MIN_ACK_PACKET_SIZE, a SACK leaves when it exceeds the threshold, and every SACK resets it,
+// whatever caused that ("resets to zero when a SACK message is transmitted for any reason", OCP MRC
+// 1.0, section 7.5.2, MRC-066).
 func TestSACKTriggerCount(t *testing.T) {
 	const threshold = 4096
 	start := func(edit func(*QPConfig)) *solo {
@@ -248,8 +255,8 @@ func TestSACKTriggerCount(t *testing.T) {
 	if got := s.sackAt(sized(500, 0, 0, 0, 4096, 0, 1)...); !slices.Equal(got, []int{5}) {
 		t.Errorf("without a minimum SACKs at %v, want 5 alone", got)
 	}
-	// Three packets of 1 KB are counted when something else causes a SACK. Then four more do not reach beyond the
-	// threshold, and a fifth does.
+	// Three packets of 1 KB are counted when something else causes a SACK. Then four more do not
+	// reach beyond the threshold, and a fifth does.
 	edited := func(psn uint32, f func(*packet.MRC)) packet.MRC {
 		p := request(psn, nil)
 		f(&p)
@@ -282,8 +289,9 @@ func TestSACKTriggerCount(t *testing.T) {
 	}
 }
 
-// TestProbeFollowsSACKRules: the SACK that answers a reliability probe is a SACK like any other (OCP MRC 1.0, section 7.4.6
-// and 7.5.2, MRC-050): m says whether the probe was marked, and max_psn_range, CC_STATE and bitmap are the present ones.
+// TestProbeFollowsSACKRules: the SACK that answers a reliability probe is a SACK like any other
+// (OCP MRC 1.0, section 7.4.6 and 7.5.2, MRC-050): m says whether the probe was marked, and
+// max_psn_range, CC_STATE and bitmap are the present ones.
 func TestProbeFollowsSACKRules(t *testing.T) {
 	for _, c := range []struct {
 		name string

@@ -142,7 +142,8 @@ func ackPacket(psn uint32, syndrome packet.Syndrome) packet.MRC {
 
 var plainACK = packet.ACKSyndrome(packet.CreditInvalid)
 
-// sackPacket is a SACK that answers psn; above are the PSNs received beyond cack. rcvd is rx_rcvd_bytes.
+// sackPacket is a SACK that answers psn; above are the PSNs received beyond cack. rcvd is
+// rx_rcvd_bytes.
 func sackPacket(cack, psn uint32, ev packet.EV, rcvd int, above ...uint32) packet.MRC {
 	p := packet.MRC{BTH: packet.MRCBTH{Opcode: packet.OpMRCSACK, PSN: cack}}
 	h := &p.SETH

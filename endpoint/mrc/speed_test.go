@@ -8,7 +8,8 @@ import (
 	"github.com/weft-sdn/weft/endpoint/verbs"
 )
 
-// direct joins two hosts without any delay: frames wait in a queue of reused buffers until the sender has returned.
+// direct joins two hosts without any delay: frames wait in a queue of reused buffers until the
+// sender has returned.
 type direct struct {
 	now   time.Duration
 	hosts [2]*Host
@@ -85,7 +86,8 @@ func (d *direct) write(tb testing.TB, data []byte) {
 	}
 }
 
-// TestNoAllocations: in steady state sending, receiving, acknowledging and sending again allocate nothing.
+// TestNoAllocations: in steady state sending, receiving, acknowledging and sending again allocate
+// nothing.
 func TestNoAllocations(t *testing.T) {
 	for name, drop := range map[string]int{"clean": 0, "lossy": 50} {
 		d := newDirect(t, nil)
@@ -106,7 +108,8 @@ func TestNoAllocations(t *testing.T) {
 	}
 }
 
-// BenchmarkWrite sends 4096-octet packets from one host to another, acknowledged as usual; an operation is one packet, sent and received.
+// BenchmarkWrite sends 4096-octet packets from one host to another, acknowledged as usual; an
+// operation is one packet, sent and received.
 func BenchmarkWrite(b *testing.B) {
 	d := newDirect(b, nil)
 	const packets = 4096

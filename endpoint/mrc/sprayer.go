@@ -8,23 +8,28 @@ import (
 	"github.com/weft-sdn/weft/packet"
 )
 
-// Sprayer chooses the path of every packet of one queue pair, from the entropy values of its profile (OCP MRC 1.0, §9.3), and learns what became of
-// it. No call may call back into the queue pair.
+// Sprayer chooses the path of every packet of one queue pair, from the entropy values of its
+// profile (OCP MRC 1.0, §9.3), and learns what became of it. No call may call back into the queue
+// pair.
 type Sprayer interface {
-	// Take says which of the ports that are free a data packet may take now. It is asked before Next is asked for data, with
-	// the ports that lead to the peer and are busy: a queue pair waits for one of these when it may take none of the free ones,
-	// which are left to other queue pairs. It returns one of the free ports at least when none is busy and there is a path by one.
+	// Take says which of the ports that are free a data packet may take now. It is asked before
+	// Next is asked for data, with the ports that lead to the peer and are busy: a queue pair waits
+	// for one of these when it may take none of the free ones, which are left to other queue pairs.
+	// It returns one of the free ports at least when none is busy and there is a path by one.
 	Take(free, busy packet.PortMask) packet.PortMask
-	// Next chooses the path of the packet that is sent now. ports are those that could take it; a path by another one must not be chosen. ok is
-	// false when there is no path by these ports: a data packet then waits until the ports change, an answer is dropped and counted.
+	// Next chooses the path of the packet that is sent now. ports are those that could take it; a
+	// path by another one must not be chosen. ok is false when there is no path by these ports: a
+	// data packet then waits until the ports change, an answer is dropped and counted.
 	Next(now time.Duration, use Use, ports packet.PortMask) (p Path, ok bool)
-	// Feedback tells what became of a packet that went by a path Next or Probe gave. Of several signals on one packet the first may be wrong:
-	// what was thought lost may still arrive.
+	// Feedback tells what became of a packet that went by a path Next or Probe gave. Of several
+	// signals on one packet the first may be wrong: what was thought lost may still arrive.
 	Feedback(now time.Duration, id PathID, s Signal)
-	// Probe gives a path in doubt that is to be probed now by a reliability probe, if one is due. The queue pair asks while it has work, and
-	// answers with SignalProbeOK, SignalProbeMarked or SignalProbeLost.
+	// Probe gives a path in doubt that is to be probed now by a reliability probe, if one is due.
+	// The queue pair asks while it has work, and answers with SignalProbeOK, SignalProbeMarked or
+	// SignalProbeLost.
 	Probe(now time.Duration, ports packet.PortMask) (p Path, ok bool)
-	// NextProbe is when a probe is due; ok is false when no path is in doubt. A time in the past means that Probe had no port for it.
+	// NextProbe is when a probe is due; ok is false when no path is in doubt. A time in the past
+	// means that Probe had no port for it.
 	NextProbe() (at time.Duration, ok bool)
 }
 
@@ -46,7 +51,8 @@ type Path struct {
 	ID   PathID
 	EV   packet.EV // into UDP source port and flow label; comes back in SACKs and NACKs. With a Route, that of the inner header.
 	Port int       // of the host, 1 to packet.MaxPort
-	// Route, if not nil, is the outer header of source routing by SRv6. It is shared and never changes.
+	// Route, if not nil, is the outer header of source routing by SRv6. It is shared and never
+	// changes.
 	Route *Route
 }
 
@@ -88,7 +94,8 @@ func (s Signal) String() string {
 	return fmt.Sprintf("signal %d", uint8(s))
 }
 
-// RoundRobin is a Sprayer that takes its paths in turn whatever becomes of packets. It never probes.
+// RoundRobin is a Sprayer that takes its paths in turn whatever becomes of packets. It never
+// probes.
 type RoundRobin struct {
 	paths []Path
 	turn  int

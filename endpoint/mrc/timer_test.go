@@ -9,8 +9,9 @@ import (
 	"github.com/weft-sdn/weft/packet"
 )
 
-// TestTransportACKIsAskedFor: when SACKs say that all has arrived and no transport ACK comes, the highest packet is sent again, with rtx and AckReq, until one does;
-// its number of retries is limited like any other's.
+// TestTransportACKIsAskedFor: when SACKs say that all has arrived and no transport ACK comes, the
+// highest packet is sent again, with rtx and AckReq, until one does; its number of retries is
+// limited like any other's.
 func TestTransportACKIsAskedFor(t *testing.T) {
 	s := newSolo(t, func(c *QPConfig) { c.LinearRetries, c.ExponentialRetries, c.AckTimeout = 1, 1, 3 })
 	s.write(3)
@@ -37,8 +38,9 @@ func TestTransportACKIsAskedFor(t *testing.T) {
 	}
 }
 
-// TestTransportACKIsAskedForEarly: with probes, the first time is when it was quiet for as long as a probe waits, then after twice as long each, until the Local ACK Timeout; only
-// that is a timeout and a retry.
+// TestTransportACKIsAskedForEarly: with probes, the first time is when it was quiet for as long as
+// a probe waits, then after twice as long each, until the Local ACK Timeout; only that is a timeout
+// and a retry.
 func TestTransportACKIsAskedForEarly(t *testing.T) {
 	const quiet = time.Microsecond
 	s := newSolo(t, func(c *QPConfig) {
@@ -101,8 +103,9 @@ func TestTimeoutTable(t *testing.T) {
 	}
 }
 
-// TestLocalACKTimeout: an unanswered packet is sent again, first after the linear timeout, then after doubled ones, and the queue pair fails when the retries are
-// used up. A retransmission that a NACK causes starts with the linear timeout again.
+// TestLocalACKTimeout: an unanswered packet is sent again, first after the linear timeout, then
+// after doubled ones, and the queue pair fails when the retries are used up. A retransmission that
+// a NACK causes starts with the linear timeout again.
 func TestLocalACKTimeout(t *testing.T) {
 	const T = 8192 * time.Nanosecond
 	l := newListener(1 << 20)
@@ -163,8 +166,8 @@ func TestTimerPerPacket(t *testing.T) {
 	}
 }
 
-// TestNothingInFlightNothingCounted: a SACK that was lost leaves octets counted as in flight; when nothing is, a small window does not keep from being sent again
-// what is lost.
+// TestNothingInFlightNothingCounted: a SACK that was lost leaves octets counted as in flight; when
+// nothing is, a small window does not keep from being sent again what is lost.
 func TestNothingInFlightNothingCounted(t *testing.T) {
 	l := newListener(1 << 20)
 	s := newSolo(t, func(c *QPConfig) { c.AckTimeout, c.Congestion, c.Sprayer = 3, l, l })
@@ -183,9 +186,10 @@ func TestNothingInFlightNothingCounted(t *testing.T) {
 	}
 }
 
-// TestTimerStartsAgain: a packet that is sent again for what a NACK, SACKs or a probe say has the original timeout, however long the one
-// before was ("the SRC_TIMER for that packet MUST be reset to the original, default timer value (not exponentially increased)", OCP MRC
-// 1.0, section 7.4.4, MRC-042).
+// TestTimerStartsAgain: a packet that is sent again for what a NACK, SACKs or a probe say has the
+// original timeout, however long the one before was ("the SRC_TIMER for that packet MUST be reset
+// to the original, default timer value (not exponentially increased)", OCP MRC 1.0, section 7.4.4,
+// MRC-042).
 func TestTimerStartsAgain(t *testing.T) {
 	const linear = ackTimeoutUnit << 8 // 262 us
 	for _, how := range []string{"NACK", "SACKs", "probe"} {
@@ -197,7 +201,8 @@ func TestTimerStartsAgain(t *testing.T) {
 		})
 		s.write(12)
 		out := s.settle(time.Microsecond)
-		// All but PSN 100 arrive; its timer expires twice, so that the third time takes four times as long.
+		// All but PSN 100 arrive; its timer expires twice, so that the third time takes four times
+		// as long.
 		s.give(sackPacket(99, 111, out[11].EV(), 11*376, 101, 102, 103, 104, 105, 106, 107, 108, 109, 110, 111))
 		for s.qp.Counters().Timeouts < 2 && s.now < 10*linear {
 			s.settle(linear / 4)

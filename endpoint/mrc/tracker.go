@@ -2,8 +2,8 @@ package mrc
 
 import "github.com/weft-sdn/weft/packet"
 
-// tracker is the responder's state per connection of OCP MRC 1.0, table 7-5, as far as it says which packets have been received. All
-// arithmetic on PSNs is modulo 2^24.
+// tracker is the responder's state per connection of OCP MRC 1.0, table 7-5, as far as it says
+// which packets have been received. All arithmetic on PSNs is modulo 2^24.
 type tracker struct {
 	cack           uint32 // cack_psn: all up to this one have been received
 	maxRcv         uint32 // max_rcv_psn: the highest one received, trimmed packets apart
@@ -62,8 +62,8 @@ func (t *tracker) advance() bool {
 	return true
 }
 
-// noteUnsacked updates lowest_unsacked_psn after a packet that causes no SACK (OCP MRC 1.0, §7.5.2.2, first pseudo-code, its else belonging to
-// the outer if as the text says).
+// noteUnsacked updates lowest_unsacked_psn after a packet that causes no SACK (OCP MRC 1.0,
+// §7.5.2.2, first pseudo-code, its else belonging to the outer if as the text says).
 func (t *tracker) noteUnsacked(psn uint32, advanced bool) {
 	if advanced {
 		if !packet.PSNBefore(t.cack, t.lowestUnsacked) {
@@ -74,8 +74,9 @@ func (t *tracker) noteUnsacked(psn uint32, advanced bool) {
 	}
 }
 
-// sackBase is the PSN of the least significant bit of the SACK that is sent now, and moves lowest_unsacked_psn beyond it (§7.5.2.2, second
-// pseudo-code). It is cack at least, and cack + max_psn_range - 64 at most, since max_rcv_psn is never beyond the window.
+// sackBase is the PSN of the least significant bit of the SACK that is sent now, and moves
+// lowest_unsacked_psn beyond it (§7.5.2.2, second pseudo-code). It is cack at least, and cack +
+// max_psn_range - 64 at most, since max_rcv_psn is never beyond the window.
 func (t *tracker) sackBase() uint32 {
 	base := t.lowestUnsacked
 	if packet.PSNDiff(packet.PSNAdd(base, packet.SACKBits), t.maxRcv) >= 0 {
@@ -88,7 +89,8 @@ func (t *tracker) sackBase() uint32 {
 	return base
 }
 
-// sackBits is the bitmap of a SACK whose least significant bit is base. The bit of cack itself, which the window no longer holds, is set.
+// sackBits is the bitmap of a SACK whose least significant bit is base. The bit of cack itself,
+// which the window no longer holds, is set.
 func (t *tracker) sackBits(base uint32) uint64 {
 	bits := t.received.from(base)
 	if base == t.cack {

@@ -23,8 +23,9 @@ func TestTrackerStart(t *testing.T) {
 	}
 }
 
-// TestSACKWorkedExample is the example of OCP MRC 1.0, §7.5.2.2: with cack_psn 405 and lowest_unsacked_psn above 673, PSNs 673, 704, 705 and 680
-// arrive and cause a SACK. Its sack_offset of 268 takes a max_rcv_psn of at least 737; with 705, the rule gives 236.
+// TestSACKWorkedExample is the example of OCP MRC 1.0, §7.5.2.2: with cack_psn 405 and
+// lowest_unsacked_psn above 673, PSNs 673, 704, 705 and 680 arrive and cause a SACK. Its
+// sack_offset of 268 takes a max_rcv_psn of at least 737; with 705, the rule gives 236.
 func TestSACKWorkedExample(t *testing.T) {
 	for _, c := range []struct {
 		maxRcv uint32
@@ -57,7 +58,8 @@ func TestSACKWorkedExample(t *testing.T) {
 	}
 }
 
-// dumb is the tracker with a map, and the pseudo-code of §7.5.2.2 word for word over numbers that do not wrap.
+// dumb is the tracker with a map, and the pseudo-code of §7.5.2.2 word for word over numbers that
+// do not wrap.
 type dumb struct {
 	start                  uint32
 	cack, maxRcv, unsacked int // less start
@@ -102,7 +104,8 @@ func (d *dumb) receive(psn int, sack bool) (base int) {
 	return base
 }
 
-// TestTrackerAgainstTwin: the tracker and a dumb twin say the same of random packets, through the wrap of PSNs.
+// TestTrackerAgainstTwin: the tracker and a dumb twin say the same of random packets, through the
+// wrap of PSNs.
 func TestTrackerAgainstTwin(t *testing.T) {
 	const size = 256
 	sacks, full := 0, 0

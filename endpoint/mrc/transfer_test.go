@@ -43,8 +43,8 @@ func TestTransfer(t *testing.T) {
 	}
 }
 
-// TestWrites: whatever the network does, all writes complete with the right bytes, in the order they were posted, and those with immediate data in the same
-// order at the responder.
+// TestWrites: whatever the network does, all writes complete with the right bytes, in the order
+// they were posted, and those with immediate data in the same order at the responder.
 func TestWrites(t *testing.T) {
 	first, n := seeds.Range(t, 1, 60)
 	var total QPCounters

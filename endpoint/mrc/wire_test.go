@@ -14,10 +14,12 @@ import (
 	"github.com/weft-sdn/weft/packet"
 )
 
-// The tests of this file read and write octets by the tables of the specification, and use neither the codec's constants
-// nor its structures: a number or a field that is wrong in the codec is wrong on both sides of a test that uses it.
+// The tests of this file read and write octets by the tables of the specification, and use neither
+// the codec's constants nor its structures: a number or a field that is wrong in the codec is wrong
+// on both sides of a test that uses it.
 
-// octets is a host of one port and one queue pair, 0x123456, whose peer is the test: frames, as octets.
+// octets is a host of one port and one queue pair, 0x123456, whose peer is the test: frames, as
+// octets.
 type octets struct {
 	t    *testing.T
 	host *Host
@@ -75,8 +77,9 @@ func (o *octets) run(d time.Duration) [][]byte {
 	return out
 }
 
-// give hands the host a packet of the peer: a DSCP, and the octets from the BTH to what is before the ICRC, in hexadecimal.
-// A packet with the DSCP of trimmed ones gets the UDP length of 1,000 octets.
+// give hands the host a packet of the peer: a DSCP, and the octets from the BTH to what is before
+// the ICRC, in hexadecimal. A packet with the DSCP of trimmed ones gets the UDP length of 1,000
+// octets.
 func (o *octets) give(dscp byte, transport string) [][]byte {
 	o.t.Helper()
 	b := unhex(o.t, transport)
@@ -113,8 +116,8 @@ func unhex(t *testing.T, s string) []byte {
 	return b
 }
 
-// like checks the octets of a frame from the BTH on, up to the ICRC: hexadecimal, in which a dot is any digit, and +n at
-// the end is n octets of payload or padding more.
+// like checks the octets of a frame from the BTH on, up to the ICRC: hexadecimal, in which a dot is
+// any digit, and +n at the end is n octets of payload or padding more.
 func like(t *testing.T, what string, frame []byte, pattern string) {
 	t.Helper()
 	more := 0
@@ -138,8 +141,8 @@ func like(t *testing.T, what string, frame []byte, pattern string) {
 	}
 }
 
-// TestRequestsOnTheWire: the opcodes and header stacks of WRITEs by table 6-2, with the fields of tables 6-3 to 6-9, and the
-// opcode of reliability probes and endpoint requests, octet by octet.
+// TestRequestsOnTheWire: the opcodes and header stacks of WRITEs by table 6-2, with the fields of
+// tables 6-3 to 6-9, and the opcode of reliability probes and endpoint requests, octet by octet.
 func TestRequestsOnTheWire(t *testing.T) {
 	o := newOctets(t, nil)
 	o.post(verbs.OpWrite, 0x1000, 600, 0)
@@ -147,8 +150,9 @@ func TestRequestsOnTheWire(t *testing.T) {
 	o.post(verbs.OpWrite, 0x3000, 10, 0)
 	o.post(verbs.OpWriteImmediate, 0x4000, 4, 0x55667788)
 	out := o.run(10 * time.Microsecond)
-	// BTH: opcode, SE M pad tver, p_key, var-res, dqp, a R rtx ts inv-res, psn. METH: RQMSN, MSN. TSETH: tx_timestamp, tsr
-	// and reserved, ftype 1. RETH: va, r_key, dmalen. RQMSN means nothing outside WRITEs with Immediate.
+	// BTH: opcode, SE M pad tver, p_key, var-res, dqp, a R rtx ts inv-res, psn. METH: RQMSN, MSN.
+	// TSETH: tx_timestamp, tsr and reserved, ftype 1. RETH: va, r_key, dmalen. RQMSN means nothing
+	// outside WRITEs with Immediate.
 	want := []struct{ what, octets string }{
 		{"WRITE First", "c6 00 ffff 00 abcdef 10 000100  .... 0001  .... 0001  0000000000001000 00000007 00000258 +256"},
 		{"WRITE Middle", "c7 00 ffff 00 abcdef 10 000101  .... 0001  .... 0001  0000000000001100 00000007 00000258 +256"},
@@ -193,16 +197,18 @@ const (
 	writeHead, writeTail = "ca 00 ffff 00 123456 90", "0000 0001  0042 0001  0000000000001000 00000007 00000004  eeeeeeee"
 )
 
-// TestAnswersOnTheWire: SACK, transport ACK, NACK, the answer to a probe and the endpoint response by tables 6-2, 7-6, 7-13, 7-15,
-// 7-17 and 7-23, octet by octet, for requests that the test writes octet by octet.
+// TestAnswersOnTheWire: SACK, transport ACK, NACK, the answer to a probe and the endpoint response
+// by tables 6-2, 7-6, 7-13, 7-15, 7-17 and 7-23, octet by octet, for requests that the test writes
+// octet by octet.
 func TestAnswersOnTheWire(t *testing.T) {
 	o := newOctets(t, nil)
 	out := o.give(dataDSCP, writeHead+"000200"+writeTail)
 	if len(out) != 2 {
 		t.Fatalf("%d answers to a WRITE, want SACK and ACK", len(out))
 	}
-	// SETH: type, nxt, m, pr, ack_psn_offset | entropy | spdcid, dpdcid | cack_psn | cc_type, cc_fl, mpr, sack_offset | bitmap.
-	// CC_STATE: tx_timestamp, ooo_count | r_c, rcv_cwnd_pen, rcvd_bytes: 8+12+4+4+16+4+4 octets of UDP and 40 are one unit.
+	// SETH: type, nxt, m, pr, ack_psn_offset | entropy | spdcid, dpdcid | cack_psn | cc_type,
+	// cc_fl, mpr, sack_offset | bitmap. CC_STATE: tx_timestamp, ooo_count | r_c, rcv_cwnd_pen,
+	// rcvd_bytes: 8+12+4+4+16+4+4 octets of UDP and 40 are one unit.
 	like(t, "SACK", out[0], "dc 00 ffff 00 abcdef 00 000200  00 00 0000 c1230456 3456 cdef 00 000200 00 08 0000 0000000000000001  0042 0000 00 000001")
 	like(t, "Acknowledge", out[1], "d1 00 ffff 00 abcdef 00 000200  1f 000001")
 	for _, f := range out {
@@ -213,7 +219,8 @@ func TestAnswersOnTheWire(t *testing.T) {
 	// One above a gap: ooo_count 1, bit 2 of the bitmap, ack_psn_offset 2.
 	out = o.give(dataDSCP, writeHead+"000202"+writeTail)
 	like(t, "SACK above a gap", out[0], "dc 00 ffff 00 abcdef 00 000200  00 00 0002 c1230456 3456 cdef 00 000200 00 08 0000 0000000000000005  0042 0001 00 000001")
-	// NETH: nack_reason 0x01, entropy, spdcid, dpdcid, nack_psn, cc_type 2 (timestamp), tx_timestamp.
+	// NETH: nack_reason 0x01, entropy, spdcid, dpdcid, nack_psn, cc_type 2 (timestamp),
+	// tx_timestamp.
 	out = o.give(trimmedDSCP, writeHead+"000201"+writeTail)
 	if len(out) != 1 {
 		t.Fatalf("%d answers to a trimmed WRITE, want a NACK", len(out))
@@ -229,8 +236,8 @@ func TestAnswersOnTheWire(t *testing.T) {
 	like(t, "Endpoint Response", out[0], "d9 00 ffff 00 000002 00 00a55a  00 04 0000 000000000000000000000000000000000000000000000000 0044 0000 00000000")
 }
 
-// TestControlFromTheWire: a host does by SACK, NACK, ACK and endpoint response what tables 6-2, 7-15 and 7-17 say, when the
-// test writes these octet by octet.
+// TestControlFromTheWire: a host does by SACK, NACK, ACK and endpoint response what tables 6-2,
+// 7-15 and 7-17 say, when the test writes these octet by octet.
 func TestControlFromTheWire(t *testing.T) {
 	o := newOctets(t, func(c *QPConfig) { c.ProbeTimeout = 0 })
 	for range 3 {
@@ -265,8 +272,9 @@ func TestControlFromTheWire(t *testing.T) {
 	}
 }
 
-// TestNACKCodesOnTheWire: the codes of tables 7-3 and 7-17, as octets: each is what a responder sends for its event, and a
-// requester sends the packet again for all of them but 0x19, which ends the connection.
+// TestNACKCodesOnTheWire: the codes of tables 7-3 and 7-17, as octets: each is what a responder
+// sends for its event, and a requester sends the packet again for all of them but 0x19, which ends
+// the connection.
 func TestNACKCodesOnTheWire(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -315,9 +323,10 @@ func admitted(reason packet.NACKReason) func(*octets) [][]byte {
 	}
 }
 
-// TestEntropyOnTheWire: table 7-2, as octets (MRC-034, MRC-109): the entropy of UDP source ports and of structured EVs is
-// the UDP source port and the low 16 bits of the flow label, that of SRv6 the outer destination and the SRH's segment. What
-// answers a packet carries an entropy of the responder's own, and the packet's in its SETH.
+// TestEntropyOnTheWire: table 7-2, as octets (MRC-034, MRC-109): the entropy of UDP source ports
+// and of structured EVs is the UDP source port and the low 16 bits of the flow label, that of SRv6
+// the outer destination and the SRH's segment. What answers a packet carries an entropy of the
+// responder's own, and the packet's in its SETH.
 func TestEntropyOnTheWire(t *testing.T) {
 	container, segment := netip.MustParseAddr("fcbb:bb00:1:2:3::"), netip.MustParseAddr("fcbb:bb00:4:5::")
 	srh, err := packet.NewSRH(packet.NextHeaderIPv6, []netip.Addr{segment}, nil)
@@ -373,9 +382,10 @@ func TestEntropyOnTheWire(t *testing.T) {
 	}
 }
 
-// TestAttributesAreConfigured: queue pairs get the attributes of table 10-1 with their configuration, out of band (section
-// 10.1.2.2, MRC-148). A new queue pair asks its peer for nothing, and what the peer's attributes allow holds from its first
-// packet on, before it has heard anything.
+// TestAttributesAreConfigured: queue pairs get the attributes of table 10-1 with their
+// configuration, out of band (section 10.1.2.2, MRC-148). A new queue pair asks its peer for
+// nothing, and what the peer's attributes allow holds from its first packet on, before it has heard
+// anything.
 func TestAttributesAreConfigured(t *testing.T) {
 	dscp := func(f []byte) byte { return (f[atIPv6]&0xF)<<2 | f[atIPv6+1]>>6 }
 	for _, c := range []struct {

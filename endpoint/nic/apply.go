@@ -22,9 +22,11 @@ type plan struct {
 	wire     packet.MRCSettings
 }
 
-// Apply makes the NIC hold a state in place of the one it holds, all of it or, with an error, nothing. The state is one of hostapi's making (NewState, State.Apply): valid by
-// itself. The error is a *hostapi.FieldError that names the field that the NIC cannot hold, with CodeBusy if it could when queue pairs did not use what is to change. Call
-// Advance afterwards: queue pairs may have waited for a path.
+// Apply makes the NIC hold a state in place of the one it holds, all of it or, with an error,
+// nothing. The state is one of hostapi's making (NewState, State.Apply): valid by itself. The error
+// is a *hostapi.FieldError that names the field that the NIC cannot hold, with CodeBusy if it could
+// when queue pairs did not use what is to change. Call Advance afterwards: queue pairs may have
+// waited for a path.
 func (n *NIC) Apply(to *hostapi.State) error {
 	if to == nil {
 		to = &hostapi.State{}
@@ -173,7 +175,8 @@ func (n *NIC) follow(f *flow, p *plan, before map[string]*profile) {
 	case was != nil && was == now:
 		n.flipFlow(f, p)
 	case was != nil && now != nil && before[now.is.Name] == was:
-		// Another version of the same: values that stay keep what they have. What is bad is counted anew (compareBad).
+		// Another version of the same: values that stay keep what they have. What is bad is counted
+		// anew (compareBad).
 		f.profile = now
 		count(was, now)
 		n.replace(f, now, f.set.Replace)
@@ -227,8 +230,8 @@ func (p *profile) told() map[hostapi.EV]bool {
 	return told
 }
 
-// compareBad reports what another version of a profile has made of values that it had before: those that no queue pair finds bad any more, and those that are bad in a
-// profile that begins to report.
+// compareBad reports what another version of a profile has made of values that it had before: those
+// that no queue pair finds bad any more, and those that are bad in a profile that begins to report.
 func (n *NIC) compareBad(p *profile, told map[hostapi.EV]bool) {
 	for i, v := range p.evs {
 		switch {

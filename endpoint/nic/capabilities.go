@@ -8,7 +8,8 @@ import (
 	"github.com/weft-sdn/weft/hostapi"
 )
 
-// maxEVs is the values of all profiles together: what bounds them is memory, of which a value takes some 100 octets.
+// maxEVs is the values of all profiles together: what bounds them is memory, of which a value takes
+// some 100 octets.
 const maxEVs = 1 << 20
 
 // software is what the NIC can hold with so many ports.

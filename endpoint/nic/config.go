@@ -15,26 +15,32 @@ import (
 type Config struct {
 	// Host is the transport's; EndpointPath and PeerPortsChanged are the NIC's to set.
 	Host mrc.Config
-	// Wire is what the operator has set of UDP port and DSCPs: a state of the controller that says another value is refused by its name.
-	// Host.Wire is what the host begins with where Wire and the controller leave it open.
+	// Wire is what the operator has set of UDP port and DSCPs: a state of the controller that says
+	// another value is refused by its name. Host.Wire is what the host begins with where Wire and
+	// the controller leave it open.
 	Wire Wire
 	// Seed of everything that is drawn: orders of values, and the values of mode AUTO.
 	Seed uint64
 	// Spray is how queue pairs spray; Seed, Notify and Doubtful are the NIC's to set.
 	Spray spray.Config
-	// Network is what the parameters of congestion control and the timers come from where no CC profile says otherwise. MTU is that of the queue pair; a Rate of 0
-	// is that of all ports together. Default: a round trip of 10 us, with trimming.
+	// Network is what the parameters of congestion control and the timers come from where no CC
+	// profile says otherwise. MTU is that of the queue pair; a Rate of 0 is that of all ports
+	// together. Default: a round trip of 10 us, with trimming.
 	Network nscc.Network
 	// Intake is how fast the host takes over what it receives. Default: at once.
 	Intake Intake
-	// PortUpdates has the NIC tell the peers of its queue pairs which of its ports are up, whenever that changes, by Port Status
-	// Updates (OCP MRC 1.0, section 7.4.8); without them peers find out by what they lose, or from a controller. Default false.
+	// PortUpdates has the NIC tell the peers of its queue pairs which of its ports are up, whenever
+	// that changes, by Port Status Updates (OCP MRC 1.0, section 7.4.8); without them peers find
+	// out by what they lose, or from a controller. Default false.
 	PortUpdates bool
-	// AutoEVs is how many values a queue pair draws when it has no profile, or one of mode AUTO without a count, over all ports. Default 128 (OCP MRC 1.0, §11.2.1).
+	// AutoEVs is how many values a queue pair draws when it has no profile, or one of mode AUTO
+	// without a count, over all ports. Default 128 (OCP MRC 1.0, §11.2.1).
 	AutoEVs int
-	// Managed has queue pairs send no data before the first state is applied: a controller will say how. Without it they begin with values of mode AUTO.
+	// Managed has queue pairs send no data before the first state is applied: a controller will say
+	// how. Without it they begin with values of mode AUTO.
 	Managed bool
-	// Device, if not nil, takes the place of what the software can do, to play a lesser device; it must not be more.
+	// Device, if not nil, takes the place of what the software can do, to play a lesser device; it
+	// must not be more.
 	Device *hostapi.Capabilities
 }
 
@@ -74,8 +80,9 @@ func (c *Config) Validate() error {
 	return nil
 }
 
-// DefaultQPConfig is the configuration of a queue pair that leaves everything that a controller may decide to it: it lacks queue pair numbers, initial PSNs and
-// RemoteAddr. AckTimeout 0 has the NIC set both timers by the round trip that congestion control expects (see CreateQP).
+// DefaultQPConfig is the configuration of a queue pair that leaves everything that a controller may
+// decide to it: it lacks queue pair numbers, initial PSNs and RemoteAddr. AckTimeout 0 has the NIC
+// set both timers by the round trip that congestion control expects (see CreateQP).
 func DefaultQPConfig() mrc.QPConfig {
 	c := mrc.DefaultQPConfig()
 	c.AckTimeout, c.ProbeTimeout = 0, 0

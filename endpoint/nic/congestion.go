@@ -9,7 +9,8 @@ import (
 	"github.com/weft-sdn/weft/hostapi"
 )
 
-// congestion is the parameters of NSCC for a destination that a profile serves: those of the profile's CC profile, or the NIC's own.
+// congestion is the parameters of NSCC for a destination that a profile serves: those of the
+// profile's CC profile, or the NIC's own.
 func (n *NIC) congestion(s *hostapi.State, p *profile, mtu int) (nscc.Config, error) {
 	network := n.cfg.Network
 	network.MTU = mtu

@@ -19,7 +19,8 @@ func ccProfile(name string, n nscc.Network) *hostapi.CCProfile {
 	return &hostapi.CCProfile{Name: name, Algorithm: hostapi.AlgorithmNSCC, NSCC: nscc.DefaultConfig(n).Profile()}
 }
 
-// TestCapabilities: a NIC holds as much as it says it can, and refuses one more by the name of what is too much.
+// TestCapabilities: a NIC holds as much as it says it can, and refuses one more by the name of what
+// is too much.
 func TestCapabilities(t *testing.T) {
 	f := nictest.New(t, 1, 3, 1, nil)
 	n := f.NICs[0]
@@ -62,7 +63,8 @@ func TestCapabilities(t *testing.T) {
 	}
 }
 
-// TestLesserDevice: a device that modifies nothing ONLINE is busy while queue pairs use what is to change; denials are no modification.
+// TestLesserDevice: a device that modifies nothing ONLINE is busy while queue pairs use what is to
+// change; denials are no modification.
 func TestLesserDevice(t *testing.T) {
 	f := nictest.New(t, 2, 2, 1, func(i int, c *nic.Config) {
 		if i == 0 {
@@ -123,8 +125,9 @@ func TestLesserDevice(t *testing.T) {
 	}
 }
 
-// TestLongRoundTrips: with a round trip of milliseconds, which timestamps do not hold, nothing is lost, sent again or probed, and the window is that of the CC profile: nobody
-// has to set anything by hand.
+// TestLongRoundTrips: with a round trip of milliseconds, which timestamps do not hold, nothing is
+// lost, sent again or probed, and the window is that of the CC profile: nobody has to set anything
+// by hand.
 func TestLongRoundTrips(t *testing.T) {
 	const rtt = 20 * time.Millisecond
 	f := nictest.New(t, 2, 2, 1, nil)

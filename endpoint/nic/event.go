@@ -2,7 +2,8 @@ package nic
 
 import "github.com/weft-sdn/weft/hostapi"
 
-// A value is ASSUMED_BAD for the controller while it is so for any queue pair: the first that finds it bad is told, and that the last one does no more.
+// A value is ASSUMED_BAD for the controller while it is so for any queue pair: the first that finds
+// it bad is told, and that the last one does no more.
 
 // becameBad is told that a queue pair has found the value of an index bad.
 func (n *NIC) becameBad(p *profile, index int) {
@@ -20,7 +21,8 @@ func (n *NIC) recovered(p *profile, index int) {
 	}
 }
 
-// tell reports an event, unless the value is denied, which the controller knows, or the profile is held no more.
+// tell reports an event, unless the value is denied, which the controller knows, or the profile is
+// held no more.
 func (n *NIC) tell(p *profile, index int, state hostapi.EVState) {
 	if n.report != nil && p.is.Events && !p.made.EVs[index].Denied && n.profiles[p.is.Name] == p {
 		n.report.EVEvent(hostapi.EVEvent{Profile: p.is.Name, EV: p.evs[index], State: state})

@@ -16,7 +16,8 @@ import (
 	"github.com/weft-sdn/weft/packet"
 )
 
-// A flow is what the NIC does for a queue pair: its sprayer, and its congestion control where that is the NIC's.
+// A flow is what the NIC does for a queue pair: its sprayer, and its congestion control where that
+// is the NIC's.
 type flow struct {
 	nic     *NIC
 	qp      *mrc.QP
@@ -31,9 +32,11 @@ type flow struct {
 
 var _ mrc.Sprayer = (*flow)(nil)
 
-// CreateQP is mrc.Host's. Where Sprayer is nil the queue pair sprays over the profile that serves its peer, as the controller changes it; where Congestion is nil it has
-// NSCC with that profile's parameters; where AckTimeout is 0 both timers are the NIC's and follow the round trip that these parameters expect. A configuration with all
-// three does not know of the controller, but for ports that are denied.
+// CreateQP is mrc.Host's. Where Sprayer is nil the queue pair sprays over the profile that serves
+// its peer, as the controller changes it; where Congestion is nil it has NSCC with that profile's
+// parameters; where AckTimeout is 0 both timers are the NIC's and follow the round trip that these
+// parameters expect. A configuration with all three does not know of the controller, but for ports
+// that are denied.
 func (n *NIC) CreateQP(cfg mrc.QPConfig) (*mrc.QP, error) {
 	if cfg.Sprayer != nil && cfg.Congestion != nil && cfg.AckTimeout != 0 {
 		return n.Host.CreateQP(cfg)
@@ -135,7 +138,8 @@ func (n *NIC) setPorts(f *flow) {
 	}
 }
 
-// leave takes the flow out of its profile: what it counted is kept there, and what it had found bad is its own no more.
+// leave takes the flow out of its profile: what it counted is kept there, and what it had found bad
+// is its own no more.
 func (f *flow) leave() {
 	p := f.profile
 	if p == nil {
@@ -170,7 +174,8 @@ func (f *flow) notify(e spray.Event) {
 	}
 }
 
-// Next is the path of a packet. While the first state is waited for there is none for data; answers do not wait.
+// Next is the path of a packet. While the first state is waited for there is none for data; answers
+// do not wait.
 func (f *flow) Next(now time.Duration, use mrc.Use, ports packet.PortMask) (mrc.Path, bool) {
 	if use == mrc.UseData && f.nic.Waiting() {
 		return mrc.Path{}, false
@@ -192,7 +197,8 @@ func (f *flow) Probe(now time.Duration, ports packet.PortMask) (mrc.Path, bool) 
 // NextProbe is when one is.
 func (f *flow) NextProbe() (time.Duration, bool) { return f.set.NextProbe() }
 
-// Counts calls yield with the counters of every value that packets were sent with, until it returns false: of all queue pairs since the value came into its profile.
+// Counts calls yield with the counters of every value that packets were sent with, until it returns
+// false: of all queue pairs since the value came into its profile.
 func (n *NIC) Counts(yield func(hostapi.EVCount) bool) {
 	sums := make(map[*profile]map[hostapi.EV]counted)
 	for _, f := range n.flows {

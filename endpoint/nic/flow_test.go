@@ -27,8 +27,9 @@ func both(f *nictest.Fabric, count, ports int) {
 	}
 }
 
-// TestAnswersAvoidBadPaths: answers of one queue pair keep off the value that another one of the host has found bad with its data, and use it again when it has recovered; the
-// controller hears of both.
+// TestAnswersAvoidBadPaths: answers of one queue pair keep off the value that another one of the
+// host has found bad with its data, and use it again when it has recovered; the controller hears of
+// both.
 func TestAnswersAvoidBadPaths(t *testing.T) {
 	f := nictest.New(t, 2, 2, 1, nil)
 	both(f, 8, 2)
@@ -68,7 +69,8 @@ func TestAnswersAvoidBadPaths(t *testing.T) {
 	}
 }
 
-// TestCountsStay: counters are those of all queue pairs that ever used the profile, and start again only with the value.
+// TestCountsStay: counters are those of all queue pairs that ever used the profile, and start again
+// only with the value.
 func TestCountsStay(t *testing.T) {
 	f := nictest.New(t, 2, 2, 1, nil)
 	both(f, 4, 2)
@@ -123,8 +125,8 @@ func TestCountsStay(t *testing.T) {
 	}
 }
 
-// TestRemoval: a queue pair with work under way stays, with what the NIC does for it, until the work is complete (OCP MRC 1.0,
-// section 8.3, MRC-121).
+// TestRemoval: a queue pair with work under way stays, with what the NIC does for it, until the
+// work is complete (OCP MRC 1.0, section 8.3, MRC-121).
 func TestRemoval(t *testing.T) {
 	f := nictest.New(t, 2, 2, 1, nil)
 	both(f, 4, 2)
@@ -144,7 +146,8 @@ func TestRemoval(t *testing.T) {
 	}
 }
 
-// TestOwnSprayer: a queue pair with everything of its own does not know of the controller, but for ports that are denied.
+// TestOwnSprayer: a queue pair with everything of its own does not know of the controller, but for
+// ports that are denied.
 func TestOwnSprayer(t *testing.T) {
 	f := nictest.New(t, 2, 2, 1, nil)
 	both(f, 4, 2)
@@ -213,7 +216,8 @@ func TestPeerPorts(t *testing.T) {
 	}
 }
 
-// TestSteadyState: what the NIC adds to a queue pair allocates nothing when packets are sent and answered.
+// TestSteadyState: what the NIC adds to a queue pair allocates nothing when packets are sent and
+// answered.
 func TestSteadyState(t *testing.T) {
 	f := nictest.New(t, 2, 2, 1, nil)
 	both(f, 16, 2)
@@ -232,7 +236,8 @@ func TestSteadyState(t *testing.T) {
 	}
 }
 
-// TestLostAnswers: paths that answers of a host are lost on, which it cannot know, cost a message a few waits for an answer at most, and never a timeout.
+// TestLostAnswers: paths that answers of a host are lost on, which it cannot know, cost a message a
+// few waits for an answer at most, and never a timeout.
 func TestLostAnswers(t *testing.T) {
 	for seed := range uint64(4) {
 		f := nictest.New(t, 2, 2, seed, nil)
@@ -261,9 +266,10 @@ func TestLostAnswers(t *testing.T) {
 	}
 }
 
-// TestAlwaysSkip: a SACK whose m is ALWAYS_SKIP (0b10) makes the value that it reflects ASSUMED_BAD: the controller learns it,
-// and data leaves with that value no more until a probe is answered (OCP MRC 1.0, section 9.3.1 and table 7-15, MRC-135). One whose m is
-// SKIP (0b01) does not.
+// TestAlwaysSkip: a SACK whose m is ALWAYS_SKIP (0b10) makes the value that it reflects
+// ASSUMED_BAD: the controller learns it, and data leaves with that value no more until a probe is
+// answered (OCP MRC 1.0, section 9.3.1 and table 7-15, MRC-135). One whose m is SKIP (0b01) does
+// not.
 func TestAlwaysSkip(t *testing.T) {
 	for _, c := range []struct {
 		m   byte // as it lies in the second octet of the SETH

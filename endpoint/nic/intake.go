@@ -10,18 +10,21 @@ import (
 	"github.com/weft-sdn/weft/packet"
 )
 
-// An Intake is how fast a host takes over what its queue pairs receive, and how much of it may wait meanwhile; what waits makes
-// responders slow their requesters down. The zero Intake takes everything over at once.
+// An Intake is how fast a host takes over what its queue pairs receive, and how much of it may wait
+// meanwhile; what waits makes responders slow their requesters down. The zero Intake takes
+// everything over at once.
 type Intake struct {
-	// Rate is the bits of payload per second that the host takes over, of all queue pairs together. 0: all at once, and the other
-	// fields mean nothing.
+	// Rate is the bits of payload per second that the host takes over, of all queue pairs together.
+	// 0: all at once, and the other fields mean nothing.
 	Rate uint64
-	// Buffer is the octets of payload that may wait. A packet that finds no room is refused with NACK NO_PKT_BUFFER.
+	// Buffer is the octets of payload that may wait. A packet that finds no room is refused with
+	// NACK NO_PKT_BUFFER.
 	Buffer int
 	// FlowControl makes rcv_cwnd_pen of the octets that wait (OCP MRC 1.0, section 7.5.1).
 	FlowControl nscc.FlowControl
-	// AdaptMPR has the present max_psn_range of every queue pair with dynamic MPR follow the share of Buffer that is free, in
-	// units of 128 packets and at least one: of 8 units it is 4 while a half of Buffer is free (section 7.5.4).
+	// AdaptMPR has the present max_psn_range of every queue pair with dynamic MPR follow the share
+	// of Buffer that is free, in units of 128 packets and at least one: of 8 units it is 4 while a
+	// half of Buffer is free (section 7.5.4).
 	AdaptMPR bool
 }
 
@@ -68,7 +71,8 @@ func (i *intake) penalty(now time.Duration) (uint8, bool) {
 	return i.FlowControl.Penalty(int(math.Ceil(i.waiting))), i.FlowControl.Restore
 }
 
-// mpr is the present max_psn_range for a queue pair whose greatest is most, in units of 128 packets.
+// mpr is the present max_psn_range for a queue pair whose greatest is most, in units of 128
+// packets.
 func (i *intake) mpr(most int) int {
 	free := 1 - i.waiting/float64(i.Buffer)
 	return min(max(int(math.Ceil(float64(most)*free)), 1), most)

@@ -14,9 +14,10 @@ import (
 	"github.com/weft-sdn/weft/packet"
 )
 
-// TestIntake: a host that takes over less than its peers could send slows them down as its intake says, and loses nothing: by
-// rcv_cwnd_pen (OCP MRC 1.0, section 7.5.1), by a max_psn_range that follows the free buffer (section 7.5.4), and by NACKs NO_PKT_BUFFER for
-// what finds no room (table 7-3).
+// TestIntake: a host that takes over less than its peers could send slows them down as its intake
+// says, and loses nothing: by rcv_cwnd_pen (OCP MRC 1.0, section 7.5.1), by a max_psn_range that
+// follows the free buffer (section 7.5.4), and by NACKs NO_PKT_BUFFER for what finds no room (table
+// 7-3).
 func TestIntake(t *testing.T) {
 	const (
 		rate   = 20_000_000_000 // bits per second, of 200e9 that the ports could carry; a packet a round trip is 8e9
@@ -97,7 +98,8 @@ func TestIntake(t *testing.T) {
 	}
 }
 
-// TestIntakeDrains: what waits goes at the intake's rate, and with it penalty and max_psn_range go back.
+// TestIntakeDrains: what waits goes at the intake's rate, and with it penalty and max_psn_range go
+// back.
 func TestIntakeDrains(t *testing.T) {
 	f := nictest.New(t, 2, 2, 1, func(n int, c *nic.Config) {
 		c.Intake = nic.Intake{Rate: 8e9, Buffer: 1 << 20, AdaptMPR: true} // an octet a nanosecond

@@ -12,7 +12,8 @@ import (
 	"github.com/weft-sdn/weft/packet"
 )
 
-// A NIC is an MRC host and what its controller wants of it. Its owner does with it what it does with an mrc.Host.
+// A NIC is an MRC host and what its controller wants of it. Its owner does with it what it does
+// with an mrc.Host.
 type NIC struct {
 	*mrc.Host
 	cfg    Config
@@ -32,7 +33,8 @@ type NIC struct {
 	intake  intake
 }
 
-// A Reporter is told what becomes of values and ports, on the owner's goroutine. It must not call back. An *agent.Agent is one.
+// A Reporter is told what becomes of values and ports, on the owner's goroutine. It must not call
+// back. An *agent.Agent is one.
 type Reporter interface {
 	EVEvent(hostapi.EVEvent)
 	PortStatus(up hostapi.PortMask)
@@ -108,7 +110,8 @@ func (n *NIC) Advance(now time.Duration) (next time.Duration, pending bool) {
 	return next, pending
 }
 
-// PollEndpoint takes the oldest result of an endpoint operation that the owner has begun; ok is false when there is none.
+// PollEndpoint takes the oldest result of an endpoint operation that the owner has begun; ok is
+// false when there is none.
 func (n *NIC) PollEndpoint() (r mrc.EndpointResult, ok bool) {
 	n.collect()
 	if len(n.results) == 0 {
@@ -119,7 +122,8 @@ func (n *NIC) PollEndpoint() (r mrc.EndpointResult, ok bool) {
 	return r, true
 }
 
-// SetPort says whether a port is up, and reports it, to peers too with Config.PortUpdates: call Advance afterwards. verbs.ErrNotFound for a port the host does not have.
+// SetPort says whether a port is up, and reports it, to peers too with Config.PortUpdates: call
+// Advance afterwards. verbs.ErrNotFound for a port the host does not have.
 func (n *NIC) SetPort(port int, up bool) error {
 	if err := n.Host.SetPort(port, up); err != nil {
 		return err

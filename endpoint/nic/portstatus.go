@@ -9,12 +9,14 @@ import (
 	"github.com/weft-sdn/weft/packet"
 )
 
-// Port Status Updates are best effort (OCP MRC 1.0, sections 7.3 and 7.4.8): one that is not answered is sent again, as a request of
-// its own, after a pause that doubles from Config.Host.EndpointTimeout on, maxPortUpdates times at most.
+// Port Status Updates are best effort (OCP MRC 1.0, sections 7.3 and 7.4.8): one that is not
+// answered is sent again, as a request of its own, after a pause that doubles from
+// Config.Host.EndpointTimeout on, maxPortUpdates times at most.
 const maxPortUpdates = 6
 
-// An update is what a peer of queue pairs has yet to hear of the host's ports. Nothing says which of two requests was sent later, and
-// the network may reorder them: so the peer has heard it when the newest is answered and no older one is under way.
+// An update is what a peer of queue pairs has yet to hear of the host's ports. Nothing says which
+// of two requests was sent later, and the network may reorder them: so the peer has heard it when
+// the newest is answered and no older one is under way.
 type update struct {
 	peer     netip.Addr
 	sent     int      // since the ports changed
@@ -51,7 +53,8 @@ func (u *update) again() { u.sent, u.due, u.waiting, u.answered = 0, 0, false, f
 // ready says whether the update is to be sent when its time has come.
 func (u *update) ready() bool { return !u.waiting && !u.answered && u.sent < maxPortUpdates }
 
-// sendUpdates sends the updates that are due, and says whether there were any. Those for which there is no path now wait for a port.
+// sendUpdates sends the updates that are due, and says whether there were any. Those for which
+// there is no path now wait for a port.
 func (n *NIC) sendUpdates(now time.Duration) (sent bool) {
 	if len(n.updates) == 0 || n.Waiting() { // the values that there are may lead nowhere
 		return false

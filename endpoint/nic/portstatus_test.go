@@ -9,8 +9,9 @@ import (
 	"github.com/weft-sdn/weft/packet"
 )
 
-// TestPortUpdates: peers hear of a port that goes down or comes up by Port Status Updates (OCP MRC 1.0, section 7.4.8), send nothing by one that
-// is down, and hear it again when the first update, or its answer, was lost.
+// TestPortUpdates: peers hear of a port that goes down or comes up by Port Status Updates (OCP MRC
+// 1.0, section 7.4.8), send nothing by one that is down, and hear it again when the first update,
+// or its answer, was lost.
 func TestPortUpdates(t *testing.T) {
 	for _, lose := range []struct {
 		name string
@@ -71,8 +72,8 @@ func TestPortUpdates(t *testing.T) {
 			t.Errorf("%s: the owner gets the result of an update that is not its own: %+v", lose.name, r)
 		}
 	}
-	// The peer of a new queue pair hears of the ports as they are: it may remember others, of a host that has started anew. A host
-	// that waits for its controller waits with this too.
+	// The peer of a new queue pair hears of the ports as they are: it may remember others, of a
+	// host that has started anew. A host that waits for its controller waits with this too.
 	f := nictest.New(t, 2, 2, 1, func(_ int, c *nic.Config) {
 		c.Managed, c.PortUpdates, c.Host.EndpointTimeout = true, true, 100*time.Microsecond
 	})
@@ -117,8 +118,9 @@ func TestPortUpdates(t *testing.T) {
 	}
 }
 
-// TestPortUpdatesOvertaken: a change is sent at once although an earlier update was lost and is still waited for; and when one that was
-// sent earlier arrives after a later one, the peer hears the truth again.
+// TestPortUpdatesOvertaken: a change is sent at once although an earlier update was lost and is
+// still waited for; and when one that was sent earlier arrives after a later one, the peer hears
+// the truth again.
 func TestPortUpdatesOvertaken(t *testing.T) {
 	f := nictest.New(t, 2, 2, 1, func(_ int, c *nic.Config) { c.PortUpdates, c.Host.EndpointTimeout = true, 100*time.Millisecond })
 	both(f, 8, 2)

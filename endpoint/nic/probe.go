@@ -27,8 +27,10 @@ type probing struct {
 	finished bool          // none is sent any more
 }
 
-// Probe begins to make EV probes; done is called once with the result, on the owner's goroutine: now, when they cannot be made, or in a later Advance. It must not call back.
-// Advance is to be called afterwards. Values are probed whether they are denied or not; ports that are denied are not sent by.
+// Probe begins to make EV probes; done is called once with the result, on the owner's goroutine:
+// now, when they cannot be made, or in a later Advance. It must not call back. Advance is to be
+// called afterwards. Values are probed whether they are denied or not; ports that are denied are
+// not sent by.
 func (n *NIC) Probe(now time.Duration, p *hostapi.Probe, done func(hostapi.ProbeResult)) {
 	path, err := n.probePath(p)
 	switch {

@@ -10,7 +10,8 @@ import (
 	"github.com/weft-sdn/weft/packet"
 )
 
-// TestProbes: EV probes go out as they are asked for, and what became of them is told once, when the last is answered or given up.
+// TestProbes: EV probes go out as they are asked for, and what became of them is told once, when
+// the last is answered or given up.
 func TestProbes(t *testing.T) {
 	f := nictest.New(t, 2, 3, 1, nil)
 	both(f, 6, 3)
@@ -123,7 +124,8 @@ func TestProbes(t *testing.T) {
 	}
 }
 
-// TestAnswersToProbes: they go by the profile of who answers, the port first that the probe came by, and never by what is denied.
+// TestAnswersToProbes: they go by the profile of who answers, the port first that the probe came
+// by, and never by what is denied.
 func TestAnswersToProbes(t *testing.T) {
 	f := nictest.New(t, 2, 2, 1, nil)
 	both(f, 8, 2)

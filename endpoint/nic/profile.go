@@ -61,7 +61,8 @@ func (p *profile) shared() *spray.Balance {
 	return p.balance
 }
 
-// differing are the indexes of values that another version of the profile, with the same values, denies or allows.
+// differing are the indexes of values that another version of the profile, with the same values,
+// denies or allows.
 func (p *profile) differing(to *hostapi.Profile) (indexes []int) {
 	for i, v := range p.evs {
 		if to.IsDenied(v) != p.made.EVs[i].Denied {

@@ -43,8 +43,10 @@ func (l *listener) hold(s *hostapi.State) {
 // peer is an address that the profiles of hostapitest serve, or, from 4 on, none.
 func peer(i int) netip.Addr { return netip.AddrFrom16([16]byte{0x20, 1, 0xd, 0xb8, byte(i), 15: 1}) }
 
-// TestRandomStates: whatever states follow each other while packets are lost and paths recover, every queue pair has the values of the profile that serves its peer, denied as
-// it says, on the ports that it leaves; the window has its parameters; and what the controller heard of bad values is true.
+// TestRandomStates: whatever states follow each other while packets are lost and paths recover,
+// every queue pair has the values of the profile that serves its peer, denied as it says, on the
+// ports that it leaves; the window has its parameters; and what the controller heard of bad values
+// is true.
 func TestRandomStates(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cfg := DefaultConfig()

@@ -75,7 +75,8 @@ func (s seen) note(_ time.Duration, from int, p *packet.MRC, port int) bool {
 	return false
 }
 
-// TestProfiles: queue pairs send with the values of the profile that serves their peer, all of them, data and answers alike, and the counters say so.
+// TestProfiles: queue pairs send with the values of the profile that serves their peer, all of
+// them, data and answers alike, and the counters say so.
 func TestProfiles(t *testing.T) {
 	f := nictest.New(t, 2, 2, 1, nil)
 	a, b := nictest.Profile("to-b", 8, 2, 1), nictest.Profile("to-a", 4, 2, 0)
@@ -114,8 +115,8 @@ func TestProfiles(t *testing.T) {
 	}
 }
 
-// TestLongestPrefix: of the profiles whose destinations hold the peer, the one with the longest prefix gives the values, whatever the
-// order they come in; when it goes, the next one does.
+// TestLongestPrefix: of the profiles whose destinations hold the peer, the one with the longest
+// prefix gives the values, whatever the order they come in; when it goes, the next one does.
 func TestLongestPrefix(t *testing.T) {
 	f := nictest.New(t, 2, 2, 1, nil)
 	peer := nictest.Address(1)
@@ -149,8 +150,10 @@ func TestLongestPrefix(t *testing.T) {
 	}
 }
 
-// TestOrdersDiffer: queue pairs that share a profile, of one host and of several with the same queue pair number, go through its values in orders
-// of their own ("EV selection SHOULD be pseudo-random to avoid synchronization of paths between different QPs", OCP MRC 1.0, section 9.3.1, MRC-130).
+// TestOrdersDiffer: queue pairs that share a profile, of one host and of several with the same
+// queue pair number, go through its values in orders of their own ("EV selection SHOULD be
+// pseudo-random to avoid synchronization of paths between different QPs", OCP MRC 1.0, section
+// 9.3.1, MRC-130).
 func TestOrdersDiffer(t *testing.T) {
 	f := nictest.New(t, 5, 1, 1, nil)
 	for i := range 4 {
@@ -208,7 +211,8 @@ func TestOrdersDiffer(t *testing.T) {
 	}
 }
 
-// TestDenial: from the moment a value or a port is denied nothing is sent by it, however much is in flight, and the writes complete.
+// TestDenial: from the moment a value or a port is denied nothing is sent by it, however much is in
+// flight, and the writes complete.
 func TestDenial(t *testing.T) {
 	f := nictest.New(t, 2, 2, 1, nil)
 	state := [2]hostapi.State{
@@ -262,7 +266,8 @@ func TestDenial(t *testing.T) {
 	}
 }
 
-// TestWaiting: a NIC whose queue pairs wait for a controller answers nevertheless, and begins to send with the first state.
+// TestWaiting: a NIC whose queue pairs wait for a controller answers nevertheless, and begins to
+// send with the first state.
 func TestWaiting(t *testing.T) {
 	f := nictest.New(t, 2, 2, 1, func(i int, c *nic.Config) { c.Managed = true })
 	there, back := f.Pair(0, 1, 100)

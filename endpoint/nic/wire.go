@@ -5,8 +5,8 @@ import (
 	"github.com/weft-sdn/weft/packet"
 )
 
-// A Wire is the UDP port and the DSCPs that the operator of the host has set; what is nil is left to the controller, or, while that
-// says nothing, to Config.Host.Wire.
+// A Wire is the UDP port and the DSCPs that the operator of the host has set; what is nil is left
+// to the controller, or, while that says nothing, to Config.Host.Wire.
 type Wire struct {
 	UDPPort                                                            *uint16
 	NoTrim, Trimmable, TrimmableRetx, Trimmed, TrimmedLastHop, Control *uint8
@@ -40,8 +40,8 @@ func wireOf(s packet.MRCSettings) hostapi.Wire {
 	}
 }
 
-// wire are the settings that a state leads to. The error is a *hostapi.FieldError: the state says another value than the operator
-// has set, or values that cannot be told apart.
+// wire are the settings that a state leads to. The error is a *hostapi.FieldError: the state says
+// another value than the operator has set, or values that cannot be told apart.
 func (n *NIC) wire(to *hostapi.State) (packet.MRCSettings, error) {
 	own := n.cfg.Host.Wire // with what the operator has set
 	if to.Wire == (hostapi.Wire{}) {

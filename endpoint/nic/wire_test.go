@@ -15,8 +15,9 @@ import (
 
 func ptr[T any](v T) *T { return &v }
 
-// TestWire: UDP port and DSCPs are those that the controller says, for data and answers alike, and the host's own again when
-// it says none; what the operator has set on the host is not overruled, but named (OCP MRC 1.0, table 7-7 and section 7.5.5.2).
+// TestWire: UDP port and DSCPs are those that the controller says, for data and answers alike, and
+// the host's own again when it says none; what the operator has set on the host is not overruled,
+// but named (OCP MRC 1.0, table 7-7 and section 7.5.5.2).
 func TestWire(t *testing.T) {
 	said := hostapi.Wire{UDPPort: 5791, NoTrim: 1, Trimmable: 2, TrimmableRetx: 3, Trimmed: 20, TrimmedLastHop: 21, Control: 30}
 	settings := packet.MRCSettings{Port: 5791, DSCP: packet.DSCPClasses{NoTrim: 1, Trimmable: 2, TrimmableRetx: 3, Trimmed: 20, TrimmedLastHop: 21, Control: 30}}

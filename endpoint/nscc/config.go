@@ -10,8 +10,10 @@ import (
 // ErrConfig: a field of a configuration has a value that cannot be used.
 var ErrConfig = errors.New("invalid NSCC configuration")
 
-// Config holds the parameters of a queue pair's congestion control; DefaultConfig makes one for a network. Names follow the NSCC configuration of the public
-// controller API (mrc_ctl.h), which lacks those said to be ours. "Rule" is a rule of docs/protocol-notes.md, "MRC: congestion control".
+// Config holds the parameters of a queue pair's congestion control; DefaultConfig makes one for a
+// network. Names follow the NSCC configuration of the public controller API (mrc_ctl.h), which
+// lacks those said to be ours. "Rule" is a rule of docs/protocol-notes.md, "MRC: congestion
+// control".
 type Config struct {
 	MTU int // octets in a full packet, 256 to 65,536: the MSS of the defaults. Ours
 
@@ -62,8 +64,9 @@ const (
 // BDP is the bandwidth-delay product in octets.
 func (n Network) BDP() float64 { return float64(n.Rate) / 8 * n.RTT.Seconds() }
 
-// DefaultConfig scales the constants of NSCC to a network: a is its bandwidth-delay product over that of the reference network (100 Gb/s x 12 us), b the target
-// delay over the reference round trip.
+// DefaultConfig scales the constants of NSCC to a network: a is its bandwidth-delay product over
+// that of the reference network (100 Gb/s x 12 us), b the target delay over the reference round
+// trip.
 func DefaultConfig(n Network) Config {
 	mtu := float64(n.MTU)
 	target := n.RTT

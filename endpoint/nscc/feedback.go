@@ -6,7 +6,8 @@ import (
 	"github.com/weft-sdn/weft/endpoint/mrc"
 )
 
-// OnNewData begins a new period of rule 1 when nothing was in flight: one in which the queue pair had nothing to send says nothing of the network.
+// OnNewData begins a new period of rule 1 when nothing was in flight: one in which the queue pair
+// had nothing to send says nothing of the network.
 func (c *QPCC) OnNewData(now time.Duration, _ int) {
 	if c.inflight <= 0 {
 		c.adapt.restart(now + c.base + c.cfg.TargetDelay)
@@ -56,7 +57,8 @@ func (c *QPCC) OnNACK(n mrc.NACK) {
 	c.inflight = int64(n.InFlight)
 }
 
-// OnLoss closes the window by the size of a packet whose timer expired. A loss that SACKs tell of leaves it: the delay of those that arrived tells of congestion.
+// OnLoss closes the window by the size of a packet whose timer expired. A loss that SACKs tell of
+// leaves it: the delay of those that arrived tells of congestion.
 func (c *QPCC) OnLoss(l mrc.Loss) {
 	c.inflight = int64(l.InFlight)
 	if !l.Timeout {

@@ -6,16 +6,19 @@ import (
 	"github.com/weft-sdn/weft/packet"
 )
 
-// FlowControl is the responder flow control of a queue pair (OCP MRC 1.0, §7.5.1), for mrc.QPConfig.Penalty to ask. The zero value is none: penalties are 0.
+// FlowControl is the responder flow control of a queue pair (OCP MRC 1.0, §7.5.1), for
+// mrc.QPConfig.Penalty to ask. The zero value is none: penalties are 0.
 type FlowControl struct {
 	Enabled bool // answer a backlog with penalties; default false
-	// The backlog is what was received and not yet taken over by the host, in octets: up to Low there is no penalty, at High and above the greatest, and in
-	// between it rises in proportion. 0 <= Low < High.
+	// The backlog is what was received and not yet taken over by the host, in octets: up to Low
+	// there is no penalty, at High and above the greatest, and in between it rises in proportion. 0
+	// <= Low < High.
 	Low, High int
 	Restore   bool // ask the requester to take up its former window when the backlog has gone
 }
 
-// Validate says which field cannot be used; the error wraps ErrConfig. Nothing is asked of a configuration that is not enabled.
+// Validate says which field cannot be used; the error wraps ErrConfig. Nothing is asked of a
+// configuration that is not enabled.
 func (f FlowControl) Validate() error {
 	switch {
 	case !f.Enabled:

@@ -11,7 +11,8 @@ import (
 	"github.com/weft-sdn/weft/packet"
 )
 
-// reference is the network that the constants of NSCC are given for: every factor of DefaultConfig is 1 there but b, which is 0.75 with trimming.
+// reference is the network that the constants of NSCC are given for: every factor of DefaultConfig
+// is 1 there but b, which is 0.75 with trimming.
 var reference = Network{Rate: 100e9, RTT: 12 * time.Microsecond, MTU: 4096, Trimming: true}
 
 const us = time.Microsecond
@@ -61,7 +62,8 @@ func TestDefaultConfig(t *testing.T) {
 	near("TargetDelay without trimming", c.TargetDelay.Seconds(), 12e-6)
 	near("Alpha without trimming", c.Alpha, 4*4096/12e-6)
 
-	// A slow link: 100 Mb/s, 4 ms. a = 50,000/150,000, b = 3 ms/12 us; what is compared with a delay grows with the round trip.
+	// A slow link: 100 Mb/s, 4 ms. a = 50,000/150,000, b = 3 ms/12 us; what is compared with a
+	// delay grows with the round trip.
 	c = DefaultConfig(Network{Rate: 100e6, RTT: 4 * time.Millisecond, MTU: 4096, Trimming: true})
 	near("MaxCwnd of the slow link", float64(c.MaxCwnd), 75_000)
 	near("Fi of the slow link", c.Fi, 20480.0/3)
@@ -108,7 +110,8 @@ func TestConfigRefuses(t *testing.T) {
 	}
 }
 
-// TestWindowAdjustment is table 8-1: for each row, what a round trip of such SACKs does to the window.
+// TestWindowAdjustment is table 8-1: for each row, what a round trip of such SACKs does to the
+// window.
 func TestWindowAdjustment(t *testing.T) {
 	const window = 100_000
 	for _, row := range []struct {
@@ -144,8 +147,9 @@ func TestWindowAdjustment(t *testing.T) {
 	}
 }
 
-// TestMarkedSampleBelowTarget: a marked sample whose delay is below the target changes nothing, also while the average is
-// above the target ("this packet experienced no congestion", table 8-1, last row).
+// TestMarkedSampleBelowTarget: a marked sample whose delay is below the target changes nothing,
+// also while the average is above the target ("this packet experienced no congestion", table 8-1,
+// last row).
 func TestMarkedSampleBelowTarget(t *testing.T) {
 	for _, delay := range []time.Duration{0, us, 9*us - 1} {
 		c := newQPCC(t, nil)
@@ -172,7 +176,8 @@ func TestFastIncrease(t *testing.T) {
 	c := newQPCC(t, func(c *Config) { c.AdjustBytes = maxWindow })
 	c.cwnd = 40_000
 	c.lastAdjust = 0
-	// It begins once more than a window was acknowledged without delay; before it the increase is proportional.
+	// It begins once more than a window was acknowledged without delay; before it the increase is
+	// proportional.
 	for range 10 {
 		c.OnSACK(sack(us, 4096, 0, false))
 	}
@@ -215,9 +220,9 @@ func TestMultiplicativeDecrease(t *testing.T) {
 	}
 }
 
-// TestFloorIsOnePacket: a window cut to its floor stays there, although a period has passed: a queue pair
-// may send while cwnd > inflight, so with any more it would have two packets in flight. Above the floor the
-// increase of a period comes with the cut.
+// TestFloorIsOnePacket: a window cut to its floor stays there, although a period has passed: a
+// queue pair may send while cwnd > inflight, so with any more it would have two packets in flight.
+// Above the floor the increase of a period comes with the cut.
 func TestFloorIsOnePacket(t *testing.T) {
 	c := newQPCC(t, nil)
 	late := func(window int) int {
@@ -404,9 +409,11 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// TestPenalty is §7.5.1: 0 has no effect, 64 halves the window in a round trip, 127 makes it one packet.
+// TestPenalty is §7.5.1: 0 has no effect, 64 halves the window in a round trip, 127 makes it one
+// packet.
 func TestPenalty(t *testing.T) {
-	// roundTrip acknowledges a window's worth of octets, the penalty in each SACK, which would let the window grow as much as it can.
+	// roundTrip acknowledges a window's worth of octets, the penalty in each SACK, which would let
+	// the window grow as much as it can.
 	roundTrip := func(c *QPCC, penalty uint8, restore bool) {
 		left := c.Window()
 		for left > 0 {
@@ -455,7 +462,8 @@ func TestPenalty(t *testing.T) {
 			t.Errorf("window %d after %d: the last SACK with a penalty asked for no restoration", c.Window(), low)
 		}
 	})
-	// 127 slows "down to a window of one packet per RTT", and keeps it there: no increase gets through, of whatever rule.
+	// 127 slows "down to a window of one packet per RTT", and keeps it there: no increase gets
+	// through, of whatever rule.
 	t.Run("127 stops all growth", func(t *testing.T) {
 		c := newQPCC(t, nil) // Eta is not 0
 		for i := range 200 {
@@ -517,7 +525,8 @@ func TestFlowControl(t *testing.T) {
 	}
 }
 
-// TestBounds: whatever happens, the window stays between its floor and its greatest value, and numbers stay numbers.
+// TestBounds: whatever happens, the window stays between its floor and its greatest value, and
+// numbers stay numbers.
 func TestBounds(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 200 {

@@ -6,8 +6,10 @@ import (
 	"github.com/weft-sdn/weft/hostapi"
 )
 
-// WithProfile is the configuration with the parameters that a controller sent in place of its own. What the profile leaves to the device, being 0, stays, and so does what a profile
-// has no parameter for: MTU and IgnorePenalty. Its own MinCwnd is no greater than the profile's MaxCwnd. The error is a *FieldError.
+// WithProfile is the configuration with the parameters that a controller sent in place of its own.
+// What the profile leaves to the device, being 0, stays, and so does what a profile has no
+// parameter for: MTU and IgnorePenalty. Its own MinCwnd is no greater than the profile's MaxCwnd.
+// The error is a *FieldError.
 func (c Config) WithProfile(p hostapi.NSCC) (Config, error) {
 	c.DisableQA, c.QAGate, c.QAThreshold = p.DisableQA, p.QAGate, p.QAThreshold
 	c.AdjustBytes, c.AdjustPeriod = int(p.AdjustBytesThreshold), p.AdjustPeriodThreshold
@@ -30,7 +32,8 @@ func orOwn[T float64 | int | time.Duration](own *T, sent T) {
 	}
 }
 
-// Profile is the parameters as a controller sends them; real numbers keep the 24 bits that they have there.
+// Profile is the parameters as a controller sends them; real numbers keep the 24 bits that they
+// have there.
 func (c Config) Profile() hostapi.NSCC {
 	return hostapi.NSCC{
 		DisableQA: c.DisableQA, QAGate: c.QAGate, QAThreshold: c.QAThreshold,

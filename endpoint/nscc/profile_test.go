@@ -9,7 +9,8 @@ import (
 	"github.com/weft-sdn/weft/hostapi"
 )
 
-// TestProfile: a configuration survives the way through a CC profile, which a controller may send; and every parameter of one counts.
+// TestProfile: a configuration survives the way through a CC profile, which a controller may send;
+// and every parameter of one counts.
 func TestProfile(t *testing.T) {
 	other := DefaultConfig(Network{Rate: 100e9, RTT: 12 * time.Microsecond, MTU: 4096, Trimming: true})
 	for _, n := range []Network{

@@ -44,7 +44,8 @@ type Stats struct {
 // never is a time before all others that differences can be made with.
 const never = time.Duration(-1 << 62)
 
-// New makes the congestion control of a queue pair that has sent nothing. The error wraps ErrConfig.
+// New makes the congestion control of a queue pair that has sent nothing. The error wraps
+// ErrConfig.
 func New(cfg Config) (*QPCC, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -54,8 +55,8 @@ func New(cfg Config) (*QPCC, error) {
 	return c, nil
 }
 
-// SetConfig changes the parameters of a queue pair that runs; what it has learned stays, but for a base RTT when another one is configured. The error wraps
-// ErrConfig, and changes nothing.
+// SetConfig changes the parameters of a queue pair that runs; what it has learned stays, but for a
+// base RTT when another one is configured. The error wraps ErrConfig, and changes nothing.
 func (c *QPCC) SetConfig(cfg Config) error {
 	if err := cfg.Validate(); err != nil {
 		return err

@@ -2,7 +2,8 @@ package nscc
 
 import "time"
 
-// quickAdapt is the state of rule 1: a window far above what the network carries becomes what it was seen to carry, at once.
+// quickAdapt is the state of rule 1: a window far above what the network carries becomes what it
+// was seen to carry, at once.
 type quickAdapt struct {
 	end      time.Duration // of the period in which octets are counted
 	running  bool          // there is one
@@ -12,12 +13,14 @@ type quickAdapt struct {
 	ignored  int64         // octets acknowledged or NACKed since
 }
 
-// restart begins a period: one in which the queue pair had nothing to send says nothing of the network.
+// restart begins a period: one in which the queue pair had nothing to send says nothing of the
+// network.
 func (q *quickAdapt) restart(end time.Duration) {
 	q.running, q.end, q.achieved = true, end, 0
 }
 
-// quickAdapt is rule 1, and says whether the other rules are to be left out: the window was set, or what arrived is of the time before it was.
+// quickAdapt is rule 1, and says whether the other rules are to be left out: the window was set, or
+// what arrived is of the time before it was.
 func (c *QPCC) quickAdapt(now time.Duration, loss, marked bool, delay time.Duration) bool {
 	if c.cfg.DisableQA {
 		return false

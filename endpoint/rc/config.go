@@ -57,13 +57,14 @@ func (c Config) Validate() error {
 // InfiniteRetries is the retry count that never runs out.
 const InfiniteRetries = 7
 
-// QPConfig describes a queue pair, both its requester and its responder. Start from DefaultQPConfig.
+// QPConfig describes a queue pair, both its requester and its responder. Start from
+// DefaultQPConfig.
 type QPConfig struct {
 	QPN        uint32     // 24 bits, not 0, 1 or 0xFFFFFF
 	RemoteAddr netip.Addr // where packets are sent
 	RemoteQPN  uint32     // destination QPN of packets sent
-	// Peer is the source address packets must have; the zero Addr, the default, means RemoteAddr. It differs only for a stack that accepts
-	// a peer's packets under another address.
+	// Peer is the source address packets must have; the zero Addr, the default, means RemoteAddr.
+	// It differs only for a stack that accepts a peer's packets under another address.
 	Peer netip.Addr
 
 	SQPSN uint32 // PSN of the first packet sent
@@ -94,7 +95,8 @@ type QPConfig struct {
 	Encapsulation *Encapsulation
 }
 
-// DefaultQPConfig is a configuration that lacks only queue pair numbers, initial PSNs and RemoteAddr.
+// DefaultQPConfig is a configuration that lacks only queue pair numbers, initial PSNs and
+// RemoteAddr.
 func DefaultQPConfig() QPConfig {
 	return QPConfig{
 		PMTU: 4096, RetryCnt: InfiniteRetries, RNRRetry: InfiniteRetries, LocalAckTimeout: 14, MinRNRTimer: 12,

@@ -9,13 +9,16 @@ import (
 	"github.com/weft-sdn/weft/packet"
 )
 
-// Encapsulation is the outer header a source puts around its requests to send them into a multicast tree itself
-// (draft-li-spring-rdma-multicast-over-srv6 §5.2): IPv6 with an SRH whose segments are SID, EdgeSIDs and then the queue pair's RemoteAddr, the group's proxy address.
-// Segments Left and Last Entry are the number of segments less 1. Traffic class and flow label are copied from the inner header.
+// Encapsulation is the outer header a source puts around its requests to send them into a multicast
+// tree itself (draft-li-spring-rdma-multicast-over-srv6 §5.2): IPv6 with an SRH whose segments are
+// SID, EdgeSIDs and then the queue pair's RemoteAddr, the group's proxy address. Segments Left and
+// Last Entry are the number of segments less 1. Traffic class and flow label are copied from the
+// inner header.
 type Encapsulation struct {
 	Source netip.Addr // of the outer header, IPv6 unicast
 	SID    netip.Addr // segment the tree starts with
-	// EdgeSIDs are the End.MT SIDs of the edges (section 7.1). They may be left out: the nodes of the tree write them into the destination address.
+	// EdgeSIDs are the End.MT SIDs of the edges (section 7.1). They may be left out: the nodes of
+	// the tree write them into the destination address.
 	EdgeSIDs []netip.Addr
 	HopLimit uint8 // of the outer header; 0 means 64
 
@@ -70,7 +73,8 @@ func (e *Encapsulation) apply(p *packet.RoCE, srh packet.SRH) {
 	}
 }
 
-// SetEncapsulation changes the outer header of the requests sent from now on, retransmissions too; nil sends them without.
+// SetEncapsulation changes the outer header of the requests sent from now on, retransmissions too;
+// nil sends them without.
 func (q *QP) SetEncapsulation(e *Encapsulation) error {
 	if e == nil {
 		q.encap, q.srh = nil, packet.SRH{}

@@ -10,8 +10,8 @@ import (
 	"github.com/weft-sdn/weft/packet"
 )
 
-// TestTransferUnderFaults sends random messages over links that lose, duplicate, reorder, corrupt and mark: the receiver's memory is right, and each
-// request completes once, in order.
+// TestTransferUnderFaults sends random messages over links that lose, duplicate, reorder, corrupt
+// and mark: the receiver's memory is right, and each request completes once, in order.
 func TestTransferUnderFaults(t *testing.T) {
 	happened := make(map[string]uint64)
 	for seed := range uint64(150) {

@@ -10,9 +10,10 @@ import (
 	"github.com/weft-sdn/weft/packet"
 )
 
-// FuzzReceive feeds a host frames cut from the input: each is a 2-octet length with a flag bit, and the frame; with the flag the ICRC is
-// made right, so that the input reaches the state machines. Whatever comes: no panic, every frame counted once, no octet outside the
-// region written, all that is sent is well formed, and the queues stay consistent.
+// FuzzReceive feeds a host frames cut from the input: each is a 2-octet length with a flag bit, and
+// the frame; with the flag the ICRC is made right, so that the input reaches the state machines.
+// Whatever comes: no panic, every frame counted once, no octet outside the region written, all that
+// is sent is well formed, and the queues stay consistent.
 func FuzzReceive(f *testing.F) {
 	h, _ := newResponder(f, 0)
 	seed := func(all ...*packet.RoCE) {

@@ -38,7 +38,8 @@ func (h *Host) Config() Config { return h.cfg }
 // Counters is a copy of the host's counters.
 func (h *Host) Counters() Counters { return h.counters }
 
-// CreateQP makes a queue pair, ready to send and to receive. Errors wrap ErrConfig, or ErrExists for a number in use.
+// CreateQP makes a queue pair, ready to send and to receive. Errors wrap ErrConfig, or ErrExists
+// for a number in use.
 func (h *Host) CreateQP(cfg QPConfig) (*QP, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("host %s: %w", h.cfg.Name, err)
@@ -62,7 +63,8 @@ func (h *Host) QP(qpn uint32) (*QP, error) {
 	return nil, fmt.Errorf("host %s: QP %#x: %w", h.cfg.Name, qpn, verbs.ErrNotFound)
 }
 
-// DestroyQP removes a queue pair with all its work, which does not complete. Removing one that does not exist succeeds.
+// DestroyQP removes a queue pair with all its work, which does not complete. Removing one that does
+// not exist succeeds.
 func (h *Host) DestroyQP(qpn uint32) {
 	if q, ok := h.qps[qpn]; ok {
 		q.discard()
@@ -71,8 +73,9 @@ func (h *Host) DestroyQP(qpn uint32) {
 	}
 }
 
-// Advance does what is due at now: timeouts, and sending as far as windows and rates allow. It returns when something is due next;
-// pending is false when nothing will be without a frame received or work posted. now must not go backwards.
+// Advance does what is due at now: timeouts, and sending as far as windows and rates allow. It
+// returns when something is due next; pending is false when nothing will be without a frame
+// received or work posted. now must not go backwards.
 func (h *Host) Advance(now time.Duration) (next time.Duration, pending bool) {
 	h.active = slices.DeleteFunc(h.active, (*QP).retire)
 	for _, q := range h.active {
@@ -127,14 +130,15 @@ func (h *Host) transmit(now time.Duration) int {
 	return n
 }
 
-// paced is when the next interval of a paced sequence begins: where the last one ended, or now if that is longer
-// ago than may be made up for.
+// paced is when the next interval of a paced sequence begins: where the last one ended, or now if
+// that is longer ago than may be made up for.
 func (h *Host) paced(free, now time.Duration) time.Duration { return max(free, now-h.cfg.PacingSlack) }
 
 func (h *Host) refuse(r Refusal) { h.counters.Refused[r]++ }
 
-// RegisterMR makes buf accessible to peers that know rkey, its first octet at virtual address va. The host writes to
-// buf during Receive. Errors: verbs.ErrExists for a key in use, verbs.ErrConfig when the region does not fit 64 bits of address.
+// RegisterMR makes buf accessible to peers that know rkey, its first octet at virtual address va.
+// The host writes to buf during Receive. Errors: verbs.ErrExists for a key in use, verbs.ErrConfig
+// when the region does not fit 64 bits of address.
 func (h *Host) RegisterMR(va uint64, rkey uint32, buf []byte, access verbs.Access) (*verbs.Region, error) {
 	r, err := h.regions.Register(va, rkey, buf, access)
 	if err != nil {
@@ -143,5 +147,6 @@ func (h *Host) RegisterMR(va uint64, rkey uint32, buf []byte, access verbs.Acces
 	return r, nil
 }
 
-// DeregisterMR withdraws a region, also from messages being received. Withdrawing one that does not exist succeeds.
+// DeregisterMR withdraws a region, also from messages being received. Withdrawing one that does not
+// exist succeeds.
 func (h *Host) DeregisterMR(rkey uint32) { h.regions.Deregister(rkey) }

@@ -11,7 +11,8 @@ import (
 	"github.com/weft-sdn/weft/packet"
 )
 
-// lab joins two hosts by a link in virtual time. Each direction can lose, duplicate, delay, reorder, corrupt and mark frames.
+// lab joins two hosts by a link in virtual time. Each direction can lose, duplicate, delay,
+// reorder, corrupt and mark frames.
 type lab struct {
 	t      testing.TB
 	rng    *rand.Rand
@@ -68,7 +69,8 @@ func newLab(t testing.TB, seed uint64) *lab {
 	return l
 }
 
-// pair creates a queue pair on each host, connected to each other. The initial PSNs are those of host 0's side.
+// pair creates a queue pair on each host, connected to each other. The initial PSNs are those of
+// host 0's side.
 func (l *lab) pair(edit func(side int, c *QPConfig)) [2]*QP {
 	var qps [2]*QP
 	for i := range qps {
@@ -131,7 +133,8 @@ func (l *lab) copyOf(frame []byte) []byte {
 	return append(f, frame...)
 }
 
-// run advances until done says so, nothing is left to happen, or the time limit; it returns whether done said so.
+// run advances until done says so, nothing is left to happen, or the time limit; it returns whether
+// done said so.
 func (l *lab) run(limit time.Duration, done func() bool) bool {
 	for {
 		next, pending := time.Duration(0), false

@@ -11,8 +11,9 @@ import (
 	"github.com/weft-sdn/weft/packet"
 )
 
-// The models below are the go-back-N requester and the responder that the aggregation rules for multicast responses (docs/protocol-notes.md, Responses) were
-// proved against, written as plainly as possible. The tests drive them and the real ones with the same random events.
+// The models below are the go-back-N requester and the responder that the aggregation rules for
+// multicast responses (docs/protocol-notes.md, Responses) were proved against, written as plainly
+// as possible. The tests drive them and the real ones with the same random events.
 
 const circle = 1 << 24
 
@@ -81,7 +82,8 @@ func (m *modelRequester) timeout() {
 	}
 }
 
-// TestRequesterAgainstModel gives both the same responses, waits and timeouts, and compares what they would send next.
+// TestRequesterAgainstModel gives both the same responses, waits and timeouts, and compares what
+// they would send next.
 func TestRequesterAgainstModel(t *testing.T) {
 	progress, failures := 0, 0
 	for seed := range uint64(300) {

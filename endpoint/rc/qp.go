@@ -19,7 +19,8 @@ const (
 	qpDestroyed
 )
 
-// QP is a reliable connection queue pair. Its methods follow the rules of its Host: after posting work, call Host.Advance.
+// QP is a reliable connection queue pair. Its methods follow the rules of its Host: after posting
+// work, call Host.Advance.
 type QP struct {
 	host     *Host
 	cfg      QPConfig
@@ -84,8 +85,8 @@ func (q *QP) Counters() QPCounters { return q.counters }
 // Failed says whether the queue pair is in the error state.
 func (q *QP) Failed() bool { return q.state == qpError }
 
-// Reset drops all work without completions, forgets a failure and starts again with new initial PSNs. Completions not yet polled and counters
-// stay.
+// Reset drops all work without completions, forgets a failure and starts again with new initial
+// PSNs. Completions not yet polled and counters stay.
 func (q *QP) Reset(sqPSN, rqPSN uint32) error {
 	if sqPSN > packet.PSNMask || rqPSN > packet.PSNMask {
 		return fmt.Errorf("QP %#x: PSNs %#x, %#x: want 24 bits: %w", q.cfg.QPN, sqPSN, rqPSN, verbs.ErrConfig)
@@ -107,7 +108,8 @@ func (q *QP) Poll() (c verbs.Completion, ok bool) {
 	return q.done.Pop(), true
 }
 
-// PostSend appends a message to the send queue. Errors: ErrWorkRequest, ErrQueueFull, ErrQPState, ErrNotFound after DestroyQP.
+// PostSend appends a message to the send queue. Errors: ErrWorkRequest, ErrQueueFull, ErrQPState,
+// ErrNotFound after DestroyQP.
 func (q *QP) PostSend(wr verbs.WorkRequest) error {
 	if err := q.usable(); err != nil {
 		return err
@@ -124,7 +126,8 @@ func (q *QP) PostSend(wr verbs.WorkRequest) error {
 	return nil
 }
 
-// PostRecv appends a request to the receive queue. Errors: ErrQueueFull, ErrQPState, ErrNotFound after DestroyQP.
+// PostRecv appends a request to the receive queue. Errors: ErrQueueFull, ErrQPState, ErrNotFound
+// after DestroyQP.
 func (q *QP) PostRecv(r verbs.RecvRequest) error {
 	if err := q.usable(); err != nil {
 		return err
@@ -155,7 +158,8 @@ func (q *QP) retire() bool {
 	return true
 }
 
-// fail moves to the error state: the oldest send request ends with a status (unless that is StatusOK), and what is left is flushed.
+// fail moves to the error state: the oldest send request ends with a status (unless that is
+// StatusOK), and what is left is flushed.
 func (q *QP) fail(now time.Duration, oldest verbs.Status) {
 	q.state = qpError
 	q.timed = false

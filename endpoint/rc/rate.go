@@ -9,8 +9,9 @@ import (
 	"github.com/weft-sdn/weft/endpoint/verbs"
 )
 
-// RateConfig holds the parameters of DCQCN's reaction point (Zhu et al., "Congestion Control for Large-Scale RDMA Deployments",
-// SIGCOMM 2015, §3.2 and §5; IBTA annex A17.9 leaves the reaction to a CNP open).
+// RateConfig holds the parameters of DCQCN's reaction point (Zhu et al., "Congestion Control for
+// Large-Scale RDMA Deployments", SIGCOMM 2015, §3.2 and §5; IBTA annex A17.9 leaves the reaction to
+// a CNP open).
 type RateConfig struct {
 	Enabled          bool          // react to CNPs; they are counted in any case. Default true
 	MinRate          uint64        // bits per second, never less; default 40 Mb/s
@@ -31,7 +32,8 @@ func DefaultRateConfig() RateConfig {
 	}
 }
 
-// Validate says which field cannot be used; the error wraps ErrConfig. Nothing is asked of a disabled configuration.
+// Validate says which field cannot be used; the error wraps ErrConfig. Nothing is asked of a
+// disabled configuration.
 func (c RateConfig) Validate() error {
 	switch {
 	case !c.Enabled:
@@ -51,7 +53,8 @@ func (c RateConfig) Validate() error {
 	return nil
 }
 
-// rateControl is a reaction point. It needs no timer: elapsed intervals are made up for when it is asked.
+// rateControl is a reaction point. It needs no timer: elapsed intervals are made up for when it is
+// asked.
 type rateControl struct {
 	cfg     RateConfig
 	line    float64 // bits per second

@@ -7,8 +7,9 @@ import (
 	"github.com/weft-sdn/weft/packet"
 )
 
-// Receive handles a frame, which it does not keep. Acknowledgements and CNPs leave during the call; call Advance afterwards for
-// what the frame made possible. A frame that is not accepted counts under one Refusal.
+// Receive handles a frame, which it does not keep. Acknowledgements and CNPs leave during the call;
+// call Advance afterwards for what the frame made possible. A frame that is not accepted counts
+// under one Refusal.
 func (h *Host) Receive(now time.Duration, frame []byte) {
 	h.counters.FramesReceived++
 	h.counters.OctetsReceived += uint64(len(frame))
@@ -128,8 +129,8 @@ func (h *Host) receiveTransport(now time.Duration, ip packet.IPv6, b []byte) (Re
 	return q.receiveRequest(now, &r)
 }
 
-// unsupportedRequest says whether an opcode is a reliable connection request whose headers are not decoded. Such a request is answered with NAK
-// Invalid Request when its PSN is the one expected.
+// unsupportedRequest says whether an opcode is a reliable connection request whose headers are not
+// decoded. Such a request is answered with NAK Invalid Request when its PSN is the one expected.
 func unsupportedRequest(o packet.Opcode) bool {
 	switch o {
 	case packet.OpCompareSwap, packet.OpFetchAdd, packet.OpSendLastInvalidate, packet.OpSendOnlyInvalidate:

@@ -6,7 +6,8 @@ import (
 	"github.com/weft-sdn/weft/endpoint/internal/tally"
 )
 
-// Refusal is why a received frame, or a packet in it, was not accepted. Each refused frame counts under one reason.
+// Refusal is why a received frame, or a packet in it, was not accepted. Each refused frame counts
+// under one reason.
 type Refusal uint8
 
 // Reasons, in the order in which they are looked for.

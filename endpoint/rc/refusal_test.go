@@ -9,8 +9,9 @@ import (
 	"github.com/weft-sdn/weft/packet"
 )
 
-// TestRefusals makes a frame for every reason a frame is refused without an answer, by changing one thing in a frame that is accepted. Each counts once, under
-// its reason, and changes nothing else. The other reasons have their own tests.
+// TestRefusals makes a frame for every reason a frame is refused without an answer, by changing one
+// thing in a frame that is accepted. Each counts once, under its reason, and changes nothing else.
+// The other reasons have their own tests.
 func TestRefusals(t *testing.T) {
 	elsewhere := netip.MustParseAddr("2001:db8::77")
 	const bth = packet.EthernetLen + packet.IPv6Len + packet.UDPLen

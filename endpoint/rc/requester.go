@@ -9,8 +9,8 @@ import (
 	"github.com/weft-sdn/weft/packet"
 )
 
-// requester is the sending half of a queue pair: go-back-N over the messages of the send queue. PSNs are given to messages when
-// they are posted.
+// requester is the sending half of a queue pair: go-back-N over the messages of the send queue.
+// PSNs are given to messages when they are posted.
 type requester struct {
 	sq    queue.Ring[outbound] // messages not yet acknowledged to their end
 	una   uint32               // oldest PSN not acknowledged
@@ -53,8 +53,8 @@ func (r *requester) post(wr verbs.WorkRequest, packets int) {
 // outstanding says whether a packet that was sent is not acknowledged.
 func (r *requester) outstanding() bool { return r.una != r.sent }
 
-// NextMessagePSN is the first PSN of the first message that has not begun, posted already or not: where a receiver can join that
-// holds this message and all later ones.
+// NextMessagePSN is the first PSN of the first message that has not begun, posted already or not:
+// where a receiver can join that holds this message and all later ones.
 func (q *QP) NextMessagePSN() uint32 {
 	if q.begun < q.sq.Len() {
 		return q.sq.At(q.begun).first
@@ -62,8 +62,8 @@ func (q *QP) NextMessagePSN() uint32 {
 	return q.end
 }
 
-// MessagesSent is the number of messages before NextMessagePSN since the queue pair was started, modulo 2^24: the MSN of a
-// responder that has received them all.
+// MessagesSent is the number of messages before NextMessagePSN since the queue pair was started,
+// modulo 2^24: the MSN of a responder that has received them all.
 func (q *QP) MessagesSent() uint32 { return q.msgs }
 
 // UnackedPSN is the oldest PSN that is not acknowledged: all before it are.
@@ -75,8 +75,9 @@ func (q *QP) HighestPSN() uint32 { return q.sent }
 // SendQueueLen is the number of work requests posted and not completed.
 func (q *QP) SendQueueLen() int { return q.sq.Len() }
 
-// HoldAt keeps every message that has a PSN at or after psn from beginning, until Release; messages before psn, and all that have
-// begun, go on. A later HoldAt replaces an earlier one. ErrHoldTooLate: a message at or after psn has begun.
+// HoldAt keeps every message that has a PSN at or after psn from beginning, until Release; messages
+// before psn, and all that have begun, go on. A later HoldAt replaces an earlier one.
+// ErrHoldTooLate: a message at or after psn has begun.
 func (q *QP) HoldAt(psn uint32) error {
 	if psn &= packet.PSNMask; packet.PSNBefore(psn, q.NextMessagePSN()) {
 		return fmt.Errorf("QP %#x: hold before PSN %#x, next message at %#x: %w", q.cfg.QPN, psn, q.NextMessagePSN(), ErrHoldTooLate)
@@ -94,8 +95,8 @@ func (q *QP) Rate(now time.Duration) float64 { return q.rate.bitsPerSecond(now) 
 // inFlight is the number of PSNs from una up to the one to send next.
 func (r *requester) inFlight() int { return int((r.nxt - r.una) & packet.PSNMask) }
 
-// nextSend is when a request can be sent as far as the queue pair goes; ok is false when none can without an acknowledgement, work or a
-// release.
+// nextSend is when a request can be sent as far as the queue pair goes; ok is false when none can
+// without an acknowledgement, work or a release.
 func (q *QP) nextSend() (at time.Duration, ok bool) {
 	if q.cur >= q.sq.Len() || q.inFlight() >= q.cfg.Window {
 		return 0, false
@@ -223,7 +224,8 @@ func (q *QP) rewind(now time.Duration) {
 	q.arm(now)
 }
 
-// receiveResponse handles an acknowledgement. It returns the reason when the response changes nothing.
+// receiveResponse handles an acknowledgement. It returns the reason when the response changes
+// nothing.
 func (q *QP) receiveResponse(now time.Duration, psn uint32, aeth packet.AETH) (Refusal, bool) {
 	acked := psn
 	kind, code := aeth.Syndrome.Kind(), aeth.Syndrome.NAKCode()

@@ -173,7 +173,8 @@ func TestRetryExhausted(t *testing.T) {
 	}
 }
 
-// TestRetriesCountNAKs: sequence NAKs and timeouts share one count, progress resets it, and 7 never runs out.
+// TestRetriesCountNAKs: sequence NAKs and timeouts share one count, progress resets it, and 7 never
+// runs out.
 func TestRetriesCountNAKs(t *testing.T) {
 	post := func(retries uint8) *solo {
 		h := newSolo(t, func(c *QPConfig) { c.RetryCnt, c.LocalAckTimeout = retries, 6 })

@@ -53,7 +53,8 @@ type request struct {
 	payload []byte
 }
 
-// shape is what the opcode of a request says of its place in a message; op is 0 for requests this responder does not execute.
+// shape is what the opcode of a request says of its place in a message; op is 0 for requests this
+// responder does not execute.
 type shape struct {
 	op          verbs.Op // OpSend or OpWrite
 	first, last bool
@@ -147,7 +148,8 @@ func (q *QP) receiveRequest(now time.Duration, r *request) (Refusal, bool) {
 	return 0, true
 }
 
-// lengthFits says whether a payload has a length its place in a message allows (IBTA volume 1, §9.7.4.1.6).
+// lengthFits says whether a payload has a length its place in a message allows (IBTA volume 1,
+// §9.7.4.1.6).
 func lengthFits(s shape, n, pmtu int) bool {
 	switch {
 	case !s.last:
@@ -200,7 +202,8 @@ func (q *QP) placeWrite(now time.Duration, s shape, r *request) (Refusal, bool) 
 	return 0, true
 }
 
-// finishMessage counts a message whose last packet was placed, and completes the receive request it used.
+// finishMessage counts a message whose last packet was placed, and completes the receive request it
+// used.
 func (q *QP) finishMessage(now time.Duration, s shape, r *request) {
 	q.msn = packet.PSNAdd(q.msn, 1)
 	m := &q.message
@@ -220,8 +223,8 @@ func (q *QP) finishMessage(now time.Duration, s shape, r *request) {
 	*m = inbound{}
 }
 
-// refuseRequest answers the request expected next with a fatal NAK and moves to the error state. local is the status of the receive
-// request in use, if there is one.
+// refuseRequest answers the request expected next with a fatal NAK and moves to the error state.
+// local is the status of the receive request in use, if there is one.
 func (q *QP) refuseRequest(now time.Duration, code packet.NAKCode, local verbs.Status) (Refusal, bool) {
 	q.counters.NAKsSent++
 	q.reply(now, q.expected, packet.NAKSyndrome(code))
@@ -244,7 +247,8 @@ func (q *QP) ack(now time.Duration, psn uint32) {
 	q.reply(now, psn, packet.ACKSyndrome(packet.CreditInvalid))
 }
 
-// noteCongestion answers a request marked Congestion Experienced with a CNP, unless one was sent just now.
+// noteCongestion answers a request marked Congestion Experienced with a CNP, unless one was sent
+// just now.
 func (q *QP) noteCongestion(now time.Duration) {
 	q.counters.CEReceived++
 	if q.cnpSent && now-q.cnpAt < q.cfg.CNPInterval {

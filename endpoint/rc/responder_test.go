@@ -37,7 +37,8 @@ func TestAcknowledgements(t *testing.T) {
 	wantReply(t, "gap", send(3, 9, false), 1, sequenceNAK, 2)
 	wantNone(t, "same gap", send(4, 9, true))
 	wantNone(t, "same gap, same packet", send(3, 9, true))
-	// Duplicates are acknowledged whether they ask or not, and not executed; the gap stays reported.
+	// Duplicates are acknowledged whether they ask or not, and not executed; the gap stays
+	// reported.
 	wantReply(t, "duplicate", send(0, 9, false), 0, plainACK, 2)
 	wantReply(t, "duplicate that asks", send(1, 9, true), 0, plainACK, 2)
 	wantReply(t, "duplicate from half a circle ago", send(2+1<<23, 9, false), 0, plainACK, 2)
@@ -107,7 +108,8 @@ func TestRNRAtResponder(t *testing.T) {
 	}
 }
 
-// TestRefusedRequests: requests answered with a fatal NAK, after which the queue pair is in the error state.
+// TestRefusedRequests: requests answered with a fatal NAK, after which the queue pair is in the
+// error state.
 func TestRefusedRequests(t *testing.T) {
 	invalid, access, operational := packet.NAKInvalidRequest, packet.NAKRemoteAccess, packet.NAKRemoteOperational
 	full := make([]byte, 256)
@@ -245,7 +247,8 @@ func TestEmptyWrite(t *testing.T) {
 	wantReply(t, "empty WRITE", h.give(p), 0, plainACK, 1)
 }
 
-// TestJoin: a queue pair whose RQPSN is the first of a message takes this one and all later ones; one in the middle of a message does not.
+// TestJoin: a queue pair whose RQPSN is the first of a message takes this one and all later ones;
+// one in the middle of a message does not.
 func TestJoin(t *testing.T) {
 	l := newLab(t, 1)
 	q := l.pair(func(_ int, c *QPConfig) { c.PMTU, c.SQPSN, c.RQPSN = 256, 0x50, 0x50 })

@@ -9,7 +9,8 @@ import (
 	"github.com/weft-sdn/weft/endpoint/verbs"
 )
 
-// direct joins two hosts without any delay: frames wait in a queue of reused buffers until the sender has returned.
+// direct joins two hosts without any delay: frames wait in a queue of reused buffers until the
+// sender has returned.
 type direct struct {
 	now   time.Duration
 	hosts [2]*Host
@@ -112,7 +113,8 @@ func TestNoAllocations(t *testing.T) {
 	}
 }
 
-// BenchmarkWrite sends 4096-octet packets from one host to another, acknowledged as usual; an operation is one packet, sent and received.
+// BenchmarkWrite sends 4096-octet packets from one host to another, acknowledged as usual; an
+// operation is one packet, sent and received.
 func BenchmarkWrite(b *testing.B) {
 	d := newDirect(b, nil)
 	const packets = 4096

@@ -2,20 +2,21 @@ package spray
 
 import "github.com/weft-sdn/weft/packet"
 
-// A Balance is how well the ports of a host (planes) carry what is sent by them to some destinations,
-// compared with each other. Queue pairs that use the same paths share one, as each by itself sends too
-// little to learn it in time.
+// A Balance is how well the ports of a host (planes) carry what is sent by them to some
+// destinations, compared with each other. Queue pairs that use the same paths share one, as each by
+// itself sends too little to learn it in time.
 type Balance struct {
 	weight [packet.MaxPort + 1]float64 // leastWeight to 1
-	// What became of packets since weights were changed last: how many there were, and the marks on them.
+	// What became of packets since weights were changed last: how many there were, and the marks on
+	// them.
 	packets, marks [packet.MaxPort + 1]int
 	await          int // packets to hear of until weights change
 	flying         int // packets sent of which nothing was heard
 }
 
-// Weights change once a round trip, when something was heard of as many packets as were under way and
-// some more, so that they follow the share m of packets that are marked: weight grows by
-// raise x (1 - m) and shrinks by cut x m of itself. It stays near raise x (1 - m) / (cut x m), so a port
+// Weights change once a round trip, when something was heard of as many packets as were under way
+// and some more, so that they follow the share m of packets that are marked: weight grows by raise
+// x (1 - m) and shrinks by cut x m of itself. It stays near raise x (1 - m) / (cut x m), so a port
 // with a third of its packets marked or fewer has weight 1.
 const (
 	raise       = 0.25
@@ -64,11 +65,12 @@ func (b *Balance) heard(s *Set, port, marks int) {
 	b.await = b.flying + comparison
 }
 
-// Take is the free ports that a data packet may go by now. The best port may always be taken. One with
-// less than half of its weight may be taken as often as twice its weight is contained in that, so that
-// the queue pair waits for a better one that is busy, and leaves this one to others: ports take turns
-// to have room where a host has more to send than they carry, and each would get the same otherwise,
-// whatever the network behind them carries. Without a better port that is free or busy all may be taken.
+// Take is the free ports that a data packet may go by now. The best port may always be taken. One
+// with less than half of its weight may be taken as often as twice its weight is contained in that,
+// so that the queue pair waits for a better one that is busy, and leaves this one to others: ports
+// take turns to have room where a host has more to send than they carry, and each would get the
+// same otherwise, whatever the network behind them carries. Without a better port that is free or
+// busy all may be taken.
 func (s *Set) Take(free, busy packet.PortMask) (take packet.PortMask) {
 	best := 0.0
 	for p := 1; p < len(s.alive); p++ {
@@ -94,7 +96,8 @@ func (s *Set) usablePort(port int) bool { return s.alive[port] > 0 && s.ports.Ha
 // Balance is what the set learns with.
 func (s *Set) Balance() *Balance { return s.balance }
 
-// Share has the set learn how ports compare together with others; nil: by itself, from the beginning.
+// Share has the set learn how ports compare together with others; nil: by itself, from the
+// beginning.
 func (s *Set) Share(b *Balance) {
 	if b == nil {
 		b = NewBalance()

@@ -7,8 +7,8 @@ import (
 	"github.com/weft-sdn/weft/packet"
 )
 
-// congestPort sends packets over a set whose ports have room in turn, marks or trims what goes by port 1,
-// and returns how many the set sent by each port after a while.
+// congestPort sends packets over a set whose ports have room in turn, marks or trims what goes by
+// port 1, and returns how many the set sent by each port after a while.
 func congestPort(t *testing.T, sets []*Set, signal mrc.Signal, packets int) (by [3]int) {
 	t.Helper()
 	for i := range packets {
@@ -38,15 +38,16 @@ func congestPort(t *testing.T, sets []*Set, signal mrc.Signal, packets int) (by 
 	return by
 }
 
-// TestBalance: what cannot be sent by a congested port waits for a better one; the congested one is still
-// tried, and has its half again when its packets arrive unmarked.
+// TestBalance: what cannot be sent by a congested port waits for a better one; the congested one is
+// still tried, and has its half again when its packets arrive unmarked.
 func TestBalance(t *testing.T) {
 	for _, signal := range []mrc.Signal{mrc.SignalMarked, mrc.SignalTrimmed} {
 		sets := []*Set{newSet(t, profile(8, 2), func(*Config) {})}
 		if by := congestPort(t, sets, mrc.SignalArrived, 4000); by != [3]int{0, 1000, 1000} {
 			t.Errorf("without marks: %v, want half by each port", by)
 		}
-		// The least weight is a sixteenth, and a quarter of the best is tolerated: a quarter of the turns.
+		// The least weight is a sixteenth, and a quarter of the best is tolerated: a quarter of the
+		// turns.
 		if by := congestPort(t, sets, signal, 4000); by[2] != 1000 || by[1] < 240 || by[1] > 260 {
 			t.Errorf("port 1 %v: %v, want 1000 by port 2 and a quarter of that by port 1", signal, by)
 		}
@@ -72,8 +73,8 @@ func TestBalanceTolerates(t *testing.T) {
 	}
 }
 
-// TestTakeWithoutOther: a congested port is taken when the better one is not up, leads nowhere, or is
-// free too and may be chosen; a set that waits has a port to wait for.
+// TestTakeWithoutOther: a congested port is taken when the better one is not up, leads nowhere, or
+// is free too and may be chosen; a set that waits has a port to wait for.
 func TestTakeWithoutOther(t *testing.T) {
 	one, two := packet.PortMask(0).With(1), packet.PortMask(0).With(2)
 	congested := func() *Set {
@@ -105,8 +106,8 @@ func TestTakeWithoutOther(t *testing.T) {
 	}
 }
 
-// TestShare: sets that share a balance learn together, from as few packets as one alone, and one that
-// leaves takes what it has under way with it.
+// TestShare: sets that share a balance learn together, from as few packets as one alone, and one
+// that leaves takes what it has under way with it.
 func TestShare(t *testing.T) {
 	b := NewBalance()
 	var sets []*Set

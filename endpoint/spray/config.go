@@ -7,20 +7,25 @@ import (
 
 // Config is how a queue pair sprays. Start from DefaultConfig.
 type Config struct {
-	// Seed of the order in which values are used, one for each queue pair, so that those with the same profile do not send over the same path at the same time.
+	// Seed of the order in which values are used, one for each queue pair, so that those with the
+	// same profile do not send over the same path at the same time.
 	Seed uint64
-	// MaxSkips bounds how many SKIP values a packet passes over; it is then sent with the next one, SKIP or not. Default 16.
+	// MaxSkips bounds how many SKIP values a packet passes over; it is then sent with the next one,
+	// SKIP or not. Default 16.
 	MaxSkips int
-	// ReshuffleEvery is the number of rotations after which the order is drawn anew; 0 is never. Default 8.
+	// ReshuffleEvery is the number of rotations after which the order is drawn anew; 0 is never.
+	// Default 8.
 	ReshuffleEvery int
-	// BadAfter is the number of packets lost in a row, none acknowledged between them, that make a value ASSUMED_BAD. Default 3.
+	// BadAfter is the number of packets lost in a row, none acknowledged between them, that make a
+	// value ASSUMED_BAD. Default 3.
 	BadAfter int
-	// ProbeInterval is the time from a value becoming ASSUMED_BAD to its first probe; it doubles with each probe until ProbeMaxInterval. Default 100 us, 10 ms.
+	// ProbeInterval is the time from a value becoming ASSUMED_BAD to its first probe; it doubles
+	// with each probe until ProbeMaxInterval. Default 100 us, 10 ms.
 	ProbeInterval, ProbeMaxInterval time.Duration
 	// Notify, if not nil, is told what becomes of values. It must not call back.
 	Notify func(Event)
-	// Doubtful, if not nil, says that others have found the value of an index bad. What is not data, of which nobody says what became, is sent with others as long as
-	// there are any.
+	// Doubtful, if not nil, says that others have found the value of an index bad. What is not
+	// data, of which nobody says what became, is sent with others as long as there are any.
 	Doubtful func(index int) bool
 }
 

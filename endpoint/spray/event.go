@@ -30,7 +30,8 @@ type Event struct {
 	EV    EV
 }
 
-// Counts is what became of the packets sent with an entropy value since it came into the profile, for the controller to find faults with.
+// Counts is what became of the packets sent with an entropy value since it came into the profile,
+// for the controller to find faults with.
 type Counts struct {
 	Sent       uint64 // data packets, retransmissions too
 	Arrived    uint64 // named by a SACK, marked or not

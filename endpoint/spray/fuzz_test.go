@@ -8,7 +8,8 @@ import (
 	"github.com/weft-sdn/weft/packet"
 )
 
-// FuzzSet: whatever is done to a set, it stays whole: a path it gives is usable, and its counts of states are right.
+// FuzzSet: whatever is done to a set, it stays whole: a path it gives is usable, and its counts of
+// states are right.
 func FuzzSet(f *testing.F) {
 	f.Add([]byte{4, 2, 0, 0, 0, 1, 0, 10, 1, 3, 0, 4, 2, 5, 1})
 	f.Add([]byte("abcdefghijklmnopqrstuvwxyz"))

@@ -8,12 +8,16 @@ import (
 	"github.com/weft-sdn/weft/packet"
 )
 
-// Next is the path of a packet that is sent now by one of these ports (GetSendParams of §9.3.2). ok is false when there is no usable value by them; when Usable is 0 too, every
-// value is denied, assumed bad, or on a port that is down.
+// Next is the path of a packet that is sent now by one of these ports (GetSendParams of §9.3.2). ok
+// is false when there is no usable value by them; when Usable is 0 too, every value is denied,
+// assumed bad, or on a port that is down.
 //
-// For data it is the rotation of §11.2.2: the values in turn, in an order of the queue pair's own. A GOOD one is used. A SKIP one is passed over and becomes GOOD, but only one
-// of them for each packet; after Config.MaxSkips of them the next is used although it is SKIP. Those that cannot be used are passed over as if they were not there, and one whose
-// port has no room keeps its turn. What is not data takes GOOD values in turn, those that nobody doubts first, and leaves states alone.
+// For data it is the rotation of §11.2.2: the values in turn, in an order of the queue pair's own.
+// A GOOD one is used. A SKIP one is passed over and becomes GOOD, but only one of them for each
+// packet; after Config.MaxSkips of them the next is used although it is SKIP. Those that cannot be
+// used are passed over as if they were not there, and one whose port has no room keeps its turn.
+// What is not data takes GOOD values in turn, those that nobody doubts first, and leaves states
+// alone.
 func (s *Set) Next(_ time.Duration, use mrc.Use, ports packet.PortMask) (p mrc.Path, ok bool) {
 	ports &= s.ports
 	if !s.room(ports) {
@@ -26,7 +30,8 @@ func (s *Set) Next(_ time.Duration, use mrc.Use, ports packet.PortMask) (p mrc.P
 		s.data.shuffle(&s.rng) // so that it falls in step with nothing
 	}
 	skips := 0
-	// One can be used at least. When all that can be are SKIP, the first met is GOOD when its turn comes again.
+	// One can be used at least. When all that can be are SKIP, the first met is GOOD when its turn
+	// comes again.
 	for passed := 0; ; {
 		e := &s.evs[s.data.at(passed)]
 		switch {
@@ -63,7 +68,8 @@ func (s *Set) room(ports packet.PortMask) bool {
 	return false
 }
 
-// nextControl is Next for what is not data: GOOD values, or else SKIP ones; those that others doubt only when there is nothing else.
+// nextControl is Next for what is not data: GOOD values, or else SKIP ones; those that others doubt
+// only when there is nothing else.
 func (s *Set) nextControl(use mrc.Use, ports packet.PortMask) (mrc.Path, bool) {
 	for !s.usableSlot(&s.evs[s.control.at(0)]) {
 		s.control.turn(0)

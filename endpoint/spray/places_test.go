@@ -7,7 +7,8 @@ import (
 	"github.com/weft-sdn/weft/endpoint/mrc"
 )
 
-// TestMovedValues: a value that has another place in the profile that replaces it keeps state and counts, each once; with another profile it begins anew.
+// TestMovedValues: a value that has another place in the profile that replaces it keeps state and
+// counts, each once; with another profile it begins anew.
 func TestMovedValues(t *testing.T) {
 	s := newSet(t, profile(4, 2), func(c *Config) { c.BadAfter = 1 })
 	var old []mrc.Path
@@ -89,7 +90,8 @@ func TestMovedRoutes(t *testing.T) {
 	}
 }
 
-// TestDoubtful: what is not data is kept off values that others have found bad, as long as there are others.
+// TestDoubtful: what is not data is kept off values that others have found bad, as long as there
+// are others.
 func TestDoubtful(t *testing.T) {
 	doubted := map[int]bool{0: true, 2: true}
 	s := newSet(t, profile(2, 2), func(c *Config) { c.Doubtful = func(i int) bool { return doubted[i] } })

@@ -7,7 +7,8 @@ import (
 	"github.com/weft-sdn/weft/packet"
 )
 
-// NextProbe is when the next ASSUMED_BAD value is to be probed. One whose port is down is not: that is known.
+// NextProbe is when the next ASSUMED_BAD value is to be probed. One whose port is down is not: that
+// is known.
 func (s *Set) NextProbe() (at time.Duration, ok bool) {
 	e := s.firstProbe(AllPorts)
 	if e == nil {
@@ -16,7 +17,8 @@ func (s *Set) NextProbe() (at time.Duration, ok bool) {
 	return e.probeAt, true
 }
 
-// Probe is an ASSUMED_BAD value by one of these ports that a probe is to be sent with now, the one that has waited longest. It is due again after twice the time.
+// Probe is an ASSUMED_BAD value by one of these ports that a probe is to be sent with now, the one
+// that has waited longest. It is due again after twice the time.
 func (s *Set) Probe(now time.Duration, ports packet.PortMask) (p mrc.Path, ok bool) {
 	e := s.firstProbe(ports)
 	if e == nil || e.probeAt > now {

@@ -47,8 +47,9 @@ func sameSRH(a, b *packet.SRH) bool {
 	return a.SegmentsLeft == b.SegmentsLeft && string(a.SegmentList) == string(b.SegmentList)
 }
 
-// NewSRv6 is a value that is a path through SRv6: the uSID containers as the public controller API has them (mrc_ctl_ev_t), the first in the destination address, the second, if there
-// is one, in a reduced SRH (Last Entry 0, Segments Left 1). The error wraps ErrProfile.
+// NewSRv6 is a value that is a path through SRv6: the uSID containers as the public controller API
+// has them (mrc_ctl_ev_t), the first in the destination address, the second, if there is one, in a
+// reduced SRH (Last Entry 0, Segments Left 1). The error wraps ErrProfile.
 func NewSRv6(containers [32]byte, port int) (EV, error) {
 	first, second := netip.AddrFrom16([16]byte(containers[:16])), netip.AddrFrom16([16]byte(containers[16:]))
 	if first.IsUnspecified() {
@@ -68,8 +69,9 @@ func NewSRv6(containers [32]byte, port int) (EV, error) {
 // Profile is an EV profile as far as a sender needs it.
 type Profile struct {
 	EVs []EV // the EV universe in the order of indexes: 1 to MaxEVs of them
-	// MinActive is ev_min_active: a sender marks none ASSUMED_BAD by itself when less than so many would be left to send on. What the controller denies it does not
-	// bound. 0 to the number of EVs.
+	// MinActive is ev_min_active: a sender marks none ASSUMED_BAD by itself when less than so many
+	// would be left to send on. What the controller denies it does not bound. 0 to the number of
+	// EVs.
 	MinActive int
 }
 

@@ -5,8 +5,9 @@ import (
 	"math/rand/v2"
 )
 
-// A rotation is the indexes of all values in the order in which their turns come. One whose turn it was is last; one that is passed over, as its port has no room, keeps its
-// place. So whatever ports have room when, each value of a port has its turn before one of them has another.
+// A rotation is the indexes of all values in the order in which their turns come. One whose turn it
+// was is last; one that is passed over, as its port has no room, keeps its place. So whatever ports
+// have room when, each value of a port has its turn before one of them has another.
 type rotation struct {
 	ring  []uint16 // permutation of the indexes
 	front int      // in ring, of the one whose turn it is

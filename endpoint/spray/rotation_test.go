@@ -7,8 +7,9 @@ import (
 	"github.com/weft-sdn/weft/packet"
 )
 
-// TestRotationOfBusyPorts: a value whose port has no room keeps its turn. Ports that have room in turn, as they do where more is to be sent than they take, still use all of their
-// values equally often, for data and for answers, also where one has fewer than the other.
+// TestRotationOfBusyPorts: a value whose port has no room keeps its turn. Ports that have room in
+// turn, as they do where more is to be sent than they take, still use all of their values equally
+// often, for data and for answers, also where one has fewer than the other.
 func TestRotationOfBusyPorts(t *testing.T) {
 	for seed := range uint64(20) {
 		for k, denied := range [][]int{nil, {0, 2, 4}, nil, {0, 2, 4}} {

@@ -41,7 +41,8 @@ type slot struct {
 	counts    Counts
 }
 
-// A path is named by its index and, above that, by the profile it came with, so that what is said of a value does nothing to its successor at the same index.
+// A path is named by its index and, above that, by the profile it came with, so that what is said
+// of a value does nothing to its successor at the same index.
 const (
 	indexBits = 10
 	indexMask = 1<<indexBits - 1
@@ -52,7 +53,8 @@ func index(id mrc.PathID) int { return int(id & indexMask) }
 // AllPorts is the mask of all ports.
 const AllPorts = ^packet.PortMask(1)
 
-// New makes the set of a queue pair with all its ports up. Every value is GOOD unless the profile denies it. The error wraps ErrConfig or ErrProfile.
+// New makes the set of a queue pair with all its ports up. Every value is GOOD unless the profile
+// denies it. The error wraps ErrConfig or ErrProfile.
 func New(cfg Config, p Profile) (*Set, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -65,12 +67,14 @@ func New(cfg Config, p Profile) (*Set, error) {
 	return s, nil
 }
 
-// Replace puts another profile in place of the one there is, while packets are under way. A value that was there before keeps its counts and its state, unless the
-// profile denies or allows it; others begin anew. What is said of packets sent with a value that has another index now is not heard. The error wraps ErrProfile, and
-// changes nothing.
+// Replace puts another profile in place of the one there is, while packets are under way. A value
+// that was there before keeps its counts and its state, unless the profile denies or allows it;
+// others begin anew. What is said of packets sent with a value that has another index now is not
+// heard. The error wraps ErrProfile, and changes nothing.
 func (s *Set) Replace(p Profile) error { return s.replace(p, s.evs) }
 
-// Restart is Replace by a profile that has nothing to do with the one there is: every value begins anew.
+// Restart is Replace by a profile that has nothing to do with the one there is: every value begins
+// anew.
 func (s *Set) Restart(p Profile) error { return s.replace(p, nil) }
 
 func (s *Set) replace(p Profile, old []slot) error {
@@ -164,7 +168,8 @@ func (s *Set) Allow(index int) error {
 	return nil
 }
 
-// SetPorts says which ports (planes) are up at both ends. Values on others are not used, and keep their state.
+// SetPorts says which ports (planes) are up at both ends. Values on others are not used, and keep
+// their state.
 func (s *Set) SetPorts(up packet.PortMask) {
 	s.ports = up
 	s.recount()

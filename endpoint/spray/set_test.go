@@ -48,7 +48,8 @@ func wantState(t testing.TB, s *Set, i int, want State) {
 	}
 }
 
-// TestRotation: without feedback every value is used once before one is used again, whatever is reshuffled when.
+// TestRotation: without feedback every value is used once before one is used again, whatever is
+// reshuffled when.
 func TestRotation(t *testing.T) {
 	for _, every := range []int{0, 1, 3} {
 		s := newSet(t, profile(16, 2), func(c *Config) { c.ReshuffleEvery = every })
@@ -73,7 +74,8 @@ func TestRotation(t *testing.T) {
 	}
 }
 
-// TestSkipOncePerPacket is §11.2.2: a SKIP value that is met is reset to GOOD and the next tried, and one packet resets one value only.
+// TestSkipOncePerPacket is §11.2.2: a SKIP value that is met is reset to GOOD and the next tried,
+// and one packet resets one value only.
 func TestSkipOncePerPacket(t *testing.T) {
 	s := newSet(t, profile(4, 1), nil)
 	var ids []mrc.PathID
@@ -93,7 +95,8 @@ func TestSkipOncePerPacket(t *testing.T) {
 		t.Error("the rotation did not go on behind the value used, over the one still SKIP")
 	}
 	wantState(t, s, index(ids[1]), Good)
-	// All SKIP: the first is reset, the others passed over, and it is used when its turn comes again.
+	// All SKIP: the first is reset, the others passed over, and it is used when its turn comes
+	// again.
 	for i := range ids {
 		skip(i)
 	}
@@ -121,7 +124,8 @@ func TestSkipsAreBounded(t *testing.T) {
 	wantState(t, s, index(ids[3]), Skip)
 }
 
-// TestPlanes is §9.3.2 and §11.5: values of several ports; a port that is busy or down is passed over.
+// TestPlanes is §9.3.2 and §11.5: values of several ports; a port that is busy or down is passed
+// over.
 func TestPlanes(t *testing.T) {
 	s := newSet(t, profile(4, 2), nil)
 	for range 8 {
@@ -274,7 +278,8 @@ func TestSRv6(t *testing.T) {
 	}
 }
 
-// TestQPsDiffer: queue pairs with the same profile and other seeds begin elsewhere, in another order; the same seed is the same run.
+// TestQPsDiffer: queue pairs with the same profile and other seeds begin elsewhere, in another
+// order; the same seed is the same run.
 func TestQPsDiffer(t *testing.T) {
 	order := func(seed uint64) (o []mrc.PathID) {
 		s := newSet(t, profile(64, 2), func(c *Config) { c.Seed = seed })

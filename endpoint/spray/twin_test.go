@@ -54,7 +54,8 @@ func turns(s *Set) (order []int) {
 	return order
 }
 
-// TestAgainstTwin: the same choices as the twin, and the same turns after them, over random feedback, denials and ports.
+// TestAgainstTwin: the same choices as the twin, and the same turns after them, over random
+// feedback, denials and ports.
 func TestAgainstTwin(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for range 80 {

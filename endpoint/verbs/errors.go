@@ -15,6 +15,7 @@ var (
 	ErrBusy = errors.New("queue pair in use")
 	// ErrQueueFull: the send or receive queue holds as many requests as it was created for.
 	ErrQueueFull = errors.New("queue full")
-	// ErrWorkRequest: the request names an unknown operation, or its message is longer than 2^31 octets or 2^23-1 packets.
+	// ErrWorkRequest: the request names an unknown operation, or its message is longer than 2^31
+	// octets or 2^23-1 packets.
 	ErrWorkRequest = errors.New("invalid work request")
 )

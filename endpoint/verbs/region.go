@@ -25,8 +25,8 @@ func (r *Region) Buf() []byte { return r.buf }
 // Registered reports whether the region has not been withdrawn.
 func (r *Region) Registered() bool { return r.valid }
 
-// Writable is the memory at [va, va+n), or nil when it is not all inside the region, or remote peers may not write there, or the region is no longer
-// registered; a nil region has none.
+// Writable is the memory at [va, va+n), or nil when it is not all inside the region, or remote
+// peers may not write there, or the region is no longer registered; a nil region has none.
 func (r *Region) Writable(va uint64, n int) []byte {
 	if r == nil || !r.valid || r.access&AccessRemoteWrite == 0 {
 		return nil
@@ -43,7 +43,8 @@ type Regions struct {
 	byKey map[uint32]*Region
 }
 
-// Register adds a region. Errors: ErrExists for a key in use, ErrConfig when the region does not fit 64 bits of address.
+// Register adds a region. Errors: ErrExists for a key in use, ErrConfig when the region does not
+// fit 64 bits of address.
 func (s *Regions) Register(va uint64, rkey uint32, buf []byte, access Access) (*Region, error) {
 	if _, ok := s.byKey[rkey]; ok {
 		return nil, fmt.Errorf("R_Key %#x: %w", rkey, ErrExists)
@@ -59,7 +60,8 @@ func (s *Regions) Register(va uint64, rkey uint32, buf []byte, access Access) (*
 	return r, nil
 }
 
-// Deregister withdraws a region, also from messages being received. Withdrawing one that does not exist succeeds.
+// Deregister withdraws a region, also from messages being received. Withdrawing one that does not
+// exist succeeds.
 func (s *Regions) Deregister(rkey uint32) {
 	if r, ok := s.byKey[rkey]; ok {
 		r.valid = false

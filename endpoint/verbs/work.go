@@ -43,12 +43,13 @@ type WorkRequest struct {
 	Solicited bool   // sets the solicited event bit on the last packet
 }
 
-// RecvRequest is a buffer for one SEND, or the ticket for one WRITE with Immediate (which leaves Buf alone).
+// RecvRequest is a buffer for one SEND, or the ticket for one WRITE with Immediate (which leaves
+// Buf alone).
 type RecvRequest struct {
 	ID  uint64
 	Buf []byte
-	// Region, if not nil, is the registered region Buf lies in: when it has been withdrawn before a SEND arrives, the responder answers NAK Remote
-	// Operational Error.
+	// Region, if not nil, is the registered region Buf lies in: when it has been withdrawn before a
+	// SEND arrives, the responder answers NAK Remote Operational Error.
 	Region *Region
 }
 
@@ -82,7 +83,8 @@ func (s Status) String() string {
 	return fmt.Sprintf("status %d", uint8(s))
 }
 
-// Completion tells the end of a work request or a receive request. Each request completes once, in the order it was posted in its queue.
+// Completion tells the end of a work request or a receive request. Each request completes once, in
+// the order it was posted in its queue.
 type Completion struct {
 	At           time.Duration
 	ID           uint64

@@ -1,6 +1,6 @@
 // Package fluid computes what flows would get from a network if they were fluids: the max-min fair
-// rates of flows each of which may be divided over several paths in any way. It is what packets in a
-// network are measured by, and knows neither packets nor time.
+// rates of flows each of which may be divided over several paths in any way. It is what packets in
+// a network are measured by, and knows neither packets nor time.
 package fluid
 
 import (
@@ -28,11 +28,11 @@ const (
 	tolerance       = 1e-6
 )
 
-// MaxMin returns the rate of a flow of each demand, in the unit of the capacities, with which none can
-// have more unless another that has no more gets less. These rates are unique. It raises the rates of
-// all demands alike until some cannot rise, fixes these, and goes on with the others (progressive
-// filling; D. Bertsekas and R. Gallager, Data Networks, section 6.5.2, for one path a flow). The error
-// wraps ErrDemand, or is the solver's.
+// MaxMin returns the rate of a flow of each demand, in the unit of the capacities, with which none
+// can have more unless another that has no more gets less. These rates are unique. It raises the
+// rates of all demands alike until some cannot rise, fixes these, and goes on with the others
+// (progressive filling; D. Bertsekas and R. Gallager, Data Networks, section 6.5.2, for one path a
+// flow). The error wraps ErrDemand, or is the solver's.
 func MaxMin(capacities []float64, demands []Demand) ([]float64, error) {
 	largest := 0.0
 	for i, c := range capacities {
@@ -85,8 +85,8 @@ type filling struct {
 	fixed      []bool
 }
 
-// raise raises the rates that are not fixed as far as they rise together, and fixes those that cannot
-// rise alone.
+// raise raises the rates that are not fixed as far as they rise together, and fixes those that
+// cannot rise alone.
 func (f *filling) raise() error {
 	together := make([]float64, len(f.demands))
 	for i := range f.demands {

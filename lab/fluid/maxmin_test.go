@@ -19,11 +19,13 @@ func TestMaxMin(t *testing.T) {
 		{"a link of nothing", []float64{0, 5}, []Demand{{1, [][]int{{0}}}, {1, [][]int{{1}}}}, []float64{0, 5}},
 		{"one", []float64{7}, []Demand{{1, [][]int{{0}}}}, []float64{7}},
 		{"five alike", []float64{10}, []Demand{{5, [][]int{{0}}}}, []float64{2}},
-		// The classic: a long flow and one on each of its links. 10 is halved, the rest of 30 is for the other.
+		// The classic: a long flow and one on each of its links. 10 is halved, the rest of 30 is
+		// for the other.
 		{"parking lot", []float64{10, 30}, []Demand{{1, [][]int{{0, 1}}}, {1, [][]int{{0}}}, {1, [][]int{{1}}}}, []float64{5, 5, 25}},
 		// Two paths of one flow: their sum.
 		{"two paths", []float64{3, 4}, []Demand{{1, [][]int{{0}, {1}}}}, []float64{7}},
-		// The flow with a choice leaves the shared link to the one without: 6 and 6, not 4 each and 4 + 6.
+		// The flow with a choice leaves the shared link to the one without: 6 and 6, not 4 each and
+		// 4 + 6.
 		{"a choice", []float64{8, 4}, []Demand{{1, [][]int{{0}, {1}}}, {1, [][]int{{0}}}}, []float64{6, 6}},
 		// With a larger second link, it has all of that and nothing of the first: 9 and 8.
 		{"no need of the shared one", []float64{8, 9}, []Demand{{1, [][]int{{0}, {1}}}, {1, [][]int{{0}}}}, []float64{9, 8}},

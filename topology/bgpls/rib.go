@@ -338,8 +338,8 @@ func (r *rib) staleness() *topology.Staleness {
 	return s
 }
 
-// awaited reports whether a peer has never said everything, and still may. What a peer said stays when its
-// session ends, until it says something else: from others nothing is lacking.
+// awaited reports whether a peer has never said everything, and still may. What a peer said stays
+// when its session ends, until it says something else: from others nothing is lacking.
 func (p *ribPeer) awaited() bool { return !p.ever && !p.late }
 
 // missed reports whether the topology may lack something while a peer is not in sync.

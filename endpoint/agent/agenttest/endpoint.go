@@ -9,7 +9,8 @@ import (
 	"github.com/weft-sdn/weft/hostapi/hostapitest"
 )
 
-// An Endpoint keeps what it is given. Its fields are set before it is used; its methods are safe for concurrent use.
+// An Endpoint keeps what it is given. Its fields are set before it is used; its methods are safe
+// for concurrent use.
 type Endpoint struct {
 	// Device is what it can do; hostapitest.Capabilities when zero.
 	Device hostapi.Capabilities

@@ -12,11 +12,13 @@ import (
 const (
 	// MaxMessage is the greatest length of a message in octets (§9.7.2).
 	MaxMessage = 1 << 31
-	// MaxWindow is the greatest number of PSNs that can be told apart from those already acknowledged.
+	// MaxWindow is the greatest number of PSNs that can be told apart from those already
+	// acknowledged.
 	MaxWindow = 1<<23 - 1
 )
 
-// A partition key is 15 bits and a membership bit; of two members of a partition one at least must be a full one (§10.9.3).
+// A partition key is 15 bits and a membership bit; of two members of a partition one at least must
+// be a full one (§10.9.3).
 const (
 	pkeyBase = 0x7FFF
 	pkeyFull = 0x8000
@@ -28,7 +30,8 @@ func ValidPKey(pkey uint16) bool { return pkey&pkeyBase != 0 }
 // SamePartition says whether members with these partition keys may talk to each other.
 func SamePartition(a, b uint16) bool { return (a^b)&pkeyBase == 0 && (a|b)&pkeyFull != 0 }
 
-// ValidQPN says whether a queue pair can have a number: 0 and 1 are management queue pairs, 0xFFFFFF is InfiniBand's multicast.
+// ValidQPN says whether a queue pair can have a number: 0 and 1 are management queue pairs,
+// 0xFFFFFF is InfiniBand's multicast.
 func ValidQPN(qpn uint32) bool { return qpn > 1 && qpn < packet.PSNMask }
 
 // ValidPMTU says whether n is a path MTU, in octets of payload.
@@ -42,10 +45,12 @@ func Unicast(a netip.Addr) bool {
 	return a.Is6() && !a.Is4In6() && a.Zone() == "" && !a.IsMulticast() && !a.IsUnspecified()
 }
 
-// wireOverhead is what Ethernet adds to a frame on the wire: preamble, frame check sequence and the gap between frames, in octets.
+// wireOverhead is what Ethernet adds to a frame on the wire: preamble, frame check sequence and the
+// gap between frames, in octets.
 const wireOverhead = 8 + 4 + 12
 
-// Serialization is the time a frame of n octets takes at a rate in bits per second, rounded up to a nanosecond.
+// Serialization is the time a frame of n octets takes at a rate in bits per second, rounded up to a
+// nanosecond.
 func Serialization(n int, rate float64) time.Duration {
 	return time.Duration(math.Ceil(float64(n+wireOverhead) * 8e9 / rate))
 }

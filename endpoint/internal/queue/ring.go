@@ -1,7 +1,8 @@
 // Package queue holds the queues of queue pairs: send, receive and completion queues.
 package queue
 
-// Ring is a first-in, first-out queue that grows by doubling and never shrinks. The zero value is empty.
+// Ring is a first-in, first-out queue that grows by doubling and never shrinks. The zero value is
+// empty.
 type Ring[T any] struct {
 	items []T // length zero or a power of two
 	head  int

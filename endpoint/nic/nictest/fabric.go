@@ -119,7 +119,8 @@ func (f *Fabric) Wake(i int) {
 	}
 }
 
-// Run goes on until done says so or the time has come, and reports whether done did. A nil done never does.
+// Run goes on until done says so or the time has come, and reports whether done did. A nil done
+// never does.
 func (f *Fabric) Run(until time.Duration, done func() bool) bool {
 	for {
 		if done != nil && done() {

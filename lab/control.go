@@ -45,9 +45,9 @@ func DefaultLatencies() Latencies {
 type Control struct {
 	World     *World
 	Latencies Latencies
-	// Log, if not nil, is told what the controller does.
+	// Log, if not nil, gets what the controller does.
 	Log func(format string, args ...any)
-	// Events, if not nil, is told of every change, as a client of the API is.
+	// Events, if not nil, gets every event that a client of the API would get.
 	Events func(api.Event)
 	// Wire has the network learned from the octets of BGP-LS, and not from what they stand for.
 	Wire bool
@@ -205,7 +205,7 @@ func (c *Control) learn() *topology.Snapshot {
 	return s
 }
 
-// SwitchChanged tells the controller's sessions that a switch went off or came back.
+// SwitchChanged ends or opens the session of a switch that went off or came back.
 func (c *Control) SwitchChanged(name string) {
 	s := c.sessions[name]
 	s.number++
@@ -255,7 +255,7 @@ func (c *Control) connect(name string) {
 	})
 }
 
-// tick tells the core the time, and comes again when the core wants it.
+// tick passes the time to the core, and schedules the next tick that the core asks for.
 func (c *Control) tick() {
 	c.core.Tick(c.World.now)
 	c.work()
@@ -363,7 +363,7 @@ func (c *Control) write(s *session, updates []entry.Update, first int) ([]entry.
 	return refused, err
 }
 
-// told takes what a switch tells its controllers.
+// told handles a stream message of a switch.
 func (c *Control) told(name string, m *p4v1.StreamMessageResponse) {
 	if !c.up || !c.sessions[name].up {
 		return

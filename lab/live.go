@@ -21,8 +21,8 @@ import (
 
 // LiveOptions say how a network is run in real time.
 type LiveOptions struct {
-	// Network is what runs. Hosts of MRC have a controller, in mode stev without MRC settings,
-	// unless these have an empty mode.
+	// Network is the network to run. Without MRC settings the controller runs its MRC hosts in mode
+	// stev; with settings of an empty mode these hosts run on their own.
 	Network Network
 	// Listen is where the API listens; "127.0.0.1:0" takes any free port.
 	Listen string
@@ -37,7 +37,7 @@ type LiveOptions struct {
 	Controller func(inventory.Inventory) error
 	// Log gets what the controller logs; nil: nothing.
 	Log *slog.Logger
-	// Progress is told what is being waited for; nil: nobody is.
+	// Progress, if not nil, gets a line for every step of the start.
 	Progress func(format string, args ...any)
 }
 

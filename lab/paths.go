@@ -77,7 +77,7 @@ func (p *PathControl) later(f func() error) {
 	p.control.after(p.control.Latencies.PacketIn, func() { p.do(f) })
 }
 
-// setTopology tells what is advertised now.
+// setTopology passes the present topology to the core.
 func (p *PathControl) setTopology(s *topology.Snapshot) {
 	p.do(func() error {
 		p.core.SetTopology(s)
@@ -191,7 +191,7 @@ func (p *PathControl) count(every time.Duration) {
 	})
 }
 
-// pathReporter tells the core what a host says.
+// pathReporter passes reports of a host to the core.
 type pathReporter struct {
 	paths *PathControl
 	host  string

@@ -74,8 +74,8 @@ func (n *Network) slowest() uint64 {
 	return least
 }
 
-// Congestion is what congestion control is told of the network by a host: the rate of its ports
-// together, and the round trip.
+// Congestion returns the network parameters of a host's congestion control: the sum of its ports'
+// rates, and the round trip.
 func (n *Network) Congestion(host string) nscc.Network { return n.congestion(host, n.RoundTrip()) }
 
 func (n *Network) congestion(host string, rtt time.Duration) nscc.Network {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestStall: traffic that stands still is told of, with what it waits for; traffic that is slow is
-// not.
+// TestStall: traffic that stands still is an error that says what it waits for; slow traffic is
+// none.
 func TestStall(t *testing.T) {
 	w, err := NewWorld(Clos(ClosConfig{Planes: 1, T0: 1, T1: 1, Hosts: 2, Rate: 1e9, Delay: time.Microsecond}), Options{Seed: 1, Cache: programs})
 	if err != nil {

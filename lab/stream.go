@@ -11,7 +11,7 @@ import (
 // StreamConfig says what a stream sends.
 type StreamConfig struct {
 	From, To string // hosts
-	QPN      uint32 // that the packets are for, which tells streams apart
+	QPN      uint32 // destination of the packets; different for each stream
 	Payload  int    // octets of a packet
 	Rate     uint64 // bit/s of the frames without preamble and gap
 	Priority uint8  // that PFC frames stop

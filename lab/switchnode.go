@@ -15,10 +15,10 @@ import (
 // A SwitchNode is an embedded switch in a world.
 type SwitchNode struct {
 	Switch Switch
-	// Notify takes what the switch tells its controllers; nil: nobody listens. It must not call
-	// the switch back.
+	// Notify takes the stream messages of the switch to its controllers; nil drops them. It must
+	// not call the switch back.
 	Notify func(now time.Duration, m *p4v1.StreamMessageResponse)
-	// PortChanged is told when a port of the switch goes up or down; nil: nobody is. It must not
+	// PortChanged, if not nil, is called when a port of the switch goes up or down. It must not
 	// call the switch back.
 	PortChanged func(port uint32, up bool)
 	// Restarts counts the times the switch came back empty.

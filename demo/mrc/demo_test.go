@@ -69,8 +69,8 @@ func newVirtual(t *testing.T, o Options, seed uint64) *virtual {
 	return v
 }
 
-// TestDemo is the demo in virtual time: what it promises holds in every mode, and what it tells is
-// so.
+// TestDemo is the demo in virtual time: it keeps its promises in every mode, and its figures are
+// right.
 func TestDemo(t *testing.T) {
 	if testing.Short() {
 		t.Skip("many packets on one goroutine")

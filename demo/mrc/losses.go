@@ -90,8 +90,7 @@ func (d *demo) fail(ctx context.Context, m *lab.Mesh) error {
 	return d.until(ctx, m, "hosts are told", d.calm(m))
 }
 
-// tellTime is how long hosts may take, by the real clock, to be told of a failure: beyond it they
-// were not.
+// tellTime is the time by the real clock in which the controller must report a failure to hosts.
 const tellTime = 10 * time.Second
 
 // heard says whether all hosts that the last failure concerns have been told of it, or it is too

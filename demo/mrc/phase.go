@@ -69,7 +69,7 @@ func (d *demo) traffic(ctx context.Context, name string, cfg lab.MeshConfig, mea
 	if err == nil {
 		err = d.until(ctx, m, "hosts have written all of "+name, m.Done)
 	}
-	// What was counted tells what went wrong, also when there is no more time.
+	// The counters show what went wrong, also after ctx has ended.
 	return cmp.Or(err, d.stage.Do(context.WithoutCancel(ctx), func(w *lab.World) error {
 		p.meter.stop()
 		p.count(w, m)

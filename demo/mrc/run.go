@@ -13,8 +13,8 @@ const incastPhase = "incast"
 // incastPart of what a host gets in the all-to-all from all others, it gets in the incast.
 const incastPart = 0.5
 
-// run has the hosts of a network that runs do everything, and tells what was counted; with an error
-// too, unless it is of the lab's own.
+// run plays the demo on a running network and returns what was counted. The result is nil only if
+// no phase began.
 func (d *demo) run(ctx context.Context, on stage) (*Result, error) {
 	d.stage = on
 	var setbacks []*setback

@@ -69,7 +69,7 @@ const (
 	defaultBytes = 16 << 20
 	message      = 256 << 10
 	groupName    = "demo"
-	// timeout bounds the demo: something that hangs is to say so.
+	// timeout bounds the demo, so that a hang becomes an error.
 	timeout = 2 * time.Minute
 )
 

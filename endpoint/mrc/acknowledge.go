@@ -107,8 +107,8 @@ func sackSignal(s *packet.SETH) Signal {
 	return SignalArrived
 }
 
-// feedback tells the sprayer what became of a packet, if the entropy value that came back is that
-// of the transmission the answer is for: the first one, or with rtx the last one.
+// feedback passes the signal on a packet to the sprayer if the answer has the entropy value of the
+// transmission that it answers: the first one, or with rtx the last one.
 func (q *QP) feedback(now time.Duration, rec *record, ev packet.EV, rtx bool, s Signal) {
 	w := rec.firstWay
 	if rtx {
@@ -151,8 +151,8 @@ func (q *QP) remoteService(ts uint16) time.Duration {
 	return time.Duration(ts) * packet.TimestampUnit
 }
 
-// since is the time since a timestamp of a unit, whose 16 bits wrap: the time the packet was sent
-// at, as far as that is known (else now), tells how often.
+// since returns the time since a timestamp of a unit. The 16 bits of a timestamp wrap; sentAt
+// decides how often they did, and is now where the time of sending is unknown.
 func since(now time.Duration, ts uint16, unit, sentAt time.Duration) time.Duration {
 	d := time.Duration(uint16(now/unit)-ts) * unit
 	turn := unit << 16

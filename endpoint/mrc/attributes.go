@@ -16,8 +16,8 @@ const (
 	MaxWIMM = 4096
 )
 
-// Attributes are what one end of a connection tells the other out of band (OCP MRC 1.0, table
-// 10-1). They are what that end's responder can do.
+// Attributes are what one end of a connection learns about the other out of band (OCP MRC 1.0,
+// table 10-1). They describe the responder of that other end.
 type Attributes struct {
 	MaxWIMM     int  // MRC_QP_MAX_WIMM_DEST: WRITEs with Immediate in flight, 0 to MaxWIMM
 	MaxMPR      int  // MRC_QP_MAX_MPR_DEST: max_psn_range in packet.MPRUnit (128 packets), 1 to MaxMPR

@@ -19,15 +19,15 @@ type Congestion interface {
 	// reordering than that.
 	MaxWindow() int
 
-	// OnNewData tells that work was posted: backlog is the octets of the packets it takes.
+	// OnNewData reports posted work: backlog is the octets of its packets.
 	OnNewData(now time.Duration, backlog int)
-	// OnSend tells that a packet was sent, for the first time or again.
+	// OnSend reports a packet that was sent, for the first time or again.
 	OnSend(Sent)
-	// OnSACK tells that a SACK arrived, an answer to a reliability probe too.
+	// OnSACK reports a SACK, which may answer a reliability probe.
 	OnSACK(SACK)
-	// OnNACK tells that a NACK arrived, whatever its reason.
+	// OnNACK reports a NACK of any reason.
 	OnNACK(NACK)
-	// OnLoss tells that a packet is thought lost, for a timeout or for what SACKs say.
+	// OnLoss reports a packet that counts as lost after a timeout or by the evidence of SACKs.
 	OnLoss(Loss)
 }
 

@@ -71,7 +71,7 @@ func (h *Host) SendEVProbe(now time.Duration, p EVProbe) (id uint16, err error) 
 	return h.request(now, p.Peer, p.Path, p.DSCP, p.Timeout, packet.ERTH{Op: packet.EndpointEVProbe})
 }
 
-// SendPortStatus tells a peer which ports are up, in the control class. Errors are those of
+// SendPortStatus sends a peer the ports that are up, in the control class. Errors are those of
 // SendEVProbe.
 func (h *Host) SendPortStatus(now time.Duration, peer netip.Addr, path Path) (id uint16, err error) {
 	return h.request(now, peer, path, h.cfg.Wire.DSCP.Control, h.cfg.EndpointTimeout, packet.ERTH{Op: packet.EndpointPortStatus, Ports: h.up})

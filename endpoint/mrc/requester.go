@@ -45,7 +45,7 @@ type requester struct {
 	ackWait     time.Duration // until it is asked for before that, from the last time
 	ackDeadline time.Duration // the earlier of the two
 	ackRetries  int
-	ackAgain    bool // the packet unack is to be sent again, to be told
+	ackAgain    bool // the packet unack must be sent again to get an ACK
 
 	probes probes
 }
@@ -245,7 +245,7 @@ func (q *QP) transmit(now time.Duration, psn uint32, path Path) {
 	}
 	out, last := q.compose(now, psn, rec.message, path, again)
 	size := nominalSize(out.Len() - packet.EthernetLen - packet.IPv6Len - outerLen(out))
-	wanted := rec.state != arrived // else it is sent to be told
+	wanted := rec.state != arrived // else it is sent again for its ACK alone
 	if rec.state == lost {
 		q.lost--
 	}

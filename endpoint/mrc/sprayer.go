@@ -21,7 +21,7 @@ type Sprayer interface {
 	// path by another one must not be chosen. ok is false when there is no path by these ports: a
 	// data packet then waits until the ports change, an answer is dropped and counted.
 	Next(now time.Duration, use Use, ports packet.PortMask) (p Path, ok bool)
-	// Feedback tells what became of a packet that went by a path Next or Probe gave. Of several
+	// Feedback reports the fate of a packet sent by a path of Next or Probe. Of several
 	// signals on one packet the first may be wrong: what was thought lost may still arrive.
 	Feedback(now time.Duration, id PathID, s Signal)
 	// Probe gives a path in doubt that is to be probed now by a reliability probe, if one is due.

@@ -1,7 +1,6 @@
-// Package nic is the software NIC of an MRC host: the transport (mrc) with everything that a
-// controller says it is to hold (package hostapi). Which entropy values its queue pairs send with,
-// and by which parameters their windows move, follows from the profile that serves their
-// destination.
+// Package nic is the software NIC of an MRC host: the transport (mrc) with the state that a
+// controller gives it (package hostapi). Which entropy values its queue pairs send with, and by
+// which parameters their windows move, follows from the profile that serves their destination.
 //
 //	n, err := nic.New(cfg)
 //	qp, err := n.CreateQP(nic.DefaultQPConfig()…) // without Sprayer and Congestion: those are the NIC's

@@ -140,7 +140,7 @@ func (x *probing) take(r mrc.EndpointResult) {
 // over says that there is nothing more to wait for.
 func (x *probing) over() bool { return x.finished && x.waiting == 0 }
 
-// finish tells the results of requests that are over.
+// finish reports the results of complete requests.
 func (n *NIC) finish() {
 	n.probing = slices.DeleteFunc(n.probing, func(x *probing) bool {
 		if !x.over() {

@@ -5,7 +5,7 @@
 // differs).
 //
 // A QPCC is the controller of one queue pair, the mrc.Congestion it is created with; the queue pair
-// counts what is in flight and tells it what happened.
+// counts what is in flight and reports every event to it.
 //
 //	cc, err := nscc.New(nscc.DefaultConfig(nscc.Network{Rate: 400e9, RTT: 9 * time.Microsecond, MTU: 4096, Trimming: true}))
 //

@@ -57,8 +57,8 @@ func (c *QPCC) OnNACK(n mrc.NACK) {
 	c.inflight = int64(n.InFlight)
 }
 
-// OnLoss closes the window by the size of a packet whose timer expired. A loss that SACKs tell of
-// leaves it: the delay of those that arrived tells of congestion.
+// OnLoss closes the window by the size of a packet whose timer expired. It leaves the window after
+// a loss that SACKs show, as the delay of the packets that arrived is the sign of congestion.
 func (c *QPCC) OnLoss(l mrc.Loss) {
 	c.inflight = int64(l.InFlight)
 	if !l.Timeout {

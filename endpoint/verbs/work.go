@@ -83,8 +83,8 @@ func (s Status) String() string {
 	return fmt.Sprintf("status %d", uint8(s))
 }
 
-// Completion tells the end of a work request or a receive request. Each request completes once, in
-// the order it was posted in its queue.
+// Completion is the end of a work request or a receive request. Each request completes once.
+// Requests of a queue complete in the order in which they were posted.
 type Completion struct {
 	At           time.Duration
 	ID           uint64

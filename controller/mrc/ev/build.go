@@ -21,7 +21,7 @@ const (
 type Request struct {
 	Pair
 	Name string
-	// Capabilities of the hosts that are to hold it; nil: [Unlimited].
+	// Capabilities of the hosts that will hold the profile; nil: [Unlimited].
 	Capabilities *hostapi.Capabilities
 	// MaxEVs is the number of EVs at most; 0: [DefaultMaxEVs].
 	MaxEVs int

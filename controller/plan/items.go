@@ -3,7 +3,6 @@ package plan
 import (
 	"net/netip"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/weft-sdn/weft/api"
@@ -65,7 +64,7 @@ func GroupOf(e entry.Entity) int {
 		if e.Name == p4.TableMtProxy || e.Name == p4.TableLocalSid {
 			return number(e.Action.Arg("group"))
 		}
-		if m, ok := e.Field("group"); ok && strings.HasPrefix(e.Name, "mt_") {
+		if m, ok := e.Field("group"); ok && ownerOf(e) == p4.OwnerMulticast {
 			return number(m.Value)
 		}
 	}
@@ -81,20 +80,33 @@ const (
 
 // OwnerOf returns the group that an entity belongs to, or else OwnerPFC for what
 // only [Network.PFC] has, OwnerRoutes for what [Network.Routes] has, and
-// OwnerLinks for everything else.
+// OwnerLinks for everything else. The P4 program says by @weft_owner which feature
+// has an entry; see [p4.Owner].
 func OwnerOf(e entry.Entity) int {
 	switch e := e.(type) {
 	case entry.Member, entry.Group:
 		return OwnerRoutes
 	case entry.Table:
-		if ownedByPFC(e) {
+		switch ownerOf(e) {
+		case p4.OwnerPfc:
 			return OwnerPFC
-		}
-		if e.Name == p4.TableIpv6Route || e.Name == p4.TableEcmp {
+		case p4.OwnerRoutes:
 			return OwnerRoutes
 		}
 	}
 	return GroupOf(e)
+}
+
+// ownerOf returns the feature of a table's entry.
+func ownerOf(t entry.Table) string {
+	return p4.Owner(t.Name, t.Action.Name, func(field string) bool {
+		v := t.Action.Arg(field)
+		if m, ok := t.Field(field); ok {
+			v = m.Value
+		}
+		n, ok := v.Uint64()
+		return ok && n != 0
+	})
 }
 
 // EpochOf returns the epoch that an entity holds; ok is false when it holds

@@ -300,21 +300,3 @@ func (w *pfcWork) probes() {
 	w.add(entry.In(p4.TableLocalSid, entry.Do(p4.ActionEndDt6, number("vrf", uint16(returnVRF))), prefix("dst_addr", host(sid))),
 		entry.In(p4.TableIpv6Route, forward(hop{port: p4.CpuPort}), entry.Exact("vrf", entry.Uint(returnVRF)), prefix("dst_addr", host(w.node.Loopback))))
 }
-
-// ownedByPFC reports whether [Network.PFC] has a table's entry.
-func ownedByPFC(t entry.Table) bool {
-	switch t.Name {
-	case p4.TableSliceField, p4.TableSlice, p4.TableSrPolicy, p4.TableServiceSid, p4.TablePfcUpstream, p4.TablePfcQueue, p4.TablePfcPort, p4.TablePfcTunnel, p4.TablePfcLearning:
-		return true
-	case p4.TableSrv6Policy:
-		return t.Action.Name == p4.ActionVpnSteer
-	case p4.TableIpv6Route:
-		vrf, ok := t.Field("vrf")
-		n, _ := vrf.Value.Uint64()
-		return ok && n != 0
-	case p4.TableLocalSid:
-		n, _ := t.Action.Arg("vrf").Uint64()
-		return t.Action.Name == p4.ActionEndDt6 && n != 0
-	}
-	return slices.Contains(pfcSIDTables[:], t.Name)
-}

@@ -7,35 +7,26 @@ import (
 	"github.com/weft-sdn/weft/southbound/entry"
 )
 
-// Ranks order the updates of a switch: first what others refer to, last what
-// leads packets somewhere, long routes before short ones.
-const (
-	rankMembers = iota
-	rankGroups
-	rankTables
-	rankCopies
-	rankWays
-)
-
 // Rank returns the rank of an entity: those of a lower rank must be in a switch
-// before those of a higher one.
+// before those of a higher one. It follows from the references of the P4 program
+// (see [p4.Rank]); long routes come before short ones.
 func Rank(e entry.Entity) int {
 	switch e := e.(type) {
-	case entry.Clone, entry.Member:
-		return rankMembers
+	case entry.Clone:
+		return p4.Rank(p4.CloneSessions)
+	case entry.Member:
+		return p4.Rank(e.Profile)
 	case entry.Group:
-		return rankGroups
+		return p4.Rank(p4.GroupsOf(e.Profile))
 	case entry.Multicast:
-		return rankCopies
+		return p4.Rank(p4.MulticastGroups)
 	case entry.Table:
-		switch e.Name {
-		case p4.TableIpv6Route:
-			return rankWays + routeRank(e)
-		case p4.TableLocalSid, p4.TableMtSource, p4.TableSrv6Policy, p4.TablePfcQueue:
-			return rankWays
+		if e.Name == p4.TableIpv6Route {
+			return p4.Rank(e.Name) + routeRank(e)
 		}
+		return p4.Rank(e.Name)
 	}
-	return rankTables
+	return 0
 }
 
 // routeRank orders routes by length, the longest first.

@@ -20,7 +20,7 @@ control StructuredEv(inout headers_t hdr, inout metadata_t meta, inout standard_
     }
 
     @id(0x010000a1)
-    action ev_forward(bit<9> port, bit<16> neighbor) {
+    action ev_forward(bit<9> port, @refers_to(neighbor, id) bit<16> neighbor) {
         std.egress_spec = port;
         meta.neighbor = neighbor;
         meta.routed = 1;

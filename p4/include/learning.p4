@@ -27,7 +27,7 @@ struct pfc_policy_t {
 
 // A table cannot be asked twice for a packet, so there is one a place in the list.
 #define PFC_SID(i, table_id)                                                 \
-    @id(table_id)                                                            \
+    @id(table_id) @weft_owner("pfc")                                         \
     table pfc_sid_##i {                                                      \
         key = { meta.learned_s##i : exact @name("sid"); }                    \
         actions = { upstream_pfc; @defaultonly NoAction; }                   \
@@ -60,7 +60,7 @@ control PfcLearning(inout headers_t hdr, inout metadata_t meta, inout standard_m
         report_again = lifetime;
     }
 
-    @id(0x020000f0)
+    @id(0x020000f0) @weft_owner("pfc")
     table pfc_learning {
         key = {}
         actions = { set_learning; @defaultonly NoAction; }

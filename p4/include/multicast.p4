@@ -17,14 +17,14 @@ control MulticastGroup(inout headers_t hdr, inout metadata_t meta, inout standar
     bit<128> source;
 
     @id(0x01000050)
-    action set_group(bit<16> group) {
+    action set_group(@refers_to(mt_group, group) bit<16> group) {
         proxy_group = group;
         to_proxy = 1;
     }
 
     // The proxy addresses of the groups that pass here. Asked of plain packets, and of those in a tree where they are delivered or
     // enter it.
-    @id(0x02000050)
+    @id(0x02000050) @weft_owner("multicast")
     table mt_proxy {
         key = { hdr.ipv6.dst_addr : exact @name("dst_addr"); }
         actions = { set_group; @defaultonly NoAction; }
@@ -35,7 +35,7 @@ control MulticastGroup(inout headers_t hdr, inout metadata_t meta, inout standar
     // nack_holdoff, which doubles as the same NAK is sent again, and cnp_window are microseconds; cnp_limit is CNPs a branch and window, 0 for no limit.
     @id(0x01000051)
     action set_group_state(bit<32> epoch, bit<24> designated_qpn, bit<32> live_mask, bit<48> nack_holdoff,
-                           bit<48> cnp_window, bit<24> cnp_limit, bit<9> upstream_port, bit<16> cnp_session) {
+                           bit<48> cnp_window, bit<24> cnp_limit, bit<9> upstream_port, @refers_to(builtin::clone_session_table, session_id) bit<16> cnp_session) {
         meta.mt_known = 1;
         meta.epoch = epoch;
         meta.designated_qpn = designated_qpn;
@@ -47,7 +47,7 @@ control MulticastGroup(inout headers_t hdr, inout metadata_t meta, inout standar
         meta.cnp_session = cnp_session;
     }
 
-    @id(0x02000051)
+    @id(0x02000051) @weft_owner("multicast")
     table mt_group {
         key = { meta.mt_group : exact @name("group"); }
         actions = { set_group_state; @defaultonly NoAction; }
@@ -69,10 +69,10 @@ control MulticastGroup(inout headers_t hdr, inout metadata_t meta, inout standar
     }
 
     // Who may answer, and where from.
-    @id(0x02000052)
+    @id(0x02000052) @weft_owner("multicast")
     table mt_branch {
         key = {
-            meta.mt_group      : exact @name("group");
+            meta.mt_group      : exact @name("group") @refers_to(mt_group, group);
             std.ingress_port   : exact @name("port");
             hdr.ipv6.src_addr  : exact @name("src_addr");
         }
@@ -93,7 +93,7 @@ control MulticastGroup(inout headers_t hdr, inout metadata_t meta, inout standar
 
     // The same where the tree starts at this very switch.
     @id(0x01000055)
-    action mt_encaps_replicate(bit<128> outer_source, bit<128> sid, bit<16> mcast_group, bit<1> has_local) {
+    action mt_encaps_replicate(bit<128> outer_source, bit<128> sid, @refers_to(builtin::multicast_group_table, multicast_group_id) bit<16> mcast_group, bit<1> has_local) {
         mt_encaps(outer_source, sid);
         meta.mt_replicate = 1;
         meta.mt_verify_icrc = has_local;
@@ -112,10 +112,10 @@ control MulticastGroup(inout headers_t hdr, inout metadata_t meta, inout standar
     }
 
     // Who may send, and where from: plain packets in provisioned mode, encapsulated ones in in-band mode.
-    @id(0x02000053)
+    @id(0x02000053) @weft_owner("multicast")
     table mt_source {
         key = {
-            meta.mt_group      : exact @name("group");
+            meta.mt_group      : exact @name("group") @refers_to(mt_group, group);
             std.ingress_port   : exact @name("port");
             source             : exact @name("src_addr");
         }

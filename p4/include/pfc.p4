@@ -17,7 +17,7 @@ control PfcLink(inout headers_t hdr, inout metadata_t meta, inout standard_metad
         meta.drop_reason = DropReason.PFC_PORT;
     }
 
-    @id(0x020000e0)
+    @id(0x020000e0) @weft_owner("pfc")
     table pfc_port {
         key = { std.ingress_port : exact @name("port"); }
         actions = { accept_link_pfc; @defaultonly drop_pfc_port; }
@@ -58,7 +58,7 @@ control PfcTunnel(inout headers_t hdr, inout metadata_t meta) {
     }
 
     // Who may signal through a tunnel, and for which slice.
-    @id(0x020000e1)
+    @id(0x020000e1) @weft_owner("pfc")
     table pfc_tunnel {
         key = {
             hdr.outer_ipv6.dst_addr : exact @name("sid");
@@ -167,13 +167,13 @@ control PfcTarget(inout headers_t hdr, inout metadata_t meta, inout standard_met
     //   watchdog_action  a WatchdogAction
     // Octets are those of frames as received; buffer, rate and watchdog are for egress queues.
     @id(0x010000e5) @noWarn("unused")
-    action set_pfc_queue(bit<48> buffer, bit<48> xoff, bit<48> xon, bit<16> quanta, bit<32> refresh, bit<8> upstreams,
+    action set_pfc_queue(bit<48> buffer, bit<48> xoff, bit<48> xon, bit<16> quanta, bit<32> refresh, @refers_to(pfc_upstream, upstream) bit<8> upstreams,
                          bit<32> rate, bit<32> watchdog, WatchdogAction watchdog_action) {
         known = 1;
         pause = quanta;
     }
 
-    @id(0x020000e2)
+    @id(0x020000e2) @weft_owner("pfc")
     table pfc_queue {
         key = {
             hdr.target.direction : exact @name("direction");
@@ -187,7 +187,7 @@ control PfcTarget(inout headers_t hdr, inout metadata_t meta, inout standard_met
 
     // Into a tunnel to the End.X.PFC SID of a node upstream. priority is that of the frame, on its way out of this switch.
     @id(0x010000e6)
-    action pfc_to_tunnel(bit<16> policy, bit<128> sid, bit<20> slice, bit<6> dscp, bit<3> class, bit<3> priority, bit<48> src_mac) {
+    action pfc_to_tunnel(@refers_to(sr_policy, policy) bit<16> policy, bit<128> sid, bit<20> slice, bit<6> dscp, bit<3> class, bit<3> priority, bit<48> src_mac) {
         meta.policy = policy;
         meta.service_sid = sid;
         meta.outer_slice = slice;
@@ -219,7 +219,7 @@ control PfcTarget(inout headers_t hdr, inout metadata_t meta, inout standard_met
         meta.drop_reason = DropReason.PFC_UPSTREAM;
     }
 
-    @id(0x020000e3)
+    @id(0x020000e3) @weft_owner("pfc")
     table pfc_upstream {
         key = {
             hdr.target.direction : exact @name("direction");

@@ -96,45 +96,45 @@ control Policy(inout headers_t hdr, inout metadata_t meta, inout standard_metada
     }
 
     @id(0x010000d9)
-    action via_adjacency_1(bit<128> source, bit<9> port, bit<16> neighbor, bit<128> s1) {
+    action via_adjacency_1(bit<128> source, bit<9> port, @refers_to(neighbor, id) bit<16> neighbor, bit<128> s1) {
         via_1(source, s1);
         VISITED(meta.service_sid, port, neighbor)
     }
 
     @id(0x010000da)
-    action via_adjacency_2(bit<128> source, bit<9> port, bit<16> neighbor, bit<128> s1, bit<128> s2) {
+    action via_adjacency_2(bit<128> source, bit<9> port, @refers_to(neighbor, id) bit<16> neighbor, bit<128> s1, bit<128> s2) {
         via_2(source, s1, s2);
         VISITED(s2, port, neighbor)
     }
 
     @id(0x010000db)
-    action via_adjacency_3(bit<128> source, bit<9> port, bit<16> neighbor, bit<128> s1, bit<128> s2, bit<128> s3) {
+    action via_adjacency_3(bit<128> source, bit<9> port, @refers_to(neighbor, id) bit<16> neighbor, bit<128> s1, bit<128> s2, bit<128> s3) {
         via_3(source, s1, s2, s3);
         VISITED(s2, port, neighbor)
     }
 
     @id(0x010000dc)
-    action via_adjacency_4(bit<128> source, bit<9> port, bit<16> neighbor, bit<128> s1, bit<128> s2, bit<128> s3, bit<128> s4) {
+    action via_adjacency_4(bit<128> source, bit<9> port, @refers_to(neighbor, id) bit<16> neighbor, bit<128> s1, bit<128> s2, bit<128> s3, bit<128> s4) {
         via_4(source, s1, s2, s3, s4);
         VISITED(s2, port, neighbor)
     }
 
     @id(0x010000dd)
-    action via_adjacency_5(bit<128> source, bit<9> port, bit<16> neighbor, bit<128> s1, bit<128> s2, bit<128> s3, bit<128> s4,
+    action via_adjacency_5(bit<128> source, bit<9> port, @refers_to(neighbor, id) bit<16> neighbor, bit<128> s1, bit<128> s2, bit<128> s3, bit<128> s4,
                            bit<128> s5) {
         via_5(source, s1, s2, s3, s4, s5);
         VISITED(s2, port, neighbor)
     }
 
     @id(0x010000de)
-    action via_adjacency_6(bit<128> source, bit<9> port, bit<16> neighbor, bit<128> s1, bit<128> s2, bit<128> s3, bit<128> s4,
+    action via_adjacency_6(bit<128> source, bit<9> port, @refers_to(neighbor, id) bit<16> neighbor, bit<128> s1, bit<128> s2, bit<128> s3, bit<128> s4,
                            bit<128> s5, bit<128> s6) {
         via_6(source, s1, s2, s3, s4, s5, s6);
         VISITED(s2, port, neighbor)
     }
 
     @id(0x010000df)
-    action via_adjacency_7(bit<128> source, bit<9> port, bit<16> neighbor, bit<128> s1, bit<128> s2, bit<128> s3, bit<128> s4,
+    action via_adjacency_7(bit<128> source, bit<9> port, @refers_to(neighbor, id) bit<16> neighbor, bit<128> s1, bit<128> s2, bit<128> s3, bit<128> s4,
                            bit<128> s5, bit<128> s6, bit<128> s7) {
         via_7(source, s1, s2, s3, s4, s5, s6, s7);
         VISITED(s2, port, neighbor)
@@ -145,7 +145,7 @@ control Policy(inout headers_t hdr, inout metadata_t meta, inout standard_metada
         meta.drop_reason = DropReason.SR_POLICY;
     }
 
-    @id(0x020000d0)
+    @id(0x020000d0) @weft_owner("pfc")
     table sr_policy {
         key = { meta.policy : exact @name("policy"); }
         actions = {

@@ -27,7 +27,7 @@ control Replication(inout headers_t hdr, inout metadata_t meta, inout standard_m
 
     // RFC 9524 section 2.2: DA becomes the branch's downstream SID.
     @id(0x01000070)
-    action to_child(bit<128> sid, bit<16> neighbor) {
+    action to_child(bit<128> sid, @refers_to(neighbor, id) bit<16> neighbor) {
         hdr.outer_ipv6.dst_addr = sid;
         meta.neighbor = neighbor;
     }
@@ -62,11 +62,11 @@ control Replication(inout headers_t hdr, inout metadata_t meta, inout standard_m
         meta.drop_reason = DropReason.MT_REPLICA;
     }
 
-    @id(0x02000070)
+    @id(0x02000070) @weft_owner("multicast")
     table mt_replica {
         key = {
-            meta.mt_group  : exact @name("group");
-            std.egress_rid : exact @name("rid");
+            meta.mt_group  : exact @name("group") @refers_to(mt_group, group);
+            std.egress_rid : exact @name("rid") @referenced_by(builtin::multicast_group_table, replica.instance);
         }
         actions = { to_child; to_receiver; to_receiver_reth; to_tlv_receivers; @defaultonly drop_replica; }
         const default_action = drop_replica();
@@ -85,10 +85,10 @@ control Replication(inout headers_t hdr, inout metadata_t meta, inout standard_m
     }
 
     // A receiver in a TLV must have a response branch, or its ACKs would be nobody's.
-    @id(0x02000071)
+    @id(0x02000071) @weft_owner("multicast")
     table mt_tlv_receiver {
         key = {
-            meta.mt_group : exact @name("group");
+            meta.mt_group : exact @name("group") @refers_to(mt_group, group);
             address       : exact @name("address");
         }
         actions = { allow_tlv_receiver; @defaultonly drop_tlv_receiver; }

@@ -5,21 +5,21 @@ control Routing(inout headers_t hdr, inout metadata_t meta, inout standard_metad
     bit<32> multiplier;
 
     @id(0x01000030)
-    action forward(bit<9> port, bit<16> neighbor) {
+    action forward(bit<9> port, @refers_to(neighbor, id) bit<16> neighbor) {
         std.egress_spec = port;
         meta.neighbor = neighbor;
         meta.routed = 1;
     }
 
     @id(0x01000031)
-    action ecmp_group(bit<16> group) {
+    action ecmp_group(@refers_to(ecmp, group) bit<16> group) {
         meta.ecmp = group;
     }
 
     // To a destination that is not below this switch: MRC packets go up by their structured EV where this switch has a field of
     // it, all others by the group.
     @id(0x01000034)
-    action forward_up(bit<16> group) {
+    action forward_up(@refers_to(ecmp, group) bit<16> group) {
         meta.ecmp = group;
         meta.upward = 1;
     }
@@ -29,10 +29,10 @@ control Routing(inout headers_t hdr, inout metadata_t meta, inout standard_metad
         meta.drop_reason = DropReason.NO_ROUTE;
     }
 
-    @id(0x02000030)
+    @id(0x02000030) @weft_owner("routes")
     table ipv6_route {
         key = {
-            meta.vrf : exact @name("vrf");
+            meta.vrf : exact @name("vrf") @weft_owner("pfc");
             meta.dst : lpm @name("dst_addr");
         }
         actions = { forward; ecmp_group; forward_up; drop_no_route; }
@@ -59,7 +59,7 @@ control Routing(inout headers_t hdr, inout metadata_t meta, inout standard_metad
     @id(0x11000031)
     action_selector(HashAlgorithm.crc16, ECMP_MEMBERS, 16) ecmp_selector;
 
-    @id(0x02000031)
+    @id(0x02000031) @weft_owner("routes")
     table ecmp {
         key = {
             meta.ecmp : exact @name("group");

@@ -8,7 +8,7 @@ control SliceField(inout metadata_t meta) {
         meta.slice_mask = mask;
     }
 
-    @id(0x020000c0)
+    @id(0x020000c0) @weft_owner("pfc")
     table slice_field {
         key = {}
         actions = { set_slice_field; @defaultonly NoAction; }
@@ -32,7 +32,7 @@ control Slices(inout headers_t hdr, inout metadata_t meta, inout standard_metada
         std.priority = priority;
     }
 
-    @id(0x020000c1)
+    @id(0x020000c1) @weft_owner("pfc")
     table slice {
         key = { meta.slice : exact @name("slice"); }
         actions = { set_slice; @defaultonly NoAction; }

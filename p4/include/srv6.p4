@@ -55,7 +55,7 @@ control Endpoint(inout headers_t hdr, inout metadata_t meta, inout standard_meta
 
     // RFC 8986 section 4.2.
     @id(0x01000011)
-    action end_x(bit<9> port, bit<16> neighbor) {
+    action end_x(bit<9> port, @refers_to(neighbor, id) bit<16> neighbor) {
         end();
         std.egress_spec = port;
         meta.neighbor = neighbor;
@@ -72,7 +72,7 @@ control Endpoint(inout headers_t hdr, inout metadata_t meta, inout standard_meta
     }
 
     @id(0x01000016)
-    action end_x_flavors(bit<9> port, bit<16> neighbor, bit<1> with_psp, bit<1> with_usd) {
+    action end_x_flavors(bit<9> port, @refers_to(neighbor, id) bit<16> neighbor, bit<1> with_psp, bit<1> with_usd) {
         end_x(port, neighbor);
         psp = with_psp;
         usd = with_usd;
@@ -103,7 +103,7 @@ control Endpoint(inout headers_t hdr, inout metadata_t meta, inout standard_meta
 
     // RFC 9800 section 4.1.2, End.X with NEXT-CSID: over its adjacency without a lookup.
     @id(0x01000018)
-    action ua(bit<1> f1616, bit<1> pair, bit<1> with_psp, bit<1> with_usd, bit<9> port, bit<16> neighbor) {
+    action ua(bit<1> f1616, bit<1> pair, bit<1> with_psp, bit<1> with_usd, bit<9> port, @refers_to(neighbor, id) bit<16> neighbor) {
         un(f1616, pair, with_psp, with_usd);
         std.egress_spec = port;
         meta.neighbor = neighbor;
@@ -112,14 +112,14 @@ control Endpoint(inout headers_t hdr, inout metadata_t meta, inout standard_meta
 
     // RFC 8986 section 4.6; uDT6.
     @id(0x01000012)
-    action end_dt6(bit<16> vrf) {
+    action end_dt6(@weft_owner("pfc") bit<16> vrf) {
         behavior = SID_DECAPS;
         meta.vrf = vrf;
     }
 
     // RFC 8986 section 4.4; uDX6.
     @id(0x01000019)
-    action end_dx6(bit<9> port, bit<16> neighbor) {
+    action end_dx6(bit<9> port, @refers_to(neighbor, id) bit<16> neighbor) {
         behavior = SID_DECAPS;
         std.egress_spec = port;
         meta.neighbor = neighbor;
@@ -128,7 +128,7 @@ control Endpoint(inout headers_t hdr, inout metadata_t meta, inout standard_meta
 
     // draft-pfc section 2: End.X, and an Ethernet frame with no segments left may pause interface J, the port. flavors are bits.
     @id(0x0100001a)
-    action end_x_pfc(bit<9> port, bit<16> neighbor, bit<8> flavors) {
+    action end_x_pfc(bit<9> port, @refers_to(neighbor, id) bit<16> neighbor, bit<8> flavors) {
         end_x_flavors(port, neighbor, flavors[0:0], flavors[2:2]);
         meta.pfc_port = port;
         pfc = 1;
@@ -145,7 +145,7 @@ control Endpoint(inout headers_t hdr, inout metadata_t meta, inout standard_meta
     // (has_local) the node is also an End.MT edge of the tree. source is where the tree's encapsulation starts: no other
     // outer source address is taken.
     @id(0x01000013)
-    action end_replicate(bit<16> group, bit<16> mcast_group, bit<1> has_local, bit<128> source) {
+    action end_replicate(@refers_to(mt_group, group) bit<16> group, @refers_to(builtin::multicast_group_table, multicast_group_id) bit<16> mcast_group, bit<1> has_local, bit<128> source) {
         meta.mt_group = group;
         meta.mt_replicate = 1;
         meta.mt_verify_icrc = has_local;
@@ -155,7 +155,7 @@ control Endpoint(inout headers_t hdr, inout metadata_t meta, inout standard_meta
 
     // Draft section 6.2.
     @id(0x01000014)
-    action end_mt(bit<16> group, bit<16> mcast_group, bit<128> source) {
+    action end_mt(@refers_to(mt_group, group) bit<16> group, @refers_to(builtin::multicast_group_table, multicast_group_id) bit<16> mcast_group, bit<128> source) {
         end_replicate(group, mcast_group, 1, source);
     }
 
@@ -177,7 +177,7 @@ control Endpoint(inout headers_t hdr, inout metadata_t meta, inout standard_meta
         service = 1;
     }
 
-    @id(0x02000011)
+    @id(0x02000011) @weft_owner("pfc")
     table service_sid {
         key = { meta.dst : exact @name("dst_addr"); }
         actions = { service_dt6; @defaultonly NoAction; }
@@ -357,8 +357,8 @@ control Headend(inout headers_t hdr, inout metadata_t meta, inout standard_metad
 
     // A tenant's traffic into a policy of sr_policy, which others may use too; sid is the far end's End.DT6 for the tenant.
     // priority is the queue here.
-    @id(0x01000023)
-    action vpn_steer(bit<16> policy, bit<128> sid, bit<20> slice, bit<6> dscp, bit<3> class, bit<3> priority) {
+    @id(0x01000023) @weft_owner("pfc")
+    action vpn_steer(@refers_to(sr_policy, policy) bit<16> policy, bit<128> sid, bit<20> slice, bit<6> dscp, bit<3> class, bit<3> priority) {
         meta.policy = policy;
         meta.service_sid = sid;
         meta.outer_slice = slice;

@@ -8,7 +8,7 @@ control Upstream(inout headers_t hdr, inout metadata_t meta, inout standard_meta
     bit<32> entry_epoch = 0;
 
     @id(0x01000080)
-    action to_source(bit<128> proxy, bit<128> address, bit<24> qpn, bit<16> neighbor) {
+    action to_source(bit<128> proxy, bit<128> address, bit<24> qpn, @refers_to(neighbor, id) bit<16> neighbor) {
         hdr.ipv6.src_addr = proxy;
         hdr.ipv6.dst_addr = address;
         hdr.ipv6.flow_label = 0;
@@ -17,7 +17,7 @@ control Upstream(inout headers_t hdr, inout metadata_t meta, inout standard_meta
     }
 
     @id(0x01000081)
-    action to_parent(bit<128> proxy, bit<128> node_address, bit<32> epoch, bit<24> designated_qpn, bit<16> neighbor) {
+    action to_parent(bit<128> proxy, bit<128> node_address, bit<32> epoch, bit<24> designated_qpn, @refers_to(neighbor, id) bit<16> neighbor) {
         hdr.ipv6.src_addr = node_address;
         hdr.ipv6.dst_addr = proxy;
         hdr.ipv6.flow_label = 4w0 ++ epoch[15:0];
@@ -29,7 +29,7 @@ control Upstream(inout headers_t hdr, inout metadata_t meta, inout standard_meta
     // A parent behind routers that know nothing of groups: IPv6 in IPv6 to its End.DT6 SID.
     @id(0x01000082)
     action to_parent_encaps(bit<128> proxy, bit<128> node_address, bit<32> epoch, bit<24> designated_qpn,
-                            bit<128> sid, bit<16> neighbor) {
+                            bit<128> sid, @refers_to(neighbor, id) bit<16> neighbor) {
         to_parent(proxy, node_address, epoch, designated_qpn, neighbor);
         parent_sid = sid;
     }
@@ -39,9 +39,9 @@ control Upstream(inout headers_t hdr, inout metadata_t meta, inout standard_meta
         meta.drop_reason = DropReason.MT_UPSTREAM;
     }
 
-    @id(0x02000080)
+    @id(0x02000080) @weft_owner("multicast")
     table mt_upstream {
-        key = { meta.mt_group : exact @name("group"); }
+        key = { meta.mt_group : exact @name("group") @refers_to(mt_group, group); }
         actions = { to_source; to_parent; to_parent_encaps; @defaultonly drop_no_upstream; }
         const default_action = drop_no_upstream();
         size = MT_GROUPS;

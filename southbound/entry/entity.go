@@ -11,8 +11,8 @@ import (
 // Kind is a kind of entity a switch holds.
 type Kind uint8
 
-// The kinds of entity. Their order is the order of reference: an entity refers
-// only to entities of kinds before its own.
+// The kinds of entity, in the order in which a switch is read back. The order of
+// writes follows from the references of the P4 program ([p4.Rank]).
 const (
 	KindClone Kind = iota
 	KindMulticast
@@ -36,8 +36,7 @@ func (k Kind) String() string {
 	return fmt.Sprintf("kind %d", uint8(k))
 }
 
-// Kinds returns every kind that a controller programs and can read back, in
-// order of reference.
+// Kinds returns every kind that a controller programs and can read back.
 func Kinds() []Kind {
 	out := make([]Kind, kinds)
 	for k := range out {

@@ -59,10 +59,9 @@ func (h handle[S, R]) Put(ctx context.Context, name string, spec S, pre resource
 	return r, created, err
 }
 
-// Delete implements resource.Handle.
-func (h handle[S, R]) Delete(ctx context.Context, name string, pre resource.Precondition) (err error) {
-	stopped := h.c.Do(ctx, func(core *Core) { err = h.of(core).Delete(name, pre) })
-	return first(stopped, err)
+// Delete implements resource.Handle. With a trial in the precondition it deletes from a copy of the core.
+func (h handle[S, R]) Delete(ctx context.Context, name string, pre resource.Precondition) error {
+	return h.c.write(ctx, pre, func(core *Core) error { return h.of(core).Delete(name, pre) })
 }
 
 // ask puts a question to the core, and waits for its answer or the end of ctx.

@@ -113,6 +113,9 @@ func (c *collection[S, R]) registerWrite(s *Server) {
 		OperationID: "delete-" + c.one, Method: http.MethodDelete, Path: path, Tags: tags, DefaultStatus: http.StatusNoContent,
 		Summary: "Delete " + article(c.noun), Description: c.deleted, Errors: c.errors(404, 409, 412),
 	}), c.deleteOne)
+	answers := s.api.OpenAPI().Paths[path].Delete.Responses
+	answers["200"] = &huma.Response{Description: "Of a dry run: the resource, which stays.", Content: answers["204"].Content}
+	answers["204"] = &huma.Response{Description: "Deleted"}
 }
 
 // errors are the statuses of refusals, with that of a kind that is not configured.
@@ -252,10 +255,17 @@ func (c *collection[S, R]) patchOne(ctx context.Context, s *Server, name string,
 	})
 }
 
+// deleted answers the dry run of a DELETE with the resource, which stays. A real one has no answer.
+type deleted[R any] struct {
+	Status int
+	Body   R
+}
+
 func (c *collection[S, R]) deleteOne(ctx context.Context, in *struct {
 	NameParam
 	Match
-}) (*struct{}, error) {
+	DryRun
+}) (*deleted[R], error) {
 	if err := c.configured(); err != nil {
 		return nil, err
 	}
@@ -263,5 +273,19 @@ func (c *collection[S, R]) deleteOne(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	return nil, problemOf(c.del(ctx, in.Name, pre))
+	if !in.DryRun.DryRun {
+		return nil, problemOf(c.del(ctx, in.Name, pre))
+	}
+	pre.Trial = in.trial()
+	r, err := c.get(ctx, in.Name)
+	if err != nil {
+		return nil, problemOf(err)
+	}
+	if err := c.del(ctx, in.Name, pre); err != nil {
+		return nil, problemOf(err)
+	}
+	if c.changed != nil {
+		c.changed(&r, pre.Trial.Changes)
+	}
+	return &deleted[R]{Status: http.StatusOK, Body: r}, nil
 }

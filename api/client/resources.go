@@ -176,10 +176,17 @@ func (r Resources[S, T]) Patch(ctx context.Context, name string, patch any, w Wr
 	return read[T](ctx, r.client, http.MethodPatch, w.to(r.path+Path(name)), h, patch)
 }
 
-// Delete deletes a resource.
+// Delete deletes a resource. A dry run only reports whether that would be refused.
 func (r Resources[S, T]) Delete(ctx context.Context, name string, w Write) error {
 	_, err := r.client.Do(ctx, http.MethodDelete, w.to(r.path+Path(name)), w.header(), nil)
 	return err
+}
+
+// TryDelete is a dry run of Delete. It returns the resource, which stays, with the changes that
+// the deletion would make on switches.
+func (r Resources[S, T]) TryDelete(ctx context.Context, name string, w Write) (*T, error) {
+	w.DryRun = true
+	return read[T](ctx, r.client, http.MethodDelete, w.to(r.path+Path(name)), w.header(), nil)
 }
 
 // read makes a request and decodes the answer.

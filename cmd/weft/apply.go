@@ -133,7 +133,7 @@ func (a *applier) apply(ctx context.Context, c *client.Client, r *applied) (json
 	}
 	if a.dryRun {
 		a.say("%s %s %s (dry run)", r.kind.noun, r.Name, what)
-		a.sayChanges(after.Changes)
+		sayChanges(a.say, after.Changes)
 		return answer.Body, nil
 	}
 	a.say("%s %s %s, version %d", r.kind.noun, r.Name, what, after.Version)
@@ -169,12 +169,12 @@ func (a *applier) say(format string, args ...any) {
 	fmt.Fprintf(w, format+"\n", args...)
 }
 
-// sayChanges says what switches would be told.
-func (a *applier) sayChanges(changes []api.SwitchChange) {
+// sayChanges lists the changes that a dry run would make on switches.
+func sayChanges(say func(format string, args ...any), changes []api.SwitchChange) {
 	for _, s := range changes {
-		a.say("  %s: %d updates", s.Switch, len(s.Updates))
+		say("  %s: %d updates", s.Switch, len(s.Updates))
 		for _, u := range s.Updates {
-			a.say("    %s %s", u.Type, u.Entity)
+			say("    %s %s", u.Type, u.Entity)
 		}
 	}
 }

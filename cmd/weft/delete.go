@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/api/client"
 )
 
 // deleter carries out "weft delete".
@@ -17,6 +18,7 @@ type deleter struct {
 	conn    connection
 	version uint64
 	absent  bool
+	dryRun  bool
 }
 
 func newDelete(env environment) *cobra.Command {
@@ -33,6 +35,7 @@ func newDelete(env environment) *cobra.Command {
 		}
 		c.Flags().Uint64Var(&d.version, "version", 0, "delete only this version; 0 is any")
 		c.Flags().BoolVar(&d.absent, "ignore-missing", false, "one that is not there is no error")
+		c.Flags().BoolVar(&d.dryRun, "dry-run", false, "have the controller check and plan the deletion, show what switches would be told, and delete nothing")
 		family.AddCommand(c)
 	}
 	d.conn.register(family)
@@ -51,15 +54,19 @@ func (d *deleter) run(ctx context.Context, k *kind, names []string) error {
 	var failed []error
 	for _, name := range names {
 		path, err := k.at(name)
+		var after versioned
 		if err == nil {
-			_, err = c.Do(ctx, http.MethodDelete, path, ifMatch(d.version), nil)
+			after, err = d.one(ctx, c, path)
 		}
 		var refused *api.Problem
 		switch {
+		case err == nil && d.dryRun:
+			d.say("%s %s deleted (dry run)", k.noun, name)
+			sayChanges(d.say, after.Changes)
 		case err == nil:
-			fmt.Fprintf(d.env.stdout, "%s %s deleted\n", k.noun, name)
+			d.say("%s %s deleted", k.noun, name)
 		case missing(err) && d.absent:
-			fmt.Fprintf(d.env.stdout, "%s %s is not there\n", k.noun, name)
+			d.say("%s %s is not there", k.noun, name)
 		case errors.As(err, &refused):
 			failed = append(failed, fmt.Errorf("%s %s: %w", k.noun, name, err))
 		default:
@@ -67,6 +74,22 @@ func (d *deleter) run(ctx context.Context, k *kind, names []string) error {
 		}
 	}
 	return errors.Join(failed...)
+}
+
+func (d *deleter) say(format string, args ...any) {
+	fmt.Fprintf(d.env.stdout, format+"\n", args...)
+}
+
+// one deletes the resource at a path, or tries to and returns what that would change.
+func (d *deleter) one(ctx context.Context, c *client.Client, path string) (after versioned, err error) {
+	if d.dryRun {
+		path += "?dryRun=true"
+	}
+	a, err := c.Do(ctx, http.MethodDelete, path, ifMatch(d.version), nil)
+	if err == nil && d.dryRun {
+		err = a.Decode(&after)
+	}
+	return after, err
 }
 
 func newReset(env environment) *cobra.Command {

@@ -198,7 +198,7 @@ func (w *wanted) deleteProfile(name string, pre resource.Precondition) error {
 	if _, there := w.core.Profile(name); !there && before == nil {
 		return notFound("there is no EV profile %q", name)
 	}
-	if err != nil || before == nil {
+	if err != nil || before == nil || pre.Trial != nil {
 		return err
 	}
 	if err := w.core.SetOverride(name, Override{}); err != nil {
@@ -245,6 +245,9 @@ func (w *wanted) deleteCC(name string, pre resource.Precondition) error {
 		if by.Spec.CCProfile == name {
 			return &api.Error{Code: api.CodeConflict, Message: fmt.Sprintf("CC profile %q is that of EV profile %q", name, by.Name)}
 		}
+	}
+	if pre.Trial != nil {
+		return nil
 	}
 	w.cc.Delete(name)
 	w.tellCC()

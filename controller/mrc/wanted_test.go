@@ -240,6 +240,18 @@ func TestDryWishes(t *testing.T) {
 	if err != nil || real.Version != said.Version {
 		t.Errorf("the write has version %d, the dry run %d: %v", real.Version, said.Version, err)
 	}
+	if _, _, err := want.putCC("x", ccSpec(), resource.Precondition{}); err != nil {
+		t.Fatal(err)
+	}
+	want.takeSaves()
+	for what, err := range map[string]error{"profile": want.deleteProfile(profile, dry), "CC profile": want.deleteCC("x", dry)} {
+		if saves := want.takeSaves(); err != nil || len(saves) > 0 {
+			t.Errorf("the dry deletion of a %s: %v, saves %v", what, err, saves)
+		}
+	}
+	if now, _ := w.core.Profile(profile); want.profiles.Get(profile) == nil || want.cc.Get("x") == nil || now.Outcome.Profile.Count != 2 {
+		t.Errorf("dry deletions deleted something: %+v", now.Outcome.Profile)
+	}
 	if err := want.setAdmin(Target{Plane: 1}, api.AdminSpec{Admin: api.AdminDrained}, resource.Precondition{}); err != nil {
 		t.Fatal(err)
 	}

@@ -164,7 +164,9 @@ func (f *Controller) deleteGroup(_ context.Context, name string, pre resource.Pr
 	f.Mu.Lock()
 	defer f.Mu.Unlock()
 	_, err := f.find(name, pre)
-	if err == nil {
+	if err == nil && pre.Trial != nil {
+		pre.Trial.Changes = []api.SwitchChange{{Switch: "n1", Updates: []api.EntityUpdate{{Type: "delete", Entity: "mt_group/group=1"}}}}
+	} else if err == nil {
 		delete(f.Kept, name)
 	}
 	return err

@@ -87,7 +87,7 @@ func remove[R any](kept map[string]R, noun, name string, version func(R) uint64,
 		v = version(r)
 	}
 	err := pre.CheckExisting(fmt.Sprintf("%s %q", noun, name), v)
-	if err == nil {
+	if err == nil && pre.Trial == nil {
 		delete(kept, name)
 	}
 	return err

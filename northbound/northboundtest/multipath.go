@@ -316,7 +316,7 @@ func (m *Multipath) DeleteEVProfile(_ context.Context, name string, pre resource
 	if err == nil {
 		err = pre.Check(fmt.Sprintf("EV profile %q", name), p.Version)
 	}
-	if err != nil {
+	if err != nil || pre.Trial != nil {
 		return err
 	}
 	delete(m.profiles, name)
@@ -379,6 +379,9 @@ func (m *Multipath) DeleteCCProfile(_ context.Context, name string, pre resource
 		if m.profiles[by].Spec.CCProfile == name {
 			return &api.Error{Code: api.CodeConflict, Message: fmt.Sprintf("CC profile %q is that of EV profile %q", name, by)}
 		}
+	}
+	if pre.Trial != nil {
+		return nil
 	}
 	delete(m.cc, name)
 	m.tellCC()

@@ -106,6 +106,18 @@ func TestClient(t *testing.T) {
 	if err := groups.Delete(ctx, "x", client.Write{Version: made.Version}); err == nil {
 		t.Error("another version is deleted")
 	}
+	r.quiet()
+	gone, err := groups.TryDelete(ctx, "x", client.Write{})
+	if err != nil || gone.Name != "x" || len(gone.Changes) == 0 {
+		t.Errorf("dry run of a deletion: %+v, %v", gone, err)
+	}
+	for _, s := range gone.Changes {
+		for _, u := range s.Updates {
+			if u.Type == "insert" {
+				t.Errorf("%s: a deletion inserts %s", s.Switch, u.Entity)
+			}
+		}
+	}
 	if err := groups.Delete(ctx, "x", client.Write{}); err != nil {
 		t.Fatal(err)
 	}

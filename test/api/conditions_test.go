@@ -57,6 +57,8 @@ func TestEveryKindAnswersAlike(t *testing.T) {
 	}
 	for i := len(kinds) - 1; i >= 0; i-- {
 		path := kinds[i].path + "x"
+		send("tried", http.MethodDelete, path+"?dryRun=true", "", 412, "version_mismatch", version)
+		send("tried", http.MethodDelete, path+"?dryRun=true", "", 200, "")
 		tag := send("present", http.MethodGet, path, "", 200, "")
 		send("deleted", http.MethodDelete, path, "", 204, "", "If-Match: "+tag)
 		send("deleted", http.MethodGet, path, "", 404, "not_found")

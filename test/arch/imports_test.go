@@ -33,7 +33,7 @@ var allowed = map[string][]string{
 	"service":    {"internal", "api", "store", "topology", "southbound", "controller", "northbound", "p4", "hostapi"},
 	"lab":        {"*", "controller/reconcile", "dataplane/drop", "dataplane/engine", "dataplane/trace"},
 	"demo":       {"*"},
-	"test":       {"*", "test", "api/client"},
+	"test":       {"*", "test", "api/client", "store/etcd"},
 	"cmd":        {"*", "cmd", "api/client", "store/etcd", "dataplane/engine", "dataplane/trace"},
 
 	// The parts of the controller.

@@ -40,28 +40,25 @@ func (g *MulticastGroup) clone() MulticastGroup {
 
 // InsertMulticastGroup adds a multicast group; see Controls.
 func (s *Switch) InsertMulticastGroup(g MulticastGroup) error {
-	what := fmt.Sprintf("multicast group %d", g.ID)
-	if g.ID == 0 {
-		return fmt.Errorf("%s: %w", what, engine.ErrBadValue)
+	switch {
+	case g.ID == 0:
+		return fmt.Errorf("multicast group %d: %w", g.ID, engine.ErrBadValue)
+	case s.groups[g.ID] != nil:
+		return fmt.Errorf("multicast group %d: %w", g.ID, engine.ErrExists)
 	}
-	if s.groups[g.ID] != nil {
-		return fmt.Errorf("%s: %w", what, engine.ErrExists)
-	}
-	if err := checkReplicas(what, g.Replicas); err != nil {
-		return err
-	}
-	n := g.clone()
-	s.groups[g.ID] = &n
-	return nil
+	return s.setGroup(g)
 }
 
 // ModifyMulticastGroup replaces a group's replicas; see Controls.
 func (s *Switch) ModifyMulticastGroup(g MulticastGroup) error {
-	what := fmt.Sprintf("multicast group %d", g.ID)
 	if s.groups[g.ID] == nil {
-		return fmt.Errorf("%s: %w", what, engine.ErrNotFound)
+		return fmt.Errorf("multicast group %d: %w", g.ID, engine.ErrNotFound)
 	}
-	if err := checkReplicas(what, g.Replicas); err != nil {
+	return s.setGroup(g)
+}
+
+func (s *Switch) setGroup(g MulticastGroup) error {
+	if err := checkReplicas(fmt.Sprintf("multicast group %d", g.ID), g.Replicas); err != nil {
 		return err
 	}
 	n := g.clone()
@@ -122,12 +119,7 @@ func (s *Switch) InsertCloneSession(c CloneSession) error {
 	if s.sessions[c.ID] != nil {
 		return fmt.Errorf("clone session %d: %w", c.ID, engine.ErrExists)
 	}
-	if err := s.checkSession(&c); err != nil {
-		return err
-	}
-	n := c.clone()
-	s.sessions[c.ID] = &n
-	return nil
+	return s.setSession(c)
 }
 
 // ModifyCloneSession replaces a clone session; see Controls.
@@ -135,6 +127,10 @@ func (s *Switch) ModifyCloneSession(c CloneSession) error {
 	if s.sessions[c.ID] == nil {
 		return fmt.Errorf("clone session %d: %w", c.ID, engine.ErrNotFound)
 	}
+	return s.setSession(c)
+}
+
+func (s *Switch) setSession(c CloneSession) error {
 	if err := s.checkSession(&c); err != nil {
 		return err
 	}

@@ -40,98 +40,86 @@ func (r *realm) writeMulticastGroup(typ p4v1.Update_Type, e *p4v1.MulticastGroup
 	case id > maxMulticastGroup:
 		return outOfRange("multicast_group_id %d; want 1 to %d", id, maxMulticastGroup)
 	}
-	id := uint16(e.GetMulticastGroupId())
-	key := preKey{id: e.GetMulticastGroupId()}
-	old, gerr := r.sw.MulticastGroup(id)
-	_, oldPorts := r.egressPort[key]
-	restore := func() {
-		_ = r.sw.DeleteMulticastGroup(id)
-		if gerr == nil {
-			_ = r.sw.InsertMulticastGroup(old)
-		}
-		r.markEgressPort(key, oldPorts)
-	}
-	if typ == p4v1.Update_DELETE {
-		if err := updateError(r.sw.DeleteMulticastGroup(id), typ, "group"); err != nil {
-			return err
-		}
-		delete(r.egressPort, key)
-		undo.add(restore)
-		return nil
-	}
-	if typ == p4v1.Update_INSERT && gerr == nil {
-		return errorf(codes.AlreadyExists, "the group exists; MODIFY it")
-	}
-	if typ == p4v1.Update_MODIFY && gerr != nil {
-		return updateError(gerr, typ, "group")
-	}
-	replicas, egressPort, err := r.replicas(e.GetReplicas(), true)
-	if err != nil {
-		return err
-	}
-	g := dataplane.MulticastGroup{ID: id, Replicas: replicas, Metadata: e.GetMetadata()}
-	if typ == p4v1.Update_INSERT {
-		err = engineError(r.sw.InsertMulticastGroup(g))
-	} else {
-		err = engineError(r.sw.ModifyMulticastGroup(g))
-	}
-	if err != nil {
-		return err
-	}
-	r.markEgressPort(key, egressPort)
-	undo.add(restore)
-	return nil
+	return writeReplication(r, typ, &replicationEntry[dataplane.MulticastGroup]{
+		name: "group", id: uint16(e.GetMulticastGroupId()), key: preKey{id: e.GetMulticastGroupId()},
+		read: r.sw.MulticastGroup, insert: r.sw.InsertMulticastGroup, modify: r.sw.ModifyMulticastGroup, remove: r.sw.DeleteMulticastGroup,
+		convert: func(id uint16) (g dataplane.MulticastGroup, egressPort bool, err *Error) {
+			g.ID, g.Metadata = id, e.GetMetadata()
+			g.Replicas, egressPort, err = r.replicas(e.GetReplicas(), true)
+			return g, egressPort, err
+		},
+	}, undo)
 }
 
 func (r *realm) writeCloneSession(typ p4v1.Update_Type, e *p4v1.CloneSessionEntry, undo *undoLog) *Error {
 	if id := e.GetSessionId(); id == 0 || id > maxCloneSession {
 		return invalid("session_id %d; want 1 to %d", id, maxCloneSession)
 	}
-	id := uint16(e.GetSessionId())
-	key := preKey{clone: true, id: e.GetSessionId()}
-	old, gerr := r.sw.CloneSession(id)
-	_, oldPorts := r.egressPort[key]
+	return writeReplication(r, typ, &replicationEntry[dataplane.CloneSession]{
+		name: "session", id: uint16(e.GetSessionId()), key: preKey{clone: true, id: e.GetSessionId()},
+		read: r.sw.CloneSession, insert: r.sw.InsertCloneSession, modify: r.sw.ModifyCloneSession, remove: r.sw.DeleteCloneSession,
+		convert: func(id uint16) (c dataplane.CloneSession, egressPort bool, err *Error) {
+			if class := e.GetClassOfService(); class > maxClassOfService {
+				return c, false, invalid("class_of_service %d; want 0 to %d", class, maxClassOfService)
+			}
+			if n := e.GetPacketLengthBytes(); n < 0 {
+				return c, false, invalid("packet_length_bytes %d; want 0 (no cut) or more", n)
+			}
+			c = dataplane.CloneSession{ID: id, ClassOfService: uint8(e.GetClassOfService()), PacketLength: int(e.GetPacketLengthBytes())}
+			c.Replicas, egressPort, err = r.replicas(e.GetReplicas(), false)
+			return c, egressPort, err
+		},
+	}, undo)
+}
+
+// replicationEntry is a multicast group or clone session that an update names: how the switch holds
+// it, and its value by the update.
+type replicationEntry[T any] struct {
+	name           string // for errors
+	id             uint16
+	key            preKey
+	read           func(uint16) (T, error)
+	insert, modify func(T) error
+	remove         func(uint16) error
+	convert        func(id uint16) (value T, egressPort bool, err *Error)
+}
+
+// writeReplication carries out an update of a multicast group or clone session.
+func writeReplication[T any](r *realm, typ p4v1.Update_Type, e *replicationEntry[T], undo *undoLog) *Error {
+	old, missing := e.read(e.id)
+	_, oldPorts := r.egressPort[e.key]
 	restore := func() {
-		_ = r.sw.DeleteCloneSession(id)
-		if gerr == nil {
-			_ = r.sw.InsertCloneSession(old)
+		_ = e.remove(e.id)
+		if missing == nil {
+			_ = e.insert(old)
 		}
-		r.markEgressPort(key, oldPorts)
+		r.markEgressPort(e.key, oldPorts)
 	}
 	if typ == p4v1.Update_DELETE {
-		if err := updateError(r.sw.DeleteCloneSession(id), typ, "session"); err != nil {
+		if err := updateError(e.remove(e.id), typ, e.name); err != nil {
 			return err
 		}
-		delete(r.egressPort, key)
+		delete(r.egressPort, e.key)
 		undo.add(restore)
 		return nil
 	}
-	if typ == p4v1.Update_INSERT && gerr == nil {
-		return errorf(codes.AlreadyExists, "the session exists; MODIFY it")
+	write := e.modify
+	switch {
+	case typ == p4v1.Update_INSERT && missing == nil:
+		return errorf(codes.AlreadyExists, "the %s exists; MODIFY it", e.name)
+	case typ == p4v1.Update_INSERT:
+		write = e.insert
+	case missing != nil:
+		return updateError(missing, typ, e.name)
 	}
-	if typ == p4v1.Update_MODIFY && gerr != nil {
-		return updateError(gerr, typ, "session")
-	}
-	if c := e.GetClassOfService(); c > maxClassOfService {
-		return invalid("class_of_service %d; want 0 to %d", c, maxClassOfService)
-	}
-	if n := e.GetPacketLengthBytes(); n < 0 {
-		return invalid("packet_length_bytes %d; want 0 (no cut) or more", n)
-	}
-	replicas, egressPort, err := r.replicas(e.GetReplicas(), false)
+	value, egressPort, err := e.convert(e.id)
 	if err != nil {
 		return err
 	}
-	c := dataplane.CloneSession{ID: id, Replicas: replicas, ClassOfService: uint8(e.GetClassOfService()), PacketLength: int(e.GetPacketLengthBytes())}
-	if typ == p4v1.Update_INSERT {
-		err = engineError(r.sw.InsertCloneSession(c))
-	} else {
-		err = engineError(r.sw.ModifyCloneSession(c))
-	}
-	if err != nil {
+	if err := engineError(write(value)); err != nil {
 		return err
 	}
-	r.markEgressPort(key, egressPort)
+	r.markEgressPort(e.key, egressPort)
 	undo.add(restore)
 	return nil
 }

@@ -20,10 +20,11 @@ type viewer struct {
 
 // object shows one document; table does so for people.
 func object[T any](ctx context.Context, v *viewer, path string, table func(w io.Writer, t *T) error) error {
-	return v.show(ctx, path, detail(table))
+	return v.show(ctx, path, nil, detail(table))
 }
 
-func (v *viewer) show(ctx context.Context, path string, show func(io.Writer, json.RawMessage) error) error {
+// show shows one document. In JSON and YAML it is what as makes of it; nil: as the API gave it.
+func (v *viewer) show(ctx context.Context, path string, as func(json.RawMessage) json.RawMessage, show func(io.Writer, json.RawMessage) error) error {
 	c, err := v.conn.open(v.env)
 	if err != nil {
 		return err
@@ -33,15 +34,20 @@ func (v *viewer) show(ctx context.Context, path string, show func(io.Writer, jso
 	if err != nil {
 		return err
 	}
-	return v.output.write(v.env.stdout, a.Body, func(w io.Writer) error { return show(w, a.Body) })
+	document := a.Body
+	if as != nil {
+		document = as(document)
+	}
+	return v.output.write(v.env.stdout, document, func(w io.Writer) error { return show(w, a.Body) })
 }
 
 // list shows a list.
 func list[T any](ctx context.Context, v *viewer, path string, query url.Values, table func(w io.Writer, ts []T) error) error {
-	return v.showAll(ctx, path, query, rows(table))
+	return v.showAll(ctx, path, query, nil, rows(table))
 }
 
-func (v *viewer) showAll(ctx context.Context, path string, query url.Values, table func(io.Writer, []json.RawMessage) error) error {
+// showAll shows a list; k, when not nil, is the kind of its items.
+func (v *viewer) showAll(ctx context.Context, path string, query url.Values, k *kind, table func(io.Writer, []json.RawMessage) error) error {
 	c, err := v.conn.open(v.env)
 	if err != nil {
 		return err
@@ -55,6 +61,9 @@ func (v *viewer) showAll(ctx context.Context, path string, query url.Values, tab
 	if err != nil {
 		return err
 	}
+	if k != nil {
+		document = k.asList(items.Items, document)
+	}
 	return v.output.write(v.env.stdout, document, func(w io.Writer) error { return table(w, items.Items) })
 }
 
@@ -62,7 +71,7 @@ func newGet(env environment) *cobra.Command {
 	v := &viewer{env: env}
 	get := family("get", "Show what the controller knows", `Shows the network, the switches and what is in them, multicast groups, and the hosts,
 EV profiles and links of an MRC fabric.
--o json and -o yaml give what the API gave. -w follows a list or a resource: it shows what
+-o json and -o yaml give what the API gave, with the kind of what "weft apply" takes. -w follows a list or a resource: it shows what
 changes, until it is interrupted.`)
 	v.conn.register(get)
 	v.output.register(get)
@@ -124,7 +133,7 @@ func (v *viewer) getAll(k *kind, names completer) *cobra.Command {
 			if follow {
 				return v.follow(cmd.Context(), k, "", query())
 			}
-			return v.showAll(cmd.Context(), k.items, query(), k.table)
+			return v.showAll(cmd.Context(), k.items, query(), k, k.table)
 		},
 	}
 	c.Flags().BoolVarP(&follow, "watch", "w", false, "follow what changes")
@@ -147,7 +156,7 @@ func (v *viewer) getOne(k *kind, names completer) *cobra.Command {
 			case follow:
 				return v.follow(cmd.Context(), k, args[0], nil)
 			}
-			return v.show(cmd.Context(), path, k.show)
+			return v.show(cmd.Context(), path, func(item json.RawMessage) json.RawMessage { return k.asDocument(args[0], item) }, k.show)
 		},
 	}
 	c.Flags().BoolVarP(&follow, "watch", "w", false, "follow what changes")

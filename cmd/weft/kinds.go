@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -159,6 +160,39 @@ func (k *kind) nameOf(item json.RawMessage) string {
 		return ""
 	}
 	return fmt.Sprint(fields[k.key])
+}
+
+// asDocument puts kind and name before what the API gave of a resource, so that "weft apply" takes
+// it. A resource of a kind that cannot be applied stays as it is.
+func (k *kind) asDocument(name string, item json.RawMessage) json.RawMessage {
+	rest, ok := bytes.CutPrefix(bytes.TrimSpace(item), []byte("{"))
+	if k.document == nil || !ok {
+		return item
+	}
+	head := fmt.Appendf(nil, "{%q:%q,", "kind", k.name)
+	if k.unnamed {
+		quoted, err := json.Marshal(name)
+		if err != nil {
+			return item
+		}
+		head = fmt.Appendf(head, "%q:%s,", "name", quoted)
+	}
+	return append(head, rest...)
+}
+
+// asList is asDocument for a list; document is the list as the API gave it.
+func (k *kind) asList(items []json.RawMessage, document []byte) []byte {
+	if k.document == nil {
+		return document
+	}
+	out := fmt.Appendf(nil, "{%q:%q,%q:[", "kind", k.name, "items")
+	for i, item := range items {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(out, k.asDocument(k.nameOf(item), item)...)
+	}
+	return append(out, "]}"...)
 }
 
 // portPath is where a port of a host is, "h1/2" being port 2 of h1.

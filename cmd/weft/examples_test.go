@@ -83,7 +83,7 @@ func TestExamples(t *testing.T) {
 	t.Run("figure1", func(t *testing.T) {
 		file := example("group.yaml")
 		server := startLab(t, "figure1")
-		if out := mustWeft(t, server, "apply", "-f", file, "--dry-run"); !strings.Contains(out, "\n  N1: 7 updates\n    insert mt_branch/") {
+		if out := mustWeft(t, server, "apply", "-f", file, "--dry-run"); !strings.Contains(out, "\n  N1: 7 updates\n    insert mt_group/") {
 			t.Errorf("a dry run says %s", out)
 		}
 		mustWeft(t, server, "apply", "-f", file, "--wait", patience.String())

@@ -7,13 +7,16 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/internal/sample"
+	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/controller/resource"
+	"github.com/weft-sdn/weft/p4"
 	"github.com/weft-sdn/weft/southbound/entry"
 )
 
@@ -90,6 +93,63 @@ func TestTrialTellsTheTruth(t *testing.T) {
 		}
 	}
 	w.converged()
+}
+
+// tries puts a group in a trial and then in truth, and compares what the two change on switches.
+func (w *world) tries(name string, spec api.MulticastGroupSpec) {
+	w.t.Helper()
+	put := func(c *controller.Core) error {
+		_, _, err := c.Groups().Put(name, spec, resource.Precondition{})
+		return err
+	}
+	before := w.contents()
+	predicted, err := w.core.Try(put)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if err := put(w.core); err != nil {
+		w.t.Fatal(err)
+	}
+	w.run(time.Second)
+	if got := changed(before, w.contents()); !reflect.DeepEqual(got, predicted) || len(got) == 0 {
+		w.t.Errorf("predicted\n%v\nhappened\n%v", predicted, got)
+	}
+}
+
+// TestTrialKnowsEVs: a dry run knows what EVs mean, without which no routes are planned.
+func TestTrialKnowsEVs(t *testing.T) {
+	net := sample.Clos(2, 2, 2)
+	net.Inventory.MRC.Mode = "stev"
+	w := newWorld(t, net, 1)
+	whole := net.Topology.Build()
+	w.core.SetTopology(whole)
+	w.connectAll()
+	w.core.SetAssignment(assignment(t, net, whole, ev.ModeStructured))
+	w.run(time.Second)
+	w.tries("g", net.Spec(1, net.Inventory.Hosts[0].Name, net.Inventory.Hosts[len(net.Inventory.Hosts)-1].Name))
+}
+
+// TestTrialAdopts: a dry run goes on with the tree of a group that an earlier controller left, so
+// that it changes epochs, and nothing that carries data.
+func TestTrialAdopts(t *testing.T) {
+	w, specs, _ := orphans(t, 1, api.ModeProvisioned)
+	w.core.SetTopology(w.net.Topology.Build())
+	w.connectAll()
+	w.run(150 * time.Millisecond)
+	predicted, err := w.core.Try(func(c *controller.Core) error {
+		_, _, err := c.Groups().Put("again", specs[1], resource.Precondition{})
+		return err
+	})
+	if err != nil || len(predicted) == 0 {
+		t.Fatalf("predicted %v, %v", predicted, err)
+	}
+	for _, sw := range predicted {
+		for _, u := range sw.Updates {
+			if strings.HasPrefix(u.Entity, "multicast/") || strings.HasPrefix(u.Entity, p4.TableLocalSid+"/") {
+				t.Errorf("%s: %s %s", sw.Switch, u.Type, u.Entity)
+			}
+		}
+	}
 }
 
 // TestTrialRefuses: a trial refuses what the write would.

@@ -82,7 +82,7 @@ type GroupReceiver struct {
 // GroupMode says who encapsulates and who lists the receivers.
 type GroupMode string
 
-// The modes (docs/protocol-notes.md, Two ways in).
+// The modes (docs/multicast.md, Two ways in).
 const (
 	// ModeProvisioned: hosts send plain RoCEv2; switches hold the receivers.
 	ModeProvisioned GroupMode = "provisioned"

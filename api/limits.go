@@ -20,7 +20,7 @@ func StandardGroupLimits() GroupLimits {
 }
 
 // Sizes of the SRH and of the End.MT TLV (RFC 8754 section 2, draft section
-// 7.2; docs/protocol-notes.md, TLV).
+// 7.2; docs/multicast.md, End.MT TLV).
 const (
 	srhFixedOctets     = 8
 	segmentOctets      = 16

@@ -1,7 +1,7 @@
 // Package packet holds the wire formats Weft speaks: Ethernet, IPv6, UDP, the Segment Routing Header with its TLVs
 // (RFC 8754, and the End.MT TLV of draft-li-spring-rdma-multicast-over-srv6 §7.2), and the InfiniBand transport headers
 // of RoCEv2 (IBTA Architecture Specification, Volume 1, chapter 9 and annex A17) with their invariant CRC, and those of MRC (OCP Multipath Reliable
-// Connection 1.0) with its structured entropy values and uSID containers (RFC 9800). Where the tables of MRC contradict themselves, docs/protocol-notes.md says
+// Connection 1.0) with its structured entropy values and uSID containers (RFC 9800). Where the tables of MRC contradict themselves, docs/mrc.md says
 // how they are read.
 //
 // Each header X is a struct with three operations:

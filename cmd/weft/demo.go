@@ -73,7 +73,7 @@ if every receiver holds exactly what the source wrote.`,
 		},
 	}
 	c.Flags().IntVar(&octets, "bytes", 16<<20, "octets to write")
-	c.Flags().StringVar(&mode, "mode", string(api.ModeProvisioned), "provisioned or inband (docs/protocol-notes.md, Two ways in)")
+	c.Flags().StringVar(&mode, "mode", string(api.ModeProvisioned), "provisioned or inband (docs/multicast.md, Two ways in)")
 	c.Flags().BoolVar(&quiet, "quiet", false, "print the JSON line only")
 	return c
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // egress is the port of a switch that leads to a host: the control class before the data class,
-// marking and trimming as docs/protocol-notes.md says.
+// marking and trimming as docs/mrc.md says.
 type egress struct {
 	to, port             int
 	rate                 float64

@@ -12,7 +12,7 @@ import (
 )
 
 // The models below are the go-back-N requester and the responder that the aggregation rules for
-// multicast responses (docs/protocol-notes.md, Responses) were proved against, written as plainly
+// multicast responses (docs/multicast.md, Responses) were proved against, written as plainly
 // as possible. The tests drive them and the real ones with the same random events.
 
 const circle = 1 << 24

@@ -1,4 +1,4 @@
-// Responses of the branches become one stream upstream (draft section 5.3; docs/protocol-notes.md,
+// Responses of the branches become one stream upstream (draft section 5.3; docs/multicast.md,
 // Responses). All PSN arithmetic is modulo 2^24.
 //
 // A cell of branch_state is  epoch 32 | AckPSN 24 | NAK pending 1 | RNR rank 6 | 0;

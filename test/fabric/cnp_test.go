@@ -31,7 +31,7 @@ func (g group) over() []*p4v1.Update {
 
 func (g group) openAgain() []*p4v1.Update { return modify(g.state()) }
 
-// CNP windows (draft section 5.3.3; docs/protocol-notes.md, CNP).
+// CNP windows (draft section 5.3.3; docs/multicast.md, CNP).
 func cnps() []scenario {
 	g := newGroup(40, 3)
 	entries := g.responses()

@@ -33,7 +33,7 @@ const (
 	nakFatal = p4.MtEventNakFatal
 )
 
-// Response aggregation (draft section 5.3; docs/protocol-notes.md, Responses).
+// Response aggregation (draft section 5.3; docs/multicast.md, Responses).
 func responses() []scenario {
 	g := newGroup(20, 3)
 	entries := g.responses()

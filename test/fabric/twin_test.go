@@ -7,7 +7,7 @@ import (
 	"github.com/weft-sdn/weft/packet"
 )
 
-// twin is the response aggregation of one group as docs/protocol-notes.md words it, written for a reader and not for a switch: PSNs and
+// twin is the response aggregation of one group as docs/multicast.md words it, written for a reader and not for a switch: PSNs and
 // MSNs never wrap (the wire's are taken modulo 2^24), a pending NAK has its own ePSN, and nothing is packed.
 type twin struct {
 	g    group

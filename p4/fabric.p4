@@ -16,7 +16,7 @@
 //        deparser <--- | NextHop |                       +-------------+   | Exit: ECN |
 //                      +---------+ <---------------------| Upstream    |<--| trimming  |
 //                                    ACK, NAK, CNP       +-------------+   +-----------+
-//
+// Packet-outs and PFC frames pass controls of their own in the place of Admission and Endpoint.
 // Features are tables, not forks: a switch whose tables are empty drops everything, and counts it.
 
 #include <core.p4>

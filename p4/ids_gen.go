@@ -383,6 +383,10 @@ const (
 	RidTlv            = 256
 	RidFanout         = 512
 	CpuSession        = 511
+	Recirculated      = 1
+	Cloned            = 2
+	Resubmitted       = 3
+	DigestReceiver    = 1
 )
 
 // DropReason: A packet is dropped for exactly one of these; ingress_drops and egress_drops count them.

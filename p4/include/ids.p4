@@ -18,6 +18,14 @@ const bit<16> RID_FANOUT = 512;
 // Clone sessions: port + 1 sends to that port.
 const bit<16> CPU_SESSION = 511;
 
+// Field lists: what survives a second pass, and what a clone has.
+const bit<8> RECIRCULATED = 1;
+const bit<8> CLONED       = 2;
+const bit<8> RESUBMITTED  = 3;
+
+// Receiver of digests, which BMv2 does not use: P4Runtime knows a digest by the id in P4Info.
+const bit<32> DIGEST_RECEIVER = 1;
+
 // A packet is dropped for exactly one of these; ingress_drops and egress_drops count them.
 enum bit<8> DropReason {
     NONE                  = 0,

@@ -115,7 +115,7 @@ control PfcLearning(inout headers_t hdr, inout metadata_t meta, inout standard_m
                     meta.learned_sid = hdr.outer_ipv6.dst_addr;
                     meta.learned_last_entry = hdr.srh.last_entry;
                     meta.learned_left = hdr.srh.segments_left;
-                    digest<pfc_policy_t>(1, { meta.learned_source, meta.learned_sid, meta.slice, std.ingress_port,
+                    digest<pfc_policy_t>(DIGEST_RECEIVER, { meta.learned_source, meta.learned_sid, meta.slice, std.ingress_port,
                         meta.learned_last_entry, meta.learned_left, meta.learned_s0, meta.learned_s1, meta.learned_s2,
                         meta.learned_s3, meta.learned_s4, meta.learned_s5, meta.learned_s6, meta.learned_s7 });
                 }

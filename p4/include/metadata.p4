@@ -1,10 +1,6 @@
 // What travels beside a packet. Field lists say what survives a second pass; a clone gets the values
 // of the end of ingress, whenever it was asked for.
 
-const bit<8> RECIRCULATED = 1;   // field list of recirculate
-const bit<8> CLONED       = 2;   // field list of clone
-const bit<8> RESUBMITTED  = 3;   // field list of resubmit
-
 // Why a packet comes round again.
 const bit<2> PASS_FIRST   = 0;
 const bit<2> PASS_TLVS    = 1;   // parse the End.MT TLVs that name this node

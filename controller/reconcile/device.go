@@ -21,6 +21,7 @@ type device struct {
 	owner  map[entry.Key]Owner        // of what it holds
 	units  map[Owner]*unit
 	dirty  map[Owner]bool // units whose pending updates must be computed anew
+	kept   map[Owner]bool // units whose last difference left out removals because of Config.Keeps
 
 	failed map[entry.Key]*failure
 	busy   *Task
@@ -40,7 +41,6 @@ type unit struct {
 	owned   map[entry.Key]bool
 	pending []pending
 	frozen  bool // the last difference left out removals because of Config.Frozen
-	kept    bool // the last difference left out removals because of Config.Keeps
 }
 
 type pending struct {
@@ -54,7 +54,7 @@ func newDevice(name string) *device {
 	return &device{
 		name: name, reason: "not connected yet",
 		have: make(map[entry.Key]entry.Entity), unsure: make(map[entry.Key]bool), owner: make(map[entry.Key]Owner),
-		units: make(map[Owner]*unit), dirty: make(map[Owner]bool), failed: make(map[entry.Key]*failure),
+		units: make(map[Owner]*unit), dirty: make(map[Owner]bool), kept: make(map[Owner]bool), failed: make(map[entry.Key]*failure),
 	}
 }
 
@@ -87,10 +87,8 @@ func (d *device) want(o Owner, entities []entry.Entity, shape Shape) {
 // entities were kept, perhaps for the sake of this one.
 func (d *device) touch(o Owner) {
 	d.dirty[o] = true
-	for other, u := range d.units {
-		if u.kept {
-			d.dirty[other] = true
-		}
+	for other := range d.kept {
+		d.dirty[other] = true
 	}
 }
 

@@ -59,7 +59,8 @@ func (r *Reconciler) plan(u *unit, o Owner, t entry.UpdateType, k entry.Key, e e
 // removals adds the deletion of what the switch holds for an owner and no owner
 // wants.
 func (r *Reconciler) removals(d *device, o Owner, u *unit) {
-	u.kept, u.frozen = false, r.cfg.Frozen(d.name, o)
+	delete(d.kept, o)
+	u.frozen = r.cfg.Frozen(d.name, o)
 	if u.frozen {
 		return
 	}
@@ -84,7 +85,7 @@ func (r *Reconciler) removals(d *device, o Owner, u *unit) {
 		case ok && (d.unsure[k] || !entry.SameContent(e, to)):
 			r.plan(u, o, entry.Modify, k, to)
 		case r.cfg.Keeps(d.name, o, e):
-			u.kept = true
+			d.kept[o] = true
 		default:
 			r.plan(u, o, entry.Delete, k, e)
 		}

@@ -46,6 +46,9 @@ const (
 	retention = "10000"
 )
 
+// The size of segments is a variable of etcd's, which its goroutines read.
+func init() { wal.SegmentSizeBytes = segment }
+
 // Open starts an etcd on a data directory and waits until it takes requests.
 //
 // Errors say what is wrong with the directory: it cannot be written, another process uses it
@@ -113,7 +116,6 @@ func start(ctx context.Context, c *Config) (*embed.Etcd, error) {
 
 // embedded returns the configuration of a server of one member without listeners.
 func (c *Config) embedded(log *core) *embed.Config {
-	wal.SegmentSizeBytes = segment
 	e := embed.NewConfig()
 	e.Dir = filepath.Join(c.Dir, "etcd")
 	e.Name = "weft"

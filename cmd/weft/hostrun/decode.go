@@ -9,8 +9,8 @@ import (
 	"github.com/weft-sdn/weft/internal/strictyaml"
 )
 
-// Decode reads a host's configuration from YAML over what c has, and completes it. Errors begin with the file
-// and, where the text is at fault, the line.
+// Decode reads a host's configuration from YAML over what c has, and completes it. Each fault of the file is
+// a line of the error, which begins with the file and, where the text is at fault, the line.
 func Decode[C any](file string, text []byte, c *C, complete func(*C) error) error {
 	parsed, err := strictyaml.Parse(text)
 	if err == nil && len(parsed.Docs) > 1 {
@@ -38,15 +38,41 @@ func Decode[C any](file string, text []byte, c *C, complete func(*C) error) erro
 		}
 		return fmt.Errorf("%s: %w: %s", file, ErrConfig, message)
 	}
-	err = complete(c)
-	var f *FieldError
-	if !errors.As(err, &f) {
-		return err
+	var placed []error
+	for _, err := range each(complete(c)) {
+		var f *FieldError
+		switch {
+		case !errors.As(err, &f):
+		case place(text, f) > 0:
+			err = fmt.Errorf("%s:%d: %w", file, place(text, f), err)
+		default:
+			err = fmt.Errorf("%s: %w", file, err)
+		}
+		placed = append(placed, err)
 	}
-	if line, _ := strictyaml.Place(text, f.Field); line > 0 {
-		return fmt.Errorf("%s:%d: %w", file, line, err)
+	return errors.Join(placed...)
+}
+
+// place returns the line of a field, 0 when the text does not have it.
+func place(text []byte, f *FieldError) int {
+	line, _ := strictyaml.Place(text, f.Field)
+	return line
+}
+
+// each returns the errors that errors.Join has joined, however deep.
+func each(err error) []error {
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		if err == nil {
+			return nil
+		}
+		return []error{err}
 	}
-	return fmt.Errorf("%s: %w", file, err)
+	var out []error
+	for _, e := range joined.Unwrap() {
+		out = append(out, each(e)...)
+	}
+	return out
 }
 
 // TransportOf is what a configuration says its transport is; empty when it does not, or cannot be read.

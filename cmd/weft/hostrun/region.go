@@ -22,18 +22,20 @@ const maxRegion = 64 << 30
 
 // CheckRegions checks the regions of a host. Its error is a *FieldError.
 func CheckRegions(regions []Region) error {
+	var faults []error
 	keys := make(map[uint32]int)
 	for i, r := range regions {
 		at := fmt.Sprintf("regions[%d]", i)
 		if r.Size < 1 || r.Size > maxRegion {
-			return Fault(at+".size", "is %d: want 1 to %d octets", r.Size, maxRegion)
+			faults = append(faults, Fault(at+".size", "is %d: want 1 to %d octets", r.Size, maxRegion))
 		}
 		if first, twice := keys[r.RKey]; twice {
-			return Fault(at+".rkey", "%#x is also that of regions[%d]", r.RKey, first)
+			faults = append(faults, Fault(at+".rkey", "%#x is also that of regions[%d]", r.RKey, first))
+			continue
 		}
 		keys[r.RKey] = i
 	}
-	return nil
+	return errors.Join(faults...)
 }
 
 // Register gives the endpoint the memory of regions.

@@ -1,6 +1,7 @@
 package hostrun
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -25,23 +26,24 @@ const (
 
 // Complete fills in defaults and checks the write with an index of a host that has these queue pairs. Its error is a *FieldError.
 func (w *Write) Complete(i int, qpns []uint32) error {
+	var faults []error
 	at := fmt.Sprintf("writes[%d]", i)
 	if w.QPN == 0 && len(qpns) == 1 {
 		w.QPN = qpns[0]
 	}
 	if !slices.Contains(qpns, w.QPN) {
-		return Fault(at+".qpn", "%d is not one of queuePairs", w.QPN)
+		faults = append(faults, Fault(at+".qpn", "%d is not one of queuePairs", w.QPN))
 	}
 	if w.File == "" {
-		return Fault(at+".file", "is missing")
+		faults = append(faults, Fault(at+".file", "is missing"))
 	}
 	if w.Message == 0 {
 		w.Message = defaultMessage
 	}
 	if w.Message < 1 || w.Message > maxMessage {
-		return Fault(at+".message", "is %d: want 1 to %d octets", w.Message, maxMessage)
+		faults = append(faults, Fault(at+".message", "is %d: want 1 to %d octets", w.Message, maxMessage))
 	}
-	return nil
+	return errors.Join(faults...)
 }
 
 // writing is a Write under way.

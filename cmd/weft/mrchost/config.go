@@ -1,6 +1,7 @@
 package mrchost
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -98,40 +99,47 @@ func Default() Config {
 	return Config{Transport: Transport, RTT: api.Duration(time.Millisecond), Linger: api.Duration(time.Second), PortUpdates: true}
 }
 
-// Complete fills in defaults and checks what can be checked without the interfaces. Errors wrap hostrun.ErrConfig.
+// Complete fills in defaults and checks what can be checked without the interfaces. The error joins all faults, each of which wraps
+// hostrun.ErrConfig.
 func (c *Config) Complete() error {
+	var faults []error
+	fault := func(field, format string, args ...any) {
+		faults = append(faults, hostrun.Fault(field, format, args...))
+	}
 	if c.Transport != Transport {
-		return hostrun.Fault("transport", "is %q: want %q", c.Transport, Transport)
+		fault("transport", "is %q: want %q", c.Transport, Transport)
 	}
 	if len(c.Ports) == 0 {
-		return hostrun.Fault("ports", "none: want at least one")
+		fault("ports", "none: want at least one")
 	}
 	for i := range c.Ports {
 		p := &c.Ports[i]
 		at := fmt.Sprintf("ports[%d]", i)
 		if p.Interface == "" {
-			return hostrun.Fault(at+".interface", "is missing")
+			fault(at+".interface", "is missing")
 		}
 		if p.Gateway.IsZero() {
-			return hostrun.Fault(at+".gateway", "is missing: want the MAC of the switch")
+			fault(at+".gateway", "is missing: want the MAC of the switch")
 		}
 		if p.LineRate == 0 {
 			p.LineRate = defaultRate
 		}
-	}
-	if c.Name == "" {
-		c.Name = c.Ports[0].Interface
-	}
-	if c.Linger < 0 {
-		return hostrun.Fault("linger", "is %v: want 0 or more", c.Linger)
-	}
-	if c.Controller != nil {
-		if err := c.Controller.check(c.Name); err != nil {
-			return err
+		if c.Name == "" {
+			c.Name = p.Interface
 		}
 	}
-	if err := hostrun.CheckRegions(c.Regions); err != nil {
-		return err
+	if c.Linger < 0 {
+		fault("linger", "is %v: want 0 or more", c.Linger)
+	}
+	if len(c.QueuePairs) == 0 {
+		fault("queuePairs", "none: want at least one")
+	}
+	if c.Controller != nil {
+		faults = append(faults, c.Controller.check(c.Name))
+	}
+	faults = append(faults, hostrun.CheckRegions(c.Regions), c.completeWrites())
+	if err := errors.Join(faults...); err != nil {
+		return err // what follows would only name a consequence
 	}
 	macs := make([]packet.MAC, len(c.Ports))
 	for i := range macs {
@@ -146,15 +154,12 @@ func (c *Config) Complete() error {
 	if err != nil {
 		return hostrun.Fault("address", "%v", err)
 	}
-	if len(c.QueuePairs) == 0 {
-		return hostrun.Fault("queuePairs", "none: want at least one")
-	}
 	for i := range c.QueuePairs {
 		if _, err := c.QueuePairs[i].create(n, &c.Receive); err != nil {
-			return hostrun.Fault(fmt.Sprintf("queuePairs[%d]", i), "%v", err)
+			fault(fmt.Sprintf("queuePairs[%d]", i), "%v", err)
 		}
 	}
-	return c.completeWrites()
+	return errors.Join(faults...)
 }
 
 func (c *Config) completeWrites() error {
@@ -162,16 +167,15 @@ func (c *Config) completeWrites() error {
 	for i := range c.QueuePairs {
 		qpns = append(qpns, c.QueuePairs[i].QPN)
 	}
+	var faults []error
 	for i := range c.Writes {
 		w := &c.Writes[i]
-		if err := w.Complete(i, qpns); err != nil {
-			return err
-		}
-		if q := &c.QueuePairs[slices.Index(qpns, w.QPN)]; w.Immediate != nil && q.config().Remote.MaxWIMM == 0 {
-			return hostrun.Fault(fmt.Sprintf("writes[%d].immediate", i), "the queue pair's maxWimm is 0: want 1 or more")
+		faults = append(faults, w.Complete(i, qpns))
+		if at := slices.Index(qpns, w.QPN); at >= 0 && w.Immediate != nil && c.QueuePairs[at].config().Remote.MaxWIMM == 0 {
+			faults = append(faults, hostrun.Fault(fmt.Sprintf("writes[%d].immediate", i), "the queue pair's maxWimm is 0: want 1 or more"))
 		}
 	}
-	return nil
+	return errors.Join(faults...)
 }
 
 // agent is the configuration of the stream.

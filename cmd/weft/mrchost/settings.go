@@ -1,6 +1,7 @@
 package mrchost
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -143,19 +144,19 @@ func (q *QueuePair) create(n *nic.NIC, r *Receive) (*mrc.QP, error) {
 
 // checkSettings names what of wire and receive cannot be used.
 func (c *Config) checkSettings(n nic.Config) error {
+	var faults []error
 	if n.Wire != (nic.Wire{}) {
 		settings := n.Wire.Over(n.Host.Wire)
 		if err := settings.Validate(); err != nil {
-			return hostrun.Fault("wire", "%v", err)
+			faults = append(faults, hostrun.Fault("wire", "%v", err))
 		}
 	}
 	if c.Receive.Buffer < 0 {
-		return hostrun.Fault("receive.buffer", "is %d: want a packet, 4096 octets, or more", c.Receive.Buffer)
+		faults = append(faults, hostrun.Fault("receive.buffer", "is %d: want a packet, 4096 octets, or more", c.Receive.Buffer))
+	} else if err := n.Intake.Validate(); err != nil {
+		faults = append(faults, hostrun.Fault("receive", "%v", err))
 	}
-	if err := n.Intake.Validate(); err != nil {
-		return hostrun.Fault("receive", "%v", err)
-	}
-	return nil
+	return errors.Join(faults...)
 }
 
 func set[T any](to, value *T) {

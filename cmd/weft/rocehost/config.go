@@ -2,6 +2,7 @@ package rocehost
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -90,47 +91,50 @@ func Default() Config {
 }
 
 // Complete fills in defaults and checks what can be checked without the
-// interface. Errors wrap hostrun.ErrConfig.
+// interface. The error joins all faults, each of which wraps hostrun.ErrConfig.
 func (c *Config) Complete() error {
+	var faults []error
+	fault := func(field, format string, args ...any) {
+		faults = append(faults, hostrun.Fault(field, format, args...))
+	}
 	if c.Transport != "" && c.Transport != Transport {
-		return hostrun.Fault("transport", "is %q: want roce or mrc", c.Transport)
+		fault("transport", "is %q: want roce or mrc", c.Transport)
 	}
 	if c.Interface == "" {
-		return hostrun.Fault("interface", "is missing")
+		fault("interface", "is missing")
 	}
 	if c.Name == "" {
 		c.Name = c.Interface
 	}
 	if c.Gateway.IsZero() {
-		return hostrun.Fault("gateway", "is missing: want the MAC of the switch")
+		fault("gateway", "is missing: want the MAC of the switch")
 	}
 	if c.Linger < 0 {
-		return hostrun.Fault("linger", "is %v: want 0 or more", c.Linger)
+		fault("linger", "is %v: want 0 or more", c.Linger)
 	}
 	if len(c.QueuePairs) == 0 {
-		return hostrun.Fault("queuePairs", "none: want at least one")
+		fault("queuePairs", "none: want at least one")
 	}
-	if err := hostrun.CheckRegions(c.Regions); err != nil {
-		return err
-	}
+	faults = append(faults, hostrun.CheckRegions(c.Regions))
 	var known []uint32
 	for i := range c.QueuePairs {
 		q := &c.QueuePairs[i]
 		if slices.Contains(known, q.QPN) {
-			return hostrun.Fault(fmt.Sprintf("queuePairs[%d].qpn", i), "%d is also that of another", q.QPN)
+			fault(fmt.Sprintf("queuePairs[%d].qpn", i), "%d is also that of another", q.QPN)
 		}
 		known = append(known, q.QPN)
 		if e := q.Encapsulation; e != nil && !e.Source.IsValid() {
 			e.Source = c.Address
 		}
 		if err := q.config().Validate(); err != nil {
-			return hostrun.Fault(fmt.Sprintf("queuePairs[%d]", i), "%v", err)
+			fault(fmt.Sprintf("queuePairs[%d]", i), "%v", err)
 		}
 	}
 	for i := range c.Writes {
-		if err := c.Writes[i].Complete(i, known); err != nil {
-			return err
-		}
+		faults = append(faults, c.Writes[i].Complete(i, known))
+	}
+	if err := errors.Join(faults...); err != nil {
+		return err // what follows would only name a consequence
 	}
 	probe := c.endpoint(packet.MAC{2})
 	probe.Output = func(time.Duration, []byte) {}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -173,6 +174,37 @@ func TestLoadErrors(t *testing.T) {
 				t.Errorf("error:\n%v\nwant: %s", err, c.want)
 			}
 		})
+	}
+}
+
+// TestAllFaults: every fault of a file is reported, each with its line.
+func TestAllFaults(t *testing.T) {
+	_, err := Load("host.yaml", []byte(`interface: veth1
+address: 2001:db8::1
+linger: -1s
+regions:
+- {rkey: 1, size: 0}
+- {rkey: 1, size: 7}
+queuePairs:
+- {qpn: 1, remoteAddress: "2001:db8::2", remoteQpn: 512}
+writes:
+- {qpn: 9}
+`))
+	if err == nil {
+		t.Fatal("the file is taken")
+	}
+	var got []string
+	for _, line := range strings.Split(err.Error(), "\n") {
+		place, rest, _ := strings.Cut(line, ": ")
+		field, _, _ := strings.Cut(strings.TrimPrefix(rest, hostrun.ErrConfig.Error()+": "), ": ")
+		got = append(got, place+" "+field)
+	}
+	want := []string{
+		"host.yaml gateway", "host.yaml:3 linger", "host.yaml:5 regions[0].size", "host.yaml:6 regions[1].rkey",
+		"host.yaml:8 queuePairs[0]", "host.yaml:10 writes[0].qpn", "host.yaml:10 writes[0].file",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("faults\n%q, want\n%q\n%v", got, want, err)
 	}
 }
 

@@ -101,7 +101,7 @@ func TestRestartOfMany(t *testing.T) {
 	}
 	for _, settle := range []time.Duration{0, 100 * time.Millisecond} {
 		t.Run(settle.String(), func(t *testing.T) {
-			net := sample.Clos(150, 4, 1)
+			net := sample.Clos(300, 4, 1)
 			w := up(t, net, 1)
 			w.put("g", net.Spec(1, "h1", names("h", 2, 60)...))
 			w.run(time.Second)
@@ -114,11 +114,11 @@ func TestRestartOfMany(t *testing.T) {
 			}
 			net.Inventory.Intervals.Settle = api.Duration(settle)
 			w.boot()
-			w.core.SetTopology(whole)
-			for name, d := range w.devices { // before the routes of most were planned
+			for name, d := range w.devices { // before the routes of most are planned
 				w.core.SwitchConnected(name, d.Contents())
-				w.pump()
 			}
+			w.core.SetTopology(whole)
+			w.pump()
 			w.run(time.Second)
 			w.converged()
 		})

@@ -121,9 +121,11 @@ func (f *Feature) Ready(sw string) bool {
 // Routed reports whether the routes of a switch have been planned.
 func (f *Feature) Routed(sw string) bool { return f.state(sw).routed }
 
-// Frozen implements feature.Feature.
+// Frozen implements feature.Feature. Before the routes of a switch are planned nobody knows which of
+// those that it holds are unwanted.
 func (f *Feature) Frozen(sw string, o reconcile.Owner) bool {
-	return o == links && f.state(sw).settling || o == routes && (f.state(sw).settling || f.state(sw).partial)
+	s := f.state(sw)
+	return o == links && s.settling || o == routes && (s.settling || s.partial || !s.routed)
 }
 
 // Keeps implements feature.Feature: an unwanted neighbor or clone session stays while

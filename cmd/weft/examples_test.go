@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -15,9 +14,6 @@ import (
 
 	"github.com/weft-sdn/weft/cmd/weft/hostrun"
 	"github.com/weft-sdn/weft/cmd/weft/rocehost"
-	"github.com/weft-sdn/weft/controller/mrc/ev"
-	"github.com/weft-sdn/weft/northbound"
-	"github.com/weft-sdn/weft/northbound/northboundtest"
 )
 
 // weftAt runs a command line in the folder of the project, against a server.
@@ -106,16 +102,18 @@ func TestExamples(t *testing.T) {
 		}
 	})
 	t.Run("clos", func(t *testing.T) {
-		multipath, snap := northboundtest.NewFabric(ev.ModeStructured)
-		api, err := newFakeAPI(func(c *northbound.Config) { c.Multipath = multipath })
-		if err != nil {
-			t.Fatal(err)
+		profiles, drains := example("profiles.yaml"), example("drains.yaml")
+		server := startLab(t, "clos")
+		mustWeft(t, server, "apply", "-f", profiles)
+		if out := mustWeft(t, server, "get", "ev-profile", "P1-T0-1:P1-T0-2"); !strings.Contains(out, "short-queues") {
+			t.Errorf("the EV profile is %s", out)
 		}
-		api.Snapshot = snap
-		server := httptest.NewServer(api.handler)
-		defer server.Close()
-		mustWeft(t, server.URL, "apply", "-f", example("profiles.yaml"))
-		mustWeft(t, server.URL, "apply", "-f", example("drains.yaml"))
+		mustWeft(t, server, "apply", "-f", drains)
+		for _, file := range []string{profiles, drains} {
+			if out := mustWeft(t, server, "diff", "-f", file); out != "" {
+				t.Errorf("once applied %s differs: %s", file, out)
+			}
+		}
 	})
 	t.Run("configurations", func(t *testing.T) {
 		mustWeft(t, "", "controller", "--check", "--config", example("controller.yaml"))

@@ -136,7 +136,6 @@ func newTestServer(t testing.TB, change ...func(*Config)) (*Server, *fakeControl
 	t.Helper()
 	cfg := DefaultConfig()
 	cfg.Version = "test"
-	cfg.Hosts = []string{"example.com"} // which httptest calls every server
 	cfg.Now = func() time.Time { return epochStart }
 	for _, c := range change {
 		c(&cfg)

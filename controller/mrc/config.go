@@ -10,57 +10,78 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// Config is what a Core starts with. Take [Defaults] and change it.
+// Config is what a Core starts with. Take [Defaults] and change it. Each group configures one part
+// of the core.
 type Config struct {
-	// Epoch is that of the versions which hosts are sent; a host that holds one of
-	// another epoch was told things that this core does not know.
+	// Epoch is the epoch of the versions that hosts are sent. A host that holds a version of another
+	// epoch has the state of an earlier controller.
 	Epoch uint64
 
 	Format  ev.Format
 	Numbers ev.NumberRule
 	Planes  topology.PlaneRule
 
-	// MaxEVs and MinActive of a profile; 0: those of [ev.Request]. Explicit keeps
-	// EVs from being generated where they could be.
-	MaxEVs, MinActive int
-	Explicit          bool
-	// CC are the CC profiles that all hosts hold; CCProfile is the name of the one
-	// for all destinations, empty for the device's own choice.
-	CC        []*hostapi.CCProfile
-	CCProfile string
-	// Wire is what hosts are told of UDP port and DSCPs; zero: they choose.
+	Profiles ProfileConfig
+	// Wire is the UDP port and the DSCPs that hosts use; zero: they choose.
 	Wire hostapi.Wire
 
-	// Hold is how long a link or a host's port must be up before it is tried again,
-	// MaxHold the longest that this grows to: it doubles with every failure, and
-	// begins anew after Calm without one. What is restored waits for the next
-	// multiple of RestoreEvery, and is told to hosts together.
-	Hold, MaxHold, Calm, RestoreEvery time.Duration
+	Restore  RestoreConfig
+	Suspects SuspectConfig
+	Probes   ProbeConfig
 
 	// Linger is how long a drained link goes on after the last host has applied the
 	// denial, for the packets that are on their way.
 	Linger time.Duration
+}
 
-	// Suspect says what is taken for a bad link, and SuspectEvery how often it is
-	// asked. With DenySuspects a link is denied that loses DenyLoss of its packets
-	// or more, as far as hosts have other paths. It stays so for SuspectHold, which
-	// doubles up to SuspectMaxHold when it is found bad again, and until as many
-	// as SuspectProbes probes in a row came through.
-	Suspect                     suspect.Config
-	SuspectEvery                time.Duration
-	DenySuspects                bool
-	DenyLoss                    float64
-	SuspectHold, SuspectMaxHold time.Duration
-	SuspectProbes               int
+// ProfileConfig is what EV profiles have unless an [Override] says otherwise.
+type ProfileConfig struct {
+	// MaxEVs and MinActive of a profile; 0: those of [ev.Request]. Explicit keeps
+	// EVs from being generated where they could be.
+	MaxEVs, MinActive int
+	Explicit          bool
+	// AllCC are the CC profiles that all hosts hold; CC is the name of the one for all
+	// destinations, empty for the device's own choice.
+	AllCC []*hostapi.CCProfile
+	CC    string
+}
+
+// RestoreConfig says when something that was down is used again.
+type RestoreConfig struct {
+	// Hold is how long a link or a host's port must be up before it is tried again,
+	// MaxHold the longest that this grows to: it doubles with every failure, and
+	// begins anew after Calm without one.
+	Hold, MaxHold, Calm time.Duration
+	// Every is the interval of restoring: what is restored waits for its next multiple, so that
+	// hosts learn of many links together.
+	Every time.Duration
+}
+
+// SuspectConfig says which links count as bad, and what follows.
+type SuspectConfig struct {
+	Locator suspect.Config
+	// Every is the interval at which the locator is asked.
+	Every time.Duration
+	// With Deny, EVs over a link that loses DenyLoss of its packets or more are denied, as far as
+	// hosts have other paths.
+	Deny     bool
+	DenyLoss float64
+	// Hold is how long such a link is denied. It doubles up to MaxHold when the link is found bad
+	// again. Then Probes probes in a row must come through.
+	Hold, MaxHold time.Duration
+	Probes        int
 	// AssumedBad is how many lost packets an event ASSUMED_BAD stands for.
 	AssumedBad uint64
+}
 
-	// ProbeRate and HostProbeRate bound the EV probes a second, of all hosts and of
-	// each; a rate of 0 is no probes, and links are then restored by time alone.
-	// ProbeTimeout is what a host waits for an answer.
-	ProbeRate, HostProbeRate int
-	ProbeTimeout             time.Duration
-	ProbeDSCP                uint8
+// ProbeConfig bounds the EV probes of hosts.
+type ProbeConfig struct {
+	// Rate and HostRate bound the probes a second, of all hosts and of each. A rate of 0
+	// is no probes, and links are then restored by time alone.
+	Rate, HostRate int
+	// Timeout is what a host waits for an answer.
+	Timeout time.Duration
+	DSCP    uint8
 	// FirstRound bounds the wait for a probe over every link after a start, before
 	// hosts that hold an earlier controller's state get a new one.
 	FirstRound time.Duration
@@ -69,17 +90,20 @@ type Config struct {
 // Defaults are the values for a fabric of structured EVs.
 func Defaults() Config {
 	return Config{
-		Format: ev.Format{Mode: ev.ModeStructured},
-		Hold:   time.Second, MaxHold: time.Minute, Calm: 5 * time.Minute, RestoreEvery: 100 * time.Millisecond,
-		Linger:  50 * time.Millisecond,
-		Suspect: suspect.Defaults(), SuspectEvery: 500 * time.Millisecond, DenyLoss: 1e-3,
-		SuspectHold: 30 * time.Second, SuspectMaxHold: 30 * time.Minute, SuspectProbes: 512, AssumedBad: 3,
-		ProbeRate: 2000, HostProbeRate: 100, ProbeTimeout: 100 * time.Millisecond, FirstRound: 10 * time.Second,
+		Format:  ev.Format{Mode: ev.ModeStructured},
+		Restore: RestoreConfig{Hold: time.Second, MaxHold: time.Minute, Calm: 5 * time.Minute, Every: 100 * time.Millisecond},
+		Suspects: SuspectConfig{
+			Locator: suspect.Defaults(), Every: 500 * time.Millisecond, DenyLoss: 1e-3,
+			Hold: 30 * time.Second, MaxHold: 30 * time.Minute, Probes: 512, AssumedBad: 3,
+		},
+		Probes: ProbeConfig{Rate: 2000, HostRate: 100, Timeout: 100 * time.Millisecond, FirstRound: 10 * time.Second},
+		Linger: 50 * time.Millisecond,
 	}
 }
 
 // Validate names the first field that cannot be used.
 func (c *Config) Validate() error {
+	r, s, p := &c.Restore, &c.Suspects, &c.Probes
 	wrong := func(field string, value any, want string) error {
 		return fmt.Errorf("%w: %s %v, want %s", ErrConfig, field, value, want)
 	}
@@ -87,37 +111,39 @@ func (c *Config) Validate() error {
 		name  string
 		value time.Duration
 	}{
-		{"hold", c.Hold}, {"maxHold", c.MaxHold}, {"calm", c.Calm}, {"restoreEvery", c.RestoreEvery}, {"suspectEvery", c.SuspectEvery},
-		{"suspectHold", c.SuspectHold}, {"suspectMaxHold", c.SuspectMaxHold}, {"probeTimeout", c.ProbeTimeout}, {"firstRound", c.FirstRound},
+		{"restore.hold", r.Hold}, {"restore.maxHold", r.MaxHold}, {"restore.calm", r.Calm}, {"restore.every", r.Every},
+		{"suspects.every", s.Every}, {"suspects.hold", s.Hold}, {"suspects.maxHold", s.MaxHold},
+		{"probes.timeout", p.Timeout}, {"probes.firstRound", p.FirstRound},
 	} {
 		if d.value <= 0 {
 			return wrong(d.name, d.value, "more than 0")
 		}
 	}
+	maxEVs, minActive := c.Profiles.MaxEVs, c.Profiles.MinActive
 	switch {
 	case c.Epoch == 0:
 		return wrong("epoch", 0, "another number after every start")
-	case c.MaxEVs < 0:
-		return wrong("maxEvs", c.MaxEVs, "0 or more")
-	case c.MinActive < 0 || c.MaxEVs > 0 && c.MinActive > c.MaxEVs:
-		return wrong("minActive", c.MinActive, "0 to maxEvs")
-	case c.MaxHold < c.Hold:
-		return wrong("maxHold", c.MaxHold, "hold or more")
-	case c.SuspectMaxHold < c.SuspectHold:
-		return wrong("suspectMaxHold", c.SuspectMaxHold, "suspectHold or more")
+	case maxEVs < 0:
+		return wrong("profiles.maxEvs", maxEVs, "0 or more")
+	case minActive < 0 || maxEVs > 0 && minActive > maxEVs:
+		return wrong("profiles.minActive", minActive, "0 to maxEvs")
+	case r.MaxHold < r.Hold:
+		return wrong("restore.maxHold", r.MaxHold, "hold or more")
+	case s.MaxHold < s.Hold:
+		return wrong("suspects.maxHold", s.MaxHold, "hold or more")
 	case c.Linger < 0:
 		return wrong("linger", c.Linger, "0 or more")
-	case c.DenyLoss <= 0 || c.DenyLoss > 1:
-		return wrong("denyLoss", c.DenyLoss, "more than 0 and at most 1")
-	case c.SuspectProbes < 1:
-		return wrong("suspectProbes", c.SuspectProbes, "1 or more")
-	case c.ProbeRate < 0 || c.HostProbeRate < 0:
-		return wrong("probeRate, hostProbeRate", [2]int{c.ProbeRate, c.HostProbeRate}, "0 or more")
-	case c.ProbeDSCP > 63:
-		return wrong("probeDscp", c.ProbeDSCP, "0 to 63")
+	case s.DenyLoss <= 0 || s.DenyLoss > 1:
+		return wrong("suspects.denyLoss", s.DenyLoss, "more than 0 and at most 1")
+	case s.Probes < 1:
+		return wrong("suspects.probes", s.Probes, "1 or more")
+	case p.Rate < 0 || p.HostRate < 0:
+		return wrong("probes.rate, probes.hostRate", [2]int{p.Rate, p.HostRate}, "0 or more")
+	case p.DSCP > 63:
+		return wrong("probes.dscp", p.DSCP, "0 to 63")
 	}
 	if err := c.Format.Validate(); err != nil {
 		return fmt.Errorf("%w: format: %w", ErrConfig, err)
 	}
-	return c.Suspect.Validate()
+	return s.Locator.Validate()
 }

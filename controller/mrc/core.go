@@ -1,77 +1,38 @@
 package mrc
 
 import (
-	"cmp"
-	"maps"
-	"net/netip"
-	"slices"
 	"time"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/controller/mrc/suspect"
-	"github.com/weft-sdn/weft/hostapi"
-	"github.com/weft-sdn/weft/internal/natural"
 	"github.com/weft-sdn/weft/topology"
 )
 
 // Core is the state machine. Its methods must not be called concurrently; all of
 // them are synchronous, and none blocks.
+//
+// The state is in parts that know little of each other. The core hands on what
+// changes in one to the others.
 type Core struct {
+	*env
 	cfg Config
-	now time.Duration
 
 	current *topology.Snapshot // what is advertised
 	synced  bool
-	fabric  *fabric
-	remade  bool  // the fabric is to be made anew
+	remade  bool  // the fabric must be made anew
 	failure error // why it could not
 
-	hosts       map[string]*host
-	byAddress   map[netip.Addr]*host
-	hostsByPort map[nodePort][]string
-	racks       map[string]*rack
-	senders     map[string]*sender
-	profiles    []*profile // by name
-	byName      map[string]*profile
-	bySource    map[topology.NodeID][]*profile
-	byDest      map[topology.NodeID][]*profile
-	reracked    bool // senders and profiles are to be looked at
+	ports    *switchPorts
+	links    *linkSet
+	leaves   *leafSet
+	hosts    *hostSet
+	profiles *profileSet
+	drains   *drainSet
+	suspects *suspectSet
+	prober   *prober
 
-	ports         map[topology.NodeID]map[uint32]bool   // up, by P4Runtime port, as switches say
-	portNumbers   map[topology.NodeID]map[uint32]uint32 // P4Runtime ports by link identifier, where they differ
-	leafStates    map[topology.NodeID]*leafState
-	waiting       map[int32]struct{} // links that time moves on
-	heldPorts     map[string]bool    // hosts with ports that time moves on
-	restoreAt     time.Duration
-	touched       []int32 // links whose EVs may have changed
-	touchedLeaves []topology.NodeID
-	dirty         map[*profile]bool
-	unset         map[string]bool // hosts whose state may have changed
-	remask        bool            // peers' ports have changed
-	peers         []hostapi.PeerPorts
-
-	drains []*drain
-
-	overrides map[string]Override // by profile
-	cc        []*hostapi.CCProfile
-
-	locator   *suspect.Locator
-	suspects  []Suspect
-	suspectAt time.Duration
-	switches  map[topology.LinkID]linkCount
-
-	pending   map[uint32]*probe
-	probeID   uint32
-	tokens    float64
-	probedAt  time.Duration
-	inTurn    []*sender     // that probe
-	cursor    int           // in inTurn
-	toldAt    time.Duration // when hosts were told something last
-	roundEnds time.Duration
-	roundDone bool
-
-	counters api.FabricCounters
-	out      Ready
+	restoreAt time.Duration // when links and ports that are ready are restored
 }
 
 // New returns a core that knows no topology and no host.
@@ -79,19 +40,25 @@ func New(cfg Config) (*Core, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	locator, err := suspect.New(cfg.Suspect)
+	locator, err := suspect.New(cfg.Suspects.Locator)
 	if err != nil {
 		return nil, err
 	}
-	return &Core{
-		overrides: make(map[string]Override), cc: cfg.CC,
-		cfg: cfg, current: topology.Empty(), locator: locator,
-		hosts: make(map[string]*host), byAddress: make(map[netip.Addr]*host), hostsByPort: make(map[nodePort][]string),
-		racks: make(map[string]*rack), senders: make(map[string]*sender), byName: make(map[string]*profile),
-		ports: make(map[topology.NodeID]map[uint32]bool), portNumbers: make(map[topology.NodeID]map[uint32]uint32), leafStates: make(map[topology.NodeID]*leafState), waiting: make(map[int32]struct{}),
-		heldPorts: make(map[string]bool), dirty: make(map[*profile]bool), unset: make(map[string]bool),
-		switches: make(map[topology.LinkID]linkCount), pending: make(map[uint32]*probe),
-	}, nil
+	c := &Core{env: &env{mode: cfg.Format.Mode}, cfg: cfg, current: topology.Empty(), ports: newSwitchPorts()}
+	c.drains = &drainSet{env: c.env, linger: cfg.Linger}
+	c.links = &linkSet{
+		env: c.env, restore: &c.cfg.Restore, suspects: &c.cfg.Suspects, probed: cfg.Probes.Rate != 0, renewed: locator.Forget,
+		waiting: make(map[int32]struct{}),
+	}
+	c.leaves = &leafSet{env: c.env, restore: &c.cfg.Restore, states: make(map[topology.NodeID]*leaf)}
+	c.hosts = newHosts(c.env, &c.cfg, c.ports, c.drains.port)
+	c.profiles = newProfiles(c.env, &c.cfg.Profiles)
+	c.suspects = &suspectSet{env: c.env, cfg: &c.cfg.Suspects, links: c.links, locator: locator, counts: make(map[topology.LinkID]linkCount)}
+	c.prober = &prober{
+		env: c.env, cfg: &c.cfg.Probes, retry: cfg.Restore.Hold, links: c.links, hosts: c.hosts, profiles: c.profiles, suspects: c.suspects,
+		pending: make(map[uint32]*probe),
+	}
+	return c, nil
 }
 
 // Tick tells the time, which does not go back; every other input happens at the
@@ -101,14 +68,19 @@ func (c *Core) Tick(now time.Duration) {
 	if c.fabric == nil {
 		return
 	}
-	restore := c.now >= c.restoreAt
-	c.runLinks(restore)
-	if restore {
-		c.runPorts()
-		c.restoreAt = (c.now/c.cfg.RestoreEvery + 1) * c.cfg.RestoreEvery
+	restoring := c.now >= c.restoreAt
+	c.links.run(restoring)
+	if restoring {
+		c.hosts.runPorts()
+		c.leaves.run()
+		every := c.cfg.Restore.Every
+		c.restoreAt = (c.now/every + 1) * every
 	}
-	c.runProbes()
-	c.runSuspects()
+	c.prober.run(func() *topology.LostWays {
+		c.settle()
+		return c.lost()
+	})
+	c.suspects.run(c.spare)
 	c.runDrains()
 }
 
@@ -120,32 +92,11 @@ func (c *Core) Next() (at time.Duration, ok bool) {
 	if c.fabric == nil {
 		return 0, false
 	}
-	at = c.suspectAt
-	if c.probing() {
-		at = min(at, c.probedAt+probeEvery)
-	}
-	for i := range c.waiting {
-		switch l := &c.fabric.links[i]; {
-		case l.phase == held:
-			at = min(at, max(l.until, c.now))
-		case l.ready:
-			at = min(at, c.restoreAt)
-		case l.alone > 0:
-			at = min(at, l.alone+c.cfg.MaxHold)
-		}
-	}
-	if len(c.heldPorts) > 0 || c.leavesWait() {
+	at = c.links.next(c.suspects.at, c.restoreAt)
+	if len(c.hosts.held) > 0 || c.leaves.waiting() {
 		at = min(at, c.restoreAt)
 	}
-	for _, d := range c.drains {
-		if len(d.waits) == 0 && !d.done {
-			at = min(at, d.until)
-		}
-	}
-	if !c.roundDone {
-		at = min(at, max(c.roundEnds, c.probedAt+probeEvery))
-	}
-	return max(at, c.now), true
+	return max(c.prober.next(c.drains.next(at)), c.now), true
 }
 
 // Ready returns what is to be done now, and counts on its being done.
@@ -156,6 +107,75 @@ func (c *Core) Ready() Ready {
 	return r
 }
 
+// PutHost adds a host, or replaces the one of its name.
+func (c *Core) PutHost(h Host) error {
+	fresh, err := c.hosts.put(h, c.current)
+	if err != nil {
+		return err
+	}
+	for _, leaf := range h.At {
+		if fresh && leaf != "" && (c.fabric == nil || !c.fabric.isLeaf(leaf)) {
+			c.remade = true
+		}
+	}
+	return nil
+}
+
+// RemoveHost removes a host: it is told to hold nothing, and no host sends to it any more.
+func (c *Core) RemoveHost(name string) error {
+	if err := c.hosts.remove(name); err != nil {
+		return err
+	}
+	c.drains.forget(name)
+	return nil
+}
+
+// SetPorts tells all that a switch says of its ports: whether they are up, at the
+// ends of links or towards hosts, by their P4Runtime numbers. It replaces what
+// was known; of a port that is missing nothing is. The switch need not be
+// advertised, or not yet, and ports that nothing of ours is behind do no harm.
+func (c *Core) SetPorts(node topology.NodeID, isUp map[uint32]bool) {
+	affected, ok := c.ports.set(node, isUp)
+	if !ok {
+		return
+	}
+	c.lookAtPorts(node)
+	for _, port := range affected {
+		c.hosts.lookAt(nodePort{node, port})
+	}
+}
+
+// SetPortNumbers tells which P4Runtime ports the links of a switch are at, by
+// their identifiers (TLV 258), where these are others than advertised.
+func (c *Core) SetPortNumbers(node topology.NodeID, numbers map[uint32]uint32) {
+	if c.ports.setNumbers(node, numbers) {
+		c.lookAtPorts(node)
+	}
+}
+
+// lookAtPorts looks at the links of a node after a change of its ports.
+func (c *Core) lookAtPorts(node topology.NodeID) {
+	if c.fabric == nil {
+		return
+	}
+	for _, l := range c.fabric.snap.LinksFrom(node) {
+		i := c.fabric.place[l.ID]
+		c.lookAtPort(i)
+		if r := c.fabric.edges[i].reverse; r >= 0 {
+			c.lookAtPort(r)
+		}
+	}
+}
+
+func (c *Core) lookAtPort(i int32) { c.links.setPort(i, c.ports.linkDown(c.fabric.edges[i].Link)) }
+
+// losses are what EVs must not cross.
+func (c *Core) losses() topology.Losses {
+	return topology.Losses{OneWay: c.links.lost(), Nodes: c.leaves.lost(), Planes: c.drains.planes()}
+}
+
+func (c *Core) lost() *topology.LostWays { return c.fabric.clos.Lost(c.losses()) }
+
 // settle computes what follows from what has changed.
 func (c *Core) settle() {
 	if !c.synced {
@@ -165,15 +185,23 @@ func (c *Core) settle() {
 	if c.fabric == nil {
 		return
 	}
-	if c.reracked {
-		c.rerack()
+	if c.hosts.regroup {
+		senders, racks, stale := c.hosts.tidy()
+		c.profiles.renew(senders, racks, stale)
+		c.prober.setTurns(senders)
 	}
-	c.deny()
-	if c.remask {
-		c.mask()
+	for _, i := range c.links.take() {
+		c.profiles.linkChanged(&c.fabric.edges[i])
 	}
-	c.states()
-	c.setAll()
+	for _, id := range c.leaves.take() {
+		c.profiles.leafChanged(id)
+	}
+	c.profiles.settle(c.lost)
+	if c.hosts.remask {
+		c.hosts.mask()
+	}
+	c.hosts.makeStates(c.profiles.cc)
+	c.hosts.tell(c.prober.round.done)
 }
 
 // makeFabric makes the fabric anew when it has grown.
@@ -182,133 +210,48 @@ func (c *Core) makeFabric() {
 		return
 	}
 	c.remade = false
-	before := topology.Empty()
-	if c.fabric != nil {
-		before = c.fabric.snap
+	before, snap := c.fabric, topology.Empty()
+	if before != nil {
+		snap = before.snap
 	}
-	f, err := c.newFabric(whole(before, c.current))
+	snap = whole(snap, c.current)
+	f, err := newFabric(snap, c.hosts.leaves(snap), &c.cfg, before)
 	c.failure = err
 	if err != nil {
 		c.event(api.EventFabricChanged, "", err.Error())
 		return
 	}
-	first := c.fabric == nil
-	c.fabric, c.reracked, c.touched = f, true, nil
-	clear(c.waiting)
-	for i := range f.links {
-		l := &f.links[i]
-		l.drained = c.linkDrained(l)
-		c.wait(int32(i), l.phase == held || l.phase == trying)
+	c.fabric, c.hosts.regroup = f, true
+	c.links.adopt(before, c.drains.link)
+	for i := range f.edges {
 		c.lookAtPort(int32(i))
 	}
-	if first {
-		c.restoreAt, c.suspectAt, c.probedAt = c.now, c.now+c.cfg.SuspectEvery, c.now
+	if before == nil {
+		c.restoreAt, c.suspects.at, c.prober.at = c.now, c.now+c.cfg.Suspects.Every, c.now
 	}
 	c.lookAtAll()
-	for _, d := range c.drains {
+	for _, d := range c.drains.list {
 		d.links, _ = c.find(d.Target)
-		if first { // of an earlier core
-			c.applyDrains(d)
+		if before == nil { // of an earlier core
+			c.applyDrain(d)
 			c.awaitAll(d)
 		}
 	}
-	for _, p := range c.pending {
-		p.links = nil // of the fabric before
-	}
-	for _, p := range c.profiles {
-		c.build(p)
-		c.dirty[p] = true
-	}
+	c.prober.renewed()
+	c.profiles.buildAll()
 }
 
-// rerack makes the senders and profiles that hosts need, and drops others.
-func (c *Core) rerack() {
-	c.reracked = false
-	for key, r := range c.racks {
-		if len(r.hosts) == 0 {
-			delete(c.racks, key)
-			continue
-		}
-		if r.stale {
-			r.stale, r.dests = false, r.destinations()
-			for _, p := range c.profiles {
-				if p.to == r && p.err == nil {
-					p.built = c.finish(p, p.built)
-					if p.explicit != nil {
-						p.explicit = c.finish(p, p.explicit)
-					}
-					c.dirty[p] = true
-				}
-			}
-		}
-	}
-	for key, s := range c.senders {
-		if len(s.hosts) == 0 {
-			delete(c.senders, key)
-		}
-	}
-	var all []*profile
-	racks := slices.SortedFunc(maps.Values(c.racks), func(a, b *rack) int { return cmp.Compare(a.name, b.name) })
-	senders := slices.SortedFunc(maps.Values(c.senders), func(a, b *sender) int { return cmp.Compare(a.key, b.key) })
-	for _, s := range senders {
-		for to := range s.profiles {
-			if c.racks[to.key] != to {
-				delete(s.profiles, to)
-				s.dirty = true
-			}
-		}
-		s.inTurn = s.inTurn[:0]
-		for _, r := range racks {
-			p := s.profiles[r]
-			if p == nil {
-				p = &profile{name: s.profileTo(r), from: s, to: r}
-				c.build(p)
-				s.profiles[r] = p
-				c.dirty[p], s.dirty = true, true
-			}
-			all = append(all, p)
-			s.inTurn = append(s.inTurn, p)
-		}
-		slices.SortFunc(s.inTurn, func(a, b *profile) int { return cmp.Compare(a.name, b.name) })
-	}
-	slices.SortFunc(all, func(a, b *profile) int { return natural.Compare(a.name, b.name) })
-	c.profiles, c.byName = all, make(map[string]*profile, len(all))
-	c.bySource, c.byDest = make(map[topology.NodeID][]*profile), make(map[topology.NodeID][]*profile)
-	for _, p := range all {
-		c.byName[p.name] = p
-		for _, leaf := range distinct(p.from.rack.at) {
-			c.bySource[leaf] = append(c.bySource[leaf], p)
-		}
-		for _, leaf := range distinct(p.to.at) {
-			c.byDest[leaf] = append(c.byDest[leaf], p)
-		}
-	}
-	for p := range c.dirty {
-		if c.byName[p.name] != p {
-			delete(c.dirty, p)
-		}
-	}
-	c.inTurn, c.cursor = senders, 0
-}
+// Counters returns the counts so far.
+func (c *Core) Counters() api.FabricCounters { return c.counters }
 
-// distinct are the leaves of an attachment, each once.
-func distinct(at []topology.NodeID) []topology.NodeID {
-	out := slices.DeleteFunc(slices.Clone(at), func(leaf topology.NodeID) bool { return leaf == "" })
-	slices.Sort(out)
-	return slices.Compact(out)
-}
+// Failure is why there is no fabric, or none of the present topology.
+func (c *Core) Failure() error { return c.failure }
 
-// destinations are what the hosts of a rack are reached by.
-func (r *rack) destinations() []netip.Prefix {
-	var out []netip.Prefix
-	for _, h := range r.hosts {
-		out = append(out, netip.PrefixFrom(h.Address, 128))
-		out = append(out, h.Prefixes...)
+// Assignment returns the numbers of links that EVs are made of, which switches
+// must be programmed with; nil before the topology is in sync.
+func (c *Core) Assignment() *ev.Assignment {
+	if c.fabric == nil {
+		return nil
 	}
-	slices.SortFunc(out, func(a, b netip.Prefix) int {
-		return cmp.Or(a.Addr().Compare(b.Addr()), cmp.Compare(a.Bits(), b.Bits()))
-	})
-	return slices.Compact(out)
+	return c.fabric.assign
 }
-
-func (c *Core) waitingLinks() []int32 { return slices.Sorted(maps.Keys(c.waiting)) }

@@ -67,7 +67,7 @@ func TestDeny(t *testing.T) {
 		for _, mode := range pathModes {
 			for _, explicit := range []bool{false, true} {
 				t.Run(fmt.Sprintf("%s/%v/explicit=%v", o.name, mode, explicit), func(t *testing.T) {
-					w := newWorld(t, 1, func(c *Config) { c.Format.Mode, c.Explicit = mode, explicit }).clos(2, 4, 2, 2).start()
+					w := newWorld(t, 1, func(c *Config) { c.Format.Mode, c.Profiles.Explicit = mode, explicit }).clos(2, 4, 2, 2).start()
 					snap := w.net.Build()
 					if n := w.check(func(topology.LinkID) bool { return false }, none); n != 0 {
 						t.Fatalf("%d EVs are denied before", n)
@@ -151,7 +151,7 @@ func TestUntouchedStaysTheSame(t *testing.T) {
 // places; the rest stays where it was, and the profile says that it is degraded.
 // With everything back it is as it was.
 func TestReplace(t *testing.T) {
-	w := newWorld(t, 1, func(c *Config) { c.MaxEVs, c.MinActive, c.Explicit = 4, 3, true }).clos(1, 2, 8, 1).start()
+	w := newWorld(t, 1, func(c *Config) { c.Profiles.MaxEVs, c.Profiles.MinActive, c.Profiles.Explicit = 4, 3, true }).clos(1, 2, 8, 1).start()
 	const name = "leaf1-1:leaf1-2"
 	was, _ := w.core.Profile(name)
 	if n := len(was.Outcome.Profile.EVs); n != 4 || was.Outcome.Degraded != "" {
@@ -214,7 +214,7 @@ func TestGeneratedBecomesExplicit(t *testing.T) {
 		{"generated only", hostapi.Modes(hostapi.ModeGenerated), 4, hostapi.ModeGenerated, "it stays generated: "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w := newWorld(t, 1, func(cfg *Config) { cfg.MaxEVs, cfg.MinActive = c.count, 3 }).clos(1, 2, 8, 1)
+			w := newWorld(t, 1, func(cfg *Config) { cfg.Profiles.MaxEVs, cfg.Profiles.MinActive = c.count, 3 }).clos(1, 2, 8, 1)
 			w.core.Tick(0)
 			w.core.SetTopology(w.net.Build())
 			w.core.InSync()

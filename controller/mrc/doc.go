@@ -1,16 +1,16 @@
-// Package multipath closes the loop between a fabric and the hosts that spray
-// packets over it (OCP MRC 1.0, sections 9.3, 9.4, 10.2.2 and 11.2): it says what
-// every host is to hold, and keeps the states of its entropy values (EVs) true
-// while links, switches, planes and ports fail, flap, are drained, or lose
-// packets that nobody else misses.
+// Package mrc decides what the hosts of an MRC fabric hold (OCP MRC 1.0, sections
+// 9.3, 9.4, 10.2.2 and 11.2): EV profiles, CC profiles and the ports of peers. It keeps
+// the states of entropy values (EVs) right while links, switches, planes and ports
+// fail, flap, are drained, or lose packets silently.
 //
 // [Core] is a state machine in the style of the controller's: no goroutine,
-// clock, socket or logger. It is told what happens, and says in [Ready] what is
-// to be done. The same inputs in the same order give the same outputs.
+// clock, socket or logger. Inputs are method calls, and [Ready] returns what follows.
+// The same inputs in the same order give the same outputs. [Runner] is the goroutine
+// that owns one.
 //
-//	core, err := multipath.New(cfg)
+//	core, err := mrc.New(cfg)
 //	core.Tick(now)                    // the inputs below happen now
-//	core.PutHost(multipath.Host{…})   // who is attached where
+//	core.PutHost(mrc.Host{…})         // who is attached where
 //	core.SetTopology(snapshot)
 //	core.InSync()                     // every peer has sent all it has
 //	core.Hello("h1", hello)           // and what else hosts say
@@ -24,7 +24,20 @@
 //	}
 //	next, ok := core.Next()           // Tick again then, if not before
 //
-// What hosts are to hold follows from the state of links, and every input ends in
+// The core has a part for each thing that changes by rules of its own. All share env: the
+// time, the fabric, counters and what goes out.
+//
+//	part         holds                                     file
+//	switchPorts  what switches say of their ports          switchport.go
+//	linkSet      the phase of each link                    link.go
+//	leafSet      leaves that are gone or held              leaf.go
+//	hostSet      hosts, what they share and were told      host.go, hostport.go, telling.go
+//	profileSet   EV profiles and their overrides           profile.go, override.go
+//	drainSet     drains and the hosts that they wait for   drain.go
+//	suspectSet   links that lose packets                   suspects.go
+//	prober       probes under way, and their budget        probe.go, round.go
+//
+// What hosts must hold follows from the state of links. Every input ends in
 // looking at the links that it changed: an index leads from a link to the EVs
 // that cross it. A link that fails is denied at once; one that comes back is
 // restored when it was up for as long as its past demands and a probe has come

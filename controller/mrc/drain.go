@@ -2,11 +2,13 @@ package mrc
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/internal/natural"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -33,17 +35,8 @@ func (t Target) String() string {
 	return fmt.Sprintf("host %s port %d", t.Host, t.Port)
 }
 
-// drain is a target that is not to be used.
-type drain struct {
-	Target
-	links []int32 // of the fabric
-	waits map[string]uint64
-	until time.Duration // nobody is waited for any more: when the last packets are gone
-	done  bool
-}
-
-// find checks that a target is in the fabric and returns its links.
-func (c *Core) find(t Target) ([]int32, error) {
+// validate checks that a target is exactly one thing.
+func (t Target) validate() error {
 	kinds := 0
 	for _, set := range [...]bool{t.Link != "", t.Node != "", t.Plane != 0, t.Host != "" || t.Port != 0} {
 		if set {
@@ -51,11 +44,181 @@ func (c *Core) find(t Target) ([]int32, error) {
 		}
 	}
 	if kinds != 1 {
-		return nil, fmt.Errorf("target: want one of link, node, plane, and host with port: %w", ErrMalformed)
+		return fmt.Errorf("target: want one of link, node, plane, and host with port: %w", ErrMalformed)
+	}
+	return nil
+}
+
+// covers reports whether a target includes a link of the fabric.
+func (f *fabric) covers(t Target, e *edge) bool {
+	switch {
+	case t.Link != "":
+		return e.ID == t.Link || e.reverse >= 0 && f.edges[e.reverse].ID == t.Link
+	case t.Node != "":
+		return e.Local == t.Node || e.Remote == t.Node
+	case t.Plane != 0:
+		return f.clos.LinkPlane(e.ID) == t.Plane
+	}
+	return false
+}
+
+// find checks that a target is in the fabric and returns its links.
+func (f *fabric) find(t Target) ([]int32, error) {
+	switch {
+	case t.Link != "" && f.snap.Link(t.Link) == nil,
+		t.Node != "" && f.snap.Node(t.Node) == nil,
+		t.Plane < 0 || t.Plane > f.clos.Planes():
+		return nil, fmt.Errorf("%v: %w", t, ErrUnknownTarget)
+	}
+	var places []int32
+	for i := range f.edges {
+		if f.covers(t, &f.edges[i]) {
+			places = append(places, int32(i))
+		}
+	}
+	return places, nil
+}
+
+// drain is a target that must not be used.
+type drain struct {
+	Target
+	links []int32           // of the fabric
+	waits map[string]uint64 // the Set that a host has yet to apply
+	until time.Duration     // when the last packets are gone, once no host is waited for
+	done  bool
+}
+
+// drainSet holds all drains in the order in which they were asked for.
+type drainSet struct {
+	*env
+	linger time.Duration
+	list   []*drain
+}
+
+func (ds *drainSet) index(t Target) int {
+	return slices.IndexFunc(ds.list, func(d *drain) bool { return d.Target == t })
+}
+
+func (ds *drainSet) add(t Target, links []int32) *drain {
+	d := &drain{Target: t, links: links, waits: make(map[string]uint64)}
+	ds.list = append(ds.list, d)
+	return d
+}
+
+func (ds *drainSet) remove(i int) *drain {
+	d := ds.list[i]
+	ds.list = slices.Delete(ds.list, i, i+1)
+	return d
+}
+
+// link, node and port report whether a drain covers one.
+func (ds *drainSet) link(e *edge) bool {
+	return slices.ContainsFunc(ds.list, func(d *drain) bool { return ds.fabric.covers(d.Target, e) })
+}
+
+func (ds *drainSet) node(id topology.NodeID) bool {
+	return slices.ContainsFunc(ds.list, func(d *drain) bool { return d.Node == id })
+}
+
+func (ds *drainSet) port(host string, port uint8) bool {
+	return slices.ContainsFunc(ds.list, func(d *drain) bool { return d.Host == host && d.Port == port })
+}
+
+// planes are those that are drained.
+func (ds *drainSet) planes() (out []int) {
+	for _, d := range ds.list {
+		if d.Plane > 0 {
+			out = append(out, d.Plane)
+		}
+	}
+	return out
+}
+
+// await has a drain wait for a host to apply the Set of a number.
+func (ds *drainSet) await(d *drain, host string, seq uint64) { d.waits[host] = seq }
+
+// startLinger starts the time in which the last packets leave.
+func (ds *drainSet) startLinger(d *drain) { d.until = ds.now + ds.linger }
+
+// forget has no drain wait for a host.
+func (ds *drainSet) forget(host string) {
+	for _, d := range ds.list {
+		delete(d.waits, host)
+	}
+}
+
+// run finds drains that are over. applied returns the Set that a host has applied;
+// ok is false when there is no such host.
+func (ds *drainSet) run(applied func(host string) (seq uint64, ok bool)) {
+	for _, d := range ds.list {
+		if d.done {
+			continue
+		}
+		waited := len(d.waits) > 0
+		for name, seq := range d.waits {
+			if has, ok := applied(name); !ok || has >= seq {
+				delete(d.waits, name)
+			}
+		}
+		if len(d.waits) > 0 {
+			continue
+		}
+		if waited {
+			ds.startLinger(d)
+		}
+		if ds.now >= d.until {
+			d.done = true
+			ds.event(api.EventDrainChanged, d.String(), "drained")
+		}
+	}
+}
+
+// next lowers a time to that at which a drain is over.
+func (ds *drainSet) next(at time.Duration) time.Duration {
+	for _, d := range ds.list {
+		if len(d.waits) == 0 && !d.done {
+			at = min(at, d.until)
+		}
+	}
+	return at
+}
+
+// statuses returns the drains of a kind.
+func (ds *drainSet) statuses(of func(*drain) bool) (out []DrainStatus) {
+	for _, d := range ds.list {
+		if of(d) {
+			out = append(out, d.status())
+		}
+	}
+	return out
+}
+
+// DrainStatus is a target that must not be used.
+type DrainStatus struct {
+	Target
+	// Drained says that no host uses it any more; else Awaits are the hosts that
+	// have not said so.
+	Drained bool
+	Awaits  []string
+}
+
+func (d *drain) status() DrainStatus {
+	return DrainStatus{Target: d.Target, Drained: d.done, Awaits: slices.SortedFunc(maps.Keys(d.waits), natural.Compare)}
+}
+
+// Drains returns what is drained, in the order in which it was asked for.
+func (c *Core) Drains() []DrainStatus {
+	out := make([]DrainStatus, 0, len(c.drains.list))
+	return append(out, c.drains.statuses(func(*drain) bool { return true })...)
+}
+
+// find checks that a target is known and returns its links.
+func (c *Core) find(t Target) ([]int32, error) {
+	if err := t.validate(); err != nil {
+		return nil, err
 	}
 	if t.Host != "" || t.Port != 0 {
-		h := c.hosts[t.Host]
-		if h == nil || int(t.Port) >= len(h.ports) || !h.ports[t.Port].attached {
+		if h := c.hosts.byName[t.Host]; h == nil || !h.ports.has(t.Port) {
 			return nil, fmt.Errorf("%v: %w", t, ErrUnknownTarget)
 		}
 		return nil, nil
@@ -63,57 +226,23 @@ func (c *Core) find(t Target) ([]int32, error) {
 	if c.fabric == nil {
 		return nil, fmt.Errorf("%v: the topology is not in sync: %w", t, ErrUnknownTarget)
 	}
-	switch {
-	case t.Link != "" && c.fabric.snap.Link(t.Link) == nil,
-		t.Node != "" && c.fabric.snap.Node(t.Node) == nil,
-		t.Plane < 0 || t.Plane > c.fabric.clos.Planes():
-		return nil, fmt.Errorf("%v: %w", t, ErrUnknownTarget)
-	}
-	var links []int32
-	for i := range c.fabric.links {
-		if c.covers(t, &c.fabric.links[i]) {
-			links = append(links, int32(i))
-		}
-	}
-	return links, nil
-}
-
-// covers reports whether a target includes a link.
-func (c *Core) covers(t Target, l *link) bool {
-	switch {
-	case t.Link != "":
-		return l.ID == t.Link || l.reverse >= 0 && c.fabric.links[l.reverse].ID == t.Link
-	case t.Node != "":
-		return l.Local == t.Node || l.Remote == t.Node
-	case t.Plane != 0:
-		return c.fabric.clos.LinkPlane(l.ID) == t.Plane
-	}
-	return false
-}
-
-func (c *Core) linkDrained(l *link) bool {
-	return slices.ContainsFunc(c.drains, func(d *drain) bool { return c.covers(d.Target, l) })
-}
-
-func (c *Core) portDrained(host string, port uint8) bool {
-	return slices.ContainsFunc(c.drains, func(d *drain) bool { return d.Host == host && d.Port == port })
+	return c.fabric.find(t)
 }
 
 // Drain takes a target out of use. It is refused ([ErrLastPath]) when some hosts
 // could not reach each other then that can now. The target is drained when no
 // host may use it any more; see [Core.Drains].
 func (c *Core) Drain(t Target) error {
-	links, err := c.checkDrain(t)
+	places, err := c.checkDrain(t)
 	if err != nil {
 		return err
 	}
-	if slices.ContainsFunc(c.drains, func(d *drain) bool { return d.Target == t }) {
+	if c.drains.index(t) >= 0 {
 		return nil
 	}
-	d := &drain{Target: t, links: links, waits: make(map[string]uint64)}
-	c.drains = append(c.drains, d)
+	d := c.drains.add(t, places)
 	c.event(api.EventDrainChanged, t.String(), "draining")
-	c.applyDrains(d)
+	c.applyDrain(d)
 	c.settle()
 	c.awaitAll(d)
 	c.runDrains()
@@ -123,93 +252,69 @@ func (c *Core) Drain(t Target) error {
 // checkDrain returns the links that a drain of a target covers, or why it is refused.
 func (c *Core) checkDrain(t Target) ([]int32, error) {
 	c.settle()
-	links, err := c.find(t)
-	if err != nil || c.fabric == nil || slices.ContainsFunc(c.drains, func(d *drain) bool { return d.Target == t }) {
-		return links, err
+	places, err := c.find(t)
+	if err != nil || c.fabric == nil || c.drains.index(t) >= 0 {
+		return places, err
 	}
-	return links, c.leavesAWay(t, links)
+	return places, c.leavesAPath(t, places)
 }
 
-// awaitAll has a drain wait for all hosts that may not hold what they are to.
+// awaitAll has a drain wait for all hosts that have not applied their last Set.
 func (c *Core) awaitAll(d *drain) {
-	for name, h := range c.hosts {
-		switch {
-		case !h.told: // it may hold anything
-			d.waits[name] = 1
-		case h.applied < h.seq:
-			d.waits[name] = h.seq
+	for name, h := range c.hosts.byName {
+		if seq, ok := h.behind(); ok {
+			c.drains.await(d, name, seq)
 		}
 	}
-	d.until = c.now + c.cfg.Linger
+	c.drains.startLinger(d)
 }
 
 // ResumeDrain takes over what an earlier core had drained. It goes before
 // InSync, and the target need not be known yet; what is drained is so from the
 // first on, and nothing is refused.
 func (c *Core) ResumeDrain(t Target) {
-	c.drains = append(c.drains, &drain{Target: t, waits: make(map[string]uint64)})
-	if h := c.hosts[t.Host]; h != nil {
-		for i := 1; i < len(h.ports); i++ {
-			h.ports[i].drained = c.portDrained(t.Host, uint8(i))
-		}
-		c.lookAtHost(h)
-	}
+	c.drains.add(t, nil)
+	c.hosts.setDrained(t.Host, t.Port)
 }
 
 // Undrain lets a target be used again. Its links come back when a probe has come
 // through.
 func (c *Core) Undrain(t Target) error {
-	i := slices.IndexFunc(c.drains, func(d *drain) bool { return d.Target == t })
+	i := c.drains.index(t)
 	if i < 0 {
 		_, err := c.find(t)
 		return err
 	}
-	d := c.drains[i]
-	c.drains = slices.Delete(c.drains, i, i+1)
+	d := c.drains.remove(i)
 	c.event(api.EventDrainChanged, t.String(), "in use")
-	c.applyDrains(d)
+	c.applyDrain(d)
 	return nil
 }
 
-// applyDrains looks at what a target covers after it was drained or undrained.
-func (c *Core) applyDrains(d *drain) {
+// applyDrain looks at what a target covers after it was drained or undrained.
+func (c *Core) applyDrain(d *drain) {
 	for _, i := range d.links {
-		l := &c.fabric.links[i]
-		before, was := l.out(), l.drained
-		l.drained = c.linkDrained(l)
-		if was && !l.drained && l.phase == up {
-			c.hold(i, "was drained", 0, 1)
-		}
-		c.changed(i, before)
+		c.links.setDrained(i, c.drains.link(&c.fabric.edges[i]))
 	}
 	switch {
 	case d.Host != "":
-		if h := c.hosts[d.Host]; h != nil && int(d.Port) < len(h.ports) {
-			h.ports[d.Port].drained = c.portDrained(d.Host, d.Port)
-			c.lookAtHost(h)
-		}
+		c.hosts.setDrained(d.Host, d.Port)
 	case d.Node != "":
-		s := c.leafStates[d.Node]
-		if s == nil {
-			s = &leafState{}
-			c.leafStates[d.Node] = s
-		}
-		s.drained = slices.ContainsFunc(c.drains, func(o *drain) bool { return o.Node == d.Node })
-		c.touchedLeaves = append(c.touchedLeaves, d.Node)
-	case d.Plane != 0:
+		c.leaves.setDrained(d.Node, c.drains.node(d.Node))
+	case d.Plane != 0 && c.fabric != nil: // a resumed drain may end before there is a fabric
 		for _, leaf := range c.fabric.clos.Leaves() {
-			c.touchedLeaves = append(c.touchedLeaves, leaf.ID)
+			c.leaves.touch(leaf.ID)
 		}
 	}
 }
 
-// leavesAWay checks that everybody who can reach somebody still can without a
+// leavesAPath checks that all hosts that can reach each other still can without a
 // target.
-func (c *Core) leavesAWay(t Target, links []int32) error {
+func (c *Core) leavesAPath(t Target, places []int32) error {
 	before := c.fabric.clos.Lost(c.losses())
 	lost := c.losses()
-	for _, i := range links {
-		lost.OneWay = append(lost.OneWay, c.fabric.links[i].ID)
+	for _, i := range places {
+		lost.OneWay = append(lost.OneWay, c.fabric.edges[i].ID)
 	}
 	if t.Node != "" {
 		lost.Nodes = append(lost.Nodes, t.Node)
@@ -218,48 +323,26 @@ func (c *Core) leavesAWay(t Target, links []int32) error {
 		lost.Planes = append(lost.Planes, t.Plane)
 	}
 	after := c.fabric.clos.Lost(lost)
-	without := func(h *host) hostapi.PortMask {
-		if h.Name == t.Host {
-			return h.usable &^ hostapi.Ports(int(t.Port))
+	var without func(*host) hostapi.PortMask
+	var at *rack // whose paths alone are concerned; nil: all
+	if t.Host != "" {
+		at = c.hosts.byName[t.Host].rack
+		without = func(h *host) hostapi.PortMask {
+			if h.Name == t.Host {
+				return h.ports.usable &^ hostapi.Ports(int(t.Port))
+			}
+			return h.ports.usable
 		}
-		return h.usable
 	}
-	for _, p := range c.profiles {
-		now, then := c.waysLeft(p, before), c.waysLeft(p, after)
-		if t.Host == "" && now == then || t.Host != "" && p.from.rack != c.hosts[t.Host].rack && p.to != c.hosts[t.Host].rack {
+	for _, p := range c.profiles.all {
+		if at != nil && p.from.rack != at && p.to != at {
 			continue
 		}
-		for _, a := range p.from.rack.hosts {
-			for _, b := range p.to.hosts {
-				if a != b && now&a.usable&b.usable != 0 && then&without(a)&without(b) == 0 {
-					return fmt.Errorf("%v: the last path from host %s (%s) to host %s (%s): %w", t, a.Name, a.rack.name, b.Name, b.rack.name, ErrLastPath)
-				}
-			}
+		if a, b := c.profiles.severed(p, before, after, without); a != nil {
+			return fmt.Errorf("%v: the last path from host %s (%s) to host %s (%s): %w", t, a.Name, a.rack.name, b.Name, b.rack.name, ErrLastPath)
 		}
 	}
 	return nil
-}
-
-// waysLeft are the ports of a profile that have a path. In mode ecmp all have.
-func (c *Core) waysLeft(p *profile, lost *topology.LostWays) hostapi.PortMask {
-	var ports hostapi.PortMask
-	for i := range p.from.rack.at {
-		set, ok := c.pathSet(p, uint8(i+1))
-		if !ok {
-			continue
-		}
-		if !lost.Touches(set) {
-			ports |= hostapi.Ports(i + 1)
-			continue
-		}
-		for ref := range set.All() {
-			if !lost.Path(set, ref) {
-				ports |= hostapi.Ports(i + 1)
-				break
-			}
-		}
-	}
-	return ports
 }
 
 // runDrains finds drains that are over.
@@ -267,25 +350,11 @@ func (c *Core) runDrains() {
 	if c.fabric == nil {
 		return
 	}
-	for _, d := range c.drains {
-		if d.done {
-			continue
+	c.drains.run(func(name string) (uint64, bool) {
+		h := c.hosts.byName[name]
+		if h == nil {
+			return 0, false
 		}
-		waited := len(d.waits) > 0
-		for name, seq := range d.waits {
-			if h := c.hosts[name]; h == nil || h.applied >= seq {
-				delete(d.waits, name)
-			}
-		}
-		if len(d.waits) > 0 {
-			continue
-		}
-		if waited {
-			d.until = c.now + c.cfg.Linger
-		}
-		if c.now >= d.until {
-			d.done = true
-			c.event(api.EventDrainChanged, d.String(), "drained")
-		}
-	}
+		return h.applied, true
+	})
 }

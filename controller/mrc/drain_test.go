@@ -91,7 +91,7 @@ func TestDrainAwaits(t *testing.T) {
 	if err := w.core.Hello(gone, &hostapi.Hello{Name: gone, Instance: 1, Capabilities: w.capabilities()}); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.core.Applied(gone, w.core.hosts[gone].seq); err != nil {
+	if err := w.core.Applied(gone, w.core.hosts.byName[gone].seq); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.core.RemoveHost(hostName(3, 2)); err != nil {

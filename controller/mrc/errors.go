@@ -4,8 +4,8 @@ import "errors"
 
 var (
 	// ErrConfig says that a Config cannot be used.
-	ErrConfig = errors.New("multipath")
-	// ErrMalformed says that an input is not what it may be.
+	ErrConfig = errors.New("mrc")
+	// ErrMalformed says that an input breaks a rule of its format.
 	ErrMalformed = errors.New("malformed")
 	// ErrUnknownHost says that no host has the name.
 	ErrUnknownHost = errors.New("no such host")
@@ -15,6 +15,6 @@ var (
 	ErrUnknownTarget = errors.New("no such target")
 	// ErrUnknownProbe says that a result answers no probe that is under way.
 	ErrUnknownProbe = errors.New("no such probe")
-	// ErrLastPath says that what is to be drained is the last way between two ends.
+	// ErrLastPath says that a drain would take the last path between two hosts.
 	ErrLastPath = errors.New("last path")
 )

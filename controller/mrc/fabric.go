@@ -10,12 +10,21 @@ import (
 
 // A fabric is the network as it is when nothing is down: everything that was
 // ever advertised. EVs are made of it, and what is missing now is lost to them.
+// It does not change.
 type fabric struct {
 	clos   *topology.Clos
 	assign *ev.Assignment
 	snap   *topology.Snapshot
 	place  map[topology.LinkID]int32
-	links  []link // by place in the snapshot
+	edges  []edge // by place in the snapshot
+}
+
+// An edge is one direction of a link of the fabric.
+type edge struct {
+	*topology.Link
+	reverse int32             // place of the other direction; -1: there is none
+	leaves  []topology.NodeID // below it
+	rises   bool              // paths climb by it; else they descend, if they use it at all
 }
 
 // whole is what an earlier snapshot and a newer one have together; of what both
@@ -42,40 +51,30 @@ func whole(before, now *topology.Snapshot) *topology.Snapshot {
 	return b.Build()
 }
 
-// newFabric sees a fabric in a network. Links keep their state of an earlier
-// fabric.
-func (c *Core) newFabric(snap *topology.Snapshot) (*fabric, error) {
-	request := topology.ClosRequest{Leaves: c.leaves(snap), Planes: c.cfg.Planes}
-	numbers := ev.Numbers{Rule: c.cfg.Numbers}
-	if c.fabric != nil {
-		request.Previous, numbers.Previous = c.fabric.clos, c.fabric.assign
+// newFabric sees a fabric in a network whose hosts are at leaves. Planes and numbers
+// of links are those of the fabric before, as far as it had them; before may be nil.
+func newFabric(snap *topology.Snapshot, leaves []topology.NodeID, cfg *Config, before *fabric) (*fabric, error) {
+	request := topology.ClosRequest{Leaves: leaves, Planes: cfg.Planes}
+	numbers := ev.Numbers{Rule: cfg.Numbers}
+	if before != nil {
+		request.Previous, numbers.Previous = before.clos, before.assign
 	}
 	clos, err := snap.Graph().Clos(request)
 	if err != nil {
 		return nil, fmt.Errorf("fabric: %w", err)
 	}
-	assign, err := ev.Assign(clos, c.cfg.Format, numbers)
+	assign, err := ev.Assign(clos, cfg.Format, numbers)
 	if err != nil {
 		return nil, fmt.Errorf("fabric: %w", err)
 	}
-	f := &fabric{clos: clos, assign: assign, snap: snap, place: make(map[topology.LinkID]int32, len(snap.Links)), links: make([]link, len(snap.Links))}
+	f := &fabric{clos: clos, assign: assign, snap: snap, place: make(map[topology.LinkID]int32, len(snap.Links)), edges: make([]edge, len(snap.Links))}
 	for i, l := range snap.Links {
 		f.place[l.ID] = int32(i)
 	}
 	for i, l := range snap.Links {
-		fresh := link{reverse: -1, phase: up, present: true}
-		if c.fabric != nil {
-			if before, ok := c.fabric.place[l.ID]; ok {
-				fresh = c.fabric.links[before]
-			} else { // nobody has tried it
-				fresh.phase, fresh.cause, fresh.since = held, "new", c.now
-				fresh.until = c.now
-			}
-		}
-		fresh.Link, fresh.leaves, fresh.rises, fresh.reverse, fresh.next, fresh.alone = l, nil, false, -1, 0, 0
-		f.links[i] = fresh
+		f.edges[i] = edge{Link: l, reverse: -1}
 		if r := snap.Graph().Reverse(l); r != nil {
-			f.links[i].reverse = f.place[r.ID]
+			f.edges[i].reverse = f.place[r.ID]
 		}
 	}
 	f.findLeaves()
@@ -92,7 +91,7 @@ func (f *fabric) findLeaves() {
 			}
 			for w := range int32(ways.Len()) {
 				for _, l := range ways.Links(w) {
-					below := &f.links[l]
+					below := &f.edges[l]
 					below.rises = true
 					if n := len(below.leaves); n == 0 || below.leaves[n-1] != leaf.ID {
 						below.leaves = append(below.leaves, leaf.ID)
@@ -101,10 +100,10 @@ func (f *fabric) findLeaves() {
 			}
 		}
 	}
-	for i := range f.links {
-		l := &f.links[i]
-		if !l.rises && l.reverse >= 0 && f.links[l.reverse].rises {
-			l.leaves = f.links[l.reverse].leaves
+	for i := range f.edges {
+		l := &f.edges[i]
+		if !l.rises && l.reverse >= 0 && f.edges[l.reverse].rises {
+			l.leaves = f.edges[l.reverse].leaves
 		}
 	}
 }
@@ -134,16 +133,47 @@ func (f *fabric) has(snap *topology.Snapshot) bool {
 	return true
 }
 
-// leaves are the switches of hosts, and those that seem to have some.
-func (c *Core) leaves(snap *topology.Snapshot) []topology.NodeID {
-	leaves := snap.Leaves()
-	for _, r := range c.racks {
-		for _, leaf := range r.at {
-			if leaf != "" && snap.Node(leaf) != nil {
-				leaves = append(leaves, leaf)
-			}
-		}
+// isLeaf reports whether hosts can be attached to a node of the fabric. Of a node
+// that the fabric does not have it is true: it may become one.
+func (f *fabric) isLeaf(id topology.NodeID) bool {
+	tier, ok := f.clos.Tier(id)
+	return f.snap.Node(id) == nil || ok && tier == 0
+}
+
+// planeOf is the plane of a port that is attached to a leaf.
+func (f *fabric) planeOf(leaf topology.NodeID, port uint8) int {
+	planes := f.clos.PlanesOf(leaf)
+	if len(planes) == 1 {
+		return planes[0]
 	}
-	slices.Sort(leaves)
-	return slices.Compact(leaves)
+	return int(port)
+}
+
+// pathSet returns the paths from a port of one attachment to another attachment; ok
+// is false when there is none.
+func (f *fabric) pathSet(src, dst ev.Attachment, port uint8) (set topology.PathSet, ok bool) {
+	i := int(port) - 1
+	if i < 0 || i >= len(src) || i >= len(dst) || src[i] == "" || dst[i] == "" {
+		return topology.PathSet{}, false
+	}
+	set, err := f.clos.Paths(src[i], dst[i], f.planeOf(src[i], port))
+	return set, err == nil && set.Hops() >= 0
+}
+
+// crosses reports whether a path takes a link, up or down.
+func (f *fabric) crosses(set topology.PathSet, ref topology.PathRef, place int32) bool {
+	if e := &f.edges[place]; !e.rises {
+		return slices.Contains(set.Down().Links(ref.Down), e.reverse)
+	}
+	return slices.Contains(set.Up().Links(ref.Up), place)
+}
+
+// placesOf are the links of a path.
+func (f *fabric) placesOf(set topology.PathSet, ref topology.PathRef) []int32 {
+	var out []int32
+	out = append(out, set.Up().Links(ref.Up)...)
+	for _, l := range set.Down().Links(ref.Down) {
+		out = append(out, f.edges[l].reverse)
+	}
+	return out
 }

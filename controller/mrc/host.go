@@ -3,6 +3,7 @@ package mrc
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -30,93 +31,8 @@ type Host struct {
 	Rack string
 }
 
-// host is a Host and what is known of it.
-type host struct {
-	Host
-	rack   *rack
-	sender *sender // nil before the first Hello
-
-	connected bool
-	foreign   bool // holds what an earlier controller told it
-	canProbe  bool
-	hello     hostapi.Hello
-
-	up       hostapi.PortMask // as the host says, if it did
-	upKnown  bool
-	ports    []port // by port, from 1; ports[0] is nobody's
-	denied   hostapi.PortMask
-	usable   hostapi.PortMask
-	told     bool // was set
-	seq      uint64
-	applied  uint64
-	refusal  string
-	state    *hostapi.State // that was set
-	mine     *hostapi.State // the sender's with the host's own ports
-	mineOf   *hostapi.State // what it was made of
-	counters map[counterKey]counter
-	older    bool                // may have counted for others: the first count of an EV is where the next starts from
-	assumed  map[counterKey]bool // EVs that are ASSUMED_BAD
-	// assumedAt is when an EV of assumed may be probed again, assumedLast the one
-	// that was.
-	assumedAt   time.Duration
-	assumedLast counterKey
-	tokens      float64 // probes that may be sent
-	peer        int     // turns among the hosts it probes
-}
-
-// port is a port of a host.
-type port struct {
-	attached            bool
-	linkDown, agentDown bool // as the leaf and the host say
-	drained             bool
-	failures            backoff
-	until               time.Duration // held until then
-	held                bool
-}
-
-func (p *port) ok() bool { return p.attached && !p.linkDown && !p.agentDown && !p.drained && !p.held }
-
-// A rack is the hosts with one attachment.
-type rack struct {
-	key   string
-	name  string
-	at    ev.Attachment
-	hosts []*host // by name
-	dests []netip.Prefix
-	stale bool // dests are to be made anew
-}
-
-// A sender is the hosts of a rack whose devices can hold the same: they share a
-// state.
-type sender struct {
-	key      string
-	rack     *rack
-	caps     hostapi.Capabilities
-	kind     int // from 1, of the rack's
-	hosts    []*host
-	profiles map[*rack]*profile
-	state    *hostapi.State
-	dirty    bool
-	turn     int        // among the hosts, for probes
-	inTurn   []*profile // by name
-	cursor   int        // in inTurn
-}
-
-func attachmentKey(at ev.Attachment) string {
-	var b strings.Builder
-	for _, leaf := range at {
-		fmt.Fprintf(&b, "%d:%s", len(leaf), leaf)
-	}
-	return b.String()
-}
-
-func capabilitiesKey(caps hostapi.Capabilities) string {
-	caps.EVFreeCount = 0 // part of what changes
-	return fmt.Sprintf("%+v", caps)
-}
-
-// PutHost adds a host, or replaces the one of its name.
-func (c *Core) PutHost(h Host) error {
+// validate checks what a host says of itself.
+func (h *Host) validate() error {
 	attached := h.At.Ports()
 	switch {
 	case h.Name == "" || len(h.Name) > hostapi.MaxName:
@@ -133,124 +49,266 @@ func (c *Core) PutHost(h Host) error {
 			return fmt.Errorf("host %s: prefixes: %v, want IPv6 prefixes without bits beyond their length: %w", h.Name, p, ErrMalformed)
 		}
 	}
-	if other, ok := c.byAddress[h.Address]; ok && other.Name != h.Name {
-		return fmt.Errorf("host %s: address: %v is that of host %s: %w", h.Name, h.Address, other.Name, ErrMalformed)
-	}
-	h.At, h.LeafPorts, h.Prefixes = slices.Clone(h.At), slices.Clone(h.LeafPorts), slices.Clone(h.Prefixes)
-	at := c.hosts[h.Name]
-	if at == nil {
-		at = &host{tokens: 1, counters: make(map[counterKey]counter), assumed: make(map[counterKey]bool)}
-		c.hosts[h.Name] = at
-	} else {
-		c.detach(at)
-	}
-	at.Host = h
-	c.byAddress[h.Address] = at
-	c.attach(at)
 	return nil
 }
 
-// RemoveHost removes a host: it is told to hold nothing, and nobody is to send to it.
-func (c *Core) RemoveHost(name string) error {
-	h := c.hosts[name]
+// host is a Host and what is known of it.
+type host struct {
+	Host
+	rack   *rack
+	sender *sender // nil before the first Hello
+
+	session
+	ports hostPorts
+	holding
+	evidence
+	probing
+}
+
+// session is the stream to a host.
+type session struct {
+	connected bool
+	foreign   bool // the host has the state of an earlier controller
+	canProbe  bool
+	hello     hostapi.Hello // the last
+}
+
+// probing is what a host may spend on probes.
+type probing struct {
+	tokens float64 // probes that may be sent
+	peer   int     // turns among the hosts it probes
+}
+
+// A rack is the hosts with one attachment.
+type rack struct {
+	key   string
+	name  string
+	at    ev.Attachment
+	hosts []*host // by name
+	dests []netip.Prefix
+	stale bool // dests must be computed again
+}
+
+// destinations are what the hosts of a rack are reached by.
+func (r *rack) destinations() []netip.Prefix {
+	var out []netip.Prefix
+	for _, h := range r.hosts {
+		out = append(out, netip.PrefixFrom(h.Address, 128))
+		out = append(out, h.Prefixes...)
+	}
+	slices.SortFunc(out, func(a, b netip.Prefix) int {
+		return cmp.Or(a.Addr().Compare(b.Addr()), cmp.Compare(a.Bits(), b.Bits()))
+	})
+	return slices.Compact(out)
+}
+
+// A sender is the hosts of a rack whose devices can hold the same: they share a
+// state.
+type sender struct {
+	key      string
+	rack     *rack
+	caps     hostapi.Capabilities
+	kind     int // from 1, of the rack's
+	hosts    []*host
+	profiles map[*rack]*profile
+	state    *hostapi.State
+	dirty    bool       // state must be made again
+	turn     int        // among the hosts, for probes
+	inTurn   []*profile // by name
+	cursor   int        // in inTurn
+}
+
+// hostSet holds all hosts, grouped by what they share, and what they were told.
+type hostSet struct {
+	*env
+	restore *RestoreConfig
+	wire    hostapi.Wire
+	ports   *switchPorts
+	// drained reports whether a port of a host is drained.
+	drained func(host string, port uint8) bool
+
+	byName    map[string]*host
+	byAddress map[netip.Addr]*host
+	byPort    map[nodePort][]string
+	racks     map[string]*rack
+	senders   map[string]*sender
+
+	held    map[string]bool // hosts with ports that time moves on
+	dirty   map[string]bool // hosts whose state may have changed
+	regroup bool            // racks or senders have changed
+	remask  bool            // peers' ports have changed
+	peers   []hostapi.PeerPorts
+	toldAt  time.Duration // when hosts were told something last
+}
+
+func newHosts(e *env, cfg *Config, ports *switchPorts, drained func(host string, port uint8) bool) *hostSet {
+	return &hostSet{
+		env: e, restore: &cfg.Restore, wire: cfg.Wire, ports: ports, drained: drained,
+		byName: make(map[string]*host), byAddress: make(map[netip.Addr]*host), byPort: make(map[nodePort][]string),
+		racks: make(map[string]*rack), senders: make(map[string]*sender), held: make(map[string]bool), dirty: make(map[string]bool),
+	}
+}
+
+func attachmentKey(at ev.Attachment) string {
+	var b strings.Builder
+	for _, leaf := range at {
+		fmt.Fprintf(&b, "%d:%s", len(leaf), leaf)
+	}
+	return b.String()
+}
+
+func capabilitiesKey(caps hostapi.Capabilities) string {
+	caps.EVFreeCount = 0 // part of what changes
+	return fmt.Sprintf("%+v", caps)
+}
+
+// find returns the host of a name.
+func (s *hostSet) find(name string) (*host, error) {
+	if h := s.byName[name]; h != nil {
+		return h, nil
+	}
+	s.counters.UnknownHosts++
+	return nil, fmt.Errorf("%.80s: %w", name, ErrUnknownHost)
+}
+
+// put adds a host, or replaces the one of its name. nodes have the names of leaves.
+// fresh reports whether its rack is new.
+func (s *hostSet) put(h Host, nodes *topology.Snapshot) (fresh bool, err error) {
+	if err := h.validate(); err != nil {
+		return false, err
+	}
+	if other, ok := s.byAddress[h.Address]; ok && other.Name != h.Name {
+		return false, fmt.Errorf("host %s: address: %v is that of host %s: %w", h.Name, h.Address, other.Name, ErrMalformed)
+	}
+	h.At, h.LeafPorts, h.Prefixes = slices.Clone(h.At), slices.Clone(h.LeafPorts), slices.Clone(h.Prefixes)
+	at := s.byName[h.Name]
+	if at == nil {
+		at = &host{probing: probing{tokens: 1}, evidence: newEvidence()}
+		s.byName[h.Name] = at
+	} else {
+		s.detach(at)
+	}
+	at.Host = h
+	s.byAddress[h.Address] = at
+	return s.attach(at, nodes), nil
+}
+
+// remove removes a host: it is told to hold nothing, and no host sends to it any more.
+func (s *hostSet) remove(name string) error {
+	h := s.byName[name]
 	if h == nil {
 		return fmt.Errorf("%s: %w", name, ErrUnknownHost)
 	}
-	c.detach(h)
-	delete(c.hosts, name)
+	s.detach(h)
+	delete(s.byName, name)
 	if h.told {
 		h.seq++
-		c.out.Sets = append(c.out.Sets, Set{Host: name, Seq: h.seq})
+		s.out.Sets = append(s.out.Sets, Set{Host: name, Seq: h.seq})
 	}
-	for _, d := range c.drains {
-		delete(d.waits, name)
-	}
-	c.remask = true
+	s.remask = true
 	return nil
 }
 
-// attach puts a host into its rack.
-func (c *Core) attach(h *host) {
+// attach puts a host into its rack, and reports whether that is a new one.
+func (s *hostSet) attach(h *host, nodes *topology.Snapshot) (fresh bool) {
 	key := attachmentKey(h.At)
-	r := c.racks[key]
-	if r == nil {
-		r = &rack{key: key, at: h.At, name: c.rackName(h)}
-		c.racks[key] = r
-		if c.fabric == nil || slices.ContainsFunc(h.At, func(leaf topology.NodeID) bool {
-			tier, ok := c.fabric.clos.Tier(leaf)
-			return leaf != "" && c.fabric.snap.Node(leaf) != nil && !(ok && tier == 0)
-		}) {
-			c.remade = true // a leaf that was none
-		}
+	r := s.racks[key]
+	if fresh = r == nil; fresh {
+		r = &rack{key: key, at: h.At, name: s.rackName(h, nodes)}
+		s.racks[key] = r
 	}
-	i, _ := slices.BinarySearchFunc(r.hosts, h.Name, func(a *host, name string) int { return cmp.Compare(a.Name, name) })
+	i, _ := slices.BinarySearchFunc(r.hosts, h.Name, byHostName)
 	r.hosts = slices.Insert(r.hosts, i, h)
-	r.stale, c.reracked, c.remask = true, true, true
+	r.stale, s.regroup, s.remask = true, true, true
 	h.rack = r
-	h.ports = make([]port, len(h.At)+1)
+	h.ports.attach(h.At)
 	for i, leaf := range h.At {
-		h.ports[i+1].attached = leaf != ""
-		h.ports[i+1].drained = c.portDrained(h.Name, uint8(i+1))
+		h.ports.list[i+1].drained = s.drained(h.Name, uint8(i+1))
 		if i < len(h.LeafPorts) && h.LeafPorts[i] != 0 {
 			key := nodePort{leaf, h.LeafPorts[i]}
-			c.hostsByPort[key] = append(c.hostsByPort[key], h.Name)
+			s.byPort[key] = append(s.byPort[key], h.Name)
 		}
 	}
 	if h.hello.Name != "" {
-		c.enlist(h)
+		s.enlist(h)
 	}
-	c.lookAtHost(h)
+	s.look(h)
+	return fresh
 }
 
+func byHostName(a *host, name string) int { return cmp.Compare(a.Name, name) }
+
 // detach takes a host out of its rack.
-func (c *Core) detach(h *host) {
-	c.delist(h)
+func (s *hostSet) detach(h *host) {
+	s.delist(h)
 	r := h.rack
 	r.hosts = slices.DeleteFunc(r.hosts, func(o *host) bool { return o == h })
-	r.stale, c.reracked = true, true
+	r.stale, s.regroup = true, true
 	for i, p := range h.LeafPorts {
 		key := nodePort{h.At[i], p}
-		c.hostsByPort[key] = slices.DeleteFunc(c.hostsByPort[key], func(name string) bool { return name == h.Name })
+		s.byPort[key] = slices.DeleteFunc(s.byPort[key], func(name string) bool { return name == h.Name })
 	}
-	delete(c.byAddress, h.Address)
+	delete(s.byAddress, h.Address)
 }
 
 // enlist puts a host among those that share a state.
-func (c *Core) enlist(h *host) {
+func (s *hostSet) enlist(h *host) {
 	key := h.rack.key + capabilitiesKey(h.hello.Capabilities)
-	s := c.senders[key]
-	if s == nil {
-		s = &sender{key: key, rack: h.rack, caps: h.hello.Capabilities, profiles: make(map[*rack]*profile)}
-		for s.kind = 1; c.hasKind(h.rack, s.kind); {
-			s.kind++
+	x := s.senders[key]
+	if x == nil {
+		x = &sender{key: key, rack: h.rack, caps: h.hello.Capabilities, profiles: make(map[*rack]*profile)}
+		for x.kind = 1; s.hasKind(h.rack, x.kind); {
+			x.kind++
 		}
-		c.senders[key] = s
-		c.reracked = true
+		s.senders[key] = x
+		s.regroup = true
 	}
-	i, _ := slices.BinarySearchFunc(s.hosts, h.Name, func(a *host, name string) int { return cmp.Compare(a.Name, name) })
-	s.hosts = slices.Insert(s.hosts, i, h)
-	h.sender, h.mineOf = s, nil
-	c.unset[h.Name] = true
+	i, _ := slices.BinarySearchFunc(x.hosts, h.Name, byHostName)
+	x.hosts = slices.Insert(x.hosts, i, h)
+	h.sender, h.mineOf = x, nil
+	s.dirty[h.Name] = true
 }
 
-func (c *Core) delist(h *host) {
-	if s := h.sender; s != nil {
-		s.hosts = slices.DeleteFunc(s.hosts, func(o *host) bool { return o == h })
-		h.sender, c.reracked = nil, true
+func (s *hostSet) delist(h *host) {
+	if x := h.sender; x != nil {
+		x.hosts = slices.DeleteFunc(x.hosts, func(o *host) bool { return o == h })
+		h.sender, s.regroup = nil, true
 	}
-	delete(c.unset, h.Name)
-	h.older = h.older || len(h.counters) > 0
-	clear(h.counters)
-	clear(h.assumed)
+	delete(s.dirty, h.Name)
+	h.restart(h.older || len(h.counts) > 0)
 }
 
-func (c *Core) hasKind(r *rack, kind int) bool {
-	for _, s := range c.senders {
-		if s.rack == r && s.kind == kind {
+func (s *hostSet) hasKind(r *rack, kind int) bool {
+	for _, x := range s.senders {
+		if x.rack == r && x.kind == kind {
 			return true
 		}
 	}
 	return false
+}
+
+// tidy drops racks and senders without hosts. It returns the others in order, and the
+// racks whose destinations are others now.
+func (s *hostSet) tidy() (senders []*sender, racks, stale []*rack) {
+	s.regroup = false
+	for key, r := range s.racks {
+		if len(r.hosts) == 0 {
+			delete(s.racks, key)
+			continue
+		}
+		if r.stale {
+			r.stale, r.dests = false, r.destinations()
+			stale = append(stale, r)
+		}
+	}
+	for key, x := range s.senders {
+		if len(x.hosts) == 0 {
+			delete(s.senders, key)
+		}
+	}
+	racks = slices.SortedFunc(maps.Values(s.racks), func(a, b *rack) int { return cmp.Compare(a.name, b.name) })
+	senders = slices.SortedFunc(maps.Values(s.senders), func(a, b *sender) int { return cmp.Compare(a.key, b.key) })
+	return senders, racks, stale
 }
 
 // profileTo is the name of the profile to a rack; names of racks have no colon.
@@ -264,17 +322,15 @@ func (s *sender) profileTo(r *rack) string {
 
 // rackName is what a rack is called as names of profiles may have it, and a number
 // when another rack has it already.
-func (c *Core) rackName(h *host) string {
+func (s *hostSet) rackName(h *host, nodes *topology.Snapshot) string {
 	name := cmp.Or(h.Rack, "leaf")
 	for _, leaf := range h.At {
 		if leaf == "" || h.Rack != "" {
 			continue
 		}
 		name = string(leaf)
-		if c.current != nil {
-			if n := c.current.Node(leaf); n != nil {
-				name = n.DisplayName()
-			}
+		if n := nodes.Node(leaf); n != nil {
+			name = n.DisplayName()
 		}
 		break
 	}
@@ -287,7 +343,7 @@ func (c *Core) rackName(h *host) string {
 	}, name)
 	name = name[:min(len(name), 100)]
 	taken := func(name string) bool {
-		for _, r := range c.racks {
+		for _, r := range s.racks {
 			if r.name == name {
 				return true
 			}
@@ -300,41 +356,16 @@ func (c *Core) rackName(h *host) string {
 	return name
 }
 
-// lookAtHost finds which ports of a host may be used.
-func (c *Core) lookAtHost(h *host) {
-	if h == nil {
-		return
-	}
-	var denied, usable hostapi.PortMask
-	for i := 1; i < len(h.ports); i++ {
-		p := &h.ports[i]
-		if !p.attached {
-			continue
-		}
-		was := p.linkDown || p.agentDown
-		p.linkDown = i <= len(h.LeafPorts) && h.LeafPorts[i-1] != 0 && c.isDown(nodePort{h.At[i-1], h.LeafPorts[i-1]})
-		p.agentDown = h.upKnown && !h.up.Has(i)
-		is := p.linkDown || p.agentDown
-		switch {
-		case is && !was:
-			p.failures.failed(c.now, c.cfg.Calm)
-			p.held = true
-		case !is && was:
-			p.until = c.now + p.failures.hold(c.cfg.Hold, c.cfg.MaxHold)
-			c.heldPorts[h.Name] = true
-		}
-		if p.linkDown || p.drained {
-			denied |= hostapi.Ports(i)
-		}
-		if p.ok() {
-			usable |= hostapi.Ports(i)
+// leaves are the switches of hosts, and those that seem to have some.
+func (s *hostSet) leaves(snap *topology.Snapshot) []topology.NodeID {
+	leaves := snap.Leaves()
+	for _, r := range s.racks {
+		for _, leaf := range r.at {
+			if leaf != "" && snap.Node(leaf) != nil {
+				leaves = append(leaves, leaf)
+			}
 		}
 	}
-	if denied != h.denied {
-		h.denied, h.mineOf = denied, nil
-		c.unset[h.Name] = true
-	}
-	if usable != h.usable {
-		h.usable, c.remask = usable, true
-	}
+	slices.Sort(leaves)
+	return slices.Compact(leaves)
 }

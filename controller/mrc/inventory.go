@@ -15,17 +15,17 @@ import (
 func ConfigOf(m *inventory.MRC) Config {
 	c := Defaults()
 	c.Format, c.Planes = m.Format(), m.PlaneRule()
-	c.MaxEVs, c.MinActive, c.Explicit, c.CCProfile = m.MaxEVs, m.MinActive, m.Explicit, m.CCProfile
-	r := &m.Restore
-	c.Hold, c.MaxHold, c.Calm, c.RestoreEvery = r.Hold.D(), r.MaxHold.D(), r.Calm.D(), r.Every.D()
-	c.FirstRound, c.Linger = r.FirstRound.D(), r.Linger.D()
-	s := &m.Suspects
-	c.DenySuspects, c.DenyLoss, c.SuspectEvery, c.Suspect.Confidence = s.Deny, s.DenyLoss, s.Every.D(), s.Confidence
-	c.SuspectHold, c.SuspectMaxHold, c.SuspectProbes = s.Hold.D(), s.MaxHold.D(), s.Probes
-	p := &m.Probes
-	c.ProbeRate, c.HostProbeRate, c.ProbeTimeout, c.ProbeDSCP = p.Rate, p.HostRate, p.Timeout.D(), m.Classes.DSCP.Control
+	c.Profiles = ProfileConfig{MaxEVs: m.MaxEVs, MinActive: m.MinActive, Explicit: m.Explicit, CC: m.CCProfile}
+	r, s, p := &m.Restore, &m.Suspects, &m.Probes
+	c.Restore = RestoreConfig{Hold: r.Hold.D(), MaxHold: r.MaxHold.D(), Calm: r.Calm.D(), Every: r.Every.D()}
+	c.Linger = r.Linger.D()
+	c.Suspects.Deny, c.Suspects.DenyLoss, c.Suspects.Every, c.Suspects.Locator.Confidence = s.Deny, s.DenyLoss, s.Every.D(), s.Confidence
+	c.Suspects.Hold, c.Suspects.MaxHold, c.Suspects.Probes = s.Hold.D(), s.MaxHold.D(), s.Probes
+	c.Probes = ProbeConfig{
+		Rate: p.Rate, HostRate: p.HostRate, Timeout: p.Timeout.D(), DSCP: m.Classes.DSCP.Control, FirstRound: r.FirstRound.D(),
+	}
 	if p.DSCP != nil {
-		c.ProbeDSCP = *p.DSCP
+		c.Probes.DSCP = *p.DSCP
 	}
 	d := &m.Classes.DSCP
 	c.Wire = hostapi.Wire{

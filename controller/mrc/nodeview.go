@@ -50,19 +50,19 @@ type FabricStatus struct {
 // Fabric returns what is known of the fabric.
 func (c *Core) Fabric() FabricStatus {
 	c.settle()
-	s := FabricStatus{InSync: c.synced, Mode: c.cfg.Format.Mode.String(), Hosts: len(c.hosts), Profiles: len(c.profiles), Counters: c.counters}
+	s := FabricStatus{InSync: c.synced, Mode: c.mode.String(), Hosts: len(c.hosts.byName), Profiles: len(c.profiles.all), Counters: c.counters}
 	if c.failure != nil {
 		s.Failure = c.failure.Error()
 	}
-	for _, h := range c.hosts {
+	for _, h := range c.hosts.byName {
 		if h.connected {
 			s.ConnectedHosts++
 		}
-		if h.told && h.applied == h.seq && h.refusal == "" {
+		if h.current() {
 			s.CurrentHosts++
 		}
 	}
-	for _, p := range c.profiles {
+	for _, p := range c.profiles.all {
 		if p.outcome.Degraded != "" {
 			s.DegradedProfiles++
 		}
@@ -71,23 +71,8 @@ func (c *Core) Fabric() FabricStatus {
 		return s
 	}
 	s.Planes, s.Tiers, s.Leaves = c.fabric.clos.Planes(), c.fabric.clos.Tiers(), len(c.fabric.clos.Leaves())
-	s.Links, s.DeniedLinks = c.countLinks(func(*link) bool { return true })
+	s.Links, s.DeniedLinks = c.links.count(func(*link) bool { return true })
 	return s
-}
-
-// countLinks counts links of the fabric, and those that EVs must not cross.
-func (c *Core) countLinks(of func(*link) bool) (all, denied int) {
-	for i := range c.fabric.links {
-		l := &c.fabric.links[i]
-		if len(l.leaves) == 0 || !of(l) {
-			continue
-		}
-		all++
-		if l.out() {
-			denied++
-		}
-	}
-	return all, denied
 }
 
 // NodePage returns the switches of the fabric by id, and whether there are more.
@@ -135,8 +120,8 @@ func (c *Core) nodeStatus(n *topology.Node) NodeStatus {
 		s.Planes = []int{plane}
 	}
 	s.Tier, _ = c.fabric.clos.Tier(n.ID)
-	s.Links, s.DeniedLinks = c.countLinks(func(l *link) bool { return l.Local == n.ID || l.Remote == n.ID })
-	s.Drains = c.drainsOf(func(d *drain) bool {
+	s.Links, s.DeniedLinks = c.links.count(func(l *link) bool { return l.Local == n.ID || l.Remote == n.ID })
+	s.Drains = c.drains.statuses(func(d *drain) bool {
 		return d.Node == n.ID || d.Plane != 0 && len(s.Planes) == 1 && s.Planes[0] == d.Plane
 	})
 	return s
@@ -150,8 +135,8 @@ func (c *Core) Planes() []PlaneStatus {
 		return out
 	}
 	for plane := 1; plane <= c.fabric.clos.Planes(); plane++ {
-		s := PlaneStatus{Plane: plane, Drains: c.drainsOf(func(d *drain) bool { return d.Plane == plane })}
-		s.Links, s.DeniedLinks = c.countLinks(func(l *link) bool { return c.fabric.clos.LinkPlane(l.ID) == plane })
+		s := PlaneStatus{Plane: plane, Drains: c.drains.statuses(func(d *drain) bool { return d.Plane == plane })}
+		s.Links, s.DeniedLinks = c.links.count(func(l *link) bool { return c.fabric.clos.LinkPlane(l.ID) == plane })
 		out = append(out, s)
 	}
 	return out

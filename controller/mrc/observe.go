@@ -4,6 +4,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"time"
 
 	"github.com/weft-sdn/weft/controller/mrc/suspect"
 	"github.com/weft-sdn/weft/hostapi"
@@ -20,37 +23,68 @@ func (k counterKey) compare(o counterKey) int {
 	return cmp.Or(cmp.Compare(k.profile, o.profile), k.ev.Compare(o.ev))
 }
 
+// evidence is what a host has said of its EVs.
+type evidence struct {
+	counts map[counterKey]counter
+	// older says that the host may have counted before this core knew it: the first
+	// count of an EV is then no news.
+	older   bool
+	assumed map[counterKey]bool // EVs that are ASSUMED_BAD
+	// assumedAt is when an EV of assumed may be probed again, assumedLast the one
+	// that was.
+	assumedAt   time.Duration
+	assumedLast counterKey
+}
+
 // counter is the last cumulative count of an EV.
 type counter struct{ sent, lost uint64 }
 
-// linkCount is the last count of a link, and how many were missing then.
-type linkCount struct{ sent, received, missing uint64 }
+func newEvidence() evidence {
+	return evidence{counts: make(map[counterKey]counter), assumed: make(map[counterKey]bool)}
+}
 
-// profileOf returns the profile that a host speaks of.
-func (c *Core) profileOf(h *host, name string, v hostapi.EV) (*profile, error) {
-	p := c.byName[name]
-	if p == nil || p.from != h.sender || p.err != nil {
-		c.counters.UnknownEVs++
-		return nil, fmt.Errorf("host %s: profile %.80q: %w", h.Name, name, ErrUnknownEV)
+// restart forgets all: the host counts anew. With older it may have counted already.
+func (e *evidence) restart(older bool) {
+	clear(e.counts)
+	clear(e.assumed)
+	e.older = older
+}
+
+// count takes a cumulative count of an EV, and returns what is new of it.
+func (e *evidence) count(key counterKey, n counter) suspect.Counts {
+	before, known := e.counts[key]
+	e.counts[key] = n
+	if !known && e.older {
+		return suspect.Counts{}
 	}
-	if p.built.Profile.Mode != hostapi.ModeAuto && p.holds(v) == nil {
-		c.counters.UnknownEVs++
-		return nil, fmt.Errorf("host %s: profile %s: EV %v: %w", h.Name, name, v, ErrUnknownEV)
+	if n.sent < before.sent || n.lost < before.lost { // the counter has started again
+		before = counter{}
 	}
-	return p, nil
+	// What is found lost now may have been sent before.
+	lost := n.lost - before.lost
+	return suspect.Counts{Sent: max(n.sent-before.sent, lost), Lost: lost}
+}
+
+// nextAssumed returns the EV after the last one returned, in order, of those that are
+// ASSUMED_BAD. There must be one.
+func (e *evidence) nextAssumed() counterKey {
+	keys := slices.SortedFunc(maps.Keys(e.assumed), counterKey.compare)
+	i := slices.IndexFunc(keys, func(k counterKey) bool { return k.compare(e.assumedLast) > 0 })
+	e.assumedLast = keys[max(i, 0)]
+	return e.assumedLast
 }
 
 // EVEvents tells of EVs that a host found bad, or good again. What is wrong is an
 // error, is counted and changes nothing; the rest counts.
 func (c *Core) EVEvents(name string, m *hostapi.EVEvents) error {
-	h, err := c.host(name)
+	h, err := c.hosts.find(name)
 	if err != nil {
 		return err
 	}
 	c.counters.LostEvents += m.Dropped
 	var wrong error
 	for _, e := range m.Events {
-		p, err := c.profileOf(h, e.Profile, e.EV)
+		p, err := c.profiles.find(h, e.Profile, e.EV)
 		if err != nil {
 			wrong = errors.Join(wrong, err)
 			continue
@@ -59,7 +93,8 @@ func (c *Core) EVEvents(name string, m *hostapi.EVEvents) error {
 		switch e.State {
 		case hostapi.EVAssumedBad:
 			h.assumed[key] = true
-			c.observe(h, p, e.EV, suspect.Counts{Sent: c.cfg.AssumedBad, Lost: c.cfg.AssumedBad})
+			lost := c.cfg.Suspects.AssumedBad
+			c.observe(h, p, e.EV, suspect.Counts{Sent: lost, Lost: lost})
 		case hostapi.EVGood:
 			delete(h.assumed, key)
 		default:
@@ -74,13 +109,13 @@ func (c *Core) EVEvents(name string, m *hostapi.EVEvents) error {
 // since the host started. What cannot be is an error, is counted and changes
 // nothing; the rest counts.
 func (c *Core) EVCounts(name string, m *hostapi.EVCounts) error {
-	h, err := c.host(name)
+	h, err := c.hosts.find(name)
 	if err != nil {
 		return err
 	}
 	var wrong error
 	for _, n := range m.Counts {
-		p, err := c.profileOf(h, n.Profile, n.EV)
+		p, err := c.profiles.find(h, n.Profile, n.EV)
 		if err != nil {
 			wrong = errors.Join(wrong, err)
 			continue
@@ -90,44 +125,19 @@ func (c *Core) EVCounts(name string, m *hostapi.EVCounts) error {
 			wrong = errors.Join(wrong, fmt.Errorf("host %s: EV %v: lost %d, want at most sent, %d: %w", name, n.EV, n.Lost, n.Sent, ErrMalformed))
 			continue
 		}
-		key := counterKey{n.Profile, n.EV}
-		before, known := h.counters[key]
-		if !known && h.older {
-			h.counters[key] = counter{n.Sent, n.Lost}
-			continue
-		}
-		if n.Sent < before.sent || n.Lost < before.lost { // the counter has started again
-			before = counter{}
-		}
-		h.counters[key] = counter{n.Sent, n.Lost}
-		// What is found lost now may have been sent before.
-		lost := n.Lost - before.lost
-		c.observe(h, p, n.EV, suspect.Counts{Sent: max(n.Sent-before.sent, lost), Lost: lost})
+		c.observe(h, p, n.EV, h.count(counterKey{n.Profile, n.EV}, counter{n.Sent, n.Lost}))
 	}
 	return wrong
 }
 
 // LinkCounts tells how many packets one end of a link has sent and the other has
-// received, since both count. What was received is to be read after what was
-// sent: otherwise packets that came in between seem lost.
+// received, since both count. Read what was received after what was sent: otherwise
+// packets that came in between seem lost.
 func (c *Core) LinkCounts(id topology.LinkID, sent, received uint64) error {
 	if c.fabric == nil || c.fabric.snap.Link(id) == nil {
 		return fmt.Errorf("link %s: %w", id, ErrUnknownTarget)
 	}
-	before, known := c.switches[id]
-	// Both ends are not read at the same time: packets on the way are missing
-	// once, and what came in between is there too early.
-	missing := max(sent, received) - received
-	if !known || sent < before.sent || received < before.received { // one end has started again
-		c.switches[id] = linkCount{sent, received, missing}
-		return nil
-	}
-	c.switches[id] = linkCount{sent, received, max(missing, before.missing)}
-	if sent == before.sent {
-		return nil
-	}
-	lost := max(missing, before.missing) - before.missing
-	c.locator.Observe(c.now, c.locator.Path([]topology.LinkID{id}), suspect.Counts{Sent: sent - before.sent, Lost: min(lost, sent-before.sent)})
+	c.suspects.counted(id, sent, received)
 	return nil
 }
 
@@ -141,7 +151,7 @@ func (c *Core) observe(h *host, p *profile, v hostapi.EV, n suspect.Counts) {
 		if p.paths == nil {
 			p.paths = make(map[hostapi.EV]pathOf)
 		}
-		at = pathOf{links: c.linksOf(p, v), id: make(map[string]suspect.PathID)}
+		at = pathOf{links: c.profiles.linksOf(p, v), id: make(map[string]suspect.PathID)}
 		p.paths[v] = at
 	}
 	if at.links == nil {
@@ -149,40 +159,15 @@ func (c *Core) observe(h *host, p *profile, v hostapi.EV, n suspect.Counts) {
 		return
 	}
 	sender := h.Name
-	if len(c.hosts) > apart {
+	if len(c.hosts.byName) > apart {
 		sender = "" // any
 	}
 	id, ok := at.id[sender]
 	if !ok {
-		id = c.locator.Path(c.ends(h, p.to, v.Port, at.links))
+		id = c.suspects.locator.Path(c.hosts.ends(h, p.to, v.Port, at.links))
 		at.id[sender] = id
 	}
-	c.locator.Observe(c.now, id, n)
-}
-
-// linksOf returns the links of an EV, nil when a switch chooses some.
-func (c *Core) linksOf(p *profile, v hostapi.EV) []topology.LinkID {
-	held := p.holds(v)
-	set, ok := c.pathSet(p, v.Port)
-	if held == nil || !ok {
-		return nil
-	}
-	wire, err := held.Expand(v)
-	if err != nil {
-		return nil
-	}
-	route, err := c.fabric.assign.Decode(set.Source().ID, set.Destination().ID, wire.Value)
-	if err != nil {
-		return nil
-	}
-	links := make([]topology.LinkID, 0, len(route.Hops))
-	for _, hop := range route.Hops {
-		if len(hop.Links) != 1 {
-			return nil
-		}
-		links = append(links, hop.Links[0].ID)
-	}
-	return links
+	c.suspects.observe(id, n)
 }
 
 // apart is the number of hosts up to which what each sends is told from what
@@ -192,9 +177,9 @@ const apart = 128
 // ends adds the links of hosts to a path, so that a bad one is not taken for a
 // bad link of the fabric: that of the host which sends, and, as an EV does not
 // say who receives, all those of the last leaf's hosts.
-func (c *Core) ends(h *host, to *rack, port uint8, links []topology.LinkID) []topology.LinkID {
+func (s *hostSet) ends(h *host, to *rack, port uint8, links []topology.LinkID) []topology.LinkID {
 	out := make([]topology.LinkID, 0, len(links)+2)
-	if len(c.hosts) <= apart {
+	if len(s.byName) <= apart {
 		out = append(out, hostLink(h.Name, port))
 	} else {
 		out = append(out, rackLink(h.rack.name, port)+" sending")

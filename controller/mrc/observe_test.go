@@ -92,7 +92,7 @@ func (tr *traffic) report() {
 func TestGreyLink(t *testing.T) {
 	failed := 0
 	for seed := range uint64(100) {
-		w := newWorld(t, seed, func(c *Config) { c.DenySuspects, c.ProbeRate = seed%2 == 0, 0 }).clos(2, 4, 4, 1).start()
+		w := newWorld(t, seed, func(c *Config) { c.Suspects.Deny, c.Probes.Rate = seed%2 == 0, 0 }).clos(2, 4, 4, 1).start()
 		links := w.core.Links()
 		bad := links[w.rng.IntN(len(links))]
 		const starts = 3 * time.Second
@@ -114,7 +114,7 @@ func TestGreyLink(t *testing.T) {
 				if s.From != bad.From || s.To != bad.To || s.Confidence < 0.99 || s.Loss > 0.05 {
 					t.Errorf("seed %d: %+v", seed, s)
 				}
-				if w.core.cfg.DenySuspects != s.Denied {
+				if w.core.cfg.Suspects.Deny != s.Denied {
 					t.Errorf("seed %d: denied: %v: %s", seed, s.Denied, s.Why)
 				}
 				out := never
@@ -139,7 +139,7 @@ func TestGreyLink(t *testing.T) {
 
 // TestGreyHost: a host whose own link is bad accuses no link of the fabric.
 func TestGreyHost(t *testing.T) {
-	w := newWorld(t, 1, func(c *Config) { c.DenySuspects, c.ProbeRate = true, 0 }).clos(2, 4, 4, 2).start()
+	w := newWorld(t, 1, func(c *Config) { c.Suspects.Deny, c.Probes.Rate = true, 0 }).clos(2, 4, 4, 2).start()
 	tr := w.traffic(80, func(topology.LinkID) float64 { return 0 })
 	for range 10 {
 		tr.report()
@@ -167,8 +167,8 @@ func TestGreyHost(t *testing.T) {
 // it still loses packets it stays denied, for longer and longer.
 func TestSuspectComesBack(t *testing.T) {
 	w := newWorld(t, 1, func(c *Config) {
-		c.DenySuspects, c.SuspectHold, c.SuspectProbes = true, 2*time.Second, 256
-		c.ProbeRate, c.HostProbeRate = 400, 200
+		c.Suspects.Deny, c.Suspects.Hold, c.Suspects.Probes = true, 2*time.Second, 256
+		c.Probes.Rate, c.Probes.HostRate = 400, 200
 	}).clos(1, 4, 4, 1).start()
 	bad := w.core.Links()[3].ID
 	loss := 0.05
@@ -202,7 +202,7 @@ func TestSuspectComesBack(t *testing.T) {
 // TestSuspectIsSpared: the last path of some hosts is not denied, and says why; in
 // mode ecmp no link is.
 func TestSuspectIsSpared(t *testing.T) {
-	w := newWorld(t, 1, func(c *Config) { c.DenySuspects, c.ProbeRate = true, 0 }).clos(1, 4, 1, 1).start()
+	w := newWorld(t, 1, func(c *Config) { c.Suspects.Deny, c.Probes.Rate = true, 0 }).clos(1, 4, 1, 1).start()
 	bad := w.both("leaf1-2", "spine1-1")[0]
 	for range 6 {
 		if err := w.core.LinkCounts(bad.ID, uint64(1e6*w.now.Seconds()), uint64(0.98e6*w.now.Seconds())); err != nil {
@@ -224,7 +224,7 @@ func TestSuspectIsSpared(t *testing.T) {
 	}
 	w.check(never, none)
 
-	w.core.cfg.Format.Mode = ev.ModeECMP
+	w.core.mode = ev.ModeECMP
 	if why := w.core.spare(&s[0]); !strings.Contains(why, "mode ecmp") {
 		t.Errorf("%q", why)
 	}
@@ -233,7 +233,7 @@ func TestSuspectIsSpared(t *testing.T) {
 // TestAssumedBad: events of hosts that count nothing else are enough to name a dead
 // link, once other EVs are known to be good; and those EVs are probed first.
 func TestAssumedBad(t *testing.T) {
-	w := newWorld(t, 1, func(c *Config) { c.ProbeRate, c.HostProbeRate = 200, 100 }).clos(1, 4, 4, 1).start()
+	w := newWorld(t, 1, func(c *Config) { c.Probes.Rate, c.Probes.HostRate = 200, 100 }).clos(1, 4, 4, 1).start()
 	bad := w.both("leaf1-1", "spine1-2")[0].ID
 	w.run(2 * time.Second)
 	w.black[bad] = 1
@@ -280,7 +280,7 @@ func TestAssumedBad(t *testing.T) {
 // TestProbes: every EV of every pair is probed in turn, within the budgets, and what
 // comes of it can be read.
 func TestProbes(t *testing.T) {
-	w := newWorld(t, 1, func(c *Config) { c.ProbeRate, c.HostProbeRate, c.ProbeDSCP = 40, 4, 26 }).clos(2, 4, 2, 2)
+	w := newWorld(t, 1, func(c *Config) { c.Probes.Rate, c.Probes.HostRate, c.Probes.DSCP = 40, 4, 26 }).clos(2, 4, 2, 2)
 	slowest := w.both("leaf1-1", "spine1-1")[0].ID
 	w.black[slowest] = 0.5
 	w.start()
@@ -339,7 +339,7 @@ func TestProbes(t *testing.T) {
 // TestBadInput: what hosts cannot know or mean is an error, is counted, and changes
 // nothing.
 func TestBadInput(t *testing.T) {
-	w := newWorld(t, 1, func(c *Config) { c.ProbeRate = 0 }).clos(1, 3, 2, 1).start()
+	w := newWorld(t, 1, func(c *Config) { c.Probes.Rate = 0 }).clos(1, 3, 2, 1).start()
 	w.run(time.Second)
 	clear(w.sets)
 	const mine, theirs = "leaf1-1:leaf1-2", "leaf1-2:leaf1-1"
@@ -409,12 +409,12 @@ func TestBadInput(t *testing.T) {
 // TestConfig: each wrong field is named.
 func TestConfig(t *testing.T) {
 	for field, change := range map[string]func(*Config){
-		"epoch": func(c *Config) { c.Epoch = 0 }, "hold": func(c *Config) { c.Hold = 0 }, "maxHold": func(c *Config) { c.MaxHold = 1 },
-		"calm": func(c *Config) { c.Calm = -1 }, "restoreEvery": func(c *Config) { c.RestoreEvery = 0 }, "linger": func(c *Config) { c.Linger = -1 },
-		"suspectEvery": func(c *Config) { c.SuspectEvery = 0 }, "denyLoss": func(c *Config) { c.DenyLoss = 2 }, "suspectProbes": func(c *Config) { c.SuspectProbes = 0 },
-		"suspectMaxHold": func(c *Config) { c.SuspectMaxHold = 1 }, "probeRate": func(c *Config) { c.ProbeRate = -1 }, "probeDscp": func(c *Config) { c.ProbeDSCP = 64 },
-		"probeTimeout": func(c *Config) { c.ProbeTimeout = 0 }, "firstRound": func(c *Config) { c.FirstRound = 0 }, "maxEvs": func(c *Config) { c.MaxEVs = -1 },
-		"minActive": func(c *Config) { c.MaxEVs, c.MinActive = 4, 5 }, "window": func(c *Config) { c.Suspect.Window = 0 }, "format": func(c *Config) { c.Format.Mode = 99 },
+		"epoch": func(c *Config) { c.Epoch = 0 }, "restore.hold": func(c *Config) { c.Restore.Hold = 0 }, "restore.maxHold": func(c *Config) { c.Restore.MaxHold = 1 },
+		"restore.calm": func(c *Config) { c.Restore.Calm = -1 }, "restore.every": func(c *Config) { c.Restore.Every = 0 }, "linger": func(c *Config) { c.Linger = -1 },
+		"suspects.every": func(c *Config) { c.Suspects.Every = 0 }, "suspects.denyLoss": func(c *Config) { c.Suspects.DenyLoss = 2 }, "suspects.probes": func(c *Config) { c.Suspects.Probes = 0 },
+		"suspects.maxHold": func(c *Config) { c.Suspects.MaxHold = 1 }, "probes.rate": func(c *Config) { c.Probes.Rate = -1 }, "probes.dscp": func(c *Config) { c.Probes.DSCP = 64 },
+		"probes.timeout": func(c *Config) { c.Probes.Timeout = 0 }, "probes.firstRound": func(c *Config) { c.Probes.FirstRound = 0 }, "profiles.maxEvs": func(c *Config) { c.Profiles.MaxEVs = -1 },
+		"profiles.minActive": func(c *Config) { c.Profiles.MaxEVs, c.Profiles.MinActive = 4, 5 }, "window": func(c *Config) { c.Suspects.Locator.Window = 0 }, "format": func(c *Config) { c.Format.Mode = 99 },
 	} {
 		cfg := Defaults()
 		cfg.Epoch = 1
@@ -427,7 +427,7 @@ func TestConfig(t *testing.T) {
 
 // TestWhySuspectsAreSpared: a suspect that may be several links, or loses too little to be worth it, is not denied.
 func TestWhySuspectsAreSpared(t *testing.T) {
-	w := newWorld(t, 1, func(c *Config) { c.DenySuspects, c.DenyLoss = true, 0.01 }).clos(2, 3, 2, 1).start()
+	w := newWorld(t, 1, func(c *Config) { c.Suspects.Deny, c.Suspects.DenyLoss = true, 0.01 }).clos(2, 3, 2, 1).start()
 	links := w.both("leaf1-1", "spine1-1")
 	for _, c := range []struct {
 		links []topology.LinkID
@@ -450,15 +450,15 @@ func TestProbesOfBefore(t *testing.T) {
 	w := newWorld(t, 1, nil).clos(2, 3, 2, 1).start()
 	w.run(time.Second)
 	i := w.core.fabric.place[w.both("leaf1-1", "spine1-1")[0].ID]
-	l := &w.core.fabric.links[i]
-	w.core.hold(i, "of the test", 0, 1)
-	w.core.enter(i, trying, l.cause)
+	l := &w.core.links.all[i]
+	w.core.links.hold(i, "of the test", 0, 1)
+	w.core.links.enter(i, trying, l.cause)
 	for _, received := range []int{0, 1} {
-		if w.core.probed(i, l.since-1, 1, received); l.phase != trying || l.ready || l.misses != 0 {
-			t.Errorf("after %d of one that was sent before: %v, ready %v, %d missed", received, l.phase, l.ready, l.misses)
+		if w.core.links.result(i, l.since-1, 1, received); l.phase != trying || l.trial.ready || l.misses != 0 {
+			t.Errorf("after %d of one that was sent before: %v, ready %v, %d missed", received, l.phase, l.trial.ready, l.misses)
 		}
 	}
-	if w.core.probed(i, l.since, 1, 0); l.phase != held {
+	if w.core.links.result(i, l.since, 1, 0); l.phase != held {
 		t.Errorf("after a loss: %v", l.phase)
 	}
 }

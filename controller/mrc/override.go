@@ -25,61 +25,75 @@ type Override struct {
 // so of the fabric as it is when nothing is lost.
 func (c *Core) SetOverride(name string, o Override) error {
 	c.settle()
-	p := c.byName[name]
-	if p != nil && o != (Override{}) {
-		if _, err := c.buildAs(p, o); err != nil {
-			return err
-		}
-	}
-	if o == (Override{}) {
-		delete(c.overrides, name)
-	} else {
-		c.overrides[name] = o
-	}
-	if p != nil {
-		c.build(p)
-		c.dirty[p] = true
-	}
-	return nil
+	return c.profiles.setOverride(name, o)
 }
 
 // SetCC replaces the CC profiles that all hosts hold. They must be valid, and
 // their names unique.
 func (c *Core) SetCC(all []*hostapi.CCProfile) {
-	c.cc = slices.SortedFunc(slices.Values(all), func(a, b *hostapi.CCProfile) int { return cmp.Compare(a.Name, b.Name) })
-	for _, p := range c.profiles {
-		if p.err != nil {
-			continue
-		}
-		p.built = c.finish(p, p.built)
-		if p.explicit != nil {
-			p.explicit = c.finish(p, p.explicit)
-		}
-		c.dirty[p] = true
+	c.profiles.setCC(all)
+	c.hosts.dirtyAll()
+}
+
+// countOf is the number of EVs that a profile would have with an override.
+func (c *Core) countOf(name string, o Override) (int, error) {
+	c.settle()
+	b, err := c.profiles.buildAs(c.profiles.byName[name], o)
+	if err != nil {
+		return 0, err
 	}
-	for _, s := range c.senders {
-		s.dirty = true
+	return b.Profile.Count, nil
+}
+
+// setOverride is Core.SetOverride.
+func (ps *profileSet) setOverride(name string, o Override) error {
+	p := ps.byName[name]
+	if p != nil && o != (Override{}) {
+		if _, err := ps.buildAs(p, o); err != nil {
+			return err
+		}
+	}
+	if o == (Override{}) {
+		delete(ps.overrides, name)
+	} else {
+		ps.overrides[name] = o
+	}
+	if p != nil {
+		ps.build(p)
+	}
+	return nil
+}
+
+// setCC is Core.SetCC.
+func (ps *profileSet) setCC(all []*hostapi.CCProfile) {
+	ps.cc = slices.SortedFunc(slices.Values(all), func(a, b *hostapi.CCProfile) int { return cmp.Compare(a.Name, b.Name) })
+	ps.finishAll(func(*profile) bool { return true })
+}
+
+// buildAll makes all profiles anew, for another fabric.
+func (ps *profileSet) buildAll() {
+	for _, p := range ps.all {
+		ps.build(p)
 	}
 }
 
-func (c *Core) overrideOf(p *profile) Override { return c.overrides[p.name] }
-
-// build makes a profile for the fabric; as the Config says, when what it is to
-// have of its own cannot be.
-func (c *Core) build(p *profile) {
-	o := c.overrideOf(p)
+// build makes a profile for the fabric. When its override cannot be, the profile is as
+// the Config says.
+func (ps *profileSet) build(p *profile) {
+	o := ps.overrides[p.name]
 	p.spurned = ""
-	p.built, p.err = c.buildAs(p, o)
+	p.built, p.err = ps.buildAs(p, o)
 	if p.err != nil && o != (Override{}) {
 		p.spurned = p.err.Error()
-		p.built, p.err = c.buildAs(p, Override{CC: o.CC})
+		p.built, p.err = ps.buildAs(p, Override{CC: o.CC})
 	}
-	p.explicit, p.noOther, p.dirty = nil, "", true
+	p.explicit, p.noOther = nil, ""
 	p.paths = nil
+	ps.dirty[p] = true
 }
 
 // buildAs makes a profile as an override says.
-func (c *Core) buildAs(p *profile, o Override) (*ev.Built, error) {
+func (ps *profileSet) buildAs(p *profile, o Override) (*ev.Built, error) {
 	caps := p.from.caps
 	if o.Mode != 0 {
 		if !caps.HasMode(o.Mode) {
@@ -87,9 +101,9 @@ func (c *Core) buildAs(p *profile, o Override) (*ev.Built, error) {
 		}
 		caps.EVModes = hostapi.Modes(o.Mode)
 	}
-	b, err := c.fabric.assign.Build(ev.Request{
+	b, err := ps.fabric.assign.Build(ev.Request{
 		Pair: ev.Pair{Source: p.from.rack.at, Destination: p.to.at}, Name: p.name, Capabilities: &caps,
-		MaxEVs: cmp.Or(o.MaxEVs, c.cfg.MaxEVs), Explicit: c.cfg.Explicit && o.Mode == 0,
+		MaxEVs: cmp.Or(o.MaxEVs, ps.cfg.MaxEVs), Explicit: ps.cfg.Explicit && o.Mode == 0,
 	})
 	if err != nil {
 		return nil, err
@@ -100,30 +114,34 @@ func (c *Core) buildAs(p *profile, o Override) (*ev.Built, error) {
 	if o.MinActive > b.Profile.Count {
 		return nil, fmt.Errorf("profile %s: minActive: %d, want at most %d, its EVs: %w", p.name, o.MinActive, b.Profile.Count, ErrMalformed)
 	}
-	return c.finish(p, b), nil
+	return ps.finish(p, b), nil
 }
 
-// finish fills in what is not the fabric's business.
-func (c *Core) finish(p *profile, b *ev.Built) *ev.Built {
-	o := c.overrideOf(p)
+// finishAll finishes profiles of a kind anew.
+func (ps *profileSet) finishAll(of func(*profile) bool) {
+	for _, p := range ps.all {
+		if p.err != nil || !of(p) {
+			continue
+		}
+		p.built = ps.finish(p, p.built)
+		if p.explicit != nil {
+			p.explicit = ps.finish(p, p.explicit)
+		}
+		ps.dirty[p] = true
+	}
+}
+
+// finish fills in what does not follow from the fabric.
+func (ps *profileSet) finish(p *profile, b *ev.Built) *ev.Built {
+	o := ps.overrides[p.name]
 	q := *b.Profile
-	q.Destinations, q.CC = p.to.dests, cmp.Or(o.CC, c.cfg.CCProfile)
-	if !slices.ContainsFunc(c.cc, func(cc *hostapi.CCProfile) bool { return cc.Name == q.CC }) {
+	q.Destinations, q.CC = p.to.dests, cmp.Or(o.CC, ps.cfg.CC)
+	if !slices.ContainsFunc(ps.cc, func(cc *hostapi.CCProfile) bool { return cc.Name == q.CC }) {
 		q.CC = "" // until there is one
 	}
-	if n := cmp.Or(o.MinActive, c.cfg.MinActive); n > 0 {
+	if n := cmp.Or(o.MinActive, ps.cfg.MinActive); n > 0 {
 		q.MinActive = min(n, q.Count)
 	}
 	q.Events = p.from.caps.OptAttr&hostapi.OptEVEvent != 0
 	return b.With(&q)
-}
-
-// countOf is the number of EVs that a profile would have with an override.
-func (c *Core) countOf(name string, o Override) (int, error) {
-	c.settle()
-	b, err := c.buildAs(c.byName[name], o)
-	if err != nil {
-		return 0, err
-	}
-	return b.Profile.Count, nil
 }

@@ -2,10 +2,7 @@ package mrc
 
 import (
 	"slices"
-	"sort"
-	"strings"
 
-	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/internal/natural"
 	"github.com/weft-sdn/weft/topology"
 )
@@ -39,18 +36,11 @@ type LinkFilter struct {
 	Denied bool
 }
 
-// CellFilter says which cells of the matrix are meant; the zero value is all.
-type CellFilter struct {
-	Profile string
-	// Source and Destination are the names of hosts.
-	Source, Destination string
-}
-
 // ProfilePage returns profiles by name, and whether there are more.
 func (c *Core) ProfilePage(f ProfileFilter, page Page) (out []ProfileStatus, more bool) {
 	c.settle()
 	out = []ProfileStatus{}
-	for _, p := range c.profiles[c.profileAfter(page.After):] {
+	for _, p := range c.profiles.all[c.profiles.after(page.After):] {
 		if !c.wantsProfile(f, p) {
 			continue
 		}
@@ -60,11 +50,6 @@ func (c *Core) ProfilePage(f ProfileFilter, page Page) (out []ProfileStatus, mor
 		out = append(out, c.statusOf(p))
 	}
 	return out, false
-}
-
-// profileAfter is the place of the first profile after a name.
-func (c *Core) profileAfter(name string) int {
-	return sort.Search(len(c.profiles), func(i int) bool { return natural.Compare(c.profiles[i].name, name) > 0 })
 }
 
 func (c *Core) wantsProfile(f ProfileFilter, p *profile) bool {
@@ -93,8 +78,8 @@ func (c *Core) isCalled(id topology.NodeID, name string) bool {
 // HostPage returns hosts by name, and whether there are more.
 func (c *Core) HostPage(page Page) (out []HostStatus, more bool) {
 	c.settle()
-	names := make([]string, 0, len(c.hosts))
-	for name := range c.hosts {
+	names := make([]string, 0, len(c.hosts.byName))
+	for name := range c.hosts.byName {
 		if natural.Compare(name, page.After) > 0 {
 			names = append(names, name)
 		}
@@ -105,7 +90,7 @@ func (c *Core) HostPage(page Page) (out []HostStatus, more bool) {
 	}
 	out = make([]HostStatus, 0, len(names))
 	for _, name := range names {
-		out = append(out, c.hostStatus(c.hosts[name]))
+		out = append(out, c.hostStatus(c.hosts.byName[name]))
 	}
 	return out, more
 }
@@ -113,7 +98,7 @@ func (c *Core) HostPage(page Page) (out []HostStatus, more bool) {
 // Host returns the host of a name.
 func (c *Core) Host(name string) (HostStatus, bool) {
 	c.settle()
-	h := c.hosts[name]
+	h := c.hosts.byName[name]
 	if h == nil {
 		return HostStatus{}, false
 	}
@@ -128,18 +113,18 @@ func (c *Core) LinkPage(f LinkFilter, page Page) (out []LinkStatus, more bool) {
 		return out, false
 	}
 	var places []int32
-	for i := range c.fabric.links {
-		l := &c.fabric.links[i]
+	for i := range c.links.all {
+		l := &c.links.all[i]
 		if len(l.leaves) > 0 && natural.Compare(string(l.ID), page.After) > 0 && c.wantsLink(f, l) {
 			places = append(places, int32(i))
 		}
 	}
-	slices.SortFunc(places, func(a, b int32) int { return natural.Compare(c.fabric.links[a].ID, c.fabric.links[b].ID) })
+	slices.SortFunc(places, func(a, b int32) int { return natural.Compare(c.links.all[a].ID, c.links.all[b].ID) })
 	if page.full(len(places)) && len(places) > page.Limit {
 		places, more = places[:page.Limit], true
 	}
 	for _, i := range places {
-		out = append(out, c.linkStatus(&c.fabric.links[i]))
+		out = append(out, c.linkStatus(&c.links.all[i]))
 	}
 	return out, more
 }
@@ -156,44 +141,8 @@ func (c *Core) Link(id topology.LinkID) (LinkStatus, bool) {
 		return LinkStatus{}, false
 	}
 	i, ok := c.fabric.place[id]
-	if !ok || len(c.fabric.links[i].leaves) == 0 {
+	if !ok || len(c.links.all[i].leaves) == 0 {
 		return LinkStatus{}, false
 	}
-	return c.linkStatus(&c.fabric.links[i]), true
-}
-
-// Key is what cells are ordered and continued by.
-func (c *Cell) Key() string { return c.Profile + " " + c.EV.String() }
-
-// CellPage returns cells of the matrix by profile and EV, and whether there are
-// more. A key of a cell that is gone is the place where it was.
-func (c *Core) CellPage(f CellFilter, page Page) (out []Cell, more bool) {
-	out = []Cell{}
-	name, text, _ := strings.Cut(page.After, " ")
-	after, err := hostapi.ParseEV(text)
-	resumed := err == nil
-	from := c.profileAfter(name)
-	if from > 0 && c.profiles[from-1].name == name {
-		from-- // the rest of its cells
-	}
-	for _, p := range c.profiles[from:] {
-		if f.Profile != "" && p.name != f.Profile {
-			continue
-		}
-		var cells []*Cell
-		for _, cell := range p.cells {
-			if (f.Source == "" || cell.Source == f.Source) && (f.Destination == "" || cell.Destination == f.Destination) &&
-				!(resumed && p.name == name && cell.EV.Compare(after) <= 0) {
-				cells = append(cells, cell)
-			}
-		}
-		slices.SortFunc(cells, func(a, b *Cell) int { return a.EV.Compare(b.EV) })
-		for _, cell := range cells {
-			if page.full(len(out)) {
-				return out, true
-			}
-			out = append(out, *cell)
-		}
-	}
-	return out, false
+	return c.linkStatus(&c.links.all[i]), true
 }

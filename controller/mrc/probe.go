@@ -2,8 +2,6 @@ package mrc
 
 import (
 	"fmt"
-	"maps"
-	"math"
 	"slices"
 	"time"
 
@@ -25,9 +23,26 @@ const (
 	// tellingTime is left to hosts that have been told something, and to whoever tells
 	// them, before EVs are probed in turn again: those probes can wait, a denial cannot.
 	tellingTime = 100 * time.Millisecond
-	// provenMisses is how many probes in a row make a link of the first round bad.
-	provenMisses = 3
 )
+
+// prober chooses what hosts probe, within a budget, and says what came of it.
+type prober struct {
+	*env
+	cfg      *ProbeConfig
+	retry    time.Duration // before a link that no host can probe is tried again
+	links    *linkSet
+	hosts    *hostSet
+	profiles *profileSet
+	suspects *suspectSet
+
+	pending map[uint32]*probe // by id
+	id      uint32            // of the last probe
+	tokens  float64           // probes that may be sent
+	at      time.Duration     // of the last run
+	turns   []*sender         // that probe EVs in turn
+	cursor  int               // in turns
+	round   round
+}
 
 // probe is a request that is under way.
 type probe struct {
@@ -44,8 +59,8 @@ type probe struct {
 	telling bool
 }
 
-// way is an EV that may be probed: a path of a profile's port.
-type way struct {
+// path is an EV that may be probed: a path of a profile's port.
+type path struct {
 	profile *profile
 	port    uint8
 	set     topology.PathSet
@@ -53,12 +68,12 @@ type way struct {
 	links   []int32
 }
 
-// probing reports whether there is anybody who probes.
-func (c *Core) probing() bool {
-	if c.cfg.ProbeRate == 0 || c.cfg.HostProbeRate == 0 || c.cfg.Format.Mode == ev.ModeECMP {
+// active reports whether there is a host that probes.
+func (pr *prober) active() bool {
+	if !pr.cfg.on() || pr.mode == ev.ModeECMP {
 		return false
 	}
-	for _, s := range c.senders {
+	for _, s := range pr.hosts.senders {
 		for _, h := range s.hosts {
 			if h.connected && h.canProbe {
 				return true
@@ -68,131 +83,92 @@ func (c *Core) probing() bool {
 	return false
 }
 
-// runProbes spends what probes may be sent by now: on links that wait to be
+// on reports whether probes are sent at all.
+func (c *ProbeConfig) on() bool { return c.Rate != 0 && c.HostRate != 0 }
+
+// run spends what probes may be sent by now: on links that wait to be
 // restored, on links that were never tried, on EVs that hosts found bad, and on
-// all EVs in turn.
-func (c *Core) runProbes() {
-	if c.now < c.probedAt+probeEvery {
+// all EVs in turn. settle is called before, if there is a host that probes, and
+// returns the present losses.
+func (pr *prober) run(settle func() *topology.LostWays) {
+	if pr.now < pr.at+probeEvery {
 		return
 	}
-	c.runRound()
-	passed := (c.now - c.probedAt).Seconds()
-	c.probedAt = c.now
-	for id, p := range c.pending {
-		if c.now >= p.deadline {
-			c.counters.LostProbes++
-			c.forgetProbe(id, p)
+	pr.runRound()
+	passed := (pr.now - pr.at).Seconds()
+	pr.at = pr.now
+	for id, p := range pr.pending {
+		if pr.now >= p.deadline {
+			pr.counters.LostProbes++
+			pr.forget(id, p)
 		}
 	}
-	if !c.synced || !c.probing() {
-		for _, i := range c.waitingLinks() {
-			c.isAlone(&c.fabric.links[i], true)
+	if !pr.active() {
+		for _, i := range pr.links.inOrder() {
+			pr.links.setUnprobeable(i, true)
 		}
 		return
 	}
-	c.settle()
-	fill := func(tokens float64, rate int) float64 {
-		return min(tokens+passed*float64(rate), max(1, float64(rate)/10))
-	}
-	c.tokens = fill(c.tokens, c.cfg.ProbeRate)
-	for _, h := range c.hosts {
-		h.tokens = fill(h.tokens, c.cfg.HostProbeRate)
-	}
-	lost := c.fabric.clos.Lost(c.losses())
-	for _, i := range c.waitingLinks() {
-		if l := &c.fabric.links[i]; c.tokens >= 1 && l.phase == trying && !l.ready && !l.drained && c.now >= l.next {
-			c.probeLink(i, l.need-l.got)
+	lost := settle()
+	pr.fill(passed)
+	for _, i := range pr.links.inOrder() {
+		if l := &pr.links.all[i]; pr.tokens >= 1 && l.phase == trying && !l.trial.ready && !l.drained && pr.now >= l.trial.next {
+			pr.probeLink(i, l.trial.need-l.trial.got)
 		}
 	}
-	if !c.roundDone {
-		for i := range c.fabric.links {
-			if c.tokens < 1 {
+	if !pr.round.done {
+		for i := range pr.links.all {
+			if pr.tokens < 1 {
 				break
 			}
-			if l := &c.fabric.links[i]; l.phase == up && !l.proven && !l.drained && c.now >= l.next && len(l.leaves) > 0 {
-				c.probeLink(int32(i), 1)
+			if l := &pr.links.all[i]; l.phase == up && !l.proven && !l.drained && pr.now >= l.trial.next && len(l.leaves) > 0 {
+				pr.probeLink(int32(i), 1)
 			}
 		}
 	}
-	c.probeAssumed()
-	if c.now >= c.toldAt+tellingTime {
-		c.probeInTurn(lost)
+	pr.probeAssumed()
+	if pr.now >= pr.hosts.toldAt+tellingTime {
+		pr.probeInTurn(lost)
 	}
 }
 
-// isAlone notes that no host can probe a link, or that one can.
-func (c *Core) isAlone(l *link, alone bool) {
-	switch {
-	case !alone:
-		l.alone = 0
-	case l.phase == trying && l.alone == 0:
-		l.alone = max(c.now, 1)
+// fill adds the probes that may be sent after some seconds.
+func (pr *prober) fill(seconds float64) {
+	fill := func(tokens float64, rate int) float64 {
+		return min(tokens+seconds*float64(rate), max(1, float64(rate)/10))
+	}
+	pr.tokens = fill(pr.tokens, pr.cfg.Rate)
+	for _, h := range pr.hosts.byName {
+		h.tokens = fill(h.tokens, pr.cfg.HostRate)
 	}
 }
 
-// runRound ends the first round: when every link in use was tried, or its time is
-// over. A link over which no probe came is taken for bad, unless that goes for
-// most: then it is the probes that are. While no host waits for the round a link
-// has all its time: at a first start switches may still be being programmed.
-func (c *Core) runRound() {
-	if c.roundDone || !c.synced {
-		return
+// next lowers a time to that of the next run.
+func (pr *prober) next(at time.Duration) time.Duration {
+	if pr.active() {
+		at = min(at, pr.at+probeEvery)
 	}
-	proven, bad, open := 0, 0, 0
-	awaited := c.roundAwaited()
-	for i := range c.fabric.links {
-		l := &c.fabric.links[i]
-		switch {
-		case l.phase != up || l.drained || len(l.leaves) == 0:
-		case l.proven:
-			proven++
-		case l.misses >= provenMisses:
-			bad++
-		default:
-			open++
-		}
+	if !pr.round.done {
+		at = min(at, max(pr.round.ends, pr.at+probeEvery))
 	}
-	if (open > 0 || bad > 0 && !awaited) && c.now < c.roundEnds {
-		return
-	}
-	c.roundDone = true
-	if bad >= proven {
-		return
-	}
-	for i := range c.fabric.links {
-		if l := &c.fabric.links[i]; l.phase == up && !l.proven && l.misses >= provenMisses {
-			l.failures.failed(c.now, c.cfg.Calm)
-			c.hold(int32(i), "no probe came through", c.cfg.Hold, 1)
-		}
-	}
-}
-
-// roundAwaited reports whether a host holds what an earlier controller told it, and
-// is told nothing before the first round is over.
-func (c *Core) roundAwaited() bool {
-	for _, h := range c.hosts {
-		if h.foreign {
-			return true
-		}
-	}
-	return false
+	return at
 }
 
 // probeLink probes some path across a link, whose other links are in use or wait
 // for a probe as well.
-func (c *Core) probeLink(i int32, count int) {
-	l := &c.fabric.links[i]
-	at, leaves := c.crossing(l)
+func (pr *prober) probeLink(i int32, count int) {
+	l := &pr.links.all[i]
+	at, leaves := pr.profiles.crossing(l.edge)
 	tries := 0
 	for n := range leaves {
-		leaf := leaves[(int(l.spin)+n)%len(leaves)]
+		leaf := leaves[(l.spin+n)%len(leaves)]
 		profiles := at[leaf]
 		for k := range profiles {
-			p := profiles[(int(l.spin)*7+k)%len(profiles)]
+			p := profiles[(l.spin*7+k)%len(profiles)]
 			if p.err != nil {
 				continue
 			}
-			w, ok := c.across(i, p, leaf, &tries)
+			w, ok := pr.across(i, p, leaf, &tries)
 			if !ok {
 				if tries > triesALink {
 					l.spin++
@@ -200,27 +176,27 @@ func (c *Core) probeLink(i int32, count int) {
 				}
 				continue
 			}
-			h, full := c.prober(p, w.port, 1)
+			h, full := pr.prober(p, w.port, 1)
 			if h == nil {
 				if full {
 					return // when there is budget again
 				}
 				continue
 			}
-			c.isAlone(l, false)
+			pr.links.setUnprobeable(i, false)
 			l.spin++
-			l.next = c.now + c.cfg.ProbeTimeout + answerGrace
-			c.send(h, w, min(count, hostapi.MaxProbes, max(1, int(h.tokens)), max(1, int(c.tokens))))
+			l.trial.next = pr.now + pr.cfg.Timeout + answerGrace
+			pr.send(h, w, min(count, hostapi.MaxProbes, max(1, int(h.tokens)), max(1, int(pr.tokens))))
 			return
 		}
 	}
-	c.isAlone(l, true)
-	l.next = c.now + c.cfg.Hold
+	pr.links.setUnprobeable(i, true)
+	l.trial.next = pr.now + pr.retry
 }
 
 // across finds a path of a profile across a link.
-func (c *Core) across(i int32, p *profile, leaf topology.NodeID, tries *int) (way, bool) {
-	l := &c.fabric.links[i]
+func (pr *prober) across(i int32, p *profile, leaf topology.NodeID, tries *int) (path, bool) {
+	l := &pr.links.all[i]
 	ends := p.from.rack.at
 	if !l.rises {
 		ends = p.to.at
@@ -229,66 +205,38 @@ func (c *Core) across(i int32, p *profile, leaf topology.NodeID, tries *int) (wa
 		if ends[port] != leaf {
 			continue
 		}
-		set, ok := c.pathSet(p, uint8(port+1))
+		set, ok := pr.profiles.paths(p, uint8(port+1))
 		if !ok || set.Hops() == 0 {
 			continue
 		}
 		n := set.Len()
 		for k := range n {
 			if *tries++; *tries > triesALink {
-				return way{}, false
+				return path{}, false
 			}
-			ref, _ := set.At((k + int(l.spin)) % n)
-			if !crosses(set, ref, i, c.fabric.links[i].rises, l.reverse) {
+			ref, _ := set.At((k + l.spin) % n)
+			if !pr.fabric.crosses(set, ref, i) {
 				continue
 			}
-			w := way{profile: p, port: uint8(port + 1), set: set, ref: ref, links: c.placesOf(set, ref)}
-			if c.open(w.links) {
+			w := path{profile: p, port: uint8(port + 1), set: set, ref: ref, links: pr.fabric.placesOf(set, ref)}
+			if pr.links.open(w.links) {
 				return w, true
 			}
 		}
 	}
-	return way{}, false
-}
-
-// crosses reports whether a path takes a link, up or down.
-func crosses(set topology.PathSet, ref topology.PathRef, place int32, rises bool, reverse int32) bool {
-	if rises {
-		return slices.Contains(set.Up().Links(ref.Up), place)
-	}
-	return slices.Contains(set.Down().Links(ref.Down), reverse)
-}
-
-// placesOf are the links of a path.
-func (c *Core) placesOf(set topology.PathSet, ref topology.PathRef) []int32 {
-	var out []int32
-	out = append(out, set.Up().Links(ref.Up)...)
-	for _, l := range set.Down().Links(ref.Down) {
-		out = append(out, c.fabric.links[l].reverse)
-	}
-	return out
-}
-
-// open reports whether a probe may come through links.
-func (c *Core) open(links []int32) bool {
-	for _, i := range links {
-		if l := &c.fabric.links[i]; l.drained || l.phase != up && l.phase != trying {
-			return false
-		}
-	}
-	return true
+	return path{}, false
 }
 
 // prober returns a host that can probe a profile by a port now. full says that
 // there is one, but no budget.
-func (c *Core) prober(p *profile, port uint8, count float64) (h *host, full bool) {
+func (pr *prober) prober(p *profile, port uint8, count float64) (h *host, full bool) {
 	hosts := p.from.hosts
 	for n := range hosts {
 		h := hosts[(p.from.turn+n)%len(hosts)]
-		if !h.connected || !h.canProbe || !h.usable.Has(int(port)) || c.peerOf(h, p, port) == nil {
+		if !h.connected || !h.canProbe || !h.ports.usable.Has(int(port)) || pr.peerOf(h, p, port) == nil {
 			continue
 		}
-		if c.tokens < count || h.tokens < count {
+		if pr.tokens < count || h.tokens < count {
 			full = true
 			continue
 		}
@@ -299,12 +247,12 @@ func (c *Core) prober(p *profile, port uint8, count float64) (h *host, full bool
 }
 
 // peerOf returns whom a host probes: one that is connected, if there is one.
-func (c *Core) peerOf(h *host, p *profile, port uint8) *host {
+func (pr *prober) peerOf(h *host, p *profile, port uint8) *host {
 	var other *host
 	for n := range p.to.hosts {
 		o := p.to.hosts[(h.peer+n)%len(p.to.hosts)]
 		switch {
-		case o == h || !o.usable.Has(int(port)):
+		case o == h || !o.ports.usable.Has(int(port)):
 		case o.connected:
 			return o
 		case other == nil:
@@ -314,10 +262,10 @@ func (c *Core) peerOf(h *host, p *profile, port uint8) *host {
 	return other
 }
 
-// send asks a host to probe a way.
-func (c *Core) send(h *host, w way, count int) {
+// send asks a host to probe a path.
+func (pr *prober) send(h *host, w path, count int) {
 	p := w.profile
-	enc, err := c.fabric.assign.Encoder(w.set)
+	enc, err := pr.fabric.assign.Encoder(w.set)
 	if err != nil {
 		return
 	}
@@ -326,85 +274,84 @@ func (c *Core) send(h *host, w way, count int) {
 	if err != nil {
 		v = wire
 	}
-	c.sendEV(h, p, v, wire, w.links, count)
+	pr.sendEV(h, p, v, wire, w.links, count)
 }
 
-func (c *Core) sendEV(h *host, p *profile, v, wire hostapi.EV, links []int32, count int) {
-	peer := c.peerOf(h, p, wire.Port)
+func (pr *prober) sendEV(h *host, p *profile, v, wire hostapi.EV, places []int32, count int) {
+	peer := pr.peerOf(h, p, wire.Port)
 	if peer == nil || p.outcome.Profile == nil {
 		return
 	}
 	h.peer++
 	h.tokens -= float64(count)
-	c.tokens -= float64(count)
-	c.probeID++
-	if c.probeID == 0 {
-		c.probeID = 1
+	pr.tokens -= float64(count)
+	pr.id++
+	if pr.id == 0 {
+		pr.id = 1
 	}
-	took := time.Duration(count-1)*probeGap + c.cfg.ProbeTimeout
-	c.pending[c.probeID] = &probe{
-		host: h, peer: peer.Name, profile: p, ev: v, links: links, count: count, at: c.now, deadline: c.now + took + answerGrace,
-		telling: h.applied > 0 && peer.applied > 0 && c.inUse(links) && c.proven(links),
+	took := time.Duration(count-1)*probeGap + pr.cfg.Timeout
+	pr.pending[pr.id] = &probe{
+		host: h, peer: peer.Name, profile: p, ev: v, links: places, count: count, at: pr.now, deadline: pr.now + took + answerGrace,
+		telling: h.applied > 0 && peer.applied > 0 && pr.links.inUse(places) && pr.links.proven(places),
 	}
-	c.out.Probes = append(c.out.Probes, Probe{Host: h.Name, Request: &hostapi.Probe{
-		ID: c.probeID, Source: h.Address, Destination: peer.Address, Format: p.outcome.Profile.Format, EV: wire, DSCP: c.cfg.ProbeDSCP,
-		Count: count, Interval: probeGap, Timeout: c.cfg.ProbeTimeout,
+	pr.out.Probes = append(pr.out.Probes, Probe{Host: h.Name, Request: &hostapi.Probe{
+		ID: pr.id, Source: h.Address, Destination: peer.Address, Format: p.outcome.Profile.Format, EV: wire, DSCP: pr.cfg.DSCP,
+		Count: count, Interval: probeGap, Timeout: pr.cfg.Timeout,
 	}})
 }
 
 // probeAssumed probes EVs that hosts found bad: they are worth knowing about.
-func (c *Core) probeAssumed() {
-	if c.tokens < 1 {
+func (pr *prober) probeAssumed() {
+	if pr.tokens < 1 {
 		return
 	}
 	var names []string
-	for name, h := range c.hosts {
+	for name, h := range pr.hosts.byName {
 		if len(h.assumed) > 0 {
 			names = append(names, name)
 		}
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		h := c.hosts[name]
-		if !h.connected || !h.canProbe || h.tokens < 1 || c.tokens < 1 || c.now < h.assumedAt {
+		h := pr.hosts.byName[name]
+		if !h.connected || !h.canProbe || h.tokens < 1 || pr.tokens < 1 || pr.now < h.assumedAt {
 			continue
 		}
-		h.assumedAt = c.now + c.cfg.ProbeTimeout
-		// The first not before the last one probed, in order.
-		keys := slices.SortedFunc(maps.Keys(h.assumed), counterKey.compare)
-		i := slices.IndexFunc(keys, func(k counterKey) bool { return k.compare(h.assumedLast) > 0 })
-		key := keys[max(i, 0)]
-		h.assumedLast = key
-		p := c.byName[key.profile]
-		if p == nil || p.outcome.Profile == nil || !h.usable.Has(int(key.ev.Port)) {
+		h.assumedAt = pr.now + pr.cfg.Timeout
+		key := h.nextAssumed()
+		p := pr.profiles.byName[key.profile]
+		if p == nil || p.outcome.Profile == nil || !h.ports.usable.Has(int(key.ev.Port)) {
 			continue
 		}
 		if wire, err := p.outcome.Profile.Expand(key.ev); err == nil {
-			c.sendEV(h, p, key.ev, wire, c.placesOfEV(p, key.ev), 1)
+			pr.sendEV(h, p, key.ev, wire, pr.placesOfEV(p, key.ev), 1)
 		}
 	}
 }
 
 // placesOfEV are the links of an EV, none when a switch chooses.
-func (c *Core) placesOfEV(p *profile, v hostapi.EV) []int32 {
+func (pr *prober) placesOfEV(p *profile, v hostapi.EV) []int32 {
 	var out []int32
-	for _, id := range c.linksOf(p, v) {
-		out = append(out, c.fabric.place[id])
+	for _, id := range pr.profiles.linksOf(p, v) {
+		out = append(out, pr.fabric.place[id])
 	}
 	return out
 }
 
+// setTurns replaces the senders that probe EVs in turn.
+func (pr *prober) setTurns(senders []*sender) { pr.turns, pr.cursor = senders, 0 }
+
 // probeInTurn spends what is left on all EVs: the hosts of each leaf in turn, their
 // profiles in turn, and one EV of each at a time.
-func (c *Core) probeInTurn(lost *topology.LostWays) {
+func (pr *prober) probeInTurn(lost *topology.LostWays) {
 	idle := 0
-	for idle < len(c.inTurn) && c.tokens >= 1 {
-		s := c.inTurn[c.cursor%len(c.inTurn)]
-		c.cursor++
+	for idle < len(pr.turns) && pr.tokens >= 1 {
+		s := pr.turns[pr.cursor%len(pr.turns)]
+		pr.cursor++
 		idle++
 		for range s.inTurn {
 			p := s.inTurn[s.cursor%len(s.inTurn)]
-			sent, full := c.probeNext(p, lost)
+			sent, full := pr.probeNext(p, lost)
 			if full {
 				break // the same profile, when there is budget
 			}
@@ -417,16 +364,16 @@ func (c *Core) probeInTurn(lost *topology.LostWays) {
 	}
 }
 
-// probeNext probes the next EV of a profile. full says that it is to be tried again,
-// when there is budget.
-func (c *Core) probeNext(p *profile, lost *topology.LostWays) (sent, full bool) {
+// probeNext probes the next EV of a profile. full says to try it again when there is
+// budget.
+func (pr *prober) probeNext(p *profile, lost *topology.LostWays) (sent, full bool) {
 	if p.outcome.Profile == nil || p.err != nil {
 		return false, false
 	}
 	ports := len(p.from.rack.at)
 	for range ports {
 		port := uint8(p.next%ports + 1)
-		set, ok := c.pathSet(p, port)
+		set, ok := pr.profiles.paths(p, port)
 		if !ok || set.Len() == 0 {
 			p.next++
 			continue
@@ -436,112 +383,87 @@ func (c *Core) probeNext(p *profile, lost *topology.LostWays) (sent, full bool) 
 			p.next++
 			continue
 		}
-		h, full := c.prober(p, port, 1)
+		h, full := pr.prober(p, port, 1)
 		if full {
 			return false, true
 		}
 		p.next++
 		if h != nil {
-			c.send(h, way{profile: p, port: port, set: set, ref: ref, links: c.placesOf(set, ref)}, 1)
+			pr.send(h, path{profile: p, port: port, set: set, ref: ref, links: pr.fabric.placesOf(set, ref)}, 1)
 			return true, false
 		}
 	}
 	return false, false
 }
 
-// forgetProbe takes a request off the list without a result: links that wait for
+// forget takes a request off the list without a result: links that wait for
 // it are asked about again soon.
-func (c *Core) forgetProbe(id uint32, p *probe) {
-	delete(c.pending, id)
+func (pr *prober) forget(id uint32, p *probe) {
+	delete(pr.pending, id)
 	for _, i := range p.links {
-		if int(i) < len(c.fabric.links) {
-			c.fabric.links[i].next = min(c.fabric.links[i].next, c.now+c.cfg.ProbeTimeout)
+		if int(i) < len(pr.links.all) {
+			trial := &pr.links.all[i].trial
+			trial.next = min(trial.next, pr.now+pr.cfg.Timeout)
 		}
+	}
+}
+
+// gone forgets the requests to a host whose stream has ended.
+func (pr *prober) gone(h *host) {
+	for id, p := range pr.pending {
+		if p.host == h {
+			pr.forget(id, p)
+		}
+	}
+}
+
+// renewed notes that the fabric is another: requests that are under way say nothing of
+// its links.
+func (pr *prober) renewed() {
+	for _, p := range pr.pending {
+		p.links = nil
 	}
 }
 
 // ProbeResult tells what came of a request.
 func (c *Core) ProbeResult(name string, r *hostapi.ProbeResult) error {
-	h, err := c.host(name)
+	h, err := c.hosts.find(name)
 	if err != nil {
 		return err
 	}
-	p := c.pending[r.ID]
+	return c.prober.result(h, r)
+}
+
+// result is Core.ProbeResult.
+func (pr *prober) result(h *host, r *hostapi.ProbeResult) error {
+	p := pr.pending[r.ID]
 	switch {
 	case p == nil || p.host != h:
-		c.counters.UnknownProbes++
-		return fmt.Errorf("host %s: probe %d: %w", name, r.ID, ErrUnknownProbe)
+		pr.counters.UnknownProbes++
+		return fmt.Errorf("host %s: probe %d: %w", h.Name, r.ID, ErrUnknownProbe)
 	case r.Err != "":
-		c.forgetProbe(r.ID, p)
+		pr.forget(r.ID, p)
 		return nil
 	case r.Sent < 1 || r.Sent > p.count || r.Received < 0 || r.Received > r.Sent:
-		c.counters.BadCounts++
-		c.forgetProbe(r.ID, p)
-		return fmt.Errorf("host %s: probe %d: sent %d, received %d, want at most %d and no more received than sent: %w", name, r.ID, r.Sent, r.Received, p.count, ErrMalformed)
+		pr.counters.BadCounts++
+		pr.forget(r.ID, p)
+		return fmt.Errorf("host %s: probe %d: sent %d, received %d, want at most %d and no more received than sent: %w", h.Name, r.ID, r.Sent, r.Received, p.count, ErrMalformed)
 	}
-	c.forgetProbe(r.ID, p)
-	c.cell(p, r)
-	if len(p.links) > 0 {
+	pr.forget(r.ID, p)
+	p.note(pr.now, r)
+	if len(p.links) == 0 {
+		return nil
+	}
+	if p.telling && pr.links.inUse(p.links) {
 		ids := make([]topology.LinkID, len(p.links))
 		for k, i := range p.links {
-			ids[k] = c.fabric.links[i].ID
+			ids[k] = pr.fabric.edges[i].ID
 		}
-		if p.telling && c.inUse(p.links) {
-			path := c.locator.Path(c.ends(h, p.profile.to, p.ev.Port, ids))
-			c.locator.Observe(c.now, path, suspect.Counts{Sent: uint64(r.Sent), Lost: uint64(r.Sent - r.Received)})
-		}
-		for _, i := range p.links {
-			c.probed(i, p.at, r.Sent, r.Received)
-		}
+		path := pr.suspects.locator.Path(pr.hosts.ends(h, p.profile.to, p.ev.Port, ids))
+		pr.suspects.observe(path, suspect.Counts{Sent: uint64(r.Sent), Lost: uint64(r.Sent - r.Received)})
+	}
+	for _, i := range p.links {
+		pr.links.result(i, p.at, r.Sent, r.Received)
 	}
 	return nil
-}
-
-// inUse reports whether links are all up: losses on others are no news.
-func (c *Core) inUse(links []int32) bool {
-	return !slices.ContainsFunc(links, func(i int32) bool { return c.fabric.links[i].phase != up })
-}
-
-// proven reports whether a probe has come through over each of some links. Over others
-// none may get while switches are still being programmed, which makes none of them grey.
-func (c *Core) proven(links []int32) bool {
-	return !slices.ContainsFunc(links, func(i int32) bool { return !c.fabric.links[i].proven })
-}
-
-// Cell is what probes of an EV have shown.
-type Cell struct {
-	Profile     string
-	Source      string // the host that probed last, and whom
-	Destination string
-	EV          hostapi.EV
-	At          time.Duration
-	// Sent and Received count the probes, of which Loss is a moving average.
-	Sent, Received uint64
-	Loss           float64
-	// RTTs are of the last probes that were answered.
-	RTTMin, RTTMean, RTTMax time.Duration
-}
-
-// lossWeight is the weight of a probe in the moving average.
-const lossWeight = 1.0 / 16
-
-// cell notes a result in the matrix.
-func (c *Core) cell(p *probe, r *hostapi.ProbeResult) {
-	if p.profile.cells == nil {
-		p.profile.cells = make(map[hostapi.EV]*Cell)
-	}
-	cell := p.profile.cells[p.ev]
-	loss := float64(r.Sent-r.Received) / float64(r.Sent)
-	if cell == nil {
-		cell = &Cell{Profile: p.profile.name, EV: p.ev, Loss: loss}
-		p.profile.cells[p.ev] = cell
-	}
-	cell.Source, cell.Destination, cell.At = p.host.Name, p.peer, c.now
-	cell.Sent += uint64(r.Sent)
-	cell.Received += uint64(r.Received)
-	keep := math.Pow(1-lossWeight, float64(r.Sent))
-	cell.Loss = keep*cell.Loss + (1-keep)*loss
-	if r.Received > 0 {
-		cell.RTTMin, cell.RTTMean, cell.RTTMax = r.RTTMin, r.RTTMean, r.RTTMax
-	}
 }

@@ -3,6 +3,9 @@ package mrc
 import (
 	"cmp"
 	"fmt"
+	"maps"
+	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -10,6 +13,7 @@ import (
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/controller/mrc/suspect"
 	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/internal/natural"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -26,7 +30,6 @@ type profile struct {
 	spurned  string    // why its override has no effect
 	outcome  ev.Outcome
 	since    time.Duration // of outcome.Degraded
-	dirty    bool
 
 	paths map[hostapi.EV]pathOf // of EVs that hosts spoke of
 	cells map[hostapi.EV]*Cell
@@ -39,14 +42,138 @@ type pathOf struct {
 	id    map[string]suspect.PathID
 }
 
+// profileSet holds the EV profiles of all senders.
+type profileSet struct {
+	*env
+	cfg *ProfileConfig
+
+	all      []*profile // by name
+	byName   map[string]*profile
+	bySource map[topology.NodeID][]*profile // by leaf
+	byDest   map[topology.NodeID][]*profile
+	dirty    map[*profile]bool // whose outcome may have changed
+
+	overrides map[string]Override // by profile
+	cc        []*hostapi.CCProfile
+}
+
+func newProfiles(e *env, cfg *ProfileConfig) *profileSet {
+	return &profileSet{
+		env: e, cfg: cfg, byName: make(map[string]*profile), dirty: make(map[*profile]bool), overrides: make(map[string]Override), cc: cfg.AllCC,
+	}
+}
+
+// renew makes the profiles from all senders to all racks, and drops others. The
+// destinations of stale racks are others than before.
+func (ps *profileSet) renew(senders []*sender, racks, stale []*rack) {
+	ps.finishAll(func(p *profile) bool { return slices.Contains(stale, p.to) })
+	byKey := make(map[string]*rack, len(racks))
+	for _, r := range racks {
+		byKey[r.key] = r
+	}
+	var all []*profile
+	for _, s := range senders {
+		for to := range s.profiles {
+			if byKey[to.key] != to {
+				delete(s.profiles, to)
+				s.dirty = true
+			}
+		}
+		s.inTurn = s.inTurn[:0]
+		for _, r := range racks {
+			p := s.profiles[r]
+			if p == nil {
+				p = &profile{name: s.profileTo(r), from: s, to: r}
+				ps.build(p)
+				s.profiles[r] = p
+				s.dirty = true
+			}
+			all = append(all, p)
+			s.inTurn = append(s.inTurn, p)
+		}
+		slices.SortFunc(s.inTurn, func(a, b *profile) int { return cmp.Compare(a.name, b.name) })
+	}
+	slices.SortFunc(all, func(a, b *profile) int { return natural.Compare(a.name, b.name) })
+	ps.all, ps.byName = all, make(map[string]*profile, len(all))
+	ps.bySource, ps.byDest = make(map[topology.NodeID][]*profile), make(map[topology.NodeID][]*profile)
+	for _, p := range all {
+		ps.byName[p.name] = p
+		for _, leaf := range distinct(p.from.rack.at) {
+			ps.bySource[leaf] = append(ps.bySource[leaf], p)
+		}
+		for _, leaf := range distinct(p.to.at) {
+			ps.byDest[leaf] = append(ps.byDest[leaf], p)
+		}
+	}
+	for p := range ps.dirty {
+		if ps.byName[p.name] != p {
+			delete(ps.dirty, p)
+		}
+	}
+}
+
+// distinct are the leaves of an attachment, each once.
+func distinct(at ev.Attachment) []topology.NodeID {
+	out := slices.DeleteFunc(slices.Clone(at), func(leaf topology.NodeID) bool { return leaf == "" })
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// after is the place of the first profile after a name.
+func (ps *profileSet) after(name string) int {
+	return sort.Search(len(ps.all), func(i int) bool { return natural.Compare(ps.all[i].name, name) > 0 })
+}
+
+// crossing are the profiles with EVs that may cross a link: those of hosts below
+// it that send, when paths climb by it, and else that are sent to.
+func (ps *profileSet) crossing(e *edge) (at map[topology.NodeID][]*profile, leaves []topology.NodeID) {
+	if e.rises {
+		return ps.bySource, e.leaves
+	}
+	return ps.byDest, e.leaves
+}
+
+// linkChanged and leafChanged note the profiles whose EVs cross a link, or start or
+// end at a leaf.
+func (ps *profileSet) linkChanged(e *edge) {
+	at, leaves := ps.crossing(e)
+	for _, leaf := range leaves {
+		for _, p := range at[leaf] {
+			ps.dirty[p] = true
+		}
+	}
+}
+
+func (ps *profileSet) leafChanged(leaf topology.NodeID) {
+	for _, p := range ps.bySource[leaf] {
+		ps.dirty[p] = true
+	}
+	for _, p := range ps.byDest[leaf] {
+		ps.dirty[p] = true
+	}
+}
+
+// settle finds what dirty profiles come to. lost is called when there are any.
+func (ps *profileSet) settle(lost func() *topology.LostWays) {
+	if len(ps.dirty) == 0 {
+		return
+	}
+	l := lost()
+	for _, p := range slices.SortedFunc(maps.Keys(ps.dirty), func(a, b *profile) int { return cmp.Compare(a.name, b.name) }) {
+		if ps.under(p, l) {
+			p.from.dirty = true
+		}
+	}
+	clear(ps.dirty)
+}
+
 // under finds what a profile comes to under the present losses, and reports
 // whether that is something else than before.
-func (c *Core) under(p *profile, lost *topology.LostWays) bool {
+func (ps *profileSet) under(p *profile, lost *topology.LostWays) bool {
 	before := p.outcome
-	p.dirty = false
 	defer func() {
 		if before.Degraded != p.outcome.Degraded {
-			p.since = c.now
+			p.since = ps.now
 		}
 	}()
 	if p.err != nil {
@@ -54,8 +181,8 @@ func (c *Core) under(p *profile, lost *topology.LostWays) bool {
 		return before.Profile != nil
 	}
 	out, err := p.built.Under(lost)
-	if err == nil && out.Active < p.built.Profile.MinActive && p.built.Profile.Mode == hostapi.ModeGenerated && c.overrideOf(p).Mode == 0 {
-		out, err = c.insteadOf(p, out, lost)
+	if err == nil && out.Active < p.built.Profile.MinActive && p.built.Profile.Mode == hostapi.ModeGenerated && ps.overrides[p.name].Mode == 0 {
+		out, err = ps.insteadOf(p, out, lost)
 	}
 	if err != nil {
 		p.err = err
@@ -70,17 +197,17 @@ func (c *Core) under(p *profile, lost *topology.LostWays) bool {
 	}
 	p.outcome = out
 	if before.Degraded != out.Degraded {
-		c.event(api.EventEVProfileChanged, p.name, map[bool]string{true: "as it should be", false: "degraded: " + out.Degraded}[out.Degraded == ""])
+		ps.event(api.EventEVProfileChanged, p.name, map[bool]string{true: "as it should be", false: "degraded: " + out.Degraded}[out.Degraded == ""])
 	}
 	return before.Profile != out.Profile
 }
 
 // insteadOf makes a generated profile explicit when that leaves more EVs.
-func (c *Core) insteadOf(p *profile, generated ev.Outcome, lost *topology.LostWays) (ev.Outcome, error) {
+func (ps *profileSet) insteadOf(p *profile, generated ev.Outcome, lost *topology.LostWays) (ev.Outcome, error) {
 	if p.explicit == nil && p.noOther == "" {
-		o := c.overrideOf(p)
+		o := ps.overrides[p.name]
 		o.Mode = cmp.Or(o.Mode, hostapi.ModeExplicit)
-		b, err := c.buildAs(p, o)
+		b, err := ps.buildAs(p, o)
 		if err != nil {
 			p.noOther = err.Error()
 		} else {
@@ -100,6 +227,20 @@ func (c *Core) insteadOf(p *profile, generated ev.Outcome, lost *topology.LostWa
 	return out, nil
 }
 
+// find returns the profile that a host speaks of.
+func (ps *profileSet) find(h *host, name string, v hostapi.EV) (*profile, error) {
+	p := ps.byName[name]
+	if p == nil || p.from != h.sender || p.err != nil {
+		ps.counters.UnknownEVs++
+		return nil, fmt.Errorf("host %s: profile %.80q: %w", h.Name, name, ErrUnknownEV)
+	}
+	if p.built.Profile.Mode != hostapi.ModeAuto && p.holds(v) == nil {
+		ps.counters.UnknownEVs++
+		return nil, fmt.Errorf("host %s: profile %s: EV %v: %w", h.Name, name, v, ErrUnknownEV)
+	}
+	return p, nil
+}
+
 // holds returns the profile that has an EV: the present one, or one that hosts
 // had or may have otherwise.
 func (p *profile) holds(v hostapi.EV) *hostapi.Profile {
@@ -114,22 +255,75 @@ func (p *profile) holds(v hostapi.EV) *hostapi.Profile {
 	return nil
 }
 
-// planeOf is the plane of a rack's port.
-func (c *Core) planeOf(leaf topology.NodeID, port uint8) int {
-	planes := c.fabric.clos.PlanesOf(leaf)
-	if len(planes) == 1 {
-		return planes[0]
-	}
-	return int(port)
+// paths returns the paths of a port of a profile; ok is false when there is none.
+func (ps *profileSet) paths(p *profile, port uint8) (set topology.PathSet, ok bool) {
+	return ps.fabric.pathSet(p.from.rack.at, p.to.at, port)
 }
 
-// pathSet returns the paths of a port of a profile; ok is false when there is none.
-func (c *Core) pathSet(p *profile, port uint8) (set topology.PathSet, ok bool) {
-	i := int(port) - 1
-	src, dst := p.from.rack.at, p.to.at
-	if i < 0 || i >= len(src) || i >= len(dst) || src[i] == "" || dst[i] == "" {
-		return topology.PathSet{}, false
+// linksOf returns the links of an EV, nil when a switch chooses some.
+func (ps *profileSet) linksOf(p *profile, v hostapi.EV) []topology.LinkID {
+	held := p.holds(v)
+	set, ok := ps.paths(p, v.Port)
+	if held == nil || !ok {
+		return nil
 	}
-	set, err := c.fabric.clos.Paths(src[i], dst[i], c.planeOf(src[i], port))
-	return set, err == nil && set.Hops() >= 0
+	wire, err := held.Expand(v)
+	if err != nil {
+		return nil
+	}
+	route, err := ps.fabric.assign.Decode(set.Source().ID, set.Destination().ID, wire.Value)
+	if err != nil {
+		return nil
+	}
+	links := make([]topology.LinkID, 0, len(route.Hops))
+	for _, hop := range route.Hops {
+		if len(hop.Links) != 1 {
+			return nil
+		}
+		links = append(links, hop.Links[0].ID)
+	}
+	return links
+}
+
+// portsLeft are the ports of a profile that have a path. In mode ecmp all have.
+func (ps *profileSet) portsLeft(p *profile, lost *topology.LostWays) hostapi.PortMask {
+	var ports hostapi.PortMask
+	for i := range p.from.rack.at {
+		set, ok := ps.paths(p, uint8(i+1))
+		if !ok {
+			continue
+		}
+		if !lost.Touches(set) {
+			ports |= hostapi.Ports(i + 1)
+			continue
+		}
+		for ref := range set.All() {
+			if !lost.Path(set, ref) {
+				ports |= hostapi.Ports(i + 1)
+				break
+			}
+		}
+	}
+	return ports
+}
+
+// severed returns two hosts of a profile that can reach each other under some losses,
+// and cannot under others; a is nil when there are none. usable returns the ports of a
+// host that are usable then; nil: those that are now.
+func (ps *profileSet) severed(p *profile, before, after *topology.LostWays, usable func(*host) hostapi.PortMask) (a, b *host) {
+	now, then := ps.portsLeft(p, before), ps.portsLeft(p, after)
+	if usable == nil {
+		if now == then {
+			return nil, nil
+		}
+		usable = func(h *host) hostapi.PortMask { return h.ports.usable }
+	}
+	for _, a := range p.from.rack.hosts {
+		for _, b := range p.to.hosts {
+			if a != b && now&a.ports.usable&b.ports.usable != 0 && then&usable(a)&usable(b) == 0 {
+				return a, b
+			}
+		}
+	}
+	return nil, nil
 }

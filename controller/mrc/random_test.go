@@ -196,8 +196,8 @@ func (m *model) step(rng *rand.Rand) string {
 		if err := m.core.Hello(name, &hostapi.Hello{Name: name, Instance: 1, Capabilities: m.capabilities(), Version: hostapi.Version{Epoch: epoch, Number: 1}}); err != nil {
 			m.t.Fatal(err)
 		}
-		if seq := m.core.hosts[name].seq; seq > 0 {
-			m.later(m.delay(), func() { m.apply(Set{Host: name, Seq: seq, State: m.core.hosts[name].state}) })
+		if seq := m.core.hosts.byName[name].seq; seq > 0 {
+			m.later(m.delay(), func() { m.apply(Set{Host: name, Seq: seq, State: m.core.hosts.byName[name].state}) })
 		}
 		return name + " comes"
 	}
@@ -284,9 +284,9 @@ func random(t *testing.T, seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, 2))
 	planes := 1 + int(seed%2)
 	w := newWorld(t, seed, func(c *Config) {
-		c.MaxHold, c.Format.Mode, c.Explicit, c.CCProfile = 4*time.Second, pathModes[seed%4], seed%3 == 0, "a"
+		c.Restore.MaxHold, c.Format.Mode, c.Profiles.Explicit, c.Profiles.CC = 4*time.Second, pathModes[seed%4], seed%3 == 0, "a"
 		if seed%5 == 0 {
-			c.MaxEVs, c.MinActive = 2, 2
+			c.Profiles.MaxEVs, c.Profiles.MinActive = 2, 2
 		}
 	}).clos(planes, 4, 3, 1)
 	w.delay = func() time.Duration { return time.Duration(rng.IntN(800)) * time.Millisecond }
@@ -320,8 +320,8 @@ func random(t *testing.T, seed uint64) {
 				if err := w.core.Hello(name, &hostapi.Hello{Name: name, Instance: 1, Capabilities: w.capabilities(), Version: hostapi.Version{Epoch: epoch, Number: 1}}); err != nil {
 					t.Fatal(err)
 				}
-				if seq := w.core.hosts[name].seq; seq > 0 {
-					w.later(0, func() { w.apply(Set{Host: name, Seq: seq, State: w.core.hosts[name].state}) })
+				if seq := w.core.hosts.byName[name].seq; seq > 0 {
+					w.later(0, func() { w.apply(Set{Host: name, Seq: seq, State: w.core.hosts.byName[name].state}) })
 				}
 			}
 		}

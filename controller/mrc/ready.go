@@ -43,7 +43,3 @@ type Event struct {
 	Object  string // name of the link, profile, host or target
 	Message string
 }
-
-func (c *Core) event(t api.EventType, object, message string) {
-	c.out.Events = append(c.out.Events, Event{Time: c.now, Type: t, Object: object, Message: message})
-}

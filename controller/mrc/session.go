@@ -9,15 +9,13 @@ import (
 
 // Hello tells that a host has opened a stream, and what it is and has.
 func (c *Core) Hello(name string, m *hostapi.Hello) error {
-	h, err := c.host(name)
+	h, err := c.hosts.find(name)
 	if err != nil {
 		return err
 	}
 	foreign := m.Version != (hostapi.Version{}) && m.Version.Epoch != c.cfg.Epoch
-	if h.hello.Instance != m.Instance { // its counters start anew
-		clear(h.counters)
-		clear(h.assumed)
-		h.older = foreign
+	if h.hello.Instance != m.Instance {
+		h.restart(foreign)
 	}
 	again := h.sender != nil && capabilitiesKey(h.hello.Capabilities) == capabilitiesKey(m.Capabilities)
 	h.hello = *m
@@ -25,30 +23,26 @@ func (c *Core) Hello(name string, m *hostapi.Hello) error {
 	h.connected, h.foreign = true, foreign && !h.told
 	h.canProbe = m.Capabilities.OptAttr&hostapi.OptEVProbe != 0
 	if !again {
-		c.delist(h)
-		c.enlist(h)
+		c.hosts.delist(h)
+		c.hosts.enlist(h)
 	}
 	return nil
 }
 
 // Gone tells that the stream of a host has ended. The host keeps what it has.
 func (c *Core) Gone(name string) error {
-	h, err := c.host(name)
+	h, err := c.hosts.find(name)
 	if err != nil {
 		return err
 	}
 	h.connected = false
-	for id, p := range c.pending {
-		if p.host == h {
-			c.forgetProbe(id, p)
-		}
-	}
+	c.prober.gone(h)
 	return nil
 }
 
 // Applied tells that a host holds what the Set of a number said, or a later one.
 func (c *Core) Applied(name string, seq uint64) error {
-	h, err := c.host(name)
+	h, err := c.hosts.find(name)
 	if err != nil {
 		return err
 	}
@@ -60,10 +54,10 @@ func (c *Core) Applied(name string, seq uint64) error {
 	return nil
 }
 
-// Refused tells that a host does not hold all that it is to hold, and why; an
-// empty reason says that it holds all that it was sent.
+// Refused tells that a host refuses a part of its state, and why; an empty reason
+// says that it holds all that it was sent.
 func (c *Core) Refused(name, reason string) error {
-	h, err := c.host(name)
+	h, err := c.hosts.find(name)
 	if err != nil || h.refusal == reason {
 		return err
 	}
@@ -78,7 +72,7 @@ func (c *Core) Refused(name, reason string) error {
 
 // PortStatus tells which ports of a host are up, as the host has it.
 func (c *Core) PortStatus(name string, up hostapi.PortMask) error {
-	h, err := c.host(name)
+	h, err := c.hosts.find(name)
 	if err != nil {
 		return err
 	}
@@ -86,16 +80,7 @@ func (c *Core) PortStatus(name string, up hostapi.PortMask) error {
 		c.counters.BadPorts++
 		return fmt.Errorf("host %s: ports up %#x, want ports from 1 on: %w", name, uint32(up), ErrMalformed)
 	}
-	h.up, h.upKnown = up, true
-	c.lookAtHost(h)
+	h.ports.up, h.ports.upKnown = up, true
+	c.hosts.look(h)
 	return nil
-}
-
-// host returns the host of a name.
-func (c *Core) host(name string) (*host, error) {
-	if h := c.hosts[name]; h != nil {
-		return h, nil
-	}
-	c.counters.UnknownHosts++
-	return nil, fmt.Errorf("%.80s: %w", name, ErrUnknownHost)
 }

@@ -23,97 +23,135 @@ type Suspect struct {
 	Why    string
 }
 
-// runSuspects asks now and then which links lose packets.
-func (c *Core) runSuspects() {
-	if c.now < c.suspectAt {
+// suspected returns the link of the fabric that a suspect is; ok is false when it is none.
+func (f *fabric) suspected(s *Suspect) (int32, bool) {
+	if len(s.Links) != 1 {
+		return 0, false
+	}
+	i, ok := f.place[s.Links[0]]
+	return i, ok
+}
+
+// suspectSet finds the links that lose packets, by what hosts and switches have counted.
+type suspectSet struct {
+	*env
+	cfg     *SuspectConfig
+	links   *linkSet
+	locator *suspect.Locator
+
+	list   []Suspect
+	at     time.Duration // when the locator is asked again
+	counts map[topology.LinkID]linkCount
+}
+
+// linkCount is the last count of a link, and how many were missing then.
+type linkCount struct{ sent, received, missing uint64 }
+
+// observe says what became of packets on a path.
+func (s *suspectSet) observe(path suspect.PathID, n suspect.Counts) {
+	s.locator.Observe(s.now, path, n)
+}
+
+// counted takes the counters of the two ends of a link.
+func (s *suspectSet) counted(id topology.LinkID, sent, received uint64) {
+	before, known := s.counts[id]
+	// Both ends are not read at the same time: packets on the way are missing
+	// once, and what came in between is there too early.
+	missing := max(sent, received) - received
+	if !known || sent < before.sent || received < before.received { // one end has started again
+		s.counts[id] = linkCount{sent, received, missing}
 		return
 	}
-	c.suspectAt = (c.now/c.cfg.SuspectEvery + 1) * c.cfg.SuspectEvery
-	found := c.locator.Suspects(c.now)
-	before := c.suspects
-	c.suspects = nil
+	s.counts[id] = linkCount{sent, received, max(missing, before.missing)}
+	if sent == before.sent {
+		return
+	}
+	lost := max(missing, before.missing) - before.missing
+	s.observe(s.locator.Path([]topology.LinkID{id}), suspect.Counts{Sent: sent - before.sent, Lost: min(lost, sent-before.sent)})
+}
+
+// run asks the locator now and then which links lose packets. spare says why one is
+// not denied; empty: it is.
+func (s *suspectSet) run(spare func(*Suspect) string) {
+	if s.now < s.at {
+		return
+	}
+	s.at = (s.now/s.cfg.Every + 1) * s.cfg.Every
+	found := s.locator.Suspects(s.now)
+	before := s.list
+	s.list = nil
 	for _, f := range found {
-		s := Suspect{Suspect: f, Since: c.now}
-		named := func(o Suspect) bool { return slices.Equal(o.Links, s.Links) }
-		known := slices.IndexFunc(before, named)
+		x := Suspect{Suspect: f, Since: s.now}
+		known := slices.IndexFunc(before, func(o Suspect) bool { return slices.Equal(o.Links, x.Links) })
 		if known >= 0 {
-			s.Since = before[known].Since
+			x.Since = before[known].Since
 		}
-		if len(s.Links) == 1 && c.fabric.snap.Link(s.Links[0]) != nil {
-			l := c.fabric.snap.Link(s.Links[0])
-			s.From, s.To = l.Local, l.Remote
+		i, ok := s.fabric.suspected(&x)
+		if ok {
+			x.From, x.To = s.fabric.edges[i].Local, s.fabric.edges[i].Remote
 		}
-		switch s.Why = c.spare(&s); {
-		case s.Why == "":
-			c.denySuspect(&s)
-		case known >= 0 && before[known].Denied && c.fabric.links[c.fabric.place[first(s.Links)]].phase != up:
+		switch x.Why = spare(&x); {
+		case x.Why == "":
+			s.links.deny(i, fmt.Sprintf("loses %.2g of its packets", x.Loss))
+			x.Denied = true
+		case known >= 0 && before[known].Denied && s.links.all[i].phase != up:
 			continue // hosts have not applied it yet
 		}
 		if known < 0 {
-			c.event(api.EventSuspectChanged, fmt.Sprint(s.Links), fmt.Sprintf("loses %.2g of its packets, confidence %.4f", s.Loss, s.Confidence))
+			s.event(api.EventSuspectChanged, fmt.Sprint(x.Links), fmt.Sprintf("loses %.2g of its packets, confidence %.4f", x.Loss, x.Confidence))
 		}
-		c.suspects = append(c.suspects, s)
+		s.list = append(s.list, x)
 	}
 	// What is denied carries no packets that could accuse it: it stays on the
 	// list until it is in use again.
-	for _, s := range before {
-		if i, ok := c.fabric.place[first(s.Links)]; ok && s.Denied && c.fabric.links[i].phase != up {
-			c.suspects = append(c.suspects, s)
+	for _, x := range before {
+		if i, ok := s.fabric.suspected(&x); ok && x.Denied && s.links.all[i].phase != up {
+			s.list = append(s.list, x)
 		}
 	}
 }
 
-func first(links []topology.LinkID) topology.LinkID {
-	if len(links) != 1 {
-		return ""
+// spare says why a suspect is not denied; empty: it is. Paths that hosts have beside it
+// are the core's to know.
+func (s *suspectSet) spare(x *Suspect) string {
+	i, ok := s.fabric.suspected(x)
+	switch {
+	case s.mode == ev.ModeECMP:
+		return "mode ecmp: EVs have no known path, nothing is denied by link"
+	case len(x.Links) > 1:
+		return "several links that the evidence does not tell apart"
+	case !ok:
+		return "not a link of the fabric"
+	case !s.cfg.Deny:
+		return "suspects are not denied (suspects.deny)"
+	case x.Loss < s.cfg.DenyLoss:
+		return fmt.Sprintf("it loses %.2g, less than %.2g", x.Loss, s.cfg.DenyLoss)
+	case s.links.all[i].phase != up:
+		return "it is not in use"
 	}
-	return links[0]
+	return ""
 }
 
 // spare says why a suspect is not denied; empty: it is.
 func (c *Core) spare(s *Suspect) string {
-	i, ok := c.fabric.place[first(s.Links)]
-	switch {
-	case c.cfg.Format.Mode == ev.ModeECMP:
-		return "mode ecmp: EVs have no known path, nothing is denied by link"
-	case len(s.Links) > 1:
-		return "several links that the evidence does not tell apart"
-	case !ok:
-		return "not a link of the fabric"
-	case !c.cfg.DenySuspects:
-		return "suspects are not denied (suspects.deny)"
-	case s.Loss < c.cfg.DenyLoss:
-		return fmt.Sprintf("it loses %.2g, less than %.2g", s.Loss, c.cfg.DenyLoss)
-	case c.fabric.links[i].phase != up:
-		return "it is not in use"
+	if why := c.suspects.spare(s); why != "" {
+		return why
 	}
 	lost := c.losses()
 	lost.OneWay = append(lost.OneWay, s.Links[0])
 	before, after := c.fabric.clos.Lost(c.losses()), c.fabric.clos.Lost(lost)
-	at, leaves := c.crossing(&c.fabric.links[i])
+	i, _ := c.fabric.suspected(s)
+	at, leaves := c.profiles.crossing(&c.fabric.edges[i])
 	for _, leaf := range leaves {
 		for _, p := range at[leaf] {
-			now, then := c.waysLeft(p, before), c.waysLeft(p, after)
-			if now == then {
-				continue
-			}
-			for _, a := range p.from.rack.hosts {
-				for _, b := range p.to.hosts {
-					if a != b && now&a.usable&b.usable != 0 && then&a.usable&b.usable == 0 {
-						return fmt.Sprintf("it is the last path from host %s to host %s", a.Name, b.Name)
-					}
-				}
+			if a, b := c.profiles.severed(p, before, after, nil); a != nil {
+				return fmt.Sprintf("it is the last path from host %s to host %s", a.Name, b.Name)
 			}
 		}
 	}
 	return ""
 }
 
-// denySuspect takes a link out of use.
-func (c *Core) denySuspect(s *Suspect) {
-	i := c.fabric.place[s.Links[0]]
-	l := &c.fabric.links[i]
-	l.bad.failed(c.now, 2*c.cfg.SuspectMaxHold)
-	c.hold(i, fmt.Sprintf("loses %.2g of its packets", s.Loss), l.bad.hold(c.cfg.SuspectHold, c.cfg.SuspectMaxHold), c.cfg.SuspectProbes)
-	s.Denied = true
-}
+// Suspects returns the links that lose packets, the surest first, and after them
+// those that are denied for it.
+func (c *Core) Suspects() []Suspect { return slices.Clone(c.suspects.list) }

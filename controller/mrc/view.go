@@ -1,12 +1,10 @@
 package mrc
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"time"
 
-	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/internal/natural"
@@ -37,28 +35,14 @@ type LinkStatus struct {
 func (c *Core) linkStatus(l *link) LinkStatus {
 	s := LinkStatus{
 		ID: l.ID, From: l.Local, To: l.Remote, Plane: c.fabric.clos.LinkPlane(l.ID), Phase: l.phase.String(), Cause: l.cause, Since: l.since,
-		Drained: l.drained, Denied: l.out(), Drains: c.drainsOf(func(d *drain) bool { return c.covers(d.Target, l) }),
+		Drained: l.drained, Denied: l.out(), Drains: c.drains.statuses(func(d *drain) bool { return c.fabric.covers(d.Target, l.edge) }),
 	}
-	local, remote := c.portsOf(l.Link)
-	s.FromPort, s.ToPort = c.portState(local), c.portState(remote)
+	local, remote := c.ports.ofLink(l.Link)
+	s.FromPort, s.ToPort = c.ports.state(local), c.ports.state(remote)
 	if l.phase == held {
 		s.Until = l.until
 	}
 	return s
-}
-
-// drainsOf returns the drains of a kind.
-func (c *Core) drainsOf(covers func(*drain) bool) (out []DrainStatus) {
-	for _, d := range c.drains {
-		if covers(d) {
-			out = append(out, d.status())
-		}
-	}
-	return out
-}
-
-func (d *drain) status() DrainStatus {
-	return DrainStatus{Target: d.Target, Drained: d.done, Awaits: slices.SortedFunc(maps.Keys(d.waits), natural.Compare)}
 }
 
 // Links returns the links of the fabric in its order, as far as paths cross them.
@@ -67,8 +51,8 @@ func (c *Core) Links() []LinkStatus {
 		return nil
 	}
 	var out []LinkStatus
-	for i := range c.fabric.links {
-		l := &c.fabric.links[i]
+	for i := range c.links.all {
+		l := &c.links.all[i]
 		if len(l.leaves) == 0 {
 			continue
 		}
@@ -105,8 +89,8 @@ type ProfileStatus struct {
 // Profiles returns the profiles by name.
 func (c *Core) Profiles() []ProfileStatus {
 	c.settle()
-	out := make([]ProfileStatus, 0, len(c.profiles))
-	for _, p := range c.profiles {
+	out := make([]ProfileStatus, 0, len(c.profiles.all))
+	for _, p := range c.profiles.all {
 		out = append(out, c.statusOf(p))
 	}
 	return out
@@ -115,7 +99,7 @@ func (c *Core) Profiles() []ProfileStatus {
 // Profile returns the profile of a name.
 func (c *Core) Profile(name string) (ProfileStatus, bool) {
 	c.settle()
-	p := c.byName[name]
+	p := c.profiles.byName[name]
 	if p == nil {
 		return ProfileStatus{}, false
 	}
@@ -129,14 +113,14 @@ func (c *Core) lostTo(p *profile) (out []topology.LinkID) {
 	if p.err != nil {
 		return nil
 	}
-	for i := range c.fabric.links {
-		l := &c.fabric.links[i]
+	for i := range c.links.all {
+		l := &c.links.all[i]
 		if !l.out() || len(l.leaves) == 0 {
 			continue
 		}
 		lost := c.fabric.clos.Lost(topology.Losses{OneWay: []topology.LinkID{l.ID}})
 		for port := range p.from.rack.at {
-			if set, ok := c.pathSet(p, uint8(port+1)); ok && lost.Touches(set) {
+			if set, ok := c.profiles.paths(p, uint8(port+1)); ok && lost.Touches(set) {
 				out = append(out, l.ID)
 				break
 			}
@@ -155,7 +139,7 @@ func (c *Core) statusOf(p *profile) ProfileStatus {
 	}
 	for _, h := range p.from.hosts {
 		s.Hosts = append(s.Hosts, h.Name)
-		if !h.told || h.applied < h.seq || h.refusal != "" {
+		if !h.current() {
 			s.Behind = append(s.Behind, h.Name)
 		}
 		for k := range h.assumed {
@@ -167,7 +151,7 @@ func (c *Core) statusOf(p *profile) ProfileStatus {
 			}
 		}
 	}
-	if c.cfg.Format.Mode == ev.ModeECMP {
+	if c.mode == ev.ModeECMP {
 		s.Note = "mode ecmp: EVs have no known path, nothing is denied by link"
 	}
 	return s
@@ -205,73 +189,23 @@ type PortStatus struct {
 // Hosts returns the hosts by name.
 func (c *Core) Hosts() []HostStatus {
 	c.settle()
-	out := make([]HostStatus, 0, len(c.hosts))
-	for _, name := range slices.SortedFunc(maps.Keys(c.hosts), natural.Compare) {
-		out = append(out, c.hostStatus(c.hosts[name]))
+	out := make([]HostStatus, 0, len(c.hosts.byName))
+	for _, name := range slices.SortedFunc(maps.Keys(c.hosts.byName), natural.Compare) {
+		out = append(out, c.hostStatus(c.hosts.byName[name]))
 	}
 	return out
 }
 
 func (c *Core) hostStatus(h *host) HostStatus {
 	s := HostStatus{
-		Host: h.Host, Connected: h.connected, Usable: h.usable, Denied: h.denied, Set: h.seq, Applied: h.applied, Refusal: h.refusal, State: h.state,
-		Hello: h.hello, Drains: c.drainsOf(func(d *drain) bool { return d.Host == h.Name }),
+		Host: h.Host, Connected: h.connected, Usable: h.ports.usable, Denied: h.ports.denied, Set: h.seq, Applied: h.applied, Refusal: h.refusal, State: h.state,
+		Hello: h.hello, Drains: c.drains.statuses(func(d *drain) bool { return d.Host == h.Name }),
 	}
-	for i := 1; i < len(h.ports); i++ {
-		p := &h.ports[i]
+	for i := 1; i < len(h.ports.list); i++ {
+		p := &h.ports.list[i]
 		s.Ports = append(s.Ports, PortStatus{
-			Port: uint8(i), Attached: p.attached, Usable: h.usable.Has(i), LinkDown: p.linkDown, AgentDown: p.agentDown, Held: p.held, Drained: p.drained,
+			Port: uint8(i), Attached: p.attached, Usable: h.ports.usable.Has(i), LinkDown: p.linkDown, AgentDown: p.agentDown, Held: p.held, Drained: p.drained,
 		})
 	}
 	return s
-}
-
-// DrainStatus is a target that is not to be used.
-type DrainStatus struct {
-	Target
-	// Drained says that no host uses it any more; else Awaits are the hosts that
-	// have not said so.
-	Drained bool
-	Awaits  []string
-}
-
-// Drains returns what is drained, in the order in which it was asked for.
-func (c *Core) Drains() []DrainStatus {
-	out := make([]DrainStatus, 0, len(c.drains))
-	for _, d := range c.drains {
-		out = append(out, d.status())
-	}
-	return out
-}
-
-// Suspects returns the links that lose packets, the surest first, and after them
-// those that are denied for it.
-func (c *Core) Suspects() []Suspect { return slices.Clone(c.suspects) }
-
-// Matrix returns what probes have shown, by profile and EV.
-func (c *Core) Matrix() []Cell {
-	var out []Cell
-	for _, p := range c.profiles {
-		from := len(out)
-		for _, cell := range p.cells {
-			out = append(out, *cell)
-		}
-		slices.SortFunc(out[from:], func(a, b Cell) int { return cmp.Or(cmp.Compare(a.Profile, b.Profile), a.EV.Compare(b.EV)) })
-	}
-	return out
-}
-
-// Counters returns the counts so far.
-func (c *Core) Counters() api.FabricCounters { return c.counters }
-
-// Failure is why there is no fabric, or none of the present topology.
-func (c *Core) Failure() error { return c.failure }
-
-// Assignment returns the numbers of links that EVs are made of, which switches
-// must be programmed with; nil before the topology is in sync.
-func (c *Core) Assignment() *ev.Assignment {
-	if c.fabric == nil {
-		return nil
-	}
-	return c.fabric.assign
 }

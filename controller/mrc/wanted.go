@@ -86,8 +86,8 @@ func notFound(format string, args ...any) error {
 // canonical is the one target that stands for a link in both directions.
 func (w *wanted) canonical(t Target) Target {
 	if f := w.core.fabric; f != nil && t.Link != "" {
-		if i, ok := f.place[t.Link]; ok && f.links[i].reverse >= 0 {
-			t.Link = min(t.Link, f.links[f.links[i].reverse].ID)
+		if i, ok := f.place[t.Link]; ok && f.edges[i].reverse >= 0 {
+			t.Link = min(t.Link, f.edges[f.edges[i].reverse].ID)
 		}
 	}
 	return t
@@ -166,7 +166,7 @@ func (w *wanted) putProfile(name string, spec api.EVProfileSpec, pre resource.Pr
 	if before != nil && before.Spec == spec {
 		return w.profile(status), nil
 	}
-	env := api.EVProfileEnv{HashedPaths: w.core.cfg.Format.Mode == ev.ModeECMP, HasCCProfile: func(name string) bool { return w.cc.Get(name) != nil }}
+	env := api.EVProfileEnv{HashedPaths: w.core.mode == ev.ModeECMP, HasCCProfile: func(name string) bool { return w.cc.Get(name) != nil }}
 	try := overrideOf(spec)
 	try.MinActive = 0
 	count, unbuilt := w.core.countOf(name, try)

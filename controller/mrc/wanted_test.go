@@ -233,7 +233,7 @@ func TestDryWishes(t *testing.T) {
 	if _, err := want.putProfile(profile, api.EVProfileSpec{MaxEVs: 1, MinActive: 2}, dry); !is(err, api.CodeInvalid) {
 		t.Errorf("more active EVs than there are: %v", err)
 	}
-	if saves := want.takeSaves(); len(saves) > 0 || len(w.core.drains) > 0 || want.profiles.Len()+want.cc.Len()+want.admins.Len() > 0 || w.core.Hosts()[0].Set != before {
+	if saves := want.takeSaves(); len(saves) > 0 || len(w.core.drains.list) > 0 || want.profiles.Len()+want.cc.Len()+want.admins.Len() > 0 || w.core.Hosts()[0].Set != before {
 		t.Errorf("dry runs changed something: %v", saves)
 	}
 	real, err := want.putProfile(profile, spec, resource.Precondition{})

@@ -61,7 +61,7 @@ const epoch = 7
 func newWorld(t testing.TB, seed uint64, change func(*Config)) *world {
 	cfg := Defaults()
 	cfg.Epoch = epoch
-	cfg.ProbeRate, cfg.HostProbeRate = 60, 20 // what a test has the time for
+	cfg.Probes.Rate, cfg.Probes.HostRate = 60, 20 // what a test has the time for
 	if change != nil {
 		change(&cfg)
 	}
@@ -263,8 +263,8 @@ func (w *world) passes(links []topology.LinkID) bool {
 	s := w.core.current
 	for _, id := range links {
 		l := s.Link(id)
-		if l == nil || s.Node(l.Local) == nil || s.Node(l.Remote) == nil || w.core.isDown(nodePort{l.Local, l.LocalPort}) ||
-			w.core.isDown(nodePort{l.Remote, l.RemotePort}) || w.rng.Float64() < w.black[id] {
+		if l == nil || s.Node(l.Local) == nil || s.Node(l.Remote) == nil || w.core.ports.isDown(nodePort{l.Local, l.LocalPort}) ||
+			w.core.ports.isDown(nodePort{l.Remote, l.RemotePort}) || w.rng.Float64() < w.black[id] {
 			return false
 		}
 	}

@@ -55,8 +55,8 @@ func NewFabric(mode ev.Mode) (*Multipath, *topology.Snapshot) {
 	}
 	snap := b.Build()
 	cfg := mrc.Defaults()
-	cfg.Epoch, cfg.Format, cfg.CCProfile = 0xE, ev.Format{Mode: mode}, "standard"
-	cfg.ProbeRate, cfg.HostProbeRate, cfg.FirstRound = 200, 100, 100*time.Millisecond
+	cfg.Epoch, cfg.Format, cfg.Profiles.CC = 0xE, ev.Format{Mode: mode}, "standard"
+	cfg.Probes.Rate, cfg.Probes.HostRate, cfg.Probes.FirstRound = 200, 100, 100*time.Millisecond
 	core, err := mrc.New(cfg)
 	must(err)
 	m := &Multipath{

@@ -48,7 +48,7 @@ func keepingTrue(_ context.Context, out *report) error {
 	for _, explicit := range []bool{false, true} {
 		out.tell("multipath: %d switches, %d hosts, explicit EVs: %v", closPlanes*(closLeaves+closSpines), closLeaves*closHosts, explicit)
 		cfg := mrc.Defaults()
-		cfg.Epoch, cfg.Explicit, cfg.Hold = 1, explicit, 1
+		cfg.Epoch, cfg.Profiles.Explicit, cfg.Restore.Hold = 1, explicit, 1
 		core, err := mrc.New(cfg)
 		if err != nil {
 			return err
@@ -145,7 +145,7 @@ func timeLosses(core *mrc.Core, whole *topology.Snapshot, out *report, name, mod
 			core.Tick(max(next, core.Now()+10*time.Millisecond))
 		}
 		core.Ready()
-		core.Tick(core.Now() + 2*mrc.Defaults().Calm)
+		core.Tick(core.Now() + 2*mrc.Defaults().Restore.Calm)
 		core.Ready()
 	}
 	return out.print(figure{bench: "multipath/deny", unit: "ms", value: took.median(), more: []field{

@@ -1,0 +1,98 @@
+package mrc
+
+import (
+	"time"
+
+	"github.com/weft-sdn/weft/topology"
+)
+
+// leafSet holds the states of leaves that were missing or are drained: EVs from a leaf
+// to itself cross no link that could say so. One that is back is held as a link is.
+type leafSet struct {
+	*env
+	restore *RestoreConfig
+
+	states  map[topology.NodeID]*leaf
+	touched []topology.NodeID // that went out or came back since the last take
+}
+
+// leaf is the state of a leaf.
+type leaf struct {
+	gone     bool
+	until    time.Duration // is back, and held until then; 0: it is not
+	failures backoff
+	drained  bool
+}
+
+func (s *leafSet) state(id topology.NodeID) *leaf {
+	l := s.states[id]
+	if l == nil {
+		l = &leaf{}
+		s.states[id] = l
+	}
+	return l
+}
+
+// setPresent says whether a leaf is advertised.
+func (s *leafSet) setPresent(id topology.NodeID, present bool) {
+	l := s.states[id]
+	switch {
+	case !present && (l == nil || !l.gone):
+		l = s.state(id)
+		l.gone = true
+		l.failures.failed(s.now, s.restore.Calm)
+		s.touched = append(s.touched, id)
+	case present && l != nil && l.gone:
+		l.gone = false
+		l.until = max(1, s.now+l.failures.hold(s.restore.Hold, s.restore.MaxHold))
+	}
+}
+
+// setDrained says whether a node is drained.
+func (s *leafSet) setDrained(id topology.NodeID, drained bool) {
+	s.state(id).drained = drained
+	s.touched = append(s.touched, id)
+}
+
+// run brings back the leaves whose time has come.
+func (s *leafSet) run() {
+	for id, l := range s.states {
+		if l.held() && s.now >= l.until {
+			l.until = 0
+			s.touched = append(s.touched, id)
+		}
+	}
+}
+
+func (l *leaf) held() bool { return !l.gone && l.until > 0 }
+
+// waiting reports whether time brings a leaf back.
+func (s *leafSet) waiting() bool {
+	for _, l := range s.states {
+		if l.held() {
+			return true
+		}
+	}
+	return false
+}
+
+// take returns the leaves that went out or came back since the last call. The slice
+// is good until the next change.
+func (s *leafSet) take() []topology.NodeID {
+	touched := s.touched
+	s.touched = s.touched[:0]
+	return touched
+}
+
+// lost are the nodes that EVs must not cross.
+func (s *leafSet) lost() (out []topology.NodeID) {
+	for id, l := range s.states {
+		if l.gone || l.drained || l.until > 0 {
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+// touch notes that EVs of a leaf may have another state now.
+func (s *leafSet) touch(id topology.NodeID) { s.touched = append(s.touched, id) }

@@ -1,0 +1,87 @@
+package mrc
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/weft-sdn/weft/topology"
+)
+
+// nodePort is a port of a switch, by its P4Runtime number.
+type nodePort struct {
+	node topology.NodeID
+	port uint32
+}
+
+// switchPorts are what switches say of their ports.
+type switchPorts struct {
+	states map[topology.NodeID]map[uint32]bool // up, by P4Runtime port
+	// numbers has the P4Runtime ports by link identifier, where they are others than advertised.
+	numbers map[topology.NodeID]map[uint32]uint32
+}
+
+func newSwitchPorts() *switchPorts {
+	return &switchPorts{states: make(map[topology.NodeID]map[uint32]bool), numbers: make(map[topology.NodeID]map[uint32]uint32)}
+}
+
+// set replaces what is known of the ports of a switch, and returns those that may
+// have changed; ok is false when none has.
+func (p *switchPorts) set(node topology.NodeID, isUp map[uint32]bool) (affected []uint32, ok bool) {
+	before := p.states[node]
+	if maps.Equal(before, isUp) {
+		return nil, false
+	}
+	if len(isUp) == 0 {
+		delete(p.states, node)
+	} else {
+		p.states[node] = maps.Clone(isUp)
+	}
+	affected = slices.Concat(slices.Collect(maps.Keys(before)), slices.Collect(maps.Keys(isUp)))
+	slices.Sort(affected)
+	return slices.Compact(affected), true
+}
+
+// setNumbers replaces the numbers of a switch, and reports whether they are others.
+func (p *switchPorts) setNumbers(node topology.NodeID, numbers map[uint32]uint32) bool {
+	if maps.Equal(p.numbers[node], numbers) {
+		return false
+	}
+	p.numbers[node] = maps.Clone(numbers)
+	return true
+}
+
+// isDown reports whether a switch says that a port is down.
+func (p *switchPorts) isDown(at nodePort) bool {
+	isUp, known := p.states[at.node][at.port]
+	return known && !isUp
+}
+
+// ofLink are the ports at the two ends of a link.
+func (p *switchPorts) ofLink(l *topology.Link) (local, remote nodePort) {
+	number := func(node topology.NodeID, id, advertised uint32) nodePort {
+		if n, ok := p.numbers[node][id]; ok {
+			return nodePort{node, n}
+		}
+		return nodePort{node, advertised}
+	}
+	return number(l.Local, l.LocalID, l.LocalPort), number(l.Remote, l.RemoteID, l.RemotePort)
+}
+
+// linkDown reports whether a switch says that the port at an end of a link is down.
+func (p *switchPorts) linkDown(l *topology.Link) bool {
+	local, remote := p.ofLink(l)
+	return p.isDown(local) || p.isDown(remote)
+}
+
+// state is what a switch says of a port; "" is nothing.
+func (p *switchPorts) state(at nodePort) string {
+	isUp, known := p.states[at.node][at.port]
+	switch {
+	case !known:
+		return ""
+	case isUp:
+		return up.String()
+	default:
+		return down.String()
+	}
+}

@@ -40,6 +40,11 @@ type Config struct {
 	// TokenFile has bearer tokens, one a line; '#' starts a comment. Empty: no
 	// token is asked for. Health checks never need one.
 	TokenFile string
+	// Limits bound what clients may take of the server. Default DefaultLimits.
+	Limits Limits
+	// Hosts are more names by which clients may call the server, in the Host field of a request,
+	// besides addresses, names without a dot and those of the certificate. "*" allows every name.
+	Hosts []string
 	// TLS options; the zero value is plain text.
 	TLS TLSConfig
 	// Multipath is the controller of an MRC fabric. Default: none, and what is about
@@ -64,7 +69,7 @@ type TLSConfig = certs.Server
 func DefaultConfig() Config {
 	return Config{
 		Version: "dev", MaxBodyBytes: 1 << 20, RequestTimeout: 30 * time.Second, Heartbeat: 15 * time.Second,
-		WriteTimeout: 10 * time.Second, Grace: 5 * time.Second, Log: slog.New(slog.DiscardHandler), Now: time.Now,
+		WriteTimeout: 10 * time.Second, Grace: 5 * time.Second, Limits: DefaultLimits(), Log: slog.New(slog.DiscardHandler), Now: time.Now,
 	}
 }
 
@@ -82,6 +87,9 @@ func (c Config) Validate() error {
 			return fmt.Errorf("%w: %s is not positive, or missing", ErrConfig, f.name)
 		}
 	}
+	if err := c.Limits.validate(); err != nil {
+		return err
+	}
 	if _, err := c.tokens(); err != nil {
 		return err
 	}
@@ -94,6 +102,9 @@ func (c Config) Validate() error {
 func (c Config) tokens() ([][sha256.Size]byte, error) {
 	if c.TokenFile == "" {
 		return nil, nil
+	}
+	if info, err := os.Stat(c.TokenFile); err == nil && info.Mode().Perm()&0o007 != 0 {
+		return nil, fmt.Errorf("%w: file of tokens: %s has mode %#o: want one that others cannot use, such as 0600", ErrConfig, c.TokenFile, info.Mode().Perm())
 	}
 	b, err := os.ReadFile(c.TokenFile)
 	if err != nil {

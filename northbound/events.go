@@ -1,6 +1,7 @@
 package northbound
 
 import (
+	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -17,7 +18,7 @@ type Events struct {
 
 	// mu guards the fields below it.
 	mu    sync.Mutex
-	ring  []api.Event
+	ring  []numbered
 	next  uint64        // sequence number of the next event
 	woken chan struct{} // closed and replaced when an event is published
 }
@@ -27,7 +28,7 @@ type Events struct {
 func NewEvents(size int, run time.Time) *Events {
 	return &Events{
 		run:  strconv.FormatInt(run.UnixNano(), 36),
-		ring: make([]api.Event, max(1, size)), woken: make(chan struct{}),
+		ring: make([]numbered, max(1, size)), woken: make(chan struct{}),
 	}
 }
 
@@ -35,7 +36,7 @@ func NewEvents(size int, run time.Time) *Events {
 func (e *Events) Publish(ev api.Event) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.ring[e.next%uint64(len(e.ring))] = ev
+	e.ring[e.next%uint64(len(e.ring))] = withText(e.id(e.next), ev)
 	e.next++
 	close(e.woken)
 	e.woken = make(chan struct{})
@@ -55,7 +56,7 @@ func (e *Events) kept() []api.Event {
 	size := uint64(len(e.ring))
 	out := make([]api.Event, 0, min(e.next, size))
 	for n := e.next - min(e.next, size); n < e.next; n++ {
-		out = append(out, e.ring[n%size])
+		out = append(out, e.ring[n%size].Event)
 	}
 	return out
 }
@@ -81,10 +82,25 @@ func (e *Events) from(id string) cursor {
 	return cursor{next: n + 1}
 }
 
-// numbered is an event with its id.
+// numbered is an event with its text for the stream, made once for all clients: the form of the
+// HTML standard, section 9.2.6.
 type numbered struct {
-	id string
 	api.Event
+	text string
+}
+
+// withText gives an event an id, which may be empty.
+func withText(id string, ev api.Event) numbered {
+	data, err := json.Marshal(ev)
+	if err != nil { // of texts and a time: cannot happen
+		return numbered{Event: ev}
+	}
+	var b strings.Builder
+	if id != "" {
+		fmt.Fprintf(&b, "id: %s\n", id)
+	}
+	fmt.Fprintf(&b, "event: %s\ndata: %s\n\n", ev.Type, data)
+	return numbered{Event: ev, text: b.String()}
 }
 
 // after returns the events from a place on, oldest first, and the place after
@@ -103,10 +119,10 @@ func (e *Events) after(c cursor, now time.Time) (evs []numbered, next cursor, wo
 		if c.next > 0 {
 			id = e.id(c.next - 1)
 		}
-		evs = append(evs, numbered{id: id, Event: gap})
+		evs = append(evs, withText(id, gap))
 	}
 	for n := c.next; n < e.next; n++ {
-		evs = append(evs, numbered{id: e.id(n), Event: e.ring[n%uint64(len(e.ring))]})
+		evs = append(evs, e.ring[n%uint64(len(e.ring))])
 	}
 	return evs, cursor{next: e.next}, e.woken
 }

@@ -22,6 +22,7 @@ func newFabricServer(t testing.TB, mode ev.Mode) (*Server, fakeFabric) {
 	cfg.Now = func() time.Time { return epochStart }
 	c := newFakeController()
 	c.Snapshot = snap
+	cfg.Hosts = []string{"example.com"}
 	s, err := New(cfg, c, NewEvents(4, epochStart))
 	if err != nil {
 		t.Fatal(err)

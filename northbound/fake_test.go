@@ -136,6 +136,7 @@ func newTestServer(t testing.TB, change ...func(*Config)) (*Server, *fakeControl
 	t.Helper()
 	cfg := DefaultConfig()
 	cfg.Version = "test"
+	cfg.Hosts = []string{"example.com"} // which httptest calls every server
 	cfg.Now = func() time.Time { return epochStart }
 	for _, c := range change {
 		c(&cfg)

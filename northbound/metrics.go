@@ -19,6 +19,7 @@ type metrics struct {
 	requests *prometheus.CounterVec
 	duration *prometheus.HistogramVec
 	watchers prometheus.Gauge
+	rejected *prometheus.CounterVec
 
 	controller Controller
 	multipath  Multipath // nil: there is none
@@ -39,8 +40,11 @@ func newMetrics(controller Controller, multipath Multipath, bgp BGP, events *Eve
 		watchers: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "weft_event_watchers", Help: "Clients of the event stream.",
 		}),
+		rejected: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "weft_http_rejected_total", Help: "Connections closed and requests refused because of a limit, by the limit.",
+		}, []string{"limit"}),
 	}
-	m.registry.MustRegister(m.requests, m.duration, m.watchers,
+	m.registry.MustRegister(m.requests, m.duration, m.watchers, m.rejected,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }

@@ -141,7 +141,11 @@ func (s *Server) recover(c *gin.Context) {
 // authorize asks for one of the tokens, if there are any.
 func (s *Server) authorize(tokens [][sha256.Size]byte) gin.HandlerFunc {
 	return func(c *gin.Context) {
-		if len(tokens) == 0 || c.Request.URL.Path == "/healthz" || c.Request.URL.Path == "/readyz" {
+		if tls := c.Request.TLS; tls != nil && len(tls.VerifiedChains) > 0 {
+			trust(c.Request)
+			c.Set(principalKey, tls.VerifiedChains[0][0].Subject.String())
+		}
+		if len(tokens) == 0 || isHealth(c.Request) {
 			c.Next()
 			return
 		}
@@ -152,6 +156,8 @@ func (s *Server) authorize(tokens [][sha256.Size]byte) gin.HandlerFunc {
 			match |= subtle.ConstantTimeCompare(given[:], tokens[i][:])
 		}
 		if match == 1 && strings.EqualFold(scheme, "Bearer") {
+			trust(c.Request)
+			c.Set(principalKey, "token "+hex.EncodeToString(given[:8]))
 			c.Next()
 			return
 		}

@@ -28,6 +28,9 @@ const (
 	codeTimeout      = "timeout"
 	codeStore        = "store_unavailable" // the controller cannot keep changes
 	codeNoSection    = "not_configured"
+	codeTooMany      = "too_many_requests"
+	codeForbidden    = "forbidden_origin"
+	codeHost         = "misdirected"
 )
 
 // kinds has the status and the title of each code.
@@ -53,6 +56,9 @@ var kinds = map[string]struct {
 	codeTooLarge:                 {http.StatusRequestEntityTooLarge, "The body is too large"},
 	codeMediaType:                {http.StatusUnsupportedMediaType, "Unsupported media type"},
 	codeTimeout:                  {http.StatusGatewayTimeout, "It took too long"},
+	codeTooMany:                  {http.StatusTooManyRequests, "The client asks too much at a time"},
+	codeForbidden:                {http.StatusForbidden, "A page of another origin sent the request"},
+	codeHost:                     {http.StatusMisdirectedRequest, "The server has another name"},
 	codeStore:                    {http.StatusServiceUnavailable, "The controller cannot keep changes now"},
 }
 
@@ -65,12 +71,25 @@ func Codes() map[string]int {
 	return out
 }
 
+// Bounds of an answer about a request, which may be as long as a body: field errors, octets of a
+// field's name or value, and octets of the whole detail.
+const (
+	maxFieldErrors = 32
+	maxFieldText   = 256
+	maxDetail      = 4096
+)
+
 func newProblem(code, detail string, fields ...api.FieldError) *api.Problem {
 	k, ok := kinds[code]
 	if !ok {
 		k = kinds[codeInternal]
 	}
-	p := &api.Problem{Type: "urn:weft:problem:" + code, Title: k.title, Status: k.status, Code: code, Detail: detail, Errors: fields}
+	fields = slices.Clone(fields[:min(len(fields), maxFieldErrors)])
+	for i := range fields {
+		f := &fields[i]
+		f.Field, f.Value = clip(f.Field, maxFieldText), clip(f.Value, maxFieldText)
+	}
+	p := &api.Problem{Type: "urn:weft:problem:" + code, Title: k.title, Status: k.status, Code: code, Detail: clip(detail, maxDetail), Errors: fields}
 	if len(fields) > 0 {
 		p.Field, p.Value, p.Limit = fields[0].Field, fields[0].Value, fields[0].Limit
 	}
@@ -140,7 +159,7 @@ func shapeProblem(status int, message string, maxBody int64, errs []error) *api.
 	p := newProblem(code, message, fields...)
 	if len(p.Errors) > 0 {
 		p.Detail = p.Errors[0].Error()
-		if n := len(p.Errors) - 1; n > 0 {
+		if n := len(fields) - 1; n > 0 {
 			p.Detail += fmt.Sprintf("; and %d more", n)
 		}
 	}
@@ -270,8 +289,13 @@ func valueText(v any) string {
 		}
 		text = string(b)
 	}
-	if len(text) > maxValueText {
-		return strings.ToValidUTF8(text[:maxValueText], "") + "…"
+	return clip(text, maxValueText)
+}
+
+// clip returns the first octets of a text that is longer.
+func clip(text string, most int) string {
+	if len(text) <= most {
+		return text
 	}
-	return text
+	return strings.ToValidUTF8(text[:most], "") + "…"
 }

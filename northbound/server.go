@@ -25,6 +25,7 @@ type Server struct {
 	api        huma.API
 	metrics    *metrics
 	tls        *tls.Config
+	guard      *guard
 	closing    chan struct{} // closed when the server stops: streams end
 }
 
@@ -45,10 +46,11 @@ func New(cfg Config, controller Controller, events *Events) (*Server, error) {
 		cfg: cfg, controller: controller, events: events, tls: tlsConfig,
 		metrics: newMetrics(controller, cfg.Multipath, cfg.BGP, events), closing: make(chan struct{}),
 	}
+	s.guard = newGuard(cfg.Limits, s.metrics.rejected)
 	s.engine = gin.New()
 	s.engine.HandleMethodNotAllowed = true
 	s.engine.RedirectTrailingSlash = false
-	s.engine.Use(s.identify, s.observe, s.recover, s.authorize(tokens), s.limit, s.keep)
+	s.engine.Use(s.identify, s.observe, s.recover, s.sameOrigin, s.authorize(tokens), s.bound, s.limit, s.keep)
 	s.engine.NoRoute(func(c *gin.Context) {
 		s.refuse(c, newProblem("not_found", "there is nothing at "+c.Request.URL.Path))
 	})
@@ -88,9 +90,12 @@ func (s *Server) OpenAPI() ([]byte, error) {
 // Serve answers requests on l, which it closes, until ctx ends; then it lets
 // requests under way finish for a while. A server serves once.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	l = s.guard.listen(l)
 	server := &http.Server{
-		Handler: s.engine, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: 2 * time.Minute,
+		Handler: s.engine, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: s.cfg.RequestTimeout,
+		WriteTimeout: s.cfg.RequestTimeout + s.cfg.WriteTimeout, IdleTimeout: 2 * time.Minute,
 		MaxHeaderBytes: 64 << 10, ErrorLog: slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelWarn),
+		ConnContext: withConn,
 	}
 	served := make(chan error, 1)
 	go func() {

@@ -2,8 +2,6 @@ package northbound
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"net/http"
 	"reflect"
 	"slices"
@@ -126,49 +124,35 @@ func (s *Server) follow(ctx context.Context, w http.ResponseWriter, place cursor
 	heartbeat := time.NewTicker(s.cfg.Heartbeat)
 	defer heartbeat.Stop()
 	defer func() { _ = control.SetWriteDeadline(time.Time{}) }() // the connection may live on
-	send := func(text string) bool {
+	send := func(text []byte) bool {
 		// Writers that know no deadline (tests) are not held up by a client.
 		_ = control.SetWriteDeadline(time.Now().Add(s.cfg.WriteTimeout))
-		if _, err := w.Write([]byte(text)); err != nil {
+		if _, err := w.Write(text); err != nil {
 			return false
 		}
 		return control.Flush() == nil
 	}
-	text := ": weft\nretry: 1000\n\n"
+	text := []byte(": weft\nretry: 1000\n\n")
 	for {
 		events, next, woken := s.events.after(place, s.cfg.Now())
 		place = next
 		for _, e := range events {
 			if wanted(&e.Event) {
-				text += e.text()
+				text = append(text, e.text...)
 			}
 		}
-		if text != "" && !send(text) {
+		if len(text) > 0 && !send(text) {
 			return
 		}
-		text = ""
+		text = text[:0]
 		select {
 		case <-woken:
 		case <-heartbeat.C:
-			text = ":\n\n"
+			text = append(text, ":\n\n"...)
 		case <-ctx.Done():
 			return
 		case <-s.closing:
 			return
 		}
 	}
-}
-
-// text is the event in the form of the HTML standard, section 9.2.6.
-func (e numbered) text() string {
-	data, err := json.Marshal(e.Event)
-	if err != nil { // of texts and a time: cannot happen
-		return ""
-	}
-	var b strings.Builder
-	if e.id != "" {
-		fmt.Fprintf(&b, "id: %s\n", e.id)
-	}
-	fmt.Fprintf(&b, "event: %s\ndata: %s\n\n", e.Type, data)
-	return b.String()
 }

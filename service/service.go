@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -75,6 +76,8 @@ func Start(ctx context.Context, o Options) (*Service, error) {
 	o.API.Log = o.Log
 	o.API.Writable = o.Store.Writable
 	o.API.TLS = o.Inventory.API.TLS.Server()
+	o.API.Hosts = o.Inventory.API.Hosts
+	o.API.Limits = apiLimits(o.API.Limits, o.Inventory.API.Limits)
 	ctx, cancel := context.WithCancel(ctx)
 	s := &Service{cancel: cancel, done: make(chan struct{})}
 	if err := s.start(ctx, o); err != nil {
@@ -273,4 +276,13 @@ func (s *Service) release() error {
 		return nil
 	}
 	return s.speaker.Close()
+}
+
+// apiLimits returns the limits of the API: those of the inventory, and defaults where it has none.
+func apiLimits(defaults northbound.Limits, l inventory.APILimits) northbound.Limits {
+	return northbound.Limits{
+		Connections: cmp.Or(l.Connections, defaults.Connections), Strangers: cmp.Or(l.Strangers, defaults.Strangers),
+		PerClient: cmp.Or(l.PerClient, defaults.PerClient), Requests: cmp.Or(l.Requests, defaults.Requests),
+		Streams: cmp.Or(l.Streams, defaults.Streams), Rate: cmp.Or(float64(l.Rate), defaults.Rate),
+	}
 }

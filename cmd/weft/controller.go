@@ -6,7 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
+	"net/netip"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -31,6 +34,7 @@ type controllerCommand struct {
 	tokens   string
 	election electionFlag
 	takeOver bool
+	insecure bool
 	text     []byte // of the file
 }
 
@@ -76,6 +80,7 @@ agrees. One process at a time uses a data directory. docs/operations.md has more
 	f.StringVar(&k.tokens, "token-file", "", "file of bearer tokens, one a line, of which clients of the API must have one (default none)")
 	f.Var(&k.election, "election-id", "P4Runtime election id, LOW or HIGH:LOW, to take part in elections with whoever is primary (default one that grows with each start; a switch is left to another controller as long as that is primary)")
 	f.BoolVar(&k.takeOver, "take-over", false, "take switches from other controllers that are primary")
+	f.BoolVar(&k.insecure, "insecure", false, "serve the API on addresses that others reach although it asks clients for neither token nor certificate")
 	k.storage.register(c)
 	k.log.register(c, "info")
 	return c
@@ -106,6 +111,9 @@ func (k *controllerCommand) run(ctx context.Context) error {
 	apiListen := "api.listen"
 	if k.listen != "" {
 		apiListen = "--listen"
+	}
+	if err := k.checkOpen(ctx, apiListen, inv); err != nil {
+		return &usageError{err}
 	}
 	if err := checkListens(ctx, apiListen, inv.API.Listen, "bgp.listen", inv.BGP.Listen, "mrc.listen", inv.MRC.Listen); err != nil {
 		return err
@@ -183,6 +191,26 @@ func (k *controllerCommand) placed(err error) error {
 		}
 	}
 	return errors.Join(lines...)
+}
+
+// checkOpen refuses to serve an API that asks for no credentials where others reach it.
+func (k *controllerCommand) checkOpen(ctx context.Context, field string, inv *inventory.Inventory) error {
+	if k.insecure || k.tokens != "" || inv.API.TLS != nil && inv.API.TLS.CA != "" {
+		return nil
+	}
+	host, _, err := net.SplitHostPort(inv.API.Listen)
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", field, inv.API.Listen, err)
+	}
+	addrs, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	if host != "" && err != nil {
+		return fmt.Errorf("%s %s: %w", field, inv.API.Listen, err)
+	}
+	if host == "" || slices.ContainsFunc(addrs, func(a netip.Addr) bool { return !a.Unmap().IsLoopback() }) {
+		return fmt.Errorf("%s %s: others reach this address, and the API asks for no credentials: "+
+			"want --token-file, api.tls.ca for client certificates, a loopback address such as 127.0.0.1:8080, or --insecure", field, inv.API.Listen)
+	}
+	return nil
 }
 
 // checkTokens reads the file of --token-file.

@@ -133,6 +133,19 @@ type Peer struct {
 type API struct {
 	Listen string `yaml:"listen"` // address:port; default 127.0.0.1:8080
 	TLS    *TLS   `yaml:"tls"`    // Cert and Key; with CA clients must have a certificate
+	// Hosts are more names by which clients may call the API; "*" allows every name.
+	Hosts  []string  `yaml:"hosts"`
+	Limits APILimits `yaml:"limits"`
+}
+
+// APILimits bound what clients may take of the API at a time; see northbound.Limits. 0 is the default.
+type APILimits struct {
+	Connections int `yaml:"connections"`
+	Strangers   int `yaml:"strangers"`
+	PerClient   int `yaml:"perClient"`
+	Requests    int `yaml:"requests"`
+	Streams     int `yaml:"streams"`
+	Rate        int `yaml:"rate"`
 }
 
 // SIDs are the codepoints without an assignment, and where the controller takes

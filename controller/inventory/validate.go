@@ -47,6 +47,7 @@ func (inv *Inventory) Validate() error {
 	v.bgp()
 	v.listener("api.listen", inv.API.Listen)
 	v.tls("api.tls", inv.API.TLS)
+	v.apiLimits(inv.API.Limits)
 	if t := inv.API.TLS; t != nil && t.Cert == "" {
 		v.bad("api.tls.cert", "is missing")
 	}
@@ -223,6 +224,17 @@ func (v *validator) listener(field, address string) {
 func (v *validator) tls(field string, t *TLS) {
 	if t != nil && (t.Cert == "") != (t.Key == "") {
 		v.bad(field, "has cert or key without the other")
+	}
+}
+
+func (v *validator) apiLimits(l APILimits) {
+	for field, n := range map[string]int{
+		"connections": l.Connections, "strangers": l.Strangers, "perClient": l.PerClient,
+		"requests": l.Requests, "streams": l.Streams, "rate": l.Rate,
+	} {
+		if n < 0 {
+			v.bad("api.limits."+field, "is %d: want at least 1, or 0 for the default", n)
+		}
 	}
 }
 

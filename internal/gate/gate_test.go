@@ -1,0 +1,185 @@
+package gate
+
+import (
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// pipes is a listener of connections within the process.
+type pipes struct{ next chan net.Conn }
+
+func (p *pipes) Accept() (net.Conn, error) {
+	c, ok := <-p.next
+	if !ok {
+		return nil, net.ErrClosed
+	}
+	return c, nil
+}
+func (p *pipes) Close() error   { close(p.next); return nil }
+func (p *pipes) Addr() net.Addr { return &net.TCPAddr{} }
+
+// from is a connection with an address.
+type from struct {
+	net.Conn
+	addr net.Addr
+}
+
+func (f *from) RemoteAddr() net.Addr { return f.addr }
+
+// world is a listener with clients.
+type world struct {
+	t    *testing.T
+	l    *Listener
+	p    *pipes
+	mu   sync.Mutex
+	why  []Reason
+	ends []net.Conn // of the clients
+}
+
+func newWorld(t *testing.T, limits Limits) *world {
+	w := &world{t: t, p: &pipes{next: make(chan net.Conn, 1)}}
+	w.l = New(w.p, limits, func(r Reason) { w.mu.Lock(); defer w.mu.Unlock(); w.why = append(w.why, r) })
+	t.Cleanup(func() {
+		for _, c := range w.ends {
+			_ = c.Close()
+		}
+	})
+	return w
+}
+
+// dial connects from an address; the connection is nil when it was refused.
+func (w *world) dial(addr string) *Conn {
+	w.t.Helper()
+	near, far := net.Pipe()
+	w.ends = append(w.ends, near)
+	if !slices.Contains([]string{"", "unix"}, addr) {
+		far = &from{far, net.TCPAddrFromAddrPort(mustAddr(addr))}
+	}
+	return w.l.admit(far)
+}
+
+func open(c *Conn) bool {
+	c.gate.mu.Lock()
+	defer c.gate.mu.Unlock()
+	return !c.gone
+}
+
+func (w *world) check(all, strangers int, why ...Reason) {
+	w.t.Helper()
+	a, s := w.l.Open()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if a != all || s != strangers || !slices.Equal(w.why, why) {
+		w.t.Errorf("%d connections, %d of strangers, closed %v; want %d, %d, %v", a, s, w.why, all, strangers, why)
+	}
+}
+
+// TestStrangersMakeRoom: the stranger that has been quiet for longest goes, and nobody who is known.
+func TestStrangersMakeRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Limits{Connections: 100, Strangers: 3, PerClient: 100})
+		known := w.dial("192.0.2.1:1")
+		known.Trust()
+		a, b, c := w.dial("192.0.2.1:2"), w.dial("192.0.2.2:3"), w.dial("192.0.2.3:4")
+		time.Sleep(time.Second)
+		go func() { _, _ = a.Read(make([]byte, 1)) }()
+		_, _ = w.ends[1].Write([]byte("x")) // a's client
+		synctest.Wait()
+		w.check(4, 3)
+		d := w.dial("192.0.2.4:5")
+		w.check(4, 3, Strangers)
+		if open(b) || !open(a) || !open(c) || !open(known) || d == nil {
+			t.Errorf("a %v b %v c %v known %v, want b closed", open(a), open(b), open(c), open(known))
+		}
+		if _, err := b.Read(make([]byte, 1)); err == nil {
+			t.Error("the connection that made room still reads")
+		}
+		// A client that shows who it is leaves room for strangers, once.
+		c.Trust()
+		c.Trust()
+		w.dial("192.0.2.5:6")
+		w.check(5, 3, Strangers)
+		_ = c.Close()
+		_ = c.Close()
+		w.check(4, 3, Strangers)
+	})
+}
+
+// TestFull: when all are known, who comes is refused.
+func TestFull(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Limits{Connections: 3, Strangers: 3, PerClient: 3})
+		a, b := w.dial("192.0.2.1:1"), w.dial("192.0.2.1:2")
+		a.Trust()
+		b.Trust()
+		stranger := w.dial("192.0.2.2:3")
+		if w.dial("192.0.2.3:4") == nil || open(stranger) {
+			t.Error("the stranger did not make room")
+		}
+		w.check(3, 1, Full)
+		third := w.dial("192.0.2.1:5")
+		third.Trust()
+		if w.dial("192.0.2.9:6") != nil {
+			t.Error("a connection too many was accepted")
+		}
+		w.check(3, 0, Full, Full, Full)
+		if len(w.l.clients) != 1 {
+			t.Errorf("%d clients are remembered, want 1", len(w.l.clients))
+		}
+		for _, c := range []*Conn{a, b, third} {
+			_ = c.Close()
+		}
+		if len(w.l.clients) != 0 {
+			t.Errorf("clients %v are remembered", w.l.clients)
+		}
+	})
+}
+
+// TestPerClient: one address, and one /64, has its share, and disturbs nobody else.
+func TestPerClient(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Limits{Connections: 100, Strangers: 100, PerClient: 2})
+		other := w.dial("192.0.2.1:1")
+		for i := range 10 {
+			w.dial(fmt.Sprintf("[2001:db8::%d]:7", i+1))
+		}
+		w.check(3, 3, slices.Repeat([]Reason{PerClient}, 8)...)
+		if !open(other) {
+			t.Error("another client's connection was closed")
+		}
+		w.dial("[2001:db8:0:1::1]:7")
+		w.check(4, 4, slices.Repeat([]Reason{PerClient}, 8)...)
+		// Those of a client that is known do not give way, to itself neither.
+		a, b := w.dial("198.51.100.1:1"), w.dial("198.51.100.1:2")
+		a.Trust()
+		b.Trust()
+		if w.dial("198.51.100.1:3") != nil {
+			t.Error("a third connection was accepted")
+		}
+	})
+}
+
+func TestAcceptAndOf(t *testing.T) {
+	w := newWorld(t, Limits{Connections: 2, Strangers: 2, PerClient: 2})
+	near, far := net.Pipe()
+	w.ends = append(w.ends, near)
+	w.p.next <- far
+	c, err := w.l.Accept()
+	if err != nil || Of(c) == nil || Of(tls.Server(c, &tls.Config{MinVersion: tls.VersionTLS13})) != Of(c) || Of(near) != nil {
+		t.Errorf("accepted %v, %v", c, err)
+	}
+	Of(near).Trust() // of no listener: no effect
+	_ = w.l.Close()
+	if _, err := w.l.Accept(); err == nil {
+		t.Error("a closed listener accepts")
+	}
+}
+
+func mustAddr(s string) netip.AddrPort { return netip.MustParseAddrPort(s) }

@@ -245,7 +245,7 @@ func (q *QP) executedUpTo(now time.Duration, psn uint32) {
 	for q.sq.Len() > 0 && q.cur > 0 && packet.PSNDiff(q.sq.At(0).last(), q.acked) <= 0 {
 		q.completeSend(now, verbs.StatusOK)
 	}
-	q.ackTimed, q.ackRetries, q.ackAgain = false, 0, false
+	q.ackTimer = ackTimer{}
 	q.settle()
 	q.armAck(now)
 	if q.sq.Len() == 0 {

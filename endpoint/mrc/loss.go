@@ -110,7 +110,7 @@ func (q *QP) expire(now time.Duration) {
 	if q.timed && q.deadline <= now {
 		q.expirePackets(now)
 	}
-	if q.state == qpReady && q.ackTimed && q.ackDeadline <= now {
+	if q.state == qpReady && q.ackTimer.timed && q.ackTimer.deadline <= now {
 		q.expireAck(now)
 	}
 	q.probes.expire(now, q)
@@ -147,34 +147,34 @@ func (q *QP) expirePackets(now time.Duration) {
 // armAck starts the timer of the transport ACK of the message at the head of the send queue once
 // all its packets have arrived: what became of it is not inferred (OCP MRC 1.0, §7.2.1).
 func (q *QP) armAck(now time.Duration) {
-	if q.ackTimed || q.state != qpReady || q.cur == 0 || packet.PSNBefore(q.unack, q.sq.At(0).last()) {
+	if q.ackTimer.timed || q.state != qpReady || q.cur == 0 || packet.PSNBefore(q.unack, q.sq.At(0).last()) {
 		return
 	}
-	q.ackTimed, q.ackWait, q.ackExpires = true, q.cfg.ProbeTimeout, now+q.cfg.ackTimeout(1)
-	q.ackDeadline = q.ackExpires
+	q.ackTimer.timed, q.ackTimer.wait, q.ackTimer.expires = true, q.cfg.ProbeTimeout, now+q.cfg.ackTimeout(1)
+	q.ackTimer.deadline = q.ackTimer.expires
 	// A responder sends it with the SACK that says so: after a while of quiet it is more likely
 	// lost than late.
-	if q.ackWait > 0 {
-		q.ackDeadline = min(q.ackExpires, now+q.ackWait)
+	if q.ackTimer.wait > 0 {
+		q.ackTimer.deadline = min(q.ackTimer.expires, now+q.ackTimer.wait)
 	}
 }
 
 // expireAck has the highest packet that has arrived sent again, which is answered with a transport
 // ACK of all up to it.
 func (q *QP) expireAck(now time.Duration) {
-	if now < q.ackExpires { // no timeout yet: it is asked for as a probe asks what has arrived, at intervals that double, as answers may be lost too
-		q.ackAgain = true
-		q.ackWait *= 2
-		q.ackDeadline = min(q.ackExpires, now+q.ackWait)
+	if now < q.ackTimer.expires { // no timeout yet: it is asked for as a probe asks what has arrived, at intervals that double, as answers may be lost too
+		q.ackTimer.again = true
+		q.ackTimer.wait *= 2
+		q.ackTimer.deadline = min(q.ackTimer.expires, now+q.ackTimer.wait)
 		return
 	}
 	q.counters.Timeouts++
-	if !q.cfg.retriesLeft(q.ackRetries) {
+	if !q.cfg.retriesLeft(q.ackTimer.retries) {
 		q.failAt(now, q.sq.At(0).last(), verbs.StatusRetryExceeded)
 		return
 	}
-	q.ackRetries++
-	q.ackAgain = true
-	q.ackExpires = now + q.cfg.ackTimeout(q.ackRetries+1)
-	q.ackDeadline = q.ackExpires
+	q.ackTimer.retries++
+	q.ackTimer.again = true
+	q.ackTimer.expires = now + q.cfg.ackTimeout(q.ackTimer.retries+1)
+	q.ackTimer.deadline = q.ackTimer.expires
 }

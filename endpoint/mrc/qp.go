@@ -171,7 +171,7 @@ func (q *QP) nextEvent(now time.Duration) (at time.Duration, ok bool) {
 		earlier(q.host.nextFree(now))
 	}
 	earlier(q.deadline, q.timed)
-	earlier(q.ackDeadline, q.ackTimed)
+	earlier(q.ackTimer.deadline, q.ackTimer.timed)
 	earlier(q.nextProbe(now))
 	return at, ok
 }
@@ -179,7 +179,7 @@ func (q *QP) nextEvent(now time.Duration) (at time.Duration, ok bool) {
 // fail moves to the error state: all that is posted is flushed.
 func (q *QP) fail(now time.Duration) {
 	q.state = qpError
-	q.timed, q.ackTimed = false, false
+	q.timed, q.ackTimer.timed = false, false
 	q.probes = probes{}
 	for q.sq.Len() > 0 {
 		q.completeSend(now, verbs.StatusFlushed)

@@ -26,28 +26,37 @@ type requester struct {
 	window int    // packets after unack that may be sent: the peer's max_psn_range
 	wimm   int    // WRITEs with Immediate begun and not completed
 
+	scoreboard
+	sinceAsk int // octets sent since the last packet that asked for an acknowledgement
+
+	timed    bool          // deadline is set
+	deadline time.Duration // no packet's timeout expires before
+
+	ackTimer ackTimer
+	probes   probes
+}
+
+// scoreboard has a record of each packet after unack_psn, and counts them.
+type scoreboard struct {
 	highest  uint32             // highest PSN known to have arrived
-	records  []record           // of the packets after unack, by PSN modulo their number, a power of two
+	records  []record           // by PSN modulo their number, a power of two
 	retx     queue.Ring[uint32] // PSNs to send again; those whose record is not lost any more are passed over
 	lost     int                // records in state lost
 	flying   int                // records in state flying
 	waiting  int                // octets of the records after unack, of nominal_pktsize
 	inFlight int64              // table 8-3; below 0 for what was thought lost and arrived
 	prevRcvd uint32             // prev_rcvd_bytes
-	sinceAsk int                // octets sent since the last packet that asked for an acknowledgement
+}
 
-	timed    bool          // deadline is set
-	deadline time.Duration // no packet's timeout expires before
-
-	// The transport ACK of the message at the head of sq, all of whose packets have arrived.
-	ackTimed    bool
-	ackExpires  time.Duration // its Local ACK Timeout
-	ackWait     time.Duration // until it is asked for before that, from the last time
-	ackDeadline time.Duration // the earlier of the two
-	ackRetries  int
-	ackAgain    bool // the packet unack must be sent again to get an ACK
-
-	probes probes
+// ackTimer is of the transport ACK of the message at the head of the send queue, all of whose
+// packets have arrived.
+type ackTimer struct {
+	timed    bool          // it is awaited
+	expires  time.Duration // its Local ACK Timeout
+	wait     time.Duration // until it is asked for before that, from the last time
+	deadline time.Duration // the earlier of the two
+	retries  int
+	again    bool // the packet unack must be sent again to get an ACK
 }
 
 // outbound is a message of the send queue.
@@ -104,14 +113,14 @@ func newRequester(sqPSN uint32, a Attributes) requester {
 		n *= 2
 	}
 	before := packet.PSNAdd(sqPSN, -1)
-	return requester{next: sqPSN, end: sqPSN, unack: before, acked: before, highest: before, window: window, records: make([]record, n)}
+	return requester{next: sqPSN, end: sqPSN, unack: before, acked: before, window: window, scoreboard: scoreboard{highest: before, records: make([]record, n)}}
 }
 
-func (r *requester) record(psn uint32) *record { return &r.records[int(psn)&(len(r.records)-1)] }
+func (b *scoreboard) record(psn uint32) *record { return &b.records[int(psn)&(len(b.records)-1)] }
 
 // known is the record of a packet that was sent, or nil.
-func (r *requester) known(psn uint32) *record {
-	if rec := r.record(psn); rec.psn == psn && rec.state != unsent {
+func (b *scoreboard) known(psn uint32) *record {
+	if rec := b.record(psn); rec.psn == psn && rec.state != unsent {
 		return rec
 	}
 	return nil
@@ -160,7 +169,7 @@ func (q *QP) Schedule() Schedule {
 		return Idle
 	case q.sendable():
 		return Ready
-	case q.lost > 0 || q.ackAgain || q.cur < q.sq.Len():
+	case q.lost > 0 || q.ackTimer.again || q.cur < q.sq.Len():
 		return Active
 	}
 	return Pending
@@ -172,7 +181,7 @@ func (q *QP) sendable() bool {
 		return false
 	}
 	_, again := q.nextAgain()
-	return q.ackAgain || again || q.mayBegin()
+	return q.ackTimer.again || again || q.mayBegin()
 }
 
 // mayBegin says whether the next new packet is within what the responder can track.
@@ -221,7 +230,7 @@ func (q *QP) send(now time.Duration, free packet.PortMask) bool {
 		q.transmit(now, q.next, path)
 		return true
 	}
-	q.ackAgain = false
+	q.ackTimer.again = false
 	q.counters.AckProbes++
 	q.transmit(now, q.unack, path)
 	return true

@@ -9,6 +9,7 @@ package store
 import (
 	"context"
 	"errors"
+	"time"
 )
 
 var (
@@ -18,6 +19,8 @@ var (
 	ErrConflict = errors.New("store: record was changed meanwhile")
 	// ErrCompacted: the store no longer remembers the revision a watch asks for.
 	ErrCompacted = errors.New("store: revision is too old")
+	// ErrFenced: the record that guards the write has changed.
+	ErrFenced = errors.New("store: the guard of the write has changed")
 	// ErrUnavailable: the store cannot be used now. Whether a write took effect is unknown.
 	ErrUnavailable = errors.New("store: unavailable")
 )
@@ -68,6 +71,30 @@ type Store interface {
 	// prefix, in order, until ctx ends; then the channel is closed. A watcher
 	// that does not keep up holds nobody up.
 	Watch(ctx context.Context, prefix string, after int64) (<-chan Event, error)
+}
+
+// Shared is a Store that several processes use.
+type Shared interface {
+	Store
+	// Lease begins a lease, which is renewed until it is closed or lost. ttl is how long it lasts
+	// after the process has fallen silent, rounded up to what the store can do.
+	Lease(ctx context.Context, ttl time.Duration) (Lease, error)
+	// Guarded returns the store with writes that take effect only while a record has a revision;
+	// otherwise they return ErrFenced.
+	Guarded(key string, revision int64) Store
+}
+
+// Lease is the right of a process to be there.
+type Lease interface {
+	// Put writes a record, as [Store.Put] does, which is removed at the end of the lease.
+	Put(ctx context.Context, key string, value []byte, expect int64) (revision int64, err error)
+	// Until returns the time until which the lease surely lasts, with a reading of the monotonic
+	// clock. It lies in the past for a process that was paused too long.
+	Until() time.Time
+	// Done is closed when the lease has ended, or can no longer be renewed in time.
+	Done() <-chan struct{}
+	// Close ends the lease, and removes its records at once where the store can be reached.
+	Close(ctx context.Context) error
 }
 
 // Op is a write that has been decided on: Put with a Value, Delete without.

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -24,7 +25,7 @@ type storage struct {
 }
 
 func (s *storage) register(c *cobra.Command) {
-	c.Flags().StringVar(&s.store, "store", "", `where resources and decisions are kept: "memory" forgets them when the process ends (default an etcd inside the process, in --data-dir)`)
+	c.Flags().StringVar(&s.store, "store", "", `where resources and decisions are kept: "memory" forgets them when the process ends; etcds://[USER@]HOST[:PORT],…[/PREFIX][?ca=FILE&cert=FILE&key=FILE&password-file=FILE] is an etcd that others run, etcd://… one without TLS (default an etcd inside the process, in --data-dir)`)
 	s.registerDir(c)
 }
 
@@ -35,10 +36,17 @@ func (s *storage) registerDir(c *cobra.Command) {
 // check refuses what cannot be meant.
 func (s *storage) check() error {
 	switch {
-	case s.store != "" && s.store != inMemory:
-		return usagef(`--store is %q: want "memory", or leave it out to keep everything in --data-dir`, s.store)
-	case s.store == inMemory && s.dir != "":
-		return usagef("--store memory keeps nothing in --data-dir %s: give one of the two", s.dir)
+	case s.store == "":
+		return nil
+	case s.dir != "":
+		return usagef("--store %s keeps nothing in --data-dir %s: give one of the two", s.store, s.dir)
+	case s.store == inMemory:
+		return nil
+	case !strings.Contains(s.store, "://"):
+		return usagef(`--store is %q: want "memory" or etcds://HOST:PORT,…, or leave it out to keep everything in --data-dir`, s.store)
+	}
+	if _, err := etcd.ParseRemote(s.store); err != nil {
+		return usagef("--store %s: %w", s.store, err)
 	}
 	return nil
 }
@@ -81,6 +89,9 @@ func (s *storage) open(ctx context.Context, getenv func(string) string, log *slo
 	if s.store == inMemory {
 		return &keeper{Store: store.NewMemory()}, nil
 	}
+	if s.store != "" {
+		return s.connect(ctx, log)
+	}
 	dir, err := s.place(getenv)
 	if err != nil {
 		return nil, &usageError{err}
@@ -93,6 +104,23 @@ func (s *storage) open(ctx context.Context, getenv func(string) string, log *slo
 		return nil, errors.Join(fmt.Errorf("data directory %s: %w", dir, err), durable.Close())
 	}
 	return &keeper{Store: durable, durable: durable, dir: dir}, nil
+}
+
+// connect opens a store on an etcd that others run.
+func (s *storage) connect(ctx context.Context, log *slog.Logger) (*keeper, error) {
+	remote, err := etcd.ParseRemote(s.store)
+	if err != nil {
+		return nil, err // check has parsed it
+	}
+	remote.Log = log
+	durable, err := etcd.Connect(ctx, remote)
+	if err != nil {
+		return nil, fmt.Errorf("--store: %w", err)
+	}
+	if err := store.CheckSchema(ctx, durable, release()); err != nil {
+		return nil, errors.Join(fmt.Errorf("--store %s: %w", s.store, err), durable.Close())
+	}
+	return &keeper{Store: durable, durable: durable}, nil
 }
 
 // release names this program in what it keeps.

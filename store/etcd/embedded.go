@@ -70,7 +70,7 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	}
 	client := v3client.New(server.Server)
 	return &Store{
-		client: client, maxOps: maxOps, maxOctets: maxOctets, free: func() error { return checkFree(c.Dir, c.MinFree) },
+		client: client, prefix: defaultPrefix, timeout: defaultTimeout, maxOps: maxOps, maxOctets: maxOctets, free: func() error { return checkFree(c.Dir, c.MinFree) },
 		close: func() error {
 			err := client.Close()
 			server.Close()

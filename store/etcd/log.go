@@ -23,6 +23,13 @@ func newCore(log *slog.Logger) *core {
 	return &core{log: log.With("component", "etcd"), started: new(atomic.Bool)}
 }
 
+// newClientCore is newCore for a client, all warnings of which count.
+func newClientCore(log *slog.Logger) *core {
+	c := newCore(log)
+	c.started.Store(true)
+	return c
+}
+
 // Enabled implements zapcore.LevelEnabler.
 func (c *core) Enabled(l zapcore.Level) bool {
 	return l > zapcore.WarnLevel || l == zapcore.WarnLevel && c.started.Load()

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
@@ -16,12 +17,20 @@ import (
 	"github.com/weft-sdn/weft/store"
 )
 
-// prefix is before the key of every record, so that other users of an etcd keep theirs.
-const prefix = "weft/"
+// defaultPrefix is before the key of every record, so that other users of an etcd keep theirs.
+const defaultPrefix = "weft/"
 
-// Store is a [store.Store] on etcd.
+// Store is a [store.Shared] on etcd.
 type Store struct {
 	client *clientv3.Client
+	// prefix is before the key of every record.
+	prefix string
+	// timeout bounds a request: an etcd without a leader does not answer.
+	timeout time.Duration
+	// guard is the key and revision of the record that all writes depend on; nil: on none.
+	guard *guard
+	// health, when not nil, says whether the etcd answers.
+	health *health
 	// free reports whether a write may begin; see Config.MinFree.
 	free func() error
 	// maxOps and maxOctets bound a transaction.
@@ -29,61 +38,93 @@ type Store struct {
 	close             func() error
 }
 
+type guard struct {
+	key      string // with the prefix
+	revision int64
+}
+
+// bound returns a context for one request, and what gives its error.
+func (s *Store) bound(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, s.timeout, fmt.Errorf("%w: no answer within %v", store.ErrUnavailable, s.timeout))
+}
+
 // Get implements [store.Store].
 func (s *Store) Get(ctx context.Context, key string) (store.Record, error) {
-	r, err := s.client.Get(ctx, prefix+key)
+	ctx, cancel := s.bound(ctx)
+	defer cancel()
+	r, err := s.client.Get(ctx, s.prefix+key)
 	if err != nil {
-		return store.Record{}, unavailable(err)
+		return store.Record{}, unavailable(ctx, err)
 	}
 	if len(r.Kvs) == 0 {
 		return store.Record{}, fmt.Errorf("%w: %s", store.ErrNotFound, key)
 	}
-	return record(r.Kvs[0]), nil
+	return s.record(r.Kvs[0]), nil
 }
+
+// page is how many records List asks for at a time.
+const page = 1000
 
 // List implements [store.Store].
 func (s *Store) List(ctx context.Context, of string) ([]store.Record, int64, error) {
-	r, err := s.client.Get(ctx, prefix+of, clientv3.WithPrefix(), clientv3.WithSort(clientv3.SortByKey, clientv3.SortAscend))
-	if err != nil {
-		return nil, 0, unavailable(err)
-	}
 	var out []store.Record
-	for _, kv := range r.Kvs {
-		out = append(out, record(kv))
+	var revision int64
+	from, end := s.prefix+of, clientv3.GetPrefixRangeEnd(s.prefix+of)
+	for {
+		r, err := s.list(ctx, from, end, revision)
+		if err != nil {
+			return nil, 0, err
+		}
+		if revision == 0 {
+			revision = r.Header.Revision
+		}
+		for _, kv := range r.Kvs {
+			out = append(out, s.record(kv))
+		}
+		if !r.More {
+			return out, revision, nil
+		}
+		from = string(r.Kvs[len(r.Kvs)-1].Key) + "\x00"
 	}
-	return out, r.Header.Revision, nil
+}
+
+// list reads one page, at a revision or, for 0, the present one.
+func (s *Store) list(ctx context.Context, from, end string, revision int64) (*clientv3.GetResponse, error) {
+	ctx, cancel := s.bound(ctx)
+	defer cancel()
+	r, err := s.client.Get(ctx, from, clientv3.WithRange(end), clientv3.WithRev(revision), clientv3.WithLimit(page),
+		clientv3.WithSort(clientv3.SortByKey, clientv3.SortAscend))
+	if err != nil {
+		return nil, unavailable(ctx, err)
+	}
+	return r, nil
 }
 
 // Put implements [store.Store].
 func (s *Store) Put(ctx context.Context, key string, value []byte, expect int64) (int64, error) {
-	return s.write(ctx, key, expect, clientv3.OpPut(prefix+key, string(value)))
+	return s.write(ctx, key, expect, clientv3.OpPut(s.prefix+key, string(value)))
 }
 
 // Delete implements [store.Store].
 func (s *Store) Delete(ctx context.Context, key string, expect int64) (int64, error) {
-	return s.write(ctx, key, expect, clientv3.OpDelete(prefix+key))
+	return s.write(ctx, key, expect, clientv3.OpDelete(s.prefix+key))
 }
 
 // write carries out an operation if the record's revision is the expected one.
 func (s *Store) write(ctx context.Context, key string, expect int64, op clientv3.Op) (int64, error) {
-	if err := s.writable(op); err != nil {
-		return 0, err
-	}
-	txn := s.client.Txn(ctx)
+	var conditions []clientv3.Cmp
 	if expect != store.Any {
-		txn = txn.If(clientv3.Compare(clientv3.ModRevision(prefix+key), "=", expect))
+		conditions = append(conditions, clientv3.Compare(clientv3.ModRevision(s.prefix+key), "=", expect))
 	}
-	r, err := txn.Then(op).Commit()
-	switch {
-	case err != nil:
-		return 0, unavailable(err)
-	case !r.Succeeded:
-		return 0, fmt.Errorf("%w: %s", store.ErrConflict, key)
+	revision, err := s.commit(ctx, conditions, []clientv3.Op{op})
+	if errors.Is(err, store.ErrConflict) {
+		err = fmt.Errorf("%w: %s", store.ErrConflict, key)
 	}
-	return r.Header.Revision, nil
+	return revision, err
 }
 
-// Apply implements [store.Store].
+// Apply implements [store.Store]. What exceeds the limits of a transaction takes effect in several,
+// in order: a crash between two leaves the first.
 func (s *Store) Apply(ctx context.Context, ops []store.Op) error {
 	last := make(map[string]int, len(ops)) // etcd takes a key once a transaction
 	for i, op := range ops {
@@ -94,33 +135,56 @@ func (s *Store) Apply(ctx context.Context, ops []store.Op) error {
 	for _, i := range slices.Sorted(maps.Values(last)) {
 		op := ops[i]
 		if size := len(op.Key) + len(op.Value); len(then) == s.maxOps || len(then) > 0 && octets+size > s.maxOctets {
-			if err := s.commit(ctx, then); err != nil {
+			if _, err := s.commit(ctx, nil, then); err != nil {
 				return err
 			}
 			then, octets = then[:0], 0
 		}
 		octets += len(op.Key) + len(op.Value)
 		if op.Value == nil {
-			then = append(then, clientv3.OpDelete(prefix+op.Key))
+			then = append(then, clientv3.OpDelete(s.prefix+op.Key))
 		} else {
-			then = append(then, clientv3.OpPut(prefix+op.Key, string(op.Value)))
+			then = append(then, clientv3.OpPut(s.prefix+op.Key, string(op.Value)))
 		}
 	}
-	return s.commit(ctx, then)
+	_, err := s.commit(ctx, nil, then)
+	return err
 }
 
-// commit carries out operations in one transaction.
-func (s *Store) commit(ctx context.Context, ops []clientv3.Op) error {
+// commit carries out operations in one transaction, if the conditions and the guard hold.
+func (s *Store) commit(ctx context.Context, conditions []clientv3.Cmp, ops []clientv3.Op) (int64, error) {
 	if len(ops) == 0 {
-		return nil
+		return 0, nil
 	}
 	if err := s.writable(ops...); err != nil {
-		return err
+		return 0, err
 	}
-	if _, err := s.client.Txn(ctx).Then(ops...).Commit(); err != nil {
-		return unavailable(err)
+	ctx, cancel := s.bound(ctx)
+	defer cancel()
+	var otherwise []clientv3.Op
+	if s.guard != nil {
+		conditions = append(conditions, clientv3.Compare(clientv3.ModRevision(s.guard.key), "=", s.guard.revision))
+		otherwise = append(otherwise, clientv3.OpGet(s.guard.key, clientv3.WithKeysOnly()))
 	}
-	return nil
+	r, err := s.client.Txn(ctx).If(conditions...).Then(ops...).Else(otherwise...).Commit()
+	switch {
+	case err != nil:
+		return 0, unavailable(ctx, err)
+	case r.Succeeded:
+		return r.Header.Revision, nil
+	case s.guard != nil:
+		if kvs := r.Responses[0].GetResponseRange().Kvs; len(kvs) == 0 || kvs[0].ModRevision != s.guard.revision {
+			return 0, fmt.Errorf("%w: %s is not at revision %d", store.ErrFenced, strings.TrimPrefix(s.guard.key, s.prefix), s.guard.revision)
+		}
+	}
+	return 0, store.ErrConflict
+}
+
+// Guarded implements [store.Shared].
+func (s *Store) Guarded(key string, revision int64) store.Store {
+	g := *s
+	g.guard = &guard{key: s.prefix + key, revision: revision}
+	return &g
 }
 
 // writable returns why nothing more can be kept. What frees room is always allowed.
@@ -133,6 +197,11 @@ func (s *Store) writable(ops ...clientv3.Op) error {
 
 // Writable implements [store.Store].
 func (s *Store) Writable() error {
+	if s.health != nil {
+		if err := s.health.err(); err != nil {
+			return err
+		}
+	}
 	if s.free == nil {
 		return nil
 	}
@@ -142,15 +211,17 @@ func (s *Store) Writable() error {
 // Watch implements [store.Store].
 func (s *Store) Watch(ctx context.Context, of string, after int64) (<-chan store.Event, error) {
 	// The watch itself would say so only after it has begun.
-	_, err := s.client.Get(ctx, prefix, clientv3.WithRev(after+1), clientv3.WithCountOnly())
+	asked, asking := s.bound(ctx)
+	defer asking()
+	_, err := s.client.Get(asked, s.prefix, clientv3.WithRev(after+1), clientv3.WithCountOnly())
 	switch {
 	case errors.Is(err, rpctypes.ErrCompacted):
 		return nil, fmt.Errorf("%w: %d", store.ErrCompacted, after)
 	case err != nil && !errors.Is(err, rpctypes.ErrFutureRev):
-		return nil, unavailable(err)
+		return nil, unavailable(asked, err)
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	watch := s.client.Watch(ctx, prefix+of, clientv3.WithPrefix(), clientv3.WithRev(after+1))
+	watch := s.client.Watch(ctx, s.prefix+of, clientv3.WithPrefix(), clientv3.WithRev(after+1))
 	out := make(chan store.Event)
 	go func() {
 		defer close(out)
@@ -158,7 +229,7 @@ func (s *Store) Watch(ctx context.Context, of string, after int64) (<-chan store
 		for r := range watch {
 			for _, e := range r.Events {
 				select {
-				case out <- event(e):
+				case out <- s.event(e):
 				case <-ctx.Done():
 					return
 				}
@@ -172,7 +243,7 @@ func (s *Store) Watch(ctx context.Context, of string, after int64) (<-chan store
 func (s *Store) Backup(ctx context.Context, w io.Writer) error {
 	r, err := s.client.Snapshot(ctx)
 	if err != nil {
-		return unavailable(err)
+		return unavailable(ctx, err)
 	}
 	_, err = io.Copy(w, r)
 	return errors.Join(err, r.Close())
@@ -181,23 +252,29 @@ func (s *Store) Backup(ctx context.Context, w io.Writer) error {
 // Close ends the use of the store.
 func (s *Store) Close() error { return s.close() }
 
-func record(kv *mvccpb.KeyValue) store.Record {
+func (s *Store) record(kv *mvccpb.KeyValue) store.Record {
 	value := kv.Value
 	if value == nil {
 		value = []byte{}
 	}
-	return store.Record{Key: strings.TrimPrefix(string(kv.Key), prefix), Value: value, Revision: kv.ModRevision}
+	return store.Record{Key: strings.TrimPrefix(string(kv.Key), s.prefix), Value: value, Revision: kv.ModRevision}
 }
 
-func event(e *clientv3.Event) store.Event {
+func (s *Store) event(e *clientv3.Event) store.Event {
+	r := s.record(e.Kv)
 	if e.Type == clientv3.EventTypeDelete {
-		return store.Event{Record: store.Record{Key: strings.TrimPrefix(string(e.Kv.Key), prefix), Revision: e.Kv.ModRevision}, Deleted: true}
+		r.Value = nil
+		return store.Event{Record: r, Deleted: true}
 	}
-	return store.Event{Record: record(e.Kv)}
+	return store.Event{Record: r}
 }
 
-// unavailable says that the store cannot be used, except to who gave up waiting.
-func unavailable(err error) error {
+// unavailable says that the store cannot be used, except to who gave up waiting. ctx is that of the
+// request, of [Store.bound].
+func unavailable(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); errors.Is(cause, store.ErrUnavailable) {
+		return cause
+	}
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}

@@ -25,7 +25,7 @@ var allowed = map[string][]string{
 	"api":        {"topology", "hostapi"},
 	"api/client": {"internal", "api"},
 	"store":      {"internal"},
-	"store/etcd": {"store"},
+	"store/etcd": {"store", "internal"},
 	"controller": {"internal", "api", "store", "topology", "southbound", "packet", "p4", "hostapi", "controller/reconcile"},
 	"northbound": {"internal", "api", "controller", "topology", "hostapi"},
 	"dataplane":  {"internal", "packet", "p4", "dataplane/bitfield", "dataplane/drop", "dataplane/engine", "dataplane/queue", "dataplane/trace"},

@@ -84,7 +84,7 @@ type Conditions []Condition
 
 // Condition is one aspect of a resource's state.
 type Condition struct {
-	Type           ConditionType `json:"type" enum:"Accepted,Programmed,Degraded"`
+	Type           ConditionType `json:"type" enum:"Accepted,Programmed,Degraded,OrphansKept"`
 	Status         bool          `json:"status"`
 	Reason         string        `json:"reason" doc:"One word, stable."`
 	Message        string        `json:"message,omitempty" doc:"The same for people."`
@@ -102,6 +102,8 @@ const (
 	Programmed ConditionType = "Programmed"
 	// Degraded: something the group needs is missing or stalls.
 	Degraded ConditionType = "Degraded"
+	// OrphansKept: the switch holds entries that no resource explains, and keeps them.
+	OrphansKept ConditionType = "OrphansKept"
 )
 
 // Reasons of conditions.
@@ -117,6 +119,7 @@ const (
 	ReasonDeviceError      = "DeviceError"      // Degraded: a switch refused an entry
 	ReasonReceiverStalled  = "ReceiverStalled"  // Degraded: a receiver does not answer
 	ReasonReceiversEvicted = "ReceiversEvicted" // Degraded: receivers were taken out
+	ReasonUnexplained      = "Unexplained"      // OrphansKept
 	ReasonHealthy          = "Healthy"          // not Degraded
 )
 

@@ -14,7 +14,7 @@ import (
 )
 
 // orphans starts a controller without records beside switches that hold the
-// groups a, g and h, of index 0 to 2, and gives adoption 200 ms.
+// groups a, g and h, of index 0 to 2.
 func orphans(t *testing.T, seed uint64, mode api.GroupMode) (w *world, specs [3]api.MulticastGroupSpec, epoch uint32) {
 	net := sample.Figure1()
 	w = up(t, net, seed)
@@ -37,8 +37,6 @@ func orphans(t *testing.T, seed uint64, mode api.GroupMode) (w *world, specs [3]
 	for name := range w.devices {
 		w.session[name]++
 	}
-	net.Inventory.Intervals.Adopt = api.Duration(200 * time.Millisecond)
-	w.net.Inventory = net.Inventory
 	w.boot()
 	return w, specs, epoch
 }
@@ -101,11 +99,15 @@ func TestAdopt(t *testing.T) {
 				if mode == api.ModeProvisioned {
 					w.delivers(&specs[2])
 				}
-				w.run(150 * time.Millisecond)
-				if w.holds(0) || w.holds(2) {
-					t.Error("groups stay that nobody has applied")
+				w.run(time.Hour)
+				if !w.holds(0) || !w.holds(2) {
+					t.Error("groups that nobody has applied are removed")
 				}
+				w.deleteOrphans()
 				w.run(time.Second)
+				if w.holds(0) || w.holds(2) {
+					t.Error("groups stay that were deleted as orphans")
+				}
 				w.converged()
 			})
 		})
@@ -133,6 +135,8 @@ func TestAdoptMoves(t *testing.T) {
 		}
 		w.run(time.Second)
 		w.every = nil
+		w.deleteOrphans()
+		w.run(time.Second)
 		w.converged()
 		w.delivers(&spec)
 	})
@@ -160,7 +164,7 @@ func TestAdoptEarlyAndNever(t *testing.T) {
 	if w.holds(0) || !w.holds(1) {
 		t.Error("a stays, or g does not")
 	}
-	// Those that connect later are too late.
+	// What a switch brings along that was away is an orphan too, and h still is.
 	late := slices.Clone(w.devices["n1"].Contents().Entities)
 	w.disconnect("n1")
 	w.run(time.Second)
@@ -169,5 +173,20 @@ func TestAdoptEarlyAndNever(t *testing.T) {
 	}
 	w.connect("n1")
 	w.run(time.Second)
+	w.deleteOrphans()
+	w.run(time.Second)
 	w.converged()
+}
+
+// deleteOrphans deletes all orphans by request.
+func (w *world) deleteOrphans() {
+	w.t.Helper()
+	for _, o := range w.core.Orphans() {
+		if err := w.core.DeleteOrphan(o.Name); err != nil {
+			w.t.Error(err)
+		}
+	}
+	if left := w.core.Orphans(); len(left) > 0 {
+		w.t.Errorf("left: %+v", left)
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/weft-sdn/weft/controller/feature"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/multicast"
+	"github.com/weft-sdn/weft/controller/orphan"
 	"github.com/weft-sdn/weft/controller/pfc"
 	"github.com/weft-sdn/weft/controller/plan"
 	"github.com/weft-sdn/weft/controller/reconcile"
@@ -40,6 +41,7 @@ type Core struct {
 	underlay  *underlay.Feature
 	multicast *multicast.Feature
 	pfc       *pfc.Feature
+	orphans   *orphan.Feature
 }
 
 // NewCore returns a core that goes on where the records of an earlier one end. It
@@ -55,6 +57,7 @@ func newCore(cfg Config, records []store.Record, restore []func(feature.Feature)
 	c.switches = reconcile.New(reconcile.Config{
 		Owner: func(e entry.Entity) reconcile.Owner { return reconcile.Owner(plan.OwnerOf(e)) },
 		Rank:  plan.Rank, Frozen: c.frozen, Keeps: c.keeps, Writing: c.writing,
+		Guarded: func(o reconcile.Owner) bool { return plan.Intended(int(o)) }, Object: c.object, Wall: c.env.Wall,
 	})
 	c.env = feature.Env{Start: cfg.Start, Switches: c.switches, Versions: resource.NewVersions(versionsKey)}
 	c.env.Net = plan.NewNetwork(topology.Empty(), &cfg.Inventory)
@@ -78,8 +81,10 @@ func newCore(cfg Config, records []store.Record, restore []func(feature.Feature)
 }
 
 func (c *Core) load(r store.Record) error {
-	if ok, err := c.env.Versions.Load(r); ok {
-		return err
+	for _, load := range []func(store.Record) (bool, error){c.env.Versions.Load, c.switches.Load} {
+		if ok, err := load(r); ok {
+			return err
+		}
 	}
 	for _, f := range c.features {
 		if ok, err := f.Load(r); ok {
@@ -91,7 +96,7 @@ func (c *Core) load(r store.Record) error {
 
 // records returns the records of everything, as the store has them once all saves are done.
 func (c *Core) records() []store.Record {
-	out := []store.Record{c.env.Versions.Record()}
+	out := append(c.switches.Records(), c.env.Versions.Record())
 	for _, f := range c.features {
 		out = append(out, f.Records()...)
 	}
@@ -289,6 +294,16 @@ func (c *Core) keeps(sw string, o reconcile.Owner, e entry.Entity) bool {
 	return false
 }
 
+// object names the resources that an owner's entities are of.
+func (c *Core) object(o reconcile.Owner) string {
+	for _, f := range c.features {
+		if object := f.Object(o); object != "" {
+			return object
+		}
+	}
+	return ""
+}
+
 func (c *Core) writing(sw string, o reconcile.Owner, e entry.Entity) {
 	c.switchEvent(sw, feature.SwitchEvent{Kind: feature.Writing, Owner: o, Entity: e})
 }
@@ -299,6 +314,7 @@ func (c *Core) Ready() Ready {
 	for _, f := range c.features {
 		r.Saves = append(r.Saves, f.Changes()...)
 	}
+	r.Saves = append(r.Saves, c.switches.Changes()...)
 	r.Events, r.Answers = c.env.Take()
 	r.Tasks = c.switches.Tasks()
 	return r

@@ -66,7 +66,6 @@ func newWorld(t *testing.T, net *sample.Net, seed uint64) *world {
 	net.Inventory.Intervals.Audit = 0
 	net.Inventory.Intervals.Settle = api.Duration(100 * time.Millisecond)
 	net.Inventory.Intervals.Stall = 0
-	net.Inventory.Intervals.Adopt = 0
 	for _, sw := range net.Inventory.Switches {
 		if !sw.Managed() {
 			continue

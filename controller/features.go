@@ -7,6 +7,7 @@ import (
 	"github.com/weft-sdn/weft/controller/feature"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/controller/multicast"
+	"github.com/weft-sdn/weft/controller/orphan"
 	"github.com/weft-sdn/weft/controller/pfc"
 	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/controller/underlay"
@@ -23,7 +24,8 @@ func (c *Core) compose() (err error) {
 	if c.pfc, err = pfc.New(&c.env); err != nil {
 		return err
 	}
-	c.features = []feature.Feature{c.underlay, c.multicast, c.pfc}
+	c.orphans = orphan.New(&c.env)
+	c.features = []feature.Feature{c.underlay, c.multicast, c.pfc, c.orphans}
 	return nil
 }
 
@@ -87,6 +89,21 @@ func (c *Core) QueryState(name string) (id uint64, err error) {
 	return id, err
 }
 
+// Orphans returns what switches hold and no resource explains.
+func (c *Core) Orphans() []api.Orphan { return c.orphans.List() }
+
+// Orphan returns one of [Core.Orphans]. The error is an *api.Error.
+func (c *Core) Orphan(name string) (api.Orphan, error) { return c.orphans.Get(name) }
+
+// DeleteOrphan has an orphan removed. The error is an *api.Error.
+func (c *Core) DeleteOrphan(name string) error {
+	err := c.orphans.Delete(name)
+	if err == nil {
+		c.settle()
+	}
+	return err
+}
+
 // SetAssignment is [underlay.Feature.SetAssignment].
 func (c *Core) SetAssignment(a *ev.Assignment) {
 	c.underlay.SetAssignment(a)
@@ -97,6 +114,24 @@ func (c *Core) SetAssignment(a *ev.Assignment) {
 func (c *Controller) ResetGroup(ctx context.Context, name string, pre resource.Precondition) (g api.MulticastGroup, err error) {
 	stopped := c.Do(ctx, func(core *Core) { g, err = core.ResetGroup(name, pre) })
 	return g, first(stopped, err)
+}
+
+// Orphans is [Core.Orphans].
+func (c *Controller) Orphans(ctx context.Context) (out []api.Orphan, err error) {
+	err = c.Do(ctx, func(core *Core) { out = core.Orphans() })
+	return out, err
+}
+
+// Orphan is [Core.Orphan].
+func (c *Controller) Orphan(ctx context.Context, name string) (o api.Orphan, err error) {
+	stopped := c.Do(ctx, func(core *Core) { o, err = core.Orphan(name) })
+	return o, first(stopped, err)
+}
+
+// DeleteOrphan is [Core.DeleteOrphan]. With a trial in the precondition it deletes from a copy of
+// the core.
+func (c *Controller) DeleteOrphan(ctx context.Context, name string, pre resource.Precondition) error {
+	return c.write(ctx, pre, func(core *Core) error { return core.DeleteOrphan(name) })
 }
 
 // GroupState asks the switches of a group for its state, and waits for their

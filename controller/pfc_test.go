@@ -19,7 +19,6 @@ import (
 // pfcNetwork is R1 - R2 - R3 with hosts at both ends, R1 and R3 PFC-capable, and a router X that is not programmed.
 func pfcNetwork() (*topology.Snapshot, inventory.Inventory) {
 	inv := inventory.Default()
-	inv.Intervals.Adopt = 0
 	b := topology.NewBuilder()
 	behaviors := topology.DefaultPFCBehaviors()
 	sid := func(n, function int) netip.Addr {

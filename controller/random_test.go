@@ -10,6 +10,7 @@ import (
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/internal/sample"
+	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/plan"
 	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/southbound/entry"
@@ -143,7 +144,7 @@ func TestChaos(t *testing.T) {
 		net.Inventory.Intervals.Drain = api.Duration(5 * time.Millisecond)
 		w := up(t, net, seed)
 		if seed%2 == 1 { // those that start later have it
-			net.Inventory.Intervals.Adopt = api.Duration(time.Duration(seed) * 2 * time.Millisecond)
+			net.Inventory.Orphans = inventory.Orphans{Policy: inventory.OrphansRemove, After: api.Duration(time.Duration(seed) * 2 * time.Millisecond)}
 		}
 		c := chaos{world: w, down: make(map[topology.LinkID]bool), specs: make(map[string]api.MulticastGroupSpec), restart: true}
 		for _, l := range net.Topology.Build().Links {
@@ -173,6 +174,8 @@ func TestChaos(t *testing.T) {
 			}
 		}
 		w.core.SetTopology(net.Topology.Build())
+		w.run(2 * time.Minute)
+		w.deleteOrphans()
 		w.run(2 * time.Minute)
 		w.converged()
 		for _, name := range slices.Sorted(maps.Keys(c.specs)) {

@@ -17,7 +17,7 @@ import (
 // is there has the group as it was before the step or as it is after, and one index for it.
 func TestRecordsCutAnywhere(t *testing.T) {
 	net := sample.Figure1()
-	net.Inventory.Intervals.Settle, net.Inventory.Intervals.Adopt = 0, 0
+	net.Inventory.Intervals.Settle = 0
 	cfg := controller.Config{Inventory: net.Inventory, Start: start}
 	core, err := controller.NewCore(cfg, nil)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"math"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -289,6 +290,11 @@ func TestDrift(t *testing.T) {
 	stray := entry.In(p4.TableMtProxy, entry.Do(p4.ActionSetGroup, entry.With("group", entry.Uint(900))), entry.Exact("dst_addr", entry.Uint(77)))
 	d.Entities[stray.Key()] = stray
 	w.run(15 * time.Second)
+	if o := w.core.Orphans(); len(o) != 1 || o[0].Name != "multicast-group-900@n1" || o[0].Entries != 1 {
+		t.Errorf("orphans %+v", o)
+	}
+	w.deleteOrphans()
+	w.run(time.Second)
 	w.converged()
 	if n < 3 {
 		t.Errorf("only %d things were put wrong", n)
@@ -356,14 +362,14 @@ func TestForeignEpoch(t *testing.T) {
 	net := sample.Figure1()
 	w := newWorld(t, net, 1)
 	later := uint64(start.Unix()) + 100
-	for _, index := range []uint64{0, 1} {
-		e := entry.In(p4.TableMtBranch, entry.Do(p4.ActionSetBranch, entry.With("branch", entry.Uint(0)), entry.With("epoch", entry.Uint(later+index)),
+	w.core.SetTopology(net.Topology.Build())
+	first := w.put("g", net.Spec(1, "s1", "r1")) // before anything was read
+	for i, index := range []uint64{uint64(first.Status.Index), 0} {
+		e := entry.In(p4.TableMtBranch, entry.Do(p4.ActionSetBranch, entry.With("branch", entry.Uint(0)), entry.With("epoch", entry.Uint(later+uint64(i))),
 			entry.With("receiver", entry.Bool(true)), entry.With("msn_offset", entry.Uint(0))),
 			entry.Exact("group", entry.Uint(index)), entry.Exact("port", entry.Uint(9)), entry.Exact("src_addr", entry.Uint(5)))
 		w.devices["n1"].Entities[e.Key()] = e
 	}
-	w.core.SetTopology(net.Topology.Build())
-	first := w.put("g", net.Spec(1, "s1", "r1")) // before anything was read
 	if first.Status.Epoch != uint32(start.Unix()) {
 		t.Errorf("first epoch %d", first.Status.Epoch)
 	}
@@ -372,6 +378,8 @@ func TestForeignEpoch(t *testing.T) {
 	if g := w.group("g"); uint64(g.Status.Epoch) != later+1 {
 		t.Errorf("epoch %d, want %d", g.Status.Epoch, later+1)
 	}
+	w.deleteOrphans()
+	w.run(time.Second)
 	w.converged()
 	if g := w.put("h", net.Spec(2, "s1", "r1")); uint64(g.Status.Epoch) != later+2 {
 		t.Errorf("epoch %d at the other index, want %d", g.Status.Epoch, later+2)
@@ -382,15 +390,15 @@ func TestForeignEpoch(t *testing.T) {
 	w3.core.SetTopology(w3.net.Topology.Build())
 	spec := w3.net.Spec(1, "s1", "r1")
 	old := w3.put("g", spec) // before anything was read
-	for _, index := range []uint64{0, 2} {
+	for _, index := range []uint64{uint64(old.Status.Index), 2} {
 		last := entry.In(p4.TableMtGroup, entry.Do(p4.ActionSetGroupState, entry.With("epoch", entry.Uint(math.MaxUint32))), entry.Exact("group", entry.Uint(index)))
 		w3.devices["n1"].Entities[last.Key()] = last
 	}
-	w3.epochs["n1"][0] = old.Status.Epoch
+	w3.epochs["n1"][int(old.Status.Index)] = old.Status.Epoch
 	w3.connectAll()
 	w3.run(time.Second)
 	for range 2 {
-		if g := w3.group("g"); g.Status.Index != 0 || g.Status.Epoch != old.Status.Epoch || g.Status.Condition(api.Accepted).Reason != api.ReasonNotPlannable {
+		if g := w3.group("g"); g.Status.Index != old.Status.Index || g.Status.Epoch != old.Status.Epoch || g.Status.Condition(api.Accepted).Reason != api.ReasonNotPlannable {
 			t.Errorf("epochs are used up: %+v", g.Status)
 		}
 		w3.core.SetTopology(w3.net.Topology.Build()) // planned again
@@ -403,11 +411,13 @@ func TestForeignEpoch(t *testing.T) {
 	if _, _, err := w3.core.Groups().Put("g", w3.net.Spec(1, "s1", "r1", "r3"), resource.Precondition{}); !errors.As(err, &refused) || refused.Code != api.CodeNotPlannable {
 		t.Errorf("put: %v", err)
 	}
-	if g := w3.put("h", w3.net.Spec(2, "s1", "r1")); g.Status.Index != 1 {
+	if g := w3.put("h", w3.net.Spec(2, "s1", "r1")); g.Status.Index != 0 {
 		t.Errorf("another group has index %d", g.Status.Index)
 	}
-	if g := w3.put("i", w3.net.Spec(3, "s1", "r1")); g.Status.Index != 3 {
-		t.Errorf("one more has index %d", g.Status.Index)
+	for i, want := range []uint16{1, 3} { // 2 is that of an orphan
+		if g := w3.put("i"+strconv.Itoa(i), w3.net.Spec(3+i, "s1", "r1")); g.Status.Index != want {
+			t.Errorf("one more has index %d, want %d", g.Status.Index, want)
+		}
 	}
 	if err := w3.core.Groups().Delete("g", resource.Precondition{}); err != nil {
 		t.Fatal(err)
@@ -416,6 +426,7 @@ func TestForeignEpoch(t *testing.T) {
 	if g := w3.put("g", spec); g.Status.Index != 4 {
 		t.Errorf("applied again with index %d", g.Status.Index)
 	}
+	w3.deleteOrphans()
 	w3.run(time.Second)
 	w3.converged()
 	w3.delivers(&spec)
@@ -426,7 +437,7 @@ func TestForeignEpoch(t *testing.T) {
 	w2 := newWorld(t, sample.Figure1(), 1)
 	w2.core.SetTopology(w2.net.Topology.Build())
 	g := w2.put("g", w2.net.Spec(1, "s1", "r1"))
-	same := entry.In(p4.TableMtGroup, entry.Do(p4.ActionSetGroupState, entry.With("epoch", entry.Uint(uint64(g.Status.Epoch)))), entry.Exact("group", entry.Uint(0)))
+	same := entry.In(p4.TableMtGroup, entry.Do(p4.ActionSetGroupState, entry.With("epoch", entry.Uint(uint64(g.Status.Epoch)))), entry.Exact("group", entry.Uint(uint64(g.Status.Index))))
 	w2.devices["n1"].Entities[same.Key()] = same
 	w2.connectAll()
 	w2.run(time.Second)

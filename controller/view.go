@@ -2,6 +2,7 @@ package controller
 
 import (
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/orphan"
 	"github.com/weft-sdn/weft/southbound/entry"
 )
 
@@ -26,6 +27,7 @@ func (c *Core) Switches() []api.SwitchStatus {
 			if ports, ok := c.ports[sw.Name]; ok {
 				s.Ports = ports.view()
 			}
+			s.Conditions = orphan.Conditions(c.orphans.On(sw.Name))
 			s.Errors = c.switches.AllFailures(sw.Name, 10)
 		}
 		out = append(out, s)

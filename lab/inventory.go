@@ -10,7 +10,6 @@ import (
 // nothing dials.
 func (n *Network) Inventory(addresses map[string]string) inventory.Inventory {
 	inv := inventory.Default()
-	inv.Intervals.Adopt = 0 // no other controller has programmed a lab's switches before
 	for _, s := range n.Switches {
 		address := addresses[s.Name]
 		if address == "" {

@@ -31,6 +31,9 @@ type Feature interface {
 	Frozen(sw string, o reconcile.Owner) bool
 	// Keeps reports whether an entity that nobody wants stays in a switch for now.
 	Keeps(sw string, o reconcile.Owner, e entry.Entity) bool
+	// Object names the resources that the entities of an owner are of, as in "group g"; "" for an
+	// owner of another feature.
+	Object(o reconcile.Owner) string
 	// Report brings the status of resources up to date, when nothing is left to settle.
 	Report()
 }
@@ -97,4 +100,5 @@ func (Base) Next() (at time.Duration, ok bool)                { return 0, false 
 func (Base) Settle() (more bool)                              { return false }
 func (Base) Frozen(string, reconcile.Owner) bool              { return false }
 func (Base) Keeps(string, reconcile.Owner, entry.Entity) bool { return false }
+func (Base) Object(reconcile.Owner) string                    { return "" }
 func (Base) Report()                                          {}

@@ -22,7 +22,23 @@ type Inventory struct {
 	Defaults  api.GroupDefaults `yaml:"defaults"`
 	Limits    api.GroupLimits   `yaml:"limits"`
 	Intervals Intervals         `yaml:"intervals"`
+	Orphans   Orphans           `yaml:"orphans"`
 }
+
+// Orphans says what becomes of entries on switches that no resource explains.
+type Orphans struct {
+	// Policy is OrphansKeep or OrphansRemove. Default OrphansKeep.
+	Policy string `yaml:"policy"`
+	// After is how long after it was found an orphan is removed, with OrphansRemove. Nothing is
+	// removed before the topology has settled (Intervals.Settle).
+	After api.Duration `yaml:"after"`
+}
+
+// The policies for orphans.
+const (
+	OrphansKeep   = "keep"
+	OrphansRemove = "remove"
+)
 
 // A Switch is a device of the network. One without an Address is known, for its
 // MAC, but not programmed: a router that is not ours.
@@ -194,11 +210,6 @@ type Intervals struct {
 	// neighbors it finds in switches: what it has learned until then may be a part
 	// of the network only. It waits ten times as long at most. Default 2s.
 	Settle api.Duration `yaml:"settle"`
-	// Adopt is how long, after that, groups which the controller finds in switches
-	// and does not know stay there: one that is applied meanwhile with the same
-	// proxy address goes on at its index. 0: they are removed at once. Default
-	// 30s.
-	Adopt api.Duration `yaml:"adopt"`
 	// Audit is how often each switch is read back without a reason. 0: never.
 	// Default 1m.
 	Audit api.Duration `yaml:"audit"`
@@ -214,7 +225,8 @@ func Default() Inventory {
 		MRC:       defaultMRC(),
 		Defaults:  api.StandardGroupDefaults(),
 		Limits:    api.StandardGroupLimits(),
-		Intervals: Intervals{CNPTick: ms(1), PollGap: ms(5), Drain: ms(50), RetryMin: ms(100), RetryMax: ms(30000), StateTimeout: ms(1000), Stall: ms(10000), Settle: ms(2000), Adopt: ms(30000), Audit: ms(60000)},
+		Orphans:   Orphans{Policy: OrphansKeep},
+		Intervals: Intervals{CNPTick: ms(1), PollGap: ms(5), Drain: ms(50), RetryMin: ms(100), RetryMax: ms(30000), StateTimeout: ms(1000), Stall: ms(10000), Settle: ms(2000), Audit: ms(60000)},
 	}
 }
 

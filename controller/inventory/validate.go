@@ -276,8 +276,15 @@ func (v *validator) numbers() {
 	v.positive("intervals.stateTimeout", iv.StateTimeout, false)
 	v.positive("intervals.stall", iv.Stall, true)
 	v.positive("intervals.settle", iv.Settle, true)
-	v.positive("intervals.adopt", iv.Adopt, true)
 	v.positive("intervals.audit", iv.Audit, true)
+	o := &inv.Orphans
+	v.positive("orphans.after", o.After, true)
+	switch {
+	case o.Policy != OrphansKeep && o.Policy != OrphansRemove:
+		v.bad("orphans.policy", "is %q: want %s or %s", o.Policy, OrphansKeep, OrphansRemove)
+	case o.Policy == OrphansKeep && o.After != 0:
+		v.bad("orphans.after", "is %v, which is for the policy %s", o.After, OrphansRemove)
+	}
 }
 
 // positive checks a duration; zero says that it may be 0.

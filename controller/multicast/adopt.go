@@ -1,6 +1,7 @@
 package multicast
 
 import (
+	"fmt"
 	"net/netip"
 
 	"github.com/weft-sdn/weft/controller/plan"
@@ -8,61 +9,77 @@ import (
 	"github.com/weft-sdn/weft/southbound/entry"
 )
 
-// adoption is what becomes of groups that switches hold and that have no record,
-// perhaps because the records of an earlier controller are lost. They stay for a
-// while. A group that is applied meanwhile with the proxy address of one of them goes
+// A group that switches hold and that no record explains is an orphan: the records of an earlier
+// controller are lost, perhaps. A group that is applied with the proxy address of an orphan goes
 // on at its index, with its tree where that is the same.
-type adoption struct {
-	on     bool // see Intervals.Adopt
-	ending bool // a timer ends it
-	// found are the indices of such groups; proxies those of their proxy
-	// addresses.
-	found   map[uint16]bool
-	proxies map[netip.Addr]uint16
-}
 
-// Frozen implements feature.Feature: switches keep what they hold at an index for no
-// group, as long as it may be adopted.
+// Frozen implements feature.Feature: switches keep the tree that an adopted group had until the
+// group's own carries data.
 func (f *Feature) Frozen(_ string, o reconcile.Owner) bool {
 	if o < 0 {
 		return false
 	}
-	if g := f.byIndex[uint16(o)]; g != nil {
-		return g.adopted
-	}
-	return f.adoption.on
+	g := f.byIndex[uint16(o)]
+	return g != nil && g.adopted
 }
 
-// findGroups notes which groups there are in a switch.
-func (f *Feature) findGroups(contents entry.Contents) {
-	a := &f.adoption
-	if !a.on {
-		return
+// Object implements feature.Feature.
+func (f *Feature) Object(o reconcile.Owner) string {
+	if o < 0 {
+		return ""
 	}
-	for _, e := range contents.Entities {
-		i := plan.GroupOf(e)
-		if i < 0 || f.byIndex[uint16(i)] != nil {
+	if g := f.byIndex[uint16(o)]; g != nil {
+		return "group " + g.name
+	}
+	return fmt.Sprintf("group of index %d", o)
+}
+
+// adoptable returns the index at which a group with a proxy address goes on: that of orphans with
+// this address. Of several it is the one with the highest epoch.
+func (f *Feature) adoptable(proxy netip.Addr) (index uint16, ok bool) {
+	for _, o := range f.env.Switches.OrphanOwners() {
+		if o < 0 || f.byIndex[uint16(o)] != nil || f.epochs[uint16(o)] == lastEpoch || int(o) >= f.inv().Limits.Groups {
 			continue
 		}
-		index := uint16(i)
-		a.found[index] = true
-		if proxy, ok := plan.ProxyOf(e); ok {
-			if other, twice := a.proxies[proxy]; !twice || f.epochs[other] < f.epochs[index] {
-				a.proxies[proxy] = index
+		for _, sw := range f.env.Switches.Switches() {
+			if p, has := f.orphanProxy(sw, o); has && p == proxy && (!ok || f.epochs[index] < f.epochs[uint16(o)]) {
+				index, ok = uint16(o), true
 			}
 		}
 	}
+	return index, ok
 }
 
-// adoptable returns the index at which a group with a proxy address goes on.
-func (f *Feature) adoptable(proxy netip.Addr) (index uint16, ok bool) {
-	index, ok = f.adoption.proxies[proxy]
-	return index, ok && f.free(index) && int(index) < f.inv().Limits.Groups
+// orphanProxy returns the proxy address of the orphans on a switch at an index.
+func (f *Feature) orphanProxy(sw string, o reconcile.Owner) (proxy netip.Addr, ok bool) {
+	for e := range f.env.Switches.OrphansOf(sw, o) {
+		if proxy, ok = plan.ProxyOf(e); ok {
+			return proxy, true
+		}
+	}
+	return netip.Addr{}, false
 }
 
-// unread reports whether there are switches about which nothing is known yet.
-func (f *Feature) unread() bool {
-	return !f.env.Switches.Known()
+// adopt takes over the orphans at the index of a group, but for those of another proxy address.
+func (f *Feature) adopt(g *group, proxy netip.Addr) {
+	for _, sw := range f.env.Switches.Switches() {
+		if p, has := f.orphanProxy(sw, g.owner()); !has || p == proxy {
+			f.env.Switches.Release(sw, g.owner(), f.Object(g.owner()), func(entry.Entity) bool { return true })
+		}
+	}
+}
+
+// adoptLate takes over orphans on a switch that was just read, at indexes of groups that have their
+// proxy address: the switch was away when the group was adopted.
+func (f *Feature) adoptLate(sw string) {
+	for _, o := range f.env.Switches.OrphanOwners() {
+		if o < 0 || f.byIndex[uint16(o)] == nil {
+			continue
+		}
+		if p, has := f.orphanProxy(sw, o); has && f.byIndex[uint16(o)].uses(p) {
+			f.env.Switches.Release(sw, o, f.Object(o), func(entry.Entity) bool { return true })
+		}
+	}
 }
 
 // turnBeside returns the turn for an adopted group: that of the tree which is in
@@ -120,28 +137,6 @@ func (f *Feature) disown(g *group) {
 	for _, name := range f.env.Switches.Switches() {
 		if f.env.Switches.Recheck(name, g.owner()) {
 			g.touches[name] = true
-		}
-	}
-}
-
-// startAdoptionEnd sets the time at which adoption ends, once switches may remove
-// what nobody wants.
-func (f *Feature) startAdoptionEnd() {
-	if f.adoption.on && !f.adoption.ending && f.env.Underlay.Released() {
-		f.adoption.ending = true
-		f.timers.Set(f.env.Now+f.inv().Intervals.Adopt.D(), f.endAdoption)
-	}
-}
-
-// endAdoption removes the groups that have not been applied again, and what a group
-// deleted meanwhile has left.
-func (f *Feature) endAdoption() {
-	f.adoption = adoption{}
-	for _, name := range f.env.Switches.Switches() {
-		for _, o := range f.env.Switches.Owners(name) {
-			if o >= 0 && f.byIndex[uint16(o)] == nil {
-				f.env.Switches.Recheck(name, o)
-			}
 		}
 	}
 }

@@ -25,10 +25,9 @@ type Feature struct {
 	timers    timers.Timers
 	resources *resource.Collection[api.MulticastGroupSpec, *group]
 
-	groups   map[string]*group // including those that are being removed
-	byIndex  map[uint16]*group
-	epochs   map[uint16]uint32 // the highest ones given or found, by index
-	adoption adoption
+	groups  map[string]*group // including those that are being removed
+	byIndex map[uint16]*group
+	epochs  map[uint16]uint32 // the highest ones given or found, by index
 
 	asked map[branchKey][]*query
 	polls map[pollKey]bool
@@ -41,16 +40,12 @@ type Feature struct {
 
 // New returns the feature without groups.
 func New(env *feature.Env) *Feature {
-	f := &Feature{
+	return &Feature{
 		env: env, resources: resource.NewCollection[api.MulticastGroupSpec, *group](kind, env.Versions),
 		groups: make(map[string]*group), byIndex: make(map[uint16]*group), epochs: make(map[uint16]uint32),
 		asked: make(map[branchKey][]*query), polls: make(map[pollKey]bool),
 		check: make(map[uint16]bool), status: make(map[uint16]bool), raised: make(map[uint16]bool), unsaved: make(map[string]bool),
 	}
-	if f.inv().Intervals.Adopt > 0 {
-		f.adoption = adoption{on: true, found: make(map[uint16]bool), proxies: make(map[netip.Addr]uint16)}
-	}
-	return f
 }
 
 func (f *Feature) inv() *inventory.Inventory { return f.env.Inventory() }
@@ -91,7 +86,7 @@ func (f *Feature) SwitchEvent(sw string, e feature.SwitchEvent) {
 	switch e.Kind {
 	case feature.ReadBack:
 		f.learnEpochs(sw, e.Contents)
-		f.findGroups(e.Contents)
+		f.adoptLate(sw)
 		f.touch(sw)
 	case feature.Disconnected:
 		f.touch(sw)
@@ -146,7 +141,6 @@ func (f *Feature) noteWrite(sw string, o reconcile.Owner, e entry.Entity) {
 
 // Settle implements feature.Feature: it moves groups on.
 func (f *Feature) Settle() (more bool) {
-	f.startAdoptionEnd()
 	for _, i := range slices.Sorted(maps.Keys(f.check)) {
 		delete(f.check, i)
 		if g := f.byIndex[i]; g != nil {

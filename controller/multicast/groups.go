@@ -5,6 +5,7 @@ import (
 	"net/netip"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/reconcile"
 	"github.com/weft-sdn/weft/controller/resource"
 )
 
@@ -80,6 +81,9 @@ func (f groups) Put(name string, spec api.MulticastGroupSpec, pre resource.Preco
 		f.unsaved[name] = true
 	}
 	f.groups[name], f.byIndex[g.index] = g, g
+	if created && g.adopted {
+		f.adopt(g, spec.ProxyAddress)
+	}
 	g.evicted, g.planErr = without, nil
 	f.aim(g, p)
 	f.watchStalls(g)
@@ -146,26 +150,29 @@ func (f *Feature) free(index uint16) bool {
 	return f.byIndex[index] == nil && f.epochs[index] < lastEpoch
 }
 
-// freeIndex returns the lowest index that is free, preferably one of no group
-// that may still be adopted. While it is not known which those are, it returns
-// the highest, as they are low.
+// freeIndex returns the lowest index that is free and at which no switch holds an orphan. Until
+// every switch has been read once nobody knows where there are orphans, and it returns the highest,
+// as they are low.
 func (f *Feature) freeIndex() (uint16, error) {
 	most := f.inv().Limits.Groups
-	if f.adoption.on && f.unread() {
-		for i := most - 1; i >= 0; i-- {
-			if f.free(uint16(i)) && !f.adoption.found[uint16(i)] {
-				return uint16(i), nil
-			}
+	unread, orphans := !f.env.Switches.EverRead(), 0
+	for i := range most {
+		if unread {
+			i = most - 1 - i
 		}
-	}
-	for _, taken := range []map[uint16]bool{f.adoption.found, nil} {
-		for i := range most {
-			if f.free(uint16(i)) && !taken[uint16(i)] {
-				return uint16(i), nil
-			}
+		if !f.free(uint16(i)) {
+			continue
 		}
+		if !f.env.Switches.Orphaned(reconcile.Owner(i)) {
+			return uint16(i), nil
+		}
+		orphans++
 	}
-	return 0, &api.Error{Code: api.CodeLimit, Fields: []api.FieldError{{
+	e := &api.Error{Code: api.CodeLimit, Fields: []api.FieldError{{
 		Field: "name", Code: api.CodeLimit, Value: "one more", Want: fmt.Sprintf("at most %d multicast groups", most), Limit: api.Limit(most),
 	}}}
+	if orphans > 0 {
+		e.Message = fmt.Sprintf("orphans on switches occupy %d indexes", orphans)
+	}
+	return 0, e
 }

@@ -194,17 +194,14 @@ func (f *Feature) Records() []store.Record {
 	return append(out, f.resources.Records()...)
 }
 
-// Fork implements feature.Feature: it copies which groups may be adopted, and which
-// epochs have been written.
+// Fork implements feature.Feature: it copies which epochs have been written.
 func (f *Feature) Fork() func(feature.Feature) {
-	adopt := adoption{on: f.adoption.on, ending: true, found: maps.Clone(f.adoption.found), proxies: maps.Clone(f.adoption.proxies)}
 	writes := make(map[string]map[string]uint32)
 	for name, g := range f.groups {
 		writes[name] = maps.Clone(g.writes)
 	}
 	return func(to feature.Feature) {
 		t := to.(*Feature)
-		t.adoption = adoption{on: adopt.on, ending: true, found: maps.Clone(adopt.found), proxies: maps.Clone(adopt.proxies)}
 		for name, g := range t.groups {
 			g.writes, g.loaded = maps.Clone(writes[name]), false
 		}

@@ -65,6 +65,9 @@ type Feature struct {
 	tenants      *resource.Collection[api.TenantSpec, decided[api.TenantStatus]]
 	pfcPolicies  *resource.Collection[api.PFCPolicySpec, decided[api.PFCPolicyStatus]]
 
+	// found are the ports that switches say face a tenant, by switch; see orphan.go.
+	found plan.Edges
+
 	stale bool // the status of a resource may have changed
 }
 
@@ -74,7 +77,7 @@ func New(env *feature.Env) (*Feature, error) {
 	config := env.Inventory().PFCConfig()
 	core, err := tunnel.New(config)
 	return &Feature{
-		env: env, core: core, config: config, inventory: env.Inventory(),
+		env: env, core: core, config: config, inventory: env.Inventory(), found: make(plan.Edges),
 		srv6Policies: resource.NewCollection[api.SRv6PolicySpec, decided[api.SRv6PolicyStatus]](srv6Kind, env.Versions),
 		tenants:      resource.NewCollection[api.TenantSpec, decided[api.TenantStatus]](tenantKind, env.Versions),
 		pfcPolicies:  resource.NewCollection[api.PFCPolicySpec, decided[api.PFCPolicyStatus]](pfcKind, env.Versions),
@@ -118,10 +121,17 @@ func (f *Feature) Frozen(sw string, o reconcile.Owner) bool {
 // SwitchEvent implements feature.Feature.
 func (f *Feature) SwitchEvent(sw string, e feature.SwitchEvent) {
 	switch e.Kind {
-	case feature.ReadBack, feature.Disconnected:
+	case feature.ReadBack:
+		f.stale = true
+		f.findEdges(sw, e.Contents)
+		f.noteOrphans(sw)
+	case feature.Disconnected:
 		f.stale = true
 	case feature.Progress:
-		f.stale = f.stale || e.Owner == owner
+		if e.Owner == owner {
+			f.stale = true
+			f.noteOrphans(sw)
+		}
 	case feature.GotPacket:
 		switch e.PacketIn.Reason {
 		case entry.Routed:
@@ -148,6 +158,11 @@ func (f *Feature) SetNetwork() {
 func (f *Feature) replanPFC() {
 	if !f.env.Underlay.Settled() && f.env.Inventory().Intervals.Settle > 0 && f.waiting() {
 		return // what was planned before may be for a part of the network only
+	}
+	if f.env.Switches.Orphaned(owner) {
+		for _, name := range f.env.Switches.Switches() {
+			f.noteLists(name)
+		}
 	}
 	f.core.SetTopology(f.env.Net.Snapshot)
 	f.putWaiting()
@@ -233,9 +248,9 @@ func (f *Feature) reload() {
 	f.core.TouchAll()
 }
 
-// setEdges gives the underlay the ports that face tenants.
+// setEdges gives the underlay the ports that face tenants, and those that orphans of tenants need.
 func (f *Feature) setEdges() {
-	edges := make(plan.Edges)
+	edges := f.orphanEdges()
 	for _, t := range f.tenants.All() {
 		for _, s := range t.Spec.Sites {
 			if edges[s.Switch] == nil {

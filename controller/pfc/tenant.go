@@ -41,14 +41,21 @@ func (f *Feature) sitePrefixes(s *api.TenantSite) []netip.Prefix {
 	return prefixes
 }
 
-// freeVRF returns the lowest number that no tenant has.
-func (f *Feature) freeVRF() (uint16, error) {
+// freeVRF returns the lowest number that no tenant and no orphan has. A tenant at the ports of an
+// orphan goes on with its number.
+func (f *Feature) freeVRF(sites []api.TenantSite) (uint16, error) {
 	taken := make(map[uint16]bool)
 	for _, t := range f.tenants.All() {
 		taken[t.Decided.VRF] = true
 	}
+	orphans := f.orphanVRFs()
+	for _, s := range sites {
+		if vrf := f.found[s.Switch][s.Port]; orphans[vrf] && !taken[vrf] {
+			return vrf, nil
+		}
+	}
 	for vrf := uint16(1); vrf <= plan.MaxVRF; vrf++ {
-		if !taken[vrf] {
+		if !taken[vrf] && !orphans[vrf] {
 			return vrf, nil
 		}
 	}
@@ -112,7 +119,7 @@ func (f tenantResources) Put(name string, spec api.TenantSpec, pre resource.Prec
 				return api.Tenant{}, false, inUse(srv6Kind, r.Spec.SRv6Policy, []string{pfcKind.Prefix + r.Name})
 			}
 		}
-	} else if vrf, err = f.freeVRF(); err != nil {
+	} else if vrf, err = f.freeVRF(spec.Sites); err != nil {
 		return api.Tenant{}, false, err
 	}
 	x, err := f.tunnelTenant(name, &spec, vrf)

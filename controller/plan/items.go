@@ -97,6 +97,10 @@ func OwnerOf(e entry.Entity) int {
 	return GroupOf(e)
 }
 
+// Intended reports whether the entities of an owner follow from what clients want. Those of the
+// others follow from topology and inventory.
+func Intended(owner int) bool { return owner >= 0 || owner == OwnerPFC }
+
 // ownerOf returns the feature of a table's entry.
 func ownerOf(t entry.Table) string {
 	return p4.Owner(t.Name, t.Action.Name, func(field string) bool {

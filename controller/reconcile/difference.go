@@ -26,6 +26,7 @@ func (r *Reconciler) diff(d *device, o Owner) {
 	if !d.connected {
 		return
 	}
+	r.settleClaim(d, o, u)
 	var unneeded map[entry.Key]bool
 	if u.shape != nil {
 		unneeded = u.shape.Unneeded(d.have, u.want, u.order)
@@ -65,9 +66,10 @@ func (r *Reconciler) removals(d *device, o Owner, u *unit) {
 		return
 	}
 	var extra []entry.Key
+	orphans := r.ledger.orphans[d.name][o]
 	for k := range u.owned {
-		if d.have[k].Kind() == entry.KindDefault {
-			continue // cannot be deleted
+		if d.have[k].Kind() == entry.KindDefault || orphans.has(k) {
+			continue // a default cannot be deleted
 		}
 		if _, wanted := u.want[k]; !wanted && !d.wanted(k) {
 			extra = append(extra, k)

@@ -28,6 +28,13 @@ type Config struct {
 	// Keeps reports whether an entity that nobody wants stays for now. It is asked
 	// again when what any owner wants of the switch has changed.
 	Keeps func(sw string, o Owner, e entry.Entity) bool
+	// Guarded reports whether what a switch holds for an owner, and nobody is known to have
+	// wanted there, is an orphan that stays. Of other owners it is removed.
+	Guarded func(o Owner) bool
+	// Object names whose entities those of a guarded owner are: "group g".
+	Object func(o Owner) string
+	// Wall returns the wall-clock time.
+	Wall func() time.Time
 	// Writing is called with each entity whose update a Task is about to carry out.
 	Writing func(sw string, o Owner, e entry.Entity)
 }
@@ -51,11 +58,12 @@ type Reconciler struct {
 	devices   map[string]*device
 	dirty     map[string]bool // devices with dirty units
 	tasks     uint64          // ids given so far
+	ledger    ledger
 }
 
 // New returns a Reconciler without switches.
 func New(cfg Config) *Reconciler {
-	return &Reconciler{cfg: cfg, devices: make(map[string]*device), dirty: make(map[string]bool)}
+	return &Reconciler{cfg: cfg, devices: make(map[string]*device), dirty: make(map[string]bool), ledger: newLedger()}
 }
 
 // SetIntervals replaces the pauses. Those that have begun end as before.
@@ -102,6 +110,7 @@ func (r *Reconciler) Connect(name string, contents entry.Contents) bool {
 
 func (r *Reconciler) readBack(d *device, contents entry.Contents, since time.Duration) {
 	d.connect(contents, r.cfg.Owner, since)
+	r.findOrphans(d)
 	r.dirty[d.name] = true
 	d.audits++
 	audit := d.audits

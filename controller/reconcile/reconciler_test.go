@@ -2,6 +2,7 @@ package reconcile_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -16,17 +17,22 @@ type bed struct {
 	*reconcile.Reconciler
 	t      *testing.T
 	frozen map[reconcile.Owner]bool
-	keeps  func(entry.Entity) bool
+	// guarded are the owners of which unexplained entities stay.
+	guarded map[reconcile.Owner]bool
+	keeps   func(entry.Entity) bool
 }
 
 func newBed(t *testing.T, holds ...uint32) *bed {
-	b := &bed{t: t, frozen: make(map[reconcile.Owner]bool), keeps: func(entry.Entity) bool { return false }}
+	b := &bed{t: t, frozen: make(map[reconcile.Owner]bool), guarded: make(map[reconcile.Owner]bool), keeps: func(entry.Entity) bool { return false }}
 	number := func(e entry.Entity) int { return int(e.(entry.Multicast).ID) }
 	b.Reconciler = reconcile.New(reconcile.Config{
 		Owner:   func(e entry.Entity) reconcile.Owner { return reconcile.Owner(number(e) / 100) },
 		Rank:    func(e entry.Entity) int { return number(e) % 100 },
 		Frozen:  func(_ string, o reconcile.Owner) bool { return b.frozen[o] },
 		Keeps:   func(_ string, _ reconcile.Owner, e entry.Entity) bool { return b.keeps(e) },
+		Guarded: func(o reconcile.Owner) bool { return b.guarded[o] },
+		Object:  func(o reconcile.Owner) string { return fmt.Sprintf("owner %d", o) },
+		Wall:    func() time.Time { return time.Unix(1e9, 0) },
 		Writing: func(string, reconcile.Owner, entry.Entity) {},
 	})
 	b.SetIntervals(reconcile.Intervals{RetryMin: time.Second, RetryMax: 3 * time.Second})

@@ -65,6 +65,7 @@ func newRoutedSwitch(t *testing.T, rng *rand.Rand, name string, holds []entry.En
 		Rank:    plan.Rank,
 		Frozen:  func(string, reconcile.Owner) bool { return s.frozen },
 		Keeps:   func(string, reconcile.Owner, entry.Entity) bool { return false },
+		Guarded: func(reconcile.Owner) bool { return false },
 		Writing: func(string, reconcile.Owner, entry.Entity) {},
 	})
 	s.r.SetSwitches(map[string]bool{name: true})

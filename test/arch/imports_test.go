@@ -37,7 +37,7 @@ var allowed = map[string][]string{
 	"cmd":        {"*", "cmd", "api/client", "store/etcd", "dataplane/engine", "dataplane/trace"},
 
 	// The parts of the controller.
-	"controller/reconcile": {"internal", "southbound"},
+	"controller/reconcile": {"internal", "southbound", "store"},
 
 	// The parts of the embedded switch, from the ground up.
 	"dataplane/bitfield": {},
@@ -59,7 +59,8 @@ var onlyIn = map[string][]string{
 	"controller/underlay":  {"controller"},
 	"controller/multicast": {"controller"},
 	"controller/pfc":       {"controller"},
-	"controller/feature":   {"controller", "controller/underlay", "controller/multicast", "controller/pfc"},
+	"controller/orphan":    {"controller"},
+	"controller/feature":   {"controller", "controller/underlay", "controller/multicast", "controller/pfc", "controller/orphan"},
 }
 
 // TestFeaturesMeetInOnePlace: no import of a package in onlyIn but from where it may be.

@@ -203,7 +203,7 @@ func (c *Core) hold(b *bundle) error {
 		d := b.deployments[name]
 		for i := range d.Tunnels {
 			t := &d.Tunnels[i]
-			if err := c.acquire(t.From, t.list()); err != nil {
+			if err := c.acquire(t.From, t.list(), t.List); err != nil {
 				for _, t := range held {
 					c.release(t.From, t.list())
 					c.unwatch(t)

@@ -3,6 +3,7 @@ package tunnel
 import (
 	"fmt"
 	"maps"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -182,7 +183,7 @@ func (c *Core) PutSRv6Policy(p SRv6Policy) error {
 	next := old
 	if old == nil {
 		next = &policy{SRv6Policy: p}
-		if err := c.acquire(p.Headend, policyKey(p.Name)); err != nil {
+		if err := c.acquire(p.Headend, policyKey(p.Name), c.segments(&p)); err != nil {
 			return fmt.Errorf("%s: %w", c.name(p.Headend), err)
 		}
 	} else if old.Headend != p.Headend || old.Endpoint != p.Endpoint {
@@ -207,12 +208,24 @@ func (c *Core) PutSRv6Policy(p SRv6Policy) error {
 	return c.commit(a, requests)
 }
 
+// segments returns the SIDs that the list of an SRv6 policy has on the present network.
+func (c *Core) segments(p *SRv6Policy) (sids []netip.Addr) {
+	path, err := FindPath(c.snap, c.cfg.Behaviors, p.Way)
+	if err != nil || p.BestEffort {
+		return nil
+	}
+	for _, s := range path.Segments {
+		sids = append(sids, s.SID)
+	}
+	return sids
+}
+
 // LoadSRv6Policy takes an SRv6 policy that was accepted before, whatever the present
 // network has for it.
 func (c *Core) LoadSRv6Policy(p SRv6Policy) {
 	if err := c.PutSRv6Policy(p); err != nil {
 		// A headend that is full now was not when the policy was accepted.
-		if c.acquire(p.Headend, policyKey(p.Name)) == nil {
+		if c.acquire(p.Headend, policyKey(p.Name), c.segments(&p)) == nil {
 			c.policies[p.Name] = &policy{SRv6Policy: p, err: err}
 			c.touch(p.Name)
 		}
@@ -296,7 +309,7 @@ func (c *Core) PutTenant(t Tenant) error {
 func (c *Core) attach(t *Tenant) error {
 	for i := range t.Sites {
 		s := &t.Sites[i]
-		if err := c.acquire(s.Node, listKey(s.Node, nil)); err != nil {
+		if err := c.acquire(s.Node, listKey(s.Node, nil), nil); err != nil {
 			for j := range i {
 				c.release(t.Sites[j].Node, listKey(t.Sites[j].Node, nil))
 			}

@@ -381,21 +381,21 @@ func TestNumbersRunOut(t *testing.T) {
 	n := numbers{most: 3, given: map[string]*number{}, taken: map[uint16]bool{}}
 	seen := map[uint16]bool{}
 	for _, key := range []string{"a", "b", "c", "a"} {
-		id, err := n.acquire(key)
+		id, err := n.acquire(key, nil)
 		if err != nil || id < 1 || id > 3 {
 			t.Fatalf("%s: %d, %v", key, id, err)
 		}
 		seen[id] = true
 	}
-	if _, err := n.acquire("d"); len(seen) != 3 || !errors.Is(err, ErrNoRoom) {
+	if _, err := n.acquire("d", nil); len(seen) != 3 || !errors.Is(err, ErrNoRoom) {
 		t.Errorf("numbers %v, and the fourth: %v", seen, err)
 	}
 	n.release("a")
-	if _, err := n.acquire("d"); !errors.Is(err, ErrNoRoom) {
+	if _, err := n.acquire("d", nil); !errors.Is(err, ErrNoRoom) {
 		t.Errorf("a is in use once more: %v", err)
 	}
 	n.release("a")
-	if id, err := n.acquire("d"); err != nil || !seen[id] {
+	if id, err := n.acquire("d", nil); err != nil || !seen[id] {
 		t.Errorf("after a: %d, %v", id, err)
 	}
 }

@@ -3,6 +3,8 @@ package tunnel
 import (
 	"fmt"
 	"hash/fnv"
+	"net/netip"
+	"slices"
 
 	"github.com/weft-sdn/weft/topology"
 )
@@ -11,9 +13,10 @@ import (
 // comes from the list itself, so that a controller that starts again gives the
 // same ones, but for those of lists that wanted the same.
 type numbers struct {
-	most  uint16
-	given map[string]*number
-	taken map[uint16]bool
+	most    uint16
+	given   map[string]*number
+	taken   map[uint16]bool
+	foreign map[uint16][]netip.Addr // lists of others, by number
 }
 
 type number struct {
@@ -21,18 +24,25 @@ type number struct {
 	users int
 }
 
-func (n *numbers) acquire(key string) (uint16, error) {
+// acquire returns the number of the list with a key. It is not that of a foreign list with other
+// SIDs.
+func (n *numbers) acquire(key string, sids []netip.Addr) (uint16, error) {
 	if x := n.given[key]; x != nil {
 		x.users++
 		return x.id, nil
 	}
-	if len(n.given) >= int(n.most) {
-		return 0, fmt.Errorf("%w: %d lists are in use", ErrNoRoom, n.most)
+	occupied := func(id uint16) bool {
+		foreign, there := n.foreign[id]
+		return n.taken[id] || there && !slices.Equal(foreign, sids)
 	}
+	tries := 0
 	h := fnv.New32a()
 	h.Write([]byte(key))
 	id := uint16(h.Sum32()%uint32(n.most)) + 1
-	for n.taken[id] {
+	for occupied(id) {
+		if tries++; tries == int(n.most) {
+			return 0, fmt.Errorf("%w: %d lists are in use", ErrNoRoom, n.most)
+		}
 		if id++; id > n.most {
 			id = 1
 		}
@@ -60,14 +70,26 @@ func (c *Core) listNumber(at topology.NodeID, key string) uint16 {
 	return 0
 }
 
-func (c *Core) acquire(at topology.NodeID, key string) error {
+func (c *Core) acquire(at topology.NodeID, key string, sids []netip.Addr) error {
+	_, err := c.numbersAt(at).acquire(key, sids)
+	return err
+}
+
+func (c *Core) numbersAt(at topology.NodeID) *numbers {
 	n := c.numbers[at]
 	if n == nil {
 		n = &numbers{most: c.cfg.Lists, given: make(map[string]*number), taken: make(map[uint16]bool)}
 		c.numbers[at] = n
 	}
-	_, err := n.acquire(key)
-	return err
+	return n
+}
+
+// SetForeign sets the segment lists that a node holds for others. Their numbers are given to lists
+// with the same SIDs alone.
+func (c *Core) SetForeign(at topology.NodeID, lists map[uint16][]netip.Addr) {
+	if len(lists) > 0 || c.numbers[at] != nil {
+		c.numbersAt(at).foreign = lists
+	}
 }
 
 func (c *Core) release(at topology.NodeID, key string) {

@@ -1,0 +1,33 @@
+package api
+
+import "time"
+
+// OrphanKind is what an orphan was part of, as far as its entries say.
+type OrphanKind string
+
+// The kinds of orphans.
+const (
+	OrphanGroup      OrphanKind = "multicast-group"
+	OrphanTenant     OrphanKind = "tenant"
+	OrphanSRv6Policy OrphanKind = "srv6-policy"
+	OrphanSlice      OrphanKind = "slice"
+	OrphanPFC        OrphanKind = "pfc-policy"
+)
+
+// Orphan is what a switch holds of something that no resource explains. The controller keeps it.
+type Orphan struct {
+	Name   string     `json:"name" doc:"Kind, index and switch: multicast-group-5@N1."`
+	Switch string     `json:"switch" doc:"Name of the switch that holds it."`
+	Kind   OrphanKind `json:"kind" enum:"multicast-group,tenant,srv6-policy,slice,pfc-policy" doc:"What it was part of. Entries of pfc-policy are the queues, tunnels and learning of all PFC policies together."`
+	// Index is the number of a group, the VRF of a tenant, the number of a segment list or slice.
+	Index uint32 `json:"index" doc:"Index of the group, VRF of the tenant, number of the segment list or slice on the switch; 0 for pfc-policy."`
+	// Detail is what the entries say of its identity.
+	Detail  string    `json:"detail,omitempty" doc:"What the entries say of it: the proxy address of a group, the ports of a tenant, the SIDs of a segment list."`
+	Entries int       `json:"entries" doc:"Entities of it on the switch."`
+	Since   time.Time `json:"since" doc:"When the controller found it first."`
+	Reason  string    `json:"reason" doc:"Why it is an orphan."`
+	// Removal is when the policy of the configuration removes it.
+	Removal time.Time `json:"removal,omitzero" doc:"When the configuration has it removed; absent: it is kept."`
+	// Connected is false while the switch is away.
+	Connected bool `json:"connected" doc:"The switch is connected. A deletion while it is not is carried out when it is back."`
+}

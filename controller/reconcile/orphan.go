@@ -1,0 +1,266 @@
+package reconcile
+
+import (
+	"iter"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/weft-sdn/weft/southbound/entry"
+)
+
+// What a switch holds for a guarded owner is removed only with a claim: the controller, or an
+// earlier one on the same store, has wanted something for that owner on that switch since it read
+// the switch. Everything else that nobody wants is an orphan. It stays until it is wanted, adopted
+// or released. Claims and orphans are kept in the store (see record.go), so that a removal that was
+// decided while a switch was away is carried out when it is back, by whichever controller.
+
+// claim is where a guarded owner may have entities.
+type claim struct {
+	object   string // whose they are, in messages
+	switches map[string]bool
+}
+
+// orphans are what a switch holds for an owner and nothing explains.
+type orphans struct {
+	since    time.Time
+	entities map[entry.Key]entry.Entity // as they were read last
+	loaded   map[entry.Key]bool         // keys of a record, until the switch is read
+}
+
+func (s *orphans) has(k entry.Key) bool {
+	return s != nil && (s.entities[k] != nil || s.loaded[k])
+}
+
+// ledger is what outlives connections to switches, and the controller.
+type ledger struct {
+	claims  map[Owner]*claim
+	orphans map[string]map[Owner]*orphans // by switch; has every switch that was ever read
+	count   map[Owner]int                 // switches that hold orphans of an owner
+
+	changed map[string]bool // switches whose orphans have changed since TakeChanged
+	records records
+}
+
+func newLedger() ledger {
+	return ledger{
+		claims: make(map[Owner]*claim), orphans: make(map[string]map[Owner]*orphans), count: make(map[Owner]int),
+		changed: make(map[string]bool), records: newRecords(),
+	}
+}
+
+func (l *ledger) claimed(sw string, o Owner) bool {
+	c := l.claims[o]
+	return c != nil && c.switches[sw]
+}
+
+func (l *ledger) claim(sw string, o Owner, object string) {
+	c := l.claims[o]
+	if c == nil {
+		c = &claim{switches: make(map[string]bool)}
+		l.claims[o] = c
+	}
+	if c.switches[sw] && c.object == object {
+		return
+	}
+	c.object, c.switches[sw] = object, true
+	l.records.claims[o] = true
+	if l.orphans[sw][o] != nil {
+		l.records.switches[sw] = true // the record must say which they are
+	}
+}
+
+func (l *ledger) disclaim(sw string, o Owner) {
+	c := l.claims[o]
+	delete(c.switches, sw)
+	if len(c.switches) == 0 {
+		delete(l.claims, o)
+	}
+	l.records.claims[o] = true
+}
+
+// note records that the orphans of a switch have changed.
+func (l *ledger) note(sw string) { l.changed[sw], l.records.switches[sw] = true, true }
+
+// put replaces the orphans of an owner on a switch; nil is none.
+func (l *ledger) put(sw string, o Owner, s *orphans) {
+	of := l.orphans[sw]
+	if of == nil {
+		of = make(map[Owner]*orphans)
+		l.orphans[sw] = of
+	}
+	switch was := of[o]; {
+	case was == nil && s != nil:
+		l.count[o]++
+	case was != nil && s == nil:
+		if l.count[o]--; l.count[o] == 0 {
+			delete(l.count, o)
+		}
+	}
+	if s == nil {
+		delete(of, o)
+	} else {
+		of[o] = s
+	}
+	l.note(sw)
+}
+
+// drop forgets one orphan of a switch, whoever's it is.
+func (l *ledger) drop(sw string, k entry.Key) {
+	for o, s := range l.orphans[sw] {
+		if !s.has(k) {
+			continue
+		}
+		delete(s.entities, k)
+		delete(s.loaded, k)
+		l.note(sw)
+		if len(s.entities)+len(s.loaded) == 0 {
+			l.put(sw, o, nil)
+		}
+	}
+}
+
+// findOrphans finds what a switch that was just read holds for no known reason.
+func (r *Reconciler) findOrphans(d *device) {
+	l := &r.ledger
+	if l.orphans[d.name] == nil {
+		l.orphans[d.name] = make(map[Owner]*orphans)
+		l.records.switches[d.name] = true
+	}
+	was := maps.Clone(l.orphans[d.name])
+	for o, u := range d.units {
+		if !r.cfg.Guarded(o) {
+			continue
+		}
+		known, claimed := was[o], l.claimed(d.name, o)
+		delete(was, o)
+		found := make(map[entry.Key]entry.Entity)
+		for k := range u.owned {
+			if e := d.have[k]; e.Kind() != entry.KindDefault && (!claimed || known.has(k)) && !d.wanted(k) {
+				found[k] = e
+			}
+		}
+		switch {
+		case len(found) == 0 && known == nil:
+		case len(found) == 0:
+			l.put(d.name, o, nil)
+		case known == nil:
+			l.put(d.name, o, &orphans{since: r.cfg.Wall(), entities: found})
+		default:
+			same := maps.EqualFunc(known.entities, found, entry.Equal)
+			known.entities, known.loaded = found, nil
+			if !same {
+				l.note(d.name)
+			}
+		}
+	}
+	for o := range was { // the switch holds nothing of theirs any more
+		l.put(d.name, o, nil)
+	}
+}
+
+// settleClaim brings the claim of an owner on a connected switch up to date with a difference
+// that was just computed.
+func (r *Reconciler) settleClaim(d *device, o Owner, u *unit) {
+	if len(r.ledger.orphans[d.name]) > 0 {
+		for _, k := range u.order {
+			r.ledger.drop(d.name, k)
+		}
+	}
+	if !r.cfg.Guarded(o) {
+		return
+	}
+	if len(u.want) > 0 {
+		r.ledger.claim(d.name, o, r.cfg.Object(o))
+		return
+	}
+	if !r.ledger.claimed(d.name, o) {
+		return
+	}
+	left := r.ledger.orphans[d.name][o]
+	for k := range u.owned {
+		if d.have[k].Kind() != entry.KindDefault && !left.has(k) {
+			return
+		}
+	}
+	r.ledger.disclaim(d.name, o)
+}
+
+// Orphaned reports whether some switch holds orphans of an owner.
+func (r *Reconciler) Orphaned(o Owner) bool { return r.ledger.count[o] > 0 }
+
+// OrphanOwners returns the owners of orphans on any switch, in order.
+func (r *Reconciler) OrphanOwners() []Owner { return slices.Sorted(maps.Keys(r.ledger.count)) }
+
+// Orphan is an entity that nothing explains.
+type Orphan struct {
+	Owner  Owner
+	Entity entry.Entity
+	// Since is when the first of the owner's was found on the switch.
+	Since time.Time
+}
+
+// Orphans returns the orphans on a switch, as it was read last, in no order.
+func (r *Reconciler) Orphans(sw string) iter.Seq[Orphan] {
+	return func(yield func(Orphan) bool) {
+		for o, s := range r.ledger.orphans[sw] {
+			for _, e := range s.entities {
+				if !yield(Orphan{o, e, s.since}) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// OrphansOf is Orphans of one owner.
+func (r *Reconciler) OrphansOf(sw string, o Owner) iter.Seq[entry.Entity] {
+	s := r.ledger.orphans[sw][o]
+	if s == nil {
+		return func(func(entry.Entity) bool) {}
+	}
+	return maps.Values(s.entities)
+}
+
+// Release gives up the orphans of an owner on a switch that match, for object: they are the
+// owner's from now on, and are removed unless somebody wants them. It reports how many there were.
+func (r *Reconciler) Release(sw string, o Owner, object string, match func(entry.Entity) bool) (n int) {
+	for k, e := range r.ledger.orphans[sw][o].all() {
+		if match(e) {
+			r.ledger.drop(sw, k)
+			n++
+		}
+	}
+	if n > 0 {
+		r.ledger.claim(sw, o, object)
+		r.Recheck(sw, o)
+	}
+	return n
+}
+
+func (s *orphans) all() map[entry.Key]entry.Entity {
+	if s == nil {
+		return nil
+	}
+	return maps.Clone(s.entities)
+}
+
+// TakeOrphansChanged returns the switches whose orphans have changed since the last call, in order.
+func (r *Reconciler) TakeOrphansChanged() []string {
+	if len(r.ledger.changed) == 0 {
+		return nil
+	}
+	out := slices.Sorted(maps.Keys(r.ledger.changed))
+	clear(r.ledger.changed)
+	return out
+}
+
+// EverRead reports whether this controller or an earlier one on its store has read every switch.
+func (r *Reconciler) EverRead() bool {
+	for name := range r.devices {
+		if r.ledger.orphans[name] == nil {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,156 @@
+package reconcile
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/weft-sdn/weft/southbound/entry"
+	"github.com/weft-sdn/weft/store"
+)
+
+// Keys of the records: one a guarded owner with claims, and one a switch that was ever read.
+const (
+	claimPrefix  = "claims/"
+	orphanPrefix = "orphans/"
+)
+
+// claimRecord says where an owner may have entities.
+type claimRecord struct {
+	Object   string   `json:"object"`
+	Switches []string `json:"switches"`
+}
+
+// orphanRecord is about the orphans of an owner on a switch. Keys are there only when the owner
+// also has a claim on the switch: without one, everything that is not wanted is an orphan.
+type orphanRecord struct {
+	Owner Owner       `json:"owner"`
+	Since time.Time   `json:"since"`
+	Keys  []entry.Key `json:"keys,omitempty"`
+}
+
+type switchRecord struct {
+	Orphans []orphanRecord `json:"orphans,omitempty"`
+}
+
+// records says which records must be written again.
+type records struct {
+	claims   map[Owner]bool
+	switches map[string]bool
+	saved    map[string]string // values of switch records
+}
+
+func newRecords() records {
+	return records{claims: make(map[Owner]bool), switches: make(map[string]bool), saved: make(map[string]string)}
+}
+
+// Load takes a record of an earlier controller; ok is false when it is none of the package's.
+// All records are loaded before the first switch connects.
+func (r *Reconciler) Load(rec store.Record) (ok bool, err error) {
+	if owner, is := strings.CutPrefix(rec.Key, claimPrefix); is {
+		return true, r.ledger.loadClaim(owner, rec.Value)
+	}
+	if sw, is := strings.CutPrefix(rec.Key, orphanPrefix); is {
+		return true, r.ledger.loadOrphans(sw, rec.Value)
+	}
+	return false, nil
+}
+
+func (l *ledger) loadClaim(owner string, value []byte) error {
+	o, err := strconv.Atoi(owner)
+	if err != nil {
+		return fmt.Errorf("owner %q: want a number", owner)
+	}
+	var x claimRecord
+	if err := json.Unmarshal(value, &x); err != nil {
+		return err
+	}
+	c := &claim{object: x.Object, switches: make(map[string]bool)}
+	for _, sw := range x.Switches {
+		c.switches[sw] = true
+	}
+	l.claims[Owner(o)] = c
+	return nil
+}
+
+func (l *ledger) loadOrphans(sw string, value []byte) error {
+	var x switchRecord
+	if err := json.Unmarshal(value, &x); err != nil {
+		return err
+	}
+	l.orphans[sw] = make(map[Owner]*orphans)
+	for _, s := range x.Orphans {
+		loaded := make(map[entry.Key]bool)
+		for _, k := range s.Keys {
+			loaded[k] = true
+		}
+		l.orphans[sw][s.Owner] = &orphans{since: s.Since, loaded: loaded}
+		l.count[s.Owner]++
+	}
+	l.records.saved[sw] = string(value)
+	return nil
+}
+
+// Changes returns the writes that keep what has changed since the last call.
+func (r *Reconciler) Changes() (out []store.Op) {
+	l := &r.ledger
+	for _, o := range slices.Sorted(maps.Keys(l.records.claims)) {
+		op := store.Op{Key: claimKey(o)}
+		if c := l.claims[o]; c != nil {
+			op.Value = c.encode()
+		}
+		out = append(out, op)
+	}
+	clear(l.records.claims)
+	for _, sw := range slices.Sorted(maps.Keys(l.records.switches)) {
+		if value := l.encode(sw); l.records.saved[sw] != string(value) {
+			l.records.saved[sw] = string(value)
+			out = append(out, store.Op{Key: orphanPrefix + sw, Value: value})
+		}
+	}
+	clear(l.records.switches)
+	return out
+}
+
+// Records returns the records of everything.
+func (r *Reconciler) Records() (out []store.Record) {
+	for o, c := range r.ledger.claims {
+		out = append(out, store.Record{Key: claimKey(o), Value: c.encode()})
+	}
+	for sw := range r.ledger.orphans {
+		out = append(out, store.Record{Key: orphanPrefix + sw, Value: r.ledger.encode(sw)})
+	}
+	return out
+}
+
+func claimKey(o Owner) string { return claimPrefix + strconv.Itoa(int(o)) }
+
+func (c *claim) encode() []byte {
+	return encode(claimRecord{c.object, slices.Sorted(maps.Keys(c.switches))})
+}
+
+func (l *ledger) encode(sw string) []byte {
+	var x switchRecord
+	for _, o := range slices.Sorted(maps.Keys(l.orphans[sw])) {
+		s := l.orphans[sw][o]
+		rec := orphanRecord{Owner: o, Since: s.since}
+		if l.claimed(sw, o) {
+			rec.Keys = slices.AppendSeq(slices.Collect(maps.Keys(s.entities)), maps.Keys(s.loaded))
+			slices.Sort(rec.Keys)
+		}
+		x.Orphans = append(x.Orphans, rec)
+	}
+	return encode(x)
+}
+
+func encode(v any) []byte {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(fmt.Sprintf("reconcile: record cannot be written: %v", err)) // plain structs of our own
+	}
+	return b
+}

@@ -31,3 +31,10 @@ type Orphan struct {
 	// Connected is false while the switch is away.
 	Connected bool `json:"connected" doc:"The switch is connected. A deletion while it is not is carried out when it is back."`
 }
+
+// OrphanDeletion is what became of a deletion of orphans.
+type OrphanDeletion struct {
+	Deleted []string `json:"deleted" nullable:"false" doc:"Names of the orphans, which leave their switch now."`
+	// Changes are of a dry run only.
+	Changes []SwitchChange `json:"changes,omitempty" doc:"Of a dry run: what it would change on switches."`
+}

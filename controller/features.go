@@ -134,6 +134,24 @@ func (c *Controller) DeleteOrphan(ctx context.Context, name string, pre resource
 	return c.write(ctx, pre, func(core *Core) error { return core.DeleteOrphan(name) })
 }
 
+// DeleteOrphans has all orphans on a switch removed, and returns their names.
+func (c *Core) DeleteOrphans(sw string) ([]string, error) {
+	names, err := c.orphans.DeleteOn(sw)
+	if err == nil {
+		c.settle()
+	}
+	return names, err
+}
+
+// DeleteOrphans is [Core.DeleteOrphans], with trials as DeleteOrphan.
+func (c *Controller) DeleteOrphans(ctx context.Context, sw string, pre resource.Precondition) (names []string, err error) {
+	err = c.write(ctx, pre, func(core *Core) (err error) {
+		names, err = core.DeleteOrphans(sw)
+		return err
+	})
+	return names, err
+}
+
 // GroupState asks the switches of a group for its state, and waits for their
 // answers or the state timeout.
 func (c *Controller) GroupState(ctx context.Context, name string) (api.GroupState, error) {

@@ -33,6 +33,12 @@ type Controller interface {
 	Inventory() *inventory.Inventory
 	// Switches returns what is known about every switch, in any order.
 	Switches(ctx context.Context) ([]api.SwitchStatus, error)
+	// Orphans returns what switches hold and no resource explains, and Orphan one of them.
+	Orphans(ctx context.Context) ([]api.Orphan, error)
+	Orphan(ctx context.Context, name string) (api.Orphan, error)
+	// DeleteOrphan has one removed, DeleteOrphans all of a switch; it returns their names.
+	DeleteOrphan(ctx context.Context, name string, pre resource.Precondition) error
+	DeleteOrphans(ctx context.Context, sw string, pre resource.Precondition) ([]string, error)
 	// Tables returns the tables of a switch's pipeline.
 	Tables(ctx context.Context, sw string) ([]api.Table, error)
 	// Entries reads a table back from a switch, in any order.

@@ -96,6 +96,8 @@ var (
 	pendingDesc       = prometheus.NewDesc("weft_switch_updates_pending", "Updates of the switch that are still to be made.", []string{"switch"}, nil)
 	refusedDesc       = prometheus.NewDesc("weft_switch_updates_refused", "Updates that the switch refused and that are tried again; at most ten are counted.", []string{"switch"}, nil)
 	portsDesc         = prometheus.NewDesc("weft_switch_ports", "Ports that are up or down, as the switch said last by gNMI; absent for one that never did.", []string{"switch", "state"}, nil)
+	orphansDesc       = prometheus.NewDesc("weft_switch_orphans", "What the switch holds and no resource explains, in things such as groups and tenants.", []string{"switch", "kind"}, nil)
+	orphanEntriesDesc = prometheus.NewDesc("weft_switch_orphan_entries", "Entities on the switch that no resource explains.", []string{"switch", "kind"}, nil)
 	groupsDesc        = prometheus.NewDesc("weft_multicast_groups", "Multicast groups.", nil, nil)
 	conditionDesc     = prometheus.NewDesc("weft_multicast_groups_condition", "Multicast groups of which the condition is true.", []string{"condition"}, nil)
 	nodesDesc         = prometheus.NewDesc("weft_topology_nodes", "Nodes of the topology.", nil, nil)
@@ -105,7 +107,7 @@ var (
 	eventsDesc        = prometheus.NewDesc("weft_events_total", "Events published.", nil, nil)
 	groupConditions   = []api.ConditionType{api.Accepted, api.Programmed, api.Degraded}
 	controllerMetrics = []*prometheus.Desc{
-		readyDesc, connectedDesc, syncedDesc, entriesDesc, pendingDesc, refusedDesc, portsDesc, groupsDesc, conditionDesc, nodesDesc, linksDesc, staleDesc, topologyDesc, eventsDesc,
+		readyDesc, connectedDesc, syncedDesc, entriesDesc, pendingDesc, refusedDesc, portsDesc, orphansDesc, orphanEntriesDesc, groupsDesc, conditionDesc, nodesDesc, linksDesc, staleDesc, topologyDesc, eventsDesc,
 	}
 )
 
@@ -141,6 +143,7 @@ func (c *controllerCollector) Collect(ch chan<- prometheus.Metric) {
 			}
 		}
 	}
+	c.orphans(ch, gauge)
 	t := c.controller.Topology()
 	gauge(nodesDesc, float64(len(t.Nodes)))
 	gauge(linksDesc, float64(len(t.Links)))
@@ -161,6 +164,28 @@ func (c *controllerCollector) Collect(ch chan<- prometheus.Metric) {
 			}
 		}
 		gauge(conditionDesc, float64(n), string(condition))
+	}
+}
+
+// orphans reports orphans by switch and kind.
+func (c *controllerCollector) orphans(ch chan<- prometheus.Metric, gauge func(*prometheus.Desc, float64, ...string)) {
+	all, err := c.controller.Orphans(c.ctx)
+	if err != nil {
+		ch <- prometheus.NewInvalidMetric(orphansDesc, err)
+		return
+	}
+	type of struct {
+		sw   string
+		kind api.OrphanKind
+	}
+	things, entries := make(map[of]int), make(map[of]int)
+	for _, o := range all {
+		things[of{o.Switch, o.Kind}]++
+		entries[of{o.Switch, o.Kind}] += o.Entries
+	}
+	for k, n := range things {
+		gauge(orphansDesc, float64(n), k.sw, string(k.kind))
+		gauge(orphanEntriesDesc, float64(entries[k]), k.sw, string(k.kind))
 	}
 }
 

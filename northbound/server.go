@@ -60,6 +60,7 @@ func New(cfg Config, controller Controller, events *Events) (*Server, error) {
 	s.api = huma.NewAPI(s.humaConfig(len(tokens) > 0), &adapter{server: s})
 	s.registerGroups()
 	s.registerSwitches()
+	s.registerOrphans()
 	s.registerTopology()
 	s.registerBGPPeers()
 	s.registerLossless()

@@ -81,6 +81,28 @@ func (c *Client) Hosts() View[api.Host] { return view[api.Host](c, "hosts") }
 // Switches returns the switches.
 func (c *Client) Switches() View[api.SwitchStatus] { return view[api.SwitchStatus](c, "switches") }
 
+// Orphans returns what switches hold and no resource explains.
+func (c *Client) Orphans() View[api.Orphan] { return view[api.Orphan](c, "orphans") }
+
+// DeleteOrphan has an orphan removed from its switch. A dry run returns what would change.
+func (c *Client) DeleteOrphan(ctx context.Context, name string, w Write) (*api.OrphanDeletion, error) {
+	path := w.to(Path("v1", "orphans", name))
+	if !w.DryRun {
+		_, err := c.Do(ctx, http.MethodDelete, path, nil, nil)
+		return &api.OrphanDeletion{Deleted: []string{name}}, err
+	}
+	return read[api.OrphanDeletion](ctx, c, http.MethodDelete, path, nil, nil)
+}
+
+// DeleteOrphans has all orphans of a switch removed.
+func (c *Client) DeleteOrphans(ctx context.Context, sw string, w Write) (*api.OrphanDeletion, error) {
+	query := url.Values{"switch": {sw}}
+	if w.DryRun {
+		query.Set("dryRun", "true")
+	}
+	return read[api.OrphanDeletion](ctx, c, http.MethodDelete, Path("v1", "orphans")+"?"+query.Encode(), nil, nil)
+}
+
 // BGPPeers returns the BGP-LS peers.
 func (c *Client) BGPPeers() View[api.BGPPeer] { return view[api.BGPPeer](c, "bgp-peers") }
 

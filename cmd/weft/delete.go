@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 
 	"github.com/spf13/cobra"
 
@@ -19,6 +20,8 @@ type deleter struct {
 	version uint64
 	absent  bool
 	dryRun  bool
+	all     bool
+	of      string // with all: the value of kind.whole
 }
 
 func newDelete(env environment) *cobra.Command {
@@ -33,7 +36,27 @@ func newDelete(env environment) *cobra.Command {
 			Use: k.noun + " NAME...", Short: "Delete " + k.plural, Long: k.removed, Args: arguments(1, -1), ValidArgsFunction: anyNumber(names.of(k.plural)),
 			RunE: func(cmd *cobra.Command, args []string) error { return d.run(cmd.Context(), k, args) },
 		}
-		c.Flags().Uint64Var(&d.version, "version", 0, "delete only this version; 0 is any")
+		if !k.unversioned {
+			c.Flags().Uint64Var(&d.version, "version", 0, "delete only this version; 0 is any")
+		}
+		if k.whole != "" {
+			c.Use, c.Args = k.noun+" NAME... | --all --"+k.whole+" NAME", arguments(0, -1)
+			c.Flags().BoolVar(&d.all, "all", false, "delete all of one "+k.whole)
+			c.Flags().StringVar(&d.of, k.whole, "", "with --all: the "+k.whole)
+			c.RunE = func(cmd *cobra.Command, args []string) error {
+				switch {
+				case d.all != (d.of != ""):
+					return usagef("delete %s: --all and --%s go together", k.noun, k.whole)
+				case d.all && len(args) > 0:
+					return usagef("delete %s: want names or --all, not both", k.noun)
+				case d.all:
+					return d.whole(cmd.Context(), k)
+				case len(args) == 0:
+					return usagef("delete %s: want names, or --all with --%s", k.noun, k.whole)
+				}
+				return d.run(cmd.Context(), k, args)
+			}
+		}
 		c.Flags().BoolVar(&d.absent, "ignore-missing", false, "one that is not there is no error")
 		c.Flags().BoolVar(&d.dryRun, "dry-run", false, "have the controller check and plan the deletion, show what switches would be told, and delete nothing")
 		family.AddCommand(c)
@@ -74,6 +97,40 @@ func (d *deleter) run(ctx context.Context, k *kind, names []string) error {
 		}
 	}
 	return errors.Join(failed...)
+}
+
+// whole deletes all resources of a kind that belong to one thing.
+func (d *deleter) whole(ctx context.Context, k *kind) error {
+	c, err := d.conn.open(d.env)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	query := url.Values{k.whole: {d.of}}
+	note := ""
+	if d.dryRun {
+		query.Set("dryRun", "true")
+		note = " (dry run)"
+	}
+	a, err := c.Do(ctx, http.MethodDelete, k.items+"?"+query.Encode(), nil, nil)
+	if err != nil {
+		return fmt.Errorf("%s of %s %s: %w", k.plural, k.whole, d.of, err)
+	}
+	var done struct {
+		Deleted []string           `json:"deleted"`
+		Changes []api.SwitchChange `json:"changes"`
+	}
+	if err := a.Decode(&done); err != nil {
+		return err
+	}
+	for _, name := range done.Deleted {
+		d.say("%s %s deleted%s", k.noun, name, note)
+	}
+	if len(done.Deleted) == 0 {
+		d.say("%s %s has no %s", k.whole, d.of, k.plural)
+	}
+	sayChanges(d.say, done.Changes)
+	return nil
 }
 
 func (d *deleter) say(format string, args ...any) {

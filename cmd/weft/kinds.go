@@ -38,6 +38,10 @@ type kind struct {
 	waits bool
 	// removed says what deleting does; "": it cannot be deleted.
 	removed string
+	// unversioned: a deletion cannot depend on a version.
+	unversioned bool
+	// whole is the query parameter by which a DELETE of the list deletes many; "": it cannot.
+	whole string
 	// events are the families of the events about it.
 	events []string
 }
@@ -130,6 +134,12 @@ var kinds = []*kind{
 	{
 		noun: "switch", plural: "switches", long: "switches and the state of their sessions", items: "/v1/switches", key: "name",
 		table: rows[api.SwitchStatus](switchTable), events: []string{"switch"},
+	},
+	{
+		noun: "orphan", plural: "orphans", long: "what switches hold and no resource explains", items: "/v1/orphans", key: "name",
+		table: rows(orphanTable), detail: detail(orphanDetail), unversioned: true, whole: "switch",
+		removed: "Removes what switches hold and no resource explains: at once, or when the switch is connected\nagain. --all --switch removes all orphans of a switch.",
+		events:  []string{"orphan"},
 	},
 	{
 		noun: "bgp-peer", plural: "bgp-peers", long: "BGP-LS peers and their sessions", items: "/v1/bgp-peers", key: "name",

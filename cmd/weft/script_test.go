@@ -164,6 +164,20 @@ func TestScripts(t *testing.T) {
 					Type: api.EventType(args[0]), Object: args[1], Message: args[2], Time: began,
 				})
 			},
+			"orphan": func(ts *testscript.TestScript, neg bool, args []string) {
+				if neg || len(args) != 3 {
+					ts.Fatalf("usage: orphan KIND INDEX SWITCH")
+				}
+				index, err := strconv.ParseUint(args[1], 10, 32)
+				ts.Check(err)
+				f := ts.Value(apiKey{}).(*fakeAPI)
+				f.Mu.Lock()
+				defer f.Mu.Unlock()
+				f.Strays = append(f.Strays, api.Orphan{
+					Name: args[0] + "-" + args[1] + "@" + args[2], Switch: args[2], Kind: api.OrphanKind(args[0]), Index: uint32(index),
+					Detail: "proxy address 2001:db8:ffff::5", Entries: 9, Since: began, Reason: "the controller has put no such thing there", Connected: args[2] != "n6",
+				})
+			},
 			"switch": func(ts *testscript.TestScript, neg bool, args []string) {
 				if neg || len(args) != 2 {
 					ts.Fatalf("usage: switch up|down NAME")

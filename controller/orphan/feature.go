@@ -218,6 +218,21 @@ func (f *Feature) Delete(name string) error {
 	return nil
 }
 
+// DeleteOn deletes all orphans of a switch and returns their names. The error is an *api.Error of
+// CodeNotFound.
+func (f *Feature) DeleteOn(sw string) (names []string, err error) {
+	if !f.env.Switches.Exists(sw) {
+		return nil, resource.NotFound(fmt.Sprintf("switch %q", sw))
+	}
+	things := f.things(sw)
+	names = sortedNames(things)
+	for _, name := range names {
+		t := things[name]
+		f.remove(sw, name, &t, "by request")
+	}
+	return names, nil
+}
+
 func (f *Feature) remove(sw, name string, t *thing, why string) {
 	n := f.env.Switches.Release(sw, t.owner, "orphan "+name, func(e entry.Entity) bool { return plan.ObjectOf(e) == t.Object })
 	delete(f.known[sw], name)

@@ -39,6 +39,7 @@ type Controller struct {
 	Kept    map[string]api.MulticastGroup
 	Version uint64
 	Down    map[string]bool // switches that do not answer
+	Strays  []api.Orphan
 }
 
 // NewController returns a controller that has no groups.

@@ -46,16 +46,8 @@ func TestConformanceTable(t *testing.T) {
 				t.Errorf("line %d: %s is tested, by no test", n, id)
 			}
 			for name := range strings.SplitSeq(names, ",") {
-				m := testName.FindStringSubmatch(name)
-				if m == nil {
-					t.Errorf("line %d: %s: %q, want package.TestX or package.TestX/sub", n, id, name)
-					continue
-				}
-				literals, ok := tests[m[1]]
-				if !ok {
-					t.Errorf("line %d: %s: no test %s", n, id, m[1])
-				} else if m[2] != "" && !literals[m[2]] {
-					t.Errorf("line %d: %s: %s has no subtest %q", n, id, m[1], m[2])
+				if err := checkTest(tests, name); err != nil {
+					t.Errorf("line %d: %s: %v", n, id, err)
 				}
 			}
 		case "not met", "n/a":
@@ -90,6 +82,62 @@ func TestConformanceTable(t *testing.T) {
 			t.Errorf("docs/conformance.md has no row that ends in %q", row)
 		}
 	}
+}
+
+// TestRuleTables: every row of a "Rule | Reason | Test" table in docs/ has a reason and names tests
+// that exist in the package they name. Each feature page has such a table.
+func TestRuleTables(t *testing.T) {
+	tests := goTests(t, "../..")
+	rules := map[string]int{}
+	files(t, []string{".md"}, func(path, text string) {
+		inTable := false
+		for i, line := range strings.Split(text, "\n") {
+			if !strings.HasPrefix(line, "|") {
+				inTable = false
+				continue
+			}
+			if line == "| Rule | Reason | Test |" {
+				inTable = true
+				continue
+			}
+			if !inTable || strings.HasPrefix(line, "|---") {
+				continue
+			}
+			rules[filepath.Base(path)]++
+			cells := strings.Split(strings.Trim(line, "|"), " | ")
+			if len(cells) != 3 || strings.TrimSpace(cells[0]) == "" || strings.TrimSpace(cells[1]) == "" {
+				t.Errorf("%s:%d: want rule, reason and tests", path, i+1)
+				continue
+			}
+			for name := range strings.SplitSeq(strings.TrimSpace(cells[2]), ", ") {
+				if err := checkTest(tests, strings.Trim(name, "`")); err != nil {
+					t.Errorf("%s:%d: %v", path, i+1, err)
+				}
+			}
+		}
+	})
+	for _, page := range []string{"multicast.md", "mrc.md", "pfc.md", "srv6.md"} {
+		if rules[page] == 0 {
+			t.Errorf("docs/%s has no table \"Rule | Reason | Test\"", page)
+		}
+	}
+}
+
+// checkTest returns an error when name is not package.TestX or package.TestX/sub of a test that
+// exists.
+func checkTest(tests map[string]map[string]bool, name string) error {
+	m := testName.FindStringSubmatch(name)
+	if m == nil {
+		return fmt.Errorf("%q: want package.TestX or package.TestX/sub", name)
+	}
+	literals, ok := tests[m[1]]
+	if !ok {
+		return fmt.Errorf("no test %s", m[1])
+	}
+	if m[2] != "" && !literals[m[2]] {
+		return fmt.Errorf("%s has no subtest %q", m[1], m[2])
+	}
+	return nil
 }
 
 // testName is the package of a test, by its folder, and its name, and the name of a subtest.

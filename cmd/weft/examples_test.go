@@ -193,8 +193,8 @@ func masked(text string) string {
 // TestREADMELooksAround: the commands that look around in the README's network print what it
 // says.
 func TestREADMELooksAround(t *testing.T) {
-	_, part, _ := strings.Cut(document(t, "README.md"), "To look around")
-	part, _, _ = strings.Cut(part, "And to see what a switch does")
+	_, part, _ := strings.Cut(document(t, "README.md"), "To explore the same network")
+	part, _, _ = strings.Cut(part, "A trace shows what")
 	_, group, _ := strings.Cut(part, "<<END\n")
 	group, _, ok := strings.Cut(group, "\nEND\n")
 	if !ok {

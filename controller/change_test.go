@@ -22,18 +22,18 @@ func (w *world) always(spec *api.MulticastGroupSpec, receivers []string, may ...
 		got, _ := w.copies(spec)
 		for _, r := range receivers {
 			if n := got[w.net.Address(r)]; n != 1 {
-				w.t.Fatalf("at %v: %s gets %d copies", w.now, r, n)
+				w.t.Fatalf("at %v: %s gets %d copies", w.Now(), r, n)
 			}
 			delete(got, w.net.Address(r))
 		}
 		for _, r := range may {
 			if got[w.net.Address(r)] > 1 {
-				w.t.Fatalf("at %v: %s gets %d copies", w.now, r, got[w.net.Address(r)])
+				w.t.Fatalf("at %v: %s gets %d copies", w.Now(), r, got[w.net.Address(r)])
 			}
 			delete(got, w.net.Address(r))
 		}
 		if len(got) > 0 {
-			w.t.Fatalf("at %v: others get copies: %v", w.now, got)
+			w.t.Fatalf("at %v: others get copies: %v", w.Now(), got)
 		}
 	}
 }
@@ -66,10 +66,10 @@ func TestJoin(t *testing.T) {
 			got, _ := w.copies(&more)
 			r := w.group("g").Status.Receivers[2]
 			if r.Programmed && got[r.Address] == 0 {
-				t.Fatalf("at %v: %v is programmed without data", w.now, r.Address)
+				t.Fatalf("at %v: %v is programmed without data", w.Now(), r.Address)
 			}
 			if got[r.Address] > 0 && !w.answers("n3", r.Address, more.ProxyAddress) {
-				t.Fatalf("at %v: %v has data and cannot answer", w.now, r.Address)
+				t.Fatalf("at %v: %v has data and cannot answer", w.Now(), r.Address)
 			}
 		}
 		g := w.put("g", more)

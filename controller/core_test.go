@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
-	"slices"
 	"testing"
 	"time"
 
@@ -17,6 +16,7 @@ import (
 	"github.com/weft-sdn/weft/controller/internal/sample"
 	"github.com/weft-sdn/weft/controller/plan"
 	"github.com/weft-sdn/weft/controller/resource"
+	"github.com/weft-sdn/weft/internal/virtual"
 	"github.com/weft-sdn/weft/p4"
 	"github.com/weft-sdn/weft/southbound/entry"
 	"github.com/weft-sdn/weft/store"
@@ -27,15 +27,13 @@ var start = time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
 
 // world is a core with switches whose answers take a random time.
 type world struct {
+	virtual.Clock
 	t       *testing.T
 	net     *sample.Net
 	core    *controller.Core
 	store   *store.Memory
 	devices map[string]*controllertest.Device
 	rng     *rand.Rand
-	now     time.Duration
-	events  []event
-	seq     int
 	// session counts the connections of a switch, 0 for none.
 	session map[string]int
 	epochs  map[string]map[int]uint32 // by switch and group: highest written
@@ -49,12 +47,6 @@ type world struct {
 	// keeps: neighbors and clone sessions of dead links may stay, because a tree
 	// that cannot be moved leads to them.
 	keeps bool
-}
-
-type event struct {
-	at  time.Duration
-	seq int
-	do  func()
 }
 
 func newWorld(t *testing.T, net *sample.Net, seed uint64) *world {
@@ -89,7 +81,7 @@ func (w *world) boot() {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.core.Tick(w.now)
+	w.core.Tick(w.Now())
 }
 
 // wrote checks the rules that every single write has to keep.
@@ -110,9 +102,12 @@ func (w *world) wrote(d *controllertest.Device, u entry.Update) {
 	}
 }
 
-func (w *world) at(after time.Duration, do func()) {
-	w.seq++
-	w.events = append(w.events, event{w.now + after, w.seq, do})
+// later has something happen to the core after a while.
+func (w *world) later(after time.Duration, do func()) {
+	w.After(after, func() {
+		w.core.Tick(w.Now())
+		do()
+	})
 }
 
 func (w *world) random(d time.Duration) time.Duration {
@@ -123,7 +118,7 @@ func (w *world) random(d time.Duration) time.Duration {
 func (w *world) connect(name string) {
 	w.session[name]++
 	session := w.session[name]
-	w.at(w.random(w.delay), func() {
+	w.later(w.random(w.delay), func() {
 		if w.session[name] == session {
 			w.core.SwitchConnected(name, w.devices[name].Contents())
 		}
@@ -153,12 +148,12 @@ func (w *world) pump() {
 	w.states = append(w.states, r.Answers...)
 	for _, work := range r.Tasks {
 		d, session, core := w.devices[work.Switch], w.session[work.Switch], w.core
-		w.at(w.random(w.delay), func() {
+		w.later(w.random(w.delay), func() {
 			if w.session[work.Switch] != session || w.core != core {
 				return
 			}
 			result := d.Do(work)
-			w.at(w.random(w.delay), func() {
+			w.later(w.random(w.delay), func() {
 				if w.core == core {
 					w.core.Done(result)
 				}
@@ -167,38 +162,17 @@ func (w *world) pump() {
 	}
 }
 
-// run lets everything happen until nothing is left, or some time has passed.
-func (w *world) run(limit time.Duration) {
+// run lets everything happen for some time.
+func (w *world) run(d time.Duration) {
 	w.t.Helper()
-	end := w.now + limit
-	for {
-		w.pump()
-		i := -1
-		for k := range w.events {
-			if i < 0 || w.events[k].at < w.events[i].at || w.events[k].at == w.events[i].at && w.events[k].seq < w.events[i].seq {
-				i = k
-			}
-		}
-		next, ticking := w.core.Next()
-		switch {
-		case i >= 0 && (!ticking || w.events[i].at <= next):
-			e := w.events[i]
-			if e.at > end {
-				return
-			}
-			w.events = slices.Delete(w.events, i, i+1)
-			w.now = max(w.now, e.at)
-			w.core.Tick(w.now)
-			e.do()
-		case ticking && next <= end:
-			w.now = max(w.now, next)
-			w.core.Tick(w.now)
-		default:
-			w.now = end
-			w.core.Tick(end)
-			return
-		}
-	}
+	w.Run(w.Now()+d, w.advance, nil)
+	w.core.Tick(w.Now())
+}
+
+func (w *world) advance(now time.Duration) (next time.Duration, pending bool) {
+	w.core.Tick(now)
+	w.pump()
+	return w.core.Next()
 }
 
 // converged checks that every switch holds what it should, and that this is

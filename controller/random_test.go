@@ -13,6 +13,7 @@ import (
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/plan"
 	"github.com/weft-sdn/weft/controller/resource"
+	"github.com/weft-sdn/weft/internal/virtual"
 	"github.com/weft-sdn/weft/southbound/entry"
 	"github.com/weft-sdn/weft/store"
 	"github.com/weft-sdn/weft/topology"
@@ -61,7 +62,7 @@ func (c *chaos) step() string {
 			d.Restart()
 		}
 		c.disconnect(d.Name)
-		c.at(c.random(20*time.Millisecond), func() { c.connect(d.Name) })
+		c.later(c.random(20*time.Millisecond), func() { c.connect(d.Name) })
 		return what + d.Name
 	case 9:
 		return c.reboot()
@@ -123,13 +124,13 @@ func (c *chaos) reboot() string {
 	if c.restart && c.pick(3) == 0 {
 		c.store = store.NewMemory()
 		what += " without its records"
-		c.now += 5 * time.Minute // more seconds than there were epochs
+		c.Run(c.Now()+5*time.Minute, virtual.Idle, nil) // more seconds than there were epochs
 	}
 	c.boot()
 	if c.pick(2) == 0 {
 		c.core.SetTopology(c.net.Topology.Build())
 	} else {
-		c.at(c.random(5*time.Millisecond), func() { c.core.SetTopology(c.net.Topology.Build()) })
+		c.later(c.random(5*time.Millisecond), func() { c.core.SetTopology(c.net.Topology.Build()) })
 	}
 	if list, _, _ := c.store.List(c.t.Context(), "groups/"); len(list) == 0 {
 		clear(c.specs)
@@ -228,7 +229,7 @@ func TestDeterminism(t *testing.T) {
 		var out []string
 		for _, name := range slices.Sorted(maps.Keys(w.devices)) {
 			d := w.devices[name]
-			d.Wrote = func(u entry.Update) { out = append(out, fmt.Sprint(w.now, " ", d.Name, " ", u)) }
+			d.Wrote = func(u entry.Update) { out = append(out, fmt.Sprint(w.Now(), " ", d.Name, " ", u)) }
 		}
 		w.core.SetTopology(net.Topology.Build())
 		w.connectAll()

@@ -15,6 +15,7 @@ import (
 	"github.com/weft-sdn/weft/controller/internal/sample"
 	"github.com/weft-sdn/weft/controller/reconcile"
 	"github.com/weft-sdn/weft/controller/resource"
+	"github.com/weft-sdn/weft/internal/virtual"
 	"github.com/weft-sdn/weft/p4"
 	"github.com/weft-sdn/weft/southbound/entry"
 )
@@ -29,7 +30,7 @@ func TestCNPWindow(t *testing.T) {
 	w.run(time.Second)
 	d := w.devices["n4"]
 	window := entry.PacketIn{Reason: entry.CNPWindow, Group: g.Status.Index, Epoch: g.Status.Epoch}
-	opened := w.now
+	opened := w.Now()
 	w.core.PacketIn("n4", window)
 	w.core.PacketIn("n4", window) // by another packet of the same window
 	old := window
@@ -347,8 +348,8 @@ func TestUnknownOutcome(t *testing.T) {
 			}
 			w.core.Done(result)
 		}
-		w.now += 10 * time.Millisecond
-		w.core.Tick(w.now)
+		w.Run(w.Now()+10*time.Millisecond, virtual.Idle, nil)
+		w.core.Tick(w.Now())
 	}
 	if lost == 0 {
 		t.Error("no outcome was lost")

@@ -32,7 +32,7 @@ func TestRestartLearnsBitByBit(t *testing.T) {
 			d.Wrote = func(u entry.Update) {
 				// Routes to single destinations, made meanwhile, go again.
 				if _, held := before[u.Entity.Key()]; held && u.Type == entry.Delete {
-					t.Fatalf("at %v: %s: %s", w.now, d.Name, u)
+					t.Fatalf("at %v: %s: %s", w.Now(), d.Name, u)
 				}
 				w.every()
 			}

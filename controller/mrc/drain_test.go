@@ -234,7 +234,7 @@ func TestHostPort(t *testing.T) {
 		for _, h := range w.core.Hosts() {
 			got := h.State.PeerPorts(address) & all
 			if got != want {
-				t.Errorf("%v: host %s may reach h2-1 by ports %v, want %v", w.now, h.Name, got, want)
+				t.Errorf("%v: host %s may reach h2-1 by ports %v, want %v", w.Now(), h.Name, got, want)
 			}
 		}
 		w.check(never, none)

@@ -37,7 +37,7 @@ func TestProbesBeforeSwitches(t *testing.T) {
 	for range 30 {
 		w.run(100 * time.Millisecond)
 		if s := w.core.Suspects(); len(s) > 0 {
-			t.Fatalf("%v: %+v", w.now, s)
+			t.Fatalf("%v: %+v", w.Now(), s)
 		}
 	}
 	loses(0.5)
@@ -96,7 +96,7 @@ func TestCountsBeforeController(t *testing.T) {
 				tr.report()
 				w.run(500 * time.Millisecond)
 				if s := w.core.Suspects(); (len(s) == 0) != old {
-					t.Errorf("%v: %+v", w.now, s)
+					t.Errorf("%v: %+v", w.Now(), s)
 				}
 			}
 		})

@@ -97,19 +97,19 @@ func TestGreyLink(t *testing.T) {
 		bad := links[w.rng.IntN(len(links))]
 		const starts = 3 * time.Second
 		tr := w.traffic(240, func(id topology.LinkID) float64 {
-			if id == bad.ID && w.now >= starts {
+			if id == bad.ID && w.Now() >= starts {
 				return 0.01
 			}
 			return 0
 		})
 		named := time.Duration(0)
-		for w.now < starts+5*time.Second && named == 0 {
+		for w.Now() < starts+5*time.Second && named == 0 {
 			tr.report()
 			w.run(500 * time.Millisecond)
 			found := w.core.Suspects()
 			switch {
 			case len(found) == 1 && slices.Equal(found[0].Links, []topology.LinkID{bad.ID}):
-				named = w.now
+				named = w.Now()
 				s := found[0]
 				if s.From != bad.From || s.To != bad.To || s.Confidence < 0.99 || s.Loss > 0.05 {
 					t.Errorf("seed %d: %+v", seed, s)
@@ -123,7 +123,7 @@ func TestGreyLink(t *testing.T) {
 				}
 				w.check(out, none)
 			case len(found) > 0:
-				t.Logf("seed %d, %v: %+v, want %v", seed, w.now, found, bad)
+				t.Logf("seed %d, %v: %+v, want %v", seed, w.Now(), found, bad)
 				named = -1
 			}
 		}
@@ -205,12 +205,12 @@ func TestSuspectIsSpared(t *testing.T) {
 	w := newWorld(t, 1, func(c *Config) { c.Suspects.Deny, c.Probes.Rate = true, 0 }).clos(1, 4, 1, 1).start()
 	bad := w.both("leaf1-2", "spine1-1")[0]
 	for range 6 {
-		if err := w.core.LinkCounts(bad.ID, uint64(1e6*w.now.Seconds()), uint64(0.98e6*w.now.Seconds())); err != nil {
+		if err := w.core.LinkCounts(bad.ID, uint64(1e6*w.Now().Seconds()), uint64(0.98e6*w.Now().Seconds())); err != nil {
 			t.Fatal(err)
 		}
 		for _, l := range w.core.Links() {
 			if l.ID != bad.ID {
-				n := uint64(1e6 * w.now.Seconds())
+				n := uint64(1e6 * w.Now().Seconds())
 				if err := w.core.LinkCounts(l.ID, n, n); err != nil {
 					t.Fatal(err)
 				}

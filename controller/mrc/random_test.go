@@ -80,7 +80,7 @@ func (m *model) invariant() {
 				}
 				for _, hop := range route.Hops {
 					if m.linkOut(hop.Links[0].ID) && !p.IsDenied(v) {
-						m.t.Fatalf("%v: %s of %s: EV %v crosses %s and is GOOD", m.now, p.Name, h.Name, v, hop.Links[0].ID)
+						m.t.Fatalf("%v: %s of %s: EV %v crosses %s and is GOOD", m.Now(), p.Name, h.Name, v, hop.Links[0].ID)
 					}
 				}
 			}
@@ -240,7 +240,7 @@ func (m *model) granted() {
 			cc = append(cc, c.Name)
 		}
 		if !slices.Equal(cc, m.cc) {
-			m.t.Fatalf("%v: host %s has the CC profiles %v, want %v", m.now, h.Name, cc, m.cc)
+			m.t.Fatalf("%v: host %s has the CC profiles %v, want %v", m.Now(), h.Name, cc, m.cc)
 		}
 		for _, p := range h.State.Profiles {
 			o := m.wishes[p.Name]
@@ -252,10 +252,10 @@ func (m *model) granted() {
 			spurned := strings.Contains(s.Outcome.Degraded, "what is wanted of it cannot be")
 			switch {
 			case p.CC != want:
-				m.t.Fatalf("%v: %s has CC profile %q, want %q of %+v", m.now, p.Name, p.CC, want, o)
+				m.t.Fatalf("%v: %s has CC profile %q, want %q of %+v", m.Now(), p.Name, p.CC, want, o)
 			case spurned:
 			case o.Mode != 0 && p.Mode != o.Mode, o.MaxEVs > 0 && p.Count > o.MaxEVs, o.MinActive > 0 && p.MinActive != o.MinActive:
-				m.t.Fatalf("%v: %s is %v with %d EVs, %d active, want %+v", m.now, p.Name, p.Mode, p.Count, p.MinActive, o)
+				m.t.Fatalf("%v: %s is %v with %d EVs, %d active, want %+v", m.Now(), p.Name, p.Mode, p.Count, p.MinActive, o)
 			}
 		}
 	}
@@ -308,7 +308,7 @@ func random(t *testing.T, seed uint64) {
 	})
 	for range 3 {
 		for range 15 {
-			did = append(did, fmt.Sprintf("%v: %s", w.now, m.step(rng)))
+			did = append(did, fmt.Sprintf("%v: %s", w.Now(), m.step(rng)))
 			w.pump()
 			m.invariant()
 			w.run(time.Duration(rng.IntN(1500)) * time.Millisecond)
@@ -325,19 +325,19 @@ func random(t *testing.T, seed uint64) {
 				}
 			}
 		}
-		did = append(did, fmt.Sprintf("%v: quiet", w.now))
+		did = append(did, fmt.Sprintf("%v: quiet", w.Now()))
 		w.run(20 * time.Second)
 		w.check(m.linkOut, m.nodeOut)
 		w.valid()
 		m.granted()
 		for _, h := range w.core.Hosts() {
 			if sim := w.hosts[h.Name]; sim == nil || sim.held != h.State {
-				t.Fatalf("%v: host %s does not hold its state", w.now, h.Name)
+				t.Fatalf("%v: host %s does not hold its state", w.Now(), h.Name)
 			}
 		}
 		for _, d := range w.core.Drains() {
 			if !d.Drained {
-				t.Fatalf("%v: %v is not drained, awaits %v", w.now, d.Target, d.Awaits)
+				t.Fatalf("%v: %v is not drained, awaits %v", w.Now(), d.Target, d.Awaits)
 			}
 		}
 	}

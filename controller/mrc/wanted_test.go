@@ -17,7 +17,7 @@ import (
 // want returns what clients want of a world's core, with nothing wanted yet.
 func (w *world) want() *wanted {
 	w.t.Helper()
-	made, err := newWanted(w.core, func() time.Time { return time.Unix(int64(w.now/time.Second), 0).UTC() }, nil)
+	made, err := newWanted(w.core, func() time.Time { return time.Unix(int64(w.Now()/time.Second), 0).UTC() }, nil)
 	if err != nil {
 		w.t.Fatal(err)
 	}

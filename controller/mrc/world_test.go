@@ -1,7 +1,6 @@
 package mrc
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -13,20 +12,19 @@ import (
 
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/internal/virtual"
 	"github.com/weft-sdn/weft/topology"
 )
 
 // A world is a fabric, its hosts, and a core, in virtual time. Hosts apply what
 // they are told after a delay, and answer probes by what the links truly are.
 type world struct {
+	virtual.Clock
 	t      testing.TB
 	rng    *rand.Rand
 	core   *Core
 	net    *topology.Builder
 	ports  map[topology.NodeID]uint32
-	now    time.Duration
-	queue  []todo
-	seq    int
 	hosts  map[string]*simHost
 	black  map[topology.LinkID]float64 // share of packets that a link loses, that is up
 	delay  func() time.Duration        // until a host has applied
@@ -36,12 +34,6 @@ type world struct {
 	sets   map[string][]time.Duration // when a host was told something
 	probes []sentProbe
 	events []Event
-}
-
-type todo struct {
-	at time.Duration
-	n  int
-	do func()
 }
 
 type simHost struct {
@@ -166,7 +158,7 @@ func (w *world) capabilities() hostapi.Capabilities { return ev.Unlimited() }
 
 // start puts the topology in sync and lets all hosts connect.
 func (w *world) start() *world {
-	w.core.Tick(w.now)
+	w.core.Tick(w.Now())
 	w.core.SetTopology(w.net.Build())
 	w.core.InSync()
 	for _, name := range slices.Sorted(maps.Keys(w.made)) {
@@ -183,20 +175,23 @@ func (w *world) hello(name string, v hostapi.Version) {
 	}
 }
 
+// later has something happen to the core after a while.
 func (w *world) later(d time.Duration, do func()) {
-	w.seq++
-	w.queue = append(w.queue, todo{w.now + d, w.seq, do})
+	w.After(d, func() {
+		w.core.Tick(w.Now())
+		do()
+	})
 }
 
 // pump does what the core wants.
 func (w *world) pump() {
 	for r := w.core.Ready(); !r.Empty(); r = w.core.Ready() {
 		for _, s := range r.Sets {
-			w.sets[s.Host] = append(w.sets[s.Host], w.now)
+			w.sets[s.Host] = append(w.sets[s.Host], w.Now())
 			w.later(w.delay(), func() { w.apply(s) })
 		}
 		for _, p := range r.Probes {
-			w.probes = append(w.probes, sentProbe{w.now, p.Host, p.Request})
+			w.probes = append(w.probes, sentProbe{w.Now(), p.Host, p.Request})
 			if err := p.Request.Validate(); err != nil {
 				w.t.Fatalf("probe: %v", err)
 			}
@@ -273,28 +268,14 @@ func (w *world) passes(links []topology.LinkID) bool {
 
 // run lets time pass.
 func (w *world) run(d time.Duration) {
-	end := w.now + d
-	for {
-		at := end
-		if n, ok := w.core.Next(); ok {
-			at = min(at, max(n, w.now))
-		}
-		for _, q := range w.queue {
-			at = min(at, q.at)
-		}
-		w.now = at
-		w.core.Tick(w.now)
-		slices.SortFunc(w.queue, func(a, b todo) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.n, b.n)) })
-		for len(w.queue) > 0 && w.queue[0].at <= w.now {
-			do := w.queue[0].do
-			w.queue = w.queue[1:]
-			do()
-		}
-		w.pump()
-		if w.now >= end {
-			return
-		}
-	}
+	w.Run(w.Now()+d, w.advance, nil)
+	w.advance(w.Now())
+}
+
+func (w *world) advance(now time.Duration) (next time.Duration, pending bool) {
+	w.core.Tick(now)
+	w.pump()
+	return w.core.Next()
 }
 
 // publish tells the core what the network is now.
@@ -372,7 +353,7 @@ func (w *world) check(out func(topology.LinkID) bool, gone func(topology.NodeID)
 					dead = dead || !slices.ContainsFunc(hop, func(id topology.LinkID) bool { return !out(id) })
 				}
 				if dead != p.IsDenied(v) {
-					w.t.Fatalf("%v: %s of host %s: EV %v is denied: %v, want %v (%v)", w.now, p.Name, h.Name, v, p.IsDenied(v), dead, crossed(route))
+					w.t.Fatalf("%v: %s of host %s: EV %v is denied: %v, want %v (%v)", w.Now(), p.Name, h.Name, v, p.IsDenied(v), dead, crossed(route))
 				}
 				if dead {
 					n++

@@ -34,13 +34,8 @@ func (l *lab) switched(rate float64, bdp int) {
 	}
 }
 
-func (g *egress) handle(l *lab, e event) {
-	if e.frame == nil {
-		g.busy = false
-		g.next(l)
-		return
-	}
-	f := e.frame
+// take puts a frame into a queue, or trims or drops it.
+func (g *egress) take(l *lab, f []byte) {
 	classes := packet.DefaultDSCPClasses()
 	dscp := packet.DSCP(f[packet.EthernetLen]<<4 | f[packet.EthernetLen+1]>>4)
 	switch {
@@ -84,7 +79,10 @@ func (g *egress) next(l *lab) {
 		return
 	}
 	g.busy = true
-	out := l.now + ibta.Serialization(len(f), g.rate)
-	l.schedule(event{at: out, egress: g})
-	l.schedule(event{at: out + g.delay, to: g.to, port: g.port, frame: f})
+	out := l.Now() + ibta.Serialization(len(f), g.rate)
+	l.At(out, func() {
+		g.busy = false
+		g.next(l)
+	})
+	l.At(out+g.delay, func() { l.receive(g.to, g.port, f) })
 }

@@ -33,7 +33,7 @@ func TestEVProbes(t *testing.T) {
 	paths := testPaths(4, 2)
 	var ids []uint16
 	for i, path := range paths {
-		id, err := l.hosts[0].SendEVProbe(l.now, EVProbe{Peer: testAddr(1), Path: path, DSCP: uint8(i)})
+		id, err := l.hosts[0].SendEVProbe(l.Now(), EVProbe{Peer: testAddr(1), Path: path, DSCP: uint8(i)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -67,7 +67,7 @@ func TestEVProbes(t *testing.T) {
 		t.Errorf("%d requests, %d responses, %d answered", len(requests), len(responses), answered)
 	}
 	for _, bad := range []EVProbe{{Path: paths[0]}, {Peer: testAddr(1)}, {Peer: testAddr(1), Path: paths[0], DSCP: 64}} {
-		if _, err := l.hosts[0].SendEVProbe(l.now, bad); !errors.Is(err, verbs.ErrConfig) {
+		if _, err := l.hosts[0].SendEVProbe(l.Now(), bad); !errors.Is(err, verbs.ErrConfig) {
 			t.Errorf("%+v: %v", bad, err)
 		}
 	}
@@ -84,7 +84,7 @@ func TestPortStatus(t *testing.T) {
 	if err := l.hosts[1].SetPort(2, false); err != nil {
 		t.Fatal(err)
 	}
-	id, err := l.hosts[1].SendPortStatus(l.now, testAddr(0), Path{EV: 5, Port: 3})
+	id, err := l.hosts[1].SendPortStatus(l.Now(), testAddr(0), Path{EV: 5, Port: 3})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +105,7 @@ func TestPortStatus(t *testing.T) {
 	memory := l.region(1, 1<<16)
 	data := pattern(1<<16, 1)
 	l.post(qps[0], verbs.WorkRequest{Op: verbs.OpWrite, Data: data})
-	l.run(time.Second, func() bool { return qps[0].SendQueueLen() == 0 })
+	l.run(l.Now()+time.Second, func() bool { return qps[0].SendQueueLen() == 0 })
 	if !bytes.Equal(memory, data) || ports[2] != 0 || ports[1] == 0 || ports[3] == 0 {
 		t.Errorf("packets by port: %v", ports)
 	}
@@ -164,40 +164,40 @@ func TestEndpointPaths(t *testing.T) {
 		return false
 	}
 	send := func(timeout time.Duration) uint16 {
-		id, err := l.hosts[0].SendEVProbe(l.now, EVProbe{Peer: testAddr(1), Path: Path{EV: 77, Port: 1}, Timeout: timeout})
+		id, err := l.hosts[0].SendEVProbe(l.Now(), EVProbe{Peer: testAddr(1), Path: Path{EV: 77, Port: 1}, Timeout: timeout})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return id
 	}
 	first := send(0)
-	l.run(l.now+time.Second, func() bool { return false })
+	l.run(l.Now()+time.Second, func() bool { return false })
 	if r, got := l.hosts[0].PollEndpoint(); !got || r.ID != first || !r.Answered || r.Port != 2 {
 		t.Errorf("%+v", r)
 	}
 	ok = false
 	late, soon := send(50*time.Millisecond), send(time.Millisecond)
-	l.run(l.now+10*time.Millisecond, func() bool { return false })
+	l.run(l.Now()+10*time.Millisecond, func() bool { return false })
 	if r, got := l.hosts[0].PollEndpoint(); !got || r.ID != soon || r.Answered {
 		t.Errorf("%+v, want that of the shorter timeout", r)
 	}
 	if r, got := l.hosts[0].PollEndpoint(); got {
 		t.Errorf("%+v before its time", r)
 	}
-	l.run(l.now+time.Second, func() bool { return false })
+	l.run(l.Now()+time.Second, func() bool { return false })
 	if r, got := l.hosts[0].PollEndpoint(); !got || r.ID != late || r.Answered {
 		t.Errorf("%+v", r)
 	}
 	if n := l.hosts[1].Counters().NoPath; n != 2 || len(answers) != 1 || answers[0] != 2 {
 		t.Errorf("%d answers without a path, answers by %v", n, answers)
 	}
-	if _, err := l.hosts[0].SendEVProbe(l.now, EVProbe{Peer: testAddr(1), Path: Path{Port: 1}, Timeout: -1}); !errors.Is(err, verbs.ErrConfig) {
+	if _, err := l.hosts[0].SendEVProbe(l.Now(), EVProbe{Peer: testAddr(1), Path: Path{Port: 1}, Timeout: -1}); !errors.Is(err, verbs.ErrConfig) {
 		t.Error(err)
 	}
 	for range maxWaiting {
 		send(time.Second)
 	}
-	if _, err := l.hosts[0].SendEVProbe(l.now, EVProbe{Peer: testAddr(1), Path: Path{Port: 1}}); !errors.Is(err, verbs.ErrQueueFull) {
+	if _, err := l.hosts[0].SendEVProbe(l.Now(), EVProbe{Peer: testAddr(1), Path: Path{Port: 1}}); !errors.Is(err, verbs.ErrQueueFull) {
 		t.Error(err)
 	}
 }

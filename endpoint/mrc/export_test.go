@@ -61,7 +61,7 @@ func RunIncast(t testing.TB, seed uint64, senders, planes, octets int, rate floa
 		}
 		return true
 	})
-	r := Incast{Took: l.now}
+	r := Incast{Took: l.Now()}
 	for _, q := range qps {
 		c, ok := q.Poll()
 		if !ok || c.Status != verbs.StatusOK {

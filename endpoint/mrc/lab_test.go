@@ -8,20 +8,18 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/endpoint/verbs"
-	"github.com/weft-sdn/weft/internal/heap"
+	"github.com/weft-sdn/weft/internal/virtual"
 	"github.com/weft-sdn/weft/packet"
 )
 
 // lab joins hosts in virtual time, each port to the same port of every other host: a plane. Every
 // direction of a plane can lose, duplicate, delay, reorder, corrupt, trim and mark frames.
 type lab struct {
+	virtual.Clock
 	t      testing.TB
 	rng    *rand.Rand
-	now    time.Duration
 	hosts  []*Host
 	planes []plane
-	queue  []event // a heap
-	number uint64
 	pool   [][]byte
 	tap    func(now time.Duration, from, port int, frame []byte) (drop bool)
 }
@@ -35,16 +33,6 @@ type plane struct {
 
 	egress []*egress // by host, when the plane is a switch with queues
 }
-
-type event struct {
-	at       time.Duration
-	number   uint64
-	to, port int
-	frame    []byte
-	egress   *egress // frame is offered to it; without a frame it has sent one
-}
-
-func (e *event) before(o *event) bool { return e.at < o.at || e.at == o.at && e.number < o.number }
 
 func testAddr(host int) netip.Addr {
 	a := netip.MustParseAddr("2001:db8::").As16()
@@ -164,18 +152,19 @@ func (l *lab) send(from, port int, now time.Duration, frame []byte) {
 		if tc := f[packet.EthernetLen+1]; tc>>4&3 == packet.ECT0 && l.rng.Float64() < k.mark {
 			f[packet.EthernetLen+1] = tc | packet.CE<<4
 		}
-		e := event{at: at, to: to, port: port, frame: f}
-		if k.egress != nil {
-			e.egress = k.egress[to]
-		}
-		l.schedule(e)
+		l.At(at, func() {
+			if k.egress != nil {
+				k.egress[to].take(l, f)
+			} else {
+				l.receive(to, port, f)
+			}
+		})
 	}
 }
 
-func (l *lab) schedule(e event) {
-	l.number++
-	e.number = l.number
-	heap.Push(&l.queue, e, (*event).before)
+func (l *lab) receive(to, port int, frame []byte) {
+	l.hosts[to].Receive(l.Now(), port, frame)
+	l.pool = append(l.pool, frame)
 }
 
 // evOf is the entropy value of a frame without outer header.
@@ -185,33 +174,14 @@ func evOf(frame []byte) uint32 {
 
 // run advances all hosts until nothing is left to do, or done, or virtual time is up.
 func (l *lab) run(until time.Duration, done func() bool) {
-	for !done() {
-		next, pending := time.Duration(0), false
-		for _, h := range l.hosts {
-			if at, ok := h.Advance(l.now); ok && (!pending || at < next) {
-				next, pending = at, true
-			}
+	advance := virtual.All(l.hosts...)
+	l.Run(until, func(now time.Duration) (time.Duration, bool) {
+		next, pending := advance(now)
+		if pending && next <= now {
+			l.t.Fatalf("a host wants to be advanced at %v, which is past at %v", next, now)
 		}
-		if pending && next <= l.now {
-			l.t.Fatalf("a host wants to be advanced at %v, which is past at %v", next, l.now)
-		}
-		if len(l.queue) > 0 && (!pending || l.queue[0].at <= next) {
-			next, pending = l.queue[0].at, true
-		}
-		if !pending || next > until {
-			return
-		}
-		l.now = next
-		for len(l.queue) > 0 && l.queue[0].at <= l.now {
-			e := heap.Pop(&l.queue, (*event).before)
-			if e.egress != nil {
-				e.egress.handle(l, e)
-				continue
-			}
-			l.hosts[e.to].Receive(l.now, e.port, e.frame)
-			l.pool = append(l.pool, e.frame)
-		}
-	}
+		return next, pending
+	}, done)
 }
 
 func (l *lab) region(host int, size int) []byte {
@@ -225,7 +195,7 @@ func (l *lab) region(host int, size int) []byte {
 func (l *lab) post(q *QP, wr verbs.WorkRequest) {
 	l.t.Helper()
 	wr.RKey = testRKey
-	if err := q.PostSend(l.now, wr); err != nil {
+	if err := q.PostSend(l.Now(), wr); err != nil {
 		l.t.Fatal(err)
 	}
 }

@@ -167,7 +167,7 @@ func writes(t *testing.T, seed uint64, e ends, total *QPCounters) error {
 	}
 	dies := time.Duration(rng.IntN(200)) * time.Microsecond
 	l.run(20*time.Second, func() bool {
-		if dying >= 0 && l.now > dies {
+		if dying >= 0 && l.Now() > dies {
 			l.planes[dying].dead = true
 		}
 		for _, f := range flows {
@@ -216,7 +216,7 @@ func writes(t *testing.T, seed uint64, e ends, total *QPCounters) error {
 	}
 	for _, f := range flows {
 		if f.finished != f.posted {
-			return fmt.Errorf("%d of %d requests completed at %v: requester %v, %+v", f.finished, f.posted, l.now, f.qps[0].Schedule(), f.qps[0].Counters())
+			return fmt.Errorf("%d of %d requests completed at %v: requester %v, %+v", f.finished, f.posted, l.Now(), f.qps[0].Schedule(), f.qps[0].Counters())
 		}
 		if fmt.Sprint(f.got) != fmt.Sprint(f.want) {
 			return fmt.Errorf("immediate data %v, want %v", f.got, f.want)

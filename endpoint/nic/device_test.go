@@ -139,14 +139,14 @@ func TestLongRoundTrips(t *testing.T) {
 	p.CC = "slow"
 	f.Hold(0, hostapi.State{Profiles: []*hostapi.Profile{p}, CC: []*hostapi.CCProfile{ccProfile("slow", network)}})
 	x := write(t, f, 0, 1, qp, 3<<20)
-	began := f.Now
+	began := f.Now()
 	x.finish(t)
 	c := qp.Counters()
 	if c.RequestsResent != 0 || c.Timeouts != 0 || c.ProbesSent != 0 || c.AckProbes != 0 {
 		t.Errorf("%+v", c)
 	}
 	// 1.5 bandwidth-delay products are 825,000 octets: 4 windows, and an acknowledgement.
-	if took := f.Now - began; took > 6*rtt {
+	if took := f.Now() - began; took > 6*rtt {
 		t.Errorf("took %v", took)
 	}
 	// Losses are found by SACKs and probes, not by the Local ACK Timeout of 100 round trips.
@@ -158,9 +158,9 @@ func TestLongRoundTrips(t *testing.T) {
 		}
 		return lose
 	}
-	began = f.Now
+	began = f.Now()
 	write(t, f, 0, 1, qp, 3<<20).finish(t)
-	if took := f.Now - began; took > 40*rtt || lost == 0 {
+	if took := f.Now() - began; took > 40*rtt || lost == 0 {
 		t.Errorf("with %d packets lost took %v: %+v", lost, took, qp.Counters())
 	}
 }

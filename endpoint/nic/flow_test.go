@@ -201,11 +201,11 @@ func TestPeerPorts(t *testing.T) {
 	if err := f.NICs[2].SetPort(1, false); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.NICs[2].SendPortStatus(f.Now, nictest.Address(0), mrc.Path{Port: 2}); err != nil {
+	if _, err := f.NICs[2].SendPortStatus(f.Now(), nictest.Address(0), mrc.Path{Port: 2}); err != nil {
 		t.Fatal(err)
 	}
 	f.Wake(2)
-	f.Run(f.Now+time.Millisecond, nil)
+	f.Run(f.Now()+time.Millisecond, nil)
 	clear(ports)
 	write(t, f, 0, 2, two, 100_000).finish(t)
 	if ports[1] != 0 || ports[2] == 0 {
@@ -225,9 +225,9 @@ func TestSteadyState(t *testing.T) {
 	s := qp.Config().Sprayer
 	all := ^packet.PortMask(0)
 	if n := testing.AllocsPerRun(1000, func() {
-		p, ok := s.Next(f.Now, mrc.UseData, all)
-		s.Feedback(f.Now, p.ID, mrc.SignalArrived)
-		_, answer := s.Next(f.Now, mrc.UseControl, all)
+		p, ok := s.Next(f.Now(), mrc.UseData, all)
+		s.Feedback(f.Now(), p.ID, mrc.SignalArrived)
+		_, answer := s.Next(f.Now(), mrc.UseControl, all)
 		if !ok || !answer {
 			t.Fatal("no path")
 		}
@@ -254,9 +254,9 @@ func TestLostAnswers(t *testing.T) {
 		const rtt = 10 * time.Microsecond    // that is expected
 		const most = (7+2*7+4*7)*rtt + 2*rtt // an answer is asked for after 7 of these, and then after twice as long each
 		for range 50 {
-			began := f.Now
+			began := f.Now()
 			write(t, f, 0, 1, qp, 64<<10).finish(t)
-			if took := f.Now - began; took > most {
+			if took := f.Now() - began; took > most {
 				t.Errorf("seed %d: took %v", seed, took)
 			}
 		}

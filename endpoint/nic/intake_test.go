@@ -49,10 +49,10 @@ func TestIntake(t *testing.T) {
 			}
 			return false
 		}
-		began := f.Now
+		began := f.Now()
 		write(t, f, 0, 1, qp, octets).finish(t)
-		s.took, s.sender, s.sinking = f.Now-began, qp.Counters(), sink.Counters()
-		if w := f.NICs[1].Waits(f.Now); w > buffer {
+		s.took, s.sender, s.sinking = f.Now()-began, qp.Counters(), sink.Counters()
+		if w := f.NICs[1].Waits(f.Now()); w > buffer {
 			t.Errorf("%d octets wait, more than the buffer has", w)
 		}
 		return s
@@ -106,15 +106,15 @@ func TestIntakeDrains(t *testing.T) {
 	})
 	qp, sink := f.Pair(0, 1, 100)
 	write(t, f, 0, 1, qp, 800_000).finish(t)
-	waits := f.NICs[1].Waits(f.Now)
+	waits := f.NICs[1].Waits(f.Now())
 	if waits < 600_000 || sink.MPR() > 4 {
 		t.Fatalf("%d octets wait, mpr %d: the WRITE was to be faster than the intake", waits, sink.MPR())
 	}
-	half := f.NICs[1].Waits(f.Now + time.Duration(waits/2))
+	half := f.NICs[1].Waits(f.Now() + time.Duration(waits/2))
 	if half < waits/2-1 || half > waits/2+1 {
 		t.Errorf("%d octets wait after the time for a half of %d", half, waits)
 	}
-	f.Run(f.Now+2*time.Millisecond, nil)
+	f.Run(f.Now()+2*time.Millisecond, nil)
 	said := uint8(0)
 	f.Drop = func(_ time.Duration, from int, p *packet.MRC, _ int) bool {
 		if from == 1 && p.Headers.Is(packet.ExtSETH) {

@@ -45,7 +45,7 @@ func TestPortUpdates(t *testing.T) {
 				t.Fatal(err)
 			}
 			f.Wake(1)
-			f.Run(f.Now+3*time.Millisecond, nil)
+			f.Run(f.Now()+3*time.Millisecond, nil)
 			if got := f.NICs[0].PeerPorts(nictest.Address(1)); got != want {
 				t.Errorf("%s, up %v: the peer knows ports %#x, want %#x", lose.name, up, got, want)
 			}
@@ -86,15 +86,15 @@ func TestPortUpdates(t *testing.T) {
 		return false
 	}
 	f.Wake(1)
-	f.Run(f.Now+time.Second, nil)
+	f.Run(f.Now()+time.Second, nil)
 	if heard != 0 {
 		t.Errorf("%d updates before the controller has said how to send", heard)
 	}
 	both(f, 8, 2)
-	f.Run(f.Now+time.Second, nil)
+	f.Run(f.Now()+time.Second, nil)
 	f.Pair(0, 1, 101)
 	f.Wake(1)
-	f.Run(f.Now+time.Second, nil)
+	f.Run(f.Now()+time.Second, nil)
 	if heard != 2 {
 		t.Errorf("%d updates for two new queue pairs, want 2", heard)
 	}
@@ -112,7 +112,7 @@ func TestPortUpdates(t *testing.T) {
 		return true
 	}
 	f.Wake(1)
-	f.Run(f.Now+time.Second, nil)
+	f.Run(f.Now()+time.Second, nil)
 	if updates != 6 {
 		t.Errorf("%d updates to a peer that does not answer, want 6", updates)
 	}
@@ -138,7 +138,7 @@ func TestPortUpdatesOvertaken(t *testing.T) {
 	}
 	f.Pair(0, 1, 100)
 	f.Wake(1)
-	f.Run(f.Now+time.Millisecond, nil)
+	f.Run(f.Now()+time.Millisecond, nil)
 	lose = false
 	link := func(up bool) {
 		t.Helper()
@@ -154,19 +154,19 @@ func TestPortUpdatesOvertaken(t *testing.T) {
 		}
 	}
 	link(false)
-	f.Run(f.Now+time.Millisecond, nil)
+	f.Run(f.Now()+time.Millisecond, nil)
 	knows(0b010, "a millisecond after the link went down")
 	link(true)
 	link(false)
-	f.Run(f.Now+time.Millisecond, nil)
+	f.Run(f.Now()+time.Millisecond, nil)
 	knows(0b010, "after it went up and down")
 	if late == nil {
 		t.Fatal("no update says that the port is up")
 	}
 	mac := nictest.MAC(0, 1)
 	copy(late, mac[:])
-	f.NICs[0].Receive(f.Now, 1, late)
+	f.NICs[0].Receive(f.Now(), 1, late)
 	knows(0b110, "when the update that was overtaken arrives")
-	f.Run(f.Now+300*time.Millisecond, nil)
+	f.Run(f.Now()+300*time.Millisecond, nil)
 	knows(0b010, "in the end")
 }

@@ -43,16 +43,16 @@ func TestProbes(t *testing.T) {
 		if edit != nil {
 			edit(&p)
 		}
-		f.NICs[0].Probe(f.Now, &p, func(r hostapi.ProbeResult) { results = append(results, r) })
+		f.NICs[0].Probe(f.Now(), &p, func(r hostapi.ProbeResult) { results = append(results, r) })
 		f.Wake(0)
-		f.Run(f.Now+time.Second, nil)
+		f.Run(f.Now()+time.Second, nil)
 		if len(results) != 1 {
 			t.Fatalf("%d results", len(results))
 		}
 		return results[0]
 	}
 
-	began := f.Now
+	began := f.Now()
 	r := ask(nil)
 	if r.ID != 7 || r.Sent != 4 || r.Received != 4 || r.Err != "" || r.RTTMin < 4*time.Microsecond || r.RTTMax > 5*time.Microsecond || r.RTTMean < r.RTTMin || r.RTTMean > r.RTTMax {
 		t.Errorf("%+v", r)
@@ -117,7 +117,7 @@ func TestProbes(t *testing.T) {
 	many := base
 	many.EV.Port, many.Timeout = 1, 10*time.Second
 	for range 4097 {
-		f.NICs[0].Probe(f.Now, &many, func(r hostapi.ProbeResult) { results = append(results, r) })
+		f.NICs[0].Probe(f.Now(), &many, func(r hostapi.ProbeResult) { results = append(results, r) })
 	}
 	if len(results) != 1 || !strings.Contains(results[0].Err, "4096 probe requests under way") {
 		t.Errorf("%+v", results)
@@ -139,9 +139,9 @@ func TestAnswersToProbes(t *testing.T) {
 	probe := &hostapi.Probe{Destination: nictest.Address(1), Format: nictest.Format, EV: hostapi.NewEV(0x99990000, 1), Count: 40, Timeout: time.Second}
 	ask := func() (r hostapi.ProbeResult) {
 		clear(answers)
-		f.NICs[0].Probe(f.Now, probe, func(x hostapi.ProbeResult) { r = x })
+		f.NICs[0].Probe(f.Now(), probe, func(x hostapi.ProbeResult) { r = x })
 		f.Wake(0)
-		f.Run(f.Now+2*time.Second, nil)
+		f.Run(f.Now()+2*time.Second, nil)
 		return r
 	}
 	if r := ask(); r.Received != 40 || r.Port != 1 || len(answers) != 4 {

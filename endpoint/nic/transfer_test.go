@@ -38,7 +38,7 @@ func write(t *testing.T, f *nictest.Fabric, from, to int, qp *mrc.QP, octets int
 	if _, err := f.NICs[to].RegisterMR(0, key, x.memory, verbs.AccessRemoteWrite); err != nil {
 		t.Fatal(err)
 	}
-	if err := qp.PostSend(f.Now, verbs.WorkRequest{Op: verbs.OpWrite, Data: x.data, RKey: key}); err != nil {
+	if err := qp.PostSend(f.Now(), verbs.WorkRequest{Op: verbs.OpWrite, Data: x.data, RKey: key}); err != nil {
 		t.Fatal(err)
 	}
 	f.Wake(from)
@@ -55,7 +55,7 @@ func (x *transfer) done() bool {
 // finish runs until the WRITE is complete, and checks what arrived.
 func (x *transfer) finish(t *testing.T) {
 	t.Helper()
-	if !x.f.Run(x.f.Now+time.Second, x.done) {
+	if !x.f.Run(x.f.Now()+time.Second, x.done) {
 		t.Fatalf("not complete after a second: %+v", x.qp.Counters())
 	}
 	if !bytes.Equal(x.memory, x.data) {
@@ -184,7 +184,7 @@ func TestOrdersDiffer(t *testing.T) {
 		if _, err := f.NICs[4].RegisterMR(0, key, make([]byte, len(x.data)), verbs.AccessRemoteWrite); err != nil {
 			t.Fatal(err)
 		}
-		if err := qp.PostSend(f.Now, verbs.WorkRequest{Op: verbs.OpWrite, Data: x.data, RKey: key}); err != nil {
+		if err := qp.PostSend(f.Now(), verbs.WorkRequest{Op: verbs.OpWrite, Data: x.data, RKey: key}); err != nil {
 			t.Fatal(err)
 		}
 		f.Wake(host)
@@ -227,15 +227,15 @@ func TestDenial(t *testing.T) {
 	var denied [2]map[string]bool
 	f.Drop = func(_ time.Duration, from int, p *packet.MRC, port int) bool {
 		if w := way(from, p, port); denied[from][w] {
-			t.Errorf("%v: %v sent by %s", f.Now, p.BTH.Opcode, w)
+			t.Errorf("%v: %v sent by %s", f.Now(), p.BTH.Opcode, w)
 		}
 		return rng.IntN(100) == 0
 	}
 	for round := range 12 {
 		x, y := write(t, f, 0, 1, there, 300_000), write(t, f, 1, 0, back, 200_000)
 		for !x.complete || !y.complete {
-			f.Run(f.Now+time.Duration(rng.IntN(20_000)), func() bool { return x.done() && y.done() })
-			if f.Now > time.Duration(round+1)*time.Second {
+			f.Run(f.Now()+time.Duration(rng.IntN(20_000)), func() bool { return x.done() && y.done() })
+			if f.Now() > time.Duration(round+1)*time.Second {
 				t.Fatalf("round %d: not complete: %+v, %+v", round, there.Counters(), back.Counters())
 			}
 			i := rng.IntN(2)
@@ -274,7 +274,7 @@ func TestWaiting(t *testing.T) {
 	f.Hold(1, hostapi.State{})
 	x, y := write(t, f, 0, 1, there, 10_000), write(t, f, 1, 0, back, 10_000)
 	y.finish(t)
-	if f.Run(f.Now+time.Second, x.done) || there.Counters().RequestsSent != 0 || !f.NICs[0].Waiting() {
+	if f.Run(f.Now()+time.Second, x.done) || there.Counters().RequestsSent != 0 || !f.NICs[0].Waiting() {
 		t.Errorf("sent %d packets before there was a state", there.Counters().RequestsSent)
 	}
 	packets := seen{}

@@ -141,21 +141,21 @@ func TestCongestionLoop(t *testing.T) {
 	data := l.bytes(1 << 20)
 	post := func() {
 		mustPost(t, q[0], verbs.WorkRequest{Op: verbs.OpWrite, Data: data, RKey: 1})
-		if !l.run(l.now+time.Second, func() bool { return q[0].SendQueueLen() == 0 }) {
+		if !l.run(l.Now()+time.Second, func() bool { return q[0].SendQueueLen() == 0 }) {
 			t.Fatal("not done")
 		}
 	}
 	for range 4 {
 		post()
 	}
-	slow := q[0].Rate(l.now)
+	slow := q[0].Rate(l.Now())
 	if c := q[1].Counters(); c.CNPsSent < 2 || c.CNPsSent != q[0].Counters().CNPsReceived || slow > 30e9 {
 		t.Errorf("%d CNPs sent, %d received, rate %v", c.CNPsSent, q[0].Counters().CNPsReceived, slow)
 	}
 	l.links[0].mark = 0
 	post()
-	l.run(l.now+time.Second, nil)
-	if r := q[0].Rate(l.now); r != 100e9 {
+	l.run(l.Now()+time.Second, nil)
+	if r := q[0].Rate(l.Now()); r != 100e9 {
 		t.Errorf("rate %v after a quiet second", r)
 	}
 }

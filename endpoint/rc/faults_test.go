@@ -82,7 +82,7 @@ func transferUnderFaults(t *testing.T, seed uint64, happened map[string]uint64) 
 		t.Fatalf("not done: %d of %d, requester %+v, responder %+v", len(gotSend), len(all), qps[0].Counters(), qps[1].Counters())
 	}
 	// Nothing more may come: late duplicates complete nothing.
-	end := l.now + time.Second
+	end := l.Now() + time.Second
 	l.run(end, nil)
 	gotSend = append(gotSend, completions(qps[0])...)
 	gotRecv = append(gotRecv, completions(qps[1])...)
@@ -126,7 +126,7 @@ func transferUnderFaults(t *testing.T, seed uint64, happened map[string]uint64) 
 	if e := qps[1].ExpectedPSN(); e != qps[0].UnackedPSN() || e != qps[0].HighestPSN() || e != qps[0].NextMessagePSN() {
 		t.Errorf("expected PSN %#x, unacknowledged %#x, highest %#x, next %#x: want the same", e, qps[0].UnackedPSN(), qps[0].HighestPSN(), qps[0].NextMessagePSN())
 	}
-	if _, pending := l.hosts[0].Advance(l.now); pending {
+	if _, pending := l.hosts[0].Advance(l.Now()); pending {
 		t.Error("something is pending on an idle host")
 	}
 	rq, rs := qps[0].Counters(), qps[1].Counters()

@@ -7,21 +7,19 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/endpoint/verbs"
-	"github.com/weft-sdn/weft/internal/heap"
+	"github.com/weft-sdn/weft/internal/virtual"
 	"github.com/weft-sdn/weft/packet"
 )
 
 // lab joins two hosts by a link in virtual time. Each direction can lose, duplicate, delay,
 // reorder, corrupt and mark frames.
 type lab struct {
-	t      testing.TB
-	rng    *rand.Rand
-	now    time.Duration
-	hosts  [2]*Host
-	links  [2]link // links[i]: frames sent by hosts[i]
-	queue  []event // a heap
-	number uint64
-	pool   [][]byte
+	virtual.Clock
+	t     testing.TB
+	rng   *rand.Rand
+	hosts [2]*Host
+	links [2]link // links[i]: frames sent by hosts[i]
+	pool  [][]byte
 }
 
 type link struct {
@@ -33,15 +31,6 @@ type link struct {
 	tap                func(now time.Duration, frame []byte) (drop bool)
 	carried            int
 }
-
-type event struct {
-	at     time.Duration
-	number uint64
-	to     int
-	frame  []byte
-}
-
-func (e *event) before(o *event) bool { return e.at < o.at || e.at == o.at && e.number < o.number }
 
 var (
 	testAddr = [2]netip.Addr{netip.MustParseAddr("2001:db8::1"), netip.MustParseAddr("2001:db8::2")}
@@ -120,8 +109,10 @@ func (l *lab) send(from int, now time.Duration, frame []byte) {
 		if tc := f[packet.EthernetLen+1]; tc>>4&3 == packet.ECT0 && l.rng.Float64() < k.mark {
 			f[packet.EthernetLen+1] = tc | packet.CE<<4
 		}
-		l.number++
-		heap.Push(&l.queue, event{at, l.number, 1 - from, f}, (*event).before)
+		l.At(at, func() {
+			l.hosts[1-from].Receive(l.Now(), f)
+			l.pool = append(l.pool, f)
+		})
 	}
 }
 
@@ -136,30 +127,7 @@ func (l *lab) copyOf(frame []byte) []byte {
 // run advances until done says so, nothing is left to happen, or the time limit; it returns whether
 // done said so.
 func (l *lab) run(limit time.Duration, done func() bool) bool {
-	for {
-		next, pending := time.Duration(0), false
-		for _, h := range l.hosts {
-			if at, ok := h.Advance(l.now); ok && (!pending || at < next) {
-				next, pending = at, true
-			}
-		}
-		if done != nil && done() {
-			return true
-		}
-		if len(l.queue) > 0 && (!pending || l.queue[0].at < next) {
-			next, pending = l.queue[0].at, true
-		}
-		if !pending || next > limit {
-			l.now = max(l.now, limit)
-			return false
-		}
-		l.now = max(l.now, next)
-		for len(l.queue) > 0 && l.queue[0].at <= l.now {
-			e := heap.Pop(&l.queue, (*event).before)
-			l.hosts[e.to].Receive(l.now, e.frame)
-			l.pool = append(l.pool, e.frame)
-		}
-	}
+	return l.Run(limit, virtual.All(l.hosts[:]...), done)
 }
 
 func (l *lab) region(side int, va uint64, rkey uint32, n int, access verbs.Access) *verbs.Region {

@@ -10,13 +10,13 @@ import (
 	"github.com/weft-sdn/weft/endpoint/mrc"
 	"github.com/weft-sdn/weft/endpoint/nic"
 	"github.com/weft-sdn/weft/hostapi"
-	"github.com/weft-sdn/weft/internal/heap"
+	"github.com/weft-sdn/weft/internal/virtual"
 	"github.com/weft-sdn/weft/packet"
 )
 
 // A Fabric is NICs and what is on its way between them. Its fields may be set between runs.
 type Fabric struct {
-	Now   time.Duration
+	virtual.Clock
 	NICs  []*nic.NIC
 	Delay time.Duration // one way
 	// Wire is what packets are read with.
@@ -28,20 +28,8 @@ type Fabric struct {
 
 	t      testing.TB
 	rng    *rand.Rand
-	events []event
-	count  int
 	alarms []time.Duration // of the NICs; negative: none
 }
-
-// An event is a frame that arrives, or a NIC to advance.
-type event struct {
-	at       time.Duration
-	order    int
-	to, port int
-	frame    []byte
-}
-
-func before(a, b *event) bool { return a.at < b.at || a.at == b.at && a.order < b.order }
 
 // Address is that of a NIC, in a prefix of /48 of its own.
 func Address(i int) netip.Addr {
@@ -78,12 +66,6 @@ func New(t testing.TB, nics, ports int, seed uint64, edit func(i int, c *nic.Con
 	return f
 }
 
-func (f *Fabric) push(e event) {
-	f.count++
-	e.order = f.count
-	heap.Push(&f.events, e, before)
-}
-
 // send carries a frame to the same port of the NIC it is for: a port is a plane.
 func (f *Fabric) send(now time.Duration, from, port int, frame []byte) {
 	p, _, err := packet.ParseMRC(frame, f.Wire)
@@ -101,45 +83,36 @@ func (f *Fabric) send(now time.Duration, from, port int, frame []byte) {
 			if f.Edit != nil {
 				copied = f.Edit(from, &p, copied)
 			}
-			f.push(event{at: now + f.Delay + time.Duration(f.rng.IntN(200)), to: i, port: port, frame: copied})
+			f.At(now+f.Delay+time.Duration(f.rng.IntN(200)), func() {
+				f.NICs[i].Receive(f.Now(), port, copied)
+				f.Wake(i)
+			})
 		}
 	}
 }
 
 // Wake has a NIC do what is due. It follows everything that is done to one.
 func (f *Fabric) Wake(i int) {
-	next, pending := f.NICs[i].Advance(f.Now)
+	next, pending := f.NICs[i].Advance(f.Now())
 	if !pending {
 		f.alarms[i] = -1
 		return
 	}
-	if next = max(next, f.Now); f.alarms[i] != next {
+	if next = max(next, f.Now()); f.alarms[i] != next {
 		f.alarms[i] = next
-		f.push(event{at: next, to: i})
+		f.At(next, func() {
+			if f.alarms[i] == next {
+				f.alarms[i] = -1
+				f.Wake(i)
+			}
+		})
 	}
 }
 
 // Run goes on until done says so or the time has come, and reports whether done did. A nil done
 // never does.
 func (f *Fabric) Run(until time.Duration, done func() bool) bool {
-	for {
-		if done != nil && done() {
-			return true
-		}
-		if len(f.events) == 0 || f.events[0].at > until {
-			f.Now = max(f.Now, until)
-			return false
-		}
-		e := heap.Pop(&f.events, before)
-		f.Now = e.at
-		if e.frame != nil {
-			f.NICs[e.to].Receive(f.Now, e.port, e.frame)
-			f.Wake(e.to)
-		} else if f.alarms[e.to] == e.at {
-			f.alarms[e.to] = -1
-			f.Wake(e.to)
-		}
-	}
+	return f.Clock.Run(until, virtual.Idle, done)
 }
 
 // Apply has a NIC hold a state.

@@ -8,7 +8,7 @@ import (
 // Admin is what a client wants of a link, a node, a plane or a port of a host:
 // whether it is to be used.
 type Admin struct {
-	// Version changes with every change of the spec; 0: nobody wants anything.
+	// Version changes with every change of the spec; 0: no client has written the spec.
 	Version uint64    `json:"version"`
 	Changed time.Time `json:"changed,omitzero"`
 	Spec    AdminSpec `json:"spec"`

@@ -99,7 +99,7 @@ func (v *validator) count(field string, n, lo, hi int, what string) {
 // EVProfile is an EV profile as clients get it.
 type EVProfile struct {
 	Name    string          `json:"name" doc:"The leaves of source and destination, and a number where the source's hosts have devices of several kinds."`
-	Version uint64          `json:"version" doc:"Changes with every change of the spec; also the ETag. 0: nobody wants anything."`
+	Version uint64          `json:"version" doc:"Changes with every change of the spec; also the ETag. 0: no client has written the spec."`
 	Created time.Time       `json:"created,omitzero" doc:"When somebody first wanted something."`
 	Spec    EVProfileSpec   `json:"spec" doc:"What a client wants instead of what the configuration says."`
 	Status  EVProfileStatus `json:"status" doc:"What the controller says."`

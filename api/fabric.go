@@ -7,12 +7,12 @@ import (
 
 // FabricCounters count inputs that changed nothing.
 type FabricCounters struct {
-	UnknownHosts  uint64 `json:"unknownHosts" doc:"Messages of hosts that nobody knows."`
+	UnknownHosts  uint64 `json:"unknownHosts" doc:"Messages of hosts that are not in the inventory."`
 	UnknownEVs    uint64 `json:"unknownEvs" doc:"Events and counts of EVs that the host does not hold."`
 	BadCounts     uint64 `json:"badCounts" doc:"Counts that cannot be."`
 	BadEvents     uint64 `json:"badEvents" doc:"States that no host reports."`
 	LostEvents    uint64 `json:"lostEvents" doc:"Events that hosts say they lost."`
-	UnknownPaths  uint64 `json:"unknownPaths" doc:"Events and counts of EVs whose path nobody knows."`
+	UnknownPaths  uint64 `json:"unknownPaths" doc:"Events and counts of EVs whose path is unknown."`
 	UnknownProbes uint64 `json:"unknownProbes" doc:"Results of probes that are not under way."`
 	LostProbes    uint64 `json:"lostProbes" doc:"Probes whose result did not come."`
 	BadPorts      uint64 `json:"badPorts" doc:"Ports that a host does not have."`
@@ -21,7 +21,7 @@ type FabricCounters struct {
 // Fabric is the fabric as a whole.
 type Fabric struct {
 	Mode     string         `json:"mode" doc:"How packets say their path: ecmp, stev, usid-f3216, usid-f1616 or usid-srh."`
-	InSync   bool           `json:"inSync" doc:"Every BGP-LS peer has sent all it has. Before that nothing is told to hosts."`
+	InSync   bool           `json:"inSync" doc:"Every BGP-LS peer has sent all it has. Before that, the controller sends hosts nothing."`
 	Failure  string         `json:"failure,omitempty" doc:"Why there is no fabric of the present topology."`
 	Planes   int            `json:"planes"`
 	Tiers    int            `json:"tiers"`
@@ -42,13 +42,13 @@ type FabricCount struct {
 type HostCount struct {
 	All       int `json:"all"`
 	Connected int `json:"connected"`
-	Current   int `json:"current" doc:"They hold all that they are to hold."`
+	Current   int `json:"current" doc:"They hold the state that the controller sent last."`
 }
 
 // Node is a switch of the fabric.
 type Node struct {
 	ID      topology.NodeID `json:"id" doc:"AS:router-id, as in the topology."`
-	Version uint64          `json:"version" doc:"Changes with every change of the spec; also the ETag. 0: nobody wants anything."`
+	Version uint64          `json:"version" doc:"Changes with every change of the spec; also the ETag. 0: no client has written the spec."`
 	Changed time.Time       `json:"changed,omitzero" doc:"When the spec changed last."`
 	Spec    AdminSpec       `json:"spec"`
 	Status  NodeStatus      `json:"status"`
@@ -68,7 +68,7 @@ type NodeStatus struct {
 // Plane is a plane of the fabric.
 type Plane struct {
 	Plane   int         `json:"plane" doc:"From 1."`
-	Version uint64      `json:"version" doc:"Changes with every change of the spec; also the ETag. 0: nobody wants anything."`
+	Version uint64      `json:"version" doc:"Changes with every change of the spec; also the ETag. 0: no client has written the spec."`
 	Changed time.Time   `json:"changed,omitzero" doc:"When the spec changed last."`
 	Spec    AdminSpec   `json:"spec"`
 	Status  PlaneStatus `json:"status"`

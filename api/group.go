@@ -1,9 +1,6 @@
 package api
 
 import (
-	"bytes"
-	"encoding/json"
-	"fmt"
 	"net/netip"
 	"slices"
 	"time"
@@ -19,7 +16,7 @@ type MulticastGroup struct {
 	Spec    MulticastGroupSpec   `json:"spec" doc:"What a client wants, defaults filled in."`
 	Status  MulticastGroupStatus `json:"status" doc:"What the controller says."`
 	// Changes are those of a dry run; nil otherwise.
-	Changes []SwitchChange `json:"changes,omitempty" doc:"Of a dry run: what switches would be told."`
+	Changes []SwitchChange `json:"changes,omitempty" doc:"Of a dry run: the updates of switches that the write would cause."`
 }
 
 // MulticastGroupSpec is what a client wants of a multicast group.
@@ -194,17 +191,6 @@ func (d GroupDefaults) Complete(s MulticastGroupSpec) MulticastGroupSpec {
 		s.RewriteSource = &yes
 	}
 	return s
-}
-
-// DecodeGroupSpec reads a spec from JSON and refuses fields it does not know.
-func DecodeGroupSpec(b []byte) (MulticastGroupSpec, error) {
-	var s MulticastGroupSpec
-	dec := json.NewDecoder(bytes.NewReader(b))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&s); err != nil {
-		return MulticastGroupSpec{}, &Error{Code: CodeMalformed, Message: fmt.Sprintf("the spec is not what it should be: %v", err)}
-	}
-	return s, nil
 }
 
 // PlannedTree is the tree of a group.

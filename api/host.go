@@ -19,15 +19,15 @@ type Host struct {
 	Instance     string            `json:"instance,omitempty" pattern:"^0x[0-9a-f]+$" doc:"Of the agent's start: another one when its counters began anew. 64 bits, which a JSON number would lose some of."`
 	Capabilities *HostCapabilities `json:"capabilities,omitempty" doc:"What its device can hold; absent before it has connected."`
 	Versions     HostVersions      `json:"versions"`
-	Refusals     []HostRefusal     `json:"refusals,omitempty" doc:"What it does not hold of what it is to hold, and why."`
-	EVProfiles   int               `json:"evProfiles" doc:"EV profiles that it is to hold."`
+	Refusals     []HostRefusal     `json:"refusals,omitempty" doc:"The parts of that state that it does not hold, and why."`
+	EVProfiles   int               `json:"evProfiles" doc:"EV profiles that the controller has for it."`
 	EVs          int               `json:"evs" doc:"EVs in all of them."`
 }
 
 // HostPort is a port of a host.
 type HostPort struct {
 	Port    uint8          `json:"port" doc:"From 1."`
-	Version uint64         `json:"version" doc:"Changes with every change of the spec; also the ETag. 0: nobody wants anything."`
+	Version uint64         `json:"version" doc:"Changes with every change of the spec; also the ETag. 0: no client has written the spec."`
 	Changed time.Time      `json:"changed,omitzero" doc:"When the spec changed last."`
 	Spec    AdminSpec      `json:"spec"`
 	Status  HostPortStatus `json:"status"`
@@ -49,8 +49,8 @@ type HostPortStatus struct {
 // HostVersions compares what a host holds with what it should hold.
 type HostVersions struct {
 	Held    *HostVersion `json:"held,omitempty" doc:"What the host acknowledged last; absent when it holds nothing that is known."`
-	Current bool         `json:"current" doc:"It holds all that it is to hold."`
-	Wanted  uint64       `json:"wanted" doc:"How often it was told to hold something else; 0 is never."`
+	Current bool         `json:"current" doc:"It holds the state that the controller sent last."`
+	Wanted  uint64       `json:"wanted" doc:"How many states the controller has sent it; 0: none."`
 	Applied uint64       `json:"applied" doc:"The last of those that it holds."`
 }
 

@@ -8,7 +8,7 @@ import (
 // Link is one direction of a link of the fabric.
 type Link struct {
 	ID      topology.LinkID `json:"id" doc:"As in the topology."`
-	Version uint64          `json:"version" doc:"Changes with every change of the spec; also the ETag. 0: nobody wants anything."`
+	Version uint64          `json:"version" doc:"Changes with every change of the spec; also the ETag. 0: no client has written the spec."`
 	Changed time.Time       `json:"changed,omitzero" doc:"When the spec changed last."`
 	Spec    AdminSpec       `json:"spec" doc:"Of both directions."`
 	Status  LinkStatus      `json:"status"`

@@ -16,7 +16,7 @@ type PFCPolicy struct {
 	Spec    PFCPolicySpec   `json:"spec" doc:"What a client wants, defaults filled in."`
 	Status  PFCPolicyStatus `json:"status" doc:"What the controller says."`
 	// Changes are those of a dry run; nil otherwise.
-	Changes []SwitchChange `json:"changes,omitempty" doc:"Of a dry run: what switches would be told."`
+	Changes []SwitchChange `json:"changes,omitempty" doc:"Of a dry run: the updates of switches that the write would cause."`
 }
 
 // PFCPolicySpec is what a client wants of a PFC policy. Sizes are in octets.
@@ -47,7 +47,7 @@ type PFCPolicySpec struct {
 // PFCPolicyStatus is what the controller says about a PFC policy.
 type PFCPolicyStatus struct {
 	Conditions      Conditions `json:"conditions,omitempty" doc:"Accepted, Programmed and Degraded."`
-	ObservedVersion uint64     `json:"observedVersion" doc:"Version of the spec that the conditions speak of."`
+	ObservedVersion uint64     `json:"observedVersion" doc:"Version of the spec that the conditions are about."`
 	// Nodes are the PFC-capable ones of the path, upstream first.
 	Nodes []PFCNode `json:"nodes,omitempty" doc:"Queues by which the tenant leaves the PFC-capable nodes of the path, upstream first."`
 	// Tunnels carry PFC frames; each pair of neighbors among Nodes has two.
@@ -65,7 +65,7 @@ type PFCNode struct {
 	Priority uint8  `json:"priority"`
 	// SID is what the node is told to pause this port by; invalid where nobody
 	// downstream does.
-	SID netip.Addr `json:"sid,omitzero" format:"ipv6" doc:"What the node is told to pause this port by; absent where nobody downstream does."`
+	SID netip.Addr `json:"sid,omitzero" format:"ipv6" doc:"SID by which nodes downstream pause this port; absent where none does."`
 	// Upstream is the node that this queue pauses, empty for the first, which
 	// pauses the ports of the tenant's hosts.
 	Upstream   string     `json:"upstream,omitempty" doc:"The node that this queue stops; absent at the first, which stops the tenant's hosts."`

@@ -17,7 +17,7 @@ type SRv6Policy struct {
 	Spec    SRv6PolicySpec   `json:"spec" doc:"What a client wants, defaults filled in."`
 	Status  SRv6PolicyStatus `json:"status" doc:"What the controller says."`
 	// Changes are those of a dry run; nil otherwise.
-	Changes []SwitchChange `json:"changes,omitempty" doc:"Of a dry run: what switches would be told."`
+	Changes []SwitchChange `json:"changes,omitempty" doc:"Of a dry run: the updates of switches that the write would cause."`
 }
 
 // SRv6PolicySpec is what a client wants of an SRv6 policy.
@@ -71,7 +71,7 @@ const (
 // SRv6PolicyStatus is what the controller says about an SRv6 policy.
 type SRv6PolicyStatus struct {
 	Conditions      Conditions `json:"conditions,omitempty" doc:"Accepted, Programmed and Degraded."`
-	ObservedVersion uint64     `json:"observedVersion" doc:"Version of the spec that the conditions speak of."`
+	ObservedVersion uint64     `json:"observedVersion" doc:"Version of the spec that the conditions are about."`
 	// SegmentList is the list in force, the headend's first.
 	SegmentList []SegmentStatus `json:"segmentList,omitempty" doc:"The list in force, the headend's own SID first where it has one."`
 	// Path are the switches it crosses, headend and endpoint included.

@@ -8,8 +8,8 @@ import (
 // MulticastGroupStatus is what the controller says about a group.
 type MulticastGroupStatus struct {
 	Conditions Conditions `json:"conditions,omitempty" doc:"Accepted, Programmed and Degraded."`
-	// ObservedVersion is the version of the spec that the conditions speak of.
-	ObservedVersion uint64 `json:"observedVersion" doc:"Version of the spec that the conditions speak of."`
+	// ObservedVersion is the version of the spec that the conditions are about.
+	ObservedVersion uint64 `json:"observedVersion" doc:"Version of the spec that the conditions are about."`
 	// Index is the number of the group on every switch of its tree.
 	Index uint16 `json:"index" doc:"Number of the group on every switch of its tree."`
 	// Epoch is the one that the tree is moving to, or has; never 0.

@@ -27,7 +27,7 @@ type SwitchStatus struct {
 type SwitchPorts struct {
 	Up      int      `json:"up" doc:"Ports that are up."`
 	Down    []uint32 `json:"down,omitempty" doc:"P4Runtime ports that are down, in order."`
-	Error   string   `json:"error,omitempty" doc:"Why the switch does not tell now: the rest is what it said last."`
+	Error   string   `json:"error,omitempty" doc:"Why the switch does not report now: the rest is its last report."`
 	Ignored uint64   `json:"ignored,omitempty" doc:"What it said that made no sense, up to the last change."`
 }
 

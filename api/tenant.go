@@ -17,7 +17,7 @@ type Tenant struct {
 	Spec    TenantSpec   `json:"spec" doc:"What a client wants."`
 	Status  TenantStatus `json:"status" doc:"What the controller says."`
 	// Changes are those of a dry run; nil otherwise.
-	Changes []SwitchChange `json:"changes,omitempty" doc:"Of a dry run: what switches would be told."`
+	Changes []SwitchChange `json:"changes,omitempty" doc:"Of a dry run: the updates of switches that the write would cause."`
 }
 
 // TenantSpec is what a client wants of a tenant.
@@ -49,7 +49,7 @@ type TenantSite struct {
 // TenantStatus is what the controller says about a tenant.
 type TenantStatus struct {
 	Conditions      Conditions `json:"conditions,omitempty" doc:"Accepted, Programmed and Degraded."`
-	ObservedVersion uint64     `json:"observedVersion" doc:"Version of the spec that the conditions speak of."`
+	ObservedVersion uint64     `json:"observedVersion" doc:"Version of the spec that the conditions are about."`
 	// VRF is the number of the tenant's routing tables on every switch.
 	VRF   uint16       `json:"vrf" doc:"Number of its routing tables on every switch."`
 	Sites []SiteStatus `json:"sites,omitempty" doc:"In the order of the spec."`

@@ -21,13 +21,13 @@ import (
 // over other embedded types.
 type Conditions struct {
 	IfMatch     string `header:"If-Match" doc:"The ETag the resource has to have; 412 when it has another."`
-	IfNoneMatch string `header:"If-None-Match" doc:"* only: nobody must have written the resource."`
+	IfNoneMatch string `header:"If-None-Match" doc:"* only: no client has written the resource."`
 	DryRun
 }
 
 // DryRun makes a write a dry run. It is exported because huma passes over other embedded types.
 type DryRun struct {
-	DryRun bool `query:"dryRun" doc:"Check and plan the write, and change nothing. The answer is what the write would give; changes has what switches would be told."`
+	DryRun bool `query:"dryRun" doc:"Check and plan the write, and change nothing. The answer is what the write would give; changes has the updates of switches that it would cause."`
 }
 
 // trial returns where the outcome of a dry run goes; nil: it is none.

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"iter"
 	"net/http"
@@ -105,6 +106,23 @@ func (c *Client) DeleteOrphans(ctx context.Context, sw string, w Write) (*api.Or
 
 // BGPPeers returns the BGP-LS peers.
 func (c *Client) BGPPeers() View[api.BGPPeer] { return view[api.BGPPeer](c, "bgp-peers") }
+
+// At returns the resources of the collection at a path, such as "/v1/tenants", as JSON texts, for
+// programs that treat all kinds alike; [api.Object] reads any of them.
+func (c *Client) At(path string) Resources[json.RawMessage, json.RawMessage] {
+	return Resources[json.RawMessage, json.RawMessage]{View[json.RawMessage]{c, path}}
+}
+
+// ResetGroup gives a multicast group a new epoch, which forgets what its branches have reported.
+// Of w, only the version counts.
+func (c *Client) ResetGroup(ctx context.Context, name string, w Write) (*api.MulticastGroup, error) {
+	return read[api.MulticastGroup](ctx, c, http.MethodPost, c.Groups().path+Path(name)+":reset", Write{Version: w.Version}.header(), nil)
+}
+
+// LatestEvents returns the latest events that a query selects, the oldest first.
+func (c *Client) LatestEvents(ctx context.Context, query url.Values) ([]api.Event, error) {
+	return view[api.Event](c, "events", "latest").List(ctx, query)
+}
 
 func view[T any](c *Client, collection ...string) View[T] {
 	return View[T]{c, Path(append([]string{"v1"}, collection...)...)}

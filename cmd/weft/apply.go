@@ -53,7 +53,7 @@ checked; one refused resource does not keep the others from being applied.`,
 	}
 	c.Flags().StringArrayVarP(&a.files, "file", "f", nil, "file with resources, - for standard input; may be repeated")
 	c.Flags().DurationVar(&a.wait, "wait", 0, "wait so long for what is programmed into switches or hosts to be there; 0 does not wait")
-	c.Flags().BoolVar(&a.dryRun, "dry-run", false, "have the controller check and plan everything, show what switches would be told, and change nothing")
+	c.Flags().BoolVar(&a.dryRun, "dry-run", false, "have the controller check and plan everything, show what would change on switches, and change nothing")
 	a.conn.register(c)
 	a.output.register(c)
 	return c
@@ -104,63 +104,49 @@ func (a *applier) run(ctx context.Context) error {
 
 // apply returns the resource as it is afterwards.
 func (a *applier) apply(ctx context.Context, c *client.Client, r *applied) (json.RawMessage, error) {
-	path, err := r.kind.at(r.Name)
+	resources, key, err := r.kind.of(c, r.Name)
 	if err != nil {
 		return nil, err
 	}
-	before, err := versionAt(ctx, c, path)
+	var before api.Object
+	old, err := resources.Get(ctx, key)
+	existed := err == nil
+	if existed {
+		before, err = objectOf(*old)
+	}
 	if err != nil && !missing(err) {
 		return nil, err
 	}
-	existed, query := err == nil, ""
-	if a.dryRun {
-		query = "?dryRun=true"
-	}
-	answer, err := c.Do(ctx, http.MethodPut, path+query, nil, r.body())
+	body, err := resources.Put(ctx, key, r.Spec, client.Write{Version: r.Version, DryRun: a.dryRun})
 	if err != nil {
 		return nil, err
 	}
-	var after versioned
-	if err := answer.Decode(&after); err != nil {
+	after, err := objectOf(*body)
+	if err != nil {
 		return nil, err
 	}
 	what := "changed"
 	switch {
-	case answer.Status == http.StatusCreated:
+	case !existed:
 		what = "created"
-	case existed && before == after.Version:
+	case before.Version == after.Version:
 		what = "unchanged"
 	}
 	if a.dryRun {
 		a.say("%s %s %s (dry run)", r.kind.noun, r.Name, what)
 		sayChanges(a.say, after.Changes)
-		return answer.Body, nil
+		return *body, nil
 	}
 	a.say("%s %s %s, version %d", r.kind.noun, r.Name, what, after.Version)
 	if a.wait > 0 && r.kind.waits {
-		if answer, err = a.waitProgrammed(ctx, c, r, path, after.Version); err != nil {
+		if body, err = a.waitProgrammed(ctx, resources, r, key, after.Version); err != nil {
 			return nil, err
 		}
 	}
-	return answer.Body, nil
+	return *body, nil
 }
 
-// versioned is what is looked at of any resource.
-type versioned struct {
-	Version uint64             `json:"version"`
-	Changes []api.SwitchChange `json:"changes"`
-}
-
-func versionAt(ctx context.Context, c *client.Client, path string) (uint64, error) {
-	a, err := c.Get(ctx, path, nil)
-	if err != nil {
-		return 0, err
-	}
-	var v versioned
-	return v.Version, a.Decode(&v)
-}
-
-// say tells people what happened; other formats have it in their documents.
+// say prints what happened, for people; other formats have it in their documents.
 func (a *applier) say(format string, args ...any) {
 	w := a.env.stdout
 	if a.output != formatTable {
@@ -186,30 +172,29 @@ const askAgain = 100 * time.Millisecond
 
 // waitProgrammed waits until the switches, or the hosts, have what a version of a
 // resource needs.
-func (a *applier) waitProgrammed(ctx context.Context, c *client.Client, r *applied, path string, version uint64) (*client.Answer, error) {
+func (a *applier) waitProgrammed(ctx context.Context, resources client.Resources[json.RawMessage, json.RawMessage], r *applied, key string, version uint64) (*json.RawMessage, error) {
 	start := time.Now()
 	said := ""
 	for {
-		answer, err := c.Get(ctx, path, nil)
+		body, err := resources.Get(ctx, key)
 		if err != nil {
 			return nil, err
 		}
-		var now struct {
-			Status struct {
-				Conditions      api.Conditions `json:"conditions"`
-				ObservedVersion *uint64        `json:"observedVersion"` // nil: they are always of the present version
-			} `json:"status"`
-		}
-		if err := answer.Decode(&now); err != nil {
+		now, err := objectOf(*body)
+		if err != nil {
 			return nil, err
 		}
-		state, conditions := "nothing is known yet", now.Status.Conditions
-		if v := now.Status.ObservedVersion; v == nil || *v >= version {
-			if conditions.Is(api.Programmed) {
+		var progress api.Progress
+		if err := (&client.Answer{Body: now.Status}).Decode(&progress); err != nil {
+			return nil, err
+		}
+		state := "nothing is known yet"
+		if progress.Of(version) {
+			if progress.Conditions.Is(api.Programmed) {
 				a.say("%s %s programmed after %v", r.kind.noun, r.Name, time.Since(start).Round(time.Millisecond))
-				return answer, nil
+				return body, nil
 			}
-			state = conditionText(conditions)
+			state = conditionText(progress.Conditions)
 		}
 		if time.Since(start) > a.wait {
 			return nil, fmt.Errorf("%w after %v: %s", errNotProgrammed, a.wait, state)
@@ -253,12 +238,4 @@ func pause(ctx context.Context, d time.Duration) error {
 func missing(err error) bool {
 	var p *api.Problem
 	return errors.As(err, &p) && p.Status == http.StatusNotFound
-}
-
-// ifMatch is the header of a request that depends on a version, 0 being any.
-func ifMatch(version uint64) http.Header {
-	if version == 0 {
-		return nil
-	}
-	return http.Header{"If-Match": {fmt.Sprintf("%q", fmt.Sprint(version))}}
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
-	"net/url"
 
 	"github.com/spf13/cobra"
 
@@ -58,7 +56,7 @@ func newDelete(env environment) *cobra.Command {
 			}
 		}
 		c.Flags().BoolVar(&d.absent, "ignore-missing", false, "one that is not there is no error")
-		c.Flags().BoolVar(&d.dryRun, "dry-run", false, "have the controller check and plan the deletion, show what switches would be told, and delete nothing")
+		c.Flags().BoolVar(&d.dryRun, "dry-run", false, "have the controller check and plan the deletion, show what would change on switches, and delete nothing")
 		family.AddCommand(c)
 	}
 	d.conn.register(family)
@@ -76,16 +74,12 @@ func (d *deleter) run(ctx context.Context, k *kind, names []string) error {
 	defer c.Close()
 	var failed []error
 	for _, name := range names {
-		path, err := k.at(name)
-		var after versioned
-		if err == nil {
-			after, err = d.one(ctx, c, path)
-		}
+		changes, err := d.one(ctx, c, k, name)
 		var refused *api.Problem
 		switch {
 		case err == nil && d.dryRun:
 			d.say("%s %s deleted (dry run)", k.noun, name)
-			sayChanges(d.say, after.Changes)
+			sayChanges(d.say, changes)
 		case err == nil:
 			d.say("%s %s deleted", k.noun, name)
 		case missing(err) && d.absent:
@@ -99,29 +93,20 @@ func (d *deleter) run(ctx context.Context, k *kind, names []string) error {
 	return errors.Join(failed...)
 }
 
-// whole deletes all resources of a kind that belong to one thing.
+// whole deletes all orphans of a switch: no other kind has that.
 func (d *deleter) whole(ctx context.Context, k *kind) error {
 	c, err := d.conn.open(d.env)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
-	query := url.Values{k.whole: {d.of}}
 	note := ""
 	if d.dryRun {
-		query.Set("dryRun", "true")
 		note = " (dry run)"
 	}
-	a, err := c.Do(ctx, http.MethodDelete, k.items+"?"+query.Encode(), nil, nil)
+	done, err := c.DeleteOrphans(ctx, d.of, client.Write{DryRun: d.dryRun})
 	if err != nil {
 		return fmt.Errorf("%s of %s %s: %w", k.plural, k.whole, d.of, err)
-	}
-	var done struct {
-		Deleted []string           `json:"deleted"`
-		Changes []api.SwitchChange `json:"changes"`
-	}
-	if err := a.Decode(&done); err != nil {
-		return err
 	}
 	for _, name := range done.Deleted {
 		d.say("%s %s deleted%s", k.noun, name, note)
@@ -137,16 +122,22 @@ func (d *deleter) say(format string, args ...any) {
 	fmt.Fprintf(d.env.stdout, format+"\n", args...)
 }
 
-// one deletes the resource at a path, or tries to and returns what that would change.
-func (d *deleter) one(ctx context.Context, c *client.Client, path string) (after versioned, err error) {
-	if d.dryRun {
-		path += "?dryRun=true"
+// one deletes a resource, or returns what that would change on switches.
+func (d *deleter) one(ctx context.Context, c *client.Client, k *kind, name string) ([]api.SwitchChange, error) {
+	resources, key, err := k.of(c, name)
+	if err != nil {
+		return nil, err
 	}
-	a, err := c.Do(ctx, http.MethodDelete, path, ifMatch(d.version), nil)
-	if err == nil && d.dryRun {
-		err = a.Decode(&after)
+	w := client.Write{Version: d.version}
+	if !d.dryRun {
+		return nil, resources.Delete(ctx, key, w)
 	}
-	return after, err
+	body, err := resources.TryDelete(ctx, key, w)
+	if err != nil {
+		return nil, err
+	}
+	stays, err := objectOf(*body)
+	return stays.Changes, err
 }
 
 func newReset(env environment) *cobra.Command {
@@ -165,13 +156,9 @@ func newReset(env environment) *cobra.Command {
 			return err
 		}
 		defer rest.Close()
-		a, err := rest.Do(cmd.Context(), http.MethodPost, groupPath(args[0])+":reset", ifMatch(version), nil)
+		g, err := rest.ResetGroup(cmd.Context(), args[0], client.Write{Version: version})
 		if err != nil {
 			return fmt.Errorf("group %s: %w", args[0], err)
-		}
-		var g api.MulticastGroup
-		if err := a.Decode(&g); err != nil {
-			return err
 		}
 		_, err = fmt.Fprintf(env.stdout, "group %s reset, epoch %d\n", g.Name, g.Status.Epoch)
 		return err

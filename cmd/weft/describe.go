@@ -11,14 +11,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weft-sdn/weft/api"
-	"github.com/weft-sdn/weft/api/client"
 	"github.com/weft-sdn/weft/internal/strictyaml"
 )
 
 // described is everything about a resource.
 type described struct {
-	Resource json.RawMessage   `json:"resource"`
-	Events   []json.RawMessage `json:"events"`
+	Resource json.RawMessage `json:"resource"`
+	Events   []api.Event     `json:"events"`
 }
 
 func newDescribe(env environment) *cobra.Command {
@@ -38,26 +37,26 @@ as far as the controller still knows.`)
 }
 
 func (v *viewer) describe(ctx context.Context, k *kind, name string) error {
-	path, err := k.at(name)
-	if err != nil {
-		return &usageError{err}
-	}
 	c, err := v.conn.open(v.env)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
-	a, err := c.Get(ctx, path, nil)
+	resources, key, err := k.of(c, name)
 	if err != nil {
 		return err
 	}
-	d := described{Resource: a.Body, Events: []json.RawMessage{}}
+	item, err := resources.Get(ctx, key)
+	if err != nil {
+		return err
+	}
+	d := described{Resource: *item, Events: []api.Event{}}
 	if len(k.events) > 0 {
-		items, err := c.List(ctx, "/v1/events/latest", url.Values{"type": {strings.Join(k.events, ",")}, "object": {name}})
+		events, err := c.LatestEvents(ctx, url.Values{"type": {strings.Join(k.events, ",")}, "object": {name}})
 		if err != nil {
 			return err
 		}
-		d.Events = items.Items
+		d.Events = append(d.Events, events...)
 	}
 	document, err := json.Marshal(d)
 	if err != nil {
@@ -71,11 +70,8 @@ func (k *kind) describe(w io.Writer, d *described) error {
 	if err := k.show(w, d.Resource); err != nil {
 		return err
 	}
-	var parts struct {
-		Spec   json.RawMessage `json:"spec"`
-		Status json.RawMessage `json:"status"`
-	}
-	if err := (&client.Answer{Body: d.Resource}).Decode(&parts); err != nil {
+	parts, err := objectOf(d.Resource)
+	if err != nil {
 		return err
 	}
 	for _, part := range []struct {
@@ -102,13 +98,9 @@ func (k *kind) describe(w io.Writer, d *described) error {
 		return err
 	}
 	fmt.Fprintln(w, "\nEvents:")
-	events, err := client.DecodeItems[api.Event](&client.Items{Items: d.Events})
-	if err != nil {
-		return err
-	}
 	g := newGrid("TIME", "TYPE", "MESSAGE")
-	for i := range events {
-		g.row(clockTime(events[i].Time), events[i].Type, eventText(&events[i]))
+	for i := range d.Events {
+		g.row(clockTime(d.Events[i].Time), d.Events[i].Type, eventText(&d.Events[i]))
 	}
 	return g.writeTo(w)
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 
 	"github.com/rogpeppe/go-internal/diff"
 	"github.com/spf13/cobra"
@@ -76,25 +75,25 @@ func runDiff(ctx context.Context, env environment, conn *connection, files []str
 
 // diffOf returns the unified diff of one resource, empty when it would not change.
 func diffOf(ctx context.Context, c *client.Client, r *applied) ([]byte, error) {
-	path, err := r.kind.at(r.Name)
+	resources, key, err := r.kind.of(c, r.Name)
 	if err != nil {
 		return nil, err
 	}
 	var before []byte
-	now, err := c.Get(ctx, path, nil)
+	now, err := resources.Get(ctx, key)
 	if err == nil {
-		before, err = specText(r, now.Body)
+		before, err = specText(r, *now)
 	} else if missing(err) {
 		err = nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	then, err := c.Do(ctx, http.MethodPut, path+"?dryRun=true", nil, r.body())
+	then, err := resources.Put(ctx, key, r.Spec, client.Write{Version: r.Version, DryRun: true})
 	if err != nil {
 		return nil, err
 	}
-	after, err := specText(r, then.Body)
+	after, err := specText(r, *then)
 	if err != nil || bytes.Equal(before, after) {
 		return nil, err
 	}
@@ -102,21 +101,15 @@ func diffOf(ctx context.Context, c *client.Client, r *applied) ([]byte, error) {
 	return diff.Diff("now: "+name, before, "applied: "+name, after), nil
 }
 
-// specText is a resource as a file would have it.
-func specText(r *applied, document json.RawMessage) ([]byte, error) {
-	var d struct {
-		Spec json.RawMessage `json:"spec"`
-	}
-	if err := (&client.Answer{Body: document}).Decode(&d); err != nil {
+// specText returns a resource as a file would have it.
+func specText(r *applied, item json.RawMessage) ([]byte, error) {
+	o, err := objectOf(item)
+	if err != nil {
 		return nil, err
 	}
-	text, err := json.Marshal(struct {
-		Kind string          `json:"kind"`
-		Name string          `json:"name"`
-		Spec json.RawMessage `json:"spec"`
-	}{r.kind.name, r.Name, d.Spec})
+	text, err := json.Marshal(api.Object{Name: r.Name, Spec: o.Spec})
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", client.ErrAnswer, err)
 	}
-	return strictyaml.FromJSON(text)
+	return strictyaml.FromJSON(r.kind.head(text))
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/internal/strictyaml"
 )
 
@@ -33,37 +34,19 @@ type resource[S any] struct {
 	Items []resource[S] `json:"items"`
 }
 
-// rawDocument is the same, with the spec as it was written: what is left out
-// there is for the controller to fill in.
-type rawDocument struct {
-	Kind    string          `json:"kind"`
-	Name    string          `json:"name"`
-	Version uint64          `json:"version"`
-	Spec    json.RawMessage `json:"spec"`
-	Items   []rawDocument   `json:"items"`
-}
+// rawDocument has the spec as it was written: the controller fills in what is left out there.
+type rawDocument = resource[json.RawMessage]
 
 // applied is a resource to apply.
 type applied struct {
-	kind    *kind
-	where   string          // file and line
-	Name    string          `json:"name,omitempty"`
-	Version uint64          `json:"version,omitempty"`
-	Spec    json.RawMessage `json:"spec"`
+	kind  *kind
+	where string // file and line
+	api.Request[json.RawMessage]
 }
 
 // failed is an error about the resource, with its place.
 func (r *applied) failed(err error) error {
 	return fmt.Errorf("%s: %s %s: %w", r.where, r.kind.noun, r.Name, err)
-}
-
-// body is what the API is sent.
-func (r *applied) body() *applied {
-	body := *r
-	if r.kind.unnamed {
-		body.Name = ""
-	}
-	return &body
 }
 
 // readFiles reads the resources of files, and returns all that is wrong with them.
@@ -191,13 +174,13 @@ func resources(where string, k *kind, d *rawDocument) ([]applied, error) {
 	if d.Name == "" {
 		return nil, fmt.Errorf("%s: name is missing: want the name of the %s", where, k.noun)
 	}
-	if len(d.Spec) == 0 || string(d.Spec) == "null" {
+	if d.Spec == nil || len(*d.Spec) == 0 || string(*d.Spec) == "null" {
 		return nil, fmt.Errorf("%s: %s %s: spec is missing: want an object", where, k.noun, d.Name)
 	}
-	if _, err := k.at(d.Name); err != nil {
+	if _, _, err := k.at(d.Name); err != nil {
 		return nil, fmt.Errorf("%s: %w", where, err)
 	}
-	return []applied{{kind: k, where: where, Name: d.Name, Version: d.Version, Spec: d.Spec}}, nil
+	return []applied{{kind: k, where: where, Request: api.Request[json.RawMessage]{Name: d.Name, Version: d.Version, Spec: *d.Spec}}}, nil
 }
 
 // fileError puts file and line before each thing that is wrong with a text.

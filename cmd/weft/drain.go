@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
 	"slices"
 	"time"
@@ -47,14 +46,12 @@ func (d *drainer) command(use, short, long string) *cobra.Command {
 		use, short  string
 		least, most int
 		complete    []completion
-		find        func(ctx context.Context, c *client.Client, args []string) (what, path string, err error)
+		find        func(ctx context.Context, c *client.Client, args []string) (*drainable, error)
 	}{
 		{"link ID | FROM TO", "A link in both directions, by its id or by its ends", 1, 2, []completion{names.linkOrNode, names.nodes}, findLink},
 		{"node NAME", "A switch, by its name or id", 1, 1, []completion{names.nodes}, findNode},
 		{"plane NUMBER", "A plane", 1, 1, []completion{names.of("planes")}, findPlane},
-		{"port HOST PORT", "A port of a host", 2, 2, []completion{names.of("hosts"), names.ports}, func(_ context.Context, _ *client.Client, args []string) (string, string, error) {
-			return "port " + args[1] + " of " + args[0], client.Path("v1", "hosts", args[0], "ports", args[1]), nil
-		}},
+		{"port HOST PORT", "A port of a host", 2, 2, []completion{names.of("hosts"), names.ports}, findPort},
 	} {
 		c.AddCommand(&cobra.Command{
 			Use: k.use, Short: k.short, Args: arguments(k.least, k.most), ValidArgsFunction: inTurn(k.complete...),
@@ -64,24 +61,63 @@ func (d *drainer) command(use, short, long string) *cobra.Command {
 					return err
 				}
 				defer rest.Close()
-				what, path, err := k.find(cmd.Context(), rest, args)
+				x, err := k.find(cmd.Context(), rest, args)
 				if err != nil {
 					return err
 				}
-				return d.set(cmd.Context(), rest, what, path)
+				return d.set(cmd.Context(), x)
 			},
 		})
 	}
 	return c
 }
 
+// drainable is something that can be drained.
+type drainable struct {
+	what string // "link ID"
+	put  func(ctx context.Context, spec api.AdminSpec) error
+	get  func(ctx context.Context) (drainState, error)
+}
+
+// drainState is how far a drain is, or its end.
+type drainState struct {
+	drains []api.Drain
+	// unused is why hosts do not use all of it yet, drains aside; empty: they do.
+	unused string
+}
+
+// drainableOf returns the resource of a name and kind; state reads how far it is.
+func drainableOf[T any](what string, of client.Resources[api.AdminSpec, T], name string, state func(*T) drainState) *drainable {
+	return &drainable{
+		what: what,
+		put: func(ctx context.Context, spec api.AdminSpec) error {
+			_, err := of.Put(ctx, name, spec, client.Write{})
+			return err
+		},
+		get: func(ctx context.Context) (drainState, error) {
+			t, err := of.Get(ctx, name)
+			if err != nil {
+				return drainState{}, err
+			}
+			return state(t), nil
+		},
+	}
+}
+
+func deniedLinks(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d links denied", n)
+}
+
 // findLink finds a link by its id, or by the names of its ends.
-func findLink(ctx context.Context, c *client.Client, args []string) (what, path string, err error) {
+func findLink(ctx context.Context, c *client.Client, args []string) (*drainable, error) {
 	id := args[0]
 	if len(args) == 2 {
 		links, err := c.Links().List(ctx, url.Values{"node": {args[0]}})
 		if err != nil {
-			return "", "", err
+			return nil, err
 		}
 		var found []string
 		for i := range links {
@@ -92,48 +128,72 @@ func findLink(ctx context.Context, c *client.Client, args []string) (what, path 
 		}
 		switch len(found) {
 		case 0:
-			return "", "", fmt.Errorf("there is no link from %s to %s", args[0], args[1])
+			return nil, fmt.Errorf("there is no link from %s to %s", args[0], args[1])
 		case 1:
 			id = found[0]
 		default:
-			return "", "", usagef("there are %d links from %s to %s: want the id of one: %s", len(found), args[0], args[1], few(found))
+			return nil, usagef("there are %d links from %s to %s: want the id of one: %s", len(found), args[0], args[1], few(found))
 		}
 	}
-	return "link " + id, client.Path("v1", "links", id), nil
+	return drainableOf("link "+id, c.Links(), id, func(l *api.Link) drainState {
+		s := drainState{drains: l.Status.Drains}
+		switch {
+		case l.Status.Denied && l.Status.Phase != "up":
+			s.unused = notes(l.Status.Phase, l.Status.Cause)
+		case l.Status.Denied:
+			s.unused = "denied"
+		}
+		return s
+	}), nil
 }
 
 // findNode finds a switch by its id, or by its name.
-func findNode(ctx context.Context, c *client.Client, args []string) (what, path string, err error) {
+func findNode(ctx context.Context, c *client.Client, args []string) (*drainable, error) {
 	nodes, err := c.Nodes().List(ctx, nil)
 	if err != nil {
-		return "", "", err
+		return nil, err
 	}
 	for i := range nodes {
 		if string(nodes[i].ID) == args[0] || nodes[i].Status.Name == args[0] {
-			return "node " + args[0], client.Path("v1", "nodes", string(nodes[i].ID)), nil
+			return drainableOf("node "+args[0], c.Nodes(), string(nodes[i].ID), func(n *api.Node) drainState {
+				return drainState{n.Status.Drains, deniedLinks(n.Status.DeniedLinks)}
+			}), nil
 		}
 	}
 	names := make([]string, len(nodes))
 	for i := range nodes {
 		names[i] = named(nodes[i].Status.Name, nodes[i].ID)
 	}
-	return "", "", fmt.Errorf("there is no node %s in the fabric: want one of %s", args[0], few(names))
+	return nil, fmt.Errorf("there is no node %s in the fabric: want one of %s", args[0], few(names))
 }
 
 // findPlane finds a plane by its number.
-func findPlane(ctx context.Context, c *client.Client, args []string) (what, path string, err error) {
+func findPlane(ctx context.Context, c *client.Client, args []string) (*drainable, error) {
 	planes, err := c.Planes().List(ctx, nil)
 	if err != nil {
-		return "", "", err
+		return nil, err
 	}
 	var numbers []string
 	for i := range planes {
 		numbers = append(numbers, fmt.Sprint(planes[i].Plane))
 	}
 	if !slices.Contains(numbers, args[0]) {
-		return "", "", fmt.Errorf("there is no plane %s: want one of %s", args[0], few(numbers))
+		return nil, fmt.Errorf("there is no plane %s: want one of %s", args[0], few(numbers))
 	}
-	return "plane " + args[0], client.Path("v1", "planes", args[0]), nil
+	return drainableOf("plane "+args[0], c.Planes(), args[0], func(p *api.Plane) drainState {
+		return drainState{p.Status.Drains, deniedLinks(p.Status.DeniedLinks)}
+	}), nil
+}
+
+// findPort finds a port of a host by its number.
+func findPort(_ context.Context, c *client.Client, args []string) (*drainable, error) {
+	return drainableOf("port "+args[1]+" of "+args[0], c.HostPorts(args[0]), args[1], func(p *api.HostPort) drainState {
+		s := drainState{drains: p.Status.Drains}
+		if !p.Status.Usable {
+			s.unused = "not usable"
+		}
+		return s
+	}), nil
 }
 
 var (
@@ -141,80 +201,46 @@ var (
 	errNotUsed    = errors.New("not in use")
 )
 
-// drainState is what is looked at of something that is drained, or was.
-type drainState struct {
-	Status struct {
-		Drains []api.Drain `json:"drains"`
-		// Of a link, of a node or plane, and of a port of a host.
-		Phase       string `json:"phase"`
-		Cause       string `json:"cause"`
-		Denied      bool   `json:"denied"`
-		DeniedLinks int    `json:"deniedLinks"`
-		Usable      *bool  `json:"usable"`
-	} `json:"status"`
-}
-
-// unused says why hosts do not use it all yet, drains aside.
-func (s *drainState) unused() string {
-	st := &s.Status
-	switch {
-	case st.Denied && st.Phase != "" && st.Phase != "up":
-		return notes(st.Phase, st.Cause)
-	case st.Denied:
-		return "denied"
-	case st.DeniedLinks > 0:
-		return fmt.Sprintf("%d links denied", st.DeniedLinks)
-	case st.Usable != nil && !*st.Usable:
-		return "not usable"
-	}
-	return ""
-}
-
-// set says whether something is to be used, and waits until it is not.
-func (d *drainer) set(ctx context.Context, c *client.Client, what, path string) error {
-	body := map[string]any{"spec": api.AdminSpec{Admin: d.state}}
-	if _, err := c.Do(ctx, http.MethodPut, path, nil, body); err != nil {
-		return fmt.Errorf("%s: %w", what, err)
+// set drains something or undoes that, and waits until hosts have followed.
+func (d *drainer) set(ctx context.Context, x *drainable) error {
+	if err := x.put(ctx, api.AdminSpec{Admin: d.state}); err != nil {
+		return fmt.Errorf("%s: %w", x.what, err)
 	}
 	start, said := time.Now(), ""
 	for {
-		a, err := c.Get(ctx, path, nil)
+		now, err := x.get(ctx)
 		if err != nil {
-			return fmt.Errorf("%s: %w", what, err)
+			return fmt.Errorf("%s: %w", x.what, err)
 		}
-		var now drainState
-		if err := a.Decode(&now); err != nil {
-			return err
-		}
-		state, done := drainCell(now.Status.Drains), true
-		for _, x := range now.Status.Drains {
-			done = done && x.Drained
+		state, done := drainCell(now.drains), true
+		for _, one := range now.drains {
+			done = done && one.Drained
 		}
 		up := d.state == api.AdminUp
 		if up {
-			state = notes(state, now.unused())
+			state = notes(state, now.unused)
 		}
 		switch {
 		case up && d.wait == 0:
-			_, err = fmt.Fprintln(d.env.stdout, notes(what+" is to be used", drainCell(now.Status.Drains)))
+			_, err = fmt.Fprintln(d.env.stdout, notes(x.what+" is to be used", drainCell(now.drains)))
 			return err
 		case up && state == "":
-			_, err = fmt.Fprintf(d.env.stdout, "%s is in use\n", what)
+			_, err = fmt.Fprintf(d.env.stdout, "%s is in use\n", x.what)
 			return err
 		case up && time.Since(start) > d.wait:
-			return fmt.Errorf("%s: %w after %v: %s", what, errNotUsed, d.wait, state)
+			return fmt.Errorf("%s: %w after %v: %s", x.what, errNotUsed, d.wait, state)
 		case up:
 		case done:
-			_, err = fmt.Fprintf(d.env.stdout, "%s drained\n", what)
+			_, err = fmt.Fprintf(d.env.stdout, "%s drained\n", x.what)
 			return err
 		case d.wait == 0:
-			_, err = fmt.Fprintf(d.env.stdout, "%s draining: %s\n", what, state)
+			_, err = fmt.Fprintf(d.env.stdout, "%s draining: %s\n", x.what, state)
 			return err
 		case time.Since(start) > d.wait:
-			return fmt.Errorf("%s: %w after %v: %s", what, errNotDrained, d.wait, state)
+			return fmt.Errorf("%s: %w after %v: %s", x.what, errNotDrained, d.wait, state)
 		}
 		if state != said {
-			fmt.Fprintf(d.env.stderr, "%s: %s\n", what, state)
+			fmt.Fprintf(d.env.stderr, "%s: %s\n", x.what, state)
 			said = state
 		}
 		if err := pause(ctx, askAgain); err != nil {

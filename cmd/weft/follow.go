@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,31 +22,30 @@ func (v *viewer) follow(ctx context.Context, k *kind, name string, query url.Val
 		return err
 	}
 	defer c.Close()
-	path := k.items
+	resources, key, err := c.At(k.items), "", error(nil)
 	if name != "" {
-		if path, err = k.at(name); err != nil {
-			return &usageError{err}
+		if resources, key, err = k.of(c, name); err != nil {
+			return err
 		}
 	}
 	shown := make(map[string]bool)
 	look := func() error {
-		items := &client.Items{}
 		if name == "" {
-			if items, err = c.List(ctx, path, query); err != nil {
+			items, err := resources.List(ctx, query)
+			if err != nil {
 				return err
 			}
-		} else {
-			a, err := c.Get(ctx, path, nil)
-			if missing(err) && len(shown) > 0 {
-				_, err := fmt.Fprintf(v.env.stdout, "%s %s is not there any more\n", k.noun, name)
-				clear(shown)
-				return err
-			} else if err != nil {
-				return err
-			}
-			items.Items = []json.RawMessage{a.Body}
+			return v.news(k, items, k.nameOf, shown)
 		}
-		return v.news(k, items.Items, shown)
+		item, err := resources.Get(ctx, key)
+		if missing(err) && len(shown) > 0 {
+			_, err := fmt.Fprintf(v.env.stdout, "%s %s is not there any more\n", k.noun, name)
+			clear(shown)
+			return err
+		} else if err != nil {
+			return err
+		}
+		return v.news(k, []json.RawMessage{*item}, func(json.RawMessage) string { return name }, shown)
 	}
 	// Not every kind has events of its own; any event may change what it shows.
 	events := url.Values{}
@@ -65,7 +65,7 @@ func (v *viewer) follow(ctx context.Context, k *kind, name string, query url.Val
 }
 
 // news shows the resources that have not been shown as they are now, and remembers all.
-func (v *viewer) news(k *kind, items []json.RawMessage, shown map[string]bool) error {
+func (v *viewer) news(k *kind, items []json.RawMessage, nameOf func(json.RawMessage) string, shown map[string]bool) error {
 	before := make(map[string]bool, len(shown))
 	for text := range shown {
 		before[text] = true
@@ -77,9 +77,10 @@ func (v *viewer) news(k *kind, items []json.RawMessage, shown map[string]bool) e
 			if before[string(item)] {
 				continue
 			}
-			text := append(append([]byte{}, item...), '\n')
+			document := k.asDocument(nameOf(item), item)
+			text := append(slices.Clone(document), '\n')
 			if v.output == formatYAML {
-				y, err := strictyaml.FromJSON(item)
+				y, err := strictyaml.FromJSON(document)
 				if err != nil {
 					return err
 				}

@@ -149,14 +149,14 @@ func (v *viewer) getOne(k *kind, names completer) *cobra.Command {
 	c := &cobra.Command{
 		Use: k.noun + " NAME", Short: "One of the " + k.long, Args: arguments(1, 1), ValidArgsFunction: inTurn(names.of(k.plural)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			path, err := k.at(args[0])
-			switch {
-			case err != nil:
-				return &usageError{err}
-			case follow:
+			if follow {
 				return v.follow(cmd.Context(), k, args[0], nil)
 			}
-			return v.show(cmd.Context(), path, func(item json.RawMessage) json.RawMessage { return k.asDocument(args[0], item) }, k.show)
+			collection, key, err := k.at(args[0])
+			if err != nil {
+				return &usageError{err}
+			}
+			return v.show(cmd.Context(), collection+client.Path(key), func(item json.RawMessage) json.RawMessage { return k.asDocument(args[0], item) }, k.show)
 		},
 	}
 	c.Flags().BoolVarP(&follow, "watch", "w", false, "follow what changes")

@@ -21,8 +21,9 @@ type kind struct {
 	long   string // what they are, for help: "multicast groups"
 	// items is where the list is; "": there is none.
 	items string
-	// path is where the resource of a name is; the error says what a name has to be.
-	path func(name string) (string, error)
+	// place returns the path of the collection of a resource and its name there, or what a name
+	// has to be; nil: items and the name.
+	place func(name string) (collection, key string, err error)
 	// key is the field that a list has the name in.
 	key string
 
@@ -32,7 +33,7 @@ type kind struct {
 
 	// document is the type of the documents that can be applied; nil: none can.
 	document reflect.Type
-	// unnamed: the body has no name, since it is in the path only.
+	// unnamed: what the API gives has no name, but its own id.
 	unnamed bool
 	// waits: it has a condition Programmed, which can be waited for.
 	waits bool
@@ -44,11 +45,6 @@ type kind struct {
 	whole string
 	// events are the families of the events about it.
 	events []string
-}
-
-// below is the path of a resource by its name in a collection.
-func below(collection string) func(string) (string, error) {
-	return func(name string) (string, error) { return collection + client.Path(name), nil }
 }
 
 // rows makes the table of a kind of a table of a type.
@@ -124,7 +120,7 @@ var kinds = []*kind{
 		table: rows(planeTable), document: documentOf[api.AdminSpec](), unnamed: true,
 	},
 	{
-		name: "host-port", noun: "host-port", long: "ports of hosts, HOST/PORT", path: portPath,
+		name: "host-port", noun: "host-port", long: "ports of hosts, HOST/PORT", place: portPlace,
 		table: rows(portTable), document: documentOf[api.AdminSpec](), unnamed: true,
 	},
 	{
@@ -147,12 +143,28 @@ var kinds = []*kind{
 	},
 }
 
-// at is where the resource of a name is.
-func (k *kind) at(name string) (string, error) {
-	if k.path != nil {
-		return k.path(name)
+// at returns the path of the collection of a resource and its name there.
+func (k *kind) at(name string) (collection, key string, err error) {
+	if k.place != nil {
+		return k.place(name)
 	}
-	return below(k.items)(name)
+	return k.items, name, nil
+}
+
+// of returns the collection of a resource at a controller and its name there. A name that the kind
+// cannot have is wrong usage.
+func (k *kind) of(c *client.Client, name string) (client.Resources[json.RawMessage, json.RawMessage], string, error) {
+	collection, key, err := k.at(name)
+	if err != nil {
+		err = &usageError{err}
+	}
+	return c.At(collection), key, err
+}
+
+// objectOf reads what all kinds have in common.
+func objectOf(item json.RawMessage) (o api.Object, err error) {
+	err = (&client.Answer{Body: item}).Decode(&o)
+	return o, err
 }
 
 // show shows one resource.
@@ -175,19 +187,31 @@ func (k *kind) nameOf(item json.RawMessage) string {
 // asDocument puts kind and name before what the API gave of a resource, so that "weft apply" takes
 // it. A resource of a kind that cannot be applied stays as it is.
 func (k *kind) asDocument(name string, item json.RawMessage) json.RawMessage {
-	rest, ok := bytes.CutPrefix(bytes.TrimSpace(item), []byte("{"))
-	if k.document == nil || !ok {
+	if k.document == nil {
 		return item
 	}
-	head := fmt.Appendf(nil, "{%q:%q,", "kind", k.name)
 	if k.unnamed {
 		quoted, err := json.Marshal(name)
 		if err != nil {
 			return item
 		}
-		head = fmt.Appendf(head, "%q:%s,", "name", quoted)
+		item = prepend("name", quoted, item)
 	}
-	return append(head, rest...)
+	return k.head(item)
+}
+
+// head puts the kind before the members of an object.
+func (k *kind) head(item json.RawMessage) json.RawMessage {
+	return prepend("kind", fmt.Appendf(nil, "%q", k.name), item)
+}
+
+// prepend puts a member before the others of an object.
+func prepend(member string, value, object []byte) []byte {
+	rest, ok := bytes.CutPrefix(bytes.TrimSpace(object), []byte("{"))
+	if !ok {
+		return object
+	}
+	return append(fmt.Appendf(nil, "{%q:%s,", member, value), rest...)
 }
 
 // asList is asDocument for a list; document is the list as the API gave it.
@@ -205,13 +229,13 @@ func (k *kind) asList(items []json.RawMessage, document []byte) []byte {
 	return append(out, "]}"...)
 }
 
-// portPath is where a port of a host is, "h1/2" being port 2 of h1.
-func portPath(name string) (string, error) {
+// portPlace is where a port of a host is, "h1/2" being port 2 of h1.
+func portPlace(name string) (collection, key string, err error) {
 	host, port, ok := strings.Cut(name, "/")
 	if !ok || host == "" || port == "" {
-		return "", fmt.Errorf("host-port %s: want the name of a host, \"/\" and the number of a port", name)
+		return "", "", fmt.Errorf("host-port %s: want the name of a host, \"/\" and the number of a port", name)
 	}
-	return client.Path("v1", "hosts", host, "ports", port), nil
+	return client.Path("v1", "hosts", host, "ports"), port, nil
 }
 
 // kindNames are the kinds that can be applied but the first, for people.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"io"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -188,6 +190,39 @@ func TestFollow(t *testing.T) {
 	gone := start(t, vars, "get", "group", "nosuch", "-w")
 	if status := <-gone.status; status != exitFailed {
 		t.Errorf("what is not there: exit status %d", status)
+	}
+}
+
+// TestFollowedDocuments: what -w shows as JSON or YAML can be applied, and what cannot has no kind.
+func TestFollowedDocuments(t *testing.T) {
+	fake, err := newFakeAPI()
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(fake.handler)
+	t.Cleanup(server.Close) // after the commands have ended
+	vars := map[string]string{"WEFT_SERVER": server.URL}
+	file := filepath.Join(t.TempDir(), "g1.yaml")
+	err = os.WriteFile(file, []byte(`{"name": "g1", "spec": {"proxyAddress": "2001:db8:ff::1", "designatedQpn": 4096,
+  "source": {"address": "2001:db8:5::1", "qpn": 256}, "receivers": [{"address": "2001:db8:1::1", "qpn": 512}]}}`), 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustWeft(t, server.URL, "apply", "-f", file)
+	for _, c := range []struct{ args, want string }{
+		{"get groups -w -o yaml", "---|kind: multicast-group|name: g1"},
+		{"get group g1 -w -o yaml", "---|kind: multicast-group|name: g1"},
+		{"get groups -w -o json", `{"kind":"multicast-group","name":"g1",`},
+		{"get switches -w -o yaml", "---|name: n1"},
+	} {
+		s := start(t, vars, strings.Fields(c.args)...)
+		for _, want := range strings.Split(c.want, "|") {
+			if got := s.out.next(t); !strings.HasPrefix(got, want) {
+				t.Errorf("weft %s: %q, want %q", c.args, got, want)
+			}
+		}
+		s.cancel()
+		<-s.status
 	}
 }
 

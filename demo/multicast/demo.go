@@ -2,14 +2,11 @@
 package multicast
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"net/http"
 	"net/netip"
 	"slices"
 	"strings"
@@ -17,6 +14,7 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/api/client"
 	"github.com/weft-sdn/weft/endpoint/rc"
 	"github.com/weft-sdn/weft/lab"
 	"github.com/weft-sdn/weft/p4"
@@ -189,16 +187,20 @@ func (d *demo) program(ctx context.Context) error {
 		spec.Receivers = append(spec.Receivers, api.GroupReceiver{Address: r.Host.Config().Addr, QPN: r.QP.Config().QPN})
 	}
 	begin := time.Now()
-	var made api.MulticastGroup
-	if err := d.request(ctx, http.MethodPost, "/v1/multicast-groups", map[string]any{"name": groupName, "spec": spec}, &made); err != nil {
+	rest, err := client.New(client.Config{Server: d.live.URL()})
+	if err != nil {
 		return err
 	}
-	err := d.live.Wait(ctx, "the group is programmed", func() (bool, error) {
-		if err := d.request(ctx, http.MethodGet, "/v1/multicast-groups/"+groupName, nil, &made); err != nil {
+	defer rest.Close()
+	made, err := rest.Groups().Create(ctx, groupName, spec, client.Write{})
+	if err != nil {
+		return err
+	}
+	err = d.live.Wait(ctx, "the group is programmed", func() (bool, error) {
+		if made, err = rest.Groups().Get(ctx, groupName); err != nil {
 			return false, err
 		}
-		c := made.Status.Condition(api.Programmed)
-		return c != nil && c.Status, nil
+		return made.Status.Is(api.Programmed), nil
 	})
 	if err != nil {
 		return err
@@ -213,36 +215,6 @@ func (d *demo) program(ctx context.Context) error {
 		return stopped
 	}
 	return err
-}
-
-func (d *demo) request(ctx context.Context, method, path string, body, into any) error {
-	var text []byte
-	if body != nil {
-		var err error
-		if text, err = json.Marshal(body); err != nil {
-			return err
-		}
-	}
-	request, err := http.NewRequestWithContext(ctx, method, d.live.URL()+path, bytes.NewReader(text))
-	if err != nil {
-		return err
-	}
-	if body != nil {
-		request.Header.Set("Content-Type", "application/json")
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close()
-	answer, err := io.ReadAll(response.Body)
-	if err != nil {
-		return err
-	}
-	if response.StatusCode >= http.StatusBadRequest {
-		return fmt.Errorf("%s %s: %s: %s", method, path, response.Status, answer)
-	}
-	return json.Unmarshal(answer, into)
 }
 
 // transfer writes the data and waits for the last acknowledgement.

@@ -1,12 +1,12 @@
 package multicast
 
 import (
-	"net/http"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/api/client"
 )
 
 // TestLiveReroute: a link fails, its switches withdraw it by BGP-LS, and the tree moves to the
@@ -34,13 +34,17 @@ func TestLiveReroute(t *testing.T) {
 	if err := live.Advertise(ctx); err != nil {
 		t.Fatal(err)
 	}
-	var g api.MulticastGroup
-	err := live.Wait(ctx, "the tree has moved", func() (bool, error) {
-		if err := d.request(ctx, http.MethodGet, "/v1/multicast-groups/"+groupName, nil, &g); err != nil {
+	rest, err := client.New(client.Config{Server: live.URL()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rest.Close()
+	err = live.Wait(ctx, "the tree has moved", func() (bool, error) {
+		g, err := rest.Groups().Get(ctx, groupName)
+		if err != nil {
 			return false, err
 		}
-		c := g.Status.Condition(api.Programmed)
-		return c != nil && c.Status && parent(g.Status.Tree, "N2") == want, nil
+		return g.Status.Is(api.Programmed) && parent(g.Status.Tree, "N2") == want, nil
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -32,7 +32,7 @@ var allowed = map[string][]string{
 	"endpoint":   {"internal", "packet", "hostapi"},
 	"service":    {"internal", "api", "store", "topology", "southbound", "controller", "northbound", "p4", "hostapi"},
 	"lab":        {"*", "controller/reconcile", "dataplane/drop", "dataplane/engine", "dataplane/trace"},
-	"demo":       {"*"},
+	"demo":       {"*", "api/client"},
 	"test":       {"*", "test", "api/client", "store/etcd"},
 	"cmd":        {"*", "cmd", "api/client", "store/etcd", "dataplane/engine", "dataplane/trace"},
 

@@ -1,9 +1,10 @@
-// Package etcd is a [store.Store] on etcd: an etcd server inside the process, with its data in a
-// directory.
+// Package etcd is a [store.Shared] on etcd: an etcd server inside the process, with its data in a
+// directory ([Open]), or one that others run ([Connect]).
 //
-// The server has no listener: nothing but this process reaches it, so it needs neither a port nor
-// credentials. A write returns when etcd has synced it to disk. One process at a time uses a data
-// directory.
+// The server inside has no listener for clients: nothing but this process reaches it, so it needs no
+// credentials. Alone it has no listener at all; as one of several [Peers] it has one for the others.
+// A write returns when etcd has synced it to disk, on more than half of the members. One process at a
+// time uses a data directory.
 //
 // Layout of a data directory:
 //

@@ -27,6 +27,8 @@ type Config struct {
 	MinFree uint64
 	// Log, when not nil, gets the warnings and errors of the etcd server.
 	Log *slog.Logger
+	// Peers are the members of the etcd, when this is one of several. Default: it is alone.
+	Peers *Peers
 	// NoSync leaves out every sync to disk, for tests: a write may be lost with the machine.
 	NoSync bool
 }
@@ -57,6 +59,11 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	if c.MinFree == 0 {
 		c.MinFree = defaultMinFree
 	}
+	if c.Peers != nil {
+		if err := c.Peers.validate(); err != nil {
+			return nil, err
+		}
+	}
 	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("data directory: %w", err)
 	}
@@ -69,11 +76,17 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 		return nil, errors.Join(err, unlock())
 	}
 	client := v3client.New(server.Server)
+	var h *health
+	if c.Peers != nil {
+		h = newHealth(client, defaultPrefix)
+	}
 	return &Store{
-		client: client, prefix: defaultPrefix, timeout: defaultTimeout, maxOps: maxOps, maxOctets: maxOctets, free: func() error { return checkFree(c.Dir, c.MinFree) },
+		client: client, prefix: defaultPrefix, timeout: defaultTimeout, health: h, peers: c.Peers, maxOps: maxOps, maxOctets: maxOctets,
+		free: func() error { return checkFree(c.Dir, c.MinFree) },
 		close: func() error {
+			h.close()
 			err := client.Close()
-			server.Close()
+			server.close()
 			if errors.Is(err, context.Canceled) {
 				err = nil // what Close of a client within the process returns
 			}
@@ -83,7 +96,7 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 }
 
 // start starts the server on a directory that is locked.
-func start(ctx context.Context, c *Config) (*embed.Etcd, error) {
+func start(ctx context.Context, c *Config) (*server, error) {
 	if err := checkFormat(c.Dir); err != nil {
 		return nil, err
 	}
@@ -94,24 +107,59 @@ func start(ctx context.Context, c *Config) (*embed.Etcd, error) {
 		return nil, err
 	}
 	log := newCore(c.Log)
-	server, err := embed.StartEtcd(c.embedded(log))
+	conf := c.embedded(log)
+	if c.Peers != nil {
+		var err error
+		if conf.ClusterState, err = c.Peers.join(ctx, conf.Dir); err != nil {
+			return nil, fmt.Errorf("data directory %s: %w", c.Dir, err)
+		}
+	}
+	e, err := embed.StartEtcd(conf)
 	if err != nil {
 		return nil, fmt.Errorf("data directory %s: %w", c.Dir, err)
 	}
-	// A server that is closed before it is ready may wait for itself for ever, so that ctx is
-	// looked at after. A single member is ready in less than a second.
-	select {
-	case <-server.Server.ReadyNotify():
-		if err = ctx.Err(); err == nil {
-			log.started.Store(true)
-			return server, nil
-		}
-	case err = <-server.Err():
-	case <-server.Server.StopNotify():
-		err = errors.New("etcd stopped while it started")
+	s := &server{e, log}
+	if err := c.await(ctx, s); err != nil {
+		s.close()
+		return nil, fmt.Errorf("data directory %s: %w", c.Dir, err)
 	}
-	server.Close()
-	return nil, fmt.Errorf("data directory %s: %w", c.Dir, err)
+	log.started.Store(true)
+	return s, nil
+}
+
+// server is an etcd within the process, and its log.
+type server struct {
+	*embed.Etcd
+	log *core
+}
+
+func (s *server) close() {
+	s.log.closed.Store(true)
+	s.Etcd.Close()
+}
+
+// await waits until a server is ready. One that is alone is in less than a second, and is waited
+// for whatever ctx says: closed before, it may wait for itself for ever. One of several waits for
+// the others.
+func (c *Config) await(ctx context.Context, s *server) error {
+	interrupted := ctx.Done()
+	if c.Peers == nil {
+		interrupted = nil
+	}
+	for {
+		select {
+		case <-s.Server.ReadyNotify():
+			return ctx.Err()
+		case err := <-s.Err():
+			return err
+		case <-s.Server.StopNotify():
+			return errors.New("etcd stopped while it started")
+		case <-interrupted:
+			return ctx.Err()
+		case <-time.After(waiting):
+			s.log.log.Warn("waiting until more than half of the members are there", "members", s.Config().InitialCluster)
+		}
+	}
 }
 
 // embedded returns the configuration of a server of one member without listeners.
@@ -128,6 +176,9 @@ func (c *Config) embedded(log *core) *embed.Config {
 	e.QuotaBackendBytes, e.MaxTxnOps, e.MaxRequestBytes = quota, maxOps, maxRequest
 	e.WarningApplyDuration = time.Second
 	e.UnsafeNoFsync = c.NoSync
+	if c.Peers != nil {
+		c.Peers.configure(e)
+	}
 	e.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.New(log))
 	return e
 }

@@ -17,7 +17,13 @@ import (
 	"github.com/weft-sdn/weft/store/storetest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain looks for goroutines that are left, apart from those of connections between members in one
+// process: an etcd leaves them to end by themselves.
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m,
+		goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"), goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"),
+		goleak.IgnoreAnyFunction("net/http.(*conn).serve"))
+}
 
 func open(t *testing.T, c Config) *Store {
 	t.Helper()

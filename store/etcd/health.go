@@ -72,8 +72,11 @@ func (h *health) err() error {
 	return h.last
 }
 
-// close ends the questions.
+// close ends the questions. A nil health asks none.
 func (h *health) close() {
+	if h == nil {
+		return
+	}
 	h.stop()
 	<-h.ended
 }

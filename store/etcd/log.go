@@ -8,11 +8,13 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// core hands the log of the etcd server to a slog.Logger: errors, and warnings once the server has
-// started. What it warns of before is meant: it has no listener, and needs no tokens.
+// core hands the log of the etcd server to a slog.Logger: errors until the server is closed, and
+// warnings once it has started. What it warns of before is meant: it has no listener, and needs no
+// tokens. Of a server that is closed it reports that its listeners are.
 type core struct {
 	log     *slog.Logger
 	started *atomic.Bool
+	closed  *atomic.Bool
 	fields  []zapcore.Field
 }
 
@@ -20,7 +22,7 @@ func newCore(log *slog.Logger) *core {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	return &core{log: log.With("component", "etcd"), started: new(atomic.Bool)}
+	return &core{log: log.With("component", "etcd"), started: new(atomic.Bool), closed: new(atomic.Bool)}
 }
 
 // newClientCore is newCore for a client, all warnings of which count.
@@ -32,12 +34,12 @@ func newClientCore(log *slog.Logger) *core {
 
 // Enabled implements zapcore.LevelEnabler.
 func (c *core) Enabled(l zapcore.Level) bool {
-	return l > zapcore.WarnLevel || l == zapcore.WarnLevel && c.started.Load()
+	return !c.closed.Load() && (l > zapcore.WarnLevel || l == zapcore.WarnLevel && c.started.Load())
 }
 
 // With implements zapcore.Core.
 func (c *core) With(fields []zapcore.Field) zapcore.Core {
-	return &core{log: c.log, started: c.started, fields: append(c.fields[:len(c.fields):len(c.fields)], fields...)}
+	return &core{log: c.log, started: c.started, closed: c.closed, fields: append(c.fields[:len(c.fields):len(c.fields)], fields...)}
 }
 
 // Check implements zapcore.Core.

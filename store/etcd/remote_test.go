@@ -24,8 +24,8 @@ import (
 	"github.com/weft-sdn/weft/store/storetest"
 )
 
-// server starts an etcd with the limits that one has by default. stop may be called twice.
-func server(t *testing.T, change ...func(*embed.Config)) (stop func(), endpoint string) {
+// serveEtcd starts an etcd with the limits that one has by default. stop may be called twice.
+func serveEtcd(t *testing.T, change ...func(*embed.Config)) (stop func(), endpoint string) {
 	t.Helper()
 	c := embed.NewConfig()
 	c.Dir, c.UnsafeNoFsync, c.ZapLoggerBuilder = t.TempDir(), true, embed.NewZapLoggerBuilder(zap.NewNop())
@@ -55,7 +55,8 @@ func connect(t *testing.T, r Remote) *Store {
 }
 
 func TestRemoteContract(t *testing.T) {
-	_, endpoint := server(t)
+	t.Parallel()
+	_, endpoint := serveEtcd(t)
 	n := 0
 	open := func(t *testing.T) *Store {
 		n++
@@ -66,6 +67,7 @@ func TestRemoteContract(t *testing.T) {
 }
 
 func TestSharedContract(t *testing.T) {
+	t.Parallel()
 	storetest.SharedContract(t, func(t *testing.T) store.Shared {
 		s := open(t, Config{Dir: t.TempDir()})
 		t.Cleanup(func() { closed(t, s) })
@@ -75,7 +77,7 @@ func TestSharedContract(t *testing.T) {
 
 // TestPrefixes: two users of an etcd see nothing of each other.
 func TestPrefixes(t *testing.T) {
-	_, endpoint := server(t)
+	_, endpoint := serveEtcd(t)
 	a, b := connect(t, Remote{Endpoints: []string{endpoint}, Prefix: "a/"}), connect(t, Remote{Endpoints: []string{endpoint}, Prefix: "ab/"})
 	put(t, a, "x", "1")
 	put(t, b, "x", "2")
@@ -88,8 +90,9 @@ func TestPrefixes(t *testing.T) {
 // TestNoQuorum: an etcd that does not answer holds nobody up: changes are refused with the reason,
 // and go on when it is back.
 func TestNoQuorum(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
-	stop, endpoint := server(t, func(c *embed.Config) { c.Dir = dir })
+	stop, endpoint := serveEtcd(t, func(c *embed.Config) { c.Dir = dir })
 	s := connect(t, Remote{Endpoints: []string{endpoint}})
 	s.timeout = 300 * time.Millisecond
 	put(t, s, "x", "1")
@@ -112,7 +115,7 @@ func TestNoQuorum(t *testing.T) {
 		t.Errorf("Get of one who waits for less: %v", err)
 	}
 	await(t, "it takes no writes", func() bool { return errors.Is(s.Writable(), store.ErrUnavailable) })
-	server(t, func(c *embed.Config) {
+	serveEtcd(t, func(c *embed.Config) {
 		c.Dir, c.ListenClientUrls = dir, []url.URL{{Scheme: "http", Host: endpoint}}
 	})
 	await(t, "it takes writes again", func() bool { return s.Writable() == nil })
@@ -133,7 +136,8 @@ func await(t *testing.T, what string, done func() bool) {
 
 // TestLeaseIsLost: a lease that the etcd has ended, and one that cannot be renewed in time, are over.
 func TestLeaseIsLost(t *testing.T) {
-	stop, endpoint := server(t)
+	t.Parallel()
+	stop, endpoint := serveEtcd(t)
 	s := connect(t, Remote{Endpoints: []string{endpoint}})
 	gone, err := s.Lease(t.Context(), 2*time.Second)
 	if err != nil {
@@ -163,10 +167,11 @@ func TestLeaseIsLost(t *testing.T) {
 
 // TestTLSAndUsers: certificates and passwords are asked for, and what is wrong with them is said.
 func TestTLSAndUsers(t *testing.T) {
+	t.Parallel()
 	ca := certstest.New(t)
 	ca.Issue(t, "client", "weft")
 	cert, key := certstest.SelfSigned(t, "etcd") // for 127.0.0.1
-	_, endpoint := server(t, func(c *embed.Config) {
+	_, endpoint := serveEtcd(t, func(c *embed.Config) {
 		u := url.URL{Scheme: "https", Host: "127.0.0.1:0"}
 		c.ListenClientUrls, c.AdvertiseClientUrls = []url.URL{u}, []url.URL{u}
 		c.ClientTLSInfo = transport.TLSInfo{CertFile: cert, KeyFile: key, TrustedCAFile: ca.File("ca.pem"), ClientCertAuth: true}

@@ -27,6 +27,8 @@ type Store struct {
 	prefix string
 	// timeout bounds a request: an etcd without a leader does not answer.
 	timeout time.Duration
+	// peers, when not nil, are the members of the etcd that this process is one of.
+	peers *Peers
 	// guard is the key and revision of the record that all writes depend on; nil: on none.
 	guard *guard
 	// health, when not nil, says whether the etcd answers.

@@ -1,0 +1,261 @@
+package etcd
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	"go.etcd.io/etcd/client/pkg/v3/transport"
+	"go.etcd.io/etcd/server/v3/embed"
+
+	"github.com/weft-sdn/weft/internal/certs"
+)
+
+// Peers are the members of an etcd that several processes form. Each has the records on its disk;
+// more than half of them must be there for a write.
+type Peers struct {
+	// Name is this process's among Members.
+	Name string
+	// Listen is host:port at which the others connect. Default: as in Members.
+	Listen string
+	// Members are host:port of all members by name, this one's too.
+	Members map[string]string
+	// TLS has the certificate of this member, which it shows as server and as client, and the
+	// authorities that sign those of the others. The zero value is plain text.
+	TLS certs.Server
+}
+
+// ErrDataLost reports that a member has no data although the others know it. It must not take part
+// as if nothing had happened: it may have acknowledged writes, and voted.
+var ErrDataLost = errors.New("this member has lost its data")
+
+// Member is a member of an etcd that several processes form.
+type Member struct {
+	ID uint64
+	// Name is empty for a member that was added and has never started.
+	Name string
+	// Address is host:port.
+	Address string
+	// Started says that the member has taken part.
+	Started bool
+}
+
+// validate returns an error that names the field.
+func (p *Peers) validate() error {
+	if _, ok := p.Members[p.Name]; !ok {
+		return fmt.Errorf("peers: this member is %q: want one of %s", p.Name, strings.Join(slices.Sorted(maps.Keys(p.Members)), ", "))
+	}
+	taken := make(map[string]string)
+	for _, name := range slices.Sorted(maps.Keys(p.Members)) {
+		address := p.Members[name]
+		if e, err := endpoint(address); err != nil || e != address {
+			return fmt.Errorf("peers: address of %s is %q: want HOST:PORT", name, address)
+		}
+		if other, twice := taken[address]; twice {
+			return fmt.Errorf("peers: %s and %s have the address %s", other, name, address)
+		}
+		taken[address] = name
+		if p.TLS == (certs.Server{}) && isRemote(address) {
+			return fmt.Errorf("peers: %s at %s is reached in plain text: want TLS", name, address)
+		}
+	}
+	if p.TLS != (certs.Server{}) && p.TLS.ClientCAFile == "" {
+		return errors.New("peers: TLS has no ca: members show each other certificates")
+	}
+	_, err := p.TLS.Config(tls.VersionTLS12)
+	return err
+}
+
+func (p *Peers) url(address string) url.URL {
+	u := url.URL{Scheme: "http", Host: address}
+	if p.TLS != (certs.Server{}) {
+		u.Scheme = "https"
+	}
+	return u
+}
+
+func (p *Peers) info() transport.TLSInfo {
+	return transport.TLSInfo{
+		CertFile: p.TLS.CertFile, KeyFile: p.TLS.KeyFile, TrustedCAFile: p.TLS.ClientCAFile, ClientCertAuth: p.TLS != (certs.Server{}),
+	}
+}
+
+// configure has a server be the member.
+func (p *Peers) configure(e *embed.Config) {
+	self := p.url(p.Members[p.Name])
+	e.Name, e.AdvertisePeerUrls, e.ListenPeerUrls = p.Name, []url.URL{self}, []url.URL{self}
+	if p.Listen != "" {
+		e.ListenPeerUrls = []url.URL{p.url(p.Listen)}
+	}
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(p.Members)) {
+		u := p.url(p.Members[name])
+		all = append(all, name+"="+u.String())
+	}
+	e.InitialCluster = strings.Join(all, ",")
+	e.PeerTLSInfo = p.info()
+	// Nothing listens for clients. That a member has published an address for them shows others that
+	// it has taken part.
+	e.AdvertiseClientUrls = []url.URL{self}
+}
+
+// join says how a member starts that may have no data yet: with the others for the first time, or
+// in the place of one whose data was lost.
+func (p *Peers) join(ctx context.Context, dir string) (state string, err error) {
+	if _, err := os.Stat(filepath.Join(dir, "member")); err == nil || len(p.Members) == 1 {
+		return embed.ClusterStateFlagNew, nil // what is on the disk counts
+	}
+	round, err := transport.NewTransport(p.info(), dialTimeout)
+	if err != nil {
+		return "", err
+	}
+	defer round.CloseIdleConnections()
+	self := p.url(p.Members[p.Name])
+	for _, name := range slices.Sorted(maps.Keys(p.Members)) {
+		if name == p.Name {
+			continue
+		}
+		at := p.url(p.Members[name])
+		members, err := ask(ctx, &http.Client{Transport: round}, at)
+		if err != nil {
+			continue // it has not started either, or is away
+		}
+		i := slices.IndexFunc(members, func(m Member) bool { return m.Address == self.Host })
+		switch {
+		case i < 0:
+			return "", fmt.Errorf("peers: the members that %s knows do not include %s at %s", name, p.Name, self.Host)
+		case members[i].Started:
+			return "", fmt.Errorf("%w, and the others still count on it: have it replaced at one of them first", ErrDataLost)
+		case members[i].Name == "":
+			return embed.ClusterStateFlagExisting, nil // it takes the place of one
+		}
+		return embed.ClusterStateFlagNew, nil // they start for the first time
+	}
+	return embed.ClusterStateFlagNew, nil
+}
+
+// ask returns the members that one of them knows.
+func ask(ctx context.Context, c *http.Client, at url.URL) ([]Member, error) {
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	at.Path = "/members"
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+	w, err := c.Do(r)
+	if err != nil {
+		return nil, err
+	}
+	defer w.Body.Close()
+	var list []struct {
+		ID      uint64   `json:"id"`
+		Name    string   `json:"name"`
+		Peers   []string `json:"peerURLs"`
+		Clients []string `json:"clientURLs"`
+	}
+	if err := json.NewDecoder(http.MaxBytesReader(nil, w.Body, 1<<20)).Decode(&list); err != nil {
+		return nil, err
+	}
+	out := make([]Member, 0, len(list))
+	for _, m := range list {
+		out = append(out, member(m.ID, m.Name, m.Peers, m.Clients))
+	}
+	return out, nil
+}
+
+func member(id uint64, name string, peers, clients []string) Member {
+	m := Member{ID: id, Name: name, Started: len(clients) > 0}
+	if len(peers) > 0 {
+		if u, err := url.Parse(peers[0]); err == nil {
+			m.Address = u.Host
+		}
+	}
+	return m
+}
+
+// Members returns the members of the etcd.
+func (s *Store) Members(ctx context.Context) ([]Member, error) {
+	ctx, cancel := s.bound(ctx)
+	defer cancel()
+	r, err := s.client.MemberList(ctx)
+	if err != nil {
+		return nil, unavailable(ctx, err)
+	}
+	out := make([]Member, 0, len(r.Members))
+	for _, m := range r.Members {
+		out = append(out, member(m.ID, m.Name, m.PeerURLs, m.ClientURLs))
+	}
+	return out, nil
+}
+
+// ErrNoMember reports that an etcd has no member of a name.
+var ErrNoMember = errors.New("no such member")
+
+// Replace has a member that lost its data start again with none: the etcd forgets the old one, and
+// takes a new one at its address. The others must be more than half of the members. It can be called
+// again when it failed in between.
+func (s *Store) Replace(ctx context.Context, name string) error {
+	if s.peers == nil || s.peers.Members[name] == "" {
+		return fmt.Errorf("%w: %s", ErrNoMember, name)
+	}
+	at := s.peers.url(s.peers.Members[name])
+	members, err := s.Members(ctx)
+	if err != nil {
+		return err
+	}
+	if i := slices.IndexFunc(members, func(m Member) bool { return m.Address == at.Host }); i >= 0 {
+		if !members[i].Started {
+			return nil
+		}
+		if err := s.removeMember(ctx, members[i].ID); err != nil {
+			return err
+		}
+	}
+	for {
+		err := s.addMember(ctx, at.String())
+		if !errors.Is(err, rpctypes.ErrUnhealthy) {
+			return err
+		}
+		// The others must have been connected for some seconds.
+		select {
+		case <-time.After(time.Second):
+		case <-ctx.Done():
+			return fmt.Errorf("%s was removed, and not added again: %w", name, err)
+		}
+	}
+}
+
+func (s *Store) removeMember(ctx context.Context, id uint64) error {
+	ctx, cancel := s.bound(ctx)
+	defer cancel()
+	_, err := s.client.MemberRemove(ctx, id)
+	if err != nil {
+		return unavailable(ctx, err)
+	}
+	return nil
+}
+
+func (s *Store) addMember(ctx context.Context, url string) error {
+	ctx, cancel := s.bound(ctx)
+	defer cancel()
+	_, err := s.client.MemberAdd(ctx, []string{url})
+	if err != nil {
+		return unavailable(ctx, err)
+	}
+	return nil
+}
+
+// waiting is how often a member that starts says what it waits for.
+const waiting = 10 * time.Second

@@ -1,0 +1,219 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/weft-sdn/weft/internal/certs"
+	"github.com/weft-sdn/weft/internal/certs/certstest"
+	"github.com/weft-sdn/weft/store"
+	"github.com/weft-sdn/weft/store/storetest"
+)
+
+// trio is three members, each with a directory of its own.
+type trio struct {
+	t       *testing.T
+	members map[string]string
+	tls     certs.Server
+	dirs    map[string]string
+	stores  map[string]*Store
+}
+
+// newTrio returns members that have not started, on loopback addresses that nobody else has.
+func newTrio(t *testing.T) *trio {
+	w := &trio{t: t, members: make(map[string]string), dirs: make(map[string]string), stores: make(map[string]*Store)}
+	for _, name := range []string{"a", "b", "c"} {
+		l, err := net.Listen("tcp", fmt.Sprintf("127.%d.%d.%d:0", rand.IntN(250)+2, rand.IntN(250), rand.IntN(250)+1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.members[name], w.dirs[name] = l.Addr().String(), t.TempDir()
+		_ = l.Close()
+	}
+	t.Cleanup(func() {
+		for name := range w.stores {
+			w.stop(name)
+		}
+	})
+	return w
+}
+
+func (w *trio) config(name string) Config {
+	return Config{
+		Dir: w.dirs[name], NoSync: true, Release: "weft test", Log: slog.New(slog.NewTextHandler(w.t.Output(), &slog.HandlerOptions{Level: slog.LevelError})),
+		Peers: &Peers{Name: name, Members: w.members, TLS: w.tls},
+	}
+}
+
+// start starts members at once.
+func (w *trio) start(names ...string) {
+	w.t.Helper()
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	for _, name := range names {
+		wg.Go(func() {
+			s, err := Open(w.t.Context(), w.config(name))
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				w.t.Errorf("%s: %v", name, err)
+				return
+			}
+			w.stores[name] = s
+		})
+	}
+	wg.Wait()
+	if w.t.Failed() {
+		w.t.FailNow()
+	}
+}
+
+func (w *trio) stop(name string) {
+	w.t.Helper()
+	closed(w.t, w.stores[name])
+	delete(w.stores, name)
+}
+
+func TestPeersContract(t *testing.T) {
+	t.Parallel()
+	storetest.SharedContract(t, func(t *testing.T) store.Shared {
+		w := newTrio(t)
+		w.start("a", "b", "c")
+		return w.stores["b"]
+	})
+}
+
+// TestQuorum: what one member has acknowledged the others have; with one of three away writes go on,
+// with two away they are refused, and go on when one is back.
+func TestQuorum(t *testing.T) {
+	t.Parallel()
+	w := newTrio(t)
+	cert, key := certstest.SelfSigned(t, "peer") // of 127.0.0.1 alone
+	for name := range w.members {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.members[name] = l.Addr().String()
+		_ = l.Close()
+	}
+	w.tls = certs.Server{CertFile: cert, KeyFile: key, ClientCAFile: cert}
+	w.start("a", "b", "c")
+	put(t, w.stores["a"], "x", "1")
+	if got := get(t, w.stores["c"], "x"); got != "1" {
+		t.Errorf("c has %q", got)
+	}
+	w.stop("a")
+	put(t, w.stores["b"], "x", "2")
+	w.stop("b")
+	c := w.stores["c"]
+	c.timeout = 500 * time.Millisecond
+	if _, err := c.Put(t.Context(), "x", []byte("3"), store.Any); !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("Put without quorum: %v", err)
+	}
+	await(t, "writes are refused", func() bool {
+		err := c.Writable()
+		return errors.Is(err, store.ErrUnavailable) && strings.Contains(err.Error(), "fewer than half of its members")
+	})
+	w.start("b")
+	await(t, "writes are taken again", func() bool { return c.Writable() == nil })
+	c.timeout = defaultTimeout
+	put(t, c, "x", "4")
+	w.start("a")
+	if got := get(t, w.stores["a"], "x"); got != "4" {
+		t.Errorf("a has %q", got)
+	}
+}
+
+// TestReplace: a member that lost its disk takes part again only when the others have agreed.
+func TestReplace(t *testing.T) {
+	t.Parallel()
+	w := newTrio(t)
+	w.start("a", "b", "c")
+	put(t, w.stores["a"], "x", "1")
+	w.stop("c")
+	w.dirs["c"] = t.TempDir()
+	if s, err := Open(t.Context(), w.config("c")); err == nil {
+		closed(t, s)
+		t.Fatal("a member without data took part")
+	} else if !errors.Is(err, ErrDataLost) || !strings.Contains(err.Error(), w.dirs["c"]) {
+		t.Fatal(err)
+	}
+	if err := w.stores["a"].Replace(t.Context(), "nosuch"); !errors.Is(err, ErrNoMember) {
+		t.Error(err)
+	}
+	if err := w.stores["a"].Replace(t.Context(), "c"); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.stores["b"].Replace(t.Context(), "c"); err != nil {
+		t.Errorf("again: %v", err)
+	}
+	put(t, w.stores["b"], "x", "2")
+	w.start("c")
+	if got := get(t, w.stores["c"], "x"); got != "2" {
+		t.Errorf("c has %q", got)
+	}
+	members, err := w.stores["c"].Members(t.Context())
+	if err != nil || len(members) != 3 {
+		t.Errorf("%v, %v", members, err)
+	}
+	for _, m := range members {
+		if m.Address != w.members[m.Name] {
+			t.Errorf("%+v, want one of %v", m, w.members)
+		}
+	}
+}
+
+// TestInterruptedStart: a member that waits for the others can be stopped.
+func TestInterruptedStart(t *testing.T) {
+	w := newTrio(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		s, err := Open(ctx, w.config("a"))
+		if err == nil {
+			err = errors.Join(errors.New("it started alone"), s.Close())
+		}
+		ended <- err
+	}()
+	await(t, "it listens", func() bool {
+		c, err := net.Dial("tcp", w.members["a"])
+		if err != nil {
+			return false
+		}
+		_ = c.Close()
+		return true
+	})
+	cancel()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if _, err := os.Stat(filepath.Join(w.dirs["a"], "LOCK")); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestPeersAreChecked(t *testing.T) {
+	good := map[string]string{"a": "127.0.0.1:1", "b": "127.0.0.1:2"}
+	for want, p := range map[string]Peers{
+		`this member is "c": want one of a, b`:                    {Name: "c", Members: good},
+		`address of b is "b:x": want HOST:PORT`:                   {Name: "a", Members: map[string]string{"a": "127.0.0.1:1", "b": "b:x"}},
+		"a and b have the address 127.0.0.1:1":                    {Name: "a", Members: map[string]string{"a": "127.0.0.1:1", "b": "127.0.0.1:1"}},
+		"b at b.example.com:2 is reached in plain text: want TLS": {Name: "a", Members: map[string]string{"a": "127.0.0.1:1", "b": "b.example.com:2"}},
+		"TLS has no ca": {Name: "a", Members: good, TLS: certs.Server{CertFile: "a", KeyFile: "a"}},
+	} {
+		if _, err := Open(t.Context(), Config{Dir: t.TempDir(), Peers: &p}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v; want %q", err, want)
+		}
+	}
+}

@@ -2,7 +2,7 @@ GO ?= go
 P4C ?= p4c-bm2-ss
 FUZZTIME ?= 10s
 
-.PHONY: build demo test lint fuzz bench soak p4 hostapi
+.PHONY: build demo test lint fuzz bench soak p4 hostapi web web-same test-web
 
 build:
 	$(GO) build -o bin/weft ./cmd/weft
@@ -27,7 +27,7 @@ LONG = $$(grep -rlE --include='*_test.go' 'testing\.Short\(|seeds\.Range\(' . | 
 # it runs what is in their corpora: the same in every run. Garbage is collected less often than by default,
 # which takes a tenth of the time, and memory that nobody misses.
 test: export GOGC = 400
-test: lint
+test: lint web-same
 	$(GO) test -race -short -vet=off -timeout 14m $$($(GO) list ./... | grep -vxF "$$($(GO) list $(ALONE))")
 	$(GO) test -vet=off -timeout 14m $$($(GO) list $(ALONE) $(LONG) | grep -vxF "$$($(GO) list ./test/faults)")
 	$(GO) test -v -vet=off -timeout 14m ./test/faults
@@ -77,3 +77,25 @@ p4:
 # Makes the Go code of hostapi/host.proto again, with the plugins that go.mod pins: it takes no protoc. A test fails when the committed code is another.
 hostapi:
 	$(GO) generate ./hostapi
+
+# Builds the dashboard (web/dist) from its sources with the versions of web/package-lock.json. It takes
+# Node 20.19 or later, and is needed only where the sources change: web/dist is committed.
+web: web/node_modules/.package-lock.json
+	cd web && npm run -s build
+
+web/node_modules/.package-lock.json: web/package-lock.json
+	cd web && npm ci --no-audit --no-fund --silent
+	@touch $@
+
+# Checks that the committed files of the dashboard are what its sources make, with types of the present
+# OpenAPI document. Where there is no Node, or nothing to install its packages from, a test of package
+# web still finds sources that were changed without a build.
+web-same:
+	@if ! command -v node >/dev/null || ! command -v npm >/dev/null; then echo "web-same: skipped, Node is not on the PATH"; exit 0; fi; \
+	if ! $(MAKE) -s web/node_modules/.package-lock.json; then echo "web-same: skipped, npm cannot install the packages"; exit 0; fi; \
+	cd web && npm run -s check && npm run -s unit && npm run -s same
+
+# The dashboard in a browser against running labs: Debian's chromium, or that of CHROMIUM.
+test-web: build web/node_modules/.package-lock.json
+	@command -v "$${CHROMIUM:-chromium}" >/dev/null || { echo "make test-web: chromium is missing: apt-get install chromium"; exit 1; }
+	cd web && npm run -s types && npm run -s browser

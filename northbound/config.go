@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
 	"os"
 	"strings"
 	"time"
@@ -56,6 +57,8 @@ type Config struct {
 	Writable func() error
 	// Backup writes a snapshot of everything that is kept. Default: nothing is.
 	Backup func(context.Context, io.Writer) error
+	// Dashboard answers GET and HEAD at / and below /assets/. Default: nothing is there.
+	Dashboard http.Handler
 	// Log takes a line for each request. Default: none.
 	Log *slog.Logger
 	// Now is the clock. Default time.Now.

@@ -76,6 +76,7 @@ func New(cfg Config, controller Controller, events *Events) (*Server, error) {
 	s.registerEvents()
 	s.registerHealth()
 	s.registerBackup()
+	s.registerDashboard()
 	s.engine.GET("/metrics", gin.WrapH(s.metrics))
 	return s, nil
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/weft-sdn/weft/store"
 	"github.com/weft-sdn/weft/topology"
 	"github.com/weft-sdn/weft/topology/bgpls"
+	"github.com/weft-sdn/weft/web"
 )
 
 // Options are what a service runs with.
@@ -76,6 +77,7 @@ func Start(ctx context.Context, o Options) (*Service, error) {
 	o.API.Log = o.Log
 	o.API.Writable = o.Store.Writable
 	o.API.TLS = o.Inventory.API.TLS.Server()
+	o.API.Dashboard = web.Handler()
 	o.API.Hosts = o.Inventory.API.Hosts
 	o.API.Limits = apiLimits(o.API.Limits, o.Inventory.API.Limits)
 	ctx, cancel := context.WithCancel(ctx)

@@ -1,0 +1,59 @@
+import createClient, { type Middleware } from 'openapi-fetch';
+import type { components, paths } from './schema';
+import { authorize, refuse } from './session';
+
+export type Schemas = components['schemas'];
+
+/** The address of the server: that of the page, whatever path a proxy gives it. */
+export const base = new URL('.', document.baseURI).href.replace(/\/$/, '');
+
+/** An answer that is not the one asked for: a problem of RFC 9457, or no answer at all. */
+export class ApiError extends Error {
+  override name = 'ApiError';
+  constructor(readonly status: number, readonly problem: Partial<Schemas['Problem']>, message: string) {
+    super(message);
+  }
+  /** The code of the problem, such as last_path; '' without an answer. */
+  get code(): string {
+    return this.problem.code ?? '';
+  }
+}
+
+const session: Middleware = {
+  onRequest({ request }) {
+    authorize(request.headers);
+    return request;
+  },
+  onResponse({ response }) {
+    if (response.status === 401) refuse();
+  },
+};
+
+export const client = createClient<paths>({ baseUrl: base, headers: { Accept: 'application/json' } });
+client.use(session);
+
+/** Returns the body of an answer, or throws an ApiError. */
+export async function body<T>(answer: Promise<{ data?: T; error?: unknown; response: Response }>): Promise<T> {
+  let got;
+  try {
+    got = await answer;
+  } catch (cause) {
+    if (cause instanceof DOMException && cause.name === 'AbortError') throw cause;
+    throw new ApiError(0, {}, 'The controller does not answer.');
+  }
+  if (got.response.ok) return got.data as T;
+  const problem = typeof got.error === 'object' && got.error ? (got.error as Partial<Schemas['Problem']>) : {};
+  throw new ApiError(got.response.status, problem, problem.detail ?? problem.title ?? `The server answered ${got.response.status}.`);
+}
+
+/** Asks for all pages of a list. */
+export async function everything<T>(page: (query: { limit: number; continue?: string }) => Promise<{ items: T[] | null; continue?: string }>): Promise<T[]> {
+  const items: T[] = [];
+  let next: string | undefined;
+  do {
+    const got = await page({ limit: 1000, ...(next ? { continue: next } : {}) });
+    items.push(...(got.items ?? []));
+    next = got.continue || undefined;
+  } while (next);
+  return items;
+}

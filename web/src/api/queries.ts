@@ -1,0 +1,70 @@
+import { queryOptions } from '@tanstack/react-query';
+import { ApiError, body, client, everything, type Schemas } from './client';
+
+/** What an MRC page shows where the controller has no fabric: undefined, and no error. */
+async function ifConfigured<T>(answer: Promise<T>): Promise<T | null> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (error instanceof ApiError && error.code === 'not_configured') return null;
+    throw error;
+  }
+}
+
+export const ready = queryOptions({
+  queryKey: ['ready'],
+  queryFn: async ({ signal }) => {
+    // Not ready is an answer too, of status 503.
+    const { data, error, response } = await client.GET('/readyz', { signal });
+    const answer = data ?? (error as unknown);
+    if (typeof answer === 'object' && answer && 'checks' in answer) return answer as Schemas['ReadinessView'];
+    return body<Schemas['ReadinessView']>(Promise.resolve({ error, response }));
+  },
+});
+export const health = queryOptions({ queryKey: ['health'], queryFn: ({ signal }) => body(client.GET('/healthz', { signal })) });
+/** What changes without an event is asked for again soon while it is about to, and else now and then. */
+const soon = 2_000, later = 30_000;
+type Drains = { status: { drains?: Schemas['DrainView'][] | null } };
+const draining = (all: Drains[] | undefined) => all?.some((x) => x.status.drains?.some((d) => !d.drained)) ? soon : later;
+
+export const switches = queryOptions({
+  queryKey: ['switches'],
+  queryFn: ({ signal }) => everything((query) => body(client.GET('/v1/switches', { params: { query }, signal }))),
+  refetchInterval: (q) => q.state.data?.some((s) => s.managed && (s.settling || !s.synced)) ? soon : later,
+});
+export const topology = queryOptions({ queryKey: ['topology'], queryFn: ({ signal }) => body(client.GET('/v1/topology', { signal })) });
+export const peers = queryOptions({ queryKey: ['peers'], queryFn: async ({ signal }) => (await body(client.GET('/v1/bgp-peers', { signal }))).items ?? [] });
+export const fabric = queryOptions({ queryKey: ['fabric'], queryFn: ({ signal }) => ifConfigured(body(client.GET('/v1/fabric', { signal }))) });
+export const planes = queryOptions({
+  queryKey: ['planes'],
+  queryFn: async ({ signal }) => (await ifConfigured(body(client.GET('/v1/planes', { signal }))))?.items ?? [],
+  refetchInterval: (q) => draining(q.state.data),
+});
+export const nodes = queryOptions({
+  queryKey: ['nodes'],
+  queryFn: ({ signal }) => everything((query) => body(client.GET('/v1/nodes', { params: { query }, signal }))),
+  refetchInterval: (q) => draining(q.state.data),
+});
+export const links = queryOptions({
+  queryKey: ['links'],
+  queryFn: ({ signal }) => everything((query) => body(client.GET('/v1/links', { params: { query }, signal }))),
+  refetchInterval: (q) => draining(q.state.data),
+});
+export const hosts = queryOptions({
+  queryKey: ['hosts'],
+  queryFn: ({ signal }) => everything((query) => body(client.GET('/v1/hosts', { params: { query }, signal }))),
+  refetchInterval: (q) => draining(q.state.data?.flatMap((h) => h.ports)),
+});
+export const suspects = queryOptions({
+  queryKey: ['suspects'],
+  queryFn: async ({ signal }) => (await ifConfigured(body(client.GET('/v1/suspects', { signal }))))?.items ?? [],
+  refetchInterval: 5_000,
+});
+export const profiles = queryOptions({
+  queryKey: ['profiles'],
+  queryFn: async ({ signal }) => (await ifConfigured(everything((query) => body(client.GET('/v1/ev-profiles', { params: { query }, signal }))))) ?? [],
+});
+export const groups = queryOptions({ queryKey: ['groups'], queryFn: ({ signal }) => everything((query) => body(client.GET('/v1/multicast-groups', { params: { query }, signal }))) });
+export const tenants = queryOptions({ queryKey: ['tenants'], queryFn: ({ signal }) => everything((query) => body(client.GET('/v1/tenants', { params: { query }, signal }))) });
+export const srv6Policies = queryOptions({ queryKey: ['srv6-policies'], queryFn: ({ signal }) => everything((query) => body(client.GET('/v1/srv6-policies', { params: { query }, signal }))) });
+export const pfcPolicies = queryOptions({ queryKey: ['pfc-policies'], queryFn: ({ signal }) => everything((query) => body(client.GET('/v1/pfc-policies', { params: { query }, signal }))) });

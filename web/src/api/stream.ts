@@ -1,0 +1,90 @@
+import { createParser } from 'eventsource-parser';
+import { base, type Schemas } from './client';
+import { authorize, refuse } from './session';
+
+export type Event = Schemas['Event'];
+
+export interface Follower {
+  /** Called with every event in order. */
+  event(e: Event): void;
+  /** Called when the stream is up, and when it is lost. */
+  state(up: boolean): void;
+}
+
+/** The server sends a comment every 15 s; a stream that is silent for longer has died in its sleep. */
+const silence = 40_000;
+const retryFirst = 250, retryMost = 5_000;
+
+/**
+ * Follows the events of the controller until stop is called. After a loss it comes back with the id
+ * of its last event: the server repeats what was missed, or says by an event of type gap that it cannot.
+ * fetch and not EventSource: that sends no Authorization, and does not notice a dead connection.
+ */
+export function follow(follower: Follower): () => void {
+  let last = '';
+  let retry = retryFirst;
+  let connection: AbortController | undefined;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let stopped = false;
+
+  const connect = async () => {
+    timer = undefined;
+    const abort = (connection = new AbortController());
+    let watchdog: ReturnType<typeof setTimeout> | undefined;
+    const alive = () => {
+      clearTimeout(watchdog);
+      watchdog = setTimeout(() => abort.abort(), silence);
+    };
+    try {
+      alive();
+      const headers = new Headers({ Accept: 'text/event-stream' });
+      authorize(headers);
+      if (last) headers.set('Last-Event-ID', last);
+      const answer = await fetch(base + '/v1/events', { headers, signal: abort.signal, cache: 'no-store' });
+      if (answer.status === 401) refuse();
+      if (!answer.ok || !answer.body) throw new Error(`events: ${answer.status}`);
+      retry = retryFirst;
+      follower.state(true);
+      const parser = createParser({
+        onEvent(message) {
+          if (message.id) last = message.id;
+          follower.event(JSON.parse(message.data) as Event);
+        },
+      });
+      const decoder = new TextDecoder();
+      const reader = answer.body.getReader();
+      for (;;) {
+        const { done, value } = await reader.read();
+        if (done) break;
+        alive();
+        parser.feed(decoder.decode(value, { stream: true }));
+      }
+    } catch {
+      // Lost, refused or asleep: the connection is tried again.
+    } finally {
+      clearTimeout(watchdog);
+    }
+    if (stopped) return;
+    follower.state(false);
+    timer = setTimeout(connect, retry);
+    retry = Math.min(retryMost, retry * 2);
+  };
+
+  // A machine that wakes up, and a network that comes back, do not wait for the next attempt.
+  const hurry = () => {
+    if (timer === undefined || document.visibilityState === 'hidden') return;
+    clearTimeout(timer);
+    retry = retryFirst;
+    void connect();
+  };
+  window.addEventListener('online', hurry);
+  document.addEventListener('visibilitychange', hurry);
+  void connect();
+  return () => {
+    stopped = true;
+    clearTimeout(timer);
+    connection?.abort();
+    window.removeEventListener('online', hurry);
+    document.removeEventListener('visibilitychange', hurry);
+  };
+}

@@ -1,0 +1,40 @@
+import type { UseQueryResult } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
+import { ApiError } from '../api/client';
+
+export function Loading({ what }: { what: string }) {
+  return <p className="state" role="status">Loading {what}…</p>;
+}
+
+export function Empty({ children }: { children: ReactNode }) {
+  return <p className="state">{children}</p>;
+}
+
+/** Says what went wrong, and of a refused request which field and what would be right. */
+export function Failure({ error, retry }: { error: unknown; retry?: () => void }) {
+  const problem = error instanceof ApiError ? error.problem : {};
+  const text = error instanceof Error ? error.message : String(error);
+  return (
+    <div className="failure" role="alert">
+      <p><span aria-hidden="true">✕ </span>{text}</p>
+      {problem.errors && problem.errors.length > 1 &&
+        <ul>{problem.errors.map((e, i) => <li key={i}><code>{e.field}</code> is {e.value}: want {e.want}</li>)}</ul>}
+      {problem.instance && <p className="quiet">Request {problem.instance.replace('urn:weft:request:', '')}{problem.code ? `, ${problem.code}` : ''}</p>}
+      {retry && <button type="button" onClick={retry}>Try again</button>}
+    </div>
+  );
+}
+
+/** Shows what queries answer: their loading, their failure, or the children with all data. */
+export function Answer<T>({ of, what, children }: { of: UseQueryResult<T>; what: string; children: (data: T) => ReactNode }) {
+  if (of.data !== undefined) {
+    return (
+      <>
+        {of.isError && <Failure error={of.error} retry={() => void of.refetch()} />}
+        {children(of.data)}
+      </>
+    );
+  }
+  if (of.isError) return <Failure error={of.error} retry={() => void of.refetch()} />;
+  return <Loading what={what} />;
+}

@@ -1,0 +1,58 @@
+import { expect, test } from 'vitest';
+import { causes, type Known } from './findings';
+
+const link = (id: string, more: object = {}, admin = 'up') => ({
+  id, version: 0, spec: { admin }, status: { from: id.split(',')[0], to: id.split('~')[1]!.split(',')[0], phase: 'up', denied: false, drained: false, plane: 1, ...more },
+});
+const sw = (name: string, node: string, connected: boolean) => ({ name, node, managed: true, connected, synced: connected, entries: 1, pending: 0 });
+const profile = (name: string, lostLinks: string[]) => ({
+  name, version: 0, spec: {}, status: {
+    conditions: [{ type: 'Degraded', status: true, reason: 'LinksLost' }], lostLinks, active: 6, count: 8, minActive: 2, source: [], destination: [], hosts: [], destinations: [],
+  },
+});
+const known = (k: object) => k as Known;
+
+test('nothing wrong, nothing found', () => {
+  expect(causes(known({ links: [link('a,1~b,1')], switches: [sw('A', 'a', true)] }))).toEqual([]);
+});
+
+test('a lost switch is the one cause of its links and of the profiles over them', () => {
+  const down = { phase: 'down', denied: true };
+  const found = causes(known({
+    switches: [sw('A', 'a', false), sw('B', 'b', true)],
+    links: [link('a,1~b,1', down), link('b,1~a,1', down)], profiles: [profile('p', ['a,1~b,1'])],
+  }));
+  expect(found.map((c) => c.finding.id)).toEqual(['switch/A']);
+  expect(found[0]!.consequences.map((f) => f.id)).toEqual(['link/a,1~b,1', 'link/b,1~a,1', 'profile/p']);
+});
+
+test('one direction of a cable stands for both', () => {
+  const down = { phase: 'down', denied: true };
+  const found = causes(known({ links: [link('b,2~a,1', down), link('a,1~b,2', down)] }));
+  expect(found.map((c) => [c.finding.id, c.consequences.map((f) => f.id)])).toEqual([['link/a,1~b,2', ['link/b,2~a,1']]]);
+});
+
+test('a drain is work and no fault, and explains denied links of both directions', () => {
+  const drained = { denied: true, drained: true };
+  const found = causes(known({ links: [link('a,1~b,1', drained, 'drained'), link('b,1~a,1', drained, 'drained')], profiles: [profile('p', ['b,1~a,1'])] }));
+  expect(found.map((c) => [c.finding.id, c.finding.severity, c.consequences.map((f) => f.id)])).toEqual([['drain/a,1~b,1', 'work', ['profile/p']]]);
+});
+
+test('faults come before work, and those with more consequences first', () => {
+  const found = causes(known({
+    links: [link('a,1~b,1', {}, 'drained'), link('c,1~d,1', { phase: 'down' }), link('e,1~f,1', { phase: 'down' })], profiles: [profile('p', ['e,1~f,1'])],
+  }));
+  expect(found.map((c) => c.finding.id)).toEqual(['link/e,1~f,1', 'link/c,1~d,1', 'drain/a,1~b,1']);
+});
+
+test('a stalled receiver explains a degraded group; its switch explains both', () => {
+  const group = {
+    name: 'g', version: 1, spec: {}, status: {
+      conditions: [{ type: 'Degraded', status: true, reason: 'Stalled' }], index: 0, observedVersion: 1, limits: {},
+      stalledReceivers: [{ address: '2001:db8::1', branch: 0, switch: 'A', ackPsn: 5, since: '2026-01-01T00:00:00Z', valid: true }],
+      tree: { root: 'A', sid: '', cost: 1, nodes: [{ switch: 'A' }] },
+    },
+  };
+  expect(causes(known({ groups: [group], switches: [sw('A', 'a', true)] })).map((c) => [c.finding.id, c.consequences.length])).toEqual([['stalled/g/2001:db8::1', 1]]);
+  expect(causes(known({ groups: [group], switches: [sw('A', 'a', false)] })).map((c) => [c.finding.id, c.consequences.length])).toEqual([['switch/A', 2]]);
+});

@@ -1,0 +1,98 @@
+const nanosecond = 1, microsecond = 1e3, millisecond = 1e6, second = 1e9, minute = 60e9, hour = 3600e9;
+
+const units: Record<string, number> = {
+  ns: nanosecond, us: microsecond, µs: microsecond, ms: millisecond, s: second, m: minute, h: hour,
+};
+
+/** Reads a duration as Go writes it, such as 1m2.5s, and returns nanoseconds; undefined for what is none. */
+export function parseDuration(text: string): number | undefined {
+  const sign = text.startsWith('-') ? -1 : 1;
+  let rest = text.replace(/^[+-]/, '');
+  if (rest === '0') return 0;
+  if (rest === '') return undefined;
+  let total = 0;
+  while (rest !== '') {
+    const part = /^([0-9]+(?:\.[0-9]+)?)(ns|us|µs|ms|s|m|h)/.exec(rest);
+    if (!part) return undefined;
+    total += Number(part[1]) * units[part[2]!]!;
+    rest = rest.slice(part[0].length);
+  }
+  return sign * total;
+}
+
+/** Writes nanoseconds with three digits and a unit. */
+export function formatNanoseconds(ns: number): string {
+  const size = Math.abs(ns);
+  if (size === 0) return '0 s';
+  const [unit, name] = size < microsecond ? [nanosecond, 'ns'] : size < millisecond ? [microsecond, 'µs'] :
+    size < second ? [millisecond, 'ms'] : size < 2 * minute ? [second, 's'] : size < 2 * hour ? [minute, 'min'] : [hour, 'h'];
+  return `${digits(ns / (unit as number))} ${name}`;
+}
+
+/** Writes a duration of the API for people; text that is no duration stays as it is. */
+export function formatDuration(text: string | undefined): string {
+  if (!text) return '';
+  const ns = parseDuration(text);
+  return ns === undefined ? text : formatNanoseconds(ns);
+}
+
+/** Writes how long ago a time was, in whole units: 5 s, 12 min, 3 h, 4 d. */
+export function formatAge(time: string | undefined, now: number): string {
+  if (!time) return '';
+  const at = Date.parse(time);
+  if (Number.isNaN(at)) return '';
+  const seconds = Math.max(0, Math.round((now - at) / 1000));
+  if (seconds < 120) return `${seconds} s`;
+  if (seconds < 7200) return `${Math.floor(seconds / 60)} min`;
+  if (seconds < 172800) return `${Math.floor(seconds / 3600)} h`;
+  return `${Math.floor(seconds / 86400)} d`;
+}
+
+/** Writes the local time of day with milliseconds. */
+export function formatClock(time: string): string {
+  const t = new Date(time);
+  if (Number.isNaN(t.getTime())) return time;
+  const two = (n: number) => String(n).padStart(2, '0');
+  return `${two(t.getHours())}:${two(t.getMinutes())}:${two(t.getSeconds())}.${String(t.getMilliseconds()).padStart(3, '0')}`;
+}
+
+/** Writes a number with groups of three digits. */
+export function formatCount(n: number): string {
+  return n.toLocaleString('en-US');
+}
+
+/** Writes octets with a binary unit. */
+export function formatOctets(n: number): string {
+  return scaled(n, 1024, ['octets', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB']);
+}
+
+/** Writes bits a second with a decimal unit. */
+export function formatBitRate(n: number): string {
+  return scaled(n, 1000, ['b/s', 'kb/s', 'Mb/s', 'Gb/s', 'Tb/s']);
+}
+
+/** Writes packets a second with a decimal unit. */
+export function formatPacketRate(n: number): string {
+  return scaled(n, 1000, ['packets/s', 'k packets/s', 'M packets/s', 'G packets/s']);
+}
+
+/** Writes a share between 0 and 1 in percent. */
+export function formatShare(share: number): string {
+  return `${digits(share * 100)} %`;
+}
+
+function scaled(n: number, base: number, names: string[]): string {
+  let value = n, i = 0;
+  while (Math.abs(value) >= base && i < names.length - 1) {
+    value /= base;
+    i++;
+  }
+  return `${digits(value)} ${names[i]}`;
+}
+
+/** Three significant digits without an exponent; integers up to six digits stay whole. */
+function digits(n: number): string {
+  if (Number.isInteger(n) && Math.abs(n) < 1e6) return String(n);
+  const size = Math.abs(n);
+  return size >= 100 ? n.toFixed(0) : size >= 10 ? n.toFixed(1) : size >= 0.01 ? n.toFixed(2) : n === 0 ? '0' : n.toPrecision(2);
+}

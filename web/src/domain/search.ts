@@ -1,0 +1,31 @@
+import { natural } from './natural';
+
+/** Something that "/" finds. */
+export interface Target {
+  kind: string;
+  name: string;
+  /** More words that it is found by: addresses, ids. */
+  words?: string;
+  path: string[];
+  query?: Record<string, string>;
+}
+
+/**
+ * Returns the targets that have every word of the text, the best first: names that are the text, that
+ * begin with it, that contain it, and then those of which only other words match.
+ */
+export function find(targets: readonly Target[], text: string, most = 20): Target[] {
+  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+  if (words.length === 0) return [];
+  const whole = words.join(' ');
+  const scored: { score: number; target: Target }[] = [];
+  for (const target of targets) {
+    const name = target.name.toLowerCase();
+    const all = `${target.kind} ${name} ${target.words ?? ''}`.toLowerCase();
+    if (!words.every((w) => all.includes(w))) continue;
+    const score = name === whole ? 0 : name.startsWith(whole) ? 1 : name.includes(whole) ? 2 : 3;
+    scored.push({ score, target });
+  }
+  scored.sort((a, b) => a.score - b.score || natural(a.target.name, b.target.name) || natural(a.target.kind, b.target.kind));
+  return scored.slice(0, most).map((s) => s.target);
+}

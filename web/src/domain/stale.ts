@@ -1,0 +1,23 @@
+/** What of the API an event of a family says is no longer as it was; the names are those of queries. */
+const families: Record<string, string[]> = {
+  group: ['groups'],
+  receiver: ['groups'],
+  switch: ['switches', 'ready', 'nodes', 'links', 'hosts', 'fabric'],
+  topology: ['topology', 'ready', 'nodes', 'links', 'hosts', 'planes', 'fabric', 'profiles', 'srv6-policies', 'pfc-policies', 'peers'],
+  'bgp-peer': ['peers', 'ready', 'topology'],
+  'srv6-policy': ['srv6-policies', 'tenants', 'pfc-policies'],
+  tenant: ['tenants', 'srv6-policies', 'pfc-policies'],
+  'pfc-policy': ['pfc-policies', 'srv6-policies', 'tenants'],
+  pfc: ['pfc-policies'],
+  fabric: ['fabric', 'planes', 'nodes', 'links', 'hosts', 'profiles', 'ready'],
+  link: ['links', 'nodes', 'planes', 'fabric', 'profiles', 'suspects'],
+  drain: ['links', 'nodes', 'planes', 'hosts', 'fabric', 'profiles'],
+  'ev-profile': ['profiles', 'fabric'],
+  suspect: ['suspects', 'links', 'fabric', 'profiles'],
+  host: ['hosts', 'fabric', 'ready'],
+};
+
+/** Returns the queries that an event makes stale; undefined: all of them. */
+export function stale(type: string): string[] | undefined {
+  return families[type.split('.')[0]!];
+}

@@ -1,0 +1,26 @@
+import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
+import { StrictMode } from 'react';
+import { createRoot } from 'react-dom/client';
+import { ApiError } from './api/client';
+import { App } from './app';
+import { startLive } from './store/live';
+import { applyTheme } from './store/theme';
+import './style.css';
+
+applyTheme();
+
+// Events say what is stale. What has no event, such as the hosts that a drain waits for, is asked
+// for again now and then, as long as somebody looks.
+const queries = new QueryClient({
+  defaultOptions: {
+    queries: {
+      staleTime: 30_000, refetchInterval: 30_000, refetchOnWindowFocus: true,
+      retry: (count, error) => count < 2 && !(error instanceof ApiError && error.status >= 400 && error.status < 500),
+      retryDelay: (count) => 250 * 2 ** count,
+    },
+  },
+});
+startLive(queries);
+createRoot(document.getElementById('root')!).render(
+  <StrictMode><QueryClientProvider client={queries}><App /></QueryClientProvider></StrictMode>,
+);

@@ -1,0 +1,19 @@
+import type { ComponentType } from 'react';
+import { Overview } from './overview';
+import { Events } from './events';
+import { Peers } from './peers';
+
+export interface Page {
+  /** First segment of its path. */
+  name: string;
+  title: string;
+  /** Pressed after g. */
+  key: string;
+  view: ComponentType<{ path: string[] }>;
+}
+
+export const pages: Page[] = [
+  { name: 'overview', title: 'Overview', key: 'o', view: Overview },
+  { name: 'peers', title: 'BGP peers', key: 'b', view: Peers },
+  { name: 'events', title: 'Events', key: 'v', view: Events },
+];

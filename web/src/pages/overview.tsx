@@ -1,0 +1,105 @@
+import { useQueries } from '@tanstack/react-query';
+import { useMemo } from 'react';
+import * as ask from '../api/queries';
+import { Badge, type Tone } from '../components/badge';
+import { To } from '../components/link';
+import { Failure, Loading } from '../components/states';
+import { Table } from '../components/table';
+import { causes, condition, type Cause, type Finding } from '../domain/findings';
+import { formatAge } from '../domain/format';
+import { useLive } from '../store/live';
+import { useNow } from '../store/now';
+import { eventColumns } from './events';
+
+const tones: Record<Finding['severity'], Tone> = { fault: 'fault', warning: 'warning', work: 'work' };
+
+export function Overview() {
+  const [ready, switches, peers, links, nodes, planes, hosts, suspects, profiles, groups, tenants, srv6Policies, pfcPolicies, fabric] = useQueries({
+    queries: [ask.ready, ask.switches, ask.peers, ask.links, ask.nodes, ask.planes, ask.hosts, ask.suspects, ask.profiles, ask.groups,
+      ask.tenants, ask.srv6Policies, ask.pfcPolicies, ask.fabric],
+  });
+  const live = useLive();
+  const known = useMemo(() => ({
+    ready: ready.data, switches: switches.data, peers: peers.data, links: links.data, nodes: nodes.data, planes: planes.data, hosts: hosts.data,
+    suspects: suspects.data, profiles: profiles.data, groups: groups.data, tenants: tenants.data, srv6Policies: srv6Policies.data,
+    pfcPolicies: pfcPolicies.data, fabric: fabric.data,
+  }), [ready.data, switches.data, peers.data, links.data, nodes.data, planes.data, hosts.data, suspects.data, profiles.data, groups.data,
+    tenants.data, srv6Policies.data, pfcPolicies.data, fabric.data]);
+  const all = useMemo(() => causes(known), [known]);
+  const asked = [ready, switches, peers, links, nodes, planes, hosts, suspects, profiles, groups, tenants, srv6Policies, pfcPolicies, fabric];
+  const failed = asked.find((q) => q.isError);
+  const loading = asked.some((q) => q.isPending);
+  const count = <T,>(of: T[] | undefined, good: (x: T) => boolean) => of && { good: of.filter(good).length, all: of.length };
+  const well = (c: Parameters<typeof condition>[0]) => !condition(c, 'Degraded')?.status && condition(c, 'Accepted')?.status !== false && condition(c, 'Programmed')?.status !== false;
+  const cards = [
+    { title: 'Switches', path: ['switches'], says: 'connected and programmed', n: count(switches.data?.filter((s) => s.managed), (s) => s.connected && s.synced) },
+    { title: 'Link directions', path: ['fabric'], says: 'up', n: count(links.data, (l) => l.status.phase === 'up' && !l.status.denied && l.status.fromPort !== 'down' && l.status.toPort !== 'down') },
+    { title: 'BGP-LS peers', path: ['peers'], says: 'established', n: count(peers.data, (p) => p.state === 'established') },
+    ...(fabric.data ? [
+      { title: 'Hosts', path: ['hosts'], says: 'hold what they should', n: { good: fabric.data.hosts.current, all: fabric.data.hosts.all } },
+      { title: 'EV profiles', path: ['evs'], says: 'whole', n: { good: fabric.data.evProfiles.all - fabric.data.evProfiles.bad, all: fabric.data.evProfiles.all } },
+    ] : [{ title: 'Hosts', path: ['hosts'], says: 'with a usable port', n: count(hosts.data, (h) => h.ports.some((p) => p.status.usable)) }]),
+    { title: 'Multicast groups', path: ['groups'], says: 'well', n: count(groups.data, (g) => well(g.status.conditions)) },
+    { title: 'Tenants', path: ['pfc'], says: 'well', n: count(tenants.data, (t) => well(t.status.conditions)) },
+    { title: 'PFC policies', path: ['pfc'], says: 'well', n: count(pfcPolicies.data, (p) => well(p.status.conditions)) },
+  ];
+  const faults = all.filter((c) => c.finding.severity !== 'work');
+  return (
+    <>
+      <h1>Overview</h1>
+      {failed && <Failure error={failed.error} retry={() => asked.forEach((q) => { if (q.isError) void q.refetch(); })} />}
+      <section className="verdict" aria-live="polite">
+        {live.state === 'lost' ? <p><Badge tone="quiet">Not known: no connection. What is below was so before.</Badge></p> :
+          loading && !failed ? <Loading what="the state of the network" /> :
+          faults.length > 0 ? <p><Badge tone={tones[faults[0]!.finding.severity]}>{faults[0]!.finding.what}</Badge>{faults.length > 1 && ` and ${faults.length - 1} more ${faults.length === 2 ? 'cause' : 'causes'}`}</p> :
+          failed ? null : ready.data?.ready === false ? <p><Badge tone="warning">The controller is not ready</Badge></p> :
+          <p><Badge tone="ok">All is well</Badge>{all.length > 0 && ` but for ${all.length} ${all.length === 1 ? 'drain' : 'drains'}`}</p>}
+      </section>
+      <section className="cards" aria-label="Counts">
+        {cards.map((c) => (
+          <To key={c.title} path={c.path} className={`card${c.n && c.n.good < c.n.all ? ' less' : ''}`}>
+            <span className="title">{c.title}</span>
+            <span className="figure">{c.n ? c.n.good === c.n.all ? c.n.all : `${c.n.good} / ${c.n.all}` : '…'}</span>
+            <span className="quiet">{c.n?.all === 0 ? 'none' : c.says}</span>
+          </To>
+        ))}
+      </section>
+      {all.length > 0 && <section><h2>Causes</h2><ul className="causes">{all.map((c) => <CauseItem key={c.finding.id} of={c} />)}</ul></section>}
+      {planes.data && planes.data.length > 0 && (
+        <section>
+          <h2>Planes</h2>
+          <Table rows={planes.data} id={(p) => String(p.plane)} label="Planes" empty="" columns={[
+            { name: 'Plane', key: (p) => p.plane, cell: (p) => <To path={['fabric']} query={{ plane: String(p.plane) }}>Plane {p.plane}</To> },
+            { name: 'Wanted', key: (p) => p.spec.admin, cell: (p) => <Badge tone={p.spec.admin === 'up' ? 'ok' : 'work'}>{p.spec.admin}</Badge> },
+            { name: 'Link directions', key: (p) => p.status.links, number: true },
+            { name: 'Denied', key: (p) => p.status.deniedLinks, number: true },
+            { name: 'Capacity left', key: (p) => p.status.links - p.status.deniedLinks, number: true, cell: (p) => p.status.links ? `${Math.round(100 * (p.status.links - p.status.deniedLinks) / p.status.links)} %` : '' },
+          ]} />
+        </section>
+      )}
+      <section>
+        <h2>What happened last</h2>
+        <Table rows={live.events.slice(-12).toReversed()} columns={eventColumns} id={(e) => `${e.seq} ${e.time}`} label="Latest events" empty="No event so far." />
+      </section>
+    </>
+  );
+}
+
+function CauseItem({ of }: { of: Cause }) {
+  const now = useNow();
+  const f = of.finding;
+  return (
+    <li>
+      <Badge tone={tones[f.severity]}><To path={f.path} query={f.query}>{f.what}</To></Badge>
+      {f.since && <span className="quiet"> for {formatAge(f.since, now)}</span>}
+      {f.detail && <div>{f.detail}</div>}
+      {of.consequences.length > 0 && (
+        <details>
+          <summary>{of.consequences.length === 1 ? '1 thing follows from it' : `${of.consequences.length} things follow from it`}</summary>
+          <ul>{of.consequences.slice(0, 200).map((x) => <li key={x.id}><Badge tone={tones[x.severity]}><To path={x.path} query={x.query}>{x.what}</To></Badge> <span className="quiet">{x.detail}</span></li>)}</ul>
+          {of.consequences.length > 200 && <p className="quiet">and {of.consequences.length - 200} more</p>}
+        </details>
+      )}
+    </li>
+  );
+}

@@ -1,0 +1,87 @@
+import type { QueryClient } from '@tanstack/react-query';
+import { useSyncExternalStore } from 'react';
+import { body, client } from '../api/client';
+import { follow, type Event } from '../api/stream';
+import { kept, merge } from '../domain/eventlog';
+import { stale } from '../domain/stale';
+
+/** The event stream of this tab: all views share it. */
+export interface Live {
+  state: 'connecting' | 'live' | 'lost';
+  /** When the state began, in milliseconds of the clock. */
+  since: number;
+  /** The latest events, oldest first. */
+  events: readonly Event[];
+}
+
+let live: Live = { state: 'connecting', since: Date.now(), events: [] };
+const listeners = new Set<() => void>();
+
+function set(change: Partial<Live>): void {
+  live = { ...live, ...change };
+  listeners.forEach((f) => f());
+}
+
+/** The least time between two rounds of questions that events give rise to. */
+const pause = 200;
+
+/** Follows the events, and has the queries asked anew that they make stale. */
+export function startLive(queries: QueryClient): () => void {
+  const due = new Set<string>();
+  let all = false;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const flush = () => {
+    if (all) void queries.invalidateQueries();
+    else if (due.size > 0) {
+      const names = new Set(due);
+      void queries.invalidateQueries({ predicate: (q) => names.has(String(q.queryKey[0])) });
+    } else {
+      timer = undefined;
+      return;
+    }
+    due.clear();
+    all = false;
+    timer = setTimeout(flush, pause);
+  };
+  const touch = (names: string[] | undefined) => {
+    if (names) names.forEach((n) => due.add(n));
+    else all = true;
+    timer ??= setTimeout(flush, 0);
+  };
+  const catchUp = async () => {
+    try {
+      const latest = await body(client.GET('/v1/events/latest', { params: { query: { limit: 1000 } } }));
+      set({ events: merge(latest.items ?? [], live.events) });
+    } catch {
+      // The stream goes on; what was before it stays unknown until the next gap.
+    }
+  };
+  let lost = false;
+  const stop = follow({
+    event(e) {
+      if (e.type === 'gap') void catchUp();
+      else set({ events: [...live.events.slice(-kept + 1), e] });
+      touch(stale(e.type));
+    },
+    state(up) {
+      if (up && live.events.length === 0) void catchUp();
+      if (up && lost) touch(undefined);
+      lost = !up;
+      const state = up ? 'live' : 'lost';
+      if (state !== live.state) set({ state, since: Date.now() });
+    },
+  });
+  return () => {
+    stop();
+    clearTimeout(timer);
+  };
+}
+
+function subscribe(f: () => void): () => void {
+  listeners.add(f);
+  return () => listeners.delete(f);
+}
+
+export function useLive(): Live {
+  return useSyncExternalStore(subscribe, () => live);
+}

@@ -1,0 +1,40 @@
+import { useCallback, useSyncExternalStore } from 'react';
+import { formatPlace, parsePlace, type Place } from '../domain/route';
+
+let hash = '', place: Place = parsePlace('');
+
+function current(): Place {
+  if (window.location.hash !== hash) {
+    hash = window.location.hash;
+    place = parsePlace(hash);
+  }
+  return place;
+}
+
+function subscribe(f: () => void): () => void {
+  window.addEventListener('hashchange', f);
+  return () => window.removeEventListener('hashchange', f);
+}
+
+/** The address is the state: every view, selection and filter is in it. */
+export function usePlace(): Place {
+  return useSyncExternalStore(subscribe, current);
+}
+
+export function go(path: string[], query: Record<string, string | undefined> = {}): void {
+  window.location.hash = formatPlace(path, query);
+}
+
+/** One value of the query of the address, and a function that changes it in place. */
+export function useParam(name: string, fallback = ''): [string, (value: string) => void] {
+  const at = usePlace();
+  const set = useCallback((value: string) => setParams({ [name]: value === fallback ? undefined : value }), [name, fallback]);
+  return [at.query[name] ?? fallback, set];
+}
+
+/** Changes values of the query of the address without an entry in the history. */
+export function setParams(change: Record<string, string | undefined>): void {
+  const at = current();
+  history.replaceState(null, '', formatPlace(at.path, { ...at.query, ...change }));
+  window.dispatchEvent(new HashChangeEvent('hashchange'));
+}

@@ -1,0 +1,137 @@
+// What browser tests share: a lab, a browser, and what must hold of every page.
+import { spawn, type ChildProcess } from 'node:child_process';
+import { existsSync, mkdirSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { readFileSync } from 'node:fs';
+import { chromium, type Browser, type Page } from 'playwright-core';
+import { expect } from 'vitest';
+import type { components } from '../src/api/schema';
+
+export type Schemas = components['schemas'];
+
+const weft = process.env.WEFT ?? join(import.meta.dirname, '../../bin/weft');
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+/** A network that runs in a process of its own until stop. */
+export class Lab {
+  private constructor(readonly url: string, private readonly process: ChildProcess) {}
+
+  /** Starts "weft lab" and waits until every switch is programmed. */
+  static async start(...args: string[]): Promise<Lab> {
+    const child = spawn(weft, ['lab', ...args, ...(args.includes('--listen') ? [] : ['--listen', '127.0.0.1:0'])], { stdio: ['ignore', 'pipe', 'pipe'] });
+    let said = '';
+    const url = await new Promise<string>((resolve, reject) => {
+      const hear = (chunk: Buffer) => {
+        said += String(chunk);
+        const m = /^API: (\S+)/m.exec(said);
+        if (m) resolve(m[1]!);
+      };
+      child.stdout!.on('data', hear);
+      child.stderr!.on('data', hear);
+      child.on('error', reject);
+      child.on('exit', (code) => reject(new Error(`weft lab ${args.join(' ')} ended with ${code}:\n${said}`)));
+    });
+    return new Lab(url, child);
+  }
+
+  async get<T>(path: string): Promise<T> {
+    const answer = await fetch(this.url + path);
+    if (!answer.ok) throw new Error(`GET ${path}: ${answer.status} ${await answer.text()}`);
+    return (await answer.json()) as T;
+  }
+
+  async items<T>(path: string): Promise<T[]> {
+    const all: T[] = [];
+    let next = '';
+    do {
+      const page = await this.get<{ items: T[]; continue?: string }>(`${path}${path.includes('?') ? '&' : '?'}limit=1000${next && `&continue=${encodeURIComponent(next)}`}`);
+      all.push(...page.items);
+      next = page.continue ?? '';
+    } while (next);
+    return all;
+  }
+
+  async send(method: string, path: string, body?: unknown): Promise<Response> {
+    return fetch(this.url + path, { method, headers: body === undefined ? {} : { 'Content-Type': 'application/json' }, body: body === undefined ? undefined : JSON.stringify(body) });
+  }
+
+  stop(): Promise<void> {
+    return new Promise((resolve) => {
+      if (this.process.exitCode !== null) return resolve();
+      this.process.on('exit', () => resolve());
+      this.process.kill('SIGINT');
+    });
+  }
+}
+
+/** Starts Debian's Chromium, or that of CHROMIUM. */
+export function browse(): Promise<Browser> {
+  const path = process.env.CHROMIUM ?? '/usr/bin/chromium';
+  if (!existsSync(path)) throw new Error(`${path} is missing: apt-get install chromium`);
+  return chromium.launch({ executablePath: path, args: ['--no-sandbox', '--disable-dev-shm-usage'] });
+}
+
+/** A page of the dashboard, and everything that went wrong in it. */
+export async function open(browser: Browser, url: string, options: { dark?: boolean; width?: number; height?: number } = {}): Promise<{ page: Page; wrong: string[] }> {
+  const context = await browser.newContext({ viewport: { width: options.width ?? 1280, height: options.height ?? 800 }, colorScheme: options.dark ? 'dark' : 'light' });
+  const page = await context.newPage();
+  page.setDefaultTimeout(45_000);
+  const wrong: string[] = [];
+  page.on('pageerror', (e) => wrong.push(e.message));
+  page.on('console', (m) => {
+    // What the API refuses is on the page; the browser logs it besides.
+    if (m.type() === 'error' && !/Failed to load resource/.test(m.text())) wrong.push(m.text());
+  });
+  await page.goto(url);
+  return { page, wrong };
+}
+
+/** Everything of WCAG 2.2 A and AA that axe finds on a page. */
+export async function violations(page: Page): Promise<string[]> {
+  await page.evaluate(axe);
+  return page.evaluate(async () => {
+    const run = (window as unknown as { axe: { run: (o: object) => Promise<{ violations: { id: string; nodes: { html: string; failureSummary: string }[] }[] }> } }).axe.run;
+    const found = await run({ runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'] });
+    return found.violations.flatMap((v) => v.nodes.map((n) => `${v.id}: ${n.html.slice(0, 200)}: ${n.failureSummary.replace(/\s+/g, ' ')}`));
+  });
+}
+
+/** Waits until a page says something. The error has what it says instead. */
+export async function says(page: Page, text: string | RegExp): Promise<void> {
+  try {
+    await page.getByText(text).first().waitFor();
+  } catch {
+    throw new Error(`the page does not say ${text}, but:\n${await page.locator('main').innerText()}`);
+  }
+}
+
+/** Keeps a picture of a page, where WEFT_SHOTS names a folder. */
+export async function shot(page: Page, name: string): Promise<void> {
+  const folder = process.env.WEFT_SHOTS;
+  if (!folder) return;
+  mkdirSync(folder, { recursive: true });
+  await page.screenshot({ path: join(folder, `${name}.png`) });
+}
+
+/** Checks a page as a whole, in both themes. */
+export async function wellMade(page: Page, wrong: string[], name: string): Promise<void> {
+  for (const theme of ['light', 'dark']) {
+    await page.emulateMedia({ colorScheme: theme as 'light' | 'dark', reducedMotion: 'reduce' });
+    await shot(page, `${name}-${theme}`);
+    expect(await violations(page), `${name}, ${theme}`).toEqual([]);
+  }
+  expect(await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth), `${name} is wider than the screen`).toBe(true);
+  expect(wrong, name).toEqual([]);
+}
+
+/** The text of the figure of a card of the overview. */
+export async function card(page: Page, title: string): Promise<string> {
+  return (await page.locator('.card', { has: page.locator('.title', { hasText: new RegExp(`^${title}$`) }) }).locator('.figure').textContent()) ?? '';
+}
+
+/** The texts of the cells of a table on the screen, row by row. */
+export async function rows(page: Page, label: string): Promise<string[][]> {
+  const all = page.getByRole('table', { name: label, exact: true }).locator('.rows [role=row]');
+  return all.evaluateAll((list) => list.map((row) => [...row.querySelectorAll('[role=cell]')].map((c) => c.textContent ?? '')));
+}

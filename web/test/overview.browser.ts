@@ -1,0 +1,107 @@
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { browse, card, Lab, open, rows, says, wellMade, type Schemas } from './kit';
+
+let lab: Lab, browser: Browser;
+
+beforeAll(async () => {
+  [lab, browser] = await Promise.all([Lab.start('clos'), browse()]);
+});
+afterAll(async () => {
+  await browser?.close();
+  await lab?.stop();
+});
+
+test('the overview says what the API says', async () => {
+  const { page, wrong } = await open(browser, lab.url);
+  await says(page, 'All is well');
+  const fabric = await lab.get<Schemas['FabricView']>('/v1/fabric');
+  expect(await card(page, 'Switches')).toBe(String((await lab.items('/v1/switches')).length));
+  expect(await card(page, 'Link directions')).toBe(String((await lab.items('/v1/links')).length));
+  expect(await card(page, 'Hosts')).toBe(String(fabric.hosts.all));
+  expect(await card(page, 'EV profiles')).toBe(String(fabric.evProfiles.all));
+  const planes = (await lab.get<{ items: Schemas['FabricPlane'][] }>('/v1/planes')).items;
+  expect(await rows(page, 'Planes')).toEqual(planes.map((p) => [`Plane ${p.plane}`, '● up', String(p.status.links), '0', '100 %']));
+  await wellMade(page, wrong, 'overview');
+  await page.context().close();
+});
+
+test('an event is on the screen within 250 ms, and its cause at the top', async () => {
+  const { page, wrong } = await open(browser, lab.url);
+  await says(page, 'All is well');
+  const link = (await lab.items<Schemas['FabricLink']>('/v1/links'))[0]!;
+  // The clock of the page is that of the controller: both are this machine's.
+  await page.evaluate(() => {
+    const seen: Record<string, number> = ((window as never as { seen: object }).seen = {});
+    new MutationObserver(() => {
+      for (const time of document.querySelectorAll<HTMLTimeElement>('[aria-label="Latest events"] time')) seen[time.dateTime] ??= Date.now();
+    }).observe(document.body, { childList: true, subtree: true, characterData: true });
+  });
+  expect((await lab.send('PUT', `/v1/links/${encodeURIComponent(link.id)}`, { spec: { admin: 'drained' } })).status).toBe(200);
+  await says(page, 'but for 1 drain');
+  await page.getByRole('link', { name: `Link ${link.status.fromName} → ${link.status.toName} is drained` }).waitFor();
+  const latest = await lab.get<{ items: Schemas['Event'][] }>('/v1/events/latest?type=drain');
+  const seen = await page.evaluate(() => (window as never as { seen: Record<string, number> }).seen);
+  const late = latest.items.map((e) => seen[e.time]! - Date.parse(e.time));
+  expect(late.length).toBeGreaterThan(0);
+  for (const ms of late) expect(ms).toBeLessThan(250);
+  await lab.send('PUT', `/v1/links/${encodeURIComponent(link.id)}`, { spec: { admin: 'up' } });
+  await says(page, 'All is well');
+  expect(wrong).toEqual([]);
+  await page.context().close();
+});
+
+test('keys alone suffice: search, pages, help', async () => {
+  const { page, wrong } = await open(browser, lab.url);
+  await says(page, 'All is well');
+  await page.keyboard.press('/');
+  await page.getByRole('combobox', { name: 'Search for' }).fill('127.1.0.3');
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { name: 'BGP-LS peers' }).waitFor();
+  expect(page.url()).toMatch(/#\/peers\?peer=127\.1\.0\.3/);
+  await page.keyboard.press('g');
+  await page.keyboard.press('v');
+  await page.getByRole('heading', { name: 'Events' }).waitFor();
+  await page.keyboard.press('?');
+  const help = page.getByRole('dialog', { name: 'Keys' });
+  await help.waitFor();
+  await page.keyboard.press('Escape');
+  await help.waitFor({ state: 'detached' });
+  await page.goBack();
+  await page.getByRole('heading', { name: 'BGP-LS peers' }).waitFor();
+  expect(wrong).toEqual([]);
+  await page.context().close();
+});
+
+test('peers and events are those of the API', async () => {
+  const { page, wrong } = await open(browser, `${lab.url}/#/peers`);
+  await says(page, 'established');
+  const peers = (await lab.get<{ items: Schemas['BgpPeerView'][] }>('/v1/bgp-peers')).items;
+  const shown = await rows(page, 'BGP-LS peers');
+  expect(shown.map((r) => [r[0], r[2], r[5], r[7], r[8], r[9], r[10]])).toEqual(
+    peers.map((p) => [p.name, '● established', String(p.sessions), String(p.nlris.nodes), String(p.nlris.links), String(p.nlris.prefixes), String(p.nlris.sids)]));
+  await wellMade(page, wrong, 'peers');
+  await page.goto(`${lab.url}/#/events?family=bgp-peer`);
+  await says(page, 'AS 64512');
+  const events = (await lab.get<{ items: Schemas['Event'][] }>('/v1/events/latest?type=bgp-peer&limit=1000')).items.reverse();
+  expect((await rows(page, 'Events')).map((r) => [r[1], r[2], r[3]])).toEqual(events.map((e) => [e.type, e.object, e.message]).slice(0, (await rows(page, 'Events')).length));
+  await wellMade(page, wrong, 'events');
+  await page.context().close();
+});
+
+test('after a restart of the controller the page is right again without a reload', async () => {
+  const port = new URL(lab.url).port;
+  const { page, wrong } = await open(browser, lab.url);
+  await says(page, 'All is well');
+  await page.evaluate(() => ((window as never as { same: boolean }).same = true));
+  await lab.stop();
+  await says(page, 'Not known: no connection');
+  await wellMade(page, wrong, 'lost');
+  lab = await Lab.start('figure1', '--listen', `127.0.0.1:${port}`);
+  await says(page, 'All is well');
+  await expect.poll(() => card(page, 'Switches')).toBe('6');
+  expect(await page.locator('.live').innerText()).toBe('● live');
+  expect(await page.evaluate(() => (window as never as { same?: boolean }).same)).toBe(true);
+  expect(wrong).toEqual([]);
+  await page.context().close();
+});

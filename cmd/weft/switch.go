@@ -49,6 +49,7 @@ type embedded struct {
 	ssl        bool
 	tls        p4rt.TLSConfig
 	mutual     bool
+	limits     clientLimits
 }
 
 const (
@@ -109,6 +110,7 @@ Ports on interfaces are Linux packet sockets and take CAP_NET_RAW:
 	f.StringVar(&s.tls.KeyFile, "grpc-server-key", "", "PEM file of the server's private key")
 	f.StringVar(&s.tls.ClientCAFile, "grpc-server-cacert", "", "PEM file of the authorities that sign clients' certificates")
 	f.BoolVar(&s.mutual, "grpc-server-with-client-auth", false, "clients must have a certificate")
+	s.limits.register(f)
 	s.log.register(c)
 	registerForeign(f)
 	return c
@@ -163,6 +165,9 @@ func (s *embedded) check(args []string, log *slog.Logger) (set setting, err erro
 	if set.queues, err = parseQueues(s.depths, s.rates, s.priorities); err != nil {
 		return set, err
 	}
+	if err := s.limits.check(); err != nil {
+		return set, err
+	}
 	if s.dump < 0 {
 		return set, usagef("--dump-packet-data is %d: want 0 or more", s.dump)
 	}
@@ -212,7 +217,7 @@ func (s *embedded) serve(ctx context.Context, set setting) (err error) {
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	server := p4rt.NewServer(p4rt.ServerConfig{Credentials: set.secured})
+	server := p4rt.NewServer(s.limits.config(set.secured, log))
 	if err := server.Add(runner.Sessions(), runner); err != nil {
 		return errors.Join(err, runner.Close(), listener.Close())
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	gpb "github.com/openconfig/gnmi/proto/gnmi"
 	"google.golang.org/grpc/codes"
@@ -126,8 +127,12 @@ func FuzzSubscribe(f *testing.F) {
 			if len(s.leaves) == 0 || !slices.IsSorted(s.leaves) {
 				t.Fatalf("leaves %v", s.leaves)
 			}
-			s.take(start, ports, r.add)
-			s.take(start.Add(minInterval), ports, r.add)
+			for _, now := range []time.Time{start, start.Add(minInterval)} {
+				s.look(now)
+				for i := range ports {
+					s.take(&ports[i], r.add)
+				}
+			}
 			if at, ok := s.next(); ok && !at.After(start.Add(minInterval)) {
 				t.Fatalf("next at %v, before now", at)
 			}

@@ -114,7 +114,9 @@ func (s *Server) Get(ctx context.Context, req *gpb.GetRequest) (*gpb.GetResponse
 	for i, p := range patterns {
 		r := newReport(now, req.GetPrefix(), req.GetEncoding())
 		if req.GetType() != gpb.GetRequest_CONFIG { // everything is state
-			p.each(ports, r.add)
+			for i := range ports {
+				p.each(&ports[i], r.add)
+			}
 		}
 		if len(r.all) == 0 {
 			return nil, status.Errorf(codes.NotFound, "path %s: there is none", text(req.GetPrefix(), req.GetPath()[i]))

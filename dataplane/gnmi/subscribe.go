@@ -8,10 +8,19 @@ import (
 	gpb "github.com/openconfig/gnmi/proto/gnmi"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/weft-sdn/weft/dataplane/guard"
 )
 
-// Subscribe implements gnmi.gNMI.
+// Subscribe implements gnmi.gNMI. A client that reads nothing of what waits for it for a while loses its
+// subscriptions.
 func (s *Server) Subscribe(stream gpb.GNMI_SubscribeServer) error {
+	who := guard.ClientOf(stream.Context())
+	leave, ok := who.Stream("gnmi.gNMI")
+	if !ok {
+		return status.Errorf(codes.ResourceExhausted, "the connection has %d Subscribe calls, as many as it may", guard.MaxStreams)
+	}
+	defer leave()
 	req, err := stream.Recv()
 	if err != nil {
 		return err
@@ -27,16 +36,30 @@ func (s *Server) Subscribe(stream gpb.GNMI_SubscribeServer) error {
 	if err != nil {
 		return err
 	}
-	c := &client{server: s, stream: stream, list: list, subscriptions: subscriptions}
+	c := &client{server: s, stream: stream, list: list, subscriptions: subscriptions, stall: who.Stall()}
+	var serve func() error
 	switch list.GetMode() {
 	case gpb.SubscriptionList_ONCE:
-		return c.tellAll()
+		serve = c.tellAll
 	case gpb.SubscriptionList_POLL:
-		return c.poll()
+		serve = c.poll
 	case gpb.SubscriptionList_STREAM:
-		return c.follow()
+		serve = c.follow
+	default:
+		return status.Errorf(codes.InvalidArgument, "mode %v; want ONCE, POLL or STREAM", list.GetMode())
 	}
-	return status.Errorf(codes.InvalidArgument, "mode %v; want ONCE, POLL or STREAM", list.GetMode())
+	stalled := make(chan struct{})
+	c.timer = time.AfterFunc(c.stall, func() { close(stalled) })
+	c.timer.Stop()
+	served := make(chan error, 1)
+	go func() { served <- serve() }() // it ends with the stream, which may wait for its client
+	select {
+	case err := <-served:
+		return err
+	case <-stalled:
+		who.Refuse(guard.Stalled)
+		return status.Errorf(codes.ResourceExhausted, "the client has read nothing for %v", c.stall)
+	}
 }
 
 // client is the other end of a Subscribe.
@@ -45,6 +68,8 @@ type client struct {
 	stream        gpb.GNMI_SubscribeServer
 	list          *gpb.SubscriptionList
 	subscriptions []*subscription
+	stall         time.Duration // how long a message may wait
+	timer         *time.Timer   // of the message that waits
 }
 
 // messages receives what the client says after the first message, until that
@@ -75,12 +100,17 @@ func (c *client) tellAll() error {
 		return err
 	}
 	r := newReport(time.Now(), c.list.GetPrefix(), c.list.GetEncoding())
-	if !c.list.GetUpdatesOnly() {
-		for _, s := range c.subscriptions {
-			s.each(ports, r.add)
+	for i := range ports {
+		if !c.list.GetUpdatesOnly() {
+			for _, s := range c.subscriptions {
+				s.each(&ports[i], r.add)
+			}
+		}
+		if err := c.send(r); err != nil {
+			return err
 		}
 	}
-	return c.send(r, true)
+	return c.sync()
 }
 
 func (c *client) poll() error {
@@ -138,22 +168,50 @@ func (c *client) follow() error {
 	}
 }
 
-// tell sends what is due now.
+// tell sends what is due now, one port after the other: what waits for a slow client is that of one
+// port.
 func (c *client) tell(first bool) error {
 	ports, err := c.server.ports(c.stream.Context())
 	if err != nil {
 		return err
 	}
-	now := time.Now()
-	r := newReport(now, c.list.GetPrefix(), c.list.GetEncoding())
-	for _, s := range c.subscriptions {
-		s.take(now, ports, func(p *Port, leaf int, v any) {
-			if !first || !c.list.GetUpdatesOnly() {
-				r.add(p, leaf, v)
-			}
-		})
+	if n := c.cells(len(ports)); n > maxCells {
+		return status.Errorf(codes.ResourceExhausted, "the subscriptions select %d values of %d ports; want %d at most", n, len(ports), maxCells)
 	}
-	return c.send(r, first)
+	now := time.Now()
+	for _, s := range c.subscriptions {
+		s.look(now)
+	}
+	r := newReport(now, c.list.GetPrefix(), c.list.GetEncoding())
+	for i := range ports {
+		for _, s := range c.subscriptions {
+			s.take(&ports[i], func(p *Port, leaf int, v any) {
+				if !first || !c.list.GetUpdatesOnly() {
+					r.add(p, leaf, v)
+				}
+			})
+		}
+		if err := c.send(r); err != nil {
+			return err
+		}
+	}
+	if first {
+		return c.sync()
+	}
+	return nil
+}
+
+// cells returns how many values the subscriptions select of some ports.
+func (c *client) cells(ports int) int {
+	n := 0
+	for _, s := range c.subscriptions {
+		if s.name != "" {
+			n += len(s.leaves)
+		} else {
+			n += len(s.leaves) * ports
+		}
+	}
+	return n
 }
 
 // next is when the first of the subscriptions is due.
@@ -166,15 +224,24 @@ func (c *client) next() (at time.Time, ok bool) {
 	return at, ok
 }
 
-// send sends a report, and behind it that the client has all now.
-func (c *client) send(r *report, sync bool) error {
+// send sends a report and empties it.
+func (c *client) send(r *report) error {
 	for _, n := range r.all {
-		if err := c.stream.Send(&gpb.SubscribeResponse{Response: &gpb.SubscribeResponse_Update{Update: n}}); err != nil {
+		if err := c.put(&gpb.SubscribeResponse{Response: &gpb.SubscribeResponse_Update{Update: n}}); err != nil {
 			return err
 		}
 	}
-	if !sync {
-		return nil
-	}
-	return c.stream.Send(&gpb.SubscribeResponse{Response: &gpb.SubscribeResponse_SyncResponse{SyncResponse: true}})
+	r.all, r.ports = r.all[:0], r.ports[:0]
+	return nil
+}
+
+// sync says that the client has all now.
+func (c *client) sync() error {
+	return c.put(&gpb.SubscribeResponse{Response: &gpb.SubscribeResponse_SyncResponse{SyncResponse: true}})
+}
+
+func (c *client) put(m *gpb.SubscribeResponse) error {
+	c.timer.Reset(c.stall)
+	defer c.timer.Stop()
+	return c.stream.Send(m)
 }

@@ -17,8 +17,10 @@ const (
 	// their changes, defaultInterval for one that leaves it to the switch.
 	counterInterval = time.Second
 	defaultInterval = 10 * time.Second
-	// maxSubscriptions bounds those of one stream.
+	// maxSubscriptions bounds those of one stream, maxCells the values that they select: of each, the last
+	// that was sent is remembered.
 	maxSubscriptions = 64
+	maxCells         = 16384
 )
 
 // A subscription is one path of a stream, and what has been sent of it.
@@ -30,6 +32,7 @@ type subscription struct {
 	suppress  bool          // samples that are as before
 
 	looked, beaten time.Time // last
+	due, beat      bool      // set by look
 	sent           map[cell]any
 }
 
@@ -128,42 +131,44 @@ func (s *subscription) next() (at time.Time, ok bool) {
 	return at, ok
 }
 
-// take chooses what is to be sent now, of ports in their order, and takes it for
-// sent. It is called the first time when the stream begins.
-func (s *subscription) take(now time.Time, ports []Port, send func(p *Port, leaf int, v any)) {
+// look begins a look at all ports, each of which take is called with. The first look is when the stream
+// begins.
+func (s *subscription) look(now time.Time) {
 	first := s.looked.IsZero()
-	beat := first || s.heartbeat > 0 && !now.Before(s.beaten.Add(s.heartbeat))
-	due := first || s.every > 0 && !now.Before(s.looked.Add(s.every))
-	if s.sample && !due && !beat {
-		return
-	}
-	if due {
+	s.beat = first || s.heartbeat > 0 && !now.Before(s.beaten.Add(s.heartbeat))
+	s.due = first || s.every > 0 && !now.Before(s.looked.Add(s.every))
+	if s.due {
 		s.looked = now
 	}
-	if beat {
+	if s.beat {
 		s.beaten = now
 	}
-	s.each(ports, func(p *Port, i int, v any) {
+}
+
+// take chooses what to send of a port in this look, and takes it for sent.
+func (s *subscription) take(p *Port, send func(p *Port, leaf int, v any)) {
+	if s.sample && !s.due && !s.beat {
+		return
+	}
+	s.each(p, func(p *Port, i int, v any) {
 		c := cell{p.Number, i}
 		old, known := s.sent[c]
 		changed := !known || old != v
-		if beat || changed && (!s.sample || due) || s.sample && due && !s.suppress {
+		if s.beat || changed && (!s.sample || s.due) || s.sample && s.due && !s.suppress {
 			s.sent[c] = v
 			send(p, i, v)
 		}
 	})
 }
 
-// each calls f with every leaf of ports that a pattern selects.
-func (p *pattern) each(ports []Port, f func(p *Port, leaf int, v any)) {
-	for i := range ports {
-		if p.name != "" && p.name != ports[i].Name {
-			continue
-		}
-		for _, l := range p.leaves {
-			if v := leaves[l].value(&ports[i]); v != nil {
-				f(&ports[i], l, v)
-			}
+// each calls f with every leaf of a port that a pattern selects.
+func (p *pattern) each(port *Port, f func(p *Port, leaf int, v any)) {
+	if p.name != "" && p.name != port.Name {
+		return
+	}
+	for _, l := range p.leaves {
+		if v := leaves[l].value(port); v != nil {
+			f(port, l, v)
 		}
 	}
 }

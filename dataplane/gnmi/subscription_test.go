@@ -67,7 +67,8 @@ func TestSubscriptions(t *testing.T) {
 				var told []string
 				ports := []Port{{Name: "eth1", Number: 7, Up: at.up, Counters: &Counters{InPackets: at.in}}}
 				for _, s := range all {
-					s.take(start.Add(at.at), ports, func(_ *Port, _ int, v any) { told = append(told, fmt.Sprint(v)) })
+					s.look(start.Add(at.at))
+					s.take(&ports[0], func(_ *Port, _ int, v any) { told = append(told, fmt.Sprint(v)) })
 				}
 				if got := strings.Join(told, " "); got != at.want {
 					t.Errorf("at %v: %q, want %q", at.at, got, at.want)

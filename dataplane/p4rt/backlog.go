@@ -1,66 +1,212 @@
 package p4rt
 
 import (
+	"context"
 	"sync"
+	"time"
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+
+	"github.com/weft-sdn/weft/dataplane/guard"
 )
 
-// backlog is what a Read has put together and its client has not taken yet,
-// encoded.
-type backlog struct {
-	changed sync.Cond
+// maxUnread is how many octets of earlier answers a client may leave unread when it asks for another.
+const maxUnread = 1 << 20
+
+// backlogs is the answers of a server to Reads that their clients have not taken yet. They take limit
+// octets at most: the client that has taken nothing of one for the longest time gives way.
+type backlogs struct {
+	limit int // octets
 
 	mu     sync.Mutex
-	queue  []*grpc.PreparedMsg // guarded by mu
-	closed bool                // guarded by mu; nothing follows
+	all    map[*backlog]struct{} // guarded by mu
+	octets int                   // guarded by mu; of all
 }
 
-func newBacklog() *backlog {
-	b := new(backlog)
-	b.changed.L = &b.mu
-	return b
+// backlog is what a Read has put together and its client has not taken yet, encoded.
+type backlog struct {
+	of     *backlogs
+	client *guard.Client
+	cancel context.CancelCauseFunc // ends the Read
+
+	changed chan struct{} // has a token when there may be something to take
+	drained chan struct{} // has a token when the client has taken something
+
+	// All guarded by of.mu.
+	queue  []unread
+	octets int
+	moved  time.Time // when the client took something, or the first waited
+	closed bool      // nothing follows
+	ended  bool      // cut
 }
 
-func (b *backlog) put(m *grpc.PreparedMsg) {
+type unread struct {
+	m      *grpc.PreparedMsg
+	octets int
+}
+
+func (b *backlogs) open(client *guard.Client, cancel context.CancelCauseFunc) *backlog {
+	x := &backlog{of: b, client: client, cancel: cancel, changed: make(chan struct{}, 1), drained: make(chan struct{}, 1)}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.queue = append(b.queue, m)
-	b.changed.Signal()
+	b.all[x] = struct{}{}
+	return x
 }
 
-func (b *backlog) close() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.closed = true
-	b.changed.Signal()
+// forget removes a backlog with all that waits in it.
+func (x *backlog) forget() {
+	x.of.mu.Lock()
+	defer x.of.mu.Unlock()
+	delete(x.of.all, x)
+	x.of.octets -= x.octets
+	x.queue, x.octets = nil, 0
+	x.of.wake(x.client)
 }
 
-// take waits for what is there, in order; nil after close.
-func (b *backlog) take() []*grpc.PreparedMsg {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for len(b.queue) == 0 && !b.closed {
-		b.changed.Wait()
+// unreadOf returns what a client has not taken.
+func (b *backlogs) unreadOf(client *guard.Client) int {
+	n := 0
+	for x := range b.all {
+		if x.client == client {
+			n += x.octets
+		}
 	}
-	all := b.queue
-	b.queue = nil
-	return all
+	return n
 }
 
-// send sends everything that comes until close.
-func (b *backlog) send(stream p4v1.P4Runtime_ReadServer) error {
+// wake has the Reads of a client look whether it is their turn.
+func (b *backlogs) wake(client *guard.Client) {
+	for x := range b.all {
+		if x.client == client {
+			signal(x.drained)
+		}
+	}
+}
+
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// turn waits until the client has taken most of its other answers.
+func (x *backlog) turn(ctx context.Context) error {
 	for {
-		all := b.take()
-		if all == nil {
+		x.of.mu.Lock()
+		n := x.of.unreadOf(x.client)
+		x.of.mu.Unlock()
+		if n <= maxUnread {
 			return nil
 		}
-		for i, m := range all {
+		select {
+		case <-x.drained:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func (x *backlog) put(m *grpc.PreparedMsg, octets int) {
+	b := x.of
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if x.ended {
+		return
+	}
+	if x.octets == 0 {
+		x.moved = time.Now()
+	}
+	x.queue = append(x.queue, unread{m, octets})
+	x.octets += octets
+	b.octets += octets
+	signal(x.changed)
+	for b.octets > b.limit {
+		worst := x
+		for o := range b.all {
+			if o.octets > 0 && o.moved.Before(worst.moved) {
+				worst = o
+			}
+		}
+		b.shed(worst.client)
+	}
+}
+
+// shed ends all Reads of a client, also those that wait for their turn: it would not read them either.
+func (b *backlogs) shed(client *guard.Client) {
+	for x := range b.all {
+		if x.client == client {
+			x.cut(guard.Backlog, "the answers that clients have not read take more than %d octets, and one of this connection waited longest", b.limit)
+		}
+	}
+}
+
+// cut ends a Read and drops what waits.
+func (x *backlog) cut(why guard.Reason, format string, args ...any) {
+	x.of.octets -= x.octets
+	x.queue, x.octets = nil, 0
+	if x.ended {
+		return
+	}
+	x.ended = true
+	x.client.Refuse(why)
+	x.cancel(errorf(codes.ResourceExhausted, format, args...))
+}
+
+func (x *backlog) close() {
+	x.of.mu.Lock()
+	defer x.of.mu.Unlock()
+	x.closed = true
+	signal(x.changed)
+}
+
+// take returns the next message, nil when there is none; done reports whether nothing follows.
+func (x *backlog) take() (m *grpc.PreparedMsg, done bool) {
+	b := x.of
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(x.queue) == 0 {
+		x.queue = nil
+		return nil, x.closed
+	}
+	first := x.queue[0]
+	x.queue[0] = unread{}
+	x.queue = x.queue[1:]
+	x.octets -= first.octets
+	b.octets -= first.octets
+	x.moved = time.Now()
+	b.wake(x.client)
+	return first.m, false
+}
+
+// send sends everything that comes until close, or until the client has read nothing for a while.
+func (x *backlog) send(stream p4v1.P4Runtime_ReadServer) error {
+	stallTime := x.client.Stall()
+	stalled := time.AfterFunc(stallTime, func() {
+		x.of.mu.Lock()
+		defer x.of.mu.Unlock()
+		x.cut(guard.Stalled, "the client has read nothing of the answer for %v", stallTime)
+	})
+	defer stalled.Stop()
+	for {
+		m, done := x.take()
+		switch {
+		case m != nil:
+			stalled.Reset(stallTime)
 			if err := stream.SendMsg(m); err != nil {
 				return err
 			}
-			all[i] = nil
+		case done:
+			return nil
+		default:
+			stalled.Stop()
+			select {
+			case <-x.changed:
+			case <-stream.Context().Done():
+				return stream.Context().Err()
+			}
 		}
 	}
 }

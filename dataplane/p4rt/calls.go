@@ -10,6 +10,8 @@ import (
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/status"
+
+	"github.com/weft-sdn/weft/dataplane/guard"
 )
 
 // Call names calls of the service that ended alike.
@@ -24,6 +26,8 @@ type ServerStats struct {
 	Dropped uint64          // messages to controllers that read too slowly
 	Updates uint64          // in Write requests, refused ones included
 	Calls   map[Call]uint64 // calls that have ended
+	Unread  int             // octets of answers to Reads that wait for their clients
+	Guard   guard.Stats     // connections, and clients turned away
 }
 
 // Stats returns the counts so far.
@@ -32,9 +36,13 @@ func (s *Server) Stats() ServerStats {
 	s.mu.Lock()
 	streams := len(s.streams)
 	s.mu.Unlock()
+	s.backlogs.mu.Lock()
+	unread := s.backlogs.octets
+	s.backlogs.mu.Unlock()
 	s.calls.mu.Lock()
 	defer s.calls.mu.Unlock()
-	return ServerStats{Streams: streams, Dropped: dropped, Updates: s.calls.updates, Calls: maps.Clone(s.calls.ended)}
+	return ServerStats{Streams: streams, Dropped: dropped, Updates: s.calls.updates, Calls: maps.Clone(s.calls.ended),
+		Unread: unread, Guard: s.guard.Stats()}
 }
 
 // callCounter counts calls as they end.
@@ -44,7 +52,13 @@ type callCounter struct {
 	updates uint64          // guarded by mu
 }
 
-func (c *callCounter) count(method string, updates int, err error) {
+func (c *callCounter) updated(n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.updates += uint64(n)
+}
+
+func (c *callCounter) count(method string, err error) {
 	if !strings.HasPrefix(method, "/"+p4v1.P4Runtime_ServiceDesc.ServiceName+"/") {
 		return // another service at the port
 	}
@@ -55,21 +69,16 @@ func (c *callCounter) count(method string, updates int, err error) {
 		c.ended = make(map[Call]uint64)
 	}
 	c.ended[call]++
-	c.updates += uint64(updates)
 }
 
 func (c *callCounter) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 	resp, err := handler(ctx, req)
-	updates := 0
-	if w, ok := req.(*p4v1.WriteRequest); ok {
-		updates = len(w.GetUpdates())
-	}
-	c.count(info.FullMethod, updates, err)
+	c.count(info.FullMethod, err)
 	return resp, err
 }
 
 func (c *callCounter) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 	err := handler(srv, stream)
-	c.count(info.FullMethod, 0, err)
+	c.count(info.FullMethod, err)
 	return err
 }

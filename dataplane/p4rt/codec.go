@@ -1,13 +1,11 @@
 package p4rt
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"sync"
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/encoding"
 	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -18,21 +16,35 @@ import (
 // that carry table entries by the million: writeCall in, ReadResponse out.
 // What it does not know of them, an entity of another kind or a field that is
 // rarely there, it leaves to package proto.
-type codec struct{ encoding.CodecV2 }
+//
+// A request of any other kind that is longer than limit is refused before it is decoded.
+type codec struct {
+	encoding.CodecV2
+	limit int // octets
+}
 
-func newCodec() codec { return codec{encoding.GetCodecV2("proto")} }
+func newCodec(limit int) codec { return codec{encoding.GetCodecV2("proto"), limit} }
 
 // Unmarshal implements encoding.CodecV2.
 func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
-	w, ok := v.(*writeCall)
-	if !ok {
-		return c.CodecV2.Unmarshal(data, v)
+	switch v := v.(type) {
+	case *writeCall:
+		v.octets = data.MaterializeToBuffer(mem.DefaultBufferPool())
+		if err := v.unmarshal(); err != nil {
+			return fmt.Errorf("p4rt: WriteRequest: %w", err)
+		}
+		return nil
+	case *pipelineCall:
+		v.octets = data.MaterializeToBuffer(mem.DefaultBufferPool())
+		if err := v.unmarshal(); err != nil {
+			return fmt.Errorf("p4rt: SetForwardingPipelineConfigRequest: %w", err)
+		}
+		return nil
 	}
-	w.octets = data.MaterializeToBuffer(mem.DefaultBufferPool())
-	if err := w.unmarshal(w.octets.ReadOnlyData()); err != nil {
-		return fmt.Errorf("p4rt: WriteRequest: %w", err)
+	if n := data.Len(); n > c.limit {
+		return tooLong(n, c.limit)
 	}
-	return nil
+	return c.CodecV2.Unmarshal(data, v)
 }
 
 // writeCall is a WriteRequest in memory that is used again.
@@ -40,6 +52,7 @@ type writeCall struct {
 	req    p4v1.WriteRequest
 	slab   entrySlab
 	octets mem.Buffer // what req was decoded from, and refers to
+	n      int        // updates in octets
 }
 
 var writeCalls = sync.Pool{New: func() any { return new(writeCall) }}
@@ -61,34 +74,6 @@ func (w *writeCall) release() {
 	w.req.Updates = updates[:0]
 	w.slab.reset()
 	writeCalls.Put(w)
-}
-
-// service is the description of the gRPC service, with a Write that decodes
-// into memory used before.
-func service() *grpc.ServiceDesc {
-	d := p4v1.P4Runtime_ServiceDesc
-	d.Methods = slices.Clone(d.Methods)
-	for i := range d.Methods {
-		if d.Methods[i].MethodName == "Write" {
-			d.Methods[i].Handler = handleWrite
-		}
-	}
-	return &d
-}
-
-func handleWrite(srv any, ctx context.Context, decode func(any) error, intercept grpc.UnaryServerInterceptor) (any, error) {
-	w := writeCalls.Get().(*writeCall)
-	defer w.release()
-	if err := decode(w); err != nil {
-		return nil, err
-	}
-	handle := func(ctx context.Context, req any) (any, error) {
-		return srv.(p4v1.P4RuntimeServer).Write(ctx, req.(*p4v1.WriteRequest))
-	}
-	if intercept == nil {
-		return handle(ctx, &w.req)
-	}
-	return intercept(ctx, &w.req, &grpc.UnaryServerInfo{Server: srv, FullMethod: p4v1.P4Runtime_Write_FullMethodName}, handle)
 }
 
 // Marshal implements encoding.CodecV2.
@@ -125,27 +110,24 @@ const (
 	tag11bytes = 11<<3 + byte(protowire.BytesType)
 )
 
-// unmarshal decodes a request, which refers to b from then on.
-func (w *writeCall) unmarshal(b []byte) error {
-	n := 0
-	var rest []byte // the fields that are not updates
-	for at := b; len(at) > 0; {
-		num, typ, length := protowire.ConsumeField(at)
-		if length < 0 {
-			return protowire.ParseError(length)
-		}
-		if num == updatesField && typ == protowire.BytesType {
-			n++
-		} else {
-			rest = append(rest, at[:length]...)
-		}
-		at = at[length:]
+// unmarshal decodes all but the updates.
+func (w *writeCall) unmarshal() error {
+	rest, n, err := without(updatesField, w.octets.ReadOnlyData())
+	if err != nil {
+		return err
 	}
-	updates := slices.Grow(w.req.Updates[:0], n)
+	updates := w.req.Updates
 	if err := proto.Unmarshal(rest, &w.req); err != nil {
 		return err
 	}
-	for len(b) > 0 {
+	w.req.Updates, w.n = updates[:0], n
+	return nil
+}
+
+// decodeUpdates decodes the updates, which refer to w.octets from then on.
+func (w *writeCall) decodeUpdates() error {
+	updates := slices.Grow(w.req.Updates[:0], w.n)
+	for b := w.octets.ReadOnlyData(); len(b) > 0; {
 		num, typ, tag := protowire.ConsumeTag(b)
 		if num != updatesField || typ != protowire.BytesType {
 			b = b[tag+protowire.ConsumeFieldValue(num, typ, b[tag:]):]

@@ -17,7 +17,10 @@ func decodeBoth(t *testing.T, b []byte) {
 	wantErr := proto.Unmarshal(b, want)
 	for range 2 {
 		w := writeCalls.Get().(*writeCall)
-		err := newCodec().Unmarshal(mem.BufferSlice{mem.SliceBuffer(b)}, w)
+		err := newCodec(maxSmall).Unmarshal(mem.BufferSlice{mem.SliceBuffer(b)}, w)
+		if err == nil {
+			err = w.decodeUpdates()
+		}
 		switch {
 		case (err == nil) != (wantErr == nil):
 			t.Fatalf("%x: %v, package proto says %v", b, err, wantErr)
@@ -95,7 +98,7 @@ func TestCodecEncodes(t *testing.T) {
 				}
 			}
 		}
-		data, err := newCodec().Marshal(resp)
+		data, err := newCodec(maxSmall).Marshal(resp)
 		if err != nil {
 			t.Fatal(err)
 		}

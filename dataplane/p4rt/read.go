@@ -8,7 +8,7 @@ import (
 
 // maxReadBytes is the size at which a ReadResponse is complete: well below the 4
 // MiB that gRPC clients accept unless told otherwise.
-const maxReadBytes = 1 << 18
+const maxReadBytes = 1 << 17
 
 // Read answers a Read request: emit is called with every response. Requests
 // select by what they set; a selection of table entries, members or groups
@@ -41,6 +41,7 @@ type reading struct {
 	looked  int // objects since the last turn of packets
 	resp    *p4v1.ReadResponse
 	size    int // of resp, in octets
+	flushed int // size of the last response handed out
 	stopped bool
 	err     error // the outcome
 }
@@ -110,6 +111,7 @@ func (x *reading) flush() bool {
 		return !x.stopped
 	}
 	resp := x.resp
+	x.flushed = x.size
 	x.resp, x.size = new(p4v1.ReadResponse), 0
 	x.stopped = !x.yield(resp)
 	return !x.stopped

@@ -18,17 +18,25 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/status"
+
+	"github.com/weft-sdn/weft/dataplane/guard"
 )
 
 // APIVersion is the P4Runtime version that Capabilities reports.
 const APIVersion = "1.5.0"
 
-// maxMessage is the largest request in octets: a pipeline configuration is
-// one message.
-const maxMessage = 256 << 20
-
-// window is how many octets a client may send before it is told to go on.
-const window = 1 << 20
+// Sizes of messages in octets.
+const (
+	// maxAnswer bounds what a call is answered with: a pipeline configuration is one message.
+	maxAnswer = 256 << 20
+	// maxSmall bounds the messages of clients but for Write and SetForwardingPipelineConfig, and those
+	// of other services at the port.
+	maxSmall = 4 << 20
+	// window is how much of a message a client may send before the server takes the call.
+	window = 256 << 10
+	// connWindow is that of all calls of a connection that are not accounted for yet.
+	connWindow = 1 << 20
+)
 
 // Executor runs functions on the goroutine that owns a device; live.Runner is
 // one.
@@ -42,14 +50,38 @@ type Executor interface {
 type ServerConfig struct {
 	// Credentials secure the connections; nil: none. See TLSConfig.
 	Credentials credentials.TransportCredentials
+	// MaxMessage is the largest request in octets: a Write or a pipeline configuration. Other requests
+	// may have 4 MiB, or this if it is less. 0: DefaultMaxMessage.
+	MaxMessage int
+	// Guard limits what clients may take. MaxMessage sets its Unfinished where that is 0: two of the
+	// largest requests, and at least guard.DefaultUnfinished.
+	Guard guard.Config
+	// ReadBacklog is how many octets of answers to Reads may wait for their clients. Beyond it the Read
+	// whose client has taken nothing for the longest time ends. 0: DefaultReadBacklog.
+	ReadBacklog int
 	// StreamQueue is how many packet-ins, digest lists and notifications may
 	// wait for one controller; more are dropped and counted. 0:
 	// DefaultStreamQueue.
 	StreamQueue int
 }
 
-// DefaultStreamQueue is the default of ServerConfig.StreamQueue.
-const DefaultStreamQueue = 4096
+// Defaults of ServerConfig.
+const (
+	DefaultStreamQueue = 4096
+	DefaultMaxMessage  = 64 << 20
+	DefaultReadBacklog = 256 << 20
+)
+
+// maxReads is how many answers to Reads are put together at once. A request that changes state waits
+// for no more of them.
+const maxReads = 8
+
+// handshakeTime is how long a connection may take until it can carry calls, idleTime how long it may
+// carry none.
+const (
+	handshakeTime = 10 * time.Second
+	idleTime      = 30 * time.Minute
+)
 
 // Server is the gRPC service p4.v1.P4Runtime for one or more devices. It does
 // nothing but carry requests to the goroutines of the devices and their
@@ -60,8 +92,13 @@ type Server struct {
 
 	cfg   ServerConfig
 	grpc  *grpc.Server
+	guard *guard.Guard
 	done  chan struct{} // closed by Close: streams end
 	calls callCounter
+
+	reads     *semaphore.Weighted // a place for each Read whose answer is put together
+	pipelines *semaphore.Weighted // a place for each pipeline configuration that is decoded and loaded
+	backlogs  backlogs
 
 	mu      sync.Mutex
 	closed  bool                 // guarded by mu
@@ -94,8 +131,23 @@ func NewServer(cfg ServerConfig) *Server {
 	if cfg.StreamQueue <= 0 {
 		cfg.StreamQueue = DefaultStreamQueue
 	}
+	if cfg.MaxMessage <= 0 {
+		cfg.MaxMessage = DefaultMaxMessage
+	}
+	if cfg.ReadBacklog <= 0 {
+		cfg.ReadBacklog = DefaultReadBacklog
+	}
+	if cfg.Guard.Unfinished <= 0 {
+		cfg.Guard.Unfinished = max(guard.DefaultUnfinished, 2*cfg.MaxMessage)
+	}
 	s := &Server{
-		cfg:     cfg,
+		cfg:   cfg,
+		guard: guard.New(cfg.Guard),
+
+		reads:     semaphore.NewWeighted(maxReads),
+		pipelines: semaphore.NewWeighted(1),
+		backlogs:  backlogs{limit: cfg.ReadBacklog, all: make(map[*backlog]struct{})},
+
 		done:    make(chan struct{}),
 		devices: make(map[uint64]*served),
 		streams: make(map[*outbox]struct{}),
@@ -103,16 +155,19 @@ func NewServer(cfg ServerConfig) *Server {
 	opts := []grpc.ServerOption{
 		grpc.UnaryInterceptor(s.calls.unary),
 		grpc.StreamInterceptor(s.calls.stream),
-		grpc.ForceServerCodecV2(newCodec()),
-		// Batches of writes are large: let one come without a round trip.
-		grpc.InitialWindowSize(window),
-		grpc.InitialConnWindowSize(window),
+		grpc.StatsHandler(s.guard),
+		grpc.ForceServerCodecV2(newCodec(min(maxSmall, cfg.MaxMessage))),
+		grpc.StaticStreamWindowSize(window),
+		grpc.StaticConnWindowSize(connWindow),
 		grpc.ReadBufferSize(128 << 10),
-		grpc.MaxRecvMsgSize(maxMessage),
-		grpc.MaxSendMsgSize(maxMessage),
+		grpc.MaxRecvMsgSize(cfg.MaxMessage),
+		grpc.MaxSendMsgSize(maxAnswer),
+		grpc.MaxConcurrentStreams(guard.MaxCalls),
+		grpc.MaxHeaderListSize(16 << 10),
+		grpc.ConnectionTimeout(handshakeTime),
 		// The stream is what says that a controller lives: one that vanished
 		// without a word must not stay primary for long.
-		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second, Timeout: 10 * time.Second}),
+		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: idleTime, Time: 30 * time.Second, Timeout: 10 * time.Second}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
 	}
 	if cfg.Credentials != nil {
@@ -146,7 +201,7 @@ func (s *Server) Add(sessions *Sessions, exec Executor) error {
 // Serve accepts connections on a listener until Close. It returns nil after
 // Close.
 func (s *Server) Serve(l net.Listener) error {
-	err := s.grpc.Serve(l)
+	err := s.grpc.Serve(s.guard.Listener(l))
 	select {
 	case <-s.done:
 		return nil
@@ -282,24 +337,62 @@ func (s *Server) Read(req *p4v1.ReadRequest, stream p4v1.P4Runtime_ReadServer) e
 	if err != nil {
 		return err
 	}
-	out := newBacklog()
+	ctx, cancel := context.WithCancelCause(stream.Context())
+	defer cancel(nil)
+	out := s.backlogs.open(guard.ClientOf(ctx), cancel)
+	defer out.forget()
 	sent := make(chan error, 1)
 	go func() { sent <- out.send(stream) }()
-	err = d.read(stream.Context(), req, func(r *p4v1.ReadResponse) error {
+	err = s.produce(ctx, d, req, out, stream)
+	out.close()
+	select {
+	case e := <-sent:
+		return cmp.Or(e, err, readError(ctx))
+	case <-ctx.Done():
+		// The sender may still wait for its client: it ends with the call.
+		return cmp.Or(err, readError(ctx))
+	}
+}
+
+// produce puts the answer to a Read together. A client gets a turn when it has read the answers before.
+func (s *Server) produce(ctx context.Context, d *served, req *p4v1.ReadRequest, out *backlog, stream p4v1.P4Runtime_ReadServer) error {
+	if err := out.turn(ctx); err != nil {
+		return readError(ctx)
+	}
+	for _, gate := range []*semaphore.Weighted{out.client.Reads, s.reads} {
+		if err := gate.Acquire(ctx, 1); err != nil {
+			return readError(ctx)
+		}
+		defer gate.Release(1)
+	}
+	err := d.read(ctx, req, func(r *p4v1.ReadResponse, octets int) error {
 		m := new(grpc.PreparedMsg)
 		if err := m.Encode(stream, r); err != nil {
 			return err
 		}
-		out.put(m)
-		return nil
+		out.put(m, octets)
+		return readError(ctx)
 	})
-	out.close()
-	return cmp.Or(<-sent, err)
+	if e := readError(ctx); e != nil {
+		return e
+	}
+	return err
+}
+
+// readError is why a Read must end early, nil if it need not.
+func readError(ctx context.Context) error {
+	if ctx.Err() == nil {
+		return nil
+	}
+	if cause := context.Cause(ctx); status.Code(cause) == codes.ResourceExhausted {
+		return cause
+	}
+	return execError(ctx.Err())
 }
 
 // read calls emit, on the caller's goroutine, with every response; it may be
 // used until emit returns.
-func (d *served) read(ctx context.Context, req *p4v1.ReadRequest, emit func(*p4v1.ReadResponse) error) error {
+func (d *served) read(ctx context.Context, req *p4v1.ReadRequest, emit func(resp *p4v1.ReadResponse, octets int) error) error {
 	if err := d.state.Acquire(ctx, 1); err != nil {
 		return execError(err)
 	}
@@ -331,7 +424,7 @@ func (d *served) read(ctx context.Context, req *p4v1.ReadRequest, emit func(*p4v
 		if resp == nil {
 			continue
 		}
-		if err := emit(resp); err != nil {
+		if err := emit(resp, x.flushed); err != nil {
 			return err
 		}
 		x.slab.reset()
@@ -351,10 +444,27 @@ func (s *Server) SetForwardingPipelineConfig(ctx context.Context, req *p4v1.SetF
 	return &p4v1.SetForwardingPipelineConfigResponse{}, nil
 }
 
-func (d *served) setPipeline(ctx context.Context, req *p4v1.SetForwardingPipelineConfigRequest) error {
+// maySetPipeline says whether a request may be decoded: config, which is most of it, does not matter.
+func (d *served) maySetPipeline(ctx context.Context, req *p4v1.SetForwardingPipelineConfigRequest) error {
 	var denied error
-	if err := d.do(ctx, func(time.Duration) { denied = d.sessions.maySetPipeline(req) }); err != nil || denied != nil {
-		return cmp.Or(err, denied)
+	if err := d.do(ctx, func(time.Duration) { denied = d.sessions.maySetPipeline(req) }); err != nil {
+		return err
+	}
+	return denied
+}
+
+// mayWrite says whether a request may be decoded: its updates, which are most of it, do not matter.
+func (d *served) mayWrite(ctx context.Context, req *p4v1.WriteRequest) error {
+	var denied error
+	if err := d.do(ctx, func(time.Duration) { denied = d.sessions.maySend(req) }); err != nil {
+		return err
+	}
+	return denied
+}
+
+func (d *served) setPipeline(ctx context.Context, req *p4v1.SetForwardingPipelineConfigRequest) error {
+	if err := d.maySetPipeline(ctx, req); err != nil {
+		return err
 	}
 	p, bad := d.sessions.dev.verify(req)
 	if bad != nil {

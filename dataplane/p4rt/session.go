@@ -2,16 +2,22 @@ package p4rt
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"google.golang.org/grpc/codes"
+
+	"github.com/weft-sdn/weft/dataplane/guard"
 )
 
 // Limits of Sessions.
 const (
-	maxStreams = 64 // live controllers of one role
-	maxRoles   = 64 // roles a device remembers
+	maxStreams     = 64       // live controllers of one role
+	maxRoles       = 256      // roles a device remembers
+	maxClientRoles = 8        // roles that the streams of one connection have at once
+	maxRoleName    = 256      // octets
+	maxRoleConfig  = 64 << 10 // octets
 )
 
 // Sessions puts arbitration in front of a device: which controller is primary
@@ -26,6 +32,7 @@ type Sessions struct {
 // Session is one controller's stream channel.
 type Session struct {
 	sessions *Sessions
+	client   *guard.Client // nil: not on a connection
 	send     func(*p4v1.StreamMessageResponse)
 	role     *role // nil until the first arbitration update
 	election *electionID
@@ -52,8 +59,11 @@ func (s *Sessions) Device() *Device { return s.dev }
 
 // Open starts a session. send is called, in order, with every message for the
 // controller; it must not block and must not call back.
-func (s *Sessions) Open(send func(*p4v1.StreamMessageResponse)) *Session {
-	return &Session{sessions: s, send: send}
+func (s *Sessions) Open(send func(*p4v1.StreamMessageResponse)) *Session { return s.open(nil, send) }
+
+// open starts a session of a stream on a client's connection.
+func (s *Sessions) open(client *guard.Client, send func(*p4v1.StreamMessageResponse)) *Session {
+	return &Session{sessions: s, client: client, send: send}
 }
 
 // Receive takes a message of the controller. An error is the status the
@@ -102,6 +112,12 @@ func (x *Session) arbitrate(m *p4v1.MasterArbitrationUpdate) *Error {
 		return invalid("role.id %d is deprecated; name the role in role.name", numericRole(m.GetRole()))
 	}
 	name := m.GetRole().GetName()
+	if len(name) > maxRoleName {
+		return invalid("role.name has %d octets; want %d at most", len(name), maxRoleName)
+	}
+	if n := len(m.GetRole().GetConfig().GetValue()); n > maxRoleConfig {
+		return invalid("role.config has %d octets; want %d at most", n, maxRoleConfig)
+	}
 	if x.role != nil {
 		if m.GetDeviceId() != s.dev.cfg.ID {
 			return errorf(codes.FailedPrecondition, "device id %d; the stream is for device %d", m.GetDeviceId(), s.dev.cfg.ID)
@@ -116,13 +132,20 @@ func (x *Session) arbitrate(m *p4v1.MasterArbitrationUpdate) *Error {
 	}
 	r := s.roles[name]
 	if r == nil {
-		if len(s.roles) >= maxRoles {
-			return errorf(codes.ResourceExhausted, "role %q is new; the device remembers %d roles at most", name, maxRoles)
+		if n := s.rolesOf(x.client); n >= maxClientRoles {
+			x.client.Refuse(guard.Roles)
+			return errorf(codes.ResourceExhausted, "role %q is new; the streams of this connection have %d roles, as many as they may", name, n)
 		}
 		r = &role{name: name}
 	}
 	if err := r.check(x, m); err != nil {
 		return err
+	}
+	if s.roles[name] == nil && !s.makeRoom() {
+		if x.client != nil {
+			x.client.Refuse(guard.Roles)
+		}
+		return errorf(codes.ResourceExhausted, "role %q is new; the device has %d roles with controllers, as many as it takes", name, maxRoles)
 	}
 	if len(r.live) >= maxStreams {
 		return errorf(codes.ResourceExhausted, "role %q has %d controllers; there is no room for more", name, maxStreams)
@@ -134,8 +157,7 @@ func (x *Session) arbitrate(m *p4v1.MasterArbitrationUpdate) *Error {
 	}
 	x.role = r
 	if s.roles[name] == nil {
-		s.roles[name] = r
-		s.order = append(s.order, r)
+		s.keep(r)
 	}
 	return nil
 }
@@ -147,9 +169,55 @@ func (x *Session) Close() {
 		return
 	}
 	x.closed = true
-	if x.role != nil {
-		x.role.leave(x)
+	if x.role == nil {
+		return
 	}
+	x.role.leave(x)
+	if len(x.role.live) > 0 || x.role.name == "" {
+		return
+	}
+	// A role that never had a primary leaves nothing to remember. Others keep their highest election
+	// id, until there is no room: the one that was left last is forgotten last.
+	x.sessions.forget(x.role)
+	if x.role.highest != nil {
+		x.sessions.keep(x.role)
+	}
+}
+
+func (s *Sessions) keep(r *role) {
+	s.roles[r.name] = r
+	s.order = append(s.order, r)
+}
+
+func (s *Sessions) forget(r *role) {
+	delete(s.roles, r.name)
+	s.order = slices.DeleteFunc(s.order, func(o *role) bool { return o == r })
+}
+
+// rolesOf returns how many roles the sessions of a client have.
+func (s *Sessions) rolesOf(client *guard.Client) int {
+	n := 0
+	for _, r := range s.order {
+		if client != nil && slices.ContainsFunc(r.live, func(x *Session) bool { return x.client == client }) {
+			n++
+		}
+	}
+	return n
+}
+
+// makeRoom has room for one more role: it forgets the role that has been without controllers for the
+// longest time if it must. It reports whether there is room.
+func (s *Sessions) makeRoom() bool {
+	if len(s.order) < maxRoles {
+		return true
+	}
+	for _, r := range s.order {
+		if len(r.live) == 0 && r.name != "" {
+			s.forget(r)
+			return true
+		}
+	}
+	return false
 }
 
 // primary reports whether the session is the primary of its role, as an error
@@ -282,6 +350,14 @@ func (s *Sessions) startWrite(now time.Duration, req *p4v1.WriteRequest) (*writi
 		return nil, err
 	}
 	return s.dev.startWrite(now, req, s.mayWrite(r))
+}
+
+// maySend checks who sends a Write.
+func (s *Sessions) maySend(req *p4v1.WriteRequest) error {
+	if _, err := s.authorize(req.GetDeviceId(), numericWriteRole(req), req.GetRole(), req.GetElectionId()); err != nil {
+		return err
+	}
+	return nil
 }
 
 // mayWrite says which entities a role may write; nil: all.

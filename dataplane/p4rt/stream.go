@@ -4,11 +4,17 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"sync"
 	"time"
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	"golang.org/x/time/rate"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weft-sdn/weft/dataplane/guard"
 )
 
 // StreamChannel implements p4.v1.P4Runtime. The first arbitration update says
@@ -18,11 +24,17 @@ import (
 func (s *Server) StreamChannel(stream p4v1.P4Runtime_StreamChannelServer) error {
 	ctx, cancel := context.WithCancel(stream.Context())
 	defer cancel()
+	client := guard.ClientOf(stream.Context())
+	leave, ok := client.Stream("p4.v1.P4Runtime")
+	if !ok {
+		return errorf(codes.ResourceExhausted, "the connection has %d stream channels; there is no room for more", guard.MaxStreams)
+	}
+	defer leave()
 	out := newOutbox(s.cfg.StreamQueue)
 	s.track(out)
 	defer s.untrack(out)
 
-	c := &channel{server: s, out: out, ctx: context.WithoutCancel(stream.Context())}
+	c := &channel{server: s, client: client, out: out, updates: rate.NewLimiter(updateRate, updateBurst), ctx: context.WithoutCancel(stream.Context())}
 	received := make(chan error, 1)
 	go func() { received <- c.receive(ctx, stream) }()
 	defer c.close() // before cancel: a request under way still finds the session
@@ -60,8 +72,12 @@ func (s *Server) StreamChannel(stream p4v1.P4Runtime_StreamChannelServer) error 
 // channel is the receiving side of one stream.
 type channel struct {
 	server *Server
+	client *guard.Client
 	out    *outbox
-	ctx    context.Context // never ends: the session must be closed whatever happens
+	// updates is the rate of arbitration updates that are taken: each of them stops all other requests
+	// that change state.
+	updates *rate.Limiter
+	ctx     context.Context // never ends: the session must be closed whatever happens
 
 	mu      sync.Mutex
 	closed  bool     // guarded by mu
@@ -71,6 +87,10 @@ type channel struct {
 
 func (c *channel) receive(ctx context.Context, stream p4v1.P4Runtime_StreamChannelServer) error {
 	for {
+		// Flow control stops a client that does not read the answers to its arbitration updates.
+		if err := c.out.wait(ctx); err != nil {
+			return err
+		}
 		m, err := stream.Recv()
 		if errors.Is(err, io.EOF) {
 			return nil
@@ -90,6 +110,9 @@ func (c *channel) handle(ctx context.Context, m *p4v1.StreamMessageRequest) erro
 		return err
 	}
 	if m.GetArbitration() != nil {
+		if err := c.updates.Wait(ctx); err != nil {
+			return execError(err)
+		}
 		// A primary is told so when the requests of the one before are done.
 		return dev.exclusive(ctx, func(now time.Duration) error { return session.Receive(now, m) })
 	}
@@ -116,7 +139,7 @@ func (c *channel) target(m *p4v1.StreamMessageRequest) (*served, *Session, error
 		if err != nil {
 			return nil, nil, err
 		}
-		c.dev, c.session = dev, dev.sessions.Open(c.out.put)
+		c.dev, c.session = dev, dev.sessions.open(c.client, c.out.put)
 		return c.dev, c.session, nil
 	}
 	if m.GetUpdate() == nil {
@@ -161,21 +184,35 @@ func (s *Server) untrack(o *outbox) {
 	s.dropped += o.drops()
 }
 
-// outbox is the queue of one stream: put never blocks. Arbitration messages
-// always fit, they are few; others are dropped, and counted, when limit of them
-// wait.
+// How many arbitration updates of one stream are taken, a second and at once.
+const (
+	updateRate  = 100
+	updateBurst = 200
+)
+
+// Limits of what may wait in an outbox.
+const (
+	maxNotices    = 16       // arbitration messages
+	maxQueueBytes = 16 << 20 // octets of other messages
+)
+
+// outbox is the queue of one stream: put never blocks. When maxNotices arbitration messages wait, a
+// new one takes the place of the last of them: who is primary now supersedes who was. Other messages
+// are dropped, and counted, when limit of them or maxQueueBytes wait.
 type outbox struct {
 	ready chan struct{} // has a token while messages may wait
+	drain chan struct{} // has a token when messages were taken
 	limit int
 
 	mu      sync.Mutex
 	queue   []*p4v1.StreamMessageResponse // guarded by mu
 	bulk    int                           // guarded by mu; of queue, those that may be dropped
+	octets  int                           // guarded by mu; of those
 	dropped uint64                        // guarded by mu
 }
 
 func newOutbox(limit int) *outbox {
-	return &outbox{ready: make(chan struct{}, 1), limit: limit}
+	return &outbox{ready: make(chan struct{}, 1), drain: make(chan struct{}, 1), limit: limit}
 }
 
 func mayDrop(m *p4v1.StreamMessageResponse) bool {
@@ -183,20 +220,49 @@ func mayDrop(m *p4v1.StreamMessageResponse) bool {
 }
 
 func (o *outbox) put(m *p4v1.StreamMessageResponse) {
-	o.mu.Lock()
-	if mayDrop(m) {
-		if o.bulk >= o.limit {
-			o.dropped++
-			o.mu.Unlock()
-			return
-		}
-		o.bulk++
-	}
-	o.queue = append(o.queue, m)
-	o.mu.Unlock()
+	o.add(m)
 	select {
 	case o.ready <- struct{}{}:
 	default:
+	}
+}
+
+func (o *outbox) add(m *p4v1.StreamMessageResponse) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if mayDrop(m) {
+		n := proto.Size(m)
+		if o.bulk >= o.limit || o.octets+n > maxQueueBytes {
+			o.dropped++
+			return
+		}
+		o.bulk++
+		o.octets += n
+	} else if len(o.queue)-o.bulk >= maxNotices {
+		for i, last := range slices.Backward(o.queue) {
+			if !mayDrop(last) {
+				o.queue[i] = m
+				return
+			}
+		}
+	}
+	o.queue = append(o.queue, m)
+}
+
+// wait returns when an arbitration message has room.
+func (o *outbox) wait(ctx context.Context) error {
+	for {
+		o.mu.Lock()
+		full := len(o.queue)-o.bulk >= maxNotices
+		o.mu.Unlock()
+		if !full {
+			return nil
+		}
+		select {
+		case <-o.drain:
+		case <-ctx.Done():
+			return status.FromContextError(ctx.Err()).Err()
+		}
 	}
 }
 
@@ -213,6 +279,11 @@ func (o *outbox) take() *p4v1.StreamMessageResponse {
 	o.queue = o.queue[1:]
 	if mayDrop(m) {
 		o.bulk--
+		o.octets -= proto.Size(m)
+	}
+	select {
+	case o.drain <- struct{}{}:
+	default:
 	}
 	return m
 }

@@ -113,8 +113,9 @@ func TestPacketsPassBetweenSteps(t *testing.T) {
 	}
 	atomically := proto.Clone(remove).(*p4v1.WriteRequest)
 	atomically.Atomicity = p4v1.WriteRequest_DATAPLANE_ATOMIC
-	if n := x.count(func() { write(atomically) }); n != 1 {
-		t.Errorf("a batch that must be atomic took %d turns", n)
+	// One turn says whether its sender may write: a large batch is not decoded before.
+	if n := x.count(func() { write(atomically) }); n != 2 {
+		t.Errorf("a batch that must be atomic took %d turns, want one after that of its sender", n)
 	}
 	// A batch that fails at its end is taken back in turns, too.
 	failing := request(p4v1.Update_INSERT, 0, entries-1)

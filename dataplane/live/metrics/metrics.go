@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/weft-sdn/weft/dataplane/drop"
+	"github.com/weft-sdn/weft/dataplane/guard"
 	"github.com/weft-sdn/weft/dataplane/live"
 	"github.com/weft-sdn/weft/dataplane/p4rt"
 )
@@ -80,6 +81,10 @@ var (
 	digestsDropped  = desc("weft_p4runtime_digests_dropped_total", "Digest messages dropped because too many awaited acknowledgement.")
 	streams         = desc("weft_p4runtime_streams", "Open stream channels.")
 	messagesDropped = desc("weft_p4runtime_stream_messages_dropped_total", "Messages dropped because a controller read too slowly.")
+	connections     = desc("weft_p4runtime_connections", "Open connections of P4Runtime and gNMI clients.")
+	unfinished      = desc("weft_p4runtime_unfinished_octets", "Octets of requests that are not complete yet.")
+	unread          = desc("weft_p4runtime_unread_octets", "Octets of answers to Reads that wait for their clients.")
+	turnedAway      = desc("weft_p4runtime_clients_turned_away_total", "Connections, calls and streams of clients that were refused or ended because a limit was reached.", "reason")
 	updates         = desc("weft_p4runtime_updates_total", "Updates in Write requests, refused ones included.")
 	calls           = desc("weft_p4runtime_calls_total", "P4Runtime calls that have ended.", "method", "code")
 )
@@ -155,6 +160,12 @@ func (c *collector) server(e emitter) {
 	e.gauge(streams, float64(s.Streams))
 	e.count(messagesDropped, s.Dropped)
 	e.count(updates, s.Updates)
+	e.gauge(connections, float64(s.Guard.Connections))
+	e.gauge(unfinished, float64(s.Guard.Unfinished))
+	e.gauge(unread, float64(s.Unread))
+	for reason, n := range s.Guard.Refused {
+		e.count(turnedAway, n, guard.Reason(reason).String())
+	}
 	for call, n := range s.Calls {
 		e.count(calls, n, call.Method, call.Code)
 	}

@@ -167,8 +167,11 @@ func eachNumber(v reflect.Value, name string, f func(v reflect.Value, name strin
 				eachNumber(v.Field(i), strings.TrimPrefix(name+"."+field, "."), f)
 			}
 		}
-	case v.Kind() == reflect.Slice:
+	case v.Kind() == reflect.Slice, v.Kind() == reflect.Array:
 		for i := range v.Len() {
+			if v.Kind() == reflect.Array && strings.HasSuffix(name, ".Drops") && i == int(drop.None) {
+				continue
+			}
 			eachNumber(v.Index(i), name, f)
 		}
 	case v.CanInt(), v.CanUint():

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/spf13/pflag"
+	"google.golang.org/grpc/credentials"
+
+	"github.com/weft-sdn/weft/dataplane/guard"
+	"github.com/weft-sdn/weft/dataplane/p4rt"
+)
+
+// clientLimits is the flags of "weft switch" that bound what clients of its gRPC server may take.
+type clientLimits struct {
+	connections, hostConnections int
+	message                      int // MiB
+	stall                        time.Duration
+}
+
+func (l *clientLimits) register(f *pflag.FlagSet) {
+	f.IntVar(&l.connections, "grpc-max-connections", guard.DefaultConnections, "connections that clients may have at once")
+	f.IntVar(&l.hostConnections, "grpc-max-host-connections", guard.DefaultHostConnections, "connections that the clients of one host may have at once")
+	f.IntVar(&l.message, "grpc-max-message", p4rt.DefaultMaxMessage>>20, "MiB that a Write or a pipeline configuration may have")
+	f.DurationVar(&l.stall, "grpc-stall-time", guard.DefaultStall, "time after which a client that does not read an answer loses the call")
+}
+
+// maxMessageMiB bounds --grpc-max-message: simple_switch_grpc takes as much.
+const maxMessageMiB = 256
+
+func (l *clientLimits) check() error {
+	switch {
+	case l.connections < 1:
+		return usagef("--grpc-max-connections is %d: want 1 or more", l.connections)
+	case l.hostConnections < 1:
+		return usagef("--grpc-max-host-connections is %d: want 1 or more", l.hostConnections)
+	case l.message < 1 || l.message > maxMessageMiB:
+		return usagef("--grpc-max-message is %d: want 1 to %d", l.message, maxMessageMiB)
+	case l.stall <= 0:
+		return usagef("--grpc-stall-time is %v: want more than 0", l.stall)
+	}
+	return nil
+}
+
+func (l *clientLimits) config(secured credentials.TransportCredentials, log *slog.Logger) p4rt.ServerConfig {
+	return p4rt.ServerConfig{Credentials: secured, MaxMessage: l.message << 20, Guard: guard.Config{
+		Connections: l.connections, HostConnections: l.hostConnections, Stall: l.stall, Log: log,
+	}}
+}

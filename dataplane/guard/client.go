@@ -1,0 +1,126 @@
+package guard
+
+import (
+	"context"
+	"net"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+)
+
+// What one connection may have at once.
+const (
+	// MaxCalls is how many calls and streams a server takes; more wait at the client.
+	MaxCalls = 64
+	// MaxStreams is how many streams of one service there may be; more are refused.
+	MaxStreams = 16
+
+	maxRequests = 4 // requests under way; more wait unread
+	maxReads    = 2 // answers to Reads that are put together; more wait
+)
+
+// overhead is what is taken for the frames and headers of a complete message, in octets.
+const overhead = 512
+
+// Client is one connection.
+type Client struct {
+	guard *Guard
+	host  string
+	conn  net.Conn
+	// Requests has a place for each request that may be under way at once.
+	Requests *semaphore.Weighted
+	// Reads has a place for each answer to a Read that may be put together at once.
+	Reads *semaphore.Weighted
+
+	mu      sync.Mutex
+	held    int64          // guarded by mu; octets received, of messages that are not complete
+	open    int            // guarded by mu; calls and streams
+	streams map[string]int // guarded by mu; open, by service
+	gone    bool           // guarded by mu; what is received counts no longer
+	cut     bool           // guarded by guard.mu
+}
+
+func newClient(g *Guard, host string) *Client {
+	return &Client{guard: g, host: host, Requests: semaphore.NewWeighted(maxRequests), Reads: semaphore.NewWeighted(maxReads), streams: make(map[string]int)}
+}
+
+// ClientOf returns the client of a call. A call of a server without a Guard has one of its own.
+func ClientOf(ctx context.Context) *Client {
+	if x, ok := ctx.Value(clientKey{}).(*Client); ok {
+		return x
+	}
+	return newClient(New(Config{}), "unknown")
+}
+
+// Stall returns how long the client may read nothing of an answer that waits for it.
+func (x *Client) Stall() time.Duration { return x.guard.cfg.Stall }
+
+// Refuse counts that the client was turned away.
+func (x *Client) Refuse(why Reason) { x.guard.Refuse(why, x.host) }
+
+// Stream takes a place for a stream of a service; ok is false, and the client counted as turned away,
+// when there is none left. leave gives the place back.
+func (x *Client) Stream(service string) (leave func(), ok bool) {
+	x.mu.Lock()
+	if x.streams[service] >= MaxStreams {
+		x.mu.Unlock()
+		x.Refuse(Streams)
+		return nil, false
+	}
+	x.streams[service]++
+	x.mu.Unlock()
+	return func() {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		x.streams[service]--
+	}, true
+}
+
+func (x *Client) octets() int64 {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.held
+}
+
+// received accounts for octets off the wire.
+func (x *Client) received(n int) {
+	x.mu.Lock()
+	if x.gone {
+		x.mu.Unlock()
+		return
+	}
+	x.held += int64(n)
+	x.mu.Unlock()
+	if x.guard.unfinished.Add(int64(n)) > int64(x.guard.cfg.Unfinished) {
+		x.guard.relieve()
+	}
+}
+
+// end forgets what was received: the connection is closed.
+func (x *Client) end() {
+	x.mu.Lock()
+	x.gone = true
+	x.mu.Unlock()
+	x.settle(x.octets())
+}
+
+// settle accounts for octets that are part of a complete message.
+func (x *Client) settle(n int64) {
+	x.mu.Lock()
+	n = min(n, x.held)
+	x.held -= n
+	x.mu.Unlock()
+	x.guard.unfinished.Add(-n)
+}
+
+// calls accounts for calls that begin or end. Without one there is no message.
+func (x *Client) calls(n int) {
+	x.mu.Lock()
+	x.open += n
+	idle := x.open == 0
+	x.mu.Unlock()
+	if idle {
+		x.settle(x.octets())
+	}
+}

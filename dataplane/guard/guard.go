@@ -1,0 +1,237 @@
+package guard
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/time/rate"
+	"google.golang.org/grpc/stats"
+)
+
+// Config is the limits of a Guard. A limit of 0 is its default.
+type Config struct {
+	// Connections is how many there may be at once. Default: DefaultConnections.
+	Connections int
+	// HostConnections is how many of them one host may have. Default: DefaultHostConnections.
+	HostConnections int
+	// Unfinished is how many octets there may be of messages that clients have begun to send and not
+	// finished. Beyond it the connection with the most of them is closed. Default: DefaultUnfinished.
+	Unfinished int
+	// Stall is how long a client may read nothing of an answer that waits for it. Default: DefaultStall.
+	Stall time.Duration
+	// Log takes a line for clients that are turned away, at most one a reason and second. Nil: none.
+	Log *slog.Logger
+}
+
+// Defaults of Config.
+const (
+	DefaultConnections     = 256
+	DefaultHostConnections = 32
+	DefaultUnfinished      = 128 << 20
+	DefaultStall           = 30 * time.Second
+)
+
+// Guard watches the connections of one server. It is a stats.Handler, which the server must be given.
+type Guard struct {
+	cfg        Config
+	unfinished atomic.Int64 // octets, of all connections
+	refused    [numReasons]atomic.Uint64
+	sometimes  [numReasons]rate.Sometimes // guards the log
+
+	mu    sync.Mutex
+	all   map[*Client]struct{} // guarded by mu
+	hosts map[string]int       // guarded by mu; connections of each
+}
+
+var _ stats.Handler = (*Guard)(nil)
+
+// New returns a Guard without connections.
+func New(cfg Config) *Guard {
+	if cfg.Connections <= 0 {
+		cfg.Connections = DefaultConnections
+	}
+	if cfg.HostConnections <= 0 {
+		cfg.HostConnections = DefaultHostConnections
+	}
+	if cfg.Unfinished <= 0 {
+		cfg.Unfinished = DefaultUnfinished
+	}
+	if cfg.Stall <= 0 {
+		cfg.Stall = DefaultStall
+	}
+	g := &Guard{cfg: cfg, all: make(map[*Client]struct{}), hosts: make(map[string]int)}
+	for i := range g.sometimes {
+		g.sometimes[i].Interval = time.Second
+	}
+	return g
+}
+
+// Stats counts what a Guard has seen.
+type Stats struct {
+	Connections int                // open
+	Unfinished  int64              // octets of messages that are not complete
+	Refused     [numReasons]uint64 // clients turned away, by Reason
+}
+
+// Stats returns the counts so far.
+func (g *Guard) Stats() Stats {
+	g.mu.Lock()
+	s := Stats{Connections: len(g.all), Unfinished: g.unfinished.Load()}
+	g.mu.Unlock()
+	for i := range s.Refused {
+		s.Refused[i] = g.refused[i].Load()
+	}
+	return s
+}
+
+// Refuse counts a client that was turned away, and logs it.
+func (g *Guard) Refuse(why Reason, host string) {
+	n := g.refused[why].Add(1)
+	if g.cfg.Log != nil {
+		g.sometimes[why].Do(func() { g.cfg.Log.Warn("client turned away", "host", host, "reason", why.String(), "count", n) })
+	}
+}
+
+// Listener returns a listener that closes connections beyond the limits as they come.
+func (g *Guard) Listener(l net.Listener) net.Listener { return &listener{l, g} }
+
+type listener struct {
+	net.Listener
+	g *Guard
+}
+
+func (l *listener) Accept() (net.Conn, error) {
+	for {
+		c, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		if known := l.g.admit(c); known != nil {
+			return known, nil
+		}
+		_ = c.Close() // it was never used
+	}
+}
+
+// admit returns the connection of a new client, nil if there is no room for it.
+func (g *Guard) admit(c net.Conn) net.Conn {
+	host := hostOf(c.RemoteAddr())
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch {
+	case len(g.all) >= g.cfg.Connections:
+		g.Refuse(Connections, host)
+		return nil
+	case g.hosts[host] >= g.cfg.HostConnections:
+		g.Refuse(HostConnections, host)
+		return nil
+	}
+	x := newClient(g, host)
+	x.conn = c
+	g.all[x] = struct{}{}
+	g.hosts[host]++
+	return &conn{Conn: c, client: x}
+}
+
+func (g *Guard) leave(x *Client) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if _, ok := g.all[x]; !ok {
+		return
+	}
+	delete(g.all, x)
+	if g.hosts[x.host]--; g.hosts[x.host] == 0 {
+		delete(g.hosts, x.host)
+	}
+	x.end()
+}
+
+// relieve closes the connection with the most octets of messages that are not complete.
+func (g *Guard) relieve() {
+	g.mu.Lock()
+	var worst *Client
+	var most int64
+	for x := range g.all {
+		if n := x.octets(); n > most && !x.cut {
+			worst, most = x, n
+		}
+	}
+	if worst != nil {
+		worst.cut = true
+	}
+	g.mu.Unlock()
+	if worst == nil {
+		return
+	}
+	g.Refuse(Unfinished, worst.host)
+	_ = worst.conn.Close() // its reader learns of it
+	g.leave(worst)
+}
+
+func hostOf(a net.Addr) string {
+	if host, _, err := net.SplitHostPort(a.String()); err == nil {
+		return host
+	}
+	return a.String()
+}
+
+// conn counts what a client sends.
+type conn struct {
+	net.Conn
+	client *Client
+}
+
+func (c *conn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	c.client.received(n)
+	return n, err
+}
+
+func (c *conn) Close() error {
+	c.client.guard.leave(c.client)
+	return c.Conn.Close()
+}
+
+// RemoteAddr returns an address that leads TagConn to the client.
+func (c *conn) RemoteAddr() net.Addr { return address{c.Conn.RemoteAddr(), c.client} }
+
+type address struct {
+	net.Addr
+	client *Client
+}
+
+type clientKey struct{}
+
+// TagConn implements stats.Handler.
+func (g *Guard) TagConn(ctx context.Context, info *stats.ConnTagInfo) context.Context {
+	if a, ok := info.RemoteAddr.(address); ok {
+		return context.WithValue(ctx, clientKey{}, a.client)
+	}
+	return ctx
+}
+
+// HandleConn implements stats.Handler.
+func (g *Guard) HandleConn(context.Context, stats.ConnStats) {}
+
+// TagRPC implements stats.Handler.
+func (g *Guard) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context { return ctx }
+
+// HandleRPC implements stats.Handler.
+func (g *Guard) HandleRPC(ctx context.Context, s stats.RPCStats) {
+	x, ok := ctx.Value(clientKey{}).(*Client)
+	if !ok {
+		return
+	}
+	switch s := s.(type) {
+	case *stats.Begin:
+		x.calls(1)
+	case *stats.InPayload:
+		x.settle(int64(s.WireLength) + overhead)
+	case *stats.End:
+		x.calls(-1)
+	}
+}

@@ -217,3 +217,43 @@ func TestPeersAreChecked(t *testing.T) {
 		}
 	}
 }
+
+// TestRestoreOfPeers: a backup of one member makes the directories of all.
+func TestRestoreOfPeers(t *testing.T) {
+	t.Parallel()
+	w := newTrio(t)
+	w.start("a", "b", "c")
+	put(t, w.stores["a"], "x", "1")
+	backup := filepath.Join(t.TempDir(), "backup")
+	f, err := os.Create(backup)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(w.stores["b"].Backup(t.Context(), f), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	put(t, w.stores["a"], "x", "2")
+	_, before, err := w.stores["c"].List(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"a", "b", "c"} {
+		w.stop(name)
+		w.dirs[name] = t.TempDir()
+		if err := Restore(w.config(name), backup); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.start("a", "b", "c")
+	for name, s := range w.stores {
+		if got := get(t, s, "x"); got != "1" {
+			t.Errorf("%s has %q", name, got)
+		}
+	}
+	if after, err := w.stores["a"].Put(t.Context(), "x", []byte("3"), store.Any); err != nil || after <= before {
+		t.Errorf("revision %d after %d, %v", after, before, err)
+	}
+	if members, err := w.stores["c"].Members(t.Context()); err != nil || len(members) != 3 {
+		t.Errorf("%v, %v", members, err)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -45,27 +46,77 @@ func storing(ctx context.Context, out *report) (err error) {
 	return errors.Join(k.make(ctx, out), k.restart(ctx, out))
 }
 
-// storePut measures one record after the other.
-func storePut(ctx context.Context, out *report, dir string) error {
+// storePut measures one record after the other, in an etcd alone and in one of three members, whose
+// disk and processors are one here.
+func storePut(ctx context.Context, out *report, dir string) (err error) {
 	out.tell("store: %d records of %d octets", storePuts, storeOctets)
 	start := time.Now()
-	s, err := etcd.Open(ctx, etcd.Config{Dir: dir, Release: "bench"})
+	alone, err := etcd.Open(ctx, etcd.Config{Dir: filepath.Join(dir, "alone"), Release: "bench"})
 	if err != nil {
 		return err
 	}
-	opened := time.Since(start)
-	value := make([]byte, storeOctets)
-	var took []time.Duration
-	for i := range storePuts {
-		start := time.Now()
-		if err := s.Apply(ctx, []store.Op{{Key: fmt.Sprintf("bench/%d", i), Value: value}}); err != nil {
-			return errors.Join(err, s.Close())
+	defer func() { err = errors.Join(err, alone.Close()) }()
+	if err := out.print(figure{bench: "store/open", unit: "s", value: time.Since(start).Seconds()}); err != nil {
+		return err
+	}
+	three, err := trio(ctx, dir)
+	defer func() {
+		for _, s := range three {
+			err = errors.Join(err, s.Close())
 		}
-		took = append(took, time.Since(start))
+	}()
+	if err != nil {
+		return err
+	}
+	took := make([][]time.Duration, 2)
+	value := make([]byte, storeOctets)
+	for i := range storePuts {
+		for n, s := range []*etcd.Store{alone, three[0]} { // side by side
+			start := time.Now()
+			if err := s.Apply(ctx, []store.Op{{Key: fmt.Sprintf("bench/%d", i), Value: value}}); err != nil {
+				return err
+			}
+			took[n] = append(took[n], time.Since(start))
+		}
 	}
 	return errors.Join(
-		out.print(figure{bench: "store/open", unit: "s", value: opened.Seconds()}),
-		out.print(latency("store/put", took, field{"octets", storeOctets})), s.Close())
+		out.print(latency("store/put", took[0], field{"octets", storeOctets}, field{"members", 1})),
+		out.print(latency("store/put", took[1], field{"octets", storeOctets}, field{"members", len(three)})))
+}
+
+// trio returns the members of an etcd, those that started even with an error.
+func trio(ctx context.Context, dir string) ([]*etcd.Store, error) {
+	members := make(map[string]string)
+	for _, name := range []string{"a", "b", "c"} {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, err
+		}
+		members[name] = l.Addr().String()
+		if err := l.Close(); err != nil {
+			return nil, err
+		}
+	}
+	started := make(chan *etcd.Store, len(members))
+	var group errgroup.Group
+	for name := range members {
+		group.Go(func() error {
+			s, err := etcd.Open(ctx, etcd.Config{
+				Dir: filepath.Join(dir, name), Release: "bench", Peers: &etcd.Peers{Name: name, Members: members},
+			})
+			if err == nil {
+				started <- s
+			}
+			return err
+		})
+	}
+	err := group.Wait()
+	close(started)
+	var out []*etcd.Store
+	for s := range started {
+		out = append(out, s)
+	}
+	return out, err
 }
 
 // latency is a figure of the median, with the 99th percentile.

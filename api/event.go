@@ -11,9 +11,9 @@ type Event struct {
 	// Seq grows by one with each event of a controller.
 	Seq  uint64    `json:"seq" doc:"Grows by one with each event of a controller; 0 in a gap."`
 	Time time.Time `json:"time"`
-	Type EventType `json:"type" doc:"group.changed, group.deleted, orphan.found, orphan.gone, orphan.removed, receiver.stalled, receiver.recovered, receiver.evicted, switch.changed, topology.changed, bgp-peer.changed, srv6-policy.changed, srv6-policy.deleted, tenant.changed, tenant.deleted, pfc-policy.changed, pfc-policy.deleted, srv6-policy.path-changed, srv6-policy.path-failed, pfc.tunnel-lost, pfc.tunnel-recovered, pfc.tunnel-learned, pfc.deadlock-risk, pfc.watermarks-changed, pfc.storm, pfc.storm-ended, pfc.overflow, fabric.changed, link.changed, drain.changed, ev-profile.changed, suspect.changed, host.changed, gap."`
+	Type EventType `json:"type" doc:"group.changed, group.deleted, orphan.found, orphan.gone, orphan.removed, receiver.stalled, receiver.recovered, receiver.evicted, switch.changed, topology.changed, bgp-peer.changed, controller.joined, controller.left, controller.lost, controller.decider-changed, srv6-policy.changed, srv6-policy.deleted, tenant.changed, tenant.deleted, pfc-policy.changed, pfc-policy.deleted, srv6-policy.path-changed, srv6-policy.path-failed, pfc.tunnel-lost, pfc.tunnel-recovered, pfc.tunnel-learned, pfc.deadlock-risk, pfc.watermarks-changed, pfc.storm, pfc.storm-ended, pfc.overflow, fabric.changed, link.changed, drain.changed, ev-profile.changed, suspect.changed, host.changed, gap."`
 	// Object is the name of what changed, empty for the topology.
-	Object  string `json:"object,omitempty" doc:"Name of the group, orphan, switch, policy, tenant, EV profile or host, the ends of a tunnel, a queue as switch/port/priority, id of the link, or what is drained."`
+	Object  string `json:"object,omitempty" doc:"Name of the group, orphan, switch, policy, tenant, EV profile, host or controller, the ends of a tunnel, a queue as switch/port/priority, id of the link, or what is drained."`
 	Message string `json:"message,omitempty"`
 	// Group is the group after the change, nil when it is gone.
 	Group *MulticastGroup `json:"group,omitempty" doc:"The group after the change; absent when it is gone."`
@@ -38,6 +38,11 @@ const (
 	EventOrphanFound   EventType = "orphan.found"   // and kept
 	EventOrphanRemoved EventType = "orphan.removed" // by request or policy
 	EventOrphanGone    EventType = "orphan.gone"    // removed by others, or explained by now
+
+	EventControllerJoined EventType = "controller.joined"
+	EventControllerLeft   EventType = "controller.left" // in order
+	EventControllerLost   EventType = "controller.lost" // its lease ended
+	EventDeciderChanged   EventType = "controller.decider-changed"
 
 	EventGroupChanged      EventType = "group.changed" // spec or status
 	EventGroupDeleted      EventType = "group.deleted"
@@ -72,7 +77,7 @@ const (
 
 // eventTypes are all types, sorted.
 var eventTypes = []EventType{
-	EventBGPPeerChanged, EventDrainChanged, EventEVProfileChanged, EventFabricChanged, EventGap, EventGroupChanged, EventGroupDeleted,
+	EventBGPPeerChanged, EventDeciderChanged, EventControllerJoined, EventControllerLeft, EventControllerLost, EventDrainChanged, EventEVProfileChanged, EventFabricChanged, EventGap, EventGroupChanged, EventGroupDeleted,
 	EventHostChanged, EventLinkChanged, EventOrphanFound, EventOrphanGone, EventOrphanRemoved, EventPFCPolicyChanged, EventPFCPolicyDeleted, EventDeadlockRisk, EventOverflow, EventStorm,
 	EventStormEnded, EventTunnelLearned, EventTunnelLost, EventTunnelRecovered, EventWatermarksChanged, EventReceiverEvicted,
 	EventReceiverRecovered, EventReceiverStalled, EventSRv6PolicyChanged, EventSRv6PolicyDeleted, EventPolicyPathChanged,

@@ -35,6 +35,8 @@ type LiveOptions struct {
 	// Controller, if not nil, takes the inventory of the network in place of a controller of the
 	// lab's own: Live has no Service then.
 	Controller func(inventory.Inventory) error
+	// Collectors are the addresses that controllers connect from by BGP-LS. Default 127.0.0.1.
+	Collectors []netip.Addr
 	// Log gets what the controller logs; nil: nothing.
 	Log *slog.Logger
 	// Progress, if not nil, gets a line for every step of the start.
@@ -48,6 +50,8 @@ type Live struct {
 	World   *World
 	Clock   *Clock
 	Service *service.Service
+
+	collectors []netip.Addr
 
 	servers  map[string]*switchServer  // by switch, as long as that lives
 	speakers map[string]*bgpls.Speaker // likewise
@@ -80,7 +84,10 @@ func StartLive(ctx context.Context, o LiveOptions) (*Live, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Live{World: world, servers: map[string]*switchServer{}, speakers: map[string]*bgpls.Speaker{}}
+	if len(o.Collectors) == 0 {
+		o.Collectors = []netip.Addr{loopback}
+	}
+	l := &Live{World: world, collectors: o.Collectors, servers: map[string]*switchServer{}, speakers: map[string]*bgpls.Speaker{}}
 	err = l.start(ctx, o, managed)
 	if err == nil && managed {
 		err = l.supply(ctx)
@@ -154,8 +161,10 @@ func (l *Live) speak(ctx context.Context, i int, s Switch) (inventory.Peer, erro
 		return inventory.Peer{}, err
 	}
 	l.speakers[s.Name] = speaker
-	if err := speaker.AddPeer(ctx, bgpls.Peer{Address: loopback, ASN: ASN, Passive: true}); err != nil {
-		return inventory.Peer{}, err
+	for _, c := range l.collectors {
+		if err := speaker.AddPeer(ctx, bgpls.Peer{Address: c, ASN: ASN, Passive: true}); err != nil {
+			return inventory.Peer{}, err
+		}
 	}
 	return inventory.Peer{Address: address, Port: speaker.ListenAddr().Port(), ASN: s.ASN}, nil
 }

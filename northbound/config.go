@@ -53,6 +53,10 @@ type Config struct {
 	Multipath Multipath
 	// BGP is the BGP-LS speaker. Default: none, and there are no peers.
 	BGP BGP
+	// Cluster is the controllers that share a store. Default: none, and none are listed.
+	Cluster Cluster
+	// Requests counts the requests. Default: counters of the server's own.
+	Requests *Requests
 	// Writable returns why nothing can be kept now, or nil. Default: everything always can.
 	Writable func() error
 	// Backup writes a snapshot of everything that is kept. Default: nothing is.

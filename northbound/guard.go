@@ -137,9 +137,10 @@ func (g *guard) forget(now time.Time) {
 // isHealth reports whether a request is a health check, which everybody may make.
 func isHealth(r *http.Request) bool { return r.URL.Path == "/healthz" || r.URL.Path == "/readyz" }
 
-// bound holds the principal of a request to its share. Health checks are free.
+// bound holds the principal of a request to its share. Health checks are free, and so is what
+// another controller has held to its share.
 func (s *Server) bound(c *gin.Context) {
-	if isHealth(c.Request) {
+	if isHealth(c.Request) || isForwarded(c.Request) {
 		c.Next()
 		return
 	}
@@ -147,7 +148,7 @@ func (s *Server) bound(c *gin.Context) {
 	if principal == "" {
 		principal = "address " + clientAddress(c.Request)
 	}
-	leave, limit := s.guard.enter(principal, c.FullPath() == eventsPath, s.cfg.Now())
+	leave, limit := s.guard.enter(principal, c.Request.URL.Path == eventsPath, s.cfg.Now())
 	if limit != "" {
 		c.Header("Retry-After", "1")
 		s.refuse(c, newProblem(codeTooMany, map[string]string{
@@ -165,6 +166,10 @@ func (s *Server) bound(c *gin.Context) {
 // another origin, and requests for a name that is not the server's, to which somebody has pointed a
 // name of his own (DNS rebinding).
 func (s *Server) sameOrigin(c *gin.Context) {
+	if isForwarded(c.Request) { // the controller that forwarded it has checked
+		c.Next()
+		return
+	}
 	if host := c.Request.Host; !isHealth(c.Request) && !s.isOwnName(host, c.Request) {
 		s.refuse(c, newProblem(codeHost, fmt.Sprintf("host is %q: want an address, a name without a dot, or one of api.hosts", clip(host, maxValueText))))
 		return

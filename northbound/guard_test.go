@@ -272,7 +272,7 @@ func (f *firstWrite) Flush() {
 
 // TestPrincipalsAreForgotten: addresses that ask once do not fill the memory.
 func TestPrincipalsAreForgotten(t *testing.T) {
-	g := newGuard(DefaultLimits(), newMetrics(nil, nil, nil, nil).rejected)
+	g := newGuard(DefaultLimits(), NewRequests().rejected)
 	now := epochStart
 	for i := range 3 * maxPrincipals {
 		leave, limit := g.enter(fmt.Sprint(i), false, now)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -13,23 +14,23 @@ import (
 	"github.com/weft-sdn/weft/api"
 )
 
-// metrics are the API's own and what a scrape reads from the controller.
-type metrics struct {
+// Requests counts the requests to the API, and what clients take of it. The servers of a process
+// may share it, when their limits are the same.
+type Requests struct {
 	registry *prometheus.Registry
 	requests *prometheus.CounterVec
 	duration *prometheus.HistogramVec
 	watchers prometheus.Gauge
 	rejected *prometheus.CounterVec
 
-	controller Controller
-	multipath  Multipath // nil: there is none
-	bgp        BGP       // nil: there is none
-	events     *Events
+	guarding sync.Once
+	guard    *guard
 }
 
-func newMetrics(controller Controller, multipath Multipath, bgp BGP, events *Events) *metrics {
-	m := &metrics{
-		controller: controller, multipath: multipath, bgp: bgp, events: events, registry: prometheus.NewRegistry(),
+// NewRequests returns counters at zero.
+func NewRequests() *Requests {
+	m := &Requests{
+		registry: prometheus.NewRegistry(),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "weft_http_requests_total", Help: "Requests to the API.",
 		}, []string{"method", "route", "code"}),
@@ -49,12 +50,39 @@ func newMetrics(controller Controller, multipath Multipath, bgp BGP, events *Eve
 	return m
 }
 
+// guardOf returns what holds clients to the limits: one for all servers that share the counters.
+func (m *Requests) guardOf(limits Limits) *guard {
+	m.guarding.Do(func() { m.guard = newGuard(limits, m.rejected) })
+	return m.guard
+}
+
+// metrics are the API's own and what a scrape reads from the controller.
+type metrics struct {
+	*Requests
+	controller Controller // nil: this controller does not decide
+	multipath  Multipath  // nil: there is none
+	bgp        BGP        // nil: there is none
+	cluster    Cluster    // nil: there is none
+	events     *Events
+}
+
+func newMetrics(cfg *Config) *metrics {
+	return &metrics{Requests: cfg.Requests, multipath: cfg.Multipath, bgp: cfg.BGP, cluster: cfg.Cluster}
+}
+
 // ServeHTTP answers a scrape. Collectors are handed no context, so each scrape
 // has one of its own for the controller.
 func (m *metrics) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	scrape := prometheus.NewRegistry()
-	scrape.MustRegister(&controllerCollector{ctx: r.Context(), controller: m.controller, multipath: m.multipath, bgp: m.bgp, events: m.events})
-	scrape.MustRegister(&losslessCollector{ctx: r.Context(), controller: m.controller})
+	if m.controller != nil {
+		scrape.MustRegister(&controllerCollector{ctx: r.Context(), controller: m.controller, multipath: m.multipath, bgp: m.bgp, events: m.events})
+		scrape.MustRegister(&losslessCollector{ctx: r.Context(), controller: m.controller})
+	}
+	if m.cluster != nil {
+		if state, several := m.cluster.State(); several {
+			scrape.MustRegister(clusterCollector{state})
+		}
+	}
 	if m.bgp != nil {
 		scrape.MustRegister(&bgpCollector{m.bgp})
 	}
@@ -64,7 +92,7 @@ func (m *metrics) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	promhttp.HandlerFor(prometheus.Gatherers{m.registry, scrape}, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError}).ServeHTTP(w, r)
 }
 
-func (m *metrics) observe(method, route string, status int, took time.Duration) {
+func (m *Requests) observe(method, route string, status int, took time.Duration) {
 	if !knownMethods[method] {
 		method = "other" // clients may send any word, and each would be a series
 	}

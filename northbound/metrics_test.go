@@ -17,13 +17,13 @@ func TestDocumentedMetrics(t *testing.T) {
 		t.Fatal(err)
 	}
 	own := make(chan *prometheus.Desc, 8)
-	m := newMetrics(nil, nil, nil, nil)
+	m := NewRequests()
 	m.requests.Describe(own)
 	m.duration.Describe(own)
 	m.watchers.Describe(own)
 	close(own)
 	name := regexp.MustCompile(`fqName: "(\w+)"`)
-	all := slices.Concat(controllerMetrics, losslessMetrics, fabricMetrics)
+	all := slices.Concat(controllerMetrics, losslessMetrics, fabricMetrics, clusterMetrics)
 	for d := range own {
 		all = append(all, d)
 	}

@@ -1,6 +1,7 @@
 package northbound
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -22,6 +23,7 @@ import (
 const (
 	requestIDHeader = "X-Request-Id"
 	requestIDKey    = "weft.request" // in gin's context
+	routeKey        = "weft.route"   // in gin's context, of a request without a route of gin's
 )
 
 // init keeps gin from writing to standard output. Nothing else in the program
@@ -95,10 +97,7 @@ func (s *Server) observe(c *gin.Context) {
 	start := s.cfg.Now()
 	c.Next()
 	took := s.cfg.Now().Sub(start)
-	route := c.FullPath()
-	if route == "" {
-		route = "none"
-	}
+	route := cmp.Or(c.FullPath(), c.GetString(routeKey), "none")
 	status := c.Writer.Status()
 	s.metrics.observe(c.Request.Method, route, status, took)
 	level := slog.LevelInfo
@@ -168,7 +167,7 @@ func (s *Server) authorize(tokens [][sha256.Size]byte) gin.HandlerFunc {
 
 // limit bounds what a request may take; the event stream has no end.
 func (s *Server) limit(c *gin.Context) {
-	if c.FullPath() == eventsPath {
+	if c.Request.URL.Path == eventsPath {
 		c.Next()
 		return
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/validation"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller"
 )
 
 // Codes that are the API's own; the others are those of package api.
@@ -27,6 +28,7 @@ const (
 	codeMediaType    = "unsupported_media_type"
 	codeTimeout      = "timeout"
 	codeStore        = "store_unavailable" // the controller cannot keep changes
+	codeNoDecider    = "no_decider"        // no controller can plan now
 	codeNoSection    = "not_configured"
 	codeTooMany      = "too_many_requests"
 	codeForbidden    = "forbidden_origin"
@@ -60,6 +62,7 @@ var kinds = map[string]struct {
 	codeForbidden:                {http.StatusForbidden, "A page of another origin sent the request"},
 	codeHost:                     {http.StatusMisdirectedRequest, "The server has another name"},
 	codeStore:                    {http.StatusServiceUnavailable, "The controller cannot keep changes now"},
+	codeNoDecider:                {http.StatusServiceUnavailable, "No controller decides now"},
 }
 
 // Codes returns every code and its HTTP status.
@@ -108,6 +111,8 @@ func problemOf(err error) error {
 		return problem
 	case errors.As(err, &known):
 		return newProblem(string(known.Code), known.Error(), known.Fields...)
+	case errors.Is(err, controller.ErrStopped):
+		return newProblem(codeNoDecider, "the controller stopped deciding; whether a change took effect is not known")
 	case errors.Is(err, context.DeadlineExceeded):
 		return newProblem(codeTimeout, "the controller or a switch did not answer in time")
 	}

@@ -2,15 +2,11 @@ package northbound
 
 import (
 	"context"
-	"crypto/tls"
 	"encoding/json"
-	"errors"
-	"fmt"
-	"log/slog"
 	"net"
 	"net/http"
 	"slices"
-	"time"
+	"sync"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/gin-gonic/gin"
@@ -24,40 +20,22 @@ type Server struct {
 	engine     *gin.Engine
 	api        huma.API
 	metrics    *metrics
-	tls        *tls.Config
 	guard      *guard
+	stopping   sync.Once
 	closing    chan struct{} // closed when the server stops: streams end
 }
 
 // New makes a server, which serves nothing yet.
 func New(cfg Config, controller Controller, events *Events) (*Server, error) {
-	if err := cfg.Validate(); err != nil {
-		return nil, err
-	}
-	tlsConfig, err := cfg.tlsConfig()
+	s, err := newServer(cfg)
 	if err != nil {
 		return nil, err
 	}
-	tokens, err := cfg.tokens()
-	if err != nil {
-		return nil, err
-	}
-	s := &Server{
-		cfg: cfg, controller: controller, events: events, tls: tlsConfig,
-		metrics: newMetrics(controller, cfg.Multipath, cfg.BGP, events), closing: make(chan struct{}),
-	}
-	s.guard = newGuard(cfg.Limits, s.metrics.rejected)
-	s.engine = gin.New()
-	s.engine.HandleMethodNotAllowed = true
-	s.engine.RedirectTrailingSlash = false
-	s.engine.Use(s.identify, s.observe, s.recover, s.sameOrigin, s.authorize(tokens), s.bound, s.limit, s.keep)
+	s.controller, s.events = controller, events
+	s.metrics.controller, s.metrics.events = controller, events
 	s.engine.NoRoute(func(c *gin.Context) {
 		s.refuse(c, newProblem("not_found", "there is nothing at "+c.Request.URL.Path))
 	})
-	s.engine.NoMethod(func(c *gin.Context) {
-		s.refuse(c, newProblem(codeNotAllowed, c.Request.Method+" is not for "+c.Request.URL.Path))
-	})
-	s.api = huma.NewAPI(s.humaConfig(len(tokens) > 0), &adapter{server: s})
 	s.registerGroups()
 	s.registerSwitches()
 	s.registerOrphans()
@@ -76,8 +54,33 @@ func New(cfg Config, controller Controller, events *Events) (*Server, error) {
 	s.registerEvents()
 	s.registerHealth()
 	s.registerBackup()
+	s.registerControllers()
 	s.registerDashboard()
 	s.engine.GET("/metrics", gin.WrapH(s.metrics))
+	return s, nil
+}
+
+// newServer makes a server without operations.
+func newServer(cfg Config) (*Server, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	tokens, err := cfg.tokens()
+	if err != nil {
+		return nil, err
+	}
+	if cfg.Requests == nil {
+		cfg.Requests = NewRequests()
+	}
+	s := &Server{cfg: cfg, metrics: newMetrics(&cfg), guard: cfg.Requests.guardOf(cfg.Limits), closing: make(chan struct{})}
+	s.engine = gin.New()
+	s.engine.HandleMethodNotAllowed = true
+	s.engine.RedirectTrailingSlash = false
+	s.engine.Use(s.identify, s.observe, s.recover, s.sameOrigin, s.authorize(tokens), s.bound, s.limit, s.keep)
+	s.engine.NoMethod(func(c *gin.Context) {
+		s.refuse(c, newProblem(codeNotAllowed, c.Request.Method+" is not for "+c.Request.URL.Path))
+	})
+	s.api = huma.NewAPI(s.humaConfig(len(tokens) > 0), &adapter{server: s})
 	return s, nil
 }
 
@@ -92,37 +95,13 @@ func (s *Server) OpenAPI() ([]byte, error) {
 // Serve answers requests on l, which it closes, until ctx ends; then it lets
 // requests under way finish for a while. A server serves once.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
-	l = s.guard.listen(l)
-	server := &http.Server{
-		Handler: s.engine, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: s.cfg.RequestTimeout,
-		WriteTimeout: s.cfg.RequestTimeout + s.cfg.WriteTimeout, IdleTimeout: 2 * time.Minute,
-		MaxHeaderBytes: 64 << 10, ErrorLog: slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelWarn),
-		ConnContext: withConn,
-	}
-	served := make(chan error, 1)
-	go func() {
-		if s.tls == nil {
-			served <- server.Serve(l)
-			return
-		}
-		server.TLSConfig = s.tls
-		served <- server.ServeTLS(l, "", "") // the certificate is in TLSConfig
-	}()
-	select {
-	case err := <-served:
-		return fmt.Errorf("northbound: %w", err)
-	case <-ctx.Done():
-	}
-	close(s.closing)
-	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.cfg.Grace)
-	defer cancel()
-	err := server.Shutdown(grace)
-	if err != nil {
-		err = errors.Join(fmt.Errorf("northbound: requests did not finish within %v: %w", s.cfg.Grace, err), server.Close())
-	}
-	<-served
-	return err
+	f := NewFront(s.cfg)
+	f.Set(s)
+	return f.Serve(ctx, l)
 }
+
+// stop ends the streams of the server.
+func (s *Server) stop() { s.stopping.Do(func() { close(s.closing) }) }
 
 // humaConfig describes the API as a whole.
 func (s *Server) humaConfig(withTokens bool) huma.Config {
@@ -138,7 +117,7 @@ func (s *Server) humaConfig(withTokens bool) huma.Config {
 		{Name: losslessTag, Description: "SRv6 policies, tenants, and PFC over SRv6."},
 		{Name: fabricTag, Description: "The MRC fabric: entropy values for hosts, what they hold, and what is not to be used."},
 		{Name: "network", Description: "The topology as learned by BGP-LS."},
-		{Name: "controller", Description: "Events and the controller's own health."},
+		{Name: "controller", Description: "Events, the controllers and their health."},
 	}
 	registry := huma.NewMapRegistry("#/components/schemas/", schemaName)
 	config.Components = &huma.Components{Schemas: registry}

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -43,18 +44,19 @@ type Options struct {
 	Log *slog.Logger
 }
 
-// eventRing is how many events a client may have missed and still get.
-const eventRing = 4096
-
 // A Service is a running controller.
 type Service struct {
+	// Controller and Multipath are the controllers of the switches and of the MRC fabric; Multipath
+	// is nil when the inventory has none. Both are nil in a service that is one of several: there
+	// they last as long as it decides.
 	Controller *controller.Controller
-	// Multipath is the controller of the MRC fabric; nil when the inventory has none.
-	Multipath *mrc.Runner
+	Multipath  *mrc.Runner
 
 	speaker  *bgpls.Speaker
+	front    *northbound.Front
 	listener net.Listener
 	hosts    net.Listener
+	journal  atomic.Pointer[journal] // nil: this controller does not decide
 	cancel   context.CancelFunc
 	done     chan struct{} // closed when everything has ended
 	err      error         // why; set before done is closed
@@ -80,64 +82,40 @@ func Start(ctx context.Context, o Options) (*Service, error) {
 	o.API.Dashboard = web.Handler()
 	o.API.Hosts = o.Inventory.API.Hosts
 	o.API.Limits = apiLimits(o.API.Limits, o.Inventory.API.Limits)
+	o.API.Requests = northbound.NewRequests()
 	ctx, cancel := context.WithCancel(ctx)
 	s := &Service{cancel: cancel, done: make(chan struct{})}
-	if err := s.start(ctx, o); err != nil {
+	if err := s.start(ctx, &o); err != nil {
 		cancel()
 		return nil, errors.Join(err, s.release())
 	}
 	return s, nil
 }
 
-func (s *Service) start(ctx context.Context, o Options) error {
+func (s *Service) start(ctx context.Context, o *Options) error {
 	pipeline, err := southbound.NewPipeline(p4.P4Info(), p4.JSON())
-	if err != nil {
-		return err
-	}
-	switches, err := o.switches(ctx, pipeline)
-	if err != nil {
-		return err
-	}
-	events := northbound.NewEvents(eventRing, time.Now())
-	publish := numbered(func(e api.Event) {
-		o.Log.Info(e.Message, "event", e.Type, "object", e.Object)
-		events.Publish(e)
-	})
-	s.Controller, err = controller.NewController(ctx, controller.Options{
-		Inventory: o.Inventory, Store: o.Store, Southbound: switches, Events: publish, Ports: s.setPorts,
-	})
-	if err != nil {
-		return err
-	}
-	streams, err := s.startMultipath(ctx, o, publish)
-	if err != nil {
-		return err
-	}
-	if s.Multipath != nil {
-		o.API.Multipath = s.Multipath
-	}
-	if s.speaker, err = collector(ctx, o.Inventory, o.Log, func(p topology.Peer) { publish(peerEvent(p)) }); err != nil {
-		return err
-	}
-	o.API.BGP = s.speaker
-	server, err := northbound.New(o.API, s.Controller, events)
 	if err != nil {
 		return err
 	}
 	if s.listener, err = net.Listen("tcp", o.Inventory.API.Listen); err != nil {
 		return fmt.Errorf("api.listen: %w", err)
 	}
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return s.Controller.Run(ctx) })
-	group.Go(func() error { return follow(ctx, s.speaker.Topology(), s.Controller.SetTopology) })
-	if s.Multipath != nil {
-		group.Go(func() error { return s.Multipath.Run(ctx, streams) })
-		group.Go(func() error { return follow(ctx, s.speaker.Topology(), s.Multipath.SetTopology) })
-		if s.hosts != nil {
-			group.Go(func() error { return streams.Serve(ctx, s.hosts) })
+	if m := &o.Inventory.MRC; m.On() && m.Listen != "" {
+		if s.hosts, err = net.Listen("tcp", m.Listen); err != nil {
+			return fmt.Errorf("mrc.listen: %w", err)
 		}
 	}
-	group.Go(func() error { return server.Serve(ctx, s.listener) })
+	group, ctx := errgroup.WithContext(ctx)
+	if o.Inventory.Cluster.On() {
+		err = s.startMember(ctx, group, o, pipeline)
+	} else {
+		err = s.startAlone(ctx, group, o, pipeline)
+	}
+	if err != nil {
+		s.cancel()
+		return errors.Join(err, group.Wait())
+	}
+	group.Go(func() error { return s.front.Serve(ctx, s.listener) })
 	group.Go(func() error {
 		select {
 		case <-s.speaker.Done():
@@ -153,12 +131,52 @@ func (s *Service) start(ctx context.Context, o Options) error {
 	return nil
 }
 
-// switches returns the seam to the switches.
-func (o *Options) switches(ctx context.Context, p *southbound.Pipeline) (*controller.P4Runtime, error) {
+// startAlone starts the only controller of a store: it decides for as long as it runs.
+func (s *Service) startAlone(ctx context.Context, group *errgroup.Group, o *Options, pipeline *southbound.Pipeline) error {
+	switches, err := o.switches(ctx, o.Store, pipeline)
+	if err != nil {
+		return err
+	}
+	events := o.newJournal()
+	s.journal.Store(events)
+	if s.speaker, err = s.collector(ctx, o); err != nil {
+		return err
+	}
+	alone := &alone{self: api.Controller{
+		Name: o.name(), Role: api.RoleDecider, Self: true, Release: o.API.Version, Started: time.Now().UTC(), API: s.listener.Addr().String(),
+	}}
+	alone.self.Since = alone.self.Started
+	if s.hosts != nil {
+		alone.self.Hosts = s.hosts.Addr().String()
+	}
+	o.API.Cluster = alone
+	p, err := newPlanner(ctx, o, o.Store, switches, s.speaker, events)
+	if err != nil {
+		return err
+	}
+	alone.planner.Store(p)
+	s.Controller, s.Multipath = p.controller, p.multipath
+	s.front = northbound.NewFront(o.API)
+	s.front.Set(p.server)
+	group.Go(func() error { return p.run(ctx, s.speaker, s.hosts) })
+	return nil
+}
+
+// publish logs an event, and hands it to clients where this controller decides.
+func (s *Service) publish(o *Options, e api.Event) {
+	if j := s.journal.Load(); j != nil {
+		j.publish(e)
+		return
+	}
+	o.Log.Info(e.Message, "event", e.Type, "object", e.Object)
+}
+
+// switches returns the seam to the switches of a controller that decides on a store.
+func (o *Options) switches(ctx context.Context, s store.Store, p *southbound.Pipeline) (*controller.P4Runtime, error) {
 	election, claim := o.Election, southbound.ClaimFixed
 	if election == (southbound.ElectionID{}) {
 		var err error
-		if election, err = nextElection(ctx, o.Store); err != nil {
+		if election, err = nextElection(ctx, s); err != nil {
 			return nil, err
 		}
 		claim = southbound.ClaimVacant
@@ -166,14 +184,18 @@ func (o *Options) switches(ctx context.Context, p *southbound.Pipeline) (*contro
 	if o.TakeOver {
 		claim = southbound.ClaimAnyway
 	}
-	s := controller.NewP4Runtime(p, election)
-	s.Claim = claim
-	return s, nil
+	seam := controller.NewP4Runtime(p, election)
+	seam.Claim = claim
+	return seam, nil
 }
 
 // collector starts the BGP-LS speaker.
-func collector(ctx context.Context, inv inventory.Inventory, log *slog.Logger, changed func(topology.Peer)) (*bgpls.Speaker, error) {
-	c := bgpls.Config{ASN: inv.BGP.ASN, RouterID: inv.BGP.RouterID, Collect: true, Changed: changed, Logger: log}
+func (s *Service) collector(ctx context.Context, o *Options) (*bgpls.Speaker, error) {
+	inv := &o.Inventory
+	c := bgpls.Config{
+		ASN: inv.BGP.ASN, RouterID: inv.BGP.RouterID, Collect: true, Logger: o.Log,
+		Changed: func(p topology.Peer) { s.publish(o, peerEvent(p)) },
+	}
 	if inv.BGP.Listen != "" {
 		listen, err := netip.ParseAddrPort(inv.BGP.Listen)
 		if err != nil {
@@ -190,7 +212,7 @@ func collector(ctx context.Context, inv inventory.Inventory, log *slog.Logger, c
 		if asn == 0 {
 			asn = inv.BGP.ASN
 		}
-		if err := speaker.AddPeer(ctx, bgpls.Peer{Address: p.Address, Port: p.Port, ASN: asn, Passive: p.Passive}); err != nil {
+		if err := speaker.AddPeer(ctx, bgpls.Peer{Address: p.Address, Port: p.Port, ASN: asn, Passive: p.Passive, LocalAddress: p.LocalAddress}); err != nil {
 			return nil, errors.Join(err, speaker.Close())
 		}
 	}
@@ -225,24 +247,6 @@ func numbered(publish func(api.Event)) func(api.Event) {
 	}
 }
 
-// follow hands on every snapshot.
-func follow(ctx context.Context, from *topology.Publisher, to func(context.Context, *topology.Snapshot) error) error {
-	for {
-		snapshot, changed := from.Current()
-		if err := to(ctx, snapshot); err != nil {
-			if ctx.Err() != nil || errors.Is(err, controller.ErrStopped) {
-				return nil
-			}
-			return err
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return nil
-		}
-	}
-}
-
 // HostsAddr is where hosts subscribe; nil when they do nowhere.
 func (s *Service) HostsAddr() net.Addr {
 	if s.hosts == nil {
@@ -271,8 +275,10 @@ func (s *Service) Close() error {
 
 func (s *Service) release() error {
 	s.cancel()
-	if s.hosts != nil {
-		_ = s.hosts.Close() // the streams' server has closed it, when it ran
+	for _, l := range []net.Listener{s.listener, s.hosts} {
+		if l != nil {
+			_ = l.Close() // whoever served it has closed it
+		}
 	}
 	if s.speaker == nil {
 		return nil

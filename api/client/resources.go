@@ -124,6 +124,11 @@ func (c *Client) LatestEvents(ctx context.Context, query url.Values) ([]api.Even
 	return view[api.Event](c, "events", "latest").List(ctx, query)
 }
 
+// Controllers are the controllers that share the store.
+func (c *Client) Controllers() View[api.Controller] {
+	return view[api.Controller](c, "controllers")
+}
+
 func view[T any](c *Client, collection ...string) View[T] {
 	return View[T]{c, Path(append([]string{"v1"}, collection...)...)}
 }

@@ -31,6 +31,8 @@ type controllerCommand struct {
 	config   string
 	check    bool
 	listen   string
+	name     string
+	peers    string
 	tokens   string
 	election electionFlag
 	takeOver bool
@@ -77,6 +79,8 @@ agrees. One process at a time uses a data directory. docs/operations.md has more
 	f.StringVar(&k.config, "config", "", "YAML file with the inventory, the BGP-LS peers and the listeners")
 	f.BoolVar(&k.check, "check", false, "check the file, and the files it names, and end")
 	f.StringVar(&k.listen, "listen", "", "address:port of the API (default that of the file)")
+	f.StringVar(&k.name, "name", "", "name of this controller among several (default that of the file, or of the machine)")
+	f.StringVar(&k.peers, "peer-listen", "", "address:port for other controllers that share the store (default that of the file: cluster.listen)")
 	f.StringVar(&k.tokens, "token-file", "", "file of bearer tokens, one a line, of which clients of the API must have one (default none)")
 	f.Var(&k.election, "election-id", "P4Runtime election id, LOW or HIGH:LOW, to take part in elections with whoever is primary (default one that grows with each start; a switch is left to another controller as long as that is primary)")
 	f.BoolVar(&k.takeOver, "take-over", false, "take switches from other controllers that are primary")
@@ -115,8 +119,15 @@ func (k *controllerCommand) run(ctx context.Context) error {
 	if err := k.checkOpen(ctx, apiListen, inv); err != nil {
 		return &usageError{err}
 	}
-	if err := checkListens(ctx, apiListen, inv.API.Listen, "bgp.listen", inv.BGP.Listen, "mrc.listen", inv.MRC.Listen); err != nil {
+	peerListen := "cluster.listen"
+	if k.peers != "" {
+		peerListen = "--peer-listen"
+	}
+	if err := checkListens(ctx, apiListen, inv.API.Listen, peerListen, inv.Cluster.Listen, "bgp.listen", inv.BGP.Listen, "mrc.listen", inv.MRC.Listen); err != nil {
 		return err
+	}
+	if inv.Cluster.On() && !k.storage.shared() {
+		return usagef("%s is %s, and the store is this controller's own: several controllers need --store etcds://HOST:PORT,…", peerListen, inv.Cluster.Listen)
 	}
 	service.TuneMemory()
 	kept, err := k.storage.open(ctx, k.env.getenv, log)
@@ -131,7 +142,7 @@ func (k *controllerCommand) serve(ctx context.Context, inv *inventory.Inventory,
 	if kept.durable != nil {
 		served.Backup = kept.durable.Backup
 	}
-	s, err := service.Start(ctx, service.Options{Inventory: *inv, Log: log, API: served, Election: k.election.ElectionID, TakeOver: k.takeOver, Store: kept})
+	s, err := service.Start(ctx, service.Options{Inventory: *inv, Log: log, API: served, Election: k.election.ElectionID, TakeOver: k.takeOver, Store: kept.Store})
 	if err != nil {
 		return err
 	}
@@ -164,10 +175,16 @@ func (k *controllerCommand) inventory() (*inventory.Inventory, error) {
 	if inv.BGP.Listen == "" && len(inv.BGP.Peers) == 0 {
 		return nil, fmt.Errorf("%s: bgp: has neither peers nor listen: the controller would learn no network", k.config)
 	}
-	if k.listen != "" {
-		inv.API.Listen = k.listen
+	for _, f := range []struct {
+		flag, value string
+		field       *string
+	}{{"--listen", k.listen, &inv.API.Listen}, {"--name", k.name, &inv.Cluster.Name}, {"--peer-listen", k.peers, &inv.Cluster.Listen}} {
+		if f.value == "" {
+			continue
+		}
+		*f.field = f.value
 		if err := inv.Validate(); err != nil {
-			return nil, fmt.Errorf("--listen %s: %w", k.listen, err)
+			return nil, fmt.Errorf("%s %s: %w", f.flag, f.value, err)
 		}
 	}
 	return inv, nil
@@ -236,6 +253,8 @@ func checkFiles(inv *inventory.Inventory) error {
 	}
 	_, err := inv.API.TLS.Server().Config(tls.VersionTLS12)
 	check("api.tls", err)
+	_, err = inv.Cluster.TLS.Server().Config(tls.VersionTLS13)
+	check("cluster.tls", err)
 	if inv.MRC.On() {
 		c := service.HostsConfig(&inv.MRC)
 		c.Epoch = 1

@@ -141,6 +141,10 @@ var kinds = []*kind{
 		noun: "bgp-peer", plural: "bgp-peers", long: "BGP-LS peers and their sessions", items: "/v1/bgp-peers", key: "name",
 		table: rows(peerTable), detail: detail(peerDetail), events: []string{"bgp-peer"},
 	},
+	{
+		noun: "controller", plural: "controllers", long: "controllers that share the store", items: "/v1/controllers", key: "name",
+		table: rows(controllerTable), events: []string{"controller"},
+	},
 }
 
 // at returns the path of the collection of a resource and its name there.

@@ -26,7 +26,7 @@ func TestListenAddresses(t *testing.T) {
 		{[]string{"switch", "--grpc-server-addr", "192.0.2.77:0"}, `--grpc-server-addr is "192.0.2.77:0": this machine has no such address`},
 		{[]string{"switch", "--grpc-server-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:-1"}, `--http-addr is "127.0.0.1:-1": the port is "-1"`},
 		{[]string{"controller", "--config", config, "--listen", "127.0.0.1:0"}, `bgp.listen is "192.0.2.77:1790": this machine has no such address`},
-		{[]string{"controller", "--config", config, "--listen", "192.0.2.78:0"}, `--listen is "192.0.2.78:0": this machine has no such address`},
+		{[]string{"controller", "--config", config, "--insecure", "--listen", "192.0.2.78:0"}, `--listen is "192.0.2.78:0": this machine has no such address`},
 	} {
 		var out, errs strings.Builder
 		status := run(t.Context(), c.args, environment{stdin: strings.NewReader(""), stdout: &out, stderr: &errs, getenv: func(string) string { return "" }})

@@ -51,6 +51,9 @@ func (s *storage) check() error {
 	return nil
 }
 
+// shared reports whether other controllers can use the store too.
+func (s *storage) shared() bool { return s.store != "" && s.store != inMemory }
+
 // place returns the data directory.
 func (s *storage) place(getenv func(string) string) (string, error) {
 	switch {

@@ -18,6 +18,7 @@ type Inventory struct {
 	SIDs     SIDs     `yaml:"sids"`
 	PFC      PFC      `yaml:"pfc"`
 	MRC      MRC      `yaml:"mrc"`
+	Cluster  Cluster  `yaml:"cluster"`
 
 	Defaults  api.GroupDefaults `yaml:"defaults"`
 	Limits    api.GroupLimits   `yaml:"limits"`
@@ -143,6 +144,9 @@ type Peer struct {
 	Port    uint16     `yaml:"port"` // default 179
 	ASN     uint32     `yaml:"asn"`  // default: the controller's own
 	Passive bool       `yaml:"passive"`
+	// LocalAddress is the address of this machine that the session uses. Default: what routing to
+	// the peer says.
+	LocalAddress netip.Addr `yaml:"localAddress"`
 }
 
 // API says where the controller listens.
@@ -223,6 +227,7 @@ func Default() Inventory {
 		SIDs:      defaultSIDs(),
 		PFC:       defaultPFC(),
 		MRC:       defaultMRC(),
+		Cluster:   defaultCluster(),
 		Defaults:  api.StandardGroupDefaults(),
 		Limits:    api.StandardGroupLimits(),
 		Orphans:   Orphans{Policy: OrphansKeep},

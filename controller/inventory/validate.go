@@ -54,6 +54,7 @@ func (inv *Inventory) Validate() error {
 	v.numbers()
 	v.pfc()
 	v.mrc()
+	v.cluster()
 	if len(v.faults) > 0 {
 		return v.faults
 	}
@@ -207,6 +208,9 @@ func (v *validator) bgp() {
 	for i, p := range b.Peers {
 		if !p.Address.IsValid() {
 			v.bad(fmt.Sprintf("bgp.peers[%d].address", i), "is missing")
+		}
+		if l := p.LocalAddress; l.IsValid() && l.Unmap().Is4() != p.Address.Unmap().Is4() {
+			v.bad(fmt.Sprintf("bgp.peers[%d].localAddress", i), "%v and address %v are not both IPv4 or both IPv6", l, p.Address)
 		}
 	}
 }

@@ -1,0 +1,52 @@
+package cluster
+
+import (
+	"context"
+
+	"github.com/weft-sdn/weft/controller"
+	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/southbound/entry"
+)
+
+// Fence returns the seam to switches that only the holder of a lease uses: nothing is sent to a
+// switch unless the lease surely lasts, and a request that is under way ends with it.
+func Fence(s controller.Southbound, t *Tenure) controller.Southbound { return fence{s, t} }
+
+type fence struct {
+	controller.Southbound
+	tenure *Tenure
+}
+
+// Open implements [controller.Southbound].
+func (f fence) Open(ctx context.Context, sw inventory.Switch, handler func(controller.SwitchEvent)) (controller.Switch, error) {
+	s, err := f.Southbound.Open(ctx, sw, handler)
+	if err != nil {
+		return nil, err
+	}
+	return fenced{s, f.tenure}, nil
+}
+
+type fenced struct {
+	controller.Switch
+	tenure *Tenure
+}
+
+// Write implements [controller.Switch].
+func (f fenced) Write(ctx context.Context, updates []entry.Update) ([]entry.Refusal, error) {
+	ctx, cancel, err := f.tenure.Bound(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer cancel()
+	return f.Switch.Write(ctx, updates)
+}
+
+// PacketOut implements [controller.Switch].
+func (f fenced) PacketOut(ctx context.Context, p entry.PacketOut) error {
+	ctx, cancel, err := f.tenure.Bound(ctx)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	return f.Switch.PacketOut(ctx, p)
+}

@@ -1,0 +1,368 @@
+package cluster_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/weft-sdn/weft/cluster"
+	"github.com/weft-sdn/weft/store"
+	"github.com/weft-sdn/weft/store/storetest"
+	"github.com/weft-sdn/weft/test/seeds"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const ttl = 3 * time.Second
+
+// controller is one of several, which writes a record after the other while it decides.
+type controller struct {
+	w      *world
+	name   string
+	client *storetest.Client
+	node   *cluster.Node
+	cancel context.CancelFunc
+	ended  chan struct{}
+
+	mandate *cluster.Mandate // guarded by world.mu; nil: it does not decide
+}
+
+// world is several controllers on one store.
+type world struct {
+	t           *testing.T
+	server      *storetest.Server
+	controllers []*controller
+
+	mu       sync.Mutex
+	term     int64           // of the last write that took effect
+	accepted map[string]bool // records whose writer got an answer of success
+	writes   int
+	terms    int
+}
+
+func newWorld(t *testing.T, n int) *world {
+	w := &world{t: t, server: storetest.NewServer(), accepted: make(map[string]bool)}
+	w.server.Wrote = w.wrote
+	for i := range n {
+		c := &controller{w: w, name: fmt.Sprintf("c%d", i+1), client: w.server.Client()}
+		w.controllers = append(w.controllers, c)
+		c.start()
+	}
+	return w
+}
+
+// wrote checks each write that takes effect.
+func (w *world) wrote(key string) {
+	var term int64
+	if n, _ := fmt.Sscanf(key, "r/%d/", &term); n == 0 {
+		return // a record of the cluster itself
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if term < w.term {
+		w.t.Errorf("%s was written in term %d after one in term %d", key, term, w.term)
+	}
+	w.term = max(w.term, term)
+}
+
+func (c *controller) start() {
+	ctx, cancel := context.WithCancel(c.w.t.Context())
+	c.cancel, c.ended = cancel, make(chan struct{})
+	c.node = cluster.New(cluster.Config{Self: cluster.Member{Name: c.name}, Store: c.client, TTL: ttl, Lead: c.lead})
+	go func() {
+		defer close(c.ended)
+		c.node.Run(ctx)
+	}()
+}
+
+// stop has the controller leave in order.
+func (c *controller) stop() {
+	c.cancel()
+	<-c.ended
+}
+
+// kill ends the controller without a word to the store.
+func (c *controller) kill() {
+	c.client.Cut()
+	c.stop()
+	c.client.Mend()
+	c.client = c.w.server.Client()
+}
+
+func (c *controller) lead(ctx context.Context, m *cluster.Mandate) error {
+	w := c.w
+	w.mu.Lock()
+	c.mandate = m
+	must := make([]string, 0, len(w.accepted))
+	for key := range w.accepted {
+		must = append(must, key)
+	}
+	w.terms++
+	w.mu.Unlock()
+	defer func() {
+		w.mu.Lock()
+		c.mandate = nil
+		w.mu.Unlock()
+	}()
+	records, _, err := m.Store.List(ctx, "r/")
+	if err != nil {
+		return err
+	}
+	there := make(map[string]bool, len(records))
+	for _, r := range records {
+		there[r.Key] = true
+	}
+	for _, key := range must {
+		if !there[key] {
+			w.t.Errorf("%s in term %d: %s was accepted and is lost", c.name, m.Term, key)
+		}
+	}
+	for n := 0; ; n++ {
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-ctx.Done():
+			return nil
+		}
+		key := fmt.Sprintf("r/%d/%d", m.Term, n)
+		err := m.Store.Apply(ctx, []store.Op{{Key: key, Value: []byte("x")}})
+		if err != nil {
+			return err
+		}
+		w.mu.Lock()
+		w.accepted[key] = true
+		w.writes++
+		w.mu.Unlock()
+	}
+}
+
+// check looks at who decides now.
+func (w *world) check() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var deciders []string
+	for _, c := range w.controllers {
+		if c.mandate != nil && c.mandate.Check() == nil {
+			deciders = append(deciders, fmt.Sprintf("%s in term %d", c.name, c.mandate.Term))
+		}
+	}
+	if len(deciders) > 1 {
+		w.t.Errorf("there are deciders %v", deciders)
+	}
+}
+
+// run lets time pass, and checks all the while.
+func (w *world) run(d time.Duration) {
+	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		w.check()
+	}
+}
+
+// whole fails unless all controllers are there and one of them decides.
+func (w *world) whole() {
+	w.t.Helper()
+	decider := ""
+	for _, c := range w.controllers {
+		v, _ := c.node.View()
+		if len(v.Members) != len(w.controllers) || v.Instance == 0 || v.Decider.Name == "" {
+			w.t.Errorf("%s sees %+v", c.name, v)
+		}
+		if decider == "" {
+			decider = v.Decider.Name
+		}
+		if v.Decider.Name != decider {
+			w.t.Errorf("%s sees decider %s, another one %s", c.name, v.Decider.Name, decider)
+		}
+	}
+}
+
+func (w *world) decider() *controller {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, c := range w.controllers {
+		if c.mandate != nil {
+			return c
+		}
+	}
+	return nil
+}
+
+func (w *world) stop() {
+	for _, c := range w.controllers {
+		c.client.Mend()
+		c.stop()
+	}
+}
+
+// TestTakeover: another controller decides at once when the decider leaves in order, after the TTL
+// when it dies, and a decider without the store stops before that.
+func TestTakeover(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 3)
+		t.Cleanup(w.stop)
+		w.run(time.Second)
+		w.whole()
+		first := w.decider()
+		if first == nil {
+			t.Fatal("nobody decides")
+		}
+		first.stop()
+		w.run(100 * time.Millisecond)
+		second := w.decider()
+		if second == nil || second == first {
+			t.Fatalf("%v decides after %s left", second, first.name)
+		}
+		first.start()
+		w.run(time.Second)
+		w.whole()
+		if w.decider() != second {
+			t.Error("a controller that joins takes over")
+		}
+
+		second.client.Cut()
+		cut := time.Now()
+		for time.Since(cut) < ttl && w.decider() == second {
+			w.run(10 * time.Millisecond)
+		}
+		if w.decider() == second {
+			t.Errorf("%s decides without the store", second.name)
+		}
+		for w.decider() == nil {
+			w.run(10 * time.Millisecond)
+		}
+		if took := time.Since(cut); took < ttl-ttl/3 || took > ttl+100*time.Millisecond {
+			t.Errorf("taken over after %v", took)
+		}
+		second.client.Mend()
+		w.run(ttl + time.Second)
+		w.whole()
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if w.terms < 3 || w.writes == 0 {
+			t.Errorf("%d terms, %d writes", w.terms, w.writes)
+		}
+	})
+}
+
+// TestSameName: of two controllers of one name the second waits for the first one's end.
+func TestSameName(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 1)
+		defer w.stop()
+		w.run(time.Second)
+		twin := &controller{w: w, name: "c1", client: w.server.Client()}
+		twin.start()
+		w.run(20 * time.Second)
+		if v, _ := twin.node.View(); v.Instance != 0 {
+			t.Errorf("two controllers are %s", twin.name)
+		}
+		w.controllers[0].stop()
+		w.controllers[0] = twin
+		w.run(ttl + time.Second)
+		w.whole()
+	})
+}
+
+// TestNodes: whatever befalls controllers and store, one of them decides at a time, and nothing
+// that was accepted is lost.
+func TestNodes(t *testing.T) {
+	first, count := seeds.Range(t, 1, 300)
+	for seed := first; seed < first+count; seed++ {
+		synctest.Test(t, func(t *testing.T) {
+			defer func() {
+				if t.Failed() {
+					t.Logf("seed %d", seed)
+				}
+			}()
+			random := rand.New(rand.NewPCG(seed, 13))
+			w := newWorld(t, 3)
+			t.Cleanup(w.stop)
+			w.run(time.Second)
+			for range 6 {
+				c := w.controllers[random.IntN(len(w.controllers))]
+				if d := w.decider(); d != nil && random.IntN(2) == 0 {
+					c = d
+				}
+				span := time.Duration(random.Int64N(int64(2 * ttl)))
+				switch random.IntN(6) {
+				case 0:
+					c.kill()
+					w.run(span / 4)
+					c.start()
+				case 1:
+					c.stop()
+					w.run(span / 4)
+					c.start()
+				case 2: // partition from the store, or a pause of its renewals
+					c.client.Cut()
+					w.run(span)
+					c.client.Mend()
+				case 3: // no quorum
+					for _, c := range w.controllers {
+						c.client.Cut()
+					}
+					w.run(span)
+					for _, c := range w.controllers {
+						c.client.Mend()
+					}
+				case 4: // slow disks
+					for _, c := range w.controllers {
+						c.client.SetDelay(time.Duration(random.Int64N(int64(ttl / 2))))
+					}
+					w.run(span)
+					for _, c := range w.controllers {
+						c.client.SetDelay(0)
+					}
+				case 5:
+					c.client.LoseAnswers(true)
+					w.run(span / 4)
+					c.client.LoseAnswers(false)
+				}
+				w.run(time.Duration(random.Int64N(int64(ttl))))
+			}
+			w.run(3*ttl + time.Second)
+			w.whole()
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			if w.writes == 0 {
+				t.Error("nothing was written")
+			}
+		})
+	}
+}
+
+// TestMandateEnds: a mandate is over a margin before its lease.
+func TestMandateEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 1)
+		defer w.stop()
+		w.run(time.Second)
+		c := w.controllers[0]
+		w.mu.Lock()
+		m := c.mandate
+		w.mu.Unlock()
+		c.client.Cut()
+		until := m.Until()
+		time.Sleep(time.Until(until) - time.Millisecond)
+		ctx, cancel, err := m.Bound(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer cancel()
+		time.Sleep(time.Millisecond)
+		<-ctx.Done()
+		if !time.Now().Equal(until) || !errors.Is(m.Check(), cluster.ErrMandate) || !errors.Is(context.Cause(ctx), cluster.ErrMandate) {
+			t.Errorf("%v at %v, want until %v; %v", m.Check(), time.Now(), until, context.Cause(ctx))
+		}
+		if v, _ := c.node.View(); !v.Until.Before(until.Add(ttl)) || !until.Before(v.Until) {
+			t.Errorf("the lease ends at %v, the mandate at %v", v.Until, until)
+		}
+		c.client.Mend()
+	})
+}

@@ -1,0 +1,61 @@
+package inventory
+
+import (
+	"net"
+	"net/netip"
+	"time"
+
+	"github.com/weft-sdn/weft/api"
+)
+
+// Cluster says how a controller works together with others that share its store.
+type Cluster struct {
+	// Name among the controllers; default the name of the machine.
+	Name string `yaml:"name"`
+	// Listen is address:port for other controllers. Default: none, and the controller is alone.
+	Listen string `yaml:"listen"`
+	// Advertise is the name or address of this machine for other controllers. Default: the address
+	// of Listen, or when that is all addresses, the name of the machine.
+	Advertise string `yaml:"advertise"`
+	// TLS has Cert, Key and CA, which signs the certificates of all controllers. Only a controller
+	// that listens on a loopback address needs none.
+	TLS *TLS `yaml:"tls"`
+	// TTL is how long a controller that fell silent is taken to be there. Default 3s.
+	TTL api.Duration `yaml:"ttl"`
+}
+
+// On reports whether the controller is one of several.
+func (c *Cluster) On() bool { return c.Listen != "" }
+
+func defaultCluster() Cluster { return Cluster{TTL: api.Duration(3 * time.Second)} }
+
+func (v *validator) cluster() {
+	c := &v.inv.Cluster
+	if c.Name != "" {
+		if err := api.ValidateName(c.Name); err != nil {
+			v.bad("cluster.name", "%v", err)
+		}
+	}
+	if d := c.TTL.D(); d < time.Second || d > time.Minute {
+		v.bad("cluster.ttl", "is %v: want 1s to 1m", d)
+	}
+	if !c.On() {
+		return
+	}
+	v.listener("cluster.listen", c.Listen)
+	if _, _, err := net.SplitHostPort(c.Advertise); err == nil {
+		v.bad("cluster.advertise", "%q has a port: want a name or an address alone", c.Advertise)
+	}
+	v.tls("cluster.tls", c.TLS)
+	host, _, _ := net.SplitHostPort(c.Listen)
+	loopback := host == "localhost"
+	if a, err := netip.ParseAddr(host); err == nil {
+		loopback = a.IsLoopback()
+	}
+	switch t := c.TLS; {
+	case t == nil && !loopback:
+		v.bad("cluster.tls", "is missing: want cert, key and ca, since cluster.listen %s is not a loopback address", c.Listen)
+	case t != nil && (t.Cert == "" || t.CA == ""):
+		v.bad("cluster.tls", "want cert, key and ca: controllers show each other certificates")
+	}
+}

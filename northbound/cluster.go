@@ -1,0 +1,239 @@
+package northbound
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/gin-gonic/gin"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/weft-sdn/weft/api"
+)
+
+var (
+	// ErrNoDecider reports that no controller decides now, or that the one that does cannot be asked.
+	ErrNoDecider = errors.New("no controller decides now")
+	// ErrStoreUnavailable reports that this controller cannot reach the store, so that it does not
+	// know who decides.
+	ErrStoreUnavailable = errors.New("the store does not answer")
+)
+
+// Cluster is what the API needs of the controllers that share a store. Its methods are called from
+// many goroutines.
+type Cluster interface {
+	// Controllers returns the controllers, in the order of their names.
+	Controllers(ctx context.Context) []api.Controller
+	// Readiness returns what a controller that does not decide waits for.
+	Readiness() []api.ReadinessCheck
+	// Decider returns where requests for the decider go, as a URL without a path. The error wraps
+	// ErrNoDecider or ErrStoreUnavailable.
+	Decider() (*url.URL, error)
+	// State returns what this controller is in the cluster; false for a controller alone.
+	State() (ClusterState, bool)
+}
+
+// ClusterState is what a controller is among several.
+type ClusterState struct {
+	Decides     bool
+	Controllers int
+	// Term is that of the decider; 0 when there is none.
+	Term int64
+	// Lease is the time left until the controller stops, unless the store confirms its lease before.
+	Lease time.Duration
+	// Deciders counts the changes of the decider that the controller has seen.
+	Deciders uint64
+}
+
+// NewMember makes the server of a controller that does not decide. It answers /healthz, /readyz,
+// /metrics, /v1/controllers and the dashboard itself, and forwards every other request to the decider over
+// transport.
+func NewMember(cfg Config, transport http.RoundTripper) (*Server, error) {
+	s, err := newServer(cfg)
+	if err != nil {
+		return nil, err
+	}
+	f := &forwarder{server: s}
+	f.proxy = &httputil.ReverseProxy{
+		Transport: transport, Rewrite: f.rewrite, ModifyResponse: f.answered, ErrorHandler: f.failed, FlushInterval: -1,
+		ErrorLog: slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelDebug),
+	}
+	s.engine.NoRoute(f.forward)
+	s.registerControllers()
+	s.registerMemberHealth()
+	s.registerDashboard()
+	s.engine.GET("/metrics", gin.WrapH(s.metrics))
+	return s, nil
+}
+
+// forwarder hands requests on to the decider.
+type forwarder struct {
+	server *Server
+	proxy  *httputil.ReverseProxy
+}
+
+// target is the decider's address in the context of a request.
+type target struct{}
+
+// routeForwarded is the route of forwarded requests in the log and in metrics.
+const routeForwarded = "forwarded"
+
+func (f *forwarder) forward(c *gin.Context) {
+	c.Set(routeKey, routeForwarded)
+	if isForwarded(c.Request) {
+		f.server.refuse(c, newProblem(codeNoDecider, "the request was forwarded to a controller that does not decide"))
+		return
+	}
+	decider, err := f.server.cfg.Cluster.Decider()
+	if err != nil {
+		code := codeNoDecider
+		if errors.Is(err, ErrStoreUnavailable) {
+			code = codeStore
+		}
+		f.server.refuse(c, newProblem(code, err.Error()))
+		return
+	}
+	ctx, cancel := context.WithCancel(context.WithValue(c.Request.Context(), target{}, decider))
+	defer cancel()
+	go func() { // an answer of a decider that is one no more must not be waited for
+		select {
+		case <-f.server.closing:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	c.Request = c.Request.WithContext(context.WithValue(ctx, ginKey{}, c))
+	if c.Request.URL.Path == eventsPath {
+		f.proxy.ServeHTTP(newStreamWriter(c.Writer, f.server.cfg.WriteTimeout), c.Request)
+		return
+	}
+	f.proxy.ServeHTTP(c.Writer, c.Request)
+}
+
+// streamWriter writes an answer without an end to a client that reads.
+type streamWriter struct {
+	http.ResponseWriter
+	control *http.ResponseController
+	timeout time.Duration
+}
+
+func newStreamWriter(w http.ResponseWriter, timeout time.Duration) *streamWriter {
+	s := &streamWriter{w, http.NewResponseController(w), timeout}
+	_ = s.control.SetReadDeadline(time.Time{}) // that of the request, which is over
+	return s
+}
+
+// Write implements [http.ResponseWriter].
+func (s *streamWriter) Write(b []byte) (int, error) {
+	_ = s.control.SetWriteDeadline(time.Now().Add(s.timeout))
+	return s.ResponseWriter.Write(b)
+}
+
+// Unwrap is for [http.ResponseController].
+func (s *streamWriter) Unwrap() http.ResponseWriter { return s.ResponseWriter }
+
+// ginKey is the request's gin context in that of the request to the decider.
+type ginKey struct{}
+
+func (f *forwarder) rewrite(r *httputil.ProxyRequest) {
+	r.SetURL(r.In.Context().Value(target{}).(*url.URL))
+	r.SetXForwarded()
+	r.Out.Header.Set(requestIDHeader, requestOf(r.In.Context()).id)
+}
+
+func (f *forwarder) answered(r *http.Response) error {
+	r.Header.Del(requestIDHeader) // the answer has it already
+	return nil
+}
+
+func (f *forwarder) failed(_ http.ResponseWriter, r *http.Request, err error) {
+	requestOf(r.Context()).cause = err
+	detail := "the controller that decides does not answer"
+	switch r.Method {
+	case http.MethodGet, http.MethodHead, http.MethodOptions:
+	default:
+		detail += "; whether the change took effect is not known"
+	}
+	f.server.refuse(r.Context().Value(ginKey{}).(*gin.Context), newProblem(codeNoDecider, detail))
+}
+
+// registerMemberHealth registers the checks of a controller that does not decide.
+func (s *Server) registerMemberHealth() {
+	s.engine.GET("/healthz", func(c *gin.Context) {
+		c.JSON(http.StatusOK, api.Health{Status: "ok", Version: s.cfg.Version})
+	})
+	s.engine.GET("/readyz", func(c *gin.Context) {
+		view := api.Readiness{Ready: true, Checks: s.cfg.Cluster.Readiness()}
+		status := http.StatusOK
+		for _, check := range view.Checks {
+			if !check.OK && !check.Advisory {
+				view.Ready, status = false, http.StatusServiceUnavailable
+			}
+		}
+		c.JSON(status, view)
+	})
+}
+
+// registerControllers registers what any controller answers of all of them.
+func (s *Server) registerControllers() {
+	const path = "/v1/controllers"
+	huma.Register(s.api, s.operation(huma.Operation{
+		OperationID: "list-controllers", Method: http.MethodGet, Path: path, Tags: []string{"controller"},
+		Summary: "List the controllers", Description: "The controllers that share the store, in the order of their names, as the one that is asked sees them. A controller alone lists itself.",
+	}), func(ctx context.Context, _ *struct{}) (*listOf[api.Controller], error) {
+		return &listOf[api.Controller]{api.List[api.Controller]{Items: s.controllers(ctx)}}, nil
+	})
+	huma.Register(s.api, s.operation(huma.Operation{
+		OperationID: "get-controller", Method: http.MethodGet, Path: path + "/{name}", Tags: []string{"controller"},
+		Summary: "Get a controller", Errors: []int{404},
+	}), func(ctx context.Context, in *NameParam) (*struct{ Body api.Controller }, error) {
+		for _, c := range s.controllers(ctx) {
+			if c.Name == in.Name {
+				return &struct{ Body api.Controller }{c}, nil
+			}
+		}
+		return nil, newProblem(string(api.CodeNotFound), fmt.Sprintf("there is no controller %q", in.Name))
+	})
+}
+
+func (s *Server) controllers(ctx context.Context) []api.Controller {
+	if s.cfg.Cluster == nil {
+		return []api.Controller{}
+	}
+	return s.cfg.Cluster.Controllers(ctx)
+}
+
+var (
+	clusterDecidesDesc     = prometheus.NewDesc("weft_cluster_decides", "1 when this controller is the one that decides.", nil, nil)
+	clusterControllersDesc = prometheus.NewDesc("weft_cluster_controllers", "Controllers that hold a lease in the store.", nil, nil)
+	clusterTermDesc        = prometheus.NewDesc("weft_cluster_term", "Term of the decider; 0 when there is none.", nil, nil)
+	clusterLeaseDesc       = prometheus.NewDesc("weft_cluster_lease_seconds", "Time left until this controller stops, unless the store confirms its lease before.", nil, nil)
+	clusterDecidersDesc    = prometheus.NewDesc("weft_cluster_decider_changes_total", "Changes of the decider that this controller has seen.", nil, nil)
+	clusterMetrics         = []*prometheus.Desc{clusterDecidesDesc, clusterControllersDesc, clusterTermDesc, clusterLeaseDesc, clusterDecidersDesc}
+)
+
+// clusterCollector reads what the controller is among several for one scrape.
+type clusterCollector struct{ ClusterState }
+
+// Describe implements [prometheus.Collector].
+func (clusterCollector) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range clusterMetrics {
+		ch <- d
+	}
+}
+
+// Collect implements [prometheus.Collector].
+func (c clusterCollector) Collect(ch chan<- prometheus.Metric) {
+	gauge := func(d *prometheus.Desc, v float64) { ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v) }
+	gauge(clusterDecidesDesc, number(c.Decides))
+	gauge(clusterControllersDesc, float64(c.Controllers))
+	gauge(clusterTermDesc, float64(c.Term))
+	gauge(clusterLeaseDesc, c.Lease.Seconds())
+	ch <- prometheus.MustNewConstMetric(clusterDecidersDesc, prometheus.CounterValue, float64(c.Deciders))
+}

@@ -1,0 +1,173 @@
+package northbound
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weft-sdn/weft/api"
+)
+
+// fakeCluster is two controllers.
+type fakeCluster struct {
+	decider *url.URL
+	err     error
+	asked   int
+}
+
+func (*fakeCluster) Controllers(context.Context) []api.Controller {
+	return []api.Controller{{Name: "c1", Role: api.RoleDecider, Release: "test", Started: epochStart}, {Name: "c2", Role: api.RoleMember, Self: true, Release: "test", Started: epochStart}}
+}
+
+func (f *fakeCluster) Readiness() []api.ReadinessCheck {
+	return []api.ReadinessCheck{{Name: "decider", OK: f.err == nil}}
+}
+func (f *fakeCluster) Decider() (*url.URL, error) {
+	f.asked++
+	return f.decider, f.err
+}
+func (*fakeCluster) State() (ClusterState, bool) {
+	return ClusterState{Controllers: 2, Term: 17, Lease: 2 * time.Second, Deciders: 3}, true
+}
+
+// newTestMember returns the server of a member, and what it knows of the cluster.
+func newTestMember(t *testing.T, decider string) (*Server, *fakeCluster) {
+	t.Helper()
+	f := &fakeCluster{}
+	var err error
+	if f.decider, err = url.Parse(decider); err != nil {
+		t.Fatal(err)
+	}
+	cfg := DefaultConfig()
+	cfg.Cluster, cfg.Version, cfg.Hosts = f, "test", []string{"*"}
+	s, err := NewMember(cfg, http.DefaultTransport)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, f
+}
+
+// TestMemberForwards: preconditions, answers, problems and the event stream of the decider are
+// those of the member.
+func TestMemberForwards(t *testing.T) {
+	decider, f, events := newTestServer(t, func(c *Config) { c.RequestTimeout = time.Second })
+	base, _ := serve(t, decider)
+	member, _ := newTestMember(t, base)
+	memberBase, _ := serve(t, member)
+
+	w := do(member, "POST", groupsPath, groupBody("g1", 1))
+	if w.Code != http.StatusCreated || w.Header().Get("ETag") == "" || f.Kept["g1"].Version == 0 {
+		t.Fatalf("%d %v %s", w.Code, w.Header(), w.Body)
+	}
+	if got := w.Header().Values(requestIDHeader); len(got) != 1 {
+		t.Errorf("request ids %q, want one", got)
+	}
+	tag := w.Header().Get("ETag")
+	if w := do(member, "DELETE", groupsPath+"/g1", "", "If-Match", `"77"`); w.Code != http.StatusPreconditionFailed {
+		t.Errorf("another version: %d %s", w.Code, w.Body)
+	}
+	problemIn(t, do(member, "GET", groupsPath+"/none", ""), http.StatusNotFound, "not_found")
+	stream := watch(t, memberBase, "?type=group", "")
+	events.Publish(api.Event{Seq: 7, Type: api.EventGroupChanged, Object: "g1", Time: epochStart})
+	if _, name, e := stream.next(); name != "group.changed" || e.Seq != 7 {
+		t.Errorf("%s %+v", name, e)
+	}
+	if w := do(member, "DELETE", groupsPath+"/g1", "", "If-Match", tag); w.Code != http.StatusNoContent {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	// The bounds of a request are not those of a stream.
+	time.Sleep(1500 * time.Millisecond)
+	events.Publish(api.Event{Seq: 9, Type: api.EventGroupChanged, Object: "g1", Time: epochStart})
+	if _, name, e := stream.next(); name != "group.changed" || e.Seq != 9 {
+		t.Errorf("%s %+v", name, e)
+	}
+	// A member that is one no more ends the streams that it forwarded.
+	member.stop()
+	for stream.in.Scan() {
+	}
+}
+
+// TestMemberAnswers: a member answers by itself what is about itself, with and without a decider.
+func TestMemberAnswers(t *testing.T) {
+	member, f := newTestMember(t, "http://127.0.0.1:1")
+	p := problemIn(t, do(member, "PUT", groupsPath+"/g1", groupBody("g1", 1)), http.StatusServiceUnavailable, "no_decider")
+	if !strings.Contains(p.Detail, "not known") {
+		t.Errorf("a change that may have happened: %q", p.Detail)
+	}
+	if p := problemIn(t, do(member, "GET", groupsPath, ""), http.StatusServiceUnavailable, "no_decider"); strings.Contains(p.Detail, "change") {
+		t.Errorf("a reading: %q", p.Detail)
+	}
+	for code, err := range map[string]error{"no_decider": ErrNoDecider, "store_unavailable": ErrStoreUnavailable} {
+		f.err = fmt.Errorf("%w: for the test", err)
+		if p := problemIn(t, do(member, "GET", groupsPath, ""), http.StatusServiceUnavailable, code); p.Detail != f.err.Error() {
+			t.Errorf("%s: %q", code, p.Detail)
+		}
+	}
+	if w := do(member, "GET", "/healthz", ""); w.Code != 200 || w.Body.String() != `{"status":"ok","version":"test"}` {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	if w := do(member, "GET", "/readyz", ""); w.Code != 503 || !strings.Contains(w.Body.String(), `"decider"`) {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	f.err = nil
+	if w := do(member, "GET", "/readyz", ""); w.Code != 200 {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	if w := do(member, "GET", "/v1/controllers", ""); w.Code != 200 || strings.Count(w.Body.String(), `"name"`) != 2 {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	if w := do(member, "GET", "/v1/controllers/c2", ""); w.Code != 200 || !strings.Contains(w.Body.String(), `"self":true`) {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	problemIn(t, do(member, "GET", "/v1/controllers/c9", ""), http.StatusNotFound, "not_found")
+	problemIn(t, do(member, "POST", "/v1/controllers", "{}"), http.StatusMethodNotAllowed, "method_not_allowed")
+	metrics := do(member, "GET", "/metrics", "").Body.String()
+	for _, want := range []string{"weft_cluster_decides 0", "weft_cluster_controllers 2", "weft_cluster_term 17", "weft_cluster_lease_seconds 2", "weft_cluster_decider_changes_total 3", `weft_http_requests_total{code="503",method="GET",route="forwarded"}`} {
+		if !strings.Contains(metrics, want) {
+			t.Errorf("no %s", want)
+		}
+	}
+}
+
+// TestFront: each request goes to the server in force.
+func TestFront(t *testing.T) {
+	front := NewFront(DefaultConfig())
+	get := func(path string) *httptest.ResponseRecorder {
+		w := httptest.NewRecorder()
+		r := httptest.NewRequest("GET", path, nil)
+		r.Host = "localhost"
+		front.ServeHTTP(w, r)
+		return w
+	}
+	if w := get("/healthz"); w.Code != http.StatusServiceUnavailable {
+		t.Errorf("nothing is served yet: %d", w.Code)
+	}
+	first, _, _ := newTestServer(t)
+	front.Set(first)
+	if w := get("/v1/switches"); w.Code != 200 {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	member, f := newTestMember(t, "http://127.0.0.1:1")
+	f.err = ErrNoDecider
+	front.Set(member)
+	// A request goes from controller to controller once.
+	asked := f.asked
+	w := httptest.NewRecorder()
+	front.Peers().ServeHTTP(w, httptest.NewRequest("GET", groupsPath, nil))
+	if p := problemIn(t, w, http.StatusServiceUnavailable, "no_decider"); f.asked != asked || !strings.Contains(p.Detail, "forwarded") {
+		t.Errorf("%q", p.Detail)
+	}
+	if w := get("/v1/switches"); w.Code != http.StatusServiceUnavailable {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	select {
+	case <-first.closing:
+	default:
+		t.Error("streams of the first server go on")
+	}
+}

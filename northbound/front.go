@@ -1,0 +1,108 @@
+package northbound
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// Front serves the API of a controller while what it does changes: it hands each request to the
+// server that is in force.
+type Front struct {
+	cfg Config
+
+	mu     sync.Mutex
+	server *Server // nil before the first Set
+}
+
+// NewFront returns a front that serves nothing yet.
+func NewFront(cfg Config) *Front {
+	if cfg.Requests == nil {
+		cfg.Requests = NewRequests()
+	}
+	return &Front{cfg: cfg}
+}
+
+// Peers returns the API for other controllers, which have checked their clients. It forwards
+// nothing: a request goes from controller to controller once.
+func (f *Front) Peers() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		f.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), peerKey{}, true)))
+	})
+}
+
+// peerKey marks the context of a request that another controller forwarded.
+type peerKey struct{}
+
+func isForwarded(r *http.Request) bool { return r.Context().Value(peerKey{}) != nil }
+
+// Set puts a server in force. Streams of the one before end, and so do requests that it has
+// forwarded.
+func (f *Front) Set(s *Server) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.server != nil {
+		f.server.stop()
+	}
+	f.server = s
+}
+
+// ServeHTTP implements [http.Handler].
+func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	f.mu.Lock()
+	s := f.server
+	f.mu.Unlock()
+	if s == nil {
+		http.Error(w, "the controller starts", http.StatusServiceUnavailable)
+		return
+	}
+	s.engine.ServeHTTP(w, r)
+}
+
+// Serve answers requests on l, which it closes, until ctx ends; then it lets requests under way
+// finish for a while.
+func (f *Front) Serve(ctx context.Context, l net.Listener) error {
+	tlsConfig, err := f.cfg.tlsConfig()
+	if err != nil {
+		return err
+	}
+	l = f.cfg.Requests.guardOf(f.cfg.Limits).listen(l)
+	server := &http.Server{
+		Handler: f, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: f.cfg.RequestTimeout,
+		WriteTimeout: f.cfg.RequestTimeout + f.cfg.WriteTimeout, IdleTimeout: 2 * time.Minute,
+		MaxHeaderBytes: 64 << 10, ErrorLog: slog.NewLogLogger(f.cfg.Log.Handler(), slog.LevelWarn),
+		ConnContext: withConn,
+	}
+	served := make(chan error, 1)
+	go func() {
+		if tlsConfig == nil {
+			served <- server.Serve(l)
+			return
+		}
+		server.TLSConfig = tlsConfig
+		served <- server.ServeTLS(l, "", "") // the certificate is in TLSConfig
+	}()
+	select {
+	case err := <-served:
+		return fmt.Errorf("northbound: %w", err)
+	case <-ctx.Done():
+	}
+	f.mu.Lock()
+	if f.server != nil {
+		f.server.stop()
+	}
+	f.mu.Unlock()
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), f.cfg.Grace)
+	defer cancel()
+	err = server.Shutdown(grace)
+	if err != nil {
+		err = errors.Join(fmt.Errorf("northbound: requests did not finish within %v: %w", f.cfg.Grace, err), server.Close())
+	}
+	<-served
+	return err
+}

@@ -1,0 +1,400 @@
+package service
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/cluster"
+	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/northbound"
+	"github.com/weft-sdn/weft/southbound"
+	"github.com/weft-sdn/weft/store"
+)
+
+// member is a service that is one of several on a store.
+type member struct {
+	s        *Service
+	o        *Options
+	pipeline *southbound.Pipeline
+	self     cluster.Member
+	node     *cluster.Node
+	relay    *relay // nil: there is no MRC fabric
+
+	scheme    string // of the listener for other controllers
+	transport *http.Transport
+	deciders  atomic.Uint64 // how often the decider changed
+
+	// mu guards the fields below it.
+	mu      sync.Mutex
+	planner *planner    // nil: this controller does not decide
+	unsaid  []api.Event // of the time without a decider
+}
+
+// selfPath is where a controller says what it is, to others.
+const selfPath = "/cluster/self"
+
+// askTimeout bounds a question to another controller.
+const askTimeout = time.Second
+
+// startMember starts a controller that is one of several.
+func (s *Service) startMember(ctx context.Context, group *errgroup.Group, o *Options, pipeline *southbound.Pipeline) error {
+	shared, ok := o.Store.(store.Shared)
+	if !ok {
+		return errors.New("cluster.listen is set, and the store is this process's own: several controllers need one that they share")
+	}
+	c := &o.Inventory.Cluster
+	peers, err := net.Listen("tcp", c.Listen)
+	if err != nil {
+		return fmt.Errorf("cluster.listen: %w", err)
+	}
+	m := &member{s: s, o: o, pipeline: pipeline, scheme: "http", transport: peerTransport(c)}
+	if c.TLS != nil {
+		m.scheme = "https"
+		peers = tls.NewListener(peers, &tls.Config{
+			MinVersion:         tls.VersionTLS13,
+			GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return c.TLS.Server().Config(tls.VersionTLS13) },
+		})
+	}
+	m.self = cluster.Member{
+		Name: o.name(), API: advertised(c, s.listener), Peers: advertised(c, peers), Release: o.API.Version, Started: time.Now().UTC(),
+	}
+	if s.hosts != nil {
+		m.self.Hosts = advertised(c, s.hosts)
+		m.relay = newRelay(s.hosts, m.dialDecider)
+	}
+	m.node = cluster.New(cluster.Config{
+		Self: m.self, Store: shared, TTL: c.TTL.D(), Lead: m.lead, Changed: m.changed, Log: o.Log,
+	})
+	o.API.Cluster = m
+	s.front = northbound.NewFront(o.API)
+	if err := m.face(); err != nil {
+		return errors.Join(err, peers.Close())
+	}
+	if s.speaker, err = s.collector(ctx, o); err != nil {
+		return errors.Join(err, peers.Close())
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET "+selfPath, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(m.report(r.Context()))
+	})
+	mux.Handle("/", s.front.Peers())
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10}
+	group.Go(func() error {
+		if err := server.Serve(peers); !errors.Is(err, http.ErrServerClosed) {
+			return fmt.Errorf("cluster.listen: %w", err)
+		}
+		return nil
+	})
+	group.Go(func() error {
+		m.node.Run(ctx)
+		m.transport.CloseIdleConnections()
+		return server.Close()
+	})
+	if m.relay != nil {
+		group.Go(func() error { return m.relay.serve(ctx) })
+	}
+	return nil
+}
+
+// peerTransport is the way to other controllers. Certificates are read at each handshake, so that
+// a renewed one needs no restart.
+func peerTransport(c *inventory.Cluster) *http.Transport {
+	dialer := &net.Dialer{Timeout: askTimeout}
+	t := &http.Transport{DialContext: dialer.DialContext, MaxIdleConnsPerHost: 64, IdleConnTimeout: time.Minute, DisableCompression: true}
+	if c.TLS != nil {
+		t.DialTLSContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+			conf, err := c.TLS.Client().Config(tls.VersionTLS13)
+			if err != nil {
+				return nil, err
+			}
+			return (&tls.Dialer{NetDialer: dialer, Config: conf}).DialContext(ctx, network, address)
+		}
+	}
+	return t
+}
+
+// advertised returns the address of a listener for other machines.
+func advertised(c *inventory.Cluster, l net.Listener) string {
+	host, port, _ := net.SplitHostPort(l.Addr().String())
+	if a, err := netip.ParseAddr(host); err != nil || !a.IsUnspecified() {
+		return l.Addr().String()
+	}
+	host = c.Advertise
+	if host == "" {
+		host, _, _ = net.SplitHostPort(c.Listen)
+		if a, err := netip.ParseAddr(host); host == "" || err == nil && a.IsUnspecified() {
+			host, _ = os.Hostname() // "" has others fail, with this address in their errors
+		}
+	}
+	return net.JoinHostPort(host, port)
+}
+
+// lead decides until the mandate ends.
+func (m *member) lead(ctx context.Context, mandate *cluster.Mandate) error {
+	switches, err := m.o.switches(ctx, mandate.Store, m.pipeline)
+	if err != nil {
+		return err
+	}
+	events := m.o.newJournal()
+	p, err := newPlanner(ctx, m.o, mandate.Store, cluster.Fence(switches, mandate.Tenure), m.s.speaker, events)
+	if err != nil {
+		return err
+	}
+	m.mu.Lock()
+	m.planner = p
+	unsaid := m.unsaid
+	m.unsaid = nil
+	m.s.journal.Store(events)
+	m.mu.Unlock()
+	for _, e := range unsaid {
+		events.publish(e)
+	}
+	events.publish(api.Event{
+		Time: time.Now().UTC(), Type: api.EventDeciderChanged, Object: m.self.Name, Message: fmt.Sprintf("controller %s decides, in term %d", m.self.Name, mandate.Term),
+	})
+	defer func() {
+		m.mu.Lock()
+		m.planner = nil
+		m.s.journal.Store(nil)
+		m.mu.Unlock()
+		if err := m.face(); err != nil {
+			m.o.Log.Error("the API", "reason", err)
+		}
+	}()
+	if err := m.face(); err != nil {
+		return err
+	}
+	if m.relay == nil {
+		return p.run(ctx, m.s.speaker, nil)
+	}
+	return p.run(ctx, m.s.speaker, m.relay.local())
+}
+
+// face puts the server in force that fits what this controller is.
+func (m *member) face() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.planner != nil {
+		m.s.front.Set(m.planner.server)
+		return nil
+	}
+	server, err := northbound.NewMember(m.o.API, m.transport)
+	if err != nil {
+		return err
+	}
+	m.s.front.Set(server)
+	return nil
+}
+
+// changed takes what the controller knows of the others.
+func (m *member) changed(old, now cluster.View) {
+	events := changes(old, now)
+	if old.Decider != now.Decider {
+		m.deciders.Add(1)
+	}
+	m.mu.Lock()
+	decides := m.planner != nil
+	switch {
+	case decides:
+	case now.Decider.Name != "" && now.Decider.Name != m.self.Name:
+		m.unsaid = nil // that one says it
+	default:
+		m.unsaid = append(m.unsaid, events...)
+		m.unsaid = m.unsaid[max(0, len(m.unsaid)-64):]
+	}
+	m.mu.Unlock()
+	for _, e := range events {
+		if decides {
+			m.s.publish(m.o, e)
+		} else {
+			m.o.Log.Info(e.Message, "event", e.Type, "object", e.Object)
+		}
+	}
+	if old.Decider == now.Decider {
+		return
+	}
+	if m.relay != nil {
+		m.relay.reset()
+	}
+	if !decides {
+		if err := m.face(); err != nil {
+			m.o.Log.Error("the API", "reason", err)
+		}
+	}
+}
+
+// changes are the events of a change of the controllers.
+func changes(old, now cluster.View) (out []api.Event) {
+	if now.Instance == 0 || old.Instance == 0 {
+		return nil // this controller does not know what happens to others
+	}
+	say := func(t api.EventType, name, format string, args ...any) {
+		out = append(out, api.Event{Time: time.Now().UTC(), Type: t, Object: name, Message: fmt.Sprintf(format, args...)})
+	}
+	for _, was := range old.Members {
+		is, there := now.Member(was.Name)
+		switch {
+		case there && is.Instance == was.Instance:
+		case was.Leaving:
+			say(api.EventControllerLeft, was.Name, "controller %s left", was.Name)
+		default:
+			say(api.EventControllerLost, was.Name, "controller %s was lost: its lease ended", was.Name)
+		}
+	}
+	for _, is := range now.Members {
+		if was, there := old.Member(is.Name); !there || was.Instance != is.Instance {
+			say(api.EventControllerJoined, is.Name, "controller %s joined, API on %s, release %s", is.Name, is.API, is.Release)
+		}
+	}
+	return out
+}
+
+// decider returns the controller that decides, when that is another one.
+func (m *member) decider() (cluster.Member, error) {
+	v, _ := m.node.View()
+	switch {
+	case v.Instance == 0:
+		return cluster.Member{}, fmt.Errorf("%w: controller %s has no lease in it", northbound.ErrStoreUnavailable, m.self.Name)
+	case v.Decider.Name == "":
+		return cluster.Member{}, northbound.ErrNoDecider
+	case v.Decider.Name == m.self.Name:
+		return cluster.Member{}, fmt.Errorf("%w: controller %s is about to", northbound.ErrNoDecider, m.self.Name)
+	}
+	d, ok := v.Member(v.Decider.Name)
+	if !ok {
+		return d, fmt.Errorf("%w: controller %s is gone", northbound.ErrNoDecider, v.Decider.Name)
+	}
+	return d, nil
+}
+
+// Decider implements [northbound.Cluster].
+func (m *member) Decider() (*url.URL, error) {
+	d, err := m.decider()
+	return &url.URL{Scheme: m.scheme, Host: d.Peers}, err
+}
+
+// dialDecider connects to where the decider takes hosts.
+func (m *member) dialDecider(ctx context.Context) (net.Conn, error) {
+	d, err := m.decider()
+	if err != nil {
+		return nil, err
+	}
+	return (&net.Dialer{Timeout: askTimeout}).DialContext(ctx, "tcp", d.Hosts)
+}
+
+// Readiness implements [northbound.Cluster].
+func (m *member) Readiness() []api.ReadinessCheck {
+	v, _ := m.node.View()
+	inStore := api.ReadinessCheck{Name: "store", OK: v.Instance != 0}
+	if !inStore.OK {
+		inStore.Message = "no lease in the store"
+	}
+	decider := api.ReadinessCheck{Name: "decider", OK: v.Decider.Name != "", Message: v.Decider.Name}
+	if !decider.OK {
+		decider.Message = "no controller decides"
+	}
+	return []api.ReadinessCheck{inStore, decider}
+}
+
+// State implements [northbound.Cluster].
+func (m *member) State() (northbound.ClusterState, bool) {
+	v, _ := m.node.View()
+	state := northbound.ClusterState{
+		Decides: v.Instance != 0 && v.Decider.Name == m.self.Name, Controllers: len(v.Members), Term: v.Decider.Term, Deciders: m.deciders.Load(),
+	}
+	if v.Instance != 0 {
+		state.Lease = max(0, time.Until(v.Until))
+	}
+	return state, true
+}
+
+// report returns what this controller says of itself.
+func (m *member) report(ctx context.Context) api.Controller {
+	v, _ := m.node.View()
+	c := m.of(v, m.self)
+	if v.Instance != 0 {
+		c.Lag = api.Duration(max(0, m.node.TTL()-time.Until(v.Until)).Round(time.Millisecond))
+	}
+	m.mu.Lock()
+	p := m.planner
+	m.mu.Unlock()
+	p.count(ctx, &c)
+	if m.relay != nil && p == nil {
+		c.Streams = m.relay.count()
+	}
+	return c
+}
+
+// of returns what the records say of a controller.
+func (m *member) of(v cluster.View, o cluster.Member) api.Controller {
+	c := api.Controller{
+		Name: o.Name, Role: api.RoleMember, Since: o.Joined, API: o.API, Peers: o.Peers, Hosts: o.Hosts, Release: o.Release, Started: o.Started,
+	}
+	if v.Decider.Name == o.Name {
+		c.Role, c.Since, c.Term = api.RoleDecider, v.Decider.Since, v.Decider.Term
+	}
+	return c
+}
+
+// Controllers implements [northbound.Cluster].
+func (m *member) Controllers(ctx context.Context) []api.Controller {
+	v, _ := m.node.View()
+	out := make([]api.Controller, len(v.Members))
+	var asked sync.WaitGroup
+	for i, o := range v.Members {
+		if o.Name == m.self.Name {
+			out[i] = m.report(ctx)
+			out[i].Self = true
+			continue
+		}
+		asked.Go(func() {
+			c, err := m.ask(ctx, o)
+			if err != nil {
+				c = m.of(v, o)
+				c.Role = api.RoleUnreachable
+			}
+			out[i] = c
+		})
+	}
+	asked.Wait()
+	if v.Instance == 0 { // then there are no records to see
+		c := m.report(ctx)
+		c.Self = true
+		out = append(out, c)
+	}
+	return out
+}
+
+// ask returns what another controller says of itself.
+func (m *member) ask(ctx context.Context, o cluster.Member) (c api.Controller, err error) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, m.scheme+"://"+o.Peers+selfPath, nil)
+	if err != nil {
+		return c, err
+	}
+	answer, err := m.transport.RoundTrip(r)
+	if err != nil {
+		return c, err
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return c, fmt.Errorf("%s answers %s", o.Peers, answer.Status)
+	}
+	return c, json.NewDecoder(http.MaxBytesReader(nil, answer.Body, 1<<16)).Decode(&c)
+}

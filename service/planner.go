@@ -1,0 +1,138 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller"
+	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/controller/mrc"
+	"github.com/weft-sdn/weft/northbound"
+	"github.com/weft-sdn/weft/southbound/hosts"
+	"github.com/weft-sdn/weft/store"
+	"github.com/weft-sdn/weft/topology"
+	"github.com/weft-sdn/weft/topology/bgpls"
+)
+
+// eventRing is how many events a client may have missed and still get.
+const eventRing = 4096
+
+// planner is what a controller is while it decides: it goes on where the records of the store end,
+// and has nothing that must outlive it but those.
+type planner struct {
+	controller *controller.Controller
+	multipath  *mrc.Runner   // nil: there is no MRC fabric
+	streams    *hosts.Server // to its hosts
+	server     *northbound.Server
+}
+
+// journal is where the events of a planner go.
+type journal struct {
+	ring    *northbound.Events
+	publish func(api.Event)
+}
+
+func (o *Options) newJournal() *journal {
+	j := &journal{ring: northbound.NewEvents(eventRing, time.Now())}
+	j.publish = numbered(func(e api.Event) {
+		o.Log.Info(e.Message, "event", e.Type, "object", e.Object)
+		j.ring.Publish(e)
+	})
+	return j
+}
+
+// newPlanner makes a planner on the records of a store.
+func newPlanner(ctx context.Context, o *Options, s store.Store, switches controller.Southbound, speaker *bgpls.Speaker, events *journal) (*planner, error) {
+	p := &planner{}
+	var multipath atomic.Pointer[mrc.Runner] // it is there before a switch is asked
+	var err error
+	p.controller, err = controller.NewController(ctx, controller.Options{
+		Inventory: o.Inventory, Store: s, Southbound: switches, Events: events.publish,
+		Ports: func(ctx context.Context, sw string, up map[uint32]bool) {
+			if m := multipath.Load(); m != nil {
+				m.SetPorts(ctx, sw, up)
+			}
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	served := o.API
+	if o.Inventory.MRC.On() {
+		if err := p.startMultipath(ctx, o, s, events.publish); err != nil {
+			return nil, err
+		}
+		multipath.Store(p.multipath)
+		served.Multipath = p.multipath
+	}
+	served.BGP = speaker
+	p.server, err = northbound.New(served, p.controller, events.ring)
+	return p, err
+}
+
+// startMultipath makes the controller of the MRC fabric and the server of the
+// streams to its hosts.
+func (p *planner) startMultipath(ctx context.Context, o *Options, s store.Store, publish func(api.Event)) error {
+	epoch := uint64(time.Now().UnixNano())
+	var err error
+	p.multipath, err = mrc.NewRunner(ctx, mrc.Options{
+		Inventory: &o.Inventory, Epoch: epoch, Store: s, Switches: p.controller, Events: publish,
+	})
+	if err != nil {
+		return err
+	}
+	cfg := HostsConfig(&o.Inventory.MRC)
+	cfg.Epoch = epoch
+	if p.streams, err = hosts.New(cfg, p.multipath); err != nil {
+		return fmt.Errorf("mrc: %w", err)
+	}
+	return nil
+}
+
+// run runs the planner until ctx ends, which is no error. Hosts come by l; nil: none do.
+func (p *planner) run(ctx context.Context, speaker *bgpls.Speaker, l net.Listener) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return p.controller.Run(ctx) })
+	group.Go(func() error { return follow(ctx, speaker.Topology(), p.controller.SetTopology) })
+	if p.multipath != nil {
+		group.Go(func() error { return p.multipath.Run(ctx, p.streams) })
+		group.Go(func() error { return follow(ctx, speaker.Topology(), p.multipath.SetTopology) })
+		if l != nil {
+			group.Go(func() error { return p.streams.Serve(ctx, l) })
+		}
+	}
+	return group.Wait()
+}
+
+// follow hands on every snapshot.
+func follow(ctx context.Context, from *topology.Publisher, to func(context.Context, *topology.Snapshot) error) error {
+	for {
+		snapshot, changed := from.Current()
+		if err := to(ctx, snapshot); err != nil {
+			if ctx.Err() != nil || errors.Is(err, controller.ErrStopped) {
+				return nil
+			}
+			return err
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// HostsConfig says how the streams to hosts are served, without an epoch.
+func HostsConfig(m *inventory.MRC) hosts.Config {
+	cfg := hosts.DefaultConfig()
+	cfg.CountsInterval = m.Counts.D()
+	cfg.TLS = hosts.TLSConfig(m.TLS.Server())
+	return cfg
+}

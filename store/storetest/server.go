@@ -1,0 +1,350 @@
+package storetest
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/weft-sdn/weft/store"
+)
+
+// Server is a store that several processes share, and that has faults, for tests. Its clock is that
+// of the process.
+type Server struct {
+	// mu makes a condition and the write that depends on it one step.
+	mu      sync.Mutex
+	records *store.Memory
+	// Wrote, when not nil, is called with each write that takes effect. It must not call the store.
+	Wrote func(key string)
+}
+
+// NewServer returns an empty store.
+func NewServer() *Server { return &Server{records: store.NewMemory()} }
+
+// Client returns one process's way to the store.
+func (s *Server) Client() *Client {
+	c := &Client{server: s}
+	c.Store = way{client: c}
+	return c
+}
+
+// Client is one process's way to the store. It is a [store.Shared].
+type Client struct {
+	store.Store
+	server *Server
+
+	mu sync.Mutex
+	// cut is closed when the way works again; nil: it works.
+	cut chan struct{}
+	// delay is how long each call takes.
+	delay time.Duration
+	// lost has writes take effect that report a failure.
+	lost bool
+}
+
+// Cut takes the way away: calls wait for it, or for the end of their context.
+func (c *Client) Cut() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.cut == nil {
+		c.cut = make(chan struct{})
+	}
+}
+
+// Mend gives the way back.
+func (c *Client) Mend() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.cut != nil {
+		close(c.cut)
+		c.cut = nil
+	}
+}
+
+// SetDelay says how long each call takes.
+func (c *Client) SetDelay(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.delay = d
+}
+
+// LoseAnswers has writes report a failure that take effect, or no longer.
+func (c *Client) LoseAnswers(lost bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.lost = lost
+}
+
+// pass waits as long as a call takes on its way there.
+func (c *Client) pass(ctx context.Context) error {
+	for {
+		c.mu.Lock()
+		cut, delay := c.cut, c.delay
+		c.mu.Unlock()
+		if cut == nil {
+			if delay == 0 {
+				return ctx.Err()
+			}
+			select {
+			case <-time.After(delay):
+				return ctx.Err()
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		select {
+		case <-cut:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// answered returns the error of a write that took effect.
+func (c *Client) answered() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.lost || c.cut != nil {
+		return fmt.Errorf("%w: the answer was lost", store.ErrUnavailable)
+	}
+	return nil
+}
+
+// Guarded implements [store.Shared].
+func (c *Client) Guarded(key string, revision int64) store.Store {
+	return way{client: c, key: key, revision: revision}
+}
+
+// way is the store by way of a client; without a key its writes are not guarded.
+type way struct {
+	client   *Client
+	key      string
+	revision int64
+	lease    *tenancy
+}
+
+func (g way) Get(ctx context.Context, key string) (store.Record, error) {
+	if err := g.client.pass(ctx); err != nil {
+		return store.Record{}, err
+	}
+	return g.client.server.records.Get(ctx, key)
+}
+
+func (g way) List(ctx context.Context, prefix string) ([]store.Record, int64, error) {
+	if err := g.client.pass(ctx); err != nil {
+		return nil, 0, err
+	}
+	return g.client.server.records.List(ctx, prefix)
+}
+
+// outcome is that of a write.
+type outcome struct {
+	revision int64
+	err      error
+}
+
+// write carries out a write, which reaches the store whether or not its caller still waits.
+func (g way) write(ctx context.Context, do func(context.Context, *store.Memory) (int64, error)) (int64, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	done := make(chan outcome, 1)
+	go func() {
+		revision, err := g.arrive(context.WithoutCancel(ctx), do)
+		done <- outcome{revision, err}
+	}()
+	select {
+	case o := <-done:
+		return o.revision, o.err
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	}
+}
+
+func (g way) arrive(ctx context.Context, do func(context.Context, *store.Memory) (int64, error)) (int64, error) {
+	if err := g.client.pass(ctx); err != nil {
+		return 0, err
+	}
+	s := g.client.server
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if g.key != "" {
+		if r, err := s.records.Get(ctx, g.key); err != nil || r.Revision != g.revision {
+			return 0, fmt.Errorf("%w: %s is at revision %d, not %d", store.ErrFenced, g.key, r.Revision, g.revision)
+		}
+	}
+	if g.lease != nil && g.lease.over {
+		return 0, fmt.Errorf("%w: the lease is over", store.ErrUnavailable)
+	}
+	revision, err := do(ctx, s.records)
+	if err != nil {
+		return 0, err
+	}
+	return revision, g.client.answered()
+}
+
+func (g way) wrote(key string) {
+	if f := g.client.server.Wrote; f != nil {
+		f(key)
+	}
+}
+
+func (g way) Put(ctx context.Context, key string, value []byte, expect int64) (int64, error) {
+	return g.write(ctx, func(ctx context.Context, m *store.Memory) (int64, error) {
+		revision, err := m.Put(ctx, key, value, expect)
+		if err == nil {
+			if g.lease != nil {
+				g.lease.keys = append(g.lease.keys, key)
+			}
+			g.wrote(key)
+		}
+		return revision, err
+	})
+}
+
+func (g way) Delete(ctx context.Context, key string, expect int64) (int64, error) {
+	return g.write(ctx, func(ctx context.Context, m *store.Memory) (int64, error) {
+		revision, err := m.Delete(ctx, key, expect)
+		if err == nil {
+			g.wrote(key)
+		}
+		return revision, err
+	})
+}
+
+func (g way) Apply(ctx context.Context, ops []store.Op) error {
+	_, err := g.write(ctx, func(ctx context.Context, m *store.Memory) (int64, error) {
+		for _, op := range ops {
+			g.wrote(op.Key)
+		}
+		return 0, m.Apply(ctx, ops)
+	})
+	return err
+}
+
+func (way) Writable() error { return nil }
+
+func (g way) Watch(ctx context.Context, prefix string, after int64) (<-chan store.Event, error) {
+	if err := g.client.pass(ctx); err != nil {
+		return nil, err
+	}
+	in, err := g.client.server.records.Watch(ctx, prefix, after)
+	if err != nil {
+		return nil, err
+	}
+	out := make(chan store.Event)
+	go func() {
+		defer close(out)
+		for e := range in {
+			if g.client.pass(ctx) != nil {
+				continue
+			}
+			select {
+			case out <- e:
+			case <-ctx.Done():
+			}
+		}
+	}()
+	return out, nil
+}
+
+// tenancy is a lease of the store.
+type tenancy struct {
+	client *Client
+	ttl    time.Duration
+	ctx    context.Context // of renewals
+	stop   context.CancelFunc
+	ended  chan struct{}
+
+	// Of the server; server.mu guards them.
+	keys   []string
+	over   bool
+	expiry *time.Timer
+
+	mu    sync.Mutex
+	until time.Time
+}
+
+// Lease implements [store.Shared].
+func (c *Client) Lease(ctx context.Context, ttl time.Duration) (store.Lease, error) {
+	begun := time.Now()
+	if err := c.pass(ctx); err != nil {
+		return nil, err
+	}
+	l := &tenancy{client: c, ttl: ttl, ended: make(chan struct{}), until: begun.Add(ttl)}
+	l.ctx, l.stop = context.WithCancel(context.Background())
+	l.expiry = time.AfterFunc(ttl, l.expire)
+	go l.renew()
+	return l, nil
+}
+
+// expire is the end of the lease at the server.
+func (l *tenancy) expire() {
+	s := l.client.server
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if l.over {
+		return
+	}
+	l.over = true
+	for _, key := range l.keys {
+		_, _ = s.records.Delete(context.Background(), key, store.Any) // never fails
+	}
+}
+
+// renew confirms the lease three times as often as it needs.
+func (l *tenancy) renew() {
+	defer close(l.ended)
+	tick := time.NewTicker(l.ttl / 3)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-l.ctx.Done():
+			return
+		}
+		begun := time.Now()
+		ctx, cancel := context.WithDeadline(l.ctx, l.Until())
+		err := l.client.pass(ctx)
+		cancel()
+		s := l.client.server
+		s.mu.Lock()
+		over := l.over
+		if !over && err == nil {
+			l.expiry.Reset(l.ttl)
+		}
+		s.mu.Unlock()
+		if over || time.Now().After(l.Until()) {
+			return
+		}
+		if err == nil {
+			l.mu.Lock()
+			l.until = begun.Add(l.ttl)
+			l.mu.Unlock()
+		}
+	}
+}
+
+func (l *tenancy) Put(ctx context.Context, key string, value []byte, expect int64) (int64, error) {
+	return way{client: l.client, lease: l}.Put(ctx, key, value, expect)
+}
+
+func (l *tenancy) Until() time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.until
+}
+
+func (l *tenancy) Done() <-chan struct{} { return l.ended }
+
+func (l *tenancy) Close(ctx context.Context) error {
+	l.stop()
+	<-l.ended
+	if err := l.client.pass(ctx); err != nil {
+		return err
+	}
+	l.expiry.Stop()
+	l.expire()
+	return nil
+}

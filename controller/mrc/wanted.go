@@ -100,10 +100,14 @@ func (w *wanted) setAdmin(t Target, spec api.AdminSpec, pre resource.Preconditio
 	}
 	t = w.canonical(t)
 	before, err := w.admins.Check(t.String(), pre)
-	if err != nil {
-		return err
+	if before == nil && err != nil {
+		// A precondition of what is not there does not count (RFC 9110 section 13.2.1).
+		if _, unknown := w.core.find(t); unknown != nil {
+			err = unknown
+		}
 	}
 	switch {
+	case err != nil:
 	case before != nil && before.Spec == spec:
 		return nil
 	case pre.Trial != nil && spec.Admin == api.AdminDrained:
@@ -115,7 +119,10 @@ func (w *wanted) setAdmin(t Target, spec api.AdminSpec, pre resource.Preconditio
 	default:
 		err = w.core.Undrain(t)
 	}
+	var refused *api.Error
 	switch {
+	case errors.As(err, &refused):
+		return err
 	case errors.Is(err, ErrLastPath):
 		return &api.Error{Code: api.CodeLastPath, Message: err.Error()}
 	case errors.Is(err, ErrUnknownTarget) && w.core.fabric == nil:

@@ -80,18 +80,23 @@ func NewFabric(mode ev.Mode) (*Multipath, *topology.Snapshot) {
 		must(core.PutHost(mrc.Host{Name: fmt.Sprint("h", i+1), Address: netip.MustParseAddr(fmt.Sprintf("2001:db8:1::%d", i+1)), At: at, LeafPorts: ports}))
 	}
 	for i := 1; i <= 3; i++ {
-		caps := ev.Unlimited()
-		caps.EVMaxFormats, caps.EVMaxProfiles, caps.EVMaxCount, caps.EVFreeCount, caps.EVMaxCountProfile = 2, 1024, 65536, 65536, 256
-		caps.CCMaxProfiles, caps.CCAlgorithms, caps.Ports = 8, []string{hostapi.AlgorithmNSCC}, hostapi.Ports(1, 2)
-		caps.DeviceCap, caps.MaxMPR, caps.MaxWIMM, caps.MaxWIMMDest = hostapi.CapTrimNACK|hostapi.CapServiceTime, 8, 64, 64
+		h := Hello(i)
 		if i == 3 {
-			caps.EVModes = hostapi.Modes(hostapi.ModeAuto, hostapi.ModeExplicit)
+			h.Capabilities.EVModes = hostapi.Modes(hostapi.ModeAuto, hostapi.ModeExplicit)
 		}
-		name := fmt.Sprint("h", i)
-		must(core.Hello(name, &hostapi.Hello{API: hostapi.API, Name: name, Software: "weft test", Instance: uint64(i)<<56 | 1, Capabilities: caps}))
+		must(core.Hello(h.Name, h))
 	}
 	m.pass(2 * time.Second)
 	return m, snap
+}
+
+// Hello is what host h1, h2, … of the fabric says first on a stream.
+func Hello(n int) *hostapi.Hello {
+	caps := ev.Unlimited()
+	caps.EVMaxFormats, caps.EVMaxProfiles, caps.EVMaxCount, caps.EVFreeCount, caps.EVMaxCountProfile = 2, 1024, 65536, 65536, 256
+	caps.CCMaxProfiles, caps.CCAlgorithms, caps.Ports = 8, []string{hostapi.AlgorithmNSCC}, hostapi.Ports(1, 2)
+	caps.DeviceCap, caps.MaxMPR, caps.MaxWIMM, caps.MaxWIMMDest = hostapi.CapTrimNACK|hostapi.CapServiceTime, 8, 64, 64
+	return &hostapi.Hello{API: hostapi.API, Name: fmt.Sprint("h", n), Software: "weft test", Instance: uint64(n)<<56 | 1, Capabilities: caps}
 }
 
 func must(err error) {

@@ -21,8 +21,12 @@ import (
 	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/controllertest"
 	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/controller/mrc"
 	"github.com/weft-sdn/weft/northbound"
+	"github.com/weft-sdn/weft/northbound/northboundtest"
+	"github.com/weft-sdn/weft/service"
 	"github.com/weft-sdn/weft/southbound/entry"
+	"github.com/weft-sdn/weft/southbound/hosts"
 	"github.com/weft-sdn/weft/store"
 	"github.com/weft-sdn/weft/topology"
 )
@@ -70,7 +74,23 @@ func startOn(t *testing.T, inv inventory.Inventory, snapshot *topology.Snapshot)
 	if err != nil {
 		t.Fatal(err)
 	}
-	server, err := northbound.New(northbound.DefaultConfig(), r.Controller, r.events)
+	cfg := northbound.DefaultConfig()
+	var fabric *mrc.Runner
+	if inv.MRC.On() {
+		fabric, err = mrc.NewRunner(ctx, mrc.Options{Inventory: &inv, Epoch: 1, Store: r.records, Switches: r.Controller, Events: r.events.Publish})
+		if err != nil {
+			t.Fatal(err)
+		}
+		streamed := service.HostsConfig(&inv.MRC)
+		streamed.Epoch = 1
+		streams, err := hosts.New(streamed, fabric)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg.Multipath = fabric
+		group.Go(func() error { return fabric.Run(ctx, streams) })
+	}
+	server, err := northbound.New(cfg, r.Controller, r.events)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,6 +106,16 @@ func startOn(t *testing.T, inv inventory.Inventory, snapshot *topology.Snapshot)
 	group.Go(func() error { return server.Serve(ctx, listener) })
 	if err := r.SetTopology(ctx, snapshot); err != nil {
 		t.Fatal(err)
+	}
+	if fabric != nil {
+		if err := fabric.SetTopology(ctx, snapshot); err != nil {
+			t.Fatal(err)
+		}
+		for i, h := range inv.Hosts {
+			if err := fabric.Hello(h.Name, northboundtest.Hello(i+1)); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
 	r.quiet()
 	return r

@@ -243,6 +243,10 @@ func (s *Store) Watch(ctx context.Context, of string, after int64) (<-chan store
 
 // Backup writes a snapshot of all records, which [Restore] takes.
 func (s *Store) Backup(ctx context.Context, w io.Writer) error {
+	// A member may be behind the others. A read waits until it has all that was acknowledged.
+	if _, err := s.Get(ctx, "schema"); err != nil && !errors.Is(err, store.ErrNotFound) {
+		return err
+	}
 	r, err := s.client.Snapshot(ctx)
 	if err != nil {
 		return unavailable(ctx, err)

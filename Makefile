@@ -50,11 +50,12 @@ fuzz:
 			*) echo "$$out"; exit 255;; \
 		esac' fuzz
 
-# Longer than a change should wait for: the fault scenarios with 20,000 seeds, fabrics under load and the naming of bad links with many,
+# Longer than a change should wait for: the fault scenarios with 20,000 seeds, several controllers with 10,000, fabrics under load and the naming of bad links with many,
 # hostile clients of a switch in numbers.
 soak:
 	WEFT_SEEDS=20000 $(GO) test -timeout 24h -run '^(TestFaults|TestPlanes)$$' -v ./test/faults
 	WEFT_SEEDS=20000 $(GO) test -timeout 24h -run '^TestWrites' -v ./endpoint/mrc
+	WEFT_SEEDS=10000 $(GO) test -timeout 24h -run '^TestNodes$$' -v ./cluster
 	WEFT_SEEDS=50 $(GO) test -timeout 24h -run '^(TestIncast|TestSpread)$$' -v ./test/multipath
 	WEFT_SEEDS=100 $(GO) test -timeout 24h -run '^(TestGreyLink|TestCongestionIsNotGrey|TestLinkDownToApply)$$' -v ./test/multipath
 	WEFT_SIEGE=1 $(GO) test -timeout 1h -run '^(TestStrangersPipelines|TestReadsNeverRead|TestSubscriptionsNeverRead)$$' -v ./dataplane/p4rt ./dataplane/gnmi

@@ -247,7 +247,7 @@ func (l *life) campaign(ctx context.Context) (term int64, err error) {
 		return 0, fmt.Errorf("%w: the record of this controller is gone", ErrMandate)
 	case l.self.Instance == 0 && there:
 		// Of a controller that died a moment ago, or of another one.
-		l.n.cfg.Log.Warn("another controller has this name, or this one's last lease lasts", "name", l.self.Name, "api", other.API)
+		l.n.cfg.Log.Warn("another controller has this name, or this one's last lease lasts", "name", l.self.Name, "address", other.API)
 		return 0, nil
 	case l.self.Instance == 0:
 		l.self.Joined = time.Now().UTC()

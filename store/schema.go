@@ -27,6 +27,15 @@ type schema struct {
 // CheckSchema makes sure that this program can read the records of a store, and notes that release
 // writes them from now on. An error wraps [ErrSchema] and names the release that can read them.
 func CheckSchema(ctx context.Context, s Store, release string) error {
+	for {
+		// Another controller may begin on the same store at the same time.
+		if err := checkSchema(ctx, s, release); !errors.Is(err, ErrConflict) {
+			return err
+		}
+	}
+}
+
+func checkSchema(ctx context.Context, s Store, release string) error {
 	expect := Absent
 	r, err := s.Get(ctx, schemaKey)
 	switch {

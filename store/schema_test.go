@@ -1,7 +1,9 @@
 package store_test
 
 import (
+	"context"
 	"errors"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -31,4 +33,28 @@ func TestSchema(t *testing.T) {
 			t.Errorf("%s is overwritten with %s", value, r.Value)
 		}
 	}
+}
+
+// TestSchemaTogether: programs that begin on an empty store at the same time all may.
+func TestSchemaTogether(t *testing.T) {
+	s := store.NewMemory()
+	begun := make(chan error)
+	for range 20 {
+		go func() { begun <- store.CheckSchema(t.Context(), raced{s}, "weft v1") }()
+	}
+	for range 20 {
+		if err := <-begun; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// raced is a store on which others write between a reading and the write that follows.
+type raced struct{ store.Store }
+
+// Get implements [store.Store].
+func (r raced) Get(ctx context.Context, key string) (store.Record, error) {
+	record, err := r.Store.Get(ctx, key)
+	runtime.Gosched()
+	return record, err
 }

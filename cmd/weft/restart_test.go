@@ -31,13 +31,22 @@ type deployment struct {
 	network *lab.Live
 	config  string
 	dataDir string
+
+	inventory inventory.Inventory // that of config
 }
 
 func deploy(t *testing.T) *deployment {
 	t.Helper()
+	return deployWith(t, nil)
+}
+
+// deployWith is deploy; collectors are where controllers connect from by BGP-LS.
+func deployWith(t *testing.T, collectors []netip.Addr) *deployment {
+	t.Helper()
 	d := &deployment{t: t, config: filepath.Join(t.TempDir(), "weft.yaml"), dataDir: filepath.Join(t.TempDir(), "data")}
 	var err error
-	d.network, err = lab.StartLive(t.Context(), lab.LiveOptions{Network: lab.Figure1(), Listen: "127.0.0.1:0", Controller: func(inv inventory.Inventory) error {
+	d.network, err = lab.StartLive(t.Context(), lab.LiveOptions{Network: lab.Figure1(), Listen: "127.0.0.1:0", Collectors: collectors, Controller: func(inv inventory.Inventory) error {
+		d.inventory = inv
 		inv.Intervals.Settle = api.Duration(200 * time.Millisecond)
 		text, err := yaml.Marshal(inv)
 		if err != nil {
@@ -67,23 +76,29 @@ type process struct {
 // start starts a controller and waits until its API answers.
 func (d *deployment) start() *process {
 	d.t.Helper()
+	return startProcess(d.t, "--config", d.config, "--data-dir", d.dataDir)
+}
+
+// startProcess starts a controller with flags and waits until its API answers.
+func startProcess(t *testing.T, flags ...string) *process {
+	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
-		d.t.Fatal(err)
+		t.Fatal(err)
 	}
 	log := newLineWriter()
-	p := &process{t: d.t, cmd: exec.CommandContext(d.t.Context(), self)}
-	p.cmd.Args = []string{"weft", "controller", "--config", d.config, "--data-dir", d.dataDir} // by its name it is weft: see TestMain
+	p := &process{t: t, cmd: exec.CommandContext(t.Context(), self)}
+	p.cmd.Args = append([]string{"weft", "controller"}, flags...) // by its name it is weft: see TestMain
 	p.cmd.Stderr = log
 	if err := p.cmd.Start(); err != nil {
-		d.t.Fatal(err)
+		t.Fatal(err)
 	}
-	d.t.Cleanup(func() { _ = p.cmd.Process.Kill() })
-	p.url = "http://" + value(d.t, log, "api")
+	t.Cleanup(func() { _ = p.cmd.Process.Kill() })
+	p.url = "http://" + value(t, log, "api")
 	if p.rest, err = client.New(client.Config{Server: p.url}); err != nil {
-		d.t.Fatal(err)
+		t.Fatal(err)
 	}
-	d.t.Cleanup(p.rest.Close)
+	t.Cleanup(p.rest.Close)
 	return p
 }
 

@@ -1,0 +1,313 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/netip"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/goccy/go-yaml"
+	"go.etcd.io/etcd/server/v3/embed"
+	"go.uber.org/zap"
+
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/inventory"
+)
+
+// startEtcd starts an etcd and returns where it listens.
+func startEtcd(t *testing.T) string {
+	t.Helper()
+	c := embed.NewConfig()
+	c.Dir, c.UnsafeNoFsync, c.ZapLoggerBuilder = t.TempDir(), true, embed.NewZapLoggerBuilder(zap.NewNop())
+	listen := url.URL{Scheme: "http", Host: "127.0.0.1:0"}
+	c.ListenClientUrls, c.AdvertiseClientUrls, c.ListenPeerUrls = []url.URL{listen}, []url.URL{listen}, nil
+	s, err := embed.StartEtcd(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	<-s.Server.ReadyNotify()
+	return s.Clients[0].Addr().String()
+}
+
+// team is three controllers, each in a process, on one etcd and one network.
+type team struct {
+	*deployment
+	store   string
+	members []*teammate
+
+	mu       sync.Mutex
+	accepted map[string]api.MulticastGroupSpec
+}
+
+type teammate struct {
+	*process // nil: it does not run
+	name     string
+	config   string
+}
+
+func newTeam(t *testing.T) *team {
+	t.Helper()
+	var collectors []netip.Addr
+	for i := range 3 {
+		collectors = append(collectors, netip.AddrFrom4([4]byte{127, 0, 0, byte(i + 1)}))
+	}
+	w := &team{deployment: deployWith(t, collectors), store: "etcd://" + startEtcd(t), accepted: make(map[string]api.MulticastGroupSpec)}
+	for i, a := range collectors {
+		inv := w.inventory
+		inv.Intervals.Settle = api.Duration(200 * time.Millisecond)
+		inv.Cluster.TTL = api.Duration(2 * time.Second)
+		inv.BGP.RouterID = netip.AddrFrom4([4]byte{10, 255, 255, byte(i + 1)})
+		inv.BGP.Peers = append([]inventory.Peer(nil), inv.BGP.Peers...)
+		for j := range inv.BGP.Peers {
+			inv.BGP.Peers[j].LocalAddress = a
+		}
+		text, err := yaml.Marshal(inv)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := &teammate{name: fmt.Sprintf("c%d", i+1), config: filepath.Join(t.TempDir(), "weft.yaml")}
+		if err := os.WriteFile(m.config, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		w.members = append(w.members, m)
+		w.run(m)
+	}
+	return w
+}
+
+func (w *team) run(m *teammate) {
+	w.t.Helper()
+	m.process = startProcess(w.t, "--config", m.config, "--store", w.store, "--name", m.name, "--peer-listen", "127.0.0.1:0")
+}
+
+// terminate ends a controller in order.
+func (w *team) terminate(m *teammate) {
+	w.t.Helper()
+	if err := m.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := m.cmd.Wait(); err != nil {
+		w.t.Errorf("%s: %v", m.name, err)
+	}
+	m.process = nil
+}
+
+// decider waits until a controller says of itself that it decides; except is passed over.
+func (w *team) decider(except *teammate) *teammate {
+	w.t.Helper()
+	deadline := time.Now().Add(patience)
+	for {
+		for _, m := range w.members {
+			if m.process == nil || m == except {
+				continue
+			}
+			a, err := m.rest.Get(w.t.Context(), "/v1/controllers/"+m.name, nil)
+			var c api.Controller
+			if err == nil && json.Unmarshal(a.Body, &c) == nil && c.Role == api.RoleDecider {
+				return m
+			}
+		}
+		if time.Now().After(deadline) {
+			w.t.Fatalf("nobody decides after %v", patience)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// other returns a controller that runs and is neither of two.
+func (w *team) other(a, b *teammate) *teammate {
+	for _, m := range w.members {
+		if m != a && m != b && m.process != nil {
+			return m
+		}
+	}
+	w.t.Fatal("there is no other controller")
+	return nil
+}
+
+// accept applies the i-th group at a controller until that takes it.
+func (w *team) accept(m *teammate, i int) {
+	w.t.Helper()
+	m.until(fmt.Sprintf("g%d is accepted", i), func() bool { return w.try(m, i) })
+}
+
+// try applies the i-th group at a controller, and reports whether that took it. A controller may
+// answer 503 while nobody decides.
+func (w *team) try(m *teammate, i int) bool {
+	name, s := fmt.Sprintf("g%d", i), spec(i)
+	err := m.put(name, s)
+	var p *api.Problem
+	if errors.As(err, &p) && p.Status != 503 && p.Code != "unreachable" && p.Code != "not_plannable" {
+		w.t.Errorf("%s at %s: %v", name, m.name, err)
+	}
+	if err != nil {
+		return false
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.accepted[name] = s
+	return true
+}
+
+// settled waits until a controller says that everything accepted is programmed, and returns it.
+func (w *team) settled(m *teammate) map[string]api.MulticastGroup {
+	w.t.Helper()
+	var groups map[string]api.MulticastGroup
+	m.until("everything accepted is programmed, all switches synced", func() bool {
+		list, err := m.rest.List(w.t.Context(), "/v1/multicast-groups", nil)
+		if err != nil {
+			return false // nobody decides
+		}
+		groups = make(map[string]api.MulticastGroup)
+		for _, item := range list.Items {
+			var g api.MulticastGroup
+			if json.Unmarshal(item, &g) != nil {
+				return false
+			}
+			groups[g.Name] = g
+		}
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		for name := range w.accepted {
+			g, there := groups[name]
+			if !there {
+				w.t.Fatalf("%s was accepted and is lost", name)
+			}
+			if !g.Status.Is(api.Programmed) {
+				return false
+			}
+		}
+		a, err := m.rest.Get(w.t.Context(), "/v1/switches", nil)
+		var switches struct{ Items []api.SwitchStatus }
+		if err != nil || json.Unmarshal(a.Body, &switches) != nil {
+			return false
+		}
+		for i := range switches.Items {
+			if !switches.Items[i].Synced {
+				return false
+			}
+		}
+		return len(switches.Items) == 6
+	})
+	return groups
+}
+
+// kept fails unless groups have the index and epoch that they had, and no switch was written to.
+func (w *team) kept(when string, m *teammate, before map[string]api.MulticastGroup, written map[string]uint64) {
+	w.t.Helper()
+	for name, g := range w.settled(m) {
+		was := before[name]
+		if g.Version != was.Version || g.Status.Index != was.Status.Index || g.Status.Epoch != was.Status.Epoch {
+			w.t.Errorf("%s: %s has version %d, index %d, epoch %d; had %d, %d, %d", when, name, g.Version, g.Status.Index, g.Status.Epoch,
+				was.Version, was.Status.Index, was.Status.Epoch)
+		}
+	}
+	if again := w.writes(); !maps.Equal(again, written) {
+		w.t.Errorf("%s: switches that agree were written to: %v, were %v", when, again, written)
+	}
+}
+
+// TestCluster: three controllers on an etcd. The decider is killed, paused beyond its lease, and all
+// are restarted one after the other while groups are applied: nothing accepted is lost, and no
+// switch that agrees is written to.
+func TestCluster(t *testing.T) {
+	w := newTeam(t)
+	first := w.decider(nil)
+	for i := range 3 {
+		w.accept(w.members[i], i)
+	}
+	before, written := w.settled(w.other(first, nil)), w.writes()
+
+	first.kill()
+	first.process = nil
+	second := w.decider(nil)
+	w.kept("after kill -9", w.other(second, nil), before, written)
+	w.run(first)
+
+	// A decider that is paused beyond its lease: another one decides, and what it decides stands
+	// after the first wakes up.
+	if err := second.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	third := w.decider(second)
+	w.kept("while the decider is paused", third, before, written)
+	w.accept(w.other(second, third), 3)
+	before, written = w.settled(third), w.writes()
+	if err := second.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	second.until("the one that was paused is a member again", func() bool {
+		a, err := second.rest.Get(t.Context(), "/v1/controllers/"+second.name, nil)
+		var c api.Controller
+		return err == nil && json.Unmarshal(a.Body, &c) == nil && c.Role == api.RoleMember && c.Lag > 0
+	})
+	w.kept("after the one that was paused woke up", second, before, written)
+
+	// An upgrade in order, under changes. The decider comes last.
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	decider := w.decider(nil)
+	order := append([]*teammate{}, w.members...)
+	for i, m := range order {
+		if m == decider {
+			order[i], order[2] = order[2], order[i]
+		}
+	}
+	applied := 4
+	for _, m := range order {
+		asked := w.other(m, nil)
+		go func() {
+			defer close(stopped)
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				if w.try(asked, applied) {
+					applied++
+				}
+			}
+		}()
+		w.terminate(m)
+		w.run(m)
+		m.ready()
+		close(stop)
+		<-stopped
+		stop, stopped = make(chan struct{}), make(chan struct{})
+	}
+	if applied < 7 {
+		t.Errorf("%d groups were applied: too few to say anything", applied)
+	}
+	w.settled(w.other(w.decider(nil), nil))
+	w.terminate(w.other(w.decider(nil), nil))
+	before, written = w.settled(w.decider(nil)), w.writes()
+	w.terminate(w.decider(nil))
+	last := w.decider(nil)
+	w.kept("after the decider left in order", last, before, written)
+	if out := last.output(t, "get", "controllers"); !strings.Contains(out, last.name+" (asked)") || !strings.Contains(out, "decider") {
+		t.Errorf("weft get controllers:\n%s", out)
+	}
+}
+
+// output returns what a command writes that asks a controller.
+func (p *process) output(t *testing.T, args ...string) string {
+	t.Helper()
+	var out, errs strings.Builder
+	status := run(t.Context(), append(args, "--server", p.url), environment{
+		stdin: strings.NewReader(""), stdout: &out, stderr: &errs, getenv: func(string) string { return "" },
+	})
+	if status != exitOK {
+		t.Errorf("%v: status %d, %s", args, status, errs.String())
+	}
+	return out.String()
+}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/plan"
 	"github.com/weft-sdn/weft/controller/reconcile"
 	"github.com/weft-sdn/weft/southbound/entry"
@@ -20,3 +21,10 @@ func Difference(before, after map[entry.Key]entry.Entity) []api.EntityUpdate {
 	cfg := reconcile.Config{Rank: plan.Rank}
 	return describe(cfg.Difference(slices.Collect(maps.Values(before)), slices.Collect(maps.Values(after))))
 }
+
+// PFCCore returns a core on a network with PFC-capable nodes, PutPFC gives it an SRv6 policy, a tenant
+// and a PFC policy.
+var PFCCore, PutPFC = pfcCore, putPFC
+
+// InventoryOf returns the inventory of a core.
+func InventoryOf(c *Core) *inventory.Inventory { return c.env.Inventory() }

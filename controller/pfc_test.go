@@ -91,6 +91,14 @@ func tenantSpec(slice uint32, priority uint8, port uint32) api.TenantSpec {
 func figure3Core(t *testing.T) *Core {
 	t.Helper()
 	c := pfcCore(t, nil)
+	putPFC(t, c)
+	c.Ready()
+	return c
+}
+
+// putPFC makes an SRv6 policy, a tenant and a PFC policy.
+func putPFC(t *testing.T, c *Core) {
+	t.Helper()
 	if _, _, err := c.SRv6Policies().Put("wan", wanSpec(), resource.Precondition{}); err != nil {
 		t.Fatal(err)
 	}
@@ -100,8 +108,6 @@ func figure3Core(t *testing.T) *Core {
 	if _, _, err := c.PFCPolicies().Put("p", api.PFCPolicySpec{SRv6Policy: "wan", Tenant: "a"}, resource.Precondition{}); err != nil {
 		t.Fatal(err)
 	}
-	c.Ready()
-	return c
 }
 
 // TestPFCRefusals: bad input has a code and names the field, and changes nothing.

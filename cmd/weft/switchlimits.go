@@ -13,14 +13,15 @@ import (
 
 // clientLimits is the flags of "weft switch" that bound what clients of its gRPC server may take.
 type clientLimits struct {
-	connections, hostConnections int
-	message                      int // MiB
-	stall                        time.Duration
+	connections, strangers, perClient int
+	message                           int // MiB
+	stall                             time.Duration
 }
 
 func (l *clientLimits) register(f *pflag.FlagSet) {
 	f.IntVar(&l.connections, "grpc-max-connections", guard.DefaultConnections, "connections that clients may have at once")
-	f.IntVar(&l.hostConnections, "grpc-max-host-connections", guard.DefaultHostConnections, "connections that the clients of one host may have at once")
+	f.IntVar(&l.strangers, "grpc-max-strangers", 0, "of these, those without a client certificate or a controller session (default 128, or half of them)")
+	f.IntVar(&l.perClient, "grpc-max-per-client", guard.DefaultPerClient, "connections that one IPv4 address or IPv6 /64 may have at once")
 	f.IntVar(&l.message, "grpc-max-message", p4rt.DefaultMaxMessage>>20, "MiB that a Write or a pipeline configuration may have")
 	f.DurationVar(&l.stall, "grpc-stall-time", guard.DefaultStall, "time after which a client that does not read an answer loses the call")
 }
@@ -32,8 +33,10 @@ func (l *clientLimits) check() error {
 	switch {
 	case l.connections < 1:
 		return usagef("--grpc-max-connections is %d: want 1 or more", l.connections)
-	case l.hostConnections < 1:
-		return usagef("--grpc-max-host-connections is %d: want 1 or more", l.hostConnections)
+	case l.strangers < 0 || l.strangers > l.connections:
+		return usagef("--grpc-max-strangers is %d: want 1 to %d, or 0 for the default", l.strangers, l.connections)
+	case l.perClient < 1:
+		return usagef("--grpc-max-per-client is %d: want 1 or more", l.perClient)
 	case l.message < 1 || l.message > maxMessageMiB:
 		return usagef("--grpc-max-message is %d: want 1 to %d", l.message, maxMessageMiB)
 	case l.stall <= 0:
@@ -44,6 +47,6 @@ func (l *clientLimits) check() error {
 
 func (l *clientLimits) config(secured credentials.TransportCredentials, log *slog.Logger) p4rt.ServerConfig {
 	return p4rt.ServerConfig{Credentials: secured, MaxMessage: l.message << 20, Guard: guard.Config{
-		Connections: l.connections, HostConnections: l.hostConnections, Stall: l.stall, Log: log,
+		Connections: l.connections, Strangers: l.strangers, PerClient: l.perClient, Stall: l.stall, Log: log,
 	}}
 }

@@ -44,10 +44,14 @@ type bed struct {
 	ctx    context.Context
 	cables [2]*live.Cable
 	gnmi   *gnmi.Server
+	server *p4rt.Server
 	client gpb.GNMIClient
 }
 
-func newBed(t *testing.T) *bed {
+func newBed(t *testing.T) *bed { return newBedWith(t, p4rt.ServerConfig{}) }
+
+func newBedWith(t *testing.T, cfg p4rt.ServerConfig) *bed {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
 	b := &bed{t: t, ctx: ctx, cables: [2]*live.Cable{live.NewCable(), live.NewCable()}, gnmi: gnmi.NewServer()}
@@ -58,7 +62,8 @@ func newBed(t *testing.T) *bed {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := p4rt.NewServer(p4rt.ServerConfig{})
+	server := p4rt.NewServer(cfg)
+	b.server = server
 	if err := server.Add(runner.Sessions(), runner); err != nil {
 		t.Fatal(err)
 	}

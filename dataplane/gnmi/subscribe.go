@@ -231,7 +231,8 @@ func (c *client) send(r *report) error {
 			return err
 		}
 	}
-	r.all, r.ports = r.all[:0], r.ports[:0]
+	r.all, r.ports = nil, nil
+	clear(r.has)
 	return nil
 }
 

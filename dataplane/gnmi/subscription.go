@@ -173,18 +173,20 @@ func (p *pattern) each(port *Port, f func(p *Port, leaf int, v any)) {
 	}
 }
 
-// A report gathers updates as notifications, one a port.
+// A report gathers updates as notifications, one a port. A value that several subscriptions select is in
+// it once.
 type report struct {
 	at       time.Time
 	prefix   *gpb.Path
 	encoding gpb.Encoding
 	all      []*gpb.Notification
 	ports    []uint32 // of all
+	has      map[cell]bool
 }
 
 // newReport makes one for a client that gave a prefix; its target is repeated.
 func newReport(at time.Time, prefix *gpb.Path, e gpb.Encoding) *report {
-	r := &report{at: at, encoding: e}
+	r := &report{at: at, encoding: e, has: make(map[cell]bool)}
 	if t := prefix.GetTarget(); t != "" {
 		r.prefix = &gpb.Path{Target: t}
 	}
@@ -192,6 +194,11 @@ func newReport(at time.Time, prefix *gpb.Path, e gpb.Encoding) *report {
 }
 
 func (r *report) add(p *Port, l int, v any) {
+	c := cell{p.Number, l}
+	if r.has[c] {
+		return
+	}
+	r.has[c] = true
 	i := slices.Index(r.ports, p.Number)
 	if i < 0 {
 		i = len(r.all)

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/semaphore"
+
+	"github.com/weft-sdn/weft/internal/gate"
 )
 
 // What one connection may have at once.
@@ -14,7 +16,7 @@ const (
 	// MaxCalls is how many calls and streams a server takes; more wait at the client.
 	MaxCalls = 64
 	// MaxStreams is how many streams of one service there may be; more are refused.
-	MaxStreams = 16
+	MaxStreams = 8
 
 	maxRequests = 4 // requests under way; more wait unread
 	maxReads    = 2 // answers to Reads that are put together; more wait
@@ -55,6 +57,9 @@ func ClientOf(ctx context.Context) *Client {
 
 // Stall returns how long the client may read nothing of an answer that waits for it.
 func (x *Client) Stall() time.Duration { return x.guard.cfg.Stall }
+
+// Trust says that the client is known: its connection does not give way to those of strangers.
+func (x *Client) Trust() { gate.Of(x.conn).Trust() }
 
 // Refuse counts that the client was turned away.
 func (x *Client) Refuse(why Reason) { x.guard.Refuse(why, x.host) }

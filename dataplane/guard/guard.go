@@ -9,15 +9,22 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/stats"
+
+	"github.com/weft-sdn/weft/internal/gate"
 )
 
 // Config is the limits of a Guard. A limit of 0 is its default.
 type Config struct {
 	// Connections is how many there may be at once. Default: DefaultConnections.
 	Connections int
-	// HostConnections is how many of them one host may have. Default: DefaultHostConnections.
-	HostConnections int
+	// Strangers is how many of them may be those of clients that are not trusted. Default:
+	// DefaultStrangers, or half of Connections if that is less.
+	Strangers int
+	// PerClient is how many of them one IPv4 address or IPv6 /64 may have. Default: DefaultPerClient.
+	PerClient int
 	// Unfinished is how many octets there may be of messages that clients have begun to send and not
 	// finished. Beyond it the connection with the most of them is closed. Default: DefaultUnfinished.
 	Unfinished int
@@ -29,10 +36,11 @@ type Config struct {
 
 // Defaults of Config.
 const (
-	DefaultConnections     = 256
-	DefaultHostConnections = 32
-	DefaultUnfinished      = 128 << 20
-	DefaultStall           = 30 * time.Second
+	DefaultConnections = 256
+	DefaultStrangers   = 128
+	DefaultPerClient   = 64
+	DefaultUnfinished  = 128 << 20
+	DefaultStall       = 30 * time.Second
 )
 
 // Guard watches the connections of one server. It is a stats.Handler, which the server must be given.
@@ -42,9 +50,8 @@ type Guard struct {
 	refused    [numReasons]atomic.Uint64
 	sometimes  [numReasons]rate.Sometimes // guards the log
 
-	mu    sync.Mutex
-	all   map[*Client]struct{} // guarded by mu
-	hosts map[string]int       // guarded by mu; connections of each
+	mu  sync.Mutex
+	all map[*Client]struct{} // guarded by mu
 }
 
 var _ stats.Handler = (*Guard)(nil)
@@ -54,8 +61,11 @@ func New(cfg Config) *Guard {
 	if cfg.Connections <= 0 {
 		cfg.Connections = DefaultConnections
 	}
-	if cfg.HostConnections <= 0 {
-		cfg.HostConnections = DefaultHostConnections
+	if cfg.Strangers <= 0 {
+		cfg.Strangers = min(DefaultStrangers, max(1, cfg.Connections/2))
+	}
+	if cfg.PerClient <= 0 {
+		cfg.PerClient = DefaultPerClient
 	}
 	if cfg.Unfinished <= 0 {
 		cfg.Unfinished = DefaultUnfinished
@@ -63,7 +73,7 @@ func New(cfg Config) *Guard {
 	if cfg.Stall <= 0 {
 		cfg.Stall = DefaultStall
 	}
-	g := &Guard{cfg: cfg, all: make(map[*Client]struct{}), hosts: make(map[string]int)}
+	g := &Guard{cfg: cfg, all: make(map[*Client]struct{})}
 	for i := range g.sometimes {
 		g.sometimes[i].Interval = time.Second
 	}
@@ -88,16 +98,21 @@ func (g *Guard) Stats() Stats {
 	return s
 }
 
-// Refuse counts a client that was turned away, and logs it.
+// Refuse counts a client that was turned away, and logs it; host is empty where it is not known.
 func (g *Guard) Refuse(why Reason, host string) {
 	n := g.refused[why].Add(1)
 	if g.cfg.Log != nil {
-		g.sometimes[why].Do(func() { g.cfg.Log.Warn("client turned away", "host", host, "reason", why.String(), "count", n) })
+		g.sometimes[why].Do(func() { g.cfg.Log.Warn("client turned away", "reason", why.String(), "host", host, "count", n) })
 	}
 }
 
-// Listener returns a listener that closes connections beyond the limits as they come.
-func (g *Guard) Listener(l net.Listener) net.Listener { return &listener{l, g} }
+// Listener returns a listener that closes connections beyond the limits: where a stranger's has been
+// idle for the longest time, that one, and else the new one. It is to be called once for each listener,
+// whose connections are counted apart.
+func (g *Guard) Listener(l net.Listener) net.Listener {
+	limits := gate.Limits{Connections: g.cfg.Connections, Strangers: g.cfg.Strangers, PerClient: g.cfg.PerClient}
+	return &listener{gate.New(l, limits, func(why gate.Reason) { g.Refuse(reasonOf[why], "") }), g}
+}
 
 type listener struct {
 	net.Listener
@@ -105,49 +120,25 @@ type listener struct {
 }
 
 func (l *listener) Accept() (net.Conn, error) {
-	for {
-		c, err := l.Listener.Accept()
-		if err != nil {
-			return nil, err
-		}
-		if known := l.g.admit(c); known != nil {
-			return known, nil
-		}
-		_ = c.Close() // it was never used
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
 	}
-}
-
-// admit returns the connection of a new client, nil if there is no room for it.
-func (g *Guard) admit(c net.Conn) net.Conn {
-	host := hostOf(c.RemoteAddr())
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	switch {
-	case len(g.all) >= g.cfg.Connections:
-		g.Refuse(Connections, host)
-		return nil
-	case g.hosts[host] >= g.cfg.HostConnections:
-		g.Refuse(HostConnections, host)
-		return nil
-	}
-	x := newClient(g, host)
+	x := newClient(l.g, hostOf(c.RemoteAddr()))
 	x.conn = c
-	g.all[x] = struct{}{}
-	g.hosts[host]++
-	return &conn{Conn: c, client: x}
+	l.g.mu.Lock()
+	defer l.g.mu.Unlock()
+	l.g.all[x] = struct{}{}
+	return &conn{Conn: c, client: x}, nil
 }
 
 func (g *Guard) leave(x *Client) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if _, ok := g.all[x]; !ok {
-		return
+	if _, ok := g.all[x]; ok {
+		delete(g.all, x)
+		x.end()
 	}
-	delete(g.all, x)
-	if g.hosts[x.host]--; g.hosts[x.host] == 0 {
-		delete(g.hosts, x.host)
-	}
-	x.end()
 }
 
 // relieve closes the connection with the most octets of messages that are not complete.
@@ -228,6 +219,11 @@ func (g *Guard) HandleRPC(ctx context.Context, s stats.RPCStats) {
 	}
 	switch s := s.(type) {
 	case *stats.Begin:
+		if p, ok := peer.FromContext(ctx); ok {
+			if info, ok := p.AuthInfo.(credentials.TLSInfo); ok && len(info.State.VerifiedChains) > 0 {
+				x.Trust()
+			}
+		}
 		x.calls(1)
 	case *stats.InPayload:
 		x.settle(int64(s.WireLength) + overhead)

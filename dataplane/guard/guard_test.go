@@ -62,25 +62,43 @@ func accept(g *Guard, from ...string) (in []net.Conn, all []*stub) {
 // ends makes room.
 func TestConnections(t *testing.T) {
 	var log bytes.Buffer
-	g := New(Config{Connections: 3, HostConnections: 2, Log: slog.New(slog.NewTextHandler(&log, nil))})
-	in, all := accept(g, "10.0.0.1:1", "10.0.0.1:2", "10.0.0.1:3", "[2001:db8::1]:1", "10.0.0.2:1")
-	if len(in) != 3 || !all[2].closed || !all[4].closed || all[3].closed {
-		t.Fatalf("%d connections, %v", len(in), all)
+	g := New(Config{Connections: 3, Strangers: 3, PerClient: 2, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	trust := func(c net.Conn) { ClientOf(tag(g, c)).Trust() }
+	q := &queue{}
+	l := g.Listener(q)
+	dial := func(from string) (net.Conn, *stub) {
+		c := &stub{from: from}
+		q.waiting = append(q.waiting, c)
+		in, err := l.Accept()
+		if err != nil {
+			return nil, c
+		}
+		return in, c
+	}
+	var in [3]net.Conn
+	for i, from := range []string{"10.0.0.1:1", "10.0.0.1:2", "[2001:db8::1]:1"} {
+		in[i], _ = dial(from)
+		trust(in[i])
+	}
+	for _, from := range []string{"10.0.0.1:3", "10.0.0.2:1"} {
+		if c, stub := dial(from); c != nil || !stub.closed {
+			t.Errorf("%s has a connection", from)
+		}
 	}
 	s := g.Stats()
-	if s.Connections != 3 || s.Refused[HostConnections] != 1 || s.Refused[Connections] != 1 {
+	if s.Connections != 3 || s.Refused[PerClient] != 1 || s.Refused[Connections] != 1 {
 		t.Errorf("%+v", s)
 	}
-	if !strings.Contains(log.String(), "host=10.0.0.1 reason=host_connections count=1") {
+	if !strings.Contains(log.String(), "reason=per_client") || !strings.Contains(log.String(), "reason=connections") {
 		t.Errorf("the log has %q", log.String())
 	}
 	for range 2 { // once more does no harm
-		if err := in[0].Close(); err != nil || !all[0].closed {
+		if err := in[0].Close(); err != nil || g.Stats().Connections != 2 {
 			t.Fatal(err)
 		}
 	}
-	if in, _ := accept(g, "10.0.0.1:4", "10.0.0.1:5"); len(in) != 1 {
-		t.Errorf("%d connections where one is free", len(in))
+	if c, _ := dial("10.0.0.1:4"); c == nil {
+		t.Error("a connection that ended left no room")
 	}
 }
 

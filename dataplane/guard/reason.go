@@ -1,24 +1,29 @@
 package guard
 
+import "github.com/weft-sdn/weft/internal/gate"
+
 // Reason is why a client was turned away.
 type Reason uint8
 
 // Reasons, in the order in which Stats lists them.
 const (
-	Connections     Reason = iota // the server has all the connections it takes
-	HostConnections               // the host has all the connections it may have
-	Unfinished                    // its messages that were not complete took the most memory
-	Backlog                       // its answers that it had not read took the most memory
-	Stalled                       // it did not read an answer in time
-	Streams                       // the connection has all the streams it may have
-	Roles                         // the connection has all the roles it may have, or the device has
+	Connections Reason = iota // the server has all the connections it takes
+	Strangers                 // it has all those of clients that are not trusted
+	PerClient                 // the client's address has all the connections it may have
+	Unfinished                // its messages that were not complete took the most memory
+	Backlog                   // its answers that it had not read took the most memory
+	Stalled                   // it did not read an answer in time
+	Streams                   // the connection has all the streams it may have
+	Roles                     // the connection has all the roles it may have, or the device has
 	numReasons
 )
 
 var reasonNames = [numReasons]string{
-	Connections: "connections", HostConnections: "host_connections", Unfinished: "unfinished_messages",
+	Connections: string(gate.Full), Strangers: string(gate.Strangers), PerClient: string(gate.PerClient), Unfinished: "unfinished_messages",
 	Backlog: "read_backlog", Stalled: "stalled_reader", Streams: "streams", Roles: "roles",
 }
 
 // String returns the name that metrics and logs have for a reason.
 func (r Reason) String() string { return reasonNames[r] }
+
+var reasonOf = map[gate.Reason]Reason{gate.Full: Connections, gate.Strangers: Strangers, gate.PerClient: PerClient}

@@ -112,3 +112,48 @@ func TestCodecEncodes(t *testing.T) {
 		}
 	}
 }
+
+// pipelineBoth decodes a SetForwardingPipelineConfigRequest in two steps and by package proto, and
+// compares; the first step must find who sends it and leave the config alone.
+func pipelineBoth(t *testing.T, b []byte) {
+	t.Helper()
+	want := &p4v1.SetForwardingPipelineConfigRequest{}
+	wantErr := proto.Unmarshal(b, want)
+	p := new(pipelineCall)
+	err := newCodec(maxSmall).Unmarshal(mem.BufferSlice{mem.SliceBuffer(b)}, p)
+	if err == nil && p.req.Config != nil {
+		t.Fatalf("%x: the config is decoded before its sender is known", b)
+	}
+	early := proto.CloneOf(&p.req)
+	if err == nil {
+		err = p.decode()
+	}
+	if (err == nil) != (wantErr == nil) {
+		t.Fatalf("%x: %v, package proto says %v", b, err, wantErr)
+	}
+	if err != nil {
+		return
+	}
+	if !proto.Equal(&p.req, want) {
+		t.Fatalf("%x:\n%v\n%v", b, &p.req, want)
+	}
+	want.Config = nil
+	if !proto.Equal(early, want) {
+		t.Fatalf("%x: before the config:\n%v\n%v", b, early, want)
+	}
+}
+
+func FuzzPipelineCall(f *testing.F) {
+	seed := &p4v1.SetForwardingPipelineConfigRequest{DeviceId: 1, Role: "r", ElectionId: &p4v1.Uint128{Low: 1},
+		Action: p4v1.SetForwardingPipelineConfigRequest_COMMIT,
+		Config: &p4v1.ForwardingPipelineConfig{P4DeviceConfig: []byte{1, 2, 3}, Cookie: &p4v1.ForwardingPipelineConfig_Cookie{Cookie: 4}}}
+	b, err := proto.Marshal(seed)
+	if err != nil {
+		f.Fatal(err)
+	}
+	for i := range len(b) + 1 {
+		f.Add(b[:i])
+	}
+	f.Add(append(b, b...)) // fields given twice
+	f.Fuzz(pipelineBoth)
+}

@@ -114,7 +114,11 @@ func (c *channel) handle(ctx context.Context, m *p4v1.StreamMessageRequest) erro
 			return execError(err)
 		}
 		// A primary is told so when the requests of the one before are done.
-		return dev.exclusive(ctx, func(now time.Duration) error { return session.Receive(now, m) })
+		if err := dev.exclusive(ctx, func(now time.Duration) error { return session.Receive(now, m) }); err != nil {
+			return err
+		}
+		c.client.Trust()
+		return nil
 	}
 	var result error
 	if err := dev.do(ctx, func(now time.Duration) { result = session.Receive(now, m) }); err != nil {

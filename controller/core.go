@@ -308,13 +308,35 @@ func (c *Core) writing(sw string, o reconcile.Owner, e entry.Entity) {
 	c.switchEvent(sw, feature.SwitchEvent{Kind: feature.Writing, Owner: o, Entity: e})
 }
 
+// Saves returns the writes that keep what has changed since the last call.
+func (c *Core) Saves() []store.Op {
+	out := c.env.Versions.Changes()
+	for _, f := range c.features {
+		out = append(out, f.Changes()...)
+	}
+	return append(out, c.switches.Changes()...)
+}
+
+// Hold says that Saves are being kept under a number. What follows from the changes that they keep
+// is in no Task before Kept. What follows from topology and inventory alone is.
+func (c *Core) Hold(n uint64) { c.switches.Hold(n) }
+
+// Kept says up to which number Saves have been kept.
+func (c *Core) Kept(n uint64) { c.switches.Kept(n) }
+
+// reportStore makes the event of a store that fails, or has recovered when why is nil.
+func (c *Core) reportStore(why error) {
+	if why == nil {
+		c.env.Event(api.EventStoreRecovered, "", "changes are taken again", nil)
+		return
+	}
+	c.env.Event(api.EventStoreFailed, "", "changes are refused, and what is in force goes on: "+why.Error(), nil)
+}
+
 // Ready returns what must be done now, and counts on its being done.
 func (c *Core) Ready() Ready {
-	r := Ready{Saves: c.env.Versions.Changes()}
-	for _, f := range c.features {
-		r.Saves = append(r.Saves, f.Changes()...)
-	}
-	r.Saves = append(r.Saves, c.switches.Changes()...)
+	r := Ready{Saves: c.Saves()}
+	c.Hold(0) // for whoever keeps Saves before carrying out Tasks
 	r.Events, r.Answers = c.env.Take()
 	r.Tasks = c.switches.Tasks()
 	return r

@@ -9,8 +9,8 @@ import (
 var (
 	// ErrStopped: the controller has ended, and the call did nothing.
 	ErrStopped = errors.New("controller: stopped")
-	// ErrStore: the store failed, so the controller cannot go on.
-	ErrStore = errors.New("controller: store failed")
+	// ErrStore: the store takes no writes now.
+	ErrStore = errors.New("the store takes no changes")
 )
 
 func noSwitch(name string) error {

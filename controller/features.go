@@ -112,7 +112,7 @@ func (c *Core) SetAssignment(a *ev.Assignment) {
 
 // ResetGroup is [Core.ResetGroup].
 func (c *Controller) ResetGroup(ctx context.Context, name string, pre resource.Precondition) (g api.MulticastGroup, err error) {
-	stopped := c.Do(ctx, func(core *Core) { g, err = core.ResetGroup(name, pre) })
+	stopped := c.change(ctx, func(core *Core) { g, err = core.ResetGroup(name, pre) })
 	return g, first(stopped, err)
 }
 

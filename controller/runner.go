@@ -36,12 +36,14 @@ type Options struct {
 // what it wants, one its writes and one its packet-outs. The methods may be
 // called from any goroutine while Run runs, and wait for it before.
 type Controller struct {
-	opts Options
-	loop *owner.Loop
+	opts   Options
+	loop   *owner.Loop
+	writer *store.Writer
 
 	// For the goroutine of the core alone.
-	core   *Core
-	opened *inventory.Inventory // whose switches have links
+	core    *Core
+	failing error                // why the store takes no writes, as reported
+	opened  *inventory.Inventory // whose switches have links
 
 	topo atomic.Pointer[topology.Snapshot]
 	inv  atomic.Pointer[inventory.Inventory]
@@ -69,15 +71,18 @@ func NewController(ctx context.Context, o Options) (*Controller, error) {
 		opts: o, loop: owner.New(start), core: core,
 		links: make(map[string]*link), asked: make(map[uint64]chan<- any), trial: make(chan struct{}, 1),
 	}
+	// The call itself does nothing: flush follows.
+	c.writer = store.NewWriter(o.Store, func() { c.loop.Post(nil, func() {}) })
 	c.inv.Store(core.Inventory())
 	c.topo.Store(core.Topology())
 	return c, nil
 }
 
-// Run runs the controller until ctx ends, which is no error, or the store
-// fails. It must be called once.
+// Run runs the controller until ctx ends, which is no error, or the store is another controller's
+// by now. A store that fails otherwise does not end it. It must be called once.
 func (c *Controller) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return c.writer.Run(ctx, c.loop.Ended()) })
 	g.Go(func() error {
 		return c.loop.Run(ctx, c.core, func(ctx context.Context) error {
 			if err := c.sessions(ctx, g); err != nil {
@@ -95,14 +100,18 @@ func (c *Controller) Run(ctx context.Context) error {
 	return err
 }
 
-// flush does what the core wants.
-func (c *Controller) flush(ctx context.Context) error {
-	for r := c.core.Ready(); !r.Empty(); r = c.core.Ready() {
-		if err := c.opts.Store.Apply(ctx, r.Saves); err != nil {
-			if ctx.Err() != nil {
-				return nil
-			}
-			return fmt.Errorf("%w: %w", ErrStore, err)
+// flush does what the core wants. It does not wait for the store: what follows from a change that is
+// not kept yet waits in the core.
+func (c *Controller) flush(context.Context) error {
+	c.reportStore()
+	for {
+		if saves := c.core.Saves(); len(saves) > 0 {
+			c.core.Hold(c.writer.Add(saves))
+		}
+		c.core.Kept(c.writer.Kept())
+		r := c.core.Ready()
+		if r.Empty() {
+			return nil
 		}
 		for _, t := range r.Tasks {
 			if l := c.link(t.Switch); l != nil {
@@ -124,7 +133,33 @@ func (c *Controller) flush(ctx context.Context) error {
 			}
 		}
 	}
-	return nil
+}
+
+// reportStore has an event when the store begins to fail, and when it takes writes again.
+func (c *Controller) reportStore() {
+	err := c.writer.Err()
+	if (err != nil) == (c.failing != nil) {
+		return
+	}
+	c.failing = err
+	c.core.reportStore(err)
+}
+
+// change has the core changed for a client, and waits until that is kept. While the store takes no
+// writes nothing is changed; the error wraps ErrStore then.
+func (c *Controller) change(ctx context.Context, f func(*Core)) error {
+	if err := c.writer.Err(); err != nil {
+		return fmt.Errorf("%w: %w", ErrStore, err)
+	}
+	if err := c.Do(ctx, f); err != nil {
+		return err
+	}
+	switch err := c.writer.Wait(ctx, c.writer.Added()); {
+	case err == nil, ctx.Err() != nil:
+		return err
+	default:
+		return fmt.Errorf("%w: %w", ErrStore, err)
+	}
 }
 
 // sessions opens a link to each switch of the inventory, and closes the others.
@@ -174,8 +209,8 @@ func (c *Controller) post(ctx context.Context, do func(*Core)) {
 	c.loop.Post(ctx.Done(), func() { do(c.core) })
 }
 
-// Do has something done with the core, and returns when what follows from it
-// has been kept and handed out. f must not keep the core.
+// Do has something done with the core, and returns when what follows from it has been handed out.
+// f must not keep the core, nor make changes for clients.
 func (c *Controller) Do(ctx context.Context, f func(*Core)) error {
 	err := c.loop.Do(ctx, func() { f(c.core) })
 	if errors.Is(err, owner.ErrEnded) {

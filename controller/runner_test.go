@@ -160,27 +160,3 @@ func TestController(t *testing.T) {
 		}
 	})
 }
-
-// failingStore keeps nothing.
-type failingStore struct{ store.Memory }
-
-func (s *failingStore) Apply(ctx context.Context, ops []store.Op) error {
-	if len(ops) > 0 {
-		return errors.New("disk full")
-	}
-	return s.Memory.Apply(ctx, ops)
-}
-
-func TestStoreFails(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		net := sample.Figure1()
-		r := run(t, net, new(failingStore), new(controllertest.Southbound))
-		spec := net.Spec(1, "s1", "r1")
-		if _, _, err := r.Groups().Put(t.Context(), "g", spec, resource.Precondition{}); !errors.Is(err, controller.ErrStopped) {
-			t.Errorf("PUT that was not kept: %v", err)
-		}
-		if err := r.stop(); !errors.Is(err, controller.ErrStore) {
-			t.Errorf("Run: %v", err)
-		}
-	})
-}

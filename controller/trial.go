@@ -131,7 +131,7 @@ func describe(updates []entry.Update) []api.EntityUpdate {
 func (c *Controller) write(ctx context.Context, pre resource.Precondition, change func(*Core) error) error {
 	var err error
 	if pre.Trial == nil {
-		stopped := c.Do(ctx, func(core *Core) { err = change(core) })
+		stopped := c.change(ctx, func(core *Core) { err = change(core) })
 		return first(stopped, err)
 	}
 	var f *fork

@@ -113,6 +113,8 @@ func problemOf(err error) error {
 		return newProblem(string(known.Code), known.Error(), known.Fields...)
 	case errors.Is(err, controller.ErrStopped):
 		return newProblem(codeNoDecider, "the controller stopped deciding; whether a change took effect is not known")
+	case errors.Is(err, controller.ErrStore):
+		return newProblem(codeStore, err.Error())
 	case errors.Is(err, context.DeadlineExceeded):
 		return newProblem(codeTimeout, "the controller or a switch did not answer in time")
 	}

@@ -2,9 +2,11 @@ package mrc
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/topology"
 )
@@ -17,6 +19,22 @@ func (r *Runner) ask(ctx context.Context, f func() error) error {
 	var err error
 	if stopped := r.do(ctx, func() { err = f() }); stopped != nil {
 		return stopped
+	}
+	return err
+}
+
+// change is ask for a change of what clients want, and waits until it is kept. While the store takes
+// no writes nothing is changed; the error wraps controller.ErrStore then.
+func (r *Runner) change(ctx context.Context, pre resource.Precondition, f func() error) error {
+	if err := r.writer.Err(); err != nil && pre.Trial == nil {
+		return fmt.Errorf("%w: %w", controller.ErrStore, err)
+	}
+	if err := r.ask(ctx, f); err != nil || pre.Trial != nil {
+		return err
+	}
+	err := r.writer.Wait(ctx, r.writer.Added())
+	if err != nil && ctx.Err() == nil {
+		return fmt.Errorf("%w: %w", controller.ErrStore, err)
 	}
 	return err
 }
@@ -61,7 +79,7 @@ func (r *Runner) EVProfile(ctx context.Context, name string) (out EVProfile, err
 
 // PutEVProfile replaces what a client wants of a profile.
 func (r *Runner) PutEVProfile(ctx context.Context, name string, spec api.EVProfileSpec, pre resource.Precondition) (out EVProfile, err error) {
-	err = r.ask(ctx, func() (err error) {
+	err = r.change(ctx, pre, func() (err error) {
 		out, err = r.wanted.putProfile(name, spec, pre)
 		return err
 	})
@@ -70,7 +88,7 @@ func (r *Runner) PutEVProfile(ctx context.Context, name string, spec api.EVProfi
 
 // DeleteEVProfile makes a profile what the configuration says.
 func (r *Runner) DeleteEVProfile(ctx context.Context, name string, pre resource.Precondition) error {
-	return r.ask(ctx, func() error { return r.wanted.deleteProfile(name, pre) })
+	return r.change(ctx, pre, func() error { return r.wanted.deleteProfile(name, pre) })
 }
 
 // CCProfiles returns all CC profiles by name.
@@ -97,7 +115,7 @@ func (r *Runner) CCProfile(ctx context.Context, name string) (out api.CCProfile,
 
 // PutCCProfile creates a CC profile or replaces its spec.
 func (r *Runner) PutCCProfile(ctx context.Context, name string, spec api.CCProfileSpec, pre resource.Precondition) (out api.CCProfile, created bool, err error) {
-	err = r.ask(ctx, func() (err error) {
+	err = r.change(ctx, pre, func() (err error) {
 		out, created, err = r.wanted.putCC(name, spec, pre)
 		return err
 	})
@@ -106,7 +124,7 @@ func (r *Runner) PutCCProfile(ctx context.Context, name string, spec api.CCProfi
 
 // DeleteCCProfile removes a CC profile that no EV profile names.
 func (r *Runner) DeleteCCProfile(ctx context.Context, name string, pre resource.Precondition) error {
-	return r.ask(ctx, func() error { return r.wanted.deleteCC(name, pre) })
+	return r.change(ctx, pre, func() error { return r.wanted.deleteCC(name, pre) })
 }
 
 // Hosts returns hosts in the order of their names, and whether there are more.
@@ -208,7 +226,7 @@ func (r *Runner) Planes(ctx context.Context) (out []PlaneResource, err error) {
 
 // SetAdmin says whether a target is to be used.
 func (r *Runner) SetAdmin(ctx context.Context, t Target, spec api.AdminSpec, pre resource.Precondition) error {
-	return r.ask(ctx, func() error { return r.wanted.setAdmin(t, spec, pre) })
+	return r.change(ctx, pre, func() error { return r.wanted.setAdmin(t, spec, pre) })
 }
 
 // Suspects returns the links that lose packets, the surest first.

@@ -64,6 +64,8 @@ type Runner struct {
 	opts  Options
 	start time.Time
 	loop  *owner.Loop
+	// writer keeps what clients want.
+	writer *store.Writer
 
 	// For the goroutine of the core alone, as is what wanted has.
 	core     *Core
@@ -108,7 +110,7 @@ func NewRunner(ctx context.Context, o Options) (*Runner, error) {
 	}
 	start := time.Now()
 	r := &Runner{
-		opts: o, start: start, loop: owner.New(start), core: core, attached: make(map[string]Host), switches: make(map[string]*topology.Node), ports: make(map[string]map[uint32]bool),
+		opts: o, start: start, loop: owner.New(start), writer: store.NewWriter(o.Store, func() {}), core: core, attached: make(map[string]Host), switches: make(map[string]*topology.Node), ports: make(map[string]map[uint32]bool),
 		assignments: make(chan *ev.Assignment, 1), seqs: make(map[string]uint64), waiting: make(map[string]*waiting), known: make(map[string]bool),
 	}
 	for i := range o.Inventory.Hosts {
@@ -121,11 +123,12 @@ func NewRunner(ctx context.Context, o Options) (*Runner, error) {
 	return r, nil
 }
 
-// Run runs until ctx ends, which is no error, or the store fails. It must be
-// called once.
+// Run runs until ctx ends, which is no error, or the store is another controller's by now. A store
+// that fails otherwise does not end it. It must be called once.
 func (r *Runner) Run(ctx context.Context, s Streams) error {
 	r.streams = s
 	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return r.writer.Run(ctx, r.loop.Ended()) })
 	g.Go(func() error { return r.loop.Run(ctx, r.core, r.flush) })
 	if r.opts.Switches != nil {
 		g.Go(func() error { return r.assign(ctx) })
@@ -136,15 +139,11 @@ func (r *Runner) Run(ctx context.Context, s Streams) error {
 	return g.Wait()
 }
 
-// flush does what the core wants, and keeps what clients want before.
-func (r *Runner) flush(ctx context.Context) error {
+// flush does what the core wants. It does not wait for the store: hosts are denied what is lost
+// whether or not a change can be kept.
+func (r *Runner) flush(context.Context) error {
 	if saves := r.wanted.takeSaves(); len(saves) > 0 {
-		if err := r.opts.Store.Apply(ctx, saves); err != nil {
-			if ctx.Err() != nil {
-				return nil
-			}
-			return fmt.Errorf("%w: %w", controller.ErrStore, err)
-		}
+		r.writer.Add(saves)
 	}
 	for ready := r.core.Ready(); !ready.Empty(); ready = r.core.Ready() {
 		for _, s := range ready.Sets {

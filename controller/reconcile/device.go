@@ -40,7 +40,8 @@ type unit struct {
 	shape   Shape       // nil: none
 	owned   map[entry.Key]bool
 	pending []pending
-	frozen  bool // the last difference left out removals because of Config.Frozen
+	hold    uint64 // what the store must have before it is written; see Reconciler.Hold
+	frozen  bool   // the last difference left out removals because of Config.Frozen
 }
 
 type pending struct {

@@ -59,11 +59,16 @@ type Reconciler struct {
 	dirty     map[string]bool // devices with dirty units
 	tasks     uint64          // ids given so far
 	ledger    ledger
+
+	// fresh are the units that were touched since the last Hold, and kept is what the store has;
+	// see Hold.
+	fresh map[*unit]bool
+	kept  uint64
 }
 
 // New returns a Reconciler without switches.
 func New(cfg Config) *Reconciler {
-	return &Reconciler{cfg: cfg, devices: make(map[string]*device), dirty: make(map[string]bool), ledger: newLedger()}
+	return &Reconciler{cfg: cfg, devices: make(map[string]*device), dirty: make(map[string]bool), ledger: newLedger(), fresh: make(map[*unit]bool)}
 }
 
 // SetIntervals replaces the pauses. Those that have begun end as before.
@@ -179,6 +184,7 @@ func (r *Reconciler) Want(sw string, o Owner, entities []entry.Entity, shape Sha
 	if d := r.devices[sw]; d != nil {
 		d.want(o, entities, shape)
 		r.dirty[sw] = true
+		r.fresh[d.unit(o)] = true
 	}
 }
 
@@ -191,8 +197,21 @@ func (r *Reconciler) Recheck(sw string, o Owner) bool {
 	}
 	d.touch(o)
 	r.dirty[sw] = true
+	r.fresh[d.unit(o)] = true
 	return true
 }
+
+// Hold has nothing written of what guarded owners want since the last call, until Kept is called
+// with n: the decisions behind it are being kept in the store. 0 holds nothing.
+func (r *Reconciler) Hold(n uint64) {
+	for u := range r.fresh {
+		u.hold = max(u.hold, n)
+	}
+	clear(r.fresh)
+}
+
+// Kept says that the store has everything up to n.
+func (r *Reconciler) Kept(n uint64) { r.kept = n }
 
 // Thaw has the differences of owners computed anew that were frozen on a switch.
 func (r *Reconciler) Thaw(sw string) {
@@ -256,7 +275,7 @@ func (r *Reconciler) task(d *device) (Task, bool) {
 		case d.read:
 			d.read, t.Read = false, true
 		case !d.blocked:
-			d.sent = d.next(r.now)
+			d.sent = d.next(r.now, r.held)
 			t.Batches = batches(d.sent)
 		}
 	}
@@ -271,6 +290,9 @@ func (r *Reconciler) task(d *device) (Task, bool) {
 	}
 	return t, true
 }
+
+// held reports whether a unit waits for the store.
+func (r *Reconciler) held(o Owner, u *unit) bool { return u.hold > r.kept && r.cfg.Guarded(o) }
 
 // Difference returns the updates that lead from one content of a switch to
 // another, in the order in which they could be made.

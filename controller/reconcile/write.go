@@ -35,10 +35,16 @@ func (d *device) refused(p *pending, now time.Duration) *failure {
 }
 
 // next chooses what to write now, in order. Removals of a unit wait for everything
-// else it wants, unless the switch has no room for that.
-func (d *device) next(now time.Duration) []pending {
+// else it wants, unless the switch has no room for that. Removals of all units wait
+// while one waits for the store: what it has may lead to what they had.
+func (d *device) next(now time.Duration, waits func(Owner, *unit) bool) []pending {
 	var add, remove []pending
+	waiting := false
 	for _, o := range slices.Sorted(maps.Keys(d.units)) {
+		if u := d.units[o]; len(u.pending) > 0 && waits(o, u) {
+			waiting = true
+			continue
+		}
 		held := false // something this unit wants is missing
 		from := len(remove)
 		for k := range d.units[o].pending {
@@ -60,7 +66,7 @@ func (d *device) next(now time.Duration) []pending {
 		}
 	}
 	chosen := add
-	if len(chosen) == 0 {
+	if len(chosen) == 0 && !waiting {
 		chosen = remove
 	}
 	slices.SortStableFunc(chosen, func(a, b pending) int { return cmp.Compare(a.rank, b.rank) })

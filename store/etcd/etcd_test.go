@@ -156,7 +156,10 @@ func TestFull(t *testing.T) {
 	if got := get(t, s, "g"); got != "1" {
 		t.Errorf("%q was written", got)
 	}
-	if _, err := s.Delete(t.Context(), "g", store.Any); err != nil {
+	if err := s.Apply(t.Context(), []store.Op{{Key: "leaving", Value: []byte("g")}, {Key: "g"}}); err != nil {
+		t.Errorf("Apply of a deletion: %v", err)
+	}
+	if _, err := s.Delete(t.Context(), "leaving", store.Any); err != nil {
 		t.Errorf("Delete: %v", err)
 	}
 }

@@ -189,9 +189,10 @@ func (s *Store) Guarded(key string, revision int64) store.Store {
 	return &g
 }
 
-// writable returns why nothing more can be kept. What frees room is always allowed.
+// writable returns why nothing more can be kept. What frees room is always allowed, with the small
+// records that a deletion leaves.
 func (s *Store) writable(ops ...clientv3.Op) error {
-	if s.free == nil || !slices.ContainsFunc(ops, clientv3.Op.IsPut) {
+	if s.free == nil || !slices.ContainsFunc(ops, clientv3.Op.IsPut) || slices.ContainsFunc(ops, clientv3.Op.IsDelete) {
 		return nil
 	}
 	return s.free()

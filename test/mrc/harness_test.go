@@ -28,7 +28,7 @@ import (
 	"github.com/weft-sdn/weft/service"
 	"github.com/weft-sdn/weft/southbound"
 	"github.com/weft-sdn/weft/southbound/hosts"
-	"github.com/weft-sdn/weft/store"
+	"github.com/weft-sdn/weft/store/storetest"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -43,7 +43,7 @@ type fabric struct {
 	inv     inventory.Inventory
 	world   *lab.World
 	clock   *lab.Clock
-	store   *store.Memory
+	store   *storetest.Faulty
 	learned *topology.Builder
 	servers map[string]*bufconn.Listener // P4Runtime, by switch
 
@@ -68,7 +68,7 @@ func long(t *testing.T) {
 func run(t *testing.T, change func(*inventory.MRC), test func(*testing.T, *fabric)) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fabric{
-			t: t, store: store.NewMemory(), learned: topology.NewBuilder(), servers: make(map[string]*bufconn.Listener),
+			t: t, store: new(storetest.Faulty), learned: topology.NewBuilder(), servers: make(map[string]*bufconn.Listener),
 		}
 		network := lab.Clos(lab.ClosConfig{Planes: 2, T0: 2, T1: 2, Hosts: 4, Rate: 5e7, Delay: 2 * time.Microsecond})
 		var err error

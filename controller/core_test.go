@@ -34,11 +34,12 @@ type world struct {
 	store   *store.Memory
 	devices map[string]*controllertest.Device
 	rng     *rand.Rand
-	// session counts the connections of a switch, 0 for none.
-	session map[string]int
-	epochs  map[string]map[int]uint32 // by switch and group: highest written
-	log     []api.Event
-	states  []feature.Answer
+	// session counts the connections of a switch, 0 for none, and known is the one that the core
+	// knows of.
+	session, known map[string]int
+	epochs         map[string]map[int]uint32 // by switch and group: highest written
+	log            []api.Event
+	states         []feature.Answer
 	// every is called after each write.
 	every func()
 	delay time.Duration
@@ -52,7 +53,7 @@ type world struct {
 func newWorld(t *testing.T, net *sample.Net, seed uint64) *world {
 	w := &world{
 		t: t, net: net, store: store.NewMemory(), devices: make(map[string]*controllertest.Device),
-		rng: rand.New(rand.NewPCG(seed, 1)), session: make(map[string]int), epochs: make(map[string]map[int]uint32),
+		rng: rand.New(rand.NewPCG(seed, 1)), session: make(map[string]int), known: make(map[string]int), epochs: make(map[string]map[int]uint32),
 		delay: 2 * time.Millisecond,
 	}
 	net.Inventory.Intervals.Audit = 0
@@ -120,6 +121,7 @@ func (w *world) connect(name string) {
 	session := w.session[name]
 	w.later(w.random(w.delay), func() {
 		if w.session[name] == session {
+			w.known[name] = session
 			w.core.SwitchConnected(name, w.devices[name].Contents())
 		}
 	})
@@ -147,7 +149,7 @@ func (w *world) pump() {
 	w.log = append(w.log, r.Events...)
 	w.states = append(w.states, r.Answers...)
 	for _, work := range r.Tasks {
-		d, session, core := w.devices[work.Switch], w.session[work.Switch], w.core
+		d, session, core := w.devices[work.Switch], w.known[work.Switch], w.core
 		w.later(w.random(w.delay), func() {
 			if w.session[work.Switch] != session || w.core != core {
 				return

@@ -24,6 +24,7 @@ type link struct {
 	// mu guards the fields below it.
 	mu      sync.Mutex
 	session int // counts the times it came up or went down
+	known   int // the session that the core knows of
 	up      bool
 	closed  bool
 	todo    []job
@@ -120,7 +121,7 @@ func wake(c chan struct{}) {
 func (l *link) give(w reconcile.Task) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.up {
+	if !l.up || l.known != l.session {
 		return // the core is about to hear of it
 	}
 	if n := min(len(w.Packets), maxPackets-len(l.packets)); n > 0 {
@@ -139,6 +140,18 @@ func (l *link) current(session int) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.session == session && l.up
+}
+
+// meet is current, and says that the core knows of the session: what it gives from now on is for the
+// switch as it was read then.
+func (l *link) meet(session int) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.session != session || !l.up {
+		return false
+	}
+	l.known = session
+	return true
 }
 
 // write is the goroutine that writes and reads.
@@ -173,7 +186,7 @@ func (l *link) connect(ctx context.Context, session int) {
 		contents, err := l.sw.Read(ctx)
 		if err == nil {
 			l.c.post(ctx, func(c *Core) {
-				if l.current(session) {
+				if l.meet(session) {
 					c.SwitchConnected(l.name, contents)
 				}
 			})

@@ -323,6 +323,7 @@ func TestUnreadableKinds(t *testing.T) {
 	contents := w.devices["n4"].Contents()
 	contents.Entities = slices.DeleteFunc(contents.Entities, func(e entry.Entity) bool { return e.Kind() == entry.KindMulticast })
 	contents.Unknown = []entry.Kind{entry.KindMulticast}
+	w.known["n4"] = w.session["n4"]
 	w.core.SwitchConnected("n4", contents)
 	w.run(5 * time.Second)
 	w.converged()

@@ -16,7 +16,7 @@ const (
 	// The pause between attempts doubles from retryMin to retryMax.
 	retryMin, retryMax = 100 * time.Millisecond, 2 * time.Second
 	// closeTime bounds the last attempt, when the writer is told to end.
-	closeTime = 2 * time.Second
+	closeTime = time.Second
 )
 
 // A Writer writes what its owner has decided, in order, and holds nobody up: neither a store that

@@ -26,8 +26,8 @@ func newApply(env environment) *cobra.Command {
 	a := &applier{viewer: viewer{env: env}}
 	c := &cobra.Command{
 		Use: "apply -f FILE|-", Short: "Create or change resources",
-		Long: `Creates the resources of the files, or changes them into what the files say. A
-file has YAML documents, or JSON values one after the other:
+		Long: `Creates or changes the resources of files. A file has YAML documents, or JSON values
+one after the other:
 
   name: g1
   spec:
@@ -43,17 +43,18 @@ file has YAML documents, or JSON values one after the other:
   name: 64512:10.0.1.1,11~64512:10.0.1.3,1
   spec: {admin: drained}
 
-A document without a kind is a multicast group. The others are ` + kindNames() + `.
+A document without a kind is a multicast group. The other kinds are
+` + kindNames() + `.
 
-Applying the same again changes nothing. A document with a version is applied only
-if the resource has that version. Nothing is sent before all files have been read and
-checked; one refused resource does not keep the others from being applied.`,
+Applying a file twice changes nothing. A document with a version is applied only if
+the resource has that version. All files are read and checked before anything is sent.
+A refused resource does not stop the others.`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.run(cmd.Context()) },
 	}
 	c.Flags().StringArrayVarP(&a.files, "file", "f", nil, "file with resources, - for standard input; may be repeated")
-	c.Flags().DurationVar(&a.wait, "wait", 0, "wait so long for what is programmed into switches or hosts to be there; 0 does not wait")
-	c.Flags().BoolVar(&a.dryRun, "dry-run", false, "have the controller check and plan everything, show what would change on switches, and change nothing")
+	c.Flags().DurationVar(&a.wait, "wait", 0, "longest wait until switches and hosts are programmed; 0 does not wait")
+	c.Flags().BoolVar(&a.dryRun, "dry-run", false, "only check and plan: show the updates of switches, and change nothing")
 	a.conn.register(c)
 	a.output.register(c)
 	return c

@@ -15,10 +15,10 @@ import (
 func newBackup(env environment) *cobra.Command {
 	var conn connection
 	c := &cobra.Command{
-		Use: "backup FILE", Short: "Write what the controller keeps to a file",
-		Long: `Writes a snapshot of everything that a running controller keeps to a file: resources,
-drains, and what the controller decided for them. "weft restore" makes a data directory
-of it. The file appears when it is whole; one that exists is replaced.`,
+		Use: "backup FILE", Short: "Write all records of the controller to a file",
+		Long: `Writes a snapshot of all records of a running controller to a file: resources, drains,
+and the controller's decisions. "weft restore" creates a data directory from it. The file
+appears when it is complete; an existing one is replaced.`,
 		Args: arguments(1, 1),
 	}
 	c.RunE = func(cmd *cobra.Command, args []string) error {
@@ -63,11 +63,11 @@ func newRestore(env environment) *cobra.Command {
 	var s storage
 	var log logging
 	c := &cobra.Command{
-		Use: "restore FILE", Short: "Make a data directory of a backup",
-		Long: `Makes the data directory of a controller of the file that "weft backup" wrote. The
-directory must have no data yet, and no controller may use it. A damaged file is refused.
-Afterwards "weft controller" with this directory goes on where the backup was taken:
-groups that were changed since have the tree of the backup again.`,
+		Use: "restore FILE", Short: "Create a data directory from a backup",
+		Long: `Creates the data directory of a controller from a file of "weft backup". The directory
+must not have data yet, and no controller may use it. A damaged file is refused. Then
+"weft controller" with this directory continues from the backup: groups that changed
+since have the tree of the backup again.`,
 		Args: arguments(1, 1),
 	}
 	c.RunE = func(cmd *cobra.Command, args []string) error {

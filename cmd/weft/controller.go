@@ -64,27 +64,27 @@ func newController(env environment) *cobra.Command {
 	k := &controllerCommand{env: env}
 	c := &cobra.Command{
 		Use: "controller --config FILE", Short: "Run the controller",
-		Long: `Runs the controller until it is interrupted: it learns the network from its BGP-LS
+		Long: `Runs the controller until it is interrupted. It learns the network from its BGP-LS
 peers, programs the switches of its inventory over P4Runtime, and serves the REST API.
-Switches and peers may be anyone's; the switches have to take the fabric program
+Switches and peers may be of any make; the switches must run the fabric program
 (v1model, BMv2 JSON). docs/config.md describes the file.
 
-What clients apply, and what the controller decides, is kept in a data directory: a
-controller that is started again goes on where it was, and rewrites no switch that
-agrees. One process at a time uses a data directory. docs/operations.md has more.`,
+The controller stores resources and its decisions in a data directory. After a restart
+it continues from there, and does not write to a switch without differences. Only one
+process may use a data directory. docs/operations.md has more.`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return k.run(cmd.Context()) },
 	}
 	f := c.Flags()
 	f.StringVar(&k.config, "config", "", "YAML file with the inventory, the BGP-LS peers and the listeners")
-	f.BoolVar(&k.check, "check", false, "check the file, and the files it names, and end")
+	f.BoolVar(&k.check, "check", false, "only check the file, and the files that it names")
 	f.StringVar(&k.listen, "listen", "", "address:port of the API (default that of the file)")
 	f.StringVar(&k.name, "name", "", "name of this controller among several (default that of the file, or of the machine)")
 	f.StringVar(&k.peers, "peer-listen", "", "address:port for other controllers that share the store (default that of the file: cluster.listen)")
-	f.StringVar(&k.tokens, "token-file", "", "file of bearer tokens, one a line, of which clients of the API must have one (default none)")
-	f.Var(&k.election, "election-id", "P4Runtime election id, LOW or HIGH:LOW, to take part in elections with whoever is primary (default one that grows with each start; a switch is left to another controller as long as that is primary)")
+	f.StringVar(&k.tokens, "token-file", "", "file of bearer tokens of the API, one a line (default none)")
+	f.Var(&k.election, "election-id", "P4Runtime election id, LOW or HIGH:LOW, used whoever is primary (default: one that grows with each start and waits while another controller is primary)")
 	f.BoolVar(&k.takeOver, "take-over", false, "take switches from other controllers that are primary")
-	f.BoolVar(&k.insecure, "insecure", false, "serve the API on addresses that others reach although it asks clients for neither token nor certificate")
+	f.BoolVar(&k.insecure, "insecure", false, "serve the API on any address without tokens and client certificates")
 	k.storage.register(c)
 	k.log.register(c, "info")
 	return c

@@ -55,8 +55,8 @@ func newDelete(env environment) *cobra.Command {
 				return d.run(cmd.Context(), k, args)
 			}
 		}
-		c.Flags().BoolVar(&d.absent, "ignore-missing", false, "one that is not there is no error")
-		c.Flags().BoolVar(&d.dryRun, "dry-run", false, "have the controller check and plan the deletion, show what would change on switches, and delete nothing")
+		c.Flags().BoolVar(&d.absent, "ignore-missing", false, "ignore missing resources")
+		c.Flags().BoolVar(&d.dryRun, "dry-run", false, "only check and plan: show the updates of switches, and delete nothing")
 		family.AddCommand(c)
 	}
 	d.conn.register(family)
@@ -145,8 +145,8 @@ func newReset(env environment) *cobra.Command {
 	var version uint64
 	family := family("reset", "Reset resources", "Resets resources of the controller.")
 	c := &cobra.Command{
-		Use: "group NAME", Short: "Forget what the branches of a multicast group have reported",
-		Long: "Gives every node of the group's tree a new epoch, which forgets all that branches have\nreported: for queue pairs that were created anew. A new initial PSN is a change of the spec\n(weft apply), and resets by itself.",
+		Use: "group NAME", Short: "Give the tree of a multicast group a new epoch",
+		Long: "Gives every node of the group's tree a new epoch, which clears all reports of branches. Use\nit after queue pairs were created again. A new initial PSN in the spec (weft apply) has the\nsame effect.",
 		Args: arguments(1, 1), ValidArgsFunction: inTurn(completer{env, &conn}.of("groups")),
 	}
 	c.Flags().Uint64Var(&version, "version", 0, "reset only this version; 0 is any")

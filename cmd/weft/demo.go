@@ -18,7 +18,7 @@ import (
 )
 
 func newDemo(env environment) *cobra.Command {
-	demo := family("demo", "Show what Weft does", "Runs a network in this process, has it do something, and tells what was counted.")
+	demo := family("demo", "Show a feature of Weft", "Runs a network in this process, with traffic, and prints what was measured.")
 	for _, c := range []*cobra.Command{newDemoMulticast(env), newDemoMRC(env), newDemoPFC(env)} {
 		run := c.RunE
 		c.RunE = func(cmd *cobra.Command, args []string) error {
@@ -49,10 +49,10 @@ func newDemoMulticast(env environment) *cobra.Command {
 	var quiet bool
 	c := &cobra.Command{
 		Use: "multicast", Short: "One RDMA write to five receivers",
-		Long: `Runs the reference topology of the RDMA multicast draft, makes a multicast group by one
+		Long: `Runs the reference topology of the RDMA multicast draft, creates a multicast group by one
 REST request, and writes into the memory of five receivers by one RoCEv2 connection. The
-last line is a JSON document of what was counted on the wires. The exit status is 0 only
-if every receiver holds exactly what the source wrote.`,
+last line is a JSON document with the packets of each link. The exit status is 0 only if
+every receiver has exactly the octets that the source wrote.`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if octets < 1 || octets > 1<<30 {
@@ -85,16 +85,16 @@ func newDemoMRC(env environment) *cobra.Command {
 	var quiet bool
 	var pcap string
 	c := &cobra.Command{
-		Use: "mrc", Short: "Hosts that spray their packets over all planes, and lose some",
+		Use: "mrc", Short: "Hosts that spray packets over planes, while links fail",
 		Long: `Runs a Clos of several planes with hosts that speak MRC. The controller learns it by
-BGP-LS, programs its switches by P4Runtime for the mode, and hands every host its EV
+BGP-LS, programs its switches over P4Runtime for the mode, and sends every host its EV
 profiles over the host's stream. The hosts write all-to-all, once more with one entropy
 value a queue pair, all to one (an incast), and all-to-all again while a link, a T1 and
 a plane fail one after the other.
 
-The last line is a JSON document of what was counted. The exit status is 0 only if every
-octet is where it belongs, no queue pair is in error, no packet of the incast was dropped
-that could be trimmed, and every host that a failure concerns was told of it.`,
+The last line is a JSON document of the results. The exit status is 0 only if all octets
+are correct, no queue pair is in error, no trimmable packet of the incast was dropped, and
+every host that a failure concerns has applied it.`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			mode, closConfig, err := fabric.parse()
@@ -124,8 +124,8 @@ that could be trimmed, and every host that a failure concerns was told of it.`,
 	}
 	fabric.register(c)
 	log.register(c, "error")
-	c.Flags().StringVar(&pcap, "pcap", "", "directory where the frames of every link go, to A-B.pcap, cut to their headers")
-	c.Flags().IntVar(&octets, "bytes", 0, "octets that each host writes to each other; 0: for a thousand packets on every uplink of a T0")
+	c.Flags().StringVar(&pcap, "pcap", "", "existing directory for captures of every link, A-B.pcap, cut to the headers")
+	c.Flags().IntVar(&octets, "bytes", 0, "octets that each host writes to each other host; 0: for a thousand packets on every uplink of a T0")
 	c.Flags().BoolVar(&quiet, "quiet", false, "print the JSON line only")
 	return c
 }
@@ -143,7 +143,7 @@ type fabricFlags struct {
 
 func (f *fabricFlags) register(c *cobra.Command) {
 	flags := c.Flags()
-	flags.StringVar(&f.mode, "mode", ev.ModeStructured.String(), "how packets say their path: ecmp, stev, usid-f3216, usid-f1616 or usid-srh")
+	flags.StringVar(&f.mode, "mode", ev.ModeStructured.String(), "how packets carry their path: ecmp, stev, usid-f3216, usid-f1616 or usid-srh")
 	flags.IntVar(&f.config.Planes, "planes", 2, "planes; every host has a port in each")
 	flags.IntVar(&f.config.Tiers, "tiers", 2, "tiers of switches, 2 or 3")
 	flags.IntVar(&f.config.T0, "t0", 4, "T0 switches of a plane, to which hosts are attached")
@@ -190,12 +190,12 @@ func (f *fabricFlags) parse() (ev.Mode, lab.ClosConfig, error) {
 func newDemoPFC(env environment) *cobra.Command {
 	var quiet bool
 	c := &cobra.Command{
-		Use: "pfc", Short: "Lossless RoCEv2 across a WAN that knows nothing of PFC",
-		Long: `Runs the WAN of the PFC draft in virtual time: DC1 - R1 - R2 - R3 - DC2 and a detour, of which
-R1 and R3 handle PFC, with two tenants over an SRv6 policy. DC2 pauses one of them, first
-without a PFC policy and then with one, which makes R3 stop R1 through a reverse tunnel. The
-last line is a JSON document of what was counted. The exit status is 0 only if packets are
-lost without the policy, none with it, and the other tenant is not slowed down.`,
+		Use: "pfc", Short: "Lossless RoCEv2 across a WAN without PFC",
+		Long: `Runs the WAN of the PFC draft in virtual time: DC1 - R1 - R2 - R3 - DC2 and a detour. R1 and R3
+are PFC-capable; two tenants use an SRv6 policy. DC2 pauses one of them, first without a PFC
+policy, then with one, by which R3 stops R1 through a reverse tunnel. The last line is a JSON
+document of the results. The exit status is 0 only if packets are lost without the policy,
+none with it, and the other tenant is not slowed down.`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			out := env.stdout

@@ -22,11 +22,11 @@ func newDiff(env environment) *cobra.Command {
 	var conn connection
 	var files []string
 	c := &cobra.Command{
-		Use: "diff -f FILE|-", Short: "Show what apply would change of resources",
-		Long: `Shows how the resources of files differ from those that the controller has, as a unified
-diff of their specs in YAML, defaults filled in. The controller checks and plans each as if it
-were applied, and changes nothing. The exit status is 0 when nothing differs, 1 when something
-does, and 2 when the controller refuses a resource.`,
+		Use: "diff -f FILE|-", Short: "Show the changes that apply would make",
+		Long: `Shows how the resources of files differ from those of the controller: a unified diff of
+their specs in YAML, with defaults filled in. The controller checks and plans each resource,
+and changes nothing. The exit status is 0 without a difference, 1 with one, and 2 when the
+controller refuses a resource.`,
 		Args: arguments(0, 0), ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runDiff(cmd.Context(), env, &conn, files) },
 	}

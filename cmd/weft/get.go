@@ -69,10 +69,10 @@ func (v *viewer) showAll(ctx context.Context, path string, query url.Values, k *
 
 func newGet(env environment) *cobra.Command {
 	v := &viewer{env: env}
-	get := family("get", "Show what the controller knows", `Shows the network, the switches and what is in them, multicast groups, and the hosts,
+	get := family("get", "Show resources and state", `Shows the network, the switches and what is in them, multicast groups, and the hosts,
 EV profiles and links of an MRC fabric.
--o json and -o yaml give what the API gave, with the kind of what "weft apply" takes. -w follows a list or a resource: it shows what
-changes, until it is interrupted.`)
+-o json and -o yaml print the answer of the API; "weft apply" accepts it. -w follows a list
+or a resource: it shows changes until it is interrupted.`)
 	v.conn.register(get)
 	v.output.register(get)
 	names := completer{env, &v.conn}
@@ -97,7 +97,7 @@ changes, until it is interrupted.`)
 	add("tree NAME", "The tree of a multicast group", 1, groups, func(ctx context.Context, args []string) error {
 		return object(ctx, v, groupPath(args[0])+"/tree", treeTable)
 	})
-	add("state NAME", "What the switches know of a multicast group's branches", 1, groups, func(ctx context.Context, args []string) error {
+	add("state NAME", "The state of a multicast group's branches, read from the switches", 1, groups, func(ctx context.Context, args []string) error {
 		return object(ctx, v, groupPath(args[0])+"/state", stateTable)
 	})
 	add("tables SWITCH", "The tables of a switch", 1, switches, func(ctx context.Context, args []string) error {
@@ -117,7 +117,7 @@ changes, until it is interrupted.`)
 	counters.Flags().StringVar(&counter, "counter", "", "only this counter")
 	flagValues(counters, "counter", names.counters)
 	addFabric(v, names, add)
-	add("events", "Follow what happens; the same as \"weft watch events\"", 0, nil, func(ctx context.Context, _ []string) error {
+	add("events", "Follow events; the same as \"weft watch events\"", 0, nil, func(ctx context.Context, _ []string) error {
 		return watchEvents(ctx, v, nil)
 	})
 	return get
@@ -136,7 +136,7 @@ func (v *viewer) getAll(k *kind, names completer) *cobra.Command {
 			return v.showAll(cmd.Context(), k.items, query(), k, k.table)
 		},
 	}
-	c.Flags().BoolVarP(&follow, "watch", "w", false, "follow what changes")
+	c.Flags().BoolVarP(&follow, "watch", "w", false, "follow changes")
 	if f := listFilters[k.plural]; f != nil {
 		query = f(c, names)
 	}
@@ -159,6 +159,6 @@ func (v *viewer) getOne(k *kind, names completer) *cobra.Command {
 			return v.show(cmd.Context(), collection+client.Path(key), func(item json.RawMessage) json.RawMessage { return k.asDocument(args[0], item) }, k.show)
 		},
 	}
-	c.Flags().BoolVarP(&follow, "watch", "w", false, "follow what changes")
+	c.Flags().BoolVarP(&follow, "watch", "w", false, "follow changes")
 	return c
 }

@@ -46,10 +46,10 @@ func newHost(env environment) *cobra.Command {
 	c := &cobra.Command{
 		Use: "host", Short: "Run a software RoCEv2 or MRC host on network interfaces",
 		Long: `Runs a RoCEv2 host with reliable connections (RC) over IPv6 on a network interface,
-or with --transport mrc a host of MRC on one or more, prints what it did as a JSON
-document, and ends when its work is done. A host writes a file into the memory of its
-peer, or serves memory to it; with --config it can have several queue pairs, regions
-and writes (docs/config.md).
+or with --transport mrc an MRC host on one or more. It ends when its work is done, and
+prints a report as a JSON document. A host writes a file into the memory of its peer, or
+serves memory to it; with --config it can have several queue pairs, regions and writes
+(docs/config.md).
 
 The peer may be another host, or the proxy address of a multicast group:
 
@@ -59,21 +59,21 @@ The peer may be another host, or the proxy address of a multicast group:
     --qpn 512 --remote 2001:db8:ff::1 --remote-qpn 4096 --rkey 7 --serve 16777216 \
     --expect 16777216 --save copy.bin
 
-A host of MRC has an interface a plane, and what it sends with comes from a controller:
+An MRC host has one interface a plane, and gets its entropy values from a controller:
 
   weft host --transport mrc --name h1 -i eth0,eth1 --gateway 02:00:00:00:01:01,02:00:00:00:02:01 \
     --address 2001:db8:1:1::1 --controller 192.0.2.1:9400 --qpn 256 --remote 2001:db8:1:2::1 \
     --remote-qpn 256 --rkey 7 --write model.bin
 
-The interfaces take CAP_NET_RAW; the kernel must not have the address.`,
+The interfaces need CAP_NET_RAW; the kernel must not have the address.`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return h.run(cmd) },
 	}
 	f := c.Flags()
-	f.StringVar(&h.config, "config", "", "YAML file with everything the flags below say, and more")
-	f.StringVar(&h.transport, "transport", rocehost.Transport, "what queue pairs speak: roce or mrc")
+	f.StringVar(&h.config, "config", "", "YAML file, instead of the flags below, with more settings")
+	f.StringVar(&h.transport, "transport", rocehost.Transport, "transport of the queue pairs: roce or mrc")
 	f.StringVarP(&h.cfg.Interface, "interface", "i", "", "network interface of the host's port; mrc: of each port, with commas")
-	f.StringVar(&h.cfg.Name, "name", "", "name in the report, and to the controller (default the interface's)")
+	f.StringVar(&h.cfg.Name, "name", "", "name in the report and for the controller (default the interface's)")
 	f.StringVar(&h.address, "address", "", "IPv6 address of the host")
 	f.StringVar(&h.mac, "mac", "", "Ethernet address of the host; mrc: of each port (default the interface's)")
 	f.StringVar(&h.gateway, "gateway", "", "Ethernet address of the switch; mrc: behind each port")
@@ -88,7 +88,7 @@ The interfaces take CAP_NET_RAW; the kernel must not have the address.`,
 	f.StringVar(&h.save, "save", "", "file that the served memory is written to at the end")
 	f.Uint32Var(&h.rkey, "rkey", 0, "R_Key of the memory, the peer's or the host's own")
 	f.Uint64Var(&h.va, "va", 0, "virtual address of the memory")
-	f.Uint64Var(&h.cfg.Expect, "expect", 0, "end after so many octets of payload; 0 is never")
+	f.Uint64Var(&h.cfg.Expect, "expect", 0, "end after this many octets of payload; 0: never")
 	f.DurationVar((*time.Duration)(&h.cfg.Linger), "linger", h.cfg.Linger.D(), "time without a frame after which a host that has all it expects ends")
 	h.mrcFlags.register(f)
 	h.log.register(c, "info")

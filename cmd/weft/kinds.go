@@ -76,13 +76,13 @@ var kinds = []*kind{
 	{
 		name: "multicast-group", noun: "group", plural: "groups", long: "multicast groups", items: "/v1/multicast-groups", key: "name",
 		table: rows(groupTable), detail: detail(groupDetail), document: documentOf[api.MulticastGroupSpec](), waits: true,
-		removed: "Deletes multicast groups. They are gone at once; what the switches hold of them goes after\nthat.",
+		removed: "Deletes multicast groups. Afterwards the controller removes their entries from the switches.",
 		events:  []string{"group", "receiver"},
 	},
 	{
 		name: "ev-profile", noun: "ev-profile", plural: "ev-profiles", long: "EV profiles, one for each pair of leaves with hosts", items: "/v1/ev-profiles", key: "name",
 		table: rows(evProfileTable), detail: detail(evProfileDetail), document: documentOf[api.EVProfileSpec](), waits: true,
-		removed: "Deletes what was wanted of EV profiles: they are what the configuration says again.",
+		removed: "Removes the spec of EV profiles. The configuration applies to them again.",
 		events:  []string{"ev-profile"},
 	},
 	{
@@ -104,11 +104,11 @@ var kinds = []*kind{
 	{
 		name: "pfc-policy", noun: "pfc-policy", plural: "pfc-policies", long: "PFC policies", items: "/v1/pfc-policies", key: "name",
 		table: rows(pfcPolicyTable), detail: detail(pfcPolicyDetail), document: documentOf[api.PFCPolicySpec](), waits: true,
-		removed: "Deletes PFC policies: their tunnels go, and nothing is paused by them any more.",
+		removed: "Deletes PFC policies, with their tunnels and pauses.",
 		events:  []string{"pfc-policy", "pfc"},
 	},
 	{
-		name: "link", noun: "link", plural: "links", long: "links that paths cross, or those of the topology, one direction each", items: "/v1/links", key: "id",
+		name: "link", noun: "link", plural: "links", long: "links of paths, or of the topology, one direction each", items: "/v1/links", key: "id",
 		table: rows(linkTable), document: documentOf[api.AdminSpec](), unnamed: true, events: []string{"link"},
 	},
 	{
@@ -132,9 +132,9 @@ var kinds = []*kind{
 		table: rows[api.SwitchStatus](switchTable), events: []string{"switch"},
 	},
 	{
-		noun: "orphan", plural: "orphans", long: "what switches hold and no resource explains", items: "/v1/orphans", key: "name",
+		noun: "orphan", plural: "orphans", long: "orphans: entries of switches that no resource explains", items: "/v1/orphans", key: "name",
 		table: rows(orphanTable), detail: detail(orphanDetail), unversioned: true, whole: "switch",
-		removed: "Removes what switches hold and no resource explains: at once, or when the switch is connected\nagain. --all --switch removes all orphans of a switch.",
+		removed: "Removes orphans, entries of switches that no resource explains: at once, or when the switch\nis connected again. --all --switch removes all orphans of a switch.",
 		events:  []string{"orphan"},
 	},
 	{

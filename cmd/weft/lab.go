@@ -24,7 +24,7 @@ func newLab(env environment) *cobra.Command {
 		Use: "lab NAME|FILE.yaml", Short: "Run a whole network in this process",
 		Long: fmt.Sprintf(`Runs a network of embedded P4 switches and software hosts, and a controller for it, until
 it is interrupted. Every switch has a P4Runtime server and advertises itself by BGP-LS, all
-on loopback, so that the controller has it no easier than with devices.
+on loopback: the controller works as with real devices.
 
 The network is a built-in one (%s) or a YAML file (docs/config.md, Lab).`, strings.Join(lab.BuiltinNames(), ", ")),
 		Args: arguments(1, 1),
@@ -49,9 +49,9 @@ The network is a built-in one (%s) or a YAML file (docs/config.md, Lab).`, strin
 		return runLab(cmd.Context(), env, network, listen, traces, traffic, logger)
 	}
 	c.Flags().StringVar(&listen, "listen", "127.0.0.1:8080", "address:port of the API")
-	c.Flags().BoolVar(&traffic, "traffic", false, "have hosts write again and again: MRC hosts all to all, S1 to the group of weft demo multicast with hosts S1 and R1 to R5")
-	c.Flags().StringVar(&mode, "mode", "", "how packets of MRC hosts say their path: ecmp, stev, usid-f3216, usid-f1616 or usid-srh (default that of the file, or else stev)")
-	c.Flags().StringVar(&traces, "trace-addr", "", "address:port where weft trace --switch ADDRESS:PORT/NAME asks about the packets of a switch (default off)")
+	c.Flags().BoolVar(&traffic, "traffic", false, "hosts write repeatedly: MRC hosts all-to-all; S1 to the group of weft demo multicast, with hosts S1 and R1 to R5")
+	c.Flags().StringVar(&mode, "mode", "", "how packets of MRC hosts carry their path: ecmp, stev, usid-f3216, usid-f1616 or usid-srh (default that of the file, or else stev)")
+	c.Flags().StringVar(&traces, "trace-addr", "", "address:port of traces, for weft trace --switch ADDRESS:PORT/NAME (default off)")
 	log.register(c, "warn")
 	return c
 }

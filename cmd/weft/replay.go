@@ -31,13 +31,13 @@ type replayed struct {
 func newReplay(env environment) *cobra.Command {
 	r := &replayed{env: env}
 	c := &cobra.Command{
-		Use: "replay --program X.json --in PORT=FILE.pcap --out-dir DIR [flags]", Short: "Put capture files through an embedded P4 switch",
-		Long: `Runs a program on an embedded switch, feeds it what the captures hold, and
-writes what leaves each port to PORT_out.pcap (packet-ins: cpu_out.pcap) in a
-folder. Capture stamps are the clock: packets of several inputs go in by their
-stamps, of equal ones the lower port's first, and nobody waits.
+		Use: "replay --program X.json --in PORT=FILE.pcap --out-dir DIR [flags]", Short: "Send capture files through an embedded P4 switch",
+		Long: `Runs a program on an embedded switch, feeds it the packets of captures, and writes
+the packets that leave each port to PORT_out.pcap (packet-ins: cpu_out.pcap) in a
+folder. The timestamps of the captures are the clock: packets of several inputs enter
+in the order of their timestamps, then of their ports, without waiting.
 
-Standard output gets one line of JSON with what became of all packets.
+Standard output gets one line of JSON with the counts of all packets.
 
   weft replay --program fabric.json --p4info fabric.p4info.txtpb \
     --entries writes.txtpb --in 1=a.pcap --in 2=b.pcap --out-dir out`,
@@ -46,10 +46,10 @@ Standard output gets one line of JSON with what became of all packets.
 	}
 	f := c.Flags()
 	registerSetup(c, &r.files)
-	f.StringArrayVar(&r.inputs, "in", nil, "PORT=FILE: the capture of what arrives on a port; may be repeated")
-	f.StringVar(&r.outDir, "out-dir", "", "folder of the outputs; made if it is missing")
-	f.IntVar(&r.repeat, "repeat", 1, "feed the inputs so many times")
-	f.BoolVar(&r.trace, "trace", false, "tell what happens to each packet, before the line of JSON (weft trace has more to choose)")
+	f.StringArrayVar(&r.inputs, "in", nil, "PORT=FILE: capture of the packets that arrive on a port; may be repeated")
+	f.StringVar(&r.outDir, "out-dir", "", "folder of the outputs; created if missing")
+	f.IntVar(&r.repeat, "repeat", 1, "feed the inputs this many times")
+	f.BoolVar(&r.trace, "trace", false, "show each step of each packet before the line of JSON (weft trace has more options)")
 	f.Uint32Var(&r.cpu, "cpu-port", p4rt.DefaultCPUPort, "port of packet-ins and packet-outs")
 	f.Uint32Var(&r.drop, "drop-port", p4rt.DefaultDropPort, "egress port that drops")
 	return c
@@ -65,7 +65,7 @@ func registerProgram(c *cobra.Command, files *setup.Files) {
 // registerSetup adds the flags that name a program and its entries.
 func registerSetup(c *cobra.Command, files *setup.Files) {
 	registerProgram(c, files)
-	c.Flags().StringVar(&files.Entries, "entries", "", "P4Runtime WriteRequests in protobuf text form, a line --- between two of them")
+	c.Flags().StringVar(&files.Entries, "entries", "", "P4Runtime WriteRequests in protobuf text form, separated by lines ---")
 }
 
 func (r *replayed) run(ctx context.Context) error {

@@ -42,12 +42,11 @@ func run(ctx context.Context, args []string, env environment) int {
 }
 
 func newRoot(env environment) *cobra.Command {
-	root := family("weft", "SDN controller for RDMA fabrics of P4 switches", `Weft learns a network by BGP-LS, programs its P4 switches over P4Runtime, and
-makes RDMA multicast groups of it: one REST call, and a RoCEv2 write reaches
-all receivers, their acknowledgements merged into one stream on the way back.
+	root := family("weft", "SDN controller for RDMA fabrics of P4 switches", `Weft learns a network by BGP-LS and programs its P4 switches over P4Runtime for
+RDMA multicast over SRv6, MRC fabrics, and lossless tenants (PFC over SRv6).
 
-Run "weft lab figure1" for a whole network in this process, or
-"weft demo multicast" to see it work.`)
+"weft demo multicast", "weft demo mrc" and "weft demo pfc" show the three features.
+"weft lab figure1" runs a whole network in this process.`)
 	root.SilenceUsage, root.SilenceErrors = true, true
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usagef("%w (see %q)", err, cmd.CommandPath()+" --help")

@@ -20,8 +20,8 @@ func newSTF(env environment) *cobra.Command {
 	c := &cobra.Command{
 		Use: "stf --program X.json [flags] CASE.stf", Short: "Run an STF case on an embedded P4 switch",
 		Long: `Runs a case in STF, the language of the packet tests that come with p4c, on an
-embedded switch: entries, packets in, packets expected. The exit status is 1, and
-the first difference shown, when the switch does something else than the case expects.
+embedded switch: entries, packets in, packets expected. When the switch does not behave
+as expected, the exit status is 1, and the output shows the first difference.
 
   weft stf --program ternary2-bmv2.json ternary2-bmv2.stf`,
 		Args: arguments(1, 1),

@@ -25,12 +25,12 @@ type storage struct {
 }
 
 func (s *storage) register(c *cobra.Command) {
-	c.Flags().StringVar(&s.store, "store", "", `where resources and decisions are kept: "memory" forgets them when the process ends; etcds://[USER@]HOST[:PORT],…[/PREFIX][?ca=FILE&cert=FILE&key=FILE&password-file=FILE] is an etcd that others run, etcd://… one without TLS (default an etcd inside the process, in --data-dir)`)
+	c.Flags().StringVar(&s.store, "store", "", `store of resources and decisions: "memory", until the process ends; etcds://[USER@]HOST[:PORT],…[/PREFIX][?ca=FILE&cert=FILE&key=FILE&password-file=FILE], an etcd of yours with TLS; etcd://…, one without (default an etcd inside the process, in --data-dir)`)
 	s.registerDir(c)
 }
 
 func (s *storage) registerDir(c *cobra.Command) {
-	c.Flags().StringVar(&s.dir, "data-dir", "", "directory of what is kept (default $WEFT_DATA_DIR, $STATE_DIRECTORY, /var/lib/weft for root, or weft in $XDG_STATE_HOME or ~/.local/state)")
+	c.Flags().StringVar(&s.dir, "data-dir", "", "directory of the records (default $WEFT_DATA_DIR, $STATE_DIRECTORY, /var/lib/weft for root, or weft in $XDG_STATE_HOME or ~/.local/state)")
 }
 
 // check refuses what cannot be meant.

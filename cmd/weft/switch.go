@@ -66,14 +66,14 @@ func newSwitch(env environment) *cobra.Command {
 	c := &cobra.Command{
 		Use: "switch [flags] [PROGRAM.json]", Short: "Run an embedded P4 switch with a P4Runtime server",
 		Long: `Runs a P4 switch (v1model, BMv2 JSON) with a P4Runtime server until it is
-interrupted. The flags are those of simple_switch_grpc where that has them; what
-stands behind "--" is read as flags too, as its target-specific options are. Called
-by the name simple_switch_grpc, weft is this command.
+interrupted. The flags are those of simple_switch_grpc where it has them. Arguments
+after "--" are flags too, as its target-specific options are. Called by the name
+simple_switch_grpc, weft is this command.
 
-A controller pushes the pipeline; PROGRAM.json runs before it does, with the tables'
-own defaults, and P4Runtime knows nothing of its names.
+A controller sends the pipeline. Until then PROGRAM.json runs, with the default actions
+of its tables; P4Runtime does not have its names.
 
-Ports on interfaces are Linux packet sockets and take CAP_NET_RAW:
+Ports on interfaces are Linux packet sockets and need CAP_NET_RAW:
 
   weft switch -i 1@veth0 -i 2@veth2 --device-id 1 --cpu-port 510 \
     --grpc-server-addr 127.0.0.1:9559 --no-p4`,
@@ -92,7 +92,7 @@ Ports on interfaces are Linux packet sockets and take CAP_NET_RAW:
 	}
 	f := c.Flags()
 	f.StringArrayVarP(&s.interfaces, "interface", "i", nil, "PORT@INTERFACE: the switch's port on a network interface; may be repeated")
-	f.IntVar(&s.most, "max-port-count", maxPort, "interfaces there may be")
+	f.IntVar(&s.most, "max-port-count", maxPort, "maximum number of interfaces")
 	f.Uint64Var(&s.device, "device-id", 1, "P4Runtime device id")
 	f.Uint32Var(&s.cpu, "cpu-port", p4rt.DefaultCPUPort, "port of packet-ins and packet-outs")
 	f.Uint32Var(&s.drop, "drop-port", p4rt.DefaultDropPort, "egress port that drops")
@@ -100,11 +100,11 @@ Ports on interfaces are Linux packet sockets and take CAP_NET_RAW:
 	f.StringArrayVar(&s.depths, "queue-depth", nil, "[PORT[/PRIORITY]=]N: packets that may wait in a priority queue, 0 for no limit; may be repeated (default no limit, with --queue-rate 64)")
 	f.StringArrayVar(&s.rates, "queue-rate", nil, "[PORT[/PRIORITY]=]N: packets a second that may leave a priority queue, 0 for no limit; may be repeated")
 	f.StringVar(&s.address, "grpc-server-addr", "127.0.0.1:9559", "host:port of the P4Runtime server")
-	f.StringVar(&s.http, "http-addr", "", "host:port of GET /metrics for Prometheus and of what weft trace --switch asks for (default off)")
+	f.StringVar(&s.http, "http-addr", "", "host:port of metrics for Prometheus and of traces for weft trace --switch (default off)")
 	f.BoolVar(&s.noP4, "no-p4", false, "start without a program (the default when none is given)")
 	f.StringVar(&s.pcap, "pcap", "", "write the frames of each interface to INTERFACE_in.pcap and INTERFACE_out.pcap in a directory")
 	f.Lookup("pcap").NoOptDefVal = "."
-	f.IntVar(&s.dump, "dump-packet-data", 0, "log so many octets of each frame in and out")
+	f.IntVar(&s.dump, "dump-packet-data", 0, "log this many octets of each frame in and out")
 	f.BoolVar(&s.ssl, "grpc-server-ssl", false, "TLS on the P4Runtime server")
 	f.StringVar(&s.tls.CertFile, "grpc-server-cert", "", "PEM file of the server's certificate")
 	f.StringVar(&s.tls.KeyFile, "grpc-server-key", "", "PEM file of the server's private key")

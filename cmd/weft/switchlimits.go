@@ -19,11 +19,11 @@ type clientLimits struct {
 }
 
 func (l *clientLimits) register(f *pflag.FlagSet) {
-	f.IntVar(&l.connections, "grpc-max-connections", guard.DefaultConnections, "connections that clients may have at once")
-	f.IntVar(&l.strangers, "grpc-max-strangers", 0, "of these, those without a client certificate or a controller session (default 128, or half of them)")
-	f.IntVar(&l.perClient, "grpc-max-per-client", guard.DefaultPerClient, "connections that one IPv4 address or IPv6 /64 may have at once")
-	f.IntVar(&l.message, "grpc-max-message", p4rt.DefaultMaxMessage>>20, "MiB that a Write or a pipeline configuration may have")
-	f.DurationVar(&l.stall, "grpc-stall-time", guard.DefaultStall, "time after which a client that does not read an answer loses the call")
+	f.IntVar(&l.connections, "grpc-max-connections", guard.DefaultConnections, "maximum of open connections of all clients")
+	f.IntVar(&l.strangers, "grpc-max-strangers", 0, "maximum of these without a client certificate or a controller session (default 128, or half of them)")
+	f.IntVar(&l.perClient, "grpc-max-per-client", guard.DefaultPerClient, "maximum of open connections of one IPv4 address or IPv6 /64")
+	f.IntVar(&l.message, "grpc-max-message", p4rt.DefaultMaxMessage>>20, "maximum size, in MiB, of a Write or a pipeline configuration")
+	f.DurationVar(&l.stall, "grpc-stall-time", guard.DefaultStall, "time after which the switch ends a call whose client does not read the answer")
 }
 
 // maxMessageMiB bounds --grpc-max-message: simple_switch_grpc takes as much.

@@ -84,10 +84,10 @@ type switchLog struct {
 
 func (l *switchLog) register(c *cobra.Command) {
 	f := c.Flags()
-	f.StringVarP(&l.level, "log-level", "L", "info", "least level that is logged: trace, debug, info, warn, error or off")
-	f.StringVar(&l.format, "log-format", "text", "form of the log: text or json")
-	f.BoolVar(&l.console, "log-console", false, "log to standard output in place of standard error")
-	f.StringVar(&l.file, "log-file", "", "file that the log is added to, in place of standard error")
+	f.StringVarP(&l.level, "log-level", "L", "info", "least log level: trace, debug, info, warn, error or off")
+	f.StringVar(&l.format, "log-format", "text", "log format: text or json")
+	f.BoolVar(&l.console, "log-console", false, "log to standard output instead of standard error")
+	f.StringVar(&l.file, "log-file", "", "file to append the log to, instead of standard error")
 }
 
 // open opens the log; close closes its file, if it has one.

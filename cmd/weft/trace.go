@@ -39,37 +39,37 @@ type tracing struct {
 func newTrace(env environment) *cobra.Command {
 	t := &tracing{env: env}
 	c := &cobra.Command{
-		Use: "trace --program X.json {--in PORT=FILE.pcap | --packet PORT=HEX} | --switch HOST:PORT", Short: "Tell what happens to packets in an embedded P4 switch",
-		Long: `Tells everything that happens to packets and to all copies of them: parser,
-tables with key and entry, actions with their arguments, branches, state read and
-written, queues, what leaves, and where and why a packet is dropped.
+		Use: "trace --program X.json {--in PORT=FILE.pcap | --packet PORT=HEX} | --switch HOST:PORT", Short: "Show each step of packets through an embedded P4 switch",
+		Long: `Shows each step of packets and of all their copies: parser, tables with key and
+entry, actions with their arguments, branches, state read and written, queues,
+transmitted packets, and where and why a packet is dropped.
 
-Either a switch is started from files and given packets, as weft replay does, but
-nothing is written:
+It starts a switch from files and feeds it packets, as weft replay does, without
+writing captures:
 
   weft trace --program fabric.json --p4info fabric.p4info.txtpb \
     --entries writes.txtpb --in 1=a.pcap --number 3
 
-or a switch that runs (weft switch --http-addr) is asked about its next packets,
-which takes none of its packets away:
+or it traces the next packets of a running switch (weft switch --http-addr), which
+forwards them as usual:
 
   weft trace --switch 127.0.0.1:9090 --port 1 --count 5
 
-docs/dataplane.md says how to read it.`,
+docs/dataplane.md explains the output.`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return t.run(cmd) },
 	}
 	f := c.Flags()
 	registerSetup(c, &t.files)
-	f.StringArrayVar(&t.inputs, "in", nil, "PORT=FILE: the capture of what arrives on a port; may be repeated")
-	f.StringArrayVar(&t.packets, "packet", nil, "PORT=HEX: a frame that arrives on a port, when what came before is over; may be repeated")
-	f.IntVar(&t.number, "number", 0, "tell of the packet with this number only, from 1 in the order of arrival")
+	f.StringArrayVar(&t.inputs, "in", nil, "PORT=FILE: capture of the packets that arrive on a port; may be repeated")
+	f.StringArrayVar(&t.packets, "packet", nil, "PORT=HEX: a frame that arrives on a port, after the packets before it have left; may be repeated")
+	f.IntVar(&t.number, "number", 0, "show only the packet with this number, from 1 in the order of arrival")
 	f.Uint32Var(&t.cpu, "cpu-port", p4rt.DefaultCPUPort, "port of packet-ins and packet-outs")
 	f.Uint32Var(&t.drop, "drop-port", p4rt.DefaultDropPort, "egress port that drops")
 	f.StringVar(&t.address, "switch", "", "HOST:PORT of a running switch's HTTP listener; of a lab's, HOST:PORT/NAME")
 	f.Int64Var(&t.port, "port", -1, "with --switch: only packets that arrive on this port (default any)")
-	f.IntVar(&t.count, "count", 0, "with --switch: end after so many packets (default when interrupted)")
-	f.BoolVar(&t.options.JSON, "json", false, "a JSON object a line, with everything")
+	f.IntVar(&t.count, "count", 0, "with --switch: end after this many packets (default when interrupted)")
+	f.BoolVar(&t.options.JSON, "json", false, "print one JSON object a line, always complete")
 	f.CountVarP(&t.options.Verbose, "verbose", "v", "branches not taken, fields of headers, every assignment; -vv: the compiler's temporaries too")
 	return c
 }

@@ -16,15 +16,15 @@ import (
 
 func newWatch(env environment) *cobra.Command {
 	v := &viewer{env: env}
-	watch := family("watch", "Follow what happens", `Shows events as they happen, until it is interrupted. A stream that breaks off is taken
-up where it was. -o json gives one JSON object a line.`)
+	watch := family("watch", "Follow events", `Shows events until it is interrupted. A broken stream resumes after its last event. -o json
+prints one JSON object a line.`)
 	v.conn.register(watch)
 	v.output.register(watch)
 	for _, c := range []struct {
 		use, short string
 		families   []string // of event types
 	}{
-		{"events [NAME]", "Everything, or what is about one resource", nil},
+		{"events [NAME]", "All events, or those of one resource", nil},
 		{"groups [NAME]", "Multicast groups and their receivers", []string{"group", "receiver"}},
 		{"switches [NAME]", "Switches", []string{"switch"}},
 		{"topology", "The network", []string{"topology"}},

@@ -22,8 +22,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const ttl = 3 * time.Second
 
-// controller is one of several, which writes a record after the other while it decides.
-type controller struct {
+// replica is one of several, which writes a record after the other while it decides.
+type replica struct {
 	w      *world
 	name   string
 	client *storetest.Client
@@ -32,26 +32,31 @@ type controller struct {
 	ended  chan struct{}
 
 	mandate *cluster.Mandate // guarded by world.mu; nil: it does not decide
+	paused  chan struct{}    // guarded by world.mu; closed when the process goes on; nil: it runs
 }
 
 // world is several controllers on one store.
 type world struct {
 	t           *testing.T
 	server      *storetest.Server
-	controllers []*controller
+	controllers []*replica
 
 	mu       sync.Mutex
-	term     int64           // of the last write that took effect
+	term     int64 // of the last write that took effect
+	devices  []*device
 	accepted map[string]bool // records whose writer got an answer of success
 	writes   int
 	terms    int
 }
 
-func newWorld(t *testing.T, n int) *world {
+func newWorld(t *testing.T, n int, seed uint64) *world {
 	w := &world{t: t, server: storetest.NewServer(), accepted: make(map[string]bool)}
+	for i := range 2 {
+		w.devices = append(w.devices, &device{w: w, remembers: i == 0, random: rand.New(rand.NewPCG(seed, uint64(i))), streams: make(map[*stream]bool)})
+	}
 	w.server.Wrote = w.wrote
 	for i := range n {
-		c := &controller{w: w, name: fmt.Sprintf("c%d", i+1), client: w.server.Client()}
+		c := &replica{w: w, name: fmt.Sprintf("c%d", i+1), client: w.server.Client()}
 		w.controllers = append(w.controllers, c)
 		c.start()
 	}
@@ -72,7 +77,7 @@ func (w *world) wrote(key string) {
 	w.term = max(w.term, term)
 }
 
-func (c *controller) start() {
+func (c *replica) start() {
 	ctx, cancel := context.WithCancel(c.w.t.Context())
 	c.cancel, c.ended = cancel, make(chan struct{})
 	c.node = cluster.New(cluster.Config{Self: cluster.Member{Name: c.name}, Store: c.client, TTL: ttl, Lead: c.lead})
@@ -83,20 +88,20 @@ func (c *controller) start() {
 }
 
 // stop has the controller leave in order.
-func (c *controller) stop() {
+func (c *replica) stop() {
 	c.cancel()
 	<-c.ended
 }
 
 // kill ends the controller without a word to the store.
-func (c *controller) kill() {
+func (c *replica) kill() {
 	c.client.Cut()
 	c.stop()
 	c.client.Mend()
 	c.client = c.w.server.Client()
 }
 
-func (c *controller) lead(ctx context.Context, m *cluster.Mandate) error {
+func (c *replica) lead(ctx context.Context, m *cluster.Mandate) error {
 	w := c.w
 	w.mu.Lock()
 	c.mandate = m
@@ -124,12 +129,24 @@ func (c *controller) lead(ctx context.Context, m *cluster.Mandate) error {
 			w.t.Errorf("%s in term %d: %s was accepted and is lost", c.name, m.Term, key)
 		}
 	}
+	programmed := make(chan error, len(w.devices))
+	for _, d := range w.devices {
+		go func() { programmed <- c.program(ctx, d, m) }()
+	}
+	defer func() {
+		for range w.devices {
+			if err := <-programmed; err != nil {
+				w.t.Error(err)
+			}
+		}
+	}()
 	for n := 0; ; n++ {
 		select {
 		case <-time.After(20 * time.Millisecond):
 		case <-ctx.Done():
 			return nil
 		}
+		c.pause()
 		key := fmt.Sprintf("r/%d/%d", m.Term, n)
 		err := m.Store.Apply(ctx, []store.Op{{Key: key, Value: []byte("x")}})
 		if err != nil {
@@ -139,6 +156,33 @@ func (c *controller) lead(ctx context.Context, m *cluster.Mandate) error {
 		w.accepted[key] = true
 		w.writes++
 		w.mu.Unlock()
+	}
+}
+
+// stopProcess has the controller do nothing more until goOn, as SIGSTOP does: also its lease is not
+// renewed.
+func (c *replica) stopProcess() {
+	c.client.Cut()
+	c.w.mu.Lock()
+	defer c.w.mu.Unlock()
+	c.paused = make(chan struct{})
+}
+
+func (c *replica) goOn() {
+	c.w.mu.Lock()
+	close(c.paused)
+	c.paused = nil
+	c.w.mu.Unlock()
+	c.client.Mend()
+}
+
+// pause waits while the process is stopped.
+func (c *replica) pause() {
+	c.w.mu.Lock()
+	paused := c.paused
+	c.w.mu.Unlock()
+	if paused != nil {
+		<-paused
 	}
 }
 
@@ -182,7 +226,7 @@ func (w *world) whole() {
 	}
 }
 
-func (w *world) decider() *controller {
+func (w *world) decider() *replica {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, c := range w.controllers {
@@ -204,7 +248,7 @@ func (w *world) stop() {
 // when it dies, and a decider without the store stops before that.
 func TestTakeover(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 3)
+		w := newWorld(t, 3, 1)
 		t.Cleanup(w.stop)
 		w.run(time.Second)
 		w.whole()
@@ -253,10 +297,10 @@ func TestTakeover(t *testing.T) {
 // TestSameName: of two controllers of one name the second waits for the first one's end.
 func TestSameName(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 1)
+		w := newWorld(t, 1, 1)
 		defer w.stop()
 		w.run(time.Second)
-		twin := &controller{w: w, name: "c1", client: w.server.Client()}
+		twin := &replica{w: w, name: "c1", client: w.server.Client()}
 		twin.start()
 		w.run(20 * time.Second)
 		if v, _ := twin.node.View(); v.Instance != 0 {
@@ -281,7 +325,7 @@ func TestNodes(t *testing.T) {
 				}
 			}()
 			random := rand.New(rand.NewPCG(seed, 13))
-			w := newWorld(t, 3)
+			w := newWorld(t, 3, seed)
 			t.Cleanup(w.stop)
 			w.run(time.Second)
 			for range 6 {
@@ -290,7 +334,7 @@ func TestNodes(t *testing.T) {
 					c = d
 				}
 				span := time.Duration(random.Int64N(int64(2 * ttl)))
-				switch random.IntN(6) {
+				switch random.IntN(7) {
 				case 0:
 					c.kill()
 					w.run(span / 4)
@@ -319,7 +363,11 @@ func TestNodes(t *testing.T) {
 					for _, c := range w.controllers {
 						c.client.SetDelay(0)
 					}
-				case 5:
+				case 5: // a pause, in the middle of whatever it does
+					c.stopProcess()
+					w.run(span)
+					c.goOn()
+				case 6:
 					c.client.LoseAnswers(true)
 					w.run(span / 4)
 					c.client.LoseAnswers(false)
@@ -333,6 +381,13 @@ func TestNodes(t *testing.T) {
 			if w.writes == 0 {
 				t.Error("nothing was written")
 			}
+			for _, d := range w.devices {
+				d.mu.Lock()
+				defer d.mu.Unlock()
+				if d.writes == 0 || d.written != w.term {
+					t.Errorf("a switch took %d writes, the last in term %d, now is term %d", d.writes, d.written, w.term)
+				}
+			}
 		})
 	}
 }
@@ -340,7 +395,7 @@ func TestNodes(t *testing.T) {
 // TestMandateEnds: a mandate is over a margin before its lease.
 func TestMandateEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 1)
+		w := newWorld(t, 1, 1)
 		defer w.stop()
 		w.run(time.Second)
 		c := w.controllers[0]

@@ -258,9 +258,10 @@ type tenancy struct {
 	ended  chan struct{}
 
 	// Of the server; server.mu guards them.
-	keys   []string
-	over   bool
-	expiry *time.Timer
+	keys     []string
+	over     bool
+	deadline time.Time
+	expiry   *time.Timer
 
 	mu    sync.Mutex
 	until time.Time
@@ -274,17 +275,19 @@ func (c *Client) Lease(ctx context.Context, ttl time.Duration) (store.Lease, err
 	}
 	l := &tenancy{client: c, ttl: ttl, ended: make(chan struct{}), until: begun.Add(ttl)}
 	l.ctx, l.stop = context.WithCancel(context.Background())
-	l.expiry = time.AfterFunc(ttl, l.expire)
+	l.deadline = time.Now().Add(ttl)
+	l.expiry = time.AfterFunc(ttl, func() { l.expire(false) })
 	go l.renew()
 	return l, nil
 }
 
-// expire is the end of the lease at the server.
-func (l *tenancy) expire() {
+// expire is the end of the lease at the server, unless it was renewed at the last moment; early has
+// it end before its time.
+func (l *tenancy) expire(early bool) {
 	s := l.client.server
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if l.over {
+	if l.over || !early && time.Now().Before(l.deadline) {
 		return
 	}
 	l.over = true
@@ -312,6 +315,7 @@ func (l *tenancy) renew() {
 		s.mu.Lock()
 		over := l.over
 		if !over && err == nil {
+			l.deadline = time.Now().Add(l.ttl)
 			l.expiry.Reset(l.ttl)
 		}
 		s.mu.Unlock()
@@ -345,6 +349,6 @@ func (l *tenancy) Close(ctx context.Context) error {
 		return err
 	}
 	l.expiry.Stop()
-	l.expire()
+	l.expire(true)
 	return nil
 }

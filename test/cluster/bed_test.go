@@ -51,12 +51,15 @@ type controller struct {
 	rest    *client.Client
 }
 
-func newBed(t *testing.T, n int) *bed {
+func newBed(t *testing.T, n int, tune ...func(*inventory.Inventory)) *bed {
 	t.Helper()
 	b := &bed{t: t, server: storetest.NewServer()}
 	o := lab.LiveOptions{Network: lab.Figure1(), Listen: "127.0.0.1:0", Controller: func(inv inventory.Inventory) error {
 		inv.Intervals.Settle = api.Duration(200 * time.Millisecond)
 		inv.Cluster.Listen, inv.Cluster.TTL = "127.0.0.1:0", api.Duration(time.Second)
+		for _, f := range tune {
+			f(&inv)
+		}
 		b.inventory = inv
 		return nil
 	}}

@@ -66,6 +66,7 @@ func NewMember(cfg Config, transport http.RoundTripper) (*Server, error) {
 	}
 	s.engine.NoRoute(f.forward)
 	s.registerControllers()
+	s.registerReplace()
 	s.registerMemberHealth()
 	s.registerDashboard()
 	s.engine.GET("/metrics", gin.WrapH(s.metrics))
@@ -199,6 +200,27 @@ func (s *Server) registerControllers() {
 			}
 		}
 		return nil, newProblem(string(api.CodeNotFound), fmt.Sprintf("there is no controller %q", in.Name))
+	})
+}
+
+// registerReplace registers what only a controller with a member of the etcd can do, whether it
+// decides or not.
+func (s *Server) registerReplace() {
+	huma.Register(s.api, s.operation(huma.Operation{
+		OperationID: "replace-controller", Method: http.MethodPost, Path: "/v1/controllers/{name}:replace", Tags: []string{"controller"},
+		Summary: "Let a controller start again that lost its data",
+		Description: "Of controllers that form an etcd, one whose data directory is lost does not start: the others count on what it had acknowledged. " +
+			"Afterwards it starts with an empty data directory and gets the data from the others, more than half of which must be there.",
+		Errors: []int{404, http.StatusNotImplemented, http.StatusServiceUnavailable}, DefaultStatus: http.StatusNoContent,
+	}), func(ctx context.Context, in *NameParam) (*struct{}, error) {
+		if s.cfg.Replace == nil {
+			return nil, newProblem(codeNoSection, "the controllers form no etcd")
+		}
+		err := s.cfg.Replace(ctx, in.Name)
+		if errors.Is(err, ErrStoreUnavailable) {
+			return nil, newProblem(codeStore, err.Error())
+		}
+		return nil, problemOf(err)
 	})
 }
 

@@ -63,6 +63,9 @@ type Config struct {
 	Backup func(context.Context, io.Writer) error
 	// Dashboard answers GET and HEAD at / and below /assets/. Default: nothing is there.
 	Dashboard http.Handler
+	// Replace has a controller whose member of the etcd lost its data start again with none. Errors
+	// wrap an *api.Error or ErrStoreUnavailable. Default: the controllers form no etcd.
+	Replace func(ctx context.Context, controller string) error
 	// Log takes a line for each request. Default: none.
 	Log *slog.Logger
 	// Now is the clock. Default time.Now.

@@ -55,6 +55,7 @@ func New(cfg Config, controller Controller, events *Events) (*Server, error) {
 	s.registerHealth()
 	s.registerBackup()
 	s.registerControllers()
+	s.registerReplace()
 	s.registerDashboard()
 	s.engine.GET("/metrics", gin.WrapH(s.metrics))
 	return s, nil

@@ -129,6 +129,12 @@ func (c *Client) Controllers() View[api.Controller] {
 	return view[api.Controller](c, "controllers")
 }
 
+// ReplaceController lets a controller start again that lost its data, of those that form an etcd.
+func (c *Client) ReplaceController(ctx context.Context, name string) error {
+	_, err := c.Do(ctx, http.MethodPost, c.Controllers().path+Path(name)+":replace", nil, nil)
+	return err
+}
+
 func view[T any](c *Client, collection ...string) View[T] {
 	return View[T]{c, Path(append([]string{"v1"}, collection...)...)}
 }

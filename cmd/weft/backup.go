@@ -62,12 +62,16 @@ func writeWhole(path string, write func(*os.File) error) (size int64, err error)
 func newRestore(env environment) *cobra.Command {
 	var s storage
 	var log logging
+	var file controllerCommand
 	c := &cobra.Command{
 		Use: "restore FILE", Short: "Create a data directory from a backup",
 		Long: `Creates the data directory of a controller from a file of "weft backup". The directory
 must not have data yet, and no controller may use it. A damaged file is refused. Then
 "weft controller" with this directory continues from the backup: groups that changed
-since have the tree of the backup again.`,
+since have the tree of the backup again.
+
+Controllers that form an etcd need a data directory each, from the same file. --config
+and --name identify the controller. Start them when all directories exist.`,
 		Args: arguments(1, 1),
 	}
 	c.RunE = func(cmd *cobra.Command, args []string) error {
@@ -82,8 +86,21 @@ since have the tree of the backup again.`,
 		if _, err := os.Stat(args[0]); err != nil {
 			return err
 		}
-		config := etcd.Config{Dir: dir, Release: release(), Log: out}
+		if file.config != "" {
+			inv, err := file.inventory()
+			if err == nil {
+				err = s.form(inv)
+			}
+			if err != nil {
+				return &usageError{err}
+			}
+		}
+		config := etcd.Config{Dir: dir, Release: release(), Log: out, Peers: s.peers}
 		if err := errors.Join(etcd.Restore(config, args[0]), cmd.Context().Err()); err != nil {
+			return err
+		}
+		if s.peers != nil { // it takes the others to read it
+			_, err := fmt.Fprintf(env.stdout, "%s: member %s\n", dir, s.peers.Name)
 			return err
 		}
 		n, err := count(cmd.Context(), config)
@@ -94,6 +111,8 @@ since have the tree of the backup again.`,
 		return err
 	}
 	s.registerDir(c)
+	c.Flags().StringVar(&file.config, "config", "", "YAML file of controllers that form an etcd (default the controller is alone)")
+	c.Flags().StringVar(&file.name, "name", "", "name of the controller among several (default that of the file, or of the machine)")
 	log.register(c, "warn")
 	return c
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"net/netip"
 	"net/url"
 	"os"
@@ -42,7 +43,6 @@ func startEtcd(t *testing.T) string {
 // team is three controllers, each in a process, on one etcd and one network.
 type team struct {
 	*deployment
-	store   string
 	members []*teammate
 
 	mu       sync.Mutex
@@ -53,19 +53,59 @@ type teammate struct {
 	*process // nil: it does not run
 	name     string
 	config   string
+	store    []string // flags
 }
 
+// newTeam starts three controllers on an etcd of somebody else.
 func newTeam(t *testing.T) *team {
+	t.Helper()
+	w := prepareTeam(t, nil)
+	at := startEtcd(t)
+	for _, m := range w.members {
+		m.store = []string{"--store", "etcd://" + at}
+		w.run(m)
+	}
+	return w
+}
+
+// newOwnTeam starts three controllers that form an etcd.
+func newOwnTeam(t *testing.T) *team {
+	t.Helper()
+	etcd := make(map[string]string)
+	for i := range 3 {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		etcd[fmt.Sprintf("c%d", i+1)] = l.Addr().String()
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w := prepareTeam(t, etcd)
+	var starting sync.WaitGroup // each waits for another one
+	for _, m := range w.members {
+		m.store = []string{"--data-dir", t.TempDir()}
+		starting.Go(func() { w.run(m) })
+	}
+	starting.Wait()
+	return w
+}
+
+// prepareTeam returns three controllers that do not run yet; etcd are the members of the one that
+// they form, if they do.
+func prepareTeam(t *testing.T, etcd map[string]string) *team {
 	t.Helper()
 	var collectors []netip.Addr
 	for i := range 3 {
 		collectors = append(collectors, netip.AddrFrom4([4]byte{127, 0, 0, byte(i + 1)}))
 	}
-	w := &team{deployment: deployWith(t, collectors), store: "etcd://" + startEtcd(t), accepted: make(map[string]api.MulticastGroupSpec)}
+	w := &team{deployment: deployWith(t, collectors), accepted: make(map[string]api.MulticastGroupSpec)}
 	for i, a := range collectors {
 		inv := w.inventory
 		inv.Intervals.Settle = api.Duration(200 * time.Millisecond)
 		inv.Cluster.TTL = api.Duration(2 * time.Second)
+		inv.Cluster.Etcd.Members = etcd
 		inv.BGP.RouterID = netip.AddrFrom4([4]byte{10, 255, 255, byte(i + 1)})
 		inv.BGP.Peers = append([]inventory.Peer(nil), inv.BGP.Peers...)
 		for j := range inv.BGP.Peers {
@@ -80,14 +120,18 @@ func newTeam(t *testing.T) *team {
 			t.Fatal(err)
 		}
 		w.members = append(w.members, m)
-		w.run(m)
 	}
 	return w
 }
 
 func (w *team) run(m *teammate) {
 	w.t.Helper()
-	m.process = startProcess(w.t, "--config", m.config, "--store", w.store, "--name", m.name, "--peer-listen", "127.0.0.1:0")
+	m.process = startProcess(w.t, m.flags()...)
+}
+
+// flags are those of the controller.
+func (m *teammate) flags() []string {
+	return append([]string{"--config", m.config, "--name", m.name, "--peer-listen", "127.0.0.1:0"}, m.store...)
 }
 
 // terminate ends a controller in order.
@@ -296,6 +340,49 @@ func TestCluster(t *testing.T) {
 	w.kept("after the decider left in order", last, before, written)
 	if out := last.output(t, "get", "controllers"); !strings.Contains(out, last.name+" (asked)") || !strings.Contains(out, "decider") {
 		t.Errorf("weft get controllers:\n%s", out)
+	}
+}
+
+// TestOwnEtcd: three controllers that form an etcd. One is killed and loses its disk: it does not
+// start before another one has replaced it, and then has everything again.
+func TestOwnEtcd(t *testing.T) {
+	w := newOwnTeam(t)
+	decider := w.decider(nil)
+	w.accept(w.other(decider, nil), 0)
+	before, written := w.settled(decider), w.writes()
+	decider.kill()
+	decider.process = nil
+	second := w.decider(nil)
+	w.kept("after kill -9", second, before, written)
+	decider.store = []string{"--data-dir", t.TempDir()}
+	var errs strings.Builder
+	status := run(t.Context(), append([]string{"controller"}, decider.flags()...), environment{
+		stdin: strings.NewReader(""), stdout: &errs, stderr: &errs, getenv: func(string) string { return "" },
+	})
+	if status == exitOK || !strings.Contains(errs.String(), "this member has lost its data") {
+		t.Fatalf("without its data it starts: status %d, %s", status, errs.String())
+	}
+	third := w.other(second, decider)
+	if out := third.output(t, "replace", "controller", decider.name); !strings.Contains(out, decider.name) {
+		t.Errorf("weft replace: %s", out)
+	}
+	w.run(decider)
+	decider.ready()
+	w.accept(decider, 1)
+	before, written = w.settled(decider), w.writes()
+	// The one that was replaced counts: with another one away, the two are more than half.
+	second.kill()
+	second.process = nil
+	w.kept("with the one that was replaced", w.decider(nil), before, written)
+	w.accept(decider, 2)
+	// One alone refuses changes, and says why.
+	w.other(decider, nil).kill()
+	decider.until("it refuses changes", func() bool {
+		var p *api.Problem
+		return errors.As(decider.put("g3", spec(3)), &p) && p.Code == "store_unavailable"
+	})
+	if again := w.writes(); again == nil {
+		t.Error("no switch answers")
 	}
 }
 

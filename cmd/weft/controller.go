@@ -126,8 +126,11 @@ func (k *controllerCommand) run(ctx context.Context) error {
 	if err := checkListens(ctx, apiListen, inv.API.Listen, peerListen, inv.Cluster.Listen, "bgp.listen", inv.BGP.Listen, "mrc.listen", inv.MRC.Listen); err != nil {
 		return err
 	}
+	if err := k.storage.form(inv); err != nil {
+		return &usageError{fmt.Errorf("%s: %w", k.config, err)}
+	}
 	if inv.Cluster.On() && !k.storage.shared() {
-		return usagef("%s is %s, and the store is this controller's own: several controllers need --store etcds://HOST:PORT,…", peerListen, inv.Cluster.Listen)
+		return usagef("%s is %s, and the store is this controller's own: several controllers need --store etcds://HOST:PORT,…, or cluster.etcd.members", peerListen, inv.Cluster.Listen)
 	}
 	service.TuneMemory()
 	kept, err := k.storage.open(ctx, k.env.getenv, log)
@@ -141,6 +144,9 @@ func (k *controllerCommand) run(ctx context.Context) error {
 func (k *controllerCommand) serve(ctx context.Context, inv *inventory.Inventory, served northbound.Config, kept *keeper, log *slog.Logger) error {
 	if kept.durable != nil {
 		served.Backup = kept.durable.Backup
+	}
+	if k.storage.peers != nil {
+		served.Replace = kept.replace
 	}
 	s, err := service.Start(ctx, service.Options{Inventory: *inv, Log: log, API: served, Election: k.election.ElectionID, TakeOver: k.takeOver, Store: kept.Store})
 	if err != nil {

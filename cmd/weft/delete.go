@@ -167,3 +167,28 @@ func newReset(env environment) *cobra.Command {
 	family.AddCommand(c)
 	return family
 }
+
+func newReplace(env environment) *cobra.Command {
+	var conn connection
+	family := family("replace", "Let a controller start again that lost its data", "Lets a controller start again that lost its data.")
+	c := &cobra.Command{
+		Use: "controller NAME", Short: "Let a controller start again that lost its data",
+		Long: "Of controllers that form an etcd, one whose data directory is lost does not start: the\nothers count on what it had acknowledged. Ask one of the others; then the controller\nstarts with an empty data directory, and gets the data from them.",
+		Args: arguments(1, 1),
+	}
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		rest, err := conn.open(env)
+		if err != nil {
+			return err
+		}
+		defer rest.Close()
+		if err := rest.ReplaceController(cmd.Context(), args[0]); err != nil {
+			return fmt.Errorf("controller %s: %w", args[0], err)
+		}
+		_, err = fmt.Fprintf(env.stdout, "controller %s may start with an empty data directory\n", args[0])
+		return err
+	}
+	conn.register(family)
+	family.AddCommand(c)
+	return family
+}

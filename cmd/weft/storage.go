@@ -11,6 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/northbound"
 	"github.com/weft-sdn/weft/store"
 	"github.com/weft-sdn/weft/store/etcd"
 )
@@ -22,6 +25,7 @@ const inMemory = "memory"
 type storage struct {
 	store string
 	dir   string
+	peers *etcd.Peers // nil: the etcd in the data directory is alone
 }
 
 func (s *storage) register(c *cobra.Command) {
@@ -52,7 +56,32 @@ func (s *storage) check() error {
 }
 
 // shared reports whether other controllers can use the store too.
-func (s *storage) shared() bool { return s.store != "" && s.store != inMemory }
+func (s *storage) shared() bool { return s.peers != nil || s.store != "" && s.store != inMemory }
+
+// form has the store be a member of the etcd that the controllers of an inventory form, if they do.
+func (s *storage) form(inv *inventory.Inventory) error {
+	c := &inv.Cluster
+	switch {
+	case !c.Etcd.On():
+		return nil
+	case s.store != "":
+		return fmt.Errorf("cluster.etcd: the controllers form an etcd, and --store is %s: want one of the two", s.store)
+	case !c.On():
+		return errors.New("cluster.listen: is missing: controllers that form an etcd work together")
+	}
+	name := c.Name
+	if name == "" {
+		var err error
+		if name, err = os.Hostname(); err != nil {
+			return fmt.Errorf("cluster.name: is missing, and the machine has no name: %w", err)
+		}
+	}
+	if c.Etcd.Members[name] == "" {
+		return fmt.Errorf("cluster.etcd.members: %s, this controller, is missing", name)
+	}
+	s.peers = &etcd.Peers{Name: name, Listen: c.Etcd.Listen, Members: c.Etcd.Members, TLS: c.TLS.Server()}
+	return nil
+}
 
 // place returns the data directory.
 func (s *storage) place(getenv func(string) string) (string, error) {
@@ -87,6 +116,18 @@ func (k *keeper) Close() error {
 	return k.durable.Close()
 }
 
+// replace is for northbound.Config.
+func (k *keeper) replace(ctx context.Context, controller string) error {
+	err := k.durable.Replace(ctx, controller)
+	switch {
+	case errors.Is(err, etcd.ErrNoMember):
+		return &api.Error{Code: api.CodeNotFound, Message: fmt.Sprintf("there is no controller %q among those that form the etcd", controller)}
+	case errors.Is(err, store.ErrUnavailable):
+		return fmt.Errorf("%w: %w", northbound.ErrStoreUnavailable, err)
+	}
+	return err
+}
+
 // open opens the store. Errors name the directory.
 func (s *storage) open(ctx context.Context, getenv func(string) string, log *slog.Logger) (*keeper, error) {
 	if s.store == inMemory {
@@ -99,7 +140,7 @@ func (s *storage) open(ctx context.Context, getenv func(string) string, log *slo
 	if err != nil {
 		return nil, &usageError{err}
 	}
-	durable, err := etcd.Open(ctx, etcd.Config{Dir: dir, Release: release(), Log: log})
+	durable, err := etcd.Open(ctx, etcd.Config{Dir: dir, Release: release(), Log: log, Peers: s.peers})
 	if err != nil {
 		return nil, err
 	}

@@ -1,8 +1,11 @@
 package inventory
 
 import (
+	"maps"
 	"net"
 	"net/netip"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/weft-sdn/weft/api"
@@ -22,7 +25,21 @@ type Cluster struct {
 	TLS *TLS `yaml:"tls"`
 	// TTL is how long a controller that fell silent is taken to be there. Default 3s.
 	TTL api.Duration `yaml:"ttl"`
+	// Etcd says how the controllers form an etcd themselves. Default: they do not.
+	Etcd Etcd `yaml:"etcd"`
 }
+
+// Etcd is an etcd that controllers form, each with a member in its data directory. Its TLS is that
+// of the cluster.
+type Etcd struct {
+	// Members are host:port of all members, by the names of their controllers.
+	Members map[string]string `yaml:"members"`
+	// Listen is address:port of this controller's member. Default: that of Members.
+	Listen string `yaml:"listen"`
+}
+
+// On reports whether the controllers form an etcd.
+func (e *Etcd) On() bool { return len(e.Members) > 0 }
 
 // On reports whether the controller is one of several.
 func (c *Cluster) On() bool { return c.Listen != "" }
@@ -39,6 +56,7 @@ func (v *validator) cluster() {
 	if d := c.TTL.D(); d < time.Second || d > time.Minute {
 		v.bad("cluster.ttl", "is %v: want 1s to 1m", d)
 	}
+	v.etcd()
 	if !c.On() {
 		return
 	}
@@ -57,5 +75,32 @@ func (v *validator) cluster() {
 		v.bad("cluster.tls", "is missing: want cert, key and ca, since cluster.listen %s is not a loopback address", c.Listen)
 	case t != nil && (t.Cert == "" || t.CA == ""):
 		v.bad("cluster.tls", "want cert, key and ca: controllers show each other certificates")
+	}
+}
+
+func (v *validator) etcd() {
+	c := &v.inv.Cluster
+	if !c.Etcd.On() {
+		if c.Etcd.Listen != "" {
+			v.bad("cluster.etcd.members", "is missing: want a name and host:port of each controller")
+		}
+		return
+	}
+	// Two stop when either stops: worse than one.
+	if n := len(c.Etcd.Members); n < 3 {
+		v.bad("cluster.etcd.members", "has %d: want 3 or more", n)
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Etcd.Members)) {
+		field := "cluster.etcd.members." + name
+		if err := api.ValidateName(name); err != nil {
+			v.bad(field, "%v", err)
+		}
+		v.listener(field, c.Etcd.Members[name])
+	}
+	if c.Etcd.Listen != "" {
+		v.listener("cluster.etcd.listen", c.Etcd.Listen)
+	}
+	if c.Name != "" && c.Etcd.Members[c.Name] == "" {
+		v.bad("cluster.name", "is %q: want one of cluster.etcd.members: %s", c.Name, strings.Join(slices.Sorted(maps.Keys(c.Etcd.Members)), ", "))
 	}
 }

@@ -1,0 +1,50 @@
+package inventory
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestCluster(t *testing.T) {
+	inv, err := Load([]byte(`
+cluster:
+  listen: 0.0.0.0:9443
+  advertise: c1.example.net
+  tls: {cert: c, key: k, ca: a}
+  ttl: 5s
+  etcd: {members: {c1: "192.0.2.1:2380", c2: "192.0.2.2:2380", c3: "c3:2380"}, listen: "0.0.0.0:2380"}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := inv.Cluster; !c.On() || !c.Etcd.On() || c.Etcd.Members["c2"] != "192.0.2.2:2380" || c.TTL.D() != 5*time.Second {
+		t.Errorf("%+v", c)
+	}
+	if absent := Default(); absent.Cluster.On() || absent.Cluster.Etcd.On() || absent.Validate() != nil {
+		t.Errorf("%+v, %v", absent.Cluster, absent.Validate())
+	}
+}
+
+// TestBadCluster: what is wrong is named with its field, its value and what would be right.
+func TestBadCluster(t *testing.T) {
+	three := `members: {a: "127.0.0.1:1", b: "127.0.0.1:2", c: "127.0.0.1:3"}`
+	for _, c := range []struct{ text, want string }{
+		{"{name: 'a b'}", "cluster.name: "},
+		{"{ttl: 500ms}", "cluster.ttl: is 500ms: want 1s to 1m"},
+		{"{listen: here}", `cluster.listen: "here" is not host:port`},
+		{"{listen: '192.0.2.1:1'}", "cluster.tls: is missing: want cert, key and ca"},
+		{"{listen: ':1', tls: {cert: c, key: k}}", "cluster.tls: want cert, key and ca"},
+		{"{listen: '127.0.0.1:1', advertise: 'c1:1'}", `cluster.advertise: "c1:1" has a port`},
+		{"{etcd: {listen: '127.0.0.1:1'}}", "cluster.etcd.members: is missing"},
+		{"{etcd: {members: {a: '127.0.0.1:1', b: '127.0.0.1:2'}}}", "cluster.etcd.members: has 2: want 3 or more"},
+		{`{etcd: {members: {a: "127.0.0.1:1", b: "127.0.0.1:2", c: "127.0.0.1"}}}`, `cluster.etcd.members.c: "127.0.0.1" is not host:port`},
+		{`{etcd: {members: {a: "127.0.0.1:1", b: "127.0.0.1:2", "c c": "127.0.0.1:3"}}}`, "cluster.etcd.members.c c: "},
+		{"{etcd: {" + three + ", listen: here}}", `cluster.etcd.listen: "here" is not host:port`},
+		{"{name: d, etcd: {" + three + "}}", `cluster.name: is "d": want one of cluster.etcd.members: a, b, c`},
+	} {
+		if _, err := Load([]byte("cluster: " + c.text)); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.text, err, c.want)
+		}
+	}
+}

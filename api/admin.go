@@ -19,7 +19,7 @@ type AdminSpec struct {
 	Admin AdminState `json:"admin" enum:"up,drained" doc:"drained: it is not to be used, and nothing is lost on the way there. up, the default: it is."`
 }
 
-// AdminState says whether something is to be used.
+// AdminState reports whether something is to be used.
 type AdminState string
 
 // The states.

@@ -47,11 +47,11 @@ func (m EVMode) HostMode() hostapi.Mode {
 
 // EVProfileEnv is what the validation of an EV profile knows about the rest.
 type EVProfileEnv struct {
-	// HashedPaths: switches choose paths by a hash (mode ecmp), and nobody knows them.
+	// HashedPaths: switches choose paths by a hash (mode ecmp), and no one knows them.
 	HashedPaths bool
 	// Count is how many EVs the profile has with this MaxEVs; 0: not known.
 	Count int
-	// HasCCProfile says whether there is a CC profile of a name.
+	// HasCCProfile reports whether there is a CC profile of a name.
 	HasCCProfile func(name string) bool
 }
 
@@ -105,7 +105,7 @@ type EVProfile struct {
 	Status  EVProfileStatus `json:"status" doc:"What the controller says."`
 }
 
-// EVProfileStatus is what the controller says about an EV profile.
+// EVProfileStatus is what the controller reports about an EV profile.
 type EVProfileStatus struct {
 	Conditions   Conditions        `json:"conditions" nullable:"false" doc:"Accepted, Programmed and Degraded."`
 	Source       []LeafPort        `json:"source" nullable:"false" doc:"The leaf of each port of the hosts that send."`

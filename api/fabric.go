@@ -54,7 +54,7 @@ type Node struct {
 	Status  NodeStatus      `json:"status"`
 }
 
-// NodeStatus is what the controller says about a switch of the fabric.
+// NodeStatus is what the controller reports about a switch of the fabric.
 type NodeStatus struct {
 	Name        string  `json:"name,omitempty"`
 	Tier        *int    `json:"tier,omitempty" doc:"0 is a leaf. Absent without an MRC fabric."`
@@ -74,7 +74,7 @@ type Plane struct {
 	Status  PlaneStatus `json:"status"`
 }
 
-// PlaneStatus is what the controller says about a plane.
+// PlaneStatus is what the controller reports about a plane.
 type PlaneStatus struct {
 	Links       int     `json:"links" doc:"Links of the plane, each direction counted."`
 	DeniedLinks int     `json:"deniedLinks" doc:"Of those, the ones over which EVs are denied."`

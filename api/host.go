@@ -33,7 +33,7 @@ type HostPort struct {
 	Status  HostPortStatus `json:"status"`
 }
 
-// HostPortStatus is what the controller says about a port of a host.
+// HostPortStatus is what the controller reports about a port of a host.
 type HostPortStatus struct {
 	Leaf     topology.NodeID `json:"leaf" doc:"The switch behind it."`
 	LeafName string          `json:"leafName,omitempty"`

@@ -14,7 +14,7 @@ type Link struct {
 	Status  LinkStatus      `json:"status"`
 }
 
-// LinkStatus is what the controller says about one direction of a link.
+// LinkStatus is what the controller reports about one direction of a link.
 type LinkStatus struct {
 	From     topology.NodeID `json:"from"`
 	FromName string          `json:"fromName,omitempty"`

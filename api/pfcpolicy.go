@@ -27,13 +27,13 @@ type PFCPolicySpec struct {
 	// Scenario is 1, the default: tunnels are there before the first packet; or 2:
 	// a switch reports the first packet of the policy, and they are made then.
 	Scenario int `json:"scenario,omitempty" doc:"1, the default: tunnels are there before the first packet. 2: they are made when a switch reports it."`
-	// Tunnel says how reverse tunnels are encapsulated. Default policy.
+	// Tunnel defines how reverse tunnels are encapsulated. Default policy.
 	Tunnel PolicyMode `json:"tunnel,omitempty" doc:"How reverse tunnels are encapsulated: policy, the default, or best-effort."`
 	// Buffer is what the tenant's queue may hold at each node. Default: the
 	// controller's.
 	Buffer uint64 `json:"buffer,omitempty" doc:"Octets that the tenant's queue may hold at each node. Default: the configuration's."`
 	// XOFF and XON are the octets of a queue at which it stops its upstream, and
-	// lets it go on. Default: computed from the measured round trip.
+	// lets it continue. Default: computed from the measured round trip.
 	XOFF uint64 `json:"xoff,omitempty" doc:"Octets in a queue above which it stops its upstream, at most buffer. Default: computed from the measured round trip."`
 	XON  uint64 `json:"xon,omitempty" doc:"Octets at which it lets it go on, fewer than xoff. Default: three quarters of it."`
 	// AllowCycle accepts a policy that closes a cycle of queues which wait for
@@ -44,7 +44,7 @@ type PFCPolicySpec struct {
 	MaxPause Duration `json:"maxPause,omitzero" doc:"How long a queue may be paused without sending before it is taken for a storm, 1ms to 1h; those upstream may longer. Default: the configuration's."`
 }
 
-// PFCPolicyStatus is what the controller says about a PFC policy.
+// PFCPolicyStatus is what the controller reports about a PFC policy.
 type PFCPolicyStatus struct {
 	Conditions      Conditions `json:"conditions,omitempty" doc:"Accepted, Programmed and Degraded."`
 	ObservedVersion uint64     `json:"observedVersion" doc:"Version of the spec that the conditions are about."`

@@ -26,7 +26,7 @@ const (
 	CodeLastPath     Code = "last_path"        // what is to be drained is the last way between two ends
 )
 
-// Error says why an intent was refused. Nothing was changed.
+// Error reports why an intent was refused. Nothing was changed.
 type Error struct {
 	Code    Code
 	Message string

@@ -57,7 +57,7 @@ const (
 	MetricDelay PathMetric = "delay"
 )
 
-// PolicyMode says how an SRv6 policy, or a reverse tunnel, is encapsulated.
+// PolicyMode defines how an SRv6 policy, or a reverse tunnel, is encapsulated.
 type PolicyMode string
 
 // The modes.
@@ -68,7 +68,7 @@ const (
 	PolicyModeBestEffort PolicyMode = "best-effort"
 )
 
-// SRv6PolicyStatus is what the controller says about an SRv6 policy.
+// SRv6PolicyStatus is what the controller reports about an SRv6 policy.
 type SRv6PolicyStatus struct {
 	Conditions      Conditions `json:"conditions,omitempty" doc:"Accepted, Programmed and Degraded."`
 	ObservedVersion uint64     `json:"observedVersion" doc:"Version of the spec that the conditions are about."`

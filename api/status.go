@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// MulticastGroupStatus is what the controller says about a group.
+// MulticastGroupStatus is what the controller reports about a group.
 type MulticastGroupStatus struct {
 	Conditions Conditions `json:"conditions,omitempty" doc:"Accepted, Programmed and Degraded."`
 	// ObservedVersion is the version of the spec that the conditions are about.
@@ -24,7 +24,7 @@ type MulticastGroupStatus struct {
 	EvictedReceivers []netip.Addr `json:"evictedReceivers,omitempty" doc:"In the spec and no longer in the tree."`
 }
 
-// ReceiverStatus says how far a receiver is. The source sends no PSN at or
+// ReceiverStatus reports how far a receiver is. The source sends no PSN at or
 // after a joining receiver's StartPSN before it is Programmed.
 type ReceiverStatus struct {
 	Address    netip.Addr `json:"address"`

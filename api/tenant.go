@@ -46,7 +46,7 @@ type TenantSite struct {
 	Prefixes []netip.Prefix `json:"prefixes,omitempty" doc:"IPv6 prefixes behind the port. Default: those of its hosts in the inventory."`
 }
 
-// TenantStatus is what the controller says about a tenant.
+// TenantStatus is what the controller reports about a tenant.
 type TenantStatus struct {
 	Conditions      Conditions `json:"conditions,omitempty" doc:"Accepted, Programmed and Degraded."`
 	ObservedVersion uint64     `json:"observedVersion" doc:"Version of the spec that the conditions are about."`

@@ -189,7 +189,7 @@ func (c *Core) Inventory() *inventory.Inventory { return c.env.Inventory() }
 // Topology returns the present topology.
 func (c *Core) Topology() *topology.Snapshot { return c.env.Net.Snapshot }
 
-// SwitchConnected says that a switch takes writes, and what it holds. A switch may
+// SwitchConnected reports that a switch takes writes, and what it holds. A switch may
 // connect again with or without SwitchDisconnected in between.
 func (c *Core) SwitchConnected(name string, contents entry.Contents) {
 	again := c.switches.Connected(name)
@@ -203,7 +203,7 @@ func (c *Core) SwitchConnected(name string, contents entry.Contents) {
 	c.settle()
 }
 
-// SwitchDisconnected says that a switch cannot be reached, and why.
+// SwitchDisconnected reports that a switch cannot be reached, and why.
 func (c *Core) SwitchDisconnected(name string, why error) {
 	if !c.switches.Exists(name) {
 		return
@@ -317,7 +317,7 @@ func (c *Core) Saves() []store.Op {
 	return append(out, c.switches.Changes()...)
 }
 
-// Hold says that Saves are being kept under a number. What follows from the changes that they keep
+// Hold reports that Saves are being kept under a number. What follows from the changes that they keep
 // is in no Task before Kept. What follows from topology and inventory alone is.
 func (c *Core) Hold(n uint64) { c.switches.Hold(n) }
 

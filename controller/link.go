@@ -142,7 +142,7 @@ func (l *link) current(session int) bool {
 	return l.session == session && l.up
 }
 
-// meet is current, and says that the core knows of the session: what it gives from now on is for the
+// meet is current, and reports that the core knows of the session: what it gives from now on is for the
 // switch as it was read then.
 func (l *link) meet(session int) bool {
 	l.mu.Lock()

@@ -19,7 +19,7 @@ import (
 type P4Runtime struct {
 	pipeline *southbound.Pipeline
 	election southbound.ElectionID
-	// Claim says when to become primary of a switch.
+	// Claim defines when to become primary of a switch.
 	Claim southbound.Claim
 	// Configure, when not nil, may change how a switch is reached.
 	Configure func(inventory.Switch, *southbound.Config)
@@ -31,7 +31,7 @@ func NewP4Runtime(p *southbound.Pipeline, election southbound.ElectionID) *P4Run
 	return &P4Runtime{pipeline: p, election: election}
 }
 
-// SessionConfig says how a switch of the inventory is reached by the controller with
+// SessionConfig reports how a switch of the inventory is reached by the controller with
 // an election id. It leaves the switch's pipeline alone.
 func SessionConfig(sw *inventory.Switch, election southbound.ElectionID) southbound.Config {
 	cfg := southbound.DefaultConfig()

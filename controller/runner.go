@@ -24,10 +24,10 @@ type Options struct {
 	Store store.Store
 	// Southbound reaches the switches.
 	Southbound Southbound
-	// Ports, when not nil, is told all that a switch says of its ports, whenever
+	// Ports, when not nil, is told all that a switch reports of its ports, whenever
 	// that changes (see PortStates.Up); ctx ends when the switch is given up.
 	Ports func(ctx context.Context, sw string, up map[uint32]bool)
-	// Events, when not nil, is told of every change, one at a time and in order.
+	// Events, when not nil, is notified of every change, one at a time and in order.
 	// It must not wait for anything, nor call the controller.
 	Events func(api.Event)
 }
@@ -192,7 +192,7 @@ func (c *Controller) sessions(ctx context.Context, g *errgroup.Group) error {
 	for name, l := range c.links {
 		if !known[name] {
 			delete(c.links, name)
-			_ = l.close() // nobody needs it any more
+			_ = l.close() // no one needs it any more
 		}
 	}
 	return nil

@@ -19,7 +19,7 @@ type Southbound interface {
 // Switch is one open relation.
 type Switch interface {
 	// Write carries out one batch of updates in any order, all of them whatever
-	// becomes of the others. An error says that nobody knows what became of them.
+	// becomes of the others. An error reports that no one knows what became of them.
 	Write(ctx context.Context, updates []entry.Update) ([]entry.Refusal, error)
 	// Read returns everything the switch holds that a controller can write.
 	Read(ctx context.Context) (entry.Contents, error)
@@ -51,7 +51,7 @@ const (
 type SwitchEvent struct {
 	// Up: this controller may write, and the switch runs the pipeline.
 	Up bool
-	// Err says why it is down; nil when Up, PacketIn, Digest or Ports.
+	// Err reports why it is down; nil when Up, PacketIn, Digest or Ports.
 	Err error
 	// PacketIn is a packet from the switch, Digest a list of its reports.
 	PacketIn *entry.PacketIn

@@ -15,7 +15,7 @@ type Assembler struct {
 }
 
 // Add takes the next part. It returns nil until the update is whole; then the update, and what was wrong with the first part that does not decode: such an update is to
-// be refused. lost says that the parts of another update went before, and were never completed: the stream breaks the rules, and is best begun anew.
+// be refused. lost reports that the parts of another update went before, and were never completed: the stream breaks the rules, and is best begun anew.
 func (a *Assembler) Add(m *pb.Update) (u *Update, lost bool, err error) {
 	part := &Update{}
 	problem := part.decode(m)

@@ -42,10 +42,10 @@ type Capabilities struct {
 	MaxWIMMDest       int // and as responder
 }
 
-// HasFormat says whether the device takes a format mode.
+// HasFormat reports whether the device takes a format mode.
 func (c *Capabilities) HasFormat(m FormatMode) bool { return m > 0 && c.EVFormatModes>>(m-1)&1 != 0 }
 
-// HasMode says whether the device takes an EV mode.
+// HasMode reports whether the device takes an EV mode.
 func (c *Capabilities) HasMode(m Mode) bool { return m > 0 && c.EVModes>>(m-1)&1 != 0 }
 
 // Modes is the bit set of some modes.
@@ -59,7 +59,7 @@ func Modes[M ~uint8](modes ...M) uint32 {
 	return set
 }
 
-// Equal says whether two devices have the same attributes.
+// Equal reports whether two devices have the same attributes.
 func (c *Capabilities) Equal(d *Capabilities) bool {
 	a, b := *c, *d
 	a.CCAlgorithms, b.CCAlgorithms = nil, nil

@@ -38,7 +38,7 @@ type Replacement struct {
 	EV    EV
 }
 
-// Empty says whether the delta changes nothing.
+// Empty reports whether the delta changes nothing.
 func (d *Delta) Empty() bool {
 	return len(d.SetProfiles)+len(d.RemoveProfiles)+len(d.Change)+len(d.SetCC)+len(d.RemoveCC)+len(d.SetPeers)+len(d.RemovePeers) == 0 &&
 		d.DeniedPorts == nil && d.Wire == nil

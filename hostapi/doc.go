@@ -1,5 +1,5 @@
-// Package hostapi is the contract between a controller and the hosts of an MRC fabric: what a host is to hold ([State]: EV profiles with their denials, CC profiles,
-// port masks), how one state becomes another ([Diff], [State.Apply]), what a host says about itself ([Capabilities], [EVEvent], [EVCount], [ProbeResult]), and all of it
+// Package hostapi is the contract between a controller and the hosts of an MRC fabric: what a host should hold ([State]: EV profiles with their denials, CC profiles,
+// port masks), how one state becomes another ([Diff], [State.Apply]), what a host reports about itself ([Capabilities], [EVEvent], [EVCount], [ProbeResult]), and all of it
 // as the messages of host.proto.
 //
 // Everything here is a value: a State and what it points to is never changed once it is made, so that hosts share what they have in common, and two states are

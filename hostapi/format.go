@@ -48,7 +48,7 @@ type Format struct {
 	Widths []uint8
 }
 
-// Equal says whether two formats are the same; a device keeps one for all profiles that have it.
+// Equal reports whether two formats are the same; a device keeps one for all profiles that have it.
 func (f Format) Equal(g Format) bool { return f.Mode == g.Mode && slices.Equal(f.Widths, g.Widths) }
 
 // Bits is the width of an EV as it lies in the packet.

@@ -31,7 +31,7 @@ const (
 	MaxPort = 31
 )
 
-// validName says whether a name is of the characters that names are made of.
+// validName reports whether a name is of the characters that names are made of.
 func validName(name string, more string) bool {
 	if name == "" || len(name) > MaxName {
 		return false

@@ -35,10 +35,10 @@ type Hello struct {
 	Version      Version // that the host holds; zero when it holds none
 }
 
-// Applied says that the host holds a version.
+// Applied reports that the host holds a version.
 type Applied struct{ Version Version }
 
-// Refused says that the host did not apply a version and holds what it held before.
+// Refused reports that the host did not apply a version and holds what it held before.
 type Refused struct {
 	Version Version
 	Code    Code

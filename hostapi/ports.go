@@ -19,7 +19,7 @@ func Ports(ports ...int) PortMask {
 	return m
 }
 
-// Has says whether a port is in the set.
+// Has reports whether a port is in the set.
 func (m PortMask) Has(port int) bool { return port >= 1 && port <= MaxPort && m>>port&1 != 0 }
 
 // Len is the number of ports.

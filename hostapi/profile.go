@@ -58,7 +58,7 @@ func (p *Profile) Bits() int {
 	return n
 }
 
-// Has says whether an EV may be one of the profile's: whether an explicit profile lists it, or the fields of a generated one can make its value.
+// Has reports whether an EV may be one of the profile's: whether an explicit profile lists it, or the fields of a generated one can make its value.
 // A profile of mode AUTO has no EV that anybody knows.
 func (p *Profile) Has(v EV) bool {
 	switch p.Mode {
@@ -102,7 +102,7 @@ func (p *Profile) Active() int {
 	return n
 }
 
-// IsDenied says whether an EV is denied.
+// IsDenied reports whether an EV is denied.
 func (p *Profile) IsDenied(v EV) bool {
 	_, found := slices.BinarySearchFunc(p.Denied, v, EV.Compare)
 	return found
@@ -271,17 +271,17 @@ func unknownEV(field string, v EV, p *Profile) *FieldError {
 	return invalid(field, "%v is no EV of the profile, want %s", v, want)
 }
 
-// sameBut says whether two profiles are the same but for EVs of equal number and denials.
+// sameBut reports whether two profiles are the same but for EVs of equal number and denials.
 func (p *Profile) sameBut(q *Profile) bool {
 	return p.Name == q.Name && p.Mode == q.Mode && p.Count == q.Count && len(p.EVs) == len(q.EVs) && p.MinActive == q.MinActive &&
 		p.Events == q.Events && p.CC == q.CC && p.Format.Equal(q.Format) && slices.Equal(p.Fields, q.Fields) &&
 		sameSlice(p.Destinations, q.Destinations)
 }
 
-// SameDefinition says whether two profiles are the same but for their denials.
+// SameDefinition reports whether two profiles are the same but for their denials.
 func (p *Profile) SameDefinition(q *Profile) bool { return p.sameBut(q) && sameSlice(p.EVs, q.EVs) }
 
-// Equal says whether two profiles are the same.
+// Equal reports whether two profiles are the same.
 func (p *Profile) Equal(q *Profile) bool {
 	return p == q || p.sameBut(q) && sameSlice(p.EVs, q.EVs) && sameSlice(p.Denied, q.Denied)
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// A State is all that a host is to hold. It is a value: neither it nor what it points to is changed once it is made, and states share what they have in common. Make
+// A State is all that a host should hold. It is a value: neither it nor what it points to is changed once it is made, and states share what they have in common. Make
 // one with NewState. The nil State is the empty one, of a host that was told nothing.
 type State struct {
 	Profiles    []*Profile   // in the order of their names
@@ -156,7 +156,7 @@ func (s *State) EVCount() int {
 	return n
 }
 
-// Equal says whether two states are the same; nil is the empty one.
+// Equal reports whether two states are the same; nil is the empty one.
 func (s *State) Equal(t *State) bool {
 	if s == t {
 		return true

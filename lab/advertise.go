@@ -65,7 +65,7 @@ func sidOf(s Switch, function uint16, behavior topology.Behavior) topology.SID {
 	}
 }
 
-// Advertise returns what a switch says of itself and of those of its links to other switches
+// Advertise returns what a switch reports of itself and of those of its links to other switches
 // that are up and whose far end is on.
 func (w *World) Advertise(name string) (bgpls.Objects, error) {
 	n, err := w.Switch(name)

@@ -82,7 +82,7 @@ type session struct {
 
 const noTick = time.Duration(math.MaxInt64)
 
-// epoch is what the wall clock says when a world begins.
+// epoch is what the wall clock reports when a world begins.
 var epoch = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
 
 // fabricPipeline is the fabric's program as all controllers of this process install it.

@@ -3,13 +3,13 @@ package lab
 import "errors"
 
 var (
-	// ErrNetwork says that a network description cannot be used; the message names the field.
+	// ErrNetwork reports that a network description cannot be used; the message names the field.
 	ErrNetwork = errors.New("invalid network")
-	// ErrUnknown says that a name is not one of the lab's.
+	// ErrUnknown reports that a name is not one of the lab's.
 	ErrUnknown = errors.New("not in the lab")
 )
 
-// A FieldError says which field of a network description cannot be used, and what would be
+// A FieldError reports which field of a network description cannot be used, and what would be
 // right. It wraps ErrNetwork.
 type FieldError struct {
 	Field   string // as "links[2].portA"

@@ -63,7 +63,7 @@ type Receiver struct {
 	Host   *HostNode
 	QP     *rc.QP
 	Memory []byte
-	// From is the first octet of the source's data that it is to have.
+	// From is the first octet of the source's data that it should have.
 	From int
 	// StartPSN is the PSN it began with.
 	StartPSN uint32
@@ -166,7 +166,7 @@ func (g *Group) Write(data []byte, message int) error {
 }
 
 // Pump collects completions and posts what the send queue has room for. Call it as the transfer
-// goes on.
+// continues.
 func (g *Group) Pump() error {
 	for {
 		c, ok := g.SourceQP.Poll()

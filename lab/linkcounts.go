@@ -7,7 +7,7 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// countLinks has the core told what both ends of links have counted, again and again.
+// countLinks has the core told what both ends of links have counted, repeatedly.
 func (p *PathControl) countLinks(every time.Duration) {
 	p.control.after(every, func() {
 		// What all have sent is read before what any has received: no packet that came in between

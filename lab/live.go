@@ -19,7 +19,7 @@ import (
 	"github.com/weft-sdn/weft/topology/bgpls"
 )
 
-// LiveOptions say how a network is run in real time.
+// LiveOptions report how a network is run in real time.
 type LiveOptions struct {
 	// Network is the network to run. Without MRC settings the controller runs its MRC hosts in mode
 	// stev; with settings of an empty mode these hosts run on their own.
@@ -217,7 +217,7 @@ func (l *Live) Do(ctx context.Context, f func(w *World) error) (err error) {
 	return err
 }
 
-// Advertise has the speakers say what their switches are now.
+// Advertise has the speakers report what their switches are now.
 func (l *Live) Advertise(ctx context.Context) error {
 	for _, s := range l.World.Network.Switches {
 		if err := l.advertise(ctx, s.Name); err != nil {

@@ -53,7 +53,7 @@ func (w *World) Lose(l Loss) (witnesses []string, err error) {
 	return slices.Compact(witnesses), nil
 }
 
-// LeavesPaths says whether every two hosts still have a plane in common after some losses: one in
+// LeavesPaths reports whether every two hosts still have a plane in common after some losses: one in
 // which the switches of both are on and joined. A plane is a port.
 func (n *Network) LeavesPaths(losses ...Loss) bool {
 	off := map[string]bool{}

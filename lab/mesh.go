@@ -33,9 +33,9 @@ type MeshConfig struct {
 	// QP is what the queue pairs have in common; numbers, addresses, PSNs, Congestion and Sprayer
 	// are set by the mesh. Default nic.DefaultQPConfig.
 	QP mrc.QPConfig
-	// Congestion has NSCC's parameters of every queue pair; zero: what the hosts' controller says.
+	// Congestion has NSCC's parameters of every queue pair; zero: what the hosts' controller reports.
 	Congestion nscc.Config
-	// Profile gives a flow its entropy values; nil: what the hosts' controller says.
+	// Profile gives a flow its entropy values; nil: what the hosts' controller reports.
 	Profile func(flow int, from, to *MRCNode) spray.Profile
 }
 
@@ -188,7 +188,7 @@ func (m *Mesh) Start() error {
 const pumpEvery = time.Microsecond
 
 // Pump collects completions and posts what the send queues have room for. Call it as the transfer
-// goes on; it does something once a microsecond of the world's.
+// continues; it does something once a microsecond of the world's.
 func (m *Mesh) Pump() error {
 	if m.world.now < m.pumped+pumpEvery {
 		return nil
@@ -280,7 +280,7 @@ func (m *Mesh) Finish() {
 	}
 }
 
-// awaits says that the receiver of a flow has not seen all immediate data.
+// awaits reports that the receiver of a flow has not seen all immediate data.
 func (m *Mesh) awaits(f *Flow) bool {
 	return m.immediate > 0 && f.immediates < f.writes/m.immediate
 }

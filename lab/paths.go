@@ -171,7 +171,7 @@ func (p *PathControl) probe(x mrc.Probe) {
 	node.Wake()
 }
 
-// count has hosts report what their entropy values carried, again and again.
+// count has hosts report what their entropy values carried, repeatedly.
 func (p *PathControl) count(every time.Duration) {
 	p.control.after(every, func() {
 		p.do(func() error {

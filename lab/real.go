@@ -21,7 +21,7 @@ type Clock struct {
 	once  sync.Once
 }
 
-// ErrStopped says that the world's clock was stopped.
+// ErrStopped reports that the world's clock was stopped.
 var ErrStopped = errors.New("lab: the world has stopped")
 
 // StartClock starts the clock where the world's time stands.

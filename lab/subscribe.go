@@ -78,7 +78,7 @@ func (s *Subscribers) Stop(host string) {
 	}
 }
 
-// Close ends all streams, and waits for that. It is to be called before the clock is stopped.
+// Close ends all streams, and waits for that. It must be called before the clock is stopped.
 func (s *Subscribers) Close() {
 	var all sync.WaitGroup
 	for name := range s.hosts {

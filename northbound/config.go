@@ -21,7 +21,7 @@ var (
 	ErrConfig = errors.New("northbound: invalid configuration")
 )
 
-// Config says how the API is served. Take DefaultConfig and change it.
+// Config defines how the API is served. Take DefaultConfig and change it.
 type Config struct {
 	// Version of the program, for the OpenAPI document. Default "dev".
 	Version string

@@ -50,7 +50,7 @@ func pageOfFabric[T, V any](
 	return paged(items, more, view, key), known(in, len(items), filters...)
 }
 
-// paged is a page of a list: views of items, and where it goes on.
+// paged is a page of a list: views of items, and where it continues.
 func paged[T, V any](items []T, more bool, view func(*T) V, key func(*T) string) *listOf[V] {
 	out := &listOf[V]{api.List[V]{Items: make([]V, 0, len(items))}}
 	for i := range items {

@@ -213,7 +213,7 @@ func withConn(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, c)
 }
 
-// trust says that the client on a request's connection has shown who it is.
+// trust reports that the client on a request's connection has shown who it is.
 func trust(r *http.Request) {
 	if c, ok := r.Context().Value(connKey{}).(net.Conn); ok {
 		gate.Of(c).Trust()

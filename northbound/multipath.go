@@ -66,7 +66,7 @@ type Multipath interface {
 	Node(ctx context.Context, id topology.NodeID) (mrc.NodeResource, error)
 	// Planes returns the planes of the fabric in order.
 	Planes(ctx context.Context) ([]mrc.PlaneResource, error)
-	// SetAdmin says whether a target is to be used. What is wanted already changes
+	// SetAdmin reports whether a target is to be used. What is wanted already changes
 	// nothing, the version included.
 	SetAdmin(ctx context.Context, t mrc.Target, spec api.AdminSpec, pre resource.Precondition) error
 

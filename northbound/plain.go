@@ -58,7 +58,7 @@ func (p *plainNetwork) nodes() []api.Node {
 	return out
 }
 
-// portState is what a switch says of a port; "" when nothing is known.
+// portState is what a switch reports of a port; "" when nothing is known.
 func portState(s *api.SwitchStatus, port uint32) string {
 	if s == nil || s.Ports == nil || port == 0 {
 		return ""

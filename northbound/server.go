@@ -132,7 +132,7 @@ func (s *Server) humaConfig(withTokens bool) huma.Config {
 // operation fills in what all operations share.
 func (s *Server) operation(op huma.Operation) huma.Operation {
 	op.MaxBodyBytes = s.cfg.MaxBodyBytes
-	// A parameter that nobody knows is malformed, and one of a wrong value invalid.
+	// A parameter that no one knows is malformed, and one of a wrong value invalid.
 	op.Errors = append(op.Errors, http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusInternalServerError)
 	if s.cfg.TokenFile != "" && op.Security == nil {
 		op.Errors = append(op.Errors, http.StatusUnauthorized)

@@ -83,7 +83,7 @@ func headerProblem(name, value, want string) *api.Problem {
 	})
 }
 
-// etag is the tag of a version, none for what nobody has written.
+// etag is the tag of a version, none for what no one has written.
 func etag(version uint64) string {
 	if version == 0 {
 		return ""

@@ -34,7 +34,7 @@ func (AETH) Len() int { return AETHLen }
 // Syndrome is the AETH syndrome (IBTA volume 1, §9.7.5.2): a kind in bits 6..5, and a value in bits 4..0.
 type Syndrome uint8
 
-// SyndromeKind tells acknowledgements apart.
+// SyndromeKind distinguishes acknowledgements.
 type SyndromeKind uint8
 
 // Kinds of syndromes. Syndromes with the highest bit set have no defined kind and count as reserved.
@@ -48,7 +48,7 @@ const (
 // CreditInvalid is the credit of a responder without end-to-end flow control.
 const CreditInvalid = 31
 
-// NAKCode says why a responder refused a request.
+// NAKCode reports why a responder refused a request.
 type NAKCode uint8
 
 // NAK codes (IBTA volume 1, §9.7.5.2). Only the first can be mended by sending again.

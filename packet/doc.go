@@ -8,12 +8,12 @@
 //
 //	ParseX(b []byte) (h X, n int, err error)  reads the header at the start of b; n is the octets it took
 //	(h X) Append(b []byte) []byte             writes it after b
-//	(h X) Len() int                           says how many octets Append writes
+//	(h X) Len() int                           reports how many octets Append writes
 //
 // RoCE and MRC put them together into whole frames.
 //
 // Parsing never panics and, as long as the input is good, does not allocate: what has a variable length is a slice of the input,
-// valid as long as the input is. Errors wrap one of the sentinels of errors.go and say which field had
+// valid as long as the input is. Errors wrap one of the sentinels of errors.go and report which field had
 // which value and what would have been right.
 //
 // The package does not decide anything: it holds no state, knows no roles, and accepts values that are well formed

@@ -5,7 +5,7 @@ import "fmt"
 // MaxDSCP is the greatest differentiated services codepoint: 6 bits.
 const MaxDSCP = 63
 
-// Trim says whether a packet was trimmed on its way, and where.
+// Trim reports whether a packet was trimmed on its way, and where.
 type Trim uint8
 
 // What may have happened to a packet.
@@ -30,7 +30,7 @@ func DefaultDSCPClasses() DSCPClasses {
 	return DSCPClasses{NoTrim: 3, Trimmable: 7, TrimmableRetx: 11, Trimmed: 35, TrimmedLastHop: 39, Control: 43}
 }
 
-// Validate says whether every codepoint has 6 bits, and no two that must be told apart are the same.
+// Validate reports whether every codepoint has 6 bits, and no two that must be told apart are the same.
 func (c DSCPClasses) Validate() error {
 	classes := [...]struct {
 		name string
@@ -57,7 +57,7 @@ func (c DSCPClasses) Validate() error {
 	return nil
 }
 
-// MayTrim says whether switches may trim packets of a codepoint.
+// MayTrim reports whether switches may trim packets of a codepoint.
 func (c DSCPClasses) MayTrim(dscp uint8) bool { return dscp == c.Trimmable || dscp == c.TrimmableRetx }
 
 // Trim says what a codepoint tells of trimming.
@@ -71,7 +71,7 @@ func (c DSCPClasses) Trim(dscp uint8) Trim {
 	return NotTrimmed
 }
 
-// High says whether packets of a codepoint belong to the control class: control packets and what is left of trimmed ones.
+// High reports whether packets of a codepoint belong to the control class: control packets and what is left of trimmed ones.
 func (c DSCPClasses) High(dscp uint8) bool { return dscp == c.Control || c.Trim(dscp) != NotTrimmed }
 
 // Of is the codepoint a packet is sent with (table 7-8), given whether data of its queue pair may be trimmed. Requesters may send EV probes with any other.
@@ -90,7 +90,7 @@ func (c DSCPClasses) Of(h MRCBTH, trimmable bool) uint8 {
 	return c.NoTrim
 }
 
-// Decap gives the traffic class a packet leaves a tunnel with, from those of its inner and outer headers: the inner codepoint, unless the outer one says that the packet
+// Decap gives the traffic class a packet leaves a tunnel with, from those of its inner and outer headers: the inner codepoint, unless the outer one reports that the packet
 // was trimmed in the tunnel, and ECN as DecapECN says. ok is false when the packet must be dropped.
 func (c DSCPClasses) Decap(inner, outer uint8) (trafficClass uint8, ok bool) {
 	dscp := DSCP(inner)

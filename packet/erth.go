@@ -40,10 +40,10 @@ func (o EndpointOp) String() string {
 // MaxPort is the greatest number a port can have in a PortMask. Ports are numbered from 1.
 const MaxPort = 31
 
-// PortMask is a port_status_mask: bit n says that port n is reachable. Ports are numbered from 1, so bit 0 is nobody's.
+// PortMask is a port_status_mask: bit n reports that port n is reachable. Ports are numbered from 1, so bit 0 is nobody's.
 type PortMask uint32
 
-// Has says whether a port is in the mask. A number that no port has is not.
+// Has reports whether a port is in the mask. A number that no port has is not.
 func (m PortMask) Has(port int) bool { return port >= 1 && port <= MaxPort && m>>port&1 != 0 }
 
 // With is the mask with a port added; a number that no port has adds nothing.

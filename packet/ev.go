@@ -40,7 +40,7 @@ func EVFields(widths ...int) ([]EVField, error) {
 	return fields, nil
 }
 
-// Validate says whether the field is within a structured EV.
+// Validate reports whether the field is within a structured EV.
 func (f EVField) Validate() error {
 	if f.Width < 1 || f.Width > EVBits {
 		return fmt.Errorf("EV field: width %d, want 1 to %d: %w", f.Width, EVBits, ErrMalformed)

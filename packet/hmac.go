@@ -102,7 +102,7 @@ func (h SRH) WithHMAC(key []byte, keyID uint32, src netip.Addr) (SRH, error) {
 	return h, nil
 }
 
-// VerifyHMAC says whether the header has exactly one HMAC TLV, with the D bit set, of a known key, whose digest is right for a packet from
+// VerifyHMAC reports whether the header has exactly one HMAC TLV, with the D bit set, of a known key, whose digest is right for a packet from
 // src. key gives the secret of a key id, nil when there is none. A failure wraps ErrHMAC.
 //
 // A success says nothing about the other TLVs: RFC 8754 does not cover them.

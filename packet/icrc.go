@@ -71,7 +71,7 @@ func AppendICRC(p []byte) []byte {
 	return binary.LittleEndian.AppendUint32(p, crc)
 }
 
-// CheckICRC says whether the last four octets of p are the ICRC of what precedes them. p is a packet from its
+// CheckICRC reports whether the last four octets of p are the ICRC of what precedes them. p is a packet from its
 // IPv6 header to its ICRC.
 func CheckICRC(p []byte) error {
 	if len(p) < icrcMin+ICRCLen {

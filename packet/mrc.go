@@ -16,7 +16,7 @@ func DefaultMRCSettings() MRCSettings {
 	return MRCSettings{Port: RoCEPort, DSCP: DefaultDSCPClasses()}
 }
 
-// Validate says whether the settings can be used.
+// Validate reports whether the settings can be used.
 func (s MRCSettings) Validate() error {
 	if s.Port == 0 {
 		return fmt.Errorf("MRC: UDP port 0, want 1 to 65535: %w", ErrMalformed)
@@ -55,7 +55,7 @@ type MRC struct {
 	Payload []byte // without padding; a slice of the frame after ParseMRC
 	ICRC    uint32 // as computed; its octets are reversed on the wire
 
-	// Trim, set by ParseMRC: a DSCP says that the packet was trimmed. Then there is no ICRC to check, Payload is nil whatever is left of it, the lengths
+	// Trim, set by ParseMRC: a DSCP reports that the packet was trimmed. Then there is no ICRC to check, Payload is nil whatever is left of it, the lengths
 	// of IPv6 and UDP may be those of the whole packet, and only Headers are there.
 	Trim Trim
 	// Headers, set by ParseMRC, are the extension headers that are there: all of the opcode, or those that trimming left whole.

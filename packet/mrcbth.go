@@ -95,7 +95,7 @@ func (h MRCBTH) Append(b []byte) []byte { return h.BTH().Append(b) }
 // Len is BTHLen.
 func (MRCBTH) Len() int { return BTHLen }
 
-// Extensions says which headers follow (table 6-2); ok is false when the opcode is not assigned. The bit ts counts for requests only.
+// Extensions reports which headers follow (table 6-2); ok is false when the opcode is not assigned. The bit ts counts for requests only.
 func (h MRCBTH) Extensions() (ext Extension, ok bool) {
 	if !h.Opcode.MRC() {
 		return 0, false

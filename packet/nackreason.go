@@ -38,14 +38,14 @@ func (r NACKReason) String() string {
 	return fmt.Sprintf("reserved NACK reason %#02x", uint8(r))
 }
 
-// Known says whether the reason is assigned.
+// Known reports whether the reason is assigned.
 func (r NACKReason) Known() bool { return nackReasons[r].name != "" }
 
-// Mandatory says whether every responder supports the reason; the others are a capability negotiated with the connection.
+// Mandatory reports whether every responder supports the reason; the others are a capability negotiated with the connection.
 func (r NACKReason) Mandatory() bool { return nackReasons[r].mandatory }
 
-// Retransmittable says whether the requester sends the packet again, as far as its retries go. If not, the queue pair fails at once.
+// Retransmittable reports whether the requester sends the packet again, as far as its retries go. If not, the queue pair fails at once.
 func (r NACKReason) Retransmittable() bool { return nackReasons[r].retransmit }
 
-// Trimmed says whether the packet was trimmed on its way.
+// Trimmed reports whether the packet was trimmed on its way.
 func (r NACKReason) Trimmed() bool { return r == NACKTrimmed || r == NACKTrimmedLastHop }

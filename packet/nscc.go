@@ -66,7 +66,7 @@ func (s NSCC) Append(b []byte) []byte {
 // Len is CCStateLen.
 func (NSCC) Len() int { return CCStateLen }
 
-// RcvdBytes is the rcvd_bytes that says that so many octets were received: rounded up to RcvdBytesUnit, modulo 2^24.
+// RcvdBytes is the rcvd_bytes that reports that so many octets were received: rounded up to RcvdBytesUnit, modulo 2^24.
 func RcvdBytes(octets uint64) uint32 {
 	units := octets / RcvdBytesUnit
 	if octets%RcvdBytesUnit != 0 {

@@ -55,10 +55,10 @@ const (
 
 const mrcService = 0b110
 
-// MRC says whether the opcode is one of MRC's, assigned or not.
+// MRC reports whether the opcode is one of MRC's, assigned or not.
 func (o Opcode) MRC() bool { return o>>5 == mrcService }
 
-// Extension says which headers, in this order, follow the BTH.
+// Extension defines which headers, in this order, follow the BTH.
 type Extension uint16
 
 // The extension headers this package decodes.
@@ -130,7 +130,7 @@ func (o Opcode) String() string {
 	return fmt.Sprintf("opcode %#02x", uint8(o))
 }
 
-// Extensions says which headers follow the BTH; ok is false when the opcode is not one of RoCEv2 that this package decodes: other services
+// Extensions reports which headers follow the BTH; ok is false when the opcode is not one of RoCEv2 that this package decodes: other services
 // than reliable connection, ATOMIC operations and SEND with Invalidate. For MRC's opcodes, which are not among them, see MRCBTH.Extensions.
 func (o Opcode) Extensions() (ext Extension, ok bool) {
 	if o.MRC() {
@@ -143,7 +143,7 @@ func (o Opcode) Extensions() (ext Extension, ok bool) {
 // first is the first of the headers.
 func (e Extension) first() Extension { return e & -e }
 
-// Is says whether all headers of want are among those of e.
+// Is reports whether all headers of want are among those of e.
 func (e Extension) Is(want Extension) bool { return e&want == want }
 
 // extensionLens has the length of header 1<<i at i.

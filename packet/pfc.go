@@ -38,7 +38,7 @@ const (
 // PFC is what a PFC frame says, behind its Ethernet header (IEEE 802.1Qbb, IEEE 802.3 annex 31D).
 type PFC struct {
 	Classes uint8     // bit n: Quanta[n] counts
-	Quanta  [8]uint16 // how long a priority is to pause, in units of PFCQuantumBits; 0: go on
+	Quanta  [8]uint16 // how long a priority is to pause, in units of PFCQuantumBits; 0: continue
 }
 
 // ParsePFC reads the fields. Refused is another opcode (PAUSE among them). The upper octet of the class-enable vector is reserved.

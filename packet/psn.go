@@ -17,7 +17,7 @@ func PSNDiff(a, b uint32) int {
 	return d
 }
 
-// PSNBefore says whether a comes before b: whether (b - a) mod 2^24 is in 1..2^23-1. Of two numbers exactly 2^23 apart neither
+// PSNBefore reports whether a comes before b: whether (b - a) mod 2^24 is in 1..2^23-1. Of two numbers exactly 2^23 apart neither
 // comes before the other.
 func PSNBefore(a, b uint32) bool {
 	d := (b - a) & PSNMask

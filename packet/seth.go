@@ -120,7 +120,7 @@ func (h SETH) ProbeID() uint16 { return uint16(h.AckPSNOffset) }
 // SACKBase is the PSN of the least significant bit of the bitmap.
 func (h SETH) SACKBase() uint32 { return PSNAdd(h.CackPSN, int(h.SACKOffset)) }
 
-// Received says whether a packet had been received when this was written; known is false when neither the cumulative acknowledgement nor the
+// Received reports whether a packet had been received when this was written; known is false when neither the cumulative acknowledgement nor the
 // bitmap tells. A packet beyond the bitmap is not known to be missing.
 func (h SETH) Received(psn uint32) (received, known bool) {
 	if PSNDiff(psn, h.CackPSN) <= 0 {

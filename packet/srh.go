@@ -100,7 +100,7 @@ func ParseSRH(b []byte) (SRH, int, error) {
 	return h, n, nil
 }
 
-// Validate says whether Append would write a header that ParseSRH accepts and reads as the same.
+// Validate reports whether Append would write a header that ParseSRH accepts and reads as the same.
 func (h SRH) Validate() error {
 	if n := len(h.SegmentList); n != SegmentLen*(int(h.LastEntry)+1) {
 		return fmt.Errorf("SRH: %d octets of segments, want %d with Last Entry %d: %w",

@@ -13,7 +13,7 @@ type stack struct {
 	end                  int    // octets of the packet
 }
 
-// parse reads a packet that starts with its (outer) IPv6 header. With classes it takes a packet that says that it was trimmed for one, and
+// parse reads a packet that starts with its (outer) IPv6 header. With classes it takes a packet that reports that it was trimmed for one, and
 // accepts that its lengths are those of the whole packet.
 func (s *stack) parse(b []byte, classes *DSCPClasses) error {
 	ip, n, err := ParseIPv6(b)

@@ -16,7 +16,7 @@ type Trimmer struct {
 	SetLength bool
 }
 
-// Validate says whether the trimmer can be used.
+// Validate reports whether the trimmer can be used.
 func (t Trimmer) Validate() error {
 	if t.Size < MinTrimLen {
 		return fmt.Errorf("trim size: %d octets, want at least %d: %w", t.Size, MinTrimLen, ErrMalformed)

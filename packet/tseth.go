@@ -8,7 +8,7 @@ import (
 // TSETHLen is the length of a requester timestamp extended header in octets.
 const TSETHLen = 4
 
-// TimestampUnit is the resolution of timestamps and service times in MRC headers, unless tsr says that it is the sender's own. 16 bits of them are
+// TimestampUnit is the resolution of timestamps and service times in MRC headers, unless tsr reports that it is the sender's own. 16 bits of them are
 // 8.39 ms.
 const TimestampUnit = 128 * time.Nanosecond
 

@@ -71,7 +71,7 @@ func UDPChecksum(src, dst netip.Addr, datagram []byte) uint16 {
 	return 0xFFFF
 }
 
-// CheckUDPChecksum says whether the checksum of a datagram is right. A checksum of 0 is accepted: RoCEv2 senders
+// CheckUDPChecksum reports whether the checksum of a datagram is right. A checksum of 0 is accepted: RoCEv2 senders
 // leave it out, being protected by the ICRC.
 func CheckUDPChecksum(src, dst netip.Addr, datagram []byte) error {
 	if len(datagram) < UDPLen {

@@ -60,7 +60,7 @@ func (f USIDFormat) SID(block netip.Prefix, usid uint16) (netip.Prefix, error) {
 	return netip.PrefixFrom(netip.AddrFrom16(octets), f.BlockBits()+8*usidLen), nil
 }
 
-// check says whether a prefix can be the block.
+// check reports whether a prefix can be the block.
 func (f USIDFormat) check(block netip.Prefix) error {
 	if !isIPv6(block.Addr()) || block.Bits() != f.BlockBits() || block != block.Masked() {
 		return fmt.Errorf("uSID block %v, want an IPv6 prefix of %d bits for %v, all bits after them zero: %w", block, f.BlockBits(), f, ErrMalformed)
@@ -119,7 +119,7 @@ func (f USIDFormat) Active(container netip.Addr) uint16 {
 	return binary.BigEndian.Uint16(octets[f.blockLen():])
 }
 
-// EndOfContainer says whether the active uSID is the last: whether its Argument is 0.
+// EndOfContainer reports whether the active uSID is the last: whether its Argument is 0.
 func (f USIDFormat) EndOfContainer(container netip.Addr) bool {
 	octets := container.As16()
 	for _, octet := range octets[f.blockLen()+usidLen:] {

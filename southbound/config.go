@@ -14,7 +14,7 @@ import (
 	"github.com/weft-sdn/weft/internal/retry"
 )
 
-// Config says how to reach one switch and how to treat it. Take DefaultConfig
+// Config defines how to reach one switch and how to treat it. Take DefaultConfig
 // and fill in Target, DeviceID, Election and Pipeline.
 type Config struct {
 	// Name of the switch in errors; Target when empty.
@@ -27,7 +27,7 @@ type Config struct {
 	Role string
 	// Election is this controller's election id. Not 0; the highest is primary.
 	Election ElectionID
-	// Claim says when to become primary.
+	// Claim defines when to become primary.
 	Claim Claim
 	// Pipeline to install when the switch runs another one; nil leaves the
 	// switch's alone.
@@ -72,7 +72,7 @@ type Config struct {
 	DialOptions []grpc.DialOption
 }
 
-// Backoff says how long the pauses between attempts to connect are.
+// Backoff defines how long the pauses between attempts to connect are.
 type Backoff = retry.Backoff
 
 // TLSConfig names PEM files of the controller. They are read at every attempt to connect, so that a renewed

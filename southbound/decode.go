@@ -149,7 +149,7 @@ func (s *Schema) decodeTable(t *p4v1.TableEntry) (entry.Entity, error) {
 	return e, nil
 }
 
-// decodeMatch returns the match in canonical form; wild says that it matches
+// decodeMatch returns the match in canonical form; wild reports that it matches
 // anything and is left out.
 func (t *TableInfo) decodeMatch(p *p4v1.FieldMatch) (m entry.Match, wild bool, err error) {
 	f := fieldByID(t.Fields, p.GetFieldId())

@@ -3,7 +3,7 @@
 // A [Session] looks after one switch: it dials, takes part in the arbitration,
 // installs the pipeline when the switch does not run it yet, and does all of
 // this again, with growing pauses, whenever the connection is lost. What the
-// switch says on its own account (arbitration results, packet-ins, digests)
+// switch reports on its own account (arbitration results, packet-ins, digests)
 // reaches the owner as an [Event]; what the owner wants of the switch goes
 // through [Session.Write], [Session.Read] and [Session.PacketOut].
 //

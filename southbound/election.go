@@ -87,7 +87,7 @@ func electionFromProto(u *p4v1.Uint128) ElectionID {
 	return ElectionID{High: u.GetHigh(), Low: u.GetLow()}
 }
 
-// Claim says when a session becomes primary of its switch.
+// Claim defines when a session becomes primary of its switch.
 type Claim uint8
 
 const (

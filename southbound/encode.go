@@ -44,7 +44,7 @@ func (s *Schema) Encode(e entry.Entity) (*p4v1.Entity, error) {
 	return p, nil
 }
 
-// encode encodes an entity; whole says that a table entry carries its action,
+// encode encodes an entity; whole reports that a table entry carries its action,
 // which a deletion leaves out.
 func (s *Schema) encode(e entry.Entity, whole bool) (*p4v1.Entity, error) {
 	switch e := e.(type) {

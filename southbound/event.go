@@ -22,7 +22,7 @@ type Event interface{ event() }
 // Ready: this controller is primary and the switch runs the pipeline. Whoever
 // programs the switch reads back and repairs now.
 type Ready struct {
-	// Installed says that the pipeline was installed just now, so that the
+	// Installed reports that the pipeline was installed just now, so that the
 	// switch holds nothing.
 	Installed bool
 }
@@ -75,14 +75,14 @@ type StreamError struct {
 	Message string
 }
 
-// Ports are the ports of which the switch says, by gNMI, whether they are up: all
+// Ports are the ports of which the switch reports, by gNMI, whether they are up: all
 // of them, at first and after every change. What an earlier event said and this
 // one does not is no longer known.
 type Ports struct {
 	// Up says of P4Runtime ports whether they are up; it is the receiver's. Nil:
 	// nothing is known.
 	Up map[uint32]bool
-	// Err says why the switch does not tell now. Up is then what it said last; nil,
+	// Err reports why the switch does not tell now. Up is then what it said last; nil,
 	// if it has no port state (any more). That the whole connection is lost is no
 	// such event but Down: what was known stays so until the switch is back.
 	Err error

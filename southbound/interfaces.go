@@ -123,7 +123,7 @@ func (i *iface) set(leaf string, v *gpb.TypedValue) (ok bool) {
 	return false
 }
 
-// ports are the ports of which the switch says whether they are up. An interface
+// ports are the ports of which the switch reports whether they are up. An interface
 // without a number is none; a port of several interfaces is up if one of them is.
 func (x *interfaces) ports() map[uint32]bool {
 	out := make(map[uint32]bool, len(x.byName))

@@ -58,7 +58,7 @@ func (p *Pipeline) Cookie() uint64 { return p.cookie }
 // Schema returns the names of the pipeline's objects.
 func (p *Pipeline) Schema() *Schema { return p.schema }
 
-// ensurePipeline installs the configured pipeline unless the switch says that
+// ensurePipeline installs the configured pipeline unless the switch reports that
 // it runs it already, and reports whether it did. Installing clears the switch.
 func (c *conn) ensurePipeline(ctx context.Context) (pushed bool, err error) {
 	p := c.cfg.Pipeline

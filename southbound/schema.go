@@ -11,7 +11,7 @@ import (
 	"github.com/weft-sdn/weft/southbound/entry"
 )
 
-// Format says how a value is best shown to people.
+// Format defines how a value is best shown to people.
 type Format uint8
 
 // The formats.

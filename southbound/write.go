@@ -23,7 +23,7 @@ import (
 //
 // Write attempts every update, whatever becomes of the others, and returns the
 // refused ones in order; an update that the pipeline cannot express is refused
-// without being sent. An error says that a request failed as a whole (a lost
+// without being sent. An error reports that a request failed as a whole (a lost
 // connection, not primary, no pipeline): the outcome of its updates is unknown,
 // and the updates after it were not sent. Concurrent Writes are not ordered
 // against each other.
@@ -100,7 +100,7 @@ func batches(updates []encoded, maxUpdates, maxBytes int) iter.Seq[[]encoded] {
 }
 
 // decodeWriteError returns what a switch said about the updates of one request
-// (P4Runtime spec §12.3). whole says that the request was not processed, or that
+// (P4Runtime spec §12.3). whole reports that the request was not processed, or that
 // its outcome is unknown.
 func decodeWriteError(err error, batch []encoded) (refused []entry.Refusal, whole bool) {
 	for _, w := range []error{ErrNotConnected, ErrNotPrimary, ErrNoPipeline, ErrUnsupported, context.Canceled, context.DeadlineExceeded} {

@@ -18,7 +18,7 @@ type member struct {
 // A level holds the ways up of one length, ordered by apex and then by links.
 type level struct {
 	links []int32 // rows of the length, from the leaf up
-	// start says where the ways to each apex start. It covers the apexes of
+	// start is where the ways to each apex start. It covers the apexes of
 	// ranks lo to lo + len(start) - 2.
 	lo    int32
 	start []int32

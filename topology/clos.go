@@ -27,7 +27,7 @@ const (
 	PlanesByAdminGroup
 )
 
-// A ClosRequest says how to see a Clos in a graph.
+// A ClosRequest reports how to see a Clos in a graph.
 type ClosRequest struct {
 	// Leaves are the switches that hosts are attached to, whose tier is 0; nil:
 	// [Snapshot.Leaves].
@@ -180,7 +180,7 @@ func (c *Clos) knownTier(id NodeID) (int, bool) {
 	return c.Tier(id)
 }
 
-// findLinks says which links lead up.
+// findLinks reports which links lead up.
 func (c *Clos) findLinks() {
 	s := c.g.snapshot
 	c.up = make([]bool, len(s.Links))

@@ -14,7 +14,7 @@ type Diff struct {
 	// SIDs are those of nodes and of links. A node whose SIDs or locators
 	// alone have changed is also in Nodes.Changed, a link in Links.Changed.
 	SIDs Changes[SIDKey] `json:"sids,omitzero"`
-	// Stale says that the snapshot became stale, or no longer is.
+	// Stale reports that the snapshot became stale, or no longer is.
 	Stale bool `json:"stale,omitempty"`
 }
 

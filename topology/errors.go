@@ -3,19 +3,19 @@ package topology
 import "errors"
 
 var (
-	// ErrUnknownNode says that a request names a node the snapshot lacks.
+	// ErrUnknownNode reports that a request names a node the snapshot lacks.
 	ErrUnknownNode = errors.New("node is not in the topology")
-	// ErrUnreachable says that no path leads from the root to a node.
+	// ErrUnreachable reports that no path leads from the root to a node.
 	ErrUnreachable = errors.New("node cannot be reached")
-	// ErrNotReplicator says that the root or a leaf of a tree is a node that
+	// ErrNotReplicator reports that the root or a leaf of a tree is a node that
 	// may not replicate, so it cannot take part in a tree.
 	ErrNotReplicator = errors.New("node cannot replicate")
-	// ErrBranchLimit says that a node can be reached, but only by way of nodes
+	// ErrBranchLimit reports that a node can be reached, but only by way of nodes
 	// that have no branch left.
 	ErrBranchLimit = errors.New("no branch left on the way to the node")
-	// ErrNotLeaf says that paths were asked of a node that is no leaf, or not
+	// ErrNotLeaf reports that paths were asked of a node that is no leaf, or not
 	// one in the plane.
 	ErrNotLeaf = errors.New("node is not a leaf in the plane")
-	// ErrTooManyPaths says that a fabric has more paths than a limit.
+	// ErrTooManyPaths reports that a fabric has more paths than a limit.
 	ErrTooManyPaths = errors.New("too many paths")
 )

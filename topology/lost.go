@@ -1,6 +1,6 @@
 package topology
 
-// LostWays says which paths of a Clos cross something that is lost. It is
+// LostWays reports which paths of a Clos cross something that is lost. It is
 // immutable.
 type LostWays struct {
 	c *Clos

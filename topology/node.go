@@ -24,7 +24,7 @@ type Node struct {
 	// RouterID4 is the node's IPv4 router-id, invalid when it advertised none.
 	RouterID4 netip.Addr `json:"routerId4,omitzero"`
 	ASN       uint32     `json:"asn,omitempty"`
-	// Protocol says where the node was learned ("isis-l2", "direct", ...).
+	// Protocol names the protocol that the node was learned from ("isis-l2", "direct", ...).
 	Protocol string `json:"protocol,omitempty"`
 	// Pseudonode marks a LAN that the IGP models as a node: it can be crossed,
 	// and is no device.
@@ -45,7 +45,7 @@ type Node struct {
 
 // SRv6Capabilities are RFC 9514 section 3.1's.
 type SRv6Capabilities struct {
-	// OAM says that the node supports the O-flag of RFC 9259.
+	// OAM reports that the node supports the O-flag of RFC 9259.
 	OAM bool `json:"oam,omitempty"`
 }
 

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A PeerState says how far the session with a BGP-LS peer is.
+// A PeerState reports how far the session with a BGP-LS peer is.
 type PeerState string
 
 const (
@@ -31,10 +31,10 @@ type Peer struct {
 	Since time.Time
 	// LastError is why there is no session, or why the last one ended.
 	LastError string
-	// Synced says that the peer has said everything in this session. It stays
+	// Synced reports that the peer has said everything in this session. It stays
 	// false for a speaker that does not collect.
 	Synced bool
-	// Heard says that it has said everything in some session.
+	// Heard reports that it has said everything in some session.
 	Heard bool
 	// Sessions counts those that were established.
 	Sessions uint64

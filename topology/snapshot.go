@@ -28,13 +28,13 @@ type Snapshot struct {
 	graph func() *Graph
 }
 
-// Staleness says why a snapshot may no longer be true.
+// Staleness reports why a snapshot may no longer be true.
 type Staleness struct {
 	Reason string    `json:"reason"`
 	Since  time.Time `json:"since"`
 	// Sources are the peers that have gone, in order.
 	Sources []string `json:"sources,omitempty"`
-	// Incomplete says that one of them has never said all that it knows: what the snapshot lacks
+	// Incomplete reports that one of them has never said all that it knows: what the snapshot lacks
 	// may be there all the same. Otherwise what it lacks was withdrawn, and only what it has may be
 	// gone.
 	Incomplete bool `json:"incomplete,omitempty"`

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// nearestFirst makes a tree by joining, again and again, the leaf that is
+// nearestFirst makes a tree by joining, repeatedly, the leaf that is
 // nearest to the tree by a shortest path to it (Takahashi and Matsuyama,
 // 1980). It reads distances toward the leaves, which the graph remembers, so
 // that trees with common leaves share the work.

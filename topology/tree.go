@@ -17,7 +17,7 @@ const (
 	LeastCost
 )
 
-// A TreeRequest says which tree to compute.
+// A TreeRequest reports which tree to compute.
 type TreeRequest struct {
 	Root NodeID
 	// Leaves are the nodes that must be in the tree; the root may be one, and
@@ -28,7 +28,7 @@ type TreeRequest struct {
 	// Key decides among equal choices. Trees of different keys spread over
 	// them; the same key on the same graph gives the same tree.
 	Key uint64
-	// Replicates says which nodes can be nodes of the tree, by place in the
+	// Replicates reports which nodes can be nodes of the tree, by place in the
 	// snapshot. Root and leaves must be; branches cross the others. Nil: all but
 	// pseudonodes.
 	Replicates []bool
@@ -63,7 +63,7 @@ type TreeNode struct {
 	Back []*Link
 	// Distance is the cost from the root along the tree.
 	Distance uint64
-	// Leaf says that the request asked for the node.
+	// Leaf reports that the request asked for the node.
 	Leaf bool
 }
 

@@ -19,7 +19,7 @@ import (
 	"github.com/weft-sdn/weft/internal/certs"
 )
 
-// Config says where the API is and how to be let in.
+// Config defines where the API is and how to be let in.
 type Config struct {
 	// Server is the URL of the controller, "http://127.0.0.1:8080".
 	Server string

@@ -30,7 +30,7 @@ const (
 	lastPause  = 8 * time.Second
 )
 
-// Handlers are told of a stream of events; those that are nil are not.
+// Handlers are notified of a stream of events; those that are nil are not.
 type Handlers struct {
 	// Opened is called whenever the stream is open: what happens from then on comes as
 	// events.

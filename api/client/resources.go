@@ -184,7 +184,7 @@ type Write struct {
 	// Version is the one that the resource has to have (If-Match), 0 for any. Another one is a
 	// problem of [api.CodeVersion].
 	Version uint64
-	// Absent demands that nobody has written the resource (If-None-Match).
+	// Absent demands that no one has written the resource (If-None-Match).
 	Absent bool
 	// DryRun has the change checked and planned, and not made. The resource that comes back has
 	// the changes that it would make on switches.
@@ -275,7 +275,7 @@ type Watch struct {
 var errEnough = errors.New("enough events")
 
 // Watch follows events until ctx ends or the server refuses, which is the last value. A lost
-// stream is resumed after the last event; [api.EventGap] says that events were lost meanwhile.
+// stream is resumed after the last event; [api.EventGap] reports that events were lost meanwhile.
 func (c *Client) Watch(ctx context.Context, w Watch) iter.Seq2[Watched, error] {
 	query := url.Values{}
 	for _, t := range w.Types {

@@ -235,7 +235,7 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// missing reports whether an error says that there is no such resource.
+// missing reports whether an error reports that there is no such resource.
 func missing(err error) bool {
 	var p *api.Problem
 	return errors.As(err, &p) && p.Status == http.StatusNotFound

@@ -10,7 +10,7 @@ import (
 
 const defaultServer = "http://127.0.0.1:8080"
 
-// connection is the flags that say how to reach the API. What a flag leaves
+// connection is the flags that report how to reach the API. What a flag leaves
 // open comes from the environment.
 type connection struct {
 	server, token, ca, cert, key string

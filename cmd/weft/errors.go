@@ -63,7 +63,7 @@ func exitStatus(err error) int {
 	return exitFailed
 }
 
-// interrupted reports whether an error only says that the user asked the
+// interrupted reports whether an error only reports that the user asked the
 // command to end.
 func interrupted(ctx context.Context, err error) bool {
 	return ctx.Err() != nil && errors.Is(err, context.Canceled)

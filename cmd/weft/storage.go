@@ -21,7 +21,7 @@ import (
 // inMemory is the value of --store that keeps nothing.
 const inMemory = "memory"
 
-// storage is the flags that say where the controller keeps its records.
+// storage is the flags that report where the controller keeps its records.
 type storage struct {
 	store string
 	dir   string

@@ -18,7 +18,7 @@ type Device struct {
 	Entities map[entry.Key]entry.Entity
 	// Refuse, when not nil, is asked before each update.
 	Refuse func(entry.Update) *entry.Refusal
-	// Wrote, when not nil, is told of each update that took effect.
+	// Wrote, when not nil, is notified of each update that took effect.
 	Wrote func(entry.Update)
 	// State, when not nil, is the answer to a State packet-out; ok is false for
 	// none. Group, branch and reason are filled in.

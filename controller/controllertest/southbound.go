@@ -44,7 +44,7 @@ func (s *Southbound) get(name string) *fakeSwitch {
 	return f
 }
 
-// With runs f on a device while nobody else does.
+// With runs f on a device while no one else does.
 func (s *Southbound) With(name string, f func(*Device)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -40,7 +40,7 @@ type Env struct {
 type Underlay interface {
 	// Settled reports whether the topology is taken for the whole network.
 	Settled() bool
-	// Released reports whether switches may remove what nobody wants.
+	// Released reports whether switches may remove what no one wants.
 	Released() bool
 	// Settling reports whether a switch still keeps everything.
 	Settling(sw string) bool
@@ -48,7 +48,7 @@ type Underlay interface {
 	// whether it also has its routes.
 	Linked(sw string) bool
 	Ready(sw string) bool
-	// SetEdges says which ports face tenants.
+	// SetEdges reports which ports face tenants.
 	SetEdges(e plan.Edges)
 }
 

@@ -13,7 +13,7 @@ import (
 type Feature interface {
 	Records
 
-	// SetNetwork says that Env.Net has been replaced: the topology or the inventory
+	// SetNetwork reports that Env.Net has been replaced: the topology or the inventory
 	// has changed. It is also called when the topology is taken for the whole network.
 	SetNetwork()
 	// SwitchEvent says what happened to a switch.
@@ -29,7 +29,7 @@ type Feature interface {
 	// Frozen reports whether nothing of an owner's is removed from a switch for now.
 	// The feature calls Env.Switches.Thaw when that ends.
 	Frozen(sw string, o reconcile.Owner) bool
-	// Keeps reports whether an entity that nobody wants stays in a switch for now.
+	// Keeps reports whether an entity that no one wants stays in a switch for now.
 	Keeps(sw string, o reconcile.Owner, e entry.Entity) bool
 	// Object names the resources that the entities of an owner are of, as in "group g"; "" for an
 	// owner of another feature.
@@ -43,7 +43,7 @@ type Records interface {
 	// Load takes a record of an earlier controller; ok is false when it is none of the
 	// feature's. All records are loaded before Start.
 	Load(r store.Record) (ok bool, err error)
-	// Start says that all records have been loaded.
+	// Start reports that all records have been loaded.
 	Start()
 	// Changes returns the writes that keep what has changed since the last call.
 	Changes() []store.Op
@@ -75,7 +75,7 @@ const (
 	GotDigest
 )
 
-// SwitchEvent is what happened to a switch. The kind says which fields are set.
+// SwitchEvent is what happened to a switch. The kind reports which fields are set.
 type SwitchEvent struct {
 	Kind     Happening
 	Contents entry.Contents

@@ -11,7 +11,7 @@ import (
 	"github.com/weft-sdn/weft/api"
 )
 
-// Cluster says how a controller works together with others that share its store.
+// Cluster defines how a controller works together with others that share its store.
 type Cluster struct {
 	// Name among the controllers; default the name of the machine.
 	Name string `yaml:"name"`

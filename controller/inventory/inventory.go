@@ -46,7 +46,7 @@ const (
 type Switch struct {
 	// Name in the API; unique.
 	Name string `yaml:"name"`
-	// Node says which node of the topology the switch is: its name, IPv4 or IGP
+	// Node defines which node of the topology the switch is: its name, IPv4 or IGP
 	// router-id, loopback, or its whole id "AS:router-id". Default: Name.
 	Node string `yaml:"node"`
 	// Address is host:port of the P4Runtime server.
@@ -77,7 +77,7 @@ func (s *Switch) Port(linkID, advertised uint32) uint32 {
 	return advertised
 }
 
-// GNMI says where a switch says which of its ports are up. A switch that does not
+// GNMI defines where a switch reports which of its ports are up. A switch that does not
 // speak gNMI does no harm.
 type GNMI struct {
 	// Address is host:port of the gNMI server, with the switch's TLS. Default: the
@@ -145,11 +145,11 @@ type Peer struct {
 	ASN     uint32     `yaml:"asn"`  // default: the controller's own
 	Passive bool       `yaml:"passive"`
 	// LocalAddress is the address of this machine that the session uses. Default: what routing to
-	// the peer says.
+	// the peer reports.
 	LocalAddress netip.Addr `yaml:"localAddress"`
 }
 
-// API says where the controller listens.
+// API defines where the controller listens.
 type API struct {
 	Listen string `yaml:"listen"` // address:port; default 127.0.0.1:8080
 	TLS    *TLS   `yaml:"tls"`    // Cert and Key; with CA clients must have a certificate

@@ -9,7 +9,7 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// MRC says how the hosts of the network spray their packets over its paths (OCP
+// MRC defines how the hosts of the network spray their packets over its paths (OCP
 // MRC 1.0). Without a mode the network has no MRC, and the rest means nothing.
 type MRC struct {
 	// Mode is how packets say their path: ecmp, stev, usid-f3216, usid-f1616 or
@@ -60,7 +60,7 @@ type ICMPErrors struct {
 	Burst    int          `yaml:"burst"`    // default 10
 }
 
-// Restore says when what was down is used again.
+// Restore defines when what was down is used again.
 type Restore struct {
 	// Hold is how long a link or a host's port must be up before it is tried;
 	// default 1s. It doubles with every failure up to MaxHold, default 1m, and is
@@ -68,13 +68,13 @@ type Restore struct {
 	Hold    api.Duration `yaml:"hold"`
 	MaxHold api.Duration `yaml:"maxHold"`
 	Calm    api.Duration `yaml:"calm"`
-	// Every is how often hosts are told of what is restored. Default 100ms.
+	// Every is how often hosts are notified of what is restored. Default 100ms.
 	Every api.Duration `yaml:"every"`
 	// FirstRound bounds the wait for probes over all links after a start, before
 	// hosts that hold what an earlier controller told them get something new.
 	// Default 10s.
 	FirstRound api.Duration `yaml:"firstRound"`
-	// Linger is how long a drained link goes on after the last host has applied
+	// Linger is how long a drained link continues after the last host has applied
 	// the denial, for packets on their way. Default 50ms.
 	Linger api.Duration `yaml:"linger"`
 }

@@ -92,7 +92,7 @@ func (s *SIDs) PFCBehaviors() topology.PFCBehaviors {
 	}
 }
 
-// maxSliceBits leaves four bits of the flow label to tell flows apart.
+// maxSliceBits leaves four bits of the flow label to distinguish flows.
 const maxSliceBits = 16
 
 func (v *validator) pfc() {

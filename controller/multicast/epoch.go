@@ -25,7 +25,7 @@ func errNoEpoch(index uint16) *api.Error {
 // since 1970. An earlier controller whose store is lost cannot have got past
 // that unless it raised the epoch of one group more than once a second all the
 // time. Its low 16 bits, which the responses carry, differ from those of the
-// epoch before. 0, which is no epoch, says that none is left.
+// epoch before. 0, which is no epoch, reports that none is left.
 func (f *Feature) nextEpoch(index uint16, prev *plan.Placement) uint32 {
 	e := uint64(f.epochs[index]) + 1
 	if s := f.env.Wall().Unix(); s > int64(e) && s < 1<<32-1<<16 {

@@ -28,7 +28,7 @@ type group struct {
 	queued *plan.Placement
 	// drained is when draining ends.
 	drained time.Duration
-	// planErr says why the group cannot be planned on the present network.
+	// planErr reports why the group cannot be planned on the present network.
 	planErr *api.Error
 
 	// installed is the placement that was complete last.

@@ -151,7 +151,7 @@ func (f *Feature) free(index uint16) bool {
 }
 
 // freeIndex returns the lowest index that is free and at which no switch holds an orphan. Until
-// every switch has been read once nobody knows where there are orphans, and it returns the highest,
+// every switch has been read once no one knows where there are orphans, and it returns the highest,
 // as they are low.
 func (f *Feature) freeIndex() (uint16, error) {
 	most := f.inv().Limits.Groups

@@ -46,7 +46,7 @@ type change struct {
 
 // begin turns to a new target; nil removes the group. It must not be called
 // while switching is under way at a switch that is connected, because then
-// nobody knows which tree has the data.
+// no one knows which tree has the data.
 func (c *change) begin(target *plan.Placement) {
 	resp, data := c.target, c.target
 	switch c.phase {

@@ -65,7 +65,7 @@ type Feature struct {
 	tenants      *resource.Collection[api.TenantSpec, decided[api.TenantStatus]]
 	pfcPolicies  *resource.Collection[api.PFCPolicySpec, decided[api.PFCPolicyStatus]]
 
-	// found are the ports that switches say face a tenant, by switch; see orphan.go.
+	// found are the ports that switches report face a tenant, by switch; see orphan.go.
 	found plan.Edges
 
 	stale bool // the status of a resource may have changed

@@ -10,7 +10,7 @@ import (
 )
 
 // Orphans of tenants go on working. The VRF of a port is in an entry of the underlay, which would
-// take the port from them: an orphan keeps the ports that the switch says are in its VRF. New
+// take the port from them: an orphan keeps the ports that the switch reports are in its VRF. New
 // tenants and segment lists get other numbers than orphans have, unless they are the same.
 
 // Object implements feature.Feature.

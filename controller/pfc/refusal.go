@@ -9,7 +9,7 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// refusal returns what a client is told of an error of package tunnel.
+// refusal returns the API error for an error of package tunnel.
 func (f *Feature) refusal(field string, err error) error {
 	var known *api.Error
 	var cycle *tunnel.CycleError

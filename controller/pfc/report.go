@@ -35,7 +35,7 @@ func (f *Feature) routedHere(sw string, p entry.PacketIn) {
 	f.core.Answered(node.ID, b.Cookie, b.Seq, f.env.Now-b.Sent)
 }
 
-// queueReported takes what a switch says of a queue.
+// queueReported takes what a switch reports of a queue.
 func (f *Feature) queueReported(sw string, p entry.PacketIn) {
 	frame, r, err := p4.ParseTargetReport(p.Payload)
 	node, s := f.env.Net.Node(sw), f.env.Inventory().Switch(sw)

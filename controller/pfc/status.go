@@ -44,7 +44,7 @@ func (f *Feature) Report() {
 	}
 }
 
-// install sets Programmed, and Degraded for what switches say, which comes after
+// install sets Programmed, and Degraded for what switches report, which comes after
 // any reason given.
 func (f *Feature) install(cs *api.Conditions, nodes []topology.NodeID, settled bool, wait, reason, message string) {
 	now := f.env.Wall()

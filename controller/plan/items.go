@@ -10,7 +10,7 @@ import (
 	"github.com/weft-sdn/weft/southbound/entry"
 )
 
-// Class says when, in a change of a tree, an entity changes.
+// Class defines when, in a change of a tree, an entity changes.
 type Class uint8
 
 const (

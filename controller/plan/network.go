@@ -26,7 +26,7 @@ type Network struct {
 	hosts    map[netip.Addr]*located
 	hostsOf  map[string][]attached // by switch, ordered by name
 	trees    *routeTrees
-	// replicators says which nodes can be part of a tree, by place in the snapshot.
+	// replicators reports which nodes can be part of a tree, by place in the snapshot.
 	replicators []bool
 	edges       Edges
 	sids        []netip.Prefix // that hold SIDs

@@ -32,7 +32,7 @@ func (n *Network) serviceBase() uint32 {
 	return n.Inventory.SIDs.FunctionBase + functionsPerGroup*p4.MtGroups
 }
 
-// ServiceSID returns the End.DT6 SID of a VRF at a node. The error says why there
+// ServiceSID returns the End.DT6 SID of a VRF at a node. The error reports why there
 // can be none.
 func (n *Network) ServiceSID(node *topology.Node, vrf uint16) (netip.Addr, error) {
 	return functionSID(node, n.serviceBase()+uint32(vrf))
@@ -208,7 +208,7 @@ var watchdogActions = map[string]p4.WatchdogAction{
 	inventory.WatchdogRelease: p4.WatchdogActionRelease, inventory.WatchdogDrop: p4.WatchdogActionDrop, inventory.WatchdogReport: p4.WatchdogActionReport,
 }
 
-// queues emits who is told when a queue fills, and before it the queue's marks.
+// queues emits the upstreams of a queue that fills, and before them the queue's marks.
 func (w *pfcWork) queues() {
 	action := watchdogActions[w.n.Inventory.PFC.Watchdog]
 	for _, q := range w.s.Queues {

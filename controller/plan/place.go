@@ -13,7 +13,7 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// Request says which group to place.
+// Request defines which group to place.
 type Request struct {
 	Name  string
 	Group uint16 // index
@@ -291,7 +291,7 @@ func (w *placeWork) compute() error {
 	return nil
 }
 
-// treeError says which receivers a tree cannot reach.
+// treeError reports which receivers a tree cannot reach.
 func (w *placeWork) treeError(err error, m topology.Metric) error {
 	n := w.n
 	var fields []api.FieldError

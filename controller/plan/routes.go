@@ -97,7 +97,7 @@ type routeWork struct {
 	first *topology.FirstHops
 	hops  [][]hop    // by place in first.Sets
 	known []bool     // by place in first.Sets
-	sets  [][2]wayID // by place in first.Sets: ways that say that they lead up, and that do not
+	sets  [][2]wayID // by place in first.Sets: ways that report that they lead up, and that do not
 	out   []entry.Entity
 }
 

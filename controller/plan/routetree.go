@@ -27,7 +27,7 @@ const (
 // All switches treat an address in the same way as one and the same destination,
 // whatever entries they need for that: the longest destination that contains
 // it, or else the one that stands for the aggregate in which it is. An address
-// that nobody has is therefore routed along shortest paths to the switch of that
+// that no one has is therefore routed along shortest paths to the switch of that
 // destination, which has no route for it, and cannot circulate. An address in no
 // aggregate has no route anywhere.
 type routeTree struct {

@@ -11,7 +11,7 @@ import (
 
 // What a switch holds for a guarded owner is removed only with a claim: the controller, or an
 // earlier one on the same store, has wanted something for that owner on that switch since it read
-// the switch. Everything else that nobody wants is an orphan. It stays until it is wanted, adopted
+// the switch. Everything else that no one wants is an orphan. It stays until it is wanted, adopted
 // or released. Claims and orphans are kept in the store (see record.go), so that a removal that was
 // decided while a switch was away is carried out when it is back, by whichever controller.
 
@@ -66,7 +66,7 @@ func (l *ledger) claim(sw string, o Owner, object string) {
 	c.object, c.switches[sw] = object, true
 	l.records.claims[o] = true
 	if l.orphans[sw][o] != nil {
-		l.records.switches[sw] = true // the record must say which they are
+		l.records.switches[sw] = true // the record must report which they are
 	}
 }
 

@@ -25,7 +25,7 @@ type Config struct {
 	// Frozen reports whether nothing of an owner's is removed from a switch for now.
 	// Thaw must be called when that ends.
 	Frozen func(sw string, o Owner) bool
-	// Keeps reports whether an entity that nobody wants stays for now. It is asked
+	// Keeps reports whether an entity that no one wants stays for now. It is asked
 	// again when what any owner wants of the switch has changed.
 	Keeps func(sw string, o Owner, e entry.Entity) bool
 	// Guarded reports whether what a switch holds for an owner, and nobody is known to have
@@ -102,7 +102,7 @@ func (r *Reconciler) Tick(now time.Duration) {
 // Next returns the time at which Tick should be called at the latest.
 func (r *Reconciler) Next() (at time.Duration, ok bool) { return r.timers.Next() }
 
-// Connect says that a switch takes writes, and what it holds. It reports false for
+// Connect reports that a switch takes writes, and what it holds. It reports false for
 // an unknown switch.
 func (r *Reconciler) Connect(name string, contents entry.Contents) bool {
 	d := r.devices[name]
@@ -129,7 +129,7 @@ func (r *Reconciler) readBack(d *device, contents entry.Contents, since time.Dur
 	})
 }
 
-// Disconnect says that a switch cannot be reached, and why. It reports whether
+// Disconnect reports that a switch cannot be reached, and why. It reports whether
 // that is news.
 func (r *Reconciler) Disconnect(name, reason string) bool {
 	d := r.devices[name]
@@ -210,7 +210,7 @@ func (r *Reconciler) Hold(n uint64) {
 	clear(r.fresh)
 }
 
-// Kept says that the store has everything up to n.
+// Kept reports that the store has everything up to n.
 func (r *Reconciler) Kept(n uint64) { r.kept = n }
 
 // Thaw has the differences of owners computed anew that were frozen on a switch.

@@ -19,7 +19,7 @@ const (
 	orphanPrefix = "orphans/"
 )
 
-// claimRecord says where an owner may have entities.
+// claimRecord defines where an owner may have entities.
 type claimRecord struct {
 	Object   string   `json:"object"`
 	Switches []string `json:"switches"`
@@ -37,7 +37,7 @@ type switchRecord struct {
 	Orphans []orphanRecord `json:"orphans,omitempty"`
 }
 
-// records says which records must be written again.
+// records returns which records must be written again.
 type records struct {
 	claims   map[Owner]bool
 	switches map[string]bool

@@ -121,7 +121,7 @@ func (f *Feature) Ready(sw string) bool {
 // Routed reports whether the routes of a switch have been planned.
 func (f *Feature) Routed(sw string) bool { return f.state(sw).routed }
 
-// Frozen implements feature.Feature. Before the routes of a switch are planned nobody knows which of
+// Frozen implements feature.Feature. Before the routes of a switch are planned no one knows which of
 // those that it holds are unwanted.
 func (f *Feature) Frozen(sw string, o reconcile.Owner) bool {
 	s := f.state(sw)

@@ -33,7 +33,7 @@ func (f *Feature) awaitQuiet() {
 	})
 }
 
-// release lets switches remove what nobody wants, once that is known.
+// release lets switches remove what no one wants, once that is known.
 func (f *Feature) release() {
 	if !f.Released() {
 		return

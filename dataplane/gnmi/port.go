@@ -15,9 +15,9 @@ type Port struct {
 	Name string
 	// Number in P4Runtime.
 	Number uint32
-	// Up says that it has a link.
+	// Up reports that it has a link.
 	Up bool
-	// Counters are nil when nobody counts.
+	// Counters are nil when no one counts.
 	Counters *Counters
 }
 

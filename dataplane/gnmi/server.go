@@ -38,7 +38,7 @@ func (s *Server) Register(at grpc.ServiceRegistrar, source Source) {
 	gpb.RegisterGNMIServer(at, s)
 }
 
-// PortChanged is to be called when the state of a port has changed; it has the
+// PortChanged must be called when the state of a port has changed; it has the
 // form of dataplane.Config.PortChanged. It never waits.
 func (s *Server) PortChanged(uint32, bool) {
 	s.mu.Lock()

@@ -72,7 +72,7 @@ type client struct {
 	timer         *time.Timer   // of the message that waits
 }
 
-// messages receives what the client says after the first message, until that
+// messages receives what the client reports after the first message, until that
 // fails; the channel takes one of each.
 func (c *client) messages() (polls <-chan *gpb.SubscribeRequest, failed <-chan error) {
 	out, end := make(chan *gpb.SubscribeRequest), make(chan error, 1)
@@ -236,7 +236,7 @@ func (c *client) send(r *report) error {
 	return nil
 }
 
-// sync says that the client has all now.
+// sync reports that the client has all now.
 func (c *client) sync() error {
 	return c.put(&gpb.SubscribeResponse{Response: &gpb.SubscribeResponse_SyncResponse{SyncResponse: true}})
 }

@@ -132,7 +132,7 @@ func (b *inbox) putCall(c *call) bool {
 	return true
 }
 
-// withdraw takes a call back that nobody waits for any more; false when it is
+// withdraw takes a call back that no one waits for any more; false when it is
 // too late.
 func (b *inbox) withdraw(c *call) bool {
 	b.mu.Lock()

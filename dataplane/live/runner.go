@@ -35,7 +35,7 @@ const (
 	DefaultBatch = 64
 )
 
-// ErrClosed says that a runner has been closed.
+// ErrClosed reports that a runner has been closed.
 var ErrClosed = errors.New("live: switch closed")
 
 // PortStats counts the frames of one port.

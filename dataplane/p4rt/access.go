@@ -92,12 +92,12 @@ func newAccess(cfg *anypb.Any) (*access, *Error) {
 	return a, nil
 }
 
-// packetIn says whether the role is told of a packet.
+// packetIn reports whether the role is notified of a packet.
 func (a *access) packetIn(p *pipeline, in *p4v1.PacketIn) bool {
 	return a == nil || !a.noPacketIn && a.in.selects(p.packetIn, in.GetMetadata())
 }
 
-// packetOut says whether the role may send a packet: nil, or
+// packetOut reports whether the role may send a packet: nil, or
 // PERMISSION_DENIED. p is nil while there is no pipeline.
 func (a *access) packetOut(p *pipeline, role string, out *p4v1.PacketOut) *Error {
 	switch {
@@ -130,7 +130,7 @@ func (a *access) has(name string) bool {
 	return ok && name != ""
 }
 
-// write says whether an entity may be written: nil, or PERMISSION_DENIED.
+// write reports whether an entity may be written: nil, or PERMISSION_DENIED.
 func (a *access) write(p *pipeline, role string, e *p4v1.Entity) *Error {
 	if a == nil || a.entities == nil {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"github.com/weft-sdn/weft/dataplane"
 )
 
-// Config is what a Device is told when it is made.
+// Config configures a Device.
 type Config struct {
 	// ID is the P4Runtime device id.
 	ID uint64
@@ -36,7 +36,7 @@ type Config struct {
 	// Notify takes what the device has to tell its primary controllers:
 	// packet-ins, digest lists and idle timeout notifications. The message is
 	// the receiver's. It is called from Receive, Advance and PacketOut, and
-	// must not call the device back. Nil: nobody listens.
+	// must not call the device back. Nil: no one listens.
 	Notify func(now time.Duration, m *p4v1.StreamMessageResponse)
 }
 
@@ -81,7 +81,7 @@ type Device struct {
 	stats        Stats
 }
 
-// ErrConfig says that a Config cannot be used; it is wrapped with the reason.
+// ErrConfig reports that a Config is invalid; errors wrap it with the reason.
 var ErrConfig = errors.New("p4rt: bad configuration")
 
 // WithDefaults returns the configuration with its defaults in place of zeroes.

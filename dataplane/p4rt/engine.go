@@ -70,7 +70,7 @@ func updateError(err error, typ p4v1.Update_Type, what string) *Error {
 	return engineError(err)
 }
 
-// referenceError says which member or group an entry points at in vain.
+// referenceError reports which member or group an entry points at in vain.
 func referenceError(err error, t engine.Target) *Error {
 	if !errors.Is(err, engine.ErrNotFound) {
 		return nil
@@ -84,7 +84,7 @@ func referenceError(err error, t engine.Target) *Error {
 	return nil
 }
 
-// fullError says how much an object that is full holds.
+// fullError reports how much an object that is full holds.
 func fullError(err error, what string, size int) *Error {
 	if errors.Is(err, engine.ErrFull) {
 		return errorf(codes.ResourceExhausted, "the %s is full; it holds %d", what, size)

@@ -11,7 +11,7 @@ import (
 	"google.golang.org/protobuf/protoadapt"
 )
 
-// ErrClosed says that a server or a session has been closed.
+// ErrClosed reports that a server or a session has been closed.
 var ErrClosed = errors.New("p4rt: closed")
 
 // errorSpace is the error space of the p4.v1.Error messages of this target.

@@ -25,7 +25,7 @@ type pipeline struct {
 	*schema
 	marshaled []byte // the P4Info, to compare
 	program   *engine.Program
-	info      *configv1.P4Info // as it came; nobody changes it
+	info      *configv1.P4Info // as it came; no one changes it
 	// packed is the device configuration as it came, for
 	// GetForwardingPipelineConfig: deflated, as the JSON takes as much as all that
 	// is made of it, and a twentieth of that so.
@@ -94,7 +94,7 @@ func (c *Cache) load(cfg *p4v1.ForwardingPipelineConfig) (*pipeline, *Error) {
 	for _, w := range c.pipelines {
 		p := w.Value()
 		if p == nil {
-			continue // nobody uses it any more
+			continue // no one uses it any more
 		}
 		live = append(live, w)
 		if p.digest == digest && p.octets == octets && bytes.Equal(p.marshaled, info) {

@@ -6,7 +6,7 @@ import (
 	"github.com/weft-sdn/weft/dataplane/engine"
 )
 
-// portCheck says which port numbers a client may name.
+// portCheck defines which port numbers a client may name.
 type portCheck struct {
 	max   uint32              // the largest number that fits standard_metadata
 	drop  uint32              // the port that means drop

@@ -7,7 +7,7 @@ import (
 )
 
 // maxReadBytes is the size at which a ReadResponse is complete: well below the 4
-// MiB that gRPC clients accept unless told otherwise.
+// MiB that gRPC clients accept by default.
 const maxReadBytes = 1 << 17
 
 // Read answers a Read request: emit is called with every response. Requests
@@ -47,7 +47,7 @@ type reading struct {
 }
 
 // startRead checks what concerns all elements of a request. keep, when not
-// nil, says which entities are wanted.
+// nil, reports which entities are wanted.
 func (d *Device) startRead(req *p4v1.ReadRequest, keep func(*p4v1.Entity) bool) (*reading, error) {
 	if err := d.checkID(req.GetDeviceId()); err != nil {
 		return nil, err
@@ -82,7 +82,7 @@ func (x *reading) responses(yield func(*p4v1.ReadResponse) bool) {
 	}
 }
 
-// more is to be asked for before each of many objects; false: nobody wants to
+// more is to be asked for before each of many objects; false: no one wants to
 // hear of it.
 func (x *reading) more() bool {
 	if x.limit > 0 {

@@ -15,7 +15,7 @@ import (
 
 // Requests that may be large are taken as streams of one message, which is the same on the wire: the
 // server then reads one only when its client has a place for it, and decodes the bulk of it only when
-// the rest says that its sender is the primary.
+// the rest reports that its sender is the primary.
 
 // smallWrite is the size of a WriteRequest in octets that is decoded at once.
 const smallWrite = 64 << 10

@@ -101,7 +101,7 @@ type tableSchema struct {
 
 	size         int64
 	constEntries bool
-	// initialEntries says that the program brings entries along.
+	// initialEntries reports that the program brings entries along.
 	initialEntries bool
 	idleTimeout    bool
 	constDefault   uint32 // id of the constant default action, 0 if it may be changed
@@ -150,7 +150,7 @@ type registerSchema struct {
 	name string
 	size int64
 	spec *configv1.P4DataTypeSpec
-	// strings says that it holds values of a type translated to strings.
+	// strings reports that it holds values of a type translated to strings.
 	strings bool
 
 	engine int

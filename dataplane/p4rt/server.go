@@ -86,7 +86,7 @@ const (
 // Server is the gRPC service p4.v1.P4Runtime for one or more devices. It does
 // nothing but carry requests to the goroutines of the devices and their
 // answers back: the semantics are those of Sessions and Device. A controller
-// that reads slowly delays nobody but itself.
+// that reads slowly delays itself only.
 type Server struct {
 	p4v1.UnimplementedP4RuntimeServer
 
@@ -165,7 +165,7 @@ func NewServer(cfg ServerConfig) *Server {
 		grpc.MaxConcurrentStreams(guard.MaxCalls),
 		grpc.MaxHeaderListSize(16 << 10),
 		grpc.ConnectionTimeout(handshakeTime),
-		// The stream is what says that a controller lives: one that vanished
+		// The stream is what reports that a controller lives: one that vanished
 		// without a word must not stay primary for long.
 		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: idleTime, Time: 30 * time.Second, Timeout: 10 * time.Second}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
@@ -183,7 +183,7 @@ func NewServer(cfg ServerConfig) *Server {
 // the calls of that service too, so whoever adds it ends them first.
 func (s *Server) RegisterService(d *grpc.ServiceDesc, impl any) { s.grpc.RegisterService(d, impl) }
 
-// ErrDuplicateDevice says that a server has a device with this id already.
+// ErrDuplicateDevice reports that a server has a device with this id already.
 var ErrDuplicateDevice = errors.New("p4rt: device id in use")
 
 // Add makes a device reachable. All its calls go through exec.
@@ -331,7 +331,7 @@ func (d *served) write(ctx context.Context, req *p4v1.WriteRequest) error {
 
 // Read implements p4.v1.P4Runtime. The answer is one state of what clients
 // write, put together while packets pass. It is sent from another goroutine,
-// so that a client that reads slowly delays nobody who writes.
+// so that a client that reads slowly does not delay writers.
 func (s *Server) Read(req *p4v1.ReadRequest, stream p4v1.P4Runtime_ReadServer) error {
 	d, err := s.device(req.GetDeviceId())
 	if err != nil {
@@ -444,7 +444,7 @@ func (s *Server) SetForwardingPipelineConfig(ctx context.Context, req *p4v1.SetF
 	return &p4v1.SetForwardingPipelineConfigResponse{}, nil
 }
 
-// maySetPipeline says whether a request may be decoded: config, which is most of it, does not matter.
+// maySetPipeline reports whether a request may be decoded: config, which is most of it, does not matter.
 func (d *served) maySetPipeline(ctx context.Context, req *p4v1.SetForwardingPipelineConfigRequest) error {
 	var denied error
 	if err := d.do(ctx, func(time.Duration) { denied = d.sessions.maySetPipeline(req) }); err != nil {
@@ -453,7 +453,7 @@ func (d *served) maySetPipeline(ctx context.Context, req *p4v1.SetForwardingPipe
 	return denied
 }
 
-// mayWrite says whether a request may be decoded: its updates, which are most of it, do not matter.
+// mayWrite reports whether a request may be decoded: its updates, which are most of it, do not matter.
 func (d *served) mayWrite(ctx context.Context, req *p4v1.WriteRequest) error {
 	var denied error
 	if err := d.do(ctx, func(time.Duration) { denied = d.sessions.maySend(req) }); err != nil {

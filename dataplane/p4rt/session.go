@@ -162,7 +162,7 @@ func (x *Session) arbitrate(m *p4v1.MasterArbitrationUpdate) *Error {
 	return nil
 }
 
-// Close ends the session. When it was the primary, the others are told that
+// Close ends the session. When it was the primary, the others are notified that
 // there is none. It may be called more than once.
 func (x *Session) Close() {
 	if x.closed {
@@ -360,7 +360,7 @@ func (s *Sessions) maySend(req *p4v1.WriteRequest) error {
 	return nil
 }
 
-// mayWrite says which entities a role may write; nil: all.
+// mayWrite reports which entities a role may write; nil: all.
 func (s *Sessions) mayWrite(r *role) func(*p4v1.Entity) *Error {
 	cur := s.dev.current()
 	if cur == nil || r.access == nil {

@@ -18,7 +18,7 @@ type extra struct {
 	metadata   []byte
 }
 
-// Layout of a packed extra: one octet that says which parts follow, then
+// Layout of a packed extra: one octet that reports which parts follow, then
 // controller metadata (8 octets), the modes (1 octet each), the metadata.
 const (
 	hasController = 1 << iota
@@ -356,7 +356,7 @@ func (t *tableSchema) profileID() uint32 {
 }
 
 // checkSelectorUse keeps one-shot action sets and members or groups apart: a
-// selector takes the ones or the others. last says that the only one-shot
+// selector takes the ones or the others. last reports that the only one-shot
 // entry there is is about to be replaced.
 func (r *realm) checkSelectorUse(p *profileSchema, kind engine.TargetKind, last bool) *Error {
 	if p == nil || !p.selector {

@@ -15,7 +15,7 @@ const maxText = 1024
 // texts are the strings of a pipeline's translated types.
 type texts struct {
 	tables []*textTable // by translation.index; nil for types that clients know by numbers
-	// look says that a string which has no value yet is NOT_FOUND instead of
+	// look reports that a string which has no value yet is NOT_FOUND instead of
 	// getting one.
 	look bool
 }

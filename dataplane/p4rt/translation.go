@@ -25,7 +25,7 @@ type translation struct {
 	given map[string][]byte
 }
 
-// strings says that clients use strings.
+// strings reports that clients use strings.
 func (t *translation) strings() bool { return t != nil && t.sdn == 0 }
 
 // bind takes the width that the type has at one place of the program.
@@ -117,7 +117,7 @@ func (v *valueType) bind(width int, what string) (bool, *Error) {
 	return true, v.tr.bind(width, what)
 }
 
-// resized says that the widths of clients and of the program differ.
+// resized reports that the widths of clients and of the program differ.
 func (v *valueType) resized() bool { return v.width != v.device }
 
 // value checks a client's value and returns the program's.

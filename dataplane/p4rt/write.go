@@ -40,7 +40,7 @@ type writing struct {
 }
 
 // startWrite checks what concerns all updates of a request. allow, when not
-// nil, says whether an entity may be written.
+// nil, reports whether an entity may be written.
 func (d *Device) startWrite(now time.Duration, req *p4v1.WriteRequest, allow func(*p4v1.Entity) *Error) (*writing, error) {
 	if err := d.checkID(req.GetDeviceId()); err != nil {
 		return nil, err

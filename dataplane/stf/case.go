@@ -32,7 +32,7 @@ type Pattern struct {
 	Any    bool // whatever it holds; Digits is empty
 }
 
-// NoPacket says that nothing has left since the last packet came in.
+// NoPacket reports that nothing has left since the last packet came in.
 type NoPacket struct{}
 
 // Wait lets time pass.

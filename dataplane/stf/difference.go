@@ -69,7 +69,7 @@ func (p *Pattern) String() string {
 // row is how many octets are shown around the first that differs.
 const row = 24
 
-// differs says how a frame differs from the pattern, "" if it does not.
+// differs reports how a frame differs from the pattern, "" if it does not.
 func (p *Pattern) differs(frame []byte) string {
 	if p.Any {
 		return ""

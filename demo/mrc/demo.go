@@ -122,7 +122,7 @@ func (d *demo) live(ctx context.Context, live *lab.Live) (*Result, error) {
 	return result, err
 }
 
-// late says why the demo has not come to its end in time: hosts whose traffic stands still have
+// late reports why the demo has not come to its end in time: hosts whose traffic stands still have
 // said so before.
 func (d *demo) late(ctx context.Context, err error) error {
 	var now, slipped time.Duration

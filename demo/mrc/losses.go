@@ -69,7 +69,7 @@ func (d *demo) wait() (wait, measure time.Duration) {
 	return min(keptAfter, mostKeptTrips*d.rtt), max(keptTrips*d.rtt, d.settle)
 }
 
-// fail has one thing after the other fail while a mesh goes on, and measures what is left.
+// fail has one thing after the other fail while a mesh continues, and measures what is left.
 func (d *demo) fail(ctx context.Context, m *lab.Mesh) error {
 	for _, s := range d.losses {
 		if err := d.until(ctx, m, "it is time for a failure", d.calm(m)); err != nil {
@@ -93,7 +93,7 @@ func (d *demo) fail(ctx context.Context, m *lab.Mesh) error {
 // tellTime is the time by the real clock in which the controller must report a failure to hosts.
 const tellTime = 10 * time.Second
 
-// heard says whether all hosts that the last failure concerns have been told of it, or it is too
+// heard reports whether all hosts that the last failure concerns have been notified of it, or it is too
 // late.
 func (d *demo) heard(w *lab.World) bool {
 	var last *setback
@@ -106,7 +106,7 @@ func (d *demo) heard(w *lab.World) bool {
 	return last == nil || now >= last.real+tellTime || d.unaware(w, last, now+1) == 0
 }
 
-// failed says whether it has happened.
+// failed reports whether it has happened.
 func (s *setback) failed() bool { return s.at > 0 }
 
 // unaware is how many of the hosts that a failure concerns were not told of it before a time of the
@@ -124,7 +124,7 @@ func (d *demo) unaware(w *lab.World, s *setback, before time.Duration) (hosts in
 	return hosts
 }
 
-// concerns says whether a failure takes entropy values from the h-th host, from 0. With structured
+// concerns reports whether a failure takes entropy values from the h-th host, from 0. With structured
 // ones a T2 chooses among its links to the T1s of a pod, so that to hosts elsewhere these values
 // remain good while it has one.
 func (d *demo) concerns(s *setback, h int) bool {
@@ -146,7 +146,7 @@ func (d *demo) concerns(s *setback, h int) bool {
 	return t1 == 1 || f.Pod(f.Leaf(h), f.T0) == s.pod
 }
 
-// calm says when the last failure has been told of and what came of it was measured.
+// calm returns when the last failure was announced and its effect measured.
 func (d *demo) calm(m *lab.Mesh) func() bool {
 	since := time.Duration(-1) // the first time that it is so
 	wait, measure := d.wait()

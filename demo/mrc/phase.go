@@ -86,7 +86,7 @@ func (d *demo) queuePairs() mrc.QPConfig {
 	return qp
 }
 
-// until lets a mesh go on until something is so. It is an error that nothing arrives for very long.
+// until lets a mesh continue until something is so. It is an error that nothing arrives for very long.
 func (d *demo) until(ctx context.Context, m *lab.Mesh, what string, done func() bool) error {
 	var s lab.Stall
 	return d.stage.Until(ctx, what, func(*lab.World) (bool, error) {

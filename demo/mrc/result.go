@@ -30,7 +30,7 @@ type Result struct {
 	// DroppedUntrimmed are packets that could have been trimmed and were dropped, in the incast.
 	DroppedUntrimmed uint64 `json:"droppedUntrimmed"`
 	// LinkDownToDeniedMs is from the failure of the link to the last host's applying the denial; 0
-	// in mode ecmp, where nobody knows which values cross a link.
+	// in mode ecmp, where no one knows which values cross a link.
 	LinkDownToDeniedMs float64 `json:"linkDownToDeniedMs"`
 	// CapacityKept is the goodput from a second of the network's time after the last host was told
 	// of a failure, as a part of what the max-min fair shares of the network that is left come to:

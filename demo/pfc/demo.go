@@ -179,7 +179,7 @@ func (r *run) intents(c *controller.Core, lossless bool) error {
 	return err
 }
 
-// pause has DC2 pause the tenant's priority until then, in time again and again.
+// pause has DC2 pause the tenant's priority until then, in time repeatedly.
 func (r *run) pause(until time.Duration) {
 	wire, err := r.world.Wire("DC2", "R3")
 	if err != nil {

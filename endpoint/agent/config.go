@@ -27,7 +27,7 @@ type Config struct {
 	Controller string
 	// TLS options; the zero value is plain text.
 	TLS TLSConfig
-	// Software is what the controller is told that the agent is. Default "weft".
+	// Software names the agent in its Hello. Default "weft".
 	Software string
 	// Instance is another one after every start; 0 is the time of the start.
 	Instance uint64
@@ -44,7 +44,7 @@ type Config struct {
 	DialOptions []grpc.DialOption
 }
 
-// Backoff says how long the pauses between attempts to connect are.
+// Backoff defines how long the pauses between attempts to connect are.
 type Backoff = retry.Backoff
 
 // TLSConfig names PEM files of the host. They are read at every attempt to connect, so that a

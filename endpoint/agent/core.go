@@ -19,7 +19,7 @@ func NewCore(e Endpoint) *Core {
 	return &Core{endpoint: e, state: &hostapi.State{}, capabilities: e.Capabilities()}
 }
 
-// Hello is what the host says first on a new stream. Name, software and instance are the caller's.
+// Hello is what the host reports first on a new stream. Name, software and instance are the caller's.
 func (c *Core) Hello(name, software string, instance uint64) *hostapi.Hello {
 	c.capabilities = c.endpoint.Capabilities()
 	return &hostapi.Hello{
@@ -70,7 +70,7 @@ func (c *Core) apply(u *hostapi.Update) error {
 	if err != nil {
 		return err
 	}
-	if !delta.Empty() || c.version == (hostapi.Version{}) { // the first one says that there is a controller, also when it says nothing else
+	if !delta.Empty() || c.version == (hostapi.Version{}) { // the first one reports that there is a controller, also when it says nothing else
 		if err := c.endpoint.Apply(Change{From: c.state, To: to, Delta: delta}); err != nil {
 			return err
 		}

@@ -9,7 +9,7 @@ type Endpoint interface {
 	Capabilities() hostapi.Capabilities
 	// Apply makes the endpoint hold c.To in place of c.From, all of it or, with an error, nothing.
 	// c.To is within the rules and the capabilities. An error that is a *hostapi.FieldError names
-	// the field and says whether it may pass (CodeBusy).
+	// the field and reports whether it may pass (CodeBusy).
 	Apply(c Change) error
 	// Probe makes EV probes, and has done called once when it has the result: later, and from any
 	// goroutine. The result's ID is filled in by the agent.

@@ -18,7 +18,7 @@ type Device interface {
 
 // Owned is the endpoint of a device. do has f run on the device's goroutine, with the time there,
 // does afterwards whatever follows something that was done to the device, and returns then; its
-// error says that f was not run, as when the device has ended.
+// error reports that f was not run, as when the device has ended.
 func Owned(d Device, do func(f func(now time.Duration)) error) Endpoint { return owned{d, do} }
 
 type owned struct {

@@ -96,7 +96,7 @@ func (n *NIC) plan(to *hostapi.State) (*plan, error) {
 	return p, nil
 }
 
-// usesCC says whether queue pairs have the parameters of a CC profile.
+// usesCC reports whether queue pairs have the parameters of a CC profile.
 func (n *NIC) usesCC(name string) bool {
 	for _, f := range n.flows {
 		if f.window != nil && f.profile != nil && f.profile.is.CC == name {

@@ -51,7 +51,7 @@ func DefaultConfig() Config {
 	}
 }
 
-// Validate says which field cannot be used; the error wraps verbs.ErrConfig.
+// Validate reports which field cannot be used; the error wraps verbs.ErrConfig.
 func (c *Config) Validate() error {
 	if err := c.Host.Validate(); err != nil {
 		return err

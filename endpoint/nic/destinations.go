@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// destinations says which profile serves an address: the one with the longest prefix that holds it.
+// destinations finds which profile serves an address: the one with the longest prefix that holds it.
 type destinations struct {
 	by      map[netip.Prefix]*profile
 	lengths []int // of the prefixes, the longest first

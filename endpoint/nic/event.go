@@ -5,7 +5,7 @@ import "github.com/weft-sdn/weft/hostapi"
 // A value is ASSUMED_BAD for the controller while it is so for any queue pair: the first that finds
 // it bad is told, and that the last one does no more.
 
-// becameBad is told that a queue pair has found the value of an index bad.
+// becameBad is notified that a queue pair has found the value of an index bad.
 func (n *NIC) becameBad(p *profile, index int) {
 	index = p.first[index]
 	if p.bad[index]++; p.bad[index] == 1 {
@@ -13,7 +13,7 @@ func (n *NIC) becameBad(p *profile, index int) {
 	}
 }
 
-// recovered is told that a queue pair finds the value of an index bad no more.
+// recovered is notified that a queue pair finds the value of an index bad no more.
 func (n *NIC) recovered(p *profile, index int) {
 	index = p.first[index]
 	if p.bad[index]--; p.bad[index] == 0 {

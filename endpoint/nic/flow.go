@@ -165,7 +165,7 @@ func (f *flow) leave() {
 // notify is told what became of a value of the flow's.
 func (f *flow) notify(e spray.Event) {
 	if f.profile.auto() {
-		return // nobody knows these values
+		return // no one knows these values
 	}
 	if e.Kind == spray.BecameBad {
 		f.nic.becameBad(f.profile, e.Index)

@@ -90,7 +90,7 @@ func (n *NIC) tellPorts() {
 // State is what the NIC holds; empty before the first one.
 func (n *NIC) State() *hostapi.State { return n.state }
 
-// Waiting says that queue pairs wait for a first state (Config.Managed).
+// Waiting reports that queue pairs wait for a first state (Config.Managed).
 func (n *NIC) Waiting() bool { return n.cfg.Managed && !n.applied }
 
 // Advance is mrc.Host's, and sends the EV probes and Port Status Updates that are due.
@@ -122,7 +122,7 @@ func (n *NIC) PollEndpoint() (r mrc.EndpointResult, ok bool) {
 	return r, true
 }
 
-// SetPort says whether a port is up, and reports it, to peers too with Config.PortUpdates: call
+// SetPort reports whether a port is up, and reports it, to peers too with Config.PortUpdates: call
 // Advance afterwards. verbs.ErrNotFound for a port the host does not have.
 func (n *NIC) SetPort(port int, up bool) error {
 	if err := n.Host.SetPort(port, up); err != nil {
@@ -136,7 +136,7 @@ func (n *NIC) SetPort(port int, up bool) error {
 	return nil
 }
 
-// peerPorts is told that a peer has said which ports it has.
+// peerPorts is notified that a peer has said which ports it has.
 func (n *NIC) peerPorts(peer netip.Addr) {
 	for _, f := range n.flows {
 		if f.peer == peer {

@@ -14,7 +14,7 @@ import (
 // Config.Host.EndpointTimeout on, maxPortUpdates times at most.
 const maxPortUpdates = 6
 
-// An update is what a peer of queue pairs has yet to hear of the host's ports. Nothing says which
+// An update is what a peer of queue pairs has yet to hear of the host's ports. Nothing reports which
 // of two requests was sent later, and the network may reorder them: so the peer has heard it when
 // the newest is answered and no older one is under way.
 type update struct {
@@ -50,10 +50,10 @@ func (n *NIC) tellPeer(peer netip.Addr) {
 // again has the update sent at once, whatever is under way.
 func (u *update) again() { u.sent, u.due, u.waiting, u.answered = 0, 0, false, false }
 
-// ready says whether the update is to be sent when its time has come.
+// ready reports whether the update must be sent when its time has come.
 func (u *update) ready() bool { return !u.waiting && !u.answered && u.sent < maxPortUpdates }
 
-// sendUpdates sends the updates that are due, and says whether there were any. Those for which
+// sendUpdates sends the updates that are due, and reports whether there were any. Those for which
 // there is no path now wait for a port.
 func (n *NIC) sendUpdates(now time.Duration) (sent bool) {
 	if len(n.updates) == 0 || n.Waiting() { // the values that there are may lead nowhere

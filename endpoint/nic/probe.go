@@ -137,7 +137,7 @@ func (x *probing) take(r mrc.EndpointResult) {
 	t.Port = uint8(r.Port)
 }
 
-// over says that there is nothing more to wait for.
+// over reports that there is nothing more to wait for.
 func (x *probing) over() bool { return x.finished && x.waiting == 0 }
 
 // finish reports the results of complete requests.

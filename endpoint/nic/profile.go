@@ -50,7 +50,7 @@ func (n *NIC) compile(p *hostapi.Profile) (*profile, error) {
 	return c, nil
 }
 
-// auto says that queue pairs draw their own values.
+// auto reports that queue pairs draw their own values.
 func (p *profile) auto() bool { return p == nil || p.is.Mode == hostapi.ModeAuto }
 
 // shared is what queue pairs of the profile learn together; nil: each learns by itself.
@@ -72,5 +72,5 @@ func (p *profile) differing(to *hostapi.Profile) (indexes []int) {
 	return indexes
 }
 
-// doubtful says that a queue pair has found the value of an index bad.
+// doubtful reports that a queue pair has found the value of an index bad.
 func (p *profile) doubtful(index int) bool { return p.bad[p.first[index]] > 0 }

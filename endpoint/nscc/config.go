@@ -116,7 +116,7 @@ func (e *FieldError) Error() string {
 // Unwrap is ErrConfig.
 func (e *FieldError) Unwrap() error { return ErrConfig }
 
-// Validate says which field cannot be used; the error is a *FieldError.
+// Validate reports which field cannot be used; the error is a *FieldError.
 func (c Config) Validate() error {
 	bad := func(field string, value any, want string) error {
 		return &FieldError{Field: field, Value: value, Want: want}

@@ -17,7 +17,7 @@ type FlowControl struct {
 	Restore   bool // ask the requester to take up its former window when the backlog has gone
 }
 
-// Validate says which field cannot be used; the error wraps ErrConfig. Nothing is asked of a
+// Validate reports which field cannot be used; the error wraps ErrConfig. Nothing is asked of a
 // configuration that is not enabled.
 func (f FlowControl) Validate() error {
 	switch {

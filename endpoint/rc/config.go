@@ -33,7 +33,7 @@ func DefaultConfig() Config {
 	return Config{PKey: packet.DefaultPKey, HopLimit: 64, LineRate: 100e9}
 }
 
-// Validate says which field cannot be used; the error wraps ErrConfig.
+// Validate reports which field cannot be used; the error wraps ErrConfig.
 func (c Config) Validate() error {
 	switch {
 	case !ibta.Unicast(c.Addr):
@@ -104,7 +104,7 @@ func DefaultQPConfig() QPConfig {
 	}
 }
 
-// Validate says which field cannot be used; the error wraps ErrConfig.
+// Validate reports which field cannot be used; the error wraps ErrConfig.
 func (c QPConfig) Validate() error {
 	bad := func(field string, value any, want string) error {
 		return fmt.Errorf("QP %#x: %s %v: want %s: %w", c.QPN, field, value, want, verbs.ErrConfig)

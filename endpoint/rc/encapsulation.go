@@ -26,7 +26,7 @@ type Encapsulation struct {
 	Edges   []packet.EdgeReceivers // receivers by edge node, one End.MT TLV (or several) each; none for no TLVs
 }
 
-// Validate says which field cannot be used; the error wraps ErrConfig.
+// Validate reports which field cannot be used; the error wraps ErrConfig.
 func (e *Encapsulation) Validate() error {
 	if !ibta.Unicast(e.Source) {
 		return fmt.Errorf("encapsulation: Source %v is not an IPv6 unicast address: %w", e.Source, verbs.ErrConfig)

@@ -82,7 +82,7 @@ func (q *QP) Config() QPConfig { return q.cfg }
 // Counters is a copy of the queue pair's counters.
 func (q *QP) Counters() QPCounters { return q.counters }
 
-// Failed says whether the queue pair is in the error state.
+// Failed reports whether the queue pair is in the error state.
 func (q *QP) Failed() bool { return q.state == qpError }
 
 // Reset drops all work without completions, forgets a failure and starts again with new initial
@@ -149,7 +149,7 @@ func (q *QP) usable() error {
 	return nil
 }
 
-// retire says whether the queue pair has no work left that Advance would have to look at.
+// retire reports whether the queue pair has no work left that Advance would have to look at.
 func (q *QP) retire() bool {
 	if q.sq.Len() > 0 {
 		return false

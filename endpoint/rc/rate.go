@@ -32,7 +32,7 @@ func DefaultRateConfig() RateConfig {
 	}
 }
 
-// Validate says which field cannot be used; the error wraps ErrConfig. Nothing is asked of a
+// Validate reports which field cannot be used; the error wraps ErrConfig. Nothing is asked of a
 // disabled configuration.
 func (c RateConfig) Validate() error {
 	switch {

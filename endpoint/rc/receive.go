@@ -129,7 +129,7 @@ func (h *Host) receiveTransport(now time.Duration, ip packet.IPv6, b []byte) (Re
 	return q.receiveRequest(now, &r)
 }
 
-// unsupportedRequest says whether an opcode is a reliable connection request whose headers are not
+// unsupportedRequest reports whether an opcode is a reliable connection request whose headers are not
 // decoded. Such a request is answered with NAK Invalid Request when its PSN is the one expected.
 func unsupportedRequest(o packet.Opcode) bool {
 	switch o {

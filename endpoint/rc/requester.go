@@ -50,7 +50,7 @@ func (r *requester) post(wr verbs.WorkRequest, packets int) {
 	r.end = packet.PSNAdd(r.end, packets)
 }
 
-// outstanding says whether a packet that was sent is not acknowledged.
+// outstanding reports whether a packet that was sent is not acknowledged.
 func (r *requester) outstanding() bool { return r.una != r.sent }
 
 // NextMessagePSN is the first PSN of the first message that has not begun, posted already or not:
@@ -76,7 +76,7 @@ func (q *QP) HighestPSN() uint32 { return q.sent }
 func (q *QP) SendQueueLen() int { return q.sq.Len() }
 
 // HoldAt keeps every message that has a PSN at or after psn from beginning, until Release; messages
-// before psn, and all that have begun, go on. A later HoldAt replaces an earlier one.
+// before psn, and all that have begun, continue. A later HoldAt replaces an earlier one.
 // ErrHoldTooLate: a message at or after psn has begun.
 func (q *QP) HoldAt(psn uint32) error {
 	if psn &= packet.PSNMask; packet.PSNBefore(psn, q.NextMessagePSN()) {

@@ -148,7 +148,7 @@ func (q *QP) receiveRequest(now time.Duration, r *request) (Refusal, bool) {
 	return 0, true
 }
 
-// lengthFits says whether a payload has a length its place in a message allows (IBTA volume 1,
+// lengthFits reports whether a payload has a length its place in a message allows (IBTA volume 1,
 // §9.7.4.1.6).
 func lengthFits(s shape, n, pmtu int) bool {
 	switch {

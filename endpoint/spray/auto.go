@@ -12,7 +12,7 @@ const firstAutoPort = 0xC000
 
 // Auto is the profile of a queue pair without one, and of profiles in mode AUTO (§9.4.1): values
 // for switches to hash, drawn by the seed, perPort on each of ports 1 to ports. At least one stays
-// active. It is for ECMP: nobody knows which paths the values take.
+// active. It is for ECMP: no one knows which paths the values take.
 func Auto(seed uint64, perPort, ports int) Profile {
 	rng := rand.New(rand.NewPCG(seed, 0x6175746f))
 	p := Profile{EVs: make([]EV, 0, perPort*ports), MinActive: 1}

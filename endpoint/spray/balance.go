@@ -90,7 +90,7 @@ func (s *Set) Take(free, busy packet.PortMask) (take packet.PortMask) {
 	return take
 }
 
-// usablePort says whether there are values to use by a port that is up.
+// usablePort reports whether there are values to use by a port that is up.
 func (s *Set) usablePort(port int) bool { return s.alive[port] > 0 && s.ports.Has(port) }
 
 // Balance is what the set learns with.

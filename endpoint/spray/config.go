@@ -24,7 +24,7 @@ type Config struct {
 	ProbeInterval, ProbeMaxInterval time.Duration
 	// Notify, if not nil, is told what becomes of values. It must not call back.
 	Notify func(Event)
-	// Doubtful, if not nil, says that others have found the value of an index bad. What is not
+	// Doubtful, if not nil, reports that others have found the value of an index bad. What is not
 	// data, of which nobody says what became, is sent with others as long as there are any.
 	Doubtful func(index int) bool
 }
@@ -37,7 +37,7 @@ func DefaultConfig(seed uint64) Config {
 	}
 }
 
-// Validate says which field cannot be used; the error wraps ErrConfig.
+// Validate reports which field cannot be used; the error wraps ErrConfig.
 func (c Config) Validate() error {
 	switch {
 	case c.MaxSkips < 1:

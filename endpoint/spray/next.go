@@ -55,10 +55,10 @@ func (s *Set) Next(_ time.Duration, use mrc.Use, ports packet.PortMask) (p mrc.P
 	}
 }
 
-// usableSlot says whether a value can be used when its port has room.
+// usableSlot reports whether a value can be used when its port has room.
 func (s *Set) usableSlot(e *slot) bool { return alive(e.state) > 0 && s.up(e) }
 
-// room says whether there is a value that can be used by one of these ports.
+// room reports whether there is a value that can be used by one of these ports.
 func (s *Set) room(ports packet.PortMask) bool {
 	for ; ports != 0; ports &= ports - 1 {
 		if s.alive[bits.TrailingZeros32(uint32(ports))] > 0 {

@@ -17,7 +17,7 @@ func (s *Set) NextProbe() (at time.Duration, ok bool) {
 	return e.probeAt, true
 }
 
-// Probe is an ASSUMED_BAD value by one of these ports that a probe is to be sent with now, the one
+// Probe is an ASSUMED_BAD value by one of these ports that a probe must be sent with now, the one
 // that has waited longest. It is due again after twice the time.
 func (s *Set) Probe(now time.Duration, ports packet.PortMask) (p mrc.Path, ok bool) {
 	e := s.firstProbe(ports)

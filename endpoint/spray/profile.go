@@ -29,7 +29,7 @@ type EV struct {
 	Denied bool       // by the controller
 }
 
-// same says whether two are the same path.
+// same reports whether two are the same path.
 func (v EV) same(o EV) bool {
 	if v.Port != o.Port || (v.Route == nil) != (o.Route == nil) {
 		return false

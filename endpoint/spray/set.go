@@ -168,7 +168,7 @@ func (s *Set) Allow(index int) error {
 	return nil
 }
 
-// SetPorts says which ports (planes) are up at both ends. Values on others are not used, and keep
+// SetPorts reports which ports (planes) are up at both ends. Values on others are not used, and keep
 // their state.
 func (s *Set) SetPorts(up packet.PortMask) {
 	s.ports = up
@@ -193,7 +193,7 @@ func (s *Set) slot(id mrc.PathID) *slot {
 	return nil
 }
 
-// up says whether the port of a value is.
+// up reports whether the port of a value is.
 func (s *Set) up(e *slot) bool { return s.ports.Has(e.Port) }
 
 // set changes a state, and the numbers of states.

@@ -12,7 +12,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 )
 
-// A FileError says which file of a configuration cannot be used: ca, cert (with key) or key, as
+// A FileError reports which file of a configuration cannot be used: ca, cert (with key) or key, as
 // the sections tls of files have it.
 type FileError struct {
 	Field string

@@ -1,7 +1,7 @@
 // Package gate bounds the connections of a server, so that clients that open many and use none
 // leave room for those that do.
 //
-// A connection is a stranger's until the server says that its client has shown who it is
+// A connection is a stranger's until the server reports that its client has shown who it is
 // ([Conn.Trust]). When a bound is reached, the stranger whose connection has moved no octet for the
 // longest time makes room. Connections of clients that are known give way to no stranger.
 package gate
@@ -170,7 +170,7 @@ func Of(c net.Conn) *Conn {
 	}
 }
 
-// Trust says that the client has shown who it is.
+// Trust reports that the client has shown who it is.
 func (c *Conn) Trust() {
 	if c == nil {
 		return

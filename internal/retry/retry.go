@@ -34,7 +34,7 @@ func (b Backoff) Validate() error {
 	return nil
 }
 
-// Keep calls serve again and again until ctx ends. serve returns when it failed, and for how long the other end
+// Keep calls serve repeatedly until ctx ends. serve returns when it failed, and for how long the other end
 // had answered. Then failed is told why, and the pause that follows. The pauses begin anew after a service longer
 // than Max: an end that hangs up soon after it answered is not asked at once. After the end of ctx failed is not called.
 func (b Backoff) Keep(ctx context.Context, serve func(context.Context) (served time.Duration, err error), failed func(err error, pause time.Duration)) {

@@ -20,7 +20,7 @@ type Fault struct {
 	Field string
 	// Line and Column count from 1; 0: unknown.
 	Line, Column int
-	// Value is what the text has, empty for a field that nobody knows.
+	// Value is what the text has, empty for a field that no one knows.
 	Value string
 	// Want says what would be right.
 	Want string

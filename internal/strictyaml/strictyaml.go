@@ -1,4 +1,4 @@
-// Package strictyaml reads YAML that people write: a field that nobody knows is an error, errors have
+// Package strictyaml reads YAML that people write: a field that no one knows is an error, errors have
 // a place, and no text makes the reader panic.
 package strictyaml
 
@@ -81,7 +81,7 @@ func Place(text []byte, field string) (line, column int) {
 	return 0, 0
 }
 
-// Line returns the line that an error of Decode or DecodeNode is about, 0 when nothing says which. The library
+// Line returns the line that an error of Decode or DecodeNode is about, 0 when nothing reports which. The library
 // has none for values that are read by UnmarshalText: their errors quote the value, or have it in parentheses,
 // and it is looked for.
 func Line(text []byte, err error) (line int) {

@@ -10,7 +10,7 @@ import (
 type Reports struct {
 	Digest string
 	// Wait is how long a report may wait for others, List how many go together,
-	// and Again how long the same is not repeated while nobody has acknowledged it.
+	// and Again how long the same is not repeated while no one has acknowledged it.
 	Wait  time.Duration
 	List  int32
 	Again time.Duration

@@ -77,7 +77,7 @@ func SameContent(a, b Entity) bool {
 	return a.Kind() == b.Kind() && a.equal(b)
 }
 
-// MatchKind says how a key field is compared.
+// MatchKind defines how a key field is compared.
 type MatchKind uint8
 
 // The match kinds of P4Runtime.

@@ -58,7 +58,7 @@ const (
 	CNPWindow Reason = 1
 	// StateAnswer answers a State packet-out.
 	StateAnswer Reason = 2
-	// Queue: the payload is what the target says of a queue ([p4.ParseTargetReport]).
+	// Queue: the payload is what the target reports of a queue ([p4.ParseTargetReport]).
 	Queue Reason = 3
 )
 

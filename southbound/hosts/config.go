@@ -11,13 +11,13 @@ import (
 	"github.com/weft-sdn/weft/internal/certs"
 )
 
-// Config says how to serve hosts. Take DefaultConfig and fill in Epoch and TLS.
+// Config defines how to serve hosts. Take DefaultConfig and fill in Epoch and TLS.
 type Config struct {
 	// Epoch is another one after every start of the controller; not 0.
 	Epoch uint64
 	// TLS options; the zero value is plain text, where every client has the name that it says it has.
 	TLS TLSConfig
-	// Software is what hosts are told that the controller is. Default "weft".
+	// Software names the controller for hosts. Default "weft".
 	Software string
 	// MaxHosts that are known at a time, connected or not. Default 131,072.
 	MaxHosts int

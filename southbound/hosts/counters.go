@@ -16,7 +16,7 @@ type Counters struct {
 	Messages      uint64 // received
 	Paced         uint64 // of those, such as had to wait for the rate
 	Events        uint64 // EV events handed on
-	EventsDropped uint64 // EV events that hosts say they lost
+	EventsDropped uint64 // EV events that hosts report they lost
 	UnknownEVs    uint64 // events and counts of EVs that the host does not hold: not handed on
 	Counts        uint64 // EV counters handed on
 	Probes        uint64 // probe requests sent

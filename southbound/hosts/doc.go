@@ -1,6 +1,6 @@
 // Package hosts is the controller's end of the stream to the hosts of an MRC fabric (docs/host-api.md).
 //
-// Who owns a [Server] says what each host is to hold, and is told what hosts say through an [Observer]:
+// Who owns a [Server] says what each host should hold, and is told what hosts report through an [Observer]:
 //
 //	s, err := hosts.New(cfg, observer)
 //	…

@@ -10,7 +10,7 @@ import (
 	"github.com/weft-sdn/weft/hostapi"
 )
 
-// A Host is what the controller knows of one host: what it is to hold, what it holds, and the update on its way. It is not safe for concurrent use.
+// A Host is what the controller knows of one host: what it should hold, what it holds, and the update on its way. It is not safe for concurrent use.
 type Host struct {
 	name    string
 	epoch   uint64
@@ -54,7 +54,7 @@ func NewHost(name string, epoch uint64, retry time.Duration) *Host {
 	return &Host{name: name, epoch: epoch, retry: retry, refused: make(map[string]refusal)}
 }
 
-// Set says what the host is to hold. A host for which nothing was ever set is left with what it has.
+// Set says what the host should hold. A host for which nothing was ever set is left with what it has.
 func (h *Host) Set(s *hostapi.State) {
 	if s == nil {
 		s = &hostapi.State{}
@@ -62,7 +62,7 @@ func (h *Host) Set(s *hostapi.State) {
 	h.desired, h.wanted, h.unsaid = s, true, true
 }
 
-// Hello is a new stream of the host. It says whether what the host holds is known here, so that a delta will do.
+// Hello is a new stream of the host. It reports whether what the host holds is known here, so that a delta will do.
 func (h *Host) Hello(m *hostapi.Hello) (resumed bool) {
 	switch none := (hostapi.Version{}); {
 	case m.Version != none && m.Version == h.held.version:
@@ -211,12 +211,12 @@ func (h *Host) TakeRefusals() []hostapi.Refused {
 	return fresh
 }
 
-// Current says whether the host holds all that it is to hold.
+// Current reports whether the host holds all that it should hold.
 func (h *Host) Current() bool {
 	return h.wanted && h.held.state != nil && !h.sentOK && len(h.refused) == 0 && h.held.state == h.desired
 }
 
-// Obeys says whether the host holds what it is to hold as far as it takes it, and uses no EV that it is told not to: what it refuses, if anything, is what is new to it.
+// Obeys reports whether the host holds what it should hold as far as it takes it, and uses no EV that it is told not to: what it refuses, if anything, is what is new to it.
 func (h *Host) Obeys() bool {
 	if !h.wanted || h.held.state == nil || h.sentOK || h.held.of != h.desired && h.held.state != h.desired {
 		return false
@@ -241,7 +241,7 @@ func (h *Host) TakeObeyed() bool {
 // Held is the version that the host last acknowledged, and its state; the state is nil when it is not known here.
 func (h *Host) Held() (hostapi.Version, *hostapi.State) { return h.held.version, h.held.state }
 
-// Knows says whether an EV is one that the host may speak of: of a profile that it holds, or will hold when it has applied what is on its way.
+// Knows reports whether an EV is one that the host may speak of: of a profile that it holds, or will hold when it has applied what is on its way.
 func (h *Host) Knows(profile string, v hostapi.EV) error {
 	var err error
 	for _, state := range []*hostapi.State{h.held.state, h.sent.state} {
@@ -259,7 +259,7 @@ func (h *Host) Knows(profile string, v hostapi.EV) error {
 	return err
 }
 
-// target is what the host is to hold less what it refuses; nil: it refuses everything.
+// target is what the host should hold less what it refuses; nil: it refuses everything.
 func (h *Host) target() *hostapi.State {
 	h.forgetChanged()
 	if len(h.refused) == 0 {

@@ -131,7 +131,7 @@ func (s *Server) find(name string) *entry {
 	return s.hosts[name]
 }
 
-// Set says what a host is to hold, connected or not; nil is nothing at all. The state is shared, not copied. It is an error when the server knows too many hosts.
+// Set says what a host should hold, connected or not; nil is nothing at all. The state is shared, not copied. It is an error when the server knows too many hosts.
 func (s *Server) Set(host string, state *hostapi.State) error {
 	s.mu.Lock()
 	defer s.mu.Unlock() // so that the entry is not forgotten meanwhile
@@ -199,7 +199,7 @@ type Status struct {
 	Err       error         // why the last stream ended, when there is none now
 	Hello     hostapi.Hello // the last; zero before the first
 	Applied   hostapi.Version
-	Current   bool              // the host holds all that it is to hold
+	Current   bool              // the host holds all that it should hold
 	Obeys     bool              // it does as far as it takes it, and uses no EV that it is told not to
 	Refusals  []hostapi.Refused // what it does not hold, and why
 }

@@ -108,7 +108,7 @@ func (st *stream) recv() (hostapi.Up, error) {
 	return hostapi.DecodeUp(m)
 }
 
-// first reads the first message, and says whether the host may have a stream.
+// first reads the first message, and reports whether the host may have a stream.
 func (st *stream) first() (*hostapi.Hello, error) {
 	m, err := st.recv()
 	if err != nil {
@@ -129,7 +129,7 @@ func (st *stream) first() (*hostapi.Hello, error) {
 	return h, nil
 }
 
-// nameAllowed says whether the client's certificate is one of a name. Without TLS every name is.
+// nameAllowed reports whether the client's certificate is one of a name. Without TLS every name is.
 func nameAllowed(ctx context.Context, name string) error {
 	p, _ := peer.FromContext(ctx)
 	info, ok := p.AuthInfo.(credentials.TLSInfo)
@@ -275,7 +275,7 @@ func (st *stream) next() (u *hostapi.Update, probes []*hostapi.Probe, refusals [
 	return u, probes, e.host.TakeRefusals(), wake
 }
 
-// obeyed is what an observer is told when the host needed no update.
+// obeyed is the observer's event for a host that needed no update.
 func (st *stream) obeyed() (v hostapi.Version, refusals []hostapi.Refused, obeys bool) {
 	e := st.entry
 	e.mu.Lock()
@@ -300,7 +300,7 @@ func (st *stream) tell(call func(Observer)) {
 	}
 }
 
-// receive hands on what the host says, no faster than it may, until the stream ends.
+// receive hands on what the host reports, no faster than it may, until the stream ends.
 func (st *stream) receive() error {
 	limit := rate.NewLimiter(rate.Limit(st.server.cfg.MaxMessageRate), st.server.cfg.MaxMessageRate)
 	for {

@@ -9,7 +9,7 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// A Config says how a speaker works.
+// A Config reports how a speaker works.
 type Config struct {
 	// ASN is the speaker's own autonomous system.
 	ASN uint32
@@ -18,7 +18,7 @@ type Config struct {
 	// Listen is where connections are accepted: an invalid address is nowhere,
 	// port 0 any free port, which [Speaker.ListenAddr] tells.
 	Listen netip.AddrPort
-	// Collect makes the speaker publish what its peers say.
+	// Collect makes the speaker publish what its peers report.
 	Collect bool
 	// Ports maps link ends to device ports in the snapshots.
 	Ports topology.PortMap

@@ -2,7 +2,7 @@
 // advertise itself.
 //
 // A [Speaker] has BGP sessions with any number of peers. As a collector it
-// publishes a [topology.Snapshot] whenever what its peers say changes:
+// publishes a [topology.Snapshot] whenever what its peers report changes:
 //
 //	s, err := bgpls.Start(ctx, bgpls.Config{ASN: 64512, RouterID: id, Collect: true})
 //	err = s.AddPeer(ctx, bgpls.Peer{Address: n6, ASN: 64512})
@@ -12,7 +12,7 @@
 // [Speaker.Originate].
 //
 // What a peer said outlives the session: it stays in the snapshots, which are
-// marked stale where nobody else says the same, until the peer is back and has
+// marked stale where no one else says the same, until the peer is back and has
 // said everything again (End-of-RIB); only then is what it no longer says
 // removed. An object that several peers advertise lives until the last of them
 // withdraws it.

@@ -26,7 +26,7 @@ type rib struct {
 	pfxs    map[topology.PrefixKey]*group
 	builder *topology.Builder
 	stats   Stats
-	// touched says that there is something to publish.
+	// touched reports that there is something to publish.
 	touched bool
 }
 

@@ -147,7 +147,7 @@ func (s *Speaker) converse(ctx context.Context, p *session, outer net.Conn) erro
 	if err != nil {
 		return fmt.Errorf("%w: %w", errSetup, err)
 	}
-	// The server says good-bye to the peer when it loses the neighbor.
+	// The server reports good-bye to the peer when it loses the neighbor.
 	stop := context.AfterFunc(ctx, func() {
 		remove()
 		end := time.Now().Add(farewell)

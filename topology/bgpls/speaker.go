@@ -46,7 +46,7 @@ type Speaker struct {
 }
 
 const (
-	// settle is how long changes may go on until a snapshot is published, and
+	// settle is how long changes may continue until a snapshot is published, and
 	// settleMax how long at most.
 	settle    = 5 * time.Millisecond
 	settleMax = 100 * time.Millisecond

@@ -6,11 +6,11 @@ import (
 )
 
 var (
-	// ErrConfig says that a configuration cannot be used; the text names the field.
+	// ErrConfig reports that a configuration cannot be used; the text names the field.
 	ErrConfig = errors.New("invalid host configuration")
-	// ErrInterrupted says that a host was told to end before it had done its work.
+	// ErrInterrupted reports that a host was told to end before it had done its work.
 	ErrInterrupted = errors.New("interrupted")
-	// ErrWrite says that a write failed.
+	// ErrWrite reports that a write failed.
 	ErrWrite = errors.New("write failed")
 )
 

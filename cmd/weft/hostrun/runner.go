@@ -18,7 +18,7 @@ type Endpoint interface {
 
 const (
 	frameQueue    = 8192 // received frames that may wait; more are dropped
-	frameBatch    = 256  // frames handled before sending goes on
+	frameBatch    = 256  // frames handled before sending continues
 	reportingTime = time.Second
 )
 

@@ -19,7 +19,7 @@ import (
 // Transport is what Config.Transport says.
 const Transport = "mrc"
 
-// Config describes a host of MRC and what it is to do. Start from Default.
+// Config describes a host of MRC and what it should do. Start from Default.
 type Config struct {
 	// Transport is "mrc".
 	Transport string `yaml:"transport"`

@@ -284,7 +284,7 @@ func (r *runner) received() (octets uint64) {
 	return octets
 }
 
-// why says that nothing can be sent yet.
+// why reports that nothing can be sent yet.
 func (r *runner) why() string {
 	if !r.nic.Waiting() {
 		return ""

@@ -18,7 +18,7 @@ import (
 // Transport is what a configuration's transport says, or nothing.
 const Transport = "roce"
 
-// Config describes a host and what it is to do. Start from Default.
+// Config describes a host and what it should do. Start from Default.
 type Config struct {
 	// Transport is "roce", which is the default; hosts of "mrc" are package mrchost's.
 	Transport string `yaml:"transport"`
@@ -60,7 +60,7 @@ type QueuePair struct {
 	// Window is how many packets may be in flight. Default 64.
 	Window int `yaml:"window"`
 	// RetryCount is how often a packet is sent again without progress, 0 to 7; 7,
-	// the default, is for ever.
+	// the default, is forever.
 	RetryCount *uint8 `yaml:"retryCount"`
 	// AckTimeout is the Local ACK Timeout, 4.096us x 2^n; default 14 (67 ms).
 	AckTimeout *uint8 `yaml:"ackTimeout"`

@@ -14,7 +14,7 @@ import (
 
 // Core is the state machine. Its methods must not be called concurrently; all of
 // them are synchronous, and none blocks. The inputs are SRv6 policies, tenants
-// and PFC policies, the topology, and what switches say; what nodes are to hold
+// and PFC policies, the topology, and what switches report; what nodes should hold
 // is [Core.Node].
 type Core struct {
 	cfg  Config

@@ -2,12 +2,12 @@ package tunnel
 
 import "slices"
 
-// A Dependency says that a queue can only drain while another does, as the other
+// A Dependency reports that a queue can only drain while another does, as the other
 // stops it when it fills.
 type Dependency struct{ Queue, On Queue }
 
 // Dependencies is the buffer-dependency graph: which queues wait for which. A
-// circle in it can stop for ever; without one the last queue of every chain
+// circle in it can stop forever; without one the last queue of every chain
 // drains, and then the one before it. Dependencies are counted, so that several
 // owners may have the same.
 //

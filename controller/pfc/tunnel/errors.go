@@ -22,13 +22,13 @@ var (
 // ErrNoRoom: a switch holds no more segment lists.
 var ErrNoRoom = errors.New("no room for a segment list")
 
-// ErrInUse: something refers to what is to be removed.
+// ErrInUse: another resource refers to the one to remove.
 var ErrInUse = errors.New("is in use")
 
 // ErrUnknown: there is nothing of a name.
 var ErrUnknown = errors.New("is unknown")
 
-// A CycleError says that a PFC policy would close a circle of queues that wait
+// A CycleError reports that a PFC policy would close a circle of queues that wait
 // for each other.
 type CycleError struct{ Cycle []Queue }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// A Node is what a node is to hold for tenants and PFC policies. Everything is
+// A Node is what a node should hold for tenants and PFC policies. Everything is
 // in order, and each thing is there once.
 type Node struct {
 	// Lists are SRv6 segment lists by number.
@@ -138,7 +138,7 @@ type feed struct {
 	limit time.Duration
 }
 
-// Node returns what a node is to hold.
+// Node returns what a node should hold.
 func (c *Core) Node(id topology.NodeID) *Node {
 	w := nodeWork{c: c, id: id, n: &Node{}, feeds: make(map[Queue][]feed), slices: make(map[uint32]uint8), lists: make(map[uint16]List), links: make(map[uint32]uint8), accepts: make(map[Accept]bool)}
 	for _, name := range slices.Sorted(maps.Keys(c.sites[id])) {

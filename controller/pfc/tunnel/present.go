@@ -7,7 +7,7 @@ type Present struct {
 	Deployments map[string]*Deployment
 	// Settled: packets go by them, and nothing of another is left.
 	Settled bool
-	// Err says why the present network has no path.
+	// Err reports why the present network has no path.
 	Err error
 }
 

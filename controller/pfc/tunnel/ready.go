@@ -12,7 +12,7 @@ import (
 type Ready struct {
 	// Nodes may have another [Core.Node] than before, in order.
 	Nodes []topology.NodeID
-	// Probes are to be sent; those that come back go to Core.Answered.
+	// Probes must be sent; those that come back go to Core.Answered.
 	Probes []Probe
 	// Queries ask for the state of queues, which goes to Core.Report.
 	Queries []Queue
@@ -41,7 +41,7 @@ type Probe struct {
 	Cookie, Seq uint32
 }
 
-// Event says that something changed.
+// Event reports that something changed.
 type Event struct {
 	Type    api.EventType
 	Object  string // name of the policy, or a tunnel's ends
@@ -52,7 +52,7 @@ func (c *Core) event(t api.EventType, object, message string) {
 	c.out.Events = append(c.out.Events, Event{t, object, message})
 }
 
-// Report is what a switch says about a queue. Ages are before now, -1 for never.
+// Report is what a switch reports about a queue. Ages are before now, -1 for never.
 type Report struct {
 	Paused                          bool
 	PausedFor                       time.Duration

@@ -14,7 +14,7 @@ type report struct {
 	at time.Duration
 }
 
-// Report takes what a switch says about a queue.
+// Report takes what a switch reports about a queue.
 func (c *Core) Report(q Queue, r Report) {
 	old := c.reports[q]
 	c.reports[q] = &report{r, c.now}

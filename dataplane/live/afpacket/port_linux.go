@@ -48,7 +48,7 @@ type Port struct {
 	running sync.WaitGroup
 }
 
-// Open opens a port on an interface; log is told of the link. Errors wrap
+// Open opens a port on an interface; log gets the changes of the link. Errors wrap
 // ErrInterface.
 func Open(name string, log *slog.Logger) (*Port, error) {
 	fail := func(err error) (*Port, error) { return nil, fmt.Errorf("%w: %s: %w", ErrInterface, name, err) }

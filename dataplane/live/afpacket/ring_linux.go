@@ -75,7 +75,7 @@ func (r *ring) at(i int) (*unix.Tpacket2Hdr, []byte) {
 	return (*unix.Tpacket2Hdr)(unsafe.Pointer(&b[0])), b
 }
 
-// take appends the frames that have arrived, at most cap(frames), and says how
+// take appends the frames that have arrived, at most cap(frames), and reports how
 // many slots hold them and frames that were too long. The frames are valid until
 // release.
 func (r *ring) take(frames [][]byte) (_ [][]byte, slots, oversize int) {

@@ -35,7 +35,7 @@ type File struct {
 	err    error          // guarded by mu
 }
 
-// Create makes a file, in place of any that has the name. failed is told when it
+// Create makes a file, in place of any that has the name. failed is notified when it
 // cannot be written any more.
 func Create(name string, failed func(error)) (*File, error) {
 	file, err := os.Create(name)
@@ -87,7 +87,7 @@ func (f *File) flush() {
 	}
 }
 
-// Close writes what is left. An error that was told of is not told again.
+// Close writes what is left. A reported error is not reported again.
 func (f *File) Close() error {
 	close(f.done)
 	f.flusher.Wait()

@@ -14,9 +14,9 @@ import (
 type Endpoint struct {
 	// Device is what it can do; hostapitest.Capabilities when zero.
 	Device hostapi.Capabilities
-	// Refuse, when not nil, says why a change is not applied.
+	// Refuse, when not nil, reports why a change is not applied.
 	Refuse func(agent.Change) error
-	// Applied, when not nil, is told of every state that the endpoint holds.
+	// Applied, when not nil, is notified of every state that the endpoint holds.
 	Applied func(*hostapi.State)
 	// Forget: Changes and State are not kept.
 	Forget bool

@@ -24,23 +24,23 @@ const (
 	pkeyFull = 0x8000
 )
 
-// ValidPKey says whether a partition key names a partition.
+// ValidPKey reports whether a partition key names a partition.
 func ValidPKey(pkey uint16) bool { return pkey&pkeyBase != 0 }
 
-// SamePartition says whether members with these partition keys may talk to each other.
+// SamePartition reports whether members with these partition keys may talk to each other.
 func SamePartition(a, b uint16) bool { return (a^b)&pkeyBase == 0 && (a|b)&pkeyFull != 0 }
 
-// ValidQPN says whether a queue pair can have a number: 0 and 1 are management queue pairs,
+// ValidQPN reports whether a queue pair can have a number: 0 and 1 are management queue pairs,
 // 0xFFFFFF is InfiniBand's multicast.
 func ValidQPN(qpn uint32) bool { return qpn > 1 && qpn < packet.PSNMask }
 
-// ValidPMTU says whether n is a path MTU, in octets of payload.
+// ValidPMTU reports whether n is a path MTU, in octets of payload.
 func ValidPMTU(n int) bool { return n >= 256 && n <= 4096 && n&(n-1) == 0 }
 
 // Packets is the number of packets a message of n octets takes; a message of nothing takes one.
 func Packets(n, pmtu int) int { return max(1, (n+pmtu-1)/pmtu) }
 
-// Unicast says whether a is an IPv6 address of one node.
+// Unicast reports whether a is an IPv6 address of one node.
 func Unicast(a netip.Addr) bool {
 	return a.Is6() && !a.Is4In6() && a.Zone() == "" && !a.IsMulticast() && !a.IsUnspecified()
 }

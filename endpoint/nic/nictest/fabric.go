@@ -21,7 +21,7 @@ type Fabric struct {
 	Delay time.Duration // one way
 	// Wire is what packets are read with.
 	Wire packet.MRCSettings
-	// Drop, if not nil, says which packets are lost. Frame is valid during the call only.
+	// Drop, if not nil, reports which packets are lost. Frame is valid during the call only.
 	Drop func(now time.Duration, from int, p *packet.MRC, port int) bool
 	// Edit, if not nil, returns what arrives of a packet in place of frame, which it may change.
 	Edit func(from int, p *packet.MRC, frame []byte) []byte
@@ -109,7 +109,7 @@ func (f *Fabric) Wake(i int) {
 	}
 }
 
-// Run goes on until done says so or the time has come, and reports whether done did. A nil done
+// Run continues until done says so or the time has come, and reports whether done did. A nil done
 // never does.
 func (f *Fabric) Run(until time.Duration, done func() bool) bool {
 	return f.Clock.Run(until, virtual.Idle, done)

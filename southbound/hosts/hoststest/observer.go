@@ -10,7 +10,7 @@ import (
 
 // An Observer remembers what hosts said, one line each, host by host. Its methods are safe for concurrent use.
 type Observer struct {
-	// Refuse, when not nil, says why a host may have no stream.
+	// Refuse, when not nil, reports why a host may have no stream.
 	Refuse func(host string, h *hostapi.Hello) error
 	// OnHello, when not nil, is called for every host that may.
 	OnHello func(host string, h *hostapi.Hello)

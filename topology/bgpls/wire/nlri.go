@@ -34,7 +34,7 @@ func (t NLRIType) String() string {
 	return fmt.Sprintf("NLRIType(%d)", uint16(t))
 }
 
-// A ProtocolID says where the information comes from (RFC 9552 section 5.2).
+// A ProtocolID reports where the information comes from (RFC 9552 section 5.2).
 type ProtocolID uint8
 
 const (

@@ -12,7 +12,7 @@ type PrefixAttributes struct {
 	AttributeFlags []byte
 }
 
-// A Locator says that the prefix is an SRv6 locator.
+// A Locator reports that the prefix is an SRv6 locator.
 type Locator struct {
 	Flags     uint8
 	Algorithm uint8

@@ -12,7 +12,7 @@ type Update struct {
 	// Attribute is the value of the BGP-LS Attribute, nil when the message has
 	// none. It is a part of what was parsed.
 	Attribute []byte
-	// EndOfRIB says that the message is the End-of-RIB marker of the family
+	// EndOfRIB reports that the message is the End-of-RIB marker of the family
 	// (RFC 4724 section 2).
 	EndOfRIB bool
 	Skipped  Skipped

@@ -11,12 +11,12 @@ import (
 	"github.com/weft-sdn/weft/dataplane/live"
 )
 
-// A Lossy port loses one frame in so many that are sent, at random: every n-th would not do, as go-back-N can get into step with that and lose the same for ever.
+// A Lossy port loses one frame in so many that are sent, at random: every n-th would not do, as go-back-N can get into step with that and lose the same forever.
 type Lossy struct {
 	live.Port
 	Attached chan struct{}      // closed by Attach
 	Saw      func(frame []byte) // if not nil, called with every frame that is sent
-	Link     func(up bool)      // says that the link goes up or down; set by Attach
+	Link     func(up bool)      // reports that the link goes up or down; set by Attach
 	oneIn    int
 	rng      *rand.Rand
 }

@@ -86,7 +86,17 @@ func storePut(ctx context.Context, out *report, dir string) (err error) {
 
 // trio returns the members of an etcd, those that started even with an error.
 func trio(ctx context.Context, dir string) ([]*etcd.Store, error) {
+	configs, err := trioConfigs(dir)
+	if err != nil {
+		return nil, err
+	}
+	return openAll(ctx, configs)
+}
+
+// trioConfigs returns what the three members of an etcd start with.
+func trioConfigs(dir string) ([]etcd.Config, error) {
 	members := make(map[string]string)
+	var out []etcd.Config
 	for _, name := range []string{"a", "b", "c"} {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
@@ -96,27 +106,23 @@ func trio(ctx context.Context, dir string) ([]*etcd.Store, error) {
 		if err := l.Close(); err != nil {
 			return nil, err
 		}
+		out = append(out, etcd.Config{Dir: filepath.Join(dir, name), Release: "bench", Peers: &etcd.Peers{Name: name, Members: members}})
 	}
-	started := make(chan *etcd.Store, len(members))
+	return out, nil
+}
+
+// openAll opens the members of an etcd, and returns those that started even with an error.
+func openAll(ctx context.Context, configs []etcd.Config) ([]*etcd.Store, error) {
+	stores := make([]*etcd.Store, len(configs))
 	var group errgroup.Group
-	for name := range members {
-		group.Go(func() error {
-			s, err := etcd.Open(ctx, etcd.Config{
-				Dir: filepath.Join(dir, name), Release: "bench", Peers: &etcd.Peers{Name: name, Members: members},
-			})
-			if err == nil {
-				started <- s
-			}
+	for i, c := range configs {
+		group.Go(func() (err error) {
+			stores[i], err = etcd.Open(ctx, c)
 			return err
 		})
 	}
 	err := group.Wait()
-	close(started)
-	var out []*etcd.Store
-	for s := range started {
-		out = append(out, s)
-	}
-	return out, err
+	return slices.DeleteFunc(stores, func(s *etcd.Store) bool { return s == nil }), err
 }
 
 // latency is a figure of the median, with the 99th percentile.

@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"path/filepath"
 	"time"
 
-	"go.etcd.io/etcd/server/v3/embed"
-	"go.uber.org/zap"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/weft-sdn/weft/cluster"
@@ -22,28 +19,31 @@ import (
 const takeovers = 5
 
 // takeover measures the time from the death of the controller that decides to every switch read
-// back and every group Programmed by another one. The controllers share an etcd of one member, and
-// are in this process; one dies by losing its connection to the etcd. It fails when a switch is
-// written to.
+// back and every group Programmed by another one. The controllers form an etcd, and are in this
+// process; one dies by closing its member of the etcd, so that the lease is neither renewed nor
+// given back. It fails when a switch is written to.
 func (k *keeping) takeover(ctx context.Context, out *report) (err error) {
-	endpoint, stop, err := listeningEtcd(filepath.Join(k.dir, "shared"))
+	configs, err := trioConfigs(filepath.Join(k.dir, "shared"))
 	if err != nil {
 		return err
 	}
-	defer stop()
-	if err := k.copyTo(ctx, endpoint); err != nil {
-		return err
-	}
+	stores, err := openAll(ctx, configs)
 	ctx, cancel := context.WithTimeout(ctx, storePatience)
 	var group errgroup.Group
 	defer func() {
 		cancel()
 		err = errors.Join(err, group.Wait())
 	}()
+	if err == nil {
+		err = k.copyTo(ctx, stores[0])
+	}
 	decides := make(chan *contender)
-	join := func() { group.Go(func() error { return k.contend(ctx, endpoint, decides) }) }
-	for range 3 {
-		join()
+	for i, s := range stores { // also to close them
+		c := &contender{config: configs[i], store: s}
+		group.Go(func() error { return k.contend(ctx, c, decides) })
+	}
+	if err != nil {
+		return err
 	}
 	decider, err := next(ctx, decides)
 	if err != nil {
@@ -53,12 +53,21 @@ func (k *keeping) takeover(ctx context.Context, out *report) (err error) {
 	var took []time.Duration
 	for range takeovers {
 		start := time.Now()
-		decider.die()
-		join()
+		dead := decider
+		if err := dead.store.Close(); err != nil {
+			return err
+		}
+		dead.end()
 		if decider, err = next(ctx, decides); err != nil {
 			return err
 		}
 		took = append(took, time.Since(start))
+		again, err := etcd.Open(ctx, dead.config)
+		if err != nil {
+			return err
+		}
+		c := &contender{config: dead.config, store: again}
+		group.Go(func() error { return k.contend(ctx, c, decides) })
 	}
 	if n := k.updates() - k.written; n != 0 {
 		return fmt.Errorf("%d updates were written to switches that agree", n)
@@ -78,22 +87,19 @@ func next(ctx context.Context, decides <-chan *contender) (*contender, error) {
 }
 
 // contender is one of several controllers.
-type contender struct{ die func() }
+type contender struct {
+	config etcd.Config
+	store  *etcd.Store
+	end    context.CancelFunc
+}
 
 // contend runs a controller until it dies. Once it decides and is ready, it is sent to decides.
-func (k *keeping) contend(ctx context.Context, endpoint string, decides chan<- *contender) error {
-	shared, err := etcd.Connect(ctx, etcd.Remote{Endpoints: []string{endpoint}})
-	if err != nil {
-		return err
-	}
+func (k *keeping) contend(ctx context.Context, self *contender, decides chan<- *contender) error {
 	alive, end := context.WithCancel(ctx)
 	defer end()
-	self := &contender{die: func() {
-		_ = shared.Close() // the lease is neither renewed nor given back from here on
-		end()
-	}}
+	self.end = end
 	node := cluster.New(cluster.Config{
-		Self: cluster.Member{Name: fmt.Sprintf("c%d", time.Now().UnixNano())}, Store: shared,
+		Self: cluster.Member{Name: fmt.Sprintf("%s%d", self.config.Peers.Name, time.Now().UnixNano())}, Store: self.store,
 		Lead: func(ctx context.Context, m *cluster.Mandate) error {
 			c, err := controller.NewController(ctx, controller.Options{
 				Inventory: k.clos.inventory, Store: m.Store, Southbound: cluster.Fence(&k.switches, m.Tenure),
@@ -118,13 +124,13 @@ func (k *keeping) contend(ctx context.Context, endpoint string, decides chan<- *
 	})
 	node.Run(alive)
 	if ctx.Err() != nil {
-		_ = shared.Close() // it is closed already when the controller died
+		return self.store.Close() // what died is closed already
 	}
 	return nil
 }
 
-// copyTo copies the records of the directory to a shared etcd.
-func (k *keeping) copyTo(ctx context.Context, endpoint string) (err error) {
+// copyTo copies the records of the directory to another store.
+func (k *keeping) copyTo(ctx context.Context, to store.Store) (err error) {
 	from, err := etcd.Open(ctx, etcd.Config{Dir: k.dir, Release: "bench"})
 	if err != nil {
 		return err
@@ -134,28 +140,9 @@ func (k *keeping) copyTo(ctx context.Context, endpoint string) (err error) {
 	if err != nil {
 		return err
 	}
-	to, err := etcd.Connect(ctx, etcd.Remote{Endpoints: []string{endpoint}})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, to.Close()) }()
 	ops := make([]store.Op, len(records))
 	for i, r := range records {
 		ops[i] = store.Op{Key: r.Key, Value: r.Value}
 	}
 	return to.Apply(ctx, ops)
-}
-
-// listeningEtcd starts an etcd that others can reach.
-func listeningEtcd(dir string) (endpoint string, stop func(), err error) {
-	c := embed.NewConfig()
-	c.Dir, c.ZapLoggerBuilder = dir, embed.NewZapLoggerBuilder(zap.NewNop())
-	listen := url.URL{Scheme: "http", Host: "127.0.0.1:0"}
-	c.ListenClientUrls, c.AdvertiseClientUrls, c.ListenPeerUrls = []url.URL{listen}, []url.URL{listen}, nil
-	s, err := embed.StartEtcd(c)
-	if err != nil {
-		return "", nil, err
-	}
-	<-s.Server.ReadyNotify()
-	return s.Clients[0].Addr().String(), s.Close, nil
 }

@@ -63,8 +63,8 @@ type Config struct {
 	// BatchBytes is the greatest size of a request in octets; one update larger
 	// than that still goes, alone. gRPC servers refuse 4 MiB. Default 1 MiB.
 	BatchBytes int
-	// MaxReadBytes is the greatest message taken from the switch. BMv2 answers
-	// any read in a single message. Default 256 MiB.
+	// MaxReadBytes is the greatest answer to a read taken from the switch, in
+	// octets. BMv2 answers any read in a single message. Default 256 MiB.
 	MaxReadBytes int
 	// SendQueue is how many packet-outs may wait for the stream. Default 1,024.
 	SendQueue int

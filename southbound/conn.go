@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 )
 
 // conn is one connection of a session, from dialing to its loss.
@@ -53,7 +54,7 @@ func (s *Session) serve(ctx context.Context) (served time.Duration, err error) {
 		fail(fmt.Errorf("%w: no answer within %v", ErrArbitration, s.cfg.SetupTimeout))
 	})
 	defer c.setup.Stop()
-	c.stream, err = c.rpc.StreamChannel(gctx)
+	c.stream, err = c.rpc.StreamChannel(gctx, grpc.MaxCallRecvMsgSize(maxStreamMessage))
 	if s.cfg.Claim == ClaimFixed {
 		c.election.Store(&s.cfg.Election)
 	}
@@ -117,11 +118,15 @@ func (c *conn) Read(ctx context.Context, req *p4v1.ReadRequest, emit func(*p4v1.
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.RequestTimeout)
 	defer cancel()
 	stream, err := c.rpc.Read(ctx, req)
-	for err == nil {
+	for octets := 0; err == nil; {
 		var m *p4v1.ReadResponse
-		if m, err = stream.Recv(); err == nil {
-			emit(m)
+		if m, err = stream.Recv(); err != nil {
+			break
 		}
+		if octets += proto.Size(m); octets > c.cfg.MaxReadBytes {
+			return fmt.Errorf("%w: more than %d octets", ErrTooMuch, c.cfg.MaxReadBytes)
+		}
+		emit(m)
 	}
 	if errors.Is(err, io.EOF) {
 		return nil

@@ -21,6 +21,8 @@ var (
 	ErrConfig = errors.New("southbound: invalid configuration")
 	// ErrMalformed: an entity from the switch, or given by the caller, is not well formed.
 	ErrMalformed = errors.New("southbound: malformed entity")
+	// ErrTooMuch: a switch answers with more than it can hold.
+	ErrTooMuch = errors.New("southbound: the answer of the switch is too long")
 	// ErrUnknownName: the P4Info has no object of that name or id.
 	ErrUnknownName = errors.New("southbound: not in the P4Info")
 	// ErrRange: a value does not fit the number of bits it has to.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	gpb "github.com/openconfig/gnmi/proto/gnmi"
+	"golang.org/x/time/rate"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -70,7 +71,7 @@ func refused(err error) bool {
 func (s *Session) subscribePorts(ctx context.Context, client gpb.GNMIClient) (served time.Duration, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // ends the stream
-	stream, err := client.Subscribe(ctx)
+	stream, err := client.Subscribe(ctx, grpc.MaxCallRecvMsgSize(maxStreamMessage))
 	if err != nil {
 		return 0, err
 	}
@@ -80,8 +81,13 @@ func (s *Session) subscribePorts(ctx context.Context, client gpb.GNMIClient) (se
 	var (
 		all    interfaces
 		synced time.Time
+		pace   = rate.NewLimiter(portNotifications, portBurst)
 	)
 	for {
+		// Flow control holds a switch back that sends more.
+		if err := pace.Wait(ctx); err != nil {
+			return 0, err
+		}
 		first := false
 		m, err := stream.Recv()
 		switch u := m.GetUpdate(); {

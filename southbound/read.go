@@ -82,15 +82,13 @@ func (c *Client) ReadCounters(ctx context.Context, name string) ([]entry.Counter
 		return nil, nil
 	}
 	var out []entry.Counter
-	err = c.Transport.Read(ctx, &p4v1.ReadRequest{DeviceId: c.DeviceID, Role: c.Role, Entities: patterns}, func(m *p4v1.ReadResponse) {
-		for _, e := range m.GetEntities() {
-			cell := e.GetCounterEntry()
-			if info := schema.counters[cell.GetCounterId()]; info != nil {
-				out = append(out, entry.Counter{
-					Name: info.Name, Index: cell.GetIndex().GetIndex(),
-					Packets: cell.GetData().GetPacketCount(), Octets: cell.GetData().GetByteCount(),
-				})
-			}
+	err = c.readEntities(ctx, patterns, func(e *p4v1.Entity) {
+		cell := e.GetCounterEntry()
+		if info := schema.counters[cell.GetCounterId()]; info != nil {
+			out = append(out, entry.Counter{
+				Name: info.Name, Index: cell.GetIndex().GetIndex(),
+				Packets: cell.GetData().GetPacketCount(), Octets: cell.GetData().GetByteCount(),
+			})
 		}
 	})
 	if err != nil {
@@ -128,18 +126,15 @@ func (c *Client) readKind(ctx context.Context, k entry.Kind, out *entry.Contents
 // counted; one that is malformed fails the read.
 func (c *Client) read(ctx context.Context, patterns []*p4v1.Entity, take func(entry.Entity)) (foreign int, err error) {
 	var bad error
-	req := &p4v1.ReadRequest{DeviceId: c.DeviceID, Role: c.Role, Entities: patterns}
-	err = c.Transport.Read(ctx, req, func(m *p4v1.ReadResponse) {
-		for _, p := range m.GetEntities() {
-			e, err := c.Pipeline.schema.Decode(p)
-			switch {
-			case errors.Is(err, ErrUnknownName):
-				foreign++
-			case err != nil:
-				bad = cmp.Or(bad, err)
-			case e != nil:
-				take(e)
-			}
+	err = c.readEntities(ctx, patterns, func(p *p4v1.Entity) {
+		e, err := c.Pipeline.schema.Decode(p)
+		switch {
+		case errors.Is(err, ErrUnknownName):
+			foreign++
+		case err != nil:
+			bad = cmp.Or(bad, err)
+		case e != nil:
+			take(e)
 		}
 	})
 	return foreign, cmp.Or(err, bad)

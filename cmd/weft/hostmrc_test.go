@@ -86,6 +86,7 @@ func TestHostMRCFlags(t *testing.T) {
 			"wire: {dscp: {noTrim: 1, trimmable: 2, trimmableRetx: 4, trimmed: 20, trimmedLastHop: 21, control: 30}}"},
 		{"--no-port-updates", "portUpdates: false"},
 		{"--receive-rate=1000 --receive-buffer=5000 --adapt-mpr", "receive: {rate: 1000, buffer: 5000, adaptMpr: true}"},
+		{"--receive-bitmap=32 --receive-packets=8", "receive: {bitmap: 32, packets: 8}"},
 		{"--receive-rate=1000 --no-flow-control", "receive: {rate: 1000, flowControl: false}"},
 		{"--max-wimm=0 --max-mpr=3 --mpr=2", "QP: maxWimm: 0, maxMpr: 3, mpr: 2"},
 		{"--ack-timeout=12 --probe-timeout=0s --linear-retries=0 --exponential-retries=3",

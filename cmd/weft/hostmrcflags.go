@@ -52,6 +52,8 @@ func (m *mrcFlags) register(to *pflag.FlagSet) {
 	f.StringToIntVar(&m.dscp, "dscp", nil, "mrc: codepoints, as "+strings.Join(dscpNames(), "=N,")+"=N; with a controller they must be the controller's")
 	f.BoolVar(&m.noPortUpdates, "no-port-updates", false, "mrc: send no Port Status Updates to peers")
 	f.Uint64Var(&m.receive.Rate, "receive-rate", 0, "mrc: bits of payload per second that the host consumes; 0: unlimited")
+	f.IntVar(&m.receive.Bitmap, "receive-bitmap", 0, "mrc: packets that may have arrived out of order; more are refused; 0: any number")
+	f.IntVar(&m.receive.Packets, "receive-packets", 0, "mrc: packets that may wait to be consumed; more are refused; 0: any number")
 	f.IntVar(&m.receive.Buffer, "receive-buffer", 1<<20, "mrc: octets that may wait to be consumed; more are refused")
 	f.BoolVar(&m.noFlowControl, "no-flow-control", false, "mrc: do not slow peers down by penalties when octets wait")
 	f.BoolVar(&m.receive.AdaptMPR, "adapt-mpr", false, "mrc: have max_psn_range follow the free share of --receive-buffer")

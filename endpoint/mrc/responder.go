@@ -63,6 +63,9 @@ func (q *QP) ReceiveQueueLen() int { return q.rq.Len() }
 // MPR is the responder's present max_psn_range in packet.MPRUnit.
 func (q *QP) MPR() int { return q.tracker.mpr / packet.MPRUnit }
 
+// OutOfOrder is the number of packets that were received above CackPSN (rx_ooo_count).
+func (q *QP) OutOfOrder() int { return q.ooo }
+
 // shape is what the opcode of a request says.
 type shape struct{ first, last, immediate bool }
 

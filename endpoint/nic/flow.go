@@ -62,7 +62,7 @@ func (n *NIC) CreateQP(cfg mrc.QPConfig) (*mrc.QP, error) {
 		}
 		cfg.Sprayer = f
 	}
-	n.intake.serve(&cfg)
+	n.serveIntake(f, &cfg)
 	if f.qp, err = n.Host.CreateQP(cfg); err != nil {
 		return nil, err
 	}

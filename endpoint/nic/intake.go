@@ -7,19 +7,28 @@ import (
 
 	"github.com/weft-sdn/weft/endpoint/mrc"
 	"github.com/weft-sdn/weft/endpoint/nscc"
+	"github.com/weft-sdn/weft/internal/ring"
 	"github.com/weft-sdn/weft/packet"
 )
 
-// An Intake is how fast a host takes over what its queue pairs receive, and how much of it may wait
-// meanwhile; what waits makes responders slow their requesters down. The zero Intake takes
-// everything over at once.
+// An Intake is how fast a host takes over what its queue pairs receive, and what it has for packets
+// meanwhile. What waits makes responders slow their requesters down, and a packet for which something
+// is missing is refused with a NACK (OCP MRC 1.0, table 7-3). The zero Intake takes everything over at
+// once.
 type Intake struct {
+	// Bitmap is the packets that all queue pairs together may have received out of order, which is
+	// above their CackPSN. One more is refused with NACK NO_BITMAP; the packet after CackPSN, by which
+	// a queue pair goes on, never is. 0: any number.
+	Bitmap int
 	// Rate is the bits of payload per second that the host takes over, of all queue pairs together.
-	// 0: all at once, and the other fields mean nothing.
+	// 0: all at once, and the fields below mean nothing.
 	Rate uint64
 	// Buffer is the octets of payload that may wait. A packet that finds no room is refused with
 	// NACK NO_PKT_BUFFER.
 	Buffer int
+	// Packets is the packets that may wait, whatever their size: a device has a descriptor for each.
+	// One more is refused with NACK NO_RESOURCE. 0: any number.
+	Packets int
 	// FlowControl makes rcv_cwnd_pen of the octets that wait (OCP MRC 1.0, section 7.5.1).
 	FlowControl nscc.FlowControl
 	// AdaptMPR has the present max_psn_range of every queue pair with dynamic MPR follow the share
@@ -31,8 +40,12 @@ type Intake struct {
 // Validate names the field that cannot be used.
 func (i *Intake) Validate() error {
 	switch {
+	case i.Bitmap < 0:
+		return fmt.Errorf("bitmap %d: want at least 0", i.Bitmap)
 	case i.Rate == 0:
 		return nil
+	case i.Packets < 0:
+		return fmt.Errorf("packets %d: want at least 0", i.Packets)
 	case i.Buffer < maxPMTU:
 		return fmt.Errorf("buffer %d: want at least a packet, %d octets", i.Buffer, maxPMTU)
 	}
@@ -47,21 +60,38 @@ type intake struct {
 	Intake
 	waiting float64 // octets of payload, as of at
 	at      time.Duration
+	// sizes are the octets of the packets of which a part waits, the oldest first, total their sum. They
+	// are kept only when Packets bounds their number.
+	sizes ring.Ring[int]
+	total int
 }
 
 // drain takes over what the host had time for.
 func (i *intake) drain(now time.Duration) {
 	i.waiting = max(0, i.waiting-float64(i.Rate)/8*(now-i.at).Seconds())
 	i.at = now
+	for i.sizes.Len() > 0 && float64(i.total-*i.sizes.Peek()) >= i.waiting {
+		i.total -= i.sizes.Pop()
+	}
 }
 
-// admit is mrc.QPConfig.Admit.
-func (i *intake) admit(now time.Duration, _ uint32, octets int) (packet.NACKReason, bool) {
+// admit takes a packet with so many octets of payload, or says what it lacks.
+func (i *intake) admit(now time.Duration, octets int) (packet.NACKReason, bool) {
+	if i.Rate == 0 {
+		return 0, true
+	}
 	i.drain(now)
-	if i.waiting+float64(octets) > float64(i.Buffer) {
+	switch {
+	case i.Packets > 0 && i.sizes.Len() == i.Packets:
+		return packet.NACKNoResource, false
+	case i.waiting+float64(octets) > float64(i.Buffer):
 		return packet.NACKNoPacketBuffer, false
 	}
 	i.waiting += float64(octets)
+	if i.Packets > 0 && octets > 0 {
+		i.sizes.Push(octets)
+		i.total += octets
+	}
 	return 0, true
 }
 
@@ -78,17 +108,29 @@ func (i *intake) mpr(most int) int {
 	return min(max(int(math.Ceil(float64(most)*free)), 1), most)
 }
 
-// serve gives a queue pair the answers of the intake, where the owner has not set its own.
-func (i *intake) serve(c *mrc.QPConfig) {
-	if i.Rate == 0 {
-		return
+// serveIntake gives the queue pair of a flow the answers of the intake, where the owner has not set
+// its own.
+func (n *NIC) serveIntake(f *flow, c *mrc.QPConfig) {
+	i := &n.intake
+	if c.Admit == nil && (i.Rate != 0 || i.Bitmap != 0) {
+		c.Admit = func(now time.Duration, psn uint32, octets int) (packet.NACKReason, bool) {
+			if i.Bitmap != 0 && psn != packet.PSNAdd(f.qp.CackPSN(), 1) && n.outOfOrder() >= i.Bitmap {
+				return packet.NACKNoBitmap, false
+			}
+			return i.admit(now, octets)
+		}
 	}
-	if c.Admit == nil {
-		c.Admit = i.admit
-	}
-	if c.Penalty == nil && i.FlowControl.Enabled {
+	if c.Penalty == nil && i.Rate != 0 && i.FlowControl.Enabled {
 		c.Penalty = i.penalty
 	}
+}
+
+// outOfOrder returns the number of packets that all queue pairs have received out of order.
+func (n *NIC) outOfOrder() (packets int) {
+	for _, f := range n.flows {
+		packets += f.qp.OutOfOrder()
+	}
+	return packets
 }
 
 // adapt has the max_psn_range of all queue pairs follow what waits.

@@ -87,6 +87,7 @@ func TestIntake(t *testing.T) {
 	}
 
 	for want, i := range map[string]nic.Intake{
+		"Intake: bitmap -1": {Bitmap: -1}, "Intake: packets -1": {Rate: 1, Buffer: 4096, Packets: -1},
 		"Intake: buffer 4095": {Rate: 1, Buffer: 4095}, "Intake: flow control: High 0": {Rate: 1, Buffer: 4096, FlowControl: nscc.FlowControl{Enabled: true}},
 	} {
 		cfg := nic.DefaultConfig()
@@ -95,6 +96,27 @@ func TestIntake(t *testing.T) {
 		if _, err := nic.New(cfg); !errors.Is(err, verbs.ErrConfig) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
+	}
+}
+
+// TestIntakePackets: packets have a descriptor until they are taken over, and those without one are
+// refused (OCP MRC 1.0, table 7-3, NO_RESOURCE).
+func TestIntakePackets(t *testing.T) {
+	const packets, octets = 100, 4096
+	f := nictest.New(t, 2, 2, 1, func(n int, c *nic.Config) {
+		c.Intake = nic.Intake{Rate: 8e9, Buffer: 1 << 30, Packets: packets} // an octet a nanosecond
+	})
+	qp, sink := f.Pair(0, 1, 100)
+	for range 3 {
+		write(t, f, 0, 1, qp, packets*octets).finish(t)
+		if n := sink.Counters().ResourceNACKsSent; n != 0 {
+			t.Fatalf("%d packets were refused, as many as there are descriptors wait", n)
+		}
+		f.Run(f.Now()+packets*octets*time.Nanosecond, nil)
+	}
+	write(t, f, 0, 1, qp, 3*packets*octets).finish(t)
+	if n := sink.Counters().ResourceNACKsSent; n == 0 {
+		t.Error("no packet was refused, three times as many as there are descriptors were sent at once")
 	}
 }
 

@@ -277,6 +277,8 @@ func TestLoadErrors(t *testing.T) {
 		{"DSCPs that are the same", "name: h1", "name: h1\nwire: {dscp: {trimmed: 7}}", "host.yaml:4: wire: DSCP Trimmed: 7, want another than Trimmable has"},
 		{"UDP port", "name: h1", "name: h1\nwire: {udpPort: 0}", "host.yaml:4: wire: MRC: UDP port 0, want 1 to 65535"},
 		{"buffer", "name: h1", "name: h1\nreceive: {rate: 1000, buffer: 100}", "host.yaml:4: receive: buffer 100: want at least a packet, 4096 octets"},
+		{"bitmap", "name: h1", "name: h1\nreceive: {bitmap: -1}", "host.yaml:4: receive.bitmap: is -1: want a number of packets, or 0 for any"},
+		{"packets", "name: h1", "name: h1\nreceive: {packets: -2}", "host.yaml:4: receive.packets: is -2: want a number of packets, or 0 for any"},
 		{"no buffer", "name: h1", "name: h1\nreceive: {buffer: -1}", "host.yaml:4: receive.buffer: is -1"},
 		{"penalties", "name: h1", "name: h1\nreceive: {rate: 1000, penaltyTo: 5}", "host.yaml:4: receive: flow control: High 5: want more than Low (262144 octets)"},
 		{"timeout", "remoteQpn: 512", "ackTimeout: 25, remoteQpn: 512", "host.yaml:9: queuePairs[0]: host h1: QP 0x100: AckTimeout 25: want 1..24"},

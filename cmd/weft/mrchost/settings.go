@@ -41,6 +41,11 @@ func (w *Wire) nic() nic.Wire {
 type Receive struct {
 	// Rate is the bits of payload per second, of all queue pairs. Default 0: all at once, whatever the other fields say.
 	Rate uint64 `yaml:"rate"`
+	// Bitmap is the packets that all queue pairs together may have received out of order; one more is refused by NACK NO_BITMAP.
+	// Default 0: any number. It applies whatever the rate.
+	Bitmap int `yaml:"bitmap"`
+	// Packets is the packets that may wait, whatever their size; one more is refused by NACK NO_RESOURCE. Default 0: any number.
+	Packets int `yaml:"packets"`
 	// Buffer is the octets that may wait; what finds no room is refused by NACK NO_PKT_BUFFER. Default 1048576.
 	Buffer int `yaml:"buffer"`
 	// FlowControl makes penalties (rcv_cwnd_pen) of what waits: none up to PenaltyFrom octets, 127 from PenaltyTo on. Defaults
@@ -57,7 +62,7 @@ type Receive struct {
 const defaultBuffer = 1 << 20
 
 func (r *Receive) intake() nic.Intake {
-	i := nic.Intake{Rate: r.Rate, Buffer: r.Buffer, AdaptMPR: r.AdaptMPR}
+	i := nic.Intake{Bitmap: r.Bitmap, Rate: r.Rate, Buffer: r.Buffer, Packets: r.Packets, AdaptMPR: r.AdaptMPR}
 	if i.Buffer == 0 {
 		i.Buffer = defaultBuffer
 	}
@@ -149,6 +154,14 @@ func (c *Config) checkSettings(n nic.Config) error {
 		settings := n.Wire.Over(n.Host.Wire)
 		if err := settings.Validate(); err != nil {
 			faults = append(faults, hostrun.Fault("wire", "%v", err))
+		}
+	}
+	for _, f := range []struct {
+		name  string
+		value int
+	}{{"bitmap", c.Receive.Bitmap}, {"packets", c.Receive.Packets}} {
+		if f.value < 0 {
+			faults = append(faults, hostrun.Fault("receive."+f.name, "is %d: want a number of packets, or 0 for any", f.value))
 		}
 	}
 	if c.Receive.Buffer < 0 {

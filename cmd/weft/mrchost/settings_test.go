@@ -32,12 +32,13 @@ type pair struct {
 	rate      uint64 // of the first host's ports, if not 0
 }
 
-func newPair(t *testing.T) *pair {
+// newPair returns two hosts' cables, which lose one frame in oneIn, none for 0.
+func newPair(t *testing.T, oneIn int) *pair {
 	p := &pair{saw: func(int, int, *packet.MRC) {}, wire: packet.DefaultMRCSettings()}
 	for port := 1; port <= 2; port++ {
 		cable := live.NewCable()
 		for from, end := range []live.Port{cable.A, cable.B} {
-			l := hostruntest.NewLossy(end, 0, uint64(port), uint64(from))
+			l := hostruntest.NewLossy(end, oneIn, uint64(port), uint64(from))
 			l.Saw = func(frame []byte) {
 				m, _, err := packet.ParseMRC(frame, p.wire)
 				if err != nil {
@@ -110,7 +111,7 @@ func (p *pair) run(t *testing.T, sender, receiver, queue string, meanwhile func(
 func TestWireSettings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const text = "wire: {udpPort: 5791, dscp: {noTrim: 1, trimmable: 2, trimmableRetx: 3, trimmed: 20, trimmedLastHop: 21, control: 30}}\n"
-		p := newPair(t)
+		p := newPair(t, 0)
 		p.wire = packet.MRCSettings{Port: 5791, DSCP: packet.DSCPClasses{NoTrim: 1, Trimmable: 2, TrimmableRetx: 3, Trimmed: 20, TrimmedLastHop: 21, Control: 30}}
 		dscps := map[string]int{}
 		p.saw = func(from, _ int, m *packet.MRC) {
@@ -149,7 +150,7 @@ func TestAttributeSettings(t *testing.T) {
 		{"not dynamic", ", dynamicMpr: false", func(_ int, m *packet.MRC) bool { return !m.Headers.Is(packet.ExtSETH) || m.SETH.MPR == 0 }},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			p := newPair(t)
+			p := newPair(t, 0)
 			requests, sacks, wrong := 0, 0, 0
 			p.saw = func(from, _ int, m *packet.MRC) {
 				if m.Headers.Is(packet.ExtMETH) {
@@ -181,7 +182,7 @@ func TestAttributeSettings(t *testing.T) {
 func TestRetries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, file, small, _ := hostruntest.Files(t)
-		p := newPair(t)
+		p := newPair(t, 0)
 		text := strings.Replace(fmt.Sprintf(senderText, file, small), "initialPsn: 0xfffff0",
 			"ackTimeout: 18, probeTimeout: 0s, linearRetries: 2, exponentialRetries: 2", 1)
 		began := time.Now()
@@ -194,23 +195,33 @@ func TestRetries(t *testing.T) {
 	})
 }
 
-// TestReceiveSettings: a host that takes over less than its peer sends slows it down by penalties, by max_psn_range and by NACKs NO_PKT_BUFFER, as
-// it is configured, and both ends report it (OCP MRC 1.0, sections 7.5.1 and 7.5.4, table 7-3).
+// TestReceiveSettings: a host that takes over less than its peer sends slows it down by penalties, by max_psn_range and by NACKs with the reason
+// that its configuration makes, and both ends report it (OCP MRC 1.0, sections 7.5.1 and 7.5.4, table 7-3).
 func TestReceiveSettings(t *testing.T) {
 	const rate = "rate: 200000000, buffer: 131072" // 25 octets a microsecond: 40 ms for what is written
 	for _, c := range []struct {
-		name, receive, queue     string
-		penalties, refusals, mpr bool
+		name, receive, queue string
+		penalties            bool
+		refusals             packet.NACKReason // 0: none
+		mpr                  bool
 	}{
-		{"all at once", "receive: {buffer: 4096}\n", "", false, false, false},
-		{"with flow control", "receive: {" + rate + "}\n", "", true, false, false},
-		{"without", "receive: {" + rate + ", flowControl: false}\n", "", false, true, false},
-		{"without, for the queue pair", "receive: {" + rate + "}\n", ", flowControl: false", false, true, false},
-		{"penalties too late", "receive: {" + rate + ", penaltyFrom: 131071, penaltyTo: 131072}\n", "", false, true, false},
-		{"max_psn_range", "receive: {" + rate + ", flowControl: false, adaptMpr: true}\n", "", false, true, true},
+		{"all at once", "receive: {buffer: 4096}\n", "", false, 0, false},
+		{"with flow control", "receive: {" + rate + "}\n", "", true, packet.NACKNoPacketBuffer, false},
+		{"without", "receive: {" + rate + ", flowControl: false}\n", "", false, packet.NACKNoPacketBuffer, false},
+		{"without, for the queue pair", "receive: {" + rate + "}\n", ", flowControl: false", false, packet.NACKNoPacketBuffer, false},
+		{"penalties too late", "receive: {" + rate + ", penaltyFrom: 131071, penaltyTo: 131072}\n", "", false, packet.NACKNoPacketBuffer, false},
+		{"max_psn_range", "receive: {" + rate + ", flowControl: false, adaptMpr: true}\n", "", false, packet.NACKNoPacketBuffer, true},
+		{"few packets", "receive: {" + rate + ", flowControl: false, packets: 8}\n", "", false, packet.NACKNoResource, false},
+		{"many packets", "receive: {" + rate + ", flowControl: false, packets: 1000}\n", "", false, packet.NACKNoPacketBuffer, false},
+		{"small bitmap", "receive: {bitmap: 1}\n", "", false, packet.NACKNoBitmap, false},
+		{"large bitmap", "receive: {bitmap: 1000}\n", "", false, 0, false},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			p := newPair(t)
+			oneIn := 0
+			if strings.Contains(c.receive, "bitmap") {
+				oneIn = 20 // what follows a lost packet is out of order
+			}
+			p := newPair(t, oneIn)
 			p.rate = 500_000_000 // of each port, five times what the host takes over with both
 			penalties, refusals, least := uint64(0), uint64(0), uint8(255)
 			p.saw = func(from, _ int, m *packet.MRC) {
@@ -220,24 +231,28 @@ func TestReceiveSettings(t *testing.T) {
 						penalties++
 					}
 					least = min(least, m.SETH.MPR)
-				case from == 1 && m.Headers.Is(packet.ExtNETH) && m.NETH.Reason == 0x07: // NO_PKT_BUFFER
-					refusals++
+				case from == 1 && m.Headers.Is(packet.ExtNETH):
+					if reason := packet.NACKReason(m.NETH.Reason); reason == c.refusals {
+						refusals++
+					} else if reason == packet.NACKNoBitmap || reason == packet.NACKNoPacketBuffer || reason == packet.NACKNoResource {
+						t.Errorf("%s: a NACK %v", c.name, reason)
+					}
 				}
 			}
 			began := time.Now()
 			sent, got := p.run(t, "", c.receive, c.queue, nil)
 			took := time.Since(began)
-			if c.penalties && penalties == 0 || c.refusals && refusals == 0 || c.mpr != (least < 8) {
-				t.Errorf("%s: %d penalties, %d NACKs NO_PKT_BUFFER, mpr down to %d", c.name, penalties, refusals, least)
+			if c.penalties && penalties == 0 || c.refusals != 0 && refusals == 0 || c.mpr != (least < 8) {
+				t.Errorf("%s: %d penalties, %d NACKs, mpr down to %d", c.name, penalties, refusals, least)
 			}
 			if !c.penalties && penalties > 0 && c.name != "penalties too late" {
 				t.Errorf("%s: %d penalties", c.name, penalties)
 			}
-			if slow := 33 * time.Millisecond; (c.penalties || c.refusals) && took < slow {
+			if slow := 33 * time.Millisecond; strings.Contains(c.receive, rate) && took < slow {
 				t.Errorf("%s: took %v, less than the %v that the host needs", c.name, took, slow)
 			}
 			s, r := sent.QueuePairs[0], got.QueuePairs[0]
-			if s.PenaltiesReceived != penalties || r.PenaltiesSent != penalties || s.ResourceNACKsReceived != refusals || r.ResourceNACKsSent != refusals {
+			if r.PenaltiesSent != penalties || r.ResourceNACKsSent != refusals || oneIn == 0 && (s.PenaltiesReceived != penalties || s.ResourceNACKsReceived != refusals) {
 				t.Errorf("%s: %d penalties and %d NACKs are reported as %d, %d, %d and %d", c.name, penalties, refusals,
 					r.PenaltiesSent, s.PenaltiesReceived, r.ResourceNACKsSent, s.ResourceNACKsReceived)
 			}
@@ -250,7 +265,7 @@ func TestReceiveSettings(t *testing.T) {
 func TestLinkStateReachesPeer(t *testing.T) {
 	for _, updates := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
-			p := newPair(t)
+			p := newPair(t, 0)
 			var down, up atomic.Int64 // when the link went down and came up, as Unix time in ns
 			const settled = int64(5 * time.Millisecond)
 			by := map[string]int{}
@@ -322,7 +337,7 @@ func TestWireMismatch(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, file, small, _ := hostruntest.Files(t)
-		p := newPair(t)
+		p := newPair(t, 0)
 		p.saw = func(_, _ int, m *packet.MRC) { t.Errorf("sends %v", m.BTH.Opcode) }
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()

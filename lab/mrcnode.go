@@ -62,7 +62,7 @@ func (n *MRCNode) Changed(from, to time.Duration) (at time.Duration, denied int,
 func newMRCNode(w *World, h Host, rtt time.Duration, o Options) (*MRCNode, error) {
 	n := &MRCNode{Name: h.Name, world: w}
 	all := nic.DefaultConfig()
-	all.Seed, all.Managed = o.Seed, o.Managed
+	all.Seed, all.Managed, all.Intake = o.Seed, o.Managed, h.Receive.intake()
 	cfg := &all.Host
 	cfg.Name, cfg.Addr, cfg.PacingSlack = h.Name, h.Address, o.PacingSlack
 	if rtt > 0 {

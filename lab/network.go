@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"iter"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/endpoint/nic"
 	"github.com/weft-sdn/weft/packet"
 )
 
@@ -43,7 +45,26 @@ type Host struct {
 	Name      string     `yaml:"name"`
 	Address   netip.Addr `yaml:"address,omitempty"`   // default 2001:db8:1:n::1 for the n-th host
 	Transport Transport  `yaml:"transport,omitempty"` // default roce
-	MAC       packet.MAC `yaml:"-"`                   // of the first port: 02:00:00:01:h:l
+	// Receive limits what a host of MRC has for the packets that it receives; nil: nothing does.
+	Receive *Receive   `yaml:"receive,omitempty"`
+	MAC     packet.MAC `yaml:"-"` // of the first port: 02:00:00:01:h:l
+}
+
+// Receive is what a host of MRC has for packets that it receives. One that lacks something is refused
+// with a NACK, and sent again. See [nic.Intake].
+type Receive struct {
+	Bitmap  int    `yaml:"bitmap,omitempty"`  // packets received out of order; default 0: any number. NACK NO_BITMAP
+	Rate    uint64 `yaml:"rate,omitempty"`    // bits of payload per second that the host consumes; default 0: unlimited
+	Buffer  int    `yaml:"buffer,omitempty"`  // octets that may wait; default 1048576. NACK NO_PKT_BUFFER
+	Packets int    `yaml:"packets,omitempty"` // packets that may wait; default 0: any number. NACK NO_RESOURCE
+}
+
+// intake returns the limits as the host has them.
+func (r *Receive) intake() nic.Intake {
+	if r == nil {
+		return nic.Intake{}
+	}
+	return nic.Intake{Bitmap: r.Bitmap, Rate: r.Rate, Buffer: cmp.Or(r.Buffer, 1<<20), Packets: r.Packets}
 }
 
 // A Transport is what the queue pairs of a host speak.
@@ -240,6 +261,12 @@ func (n *Network) validate() error {
 	for i, h := range n.Hosts {
 		field := fmt.Sprintf("hosts[%d]", i)
 		claim(field, "address", h.Name, h.Address)
+		if h.Receive != nil && h.Transport != MRC {
+			bad(field+".receive", "is for hosts with transport mrc")
+		}
+		if i := h.Receive.intake(); i.Validate() != nil {
+			bad(field+".receive", "%v", i.Validate())
+		}
 		if h.Transport != RoCE && h.Transport != MRC {
 			bad(field+".transport", "%q, want %s or %s", h.Transport, RoCE, MRC)
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 
+	"github.com/weft-sdn/weft/controller/multicast/tree"
 	"github.com/weft-sdn/weft/controller/plan"
 	"github.com/weft-sdn/weft/controller/reconcile"
 	"github.com/weft-sdn/weft/southbound/entry"
@@ -84,9 +85,9 @@ func (f *Feature) adoptLate(sw string) {
 
 // turnBeside returns the turn for an adopted group: that of the tree which is in
 // the switches when the new one is the same, or else the other.
-func (f *Feature) turnBeside(g *group, r plan.Request) uint8 {
+func (f *Feature) turnBeside(g *group, r tree.Request) uint8 {
 	for r.Turn = range uint8(2) {
-		if p, err := f.env.Net.Place(r); err == nil && f.holds(p) {
+		if p, err := tree.Place(f.env.Net, r); err == nil && f.holds(p) {
 			return r.Turn
 		}
 	}
@@ -111,13 +112,13 @@ func (f *Feature) turnBeside(g *group, r plan.Request) uint8 {
 
 // holds reports whether the connected switches of a tree hold all that carries
 // data in it.
-func (f *Feature) holds(p *plan.Placement) bool {
+func (f *Feature) holds(p *tree.Placement) bool {
 	for _, sw := range p.Switches() {
 		if !f.env.Switches.Connected(sw) {
 			continue
 		}
 		for _, it := range p.Items(sw) {
-			if it.Class == plan.Response {
+			if it.Class == tree.Response {
 				continue
 			}
 			if e, ok := f.env.Switches.Entity(sw, it.Entity.Key()); !ok || !entry.SameContent(e, it.Entity) {

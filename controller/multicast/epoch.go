@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/multicast/tree"
 	"github.com/weft-sdn/weft/controller/plan"
 	"github.com/weft-sdn/weft/southbound/entry"
 )
@@ -26,7 +27,7 @@ func errNoEpoch(index uint16) *api.Error {
 // that unless it raised the epoch of one group more than once a second all the
 // time. Its low 16 bits, which the responses carry, differ from those of the
 // epoch before. 0, which is no epoch, reports that none is left.
-func (f *Feature) nextEpoch(index uint16, prev *plan.Placement) uint32 {
+func (f *Feature) nextEpoch(index uint16, prev *tree.Placement) uint32 {
 	e := uint64(f.epochs[index]) + 1
 	if s := f.env.Wall().Unix(); s > int64(e) && s < 1<<32-1<<16 {
 		e = uint64(s)

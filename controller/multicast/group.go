@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api"
-	"github.com/weft-sdn/weft/controller/plan"
+	"github.com/weft-sdn/weft/controller/multicast/tree"
 	"github.com/weft-sdn/weft/controller/reconcile"
 	"github.com/weft-sdn/weft/controller/resource"
 )
@@ -25,14 +25,14 @@ type group struct {
 
 	change
 	// queued is the target that waits for switching to end.
-	queued *plan.Placement
+	queued *tree.Placement
 	// drained is when draining ends.
 	drained time.Duration
 	// planErr reports why the group cannot be planned on the present network.
 	planErr *api.Error
 
 	// installed is the placement that was complete last.
-	installed *plan.Placement
+	installed *tree.Placement
 
 	// touches are the switches whose unit of this group is not known to be empty.
 	touches map[string]bool
@@ -68,9 +68,9 @@ func (g *group) evictedList() []netip.Addr {
 func (g *group) owner() reconcile.Owner { return reconcile.Owner(g.index) }
 
 // placements returns all that are in use.
-func (g *group) placements() []*plan.Placement {
-	var out []*plan.Placement
-	for _, p := range []*plan.Placement{g.target, g.queued, g.resp, g.data, g.oldResp, g.oldData} {
+func (g *group) placements() []*tree.Placement {
+	var out []*tree.Placement
+	for _, p := range []*tree.Placement{g.target, g.queued, g.resp, g.data, g.oldResp, g.oldData} {
 		if p != nil && !slices.Contains(out, p) {
 			out = append(out, p)
 		}
@@ -89,11 +89,11 @@ func (g *group) highestEpoch() (epoch uint32) {
 // still in switches.
 func (g *group) uses(a netip.Addr) bool {
 	return g.item != nil && g.item.Spec.ProxyAddress == a ||
-		slices.ContainsFunc(g.placements(), func(p *plan.Placement) bool { return p.Proxy == a })
+		slices.ContainsFunc(g.placements(), func(p *tree.Placement) bool { return p.Proxy == a })
 }
 
 // latest returns the placement that was decided on last.
-func (g *group) latest() *plan.Placement {
+func (g *group) latest() *tree.Placement {
 	if g.queued != nil {
 		return g.queued
 	}
@@ -108,7 +108,7 @@ func (g *group) wrote(sw string, epoch uint32) bool {
 	if g.writes[sw] >= epoch {
 		return true
 	}
-	return g.loaded && slices.ContainsFunc(g.placements(), func(p *plan.Placement) bool { return p.Epoch == epoch })
+	return g.loaded && slices.ContainsFunc(g.placements(), func(p *tree.Placement) bool { return p.Epoch == epoch })
 }
 
 // resource returns the group as clients see it.
@@ -119,15 +119,15 @@ func (g *group) resource() api.MulticastGroup {
 }
 
 // newPlacement places a group and takes an epoch when it needs a new one.
-func (f *Feature) newPlacement(g *group, spec *api.MulticastGroupSpec, without map[netip.Addr]bool, reset bool) (*plan.Placement, error) {
-	r := plan.Request{Name: g.name, Group: g.index, Spec: spec, Without: without, Previous: g.latest(), Reset: reset}
+func (f *Feature) newPlacement(g *group, spec *api.MulticastGroupSpec, without map[netip.Addr]bool, reset bool) (*tree.Placement, error) {
+	r := tree.Request{Name: g.name, Group: g.index, Spec: spec, Without: without, Previous: g.latest(), Reset: reset}
 	r.Epoch = f.nextEpoch(g.index, r.Previous)
 	if turn, ok := g.liveTurn(); ok {
 		r.Turn = 1 - turn
 	} else if g.adopted {
 		r.Turn = f.turnBeside(g, r)
 	}
-	p, err := f.env.Net.Place(r)
+	p, err := tree.Place(f.env.Net, r)
 	if err != nil {
 		return nil, err
 	}
@@ -159,7 +159,7 @@ func (f *Feature) place(g *group, reset bool) {
 }
 
 // aim turns a group to a new target, at once or when switching is over.
-func (f *Feature) aim(g *group, p *plan.Placement) {
+func (f *Feature) aim(g *group, p *tree.Placement) {
 	if g.phase == switching && p != nil && !f.switched(g) {
 		g.queued = p
 	} else {
@@ -174,7 +174,7 @@ func (f *Feature) aim(g *group, p *plan.Placement) {
 // switched reports whether the switch of the source is not known to be between
 // two trees.
 func (f *Feature) switched(g *group) bool {
-	for _, p := range []*plan.Placement{g.target, g.oldData} {
+	for _, p := range []*tree.Placement{g.target, g.oldData} {
 		if p == nil {
 			continue
 		}

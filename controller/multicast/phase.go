@@ -3,7 +3,7 @@ package multicast
 import (
 	"slices"
 
-	"github.com/weft-sdn/weft/controller/plan"
+	"github.com/weft-sdn/weft/controller/multicast/tree"
 	"github.com/weft-sdn/weft/southbound/entry"
 )
 
@@ -39,15 +39,15 @@ func (p phase) String() string { return phaseNames[p] }
 // place until cleaning.
 type change struct {
 	phase            phase
-	target           *plan.Placement // nil: the group is being removed
-	resp, data       *plan.Placement
-	oldResp, oldData *plan.Placement
+	target           *tree.Placement // nil: the group is being removed
+	resp, data       *tree.Placement
+	oldResp, oldData *tree.Placement
 }
 
 // begin turns to a new target; nil removes the group. It must not be called
 // while switching is under way at a switch that is connected, because then
 // no one knows which tree has the data.
-func (c *change) begin(target *plan.Placement) {
+func (c *change) begin(target *tree.Placement) {
 	resp, data := c.target, c.target
 	switch c.phase {
 	case making: // nothing of the target is in use yet
@@ -81,20 +81,20 @@ func (c *change) next() {
 	}
 }
 
-// classes is a set of plan.Class.
+// classes is a set of tree.Class.
 type classes uint8
 
 const (
-	dataClass     = classes(1 << plan.Data)
-	responseClass = classes(1 << plan.Response)
-	startClass    = classes(1 << plan.Start)
+	dataClass     = classes(1 << tree.Data)
+	responseClass = classes(1 << tree.Response)
+	startClass    = classes(1 << tree.Start)
 	allClasses    = dataClass | responseClass | startClass
 )
 
 // layer is a part of what a switch holds for a group. Of two layers that have
 // the same key, the later one's content counts.
 type layer struct {
-	placement *plan.Placement
+	placement *tree.Placement
 	classes   classes
 }
 
@@ -148,7 +148,7 @@ func (c *change) switches() []string {
 
 // liveTurn returns the turn that data uses, which a new tree must not take.
 func (c *change) liveTurn() (turn uint8, ok bool) {
-	for _, p := range []*plan.Placement{c.data, c.oldData} {
+	for _, p := range []*tree.Placement{c.data, c.oldData} {
 		if p != nil {
 			return p.Turn, true
 		}

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/weft-sdn/weft/api"
-	"github.com/weft-sdn/weft/controller/plan"
+	"github.com/weft-sdn/weft/controller/multicast/tree"
 	"github.com/weft-sdn/weft/southbound/entry"
 )
 
@@ -62,7 +62,7 @@ func (f *Feature) ask(g *group, finished func(*query)) *query {
 	return q
 }
 
-func (f *Feature) askNode(q *query, p *plan.Placement, n *plan.PlacedNode, at int) api.GroupNodeState {
+func (f *Feature) askNode(q *query, p *tree.Placement, n *tree.PlacedNode, at int) api.GroupNodeState {
 	node := api.GroupNodeState{Switch: n.Switch, LastPSN: -1}
 	for j := range n.Branches {
 		b := &n.Branches[j]

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/weft-sdn/weft/controller/feature"
-	"github.com/weft-sdn/weft/controller/plan"
+	"github.com/weft-sdn/weft/controller/multicast/tree"
 	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/store"
 )
@@ -33,7 +33,7 @@ type treeRecord struct {
 	Evicted    []netip.Addr      `json:"evicted,omitempty"`
 	Adopted    bool              `json:"adopted,omitempty"`
 	Phase      phase             `json:"phase"`
-	Placements []*plan.Placement `json:"placements"`
+	Placements []*tree.Placement `json:"placements"`
 	Target     int               `json:"target"`
 	Queued     int               `json:"queued"`
 	Resp       int               `json:"resp"`
@@ -45,7 +45,7 @@ type treeRecord struct {
 // MarshalJSON implements json.Marshaler.
 func (g *group) MarshalJSON() ([]byte, error) {
 	r := treeRecord{Index: g.index, Phase: g.phase, Evicted: g.evictedList(), Adopted: g.adopted}
-	put := func(p *plan.Placement) int {
+	put := func(p *tree.Placement) int {
 		if p == nil {
 			return -1
 		}
@@ -75,7 +75,7 @@ func (g *group) UnmarshalJSON(b []byte) error {
 		g.evicted[a] = true
 	}
 	for _, f := range []struct {
-		to *(*plan.Placement)
+		to *(*tree.Placement)
 		at int
 	}{{&g.target, r.Target}, {&g.queued, r.Queued}, {&g.resp, r.Resp}, {&g.data, r.Data}, {&g.oldResp, r.OldResp}, {&g.oldData, r.OldData}} {
 		if f.at >= len(r.Placements) || f.at < -1 {

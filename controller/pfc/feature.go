@@ -277,12 +277,12 @@ func (f *Feature) Settle() bool {
 		}
 		for _, id := range r.Nodes {
 			if sw, ok := f.env.Net.SwitchOf(id); ok && f.env.Switches.Exists(sw) {
-				f.env.Switches.Want(sw, owner, f.env.Net.PFC(f.env.Inventory().Switch(sw), f.core.Node(id)), nil)
+				f.env.Switches.Want(sw, owner, entities(f.env.Net, f.env.Inventory().Switch(sw), f.core.Node(id)), nil)
 				again, f.stale = true, true
 			}
 		}
 		for _, p := range r.Probes {
-			if sw, port, frame, ok := f.env.Net.Probe(p, f.env.Now); ok {
+			if sw, port, frame, ok := probeFrame(f.env.Net, p, f.env.Now); ok {
 				f.env.Switches.Send(sw, sendTo(port, frame))
 			}
 		}

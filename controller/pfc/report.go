@@ -4,7 +4,6 @@ import (
 	"net/netip"
 
 	"github.com/weft-sdn/weft/controller/pfc/tunnel"
-	"github.com/weft-sdn/weft/controller/plan"
 	"github.com/weft-sdn/weft/p4"
 	"github.com/weft-sdn/weft/southbound/entry"
 )
@@ -27,7 +26,7 @@ func (f *Feature) query(q tunnel.Queue) {
 // routedHere takes a packet that was routed to the controller: a probe that has
 // come back.
 func (f *Feature) routedHere(sw string, p entry.PacketIn) {
-	b, ok := plan.ParseProbe(p.Payload)
+	b, ok := parseProbe(p.Payload)
 	node := f.env.Net.Node(sw)
 	if !ok || node == nil || node.Loopback != b.At {
 		return

@@ -90,14 +90,6 @@ func (n *Network) covered(id topology.NodeID, p netip.Prefix) bool {
 // host returns the prefix of one address.
 func host(a netip.Addr) netip.Prefix { return netip.PrefixFrom(a, a.BitLen()) }
 
-// prefix returns the match on a prefix, and none at all when it is everything.
-func prefix(field string, p netip.Prefix) entry.Match {
-	if p.Bits() == 0 {
-		return entry.Match{}
-	}
-	return entry.Match{Field: field, Kind: entry.MatchLPM, Value: entry.Addr(p.Masked().Addr()), Bits: p.Bits()}
-}
-
 // Links returns what a switch holds to be part of the network: its ports,
 // neighbors, SIDs, clone sessions and fan-out groups, each thing once.
 func (n *Network) Links(sw *inventory.Switch) []entry.Entity {
@@ -146,10 +138,10 @@ func port(p uint32) entry.Value { return entry.Uint(uint64(p)) }
 func (b *baseWork) ports() {
 	mac := packet.MAC(b.sw.MAC)
 	b.add(entry.In(p4.TableMyStation, entry.Do(p4.ActionAcceptStation), entry.Exact("dst_addr", entry.MAC(mac))))
-	for _, p := range b.n.hostPorts(b.sw) {
+	for _, p := range b.n.HostPorts(b.sw) {
 		b.add(setPort(p, true, b.n.edges[b.sw.Name][p]))
 	}
-	for _, p := range b.n.fabricPorts(b.sw) {
+	for _, p := range b.n.FabricPorts(b.sw) {
 		b.add(setPort(p, false, 0))
 	}
 	if b.node == nil {
@@ -157,17 +149,17 @@ func (b *baseWork) ports() {
 	}
 	seen := make(map[uint32]bool)
 	for _, l := range b.n.Snapshot.LinksFrom(b.node.ID) {
-		h, ok := b.n.hop(b.sw, l)
-		if !ok || seen[h.port] {
+		h, ok := b.n.Hop(b.sw, l)
+		if !ok || seen[h.Port] {
 			continue
 		}
-		seen[h.port] = true
-		b.add(setMACs(h.neighbor, mac, packet.MAC(b.n.switches[b.n.names[l.Remote]].MAC)))
+		seen[h.Port] = true
+		b.add(setMACs(h.Neighbor, mac, packet.MAC(b.n.switches[b.n.names[l.Remote]].MAC)))
 	}
 }
 
 func setPort(p uint32, hostFacing bool, vrf uint16) entry.Entity {
-	return entry.In(p4.TablePort, entry.Do(p4.ActionSetPort, entry.With("host_facing", entry.Bool(hostFacing)), number("vrf", vrf)),
+	return entry.In(p4.TablePort, entry.Do(p4.ActionSetPort, entry.With("host_facing", entry.Bool(hostFacing)), entry.Number("vrf", vrf)),
 		entry.Exact("port", port(p)))
 }
 
@@ -184,21 +176,22 @@ func (b *baseWork) hosts() {
 	}
 	guarded := make(map[guard]bool)
 	for _, h := range b.n.hostsOf[b.sw.Name] {
-		b.add(setMACs(h.way.neighbor, packet.MAC(b.sw.MAC), h.mac))
+		b.add(setMACs(h.Way.Neighbor, packet.MAC(b.sw.MAC), h.MAC))
 		for _, p := range append([]netip.Prefix{host(h.Address)}, h.Prefixes...) {
-			for _, in := range h.ports {
+			for _, in := range h.Ports {
 				if guarded[guard{in, p}] {
 					continue
 				}
 				guarded[guard{in, p}] = true
-				b.add(entry.In(p4.TableSourceGuard, entry.Do(p4.ActionAllowSource), entry.Exact("port", port(in)), prefix("src_addr", p)))
+				b.add(entry.In(p4.TableSourceGuard, entry.Do(p4.ActionAllowSource), entry.Exact("port", port(in)), entry.LPM("src_addr", p)))
 			}
 		}
 	}
 }
 
-func forward(h hop) entry.Action {
-	return entry.Do(p4.ActionForward, entry.With("port", port(h.port)), entry.With("neighbor", entry.Uint(uint64(h.neighbor))))
+// Forward sends packets by a way out.
+func Forward(h Hop) entry.Action {
+	return entry.Do(p4.ActionForward, entry.With("port", port(h.Port)), entry.With("neighbor", entry.Uint(uint64(h.Neighbor))))
 }
 
 func route(p netip.Prefix, a entry.Action) entry.Entity {
@@ -207,7 +200,7 @@ func route(p netip.Prefix, a entry.Action) entry.Entity {
 
 // replication emits clone sessions and fan-out groups.
 func (b *baseWork) replication() {
-	ports := append(b.n.fabricPorts(b.sw), b.n.hostPorts(b.sw)...)
+	ports := append(b.n.FabricPorts(b.sw), b.n.HostPorts(b.sw)...)
 	ports = append(ports, p4.CpuPort)
 	slices.Sort(ports)
 	for _, p := range slices.Compact(ports) {
@@ -241,14 +234,14 @@ func (b *baseWork) sids() {
 	sid := func(s topology.SID, a entry.Action) {
 		if s.Address.Is6() && s.Algorithm == 0 && !seen[s.Address] {
 			seen[s.Address] = true
-			b.add(entry.In(p4.TableLocalSid, a, prefix("dst_addr", host(s.Address))))
+			b.add(entry.In(p4.TableLocalSid, a, entry.LPMHost("dst_addr", s.Address)))
 		}
 	}
 	behaviors := b.n.Inventory.SIDs.PFCBehaviors()
 	for _, s := range b.node.SIDs {
 		switch s.Behavior {
 		case behaviors.End:
-			sid(s, entry.Do(p4.ActionEndPfc, number("flavors", uint8(0))))
+			sid(s, entry.Do(p4.ActionEndPfc, entry.Number("flavors", uint8(0))))
 		case topology.BehaviorEnd:
 			sid(s, entry.Do(p4.ActionEnd))
 		case topology.BehaviorEndDT6, topology.BehaviorEndDT46:
@@ -256,16 +249,16 @@ func (b *baseWork) sids() {
 		}
 	}
 	for _, l := range b.n.Snapshot.LinksFrom(b.node.ID) {
-		h, ok := b.n.hop(b.sw, l)
+		h, ok := b.n.Hop(b.sw, l)
 		if !ok {
 			continue
 		}
 		for _, s := range l.EndX {
 			if s.Behavior == topology.BehaviorEndX {
-				sid(s.SID, entry.Do(p4.ActionEndX, entry.With("port", port(h.port)), entry.With("neighbor", entry.Uint(uint64(h.neighbor)))))
+				sid(s.SID, entry.Do(p4.ActionEndX, entry.With("port", port(h.Port)), entry.With("neighbor", entry.Uint(uint64(h.Neighbor)))))
 			}
 			if f, ok := behaviors.EndXFlavors(s.Behavior); ok {
-				sid(s.SID, entry.Do(p4.ActionEndXPfc, number("port", h.port), number("neighbor", h.neighbor), number("flavors", pfcFlavors(f))))
+				sid(s.SID, entry.Do(p4.ActionEndXPfc, entry.Number("port", h.Port), entry.Number("neighbor", h.Neighbor), entry.Number("flavors", pfcFlavors(f))))
 			}
 		}
 	}

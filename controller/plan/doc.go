@@ -1,16 +1,15 @@
-// Package plan computes what every switch should hold: pure functions of a
-// topology, an inventory and intents.
+// Package plan is the model that features plan on: a topology matched with an
+// inventory, the numbers that they share, and what an entity of a switch belongs to. It
+// also has what every switch holds whatever groups and tenants there are. All of it is
+// pure functions of topology, inventory and EV assignment.
 //
 // A [Network] is one topology matched with one inventory. [Network.Links]
-// and [Network.Routes] are what a switch needs whatever groups there are; one
-// route stands for several destinations. [Network.Place] decides the tree of a
-// group, its branch indices, SIDs and epoch as a [Placement], given the previous
-// one; [Placement.Items] is what the placement needs of a switch. A placement
-// holds all it needs, so that what a switch should hold for a group does not
-// change with the network until the group is placed anew.
-//
-// An MRC fabric needs [Network.EVs], [Network.Classes] and [Network.ICMPErrors] on top, and
-// [Network.EVRoutes] in place of the routes.
+// and [Network.Routes] are what a switch needs to be part of it; one
+// route stands for several destinations. An MRC fabric needs [Network.EVs],
+// [Network.Classes] and [ICMPErrors] on top, and [Network.EVRoutes] in place of the
+// routes. These are in one package because one tree of destinations, which the network
+// keeps, serves both kinds of routes. What groups need is planned by
+// controller/multicast/tree, and what tenants and PFC policies need by controller/pfc.
 //
 // # Numbers
 //
@@ -26,7 +25,8 @@
 //   - replicas of branch b: instance b + 1 or b + 33, in turns with the tree.
 //   - SIDs: the locator of the switch, and one of the four functions from
 //     FunctionBase + 4g on: the first at the switch where the tree starts, where
-//     it never changes; the second or third, in turns, at all others.
+//     it never changes; the second or third, in turns, at all others. Behind those
+//     of all groups: the SID that ends probes, and those of tenants by VRF.
 //
 // Taking turns keeps what a tree is moved away from working until nothing is on
 // its way there any more.

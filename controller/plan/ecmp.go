@@ -10,30 +10,30 @@ import (
 	"github.com/weft-sdn/weft/southbound/entry"
 )
 
-func sortHops(hops []hop) []hop {
-	slices.SortFunc(hops, func(a, b hop) int { return cmp.Compare(a.port, b.port) })
-	return slices.CompactFunc(hops, func(a, b hop) bool { return a.port == b.port })
+func sortHops(hops []Hop) []Hop {
+	slices.SortFunc(hops, func(a, b Hop) int { return cmp.Compare(a.Port, b.Port) })
+	return slices.CompactFunc(hops, func(a, b Hop) bool { return a.Port == b.Port })
 }
 
 // ways collects the ways of a switch, and shares ECMP groups among them.
 type ways struct {
 	known map[string]wayID
 	list  []way // by wayID - 1
-	sets  map[string][]hop
+	sets  map[string][]Hop
 }
 
 type way struct {
-	hops []hop
+	hops []Hop
 	set  string // ports of the ECMP group, "" for one way that is not up
 	up   bool   // to what is not below
 }
 
 func newWays() *ways {
-	return &ways{known: make(map[string]wayID), sets: make(map[string][]hop)}
+	return &ways{known: make(map[string]wayID), sets: make(map[string][]Hop)}
 }
 
 // id returns the number of a way; hops are ordered by port.
-func (w *ways) id(hops []hop, up bool) wayID {
+func (w *ways) id(hops []Hop, up bool) wayID {
 	if len(hops) == 0 {
 		return noWay
 	}
@@ -42,8 +42,8 @@ func (w *ways) id(hops []hop, up bool) wayID {
 		key = append(key, 1)
 	}
 	for _, h := range hops {
-		key = append(key, byte(h.port>>8), byte(h.port), byte(h.neighbor>>8), byte(h.neighbor))
-		ports = append(ports, byte(h.port>>8), byte(h.port))
+		key = append(key, byte(h.Port>>8), byte(h.Port), byte(h.Neighbor>>8), byte(h.Neighbor))
+		ports = append(ports, byte(h.Port>>8), byte(h.Port))
 	}
 	if id, ok := w.known[string(key)]; ok {
 		return id
@@ -72,11 +72,11 @@ func (w *ways) entities() (out []entry.Entity, actions []entry.Action) {
 		ids[s], used[id] = id, true
 		g := entry.Group{Profile: p4.ActionProfileEcmpSelector, ID: id}
 		for _, h := range w.sets[s] {
-			if !members[h.port] {
-				members[h.port] = true
-				out = append(out, entry.Member{Profile: p4.ActionProfileEcmpSelector, ID: h.port, Action: forward(h)})
+			if !members[h.Port] {
+				members[h.Port] = true
+				out = append(out, entry.Member{Profile: p4.ActionProfileEcmpSelector, ID: h.Port, Action: Forward(h)})
 			}
-			g.Members = append(g.Members, h.port)
+			g.Members = append(g.Members, h.Port)
 		}
 		t := entry.In(p4.TableEcmp, entry.Action{}, entry.Exact("group", entry.Uint(uint64(id))))
 		t.Group = id
@@ -86,11 +86,11 @@ func (w *ways) entities() (out []entry.Entity, actions []entry.Action) {
 	for _, x := range w.list {
 		switch {
 		case x.set == "":
-			actions = append(actions, forward(x.hops[0]))
+			actions = append(actions, Forward(x.hops[0]))
 		case x.up:
-			actions = append(actions, entry.Do(p4.ActionForwardUp, number("group", ids[x.set])))
+			actions = append(actions, entry.Do(p4.ActionForwardUp, entry.Number("group", ids[x.set])))
 		default:
-			actions = append(actions, entry.Do(p4.ActionEcmpGroup, number("group", ids[x.set])))
+			actions = append(actions, entry.Do(p4.ActionEcmpGroup, entry.Number("group", ids[x.set])))
 		}
 	}
 	return out, actions

@@ -97,14 +97,14 @@ func (b *baseWork) field(s ev.Switch) {
 	t.Default = true
 	b.add(t)
 	for _, v := range s.Up {
-		if h, ok := b.n.hop(b.sw, v.Link); ok {
+		if h, ok := b.n.Hop(b.sw, v.Link); ok {
 			b.add(entry.In(p4.TableEvUp, entry.Do(p4.ActionEvForward, hopParams(h)...), entry.Exact("value", entry.Uint(uint64(v.Value)))))
 		}
 	}
 }
 
-func hopParams(h hop) []entry.Param {
-	return []entry.Param{entry.With("port", port(h.port)), entry.With("neighbor", entry.Uint(uint64(h.neighbor)))}
+func hopParams(h Hop) []entry.Param {
+	return []entry.Param{entry.With("port", port(h.Port)), entry.With("neighbor", entry.Uint(uint64(h.Neighbor)))}
 }
 
 // usids emits the switch's own uSIDs.
@@ -112,7 +112,7 @@ func (b *baseWork) usids(a *ev.Assignment, s ev.Switch) {
 	format := a.Format()
 	f1616 := entry.Bool(format.Mode.USID() == packet.F1616)
 	local := func(p netip.Prefix, action entry.Action) {
-		b.add(entry.In(p4.TableLocalSid, action, prefix("dst_addr", p)))
+		b.add(entry.In(p4.TableLocalSid, action, entry.LPM("dst_addr", p)))
 	}
 	endpoint := func(name string, params ...entry.Param) entry.Action {
 		return entry.Do(name, append(params, entry.With("f1616", f1616), entry.With("pair", entry.Bool(false)),
@@ -142,7 +142,7 @@ func (b *baseWork) usids(a *ev.Assignment, s ev.Switch) {
 		case packet.UN:
 			local(u.SID, endpoint(p4.ActionUn))
 		case packet.UA:
-			if h, ok := b.n.hop(b.sw, u.Link); ok {
+			if h, ok := b.n.Hop(b.sw, u.Link); ok {
 				local(u.SID, endpoint(p4.ActionUa, hopParams(h)...))
 			}
 		case packet.UDT6:
@@ -155,16 +155,16 @@ func (b *baseWork) usids(a *ev.Assignment, s ev.Switch) {
 		b.hostUSIDs(a)
 		seen := make(map[uint32]bool)
 		for _, h := range b.n.hostsOf[b.sw.Name] {
-			way := h.way
-			if seen[way.port] {
+			way := h.Way
+			if seen[way.Port] {
 				continue
 			}
-			seen[way.port] = true
-			keep, decap, err := a.HostUSIDs(uint16(way.port))
+			seen[way.Port] = true
+			keep, decap, err := a.HostUSIDs(uint16(way.Port))
 			if err != nil {
 				continue
 			}
-			b.add(route(keep.SID, forward(way)))
+			b.add(route(keep.SID, Forward(way)))
 			decapsulate(decap, entry.Do(p4.ActionEndDx6, hopParams(way)...))
 		}
 	}

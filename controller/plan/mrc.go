@@ -47,10 +47,10 @@ func (n *Network) Classes(sw *inventory.Switch, m inventory.Classes) []entry.Ent
 			entry.With("trim_packets", entry.Uint(uint64(m.ControlPackets))), entry.With("host_facing", entry.Bool(hostFacing))))
 		queue(p, ControlClass, entry.Do(p4.ActionSetQueue, entry.With("packets", entry.Uint(uint64(m.ControlPackets)))))
 	}
-	for _, p := range n.hostPorts(sw) {
+	for _, p := range n.HostPorts(sw) {
 		both(p, true)
 	}
-	for _, p := range n.fabricPorts(sw) {
+	for _, p := range n.FabricPorts(sw) {
 		both(p, false)
 	}
 	if m.TrimSize != 0 {
@@ -65,7 +65,7 @@ func (n *Network) Classes(sw *inventory.Switch, m inventory.Classes) []entry.Ent
 }
 
 // ICMPErrors returns what makes a switch send ICMPv6 errors, as often as e says.
-func (n *Network) ICMPErrors(e inventory.ICMPErrors) []entry.Entity {
+func ICMPErrors(e inventory.ICMPErrors) []entry.Entity {
 	if e.Interval == 0 {
 		return nil
 	}

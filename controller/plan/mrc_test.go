@@ -9,6 +9,7 @@ import (
 	"github.com/weft-sdn/weft/controller/internal/sample"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
+	"github.com/weft-sdn/weft/controller/plan/plantest"
 	"github.com/weft-sdn/weft/p4"
 	"github.com/weft-sdn/weft/packet"
 	"github.com/weft-sdn/weft/southbound/entry"
@@ -19,12 +20,12 @@ import (
 // are the same are there once.
 func TestClasses(t *testing.T) {
 	n := network(sample.Clos(2, 2, 3))
-	c := schema(t)
+	c := plantest.Schema(t)
 	m := inventory.DefaultClasses()
 	m.DSCP.TrimmedLastHop, m.DSCP.TrimmableRetx = m.DSCP.Trimmed, m.DSCP.Trimmable
 	for i := range n.Inventory.Switches {
 		sw := &n.Inventory.Switches[i]
-		ports := len(n.fabricPorts(sw)) + len(n.hostPorts(sw))
+		ports := len(n.FabricPorts(sw)) + len(n.HostPorts(sw))
 		seen := map[string]bool{}
 		for _, e := range n.Classes(sw, m) {
 			if _, err := c.Encode(e); err != nil {

@@ -23,8 +23,8 @@ type Network struct {
 	switches map[string]*inventory.Switch
 	nodes    map[string]*topology.Node // by switch
 	names    map[topology.NodeID]string
-	hosts    map[netip.Addr]*located
-	hostsOf  map[string][]attached // by switch, ordered by name
+	hosts    map[netip.Addr]*Located
+	hostsOf  map[string][]Attachment // by switch, ordered by name
 	trees    *routeTrees
 	// replicators reports which nodes can be part of a tree, by place in the snapshot.
 	replicators []bool
@@ -32,21 +32,21 @@ type Network struct {
 	sids        []netip.Prefix // that hold SIDs
 }
 
-// located is a host with the first of its switches, where groups reach it.
-type located struct {
+// Located is a host with the first of its switches, where groups reach it.
+type Located struct {
 	*inventory.Host
-	sw      *inventory.Switch // nil: not in the inventory
-	node    *topology.Node    // nil: the topology lacks the switch
-	way     hop
-	ingress []uint32 // ports that it may answer on, ascending
+	At      *inventory.Switch // nil: not in the inventory
+	Node    *topology.Node    // nil: the topology lacks the switch
+	Way     Hop
+	Ingress []uint32 // ports that it may answer on, ascending
 }
 
-// attached is a host at a switch.
-type attached struct {
+// Attachment is a host at a switch.
+type Attachment struct {
 	*inventory.Host
-	mac   packet.MAC
-	ports []uint32
-	way   hop
+	MAC   packet.MAC
+	Ports []uint32
+	Way   Hop
 }
 
 // NewNetwork matches a topology with an inventory, neither of which may change
@@ -57,8 +57,8 @@ func NewNetwork(snap *topology.Snapshot, inv *inventory.Inventory) *Network {
 		switches: make(map[string]*inventory.Switch, len(inv.Switches)),
 		nodes:    make(map[string]*topology.Node, len(inv.Switches)),
 		names:    make(map[topology.NodeID]string, len(inv.Switches)),
-		hosts:    make(map[netip.Addr]*located, len(inv.Hosts)),
-		hostsOf:  make(map[string][]attached),
+		hosts:    make(map[netip.Addr]*Located, len(inv.Hosts)),
+		hostsOf:  make(map[string][]Attachment),
 		sids:     sidPrefixes(snap),
 		trees:    new(routeTrees),
 	}
@@ -72,24 +72,24 @@ func NewNetwork(snap *topology.Snapshot, inv *inventory.Inventory) *Network {
 		h := &inv.Hosts[i]
 		ingress := slices.Clone(h.AllPorts())
 		slices.Sort(ingress)
-		n.hosts[h.Address] = &located{Host: h, sw: n.switches[h.Switch], node: n.nodes[h.Switch], ingress: slices.Compact(ingress)}
+		n.hosts[h.Address] = &Located{Host: h, At: n.switches[h.Switch], Node: n.nodes[h.Switch], Ingress: slices.Compact(ingress)}
 		for j, at := range h.Attachments() {
 			ports := []uint32{at.Port}
 			if j == 0 {
 				ports = h.AllPorts()
 			}
-			n.hostsOf[at.Switch] = append(n.hostsOf[at.Switch], attached{Host: h, mac: packet.MAC(at.MAC), ports: ports})
+			n.hostsOf[at.Switch] = append(n.hostsOf[at.Switch], Attachment{Host: h, MAC: packet.MAC(at.MAC), Ports: ports})
 		}
 	}
 	for sw, hosts := range n.hostsOf {
-		slices.SortFunc(hosts, func(a, b attached) int { return cmp.Compare(a.Name, b.Name) })
+		slices.SortFunc(hosts, func(a, b Attachment) int { return cmp.Compare(a.Name, b.Name) })
 		behind := make(map[uint32]uint16)
 		for i := range hosts {
-			p := hosts[i].ports[0]
+			p := hosts[i].Ports[0]
 			behind[p]++
-			hosts[i].way = hop{port: p, neighbor: behind[p]<<9 | uint16(p)}
+			hosts[i].Way = Hop{Port: p, Neighbor: behind[p]<<9 | uint16(p)}
 			if h := n.hosts[hosts[i].Address]; h.Host == hosts[i].Host && h.Switch == sw {
-				h.way = hosts[i].way
+				h.Way = hosts[i].Way
 			}
 		}
 	}
@@ -140,6 +140,15 @@ func aliases(node *topology.Node) []string {
 // Node returns the node that a switch of the inventory is, or nil.
 func (n *Network) Node(sw string) *topology.Node { return n.nodes[sw] }
 
+// Switch returns the switch of a name, or nil.
+func (n *Network) Switch(name string) *inventory.Switch { return n.switches[name] }
+
+// Host returns the host with an address, or nil.
+func (n *Network) Host(a netip.Addr) *Located { return n.hosts[a] }
+
+// Graph returns the graph of the snapshot.
+func (n *Network) Graph() *topology.Graph { return n.graph }
+
 // SwitchOf returns the name of the switch that a node is; ok is false for nodes
 // that are not in the inventory.
 func (n *Network) SwitchOf(id topology.NodeID) (name string, ok bool) {
@@ -184,55 +193,55 @@ func (n *Network) Taken(a netip.Addr) (use string, taken bool) {
 	return "", false
 }
 
-// A hop is a way out of a switch to a neighbor.
-type hop struct {
-	port     uint32
-	neighbor uint16
+// A Hop is a way out of a switch to a neighbor.
+type Hop struct {
+	Port     uint32
+	Neighbor uint16
 }
 
-// hop returns the way out by a link of a switch; ok is false when the port is
+// Hop returns the way out by a link of a switch; ok is false when the port is
 // unknown or the neighbor's MAC is.
-func (n *Network) hop(sw *inventory.Switch, l *topology.Link) (hop, bool) {
+func (n *Network) Hop(sw *inventory.Switch, l *topology.Link) (Hop, bool) {
 	remote, known := n.names[l.Remote]
 	if !known {
-		return hop{}, false
+		return Hop{}, false
 	}
-	return hopTo(sw, l, n.switches[remote])
+	return HopTo(sw, l, n.switches[remote])
 }
 
-// hopTo is [Network.hop] for a link to a switch that is known.
-func hopTo(sw *inventory.Switch, l *topology.Link, remote *inventory.Switch) (hop, bool) {
+// HopTo is [Network.Hop] for a link to a switch that is known.
+func HopTo(sw *inventory.Switch, l *topology.Link, remote *inventory.Switch) (Hop, bool) {
 	port := sw.Port(l.LocalID, l.LocalPort)
 	if port == 0 || port > p4.MaxLinkPort || remote.MAC.IsZero() {
-		return hop{}, false
+		return Hop{}, false
 	}
-	return hop{port: port, neighbor: uint16(port)}, true
+	return Hop{Port: port, Neighbor: uint16(port)}, true
 }
 
-// hops returns the equal-cost ways from a switch towards a node, ordered by
+// Hops returns the equal-cost ways from a switch towards a node, ordered by
 // port.
-func (n *Network) hops(sw *inventory.Switch, toward *topology.Paths) []hop {
+func (n *Network) Hops(sw *inventory.Switch, toward *topology.Paths) []Hop {
 	node := n.nodes[sw.Name]
 	if node == nil {
 		return nil
 	}
-	return n.hopsBy(sw, toward.Links(node.ID))
+	return n.HopsBy(sw, toward.Links(node.ID))
 }
 
-// hopsBy returns the ways out by links of a switch, ordered by port.
-func (n *Network) hopsBy(sw *inventory.Switch, links []*topology.Link) []hop {
-	var out []hop
+// HopsBy returns the ways out by links of a switch, ordered by port.
+func (n *Network) HopsBy(sw *inventory.Switch, links []*topology.Link) []Hop {
+	var out []Hop
 	for _, l := range links {
-		if h, ok := n.hop(sw, l); ok {
+		if h, ok := n.Hop(sw, l); ok {
 			out = append(out, h)
 		}
 	}
 	return sortHops(out)
 }
 
-// fabricPorts returns the ports of a switch that lead to neighbors, ascending. A
+// FabricPorts returns the ports of a switch that lead to neighbors, ascending. A
 // port that the inventory gives to hosts is none of them, whatever is advertised.
-func (n *Network) fabricPorts(sw *inventory.Switch) []uint32 {
+func (n *Network) FabricPorts(sw *inventory.Switch) []uint32 {
 	node := n.nodes[sw.Name]
 	if node == nil {
 		return nil
@@ -243,18 +252,87 @@ func (n *Network) fabricPorts(sw *inventory.Switch) []uint32 {
 			out = append(out, p)
 		}
 	}
-	hosts := n.hostPorts(sw)
+	hosts := n.HostPorts(sw)
 	out = slices.DeleteFunc(out, func(p uint32) bool { return slices.Contains(hosts, p) })
 	slices.Sort(out)
 	return slices.Compact(out)
 }
 
-// hostPorts returns the ports of a switch that face hosts, ascending.
-func (n *Network) hostPorts(sw *inventory.Switch) []uint32 {
+// HostPorts returns the ports of a switch that face hosts, ascending.
+func (n *Network) HostPorts(sw *inventory.Switch) []uint32 {
 	out := slices.Clone(sw.HostPorts)
 	for _, h := range n.hostsOf[sw.Name] {
-		out = append(out, h.ports...)
+		out = append(out, h.Ports...)
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
+}
+
+// findReplicators returns which nodes can be part of a tree, by place in the
+// snapshot.
+func (n *Network) findReplicators() []bool {
+	out := make([]bool, len(n.Snapshot.Nodes))
+	for name, node := range n.nodes {
+		_, located := locatorOf(node)
+		out[n.Snapshot.NodePlace(node.ID)] = located && n.switches[name].Managed() && node.Loopback.IsValid() && !node.Pseudonode
+	}
+	return out
+}
+
+// Replicators returns which nodes can be part of a tree, by place in the snapshot. It
+// must not be changed.
+func (n *Network) Replicators() []bool { return n.replicators }
+
+// Edges are the ports that face tenants, and their VRFs, by switch.
+type Edges map[string]map[uint32]uint16
+
+// WithEdges returns the network with ports that face tenants: what comes from
+// them is outside of the SR domain, and looked up in the tenant's VRF alone.
+func (n *Network) WithEdges(e Edges) *Network {
+	with := *n
+	with.edges = e
+	return &with
+}
+
+// Edges returns what WithEdges has set.
+func (n *Network) Edges() Edges { return n.edges }
+
+// HopAt returns the way out of a switch by a port to a neighboring switch.
+func (n *Network) HopAt(sw *inventory.Switch, p uint32) (Hop, bool) {
+	node := n.nodes[sw.Name]
+	if node == nil {
+		return Hop{}, false
+	}
+	for _, l := range n.Snapshot.LinksFrom(node.ID) {
+		if h, ok := n.Hop(sw, l); ok && h.Port == p {
+			return h, true
+		}
+	}
+	return Hop{}, false
+}
+
+// Behind returns the way to the host at a port that has a prefix.
+func (n *Network) Behind(sw string, port uint32, p netip.Prefix) (Hop, bool) {
+	for _, h := range n.hostsOf[sw] {
+		if !slices.Contains(h.Ports, port) {
+			continue
+		}
+		for _, q := range append([]netip.Prefix{host(h.Address)}, h.Prefixes...) {
+			if q.Bits() <= p.Bits() && q.Contains(p.Addr()) {
+				return Hop{Port: port, Neighbor: h.Way.Neighbor}, true
+			}
+		}
+	}
+	return Hop{}, false
+}
+
+// Attached returns what hosts at a port may use as source; ok is false for a port
+// without any.
+func (n *Network) Attached(sw string, port uint32) (prefixes []netip.Prefix, ok bool) {
+	for _, h := range n.hostsOf[sw] {
+		if slices.Contains(h.Ports, port) {
+			prefixes, ok = append(append(prefixes, host(h.Address)), h.Prefixes...), true
+		}
+	}
+	return prefixes, ok
 }

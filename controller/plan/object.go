@@ -70,7 +70,7 @@ func SegmentsOf(e entry.Entity) (list uint16, sids []netip.Addr, ok bool) {
 	if !isTable || t.Name != p4.TableSrPolicy {
 		return 0, nil, false
 	}
-	for i := 1; i < len(viaActions); i++ {
+	for i := 1; i <= ListSIDs; i++ {
 		if a, ok := t.Action.Arg(fmt.Sprintf("s%d", i)).Addr6(); ok {
 			sids = append(sids, a)
 		}

@@ -14,7 +14,7 @@ func ruled(table, action string, params ...entry.Param) entry.Table {
 
 func routed(prefixText string, vrf uint64) entry.Table {
 	return entry.In(p4.TableIpv6Route, entry.Do(p4.ActionForward), entry.Exact("vrf", entry.Uint(vrf)),
-		prefix("dst_addr", netip.MustParsePrefix(prefixText)))
+		entry.LPM("dst_addr", netip.MustParsePrefix(prefixText)))
 }
 
 // TestRank: a switch has what an entity refers to before the entity, and a long route before a short one.

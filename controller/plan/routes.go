@@ -95,7 +95,7 @@ type routeWork struct {
 	self  int32
 	ways  *ways
 	first *topology.FirstHops
-	hops  [][]hop    // by place in first.Sets
+	hops  [][]Hop    // by place in first.Sets
 	known []bool     // by place in first.Sets
 	sets  [][2]wayID // by place in first.Sets: ways that report that they lead up, and that do not
 	out   []entry.Entity
@@ -114,7 +114,7 @@ func (w *routeWork) plan(t *routeTree, choose func(*routeTree, []wayID, map[int3
 	}
 	w.self = int32(w.n.Snapshot.NodePlace(w.node.ID))
 	w.first, _ = w.n.graph.FirstHops(w.node.ID, topology.MetricIGP)
-	w.hops = make([][]hop, len(w.first.Sets))
+	w.hops = make([][]Hop, len(w.first.Sets))
 	w.known = make([]bool, len(w.first.Sets))
 	w.sets = make([][2]wayID, len(w.first.Sets))
 	has := make([]wayID, len(t.destinations))
@@ -135,7 +135,7 @@ func (w *routeWork) hosts(t *routeTree) map[int32]wayID {
 	in := make(map[int32]wayID)
 	routed := make(map[netip.Prefix]bool)
 	for _, h := range w.n.hostsOf[w.sw.Name] {
-		_, outside := w.n.edges[w.sw.Name][h.way.port]
+		_, outside := w.n.edges[w.sw.Name][h.Way.Port]
 		for _, p := range append([]netip.Prefix{host(h.Address)}, h.Prefixes...) {
 			if p = p.Masked(); routed[p] {
 				continue
@@ -144,9 +144,9 @@ func (w *routeWork) hosts(t *routeTree) map[int32]wayID {
 			if outside { // a tenant's host is reached in the tenant's VRF
 				continue
 			}
-			w.out = append(w.out, route(p, forward(h.way)))
+			w.out = append(w.out, route(p, Forward(h.Way)))
 			if place, ok := t.places[p]; ok {
-				in[place] = w.ways.id([]hop{h.way}, false)
+				in[place] = w.ways.id([]Hop{h.Way}, false)
 			}
 		}
 	}
@@ -179,10 +179,10 @@ func (w *routeWork) way(d *destination) wayID {
 }
 
 // toward returns the usable ways out by a set of first links.
-func (w *routeWork) toward(set int32) []hop {
+func (w *routeWork) toward(set int32) []Hop {
 	if !w.known[set] {
 		w.known[set] = true
-		w.hops[set] = w.n.hopsBy(w.sw, w.first.Sets[set])
+		w.hops[set] = w.n.HopsBy(w.sw, w.first.Sets[set])
 	}
 	return w.hops[set]
 }
@@ -190,9 +190,9 @@ func (w *routeWork) toward(set int32) []hop {
 // nearest returns the ways to the nearest of several origins, none of which is
 // the switch. It has no way where those to the nearest are unusable: by ways to
 // another one, packets would come back from switches for which that is farther.
-func (w *routeWork) nearest(d *destination) []hop {
+func (w *routeWork) nearest(d *destination) []Hop {
 	best := uint64(math.MaxUint64)
-	var hops []hop
+	var hops []Hop
 	for _, o := range d.origins {
 		cost, ok := w.first.Distance(o.place)
 		if cost += uint64(o.metric); !ok || cost > best {

@@ -31,10 +31,10 @@ func (f forwardingTable) lookup(a netip.Addr) string {
 }
 
 // waysText writes ways out of a switch.
-func waysText(hops []hop, up bool) string {
+func waysText(hops []Hop, up bool) string {
 	var parts []string
 	for _, h := range hops {
-		parts = append(parts, fmt.Sprintf("%d/%d", h.port, h.neighbor))
+		parts = append(parts, fmt.Sprintf("%d/%d", h.Port, h.Neighbor))
 	}
 	if up && len(parts) > 0 {
 		parts = append(parts, "up")
@@ -49,8 +49,8 @@ func tableOf(t *testing.T, entities []entry.Entity) forwardingTable {
 		n, _ := v.Uint64()
 		return uint32(n)
 	}
-	members, groups, seen := map[uint32]hop{}, map[uint32][]hop{}, map[entry.Key]bool{}
-	hopOf := func(a entry.Action) hop { return hop{value(a.Arg("port")), uint16(value(a.Arg("neighbor")))} }
+	members, groups, seen := map[uint32]Hop{}, map[uint32][]Hop{}, map[entry.Key]bool{}
+	hopOf := func(a entry.Action) Hop { return Hop{value(a.Arg("port")), uint16(value(a.Arg("neighbor")))} }
 	table := forwardingTable{}
 	for _, e := range entities {
 		if seen[e.Key()] {
@@ -76,7 +76,7 @@ func tableOf(t *testing.T, entities []entry.Entity) forwardingTable {
 			group := groups[value(e.Action.Arg("group"))]
 			switch e.Action.Name {
 			case p4.ActionForward:
-				table[p] = waysText([]hop{hopOf(e.Action)}, false)
+				table[p] = waysText([]Hop{hopOf(e.Action)}, false)
 			case p4.ActionEcmpGroup, p4.ActionForwardUp:
 				if len(group) == 0 {
 					t.Errorf("no group behind %s", e)
@@ -121,10 +121,10 @@ func dumbTable(n *Network, sw *inventory.Switch, more map[netip.Prefix]topology.
 	table := forwardingTable{}
 	here := map[netip.Prefix]bool{}
 	for _, h := range n.hostsOf[sw.Name] {
-		_, outside := n.edges[sw.Name][h.way.port]
+		_, outside := n.edges[sw.Name][h.Way.Port]
 		for _, p := range append([]netip.Prefix{host(h.Address)}, h.Prefixes...) {
 			if !here[p] && !outside {
-				table[p] = waysText([]hop{h.way}, false)
+				table[p] = waysText([]Hop{h.Way}, false)
 			}
 			here[p] = true
 		}
@@ -139,7 +139,7 @@ func dumbTable(n *Network, sw *inventory.Switch, more map[netip.Prefix]topology.
 	}
 	self := n.nodes[sw.Name]
 	for p, from := range origins {
-		best, reached, ways, own, up := uint64(0), false, []hop(nil), here[p], below != nil
+		best, reached, ways, own, up := uint64(0), false, []Hop(nil), here[p], below != nil
 		for _, o := range from {
 			own = own || o.id == self.ID
 			up = up && !below[o.id]
@@ -153,9 +153,9 @@ func dumbTable(n *Network, sw *inventory.Switch, more map[netip.Prefix]topology.
 			}
 			switch cost += uint64(o.metric); {
 			case !reached || cost < best:
-				reached, best, ways = true, cost, n.hops(sw, paths)
+				reached, best, ways = true, cost, n.Hops(sw, paths)
 			case cost == best:
-				ways = append(slices.Clone(ways), n.hops(sw, paths)...)
+				ways = append(slices.Clone(ways), n.Hops(sw, paths)...)
 			}
 		}
 		if ways = sortHops(slices.Clone(ways)); !own && len(ways) > 0 {
@@ -250,8 +250,8 @@ func ends(t *testing.T, n *Network, tables map[string]forwardingTable, a netip.A
 		state[name] = under
 		sw, way := n.switches[name], tables[name].lookup(a)
 		for _, l := range n.Snapshot.LinksFrom(n.nodes[name].ID) {
-			h, ok := n.hop(sw, l)
-			if ok && slices.Contains(strings.Fields(way), waysText([]hop{h}, false)) {
+			h, ok := n.Hop(sw, l)
+			if ok && slices.Contains(strings.Fields(way), waysText([]Hop{h}, false)) {
 				visit(n.names[l.Remote])
 			}
 		}

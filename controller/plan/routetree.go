@@ -156,7 +156,7 @@ func bit(a netip.Addr, i int) bool {
 }
 
 func routeMatch(p netip.Prefix) []entry.Match {
-	return entry.In(p4.TableIpv6Route, entry.Action{}, entry.Exact("vrf", entry.Uint(0)), prefix("dst_addr", p)).Match
+	return entry.In(p4.TableIpv6Route, entry.Action{}, entry.Exact("vrf", entry.Uint(0)), entry.LPM("dst_addr", p)).Match
 }
 
 // A wayID numbers what a switch does with packets, in its [ways].

@@ -4,11 +4,18 @@ import (
 	"fmt"
 	"net/netip"
 
+	"github.com/weft-sdn/weft/p4"
 	"github.com/weft-sdn/weft/topology"
 )
 
 // functionWidth is that of a SID whose node does not say.
 const functionWidth = 16
+
+// MaxVRF is the highest VRF that a tenant can have.
+const MaxVRF = 4095
+
+// ListSIDs is how many SIDs an entry of a segment list has at most.
+const ListSIDs = 7
 
 // functionsPerGroup are set aside for each group; three are used.
 const functionsPerGroup = 4
@@ -24,9 +31,9 @@ func locatorOf(node *topology.Node) (netip.Prefix, bool) {
 	return netip.Prefix{}, false
 }
 
-// treeSID returns the SID of a node for a group. turn is 0 where the tree
+// TreeSID returns the SID of a node for a group. turn is 0 where the tree
 // starts, and 1 or 2 elsewhere.
-func treeSID(node *topology.Node, base uint32, group uint16, turn uint32) (netip.Addr, error) {
+func TreeSID(node *topology.Node, base uint32, group uint16, turn uint32) (netip.Addr, error) {
 	return functionSID(node, base+functionsPerGroup*uint32(group)+turn)
 }
 
@@ -65,12 +72,29 @@ func functionSID(node *topology.Node, function uint32) (netip.Addr, error) {
 	return sid, nil
 }
 
-// decapsulation returns a node's SID that ends an encapsulation of IPv6.
-func decapsulation(node *topology.Node) (netip.Addr, bool) {
+// Decapsulation returns a node's SID that ends an encapsulation of IPv6.
+func Decapsulation(node *topology.Node) (netip.Addr, bool) {
 	for _, s := range node.SIDs {
 		if s.Algorithm == 0 && (s.Behavior == topology.BehaviorEndDT6 || s.Behavior == topology.BehaviorEndDT46) {
 			return s.Address, true
 		}
 	}
 	return netip.Addr{}, false
+}
+
+// serviceBase is the first function of a locator behind those of groups: of the
+// SID that ends probes, and behind it those of tenants by VRF.
+func (n *Network) serviceBase() uint32 {
+	return n.Inventory.SIDs.FunctionBase + functionsPerGroup*p4.MtGroups
+}
+
+// ServiceSID returns the End.DT6 SID of a VRF at a node. The error reports why there
+// can be none.
+func (n *Network) ServiceSID(node *topology.Node, vrf uint16) (netip.Addr, error) {
+	return functionSID(node, n.serviceBase()+uint32(vrf))
+}
+
+// ReturnSID returns the SID that ends probes at the node they came from.
+func (n *Network) ReturnSID(node *topology.Node) (netip.Addr, error) {
+	return functionSID(node, n.serviceBase())
 }

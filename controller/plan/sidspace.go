@@ -65,7 +65,7 @@ func (n *Network) isSID(a netip.Addr) bool {
 // without the prefixes of hosts inside them.
 func (b *baseWork) sidSpace() {
 	for _, p := range b.n.sids {
-		b.add(entry.In(p4.TableSidSpace, entry.Do(p4.ActionSidOfDomain), prefix("dst_addr", p)))
+		b.add(entry.In(p4.TableSidSpace, entry.Do(p4.ActionSidOfDomain), entry.LPM("dst_addr", p)))
 	}
 	seen := make(map[netip.Prefix]bool)
 	for i := range b.n.Inventory.Hosts {
@@ -74,7 +74,7 @@ func (b *baseWork) sidSpace() {
 			inside := func(s netip.Prefix) bool { return s.Bits() < p.Bits() && s.Contains(p.Addr()) }
 			if !seen[p] && slices.ContainsFunc(b.n.sids, inside) && !slices.Contains(b.n.sids, p) {
 				seen[p] = true
-				b.add(entry.In(p4.TableSidSpace, entry.Do(p4.ActionNoSid), prefix("dst_addr", p)))
+				b.add(entry.In(p4.TableSidSpace, entry.Do(p4.ActionNoSid), entry.LPM("dst_addr", p)))
 			}
 		}
 	}
@@ -87,7 +87,7 @@ func (b *baseWork) hostUSIDs(a *ev.Assignment) {
 	format := a.Format()
 	usid := format.Mode.USID()
 	if !slices.Contains(b.n.sids, format.Block) {
-		b.add(entry.In(p4.TableSidSpace, entry.Do(p4.ActionSidOfDomain), prefix("dst_addr", format.Block)))
+		b.add(entry.In(p4.TableSidSpace, entry.Do(p4.ActionSidOfDomain), entry.LPM("dst_addr", format.Block)))
 	}
 	local, err := usid.SID(format.Block, ev.FirstLocal)
 	if err != nil {
@@ -101,10 +101,10 @@ func (b *baseWork) hostUSIDs(a *ev.Assignment) {
 	}
 	block := entry.Addr(netip.AddrFrom16(ones(format.Block.Bits())))
 	for _, h := range b.n.hostsOf[b.sw.Name] {
-		for _, p := range h.ports {
+		for _, p := range h.Ports {
 			for _, sid := range first {
 				b.add(entry.In(p4.TableSidAllowed, entry.Do(p4.ActionAllowSid, entry.With("block_mask", block)),
-					entry.Exact("port", port(p)), entry.Exact("src_addr", entry.Addr(h.Address)), prefix("dst_addr", sid)))
+					entry.Exact("port", port(p)), entry.Exact("src_addr", entry.Addr(h.Address)), entry.LPM("dst_addr", sid)))
 			}
 		}
 	}

@@ -5,10 +5,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/internal/sample"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
+	"github.com/weft-sdn/weft/controller/plan/plantest"
 	"github.com/weft-sdn/weft/p4"
 	"github.com/weft-sdn/weft/southbound/entry"
 	"github.com/weft-sdn/weft/topology"
@@ -42,7 +42,7 @@ func lpm(t *testing.T, e entry.Table) netip.Prefix {
 func edge(t *testing.T, entities []entry.Entity) edgeOf {
 	t.Helper()
 	out := edgeOf{facing: map[uint64]bool{}, space: map[netip.Prefix]string{}}
-	c, seen := schema(t), map[string]bool{}
+	c, seen := plantest.Schema(t), map[string]bool{}
 	for _, e := range entities {
 		if _, err := c.Encode(e); err != nil {
 			t.Errorf("%v: %v", e, err)
@@ -112,16 +112,13 @@ func TestHostsReachNoSID(t *testing.T) {
 		ID: "lone", Locators: []topology.Locator{{Prefix: plain}}, SIDs: []topology.SID{{Address: lone, Behavior: topology.BehaviorEnd}},
 	})
 	n := network(net)
-	spec := net.Spec(1, "s1", "r1", "r3", "r5")
-	p, err := n.Place(Request{Name: "g", Group: 1, Spec: &spec, Epoch: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
 	sids := []netip.Addr{lone, plain.Addr()}
-	for _, node := range p.Nodes {
-		sids = append(sids, node.SID)
-	}
 	for _, node := range n.Snapshot.Nodes {
+		for turn := range uint32(3) {
+			if s, err := TreeSID(node, n.Inventory.SIDs.FunctionBase, 1, turn); err == nil {
+				sids = append(sids, s)
+			}
+		}
 		for _, s := range node.SIDs {
 			sids = append(sids, s.Address)
 		}
@@ -169,42 +166,8 @@ func TestTunnelledAnswersComeFromSwitches(t *testing.T) {
 	net := sample.New().Switches("a", "c").Router("x").Links([2]string{"a", "x"}, [2]string{"x", "c"}, [2]string{"a", "c"}).Hosts("a", "s").Hosts("c", "rc")
 	net.Inventory.Switch("a").HostPorts = []uint32{2}
 	n := network(net)
-	if got := n.fabricPorts(n.switches["a"]); len(got) != 1 || got[0] != 1 {
+	if got := n.FabricPorts(n.switches["a"]); len(got) != 1 || got[0] != 1 {
 		t.Errorf("ports to switches are %v, want port 1 alone: port 2 is given to hosts", got)
-	}
-}
-
-// TestTreeTakesItsSourceOnly: every SID of a tree takes packets of the switch, or of the host, that
-// encapsulates.
-func TestTreeTakesItsSourceOnly(t *testing.T) {
-	net := sample.Figure1()
-	n := network(net)
-	for _, c := range []struct {
-		mode api.GroupMode
-		want netip.Addr
-	}{{api.ModeProvisioned, n.nodes["n6"].Loopback}, {api.ModeInband, net.Address("s1")}} {
-		spec := net.Spec(1, "s1", "r1", "r3", "r5")
-		spec.Mode = c.mode
-		p, err := n.Place(Request{Name: "g", Group: 1, Spec: &spec, Epoch: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		sids := 0
-		for _, node := range p.Nodes {
-			for _, item := range p.Items(node.Switch) {
-				table, ok := item.Entity.(entry.Table)
-				if !ok || table.Name != p4.TableLocalSid {
-					continue
-				}
-				sids++
-				if a, _ := table.Action.Arg("source").Addr6(); a != c.want {
-					t.Errorf("%s: %s takes packets of %v, want %v", c.mode, node.Switch, a, c.want)
-				}
-			}
-		}
-		if sids < len(p.Nodes)-1 {
-			t.Errorf("%s: %d SIDs at %d nodes", c.mode, sids, len(p.Nodes))
-		}
 	}
 }
 
@@ -270,7 +233,7 @@ func TestOwnUSIDs(t *testing.T) {
 				for _, dst := range first(other) {
 					own := other == n.nodes[sw.Name].ID
 					for _, h := range n.hostsOf[sw.Name] {
-						port := uint64(h.ports[0])
+						port := uint64(h.Ports[0])
 						// Links of all leaves have the same local uSIDs; leaves have a uSID each.
 						if allowed := e.mayUse(port, h.Address, dst); own && !allowed || !own && allowed && f.Hops == ev.HopNodes {
 							t.Errorf("%+v: %s: %s may use %v of %s: %v", f, sw.Name, h.Name, dst, n.names[other], allowed)

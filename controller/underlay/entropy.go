@@ -4,6 +4,7 @@ import (
 	"github.com/weft-sdn/weft/controller/feature"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
+	"github.com/weft-sdn/weft/controller/plan"
 	"github.com/weft-sdn/weft/southbound/entry"
 )
 
@@ -40,7 +41,7 @@ func (f *Feature) linksOf(sw *inventory.Switch) []entry.Entity {
 	out := f.env.Net.Links(sw)
 	if m := &f.inv().MRC; m.On() {
 		out = append(out, f.env.Net.Classes(sw, m.Classes)...)
-		out = append(out, f.env.Net.ICMPErrors(m.ICMP)...)
+		out = append(out, plan.ICMPErrors(m.ICMP)...)
 		if f.assignment != nil {
 			out = append(out, f.env.Net.EVs(sw, f.assignment)...)
 		}

@@ -62,7 +62,11 @@ var onlyIn = map[string][]string{
 	"controller/multicast": {"controller"},
 	"controller/pfc":       {"controller"},
 	"controller/orphan":    {"controller"},
-	"controller/feature":   {"controller", "controller/underlay", "controller/multicast", "controller/pfc", "controller/orphan"},
+
+	"controller/multicast/tree": {"controller/multicast", "test/bench"},
+	"controller/pfc/tunnel":     {"controller/pfc", "controller/inventory", "test/bench"},
+
+	"controller/feature": {"controller", "controller/underlay", "controller/multicast", "controller/pfc", "controller/orphan"},
 }
 
 // TestFeaturesMeetInOnePlace: no import of a package in onlyIn but from where it may be.

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/weft-sdn/weft/controller/multicast/tree"
 	"github.com/weft-sdn/weft/controller/plan"
 	"github.com/weft-sdn/weft/service"
 )
@@ -85,10 +86,10 @@ func plans(argument string) error {
 
 	start, cpu := time.Now(), processorTime()
 	n := plan.NewNetwork(c.topology.Build(), &c.inventory)
-	desired := make(map[string][][]plan.Item, len(c.inventory.Switches)) // by switch, and then by group
-	placements := make([]*plan.Placement, len(specs))
+	desired := make(map[string][][]tree.Item, len(c.inventory.Switches)) // by switch, and then by group
+	placements := make([]*tree.Placement, len(specs))
 	for g := range specs {
-		p, err := n.Place(plan.Request{Name: fmt.Sprintf("g%d", g), Group: uint16(g), Spec: &specs[g], Epoch: 1})
+		p, err := tree.Place(n, tree.Request{Name: fmt.Sprintf("g%d", g), Group: uint16(g), Spec: &specs[g], Epoch: 1})
 		if err != nil {
 			return fmt.Errorf("group %d: %w", g, err)
 		}

@@ -1,4 +1,4 @@
-package plan
+package pfc
 
 import (
 	"fmt"
@@ -8,19 +8,17 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/internal/sample"
-	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/pfc/tunnel"
+	"github.com/weft-sdn/weft/controller/plan"
 	"github.com/weft-sdn/weft/packet"
-	"github.com/weft-sdn/weft/topology"
 )
 
 // TestPFCEntities: what a node holds for PFC reaches its switch in the units of the program: rates
 // in kbit/s, times in ns and us, priorities as class selectors.
 func TestPFCEntities(t *testing.T) {
 	net := sample.Figure1()
-	n := network(net)
+	n := plan.NewNetwork(net.Topology.Build(), &net.Inventory)
 	sid, source := netip.MustParseAddr("fc00:0:9:1::"), netip.MustParseAddr("2001:db8::9")
 	eight := make([]netip.Addr, 8)
 	for i := range eight {
@@ -36,7 +34,7 @@ func TestPFCEntities(t *testing.T) {
 		}},
 	}
 	var got []string
-	for _, e := range n.PFC(n.switches["n1"], node) {
+	for _, e := range entities(n, n.Switch("n1"), node) {
 		got = append(got, fmt.Sprint(e))
 	}
 	dscp := net.Inventory.PFC.DSCP
@@ -58,29 +56,12 @@ func TestPFCEntities(t *testing.T) {
 	}
 }
 
-// TestTenantRouteIsBehindItsPort: a host at a port takes what is in its prefixes, and nothing
-// wider.
-func TestTenantRouteIsBehindItsPort(t *testing.T) {
-	net := sample.Figure1()
-	h := &net.Inventory.Hosts[1]
-	h.Prefixes = []netip.Prefix{netip.MustParsePrefix("2001:db8:7::/48")}
-	n := network(net)
-	for prefix, want := range map[string]bool{"2001:db8:7::/48": true, "2001:db8:7:1::/64": true, "2001:db8:7::/47": false, "2001:db8::/32": false, "2001:db8:8::/48": false} {
-		if way, ok := n.behind(h.Switch, h.Port, netip.MustParsePrefix(prefix)); ok != want || ok && way.port != h.Port {
-			t.Errorf("%s: behind %+v, %v; want %v", prefix, way, ok, want)
-		}
-	}
-	if _, ok := n.behind(h.Switch, h.Port+50, h.Prefixes[0]); ok {
-		t.Error("behind a port without hosts")
-	}
-}
-
 // TestProbeHasItsClass: probes and what carries them have the codepoint of PFC frames.
 func TestProbeHasItsClass(t *testing.T) {
 	net := sample.Figure1()
 	net.Inventory.PFC.DSCP = 46
-	n := network(net)
-	_, _, frame, ok := n.Probe(tunnel.Probe{From: net.Node("n1"), First: net.Node("n4"), Source: netip.MustParseAddr("2001:db8::1"), SIDs: []netip.Addr{netip.MustParseAddr("fc00:0:4:1::")}}, 0)
+	n := plan.NewNetwork(net.Topology.Build(), &net.Inventory)
+	_, _, frame, ok := probeFrame(n, tunnel.Probe{From: net.Node("n1"), First: net.Node("n4"), Source: netip.MustParseAddr("2001:db8::1"), SIDs: []netip.Addr{netip.MustParseAddr("fc00:0:4:1::")}}, 0)
 	if !ok {
 		t.Fatal("no probe")
 	}
@@ -95,39 +76,5 @@ func TestProbeHasItsClass(t *testing.T) {
 	}
 	if inner, _, err := packet.ParseIPv6(rest[length:]); err != nil || inner.TrafficClass != 46<<2 {
 		t.Errorf("inner %+v, %v", inner, err)
-	}
-}
-
-// TestICMPErrors: a switch may send a burst at once, and then one each interval: the burst after
-// the first is the tolerance.
-func TestICMPErrors(t *testing.T) {
-	n := network(sample.Figure1())
-	e := inventory.ICMPErrors{Burst: 5}
-	if got := n.ICMPErrors(e); got != nil {
-		t.Errorf("without an interval: %v", got)
-	}
-	e.Interval = api.Duration(2 * time.Millisecond)
-	if got := fmt.Sprint(n.ICMPErrors(e)); got != "[icmp_errors/default -> set_icmp(burst_time=8000, spacing=2000)]" {
-		t.Errorf("planned %s", got)
-	}
-}
-
-// TestSIDsOfOtherAlgorithms: a node's SIDs of another algorithm than 0 are not programmed, and do
-// not say how wide functions of the locator of algorithm 0 are.
-func TestSIDsOfOtherAlgorithms(t *testing.T) {
-	net := sample.Figure1()
-	node := *net.Topology.Build().Node(net.Node("n1"))
-	other := netip.MustParseAddr("fbff:99:1:1::")
-	node.SIDs = append([]topology.SID{{Address: other, Behavior: topology.BehaviorEnd, Algorithm: 128, Structure: topology.SIDStructure{LocatorBlock: 32, LocatorNode: 32, Function: 8}}}, node.SIDs...)
-	net.Topology.SetNode(node)
-	n := network(net)
-	for _, e := range n.Links(n.switches["n1"]) {
-		if strings.HasPrefix(fmt.Sprint(e), "local_sid/dst_addr="+other.String()) {
-			t.Errorf("programmed: %s", e)
-		}
-	}
-	sid, err := functionSID(n.nodes["n1"], 0x4321)
-	if want := netip.MustParseAddr("fc00:0:1:4321::"); err != nil || sid != want {
-		t.Errorf("function 0x4321 is %v, %v; want %v", sid, err, want)
 	}
 }

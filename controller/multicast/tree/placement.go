@@ -1,4 +1,4 @@
-package plan
+package tree
 
 import (
 	"net/netip"

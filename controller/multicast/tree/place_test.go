@@ -1,4 +1,4 @@
-package plan
+package tree
 
 import (
 	"errors"
@@ -11,11 +11,13 @@ import (
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/internal/sample"
+	"github.com/weft-sdn/weft/controller/plan"
+	"github.com/weft-sdn/weft/controller/plan/plantest"
 	"github.com/weft-sdn/weft/topology"
 )
 
 // shape writes who is below whom: "n6(n4(n1[r1 r2] ...)".
-func shape(n *Network, p *Placement) string {
+func shape(n *plan.Network, p *Placement) string {
 	var at func(i int) string
 	at = func(i int) string {
 		node := &p.Nodes[i]
@@ -92,7 +94,7 @@ func TestShapes(t *testing.T) {
 			}
 			text := describe(t, n, p)
 			if c.golden != "" {
-				golden(t, c.golden, text)
+				plantest.Golden(t, c.golden, text)
 			}
 		})
 	}
@@ -106,7 +108,7 @@ func TestPortsOfTheInventory(t *testing.T) {
 	net.Hosts("a", "s").Hosts("b", "r")
 	spec := net.Spec(1, "s", "r")
 	var refused *api.Error
-	if _, err := network(net).Place(Request{Name: "g", Epoch: 7, Spec: &spec}); !errors.As(err, &refused) || refused.Code != api.CodeNotPlannable {
+	if _, err := Place(network(net), Request{Name: "g", Epoch: 7, Spec: &spec}); !errors.As(err, &refused) || refused.Code != api.CodeNotPlannable {
 		t.Errorf("without ports: %v", err)
 	}
 	net.Inventory.Switches[0].Ports = map[uint32]uint32{1000: 7, 7: 8}
@@ -117,13 +119,13 @@ func TestPortsOfTheInventory(t *testing.T) {
 	if down.Port != 7 || down.Neighbor != 7 || !slices.Equal(down.Ingress, []uint32{7}) || back.UpstreamPort != 9 || back.UpstreamNeighbor != 9 {
 		t.Errorf("branch %+v, below it %+v", down, back)
 	}
-	for i, want := range []hop{{7, 7}, {9, 9}} {
+	for i, want := range []plan.Hop{{Port: 7, Neighbor: 7}, {Port: 9, Neighbor: 9}} {
 		sw := &n.Inventory.Switches[i]
-		if got := n.fabricPorts(sw); !slices.Equal(got, []uint32{want.port}) {
-			t.Errorf("%s: ports %v of the fabric, want %d", sw.Name, got, want.port)
+		if got := n.FabricPorts(sw); !slices.Equal(got, []uint32{want.Port}) {
+			t.Errorf("%s: ports %v of the fabric, want %d", sw.Name, got, want.Port)
 		}
-		toward, _ := n.graph.Toward(n.nodes[n.Inventory.Switches[1-i].Name].ID, topology.MetricIGP)
-		if got := n.hops(sw, toward); !slices.Equal(got, []hop{want}) {
+		toward, _ := n.Graph().Toward(n.Node(n.Inventory.Switches[1-i].Name).ID, topology.MetricIGP)
+		if got := n.Hops(sw, toward); !slices.Equal(got, []plan.Hop{want}) {
 			t.Errorf("%s: routed by %v, want %v", sw.Name, got, want)
 		}
 	}
@@ -351,7 +353,7 @@ func TestRefusals(t *testing.T) {
 			if c.edit != nil {
 				c.edit(&spec)
 			}
-			p, err := n.Place(Request{Name: "g", Spec: &spec, Epoch: 1})
+			p, err := Place(n, Request{Name: "g", Spec: &spec, Epoch: 1})
 			if c.code == "" {
 				if err != nil {
 					t.Fatal(err)
@@ -448,7 +450,7 @@ func TestSRHLimit(t *testing.T) {
 	place(t, network(net), Request{Spec: &spec})
 	net.Inventory.Limits.SRHOctets--
 	var refused *api.Error
-	if _, err := network(net).Place(Request{Name: "g", Spec: &spec, Epoch: 1}); !errors.As(err, &refused) || refused.Fields[0].Code != api.CodeLimit {
+	if _, err := Place(network(net), Request{Name: "g", Spec: &spec, Epoch: 1}); !errors.As(err, &refused) || refused.Fields[0].Code != api.CodeLimit {
 		t.Errorf("one octet less: %v, want a limit", err)
 	}
 }

@@ -1,4 +1,4 @@
-package plan
+package tree
 
 import (
 	"cmp"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/controller/plan"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -34,7 +35,7 @@ type Request struct {
 // placement while that works, each branch keeps its index, and the epoch and
 // turn stay when nothing but removals make a difference. Errors are
 // *api.Error.
-func (n *Network) Place(r Request) (*Placement, error) {
+func Place(n *plan.Network, r Request) (*Placement, error) {
 	w := placeWork{n: n, r: &r}
 	if err := w.edges(); err != nil {
 		return nil, err
@@ -60,11 +61,11 @@ func (n *Network) Place(r Request) (*Placement, error) {
 }
 
 type placeWork struct {
-	n *Network
+	n *plan.Network
 	r *Request
 
 	root      *inventory.Switch
-	source    *located
+	source    *plan.Located
 	receivers map[string][]int // by switch: places in Spec.Receivers
 	leaves    []string         // switches of receivers, in order of the spec
 
@@ -88,38 +89,27 @@ func notPlannable(field, value, format string, args ...any) *api.Error {
 }
 
 // attach returns the host with an address, if its switch can be part of a tree.
-func (w *placeWork) attach(field func() string, a netip.Addr) (*located, error) {
-	h := w.n.hosts[a]
+func (w *placeWork) attach(field func() string, a netip.Addr) (*plan.Located, error) {
+	h := w.n.Host(a)
 	switch {
 	case h == nil:
 		return nil, notPlannable(field(), a.String(), "the address of a host of the inventory")
-	case h.sw == nil || !h.sw.Managed():
+	case h.At == nil || !h.At.Managed():
 		return nil, notPlannable(field(), a.String(), "a host behind a switch that the controller programs; %s is behind %q", h.Name, h.Switch)
-	case h.node == nil:
+	case h.Node == nil:
 		return nil, &api.Error{Code: api.CodeUnreachable, Fields: []api.FieldError{{
 			Field: field(), Code: api.CodeUnreachable, Value: a.String(),
 			Want: fmt.Sprintf("a host that can be reached; the topology does not have %s, which %s is behind", h.Switch, h.Name),
 		}}}
-	case !w.replicates(h.node):
+	case !w.replicates(h.Node):
 		return nil, notPlannable(field(), a.String(), "a host behind a switch with an IPv6 loopback and an SRv6 locator; %s, which %s is behind, lacks one", h.Switch, h.Name)
 	}
 	return h, nil
 }
 
-// findReplicators returns which nodes can be part of a tree, by place in the
-// snapshot.
-func (n *Network) findReplicators() []bool {
-	out := make([]bool, len(n.Snapshot.Nodes))
-	for name, node := range n.nodes {
-		_, located := locatorOf(node)
-		out[n.Snapshot.NodePlace(node.ID)] = located && n.switches[name].Managed() && node.Loopback.IsValid() && !node.Pseudonode
-	}
-	return out
-}
-
 // replicates reports whether a node can be part of a tree.
 func (w *placeWork) replicates(node *topology.Node) bool {
-	return w.n.replicators[w.n.Snapshot.NodePlace(node.ID)]
+	return w.n.Replicators()[w.n.Snapshot.NodePlace(node.ID)]
 }
 
 // edges finds the switches of the source and of the receivers.
@@ -129,7 +119,7 @@ func (w *placeWork) edges() error {
 	if w.source, err = w.attach(func() string { return "spec.source.address" }, spec.Source.Address); err != nil {
 		return err
 	}
-	w.root = w.source.sw
+	w.root = w.source.At
 	w.receivers = make(map[string][]int, len(spec.Receivers))
 	var fields []api.FieldError
 	for i := range spec.Receivers {
@@ -184,7 +174,7 @@ func (w *placeWork) usable(id topology.LinkID) (l, back *topology.Link) {
 	if l = w.n.Snapshot.Link(id); l == nil || w.n.Snapshot.Node(l.Local) == nil || w.n.Snapshot.Node(l.Remote) == nil {
 		return nil, nil
 	}
-	if back = w.n.graph.Reverse(l); back == nil {
+	if back = w.n.Graph().Reverse(l); back == nil {
 		return nil, nil
 	}
 	return l, back
@@ -220,7 +210,7 @@ func (w *placeWork) reuse() bool {
 			continue
 		}
 		old := &prev.Nodes[i]
-		s := skeleton{sw: w.n.switches[old.Switch], node: w.n.nodes[old.Switch], parent: -1}
+		s := skeleton{sw: w.n.Switch(old.Switch), node: w.n.Node(old.Switch), parent: -1}
 		if s.sw == nil || s.node == nil || !w.replicates(s.node) {
 			return false
 		}
@@ -266,12 +256,12 @@ func (w *placeWork) compute() error {
 	branches := slices.Repeat([]int32{int32(most)}, len(n.Snapshot.Nodes))
 	leaves := make([]topology.NodeID, len(w.leaves))
 	for i, sw := range w.leaves {
-		leaves[i] = n.nodes[sw].ID
+		leaves[i] = n.Node(sw).ID
 		branches[n.Snapshot.NodePlace(leaves[i])] -= int32(len(w.receivers[sw]))
 	}
-	tree, err := n.graph.Tree(topology.TreeRequest{
-		Root: n.nodes[w.root.Name].ID, Leaves: leaves, Metric: m, Objective: objective, Key: topology.KeyOf(w.r.Name),
-		Replicates: n.replicators, Branches: branches,
+	tree, err := n.Graph().Tree(topology.TreeRequest{
+		Root: n.Node(w.root.Name).ID, Leaves: leaves, Metric: m, Objective: objective, Key: topology.KeyOf(w.r.Name),
+		Replicates: n.Replicators(), Branches: branches,
 	})
 	if err != nil {
 		return w.treeError(err, m)
@@ -279,8 +269,8 @@ func (w *placeWork) compute() error {
 	w.cost = tree.Cost
 	w.tree = make([]skeleton, len(tree.Nodes))
 	for i, t := range tree.Nodes {
-		name := n.names[t.Node.ID]
-		w.tree[i] = skeleton{sw: n.switches[name], node: t.Node, parent: t.Parent, links: t.Branch}
+		name, _ := n.SwitchOf(t.Node.ID)
+		w.tree[i] = skeleton{sw: n.Switch(name), node: t.Node, parent: t.Parent, links: t.Branch}
 		if len(t.Back) == 1 {
 			w.tree[i].back = t.Back[0]
 		}
@@ -295,14 +285,14 @@ func (w *placeWork) compute() error {
 func (w *placeWork) treeError(err error, m topology.Metric) error {
 	n := w.n
 	var fields []api.FieldError
-	if paths, ok := n.graph.From(n.nodes[w.root.Name].ID, m); ok && errors.Is(err, topology.ErrUnreachable) {
+	if paths, ok := n.Graph().From(n.Node(w.root.Name).ID, m); ok && errors.Is(err, topology.ErrUnreachable) {
 		for i := range w.r.Spec.Receivers {
 			a := w.r.Spec.Receivers[i].Address
-			h := n.hosts[a]
+			h := n.Host(a)
 			if h == nil || w.r.Without[a] {
 				continue
 			}
-			if _, ok := paths.Distance(n.nodes[h.Switch].ID); !ok {
+			if _, ok := paths.Distance(n.Node(h.Switch).ID); !ok {
 				fields = append(fields, api.FieldError{
 					Field: fmt.Sprintf("spec.receivers[%d].address", i), Code: api.CodeUnreachable, Value: a.String(),
 					Want: fmt.Sprintf("a host that can be reached; no path leads from %s to %s", w.root.Name, h.Switch),
@@ -326,24 +316,24 @@ func (w *placeWork) treeError(err error, m topology.Metric) error {
 // build fills the tree in.
 func (w *placeWork) build(epoch uint32, turn uint8) (*Placement, error) {
 	spec := w.r.Spec
-	way := w.source.way
+	way := w.source.Way
 	p := &Placement{
 		Group: w.r.Group, Turn: turn, Epoch: epoch,
 		Proxy: spec.ProxyAddress, DesignatedQPN: spec.DesignatedQPN, InitialPSN: spec.InitialPSN, Mode: spec.Mode, Objective: spec.Objective,
 		RewriteSource: spec.RewritesSource(), BaseVA: spec.BaseVA, CNPWindow: spec.CNPWindow.D(), CNPLimit: spec.CNPLimit,
 		NackHoldoff: cmp.Or(spec.NackHoldoff.D(), w.roundTrip()),
-		Source:      PlacedSource{Address: spec.Source.Address, QPN: spec.Source.QPN, Ports: slices.Clone(w.source.AllPorts()), Neighbor: way.neighbor},
+		Source:      PlacedSource{Address: spec.Source.Address, QPN: spec.Source.QPN, Ports: slices.Clone(w.source.AllPorts()), Neighbor: way.Neighbor},
 		Cost:        w.cost, Nodes: make([]PlacedNode, len(w.tree)),
 	}
 	for i, s := range w.tree {
 		node := &p.Nodes[i]
-		*node = PlacedNode{Switch: s.sw.Name, Address: s.node.Loopback, Parent: s.parent, UpstreamPort: way.port, UpstreamNeighbor: way.neighbor}
+		*node = PlacedNode{Switch: s.sw.Name, Address: s.node.Loopback, Parent: s.parent, UpstreamPort: way.Port, UpstreamNeighbor: way.Neighbor}
 		sidTurn := uint32(0)
 		if s.parent >= 0 {
 			sidTurn = 1 + uint32(turn)
 		}
 		var err error
-		if node.SID, err = treeSID(s.node, w.n.Inventory.SIDs.FunctionBase, p.Group, sidTurn); err != nil {
+		if node.SID, err = plan.TreeSID(s.node, w.n.Inventory.SIDs.FunctionBase, p.Group, sidTurn); err != nil {
 			return nil, &api.Error{Code: api.CodeNotPlannable, Message: err.Error()}
 		}
 		var branch PlacedBranch
@@ -379,17 +369,17 @@ func (w *placeWork) connect(p *Placement, at int) (PlacedBranch, error) {
 		node.Links[i] = l.ID
 	}
 	if len(s.links) == 1 {
-		down, ok1 := hopTo(up.sw, s.links[0], s.sw)
-		back, ok2 := hopTo(s.sw, s.back, up.sw)
+		down, ok1 := plan.HopTo(up.sw, s.links[0], s.sw)
+		back, ok2 := plan.HopTo(s.sw, s.back, up.sw)
 		if !ok1 || !ok2 {
 			return b, &api.Error{Code: api.CodeNotPlannable, Message: fmt.Sprintf("link %s between %s and %s has no known port or MAC", s.links[0].ID, up.sw.Name, s.sw.Name)}
 		}
-		b.Port, b.Neighbor, b.Ingress = down.port, down.neighbor, []uint32{down.port}
-		node.UpstreamPort, node.UpstreamNeighbor = back.port, back.neighbor
+		b.Port, b.Neighbor, b.Ingress = down.Port, down.Neighbor, []uint32{down.Port}
+		node.UpstreamPort, node.UpstreamNeighbor = back.Port, back.Neighbor
 		return b, nil
 	}
 	// Not adjacent: both ways are routed, so answers may come in anywhere.
-	sid, ok := decapsulation(up.node)
+	sid, ok := plan.Decapsulation(up.node)
 	if !ok {
 		return b, &api.Error{Code: api.CodeNotPlannable, Message: fmt.Sprintf("%s advertises no End.DT6 SID, which answers of %s would be sent to: it is not adjacent", up.sw.Name, s.sw.Name)}
 	}
@@ -402,33 +392,33 @@ func (w *placeWork) connect(p *Placement, at int) (PlacedBranch, error) {
 	if err != nil {
 		return b, err
 	}
-	b.Port, b.Neighbor, b.Ingress = down.port, down.neighbor, w.n.fabricPorts(up.sw)
-	node.UpstreamPort, node.UpstreamNeighbor = back.port, back.neighbor
+	b.Port, b.Neighbor, b.Ingress = down.Port, down.Neighbor, w.n.FabricPorts(up.sw)
+	node.UpstreamPort, node.UpstreamNeighbor = back.Port, back.Neighbor
 	return b, nil
 }
 
 // routed returns the way by which unicast goes from one node to another, one of
 // several by the group's key.
-func (w *placeWork) routed(from, to *skeleton) (hop, error) {
-	paths, ok := w.n.graph.Toward(to.node.ID, topology.MetricIGP)
+func (w *placeWork) routed(from, to *skeleton) (plan.Hop, error) {
+	paths, ok := w.n.Graph().Toward(to.node.ID, topology.MetricIGP)
 	if ok {
 		if path := paths.Path(from.node.ID, topology.KeyOf(w.r.Name)); len(path) > 0 {
-			if h, ok := w.n.hop(from.sw, path[0]); ok {
+			if h, ok := w.n.Hop(from.sw, path[0]); ok {
 				return h, nil
 			}
 		}
 	}
-	return hop{}, &api.Error{Code: api.CodeNotPlannable, Message: fmt.Sprintf("the first link from %s to %s has no known port or MAC", from.sw.Name, to.sw.Name)}
+	return plan.Hop{}, &api.Error{Code: api.CodeNotPlannable, Message: fmt.Sprintf("the first link from %s to %s has no known port or MAC", from.sw.Name, to.sw.Name)}
 }
 
 func (w *placeWork) receiver(r *api.GroupReceiver) PlacedBranch {
-	h := w.n.hosts[r.Address]
+	h := w.n.Host(r.Address)
 	placed := &PlacedReceiver{Address: r.Address, QPN: r.QPN, StartPSN: r.Start(w.r.Spec.InitialPSN), StartMSN: r.StartMSN}
 	if r.VA != nil {
 		va := *r.VA
 		placed.VA, placed.RKey = &va, *r.RKey
 	}
-	return PlacedBranch{Receiver: placed, Port: h.way.port, Neighbor: h.way.neighbor, Ingress: h.ingress}
+	return PlacedBranch{Receiver: placed, Port: h.Way.Port, Neighbor: h.Way.Neighbor, Ingress: h.Ingress}
 }
 
 // number gives every branch of a node its index: the one it had, or else the

@@ -1,4 +1,4 @@
-package plan
+package pfc
 
 import (
 	"encoding/binary"
@@ -7,44 +7,46 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/controller/pfc/tunnel"
+	"github.com/weft-sdn/weft/controller/plan"
 	"github.com/weft-sdn/weft/packet"
 	"github.com/weft-sdn/weft/topology"
 )
 
-// ProbePort is the UDP port of probes (that of STAMP, RFC 8762; the payload is
+// probePort is the UDP port of probes (that of STAMP, RFC 8762; the payload is
 // ours).
-const ProbePort = 862
+const probePort = 862
 
 const (
 	probeLen      = 16 // cookie, sequence number, time sent in nanoseconds
 	probeHopLimit = 64
 )
 
-// Probe returns the frame of a probe and the port it leaves by: along the
+// probeFrame returns the frame of a probe and the port it leaves by: along the
 // tunnel's segments, the last of which sends it on to the SID that ends it at
 // the switch it came from. ok is false while there is no way.
-func (n *Network) Probe(p tunnel.Probe, sent time.Duration) (sw string, port uint32, frame []byte, ok bool) {
-	name, known := n.names[p.From]
+func probeFrame(n *plan.Network, p tunnel.Probe, sent time.Duration) (sw string, port uint32, frame []byte, ok bool) {
+	name, known := n.SwitchOf(p.From)
 	if !known || !p.Source.IsValid() {
 		return "", 0, nil, false
 	}
-	s := n.switches[name]
-	end, err := n.ReturnSID(n.nodes[name])
-	paths, reached := n.graph.Toward(p.First, topology.MetricIGP)
+	s := n.Switch(name)
+	end, err := n.ReturnSID(n.Node(name))
+	paths, reached := n.Graph().Toward(p.First, topology.MetricIGP)
 	if err != nil || !reached {
 		return "", 0, nil, false
 	}
-	hops := n.hops(s, paths)
+	hops := n.Hops(s, paths)
 	if len(hops) == 0 {
 		return "", 0, nil, false
 	}
 	next := packet.MAC{}
 	for _, l := range n.Snapshot.LinksFrom(p.From) {
-		if h, ok := n.hop(s, l); ok && h.port == hops[0].port {
-			next = packet.MAC(n.switches[n.names[l.Remote]].MAC)
+		if h, ok := n.Hop(s, l); ok && h.Port == hops[0].Port {
+			remote, _ := n.SwitchOf(l.Remote)
+			next = packet.MAC(n.Switch(remote).MAC)
 		}
 	}
-	udp := packet.UDP{SrcPort: ProbePort, DstPort: ProbePort, Length: packet.UDPLen + probeLen}
+	udp := packet.UDP{SrcPort: probePort, DstPort: probePort, Length: packet.UDPLen + probeLen}
 	datagram := udp.Append(nil)
 	datagram = binary.BigEndian.AppendUint32(datagram, p.Cookie)
 	datagram = binary.BigEndian.AppendUint32(datagram, p.Seq)
@@ -66,18 +68,18 @@ func (n *Network) Probe(p tunnel.Probe, sent time.Duration) (sw string, port uin
 	frame = outer.Append(frame)
 	frame = srh.Append(frame)
 	frame = inner.Append(frame)
-	return name, hops[0].port, append(frame, datagram...), true
+	return name, hops[0].Port, append(frame, datagram...), true
 }
 
-// A ProbeBack is a probe that has come back.
-type ProbeBack struct {
+// A probeBack is a probe that has come back.
+type probeBack struct {
 	At          netip.Addr
 	Cookie, Seq uint32
 	Sent        time.Duration
 }
 
-// ParseProbe reads a probe that has come back; ok is false for any other packet.
-func ParseProbe(frame []byte) (p ProbeBack, ok bool) {
+// parseProbe reads a probe that has come back; ok is false for any other packet.
+func parseProbe(frame []byte) (p probeBack, ok bool) {
 	e, n, err := packet.ParseEthernet(frame)
 	if err != nil || e.EtherType != packet.EtherTypeIPv6 {
 		return p, false
@@ -89,9 +91,9 @@ func ParseProbe(frame []byte) (p ProbeBack, ok bool) {
 	}
 	b = b[n : n+int(ip.PayloadLength)]
 	udp, n, err := packet.ParseUDP(b)
-	if err != nil || udp.DstPort != ProbePort || len(b) != packet.UDPLen+probeLen || packet.CheckUDPChecksum(ip.Src, ip.Dst, b) != nil {
+	if err != nil || udp.DstPort != probePort || len(b) != packet.UDPLen+probeLen || packet.CheckUDPChecksum(ip.Src, ip.Dst, b) != nil {
 		return p, false
 	}
 	b = b[n:]
-	return ProbeBack{At: ip.Dst, Cookie: binary.BigEndian.Uint32(b), Seq: binary.BigEndian.Uint32(b[4:]), Sent: time.Duration(binary.BigEndian.Uint64(b[8:]))}, true
+	return probeBack{At: ip.Dst, Cookie: binary.BigEndian.Uint32(b), Seq: binary.BigEndian.Uint32(b[4:]), Sent: time.Duration(binary.BigEndian.Uint64(b[8:]))}, true
 }

@@ -27,7 +27,8 @@ func service() *grpc.ServiceDesc {
 	d.Methods = slices.DeleteFunc(slices.Clone(d.Methods), func(m grpc.MethodDesc) bool { return large[m.MethodName] != nil })
 	d.Streams = slices.Clone(d.Streams)
 	for name, handler := range large {
-		d.Streams = append(d.Streams, grpc.StreamDesc{StreamName: name, Handler: handler})
+		// ServerStreams has the interceptor called, which counts the calls.
+		d.Streams = append(d.Streams, grpc.StreamDesc{StreamName: name, Handler: handler, ServerStreams: true})
 	}
 	return &d
 }

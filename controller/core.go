@@ -1,7 +1,10 @@
 package controller
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/weft-sdn/weft/api"
@@ -273,6 +276,25 @@ func (c *Core) settle() {
 	}
 	for _, f := range c.features {
 		f.Report()
+	}
+	c.reportRemovals()
+}
+
+// reportRemovals has an event for each removal that is complete.
+func (c *Core) reportRemovals() {
+	complete := func(o reconcile.Owner) bool {
+		return !slices.ContainsFunc(c.features, func(f feature.Feature) bool { return f.Moving(o) })
+	}
+	for _, r := range c.switches.TakeRemovals(complete) {
+		if strings.HasPrefix(r.Object, orphan.Prefix) {
+			continue // its own event said so
+		}
+		why := ""
+		for _, f := range c.features {
+			why = cmp.Or(why, f.Removal(r.Owner))
+		}
+		object := cmp.Or(r.Object, c.object(r.Owner))
+		c.env.Event(api.EventEntriesRemoved, object, fmt.Sprintf("%d entries of %s removed from %s: %s", r.Entities, object, feature.Names(r.Switches), why), nil)
 	}
 }
 

@@ -34,6 +34,10 @@ type Feature interface {
 	// Object names the resources that the entities of an owner are of, as in "group g"; "" for an
 	// owner of another feature.
 	Object(o reconcile.Owner) string
+	// Moving reports whether more entities of an owner are about to be removed. Removal returns why
+	// some were, "" for an owner of another feature; it is called once for each removal.
+	Moving(o reconcile.Owner) bool
+	Removal(o reconcile.Owner) (reason string)
 	// Report brings the status of resources up to date, when nothing is left to settle.
 	Report()
 }
@@ -101,4 +105,6 @@ func (Base) Settle() (more bool)                              { return false }
 func (Base) Frozen(string, reconcile.Owner) bool              { return false }
 func (Base) Keeps(string, reconcile.Owner, entry.Entity) bool { return false }
 func (Base) Object(reconcile.Owner) string                    { return "" }
+func (Base) Moving(reconcile.Owner) bool                      { return false }
+func (Base) Removal(reconcile.Owner) string                   { return "" }
 func (Base) Report()                                          {}

@@ -35,6 +35,26 @@ func (f *Feature) Object(o reconcile.Owner) string {
 	return fmt.Sprintf("group of index %d", o)
 }
 
+// Moving implements feature.Feature.
+func (f *Feature) Moving(o reconcile.Owner) bool {
+	if o < 0 {
+		return false
+	}
+	g := f.byIndex[uint16(o)]
+	return g != nil && g.phase != steady
+}
+
+// Removal implements feature.Feature.
+func (f *Feature) Removal(o reconcile.Owner) string {
+	if o < 0 {
+		return ""
+	}
+	if g := f.byIndex[uint16(o)]; g == nil || g.item == nil {
+		return "it was deleted"
+	}
+	return "its tree has changed"
+}
+
 // adoptable returns the index at which a group with a proxy address goes on: that of orphans with
 // this address. Of several it is the one with the highest epoch.
 func (f *Feature) adoptable(proxy netip.Addr) (index uint16, ok bool) {

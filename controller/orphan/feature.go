@@ -25,6 +25,9 @@ import (
 	"github.com/weft-sdn/weft/southbound/entry"
 )
 
+// Prefix is that of the names under which orphans are released.
+const Prefix = "orphan "
+
 // Feature has the orphans of a controller.
 type Feature struct {
 	feature.Base
@@ -234,7 +237,7 @@ func (f *Feature) DeleteOn(sw string) (names []string, err error) {
 }
 
 func (f *Feature) remove(sw, name string, t *thing, why string) {
-	n := f.env.Switches.Release(sw, t.owner, "orphan "+name, func(e entry.Entity) bool { return plan.ObjectOf(e) == t.Object })
+	n := f.env.Switches.Release(sw, t.owner, Prefix+name, func(e entry.Entity) bool { return plan.ObjectOf(e) == t.Object })
 	delete(f.known[sw], name)
 	f.env.Event(api.EventOrphanRemoved, name, fmt.Sprintf("%d entries are removed from switch %s %s", n, sw, why), nil)
 }

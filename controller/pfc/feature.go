@@ -68,6 +68,8 @@ type Feature struct {
 	// found are the ports that switches report face a tenant, by switch; see orphan.go.
 	found plan.Edges
 
+	deleted []string // resources whose entries leave switches
+
 	stale bool // the status of a resource may have changed
 }
 

@@ -3,6 +3,7 @@ package pfc
 import (
 	"maps"
 	"net/netip"
+	"strings"
 
 	"github.com/weft-sdn/weft/controller/plan"
 	"github.com/weft-sdn/weft/controller/reconcile"
@@ -19,6 +20,19 @@ func (f *Feature) Object(o reconcile.Owner) string {
 		return ""
 	}
 	return "tenants and PFC policies"
+}
+
+// Removal implements feature.Feature.
+func (f *Feature) Removal(o reconcile.Owner) string {
+	if o != owner {
+		return ""
+	}
+	reason := "their paths or specifications have changed"
+	if len(f.deleted) > 0 {
+		reason = strings.Join(f.deleted, ", ") + " deleted"
+	}
+	f.deleted = nil
+	return reason
 }
 
 // Keeps implements feature.Feature: what orphans on a switch lead to stays, though a resource that

@@ -83,6 +83,7 @@ func (f pfcResources) Delete(name string, pre resource.Precondition) error {
 	}
 	f.core.DeletePFCPolicy(name)
 	f.pfcPolicies.Delete(name)
+	f.deleted = append(f.deleted, "PFC policy "+name)
 	f.stale = true
 	f.env.Event(api.EventPFCPolicyDeleted, name, "", nil)
 	return nil

@@ -191,6 +191,7 @@ func (f srv6Resources) Delete(name string, pre resource.Precondition) error {
 		return f.refusal("name", err)
 	}
 	f.srv6Policies.Delete(name)
+	f.deleted = append(f.deleted, "SRv6 policy "+name)
 	f.stale = true
 	f.env.Event(api.EventSRv6PolicyDeleted, name, "", nil)
 	return nil

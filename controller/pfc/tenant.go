@@ -147,6 +147,7 @@ func (f tenantResources) Delete(name string, pre resource.Precondition) error {
 		return f.refusal("name", err)
 	}
 	f.tenants.Delete(name)
+	f.deleted = append(f.deleted, "tenant "+name)
 	f.stale = true
 	f.setEdges()
 	f.env.Event(api.EventTenantDeleted, name, "", nil)

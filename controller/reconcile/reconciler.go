@@ -64,6 +64,8 @@ type Reconciler struct {
 	// see Hold.
 	fresh map[*unit]bool
 	kept  uint64
+
+	removed []*removal
 }
 
 // New returns a Reconciler without switches.
@@ -160,7 +162,9 @@ func (r *Reconciler) Done(result Result) bool {
 	case d.busy.Read:
 		r.readBack(d, result.Contents, d.since)
 	default:
-		d.apply(result.Refused, r.now, r.intervals)
+		for _, o := range d.apply(result.Refused, r.now, r.intervals) {
+			r.noteRemoval(d.name, o)
+		}
 		r.dirty[result.Switch] = true
 		if len(result.Refused) > 0 {
 			r.retryLater(d)

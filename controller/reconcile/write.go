@@ -85,8 +85,9 @@ func batches(ps []pending) [][]entry.Update {
 	return out
 }
 
-// apply records the outcome of the updates under way.
-func (d *device) apply(refusals []entry.Refusal, now time.Duration, i Intervals) {
+// apply records the outcome of the updates under way. It returns the owner of each entity that was
+// deleted.
+func (d *device) apply(refusals []entry.Refusal, now time.Duration, i Intervals) (deleted []Owner) {
 	refused := make(map[int]entry.Refusal, len(refusals))
 	for _, r := range refusals {
 		refused[r.Update] = r
@@ -100,6 +101,7 @@ func (d *device) apply(refusals []entry.Refusal, now time.Duration, i Intervals)
 		case !bad && p.Type == entry.Delete:
 			d.drop(p.key)
 			delete(d.failed, p.key)
+			deleted = append(deleted, p.owner)
 		case !bad:
 			d.hold(p.key, p.owner, p.Entity)
 			delete(d.failed, p.key)
@@ -113,6 +115,7 @@ func (d *device) apply(refusals []entry.Refusal, now time.Duration, i Intervals)
 		}
 	}
 	d.busy, d.sent = nil, nil
+	return deleted
 }
 
 func (d *device) fail(p pending, r entry.Refusal, now time.Duration, i Intervals) {

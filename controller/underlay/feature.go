@@ -128,6 +128,28 @@ func (f *Feature) Frozen(sw string, o reconcile.Owner) bool {
 	return o == links && s.settling || o == routes && (s.settling || s.partial || !s.routed)
 }
 
+// Removal implements feature.Feature.
+func (f *Feature) Removal(o reconcile.Owner) string {
+	switch o {
+	case links:
+		return "the topology or the configuration has changed"
+	case routes:
+		return "the topology or the configuration has changed, or others stand for them"
+	}
+	return ""
+}
+
+// Object implements feature.Feature.
+func (f *Feature) Object(o reconcile.Owner) string {
+	switch o {
+	case links:
+		return "links, neighbors and SIDs"
+	case routes:
+		return "routes"
+	}
+	return ""
+}
+
 // Keeps implements feature.Feature: an unwanted neighbor or clone session stays while
 // something else on the switch, perhaps of a tree that a group is about to leave,
 // leads to it.

@@ -469,3 +469,25 @@ func TestMarksFollow(t *testing.T) {
 		t.Errorf("shorter again: %+v, want %+v", got, before)
 	}
 }
+
+// TestForeignNumbers: a list gets the number of a foreign list only when it is the same list.
+func TestForeignNumbers(t *testing.T) {
+	sids := []netip.Addr{netip.MustParseAddr("5f00::1"), netip.MustParseAddr("5f00::2")}
+	fresh := func(foreign map[uint16][]netip.Addr) *numbers {
+		return &numbers{most: 3, given: map[string]*number{}, taken: map[uint16]bool{}, foreign: foreign}
+	}
+	id, err := fresh(nil).acquire("a", sids)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if same, err := fresh(map[uint16][]netip.Addr{id: sids}).acquire("a", sids); err != nil || same != id {
+		t.Errorf("the same list: %d, %v, want %d", same, err, id)
+	}
+	if other, err := fresh(map[uint16][]netip.Addr{id: sids[:1]}).acquire("a", sids); err != nil || other == id {
+		t.Errorf("another list: %d, %v, want another than %d", other, err, id)
+	}
+	full := fresh(map[uint16][]netip.Addr{1: nil, 2: nil, 3: nil})
+	if _, err := full.acquire("a", sids); !errors.Is(err, ErrNoRoom) {
+		t.Errorf("all are foreign: %v", err)
+	}
+}

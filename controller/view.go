@@ -38,5 +38,5 @@ func (c *Core) Switches() []api.SwitchStatus {
 // Held returns what the core believes a switch to hold, ordered by key.
 func (c *Core) Held(sw string) []entry.Entity { return c.switches.Held(sw) }
 
-// Wanted returns what a switch should hold, ordered by key.
+// Wanted returns the entities that a switch should hold, ordered by key.
 func (c *Core) Wanted(sw string) []entry.Entity { return c.switches.Wanted(sw) }

@@ -44,7 +44,7 @@ func (d *Delta) Empty() bool {
 		d.DeniedPorts == nil && d.Wire == nil
 }
 
-// Diff is what makes `to` of `from`. It looks at what the two do not share: states that share their profiles cost one comparison of pointers each. When replace is
+// Diff returns the delta from `from` to `to`. It looks at what the two do not share: states that share their profiles cost one comparison of pointers each. When replace is
 // false a profile whose EVs change is set as a whole, for devices that cannot replace EVs of a profile in use.
 func Diff(from, to *State, replace bool) Delta {
 	if from == nil {

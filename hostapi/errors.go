@@ -71,7 +71,7 @@ func unsupported(field, format string, args ...any) *FieldError {
 	return &FieldError{Code: CodeUnsupported, Field: field, Reason: fmt.Sprintf(format, args...)}
 }
 
-// AsRefusal is what a host answers when it refuses an update because of err: the code and field of a FieldError in it, CodeDevice otherwise.
+// AsRefusal returns the refusal of an update for err: the code and field of a FieldError in it, CodeDevice otherwise.
 func AsRefusal(v Version, err error) *Refused {
 	r := &Refused{Version: v, Code: CodeDevice, Reason: err.Error()}
 	if e := (*FieldError)(nil); errors.As(err, &e) {

@@ -5,7 +5,7 @@ import (
 	"net/netip"
 )
 
-// PortMask is a set of ports: bit n is port n. Ports are numbered from 1, so bit 0 is nobody's.
+// PortMask is a set of ports: bit n is port n. Ports are numbered from 1, so bit 0 is unused.
 type PortMask uint32
 
 // Ports is the set of some ports; numbers that no port has are left out.

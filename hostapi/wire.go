@@ -2,7 +2,7 @@ package hostapi
 
 import "math"
 
-// Wire is what the ends of MRC connections, and the switches between them, distinguish packets by (Wire in host.proto). The zero
+// Wire has the codepoints by which hosts and switches identify packets (Wire in host.proto). The zero
 // Wire leaves it to the host.
 type Wire struct {
 	UDPPort        uint16 // destination port

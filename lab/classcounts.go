@@ -19,7 +19,7 @@ func (c ClassCounts) Minus(o ClassCounts) ClassCounts {
 	return ClassCounts{c.Marked - o.Marked, c.Trimmed - o.Trimmed, c.DroppedUntrimmed - o.DroppedUntrimmed, c.DroppedTrimmed - o.DroppedTrimmed}
 }
 
-// Classes is what all switches have counted so far, at all ports. What overran a queue of the
+// Classes returns the counts of all switches so far, at all ports. What overran a queue of the
 // target itself counts as not trimmed.
 func (w *World) Classes() (c ClassCounts) {
 	for _, wire := range w.wires {

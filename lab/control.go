@@ -180,7 +180,7 @@ func (c *Control) Stop() {
 // LoseStore makes the next controller start with nothing.
 func (c *Control) LoseStore() { c.store = store.NewMemory() }
 
-// NetworkChanged has the controller learn the network as it is now.
+// NetworkChanged makes the controller learn the present network.
 func (c *Control) NetworkChanged() {
 	c.after(c.Latencies.Detect, func() {
 		c.core.Tick(c.World.now)
@@ -261,7 +261,7 @@ func (c *Control) tick() {
 	c.work()
 }
 
-// Change has the core changed by a client, and carries out what follows.
+// Change applies a client's change to the core, and carries out its tasks.
 func (c *Control) Change(f func(core *controller.Core) error) error {
 	if !c.up {
 		return errors.New("lab: the controller is not running")

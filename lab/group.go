@@ -20,14 +20,14 @@ type GroupConfig struct {
 	Source        string
 	Receivers     []string
 	InitialPSN    uint32
-	// QP is what the queue pairs have in common; numbers, addresses and PSNs are set by the group.
+	// QP is common to all queue pairs; numbers, addresses and PSNs are set by the group.
 	QP rc.QPConfig
 	// Memory is the size of every receiver's region, which starts at virtual address 0.
 	Memory int
-	// ListEdges has a source that encapsulates put the End.MT SIDs of the edges into the Segment
+	// ListEdges makes a source that encapsulates put the End.MT SIDs of the edges into the Segment
 	// List.
 	ListEdges bool
-	// Send has the source SEND instead of WRITE: receivers take what they have posted buffers for
+	// Send makes the source SEND instead of WRITE: receivers take what they have posted buffers for
 	// (Receiver.Take).
 	Send bool
 }
@@ -221,7 +221,7 @@ func earlyAck(now time.Duration, s packet.Syndrome, psn uint32, receiver string,
 	return fmt.Sprintf("%v: %v with PSN %#06x while %s expects %#06x", now, s, psn, receiver, expected)
 }
 
-// Encapsulate has the source host send into the tree itself, with its receivers in End.MT TLVs
+// Encapsulate makes the source host send into the tree itself, with its receivers in End.MT TLVs
 // (in-band mode).
 func (g *Group) Encapsulate(tree *api.GroupTree) error {
 	e := rc.Encapsulation{Source: g.Source.Config().Addr, SID: tree.SID}

@@ -16,7 +16,7 @@ func (l *Live) Until(ctx context.Context, what string, done func(w *World) (bool
 	})
 }
 
-// Lose has something fail. Switches that see it withdraw what is gone, as routers do.
+// Lose makes something fail. Switches that see it withdraw what is lost, as routers do.
 func (l *Live) Lose(ctx context.Context, loss Loss) error {
 	var witnesses []string
 	if err := l.Do(ctx, func(w *World) (err error) {

@@ -27,10 +27,10 @@ type MeshConfig struct {
 	// Immediate makes every so many WRITEs one with immediate data, its number: receivers must see
 	// these in their order. 0: none.
 	Immediate int
-	// Repeat has every flow write its octets over and over, to the same memory, until Finish. It
+	// Repeat makes every flow write its octets repeatedly, to the same memory, until Finish. It
 	// posts them twice ahead.
 	Repeat bool
-	// QP is what the queue pairs have in common; numbers, addresses, PSNs, Congestion and Sprayer
+	// QP is common to all queue pairs; numbers, addresses, PSNs, Congestion and Sprayer
 	// are set by the mesh. Default nic.DefaultQPConfig.
 	QP mrc.QPConfig
 	// Congestion has NSCC's parameters of every queue pair; zero: what the hosts' controller reports.
@@ -267,7 +267,7 @@ func (m *Mesh) World() *World { return m.world }
 // Acknowledged returns how many octets of the flow are acknowledged, each time that it wrote them.
 func (f *Flow) Acknowledged() int { return f.complete }
 
-// Finish has flows that repeat write nothing but what is posted.
+// Finish ends repetition: flows write only what is already posted.
 func (m *Mesh) Finish() {
 	if !m.repeat {
 		return

@@ -2,7 +2,7 @@ package lab
 
 import "time"
 
-// Faults are what a wire does to frames in one direction. The zero value does nothing.
+// Faults are those of a wire in one direction. The zero value does nothing.
 type Faults struct {
 	Loss      float64       // probability that a frame is lost
 	Duplicate float64       // probability that it arrives twice
@@ -41,7 +41,7 @@ func (w *Wire) Name() string { return w.From + "-" + w.To }
 // Up reports whether the link is up.
 func (w *Wire) Up() bool { return !w.down }
 
-// ethernetOverhead is what a frame takes on the wire beside its octets: preamble, FCS and gap.
+// ethernetOverhead is the time on the wire of a frame beyond its octets, in octets: preamble, FCS and gap.
 const ethernetOverhead = 8 + 4 + 12
 
 // Inject puts a frame on the wire, as the node that it comes from would.

@@ -67,10 +67,10 @@ func (w *World) Now() time.Duration { return w.now }
 // Rand is the world's source of randomness; all faults draw from it.
 func (w *World) Rand() *rand.Rand { return w.rng }
 
-// AddTap has a tap see all frames from now on.
+// AddTap lets a tap see all frames from now on.
 func (w *World) AddTap(t Tap) { w.taps = append(w.taps, t) }
 
-// RemoveTap has a tap see no more frames.
+// RemoveTap ends that.
 func (w *World) RemoveTap(t Tap) {
 	w.taps = slices.DeleteFunc(slices.Clone(w.taps), func(o Tap) bool { return o == t })
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// BGP is what the API needs of the BGP-LS speaker.
+// BGP is the part of the BGP-LS speaker that the API needs.
 type BGP interface {
 	// Peers returns the configured peers and their sessions, by address and port.
 	Peers() []topology.Peer

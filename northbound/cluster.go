@@ -25,7 +25,7 @@ var (
 	ErrStoreUnavailable = errors.New("the store does not answer")
 )
 
-// Cluster is what the API needs of the controllers that share a store. Its methods are called from
+// Cluster is the part of the controllers that share a store that the API needs. Its methods are called from
 // many goroutines.
 type Cluster interface {
 	// Controllers returns the controllers, in the order of their names.

@@ -10,8 +10,8 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// Controller is what the API needs of a controller. Its methods are called from
-// many goroutines. What they return is the caller's to read and nobody's to
+// Controller is the part of a controller that the API needs. Its methods are called from
+// many goroutines. Callers may read what they return and must not
 // change. Errors that are the client's to know are *[api.Error]; the code of
 // one about a switch that cannot be reached is [api.CodeUnavailable].
 type Controller interface {
@@ -31,12 +31,12 @@ type Controller interface {
 	Topology() *topology.Snapshot
 	// Inventory returns the configuration in force.
 	Inventory() *inventory.Inventory
-	// Switches returns what is known about every switch, in any order.
+	// Switches returns the known state of every switch, in any order.
 	Switches(ctx context.Context) ([]api.SwitchStatus, error)
-	// Orphans returns what switches hold and no resource explains, and Orphan one of them.
+	// Orphans returns the orphans of all switches, Orphan one of them.
 	Orphans(ctx context.Context) ([]api.Orphan, error)
 	Orphan(ctx context.Context, name string) (api.Orphan, error)
-	// DeleteOrphan has one removed, DeleteOrphans all of a switch; it returns their names.
+	// DeleteOrphan removes an orphan, DeleteOrphans all of a switch; it returns their names.
 	DeleteOrphan(ctx context.Context, name string, pre resource.Precondition) error
 	DeleteOrphans(ctx context.Context, sw string, pre resource.Precondition) ([]string, error)
 	// Tables returns the tables of a switch's pipeline.

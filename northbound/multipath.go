@@ -10,21 +10,21 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// Multipath is what the API needs of the controller of an MRC fabric. Its methods
+// Multipath is the part of the controller of an MRC fabric that the API needs. Its methods
 // are called from many goroutines. What they return is the caller's to read and
 // nobody's to change. Errors that are the client's to know are *[api.Error]:
 //
 //   - [api.CodeNotFound]: there is no such profile, host, link, node, plane or port,
-//   - [api.CodeLastPath]: what is to be drained is the last way between two ends,
+//   - [api.CodeLastPath]: the drain would remove the last path between two ends,
 //     which the message names,
-//   - [api.CodeConflict]: a CC profile that is to be deleted is in use,
+//   - [api.CodeConflict]: the CC profile to delete is in use,
 //   - those of the specs' validation, and of preconditions.
 //
 // A write returns when what it wants is kept, and the core knows.
 type Multipath interface {
 	// Began is the time that durations in statuses count from.
 	Began() time.Time
-	// Fabric returns what is known of the fabric as a whole.
+	// Fabric returns the state of the fabric as a whole.
 	Fabric(ctx context.Context) (mrc.FabricStatus, error)
 
 	// EVProfiles returns profiles in the order of their names, and whether there are
@@ -66,7 +66,7 @@ type Multipath interface {
 	Node(ctx context.Context, id topology.NodeID) (mrc.NodeResource, error)
 	// Planes returns the planes of the fabric in order.
 	Planes(ctx context.Context) ([]mrc.PlaneResource, error)
-	// SetAdmin reports whether a target is to be used. What is wanted already changes
+	// SetAdmin drains or undrains a target. Repeating it changes
 	// nothing, the version included.
 	SetAdmin(ctx context.Context, t mrc.Target, spec api.AdminSpec, pre resource.Precondition) error
 

@@ -7,7 +7,7 @@ import (
 	"github.com/weft-sdn/weft/internal/natural"
 )
 
-// PageParams is what every list takes. It is exported because huma passes over
+// PageParams are the parameters of every list. It is exported because huma passes over
 // other embedded types.
 type PageParams struct {
 	Limit    int    `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"Items in a page at most."`

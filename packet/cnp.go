@@ -3,7 +3,7 @@ package packet
 // CNPLen is the length of what follows the BTH of a congestion notification packet, in octets.
 const CNPLen = 16
 
-// CNP is what follows the BTH of a congestion notification packet (IBTA annex A17.9): 16 reserved octets, written as zero and
+// CNP is the field after the BTH of a congestion notification packet (IBTA annex A17.9): 16 reserved octets, written as zero and
 // ignored when read.
 type CNP struct{}
 

@@ -17,7 +17,7 @@ const (
 	endpointOpMask = 3
 )
 
-// EndpointOp is what an endpoint request asks for. 2 bits.
+// EndpointOp is the operation of an endpoint request. 2 bits.
 type EndpointOp uint8
 
 // Endpoint operations; 2 and 3 are reserved.
@@ -40,7 +40,7 @@ func (o EndpointOp) String() string {
 // MaxPort is the greatest number a port can have in a PortMask. Ports are numbered from 1.
 const MaxPort = 31
 
-// PortMask is a port_status_mask: bit n reports that port n is reachable. Ports are numbered from 1, so bit 0 is nobody's.
+// PortMask is a port_status_mask: bit n reports that port n is reachable. Ports are numbered from 1, so bit 0 is unused.
 type PortMask uint32
 
 // Has reports whether a port is in the mask. A number that no port has is not.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// MRCSettings are what the ends of MRC connections must agree on to read each other's packets.
+// MRCSettings are the wire settings that both ends of an MRC connection must share.
 type MRCSettings struct {
 	Port uint16 // UDP destination port
 	DSCP DSCPClasses

@@ -35,7 +35,7 @@ const (
 	pfcTimes   = 4
 )
 
-// PFC is what a PFC frame says, behind its Ethernet header (IEEE 802.1Qbb, IEEE 802.3 annex 31D).
+// PFC has the fields of a PFC frame after its Ethernet header (IEEE 802.1Qbb, IEEE 802.3 annex 31D).
 type PFC struct {
 	Classes uint8     // bit n: Quanta[n] counts
 	Quanta  [8]uint16 // how long a priority is to pause, in units of PFCQuantumBits; 0: continue

@@ -47,7 +47,7 @@ func (f USIDFormat) Capacity() int { return (SegmentLen - f.blockLen()) / usidLe
 // MaxUSIDs is the number of uSIDs in a path.
 func (f USIDFormat) MaxUSIDs() int { return MaxUSIDContainers * f.Capacity() }
 
-// SID is what a node advertises and matches for one of its uSIDs, whatever the behavior: the addresses in which it is the active one.
+// SID is the prefix that a node advertises and matches for one of its uSIDs, for every behavior: the addresses in which it is the active one.
 func (f USIDFormat) SID(block netip.Prefix, usid uint16) (netip.Prefix, error) {
 	if err := f.check(block); err != nil {
 		return netip.Prefix{}, err

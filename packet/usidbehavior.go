@@ -2,7 +2,7 @@ package packet
 
 import "fmt"
 
-// USIDBehavior is what a node does with packets in which one of its uSIDs is the active one.
+// USIDBehavior is the behavior of a node for packets whose active uSID is its own.
 type USIDBehavior uint8
 
 // Behaviors of uSIDs (RFC 9800 §4.1, RFC 8986 §4).
@@ -28,7 +28,7 @@ func (b USIDBehavior) String() string {
 	return fmt.Sprintf("uSID behavior %d", uint8(b))
 }
 
-// SIDOutcome is what becomes of a packet at a node that owns its destination address.
+// SIDOutcome is the result of a packet at a node that owns its destination address.
 type SIDOutcome uint8
 
 // Outcomes. All but the first leave the headers as they are.

@@ -91,7 +91,7 @@ func electionFromProto(u *p4v1.Uint128) ElectionID {
 type Claim uint8
 
 const (
-	// ClaimFixed takes part in the election with Config.Election, whoever is primary: the highest id
+	// ClaimFixed uses Config.Election, whoever is primary: the highest id
 	// wins.
 	ClaimFixed Claim = iota
 	// ClaimVacant leaves a switch to a primary that lives, unless that is an earlier generation of

@@ -42,7 +42,7 @@ func (d *Diff) IsZero() bool {
 	return d.Nodes.IsZero() && d.Links.IsZero() && d.Prefixes.IsZero() && d.SIDs.IsZero() && !d.Stale
 }
 
-// Compare returns what changed from one snapshot to another. Versions do not
+// Compare returns the changes from one snapshot to another. Versions do not
 // count; neither do the reason and the time of staleness.
 func Compare(from, to *Snapshot) Diff {
 	d := Diff{Stale: (from.Stale == nil) != (to.Stale == nil)}

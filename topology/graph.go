@@ -150,7 +150,7 @@ func (g *Graph) Neighbors(id NodeID) []*Link {
 	return links
 }
 
-// Cost returns what a link of the snapshot costs under a metric, at least 1.
+// Cost returns the cost of a link of the snapshot by a metric, at least 1.
 func (g *Graph) Cost(l *Link, m Metric) uint32 {
 	return g.costs[m][g.snapshot.linkIndex[l.ID]]
 }

@@ -44,7 +44,7 @@ type Link struct {
 // A Delay is the unidirectional delay of a link in microseconds (RFC 8571
 // sections 2.1 and 2.2).
 type Delay struct {
-	// Known tells a delay below one microsecond from an unadvertised one.
+	// Known distinguishes a delay below one microsecond from an unadvertised one.
 	Known     bool   `json:"known"`
 	Average   uint32 `json:"average,omitempty"`
 	Min       uint32 `json:"min"`

@@ -2,7 +2,7 @@ package topology
 
 import "sync"
 
-// Losses are what is gone from a Clos, or is to be treated so. What the Clos does
+// Losses are the lost parts of a Clos, or those to treat as lost. What the Clos does
 // not know is no loss to it.
 type Losses struct {
 	// Links are lost in both directions, whichever is named.

@@ -10,7 +10,7 @@ import (
 	"github.com/weft-sdn/weft/controller/resource"
 )
 
-// Env is what all features of one controller share.
+// Env is shared by all features of one controller.
 type Env struct {
 	// Start is the wall-clock time at which Now is 0; Now is the time of the present
 	// input.
@@ -26,7 +26,7 @@ type Env struct {
 	Switches *reconcile.Reconciler
 	// Versions are those of all resources.
 	Versions *resource.Versions
-	// Underlay is what the other features rest on.
+	// Underlay is the feature that the others rest on.
 	Underlay Underlay
 
 	events    []api.Event
@@ -35,7 +35,7 @@ type Env struct {
 	questions uint64 // ids given so far
 }
 
-// Underlay is what other features need to know of the one that connects the
+// Underlay is the part that other features need of the one that connects the
 // switches.
 type Underlay interface {
 	// Settled reports whether the topology is taken for the whole network.
@@ -65,7 +65,7 @@ func (e *Env) Inventory() *inventory.Inventory { return e.Net.Inventory }
 // Wall returns the wall-clock time.
 func (e *Env) Wall() time.Time { return e.Start.Add(e.Now).UTC() }
 
-// Event tells clients that something changed. group is the multicast group after the
+// Event announces a change to clients. group is the multicast group after the
 // change, nil for everything else.
 func (e *Env) Event(t api.EventType, object, message string, group *api.MulticastGroup) {
 	e.seq++

@@ -42,7 +42,7 @@ type Feature interface {
 	Report()
 }
 
-// Records are what a feature must not forget when the controller ends.
+// Records returns what the store must keep of a feature.
 type Records interface {
 	// Load takes a record of an earlier controller; ok is false when it is none of the
 	// feature's. All records are loaded before Start.
@@ -79,7 +79,7 @@ const (
 	GotDigest
 )
 
-// SwitchEvent is what happened to a switch. The kind reports which fields are set.
+// SwitchEvent is a change of a switch. The kind reports which fields are set.
 type SwitchEvent struct {
 	Kind     Happening
 	Contents entry.Contents

@@ -14,7 +14,7 @@ import (
 // from the order in which owners are served.
 type Owner int
 
-// Config is what a Reconciler has to know of entities and of their owners. All
+// Config gives a Reconciler the properties of entities and of their owners. All
 // functions must be set.
 type Config struct {
 	// Owner returns the owner of an entity that was read back from a switch.
@@ -192,7 +192,7 @@ func (r *Reconciler) Want(sw string, o Owner, entities []entry.Entity, shape Sha
 	}
 }
 
-// Recheck has the difference of an owner computed anew. It reports false when the
+// Recheck recomputes the difference of an owner. It reports false when the
 // owner has nothing to do with the switch.
 func (r *Reconciler) Recheck(sw string, o Owner) bool {
 	d := r.devices[sw]
@@ -217,7 +217,7 @@ func (r *Reconciler) Hold(n uint64) {
 // Kept reports that the store has everything up to n.
 func (r *Reconciler) Kept(n uint64) { r.kept = n }
 
-// Thaw has the differences of owners computed anew that were frozen on a switch.
+// Thaw recomputes the differences of owners that were frozen on a switch.
 func (r *Reconciler) Thaw(sw string) {
 	d := r.devices[sw]
 	if d == nil {
@@ -256,7 +256,7 @@ func (r *Reconciler) Send(sw string, p entry.PacketOut) bool {
 	return true
 }
 
-// Tasks returns what must be done now, ordered by switch. Each switch has at most
+// Tasks returns the tasks that are due, ordered by switch. Each switch has at most
 // one task with an id under way.
 func (r *Reconciler) Tasks() []Task {
 	var out []Task
@@ -304,7 +304,7 @@ func (r *Reconciler) Difference(before, after []entry.Entity) []entry.Update {
 	return r.cfg.Difference(before, after)
 }
 
-// Owned returns what a switch holds for an owner, in no order.
+// Owned returns the entities that a switch holds for an owner, unordered.
 func (r *Reconciler) Owned(sw string, o Owner) iter.Seq[entry.Entity] {
 	return func(yield func(entry.Entity) bool) {
 		d := r.devices[sw]

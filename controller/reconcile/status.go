@@ -8,7 +8,7 @@ import (
 	"github.com/weft-sdn/weft/southbound/entry"
 )
 
-// Status is what is known of a switch.
+// Status is the known state of a switch.
 type Status struct {
 	// Connected is set when the switch has been read back and takes writes; Since is
 	// when that changed last, and Reason why it is not connected.
@@ -24,7 +24,7 @@ type Status struct {
 	Entities, Pending int
 }
 
-// Status returns what is known of a switch; ok is false for an unknown one.
+// Status returns the known state of a switch; ok is false for an unknown one.
 func (r *Reconciler) Status(sw string) (s Status, ok bool) {
 	d := r.devices[sw]
 	if d == nil {
@@ -139,7 +139,7 @@ func (r *Reconciler) Entity(sw string, k entry.Key) (e entry.Entity, ok bool) {
 	return e, ok
 }
 
-// Held returns what a switch holds, as far as is known, ordered by key.
+// Held returns the entities that a switch is known to hold, ordered by key.
 func (r *Reconciler) Held(sw string) []entry.Entity {
 	d := r.devices[sw]
 	if d == nil {
@@ -148,7 +148,7 @@ func (r *Reconciler) Held(sw string) []entry.Entity {
 	return sorted(d.have)
 }
 
-// Wanted returns what a switch should hold, ordered by key.
+// Wanted returns the entities that a switch should hold, ordered by key.
 func (r *Reconciler) Wanted(sw string) []entry.Entity {
 	d := r.devices[sw]
 	if d == nil {

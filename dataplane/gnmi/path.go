@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// A pattern is what a path with wildcards selects (gNMI path conventions,
+// A pattern is the set that a path with wildcards selects (gNMI path conventions,
 // "Wildcards in paths"): leaves of one interface, or of all.
 type pattern struct {
 	name   string // of the interface; "": all

@@ -135,7 +135,7 @@ func (c *client) poll() error {
 	}
 }
 
-// follow sends all there is, and then what the subscriptions say.
+// follow sends all values, and then the updates of the subscriptions.
 func (c *client) follow() error {
 	unasked, failed := c.messages()
 	timer := time.NewTimer(0)

@@ -106,7 +106,7 @@ func interval(field string, nanoseconds uint64, none time.Duration) (time.Durati
 	return time.Duration(nanoseconds), nil
 }
 
-// split tells states from counters.
+// split separates states from counters.
 func (p *pattern) split() (states, counters []int) {
 	for _, i := range p.leaves {
 		if leaves[i].counter {
@@ -145,7 +145,7 @@ func (s *subscription) look(now time.Time) {
 	}
 }
 
-// take chooses what to send of a port in this look, and takes it for sent.
+// take selects the values of a port to send now, and marks them as sent.
 func (s *subscription) take(p *Port, send func(p *Port, leaf int, v any)) {
 	if s.sample && !s.due && !s.beat {
 		return

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// inbox is what waits for the switch's goroutine: frames, in a bounded queue a
+// inbox is the queue of the switch's goroutine: frames, in a bounded queue a
 // port so that a flood on one starves no other, and control calls.
 type inbox struct {
 	wake  chan struct{} // has a token while something may wait
@@ -165,7 +165,7 @@ func (b *inbox) some() bool {
 	return false
 }
 
-// close refuses what comes from now on and returns the calls that wait.
+// close refuses later input and returns the calls that wait.
 func (b *inbox) close() []*call {
 	for _, q := range b.ports {
 		q.close()

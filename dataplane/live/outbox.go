@@ -12,7 +12,7 @@ type outbox struct {
 	sent, octets, dropped atomic.Uint64
 }
 
-// What an outbox gathers before it sends.
+// Limits at which an outbox sends.
 const (
 	outFrames = 64
 	outOctets = 256 << 10

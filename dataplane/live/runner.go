@@ -14,7 +14,7 @@ import (
 	"github.com/weft-sdn/weft/dataplane/trace"
 )
 
-// Config is what a Runner is started with.
+// Config configures a Runner.
 type Config struct {
 	// Device configures the switch and its P4Runtime device. Transmit and
 	// Ports are set by the runner; Epoch too, when it is zero.
@@ -49,7 +49,7 @@ type PortStats struct {
 	TxDropped  uint64 // refused by the port
 }
 
-// attachment is a port and what comes and goes through it.
+// attachment is a port with its input and output.
 type attachment struct {
 	Port
 	in                 *portQueue
@@ -120,7 +120,7 @@ func Start(cfg Config) (*Runner, error) {
 	return r, nil
 }
 
-// setPortUp has the switch told of a link.
+// setPortUp sets the link of a port in the switch.
 func (r *Runner) setPortUp(port uint32, up bool) {
 	r.in.putCall(&call{
 		f:    func(time.Duration) { r.dev.Switch().SetPortUp(port, up) },

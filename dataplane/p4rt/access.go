@@ -9,7 +9,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// access is what a role may do. The zero value, and nil, is everything.
+// access are the rights of a role. The zero value, and nil, allow everything.
 //
 // The scheme of role.config is a google.protobuf.Struct with any of
 //

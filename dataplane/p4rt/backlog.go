@@ -25,7 +25,7 @@ type backlogs struct {
 	octets int                   // guarded by mu; of all
 }
 
-// backlog is what a Read has put together and its client has not taken yet, encoded.
+// backlog is the encoded answer of a Read that its client has not read yet.
 type backlog struct {
 	of     *backlogs
 	client *guard.Client
@@ -65,7 +65,7 @@ func (x *backlog) forget() {
 	x.of.wake(x.client)
 }
 
-// unreadOf returns what a client has not taken.
+// unreadOf returns the octets that a client has not read.
 func (b *backlogs) unreadOf(client *guard.Client) int {
 	n := 0
 	for x := range b.all {

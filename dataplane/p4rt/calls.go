@@ -20,7 +20,7 @@ type Call struct {
 	Code   string // of gRPC: "OK", "InvalidArgument"
 }
 
-// ServerStats counts what a Server was asked.
+// ServerStats counts the calls of a Server.
 type ServerStats struct {
 	Streams int             // open stream channels
 	Dropped uint64          // messages to controllers that read too slowly

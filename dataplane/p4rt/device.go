@@ -47,7 +47,7 @@ const (
 	DefaultDropPort uint32 = 511
 )
 
-// Stats counts what a Device did with controller packets and digests.
+// Stats counts controller packets and digests of a Device.
 type Stats struct {
 	PacketIns     uint64 // handed to Notify
 	PacketInShort uint64 // frames to the CPU port shorter than the packet_in header: dropped
@@ -71,7 +71,7 @@ type Device struct {
 
 	prePorts, watchPorts portCheck
 
-	// active is what forwards packets; saved is what VERIFY_AND_SAVE put
+	// active forwards packets; saved is what VERIFY_AND_SAVE put
 	// aside, which reads and writes refer to until it is committed.
 	active, saved *realm
 	cookie        *p4v1.ForwardingPipelineConfig_Cookie
@@ -160,7 +160,7 @@ func (d *Device) CPUPort() uint32 { return d.cpu }
 // DropPort returns the port that means drop.
 func (d *Device) DropPort() uint32 { return d.prePorts.drop }
 
-// Switch returns the embedded switch, for what P4Runtime does not cover:
+// Switch returns the embedded switch, for functions that P4Runtime does not cover:
 // queue depths and rates, port states, statistics. It belongs to the device's
 // goroutine.
 func (d *Device) Switch() *dataplane.Switch { return d.sw }
@@ -199,7 +199,7 @@ func (d *Device) Advance(now time.Duration) (next time.Duration, pending bool) {
 	return next, pending
 }
 
-// current is what reads and writes refer to.
+// current is the realm of reads and writes.
 func (d *Device) current() *realm {
 	if d.saved != nil {
 		return d.saved

@@ -8,7 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Limits of digest buffering. What comes beyond them is dropped and counted:
+// Limits of digest buffering. Digests beyond them are dropped and counted:
 // the loss of digest messages is not critical (P4Runtime specification,
 // "DigestEntry").
 const (

@@ -46,7 +46,7 @@ type reading struct {
 	err     error // the outcome
 }
 
-// startRead checks what concerns all elements of a request. keep, when not
+// startRead checks a request as a whole, before its elements. keep, when not
 // nil, reports which entities are wanted.
 func (d *Device) startRead(req *p4v1.ReadRequest, keep func(*p4v1.Entity) bool) (*reading, error) {
 	if err := d.checkID(req.GetDeviceId()); err != nil {
@@ -105,7 +105,7 @@ func (x *reading) emit(e *p4v1.Entity) {
 	}
 }
 
-// flush hands out what has come together.
+// flush sends the collected entities.
 func (x *reading) flush() bool {
 	if x.size == 0 || x.stopped {
 		return !x.stopped

@@ -128,7 +128,7 @@ func (r *realm) read(e *p4v1.Entity, out *reading) *Error {
 	return invalid("the entity of the request is not set")
 }
 
-// undoLog holds what takes a batch back, to be run from the last to the first.
+// undoLog has the steps that undo a batch, run from the last to the first.
 type undoLog []func()
 
 func (u *undoLog) add(f func()) {

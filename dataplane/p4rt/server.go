@@ -27,7 +27,7 @@ const APIVersion = "1.5.0"
 
 // Sizes of messages in octets.
 const (
-	// maxAnswer bounds what a call is answered with: a pipeline configuration is one message.
+	// maxAnswer bounds a response: a pipeline configuration is one message.
 	maxAnswer = 256 << 20
 	// maxSmall bounds the messages of clients but for Write and SetForwardingPipelineConfig, and those
 	// of other services at the port.
@@ -53,7 +53,7 @@ type ServerConfig struct {
 	// MaxMessage is the largest request in octets: a Write or a pipeline configuration. Other requests
 	// may have 4 MiB, or this if it is less. 0: DefaultMaxMessage.
 	MaxMessage int
-	// Guard limits what clients may take. MaxMessage sets its Unfinished where that is 0: two of the
+	// Guard limits the resources of clients. MaxMessage sets its Unfinished where that is 0: two of the
 	// largest requests, and at least guard.DefaultUnfinished.
 	Guard guard.Config
 	// ReadBacklog is how many octets of answers to Reads may wait for their clients. Beyond it the Read

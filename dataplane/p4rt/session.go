@@ -276,7 +276,7 @@ func (s *Sessions) notify(m *p4v1.StreamMessageResponse) {
 	}
 }
 
-// filter returns what a role may see of a message: all, part or nothing.
+// filter returns the part of a message that a role may see: all, some or nothing.
 func (a *access) filter(d *Device, m *p4v1.StreamMessageResponse) *p4v1.StreamMessageResponse {
 	switch u := m.GetUpdate().(type) {
 	case *p4v1.StreamMessageResponse_Packet:
@@ -343,7 +343,7 @@ func (s *Sessions) Write(now time.Duration, req *p4v1.WriteRequest) error {
 	return w.result()
 }
 
-// startWrite does what comes before the updates of a Write.
+// startWrite does the checks before the updates of a Write.
 func (s *Sessions) startWrite(now time.Duration, req *p4v1.WriteRequest) (*writing, error) {
 	r, err := s.authorize(req.GetDeviceId(), numericWriteRole(req), req.GetRole(), req.GetElectionId())
 	if err != nil {
@@ -399,7 +399,7 @@ func (s *Sessions) Read(now time.Duration, req *p4v1.ReadRequest, emit func(*p4v
 	return x.all(now, emit)
 }
 
-// startRead does what comes before the elements of a Read.
+// startRead does the checks before the elements of a Read.
 func (s *Sessions) startRead(req *p4v1.ReadRequest) (*reading, error) {
 	if req.GetRole() == "" {
 		return s.dev.startRead(req, nil)

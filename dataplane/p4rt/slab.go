@@ -42,7 +42,7 @@ func (s *slab[T]) reset() {
 	s.array, s.used = 0, 0
 }
 
-// entrySlab is what table entries are made of.
+// entrySlab allocates table entries in blocks.
 type entrySlab struct {
 	entries slab[entryMessages]
 	exacts  slab[exactMessages]

@@ -194,7 +194,7 @@ const (
 	updateBurst = 200
 )
 
-// Limits of what may wait in an outbox.
+// Limits of the messages in an outbox.
 const (
 	maxNotices    = 16       // arbitration messages
 	maxQueueBytes = 16 << 20 // octets of other messages

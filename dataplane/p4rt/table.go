@@ -10,7 +10,7 @@ import (
 	"github.com/weft-sdn/weft/dataplane/engine"
 )
 
-// extra is what a client attaches to an entry and the switch does not
+// extra is data that a client attaches to an entry and the switch does not
 // interpret: it travels in the switch's Metadata.
 type extra struct {
 	controller uint64 // the deprecated controller_metadata
@@ -325,7 +325,7 @@ func (r *realm) writeDirect(t *tableSchema, match []engine.Match, prio int32, e 
 	return engineError(m.set(cfg, e.GetMeterCounterData() != nil))
 }
 
-// saveDirect returns what restores the direct resources of an entry.
+// saveDirect returns a function that restores the direct resources of an entry.
 func (r *realm) saveDirect(t *tableSchema, match []engine.Match, prio int32) func() {
 	var (
 		count  engine.CounterValue
@@ -457,7 +457,7 @@ func (r *realm) writeDefaultEntry(t *tableSchema, typ p4v1.Update_Type, e *p4v1.
 	return engineError(m.set(cfg, e.GetMeterCounterData() != nil))
 }
 
-// saveDefault returns what restores the default entry of a table.
+// saveDefault returns a function that restores the default entry of a table.
 func (r *realm) saveDefault(t *tableSchema) func() {
 	old, changed, err := r.sw.DefaultEntry(t.engine)
 	x, hadExtra := r.defaultExtra[t.id]

@@ -35,7 +35,7 @@ func (x texts) looking() texts {
 //     the width holds upwards, then from 1. It is never 0, which is what
 //     metadata is before it is set.
 //
-// A value without a string is told by its numeral.
+// A value without a string is reported as its numeral.
 type textTable struct {
 	*translation
 	values map[string][]byte // by string, in canonical form
@@ -80,7 +80,7 @@ func newTextTable(t *translation) *textTable {
 	return x
 }
 
-// adopt takes over what does not contradict the P4Info.
+// adopt takes over the strings that do not contradict the P4Info.
 func (x *textTable) adopt(b *textTable) {
 	for s, v := range b.values {
 		if _, dup := x.values[s]; !dup && x.names[string(v)] == "" {

@@ -137,7 +137,7 @@ func (v *valueType) value(x texts, b []byte) ([]byte, *Error) {
 	return b, nil
 }
 
-// told returns what clients call a value of the program, in canonical form.
+// told returns a value of the program in the clients' canonical form.
 func (v *valueType) told(x texts, b []byte) []byte {
 	if v.tr.strings() {
 		return x.tables[v.tr.index].text(b)

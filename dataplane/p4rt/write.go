@@ -39,7 +39,7 @@ type writing struct {
 	failed int // the first that failed; -1: none
 }
 
-// startWrite checks what concerns all updates of a request. allow, when not
+// startWrite checks a request as a whole, before its updates. allow, when not
 // nil, reports whether an entity may be written.
 func (d *Device) startWrite(now time.Duration, req *p4v1.WriteRequest, allow func(*p4v1.Entity) *Error) (*writing, error) {
 	if err := d.checkID(req.GetDeviceId()); err != nil {

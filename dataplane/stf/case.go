@@ -25,7 +25,7 @@ type Expect struct {
 	Pattern Pattern
 }
 
-// Pattern is what a frame looks like: lower-case hexadecimal digits, * for any.
+// Pattern is a pattern of a frame: lower-case hexadecimal digits, * for any.
 type Pattern struct {
 	Digits string
 	Exact  bool // nothing follows
@@ -50,7 +50,7 @@ type Add struct {
 	ID       string // what check_counter calls the entry; may be empty
 }
 
-// Key is what an entry has for a key.
+// Key is the match of an entry for one key.
 type Key struct {
 	Name  string
 	Value Number
@@ -72,7 +72,7 @@ type Arg struct {
 	Value *big.Int
 }
 
-// SetDefault sets what a table does on a miss.
+// SetDefault sets the default action of a table.
 type SetDefault struct {
 	Table  string
 	Action Action

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Difference is what a switch did otherwise than a case expects.
+// Difference is a deviation of a switch from a case.
 type Difference struct {
 	Text string // may have several lines
 	More int    // differences of other packets

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Error is what is wrong with a line of a case.
+// Error is a fault in a line of a case.
 type Error struct {
 	Line int
 	Err  error
@@ -15,7 +15,7 @@ type Error struct {
 func (e *Error) Error() string { return fmt.Sprintf("%d: %v", e.Line, e.Err) }
 func (e *Error) Unwrap() error { return e.Err }
 
-// kind is what a token is; punctuation is its own text.
+// kind is the kind of a token; punctuation is its own text.
 type kind uint8
 
 const (

@@ -132,7 +132,7 @@ func frame(text string) (port uint32, digits string, err error) {
 	return uint32(n), strings.Join(f[1:], ""), nil
 }
 
-// line is what is left of a line, and the first error in it; after that, its
+// line is the rest of a line, and the first error in it; after that, its
 // methods return zeroes.
 type line struct {
 	rest []token

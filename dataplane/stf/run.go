@@ -11,7 +11,7 @@ import (
 	"github.com/weft-sdn/weft/dataplane/engine"
 )
 
-// Summary counts what a case did.
+// Summary counts the statements of a case.
 type Summary struct {
 	In, Out int // packets
 }
@@ -200,7 +200,7 @@ func (r *run) do(statement any) error {
 // circulations bounds the turns of a packet that never stops.
 const circulations = 1 << 16
 
-// until runs what is due up to a time.
+// until processes everything due up to a time.
 func (r *run) until(t time.Duration) {
 	next, pending := r.sw.Advance(r.now)
 	for n := 0; pending && next <= max(t, r.now+pause) && n < circulations; n++ {

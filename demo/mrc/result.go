@@ -10,7 +10,7 @@ import (
 	"github.com/weft-sdn/weft/lab"
 )
 
-// Result is what the demo of MRC counted.
+// Result has the results of the MRC demo.
 type Result struct {
 	Demo  string `json:"demo"`
 	Mode  string `json:"mode"`

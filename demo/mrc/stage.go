@@ -13,6 +13,6 @@ type stage interface {
 	// Until lets the network run until done, which is asked on the world's goroutine every now and
 	// then, reports true or fails.
 	Until(ctx context.Context, what string, done func(w *lab.World) (bool, error)) error
-	// Lose has something fail. Switches that see it withdraw what is gone, as routers do.
+	// Lose makes something fail. Switches that see it withdraw what is lost, as routers do.
 	Lose(ctx context.Context, l lab.Loss) error
 }

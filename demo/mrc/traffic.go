@@ -12,7 +12,7 @@ import (
 // trafficRound is how long the hosts of Traffic write until what they wrote is looked at.
 const trafficRound = 5 * time.Second
 
-// Traffic has every host of MRC write to every other, round after round, until ctx ends, and says
+// Traffic makes every MRC host write to every other, round after round, until ctx ends, and says
 // what came of each round. It fails when an octet is wrong or a queue pair in error.
 func Traffic(ctx context.Context, l *lab.Live, out io.Writer) error {
 	d := &demo{stage: l}

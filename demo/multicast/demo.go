@@ -40,7 +40,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Result is what was counted on the wires of the lab.
+// Result has the counts of the lab's wires.
 type Result struct {
 	Demo      string `json:"demo"`
 	Receivers int    `json:"receivers"`
@@ -49,7 +49,7 @@ type Result struct {
 	Bytes     int `json:"bytes"`
 	// Corrupt is the number of octets that differ, at all receivers.
 	Corrupt int `json:"corrupt"`
-	// ICRCErrors is what endpoints and switches refused for a bad ICRC.
+	// ICRCErrors counts packets that endpoints and switches refused for a bad ICRC.
 	ICRCErrors    uint64            `json:"icrcErrors"`
 	SourcePackets uint64            `json:"sourcePackets"`
 	LinkPackets   map[string]uint64 `json:"linkPackets"` // data packets from A to B, by "A-B"

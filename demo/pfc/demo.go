@@ -25,7 +25,7 @@ type Options struct {
 	Out io.Writer // progress and tables for people
 }
 
-// Result is what was counted in the lab. Times are the lab's, but for Seconds.
+// Result has the results of the demo. Times are the lab's, but for Seconds.
 type Result struct {
 	Demo string `json:"demo"`
 	// LostWithout packets of the tenant without the PFC policy, Lost with it; Corrupt arrived with

@@ -40,7 +40,7 @@ func (o owned) Apply(c Change) (err error) {
 	return err
 }
 
-// Probe has the device make EV probes.
+// Probe makes the device send EV probes.
 func (o owned) Probe(p *hostapi.Probe, done func(hostapi.ProbeResult)) {
 	if ended := o.do(func(now time.Duration) { o.device.Probe(now, p, done) }); ended != nil {
 		done(hostapi.ProbeResult{ID: p.ID, Err: ended.Error()})

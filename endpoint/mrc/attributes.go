@@ -16,7 +16,7 @@ const (
 	MaxWIMM = 4096
 )
 
-// Attributes are what one end of a connection learns about the other out of band (OCP MRC 1.0,
+// Attributes are the properties of one end of a connection that the other learns out of band (OCP MRC 1.0,
 // table 10-1). They describe the responder of that other end.
 type Attributes struct {
 	MaxWIMM     int  // MRC_QP_MAX_WIMM_DEST: WRITEs with Immediate in flight, 0 to MaxWIMM

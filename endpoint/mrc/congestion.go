@@ -39,7 +39,7 @@ type Sent struct {
 	Retransmission bool
 }
 
-// SACK is what a SACK says of congestion.
+// SACK has the congestion fields of a SACK.
 type SACK struct {
 	Now      time.Duration
 	Newly    int           // octets received that no SACK told of before: what rcvd_bytes has grown by; 0 for a SACK that others overtook
@@ -55,7 +55,7 @@ type SACK struct {
 	Probe          bool // the answer to a reliability probe
 }
 
-// NACK is what a NACK says of congestion.
+// NACK has the congestion fields of a NACK.
 type NACK struct {
 	Now      time.Duration
 	Size     int // octets of the packet refused; 0 when it was acknowledged, or given up as lost, before

@@ -33,7 +33,7 @@ const (
 	maxWaiting = 1 << 12
 )
 
-// EndpointResult is what became of an EV probe or a port status update.
+// EndpointResult is the outcome of an EV probe or a port status update.
 type EndpointResult struct {
 	ID       uint16 // as SendEVProbe or SendPortStatus returned it
 	Op       packet.EndpointOp

@@ -101,7 +101,7 @@ func TestTrimmedPackets(t *testing.T) {
 	}
 }
 
-// TestTrimmedBeyondTheWindow: out-of-window rules hold for trimmed packets too; other packets than
+// TestTrimmedRefusals: out-of-window rules hold for trimmed packets too; other packets than
 // requests are not trimmed.
 func TestTrimmedRefusals(t *testing.T) {
 	s, _ := newResponding(t, nil)

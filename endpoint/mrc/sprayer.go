@@ -33,7 +33,7 @@ type Sprayer interface {
 	NextProbe() (at time.Duration, ok bool)
 }
 
-// Use is what a packet is, as far as a Sprayer may care.
+// Use is the kind of a packet, as far as it matters to a Sprayer.
 type Use uint8
 
 // Uses of a path.
@@ -62,7 +62,7 @@ type Route struct {
 	SRH *packet.SRH // the rest of the way, at most one; nil for none
 }
 
-// Signal is what became of a packet.
+// Signal is the outcome of a packet.
 type Signal uint8
 
 // Signals.

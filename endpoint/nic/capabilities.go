@@ -58,7 +58,7 @@ func exceeds(d, own *hostapi.Capabilities) string {
 	return ""
 }
 
-// Capabilities are what the NIC can hold, and how many values of that are free.
+// Capabilities returns the capabilities of the NIC, and how many values are free.
 func (n *NIC) Capabilities() hostapi.Capabilities {
 	c := n.device
 	c.EVFreeCount = c.EVMaxCount - n.state.EVCount()

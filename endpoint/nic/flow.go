@@ -186,10 +186,10 @@ func (f *flow) Next(now time.Duration, use mrc.Use, ports packet.PortMask) (mrc.
 // Take is the ports that a data packet may go by now.
 func (f *flow) Take(free, busy packet.PortMask) packet.PortMask { return f.set.Take(free, busy) }
 
-// Feedback is what became of a packet.
+// Feedback takes the outcome of a packet.
 func (f *flow) Feedback(now time.Duration, id mrc.PathID, s mrc.Signal) { f.set.Feedback(now, id, s) }
 
-// Probe is a value in doubt that is to be probed now.
+// Probe returns a value in doubt that must be probed now.
 func (f *flow) Probe(now time.Duration, ports packet.PortMask) (mrc.Path, bool) {
 	return f.set.Probe(now, ports)
 }

@@ -87,7 +87,7 @@ func (n *NIC) tellPorts() {
 	}
 }
 
-// State is what the NIC holds; empty before the first one.
+// State returns the state that the NIC holds; empty before the first one.
 func (n *NIC) State() *hostapi.State { return n.state }
 
 // Waiting reports that queue pairs wait for a first state (Config.Managed).

@@ -47,7 +47,7 @@ type Config struct {
 	IgnorePenalty bool // no responder flow control on this queue pair: its penalties change nothing (§7.5.1). Ours
 }
 
-// Network is what the defaults are made from.
+// Network has the properties of the network from which the defaults follow.
 type Network struct {
 	Rate     uint64        // bits per second that one host can send, over all its ports
 	RTT      time.Duration // of a full packet and its SACK between the farthest hosts, all queues empty

@@ -69,7 +69,7 @@ func (c *QPCC) SetConfig(cfg Config) error {
 	return nil
 }
 
-// Config is what the parameters are.
+// Config returns the parameters.
 func (c *QPCC) Config() Config { return c.cfg }
 
 // Window is the congestion window in octets.
@@ -84,7 +84,7 @@ func (c *QPCC) BaseRTT() time.Duration { return c.base }
 // AverageDelay is the average delay of queues.
 func (c *QPCC) AverageDelay() time.Duration { return time.Duration(c.avg) }
 
-// Stats is what has moved the window so far.
+// Stats counts the causes that have moved the window.
 func (c *QPCC) Stats() Stats { return c.stats }
 
 // String is the window for people to read.

@@ -93,7 +93,7 @@ func (s *Set) Take(free, busy packet.PortMask) (take packet.PortMask) {
 // usablePort reports whether there are values to use by a port that is up.
 func (s *Set) usablePort(port int) bool { return s.alive[port] > 0 && s.ports.Has(port) }
 
-// Balance is what the set learns with.
+// Balance returns the weights that the set learns.
 func (s *Set) Balance() *Balance { return s.balance }
 
 // Share has the set learn how ports compare together with others; nil: by itself, from the

@@ -2,7 +2,7 @@ package spray
 
 import "time"
 
-// EventKind is what became of an entropy value.
+// EventKind is a change of state of an entropy value.
 type EventKind uint8
 
 // Kinds of events.
@@ -22,7 +22,7 @@ func (k EventKind) String() string {
 	return "unknown event"
 }
 
-// Event is told to Config.Notify.
+// Config.Notify receives an Event.
 type Event struct {
 	At    time.Duration
 	Kind  EventKind
@@ -30,7 +30,7 @@ type Event struct {
 	EV    EV
 }
 
-// Counts is what became of the packets sent with an entropy value since it came into the profile,
+// Counts are the outcomes of packets sent with an entropy value since it came into the profile,
 // for the controller to find faults with.
 type Counts struct {
 	Sent       uint64 // data packets, retransmissions too

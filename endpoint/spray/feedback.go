@@ -6,7 +6,7 @@ import (
 	"github.com/weft-sdn/weft/endpoint/mrc"
 )
 
-// Feedback takes what became of a packet sent by a path (§9.3.1). Marked by a switch or trimmed on
+// Feedback takes the outcome of a packet sent by a path (§9.3.1). Marked by a switch or trimmed on
 // its way, the value is SKIP; not so trimmed at the last hop, which is on every path. The
 // responder's "always skip", and Config.BadAfter losses in a row, make it ASSUMED_BAD, as far as
 // the profile's MinActive lets them. The answer to a probe makes it usable again.

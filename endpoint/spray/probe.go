@@ -7,7 +7,7 @@ import (
 	"github.com/weft-sdn/weft/packet"
 )
 
-// NextProbe is when the next ASSUMED_BAD value is to be probed. One whose port is down is not: that
+// NextProbe is the time at which the next ASSUMED_BAD value must be probed. One whose port is down is not: that
 // is known.
 func (s *Set) NextProbe() (at time.Duration, ok bool) {
 	e := s.firstProbe(AllPorts)

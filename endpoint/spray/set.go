@@ -139,7 +139,7 @@ func (s *Set) State(index int) (State, error) {
 	return s.evs[index].state, nil
 }
 
-// Counts is what became of packets with the value of an index.
+// Counts returns the outcomes of packets with the value of an index.
 func (s *Set) Counts(index int) (Counts, error) {
 	if err := s.check(index); err != nil {
 		return Counts{}, err

@@ -112,14 +112,14 @@ func (m *Multipath) Pass(d time.Duration) {
 	m.pass(d)
 }
 
-// Stop has a host apply nothing any more.
+// Stop makes a host stop applying updates.
 func (m *Multipath) Stop(host string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.stubborn[host] = true
 }
 
-// Start has a host obey again, and apply what it has not.
+// Start makes a host apply updates again, and those that it missed.
 func (m *Multipath) Start(host string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -139,7 +139,7 @@ func (m *Multipath) Cut(node topology.NodeID, port uint32) {
 	m.settle()
 }
 
-// Bad has a host find an EV of a profile bad.
+// Bad makes a host find an EV of a profile bad.
 func (m *Multipath) Bad(host, profile, text string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -150,7 +150,7 @@ func (m *Multipath) Bad(host, profile, text string) error {
 	return m.core.EVEvents(host, &hostapi.EVEvents{Events: []hostapi.EVEvent{{Profile: profile, EV: v, State: hostapi.EVAssumedBad}}})
 }
 
-// Lossy has a link lose one of a hundred packets for a while.
+// Lossy makes a link lose one of a hundred packets for a while.
 func (m *Multipath) Lossy(id topology.LinkID) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -241,7 +241,7 @@ func missing(format string, args ...any) error {
 // Began is when everything began.
 func (m *Multipath) Began() time.Time { return Began }
 
-// Fabric returns what is known of the fabric.
+// Fabric returns the state of the fabric.
 func (m *Multipath) Fabric(context.Context) (mrc.FabricStatus, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

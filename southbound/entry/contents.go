@@ -1,6 +1,6 @@
 package entry
 
-// Contents is what a switch holds.
+// Contents are the entities that a switch holds.
 type Contents struct {
 	Entities []Entity
 	// Unknown are the kinds that the switch cannot read back.
@@ -9,7 +9,7 @@ type Contents struct {
 	Foreign int
 }
 
-// Refusal is what a switch said about one update that did not take effect.
+// Refusal is the error of a switch for one update that did not take effect.
 type Refusal struct {
 	// Update counts the updates of the write from 0.
 	Update  int
@@ -17,7 +17,7 @@ type Refusal struct {
 	Message string
 }
 
-// RefusalReason is what a controller has to know about a refusal.
+// RefusalReason classifies a refusal for the controller.
 type RefusalReason uint8
 
 // The reasons.

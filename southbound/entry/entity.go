@@ -389,7 +389,7 @@ func replicasText(rs []Replica) string {
 	return b.String()
 }
 
-// UpdateType is what an update does.
+// UpdateType is the kind of an update.
 type UpdateType uint8
 
 // The update types. A default action always exists: Insert means Modify there,

@@ -2,7 +2,7 @@ package entry
 
 import "fmt"
 
-// Op is what a packet-out asks a switch to do.
+// Op is the request of a packet-out.
 type Op uint8
 
 // The operations.
@@ -28,7 +28,7 @@ func (o Op) String() string {
 	return fmt.Sprintf("op %d", uint8(o))
 }
 
-// PacketOut is what the controller gives a switch to do or to send.
+// PacketOut is a request to a switch, or a packet that it should send.
 type PacketOut struct {
 	Op      Op
 	Port    uint16 // of Send
@@ -62,7 +62,7 @@ const (
 	Queue Reason = 3
 )
 
-// PacketIn is what a switch reports about a group's branch.
+// PacketIn is a report of a switch about a group's branch.
 type PacketIn struct {
 	IngressPort uint16
 	Reason      Reason

@@ -191,7 +191,7 @@ func (e *entry) nudge() {
 	}
 }
 
-// Status is what a Server knows of a host.
+// Status is the state of a host in a Server.
 type Status struct {
 	Name      string
 	Connected bool
@@ -204,7 +204,7 @@ type Status struct {
 	Refusals  []hostapi.Refused // what it does not hold, and why
 }
 
-// Status is what is known of a host; false when nothing is.
+// Status returns the state of a host; false for an unknown host.
 func (s *Server) Status(host string) (Status, bool) {
 	e := s.find(host)
 	if e == nil {

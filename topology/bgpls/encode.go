@@ -8,7 +8,7 @@ import (
 	"github.com/weft-sdn/weft/topology/bgpls/wire"
 )
 
-// Objects are what one node says of itself.
+// Objects are the objects that one node advertises.
 type Objects struct {
 	// Node's id says the AS number and the router-id, its Protocol where the
 	// information comes from ("direct" when empty). Its locators and SIDs are

@@ -251,7 +251,7 @@ func groupOf[K comparable](groups map[K]*group, k K) *group {
 	return g
 }
 
-// parts returns what makes up a group, in an order that depends on the NLRIs
+// parts returns the parts of a group, in an order that depends on the NLRIs
 // alone.
 func (r *rib) parts(g *group) []part {
 	members := slices.SortedFunc(maps.Keys(g.members), func(a, b *object) int { return cmp.Compare(a.raw, b.raw) })

@@ -182,7 +182,7 @@ func (s *Speaker) Close() error {
 // Done is closed when the speaker has stopped.
 func (s *Speaker) Done() <-chan struct{} { return s.done }
 
-// Err returns what stopped the speaker if it was neither Close nor its context.
+// Err returns the error that stopped the speaker; nil for Close and a done context.
 func (s *Speaker) Err() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

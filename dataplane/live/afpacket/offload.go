@@ -2,7 +2,7 @@ package afpacket
 
 import "encoding/binary"
 
-// offload is what the kernel says of a frame in front of it: Linux's struct
+// offload is the kernel's header in front of a frame: Linux's struct
 // virtio_net_hdr, in the byte order of the machine.
 type offload struct {
 	segments    bool // several frames in one

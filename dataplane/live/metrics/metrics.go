@@ -15,7 +15,7 @@ import (
 	"github.com/weft-sdn/weft/dataplane/p4rt"
 )
 
-// Switch is what a scrape looks at; live.Runner is one.
+// Switch is the source of a scrape; live.Runner is one.
 type Switch interface {
 	Snapshot(ctx context.Context) (live.Snapshot, error)
 }
@@ -25,7 +25,7 @@ type Server interface {
 	Stats() p4rt.ServerStats
 }
 
-// Config says what is shown.
+// Config selects the metrics.
 type Config struct {
 	Switch     Switch
 	Server     Server

@@ -12,7 +12,7 @@ import (
 // An Endpoint keeps what it is given. Its fields are set before it is used; its methods are safe
 // for concurrent use.
 type Endpoint struct {
-	// Device is what it can do; hostapitest.Capabilities when zero.
+	// Device has its capabilities; hostapitest.Capabilities when zero.
 	Device hostapi.Capabilities
 	// Refuse, when not nil, reports why a change is not applied.
 	Refuse func(agent.Change) error
@@ -84,14 +84,14 @@ func (e *Endpoint) SetCounts(counts ...hostapi.EVCount) {
 	e.counts = counts
 }
 
-// State is what the endpoint holds; nil before the first change.
+// State returns the state that the endpoint holds; nil before the first change.
 func (e *Endpoint) State() *hostapi.State {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.state
 }
 
-// Changes are what was applied so far, in order.
+// Changes returns the changes applied so far, in order.
 func (e *Endpoint) Changes() []agent.Change {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -91,7 +91,7 @@ func (f *Fabric) send(now time.Duration, from, port int, frame []byte) {
 	}
 }
 
-// Wake has a NIC do what is due. It follows everything that is done to one.
+// Wake advances a NIC to the present. Call it after every other call to the NIC.
 func (f *Fabric) Wake(i int) {
 	next, pending := f.NICs[i].Advance(f.Now())
 	if !pending {
@@ -115,7 +115,7 @@ func (f *Fabric) Run(until time.Duration, done func() bool) bool {
 	return f.Clock.Run(until, virtual.Idle, done)
 }
 
-// Apply has a NIC hold a state.
+// Apply makes a NIC hold a state.
 func (f *Fabric) Apply(i int, s hostapi.State) error {
 	f.t.Helper()
 	made, err := hostapi.NewState(s)

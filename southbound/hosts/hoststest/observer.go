@@ -34,7 +34,7 @@ func (o *Observer) note(host, format string, args ...any) {
 	o.said[host] = append(o.said[host], fmt.Sprintf(format, args...))
 }
 
-// Said is what a host said so far.
+// Said returns the reports of a host so far.
 func (o *Observer) Said(host string) []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -94,20 +94,15 @@ func (r *Runner) DeleteEVProfile(ctx context.Context, name string, pre resource.
 // CCProfiles returns all CC profiles by name.
 func (r *Runner) CCProfiles(ctx context.Context) (out []api.CCProfile, err error) {
 	err = r.do(ctx, func() {
-		for _, p := range r.wanted.cc.All() {
-			out = append(out, ccProfile(p))
-		}
+		out = resource.Views(r.wanted.cc, ccProfile)
 	})
 	return out, err
 }
 
 // CCProfile returns one CC profile.
 func (r *Runner) CCProfile(ctx context.Context, name string) (out api.CCProfile, err error) {
-	err = r.ask(ctx, func() error {
-		p, err := r.wanted.cc.Find(name)
-		if err == nil {
-			out = ccProfile(p)
-		}
+	err = r.ask(ctx, func() (err error) {
+		out, err = resource.View(r.wanted.cc, name, ccProfile)
 		return err
 	})
 	return out, err

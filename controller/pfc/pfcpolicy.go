@@ -25,11 +25,7 @@ type pfcResources struct{ *Feature }
 
 // List returns the PFC policies, by name.
 func (f pfcResources) List() []api.PFCPolicy {
-	out := make([]api.PFCPolicy, 0, f.pfcPolicies.Len())
-	for _, r := range f.pfcPolicies.All() {
-		out = append(out, f.viewPFCPolicy(r))
-	}
-	return out
+	return resource.Views(f.pfcPolicies, f.viewPFCPolicy)
 }
 
 // viewPFCPolicy returns a PFC policy as it is now: queues and tunnels are looked
@@ -43,11 +39,7 @@ func (f *Feature) viewPFCPolicy(r *pfcPolicy) api.PFCPolicy {
 
 // Get implements resource.Resources.
 func (f pfcResources) Get(name string) (api.PFCPolicy, error) {
-	r, err := f.pfcPolicies.Find(name)
-	if err != nil {
-		return api.PFCPolicy{}, err
-	}
-	return f.viewPFCPolicy(r), nil
+	return resource.View(f.pfcPolicies, name, f.viewPFCPolicy)
 }
 
 // Put implements resource.Resources.

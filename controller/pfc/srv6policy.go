@@ -125,11 +125,7 @@ type srv6Resources struct{ *Feature }
 
 // List returns the SRv6 policies, by name.
 func (f srv6Resources) List() []api.SRv6Policy {
-	out := make([]api.SRv6Policy, 0, f.srv6Policies.Len())
-	for _, p := range f.srv6Policies.All() {
-		out = append(out, viewSRv6Policy(p))
-	}
-	return out
+	return resource.Views(f.srv6Policies, viewSRv6Policy)
 }
 
 func viewSRv6Policy(p *srv6Policy) api.SRv6Policy {
@@ -140,11 +136,7 @@ func viewSRv6Policy(p *srv6Policy) api.SRv6Policy {
 
 // Get implements resource.Resources.
 func (f srv6Resources) Get(name string) (api.SRv6Policy, error) {
-	p, err := f.srv6Policies.Find(name)
-	if err != nil {
-		return api.SRv6Policy{}, err
-	}
-	return viewSRv6Policy(p), nil
+	return resource.View(f.srv6Policies, name, viewSRv6Policy)
 }
 
 // Put implements resource.Resources.

@@ -72,11 +72,7 @@ type tenantResources struct{ *Feature }
 
 // List returns the tenants, by name.
 func (f tenantResources) List() []api.Tenant {
-	out := make([]api.Tenant, 0, f.tenants.Len())
-	for _, t := range f.tenants.All() {
-		out = append(out, viewTenant(t))
-	}
-	return out
+	return resource.Views(f.tenants, viewTenant)
 }
 
 func viewTenant(t *tenant) api.Tenant {
@@ -87,11 +83,7 @@ func viewTenant(t *tenant) api.Tenant {
 
 // Get implements resource.Resources.
 func (f tenantResources) Get(name string) (api.Tenant, error) {
-	t, err := f.tenants.Find(name)
-	if err != nil {
-		return api.Tenant{}, err
-	}
-	return viewTenant(t), nil
+	return resource.View(f.tenants, name, viewTenant)
 }
 
 // Put implements resource.Resources.

@@ -97,6 +97,24 @@ func (c *Collection[S, D]) All() []*Item[S, D] {
 	return out
 }
 
+// Views returns all resources by name, as view makes them.
+func Views[S, D, V any](c *Collection[S, D], view func(*Item[S, D]) V) []V {
+	out := make([]V, 0, c.Len())
+	for _, i := range c.All() {
+		out = append(out, view(i))
+	}
+	return out
+}
+
+// View returns the resource of a name, as view makes it, or an error of CodeNotFound.
+func View[S, D, V any](c *Collection[S, D], name string, view func(*Item[S, D]) V) (v V, err error) {
+	i, err := c.Find(name)
+	if err == nil {
+		v = view(i)
+	}
+	return v, err
+}
+
 // Check returns the resource that a Put with a precondition replaces, nil when
 // it creates one.
 func (c *Collection[S, D]) Check(name string, pre Precondition) (*Item[S, D], error) {

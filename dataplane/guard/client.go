@@ -13,7 +13,7 @@ import (
 
 // What one connection may have at once.
 const (
-	// MaxCalls is how many calls and streams a server takes; more wait at the client.
+	// MaxCalls is how many calls and streams a server takes unless told otherwise.
 	MaxCalls = 64
 	// MaxStreams is how many streams of one service there may be; more are refused.
 	MaxStreams = 8

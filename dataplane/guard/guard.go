@@ -25,6 +25,9 @@ type Config struct {
 	Strangers int
 	// PerClient is how many of them one IPv4 address or IPv6 /64 may have. Default: DefaultPerClient.
 	PerClient int
+	// Calls is how many calls and streams a connection may have; more wait at the client. A server of many
+	// devices, each of which has a stream, wants more. Default: MaxCalls.
+	Calls int
 	// Unfinished is how many octets there may be of messages that clients have begun to send and not
 	// finished. Beyond it the connection with the most of them is closed. Default: DefaultUnfinished.
 	Unfinished int
@@ -67,6 +70,9 @@ func New(cfg Config) *Guard {
 	if cfg.PerClient <= 0 {
 		cfg.PerClient = DefaultPerClient
 	}
+	if cfg.Calls <= 0 {
+		cfg.Calls = MaxCalls
+	}
 	if cfg.Unfinished <= 0 {
 		cfg.Unfinished = DefaultUnfinished
 	}
@@ -79,6 +85,9 @@ func New(cfg Config) *Guard {
 	}
 	return g
 }
+
+// Calls returns how many calls and streams a connection may have.
+func (g *Guard) Calls() int { return g.cfg.Calls }
 
 // Stats counts what a Guard has seen.
 type Stats struct {

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weft-sdn/weft/dataplane/guard"
@@ -330,5 +331,32 @@ func TestMaxConnections(t *testing.T) {
 	s.controller(2, true, 16<<20)
 	if n := s.net.server.Stats().Guard; n.Refused[guard.PerClient] < 3*limit {
 		t.Errorf("%+v", n)
+	}
+}
+
+// TestManyStreams checks the limit of stream channels of a device on a connection, and that a server of
+// many devices can take a stream of each.
+func TestManyStreams(t *testing.T) {
+	const devices = 20
+	ids := make([]uint64, devices)
+	for i := range ids {
+		ids[i] = uint64(i + 1)
+	}
+	n := newNetwork(t, p4rt.ServerConfig{Guard: guard.Config{Calls: 100}}, ids...)
+	client := n.client(t)
+	for _, id := range ids {
+		c := newController(t, client)
+		c.arbitrate(id, 1)
+		c.wantStatus(codes.OK)
+	}
+	for i := range uint64(guard.MaxStreams - 1) {
+		c := newController(t, client)
+		c.arbitrate(1, 100+i)
+		c.wantStatus(codes.OK)
+	}
+	c := newController(t, client)
+	c.arbitrate(1, 200)
+	if _, err := c.Recv(); status.Code(err) != codes.ResourceExhausted || n.server.Stats().Guard.Refused[guard.Streams] != 1 {
+		t.Errorf("a stream more than %d: %v, %+v", guard.MaxStreams, err, n.server.Stats().Guard)
 	}
 }

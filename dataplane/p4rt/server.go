@@ -162,7 +162,7 @@ func NewServer(cfg ServerConfig) *Server {
 		grpc.ReadBufferSize(128 << 10),
 		grpc.MaxRecvMsgSize(cfg.MaxMessage),
 		grpc.MaxSendMsgSize(maxAnswer),
-		grpc.MaxConcurrentStreams(guard.MaxCalls),
+		grpc.MaxConcurrentStreams(uint32(s.guard.Calls())),
 		grpc.MaxHeaderListSize(16 << 10),
 		grpc.ConnectionTimeout(handshakeTime),
 		// The stream is what reports that a controller lives: one that vanished

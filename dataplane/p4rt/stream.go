@@ -3,6 +3,7 @@ package p4rt
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"sync"
@@ -25,11 +26,6 @@ func (s *Server) StreamChannel(stream p4v1.P4Runtime_StreamChannelServer) error 
 	ctx, cancel := context.WithCancel(stream.Context())
 	defer cancel()
 	client := guard.ClientOf(stream.Context())
-	leave, ok := client.Stream("p4.v1.P4Runtime")
-	if !ok {
-		return errorf(codes.ResourceExhausted, "the connection has %d stream channels; there is no room for more", guard.MaxStreams)
-	}
-	defer leave()
 	out := newOutbox(s.cfg.StreamQueue)
 	s.track(out)
 	defer s.untrack(out)
@@ -83,6 +79,7 @@ type channel struct {
 	closed  bool     // guarded by mu
 	dev     *served  // guarded by mu; set by the first arbitration update
 	session *Session // guarded by mu; used on the device's goroutine
+	leave   func()   // guarded by mu; gives the place of the stream back
 }
 
 func (c *channel) receive(ctx context.Context, stream p4v1.P4Runtime_StreamChannelServer) error {
@@ -143,6 +140,11 @@ func (c *channel) target(m *p4v1.StreamMessageRequest) (*served, *Session, error
 		if err != nil {
 			return nil, nil, err
 		}
+		leave, ok := c.client.Stream(fmt.Sprint("device ", a.GetDeviceId()))
+		if !ok {
+			return nil, nil, errorf(codes.ResourceExhausted, "the connection has %d stream channels of device %d; there is no room for more", guard.MaxStreams, a.GetDeviceId())
+		}
+		c.leave = leave
 		c.dev, c.session = dev, dev.sessions.open(c.client, c.out.put)
 		return c.dev, c.session, nil
 	}
@@ -168,9 +170,10 @@ func (c *channel) target(m *p4v1.StreamMessageRequest) (*served, *Session, error
 func (c *channel) close() {
 	c.mu.Lock()
 	c.closed = true
-	dev, session := c.dev, c.session
+	dev, session, leave := c.dev, c.session, c.leave
 	c.mu.Unlock()
 	if dev != nil {
+		defer leave()
 		_ = dev.exec.Do(c.ctx, func(time.Duration) { session.Close() })
 	}
 }

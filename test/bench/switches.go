@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"github.com/weft-sdn/weft/dataplane/guard"
 	"github.com/weft-sdn/weft/dataplane/live"
 	"github.com/weft-sdn/weft/dataplane/p4rt"
 	"github.com/weft-sdn/weft/p4"
@@ -126,7 +127,7 @@ func reachable() uint64 {
 
 // startSwitches starts n switches with a P4Runtime server on loopback. A client becomes primary of each and loads the program.
 func startSwitches(ctx context.Context, n int, config *p4v1.ForwardingPipelineConfig) (runners []*live.Runner, stop func() error, err error) {
-	server := p4rt.NewServer(p4rt.ServerConfig{})
+	server := p4rt.NewServer(p4rt.ServerConfig{Guard: guard.Config{Calls: n + guard.MaxCalls}}) // a stream of each switch
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, nil, err

@@ -3,8 +3,6 @@ package controller_test
 import (
 	"context"
 	"errors"
-	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -158,54 +156,6 @@ func TestController(t *testing.T) {
 			t.Errorf("counters of a switch that is gone: %v", err)
 		}
 		if err := r2.stop(); err != nil {
-			t.Error(err)
-		}
-	})
-} // slowStore calls a function before it keeps a group.
-type slowStore struct {
-	*store.Memory
-	before func()
-}
-
-func (s *slowStore) Apply(ctx context.Context, ops []store.Op) error {
-	if s.before != nil && slices.ContainsFunc(ops, func(o store.Op) bool { return strings.HasPrefix(o.Key, "groups/") }) {
-		s.before()
-	}
-	return s.Memory.Apply(ctx, ops)
-}
-
-// TestTaskOfAnEarlierSession: what the core wanted of a switch before it reconnected is not written
-// after the switch was read, when the core would not know of it.
-func TestTaskOfAnEarlierSession(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		net := sample.Figure1()
-		south, records := new(controllertest.Southbound), &slowStore{Memory: store.NewMemory()}
-		r := run(t, net, records, south)
-		spec := net.Spec(1, "s1", "r1")
-		if _, _, err := r.Groups().Put(t.Context(), "g", spec, resource.Precondition{}); err != nil {
-			t.Fatal(err)
-		}
-		r.programmed(t, "g")
-		south.With("n1", func(d *controllertest.Device) {
-			d.Refuse = func(u entry.Update) *entry.Refusal {
-				if _, there := d.Entities[u.Entity.Key()]; u.Type == entry.Insert && there {
-					t.Errorf("the core does not know that n1 has %s", u.Entity)
-				}
-				return nil
-			}
-		})
-		records.before = func() {
-			records.before = nil
-			south.Disconnect("n1", false)
-			south.Connect("n1")
-			time.Sleep(time.Second) // n1 is read
-		}
-		spec = net.Spec(1, "s1", "r1", "r2")
-		if _, _, err := r.Groups().Put(t.Context(), "g", spec, resource.Precondition{}); err != nil {
-			t.Fatal(err)
-		}
-		r.programmed(t, "g")
-		if err := r.stop(); err != nil {
 			t.Error(err)
 		}
 	})

@@ -43,9 +43,15 @@ func deploy(t *testing.T) *deployment {
 // deployWith is deploy; collectors are where controllers connect from by BGP-LS.
 func deployWith(t *testing.T, collectors []netip.Addr) *deployment {
 	t.Helper()
+	return deployNetwork(t, lab.Figure1(), collectors)
+}
+
+// deployNetwork is deployWith on another network.
+func deployNetwork(t *testing.T, network lab.Network, collectors []netip.Addr) *deployment {
+	t.Helper()
 	d := &deployment{t: t, config: filepath.Join(t.TempDir(), "weft.yaml"), dataDir: filepath.Join(t.TempDir(), "data")}
 	var err error
-	d.network, err = lab.StartLive(t.Context(), lab.LiveOptions{Network: lab.Figure1(), Listen: "127.0.0.1:0", Collectors: collectors, Controller: func(inv inventory.Inventory) error {
+	d.network, err = lab.StartLive(t.Context(), lab.LiveOptions{Network: network, Listen: "127.0.0.1:0", Collectors: collectors, Controller: func(inv inventory.Inventory) error {
 		d.inventory = inv
 		inv.Intervals.Settle = api.Duration(200 * time.Millisecond)
 		text, err := yaml.Marshal(inv)

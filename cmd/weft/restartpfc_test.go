@@ -1,0 +1,99 @@
+package main
+
+import (
+	"maps"
+	"testing"
+	"time"
+
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/api/client"
+	"github.com/weft-sdn/weft/lab"
+)
+
+// lossless waits until a PFC policy is in the switches and nothing is left to write, and returns it
+// with its tenant.
+func (p *process) lossless(name, tenant string, switches int) (*api.PFCPolicy, *api.Tenant) {
+	p.t.Helper()
+	var policy *api.PFCPolicy
+	p.until("PFC policy programmed, all switches synced", func() bool {
+		var err error
+		if policy, err = p.rest.PFCPolicies().Get(p.t.Context(), name); err != nil || !policy.Status.Conditions.Is(api.Programmed) {
+			return false
+		}
+		all, err := p.rest.Switches().List(p.t.Context(), nil)
+		for _, s := range all {
+			if !s.Synced {
+				return false
+			}
+		}
+		return err == nil && len(all) == switches
+	})
+	t, err := p.rest.Tenants().Get(p.t.Context(), tenant)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return policy, t
+}
+
+// TestRestartPFC: a controller that was killed goes on with SRv6 policies, tenants and PFC policies
+// where it was: the VRF and the tunnels are the same, no switch is written to, and there are no
+// orphans. What was deleted does not come back.
+func TestRestartPFC(t *testing.T) {
+	d := deployNetwork(t, lab.PFCNetwork(200*time.Microsecond, 1e9), nil)
+	site := func(sw, host string) api.TenantSite {
+		for _, h := range d.inventory.Hosts {
+			if h.Name == host {
+				return api.TenantSite{Switch: sw, Port: h.AllPorts()[0]}
+			}
+		}
+		t.Fatalf("no host %s", host)
+		return api.TenantSite{}
+	}
+	first := d.start()
+	first.ready()
+	if _, err := first.rest.SRv6Policies().Put(t.Context(), "wan", api.SRv6PolicySpec{Headend: "R1", Endpoint: "R3", Segments: []api.PolicySegment{{Node: "R2"}}}, client.Write{}); err != nil {
+		t.Fatal(err)
+	}
+	tenant := api.TenantSpec{Slice: 1, Priority: 3, Policies: []string{"wan"}, Sites: []api.TenantSite{site("R1", "DC1"), site("R3", "DC2")}}
+	if _, err := first.rest.Tenants().Put(t.Context(), "a", tenant, client.Write{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := first.rest.PFCPolicies().Put(t.Context(), "p", api.PFCPolicySpec{SRv6Policy: "wan", Tenant: "a"}, client.Write{}); err != nil {
+		t.Fatal(err)
+	}
+	was, tenantWas := first.lossless("p", "a", 5)
+	first.kill()
+	written := d.writes()
+	if written["R1 updates"] == 0 || written["R3 updates"] == 0 {
+		t.Fatalf("the switches count no writes: %v", written)
+	}
+
+	second := d.start()
+	second.ready()
+	is, tenantIs := second.lossless("p", "a", 5)
+	if is.Version != was.Version || tenantIs.Version != tenantWas.Version || tenantIs.Status.VRF != tenantWas.Status.VRF || len(is.Status.Tunnels) != len(was.Status.Tunnels) || len(is.Status.Tunnels) == 0 {
+		t.Errorf("%+v %+v, were %+v %+v", is, tenantIs, was, tenantWas)
+	}
+	if again := d.writes(); !maps.Equal(again, written) {
+		t.Errorf("the second controller wrote to switches that agree: %v, were %v", again, written)
+	}
+	orphans, err := second.rest.Orphans().List(t.Context(), nil)
+	if err != nil || len(orphans) > 0 {
+		t.Errorf("orphans %+v, %v", orphans, err)
+	}
+
+	if err := second.rest.PFCPolicies().Delete(t.Context(), "p", client.Write{}); err != nil {
+		t.Fatal(err)
+	}
+	second.kill() // perhaps before the switches have heard of it
+	third := d.start()
+	third.ready()
+	if left, err := third.rest.PFCPolicies().List(t.Context(), nil); err != nil || len(left) > 0 {
+		t.Errorf("PFC policies %+v, %v", left, err)
+	}
+	orphans, err = third.rest.Orphans().List(t.Context(), nil)
+	if err != nil || len(orphans) > 0 {
+		t.Errorf("orphans %+v, %v", orphans, err)
+	}
+	third.kill()
+}

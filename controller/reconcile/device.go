@@ -71,6 +71,9 @@ func (d *device) unit(o Owner) *unit {
 // want sets what an owner wants.
 func (d *device) want(o Owner, entities []entry.Entity, shape Shape) {
 	u := d.unit(o)
+	for k := range u.want {
+		d.touchOwner(k, o)
+	}
 	u.want = make(map[entry.Key]entry.Entity, len(entities))
 	u.order = make([]entry.Key, 0, len(entities))
 	u.shape = shape
@@ -80,8 +83,17 @@ func (d *device) want(o Owner, entities []entry.Entity, shape Shape) {
 			u.order = append(u.order, k)
 		}
 		u.want[k] = e
+		d.touchOwner(k, o)
 	}
 	d.touch(o)
+}
+
+// touchOwner has the difference of an entity's owner computed anew when another one begins or ends
+// to want the entity: a read back gave it to its owner by its content.
+func (d *device) touchOwner(k entry.Key, wants Owner) {
+	if holder, ok := d.owner[k]; ok && holder != wants {
+		d.dirty[holder] = true
+	}
 }
 
 // touch has the difference of an owner computed anew, and those of owners whose

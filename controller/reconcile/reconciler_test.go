@@ -196,3 +196,15 @@ func TestAudit(t *testing.T) {
 	b.Tick(121 * time.Second)
 	b.expect("read")
 }
+
+// TestWantedByAnother: what an owner holds and does not want stays once another one wants it, also
+// when the removal was planned before.
+func TestWantedByAnother(t *testing.T) {
+	b := newBed(t, 101, 102)
+	b.Diff(func(string, reconcile.Owner) {}) // plans the removal of both
+	b.want(2, 101)
+	b.expect("-102")
+	b.expect("")
+	b.want(2)
+	b.expect("-101")
+}

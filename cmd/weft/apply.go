@@ -76,6 +76,9 @@ func (a *applier) run(ctx context.Context) error {
 		return err
 	}
 	defer c.Close()
+	if a.dryRun && len(all) > 1 {
+		fmt.Fprintln(a.env.stderr, "weft: each resource is planned alone, without the changes of the others")
+	}
 	var failed []error
 	done := client.Items{Items: []json.RawMessage{}}
 	for i := range all {

@@ -3,6 +3,7 @@ package api
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -224,10 +225,5 @@ func (s *PFCPolicySpec) Validate(env PFCEnv) error {
 }
 
 func (s *TenantSpec) carriedBy(policy string) bool {
-	for _, name := range s.Policies {
-		if name == policy {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(s.Policies, policy)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -144,10 +145,8 @@ func nameAllowed(ctx context.Context, name string) error {
 	if len(names) == 0 {
 		names = []string{cert.Subject.CommonName}
 	}
-	for _, n := range names {
-		if n == name {
-			return nil
-		}
+	if slices.Contains(names, name) {
+		return nil
 	}
 	return status.Errorf(codes.PermissionDenied, "hello.name: %q is not a name of the certificate, which has %q", name, names)
 }

@@ -194,7 +194,7 @@ writes:
 		t.Fatal("the file is taken")
 	}
 	var got []string
-	for _, line := range strings.Split(err.Error(), "\n") {
+	for line := range strings.SplitSeq(err.Error(), "\n") {
 		place, rest, _ := strings.Cut(line, ": ")
 		field, _, _ := strings.Cut(strings.TrimPrefix(rest, hostrun.ErrConfig.Error()+": "), ": ")
 		got = append(got, place+" "+field)

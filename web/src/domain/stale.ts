@@ -1,5 +1,5 @@
 /** What of the API an event of a family says is no longer as it was; the names are those of queries. */
-const families: Record<string, string[]> = {
+export const families: Record<string, string[]> = {
   group: ['groups'],
   receiver: ['groups'],
   switch: ['switches', 'ready', 'nodes', 'links', 'hosts', 'fabric'],
@@ -14,10 +14,13 @@ const families: Record<string, string[]> = {
   drain: ['links', 'nodes', 'planes', 'hosts', 'fabric', 'profiles'],
   'ev-profile': ['profiles', 'fabric'],
   suspect: ['suspects', 'links', 'fabric', 'profiles'],
+  orphan: ['switches'],
+  controller: ['ready', 'health'],
+  store: ['ready'],
   host: ['hosts', 'fabric', 'ready'],
 };
 
-/** Returns the queries that an event makes stale; undefined: all of them. */
+/** Returns the queries that an event makes stale; undefined, for a gap and for what is not known here: all of them. */
 export function stale(type: string): string[] | undefined {
   return families[type.split('.')[0]!];
 }

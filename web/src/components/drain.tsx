@@ -1,0 +1,66 @@
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { setLink, setNode, setPlane, type Admin } from '../api/actions';
+import * as ask from '../api/queries';
+import { cost, type Target } from '../domain/fabric';
+import { Dialog } from './dialog';
+import { Failure, Loading } from './states';
+
+export function apply(target: Target, admin: Admin, dryRun = false): Promise<unknown> {
+  const dry = { dryRun: dryRun || undefined };
+  return target.kind === 'link' ? setLink(target.id, admin, dry) : target.kind === 'node' ? setNode(target.id, admin, dry) : setPlane(target.plane, admin, dry);
+}
+
+/** A button that drains something, after it has shown what that costs, or uses it again. */
+export function DrainButton({ target, admin, what }: { target: Target; admin: Admin; what: string }) {
+  const [open, setOpen] = useState(false);
+  const queries = useQueryClient();
+  const undrain = useMutation({ mutationFn: () => apply(target, 'up'), onSettled: () => queries.invalidateQueries() });
+  if (admin === 'drained') {
+    return (
+      <>
+        <button type="button" disabled={undrain.isPending} onClick={() => undrain.mutate()}>Undrain {what}</button>
+        {undrain.isError && <Failure error={undrain.error} />}
+      </>
+    );
+  }
+  return (
+    <>
+      <button type="button" onClick={() => setOpen(true)}>Drain {what}…</button>
+      {open && <DrainDialog target={target} what={what} close={() => setOpen(false)} />}
+    </>
+  );
+}
+
+function DrainDialog({ target, what, close }: { target: Target; what: string; close: () => void }) {
+  const queries = useQueryClient();
+  const links = useQuery(ask.links), nodes = useQuery(ask.nodes);
+  // The controller plans the drain and says whether it takes the last path of somebody.
+  const trial = useQuery({ queryKey: ['drain trial', target], queryFn: () => apply(target, 'drained', true), retry: false, gcTime: 0, staleTime: 0 });
+  const drain = useMutation({ mutationFn: () => apply(target, 'drained'), onSuccess: close, onSettled: () => queries.invalidateQueries() });
+  const c = links.data && nodes.data && cost(target, nodes.data, links.data);
+  return (
+    <Dialog title={`Drain ${what}?`} close={close}>
+      {!c ? <Loading what="the cost" /> : (
+        <>
+          <p>{c.lost === 0 ? 'It carries no EV now: nothing is lost.' : `${c.lost} ${c.lost === 1 ? 'direction' : 'directions'} of links will carry no new packets.`}</p>
+          {c.planes.length > 0 && (
+            <table className="facts">
+              <thead><tr><th scope="col">Plane</th><th scope="col">Directions in use</th><th scope="col">After</th><th scope="col">Capacity left</th></tr></thead>
+              <tbody>{c.planes.map((p) => <tr key={p.plane}><th scope="row">{p.plane}</th><td>{p.now} of {p.all}</td><td>{p.left}</td><td>{p.now === 0 ? '–' : `${Math.round((100 * p.left) / p.now)} %`}</td></tr>)}</tbody>
+            </table>
+          )}
+          {c.tightest && <p>The most affected switch is {c.tightest.name}: it keeps {c.tightest.left} of {c.tightest.now} links.</p>}
+        </>
+      )}
+      {trial.isPending && <Loading what="what the controller says" />}
+      {trial.isError && <><p>The controller refuses it:</p><Failure error={trial.error} /></>}
+      {trial.isSuccess && <p>The controller accepts it: every pair of hosts keeps a path.</p>}
+      {drain.isError && <Failure error={drain.error} />}
+      <p className="buttons">
+        <button type="button" className="main" disabled={!trial.isSuccess || drain.isPending} onClick={() => drain.mutate()}>Drain</button>
+        <button type="button" onClick={close}>Cancel</button>
+      </p>
+    </Dialog>
+  );
+}

@@ -1,0 +1,131 @@
+import type { components } from '../api/schema';
+import { natural } from './natural';
+import { reverse } from './findings';
+
+type Link = components['schemas']['FabricLink'];
+type Node = components['schemas']['FabricNode'];
+type Suspect = components['schemas']['SuspectView'];
+
+/** What of a link is worst, from good to bad; none: there is no link. */
+export const states = ['none', 'up', 'drained', 'trying', 'held', 'suspect', 'denied', 'down'] as const;
+export type LinkState = (typeof states)[number];
+
+export const stateTexts: Record<LinkState, string> = {
+  none: 'no link', up: 'up', drained: 'drained', trying: 'being probed', held: 'up again, and held', suspect: 'suspect', denied: 'EVs denied', down: 'down',
+};
+
+export function linkState(l: Link, suspects: ReadonlySet<string>): LinkState {
+  const s = l.status;
+  if (s.phase === 'down' || s.fromPort === 'down' || s.toPort === 'down') return 'down';
+  if (s.drained || l.spec.admin === 'drained') return 'drained';
+  if (s.phase === 'held' || s.phase === 'trying') return s.phase;
+  if (suspects.has(l.id)) return 'suspect';
+  return s.denied ? 'denied' : 'up';
+}
+
+export function suspectLinks(suspects: readonly Suspect[]): Set<string> {
+  return new Set(suspects.flatMap((s) => s.links));
+}
+
+export function worst(a: LinkState, b: LinkState): LinkState {
+  return states.indexOf(a) >= states.indexOf(b) ? a : b;
+}
+
+/** A node as matrices and pictures name it. */
+export interface End {
+  id: string;
+  name: string;
+}
+
+/** All links of a plane between two neighbouring tiers, a cell for each pair of switches. */
+export interface Matrix {
+  plane: number;
+  /** The lower tier; its switches are the rows. */
+  tier: number;
+  rows: End[];
+  columns: End[];
+  /** Row by row; the worst of all links of a pair, both directions. */
+  cells: LinkState[];
+  /** The links of a cell, by its index. */
+  links: Map<number, Link[]>;
+}
+
+/** Makes the matrices of a Clos, by plane and tier. Nodes without a tier have none. */
+export function matrices(nodes: readonly Node[], links: readonly Link[], suspects: ReadonlySet<string>): Matrix[] {
+  const of = new Map(nodes.map((n) => [n.id, n]));
+  const made = new Map<string, { plane: number; tier: number; links: Link[] }>();
+  for (const l of links) {
+    const from = of.get(l.status.from)?.status.tier, to = of.get(l.status.to)?.status.tier;
+    if (from === undefined || to === undefined || Math.abs(from - to) !== 1 || l.status.plane === undefined) continue;
+    const tier = Math.min(from, to), key = `${l.status.plane} ${tier}`;
+    let m = made.get(key);
+    if (!m) made.set(key, (m = { plane: l.status.plane, tier, links: [] }));
+    m.links.push(l);
+  }
+  const end = (n: Node): End => ({ id: n.id, name: n.status.name ?? n.id });
+  const side = (plane: number, tier: number) => nodes.filter((n) => n.status.tier === tier && n.status.planes.includes(plane)).map(end).sort((a, b) => natural(a.name, b.name));
+  return [...made.values()].sort((a, b) => a.plane - b.plane || a.tier - b.tier).map((m) => {
+    const rows = side(m.plane, m.tier), columns = side(m.plane, m.tier + 1);
+    const rowOf = new Map(rows.map((r, i) => [r.id, i])), columnOf = new Map(columns.map((c, i) => [c.id, i]));
+    const cells = new Array<LinkState>(rows.length * columns.length).fill('none');
+    const cellLinks = new Map<number, Link[]>();
+    for (const l of m.links) {
+      const up = of.get(l.status.from)!.status.tier === m.tier;
+      const row = rowOf.get(up ? l.status.from : l.status.to), column = columnOf.get(up ? l.status.to : l.status.from);
+      if (row === undefined || column === undefined) continue;
+      const i = row * columns.length + column;
+      cells[i] = worst(cells[i]!, linkState(l, suspects));
+      const there = cellLinks.get(i);
+      if (there) there.push(l);
+      else cellLinks.set(i, [l]);
+    }
+    return { plane: m.plane, tier: m.tier, rows, columns, cells, links: cellLinks };
+  });
+}
+
+/** Something that can be drained. */
+export type Target = { kind: 'link'; id: string } | { kind: 'node'; id: string } | { kind: 'plane'; plane: number };
+
+/** What a drain takes away. Directions of links count, as in the API. */
+export interface Cost {
+  /** Directions that carry EVs now and would not. */
+  lost: number;
+  /** By plane: directions in all, those in use now, and those that would be left. */
+  planes: { plane: number; all: number; now: number; left: number }[];
+  /** The switch that keeps the least share of its links to other switches. */
+  tightest?: { name: string; now: number; left: number };
+}
+
+/** Computes what is left of the capacity if a target is drained. */
+export function cost(target: Target, nodes: readonly Node[], links: readonly Link[]): Cost {
+  const hit = (l: Link) => target.kind === 'plane' ? l.status.plane === target.plane :
+    target.kind === 'node' ? l.status.from === target.id || l.status.to === target.id : l.id === target.id || l.id === reverse(target.id);
+  const used = (l: Link) => !l.status.denied && !l.status.drained && l.status.phase === 'up' && l.status.fromPort !== 'down' && l.status.toPort !== 'down';
+  const planes = new Map<number, { plane: number; all: number; now: number; left: number }>();
+  const from = new Map<string, { now: number; left: number }>();
+  let lost = 0;
+  for (const l of links) {
+    const plane = l.status.plane ?? 0;
+    let p = planes.get(plane);
+    if (!p) planes.set(plane, (p = { plane, all: 0, now: 0, left: 0 }));
+    let n = from.get(l.status.from);
+    if (!n) from.set(l.status.from, (n = { now: 0, left: 0 }));
+    p.all++;
+    if (!used(l)) continue;
+    p.now++;
+    n.now++;
+    if (hit(l)) lost++;
+    else {
+      p.left++;
+      n.left++;
+    }
+  }
+  const names = new Map(nodes.map((n) => [n.id, n.status.name ?? n.id]));
+  let tightest: Cost['tightest'];
+  for (const [id, n] of from) {
+    // The switch that is drained itself has nothing left by intent.
+    if (n.left === n.now || (target.kind === 'node' && id === target.id)) continue;
+    if (!tightest || n.left / n.now < tightest.left / tightest.now) tightest = { name: names.get(id) ?? id, ...n };
+  }
+  return { lost, planes: [...planes.values()].sort((a, b) => a.plane - b.plane).filter((p) => p.left !== p.now), tightest };
+}

@@ -1,0 +1,59 @@
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { browse, Lab, open, rows, says, wellMade, type Schemas } from './kit';
+
+let lab: Lab, browser: Browser;
+
+beforeAll(async () => {
+  [lab, browser] = await Promise.all([Lab.start('clos'), browse()]);
+});
+afterAll(async () => {
+  await browser?.close();
+  await lab?.stop();
+});
+
+test('a link is drained and undrained by clicking, with its cost shown first', async () => {
+  const link = (await lab.items<Schemas['FabricLink']>('/v1/links'))[0]!;
+  const path = `/v1/links/${encodeURIComponent(link.id)}`;
+  const { page, wrong } = await open(browser, `${lab.url}/#/fabric?link=${encodeURIComponent(link.id)}`);
+  await page.getByRole('button', { name: 'Drain this link…' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Drain this link?' });
+  await dialog.getByText('2 directions of links will carry no new packets').waitFor();
+  await dialog.getByText('32 of 32').waitFor();
+  await dialog.getByText('The controller accepts it').waitFor();
+  expect((await lab.get<Schemas['FabricLink']>(path)).spec.admin, 'the preview changes nothing').toBe('up');
+  await wellMade(page, wrong, 'drain');
+  await dialog.getByRole('button', { name: 'Drain', exact: true }).click();
+  await page.getByRole('button', { name: 'Undrain this link' }).waitFor();
+  expect((await lab.get<Schemas['FabricLink']>(path)).spec.admin).toBe('drained');
+  await says(page, '1 drained, 15 up');
+  await wellMade(page, wrong, 'fabric');
+  await page.getByRole('button', { name: 'Undrain this link' }).click();
+  await page.getByRole('button', { name: 'Drain this link…' }).waitFor();
+  expect((await lab.get<Schemas['FabricLink']>(path)).spec.admin).toBe('up');
+  await page.context().close();
+});
+
+test('the last plane is not drained, and the page says why', async () => {
+  expect((await lab.send('PUT', '/v1/planes/1', { spec: { admin: 'drained' } })).status).toBe(200);
+  const { page, wrong } = await open(browser, `${lab.url}/#/fabric?plane=2`);
+  await page.getByRole('button', { name: 'Drain plane 2…' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Drain plane 2?' });
+  await dialog.getByText('last path').first().waitFor();
+  expect(await dialog.getByRole('button', { name: 'Drain', exact: true }).isDisabled()).toBe(true);
+  await lab.send('PUT', '/v1/planes/1', { spec: { admin: 'up' } });
+  expect(wrong).toEqual([]);
+  await page.context().close();
+});
+
+test('the links of a plane are those of the API; the picture is there as well', async () => {
+  const { page, wrong } = await open(browser, `${lab.url}/#/fabric?plane=1&view=picture`);
+  await says(page, '8 nodes, 16 links');
+  const links = await lab.items<Schemas['FabricLink']>('/v1/links?plane=1');
+  await says(page, `${links.length} directions`);
+  const shown = (await rows(page, 'Links')).map((r) => r[0]);
+  expect(shown.length).toBeGreaterThan(5);
+  expect(shown).toEqual(links.map((l) => `${l.status.fromName} → ${l.status.toName}`).slice(0, shown.length));
+  await wellMade(page, wrong, 'picture');
+  await page.context().close();
+});

@@ -57,6 +57,7 @@ type keyLoad struct {
 	off       int32
 	validWord int16
 	word      uint8 // of the key
+	more      bool  // not the first part of its word
 	shift     uint8
 	l, r      uint8
 }
@@ -132,7 +133,10 @@ func (l *loader) tableKey(t *matchTable, jt *bmv2json.Table) {
 		for i := range key.Fields {
 			for _, p := range key.Fields[i].Parts {
 				if p.Word == w {
-					t.loads = append(t.loads, loadOf(t.reads[i], p, ir.Low64(ir.Rsh(masks[i], p.Low))&bitfield.Mask(p.Bits)))
+					k := loadOf(t.reads[i], p, ir.Low64(ir.Rsh(masks[i], p.Low))&bitfield.Mask(p.Bits))
+					n := len(t.loads)
+					k.more = n > 0 && int(t.loads[n-1].word) == w
+					t.loads = append(t.loads, k)
 				}
 			}
 		}
@@ -225,10 +229,13 @@ func (c *Context) apply(t *matchTable) (hit bool, place int) {
 	var e *entry
 	if ts.entries.Len() > 0 || c.ID != 0 { // the trace wants the key
 		key := c.key[:t.key.Words]
-		clear(key)
 		for i := range t.loads {
 			k := &t.loads[i]
-			key[k.word] |= c.load(k) << (k.shift & 63)
+			v := c.load(k) << (k.shift & 63)
+			if k.more {
+				v |= key[k.word]
+			}
+			key[k.word] = v
 		}
 		e = ts.entries.Lookup(key, c.key2[:t.key.Words])
 	}

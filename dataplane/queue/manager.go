@@ -227,8 +227,11 @@ func (m *Manager[P]) Free(port uint32, priority int, arrived uint32) bool {
 // Due returns when the next packet that waits may leave, or a watch must be looked at (Tick); ok is
 // false when there is nothing to wait for.
 func (m *Manager[P]) Due() (at time.Duration, ok bool) {
-	at, ok = m.linesDue()
-	if t, due := m.watchesDue(); due && (!ok || t < at) {
+	at, ok = m.watchesDue()
+	if m.size == 0 {
+		return at, ok
+	}
+	if t, due := m.linesDue(); due && (!ok || t < at) {
 		at, ok = t, true
 	}
 	for i := range m.prios {

@@ -25,7 +25,7 @@ export function Search({ close }: { close: () => void }) {
     ...(tenants.data ?? []).map((t): Target => ({ kind: 'tenant', name: t.name, path: ['pfc'], query: { tenant: t.name } })),
     ...(pfc.data ?? []).map((p): Target => ({ kind: 'PFC policy', name: p.name, path: ['pfc', p.name] })),
     ...(peers.data ?? []).map((p): Target => ({ kind: 'BGP peer', name: p.name, path: ['peers'], query: { peer: p.name } })),
-  ], [switches.data, links.data, hosts.data, groups.data, profiles.data, srv6.data, tenants.data, pfc.data, peers.data]);
+  ].filter((t) => pages.some((p) => p.name === t.path[0])), [switches.data, links.data, hosts.data, groups.data, profiles.data, srv6.data, tenants.data, pfc.data, peers.data]);
   const found = useMemo(() => find(targets, text), [targets, text]);
   const choose = (t: Target | undefined) => {
     if (!t) return;

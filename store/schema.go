@@ -9,7 +9,7 @@ import (
 
 // Schema is the version of the records that this program reads and writes. It grows when a program
 // that is older would misread them.
-const Schema = 1
+const Schema = 2
 
 // ErrSchema reports that a newer program wrote the records.
 var ErrSchema = errors.New("a newer release wrote the records")

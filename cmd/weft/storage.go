@@ -147,7 +147,7 @@ func (s *storage) open(ctx context.Context, getenv func(string) string, log *slo
 	if err := store.CheckSchema(ctx, durable, release()); err != nil {
 		return nil, errors.Join(fmt.Errorf("data directory %s: %w", dir, err), durable.Close())
 	}
-	return &keeper{Store: durable, durable: durable, dir: dir}, nil
+	return &keeper{Store: store.Versioned(durable), durable: durable, dir: dir}, nil
 }
 
 // connect opens a store on an etcd that others run.
@@ -164,7 +164,7 @@ func (s *storage) connect(ctx context.Context, log *slog.Logger) (*keeper, error
 	if err := store.CheckSchema(ctx, durable, release()); err != nil {
 		return nil, errors.Join(fmt.Errorf("--store %s: %w", s.store, err), durable.Close())
 	}
-	return &keeper{Store: durable, durable: durable}, nil
+	return &keeper{Store: store.Versioned(durable), durable: durable}, nil
 }
 
 // release names this program in what it keeps.

@@ -40,7 +40,6 @@ type Client struct {
 	open    int            // guarded by mu; calls and streams
 	streams map[string]int // guarded by mu; open, by service
 	gone    bool           // guarded by mu; what is received counts no longer
-	cut     bool           // guarded by guard.mu
 }
 
 func newClient(g *Guard, host string) *Client {

@@ -144,24 +144,35 @@ func (l *listener) Accept() (net.Conn, error) {
 func (g *Guard) leave(x *Client) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	g.forget(x)
+}
+
+// forget ends the account of a client. The caller holds g.mu.
+func (g *Guard) forget(x *Client) {
 	if _, ok := g.all[x]; ok {
 		delete(g.all, x)
 		x.end()
 	}
 }
 
-// relieve closes the connection with the most octets of messages that are not complete.
+// relieve closes the connection with the most octets of messages that are not complete, unless another
+// call has made room meanwhile: clients that fill the server together must not each cost a connection
+// more, the last of which would be that of a client that behaves.
 func (g *Guard) relieve() {
 	g.mu.Lock()
+	if g.unfinished.Load() <= int64(g.cfg.Unfinished) {
+		g.mu.Unlock()
+		return
+	}
 	var worst *Client
 	var most int64
 	for x := range g.all {
-		if n := x.octets(); n > most && !x.cut {
+		if n := x.octets(); n > most {
 			worst, most = x, n
 		}
 	}
 	if worst != nil {
-		worst.cut = true
+		g.forget(worst)
 	}
 	g.mu.Unlock()
 	if worst == nil {
@@ -169,7 +180,6 @@ func (g *Guard) relieve() {
 	}
 	g.Refuse(Unfinished, worst.host)
 	_ = worst.conn.Close() // its reader learns of it
-	g.leave(worst)
 }
 
 func hostOf(a net.Addr) string {

@@ -134,6 +134,10 @@ func TestUnfinished(t *testing.T) {
 	if all[0].closed || !all[1].closed || all[2].closed {
 		t.Fatalf("closed: %t %t %t, want the second", all[0].closed, all[1].closed, all[2].closed)
 	}
+	g.relieve() // of another connection that reached the limit at the same time
+	if all[0].closed || all[2].closed {
+		t.Fatalf("closed: %t %t; there was room again", all[0].closed, all[2].closed)
+	}
 	read(t, in[1], 1_000_000) // what was under way counts no longer
 	if s := g.Stats(); s.Unfinished != 45_000 || s.Refused[Unfinished] != 1 || s.Connections != 2 {
 		t.Errorf("%+v", s)

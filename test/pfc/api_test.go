@@ -52,7 +52,7 @@ func newAPI(b *bed) *restAPI {
 func (a *restAPI) get(path string) string {
 	a.t.Helper()
 	w := httptest.NewRecorder()
-	a.handler.ServeHTTP(w, httptest.NewRequestWithContext(a.t.Context(), http.MethodGet, path, nil))
+	a.handler.ServeHTTP(w, httptest.NewRequestWithContext(a.t.Context(), http.MethodGet, "http://localhost"+path, nil))
 	if w.Code != http.StatusOK {
 		a.t.Fatalf("GET %s: %d %s", path, w.Code, w.Body)
 	}

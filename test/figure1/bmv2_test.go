@@ -138,6 +138,7 @@ func (f *figure) run(t *testing.T, mode api.GroupMode, round int) {
 			f.base[name] = digest(entities)
 		}
 	} else {
+		f.deleteOrphans(ctx, t, live)
 		f.awaitBase(ctx, t)
 		t.Logf("%v: the last controller's group is gone", time.Since(begin))
 	}
@@ -253,6 +254,36 @@ func (f *figure) awaitSettled(ctx context.Context, t *testing.T, live *lab.Live)
 		case <-ticker.C:
 		case <-ctx.Done():
 			t.Fatalf("the switches are not settled: %+v", list.Items)
+		}
+	}
+}
+
+// deleteOrphans deletes what the last controller's group left on the switches. The present controller,
+// which starts without its intents, keeps that group until a client deletes it.
+func (f *figure) deleteOrphans(ctx context.Context, t *testing.T, live *lab.Live) {
+	t.Helper()
+	ticker := time.NewTicker(20 * time.Millisecond)
+	defer ticker.Stop()
+	waiting := map[string]bool{}
+	for name := range f.observers {
+		waiting[name] = true
+	}
+	for len(waiting) > 0 {
+		var list struct{ Items []api.Orphan }
+		f.request(ctx, t, http.MethodGet, live.URL()+"/v1/orphans", nil, &list)
+		for _, o := range list.Items {
+			if o.Kind != api.OrphanGroup {
+				t.Fatalf("an orphan that is no group: %+v", o)
+			}
+			if waiting[o.Switch] {
+				f.request(ctx, t, http.MethodDelete, live.URL()+"/v1/orphans/"+o.Name, nil, nil)
+				delete(waiting, o.Switch)
+			}
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			t.Fatalf("no orphan is known of %v", slices.Sorted(maps.Keys(waiting)))
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/internal/certs"
 	"github.com/weft-sdn/weft/internal/natural"
 	"github.com/weft-sdn/weft/p4"
 	"github.com/weft-sdn/weft/southbound"
@@ -36,7 +37,7 @@ func NewP4Runtime(p *southbound.Pipeline, election southbound.ElectionID) *P4Run
 func SessionConfig(sw *inventory.Switch, election southbound.ElectionID) southbound.Config {
 	cfg := southbound.DefaultConfig()
 	cfg.Name, cfg.Target, cfg.DeviceID, cfg.Election = sw.Name, sw.Address, sw.Device(), election
-	cfg.TLS = sw.TLS.Client()
+	cfg.TLS = sw.TLS.Client(certs.KindSwitch)
 	cfg.GNMI, cfg.NoPortState = sw.GNMI.Address, sw.GNMI.Off
 	return cfg
 }

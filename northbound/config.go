@@ -72,7 +72,7 @@ type Config struct {
 	Now func() time.Time
 }
 
-// TLSConfig names PEM files; they are read once.
+// TLSConfig names PEM files; they are read again when they change.
 type TLSConfig = certs.Server
 
 // DefaultConfig returns the defaults.
@@ -135,7 +135,7 @@ func (c Config) tokens() ([][sha256.Size]byte, error) {
 
 // tlsConfig reads the files; it is nil for plain text.
 func (c Config) tlsConfig() (*tls.Config, error) {
-	conf, err := c.TLS.Config(tls.VersionTLS12)
+	conf, err := c.TLS.Config(tls.VersionTLS12, "h2", "http/1.1")
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/cluster"
 	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/internal/certs"
 	"github.com/weft-sdn/weft/northbound"
 	"github.com/weft-sdn/weft/southbound"
 	"github.com/weft-sdn/weft/store"
@@ -61,13 +62,18 @@ func (s *Service) startMember(ctx context.Context, group *errgroup.Group, o *Opt
 	if err != nil {
 		return fmt.Errorf("cluster.listen: %w", err)
 	}
-	m := &member{s: s, o: o, pipeline: pipeline, scheme: "http", transport: peerTransport(c)}
+	transport, err := peerTransport(c)
+	if err != nil {
+		return errors.Join(fmt.Errorf("cluster.tls: %w", err), peers.Close())
+	}
+	m := &member{s: s, o: o, pipeline: pipeline, scheme: "http", transport: transport}
 	if c.TLS != nil {
 		m.scheme = "https"
-		peers = tls.NewListener(peers, &tls.Config{
-			MinVersion:         tls.VersionTLS13,
-			GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return c.TLS.Server().Config(tls.VersionTLS13) },
-		})
+		conf, err := c.TLS.Server(certs.KindController).Config(tls.VersionTLS13, "http/1.1")
+		if err != nil {
+			return errors.Join(fmt.Errorf("cluster.tls: %w", err), peers.Close())
+		}
+		peers = tls.NewListener(peers, conf)
 	}
 	m.self = cluster.Member{
 		Name: o.name(), API: advertised(c, s.listener), Peers: advertised(c, peers), Release: o.API.Version, Started: time.Now().UTC(),
@@ -111,21 +117,17 @@ func (s *Service) startMember(ctx context.Context, group *errgroup.Group, o *Opt
 	return nil
 }
 
-// peerTransport is the way to other controllers. Certificates are read at each handshake, so that
-// a renewed one needs no restart.
-func peerTransport(c *inventory.Cluster) *http.Transport {
+// peerTransport is the way to other controllers.
+func peerTransport(c *inventory.Cluster) (*http.Transport, error) {
 	dialer := &net.Dialer{Timeout: askTimeout}
 	t := &http.Transport{DialContext: dialer.DialContext, MaxIdleConnsPerHost: 64, IdleConnTimeout: time.Minute, DisableCompression: true}
 	if c.TLS != nil {
-		t.DialTLSContext = func(ctx context.Context, network, address string) (net.Conn, error) {
-			conf, err := c.TLS.Client().Config(tls.VersionTLS13)
-			if err != nil {
-				return nil, err
-			}
-			return (&tls.Dialer{NetDialer: dialer, Config: conf}).DialContext(ctx, network, address)
+		var err error
+		if t.DialTLSContext, err = c.TLS.Client(certs.KindController).Dial(tls.VersionTLS13, dialer); err != nil {
+			return nil, err
 		}
 	}
-	return t
+	return t, nil
 }
 
 // advertised returns the address of a listener for other machines.

@@ -14,6 +14,7 @@ import (
 	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/mrc"
+	"github.com/weft-sdn/weft/internal/certs"
 	"github.com/weft-sdn/weft/northbound"
 	"github.com/weft-sdn/weft/southbound/hosts"
 	"github.com/weft-sdn/weft/store"
@@ -133,6 +134,6 @@ func follow(ctx context.Context, from *topology.Publisher, to func(context.Conte
 func HostsConfig(m *inventory.MRC) hosts.Config {
 	cfg := hosts.DefaultConfig()
 	cfg.CountsInterval = m.Counts.D()
-	cfg.TLS = hosts.TLSConfig(m.TLS.Server())
+	cfg.TLS = hosts.TLSConfig(m.TLS.Server(certs.KindHost))
 	return cfg
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/mrc"
+	"github.com/weft-sdn/weft/internal/certs"
 	"github.com/weft-sdn/weft/northbound"
 	"github.com/weft-sdn/weft/p4"
 	"github.com/weft-sdn/weft/southbound"
@@ -78,7 +79,7 @@ func Start(ctx context.Context, o Options) (*Service, error) {
 	}
 	o.API.Log = o.Log
 	o.API.Writable = o.Store.Writable
-	o.API.TLS = o.Inventory.API.TLS.Server()
+	o.API.TLS = o.Inventory.API.TLS.Server(certs.KindClient)
 	o.API.Dashboard = web.Handler()
 	o.API.Hosts = o.Inventory.API.Hosts
 	o.API.Limits = apiLimits(o.API.Limits, o.Inventory.API.Limits)

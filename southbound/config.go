@@ -75,8 +75,7 @@ type Config struct {
 // Backoff defines how long the pauses between attempts to connect are.
 type Backoff = retry.Backoff
 
-// TLSConfig names PEM files of the controller. They are read at every attempt to connect, so that a renewed
-// certificate needs no restart.
+// TLSConfig names PEM files of the controller. They are read again when they change.
 type TLSConfig = certs.Client
 
 // DefaultConfig returns the defaults, without a target.
@@ -167,9 +166,9 @@ func (c *Config) dial(target string) (*grpc.ClientConn, error) {
 }
 
 func (c *Config) credentials() (credentials.TransportCredentials, error) {
-	conf, err := c.TLS.Config(tls.VersionTLS12)
+	creds, err := c.TLS.Credentials(tls.VersionTLS12)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
-	return certs.Credentials(conf), nil
+	return creds, nil
 }

@@ -16,11 +16,11 @@ func TestMutualTLS(t *testing.T) {
 	ours.Issue(t, "switch", "switch", "switch")
 	ours.Issue(t, "controller", "controller", "controller")
 	theirs.Issue(t, "controller", "controller", "controller")
-	server, err := certs.Server{CertFile: ours.File("switch.pem"), KeyFile: ours.File("switch.key"), ClientCAFile: ours.File("ca.pem")}.Config(tls.VersionTLS12)
+	server, err := certs.Server{CertFile: ours.File("switch.pem"), KeyFile: ours.File("switch.key"), ClientCAFile: ours.File("ca.pem")}.Credentials(tls.VersionTLS12)
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := newFakeSwitch(t, grpc.Creds(certs.Credentials(server)))
+	f := newFakeSwitch(t, grpc.Creds(server))
 	good := TLSConfig{
 		Enabled: true, CAFile: ours.File("ca.pem"), ServerName: "switch",
 		CertFile: ours.File("controller.pem"), KeyFile: ours.File("controller.key"),

@@ -257,9 +257,9 @@ func checkFiles(inv *inventory.Inventory) error {
 		}
 		faults = append(faults, inventory.Fault{Field: field, Message: err.Error()})
 	}
-	_, err := inv.API.TLS.Server().Config(tls.VersionTLS12)
+	_, err := inv.API.TLS.Server(certs.KindClient).Config(tls.VersionTLS12)
 	check("api.tls", err)
-	_, err = inv.Cluster.TLS.Server().Config(tls.VersionTLS13)
+	_, err = inv.Cluster.TLS.Server(certs.KindController).Config(tls.VersionTLS13)
 	check("cluster.tls", err)
 	if inv.MRC.On() {
 		c := service.HostsConfig(&inv.MRC)

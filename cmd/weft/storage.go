@@ -13,6 +13,7 @@ import (
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/internal/certs"
 	"github.com/weft-sdn/weft/northbound"
 	"github.com/weft-sdn/weft/store"
 	"github.com/weft-sdn/weft/store/etcd"
@@ -79,7 +80,7 @@ func (s *storage) form(inv *inventory.Inventory) error {
 	if c.Etcd.Members[name] == "" {
 		return fmt.Errorf("cluster.etcd.members: %s, this controller, is missing", name)
 	}
-	s.peers = &etcd.Peers{Name: name, Listen: c.Etcd.Listen, Members: c.Etcd.Members, TLS: c.TLS.Server()}
+	s.peers = &etcd.Peers{Name: name, Listen: c.Etcd.Listen, Members: c.Etcd.Members, TLS: c.TLS.Server(certs.KindController)}
 	return nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/internal/certs"
 	"github.com/weft-sdn/weft/packet"
 	"github.com/weft-sdn/weft/topology"
 )
@@ -24,6 +25,8 @@ type Inventory struct {
 	Limits    api.GroupLimits   `yaml:"limits"`
 	Intervals Intervals         `yaml:"intervals"`
 	Orphans   Orphans           `yaml:"orphans"`
+
+	certificates *certs.Cache
 }
 
 // Orphans says what becomes of entries on switches that no resource explains.

@@ -18,6 +18,7 @@ func Load(text []byte) (*Inventory, error) {
 	}
 	err := inv.Validate()
 	if err == nil {
+		inv.keepCertificates()
 		return &inv, nil
 	}
 	var faults Faults

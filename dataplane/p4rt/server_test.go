@@ -416,11 +416,11 @@ func TestMutualTLS(t *testing.T) {
 		name, cert, key string
 		want            codes.Code
 	}{{"with certificate", ca.File("client.pem"), ca.File("client.key"), codes.OK}, {"without", "", "", codes.Unavailable}} {
-		client, err := certs.Client{Enabled: true, CAFile: ca.File("ca.pem"), CertFile: c.cert, KeyFile: c.key, ServerName: "switch"}.Config(tls.VersionTLS12)
+		client, err := certs.Client{Enabled: true, CAFile: ca.File("ca.pem"), CertFile: c.cert, KeyFile: c.key, ServerName: "switch"}.Credentials(tls.VersionTLS12)
 		if err != nil {
 			t.Fatal(err)
 		}
-		conn, err := grpc.NewClient(l.Addr().String(), grpc.WithTransportCredentials(certs.Credentials(client)))
+		conn, err := grpc.NewClient(l.Addr().String(), grpc.WithTransportCredentials(client))
 		if err != nil {
 			t.Fatal(err)
 		}

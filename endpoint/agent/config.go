@@ -21,7 +21,7 @@ var ErrConfig = errors.New("agent: config")
 // Config says who the host is and where its controller is. Take DefaultConfig and fill in Name and
 // Controller.
 type Config struct {
-	// Name of the host. With TLS it is a DNS name of the certificate.
+	// Name of the host. With TLS it is the name in its certificate (weft://host/NAME, or a DNS name).
 	Name string
 	// Controller is host:port of the controller's stream.
 	Controller string
@@ -47,8 +47,7 @@ type Config struct {
 // Backoff defines how long the pauses between attempts to connect are.
 type Backoff = retry.Backoff
 
-// TLSConfig names PEM files of the host. They are read at every attempt to connect, so that a
-// renewed certificate needs no restart.
+// TLSConfig names PEM files of the host. They are read again when they change.
 type TLSConfig = certs.Client
 
 // DefaultConfig returns the defaults, without a name and a controller.
@@ -89,9 +88,9 @@ func (c *Config) Validate() error {
 }
 
 func (c *Config) credentials() (credentials.TransportCredentials, error) {
-	conf, err := c.TLS.Config(tls.VersionTLS13)
+	creds, err := c.TLS.Credentials(tls.VersionTLS13)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
-	return certs.Credentials(conf), nil
+	return creds, nil
 }

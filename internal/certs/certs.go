@@ -1,11 +1,17 @@
-// Package certs makes TLS configurations of PEM files. Errors about a file are *[FileError].
+// Package certs makes TLS configurations of PEM files, says by a certificate what its holder is
+// ([Identity]), and issues certificates ([Authority]). Errors about a file are *[FileError].
+//
+// Files are read again when they change: see [Cache].
 package certs
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 
 	"google.golang.org/grpc/credentials"
@@ -32,35 +38,114 @@ type Client struct {
 	CertFile, KeyFile string
 	// ServerName expected in the server's certificate; the host that is dialed when empty.
 	ServerName string
+	// Kinds that the server may be. A certificate with the identity of another kind is refused.
+	Kinds Kind
+	// Place of the files in the configuration, such as switches[3].tls, for listings.
+	Place string
+	// Cache of the files. Default: one of this configuration's own.
+	Cache *Cache
 }
 
-// Config reads the files. It is nil for plain text. least is the lowest version of TLS, such as tls.VersionTLS13.
+// IsZero reports whether c is plain text, without any file.
+func (c Client) IsZero() bool { return c.files() == (Client{}) }
+
+func (c Client) files() Client {
+	c.Kinds, c.Place, c.Cache = 0, "", nil
+	return c
+}
+
+// Config reads the files. It is nil for plain text. least is the lowest version of TLS, such as
+// tls.VersionTLS13. The configuration follows changes of the client's certificate, not of the
+// authorities: call Config for each connection, or take Credentials or Dial.
 func (c Client) Config(least uint16) (*tls.Config, error) {
 	if !c.Enabled {
-		if c != (Client{}) {
+		if !c.IsZero() {
 			return nil, errors.New("tls has files but is not enabled")
 		}
 		return nil, nil
 	}
+	cache := c.Cache
+	if cache == nil {
+		cache = NewCache()
+	}
 	conf := &tls.Config{MinVersion: least, ServerName: c.ServerName}
 	if c.CAFile != "" {
-		pool, err := Authorities(c.CAFile)
+		authorities, err := cache.authorities(c.Place, c.CAFile)
 		if err != nil {
 			return nil, &FileError{"ca", err}
 		}
-		conf.RootCAs = pool
+		conf.RootCAs = authorities
 	}
 	if (c.CertFile == "") != (c.KeyFile == "") {
 		return nil, errors.New("tls.cert and tls.key go together: want both or none")
 	}
 	if c.CertFile != "" {
-		cert, err := tls.LoadX509KeyPair(c.CertFile, c.KeyFile)
-		if err != nil {
+		if _, err := cache.pair(c.Place, c.CertFile, c.KeyFile); err != nil {
 			return nil, &FileError{"cert", err}
 		}
-		conf.Certificates = []tls.Certificate{cert}
+		conf.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+			return cache.pair(c.Place, c.CertFile, c.KeyFile)
+		}
+	}
+	conf.VerifyConnection = func(state tls.ConnectionState) error {
+		cache.saw(c.Place, state)
+		return permit(state, c.Kinds)
 	}
 	return conf, nil
+}
+
+// Dial returns a function that connects by TCP and, unless c is plain text, TLS.
+func (c Client) Dial(least uint16, dialer *net.Dialer) (func(ctx context.Context, network, address string) (net.Conn, error), error) {
+	c = c.cached()
+	if conf, err := c.Config(least); conf == nil || err != nil {
+		return dialer.DialContext, err
+	}
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		conf, err := c.Config(least)
+		if err != nil {
+			return nil, err
+		}
+		return (&tls.Dialer{NetDialer: dialer, Config: conf}).DialContext(ctx, network, address)
+	}, nil
+}
+
+// Credentials are gRPC's. They follow changes of all files.
+func (c Client) Credentials(least uint16) (credentials.TransportCredentials, error) {
+	c = c.cached()
+	conf, err := c.Config(least)
+	if err != nil {
+		return nil, err
+	}
+	if conf == nil {
+		return insecure.NewCredentials(), nil
+	}
+	return &clientCredentials{credentials.NewTLS(conf), c, least}, nil
+}
+
+func (c Client) cached() Client {
+	if c.Cache == nil {
+		c.Cache = NewCache()
+	}
+	return c
+}
+
+// clientCredentials make the configuration of each handshake of what the files are then.
+type clientCredentials struct {
+	credentials.TransportCredentials
+	files Client
+	least uint16
+}
+
+func (c *clientCredentials) ClientHandshake(ctx context.Context, authority string, conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	conf, err := c.files.Config(c.least)
+	if err != nil {
+		return nil, nil, err
+	}
+	return credentials.NewTLS(conf).ClientHandshake(ctx, authority, conn)
+}
+
+func (c *clientCredentials) Clone() credentials.TransportCredentials {
+	return &clientCredentials{c.TransportCredentials.Clone(), c.files, c.least}
 }
 
 // Server names the PEM files of a server; the zero value is plain text.
@@ -69,47 +154,115 @@ type Server struct {
 	CertFile, KeyFile string
 	// ClientCAFile has the certificates that may sign clients'. With it clients must show one, without it they need none.
 	ClientCAFile string
+	// Kinds that clients may be. A certificate with the identity of another kind is refused.
+	Kinds Kind
+	// Place of the files in the configuration, such as mrc.tls, for listings.
+	Place string
+	// Cache of the files. Default: one of this configuration's own.
+	Cache *Cache
 }
 
-// Config reads the files. It is nil for plain text. least is the lowest version of TLS.
-func (s Server) Config(least uint16) (*tls.Config, error) {
-	if s == (Server{}) {
+// IsZero reports whether s is plain text, without any file.
+func (s Server) IsZero() bool {
+	s.Kinds, s.Place, s.Cache = 0, "", nil
+	return s == (Server{})
+}
+
+// Config reads the files, and again when they change. It is nil for plain text. least is the lowest
+// version of TLS, protocols are the protocols above it (ALPN), the preferred one first.
+func (s Server) Config(least uint16, protocols ...string) (*tls.Config, error) {
+	if s.IsZero() {
 		return nil, nil
 	}
 	if s.CertFile == "" || s.KeyFile == "" {
 		return nil, errors.New("tls.cert and tls.key are missing: a server needs both")
 	}
-	cert, err := tls.LoadX509KeyPair(s.CertFile, s.KeyFile)
+	if s.Cache == nil {
+		s.Cache = NewCache()
+	}
+	conf, err := s.now(least, protocols)
+	if err != nil {
+		return nil, err
+	}
+	conf.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) { return s.now(least, protocols) }
+	return conf, nil
+}
+
+// now returns the configuration by what the files are now. Clients with certificates resume no
+// session: another authority may have let them in.
+func (s Server) now(least uint16, protocols []string) (*tls.Config, error) {
+	cert, err := s.Cache.pair(s.Place, s.CertFile, s.KeyFile)
 	if err != nil {
 		return nil, &FileError{"cert", err}
 	}
-	conf := &tls.Config{MinVersion: least, Certificates: []tls.Certificate{cert}}
+	conf := &tls.Config{MinVersion: least, Certificates: []tls.Certificate{*cert}, NextProtos: protocols}
 	if s.ClientCAFile != "" {
-		if conf.ClientCAs, err = Authorities(s.ClientCAFile); err != nil {
+		if conf.ClientCAs, err = s.Cache.authorities(s.Place, s.ClientCAFile); err != nil {
 			return nil, &FileError{"ca", err}
 		}
-		conf.ClientAuth = tls.RequireAndVerifyClientCert
+		conf.ClientAuth, conf.SessionTicketsDisabled = tls.RequireAndVerifyClientCert, true
+	}
+	conf.VerifyConnection = func(state tls.ConnectionState) error {
+		s.Cache.saw(s.Place, state)
+		return permit(state, s.Kinds)
 	}
 	return conf, nil
 }
 
-// Authorities reads the certificates of a PEM file, which has one at least.
-func Authorities(file string) (*x509.CertPool, error) {
-	pem, err := os.ReadFile(file)
+// Credentials are gRPC's. They follow changes of all files.
+func (s Server) Credentials(least uint16) (credentials.TransportCredentials, error) {
+	conf, err := s.Config(least, "h2")
 	if err != nil {
 		return nil, err
 	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("%s has no certificate", file)
+	if conf == nil {
+		return insecure.NewCredentials(), nil
 	}
-	return pool, nil
+	return credentials.NewTLS(conf), nil
 }
 
-// Credentials are gRPC's: plain text for nil.
-func Credentials(c *tls.Config) credentials.TransportCredentials {
-	if c == nil {
-		return insecure.NewCredentials()
+// Authorities reads the certificates of a PEM file, which has one at least.
+func Authorities(file string) (*x509.CertPool, error) {
+	p, err := readPool(file)
+	if err != nil {
+		return nil, err
 	}
-	return credentials.NewTLS(c)
+	return p.pool, nil
+}
+
+func readPool(file string) (*pool, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	all, err := parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("%s %w", file, errNoCertificate)
+	}
+	p := &pool{pool: x509.NewCertPool(), all: all}
+	for _, c := range all {
+		p.pool.AddCert(c)
+	}
+	return p, nil
+}
+
+// parse reads the certificates of a PEM text. Other blocks are skipped.
+func parse(text []byte) (all []*x509.Certificate, err error) {
+	for {
+		var block *pem.Block
+		if block, text = pem.Decode(text); block == nil {
+			return all, nil
+		}
+		if block.Type != "CERTIFICATE" {
+			continue
+		}
+		c, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, c)
+	}
 }

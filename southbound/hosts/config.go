@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"google.golang.org/grpc/credentials"
-	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/weft-sdn/weft/internal/certs"
 )
@@ -41,8 +40,9 @@ type Config struct {
 	PingInterval, PingTimeout time.Duration
 }
 
-// TLSConfig names PEM files, all of them or none. They are read at every handshake, so that a renewed certificate needs no restart.
-// A host's certificate has its name as a DNS name (or, when it has none, as the common name).
+// TLSConfig names PEM files, all of them or none. They are read again when they change. A host's
+// certificate has its name as weft://host/NAME; without such a URI as a DNS name, and without any
+// as the common name.
 type TLSConfig certs.Server
 
 // DefaultConfig returns the defaults, without an epoch.
@@ -88,28 +88,16 @@ func (c *Config) Validate() error {
 	return err
 }
 
-// credentials reads the files once, to find what is wrong with them, and then at every handshake.
+// credentials reads the files, and again when they change.
 func (t TLSConfig) credentials() (credentials.TransportCredentials, error) {
-	if t == (TLSConfig{}) {
-		return insecure.NewCredentials(), nil
-	}
-	if _, err := t.read(); err != nil {
-		return nil, err
-	}
-	return credentials.NewTLS(&tls.Config{
-		MinVersion:         tls.VersionTLS13,
-		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return t.read() },
-	}), nil
-}
-
-func (t TLSConfig) read() (*tls.Config, error) {
-	if t.CertFile == "" || t.KeyFile == "" || t.ClientCAFile == "" {
+	files := certs.Server(t)
+	if !files.IsZero() && (t.CertFile == "" || t.KeyFile == "" || t.ClientCAFile == "") {
 		return nil, fmt.Errorf("%w: tls: want cert, key and ca, or none of them", ErrConfig)
 	}
-	conf, err := certs.Server(t).Config(tls.VersionTLS13)
+	files.Kinds = certs.KindHost
+	creds, err := files.Credentials(tls.VersionTLS13)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
-	conf.NextProtos = []string{"h2"}
-	return conf, nil
+	return creds, nil
 }

@@ -2,6 +2,7 @@ package hosts
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/hostapi/hostpb"
+	"github.com/weft-sdn/weft/internal/certs"
 )
 
 // stream is one stream of a host, from Hello to its end.
@@ -140,15 +142,28 @@ func nameAllowed(ctx context.Context, name string) error {
 	if len(info.State.PeerCertificates) == 0 {
 		return status.Error(codes.PermissionDenied, "no certificate, want one with the host's name")
 	}
-	cert := info.State.PeerCertificates[0]
-	names := cert.DNSNames
-	if len(names) == 0 {
-		names = []string{cert.Subject.CommonName}
+	names, err := certNames(info.State.PeerCertificates[0])
+	if err != nil {
+		return status.Error(codes.PermissionDenied, err.Error())
 	}
 	if slices.Contains(names, name) {
 		return nil
 	}
 	return status.Errorf(codes.PermissionDenied, "hello.name: %q is not a name of the certificate, which has %q", name, names)
+}
+
+// certNames returns the hosts whose certificate it is.
+func certNames(cert *x509.Certificate) ([]string, error) {
+	id, err := certs.IdentityOf(cert)
+	switch {
+	case err != nil:
+		return nil, err
+	case id != (certs.Identity{}):
+		return []string{id.Name}, nil // the handshake has checked its kind
+	case len(cert.DNSNames) > 0:
+		return cert.DNSNames, nil
+	}
+	return []string{cert.Subject.CommonName}, nil
 }
 
 // open makes the stream its host's, in place of an older one.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -66,11 +67,11 @@ func (p *Peers) validate() error {
 			return fmt.Errorf("peers: %s and %s have the address %s", other, name, address)
 		}
 		taken[address] = name
-		if p.TLS == (certs.Server{}) && isRemote(address) {
+		if p.TLS.IsZero() && isRemote(address) {
 			return fmt.Errorf("peers: %s at %s is reached in plain text: want TLS", name, address)
 		}
 	}
-	if p.TLS != (certs.Server{}) && p.TLS.ClientCAFile == "" {
+	if !p.TLS.IsZero() && p.TLS.ClientCAFile == "" {
 		return errors.New("peers: TLS has no ca: members show each other certificates")
 	}
 	_, err := p.TLS.Config(tls.VersionTLS12)
@@ -79,16 +80,23 @@ func (p *Peers) validate() error {
 
 func (p *Peers) url(address string) url.URL {
 	u := url.URL{Scheme: "http", Host: address}
-	if p.TLS != (certs.Server{}) {
+	if !p.TLS.IsZero() {
 		u.Scheme = "https"
 	}
 	return u
 }
 
 func (p *Peers) info() transport.TLSInfo {
-	return transport.TLSInfo{
-		CertFile: p.TLS.CertFile, KeyFile: p.TLS.KeyFile, TrustedCAFile: p.TLS.ClientCAFile, ClientCertAuth: p.TLS != (certs.Server{}),
+	if p.TLS.IsZero() {
+		return transport.TLSInfo{}
 	}
+	info := transport.TLSInfo{CertFile: p.TLS.CertFile, KeyFile: p.TLS.KeyFile, TrustedCAFile: p.TLS.ClientCAFile, ClientCertAuth: true}
+	for _, address := range p.Members {
+		if host, _, err := net.SplitHostPort(address); err == nil {
+			info.AllowedHostnames = append(info.AllowedHostnames, host) // the authorities may have signed others' certificates
+		}
+	}
+	return info
 }
 
 // configure has a server be the member.

@@ -17,6 +17,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
+	"google.golang.org/grpc"
 
 	"github.com/weft-sdn/weft/internal/certs"
 	"github.com/weft-sdn/weft/store"
@@ -133,7 +134,7 @@ func (r *Remote) options(u *url.URL) error {
 		}
 	}
 	switch {
-	case !r.TLS.Enabled && r.TLS != certs.Client{}:
+	case !r.TLS.Enabled && !r.TLS.IsZero():
 		return errors.New("it has TLS options without TLS: want the scheme etcds")
 	case !r.TLS.Enabled && !insecure && slices.ContainsFunc(r.Endpoints, isRemote):
 		return errors.New("another machine is reached in plain text: want the scheme etcds, or insecure=true")
@@ -240,6 +241,13 @@ func (r *Remote) config() (clientv3.Config, error) {
 	var err error
 	if conf.TLS, err = r.TLS.Config(tls.VersionTLS12); err != nil {
 		return conf, err
+	}
+	if conf.TLS != nil {
+		creds, err := r.TLS.Credentials(tls.VersionTLS12)
+		if err != nil {
+			return conf, err
+		}
+		conf.DialOptions = []grpc.DialOption{grpc.WithTransportCredentials(creds)} // in place of conf.TLS, which does not change
 	}
 	if r.PasswordFile == "" {
 		return conf, nil

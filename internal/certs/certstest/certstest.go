@@ -14,6 +14,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/weft-sdn/weft/internal/certs"
 )
 
 // An Authority signs certificates into files of a folder.
@@ -44,6 +46,23 @@ func (a *Authority) Issue(t testing.TB, name, commonName string, dns ...string) 
 	c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
 	key := newKey(t)
 	write(t, a.dir, name, c, a.cert, key, a.key)
+}
+
+// IssueAs writes name.pem and name.key, the certificate of an identity with DNS names and addresses,
+// as "weft certs" makes them.
+func (a *Authority) IssueAs(t testing.TB, name string, id certs.Identity, hosts ...string) {
+	t.Helper()
+	authority, err := certs.LoadAuthority(a.File("ca.pem"), a.File("ca.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := authority.Issue(certs.Request{Identity: id, Hosts: hosts}, time.Now(), 30*time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Write(a.File(name), true); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // SelfSigned writes a certificate for 127.0.0.1, which may sign, serve and ask, and its key. It is its own authority.

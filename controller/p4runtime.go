@@ -14,6 +14,7 @@ import (
 	"github.com/weft-sdn/weft/p4"
 	"github.com/weft-sdn/weft/southbound"
 	"github.com/weft-sdn/weft/southbound/entry"
+	"github.com/weft-sdn/weft/southbound/gnmi"
 )
 
 // P4Runtime reaches switches through package southbound.
@@ -22,6 +23,9 @@ type P4Runtime struct {
 	election southbound.ElectionID
 	// Claim defines when to become primary of a switch.
 	Claim southbound.Claim
+	// Samples, when not nil, takes the counters of the ports of all switches. It is called from one
+	// goroutine a switch, and so at the same time.
+	Samples gnmi.Samples
 	// Configure, when not nil, may change how a switch is reached.
 	Configure func(inventory.Switch, *southbound.Config)
 }
@@ -45,7 +49,7 @@ func SessionConfig(sw *inventory.Switch, election southbound.ElectionID) southbo
 // Open implements Southbound.
 func (p *P4Runtime) Open(ctx context.Context, sw inventory.Switch, handler func(SwitchEvent)) (Switch, error) {
 	cfg := SessionConfig(&sw, p.election)
-	cfg.Pipeline, cfg.Claim = p.pipeline, p.Claim
+	cfg.Pipeline, cfg.Claim, cfg.Samples = p.pipeline, p.Claim, p.Samples
 	if p.Configure != nil {
 		p.Configure(sw, &cfg)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/weft-sdn/weft/internal/certs"
 	"github.com/weft-sdn/weft/internal/retry"
+	"github.com/weft-sdn/weft/southbound/gnmi"
 )
 
 // Config defines how to reach one switch and how to treat it. Take DefaultConfig
@@ -40,6 +41,11 @@ type Config struct {
 	// PortStateRetry is the pause before a switch without gNMI is asked for the
 	// states of its ports again. Default 5 m.
 	PortStateRetry time.Duration
+	// Samples takes the counters of ports; nil: they are not asked for. It is called from a
+	// goroutine of the session's.
+	Samples gnmi.Samples
+	// SampleInterval is the time between two samples of a port. Default 1 s.
+	SampleInterval time.Duration
 	// TLS options; the zero value is plain text.
 	TLS TLSConfig
 	// Backoff between attempts to connect.
@@ -86,6 +92,7 @@ func DefaultConfig() Config {
 		RequestTimeout:  10 * time.Second,
 		PipelineTimeout: time.Minute,
 		PortStateRetry:  5 * time.Minute,
+		SampleInterval:  time.Second,
 		ProbeInterval:   5 * time.Second,
 		ProbeTimeout:    3 * time.Second,
 		BatchUpdates:    1000,
@@ -115,7 +122,7 @@ func (c Config) Validate() error {
 		value time.Duration
 	}{
 		{"SetupTimeout", c.SetupTimeout}, {"RequestTimeout", c.RequestTimeout}, {"PipelineTimeout", c.PipelineTimeout}, {"PortStateRetry", c.PortStateRetry},
-		{"ProbeInterval", c.ProbeInterval}, {"ProbeTimeout", c.ProbeTimeout},
+		{"SampleInterval", c.SampleInterval}, {"ProbeInterval", c.ProbeInterval}, {"ProbeTimeout", c.ProbeTimeout},
 	} {
 		if d.value <= 0 {
 			return bad(d.field, "is %v, not positive", d.value)

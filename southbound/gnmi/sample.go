@@ -1,0 +1,68 @@
+package gnmi
+
+import "time"
+
+// Priorities is the number of priorities of PFC (IEEE 802.1Qbb).
+const Priorities = 8
+
+// Sample is what a switch counted at one of its ports until one moment. All counts are
+// totals since an unknown start. A switch may reset them, and an interface of 32 bits may wrap.
+type Sample struct {
+	// Switch is the name of the switch in the inventory, Port the P4Runtime port.
+	Switch string
+	Port   uint32
+	// Interface is the name that the switch gives the port.
+	Interface string
+	// Time is the time of the switch's clock at which it counted; zero when the switch gave none.
+	Time time.Time
+	// Arrived is the time of the controller's clock at which the sample was complete.
+	Arrived time.Time
+
+	In, Out Traffic
+	// Queues are ordered by Name. A sample without queues has none: the switch does not count them.
+	Queues []Queue
+	// PFC are the PFC frames of each priority.
+	PFC [Priorities]PFC
+}
+
+// Count is a count that a switch may not report.
+type Count struct {
+	Value uint64
+	// OK reports that the sample has the count. The switch did not report it otherwise, and Value is 0.
+	OK bool
+}
+
+// Traffic is what crossed a port in one direction.
+type Traffic struct {
+	Octets Count
+	// Packets are those of all kinds. Where the switch only counts unicast, multicast and broadcast
+	// packets, it is their sum.
+	Packets, Unicast, Multicast, Broadcast Count
+	// Errors are packets that were dropped because they were malformed, Discards those dropped for any
+	// other reason.
+	Errors, Discards Count
+}
+
+// Queue is a queue of a port that packets leave by.
+type Queue struct {
+	// Name is the name that the switch gives the queue: a number for most.
+	Name string
+	// Packets and Octets were transmitted. DroppedPackets and DroppedOctets found no room.
+	Packets, Octets               Count
+	DroppedPackets, DroppedOctets Count
+	// Longest is the greatest length of the queue, in octets, since the switch began to watch it.
+	Longest Count
+	// Marked packets got the ECN codepoint CE; Trimmed ones lost their payload.
+	Marked, Trimmed Count
+}
+
+// PFC counts the PFC frames of a priority.
+type PFC struct {
+	// In frames were received, and Out frames sent, that name the priority.
+	In, Out Count
+}
+
+// Samples takes the samples of ports of one switch, all of one interval where the switch
+// reports them together. It must return at once and must not keep the slice: the gNMI stream of the
+// switch waits for it.
+type Samples func(batch []Sample)

@@ -8,33 +8,13 @@ import (
 
 	"github.com/weft-sdn/weft/topology"
 	"github.com/weft-sdn/weft/topology/bgpls"
+	"github.com/weft-sdn/weft/topology/static"
 )
-
-// SID functions of every switch: 16 bits behind the locator. The rest of the function space is
-// left to whoever programs the switch.
-const (
-	functionEnd  = 0x0001
-	functionDT6  = 0x0002
-	functionPFC  = 0x0003
-	functionEndX = 0x0100 // plus the port
-	// functionEndXPFC plus the port, and functionsAFlavor for each of pfcFlavors; ports end at
-	// 0x1f4.
-	functionEndXPFC  = 0x0300
-	functionsAFlavor = 0x0200
-)
-
-// pfcFlavors are those of End.X.PFC, in the order of the draft's section 6.
-var pfcFlavors = [...]topology.Flavors{0, topology.FlavorPSP, topology.FlavorUSP, topology.FlavorPSP | topology.FlavorUSP, topology.FlavorUSD}
 
 // EndXPFC returns the SID of a switch for End.X.PFC with some flavors over one of its ports; ok is
 // false when the draft has no such flavors. It is advertised by a switch that handles PFC.
 func EndXPFC(s Switch, port uint32, flavors topology.Flavors) (out topology.SID, ok bool) {
-	i := slices.Index(pfcFlavors[:], flavors)
-	behavior, known := topology.DefaultPFCBehaviors().EndXOf(flavors)
-	if i < 0 || !known {
-		return out, false
-	}
-	return sidOf(s, functionEndXPFC+functionsAFlavor*uint16(i)+uint16(port), behavior), true
+	return static.EndXPFC(s.Locator, port, flavors)
 }
 
 // NodeID is the name the topology gives a lab switch.
@@ -42,27 +22,28 @@ func NodeID(s Switch) topology.NodeID {
 	return topology.NodeID(fmt.Sprintf("%d:%v", s.ASN, s.RouterID))
 }
 
-// sid returns the SID of a 16-bit function right behind the locator.
-func sid(locator netip.Prefix, function uint16) netip.Addr {
-	a := locator.Addr().As16()
-	at := (locator.Bits() + 7) / 8
-	a[at], a[at+1] = byte(function>>8), byte(function)
-	return netip.AddrFrom16(a)
-}
-
-func sidOf(s Switch, function uint16, behavior topology.Behavior) topology.SID {
-	block := uint8(32)
-	bits := uint8(s.Locator.Bits())
-	if bits < block {
-		block = bits
+// Topology returns the network as people write one down: its switches, the links between them, and
+// the addresses of hosts with the switches that they are attached to. The network must be complete.
+func (n *Network) Topology() *static.Topology {
+	t := &static.Topology{ASN: ASN}
+	place := map[string]int{}
+	for i, s := range n.Switches {
+		place[s.Name] = i
+		t.Nodes = append(t.Nodes, static.Node{Name: s.Name, RouterID: s.RouterID, Loopback: s.Loopback, Locator: s.Locator, PFC: s.PFC})
 	}
-	return topology.SID{
-		Address:  sid(s.Locator, function),
-		Behavior: behavior,
-		Structure: topology.SIDStructure{
-			LocatorBlock: block, LocatorNode: bits - block, Function: 16,
-		},
+	for _, l := range n.Links {
+		sw, host := l.A, n.host(l.B)
+		if host == nil {
+			sw, host = l.B, n.host(l.A)
+		}
+		if host != nil {
+			node := &t.Nodes[place[sw]]
+			node.Prefixes = append(node.Prefixes, netip.PrefixFrom(host.Address, 128))
+			continue
+		}
+		t.Links = append(t.Links, static.Link{A: l.A, PortA: l.PortA, B: l.B, PortB: l.PortB, Delay: static.Delay(l.Delay), Rate: l.Rate, Metric: l.Metric})
 	}
+	return t
 }
 
 // Advertise returns what a switch reports of itself and of those of its links to other switches
@@ -72,68 +53,31 @@ func (w *World) Advertise(name string) (bgpls.Objects, error) {
 	if err != nil {
 		return bgpls.Objects{}, err
 	}
-	s := n.Switch
-	id := NodeID(s)
-	a := bgpls.Objects{
-		Node: topology.Node{
-			ID: id, Name: s.Name, Loopback: s.Loopback, RouterID4: s.RouterID, ASN: s.ASN, Protocol: "direct",
-			SRv6:     &topology.SRv6Capabilities{},
-			Locators: []topology.Locator{{Prefix: s.Locator}},
-			SIDs: []topology.SID{
-				sidOf(s, functionEnd, topology.BehaviorEnd),
-				sidOf(s, functionDT6, topology.BehaviorEndDT6),
-			},
-		},
-		Prefixes: []topology.Prefix{
-			{PrefixKey: topology.PrefixKey{Node: id, Prefix: netip.PrefixFrom(s.Loopback, 128)}},
-			{PrefixKey: topology.PrefixKey{Node: id, Prefix: s.Locator}},
-		},
-	}
-	if s.PFC {
-		a.Node.SIDs = append(a.Node.SIDs, sidOf(s, functionPFC, topology.DefaultPFCBehaviors().End))
-	}
-	metrics := w.metrics()
+	wires := map[uint32]*Wire{}            // to other switches, that are up
+	hosts := map[topology.PrefixKey]bool{} // whether the wire to a host is up
 	for _, wire := range w.wires {
-		if wire.From != name || wire.down {
+		if wire.From != name {
 			continue
 		}
 		if h := w.Network.host(wire.To); h != nil {
-			a.Prefixes = append(a.Prefixes, topology.Prefix{
-				PrefixKey: topology.PrefixKey{Node: id, Prefix: netip.PrefixFrom(h.Address, 128)},
-			})
-			continue
+			key := topology.PrefixKey{Node: NodeID(n.Switch), Prefix: netip.PrefixFrom(h.Address, 128)}
+			hosts[key] = hosts[key] || !wire.down
+		} else if !wire.down && !n.down && !w.switches[wire.To].down {
+			wires[wire.FromPort] = wire
 		}
-		remote := w.switches[wire.To]
-		if remote.down || n.down {
-			continue
-		}
-		endX := []topology.EndX{{SID: sidOf(s, functionEndX+uint16(wire.FromPort), topology.BehaviorEndX)}}
-		if s.PFC {
-			for _, flavors := range pfcFlavors {
-				if sid, ok := EndXPFC(s, wire.FromPort, flavors); ok {
-					endX = append(endX, topology.EndX{SID: sid})
-				}
-			}
-		}
+	}
+	a, _ := w.described.Of(name, func(port uint32) bool { return wires[port] != nil }) // it has every switch
+	a.Prefixes = slices.DeleteFunc(a.Prefixes, func(p topology.Prefix) bool {
+		up, host := hosts[p.PrefixKey]
+		return host && !up
+	})
+	for i := range a.Links {
+		l := &a.Links[i]
+		wire := wires[l.LocalID]
 		micros := uint32(wire.Delay / time.Microsecond)
-		a.Links = append(a.Links, topology.Link{
-			Local: id, Remote: NodeID(remote.Switch),
-			LocalID: wire.FromPort, RemoteID: wire.ToPort,
-			IGPMetric:    metrics[wire],
-			Delay:        topology.Delay{Known: true, Average: micros, Min: micros, Max: micros},
-			MaxBandwidth: wire.Rate,
-			EndX:         endX,
-		})
+		l.MaxBandwidth, l.Delay = wire.Rate, topology.Delay{Known: true, Average: micros, Min: micros, Max: micros}
 	}
-	return a, nil
-}
-
-func (w *World) metrics() map[*Wire]uint32 {
-	m := map[*Wire]uint32{}
-	for i, l := range w.Network.Links {
-		m[w.wires[2*i]], m[w.wires[2*i+1]] = l.Metric, l.Metric
-	}
-	return m
+	return bgpls.Objects(a), nil
 }
 
 // objects is what the switches that are on say of themselves.

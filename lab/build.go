@@ -37,12 +37,13 @@ func NewWorld(network Network, o Options) (*World, error) {
 		o.Cache = new(p4rt.Cache)
 	}
 	w := &World{
-		Network:  network,
-		carrier:  o.Carrier,
-		rng:      rand.New(rand.NewPCG(o.Seed, 0x77656674)),
-		switches: map[string]*SwitchNode{},
-		hosts:    map[string]*HostNode{},
-		mrc:      map[string]*MRCNode{},
+		Network:   network,
+		described: network.Topology(),
+		carrier:   o.Carrier,
+		rng:       rand.New(rand.NewPCG(o.Seed, 0x77656674)),
+		switches:  map[string]*SwitchNode{},
+		hosts:     map[string]*HostNode{},
+		mrc:       map[string]*MRCNode{},
 	}
 	for _, s := range network.Switches {
 		n, err := newSwitchNode(w, s, o)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/internal/heap"
+	"github.com/weft-sdn/weft/topology/static"
 )
 
 // A World runs a network: a queue of events in the order of their times. It is single-threaded;
@@ -14,6 +15,8 @@ import (
 // real time: through Do).
 type World struct {
 	Network Network
+
+	described *static.Topology // the network, as its switches advertise it
 
 	now     time.Duration
 	carrier bool          // Options.Carrier

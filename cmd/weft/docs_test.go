@@ -19,6 +19,7 @@ import (
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/lab"
 	"github.com/weft-sdn/weft/northbound"
+	"github.com/weft-sdn/weft/topology/static"
 )
 
 func document(t *testing.T, name string) string {
@@ -63,6 +64,7 @@ func TestDocumentedFields(t *testing.T) {
 		{"docs/config.md", "Host", "yaml", reflect.TypeFor[rocehost.Config]()},
 		{"docs/config.md", "Host of MRC", "yaml", reflect.TypeFor[mrchost.Config]()},
 		{"docs/config.md", "Lab", "yaml", reflect.TypeFor[lab.Network]()},
+		{"docs/config.md", "Topology", "yaml", reflect.TypeFor[static.Topology]()},
 		{"docs/api.md", "Multicast groups", "json", reflect.TypeFor[api.MulticastGroupSpec]()},
 		{"docs/api.md", "EV profiles", "json", reflect.TypeFor[api.EVProfileSpec]()},
 		{"docs/api.md", "SRv6 policies, tenants and PFC policies", "json", reflect.TypeFor[api.SRv6PolicySpec]()},

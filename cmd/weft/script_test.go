@@ -26,7 +26,7 @@ var update = flag.Bool("update", false, "write the outputs the scripts expect")
 func TestMain(m *testing.M) {
 	command := func() { os.Exit(weft()) }
 	testscript.Main(m, map[string]func(){
-		"weft": command, bmv2Name: command, "speaker": speaker, "pcap": captures, "probe": probe,
+		"weft": command, bmv2Name: command, "pcap": captures, "probe": probe,
 	})
 }
 

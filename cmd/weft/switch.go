@@ -32,10 +32,9 @@ import (
 
 // embedded is the flags of "weft switch".
 type embedded struct {
-	env        environment
-	log        switchLog
-	interfaces []string
-	most       int // interfaces
+	env environment
+	log switchLog
+	interfaceFlags
 	device     uint64
 	cpu, drop  uint32
 	priorities int
@@ -50,6 +49,14 @@ type embedded struct {
 	tls        p4rt.TLSConfig
 	mutual     bool
 	limits     clientLimits
+	self       self
+}
+
+// interfaceFlags are the interfaces of the ports.
+type interfaceFlags struct {
+	interfaces []string
+	most       int
+	wait       time.Duration // for those that do not exist yet
 }
 
 const (
@@ -76,7 +83,13 @@ of its tables; P4Runtime does not have its names.
 Ports on interfaces are Linux packet sockets and need CAP_NET_RAW:
 
   weft switch -i 1@veth0 -i 2@veth2 --device-id 1 --cpu-port 510 \
-    --grpc-server-addr 127.0.0.1:9559 --no-p4`,
+    --grpc-server-addr 127.0.0.1:9559 --no-p4
+
+With --topology or --router-id the switch advertises itself by BGP-LS: its loopback
+address, locator and SRv6 SIDs, and those of its links whose interfaces are up:
+  weft switch -i 1@veth0 -i 2@veth2 --bgp-peer 192.0.2.100 --router-id 10.0.0.6 \
+    --loopback 2001:db8:0:6::1 --locator 5f00:0:6::/48 --link 2=10.0.0.4/1,delay=10us \
+    --prefix 2001:db8:1:1::1/128`,
 		Args: cobra.ArbitraryArgs, Version: buildVersion(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if at := cmd.ArgsLenAtDash(); at >= 0 {
@@ -110,6 +123,8 @@ Ports on interfaces are Linux packet sockets and need CAP_NET_RAW:
 	f.StringVar(&s.tls.KeyFile, "grpc-server-key", "", "PEM file of the server's private key")
 	f.StringVar(&s.tls.ClientCAFile, "grpc-server-cacert", "", "PEM file of the authorities that sign clients' certificates")
 	f.BoolVar(&s.mutual, "grpc-server-with-client-auth", false, "clients must have a certificate")
+	f.DurationVar(&s.wait, "wait-interfaces", 0, "wait this long for interfaces that do not exist yet")
+	s.self.register(f)
 	s.limits.register(f)
 	s.log.register(c)
 	registerForeign(f)
@@ -123,6 +138,7 @@ type setting struct {
 	secured credentials.TransportCredentials
 	names   map[uint32]string // of interfaces, by port
 	queues  queues
+	says    *advertised // by BGP-LS; nil: nothing
 }
 
 func (s *embedded) run(cmd *cobra.Command, args []string) (err error) {
@@ -134,7 +150,7 @@ func (s *embedded) run(cmd *cobra.Command, args []string) (err error) {
 	if err := checkForeign(cmd.Flags(), log); err != nil {
 		return err
 	}
-	set, err := s.check(args, log)
+	set, err := s.check(cmd.Context(), args, log)
 	if err != nil {
 		return err
 	}
@@ -147,7 +163,7 @@ func (s *embedded) run(cmd *cobra.Command, args []string) (err error) {
 }
 
 // check finds what is wrong with the command line before anything is opened.
-func (s *embedded) check(args []string, log *slog.Logger) (set setting, err error) {
+func (s *embedded) check(ctx context.Context, args []string, log *slog.Logger) (set setting, err error) {
 	set.log = log
 	args = s.pcapDirectory(args)
 	if set.program, err = s.program(args, log); err != nil {
@@ -167,6 +183,12 @@ func (s *embedded) check(args []string, log *slog.Logger) (set setting, err erro
 	}
 	if err := s.limits.check(); err != nil {
 		return set, err
+	}
+	if set.says, err = s.self.check(ctx); err != nil {
+		return set, err
+	}
+	if s.wait < 0 {
+		return set, usagef("--wait-interfaces is %v: want 0 or more", s.wait)
 	}
 	if s.dump < 0 {
 		return set, usagef("--dump-packet-data is %d: want 0 or more", s.dump)
@@ -202,15 +224,25 @@ func (s *embedded) serve(ctx context.Context, set setting) (err error) {
 	if err != nil {
 		return fmt.Errorf("P4Runtime server: %w", err)
 	}
+	if err := awaitInterfaces(ctx, set.names, s.wait); err != nil {
+		return errors.Join(err, listener.Close())
+	}
 	ports, closeFiles, err := s.openPorts(set.names, log)
 	defer func() { err = errors.Join(err, closeFiles()) }()
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
 	state := gnmi.NewServer()
+	changed := make(chan struct{}, 1) // a port
 	runner, err := live.Start(live.Config{
 		Device: p4rt.Config{ID: s.device, Switch: dataplane.Config{
-			CPUPort: s.cpu, DropPort: s.drop, Priorities: s.priorities, PortChanged: state.PortChanged,
+			CPUPort: s.cpu, DropPort: s.drop, Priorities: s.priorities, PortChanged: func(port uint32, up bool) {
+				state.PortChanged(port, up)
+				select {
+				case changed <- struct{}{}:
+				default: // the one that waits will do
+				}
+			},
 		}},
 		Ports: ports,
 	})
@@ -240,16 +272,27 @@ func (s *embedded) serve(ctx context.Context, set setting) (err error) {
 	log.Info("switch is up", "device", s.device, "p4runtime", listener.Addr().String(), "ports", len(ports), "tls", s.ssl)
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
+	saying, hush := context.WithCancel(ctx)
+	said := make(chan error, 1)
+	if set.says != nil {
+		go func() { said <- set.says.run(saying, changed, portsUp(runner)) }()
+	} else {
+		context.AfterFunc(saying, func() { said <- nil })
+	}
 	select {
-	case err = <-served:
-		served <- err
+	case end := <-served:
+		served <- end
+	case err = <-said:
+		said <- nil
 	case <-ctx.Done():
 	}
+	hush()
+	err = errors.Join(err, <-said)
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopGrace)
 	defer cancel()
 	state.Close()
 	server.Close(grace)
-	err = errors.Join(<-served, shown.close(grace))
+	err = errors.Join(err, <-served, shown.close(grace))
 	for _, port := range slices.Sorted(maps.Keys(set.names)) {
 		logPort(log, port, set.names[port], runner.PortStats(port))
 	}

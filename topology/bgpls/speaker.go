@@ -323,17 +323,21 @@ func (s *Speaker) sign(p *Peer, password string) error {
 	return sign(raw, a, password)
 }
 
-// Originate makes the speaker advertise objects, and nothing else: what it
-// advertised before and is not among them is withdrawn, what is the same is
-// left alone. Nil withdraws everything. All peers are told, also those that
-// come later.
-func (s *Speaker) Originate(objects *Objects) error {
+// Originate makes the speaker advertise the objects of nodes, and nothing else: it
+// withdraws what it advertised before and is not among them, and leaves alone what is
+// the same. Without objects, and for a nil one, it advertises nothing. All peers hear
+// of it, also those that come later.
+func (s *Speaker) Originate(objects ...*Objects) error {
 	var wanted []advertisement
-	if objects != nil {
-		var err error
-		if wanted, err = objects.advertisements(); err != nil {
+	for _, o := range objects {
+		if o == nil {
+			continue
+		}
+		of, err := o.advertisements()
+		if err != nil {
 			return err
 		}
+		wanted = append(wanted, of...)
 	}
 	s.originating.Lock()
 	defer s.originating.Unlock()

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weft-sdn/weft/topology/bgpls"
+	"github.com/weft-sdn/weft/topology/static"
+)
+
+// speakerCommand is the flags of "weft speaker".
+type speakerCommand struct {
+	env      environment
+	log      logging
+	bgp      bgpFlags
+	topology string
+	nodes    []string
+	router   string
+}
+
+func newSpeaker(env environment) *cobra.Command {
+	s := &speakerCommand{env: env}
+	c := &cobra.Command{
+		Use: "speaker --topology FILE --bgp-peer ADDRESS", Short: "Advertise switches by BGP-LS that cannot do so themselves",
+		Long: `Advertises the nodes of a file by BGP-LS until it is interrupted: their loopback
+addresses, locators, SRv6 SIDs, links and prefixes. It is for switches without a BGP-LS
+speaker, such as BMv2 and Stratum. The process reads the file again on SIGHUP, and
+advertises what has changed; a file with errors changes nothing.
+
+The speaker does not know the state of links: it advertises those of the file.
+docs/config.md (Topology) describes the file.`,
+		Args: arguments(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error { return s.run(cmd.Context()) },
+	}
+	f := c.Flags()
+	f.StringVar(&s.topology, "topology", "", "YAML file of nodes and links")
+	f.StringArrayVar(&s.nodes, "node", nil, "name of a node to advertise; may be repeated (default all)")
+	f.StringVar(&s.router, "router-id", "", "BGP identifier of the speaker (default the router-id of its first node)")
+	s.bgp.register(f)
+	s.log.register(c, "info")
+	return c
+}
+
+// objects reads the file and returns what its nodes advertise.
+func (s *speakerCommand) objects() ([]*bgpls.Objects, error) {
+	if s.topology == "" {
+		return nil, errors.New("speaker: --topology is missing")
+	}
+	t, err := static.Load(s.topology)
+	if err != nil {
+		return nil, err
+	}
+	names := t.Names()
+	for _, name := range s.nodes {
+		if !slices.Contains(names, name) {
+			return nil, fmt.Errorf("--node is %q: want one of %s", name, strings.Join(names, ", "))
+		}
+	}
+	if len(s.nodes) > 0 {
+		names = s.nodes
+	}
+	all := make([]*bgpls.Objects, len(names))
+	for i, name := range names {
+		said, _ := t.Of(name, nil) // it is there
+		objects := bgpls.Objects(said)
+		all[i] = &objects
+	}
+	return all, nil
+}
+
+func (s *speakerCommand) run(ctx context.Context) error {
+	log, err := s.log.open(s.env.stderr)
+	if err != nil {
+		return err
+	}
+	all, err := s.objects()
+	if err != nil {
+		return &usageError{err}
+	}
+	router := all[0].Node.RouterID4
+	if s.router != "" {
+		if router, err = netip.ParseAddr(s.router); err != nil || !router.Is4() {
+			return usagef("--router-id is %q: want an IPv4 address", s.router)
+		}
+	}
+	with, err := s.bgp.check(ctx, all[0].Node.ASN, router)
+	if err != nil {
+		return err
+	}
+	// Before the sessions: a signal that came earlier would end the process.
+	again := make(chan os.Signal, 1)
+	signal.Notify(again, syscall.SIGHUP)
+	defer signal.Stop(again)
+	speaker, err := with.start(ctx)
+	if err != nil {
+		return err
+	}
+	if err := speaker.Originate(all...); err != nil {
+		return errors.Join(err, speaker.Close())
+	}
+	log.Info("speaker is up", "nodes", len(all), "peers", len(with.peers), "listen", speaker.ListenAddr().String())
+	return errors.Join(s.follow(ctx, speaker, again, log), speaker.Close())
+}
+
+// follow advertises the file anew on each signal, until ctx ends.
+func (s *speakerCommand) follow(ctx context.Context, speaker *bgpls.Speaker, again <-chan os.Signal, log *slog.Logger) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-speaker.Done():
+			return nil // Close returns why
+		case <-again:
+		}
+		all, err := s.objects()
+		if err == nil {
+			err = speaker.Originate(all...)
+		}
+		if err != nil {
+			log.Error("the file is not used", "reason", err)
+			continue
+		}
+		log.Info("the file is read again", "nodes", len(all))
+	}
+}

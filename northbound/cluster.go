@@ -52,7 +52,7 @@ type ClusterState struct {
 }
 
 // NewMember makes the server of a controller that does not decide. It answers /healthz, /readyz,
-// /metrics, /v1/controllers and the dashboard itself, and forwards every other request to the decider over
+// /metrics, /v1/controllers, /v1/certificates and the dashboard itself, and forwards every other request to the decider over
 // transport.
 func NewMember(cfg Config, transport http.RoundTripper) (*Server, error) {
 	s, err := newServer(cfg)
@@ -67,6 +67,7 @@ func NewMember(cfg Config, transport http.RoundTripper) (*Server, error) {
 	s.engine.NoRoute(f.forward)
 	s.registerControllers()
 	s.registerReplace()
+	s.registerCertificates()
 	s.registerMemberHealth()
 	s.registerDashboard()
 	s.engine.GET("/metrics", gin.WrapH(s.metrics))

@@ -55,6 +55,8 @@ type Config struct {
 	BGP BGP
 	// Cluster is the controllers that share a store. Default: none, and none are listed.
 	Cluster Cluster
+	// Certificates returns those that the controller's connections use. Default: none are listed.
+	Certificates func() []certs.Certificate
 	// Requests counts the requests. Default: counters of the server's own.
 	Requests *Requests
 	// Writable returns why nothing can be kept now, or nil. Default: everything always can.

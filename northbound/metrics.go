@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/internal/certs"
 )
 
 // Requests counts the requests to the API, and what clients take of it. The servers of a process
@@ -63,11 +64,13 @@ type metrics struct {
 	multipath  Multipath  // nil: there is none
 	bgp        BGP        // nil: there is none
 	cluster    Cluster    // nil: there is none
+	certs      func() []certs.Certificate
+	now        func() time.Time
 	events     *Events
 }
 
 func newMetrics(cfg *Config) *metrics {
-	return &metrics{Requests: cfg.Requests, multipath: cfg.Multipath, bgp: cfg.BGP, cluster: cfg.Cluster}
+	return &metrics{Requests: cfg.Requests, multipath: cfg.Multipath, bgp: cfg.BGP, cluster: cfg.Cluster, certs: cfg.Certificates, now: cfg.Now}
 }
 
 // ServeHTTP answers a scrape. Collectors are handed no context, so each scrape
@@ -85,6 +88,9 @@ func (m *metrics) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if m.bgp != nil {
 		scrape.MustRegister(&bgpCollector{m.bgp})
+	}
+	if m.certs != nil {
+		scrape.MustRegister(&certificateCollector{m.certs, m.now})
 	}
 	if m.multipath != nil {
 		scrape.MustRegister(&fabricCollector{ctx: r.Context(), multipath: m.multipath})

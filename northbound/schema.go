@@ -62,6 +62,7 @@ var schemaNames = map[reflect.Type]string{
 	reflect.TypeFor[api.TopologyHost]():    "HostView",
 
 	reflect.TypeFor[api.List[api.BGPPeer]]():      "BgpPeerList",
+	reflect.TypeFor[api.List[api.Certificate]]():  "CertificateList",
 	reflect.TypeFor[api.List[api.HostPort]]():     "PortList",
 	reflect.TypeFor[api.List[api.Plane]]():        "PlaneList",
 	reflect.TypeFor[api.List[api.Suspect]]():      "SuspectList",

@@ -56,6 +56,7 @@ func New(cfg Config, controller Controller, events *Events) (*Server, error) {
 	s.registerBackup()
 	s.registerControllers()
 	s.registerReplace()
+	s.registerCertificates()
 	s.registerDashboard()
 	s.engine.GET("/metrics", gin.WrapH(s.metrics))
 	return s, nil

@@ -84,6 +84,7 @@ func Start(ctx context.Context, o Options) (*Service, error) {
 	o.API.Hosts = o.Inventory.API.Hosts
 	o.API.Limits = apiLimits(o.API.Limits, o.Inventory.API.Limits)
 	o.API.Requests = northbound.NewRequests()
+	o.API.Certificates = o.Inventory.Certificates().List
 	ctx, cancel := context.WithCancel(ctx)
 	s := &Service{cancel: cancel, done: make(chan struct{})}
 	if err := s.start(ctx, &o); err != nil {
@@ -117,6 +118,10 @@ func (s *Service) start(ctx context.Context, o *Options) error {
 		return errors.Join(err, group.Wait())
 	}
 	group.Go(func() error { return s.front.Serve(ctx, s.listener) })
+	group.Go(func() error {
+		s.watchCertificates(ctx, o)
+		return nil
+	})
 	group.Go(func() error {
 		select {
 		case <-s.speaker.Done():

@@ -104,6 +104,11 @@ func (c *Client) DeleteOrphans(ctx context.Context, sw string, w Write) (*api.Or
 	return read[api.OrphanDeletion](ctx, c, http.MethodDelete, Path("v1", "orphans")+"?"+query.Encode(), nil, nil)
 }
 
+// Certificates returns the certificates of the controller that answers.
+func (c *Client) Certificates() View[api.Certificate] {
+	return view[api.Certificate](c, "certificates")
+}
+
 // BGPPeers returns the BGP-LS peers.
 func (c *Client) BGPPeers() View[api.BGPPeer] { return view[api.BGPPeer](c, "bgp-peers") }
 

@@ -142,6 +142,10 @@ var kinds = []*kind{
 		table: rows(peerTable), detail: detail(peerDetail), events: []string{"bgp-peer"},
 	},
 	{
+		noun: "certificate", plural: "certificates", long: "certificates of the controller that answers, and their ends", items: "/v1/certificates", key: "name",
+		table: rows(certificateTable), events: []string{"certificate"},
+	},
+	{
 		noun: "controller", plural: "controllers", long: "controllers that share the store", items: "/v1/controllers", key: "name",
 		table: rows(controllerTable), events: []string{"controller"},
 	},

@@ -209,8 +209,12 @@ func certificate(place string, x *x509.Certificate) Certificate {
 	return c
 }
 
-// List looks at all files and returns the certificates in use, by place, those of files first.
+// List looks at all files and returns the certificates in use, by place, those of files first. A nil
+// Cache has none.
 func (c *Cache) List() []Certificate {
+	if c == nil {
+		return nil
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var out []Certificate

@@ -4,6 +4,8 @@ import (
 	"crypto/tls"
 	"fmt"
 	"net"
+	"slices"
+	"strings"
 	"time"
 
 	"google.golang.org/grpc"
@@ -38,6 +40,9 @@ type Config struct {
 	GNMI string
 	// NoPortState leaves gNMI alone: nothing is known of ports.
 	NoPortState bool
+	// Dialect names where the switch keeps what it says of ports (gnmi.DialectNames); empty: the
+	// switch's Capabilities decide.
+	Dialect string
 	// PortStateRetry is the pause before a switch without gNMI is asked for the
 	// states of its ports again. Default 5 m.
 	PortStateRetry time.Duration
@@ -84,6 +89,14 @@ type Backoff = retry.Backoff
 // TLSConfig names PEM files of the controller. They are read again when they change.
 type TLSConfig = certs.Client
 
+// watch returns how the ports of the switch are followed.
+func (c *Config) watch() gnmi.Config {
+	return gnmi.Config{
+		Switch: c.Name, Dialect: c.Dialect, Samples: c.Samples, SampleInterval: c.SampleInterval, Backoff: c.Backoff,
+		Retry: c.PortStateRetry, ProbeInterval: c.ProbeInterval, AskTimeout: c.ProbeTimeout,
+	}
+}
+
 // DefaultConfig returns the defaults, without a target.
 func DefaultConfig() Config {
 	return Config{
@@ -127,6 +140,9 @@ func (c Config) Validate() error {
 		if d.value <= 0 {
 			return bad(d.field, "is %v, not positive", d.value)
 		}
+	}
+	if names := gnmi.DialectNames(); c.Dialect != "" && !slices.Contains(names, c.Dialect) {
+		return bad("Dialect", "is %q; want one of %s", c.Dialect, strings.Join(names, ", "))
 	}
 	if err := c.Backoff.Validate(); err != nil {
 		return fmt.Errorf("%w: %w", ErrConfig, err)

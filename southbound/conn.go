@@ -70,7 +70,7 @@ func (s *Session) serve(ctx context.Context) (served time.Duration, err error) {
 	g.Go(c.probe)
 	if !s.cfg.NoPortState && s.cfg.GNMI == "" {
 		g.Go(func() error {
-			s.watchPorts(gctx, func() (grpc.ClientConnInterface, func(), error) { return cc, func() {}, nil })
+			s.ports.Run(gctx, func() (grpc.ClientConnInterface, func(), error) { return cc, func() {}, nil })
 			return nil
 		})
 	}

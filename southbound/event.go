@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/weft-sdn/weft/southbound/entry"
+	"github.com/weft-sdn/weft/southbound/gnmi"
 )
 
 // Handler takes the events of a session, one at a time and in order. While it
@@ -75,16 +76,18 @@ type StreamError struct {
 	Message string
 }
 
-// Ports are the ports of which the switch reports, by gNMI, whether they are up: all
-// of them, at first and after every change. What an earlier event said and this
-// one does not is no longer known.
+// Ports are the ports of a switch as it reports them by gNMI: all of them, at first and after every
+// change. What an earlier event said and this one does not is no longer known.
 type Ports struct {
-	// Up says of P4Runtime ports whether they are up; it is the receiver's. Nil:
-	// nothing is known.
+	// Up says of P4Runtime ports whether they are up; it is the receiver's. Nil: nothing is known.
 	Up map[uint32]bool
-	// Err reports why the switch does not tell now. Up is then what it said last; nil,
-	// if it has no port state (any more). That the whole connection is lost is no
-	// such event but Down: what was known stays so until the switch is back.
+	// Interfaces are the ports with what else is known of them, by name. They must not be changed.
+	Interfaces []gnmi.Interface
+	// Report is what the switch answers by gNMI.
+	Report gnmi.Report
+	// Err reports why the switch says nothing now. Up is then what it said last; nil, if it has no
+	// port state (any more). That the whole connection is lost is no such event but Down: what was
+	// known stays so until the switch is back.
 	Err error
 	// Ignored counts what it said, since the subscription began, that made no sense.
 	Ignored uint64

@@ -6,13 +6,12 @@ import (
 	"fmt"
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
-	"golang.org/x/time/rate"
 )
 
 // Bounds of what is taken of a switch: a hostile or broken one must not take the controller's memory or
 // its time.
 const (
-	// maxStreamMessage is the greatest message of a stream channel or a gNMI subscription, in octets.
+	// maxStreamMessage is the greatest message of a stream channel, in octets.
 	maxStreamMessage = 4 << 20
 	// maxGroups and maxSessions are the multicast groups and clone sessions of a switch: group ids of
 	// v1model have 16 bits, sessions of BMv2 15.
@@ -20,10 +19,6 @@ const (
 	maxSessions = 1 << 15
 	// readSlack is how many entities more than twice the sizes of the P4Info an answer may have.
 	readSlack = 1024
-	// portNotifications and portBurst are the gNMI notifications that are taken a second and at once:
-	// three of each interface that is kept come first.
-	portNotifications rate.Limit = 1000
-	portBurst                    = 4 * maxInterfaces
 )
 
 // most returns how many entities the answer to a read of some patterns may have. A size in P4Info is what

@@ -5,12 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"testing"
-	"testing/synctest"
-	"time"
 
-	gpb "github.com/openconfig/gnmi/proto/gnmi"
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
-	"google.golang.org/grpc"
 
 	"github.com/weft-sdn/weft/southbound/entry"
 )
@@ -86,35 +82,4 @@ func TestLongAnswer(t *testing.T) {
 	if _, err := s.ReadCounters(t.Context(), "drops"); !errors.Is(err, ErrTooMuch) {
 		t.Errorf("an answer of more than 16,384 octets: %v", err)
 	}
-}
-
-// flooding is a gNMI target that sends notifications as fast as they are taken.
-type flooding struct {
-	gpb.GNMIClient
-	grpc.BidiStreamingClient[gpb.SubscribeRequest, gpb.SubscribeResponse]
-	taken int
-}
-
-func (x *flooding) Subscribe(context.Context, ...grpc.CallOption) (grpc.BidiStreamingClient[gpb.SubscribeRequest, gpb.SubscribeResponse], error) {
-	return x, nil
-}
-func (x *flooding) Send(*gpb.SubscribeRequest) error { return nil }
-func (x *flooding) Recv() (*gpb.SubscribeResponse, error) {
-	x.taken++
-	return &gpb.SubscribeResponse{Response: &gpb.SubscribeResponse_Update{Update: &gpb.Notification{}}}, nil
-}
-
-// TestPortFlood checks that notifications of a gNMI target that floods are taken at a bounded rate.
-func TestPortFlood(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-		defer cancel()
-		x := &flooding{}
-		if _, err := (&Session{}).subscribePorts(ctx, x); err == nil {
-			t.Fatal("the subscription ended without an error")
-		}
-		if most := portBurst + 10*int(portNotifications); x.taken > most+1 || x.taken < most-int(portNotifications) {
-			t.Errorf("%d notifications in ten seconds, want about %d", x.taken, most)
-		}
-	})
 }

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/weft-sdn/weft/southbound/entry"
+	"github.com/weft-sdn/weft/southbound/gnmi"
 )
 
 // Session is a lasting relation to one switch. Its methods may be called from
@@ -23,8 +24,8 @@ type Session struct {
 	cancel  context.CancelCauseFunc
 	done    chan struct{} // closed when the session's goroutine has ended
 
-	emitting sync.Mutex // held while the handler runs
-	ports    portState
+	emitting sync.Mutex    // held while the handler runs
+	ports    *gnmi.Watcher // nil: nothing is known of ports
 
 	// mu guards the fields below it.
 	mu      sync.Mutex
@@ -50,6 +51,11 @@ func Open(ctx context.Context, cfg Config, handler Handler) (*Session, error) {
 	s := &Session{
 		cfg: cfg, handler: handler, cancel: cancel,
 		done: make(chan struct{}), state: StateConnecting, changed: make(chan struct{}),
+	}
+	if !cfg.NoPortState {
+		s.ports = gnmi.New(cfg.watch(), func(ctx context.Context, p gnmi.State) {
+			s.emit(ctx, Ports{Up: p.Up(), Interfaces: p.Interfaces, Report: p.Report, Err: p.Err, Ignored: p.Ignored})
+		})
 	}
 	go s.run(ctx)
 	return s, nil
@@ -153,6 +159,26 @@ func (s *Session) PacketOut(ctx context.Context, p entry.PacketOut) error {
 	return s.named(c.client().PacketOut(ctx, p))
 }
 
+// SetPort writes settings of an interface, by its name at the switch, as the primary. The error
+// reports that nobody knows what the switch has done; the refusals are what it does not take.
+func (s *Session) SetPort(ctx context.Context, iface string, want *gnmi.Settings) ([]gnmi.Refusal, error) {
+	c, err := s.primary()
+	if err != nil {
+		return nil, err
+	}
+	if s.ports == nil {
+		return nil, s.named(fmt.Errorf("%w: gNMI is off", ErrUnsupported))
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.cfg.RequestTimeout)
+	defer cancel()
+	id := c.own()
+	refused, err := s.ports.Set(ctx, gnmi.Election{Role: s.cfg.Role, High: id.High, Low: id.Low}, iface, want)
+	if errors.Is(err, gnmi.ErrNotConnected) {
+		err = fmt.Errorf("%w by gNMI", ErrNotConnected)
+	}
+	return refused, s.named(err)
+}
+
 // run connects, serves and waits, until ctx ends.
 func (s *Session) run(ctx context.Context) {
 	defer close(s.done)
@@ -161,7 +187,7 @@ func (s *Session) run(ctx context.Context) {
 		var apart sync.WaitGroup
 		defer apart.Wait()
 		apart.Go(func() {
-			s.watchPorts(ctx, func() (grpc.ClientConnInterface, func(), error) {
+			s.ports.Run(ctx, func() (grpc.ClientConnInterface, func(), error) {
 				cc, err := s.cfg.dial(s.cfg.GNMI)
 				if err != nil {
 					return nil, nil, err

@@ -1,17 +1,61 @@
 package southbound
 
 import (
+	"context"
 	"errors"
-	"fmt"
 	"maps"
+	"strings"
 	"testing"
-	"time"
 
 	gpb "github.com/openconfig/gnmi/proto/gnmi"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/weft-sdn/weft/southbound/gnmi"
 )
+
+// ifPath reads "eth1 state/id", and "" as the whole tree.
+func ifPath(text string) *gpb.Path {
+	p := &gpb.Path{}
+	name, below, leaf := strings.Cut(text, " ")
+	if name == "" {
+		return p
+	}
+	p.Elem = []*gpb.PathElem{{Name: "openconfig-interfaces:interfaces"}, {Name: "interface", Key: map[string]string{"name": name}}}
+	if leaf {
+		for part := range strings.SplitSeq(below, "/") {
+			p.Elem = append(p.Elem, &gpb.PathElem{Name: part})
+		}
+	}
+	return p
+}
+
+func text(v string) *gpb.TypedValue {
+	return &gpb.TypedValue{Value: &gpb.TypedValue_StringVal{StringVal: v}}
+}
+func uintVal(n uint64) *gpb.TypedValue {
+	return &gpb.TypedValue{Value: &gpb.TypedValue_UintVal{UintVal: n}}
+}
+
+// said is a notification of pairs of a path and a value: a string, an int, or a
+// *gpb.TypedValue.
+func said(pairs ...any) *gpb.Notification {
+	n := &gpb.Notification{}
+	for i := 0; i < len(pairs); i += 2 {
+		u := &gpb.Update{Path: ifPath(pairs[i].(string))}
+		switch v := pairs[i+1].(type) {
+		case string:
+			u.Val = text(v)
+		case int:
+			u.Val = uintVal(uint64(v))
+		case *gpb.TypedValue:
+			u.Val = v
+		}
+		n.Update = append(n.Update, u)
+	}
+	return n
+}
 
 // fakeGNMI is the gNMI server of a fake switch: each subscription gets what is in
 // say, until something ends it.
@@ -19,6 +63,12 @@ type fakeGNMI struct {
 	gpb.UnimplementedGNMIServer
 	asked chan *gpb.SubscribeRequest // the first message of each
 	say   chan any                   // *gpb.Notification, bool (sync) or error
+	sets  chan *gpb.SetRequest
+}
+
+func (f *fakeGNMI) Set(_ context.Context, req *gpb.SetRequest) (*gpb.SetResponse, error) {
+	f.sets <- req
+	return &gpb.SetResponse{}, nil
 }
 
 func (f *fakeGNMI) Subscribe(stream gpb.GNMI_SubscribeServer) error {
@@ -49,7 +99,7 @@ func (f *fakeGNMI) Subscribe(stream gpb.GNMI_SubscribeServer) error {
 }
 
 func newFakeGNMI() *fakeGNMI {
-	return &fakeGNMI{asked: make(chan *gpb.SubscribeRequest, 16), say: make(chan any, 16)}
+	return &fakeGNMI{asked: make(chan *gpb.SubscribeRequest, 16), say: make(chan any, 16), sets: make(chan *gpb.SetRequest, 16)}
 }
 
 // tell has the subscription say things.
@@ -78,7 +128,7 @@ func TestPortStates(t *testing.T) {
 	f, g := gnmiSwitch(t)
 	s, ev := open(t, f.config())
 	list := (<-g.asked).GetSubscribe()
-	if list.GetMode() != gpb.SubscriptionList_STREAM || len(list.GetSubscription()) != 3 || list.GetSubscription()[2].GetMode() != gpb.SubscriptionMode_ON_CHANGE {
+	if list.GetMode() != gpb.SubscriptionList_STREAM || list.GetSubscription()[0].GetMode() != gpb.SubscriptionMode_ON_CHANGE {
 		t.Errorf("asked for %v", list)
 	}
 	g.tell(said("a state/id", 1, "a state/oper-status", "UP"), said("b state/id", 2, "b state/oper-status", "UP"), true)
@@ -96,86 +146,13 @@ func TestPortStates(t *testing.T) {
 	wantPorts(t, ev, map[uint32]bool{1: false})
 }
 
-// TestPortStateFails: a subscription that ends leaves what is known, says so once,
-// and is made again while P4Runtime goes on.
-func TestPortStateFails(t *testing.T) {
-	f, g := gnmiSwitch(t)
-	s, ev := open(t, f.config())
-	next[Ready](t, ev)
-	<-g.asked
-	g.tell(status.Error(codes.Internal, "not yet"))
-	if p := next[Ports](t, ev); p.Up != nil || status.Code(errors.Unwrap(p.Err)) != codes.Internal {
-		t.Errorf("%+v", p)
-	}
-	<-g.asked
-	g.tell(status.Error(codes.Internal, "not yet")) // which it has said
-	<-g.asked
-	g.tell(said("a state/id", 1, "a state/oper-status", "UP"), true)
-	wantPorts(t, ev, map[uint32]bool{1: true})
-	many := &gpb.Notification{}
-	for i := range maxInterfaces + 1 {
-		many.Update = append(many.Update, said(fmt.Sprintf("p%d state/id", i), 1).Update...)
-	}
-	g.tell(many)
-	if p := next[Ports](t, ev); !maps.Equal(p.Up, map[uint32]bool{1: true}) || !errors.Is(p.Err, ErrMalformed) {
-		t.Errorf("%+v; want what was known, and ErrMalformed", p)
-	}
-	<-g.asked
-	g.tell(true)
-	wantPorts(t, ev, map[uint32]bool{})
-	if state, err := s.State(); state != StateReady {
-		t.Errorf("the session is %v, %v", state, err)
-	}
-}
-
-// TestNoPortState: a switch without gNMI, or that has it no longer, is known to
-// tell nothing, and not asked again soon.
+// TestNoPortState checks that a switch without gNMI is known to report nothing.
 func TestNoPortState(t *testing.T) {
 	f := newFakeSwitch(t)
 	_, first := open(t, f.config())
 	if p := next[Ports](t, first); p.Up != nil || status.Code(errors.Unwrap(p.Err)) != codes.Unimplemented {
 		t.Errorf("%+v; want nothing, and Unimplemented", p)
 	}
-
-	f, g := gnmiSwitch(t)
-	cfg := f.config()
-	cfg.PortStateRetry = time.Hour
-	s, ev := open(t, cfg)
-	<-g.asked
-	g.tell(said("a state/id", 1, "a state/oper-status", "DOWN"), true)
-	wantPorts(t, ev, map[uint32]bool{1: false})
-	g.tell(status.Error(codes.Unimplemented, "no such path"))
-	if p := next[Ports](t, ev); p.Up != nil || p.Err == nil {
-		t.Errorf("%+v; want that nothing is known", p)
-	}
-	if err := s.WaitReady(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	f.drop(status.Error(codes.Unavailable, "another program")) // a new connection is asked once
-	<-g.asked
-	g.tell(said("a state/id", 1, "a state/oper-status", "UP"), true)
-	wantPorts(t, ev, map[uint32]bool{1: true})
-	if n := len(g.asked); n > 0 {
-		t.Errorf("asked %d times too often", n)
-	}
-}
-
-// TestPortStateRetry: a switch that refused is asked again, slowly.
-func TestPortStateRetry(t *testing.T) {
-	f, g := gnmiSwitch(t)
-	cfg := f.config()
-	cfg.PortStateRetry = time.Millisecond
-	_, ev := open(t, cfg)
-	for range 3 {
-		<-g.asked
-		g.tell(status.Error(codes.Unimplemented, "not in this version"))
-	}
-	<-g.asked
-	g.tell(said("a state/id", 1, "a state/oper-status", "UP"), true)
-	if p := next[Ports](t, ev); p.Err == nil {
-		t.Errorf("%+v before the error", p)
-	}
-	wantPorts(t, ev, map[uint32]bool{1: true}) // the error was told once
 }
 
 // TestPortStateApart: gNMI at another address has a connection of its own, which
@@ -207,5 +184,31 @@ func TestPortStateApart(t *testing.T) {
 	next[Ready](t, ev)
 	if n := len(g.asked); n > 0 {
 		t.Error("asked, though it is to be left alone")
+	}
+}
+
+// TestSetPort checks that the settings of a port are written by the primary, with its election id.
+func TestSetPort(t *testing.T) {
+	f, g := gnmiSwitch(t)
+	s, ev := open(t, f.config())
+	enabled := false
+	g.tell(said("a state/id", 1, "a state/oper-status", "UP"), true)
+	wantPorts(t, ev, map[uint32]bool{1: true})
+	if err := s.WaitReady(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if refused, err := s.SetPort(t.Context(), "a", &gnmi.Settings{Enabled: &enabled}); err != nil || len(refused) > 0 {
+		t.Fatal(refused, err)
+	}
+	want := f.config().Election
+	if id := (<-g.sets).GetExtension()[0].GetMasterArbitration().GetElectionId(); id.GetHigh() != want.High || id.GetLow() != want.Low {
+		t.Errorf("fenced by %v, want %v", id, want)
+	}
+	f.drop(status.Error(codes.Unavailable, "restarting"))
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.SetPort(t.Context(), "a", &gnmi.Settings{Enabled: &enabled}); err == nil {
+		t.Error("a session that is closed writes")
 	}
 }

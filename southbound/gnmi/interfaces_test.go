@@ -1,4 +1,4 @@
-package southbound
+package gnmi
 
 import (
 	"errors"
@@ -69,6 +69,8 @@ func ietfVal(s string) *gpb.TypedValue {
 	return &gpb.TypedValue{Value: &gpb.TypedValue_JsonIetfVal{JsonIetfVal: []byte(s)}}
 }
 
+func openconfig() *interfaces { return &interfaces{tree: named("openconfig").tree} }
+
 // TestInterfaces: what notifications come to, in the forms that targets give them.
 func TestInterfaces(t *testing.T) {
 	two := said("eth1 state/id", 1, "eth1 state/oper-status", "UP", "eth2 state/id", 2, "eth2 state/oper-status", "DOWN")
@@ -97,7 +99,8 @@ func TestInterfaces(t *testing.T) {
 		{"one of two interfaces of a port is up", []*gpb.Notification{said("a state/id", 1, "a state/oper-status", "DOWN", "b state/id", 1, "b state/oper-status", "UP")}, map[uint32]bool{1: true}, 0},
 		{"a word that is none", []*gpb.Notification{two, said("eth1 state/oper-status", "up")}, map[uint32]bool{2: false}, 1},
 		{"a number that is none", []*gpb.Notification{two, said("eth1 state/id", "x", "eth2 state/id", &gpb.TypedValue{Value: &gpb.TypedValue_IntVal{IntVal: -1}})}, map[uint32]bool{}, 2},
-		{"not asked for", []*gpb.Notification{two, said("eth1 state/mtu", 9000, "eth1 config/id", 7, "eth1 state", "x", "", "x", "* state/id", 4)}, map[uint32]bool{1: true, 2: false}, 5},
+		{"not asked for", []*gpb.Notification{two, said("eth1 state/mtu", 9000, "eth1 config/id", 7, "eth1 state", "x", "", "x", "* state/id", 4)}, map[uint32]bool{1: true, 2: false}, 4},
+		{"the id of the configuration where the state has none", []*gpb.Notification{said("a config/id", 4, "a state/ifindex", 9, "a state/oper-status", "UP")}, map[uint32]bool{4: true}, 0},
 		{"a port is deleted", []*gpb.Notification{two, gone("eth2")}, map[uint32]bool{1: true}, 0},
 		{"a state is deleted", []*gpb.Notification{two, gone("eth2 state/oper-status", "eth1 config")}, map[uint32]bool{1: true}, 0},
 		{"numbers are deleted", []*gpb.Notification{two, gone("* state/id")}, map[uint32]bool{}, 0},
@@ -106,13 +109,13 @@ func TestInterfaces(t *testing.T) {
 		{"something else is deleted", []*gpb.Notification{two, {Delete: []*gpb.Path{{Elem: []*gpb.PathElem{{Name: "system"}}}}}}, map[uint32]bool{1: true, 2: false}, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			var x interfaces
+			x := openconfig()
 			for _, n := range c.said {
 				if err := x.take(n); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if got := x.ports(); !maps.Equal(got, c.want) || x.ignored != c.ignored {
+			if got := (&State{Interfaces: x.all()}).Up(); !maps.Equal(got, c.want) || x.ignored != c.ignored {
 				t.Errorf("%v, %d ignored; want %v, %d", got, x.ignored, c.want, c.ignored)
 			}
 		})
@@ -121,7 +124,7 @@ func TestInterfaces(t *testing.T) {
 
 // TestInterfacesAreBounded: a switch cannot fill the controller's memory.
 func TestInterfacesAreBounded(t *testing.T) {
-	var x interfaces
+	x := openconfig()
 	for i := range maxInterfaces {
 		if err := x.take(said(fmt.Sprintf("eth%d state/id", i), i+1)); err != nil {
 			t.Fatal(err)
@@ -149,7 +152,7 @@ func FuzzInterfaces(f *testing.F) {
 		f.Add(b, b)
 	}
 	f.Fuzz(func(t *testing.T, a, b []byte) {
-		var x interfaces
+		x := openconfig()
 		for _, raw := range [][]byte{a, b} {
 			var n gpb.Notification
 			if proto.Unmarshal(raw, &n) != nil {
@@ -159,10 +162,10 @@ func FuzzInterfaces(f *testing.F) {
 				return
 			}
 		}
-		for port := range x.ports() {
+		for port := range (&State{Interfaces: x.all()}).Up() {
 			found := false
 			for _, i := range x.byName {
-				found = found || i.oper != operUnknown && (i.id == port || i.id == 0 && i.ifindex == port)
+				found = found || i.Oper != OperUnknown && i.port() == port
 			}
 			if port == 0 || !found {
 				t.Fatalf("port %d of %v", port, x.byName)

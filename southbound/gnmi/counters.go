@@ -1,0 +1,210 @@
+package gnmi
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	gpb "github.com/openconfig/gnmi/proto/gnmi"
+
+	"github.com/weft-sdn/weft/internal/natural"
+)
+
+// Bounds of what is kept of the counters of a switch.
+const (
+	maxQueues    = 16384 // of all its ports
+	maxQueueName = 63
+)
+
+// counters gather the counts of a switch until they make samples. A sample of a port is complete
+// when the switch begins to send the next one, or gatherTime after its first count.
+type counters struct {
+	sw      string
+	tree    *node
+	ports   map[string]*gathering // by interface
+	queues  int
+	pending []string // interfaces with counts since the last flush, in the order of their first
+	ignored uint64
+	// keeps reports that the switch only sends counts that have changed, so that those it leaves out
+	// are as before.
+	keeps bool
+}
+
+// gathering is the sample of a port that is being put together.
+type gathering struct {
+	sample  Sample
+	byName  map[string]int // place in sample.Queues
+	set     map[*Count]struct{}
+	pending bool
+}
+
+// gatherTime is how long the counts of one sample may come after each other.
+const gatherTime = 100 * time.Millisecond
+
+// take takes what a notification says. complete is called with the samples that it shows to be
+// complete, before it is taken.
+func (c *counters) take(n *gpb.Notification, complete func()) error {
+	at := time.Time{}
+	if ns := n.GetTimestamp(); ns > 0 {
+		at = time.Unix(0, ns).UTC()
+	}
+	var failed error
+	for _, u := range n.GetUpdate() {
+		found := false
+		w := walk{take: func(l leaf, v vars, text string) {
+			if failed == nil {
+				var ok bool
+				ok, failed = c.set(l, v, text, at, complete)
+				found = found || ok
+			}
+		}}
+		w.update(c.tree, n.GetPrefix(), u)
+		if failed != nil {
+			return failed
+		}
+		if !found {
+			c.ignored++
+		}
+	}
+	return nil
+}
+
+// set takes a count. ok is false for one that makes no sense.
+func (c *counters) set(l leaf, v vars, text string, at time.Time, complete func()) (ok bool, err error) {
+	value, err := strconv.ParseUint(text, 10, 64)
+	if err != nil || v.iface == "" {
+		return false, nil
+	}
+	g, err := c.gathering(v.iface)
+	if err != nil {
+		return false, err
+	}
+	count, err := c.count(g, l, v)
+	if err != nil || count == nil {
+		return false, err
+	}
+	if _, again := g.set[count]; again {
+		complete()
+	}
+	if !g.pending {
+		g.pending = true
+		c.pending = append(c.pending, v.iface)
+	}
+	*count = Count{Value: value, OK: true}
+	g.set[count] = struct{}{}
+	if at.After(g.sample.Time) {
+		g.sample.Time = at
+	}
+	return true, nil
+}
+
+func (c *counters) gathering(iface string) (*gathering, error) {
+	if g := c.ports[iface]; g != nil {
+		return g, nil
+	}
+	if len(iface) > maxInterfaceName {
+		return nil, fmt.Errorf("%w: name of an interface of %d octets; want at most %d", ErrMalformed, len(iface), maxInterfaceName)
+	}
+	if len(c.ports) == maxInterfaces {
+		return nil, fmt.Errorf("%w: counters of more than %d interfaces", ErrMalformed, maxInterfaces)
+	}
+	if c.ports == nil {
+		c.ports = make(map[string]*gathering)
+	}
+	g := &gathering{sample: Sample{Switch: c.sw, Interface: iface}, byName: make(map[string]int), set: make(map[*Count]struct{})}
+	c.ports[iface] = g
+	return g, nil
+}
+
+// count returns the place of a count, nil for one that is none of a port.
+func (c *counters) count(g *gathering, l leaf, v vars) (*Count, error) {
+	if of := counterLeaves[l]; of != nil {
+		return of(&g.sample), nil
+	}
+	if of := pfcLeaves[l]; of != nil {
+		n, err := strconv.ParseUint(v.priority, 10, 8)
+		if err != nil || n >= Priorities {
+			return nil, nil
+		}
+		return of(&g.sample.PFC[n]), nil
+	}
+	of := queueLeaves[l]
+	if of == nil || v.queue == "" || len(v.queue) > maxQueueName {
+		return nil, nil
+	}
+	i, ok := g.byName[v.queue]
+	if !ok {
+		if c.queues == maxQueues {
+			return nil, fmt.Errorf("%w: more than %d queues", ErrMalformed, maxQueues)
+		}
+		c.queues++
+		g.addQueue(v.queue)
+		i = g.byName[v.queue]
+	}
+	return of(&g.sample.Queues[i]), nil
+}
+
+// addQueue adds a queue in the order of names. Counts that have been set stay so.
+func (g *gathering) addQueue(name string) {
+	old := g.sample.Queues
+	queues := append(slices.Clone(old), Queue{Name: name})
+	slices.SortFunc(queues, func(a, b Queue) int { return natural.Compare(a.Name, b.Name) })
+	set := make(map[*Count]struct{}, len(g.set))
+	moved := make(map[*Count]*Count)
+	for i := range old {
+		to, _ := slices.BinarySearchFunc(queues, old[i].Name, func(q Queue, name string) int { return natural.Compare(q.Name, name) })
+		for _, of := range queueLeaves {
+			moved[of(&old[i])] = of(&queues[to])
+		}
+	}
+	for count := range g.set {
+		set[cmp.Or(moved[count], count)] = struct{}{}
+	}
+	g.sample.Queues, g.set = queues, set
+	for i := range queues {
+		g.byName[queues[i].Name] = i
+	}
+}
+
+// flush returns the samples of all interfaces with new counts whose port is known, and begins the
+// next ones.
+func (c *counters) flush(port func(iface string) uint32, now time.Time) []Sample {
+	out := make([]Sample, 0, len(c.pending))
+	for _, name := range c.pending {
+		g := c.ports[name]
+		if n := port(name); n != 0 {
+			s := g.sample
+			s.Port, s.Arrived = n, now
+			s.Queues = slices.Clone(s.Queues)
+			s.In.complete()
+			s.Out.complete()
+			out = append(out, s)
+		}
+		g.next(c.keeps)
+	}
+	c.pending = c.pending[:0]
+	return out
+}
+
+// complete adds up the packets of all kinds where the switch does not.
+func (t *Traffic) complete() {
+	if !t.Packets.OK && t.Unicast.OK && t.Multicast.OK && t.Broadcast.OK {
+		t.Packets = Count{Value: t.Unicast.Value + t.Multicast.Value + t.Broadcast.Value, OK: true}
+	}
+}
+
+// next begins the next sample. keep leaves the counts of this one in it.
+func (g *gathering) next(keep bool) {
+	g.pending = false
+	clear(g.set)
+	if keep {
+		return
+	}
+	s := &g.sample
+	s.In, s.Out, s.PFC, s.Time = Traffic{}, Traffic{}, [Priorities]PFC{}, time.Time{}
+	for i := range s.Queues {
+		s.Queues[i] = Queue{Name: s.Queues[i].Name}
+	}
+}

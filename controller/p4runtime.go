@@ -42,7 +42,8 @@ func SessionConfig(sw *inventory.Switch, election southbound.ElectionID) southbo
 	cfg := southbound.DefaultConfig()
 	cfg.Name, cfg.Target, cfg.DeviceID, cfg.Election = sw.Name, sw.Address, sw.Device(), election
 	cfg.TLS = sw.TLS.Client(certs.KindSwitch)
-	cfg.GNMI, cfg.NoPortState = sw.GNMI.Address, sw.GNMI.Off
+	cfg.GNMI, cfg.NoPortState, cfg.Dialect = sw.GNMI.Address, sw.GNMI.Off, sw.GNMI.Dialect
+	cfg.SampleInterval = cmp.Or(sw.GNMI.Sample.D(), cfg.SampleInterval)
 	return cfg
 }
 

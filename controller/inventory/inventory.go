@@ -20,6 +20,7 @@ type Inventory struct {
 	PFC      PFC      `yaml:"pfc"`
 	MRC      MRC      `yaml:"mrc"`
 	Cluster  Cluster  `yaml:"cluster"`
+	Ports    Ports    `yaml:"ports"`
 
 	Defaults  api.GroupDefaults `yaml:"defaults"`
 	Limits    api.GroupLimits   `yaml:"limits"`
@@ -80,14 +81,28 @@ func (s *Switch) Port(linkID, advertised uint32) uint32 {
 	return advertised
 }
 
-// GNMI defines where a switch reports which of its ports are up. A switch that does not
-// speak gNMI does no harm.
+// GNMI defines how a switch reports on its ports, and how they are configured. A switch that does
+// not speak gNMI does no harm.
 type GNMI struct {
 	// Address is host:port of the gNMI server, with the switch's TLS. Default: the
 	// switch's Address, over the same connection.
 	Address string `yaml:"address"`
 	// Off has the switch not asked.
 	Off bool `yaml:"off"`
+	// Dialect is one of gnmi.DialectNames. Default: the one that the switch's Capabilities name.
+	Dialect string `yaml:"dialect"`
+	// Sample is the time between two samples of the counters of a port. Default 1s.
+	Sample api.Duration `yaml:"sample"`
+}
+
+// Ports define when a link is used again whose port a switch reported down. The time since the last
+// failure of the port must be Hold at first, twice as long with every further failure, and at most
+// MaxHold; it begins anew after Calm without a failure.
+type Ports struct {
+	// Defaults 1s, 1m and 5m.
+	Hold    api.Duration `yaml:"hold"`
+	MaxHold api.Duration `yaml:"maxHold"`
+	Calm    api.Duration `yaml:"calm"`
 }
 
 // A Host is an end system at a port of a switch.
@@ -231,6 +246,7 @@ func Default() Inventory {
 		PFC:       defaultPFC(),
 		MRC:       defaultMRC(),
 		Cluster:   defaultCluster(),
+		Ports:     Ports{Hold: ms(1000), MaxHold: ms(60_000), Calm: ms(300_000)},
 		Defaults:  api.StandardGroupDefaults(),
 		Limits:    api.StandardGroupLimits(),
 		Orphans:   Orphans{Policy: OrphansKeep},

@@ -12,6 +12,13 @@ import (
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/p4"
+	"github.com/weft-sdn/weft/southbound/gnmi"
+)
+
+// Bounds of GNMI.Sample.
+const (
+	minSample = 100 * time.Millisecond
+	maxSample = time.Hour
 )
 
 // Fault is one thing that is wrong with an inventory.
@@ -102,6 +109,12 @@ func (v *validator) switches() {
 			if !s.Managed() {
 				v.bad(at+".gnmi.address", "is %q, of a switch without an address: want both or none", a)
 			}
+		}
+		if d, names := s.GNMI.Dialect, gnmi.DialectNames(); d != "" && !slices.Contains(names, d) {
+			v.bad(at+".gnmi.dialect", "is %q; want one of %s", d, strings.Join(names, ", "))
+		}
+		if d := s.GNMI.Sample.D(); d != 0 && (d < minSample || d > maxSample) {
+			v.bad(at+".gnmi.sample", "is %v; want %v to %v", d, minSample, maxSample)
 		}
 		v.tls(at+".tls", s.TLS)
 		used := make(map[uint32]uint32)
@@ -267,6 +280,12 @@ func (v *validator) numbers() {
 	v.positive("defaults.nackHoldoff", inv.Defaults.NackHoldoff, false)
 	if n := inv.Defaults.CNPLimit; n == 0 || n >= 1<<24 {
 		v.bad("defaults.cnpLimit", "is %d: want 1 to %d", n, 1<<24-1)
+	}
+	v.positive("ports.hold", inv.Ports.Hold, false)
+	v.positive("ports.maxHold", inv.Ports.MaxHold, false)
+	v.positive("ports.calm", inv.Ports.Calm, false)
+	if inv.Ports.MaxHold < inv.Ports.Hold {
+		v.bad("ports.maxHold", "is %v, below hold", inv.Ports.MaxHold)
 	}
 	iv := &inv.Intervals
 	v.positive("intervals.cnpTick", iv.CNPTick, false)

@@ -156,6 +156,29 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// TestAskedAgain checks that a target which refused is asked again after the pause for that.
+func TestAskedAgain(t *testing.T) {
+	x := &target{}
+	left := 3 * 30 // paths of the dialect in all modes, three times
+	x.takes = func(string, gpb.SubscriptionMode) error {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		if left--; left > 0 {
+			return status.Error(codes.Unimplemented, "not in this version")
+		}
+		return nil
+	}
+	x.serve = func(_ *gpb.SubscriptionList, send func(...any)) error {
+		send(said("eth1 state/id", 1, "eth1 state/oper-status", "UP"), true)
+		return nil
+	}
+	cfg := testConfig()
+	cfg.Retry = time.Millisecond
+	w := watch(t, x, cfg)
+	w.until("refused", func(s *State) bool { return s.Err != nil })
+	w.until("up", func(s *State) bool { return s.Up()[1] })
+}
+
 // TestDip checks that a port which goes down and up again at once is reported down in between.
 func TestDip(t *testing.T) {
 	x := &target{}

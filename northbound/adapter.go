@@ -38,6 +38,6 @@ func (a *adapter) Handle(op *huma.Operation, handler func(huma.Context)) {
 				}
 			}
 		}
-		handler(humagin.NewContext(op, c))
+		a.server.admit(c, op, func() { handler(humagin.NewContext(op, c)) })
 	})
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/weft-sdn/weft/access"
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/mrc"
 	"github.com/weft-sdn/weft/controller/resource"
@@ -37,17 +38,17 @@ const drainNote = "drained: hosts stop using it, and nothing is lost on the way;
 func (d *drainable[P, V]) operations() (get, put, patch huma.Operation) {
 	tags := []string{fabricTag}
 	get = huma.Operation{
-		OperationID: "get-" + d.one, Method: http.MethodGet, Path: d.path, Tags: tags, Summary: "Get " + article(d.noun), Errors: []int{404, 422},
+		OperationID: "get-" + d.one, Method: http.MethodGet, Security: asks(access.Read), Path: d.path, Tags: tags, Summary: "Get " + article(d.noun), Errors: []int{404, 422},
 	}
 	if d.plain == nil {
 		get.Errors = append(get.Errors, http.StatusNotImplemented)
 	}
 	put = huma.Operation{
-		OperationID: "put-" + d.one, Method: http.MethodPut, Path: d.path, Tags: tags, Summary: "Drain " + article(d.noun) + ", or use it again",
+		OperationID: "put-" + d.one, Method: http.MethodPut, Security: asks(access.Operate), Path: d.path, Tags: tags, Summary: "Drain " + article(d.noun) + ", or use it again",
 		Description: drainNote, Errors: []int{400, 404, 409, 412, 413, 415, 422, 501, 503},
 	}
 	patch = huma.Operation{
-		OperationID: "patch-" + d.one, Method: http.MethodPatch, Path: d.path, Tags: tags, Summary: "Drain " + article(d.noun) + ", or use it again, by a merge patch",
+		OperationID: "patch-" + d.one, Method: http.MethodPatch, Security: asks(access.Operate), Path: d.path, Tags: tags, Summary: "Drain " + article(d.noun) + ", or use it again, by a merge patch",
 		Description: drainNote, Errors: []int{400, 404, 409, 412, 413, 415, 422, 501, 503},
 	}
 	return get, put, patch

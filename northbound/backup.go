@@ -7,6 +7,8 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/gin-gonic/gin"
+
+	"github.com/weft-sdn/weft/access"
 )
 
 // keep refuses changes while nothing can be kept: an answer of success means that a change outlives
@@ -26,12 +28,15 @@ func (s *Server) keep(c *gin.Context) {
 	c.Next()
 }
 
+// backupOperation reads secrets: it is recorded in the audit log.
+const backupOperation = "get-backup"
+
 func (s *Server) registerBackup() {
 	huma.Register(s.api, s.operation(huma.Operation{
-		OperationID: "get-backup", Method: http.MethodGet, Path: "/v1/backup", Tags: []string{"controller"},
+		OperationID: backupOperation, Method: http.MethodGet, Security: asks(access.Administer), Path: "/v1/backup", Tags: []string{"controller"},
 		Summary:     "Take a backup",
 		Description: "A snapshot of everything that the controller keeps, as etcd writes it, with its checksum at the end. \"weft restore\" makes a data directory of it.",
-		Errors:      []int{http.StatusNotImplemented},
+		Errors:      []int{http.StatusNotImplemented, http.StatusServiceUnavailable},
 		Responses: map[string]*huma.Response{"200": {
 			Description: "The snapshot.",
 			Content: map[string]*huma.MediaType{"application/octet-stream": {
@@ -44,6 +49,9 @@ func (s *Server) registerBackup() {
 func (s *Server) backup(ctx context.Context, _ *struct{}) (*huma.StreamResponse, error) {
 	if s.cfg.Backup == nil {
 		return nil, newProblem(codeNoSection, "the controller keeps everything in memory: there is nothing to back up")
+	}
+	if err := s.auditFirst(ctx); err != nil {
+		return nil, err
 	}
 	return &huma.StreamResponse{Body: func(h huma.Context) {
 		h.SetHeader("Content-Type", "application/octet-stream")

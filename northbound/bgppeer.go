@@ -9,6 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/weft-sdn/weft/access"
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/topology"
 )
@@ -27,13 +28,13 @@ type BGPPeerParam struct {
 func (s *Server) registerBGPPeers() {
 	const path = "/v1/bgp-peers"
 	huma.Register(s.api, s.operation(huma.Operation{
-		OperationID: "list-bgp-peers", Method: http.MethodGet, Path: path, Tags: []string{"network"},
+		OperationID: "list-bgp-peers", Method: http.MethodGet, Security: asks(access.Read), Path: path, Tags: []string{"network"},
 		Summary: "List the BGP-LS peers", Description: "The speakers that the topology is learned from, as configured, and their sessions, in the order of address and port.",
 	}), func(context.Context, *struct{}) (*struct{ Body api.List[api.BGPPeer] }, error) {
 		return &struct{ Body api.List[api.BGPPeer] }{api.List[api.BGPPeer]{Items: s.bgpPeers()}}, nil
 	})
 	huma.Register(s.api, s.operation(huma.Operation{
-		OperationID: "get-bgp-peer", Method: http.MethodGet, Path: path + "/{name}", Tags: []string{"network"},
+		OperationID: "get-bgp-peer", Method: http.MethodGet, Security: asks(access.Read), Path: path + "/{name}", Tags: []string{"network"},
 		Summary: "Get a BGP-LS peer", Errors: []int{404},
 	}), func(_ context.Context, in *BGPPeerParam) (*struct{ Body api.BGPPeer }, error) {
 		all := s.bgpPeers()

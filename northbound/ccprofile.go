@@ -3,12 +3,14 @@ package northbound
 import (
 	"context"
 
+	"github.com/weft-sdn/weft/access"
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/resource"
 )
 
 func (s *Server) registerCCProfiles() {
 	c := &collection[api.CCProfileSpec, api.CCProfile]{
+		reads: access.Read, writes: access.Configure,
 		path: "/v1/cc-profiles", one: "cc-profile", noun: "CC profile", tag: fabricTag, on: s.hasMultipath,
 		example: map[string]any{"nscc": map[string]any{"targetDelay": "9us"}},
 		created: "All hosts hold all CC profiles; an EV profile, or the configuration for all of them, says which is used.",

@@ -10,6 +10,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/weft-sdn/weft/access"
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/internal/certs"
 )
@@ -22,7 +23,7 @@ type CertificateParam struct {
 func (s *Server) registerCertificates() {
 	const path = "/v1/certificates"
 	huma.Register(s.api, s.operation(huma.Operation{
-		OperationID: "list-certificates", Method: http.MethodGet, Path: path, Tags: []string{"health"},
+		OperationID: "list-certificates", Method: http.MethodGet, Security: asks(access.Read), Path: path, Tags: []string{"health"},
 		Summary: "List the certificates of connections",
 		Description: "Those of the controller that answers, of the authorities that it trusts, and of the other sides of its connections, by place. " +
 			"A controller that does not decide answers with its own.",
@@ -30,7 +31,7 @@ func (s *Server) registerCertificates() {
 		return &struct{ Body api.List[api.Certificate] }{api.List[api.Certificate]{Items: s.certificates()}}, nil
 	})
 	huma.Register(s.api, s.operation(huma.Operation{
-		OperationID: "get-certificate", Method: http.MethodGet, Path: path + "/{name}", Tags: []string{"health"},
+		OperationID: "get-certificate", Method: http.MethodGet, Security: asks(access.Read), Path: path + "/{name}", Tags: []string{"health"},
 		Summary: "Get a certificate of connections", Errors: []int{404},
 	}), func(_ context.Context, in *CertificateParam) (*struct{ Body api.Certificate }, error) {
 		all := s.certificates()

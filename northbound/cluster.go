@@ -14,6 +14,7 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/weft-sdn/weft/access"
 	"github.com/weft-sdn/weft/api"
 )
 
@@ -70,7 +71,7 @@ func NewMember(cfg Config, transport http.RoundTripper) (*Server, error) {
 	s.registerCertificates()
 	s.registerMemberHealth()
 	s.registerDashboard()
-	s.engine.GET("/metrics", gin.WrapH(s.metrics))
+	s.registerMetrics()
 	return s, nil
 }
 
@@ -147,6 +148,17 @@ func (f *forwarder) rewrite(r *httputil.ProxyRequest) {
 	r.SetURL(r.In.Context().Value(target{}).(*url.URL))
 	r.SetXForwarded()
 	r.Out.Header.Set(requestIDHeader, requestOf(r.In.Context()).id)
+	// The decider takes this controller's word for who makes the request, and gets no credentials.
+	r.Out.Header.Del("Authorization")
+	r.Out.Header.Del("Cookie")
+	r.Out.Header.Del(access.ForwardHeader)
+	signed, err := f.server.cfg.Access.Signer.Sign(r.In.Context(), access.Forwarded{
+		Principal: *access.Of(r.In.Context()), Remote: r.In.RemoteAddr, TLS: r.In.TLS != nil,
+		Method: r.Out.Method, Target: r.Out.URL.RequestURI(), Issued: f.server.cfg.Now(),
+	})
+	if err == nil { // otherwise the decider refuses it
+		r.Out.Header.Set(access.ForwardHeader, signed)
+	}
 }
 
 func (f *forwarder) answered(r *http.Response) error {
@@ -186,13 +198,13 @@ func (s *Server) registerMemberHealth() {
 func (s *Server) registerControllers() {
 	const path = "/v1/controllers"
 	huma.Register(s.api, s.operation(huma.Operation{
-		OperationID: "list-controllers", Method: http.MethodGet, Path: path, Tags: []string{"controller"},
+		OperationID: "list-controllers", Method: http.MethodGet, Security: asks(access.Read), Path: path, Tags: []string{"controller"},
 		Summary: "List the controllers", Description: "The controllers that share the store, in the order of their names, as the one that is asked sees them. A controller alone lists itself.",
 	}), func(ctx context.Context, _ *struct{}) (*listOf[api.Controller], error) {
 		return &listOf[api.Controller]{api.List[api.Controller]{Items: s.controllers(ctx)}}, nil
 	})
 	huma.Register(s.api, s.operation(huma.Operation{
-		OperationID: "get-controller", Method: http.MethodGet, Path: path + "/{name}", Tags: []string{"controller"},
+		OperationID: "get-controller", Method: http.MethodGet, Security: asks(access.Read), Path: path + "/{name}", Tags: []string{"controller"},
 		Summary: "Get a controller", Errors: []int{404},
 	}), func(ctx context.Context, in *NameParam) (*struct{ Body api.Controller }, error) {
 		for _, c := range s.controllers(ctx) {
@@ -208,7 +220,7 @@ func (s *Server) registerControllers() {
 // decides or not.
 func (s *Server) registerReplace() {
 	huma.Register(s.api, s.operation(huma.Operation{
-		OperationID: "replace-controller", Method: http.MethodPost, Path: "/v1/controllers/{name}:replace", Tags: []string{"controller"},
+		OperationID: "replace-controller", Method: http.MethodPost, Security: asks(access.Administer), Path: "/v1/controllers/{name}:replace", Tags: []string{"controller"},
 		Summary: "Let a controller start again that lost its data",
 		Description: "Of controllers that form an etcd, one whose data directory is lost does not start: the others count on what it had acknowledged. " +
 			"Afterwards it starts with an empty data directory and gets the data from the others, more than half of which must be there.",
@@ -216,6 +228,9 @@ func (s *Server) registerReplace() {
 	}), func(ctx context.Context, in *NameParam) (*struct{}, error) {
 		if s.cfg.Replace == nil {
 			return nil, newProblem(codeNoSection, "the controllers form no etcd")
+		}
+		if err := s.auditFirst(ctx); err != nil {
+			return nil, err
 		}
 		err := s.cfg.Replace(ctx, in.Name)
 		if errors.Is(err, ErrStoreUnavailable) {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weft-sdn/weft/access"
 	"github.com/weft-sdn/weft/api"
 )
 
@@ -158,7 +159,13 @@ func TestFront(t *testing.T) {
 	// A request goes from controller to controller once.
 	asked := f.asked
 	w := httptest.NewRecorder()
-	front.Peers().ServeHTTP(w, httptest.NewRequest("GET", groupsPath, nil))
+	r := httptest.NewRequest("GET", groupsPath, nil)
+	signed, err := member.cfg.Access.Signer.Sign(t.Context(), access.Forwarded{Principal: access.Anybody, Method: "GET", Target: groupsPath, Issued: time.Now()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set(access.ForwardHeader, signed)
+	front.Peers().ServeHTTP(w, r)
 	if p := problemIn(t, w, http.StatusServiceUnavailable, "no_decider"); f.asked != asked || !strings.Contains(p.Detail, "forwarded") {
 		t.Errorf("%q", p.Detail)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/weft-sdn/weft/access"
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/internal/natural"
@@ -19,14 +20,21 @@ import (
 // they want, R what they get.
 type collection[S, R any] struct {
 	path string // "/v1/multicast-groups"
-	one  string // "multicast-group", in the ids of operations
-	many string // where that is not one with an s
-	noun string // "multicast group"
-	tag  string
+	// reads and writes are the scopes of its operations. With TenantRead and TenantWrite, a tenant
+	// uses those that it owns by their names.
+	reads, writes access.Scope
+	one           string // "multicast-group", in the ids of operations
+	many          string // where that is not one with an s
+	noun          string // "multicast group"
+	tag           string
 	// example is a patch of a spec.
 	example any
 	// created and deleted are what is worth saying about the operations.
 	created, deleted string
+
+	// refers returns the names that a spec refers to, which a tenant must own; nil: it refers to
+	// none, and no kind of a tenant.
+	refers func(spec *S) []api.FieldError
 
 	// on returns a problem when the kind is not configured; nil: it always is.
 	on  func() error
@@ -66,7 +74,7 @@ func (c *collection[S, R]) registerAll(s *Server) {
 func (c *collection[S, R]) registerRead(s *Server) {
 	tags := []string{c.tag}
 	huma.Register(s.api, s.operation(huma.Operation{
-		OperationID: "list-" + cmp.Or(c.many, c.one+"s"), Method: http.MethodGet, Path: c.path, Tags: tags,
+		OperationID: "list-" + cmp.Or(c.many, c.one+"s"), Method: http.MethodGet, Security: asks(c.reads), Path: c.path, Tags: tags,
 		Summary: "List the " + plural(c.noun), Errors: c.errors(422),
 	}), c.listAll)
 	c.registerGet(s)
@@ -74,14 +82,14 @@ func (c *collection[S, R]) registerRead(s *Server) {
 
 func (c *collection[S, R]) registerGet(s *Server) {
 	huma.Register(s.api, s.operation(huma.Operation{
-		OperationID: "get-" + c.one, Method: http.MethodGet, Path: c.path + "/{name}", Tags: []string{c.tag},
+		OperationID: "get-" + c.one, Method: http.MethodGet, Security: asks(c.reads), Path: c.path + "/{name}", Tags: []string{c.tag},
 		Summary: "Get " + article(c.noun), Errors: c.errors(404),
 	}), c.getOne)
 }
 
 func (c *collection[S, R]) registerCreate(s *Server) {
 	huma.Register(s.api, s.operation(huma.Operation{
-		OperationID: "create-" + c.one, Method: http.MethodPost, Path: c.path, Tags: []string{c.tag}, DefaultStatus: http.StatusCreated,
+		OperationID: "create-" + c.one, Method: http.MethodPost, Security: asks(c.writes), Path: c.path, Tags: []string{c.tag}, DefaultStatus: http.StatusCreated,
 		Summary: "Create " + article(c.noun), Description: c.created, Errors: c.errors(400, 409, 413, 415, 422),
 	}), c.createOne)
 }
@@ -90,7 +98,7 @@ func (c *collection[S, R]) registerCreate(s *Server) {
 func (c *collection[S, R]) registerWrite(s *Server) {
 	tags, path := []string{c.tag}, c.path+"/{name}"
 	put := huma.Operation{
-		OperationID: "put-" + c.one, Method: http.MethodPut, Path: path, Tags: tags,
+		OperationID: "put-" + c.one, Method: http.MethodPut, Security: asks(c.writes), Path: path, Tags: tags,
 		Summary: "Create or replace " + article(c.noun), Description: "Idempotent: the same spec again changes nothing.",
 		Errors: c.errors(400, 409, 412, 413, 415, 422), Responses: map[string]*huma.Response{"201": {Description: "Created"}},
 	}
@@ -99,7 +107,7 @@ func (c *collection[S, R]) registerWrite(s *Server) {
 	}
 	huma.Register(s.api, s.operation(put), c.putOne)
 	huma.Register(s.api, s.operation(huma.Operation{
-		OperationID: "patch-" + c.one, Method: http.MethodPatch, Path: path, Tags: tags,
+		OperationID: "patch-" + c.one, Method: http.MethodPatch, Security: asks(c.writes), Path: path, Tags: tags,
 		Summary: "Change parts of " + article(c.noun), Description: "A JSON merge patch (RFC 7396) of the resource. null sets a field back to its default; arrays are replaced whole.",
 		Errors: c.errors(400, 404, 409, 412, 413, 415, 422),
 	}), func(ctx context.Context, in *struct {
@@ -110,7 +118,7 @@ func (c *collection[S, R]) registerWrite(s *Server) {
 	})
 	s.describePatch(path, article(c.noun), c.example)
 	huma.Register(s.api, s.operation(huma.Operation{
-		OperationID: "delete-" + c.one, Method: http.MethodDelete, Path: path, Tags: tags, DefaultStatus: http.StatusNoContent,
+		OperationID: "delete-" + c.one, Method: http.MethodDelete, Security: asks(c.writes), Path: path, Tags: tags, DefaultStatus: http.StatusNoContent,
 		Summary: "Delete " + article(c.noun), Description: c.deleted, Errors: c.errors(404, 409, 412),
 	}), c.deleteOne)
 	answers := s.api.OpenAPI().Paths[path].Delete.Responses
@@ -157,6 +165,10 @@ func (c *collection[S, R]) listAll(ctx context.Context, in *PageParams) (*listOf
 		return nil, problemOf(err)
 	}
 	name := func(r *R) string { return c.draft(r).Name }
+	if c.reads == access.TenantRead {
+		by := access.Of(ctx)
+		all = slices.DeleteFunc(slices.Clone(all), func(r R) bool { return !by.Owns(name(&r)) })
+	}
 	all = slices.SortedFunc(slices.Values(all), func(a, b R) int { return natural.Compare(name(&a), name(&b)) })
 	items, next, err := page(*in, all, name)
 	if err != nil {
@@ -187,11 +199,36 @@ func (c *collection[S, R]) getOne(ctx context.Context, in *NameParam) (*itemOf[R
 
 // write is put, with the outcome of a dry run in the resource.
 func (c *collection[S, R]) write(ctx context.Context, name string, spec S, pre resource.Precondition) (R, bool, error) {
+	if err := c.owned(ctx, name, &spec); err != nil {
+		var none R
+		return none, false, err
+	}
 	r, created, err := c.put(ctx, name, spec, pre)
 	if err == nil && pre.Trial != nil && c.changed != nil {
 		c.changed(&r, pre.Trial.Changes)
 	}
 	return r, created, err
+}
+
+// owned refuses a write of a resource, or of a reference to one, that is another tenant's.
+func (c *collection[S, R]) owned(ctx context.Context, name string, spec *S) error {
+	by := access.Of(ctx)
+	if c.writes != access.TenantWrite || by.Role != api.RoleTenant {
+		return nil
+	}
+	if !by.Owns(name) {
+		return foreign(by, name)
+	}
+	if c.refers == nil {
+		return nil
+	}
+	for _, f := range c.refers(spec) {
+		if !by.Owns(f.Value) {
+			f.Code, f.Value, f.Want = api.CodeInvalid, valueText(f.Value), "a resource of tenant "+by.Tenant
+			return newProblem(codeDenied, f.Error(), f)
+		}
+	}
+	return nil
 }
 
 func (c *collection[S, R]) createOne(ctx context.Context, in *struct {

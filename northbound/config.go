@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weft-sdn/weft/access"
 	"github.com/weft-sdn/weft/internal/certs"
 )
 
@@ -38,9 +39,13 @@ type Config struct {
 	// Grace is how long requests may finish after the server was told to stop.
 	// Default 5 s.
 	Grace time.Duration
-	// TokenFile has bearer tokens, one a line; '#' starts a comment. Empty: no
-	// token is asked for. Health checks never need one.
+	// TokenFile has bearer tokens of administrators, one a line; '#' starts a comment.
 	TokenFile string
+	// Access finds principals and keeps users, tokens, sessions and the audit log. Default: one in
+	// memory, with the tokens of TokenFile.
+	Access *access.Control
+	// Name of the controller, for the audit log.
+	Name string
 	// Limits bound what clients may take of the server. Default DefaultLimits.
 	Limits Limits
 	// Hosts are more names by which clients may call the server, in the Host field of a request,
@@ -102,16 +107,15 @@ func (c Config) Validate() error {
 	if err := c.Limits.validate(); err != nil {
 		return err
 	}
-	if _, err := c.tokens(); err != nil {
+	if _, err := c.Tokens(); err != nil {
 		return err
 	}
 	_, err := c.tlsConfig()
 	return err
 }
 
-// tokens reads the bearer tokens and returns their digests, nil when none are
-// asked for.
-func (c Config) tokens() ([][sha256.Size]byte, error) {
+// Tokens reads the bearer tokens of TokenFile and returns their digests, nil without a file.
+func (c Config) Tokens() ([][sha256.Size]byte, error) {
 	if c.TokenFile == "" {
 		return nil, nil
 	}
@@ -141,5 +145,23 @@ func (c Config) tlsConfig() (*tls.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
-	return conf, nil
+	return certificatesIfGiven(conf), nil
+}
+
+// certificatesIfGiven has clients show certificates if they have one. Health checks and people come
+// without; who shows one that no authority has signed is refused in the handshake.
+func certificatesIfGiven(conf *tls.Config) *tls.Config {
+	if conf == nil {
+		return nil
+	}
+	if conf.ClientAuth == tls.RequireAndVerifyClientCert {
+		conf.ClientAuth = tls.VerifyClientCertIfGiven
+	}
+	if of := conf.GetConfigForClient; of != nil {
+		conf.GetConfigForClient = func(h *tls.ClientHelloInfo) (*tls.Config, error) {
+			each, err := of(h)
+			return certificatesIfGiven(each), err
+		}
+	}
+	return conf
 }

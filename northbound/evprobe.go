@@ -6,13 +6,14 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/weft-sdn/weft/access"
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/mrc"
 )
 
 func (s *Server) registerProbes() {
 	huma.Register(s.api, s.operation(huma.Operation{
-		OperationID: "list-ev-probes", Method: http.MethodGet, Path: "/v1/ev-probes", Tags: []string{fabricTag},
+		OperationID: "list-ev-probes", Method: http.MethodGet, Security: asks(access.Read), Path: "/v1/ev-probes", Tags: []string{fabricTag},
 		Summary: "List what probes have shown", Description: "A live matrix of source, destination and EV, ordered by profile and EV.", Errors: []int{422, 501},
 	}), s.listProbes)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/weft-sdn/weft/access"
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/mrc"
 	"github.com/weft-sdn/weft/controller/resource"
@@ -65,6 +66,7 @@ func paged[T, V any](items []T, more bool, view func(*T) V, key func(*T) string)
 func (s *Server) registerEVProfiles() {
 	tags := []string{fabricTag}
 	c := &collection[api.EVProfileSpec, api.EVProfile]{
+		reads: access.Read, writes: access.Configure,
 		path: evProfilesPath, one: "ev-profile", noun: "EV profile", tag: fabricTag, on: s.hasMultipath,
 		example: map[string]any{"minActive": 16},
 		deleted: "The profile is as the configuration says again: it goes only with the hosts of its leaves.",
@@ -90,17 +92,17 @@ func (s *Server) registerEVProfiles() {
 		},
 	}
 	huma.Register(s.api, s.operation(huma.Operation{
-		OperationID: "list-ev-profiles", Method: http.MethodGet, Path: evProfilesPath, Tags: tags,
+		OperationID: "list-ev-profiles", Method: http.MethodGet, Security: asks(access.Read), Path: evProfilesPath, Tags: tags,
 		Summary: "List the EV profiles", Description: "One for each pair of leaves with hosts; without the EVs.", Errors: []int{422, 501},
 	}), s.listEVProfiles)
 	c.registerGet(s)
 	c.registerWrite(s)
 	huma.Register(s.api, s.operation(huma.Operation{
-		OperationID: "list-evs", Method: http.MethodGet, Path: evProfilesPath + "/{name}/evs", Tags: tags,
+		OperationID: "list-evs", Method: http.MethodGet, Security: asks(access.Read), Path: evProfilesPath + "/{name}/evs", Tags: tags,
 		Summary: "List the EVs of a profile", Errors: []int{404, 422, 501},
 	}), s.listEVs)
 	huma.Register(s.api, s.operation(huma.Operation{
-		OperationID: "get-ev-path", Method: http.MethodGet, Path: evProfilesPath + "/{name}/evs/{ev}/path", Tags: tags,
+		OperationID: "get-ev-path", Method: http.MethodGet, Security: asks(access.Read), Path: evProfilesPath + "/{name}/evs/{ev}/path", Tags: tags,
 		Summary: "Get the path of an EV", Description: "Decoded from the value, switch by switch, as the switches are programmed.", Errors: []int{400, 404, 501},
 	}), s.evPath)
 }

@@ -6,12 +6,13 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/weft-sdn/weft/access"
 	"github.com/weft-sdn/weft/api"
 )
 
 func (s *Server) registerFabric() {
 	huma.Register(s.api, s.operation(huma.Operation{
-		OperationID: "get-fabric", Method: http.MethodGet, Path: "/v1/fabric", Tags: []string{fabricTag},
+		OperationID: "get-fabric", Method: http.MethodGet, Security: asks(access.Read), Path: "/v1/fabric", Tags: []string{fabricTag},
 		Summary: "Get the fabric as a whole", Errors: []int{501},
 	}), func(ctx context.Context, _ *struct{}) (*struct{ Body api.Fabric }, error) {
 		m, err := s.multipath()

@@ -1,6 +1,7 @@
 package northbound
 
 import (
+	"github.com/weft-sdn/weft/access"
 	"github.com/weft-sdn/weft/api"
 )
 
@@ -12,7 +13,7 @@ const (
 func (s *Server) registerGroups() {
 	groups := s.controller.Groups()
 	c := &collection[api.MulticastGroupSpec, api.MulticastGroup]{
-		path: groupsPath, one: "multicast-group", noun: "multicast group", tag: "multicast groups",
+		path: groupsPath, reads: access.TenantRead, writes: access.TenantWrite, one: "multicast-group", noun: "multicast group", tag: "multicast groups",
 		example: map[string]any{"cnpWindow": "50us"},
 		created: "Returns as soon as the group is accepted; status says how far it is.",
 		deleted: "The group is gone at once; what the switches hold of it goes after that.",

@@ -7,22 +7,23 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/weft-sdn/weft/access"
 	"github.com/weft-sdn/weft/api"
 )
 
 func (s *Server) registerGroupViews(groups *collection[api.MulticastGroupSpec, api.MulticastGroup]) {
 	tags := []string{"multicast groups"}
 	huma.Register(s.api, s.operation(huma.Operation{
-		OperationID: "get-multicast-group-tree", Method: http.MethodGet, Path: groupPath + "/tree", Tags: tags,
+		OperationID: "get-multicast-group-tree", Method: http.MethodGet, Security: asks(access.TenantRead), Path: groupPath + "/tree", Tags: tags,
 		Summary: "Get the tree of a multicast group", Errors: []int{404},
 	}), s.groupTree)
 	huma.Register(s.api, s.operation(huma.Operation{
-		OperationID: "get-multicast-group-state", Method: http.MethodGet, Path: groupPath + "/state", Tags: tags,
+		OperationID: "get-multicast-group-state", Method: http.MethodGet, Security: asks(access.TenantRead), Path: groupPath + "/state", Tags: tags,
 		Summary: "Get the aggregation state of a multicast group", Description: "Asked of the switches when you ask.",
 		Errors: []int{404, 503, 504},
 	}), s.groupState)
 	huma.Register(s.api, s.operation(huma.Operation{
-		OperationID: "reset-multicast-group", Method: http.MethodPost, Path: groupPath + ":reset", Tags: tags,
+		OperationID: "reset-multicast-group", Method: http.MethodPost, Security: asks(access.TenantWrite), Path: groupPath + ":reset", Tags: tags,
 		Summary: "Reset a multicast group", Description: "Gives every node of the tree a new epoch, which forgets all that branches have reported: for queue pairs that were created anew. A new initial PSN is a change of the spec, and resets by itself.",
 		Errors: []int{404, 412, 422},
 	}), func(ctx context.Context, in *struct {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/weft-sdn/weft/access"
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/internal/natural"
 )
@@ -19,14 +20,13 @@ type readinessOutput struct {
 
 func (s *Server) registerHealth() {
 	tags := []string{"controller"}
-	open := []map[string][]string{} // never a token
 	huma.Register(s.api, s.operation(huma.Operation{
-		OperationID: "healthz", Method: http.MethodGet, Path: "/healthz", Tags: tags, Security: open, Summary: "Is the process alive?",
+		OperationID: "healthz", Method: http.MethodGet, Path: "/healthz", Tags: tags, Security: asks(access.Open), Summary: "Is the process alive?",
 	}), func(context.Context, *struct{}) (*struct{ Body api.Health }, error) {
 		return &struct{ Body api.Health }{api.Health{Status: "ok", Version: s.cfg.Version}}, nil
 	})
 	huma.Register(s.api, s.operation(huma.Operation{
-		OperationID: "readyz", Method: http.MethodGet, Path: "/readyz", Tags: tags, Security: open,
+		OperationID: "readyz", Method: http.MethodGet, Path: "/readyz", Tags: tags, Security: asks(access.Open),
 		Summary:     "Is the controller in sync?",
 		Description: "200 when every BGP-LS peer has sent all that it has once, and every switch and, where there is one, the MRC fabric are in sync, 503 with the same body when not. A check that is advisory does not count: a peer that was in sync and is lost leaves the controller with the topology that it learned.",
 	}), func(ctx context.Context, _ *struct{}) (*readinessOutput, error) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/weft-sdn/weft/access"
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/mrc"
 )
@@ -23,15 +24,15 @@ type HostPortParam struct {
 func (s *Server) registerHosts() {
 	tags := []string{fabricTag}
 	huma.Register(s.api, s.operation(huma.Operation{
-		OperationID: "list-hosts", Method: http.MethodGet, Path: hostsPath, Tags: tags,
+		OperationID: "list-hosts", Method: http.MethodGet, Security: asks(access.Read), Path: hostsPath, Tags: tags,
 		Summary: "List the hosts of the fabric", Description: "Without an MRC fabric: those of the inventory.", Errors: []int{422},
 	}), s.listHosts)
 	huma.Register(s.api, s.operation(huma.Operation{
-		OperationID: "get-host", Method: http.MethodGet, Path: hostsPath + "/{name}", Tags: tags,
+		OperationID: "get-host", Method: http.MethodGet, Security: asks(access.Read), Path: hostsPath + "/{name}", Tags: tags,
 		Summary: "Get a host of the fabric", Errors: []int{404},
 	}), s.getHost)
 	huma.Register(s.api, s.operation(huma.Operation{
-		OperationID: "list-host-ports", Method: http.MethodGet, Path: hostsPath + "/{name}/ports", Tags: tags,
+		OperationID: "list-host-ports", Method: http.MethodGet, Security: asks(access.Read), Path: hostsPath + "/{name}/ports", Tags: tags,
 		Summary: "List the ports of a host", Errors: []int{404},
 	}), s.listPorts)
 	d := &drainable[HostPortParam, api.HostPort]{

@@ -7,6 +7,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/weft-sdn/weft/access"
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/mrc"
 	"github.com/weft-sdn/weft/topology"
@@ -21,7 +22,7 @@ type LinkParam struct {
 
 func (s *Server) registerLinks() {
 	huma.Register(s.api, s.operation(huma.Operation{
-		OperationID: "list-links", Method: http.MethodGet, Path: linksPath, Tags: []string{fabricTag},
+		OperationID: "list-links", Method: http.MethodGet, Security: asks(access.Read), Path: linksPath, Tags: []string{fabricTag},
 		Summary: "List the links of the fabric", Description: "One direction each, of those that paths cross. Without an MRC fabric: those of the topology.", Errors: []int{422},
 	}), s.listLinks)
 	d := &drainable[LinkParam, api.Link]{

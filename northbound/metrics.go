@@ -23,6 +23,8 @@ type Requests struct {
 	duration *prometheus.HistogramVec
 	watchers prometheus.Gauge
 	rejected *prometheus.CounterVec
+	// unaudited counts what the audit log should have and has not, or not with its transaction.
+	unaudited prometheus.Counter
 
 	guarding sync.Once
 	guard    *guard
@@ -45,8 +47,11 @@ func NewRequests() *Requests {
 		rejected: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "weft_http_rejected_total", Help: "Connections closed and requests refused because of a limit, by the limit.",
 		}, []string{"limit"}),
+		unaudited: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "weft_audit_failures_total", Help: "Refusals and failed sign-ins that could not be recorded in the audit log.",
+		}),
 	}
-	m.registry.MustRegister(m.requests, m.duration, m.watchers, m.rejected,
+	m.registry.MustRegister(m.requests, m.duration, m.watchers, m.rejected, m.unaudited,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }

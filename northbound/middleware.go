@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
-	"crypto/subtle"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -13,10 +11,11 @@ import (
 	"net/http"
 	"regexp"
 	"runtime/debug"
-	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/gin-gonic/gin"
+
+	"github.com/weft-sdn/weft/access"
 	"github.com/weft-sdn/weft/api"
 )
 
@@ -48,8 +47,12 @@ func (s *Server) identify(c *gin.Context) {
 
 // request is what is known of a request in its context.
 type request struct {
-	id    string
-	cause error // why it failed, when the client is not told
+	id        string
+	principal *access.Principal // nil before it is known
+	detail    string            // what a refusal said
+	cause     error             // why it failed, when the client is not told
+	// forwardedTLS: the client has connected by TLS, to the controller that forwarded the request.
+	forwardedTLS bool
 }
 
 type requestKey struct{}
@@ -67,13 +70,14 @@ func (s *Server) identifyProblem(ctx huma.Context, _ string, v any) (any, error)
 	r := requestOf(ctx.Context())
 	switch p := v.(type) {
 	case *internalError:
-		r.cause = p.cause
+		r.cause, r.detail = p.cause, p.Detail
 		p.Instance = instance(r.id)
 		return p.Problem, nil
 	case *api.Problem:
 		if p.Status == http.StatusInternalServerError {
 			r.cause = errors.New(p.Detail)
 		}
+		r.detail = p.Detail
 		p.Instance = instance(r.id)
 	}
 	return v, nil
@@ -84,6 +88,7 @@ func instance(id string) string { return "urn:weft:request:" + id }
 // refuse answers with a problem outside huma's operations.
 func (s *Server) refuse(c *gin.Context, p *api.Problem) {
 	p.Instance = instance(c.GetString(requestIDKey))
+	requestOf(c.Request.Context()).detail = p.Detail
 	b, err := json.Marshal(p)
 	if err != nil {
 		b = []byte("{}")
@@ -112,6 +117,9 @@ func (s *Server) observe(c *gin.Context) {
 		slog.String("path", c.Request.URL.Path), slog.Int("status", status), slog.Int("bytes", c.Writer.Size()),
 		slog.Duration("took", took), slog.String("remote", c.Request.RemoteAddr),
 	}
+	if p := requestOf(c.Request.Context()).principal; p != nil && p.Way != api.WayNone {
+		attrs = append(attrs, slog.String("identity", p.Name))
+	}
 	if cause := requestOf(c.Request.Context()).cause; cause != nil {
 		attrs = append(attrs, slog.String("cause", cause.Error()))
 	}
@@ -135,34 +143,6 @@ func (s *Server) recover(c *gin.Context) {
 		}
 	}()
 	c.Next()
-}
-
-// authorize asks for one of the tokens, if there are any.
-func (s *Server) authorize(tokens [][sha256.Size]byte) gin.HandlerFunc {
-	return func(c *gin.Context) {
-		if tls := c.Request.TLS; tls != nil && len(tls.VerifiedChains) > 0 {
-			trust(c.Request)
-			c.Set(principalKey, tls.VerifiedChains[0][0].Subject.String())
-		}
-		if len(tokens) == 0 || isHealth(c.Request) || s.isDashboard(c.Request) {
-			c.Next()
-			return
-		}
-		scheme, token, _ := strings.Cut(c.GetHeader("Authorization"), " ")
-		given := sha256.Sum256([]byte(strings.TrimSpace(token)))
-		match := 0
-		for i := range tokens { // all of them: the time taken tells nothing
-			match |= subtle.ConstantTimeCompare(given[:], tokens[i][:])
-		}
-		if match == 1 && strings.EqualFold(scheme, "Bearer") {
-			trust(c.Request)
-			c.Set(principalKey, "token "+hex.EncodeToString(given[:8]))
-			c.Next()
-			return
-		}
-		c.Header("WWW-Authenticate", `Bearer realm="weft"`)
-		s.refuse(c, newProblem(codeUnauthorized, "this API wants a bearer token"))
-	}
 }
 
 // limit bounds what a request may take; the event stream has no end.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/weft-sdn/weft/access"
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/mrc"
 	"github.com/weft-sdn/weft/topology"
@@ -24,7 +25,7 @@ type PlaneParam struct {
 
 func (s *Server) registerNodes() {
 	huma.Register(s.api, s.operation(huma.Operation{
-		OperationID: "list-nodes", Method: http.MethodGet, Path: "/v1/nodes", Tags: []string{fabricTag},
+		OperationID: "list-nodes", Method: http.MethodGet, Security: asks(access.Read), Path: "/v1/nodes", Tags: []string{fabricTag},
 		Summary: "List the switches of the fabric", Description: "Without an MRC fabric: the nodes of the topology.", Errors: []int{422},
 	}), s.listNodes)
 	d := &drainable[NodeParam, api.Node]{
@@ -84,7 +85,7 @@ func viewNode(n *mrc.NodeResource) api.Node {
 
 func (s *Server) registerPlanes() {
 	huma.Register(s.api, s.operation(huma.Operation{
-		OperationID: "list-planes", Method: http.MethodGet, Path: "/v1/planes", Tags: []string{fabricTag},
+		OperationID: "list-planes", Method: http.MethodGet, Security: asks(access.Read), Path: "/v1/planes", Tags: []string{fabricTag},
 		Summary: "List the planes of the fabric", Errors: []int{501},
 	}), s.listPlanes)
 	d := &drainable[PlaneParam, api.Plane]{

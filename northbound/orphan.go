@@ -7,6 +7,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/weft-sdn/weft/access"
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/internal/natural"
@@ -22,11 +23,11 @@ type OrphanParam struct {
 func (s *Server) registerOrphans() {
 	tags := []string{"switches"}
 	huma.Register(s.api, s.operation(huma.Operation{
-		OperationID: "list-orphans", Method: http.MethodGet, Path: orphansPath, Tags: tags,
+		OperationID: "list-orphans", Method: http.MethodGet, Security: asks(access.Read), Path: orphansPath, Tags: tags,
 		Summary: "List the orphans", Description: "What switches hold and no resource explains. The controller keeps it until it is deleted here, a resource explains it, or the configuration has it removed.", Errors: []int{422},
 	}), s.listOrphans)
 	huma.Register(s.api, s.operation(huma.Operation{
-		OperationID: "get-orphan", Method: http.MethodGet, Path: orphansPath + "/{name}", Tags: tags, Summary: "Get an orphan", Errors: []int{404},
+		OperationID: "get-orphan", Method: http.MethodGet, Security: asks(access.Read), Path: orphansPath + "/{name}", Tags: tags, Summary: "Get an orphan", Errors: []int{404},
 	}), func(ctx context.Context, in *OrphanParam) (*struct{ Body api.Orphan }, error) {
 		o, err := s.controller.Orphan(ctx, in.Name)
 		if err != nil {
@@ -35,7 +36,7 @@ func (s *Server) registerOrphans() {
 		return &struct{ Body api.Orphan }{o}, nil
 	})
 	huma.Register(s.api, s.operation(huma.Operation{
-		OperationID: "delete-orphan", Method: http.MethodDelete, Path: orphansPath + "/{name}", Tags: tags, DefaultStatus: http.StatusNoContent,
+		OperationID: "delete-orphan", Method: http.MethodDelete, Security: asks(access.Configure), Path: orphansPath + "/{name}", Tags: tags, DefaultStatus: http.StatusNoContent,
 		Summary: "Delete an orphan", Description: "Its entries are removed from its switch, at once or when the switch is connected again.", Errors: []int{404},
 	}), func(ctx context.Context, in *struct {
 		OrphanParam
@@ -46,7 +47,7 @@ func (s *Server) registerOrphans() {
 		})
 	})
 	huma.Register(s.api, s.operation(huma.Operation{
-		OperationID: "delete-orphans", Method: http.MethodDelete, Path: orphansPath, Tags: tags, DefaultStatus: http.StatusOK,
+		OperationID: "delete-orphans", Method: http.MethodDelete, Security: asks(access.Configure), Path: orphansPath, Tags: tags, DefaultStatus: http.StatusOK,
 		Summary: "Delete all orphans of a switch", Description: "As if each of them were deleted.", Errors: []int{404, 422},
 	}), func(ctx context.Context, in *struct {
 		Switch string `query:"switch" maxLength:"63" doc:"Name of the switch."`

@@ -33,6 +33,8 @@ const (
 	codeTooMany      = "too_many_requests"
 	codeForbidden    = "forbidden_origin"
 	codeHost         = "misdirected"
+	codeDenied       = "forbidden"
+	codeCSRF         = "csrf"
 )
 
 // kinds has the status and the title of each code.
@@ -60,6 +62,8 @@ var kinds = map[string]struct {
 	codeTimeout:                  {http.StatusGatewayTimeout, "It took too long"},
 	codeTooMany:                  {http.StatusTooManyRequests, "The client asks too much at a time"},
 	codeForbidden:                {http.StatusForbidden, "A page of another origin sent the request"},
+	codeDenied:                   {http.StatusForbidden, "The principal may not do that"},
+	codeCSRF:                     {http.StatusForbidden, "The request may be forged"},
 	codeHost:                     {http.StatusMisdirectedRequest, "The server has another name"},
 	codeStore:                    {http.StatusServiceUnavailable, "The controller cannot keep changes now"},
 	codeNoDecider:                {http.StatusServiceUnavailable, "No controller decides now"},

@@ -3,6 +3,7 @@ package northbound
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net"
 	"net/http"
 	"slices"
@@ -10,6 +11,8 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/gin-gonic/gin"
+
+	"github.com/weft-sdn/weft/access"
 )
 
 // Server is the API of one controller.
@@ -57,9 +60,25 @@ func New(cfg Config, controller Controller, events *Events) (*Server, error) {
 	s.registerControllers()
 	s.registerReplace()
 	s.registerCertificates()
+	s.registerSession()
+	s.registerTokens()
+	s.registerUsers()
+	s.registerAudit()
 	s.registerDashboard()
-	s.engine.GET("/metrics", gin.WrapH(s.metrics))
+	s.registerMetrics()
 	return s, nil
+}
+
+// registerMetrics registers what Prometheus scrapes.
+func (s *Server) registerMetrics() {
+	handler := gin.WrapH(s.metrics)
+	s.engine.GET("/metrics", func(c *gin.Context) {
+		if p := access.Of(c.Request.Context()); !p.May(access.Read) {
+			s.denied(c, &huma.Operation{}, p, newProblem(codeDenied, fmt.Sprintf("%s has the role %s: metrics ask for the scope %s, which that role lacks", p.Name, p.RoleText(), access.Read)))
+			return
+		}
+		handler(c)
+	})
 }
 
 // newServer makes a server without operations.
@@ -67,9 +86,14 @@ func newServer(cfg Config) (*Server, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	tokens, err := cfg.tokens()
+	tokens, err := cfg.Tokens()
 	if err != nil {
 		return nil, err
+	}
+	if cfg.Access == nil {
+		if cfg.Access, err = access.InMemory(context.Background(), access.Config{Tokens: tokens, Verified: cfg.TLS.ClientCAFile != "", Now: cfg.Now}); err != nil {
+			return nil, err
+		}
 	}
 	if cfg.Requests == nil {
 		cfg.Requests = NewRequests()
@@ -78,11 +102,11 @@ func newServer(cfg Config) (*Server, error) {
 	s.engine = gin.New()
 	s.engine.HandleMethodNotAllowed = true
 	s.engine.RedirectTrailingSlash = false
-	s.engine.Use(s.identify, s.observe, s.recover, s.sameOrigin, s.authorize(tokens), s.bound, s.limit, s.keep)
+	s.engine.Use(s.identify, s.observe, s.recover, s.sameOrigin, s.authenticate, s.bound, s.limit, s.keep)
 	s.engine.NoMethod(func(c *gin.Context) {
 		s.refuse(c, newProblem(codeNotAllowed, c.Request.Method+" is not for "+c.Request.URL.Path))
 	})
-	s.api = huma.NewAPI(s.humaConfig(len(tokens) > 0), &adapter{server: s})
+	s.api = huma.NewAPI(s.humaConfig(), &adapter{server: s})
 	return s, nil
 }
 
@@ -106,12 +130,12 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 func (s *Server) stop() { s.stopping.Do(func() { close(s.closing) }) }
 
 // humaConfig describes the API as a whole.
-func (s *Server) humaConfig(withTokens bool) huma.Config {
+func (s *Server) humaConfig() huma.Config {
 	config := huma.DefaultConfig("Weft controller", s.cfg.Version)
 	config.CreateHooks = nil // no $schema links in bodies
 	config.DocsPath, config.SchemasPath = "", ""
 	config.RejectUnknownQueryParameters = true
-	config.Info.Description = "RDMA multicast over SRv6 and MRC on fabrics of P4 switches. Clients write spec, the controller writes status."
+	config.Info.Description = "RDMA multicast over SRv6 and MRC on fabrics of P4 switches. Clients write spec, the controller writes status." + securityNote
 	config.Transformers = []huma.Transformer{s.identifyProblem}
 	config.Tags = []*huma.Tag{
 		{Name: "multicast groups", Description: "RDMA multicast groups, and what became of them."},
@@ -120,13 +144,10 @@ func (s *Server) humaConfig(withTokens bool) huma.Config {
 		{Name: fabricTag, Description: "The MRC fabric: entropy values for hosts, what they hold, and what is not to be used."},
 		{Name: "network", Description: "The topology as learned by BGP-LS."},
 		{Name: "controller", Description: "Events, the controllers and their health."},
+		{Name: accessTag, Description: "Sessions, users, tokens and the audit log."},
 	}
 	registry := huma.NewMapRegistry("#/components/schemas/", schemaName)
-	config.Components = &huma.Components{Schemas: registry}
-	if withTokens {
-		config.Components.SecuritySchemes = map[string]*huma.SecurityScheme{"bearer": {Type: "http", Scheme: "bearer"}}
-		config.Security = []map[string][]string{{"bearer": {}}}
-	}
+	config.Components = &huma.Components{Schemas: registry, SecuritySchemes: securitySchemes()}
 	return config
 }
 
@@ -135,8 +156,8 @@ func (s *Server) operation(op huma.Operation) huma.Operation {
 	op.MaxBodyBytes = s.cfg.MaxBodyBytes
 	// A parameter that no one knows is malformed, and one of a wrong value invalid.
 	op.Errors = append(op.Errors, http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusInternalServerError)
-	if s.cfg.TokenFile != "" && op.Security == nil {
-		op.Errors = append(op.Errors, http.StatusUnauthorized)
+	if scope, ok := scopeOf(&op); !ok || scope != access.Open {
+		op.Errors = append(op.Errors, http.StatusUnauthorized, http.StatusForbidden)
 	}
 	slices.Sort(op.Errors)
 	op.Errors = slices.Compact(op.Errors)

@@ -11,6 +11,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humagin"
 
+	"github.com/weft-sdn/weft/access"
 	"github.com/weft-sdn/weft/api"
 )
 
@@ -26,7 +27,7 @@ type eventsInput struct {
 func (s *Server) registerEvents() {
 	schema := s.api.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[api.Event](), true, "Event")
 	huma.Register(s.api, s.operation(huma.Operation{
-		OperationID: "watch-events", Method: http.MethodGet, Path: eventsPath, Tags: []string{"controller"},
+		OperationID: "watch-events", Method: http.MethodGet, Security: asks(access.Read), Path: eventsPath, Tags: []string{"controller"},
 		Summary: "Follow what happens", Description: "Server-sent events. Each has an id to resume from, its type as its name, and an Event as its data. " +
 			"When events were lost, because the client was away or slow for too long, it gets one of type gap and should look again at everything.",
 		Errors: []int{422},
@@ -36,7 +37,7 @@ func (s *Server) registerEvents() {
 		}},
 	}), s.watchEvents)
 	huma.Register(s.api, s.operation(huma.Operation{
-		OperationID: "list-latest-events", Method: http.MethodGet, Path: eventsPath + "/latest", Tags: []string{"controller"},
+		OperationID: "list-latest-events", Method: http.MethodGet, Security: asks(access.Read), Path: eventsPath + "/latest", Tags: []string{"controller"},
 		Summary: "List what happened last", Description: "Of the events that the controller still has, the latest, oldest first.",
 	}), s.latestEvents)
 }

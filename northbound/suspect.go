@@ -8,6 +8,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/weft-sdn/weft/access"
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/mrc"
 	"github.com/weft-sdn/weft/topology"
@@ -15,7 +16,7 @@ import (
 
 func (s *Server) registerSuspects() {
 	huma.Register(s.api, s.operation(huma.Operation{
-		OperationID: "list-suspects", Method: http.MethodGet, Path: "/v1/suspects", Tags: []string{fabricTag},
+		OperationID: "list-suspects", Method: http.MethodGet, Security: asks(access.Read), Path: "/v1/suspects", Tags: []string{fabricTag},
 		Summary: "List the links that lose packets", Description: "From what hosts report of EVs, from probes and from the switches' counters. The surest first, and after them those that are denied for it.", Errors: []int{501},
 	}), s.listSuspects)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/weft-sdn/weft/access"
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/internal/natural"
 )
@@ -23,21 +24,21 @@ func (s *Server) registerSwitches() {
 	tags := []string{"switches"}
 	const path = "/v1/switches"
 	huma.Register(s.api, s.operation(huma.Operation{
-		OperationID: "list-switches", Method: http.MethodGet, Path: path, Tags: tags, Summary: "List the switches", Errors: []int{422},
+		OperationID: "list-switches", Method: http.MethodGet, Security: asks(access.Read), Path: path, Tags: tags, Summary: "List the switches", Errors: []int{422},
 	}), s.listSwitches)
 	huma.Register(s.api, s.operation(huma.Operation{
-		OperationID: "get-switch", Method: http.MethodGet, Path: path + "/{id}", Tags: tags, Summary: "Get a switch", Errors: []int{404},
+		OperationID: "get-switch", Method: http.MethodGet, Security: asks(access.Read), Path: path + "/{id}", Tags: tags, Summary: "Get a switch", Errors: []int{404},
 	}), s.getSwitch)
 	huma.Register(s.api, s.operation(huma.Operation{
-		OperationID: "list-tables", Method: http.MethodGet, Path: path + "/{id}/tables", Tags: tags,
+		OperationID: "list-tables", Method: http.MethodGet, Security: asks(access.Read), Path: path + "/{id}/tables", Tags: tags,
 		Summary: "List the tables of a switch", Errors: []int{404, 503, 504},
 	}), s.listTables)
 	huma.Register(s.api, s.operation(huma.Operation{
-		OperationID: "list-entries", Method: http.MethodGet, Path: path + "/{id}/tables/{table}/entries", Tags: tags,
+		OperationID: "list-entries", Method: http.MethodGet, Security: asks(access.Read), Path: path + "/{id}/tables/{table}/entries", Tags: tags,
 		Summary: "List the entries of a table", Description: "Read back from the switch, in the names of the P4 program, and ordered by key.", Errors: []int{404, 422, 503, 504},
 	}), s.listEntries)
 	huma.Register(s.api, s.operation(huma.Operation{
-		OperationID: "list-counters", Method: http.MethodGet, Path: path + "/{id}/counters", Tags: tags,
+		OperationID: "list-counters", Method: http.MethodGet, Security: asks(access.Read), Path: path + "/{id}/counters", Tags: tags,
 		Summary: "List the counters of a switch", Description: "Ordered by counter and index; cells that have counted nothing may be missing.", Errors: []int{404, 422, 503, 504},
 	}), s.listCounters)
 }

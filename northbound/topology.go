@@ -6,6 +6,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/weft-sdn/weft/access"
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/topology"
@@ -13,7 +14,7 @@ import (
 
 func (s *Server) registerTopology() {
 	huma.Register(s.api, s.operation(huma.Operation{
-		OperationID: "get-topology", Method: http.MethodGet, Path: "/v1/topology", Tags: []string{"network"},
+		OperationID: "get-topology", Method: http.MethodGet, Security: asks(access.Read), Path: "/v1/topology", Tags: []string{"network"},
 		Summary: "Get the topology", Description: "As learned by BGP-LS, with the hosts of the inventory.",
 	}), s.topology)
 }

@@ -74,6 +74,9 @@ func newPlanner(ctx context.Context, o *Options, s store.Store, switches control
 		served.Multipath = p.multipath
 	}
 	served.BGP = speaker
+	if served.Access, err = o.API.Access.Kept(ctx, s, o.Log); err != nil {
+		return nil, err
+	}
 	p.server, err = northbound.New(served, p.controller, events.ring)
 	return p, err
 }

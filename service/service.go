@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/weft-sdn/weft/access"
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/inventory"
@@ -77,9 +78,15 @@ func Start(ctx context.Context, o Options) (*Service, error) {
 	if o.API.Now == nil {
 		o.API = northbound.DefaultConfig()
 	}
+	tokens, err := o.API.Tokens()
+	if err != nil {
+		return nil, err
+	}
+	o.API.Name = o.name()
 	o.API.Log = o.Log
 	o.API.Writable = o.Store.Writable
 	o.API.TLS = o.Inventory.API.TLS.Server(certs.KindClient)
+	o.API.Access = access.New(access.Config{Tokens: tokens, Verified: o.API.TLS.ClientCAFile != "", Now: o.API.Now}, o.Store, o.API.Name, o.Log)
 	o.API.Dashboard = web.Handler()
 	o.API.Hosts = o.Inventory.API.Hosts
 	o.API.Limits = apiLimits(o.API.Limits, o.Inventory.API.Limits)
@@ -107,7 +114,11 @@ func (s *Service) start(ctx context.Context, o *Options) error {
 			return fmt.Errorf("mrc.listen: %w", err)
 		}
 	}
+	if err := o.API.Access.Read(ctx); err != nil { // it is read again until the store answers
+		o.Log.Warn("users and tokens are not known yet", "reason", err)
+	}
 	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { o.API.Access.Run(ctx); return nil })
 	if o.Inventory.Cluster.On() {
 		err = s.startMember(ctx, group, o, pipeline)
 	} else {

@@ -65,6 +65,16 @@ func (a *Authority) IssueAs(t testing.TB, name string, id certs.Identity, hosts 
 	}
 }
 
+// IssueExpired is Issue of a certificate that ended a minute ago.
+func (a *Authority) IssueExpired(t testing.TB, name, commonName string, dns ...string) {
+	t.Helper()
+	c := template()
+	c.Subject.CommonName, c.DNSNames, c.NotAfter = commonName, dns, time.Now().Add(-time.Minute)
+	c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
+	key := newKey(t)
+	write(t, a.dir, name, c, a.cert, key, a.key)
+}
+
 // SelfSigned writes a certificate for 127.0.0.1, which may sign, serve and ask, and its key. It is its own authority.
 func SelfSigned(t testing.TB, name string) (certFile, keyFile string) {
 	t.Helper()

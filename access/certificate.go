@@ -1,0 +1,47 @@
+package access
+
+import (
+	"crypto/x509"
+	"fmt"
+	"slices"
+
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/internal/certs"
+)
+
+// CertificateRule maps a client certificate to a principal.
+type CertificateRule struct {
+	// Name is the one that the certificate has: a DNS name, e-mail address or URI of its subject
+	// alternative names, or the common name of its subject where it has none of these.
+	Name string `yaml:"name"`
+	api.Grant
+}
+
+// names returns the names that a certificate is for. A certificate with alternative names has no
+// other (RFC 9525, section 2). That of a client of "weft certs" also has its short name.
+func names(c *x509.Certificate) []string {
+	out := slices.Concat(c.DNSNames, c.EmailAddresses)
+	if id, err := certs.IdentityOf(c); err == nil && id.Kind == certs.KindClient {
+		out = append(out, id.Name)
+	}
+	for _, u := range c.URIs {
+		out = append(out, u.String())
+	}
+	if len(out) == 0 && c.Subject.CommonName != "" {
+		out = append(out, c.Subject.CommonName)
+	}
+	return out
+}
+
+// certificate returns the principal of a certificate that an authority of clients has signed. That
+// is not enough: the certificates of hosts, switches and controllers may come from the same
+// authority. The first rule that names it counts.
+func certificate(rules []CertificateRule, c *x509.Certificate) (Principal, error) {
+	have := names(c)
+	for _, r := range rules {
+		if slices.Contains(have, r.Name) {
+			return Principal{Name: r.Name, Way: api.WayCertificate, Grant: r.Grant, Expires: c.NotAfter}, nil
+		}
+	}
+	return Principal{}, fmt.Errorf("%w: no principal has the certificate of %s: want one of its names %q in api.access.certificates", ErrCredentials, c.Subject, have)
+}

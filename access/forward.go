@@ -1,0 +1,126 @@
+package access
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/weft-sdn/weft/store"
+)
+
+// ForwardHeader carries the principal of a request that one controller hands to another.
+const ForwardHeader = "X-Weft-Forwarded-Principal"
+
+// Forwarded is what a controller says of a request that it hands on.
+type Forwarded struct {
+	Principal Principal `json:"principal"`
+	// Remote is the address and port of the client.
+	Remote string `json:"remote"`
+	// TLS says that the client has connected by TLS.
+	TLS bool `json:"tls"`
+	// Method and Target bind it to one request.
+	Method string    `json:"method"`
+	Target string    `json:"target"`
+	Issued time.Time `json:"issued"`
+}
+
+// maxSkew bounds the age of a forwarded principal, and how much the clocks of controllers differ.
+const maxSkew = 2 * time.Minute
+
+// Signer authenticates principals between controllers, by a key in their store: only who reads the
+// store can make one. A certificate of the controllers' authority alone is not enough. Its methods
+// may be called from any goroutine.
+type Signer struct {
+	store store.Store
+
+	// mu guards the field below it.
+	mu   sync.Mutex
+	held []byte // nil before it was read
+}
+
+const signerKey = recordPrefix + "forward-key"
+
+// NewSigner returns the signer of a store.
+func NewSigner(s store.Store) *Signer { return &Signer{store: s} }
+
+// key returns the key of the store, which the first controller makes.
+func (s *Signer) key(ctx context.Context) ([]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.held == nil {
+		r, err := s.store.Get(ctx, signerKey)
+		switch {
+		case errors.Is(err, store.ErrNotFound):
+			key := make([]byte, sha256.Size)
+			_, _ = rand.Read(key) // never fails
+			if _, err := s.store.Put(ctx, signerKey, hex.AppendEncode(nil, key), store.Absent); err != nil && !errors.Is(err, store.ErrConflict) {
+				return nil, fmt.Errorf("%w: %w", ErrStore, err)
+			}
+			continue // one of another controller may be there
+		case err != nil:
+			return nil, fmt.Errorf("%w: %w", ErrStore, err)
+		}
+		key, err := hex.DecodeString(string(r.Value))
+		if err != nil || len(key) != sha256.Size {
+			return nil, fmt.Errorf("access: record %s is no key", signerKey)
+		}
+		s.held = key
+	}
+	return s.held, nil
+}
+
+func sum(key []byte, text string) []byte {
+	h := hmac.New(sha256.New, key)
+	h.Write([]byte(text))
+	return h.Sum(nil)
+}
+
+// Sign returns the value of [ForwardHeader].
+func (s *Signer) Sign(ctx context.Context, f Forwarded) (string, error) {
+	key, err := s.key(ctx)
+	if err != nil {
+		return "", err
+	}
+	b, err := json.Marshal(f)
+	if err != nil {
+		return "", err
+	}
+	text := base64.RawURLEncoding.EncodeToString(b)
+	return text + "." + hex.EncodeToString(sum(key, text)), nil
+}
+
+// Verify returns what a controller has signed for a request of a method and target at about now.
+func (s *Signer) Verify(ctx context.Context, value, method, target string, now time.Time) (f Forwarded, err error) {
+	key, err := s.key(ctx)
+	if err != nil {
+		return f, err
+	}
+	text, mac, _ := strings.Cut(value, ".")
+	given, err := hex.DecodeString(mac)
+	if err != nil || !hmac.Equal(given, sum(key, text)) {
+		return f, fmt.Errorf("%w: %s is not signed by a controller of this store", ErrCredentials, ForwardHeader)
+	}
+	b, err := base64.RawURLEncoding.DecodeString(text)
+	if err == nil {
+		err = json.Unmarshal(b, &f)
+	}
+	if err != nil {
+		return f, fmt.Errorf("%w: %s: %w", ErrCredentials, ForwardHeader, err)
+	}
+	if f.Method != method || f.Target != target {
+		return f, fmt.Errorf("%w: %s is of another request", ErrCredentials, ForwardHeader)
+	}
+	if age := now.Sub(f.Issued); age > maxSkew || age < -maxSkew {
+		return f, fmt.Errorf("%w: %s was signed %v ago: the clocks of the controllers differ by more than %v", ErrCredentials, ForwardHeader, age, maxSkew)
+	}
+	return f, nil
+}

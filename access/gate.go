@@ -1,0 +1,230 @@
+package access
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/weft-sdn/weft/api"
+)
+
+// Times bound a session.
+type Times struct {
+	// Idle is how long it lasts without a request, Absolute how long at most.
+	Idle, Absolute time.Duration
+}
+
+// DefaultTimes returns the defaults.
+func DefaultTimes() Times { return Times{Idle: 30 * time.Minute, Absolute: 12 * time.Hour} }
+
+// Config says which credentials count.
+type Config struct {
+	// Tokens are the digests of the tokens of a file; each is an administrator's.
+	Tokens [][sha256.Size]byte
+	// Certificates map client certificates to principals. Others are nobody's.
+	Certificates []CertificateRule
+	// Verified says that clients have shown certificates that an authority has signed, which keeps
+	// the API closed even where no rule maps one.
+	Verified bool
+	// OIDC says that sessions may come from an OpenID Connect provider.
+	OIDC bool
+	// Times of sessions. Default DefaultTimes.
+	Times Times
+	// Now is the clock. Default time.Now.
+	Now func() time.Time
+}
+
+// static reports whether a way to sign in is configured, beside users and tokens of the store.
+func (c *Config) static() bool {
+	return len(c.Tokens) > 0 || len(c.Certificates) > 0 || c.Verified || c.OIDC
+}
+
+// Gate finds the principals of requests. Its methods may be called from any goroutine.
+type Gate struct {
+	cfg Config
+	dir *Directory
+}
+
+// NewGate returns a gate on a directory.
+func NewGate(cfg Config, dir *Directory) *Gate {
+	if cfg.Times == (Times{}) {
+		cfg.Times = DefaultTimes()
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	return &Gate{cfg: cfg, dir: dir}
+}
+
+// Required reports whether the API asks for credentials: a way to show them is configured, or there
+// is a user or a token.
+func (g *Gate) Required() bool { return g.cfg.static() || !g.dir.Empty() }
+
+// Ways returns the ways to sign in.
+func (g *Gate) Ways() []api.Way {
+	var out []api.Way
+	for _, w := range []struct {
+		way api.Way
+		on  bool
+	}{
+		{api.WayNone, !g.Required()}, {api.WayFile, len(g.cfg.Tokens) > 0}, {api.WayToken, true}, {api.WayUser, true},
+		{api.WayCertificate, len(g.cfg.Certificates) > 0}, {api.WayOIDC, g.cfg.OIDC},
+	} {
+		if w.on {
+			out = append(out, w.way)
+		}
+	}
+	return out
+}
+
+// Names of the cookie of a session. That with the prefix is for TLS: a browser takes it from this
+// host alone, and only over TLS (RFC 6265bis, section 4.1.3).
+const (
+	cookieName       = "weft-session"
+	secureCookieName = "__Host-" + cookieName
+)
+
+// CookieName returns the name of the cookie of sessions at a server with or without TLS.
+func CookieName(tls bool) string {
+	if tls {
+		return secureCookieName
+	}
+	return cookieName
+}
+
+// Identify returns who makes a request: nobody without credentials that count, and anybody where the
+// API asks for none. An error says what is wrong with them and wraps [ErrCredentials], or [ErrStore]
+// where that is not known; the principal is nobody then.
+func (g *Gate) Identify(r *http.Request) (Principal, error) {
+	p, err := g.identify(r)
+	if !p.Known() && !g.Required() {
+		return Anybody, nil
+	}
+	return p, err
+}
+
+func (g *Gate) identify(r *http.Request) (Principal, error) {
+	if header := r.Header.Get("Authorization"); header != "" {
+		scheme, text, _ := strings.Cut(header, " ")
+		if !strings.EqualFold(scheme, "Bearer") {
+			return Principal{}, fmt.Errorf("%w: the scheme of Authorization is %q: want Bearer", ErrCredentials, clip(scheme))
+		}
+		return g.Token(r.Context(), strings.TrimSpace(text))
+	}
+	if c, err := r.Cookie(CookieName(r.TLS != nil)); err == nil {
+		return g.cookie(r.Context(), c.Value)
+	}
+	if r.TLS != nil && len(r.TLS.VerifiedChains) > 0 {
+		return certificate(g.cfg.Certificates, r.TLS.VerifiedChains[0][0])
+	}
+	return Principal{}, nil
+}
+
+// clip bounds what of a client's text is sent back.
+func clip(s string) string { return s[:min(len(s), 32)] }
+
+// Token returns the principal of a token: one of the file, or one that the API has made.
+func (g *Gate) Token(ctx context.Context, text string) (Principal, error) {
+	given := sha256.Sum256([]byte(text))
+	match := 0
+	for i := range g.cfg.Tokens { // all of them: the time taken says nothing
+		match |= subtle.ConstantTimeCompare(given[:], g.cfg.Tokens[i][:])
+	}
+	if match == 1 {
+		return Principal{Name: "token-file:" + hex.EncodeToString(given[:4]), Way: api.WayFile, Grant: api.Grant{Role: api.RoleAdmin}}, nil
+	}
+	id, secret, ok := split(tokenMark, text)
+	if !ok {
+		return Principal{}, fmt.Errorf("%w: the token is not one of this API", ErrCredentials)
+	}
+	if err := g.dir.ready(); err != nil {
+		return Principal{}, err
+	}
+	t, ok := g.dir.token(ctx, id)
+	if !ok || !same(t.Digest, digest(secret)) {
+		return Principal{}, fmt.Errorf("%w: the token is unknown, or was revoked", ErrCredentials)
+	}
+	now := g.cfg.Now()
+	if !t.Expires.IsZero() && !now.Before(t.Expires) {
+		return Principal{}, fmt.Errorf("%w: token %s expired at %s", ErrCredentials, t.Name, t.Expires.Format(time.RFC3339))
+	}
+	g.dir.used(ctx, tokenPrefix+id, t.LastUsed, now)
+	return t.principal(), nil
+}
+
+func (t *token) principal() Principal {
+	return Principal{Name: t.Name, Way: api.WayToken, Grant: t.Grant, ID: t.ID, Expires: t.Expires}
+}
+
+// errSession is a session that is over. It does not say why: the cookie may be anybody's.
+var errSession = fmt.Errorf("%w: the session has ended", ErrCredentials)
+
+// cookie returns the principal of a session.
+func (g *Gate) cookie(ctx context.Context, value string) (Principal, error) {
+	id, secret, ok := split("", value)
+	if !ok {
+		return Principal{}, errSession
+	}
+	if err := g.dir.ready(); err != nil {
+		return Principal{}, err
+	}
+	s, ok := g.dir.session(ctx, id)
+	if !ok || !same(s.Digest, digest(secret)) || s.ended(g.cfg.Times, g.cfg.Now()) {
+		return Principal{}, errSession
+	}
+	p := s.Principal
+	switch p.Way {
+	case api.WayUser: // who must still be there, with the rights of now
+		u, ok := g.dir.user(ctx, p.Name)
+		if !ok || s.Created.Before(u.Changed) {
+			return Principal{}, errSession
+		}
+		p.Grant = u.Grant
+	case api.WayToken:
+		t, ok := g.dir.token(ctx, s.Principal.ID)
+		if !ok || !t.Expires.IsZero() && !g.cfg.Now().Before(t.Expires) {
+			return Principal{}, errSession
+		}
+		p.Grant = t.Grant
+	case api.WayFile:
+		if len(g.cfg.Tokens) == 0 {
+			return Principal{}, errSession
+		}
+	case api.WayOIDC:
+		if !g.cfg.OIDC {
+			return Principal{}, errSession
+		}
+	}
+	g.dir.used(ctx, sessionPrefix+id, s.LastUsed, g.cfg.Now())
+	p.Expires, p.CSRF, p.SessionID = s.Created.Add(g.cfg.Times.Absolute), csrfOf(secret), id
+	return p, nil
+}
+
+func (s *session) ended(t Times, now time.Time) bool {
+	last := s.LastUsed
+	if last.Before(s.Created) {
+		last = s.Created
+	}
+	// The last use is noted once a minute.
+	return now.Sub(last) > t.Idle+useEvery || !now.Before(s.Created.Add(t.Absolute)) ||
+		!s.Principal.Expires.IsZero() && !now.Before(s.Principal.Expires)
+}
+
+// changing are the methods that a session by cookie needs its CSRF token for.
+func changing(method string) bool {
+	return !slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodOptions}, method)
+}
+
+// CSRFHeader is the header that a request by a session by cookie carries.
+const CSRFHeader = "X-Weft-CSRF"
+
+// Forged reports whether a request by a principal may have been sent by a page of another origin.
+func (p *Principal) Forged(r *http.Request) bool {
+	return p.CSRF != "" && changing(r.Method) && !same(r.Header.Get(CSRFHeader), p.CSRF)
+}

@@ -1,0 +1,446 @@
+package access
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/weft-sdn/weft/access/audit"
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/internal/natural"
+	"github.com/weft-sdn/weft/store"
+)
+
+// Bounds of what is kept.
+const (
+	maxUsers        = 1000
+	maxTokens       = 10000
+	maxSessions     = 10000
+	maxSessionsEach = 50 // of a principal; the oldest give way
+)
+
+// Keeper changes users, tokens and sessions, each change in one transaction with its record in the
+// audit log. There is one on a store at a time: that of the controller that decides. Its methods may
+// be called from any goroutine.
+type Keeper struct {
+	gate   *Gate
+	store  store.Store
+	hasher *hasher
+	log    *slog.Logger
+	tries  attempts
+
+	// mu is held during a change, and guards the fields below it.
+	mu    sync.Mutex
+	chain *audit.Chain
+	stale bool // an attempt to write failed: whether it took effect is not known
+}
+
+// NewKeeper returns a keeper that writes to s, which is the store of the gate's directory with the
+// guard of the controller that decides.
+func NewKeeper(ctx context.Context, g *Gate, s store.Store, cost Cost, log *slog.Logger) (*Keeper, error) {
+	k := &Keeper{gate: g, store: s, hasher: newHasher(cost), log: log, stale: true}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k, k.renew(ctx)
+}
+
+// renew reads the store again after a failure. k.mu is held.
+func (k *Keeper) renew(ctx context.Context) (err error) {
+	if !k.stale {
+		return nil
+	}
+	if err := k.gate.dir.Refresh(ctx); err != nil {
+		return err
+	}
+	if k.chain, err = audit.Load(ctx, k.store, audit.ChainAccess, k.log); err != nil {
+		return err
+	}
+	k.stale = false
+	return nil
+}
+
+// change writes what f returns, with the record of the request.
+func (k *Keeper) change(ctx context.Context, f func() ([]store.Op, error)) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if err := k.renew(ctx); err != nil {
+		return fmt.Errorf("%w: %w", ErrStore, err)
+	}
+	ops, err := f()
+	if err != nil {
+		return err
+	}
+	record, ok := audit.Of(ctx).Take()
+	if !ok {
+		return errUnaudited
+	}
+	return k.apply(ctx, append(k.chain.Append(record), ops...))
+}
+
+// apply writes, and reads the directory again. k.mu is held.
+func (k *Keeper) apply(ctx context.Context, ops []store.Op) error {
+	if err := k.store.Apply(ctx, ops); err != nil {
+		k.stale = true
+		return fmt.Errorf("%w: %w", ErrStore, err)
+	}
+	if err := k.gate.dir.Refresh(ctx); err != nil {
+		k.stale = true // what is written is written
+	}
+	return nil
+}
+
+func put(key string, v any) (store.Op, error) {
+	b, err := json.Marshal(v)
+	return store.Op{Key: key, Value: b}, err
+}
+
+func notFound(what, name string) error {
+	return &api.Error{Code: api.CodeNotFound, Message: fmt.Sprintf("there is no %s %q", what, name)}
+}
+
+// Tokens returns the tokens, in the order of their names and ids, without secrets.
+func (k *Keeper) Tokens() []api.Token {
+	_, tokens, _ := k.gate.dir.snapshot()
+	var out []api.Token
+	for _, t := range tokens {
+		out = append(out, t.Token)
+	}
+	slices.SortFunc(out, func(a, b api.Token) int {
+		if c := natural.Compare(a.Name, b.Name); c != 0 {
+			return c
+		}
+		return natural.Compare(a.ID, b.ID)
+	})
+	return out
+}
+
+// Token returns a token by its id.
+func (k *Keeper) Token(id string) (api.Token, error) {
+	for _, t := range k.Tokens() {
+		if t.ID == id {
+			return t, nil
+		}
+	}
+	return api.Token{}, notFound("token", id)
+}
+
+// CreateToken makes a token. The answer alone has its secret.
+func (k *Keeper) CreateToken(ctx context.Context, by *Principal, r *api.TokenRequest) (api.Token, error) {
+	if err := r.Validate(); err != nil {
+		return api.Token{}, err
+	}
+	secret := newSecret()
+	t := token{Token: api.Token{ID: newID(), Name: r.Name, Grant: r.Grant, Created: k.gate.cfg.Now().UTC(), CreatedBy: by.Name}, Digest: digest(secret)}
+	if r.Lifetime > 0 {
+		t.Expires = t.Created.Add(r.Lifetime.D())
+	}
+	err := k.change(ctx, func() ([]store.Op, error) {
+		if _, tokens, _ := k.gate.dir.snapshot(); len(tokens) >= maxTokens {
+			return nil, &api.Error{Code: api.CodeLimit, Message: fmt.Sprintf("there are %d tokens, and may be no more", maxTokens)}
+		}
+		if err := k.first(t.Role == api.RoleAdmin && t.Expires.IsZero()); err != nil {
+			return nil, err
+		}
+		audit.Of(ctx).Change(nil, t.Token)
+		op, err := put(tokenPrefix+t.ID, t)
+		return []store.Op{op}, err
+	})
+	t.Secret = joined(tokenMark, t.ID, secret)
+	return t.Token, err
+}
+
+// DeleteToken revokes a token.
+func (k *Keeper) DeleteToken(ctx context.Context, id string) error {
+	return k.change(ctx, func() ([]store.Op, error) {
+		_, tokens, _ := k.gate.dir.snapshot()
+		t, ok := tokens[id]
+		if !ok {
+			return nil, notFound("token", id)
+		}
+		if err := k.last("", id); err != nil {
+			return nil, err
+		}
+		audit.Of(ctx).Change(t.Token, nil)
+		return []store.Op{{Key: tokenPrefix + id}}, nil
+	})
+}
+
+// first refuses the first user or token of an API that is open until there is one, unless it can
+// make others.
+func (k *Keeper) first(admin bool) error {
+	if k.gate.Required() || admin {
+		return nil
+	}
+	return &api.Error{Code: api.CodeConflict, Message: "from the first user or token on the API asks for credentials: want that one to be an administrator without an end"}
+}
+
+// last refuses the removal of the last administrator, where no other way to be one is configured.
+func (k *Keeper) last(user, token string) error {
+	if k.gate.cfg.static() {
+		return nil
+	}
+	users, tokens, _ := k.gate.dir.snapshot()
+	delete(users, user)
+	delete(tokens, token)
+	for _, u := range users {
+		if u.Role == api.RoleAdmin {
+			return nil
+		}
+	}
+	for _, t := range tokens {
+		if t.Role == api.RoleAdmin && t.Expires.IsZero() {
+			return nil
+		}
+	}
+	return &api.Error{Code: api.CodeConflict, Message: "it is the last administrator: want another one first"}
+}
+
+// Users returns the users, in the order of their names.
+func (k *Keeper) Users() []api.User {
+	users, _, _ := k.gate.dir.snapshot()
+	var out []api.User
+	for _, name := range slices.SortedFunc(maps.Keys(users), natural.Compare) {
+		out = append(out, users[name].User)
+	}
+	return out
+}
+
+// User returns a user.
+func (k *Keeper) User(name string) (api.User, error) {
+	users, _, _ := k.gate.dir.snapshot()
+	if u, ok := users[name]; ok {
+		return u.User, nil
+	}
+	return api.User{}, notFound("user", name)
+}
+
+// AddUser adds a user.
+func (k *Keeper) AddUser(ctx context.Context, r *api.UserRequest) (api.User, error) {
+	if err := r.Validate(); err != nil {
+		return api.User{}, err
+	}
+	hash, err := k.hasher.hash(ctx, r.Password)
+	if err != nil {
+		return api.User{}, err
+	}
+	now := k.gate.cfg.Now().UTC()
+	u := user{User: api.User{Name: r.Name, Grant: r.Grant, Created: now, Changed: now}, Hash: hash}
+	err = k.change(ctx, func() ([]store.Op, error) {
+		users, _, _ := k.gate.dir.snapshot()
+		if _, ok := users[r.Name]; ok {
+			return nil, &api.Error{Code: api.CodeExists, Message: fmt.Sprintf("user %q exists", r.Name)}
+		}
+		if len(users) >= maxUsers {
+			return nil, &api.Error{Code: api.CodeLimit, Message: fmt.Sprintf("there are %d users, and may be no more", maxUsers)}
+		}
+		if err := k.first(u.Role == api.RoleAdmin); err != nil {
+			return nil, err
+		}
+		audit.Of(ctx).Change(nil, u.User)
+		op, err := put(userPrefix+r.Name, u)
+		return []store.Op{op}, err
+	})
+	return u.User, err
+}
+
+// RemoveUser removes a user and ends its sessions.
+func (k *Keeper) RemoveUser(ctx context.Context, name string) error {
+	return k.change(ctx, func() ([]store.Op, error) {
+		users, _, sessions := k.gate.dir.snapshot()
+		u, ok := users[name]
+		if !ok {
+			return nil, notFound("user", name)
+		}
+		if err := k.last(name, ""); err != nil {
+			return nil, err
+		}
+		audit.Of(ctx).Change(u.User, nil)
+		ops := []store.Op{{Key: userPrefix + name}}
+		return append(ops, sessionsOf(sessions, name)...), nil
+	})
+}
+
+// sessionsOf returns the writes that end the sessions of a user.
+func sessionsOf(sessions map[string]session, name string) (ops []store.Op) {
+	for id, s := range sessions {
+		if s.Principal.Way == api.WayUser && s.Principal.Name == name {
+			ops = append(ops, store.Op{Key: sessionPrefix + id})
+		}
+	}
+	return ops
+}
+
+// SetPassword sets a user's password and ends its sessions. Who sets his own needs the present one.
+func (k *Keeper) SetPassword(ctx context.Context, by *Principal, name string, r *api.PasswordRequest) error {
+	if err := r.Validate(); err != nil {
+		return err
+	}
+	users, _, _ := k.gate.dir.snapshot()
+	was, ok := users[name]
+	if !ok {
+		return notFound("user", name)
+	}
+	if by.Way == api.WayUser && by.Name == name {
+		switch good, err := k.verify(ctx, name, r.Current, "user "+name); {
+		case err != nil:
+			return err
+		case !good:
+			return &api.Error{Code: api.CodeInvalid, Fields: []api.FieldError{{Field: "current", Code: api.CodeInvalid, Value: "wrong", Want: "the present password"}}}
+		}
+	}
+	hash, err := k.hasher.hash(ctx, r.Password)
+	if err != nil {
+		return err
+	}
+	return k.change(ctx, func() ([]store.Op, error) {
+		users, _, sessions := k.gate.dir.snapshot()
+		u, ok := users[name]
+		if !ok || u.Hash != was.Hash {
+			return nil, &api.Error{Code: api.CodeConflict, Message: fmt.Sprintf("user %q was changed meanwhile", name)}
+		}
+		before := u.User
+		u.Hash, u.Changed = hash, k.gate.cfg.Now().UTC()
+		audit.Of(ctx).Change(before, u.User)
+		op, err := put(userPrefix+name, u)
+		return append([]store.Op{op}, sessionsOf(sessions, name)...), err
+	})
+}
+
+// attempts bounds attempts to sign in, by client and by user.
+type attempts struct {
+	mu    sync.Mutex
+	tries map[string]*rate.Limiter
+}
+
+// Attempts to sign in of a client, and for a user: at once, and then one every tryEvery.
+const (
+	tryBurst = 10
+	tryEvery = 6 * time.Second
+	maxTries = 4096
+)
+
+func (a *attempts) allow(now time.Time, keys ...string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.tries == nil {
+		a.tries = make(map[string]*rate.Limiter)
+	}
+	for _, key := range keys {
+		l := a.tries[key]
+		if l == nil {
+			if len(a.tries) >= maxTries {
+				maps.DeleteFunc(a.tries, func(_ string, l *rate.Limiter) bool { return l.TokensAt(now) >= tryBurst })
+			}
+			if len(a.tries) >= maxTries {
+				return false
+			}
+			l = rate.NewLimiter(rate.Every(tryEvery), tryBurst)
+			a.tries[key] = l
+		}
+		if !l.AllowN(now, 1) {
+			return false
+		}
+	}
+	return true
+}
+
+// verify reports whether a user has a password; client is where the question comes from.
+func (k *Keeper) verify(ctx context.Context, name, password, client string) (bool, error) {
+	if !k.tries.allow(k.gate.cfg.Now(), "client "+client, "user "+name) {
+		return false, ErrTooMany
+	}
+	users, _, _ := k.gate.dir.snapshot()
+	return k.hasher.check(ctx, password, users[name].Hash)
+}
+
+// SignIn begins a session with a local user's password, for a client at an address. It returns the
+// principal, with its CSRF token, and the value of the cookie.
+func (k *Keeper) SignIn(ctx context.Context, name, password, client string) (Principal, string, error) {
+	good, err := k.verify(ctx, name, password, client)
+	if err != nil {
+		return Principal{}, "", err
+	}
+	u, err := k.User(name)
+	if err != nil || !good {
+		return Principal{}, "", fmt.Errorf("%w: user or password", ErrCredentials)
+	}
+	return k.Begin(ctx, Principal{Name: name, Way: api.WayUser, Grant: u.Grant})
+}
+
+// SignInToken begins a session with a token.
+func (k *Keeper) SignInToken(ctx context.Context, text string) (Principal, string, error) {
+	p, err := k.gate.Token(ctx, text)
+	if err != nil {
+		return Principal{}, "", err
+	}
+	return k.Begin(ctx, p)
+}
+
+// Begin begins a session of a principal, who has shown who it is.
+func (k *Keeper) Begin(ctx context.Context, p Principal) (Principal, string, error) {
+	id, secret := newID(), newSecret()
+	now := k.gate.cfg.Now().UTC()
+	s := session{Digest: digest(secret), Principal: p, Created: now, LastUsed: now}
+	err := k.change(ctx, func() ([]store.Op, error) {
+		ops, err := k.room(p, now)
+		if err != nil {
+			return nil, err
+		}
+		op, err := put(sessionPrefix+id, s)
+		ops = append(ops, op)
+		if p.Way == api.WayUser {
+			users, _, _ := k.gate.dir.snapshot()
+			u, ok := users[p.Name]
+			if !ok {
+				return nil, fmt.Errorf("%w: the user was removed", ErrCredentials)
+			}
+			u.LastUsed = now
+			op, errUser := put(userPrefix+p.Name, u)
+			if errUser != nil {
+				return nil, errUser
+			}
+			ops = append(ops, op)
+		}
+		return ops, err
+	})
+	p.CSRF, p.SessionID, p.Expires = csrfOf(secret), id, now.Add(k.gate.cfg.Times.Absolute)
+	return p, joined("", id, secret), err
+}
+
+// room returns the writes that make room for one more session of a principal.
+func (k *Keeper) room(p Principal, now time.Time) (ops []store.Op, err error) {
+	_, _, sessions := k.gate.dir.snapshot()
+	var mine []string
+	left := 0
+	for id, s := range sessions {
+		switch {
+		case s.ended(k.gate.cfg.Times, now):
+			ops = append(ops, store.Op{Key: sessionPrefix + id})
+			continue
+		case s.Principal.Way == p.Way && s.Principal.Name == p.Name:
+			mine = append(mine, id)
+		}
+		left++
+	}
+	slices.SortFunc(mine, func(a, b string) int { return sessions[a].Created.Compare(sessions[b].Created) })
+	for ; len(mine) >= maxSessionsEach; mine = mine[1:] {
+		ops = append(ops, store.Op{Key: sessionPrefix + mine[0]})
+		left--
+	}
+	if left >= maxSessions {
+		return nil, &api.Error{Code: api.CodeLimit, Message: fmt.Sprintf("there are %d sessions, and may be no more", left)}
+	}
+	return ops, nil
+}
+
+// SignOut ends a session.
+func (k *Keeper) SignOut(ctx context.Context, id string) error {
+	return k.change(ctx, func() ([]store.Op, error) { return []store.Op{{Key: sessionPrefix + id}}, nil })
+}

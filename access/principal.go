@@ -1,0 +1,89 @@
+package access
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/weft-sdn/weft/api"
+)
+
+// Principal is who makes a request. The zero value is nobody, who has the scope [Open] alone.
+type Principal struct {
+	// Name is that of the user, token or certificate.
+	Name string  `json:"name"`
+	Way  api.Way `json:"way"`
+	api.Grant
+	// ID is that of a token.
+	ID string `json:"id,omitempty"`
+	// SessionID is that of a session by cookie.
+	SessionID string `json:"session,omitempty"`
+	// Expires is the end of the token or session; zero: never.
+	Expires time.Time `json:"expires,omitzero"`
+	// CSRF is what changes by this principal must carry; "": nothing. Sessions by cookie have one.
+	CSRF string `json:"csrf,omitempty"`
+}
+
+// Anybody is the principal of requests to an API that asks for no credentials.
+var Anybody = Principal{Name: "anybody", Way: api.WayNone, Grant: api.Grant{Role: api.RoleAdmin}}
+
+// Known reports whether the request has a principal at all.
+func (p *Principal) Known() bool { return p.Way != "" }
+
+// May reports whether the principal has a scope.
+func (p *Principal) May(s Scope) bool { return s == Open || p.Known() && Has(p.Role, s) }
+
+// Owns reports whether the principal may use the resource of a name with the scopes [TenantRead] and
+// [TenantWrite]. Every role but tenant may use all.
+func (p *Principal) Owns(name string) bool {
+	if p.Role != api.RoleTenant {
+		return p.Known()
+	}
+	rest, ok := strings.CutPrefix(name, p.Tenant)
+	return ok && p.Tenant != "" && (rest == "" || rest[0] == '-' || rest[0] == '.')
+}
+
+// Key tells principals apart where their use of the API is counted; "" for nobody and anybody.
+func (p *Principal) Key() string {
+	switch p.Way {
+	case "", api.WayNone:
+		return ""
+	case api.WayToken:
+		return string(p.Way) + " " + p.ID
+	}
+	return string(p.Way) + " " + p.Name
+}
+
+// RoleText is the role, with the name of a tenant: "tenant/acme".
+func (p *Principal) RoleText() string {
+	if p.Role == api.RoleTenant {
+		return string(p.Role) + "/" + p.Tenant
+	}
+	return string(p.Role)
+}
+
+// Session returns what the principal is for itself.
+func (p *Principal) Session() api.Session {
+	s := api.Session{Name: p.Name, Way: p.Way, Grant: p.Grant, Expires: p.Expires, CSRF: p.CSRF, Scopes: []string{}}
+	for _, scope := range Scopes() {
+		if p.May(scope) {
+			s.Scopes = append(s.Scopes, string(scope))
+		}
+	}
+	return s
+}
+
+type principalKey struct{}
+
+// With returns a context of a request by a principal.
+func With(ctx context.Context, p *Principal) context.Context {
+	return context.WithValue(ctx, principalKey{}, p)
+}
+
+// Of returns the principal of a context: nobody, where it has none.
+func Of(ctx context.Context) *Principal {
+	if p, ok := ctx.Value(principalKey{}).(*Principal); ok {
+		return p
+	}
+	return &Principal{}
+}

@@ -1,0 +1,138 @@
+package access
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+
+	"golang.org/x/crypto/argon2"
+)
+
+// tokenMark begins every token that the API makes, so that scanners for leaked secrets can know one.
+const tokenMark = "weft_"
+
+// secretOctets is the length of the random part of tokens and cookies: 256 bits.
+const secretOctets = 32
+
+// newID returns an id that is no secret, of 96 random bits.
+func newID() string { return random(12) }
+
+func newSecret() string { return random(secretOctets) }
+
+func random(octets int) string {
+	b := make([]byte, octets)
+	_, _ = rand.Read(b) // never fails
+	return hex.EncodeToString(b)
+}
+
+// joined is what a client sends for an id and a secret, and split the reverse.
+func joined(mark, id, secret string) string { return mark + id + "_" + secret }
+
+func split(mark, text string) (id, secret string, ok bool) {
+	if text, ok = strings.CutPrefix(text, mark); !ok {
+		return "", "", false
+	}
+	id, secret, ok = strings.Cut(text, "_")
+	return id, secret, ok && len(id) == 24 && len(secret) == 2*secretOctets
+}
+
+// digest is how a random secret is kept. A secret of 256 random bits needs no slow hash.
+func digest(secret string) string {
+	sum := sha256.Sum256([]byte(secret))
+	return hex.EncodeToString(sum[:])
+}
+
+// same compares digests in a time that says nothing about them.
+func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
+
+// csrfOf derives the token against forged requests (CSRF) from the secret of a cookie: a page of
+// another origin knows neither.
+func csrfOf(secret string) string { return digest("csrf:" + secret)[:32] }
+
+// Cost is what the hash of a password takes: passes, KiB of memory and lanes of argon2id.
+type Cost struct {
+	Passes, Memory uint32
+	Lanes          uint8
+}
+
+// DefaultCost is the second recommended option of RFC 9106, section 4.
+func DefaultCost() Cost { return Cost{Passes: 3, Memory: 64 << 10, Lanes: 4} }
+
+// Lengths of salt and hash in octets (RFC 9106, section 4).
+const (
+	saltOctets = 16
+	hashOctets = 32
+)
+
+// maxHashes bounds the passwords that are hashed at a time, and with them the memory.
+const maxHashes = 2
+
+// hasher hashes passwords, a bounded number at a time.
+type hasher struct {
+	cost Cost
+	room chan struct{}
+}
+
+func newHasher(cost Cost) *hasher {
+	if cost == (Cost{}) {
+		cost = DefaultCost()
+	}
+	return &hasher{cost: cost, room: make(chan struct{}, maxHashes)}
+}
+
+func (h *hasher) run(ctx context.Context, password string, salt []byte, c Cost, octets uint32) ([]byte, error) {
+	select {
+	case h.room <- struct{}{}:
+		defer func() { <-h.room }()
+		return argon2.IDKey([]byte(password), salt, c.Passes, c.Memory, c.Lanes, octets), nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// hash returns a password's hash in the PHC string format.
+func (h *hasher) hash(ctx context.Context, password string) (string, error) {
+	salt := make([]byte, saltOctets)
+	_, _ = rand.Read(salt) // never fails
+	sum, err := h.run(ctx, password, salt, h.cost, hashOctets)
+	if err != nil {
+		return "", err
+	}
+	b64 := base64.RawStdEncoding
+	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, h.cost.Memory, h.cost.Passes, h.cost.Lanes,
+		b64.EncodeToString(salt), b64.EncodeToString(sum)), nil
+}
+
+// errHash reports a hash that this program did not write.
+var errHash = errors.New("access: the hash of the password is not one of argon2id")
+
+// check reports whether a password has a hash. Without a hash it takes the same time, and the answer
+// is no: that a user is not there does not show.
+func (h *hasher) check(ctx context.Context, password, hash string) (bool, error) {
+	if hash == "" {
+		_, err := h.run(ctx, password, make([]byte, saltOctets), h.cost, hashOctets)
+		return false, err
+	}
+	part := strings.Split(hash, "$")
+	if len(part) != 6 || part[1] != "argon2id" {
+		return false, errHash
+	}
+	var version int
+	var c Cost
+	if _, err := fmt.Sscanf(part[2]+" "+part[3], "v=%d m=%d,t=%d,p=%d", &version, &c.Memory, &c.Passes, &c.Lanes); err != nil {
+		return false, errors.Join(errHash, err)
+	}
+	salt, errSalt := base64.RawStdEncoding.DecodeString(part[4])
+	want, errSum := base64.RawStdEncoding.DecodeString(part[5])
+	if errSalt != nil || errSum != nil || version != argon2.Version || c.Passes == 0 || c.Lanes == 0 || c.Memory > 1<<20 || len(want) == 0 {
+		return false, errHash
+	}
+	got, err := h.run(ctx, password, salt, c, uint32(len(want)))
+	return err == nil && subtle.ConstantTimeCompare(got, want) == 1, err
+}

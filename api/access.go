@@ -1,0 +1,161 @@
+package api
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+	"unicode/utf8"
+)
+
+// Role says what a principal may do; docs/access.md has the table.
+type Role string
+
+// The roles.
+const (
+	RoleViewer   Role = "viewer"
+	RoleOperator Role = "operator"
+	RoleTenant   Role = "tenant"
+	RoleAdmin    Role = "admin"
+)
+
+// Roles returns all roles.
+func Roles() []Role { return []Role{RoleViewer, RoleOperator, RoleTenant, RoleAdmin} }
+
+// Grant is a role and, for the role tenant, the tenant whose resources it covers.
+type Grant struct {
+	Role   Role   `json:"role" yaml:"role" enum:"viewer,operator,tenant,admin" doc:"What it may do: viewer, operator, tenant or admin."`
+	Tenant string `json:"tenant,omitempty" yaml:"tenant" maxLength:"253" doc:"With the role tenant: it may use the resources of this name, and those whose names begin with it and a hyphen or a dot."`
+}
+
+// Validate checks a role and its tenant; at is the path of the grant, "" for none.
+func (g Grant) Validate(at string) []FieldError {
+	var out []FieldError
+	if !slices.Contains(Roles(), g.Role) {
+		out = append(out, FieldError{Field: at + "role", Code: CodeInvalid, Value: strconv.Quote(string(g.Role)), Want: "viewer, operator, tenant or admin"})
+	}
+	switch {
+	case g.Role == RoleTenant && g.Tenant == "":
+		out = append(out, FieldError{Field: at + "tenant", Code: CodeInvalid, Value: "missing", Want: "the name of the tenant"})
+	case g.Role == RoleTenant && !nameRule.MatchString(g.Tenant):
+		out = append(out, FieldError{Field: at + "tenant", Code: CodeInvalid, Value: strconv.Quote(g.Tenant), Want: "the name of a resource"})
+	case g.Role != RoleTenant && g.Tenant != "":
+		out = append(out, FieldError{Field: at + "tenant", Code: CodeInvalid, Value: strconv.Quote(g.Tenant), Want: "nothing: only the role tenant has one"})
+	}
+	return out
+}
+
+// Way is how a principal has shown who it is.
+type Way string
+
+// The ways.
+const (
+	WayNone        Way = "none"        // the API asks for no credentials
+	WayFile        Way = "token-file"  // a token of the file of --token-file
+	WayToken       Way = "token"       // a token made by the API
+	WayUser        Way = "user"        // name and password of a local user
+	WayCertificate Way = "certificate" // a client certificate
+	WayOIDC        Way = "oidc"        // an OpenID Connect provider
+)
+
+// Session says who makes the request and what it may do.
+type Session struct {
+	Name string `json:"name" doc:"Who it is: the name of the user, token or certificate."`
+	Way  Way    `json:"way" enum:"none,token-file,token,user,certificate,oidc" doc:"How it has shown that. none: the API asks for no credentials."`
+	Grant
+	Scopes []string `json:"scopes" doc:"Scopes of operations that it may call."`
+	// Expires is the end of the session or token.
+	Expires time.Time `json:"expires,omitzero" doc:"When the session or token ends at the latest; absent: never."`
+	// CSRF is for sessions by cookie alone.
+	CSRF string `json:"csrf,omitempty" doc:"Of a session by cookie: the value of the header X-Weft-CSRF that every request but GET and HEAD needs."`
+	// Ways lists what this API takes for a sign-in.
+	Ways []Way `json:"ways,omitempty" doc:"Ways to sign in at this API."`
+}
+
+// SignIn is what a client sends for a session: a local user's name and password, or a token.
+type SignIn struct {
+	User     string `json:"user,omitempty" maxLength:"253" doc:"Name of a local user."`
+	Password string `json:"password,omitempty" maxLength:"1024" doc:"The user's password."`
+	Token    string `json:"token,omitempty" maxLength:"1024" doc:"A token, in place of user and password."`
+}
+
+// Token is a token for a program. What the program sends is shown once, when the token is made.
+type Token struct {
+	ID   string `json:"id" doc:"Id of the token, the part of it that is no secret."`
+	Name string `json:"name" doc:"Who uses it."`
+	Grant
+	Created   time.Time `json:"created" doc:"When it was made."`
+	CreatedBy string    `json:"createdBy" doc:"Who made it."`
+	Expires   time.Time `json:"expires,omitzero" doc:"When it ends; absent: never."`
+	LastUsed  time.Time `json:"lastUsed,omitzero" doc:"When it was used last, give or take a minute; absent: never."`
+	// Secret is in the answer that makes the token alone.
+	Secret string `json:"secret,omitempty" doc:"The token itself, in the answer that makes it and never again."`
+}
+
+// TokenRequest asks for a token.
+type TokenRequest struct {
+	Name string `json:"name" minLength:"1" maxLength:"253" doc:"Who uses it."`
+	Grant
+	Lifetime Duration `json:"lifetime,omitzero" doc:"How long it lasts, such as 720h. Default: for ever."`
+}
+
+// Validate reports why no token is made for the request.
+func (r *TokenRequest) Validate() error {
+	faults := checkedName(r.Name)
+	faults = append(faults, r.Grant.Validate("")...)
+	if r.Lifetime < 0 || r.Lifetime > 0 && r.Lifetime.D() < time.Minute {
+		faults = append(faults, FieldError{Field: "lifetime", Code: CodeInvalid, Value: r.Lifetime.String(), Want: "at least 1m, or nothing"})
+	}
+	return Refuse(faults)
+}
+
+// User is a local user.
+type User struct {
+	Name string `json:"name" doc:"Name of the user."`
+	Grant
+	Created  time.Time `json:"created" doc:"When it was added."`
+	Changed  time.Time `json:"changed" doc:"When its password or role was set last: sessions before that have ended."`
+	LastUsed time.Time `json:"lastUsed,omitzero" doc:"When it signed in last; absent: never."`
+}
+
+// UserRequest adds a user.
+type UserRequest struct {
+	Name string `json:"name" minLength:"1" maxLength:"253" doc:"Name of the user."`
+	Grant
+	Password string `json:"password" minLength:"1" maxLength:"1024" doc:"Its password, of 12 characters at least."`
+}
+
+// minPassword is the shortest password, in characters.
+const minPassword = 12
+
+// Validate reports why the user is not added.
+func (r *UserRequest) Validate() error {
+	faults := checkedName(r.Name)
+	faults = append(faults, r.Grant.Validate("")...)
+	return Refuse(append(faults, checkedPassword(r.Password)...))
+}
+
+// PasswordRequest sets the password of a user.
+type PasswordRequest struct {
+	Password string `json:"password" minLength:"1" maxLength:"1024" doc:"The new password, of 12 characters at least."`
+	Current  string `json:"current,omitempty" maxLength:"1024" doc:"The present one, which a user needs who sets his own."`
+}
+
+// Validate reports why the password is not set.
+func (r *PasswordRequest) Validate() error { return Refuse(checkedPassword(r.Password)) }
+
+func checkedName(name string) []FieldError {
+	var refused *Error
+	if err := ValidateName(name); errors.As(err, &refused) {
+		return refused.Fields
+	}
+	return nil
+}
+
+func checkedPassword(p string) []FieldError {
+	if utf8.RuneCountInString(p) < minPassword {
+		return []FieldError{{Field: "password", Code: CodeInvalid, Value: "too short", Want: fmt.Sprintf("at least %d characters", minPassword)}}
+	}
+	return nil
+}

@@ -1,0 +1,225 @@
+package northbound
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/weft-sdn/weft/access"
+	"github.com/weft-sdn/weft/access/audit"
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/mrc/ev"
+)
+
+// audited is a context whose change has an entry for the audit log.
+func audited(ctx context.Context) context.Context {
+	ctx, _ = audit.With(ctx, api.AuditRecord{Timestamp: epochStart})
+	return ctx
+}
+
+// tokenFor makes a token at a server.
+func tokenFor(t testing.TB, s *Server, name string, g api.Grant, lifetime time.Duration) api.Token {
+	t.Helper()
+	made, err := s.cfg.Access.Keeper.CreateToken(audited(t.Context()), &access.Anybody, &api.TokenRequest{Name: name, Grant: g, Lifetime: api.Duration(lifetime)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+// rows returns the cells of the rows of a table of a page, below the row that begins with head.
+func rows(t testing.TB, page, head string) [][]string {
+	t.Helper()
+	text, err := os.ReadFile("../docs/" + page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, ok := strings.Cut(string(text), "\n"+head)
+	if !ok {
+		t.Fatalf("%s has no table %q", page, head)
+	}
+	var out [][]string
+	for i, line := range strings.Split(table, "\n")[1:] {
+		if !strings.HasPrefix(line, "|") {
+			break
+		}
+		var cells []string
+		for cell := range strings.SplitSeq(strings.Trim(line, "|"), "|") {
+			cells = append(cells, strings.TrimSpace(cell))
+		}
+		if i > 0 {
+			out = append(out, cells)
+		}
+	}
+	return out
+}
+
+// documentedScopes returns the scope of each operation, as docs/api.md has it.
+func documentedScopes(t testing.TB) map[string]string {
+	out := make(map[string]string)
+	for _, r := range rows(t, "api.md", "| method and path | effect | scope |") {
+		out[strings.Trim(r[0], "`")] = strings.Trim(r[len(r)-1], "`")
+	}
+	return out
+}
+
+// operationsOf returns the operations of a server by method and path.
+func operationsOf(s *Server) map[string]*huma.Operation {
+	out := make(map[string]*huma.Operation)
+	for path, item := range s.api.OpenAPI().Paths {
+		for method, op := range map[string]*huma.Operation{
+			"GET": item.Get, "PUT": item.Put, "POST": item.Post, "PATCH": item.Patch, "DELETE": item.Delete,
+		} {
+			if op != nil {
+				out[method+" "+path] = op
+			}
+		}
+	}
+	return out
+}
+
+// TestEveryOperationNamesItsScope: an operation without one is a fault of this program, and nobody
+// may call it.
+func TestEveryOperationNamesItsScope(t *testing.T) {
+	s, _, _ := newTestServer(t)
+	documented := documentedScopes(t)
+	for at, op := range operationsOf(s) {
+		scope, ok := scopeOf(op)
+		if !ok || scope != access.Open && !slices.Contains(access.Scopes(), scope) {
+			t.Errorf("%s: give the operation a scope: Security: asks(access.…)", at)
+		}
+		if documented[at] != string(scope) {
+			t.Errorf("%s: docs/api.md has the scope %q, the operation %q", at, documented[at], scope)
+		}
+		delete(documented, at)
+	}
+	delete(documented, "GET /metrics")
+	delete(documented, "GET /openapi.json")
+	for at := range documented {
+		t.Errorf("docs/api.md has %s, which is no operation", at)
+	}
+	huma.Register(s.api, huma.Operation{OperationID: "forgotten", Method: "GET", Path: "/v1/forgotten"}, func(context.Context, *struct{}) (*struct{}, error) {
+		t.Error("an operation without a scope was called")
+		return nil, nil
+	})
+	if p := problemIn(t, do(s, "GET", "/v1/forgotten", ""), 403, codeDenied); !strings.Contains(p.Detail, "names no scope") {
+		t.Error(p.Detail)
+	}
+}
+
+// TestRolesAndOperations tries every role on every operation, as docs/access.md and docs/api.md have
+// them.
+func TestRolesAndOperations(t *testing.T) {
+	s, _ := newFabricServer(t, ev.ModeStructured)
+	s.cfg.Cluster = &fakeCluster{}
+	tokens := map[string]string{"nobody": ""}
+	tokens["admin"] = tokenFor(t, s, "root", api.Grant{Role: api.RoleAdmin}, 0).Secret
+	for _, role := range []api.Role{api.RoleViewer, api.RoleOperator} {
+		tokens[string(role)] = tokenFor(t, s, string(role), api.Grant{Role: role}, 0).Secret
+	}
+	tokens["tenant"] = tokenFor(t, s, "acme-ci", api.Grant{Role: api.RoleTenant, Tenant: "acme"}, 0).Secret
+
+	may := make(map[string]map[string]string) // by scope and role
+	for _, r := range rows(t, "access.md", "| scope | covers | viewer | operator | tenant | admin |") {
+		may[strings.Trim(r[0], "`")] = map[string]string{"viewer": r[2], "operator": r[3], "tenant": r[4], "admin": r[5], "nobody": "no"}
+	}
+	may["open"]["nobody"] = "yes"
+	parameter := regexp.MustCompile(`\{\w+\}`)
+	tried := 0
+	for at, scope := range documentedScopes(t) {
+		method, path, _ := strings.Cut(at, " ")
+		for _, role := range slices.Sorted(maps.Keys(tokens)) {
+			for _, name := range []string{"acme", "acme-7", "acme.7", "acme7", "acm", "other"} {
+				target := parameter.ReplaceAllString(path, name)
+				ctx, cancel := context.WithCancel(t.Context())
+				if path == eventsPath {
+					cancel()
+				}
+				r := httptest.NewRequest(method, target, strings.NewReader(`{"name": "`+name+`", "spec": {}}`)).WithContext(ctx)
+				r.Header.Set("Content-Type", "application/json")
+				if tokens[role] != "" {
+					r.Header.Set("Authorization", "Bearer "+tokens[role])
+				}
+				w := httptest.NewRecorder()
+				s.Handler().ServeHTTP(w, r)
+				cancel()
+				tried++
+				var p api.Problem
+				_ = json.Unmarshal(w.Body.Bytes(), &p)
+				want := 0 // any other
+				switch verdict := may[scope][role]; {
+				case verdict == "yes":
+				case verdict == "its own" && (!strings.Contains(path, "{name}") || name == "acme" || name == "acme-7" || name == "acme.7"):
+				case verdict == "no" && role == "nobody":
+					want = http.StatusUnauthorized
+				case verdict == "no", verdict == "its own":
+					want = http.StatusForbidden
+				default:
+					t.Fatalf("docs/access.md says nothing about %s and the scope %q of %s", role, scope, at)
+				}
+				refused := w.Code == http.StatusUnauthorized || w.Code == http.StatusForbidden
+				own := path == usersPath+"/{user}/password" && strings.Contains(p.Detail, "own password alone") && role != "admin"
+				inBody := at == "POST /v1/session" || method == "POST" && role == "tenant" && strings.HasPrefix(scope, "tenant") // what the body names
+				switch {
+				case want != 0 && w.Code != want:
+					t.Errorf("%s %s: %s gets %d, want %d: %.200s", method, target, role, w.Code, want, w.Body)
+				case want == 0 && refused && !own && !inBody:
+					t.Errorf("%s %s: %s gets %d: %.200s", method, target, role, w.Code, w.Body)
+				}
+			}
+		}
+	}
+	if tried < 2000 {
+		t.Errorf("only %d requests", tried)
+	}
+}
+
+// TestTenantsBodies: what a tenant writes bears its name and refers to what it owns, and what it
+// lists is its own.
+func TestTenantsBodies(t *testing.T) {
+	s, _, _ := newTestServer(t)
+	admin := "Bearer " + tokenFor(t, s, "root", api.Grant{Role: api.RoleAdmin}, 0).Secret
+	acme := "Bearer " + tokenFor(t, s, "acme-ci", api.Grant{Role: api.RoleTenant, Tenant: "acme"}, 0).Secret
+	for n, name := range []string{"other-1", "acme2"} {
+		if w := do(s, "POST", groupsPath, groupBody(name, n+1), "Authorization", admin); w.Code != 201 {
+			t.Fatalf("%d %s", w.Code, w.Body)
+		}
+	}
+	n := 0
+	for name, want := range map[string]int{"acme": 201, "acme-1": 201, "acme.1": 201, "other-2": 403, "acme2x": 403, "ac": 403, "": 422} {
+		n++
+		if w := do(s, "POST", groupsPath, groupBody(name, 10+n), "Authorization", acme); w.Code != want {
+			t.Errorf("POST of %q: %d %s, want %d", name, w.Code, w.Body, want)
+		}
+	}
+	// The path is its own, and the body names another's.
+	if w := do(s, "PUT", groupsPath+"/acme-1", groupBody("other-1", 1), "Authorization", acme); w.Code != 422 {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	for as, want := range map[string]int{acme: 3, admin: 5} {
+		w := do(s, "GET", groupsPath, "", "Authorization", as)
+		var list api.List[api.MulticastGroup]
+		if err := json.Unmarshal(w.Body.Bytes(), &list); err != nil || len(list.Items) != want {
+			t.Errorf("%d groups, want %d: %v", len(list.Items), want, err)
+		}
+	}
+	const policy = `{"name": "acme-p", "spec": {"srv6Policy": "p", "tenant": "TENANT"}}`
+	for tenant, want := range map[string]int{"other": 403, "acme-a": 422} { // there is none
+		if w := do(s, "POST", "/v1/pfc-policies", strings.ReplaceAll(policy, "TENANT", tenant), "Authorization", acme); w.Code != want {
+			t.Errorf("a policy for tenant %s: %d %s, want %d", tenant, w.Code, w.Body, want)
+		}
+	}
+	if w := do(s, "PUT", "/v1/pfc-policies/acme-p", strings.ReplaceAll(policy, "TENANT", "other"), "Authorization", acme); w.Code != 403 {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}

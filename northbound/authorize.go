@@ -1,0 +1,279 @@
+package northbound
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/gin-gonic/gin"
+
+	"github.com/weft-sdn/weft/access"
+	"github.com/weft-sdn/weft/access/audit"
+	"github.com/weft-sdn/weft/api"
+)
+
+// The schemes of the OpenAPI document: an operation asks for its scope by any of them.
+const (
+	schemeBearer      = "bearer"
+	schemeSession     = "session"
+	schemeCertificate = "certificate"
+)
+
+// asks says which scope an operation asks for. What it returns is the operation's security in the
+// OpenAPI document, and what [Server.admit] enforces.
+func asks(s access.Scope) []map[string][]string {
+	if s == access.Open {
+		return []map[string][]string{}
+	}
+	of := []string{string(s)}
+	return []map[string][]string{{schemeBearer: of}, {schemeSession: of}, {schemeCertificate: of}}
+}
+
+// scopeOf returns the scope that an operation asks for; false: it names none, and nobody may call it.
+func scopeOf(op *huma.Operation) (access.Scope, bool) {
+	switch {
+	case op.Security == nil:
+		return "", false
+	case len(op.Security) == 0:
+		return access.Open, true
+	}
+	names := op.Security[0][schemeBearer]
+	if len(names) != 1 {
+		return "", false
+	}
+	return access.Scope(names[0]), true
+}
+
+// plainRoutes are the scopes of what is no operation of the document.
+var plainRoutes = map[string]access.Scope{
+	"/openapi.json": access.Self, "/openapi.yaml": access.Self, "/openapi-3.0.json": access.Self, "/openapi-3.0.yaml": access.Self,
+	"/metrics": access.Read, "/": access.Open, assetsPath + "*file": access.Open, "/healthz": access.Open, "/readyz": access.Open,
+}
+
+// openPaths are the paths of open operations that a controller forwards.
+var openPaths = []string{sessionPath}
+
+// isOpen reports whether a request may come from nobody. Its operation has the last word.
+func (s *Server) isOpen(c *gin.Context) bool {
+	return plainRoutes[c.FullPath()] == access.Open || slices.Contains(openPaths, c.Request.URL.Path)
+}
+
+// authenticate finds out who makes the request. Nobody, or who shows credentials that do not count,
+// gets no further than open operations.
+func (s *Server) authenticate(c *gin.Context) {
+	var p access.Principal
+	var err error
+	if isForwarded(c.Request) {
+		p, err = s.forwardedPrincipal(c)
+	} else {
+		p, err = s.cfg.Access.Gate.Identify(c.Request)
+	}
+	if p.Known() {
+		if p.Way != api.WayNone {
+			trust(c.Request)
+		}
+		c.Set(principalKey, p.Key())
+	}
+	requestOf(c.Request.Context()).principal = &p
+	c.Request = c.Request.WithContext(access.With(c.Request.Context(), &p))
+	if p.Known() || err == nil && s.isOpen(c) || err != nil && !isForwarded(c.Request) && s.isOpen(c) {
+		c.Next()
+		return
+	}
+	s.unauthorized(c, err)
+}
+
+// unauthorized refuses a request of nobody. A failed attempt is recorded.
+func (s *Server) unauthorized(c *gin.Context, err error) {
+	detail := "this API asks for credentials: a bearer token, a session or a client certificate"
+	if errors.Is(err, access.ErrStore) {
+		s.refuse(c, newProblem(codeStore, err.Error()))
+		return
+	}
+	if err != nil {
+		detail = err.Error()
+		r := s.auditRecord(c, "", &access.Principal{})
+		r.SessionInfo.Authn = api.AuditAuthn{Status: authnFail, Cause: detail}
+		r.ServiceRequest.Authz = api.AuditAuthz{Status: authzDeny}
+		r.Outcome, r.Status, r.Detail = api.AuditFailure, http.StatusUnauthorized, detail
+		s.writeAudit(c.Request.Context(), r)
+	}
+	c.Header("WWW-Authenticate", `Bearer realm="weft"`)
+	s.refuse(c, newProblem(codeUnauthorized, detail))
+}
+
+// forwardedPrincipal is who made a request that another controller has forwarded: that one signs it.
+func (s *Server) forwardedPrincipal(c *gin.Context) (access.Principal, error) {
+	r := c.Request
+	f, err := s.cfg.Access.Signer.Verify(r.Context(), r.Header.Get(access.ForwardHeader), r.Method, r.URL.RequestURI(), s.cfg.Now())
+	if err != nil {
+		return access.Principal{}, err
+	}
+	r.RemoteAddr = f.Remote
+	requestOf(r.Context()).forwardedTLS = f.TLS
+	return f.Principal, nil
+}
+
+// admit lets a request through to its operation if its principal has the scope of that, and records
+// what it changes, and why it does not.
+func (s *Server) admit(c *gin.Context, op *huma.Operation, carryOut func()) {
+	scope, ok := scopeOf(op)
+	if op.OperationID == "" { // huma's own, of the document
+		scope, ok = plainRoutes[op.Path]
+	}
+	p := access.Of(c.Request.Context())
+	if p.Known() {
+		if deny := s.denial(c, p, scope, ok); deny != nil {
+			s.denied(c, op, p, deny)
+			return
+		}
+	} else if !ok || scope != access.Open {
+		s.unauthorized(c, nil)
+		return
+	}
+	s.record(c, op, p, carryOut)
+}
+
+// denial returns why a principal may not call an operation; nil: it may.
+func (s *Server) denial(c *gin.Context, p *access.Principal, scope access.Scope, declared bool) *api.Problem {
+	switch {
+	case !declared:
+		return newProblem(codeDenied, "the operation names no scope: nobody may call it")
+	case p.Forged(c.Request):
+		return newProblem(codeCSRF, fmt.Sprintf("the session's requests that change something carry the header %s, with csrf of GET %s", access.CSRFHeader, sessionPath))
+	case !p.May(scope):
+		return newProblem(codeDenied, fmt.Sprintf("%s has the role %s: the operation asks for the scope %s, which that role lacks", p.Name, p.RoleText(), scope))
+	}
+	if name := c.Param("name"); name != "" && (scope == access.TenantRead || scope == access.TenantWrite) && !p.Owns(name) {
+		return foreign(p, name)
+	}
+	return nil
+}
+
+// denied answers that a principal may not do what it asked, and records it.
+func (s *Server) denied(c *gin.Context, op *huma.Operation, p *access.Principal, why *api.Problem) {
+	r := s.auditRecord(c, op.OperationID, p)
+	r.ServiceRequest.Authz = api.AuditAuthz{Status: authzDeny, Detail: why.Detail}
+	r.Outcome, r.Status, r.Detail = api.AuditFailure, why.Status, why.Detail
+	s.writeAudit(c.Request.Context(), r)
+	s.refuse(c, why)
+}
+
+// foreign is the problem of a tenant that names what is not its own, whether or not it is there.
+func foreign(p *access.Principal, name string) *api.Problem {
+	return newProblem(codeDenied, fmt.Sprintf("%s may use what tenant %s owns, and %q is not its: want that name, or one that begins with it and a hyphen or a dot",
+		p.Name, p.Tenant, clip(name, maxValueText)))
+}
+
+// Values of the audit log (openconfig/gnsi, acctz.proto).
+const (
+	authnSuccess = "SUCCESS"
+	authnFail    = "FAIL"
+	authzPermit  = "PERMIT"
+	authzDeny    = "DENY"
+)
+
+// auditRecord begins the record of a request.
+func (s *Server) auditRecord(c *gin.Context, operation string, p *access.Principal) api.AuditRecord {
+	r := api.AuditRecord{
+		Timestamp: s.cfg.Now(),
+		SessionInfo: api.AuditSession{
+			ChannelID: c.GetString(requestIDKey), ComponentName: s.cfg.Name,
+			User:  api.AuditUser{Identity: p.Name, Role: p.RoleText()},
+			Authn: api.AuditAuthn{Type: p.Way, Status: authnSuccess},
+		},
+		ServiceRequest: api.AuditRequest{
+			RPCName: operation, Method: c.Request.Method, Path: clip(c.Request.URL.RequestURI(), maxFieldText), Authz: api.AuditAuthz{Status: authzPermit},
+		},
+	}
+	r.SessionInfo.RemoteAddress = clientAddress(c.Request)
+	if _, port, err := net.SplitHostPort(c.Request.RemoteAddr); err == nil {
+		n, _ := strconv.ParseUint(port, 10, 16) // 0 where it is none
+		r.SessionInfo.RemotePort = uint16(n)
+	}
+	return r
+}
+
+// writeAudit records what changes nothing. A refusal stands even if it cannot be recorded.
+func (s *Server) writeAudit(ctx context.Context, r api.AuditRecord) {
+	if err := s.cfg.Access.Log.Write(ctx, r); err != nil {
+		s.metrics.unaudited.Inc()
+		s.cfg.Log.Error("audit", "reason", err, "identity", r.SessionInfo.User.Identity, "method", r.ServiceRequest.Method, "path", r.ServiceRequest.Path)
+	}
+}
+
+// record carries an operation out. One that changes something has an entry for the audit log, which
+// the change takes into its transaction; if it fails, that is recorded here.
+func (s *Server) record(c *gin.Context, op *huma.Operation, p *access.Principal, carryOut func()) {
+	dry, _ := strconv.ParseBool(c.Query("dryRun"))
+	if dry || slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodOptions}, op.Method) && op.OperationID != backupOperation {
+		carryOut()
+		return
+	}
+	ctx, entry := audit.With(c.Request.Context(), s.auditRecord(c, op.OperationID, p))
+	c.Request = c.Request.WithContext(ctx)
+	carryOut()
+	status := c.Writer.Status()
+	switch {
+	case status >= http.StatusBadRequest:
+		r := entry.Failed(status, requestOf(ctx).detail)
+		if status == http.StatusUnauthorized { // of a sign-in
+			r.SessionInfo.Authn.Status, r.SessionInfo.Authn.Cause = authnFail, r.Detail
+		}
+		s.writeAudit(ctx, r)
+	case !entry.Settled():
+		// A handler that does not take its entry is a fault; the change is at least known.
+		r, _ := entry.Take()
+		s.cfg.Log.Error("a change was not recorded with its transaction", "operation", op.OperationID, "request", c.GetString(requestIDKey))
+		s.metrics.unaudited.Inc()
+		s.writeAudit(ctx, r)
+	}
+}
+
+// auditFirst records what has no transaction before it is done. An error says that it must not be.
+func (s *Server) auditFirst(ctx context.Context) error {
+	r, ok := audit.Of(ctx).Take()
+	if !ok {
+		return nil
+	}
+	if err := s.cfg.Access.Log.Write(ctx, r); err != nil {
+		return newProblem(codeStore, "it cannot be recorded in the audit log: "+err.Error())
+	}
+	return nil
+}
+
+// accessProblem is the problem of an error of package access.
+func accessProblem(err error) error {
+	switch {
+	case errors.Is(err, access.ErrCredentials):
+		return newProblem(codeUnauthorized, err.Error())
+	case errors.Is(err, access.ErrTooMany):
+		return newProblem(codeTooMany, err.Error())
+	case errors.Is(err, access.ErrStore):
+		return newProblem(codeStore, err.Error())
+	}
+	return problemOf(err)
+}
+
+// securitySchemes are the ways to show who one is.
+func securitySchemes() map[string]*huma.SecurityScheme {
+	return map[string]*huma.SecurityScheme{
+		schemeBearer:      {Type: "http", Scheme: "bearer", Description: "A token of the file of tokens, or one that POST /v1/tokens has made."},
+		schemeSession:     {Type: "apiKey", In: "cookie", Name: "weft-session", Description: "The cookie of POST /v1/session; over TLS its name begins with __Host-. Changes also carry the header " + access.CSRFHeader + "."},
+		schemeCertificate: {Type: "mutualTLS", Description: "A client certificate that api.access.certificates names."},
+	}
+}
+
+// securityNote explains the scopes in the document.
+var securityNote = " Each operation asks for one scope, which its security names: " + strings.Join(func() (out []string) {
+	for _, s := range access.Scopes() {
+		out = append(out, string(s))
+	}
+	return out
+}(), ", ") + ". One without security is open to everybody."

@@ -1,0 +1,103 @@
+package northbound
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humagin"
+
+	"github.com/weft-sdn/weft/access"
+	"github.com/weft-sdn/weft/api"
+)
+
+const (
+	sessionPath = "/v1/session"
+	accessTag   = "access"
+)
+
+// sessionAnswer is a session with its cookie.
+type sessionAnswer struct {
+	SetCookie http.Cookie `header:"Set-Cookie"`
+	Body      api.Session
+}
+
+func (s *Server) registerSession() {
+	tags := []string{accessTag}
+	s.api.UseMiddleware(func(ctx huma.Context, next func(huma.Context)) {
+		next(huma.WithValue(ctx, httpKey{}, humagin.Unwrap(ctx).Request))
+	})
+	huma.Register(s.api, s.operation(huma.Operation{
+		OperationID: "get-session", Method: http.MethodGet, Security: asks(access.Open), Path: sessionPath, Tags: tags,
+		Summary: "Who am I?", Description: "Who makes the request and what it may do. Without credentials that count, name, way and role are empty, and ways has the ways to sign in.",
+	}), func(ctx context.Context, _ *struct{}) (*struct{ Body api.Session }, error) {
+		out := access.Of(ctx).Session()
+		out.Ways = s.cfg.Access.Gate.Ways()
+		return &struct{ Body api.Session }{out}, nil
+	})
+	huma.Register(s.api, s.operation(huma.Operation{
+		OperationID: "sign-in", Method: http.MethodPost, Security: asks(access.Open), Path: sessionPath, Tags: tags,
+		Summary:     "Sign in",
+		Description: "Begins a session with a local user's name and password, or with a token, and sets its cookie. Ten attempts of a client or for a user may come at once, then one every six seconds.",
+		Errors:      []int{401, 413, 415, 429, 503},
+	}), s.signIn)
+	huma.Register(s.api, s.operation(huma.Operation{
+		OperationID: "sign-out", Method: http.MethodDelete, Security: asks(access.Self), Path: sessionPath, Tags: tags, DefaultStatus: http.StatusNoContent,
+		Summary: "Sign out", Description: "Ends the session of the cookie.", Errors: []int{404, 503},
+	}), func(ctx context.Context, _ *struct{}) (*struct {
+		SetCookie http.Cookie `header:"Set-Cookie"`
+	}, error) {
+		p := access.Of(ctx)
+		if p.SessionID == "" {
+			return nil, newProblem(string(api.CodeNotFound), "the request has no session")
+		}
+		if err := s.cfg.Access.Keeper.SignOut(ctx, p.SessionID); err != nil {
+			return nil, accessProblem(err)
+		}
+		return &struct {
+			SetCookie http.Cookie `header:"Set-Cookie"`
+		}{sessionCookie(ctx, "")}, nil
+	})
+}
+
+// httpKey is the HTTP request in the context of an operation.
+type httpKey struct{}
+
+func httpRequest(ctx context.Context) *http.Request { return ctx.Value(httpKey{}).(*http.Request) }
+
+// sessionCookie returns the cookie of a session; "" removes it.
+func sessionCookie(ctx context.Context, value string) http.Cookie {
+	c := http.Cookie{
+		Name: cookieNameOf(ctx), Value: value, Path: "/", HttpOnly: true, Secure: true, SameSite: http.SameSiteStrictMode,
+	}
+	if value == "" {
+		c.MaxAge = -1
+	}
+	return c
+}
+
+// cookieNameOf returns the name of the cookie at the server that the client has asked, which may have
+// forwarded the request.
+func cookieNameOf(ctx context.Context) string {
+	return access.CookieName(httpRequest(ctx).TLS != nil && !isForwarded(httpRequest(ctx)) || requestOf(ctx).forwardedTLS)
+}
+
+func (s *Server) signIn(ctx context.Context, in *struct{ Body api.SignIn }) (*sessionAnswer, error) {
+	keeper, body := s.cfg.Access.Keeper, &in.Body
+	var p access.Principal
+	var cookie string
+	var err error
+	switch {
+	case body.Token != "" && body.User == "" && body.Password == "":
+		p, cookie, err = keeper.SignInToken(ctx, body.Token)
+	case body.User != "" && body.Token == "":
+		p, cookie, err = keeper.SignIn(ctx, body.User, body.Password, clientAddress(httpRequest(ctx)))
+	default:
+		f := api.FieldError{Field: "user", Code: api.CodeInvalid, Value: valueText(body.User), Want: "user and password, or token"}
+		return nil, newProblem(string(api.CodeInvalid), f.Error(), f)
+	}
+	if err != nil {
+		return nil, accessProblem(err)
+	}
+	return &sessionAnswer{SetCookie: sessionCookie(ctx, cookie), Body: p.Session()}, nil
+}

@@ -134,13 +134,18 @@ func Builtin(name string) (Network, bool) {
 		c := ClosConfig{}
 		c.Rate, c.Delay = DemoLinks(c)
 		return Clos(c), true
+	case "pfc":
+		return PFCNetwork(10*time.Millisecond, pfcLabRate), true
 	default:
 		return Network{}, false
 	}
 }
 
 // BuiltinNames are the names Builtin knows.
-func BuiltinNames() []string { return []string{"figure1", "clos"} }
+func BuiltinNames() []string { return []string{"figure1", "clos", "pfc"} }
+
+// pfcLabRate is that of the links of the built-in network pfc, bit/s: what real time allows.
+const pfcLabRate = 100_000_000
 
 // Complete fills in what the description leaves out and checks the whole. Errors wrap
 // ErrNetwork and name the field.

@@ -13,6 +13,7 @@ import (
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/demo/mrc"
 	"github.com/weft-sdn/weft/demo/multicast"
+	"github.com/weft-sdn/weft/demo/pfc"
 	"github.com/weft-sdn/weft/lab"
 )
 
@@ -49,7 +50,7 @@ The network is a built-in one (%s) or a YAML file (docs/config.md, Lab).`, strin
 		return runLab(cmd.Context(), env, network, listen, traces, traffic, logger)
 	}
 	c.Flags().StringVar(&listen, "listen", "127.0.0.1:8080", "address:port of the API")
-	c.Flags().BoolVar(&traffic, "traffic", false, "hosts write repeatedly: MRC hosts all-to-all; S1 to the group of weft demo multicast, with hosts S1 and R1 to R5")
+	c.Flags().BoolVar(&traffic, "traffic", false, "hosts write repeatedly: MRC hosts all-to-all; DC1 and B1 as tenants of weft demo pfc; S1 to the group of weft demo multicast, with hosts S1 and R1 to R5")
 	c.Flags().StringVar(&mode, "mode", "", "how packets of MRC hosts carry their path: ecmp, stev, usid-f3216, usid-f1616 or usid-srh (default that of the file, or else stev)")
 	c.Flags().StringVar(&traces, "trace-addr", "", "address:port of traces, for weft trace --switch ADDRESS:PORT/NAME (default off)")
 	log.register(c, "warn")
@@ -123,9 +124,12 @@ func runLab(ctx context.Context, env environment, network lab.Network, listen, t
 		say("     weft trace --switch %s/%s", asked.listener.Addr(), live.World.Network.Switches[0].Name)
 	}
 	if traffic {
-		if network.HasMRC() {
+		switch {
+		case network.HasMRC():
 			err = mrc.Traffic(ctx, live, env.stdout)
-		} else {
+		case pfc.Suits(&network):
+			err = pfc.Traffic(ctx, live, env.stdout)
+		default:
 			err = multicast.Traffic(ctx, live, multicast.Options{Out: env.stdout}, trafficPause)
 		}
 		if ctx.Err() != nil {

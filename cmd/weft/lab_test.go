@@ -100,7 +100,7 @@ func TestLabErrors(t *testing.T) {
 		status int
 		want   string
 	}{
-		{"unknown name", []string{"lab", "figure9"}, exitUsage, `there is no built-in network "figure9": want one of figure1, clos, or a file`},
+		{"unknown name", []string{"lab", "figure9"}, exitUsage, `there is no built-in network "figure9": want one of figure1, clos, pfc, or a file`},
 		{"no file", []string{"lab", "./nosuch.yaml"}, exitUsage, "nosuch.yaml: no such file"},
 		{"bad file", []string{"lab", bad}, exitUsage, `line 3, column 9: invalid network: switches[1].name: "A" is also that of switches[0]`},
 		{"listener", []string{"lab", "figure1", "--listen", "nowhere"}, exitUsage, `--listen is "nowhere": want HOST:PORT, with an IPv6 address in brackets`},

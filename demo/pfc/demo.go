@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -17,7 +16,6 @@ import (
 	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/dataplane/p4rt"
 	"github.com/weft-sdn/weft/lab"
-	"github.com/weft-sdn/weft/packet"
 )
 
 // Options say what the PFC demo does.
@@ -79,7 +77,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		Demo: "pfc", LostWithout: without.a.Lost(), Lost: with.a.Lost(), Corrupt: without.a.Corrupt + with.a.Corrupt,
 		OtherTenantDipPct: with.dip(), XOFFToPauseMs: millis(with.paused - with.xoff), Seconds: time.Since(began).Seconds(),
 	}
-	policy, err := with.control.Core().PFCPolicies().Get("lossless")
+	policy, err := with.control.Core().PFCPolicies().Get(losslessName)
 	if err != nil {
 		return nil, err
 	}
@@ -154,46 +152,24 @@ func runOnce(ctx context.Context, cache *p4rt.Cache, lossless bool) (*run, error
 
 // intents makes what an operator would by the API.
 func (r *run) intents(c *controller.Core, lossless bool) error {
-	if _, _, err := c.SRv6Policies().Put("wan", api.SRv6PolicySpec{Headend: "R1", Endpoint: "R3", Segments: []api.PolicySegment{{Node: "R2"}}}, resource.Precondition{}); err != nil {
+	i := intentsOf(&r.world.Network, buffer)
+	if _, _, err := c.SRv6Policies().Put(policyName, i.policy, resource.Precondition{}); err != nil {
 		return err
 	}
-	site := func(sw, host string) api.TenantSite {
-		_, port := r.world.Network.Uplink(host)
-		return api.TenantSite{Switch: sw, Port: port}
-	}
-	for _, t := range []struct {
-		name     string
-		slice    uint32
-		priority uint8
-		hosts    [2]string
-	}{{"a", 1, 3, [2]string{"DC1", "DC2"}}, {"b", 2, 2, [2]string{"B1", "B2"}}} {
-		spec := api.TenantSpec{Slice: t.slice, Priority: t.priority, Policies: []string{"wan"}, Sites: []api.TenantSite{site("R1", t.hosts[0]), site("R3", t.hosts[1])}}
-		if _, _, err := c.Tenants().Put(t.name, spec, resource.Precondition{}); err != nil {
+	for _, t := range i.tenants {
+		if _, _, err := c.Tenants().Put(t.name, t.spec, resource.Precondition{}); err != nil {
 			return err
 		}
 	}
 	if !lossless {
 		return nil
 	}
-	_, _, err := c.PFCPolicies().Put("lossless", api.PFCPolicySpec{SRv6Policy: "wan", Tenant: "a", Buffer: buffer}, resource.Precondition{})
+	_, _, err := c.PFCPolicies().Put(losslessName, i.lossless, resource.Precondition{})
 	return err
 }
 
 // pause has DC2 pause the tenant's priority until then, in time repeatedly.
-func (r *run) pause(until time.Duration) {
-	wire, err := r.world.Wire("DC2", "R3")
-	if err != nil {
-		return // the network is the demo's own
-	}
-	hosts := r.world.Network.Hosts
-	host := hosts[slices.IndexFunc(hosts, func(h lab.Host) bool { return h.Name == "DC2" })]
-	frame := packet.PFC{Classes: 1 << 3}
-	if r.world.Now() < until {
-		frame.Quanta[3] = math.MaxUint16
-		r.world.At(min(until, r.world.Now()+refresh), func() { r.pause(until) })
-	}
-	wire.Inject(frame.AppendFrame(nil, host.MAC))
-}
+func (r *run) pause(until time.Duration) { pauseTenant(r.world, until) }
 
 // Sent implements Tap.
 func (r *run) Sent(now time.Duration, w *lab.Wire, frame []byte) {

@@ -4,7 +4,7 @@ import { existsSync, mkdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { readFileSync } from 'node:fs';
-import { chromium, type Browser, type Page } from 'playwright-core';
+import { chromium, type Browser, type Locator, type Page } from 'playwright-core';
 import { expect } from 'vitest';
 import type { components } from '../src/api/schema';
 
@@ -103,6 +103,15 @@ export async function says(page: Page, text: string | RegExp): Promise<void> {
     await page.getByText(text).first().waitFor();
   } catch {
     throw new Error(`the page does not say ${text}, but:\n${await page.locator('main').innerText()}`);
+  }
+}
+
+/** Waits until a dialog is closed. The error has what it says instead. */
+export async function closed(dialog: Locator): Promise<void> {
+  try {
+    await dialog.waitFor({ state: 'detached' });
+  } catch {
+    throw new Error(`the dialog is still open, and says:\n${await dialog.innerText()}`);
   }
 }
 

@@ -11,3 +11,34 @@ export const setNode = (id: string, admin: Admin, { dryRun }: Dry = {}) =>
   body(client.PUT('/v1/nodes/{id}', { params: { path: { id }, query: { dryRun } }, body: { spec: { admin } } }));
 export const setPlane = (plane: number, admin: Admin, { dryRun }: Dry = {}) =>
   body(client.PUT('/v1/planes/{plane}', { params: { path: { plane }, query: { dryRun } }, body: { spec: { admin } } }));
+export const setHostPort = (name: string, port: number, admin: Admin, { dryRun }: Dry = {}) =>
+  body(client.PUT('/v1/hosts/{name}/ports/{port}', { params: { path: { name, port }, query: { dryRun } }, body: { spec: { admin } } }));
+
+export const resetGroup = (name: string) => body(client.POST('/v1/multicast-groups/{name}:reset', { params: { path: { name } } }));
+export const deleteOrphan = (name: string, { dryRun }: Dry = {}) => body(client.DELETE('/v1/orphans/{name}', { params: { path: { name }, query: { dryRun } } }));
+
+/** Collections whose resources are made, changed and deleted alike. */
+type Kind = 'multicast-groups' | 'srv6-policies' | 'tenants' | 'pfc-policies' | 'cc-profiles';
+/** Kinds of which the controller makes the resources, and clients only override the specs. */
+type Overridden = 'ev-profiles';
+
+type Written = { changes?: Schemas['SwitchChange'][] | null } | undefined;
+// The paths of kinds differ in their last segment only; openapi-fetch wants each by its own type.
+const any = client as unknown as {
+  POST(path: string, init: object): Promise<{ data?: Written; error?: unknown; response: Response }>;
+  PUT(path: string, init: object): Promise<{ data?: Written; error?: unknown; response: Response }>;
+  DELETE(path: string, init: object): Promise<{ data?: Written; error?: unknown; response: Response }>;
+};
+
+/** Makes a resource; the server refuses a name that is taken. */
+export const create = (kind: Kind, name: string, spec: unknown, dryRun: boolean) =>
+  body(any.POST(`/v1/${kind}`, { params: { query: dry(dryRun) }, body: { name, spec } }));
+
+/** Replaces the spec of a resource, unless somebody else has changed it since it was read at version. */
+export const replace = (kind: Kind | Overridden, name: string, spec: unknown, version: number, dryRun: boolean) =>
+  body(any.PUT(`/v1/${kind}/{name}`, { params: { path: { name }, query: dry(dryRun), header: version ? { 'If-Match': `"${version}"` } : {} }, body: { spec } }));
+
+export const remove = (kind: Kind | Overridden, name: string, dryRun: boolean) =>
+  body(any.DELETE(`/v1/${kind}/{name}`, { params: { path: { name }, query: dry(dryRun) } }));
+
+const dry = (dryRun: boolean) => (dryRun ? { dryRun } : {});

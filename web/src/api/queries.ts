@@ -68,3 +68,47 @@ export const groups = queryOptions({ queryKey: ['groups'], queryFn: ({ signal })
 export const tenants = queryOptions({ queryKey: ['tenants'], queryFn: ({ signal }) => everything((query) => body(client.GET('/v1/tenants', { params: { query }, signal }))) });
 export const srv6Policies = queryOptions({ queryKey: ['srv6-policies'], queryFn: ({ signal }) => everything((query) => body(client.GET('/v1/srv6-policies', { params: { query }, signal }))) });
 export const pfcPolicies = queryOptions({ queryKey: ['pfc-policies'], queryFn: ({ signal }) => everything((query) => body(client.GET('/v1/pfc-policies', { params: { query }, signal }))) });
+export const ccProfiles = queryOptions({
+  queryKey: ['cc-profiles'],
+  queryFn: async ({ signal }) => (await ifConfigured(everything((query) => body(client.GET('/v1/cc-profiles', { params: { query }, signal }))))) ?? [],
+});
+export const controllers = queryOptions({ queryKey: ['controllers'], queryFn: async ({ signal }) => (await body(client.GET('/v1/controllers', { signal }))).items ?? [], refetchInterval: 5_000 });
+
+// One object each. The first part of a key is that of the list, so what makes the list stale makes these stale.
+
+export const group = (name: string) => queryOptions({
+  queryKey: ['groups', name], queryFn: ({ signal }) => body(client.GET('/v1/multicast-groups/{name}', { params: { path: { name } }, signal })), refetchInterval: 5_000,
+});
+export const groupState = (name: string) => queryOptions({
+  queryKey: ['groups', name, 'state'], queryFn: ({ signal }) => body(client.GET('/v1/multicast-groups/{name}/state', { params: { path: { name } }, signal })),
+  refetchInterval: 1_000, staleTime: 0,
+});
+export const profile = (name: string) => queryOptions({
+  queryKey: ['profiles', name], queryFn: ({ signal }) => body(client.GET('/v1/ev-profiles/{name}', { params: { path: { name } }, signal })), refetchInterval: 5_000,
+});
+export const profilesOf = (host: string) => queryOptions({
+  queryKey: ['profiles', 'of host', host],
+  queryFn: ({ signal }) => everything((query) => body(client.GET('/v1/ev-profiles', { params: { query: { ...query, host } }, signal }))),
+});
+export const evPath = (name: string, ev: string) => queryOptions({
+  queryKey: ['profiles', name, 'path', ev], queryFn: ({ signal }) => body(client.GET('/v1/ev-profiles/{name}/evs/{ev}/path', { params: { path: { name, ev } }, signal })),
+});
+export const probes = (name: string) => queryOptions({
+  queryKey: ['profiles', name, 'probes'],
+  queryFn: ({ signal }) => everything((query) => body(client.GET('/v1/ev-probes', { params: { query: { ...query, profile: name } }, signal }))), refetchInterval: 5_000,
+});
+export const pfcPolicy = (name: string) => queryOptions({
+  queryKey: ['pfc-policies', name], queryFn: ({ signal }) => body(client.GET('/v1/pfc-policies/{name}', { params: { path: { name } }, signal })), refetchInterval: 1_000, staleTime: 0,
+});
+export const tables = (id: string) => queryOptions({ queryKey: ['switches', id, 'tables'], queryFn: async ({ signal }) => (await body(client.GET('/v1/switches/{id}/tables', { params: { path: { id } }, signal }))).items ?? [] });
+export const entries = (id: string, table: string) => queryOptions({
+  queryKey: ['switches', id, 'entries', table],
+  queryFn: ({ signal }) => everything((query) => body(client.GET('/v1/switches/{id}/tables/{table}/entries', { params: { path: { id, table }, query }, signal }))), refetchInterval: 10_000,
+});
+export const counters = (id: string) => queryOptions({
+  queryKey: ['switches', id, 'counters'], queryFn: async ({ signal }) => (await body(client.GET('/v1/switches/{id}/counters', { params: { path: { id } }, signal }))).items ?? [], refetchInterval: 2_000, staleTime: 0,
+});
+export const orphans = (id: string) => queryOptions({
+  queryKey: ['switches', id, 'orphans'],
+  queryFn: ({ signal }) => everything((query) => body(client.GET('/v1/orphans', { params: { query: { ...query, switch: id } }, signal }))),
+});

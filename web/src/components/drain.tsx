@@ -1,14 +1,22 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import { setLink, setNode, setPlane, type Admin } from '../api/actions';
+import { setHostPort, setLink, setNode, setPlane, type Admin } from '../api/actions';
 import * as ask from '../api/queries';
-import { cost, type Target } from '../domain/fabric';
+import { cost, type Target as FabricTarget } from '../domain/fabric';
 import { Dialog } from './dialog';
 import { Failure, Loading } from './states';
 
+/** What can be drained: what fabrics are made of, and the ports of hosts. */
+export type Target = FabricTarget | { kind: 'port'; host: string; port: number };
+
 export function apply(target: Target, admin: Admin, dryRun = false): Promise<unknown> {
   const dry = { dryRun: dryRun || undefined };
-  return target.kind === 'link' ? setLink(target.id, admin, dry) : target.kind === 'node' ? setNode(target.id, admin, dry) : setPlane(target.plane, admin, dry);
+  switch (target.kind) {
+    case 'link': return setLink(target.id, admin, dry);
+    case 'node': return setNode(target.id, admin, dry);
+    case 'plane': return setPlane(target.plane, admin, dry);
+    case 'port': return setHostPort(target.host, target.port, admin, dry);
+  }
 }
 
 /** A button that drains something, after it has shown what that costs, or uses it again. */
@@ -34,14 +42,16 @@ export function DrainButton({ target, admin, what }: { target: Target; admin: Ad
 
 function DrainDialog({ target, what, close }: { target: Target; what: string; close: () => void }) {
   const queries = useQueryClient();
-  const links = useQuery(ask.links), nodes = useQuery(ask.nodes);
+  const links = useQuery(ask.links), nodes = useQuery(ask.nodes), hosts = useQuery(ask.hosts);
   // The controller plans the drain and says whether it takes the last path of somebody.
   const trial = useQuery({ queryKey: ['drain trial', target], queryFn: () => apply(target, 'drained', true), retry: false, gcTime: 0, staleTime: 0 });
   const drain = useMutation({ mutationFn: () => apply(target, 'drained'), onSuccess: close, onSettled: () => queries.invalidateQueries() });
-  const c = links.data && nodes.data && cost(target, nodes.data, links.data);
+  const c = target.kind !== 'port' && links.data && nodes.data && cost(target, nodes.data, links.data);
+  const ports = target.kind === 'port' && hosts.data?.find((h) => h.name === target.host)?.ports;
   return (
     <Dialog title={`Drain ${what}?`} close={close}>
-      {!c ? <Loading what="the cost" /> : (
+      {ports && <p>Peers stop sending to it. {target.kind === 'port' && target.host} keeps {ports.filter((p) => p.status.usable && p.port !== target.port).length} of {ports.filter((p) => p.status.usable).length} usable ports.</p>}
+      {!ports && (!c ? <Loading what="the cost" /> : (
         <>
           <p>{c.lost === 0 ? 'It carries no EV now: nothing is lost.' : `${c.lost} ${c.lost === 1 ? 'direction' : 'directions'} of links will carry no new packets.`}</p>
           {c.planes.length > 0 && (
@@ -52,7 +62,7 @@ function DrainDialog({ target, what, close }: { target: Target; what: string; cl
           )}
           {c.tightest && <p>The most affected switch is {c.tightest.name}: it keeps {c.tightest.left} of {c.tightest.now} links.</p>}
         </>
-      )}
+      ))}
       {trial.isPending && <Loading what="what the controller says" />}
       {trial.isError && <><p>The controller refuses it:</p><Failure error={trial.error} /></>}
       {trial.isSuccess && <p>The controller accepts it: every pair of hosts keeps a path.</p>}

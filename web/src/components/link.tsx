@@ -9,3 +9,13 @@ export function To({ path, query, children, className, current }: {
   if (!pages.some((p) => p.name === path[0])) return <span className={className}>{children}</span>;
   return <a href={formatPlace(path, query)} className={className} aria-current={current ? 'page' : undefined}>{children}</a>;
 }
+
+/** Links to several objects of one page, far enough from each other for a finger. */
+export function Names({ of, page }: { of: readonly string[]; page: string }) {
+  return <span className="names">{of.map((name) => <To key={name} path={[page, name]}>{name}</To>)}</span>;
+}
+
+/** Links to links of the fabric, by their ids. */
+export function LinkNames({ of }: { of: readonly string[] }) {
+  return <span className="names">{of.map((id) => <To key={id} path={['fabric']} query={{ link: id }}><code>{id}</code></To>)}</span>;
+}

@@ -1,0 +1,218 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useId, useState, type ReactNode } from 'react';
+import { ApiError, type Schemas } from '../api/client';
+import { fieldName, get, readNumber, set, type Spec, type SpecPath } from '../domain/spec';
+import { Dialog } from './dialog';
+import { Failure } from './states';
+
+export interface Choice {
+  value: string;
+  label?: string;
+}
+
+/** A field of a form. Its name is that of the API; what is left empty gets the API's default. */
+export type Field = { name: string; label: string; hint?: string; required?: boolean } & (
+  | { kind: 'text' }
+  | { kind: 'number' }
+  | { kind: 'flag'; fallback: boolean }
+  | { kind: 'choice'; from: readonly Choice[]; number?: boolean; empty?: string }
+  | { kind: 'suggest'; from: readonly Choice[] }
+  | { kind: 'group'; fields: readonly Field[] }
+  | { kind: 'list'; plural: string; item: readonly Field[]; add: string; first: () => Spec }
+  | { kind: 'texts'; plural: string; add: string; from?: readonly Choice[] }
+);
+
+/** What a change of a resource needs: its name is chosen once, when it is made. */
+export interface Editing {
+  title: string;
+  /** Absent: the resource is to be made, and the user names it. */
+  name?: string;
+  spec: Spec;
+  fields: readonly Field[];
+  /** Sends the spec; a dry run returns what would change on switches. */
+  send: (name: string, spec: Spec, dryRun: boolean) => Promise<{ changes?: Schemas['SwitchChange'][] | null } | undefined>;
+  done: (name: string) => void;
+  close: () => void;
+  children?: ReactNode;
+}
+
+/** A form for the spec of a resource, which the controller can try before it is sent. */
+export function Form({ title, name: fixed, spec: initial, fields, send, done, close, children }: Editing) {
+  const [spec, setSpec] = useState<Spec>(initial);
+  const [name, setName] = useState(fixed ?? '');
+  const queries = useQueryClient();
+  const trial = useMutation({ mutationFn: () => send(name, spec, true) });
+  const write = useMutation({
+    mutationFn: () => send(name, spec, false),
+    onSuccess: () => { close(); done(name); },
+    onSettled: () => queries.invalidateQueries(),
+  });
+  const failed = write.error ?? trial.error;
+  const problems = failed instanceof ApiError ? wrong(failed) : [];
+  const change = (path: SpecPath, value: unknown) => {
+    setSpec((s) => set(s, path, value) as Spec);
+    trial.reset();
+    write.reset();
+  };
+  const nameId = useId();
+  return (
+    <Dialog title={title} close={close}>
+      <form onSubmit={(e) => { e.preventDefault(); write.mutate(); }}>
+        {children}
+        {fixed === undefined && (
+          <p className="field"><label htmlFor={nameId}>Name</label><input id={nameId} required autoFocus value={name} onChange={(e) => setName(e.target.value)} /></p>
+        )}
+        <Fields of={fields} path={[]} spec={spec} change={change} problems={problems} />
+        {failed && <Failure error={failed} />}
+        {trial.isSuccess && <Changes of={trial.data?.changes} />}
+        <p className="buttons">
+          <button type="submit" className="main" disabled={write.isPending}>{fixed === undefined ? 'Create' : 'Save'}</button>
+          <button type="button" disabled={trial.isPending} onClick={(e) => { if (e.currentTarget.form!.reportValidity()) trial.mutate(); }}>Try without doing it</button>
+          <button type="button" onClick={close}>Cancel</button>
+        </p>
+      </form>
+    </Dialog>
+  );
+}
+
+interface Wrong { field: string; text: string }
+
+function wrong(e: ApiError): Wrong[] {
+  const list = e.problem.errors?.map((x) => ({ field: x.field, text: `is ${x.value}: want ${x.want}` })) ?? [];
+  return list.length > 0 ? list : e.problem.field ? [{ field: e.problem.field, text: e.message }] : [];
+}
+
+function Fields({ of, path, spec, change, problems }: { of: readonly Field[]; path: SpecPath; spec: Spec; change: (path: SpecPath, value: unknown) => void; problems: Wrong[] }) {
+  return of.map((f) => <FieldInput key={f.name} of={f} path={[...path, f.name]} spec={spec} change={change} problems={problems} />);
+}
+
+function FieldInput({ of: f, path, spec, change, problems }: { of: Field; path: SpecPath; spec: Spec; change: (path: SpecPath, value: unknown) => void; problems: Wrong[] }) {
+  const id = useId();
+  const value = get(spec, path);
+  const own = problems.find((p) => p.field === fieldName(path));
+  const common = { id, required: f.required, 'aria-invalid': own !== undefined, 'aria-describedby': own || f.hint ? `${id}-about` : undefined };
+  const about = (own || f.hint) && <span id={`${id}-about`} className={own ? 'wrong' : 'quiet'}>{own ? `✕ ${own.text}` : f.hint}</span>;
+  switch (f.kind) {
+    case 'group':
+      return <fieldset><legend>{f.label}</legend><Fields of={f.fields} path={path} spec={spec} change={change} problems={problems} /></fieldset>;
+    case 'list': {
+      const items = Array.isArray(value) ? (value as Spec[]) : [];
+      return (
+        <fieldset>
+          <legend>{f.plural}</legend>
+          {about}
+          {items.map((_, i) => (
+            <div key={i} className="item" role="group" aria-label={`${f.label} ${i + 1}`}>
+              <Fields of={f.item} path={[...path, i]} spec={spec} change={change} problems={problems} />
+              <button type="button" aria-label={`Remove ${f.label} ${i + 1}`} onClick={() => change([...path, i], undefined)}>Remove</button>
+            </div>
+          ))}
+          <button type="button" onClick={() => change([...path, items.length], f.first())}>{f.add}</button>
+        </fieldset>
+      );
+    }
+    case 'texts': {
+      const items = Array.isArray(value) ? (value as string[]) : [];
+      return (
+        <fieldset>
+          <legend>{f.plural}</legend>
+          {about}
+          {items.map((text, i) => {
+            const label = `${f.label} ${i + 1}`, put = (t: string) => change([...path, i], t);
+            return (
+              <div key={i} className="item">
+                {f.from ? <Select aria-label={label} value={text} from={f.from} put={put} /> : <input aria-label={label} value={text} onChange={(e) => put(e.target.value)} />}
+                <button type="button" aria-label={`Remove ${label}`} onClick={() => change([...path, i], undefined)}>Remove</button>
+              </div>
+            );
+          })}
+          <button type="button" onClick={() => change([...path, items.length], f.from?.[0]?.value ?? '')}>{f.add}</button>
+        </fieldset>
+      );
+    }
+    case 'flag':
+      return <p className="field"><label><input {...common} type="checkbox" checked={(value as boolean | undefined) ?? f.fallback} onChange={(e) => change(path, e.target.checked)} /> {f.label}</label>{about}</p>;
+    case 'choice': {
+      const text = value === undefined ? '' : String(value);
+      return (
+        <p className="field"><label htmlFor={id}>{f.label}</label>
+          <Select {...common} value={text} from={f.from} empty={f.empty} put={(t) => change(path, t === '' ? undefined : f.number ? Number(t) : t)} />{about}</p>
+      );
+    }
+    default: {
+      const text = value === undefined ? '' : String(value);
+      const put = (t: string) => change(path, f.kind === 'number' ? readNumber(t) : t === '' ? undefined : t);
+      return (
+        <p className="field"><label htmlFor={id}>{f.label}</label>
+          {f.kind === 'number' ? <NumberInput {...common} value={value} put={put} /> : <input {...common} value={text} list={f.kind === 'suggest' ? `${id}-list` : undefined} onChange={(e) => put(e.target.value)} />}
+          {f.kind === 'suggest' && <datalist id={`${id}-list`}>{f.from.map((c) => <option key={c.value} value={c.value}>{c.label}</option>)}</datalist>}
+          {about}</p>
+      );
+    }
+  }
+}
+
+/** Keeps what is typed: 0x10 stays so while its value is 16. */
+function NumberInput({ value, put, ...rest }: { value: unknown; put: (text: string) => void } & Omit<React.InputHTMLAttributes<HTMLInputElement>, 'value'>) {
+  const [typed, setTyped] = useState<string>();
+  const shown = typed !== undefined && readNumber(typed) === value ? typed : value === undefined ? '' : String(value);
+  return <input {...rest} inputMode="numeric" value={shown} onChange={(e) => { setTyped(e.target.value); put(e.target.value); }} />;
+}
+
+function Select({ value, from, empty, put, ...rest }: { value: string; from: readonly Choice[]; empty?: string; put: (value: string) => void } & Omit<React.SelectHTMLAttributes<HTMLSelectElement>, 'value'>) {
+  const known = from.some((c) => c.value === value);
+  return (
+    <select {...rest} value={value} onChange={(e) => put(e.target.value)}>
+      {(empty !== undefined || value === '') && <option value="">{empty ?? 'choose'}</option>}
+      {!known && value !== '' && <option value={value}>{value}</option>}
+      {from.map((c) => <option key={c.value} value={c.value}>{c.label ?? c.value}</option>)}
+    </select>
+  );
+}
+
+/** What a dry run would change on switches. */
+export function Changes({ of }: { of: Schemas['SwitchChange'][] | null | undefined }) {
+  if (!of?.length) return <p>The controller accepts it. No switch would change.</p>;
+  const count = of.reduce((n, c) => n + (c.updates?.length ?? 0), 0);
+  return (
+    <div role="status">
+      <p>The controller accepts it: {count} {count === 1 ? 'update' : 'updates'} on {of.length} {of.length === 1 ? 'switch' : 'switches'}.</p>
+      <details>
+        <summary>Updates</summary>
+        {of.map((c) => <div key={c.switch}><h3>{c.switch}</h3><ul className="entities">{(c.updates ?? []).map((u, i) => <li key={i}><b>{u.type}</b> <code>{u.entity}</code></li>)}</ul></div>)}
+      </details>
+    </div>
+  );
+}
+
+/** A button that asks once more, and says what the controller would change. */
+export function Confirm({ label, title, danger, act, dry, done, children }: {
+  label: string; title: string; danger?: boolean; act: () => Promise<unknown>; dry?: () => Promise<{ changes?: Schemas['SwitchChange'][] | null } | undefined>;
+  done?: () => void; children?: ReactNode;
+}) {
+  const [open, setOpen] = useState(false);
+  return (
+    <>
+      <button type="button" className={danger ? 'danger' : undefined} onClick={() => setOpen(true)}>{label}…</button>
+      {open && <ConfirmDialog {...{ label, title, danger, act, dry, done, children }} close={() => setOpen(false)} />}
+    </>
+  );
+}
+
+function ConfirmDialog({ label, title, danger, act, dry, done, children, close }: Parameters<typeof Confirm>[0] & { close: () => void }) {
+  const queries = useQueryClient();
+  const trial = useMutation({ mutationFn: () => dry!() });
+  const write = useMutation({ mutationFn: act, onSuccess: () => { close(); done?.(); }, onSettled: () => queries.invalidateQueries() });
+  return (
+    <Dialog title={title} close={close}>
+      {children}
+      {trial.isSuccess && <Changes of={trial.data?.changes} />}
+      {(trial.error ?? write.error) && <Failure error={write.error ?? trial.error} />}
+      <p className="buttons">
+        <button type="button" className={danger ? 'danger' : 'main'} disabled={write.isPending} onClick={() => write.mutate()}>{label}</button>
+        {dry && <button type="button" disabled={trial.isPending} onClick={() => trial.mutate()}>Try without doing it</button>}
+        <button type="button" onClick={close}>Cancel</button>
+      </p>
+    </Dialog>
+  );
+}

@@ -1,0 +1,25 @@
+import { expect, test } from 'vitest';
+import { fieldName, get, readNumber, set } from './spec';
+
+test('a path is read, written and taken away without changing the original', () => {
+  const spec = { a: [{ b: 1 }, { b: 2 }] };
+  expect(get(spec, ['a', 1, 'b'])).toBe(2);
+  expect(get(spec, ['x', 'y'])).toBeUndefined();
+  expect(set(spec, ['a', 1, 'b'], 3)).toEqual({ a: [{ b: 1 }, { b: 3 }] });
+  expect(set(spec, ['a', 0], undefined)).toEqual({ a: [{ b: 2 }] });
+  expect(set(spec, ['c', 'd'], 'x')).toEqual({ ...spec, c: { d: 'x' } });
+  expect(set(spec, ['a', 0, 'b'], undefined)).toEqual({ a: [{}, { b: 2 }] });
+  expect(spec).toEqual({ a: [{ b: 1 }, { b: 2 }] });
+});
+
+test('fields are named as the API names them', () => {
+  expect(fieldName(['receivers', 0, 'qpn'])).toBe('spec.receivers[0].qpn');
+});
+
+test('numbers are decimal or hexadecimal, and exact', () => {
+  expect(readNumber('0x100')).toBe(256);
+  expect(readNumber(' 16 777 215 ')).toBe(16777215);
+  expect(readNumber('')).toBeUndefined();
+  expect(readNumber('many')).toBe('many');
+  expect(readNumber('18446744073709551615')).toBe('18446744073709551615');
+});

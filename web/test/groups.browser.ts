@@ -1,0 +1,123 @@
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { browse, closed, Lab, open, rows, says, wellMade, type Schemas } from './kit';
+
+let lab: Lab, browser: Browser;
+
+beforeAll(async () => {
+  [lab, browser] = await Promise.all([Lab.start('figure1', '--traffic'), browse()]);
+});
+afterAll(async () => {
+  await browser?.close();
+  await lab?.stop();
+});
+
+test('a group is shown with its tree and what its branches acknowledge', async () => {
+  const { page, wrong } = await open(browser, `${lab.url}/#/groups`);
+  await page.getByRole('link', { name: 'demo', exact: true }).click();
+  await page.getByRole('heading', { name: 'Group demo' }).waitFor();
+  await says(page, 'Programmed: yes');
+  await page.getByRole('application', { name: 'Tree of group demo' }).waitFor();
+  const group = await lab.get<Schemas['Group']>('/v1/multicast-groups/demo');
+  const hosts = new Map((await lab.get<Schemas['TopologyView']>('/v1/topology')).hosts.map((h) => [h.address, h.name]));
+  const branches = group.status.tree!.nodes!.flatMap((n) => n.branches!.map((b) => [n.switch, String(b.index), b.child || hosts.get(b.receiver!)!]));
+  await expect.poll(async () => (await rows(page, 'Branches')).map((r) => r.slice(0, 3))).toEqual(branches);
+  // Traffic runs: what is acknowledged grows while one looks.
+  const acked = async () => (await rows(page, 'Branches')).map((r) => `${r[4]} ${r[6]}`).join();
+  await expect.poll(async () => /[0-9]{3}/.test(await acked()), { timeout: 30_000 }).toBe(true);
+  const before = await acked();
+  await expect.poll(acked, { timeout: 30_000 }).not.toBe(before);
+  await wellMade(page, wrong, 'group');
+  await page.context().close();
+});
+
+test('a group is made, changed, reset and deleted by clicking', async () => {
+  const { page, wrong } = await open(browser, `${lab.url}/#/groups`);
+  await page.getByRole('button', { name: 'New group…' }).click();
+  const form = page.getByRole('dialog', { name: 'New multicast group' });
+  await form.getByLabel('Name').fill('g1');
+  await form.getByLabel('Proxy address', { exact: true }).fill('2001:db8:1:1::1');
+  await form.getByLabel('Designated QPN').fill('0x1000');
+  const source = form.getByRole('group', { name: 'Source' });
+  await source.getByLabel('Host').selectOption({ value: '2001:db8:1:1::1' });
+  await source.getByLabel('QPN').fill('300');
+  await form.getByRole('button', { name: 'Add a receiver' }).click();
+  const first = form.getByRole('group', { name: 'Receiver 1' });
+  await first.getByLabel('Host').selectOption({ value: '2001:db8:1:2::1' });
+  await first.getByLabel('QPN').fill('600');
+  // The proxy address is a host's: the API says what is wrong, at the field.
+  await form.getByRole('button', { name: 'Create' }).click();
+  await form.getByRole('alert').waitFor();
+  expect(await form.getByLabel('Proxy address', { exact: true }).getAttribute('aria-invalid')).toBe('true');
+  await wellMade(page, wrong, 'group-refused');
+  await form.getByLabel('Proxy address', { exact: true }).fill('2001:db8:ffff::9');
+  await form.getByRole('button', { name: 'Try without doing it' }).click();
+  await form.getByText(/The controller accepts it: \d+ updates on \d+ switches/).waitFor();
+  expect((await lab.send('GET', '/v1/multicast-groups/g1')).status, 'a trial makes nothing').toBe(404);
+  await wellMade(page, wrong, 'group-form');
+  await form.getByRole('button', { name: 'Create' }).click();
+  await page.getByRole('heading', { name: 'Group g1' }).waitFor();
+  await says(page, 'Programmed: yes');
+  const made = await lab.get<Schemas['Group']>('/v1/multicast-groups/g1');
+  expect(made.spec.designatedQpn).toBe(0x1000);
+  expect(made.spec.receivers).toEqual([{ address: '2001:db8:1:2::1', qpn: 600 }]);
+
+  await page.getByRole('button', { name: 'Change…' }).click();
+  const change = page.getByRole('dialog', { name: 'Change group g1' });
+  await change.getByRole('button', { name: 'Add a receiver' }).click();
+  await change.getByRole('group', { name: 'Receiver 2' }).getByLabel('Host').selectOption({ value: '2001:db8:1:4::1' });
+  await change.getByRole('group', { name: 'Receiver 2' }).getByLabel('QPN').fill('601');
+  await change.getByRole('button', { name: 'Save' }).click();
+  await closed(change);
+  expect((await lab.get<Schemas['Group']>('/v1/multicast-groups/g1')).spec.receivers!.map((r) => r.qpn)).toEqual([600, 601]);
+  await expect.poll(async () => (await rows(page, 'Branches')).length).toBe(6);
+
+  await page.getByRole('button', { name: 'Reset…' }).click();
+  await page.getByRole('dialog', { name: 'Reset group g1?' }).getByRole('button', { name: 'Reset', exact: true }).click();
+  await expect.poll(async () => (await lab.get<Schemas['Group']>('/v1/multicast-groups/g1')).status.epoch).not.toBe(made.status.epoch);
+
+  await page.getByRole('button', { name: 'Delete…' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Delete group g1?' });
+  await dialog.getByRole('button', { name: 'Try without doing it' }).click();
+  await dialog.getByText(/The controller accepts it: \d+ updates/).waitFor();
+  await dialog.getByRole('button', { name: 'Delete', exact: true }).click();
+  await page.getByRole('heading', { name: 'Multicast groups' }).waitFor();
+  expect((await lab.send('GET', '/v1/multicast-groups/g1')).status).toBe(404);
+  expect(await rows(page, 'Multicast groups')).toHaveLength(1);
+  await wellMade(page, wrong, 'groups');
+  await page.context().close();
+});
+
+test('two browsers agree, and a change that somebody else has made is not overwritten', async () => {
+  const one = await open(browser, `${lab.url}/#/groups/demo`), two = await open(browser, `${lab.url}/#/groups/demo`);
+  for (const { page } of [one, two]) await page.getByRole('button', { name: 'Change…' }).click();
+  const forms = [one, two].map(({ page }) => page.getByRole('dialog', { name: 'Change group demo' }));
+  await forms[0]!.getByLabel('Evict after').fill('1h');
+  await forms[0]!.getByRole('button', { name: 'Save' }).click();
+  await closed(forms[0]!);
+  await forms[1]!.getByLabel('Evict after').fill('2h');
+  await forms[1]!.getByRole('button', { name: 'Save' }).click();
+  await forms[1]!.getByRole('alert').waitFor();
+  expect((await lab.get<Schemas['Group']>('/v1/multicast-groups/demo')).spec.evictAfter).toBe('1h0m0s');
+  await forms[1]!.getByRole('button', { name: 'Cancel' }).click();
+  for (const { page } of [one, two]) await says(page, '60 min');
+  for (const { page, wrong } of [one, two]) {
+    expect(wrong).toEqual([]);
+    await page.context().close();
+  }
+});
+
+test('a switch shows what it holds, as the API reads it', async () => {
+  const { page, wrong } = await open(browser, `${lab.url}/#/switches`);
+  await expect.poll(async () => (await rows(page, 'Switches')).map((r) => r[0])).toEqual((await lab.items<Schemas['SwitchStatus']>('/v1/switches')).map((s) => s.name));
+  await wellMade(page, wrong, 'switches');
+  await page.getByRole('link', { name: 'N1', exact: true }).first().click();
+  await page.getByRole('heading', { name: 'Switch N1' }).waitFor();
+  await page.getByRole('combobox', { name: /^Table/ }).selectOption('mt_replica');
+  const entries = await lab.items<Schemas['EntryView']>('/v1/switches/N1/tables/mt_replica/entries');
+  await expect.poll(async () => (await rows(page, 'Entries of mt_replica')).map((r) => r.slice(0, 3))).toEqual(
+    entries.map((e) => [...e.match!.map((m) => String(m.value)), e.action!]));
+  await says(page, 'receiver=2001:db8:1:2::1');
+  await wellMade(page, wrong, 'switch');
+  await page.context().close();
+});

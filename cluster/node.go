@@ -25,6 +25,14 @@ type Config struct {
 	// Lead decides: it is called with each mandate of this controller, and returns when ctx ends.
 	// An error ends the term.
 	Lead func(ctx context.Context, m *Mandate) error
+	// Switches returns the switches whose sessions the controllers share; nil: there are none.
+	Switches func() []Switch
+	// Generation returns a number above those of all owners before, which s keeps. The decider calls
+	// it before it decides on owners.
+	Generation func(ctx context.Context, s store.Store) (uint32, error)
+	// Hold begins the session of a switch that this controller owns now, and does not wait for the
+	// switch. Nothing may be written to the switch unless t allows it, nor after end has returned.
+	Hold func(ctx context.Context, sw string, o Owner, t *Tenure) (end func(), err error)
 	// Changed, when not nil, gets what this controller knows of all of them, when that has changed.
 	// It must not wait for anything.
 	Changed func(old, now View)
@@ -128,10 +136,15 @@ func (n *Node) join(ctx context.Context) error {
 	defer watching.Wait()
 	defer end(nil)
 	watching.Go(func() { l.tenure.watch(lived.Done(), end) })
+	if n.cfg.Hold != nil {
+		watching.Go(func() { l.hold(lived) })
+	}
 	err = l.run(lived)
 	if cause := context.Cause(lived); errors.Is(cause, ErrMandate) {
 		err = cause
 	}
+	end(nil)
+	watching.Wait() // the sessions of switches have ended
 	l.leave(ctx)
 	return err
 }
@@ -214,7 +227,7 @@ func (l *life) list(ctx context.Context) (<-chan store.Event, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	l.rec = records{members: make(map[string]Member)}
+	l.rec = newRecords()
 	for _, r := range list {
 		if err := l.rec.set(r); err != nil {
 			l.n.cfg.Log.Error("a record of the cluster cannot be read", "reason", err)
@@ -319,7 +332,13 @@ func (l *life) lead(ctx context.Context, number int64) *term {
 	m := &Mandate{Term: number, Store: l.n.cfg.Store.Guarded(deciderKey, number), Tenure: l.tenure}
 	go func() {
 		defer close(t.ended)
+		var sharing sync.WaitGroup
+		if l.n.cfg.Switches != nil {
+			sharing.Go(func() { l.n.share(ctx, m) })
+		}
 		t.err = l.n.cfg.Lead(ctx, m)
+		cancel()
+		sharing.Wait()
 	}()
 	return t
 }

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/weft-sdn/weft/cluster"
 	"github.com/weft-sdn/weft/store"
@@ -31,8 +33,10 @@ type replica struct {
 	cancel context.CancelFunc
 	ended  chan struct{}
 
-	mandate *cluster.Mandate // guarded by world.mu; nil: it does not decide
-	paused  chan struct{}    // guarded by world.mu; closed when the process goes on; nil: it runs
+	// world.mu guards the fields below it.
+	mandate  *cluster.Mandate // nil: it does not decide
+	paused   chan struct{}    // closed when the process goes on; nil: it runs
+	sessions map[string]*session
 }
 
 // world is several controllers on one store.
@@ -47,12 +51,18 @@ type world struct {
 	accepted map[string]bool // records whose writer got an answer of success
 	writes   int
 	terms    int
+	// generation is that of the last owners.
+	generation uint32
 }
+
+const devices = 6
 
 func newWorld(t *testing.T, n int, seed uint64) *world {
 	w := &world{t: t, server: storetest.NewServer(), accepted: make(map[string]bool)}
-	for i := range 2 {
-		w.devices = append(w.devices, &device{w: w, remembers: i == 0, random: rand.New(rand.NewPCG(seed, uint64(i))), streams: make(map[*stream]bool)})
+	for i := range devices {
+		w.devices = append(w.devices, &device{
+			w: w, name: fmt.Sprintf("n%d", i+1), remembers: i%2 == 0, random: rand.New(rand.NewPCG(seed, uint64(i))), streams: make(map[*session]bool),
+		})
 	}
 	w.server.Wrote = w.wrote
 	for i := range n {
@@ -80,11 +90,34 @@ func (w *world) wrote(key string) {
 func (c *replica) start() {
 	ctx, cancel := context.WithCancel(c.w.t.Context())
 	c.cancel, c.ended = cancel, make(chan struct{})
-	c.node = cluster.New(cluster.Config{Self: cluster.Member{Name: c.name}, Store: c.client, TTL: ttl, Lead: c.lead})
+	c.w.mu.Lock()
+	c.sessions = make(map[string]*session)
+	c.w.mu.Unlock()
+	c.node = cluster.New(cluster.Config{
+		Self: cluster.Member{Name: c.name}, Store: c.client, TTL: ttl, Lead: c.lead, Switches: c.w.switches, Generation: c.w.next, Hold: c.hold,
+	})
 	go func() {
 		defer close(c.ended)
 		c.node.Run(ctx)
 	}()
+}
+
+func (w *world) switches() (out []cluster.Switch) {
+	for _, d := range w.devices {
+		out = append(out, cluster.Switch{Name: d.name})
+	}
+	return out
+}
+
+// next is the generation of the next owners, which a decider that is none any more does not get.
+func (w *world) next(ctx context.Context, s store.Store) (uint32, error) {
+	if _, err := s.Put(ctx, "generation", []byte("x"), store.Any); err != nil {
+		return 0, err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.generation++
+	return w.generation, nil
 }
 
 // stop has the controller leave in order.
@@ -244,6 +277,8 @@ func (w *world) stop() {
 	}
 }
 
+func isOver(err error) bool { return status.Code(err) == codes.Aborted }
+
 // TestTakeover: another controller decides at once when the decider leaves in order, after the TTL
 // when it dies, and a decider without the store stops before that.
 func TestTakeover(t *testing.T) {
@@ -381,14 +416,29 @@ func TestNodes(t *testing.T) {
 			if w.writes == 0 {
 				t.Error("nothing was written")
 			}
-			for _, d := range w.devices {
-				d.mu.Lock()
-				defer d.mu.Unlock()
-				if d.writes == 0 || d.written != w.term {
-					t.Errorf("a switch took %d writes, the last in term %d, now is term %d", d.writes, d.written, w.term)
-				}
-			}
+			w.owned(t)
 		})
+	}
+}
+
+// owned fails unless every switch is written to, in the last term, by its one owner. w.mu is held.
+func (w *world) owned(t *testing.T) {
+	t.Helper()
+	for _, d := range w.devices {
+		var owners []string
+		for _, c := range w.controllers {
+			if s := c.sessions[d.name]; s != nil && s.tenure.Check() == nil {
+				owners = append(owners, fmt.Sprintf("%s in generation %d", c.name, s.generation))
+			}
+		}
+		d.mu.Lock()
+		if len(owners) != 1 {
+			t.Errorf("%s has owners %v", d.name, owners)
+		}
+		if d.writes == 0 || d.term != w.term {
+			t.Errorf("%s took %d writes, the last in term %d, now is term %d", d.name, d.writes, d.term, w.term)
+		}
+		d.mu.Unlock()
 	}
 }
 

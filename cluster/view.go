@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -16,6 +17,7 @@ const (
 	prefix       = "cluster/"
 	memberPrefix = prefix + "members/"
 	deciderKey   = prefix + "decider"
+	ownerPrefix  = prefix + "owners/"
 )
 
 // Member is a controller, as its record says.
@@ -56,6 +58,8 @@ type View struct {
 	Members []Member
 	// Decider is zero when there is none.
 	Decider Decider
+	// Owners are those of switches, by the name of the switch. The map does not change.
+	Owners map[string]Owner
 	// Instance is that of this controller; 0 while it has no lease.
 	Instance int64
 	// Until is when its lease ends, unless it is renewed.
@@ -76,6 +80,11 @@ func (v *View) Member(name string) (Member, bool) {
 type records struct {
 	members map[string]Member // by key
 	decider Decider
+	owners  map[string]Owner // by the name of the switch
+}
+
+func newRecords() records {
+	return records{members: make(map[string]Member), owners: make(map[string]Owner)}
 }
 
 func (r *records) set(rec store.Record) error {
@@ -93,6 +102,12 @@ func (r *records) set(rec store.Record) error {
 		}
 		m.Instance = cmp.Or(m.Instance, rec.Revision)
 		r.members[rec.Key] = m
+	case strings.HasPrefix(rec.Key, ownerPrefix):
+		o := Owner{Revision: rec.Revision}
+		if err := json.Unmarshal(rec.Value, &o); err != nil {
+			return fmt.Errorf("record %s: %w", rec.Key, err)
+		}
+		r.owners[strings.TrimPrefix(rec.Key, ownerPrefix)] = o
 	}
 	return nil
 }
@@ -102,10 +117,11 @@ func (r *records) remove(key string) {
 		r.decider = Decider{}
 	}
 	delete(r.members, key)
+	delete(r.owners, strings.TrimPrefix(key, ownerPrefix))
 }
 
 func (r *records) view() View {
-	v := View{Decider: r.decider}
+	v := View{Decider: r.decider, Owners: maps.Clone(r.owners)}
 	for _, m := range r.members {
 		v.Members = append(v.Members, m)
 	}

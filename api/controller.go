@@ -14,11 +14,13 @@ type Controller struct {
 	Peers string `json:"peers,omitempty" doc:"Where other controllers reach it, host:port."`
 	Hosts string `json:"hosts,omitempty" doc:"Where hosts of an MRC fabric reach it, host:port."`
 
-	Release  string    `json:"release" doc:"Version of the program."`
-	Started  time.Time `json:"started" doc:"When it started."`
-	Term     int64     `json:"term,omitempty" doc:"Of the decider: revision of the store at which it became that. Later deciders have higher ones."`
-	Switches int       `json:"switches" doc:"Switches whose sessions it holds."`
-	Streams  int       `json:"streams" doc:"Streams of hosts that it serves or relays."`
+	Release string    `json:"release" doc:"Version of the program."`
+	Started time.Time `json:"started" doc:"When it started."`
+	Term    int64     `json:"term,omitempty" doc:"Of the decider: revision of the store at which it became that. Later deciders have higher ones."`
+	// Owns are the switches whose sessions it holds, or is about to.
+	Owns     []string `json:"owns,omitempty" doc:"Of several controllers: the switches that it owns, in order: it alone holds their sessions, and carries out what the decider asks."`
+	Switches int      `json:"switches" doc:"Switches whose sessions it holds, ready to write."`
+	Streams  int      `json:"streams" doc:"Streams of hosts that it serves or relays."`
 	// Lag is the age of the store's last answer.
 	Lag Duration `json:"lag" doc:"Time since the store last confirmed its lease; 0 for a controller alone."`
 }

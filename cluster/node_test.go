@@ -277,7 +277,7 @@ func (w *world) stop() {
 	}
 }
 
-func isOver(err error) bool { return status.Code(err) == codes.Aborted }
+func isOver(err error) bool { return status.Code(err) == codes.PermissionDenied }
 
 // TestTakeover: another controller decides at once when the decider leaves in order, after the TTL
 // when it dies, and a decider without the store stops before that.

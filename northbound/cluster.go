@@ -48,8 +48,11 @@ type ClusterState struct {
 	Term int64
 	// Lease is the time left until the controller stops, unless the store confirms its lease before.
 	Lease time.Duration
-	// Deciders counts the changes of the decider that the controller has seen.
-	Deciders uint64
+	// Deciders and Owners count the changes of the decider and of the owners of switches that the
+	// controller has seen.
+	Deciders, Owners uint64
+	// Owned is how many switches it owns, and Ready how many of their sessions take writes.
+	Owned, Ready int
 }
 
 // NewMember makes the server of a controller that does not decide. It answers /healthz, /readyz,
@@ -253,7 +256,12 @@ var (
 	clusterTermDesc        = prometheus.NewDesc("weft_cluster_term", "Term of the decider; 0 when there is none.", nil, nil)
 	clusterLeaseDesc       = prometheus.NewDesc("weft_cluster_lease_seconds", "Time left until this controller stops, unless the store confirms its lease before.", nil, nil)
 	clusterDecidersDesc    = prometheus.NewDesc("weft_cluster_decider_changes_total", "Changes of the decider that this controller has seen.", nil, nil)
-	clusterMetrics         = []*prometheus.Desc{clusterDecidesDesc, clusterControllersDesc, clusterTermDesc, clusterLeaseDesc, clusterDecidersDesc}
+	clusterOwnedDesc       = prometheus.NewDesc("weft_cluster_switches_owned", "Switches that this controller owns.", nil, nil)
+	clusterReadyDesc       = prometheus.NewDesc("weft_cluster_switches_ready", "Switches that this controller owns and whose sessions take writes.", nil, nil)
+	clusterOwnersDesc      = prometheus.NewDesc("weft_cluster_owner_changes_total", "Changes of the owners of switches that this controller has seen.", nil, nil)
+	clusterMetrics         = []*prometheus.Desc{
+		clusterDecidesDesc, clusterControllersDesc, clusterTermDesc, clusterLeaseDesc, clusterDecidersDesc, clusterOwnedDesc, clusterReadyDesc, clusterOwnersDesc,
+	}
 )
 
 // clusterCollector reads what the controller is among several for one scrape.
@@ -273,5 +281,8 @@ func (c clusterCollector) Collect(ch chan<- prometheus.Metric) {
 	gauge(clusterControllersDesc, float64(c.Controllers))
 	gauge(clusterTermDesc, float64(c.Term))
 	gauge(clusterLeaseDesc, c.Lease.Seconds())
+	gauge(clusterOwnedDesc, float64(c.Owned))
+	gauge(clusterReadyDesc, float64(c.Ready))
 	ch <- prometheus.MustNewConstMetric(clusterDecidersDesc, prometheus.CounterValue, float64(c.Deciders))
+	ch <- prometheus.MustNewConstMetric(clusterOwnersDesc, prometheus.CounterValue, float64(c.Owners))
 }

@@ -33,7 +33,7 @@ func (f *fakeCluster) Decider() (*url.URL, error) {
 	return f.decider, f.err
 }
 func (*fakeCluster) State() (ClusterState, bool) {
-	return ClusterState{Controllers: 2, Term: 17, Lease: 2 * time.Second, Deciders: 3}, true
+	return ClusterState{Controllers: 2, Term: 17, Lease: 2 * time.Second, Deciders: 3, Owners: 5, Owned: 8, Ready: 7}, true
 }
 
 // newTestMember returns the server of a member, and what it knows of the cluster.
@@ -128,7 +128,7 @@ func TestMemberAnswers(t *testing.T) {
 	problemIn(t, do(member, "GET", "/v1/controllers/c9", ""), http.StatusNotFound, "not_found")
 	problemIn(t, do(member, "POST", "/v1/controllers", "{}"), http.StatusMethodNotAllowed, "method_not_allowed")
 	metrics := do(member, "GET", "/metrics", "").Body.String()
-	for _, want := range []string{"weft_cluster_decides 0", "weft_cluster_controllers 2", "weft_cluster_term 17", "weft_cluster_lease_seconds 2", "weft_cluster_decider_changes_total 3", `weft_http_requests_total{code="503",method="GET",route="forwarded"}`} {
+	for _, want := range []string{"weft_cluster_decides 0", "weft_cluster_controllers 2", "weft_cluster_term 17", "weft_cluster_lease_seconds 2", "weft_cluster_decider_changes_total 3", "weft_cluster_owner_changes_total 5", "weft_cluster_switches_owned 8", "weft_cluster_switches_ready 7", `weft_http_requests_total{code="503",method="GET",route="forwarded"}`} {
 		if !strings.Contains(metrics, want) {
 			t.Errorf("no %s", want)
 		}

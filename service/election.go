@@ -19,23 +19,27 @@ const electionKey = "election"
 type electionRecord struct {
 	// Identity tells its election ids from those of others; never 0.
 	Identity uint32 `json:"identity"`
-	// Generation is the number of starts.
+	// Generation is the number of starts, and of times that owners of switches were decided on.
 	Generation uint32 `json:"generation"`
 }
 
-// nextElection returns the election id of this start, which is above those of all starts before on
-// the same store, and keeps it before anybody sees it.
-func nextElection(ctx context.Context, s store.Store) (southbound.ElectionID, error) {
-	var e electionRecord
+// id returns the election id of the generation.
+func (e electionRecord) id() southbound.ElectionID {
+	return southbound.NewElectionID(e.Generation, e.Identity)
+}
+
+// nextElection returns the next generation, whose election id is above those of all generations
+// before on the same store, and stores it before anybody sees it.
+func nextElection(ctx context.Context, s store.Store) (e electionRecord, err error) {
 	expect := store.Absent
 	r, err := s.Get(ctx, electionKey)
 	switch {
 	case err == nil:
 		if err := json.Unmarshal(r.Value, &e); err != nil {
-			return southbound.ElectionID{}, fmt.Errorf("record %s: %w", electionKey, err)
+			return e, fmt.Errorf("record %s: %w", electionKey, err)
 		}
 		if e.Identity == 0 {
-			return southbound.ElectionID{}, fmt.Errorf("record %s: %s has no identity", electionKey, r.Value)
+			return e, fmt.Errorf("record %s: %s has no identity", electionKey, r.Value)
 		}
 		expect = r.Revision
 	case errors.Is(err, store.ErrNotFound):
@@ -45,12 +49,12 @@ func nextElection(ctx context.Context, s store.Store) (southbound.ElectionID, er
 			e.Identity = binary.BigEndian.Uint32(b[:])
 		}
 	default:
-		return southbound.ElectionID{}, err
+		return e, err
 	}
 	e.Generation++
 	value, err := json.Marshal(e)
 	if err == nil {
 		_, err = s.Put(ctx, electionKey, value, expect)
 	}
-	return southbound.NewElectionID(e.Generation, e.Identity), err
+	return e, err
 }

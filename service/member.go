@@ -6,11 +6,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
 	"os"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,6 +24,7 @@ import (
 	"github.com/weft-sdn/weft/cluster"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/internal/certs"
+	"github.com/weft-sdn/weft/internal/natural"
 	"github.com/weft-sdn/weft/northbound"
 	"github.com/weft-sdn/weft/southbound"
 	"github.com/weft-sdn/weft/store"
@@ -30,14 +34,15 @@ import (
 type member struct {
 	s        *Service
 	o        *Options
-	pipeline *southbound.Pipeline
 	self     cluster.Member
 	node     *cluster.Node
 	relay    *relay // nil: there is no MRC fabric
+	sessions *sessions
 
 	scheme    string // of the listener for other controllers
 	transport *http.Transport
 	deciders  atomic.Uint64 // how often the decider changed
+	owners    atomic.Uint64 // how often a switch got another owner
 
 	// mu guards the fields below it.
 	mu      sync.Mutex
@@ -62,19 +67,19 @@ func (s *Service) startMember(ctx context.Context, group *errgroup.Group, o *Opt
 	if err != nil {
 		return fmt.Errorf("cluster.listen: %w", err)
 	}
-	transport, err := peerTransport(c)
+	dial, err := peerDialer(c)
 	if err != nil {
 		return errors.Join(fmt.Errorf("cluster.tls: %w", err), peers.Close())
 	}
-	m := &member{s: s, o: o, pipeline: pipeline, scheme: "http", transport: transport}
+	listener, err := tlsListener(peers, c)
+	if err != nil {
+		return errors.Join(fmt.Errorf("cluster.tls: %w", err), peers.Close())
+	}
+	m := &member{s: s, o: o, scheme: "http", transport: peerTransport(dial), sessions: newSessions(o, pipeline, shared, dial)}
 	if c.TLS != nil {
 		m.scheme = "https"
-		conf, err := c.TLS.Server(certs.KindController).Config(tls.VersionTLS13, "http/1.1")
-		if err != nil {
-			return errors.Join(fmt.Errorf("cluster.tls: %w", err), peers.Close())
-		}
-		peers = tls.NewListener(peers, conf)
 	}
+	relayed, asked, accept := split(listener)
 	m.self = cluster.Member{
 		Name: o.name(), API: advertised(c, s.listener), Peers: advertised(c, peers), Release: o.API.Version, Started: time.Now().UTC(),
 	}
@@ -84,7 +89,9 @@ func (s *Service) startMember(ctx context.Context, group *errgroup.Group, o *Opt
 	}
 	m.node = cluster.New(cluster.Config{
 		Self: m.self, Store: shared, TTL: c.TTL.D(), Lead: m.lead, Changed: m.changed, Log: o.Log,
+		Switches: m.sessions.switches, Generation: m.sessions.generation, Hold: m.sessions.hold,
 	})
+	m.sessions.node = m.node
 	o.API.Cluster = m
 	s.front = northbound.NewFront(o.API)
 	if err := m.face(); err != nil {
@@ -101,14 +108,23 @@ func (s *Service) startMember(ctx context.Context, group *errgroup.Group, o *Opt
 	mux.Handle("/", s.front.Peers())
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10}
 	group.Go(func() error {
-		if err := server.Serve(peers); !errors.Is(err, http.ErrServerClosed) {
+		if err := server.Serve(asked); ctx.Err() == nil {
 			return fmt.Errorf("cluster.listen: %w", err)
 		}
 		return nil
 	})
 	group.Go(func() error {
+		_ = accept() // ends with the listener
+		return nil
+	})
+	group.Go(func() error {
+		_ = m.sessions.relay.Serve(relayed) // as above
+		return nil
+	})
+	group.Go(func() error {
 		m.node.Run(ctx)
 		m.transport.CloseIdleConnections()
+		m.sessions.close()
 		return server.Close()
 	})
 	if m.relay != nil {
@@ -117,17 +133,22 @@ func (s *Service) startMember(ctx context.Context, group *errgroup.Group, o *Opt
 	return nil
 }
 
-// peerTransport is the way to other controllers.
-func peerTransport(c *inventory.Cluster) (*http.Transport, error) {
+// peerDialer connects to the listeners of other controllers.
+func peerDialer(c *inventory.Cluster) (dial func(ctx context.Context, address string) (net.Conn, error), err error) {
 	dialer := &net.Dialer{Timeout: askTimeout}
-	t := &http.Transport{DialContext: dialer.DialContext, MaxIdleConnsPerHost: 64, IdleConnTimeout: time.Minute, DisableCompression: true}
+	connect := dialer.DialContext
 	if c.TLS != nil {
-		var err error
-		if t.DialTLSContext, err = c.TLS.Client(certs.KindController).Dial(tls.VersionTLS13, dialer); err != nil {
+		if connect, err = c.TLS.Client(certs.KindController).Dial(tls.VersionTLS13, dialer); err != nil {
 			return nil, err
 		}
 	}
-	return t, nil
+	return func(ctx context.Context, address string) (net.Conn, error) { return connect(ctx, "tcp", address) }, nil
+}
+
+// peerTransport is the way to the API of other controllers.
+func peerTransport(dial func(ctx context.Context, address string) (net.Conn, error)) *http.Transport {
+	connect := func(ctx context.Context, _, address string) (net.Conn, error) { return dial(ctx, address) }
+	return &http.Transport{DialContext: connect, DialTLSContext: connect, MaxIdleConnsPerHost: 64, IdleConnTimeout: time.Minute, DisableCompression: true}
 }
 
 // advertised returns the address of a listener for other machines.
@@ -148,12 +169,8 @@ func advertised(c *inventory.Cluster, l net.Listener) string {
 
 // lead decides until the mandate ends.
 func (m *member) lead(ctx context.Context, mandate *cluster.Mandate) error {
-	switches, err := m.o.switches(ctx, mandate.Store, m.pipeline)
-	if err != nil {
-		return err
-	}
 	events := m.o.newJournal()
-	p, err := newPlanner(ctx, m.o, mandate.Store, cluster.Fence(switches, mandate.Tenure), m.s.speaker, events)
+	p, err := newPlanner(ctx, m.o, mandate.Store, cluster.Fence(m.sessions.southbound(mandate.Term), mandate.Tenure), m.s.speaker, events)
 	if err != nil {
 		return err
 	}
@@ -205,9 +222,17 @@ func (m *member) face() error {
 
 // changed takes what the controller knows of the others.
 func (m *member) changed(old, now cluster.View) {
+	m.sessions.follow(now)
 	events := changes(old, now)
 	if old.Decider != now.Decider {
 		m.deciders.Add(1)
+	}
+	if old.Instance != 0 && now.Instance != 0 {
+		for sw, o := range now.Owners {
+			if was := old.Owners[sw]; was.Generation != o.Generation {
+				m.owners.Add(1)
+			}
+		}
 	}
 	m.mu.Lock()
 	decides := m.planner != nil
@@ -263,7 +288,30 @@ func changes(old, now cluster.View) (out []api.Event) {
 			say(api.EventControllerJoined, is.Name, "controller %s joined, API on %s, release %s", is.Name, is.API, is.Release)
 		}
 	}
+	moved := make(map[[2]string][]string) // switches by the owner and the one before
+	for sw, is := range now.Owners {
+		if was := old.Owners[sw]; was.Generation != is.Generation {
+			moved[[2]string{is.Name, was.Name}] = append(moved[[2]string{is.Name, was.Name}], sw)
+		}
+	}
+	for _, move := range slices.SortedFunc(maps.Keys(moved), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) }) {
+		switches := moved[move]
+		slices.SortFunc(switches, natural.Compare)
+		before := "owned by none before"
+		if move[1] != "" {
+			before = "owned by controller " + move[1] + " before"
+		}
+		say(api.EventOwnerChanged, move[0], "controller %s owns %s, %s", move[0], some(switches), before)
+	}
 	return out
+}
+
+// some joins the names of switches, and counts those after the fifth.
+func some(switches []string) string {
+	if n := len(switches); n > 5 {
+		return fmt.Sprintf("%s and %d other switches", strings.Join(switches[:5], ", "), n-5)
+	}
+	return strings.Join(switches, ", ")
 }
 
 // decider returns the controller that decides, when that is another one.
@@ -317,8 +365,10 @@ func (m *member) Readiness() []api.ReadinessCheck {
 func (m *member) State() (northbound.ClusterState, bool) {
 	v, _ := m.node.View()
 	state := northbound.ClusterState{
-		Decides: v.Instance != 0 && v.Decider.Name == m.self.Name, Controllers: len(v.Members), Term: v.Decider.Term, Deciders: m.deciders.Load(),
+		Decides: v.Instance != 0 && v.Decider.Name == m.self.Name, Controllers: len(v.Members), Term: v.Decider.Term,
+		Deciders: m.deciders.Load(), Owners: m.owners.Load(),
 	}
+	state.Owned, state.Ready = m.sessions.relay.Count()
 	if v.Instance != 0 {
 		state.Lease = max(0, time.Until(v.Until))
 	}
@@ -328,7 +378,9 @@ func (m *member) State() (northbound.ClusterState, bool) {
 // report returns what this controller says of itself.
 func (m *member) report(ctx context.Context) api.Controller {
 	v, _ := m.node.View()
-	c := m.of(v, m.self)
+	self := m.self
+	self.Instance = v.Instance
+	c := m.of(v, self)
 	if v.Instance != 0 {
 		c.Lag = api.Duration(max(0, m.node.TTL()-time.Until(v.Until)).Round(time.Millisecond))
 	}
@@ -336,6 +388,7 @@ func (m *member) report(ctx context.Context) api.Controller {
 	p := m.planner
 	m.mu.Unlock()
 	p.count(ctx, &c)
+	_, c.Switches = m.sessions.relay.Count()
 	if m.relay != nil && p == nil {
 		c.Streams = m.relay.count()
 	}
@@ -350,6 +403,12 @@ func (m *member) of(v cluster.View, o cluster.Member) api.Controller {
 	if v.Decider.Name == o.Name {
 		c.Role, c.Since, c.Term = api.RoleDecider, v.Decider.Since, v.Decider.Term
 	}
+	for sw, owner := range v.Owners {
+		if owner.Instance == o.Instance && owner.Name == o.Name {
+			c.Owns = append(c.Owns, sw)
+		}
+	}
+	slices.SortFunc(c.Owns, natural.Compare)
 	return c
 }
 

@@ -192,10 +192,11 @@ func (s *Service) publish(o *Options, e api.Event) {
 func (o *Options) switches(ctx context.Context, s store.Store, p *southbound.Pipeline) (*controller.P4Runtime, error) {
 	election, claim := o.Election, southbound.ClaimFixed
 	if election == (southbound.ElectionID{}) {
-		var err error
-		if election, err = nextElection(ctx, s); err != nil {
+		e, err := nextElection(ctx, s)
+		if err != nil {
 			return nil, err
 		}
+		election = e.id()
 		claim = southbound.ClaimVacant
 	}
 	if o.TakeOver {

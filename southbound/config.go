@@ -81,6 +81,15 @@ type Config struct {
 	SendQueue int
 	// DialOptions are added to gRPC's, for tests and for proxies.
 	DialOptions []grpc.DialOption
+	// Dial, when not nil, makes the connections in place of gRPC and of the TLS options, to Target
+	// and GNMI alike ([Peer.Dial]).
+	Dial func() (Conn, error)
+}
+
+// Conn is a connection to a gRPC server.
+type Conn interface {
+	grpc.ClientConnInterface
+	Close() error
 }
 
 // Backoff defines how long the pauses between attempts to connect are.
@@ -169,7 +178,14 @@ func (c Config) Validate() error {
 }
 
 // dial makes a connection to host:port of the switch, which opens when it is used.
-func (c *Config) dial(target string) (*grpc.ClientConn, error) {
+func (c *Config) dial(target string) (Conn, error) {
+	if c.Dial != nil {
+		cc, err := c.Dial()
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrNotConnected, err)
+		}
+		return cc, nil
+	}
 	creds, err := c.credentials()
 	if err != nil {
 		return nil, err

@@ -19,6 +19,7 @@ import (
 // conn is one connection of a session, from dialing to its loss.
 type conn struct {
 	cfg        *Config
+	cc         Conn
 	rpc        p4v1.P4RuntimeClient
 	stream     p4v1.P4Runtime_StreamChannelClient
 	ctx        context.Context // ends with the connection
@@ -46,7 +47,7 @@ func (s *Session) serve(ctx context.Context) (served time.Duration, err error) {
 	defer fail(nil)
 	g, gctx := errgroup.WithContext(cctx)
 	c := &conn{
-		cfg: &s.cfg, rpc: p4v1.NewP4RuntimeClient(cc), ctx: gctx, fail: fail,
+		cfg: &s.cfg, cc: cc, rpc: p4v1.NewP4RuntimeClient(cc), ctx: gctx, fail: fail,
 		sendq:      make(chan *p4v1.StreamMessageRequest, s.cfg.SendQueue),
 		arbitrated: make(chan *p4v1.MasterArbitrationUpdate, 1),
 	}
@@ -200,6 +201,10 @@ func (s *Session) receive(c *conn) error {
 		}
 		if err != nil {
 			return streamError(err)
+		}
+		if s.stream != nil && m.GetArbitration() == nil {
+			s.stream(c.ctx, m)
+			continue
 		}
 		switch m := m.GetUpdate().(type) {
 		case *p4v1.StreamMessageResponse_Arbitration:

@@ -25,13 +25,13 @@ func NewGate(term uint64) *Gate { return &Gate{term: term, busy: make(map[uint64
 
 // Enter waits for the requests of earlier terms, or for the end of ctx. leave must be called when
 // the request has ended at the switch, whether or not anybody waits for it. The error is a gRPC
-// status: ABORTED when a later term was here before.
+// status: PERMISSION_DENIED when a later term was here before.
 func (g *Gate) Enter(ctx context.Context, term uint64) (leave func(), err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for {
 		if term < g.term {
-			return nil, status.Error(codes.Aborted, fmt.Sprintf("term %d is over: another controller decides, in term %d", term, g.term))
+			return nil, status.Error(codes.PermissionDenied, fmt.Sprintf("term %d is over: another controller decides, in term %d", term, g.term))
 		}
 		g.term = term
 		if !g.earlier(term) {

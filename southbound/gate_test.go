@@ -16,7 +16,7 @@ import (
 func TestGate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := southbound.NewGate(3)
-		if _, err := g.Enter(t.Context(), 2); status.Code(err) != codes.Aborted {
+		if _, err := g.Enter(t.Context(), 2); status.Code(err) != codes.PermissionDenied {
 			t.Errorf("term 2: %v", err)
 		}
 		first, err := g.Enter(t.Context(), 3)
@@ -36,7 +36,7 @@ func TestGate(t *testing.T) {
 			entered <- leave
 		}()
 		synctest.Wait()
-		if _, err := g.Enter(t.Context(), 3); status.Code(err) != codes.Aborted {
+		if _, err := g.Enter(t.Context(), 3); status.Code(err) != codes.PermissionDenied {
 			t.Errorf("term 3 after term 4 has come: %v", err)
 		}
 		first()

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -21,8 +22,11 @@ import (
 type Session struct {
 	cfg     Config
 	handler Handler
-	cancel  context.CancelCauseFunc
-	done    chan struct{} // closed when the session's goroutine has ended
+	// stream, when not nil, takes what the switch sends over the stream but arbitration, and digests
+	// are not acknowledged.
+	stream func(context.Context, *p4v1.StreamMessageResponse)
+	cancel context.CancelCauseFunc
+	done   chan struct{} // closed when the session's goroutine has ended
 
 	emitting sync.Mutex    // held while the handler runs
 	ports    *gnmi.Watcher // nil: nothing is known of ports
@@ -38,6 +42,10 @@ type Session struct {
 // Open starts a session, which lasts until Close or the end of ctx. It does not
 // wait for the switch; the first event does. A nil handler ignores events.
 func Open(ctx context.Context, cfg Config, handler Handler) (*Session, error) {
+	return openWith(ctx, cfg, handler, nil)
+}
+
+func openWith(ctx context.Context, cfg Config, handler Handler, stream func(context.Context, *p4v1.StreamMessageResponse)) (*Session, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
@@ -49,7 +57,7 @@ func Open(ctx context.Context, cfg Config, handler Handler) (*Session, error) {
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	s := &Session{
-		cfg: cfg, handler: handler, cancel: cancel,
+		cfg: cfg, handler: handler, stream: stream, cancel: cancel,
 		done: make(chan struct{}), state: StateConnecting, changed: make(chan struct{}),
 	}
 	if !cfg.NoPortState {

@@ -7,7 +7,7 @@ import (
 )
 
 func controllerTable(w io.Writer, controllers []api.Controller) error {
-	g := newGrid("CONTROLLER", "ROLE", "SINCE", "API", "SWITCHES", "HOSTS", "LAG", "STARTED", "RELEASE")
+	g := newGrid("CONTROLLER", "ROLE", "SINCE", "API", "OWNS", "SWITCHES", "HOSTS", "LAG", "STARTED", "RELEASE")
 	for i := range controllers {
 		c := &controllers[i]
 		name := c.Name
@@ -18,7 +18,7 @@ func controllerTable(w io.Writer, controllers []api.Controller) error {
 		if c.Role != api.RoleUnreachable {
 			lag = c.Lag.String()
 		}
-		g.row(name, c.Role, clockTime(c.Since), c.API, c.Switches, c.Streams, lag, clockTime(c.Started), c.Release)
+		g.row(name, c.Role, clockTime(c.Since), c.API, len(c.Owns), c.Switches, c.Streams, lag, clockTime(c.Started), c.Release)
 	}
 	return g.writeTo(w)
 }

@@ -7,7 +7,10 @@ import (
 	"sync"
 	"time"
 
+	gpb "github.com/openconfig/gnmi/proto/gnmi"
+	"github.com/openconfig/gnmi/proto/gnmi_ext"
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 )
@@ -194,6 +197,21 @@ func (h *Hosted) setPipeline(ctx context.Context, term uint64, req *p4v1.SetForw
 	err = h.change(ctx, term, h.session.cfg.PipelineTimeout, func(ctx context.Context, c *conn) error {
 		req.DeviceId, req.Role, req.ElectionId = c.cfg.DeviceID, c.cfg.Role, c.own().proto()
 		out, err = c.rpc.SetForwardingPipelineConfig(ctx, req)
+		return err
+	})
+	return out, err
+}
+
+// set carries out a SetRequest of a term over cc, as write does.
+func (h *Hosted) set(ctx context.Context, term uint64, cc grpc.ClientConnInterface, req *gpb.SetRequest) (out *gpb.SetResponse, err error) {
+	err = h.change(ctx, term, h.session.cfg.RequestTimeout, func(ctx context.Context, c *conn) error {
+		for _, x := range req.GetExtension() {
+			if a := x.GetMasterArbitration(); a != nil {
+				id := c.own()
+				a.ElectionId = &gnmi_ext.Uint128{High: id.High, Low: id.Low}
+			}
+		}
+		out, err = gpb.NewGNMIClient(cc).Set(ctx, req)
 		return err
 	})
 	return out, err

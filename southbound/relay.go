@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	gpb "github.com/openconfig/gnmi/proto/gnmi"
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
@@ -154,19 +155,21 @@ func (r *Relay) handle(_ any, stream grpc.ServerStream) error {
 	if err := h.admit(ctx, term); err != nil {
 		return err
 	}
-	c, err := h.session.connected()
+	c, err := h.ready(ctx)
 	if err != nil {
-		return unavailable(err)
+		return err
 	}
-	if !strings.HasPrefix(method, gnmiService) || c.cfg.GNMI == "" {
-		return h.forward(ctx, term, stream, c.cc, method)
+	cc := c.cc
+	if strings.HasPrefix(method, gnmiService) && c.cfg.GNMI != "" {
+		if cc, err = c.cfg.dial(c.cfg.GNMI); err != nil {
+			return unavailable(err)
+		}
+		defer func() { _ = cc.Close() }()
 	}
-	cc, err := c.cfg.dial(c.cfg.GNMI)
-	if err != nil {
-		return unavailable(err)
+	if method == setMethod {
+		return unary(stream, &gpb.SetRequest{}, func(req *gpb.SetRequest) (*gpb.SetResponse, error) { return h.set(ctx, term, cc, req) })
 	}
-	defer func() { _ = cc.Close() }()
-	return h.forward(ctx, term, stream, cc, method)
+	return h.forward(ctx, stream, cc, method)
 }
 
 // unary carries out a call of one request and one answer.
@@ -181,21 +184,8 @@ func unary[Q, A proto.Message](stream grpc.ServerStream, request Q, do func(Q) (
 	return stream.SendMsg(answer)
 }
 
-// forward hands a call on to the switch as it is. One that changes the switch is of a term.
-func (h *Hosted) forward(ctx context.Context, term uint64, stream grpc.ServerStream, cc grpc.ClientConnInterface, method string) error {
-	if method == setMethod {
-		var in, out frame
-		if err := stream.RecvMsg(&in); err != nil {
-			return err
-		}
-		err := h.change(ctx, term, h.session.cfg.RequestTimeout, func(ctx context.Context, _ *conn) error {
-			return cc.Invoke(ctx, method, &in, &out, grpc.ForceCodec(frames{}))
-		})
-		if err != nil {
-			return err
-		}
-		return stream.SendMsg(&out)
-	}
+// forward hands a call on to the switch as it is.
+func (h *Hosted) forward(ctx context.Context, stream grpc.ServerStream, cc grpc.ClientConnInterface, method string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // ends the call
 	call, err := cc.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, method,

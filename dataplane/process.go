@@ -224,7 +224,7 @@ func (s *Switch) transmit(q *place, b []byte) {
 		return
 	}
 	s.stats.Transmitted++
-	s.queues.Sent(port, q.Leaves, len(b))
+	s.queues.Sent(port, q.Priority, q.Leaves, len(b))
 	if id != 0 {
 		s.traceTransmit(port, b)
 	}

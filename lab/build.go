@@ -77,7 +77,7 @@ func NewWorld(network Network, o Options) (*World, error) {
 }
 
 func (w *World) connect(from string, fromPort uint32, to string, toPort uint32, l Link) {
-	wire := &Wire{From: from, To: to, FromPort: fromPort, ToPort: toPort, Delay: l.Delay, Rate: l.Rate, world: w}
+	wire := &Wire{From: from, To: to, FromPort: fromPort, ToPort: toPort, Delay: l.Delay, Rate: l.Rate, carrier: carrier{most: l.Rate}, world: w}
 	switch {
 	case w.hosts[from] != nil:
 		w.hosts[from].uplink = wire

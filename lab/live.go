@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net/http"
 	"net/netip"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -54,7 +55,8 @@ type Live struct {
 	collectors []netip.Addr
 
 	servers  map[string]*switchServer  // by switch, as long as that lives
-	speakers map[string]*bgpls.Speaker // likewise
+	speaking sync.Mutex                // held while a speaker is given what to say
+	speakers map[string]*bgpls.Speaker // guarded by speaking; likewise
 	serving  errgroup.Group
 	hosts    *Subscribers // nil: there are none
 }
@@ -160,7 +162,9 @@ func (l *Live) speak(ctx context.Context, i int, s Switch) (inventory.Peer, erro
 	if err != nil {
 		return inventory.Peer{}, err
 	}
+	l.speaking.Lock()
 	l.speakers[s.Name] = speaker
+	l.speaking.Unlock()
 	for _, c := range l.collectors {
 		if err := speaker.AddPeer(ctx, bgpls.Peer{Address: c, ASN: ASN, Passive: true}); err != nil {
 			return inventory.Peer{}, err
@@ -229,6 +233,8 @@ func (l *Live) Advertise(ctx context.Context) error {
 
 // advertise has the speaker of a switch say what that is now.
 func (l *Live) advertise(ctx context.Context, name string) error {
+	l.speaking.Lock()
+	defer l.speaking.Unlock()
 	speaker := l.speakers[name]
 	if speaker == nil { // hung up
 		return nil
@@ -255,8 +261,11 @@ func (l *Live) hangUp(name string) error {
 		defer cancel()
 		server.close(ctx)
 	}
-	if speaker := l.speakers[name]; speaker != nil {
-		delete(l.speakers, name)
+	l.speaking.Lock()
+	speaker := l.speakers[name]
+	delete(l.speakers, name)
+	l.speaking.Unlock()
+	if speaker != nil {
 		if err := speaker.Close(); err != nil {
 			return fmt.Errorf("switch %s: %w", name, err)
 		}
@@ -276,8 +285,12 @@ func (l *Live) Close() error {
 	if l.Service != nil {
 		err = l.Service.Close()
 	}
+	l.speaking.Lock()
+	speakers := maps.Clone(l.speakers)
+	clear(l.speakers)
+	l.speaking.Unlock()
 	for _, s := range l.World.Network.Switches {
-		if speaker := l.speakers[s.Name]; speaker != nil {
+		if speaker := speakers[s.Name]; speaker != nil {
 			err = errors.Join(err, speaker.Close())
 		}
 	}

@@ -1,10 +1,12 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"net"
 	"slices"
 	"time"
@@ -33,8 +35,8 @@ func (l *Live) serve(name string) (address string, err error) {
 		return "", err
 	}
 	exec := executor{clock: l.Clock, node: node}
-	s := &switchServer{p4runtime: p4rt.NewServer(p4rt.ServerConfig{}), gnmi: gnmi.NewServer()}
-	s.gnmi.Register(s.p4runtime, shownPorts{exec})
+	s := &switchServer{p4runtime: p4rt.NewServer(p4rt.ServerConfig{}), gnmi: gnmi.NewServer(gnmi.System{Hostname: name, DeviceID: deviceID})}
+	s.gnmi.Register(s.p4runtime, shownPorts{exec, l})
 	var sessions *p4rt.Sessions
 	err = l.Clock.Do(context.Background(), func(time.Duration) {
 		sessions, node.PortChanged = p4rt.NewSessions(node.Device()), s.gnmi.PortChanged
@@ -50,32 +52,59 @@ func (l *Live) serve(name string) (address string, err error) {
 	return listener.Addr().String(), nil
 }
 
-// shownPorts are the ports of a switch as its gNMI server shows them: port 3 is the interface eth3.
-type shownPorts struct{ executor }
+// shownPorts are the ports of a switch as its gNMI server shows and configures them: port 3 is the
+// interface eth3.
+type shownPorts struct {
+	executor
+	live *Live
+}
 
 // Ports implements gnmi.Source.
-func (s shownPorts) Ports(ctx context.Context) (out []gnmi.Port, err error) {
+func (s shownPorts) Ports(ctx context.Context, parts gnmi.Parts) (out []gnmi.Port, err error) {
 	err = s.clock.Do(ctx, func(time.Duration) {
-		counters := map[uint32]*gnmi.Counters{}
-		at := func(port uint32) *gnmi.Counters {
-			if counters[port] == nil {
-				counters[port] = &gnmi.Counters{}
+		n := s.node
+		sw := n.device.Switch()
+		for _, port := range slices.Sorted(maps.Keys(n.ports)) {
+			there := n.ports[port]
+			here := n.world.back(there)
+			p := gnmi.Port{Name: fmt.Sprintf("eth%d", port), Number: port, Up: sw.PortUp(port),
+				MAC: n.Switch.MAC[:], MTU: uint16(min(sw.Config().MTU, math.MaxUint16)), Speed: there.Rate, AutoNegotiate: gnmi.No,
+				Counters: &gnmi.Counters{InPackets: here.Arrived, InOctets: here.ArrivedOctets, OutPackets: there.Sent, OutOctets: there.SentOctets},
 			}
-			return counters[port]
-		}
-		for _, w := range s.node.world.wires {
-			if w.From == s.node.Switch.Name {
-				c := at(w.FromPort)
-				c.OutPackets, c.OutOctets = w.Sent, w.SentOctets
+			if set := n.set[port]; set != nil {
+				p.MTU = cmp.Or(set.MTU, p.MTU)
+				p.Counters.InErrors, p.Counters.OutErrors = set.tooLongIn, set.tooLongOut
 			}
-			if w.To == s.node.Switch.Name {
-				c := at(w.ToPort)
-				c.InPackets, c.InOctets = w.Arrived, w.ArrivedOctets
-			}
+			out = append(out, p)
 		}
-		for _, n := range slices.Sorted(maps.Keys(counters)) {
-			out = append(out, gnmi.Port{Name: fmt.Sprintf("eth%d", n), Number: n, Up: s.node.device.Switch().PortUp(n), Counters: counters[n]})
-		}
+		gnmi.Measure(sw, out, parts)
 	})
 	return out, err
+}
+
+// Configure implements gnmi.Source. A link that goes down or up is withdrawn or advertised again, as
+// routers do.
+func (s shownPorts) Configure(ctx context.Context, changes []gnmi.Change) error {
+	var failed error
+	ends := map[string]bool{}
+	if err := s.clock.Do(ctx, func(time.Duration) {
+		if failed = s.node.configure(changes); failed != nil {
+			return
+		}
+		for _, c := range changes {
+			if c.Old.Disabled != c.New.Disabled {
+				wire := s.node.ports[c.Port]
+				ends[wire.From], ends[wire.To] = true, true
+			}
+		}
+		s.node.Wake()
+	}); err != nil || failed != nil {
+		return cmp.Or(err, failed)
+	}
+	for _, name := range slices.Sorted(maps.Keys(ends)) {
+		if err := s.live.advertise(ctx, name); err != nil {
+			return err
+		}
+	}
+	return nil
 }

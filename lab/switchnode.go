@@ -31,13 +31,14 @@ type SwitchNode struct {
 	pending alarm
 	down    bool
 	away    func(port uint32, frame []byte) // takes what arrives when the switch runs elsewhere
+	set     map[uint32]*portSettings        // of ports that have some
 }
 
 // deviceID is the P4Runtime device id of every lab switch: each has a server of its own.
 const deviceID = 1
 
 func newSwitchNode(w *World, s Switch, o Options) (*SwitchNode, error) {
-	n := &SwitchNode{Switch: s, world: w, ports: map[uint32]*Wire{}}
+	n := &SwitchNode{Switch: s, world: w, ports: map[uint32]*Wire{}, set: map[uint32]*portSettings{}}
 	n.config = p4rt.Config{
 		ID:       deviceID,
 		Cache:    o.Cache,
@@ -136,14 +137,14 @@ func (n *SwitchNode) RunElsewhere(deliver func(port uint32, frame []byte)) { n.a
 
 // Transmit puts a frame on the wire of a port, as the switch would.
 func (n *SwitchNode) Transmit(now time.Duration, port uint32, frame []byte) {
-	if wire, ok := n.ports[port]; ok {
+	if wire, ok := n.ports[port]; ok && n.fits(port, frame, true) {
 		wire.send(now, frame)
 	}
 }
 
 func (n *SwitchNode) receive(now time.Duration, port uint32, frame []byte) {
 	switch {
-	case n.down:
+	case n.down, !n.fits(port, frame, false):
 	case n.away != nil:
 		n.away(port, frame)
 	default:

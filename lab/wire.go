@@ -29,10 +29,18 @@ type Wire struct {
 
 	world *World
 	to    node
-	down  bool
-	cut   uint64        // times the link has gone down: frames under way then are lost
-	free  time.Duration // when the last bit handed over is out
-	last  time.Duration // latest arrival so far, which others do not overtake
+	carrier
+	free time.Duration // when the last bit handed over is out
+	last time.Duration // latest arrival so far, which others do not overtake
+}
+
+// A carrier is whether a link is up, and how fast it may be.
+type carrier struct {
+	down   bool   // broken, or an end is off
+	broken bool   // as setUp says
+	off    int    // ends that are off
+	cut    uint64 // times the link has gone down: frames under way then are lost
+	most   uint64 // bits per second that the link is made for, 0 is no limit
 }
 
 // Name is "From-To".
@@ -126,6 +134,13 @@ func (w *Wire) arrive(now time.Duration, frame []byte, cut uint64) {
 }
 
 func (w *Wire) setUp(up bool) {
+	w.broken = !up
+	w.settle()
+}
+
+// settle has the link be up if it is whole and both of its ends are on.
+func (w *Wire) settle() {
+	up := !w.broken && w.off == 0
 	if !up && !w.down {
 		w.cut++
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/weft-sdn/weft/dataplane/live"
 	"github.com/weft-sdn/weft/dataplane/live/afpacket"
 	"github.com/weft-sdn/weft/dataplane/live/capture"
+	"github.com/weft-sdn/weft/dataplane/live/interfaces"
 	"github.com/weft-sdn/weft/dataplane/live/metrics"
 	"github.com/weft-sdn/weft/dataplane/p4rt"
 	"github.com/weft-sdn/weft/dataplane/trace/stream"
@@ -232,7 +233,7 @@ func (s *embedded) serve(ctx context.Context, set setting) (err error) {
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	state := gnmi.NewServer()
+	state := gnmi.NewServer(gnmi.System{Hostname: hostname(), Software: buildVersion(), DeviceID: s.device})
 	changed := make(chan struct{}, 1) // a port
 	runner, err := live.Start(live.Config{
 		Device: p4rt.Config{ID: s.device, Switch: dataplane.Config{
@@ -253,7 +254,7 @@ func (s *embedded) serve(ctx context.Context, set setting) (err error) {
 	if err := server.Add(runner.Sessions(), runner); err != nil {
 		return errors.Join(err, runner.Close(), listener.Close())
 	}
-	state.Register(server, &shownPorts{runner, set.names})
+	state.Register(server, interfaces.New(runner, set.names))
 	if err := runner.WithDevice(ctx, func(_ time.Duration, d *p4rt.Device) {
 		set.queues.set(d.Switch())
 		if set.program != nil {

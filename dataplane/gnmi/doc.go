@@ -1,21 +1,17 @@
-// Package gnmi shows the ports of an embedded switch over gNMI (0.10), in the
-// tree of openconfig-interfaces:
+// Package gnmi shows and configures an embedded switch over gNMI (0.10), in the trees of
+// OpenConfig: interfaces, queues, components and system. docs/gnmi.md lists the paths.
 //
-//	/interfaces/interface[name=…]/name
-//	/interfaces/interface[name=…]/state/{name,ifindex,id,admin-status,oper-status}
-//	/interfaces/interface[name=…]/state/counters/{in,out}-{pkts,octets,discards}, in-errors
-//
-// Both state/id (openconfig-p4rt) and state/ifindex are the P4Runtime port, as
-// with Stratum. There is nothing to configure: Set answers UNIMPLEMENTED.
-//
-//	g := gnmi.NewServer()
+//	g := gnmi.NewServer(gnmi.System{Hostname: …})
 //	runner, err := live.Start(…) // with dataplane.Config.PortChanged: g.PortChanged
 //	g.Register(server, source)   // server is a p4rt.Server: the same port and TLS
 //	…
 //	g.Close()                    // before server.Close
 //
-// A subscription is level-triggered: when a port changes the ports are read
-// again, and what is different from what was sent is sent. So a client that reads
-// slowly holds up nobody and misses no state, but changes that follow each other
-// faster than it reads are told as one. Packets never touch this package.
+// The tree is tables of leaves, each with a function that reads its value of a row (define). Get,
+// Subscribe and Set know nothing else of it: a leaf that is added to a table is served in all of them.
+//
+// A subscription is level-triggered: when a port changes the switch is read again, and what is
+// different from what was sent is sent. So a client that reads slowly holds up nobody and misses no
+// state, but changes that follow each other faster than it reads are one. Packets never touch this
+// package.
 package gnmi

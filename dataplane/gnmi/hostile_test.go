@@ -40,12 +40,13 @@ func (b *bed) listen() string {
 	return l.Addr().String()
 }
 
-// greedy is a Subscribe for as many samples of everything as there may be.
+// greedy is a Subscribe for everything, as often as there may be.
 func greedy(t *testing.T) []byte {
 	t.Helper()
 	list := &gpb.SubscriptionList{Encoding: gpb.Encoding_JSON_IETF}
-	for range 64 {
-		list.Subscription = append(list.Subscription, &gpb.Subscription{Mode: gpb.SubscriptionMode_SAMPLE, Path: elems("interfaces")})
+	for i := range 64 {
+		mode := []gpb.SubscriptionMode{gpb.SubscriptionMode_SAMPLE, gpb.SubscriptionMode_ON_CHANGE}[i%2]
+		list.Subscription = append(list.Subscription, &gpb.Subscription{Mode: mode, Path: &gpb.Path{}})
 	}
 	m, err := proto.Marshal(&gpb.SubscribeRequest{Request: &gpb.SubscribeRequest_Subscribe{Subscribe: list}})
 	if err != nil {

@@ -1,13 +1,29 @@
 package gnmi
 
-import "context"
+import (
+	"context"
+	"fmt"
+	"net"
+)
 
-// Source is the switch whose ports are shown.
+// Source is the switch that is shown.
 type Source interface {
-	// Ports returns the ports as they are now, always the same ones in the same
-	// order. It fails when ctx ends or the switch is closed.
-	Ports(ctx context.Context) ([]Port, error)
+	// Ports returns the ports as they are now, always the same ones in the same order; their queues and
+	// PFC counts may be left out unless parts has them. It fails when ctx ends or the switch is closed.
+	Ports(ctx context.Context, parts Parts) ([]Port, error)
+	// Configure gives ports the settings of changes, all of them or none. It fails with a *Refusal
+	// where a port cannot have a setting, and as Ports does. It is called by one goroutine at a time.
+	Configure(ctx context.Context, changes []Change) error
 }
+
+// Parts are what is read of a switch beside the ports themselves.
+type Parts uint8
+
+// Parts of a switch.
+const (
+	Queues Parts = 1 << iota
+	PFC
+)
 
 // Port is a port of a switch.
 type Port struct {
@@ -17,8 +33,21 @@ type Port struct {
 	Number uint32
 	// Up reports that it has a link.
 	Up bool
+	// MAC is its Ethernet address; nil: unknown.
+	MAC net.HardwareAddr
+	// MTU is the longest frame it carries, in octets from the Ethernet header on without the check
+	// sequence; 0: unknown.
+	MTU uint16
+	// Speed is the speed of its link in bits a second; 0: unknown, or no limit.
+	Speed uint64
+	// AutoNegotiate reports whether the speed was negotiated.
+	AutoNegotiate Choice
 	// Counters are nil when no one counts.
 	Counters *Counters
+	// Queues are the egress queues, by number; with the part Queues.
+	Queues []Queue
+	// Priorities are the priorities of PFC, by number; with the part PFC.
+	Priorities []Priority
 }
 
 // Counters count frames of a port since it was opened.
@@ -28,4 +57,81 @@ type Counters struct {
 	InErrors              uint64 // longer than the link has them
 	OutPackets, OutOctets uint64
 	OutDiscards           uint64
+	OutErrors             uint64 // longer than the link has them
+}
+
+// Queue is an egress queue of a port since the switch started.
+type Queue struct {
+	Packets, Octets               uint64 // transmitted
+	DroppedPackets, DroppedOctets uint64 // for want of room
+	Longest                       uint64 // octets that waited
+	// Program is what the P4 program counts of the queue; nil: it counts nothing.
+	Program *ProgramQueue
+}
+
+// ProgramQueue is what a P4 program with classes of service counts of a queue. What it drops is part
+// of Queue.DroppedPackets, and not of DroppedOctets: it counts packets.
+type ProgramQueue struct {
+	Marked  uint64 // got the ECN codepoint CE
+	Trimmed uint64 // cut to their headers because this queue was full
+}
+
+// Priority is a priority of PFC (IEEE 802.1Qbb) at a port. In are frames that paused or resumed the
+// port's egress queue; Out are those that the switch made because of what had come by the port, and
+// Upstream those that it made for the nodes upstream of the egress queue (PFC over SRv6).
+type Priority struct {
+	InPause, InResume             uint64
+	OutPause, OutResume           uint64
+	UpstreamPause, UpstreamResume uint64
+}
+
+// Choice is a boolean that may be absent.
+type Choice uint8
+
+// Values of a Choice.
+const (
+	Unset Choice = iota
+	No
+	Yes
+)
+
+// Settings are what clients set of a port. The zero value is a port without any.
+type Settings struct {
+	Disabled      bool
+	Description   string
+	MTU           uint16 // as Port.MTU; 0: the port's own
+	Speed         uint64 // bits a second; 0: the port's own
+	AutoNegotiate Choice
+}
+
+// Change gives a port settings.
+type Change struct {
+	Port     uint32
+	Old, New Settings
+}
+
+// Setting names a field of Settings.
+type Setting string
+
+// Settings that a Source may refuse, by the names of their leaves.
+const (
+	SettingEnabled       Setting = "enabled"
+	SettingMTU           Setting = "mtu"
+	SettingSpeed         Setting = "port-speed"
+	SettingAutoNegotiate Setting = "auto-negotiate"
+)
+
+// Refusal is a setting that a port cannot have.
+type Refusal struct {
+	Port    uint32
+	Setting Setting
+	// Want says what would be right: "want 68 to 9216".
+	Want string
+	// Failed reports that the value is right, but the switch could not apply it.
+	Failed bool
+}
+
+// Error implements error.
+func (r *Refusal) Error() string {
+	return fmt.Sprintf("port %d: %s: %s", r.Port, r.Setting, r.Want)
 }

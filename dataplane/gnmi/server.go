@@ -2,7 +2,6 @@ package gnmi
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 
@@ -19,17 +18,29 @@ const Version = "0.10.0"
 type Server struct {
 	gpb.UnimplementedGNMIServer
 
-	source Source
-	done   chan struct{} // closed by Close
+	system  System
+	source  Source
+	done    chan struct{} // closed by Close
+	setting chan struct{} // holds a token while a Set is carried out
 
-	mu      sync.Mutex
-	closed  bool          // guarded by mu
-	changed chan struct{} // guarded by mu; closed and replaced when a port changes
+	mu       sync.Mutex
+	closed   bool                // guarded by mu
+	changed  chan struct{}       // guarded by mu; closed and replaced when a port changes
+	settings map[uint32]Settings // guarded by mu; by port, those that clients have set
+	links    map[uint32]link     // guarded by mu; by port
+	masters  map[string]election // guarded by mu; by role
 }
 
-// NewServer makes a server that serves nothing before Register.
-func NewServer() *Server {
-	return &Server{done: make(chan struct{}), changed: make(chan struct{})}
+// NewServer makes a server that serves nothing before Register. A System without a time of start has
+// that of the call.
+func NewServer(system System) *Server {
+	if system.Started.IsZero() {
+		system.Started = time.Now()
+	}
+	return &Server{
+		system: system, done: make(chan struct{}), setting: make(chan struct{}, 1), changed: make(chan struct{}),
+		settings: make(map[uint32]Settings), links: make(map[uint32]link), masters: make(map[string]election),
+	}
 }
 
 // Register adds the service to a gRPC server that does not serve yet.
@@ -40,9 +51,15 @@ func (s *Server) Register(at grpc.ServiceRegistrar, source Source) {
 
 // PortChanged must be called when the state of a port has changed; it has the
 // form of dataplane.Config.PortChanged. It never waits.
-func (s *Server) PortChanged(uint32, bool) {
+func (s *Server) PortChanged(port uint32, _ bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.links[port] = link{time.Now(), s.links[port].transitions + 1}
+	s.wake()
+}
+
+// wake has subscriptions look at the switch. The caller holds s.mu.
+func (s *Server) wake() {
 	close(s.changed)
 	s.changed = make(chan struct{})
 }
@@ -66,62 +83,21 @@ func (s *Server) Close() {
 
 var errClosed = status.Error(codes.Unavailable, "the switch is closed")
 
-// ports reads the switch.
-func (s *Server) ports(ctx context.Context) ([]Port, error) {
-	ports, err := s.source.Ports(ctx)
-	switch {
-	case err == nil:
-		return ports, nil
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return nil, status.FromContextError(err).Err()
-	}
-	return nil, errClosed
+// models are those of the tree, with the versions of github.com/openconfig/public that its values
+// keep to.
+var models = []*gpb.ModelData{
+	{Name: moduleInterfaces, Organization: openConfig, Version: "3.8.1"},
+	{Name: moduleEthernet, Organization: openConfig, Version: "2.18.0"},
+	{Name: moduleP4RT, Organization: openConfig, Version: "1.0.0"},
+	{Name: modulePlatform, Organization: openConfig, Version: "0.32.0"},
+	{Name: moduleQoS, Organization: openConfig, Version: "2.2.0"},
+	{Name: moduleSystem, Organization: openConfig, Version: "3.1.0"},
+	{Name: modulePFC, Organization: "Weft", Version: "0.1.0"},
 }
+
+const openConfig = "OpenConfig working group"
 
 // Capabilities implements gnmi.gNMI.
 func (s *Server) Capabilities(context.Context, *gpb.CapabilityRequest) (*gpb.CapabilityResponse, error) {
-	return &gpb.CapabilityResponse{
-		SupportedModels: []*gpb.ModelData{
-			{Name: "openconfig-interfaces", Organization: "OpenConfig working group", Version: "3.0.0"},
-			{Name: "openconfig-p4rt", Organization: "OpenConfig working group", Version: "1.0.0"},
-		},
-		SupportedEncodings: encodings,
-		GNMIVersion:        Version,
-	}, nil
-}
-
-// Get implements gnmi.gNMI: a notification for each path and port.
-func (s *Server) Get(ctx context.Context, req *gpb.GetRequest) (*gpb.GetResponse, error) {
-	if err := checkEncoding(req.GetEncoding()); err != nil {
-		return nil, err
-	}
-	if n := len(req.GetPath()); n == 0 || n > maxSubscriptions {
-		return nil, status.Errorf(codes.InvalidArgument, "%d paths; want 1 to %d", n, maxSubscriptions)
-	}
-	patterns := make([]pattern, len(req.GetPath()))
-	for i, path := range req.GetPath() {
-		var err error
-		if patterns[i], err = compile(req.GetPrefix(), path); err != nil {
-			return nil, err
-		}
-	}
-	ports, err := s.ports(ctx)
-	if err != nil {
-		return nil, err
-	}
-	out := &gpb.GetResponse{}
-	now := time.Now()
-	for i, p := range patterns {
-		r := newReport(now, req.GetPrefix(), req.GetEncoding())
-		if req.GetType() != gpb.GetRequest_CONFIG { // everything is state
-			for i := range ports {
-				p.each(&ports[i], r.add)
-			}
-		}
-		if len(r.all) == 0 {
-			return nil, status.Errorf(codes.NotFound, "path %s: there is none", text(req.GetPrefix(), req.GetPath()[i]))
-		}
-		out.Notification = append(out.Notification, r.all...)
-	}
-	return out, nil
+	return &gpb.CapabilityResponse{SupportedModels: models, SupportedEncodings: encodings, GNMIVersion: Version}, nil
 }

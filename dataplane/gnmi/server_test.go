@@ -22,21 +22,11 @@ import (
 	"github.com/weft-sdn/weft/dataplane"
 	"github.com/weft-sdn/weft/dataplane/gnmi"
 	"github.com/weft-sdn/weft/dataplane/live"
+	"github.com/weft-sdn/weft/dataplane/live/interfaces"
 	"github.com/weft-sdn/weft/dataplane/p4rt"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// named are the ports of a switch: port 1 is the interface eth1.
-type named struct{ *live.Runner }
-
-func (n named) Ports(ctx context.Context) (out []gnmi.Port, err error) {
-	ports, err := n.Runner.Ports(ctx)
-	for _, p := range ports {
-		out = append(out, gnmi.Port{Name: fmt.Sprintf("eth%d", p.Port), Number: p.Port, Up: p.Up, Counters: &gnmi.Counters{InPackets: p.Received}})
-	}
-	return out, err
-}
 
 // bed is a switch with two ports, and a client.
 type bed struct {
@@ -54,7 +44,7 @@ func newBedWith(t *testing.T, cfg p4rt.ServerConfig) *bed {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
-	b := &bed{t: t, ctx: ctx, cables: [2]*live.Cable{live.NewCable(), live.NewCable()}, gnmi: gnmi.NewServer()}
+	b := &bed{t: t, ctx: ctx, cables: [2]*live.Cable{live.NewCable(), live.NewCable()}, gnmi: gnmi.NewServer(gnmi.System{Hostname: "s1", Software: "v1", DeviceID: 1})}
 	runner, err := live.Start(live.Config{
 		Device: p4rt.Config{ID: 1, Switch: dataplane.Config{PortChanged: b.gnmi.PortChanged}},
 		Ports:  map[uint32]live.Port{1: b.cables[0].A, 2: b.cables[1].A},
@@ -67,7 +57,7 @@ func newBedWith(t *testing.T, cfg p4rt.ServerConfig) *bed {
 	if err := server.Add(runner.Sessions(), runner); err != nil {
 		t.Fatal(err)
 	}
-	b.gnmi.Register(server, named{runner})
+	b.gnmi.Register(server, interfaces.New(runner, nil))
 	listener := bufconn.Listen(1 << 16)
 	var serving sync.WaitGroup
 	serving.Go(func() {
@@ -240,7 +230,7 @@ func TestGet(t *testing.T) {
 	for _, n := range resp.GetNotification() {
 		got = append(got, tell(n))
 	}
-	if s := strings.Join(got, "; "); s != "eth1 state/ifindex 1; eth2 state/ifindex 2; eth1 name eth1" {
+	if s := strings.Join(got, "; "); s != "eth1 state/ifindex 1, eth2 state/ifindex 2; eth1 name eth1" {
 		t.Error(s)
 	}
 	for _, c := range []struct {
@@ -249,7 +239,10 @@ func TestGet(t *testing.T) {
 	}{
 		{&gpb.GetRequest{Path: []*gpb.Path{path("eth9", "state/id")}}, codes.NotFound},
 		{&gpb.GetRequest{Path: []*gpb.Path{path("eth1", "state/id")}, Type: gpb.GetRequest_CONFIG}, codes.NotFound},
-		{&gpb.GetRequest{Path: []*gpb.Path{path("eth1", "config/mtu")}}, codes.InvalidArgument},
+		{&gpb.GetRequest{Path: []*gpb.Path{path("eth1", "config/mtu")}}, codes.NotFound},
+		{&gpb.GetRequest{Path: []*gpb.Path{path("eth1", "config/color")}}, codes.InvalidArgument},
+		{&gpb.GetRequest{Path: []*gpb.Path{path("eth1", "state/id")}, UseModels: []*gpb.ModelData{{Name: "openconfig-bgp"}}}, codes.InvalidArgument},
+		{&gpb.GetRequest{Path: []*gpb.Path{path("eth1", "state/id")}, UseModels: []*gpb.ModelData{{Name: "openconfig-interfaces"}}}, codes.NotFound},
 		{&gpb.GetRequest{}, codes.InvalidArgument},
 		{&gpb.GetRequest{Path: []*gpb.Path{path("eth1", "state/id")}, Encoding: gpb.Encoding_BYTES}, codes.Unimplemented},
 	} {
@@ -257,11 +250,8 @@ func TestGet(t *testing.T) {
 			t.Errorf("%v: %v, want %v", c.req, err, c.want)
 		}
 	}
-	if _, err := b.client.Set(b.ctx, &gpb.SetRequest{}); status.Code(err) != codes.Unimplemented {
-		t.Errorf("Set: %v, want Unimplemented", err)
-	}
 	c, err := b.client.Capabilities(b.ctx, &gpb.CapabilityRequest{})
-	if err != nil || c.GetGNMIVersion() != gnmi.Version || len(c.GetSupportedModels()) != 2 || len(c.GetSupportedEncodings()) != 4 {
+	if err != nil || c.GetGNMIVersion() != gnmi.Version || len(c.GetSupportedModels()) != 7 || len(c.GetSupportedEncodings()) != 4 {
 		t.Errorf("%v, %v", c, err)
 	}
 }
@@ -284,7 +274,7 @@ func TestBadStreams(t *testing.T) {
 		{"poll of a stream", []*gpb.SubscribeRequest{first(good), ask}, codes.InvalidArgument},
 		{"a list to poll", []*gpb.SubscribeRequest{first(&gpb.SubscriptionList{Mode: gpb.SubscriptionList_POLL, Subscription: good.Subscription}), first(good)}, codes.InvalidArgument},
 		{"mode", []*gpb.SubscribeRequest{first(&gpb.SubscriptionList{Mode: 7, Subscription: good.Subscription})}, codes.InvalidArgument},
-		{"path", []*gpb.SubscribeRequest{first(&gpb.SubscriptionList{Subscription: on(0, elems("components"))})}, codes.InvalidArgument},
+		{"path", []*gpb.SubscribeRequest{first(&gpb.SubscriptionList{Subscription: on(0, elems("bgp"))})}, codes.InvalidArgument},
 		{"encoding", []*gpb.SubscribeRequest{first(&gpb.SubscriptionList{Encoding: gpb.Encoding_BYTES, Subscription: good.Subscription})}, codes.Unimplemented},
 	} {
 		stream, err := b.client.Subscribe(b.ctx)

@@ -3,6 +3,7 @@ package gnmi
 import (
 	"errors"
 	"io"
+	"slices"
 	"time"
 
 	gpb "github.com/openconfig/gnmi/proto/gnmi"
@@ -93,24 +94,67 @@ func (c *client) messages() (polls <-chan *gpb.SubscribeRequest, failed <-chan e
 	return out, end
 }
 
+// parts are what the subscriptions need to be read of the switch.
+func (c *client) parts() (all Parts) {
+	for _, s := range c.subscriptions {
+		all |= s.parts()
+	}
+	return all
+}
+
 // tellAll sends all there is, once.
 func (c *client) tellAll() error {
-	ports, err := c.server.ports(c.stream.Context())
+	v, err := c.server.view(c.stream.Context(), c.parts())
 	if err != nil {
 		return err
 	}
-	r := newReport(time.Now(), c.list.GetPrefix(), c.list.GetEncoding())
-	for i := range ports {
-		if !c.list.GetUpdatesOnly() {
-			for _, s := range c.subscriptions {
-				s.each(&ports[i], r.add)
+	if err := c.walk(v, func(t int, r *row, add func(r *row, leaf int, v any)) {
+		for _, s := range c.subscriptions {
+			for i := range s.all {
+				if s.all[i].table != t || !s.all[i].has(r) {
+					continue
+				}
+				for _, l := range s.all[i].leaves {
+					if v := leaves[l].value(r); v != nil && !c.list.GetUpdatesOnly() {
+						add(r, l, v)
+					}
+				}
 			}
 		}
-		if err := c.send(r); err != nil {
-			return err
-		}
+	}); err != nil {
+		return err
 	}
 	return c.sync()
+}
+
+// walk calls take with the rows of all tables that a subscription selects, and sends what it adds, the
+// rows of one port after those of another: what waits for a slow client is that of one port.
+func (c *client) walk(v *view, take func(t int, r *row, add func(r *row, leaf int, v any))) error {
+	report := newReport(v.at, c.list.GetPrefix(), c.list.GetEncoding())
+	var failed error
+	for t := range tables {
+		if !slices.ContainsFunc(c.subscriptions, func(s *subscription) bool { return s.selects(t) }) {
+			continue
+		}
+		group := uint64(0)
+		tables[t].each(v, func(r *row) {
+			if failed != nil {
+				return
+			}
+			if r.group != group {
+				failed = c.send(report)
+				group = r.group
+			}
+			take(t, r, report.add)
+		})
+		if failed == nil {
+			failed = c.send(report)
+		}
+		if failed != nil {
+			return failed
+		}
+	}
+	return nil
 }
 
 func (c *client) poll() error {
@@ -168,32 +212,31 @@ func (c *client) follow() error {
 	}
 }
 
-// tell sends what is due now, one port after the other: what waits for a slow client is that of one
-// port.
+// tell sends what is due now.
 func (c *client) tell(first bool) error {
-	ports, err := c.server.ports(c.stream.Context())
+	v, err := c.server.view(c.stream.Context(), c.parts())
 	if err != nil {
 		return err
 	}
-	if n := c.cells(len(ports)); n > maxCells {
-		return status.Errorf(codes.ResourceExhausted, "the subscriptions select %d values of %d ports; want %d at most", n, len(ports), maxCells)
+	if first {
+		if n := c.cells(v); n > maxCells {
+			return status.Errorf(codes.ResourceExhausted, "the subscriptions select %d values; want %d at most", n, maxCells)
+		}
 	}
-	now := time.Now()
 	for _, s := range c.subscriptions {
-		s.look(now)
+		s.look(v.at)
 	}
-	r := newReport(now, c.list.GetPrefix(), c.list.GetEncoding())
-	for i := range ports {
+	silent := first && c.list.GetUpdatesOnly()
+	if err := c.walk(v, func(t int, r *row, add func(r *row, leaf int, v any)) {
 		for _, s := range c.subscriptions {
-			s.take(&ports[i], func(p *Port, leaf int, v any) {
-				if !first || !c.list.GetUpdatesOnly() {
-					r.add(p, leaf, v)
+			s.take(t, r, func(r *row, l int, v any) {
+				if !silent {
+					add(r, l, v)
 				}
 			})
 		}
-		if err := c.send(r); err != nil {
-			return err
-		}
+	}); err != nil {
+		return err
 	}
 	if first {
 		return c.sync()
@@ -201,15 +244,10 @@ func (c *client) tell(first bool) error {
 	return nil
 }
 
-// cells returns how many values the subscriptions select of some ports.
-func (c *client) cells(ports int) int {
-	n := 0
+// cells returns how many values the subscriptions select. It does not change while the switch runs.
+func (c *client) cells(v *view) (n int) {
 	for _, s := range c.subscriptions {
-		if s.name != "" {
-			n += len(s.leaves)
-		} else {
-			n += len(s.leaves) * ports
-		}
+		s.each(v, func(*row, int, any) { n++ })
 	}
 	return n
 }
@@ -226,14 +264,12 @@ func (c *client) next() (at time.Time, ok bool) {
 
 // send sends a report and empties it.
 func (c *client) send(r *report) error {
-	for _, n := range r.all {
-		if err := c.put(&gpb.SubscribeResponse{Response: &gpb.SubscribeResponse_Update{Update: n}}); err != nil {
-			return err
-		}
+	if r.out == nil {
+		return nil
 	}
-	r.all, r.ports = nil, nil
-	clear(r.has)
-	return nil
+	n := r.out
+	r.clear()
+	return c.put(&gpb.SubscribeResponse{Response: &gpb.SubscribeResponse_Update{Update: n}})
 }
 
 // sync reports that the client has all now.

@@ -1,6 +1,7 @@
 package gnmi
 
 import (
+	"hash/maphash"
 	"slices"
 	"time"
 
@@ -17,10 +18,10 @@ const (
 	// their changes, defaultInterval for one that leaves it to the switch.
 	counterInterval = time.Second
 	defaultInterval = 10 * time.Second
-	// maxSubscriptions bounds those of one stream, maxCells the values that they select: of each, the last
-	// that was sent is remembered.
+	// maxSubscriptions bounds those of one stream, maxCells the values that they select: of each, a hash of
+	// the last that was sent is kept.
 	maxSubscriptions = 64
-	maxCells         = 16384
+	maxCells         = 65536
 )
 
 // A subscription is one path of a stream, and what has been sent of it.
@@ -33,14 +34,30 @@ type subscription struct {
 
 	looked, beaten time.Time // last
 	due, beat      bool      // set by look
-	sent           map[cell]any
+	sent           []sent    // of each of pattern.all
 }
 
-// cell is a leaf of a port.
-type cell struct {
-	port uint32
-	leaf int
+// sent is what was sent last of a selection: a hash of each value, row after row in the order of the
+// rows, which does not change; 0 is none. Two values with one hash are one in 2^63.
+type sent struct {
+	hashes []uint64
+	next   int // of the row that take is called with next; reset by look
 }
+
+// row returns the hashes of the next row.
+func (s *sent) row(leaves int) []uint64 {
+	at := s.next
+	s.next += leaves
+	for len(s.hashes) < s.next {
+		s.hashes = append(s.hashes, 0)
+	}
+	return s.hashes[at:s.next]
+}
+
+var hashSeed = maphash.MakeSeed()
+
+// hashOf is the hash of a value, never 0.
+func hashOf(v any) uint64 { return maphash.Comparable(hashSeed, v) | 1 }
 
 // subscriptionsOf compiles the subscriptions of a stream.
 func subscriptionsOf(list *gpb.SubscriptionList) ([]*subscription, error) {
@@ -48,12 +65,17 @@ func subscriptionsOf(list *gpb.SubscriptionList) ([]*subscription, error) {
 	if n := len(all); n == 0 || n > maxSubscriptions {
 		return nil, status.Errorf(codes.InvalidArgument, "%d subscriptions; want 1 to %d", n, maxSubscriptions)
 	}
+	of, err := modules(list.GetUseModels())
+	if err != nil {
+		return nil, err
+	}
 	var out []*subscription
 	for _, from := range all {
 		p, err := compile(list.GetPrefix(), from.GetPath())
 		if err != nil {
 			return nil, err
 		}
+		p = p.of(of)
 		s := subscription{pattern: p, suppress: from.GetSuppressRedundant()}
 		if s.heartbeat, err = interval("heartbeat_interval", from.GetHeartbeatInterval(), 0); err != nil {
 			return nil, err
@@ -62,26 +84,27 @@ func subscriptionsOf(list *gpb.SubscriptionList) ([]*subscription, error) {
 		if err != nil {
 			return nil, err
 		}
-		states, counters := p.split()
+		counts := func(l int) bool { return leaves[l].kind == counter }
+		states, counters := p.of(func(l int) bool { return !counts(l) }), p.of(counts)
 		switch from.GetMode() {
 		case gpb.SubscriptionMode_SAMPLE:
 			s.sample, s.every = true, every
-			out = append(out, s.of(p.leaves))
+			out = append(out, s.start(p))
 		case gpb.SubscriptionMode_ON_CHANGE:
-			if len(counters) > 0 {
+			if len(counters.all) > 0 {
 				s.every = counterInterval
 			}
-			out = append(out, s.of(p.leaves))
+			out = append(out, s.start(p))
 		case gpb.SubscriptionMode_TARGET_DEFINED:
-			if len(states) > 0 {
-				out = append(out, s.of(states))
+			if len(states.all) > 0 {
+				out = append(out, s.start(states))
 			}
-			if len(counters) > 0 {
+			if len(counters.all) > 0 {
 				s.sample, s.every = true, defaultInterval
 				if from.GetSampleInterval() > 0 {
 					s.every = every
 				}
-				out = append(out, s.of(counters))
+				out = append(out, s.start(counters))
 			}
 		default:
 			return nil, status.Errorf(codes.InvalidArgument, "mode %v of a subscription; want ON_CHANGE, SAMPLE or TARGET_DEFINED", from.GetMode())
@@ -90,10 +113,22 @@ func subscriptionsOf(list *gpb.SubscriptionList) ([]*subscription, error) {
 	return out, nil
 }
 
-// of is a copy of s for some leaves.
-func (s subscription) of(leaves []int) *subscription {
-	s.leaves, s.sent = leaves, make(map[cell]any)
+// start is a copy of s for a pattern.
+func (s subscription) start(p pattern) *subscription {
+	s.pattern, s.sent = p, make([]sent, len(p.all))
 	return &s
+}
+
+// of is the part of a pattern with some leaves.
+func (p pattern) of(some func(leaf int) bool) pattern {
+	out := pattern{depth: p.depth}
+	for _, s := range p.all {
+		s.leaves = slices.DeleteFunc(slices.Clone(s.leaves), func(l int) bool { return !some(l) })
+		if len(s.leaves) > 0 {
+			out.all = append(out.all, s)
+		}
+	}
+	return out
 }
 
 func interval(field string, nanoseconds uint64, none time.Duration) (time.Duration, error) {
@@ -104,18 +139,6 @@ func interval(field string, nanoseconds uint64, none time.Duration) (time.Durati
 		return 0, status.Errorf(codes.InvalidArgument, "%s is %d ns; want at least %d ns, or 0", field, nanoseconds, minInterval.Nanoseconds())
 	}
 	return time.Duration(nanoseconds), nil
-}
-
-// split separates states from counters.
-func (p *pattern) split() (states, counters []int) {
-	for _, i := range p.leaves {
-		if leaves[i].counter {
-			counters = append(counters, i)
-		} else {
-			states = append(states, i)
-		}
-	}
-	return states, counters
 }
 
 // next is when to look at the latest; false: when something changes.
@@ -131,7 +154,7 @@ func (s *subscription) next() (at time.Time, ok bool) {
 	return at, ok
 }
 
-// look begins a look at all ports, each of which take is called with. The first look is when the stream
+// look begins a look at the switch: take is called with each row. The first look is when the stream
 // begins.
 func (s *subscription) look(now time.Time) {
 	first := s.looked.IsZero()
@@ -143,44 +166,54 @@ func (s *subscription) look(now time.Time) {
 	if s.beat {
 		s.beaten = now
 	}
+	for i := range s.sent {
+		s.sent[i].next = 0
+	}
 }
 
-// take selects the values of a port to send now, and marks them as sent.
-func (s *subscription) take(p *Port, send func(p *Port, leaf int, v any)) {
+// take selects the values of a row of a table to send now, and marks them as sent. A value that was
+// sent and is gone is sent as nil.
+func (s *subscription) take(t int, r *row, send func(r *row, leaf int, v any)) {
 	if s.sample && !s.due && !s.beat {
 		return
 	}
-	s.each(p, func(p *Port, i int, v any) {
-		c := cell{p.Number, i}
-		old, known := s.sent[c]
-		changed := !known || old != v
-		if s.beat || changed && (!s.sample || s.due) || s.sample && s.due && !s.suppress {
-			s.sent[c] = v
-			send(p, i, v)
+	for i := range s.all {
+		if s.all[i].table != t || !s.all[i].has(r) {
+			continue
 		}
-	})
-}
-
-// each calls f with every leaf of a port that a pattern selects.
-func (p *pattern) each(port *Port, f func(p *Port, leaf int, v any)) {
-	if p.name != "" && p.name != port.Name {
-		return
-	}
-	for _, l := range p.leaves {
-		if v := leaves[l].value(port); v != nil {
-			f(port, l, v)
+		last := s.sent[i].row(len(s.all[i].leaves))
+		for j, l := range s.all[i].leaves {
+			v := leaves[l].value(r)
+			now := uint64(0)
+			if v != nil {
+				now = hashOf(v)
+			}
+			switch {
+			case v == nil && last[j] == 0:
+			case v == nil, s.beat, now != last[j] && (!s.sample || s.due), s.sample && s.due && !s.suppress:
+				last[j] = now
+				send(r, l, v)
+			}
 		}
 	}
 }
 
-// A report gathers updates as notifications, one a port. A value that several subscriptions select is in
-// it once.
+// has reports whether a row is one of those that a selection selects.
+func (s *selection) has(r *row) bool {
+	for i, want := range s.keys {
+		if want != "" && want != r.keys[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// A report gathers values as one notification. A value that several subscriptions select is in it once.
 type report struct {
 	at       time.Time
 	prefix   *gpb.Path
 	encoding gpb.Encoding
-	all      []*gpb.Notification
-	ports    []uint32 // of all
+	out      *gpb.Notification // nil: nothing
 	has      map[cell]bool
 }
 
@@ -193,17 +226,26 @@ func newReport(at time.Time, prefix *gpb.Path, e gpb.Encoding) *report {
 	return r
 }
 
-func (r *report) add(p *Port, l int, v any) {
-	c := cell{p.Number, l}
+// add adds a value; nil is one that is gone.
+func (r *report) add(of *row, l int, v any) {
+	c := cell{l, of.id}
 	if r.has[c] {
 		return
 	}
 	r.has[c] = true
-	i := slices.Index(r.ports, p.Number)
-	if i < 0 {
-		i = len(r.all)
-		r.ports = append(r.ports, p.Number)
-		r.all = append(r.all, &gpb.Notification{Timestamp: r.at.UnixNano(), Prefix: r.prefix})
+	if r.out == nil {
+		r.out = &gpb.Notification{Timestamp: r.at.UnixNano(), Prefix: r.prefix}
 	}
-	r.all[i].Update = append(r.all[i].Update, &gpb.Update{Path: pathOf(p, &leaves[l]), Val: encode(v, r.encoding)})
+	path := pathOf(of, leaves[l].path)
+	if v == nil {
+		r.out.Delete = append(r.out.Delete, path)
+		return
+	}
+	r.out.Update = append(r.out.Update, &gpb.Update{Path: path, Val: encode(v, r.encoding)})
+}
+
+// clear empties the report.
+func (r *report) clear() {
+	r.out = nil
+	clear(r.has)
 }

@@ -1,6 +1,8 @@
 package live
 
 import (
+	"errors"
+	"net"
 	"sync"
 )
 
@@ -31,12 +33,47 @@ type Losses struct {
 
 type losing interface{ Losses() Losses }
 
+// Details are what a Port knows of its link. Numbers are 0 when unknown. A Port that knows any has a
+// method Details.
+type Details struct {
+	MAC   net.HardwareAddr
+	MTU   int    // octets of the longest frame, from its Ethernet header on
+	Speed uint64 // bits a second
+}
+
+type detailed interface{ Details() Details }
+
+// Configurable is a Port whose link can be changed. Its methods may be called from any goroutine; an
+// error that wraps errors.ErrUnsupported says that the port has no such setting.
+type Configurable interface {
+	// SetEnabled takes the port's end of its link down, or up again.
+	SetEnabled(enabled bool) error
+	// SetMTU changes Details.MTU.
+	SetMTU(octets int) error
+}
+
+// as finds what a port is beside a Port, in front of a tap or behind it.
+func as[T any](p Port) (T, bool) {
+	for {
+		if t, ok := p.(T); ok {
+			return t, true
+		}
+		w, ok := p.(interface{ Unwrap() Port })
+		if !ok {
+			var none T
+			return none, false
+		}
+		p = w.Unwrap()
+	}
+}
+
 // Cable is a link between two in-memory ports.
 type Cable struct {
 	A, B Port
 
 	mu   sync.RWMutex
 	up   bool                     // guarded by mu
+	off  [2]bool                  // guarded by mu; an end is disabled
 	to   [2]func(frames [][]byte) // guarded by mu; where each end delivers, nil: nowhere
 	link [2]func(up bool)         // guarded by mu; whom each end tells, nil: nobody
 }
@@ -55,12 +92,20 @@ func (c *Cable) SetUp(up bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.up = up
+	c.tell()
+}
+
+// tell reports the link to both ends. The caller holds c.mu.
+func (c *Cable) tell() {
 	for _, tell := range c.link {
 		if tell != nil {
-			tell(up)
+			tell(c.passes())
 		}
 	}
 }
+
+// passes reports whether the link is up. The caller holds c.mu.
+func (c *Cable) passes() bool { return c.up && !c.off[0] && !c.off[1] }
 
 type cableEnd struct {
 	cable *Cable
@@ -71,16 +116,28 @@ func (e *cableEnd) Attach(deliver func(frames [][]byte), link func(up bool)) {
 	e.cable.mu.Lock()
 	defer e.cable.mu.Unlock()
 	e.cable.to[e.side], e.cable.link[e.side] = deliver, link
-	if link != nil && !e.cable.up {
+	if link != nil && !e.cable.passes() {
 		link(false)
 	}
 }
+
+// SetEnabled implements Configurable.
+func (e *cableEnd) SetEnabled(enabled bool) error {
+	e.cable.mu.Lock()
+	defer e.cable.mu.Unlock()
+	e.cable.off[e.side] = !enabled
+	e.cable.tell()
+	return nil
+}
+
+// SetMTU implements Configurable: a cable in memory carries frames of any length.
+func (e *cableEnd) SetMTU(int) error { return errors.ErrUnsupported }
 
 func (e *cableEnd) Send(frames [][]byte) (taken, octets int) {
 	e.cable.mu.RLock()
 	defer e.cable.mu.RUnlock()
 	deliver := e.cable.to[1-e.side]
-	if !e.cable.up || deliver == nil {
+	if !e.cable.passes() || deliver == nil {
 		return 0, 0
 	}
 	deliver(frames)

@@ -24,6 +24,7 @@ type Snapshot struct {
 type PortSnapshot struct {
 	Port uint32
 	Up   bool
+	Details
 	PortStats
 }
 
@@ -54,14 +55,33 @@ func (r *Runner) Snapshot(ctx context.Context) (Snapshot, error) {
 
 // Ports reads the ports alone; see Snapshot.
 func (r *Runner) Ports(ctx context.Context) (ports []PortSnapshot, err error) {
-	err = r.WithDevice(ctx, func(_ time.Duration, d *p4rt.Device) { ports = r.portsOf(d.Switch()) })
+	err = r.WithPorts(ctx, func(p []PortSnapshot, _ *dataplane.Switch) { ports = p })
 	return ports, err
+}
+
+// WithPorts runs f with the ports and their switch on the goroutine that owns it; see Do.
+func (r *Runner) WithPorts(ctx context.Context, f func(ports []PortSnapshot, sw *dataplane.Switch)) error {
+	return r.WithDevice(ctx, func(_ time.Duration, d *p4rt.Device) { f(r.portsOf(d.Switch()), d.Switch()) })
+}
+
+// Configurable returns a port whose link can be changed; nil if there is none of that number.
+func (r *Runner) Configurable(port uint32) Configurable {
+	if a := r.port(port); a != nil {
+		if c, ok := as[Configurable](a.Port); ok {
+			return c
+		}
+	}
+	return nil
 }
 
 func (r *Runner) portsOf(sw *dataplane.Switch) []PortSnapshot {
 	out := make([]PortSnapshot, 0, len(r.ports))
 	for _, a := range r.ports {
-		out = append(out, PortSnapshot{Port: a.in.port, Up: sw.PortUp(a.in.port), PortStats: a.stats()})
+		p := PortSnapshot{Port: a.in.port, Up: sw.PortUp(a.in.port), PortStats: a.stats()}
+		if d, ok := as[detailed](a.Port); ok {
+			p.Details = d.Details()
+		}
+		out = append(out, p)
 	}
 	return out
 }

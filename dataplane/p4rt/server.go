@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/health"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/status"
 
@@ -90,11 +91,12 @@ const (
 type Server struct {
 	p4v1.UnimplementedP4RuntimeServer
 
-	cfg   ServerConfig
-	grpc  *grpc.Server
-	guard *guard.Guard
-	done  chan struct{} // closed by Close: streams end
-	calls callCounter
+	cfg    ServerConfig
+	grpc   *grpc.Server
+	health *health.Server
+	guard  *guard.Guard
+	done   chan struct{} // closed by Close: streams end
+	calls  callCounter
 
 	reads     *semaphore.Weighted // a place for each Read whose answer is put together
 	pipelines *semaphore.Weighted // a place for each pipeline configuration that is decoded and loaded
@@ -154,7 +156,7 @@ func NewServer(cfg ServerConfig) *Server {
 	}
 	opts := []grpc.ServerOption{
 		grpc.UnaryInterceptor(s.calls.unary),
-		grpc.StreamInterceptor(s.calls.stream),
+		grpc.ChainStreamInterceptor(s.calls.stream, s.commonStream),
 		grpc.StatsHandler(s.guard),
 		grpc.ForceServerCodecV2(newCodec(min(maxSmall, cfg.MaxMessage))),
 		grpc.StaticStreamWindowSize(window),
@@ -174,14 +176,10 @@ func NewServer(cfg ServerConfig) *Server {
 		opts = append(opts, grpc.Creds(cfg.Credentials))
 	}
 	s.grpc = grpc.NewServer(opts...)
-	s.grpc.RegisterService(service(), s)
+	s.common()
+	s.RegisterService(service(), s)
 	return s
 }
-
-// RegisterService implements grpc.ServiceRegistrar: it adds another service to
-// the same port, such as gNMI. It must be called before Serve. Close waits for
-// the calls of that service too, so whoever adds it ends them first.
-func (s *Server) RegisterService(d *grpc.ServiceDesc, impl any) { s.grpc.RegisterService(d, impl) }
 
 // ErrDuplicateDevice reports that a server has a device with this id already.
 var ErrDuplicateDevice = errors.New("p4rt: device id in use")
@@ -217,6 +215,7 @@ func (s *Server) Close(ctx context.Context) {
 	if !s.closed {
 		s.closed = true
 		close(s.done)
+		s.health.Shutdown()
 	}
 	s.mu.Unlock()
 	stopped := make(chan struct{})

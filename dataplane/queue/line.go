@@ -69,14 +69,15 @@ func (m *Manager[P]) SetSpeed(port uint32, bitsPerSecond uint64) {
 	m.release(p)
 }
 
-// Sent accounts for a frame that began to leave a port at a time; on a port with a speed the next
-// one waits for its end.
-func (m *Manager[P]) Sent(port uint32, at time.Duration, octets int) {
-	if len(m.lines) == 0 {
-		return
-	}
-	if l := &m.port(port).line; l.speed > 0 {
-		l.took(at, octets)
+// Sent accounts for a frame of a queue that began to leave its port at a time; on a port with a speed
+// the next one waits for its end.
+func (m *Manager[P]) Sent(port uint32, priority int, at time.Duration, octets int) {
+	p := m.port(port)
+	c := &p.q[priority].counts
+	c.Sent++
+	c.SentOctets += uint64(octets)
+	if p.line.speed > 0 {
+		p.line.took(at, octets)
 	}
 }
 

@@ -72,6 +72,7 @@ type portQueues[P any] struct {
 type queueState struct {
 	size   int
 	octets uint64 // as received
+	counts Counts
 	depth  int
 	rate   uint64
 	last   time.Duration // when the last packet leaves
@@ -139,6 +140,7 @@ func (m *Manager[P]) Push(e Place[P], now time.Duration) (depth int, ok bool) {
 	p := m.port(e.Port)
 	q := &p.q[e.Priority]
 	if q.depth > 0 && q.size >= q.depth {
+		q.counts.refused(e.Octets)
 		return q.size, false
 	}
 	e.Leaves, e.Depth = now, q.size
@@ -152,6 +154,7 @@ func (m *Manager[P]) Push(e Place[P], now time.Duration) (depth int, ok bool) {
 	e.seq = m.seq
 	q.size++
 	q.octets += uint64(e.Octets)
+	q.counts.Longest = max(q.counts.Longest, q.octets)
 	m.size++
 	switch pq := &m.prios[e.Priority]; {
 	case p.line.held != nil:

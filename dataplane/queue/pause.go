@@ -64,9 +64,11 @@ func (m *Manager[P]) Admit(e *Place[P], arrived uint32) drop.Reason {
 		switch {
 		case w.storm && w.set.Action == p4.WatchdogActionDrop:
 			w.stormsDropped++
+			m.port(e.Port).q[e.Priority].counts.refused(e.Octets)
 			return drop.Storm
 		case w.octets+uint64(e.Octets) > w.set.Buffer:
 			w.overflows++
+			m.port(e.Port).q[e.Priority].counts.refused(e.Octets)
 			return drop.PauseBufferFull
 		}
 	}
@@ -220,6 +222,7 @@ func (m *Manager[P]) flush(w *watch, now time.Duration, drop func(P)) {
 		p.line.waiting--
 		m.took(p, &e, now)
 		w.stormsDropped++
+		p.q[w.prio].counts.refused(e.Octets)
 		drop(e.Packet)
 	}
 }

@@ -13,6 +13,19 @@ type State struct {
 	Packets  int    // that wait
 	Depth    int    // how many may wait; 0 is no limit
 	Rate     uint64 // packets a second that may leave; 0 is no limit
+	Counts
+}
+
+// Counts count what became of the packets of a queue since the switch was made.
+type Counts struct {
+	Sent, SentOctets       uint64 // left the switch, as they did
+	Dropped, DroppedOctets uint64 // found no room, as received
+	Longest                uint64 // octets that waited at once, as received
+}
+
+func (c *Counts) refused(octets uint32) {
+	c.Dropped++
+	c.DroppedOctets += uint64(octets)
 }
 
 // States yields the queues of the ports that have sent something or were set up, by port and
@@ -21,7 +34,7 @@ func (m *Manager[P]) States() iter.Seq[State] {
 	return func(yield func(State) bool) {
 		for _, port := range slices.Sorted(maps.Keys(m.ports)) {
 			for prio, q := range m.ports[port].q {
-				if !yield(State{port, prio, q.size, q.depth, q.rate}) {
+				if !yield(State{port, prio, q.size, q.depth, q.rate, q.counts}) {
 					return
 				}
 			}

@@ -3,6 +3,10 @@ package afpacket
 import (
 	"errors"
 	"fmt"
+	"math"
+	"os"
+	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -114,10 +118,24 @@ func (p *Port) settle(fd int) (up bool, err error) {
 	}
 	p.index = index
 	p.mtu.Store(int64(mtu))
+	p.speed.Store(speedOf(p.name))
 	// An interface that was down left an error behind, for whoever asks next.
 	_, _ = unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ERROR)
 	const want = unix.IFF_UP | unix.IFF_RUNNING
 	return flags&want == want, nil
+}
+
+// speedOf is the speed of an interface in bits a second, 0 where its driver knows none.
+func speedOf(name string) uint64 {
+	text, err := os.ReadFile("/sys/class/net/" + name + "/speed")
+	if err != nil {
+		return 0
+	}
+	megabits, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 32)
+	if err != nil || megabits == math.MaxUint32 { // -1, as some drivers write it
+		return 0
+	}
+	return megabits * 1_000_000
 }
 
 // bind makes the frames of an interface those of the socket, whatever their

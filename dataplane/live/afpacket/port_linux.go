@@ -19,6 +19,8 @@ import (
 const (
 	sendBuffer = 16 << 20 // octets that may wait in the socket for the interface
 	readBatch  = 64       // frames delivered at once
+
+	ethernetHeader = 14 // octets, which an interface's MTU leaves out
 )
 
 // Port is a port on an interface.
@@ -40,6 +42,7 @@ type Port struct {
 	ring   *ring // guarded by ringMu; nil while it cannot be had
 
 	mtu               atomic.Int64
+	speed             atomic.Uint64 // bits a second; 0: unknown
 	overrun, oversize atomic.Uint64
 
 	attach  sync.Once
@@ -118,6 +121,54 @@ func (p *Port) HardwareAddr() net.HardwareAddr { return p.address }
 
 // MTU is how many octets a frame may have behind its Ethernet header.
 func (p *Port) MTU() int { return int(p.mtu.Load()) }
+
+// Details implements what live.Runner asks of a port.
+func (p *Port) Details() live.Details {
+	d := live.Details{MAC: p.address, Speed: p.speed.Load()}
+	if mtu := p.MTU(); mtu > 0 {
+		d.MTU = mtu + ethernetHeader
+	}
+	return d
+}
+
+// SetEnabled implements live.Configurable: it takes the interface down, or up. It needs CAP_NET_ADMIN.
+func (p *Port) SetEnabled(enabled bool) error {
+	return p.change("flags", func(fd int, r *unix.Ifreq) error {
+		if err := unix.IoctlIfreq(fd, unix.SIOCGIFFLAGS, r); err != nil {
+			return err
+		}
+		flags := r.Uint16() &^ unix.IFF_UP
+		if enabled {
+			flags |= unix.IFF_UP
+		}
+		r.SetUint16(flags)
+		return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, r)
+	})
+}
+
+// SetMTU implements live.Configurable: it sets the interface's. It needs CAP_NET_ADMIN.
+func (p *Port) SetMTU(octets int) error {
+	return p.change("MTU", func(fd int, r *unix.Ifreq) error {
+		r.SetUint32(uint32(max(0, octets-ethernetHeader)))
+		return unix.IoctlIfreq(fd, unix.SIOCSIFMTU, r)
+	})
+}
+
+// change changes the interface that has the port's name, and looks at it again.
+func (p *Port) change(what string, f func(fd int, r *unix.Ifreq) error) error {
+	r, err := unix.NewIfreq(p.name)
+	if err != nil {
+		return err
+	}
+	closed := p.socket.Control(func(fd uintptr) { err = f(int(fd), r) })
+	if closed != nil {
+		return fmt.Errorf("%s: %w", p.name, closed)
+	}
+	if err != nil {
+		return fmt.Errorf("%s of %s: %w", what, p.name, err)
+	}
+	return nil
+}
 
 // Attach implements live.Port.
 func (p *Port) Attach(deliver func(frames [][]byte), link func(up bool)) {

@@ -29,6 +29,9 @@ func (t *Tap) Send(frames [][]byte) (taken, octets int) {
 	return t.Port.Send(frames)
 }
 
+// Unwrap returns the port itself.
+func (t *Tap) Unwrap() live.Port { return t.Port }
+
 // Losses returns those of the port, if it knows of any.
 func (t *Tap) Losses() live.Losses {
 	if l, ok := t.Port.(interface{ Losses() live.Losses }); ok {

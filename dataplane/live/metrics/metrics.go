@@ -62,6 +62,8 @@ var (
 	portOctets      = desc("weft_dataplane_port_octets_total", "Octets of those frames.", "port", "interface", "direction")
 	portDrops       = desc("weft_dataplane_port_drops_total", "Frames dropped at a port, before the switch (in) or after it (out).", "port", "interface", "direction", "reason")
 	portUp          = desc("weft_dataplane_port_up", "1 while the port's link is up.", "port", "interface")
+	portMTU         = desc("weft_dataplane_port_mtu_octets", "Octets of the longest frame that a port carries; 0 is unknown.", "port", "interface")
+	portSpeed       = desc("weft_dataplane_port_speed_bits_per_second", "Speed of a port's link; 0 is unknown.", "port", "interface")
 	switchPackets   = desc("weft_dataplane_packets_total", "Frames that entered (in) and left (out) the program, the CPU port's included.", "direction")
 	switchDrops     = desc("weft_dataplane_drops_total", "Packets dropped in the switch.", "reason")
 	switchAgain     = desc("weft_dataplane_passes_total", "Packets and copies that the program made to be processed once more.", "kind")
@@ -70,6 +72,11 @@ var (
 	runaway         = desc("weft_dataplane_runaway_actions_total", "Actions cut short because they ran too many statements.")
 	outOfRange      = desc("weft_dataplane_out_of_range_total", "Accesses to a register, counter or meter at an index beyond its size.")
 	queuePackets    = desc("weft_dataplane_queue_packets", "Packets that wait in a priority queue of a port.", "port", "priority")
+	queueSent       = desc("weft_dataplane_queue_sent_packets_total", "Packets of a priority queue that left the switch.", "port", "priority")
+	queueSentOctets = desc("weft_dataplane_queue_sent_octets_total", "Octets of those packets.", "port", "priority")
+	queueDrops      = desc("weft_dataplane_queue_dropped_packets_total", "Packets that found no room in a priority queue of the traffic manager.", "port", "priority")
+	queueDropOctets = desc("weft_dataplane_queue_dropped_octets_total", "Octets of those packets.", "port", "priority")
+	queueLongest    = desc("weft_dataplane_queue_longest_octets", "The most octets that have waited in a priority queue at once.", "port", "priority")
 	queueDepth      = desc("weft_dataplane_queue_depth", "Packets that may wait in a priority queue; 0 is no limit.", "port", "priority")
 	queueRate       = desc("weft_dataplane_queue_rate", "Packets a second that may leave a priority queue; 0 is no limit.", "port", "priority")
 	tableEntries    = desc("weft_dataplane_table_entries", "Entries of a table.", "table")
@@ -123,6 +130,11 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	for _, q := range s.Queues {
 		port, prio := number(q.Port), strconv.Itoa(q.Priority)
 		e.gauge(queuePackets, float64(q.Packets), port, prio)
+		e.count(queueSent, q.Sent, port, prio)
+		e.count(queueSentOctets, q.SentOctets, port, prio)
+		e.count(queueDrops, q.Dropped, port, prio)
+		e.count(queueDropOctets, q.DroppedOctets, port, prio)
+		e.gauge(queueLongest, float64(q.Longest), port, prio)
 		e.gauge(queueDepth, float64(q.Depth), port, prio)
 		e.gauge(queueRate, float64(q.Rate), port, prio)
 	}
@@ -145,6 +157,8 @@ func (c *collector) port(e emitter, p live.PortSnapshot) {
 		up = 1
 	}
 	e.gauge(portUp, up, port, name)
+	e.gauge(portMTU, float64(p.MTU), port, name)
+	e.gauge(portSpeed, float64(p.Speed), port, name)
 	e.count(portPackets, p.Received, port, name, "in")
 	e.count(portPackets, p.Sent, port, name, "out")
 	e.count(portOctets, p.RxOctets, port, name, "in")

@@ -1,0 +1,114 @@
+package lab
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/weft-sdn/weft/dataplane/gnmi"
+)
+
+// portSettings are what clients of gNMI have set of a port of a switch, and what follows from it.
+type portSettings struct {
+	gnmi.Settings
+	tooLongIn, tooLongOut uint64 // frames beyond the MTU
+}
+
+// shortestMTU is the least MTU that a port takes: the shortest Ethernet frame without its check
+// sequence (IEEE 802.3).
+const shortestMTU = 60
+
+// settings returns those of a port, to be changed.
+func (n *SwitchNode) settings(port uint32) *portSettings {
+	if n.set[port] == nil {
+		n.set[port] = &portSettings{}
+	}
+	return n.set[port]
+}
+
+// fits reports whether a frame is no longer than the MTU that was set of its port, and counts it if it is.
+func (n *SwitchNode) fits(port uint32, frame []byte, out bool) bool {
+	if len(n.set) == 0 {
+		return true
+	}
+	s := n.set[port]
+	if s == nil || s.MTU == 0 || len(frame) <= int(s.MTU) {
+		return true
+	}
+	if out {
+		s.tooLongOut++
+	} else {
+		s.tooLongIn++
+	}
+	return false
+}
+
+// configure gives ports of the switch settings, all of them or none. Links go down and up with their ends.
+func (n *SwitchNode) configure(changes []gnmi.Change) error {
+	for _, c := range changes {
+		if err := n.may(c); err != nil {
+			return err
+		}
+	}
+	for _, c := range changes {
+		s := n.settings(c.Port)
+		s.Settings = c.New
+		there := n.ports[c.Port]
+		for _, w := range []*Wire{there, n.world.back(there)} {
+			switch {
+			case c.New.Disabled && !c.Old.Disabled:
+				w.off++
+			case c.Old.Disabled && !c.New.Disabled:
+				w.off--
+			}
+			w.settle()
+			w.setRate()
+		}
+	}
+	return nil
+}
+
+// may reports whether a port can have settings.
+func (n *SwitchNode) may(c gnmi.Change) error {
+	wire := n.ports[c.Port]
+	refuse := func(s gnmi.Setting, format string, args ...any) error {
+		return &gnmi.Refusal{Port: c.Port, Setting: s, Want: fmt.Sprintf(format, args...)}
+	}
+	if most := n.device.Switch().Config().MTU; c.New.MTU != 0 && (c.New.MTU < shortestMTU || int(c.New.MTU) > most) {
+		return refuse(gnmi.SettingMTU, "want %d to %d", shortestMTU, most)
+	}
+	if wire.most > 0 && c.New.Speed > wire.most {
+		return refuse(gnmi.SettingSpeed, "want at most the %d bit/s that the link is made for", wire.most)
+	}
+	if c.New.AutoNegotiate == gnmi.Yes {
+		return refuse(gnmi.SettingAutoNegotiate, "want false: links of a lab do not negotiate")
+	}
+	return nil
+}
+
+// back returns the other direction of a link.
+func (w *World) back(wire *Wire) *Wire { return w.wires[slices.Index(w.wires, wire)^1] }
+
+// setRate gives the link the least of what it is made for and of the speeds that are set of its ends.
+func (w *Wire) setRate() {
+	rate := w.most
+	for _, end := range []struct {
+		node string
+		port uint32
+	}{{w.From, w.FromPort}, {w.To, w.ToPort}} {
+		n := w.world.switches[end.node]
+		if n == nil || n.set[end.port] == nil {
+			continue
+		}
+		if s := n.set[end.port].Speed; s > 0 {
+			rate = min(cmp.Or(rate, s), s)
+		}
+	}
+	if rate == w.Rate {
+		return
+	}
+	w.Rate = rate
+	if n := w.world.switches[w.From]; n != nil {
+		n.device.Switch().SetPortSpeed(w.FromPort, rate)
+	}
+}

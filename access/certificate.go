@@ -13,8 +13,8 @@ import (
 type CertificateRule struct {
 	// Name is the one that the certificate has: a DNS name, e-mail address or URI of its subject
 	// alternative names, or the common name of its subject where it has none of these.
-	Name string `yaml:"name"`
-	api.Grant
+	Name      string `yaml:"name"`
+	api.Grant `yaml:",inline"`
 }
 
 // names returns the names that a certificate is for. A certificate with alternative names has no

@@ -19,6 +19,9 @@ type MulticastGroup struct {
 	Changes []SwitchChange `json:"changes,omitempty" doc:"Of a dry run: the updates of switches that the write would cause."`
 }
 
+// Intent implements [Intended].
+func (r MulticastGroup) Intent() (version uint64, spec any) { return r.Version, r.Spec }
+
 // MulticastGroupSpec is what a client wants of a multicast group.
 type MulticastGroupSpec struct {
 	// ProxyAddress stands for the group: source and receivers connect their

@@ -13,6 +13,11 @@ type Object struct {
 	Changes []SwitchChange `json:"changes,omitempty"`
 }
 
+// Intended is a resource that has what a client wants, with the version of that.
+type Intended interface {
+	Intent() (version uint64, spec any)
+}
+
 // Progress is what the statuses of all kinds with conditions have in common.
 type Progress struct {
 	Conditions Conditions `json:"conditions"`

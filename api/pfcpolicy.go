@@ -20,6 +20,9 @@ type PFCPolicy struct {
 	Changes []SwitchChange `json:"changes,omitempty" doc:"Of a dry run: the updates of switches that the write would cause."`
 }
 
+// Intent implements [Intended].
+func (r PFCPolicy) Intent() (version uint64, spec any) { return r.Version, r.Spec }
+
 // PFCPolicySpec is what a client wants of a PFC policy. Sizes are in octets.
 type PFCPolicySpec struct {
 	// SRv6Policy carries the tenant's traffic, Tenant is whose priority is paused.

@@ -20,6 +20,9 @@ type SRv6Policy struct {
 	Changes []SwitchChange `json:"changes,omitempty" doc:"Of a dry run: the updates of switches that the write would cause."`
 }
 
+// Intent implements [Intended].
+func (r SRv6Policy) Intent() (version uint64, spec any) { return r.Version, r.Spec }
+
 // SRv6PolicySpec is what a client wants of an SRv6 policy.
 type SRv6PolicySpec struct {
 	// Headend and Endpoint are names of switches.

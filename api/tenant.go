@@ -20,6 +20,9 @@ type Tenant struct {
 	Changes []SwitchChange `json:"changes,omitempty" doc:"Of a dry run: the updates of switches that the write would cause."`
 }
 
+// Intent implements [Intended].
+func (r Tenant) Intent() (version uint64, spec any) { return r.Version, r.Spec }
+
 // TenantSpec is what a client wants of a tenant.
 type TenantSpec struct {
 	// Slice is the id of the tenant's slice (NRP), no other tenant's: it travels

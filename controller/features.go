@@ -112,8 +112,11 @@ func (c *Core) SetAssignment(a *ev.Assignment) {
 
 // ResetGroup is [Core.ResetGroup].
 func (c *Controller) ResetGroup(ctx context.Context, name string, pre resource.Precondition) (g api.MulticastGroup, err error) {
-	stopped := c.change(ctx, func(core *Core) { g, err = core.ResetGroup(name, pre) })
-	return g, first(stopped, err)
+	err = c.write(ctx, pre, func(core *Core) (err error) {
+		g, err = core.ResetGroup(name, pre)
+		return err
+	})
+	return g, err
 }
 
 // Orphans is [Core.Orphans].

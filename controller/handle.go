@@ -3,6 +3,8 @@ package controller
 import (
 	"context"
 
+	"github.com/weft-sdn/weft/access/audit"
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/resource"
 )
 
@@ -53,7 +55,13 @@ func (h handle[S, R]) Get(ctx context.Context, name string) (r R, err error) {
 // Put implements resource.Handle. With a trial in the precondition it changes a copy of the core.
 func (h handle[S, R]) Put(ctx context.Context, name string, spec S, pre resource.Precondition) (r R, created bool, err error) {
 	err = h.c.write(ctx, pre, func(core *Core) (err error) {
+		before, wanted := intentOf(h.of(core), name)
 		r, created, err = h.of(core).Put(name, spec, pre)
+		if after, now := intentOf(h.of(core), name); after == before {
+			audit.Of(ctx).Unchanged()
+		} else {
+			audit.Of(ctx).Change(wanted, now)
+		}
 		return err
 	})
 	return r, created, err
@@ -61,7 +69,23 @@ func (h handle[S, R]) Put(ctx context.Context, name string, spec S, pre resource
 
 // Delete implements resource.Handle. With a trial in the precondition it deletes from a copy of the core.
 func (h handle[S, R]) Delete(ctx context.Context, name string, pre resource.Precondition) error {
-	return h.c.write(ctx, pre, func(core *Core) error { return h.of(core).Delete(name, pre) })
+	return h.c.write(ctx, pre, func(core *Core) error {
+		_, wanted := intentOf(h.of(core), name)
+		audit.Of(ctx).Change(wanted, nil)
+		return h.of(core).Delete(name, pre)
+	})
+}
+
+// intentOf returns the version and spec of a resource; 0 and nil: there is none.
+func intentOf[S, R any](all resource.Resources[S, R], name string) (version uint64, spec any) {
+	r, err := all.Get(name)
+	if err != nil {
+		return 0, nil
+	}
+	if i, ok := any(r).(api.Intended); ok {
+		return i.Intent()
+	}
+	return 0, nil
 }
 
 // ask puts a question to the core, and waits for its answer or the end of ctx.

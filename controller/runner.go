@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/weft-sdn/weft/access/audit"
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/internal/owner"
@@ -27,6 +29,8 @@ type Options struct {
 	// Ports, when not nil, is told all that a switch reports of its ports, whenever
 	// that changes (see PortStates.Up); ctx ends when the switch is given up.
 	Ports func(ctx context.Context, sw string, up map[uint32]bool)
+	// Log, when not nil, takes a line for each record of the audit log.
+	Log *slog.Logger
 	// Events, when not nil, is notified of every change, one at a time and in order.
 	// It must not wait for anything, nor call the controller.
 	Events func(api.Event)
@@ -43,6 +47,7 @@ type Controller struct {
 	// For the goroutine of the core alone.
 	core    *Core
 	failing error                // why the store takes no writes, as reported
+	audited *audit.Recorder      // of the changes that clients make
 	opened  *inventory.Inventory // whose switches have links
 
 	topo atomic.Pointer[topology.Snapshot]
@@ -67,8 +72,12 @@ func NewController(ctx context.Context, o Options) (*Controller, error) {
 	if err != nil {
 		return nil, err
 	}
+	audited, err := audit.NewRecorder(ctx, o.Store, audit.ChainCore, o.Log)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrStore, err)
+	}
 	c := &Controller{
-		opts: o, loop: owner.New(start), core: core,
+		opts: o, audited: audited, loop: owner.New(start), core: core,
 		links: make(map[string]*link), asked: make(map[uint64]chan<- any), trial: make(chan struct{}, 1),
 	}
 	// The call itself does nothing: flush follows.
@@ -105,7 +114,9 @@ func (c *Controller) Run(ctx context.Context) error {
 func (c *Controller) flush(context.Context) error {
 	c.reportStore()
 	for {
-		if saves := c.core.Saves(); len(saves) > 0 {
+		// A change and its record are one write.
+		saves := append(c.audited.Writes(), c.core.Saves()...)
+		if len(saves) > 0 {
 			c.core.Hold(c.writer.Add(saves))
 		}
 		c.core.Kept(c.writer.Kept())

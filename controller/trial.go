@@ -131,7 +131,11 @@ func describe(updates []entry.Update) []api.EntityUpdate {
 func (c *Controller) write(ctx context.Context, pre resource.Precondition, change func(*Core) error) error {
 	var err error
 	if pre.Trial == nil {
-		stopped := c.change(ctx, func(core *Core) { err = change(core) })
+		stopped := c.change(ctx, func(core *Core) {
+			if err = change(core); err == nil {
+				c.audited.Note(ctx)
+			}
+		})
 		return first(stopped, err)
 	}
 	var f *fork

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/weft-sdn/weft/access/audit"
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/inventory"
@@ -32,6 +34,9 @@ type planner struct {
 	multipath  *mrc.Runner   // nil: there is no MRC fabric
 	streams    *hosts.Server // to its hosts
 	server     *northbound.Server
+	store      store.Store
+	keep       audit.Keep // of the audit log
+	log        *slog.Logger
 }
 
 // journal is where the events of a planner go.
@@ -51,11 +56,12 @@ func (o *Options) newJournal() *journal {
 
 // newPlanner makes a planner on the records of a store.
 func newPlanner(ctx context.Context, o *Options, s store.Store, switches controller.Southbound, speaker *bgpls.Speaker, events *journal) (*planner, error) {
-	p := &planner{}
+	bounds := &o.Inventory.API.Access.Audit
+	p := &planner{store: s, keep: audit.Keep{Octets: bounds.Octets, Age: bounds.Age.D()}, log: o.Log}
 	var multipath atomic.Pointer[mrc.Runner] // it is there before a switch is asked
 	var err error
 	p.controller, err = controller.NewController(ctx, controller.Options{
-		Inventory: o.Inventory, Store: s, Southbound: switches, Events: events.publish,
+		Inventory: o.Inventory, Store: s, Southbound: switches, Events: events.publish, Log: o.Log,
 		Ports: func(ctx context.Context, sw string, up map[uint32]bool) {
 			if m := multipath.Load(); m != nil {
 				m.SetPorts(ctx, sw, up)
@@ -87,7 +93,7 @@ func (p *planner) startMultipath(ctx context.Context, o *Options, s store.Store,
 	epoch := uint64(time.Now().UnixNano())
 	var err error
 	p.multipath, err = mrc.NewRunner(ctx, mrc.Options{
-		Inventory: &o.Inventory, Epoch: epoch, Store: s, Switches: p.controller, Events: publish,
+		Inventory: &o.Inventory, Epoch: epoch, Store: s, Switches: p.controller, Events: publish, Log: o.Log,
 	})
 	if err != nil {
 		return err
@@ -104,6 +110,7 @@ func (p *planner) startMultipath(ctx context.Context, o *Options, s store.Store,
 func (p *planner) run(ctx context.Context, speaker *bgpls.Speaker, l net.Listener) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return p.controller.Run(ctx) })
+	group.Go(func() error { p.prune(ctx); return nil })
 	group.Go(func() error { return follow(ctx, speaker.Topology(), p.controller.SetTopology) })
 	if p.multipath != nil {
 		group.Go(func() error { return p.multipath.Run(ctx, p.streams) })
@@ -139,4 +146,42 @@ func HostsConfig(m *inventory.MRC) hosts.Config {
 	cfg.CountsInterval = m.Counts.D()
 	cfg.TLS = hosts.TLSConfig(m.TLS.Server(certs.KindHost))
 	return cfg
+}
+
+// Times of the removal of old audit records: the chains are looked at every pruneLook, and their
+// records when there are pruneRecords more or pruneEvery has passed.
+const (
+	pruneLook    = time.Minute
+	pruneEvery   = 15 * time.Minute
+	pruneRecords = 1000
+)
+
+// prune keeps the audit log within its bounds until ctx ends.
+func (p *planner) prune(ctx context.Context) {
+	tick := time.NewTicker(pruneLook)
+	defer tick.Stop()
+	var last time.Time
+	var had uint64
+	for {
+		chains, err := audit.Chains(ctx, p.store)
+		var has uint64
+		for _, c := range chains {
+			has += c.NewestSeq
+		}
+		if now := time.Now(); err == nil && (has-had >= pruneRecords || now.Sub(last) >= pruneEvery) {
+			removed, err := audit.Prune(ctx, p.store, p.keep, now)
+			switch {
+			case err != nil:
+				p.log.Warn("old records of the audit log stay", "reason", err)
+			case removed > 0:
+				p.log.Info("old records of the audit log were removed", "records", removed)
+			}
+			last, had = now, has
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
 }

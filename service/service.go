@@ -3,6 +3,7 @@ package service
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -86,7 +87,7 @@ func Start(ctx context.Context, o Options) (*Service, error) {
 	o.API.Log = o.Log
 	o.API.Writable = o.Store.Writable
 	o.API.TLS = o.Inventory.API.TLS.Server(certs.KindClient)
-	o.API.Access = access.New(access.Config{Tokens: tokens, Verified: o.API.TLS.ClientCAFile != "", Now: o.API.Now}, o.Store, o.API.Name, o.Log)
+	o.API.Access = access.New(o.gate(tokens), o.Store, o.API.Name, o.Log)
 	o.API.Dashboard = web.Handler()
 	o.API.Hosts = o.Inventory.API.Hosts
 	o.API.Limits = apiLimits(o.API.Limits, o.Inventory.API.Limits)
@@ -99,6 +100,15 @@ func Start(ctx context.Context, o Options) (*Service, error) {
 		return nil, errors.Join(err, s.release())
 	}
 	return s, nil
+}
+
+// gate returns which credentials count.
+func (o *Options) gate(tokens [][sha256.Size]byte) access.Config {
+	a := &o.Inventory.API.Access
+	return access.Config{
+		Tokens: tokens, Certificates: a.Certificates, Verified: o.API.TLS.ClientCAFile != "",
+		Times: access.Times{Idle: a.Sessions.Idle.D(), Absolute: a.Sessions.Absolute.D()}, Now: o.API.Now,
+	}
 }
 
 func (s *Service) start(ctx context.Context, o *Options) error {

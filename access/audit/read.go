@@ -73,7 +73,7 @@ type Keep struct {
 }
 
 // DefaultKeep returns the defaults.
-func DefaultKeep() Keep { return Keep{Octets: 16 << 20, Age: 90 * 24 * time.Hour} }
+func DefaultKeep() Keep { return Keep{Octets: 8 << 20, Age: 90 * 24 * time.Hour} }
 
 // pruneAtOnce bounds the records that one transaction removes.
 const pruneAtOnce = 64

@@ -174,6 +174,7 @@ type API struct {
 	// Hosts are more names by which clients may call the API; "*" allows every name.
 	Hosts  []string  `yaml:"hosts"`
 	Limits APILimits `yaml:"limits"`
+	Access Access    `yaml:"access"`
 }
 
 // APILimits bound what clients may take of the API at a time; see northbound.Limits. 0 is the default.
@@ -241,7 +242,7 @@ type Intervals struct {
 func Default() Inventory {
 	ms := func(n int) api.Duration { return api.Duration(time.Duration(n) * time.Millisecond) }
 	return Inventory{
-		API:       API{Listen: "127.0.0.1:8080"},
+		API:       API{Listen: "127.0.0.1:8080", Access: defaultAccess()},
 		SIDs:      defaultSIDs(),
 		PFC:       defaultPFC(),
 		MRC:       defaultMRC(),

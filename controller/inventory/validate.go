@@ -55,6 +55,7 @@ func (inv *Inventory) Validate() error {
 	v.listener("api.listen", inv.API.Listen)
 	v.tls("api.tls", inv.API.TLS)
 	v.apiLimits(inv.API.Limits)
+	v.access()
 	if t := inv.API.TLS; t != nil && t.Cert == "" {
 		v.bad("api.tls.cert", "is missing")
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/weft-sdn/weft/access/audit"
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/resource"
@@ -23,20 +24,42 @@ func (r *Runner) ask(ctx context.Context, f func() error) error {
 	return err
 }
 
-// change is ask for a change of what clients want, and waits until it is kept. While the store takes
-// no writes nothing is changed; the error wraps controller.ErrStore then.
-func (r *Runner) change(ctx context.Context, pre resource.Precondition, f func() error) error {
+// change is ask for a change of what clients want, and waits until it is kept with its record in the
+// audit log, for which intent has the version and the spec. While the store takes no writes nothing
+// is changed; the error wraps controller.ErrStore then.
+func (r *Runner) change(ctx context.Context, pre resource.Precondition, intent func() (uint64, any), f func() error) error {
 	if err := r.writer.Err(); err != nil && pre.Trial == nil {
 		return fmt.Errorf("%w: %w", controller.ErrStore, err)
 	}
-	if err := r.ask(ctx, f); err != nil || pre.Trial != nil {
+	err := r.ask(ctx, func() error {
+		before, wanted := intent()
+		if err := f(); err != nil || pre.Trial != nil {
+			return err
+		}
+		if after, now := intent(); after != before {
+			audit.Of(ctx).Change(wanted, now)
+		} else {
+			audit.Of(ctx).Unchanged()
+		}
+		r.audited.Note(ctx)
+		return nil
+	})
+	if err != nil || pre.Trial != nil {
 		return err
 	}
-	err := r.writer.Wait(ctx, r.writer.Added())
+	err = r.writer.Wait(ctx, r.writer.Added())
 	if err != nil && ctx.Err() == nil {
 		return fmt.Errorf("%w: %w", controller.ErrStore, err)
 	}
 	return err
+}
+
+// intentOf returns the version and spec of a resource; 0 and nil: no client has written it.
+func intentOf[S, D any](all *resource.Collection[S, D], name string) (version uint64, spec any) {
+	if i := all.Get(name); i != nil {
+		return i.Version, i.Spec
+	}
+	return 0, nil
 }
 
 // Began is the time that durations in statuses count from.
@@ -79,7 +102,7 @@ func (r *Runner) EVProfile(ctx context.Context, name string) (out EVProfile, err
 
 // PutEVProfile replaces what a client wants of a profile.
 func (r *Runner) PutEVProfile(ctx context.Context, name string, spec api.EVProfileSpec, pre resource.Precondition) (out EVProfile, err error) {
-	err = r.change(ctx, pre, func() (err error) {
+	err = r.change(ctx, pre, func() (uint64, any) { return intentOf(r.wanted.profiles, name) }, func() (err error) {
 		out, err = r.wanted.putProfile(name, spec, pre)
 		return err
 	})
@@ -88,7 +111,8 @@ func (r *Runner) PutEVProfile(ctx context.Context, name string, spec api.EVProfi
 
 // DeleteEVProfile makes a profile what the configuration says.
 func (r *Runner) DeleteEVProfile(ctx context.Context, name string, pre resource.Precondition) error {
-	return r.change(ctx, pre, func() error { return r.wanted.deleteProfile(name, pre) })
+	return r.change(ctx, pre, func() (uint64, any) { return intentOf(r.wanted.profiles, name) },
+		func() error { return r.wanted.deleteProfile(name, pre) })
 }
 
 // CCProfiles returns all CC profiles by name.
@@ -110,7 +134,7 @@ func (r *Runner) CCProfile(ctx context.Context, name string) (out api.CCProfile,
 
 // PutCCProfile creates a CC profile or replaces its spec.
 func (r *Runner) PutCCProfile(ctx context.Context, name string, spec api.CCProfileSpec, pre resource.Precondition) (out api.CCProfile, created bool, err error) {
-	err = r.change(ctx, pre, func() (err error) {
+	err = r.change(ctx, pre, func() (uint64, any) { return intentOf(r.wanted.cc, name) }, func() (err error) {
 		out, created, err = r.wanted.putCC(name, spec, pre)
 		return err
 	})
@@ -119,7 +143,8 @@ func (r *Runner) PutCCProfile(ctx context.Context, name string, spec api.CCProfi
 
 // DeleteCCProfile removes a CC profile that no EV profile names.
 func (r *Runner) DeleteCCProfile(ctx context.Context, name string, pre resource.Precondition) error {
-	return r.change(ctx, pre, func() error { return r.wanted.deleteCC(name, pre) })
+	return r.change(ctx, pre, func() (uint64, any) { return intentOf(r.wanted.cc, name) },
+		func() error { return r.wanted.deleteCC(name, pre) })
 }
 
 // Hosts returns hosts in the order of their names, and whether there are more.
@@ -221,7 +246,8 @@ func (r *Runner) Planes(ctx context.Context) (out []PlaneResource, err error) {
 
 // SetAdmin says whether a target is to be used.
 func (r *Runner) SetAdmin(ctx context.Context, t Target, spec api.AdminSpec, pre resource.Precondition) error {
-	return r.change(ctx, pre, func() error { return r.wanted.setAdmin(t, spec, pre) })
+	return r.change(ctx, pre, func() (uint64, any) { return intentOf(r.wanted.admins, r.wanted.canonical(t).String()) },
+		func() error { return r.wanted.setAdmin(t, spec, pre) })
 }
 
 // Suspects returns the links that lose packets, the surest first.

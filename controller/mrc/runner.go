@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/weft-sdn/weft/access/audit"
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/inventory"
@@ -52,6 +54,8 @@ type Options struct {
 	Store store.Store
 	// Switches may be nil: then they are others' business.
 	Switches Switches
+	// Log, when not nil, takes a line for each record of the audit log.
+	Log *slog.Logger
 	// Events, when not nil, is told of every change, one at a time and in order.
 	// It must not wait for anything, nor call the Runner.
 	Events func(api.Event)
@@ -69,6 +73,7 @@ type Runner struct {
 
 	// For the goroutine of the core alone, as is what wanted has.
 	core     *Core
+	audited  *audit.Recorder // of the changes that clients make
 	wanted   *wanted
 	streams  Streams
 	nodes    []*topology.Node           // of the topology whose hosts the core has
@@ -108,9 +113,13 @@ func NewRunner(ctx context.Context, o Options) (*Runner, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", controller.ErrStore, err)
 	}
+	audited, err := audit.NewRecorder(ctx, o.Store, audit.ChainMRC, o.Log)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", controller.ErrStore, err)
+	}
 	start := time.Now()
 	r := &Runner{
-		opts: o, start: start, loop: owner.New(start), writer: store.NewWriter(o.Store, func() {}), core: core, attached: make(map[string]Host), switches: make(map[string]*topology.Node), ports: make(map[string]map[uint32]bool),
+		opts: o, audited: audited, start: start, loop: owner.New(start), writer: store.NewWriter(o.Store, func() {}), core: core, attached: make(map[string]Host), switches: make(map[string]*topology.Node), ports: make(map[string]map[uint32]bool),
 		assignments: make(chan *ev.Assignment, 1), seqs: make(map[string]uint64), waiting: make(map[string]*waiting), known: make(map[string]bool),
 	}
 	for i := range o.Inventory.Hosts {
@@ -142,7 +151,9 @@ func (r *Runner) Run(ctx context.Context, s Streams) error {
 // flush does what the core wants. It does not wait for the store: hosts are denied what is lost
 // whether or not a change can be kept.
 func (r *Runner) flush(context.Context) error {
-	if saves := r.wanted.takeSaves(); len(saves) > 0 {
+	// A change and its record are one write.
+	saves := append(r.audited.Writes(), r.wanted.takeSaves()...)
+	if len(saves) > 0 {
 		r.writer.Add(saves)
 	}
 	for ready := r.core.Ready(); !ready.Empty(); ready = r.core.Ready() {

@@ -9,7 +9,9 @@ import (
 
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
+	"github.com/weft-sdn/weft/northbound"
 	"github.com/weft-sdn/weft/northbound/northboundtest"
+	"github.com/weft-sdn/weft/store"
 )
 
 const ifAbsent, ifAny, ifOther = "If-None-Match: *", "If-Match: *", `If-Match: "999999"`
@@ -177,7 +179,7 @@ func TestKindsOfMRCAnswerAlike(t *testing.T) {
 }
 
 // startFabric starts a controller with the MRC fabric of northboundtest.
-func startFabric(t *testing.T) *running {
+func startFabric(t *testing.T, configure ...func(*northbound.Config, store.Store)) *running {
 	t.Helper()
 	_, snapshot := northboundtest.NewFabric(ev.ModeStructured)
 	inv := inventory.Default()
@@ -193,5 +195,5 @@ func startFabric(t *testing.T) *running {
 	for i, name := range []string{"a1", "b1", "x1", "y1", "a2", "b2", "x2", "y2"} {
 		inv.Switches = append(inv.Switches, inventory.Switch{Name: name, MAC: inventory.MAC{2, 3, 5: byte(i)}})
 	}
-	return startOn(t, inv, snapshot)
+	return startOn(t, inv, snapshot, configure...)
 }

@@ -10,7 +10,9 @@ import (
 	"net"
 	"net/http"
 	"reflect"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -36,16 +38,38 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // patience bounds what takes no time but on a machine that has none.
 const patience = 30 * time.Second
 
+// recorded is a store that remembers its writes.
+type recorded struct {
+	store.Memory
+
+	// mu guards the fields below it.
+	mu      sync.Mutex
+	applied [][]store.Op
+	fails   error // of writes from now on
+}
+
+// Apply implements [store.Store].
+func (r *recorded) Apply(ctx context.Context, ops []store.Op) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.fails != nil {
+		return r.fails
+	}
+	r.applied = append(r.applied, slices.Clone(ops))
+	return r.Memory.Apply(ctx, ops)
+}
+
 // running is a controller on a network, its switches and its API.
 type running struct {
 	*controller.Controller
 	t        *testing.T
 	inv      inventory.Inventory
 	switches controllertest.Southbound
-	records  *store.Memory
+	records  *recorded
 	events   *northbound.Events
 	client   *http.Client
 	url      string
+	headers  []string // of requests of carryOut
 }
 
 func start(t *testing.T, change func(*inventory.Inventory)) *running {
@@ -56,9 +80,9 @@ func start(t *testing.T, change func(*inventory.Inventory)) *running {
 }
 
 // startOn starts a controller on a network.
-func startOn(t *testing.T, inv inventory.Inventory, snapshot *topology.Snapshot) *running {
+func startOn(t *testing.T, inv inventory.Inventory, snapshot *topology.Snapshot, configure ...func(*northbound.Config, store.Store)) *running {
 	t.Helper()
-	r := &running{t: t, inv: inv, records: store.NewMemory(), events: northbound.NewEvents(1024, time.Now())}
+	r := &running{t: t, inv: inv, records: &recorded{}, events: northbound.NewEvents(1024, time.Now())}
 	ctx, cancel := context.WithCancel(t.Context())
 	var group errgroup.Group
 	t.Cleanup(func() {
@@ -89,6 +113,9 @@ func startOn(t *testing.T, inv inventory.Inventory, snapshot *topology.Snapshot)
 		}
 		cfg.Multipath = fabric
 		group.Go(func() error { return fabric.Run(ctx, streams) })
+	}
+	for _, c := range configure {
+		c(&cfg, r.records)
 	}
 	server, err := northbound.New(cfg, r.Controller, r.events)
 	if err != nil {

@@ -38,7 +38,7 @@ switches:
   - {name: n1, address: %q, mac: "02:00:00:00:00:01", tls: {ca: %[3]q, cert: %[4]q, key: %[5]q}}
   - {name: n2, address: %[2]q, mac: "02:00:00:00:00:02", tls: {ca: %[3]q, cert: %[4]q, key: %[5]q}}
 bgp: {asn: 64512, routerId: 10.0.0.100}
-api: {listen: "127.0.0.1:0", tls: {ca: %[3]q, cert: %[4]q, key: %[5]q}}
+api: {listen: "127.0.0.1:0", tls: {ca: %[3]q, cert: %[4]q, key: %[5]q}, access: {certificates: [{name: admin, role: admin}]}}
 `, address, impostor, a.File("ca.pem"), a.File("controller.pem"), a.File("controller.key")))
 	if err != nil {
 		t.Fatal(err)
@@ -82,6 +82,9 @@ api: {listen: "127.0.0.1:0", tls: {ca: %[3]q, cert: %[4]q, key: %[5]q}}
 		}
 		defer w.Body.Close()
 		body, err = io.ReadAll(w.Body)
+		if err == nil && w.StatusCode != http.StatusOK {
+			err = fmt.Errorf("%s: %s", w.Status, body)
+		}
 		return body, w.TLS.PeerCertificates[0].SerialNumber.Text(16), err
 	}
 	for name, in := range map[string]bool{"client": true, "": false, "host": false, "controller": false, "switch": false} {

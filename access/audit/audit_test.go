@@ -1,0 +1,204 @@
+package audit_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weft-sdn/weft/access/audit"
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/store"
+	"github.com/weft-sdn/weft/store/storetest"
+)
+
+var began = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+func record(n int) api.AuditRecord {
+	return api.AuditRecord{Timestamp: began.Add(time.Duration(n) * time.Minute), Outcome: api.AuditSuccess, ServiceRequest: api.AuditRequest{Path: fmt.Sprint("/", n)}}
+}
+
+// write appends records 1 to n to a chain.
+func write(t *testing.T, s store.Store, from, to int) {
+	t.Helper()
+	for n := from; n <= to; n++ {
+		c, err := audit.Load(t.Context(), s, "core", nil) // each as after a restart
+		if err == nil {
+			err = s.Apply(t.Context(), c.Append(record(n)))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func read(t *testing.T, s store.Store) ([]api.AuditChain, []api.AuditRecord) {
+	t.Helper()
+	chains, err := audit.Chains(t.Context(), s)
+	records, errRecords := audit.Records(t.Context(), s)
+	if err := errors.Join(err, errRecords); err != nil {
+		t.Fatal(err)
+	}
+	return chains, records
+}
+
+// TestVerify: whatever is done to a chain shows.
+func TestVerify(t *testing.T) {
+	s := store.NewMemory()
+	write(t, s, 1, 6)
+	chains, records := read(t, s)
+	if faults := audit.Verify(chains, records); len(records) != 6 || len(faults) != 0 {
+		t.Fatal(len(records), faults)
+	}
+	for want, spoil := range map[string]func([]api.AuditRecord) []api.AuditRecord{
+		"record 3 was altered": func(r []api.AuditRecord) []api.AuditRecord { r[2].ServiceRequest.Path = "/other"; return r },
+		"record 4 does not follow record 3": func(r []api.AuditRecord) []api.AuditRecord { // with a new hash
+			r[2].Detail = "nothing happened"
+			r[2].Hash = audit.Hash(&r[2])
+			return r
+		},
+		"records 3 to 3 are missing":                func(r []api.AuditRecord) []api.AuditRecord { return slices.Delete(r, 2, 3) },
+		"records 1 to 2 are missing":                func(r []api.AuditRecord) []api.AuditRecord { return r[2:] },
+		"records 5 to 6 are missing at the end":     func(r []api.AuditRecord) []api.AuditRecord { return r[:4] },
+		"record 2 is there, and was removed before": func(r []api.AuditRecord) []api.AuditRecord { return append(r, r[1]) },
+		"record 6 is not the one that was written last": func(r []api.AuditRecord) []api.AuditRecord {
+			r[5].Detail = "nothing happened"
+			r[5].Hash = audit.Hash(&r[5])
+			return r
+		},
+		"chain other": func(r []api.AuditRecord) []api.AuditRecord { r[0].Chain = "other"; return r },
+	} {
+		faults := strings.Join(audit.Verify(chains, spoil(slices.Clone(records))), "; ")
+		if !strings.Contains(faults, want) {
+			t.Errorf("%q, want %q", faults, want)
+		}
+	}
+}
+
+// TestLoadFindsRecordsBeyondTheHead: a crash between a record and its head, where a store takes them
+// in two parts, loses neither.
+func TestLoadFindsRecordsBeyondTheHead(t *testing.T) {
+	s := store.NewMemory()
+	write(t, s, 1, 2)
+	c, err := audit.Load(t.Context(), s, "core", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ops := c.Append(record(3), record(4))
+	if err := s.Apply(t.Context(), ops[:len(ops)-1]); err != nil {
+		t.Fatal(err)
+	}
+	write(t, s, 5, 5)
+	chains, records := read(t, s)
+	if faults := audit.Verify(chains, records); len(records) != 5 || len(faults) != 0 {
+		t.Error(len(records), faults)
+	}
+}
+
+// TestPrune: old records go first, by size and by age, the newest stays, and what is left verifies.
+func TestPrune(t *testing.T) {
+	for name, c := range map[string]struct {
+		keep audit.Keep
+		now  time.Time
+		left int
+	}{
+		"all":    {audit.Keep{Octets: 1 << 20, Age: time.Hour}, began.Add(10 * time.Minute), 200},
+		"age":    {audit.Keep{Octets: 1 << 20, Age: time.Hour}, began.Add(250 * time.Minute), 11}, // of minutes 190 to 200
+		"size":   {audit.Keep{Octets: 9000, Age: 100 * time.Hour}, began.Add(200 * time.Minute), -1},
+		"newest": {audit.Keep{Octets: 1, Age: time.Minute}, began.Add(1000 * time.Minute), 1},
+	} {
+		s := store.NewMemory()
+		write(t, s, 1, 200)
+		for range 2 { // the second time there is nothing to do
+			if _, err := audit.Prune(t.Context(), s, c.keep, c.now); err != nil {
+				t.Fatal(err)
+			}
+		}
+		chains, records := read(t, s)
+		octets := 0
+		list, _, _ := s.List(t.Context(), "audit/records/")
+		for _, r := range list {
+			octets += len(r.Value)
+		}
+		if c.left >= 0 && len(records) != c.left || c.left < 0 && (octets > c.keep.Octets || octets < c.keep.Octets-1000) {
+			t.Errorf("%s: %d records of %d octets are left, want %d", name, len(records), octets, c.left)
+		}
+		if records[len(records)-1].Seq != 200 {
+			t.Errorf("%s: the newest is %d", name, records[len(records)-1].Seq)
+		}
+		if faults := audit.Verify(chains, records); len(faults) > 0 {
+			t.Errorf("%s: %v", name, faults)
+		}
+		if faults := audit.Verify(chains, records[1:]); len(records) > 1 && len(faults) == 0 {
+			t.Errorf("%s: the oldest record can be removed unseen", name)
+		}
+	}
+}
+
+func failure(client string, at time.Time) api.AuditRecord {
+	return api.AuditRecord{Timestamp: at, Outcome: api.AuditFailure, SessionInfo: api.AuditSession{RemoteAddress: client}}
+}
+
+// TestFloodOfFailures: a client has so many failures recorded; the others are counted, other clients
+// have room, and what succeeds is always recorded.
+func TestFloodOfFailures(t *testing.T) {
+	s := store.NewMemory()
+	l := audit.NewLog(s, audit.Edge("c1"), nil)
+	put := func(r api.AuditRecord) {
+		t.Helper()
+		if err := l.Write(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 1000 {
+		put(failure("192.0.2.1", began))
+	}
+	put(failure("192.0.2.2", began))
+	ok := record(0)
+	ok.SessionInfo.RemoteAddress = "192.0.2.1"
+	put(ok)
+	_, records := read(t, s)
+	if len(records) != 22 || records[20].Suppressed != 980 || records[20].SessionInfo.RemoteAddress != "192.0.2.2" || records[21].Suppressed != 0 {
+		t.Errorf("%d records, %+v", len(records), records[len(records)-2:])
+	}
+	// All strangers together have a bound.
+	for n := range 10000 {
+		put(failure(fmt.Sprint("client ", n), began))
+	}
+	if _, records := read(t, s); len(records) > 250 {
+		t.Errorf("%d records", len(records))
+	}
+}
+
+// TestLogGoesOnAfterAFailure: a write whose outcome is not known is made again before the next one,
+// so that the chain has no gap.
+func TestLogGoesOnAfterAFailure(t *testing.T) {
+	var s storetest.Faulty
+	l := audit.NewLog(&s, audit.Edge("c1"), nil)
+	broken := errors.New("broken")
+	for n, c := range []struct {
+		fail, want error
+	}{{nil, nil}, {broken, broken}, {nil, nil}, {nil, nil}} {
+		s.Fail(c.fail)
+		if err := l.Write(t.Context(), record(n)); !errors.Is(err, c.want) {
+			t.Errorf("%d: %v, want %v", n, err, c.want)
+		}
+	}
+	chains, records := read(t, &s)
+	if faults := audit.Verify(chains, records); len(records) != 4 || len(faults) > 0 {
+		t.Errorf("%d records, %v", len(records), faults)
+	}
+}
+
+// TestLongSpecs: a spec that is too long for a record is named by its size and hash.
+func TestLongSpecs(t *testing.T) {
+	ctx, e := audit.With(context.Background(), record(1))
+	audit.Of(ctx).Change(nil, strings.Repeat("x", 1<<20))
+	r, ok := e.Take()
+	if !ok || r.Before != nil || len(r.After) > 200 || !strings.Contains(string(r.After), `"octets":1048578`) {
+		t.Errorf("%s", r.After)
+	}
+}

@@ -19,4 +19,7 @@ type BGPPeer struct {
 	Sessions  uint64             `json:"sessions" doc:"Sessions established since the controller started."`
 	Updates   uint64             `json:"updates" doc:"UPDATE messages received in all sessions."`
 	NLRIs     topology.PeerNLRIs `json:"nlris" doc:"NLRIs of the peer that are in the topology."`
+	Refused   uint64             `json:"refused,omitempty" doc:"NLRIs of nodes that the peer may not describe."`
+
+	Notifications []topology.PeerNotification `json:"notifications,omitempty" doc:"NOTIFICATION messages that ended sessions (RFC 4271, section 4.5)."`
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/prometheus/client_golang/prometheus"
@@ -55,6 +56,7 @@ func (s *Server) bgpPeers() []api.BGPPeer {
 		out = append(out, api.BGPPeer{
 			Name: p.Name(), Address: p.Address, Port: p.Port, ASN: p.ASN, State: p.State, Since: p.Since, LastError: p.LastError,
 			Synced: p.Synced, Sessions: p.Sessions, Updates: p.Updates, NLRIs: p.NLRIs,
+			Refused: p.Refused, Notifications: p.Notifications,
 		})
 	}
 	return out
@@ -97,12 +99,14 @@ var (
 	peerSyncedDesc      = prometheus.NewDesc("weft_bgp_peer_synced", "1 when the BGP-LS peer has sent all that it has in this session.", peerLabels, nil)
 	peerSessionsDesc    = prometheus.NewDesc("weft_bgp_peer_sessions_total", "Sessions established with the BGP-LS peer.", peerLabels, nil)
 	peerUpdatesDesc     = prometheus.NewDesc("weft_bgp_peer_updates_total", "UPDATE messages received from the BGP-LS peer.", peerLabels, nil)
+	peerRefusedDesc     = prometheus.NewDesc("weft_bgp_peer_refused_nlris_total", "NLRIs of nodes that the BGP-LS peer may not describe.", peerLabels, nil)
+	peerNotifiedDesc    = prometheus.NewDesc("weft_bgp_peer_notifications_total", "NOTIFICATION messages that ended sessions with the BGP-LS peer.", []string{"peer", "direction", "code", "subcode"}, nil)
 	peerNLRIsDesc       = prometheus.NewDesc("weft_bgp_peer_nlris", "NLRIs of the BGP-LS peer that are in the topology.", []string{"peer", "type"}, nil)
 )
 
 // Describe implements [prometheus.Collector].
 func (c *bgpCollector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{peerEstablishedDesc, peerSyncedDesc, peerSessionsDesc, peerUpdatesDesc, peerNLRIsDesc} {
+	for _, d := range []*prometheus.Desc{peerEstablishedDesc, peerSyncedDesc, peerSessionsDesc, peerUpdatesDesc, peerNLRIsDesc, peerRefusedDesc, peerNotifiedDesc} {
 		ch <- d
 	}
 }
@@ -118,6 +122,14 @@ func (c *bgpCollector) Collect(ch chan<- prometheus.Metric) {
 		send(peerSyncedDesc, prometheus.GaugeValue, number(p.Synced), name)
 		send(peerSessionsDesc, prometheus.CounterValue, float64(p.Sessions), name)
 		send(peerUpdatesDesc, prometheus.CounterValue, float64(p.Updates), name)
+		send(peerRefusedDesc, prometheus.CounterValue, float64(p.Refused), name)
+		for _, n := range p.Notifications {
+			direction := "received"
+			if n.Sent {
+				direction = "sent"
+			}
+			send(peerNotifiedDesc, prometheus.CounterValue, float64(n.Count), name, direction, strconv.Itoa(int(n.Code)), strconv.Itoa(int(n.Subcode)))
+		}
 		send(peerNLRIsDesc, prometheus.GaugeValue, float64(p.NLRIs.Nodes), name, "node")
 		send(peerNLRIsDesc, prometheus.GaugeValue, float64(p.NLRIs.Links), name, "link")
 		send(peerNLRIsDesc, prometheus.GaugeValue, float64(p.NLRIs.Prefixes), name, "prefix")

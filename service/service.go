@@ -221,7 +221,7 @@ func (o *Options) switches(ctx context.Context, s store.Store, p *southbound.Pip
 func (s *Service) collector(ctx context.Context, o *Options) (*bgpls.Speaker, error) {
 	inv := &o.Inventory
 	c := bgpls.Config{
-		ASN: inv.BGP.ASN, RouterID: inv.BGP.RouterID, Collect: true, Logger: o.Log,
+		ASN: inv.BGP.ASN, RouterID: inv.BGP.RouterID, Collect: true, HoldTime: inv.BGP.HoldTime.D(), Logger: o.Log,
 		Changed: func(p topology.Peer) { s.publish(o, peerEvent(p)) },
 	}
 	if inv.BGP.Listen != "" {
@@ -235,13 +235,13 @@ func (s *Service) collector(ctx context.Context, o *Options) (*bgpls.Speaker, er
 	if err != nil {
 		return nil, err
 	}
-	for _, p := range inv.BGP.Peers {
-		asn := p.ASN
-		if asn == 0 {
-			asn = inv.BGP.ASN
+	for i := range inv.BGP.Peers {
+		p, err := bgpPeer(&inv.BGP, &inv.BGP.Peers[i])
+		if err == nil {
+			err = speaker.AddPeer(ctx, p)
 		}
-		if err := speaker.AddPeer(ctx, bgpls.Peer{Address: p.Address, Port: p.Port, ASN: asn, Passive: p.Passive, LocalAddress: p.LocalAddress}); err != nil {
-			return nil, errors.Join(err, speaker.Close())
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("bgp.peers[%d]: %w", i, err), speaker.Close())
 		}
 	}
 	return speaker, nil

@@ -42,6 +42,18 @@ type Peer struct {
 	// topology has of the peer.
 	Updates uint64
 	NLRIs   PeerNLRIs
+	// Refused counts NLRIs of nodes that the peer may not describe.
+	Refused uint64
+	// Notifications count what ended sessions.
+	Notifications []PeerNotification
+}
+
+// PeerNotification counts NOTIFICATION messages (RFC 4271 section 4.5).
+type PeerNotification struct {
+	Code    uint8  `json:"code"`
+	Subcode uint8  `json:"subcode"`
+	Sent    bool   `json:"sent" doc:"By this controller; otherwise by the peer."`
+	Count   uint64 `json:"count"`
 }
 
 // PeerNLRIs count the NLRIs of a peer by their types (RFC 9552 section 5.2, RFC

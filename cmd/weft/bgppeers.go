@@ -35,5 +35,15 @@ func peerDetail(w io.Writer, p *api.BGPPeer) error {
 	g.row("Sessions:", p.Sessions)
 	g.row("Updates:", p.Updates)
 	g.row("NLRIs:", fmt.Sprintf("%d nodes, %d links, %d prefixes, %d SIDs", p.NLRIs.Nodes, p.NLRIs.Links, p.NLRIs.Prefixes, p.NLRIs.SIDs))
+	if p.Refused > 0 {
+		g.row("Refused:", fmt.Sprintf("%d NLRIs of nodes that it may not describe", p.Refused))
+	}
+	for _, n := range p.Notifications {
+		by := "received"
+		if n.Sent {
+			by = "sent"
+		}
+		g.row("NOTIFICATION:", fmt.Sprintf("%d/%d %s, %d times", n.Code, n.Subcode, by, n.Count))
+	}
 	return g.writeTo(w)
 }

@@ -153,7 +153,9 @@ type BGP struct {
 	Listen   string     `yaml:"listen"`
 	ASN      uint32     `yaml:"asn"`
 	RouterID netip.Addr `yaml:"routerId"` // an IPv4 address
-	Peers    []Peer     `yaml:"peers"`
+	// HoldTime is how long a peer may be silent, in whole seconds from 3s on; default 90s.
+	HoldTime api.Duration `yaml:"holdTime"`
+	Peers    []Peer       `yaml:"peers"`
 }
 
 // A Peer is a BGP-LS speaker.
@@ -165,6 +167,21 @@ type Peer struct {
 	// LocalAddress is the address of this machine that the session uses. Default: what routing to
 	// the peer reports.
 	LocalAddress netip.Addr `yaml:"localAddress"`
+	// Password of TCP MD5 (RFC 2385), or PasswordFile, whose first line is the password.
+	Password     string `yaml:"password"`
+	PasswordFile string `yaml:"passwordFile"`
+	// Nodes are those that the peer may describe, as topology.ParseScope reads them. Default: all.
+	Nodes  []string   `yaml:"nodes"`
+	Limits PeerLimits `yaml:"limits"`
+}
+
+// PeerLimits bound what the topology holds of a peer; see bgpls.Limits. 0 is the default.
+type PeerLimits struct {
+	Nodes    int `yaml:"nodes"`
+	Links    int `yaml:"links"`
+	Prefixes int `yaml:"prefixes"`
+	SIDs     int `yaml:"sids"`
+	Octets   int `yaml:"octets"`
 }
 
 // API defines where the controller listens.

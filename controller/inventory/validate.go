@@ -13,6 +13,7 @@ import (
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/p4"
 	"github.com/weft-sdn/weft/southbound/gnmi"
+	"github.com/weft-sdn/weft/topology"
 )
 
 // Bounds of GNMI.Sample.
@@ -207,6 +208,9 @@ func (v *validator) hosts() {
 	}
 }
 
+// maxPassword is the longest password of TCP MD5 that Linux takes, in octets.
+const maxPassword = 80
+
 func (v *validator) bgp() {
 	b := &v.inv.BGP
 	if b.Listen != "" {
@@ -219,12 +223,34 @@ func (v *validator) bgp() {
 	if used && !b.RouterID.Is4() {
 		v.bad("bgp.routerId", "%v is not an IPv4 address", b.RouterID)
 	}
+	if h := b.HoldTime.D(); h != 0 && (h < 3*time.Second || h > 65535*time.Second || h%time.Second != 0) {
+		v.bad("bgp.holdTime", "is %v: want whole seconds from 3s to 65535s", h)
+	}
 	for i, p := range b.Peers {
 		if !p.Address.IsValid() {
 			v.bad(fmt.Sprintf("bgp.peers[%d].address", i), "is missing")
 		}
 		if l := p.LocalAddress; l.IsValid() && l.Unmap().Is4() != p.Address.Unmap().Is4() {
 			v.bad(fmt.Sprintf("bgp.peers[%d].localAddress", i), "%v and address %v are not both IPv4 or both IPv6", l, p.Address)
+		}
+		if p.Password != "" && p.PasswordFile != "" {
+			v.bad(fmt.Sprintf("bgp.peers[%d].passwordFile", i), "goes with no password: want one of the two")
+		}
+		if n := len(p.Password); n > maxPassword {
+			v.bad(fmt.Sprintf("bgp.peers[%d].password", i), "has %d octets: want %d at most", n, maxPassword)
+		}
+		for j, n := range p.Nodes {
+			if _, err := topology.ParseScope([]string{n}); err != nil {
+				v.bad(fmt.Sprintf("bgp.peers[%d].nodes[%d]", i, j), "%v", err)
+			}
+		}
+		for _, l := range []struct {
+			field string
+			value int
+		}{{"nodes", p.Limits.Nodes}, {"links", p.Limits.Links}, {"prefixes", p.Limits.Prefixes}, {"sids", p.Limits.SIDs}, {"octets", p.Limits.Octets}} {
+			if l.value < 0 {
+				v.bad(fmt.Sprintf("bgp.peers[%d].limits.%s", i, l.field), "is %d: want a positive number, or 0 for the default", l.value)
+			}
 		}
 	}
 }

@@ -36,12 +36,16 @@ func (c *collector) peerDown(k peerKey, reason string, malformed bool, now time.
 
 func (c *collector) peerFailed(k peerKey, reason string) { c.rib.peerFailed(k, reason) }
 
-func (c *collector) update(k peerKey, u *wire.Update) {
-	c.rib.update(k, u)
+func (c *collector) update(k peerKey, u *wire.Update) error {
+	if err := c.rib.update(k, u); err != nil {
+		delete(c.syncing, k) // it does not say everything
+		return err
+	}
 	if u.EndOfRIB {
 		delete(c.syncing, k)
 		c.rib.endOfRIB(k)
 	}
+	return nil
 }
 
 func (c *collector) removePeer(k peerKey) {
@@ -72,6 +76,7 @@ func (s *Speaker) collect(ctx context.Context) {
 	wake := time.NewTimer(0)
 	defer wake.Stop()
 	var touched time.Time // since when there is something to publish
+	var rest time.Time    // no snapshot before
 	for {
 		select {
 		case <-ctx.Done():
@@ -87,12 +92,21 @@ func (s *Speaker) collect(ctx context.Context) {
 				touched = now
 			}
 			quiet := len(s.events) == 0 && !now.Before(touched.Add(settle))
-			if quiet || !now.Before(touched.Add(settleMax)) {
+			due := touched.Add(settle)
+			if due.Before(rest) {
+				due = rest
+			}
+			if !now.Before(rest) && (quiet || !now.Before(touched.Add(settleMax))) {
 				touched = time.Time{}
 				s.publish(c)
-			} else if due := touched.Add(settle); !waiting || due.Before(next) {
+				end := time.Now()
+				rest = end.Add(min(restShare*end.Sub(now), restMax))
+			} else if !waiting || due.Before(next) {
 				next, waiting = due, true
 			}
+		}
+		if c.rib.refused && len(s.events) == 0 {
+			s.count(c)
 		}
 		if waiting {
 			wake.Reset(max(next.Sub(now), 0))
@@ -102,16 +116,22 @@ func (s *Speaker) collect(ctx context.Context) {
 
 func (s *Speaker) publish(c *collector) {
 	snapshot := c.rib.snapshot()
+	s.count(c)
+	s.publisher.Publish(snapshot)
+}
+
+// count puts the counters of the collector where others can read them.
+func (s *Speaker) count(c *collector) {
+	c.rib.refused = false
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.stats = c.rib.stats
 	s.stats.MalformedUpdates = c.malformed
 	for k, p := range s.sessions {
 		r := c.rib.peers[k]
 		p.status.Synced = r != nil && r.synced && p.status.State == topology.PeerEstablished
 		if r != nil {
-			p.status.Heard, p.status.Updates, p.status.NLRIs = r.ever, r.updates, r.nlris
+			p.status.Heard, p.status.Updates, p.status.NLRIs, p.status.Refused = r.ever, r.updates, r.nlris, r.refused
 		}
 	}
-	s.mu.Unlock()
-	s.publisher.Publish(snapshot)
 }

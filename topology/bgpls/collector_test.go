@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weft-sdn/weft/topology"
 	"github.com/weft-sdn/weft/topology/bgpls/wire"
 )
 
@@ -35,7 +36,7 @@ func TestCollectorSync(t *testing.T) {
 	}
 	const grace, timeout = time.Minute, time.Hour
 	c := newCollector(&Config{StartupGrace: grace})
-	c.rib.addPeer(peerA, epoch)
+	c.rib.addPeer(peerA, topology.Scope{}, DefaultLimits(), epoch)
 	for _, step := range []struct {
 		what   string
 		do     func()

@@ -31,10 +31,14 @@ type Config struct {
 	// SyncTimeout is after how long a session without End-of-RIB is taken to
 	// be synchronized; 60 s when 0.
 	SyncTimeout time.Duration
+	// CutPause is how long a peer that exceeded a limit has no session; 1 minute when 0.
+	CutPause time.Duration
 	// Changed takes the state of a peer whenever a session was established or ended,
 	// or could not be established for another reason than before. It is called from
 	// the goroutine of the session.
 	Changed func(topology.Peer)
+	// retryMax is the longest pause before a connection is tried again; 5 s when 0.
+	retryMax time.Duration
 	// Logger gets what GoBGP logs; nil is nothing.
 	Logger *slog.Logger
 }
@@ -54,13 +58,22 @@ type Peer struct {
 	Passive bool
 	// Password is of TCP MD5 (RFC 2385), none when empty. Linux only.
 	Password string
+	// Scope is the nodes that the peer may describe; what it says of others is left out and counted.
+	Scope topology.Scope
+	// Limits bound what the topology holds of the peer; each that is 0 has its default.
+	Limits Limits
 }
+
+// maxPassword is the length of the longest password of TCP MD5 that Linux takes, in octets.
+const maxPassword = 80
 
 const (
 	defaultHoldTime     = 90 * time.Second
 	minHoldTime         = 3 * time.Second
 	defaultStartupGrace = 30 * time.Second
 	defaultSyncTimeout  = 60 * time.Second
+	defaultCutPause     = time.Minute
+	defaultRetryMax     = 5 * time.Second
 	defaultPort         = 179
 )
 
@@ -73,6 +86,8 @@ func (c *Config) setDefaults() {
 	set(&c.HoldTime, defaultHoldTime)
 	set(&c.StartupGrace, defaultStartupGrace)
 	set(&c.SyncTimeout, defaultSyncTimeout)
+	set(&c.CutPause, defaultCutPause)
+	set(&c.retryMax, defaultRetryMax)
 }
 
 // Validate reports what cannot be used, as [ErrConfig].
@@ -84,7 +99,7 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("%w: router-id %s is not an IPv4 address", ErrConfig, c.RouterID)
 	case c.HoldTime != 0 && c.HoldTime < minHoldTime:
 		return fmt.Errorf("%w: hold time %v is below %v", ErrConfig, c.HoldTime, minHoldTime)
-	case c.StartupGrace < 0 || c.SyncTimeout < 0:
+	case c.StartupGrace < 0 || c.SyncTimeout < 0 || c.CutPause < 0:
 		return fmt.Errorf("%w: negative time", ErrConfig)
 	}
 	return nil
@@ -99,8 +114,10 @@ func (p *Peer) Validate() error {
 		return fmt.Errorf("%w: peer %s has AS number 0", ErrConfig, p.Address)
 	case p.LocalAddress.IsValid() && p.LocalAddress.Unmap().Is4() != p.Address.Unmap().Is4():
 		return fmt.Errorf("%w: peer %s has local address %s", ErrConfig, p.Address, p.LocalAddress)
+	case len(p.Password) > maxPassword:
+		return fmt.Errorf("%w: peer %s has a password of %d octets: want at most %d", ErrConfig, p.Address, len(p.Password), maxPassword)
 	}
-	return nil
+	return p.Limits.validate()
 }
 
 func (p *Peer) setDefaults() {
@@ -110,6 +127,7 @@ func (p *Peer) setDefaults() {
 	} else if p.Port == 0 {
 		p.Port = defaultPort
 	}
+	p.Limits.setDefaults()
 }
 
 // key names a peer that has its defaults. Two active peers may share an

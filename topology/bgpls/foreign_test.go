@@ -24,6 +24,7 @@ type foreignSession struct {
 	conn     net.Conn
 	accepted chan struct{} // closed when the other side has sent a KEEPALIVE
 	over     chan struct{} // closed when the other side has closed the connection
+	notified string        // code and subcode of its NOTIFICATION; it can be read when over is closed
 }
 
 func newForeignPeer(t *testing.T, a netip.Addr) *foreignPeer {
@@ -62,10 +63,13 @@ func (s *foreignSession) read() {
 	defer close(s.over)
 	accepted := false
 	for {
-		t, _, err := readMessage(s.conn)
+		t, message, err := readMessage(s.conn)
 		if err != nil {
 			_, _ = io.Copy(io.Discard, s.conn)
 			return
+		}
+		if t == wire.MessageNotification && len(message) >= wire.HeaderLen+2 {
+			s.notified = string(message[wire.HeaderLen : wire.HeaderLen+2])
 		}
 		if t == wire.MessageKeepalive && !accepted {
 			accepted = true

@@ -2,6 +2,7 @@ package bgpls
 
 import (
 	"fmt"
+	"math"
 	"net/netip"
 	"time"
 
@@ -17,7 +18,7 @@ func Heard(objects ...Objects) (*topology.Snapshot, error) {
 	var peer peerKey = netip.AddrPortFrom(netip.IPv6Loopback(), 0)
 	var now time.Time // no grace, and so no clock
 	r := newRIB(0, nil)
-	r.addPeer(peer, now)
+	r.addPeer(peer, topology.Scope{}, Limits{math.MaxInt, math.MaxInt, math.MaxInt, math.MaxInt, math.MaxInt}, now)
 	r.peerUp(peer, now)
 	for i := range objects {
 		all, err := objects[i].advertisements()
@@ -29,7 +30,9 @@ func Heard(objects ...Objects) (*topology.Snapshot, error) {
 			if err != nil {
 				return nil, err
 			}
-			r.update(peer, &wire.Update{Reachable: nlris, Attribute: a.attribute, Skipped: skipped})
+			if err := r.update(peer, &wire.Update{Reachable: nlris, Attribute: a.attribute, Skipped: skipped}); err != nil {
+				return nil, err
+			}
 		}
 	}
 	r.endOfRIB(peer)

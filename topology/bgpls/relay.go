@@ -2,22 +2,27 @@ package bgpls
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/weft-sdn/weft/topology/bgpls/wire"
 )
 
 // A relay joins the connection to a peer with one to the GoBGP server. All
-// messages go through unchanged, but for the peer's UPDATEs: they are handed
-// to deliver, and the server gets KEEPALIVEs in their place, so that it knows
-// the peer to be alive.
+// messages go through unchanged until the session is established. Then the
+// peer's UPDATEs are handed to deliver, and the server gets KEEPALIVEs in their
+// place, so that it knows the peer to be alive; and what ends a session ends it
+// here: see [relay.empty].
 type relay struct {
 	outer, inner net.Conn
+	// remove has the server forget the neighbor that stands for the peer.
+	remove func()
 	// writeTime is how long the peer may leave a message unread.
 	writeTime time.Duration
 	// established is called once, before deliver is called, when both sides
@@ -25,29 +30,60 @@ type relay struct {
 	established func()
 	deliver     func(*wire.Update)
 
+	// cutting is set before the peer's connection is made to fail because of it.
+	cutting atomic.Pointer[cut]
+
 	mu       sync.Mutex
 	fromPeer bool // the peer has confirmed the session
 	toPeer   bool // the server has
 	why      error
+
+	// emptied is closed when the server has sent all that it had for the peer (End-of-RIB), and
+	// serverGone when it has closed its connection.
+	emptied, serverGone chan struct{}
 }
+
+// emptying bounds the wait for a server that has something for a peer that is gone.
+const emptying = time.Second
 
 // updateKeepalive is the least time between KEEPALIVEs in place of UPDATEs.
 const updateKeepalive = time.Second
 
-// notificationMalformed is UPDATE Message Error, Malformed Attribute List (RFC
-// 4271 section 6.3).
-var notificationMalformed = []byte{3, 1}
-
 // run relays until one side ends the session, closes both connections, and
 // returns the reason.
 func (r *relay) run() error {
+	r.emptied, r.serverGone = make(chan struct{}), make(chan struct{})
 	var wait sync.WaitGroup
 	wait.Go(func() {
-		r.end(r.fromServer())
+		err := r.fromServer()
+		close(r.serverGone)
+		r.end(err)
 	})
-	r.end(r.fromOuter())
+	r.note(r.fromOuter())
+	r.outer.Close()
+	r.empty()
+	r.remove()
+	r.inner.Close()
 	wait.Wait()
 	return r.why
+}
+
+// empty waits until the server has sent what it has for the peer. GoBGP 4.8.0 leaves the goroutine of
+// a neighbor's queue behind when it deletes the neighbor with something in the queue. It puts its
+// End-of-RIB marker there when a session begins, and an error when it is the one to find that the
+// session has ended.
+func (r *relay) empty() {
+	r.mu.Lock()
+	begun := r.fromPeer
+	r.mu.Unlock()
+	if !begun {
+		return
+	}
+	select {
+	case <-r.emptied:
+	case <-r.serverGone:
+	case <-time.After(emptying):
+	}
 }
 
 // end notes why the session ended, the first reason being the true one, and
@@ -87,6 +123,26 @@ func (r *relay) isEstablished() bool {
 	return r.fromPeer && r.toPeer
 }
 
+// cut ends the session from another goroutine, with a NOTIFICATION. The first reason counts.
+func (r *relay) cut(c *cut) {
+	if r.cutting.CompareAndSwap(nil, c) {
+		_ = r.outer.SetReadDeadline(time.Now())
+	}
+}
+
+// sayCut sends the peer the NOTIFICATION and returns the reason. It reads on for a moment: a
+// connection that is closed with octets unread is reset, and the NOTIFICATION lost.
+func (r *relay) sayCut(c *cut) error {
+	_ = r.outer.SetDeadline(time.Now().Add(farewell))
+	if _, err := r.outer.Write(c.message()); err != nil {
+		return c
+	}
+	if half, ok := r.outer.(interface{ CloseWrite() error }); ok && half.CloseWrite() == nil {
+		_, _ = io.Copy(io.Discard, r.outer)
+	}
+	return c
+}
+
 // fromOuter relays what the peer sends.
 func (r *relay) fromOuter() error {
 	in := bufio.NewReaderSize(r.outer, 1<<16)
@@ -95,10 +151,16 @@ func (r *relay) fromOuter() error {
 	for {
 		t, message, err := readMessage(in)
 		if errors.Is(err, wire.ErrMalformed) {
+			if r.isEstablished() {
+				return r.sayCut(headerError(message, err))
+			}
 			// The server knows what to answer.
 			_, _ = r.inner.Write(message)
 			_, _ = io.Copy(r.inner, in)
 			return err
+		}
+		if c := r.cutting.Load(); c != nil {
+			return r.sayCut(c)
 		}
 		if err != nil {
 			return peerError(err)
@@ -106,9 +168,8 @@ func (r *relay) fromOuter() error {
 		if t == wire.MessageUpdate && r.isEstablished() {
 			u, err := wire.ParseUpdate(message)
 			if err != nil {
-				_ = r.outer.SetWriteDeadline(time.Now().Add(r.writeTime))
-				_, _ = r.outer.Write(wire.AppendMessage(nil, wire.MessageNotification, notificationMalformed))
-				return fmt.Errorf("UPDATE from the peer: %w", err)
+				// Malformed Attribute List (RFC 4271 section 6.3).
+				return r.sayCut(&cut{notification{code: codeUpdate, subcode: subcodeAttributes, sent: true}, fmt.Errorf("UPDATE from the peer: %w", err)})
 			}
 			r.deliver(&u)
 			if now := time.Now(); now.Sub(kept) >= updateKeepalive {
@@ -118,6 +179,14 @@ func (r *relay) fromOuter() error {
 				}
 			}
 			continue
+		}
+		if t == wire.MessageNotification && r.isEstablished() {
+			return parseNotification(message, false)
+		}
+		if r.isEstablished() {
+			if c := unexpected(t, len(message)-wire.HeaderLen); c != nil {
+				return r.sayCut(c)
+			}
 		}
 		switch t {
 		case wire.MessageKeepalive:
@@ -131,9 +200,39 @@ func (r *relay) fromOuter() error {
 	}
 }
 
-// fromServer relays what the server sends.
+// headerError is the answer to a header that cannot be read (RFC 4271 section 6.1).
+func headerError(header []byte, err error) *cut {
+	subcode := byte(subcodeSynchronized)
+	if len(header) >= wire.HeaderLen && bytes.Count(header[:16], []byte{0xff}) == 16 {
+		subcode = subcodeLength
+	}
+	return &cut{notification{code: codeHeader, subcode: subcode, sent: true}, err}
+}
+
+// unexpected is the answer to a message that an established session has no place for, or not with a
+// body of this length; nil when it has one.
+func unexpected(t wire.MessageType, body int) *cut {
+	answer := func(code, subcode byte) *cut {
+		return &cut{notification{code: code, subcode: subcode, sent: true}, fmt.Errorf("message of type %d with %d octets from the peer", t, body)}
+	}
+	switch {
+	case t == wire.MessageKeepalive && body == 0, t == wire.MessageRouteRefresh && body == 4:
+		return nil
+	case t == wire.MessageKeepalive:
+		return answer(codeHeader, subcodeLength)
+	case t == wire.MessageRouteRefresh:
+		return answer(codeRefresh, subcodeRefreshLength)
+	case t == wire.MessageOpen:
+		return answer(codeState, subcodeEstablished)
+	}
+	return answer(codeHeader, subcodeType)
+}
+
+// fromServer relays what the server sends, until it closes its connection. When the peer takes
+// nothing any more, it reads what is left.
 func (r *relay) fromServer() error {
 	in := bufio.NewReaderSize(r.inner, 1<<16)
+	emptied, gone := false, false
 	for {
 		t, message, err := readMessage(in)
 		if err != nil {
@@ -144,12 +243,23 @@ func (r *relay) fromServer() error {
 			r.confirm(&r.toPeer)
 		case wire.MessageNotification:
 			r.note(parseNotification(message, true))
+		case wire.MessageUpdate:
+			if u, err := wire.ParseUpdate(message); err == nil && u.EndOfRIB && !emptied {
+				emptied = true
+				close(r.emptied)
+			}
 		}
-		if err := r.outer.SetWriteDeadline(time.Now().Add(r.writeTime)); err != nil {
-			return peerError(err)
+		if gone {
+			continue
 		}
-		if _, err := r.outer.Write(message); err != nil {
-			return peerError(err)
+		err = r.outer.SetWriteDeadline(time.Now().Add(r.writeTime))
+		if err == nil {
+			_, err = r.outer.Write(message)
+		}
+		if err != nil {
+			gone = true
+			r.note(peerError(err))
+			r.outer.Close()
 		}
 	}
 }

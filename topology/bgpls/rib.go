@@ -26,8 +26,8 @@ type rib struct {
 	pfxs    map[topology.PrefixKey]*group
 	builder *topology.Builder
 	stats   Stats
-	// touched reports that there is something to publish.
-	touched bool
+	// touched reports that there is something to publish, refused that only counters have changed.
+	touched, refused bool
 }
 
 // A group is the NLRIs that together make one object of the topology.
@@ -50,8 +50,14 @@ type statement struct {
 }
 
 type ribPeer struct {
-	said    map[*object]bool
-	session int // counts the sessions; what was said in an earlier one is unconfirmed
+	scope  topology.Scope
+	limits Limits
+	// said are the objects of the peer, with the octets of each.
+	said    map[*object]int
+	octets  int    // of said
+	refused uint64 // NLRIs outside of the scope
+	cut     bool   // the session has exceeded a limit; nothing of it is taken any more
+	session int    // counts the sessions; what was said in an earlier one is unconfirmed
 	up      bool
 	synced  bool // the present session's End-of-RIB was seen
 	ever    bool // some session's End-of-RIB was seen
@@ -90,10 +96,11 @@ func newRIB(grace time.Duration, ports topology.PortMap) *rib {
 	return r
 }
 
-// addPeer makes a peer known, whose first session is waited for.
-func (r *rib) addPeer(a peerKey, now time.Time) {
+// addPeer makes a peer known, whose first session is waited for. It may describe the nodes of a
+// scope, within limits.
+func (r *rib) addPeer(a peerKey, scope topology.Scope, limits Limits, now time.Time) {
 	if r.peers[a] == nil {
-		r.peers[a] = &ribPeer{said: make(map[*object]bool), since: now, reason: "no session yet"}
+		r.peers[a] = &ribPeer{scope: scope, limits: limits, said: make(map[*object]int), since: now, reason: "no session yet"}
 		r.touched = true
 	}
 }
@@ -115,7 +122,7 @@ func (r *rib) removePeer(a peerKey) {
 func (r *rib) peerUp(a peerKey, now time.Time) {
 	if p := r.peers[a]; p != nil {
 		p.session++
-		p.up, p.synced, p.late = true, false, false
+		p.up, p.synced, p.late, p.cut = true, false, false, false
 		p.since, p.reason = now, "session not yet synchronized"
 		r.markAll(p)
 	}
@@ -153,11 +160,11 @@ func (r *rib) endOfRIB(a peerKey) {
 	r.touched = true
 }
 
-// update takes in an UPDATE message of a peer.
-func (r *rib) update(a peerKey, u *wire.Update) {
+// update takes in an UPDATE message of a peer. The error is why its session must end.
+func (r *rib) update(a peerKey, u *wire.Update) error {
 	p := r.peers[a]
-	if p == nil || !p.up {
-		return
+	if p == nil || !p.up || p.cut {
+		return nil
 	}
 	r.stats.Updates++
 	p.updates++
@@ -165,12 +172,12 @@ func (r *rib) update(a peerKey, u *wire.Update) {
 	r.stats.MalformedNLRIs += uint64(u.Skipped.MalformedNLRIs)
 	r.stats.UnknownTLVs += uint64(u.Skipped.UnknownTLVs)
 	for i := range u.Unreachable {
-		if o := r.objects[string(u.Unreachable[i].Raw)]; o != nil && p.said[o] {
+		if o := r.objects[string(u.Unreachable[i].Raw)]; o != nil && p.said[o] > 0 {
 			r.retract(a, p, o)
 		}
 	}
 	if len(u.Reachable) == 0 {
-		return
+		return nil
 	}
 	var attributes *wire.Attributes
 	if u.Attribute != nil {
@@ -183,14 +190,27 @@ func (r *rib) update(a peerKey, u *wire.Update) {
 		}
 	}
 	for i := range u.Reachable {
-		o := r.object(&u.Reachable[i])
+		n := &u.Reachable[i]
+		if !p.scope.Has(nodeID(n.NLRI.Identifier, &n.NLRI.Local)) {
+			p.refused++
+			r.refused = true
+			continue
+		}
+		o := r.object(n)
 		o.says[a] = statement{p.session, attributes}
-		if !p.said[o] {
-			p.said[o] = true
+		if p.said[o] == 0 {
 			p.count(o, 1)
 		}
+		octets := len(n.Raw) + len(u.Attribute)
+		p.octets += octets - p.said[o]
+		p.said[o] = octets
 		r.mark(o)
+		if err := p.limits.exceeded(p.nlris, p.octets); err != nil {
+			p.cut = true
+			return err
+		}
 	}
+	return nil
 }
 
 // object returns the object of an NLRI, which is new or not.
@@ -207,6 +227,7 @@ func (r *rib) object(n *wire.Received) *object {
 // retract removes what a peer said of an object, and the object with the last.
 func (r *rib) retract(a peerKey, p *ribPeer, o *object) {
 	delete(o.says, a)
+	p.octets -= p.said[o]
 	delete(p.said, o)
 	p.count(o, -1)
 	r.mark(o)

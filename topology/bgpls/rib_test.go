@@ -63,7 +63,7 @@ func tell(t *testing.T, r *rib, peer peerKey, devices ...*Objects) {
 func newTestRIB(peers ...peerKey) *rib {
 	r := newRIB(time.Minute, nil)
 	for _, p := range peers {
-		r.addPeer(p, epoch)
+		r.addPeer(p, topology.Scope{}, DefaultLimits(), epoch)
 		r.peerUp(p, epoch)
 	}
 	return r
@@ -207,8 +207,8 @@ func TestRIBBelieves(t *testing.T) {
 
 func TestRIBStartup(t *testing.T) {
 	r := newRIB(time.Minute, nil)
-	r.addPeer(peerA, epoch)
-	r.addPeer(peerB, epoch)
+	r.addPeer(peerA, topology.Scope{}, DefaultLimits(), epoch)
+	r.addPeer(peerB, topology.Scope{}, DefaultLimits(), epoch)
 	if s := r.snapshot(); !s.Incomplete() || len(s.Stale.Sources) != 2 || s.Stale.Reason == "" {
 		t.Errorf("stale: %+v", s.Stale)
 	}
@@ -455,7 +455,7 @@ func TestRIBAgainstModel(t *testing.T) {
 		r := newRIB(time.Minute, nil)
 		m := &model{peers: map[peerKey]*modelPeer{}}
 		for _, a := range peers {
-			r.addPeer(a, epoch)
+			r.addPeer(a, topology.Scope{}, DefaultLimits(), epoch)
 			m.peers[a] = &modelPeer{says: map[string]modelStatement{}}
 		}
 		descriptor := func(i int) wire.NodeDescriptor {

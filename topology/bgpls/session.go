@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -34,12 +35,13 @@ type session struct {
 }
 
 const (
-	retryMin    = 50 * time.Millisecond
-	retryMax    = 5 * time.Second
-	dialTime    = 10 * time.Second
-	setupTime   = 10 * time.Second
-	farewell    = time.Second     // for the last NOTIFICATION
-	steadyAfter = 5 * time.Second // a session that lasts as long starts the retries anew
+	retryMin  = 50 * time.Millisecond
+	dialTime  = 10 * time.Second
+	setupTime = 10 * time.Second
+	farewell  = time.Second // for the last NOTIFICATION
+	// maxNotifications bounds the kinds that are counted of a peer: it chooses the codes.
+	maxNotifications = 64
+	steadyAfter      = 5 * time.Second // a session that lasts as long starts the retries anew
 )
 
 // keep keeps a session going until the context ends.
@@ -57,12 +59,21 @@ func (s *Speaker) keep(ctx context.Context, p *session) {
 			return
 		}
 		why := reason(err)
+		s.countNotification(p, err)
 		s.setState(p, topology.PeerConnecting, why)
 		s.send(ctx, func(c *collector) { c.peerFailed(p.peer.key(), why) })
 		if time.Since(began) > steadyAfter {
 			pause = 0
 		}
-		pause = min(max(2*pause, retryMin), retryMax)
+		pause = min(max(2*pause, retryMin), s.config.retryMax)
+		var limit *cut
+		if errors.As(err, &limit) && limit.code == codeCease {
+			// It would say as much again. Connections that it makes are refused meanwhile.
+			select {
+			case <-time.After(s.config.CutPause):
+			case <-ctx.Done():
+			}
+		}
 	}
 }
 
@@ -158,13 +169,20 @@ func (s *Speaker) converse(ctx context.Context, p *session, outer net.Conn) erro
 	key := p.peer.key()
 	up := false
 	r := &relay{
-		outer: outer, inner: conn, writeTime: s.config.HoldTime,
+		outer: outer, inner: conn, remove: remove, writeTime: s.config.HoldTime,
 		established: func() {
 			up = true
 			s.setState(p, topology.PeerEstablished, "")
 			s.send(ctx, func(c *collector) { c.peerUp(key, time.Now()) })
 		},
-		deliver: func(u *wire.Update) { s.send(ctx, func(c *collector) { c.update(key, u) }) },
+	}
+	r.deliver = func(u *wire.Update) {
+		s.send(ctx, func(c *collector) {
+			var why *cut
+			if err := c.update(key, u); errors.As(err, &why) {
+				r.cut(why)
+			}
+		})
 	}
 	err = r.run()
 	if up {
@@ -172,6 +190,30 @@ func (s *Speaker) converse(ctx context.Context, p *session, outer net.Conn) erro
 		s.send(ctx, func(c *collector) { c.peerDown(key, reason(err), malformed, time.Now()) })
 	}
 	return err
+}
+
+// countNotification counts the NOTIFICATION that ended a session, if one did.
+func (s *Speaker) countNotification(p *session, err error) {
+	var n *notification
+	if !errors.As(err, &n) {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := topology.PeerNotification{Code: n.code, Subcode: n.subcode, Sent: n.sent}
+	i := slices.IndexFunc(p.status.Notifications, func(c topology.PeerNotification) bool {
+		return c.Code == key.Code && c.Subcode == key.Subcode && c.Sent == key.Sent
+	})
+	// The list is shared with callers of Peers: it is replaced, not changed.
+	list := slices.Clone(p.status.Notifications)
+	switch {
+	case i >= 0:
+		list[i].Count++
+	case len(list) < maxNotifications:
+		key.Count = 1
+		list = append(list, key)
+	}
+	p.status.Notifications = list
 }
 
 func (s *Speaker) setState(p *session, state topology.PeerState, why string) {

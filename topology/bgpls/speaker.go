@@ -50,6 +50,10 @@ const (
 	// settleMax how long at most.
 	settle    = 5 * time.Millisecond
 	settleMax = 100 * time.Millisecond
+	// restShare is how many times as long as a snapshot took there is none, and restMax how long at
+	// most: a peer that never stops must not have all the time go into snapshots.
+	restShare = 4
+	restMax   = 5 * time.Second
 
 	listenAttempts = 10
 )
@@ -259,7 +263,7 @@ func (s *Speaker) AddPeer(ctx context.Context, p Peer) error {
 	}
 	s.sessions[p.key()] = n
 	s.mu.Unlock()
-	if err := s.do(ctx, func(c *collector) { c.rib.addPeer(p.key(), time.Now()) }); err != nil {
+	if err := s.do(ctx, func(c *collector) { c.rib.addPeer(p.key(), p.Scope, p.Limits, time.Now()) }); err != nil {
 		cancel()
 		close(n.done)
 		s.mu.Lock()

@@ -57,8 +57,8 @@ func (e *evidence) count(key counterKey, n counter) suspect.Counts {
 	if !known && e.older {
 		return suspect.Counts{}
 	}
-	if n.sent < before.sent || n.lost < before.lost { // the counter has started again
-		before = counter{}
+	if n.sent < before.sent || n.lost < before.lost {
+		return suspect.Counts{} // it has wrapped or started again; what happened in between is not known
 	}
 	// What is found lost now may have been sent before.
 	lost := n.lost - before.lost
@@ -167,6 +167,7 @@ func (c *Core) observe(h *host, p *profile, v hostapi.EV, n suspect.Counts) {
 		id = c.suspects.locator.Path(c.hosts.ends(h, p.to, v.Port, at.links))
 		at.id[sender] = id
 	}
+	c.suspects.accuse(h.Name, at.links, n)
 	c.suspects.observe(id, n)
 }
 

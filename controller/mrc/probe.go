@@ -460,7 +460,9 @@ func (pr *prober) result(h *host, r *hostapi.ProbeResult) error {
 			ids[k] = pr.fabric.edges[i].ID
 		}
 		path := pr.suspects.locator.Path(pr.hosts.ends(h, p.profile.to, p.ev.Port, ids))
-		pr.suspects.observe(path, suspect.Counts{Sent: uint64(r.Sent), Lost: uint64(r.Sent - r.Received)})
+		n := suspect.Counts{Sent: uint64(r.Sent), Lost: uint64(r.Sent - r.Received)}
+		pr.suspects.accuse(h.Name, ids, n)
+		pr.suspects.observe(path, n)
 	}
 	for _, i := range p.links {
 		pr.links.result(i, p.at, r.Sent, r.Received)

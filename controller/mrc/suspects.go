@@ -39,6 +39,8 @@ type suspectSet struct {
 	links   *linkSet
 	locator *suspect.Locator
 
+	witnesses witnesses
+
 	list   []Suspect
 	at     time.Duration // when the locator is asked again
 	counts map[topology.LinkID]linkCount
@@ -50,6 +52,11 @@ type linkCount struct{ sent, received, missing uint64 }
 // observe says what became of packets on a path.
 func (s *suspectSet) observe(path suspect.PathID, n suspect.Counts) {
 	s.locator.Observe(s.now, path, n)
+}
+
+// accuse notes who has reported what became of packets across links.
+func (s *suspectSet) accuse(who string, links []topology.LinkID, n suspect.Counts) {
+	s.witnesses.note(s.now, who, links, n)
 }
 
 // counted takes the counters of the two ends of a link.
@@ -67,6 +74,7 @@ func (s *suspectSet) counted(id topology.LinkID, sent, received uint64) {
 		return
 	}
 	lost := max(missing, before.missing) - before.missing
+	s.accuse(bySwitches, []topology.LinkID{id}, suspect.Counts{Sent: sent - before.sent, Lost: min(lost, sent-before.sent)})
 	s.observe(s.locator.Path([]topology.LinkID{id}), suspect.Counts{Sent: sent - before.sent, Lost: min(lost, sent-before.sent)})
 }
 
@@ -137,10 +145,13 @@ func (c *Core) spare(s *Suspect) string {
 	if why := c.suspects.spare(s); why != "" {
 		return why
 	}
+	i, _ := c.fabric.suspected(s)
+	if why := c.suspects.unproven(s, func(host string) bool { return c.othersCross(&c.fabric.edges[i], host) }); why != "" {
+		return why
+	}
 	lost := c.losses()
 	lost.OneWay = append(lost.OneWay, s.Links[0])
 	before, after := c.fabric.clos.Lost(c.losses()), c.fabric.clos.Lost(lost)
-	i, _ := c.fabric.suspected(s)
 	at, leaves := c.profiles.crossing(&c.fabric.edges[i])
 	for _, leaf := range leaves {
 		for _, p := range at[leaf] {

@@ -92,6 +92,20 @@ func (l *Locator) Observe(now time.Duration, id PathID, c Counts) bool {
 	return true
 }
 
+// Across returns the evidence about packets across a link that still counts.
+func (l *Locator) Across(link topology.LinkID) (t Counts) {
+	at, ok := l.links[link]
+	if !ok {
+		return t
+	}
+	for i := range l.paths {
+		if p := &l.paths[i]; slices.Contains(p.links, at) {
+			t.add(p.total())
+		}
+	}
+	return t
+}
+
 // Forget drops all evidence about paths across a link: it was repaired, or is
 // not used any more.
 func (l *Locator) Forget(link topology.LinkID) {

@@ -1,0 +1,114 @@
+package mrc
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/weft-sdn/weft/controller/mrc/suspect"
+	"github.com/weft-sdn/weft/topology"
+)
+
+// witnesses are who has reported lost packets across each link lately. A host may lie: what one host
+// says alone takes no link from others.
+type witnesses struct {
+	window time.Duration
+	turn   time.Duration
+	// now has the reports of this window, before those of the last.
+	now, before map[topology.LinkID]map[string]suspect.Counts
+}
+
+const (
+	// bySwitches is the witness that counters of switches are: they are believed.
+	bySwitches = ""
+	// maxWitnesses of a link in a window: with as many, each is one of many.
+	maxWitnesses = 64
+)
+
+func newWitnesses(window time.Duration) witnesses {
+	return witnesses{window: window, now: make(map[topology.LinkID]map[string]suspect.Counts)}
+}
+
+// note takes a report of packets that crossed links. One without a loss accuses no link.
+func (w *witnesses) note(now time.Duration, who string, links []topology.LinkID, n suspect.Counts) {
+	if n.Lost == 0 {
+		return
+	}
+	w.advance(now)
+	for _, id := range links {
+		by := w.now[id]
+		if by == nil {
+			by = make(map[string]suspect.Counts)
+			w.now[id] = by
+		}
+		c, known := by[who]
+		if !known && len(by) >= maxWitnesses {
+			continue
+		}
+		by[who] = suspect.Counts{Sent: c.Sent + n.Sent, Lost: c.Lost + n.Lost}
+	}
+}
+
+func (w *witnesses) advance(now time.Duration) {
+	turn := now / w.window
+	switch {
+	case turn == w.turn:
+		return
+	case turn == w.turn+1:
+		w.before = w.now
+	default:
+		w.before = nil
+	}
+	w.now, w.turn = make(map[topology.LinkID]map[string]suspect.Counts), turn
+}
+
+// most returns the witness that reports most losses across a link, and its report; believed says that
+// switches have counted losses.
+func (w *witnesses) most(now time.Duration, id topology.LinkID) (who string, n suspect.Counts, believed bool) {
+	w.advance(now)
+	sum := make(map[string]suspect.Counts)
+	for _, m := range []map[string]suspect.Counts{w.now[id], w.before[id]} {
+		for name, c := range m {
+			s := sum[name]
+			sum[name] = suspect.Counts{Sent: s.Sent + c.Sent, Lost: s.Lost + c.Lost}
+		}
+	}
+	for name, c := range sum {
+		if name != bySwitches && (c.Lost > n.Lost || c.Lost == n.Lost && name < who) {
+			who, n = name, c
+		}
+	}
+	_, believed = sum[bySwitches]
+	return who, n, believed
+}
+
+// unproven says why a suspect is not denied although it fits the evidence: without the host that
+// reports most losses, nothing of it is left, and others use the link. Counters of switches are
+// enough. Empty: it is proven.
+func (s *suspectSet) unproven(x *Suspect, others func(host string) bool) string {
+	link := x.Links[0]
+	who, n, believed := s.witnesses.most(s.now, link)
+	if believed || who == "" || !others(who) {
+		return ""
+	}
+	all := s.locator.Across(link)
+	sent, lost := all.Sent-min(n.Sent, all.Sent), all.Lost-min(n.Lost, all.Lost)
+	if lost > 0 && float64(lost) >= s.cfg.DenyLoss*float64(sent) {
+		return ""
+	}
+	return fmt.Sprintf("host %s alone reports that it loses packets: want another host's report, or counters of switches", who)
+}
+
+// othersCross reports whether hosts other than one have EVs across a link.
+func (c *Core) othersCross(e *edge, host string) bool {
+	at, leaves := c.profiles.crossing(e)
+	for _, leaf := range leaves {
+		for _, p := range at[leaf] {
+			for _, h := range p.from.hosts {
+				if h.Name != host {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}

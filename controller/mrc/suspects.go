@@ -74,7 +74,6 @@ func (s *suspectSet) counted(id topology.LinkID, sent, received uint64) {
 		return
 	}
 	lost := max(missing, before.missing) - before.missing
-	s.accuse(bySwitches, []topology.LinkID{id}, suspect.Counts{Sent: sent - before.sent, Lost: min(lost, sent-before.sent)})
 	s.observe(s.locator.Path([]topology.LinkID{id}), suspect.Counts{Sent: sent - before.sent, Lost: min(lost, sent-before.sent)})
 }
 

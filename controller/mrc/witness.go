@@ -17,12 +17,8 @@ type witnesses struct {
 	now, before map[topology.LinkID]map[string]suspect.Counts
 }
 
-const (
-	// bySwitches is the witness that counters of switches are: they are believed.
-	bySwitches = ""
-	// maxWitnesses of a link in a window: with as many, each is one of many.
-	maxWitnesses = 64
-)
+// maxWitnesses of a link in a window: with as many, each is one of many.
+const maxWitnesses = 64
 
 func newWitnesses(window time.Duration) witnesses {
 	return witnesses{window: window, now: make(map[topology.LinkID]map[string]suspect.Counts)}
@@ -61,9 +57,8 @@ func (w *witnesses) advance(now time.Duration) {
 	w.now, w.turn = make(map[topology.LinkID]map[string]suspect.Counts), turn
 }
 
-// most returns the witness that reports most losses across a link, and its report; believed says that
-// switches have counted losses.
-func (w *witnesses) most(now time.Duration, id topology.LinkID) (who string, n suspect.Counts, believed bool) {
+// most returns the host that reports most losses across a link, and what it reports.
+func (w *witnesses) most(now time.Duration, id topology.LinkID) (who string, n suspect.Counts) {
 	w.advance(now)
 	sum := make(map[string]suspect.Counts)
 	for _, m := range []map[string]suspect.Counts{w.now[id], w.before[id]} {
@@ -73,21 +68,20 @@ func (w *witnesses) most(now time.Duration, id topology.LinkID) (who string, n s
 		}
 	}
 	for name, c := range sum {
-		if name != bySwitches && (c.Lost > n.Lost || c.Lost == n.Lost && name < who) {
+		if c.Lost > n.Lost || c.Lost == n.Lost && name < who {
 			who, n = name, c
 		}
 	}
-	_, believed = sum[bySwitches]
-	return who, n, believed
+	return who, n
 }
 
 // unproven says why a suspect is not denied although it fits the evidence: without the host that
-// reports most losses, nothing of it is left, and others use the link. Counters of switches are
-// enough. Empty: it is proven.
+// reports most losses, nothing of it is left, neither from others nor from counters of switches, and
+// others use the link. Empty: it is proven.
 func (s *suspectSet) unproven(x *Suspect, others func(host string) bool) string {
 	link := x.Links[0]
-	who, n, believed := s.witnesses.most(s.now, link)
-	if believed || who == "" || !others(who) {
+	who, n := s.witnesses.most(s.now, link)
+	if who == "" || !others(who) {
 		return ""
 	}
 	all := s.locator.Across(link)

@@ -34,6 +34,7 @@ type bed struct {
 	ctx    context.Context
 	cables [2]*live.Cable
 	gnmi   *gnmi.Server
+	runner *live.Runner
 	server *p4rt.Server
 	client gpb.GNMIClient
 }
@@ -52,6 +53,7 @@ func newBedWith(t *testing.T, cfg p4rt.ServerConfig) *bed {
 	if err != nil {
 		t.Fatal(err)
 	}
+	b.runner = runner
 	server := p4rt.NewServer(cfg)
 	b.server = server
 	if err := server.Add(runner.Sessions(), runner); err != nil {

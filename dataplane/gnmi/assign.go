@@ -44,7 +44,11 @@ var root = sync.OnceValue(func() *branch {
 // assign gives leaves the values of an update; a replacement takes all others below its path away.
 func (e *editing) assign(u *gpb.Update, replace bool) error {
 	refuse := func(where, format string, args ...any) error {
-		return status.Errorf(codes.InvalidArgument, "path %s%s: %s", text(e.prefix, u.GetPath()), where, fmt.Sprintf(format, args...))
+		at := text(e.prefix, u.GetPath())
+		if where != "" {
+			at = strings.TrimSuffix(at, "/") + where
+		}
+		return status.Errorf(codes.InvalidArgument, "path %s: %s", at, fmt.Sprintf(format, args...))
 	}
 	query, bad := elemsOf(e.prefix, u.GetPath())
 	if bad != "" {

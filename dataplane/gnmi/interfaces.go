@@ -82,6 +82,7 @@ func interfaceTables() {
 		count("state/counters/out-octets", func(c *Counters) uint64 { return c.OutOctets }),
 		count("state/counters/out-discards", func(c *Counters) uint64 { return c.OutDiscards }),
 		count("state/counters/out-errors", func(c *Counters) uint64 { return c.OutErrors }),
+		value(state, "state/counters/carrier-transitions", func(r *row) any { return r.link.transitions }),
 		value(state, "state/counters/interface-transitions", func(r *row) any { return r.link.transitions }),
 		settable(moduleEthernet+":ethernet/config/auto-negotiate", autoNegotiateSetting, func(r *row) any { return r.settings.AutoNegotiate.value() }),
 		settable(moduleEthernet+":ethernet/config/port-speed", speedSetting, func(r *row) any {

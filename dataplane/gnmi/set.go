@@ -36,7 +36,7 @@ func (s *Server) Set(ctx context.Context, req *gpb.SetRequest) (*gpb.SetResponse
 	if err := s.arbitrate(req.GetExtension()); err != nil {
 		return nil, err
 	}
-	v, err := s.view(ctx, 0)
+	v, err := s.view(ctx, Queues|PFC) // for their rows
 	if err != nil {
 		return nil, err
 	}

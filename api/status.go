@@ -84,7 +84,7 @@ type Conditions []Condition
 
 // Condition is one aspect of a resource's state.
 type Condition struct {
-	Type           ConditionType `json:"type" enum:"Accepted,Programmed,Degraded,OrphansKept"`
+	Type           ConditionType `json:"type" enum:"Accepted,Programmed,Degraded,OrphansKept,InventoryDiffers"`
 	Status         bool          `json:"status"`
 	Reason         string        `json:"reason" doc:"One word, stable."`
 	Message        string        `json:"message,omitempty" doc:"The same for people."`
@@ -104,6 +104,9 @@ const (
 	Degraded ConditionType = "Degraded"
 	// OrphansKept: the switch holds entries that no resource explains, and keeps them.
 	OrphansKept ConditionType = "OrphansKept"
+	// InventoryDiffers: the switch reports other ports, addresses or rates than the configuration or
+	// BGP-LS.
+	InventoryDiffers ConditionType = "InventoryDiffers"
 )
 
 // Reasons of conditions.
@@ -116,7 +119,10 @@ const (
 	ReasonInstalling       = "Installing"       // not Programmed: writes are under way
 	ReasonRemoving         = "Removing"         // not Programmed: the group is being deleted
 	ReasonDisconnected     = "Disconnected"     // Degraded: a switch of the tree is not connected
-	ReasonDeviceError      = "DeviceError"      // Degraded: a switch refused an entry
+	ReasonDeviceError      = "DeviceError"      // Degraded: a switch refused an entry or a setting
+	ReasonNoSuchPort       = "NoSuchPort"       // not Programmed, Degraded: the switch reports no such port
+	ReasonDrifted          = "Drifted"          // Degraded: the switch has changed a setting by itself
+	ReasonPortsDiffer      = "PortsDiffer"      // InventoryDiffers: the switch has other ports or addresses
 	ReasonReceiverStalled  = "ReceiverStalled"  // Degraded: a receiver does not answer
 	ReasonReceiversEvicted = "ReceiversEvicted" // Degraded: receivers were taken out
 	ReasonUnexplained      = "Unexplained"      // OrphansKept

@@ -14,6 +14,7 @@ import (
 	"github.com/weft-sdn/weft/controller/orphan"
 	"github.com/weft-sdn/weft/controller/pfc"
 	"github.com/weft-sdn/weft/controller/plan"
+	"github.com/weft-sdn/weft/controller/port"
 	"github.com/weft-sdn/weft/controller/reconcile"
 	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/controller/underlay"
@@ -37,10 +38,14 @@ type Config struct {
 type Core struct {
 	env      feature.Env
 	switches *reconcile.Reconciler
-	ports    map[string]PortStates // as switches report them
+	// advertised is the topology that was learned, configured the inventory as it is written. Env.Net has
+	// both with what switches report of their ports.
+	advertised *topology.Snapshot
+	configured *inventory.Inventory
 
 	// features are those below, in the order in which they are called.
 	features  []feature.Feature
+	ports     *port.Feature
 	underlay  *underlay.Feature
 	multicast *multicast.Feature
 	pfc       *pfc.Feature
@@ -56,14 +61,14 @@ func newCore(cfg Config, records []store.Record, restore []func(feature.Feature)
 	if err := cfg.Inventory.Validate(); err != nil {
 		return nil, err
 	}
-	c := &Core{ports: make(map[string]PortStates)}
+	c := &Core{advertised: topology.Empty(), configured: &cfg.Inventory}
 	c.switches = reconcile.New(reconcile.Config{
 		Owner: func(e entry.Entity) reconcile.Owner { return reconcile.Owner(plan.OwnerOf(e)) },
 		Rank:  plan.Rank, Frozen: c.frozen, Keeps: c.keeps, Writing: c.writing,
 		Guarded: func(o reconcile.Owner) bool { return plan.Intended(int(o)) }, Object: c.object, Wall: c.env.Wall,
 	})
 	c.env = feature.Env{Start: cfg.Start, Switches: c.switches, Versions: resource.NewVersions(versionsKey)}
-	c.env.Net = plan.NewNetwork(topology.Empty(), &cfg.Inventory)
+	c.env.Net = plan.NewNetwork(c.advertised, c.configured)
 	c.setSwitches()
 	if err := c.compose(); err != nil {
 		return nil, err
@@ -114,6 +119,10 @@ func (c *Core) Tick(now time.Duration) {
 	for _, f := range c.features {
 		f.Tick()
 	}
+	if c.ports.Moved() {
+		c.setNetwork(c.advertised, c.configured)
+		return
+	}
 	c.settle()
 }
 
@@ -133,11 +142,11 @@ func (c *Core) Next() (at time.Duration, ok bool) {
 
 // SetTopology replaces the topology.
 func (c *Core) SetTopology(s *topology.Snapshot) {
-	if s == c.env.Net.Snapshot {
+	if s == c.advertised {
 		return
 	}
-	c.env.Event(api.EventTopologyChanged, "", describeTopology(c.env.Net.Snapshot, s), nil)
-	c.setNetwork(s, c.env.Inventory())
+	c.env.Event(api.EventTopologyChanged, "", describeTopology(c.advertised, s), nil)
+	c.setNetwork(s, c.configured)
 }
 
 func describeTopology(old, s *topology.Snapshot) string {
@@ -154,12 +163,13 @@ func (c *Core) SetInventory(inv inventory.Inventory) error {
 	if err := inv.Validate(); err != nil {
 		return err
 	}
-	c.setNetwork(c.env.Net.Snapshot, &inv)
+	c.setNetwork(c.advertised, &inv)
 	return nil
 }
 
 func (c *Core) setNetwork(s *topology.Snapshot, inv *inventory.Inventory) {
-	c.env.Net = plan.NewNetwork(s, inv).WithEdges(c.env.Net.Edges())
+	c.advertised, c.configured = s, inv
+	c.env.Net = c.network(s, inv).WithEdges(c.env.Net.Edges())
 	c.setSwitches()
 	for _, f := range c.features {
 		f.SetNetwork()
@@ -179,18 +189,13 @@ func (c *Core) setSwitches() {
 	i := &inv.Intervals
 	c.switches.SetIntervals(reconcile.Intervals{Audit: i.Audit.D(), RetryMin: i.RetryMin.D(), RetryMax: i.RetryMax.D()})
 	c.switches.SetSwitches(managed)
-	for name := range c.ports {
-		if !managed[name] {
-			delete(c.ports, name)
-		}
-	}
 }
 
 // Inventory returns the present inventory, which must not be changed.
 func (c *Core) Inventory() *inventory.Inventory { return c.env.Inventory() }
 
-// Topology returns the present topology.
-func (c *Core) Topology() *topology.Snapshot { return c.env.Net.Snapshot }
+// Topology returns the present topology, as it is advertised.
+func (c *Core) Topology() *topology.Snapshot { return c.advertised }
 
 // SwitchConnected reports that a switch takes writes, and what it holds. A switch may
 // connect again with or without SwitchDisconnected in between.
@@ -360,6 +365,6 @@ func (c *Core) Ready() Ready {
 	r := Ready{Saves: c.Saves()}
 	c.Hold(0) // for whoever keeps Saves before carrying out Tasks
 	r.Events, r.Answers = c.env.Take()
-	r.Tasks = c.switches.Tasks()
+	r.Tasks, r.PortTasks = c.switches.Tasks(), c.ports.Tasks()
 	return r
 }

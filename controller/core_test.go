@@ -40,6 +40,7 @@ type world struct {
 	epochs         map[string]map[int]uint32 // by switch and group: highest written
 	log            []api.Event
 	states         []feature.Answer
+	portTasks      []controller.PortTask
 	// every is called after each write.
 	every func()
 	delay time.Duration
@@ -148,6 +149,7 @@ func (w *world) pump() {
 	}
 	w.log = append(w.log, r.Events...)
 	w.states = append(w.states, r.Answers...)
+	w.portTasks = append(w.portTasks, r.PortTasks...)
 	for _, work := range r.Tasks {
 		d, session, core := w.devices[work.Switch], w.known[work.Switch], w.core
 		w.later(w.random(w.delay), func() {

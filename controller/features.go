@@ -9,6 +9,7 @@ import (
 	"github.com/weft-sdn/weft/controller/multicast"
 	"github.com/weft-sdn/weft/controller/orphan"
 	"github.com/weft-sdn/weft/controller/pfc"
+	"github.com/weft-sdn/weft/controller/port"
 	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/controller/underlay"
 )
@@ -18,6 +19,7 @@ import (
 
 // compose makes the features. Those that others rest on come first.
 func (c *Core) compose() (err error) {
+	c.ports = port.New(&c.env)
 	c.underlay = underlay.New(&c.env)
 	c.env.Underlay = c.underlay
 	c.multicast = multicast.New(&c.env)
@@ -25,7 +27,7 @@ func (c *Core) compose() (err error) {
 		return err
 	}
 	c.orphans = orphan.New(&c.env)
-	c.features = []feature.Feature{c.underlay, c.multicast, c.pfc, c.orphans}
+	c.features = []feature.Feature{c.ports, c.underlay, c.multicast, c.pfc, c.orphans}
 	return nil
 }
 

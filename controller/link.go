@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/controller/port"
 	"github.com/weft-sdn/weft/controller/reconcile"
 	"github.com/weft-sdn/weft/southbound/entry"
 )
@@ -20,6 +21,8 @@ type link struct {
 	name   string
 	sw     Switch
 	cancel context.CancelFunc
+	// configured is the switch as the inventory had it when the relation began.
+	configured inventory.Switch
 
 	// mu guards the fields below it.
 	mu      sync.Mutex
@@ -29,6 +32,8 @@ type link struct {
 	closed  bool
 	todo    []job
 	packets []entry.PacketOut
+	ports   []PortTask
+	asked   chan struct{} // of capacity 1: there is something in ports
 	woken   chan struct{} // of capacity 1: there is something in todo
 	posted  chan struct{} // of capacity 1: there is something in packets
 }
@@ -49,7 +54,7 @@ const readPause = 500 * time.Millisecond
 // open starts the relation to a switch, and its goroutines.
 func (c *Controller) open(ctx context.Context, g *errgroup.Group, sw inventory.Switch) (*link, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	l := &link{c: c, name: sw.Name, cancel: cancel, woken: make(chan struct{}, 1), posted: make(chan struct{}, 1)}
+	l := &link{c: c, name: sw.Name, cancel: cancel, configured: sw, asked: make(chan struct{}, 1), woken: make(chan struct{}, 1), posted: make(chan struct{}, 1)}
 	opened, err := c.opts.Southbound.Open(ctx, sw, func(e SwitchEvent) { l.event(ctx, e) })
 	if err != nil {
 		cancel()
@@ -58,6 +63,7 @@ func (c *Controller) open(ctx context.Context, g *errgroup.Group, sw inventory.S
 	l.sw = opened
 	g.Go(func() error { l.write(ctx); return nil })
 	g.Go(func() error { l.sendPackets(ctx); return nil })
+	g.Go(func() error { l.setPorts(ctx); return nil })
 	return l, nil
 }
 
@@ -87,7 +93,7 @@ func (l *link) event(ctx context.Context, e SwitchEvent) {
 	}
 	if e.Ports != nil {
 		if l.c.opts.Ports != nil {
-			l.c.opts.Ports(ctx, l.name, e.Ports.Up)
+			l.c.opts.Ports(ctx, l.name, e.Ports.Up, port.Learned(*e.Ports, &l.configured))
 		}
 		l.c.post(ctx, func(c *Core) { c.SetPorts(l.name, *e.Ports) })
 		return
@@ -132,6 +138,36 @@ func (l *link) give(w reconcile.Task) {
 		w.Packets = nil
 		l.todo = append(l.todo, job{l.session, &w})
 		wake(l.woken)
+	}
+}
+
+// setPort queues settings of a port.
+func (l *link) setPort(t PortTask) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.closed {
+		l.ports = append(l.ports, t)
+		wake(l.asked)
+	}
+}
+
+// setPorts is the goroutine that writes settings of ports, which neither waits for other writes nor
+// holds them up.
+func (l *link) setPorts(ctx context.Context) {
+	for {
+		select {
+		case <-l.asked:
+		case <-ctx.Done():
+			return
+		}
+		l.mu.Lock()
+		tasks := l.ports
+		l.ports = nil
+		l.mu.Unlock()
+		for _, t := range tasks {
+			refused, err := l.sw.SetPort(ctx, t.Interface, &t.Settings)
+			l.c.post(ctx, func(c *Core) { c.PortDone(PortResult{ID: t.ID, Switch: t.Switch, Refused: refused, Err: err}) })
+		}
 	}
 }
 

@@ -286,3 +286,46 @@ func TestPFCPriority(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// TestPathLeavesPort checks that an SRv6 policy whose path is computed, and so the tunnels over it,
+// leave a link whose port is down while BGP-LS advertises it, and return after the hold.
+func TestPathLeavesPort(t *testing.T) {
+	snap, inv := pfcNetwork()
+	inv.Intervals.Settle = 0
+	b := snap.Builder()
+	join := func(from, to topology.NodeID, out, in uint32) { // a longer way, by X
+		end := netip.MustParseAddr(fmt.Sprintf("5f00:0:9:%x::", out))
+		b.SetLink(topology.Link{Local: from, Remote: to, LocalID: out, RemoteID: in, IGPMetric: 20, MaxBandwidth: 1e9,
+			EndX: []topology.EndX{{SID: topology.SID{Address: end, Behavior: topology.BehaviorEndX}}}})
+	}
+	join("64512:R1", "64512:X", 21, 1)
+	join("64512:X", "64512:R1", 1, 21)
+	join("64512:X", "64512:R3", 2, 21)
+	join("64512:R3", "64512:X", 21, 2)
+	c, err := NewCore(Config{Inventory: inv, Start: time.Unix(1e9, 0)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.SetTopology(b.Build())
+	computed := api.SRv6PolicySpec{Headend: "R1", Endpoint: "R3"}
+	if _, _, err := c.SRv6Policies().Put("wan", computed, resource.Precondition{}); err != nil {
+		t.Fatal(err)
+	}
+	c.Ready()
+	path := func(want string) {
+		t.Helper()
+		p, err := c.SRv6Policies().Get("wan")
+		if got := strings.Join(p.Status.Path, " "); err != nil || got != want {
+			t.Errorf("path %s, %v; want %s", got, err, want)
+		}
+	}
+	path("R1 R2 R3")
+	c.SetPorts("R1", PortStates{Up: map[uint32]bool{1: false, 21: true}})
+	c.Tick(time.Millisecond)
+	path("R1 X R3")
+	c.SetPorts("R1", PortStates{Up: map[uint32]bool{1: true, 21: true}})
+	c.Tick(2 * time.Millisecond)
+	path("R1 X R3") // the port is held
+	c.Tick(2 * time.Second)
+	path("R1 R2 R3")
+}

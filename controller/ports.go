@@ -1,32 +1,128 @@
 package controller
 
 import (
+	"context"
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/controller/plan"
+	"github.com/weft-sdn/weft/controller/port"
+	"github.com/weft-sdn/weft/controller/resource"
+	"github.com/weft-sdn/weft/topology"
 )
 
-// PortStates are the states of ports that a switch reports by gNMI.
-type PortStates struct {
-	// Up has the P4Runtime ports that are known, and whether they are up; nil when
-	// nothing is known. It does not change any more.
-	Up map[uint32]bool
-	// Err is why the switch does not report now; Up is then its last report.
-	Err error
-	// Ignored counts reports that could not be used.
-	Ignored uint64
-}
+// PortStates are the ports of a switch as it reports them by gNMI.
+type PortStates = port.States
 
-// SetPorts replaces all that is known of a switch's ports. It changes nothing but the
-// switch's status: package mrc decides what follows for paths.
+// PortTask is settings that must be written to an interface of a switch, and PortResult is what became
+// of them.
+type (
+	PortTask   = port.Task
+	PortResult = port.Result
+)
+
+// SetPorts replaces all that is known of a switch's ports. Trees, tunnels and routes leave links whose
+// port is down with the next Tick, which is due at once. Package mrc decides what follows for EVs.
 func (c *Core) SetPorts(name string, p PortStates) {
-	if c.switches.Exists(name) {
-		c.ports[name] = p
-	}
+	c.ports.Set(name, p)
+	c.settle()
 }
 
-func (p *PortStates) view() *api.SwitchPorts {
+// PortDone takes the outcome of a PortTask. One that is not awaited any more is ignored.
+func (c *Core) PortDone(r PortResult) {
+	c.ports.Done(r)
+	c.settle()
+}
+
+// network returns the network as switches report their ports: without links that are out, with the
+// rates and port numbers that they report.
+func (c *Core) network(s *topology.Snapshot, configured *inventory.Inventory) *plan.Network {
+	inv := c.ports.Complete(configured)
+	names := make(map[topology.NodeID]string)
+	for name, node := range plan.Nodes(s, inv) {
+		names[node.ID] = name
+	}
+	view := c.ports.View(s, inv, names)
+	if view.Out != nil || view.Rate != nil {
+		s = s.With(view)
+	}
+	return plan.NewNetwork(s, inv)
+}
+
+// Ports returns the ports of switches.
+func (c *Core) Ports() resource.Resources[api.PortSpec, api.Port] {
+	return settled[api.PortSpec, api.Port]{c.ports.Ports(), c}
+}
+
+// Ports returns the ports of switches.
+func (c *Controller) Ports() resource.Handle[api.PortSpec, api.Port] {
+	return handle[api.PortSpec, api.Port]{c, (*Core).Ports}
+}
+
+// SwitchGNMI returns what a switch answers by gNMI. The error is an *api.Error.
+func (c *Core) SwitchGNMI(name string) (api.SwitchGNMI, error) {
+	if !c.switches.Exists(name) {
+		return api.SwitchGNMI{}, noSwitch(name)
+	}
+	out := api.SwitchGNMI{Paths: []api.GNMIPath{}, Differs: c.differs(name)}
+	p := c.ports.States(name)
+	if p == nil {
+		return out, nil
+	}
+	out.Dialect, out.Version, out.Encoding, out.Ignored = p.Report.Dialect, p.Report.Version, p.Report.Encoding, p.Ignored
+	if p.Err != nil {
+		out.Error = p.Err.Error()
+	}
+	for _, m := range p.Report.Models {
+		out.Models = append(out.Models, api.GNMIModel{Name: m.Name, Organization: m.Organization, Version: m.Version})
+	}
+	for _, x := range p.Report.Paths {
+		out.Paths = append(out.Paths, api.GNMIPath{Stream: x.Stream, Path: x.Path, Mode: x.Mode, Error: x.Error})
+	}
+	return out, nil
+}
+
+// SwitchGNMI is [Core.SwitchGNMI].
+func (c *Controller) SwitchGNMI(ctx context.Context, name string) (out api.SwitchGNMI, err error) {
+	stopped := c.Do(ctx, func(core *Core) { out, err = core.SwitchGNMI(name) })
+	return out, first(stopped, err)
+}
+
+// differs returns what a switch says otherwise than the configuration or BGP-LS.
+func (c *Core) differs(name string) []api.PortMismatch {
+	sw := c.configured.Switch(name)
+	if sw == nil {
+		return nil
+	}
+	var links []*topology.Link
+	if node := c.env.Net.Node(name); node != nil {
+		links = c.advertised.LinksFrom(node.ID)
+	}
+	return c.ports.Differs(sw, links)
+}
+
+// inventoryDiffers returns the condition of a switch that says something else than the configuration
+// or BGP-LS.
+func (c *Core) inventoryDiffers(name string) api.Conditions {
+	all := c.differs(name)
+	if len(all) == 0 {
+		return nil
+	}
+	var texts []string
+	for _, d := range all[:min(len(all), 5)] {
+		texts = append(texts, fmt.Sprintf("%s is %s, and the switch says %s", d.Field, d.Want, d.Got))
+	}
+	if len(all) > len(texts) {
+		texts = append(texts, fmt.Sprintf("and %d more", len(all)-len(texts)))
+	}
+	return api.Conditions{{Type: api.InventoryDiffers, Status: true, Reason: api.ReasonPortsDiffer, Message: strings.Join(texts, "; ")}}
+}
+
+func viewPorts(p *PortStates) *api.SwitchPorts {
 	v := &api.SwitchPorts{Ignored: p.Ignored}
 	for _, port := range slices.Sorted(maps.Keys(p.Up)) {
 		if p.Up[port] {

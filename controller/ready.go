@@ -13,6 +13,8 @@ type Ready struct {
 	Saves []store.Op
 	// Tasks are ordered by switch; each switch has at most one with an id under way.
 	Tasks []reconcile.Task
+	// PortTasks are ordered by port; each port has at most one under way.
+	PortTasks []PortTask
 	// Answers are to questions of clients, such as QueryState.
 	Answers []feature.Answer
 	// Events are for clients that watch.
@@ -21,5 +23,5 @@ type Ready struct {
 
 // Empty reports whether there is nothing to do.
 func (r *Ready) Empty() bool {
-	return len(r.Saves) == 0 && len(r.Tasks) == 0 && len(r.Answers) == 0 && len(r.Events) == 0
+	return len(r.Saves) == 0 && len(r.Tasks) == 0 && len(r.PortTasks) == 0 && len(r.Answers) == 0 && len(r.Events) == 0
 }

@@ -26,9 +26,10 @@ type Options struct {
 	Store store.Store
 	// Southbound reaches the switches.
 	Southbound Southbound
-	// Ports, when not nil, is told all that a switch reports of its ports, whenever
-	// that changes (see PortStates.Up); ctx ends when the switch is given up.
-	Ports func(ctx context.Context, sw string, up map[uint32]bool)
+	// Ports, when not nil, takes which ports of a switch are up (see PortStates.Up), and the ports of link
+	// identifiers that the inventory does not list (see port.Learned), whenever that changes; ctx ends when
+	// the switch is given up.
+	Ports func(ctx context.Context, sw string, up map[uint32]bool, learned map[uint32]uint32)
 	// Log, when not nil, takes a line for each record of the audit log.
 	Log *slog.Logger
 	// Events, when not nil, is notified of every change, one at a time and in order.
@@ -36,8 +37,8 @@ type Options struct {
 	Events func(api.Event)
 }
 
-// Controller runs a [Core]: one goroutine owns it, and two per switch carry out
-// what it wants, one its writes and one its packet-outs. The methods may be
+// Controller runs a [Core]: one goroutine owns it, and three per switch carry out
+// what it wants: its writes, its packet-outs and the settings of its ports. The methods may be
 // called from any goroutine while Run runs, and wait for it before.
 type Controller struct {
 	opts   Options
@@ -127,6 +128,11 @@ func (c *Controller) flush(context.Context) error {
 		for _, t := range r.Tasks {
 			if l := c.link(t.Switch); l != nil {
 				l.give(t)
+			}
+		}
+		for _, t := range r.PortTasks {
+			if l := c.link(t.Switch); l != nil {
+				l.setPort(t)
 			}
 		}
 		for _, a := range r.Answers {

@@ -6,6 +6,7 @@ import (
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/southbound/entry"
+	"github.com/weft-sdn/weft/southbound/gnmi"
 )
 
 // Southbound is the seam to the switches.
@@ -35,6 +36,9 @@ type Switch interface {
 	Counters(ctx context.Context) ([]api.Counter, error)
 	// PortCounts returns how many packets the ports have sent or received.
 	PortCounts(ctx context.Context, d Direction) (map[uint32]uint64, error)
+	// SetPort writes settings of an interface, by the name that the switch gives it. Refusals are what
+	// the switch does not take; an error reports that no one knows what became of the rest.
+	SetPort(ctx context.Context, iface string, s *gnmi.Settings) ([]gnmi.Refusal, error)
 	Close() error
 }
 

@@ -31,7 +31,7 @@ type fork struct {
 // fork copies the core.
 func (c *Core) fork() *fork {
 	f := &fork{
-		inv: *c.env.Inventory(), start: c.env.Start, now: c.env.Now, records: c.records(), topology: c.env.Net.Snapshot,
+		inv: *c.configured, start: c.env.Start, now: c.env.Now, records: c.records(), topology: c.advertised,
 		held: make(map[string][]entry.Entity),
 	}
 	// The outcome counts, not the way there, and no time passes for anything else.

@@ -24,10 +24,10 @@ func (c *Core) Switches() []api.SwitchStatus {
 			s.Entries, s.Pending = d.Entities, d.Pending
 			s.Synced = d.Connected && c.underlay.Routed(sw.Name) && s.Pending == 0 && !d.Blocked
 			s.Settling = c.underlay.Settling(sw.Name)
-			if ports, ok := c.ports[sw.Name]; ok {
-				s.Ports = ports.view()
+			if ports := c.ports.States(sw.Name); ports != nil {
+				s.Ports = viewPorts(ports)
 			}
-			s.Conditions = orphan.Conditions(c.orphans.On(sw.Name))
+			s.Conditions = append(orphan.Conditions(c.orphans.On(sw.Name)), c.inventoryDiffers(sw.Name)...)
 			s.Errors = c.switches.AllFailures(sw.Name, 10)
 		}
 		out = append(out, s)

@@ -62,9 +62,9 @@ func newPlanner(ctx context.Context, o *Options, s store.Store, switches control
 	var err error
 	p.controller, err = controller.NewController(ctx, controller.Options{
 		Inventory: o.Inventory, Store: s, Southbound: switches, Events: events.publish, Log: o.Log,
-		Ports: func(ctx context.Context, sw string, up map[uint32]bool) {
+		Ports: func(ctx context.Context, sw string, up map[uint32]bool, learned map[uint32]uint32) {
 			if m := multipath.Load(); m != nil {
-				m.SetPorts(ctx, sw, up)
+				m.SetPorts(ctx, sw, up, learned)
 			}
 		},
 	})

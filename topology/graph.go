@@ -12,6 +12,7 @@ import (
 type Graph struct {
 	snapshot *Snapshot
 	reverse  []int32 // by link, -1: none
+	usable   []bool  // by link
 	transit  []bool  // by node: may be crossed
 	hash     []uint64
 	linkHash []uint64
@@ -73,6 +74,7 @@ func NewGraph(s *Snapshot, f Filter) *Graph {
 	for i := range usable {
 		usable[i] = usable[i] && usable[g.reverse[i]]
 	}
+	g.usable = usable
 	g.out = newRows(n, usable, local, remote)
 	g.in = newRows(n, usable, remote, local)
 	for m := range metrics {
@@ -135,6 +137,12 @@ func (g *Graph) Reverse(l *Link) *Link {
 		return nil
 	}
 	return g.snapshot.Links[g.reverse[i]]
+}
+
+// Usable reports whether the graph crosses a link.
+func (g *Graph) Usable(l *Link) bool {
+	i, ok := g.snapshot.linkIndex[l.ID]
+	return ok && g.usable[i]
 }
 
 // Neighbors returns the usable links of a node, in the order of the snapshot.

@@ -25,7 +25,8 @@ type Snapshot struct {
 	nodeIndex map[NodeID]int32
 	linkIndex map[LinkID]int32
 
-	graph func() *Graph
+	graph      func() *Graph
+	advertised *Snapshot // nil: this one
 }
 
 // Staleness reports why a snapshot may no longer be true.

@@ -10,6 +10,7 @@ import (
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/reconcile"
 	"github.com/weft-sdn/weft/southbound/entry"
+	"github.com/weft-sdn/weft/southbound/gnmi"
 )
 
 // Southbound is the seam to a set of Devices, each of which is up until
@@ -160,6 +161,11 @@ func (f *fakeSwitch) Counters(context.Context) ([]api.Counter, error) { return n
 // PortCounts implements controller.Switch.
 func (f *fakeSwitch) PortCounts(context.Context, controller.Direction) (map[uint32]uint64, error) {
 	return nil, ErrDown
+}
+
+// SetPort implements controller.Switch: the device takes everything, and reports nothing of it.
+func (f *fakeSwitch) SetPort(context.Context, string, *gnmi.Settings) ([]gnmi.Refusal, error) {
+	return nil, nil
 }
 
 // Close implements controller.Switch.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/internal/damping"
 )
 
 // hostPorts are the ports of a host, and which of them may be used.
@@ -23,7 +24,7 @@ type port struct {
 	attached            bool
 	linkDown, agentDown bool // as the leaf and the host say
 	drained             bool
-	failures            backoff
+	failures            damping.Backoff
 	until               time.Duration // held until then
 	held                bool
 }
@@ -65,10 +66,10 @@ func (ps *hostPorts) look(now time.Duration, cfg *RestoreConfig, linkDown func(i
 		is := p.linkDown || p.agentDown
 		switch {
 		case is && !was:
-			p.failures.failed(now, cfg.Calm)
+			p.failures.Failed(now, cfg.Calm)
 			p.held = true
 		case !is && was:
-			p.until = now + p.failures.hold(cfg.Hold, cfg.MaxHold)
+			p.until = now + p.failures.Hold(cfg.Hold, cfg.MaxHold)
 			waits = true
 		}
 		if p.linkDown || p.drained {

@@ -3,6 +3,7 @@ package mrc
 import (
 	"time"
 
+	"github.com/weft-sdn/weft/internal/damping"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -20,7 +21,7 @@ type leafSet struct {
 type leaf struct {
 	gone     bool
 	until    time.Duration // is back, and held until then; 0: it is not
-	failures backoff
+	failures damping.Backoff
 	drained  bool
 }
 
@@ -40,11 +41,11 @@ func (s *leafSet) setPresent(id topology.NodeID, present bool) {
 	case !present && (l == nil || !l.gone):
 		l = s.state(id)
 		l.gone = true
-		l.failures.failed(s.now, s.restore.Calm)
+		l.failures.Failed(s.now, s.restore.Calm)
 		s.touched = append(s.touched, id)
 	case present && l != nil && l.gone:
 		l.gone = false
-		l.until = max(1, s.now+l.failures.hold(s.restore.Hold, s.restore.MaxHold))
+		l.until = max(1, s.now+l.failures.Hold(s.restore.Hold, s.restore.MaxHold))
 	}
 }
 

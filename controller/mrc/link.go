@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/internal/damping"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -40,9 +41,9 @@ type link struct {
 	phase    phase
 	cause    string // why it is not up
 	since    time.Duration
-	until    time.Duration // held: when the back-off is over
-	failures backoff       // of the link, and of probes over it
-	bad      backoff       // found to lose packets
+	until    time.Duration   // held: when the back-off is over
+	failures damping.Backoff // of the link, and of probes over it
+	bad      damping.Backoff // found to lose packets
 
 	present  bool // advertised, as is its other direction, between nodes that may be crossed
 	portDown bool // as a switch says
@@ -153,13 +154,13 @@ func (s *linkSet) hold(i int32, cause string, d time.Duration, need int) {
 // deny takes a link out of use that loses packets, for longer every time.
 func (s *linkSet) deny(i int32, cause string) {
 	bad := &s.all[i].bad
-	bad.failed(s.now, 2*s.suspects.MaxHold)
-	s.hold(i, cause, bad.hold(s.suspects.Hold, s.suspects.MaxHold), s.suspects.Probes)
+	bad.Failed(s.now, 2*s.suspects.MaxHold)
+	s.hold(i, cause, bad.Hold(s.suspects.Hold, s.suspects.MaxHold), s.suspects.Probes)
 }
 
 // fail takes a link out of use over which no probe comes.
 func (s *linkSet) fail(i int32, cause string) {
-	s.all[i].failures.failed(s.now, s.restore.Calm)
+	s.all[i].failures.Failed(s.now, s.restore.Calm)
 	s.hold(i, cause, s.restore.Hold, 1)
 }
 
@@ -182,14 +183,14 @@ func (s *linkSet) look(i int32) {
 	gone := !l.present || l.portDown
 	switch {
 	case gone && l.phase != down:
-		l.failures.failed(s.now, s.restore.Calm)
+		l.failures.Failed(s.now, s.restore.Calm)
 		cause := "port down"
 		if !l.present {
 			cause = "not advertised"
 		}
 		s.enter(i, down, cause)
 	case !gone && l.phase == down:
-		s.hold(i, "was down", l.failures.hold(s.restore.Hold, s.restore.MaxHold), 1)
+		s.hold(i, "was down", l.failures.Hold(s.restore.Hold, s.restore.MaxHold), 1)
 	}
 }
 
@@ -269,11 +270,11 @@ func (s *linkSet) result(i int32, at time.Duration, sent, received int) {
 	if need := l.trial.need; received < sent && (need > 1 || received == 0) {
 		cause, d := l.cause, time.Duration(0)
 		if need > 1 {
-			l.bad.failed(s.now, 2*s.suspects.MaxHold)
-			d = l.bad.hold(s.suspects.Hold, s.suspects.MaxHold)
+			l.bad.Failed(s.now, 2*s.suspects.MaxHold)
+			d = l.bad.Hold(s.suspects.Hold, s.suspects.MaxHold)
 		} else {
-			l.failures.failed(s.now, s.restore.Calm)
-			d = l.failures.hold(s.restore.Hold, s.restore.MaxHold)
+			l.failures.Failed(s.now, s.restore.Calm)
+			d = l.failures.Hold(s.restore.Hold, s.restore.MaxHold)
 		}
 		s.hold(i, cause, d, need)
 		return

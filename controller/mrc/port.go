@@ -10,11 +10,13 @@ import (
 
 // SetPorts is what a switch of the inventory says of its ports; see
 // [Core.SetPorts]. It does not wait for what follows, and gives up when ctx ends.
-// isUp must not be changed any more.
-func (r *Runner) SetPorts(ctx context.Context, sw string, isUp map[uint32]bool) {
+// isUp and learned, the ports of link identifiers that the inventory does not list, must not be changed
+// any more.
+func (r *Runner) SetPorts(ctx context.Context, sw string, isUp map[uint32]bool, learned map[uint32]uint32) {
 	r.loop.Post(ctx.Done(), func() {
-		r.ports[sw] = isUp
+		r.ports[sw], r.learned[sw] = isUp, learned
 		if n := r.switches[sw]; n != nil {
+			r.core.SetPortNumbers(n.ID, r.numbers(sw))
 			r.core.SetPorts(n.ID, isUp)
 		}
 	})
@@ -37,7 +39,18 @@ func (r *Runner) find(nodes map[string]*topology.Node) {
 	}
 	maps.Copy(r.switches, nodes)
 	for _, sw := range moved {
-		r.core.SetPortNumbers(nodes[sw].ID, r.opts.Inventory.Switch(sw).Ports)
+		r.core.SetPortNumbers(nodes[sw].ID, r.numbers(sw))
 		r.core.SetPorts(nodes[sw].ID, r.ports[sw])
 	}
+}
+
+// numbers returns the ports of a switch by link identifier, where they are others than advertised.
+func (r *Runner) numbers(sw string) map[uint32]uint32 {
+	configured := r.opts.Inventory.Switch(sw)
+	if len(r.learned[sw]) == 0 {
+		return configured.Ports
+	}
+	out := maps.Clone(r.learned[sw])
+	maps.Copy(out, configured.Ports)
+	return out
 }

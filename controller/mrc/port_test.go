@@ -1,6 +1,7 @@
 package mrc
 
 import (
+	"os"
 	"testing"
 	"time"
 
@@ -95,5 +96,63 @@ func TestPortNumbers(t *testing.T) {
 	w.check(isOf(w.both("leaf1-1", "spine1-1")), none)
 	w.core.SetPortNumbers("leaf1-1", nil)
 	w.run(time.Minute)
+	w.check(never, none)
+}
+
+// TestPortStorm checks that hosts learn once of ports that flap ten times a second, and of their return
+// after the hold. It is a minute of 1,024 ports with WEFT_SIEGE, and five seconds of 256 without.
+func TestPortStorm(t *testing.T) {
+	planes, leaves, spines, flaps := 2, 8, uint32(32), 50
+	if os.Getenv("WEFT_SIEGE") != "" {
+		leaves, spines, flaps = 16, 64, 600
+	}
+	w := newWorld(t, 1, nil).clos(planes, leaves, int(spines), 1).start()
+	w.run(time.Second)
+	report := func(down bool) (ports int) {
+		for p := 1; p <= planes; p++ {
+			for l := 1; l <= leaves; l++ {
+				up := make(map[uint32]bool)
+				for n := uint32(1); n <= spines; n++ {
+					up[n] = !down || n%2 == 0
+					ports++
+				}
+				w.says(leafID(p, l), up)
+			}
+		}
+		return ports
+	}
+	report(false)
+	w.run(time.Second)
+	w.check(never, none)
+	clear(w.sets)
+	w.events = nil
+	flapping := 0
+	for range flaps {
+		flapping = report(true) / 2
+		w.run(50 * time.Millisecond)
+		report(false)
+		w.run(50 * time.Millisecond)
+	}
+	most := 0
+	for host := range w.hosts {
+		most = max(most, len(w.sets[host]))
+	}
+	// The ports of the leaves go out one leaf after the other at first; later there is nothing to say.
+	if limit := planes * leaves; most > limit {
+		t.Errorf("a host learned of %d changes, want at most %d", most, limit)
+	}
+	for host, at := range w.sets {
+		for _, when := range at[1:] {
+			if when-at[0] > time.Second {
+				t.Fatalf("%s learned of something at %v, after the first at %v", host, when, at[0])
+			}
+		}
+	}
+	if len(w.events) > 4*flapping {
+		t.Errorf("%d events of %d ports", len(w.events), flapping)
+	}
+	t.Logf("%d ports, %d changes of a host at most, %d events", flapping, most, len(w.events))
+	clear(w.sets)
+	w.run(3 * time.Minute)
 	w.check(never, none)
 }

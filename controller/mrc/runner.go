@@ -76,9 +76,10 @@ type Runner struct {
 	audited  *audit.Recorder // of the changes that clients make
 	wanted   *wanted
 	streams  Streams
-	nodes    []*topology.Node           // of the topology whose hosts the core has
-	switches map[string]*topology.Node  // what switches are or were
-	ports    map[string]map[uint32]bool // as switches say
+	nodes    []*topology.Node             // of the topology whose hosts the core has
+	switches map[string]*topology.Node    // what switches are or were
+	ports    map[string]map[uint32]bool   // as switches say
+	learned  map[string]map[uint32]uint32 // ports by link identifier, as switches say
 	attached map[string]Host
 	waiting  map[string]*waiting // hosts with a stream that the core does not know yet
 	assigned *ev.Assignment
@@ -119,7 +120,7 @@ func NewRunner(ctx context.Context, o Options) (*Runner, error) {
 	}
 	start := time.Now()
 	r := &Runner{
-		opts: o, audited: audited, start: start, loop: owner.New(start), writer: store.NewWriter(o.Store, func() {}), core: core, attached: make(map[string]Host), switches: make(map[string]*topology.Node), ports: make(map[string]map[uint32]bool),
+		opts: o, audited: audited, start: start, loop: owner.New(start), writer: store.NewWriter(o.Store, func() {}), core: core, attached: make(map[string]Host), switches: make(map[string]*topology.Node), ports: make(map[string]map[uint32]bool), learned: make(map[string]map[uint32]uint32),
 		assignments: make(chan *ev.Assignment, 1), seqs: make(map[string]uint64), waiting: make(map[string]*waiting), known: make(map[string]bool),
 	}
 	for i := range o.Inventory.Hosts {

@@ -67,10 +67,11 @@ func (r *Runner) count(ctx context.Context, every time.Duration) error {
 // that came in between is missing then.
 func (r *Runner) countOnce(ctx context.Context, snap *topology.Snapshot) error {
 	var switches map[string]topology.NodeID
+	numbers := make(map[topology.NodeID]map[uint32]uint32)
 	if err := r.do(ctx, func() {
 		switches = make(map[string]topology.NodeID, len(r.switches))
 		for name, n := range r.switches {
-			switches[name] = n.ID
+			switches[name], numbers[n.ID] = n.ID, r.numbers(name)
 		}
 	}); err != nil {
 		return nil // it ends
@@ -92,7 +93,8 @@ func (r *Runner) countOnce(ctx context.Context, snap *topology.Snapshot) error {
 			continue
 		}
 		counts = append(counts, count{
-			l.ID, sent[from.Name][from.Port(l.LocalID, l.LocalPort)], received[to.Name][to.Port(l.RemoteID, l.RemotePort)],
+			l.ID, sent[from.Name][portOf(numbers[l.Local], l.LocalID, l.LocalPort)],
+			received[to.Name][portOf(numbers[l.Remote], l.RemoteID, l.RemotePort)],
 		})
 	}
 	_ = r.do(ctx, func() {
@@ -101,6 +103,14 @@ func (r *Runner) countOnce(ctx context.Context, snap *topology.Snapshot) error {
 		}
 	})
 	return nil
+}
+
+// portOf returns the port of a link end with an identifier.
+func portOf(numbers map[uint32]uint32, id, advertised uint32) uint32 {
+	if p, ok := numbers[id]; ok {
+		return p
+	}
+	return advertised
 }
 
 // readPorts reads the counters of switches; what cannot be read is missing.

@@ -58,13 +58,8 @@ func (p *switchPorts) isDown(at nodePort) bool {
 
 // ofLink are the ports at the two ends of a link.
 func (p *switchPorts) ofLink(l *topology.Link) (local, remote nodePort) {
-	number := func(node topology.NodeID, id, advertised uint32) nodePort {
-		if n, ok := p.numbers[node][id]; ok {
-			return nodePort{node, n}
-		}
-		return nodePort{node, advertised}
-	}
-	return number(l.Local, l.LocalID, l.LocalPort), number(l.Remote, l.RemoteID, l.RemotePort)
+	return nodePort{l.Local, portOf(p.numbers[l.Local], l.LocalID, l.LocalPort)},
+		nodePort{l.Remote, portOf(p.numbers[l.Remote], l.RemoteID, l.RemotePort)}
 }
 
 // linkDown reports whether a switch says that the port at an end of a link is down.

@@ -34,7 +34,7 @@ type Feature struct {
 	timers   timers.Timers
 	switches map[string]*state
 
-	snapshot *topology.Snapshot // the last one that was seen
+	snapshot *topology.Snapshot // the last one that was advertised
 	settled  bool               // see Intervals.Settle
 	latest   time.Duration      // when it is settled at the latest; 0: no topology yet
 	changes  int                // topologies so far
@@ -57,7 +57,7 @@ var _ feature.Underlay = (*Feature)(nil)
 
 // New returns the feature, without switches.
 func New(env *feature.Env) *Feature {
-	return &Feature{env: env, switches: make(map[string]*state), snapshot: env.Net.Snapshot}
+	return &Feature{env: env, switches: make(map[string]*state), snapshot: env.Net.Snapshot.Advertised()}
 }
 
 func (f *Feature) inv() *inventory.Inventory { return f.env.Inventory() }
@@ -73,8 +73,8 @@ func (f *Feature) Next() (at time.Duration, ok bool) { return f.timers.Next() }
 
 // SetNetwork implements feature.Feature.
 func (f *Feature) SetNetwork() {
-	if f.snapshot != f.env.Net.Snapshot {
-		f.snapshot = f.env.Net.Snapshot
+	if s := f.env.Net.Snapshot.Advertised(); f.snapshot != s {
+		f.snapshot = s
 		f.awaitQuiet()
 	}
 	f.plan()

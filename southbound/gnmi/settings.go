@@ -52,16 +52,7 @@ func (s *Settings) Differ(want *Settings) (out []Setting) {
 // Only returns the settings of some names.
 func (s *Settings) Only(names []Setting) (out Settings) {
 	for _, x := range names {
-		switch x {
-		case SettingEnabled:
-			out.Enabled = s.Enabled
-		case SettingSpeed:
-			out.Speed = s.Speed
-		case SettingMTU:
-			out.MTU = s.MTU
-		case SettingDescription:
-			out.Description = s.Description
-		}
+		out.Take(x, s)
 	}
 	return out
 }
@@ -196,4 +187,38 @@ func (s *Settings) typed(x Setting, e gpb.Encoding) (*gpb.TypedValue, error) {
 		return v, nil
 	}
 	return &gpb.TypedValue{Value: &gpb.TypedValue_JsonIetfVal{JsonIetfVal: []byte(text)}}, nil
+}
+
+// Present returns the settings that there are.
+func (s *Settings) Present() (out []Setting) {
+	for _, x := range allSettings {
+		if _, ok := s.value(x); ok {
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+// Missing returns the settings that are nil.
+func (s *Settings) Missing() (out []Setting) {
+	for _, x := range allSettings {
+		if _, ok := s.value(x); !ok {
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+// Take takes a setting of others.
+func (s *Settings) Take(x Setting, from *Settings) {
+	switch x {
+	case SettingEnabled:
+		s.Enabled = from.Enabled
+	case SettingSpeed:
+		s.Speed = from.Speed
+	case SettingMTU:
+		s.MTU = from.MTU
+	case SettingDescription:
+		s.Description = from.Description
+	}
 }

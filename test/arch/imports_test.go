@@ -63,11 +63,12 @@ var onlyIn = map[string][]string{
 	"controller/multicast": {"controller"},
 	"controller/pfc":       {"controller"},
 	"controller/orphan":    {"controller"},
+	"controller/port":      {"controller"},
 
 	"controller/multicast/tree": {"controller/multicast", "test/bench"},
 	"controller/pfc/tunnel":     {"controller/pfc", "controller/inventory", "test/bench"},
 
-	"controller/feature": {"controller", "controller/underlay", "controller/multicast", "controller/pfc", "controller/orphan"},
+	"controller/feature": {"controller", "controller/underlay", "controller/multicast", "controller/pfc", "controller/orphan", "controller/port"},
 }
 
 // TestFeaturesMeetInOnePlace: no import of a package in onlyIn but from where it may be.

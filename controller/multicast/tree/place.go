@@ -171,13 +171,10 @@ func (w *placeWork) srh() []api.FieldError {
 // usable returns a link of the present topology and its other direction, or nil
 // where the link cannot carry a branch.
 func (w *placeWork) usable(id topology.LinkID) (l, back *topology.Link) {
-	if l = w.n.Snapshot.Link(id); l == nil || w.n.Snapshot.Node(l.Local) == nil || w.n.Snapshot.Node(l.Remote) == nil {
+	if l = w.n.Snapshot.Link(id); l == nil || !w.n.Graph().Usable(l) {
 		return nil, nil
 	}
-	if back = w.n.Graph().Reverse(l); back == nil {
-		return nil, nil
-	}
-	return l, back
+	return l, w.n.Graph().Reverse(l)
 }
 
 // reuse takes over the previous tree, without what is no longer needed, if it

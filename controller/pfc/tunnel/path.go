@@ -169,7 +169,7 @@ func (f *pathWork) follow(w Way) error {
 		}
 		f.stops = append(f.stops, stop{len(f.links), link != nil, v.SID})
 		if link != nil {
-			if f.graph.Reverse(link) == nil {
+			if !f.graph.Usable(link) {
 				return fmt.Errorf("%w over %s", ErrUnreachable, link.ID)
 			}
 			f.links = append(f.links, link)

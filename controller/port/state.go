@@ -1,0 +1,130 @@
+package port
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/internal/damping"
+	"github.com/weft-sdn/weft/southbound/gnmi"
+)
+
+// States are the ports of a switch as it reports them by gNMI.
+type States struct {
+	// Up has the P4Runtime ports that are known, and whether they are up; nil when nothing is known. It
+	// does not change any more.
+	Up map[uint32]bool
+	// Interfaces are the ports by name, with all that is known of them. They do not change any more.
+	Interfaces []gnmi.Interface
+	// Report is what the switch answers.
+	Report gnmi.Report
+	// Err is why the switch does not report now; Up and Interfaces are then its last report.
+	Err error
+	// Ignored counts reports that could not be used.
+	Ignored uint64
+}
+
+// maxFailed bounds the ports of a switch whose failures are remembered beyond those that it reports.
+const maxFailed = 4096
+
+// switchState is what is known of a switch.
+type switchState struct {
+	States
+	byPort map[uint32]*gnmi.Interface
+	failed map[uint32]*failure // ports that failed, until a calm has passed
+}
+
+// failure is the state of a port that was down.
+type failure struct {
+	damping.Backoff
+	down  bool
+	out   bool          // the link is not used
+	until time.Duration // not down: when the link is used again
+	flaps uint64
+}
+
+// set replaces what is known of a switch's ports. It returns the ports that went out.
+func (s *switchState) set(x States, now time.Duration, cfg *inventory.Ports) (went []uint32) {
+	s.States = x
+	s.byPort = make(map[uint32]*gnmi.Interface, len(x.Interfaces))
+	for i := range x.Interfaces {
+		if p := &x.Interfaces[i]; p.Port != 0 && (s.byPort[p.Port] == nil || p.Oper == gnmi.OperUp) {
+			s.byPort[p.Port] = p
+		}
+	}
+	for port, up := range x.Up {
+		f := s.failed[port]
+		if up || f != nil && f.down {
+			continue
+		}
+		if f == nil {
+			f = &failure{}
+			if s.failed == nil {
+				s.failed = make(map[uint32]*failure)
+			}
+			s.failed[port] = f
+		}
+		f.Failed(now, cfg.Calm.D())
+		f.down = true
+		f.flaps++
+		if !f.out {
+			f.out = true
+			went = append(went, port)
+		}
+	}
+	for _, port := range slices.Collect(maps.Keys(s.failed)) {
+		f := s.failed[port]
+		up, known := x.Up[port]
+		if f.down && (up || !known) {
+			f.down, f.until = false, now+f.Hold(cfg.Hold.D(), cfg.MaxHold.D())
+		}
+		if !known && len(s.failed) > maxFailed {
+			delete(s.failed, port) // a switch cannot fill the memory with ports that come and go
+		}
+	}
+	slices.Sort(went)
+	return went
+}
+
+// clone returns a copy that shares nothing that changes.
+func (s *switchState) clone() *switchState {
+	out := *s
+	out.failed = make(map[uint32]*failure, len(s.failed))
+	for port, f := range s.failed {
+		with := *f
+		out.failed[port] = &with
+	}
+	return &out
+}
+
+// tick returns the ports whose hold is over, and forgets those whose failures no longer count.
+func (s *switchState) tick(now time.Duration, cfg *inventory.Ports) (back []uint32) {
+	for port, f := range s.failed {
+		if f.out && !f.down && now >= f.until {
+			f.out = false
+			back = append(back, port)
+		}
+		if !f.out && f.Calm(now, cfg.Calm.D()) {
+			delete(s.failed, port)
+		}
+	}
+	slices.Sort(back)
+	return back
+}
+
+// next lowers a time to that of the next tick.
+func (s *switchState) next(at time.Duration, ok bool) (time.Duration, bool) {
+	for _, f := range s.failed {
+		if f.out && !f.down && (!ok || f.until < at) {
+			at, ok = f.until, true
+		}
+	}
+	return at, ok
+}
+
+// out reports whether the link of a port is not used.
+func (s *switchState) out(port uint32) bool {
+	f := s.failed[port]
+	return f != nil && f.out
+}

@@ -1,0 +1,42 @@
+// Package damping says when something that failed may be used again, so that what flaps causes few
+// changes.
+package damping
+
+import "time"
+
+// Backoff is how long something that failed must be well before it is used again: a time that
+// doubles with every failure, up to a limit, and begins anew after a calm. So the changes that
+// something which flaps can cause are few, however fast it does (as RFC 2439 has it for routes, with
+// the exponential back-off of RFC 8405 instead of a penalty). The zero value has not failed.
+type Backoff struct {
+	fails int
+	last  time.Duration // the last failure
+}
+
+// Failed notes a failure. It is the first one again after calm without one.
+func (b *Backoff) Failed(now, calm time.Duration) {
+	if b.Calm(now, calm) {
+		b.fails = 0
+	}
+	b.fails++
+	b.last = now
+}
+
+// Hold returns the time after the last failure: first, doubled with every failure, at most most. It
+// is 0 without a failure.
+func (b *Backoff) Hold(first, most time.Duration) time.Duration {
+	if b.fails == 0 {
+		return 0
+	}
+	d := first
+	for i := 1; i < b.fails && d < most; i++ {
+		d *= 2
+	}
+	return min(d, most)
+}
+
+// Calm reports whether the last failure is so long ago that it no longer counts.
+func (b *Backoff) Calm(now, calm time.Duration) bool { return b.fails > 0 && now-b.last >= calm }
+
+// Failures returns the number of failures without a calm between them.
+func (b *Backoff) Failures() int { return b.fails }

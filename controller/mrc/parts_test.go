@@ -198,7 +198,7 @@ func TestEvidenceOfAHost(t *testing.T) {
 		{counter{100, 2}, suspect.Counts{Sent: 100, Lost: 2}},
 		{counter{150, 3}, suspect.Counts{Sent: 50, Lost: 1}},
 		{counter{150, 5}, suspect.Counts{Sent: 2, Lost: 2}}, // found lost later
-		{counter{10, 1}, suspect.Counts{}}, // started again, or wrapped
+		{counter{10, 1}, suspect.Counts{}},                  // started again, or wrapped
 	} {
 		if got := e.count(key, c.n); got != c.want {
 			t.Errorf("count %d: %+v, want %+v", i, got, c.want)

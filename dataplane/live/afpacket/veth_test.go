@@ -4,6 +4,7 @@ package afpacket
 
 import (
 	"encoding/binary"
+	"errors"
 	"net"
 	"strings"
 	"testing"
@@ -159,6 +160,36 @@ func TestMTUGrows(t *testing.T) {
 	for range 1000 {
 		a.send(t, f)
 		b.want(t, f)
+	}
+}
+
+// TestConfigure checks that a port takes its interface down and up, so that the far end has no carrier
+// meanwhile, and changes its MTU; and that what the kernel refuses is an error.
+func TestConfigure(t *testing.T) {
+	ns := namespace(t)
+	a, b := pair(t, ns, 1500)
+	for _, enabled := range []bool{false, false, true, true} {
+		must(t, a.SetEnabled(enabled))
+		a.wantLink(t, enabled)
+		b.wantLink(t, enabled)
+	}
+	must(t, a.SetMTU(9014))
+	must(t, b.SetMTU(9014))
+	for deadline := time.Now().Add(patience); b.Details().MTU != 9014 || a.Details().MTU != 9014; {
+		if time.Now().After(deadline) {
+			t.Fatalf("MTU %d and %d, want 9014", a.Details().MTU, b.Details().MTU)
+		}
+		time.Sleep(time.Millisecond)
+	}
+	f := numbered(1, 9014)
+	a.send(t, f)
+	b.want(t, f)
+	if err := a.SetMTU(20); !errors.Is(err, unix.EINVAL) {
+		t.Errorf("an MTU of 20: %v, want EINVAL", err)
+	}
+	must(t, ns.Delete("va"))
+	if err := a.SetEnabled(true); err == nil {
+		t.Error("an interface that is gone is up")
 	}
 }
 

@@ -53,15 +53,16 @@ func TestSet(t *testing.T) {
 		name string
 		req  *gpb.SetRequest
 		want string // of eth1
+		told string // to a subscriber to its description; empty: nothing
 	}{
-		{"a leaf", &gpb.SetRequest{Update: update(path("eth1", "config/description"), text("to T1"))}, `true "to T1" 0`},
-		{"an object keeps the rest", &gpb.SetRequest{Update: update(path("eth1", "config"), jsonOf(`{"openconfig-interfaces:enabled": false, "name": "eth1"}`))}, `false "to T1" 0`},
-		{"a replacement does not", &gpb.SetRequest{Replace: update(path("eth1", "config"), jsonOf(`{"description": "again", "type": "iana-if-type:ethernetCsmacd", "openconfig-p4rt:id": 1}`))}, `true "again" 0`},
+		{"a leaf", &gpb.SetRequest{Update: update(path("eth1", "config/description"), text("to T1"))}, `true "to T1" 0`, "eth1 config/description to T1"},
+		{"an object keeps the rest", &gpb.SetRequest{Update: update(path("eth1", "config"), jsonOf(`{"openconfig-interfaces:enabled": false, "name": "eth1"}`))}, `false "to T1" 0`, ""},
+		{"a replacement does not", &gpb.SetRequest{Replace: update(path("eth1", "config"), jsonOf(`{"description": "again", "type": "iana-if-type:ethernetCsmacd", "openconfig-p4rt:id": 1}`))}, `true "again" 0`, "eth1 config/description again"},
 		{"from the root", &gpb.SetRequest{Prefix: &gpb.Path{Target: "s1", Origin: "openconfig"}, Update: update(&gpb.Path{},
-			jsonOf(`{"openconfig-interfaces:interfaces": {"interface": [{"name": "eth1", "config": {"enabled": false}}, {"name": "eth2", "config": {"description": "two"}}]}}`))}, `false "again" 0`},
-		{"a delete comes first", &gpb.SetRequest{Delete: []*gpb.Path{path("eth1", "config/enabled")}, Update: update(path("eth1", "config/description"), text("third"))}, `true "third" 0`},
-		{"what is not there may be deleted", &gpb.SetRequest{Delete: []*gpb.Path{path("eth9", "config"), path("eth1", "config/mtu")}}, `true "third" 0`},
-		{"a wildcard", &gpb.SetRequest{Delete: []*gpb.Path{path("*", "config/description")}}, `true "" 0`},
+			jsonOf(`{"openconfig-interfaces:interfaces": {"interface": [{"name": "eth1", "config": {"enabled": false}}, {"name": "eth2", "config": {"description": "two"}}]}}`))}, `false "again" 0`, ""},
+		{"a delete comes first", &gpb.SetRequest{Delete: []*gpb.Path{path("eth1", "config/enabled")}, Update: update(path("eth1", "config/description"), text("third"))}, `true "third" 0`, "eth1 config/description third"},
+		{"what is not there may be deleted", &gpb.SetRequest{Delete: []*gpb.Path{path("eth9", "config"), path("eth1", "config/mtu")}}, `true "third" 0`, ""},
+		{"a wildcard", &gpb.SetRequest{Delete: []*gpb.Path{path("*", "config/description")}}, `true "" 0`, ""},
 	} {
 		resp, err := b.client.Set(b.ctx, c.req)
 		if err != nil {
@@ -73,11 +74,13 @@ func TestSet(t *testing.T) {
 		if got := b.config("eth1"); got != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
 		}
+		if c.told != "" {
+			b.expect(follow, c.told)
+		}
 	}
 	if got := b.config("eth2"); got != `true "" 0` {
 		t.Errorf("eth2 is %s", got)
 	}
-	b.expect(follow, "eth1 config/description to T1", "eth1 config/description again", "eth1 config/description third")
 	m, err := follow.Recv()
 	if d := m.GetUpdate().GetDelete(); err != nil || len(d) != 1 || d[0].GetElem()[3].GetName() != "description" {
 		t.Errorf("%v, %v; want that the description is deleted", m, err)

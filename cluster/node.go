@@ -18,7 +18,7 @@ type Config struct {
 	// Self is this controller; Joined and Instance are filled in.
 	Self  Member
 	Store store.Shared
-	// TTL is how long a controller that fell silent is taken to be there. Default 3 s.
+	// TTL is how long a controller that fell silent is taken to be there. Default 2 s.
 	TTL time.Duration
 	// Margin is how long before the end of its lease a controller stops. Default a sixth of TTL.
 	Margin time.Duration
@@ -41,7 +41,7 @@ type Config struct {
 }
 
 const (
-	defaultTTL = 3 * time.Second
+	defaultTTL = 2 * time.Second
 	// relist is how often all records are read again: a watch may have lost some.
 	relist = 30 * time.Second
 	// farewell bounds the time taken to end a lease.

@@ -14,9 +14,13 @@ import (
 // Switch is a switch whose session one of the controllers holds.
 type Switch struct {
 	Name string
-	// Plane is that of the fabric which the switch is in; 0 for none.
+	// Plane is that of the fabric which the switch is in; 0 for none. UnknownPlane is one that is not
+	// known yet: the switch stays with an owner that lives.
 	Plane int
 }
+
+// UnknownPlane is the plane of a switch that is not known yet.
+const UnknownPlane = -1
 
 // Owner is the controller that holds the session of a switch, as the record of the switch says.
 type Owner struct {
@@ -109,7 +113,7 @@ func share(members []Member, switches []Switch, owners map[string]Owner, moves i
 	present, staying := alive(members), alive(stay)
 	planes := make(map[int]bool)
 	for _, sw := range switches {
-		if sw.Plane != 0 {
+		if sw.Plane > 0 {
 			planes[sw.Plane] = true
 		}
 	}
@@ -123,12 +127,12 @@ func share(members []Member, switches []Switch, owners map[string]Owner, moves i
 	out := make(map[string]Owner)
 	for _, sw := range switches {
 		is := owners[sw.Name]
-		best := heaviest(sw.Name, of[sw.Plane])
+		best := heaviest(sw.Name, of[max(sw.Plane, 0)])
 		switch {
 		case is.is(best):
 			continue
 		case staying[is.Instance]:
-			if moves <= 0 || is.From != 0 && present[is.From] {
+			if moves <= 0 || sw.Plane == UnknownPlane || is.From != 0 && present[is.From] {
 				continue
 			}
 			moves--

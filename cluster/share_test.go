@@ -116,6 +116,23 @@ func TestSharePlanes(t *testing.T) {
 	}
 }
 
+// TestShareUnknownPlane: as long as planes are not known, no switch leaves an owner that lives.
+func TestShareUnknownPlane(t *testing.T) {
+	members, switches := crew("c1", "c2", "c3"), someSwitches(60, 3)
+	owners := make(map[string]Owner)
+	settled(t, members, switches, owners, 16)
+	for i := range switches {
+		switches[i].Plane = UnknownPlane
+	}
+	if next := share(members, switches, owners, 16); len(next) != 0 {
+		t.Errorf("%d switches move", len(next))
+	}
+	before := counts(owners)
+	if _, moved := settled(t, members[:2], switches, owners, 16); moved != 0 || counts(owners)["c3"] != 0 {
+		t.Errorf("%v after %v: %d switches of others moved", counts(owners), before, moved)
+	}
+}
+
 // TestShareFrom: a new owner waits for the last one that may hold the session, through any number of
 // owners in between that did not begin.
 func TestShareFrom(t *testing.T) {

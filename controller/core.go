@@ -200,6 +200,12 @@ func (c *Core) Topology() *topology.Snapshot { return c.advertised }
 // SwitchConnected reports that a switch takes writes, and what it holds. A switch may
 // connect again with or without SwitchDisconnected in between.
 func (c *Core) SwitchConnected(name string, contents entry.Contents) {
+	c.switchConnected(name, contents)
+	c.settle()
+}
+
+// switchConnected is SwitchConnected without what follows from it: settle must be called.
+func (c *Core) switchConnected(name string, contents entry.Contents) {
 	again := c.switches.Connected(name)
 	if !c.switches.Connect(name, contents) {
 		return
@@ -208,7 +214,6 @@ func (c *Core) SwitchConnected(name string, contents entry.Contents) {
 		c.env.Event(api.EventSwitchChanged, name, fmt.Sprintf("connected, holds %d entities", len(contents.Entities)), nil)
 	}
 	c.switchEvent(name, feature.SwitchEvent{Kind: feature.ReadBack, Contents: contents})
-	c.settle()
 }
 
 // SwitchDisconnected reports that a switch cannot be reached, and why.

@@ -221,11 +221,7 @@ func (l *link) connect(ctx context.Context, session int) {
 	for l.current(session) {
 		contents, err := l.sw.Read(ctx)
 		if err == nil {
-			l.c.post(ctx, func(c *Core) {
-				if l.meet(session) {
-					c.SwitchConnected(l.name, contents)
-				}
-			})
+			l.c.arrive(ctx, arrival{l, session, contents})
 			return
 		}
 		select {
@@ -234,6 +230,35 @@ func (l *link) connect(ctx context.Context, session int) {
 			return
 		}
 	}
+}
+
+// arrival is a switch that has come up and was read.
+type arrival struct {
+	l        *link
+	session  int
+	contents entry.Contents
+}
+
+// arrive hands a switch that was read to the core, with all others that wait for that: what follows
+// from them is computed once.
+func (c *Controller) arrive(ctx context.Context, a arrival) {
+	c.mu.Lock()
+	c.arrivals = append(c.arrivals, a)
+	c.mu.Unlock()
+	c.post(ctx, func(core *Core) {
+		c.mu.Lock()
+		all := c.arrivals
+		c.arrivals = nil
+		c.mu.Unlock()
+		for _, a := range all {
+			if a.l.meet(a.session) {
+				core.switchConnected(a.l.name, a.contents)
+			}
+		}
+		if len(all) > 0 {
+			core.settle()
+		}
+	})
 }
 
 // carryOut does a work and reports its outcome.

@@ -24,6 +24,8 @@ type Options struct {
 	Inventory inventory.Inventory
 	// Store keeps the records; what it holds is taken over.
 	Store store.Store
+	// Standby, when not nil, has a core that is taken if it was made of the records that there are.
+	Standby *Standby
 	// Southbound reaches the switches.
 	Southbound Southbound
 	// Ports, when not nil, takes which ports of a switch are up (see PortStates.Up), and the ports of link
@@ -57,7 +59,9 @@ type Controller struct {
 	// mu guards the fields below it.
 	mu    sync.Mutex
 	links map[string]*link
-	asked map[uint64]chan<- any // by the id of the question
+	// arrivals are switches that came up and were read, and that the core does not know yet.
+	arrivals []arrival
+	asked    map[uint64]chan<- any // by the id of the question
 
 	trial chan struct{} // has room for one trial at a time
 }
@@ -69,8 +73,10 @@ func NewController(ctx context.Context, o Options) (*Controller, error) {
 		return nil, fmt.Errorf("%w: %w", ErrStore, err)
 	}
 	start := time.Now()
-	core, err := NewCore(Config{Inventory: o.Inventory, Start: start}, records)
-	if err != nil {
+	var core *Core
+	if ready := o.Standby.take(records); ready != nil {
+		core, start = ready.Core, ready.start
+	} else if core, err = NewCore(Config{Inventory: o.Inventory, Start: start}, records); err != nil {
 		return nil, err
 	}
 	audited, err := audit.NewRecorder(ctx, o.Store, audit.ChainCore, o.Log)

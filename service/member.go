@@ -22,6 +22,7 @@ import (
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/cluster"
+	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/internal/certs"
 	"github.com/weft-sdn/weft/internal/natural"
@@ -38,6 +39,8 @@ type member struct {
 	node     *cluster.Node
 	relay    *relay // nil: there is no MRC fabric
 	sessions *sessions
+	standby  *controller.Standby
+	follows  chan struct{} // of capacity 1: it decides no more
 
 	scheme    string // of the listener for other controllers
 	transport *http.Transport
@@ -47,11 +50,15 @@ type member struct {
 	// mu guards the fields below it.
 	mu      sync.Mutex
 	planner *planner    // nil: this controller does not decide
+	seat    func()      // ends the time in which standby is kept ready; nil: that is over
 	unsaid  []api.Event // of the time without a decider
 }
 
 // selfPath is where a controller says what it is, to others.
 const selfPath = "/cluster/self"
+
+// planesTimeout bounds the question for the planes of the fabric.
+const planesTimeout = 500 * time.Millisecond
 
 // askTimeout bounds a question to another controller.
 const askTimeout = time.Second
@@ -91,7 +98,7 @@ func (s *Service) startMember(ctx context.Context, group *errgroup.Group, o *Opt
 		Self: m.self, Store: shared, TTL: c.TTL.D(), Lead: m.lead, Changed: m.changed, Log: o.Log,
 		Switches: m.sessions.switches, Generation: m.sessions.generation, Hold: m.sessions.hold,
 	})
-	m.sessions.node = m.node
+	m.sessions.node, m.sessions.planes = m.node, func() map[string]int { return m.planes(ctx) }
 	o.API.Cluster = m
 	s.front = northbound.NewFront(o.API)
 	if err := m.face(); err != nil {
@@ -100,6 +107,10 @@ func (s *Service) startMember(ctx context.Context, group *errgroup.Group, o *Opt
 	if s.speaker, err = s.collector(ctx, o); err != nil {
 		return errors.Join(err, peers.Close())
 	}
+	m.standby, m.follows = controller.NewStandby(controller.StandbyOptions{
+		Inventory: o.Inventory, Store: shared, Topology: s.speaker.Topology(), Ignore: foreign, Log: o.Log,
+	}), make(chan struct{}, 1)
+	group.Go(func() error { m.stand(ctx); return nil })
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+selfPath, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -170,7 +181,19 @@ func advertised(c *inventory.Cluster, l net.Listener) string {
 // lead decides until the mandate ends.
 func (m *member) lead(ctx context.Context, mandate *cluster.Mandate) error {
 	events := m.o.newJournal()
-	p, err := newPlanner(ctx, m.o, mandate.Store, cluster.Fence(m.sessions.southbound(mandate.Term), mandate.Tenure), m.s.speaker, events)
+	m.mu.Lock()
+	if m.seat != nil {
+		m.seat()
+		m.seat = nil
+	}
+	m.mu.Unlock()
+	defer func() {
+		select {
+		case m.follows <- struct{}{}:
+		default: // it is about to be seen
+		}
+	}()
+	p, err := newPlanner(ctx, m.o, mandate.Store, cluster.Fence(m.sessions.southbound(mandate.Term), mandate.Tenure), m.s.speaker, events, m.standby)
 	if err != nil {
 		return err
 	}
@@ -202,6 +225,51 @@ func (m *member) lead(ctx context.Context, mandate *cluster.Mandate) error {
 		return p.run(ctx, m.s.speaker, nil)
 	}
 	return p.run(ctx, m.s.speaker, m.relay.local())
+}
+
+// planes returns the planes of the fabric that switches are in; nil: they are not known yet, or this
+// controller does not decide.
+func (m *member) planes(ctx context.Context) map[string]int {
+	m.mu.Lock()
+	p := m.planner
+	m.mu.Unlock()
+	if p == nil || p.multipath == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, planesTimeout) // it may not run yet, or no more
+	defer cancel()
+	planes, err := p.multipath.SwitchPlanes(ctx)
+	if err != nil {
+		return nil
+	}
+	return planes
+}
+
+// stand keeps a core ready while this controller does not decide.
+func (m *member) stand(ctx context.Context) {
+	for ctx.Err() == nil {
+		standing, end := context.WithCancel(ctx)
+		m.mu.Lock()
+		m.seat = end
+		m.mu.Unlock()
+		m.standby.Run(standing)
+		end()
+		select {
+		case <-m.follows:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// foreign reports whether a record has nothing to do with what is planned. Records that it does not
+// know are taken to have.
+func foreign(key string) bool {
+	for _, prefix := range []string{"cluster/", "mrc/", "access/", "audit/"} {
+		if strings.HasPrefix(key, prefix) {
+			return true
+		}
+	}
+	return key == electionKey || key == "schema"
 }
 
 // face puts the server in force that fits what this controller is.

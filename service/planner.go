@@ -55,13 +55,13 @@ func (o *Options) newJournal() *journal {
 }
 
 // newPlanner makes a planner on the records of a store.
-func newPlanner(ctx context.Context, o *Options, s store.Store, switches controller.Southbound, speaker *bgpls.Speaker, events *journal) (*planner, error) {
+func newPlanner(ctx context.Context, o *Options, s store.Store, switches controller.Southbound, speaker *bgpls.Speaker, events *journal, standby *controller.Standby) (*planner, error) {
 	bounds := &o.Inventory.API.Access.Audit
 	p := &planner{store: s, keep: audit.Keep{Octets: bounds.Octets, Age: bounds.Age.D()}, log: o.Log}
 	var multipath atomic.Pointer[mrc.Runner] // it is there before a switch is asked
 	var err error
 	p.controller, err = controller.NewController(ctx, controller.Options{
-		Inventory: o.Inventory, Store: s, Southbound: switches, Events: events.publish, Log: o.Log,
+		Inventory: o.Inventory, Store: s, Standby: standby, Southbound: switches, Events: events.publish, Log: o.Log,
 		Ports: func(ctx context.Context, sw string, up map[uint32]bool, learned map[uint32]uint32) {
 			if m := multipath.Load(); m != nil {
 				m.SetPorts(ctx, sw, up, learned)

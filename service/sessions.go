@@ -30,6 +30,8 @@ type sessions struct {
 	relay    *southbound.Relay
 	// dial connects to the listener of another controller.
 	dial func(ctx context.Context, address string) (net.Conn, error)
+	// planes returns the planes of the MRC fabric that switches are in; nil: they are not known yet.
+	planes func() map[string]int
 
 	// mu guards the fields below it.
 	mu       sync.Mutex
@@ -66,10 +68,17 @@ func (s *sessions) close() {
 
 // switches returns the switches that the controllers share.
 func (s *sessions) switches() (out []cluster.Switch) {
+	planes := s.planes()
 	for i := range s.o.Inventory.Switches {
-		if sw := &s.o.Inventory.Switches[i]; sw.Managed() {
-			out = append(out, cluster.Switch{Name: sw.Name})
+		sw := &s.o.Inventory.Switches[i]
+		if !sw.Managed() {
+			continue
 		}
+		shared := cluster.Switch{Name: sw.Name, Plane: planes[sw.Name]}
+		if planes == nil && s.o.Inventory.MRC.On() {
+			shared.Plane = cluster.UnknownPlane
+		}
+		out = append(out, shared)
 	}
 	return out
 }

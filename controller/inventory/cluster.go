@@ -23,7 +23,7 @@ type Cluster struct {
 	// TLS has Cert, Key and CA, which signs the certificates of all controllers. Only a controller
 	// that listens on a loopback address needs none.
 	TLS *TLS `yaml:"tls"`
-	// TTL is how long a controller that fell silent is taken to be there. Default 3s.
+	// TTL is how long a controller that fell silent is taken to be there. Default 2s.
 	TTL api.Duration `yaml:"ttl"`
 	// Etcd says how the controllers form an etcd themselves. Default: they do not.
 	Etcd Etcd `yaml:"etcd"`
@@ -44,7 +44,7 @@ func (e *Etcd) On() bool { return len(e.Members) > 0 }
 // On reports whether the controller is one of several.
 func (c *Cluster) On() bool { return c.Listen != "" }
 
-func defaultCluster() Cluster { return Cluster{TTL: api.Duration(3 * time.Second)} }
+func defaultCluster() Cluster { return Cluster{TTL: api.Duration(2 * time.Second)} }
 
 func (v *validator) cluster() {
 	c := &v.inv.Cluster

@@ -223,6 +223,23 @@ func (r *Runner) SetTopology(ctx context.Context, s *topology.Snapshot) error {
 	})
 }
 
+// SwitchPlanes returns the planes that switches are in, by name; nil before there is a fabric.
+func (r *Runner) SwitchPlanes(ctx context.Context) (planes map[string]int, err error) {
+	err = r.do(ctx, func() {
+		f := r.core.fabric
+		if f == nil {
+			return
+		}
+		planes = make(map[string]int, len(r.switches))
+		for name, node := range r.switches {
+			if node != nil {
+				planes[name] = f.clos.Plane(node.ID)
+			}
+		}
+	})
+	return planes, err
+}
+
 // attach tells the core which hosts are attached where, as far as that has changed.
 func (r *Runner) attach(s *topology.Snapshot) {
 	if sameNodes(r.nodes, s.Nodes) {

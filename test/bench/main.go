@@ -39,6 +39,7 @@ var benches = []bench{
 	{"loop", closing},
 	{"pfc", lossless},
 	{"store", storing},
+	{"takeover", takingOver},
 	{"veth", veth},
 }
 

@@ -39,11 +39,15 @@ func storing(ctx context.Context, out *report) (err error) {
 	if err := storePut(ctx, out, filepath.Join(dir, "put")); err != nil {
 		return err
 	}
+	k := newKeeping(dir, out)
+	return errors.Join(k.make(ctx, out), k.restart(ctx, out))
+}
+
+func newKeeping(dir string, out *report) *keeping {
 	c := newClos(storePods)
 	c.inventory.Intervals.Settle, c.inventory.Intervals.Audit = 0, 0
-	k := &keeping{clos: c, dir: filepath.Join(dir, "controller")}
 	out.tell("store: %d groups of %d receivers on %d switches", storeGroups, storeReceivers, len(c.inventory.Switches))
-	return errors.Join(k.make(ctx, out), k.restart(ctx, out), k.takeover(ctx, out))
+	return &keeping{clos: c, dir: filepath.Join(dir, "controller")}
 }
 
 // storePut measures one record after the other, in an etcd alone and in one of three members, whose

@@ -29,6 +29,7 @@ type replica struct {
 	w      *world
 	name   string
 	client *storetest.Client
+	clock  *wallClock
 	node   *cluster.Node
 	cancel context.CancelFunc
 	ended  chan struct{}
@@ -53,6 +54,8 @@ type world struct {
 	terms    int
 	// generation is that of the last owners.
 	generation uint32
+	// apart are two controllers that do not reach each other; nil: all do.
+	apart []*replica
 }
 
 const devices = 6
@@ -66,7 +69,7 @@ func newWorld(t *testing.T, n int, seed uint64) *world {
 	}
 	w.server.Wrote = w.wrote
 	for i := range n {
-		c := &replica{w: w, name: fmt.Sprintf("c%d", i+1), client: w.server.Client()}
+		c := &replica{w: w, name: fmt.Sprintf("c%d", i+1), client: w.server.Client(), clock: &wallClock{}}
 		w.controllers = append(w.controllers, c)
 		c.start()
 	}
@@ -94,7 +97,7 @@ func (c *replica) start() {
 	c.sessions = make(map[string]*session)
 	c.w.mu.Unlock()
 	c.node = cluster.New(cluster.Config{
-		Self: cluster.Member{Name: c.name}, Store: c.client, TTL: ttl, Lead: c.lead, Switches: c.w.switches, Generation: c.w.next, Hold: c.hold,
+		Self: cluster.Member{Name: c.name}, Store: skewed{c.client, c.clock}, TTL: ttl, Lead: c.lead, Switches: c.w.switches, Generation: c.w.next, Hold: c.hold,
 	})
 	go func() {
 		defer close(c.ended)
@@ -259,6 +262,13 @@ func (w *world) whole() {
 	}
 }
 
+// part has two controllers not reach each other; none: all do.
+func (w *world) part(c ...*replica) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.apart = c
+}
+
 func (w *world) decider() *replica {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -335,7 +345,7 @@ func TestSameName(t *testing.T) {
 		w := newWorld(t, 1, 1)
 		defer w.stop()
 		w.run(time.Second)
-		twin := &replica{w: w, name: "c1", client: w.server.Client()}
+		twin := &replica{w: w, name: "c1", client: w.server.Client(), clock: &wallClock{}}
 		twin.start()
 		w.run(20 * time.Second)
 		if v, _ := twin.node.View(); v.Instance != 0 {
@@ -369,7 +379,7 @@ func TestNodes(t *testing.T) {
 					c = d
 				}
 				span := time.Duration(random.Int64N(int64(2 * ttl)))
-				switch random.IntN(7) {
+				switch random.IntN(10) {
 				case 0:
 					c.kill()
 					w.run(span / 4)
@@ -406,6 +416,23 @@ func TestNodes(t *testing.T) {
 					c.client.LoseAnswers(true)
 					w.run(span / 4)
 					c.client.LoseAnswers(false)
+				case 7: // changes are forgotten that nobody has seen, deletions too
+					c.client.HoldWatches(true)
+					other := w.controllers[random.IntN(len(w.controllers))]
+					other.client.HoldWatches(true)
+					for range 3 {
+						w.run(span / 3)
+						w.server.Compact()
+					}
+					c.client.HoldWatches(false)
+					other.client.HoldWatches(false)
+				case 8: // somebody sets a clock
+					c.clock.jump(time.Duration(random.Int64N(int64(48*time.Hour))) - 24*time.Hour)
+					w.run(span)
+				case 9: // partition between two controllers that both reach the store
+					w.part(c, w.controllers[random.IntN(len(w.controllers))])
+					w.run(span)
+					w.part()
 				}
 				w.run(time.Duration(random.Int64N(int64(ttl))))
 			}

@@ -184,8 +184,8 @@ func (c *replica) program(ctx context.Context, d *device, m *cluster.Mandate) er
 	return nil
 }
 
-// owner returns the session of a device with its owner, as far as a controller knows; nil: there is
-// none.
+// owner returns the session of a device with its owner, as far as a controller knows and reaches it;
+// nil: it does not.
 func (c *replica) owner(sw string) *session {
 	v, _ := c.node.View()
 	o, ok := v.Owners[sw]
@@ -196,6 +196,9 @@ func (c *replica) owner(sw string) *session {
 	defer c.w.mu.Unlock()
 	for _, other := range c.w.controllers {
 		if other.name == o.Name {
+			if other != c && slices.Contains(c.w.apart, c) && slices.Contains(c.w.apart, other) {
+				return nil
+			}
 			return other.sessions[sw]
 		}
 	}

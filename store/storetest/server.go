@@ -17,10 +17,37 @@ type Server struct {
 	records *store.Memory
 	// Wrote, when not nil, is called with each write that takes effect. It must not call the store.
 	Wrote func(key string)
+
+	// watching guards the fields below it.
+	watching  sync.Mutex
+	compacted int64         // changes up to this revision are forgotten
+	forgotten chan struct{} // closed and replaced at every compaction
 }
 
 // NewServer returns an empty store.
-func NewServer() *Server { return &Server{records: store.NewMemory()} }
+func NewServer() *Server {
+	return &Server{records: store.NewMemory(), forgotten: make(chan struct{})}
+}
+
+// Compact forgets all changes so far: watches that have not sent them end, and one that begins
+// before them is refused.
+func (s *Server) Compact() {
+	s.watching.Lock()
+	defer s.watching.Unlock()
+	_, s.compacted, _ = s.records.List(context.Background(), "") // never fails
+	close(s.forgotten)
+	s.forgotten = make(chan struct{})
+}
+
+// since returns a channel that is closed when the changes after a revision are forgotten.
+func (s *Server) since(after int64) (<-chan struct{}, error) {
+	s.watching.Lock()
+	defer s.watching.Unlock()
+	if after < s.compacted {
+		return nil, fmt.Errorf("%w: %d", store.ErrCompacted, after)
+	}
+	return s.forgotten, nil
+}
 
 // Client returns one process's way to the store.
 func (s *Server) Client() *Client {
@@ -41,6 +68,38 @@ type Client struct {
 	delay time.Duration
 	// lost has writes take effect that report a failure.
 	lost bool
+	// held is closed when watches send again; nil: they do.
+	held chan struct{}
+}
+
+// HoldWatches has watches send nothing, while all else works; false: they send again.
+func (c *Client) HoldWatches(hold bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case hold && c.held == nil:
+		c.held = make(chan struct{})
+	case !hold && c.held != nil:
+		close(c.held)
+		c.held = nil
+	}
+}
+
+// watchable waits while watches send nothing, and reports whether one goes on then.
+func (c *Client) watchable(ctx context.Context, forgotten <-chan struct{}) bool {
+	c.mu.Lock()
+	held := c.held
+	c.mu.Unlock()
+	if held == nil {
+		return true
+	}
+	select {
+	case <-held:
+		return true
+	case <-forgotten:
+	case <-ctx.Done():
+	}
+	return false
 }
 
 // Cut takes the way away: calls wait for it, or for the end of their context.
@@ -229,8 +288,14 @@ func (g way) Watch(ctx context.Context, prefix string, after int64) (<-chan stor
 	if err := g.client.pass(ctx); err != nil {
 		return nil, err
 	}
+	forgotten, err := g.client.server.since(after)
+	if err != nil {
+		return nil, err
+	}
+	ctx, stop := context.WithCancel(ctx)
 	in, err := g.client.server.records.Watch(ctx, prefix, after)
 	if err != nil {
+		stop()
 		return nil, err
 	}
 	out := make(chan store.Event)
@@ -240,11 +305,16 @@ func (g way) Watch(ctx context.Context, prefix string, after int64) (<-chan stor
 			if g.client.pass(ctx) != nil {
 				continue
 			}
+			if !g.client.watchable(ctx, forgotten) {
+				stop() // in ends
+				continue
+			}
 			select {
 			case out <- e:
 			case <-ctx.Done():
 			}
 		}
+		stop()
 	}()
 	return out, nil
 }

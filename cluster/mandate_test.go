@@ -1,0 +1,67 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/weft-sdn/weft/store"
+)
+
+// until is a lease that lasts until a time.
+type until struct {
+	store.Lease
+	at time.Time
+}
+
+func (l until) Until() time.Time    { return l.at }
+func (until) Done() <-chan struct{} { return nil }
+
+// skew returns a time whose wall clock is off by whole seconds, and whose reading of the monotonic
+// clock is that of t: what [time.Now] returned before somebody set the clock. Package time has no
+// way to make one. The layout is that of [time.Time] with such a reading: a flag, 33 bits of seconds
+// since 1885, 30 bits of nanoseconds.
+func skew(t time.Time, off time.Duration) time.Time {
+	wall := (*uint64)(unsafe.Pointer(&t))
+	*wall = uint64(int64(*wall) + int64(off/time.Second)<<30)
+	return t
+}
+
+// TestWallClock: however the wall clock was set after a lease was renewed, a tenure lasts as long as
+// the lease does by the monotonic clock.
+func TestWallClock(t *testing.T) {
+	for _, off := range []time.Duration{-24 * time.Hour, -2 * time.Hour, 0, 2 * time.Hour, 24 * time.Hour} {
+		now := time.Now()
+		if d := skew(now, off).Round(0).Sub(now.Round(0)); d != off || skew(now, off).Sub(now) != 0 {
+			t.Fatalf("the wall clock is off by %v, want %v, the monotonic one by %v", d, off, skew(now, off).Sub(now))
+		}
+		tenure := func(left time.Duration) *Tenure {
+			return &Tenure{lease: until{at: skew(time.Now().Add(left), off)}, margin: time.Minute}
+		}
+		lasts, over := tenure(time.Hour), tenure(-time.Hour)
+		if err := lasts.Check(); err != nil {
+			t.Errorf("the clock is off by %v, and the lease lasts an hour: %v", off, err)
+		}
+		if err := over.Check(); !errors.Is(err, ErrMandate) {
+			t.Errorf("the clock is off by %v, and the lease ended an hour ago: %v", off, err)
+		}
+		ctx, cancel, err := lasts.Bound(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if deadline, _ := ctx.Deadline(); time.Until(deadline) > 59*time.Minute || time.Until(deadline) < 30*time.Minute || ctx.Err() != nil {
+			t.Errorf("the clock is off by %v: a request ends after %v, want 59 minutes; %v", off, time.Until(deadline), context.Cause(ctx))
+		}
+		cancel()
+		ended := make(chan error, 1)
+		over.watch(nil, func(err error) { ended <- err })
+		if err := <-ended; !errors.Is(err, ErrMandate) {
+			t.Errorf("the clock is off by %v: %v", off, err)
+		}
+		stop := make(chan struct{})
+		close(stop)
+		lasts.watch(stop, func(err error) { t.Errorf("the clock is off by %v, and a lease of an hour ends: %v", off, err) })
+	}
+}

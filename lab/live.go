@@ -34,7 +34,7 @@ type LiveOptions struct {
 	// control MRC hosts.
 	Tune func(*inventory.Inventory)
 	// Controller, if not nil, takes the inventory of the network in place of a controller of the
-	// lab's own: Live has no Service then.
+	// lab's own: Live has no Service then, and World.Subscribe connects hosts of MRC.
 	Controller func(inventory.Inventory) error
 	// Collectors are the addresses that controllers connect from by BGP-LS. Default 127.0.0.1.
 	Collectors []netip.Addr
@@ -91,7 +91,7 @@ func StartLive(ctx context.Context, o LiveOptions) (*Live, error) {
 	}
 	l := &Live{World: world, collectors: o.Collectors, servers: map[string]*switchServer{}, speakers: map[string]*bgpls.Speaker{}}
 	err = l.start(ctx, o, managed)
-	if err == nil && managed {
+	if err == nil && managed && l.Service != nil {
 		err = l.supply(ctx)
 	}
 	if err != nil {

@@ -215,7 +215,8 @@ func (d *deployment) writes() map[string]uint64 {
 }
 
 // TestRestart: a controller that was killed goes on where it was. Nobody applies anything again,
-// groups keep index and epoch, and no switch is written to.
+// groups keep index and epoch, no switch is written to, and a group that is written to all the
+// time loses no packet.
 func TestRestart(t *testing.T) {
 	d := deploy(t)
 	first := d.start()
@@ -225,10 +226,17 @@ func TestRestart(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	first.programmed("g0", "g1", "g2")
+	writes := d.newGroupWrites()
+	if err := first.put("writes", writes.spec()); err != nil {
+		t.Fatal(err)
+	}
+	first.programmed("g0", "g1", "g2", "writes")
 	first.ready()
 	before := first.groups()
+	traffic := d.run(writes)
+	traffic.more("before the kill")
 	first.kill()
+	traffic.more("without a controller")
 	written := d.writes()
 	if len(written) < 12 || written["N6 updates"] == 0 {
 		t.Fatalf("the switches count no writes: %v", written)
@@ -236,7 +244,9 @@ func TestRestart(t *testing.T) {
 
 	second := d.start()
 	second.ready()
-	second.programmed("g0", "g1", "g2")
+	second.programmed("g0", "g1", "g2", "writes")
+	traffic.more("after the restart")
+	traffic.end()
 	for name, was := range before {
 		g := second.groups()[name]
 		if g.Version != was.Version || g.Status.Index != was.Status.Index || g.Status.Epoch != was.Status.Epoch || !g.Spec.Equal(&was.Spec) {

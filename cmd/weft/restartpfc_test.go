@@ -36,8 +36,8 @@ func (p *process) lossless(name, tenant string, switches int) (*api.PFCPolicy, *
 }
 
 // TestRestartPFC: a controller that was killed goes on with SRv6 policies, tenants and PFC policies
-// where it was: the VRF and the tunnels are the same, no switch is written to, and there are no
-// orphans. What was deleted does not come back.
+// where it was: the VRF and the tunnels are the same, no switch is written to, packets of the tenant
+// that are sent all the time arrive, and there are no orphans. What was deleted does not come back.
 func TestRestartPFC(t *testing.T) {
 	d := deployNetwork(t, lab.PFCNetwork(200*time.Microsecond, 1e9), nil)
 	site := func(sw, host string) api.TenantSite {
@@ -62,7 +62,10 @@ func TestRestartPFC(t *testing.T) {
 		t.Fatal(err)
 	}
 	was, tenantWas := first.lossless("p", "a", 5)
+	traffic := d.run(d.newTenantStream("DC1", "DC2"))
+	traffic.more("before the kill")
 	first.kill()
+	traffic.more("without a controller")
 	written := d.writes()
 	if written["R1 updates"] == 0 || written["R3 updates"] == 0 {
 		t.Fatalf("the switches count no writes: %v", written)
@@ -71,6 +74,8 @@ func TestRestartPFC(t *testing.T) {
 	second := d.start()
 	second.ready()
 	is, tenantIs := second.lossless("p", "a", 5)
+	traffic.more("after the restart")
+	traffic.end()
 	if is.Version != was.Version || tenantIs.Version != tenantWas.Version || tenantIs.Status.VRF != tenantWas.Status.VRF || len(is.Status.Tunnels) != len(was.Status.Tunnels) || len(is.Status.Tunnels) == 0 {
 		t.Errorf("%+v %+v, were %+v %+v", is, tenantIs, was, tenantWas)
 	}

@@ -15,12 +15,13 @@ import (
 	"github.com/weft-sdn/weft/demo/multicast"
 	"github.com/weft-sdn/weft/demo/pfc"
 	"github.com/weft-sdn/weft/lab"
+	"github.com/weft-sdn/weft/service"
 )
 
 func newLab(env environment) *cobra.Command {
 	var log logging
 	var listen, traces, mode string
-	var traffic bool
+	var traffic, insecure bool
 	c := &cobra.Command{
 		Use: "lab NAME|FILE.yaml", Short: "Run a whole network in this process",
 		Long: fmt.Sprintf(`Runs a network of embedded P4 switches and software hosts, and a controller for it, until
@@ -47,12 +48,20 @@ The network is a built-in one (%s) or a YAML file (docs/config.md, Lab).`, strin
 		if err := checkListens(cmd.Context(), "--listen", listen, "--trace-addr", traces); err != nil {
 			return err
 		}
+		if err := checkLoopback(cmd.Context(), "--listen", listen, insecure, "want a loopback address such as 127.0.0.1:8080, or --insecure"); err != nil {
+			return &usageError{err}
+		}
+		if err := checkLoopback(cmd.Context(), "--trace-addr", traces, insecure || traces == "", "want a loopback address, or --insecure"); err != nil {
+			return &usageError{err}
+		}
+		service.TuneMemory()
 		return runLab(cmd.Context(), env, network, listen, traces, traffic, logger)
 	}
 	c.Flags().StringVar(&listen, "listen", "127.0.0.1:8080", "address:port of the API")
 	c.Flags().BoolVar(&traffic, "traffic", false, "hosts write repeatedly: MRC hosts all-to-all; DC1 and B1 as tenants of weft demo pfc; S1 to the group of weft demo multicast, with hosts S1 and R1 to R5")
 	c.Flags().StringVar(&mode, "mode", "", "how packets of MRC hosts carry their path: ecmp, stev, usid-f3216, usid-f1616 or usid-srh (default that of the file, or else stev)")
 	c.Flags().StringVar(&traces, "trace-addr", "", "address:port of traces, for weft trace --switch ADDRESS:PORT/NAME (default off)")
+	c.Flags().BoolVar(&insecure, "insecure", false, "serve the API and traces on any address, although they ask for no credentials")
 	log.register(c, "warn")
 	return c
 }
@@ -140,6 +149,7 @@ func runLab(ctx context.Context, env environment, network lab.Network, listen, t
 		select {
 		case <-ctx.Done():
 		case <-live.Service.Done():
+			err = errors.New("lab: the controller ended") // with its reason, if it gives one
 		}
 	}
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopGrace)

@@ -3,7 +3,10 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
+	"net/netip"
+	"slices"
 	"strconv"
 	"syscall"
 )
@@ -34,6 +37,26 @@ func checkListen(ctx context.Context, what, address string) error {
 		return usagef("%s is %q: this machine has no such address: want one that it has, or no host for all of them", what, address)
 	case errors.Is(err, syscall.EACCES):
 		return usagef("%s is %q: the port needs privileges: want one from 1024 to 65535", what, address)
+	}
+	return nil
+}
+
+// checkLoopback refuses an address that other machines reach, for what asks for no credentials; want
+// is what would be right.
+func checkLoopback(ctx context.Context, what, address string, insecure bool, want string) error {
+	if insecure {
+		return nil
+	}
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", what, address, err)
+	}
+	addrs, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	if host != "" && err != nil {
+		return fmt.Errorf("%s %s: %w", what, address, err)
+	}
+	if host == "" || slices.ContainsFunc(addrs, func(a netip.Addr) bool { return !a.Unmap().IsLoopback() }) {
+		return fmt.Errorf("%s %s: others reach this address, and it asks for no credentials: %s", what, address, want)
 	}
 	return nil
 }

@@ -6,10 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
-	"net/netip"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -221,19 +218,8 @@ func (k *controllerCommand) checkOpen(ctx context.Context, field string, inv *in
 	if k.insecure || k.tokens != "" || inv.API.TLS != nil && inv.API.TLS.CA != "" {
 		return nil
 	}
-	host, _, err := net.SplitHostPort(inv.API.Listen)
-	if err != nil {
-		return fmt.Errorf("%s %s: %w", field, inv.API.Listen, err)
-	}
-	addrs, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
-	if host != "" && err != nil {
-		return fmt.Errorf("%s %s: %w", field, inv.API.Listen, err)
-	}
-	if host == "" || slices.ContainsFunc(addrs, func(a netip.Addr) bool { return !a.Unmap().IsLoopback() }) {
-		return fmt.Errorf("%s %s: others reach this address, and the API asks for no credentials: "+
-			"want --token-file, api.tls.ca for client certificates, a loopback address such as 127.0.0.1:8080, or --insecure", field, inv.API.Listen)
-	}
-	return nil
+	return checkLoopback(ctx, field, inv.API.Listen, false,
+		"want --token-file, api.tls.ca for client certificates, a loopback address such as 127.0.0.1:8080, or --insecure")
 }
 
 // checkTokens reads the file of --token-file.

@@ -56,7 +56,7 @@ func checkLoopback(ctx context.Context, what, address string, insecure bool, wan
 		return fmt.Errorf("%s %s: %w", what, address, err)
 	}
 	if host == "" || slices.ContainsFunc(addrs, func(a netip.Addr) bool { return !a.Unmap().IsLoopback() }) {
-		return fmt.Errorf("%s %s: others reach this address, and it asks for no credentials: %s", what, address, want)
+		return fmt.Errorf("%s %s: others reach this address, and the API asks for no credentials: %s", what, address, want)
 	}
 	return nil
 }

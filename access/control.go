@@ -52,3 +52,6 @@ func (c *Control) Kept(ctx context.Context, s store.Store, log *slog.Logger) (*C
 	kept.Keeper = keeper
 	return &kept, nil
 }
+
+// Store returns the store of users, tokens and sessions.
+func (c *Control) Store() store.Store { return c.Gate.dir.store }

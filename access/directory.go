@@ -256,7 +256,13 @@ func (d *Directory) used(ctx context.Context, key string, was, now time.Time) {
 	}
 	fields["lastUsed"] = stamp
 	if value, err := json.Marshal(fields); err == nil {
-		_, _ = d.store.Put(ctx, key, value, r.Revision)
+		if revision, err := d.store.Put(ctx, key, value, r.Revision); err == nil {
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			if d.loaded && revision > d.seen {
+				_ = d.take(store.Record{Key: key, Value: value})
+			}
+		}
 	}
 }
 

@@ -84,37 +84,54 @@ func sum(key []byte, text string) []byte {
 	return h.Sum(nil)
 }
 
-// Sign returns the value of [ForwardHeader].
-func (s *Signer) Sign(ctx context.Context, f Forwarded) (string, error) {
+// Seal returns a text of a value for a purpose, which [Signer.Open] of any controller of the store
+// takes. Others can read it, and not change it.
+func (s *Signer) Seal(ctx context.Context, purpose string, v any) (string, error) {
 	key, err := s.key(ctx)
 	if err != nil {
 		return "", err
 	}
-	b, err := json.Marshal(f)
+	b, err := json.Marshal(v)
 	if err != nil {
 		return "", err
 	}
 	text := base64.RawURLEncoding.EncodeToString(b)
-	return text + "." + hex.EncodeToString(sum(key, text)), nil
+	return text + "." + hex.EncodeToString(sum(key, purpose+" "+text)), nil
+}
+
+// Open takes what [Signer.Seal] has sealed for a purpose.
+func (s *Signer) Open(ctx context.Context, purpose, sealed string, v any) error {
+	key, err := s.key(ctx)
+	if err != nil {
+		return err
+	}
+	text, mac, _ := strings.Cut(sealed, ".")
+	given, err := hex.DecodeString(mac)
+	if err != nil || !hmac.Equal(given, sum(key, purpose+" "+text)) {
+		return fmt.Errorf("%w: the %s is not sealed by a controller of this store", ErrCredentials, purpose)
+	}
+	b, err := base64.RawURLEncoding.DecodeString(text)
+	if err == nil {
+		err = json.Unmarshal(b, v)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: the %s: %w", ErrCredentials, purpose, err)
+	}
+	return nil
+}
+
+// forwardPurpose is that of [ForwardHeader].
+const forwardPurpose = "forwarded principal"
+
+// Sign returns the value of [ForwardHeader].
+func (s *Signer) Sign(ctx context.Context, f Forwarded) (string, error) {
+	return s.Seal(ctx, forwardPurpose, f)
 }
 
 // Verify returns what a controller has signed for a request of a method and target at about now.
 func (s *Signer) Verify(ctx context.Context, value, method, target string, now time.Time) (f Forwarded, err error) {
-	key, err := s.key(ctx)
-	if err != nil {
+	if err := s.Open(ctx, forwardPurpose, value, &f); err != nil {
 		return f, err
-	}
-	text, mac, _ := strings.Cut(value, ".")
-	given, err := hex.DecodeString(mac)
-	if err != nil || !hmac.Equal(given, sum(key, text)) {
-		return f, fmt.Errorf("%w: %s is not signed by a controller of this store", ErrCredentials, ForwardHeader)
-	}
-	b, err := base64.RawURLEncoding.DecodeString(text)
-	if err == nil {
-		err = json.Unmarshal(b, &f)
-	}
-	if err != nil {
-		return f, fmt.Errorf("%w: %s: %w", ErrCredentials, ForwardHeader, err)
 	}
 	if f.Method != method || f.Target != target {
 		return f, fmt.Errorf("%w: %s is of another request", ErrCredentials, ForwardHeader)

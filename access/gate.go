@@ -118,7 +118,7 @@ func (g *Gate) identify(r *http.Request) (Principal, error) {
 		return g.Token(r.Context(), strings.TrimSpace(text))
 	}
 	if c, err := r.Cookie(CookieName(r.TLS != nil)); err == nil {
-		return g.cookie(r.Context(), c.Value)
+		return g.session(r.Context(), c.Value)
 	}
 	if r.TLS != nil && len(r.TLS.VerifiedChains) > 0 {
 		return certificate(g.cfg.Certificates, r.TLS.VerifiedChains[0][0])
@@ -138,6 +138,11 @@ func (g *Gate) Token(ctx context.Context, text string) (Principal, error) {
 	}
 	if match == 1 {
 		return Principal{Name: "token-file:" + hex.EncodeToString(given[:4]), Way: api.WayFile, Grant: api.Grant{Role: api.RoleAdmin}}, nil
+	}
+	if value, ok := strings.CutPrefix(text, sessionMark); ok {
+		p, err := g.session(ctx, value)
+		p.CSRF = "" // no browser adds the token by itself
+		return p, err
 	}
 	id, secret, ok := split(tokenMark, text)
 	if !ok {
@@ -162,11 +167,11 @@ func (t *token) principal() Principal {
 	return Principal{Name: t.Name, Way: api.WayToken, Grant: t.Grant, ID: t.ID, Expires: t.Expires}
 }
 
-// errSession is a session that is over. It does not say why: the cookie may be anybody's.
+// errSession is a session that is over.
 var errSession = fmt.Errorf("%w: the session has ended", ErrCredentials)
 
-// cookie returns the principal of a session.
-func (g *Gate) cookie(ctx context.Context, value string) (Principal, error) {
+// session returns the principal of a session.
+func (g *Gate) session(ctx context.Context, value string) (Principal, error) {
 	id, secret, ok := split("", value)
 	if !ok {
 		return Principal{}, errSession

@@ -351,6 +351,9 @@ func (a *attempts) allow(now time.Time, keys ...string) bool {
 	return true
 }
 
+// Try reports whether a client may try to sign in now.
+func (k *Keeper) Try(client string) bool { return k.tries.allow(k.gate.cfg.Now(), "client "+client) }
+
 // verify reports whether a user has a password; client is where the question comes from.
 func (k *Keeper) verify(ctx context.Context, name, password, client string) (bool, error) {
 	if !k.tries.allow(k.gate.cfg.Now(), "client "+client, "user "+name) {
@@ -373,6 +376,9 @@ func (k *Keeper) SignIn(ctx context.Context, name, password, client string) (Pri
 	}
 	return k.Begin(ctx, Principal{Name: name, Way: api.WayUser, Grant: u.Grant})
 }
+
+// Bearer returns the bearer token of a session, whose cookie has a value.
+func Bearer(cookie string) string { return sessionMark + cookie }
 
 // SignInToken begins a session with a token.
 func (k *Keeper) SignInToken(ctx context.Context, text string) (Principal, string, error) {

@@ -17,6 +17,9 @@ import (
 // tokenMark begins every token that the API makes, so that scanners for leaked secrets can know one.
 const tokenMark = "weft_"
 
+// sessionMark begins a session that is used as a bearer token.
+const sessionMark = "wefts_"
+
 // secretOctets is the length of the random part of tokens and cookies: 256 bits.
 const secretOctets = 32
 

@@ -69,6 +69,8 @@ type Session struct {
 	Expires time.Time `json:"expires,omitzero" doc:"When the session or token ends at the latest; absent: never."`
 	// CSRF is for sessions by cookie alone.
 	CSRF string `json:"csrf,omitempty" doc:"Of a session by cookie: the value of the header X-Weft-CSRF that every request but GET and HEAD needs."`
+	// Token is in the answer that begins a session of a program alone.
+	Token string `json:"token,omitempty" doc:"The session as a bearer token, in the answer to a sign-in that asked for it."`
 	// Ways lists what this API takes for a sign-in.
 	Ways []Way `json:"ways,omitempty" doc:"Ways to sign in at this API."`
 }
@@ -78,6 +80,19 @@ type SignIn struct {
 	User     string `json:"user,omitempty" maxLength:"253" doc:"Name of a local user."`
 	Password string `json:"password,omitempty" maxLength:"1024" doc:"The user's password."`
 	Token    string `json:"token,omitempty" maxLength:"1024" doc:"A token, in place of user and password."`
+	Device   string `json:"device,omitempty" maxLength:"4096" doc:"The handle of a device's sign-in, in place of user and password: 409 pending until somebody has confirmed it."`
+	// Bearer is for programs, which have no use for a cookie.
+	Bearer bool `json:"bearer,omitempty" doc:"The answer has the session as a bearer token, and sets no cookie."`
+}
+
+// DeviceSignIn is a sign-in that somebody confirms in a browser (RFC 8628, section 3.2).
+type DeviceSignIn struct {
+	UserCode                string    `json:"userCode" doc:"Code that the person enters."`
+	VerificationURI         string    `json:"verificationUri" doc:"Where the person enters it."`
+	VerificationURIComplete string    `json:"verificationUriComplete,omitempty" doc:"The same, with the code."`
+	Interval                Duration  `json:"interval" doc:"Least pause between questions whether it was confirmed."`
+	Expires                 time.Time `json:"expires" doc:"When it ends."`
+	Handle                  string    `json:"handle" doc:"For device of POST /v1/session."`
 }
 
 // Token is a token for a program. What the program sends is shown once, when the token is made.

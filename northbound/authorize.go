@@ -15,6 +15,7 @@ import (
 
 	"github.com/weft-sdn/weft/access"
 	"github.com/weft-sdn/weft/access/audit"
+	"github.com/weft-sdn/weft/access/oidc"
 	"github.com/weft-sdn/weft/api"
 )
 
@@ -57,7 +58,7 @@ var plainRoutes = map[string]access.Scope{
 }
 
 // openPaths are the paths of open operations that a controller forwards.
-var openPaths = []string{sessionPath}
+var openPaths = []string{sessionPath, oidcLoginPath, oidcCallbackPath, oidcDevicePath}
 
 // isOpen reports whether a request may come from nobody. Its operation has the last word.
 func (s *Server) isOpen(c *gin.Context) bool {
@@ -212,7 +213,8 @@ func (s *Server) writeAudit(ctx context.Context, r api.AuditRecord) {
 // the change takes into its transaction; if it fails, that is recorded here.
 func (s *Server) record(c *gin.Context, op *huma.Operation, p *access.Principal, carryOut func()) {
 	dry, _ := strconv.ParseBool(c.Query("dryRun"))
-	if dry || slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodOptions}, op.Method) && op.OperationID != backupOperation {
+	reads := slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodOptions}, op.Method)
+	if dry || reads && op.OperationID != backupOperation && op.OperationID != callbackOperation {
 		carryOut()
 		return
 	}
@@ -221,6 +223,7 @@ func (s *Server) record(c *gin.Context, op *huma.Operation, p *access.Principal,
 	carryOut()
 	status := c.Writer.Status()
 	switch {
+	case status == http.StatusConflict && op.OperationID == signInOperation: // the question is asked again
 	case status >= http.StatusBadRequest:
 		r := entry.Failed(status, requestOf(ctx).detail)
 		if status == http.StatusUnauthorized { // of a sign-in
@@ -253,6 +256,10 @@ func accessProblem(err error) error {
 	switch {
 	case errors.Is(err, access.ErrCredentials):
 		return newProblem(codeUnauthorized, err.Error())
+	case errors.Is(err, oidc.ErrPending):
+		return newProblem(codePending, err.Error())
+	case errors.Is(err, oidc.ErrProvider):
+		return newProblem(codeProvider, err.Error())
 	case errors.Is(err, access.ErrTooMany):
 		return newProblem(codeTooMany, err.Error())
 	case errors.Is(err, access.ErrStore):

@@ -154,6 +154,9 @@ func (f *forwarder) rewrite(r *httputil.ProxyRequest) {
 	// The decider takes this controller's word for who makes the request, and gets no credentials.
 	r.Out.Header.Del("Authorization")
 	r.Out.Header.Del("Cookie")
+	if c, err := r.In.Cookie(oidcCookie); err == nil { // no credentials, and the decider has no other
+		r.Out.AddCookie(&http.Cookie{Name: c.Name, Value: c.Value})
+	}
 	r.Out.Header.Del(access.ForwardHeader)
 	signed, err := f.server.cfg.Access.Signer.Sign(r.In.Context(), access.Forwarded{
 		Principal: *access.Of(r.In.Context()), Remote: r.In.RemoteAddr, TLS: r.In.TLS != nil,

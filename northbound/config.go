@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/access"
+	"github.com/weft-sdn/weft/access/oidc"
 	"github.com/weft-sdn/weft/internal/certs"
 )
 
@@ -44,6 +45,8 @@ type Config struct {
 	// Access finds principals and keeps users, tokens, sessions and the audit log. Default: one in
 	// memory, with the tokens of TokenFile.
 	Access *access.Control
+	// OIDC signs people in. Default: nothing does.
+	OIDC *oidc.Provider
 	// Name of the controller, for the audit log.
 	Name string
 	// Limits bound what clients may take of the server. Default DefaultLimits.

@@ -34,6 +34,8 @@ const (
 	codeForbidden    = "forbidden_origin"
 	codeHost         = "misdirected"
 	codeDenied       = "forbidden"
+	codePending      = "pending"
+	codeProvider     = "provider_unavailable" // the OpenID Connect provider
 	codeCSRF         = "csrf"
 )
 
@@ -62,6 +64,8 @@ var kinds = map[string]struct {
 	codeTimeout:                  {http.StatusGatewayTimeout, "It took too long"},
 	codeTooMany:                  {http.StatusTooManyRequests, "The client asks too much at a time"},
 	codeForbidden:                {http.StatusForbidden, "A page of another origin sent the request"},
+	codePending:                  {http.StatusConflict, "The sign-in was not confirmed yet"},
+	codeProvider:                 {http.StatusServiceUnavailable, "The OpenID Connect provider cannot be used now"},
 	codeDenied:                   {http.StatusForbidden, "The principal may not do that"},
 	codeCSRF:                     {http.StatusForbidden, "The request may be forged"},
 	codeHost:                     {http.StatusMisdirectedRequest, "The server has another name"},

@@ -14,11 +14,13 @@ import (
 const (
 	sessionPath = "/v1/session"
 	accessTag   = "access"
+	// signInOperation may have to be tried again.
+	signInOperation = "sign-in"
 )
 
-// sessionAnswer is a session with its cookie.
+// sessionAnswer is a session, with its cookie if it has one.
 type sessionAnswer struct {
-	SetCookie http.Cookie `header:"Set-Cookie"`
+	SetCookie []http.Cookie `header:"Set-Cookie"`
 	Body      api.Session
 }
 
@@ -36,11 +38,12 @@ func (s *Server) registerSession() {
 		return &struct{ Body api.Session }{out}, nil
 	})
 	huma.Register(s.api, s.operation(huma.Operation{
-		OperationID: "sign-in", Method: http.MethodPost, Security: asks(access.Open), Path: sessionPath, Tags: tags,
+		OperationID: signInOperation, Method: http.MethodPost, Security: asks(access.Open), Path: sessionPath, Tags: tags,
 		Summary:     "Sign in",
 		Description: "Begins a session with a local user's name and password, or with a token, and sets its cookie. Ten attempts of a client or for a user may come at once, then one every six seconds.",
-		Errors:      []int{401, 413, 415, 429, 503},
+		Errors:      []int{401, 409, 413, 415, 429, 501, 503},
 	}), s.signIn)
+	s.registerOIDC()
 	huma.Register(s.api, s.operation(huma.Operation{
 		OperationID: "sign-out", Method: http.MethodDelete, Security: asks(access.Self), Path: sessionPath, Tags: tags, DefaultStatus: http.StatusNoContent,
 		Summary: "Sign out", Description: "Ends the session of the cookie.", Errors: []int{404, 503},
@@ -90,14 +93,21 @@ func (s *Server) signIn(ctx context.Context, in *struct{ Body api.SignIn }) (*se
 	switch {
 	case body.Token != "" && body.User == "" && body.Password == "":
 		p, cookie, err = keeper.SignInToken(ctx, body.Token)
-	case body.User != "" && body.Token == "":
+	case body.Device != "" && body.User == "" && body.Password == "" && body.Token == "":
+		p, cookie, err = s.signInDevice(ctx, body.Device)
+	case body.User != "" && body.Token == "" && body.Device == "":
 		p, cookie, err = keeper.SignIn(ctx, body.User, body.Password, clientAddress(httpRequest(ctx)))
 	default:
-		f := api.FieldError{Field: "user", Code: api.CodeInvalid, Value: valueText(body.User), Want: "user and password, or token"}
+		f := api.FieldError{Field: "user", Code: api.CodeInvalid, Value: valueText(body.User), Want: "user and password, token, or device"}
 		return nil, newProblem(string(api.CodeInvalid), f.Error(), f)
 	}
 	if err != nil {
 		return nil, accessProblem(err)
 	}
-	return &sessionAnswer{SetCookie: sessionCookie(ctx, cookie), Body: p.Session()}, nil
+	if body.Bearer {
+		out := &sessionAnswer{Body: p.Session()}
+		out.Body.CSRF, out.Body.Token = "", access.Bearer(cookie)
+		return out, nil
+	}
+	return &sessionAnswer{SetCookie: []http.Cookie{sessionCookie(ctx, cookie)}, Body: p.Session()}, nil
 }

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/weft-sdn/weft/access"
+	"github.com/weft-sdn/weft/access/oidc"
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/inventory"
@@ -88,6 +89,13 @@ func Start(ctx context.Context, o Options) (*Service, error) {
 	o.API.Writable = o.Store.Writable
 	o.API.TLS = o.Inventory.API.TLS.Server(certs.KindClient)
 	o.API.Access = access.New(o.gate(tokens), o.Store, o.API.Name, o.Log)
+	if section := o.Inventory.API.Access.OIDC; section != nil {
+		c, err := section.Config()
+		if err != nil {
+			return nil, fmt.Errorf("api.access.oidc.clientSecretFile: %w", err)
+		}
+		o.API.OIDC = oidc.New(c)
+	}
 	o.API.Dashboard = web.Handler()
 	o.API.Hosts = o.Inventory.API.Hosts
 	o.API.Limits = apiLimits(o.API.Limits, o.Inventory.API.Limits)
@@ -106,7 +114,7 @@ func Start(ctx context.Context, o Options) (*Service, error) {
 func (o *Options) gate(tokens [][sha256.Size]byte) access.Config {
 	a := &o.Inventory.API.Access
 	return access.Config{
-		Tokens: tokens, Certificates: a.Certificates, Verified: o.API.TLS.ClientCAFile != "",
+		Tokens: tokens, OIDC: a.OIDC != nil, Certificates: a.Certificates, Verified: o.API.TLS.ClientCAFile != "",
 		Times: access.Times{Idle: a.Sessions.Idle.D(), Absolute: a.Sessions.Absolute.D()}, Now: o.API.Now,
 	}
 }
@@ -128,7 +136,13 @@ func (s *Service) start(ctx context.Context, o *Options) error {
 		o.Log.Warn("users and tokens are not known yet", "reason", err)
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { o.API.Access.Run(ctx); return nil })
+	group.Go(func() error {
+		o.API.Access.Run(ctx)
+		if o.API.OIDC != nil {
+			o.API.OIDC.Close()
+		}
+		return nil
+	})
 	if o.Inventory.Cluster.On() {
 		err = s.startMember(ctx, group, o, pipeline)
 	} else {

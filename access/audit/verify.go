@@ -47,13 +47,13 @@ func verify(c api.AuditChain, records []*api.AuditRecord) (faults []string) {
 		if Hash(r) != r.Hash {
 			bad("record %d was altered: its hash is another one", r.Seq)
 		}
+		if r.Seq == c.NewestSeq && r.Hash != c.NewestHash {
+			bad("record %d is not the one that was written last: it has another hash", r.Seq)
+		}
 		seq, hash = r.Seq, r.Hash
 	}
-	switch {
-	case c.NewestSeq > seq:
+	if c.NewestSeq > seq {
 		bad("records %d to %d are missing at the end", seq+1, c.NewestSeq)
-	case c.NewestSeq == seq && c.NewestHash != hash:
-		bad("record %d is not the one that was written last: it has another hash", seq)
 	}
 	return faults
 }

@@ -1,11 +1,17 @@
 package inventory
 
 import (
+	"cmp"
 	"fmt"
+	"net/netip"
+	"net/url"
+	"os"
+	"strings"
 	"time"
 
 	"github.com/weft-sdn/weft/access"
 	"github.com/weft-sdn/weft/access/audit"
+	"github.com/weft-sdn/weft/access/oidc"
 	"github.com/weft-sdn/weft/api"
 )
 
@@ -13,8 +19,46 @@ import (
 type Access struct {
 	// Certificates map client certificates (API.TLS.CA) to principals.
 	Certificates []access.CertificateRule `yaml:"certificates"`
+	OIDC         *OIDC                    `yaml:"oidc"`
 	Sessions     Sessions                 `yaml:"sessions"`
 	Audit        Audit                    `yaml:"audit"`
+}
+
+// OIDC names an OpenID Connect provider; see package access/oidc.
+type OIDC struct {
+	Issuer   string `yaml:"issuer"`
+	ClientID string `yaml:"clientId"`
+	// ClientSecretFile has the secret of the client; none for a public client.
+	ClientSecretFile string `yaml:"clientSecretFile"`
+	// RedirectURL is that of /v1/oidc/callback for browsers.
+	RedirectURL string `yaml:"redirectUrl"`
+	// Scopes are asked for besides openid. Default profile and email.
+	Scopes []string `yaml:"scopes"`
+	// Name is the claim with the name of a principal. Default email.
+	Name  string      `yaml:"name"`
+	Roles []oidc.Rule `yaml:"roles"`
+}
+
+// Config returns the section with its defaults and the client's secret. A file that others can use
+// is refused.
+func (o *OIDC) Config() (oidc.Config, error) {
+	c := oidc.Config{Issuer: o.Issuer, ClientID: o.ClientID, RedirectURL: o.RedirectURL, Scopes: o.Scopes, Name: cmp.Or(o.Name, "email"), Roles: o.Roles}
+	if o.Scopes == nil {
+		c.Scopes = []string{"profile", "email"}
+	}
+	if o.ClientSecretFile == "" {
+		return c, nil
+	}
+	info, err := os.Stat(o.ClientSecretFile)
+	if err != nil {
+		return c, err
+	}
+	if info.Mode().Perm()&0o007 != 0 {
+		return c, fmt.Errorf("%s has mode %#o: want one that others cannot use, such as 0600", o.ClientSecretFile, info.Mode().Perm())
+	}
+	secret, err := os.ReadFile(o.ClientSecretFile)
+	c.ClientSecret = strings.TrimSpace(string(secret))
+	return c, err
 }
 
 // Sessions are the times of sessions.
@@ -65,6 +109,7 @@ func (v *validator) access() {
 	if t := v.inv.API.TLS; len(a.Certificates) > 0 && (t == nil || t.CA == "") {
 		v.bad("api.access.certificates", "has rules, and api.tls.ca names no authority of clients: want both")
 	}
+	v.oidc(a.OIDC)
 	if s := a.Sessions; s.Idle.D() < time.Minute {
 		v.bad("api.access.sessions.idle", "is %v: want at least 1m", s.Idle)
 	} else if s.Absolute < s.Idle {
@@ -76,6 +121,37 @@ func (v *validator) access() {
 	if age := a.Audit.Age.D(); age < minAuditAge {
 		v.bad("api.access.audit.age", "is %v: want at least %v", age, minAuditAge)
 	}
+}
+
+func (v *validator) oidc(o *OIDC) {
+	if o == nil {
+		return
+	}
+	const at = "api.access.oidc."
+	if u, err := url.Parse(o.Issuer); err != nil || u.Host == "" || u.Scheme != "https" && !isLoopback(u) {
+		v.bad(at+"issuer", "%q is not the https URL of a provider", o.Issuer)
+	}
+	if o.ClientID == "" {
+		v.bad(at+"clientId", "is missing")
+	}
+	if u, err := url.Parse(o.RedirectURL); o.RedirectURL != "" && (err != nil || u.Host == "" || u.Path != "/v1/oidc/callback" || u.Scheme != "https" && !isLoopback(u)) {
+		v.bad(at+"redirectUrl", "%q is not the https URL of this API with the path /v1/oidc/callback", o.RedirectURL)
+	}
+	if len(o.Roles) == 0 {
+		v.bad(at+"roles", "is empty: nobody could sign in")
+	}
+	for i, r := range o.Roles {
+		if r.Claim == "" || r.Value == "" {
+			v.bad(fmt.Sprintf("%sroles[%d]", at, i), "has no claim or no value: want both")
+		}
+		v.grant(fmt.Sprintf("%sroles[%d].", at, i), r.Grant)
+	}
+}
+
+// isLoopback reports whether a URL is one of this machine, for which http will do.
+func isLoopback(u *url.URL) bool {
+	a, err := netip.ParseAddr(u.Hostname())
+	return u.Scheme == "http" && (u.Hostname() == "localhost" || err == nil && a.IsLoopback())
 }
 
 // grant checks a role.

@@ -23,7 +23,7 @@ const (
 	TenantWrite Scope = "tenant:write"
 	// Operate covers drains.
 	Operate Scope = "operate"
-	// Configure covers what tenants share: policies, profiles, orphans.
+	// Configure covers what tenants share: networks, policies, profiles, orphans.
 	Configure Scope = "configure"
 	// Administer covers users, tokens, the audit log, backups and controllers.
 	Administer Scope = "administer"

@@ -11,6 +11,7 @@ import (
 	"github.com/weft-sdn/weft/controller/feature"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/multicast"
+	"github.com/weft-sdn/weft/controller/networks"
 	"github.com/weft-sdn/weft/controller/orphan"
 	"github.com/weft-sdn/weft/controller/pfc"
 	"github.com/weft-sdn/weft/controller/plan"
@@ -50,6 +51,7 @@ type Core struct {
 	multicast *multicast.Feature
 	pfc       *pfc.Feature
 	orphans   *orphan.Feature
+	networks  *networks.Feature
 }
 
 // NewCore returns a core that goes on where the records of an earlier one end. It

@@ -7,6 +7,7 @@ import (
 	"github.com/weft-sdn/weft/controller/feature"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/controller/multicast"
+	"github.com/weft-sdn/weft/controller/networks"
 	"github.com/weft-sdn/weft/controller/orphan"
 	"github.com/weft-sdn/weft/controller/pfc"
 	"github.com/weft-sdn/weft/controller/port"
@@ -27,7 +28,8 @@ func (c *Core) compose() (err error) {
 		return err
 	}
 	c.orphans = orphan.New(&c.env)
-	c.features = []feature.Feature{c.ports, c.underlay, c.multicast, c.pfc, c.orphans}
+	c.networks = networks.New(&c.env)
+	c.features = []feature.Feature{c.ports, c.underlay, c.multicast, c.pfc, c.orphans, c.networks}
 	return nil
 }
 
@@ -49,6 +51,16 @@ func (c *Core) Tenants() resource.Resources[api.TenantSpec, api.Tenant] {
 // PFCPolicies returns the PFC policies.
 func (c *Core) PFCPolicies() resource.Resources[api.PFCPolicySpec, api.PFCPolicy] {
 	return settled[api.PFCPolicySpec, api.PFCPolicy]{c.pfc.PFCPolicies(), c}
+}
+
+// Networks returns the networks that clients describe.
+func (c *Core) Networks() resource.Resources[api.NetworkSpec, api.Network] {
+	return settled[api.NetworkSpec, api.Network]{c.networks.Networks(), c}
+}
+
+// Networks returns the networks that clients describe.
+func (c *Controller) Networks() resource.Handle[api.NetworkSpec, api.Network] {
+	return handle[api.NetworkSpec, api.Network]{c, (*Core).Networks}
 }
 
 // Groups returns the multicast groups.

@@ -34,6 +34,9 @@ type Options struct {
 	Ports func(ctx context.Context, sw string, up map[uint32]bool, learned map[uint32]uint32)
 	// Log, when not nil, takes a line for each record of the audit log.
 	Log *slog.Logger
+	// Networks, when not nil, takes what clients describe of the topology, whenever that
+	// changes and is kept. It must not wait for anything.
+	Networks func([]topology.Source)
 	// Events, when not nil, is notified of every change, one at a time and in order.
 	// It must not wait for anything, nor call the controller.
 	Events func(api.Event)
@@ -48,10 +51,11 @@ type Controller struct {
 	writer *store.Writer
 
 	// For the goroutine of the core alone.
-	core    *Core
-	failing error                // why the store takes no writes, as reported
-	audited *audit.Recorder      // of the changes that clients make
-	opened  *inventory.Inventory // whose switches have links
+	core      *Core
+	failing   error                // why the store takes no writes, as reported
+	audited   *audit.Recorder      // of the changes that clients make
+	opened    *inventory.Inventory // whose switches have links
+	described *held                // networks that wait for the store; nil: none do
 
 	topo atomic.Pointer[topology.Snapshot]
 	inv  atomic.Pointer[inventory.Inventory]
@@ -64,6 +68,12 @@ type Controller struct {
 	asked    map[uint64]chan<- any // by the id of the question
 
 	trial chan struct{} // has room for one trial at a time
+}
+
+// held is what clients describe, which counts when the store has kept a number of writes.
+type held struct {
+	networks []topology.Source
+	kept     uint64
 }
 
 // NewController returns a controller on the records of its store.
@@ -127,6 +137,13 @@ func (c *Controller) flush(context.Context) error {
 			c.core.Hold(c.writer.Add(saves))
 		}
 		c.core.Kept(c.writer.Kept())
+		if described, ok := c.core.networks.Take(); ok {
+			c.described = &held{described, c.writer.Added()}
+		}
+		if d := c.described; d != nil && c.opts.Networks != nil && d.kept <= c.writer.Kept() {
+			c.described = nil
+			c.opts.Networks(d.networks)
+		}
 		r := c.core.Ready()
 		if r.Empty() {
 			return nil

@@ -22,6 +22,8 @@ type Controller interface {
 	SRv6Policies() resource.Handle[api.SRv6PolicySpec, api.SRv6Policy]
 	Tenants() resource.Handle[api.TenantSpec, api.Tenant]
 	PFCPolicies() resource.Handle[api.PFCPolicySpec, api.PFCPolicy]
+	// Networks are those that clients describe.
+	Networks() resource.Handle[api.NetworkSpec, api.Network]
 	// ResetGroup gives a group a new epoch.
 	ResetGroup(ctx context.Context, name string, pre resource.Precondition) (api.MulticastGroup, error)
 	// GroupState asks the switches of a group's tree for the state of its branches.

@@ -97,7 +97,7 @@ func (s *Server) viewLink(l *mrc.LinkResource) api.Link {
 	snap, st := s.controller.Topology(), &l.Status
 	v := api.Link{ID: st.ID, Version: l.Version, Changed: l.Changed, Spec: adminOf(l.Admin), Status: api.LinkStatus{
 		From: st.From, FromName: nodeName(snap, st.From), To: st.To, ToName: nodeName(snap, st.To), Plane: st.Plane,
-		FromPort: st.FromPort, ToPort: st.ToPort,
+		FromPort: st.FromPort, ToPort: st.ToPort, Sources: sourcesOf(snap.Link(st.ID)),
 		Phase: st.Phase, Cause: st.Cause, Since: s.at(st.Since), Denied: st.Denied, Drained: st.Drained, Drains: viewDrains(st.Drains),
 	}}
 	if st.Until > 0 {

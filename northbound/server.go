@@ -45,6 +45,7 @@ func New(cfg Config, controller Controller, events *Events) (*Server, error) {
 	s.registerTopology()
 	s.registerBGPPeers()
 	s.registerLossless()
+	s.registerNetworks()
 	s.registerFabric()
 	s.registerEVProfiles()
 	s.registerCCProfiles()

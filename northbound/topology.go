@@ -15,7 +15,7 @@ import (
 func (s *Server) registerTopology() {
 	huma.Register(s.api, s.operation(huma.Operation{
 		OperationID: "get-topology", Method: http.MethodGet, Security: asks(access.Read), Path: "/v1/topology", Tags: []string{"network"},
-		Summary: "Get the topology", Description: "As learned by BGP-LS, with the hosts of the inventory.",
+		Summary: "Get the topology", Description: "As learned by BGP-LS and described by networks and files, with the hosts of the inventory.",
 	}), s.topology)
 }
 
@@ -58,6 +58,7 @@ func (s *Server) topology(ctx context.Context, _ *struct{}) (*struct{ Body api.T
 		out := api.TopologyLink{
 			ID: l.ID, Local: l.Local, Remote: l.Remote, LocalPort: port(l.Local, l.LocalID, l.LocalPort), RemotePort: port(l.Remote, l.RemoteID, l.RemotePort),
 			IGPMetric: l.IGPMetric, TEMetric: l.TEMetric, Delay: l.Delay, MaxBandwidth: l.MaxBandwidth,
+			Sources: sourcesOf(l),
 		}
 		for _, x := range l.EndX {
 			out.EndX = append(out.EndX, viewSID(behaviors, x.SID, x.Neighbor))
@@ -72,6 +73,18 @@ func (s *Server) topology(ctx context.Context, _ *struct{}) (*struct{ Body api.T
 		v.Hosts = append(v.Hosts, api.TopologyHost{Name: h.Name, Address: h.Address, Switch: h.Switch, Ports: h.AllPorts()})
 	}
 	return &struct{ Body api.Topology }{v}, nil
+}
+
+// sourcesOf returns what a link of the topology is known from; nothing for a link that is no longer
+// there.
+func sourcesOf(l *topology.Link) []string {
+	switch {
+	case l == nil:
+		return nil
+	case len(l.Sources) == 0:
+		return []string{topology.SourceBGPLS}
+	}
+	return l.Sources
 }
 
 func viewSID(behaviors topology.PFCBehaviors, sid topology.SID, neighbor string) api.TopologySID {

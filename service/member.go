@@ -222,9 +222,9 @@ func (m *member) lead(ctx context.Context, mandate *cluster.Mandate) error {
 		return err
 	}
 	if m.relay == nil {
-		return p.run(ctx, m.s.speaker, nil)
+		return p.run(ctx, nil)
 	}
-	return p.run(ctx, m.s.speaker, m.relay.local())
+	return p.run(ctx, m.relay.local())
 }
 
 // planes returns the planes of the fabric that switches are in; nil: they are not known yet, or this

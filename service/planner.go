@@ -37,6 +37,7 @@ type planner struct {
 	store      store.Store
 	keep       audit.Keep // of the audit log
 	log        *slog.Logger
+	network    *network
 }
 
 // journal is where the events of a planner go.
@@ -57,7 +58,7 @@ func (o *Options) newJournal() *journal {
 // newPlanner makes a planner on the records of a store.
 func newPlanner(ctx context.Context, o *Options, s store.Store, switches controller.Southbound, speaker *bgpls.Speaker, events *journal, standby *controller.Standby) (*planner, error) {
 	bounds := &o.Inventory.API.Access.Audit
-	p := &planner{store: s, keep: audit.Keep{Octets: bounds.Octets, Age: bounds.Age.D()}, log: o.Log}
+	p := &planner{store: s, keep: audit.Keep{Octets: bounds.Octets, Age: bounds.Age.D()}, log: o.Log, network: newNetwork(speaker.Topology(), o.described)}
 	var multipath atomic.Pointer[mrc.Runner] // it is there before a switch is asked
 	var err error
 	p.controller, err = controller.NewController(ctx, controller.Options{
@@ -67,6 +68,7 @@ func newPlanner(ctx context.Context, o *Options, s store.Store, switches control
 				m.SetPorts(ctx, sw, up, learned)
 			}
 		},
+		Networks: p.network.describe,
 	})
 	if err != nil {
 		return nil, err
@@ -107,14 +109,15 @@ func (p *planner) startMultipath(ctx context.Context, o *Options, s store.Store,
 }
 
 // run runs the planner until ctx ends, which is no error. Hosts come by l; nil: none do.
-func (p *planner) run(ctx context.Context, speaker *bgpls.Speaker, l net.Listener) error {
+func (p *planner) run(ctx context.Context, l net.Listener) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return p.controller.Run(ctx) })
 	group.Go(func() error { p.prune(ctx); return nil })
-	group.Go(func() error { return follow(ctx, speaker.Topology(), p.controller.SetTopology) })
+	group.Go(func() error { return p.network.run(ctx) })
+	group.Go(func() error { return follow(ctx, &p.network.merged, p.controller.SetTopology) })
 	if p.multipath != nil {
 		group.Go(func() error { return p.multipath.Run(ctx, p.streams) })
-		group.Go(func() error { return follow(ctx, speaker.Topology(), p.multipath.SetTopology) })
+		group.Go(func() error { return follow(ctx, &p.network.merged, p.multipath.SetTopology) })
 		if l != nil {
 			group.Go(func() error { return p.streams.Serve(ctx, l) })
 		}

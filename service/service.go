@@ -28,6 +28,7 @@ import (
 	"github.com/weft-sdn/weft/store"
 	"github.com/weft-sdn/weft/topology"
 	"github.com/weft-sdn/weft/topology/bgpls"
+	"github.com/weft-sdn/weft/topology/static"
 	"github.com/weft-sdn/weft/web"
 )
 
@@ -46,6 +47,8 @@ type Options struct {
 	// northbound.DefaultConfig.
 	API northbound.Config
 	Log *slog.Logger
+
+	described *topology.Snapshot // of the configuration's file; nil: none
 }
 
 // A Service is a running controller.
@@ -98,6 +101,13 @@ func Start(ctx context.Context, o Options) (*Service, error) {
 	}
 	o.API.Dashboard = web.Handler()
 	o.API.Hosts = o.Inventory.API.Hosts
+	if file := o.Inventory.Topology.File; file != "" {
+		t, err := static.Load(file)
+		if err != nil {
+			return nil, fmt.Errorf("topology.file: %w", err)
+		}
+		o.described = t.Snapshot()
+	}
 	o.API.Limits = apiLimits(o.API.Limits, o.Inventory.API.Limits)
 	o.API.Requests = northbound.NewRequests()
 	o.API.Certificates = o.Inventory.Certificates().List
@@ -199,7 +209,7 @@ func (s *Service) startAlone(ctx context.Context, group *errgroup.Group, o *Opti
 	s.Controller, s.Multipath = p.controller, p.multipath
 	s.front = northbound.NewFront(o.API)
 	s.front.Set(p.server)
-	group.Go(func() error { return p.run(ctx, s.speaker, s.hosts) })
+	group.Go(func() error { return p.run(ctx, s.hosts) })
 	return nil
 }
 
@@ -231,11 +241,15 @@ func (o *Options) switches(ctx context.Context, s store.Store, p *southbound.Pip
 	return seam, nil
 }
 
+// nobody is the BGP identifier of a controller without peers, which never sends it (TEST-NET-1,
+// RFC 5737).
+var nobody = netip.AddrFrom4([4]byte{192, 0, 2, 0})
+
 // collector starts the BGP-LS speaker.
 func (s *Service) collector(ctx context.Context, o *Options) (*bgpls.Speaker, error) {
 	inv := &o.Inventory
 	c := bgpls.Config{
-		ASN: inv.BGP.ASN, RouterID: inv.BGP.RouterID, Collect: true, HoldTime: inv.BGP.HoldTime.D(), Logger: o.Log,
+		ASN: cmp.Or(inv.BGP.ASN, static.DefaultASN), RouterID: cmp.Or(inv.BGP.RouterID, nobody), Collect: true, HoldTime: inv.BGP.HoldTime.D(), Logger: o.Log,
 		Changed: func(p topology.Peer) { s.publish(o, peerEvent(p)) },
 	}
 	if inv.BGP.Listen != "" {

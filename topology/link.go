@@ -39,6 +39,9 @@ type Link struct {
 	AdminGroup   uint32 `json:"adminGroup,omitempty"`
 	// EndX are the SIDs that send a packet over this very link.
 	EndX []EndX `json:"endX,omitempty"`
+	// Sources name what the link is known from, the one that counts first; see [Merge].
+	// Empty where BGP-LS is the only source.
+	Sources []string `json:"sources,omitempty"`
 }
 
 // A Delay is the unidirectional delay of a link in microseconds (RFC 8571
@@ -85,7 +88,7 @@ func (l *Link) Equal(o *Link) bool {
 		l.LocalID == o.LocalID && l.RemoteID == o.RemoteID && l.LocalPort == o.LocalPort && l.RemotePort == o.RemotePort &&
 		slices.Equal(l.LocalAddresses, o.LocalAddresses) && slices.Equal(l.RemoteAddresses, o.RemoteAddresses) &&
 		l.IGPMetric == o.IGPMetric && l.TEMetric == o.TEMetric && l.Delay == o.Delay &&
-		l.MaxBandwidth == o.MaxBandwidth && l.AdminGroup == o.AdminGroup && slices.Equal(l.EndX, o.EndX)
+		l.MaxBandwidth == o.MaxBandwidth && l.AdminGroup == o.AdminGroup && slices.Equal(l.EndX, o.EndX) && slices.Equal(l.Sources, o.Sources)
 }
 
 // normal returns the link with slices of its own, in order, with an id, and

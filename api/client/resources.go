@@ -44,6 +44,11 @@ func (c *Client) PFCPolicies() Resources[api.PFCPolicySpec, api.PFCPolicy] {
 	return resources[api.PFCPolicySpec, api.PFCPolicy](c, "pfc-policies")
 }
 
+// Networks returns the networks that clients describe.
+func (c *Client) Networks() Resources[api.NetworkSpec, api.Network] {
+	return resources[api.NetworkSpec, api.Network](c, "networks")
+}
+
 // CCProfiles returns the CC profiles.
 func (c *Client) CCProfiles() Resources[api.CCProfileSpec, api.CCProfile] {
 	return resources[api.CCProfileSpec, api.CCProfile](c, "cc-profiles")

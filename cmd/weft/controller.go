@@ -18,6 +18,7 @@ import (
 	"github.com/weft-sdn/weft/northbound"
 	"github.com/weft-sdn/weft/service"
 	"github.com/weft-sdn/weft/southbound"
+	"github.com/weft-sdn/weft/topology/static"
 )
 
 // controllerCommand is the flags of "weft controller".
@@ -175,8 +176,8 @@ func (k *controllerCommand) inventory() (*inventory.Inventory, error) {
 	case err != nil:
 		return nil, fmt.Errorf("%s: %s", k.config, strings.TrimPrefix(err.Error(), "inventory: "))
 	}
-	if inv.BGP.Listen == "" && len(inv.BGP.Peers) == 0 {
-		return nil, fmt.Errorf("%s: bgp: has neither peers nor listen: the controller would learn no network", k.config)
+	if inv.BGP.Listen == "" && len(inv.BGP.Peers) == 0 && inv.Topology == (inventory.Topology{}) {
+		return nil, fmt.Errorf("%s: bgp: has neither peers nor listen: the controller would learn no network (topology.file or topology.api describe one without BGP-LS)", k.config)
 	}
 	for _, f := range []struct {
 		flag, value string
@@ -247,6 +248,10 @@ func checkFiles(inv *inventory.Inventory) error {
 	check("api.tls", err)
 	_, err = inv.Cluster.TLS.Server(certs.KindController).Config(tls.VersionTLS13)
 	check("cluster.tls", err)
+	if inv.Topology.File != "" {
+		_, err := static.Load(inv.Topology.File)
+		check("topology.file", err)
+	}
 	if inv.MRC.On() {
 		c := service.HostsConfig(&inv.MRC)
 		c.Epoch = 1

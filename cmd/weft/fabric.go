@@ -80,13 +80,13 @@ func notes(texts ...string) string {
 }
 
 func linkTable(w io.Writer, links []api.Link) error {
-	g := newGrid("FROM", "TO", "PLANE", "PHASE", "SINCE", "DENIED", "ID", "NOTE")
+	g := newGrid("FROM", "TO", "PLANE", "PHASE", "SINCE", "DENIED", "KNOWN FROM", "ID", "NOTE")
 	for i := range links {
 		s, plane := &links[i].Status, ""
 		if s.Plane != 0 {
 			plane = fmt.Sprint(s.Plane)
 		}
-		g.row(named(s.FromName, s.From), named(s.ToName, s.To), plane, s.Phase, clockTime(s.Since), yesNo(s.Denied), links[i].ID, notes(s.Cause, drainCell(s.Drains)))
+		g.row(named(s.FromName, s.From), named(s.ToName, s.To), plane, s.Phase, clockTime(s.Since), yesNo(s.Denied), strings.Join(s.Sources, ", "), links[i].ID, notes(s.Cause, drainCell(s.Drains)))
 	}
 	return g.writeTo(w)
 }

@@ -108,6 +108,11 @@ var kinds = []*kind{
 		events:  []string{"pfc-policy", "pfc"},
 	},
 	{
+		name: "network", noun: "network", plural: "networks", long: "networks that clients describe", items: "/v1/networks", key: "name",
+		table: rows(networkTable), document: documentOf[api.NetworkSpec](), removed: "Deletes networks: their nodes and links leave the topology, unless another source has them.",
+		events: []string{"network"},
+	},
+	{
 		name: "link", noun: "link", plural: "links", long: "links of paths, or of the topology, one direction each", items: "/v1/links", key: "id",
 		table: rows(linkTable), document: documentOf[api.AdminSpec](), unnamed: true, events: []string{"link"},
 	},

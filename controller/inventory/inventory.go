@@ -15,6 +15,7 @@ type Inventory struct {
 	Switches []Switch `yaml:"switches"`
 	Hosts    []Host   `yaml:"hosts"`
 	BGP      BGP      `yaml:"bgp"`
+	Topology Topology `yaml:"topology"`
 	API      API      `yaml:"api"`
 	SIDs     SIDs     `yaml:"sids"`
 	PFC      PFC      `yaml:"pfc"`
@@ -146,6 +147,14 @@ func (h *Host) AllPorts() []uint32 {
 
 // MAC is an Ethernet address as text, "02:00:00:00:00:01".
 type MAC packet.MAC
+
+// Topology says what is known of the topology without BGP-LS.
+type Topology struct {
+	// File describes nodes and links (package topology/static); empty: none does.
+	File string `yaml:"file"`
+	// API reports that the topology may come from the API alone.
+	API bool `yaml:"api"`
+}
 
 // BGP says whom the topology is learned from.
 type BGP struct {

@@ -17,13 +17,14 @@ import (
 type lossless struct {
 	mu       sync.Mutex
 	version  uint64
+	networks map[string]api.Network
 	policies map[string]api.SRv6Policy
 	tenants  map[string]api.Tenant
 	requests map[string]api.PFCPolicy
 }
 
 func newLossless() *lossless {
-	return &lossless{policies: make(map[string]api.SRv6Policy), tenants: make(map[string]api.Tenant), requests: make(map[string]api.PFCPolicy)}
+	return &lossless{networks: make(map[string]api.Network), policies: make(map[string]api.SRv6Policy), tenants: make(map[string]api.Tenant), requests: make(map[string]api.PFCPolicy)}
 }
 
 // SRv6Policies returns the resources of the kind.
@@ -39,6 +40,51 @@ func (l *lossless) Tenants() resource.Handle[api.TenantSpec, api.Tenant] {
 // PFCPolicies returns the resources of the kind.
 func (l *lossless) PFCPolicies() resource.Handle[api.PFCPolicySpec, api.PFCPolicy] {
 	return &Kind[api.PFCPolicySpec, api.PFCPolicy]{All: l.listPFCPolicies, One: l.pfcPolicy, Write: l.putPFCPolicy, Remove: l.deletePFCPolicy}
+}
+
+// Networks returns the resources of the kind.
+func (l *lossless) Networks() resource.Handle[api.NetworkSpec, api.Network] {
+	return &Kind[api.NetworkSpec, api.Network]{All: l.listNetworks, One: l.network, Write: l.putNetwork, Remove: l.deleteNetwork}
+}
+
+func networkVersion(n api.Network) uint64 { return n.Version }
+
+func (l *lossless) listNetworks(context.Context) ([]api.Network, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Collect(maps.Values(l.networks)), nil
+}
+
+func (l *lossless) network(_ context.Context, name string) (api.Network, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return one(l.networks, "network", name)
+}
+
+// putNetwork creates or replaces a network. All of it is in force.
+func (l *lossless) putNetwork(_ context.Context, name string, spec api.NetworkSpec, pre resource.Precondition) (api.Network, bool, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n, known, err := find(l.networks, "network", name, networkVersion, pre)
+	if err == nil {
+		err = api.ValidateNetwork(&spec)
+	}
+	if err != nil || known && n.Spec.Equal(&spec) {
+		return n, false, err
+	}
+	n = api.Network{Name: name, Version: l.version + 1, Created: Began, Spec: spec}
+	n.Status.Links, n.Status.InForce = 2*len(spec.Links), 2*len(spec.Links)
+	if pre.Trial == nil {
+		l.version++
+		l.networks[name] = n
+	}
+	return n, !known, nil
+}
+
+func (l *lossless) deleteNetwork(_ context.Context, name string, pre resource.Precondition) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return remove(l.networks, "network", name, networkVersion, pre)
 }
 
 func (l *lossless) env(except string) api.PFCEnv {

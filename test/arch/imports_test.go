@@ -64,11 +64,12 @@ var onlyIn = map[string][]string{
 	"controller/pfc":       {"controller"},
 	"controller/orphan":    {"controller"},
 	"controller/port":      {"controller"},
+	"controller/networks":  {"controller"},
 
 	"controller/multicast/tree": {"controller/multicast", "test/bench"},
 	"controller/pfc/tunnel":     {"controller/pfc", "controller/inventory", "test/bench"},
 
-	"controller/feature": {"controller", "controller/underlay", "controller/multicast", "controller/pfc", "controller/orphan", "controller/port"},
+	"controller/feature": {"controller", "controller/underlay", "controller/multicast", "controller/pfc", "controller/orphan", "controller/port", "controller/networks"},
 }
 
 // TestFeaturesMeetInOnePlace: no import of a package in onlyIn but from where it may be.

@@ -1,0 +1,21 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/weft-sdn/weft/api"
+)
+
+func networkTable(w io.Writer, networks []api.Network) error {
+	g := newGrid("NAME", "NODES", "LINKS", "IN FORCE", "NOTE")
+	for i := range networks {
+		n := &networks[i]
+		note := ""
+		if c := n.Status.Conditions.Find(api.Degraded); c != nil && c.Status {
+			note = c.Message
+		}
+		g.row(n.Name, len(n.Spec.Nodes), n.Status.Links, fmt.Sprint(n.Status.InForce), note)
+	}
+	return g.writeTo(w)
+}

@@ -1,0 +1,145 @@
+// Package networks has the networks that clients describe: nodes and links in addition
+// to those that BGP-LS reports.
+//
+// It keeps the resources. What they describe is handed to whoever puts the topology
+// together ([Feature.Take]), and comes back as a part of Env.Net.
+package networks
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/feature"
+	"github.com/weft-sdn/weft/controller/resource"
+	"github.com/weft-sdn/weft/store"
+	"github.com/weft-sdn/weft/topology"
+)
+
+// sourcePrefix and the name of a network are the name of a source of the topology.
+const sourcePrefix = "network "
+
+// decided is what the feature made of a network.
+type decided struct{ described *topology.Snapshot }
+
+type network = resource.Item[api.NetworkSpec, decided]
+
+// Feature has the networks of a controller.
+type Feature struct {
+	feature.Base
+	env     *feature.Env
+	all     *resource.Collection[api.NetworkSpec, decided]
+	changed bool // since the last call of Take
+}
+
+// New returns the feature without networks.
+func New(env *feature.Env) *Feature {
+	return &Feature{env: env, all: resource.NewCollection[api.NetworkSpec, decided](resource.Kind{Name: "network", Prefix: "networks/"}, env.Versions)}
+}
+
+// Load implements feature.Feature.
+func (f *Feature) Load(r store.Record) (ok bool, err error) { return f.all.Load(r) }
+
+// Start implements feature.Feature.
+func (f *Feature) Start() {
+	for _, n := range f.all.All() {
+		n.Decided.described = n.Spec.Snapshot()
+		f.changed = true
+	}
+}
+
+// Changes implements feature.Feature.
+func (f *Feature) Changes() []store.Op { return f.all.Changes() }
+
+// Records implements feature.Feature.
+func (f *Feature) Records() []store.Record { return f.all.Records() }
+
+// Take returns what all networks describe, in the order of their names; ok is false when
+// nothing has changed since the last call.
+func (f *Feature) Take() (sources []topology.Source, ok bool) {
+	if !f.changed {
+		return nil, false
+	}
+	f.changed = false
+	for _, n := range f.all.All() {
+		sources = append(sources, topology.Source{Name: sourcePrefix + n.Name, Snapshot: n.Decided.described})
+	}
+	return sources, true
+}
+
+// Networks returns the networks.
+func (f *Feature) Networks() resource.Resources[api.NetworkSpec, api.Network] { return resources{f} }
+
+// resources implements resource.Resources.
+type resources struct{ *Feature }
+
+// List returns the networks, by name.
+func (f resources) List() []api.Network { return resource.Views(f.all, f.view) }
+
+// Get implements resource.Resources.
+func (f resources) Get(name string) (api.Network, error) {
+	return resource.View(f.all, name, f.view)
+}
+
+// Put implements resource.Resources.
+func (f resources) Put(name string, spec api.NetworkSpec, pre resource.Precondition) (api.Network, bool, error) {
+	n, err := f.all.Check(name, pre)
+	if err == nil && n == nil {
+		err = api.ValidateName(name)
+	}
+	if err == nil {
+		err = api.ValidateNetwork(&spec)
+	}
+	if err != nil {
+		return api.Network{}, false, err
+	}
+	if n != nil && n.Spec.Equal(&spec) {
+		return f.view(n), false, nil
+	}
+	created := n == nil
+	n = f.all.Put(name, spec, f.env.Wall())
+	n.Decided.described = spec.Snapshot()
+	f.changed = true
+	f.env.Event(api.EventNetworkChanged, name, fmt.Sprintf("%d nodes, %d links described", len(spec.Nodes), len(spec.Links)), nil)
+	return f.view(n), created, nil
+}
+
+// Delete implements resource.Resources.
+func (f resources) Delete(name string, pre resource.Precondition) error {
+	if _, err := f.all.CheckDelete(name, pre); err != nil {
+		return err
+	}
+	f.all.Delete(name)
+	f.changed = true
+	f.env.Event(api.EventNetworkChanged, name, "deleted", nil)
+	return nil
+}
+
+// view returns a network with its status: what of it the topology has.
+func (f *Feature) view(n *network) api.Network {
+	v := api.Network{Name: n.Name, Version: n.Version, Created: n.Created, Spec: n.Spec}
+	v.Status.Links = len(n.Decided.described.Links)
+	elsewhere := make(map[string]bool)
+	for _, l := range n.Decided.described.Links {
+		known := f.env.Net.Snapshot.Link(l.ID)
+		if known != nil && len(known.Sources) > 0 && known.Sources[0] == sourcePrefix+n.Name {
+			v.Status.InForce++
+			continue
+		}
+		elsewhere[n.Decided.described.Node(l.Local).DisplayName()] = true
+	}
+	c := &v.Status.Conditions
+	c.Set(api.Accepted, true, "Accepted", "", n.Changed)
+	if len(elsewhere) == 0 {
+		c.Set(api.Degraded, false, "AsDescribed", "", n.Changed)
+		return v
+	}
+	names := make([]string, 0, len(elsewhere))
+	for name := range elsewhere {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	c.Set(api.Degraded, true, "KnownElsewhere", "another source of the topology decides which links there are from "+strings.Join(names, ", "), n.Changed)
+	return v
+}

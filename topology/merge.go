@@ -1,0 +1,90 @@
+package topology
+
+import "slices"
+
+// SourceBGPLS is the name of what is learned by BGP-LS. A link without sources is known from it.
+const SourceBGPLS = "bgp-ls"
+
+// A Source is a snapshot and the name of what it is known from.
+type Source struct {
+	Name     string
+	Snapshot *Snapshot
+	// Fills reports that the source completes others: its links count at ports that have
+	// none, also those of nodes that another source decides.
+	Fills bool
+}
+
+// Merge returns what several sources together know. Of a node, the first source that has
+// it decides: the links from it and its prefixes are those that this source has, and a
+// link that it lacks is down. A link names all sources that have it. The version is above
+// last. Where BGP-LS alone has anything, its snapshot is returned as it is if it is newer.
+//
+// The merged snapshot is stale when one of the sources is.
+func Merge(last uint64, sources ...Source) *Snapshot {
+	sources = slices.DeleteFunc(slices.Clone(sources), func(s Source) bool {
+		return len(s.Snapshot.Nodes) == 0 && len(s.Snapshot.Links) == 0 && len(s.Snapshot.Prefixes) == 0 && s.Snapshot.Stale == nil
+	})
+	if len(sources) == 1 && sources[0].Name == SourceBGPLS && sources[0].Snapshot.Version > last {
+		return sources[0].Snapshot
+	}
+	if len(sources) == 0 && last == 0 {
+		return Empty()
+	}
+	b := NewBuilder()
+	b.version = last
+	decides := make(map[NodeID]int)
+	var ends map[linkEnd]bool
+	for i, s := range sources {
+		for _, n := range s.Snapshot.Nodes {
+			if _, taken := decides[n.ID]; !taken {
+				decides[n.ID] = i
+				b.nodes[n.ID] = n
+			}
+		}
+		if s.Snapshot.Stale != nil && b.stale == nil {
+			b.stale = s.Snapshot.Stale
+		}
+	}
+	by := func(id NodeID, i int) bool {
+		first, known := decides[id]
+		return first == i || !known
+	}
+	for i, s := range sources {
+		for _, p := range s.Snapshot.Prefixes {
+			if _, there := b.prefixes[p.PrefixKey]; !there && by(p.Node, i) {
+				b.prefixes[p.PrefixKey] = p
+			}
+		}
+		if s.Fills && ends == nil {
+			ends = endsOf(b.links)
+		}
+		for _, l := range s.Snapshot.Links {
+			switch other := b.links[l.ID]; {
+			case other != nil:
+				known := *other
+				known.Sources = append(slices.Clone(other.Sources), s.Name)
+				b.links[l.ID] = &known
+			case s.Fills && !ends[linkEnd{l.Local, l.LocalPort}] && !ends[linkEnd{l.Remote, l.RemotePort}], !s.Fills && by(l.Local, i):
+				known := *l
+				known.Sources = []string{s.Name}
+				b.links[l.ID] = &known
+			}
+		}
+	}
+	return b.Build()
+}
+
+// A linkEnd is a port of a node.
+type linkEnd struct {
+	node NodeID
+	port uint32
+}
+
+// endsOf returns the ports that have links.
+func endsOf(links map[LinkID]*Link) map[linkEnd]bool {
+	ends := make(map[linkEnd]bool, 2*len(links))
+	for _, l := range links {
+		ends[linkEnd{l.Local, l.LocalPort}], ends[linkEnd{l.Remote, l.RemotePort}] = true, true
+	}
+	return ends
+}

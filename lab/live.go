@@ -16,6 +16,7 @@ import (
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/dataplane/p4rt"
+	"github.com/weft-sdn/weft/northbound"
 	"github.com/weft-sdn/weft/service"
 	"github.com/weft-sdn/weft/topology/bgpls"
 )
@@ -59,6 +60,7 @@ type Live struct {
 	speakers map[string]*bgpls.Speaker // guarded by speaking; likewise
 	serving  errgroup.Group
 	hosts    *Subscribers // nil: there are none
+	traces   map[string]traces
 }
 
 var loopback = netip.AddrFrom4([4]byte{127, 0, 0, 1})
@@ -103,6 +105,7 @@ func StartLive(ctx context.Context, o LiveOptions) (*Live, error) {
 func (l *Live) start(ctx context.Context, o LiveOptions, managed bool) error {
 	w := l.World
 	l.Clock = w.StartClock()
+	l.makeTraces()
 	addresses := maps.Clone(o.Elsewhere)
 	if addresses == nil {
 		addresses = map[string]string{}
@@ -144,8 +147,10 @@ func (l *Live) start(ctx context.Context, o LiveOptions, managed bool) error {
 	if o.Controller != nil {
 		return o.Controller(inv)
 	}
+	served := northbound.DefaultConfig()
+	served.Traces = l.trace
 	var err error
-	l.Service, err = service.Start(ctx, service.Options{Inventory: inv, Log: o.Log})
+	l.Service, err = service.Start(ctx, service.Options{Inventory: inv, Log: o.Log, API: served})
 	return err
 }
 

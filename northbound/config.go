@@ -65,6 +65,8 @@ type Config struct {
 	Cluster Cluster
 	// Certificates returns those that the controller's connections use. Default: none are listed.
 	Certificates func() []certs.Certificate
+	// Traces gives traces of packets. Default: no switch gives any.
+	Traces Tracer
 	// Requests counts the requests. Default: counters of the server's own.
 	Requests *Requests
 	// Writable returns why nothing can be kept now, or nil. Default: everything always can.

@@ -44,6 +44,7 @@ func New(cfg Config, controller Controller, events *Events) (*Server, error) {
 	s.registerOrphans()
 	s.registerTopology()
 	s.registerBGPPeers()
+	s.registerTraces()
 	s.registerLossless()
 	s.registerNetworks()
 	s.registerFabric()

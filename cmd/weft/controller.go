@@ -146,6 +146,7 @@ func (k *controllerCommand) serve(ctx context.Context, inv *inventory.Inventory,
 	if k.storage.peers != nil {
 		served.Replace = kept.replace
 	}
+	served.Traces = tracer(inv)
 	s, err := service.Start(ctx, service.Options{Inventory: *inv, Log: log, API: served, Election: k.election.ElectionID, TakeOver: k.takeOver, Store: kept.Store})
 	if err != nil {
 		return err

@@ -62,6 +62,9 @@ type Switch struct {
 	MAC  MAC  `yaml:"mac"`
 	TLS  *TLS `yaml:"tls"`
 	GNMI GNMI `yaml:"gnmi"`
+	// Trace is host:port of the HTTP listener of an embedded switch (weft switch --http-addr), with
+	// /NAME for a switch of a lab. Clients of the API may then trace packets there.
+	Trace string `yaml:"trace"`
 	// Ports maps link identifiers (TLV 258) to ports where they differ.
 	Ports map[uint32]uint32 `yaml:"ports"`
 	// HostPorts face hosts; ports of hosts below need not be repeated.

@@ -118,6 +118,10 @@ func (v *validator) switches() {
 		if d := s.GNMI.Sample.D(); d != 0 && (d < minSample || d > maxSample) {
 			v.bad(at+".gnmi.sample", "is %v; want %v to %v", d, minSample, maxSample)
 		}
+		if s.Trace != "" {
+			address, _, _ := strings.Cut(s.Trace, "/")
+			v.listener(at+".trace", address)
+		}
 		v.tls(at+".tls", s.TLS)
 		used := make(map[uint32]uint32)
 		for _, id := range slices.Sorted(maps.Keys(s.Ports)) {

@@ -1,12 +1,13 @@
-import { useQuery } from '@tanstack/react-query';
-import { Component, useEffect, useState, useSyncExternalStore, type ReactNode } from 'react';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { Component, useEffect, useState, type ReactNode } from 'react';
 import * as ask from './api/queries';
-import { onSession, signIn, signInWanted } from './api/session';
+import { signIn, signOut } from './api/actions';
+import { began, may, refuse, useSession, type Session } from './api/session';
 import { Badge } from './components/badge';
 import { Dialog } from './components/dialog';
 import { To } from './components/link';
 import { Search } from './components/search';
-import { Empty, Failure } from './components/states';
+import { Empty, Failure, Loading } from './components/states';
 import { formatAge } from './domain/format';
 import { pages } from './pages';
 import { useLive } from './store/live';
@@ -16,10 +17,16 @@ import { setTheme, useTheme, type Theme } from './store/theme';
 
 export function App() {
   const place = usePlace();
+  const session = useSession();
+  const allowed = pages.filter((p) => may(session, p.scope));
   const page = pages.find((p) => p.name === place.path[0]);
   const [open, setOpen] = useState<'search' | 'keys'>();
   useKeys(setOpen);
-  const wanted = useSyncExternalStore(onSession, signInWanted);
+  // Who may not see the overview begins with what it may see.
+  const first = allowed[0]?.name;
+  useEffect(() => {
+    if (first && window.location.hash === '' && first !== 'overview') go([first]);
+  }, [first]);
   useEffect(() => {
     document.title = `${[...place.path.slice(1), page?.title ?? 'Not found'].join(' · ')} · Weft`;
   }, [place, page]);
@@ -28,21 +35,22 @@ export function App() {
       <a className="skip" href="#main" onClick={(e) => { e.preventDefault(); document.getElementById('main')?.focus(); }}>Skip to the content</a>
       <header className="top">
         <To path={['overview']} className="name">Weft</To>
-        <nav aria-label="Pages">{pages.map((p) => <To key={p.name} path={[p.name]} current={p === page}>{p.title}</To>)}</nav>
+        <nav aria-label="Pages">{allowed.map((p) => <To key={p.name} path={[p.name]} current={p === page}>{p.title}</To>)}</nav>
         <span className="grow" />
-        <LiveState />
+        {may(session, 'read') && <LiveState />}
         <button type="button" onClick={() => setOpen('search')}>Search <kbd>/</kbd></button>
         <ThemeChoice />
         <button type="button" onClick={() => setOpen('keys')} aria-label="Keys">?</button>
+        {session && session.way !== 'none' && session.name && <User of={session} />}
       </header>
       <main id="main" tabIndex={-1}>
         <Boundary key={place.path.join('/')}>
-          {page ? <page.view path={place.path.slice(1)} /> : <Empty>There is no page {place.path.join('/')}. <To path={['overview']}>Overview</To></Empty>}
+          {!session ? <Loading what="your session" /> : session.name === '' ? null : page && !may(session, page.scope) ? <Denied of={session} page={page.title} /> : page ? <page.view path={place.path.slice(1)} /> : <Empty>There is no page {place.path.join('/')}. <To path={['overview']}>Overview</To></Empty>}
         </Boundary>
       </main>
       {open === 'search' && <Search close={() => setOpen(undefined)} />}
       {open === 'keys' && <Keys close={() => setOpen(undefined)} />}
-      {wanted && <SignIn />}
+      {session?.name === '' && <SignIn of={session} />}
     </>
   );
 }
@@ -102,14 +110,49 @@ function ThemeChoice() {
   );
 }
 
-function SignIn() {
-  const [token, setToken] = useState('');
+/** Who is signed in, and the way out. */
+function User({ of: s }: { of: Session }) {
+  const queries = useQueryClient();
+  const out = useMutation({ mutationFn: signOut, onSuccess: () => { refuse(); queries.clear(); } });
+  return (
+    <span className="user">
+      <span title={`role ${s.role}${s.tenant ? ` of ${s.tenant}` : ''}${s.expires ? `, until ${s.expires}` : ''}`}>{s.name} ({s.tenant ? `${s.role} ${s.tenant}` : s.role})</span>{' '}
+      {s.csrf && <button type="button" disabled={out.isPending} onClick={() => out.mutate()}>Sign out</button>}
+      {out.isError && <span className="wrong">{out.error.message}</span>}
+    </span>
+  );
+}
+
+function Denied({ of: s, page }: { of: Session; page: string }) {
+  return <div className="failure" role="alert"><p>✕ {s.name} has the role {s.role}, which may not see the page {page}.</p></div>;
+}
+
+function SignIn({ of: s }: { of: Session }) {
+  const queries = useQueryClient();
+  const ways = s.ways ?? [];
+  const tokens = ways.includes('token') || ways.includes('token-file');
+  const [by, setBy] = useState<'user' | 'token'>(ways.includes('user') || !tokens ? 'user' : 'token');
+  const [user, setUser] = useState(''), [secret, setSecret] = useState('');
+  const sign = useMutation({
+    mutationFn: () => signIn(by === 'user' ? { user, password: secret } : { token: secret.trim() }),
+    onSuccess: (session) => { began(session); void queries.invalidateQueries(); },
+    onSettled: () => setSecret(''),
+  });
   return (
     <Dialog title="Sign in" close={() => undefined}>
-      <form onSubmit={(e) => { e.preventDefault(); signIn(token.trim()); window.location.reload(); }}>
-        <p>This controller asks for a token: a line of its <code>--token-file</code>.</p>
-        <label>Token <input type="password" autoFocus required autoComplete="current-password" value={token} onChange={(e) => setToken(e.target.value)} /></label>
-        <p><button type="submit">Sign in</button></p>
+      <form onSubmit={(e) => { e.preventDefault(); sign.mutate(); }}>
+        {ways.includes('oidc') && <p><a className="main" href="v1/session/oidc">Sign in with the provider of your organization</a></p>}
+        {ways.includes('user') && tokens && (
+          <p className="filters" role="radiogroup" aria-label="By">
+            <label><input type="radio" name="by" checked={by === 'user'} onChange={() => setBy('user')} /> name and password</label>
+            <label><input type="radio" name="by" checked={by === 'token'} onChange={() => setBy('token')} /> token</label>
+          </p>
+        )}
+        {by === 'user' && <p className="field"><label htmlFor="user">User</label><input id="user" autoFocus required autoComplete="username" value={user} onChange={(e) => setUser(e.target.value)} /></p>}
+        <p className="field"><label htmlFor="secret">{by === 'user' ? 'Password' : 'Token'}</label>
+          <input id="secret" type="password" required autoFocus={by === 'token'} autoComplete="current-password" value={secret} onChange={(e) => setSecret(e.target.value)} /></p>
+        {sign.isError && <Failure error={sign.error} />}
+        <p><button type="submit" className="main" disabled={sign.isPending}>Sign in</button></p>
       </form>
     </Dialog>
   );

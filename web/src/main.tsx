@@ -1,7 +1,8 @@
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
-import { ApiError } from './api/client';
+import { ApiError, base } from './api/client';
+import { readSession } from './api/session';
 import { App } from './app';
 import { startLive } from './store/live';
 import { applyTheme } from './store/theme';
@@ -21,6 +22,19 @@ const queries = new QueryClient({
   },
 });
 startLive(queries);
+void startSession();
 createRoot(document.getElementById('root')!).render(
   <StrictMode><QueryClientProvider client={queries}><App /></QueryClientProvider></StrictMode>,
 );
+
+/** Reads the session, again and again until the controller answers. */
+async function startSession(): Promise<void> {
+  for (let wait = 250; ; wait = Math.min(5_000, wait * 2)) {
+    try {
+      await readSession(base + '/v1/session');
+      return;
+    } catch {
+      await new Promise((done) => setTimeout(done, wait));
+    }
+  }
+}

@@ -119,5 +119,13 @@ test('a switch shows what it holds, as the API reads it', async () => {
     entries.map((e) => [...e.match!.map((m) => String(m.value)), e.action!]));
   await says(page, 'receiver=2001:db8:1:2::1');
   await wellMade(page, wrong, 'switch');
+  // The next packet from N4: the copies that the switch makes of it reach R1 and R2.
+  await page.getByLabel('Port', { exact: true }).fill('1');
+  await page.getByRole('button', { name: 'Catch the next' }).click();
+  const trace = page.getByLabel(/^Steps of packet/);
+  await trace.waitFor();
+  expect(await trace.innerText()).toMatch(/packet \d+ received on port 1/);
+  expect(await trace.innerText()).toContain('table local_sid');
+  await wellMade(page, wrong, 'trace');
   await page.context().close();
 });

@@ -42,3 +42,6 @@ export const remove = (kind: Kind | Overridden, name: string, dryRun: boolean) =
   body(any.DELETE(`/v1/${kind}/{name}`, { params: { path: { name }, query: dry(dryRun) } }));
 
 const dry = (dryRun: boolean) => (dryRun ? { dryRun } : {});
+
+export const signIn = (who: { user: string; password: string } | { token: string }) => body(client.POST('/v1/session', { body: who }));
+export const signOut = () => body(client.DELETE('/v1/session'));

@@ -21,7 +21,7 @@ export class ApiError extends Error {
 
 const session: Middleware = {
   onRequest({ request }) {
-    authorize(request.headers);
+    authorize(request.method, request.headers);
     return request;
   },
   onResponse({ response }) {

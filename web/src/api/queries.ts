@@ -112,3 +112,11 @@ export const orphans = (id: string) => queryOptions({
   queryKey: ['switches', id, 'orphans'],
   queryFn: ({ signal }) => everything((query) => body(client.GET('/v1/orphans', { params: { query: { ...query, switch: id } }, signal }))),
 });
+export const traces = (id: string, port: string, count: number) =>
+  body(client.GET('/v1/switches/{id}/traces', { params: { path: { id }, query: { port: port || undefined, count, wait: '20s' } } }));
+export const audit = (identity: string, path: string, outcome: '' | 'success' | 'failure') => queryOptions({
+  queryKey: ['audit', identity, path, outcome],
+  queryFn: async ({ signal }) => (await body(client.GET('/v1/audit', { params: { query: { limit: 500, latest: true, identity: identity || undefined, path: path || undefined, outcome: outcome || undefined } }, signal }))).items ?? [],
+  refetchInterval: 5_000,
+});
+export const certificates = queryOptions({ queryKey: ['certificates'], queryFn: async ({ signal }) => (await body(client.GET('/v1/certificates', { signal }))).items ?? [] });

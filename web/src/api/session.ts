@@ -1,38 +1,62 @@
+import { useSyncExternalStore } from 'react';
+import type { components } from './schema';
+
+export type Session = components['schemas']['Session'];
+/** The scopes of operations, as docs/access.md lists them. */
+export type Scope = 'self' | 'read' | 'tenant:read' | 'tenant:write' | 'operate' | 'configure' | 'administer';
+
 /**
- * The session of the user. A controller that was started with a file of tokens asks for one of them;
- * the tab keeps it until it is closed. This is the one place that knows how requests are authorized:
- * accounts, a cookie and a CSRF header belong here.
+ * The session of the user. Its cookie is the browser's secret: the page sees who the user is and what
+ * it may do, and sends the CSRF value with every request that changes something.
  */
-const key = 'weft.token';
+let session: Session | undefined;
 const listeners = new Set<() => void>();
-let wanted = false;
 
-/** Adds what authorizes a request to its headers. */
-export function authorize(headers: Headers): void {
-  const token = sessionStorage.getItem(key);
-  if (token) headers.set('Authorization', `Bearer ${token}`);
-}
-
-/** Notes that the server refused a request for want of a token. */
-export function refuse(): void {
-  if (!wanted) {
-    wanted = true;
-    listeners.forEach((f) => f());
-  }
-}
-
-export function signIn(token: string): void {
-  sessionStorage.setItem(key, token);
-  wanted = false;
+function set(s: Session): void {
+  session = s;
   listeners.forEach((f) => f());
 }
 
-/** Reports whether the user has to sign in. */
-export function signInWanted(): boolean {
-  return wanted;
+/** Adds what a request that changes something needs to its headers. */
+export function authorize(method: string, headers: Headers): void {
+  if (session?.csrf && method !== 'GET' && method !== 'HEAD') headers.set('X-Weft-CSRF', session.csrf);
 }
 
-export function onSession(f: () => void): () => void {
+/** Asks the server who the user is; the page shows nothing else before. */
+export async function readSession(url: string): Promise<void> {
+  const answer = await fetch(url, { headers: { Accept: 'application/json' }, cache: 'no-store' });
+  if (!answer.ok) throw new Error(`The controller answers ${answer.status}.`);
+  set((await answer.json()) as Session);
+}
+
+/** Notes that the server refused a request for want of credentials: the session has ended. */
+export function refuse(): void {
+  if (session?.name !== '') set({ name: '', way: 'none', role: 'viewer', scopes: [], ways: session?.ways });
+}
+
+export function began(s: Session): void {
+  set({ ...s, ways: s.ways ?? session?.ways });
+}
+
+/** The session; undefined until the server has said. */
+export function useSession(): Session | undefined {
+  return useSyncExternalStore(subscribe, () => session);
+}
+
+/** Reports whether the user may call operations of a scope. What it may not do is not offered. */
+export function useMay(scope: Scope): boolean {
+  return useSession()?.scopes?.includes(scope) ?? false;
+}
+
+export function may(s: Session | undefined, scope: Scope): boolean {
+  return s?.scopes?.includes(scope) ?? false;
+}
+
+export function subscribe(f: () => void): () => void {
   listeners.add(f);
   return () => listeners.delete(f);
+}
+
+export function currentSession(): Session | undefined {
+  return session;
 }

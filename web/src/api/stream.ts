@@ -1,6 +1,6 @@
 import { createParser } from 'eventsource-parser';
 import { base, type Schemas } from './client';
-import { authorize, refuse } from './session';
+import { refuse } from './session';
 
 export type Event = Schemas['Event'];
 
@@ -18,7 +18,7 @@ const retryFirst = 250, retryMost = 5_000;
 /**
  * Follows the events of the controller until stop is called. After a loss it comes back with the id
  * of its last event: the server repeats what was missed, or says by an event of type gap that it cannot.
- * fetch and not EventSource: that sends no Authorization, and does not notice a dead connection.
+ * fetch and not EventSource: that does not notice a dead connection.
  */
 export function follow(follower: Follower): () => void {
   let last = '';
@@ -38,7 +38,6 @@ export function follow(follower: Follower): () => void {
     try {
       alive();
       const headers = new Headers({ Accept: 'text/event-stream' });
-      authorize(headers);
       if (last) headers.set('Last-Event-ID', last);
       const answer = await fetch(base + '/v1/events', { headers, signal: abort.signal, cache: 'no-store' });
       if (answer.status === 401) refuse();

@@ -2,6 +2,7 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { setHostPort, setLink, setNode, setPlane, type Admin } from '../api/actions';
 import * as ask from '../api/queries';
+import { useMay } from '../api/session';
 import { cost, type Target as FabricTarget } from '../domain/fabric';
 import { Dialog } from './dialog';
 import { Failure, Loading } from './states';
@@ -23,7 +24,9 @@ export function apply(target: Target, admin: Admin, dryRun = false): Promise<unk
 export function DrainButton({ target, admin, what }: { target: Target; admin: Admin; what: string }) {
   const [open, setOpen] = useState(false);
   const queries = useQueryClient();
+  const allowed = useMay('operate');
   const undrain = useMutation({ mutationFn: () => apply(target, 'up'), onSettled: () => queries.invalidateQueries() });
+  if (!allowed) return null;
   if (admin === 'drained') {
     return (
       <>

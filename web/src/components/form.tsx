@@ -1,6 +1,7 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useId, useState, type ReactNode } from 'react';
 import { ApiError, type Schemas } from '../api/client';
+import { useMay, type Scope } from '../api/session';
 import { fieldName, get, readNumber, set, type Spec, type SpecPath } from '../domain/spec';
 import { Dialog } from './dialog';
 import { Failure } from './states';
@@ -185,12 +186,20 @@ export function Changes({ of }: { of: Schemas['SwitchChange'][] | null | undefin
   );
 }
 
+/** A button that opens a form, where the user may use it. */
+export function Open({ scope, label, name, main, open }: { scope: Scope; label: string; name?: string; main?: boolean; open: () => void }) {
+  if (!useMay(scope)) return null;
+  return <button type="button" className={main ? 'main' : undefined} aria-label={name} onClick={open}>{label}</button>;
+}
+
 /** A button that asks once more, and says what the controller would change. */
-export function Confirm({ label, title, danger, act, dry, done, children }: {
-  label: string; title: string; danger?: boolean; act: () => Promise<unknown>; dry?: () => Promise<{ changes?: Schemas['SwitchChange'][] | null } | undefined>;
+export function Confirm({ scope, label, title, danger, act, dry, done, children }: {
+  /** What its user has to be allowed: without it there is no button. */
+  scope: Scope; label: string; title: string; danger?: boolean; act: () => Promise<unknown>; dry?: () => Promise<{ changes?: Schemas['SwitchChange'][] | null } | undefined>;
   done?: () => void; children?: ReactNode;
 }) {
   const [open, setOpen] = useState(false);
+  if (!useMay(scope)) return null;
   return (
     <>
       <button type="button" className={danger ? 'danger' : undefined} onClick={() => setOpen(true)}>{label}…</button>
@@ -199,7 +208,7 @@ export function Confirm({ label, title, danger, act, dry, done, children }: {
   );
 }
 
-function ConfirmDialog({ label, title, danger, act, dry, done, children, close }: Parameters<typeof Confirm>[0] & { close: () => void }) {
+function ConfirmDialog({ label, title, danger, act, dry, done, children, close }: Omit<Parameters<typeof Confirm>[0], 'scope'> & { close: () => void }) {
   const queries = useQueryClient();
   const trial = useMutation({ mutationFn: () => dry!() });
   const write = useMutation({ mutationFn: act, onSuccess: () => { close(); done?.(); }, onSettled: () => queries.invalidateQueries() });

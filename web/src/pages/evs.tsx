@@ -5,7 +5,7 @@ import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
 import { Badge, Conditions, Summary, type Tone } from '../components/badge';
 import { Facts, Heading } from '../components/facts';
-import { Confirm, Form, type Choice, type Field } from '../components/form';
+import { Confirm, Form, Open, type Choice, type Field } from '../components/form';
 import { LinkNames, Names, To } from '../components/link';
 import { Answer, Empty } from '../components/states';
 import { Table, type Column } from '../components/table';
@@ -130,8 +130,8 @@ function One({ name }: { name: string }) {
     <Answer of={profile} what={`EV profile ${name}`}>{(p) => (
       <>
         <Heading title={`EV profile ${name}`} state={<Conditions of={p.status.conditions} />}>
-          <button type="button" onClick={() => setEditing(true)}>Override…</button>
-          {p.version > 0 && <Confirm label="Remove the override" title={`Remove the override of ${name}?`} act={() => act.remove('ev-profiles', name, false)}>
+          <Open scope="configure" label="Override…" open={() => setEditing(true)} />
+          {p.version > 0 && <Confirm scope="configure" label="Remove the override" title={`Remove the override of ${name}?`} act={() => act.remove('ev-profiles', name, false)}>
             <p>The profile is then as the configuration says.</p>
           </Confirm>}
         </Heading>
@@ -233,14 +233,14 @@ function CCProfiles() {
   const example = all.data?.[0]?.spec;
   return (
     <section>
-      <div className="heading"><h2>CC profiles</h2><button type="button" onClick={() => setEditing('new')}>New CC profile…</button></div>
+      <div className="heading"><h2>CC profiles</h2><Open scope="configure" label="New CC profile…" open={() => setEditing('new')} /></div>
       <Answer of={all} what="CC profiles">{(list) => (
         <Table rows={list} id={(c) => c.name} label="CC profiles" empty="There is no CC profile: hosts choose their own parameters." columns={[
           { name: 'CC profile', key: (c) => c.name }, { name: 'Target delay', key: (c) => c.spec.nscc.targetDelay, cell: (c) => formatDuration(c.spec.nscc.targetDelay), number: true },
           { name: 'Base round trip', key: (c) => c.spec.nscc.baseRtt ?? '', cell: (c) => formatDuration(c.spec.nscc.baseRtt), number: true },
           { name: 'Window at most', key: (c) => c.spec.nscc.maxCwnd, number: true }, { name: 'Changed', key: (c) => c.created ?? '', cell: (c) => (c.created ? `made ${formatAge(c.created, now)} ago` : '') },
-          { name: 'Actions', width: 1.4, cell: (c) => <span className="buttons"><button type="button" onClick={() => setEditing(c)} aria-label={`Change ${c.name}`}>Change…</button>
-            <Confirm label="Delete" danger title={`Delete CC profile ${c.name}?`} act={() => act.remove('cc-profiles', c.name, false)} /></span> },
+          { name: 'Actions', width: 1.4, cell: (c) => <span className="buttons"><Open scope="configure" label="Change…" name={`Change ${c.name}`} open={() => setEditing(c)} />
+            <Confirm scope="configure" label="Delete" danger title={`Delete CC profile ${c.name}?`} act={() => act.remove('cc-profiles', c.name, false)} /></span> },
         ]} />
       )}</Answer>
       {editing !== undefined && <Form title={editing === 'new' ? 'New CC profile' : `Change CC profile ${editing.name}`} name={editing === 'new' ? undefined : editing.name} fields={ccFields}

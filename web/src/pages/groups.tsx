@@ -5,7 +5,7 @@ import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
 import { Badge, Conditions, Summary } from '../components/badge';
 import { Facts, Heading } from '../components/facts';
-import { Confirm, Form, type Choice, type Field } from '../components/form';
+import { Confirm, Form, Open, type Choice, type Field } from '../components/form';
 import { To } from '../components/link';
 import { Picture, type Edge, type Vertex } from '../components/picture';
 import { Answer, Empty } from '../components/states';
@@ -38,7 +38,7 @@ function List() {
   ];
   return (
     <>
-      <Heading title="Multicast groups"><button type="button" className="main" onClick={() => setEditing(true)}>New group…</button></Heading>
+      <Heading title="Multicast groups"><Open scope="tenant:write" main label="New group…" open={() => setEditing(true)} /></Heading>
       <Answer of={groups} what="groups">{(all) => (
         <>
           {all.length > 0 && <p className="filters"><label>Contains <input type="search" value={search} onChange={(e) => setSearch(e.target.value)} /></label><span className="quiet">{all.length} groups</span></p>}
@@ -95,11 +95,11 @@ function One({ name }: { name: string }) {
     <Answer of={group} what={`group ${name}`}>{(g) => (
       <>
         <Heading title={`Group ${name}`} state={<Conditions of={g.status.conditions} />}>
-          <button type="button" onClick={() => setEditing(true)}>Change…</button>
-          <Confirm label="Reset" title={`Reset group ${name}?`} act={() => act.resetGroup(name)}>
+          <Open scope="tenant:write" label="Change…" open={() => setEditing(true)} />
+          <Confirm scope="tenant:write" label="Reset" title={`Reset group ${name}?`} act={() => act.resetGroup(name)}>
             <p>A reset gives the group a new epoch: the switches forget what its branches have acknowledged. Source and receivers have to connect their queue pairs again.</p>
           </Confirm>
-          <Confirm label="Delete" danger title={`Delete group ${name}?`} act={() => act.remove('multicast-groups', name, false)} dry={() => act.remove('multicast-groups', name, true)} done={() => go(['groups'])}>
+          <Confirm scope="tenant:write" label="Delete" danger title={`Delete group ${name}?`} act={() => act.remove('multicast-groups', name, false)} dry={() => act.remove('multicast-groups', name, true)} done={() => go(['groups'])}>
             <p>The switches drop what is sent to {g.spec.proxyAddress} from then on.</p>
           </Confirm>
         </Heading>

@@ -1,4 +1,6 @@
 import type { ComponentType } from 'react';
+import type { Scope } from '../api/session';
+import { Audit } from './audit';
 import { Controllers } from './controllers';
 import { Events } from './events';
 import { Evs } from './evs';
@@ -16,18 +18,21 @@ export interface Page {
   title: string;
   /** Pressed after g. */
   key: string;
+  /** What its user may at least do. */
+  scope: Scope;
   view: ComponentType<{ path: string[] }>;
 }
 
 export const pages: Page[] = [
-  { name: 'overview', title: 'Overview', key: 'o', view: Overview },
-  { name: 'fabric', title: 'Fabric', key: 'f', view: Fabric },
-  { name: 'switches', title: 'Switches', key: 's', view: Switches },
-  { name: 'hosts', title: 'Hosts', key: 'h', view: Hosts },
-  { name: 'groups', title: 'Groups', key: 'm', view: Groups },
-  { name: 'evs', title: 'EVs', key: 'e', view: Evs },
-  { name: 'pfc', title: 'Tenants', key: 't', view: Pfc },
-  { name: 'peers', title: 'BGP peers', key: 'b', view: Peers },
-  { name: 'events', title: 'Events', key: 'v', view: Events },
-  { name: 'controllers', title: 'Controllers', key: 'c', view: Controllers },
+  { name: 'overview', title: 'Overview', key: 'o', scope: 'read', view: Overview },
+  { name: 'fabric', title: 'Fabric', key: 'f', scope: 'read', view: Fabric },
+  { name: 'switches', title: 'Switches', key: 's', scope: 'read', view: Switches },
+  { name: 'hosts', title: 'Hosts', key: 'h', scope: 'read', view: Hosts },
+  { name: 'groups', title: 'Groups', key: 'm', scope: 'tenant:read', view: Groups },
+  { name: 'evs', title: 'EVs', key: 'e', scope: 'read', view: Evs },
+  { name: 'pfc', title: 'Tenants', key: 't', scope: 'tenant:read', view: Pfc },
+  { name: 'peers', title: 'BGP peers', key: 'b', scope: 'read', view: Peers },
+  { name: 'events', title: 'Events', key: 'v', scope: 'read', view: Events },
+  { name: 'controllers', title: 'Controllers', key: 'c', scope: 'read', view: Controllers },
+  { name: 'audit', title: 'Audit', key: 'a', scope: 'administer', view: Audit },
 ];

@@ -3,9 +3,10 @@ import { useState } from 'react';
 import * as act from '../api/actions';
 import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
+import { useMay, type Scope } from '../api/session';
 import { Badge, Conditions, Summary, type Tone } from '../components/badge';
 import { Facts, Heading } from '../components/facts';
-import { Confirm, Form, type Choice, type Field } from '../components/form';
+import { Confirm, Form, Open, type Choice, type Field } from '../components/form';
 import { To } from '../components/link';
 import { QueueChart } from '../components/queuechart';
 import { Answer, Empty } from '../components/states';
@@ -22,6 +23,8 @@ type Kind = 'srv6-policies' | 'tenants' | 'pfc-policies';
 
 const titles: Record<Kind, string> = { 'srv6-policies': 'SRv6 policy', tenants: 'tenant', 'pfc-policies': 'PFC policy' };
 
+const scopes: Record<Kind, Scope> = { 'srv6-policies': 'configure', tenants: 'tenant:write', 'pfc-policies': 'tenant:write' };
+
 export function Pfc({ path }: { path: string[] }) {
   return path[0] === undefined ? <All /> : <One name={path[0]} />;
 }
@@ -33,11 +36,12 @@ interface Edited {
 }
 
 function All() {
-  const policies = useQuery(ask.srv6Policies), tenants = useQuery(ask.tenants), pfc = useQuery(ask.pfcPolicies);
+  const readsAll = useMay('read');
+  const policies = useQuery({ ...ask.srv6Policies, enabled: readsAll }), tenants = useQuery(ask.tenants), pfc = useQuery(ask.pfcPolicies);
   const [srv6] = useParam('srv6');
   const [tenant] = useParam('tenant');
   const [editing, setEditing] = useState<Edited>();
-  const edit = (kind: Kind, of?: Edited['of']) => <button type="button" onClick={() => setEditing({ kind, of })} aria-label={of ? `Change ${of.name}` : undefined}>{of ? 'Change…' : `New ${titles[kind]}…`}</button>;
+  const edit = (kind: Kind, of?: Edited['of']) => <Open scope={scopes[kind]} label={of ? 'Change…' : `New ${titles[kind]}…`} name={of ? `Change ${of.name}` : undefined} open={() => setEditing({ kind, of })} />;
   const doing = (kind: Kind, of: NonNullable<Edited['of']>) => <span className="buttons">{edit(kind, of)}<Delete kind={kind} name={of.name} /></span>;
   const pfcColumns: Column<PFC>[] = [
     { name: 'PFC policy', key: (p) => p.name, cell: (p) => <To path={['pfc', p.name]}>{p.name}</To> },
@@ -71,8 +75,8 @@ function All() {
       <Answer of={pfc} what="PFC policies">{(all) => <Table rows={all} columns={pfcColumns} id={(p) => p.name} label="PFC policies" empty="There is no PFC policy. It makes an SRv6 policy lossless for a tenant." />}</Answer>
       <div className="heading"><h2>Tenants</h2>{edit('tenants')}</div>
       <Answer of={tenants} what="tenants">{(all) => <Table rows={all} columns={tenantColumns} id={(t) => t.name} label="Tenants" selected={tenant} empty="There is no tenant. A tenant is an L3VPN over SRv6 with a slice of the network." />}</Answer>
-      <div className="heading"><h2>SRv6 policies</h2>{edit('srv6-policies')}</div>
-      <Answer of={policies} what="SRv6 policies">{(all) => <Table rows={all} columns={srv6Columns} id={(p) => p.name} label="SRv6 policies" selected={srv6} empty="There is no SRv6 policy." />}</Answer>
+      {readsAll && <div className="heading"><h2>SRv6 policies</h2>{edit('srv6-policies')}</div>}
+      {readsAll && <Answer of={policies} what="SRv6 policies">{(all) => <Table rows={all} columns={srv6Columns} id={(p) => p.name} label="SRv6 policies" selected={srv6} empty="There is no SRv6 policy." />}</Answer>}
       {editing && <Edit of={editing} close={() => setEditing(undefined)} />}
     </>
   );
@@ -82,7 +86,7 @@ const dropped = (p: PFC) => (p.status.nodes ?? []).reduce((n, x) => n + (x.queue
 
 function Delete({ kind, name, done }: { kind: Kind; name: string; done?: () => void }) {
   return (
-    <Confirm label="Delete" danger title={`Delete ${titles[kind]} ${name}?`} act={() => act.remove(kind, name, false)} dry={() => act.remove(kind, name, true)} done={done}>
+    <Confirm scope={scopes[kind]} label="Delete" danger title={`Delete ${titles[kind]} ${name}?`} act={() => act.remove(kind, name, false)} dry={() => act.remove(kind, name, true)} done={done}>
       <p>The controller refuses it while something refers to it.</p>
     </Confirm>
   );
@@ -137,7 +141,7 @@ function One({ name }: { name: string }) {
       return (
         <>
           <Heading title={`PFC policy ${name}`} state={<Conditions of={p.status.conditions} />}>
-            <button type="button" onClick={() => setEditing(true)}>Change…</button>
+            <Open scope="tenant:write" label="Change…" open={() => setEditing(true)} />
             <Delete kind="pfc-policies" name={name} done={() => go(['pfc'])} />
           </Heading>
           {(p.status.conditions ?? []).filter((c) => c.message).map((c) => <p key={c.type}>{c.type}: {c.message}</p>)}

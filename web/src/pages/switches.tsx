@@ -1,14 +1,15 @@
-import { useQuery } from '@tanstack/react-query';
+import { useMutation, useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
 import * as act from '../api/actions';
 import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
+import { useMay } from '../api/session';
 import { Badge, Conditions } from '../components/badge';
 import { DrainButton } from '../components/drain';
 import { Facts, Heading } from '../components/facts';
 import { Confirm } from '../components/form';
 import { To } from '../components/link';
-import { Answer, Empty } from '../components/states';
+import { Answer, Empty, Failure } from '../components/states';
 import { Table, type Column } from '../components/table';
 import { entryText, fieldText } from '../domain/entry';
 import { formatAge, formatCount, formatOctets } from '../domain/format';
@@ -63,6 +64,7 @@ function One({ of: s }: { of: Switch }) {
   const now = useNow();
   const nodes = useQuery(ask.nodes), planes = useQuery(ask.planes);
   const node = nodes.data?.find((n) => n.id === s.node);
+  const mayTrace = useMay('operate');
   return (
     <>
       <Heading title={`Switch ${s.name}`} state={<State of={s} />}>
@@ -77,7 +79,7 @@ function One({ of: s }: { of: Switch }) {
         ['gNMI notifications ignored', s.ports?.ignored],
       ]} />
       <Orphans name={s.name} />
-      {s.connected ? <><Tables name={s.name} /><Counters name={s.name} /></> : <Empty>What it holds is not known while it is not connected.</Empty>}
+      {s.connected ? <>{mayTrace && <Trace name={s.name} />}<Tables name={s.name} /><Counters name={s.name} /></> : <Empty>What it holds is not known while it is not connected.</Empty>}
     </>
   );
 }
@@ -93,8 +95,39 @@ function Orphans({ name }: { name: string }) {
       <Table rows={orphans.data} id={(o) => o.name} label="Orphans" empty="" columns={[
         { name: 'Orphan', key: (o) => o.name, width: 1.3 }, { name: 'What it says', key: (o) => o.detail ?? '', width: 1.2 }, { name: 'Entries', key: (o) => o.entries, number: true, width: 0.5 },
         { name: 'For', key: (o) => o.since, cell: (o) => formatAge(o.since, now), width: 0.5 }, { name: 'Why', key: (o) => o.reason, cell: (o) => <span title={o.reason}>{o.reason}</span>, width: 2 },
-        { name: 'Actions', cell: (o) => <Confirm label="Delete" danger title={`Delete ${o.name}?`} act={() => act.deleteOrphan(o.name)} dry={() => act.deleteOrphan(o.name, { dryRun: true })}><p>Traffic that uses these entries is lost.</p></Confirm> },
+        { name: 'Actions', cell: (o) => <Confirm scope="configure" label="Delete" danger title={`Delete ${o.name}?`} act={() => act.deleteOrphan(o.name)} dry={() => act.deleteOrphan(o.name, { dryRun: true })}><p>Traffic that uses these entries is lost.</p></Confirm> },
       ]} />
+    </section>
+  );
+}
+
+/** Catches the next packets, and shows what the switch did with each and with every copy of it. */
+function Trace({ name }: { name: string }) {
+  const [port, setPort] = useParam('trace-port');
+  const [count, setCount] = useParam('trace-count', '1');
+  const trace = useMutation({ mutationFn: () => ask.traces(name, port, Number(count)) });
+  return (
+    <section>
+      <h2>Trace packets</h2>
+      <form className="filters" onSubmit={(e) => { e.preventDefault(); trace.mutate(); }}>
+        <label>Port <input value={port} onChange={(e) => setPort(e.target.value)} placeholder="any" inputMode="numeric" size={6} /></label>
+        <label>Packets <select value={count} onChange={(e) => setCount(e.target.value)}>{['1', '2', '5', '10', '20'].map((n) => <option key={n}>{n}</option>)}</select></label>
+        <button type="submit" disabled={trace.isPending}>Catch the next</button>
+        {trace.isPending && <span role="status" className="quiet">Waiting for packets, at most 20 s…</span>}
+      </form>
+      {trace.isError && <Failure error={trace.error} />}
+      {trace.data && (trace.data.items.length === 0 ? <Empty>No packet came in 20 s.</Empty> : (
+        <>
+          {!trace.data.complete && <p className="quiet">{trace.data.items.length} of {count} packets came in 20 s.</p>}
+          {(trace.data.lost ?? 0) > 0 && <p><Badge tone="warning">{trace.data.lost} packets between these were not recorded</Badge></p>}
+          {trace.data.items.map((t, i) => (
+            <details key={t.packet} open={i === 0}>
+              <summary>Packet {t.packet}: {t.length} octets in by port {t.port}</summary>
+              <pre className="trace" tabIndex={0} aria-label={`Steps of packet ${t.packet}`}>{t.text}</pre>
+            </details>
+          ))}
+        </>
+      ))}
     </section>
   );
 }

@@ -1,6 +1,7 @@
 import type { QueryClient } from '@tanstack/react-query';
 import { useSyncExternalStore } from 'react';
 import { body, client } from '../api/client';
+import { currentSession, may, subscribe as onSession } from '../api/session';
 import { follow, type Event } from '../api/stream';
 import { kept, merge } from '../domain/eventlog';
 import { stale } from '../domain/stale';
@@ -57,7 +58,8 @@ export function startLive(queries: QueryClient): () => void {
     }
   };
   let lost = false;
-  const stop = follow({
+  let stop: (() => void) | undefined;
+  const begin = () => follow({
     event(e) {
       if (e.type === 'gap') void catchUp();
       else set({ events: [...live.events.slice(-kept + 1), e] });
@@ -71,8 +73,24 @@ export function startLive(queries: QueryClient): () => void {
       if (state !== live.state) set({ state, since: Date.now() });
     },
   });
+  // Who may not read events has none: pages ask again now and then.
+  const change = () => {
+    const wanted = may(currentSession(), 'read');
+    if (wanted && !stop) {
+      stop = begin();
+      touch(undefined);
+    } else if (!wanted && stop) {
+      stop();
+      stop = undefined;
+      lost = false;
+      set({ state: 'connecting', since: Date.now(), events: [] });
+    }
+  };
+  const unsubscribe = onSession(change);
+  change();
   return () => {
-    stop();
+    unsubscribe();
+    stop?.();
     clearTimeout(timer);
   };
 }

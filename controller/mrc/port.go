@@ -14,7 +14,7 @@ import (
 // any more.
 func (r *Runner) SetPorts(ctx context.Context, sw string, isUp map[uint32]bool, learned map[uint32]uint32) {
 	r.loop.Post(ctx.Done(), func() {
-		r.ports[sw], r.learned[sw] = isUp, learned
+		r.ports[sw] = reported{up: isUp, learned: learned}
 		if n := r.switches[sw]; n != nil {
 			r.core.SetPortNumbers(n.ID, r.numbers(sw))
 			r.core.SetPorts(n.ID, isUp)
@@ -40,17 +40,17 @@ func (r *Runner) find(nodes map[string]*topology.Node) {
 	maps.Copy(r.switches, nodes)
 	for _, sw := range moved {
 		r.core.SetPortNumbers(nodes[sw].ID, r.numbers(sw))
-		r.core.SetPorts(nodes[sw].ID, r.ports[sw])
+		r.core.SetPorts(nodes[sw].ID, r.ports[sw].up)
 	}
 }
 
 // numbers returns the ports of a switch by link identifier, where they are others than advertised.
 func (r *Runner) numbers(sw string) map[uint32]uint32 {
 	configured := r.opts.Inventory.Switch(sw)
-	if len(r.learned[sw]) == 0 {
+	if len(r.ports[sw].learned) == 0 {
 		return configured.Ports
 	}
-	out := maps.Clone(r.learned[sw])
+	out := maps.Clone(r.ports[sw].learned)
 	maps.Copy(out, configured.Ports)
 	return out
 }

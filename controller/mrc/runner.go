@@ -76,10 +76,9 @@ type Runner struct {
 	audited  *audit.Recorder // of the changes that clients make
 	wanted   *wanted
 	streams  Streams
-	nodes    []*topology.Node             // of the topology whose hosts the core has
-	switches map[string]*topology.Node    // what switches are or were
-	ports    map[string]map[uint32]bool   // as switches say
-	learned  map[string]map[uint32]uint32 // ports by link identifier, as switches say
+	nodes    []*topology.Node          // of the topology whose hosts the core has
+	switches map[string]*topology.Node // what switches are or were
+	ports    map[string]reported       // as switches say
 	attached map[string]Host
 	waiting  map[string]*waiting // hosts with a stream that the core does not know yet
 	assigned *ev.Assignment
@@ -94,6 +93,12 @@ type Runner struct {
 	seqs map[string]uint64 // of the last Set, by host
 
 	known map[string]bool // hosts of the inventory; not changed any more
+}
+
+// reported is what a switch says of its ports.
+type reported struct {
+	up      map[uint32]bool
+	learned map[uint32]uint32 // ports by link identifier
 }
 
 // waiting is a host that is not attached to anything known.
@@ -120,7 +125,7 @@ func NewRunner(ctx context.Context, o Options) (*Runner, error) {
 	}
 	start := time.Now()
 	r := &Runner{
-		opts: o, audited: audited, start: start, loop: owner.New(start), writer: store.NewWriter(o.Store, func() {}), core: core, attached: make(map[string]Host), switches: make(map[string]*topology.Node), ports: make(map[string]map[uint32]bool), learned: make(map[string]map[uint32]uint32),
+		opts: o, audited: audited, start: start, loop: owner.New(start), writer: store.NewWriter(o.Store, func() {}), core: core, attached: make(map[string]Host), switches: make(map[string]*topology.Node), ports: make(map[string]reported),
 		assignments: make(chan *ev.Assignment, 1), seqs: make(map[string]uint64), waiting: make(map[string]*waiting), known: make(map[string]bool),
 	}
 	for i := range o.Inventory.Hosts {

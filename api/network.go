@@ -16,6 +16,9 @@ type Network struct {
 	Status  NetworkStatus `json:"status" doc:"What the controller says."`
 }
 
+// Intent implements [Intended].
+func (r Network) Intent() (version uint64, spec any) { return r.Version, r.Spec }
+
 // NetworkSpec is what a client describes: the same as a file of nodes and links.
 type NetworkSpec = static.Topology
 

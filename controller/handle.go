@@ -35,7 +35,7 @@ func (s settled[S, R]) Delete(name string, pre resource.Precondition) error {
 }
 
 // handle reaches the resources of one kind through the goroutine of the core.
-type handle[S, R any] struct {
+type handle[S any, R api.Intended] struct {
 	c  *Controller
 	of func(*Core) resource.Resources[S, R]
 }
@@ -77,15 +77,12 @@ func (h handle[S, R]) Delete(ctx context.Context, name string, pre resource.Prec
 }
 
 // intentOf returns the version and spec of a resource; 0 and nil: there is none.
-func intentOf[S, R any](all resource.Resources[S, R], name string) (version uint64, spec any) {
+func intentOf[S any, R api.Intended](all resource.Resources[S, R], name string) (version uint64, spec any) {
 	r, err := all.Get(name)
 	if err != nil {
 		return 0, nil
 	}
-	if i, ok := any(r).(api.Intended); ok {
-		return i.Intent()
-	}
-	return 0, nil
+	return r.Intent()
 }
 
 // ask puts a question to the core, and waits for its answer or the end of ctx.

@@ -149,7 +149,9 @@ func runLab(ctx context.Context, env environment, network lab.Network, listen, t
 		select {
 		case <-ctx.Done():
 		case <-live.Service.Done():
-			err = errors.New("lab: the controller ended") // with its reason, if it gives one
+			if ctx.Err() == nil { // it ends with ctx, too
+				err = errors.New("lab: the controller ended") // with its reason, if it gives one
+			}
 		}
 	}
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopGrace)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -288,7 +289,7 @@ type flooding struct {
 	gpb.GNMIClient
 	grpc.BidiStreamingClient[gpb.SubscribeRequest, gpb.SubscribeResponse]
 	with  *gpb.Notification
-	taken int
+	taken atomic.Int64
 }
 
 func (x *flooding) Capabilities(context.Context, *gpb.CapabilityRequest, ...grpc.CallOption) (*gpb.CapabilityResponse, error) {
@@ -299,7 +300,7 @@ func (x *flooding) Subscribe(context.Context, ...grpc.CallOption) (grpc.BidiStre
 }
 func (x *flooding) Send(*gpb.SubscribeRequest) error { return nil }
 func (x *flooding) Recv() (*gpb.SubscribeResponse, error) {
-	x.taken++
+	x.taken.Add(1)
 	return &gpb.SubscribeResponse{Response: &gpb.SubscribeResponse_Update{Update: x.with}}, nil
 }
 
@@ -315,8 +316,9 @@ func TestFlood(t *testing.T) {
 			if _, err := w.serve(ctx, x); err == nil {
 				t.Fatal("the subscription ended without an error")
 			}
-			if most := stateBurst + 10*int(stateRate); x.taken*(each+1) > most+2*(each+1) || x.taken*(each+1) < most-int(stateRate) {
-				t.Errorf("%d updates in ten seconds, want about %d", x.taken*(each+1), most)
+			taken := int(x.taken.Load()) * (each + 1)
+			if most := stateBurst + 10*int(stateRate); taken > most+2*(each+1) || taken < most-int(stateRate) {
+				t.Errorf("%d updates in ten seconds, want about %d", taken, most)
 			}
 		})
 	}

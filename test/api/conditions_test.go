@@ -42,6 +42,7 @@ func TestEveryKindAnswersAlike(t *testing.T) {
 	r := startOn(t, inv, snapshot)
 	// In the order in which they refer to each other.
 	kinds := []struct{ path, spec string }{
+		{"/v1/networks/", networkSpec},
 		{"/v1/multicast-groups/", `{"proxyAddress":"2001:db8:ffff::1","designatedQpn":4096,"source":{"address":"2001:db8:1::1","qpn":256},"receivers":[{"address":"2001:db8:1::2","qpn":512}]}`},
 		{"/v1/srv6-policies/", `{"headend":"a","endpoint":"c","segments":[{"node":"b"}]}`},
 		{"/v1/tenants/", `{"slice":1,"priority":3,"sites":[{"switch":"a","port":11},{"switch":"c","port":11}],"policies":["x"]}`},

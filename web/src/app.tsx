@@ -139,9 +139,9 @@ function SignIn({ of: s }: { of: Session }) {
     onSettled: () => setSecret(''),
   });
   return (
-    <Dialog title="Sign in" close={() => undefined}>
+    <Dialog title="Sign in">
       <form onSubmit={(e) => { e.preventDefault(); sign.mutate(); }}>
-        {ways.includes('oidc') && <p><a className="main" href="v1/session/oidc">Sign in with the provider of your organization</a></p>}
+        {ways.includes('oidc') && <p><a className="main" href={`v1/oidc/login?return=${encodeURIComponent(window.location.pathname + window.location.hash)}`}>Sign in with the provider of your organization</a></p>}
         {ways.includes('user') && tokens && (
           <p className="filters" role="radiogroup" aria-label="By">
             <label><input type="radio" name="by" checked={by === 'user'} onChange={() => setBy('user')} /> name and password</label>

@@ -1,7 +1,8 @@
 // What browser tests share: a lab, a browser, and what must hold of every page.
 import { spawn, type ChildProcess } from 'node:child_process';
-import { existsSync, mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readFileSync } from 'node:fs';
 import { chromium, type Browser, type Locator, type Page } from 'playwright-core';
@@ -13,30 +14,33 @@ export type Schemas = components['schemas'];
 const weft = process.env.WEFT ?? join(import.meta.dirname, '../../bin/weft');
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
-/** A network that runs in a process of its own until stop. */
+/** A network, or a controller, that runs in a process of its own until stop. */
 export class Lab {
-  private constructor(readonly url: string, private readonly process: ChildProcess) {}
+  /** A bearer token for the requests of the test itself. */
+  token = '';
+  private constructor(readonly url: string, private readonly process: ChildProcess, private readonly folder?: string) {}
 
   /** Starts "weft lab" and waits until every switch is programmed. */
   static async start(...args: string[]): Promise<Lab> {
-    const child = spawn(weft, ['lab', ...args, ...(args.includes('--listen') ? [] : ['--listen', '127.0.0.1:0'])], { stdio: ['ignore', 'pipe', 'pipe'] });
-    let said = '';
-    const url = await new Promise<string>((resolve, reject) => {
-      const hear = (chunk: Buffer) => {
-        said += String(chunk);
-        const m = /^API: (\S+)/m.exec(said);
-        if (m) resolve(m[1]!);
-      };
-      child.stdout!.on('data', hear);
-      child.stderr!.on('data', hear);
-      child.on('error', reject);
-      child.on('exit', (code) => reject(new Error(`weft lab ${args.join(' ')} ended with ${code}:\n${said}`)));
-    });
+    const [url, child] = await listen(['lab', ...args, ...(args.includes('--listen') ? [] : ['--listen', '127.0.0.1:0'])], /^API: (\S+)/m);
     return new Lab(url, child);
   }
 
+  /** Starts "weft controller" with a topology, switches and hosts, and a token of an administrator. */
+  static async controller(topology: string, inventory: string, token: string): Promise<Lab> {
+    const folder = mkdtempSync(join(tmpdir(), 'weft-web-'));
+    const at = (name: string) => join(folder, name);
+    writeFileSync(at('topology.yaml'), topology);
+    writeFileSync(at('controller.yaml'), `api: {listen: "127.0.0.1:0"}\ntopology: {file: ${at('topology.yaml')}}\n${inventory}`);
+    writeFileSync(at('token'), token, { mode: 0o600 });
+    const [address, child] = await listen(['controller', '--config', at('controller.yaml'), '--data-dir', at('data'), '--token-file', at('token')], /controller is up.* api=(\S+)/);
+    const lab = new Lab(`http://${address}`, child, folder);
+    lab.token = token;
+    return lab;
+  }
+
   async get<T>(path: string): Promise<T> {
-    const answer = await fetch(this.url + path);
+    const answer = await fetch(this.url + path, { headers: this.credentials() });
     if (!answer.ok) throw new Error(`GET ${path}: ${answer.status} ${await answer.text()}`);
     return (await answer.json()) as T;
   }
@@ -53,16 +57,39 @@ export class Lab {
   }
 
   async send(method: string, path: string, body?: unknown): Promise<Response> {
-    return fetch(this.url + path, { method, headers: body === undefined ? {} : { 'Content-Type': 'application/json' }, body: body === undefined ? undefined : JSON.stringify(body) });
+    return fetch(this.url + path, { method, headers: { ...this.credentials(), ...(body === undefined ? {} : { 'Content-Type': 'application/json' }) }, body: body === undefined ? undefined : JSON.stringify(body) });
   }
 
-  stop(): Promise<void> {
-    return new Promise((resolve) => {
+  private credentials(): Record<string, string> {
+    return this.token ? { Authorization: `Bearer ${this.token}` } : {};
+  }
+
+  async stop(): Promise<void> {
+    await new Promise<void>((resolve) => {
       if (this.process.exitCode !== null) return resolve();
       this.process.on('exit', () => resolve());
       this.process.kill('SIGINT');
     });
+    if (this.folder) rmSync(this.folder, { recursive: true });
   }
+}
+
+/** Starts weft, and waits until it says where it listens. */
+async function listen(args: string[], where: RegExp): Promise<[string, ChildProcess]> {
+  const child = spawn(weft, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+  let said = '';
+  const address = await new Promise<string>((resolve, reject) => {
+    const hear = (chunk: Buffer) => {
+      said += String(chunk);
+      const m = where.exec(said);
+      if (m) resolve(m[1]!);
+    };
+    child.stdout!.on('data', hear);
+    child.stderr!.on('data', hear);
+    child.on('error', reject);
+    child.on('exit', (code) => reject(new Error(`weft ${args.join(' ')} ended with ${code}:\n${said}`)));
+  });
+  return [address, child];
 }
 
 /** Starts Debian's Chromium, or that of CHROMIUM. */

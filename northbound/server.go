@@ -52,6 +52,7 @@ func New(cfg Config, controller Controller, events *Events) (*Server, error) {
 	s.registerCCProfiles()
 	s.registerHosts()
 	s.registerLinks()
+	s.registerLinkColumns()
 	s.registerNodes()
 	s.registerPlanes()
 	s.registerSuspects()

@@ -3,8 +3,10 @@ package mrc
 import (
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/weft-sdn/weft/controller/mrc/ev"
+	"github.com/weft-sdn/weft/internal/natural"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -17,6 +19,8 @@ type fabric struct {
 	snap   *topology.Snapshot
 	place  map[topology.LinkID]int32
 	edges  []edge // by place in the snapshot
+	// byID returns the places of the edges that paths cross, in the natural order of their ids.
+	byID func() []int32
 }
 
 // An edge is one direction of a link of the fabric.
@@ -78,7 +82,19 @@ func newFabric(snap *topology.Snapshot, leaves []topology.NodeID, cfg *Config, b
 		}
 	}
 	f.findLeaves()
+	f.byID = sync.OnceValue(f.crossed)
 	return f, nil
+}
+
+func (f *fabric) crossed() []int32 {
+	var out []int32
+	for i := range f.edges {
+		if len(f.edges[i].leaves) > 0 {
+			out = append(out, int32(i))
+		}
+	}
+	slices.SortFunc(out, func(a, b int32) int { return natural.Compare(f.edges[a].ID, f.edges[b].ID) })
+	return out
 }
 
 // findLeaves notes the leaves below each link.

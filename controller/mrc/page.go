@@ -112,21 +112,24 @@ func (c *Core) LinkPage(f LinkFilter, page Page) (out []LinkStatus, more bool) {
 	if c.fabric == nil {
 		return out, false
 	}
-	var places []int32
-	for i := range c.links.all {
-		l := &c.links.all[i]
-		if len(l.leaves) > 0 && natural.Compare(string(l.ID), page.After) > 0 && c.wantsLink(f, l) {
-			places = append(places, int32(i))
+	order := c.fabric.byID()
+	first, _ := slices.BinarySearchFunc(order, page.After, func(i int32, after string) int {
+		if natural.Compare(string(c.links.all[i].ID), after) > 0 {
+			return 1
 		}
+		return -1
+	})
+	for _, i := range order[first:] {
+		l := &c.links.all[i]
+		if !c.wantsLink(f, l) {
+			continue
+		}
+		if page.full(len(out)) {
+			return out, true
+		}
+		out = append(out, c.linkStatus(l))
 	}
-	slices.SortFunc(places, func(a, b int32) int { return natural.Compare(c.links.all[a].ID, c.links.all[b].ID) })
-	if page.full(len(places)) && len(places) > page.Limit {
-		places, more = places[:page.Limit], true
-	}
-	for _, i := range places {
-		out = append(out, c.linkStatus(&c.links.all[i]))
-	}
-	return out, more
+	return out, false
 }
 
 func (c *Core) wantsLink(f LinkFilter, l *link) bool {

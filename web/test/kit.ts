@@ -96,7 +96,7 @@ async function listen(args: string[], where: RegExp): Promise<[string, ChildProc
 export function browse(): Promise<Browser> {
   const path = process.env.CHROMIUM ?? '/usr/bin/chromium';
   if (!existsSync(path)) throw new Error(`${path} is missing: apt-get install chromium`);
-  return chromium.launch({ executablePath: path, args: ['--no-sandbox', '--disable-dev-shm-usage'] });
+  return chromium.launch({ executablePath: path, args: ['--no-sandbox', '--disable-dev-shm-usage', '--js-flags=--expose-gc', '--enable-precise-memory-info'] });
 }
 
 /** A page of the dashboard, and everything that went wrong in it. */

@@ -46,14 +46,14 @@ export async function body<T>(answer: Promise<{ data?: T; error?: unknown; respo
   throw new ApiError(got.response.status, problem, problem.detail ?? problem.title ?? `The server answered ${got.response.status}.`);
 }
 
-/** Asks for all pages of a list. */
-export async function everything<T>(page: (query: { limit: number; continue?: string }) => Promise<{ items: T[] | null; continue?: string }>): Promise<T[]> {
+/** Asks for all pages of a list, or for as many as have that many objects. */
+export async function everything<T>(page: (query: { limit: number; continue?: string }) => Promise<{ items: T[] | null; continue?: string }>, most = Infinity): Promise<T[]> {
   const items: T[] = [];
   let next: string | undefined;
   do {
     const got = await page({ limit: 1000, ...(next ? { continue: next } : {}) });
     items.push(...(got.items ?? []));
     next = got.continue || undefined;
-  } while (next);
+  } while (next && items.length < most);
   return items;
 }

@@ -1,4 +1,5 @@
 import { queryOptions } from '@tanstack/react-query';
+import { linksOf } from '../domain/linkcolumns';
 import { ApiError, body, client, everything, type Schemas } from './client';
 
 /** What an MRC page shows where the controller has no fabric: undefined, and no error. */
@@ -47,9 +48,11 @@ export const nodes = queryOptions({
 });
 export const links = queryOptions({
   queryKey: ['links'],
-  queryFn: ({ signal }) => everything((query) => body(client.GET('/v1/links', { params: { query }, signal }))),
+  queryFn: async ({ signal }) => linksOf(await body(client.GET('/v1/link-columns', { signal }))),
   refetchInterval: (q) => draining(q.state.data),
+  structuralSharing: false, // a comparison of all links takes longer than what it saves
 });
+export const link = (id: string) => body(client.GET('/v1/links/{id}', { params: { path: { id } } }));
 export const hosts = queryOptions({
   queryKey: ['hosts'],
   queryFn: ({ signal }) => everything((query) => body(client.GET('/v1/hosts', { params: { query }, signal }))),
@@ -60,9 +63,15 @@ export const suspects = queryOptions({
   queryFn: async ({ signal }) => (await ifConfigured(body(client.GET('/v1/suspects', { signal }))))?.items ?? [],
   refetchInterval: 5_000,
 });
+/** A large fabric has more EV profiles than a table is for. */
+export const mostProfiles = 5_000;
 export const profiles = queryOptions({
   queryKey: ['profiles'],
-  queryFn: async ({ signal }) => (await ifConfigured(everything((query) => body(client.GET('/v1/ev-profiles', { params: { query }, signal }))))) ?? [],
+  queryFn: async ({ signal }) => (await ifConfigured(everything((query) => body(client.GET('/v1/ev-profiles', { params: { query }, signal })), mostProfiles))) ?? [],
+});
+export const degradedProfiles = queryOptions({
+  queryKey: ['profiles', 'degraded'],
+  queryFn: async ({ signal }) => (await ifConfigured(everything((query) => body(client.GET('/v1/ev-profiles', { params: { query: { ...query, degraded: true } }, signal })), mostProfiles))) ?? [],
 });
 export const groups = queryOptions({ queryKey: ['groups'], queryFn: ({ signal }) => everything((query) => body(client.GET('/v1/multicast-groups', { params: { query }, signal }))) });
 export const tenants = queryOptions({ queryKey: ['tenants'], queryFn: ({ signal }) => everything((query) => body(client.GET('/v1/tenants', { params: { query }, signal }))) });

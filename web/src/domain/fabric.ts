@@ -27,8 +27,10 @@ export function suspectLinks(suspects: readonly Suspect[]): Set<string> {
   return new Set(suspects.flatMap((s) => s.links));
 }
 
+const rank = Object.fromEntries(states.map((s, i) => [s, i])) as Record<LinkState, number>;
+
 export function worst(a: LinkState, b: LinkState): LinkState {
-  return states.indexOf(a) >= states.indexOf(b) ? a : b;
+  return rank[a] >= rank[b] ? a : b;
 }
 
 /** A node as matrices and pictures name it. */

@@ -130,10 +130,12 @@ function linkFindings(known: Known): Finding[] {
   const drainedPlanes = new Set((known.planes ?? []).filter((p) => p.spec.admin === 'drained').map((p) => p.plane));
   const drainedNodes = new Set((known.nodes ?? []).filter((n) => n.spec.admin === 'drained').map((n) => n.id));
   const suspected = new Map((known.suspects ?? []).flatMap((s) => s.links.map((l) => [l, suspectId(s)] as const)));
-  const byId = new Map(links.map((l) => [l.id, l]));
+  let byId: Map<string, S['FabricLink']> | undefined; // made when a link is down: most are up
   const found: Finding[] = [];
   for (const l of links) {
     const s = l.status;
+    const down = s.phase !== 'up' || s.fromPort === 'down' || s.toPort === 'down';
+    if (!down && (!s.denied || s.drained)) continue;
     const because: string[] = [];
     for (const end of [s.from, s.to]) {
       if (lost.has(end)) because.push(`switch/${lost.get(end)}`);
@@ -143,9 +145,9 @@ function linkFindings(known: Known): Finding[] {
     if (s.plane !== undefined && drainedPlanes.has(s.plane)) because.push(`plane/${s.plane}`);
     if (l.spec.admin === 'drained') because.push(`drain/${l.id}`, `drain/${back}`);
     if (suspected.has(l.id)) because.push(suspected.get(l.id)!);
-    const down = s.phase !== 'up' || s.fromPort === 'down' || s.toPort === 'down';
     if (down) {
       // Both directions of a cable go down together: the one that comes first stands for both.
+      byId ??= new Map(links.map((x) => [x.id, x]));
       const other = byId.get(back);
       const otherDown = other && (other.status.phase !== 'up' || other.status.fromPort === 'down' || other.status.toPort === 'down');
       if (otherDown && natural(back, l.id) < 0) because.push(`link/${back}`);
@@ -153,7 +155,7 @@ function linkFindings(known: Known): Finding[] {
         id: `link/${l.id}`, severity: s.phase === 'down' || s.phase === 'up' ? 'fault' : 'warning', what: `Link ${linkName(l)} is ${s.phase === 'up' ? 'down at a port' : phases[s.phase]}`,
         detail: s.cause ?? (gone.has(s.from) || gone.has(s.to) ? 'A switch has left the topology.' : ''), path: ['fabric'], query: { link: l.id }, since: s.since, because,
       });
-    } else if (s.denied && !s.drained) {
+    } else {
       found.push({
         id: `link/${l.id}`, severity: 'warning', what: `EVs over link ${linkName(l)} are denied`, detail: s.cause ?? '', path: ['fabric'], query: { link: l.id }, since: s.since, because,
       });

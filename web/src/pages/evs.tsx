@@ -28,11 +28,12 @@ export function Evs({ path }: { path: string[] }) {
 }
 
 function All() {
-  const hosts = useQuery(ask.hosts), profiles = useQuery(ask.profiles);
+  const hosts = useQuery(ask.hosts), fabric = useQuery(ask.fabric);
   const [from, setFrom] = useParam('from');
   const [to, setTo] = useParam('to');
   const [search, setSearch] = useParam('q');
   const [only, setOnly] = useParam('state');
+  const profiles = useQuery(only === 'degraded' ? ask.degradedProfiles : ask.profiles);
   const names = (hosts.data ?? []).map((h) => h.name);
   const columns: Column<Profile>[] = [
     { name: 'EV profile', key: (p) => p.name, cell: (p) => <To path={['evs', p.name]}>{p.name}</To>, width: 1.6 },
@@ -45,7 +46,8 @@ function All() {
     { name: 'CC profile', key: (p) => p.status.ccProfile ?? '', width: 0.8 },
     { name: 'Hosts', key: (p) => p.status.hosts.join(' '), cell: (p) => <span title={p.status.hosts.join(', ')}>{p.status.hosts.length}{p.status.behind?.length ? `, ${p.status.behind.length} behind` : ''}</span>, width: 0.8 },
   ];
-  const rows = useMemo(() => (profiles.data ?? []).filter((p) => only !== 'degraded' || p.status.conditions.some((c) => c.type === 'Degraded' && c.status)), [profiles.data, only]);
+  const rows = profiles.data ?? [];
+  const all = (only === 'degraded' ? fabric.data?.evProfiles.bad : fabric.data?.evProfiles.all) ?? 0;
   return (
     <>
       <h1>Entropy values</h1>
@@ -59,7 +61,7 @@ function All() {
       <p className="filters">
         <label>State <select value={only} onChange={(e) => setOnly(e.target.value)}><option value="">any</option><option value="degraded">degraded</option></select></label>
         <label>Contains <input type="search" value={search} onChange={(e) => setSearch(e.target.value)} /></label>
-        <span className="quiet">{rows.length} profiles</span>
+        <span className="quiet">{rows.length >= ask.mostProfiles && all > rows.length ? `the first ${rows.length} of ${all} profiles: two hosts find the others` : `${rows.length} profiles`}</span>
       </p>
       <Answer of={profiles} what="EV profiles">{() => <Table rows={rows} columns={columns} id={(p) => p.name} label="EV profiles" search={search} empty="There is no EV profile." />}</Answer>
       <CCProfiles />

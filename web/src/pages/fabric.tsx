@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import { useMemo } from 'react';
+import { useCallback, useMemo } from 'react';
 import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
 import { Badge, type Tone } from '../components/badge';
@@ -39,21 +39,21 @@ function Network({ links, nodes }: { links: Link[]; nodes: Schemas['FabricNode']
   const [wanted, setWanted] = useParam('state');
   const [search, setSearch] = useParam('q');
   const bad = useMemo(() => suspectLinks(suspects.data ?? []), [suspects.data]);
-  const stateOf = useMemo(() => new Map(links.map((l) => [l.id, linkState(l, bad)])), [links, bad]);
+  const stateOf = useCallback((l: Link) => linkState(l, bad), [bad]);
   const inPlane = useMemo(() => links.filter((l) => !plane || String(l.status.plane) === plane), [links, plane]);
   const nodesInPlane = useMemo(() => nodes.filter((n) => !plane || n.status.planes.map(String).includes(plane)), [nodes, plane]);
   const all = useMemo(() => matrices(nodesInPlane, inPlane, bad), [nodesInPlane, inPlane, bad]);
-  const chosenLink = links.find((l) => l.id === place.query.link);
+  const chosenLink = useMemo(() => (place.query.link ? links.find((l) => l.id === place.query.link) : undefined), [links, place.query.link]);
   const chosenNode = nodes.find((n) => n.id === place.query.node);
   const chosenPlane = planes.data?.find((p) => String(p.plane) === plane);
-  const rows = useMemo(() => inPlane.filter((l) => (!wanted || stateOf.get(l.id) === wanted) && (!place.query.node || l.status.from === place.query.node || l.status.to === place.query.node)),
+  const rows = useMemo(() => inPlane.filter((l) => (!wanted || stateOf(l) === wanted) && (!place.query.node || l.status.from === place.query.node || l.status.to === place.query.node)),
     [inPlane, wanted, stateOf, place.query.node]);
   const now = useNow();
   if (nodes.length === 0) return <Empty>The controller knows no switch yet: see <To path={['peers']}>where the topology comes from</To>.</Empty>;
   const columns: Column<Link>[] = [
     { name: 'Link', key: linkName, width: 2, cell: (l) => <To path={['fabric']} query={{ ...place.query, link: l.id, node: undefined }}>{linkName(l)}</To> },
     { name: 'Plane', key: (l) => l.status.plane ?? '', number: true, width: 0.5 },
-    { name: 'State', key: (l) => states.indexOf(stateOf.get(l.id)!), width: 1.2, cell: (l) => <Badge tone={tones[stateOf.get(l.id)!]}>{stateTexts[stateOf.get(l.id)!]}</Badge> },
+    { name: 'State', key: (l) => states.indexOf(stateOf(l)), width: 1.2, cell: (l) => <Badge tone={tones[stateOf(l)]}>{stateTexts[stateOf(l)]}</Badge> },
     { name: 'EVs', key: (l) => (l.status.denied ? 'denied' : 'in use'), width: 0.7 },
     { name: 'Ports', key: (l) => `${l.status.fromPort ?? '–'} / ${l.status.toPort ?? '–'}`, width: 0.8 },
     { name: 'For', key: (l) => l.status.since ?? '', cell: (l) => formatAge(l.status.since, now), width: 0.6 },
@@ -77,7 +77,7 @@ function Network({ links, nodes }: { links: Link[]; nodes: Schemas['FabricNode']
         </p>
         {tiered && <DrainButton target={{ kind: 'node', id: chosenNode.id }} admin={chosenNode.spec.admin} what={chosenNode.status.name ?? chosenNode.id} />}
       </Chosen>}
-      {chosenLink && <LinkPanel link={chosenLink} state={stateOf.get(chosenLink.id)!} suspects={suspects.data ?? []} drainable={tiered} />}
+      {chosenLink && <LinkPanel link={chosenLink} state={stateOf(chosenLink)} suspects={suspects.data ?? []} drainable={tiered} />}
       {place.query.link && !chosenLink && <Empty>There is no link {place.query.link} (any more).</Empty>}
       {view === 'matrix' && tiered ? (
         <div className="matrices">
@@ -138,7 +138,7 @@ function LinkPanel({ link, state, suspects, drainable }: { link: Link; state: Li
   );
 }
 
-function NetworkPicture({ nodes, links, stateOf, chosen }: { nodes: Schemas['FabricNode'][]; links: Link[]; stateOf: Map<string, LinkState>; chosen?: string }) {
+function NetworkPicture({ nodes, links, stateOf, chosen }: { nodes: Schemas['FabricNode'][]; links: Link[]; stateOf: (l: Link) => LinkState; chosen?: string }) {
   const place = usePlace();
   const hosts = useQuery(ask.hosts);
   // Hosts are drawn where there are few of them.
@@ -158,8 +158,8 @@ function NetworkPicture({ nodes, links, stateOf, chosen }: { nodes: Schemas['Fab
     const pairs = new Map<string, Edge>();
     for (const l of links) {
       const back = pairs.get(reverse(l.id));
-      if (back) back.state = worst(back.state, stateOf.get(l.id)!);
-      else pairs.set(l.id, { id: l.id, from: l.status.from, to: l.status.to, state: stateOf.get(l.id)! });
+      if (back) back.state = worst(back.state, stateOf(l));
+      else pairs.set(l.id, { id: l.id, from: l.status.from, to: l.status.to, state: stateOf(l) });
     }
     for (const h of shown) for (const p of h.ports) pairs.set(`${h.name} ${p.port}`, { id: `${h.name} ${p.port}`, from: `host ${h.name}`, to: p.status.leaf, state: p.status.linkDown || p.status.hostDown ? 'down' : p.spec.admin === 'drained' ? 'drained' : 'up' });
     return [...pairs.values()];

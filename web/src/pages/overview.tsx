@@ -15,7 +15,7 @@ const tones: Record<Finding['severity'], Tone> = { fault: 'fault', warning: 'war
 
 export function Overview() {
   const [ready, switches, peers, links, nodes, planes, hosts, suspects, profiles, groups, tenants, srv6Policies, pfcPolicies, fabric] = useQueries({
-    queries: [ask.ready, ask.switches, ask.peers, ask.links, ask.nodes, ask.planes, ask.hosts, ask.suspects, ask.profiles, ask.groups,
+    queries: [ask.ready, ask.switches, ask.peers, ask.links, ask.nodes, ask.planes, ask.hosts, ask.suspects, ask.degradedProfiles, ask.groups,
       ask.tenants, ask.srv6Policies, ask.pfcPolicies, ask.fabric],
   });
   const live = useLive();

@@ -2,8 +2,10 @@ import type { QueryClient } from '@tanstack/react-query';
 import { useSyncExternalStore } from 'react';
 import { body, client } from '../api/client';
 import { currentSession, may, subscribe as onSession } from '../api/session';
+import { link, links } from '../api/queries';
 import { follow, type Event } from '../api/stream';
 import { kept, merge } from '../domain/eventlog';
+import { replaced } from '../domain/linkcolumns';
 import { stale } from '../domain/stale';
 
 /** The event stream of this tab: all views share it. */
@@ -26,17 +28,33 @@ function set(change: Partial<Live>): void {
 /** The least time between two rounds of questions that events give rise to. */
 const pause = 200;
 
+/** From this number of links on, changed ones are asked for one by one, at most so many at a time. */
+const manyLinks = 10_000, mostSingle = 32;
+
+/** Asks for some links anew, or for all where that fails. */
+async function refresh(queries: QueryClient, ids: string[]): Promise<void> {
+  const before = queries.getQueryData(links.queryKey);
+  const now = await Promise.all(ids.map(link)).then((news) => before && replaced(before, news), () => undefined);
+  // What was asked for meanwhile is newer.
+  if (now && queries.getQueryData(links.queryKey) === before) queries.setQueryData(links.queryKey, now);
+  else await queries.invalidateQueries(links);
+}
+
 /** Follows the events, and has the queries asked anew that they make stale. */
 export function startLive(queries: QueryClient): () => void {
   const due = new Set<string>();
+  const changed = new Set<string>(); // links
   let all = false;
   let timer: ReturnType<typeof setTimeout> | undefined;
   const flush = () => {
+    const some = [...changed];
+    changed.clear();
+    if (some.length > 0 && !all && !due.has('links')) void refresh(queries, some);
     if (all) void queries.invalidateQueries();
     else if (due.size > 0) {
       const names = new Set(due);
       void queries.invalidateQueries({ predicate: (q) => names.has(String(q.queryKey[0])) });
-    } else {
+    } else if (some.length === 0) {
       timer = undefined;
       return;
     }
@@ -63,7 +81,12 @@ export function startLive(queries: QueryClient): () => void {
     event(e) {
       if (e.type === 'gap') void catchUp();
       else set({ events: [...live.events.slice(-kept + 1), e] });
-      touch(stale(e.type));
+      const names = stale(e.type);
+      // In a large network all links are too much to ask for whenever one of them changes.
+      if (e.type === 'link.changed' && e.object && names && changed.size < mostSingle && (queries.getQueryData(links.queryKey)?.length ?? 0) > manyLinks) {
+        changed.add(e.object);
+        touch(names.filter((n) => n !== 'links'));
+      } else touch(names);
     },
     state(up) {
       if (up && live.events.length === 0) void catchUp();

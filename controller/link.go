@@ -266,20 +266,38 @@ func (l *link) carryOut(ctx context.Context, j job) {
 	w := j.work
 	r := reconcile.Result{Switch: w.Switch, ID: w.ID}
 	done := 0
+	var wrote []entry.Update // that the switch accepted
+	var places []int         // of these in w
 	for _, b := range w.Batches {
 		if !l.current(j.session) {
 			r.Err = errors.New("the connection was lost")
 			break
 		}
 		refused, err := l.sw.Write(ctx, b)
+		bad := make(map[int]bool, len(refused))
 		for _, f := range refused {
+			bad[f.Update] = true
 			f.Update += done
 			r.Refused = append(r.Refused, f)
+		}
+		for i, u := range b {
+			if !bad[i] {
+				wrote, places = append(wrote, u), append(places, done+i)
+			}
 		}
 		done += len(b)
 		if err != nil {
 			r.Err = err
 			break
+		}
+	}
+	// A switch that says yes and does nothing must not count as programmed.
+	if len(wrote) > 0 && r.Err == nil {
+		var without []entry.Refusal
+		without, r.Err = l.sw.Confirm(ctx, wrote)
+		for _, f := range without {
+			f.Update = places[f.Update]
+			r.Refused = append(r.Refused, f)
 		}
 	}
 	if w.Read && r.Err == nil {

@@ -3,6 +3,7 @@ package controller_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -73,6 +74,59 @@ func (r *running) programmed(t *testing.T, name string) api.MulticastGroup {
 	}
 	t.Fatalf("%s was not programmed in time", name)
 	return api.MulticastGroup{}
+}
+
+// TestSaysYesDoesNothing: a switch that accepts an update without effect does not count as
+// programmed, and is written again.
+func TestSaysYesDoesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		net := sample.Figure1()
+		south := new(controllertest.Southbound)
+		r := run(t, net, store.NewMemory(), south)
+		asked := make(map[entry.Key]int)
+		south.With("n4", func(d *controllertest.Device) {
+			d.Ignore = func(u entry.Update) bool {
+				if u.Entity.Kind() != entry.KindMulticast {
+					return false
+				}
+				asked[u.Entity.Key()]++
+				return true
+			}
+		})
+		if _, _, err := r.Groups().Put(t.Context(), "g", net.Spec(1, "s1", "r1", "r2", "r3", "r4", "r5"), resource.Precondition{Absent: true}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Second)
+		g, err := r.Groups().Get(t.Context(), "g")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if g.Status.Is(api.Programmed) {
+			t.Error("programmed, by a switch that has done nothing")
+		}
+		why := ""
+		for _, c := range g.Status.Conditions {
+			why += c.Message + "\n"
+		}
+		if want := "the switch accepted it, and holds nothing there"; !strings.Contains(why, want) {
+			t.Errorf("the conditions say\n%swant %q", why, want)
+		}
+		south.With("n4", func(d *controllertest.Device) {
+			for k, n := range asked {
+				if n < 2 || n > 10 {
+					t.Errorf("%d tries of %s in 10 s, want some that grow rarer", n, k)
+				}
+			}
+			if len(asked) == 0 {
+				t.Error("nothing was written")
+			}
+			d.Ignore = nil
+		})
+		r.programmed(t, "g")
+		if err := r.stop(); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 func TestController(t *testing.T) {

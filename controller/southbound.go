@@ -22,6 +22,9 @@ type Switch interface {
 	// Write carries out one batch of updates in any order, all of them whatever
 	// becomes of the others. An error reports that no one knows what became of them.
 	Write(ctx context.Context, updates []entry.Update) ([]entry.Refusal, error)
+	// Confirm reads back what accepted updates wrote, and returns a refusal for each that had no
+	// effect. An error reports that this is unknown.
+	Confirm(ctx context.Context, updates []entry.Update) ([]entry.Refusal, error)
 	// Read returns everything the switch holds that a controller can write.
 	Read(ctx context.Context) (entry.Contents, error)
 	// PacketOut hands the switch a packet. It is not acknowledged.

@@ -66,6 +66,8 @@ func TestBMv2(t *testing.T) {
 		t.Errorf("BMv2 cannot read back %v", contents.Unknown)
 	}
 
+	wantAccepted(t)(s.Confirm(t.Context(), insert(want...)))
+
 	refused, err := s.Write(t.Context(), insert(want[0], want[len(want)-2]))
 	if err != nil || len(refused) != 2 {
 		t.Errorf("inserting twice: %v, %v", refused, err)
@@ -94,14 +96,31 @@ func TestBMv2(t *testing.T) {
 	if !next[Ready](t, ev).Installed {
 		t.Error("a restarted switch got no pipeline")
 	}
-	wantAccepted(t)(s.Write(t.Context(), insert(want...)))
+	// What was not written is missed, one of each kind, and nothing else.
+	wantAccepted(t)(s.Write(t.Context(), insert(want[0], want[2])))
+	missed, err := s.Confirm(t.Context(), insert(want...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, e := range want {
+		there := slices.ContainsFunc(missed, func(r entry.Refusal) bool { return r.Update == i })
+		if written := i == 0 || i == 2; written == there {
+			t.Errorf("%s: missed %t, written %t", e, there, written)
+		}
+	}
+	wantAccepted(t)(s.Write(t.Context(), insert(append([]entry.Entity{want[1]}, want[3:]...)...)))
 
 	// Everything goes, in the reverse order of reference.
 	var deletes []entry.Update
 	for _, e := range slices.Backward(want) {
 		deletes = append(deletes, entry.Update{Type: entry.Delete, Entity: e})
 	}
+	kept, err := s.Confirm(t.Context(), deletes)
+	if n := len(want) - 1; err != nil || len(kept) != n { // all but the default action, which would be set back
+		t.Errorf("before the deletion %d entities are still there, want %d: %v", len(kept), n, err)
+	}
 	wantAccepted(t)(s.Write(t.Context(), deletes))
+	wantAccepted(t)(s.Confirm(t.Context(), deletes))
 	left, err := s.ReadAll(t.Context())
 	if err != nil {
 		t.Fatal(err)

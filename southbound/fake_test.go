@@ -391,6 +391,9 @@ func matchesPattern(p, e *p4v1.Entity) bool {
 	case p.GetCounterEntry() != nil && e.GetCounterEntry() != nil:
 		return id(p.GetCounterEntry().GetCounterId(), e.GetCounterEntry().GetCounterId())
 	}
+	if p.GetDigestEntry() != nil {
+		return e.GetDigestEntry() != nil && p.GetDigestEntry().GetDigestId() == e.GetDigestEntry().GetDigestId()
+	}
 	pp, ep := p.GetPacketReplicationEngineEntry(), e.GetPacketReplicationEngineEntry()
 	return pp.GetMulticastGroupEntry() != nil && ep.GetMulticastGroupEntry() != nil ||
 		pp.GetCloneSessionEntry() != nil && ep.GetCloneSessionEntry() != nil

@@ -127,6 +127,16 @@ func (s *Session) Write(ctx context.Context, updates []entry.Update) ([]entry.Re
 	return refused, s.named(err)
 }
 
+// Confirm is [Client.Confirm] by the primary.
+func (s *Session) Confirm(ctx context.Context, updates []entry.Update) ([]entry.Refusal, error) {
+	c, err := s.primary()
+	if err != nil {
+		return nil, err
+	}
+	refused, err := c.client().Confirm(ctx, updates)
+	return refused, s.named(err)
+}
+
 // ReadAll is [Client.ReadAll]; a backup may read too.
 func (s *Session) ReadAll(ctx context.Context) (entry.Contents, error) {
 	c, err := s.connected()

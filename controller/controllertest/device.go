@@ -18,6 +18,8 @@ type Device struct {
 	Entities map[entry.Key]entry.Entity
 	// Refuse, when not nil, is asked before each update.
 	Refuse func(entry.Update) *entry.Refusal
+	// Ignore, when not nil, is asked whether the device accepts an update and does nothing.
+	Ignore func(entry.Update) bool
 	// Wrote, when not nil, is notified of each update that took effect.
 	Wrote func(entry.Update)
 	// State, when not nil, is the answer to a State packet-out; ok is false for
@@ -70,6 +72,9 @@ func (d *Device) update(u entry.Update) *entry.Refusal {
 		if r := d.Refuse(u); r != nil {
 			return r
 		}
+	}
+	if d.Ignore != nil && d.Ignore(u) {
+		return nil
 	}
 	k := u.Entity.Key()
 	_, there := d.Entities[k]

@@ -116,6 +116,22 @@ func (f *fakeSwitch) Write(_ context.Context, updates []entry.Update) ([]entry.R
 	return f.device.Do(reconcile.Task{Batches: [][]entry.Update{updates}}).Refused, nil
 }
 
+// Confirm implements controller.Switch.
+func (f *fakeSwitch) Confirm(_ context.Context, updates []entry.Update) ([]entry.Refusal, error) {
+	f.s.mu.Lock()
+	defer f.s.mu.Unlock()
+	if !f.up {
+		return nil, ErrDown
+	}
+	var refused []entry.Refusal
+	for i, u := range updates {
+		if why := u.Ineffective(f.device.Entities[u.Entity.Key()]); why != "" {
+			refused = append(refused, entry.Refusal{Update: i, Message: why})
+		}
+	}
+	return refused, nil
+}
+
 // Read implements controller.Switch.
 func (f *fakeSwitch) Read(context.Context) (entry.Contents, error) {
 	f.s.mu.Lock()

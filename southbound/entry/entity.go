@@ -418,6 +418,20 @@ type Update struct {
 	Entity Entity
 }
 
+// Ineffective returns why an update had no effect on a switch that holds an entity, or nil for none,
+// under its key; it is empty when it had.
+func (u Update) Ineffective(have Entity) string {
+	switch {
+	case u.Type == Delete && have != nil:
+		return "the switch accepted it, and still holds " + have.String()
+	case u.Type != Delete && have == nil:
+		return "the switch accepted it, and holds nothing there"
+	case u.Type != Delete && !SameContent(have, u.Entity):
+		return "the switch accepted it, and holds " + have.String()
+	}
+	return ""
+}
+
 func (u Update) String() string {
 	if u.Type == Delete {
 		return "delete " + string(u.Entity.Key())

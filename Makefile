@@ -2,7 +2,7 @@ GO ?= go
 P4C ?= p4c-bm2-ss
 FUZZTIME ?= 10s
 
-.PHONY: build demo test lint fuzz bench soak p4 hostapi web web-same test-web
+.PHONY: build demo test lint fuzz bench soak p4 hostapi web web-same test-web browser
 
 build:
 	$(GO) build -o bin/weft ./cmd/weft
@@ -98,7 +98,15 @@ web-same:
 	if ! $(MAKE) -s web/node_modules/.package-lock.json; then echo "web-same: skipped, npm cannot install the packages"; exit 0; fi; \
 	cd web && npm run -s check && npm run -s unit && npm run -s same
 
-# The dashboard in a browser against running labs: Debian's chromium, or that of CHROMIUM.
-test-web: build web/node_modules/.package-lock.json
-	@command -v "$${CHROMIUM:-chromium}" >/dev/null || { echo "make test-web: chromium is missing: apt-get install chromium"; exit 1; }
+# The dashboard in a browser against running labs.
+test-web: build browser
 	cd web && npm run -s types && npm run -s browser
+
+# What test-web needs besides Go and Node: packages of npm in the versions of web/package-lock.json, and
+# Debian's chromium or that of CHROMIUM.
+browser: web/node_modules/.package-lock.json
+	@browser="$${CHROMIUM:-chromium}"; \
+	if ! command -v "$$browser" >/dev/null && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium >/dev/null; fi; \
+	command -v "$$browser" >/dev/null || { echo "make test-web: $$browser is missing: apt-get install chromium"; exit 1; }; \
+	timeout 60 "$$browser" --headless --no-sandbox --dump-dom about:blank >/dev/null 2>&1 || { echo "make test-web: $$browser does not start"; exit 1; }

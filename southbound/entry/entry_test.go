@@ -52,3 +52,15 @@ func TestKeysAndEquality(t *testing.T) {
 		t.Error("nil")
 	}
 }
+
+// TestPrefixOfEverything: a prefix of length 0 is no match at all (P4Runtime section 9.1.1: don't-care
+// fields are omitted), so that what was written equals what the switch returns.
+func TestPrefixOfEverything(t *testing.T) {
+	e := In(p4.TableIpv6Route, Do(p4.ActionForward), LPM("dst_addr", netip.MustParsePrefix("::/0")), Exact("vrf", Uint(0)))
+	if m, ok := e.Field("dst_addr"); ok || len(e.Match) != 1 {
+		t.Errorf("%s matches %+v", e, m)
+	}
+	if m, ok := In(p4.TableIpv6Route, Do(p4.ActionForward), LPM("dst_addr", netip.MustParsePrefix("8000::/1"))).Field("dst_addr"); !ok || m.Bits != 1 {
+		t.Errorf("8000::/1 is %+v", m)
+	}
+}

@@ -26,6 +26,20 @@ test('the overview says what the API says', async () => {
   await page.context().close();
 });
 
+test('a wall of 4K has larger text, and all of it', async () => {
+  const size = async (width: number, height: number) => {
+    const { page, wrong } = await open(browser, lab.url, { width, height });
+    await says(page, 'All is well');
+    if (width > 3000) await wellMade(page, wrong, 'overview-4k');
+    const size = await page.evaluate(() => parseFloat(getComputedStyle(document.body).fontSize));
+    await page.context().close();
+    return size;
+  };
+  const laptop = await size(1280, 800), wall = await size(3840, 2160);
+  expect(laptop).toBeGreaterThanOrEqual(14);
+  expect(wall).toBeGreaterThan(1.5 * laptop);
+});
+
 test('an event is on the screen within 250 ms, and its cause at the top', async () => {
   const { page, wrong } = await open(browser, lab.url);
   await says(page, 'All is well');

@@ -59,7 +59,7 @@ test('1,024 switches and 262,144 directions of links', async () => {
   await page.getByRole('link', { name: 'Overview' }).click();
   await says(page, /Link P1-T0-201 → P1-T1-101 is down/);
   expect(await card(page, 'Link directions')).toMatch(/262143.*262144/);
-  // To and fro, a hundred times a page: what is held does not grow.
+  // To and fro, again and again: what is held does not grow.
   const held: number[] = [];
   for (let round = 0; round < 6; round++) {
     for (let i = 0; i < 5; i++) {
@@ -76,7 +76,10 @@ test('1,024 switches and 262,144 directions of links', async () => {
   expect(first).toBeLessThan(2_000 * slow);
   expect(median(zoomed)).toBeLessThan((1000 / 30) * slow);
   expect(median(moved)).toBeLessThan((1000 / 30) * slow);
-  expect(held.at(-1)!, `heap in octets: ${held.join()}`).toBeLessThan(1.5 * held[1]!);
+  // React keeps what it drew before, so there may be two of each link. All links were read anew many times
+  // over: what leaks them grows many times over.
+  expect(fabric.asked, 'questions for all links').toBeGreaterThan(10);
+  expect(Math.max(...held), `heap in octets: ${held.join()}`).toBeLessThan(2.5 * Math.min(...held));
   await page.context().close();
   await fabric.stop();
 });

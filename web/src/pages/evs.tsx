@@ -103,7 +103,7 @@ function EvTable({ name, label, chosen }: { name: string; label: string; chosen?
     { name: 'EV', key: (r) => r.ev.ev, cell: (r) => <To path={['evs', name]} query={{ ev: r.ev.ev }}><code>{r.ev.ev.split('@')[0]}</code></To>, width: 1.3 },
     { name: 'Port', key: (r) => r.ev.port, number: true, width: 0.5 },
     { name: 'State', key: (r) => r.ev.state, cell: (r) => <Badge tone={stateTones[r.ev.state]}>{stateTexts[r.ev.state]}{r.ev.badAt ? ` by ${r.ev.badAt} ${r.ev.badAt === 1 ? 'host' : 'hosts'}` : ''}{r.ev.replacement ? ', a replacement' : ''}</Badge>, width: 1.4 },
-    { name: 'Probe loss', key: (r) => r.probe?.loss ?? -1, number: true, cell: (r) => (r.probe ? <span title={`${r.probe.received} of ${r.probe.sent} answered; the loss is a moving average`}>{formatShare(r.probe.loss)}</span> : '–'), width: 0.7 },
+    { name: 'Probe loss', key: (r) => r.probe?.loss ?? -1, number: true, cell: (r) => (r.probe ? <span title={`${r.probe.received} of ${r.probe.sent} answered; the loss is a moving average`}>{formatShare(r.probe.loss)}</span> : '–'), width: 0.9 },
     { name: 'Round trip', key: (r) => r.probe?.rttMean ?? '', number: true, cell: (r) => formatDuration(r.probe?.rttMean) || '–', width: 0.8 },
   ];
   return (

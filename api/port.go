@@ -18,6 +18,8 @@ type Port struct {
 	Changed time.Time  `json:"changed,omitzero" doc:"When the spec changed last."`
 	Spec    PortSpec   `json:"spec" doc:"What a client wants. A field that is absent is left as it is on the switch."`
 	Status  PortStatus `json:"status"`
+	// Changes are those of a dry run; nil otherwise.
+	Changes []SwitchChange `json:"changes,omitempty" doc:"Of a dry run: the updates of switches that the write would cause."`
 }
 
 // Intent implements [Intended].

@@ -121,9 +121,7 @@ func (c *collection[S, R]) registerWrite(s *Server) {
 		OperationID: "delete-" + c.one, Method: http.MethodDelete, Security: asks(c.writes), Path: path, Tags: tags, DefaultStatus: http.StatusNoContent,
 		Summary: "Delete " + article(c.noun), Description: c.deleted, Errors: c.errors(404, 409, 412),
 	}), c.deleteOne)
-	answers := s.api.OpenAPI().Paths[path].Delete.Responses
-	answers["200"] = &huma.Response{Description: "Of a dry run: the resource, which stays.", Content: answers["204"].Content}
-	answers["204"] = &huma.Response{Description: "Deleted"}
+	s.describeDelete(path)
 }
 
 // errors are the statuses of refusals, with that of a kind that is not configured.

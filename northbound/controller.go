@@ -35,6 +35,10 @@ type Controller interface {
 	Inventory() *inventory.Inventory
 	// Switches returns the known state of every switch, in any order.
 	Switches(ctx context.Context) ([]api.SwitchStatus, error)
+	// Ports returns the ports of switches, by the name of the switch and the number of the port.
+	Ports() resource.Handle[api.PortSpec, api.Port]
+	// SwitchGNMI returns what a switch answers by gNMI.
+	SwitchGNMI(ctx context.Context, name string) (api.SwitchGNMI, error)
 	// Orphans returns the orphans of all switches, Orphan one of them.
 	Orphans(ctx context.Context) ([]api.Orphan, error)
 	Orphan(ctx context.Context, name string) (api.Orphan, error)

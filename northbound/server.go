@@ -41,6 +41,7 @@ func New(cfg Config, controller Controller, events *Events) (*Server, error) {
 	})
 	s.registerGroups()
 	s.registerSwitches()
+	s.registerPorts()
 	s.registerOrphans()
 	s.registerTopology()
 	s.registerBGPPeers()

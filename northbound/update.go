@@ -216,3 +216,10 @@ func (s *Server) describePatch(path, of string, example any) {
 		Examples: []any{map[string]any{"spec": example}},
 	}
 }
+
+// describeDelete describes the answers of a DELETE that can be a dry run.
+func (s *Server) describeDelete(path string) {
+	answers := s.api.OpenAPI().Paths[path].Delete.Responses
+	answers["200"] = &huma.Response{Description: "Of a dry run: the resource, which stays.", Content: answers["204"].Content}
+	answers["204"] = &huma.Response{Description: "Deleted"}
+}

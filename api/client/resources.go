@@ -81,6 +81,15 @@ func (c *Client) HostPorts(host string) Resources[api.AdminSpec, api.HostPort] {
 	return resources[api.AdminSpec, api.HostPort](c, "hosts", host, "ports")
 }
 
+// Ports returns the ports of all switches, by switch and number.
+func (c *Client) Ports() View[api.Port] { return view[api.Port](c, "ports") }
+
+// SwitchPorts returns the ports of a switch, by number. They exist by themselves: Create is refused,
+// and Delete removes what a client has written of one.
+func (c *Client) SwitchPorts(sw string) Resources[api.PortSpec, api.Port] {
+	return resources[api.PortSpec, api.Port](c, "switches", sw, "ports")
+}
+
 // Hosts returns the hosts.
 func (c *Client) Hosts() View[api.Host] { return view[api.Host](c, "hosts") }
 

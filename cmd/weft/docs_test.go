@@ -70,6 +70,7 @@ func TestDocumentedFields(t *testing.T) {
 		{"docs/api.md", "SRv6 policies, tenants and PFC policies", "json", reflect.TypeFor[api.SRv6PolicySpec]()},
 		{"docs/api.md", "SRv6 policies, tenants and PFC policies", "json", reflect.TypeFor[api.TenantSpec]()},
 		{"docs/api.md", "SRv6 policies, tenants and PFC policies", "json", reflect.TypeFor[api.PFCPolicySpec]()},
+		{"docs/api.md", "Ports", "json", reflect.TypeFor[api.PortSpec]()},
 		{"docs/api.md", "CC profiles", "json", reflect.TypeFor[api.CCProfileSpec]()},
 	} {
 		sectionOf := func(heading string) string {

@@ -116,6 +116,9 @@ or a resource: it shows changes until it is interrupted.`)
 	})
 	counters.Flags().StringVar(&counter, "counter", "", "only this counter")
 	flagValues(counters, "counter", names.counters)
+	add("gnmi SWITCH", "What a switch answers by gNMI, and what it says otherwise than the configuration or BGP-LS", 1, switches, func(ctx context.Context, args []string) error {
+		return object(ctx, v, switchPath(args[0], "gnmi"), gnmiDetail)
+	})
 	addFabric(v, names, add)
 	add("events", "Follow events; the same as \"weft watch events\"", 0, nil, func(ctx context.Context, _ []string) error {
 		return watchEvents(ctx, v, nil)

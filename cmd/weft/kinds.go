@@ -129,6 +129,12 @@ var kinds = []*kind{
 		table: rows(portTable), document: documentOf[api.AdminSpec](), unnamed: true,
 	},
 	{
+		name: "port", noun: "port", plural: "ports", long: "ports of switches, SWITCH/PORT", items: "/v1/ports", place: switchPortPlace, key: "name",
+		table: rows(switchPortTable), document: documentOf[api.PortSpec](), waits: true,
+		removed: "Removes the spec of ports. The switches keep the settings that they have.",
+		events:  []string{"port"},
+	},
+	{
 		noun: "host", plural: "hosts", long: "hosts of the MRC fabric, or of the inventory", items: "/v1/hosts", key: "name",
 		table: rows(hostTable), detail: detail(hostDetail), events: []string{"host"},
 	},

@@ -37,8 +37,10 @@ func switchTable(w io.Writer, switches []api.SwitchStatus) error {
 		if s.Reason != "" {
 			notes = append(notes, s.Reason)
 		}
-		if c := s.Conditions.Find(api.OrphansKept); c != nil && c.Status {
-			notes = append(notes, c.Message)
+		for _, x := range []api.ConditionType{api.OrphansKept, api.InventoryDiffers} {
+			if c := s.Conditions.Find(x); c != nil && c.Status {
+				notes = append(notes, c.Message)
+			}
 		}
 		g.row(s.Name, s.Node, s.Address, device, state, clockTime(s.Since), s.Entries, s.Pending,
 			strings.Join(append(notes, s.Errors...), "; "))

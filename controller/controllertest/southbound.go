@@ -3,6 +3,8 @@ package controllertest
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/weft-sdn/weft/api"
@@ -27,6 +29,7 @@ var ErrDown = errors.New("controllertest: not connected")
 type fakeSwitch struct {
 	s      *Southbound
 	device *Device
+	ports  *controller.PortStates // as it reported them last; nil: never
 	up     bool
 	events chan controller.SwitchEvent
 	done   chan struct{}
@@ -179,9 +182,35 @@ func (f *fakeSwitch) PortCounts(context.Context, controller.Direction) (map[uint
 	return nil, ErrDown
 }
 
-// SetPort implements controller.Switch: the device takes everything, and reports nothing of it.
-func (f *fakeSwitch) SetPort(context.Context, string, *gnmi.Settings) ([]gnmi.Refusal, error) {
+// SetPort implements controller.Switch: the device takes everything for an interface that it has
+// reported, and reports it.
+func (f *fakeSwitch) SetPort(_ context.Context, iface string, s *gnmi.Settings) ([]gnmi.Refusal, error) {
+	f.s.mu.Lock()
+	defer f.s.mu.Unlock()
+	if !f.up || f.ports == nil {
+		return nil, ErrDown
+	}
+	p := *f.ports
+	p.Interfaces = slices.Clone(p.Interfaces)
+	i := slices.IndexFunc(p.Interfaces, func(x gnmi.Interface) bool { return x.Name == iface })
+	if i < 0 {
+		return []gnmi.Refusal{{Setting: s.Present()[0], Err: fmt.Errorf("there is no interface %s", iface)}}, nil
+	}
+	for _, x := range s.Present() {
+		p.Interfaces[i].Config.Take(x, s)
+	}
+	f.ports = &p
+	f.tell(controller.SwitchEvent{Ports: &p})
 	return nil, nil
+}
+
+// SetPorts has a device report its ports.
+func (s *Southbound) SetPorts(name string, p controller.PortStates) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f := s.get(name)
+	f.ports = &p
+	f.tell(controller.SwitchEvent{Ports: &p})
 }
 
 // Close implements controller.Switch.

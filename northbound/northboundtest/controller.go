@@ -25,6 +25,7 @@ var Began = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 // Whoever embeds it says what the state of groups and the entries of tables are.
 type Controller struct {
 	*lossless
+	*ports
 	// Snapshot is the topology.
 	Snapshot *topology.Snapshot
 	// Planned, when not nil, gives the status to a group that has been put.
@@ -44,7 +45,7 @@ type Controller struct {
 
 // NewController returns a controller that has no groups.
 func NewController(s *topology.Snapshot) *Controller {
-	return &Controller{lossless: newLossless(), Snapshot: s, Kept: make(map[string]api.MulticastGroup), Down: make(map[string]bool)}
+	return &Controller{lossless: newLossless(), ports: newPorts(), Snapshot: s, Kept: make(map[string]api.MulticastGroup), Down: make(map[string]bool)}
 }
 
 // Groups returns the multicast groups.

@@ -81,22 +81,22 @@ func TestEveryKindAnswersAlike(t *testing.T) {
 	}
 }
 
-// TestKindsOfMRCAnswerAlike: the kinds of an MRC fabric have the same answers. What is there by
-// itself has no version before a client writes its spec, and is not found, whatever the condition,
-// where it is not there (RFC 9110 section 13.2.1).
+// A conditional is a resource whose kind is tried.
+type conditional struct {
+	path, missing string
+	spec, other   string
+	list          string // where POST creates one; empty: a client creates none
+	deleted       bool   // there is a DELETE
+	stays         bool   // it is there by itself
+}
+
+// TestKindsOfMRCAnswerAlike: the kinds of an MRC fabric have the same answers.
 func TestKindsOfMRCAnswerAlike(t *testing.T) {
 	r := startFabric(t)
-	send := r.sender(t)
 	// All that is drained is of plane 2: what was, is used again only when probes come through, and no
 	// host answers any.
 	const drained, up = `{"admin":"drained"}`, `{"admin":"up"}`
-	for _, k := range []struct {
-		path, missing string
-		spec, other   string
-		list          string // where POST creates one; empty: a client creates none
-		deleted       bool   // there is a DELETE
-		stays         bool   // it is there by itself
-	}{
+	for _, k := range []conditional{
 		{path: "/v1/cc-profiles/x", missing: "/v1/cc-profiles/x", list: "/v1/cc-profiles", deleted: true,
 			spec:  `{"nscc":{"gamma":0.8,"maxMdJump":0.5,"maxCwnd":1048576,"targetDelay":"9us"}}`,
 			other: `{"nscc":{"gamma":0.8,"maxMdJump":0.5,"maxCwnd":1048576,"targetDelay":"8us"}}`},
@@ -107,76 +107,96 @@ func TestKindsOfMRCAnswerAlike(t *testing.T) {
 		{path: "/v1/hosts/h1/ports/2", missing: "/v1/hosts/h1/ports/9", stays: true, spec: drained, other: up},
 		{path: "/v1/hosts/h2/ports/2", missing: "/v1/hosts/h9/ports/1", stays: true, spec: drained, other: up},
 	} {
-		body, other := `{"spec":`+k.spec+`}`, `{"spec":`+k.other+`}`
-		gone := func(step string) {
-			t.Helper()
-			send(step, http.MethodGet, k.missing, "", 404, "not_found")
-			send(step, http.MethodPatch, k.missing, body, 404, "not_found")
-			send(step, http.MethodPatch, k.missing, body, 404, "not_found", ifOther)
-			if k.deleted {
-				send(step, http.MethodDelete, k.missing, "", 404, "not_found")
-				send(step, http.MethodDelete, k.missing, "", 404, "not_found", ifOther)
-			}
-		}
-		gone("missing")
-		if k.stays {
-			send("missing", http.MethodPut, k.missing, body, 404, "not_found")
-			send("missing", http.MethodPut, k.missing, body, 404, "not_found", ifOther)
-			send("missing", http.MethodPut, k.missing, body, 404, "not_found", ifAbsent)
-			send("missing", http.MethodPut, k.missing+"?dryRun=true", body, 404, "not_found", ifOther)
-			if tag := send("unwritten", http.MethodGet, k.path, "", 200, ""); tag != "" {
-				t.Errorf("%s has the ETag %s before a client writes it", k.path, tag)
-			}
-		}
-		send("unwritten", http.MethodPut, k.path, body, 412, "version_mismatch", ifOther)
-		send("unwritten", http.MethodPatch, k.path, body, 422, "invalid", ifAbsent)
-		created := 201
-		if k.stays {
-			send("unwritten", http.MethodPatch, k.path, body, 412, "version_mismatch", ifOther)
-			created = 200
-		}
-		send("tried", http.MethodPut, k.path+"?dryRun=true", body, created, "", ifAbsent)
-		tag := send("written", http.MethodPut, k.path, body, created, "", ifAbsent)
-		if tag == "" {
-			t.Fatalf("%s: no ETag", k.path)
-		}
-		if again := send("same", http.MethodPut, k.path, body, 200, ""); again != tag {
-			t.Errorf("%s: the same spec again changes %s to %s", k.path, tag, again)
-		}
-		if k.list != "" {
-			send("written", http.MethodPost, k.list, `{"name":"x","spec":`+k.spec+`}`, 409, "already_exists")
-		}
-		send("written", http.MethodPut, k.path, other, 412, "version_mismatch", ifAbsent)
-		send("written", http.MethodPut, k.path, other, 412, "version_mismatch", ifOther)
-		send("written", http.MethodPut, k.path+"?dryRun=true", other, 412, "version_mismatch", ifOther)
-		send("written", http.MethodPatch, k.path, other, 412, "version_mismatch", ifOther)
-		send("written", http.MethodPut, k.path, other, 422, "invalid", ifOther, ifAbsent)
-		send("written", http.MethodPut, k.path, body, 200, "", ifAny)
-		if now := send("refused", http.MethodGet, k.path, "", 200, ""); now != tag {
-			t.Errorf("%s: refused writes change %s to %s", k.path, tag, now)
-		}
-		next := send("changed", http.MethodPut, k.path, other, 200, "", "If-Match: "+tag)
-		if next == tag || next == "" {
-			t.Errorf("%s: another spec changes %s to %q", k.path, tag, next)
-		}
-		send("changed", http.MethodPatch, k.path, other, 412, "version_mismatch", "If-Match: "+tag)
-		send("changed", http.MethodPatch, k.path, other, 200, "", "If-Match: "+next)
-		if !k.deleted {
-			send("there by itself", http.MethodDelete, k.path, "", 405, "method_not_allowed")
-			continue
-		}
-		send("tried", http.MethodDelete, k.path+"?dryRun=true", "", 412, "version_mismatch", ifOther)
-		send("tried", http.MethodDelete, k.path+"?dryRun=true", "", 200, "", "If-Match: "+next)
-		send("changed", http.MethodDelete, k.path, "", 412, "version_mismatch", ifOther)
-		send("deleted", http.MethodDelete, k.path, "", 204, "", "If-Match: "+next)
-		if k.stays {
-			if tag := send("deleted", http.MethodGet, k.path, "", 200, ""); tag != "" {
-				t.Errorf("%s has the ETag %s after its deletion", k.path, tag)
-			}
-			continue
-		}
-		gone("deleted")
+		r.answersAlike(t, &k)
 	}
+}
+
+// TestPortsAnswerAlike: ports of switches have the answers of the other kinds, whether or not the
+// switch has reported the port.
+func TestPortsAnswerAlike(t *testing.T) {
+	inv, snapshot := ring()
+	r := startOn(t, inv, snapshot)
+	r.reportPorts("a", snapshot.LinksFrom("64512:10.0.0.1"))
+	r.answersAlike(t, &conditional{
+		path: "/v1/switches/a/ports/1", missing: "/v1/switches/z/ports/1", deleted: true, stays: true, spec: `{"mtu":9000}`, other: `{"mtu":9216,"enabled":true}`,
+	})
+}
+
+// answersAlike tries conditional requests. What is there by itself has no version before a client
+// writes its spec, and is not found, whatever the condition, where it is not there (RFC 9110 section
+// 13.2.1).
+func (r *running) answersAlike(t *testing.T, k *conditional) {
+	t.Helper()
+	send := r.sender(t)
+	body, other := `{"spec":`+k.spec+`}`, `{"spec":`+k.other+`}`
+	gone := func(step string) {
+		t.Helper()
+		send(step, http.MethodGet, k.missing, "", 404, "not_found")
+		send(step, http.MethodPatch, k.missing, body, 404, "not_found")
+		send(step, http.MethodPatch, k.missing, body, 404, "not_found", ifOther)
+		if k.deleted {
+			send(step, http.MethodDelete, k.missing, "", 404, "not_found")
+			send(step, http.MethodDelete, k.missing, "", 404, "not_found", ifOther)
+		}
+	}
+	gone("missing")
+	if k.stays {
+		send("missing", http.MethodPut, k.missing, body, 404, "not_found")
+		send("missing", http.MethodPut, k.missing, body, 404, "not_found", ifOther)
+		send("missing", http.MethodPut, k.missing, body, 404, "not_found", ifAbsent)
+		send("missing", http.MethodPut, k.missing+"?dryRun=true", body, 404, "not_found", ifOther)
+		if tag := send("unwritten", http.MethodGet, k.path, "", 200, ""); tag != "" {
+			t.Errorf("%s has the ETag %s before a client writes it", k.path, tag)
+		}
+	}
+	send("unwritten", http.MethodPut, k.path, body, 412, "version_mismatch", ifOther)
+	send("unwritten", http.MethodPatch, k.path, body, 422, "invalid", ifAbsent)
+	created := 201
+	if k.stays {
+		send("unwritten", http.MethodPatch, k.path, body, 412, "version_mismatch", ifOther)
+		created = 200
+	}
+	send("tried", http.MethodPut, k.path+"?dryRun=true", body, created, "", ifAbsent)
+	tag := send("written", http.MethodPut, k.path, body, created, "", ifAbsent)
+	if tag == "" {
+		t.Fatalf("%s: no ETag", k.path)
+	}
+	if again := send("same", http.MethodPut, k.path, body, 200, ""); again != tag {
+		t.Errorf("%s: the same spec again changes %s to %s", k.path, tag, again)
+	}
+	if k.list != "" {
+		send("written", http.MethodPost, k.list, `{"name":"x","spec":`+k.spec+`}`, 409, "already_exists")
+	}
+	send("written", http.MethodPut, k.path, other, 412, "version_mismatch", ifAbsent)
+	send("written", http.MethodPut, k.path, other, 412, "version_mismatch", ifOther)
+	send("written", http.MethodPut, k.path+"?dryRun=true", other, 412, "version_mismatch", ifOther)
+	send("written", http.MethodPatch, k.path, other, 412, "version_mismatch", ifOther)
+	send("written", http.MethodPut, k.path, other, 422, "invalid", ifOther, ifAbsent)
+	send("written", http.MethodPut, k.path, body, 200, "", ifAny)
+	if now := send("refused", http.MethodGet, k.path, "", 200, ""); now != tag {
+		t.Errorf("%s: refused writes change %s to %s", k.path, tag, now)
+	}
+	next := send("changed", http.MethodPut, k.path, other, 200, "", "If-Match: "+tag)
+	if next == tag || next == "" {
+		t.Errorf("%s: another spec changes %s to %q", k.path, tag, next)
+	}
+	send("changed", http.MethodPatch, k.path, other, 412, "version_mismatch", "If-Match: "+tag)
+	send("changed", http.MethodPatch, k.path, other, 200, "", "If-Match: "+next)
+	if !k.deleted {
+		send("there by itself", http.MethodDelete, k.path, "", 405, "method_not_allowed")
+		return
+	}
+	send("tried", http.MethodDelete, k.path+"?dryRun=true", "", 412, "version_mismatch", ifOther)
+	send("tried", http.MethodDelete, k.path+"?dryRun=true", "", 200, "", "If-Match: "+next)
+	send("changed", http.MethodDelete, k.path, "", 412, "version_mismatch", ifOther)
+	send("deleted", http.MethodDelete, k.path, "", 204, "", "If-Match: "+next)
+	if k.stays {
+		if tag := send("deleted", http.MethodGet, k.path, "", 200, ""); tag != "" {
+			t.Errorf("%s has the ETag %s after its deletion", k.path, tag)
+		}
+		return
+	}
+	gone("deleted")
 }
 
 // startFabric starts a controller with the MRC fabric of northboundtest.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"net"
@@ -28,6 +29,7 @@ import (
 	"github.com/weft-sdn/weft/northbound/northboundtest"
 	"github.com/weft-sdn/weft/service"
 	"github.com/weft-sdn/weft/southbound/entry"
+	"github.com/weft-sdn/weft/southbound/gnmi"
 	"github.com/weft-sdn/weft/southbound/hosts"
 	"github.com/weft-sdn/weft/store"
 	"github.com/weft-sdn/weft/topology"
@@ -146,6 +148,43 @@ func startOn(t *testing.T, inv inventory.Inventory, snapshot *topology.Snapshot,
 	}
 	r.quiet()
 	return r
+}
+
+// reportPorts has a switch report the ports at which links begin, and waits until the API shows them.
+func (r *running) reportPorts(sw string, links []*topology.Link) {
+	r.t.Helper()
+	p := controller.PortStates{Up: make(map[uint32]bool)}
+	for _, l := range links {
+		enabled := true
+		p.Up[l.LocalPort] = true
+		p.Interfaces = append(p.Interfaces, gnmi.Interface{
+			Name: fmt.Sprintf("eth%d", l.LocalPort), Port: l.LocalPort, Oper: gnmi.OperUp, Config: gnmi.Settings{Enabled: &enabled},
+		})
+	}
+	r.switches.SetPorts(sw, p)
+	r.await("the ports of "+sw, func(c *controller.Core) bool {
+		_, err := c.Ports().Get(fmt.Sprintf("%s/%d", sw, links[0].LocalPort))
+		return err == nil
+	})
+}
+
+// await waits until a condition of the controller holds.
+func (r *running) await(what string, holds func(*controller.Core) bool) {
+	r.t.Helper()
+	ctx, cancel := context.WithTimeout(r.t.Context(), patience)
+	defer cancel()
+	ticker := time.NewTicker(time.Millisecond)
+	defer ticker.Stop()
+	for done := false; !done; {
+		if err := r.Do(ctx, func(c *controller.Core) { done = holds(c) }); err != nil {
+			r.t.Fatalf("%s: %v", what, err)
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			r.t.Fatalf("%s: not in time", what)
+		}
+	}
 }
 
 // quiet waits until every group and switch has what it needs and no change of a

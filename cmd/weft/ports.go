@@ -1,0 +1,115 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/api/client"
+)
+
+// switchPortPlace is where a port of a switch is, "n1/3" being port 3 of n1.
+func switchPortPlace(name string) (collection, key string, err error) {
+	sw, port, ok := strings.Cut(name, "/")
+	if !ok || sw == "" || port == "" {
+		return "", "", fmt.Errorf("port %s: want the name of a switch, \"/\" and the number of a port", name)
+	}
+	return client.Path("v1", "switches", sw, "ports"), port, nil
+}
+
+func switchPortTable(w io.Writer, ports []api.Port) error {
+	g := newGrid("NAME", "INTERFACE", "OPER", "SPEED", "MTU", "ENABLED", "SPEC", "NOTE")
+	for i := range ports {
+		p := &ports[i]
+		st := &p.Status
+		var mtu, enabled, spec any = "", "", ""
+		if st.Config.MTU != nil {
+			mtu = *st.Config.MTU
+		}
+		if st.Config.Enabled != nil {
+			enabled = *st.Config.Enabled
+		}
+		var notes []string
+		if p.Version > 0 {
+			spec = "written"
+			if st.Conditions.Is(api.Programmed) {
+				spec = "in force"
+			} else if c := st.Conditions.Find(api.Programmed); c != nil && c.Message != "" {
+				notes = append(notes, c.Message)
+			}
+			if st.Drift != nil {
+				notes = append(notes, "drifted at "+clockTime(st.Drift.Time)+": "+st.Drift.Message)
+			}
+		}
+		if d := st.Damping; d != nil {
+			note := fmt.Sprintf("%d failures", d.Failures)
+			switch {
+			case d.Out && !d.Until.IsZero():
+				note += ", link not used until " + clockTime(d.Until)
+			case d.Out:
+				note += ", link not used"
+			}
+			notes = append(notes, note)
+		}
+		g.row(p.Name, st.Interface, st.Oper, speedText(st.Speed), mtu, enabled, spec, strings.Join(notes, "; "))
+	}
+	return g.writeTo(w)
+}
+
+// speedText is a speed, "" for one that is unknown.
+func speedText(bits uint64) string {
+	if bits == 0 {
+		return ""
+	}
+	return bitRate(bits)
+}
+
+// gnmiDetail shows what a switch answers by gNMI.
+func gnmiDetail(w io.Writer, s *api.SwitchGNMI) error {
+	var head []string
+	for _, part := range []struct{ name, text string }{{"dialect", s.Dialect}, {"gNMI", s.Version}, {"encoding", s.Encoding}} {
+		if part.text != "" {
+			head = append(head, part.name+" "+part.text)
+		}
+	}
+	if len(head) == 0 {
+		head = []string{"the switch has not been asked"}
+	}
+	if s.Ignored > 0 {
+		head = append(head, fmt.Sprintf("%d values ignored", s.Ignored))
+	}
+	fmt.Fprintln(w, strings.Join(head, ", "))
+	if s.Error != "" {
+		fmt.Fprintln(w, "error:", strings.Join(strings.Fields(s.Error), " "))
+	}
+	if len(s.Paths) > 0 {
+		fmt.Fprintln(w)
+		g := newGrid("STREAM", "MODE", "PATH", "NOTE")
+		for _, p := range s.Paths {
+			g.row(p.Stream, p.Mode, p.Path, p.Error)
+		}
+		if err := g.writeTo(w); err != nil {
+			return err
+		}
+	}
+	if len(s.Models) > 0 {
+		fmt.Fprintln(w)
+		g := newGrid("MODEL", "VERSION", "ORGANIZATION")
+		for _, m := range s.Models {
+			g.row(m.Name, m.Version, m.Organization)
+		}
+		if err := g.writeTo(w); err != nil {
+			return err
+		}
+	}
+	if len(s.Differs) == 0 {
+		return nil
+	}
+	fmt.Fprintln(w)
+	g := newGrid("DIFFERS", "KNOWN", "SWITCH")
+	for _, d := range s.Differs {
+		g.row(d.Field, d.Want, d.Got)
+	}
+	return g.writeTo(w)
+}

@@ -17,15 +17,19 @@ type Cell struct {
 	Destination string
 	EV          hostapi.EV
 	At          time.Duration
-	// Sent and Received count the probes, of which Loss is a moving average.
+	// Sent and Received count the probes. Loss is the part of them that was lost, of 1: an
+	// average in which a probe weighs less the older it is.
 	Sent, Received uint64
 	Loss           float64
 	// RTTs are of the last probes that were answered.
 	RTTMin, RTTMean, RTTMax time.Duration
 }
 
-// lossWeight is the weight of a probe in the moving average.
+// lossWeight is the weight of a probe in the moving average of many.
 const lossWeight = 1.0 / 16
+
+// lossAges is what the weight of a probe has become after n later ones.
+func lossAges(n uint64) float64 { return math.Pow(1-lossWeight, float64(n)) }
 
 // note notes the result of a probe in the matrix.
 func (p *probe) note(now time.Duration, r *hostapi.ProbeResult) {
@@ -35,14 +39,16 @@ func (p *probe) note(now time.Duration, r *hostapi.ProbeResult) {
 	cell := p.profile.cells[p.ev]
 	loss := float64(r.Sent-r.Received) / float64(r.Sent)
 	if cell == nil {
-		cell = &Cell{Profile: p.profile.name, EV: p.ev, Loss: loss}
+		cell = &Cell{Profile: p.profile.name, EV: p.ev}
 		p.profile.cells[p.ev] = cell
 	}
 	cell.Source, cell.Destination, cell.At = p.host.Name, p.peer, now
+	// The sum of all weights is 1 only after many probes: without the division, the first ones
+	// would count for the many that never were.
+	keep, weights := lossAges(uint64(r.Sent)), 1-lossAges(cell.Sent)
 	cell.Sent += uint64(r.Sent)
 	cell.Received += uint64(r.Received)
-	keep := math.Pow(1-lossWeight, float64(r.Sent))
-	cell.Loss = keep*cell.Loss + (1-keep)*loss
+	cell.Loss = (keep*cell.Loss*weights + (1-keep)*loss) / (1 - lossAges(cell.Sent))
 	if r.Received > 0 {
 		cell.RTTMin, cell.RTTMean, cell.RTTMax = r.RTTMin, r.RTTMean, r.RTTMax
 	}

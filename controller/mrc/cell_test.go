@@ -1,0 +1,39 @@
+package mrc
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/weft-sdn/weft/hostapi"
+)
+
+// TestCellLoss: the loss of an EV is the weighted mean of its probes, however few there are, and the
+// results of several probes at once count as those of each alone.
+func TestCellLoss(t *testing.T) {
+	type result struct{ sent, received int }
+	for name, results := range map[string][]result{
+		"the first is lost":       {{1, 0}, {1, 1}, {1, 1}, {1, 1}, {1, 1}},
+		"the first four are lost": {{4, 0}, {4, 4}, {4, 4}, {4, 4}},
+		"one alone":               {{1, 0}},
+		"one arrives":             {{1, 1}},
+		"half of each":            {{2, 1}, {2, 1}, {2, 1}},
+		"many, then lost":         {{1000, 1000}, {16, 0}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := &probe{profile: &profile{name: "p"}, host: &host{Host: Host{Name: "a"}}, peer: "b"}
+			var lost, weights float64
+			for i, r := range results {
+				p.note(time.Duration(i), &hostapi.ProbeResult{Sent: r.sent, Received: r.received})
+				for range r.sent {
+					lost, weights = lost*(1-lossWeight), weights*(1-lossWeight)
+					lost += lossWeight * float64(r.sent-r.received) / float64(r.sent)
+					weights += lossWeight
+				}
+				if got, want := p.profile.cells[p.ev].Loss, lost/weights; math.Abs(got-want) > 1e-9 {
+					t.Errorf("loss %v after %d results, want %v", got, i+1, want)
+				}
+			}
+		})
+	}
+}

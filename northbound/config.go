@@ -16,6 +16,7 @@ import (
 	"github.com/weft-sdn/weft/access"
 	"github.com/weft-sdn/weft/access/oidc"
 	"github.com/weft-sdn/weft/internal/certs"
+	"github.com/weft-sdn/weft/telemetry"
 )
 
 var (
@@ -67,6 +68,8 @@ type Config struct {
 	Certificates func() []certs.Certificate
 	// Traces gives traces of packets. Default: no switch gives any.
 	Traces Tracer
+	// Telemetry has what ports and other objects did. Default: an empty one.
+	Telemetry *telemetry.Store
 	// Requests counts the requests. Default: counters of the server's own.
 	Requests *Requests
 	// Writable returns why nothing can be kept now, or nil. Default: everything always can.

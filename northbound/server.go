@@ -13,6 +13,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/weft-sdn/weft/access"
+	"github.com/weft-sdn/weft/telemetry"
 )
 
 // Server is the API of one controller.
@@ -58,6 +59,7 @@ func New(cfg Config, controller Controller, events *Events) (*Server, error) {
 	s.registerPlanes()
 	s.registerSuspects()
 	s.registerProbes()
+	s.registerTelemetry()
 	s.registerEvents()
 	s.registerHealth()
 	s.registerBackup()
@@ -98,6 +100,9 @@ func newServer(cfg Config) (*Server, error) {
 		if cfg.Access, err = access.InMemory(context.Background(), access.Config{Tokens: tokens, Verified: cfg.TLS.ClientCAFile != "", Now: cfg.Now}); err != nil {
 			return nil, err
 		}
+	}
+	if cfg.Telemetry == nil {
+		cfg.Telemetry = telemetry.New(telemetry.Config{})
 	}
 	if cfg.Requests == nil {
 		cfg.Requests = NewRequests()
@@ -147,6 +152,7 @@ func (s *Server) humaConfig() huma.Config {
 		{Name: losslessTag, Description: "SRv6 policies, tenants, and PFC over SRv6."},
 		{Name: fabricTag, Description: "The MRC fabric: entropy values for hosts, what they hold, and what is not to be used."},
 		{Name: "network", Description: "The topology as learned by BGP-LS."},
+		{Name: telemetryTag, Description: "What ports, queues and other objects did, and do."},
 		{Name: "controller", Description: "Events, the controllers and their health."},
 		{Name: accessTag, Description: "Sessions, users, tokens and the audit log."},
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/weft-sdn/weft/northbound"
 	"github.com/weft-sdn/weft/southbound/hosts"
 	"github.com/weft-sdn/weft/store"
+	"github.com/weft-sdn/weft/telemetry"
 	"github.com/weft-sdn/weft/topology"
 	"github.com/weft-sdn/weft/topology/bgpls"
 )
@@ -34,6 +35,7 @@ type planner struct {
 	multipath  *mrc.Runner   // nil: there is no MRC fabric
 	streams    *hosts.Server // to its hosts
 	server     *northbound.Server
+	telemetry  *telemetry.Store
 	store      store.Store
 	keep       audit.Keep // of the audit log
 	log        *slog.Logger
@@ -74,6 +76,7 @@ func newPlanner(ctx context.Context, o *Options, s store.Store, switches control
 		return nil, err
 	}
 	served := o.API
+	p.telemetry = o.API.Telemetry
 	if o.Inventory.MRC.On() {
 		if err := p.startMultipath(ctx, o, s, events.publish); err != nil {
 			return nil, err
@@ -113,6 +116,7 @@ func (p *planner) run(ctx context.Context, l net.Listener) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return p.controller.Run(ctx) })
 	group.Go(func() error { p.prune(ctx); return nil })
+	group.Go(func() error { p.measure(ctx, p.telemetry); return nil })
 	group.Go(func() error { return p.network.run(ctx) })
 	group.Go(func() error { return follow(ctx, &p.network.merged, p.controller.SetTopology) })
 	if p.multipath != nil {

@@ -26,6 +26,7 @@ import (
 	"github.com/weft-sdn/weft/p4"
 	"github.com/weft-sdn/weft/southbound"
 	"github.com/weft-sdn/weft/store"
+	"github.com/weft-sdn/weft/telemetry"
 	"github.com/weft-sdn/weft/topology"
 	"github.com/weft-sdn/weft/topology/bgpls"
 	"github.com/weft-sdn/weft/topology/static"
@@ -110,6 +111,7 @@ func Start(ctx context.Context, o Options) (*Service, error) {
 	}
 	o.API.Limits = apiLimits(o.API.Limits, o.Inventory.API.Limits)
 	o.API.Requests = northbound.NewRequests()
+	o.API.Telemetry = telemetry.New(telemetry.Config{Memory: o.Inventory.Telemetry.Memory})
 	o.API.Certificates = o.Inventory.Certificates().List
 	ctx, cancel := context.WithCancel(ctx)
 	s := &Service{cancel: cancel, done: make(chan struct{})}
@@ -237,7 +239,7 @@ func (o *Options) switches(ctx context.Context, s store.Store, p *southbound.Pip
 		claim = southbound.ClaimAnyway
 	}
 	seam := controller.NewP4Runtime(p, election)
-	seam.Claim = claim
+	seam.Claim, seam.Samples = claim, o.API.Telemetry.Take
 	return seam, nil
 }
 

@@ -144,6 +144,7 @@ func (s *sessions) hold(ctx context.Context, name string, o cluster.Owner, t *cl
 // southbound returns the decider's seam to the switches, in a term.
 func (s *sessions) southbound(term int64) *controller.P4Runtime {
 	seam := controller.NewP4Runtime(s.pipeline, southbound.ElectionID{Low: uint64(term)})
+	seam.Samples = s.o.API.Telemetry.Take
 	seam.Configure = func(sw inventory.Switch, cfg *southbound.Config) {
 		cfg.TLS, cfg.GNMI = southbound.TLSConfig{}, "" // they are the owner's
 		cfg.Backoff.Max = relayBackoff

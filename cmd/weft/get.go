@@ -120,6 +120,7 @@ or a resource: it shows changes until it is interrupted.`)
 		return object(ctx, v, switchPath(args[0], "gnmi"), gnmiDetail)
 	})
 	addFabric(v, names, add)
+	addHistory(v, add)
 	add("events", "Follow events; the same as \"weft watch events\"", 0, nil, func(ctx context.Context, _ []string) error {
 		return watchEvents(ctx, v, nil)
 	})

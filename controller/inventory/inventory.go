@@ -22,6 +22,8 @@ type Inventory struct {
 	MRC      MRC      `yaml:"mrc"`
 	Cluster  Cluster  `yaml:"cluster"`
 	Ports    Ports    `yaml:"ports"`
+	// Telemetry bounds the history of what switches report.
+	Telemetry Telemetry `yaml:"telemetry"`
 
 	Defaults  api.GroupDefaults `yaml:"defaults"`
 	Limits    api.GroupLimits   `yaml:"limits"`
@@ -108,6 +110,15 @@ type Ports struct {
 	MaxHold api.Duration `yaml:"maxHold"`
 	Calm    api.Duration `yaml:"calm"`
 }
+
+// Telemetry bounds the history of what switches report.
+type Telemetry struct {
+	// Memory is how many octets the history may take. Default 1 GiB.
+	Memory int64 `yaml:"memory"`
+}
+
+// LeastTelemetryMemory is the least Memory of Telemetry.
+const LeastTelemetryMemory = 16 << 20
 
 // A Host is an end system at a port of a switch.
 type Host struct {
@@ -277,6 +288,7 @@ func Default() Inventory {
 		MRC:       defaultMRC(),
 		Cluster:   defaultCluster(),
 		Ports:     Ports{Hold: ms(1000), MaxHold: ms(60_000), Calm: ms(300_000)},
+		Telemetry: Telemetry{Memory: 1 << 30},
 		Defaults:  api.StandardGroupDefaults(),
 		Limits:    api.StandardGroupLimits(),
 		Orphans:   Orphans{Policy: OrphansKeep},

@@ -312,6 +312,9 @@ func (v *validator) numbers() {
 	if n := inv.Defaults.CNPLimit; n == 0 || n >= 1<<24 {
 		v.bad("defaults.cnpLimit", "is %d: want 1 to %d", n, 1<<24-1)
 	}
+	if m := inv.Telemetry.Memory; m != 0 && m < LeastTelemetryMemory {
+		v.bad("telemetry.memory", "is %d octets: want at least %d", m, LeastTelemetryMemory)
+	}
 	v.positive("ports.hold", inv.Ports.Hold, false)
 	v.positive("ports.maxHold", inv.Ports.MaxHold, false)
 	v.positive("ports.calm", inv.Ports.Calm, false)

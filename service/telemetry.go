@@ -1,0 +1,82 @@
+package service
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"github.com/weft-sdn/weft/controller"
+	"github.com/weft-sdn/weft/telemetry"
+)
+
+// Pauses between two looks at what the telemetry needs to know of switches: short after a start, while
+// switches connect.
+const (
+	firstLook = time.Second
+	laterLook = 15 * time.Second
+)
+
+// sampleInterval is the time between samples of a switch whose configuration has none.
+const sampleInterval = time.Second
+
+// measure has the telemetry know the speeds of ports, and forget what is too old, until ctx ends.
+func (p *planner) measure(ctx context.Context, st *telemetry.Store) {
+	pause := firstLook
+	for {
+		if speeds, err := speedsOf(ctx, p.controller); err == nil {
+			inv := p.controller.Inventory()
+			for i := range inv.Switches {
+				if sw := &inv.Switches[i]; sw.Managed() {
+					st.SetSwitch(sw.Name, cmp.Or(sw.GNMI.Sample.D(), sampleInterval), speeds[sw.Name])
+				}
+			}
+		}
+		st.Expire(time.Now())
+		wait := time.NewTimer(pause)
+		select {
+		case <-wait.C:
+		case <-ctx.Done():
+			wait.Stop()
+			return
+		}
+		pause = min(2*pause, laterLook)
+	}
+}
+
+// speedsOf returns the speeds of the ports of switches in bit/s: those that the switch reports, and
+// those of links where it reports none.
+func speedsOf(ctx context.Context, c *controller.Controller) (map[string]map[uint32]uint64, error) {
+	out := make(map[string]map[uint32]uint64)
+	set := func(sw string, port uint32, speed uint64) {
+		if speed == 0 {
+			return
+		}
+		if out[sw] == nil {
+			out[sw] = make(map[uint32]uint64)
+		}
+		out[sw][port] = speed
+	}
+	switches, err := c.Switches(ctx)
+	if err != nil {
+		return nil, err
+	}
+	names := make(map[string]string, len(switches)) // by node
+	for i := range switches {
+		names[switches[i].Node] = switches[i].Name
+	}
+	inv := c.Inventory()
+	for _, l := range c.Topology().Links {
+		if sw := inv.Switch(names[string(l.Local)]); sw != nil {
+			set(sw.Name, sw.Port(l.LocalID, l.LocalPort), l.MaxBandwidth)
+		}
+	}
+	ports, err := c.Ports().List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for i := range ports {
+		st := &ports[i].Status
+		set(st.Switch, st.Port, st.Speed)
+	}
+	return out, nil
+}

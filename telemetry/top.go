@@ -1,0 +1,164 @@
+package telemetry
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/weft-sdn/weft/internal/natural"
+)
+
+// Utilization is a metric of ports for [Store.Top]: the rate of the busier direction, as a share of the
+// speed, 1 being all of it. Ports whose speed is not known have none.
+const Utilization = "utilization"
+
+// Ranked is an object with a value.
+type Ranked struct {
+	Name  string
+	Value float64
+	// In and Out are the shares of the speed of a port, by Utilization.
+	In, Out float64
+	// Speed is that of a port in bit/s; 0: not known.
+	Speed uint64
+}
+
+// MaxOver is the longest time that Top and Means look at.
+const MaxOver = fineKept * time.Second
+
+// Top returns the objects of a kind with the greatest values of a metric in the last time over, those
+// without one left out, and the unit. Values are means of rates, and the greatest of gauges. The error
+// is ErrUnknown, with the metrics that there are.
+func (st *Store) Top(k Kind, metric string, over time.Duration, limit int, now time.Time) (top []Ranked, unit string, err error) {
+	var m mask
+	ranked := k == Port && metric == Utilization
+	if ranked {
+		m, unit = 1<<InBits|1<<OutBits, Number
+	} else {
+		i := slices.IndexFunc(metrics[k], func(x Metric) bool { return x.Name == metric })
+		if i < 0 {
+			names := metricNames(k)
+			if k == Port {
+				names = append([]string{Utilization}, names...)
+			}
+			return nil, "", fmt.Errorf("%w: %q: want one of %v", ErrUnknown, metric, names)
+		}
+		m, unit = 1<<i, metrics[k][i].Unit
+	}
+	worse := func(a, b Ranked) int {
+		return cmp.Or(-cmp.Compare(a.Value, b.Value), natural.Compare(a.Name, b.Name))
+	}
+	for _, s := range st.all() {
+		s.mu.Lock()
+		s.means(k, m, over, now, func(o *object, x *mean) {
+			r := Ranked{}
+			if k == Port {
+				r.Speed = s.speeds[o.port]
+			}
+			switch {
+			case ranked && r.Speed == 0:
+				return
+			case ranked:
+				r.In, r.Out = x.value(k, InBits)/float64(r.Speed), x.value(k, OutBits)/float64(r.Speed)
+				r.Value = max(r.In, r.Out)
+			default:
+				m.each(func(i int) { r.Value = x.value(k, i) })
+			}
+			if r.Value == 0 || len(top) == limit && r.Value < top[limit-1].Value {
+				return
+			}
+			r.Name = s.fullName(&o.key)
+			at, _ := slices.BinarySearchFunc(top, r, worse)
+			top = slices.Insert(top, at, r)
+			top = top[:min(len(top), limit)]
+		})
+		s.mu.Unlock()
+	}
+	return top, unit, nil
+}
+
+// mean is what an object did in a time.
+type mean struct {
+	known  mask
+	sum    [maxMetrics]float64
+	most   [maxMetrics]float64
+	weight [maxMetrics]float64
+}
+
+// value returns a value in the unit of its metric; 0 when there is none.
+func (x *mean) value(k Kind, m int) float64 {
+	switch d := &metrics[k][m]; {
+	case x.weight[m] == 0:
+		return 0
+	case d.gauge:
+		return x.most[m] * d.scale
+	default:
+		return x.sum[m] / x.weight[m] * d.scale
+	}
+}
+
+// add adds the values of columns that begin at a time, from one time until another.
+func (x *mean) add(c *columns, start, from, to int64, span int) {
+	first, end := int(max(0, from-start)), int(min(int64(span), to-start))
+	c.known.each(func(m int) {
+		if !x.known.has(m) {
+			x.known |= 1 << m
+			x.sum[m], x.most[m], x.weight[m] = 0, 0, 0
+		}
+		for i := first; i < end; i++ {
+			if v, ok := c.at(m, i); ok {
+				x.sum[m] += v
+				x.most[m] = max(x.most[m], v)
+				x.weight[m]++
+			}
+		}
+		if x.weight[m] == 0 {
+			x.known &^= 1 << m
+		}
+	})
+}
+
+// means calls visit with the objects of a kind that have values in the last time over.
+func (s *shard) means(k Kind, m mask, over time.Duration, now time.Time, visit func(*object, *mean)) {
+	to := now.Unix() + 1
+	from := to - int64(min(over, MaxOver)/time.Second)
+	type cursor struct {
+		*segment
+		data []byte
+	}
+	var segments []cursor
+	for i := range s.minutes {
+		if g := &s.minutes[i]; g.start+fineSpan > from && g.start < to {
+			segments = append(segments, cursor{g, g.data})
+		}
+	}
+	var c columns
+	var x mean
+	for i := range s.objects {
+		o := &s.objects[i]
+		x.known = 0
+		for j := range segments {
+			g := &segments[j]
+			if i >= len(g.sizes) {
+				continue
+			}
+			n := g.sizes[i]
+			if o.kind == k {
+				c.decode(g.data[:n], fineSpan, m)
+				x.add(&c, g.start, from, to, fineSpan)
+			}
+			g.data = g.data[n:]
+		}
+		if o.kind != k {
+			continue
+		}
+		for start := max(s.fine.start, from); start < min(s.fine.end(), to); start += maxSpan {
+			span := int(min(maxSpan, s.fine.end()-start))
+			s.fill(&c, o, start, span, m)
+			x.add(&c, start, from, to, span)
+		}
+		if x.known != 0 {
+			visit(o, &x)
+		}
+	}
+}

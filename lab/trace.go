@@ -25,7 +25,7 @@ func (n *SwitchNode) SetTracer(t trace.Tracer) {
 func (l *Live) Traces() http.Handler {
 	handlers := map[string]http.Handler{}
 	for name, t := range l.traces {
-		handlers[name] = stream.Handler(t)
+		handlers[name] = stream.Handler(t, stream.DefaultStall)
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name, ok := strings.CutSuffix(strings.TrimPrefix(r.URL.Path, "/"), stream.Path)

@@ -11,9 +11,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weft-sdn/weft/controller/mrc/ev"
+	"github.com/weft-sdn/weft/dataplane/guard"
 	"github.com/weft-sdn/weft/demo/mrc"
 	"github.com/weft-sdn/weft/demo/multicast"
 	"github.com/weft-sdn/weft/demo/pfc"
+	"github.com/weft-sdn/weft/internal/certs"
 	"github.com/weft-sdn/weft/lab"
 	"github.com/weft-sdn/weft/service"
 )
@@ -127,7 +129,7 @@ func runLab(ctx context.Context, env environment, network lab.Network, listen, t
 	say("try: %s", try)
 	var asked *httpListener
 	if traces != "" {
-		if asked, err = listenHTTP(traces, live.Traces()); err != nil {
+		if asked, err = listenHTTP(traces, live.Traces(), certs.Server{}, guard.New(guard.Config{}), slog.New(slog.DiscardHandler)); err != nil {
 			return errors.Join(err, live.Close())
 		}
 		say("     weft trace --switch %s/%s", asked.listener.Addr(), live.World.Network.Switches[0].Name)

@@ -114,12 +114,12 @@ address, locator and SRv6 SIDs, and those of its links whose interfaces are up:
 	f.StringArrayVar(&s.depths, "queue-depth", nil, "[PORT[/PRIORITY]=]N: packets that may wait in a priority queue, 0 for no limit; may be repeated (default no limit, with --queue-rate 64)")
 	f.StringArrayVar(&s.rates, "queue-rate", nil, "[PORT[/PRIORITY]=]N: packets a second that may leave a priority queue, 0 for no limit; may be repeated")
 	f.StringVar(&s.address, "grpc-server-addr", "127.0.0.1:9559", "host:port of the P4Runtime server")
-	f.StringVar(&s.http, "http-addr", "", "host:port of metrics for Prometheus and of traces for weft trace --switch (default off)")
+	f.StringVar(&s.http, "http-addr", "", "host:port of metrics for Prometheus and of traces for weft trace --switch, with TLS as --grpc-server-ssl says (default off)")
 	f.BoolVar(&s.noP4, "no-p4", false, "start without a program (the default when none is given)")
 	f.StringVar(&s.pcap, "pcap", "", "write the frames of each interface to INTERFACE_in.pcap and INTERFACE_out.pcap in a directory")
 	f.Lookup("pcap").NoOptDefVal = "."
 	f.IntVar(&s.dump, "dump-packet-data", 0, "log this many octets of each frame in and out")
-	f.BoolVar(&s.ssl, "grpc-server-ssl", false, "TLS on the P4Runtime server")
+	f.BoolVar(&s.ssl, "grpc-server-ssl", false, "TLS on the P4Runtime server and --http-addr")
 	f.StringVar(&s.tls.CertFile, "grpc-server-cert", "", "PEM file of the server's certificate")
 	f.StringVar(&s.tls.KeyFile, "grpc-server-key", "", "PEM file of the server's private key")
 	f.StringVar(&s.tls.ClientCAFile, "grpc-server-cacert", "", "PEM file of the authorities that sign clients' certificates")
@@ -265,10 +265,10 @@ func (s *embedded) serve(ctx context.Context, set setting) (err error) {
 	}
 	var shown *httpListener
 	if s.http != "" {
-		if shown, err = listenHTTP(s.http, s.handler(runner, server, set.names)); err != nil {
+		if shown, err = listenHTTP(s.http, s.handler(runner, server, set.names), certs.Server(s.tls), server.Guard(), log); err != nil {
 			return errors.Join(err, runner.Close(), listener.Close())
 		}
-		log.Info("metrics and traces are up", "http", shown.listener.Addr().String())
+		log.Info("metrics and traces are up", "http", shown.listener.Addr().String(), "tls", s.ssl)
 	}
 	log.Info("switch is up", "device", s.device, "p4runtime", listener.Addr().String(), "ports", len(ports), "tls", s.ssl)
 	served := make(chan error, 1)
@@ -309,7 +309,7 @@ func (s *embedded) handler(runner *live.Runner, server *p4rt.Server, names map[u
 	mux.Handle("GET /metrics", metrics.New(metrics.Config{
 		Switch: runner, Server: server, DeviceID: s.device, Version: buildVersion(), Interfaces: names,
 	}))
-	mux.Handle("GET "+stream.Path, stream.Handler(runner))
+	mux.Handle("GET "+stream.Path, stream.Handler(runner, s.limits.stall))
 	return mux
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/weft-sdn/weft/dataplane/setup"
 	"github.com/weft-sdn/weft/dataplane/trace"
 	"github.com/weft-sdn/weft/dataplane/trace/stream"
+	"github.com/weft-sdn/weft/internal/certs"
 )
 
 // tracing is the flags of "weft trace".
@@ -30,6 +31,7 @@ type tracing struct {
 	cpu, drop uint32
 
 	address string
+	tls     certs.Client
 	port    int64
 	count   int
 
@@ -67,6 +69,10 @@ docs/dataplane.md explains the output.`,
 	f.Uint32Var(&t.cpu, "cpu-port", p4rt.DefaultCPUPort, "port of packet-ins and packet-outs")
 	f.Uint32Var(&t.drop, "drop-port", p4rt.DefaultDropPort, "egress port that drops")
 	f.StringVar(&t.address, "switch", "", "HOST:PORT of a running switch's HTTP listener; of a lab's, HOST:PORT/NAME")
+	f.StringVar(&t.tls.CAFile, "ca", "", "with --switch: PEM file of the authorities that sign the switch's certificate")
+	f.StringVar(&t.tls.CertFile, "cert", "", "with --switch: PEM file of the client's certificate")
+	f.StringVar(&t.tls.KeyFile, "key", "", "with --switch: PEM file of the client's private key")
+	f.StringVar(&t.tls.ServerName, "server-name", "", "with --switch: name in the switch's certificate (default the host)")
 	f.Int64Var(&t.port, "port", -1, "with --switch: only packets that arrive on this port (default any)")
 	f.IntVar(&t.count, "count", 0, "with --switch: end after this many packets (default when interrupted)")
 	f.BoolVar(&t.options.JSON, "json", false, "print one JSON object a line, always complete")
@@ -85,8 +91,8 @@ func (t *tracing) run(cmd *cobra.Command) error {
 		return t.live(cmd.Context())
 	}
 	switch {
-	case set("port") || set("count"):
-		return usagef("trace: --port and --count go with --switch")
+	case set("port") || set("count") || t.tls != (certs.Client{}):
+		return usagef("trace: --port, --count, --ca, --cert, --key and --server-name go with --switch")
 	case t.files.Program == "":
 		return usagef("trace: want --program, or --switch")
 	case len(t.inputs) > 0 == (len(t.packets) > 0):
@@ -206,7 +212,12 @@ func (t *tracing) live(ctx context.Context) error {
 		want.Port = &p
 	}
 	told := traces{out: t.env.stdout, options: t.options}
-	err := stream.Receive(ctx, "http://"+t.address, want, func(i trace.Item) error {
+	from := source{url: "http://" + t.address}
+	if t.tls != (certs.Client{}) {
+		t.tls.Enabled, t.tls.Kinds = true, certs.KindSwitch
+		from = source{"https://" + t.address, secureClient(t.tls)}
+	}
+	err := stream.Receive(ctx, from.client, from.url, want, func(i trace.Item) error {
 		if i.Record != nil {
 			return told.take(i.Record)
 		}

@@ -119,8 +119,14 @@ func (g *Guard) Refuse(why Reason, host string) {
 // idle for the longest time, that one, and else the new one. It is to be called once for each listener,
 // whose connections are counted apart.
 func (g *Guard) Listener(l net.Listener) net.Listener {
+	return &listener{g.Bound(l), g}
+}
+
+// Bound returns a listener that closes connections beyond the limits, as Listener does, for another
+// protocol than gRPC: what a client has begun to send is not counted. [gate.Of] finds its connections.
+func (g *Guard) Bound(l net.Listener) net.Listener {
 	limits := gate.Limits{Connections: g.cfg.Connections, Strangers: g.cfg.Strangers, PerClient: g.cfg.PerClient}
-	return &listener{gate.New(l, limits, func(why gate.Reason) { g.Refuse(reasonOf[why], "") }), g}
+	return gate.New(l, limits, func(why gate.Reason) { g.Refuse(reasonOf[why], "") })
 }
 
 type listener struct {

@@ -21,7 +21,7 @@ func TestTrace(t *testing.T) {
 	in, other, out := newTestPort(), newTestPort(), newTestPort()
 	r := start(t, live.Config{Ports: map[uint32]live.Port{1: in, 3: other, 2: out}})
 	program(t, r, forwardTo2)
-	server := httptest.NewServer(stream.Handler(r))
+	server := httptest.NewServer(stream.Handler(r, stream.DefaultStall))
 	defer server.Close()
 	answer, err := http.Get(server.URL + stream.Path + "?port=1&count=2")
 	if err != nil {

@@ -196,6 +196,9 @@ func (s *Server) Add(sessions *Sessions, exec Executor) error {
 	return nil
 }
 
+// Guard bounds and counts the clients of the server.
+func (s *Server) Guard() *guard.Guard { return s.guard }
+
 // Serve accepts connections on a listener until Close. It returns nil after
 // Close.
 func (s *Server) Serve(l net.Listener) error {

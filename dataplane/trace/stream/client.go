@@ -26,8 +26,8 @@ const maxRefusal = 1 << 10
 
 // Receive asks the switch at a URL for traces (http://HOST:PORT, with the path in
 // front of Path, if any) and calls take with each until there are no more, take
-// fails or ctx ends.
-func Receive(ctx context.Context, base string, want trace.Filter, take func(trace.Item) error) error {
+// fails or ctx ends. A nil client is http.DefaultClient.
+func Receive(ctx context.Context, client *http.Client, base string, want trace.Filter, take func(trace.Item) error) error {
 	q := url.Values{}
 	if want.Port != nil {
 		q.Set("port", strconv.FormatUint(uint64(*want.Port), 10))
@@ -39,7 +39,10 @@ func Receive(ctx context.Context, base string, want trace.Filter, take func(trac
 	if err != nil {
 		return err
 	}
-	answer, err := http.DefaultClient.Do(r)
+	if client == nil {
+		client = http.DefaultClient
+	}
+	answer, err := client.Do(r)
 	var failed *url.Error
 	switch {
 	case err != nil && ctx.Err() != nil:

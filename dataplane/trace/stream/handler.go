@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"time"
 
 	"github.com/weft-sdn/weft/dataplane/trace"
 )
@@ -21,8 +22,12 @@ type Source interface {
 	Trace(ctx context.Context, want trace.Filter) (<-chan trace.Item, error)
 }
 
-// Handler answers GET requests with the traces of a switch.
-func Handler(s Source) http.Handler {
+// DefaultStall is a suitable time for Handler.
+const DefaultStall = 30 * time.Second
+
+// Handler answers GET requests with the traces of a switch. It gives up a client that has not taken
+// a trace within the stall time.
+func Handler(s Source, stall time.Duration) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		want, err := parseQuery(r.URL.Query())
 		if err != nil {
@@ -45,6 +50,8 @@ func Handler(s Source) http.Handler {
 		for {
 			select {
 			case i, more := <-items:
+				// Without deadlines, as in tests of the handler alone, the client decides.
+				_ = out.SetWriteDeadline(time.Now().Add(stall))
 				if !more || e.Encode(i) != nil || out.Flush() != nil {
 					return // a client that has gone ends ctx
 				}

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -40,7 +42,7 @@ func (s *source) Trace(ctx context.Context, want trace.Filter) (<-chan trace.Ite
 
 func serve(t *testing.T, s *source) string {
 	t.Helper()
-	server := httptest.NewServer(stream.Handler(s))
+	server := httptest.NewServer(stream.Handler(s, stream.DefaultStall))
 	t.Cleanup(func() {
 		http.DefaultClient.CloseIdleConnections()
 		server.Close()
@@ -65,7 +67,7 @@ func TestReceive(t *testing.T) {
 		}
 		return nil
 	}
-	if err := stream.Receive(t.Context(), base, trace.Filter{Port: &port, Count: 2}, take); err != nil {
+	if err := stream.Receive(t.Context(), nil, base, trace.Filter{Port: &port, Count: 2}, take); err != nil {
 		t.Fatal(err)
 	}
 	if got, want := strings.Join(lines, ", "), "7 ab 0, lost 12, 20  1"; got != want {
@@ -77,12 +79,12 @@ func TestReceive(t *testing.T) {
 
 	// Without a count it ends when the caller has enough, or its context ends.
 	enough := errors.New("enough")
-	if err := stream.Receive(t.Context(), base, trace.Filter{}, func(trace.Item) error { return enough }); !errors.Is(err, enough) {
+	if err := stream.Receive(t.Context(), nil, base, trace.Filter{}, func(trace.Item) error { return enough }); !errors.Is(err, enough) {
 		t.Errorf("%v, want %v", err, enough)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	seen := 0
-	err := stream.Receive(ctx, base, trace.Filter{}, func(trace.Item) error {
+	err := stream.Receive(ctx, nil, base, trace.Filter{}, func(trace.Item) error {
 		if seen++; seen == len(s.items) {
 			cancel()
 		}
@@ -109,17 +111,57 @@ func TestErrors(t *testing.T) {
 		{"port=1&count=1", "", http.StatusOK},
 	} {
 		w := httptest.NewRecorder()
-		stream.Handler(s).ServeHTTP(w, httptest.NewRequest(http.MethodGet, stream.Path+"?"+c.query, nil))
+		stream.Handler(s, stream.DefaultStall).ServeHTTP(w, httptest.NewRequest(http.MethodGet, stream.Path+"?"+c.query, nil))
 		if w.Code != c.status || !strings.Contains(w.Body.String(), c.want) {
 			t.Errorf("%s: %d %s; want %d %s", c.query, w.Code, w.Body, c.status, c.want)
 		}
 	}
 	none := func(trace.Item) error { return nil }
 	s.err = errors.New("the switch is closed")
-	if err := stream.Receive(t.Context(), base, trace.Filter{Count: 1}, none); !errors.Is(err, stream.ErrRefused) || !strings.Contains(err.Error(), "503 Service Unavailable: the switch is closed") {
+	if err := stream.Receive(t.Context(), nil, base, trace.Filter{Count: 1}, none); !errors.Is(err, stream.ErrRefused) || !strings.Contains(err.Error(), "503 Service Unavailable: the switch is closed") {
 		t.Errorf("%v", err)
 	}
-	if err := stream.Receive(t.Context(), "http://127.0.0.1:1", trace.Filter{}, none); !errors.Is(err, stream.ErrUnreachable) {
+	if err := stream.Receive(t.Context(), nil, "http://127.0.0.1:1", trace.Filter{}, none); !errors.Is(err, stream.ErrUnreachable) {
 		t.Errorf("%v, want %v", err, stream.ErrUnreachable)
+	}
+}
+
+// endless gives traces as fast as they are taken.
+type endless struct{ gone chan struct{} }
+
+func (s *endless) Trace(ctx context.Context, _ trace.Filter) (<-chan trace.Item, error) {
+	c := make(chan trace.Item)
+	frame := make(trace.Octets, 9000)
+	go func() {
+		defer close(s.gone)
+		defer close(c)
+		for {
+			select {
+			case c <- trace.Item{Record: &trace.Record{Packet: trace.Packet{Frame: frame}}}:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return c, nil
+}
+
+// TestStalledClient: the switch gives up a client that asks for traces and reads none.
+func TestStalledClient(t *testing.T) {
+	s := &endless{gone: make(chan struct{})}
+	server := httptest.NewServer(stream.Handler(s, 100*time.Millisecond))
+	defer server.Close()
+	conn, err := net.Dial("tcp", server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: switch\r\n\r\n", stream.Path); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-s.gone:
+	case <-time.After(time.Minute):
+		t.Error("the traces go on for a client that does not read")
 	}
 }

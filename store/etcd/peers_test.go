@@ -2,11 +2,13 @@ package etcd
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -84,6 +86,39 @@ func (w *trio) stop(name string) {
 	delete(w.stores, name)
 }
 
+// refuses checks that a member lets in other members, by their certificates, and nobody else.
+func refuses(t *testing.T, a *certstest.Authority, address string) {
+	t.Helper()
+	a.IssueAs(t, "switch", certs.Identity{Kind: certs.KindSwitch, Name: "n1"}, "192.0.2.1")
+	a.IssueAs(t, "host", certs.Identity{Kind: certs.KindHost, Name: "h1"})
+	a.IssueExpired(t, "expired", "peer")
+	stranger, strangerKey := certstest.SelfSigned(t, "stranger")
+	for _, c := range []struct {
+		name, cert, key string
+		in              bool
+	}{
+		{"a member", a.File("peer.pem"), a.File("peer.key"), true},
+		{"no certificate", "", "", false},
+		{"another authority", stranger, strangerKey, false},
+		{"an expired certificate", a.File("expired.pem"), a.File("expired.key"), false},
+		{"a switch", a.File("switch.pem"), a.File("switch.key"), false},
+		{"a host", a.File("host.pem"), a.File("host.key"), false},
+	} {
+		dial, err := certs.Client{Enabled: true, CAFile: a.File("ca.pem"), CertFile: c.cert, KeyFile: c.key}.Dial(tls.VersionTLS12, new(net.Dialer))
+		if err != nil {
+			t.Fatal(err)
+		}
+		client := &http.Client{Timeout: time.Minute, Transport: &http.Transport{DialTLSContext: dial, DisableKeepAlives: true}}
+		answer, err := client.Get("https://" + address + "/version")
+		if err == nil {
+			err = answer.Body.Close()
+		}
+		if (err == nil) != c.in {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+}
+
 func TestPeersContract(t *testing.T) {
 	t.Parallel()
 	storetest.SharedContract(t, func(t *testing.T) store.Shared {
@@ -98,7 +133,8 @@ func TestPeersContract(t *testing.T) {
 func TestQuorum(t *testing.T) {
 	t.Parallel()
 	w := newTrio(t)
-	cert, key := certstest.SelfSigned(t, "peer") // of 127.0.0.1 alone
+	authority := certstest.New(t)
+	authority.IssueAs(t, "peer", certs.Identity{Kind: certs.KindController, Name: "peer"}, "127.0.0.1")
 	for name := range w.members {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
@@ -107,8 +143,9 @@ func TestQuorum(t *testing.T) {
 		w.members[name] = l.Addr().String()
 		_ = l.Close()
 	}
-	w.tls = certs.Server{CertFile: cert, KeyFile: key, ClientCAFile: cert}
+	w.tls = certs.Server{CertFile: authority.File("peer.pem"), KeyFile: authority.File("peer.key"), ClientCAFile: authority.File("ca.pem")}
 	w.start("a", "b", "c")
+	refuses(t, authority, w.members["a"])
 	put(t, w.stores["a"], "x", "1")
 	if got := get(t, w.stores["c"], "x"); got != "1" {
 		t.Errorf("c has %q", got)

@@ -12,6 +12,7 @@ import (
 	"github.com/weft-sdn/weft/endpoint/agent"
 	"github.com/weft-sdn/weft/endpoint/agent/agenttest"
 	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/internal/certs"
 	"github.com/weft-sdn/weft/internal/certs/certstest"
 	"github.com/weft-sdn/weft/southbound/hosts"
 	"github.com/weft-sdn/weft/southbound/hosts/hoststest"
@@ -42,6 +43,10 @@ func TestMutualTLS(t *testing.T) {
 	ours.Issue(t, "controller", "controller", "controller")
 	ours.Issue(t, "h1", "whatever", "h1", "h1.example")
 	ours.Issue(t, "plain", "h1")
+	ours.IssueExpired(t, "expired", "h1", "h1")
+	ours.IssueAs(t, "host", certs.Identity{Kind: certs.KindHost, Name: "h1"})
+	ours.IssueAs(t, "switch", certs.Identity{Kind: certs.KindSwitch, Name: "h1"}, "h1")
+	ours.IssueAs(t, "client", certs.Identity{Kind: certs.KindClient, Name: "h1"})
 	theirs.Issue(t, "h1", "", "h1")
 
 	cfg := hosts.DefaultConfig()
@@ -72,6 +77,9 @@ func TestMutualTLS(t *testing.T) {
 	}()
 
 	good := agent.TLSConfig{Enabled: true, CAFile: ours.File("ca.pem"), ServerName: "controller", CertFile: ours.File("h1.pem"), KeyFile: ours.File("h1.key")}
+	from := func(name string) func(*agent.TLSConfig) {
+		return func(c *agent.TLSConfig) { c.CertFile, c.KeyFile = ours.File(name+".pem"), ours.File(name+".key") }
+	}
 	for name, c := range map[string]struct {
 		name string
 		tls  func(*agent.TLSConfig)
@@ -84,6 +92,10 @@ func TestMutualTLS(t *testing.T) {
 		"its common name beside DNS names": {"whatever", func(*agent.TLSConfig) {}, "is not a name of the certificate"},
 		"no certificate":                   {"h1", func(c *agent.TLSConfig) { c.CertFile, c.KeyFile = "", "" }, "Unavailable"},
 		"a stranger's":                     {"h1", func(c *agent.TLSConfig) { c.CertFile, c.KeyFile = theirs.File("h1.pem"), theirs.File("h1.key") }, "Unavailable"},
+		"an expired one":                   {"h1", from("expired"), "Unavailable"},
+		"by its identity":                  {"h1", from("host"), ""},
+		"a switch of that name":            {"h1", from("switch"), "Unavailable"},
+		"a client of that name":            {"h1", from("client"), "Unavailable"},
 		"plain text":                       {"h1", func(c *agent.TLSConfig) { *c = agent.TLSConfig{} }, "Unavailable"},
 		"another controller":               {"h1", func(c *agent.TLSConfig) { c.ServerName = "other" }, "other"},
 	} {

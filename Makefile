@@ -2,7 +2,7 @@ GO ?= go
 P4C ?= p4c-bm2-ss
 FUZZTIME ?= 10s
 
-.PHONY: build demo test lint fuzz bench soak p4 hostapi web web-same test-web browser
+.PHONY: build demo test lint gosec vuln fuzz bench soak p4 hostapi web web-same test-web browser
 
 build:
 	$(GO) build -o bin/weft ./cmd/weft
@@ -37,6 +37,18 @@ lint:
 	if [ -n "$$unformatted" ]; then echo "gofmt: run gofmt -w on:"; echo "$$unformatted"; exit 1; fi
 	$(GO) vet ./...
 	$(GO) tool staticcheck ./...
+	@$(MAKE) -s gosec
+
+# Security checks of the code; lint.gosec has what is left out, with the reasons. Its own module file
+# keeps what gosec and govulncheck depend on out of go.mod.
+gosec:
+	@$(GO) tool -modfile=lint.mod gosec -quiet -exclude-generated -nosec-require-rules -nosec-require-justification \
+		-exclude-rules "$$(sed -e 's/ *#.*//' -e '/^$$/d' lint.gosec | paste -sd ';')" ./...
+
+# Known vulnerabilities in dependencies and in the standard library that the code reaches. It fetches
+# the database of the Go project, and so is not part of lint.
+vuln:
+	$(GO) tool -modfile=lint.mod govulncheck ./...
 
 # Every fuzz target for a short time, two at a time: what it finds is written to testdata/fuzz, and a
 # test from then on. Now and then go test -fuzz takes the end of that time for a failure ("context

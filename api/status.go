@@ -84,7 +84,7 @@ type Conditions []Condition
 
 // Condition is one aspect of a resource's state.
 type Condition struct {
-	Type           ConditionType `json:"type" enum:"Accepted,Programmed,Degraded,OrphansKept,InventoryDiffers"`
+	Type           ConditionType `json:"type" enum:"Accepted,Programmed,Degraded,OrphansKept,InventoryDiffers,Unbalanced"`
 	Status         bool          `json:"status"`
 	Reason         string        `json:"reason" doc:"One word, stable."`
 	Message        string        `json:"message,omitempty" doc:"The same for people."`
@@ -107,6 +107,8 @@ const (
 	// InventoryDiffers: the switch reports other ports, addresses or rates than the configuration or
 	// BGP-LS.
 	InventoryDiffers ConditionType = "InventoryDiffers"
+	// Unbalanced: a leaf uses one of its links into a plane much more than the others.
+	Unbalanced ConditionType = "Unbalanced"
 )
 
 // Reasons of conditions.
@@ -122,6 +124,9 @@ const (
 	ReasonDeviceError      = "DeviceError"      // Degraded: a switch refused an entry or a setting
 	ReasonNoSuchPort       = "NoSuchPort"       // not Programmed, Degraded: the switch reports no such port
 	ReasonDrifted          = "Drifted"          // Degraded: the switch has changed a setting by itself
+	ReasonUneven           = "Uneven"           // Unbalanced: it does
+	ReasonEven             = "Even"             // Unbalanced is false
+	ReasonIdle             = "Idle"             // Unbalanced is false: there is too little traffic to judge by
 	ReasonPortsDiffer      = "PortsDiffer"      // InventoryDiffers: the switch has other ports or addresses
 	ReasonReceiverStalled  = "ReceiverStalled"  // Degraded: a receiver does not answer
 	ReasonReceiversEvicted = "ReceiversEvicted" // Degraded: receivers were taken out

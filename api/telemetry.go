@@ -39,3 +39,27 @@ type TopItem struct {
 	Out   float64 `json:"out,omitempty" doc:"With utilization: what the port transmits, as a share of its speed."`
 	Speed uint64  `json:"speed,omitempty" doc:"Speed of a port in bit/s; absent when it is not known."`
 }
+
+// Matrix is the utilization of the links between the two lowest tiers of a plane.
+type Matrix struct {
+	Plane   int       `json:"plane"`
+	Over    int       `json:"over" doc:"Seconds, up to now, that the values are means of."`
+	Time    time.Time `json:"time"`
+	Rows    []string  `json:"rows" nullable:"false" doc:"Names of the switches of tier 0 (T0), in natural order."`
+	Columns []string  `json:"columns" nullable:"false" doc:"Names of the switches of tier 1 (T1), in natural order."`
+	// Up and Down are in thousandths of the capacity.
+	Up   [][]int `json:"up" nullable:"false" doc:"A row for each of the rows, with a value for each of the columns: what T0 sends to T1, in thousandths of the capacity of the links between them; -1: there is no link, no speed or no sample."`
+	Down [][]int `json:"down" nullable:"false" doc:"The same for what T1 sends to T0."`
+}
+
+// PlaneBalance is how evenly a leaf uses its links into a plane, and how much it sends there.
+type PlaneBalance struct {
+	Plane       int     `json:"plane"`
+	Leaf        string  `json:"leaf" doc:"Name of the switch of tier 0."`
+	Links       int     `json:"links" doc:"Links up that have a speed and samples."`
+	Utilization float64 `json:"utilization" doc:"Mean of what these links send, as a share of their speed."`
+	Index       float64 `json:"index" doc:"Utilization of the busiest of them by the mean: 1 is even. 0: nothing is sent."`
+	Busiest     string  `json:"busiest,omitempty" doc:"Name of the switch that the busiest link leads to."`
+	// Conditions has Unbalanced.
+	Conditions Conditions `json:"conditions" nullable:"false" doc:"Unbalanced: the index is above 1.25 while the links are used by 1 % or more."`
+}

@@ -25,6 +25,7 @@ type Server struct {
 	api        huma.API
 	metrics    *metrics
 	guard      *guard
+	layout     layout
 	stopping   sync.Once
 	closing    chan struct{} // closed when the server stops: streams end
 }
@@ -60,6 +61,7 @@ func New(cfg Config, controller Controller, events *Events) (*Server, error) {
 	s.registerSuspects()
 	s.registerProbes()
 	s.registerTelemetry()
+	s.registerMatrices()
 	s.registerEvents()
 	s.registerHealth()
 	s.registerBackup()

@@ -77,6 +77,20 @@ func (st *Store) Top(k Kind, metric string, over time.Duration, limit int, now t
 	return top, unit, nil
 }
 
+// Ports calls visit with the rates of the ports of a switch that have one, in bit/s, as means of the last
+// time over, and with their speeds in bit/s; 0: not known. visit must not call the store.
+func (st *Store) Ports(name string, over time.Duration, now time.Time, visit func(port uint32, in, out float64, speed uint64)) {
+	s := st.find(name)
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.means(Port, 1<<InBits|1<<OutBits, over, now, func(o *object, x *mean) {
+		visit(o.port, x.value(Port, InBits), x.value(Port, OutBits), s.speeds[o.port])
+	})
+}
+
 // mean is what an object did in a time.
 type mean struct {
 	known  mask
@@ -153,7 +167,7 @@ func (s *shard) means(k Kind, m mask, over time.Duration, now time.Time, visit f
 			continue
 		}
 		for start := max(s.fine.start, from); start < min(s.fine.end(), to); start += maxSpan {
-			span := int(min(maxSpan, s.fine.end()-start))
+			span := int(min(maxSpan, s.fine.end()-start, to-start))
 			s.fill(&c, o, start, span, m)
 			x.add(&c, start, from, to, span)
 		}

@@ -1,0 +1,247 @@
+package northbound
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/weft-sdn/weft/access"
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/mrc"
+	"github.com/weft-sdn/weft/internal/natural"
+	"github.com/weft-sdn/weft/topology"
+)
+
+// When a plane is unbalanced: the busiest link is used this many times as much as the mean one, and
+// the mean one by a share of its speed at which this is no accident of a few packets.
+const (
+	unbalancedIndex = 1.25
+	balanceFloor    = 0.01
+	balanceOver     = 30 * time.Second
+)
+
+func (s *Server) registerMatrices() {
+	huma.Register(s.api, s.operation(huma.Operation{
+		OperationID: "get-utilization-matrix", Method: http.MethodGet, Security: asks(access.Read), Path: telemetryPath + "/matrices/{plane}", Tags: []string{telemetryTag},
+		Summary: "Get the utilization of a plane, T0 by T1", Errors: []int{404, 422, 501},
+	}), s.getMatrix)
+	huma.Register(s.api, s.operation(huma.Operation{
+		OperationID: "list-plane-balance", Method: http.MethodGet, Security: asks(access.Read), Path: telemetryPath + "/balance", Tags: []string{telemetryTag},
+		Summary:     "List how evenly leaves use the planes",
+		Description: "By plane and leaf. Packets of MRC are sprayed evenly over all paths, so an uneven use is often the first sign of a fault.",
+		Errors:      []int{422, 501},
+	}), s.listBalance)
+}
+
+// uplinks are the links up from tier 0, as telemetry knows their ports.
+type uplinks struct {
+	version uint64 // of the topology
+	planes  map[int]*planeLinks
+}
+
+// planeLinks are those of a plane.
+type planeLinks struct {
+	rows, columns []string
+	// ports are, by row, the places of columns by port.
+	ports []map[uint32]int
+}
+
+// layout keeps the uplinks of one version of the topology.
+type layout struct {
+	mu   sync.Mutex
+	last *uplinks
+}
+
+// uplinks returns the links up of the present topology.
+func (s *Server) uplinks(ctx context.Context) (*uplinks, error) {
+	if s.cfg.Multipath == nil {
+		return nil, newProblem(codeNoSection, "the controller has no MRC fabric: its configuration has no mrc section with a mode")
+	}
+	s.layout.mu.Lock()
+	defer s.layout.mu.Unlock()
+	snap := s.controller.Topology()
+	if l := s.layout.last; l != nil && l.version == snap.Version {
+		return l, nil
+	}
+	nodes, _, err := s.cfg.Multipath.Nodes(ctx, mrc.Page{})
+	if err != nil {
+		return nil, problemOf(err)
+	}
+	switches, err := s.switches(ctx)
+	if err != nil {
+		return nil, err
+	}
+	names, tiers := make(map[topology.NodeID]string), make(map[topology.NodeID]int)
+	for i := range nodes {
+		st := &nodes[i].Status
+		names[st.ID], tiers[st.ID] = nodeName(snap, st.ID), st.Tier
+	}
+	for i := range switches {
+		if node := topology.NodeID(switches[i].Node); node != "" {
+			names[node] = switches[i].Name
+		}
+	}
+	out := &uplinks{version: snap.Version, planes: make(map[int]*planeLinks)}
+	type up struct {
+		row, column string
+		port        uint32
+	}
+	found := make(map[int][]up)
+	inv := s.controller.Inventory()
+	page := mrc.Page{Limit: columnsAtOnce}
+	for more := true; more; {
+		var links []mrc.LinkResource
+		if links, more, err = s.cfg.Multipath.Links(ctx, mrc.LinkFilter{}, page); err != nil {
+			return nil, problemOf(err)
+		}
+		for i := range links {
+			st := &links[i].Status
+			page.After = string(st.ID)
+			l := snap.Link(st.ID)
+			if l == nil || tiers[st.From] != 0 || tiers[st.To] != 1 {
+				continue
+			}
+			port := l.LocalPort
+			if sw := inv.Switch(names[st.From]); sw != nil {
+				port = sw.Port(l.LocalID, l.LocalPort)
+			}
+			found[st.Plane] = append(found[st.Plane], up{names[st.From], names[st.To], port})
+		}
+		more = more && len(links) > 0
+	}
+	for plane, all := range found {
+		p := &planeLinks{}
+		for _, l := range all {
+			p.rows, p.columns = append(p.rows, l.row), append(p.columns, l.column)
+		}
+		for _, list := range []*[]string{&p.rows, &p.columns} {
+			slices.SortFunc(*list, natural.Compare)
+			*list = slices.Compact(*list)
+		}
+		p.ports = make([]map[uint32]int, len(p.rows))
+		for _, l := range all {
+			r, _ := slices.BinarySearchFunc(p.rows, l.row, natural.Compare)
+			c, _ := slices.BinarySearchFunc(p.columns, l.column, natural.Compare)
+			if p.ports[r] == nil {
+				p.ports[r] = make(map[uint32]int)
+			}
+			p.ports[r][l.port] = c
+		}
+		out.planes[plane] = p
+	}
+	s.layout.last = out
+	return out, nil
+}
+
+func (s *Server) getMatrix(ctx context.Context, in *struct {
+	Plane int    `path:"plane" minimum:"1" doc:"Number of the plane."`
+	Over  string `query:"over" maxLength:"10" doc:"The time up to now that values are means of, 1s to 15m. Default 10s."`
+}) (*struct{ Body api.Matrix }, error) {
+	over, err := lately(in.Over)
+	if err != nil {
+		return nil, err
+	}
+	all, err := s.uplinks(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p := all.planes[in.Plane]
+	if p == nil {
+		return nil, newProblem(string(api.CodeNotFound), fmt.Sprintf("plane %d has no links from tier 0 to tier 1", in.Plane))
+	}
+	now := s.cfg.Now()
+	m := api.Matrix{Plane: in.Plane, Over: int(over / time.Second), Time: now.UTC(), Rows: p.rows, Columns: p.columns, Up: make([][]int, len(p.rows)), Down: make([][]int, len(p.rows))}
+	sums := make([]struct{ up, down, speed float64 }, len(p.columns))
+	for r, name := range p.rows {
+		clear(sums)
+		s.cfg.Telemetry.Ports(name, over, now, func(port uint32, in, out float64, speed uint64) {
+			if c, ok := p.ports[r][port]; ok && speed > 0 {
+				sums[c].up += out
+				sums[c].down += in
+				sums[c].speed += float64(speed)
+			}
+		})
+		both := make([]int, 2*len(sums))
+		m.Up[r], m.Down[r] = both[:len(sums)], both[len(sums):]
+		for c := range sums {
+			x := &sums[c]
+			if x.speed == 0 {
+				m.Up[r][c], m.Down[r][c] = -1, -1
+				continue
+			}
+			m.Up[r][c], m.Down[r][c] = int(math.Round(1000*x.up/x.speed)), int(math.Round(1000*x.down/x.speed))
+		}
+	}
+	return &struct{ Body api.Matrix }{m}, nil
+}
+
+func (s *Server) listBalance(ctx context.Context, in *struct {
+	Over string `query:"over" maxLength:"10" doc:"The time up to now that values are means of, 1s to 15m. Default 30s."`
+}) (*struct{ Body api.List[api.PlaneBalance] }, error) {
+	over := balanceOver
+	if in.Over != "" {
+		var err error
+		if over, err = lately(in.Over); err != nil {
+			return nil, err
+		}
+	}
+	all, err := s.uplinks(ctx)
+	if err != nil {
+		return nil, err
+	}
+	now := s.cfg.Now()
+	out := api.List[api.PlaneBalance]{Items: []api.PlaneBalance{}}
+	planes := make([]int, 0, len(all.planes))
+	for plane := range all.planes {
+		planes = append(planes, plane)
+	}
+	slices.Sort(planes)
+	for _, plane := range planes {
+		p := all.planes[plane]
+		for r, leaf := range p.rows {
+			b := api.PlaneBalance{Plane: plane, Leaf: leaf}
+			var sum, most float64
+			busiest := ""
+			s.cfg.Telemetry.Ports(leaf, over, now, func(port uint32, _, sent float64, speed uint64) {
+				c, ok := p.ports[r][port]
+				if !ok || speed == 0 {
+					return
+				}
+				used := sent / float64(speed)
+				b.Links++
+				sum += used
+				if used > most {
+					most, busiest = used, p.columns[c]
+				}
+			})
+			judge(&b, sum, most, busiest)
+			out.Items = append(out.Items, b)
+		}
+	}
+	return &struct{ Body api.List[api.PlaneBalance] }{out}, nil
+}
+
+// judge fills in what follows from the sum and the greatest of the utilizations of the links.
+func judge(b *api.PlaneBalance, sum, most float64, busiest string) {
+	c := api.Condition{Type: api.Unbalanced, Reason: api.ReasonEven, Message: "the links up are used evenly"}
+	if b.Links > 0 {
+		b.Utilization = significant(sum / float64(b.Links))
+	}
+	if sum > 0 {
+		b.Index, b.Busiest = significant(most*float64(b.Links)/sum), busiest
+	}
+	switch {
+	case b.Utilization < balanceFloor:
+		c.Reason, c.Message = api.ReasonIdle, fmt.Sprintf("the links up are used by less than %g %%", 100*balanceFloor)
+	case b.Index > unbalancedIndex:
+		c.Status, c.Reason = true, api.ReasonUneven
+		c.Message = fmt.Sprintf("the link to %s is used %.2f times as much as the mean of %d links", busiest, b.Index, b.Links)
+	}
+	b.Conditions = api.Conditions{c}
+}

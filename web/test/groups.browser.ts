@@ -129,3 +129,37 @@ test('a switch shows what it holds, as the API reads it', async () => {
   await wellMade(page, wrong, 'trace');
   await page.context().close();
 });
+
+test('a port is taken out of service and back by clicking, and the group says what it lost', async () => {
+  const { page, wrong } = await open(browser, `${lab.url}/#/switches/N4`);
+  const ports = async () => lab.items<Schemas['Port']>('/v1/ports?switch=N4');
+  await expect.poll(async () => (await rows(page, 'Ports')).map((r) => [r[0], r[5]])).toEqual((await ports()).map((p) => [String(p.status.port), p.status.link ?? '']));
+  // N1 has no other way to the source.
+  const reached = async () => (await lab.get<Schemas['Group']>('/v1/multicast-groups/demo')).status.conditions!.every((c) => c.type !== 'Degraded' || !c.status);
+  expect(await reached()).toBe(true);
+  const name = (id: string) => lab.get<Schemas['FabricLink']>(`/v1/links/${encodeURIComponent(id)}`).then((l) => l.status.toName);
+  const all = await ports();
+  const toN1 = all[(await Promise.all(all.map((p) => (p.status.link ? name(p.status.link) : '')))).indexOf('N1')]!;
+  const row = page.getByRole('table', { name: 'Ports', exact: true }).getByRole('row').filter({ hasText: toN1.status.interface! });
+  await row.getByRole('button', { name: 'Disable…' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByRole('button', { name: 'Disable', exact: true }).click();
+  await closed(dialog);
+  await row.getByText('out of service').waitFor();
+  const after = (await ports()).find((p) => p.name === toN1.name)!;
+  expect(after.spec.enabled).toBe(false);
+  expect(after.status.config.enabled).toBe(false);
+  await expect.poll(reached, { timeout: 30_000 }).toBe(false);
+  await wellMade(page, wrong, 'ports');
+  await row.getByRole('button', { name: 'Enable…' }).click();
+  await dialog.getByRole('button', { name: 'Enable', exact: true }).click();
+  await closed(dialog);
+  await row.getByText(/^● up$/).waitFor();
+  await expect.poll(reached, { timeout: 60_000 }).toBe(true);
+  await row.getByRole('button', { name: 'Forget…' }).click();
+  await dialog.getByRole('button', { name: 'Forget', exact: true }).click();
+  await closed(dialog);
+  await row.getByText('as it is').waitFor();
+  expect((await ports()).find((p) => p.name === toN1.name)!.version).toBe(0);
+  await page.context().close();
+});

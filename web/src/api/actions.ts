@@ -14,6 +14,13 @@ export const setPlane = (plane: number, admin: Admin, { dryRun }: Dry = {}) =>
 export const setHostPort = (name: string, port: number, admin: Admin, { dryRun }: Dry = {}) =>
   body(client.PUT('/v1/hosts/{name}/ports/{port}', { params: { path: { name, port }, query: { dryRun } }, body: { spec: { admin } } }));
 
+/** Changes settings of a port of a switch: those that are absent stay, and null leaves one as it is on the switch. */
+export const patchPort = (id: string, port: number, spec: { enabled?: boolean }, { dryRun }: Dry = {}) =>
+  body(client.PATCH('/v1/switches/{id}/ports/{port}', { params: { path: { id, port }, query: { dryRun } }, body: { spec } as never, headers: { 'Content-Type': 'application/merge-patch+json' } }));
+export const putPort = (id: string, port: number, spec: Schemas['PortSpec'], version: number, { dryRun }: Dry = {}) =>
+  body(client.PUT('/v1/switches/{id}/ports/{port}', { params: { path: { id, port }, query: { dryRun }, header: version ? { 'If-Match': `"${version}"` } : {} }, body: { spec } }));
+export const deletePort = (id: string, port: number) => body(client.DELETE('/v1/switches/{id}/ports/{port}', { params: { path: { id, port } } }));
+
 export const resetGroup = (name: string) => body(client.POST('/v1/multicast-groups/{name}:reset', { params: { path: { name } } }));
 export const deleteOrphan = (name: string, { dryRun }: Dry = {}) => body(client.DELETE('/v1/orphans/{name}', { params: { path: { name }, query: { dryRun } } }));
 

@@ -121,6 +121,11 @@ export const orphans = (id: string) => queryOptions({
   queryKey: ['switches', id, 'orphans'],
   queryFn: ({ signal }) => everything((query) => body(client.GET('/v1/orphans', { params: { query: { ...query, switch: id } }, signal }))),
 });
+export const ports = (id: string) => queryOptions({
+  queryKey: ['switches', id, 'ports'],
+  queryFn: ({ signal }) => everything((query) => body(client.GET('/v1/ports', { params: { query: { ...query, switch: id } }, signal }))), refetchInterval: 5_000,
+});
+export const gnmi = (id: string) => queryOptions({ queryKey: ['switches', id, 'gnmi'], queryFn: ({ signal }) => body(client.GET('/v1/switches/{id}/gnmi', { params: { path: { id } }, signal })) });
 export const traces = (id: string, port: string, count: number) =>
   body(client.GET('/v1/switches/{id}/traces', { params: { path: { id }, query: { port: port || undefined, count, wait: '20s' } } }));
 export const audit = (identity: string, path: string, outcome: '' | 'success' | 'failure') => queryOptions({

@@ -14,6 +14,7 @@ import { Table, type Column } from '../components/table';
 import { entryText, fieldText } from '../domain/entry';
 import { formatAge, formatCount, formatOctets } from '../domain/format';
 import { useNow } from '../store/now';
+import { Ports } from './ports';
 import { setParams, useParam } from '../store/place';
 
 type Switch = Schemas['SwitchStatus'];
@@ -79,6 +80,7 @@ function One({ of: s }: { of: Switch }) {
         ['gNMI notifications ignored', s.ports?.ignored],
       ]} />
       <Orphans name={s.name} />
+      <Ports name={s.name} />
       {s.connected ? <>{mayTrace && <Trace name={s.name} />}<Tables name={s.name} /><Counters name={s.name} /></> : <Empty>What it holds is not known while it is not connected.</Empty>}
     </>
   );

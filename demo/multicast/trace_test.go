@@ -18,7 +18,7 @@ func TestTraces(t *testing.T) {
 	found := errors.New("found")
 	told := make(chan error, 1)
 	go func() {
-		told <- stream.Receive(ctx, server.URL+"/N1", trace.Filter{}, func(i trace.Item) error {
+		told <- stream.Receive(ctx, server.Client(), server.URL+"/N1", trace.Filter{}, func(i trace.Item) error {
 			if i.Record == nil {
 				return nil
 			}

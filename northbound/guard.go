@@ -3,6 +3,7 @@ package northbound
 import (
 	"context"
 	"fmt"
+	"mime"
 	"net"
 	"net/http"
 	"net/netip"
@@ -178,7 +179,22 @@ func (s *Server) sameOrigin(c *gin.Context) {
 		s.refuse(c, newProblem(codeForbidden, fmt.Sprintf("origin is %q: want that of the server, or none", clip(c.GetHeader("Origin"), maxValueText))))
 		return
 	}
+	if isFormType(c.Request) {
+		s.refuse(c, newProblem(codeMediaType, "the body has to be JSON"))
+		return
+	}
 	c.Next()
+}
+
+// isFormType reports whether a change has a content type that a page may send to every origin without
+// being asked (Fetch Standard, CORS-safelisted request-header): no client of the API has one, and
+// operations without a body would not look at it.
+func isFormType(r *http.Request) bool {
+	if r.Method == http.MethodGet || r.Method == http.MethodHead {
+		return false
+	}
+	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	return kind == "text/plain" || kind == "application/x-www-form-urlencoded" || kind == "multipart/form-data"
 }
 
 // isOwnName reports whether a Host field may be the server's. Nobody else can own an address or a

@@ -319,7 +319,10 @@ func TestOrigins(t *testing.T) {
 	problemIn(t, ask(http.MethodPost, "localhost:8080", "Origin", "http://evil.example.com"), 403, "forbidden_origin")
 	problemIn(t, ask(http.MethodPost, "localhost:8080", "Sec-Fetch-Site", "cross-site"), 403, "forbidden_origin")
 	problemIn(t, ask(http.MethodPost, "localhost:8080", "Origin", "null"), 403, "forbidden_origin")
-	for _, headers := range [][]string{nil, {"Origin", "http://localhost:8080"}, {"Sec-Fetch-Site", "same-origin"}} {
+	for _, kind := range []string{"text/plain", "Text/Plain; charset=utf-8", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"} {
+		problemIn(t, ask(http.MethodPost, "localhost:8080", "Content-Type", kind), 415, "unsupported_media_type")
+	}
+	for _, headers := range [][]string{nil, {"Content-Type", "application/json"}, {"Origin", "http://localhost:8080"}, {"Sec-Fetch-Site", "same-origin"}} {
 		problemIn(t, ask(http.MethodPost, "localhost:8080", headers...), 404, "not_found") // of the group
 	}
 	// Over TLS the certificate proves the name.

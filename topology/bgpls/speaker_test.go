@@ -304,7 +304,7 @@ func TestPassword(t *testing.T) {
 	for _, c := range []struct {
 		password string
 		ok       bool
-	}{{"right", true}, {"wrong", false}} {
+	}{{"right", true}, {"wrong", false}, {"", false}} {
 		collector := start(t, Config{ASN: testASN, RouterID: netip.MustParseAddr("10.255.0.1"), Listen: netip.AddrPortFrom(hub, 0), Collect: true})
 		o := device(51)
 		s := start(t, Config{ASN: testASN, RouterID: o.Node.RouterID4})

@@ -262,20 +262,28 @@ func (w *team) kept(when string, m *teammate, before map[string]api.MulticastGro
 }
 
 // TestCluster: three controllers on an etcd. The decider is killed, paused beyond its lease, and all
-// are restarted one after the other while groups are applied: nothing accepted is lost, and no
-// switch that agrees is written to.
+// are restarted one after the other while groups are applied: nothing accepted is lost, no switch
+// that agrees is written to, and a group that is written to all the time loses no packet.
 func TestCluster(t *testing.T) {
 	w := newTeam(t)
 	first := w.decider(nil)
 	for i := range 3 {
 		w.accept(w.members[i], i)
 	}
+	writes := w.newGroupWrites()
+	if err := first.put("writes", writes.spec()); err != nil {
+		t.Fatal(err)
+	}
+	first.programmed("writes")
 	before, written := w.settled(w.other(first, nil)), w.writes()
+	traffic := w.deployment.run(writes)
+	traffic.more("before the kill")
 
 	first.kill()
 	first.process = nil
 	second := w.decider(nil)
 	w.kept("after kill -9", w.other(second, nil), before, written)
+	traffic.more("after kill -9")
 	w.run(first)
 
 	// A decider that is paused beyond its lease: another one decides, and what it decides stands
@@ -296,6 +304,7 @@ func TestCluster(t *testing.T) {
 		return err == nil && json.Unmarshal(a.Body, &c) == nil && c.Role == api.RoleMember && c.Lag > 0
 	})
 	w.kept("after the one that was paused woke up", second, before, written)
+	traffic.more("after the one that was paused woke up")
 
 	// An upgrade in order, under changes. The decider comes last.
 	stop, stopped := make(chan struct{}), make(chan struct{})
@@ -325,6 +334,7 @@ func TestCluster(t *testing.T) {
 		w.terminate(m)
 		w.run(m)
 		m.ready()
+		traffic.more("after the restart of " + m.name)
 		close(stop)
 		<-stopped
 		stop, stopped = make(chan struct{}), make(chan struct{})
@@ -338,6 +348,8 @@ func TestCluster(t *testing.T) {
 	w.terminate(w.decider(nil))
 	last := w.decider(nil)
 	w.kept("after the decider left in order", last, before, written)
+	traffic.more("after the decider left in order")
+	traffic.end()
 	if out := last.output(t, "get", "controllers"); !strings.Contains(out, last.name+" (asked)") || !strings.Contains(out, "decider") {
 		t.Errorf("weft get controllers:\n%s", out)
 	}

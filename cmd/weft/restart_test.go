@@ -92,11 +92,19 @@ func startProcess(t *testing.T, flags ...string) *process {
 	if err != nil {
 		t.Fatal(err)
 	}
+	cmd := exec.CommandContext(t.Context(), self)
+	cmd.Args = append([]string{"weft", "controller"}, flags...) // by its name it is weft: see TestMain
+	return startCommand(t, cmd)
+}
+
+// startCommand starts a command that is a controller and waits until its API answers.
+func startCommand(t *testing.T, cmd *exec.Cmd) *process {
+	t.Helper()
 	log := newLineWriter()
-	p := &process{t: t, cmd: exec.CommandContext(t.Context(), self)}
-	p.cmd.Args = append([]string{"weft", "controller"}, flags...) // by its name it is weft: see TestMain
+	p := &process{t: t, cmd: cmd}
 	p.cmd.Stderr = log
-	if err := p.cmd.Start(); err != nil {
+	err := p.cmd.Start()
+	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = p.cmd.Process.Kill() })

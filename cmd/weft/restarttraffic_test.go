@@ -156,7 +156,7 @@ func (d *deployment) newGroupWrites() *groupWrites {
 	qp.LocalAckTimeout = 24 // 69 s: a busy machine is no lossy network
 	if err := d.network.Do(d.t.Context(), func(w *lab.World) (err error) {
 		g.group, err = w.NewGroup(lab.GroupConfig{
-			Proxy: netip.MustParseAddr("2001:db8:ffff::ff"), DesignatedQPN: 0xbeef, Source: "S1",
+			Proxy: netip.MustParseAddr("2001:db8:ffff::ff:ff"), DesignatedQPN: 0xbeef, Source: "S1",
 			Receivers: []string{"R1", "R2", "R3", "R4", "R5"}, InitialPSN: 0xfffff0, QP: qp, Memory: groupWriteOctets,
 		})
 		w.AddTap(g.traffic)

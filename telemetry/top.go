@@ -132,6 +132,36 @@ func (x *mean) add(c *columns, start, from, to int64, span int) {
 	})
 }
 
+// addHead adds the values of an object at places of the fine head.
+func (x *mean) addHead(h *head, o *object, m mask, places []int) {
+	(m & o.known).each(func(i int) {
+		sum, most, weight := 0.0, 0.0, 0.0
+		column := int(h.columns[int(o.base)+i])
+		for _, place := range places {
+			if !o.has(place) {
+				continue
+			}
+			v := code(0)
+			if column != 0 {
+				v = h.slab[column+place]
+			}
+			if v != codeGap {
+				sum += v.value()
+				most = max(most, v.value())
+				weight++
+			}
+		}
+		if weight == 0 {
+			return
+		}
+		if !x.known.has(i) {
+			x.known |= 1 << i
+			x.sum[i], x.most[i], x.weight[i] = 0, 0, 0
+		}
+		x.sum[i], x.most[i], x.weight[i] = x.sum[i]+sum, max(x.most[i], most), x.weight[i]+weight
+	})
+}
+
 // means calls visit with the objects of a kind that have values in the last time over.
 func (s *shard) means(k Kind, m mask, over time.Duration, now time.Time, visit func(*object, *mean)) {
 	to := now.Unix() + 1
@@ -145,6 +175,10 @@ func (s *shard) means(k Kind, m mask, over time.Duration, now time.Time, visit f
 		if g := &s.minutes[i]; g.start+fineSpan > from && g.start < to {
 			segments = append(segments, cursor{g, g.data})
 		}
+	}
+	var places []int // of the fine head
+	for at := max(s.fine.start, from); at < min(s.fine.end(), to); at++ {
+		places = append(places, s.fine.place(at))
 	}
 	var c columns
 	var x mean
@@ -166,11 +200,7 @@ func (s *shard) means(k Kind, m mask, over time.Duration, now time.Time, visit f
 		if o.kind != k {
 			continue
 		}
-		for start := max(s.fine.start, from); start < min(s.fine.end(), to); start += maxSpan {
-			span := int(min(maxSpan, s.fine.end()-start, to-start))
-			s.fill(&c, o, start, span, m)
-			x.add(&c, start, from, to, span)
-		}
+		x.addHead(&s.fine, o, m, places)
 		if x.known != 0 {
 			visit(o, &x)
 		}

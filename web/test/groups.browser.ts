@@ -163,3 +163,24 @@ test('a port is taken out of service and back by clicking, and the group says wh
   expect((await ports()).find((p) => p.name === toN1.name)!.version).toBe(0);
   await page.context().close();
 });
+
+test('a busy port is found from the overview, and its history is that of the API', async () => {
+  const { page, wrong } = await open(browser, lab.url);
+  await expect.poll(async () => (await rows(page, 'Busiest ports')).length, { timeout: 30_000 }).toBe(5);
+  const name = (await rows(page, 'Busiest ports'))[0]![0]!;
+  await page.getByRole('table', { name: 'Busiest ports' }).getByRole('link', { name, exact: true }).click();
+  await page.getByRole('heading', { name: `What port ${name} did` }).waitFor();
+  const table = page.getByRole('table', { name: `traffic of ${name}` });
+  await expect.poll(async () => (await table.innerText()).match(/(inBits|outBits)/g)?.sort()).toEqual(['inBits', 'outBits']);
+  // Within what one second more or less makes, the page has the mean that the API has.
+  const of = await lab.get<Schemas['History']>(`/v1/telemetry/history?name=${encodeURIComponent(name)}&since=2m`);
+  const most = Math.max(...of.series.find((s) => s.metric === 'outBits')!.values.map((v) => v ?? 0));
+  expect(most).toBeGreaterThan(0);
+  expect(await table.innerText()).toMatch(/[1-9]\S* [kMG]b\/s/);
+  await wellMade(page, wrong, 'history');
+  // Hours ago nothing ran, and nothing is drawn.
+  await page.getByLabel('up to').fill('60');
+  await page.getByText('Nothing was measured in this time.').waitFor();
+  expect(page.url()).toContain('ago=');
+  await page.context().close();
+});

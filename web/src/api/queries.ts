@@ -126,6 +126,14 @@ export const ports = (id: string) => queryOptions({
   queryFn: ({ signal }) => everything((query) => body(client.GET('/v1/ports', { params: { query: { ...query, switch: id } }, signal }))), refetchInterval: 5_000,
 });
 export const gnmi = (id: string) => queryOptions({ queryKey: ['switches', id, 'gnmi'], queryFn: ({ signal }) => body(client.GET('/v1/switches/{id}/gnmi', { params: { path: { id } }, signal })) });
+/** What an object did from a time to another, each as how long ago; until undefined is now. */
+export const history = (kind: 'port' | 'queue', name: string, since: string, until?: string) => queryOptions({
+  queryKey: ['history', kind, name, since, until], queryFn: ({ signal }) => body(client.GET('/v1/telemetry/history', { params: { query: { kind, name, since, until } }, signal })),
+  refetchInterval: until ? false : 1_000, staleTime: 0,
+});
+export const top = (kind: 'port' | 'queue', metric?: string) => queryOptions({
+  queryKey: ['top', kind, metric], queryFn: ({ signal }) => body(client.GET('/v1/telemetry/top', { params: { query: { kind, metric, limit: 5 } }, signal })), refetchInterval: 2_000, staleTime: 0,
+});
 export const traces = (id: string, port: string, count: number) =>
   body(client.GET('/v1/switches/{id}/traces', { params: { path: { id }, query: { port: port || undefined, count, wait: '20s' } } }));
 export const audit = (identity: string, path: string, outcome: '' | 'success' | 'failure') => queryOptions({

@@ -1,4 +1,4 @@
-import { useQueries } from '@tanstack/react-query';
+import { useQueries, useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
 import * as ask from '../api/queries';
 import { Badge, type Tone } from '../components/badge';
@@ -7,6 +7,7 @@ import { Failure, Loading } from '../components/states';
 import { Table } from '../components/table';
 import { causes, condition, type Cause, type Finding } from '../domain/findings';
 import { formatAge } from '../domain/format';
+import { formatValue } from '../domain/history';
 import { useLive } from '../store/live';
 import { useNow } from '../store/now';
 import { eventColumns } from './events';
@@ -77,11 +78,32 @@ export function Overview() {
           ]} />
         </section>
       )}
+      <Busiest />
       <section>
         <h2>What happened last</h2>
         <Table rows={live.events.slice(-12).toReversed()} columns={eventColumns} id={(e) => `${e.seq} ${e.time}`} label="Latest events" empty="No event so far." />
       </section>
     </>
+  );
+}
+
+/** The ports that carry most now, where the controller measures ports. */
+function Busiest() {
+  const top = useQuery(ask.top('port'));
+  const items = top.data?.items ?? [];
+  if (items.length === 0) return null;
+  const at = (name: string) => [name.slice(0, name.lastIndexOf('/')), name.slice(name.lastIndexOf('/') + 1)] as const;
+  return (
+    <section>
+      <h2>Busiest ports</h2>
+      <Table rows={items} id={(i) => i.name} label="Busiest ports" empty="" columns={[
+        { name: 'Port', key: (i) => i.name, cell: (i) => <To path={['switches', at(i.name)[0]]} query={{ port: at(i.name)[1] }}>{i.name}</To> },
+        { name: top.data!.metric === 'utilization' ? 'Utilization' : top.data!.metric, key: (i) => i.value, number: true, cell: (i) => formatValue(i.value, top.data!.unit) },
+        { name: 'In', key: (i) => i.in ?? 0, number: true, cell: (i) => (i.in === undefined ? '' : formatValue(i.in, '1')) },
+        { name: 'Out', key: (i) => i.out ?? 0, number: true, cell: (i) => (i.out === undefined ? '' : formatValue(i.out, '1')) },
+        { name: 'Speed', key: (i) => i.speed ?? 0, number: true, cell: (i) => (i.speed ? formatValue(i.speed, 'bit/s') : '') },
+      ]} />
+    </section>
   );
 }
 

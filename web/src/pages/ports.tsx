@@ -5,11 +5,13 @@ import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
 import { Badge, Summary } from '../components/badge';
 import { Confirm, Form, Open, type Choice, type Field } from '../components/form';
+import { History } from '../components/history';
 import { To } from '../components/link';
 import { Table, type Column } from '../components/table';
 import { formatAge, formatBitRate } from '../domain/format';
 import type { Spec } from '../domain/spec';
 import { useNow } from '../store/now';
+import { useParam } from '../store/place';
 
 type Port = Schemas['Port'];
 
@@ -27,9 +29,11 @@ export function Ports({ name }: { name: string }) {
   const ports = useQuery(ask.ports(name)), gnmi = useQuery(ask.gnmi(name));
   const [editing, setEditing] = useState<Port>();
   const now = useNow();
+  const [port] = useParam('port');
+  const chosen = ports.data?.find((p) => String(p.status.port) === port);
   if (!ports.data?.length) return null;
   const columns: Column<Port>[] = [
-    { name: 'Port', key: (p) => p.status.port, number: true, width: 0.35 },
+    { name: 'Port', key: (p) => p.status.port, number: true, width: 0.35, cell: (p) => <To path={['switches', name]} query={{ port: String(p.status.port) }}>{p.status.port}</To> },
     { name: 'Interface', key: (p) => p.status.interface ?? '', cell: (p) => <span title={p.status.mac}>{p.status.interface}</span>, width: 0.8 },
     { name: 'State', key: (p) => p.status.oper ?? '', width: 1.1, cell: (p) => <State of={p} now={now} /> },
     { name: 'Speed', key: (p) => p.status.speed ?? 0, cell: (p) => (p.status.speed ? formatBitRate(p.status.speed) : ''), number: true, width: 0.7 },
@@ -55,7 +59,8 @@ export function Ports({ name }: { name: string }) {
       <h2>Ports</h2>
       {gnmi.data?.error && <p><Badge tone="warning">no reports by gNMI</Badge> {gnmi.data.error}</p>}
       {gnmi.data?.differs?.map((d) => <p key={d.field}><Badge tone="warning">differs</Badge> <code>{d.field}</code> is {d.want}, and the switch says {d.got}.</p>)}
-      <Table rows={ports.data} columns={columns} id={(p) => p.name} label="Ports" empty="" />
+      {chosen && <History kind="port" name={chosen.name} />}
+      <Table rows={ports.data} columns={columns} id={(p) => p.name} label="Ports" selected={chosen?.name} empty="" />
       {editing && <Form title={`Change port ${editing.name}`} name={editing.name} fields={fields} spec={editing.spec as unknown as Spec} close={() => setEditing(undefined)} done={() => undefined}
         send={(_, spec, dryRun) => act.putPort(name, editing.status.port, spec as Schemas['PortSpec'], editing.version, { dryRun })} />}
     </section>

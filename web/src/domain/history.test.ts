@@ -1,0 +1,30 @@
+import { expect, test } from 'vitest';
+import { ceiling, formatValue, runs, summary, views } from './history';
+
+test('a gap is a gap', () => {
+  expect(runs([null, 1, 2, null, null, 3, null])).toEqual([[1, 3], [5, 6]]);
+  expect(runs([null])).toEqual([]);
+  expect(runs(null)).toEqual([]);
+});
+
+test('a summary is of what was measured', () => {
+  expect(summary([null, 1, 3, null])).toEqual({ mean: 2, most: 3, last: undefined });
+  expect(summary([0, 0])).toEqual({ mean: 0, most: 0, last: 0 });
+  expect(summary([null, null])).toBeUndefined();
+});
+
+test('values have units, and axes round tops', () => {
+  expect(formatValue(2.5e9, 'bit/s')).toMatch(/2\.5\S* Gb\/s/);
+  expect(formatValue(0, 'packets/s')).toBe('0 packets/s');
+  expect(formatValue(0.5, 'frames/s')).toBe('0.50 frames/s');
+  expect([0, 1, 3, 7e9, 10].map(ceiling)).toEqual([1, 1, 5, 1e10, 10]);
+});
+
+test('every metric of a port is in one view', () => {
+  for (const m of ['inBits', 'outBits', 'inPackets', 'outPackets', 'inErrors', 'outErrors', 'inDiscards', 'outDiscards', 'pfcIn0', 'pfcOut7']) {
+    expect(Object.values(views.port).filter((f) => f(m)), m).toHaveLength(1);
+  }
+  for (const m of ['bits', 'droppedBits', 'packets', 'droppedPackets', 'markedPackets', 'trimmedPackets', 'longest']) {
+    expect(Object.values(views.queue).filter((f) => f(m)), m).toHaveLength(1);
+  }
+});

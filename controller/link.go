@@ -30,6 +30,8 @@ type link struct {
 	known   int // the session that the core knows of
 	up      bool
 	closed  bool
+	left    bool  // it went down, and the core has not heard of it
+	why     error // why it went down
 	todo    []job
 	packets []entry.PacketOut
 	ports   []PortTask
@@ -109,10 +111,24 @@ func (l *link) event(ctx context.Context, e SwitchEvent) {
 	if e.Up {
 		l.todo = []job{{session: l.session}}
 		wake(l.woken)
+	} else {
+		l.left, l.why = true, e.Err
 	}
 	l.mu.Unlock()
 	if !e.Up {
-		l.c.post(ctx, func(c *Core) { c.SwitchDisconnected(l.name, e.Err) })
+		l.c.post(ctx, l.leave)
+	}
+}
+
+// leave reports to the core that the switch went down, unless that is done already. It comes before
+// the next session, which may arrive with others that were queued earlier.
+func (l *link) leave(core *Core) {
+	l.mu.Lock()
+	left, why := l.left, l.why
+	l.left = false
+	l.mu.Unlock()
+	if left {
+		core.SwitchDisconnected(l.name, why)
 	}
 }
 
@@ -252,6 +268,7 @@ func (c *Controller) arrive(ctx context.Context, a arrival) {
 		c.mu.Unlock()
 		for _, a := range all {
 			if a.l.meet(a.session) {
+				a.l.leave(core)
 				core.switchConnected(a.l.name, a.contents)
 			}
 		}

@@ -57,3 +57,23 @@ test('the links of a plane are those of the API; the picture is there as well', 
   await wellMade(page, wrong, 'picture');
   await page.context().close();
 });
+
+test('a plane is shown by how much its links are used, as the API says', async () => {
+  const busy = await Lab.start('clos', '--traffic');
+  const { page, wrong } = await open(browser, `${busy.url}/#/fabric?show=up`);
+  const matrix = page.getByRole('application', { name: /^Plane 1, T0 by T1/ });
+  await matrix.waitFor();
+  const said = matrix.locator('.said');
+  await matrix.focus();
+  // The first cell: the arrow keys say what is in it.
+  await page.keyboard.press('ArrowRight');
+  await expect.poll(async () => said.innerText(), { timeout: 60_000 }).toMatch(/P1-T0-1 – P1-T1-1: up, [1-9]\S* % used/);
+  const shown = Number(/([\d.]+) % used/.exec(await said.innerText())![1]);
+  const of = await busy.get<Schemas['Matrix']>('/v1/telemetry/matrices/1');
+  expect(Math.abs(shown - of.up[0]![0]! / 10)).toBeLessThan(40); // it changes from second to second
+  await wellMade(page, wrong, 'use');
+  await page.getByLabel('Show').selectOption('state');
+  await expect.poll(async () => said.innerText()).toMatch(/P1-T0-1 – P1-T1-1: up$/);
+  await page.context().close();
+  await busy.stop();
+});

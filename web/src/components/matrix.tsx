@@ -1,12 +1,18 @@
 import { useId, useMemo, useRef, useState } from 'react';
-import { stateTexts, states, type LinkState, type Matrix as Cells } from '../domain/fabric';
+import { stateTexts, type Matrix as Cells } from '../domain/fabric';
+import { formatShare } from '../domain/format';
+import { channels, mix } from '../domain/colour';
 import { Canvas, stateInk, stateMark, whole, type Inks } from './canvas';
 
 /**
  * A matrix of two tiers as one picture, whatever its size. The arrow keys move from cell to cell,
  * and what the cell holds is said; Enter chooses it.
  */
-export function Matrix({ of, chosen, choose }: { of: Cells; chosen?: number; choose: (cell: number) => void }) {
+export function Matrix({ of, heat, chosen, choose }: {
+  of: Cells;
+  /** What the cells are used, in thousandths; -1 where that is not known. It is shown in place of the states of cells that are up. */
+  heat?: readonly number[]; chosen?: number; choose: (cell: number) => void;
+}) {
   const [at, setAt] = useState<number>();
   const [view, setView] = useState(whole);
   const said = useId();
@@ -24,23 +30,26 @@ export function Matrix({ of, chosen, choose }: { of: Cells; chosen?: number; cho
     return column >= 0 && column < columns && row >= 0 && row < rows ? row * columns + column : undefined;
   };
   const text = (i: number) => {
-    return `${of.rows[Math.floor(i / columns)]!.name} – ${of.columns[i % columns]!.name}: ${stateTexts[of.cells[i]!]}`;
+    return `${of.rows[Math.floor(i / columns)]!.name} – ${of.columns[i % columns]!.name}: ${stateTexts[of.cells[i]!]}${heat ? heat[i]! < 0 ? ', not measured' : `, ${formatShare(heat[i]! / 1000)} used` : ''}`;
   };
+  const mark = (i: number, shown: number) => stateMark[of.cells[i]!] || (heat && heat[i]! >= 0 && shown >= 22 ? String(Math.round(heat[i]! / 10)) : '');
   // The cells that are not up, unless there are so many that the image shows them well.
   const odd = useMemo(() => {
     const found: number[] = [];
     of.cells.forEach((state, i) => { if (state !== 'none' && state !== 'up') found.push(i); });
     return found.length <= 2000 ? found : [];
   }, [of]);
-  const image = useRef<{ of: Cells; colours: string; canvas: HTMLCanvasElement }>(undefined);
-  const pixels = (ink: Record<LinkState, string>) => {
-    const colours = states.map((x) => ink[x]).join();
-    if (image.current?.of !== of || image.current.colours !== colours) image.current = { of, colours, canvas: imageOf(of, ink) };
+  const image = useRef<{ of: Cells; heat?: readonly number[]; colours: string; canvas: HTMLCanvasElement }>(undefined);
+  const pixels = (ink: (i: number) => string, inks: Inks) => {
+    const colours = Object.values(inks).join();
+    if (image.current?.of !== of || image.current.heat !== heat || image.current.colours !== colours) image.current = { of, heat, colours, canvas: imageOf(of, ink) };
     return image.current.canvas;
   };
   const draw = (c: CanvasRenderingContext2D, w: number, inks: Inks) => {
     if (w !== width) setWidth(w);
-    const s = size(w), ink = stateInk(inks), gap = 1;
+    const s = size(w), stateInks = stateInk(inks), gap = 1;
+    const ramp = Array.from({ length: 21 }, (_, i) => mix(inks.paper, inks.accent, 0.08 + (0.92 * i) / 20));
+    const ink = (i: number) => (heat && of.cells[i] === 'up' ? heat[i]! < 0 ? inks.line : ramp[Math.min(20, Math.round(heat[i]! / 50))]! : stateInks[of.cells[i]!]);
     c.clearRect(0, 0, w, height);
     c.save();
     c.translate(view.x, view.y);
@@ -53,27 +62,28 @@ export function Matrix({ of, chosen, choose }: { of: Cells; chosen?: number; cho
       const last = (at: number, size: number, from: number, n: number) => Math.min(n, Math.ceil(((size - at) / view.scale - from) / s));
       for (let row = first(view.y, top); row < last(view.y, height, top, rows); row++) {
         for (let column = first(view.x, left); column < last(view.x, w, left, columns); column++) {
-          const state = of.cells[row * columns + column]!;
-          if (state === 'none') continue;
+          const i = row * columns + column;
+          if (of.cells[i] === 'none') continue;
           const x = left + column * s, y = top + row * s, g = gap / view.scale;
-          c.fillStyle = ink[state];
+          c.fillStyle = ink(i);
           c.fillRect(x, y, s - g, s - g);
-          if (shown >= 11 && stateMark[state]) {
-            c.fillStyle = inks.paper;
-            c.font = `${(s * 0.62).toFixed(2)}px sans-serif`;
+          const said = mark(i, shown);
+          if (shown >= 11 && said) {
+            c.fillStyle = heat && of.cells[i] === 'up' && heat[i]! < 500 ? inks.ink : inks.paper;
+            c.font = `${(s * (said.length > 1 ? 0.42 : 0.62)).toFixed(2)}px sans-serif`;
             c.textAlign = 'center';
             c.textBaseline = 'middle';
-            c.fillText(stateMark[state], x + (s - g) / 2, y + (s - g) / 2);
+            c.fillText(said, x + (s - g) / 2, y + (s - g) / 2);
           }
         }
       }
     } else {
       c.imageSmoothingEnabled = shown < 1;
-      c.drawImage(pixels(ink), left, top, s * columns, s * rows);
+      c.drawImage(pixels(ink, inks), left, top, s * columns, s * rows);
       // A fault is not to vanish among thousands of cells that are smaller than a pixel.
       const least = 3 / view.scale;
       for (const i of odd) {
-        c.fillStyle = ink[of.cells[i]!];
+        c.fillStyle = ink(i);
         c.fillRect(left + ((i % columns) + 0.5) * s - Math.max(s, least) / 2, top + (Math.floor(i / columns) + 0.5) * s - Math.max(s, least) / 2, Math.max(s, least), Math.max(s, least));
       }
     }
@@ -107,29 +117,28 @@ export function Matrix({ of, chosen, choose }: { of: Cells; chosen?: number; cho
         if (e.key === '+' || e.key === '-') setView((v) => { const scale = Math.min(64, Math.max(1, v.scale * (e.key === '+' ? 1.5 : 1 / 1.5))); return scale === 1 ? whole : { ...v, scale }; });
       }}>
       <h3>{name}</h3>
-      <Canvas height={height} draw={draw} view={view} setView={setView} inputs={[of, chosen, at, width]}
+      <Canvas height={height} draw={draw} view={view} setView={setView} inputs={[of, heat, chosen, at, width]}
         point={(p) => setAt(p && find(p))} choose={(p) => { const i = find(p); if (i !== undefined && of.cells[i] !== 'none') choose(i); }} />
       <p id={said} className="quiet said" aria-live="polite">{at !== undefined ? text(at) : counts}</p>
     </div>
   );
 }
 
-/** An image of a matrix with one pixel a cell. */
-function imageOf(m: Cells, ink: Record<LinkState, string>): HTMLCanvasElement {
+/** An image of a matrix with one pixel a cell, of the colour that ink gives it. */
+function imageOf(m: Cells, ink: (i: number) => string): HTMLCanvasElement {
   const canvas = document.createElement('canvas');
   canvas.width = Math.max(1, m.columns.length);
   canvas.height = Math.max(1, m.rows.length);
   const c = canvas.getContext('2d')!;
-  // The colours of the page, as numbers: the canvas itself reads them.
-  const colour = new Map<LinkState, Uint8ClampedArray>();
-  for (const state of states) {
-    c.clearRect(0, 0, 1, 1);
-    c.fillStyle = ink[state];
-    if (state !== 'none') c.fillRect(0, 0, 1, 1);
-    colour.set(state, c.getImageData(0, 0, 1, 1).data);
-  }
   const data = c.createImageData(canvas.width, canvas.height);
-  m.cells.forEach((state, i) => data.data.set(colour.get(state)!, 4 * i));
+  const colours = new Map<string, readonly number[]>();
+  m.cells.forEach((state, i) => {
+    if (state === 'none') return;
+    const text = ink(i);
+    let colour = colours.get(text);
+    if (!colour) colours.set(text, (colour = [...channels(text), 255]));
+    data.data.set(colour, 4 * i);
+  });
   c.putImageData(data, 0, 0);
   return canvas;
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { cost, linkState, matrices } from './fabric';
+import { cost, heatOf, linkState, matrices } from './fabric';
 import { layout } from './layout';
 
 const node = (id: string, tier: number, plane = 1) => ({ id, version: 0, spec: { admin: 'up' as const }, status: { name: id.toUpperCase(), tier, planes: [plane], present: true, links: 2, deniedLinks: 0 } });
@@ -53,4 +53,10 @@ test('any other graph is placed the same way every time, inside the square and a
   const spots = [...a.values()];
   for (const s of spots) expect(Math.min(s.x, s.y, 1 - s.x, 1 - s.y)).toBeGreaterThan(0.05);
   spots.forEach((s, i) => spots.slice(0, i).forEach((t) => expect(Math.hypot(s.x - t.x, s.y - t.y)).toBeGreaterThan(0.1)));
+});
+
+test('utilization stands where its pair of switches does, whatever the order of the API', () => {
+  const [m] = matrices(nodes, links, new Set());
+  expect(heatOf(m!, { rows: ['T0-10', 'T0-2'], columns: ['T1-2', 'T1-1'], values: [[-1, 20], [30, 40]] })).toEqual([40, 30, 20, -1]);
+  expect(heatOf(m!, { rows: ['T0-2'], columns: ['T1-1'], values: [[7]] })).toEqual([7, -1, -1, -1]);
 });

@@ -131,3 +131,13 @@ export function cost(target: Target, nodes: readonly Node[], links: readonly Lin
   }
   return { lost, planes: [...planes.values()].sort((a, b) => a.plane - b.plane).filter((p) => p.left !== p.now), tightest };
 }
+
+/** Puts what the API says of utilization by names into the order of a matrix's cells; -1 where it says nothing. */
+export function heatOf(m: Matrix, use: { rows: readonly string[]; columns: readonly string[]; values: readonly (readonly number[] | null)[] }): number[] {
+  const row = new Map(use.rows.map((n, i) => [n, i])), column = new Map(use.columns.map((n, i) => [n, i]));
+  const at = m.columns.map((c) => column.get(c.name));
+  return m.rows.flatMap((r) => {
+    const values = use.values[row.get(r.name) ?? -1];
+    return at.map((i) => (i === undefined ? undefined : values?.[i]) ?? -1);
+  });
+}

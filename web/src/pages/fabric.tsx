@@ -7,9 +7,9 @@ import { DrainButton } from '../components/drain';
 import { To } from '../components/link';
 import { Matrix } from '../components/matrix';
 import { Picture, type Edge, type Vertex } from '../components/picture';
-import { Answer, Empty } from '../components/states';
+import { Answer, Empty, Failure } from '../components/states';
 import { Table, type Column } from '../components/table';
-import { linkState, matrices, stateTexts, states, suspectLinks, worst, type LinkState } from '../domain/fabric';
+import { heatOf, linkState, matrices, stateTexts, states, suspectLinks, worst, type LinkState, type Matrix as Cells } from '../domain/fabric';
 import { linkName, reverse } from '../domain/findings';
 import { formatAge } from '../domain/format';
 import { layout } from '../domain/layout';
@@ -35,6 +35,7 @@ function Network({ links, nodes }: { links: Link[]; nodes: Schemas['FabricNode']
   const suspects = useQuery(ask.suspects), planes = useQuery(ask.planes);
   const tiered = nodes.length > 0 && nodes.every((n) => n.status.tier !== undefined);
   const [view, setView] = useParam('view', tiered ? 'matrix' : 'picture');
+  const [show, setShow] = useParam('show', 'state');
   const [plane, setPlane] = useParam('plane');
   const [wanted, setWanted] = useParam('state');
   const [search, setSearch] = useParam('q');
@@ -64,6 +65,7 @@ function Network({ links, nodes }: { links: Link[]; nodes: Schemas['FabricNode']
       <p className="filters">
         {(planes.data?.length ?? 0) > 0 && <label>Plane <select value={plane} onChange={(e) => setPlane(e.target.value)}><option value="">all</option>{planes.data!.map((p) => <option key={p.plane}>{p.plane}</option>)}</select></label>}
         {tiered && <label>As <select value={view} onChange={(e) => setView(e.target.value)}><option value="matrix">matrices</option><option value="picture">picture</option></select></label>}
+        {tiered && view === 'matrix' && <label>Show <select value={show} onChange={(e) => setShow(e.target.value)}><option value="state">states</option><option value="up">use from T0 to T1</option><option value="down">use from T1 to T0</option></select></label>}
         <Legend />
       </p>
       {chosenPlane && <Chosen title={`Plane ${chosenPlane.plane}`} close={() => setParams({ plane: undefined })} drains={chosenPlane.status.drains}>
@@ -82,7 +84,7 @@ function Network({ links, nodes }: { links: Link[]; nodes: Schemas['FabricNode']
       {view === 'matrix' && tiered ? (
         <div className="matrices">
           {all.map((m) => (
-            <Matrix key={`${m.plane} ${m.tier}`} of={m}
+            <PlaneMatrix key={`${m.plane} ${m.tier}`} of={m} show={show}
               chosen={chosenLink && [...m.links].find(([, l]) => l.some((x) => x.id === chosenLink.id))?.[0]}
               choose={(i) => setParams({ link: m.links.get(i)?.[0]?.id, node: undefined })} />
           ))}
@@ -96,6 +98,20 @@ function Network({ links, nodes }: { links: Link[]; nodes: Schemas['FabricNode']
       </p>
       <Table rows={rows} columns={columns} id={(l) => l.id} label="Links" search={search} selected={chosenLink?.id} empty="No link is so." />
     </>
+  );
+}
+
+/** A matrix by the states of links, or by how much they are used. */
+function PlaneMatrix({ of: m, show, ...rest }: { of: Cells; show: string; chosen?: number; choose: (cell: number) => void }) {
+  // The API has the utilization of the two lowest tiers.
+  const measured = show !== 'state' && m.tier === 0;
+  const use = useQuery({ ...ask.utilization(m.plane), enabled: measured });
+  const heat = useMemo(() => (measured && use.data ? heatOf(m, { rows: use.data.rows, columns: use.data.columns, values: show === 'up' ? use.data.up : use.data.down }) : undefined), [m, measured, use.data, show]);
+  return (
+    <div>
+      <Matrix of={m} heat={heat} {...rest} />
+      {measured && (use.isError ? <Failure error={use.error} /> : use.data && <p className="quiet">Percent of the links' capacity, mean of the last {use.data.over} s. Grey: not measured.</p>)}
+    </div>
   );
 }
 

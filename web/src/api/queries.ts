@@ -134,6 +134,9 @@ export const history = (kind: 'port' | 'queue', name: string, since: string, unt
 export const utilization = (plane: number) => queryOptions({
   queryKey: ['utilization', plane], queryFn: ({ signal }) => body(client.GET('/v1/telemetry/matrices/{plane}', { params: { path: { plane } }, signal })), refetchInterval: 5_000, staleTime: 0,
 });
+export const balance = queryOptions({
+  queryKey: ['balance'], queryFn: async ({ signal }) => (await ifConfigured(body(client.GET('/v1/telemetry/balance', { signal }))))?.items ?? [], refetchInterval: 5_000,
+});
 export const top = (kind: 'port' | 'queue', metric?: string) => queryOptions({
   queryKey: ['top', kind, metric], queryFn: ({ signal }) => body(client.GET('/v1/telemetry/top', { params: { query: { kind, metric, limit: 5 } }, signal })), refetchInterval: 2_000, staleTime: 0,
 });

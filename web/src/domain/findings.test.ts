@@ -56,3 +56,9 @@ test('a stalled receiver explains a degraded group; its switch explains both', (
   expect(causes(known({ groups: [group], switches: [sw('A', 'a', true)] })).map((c) => [c.finding.id, c.consequences.length])).toEqual([['stalled/g/2001:db8::1', 1]]);
   expect(causes(known({ groups: [group], switches: [sw('A', 'a', false)] })).map((c) => [c.finding.id, c.consequences.length])).toEqual([['switch/A', 2]]);
 });
+
+test('an uneven plane is a finding of its own', () => {
+  const one = (status: boolean) => ({ plane: 2, leaf: 'P2-T0-1', links: 4, utilization: 0.4, index: 1.5, busiest: 'P2-T1-3', conditions: [{ type: 'Unbalanced' as const, status, reason: 'Uneven', message: 'one is busier' }] });
+  expect(causes(known({ balance: [one(false)] }))).toEqual([]);
+  expect(causes(known({ balance: [one(true)] })).map((c) => [c.finding.severity, c.finding.what, c.finding.query])).toEqual([['warning', 'P2-T0-1 uses its links into plane 2 unevenly', { plane: '2', show: 'up' }]]);
+});

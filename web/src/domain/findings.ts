@@ -19,6 +19,7 @@ export interface Known {
   srv6Policies?: S['Srv6Policy'][];
   pfcPolicies?: S['PfcPolicy'][];
   fabric?: S['FabricView'] | null;
+  balance?: S['PlaneBalance'][];
 }
 
 /** Something that is not as it should be, or that somebody has taken out of use. */
@@ -72,7 +73,7 @@ export function causes(known: Known): Cause[] {
 export function findings(known: Known): Finding[] {
   return [
     ...peerFindings(known), ...switchFindings(known), ...drains(known), ...linkFindings(known), ...suspectFindings(known),
-    ...fabricFindings(known), ...hostFindings(known), ...profileFindings(known), ...groupFindings(known), ...policyFindings(known),
+    ...balanceFindings(known), ...fabricFindings(known), ...hostFindings(known), ...profileFindings(known), ...groupFindings(known), ...policyFindings(known),
   ];
 }
 
@@ -185,6 +186,18 @@ function suspectFindings({ suspects = [] }: Known): Finding[] {
     detail: `Loss ${(s.loss * 100).toPrecision(2)} %, confidence ${(s.confidence * 100).toFixed(0)} %${s.denied ? '; EVs over it are denied' : s.why ? `; not denied: ${s.why}` : ''}`,
     path: ['fabric'], query: { link: s.links[0] ?? '' }, since: s.since, because: [],
   }));
+}
+
+/** A leaf that uses its links into a plane unevenly: the first sign of much that goes wrong there. */
+function balanceFindings({ balance = [] }: Known): Finding[] {
+  return balance.flatMap((b): Finding[] => {
+    const c = condition(b.conditions, 'Unbalanced');
+    if (!c?.status) return [];
+    return [{
+      id: `balance/${b.plane}/${b.leaf}`, severity: 'warning', what: `${b.leaf} uses its links into plane ${b.plane} unevenly`,
+      detail: c.message || `The busiest, to ${b.busiest ?? '?'}, carries ${b.index.toFixed(2)} of the mean.`, path: ['fabric'], query: { plane: String(b.plane), show: 'up' }, since: c.lastTransition, because: [],
+    }];
+  });
 }
 
 function fabricFindings({ fabric }: Known): Finding[] {

@@ -1,5 +1,6 @@
 import { useQueries, useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
+import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
 import { Badge, type Tone } from '../components/badge';
 import { To } from '../components/link';
@@ -15,19 +16,19 @@ import { eventColumns } from './events';
 const tones: Record<Finding['severity'], Tone> = { fault: 'fault', warning: 'warning', work: 'work' };
 
 export function Overview() {
-  const [ready, switches, peers, links, nodes, planes, hosts, suspects, profiles, groups, tenants, srv6Policies, pfcPolicies, fabric] = useQueries({
+  const [ready, switches, peers, links, nodes, planes, hosts, suspects, profiles, groups, tenants, srv6Policies, pfcPolicies, fabric, balance] = useQueries({
     queries: [ask.ready, ask.switches, ask.peers, ask.links, ask.nodes, ask.planes, ask.hosts, ask.suspects, ask.degradedProfiles, ask.groups,
-      ask.tenants, ask.srv6Policies, ask.pfcPolicies, ask.fabric],
+      ask.tenants, ask.srv6Policies, ask.pfcPolicies, ask.fabric, ask.balance],
   });
   const live = useLive();
   const known = useMemo(() => ({
     ready: ready.data, switches: switches.data, peers: peers.data, links: links.data, nodes: nodes.data, planes: planes.data, hosts: hosts.data,
     suspects: suspects.data, profiles: profiles.data, groups: groups.data, tenants: tenants.data, srv6Policies: srv6Policies.data,
-    pfcPolicies: pfcPolicies.data, fabric: fabric.data,
+    pfcPolicies: pfcPolicies.data, fabric: fabric.data, balance: balance.data,
   }), [ready.data, switches.data, peers.data, links.data, nodes.data, planes.data, hosts.data, suspects.data, profiles.data, groups.data,
-    tenants.data, srv6Policies.data, pfcPolicies.data, fabric.data]);
+    tenants.data, srv6Policies.data, pfcPolicies.data, fabric.data, balance.data]);
   const all = useMemo(() => causes(known), [known]);
-  const asked = [ready, switches, peers, links, nodes, planes, hosts, suspects, profiles, groups, tenants, srv6Policies, pfcPolicies, fabric];
+  const asked = [ready, switches, peers, links, nodes, planes, hosts, suspects, profiles, groups, tenants, srv6Policies, pfcPolicies, fabric, balance];
   const failed = asked.find((q) => q.isError);
   const loading = asked.some((q) => q.isPending);
   const count = <T,>(of: T[] | undefined, good: (x: T) => boolean) => of && { good: of.filter(good).length, all: of.length };
@@ -44,6 +45,8 @@ export function Overview() {
     { title: 'Tenants', path: ['pfc'], says: 'well', n: count(tenants.data, (t) => well(t.status.conditions)) },
     { title: 'PFC policies', path: ['pfc'], says: 'well', n: count(pfcPolicies.data, (p) => well(p.status.conditions)) },
   ];
+  // The leaf of a plane that uses its links least evenly.
+  const uneven = (plane: number) => balance.data?.filter((b) => b.plane === plane && b.index > 0).reduce<PlaneBalance | undefined>((a, b) => (a && a.index >= b.index ? a : b), undefined);
   const faults = all.filter((c) => c.finding.severity !== 'work');
   return (
     <>
@@ -74,6 +77,7 @@ export function Overview() {
             { name: 'Wanted', key: (p) => p.spec.admin, cell: (p) => <Badge tone={p.spec.admin === 'up' ? 'ok' : 'work'}>{p.spec.admin}</Badge> },
             { name: 'Link directions', key: (p) => p.status.links, number: true },
             { name: 'Denied', key: (p) => p.status.deniedLinks, number: true },
+            { name: 'Balance', key: (p) => uneven(p.plane)?.index ?? 0, number: true, cell: (p) => <Balance of={uneven(p.plane)} /> },
             { name: 'Capacity left', key: (p) => p.status.links - p.status.deniedLinks, number: true, cell: (p) => p.status.links ? `${Math.round(100 * (p.status.links - p.status.deniedLinks) / p.status.links)} %` : '' },
           ]} />
         </section>
@@ -85,6 +89,14 @@ export function Overview() {
       </section>
     </>
   );
+}
+
+type PlaneBalance = Schemas['PlaneBalance'];
+
+function Balance({ of: b }: { of?: PlaneBalance }) {
+  if (!b) return <span className="quiet">no traffic</span>;
+  const bad = condition(b.conditions, 'Unbalanced')?.status;
+  return <Badge tone={bad ? 'warning' : 'ok'} title={`${b.leaf}: its busiest link, to ${b.busiest ?? '?'}, by the mean of its links`}>{b.index.toFixed(2)}</Badge>;
 }
 
 /** The ports that carry most now, where the controller measures ports. */

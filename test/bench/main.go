@@ -1,6 +1,6 @@
 // Bench measures Weft and prints what it finds as JSON lines, one figure each; docs/benchmarks.md says what they mean. Progress goes to standard error.
 //
-//	go run ./test/bench [engine[/WORKLOAD]] [pcap[/WORKLOAD]] [multicast] [plan] [paths] [program] [switches] [p4runtime] [multipath] [hosts] [loop] [pfc] [store] [telemetry] [veth]
+//	go run ./test/bench [engine[/WORKLOAD]] [pcap[/WORKLOAD]] [multicast] [plan] [paths] [program] [switches] [p4runtime] [multipath] [hosts] [loop] [pfc] [store] [telemetry] [ports] [veth]
 //
 // It fails when something does not do what it should, never because something is slow.
 package main
@@ -41,6 +41,7 @@ var benches = []bench{
 	{"store", storing},
 	{"telemetry", measuring},
 	{"takeover", takingOver},
+	{"ports", leavingPorts},
 	{"veth", veth},
 }
 

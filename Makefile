@@ -119,6 +119,6 @@ test-web: build browser
 browser: web/node_modules/.package-lock.json
 	@browser="$${CHROMIUM:-chromium}"; \
 	if ! command -v "$$browser" >/dev/null && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-		apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium >/dev/null; fi; \
+		timeout 300 apt-get update -qq && timeout 600 apt-get install -qq -y --no-install-recommends chromium >/dev/null; fi; \
 	command -v "$$browser" >/dev/null || { echo "make test-web: $$browser is missing: apt-get install chromium"; exit 1; }; \
 	timeout 60 "$$browser" --headless --no-sandbox --dump-dom about:blank >/dev/null 2>&1 || { echo "make test-web: $$browser does not start"; exit 1; }

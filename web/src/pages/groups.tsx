@@ -41,7 +41,7 @@ function List() {
       <Heading title="Multicast groups"><Open scope="tenant:write" main label="New group…" open={() => setEditing(true)} /></Heading>
       <Answer of={groups} what="groups">{(all) => (
         <>
-          {all.length > 0 && <p className="filters"><label>Contains <input type="search" value={search} onChange={(e) => setSearch(e.target.value)} /></label><span className="quiet">{all.length} groups</span></p>}
+          {all.length > 0 && <p className="filters"><label>Contains <input type="search" value={search} onChange={(e) => setSearch(e.target.value)} /></label><span className="quiet">{all.length} {all.length === 1 ? 'group' : 'groups'}</span></p>}
           <Table rows={all} columns={columns} id={(g) => g.name} label="Multicast groups" search={search}
             empty="There is no group. One write of the source to the address of a group reaches the memory of every receiver." />
         </>

@@ -46,8 +46,8 @@ function List({ all, mrc }: { all: Host[]; mrc: boolean }) {
     { name: 'Ports', key: (h) => h.ports.map((p) => p.status.leafName ?? p.status.leaf).join(' '), cell: (h) => h.ports.map((p) => `${p.status.leafName ?? p.status.leaf}:${p.status.leafPort ?? '?'}`).join(', '), width: 2 },
     ...(mrc ? [
       { name: 'EV profiles', key: (h: Host) => h.evProfiles, number: true, width: 0.7 }, { name: 'EVs', key: (h: Host) => h.evs, number: true, width: 0.5 },
-      { name: 'State sent', key: (h: Host) => h.versions.wanted, number: true, width: 0.6 }, { name: 'Applied', key: (h: Host) => h.versions.applied, number: true, width: 0.6 },
-      { name: 'Stream for', key: (h: Host) => h.since ?? '', cell: (h: Host) => formatAge(h.since, now), width: 0.6 }, { name: 'Software', key: (h: Host) => h.software ?? '', width: 0.7 },
+      { name: 'State sent', key: (h: Host) => h.versions.wanted, number: true, width: 0.75 }, { name: 'Applied', key: (h: Host) => h.versions.applied, number: true, width: 0.6 },
+      { name: 'Stream for', key: (h: Host) => h.since ?? '', cell: (h: Host) => formatAge(h.since, now), width: 0.75 }, { name: 'Software', key: (h: Host) => h.software ?? '', width: 0.7 },
     ] : []),
   ];
   return (

@@ -126,6 +126,18 @@ func TestPagesInNaturalOrder(t *testing.T) {
 	}
 }
 
+// TestLinksOfPaths: a link that no path crosses, here between two spines, is in no list.
+func TestLinksOfPaths(t *testing.T) {
+	w := newWorld(t, 1, nil).clos(1, 3, 2, 1)
+	w.connect(spineID(1, 1), spineID(1, 2))
+	w.start()
+	w.run(time.Second)
+	list, more := w.core.LinkPage(LinkFilter{}, Page{})
+	if len(list) != 12 || more || len(w.core.fabric.edges) != 14 {
+		t.Errorf("%d of %d links listed, want 12 of 14; more: %v", len(list), len(w.core.fabric.edges), more)
+	}
+}
+
 // TestFilters: a filter keeps what it is for, and one that fits nothing nothing.
 func TestFilters(t *testing.T) {
 	w := newWorld(t, 1, func(c *Config) { c.Profiles.MinActive = 4 }).clos(2, 3, 2, 2)

@@ -162,8 +162,43 @@ func (c *Client) Backup(ctx context.Context, w io.Writer) error {
 	return nil
 }
 
+// Readiness returns what the controller says of GET /readyz, also when it is not ready.
+func (c *Client) Readiness(ctx context.Context) (*api.Readiness, error) {
+	if c.cfg.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, c.cfg.Timeout)
+		defer cancel()
+	}
+	resp, err := c.request(ctx, http.MethodGet, "/readyz", nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK && resp.StatusCode != http.StatusServiceUnavailable {
+		return nil, problem(resp)
+	}
+	view := &api.Readiness{}
+	if err := json.NewDecoder(io.LimitReader(resp.Body, maxProblem)).Decode(view); err != nil {
+		return nil, fmt.Errorf("%w: GET /readyz answered %s: %w", ErrAnswer, resp.Status, err)
+	}
+	return view, nil
+}
+
 // send makes a request. Refusals are errors.
 func (c *Client) send(ctx context.Context, method, path string, header http.Header, body any) (*http.Response, error) {
+	resp, err := c.request(ctx, method, path, header, body)
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode >= 400 {
+		defer resp.Body.Close()
+		return nil, problem(resp)
+	}
+	return resp, nil
+}
+
+// request makes a request. A refusal is an answer.
+func (c *Client) request(ctx context.Context, method, path string, header http.Header, body any) (*http.Response, error) {
 	var content io.Reader
 	if body != nil {
 		text, err := json.Marshal(body)
@@ -192,10 +227,6 @@ func (c *Client) send(ctx context.Context, method, path string, header http.Head
 	resp, err := c.http.Do(req)
 	if err != nil {
 		return nil, c.unreachable(ctx, err)
-	}
-	if resp.StatusCode >= 400 {
-		defer resp.Body.Close()
-		return nil, problem(resp)
 	}
 	return resp, nil
 }

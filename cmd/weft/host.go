@@ -36,6 +36,7 @@ type station struct {
 	save    string
 	rkey    uint32
 	va      uint64
+	wait    time.Duration // for interfaces that do not exist yet
 
 	transport string
 	mrcFlags  // and what hosts of MRC alone have
@@ -72,7 +73,7 @@ The interfaces need CAP_NET_RAW; the kernel must not have the address.`,
 	f := c.Flags()
 	f.StringVar(&h.config, "config", "", "YAML file, instead of the flags below, with more settings")
 	f.StringVar(&h.transport, "transport", rocehost.Transport, "transport of the queue pairs: roce or mrc")
-	f.StringVarP(&h.cfg.Interface, "interface", "i", "", "network interface of the host's port; mrc: of each port, with commas")
+	f.StringVarP(&h.cfg.Interface, "interface", "i", "", "network interface of the host's port, given by its name or an IP address of it; mrc: of each port, with commas")
 	f.StringVar(&h.cfg.Name, "name", "", "name in the report and for the controller (default the interface's)")
 	f.StringVar(&h.address, "address", "", "IPv6 address of the host")
 	f.StringVar(&h.mac, "mac", "", "Ethernet address of the host; mrc: of each port (default the interface's)")
@@ -90,6 +91,7 @@ The interfaces need CAP_NET_RAW; the kernel must not have the address.`,
 	f.Uint64Var(&h.va, "va", 0, "virtual address of the memory")
 	f.Uint64Var(&h.cfg.Expect, "expect", 0, "end after this many octets of payload; 0: never")
 	f.DurationVar((*time.Duration)(&h.cfg.Linger), "linger", h.cfg.Linger.D(), "time without a frame after which a host that has all it expects ends")
+	f.DurationVar(&h.wait, "wait-interfaces", 0, "wait this long for interfaces that do not exist yet")
 	h.mrcFlags.register(f)
 	h.log.register(c, "info")
 	return c
@@ -115,6 +117,11 @@ func (h *station) run(cmd *cobra.Command) error {
 	if err != nil {
 		return &usageError{err}
 	}
+	found, err := findInterfaces(cmd.Context(), h.wait, cfg.Interface)
+	if err != nil {
+		return err
+	}
+	cfg.Interface = found[0]
 	port, err := afpacket.Open(cfg.Interface, log.With("interface", cfg.Interface))
 	if err != nil {
 		return err
@@ -163,7 +170,7 @@ func (h *station) file(cmd *cobra.Command) ([]byte, error) {
 	}
 	other := ""
 	cmd.Flags().Visit(func(f *pflag.Flag) {
-		if f.Name != "config" && !strings.HasPrefix(f.Name, "log-") {
+		if f.Name != "config" && f.Name != "wait-interfaces" && !strings.HasPrefix(f.Name, "log-") {
 			other = f.Name
 		}
 	})

@@ -20,6 +20,17 @@ func (h *station) runMRC(cmd *cobra.Command, text []byte, log *slog.Logger) erro
 	if err != nil {
 		return &usageError{err}
 	}
+	texts := make([]string, len(cfg.Ports))
+	for i, p := range cfg.Ports {
+		texts[i] = p.Interface
+	}
+	found, err := findInterfaces(cmd.Context(), h.wait, texts...)
+	if err != nil {
+		return err
+	}
+	for i := range cfg.Ports {
+		cfg.Ports[i].Interface = found[i]
+	}
 	links, err := openLinks(cfg, log)
 	if err != nil {
 		return err

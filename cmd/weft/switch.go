@@ -105,7 +105,7 @@ address, locator and SRv6 SIDs, and those of its links whose interfaces are up:
 		},
 	}
 	f := c.Flags()
-	f.StringArrayVarP(&s.interfaces, "interface", "i", nil, "PORT@INTERFACE: the switch's port on a network interface; may be repeated")
+	f.StringArrayVarP(&s.interfaces, "interface", "i", nil, "PORT@INTERFACE: the switch's port on a network interface, given by its name or an IP address of it; may be repeated")
 	f.IntVar(&s.most, "max-port-count", maxPort, "maximum number of interfaces")
 	f.Uint64Var(&s.device, "device-id", 1, "P4Runtime device id")
 	f.Uint32Var(&s.cpu, "cpu-port", p4rt.DefaultCPUPort, "port of packet-ins and packet-outs")
@@ -225,7 +225,7 @@ func (s *embedded) serve(ctx context.Context, set setting) (err error) {
 	if err != nil {
 		return fmt.Errorf("P4Runtime server: %w", err)
 	}
-	if err := awaitInterfaces(ctx, set.names, s.wait); err != nil {
+	if set.names, err = s.findPorts(ctx, set.names); err != nil {
 		return errors.Join(err, listener.Close())
 	}
 	ports, closeFiles, err := s.openPorts(set.names, log)
@@ -390,6 +390,28 @@ func (s *embedded) portNames() (map[uint32]string, error) {
 		names[p], taken[name] = name, p
 	}
 	return names, nil
+}
+
+// findPorts returns the interfaces by port with their names, where some of names are addresses.
+func (s *embedded) findPorts(ctx context.Context, names map[uint32]string) (map[uint32]string, error) {
+	ports := slices.Sorted(maps.Keys(names))
+	texts := make([]string, len(ports))
+	for i, p := range ports {
+		texts[i] = names[p]
+	}
+	found, err := findInterfaces(ctx, s.wait, texts...)
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[uint32]string, len(ports))
+	taken := make(map[string]uint32, len(ports))
+	for i, p := range ports {
+		if other, twice := taken[found[i]]; twice {
+			return nil, usagef("--interface %d@%s: %s has port %d already", p, texts[i], found[i], other)
+		}
+		out[p], taken[found[i]] = found[i], p
+	}
+	return out, nil
 }
 
 // openPorts opens the interfaces. closeFiles is there also when that fails, and

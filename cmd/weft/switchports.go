@@ -2,13 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"maps"
-	"net"
 	"os"
-	"slices"
-	"time"
 
 	"github.com/weft-sdn/weft/dataplane/live"
 )
@@ -33,36 +27,3 @@ func portsUp(runner *live.Runner) func(context.Context) (map[uint32]bool, error)
 		return up, err
 	}
 }
-
-// interfacePoll is the time between two looks for an interface that is not there.
-const interfacePoll = 50 * time.Millisecond
-
-// awaitInterfaces waits until interfaces exist, which container tools make after the
-// process has started.
-func awaitInterfaces(ctx context.Context, names map[uint32]string, patience time.Duration) error {
-	if patience == 0 {
-		return nil // opening them reports what is missing
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, patience, errPatience)
-	defer cancel()
-	ticker := time.NewTicker(interfacePoll)
-	defer ticker.Stop()
-	for _, port := range slices.Sorted(maps.Keys(names)) {
-		for {
-			if _, err := net.InterfaceByName(names[port]); err == nil {
-				break
-			}
-			select {
-			case <-ticker.C:
-			case <-ctx.Done():
-				if errors.Is(context.Cause(ctx), errPatience) {
-					return fmt.Errorf("--wait-interfaces: %s is not there after %v", names[port], patience)
-				}
-				return ctx.Err()
-			}
-		}
-	}
-	return nil
-}
-
-var errPatience = errors.New("patience is over")

@@ -3,7 +3,6 @@ package hostrun
 import (
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/weft-sdn/weft/endpoint/verbs"
@@ -18,7 +17,7 @@ type QP interface {
 type Queue struct {
 	runner *Runner
 	qp     QP
-	writes []*writing // those that are done aside
+	writes []*writing // that are not complete, and those that repeat
 }
 
 // Queue is a queue for a queue pair, empty as yet.
@@ -26,7 +25,7 @@ func (r *Runner) Queue(qp QP) *Queue { return &Queue{runner: r, qp: qp} }
 
 // Add reads the file of the write with an index and appends it. Immediate, if not nil, goes with its last WRITE.
 func (q *Queue) Add(i int, w Write, immediate *uint32) error {
-	data, err := os.ReadFile(w.File)
+	data, err := w.octets()
 	if err != nil {
 		return fmt.Errorf("writes[%d]: %w: %w", i, ErrConfig, err)
 	}
@@ -53,14 +52,24 @@ func (q *Queue) Completed(c verbs.Completion) error {
 func (q *Queue) Post() error {
 	for len(q.writes) > 0 {
 		w := q.writes[0]
+		if w.next > 0 {
+			if q.runner.Now() < w.next {
+				break
+			}
+			w.again()
+		}
 		if err := q.post(w); err != nil {
 			return err
 		}
 		if !w.done() {
 			break
 		}
-		w.ended = q.runner.Now()
+		w.ended, w.rounds = q.runner.Now(), w.rounds+1
 		q.writes = q.writes[1:]
+		if w.Every > 0 {
+			w.next = w.ended + w.Every.D()
+			q.writes = append(q.writes, w)
+		}
 	}
 	return nil
 }

@@ -22,8 +22,13 @@ type Counts struct {
 func (r *Runner) Counts() Counts {
 	n := Counts{Received: r.Received(), Expected: r.expect, SinceStart: r.Now()}
 	for _, w := range r.writes {
-		n.ToWrite += uint64(len(w.data))
-		n.Written += uint64(w.complete)
+		octets := w.octets()
+		n.Written += octets
+		if w.Every > 0 {
+			n.ToWrite += octets // it has no end to fall short of
+		} else {
+			n.ToWrite += uint64(len(w.data))
+		}
 	}
 	return n
 }

@@ -106,12 +106,20 @@ func (r *Runner) Run(ctx context.Context) error {
 	}
 }
 
-// over reports whether the host has done its work, or when it will have lingered long enough.
+// over reports whether the host has done its work, or when it will have lingered long enough, or
+// when a write begins again.
 func (r *Runner) over() (over bool, at time.Duration) {
+	busy := false
 	for _, w := range r.writes {
-		if !w.done() {
-			return false, 0
+		if !w.done() || w.Every > 0 {
+			busy = true
 		}
+		if w.next > 0 && (at == 0 || w.next < at) {
+			at = w.next
+		}
+	}
+	if busy {
+		return false, at
 	}
 	n := r.Counts()
 	if n.Expected == 0 && len(r.writes) == 0 || n.Received < n.Expected {

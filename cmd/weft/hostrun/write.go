@@ -3,20 +3,28 @@ package hostrun
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"os"
 	"slices"
 	"time"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/endpoint/verbs"
 )
 
-// Write is a file that is sent by RDMA WRITE.
+// Write is a file, or as many pseudo-random octets, that are sent by RDMA WRITE.
 type Write struct {
 	QPN  uint32 `yaml:"qpn"` // of the sending queue pair; default: the only one
 	File string `yaml:"file"`
-	RKey uint32 `yaml:"rkey"`
-	VA   uint64 `yaml:"va"` // where the first octet goes; default 0
+	// Random is the number of octets to send without a file. They are the same in every process.
+	Random int    `yaml:"random"`
+	RKey   uint32 `yaml:"rkey"`
+	VA     uint64 `yaml:"va"` // where the first octet goes; default 0
 	// Message is the longest WRITE in octets. Default 1048576.
 	Message int `yaml:"message"`
+	// Every is the time between the end of the write and the start of the next one of the same
+	// file. Default 0: the file is written once.
+	Every api.Duration `yaml:"every"`
 }
 
 const (
@@ -34,8 +42,13 @@ func (w *Write) Complete(i int, qpns []uint32) error {
 	if !slices.Contains(qpns, w.QPN) {
 		faults = append(faults, Fault(at+".qpn", "%d is not one of queuePairs", w.QPN))
 	}
-	if w.File == "" {
-		faults = append(faults, Fault(at+".file", "is missing"))
+	switch {
+	case w.Random < 0 || w.Random > maxMessage:
+		faults = append(faults, Fault(at+".random", "is %d: want 1 to %d octets", w.Random, maxMessage))
+	case w.File == "" && w.Random == 0:
+		faults = append(faults, Fault(at+".file", "is missing: want a file, or random with a number of octets"))
+	case w.File != "" && w.Random != 0:
+		faults = append(faults, Fault(at+".random", "is %d, and there is a file: want one of them", w.Random))
 	}
 	if w.Message == 0 {
 		w.Message = defaultMessage
@@ -43,7 +56,20 @@ func (w *Write) Complete(i int, qpns []uint32) error {
 	if w.Message < 1 || w.Message > maxMessage {
 		faults = append(faults, Fault(at+".message", "is %d: want 1 to %d octets", w.Message, maxMessage))
 	}
+	if w.Every < 0 {
+		faults = append(faults, Fault(at+".every", "is %v: want 0 or more", w.Every))
+	}
 	return errors.Join(faults...)
+}
+
+// octets returns what is sent.
+func (w *Write) octets() ([]byte, error) {
+	if w.Random == 0 {
+		return os.ReadFile(w.File)
+	}
+	data := make([]byte, w.Random)
+	_, err := rand.NewChaCha8([32]byte{}).Read(data)
+	return data, err
 }
 
 // writing is a Write under way.
@@ -51,20 +77,35 @@ type writing struct {
 	Write
 	immediate        *uint32 // that goes with its last WRITE
 	data             []byte
-	posted, complete int // octets
+	posted, complete int           // octets of the present round
+	rounds           int           // that are complete
+	next             time.Duration // start of the next round; 0: one is under way, or none follows
 	began, ended     time.Duration
 	status           verbs.Status
 }
 
 func (w *writing) done() bool { return w.complete == len(w.data) && w.posted == len(w.data) }
 
+// again begins the next round.
+func (w *writing) again() { w.posted, w.complete, w.next, w.ended = 0, 0, 0, 0 }
+
+// octets returns how many octets of all rounds were acknowledged.
+func (w *writing) octets() uint64 {
+	n := uint64(w.rounds) * uint64(len(w.data))
+	if !w.done() {
+		n += uint64(w.complete)
+	}
+	return n
+}
+
 // WriteReport is what became of a write.
 type WriteReport struct {
-	File    string  `json:"file"`
+	File    string  `json:"file"`   // empty: pseudo-random octets
 	Octets  uint64  `json:"octets"` // acknowledged
+	Rounds  int     `json:"rounds"` // complete writes of the file
 	Seconds float64 `json:"seconds"`
 	Status  string  `json:"status"` // "ok", "unfinished", or why it failed
-	SHA256  string  `json:"sha256"` // of the file
+	SHA256  string  `json:"sha256"` // of what was sent
 }
 
 // Writes reports the writes.
@@ -75,7 +116,7 @@ func (r *Runner) Writes(n Counts) (out []WriteReport) {
 			ended, status = n.SinceStart, "unfinished"
 		}
 		out = append(out, WriteReport{
-			File: w.File, Octets: uint64(w.complete), Seconds: Seconds(ended - w.began), Status: status, SHA256: digest(w.data),
+			File: w.File, Octets: w.octets(), Rounds: w.rounds, Seconds: Seconds(ended - w.began), Status: status, SHA256: digest(w.data),
 		})
 	}
 	return out

@@ -117,6 +117,46 @@ func TestTransfer(t *testing.T) {
 	}
 }
 
+// TestEvery: a write with an interval begins again that long after its end, and the host goes on
+// until it is interrupted, which is no failure.
+func TestEvery(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, _, small, _ := hostruntest.Files(t)
+		cable := live.NewCable()
+		receiving, stop := context.WithTimeout(t.Context(), patience)
+		defer stop()
+		far := hostruntest.NewLossy(cable.B, 0, 1, 0)
+		received := make(chan *Report, 1)
+		go func() {
+			r, err := Run(receiving, config(t, strings.Replace(fmt.Sprintf(receiverText, ""), "expect: 1000010", "", 1)), far, receiverMAC, nil)
+			if err != nil {
+				t.Error(err)
+			}
+			received <- r
+		}()
+		<-far.Attached
+		text := strings.Replace(fmt.Sprintf(senderText, "", small), `file: "", rkey: 7, va: 0x1000, message: 65536}`, "random: 10, rkey: 7, va: 0x1000, every: 2s}", 1)
+		ctx, cancel := context.WithTimeout(t.Context(), 9*time.Second)
+		defer cancel()
+		var last hostrun.Counts
+		sent, err := Run(ctx, config(t, text), cable.A, sourceMAC, func(c hostrun.Counts) { last = c })
+		if err != nil {
+			t.Errorf("interrupted between writes: %v", err)
+		}
+		// At 0, 2, 4, 6 and 8 s; the other file once.
+		if w := sent.Writes; w[0].Rounds != 5 || w[0].Octets != 50 || w[0].Status != "ok" || w[1].Rounds != 1 || w[1].Octets != 10 {
+			t.Errorf("writes: %+v", w)
+		}
+		if last.Written != 60 || last.ToWrite != 60 {
+			t.Errorf("last progress: %+v", last)
+		}
+		stop()
+		if r := <-received; r.Received != 60 {
+			t.Errorf("received %d octets", r.Received)
+		}
+	})
+}
+
 // TestFailures: what a host that cannot do its work says.
 func TestFailures(t *testing.T) {
 	defer goleak.VerifyNone(t)

@@ -20,7 +20,7 @@ const (
 // links, and times that fit the round trip.
 func MRCSettings(n *Network, mode ev.Mode) *inventory.MRC {
 	m := inventory.Default().MRC
-	m.Mode, m.Listen, m.CCProfile = mode.String(), "127.0.0.1:0", labCCProfile
+	m.Mode, m.Listen, m.CCProfile = mode.String(), "127.0.0.1:0", CCProfile
 	m.Classes = n.Classes()
 	rtt := n.RoundTrip()
 	stretch := func(d *api.Duration, trips int) { *d = max(*d, api.Duration(time.Duration(trips)*rtt)) }

@@ -10,9 +10,9 @@ import (
 	"github.com/weft-sdn/weft/hostapi"
 )
 
-// labCCProfile is the name of the CC profile that hosts of a lab obey: NSCC's parameters for the
+// CCProfile is the name of the CC profile that hosts of a lab obey: NSCC's parameters for the
 // lab's links.
-const labCCProfile = "lab"
+const CCProfile = "lab"
 
 // supply gives the controller the CC profile of the lab, and subscribes all hosts of MRC.
 func (l *Live) supply(ctx context.Context) error {
@@ -34,7 +34,7 @@ func (l *Live) putCCProfile(ctx context.Context) error {
 			continue
 		}
 		spec := api.CCProfileSpecOf(&hostapi.CCProfile{Algorithm: hostapi.AlgorithmNSCC, NSCC: nscc.DefaultConfig(c).Profile()})
-		_, _, err := l.Service.Multipath.PutCCProfile(ctx, labCCProfile, spec, resource.Precondition{})
+		_, _, err := l.Service.Multipath.PutCCProfile(ctx, CCProfile, spec, resource.Precondition{})
 		return err // one will do for hosts that have the same ports
 	}
 	return nil

@@ -82,6 +82,7 @@ func (f *certFolder) write(out io.Writer, name string, p certs.PEM) error {
 func newCertsInit(env environment) *cobra.Command {
 	var f certFolder
 	var name string
+	var keep bool
 	c := &cobra.Command{
 		Use: "init", Short: "Make an authority", Args: arguments(0, 0),
 		Long: `Makes the certificate and the private key of an authority, ca.pem and ca.key. Machines
@@ -95,10 +96,16 @@ need ca.pem; ca.key signs certificates: keep it where nothing else runs.`,
 		if err := os.MkdirAll(f.dir, 0o750); err != nil {
 			return err
 		}
-		return f.write(env.stdout, "ca", p)
+		err = f.write(env.stdout, "ca", p)
+		if keep && errors.Is(err, certs.ErrExists) {
+			_, err = fmt.Fprintf(env.stdout, "%s: kept\n", filepath.Join(f.dir, "ca.pem"))
+		}
+		return err
 	}
 	f.register(c, caValid)
 	c.Flags().StringVar(&name, "name", "Weft CA", "common name of the authority")
+	c.Flags().BoolVar(&keep, "keep", false, "succeed where an authority exists, and keep it")
+	c.MarkFlagsMutuallyExclusive("keep", "replace")
 	return c
 }
 

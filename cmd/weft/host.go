@@ -141,8 +141,14 @@ func (h *station) carryOut(ctx context.Context, cfg *rocehost.Config, port hostr
 	return h.print(report, report == nil, err)
 }
 
+// progressTo logs how far a host is, when that has changed.
 func progressTo(log *slog.Logger) hostrun.Progress {
+	var last hostrun.Counts
 	return func(n hostrun.Counts) {
+		if n.Written == last.Written && n.ToWrite == last.ToWrite && n.Received == last.Received {
+			return
+		}
+		last = n
 		log.Info("progress", "written", n.Written, "toWrite", n.ToWrite, "received", n.Received, "expected", n.Expected)
 	}
 }

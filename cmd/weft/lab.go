@@ -65,6 +65,7 @@ The network is a built-in one (%s) or a YAML file (docs/config.md, Lab).`, strin
 	c.Flags().StringVar(&traces, "trace-addr", "", "address:port of traces, for weft trace --switch ADDRESS:PORT/NAME (default off)")
 	c.Flags().BoolVar(&insecure, "insecure", false, "serve the API and traces on any address, although they ask for no credentials")
 	log.register(c, "warn")
+	c.AddCommand(newLabExport(env))
 	return c
 }
 

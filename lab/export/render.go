@@ -1,0 +1,164 @@
+package export
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"net/netip"
+	"reflect"
+	"strings"
+	"text/template"
+
+	"github.com/goccy/go-yaml"
+)
+
+//go:embed templates
+var sources embed.FS
+
+var templates = template.Must(template.New("").Funcs(template.FuncMap{
+	"join": strings.Join,
+	// quote makes a string of YAML, JSON or Python.
+	"quote": func(v any) string { return fmt.Sprintf("%q", fmt.Sprint(v)) },
+	"indent": func(n int, text string) string {
+		return strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n"+strings.Repeat(" ", n))
+	},
+	"hex": func(n uint32) string { return fmt.Sprintf("0x%x", n) },
+}).ParseFS(sources, "templates/*"))
+
+// as is the plan for one machine.
+type as struct {
+	*plan
+	Self *machine
+	BMv2 bool // the switches are BMv2's, which the speaker advertises
+	Host *host
+}
+
+// files renders all files.
+func (p *plan) files() ([]File, error) {
+	var out []File
+	add := func(name, source string, data any) error {
+		var b bytes.Buffer
+		if err := templates.ExecuteTemplate(&b, source, data); err != nil {
+			return err
+		}
+		out = append(out, File{Name: name, Text: b.String(), Executable: strings.HasSuffix(name, ".py") || strings.HasSuffix(name, ".sh")})
+		return nil
+	}
+	topology, err := yaml.Marshal(p.Network.Topology())
+	if err != nil {
+		return nil, err
+	}
+	var errs []error
+	step := func(name, source string, data any) { errs = append(errs, add(name, source, data)) }
+	step(p.data+"topology.yaml", "topology.yaml", struct{ Name, Text string }{p.Name, string(topology)})
+	for i := range p.Controllers {
+		c := &p.Controllers[i]
+		step(p.data+c.Name+".yaml", "controller.yaml", as{plan: p, Self: c})
+		step(p.data+c.Name+"-bmv2.yaml", "controller.yaml", as{plan: p, Self: c, BMv2: true})
+	}
+	for i := range p.Hosts {
+		step(p.data+"hosts/"+p.Hosts[i].At.Service+".yaml", "host.yaml", as{plan: p, Host: &p.Hosts[i]})
+	}
+	if p.Group != nil {
+		step(p.data+"group.yaml", "group.yaml", p)
+	}
+	step(p.data+"README.md", "readme-"+string(p.Tool)+".md", p)
+	switch p.Tool {
+	case Compose:
+		step("docker-compose.yml", "docker-compose.yml", p)
+		step(p.data+"bmv2.sh", "bmv2.sh", p)
+	case Containerlab:
+		step(p.Name+".clab.yml", "clab.yml", p)
+	case Mininet:
+		step(p.Name+".py", "mininet.py", p)
+	}
+	for _, err := range errs {
+		if err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// Peers are the addresses that switches and speakers take BGP-LS sessions from.
+func (p *plan) Collectors() []string {
+	if p.Tool == Mininet {
+		return []string{"127.0.0.1"}
+	}
+	var out []string
+	for _, c := range p.Controllers {
+		out = append(out, c.Address.String())
+	}
+	return out
+}
+
+// Cluster reports whether several controllers form an etcd.
+func (p *plan) Cluster() bool { return len(p.Controllers) > 1 }
+
+// MRCController is host:port of the stream of hosts of MRC.
+func (p *plan) MRCController() string {
+	return fmt.Sprintf("%v:%d", p.Controllers[0].Address, mrcPort)
+}
+
+// HasMRC reports whether there are hosts of MRC.
+func (p *plan) HasMRC() bool { return p.Network.HasMRC() }
+
+// section is YAML of the fields in which settings differ from the defaults.
+func section(name string, settings, defaults any) (string, error) {
+	fields := func(v any) (map[string]any, error) {
+		text, err := yaml.Marshal(v)
+		if err != nil {
+			return nil, err
+		}
+		out := map[string]any{}
+		return out, yaml.Unmarshal(text, &out)
+	}
+	a, err := fields(settings)
+	if err != nil {
+		return "", err
+	}
+	b, err := fields(defaults)
+	if err != nil {
+		return "", err
+	}
+	differ := difference(a, b)
+	if len(differ) == 0 {
+		return "", nil
+	}
+	text, err := yaml.MarshalWithOptions(map[string]any{name: differ}, yaml.Indent(2))
+	return string(text), err
+}
+
+// difference returns what of a is not in b.
+func difference(a, b map[string]any) map[string]any {
+	out := map[string]any{}
+	for key, value := range a {
+		inner, isMap := value.(map[string]any)
+		other, both := b[key].(map[string]any)
+		switch {
+		case isMap && both:
+			if d := difference(inner, other); len(d) > 0 {
+				out[key] = d
+			}
+		case !reflect.DeepEqual(value, b[key]):
+			out[key] = value
+		}
+	}
+	return out
+}
+
+// Kinds are the kinds of switches that a lab of Compose has: not BMv2's, and BMv2's.
+func (p *plan) Kinds() []bool { return []bool{false, true} }
+
+// PublishedPort is the port of the machine at which a controller's API is.
+func (p *plan) PublishedPort(index int) int { return 8079 + index }
+
+// SpeakerAddress is where the speaker of BMv2 switches takes the controller's session.
+func (p *plan) SpeakerAddress() netip.Addr {
+	if p.Tool == Mininet {
+		return loopback
+	}
+	return p.Speaker.Address
+}
+
+var loopback = netip.AddrFrom4([4]byte{127, 0, 0, 1})

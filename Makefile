@@ -4,7 +4,7 @@ FUZZTIME ?= 10s
 DOCKER ?= docker
 IMAGE ?= weft
 
-.PHONY: build demo test lint gosec vuln fuzz bench soak p4 hostapi web web-same test-web browser image
+.PHONY: build demo test lint gosec vuln fuzz bench soak p4 hostapi web web-same test-web browser image labs lab-up lab-down test-compose
 
 build:
 	$(GO) build -o bin/weft ./cmd/weft
@@ -71,6 +71,27 @@ image:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o bin/image/weft ./cmd/weft
 	cp deploy/image/Dockerfile bin/image/
 	$(DOCKER) build -q -t $(IMAGE) bin/image
+
+# The labs of Docker Compose in the repository, made again.
+labs: build
+	bin/weft lab export figure1 --to compose --data deploy/compose/figure1 .
+	bin/weft lab export examples/fabric.yaml --to compose deploy/compose/fabric
+	bin/weft lab export figure1 --to compose --controllers 3 deploy/compose/cluster
+
+# One of these labs in containers: make lab-up LAB=fabric PROFILE=bmv2.
+LAB ?= figure1
+PROFILE ?= embedded
+COMPOSE ?= docker-compose
+lab-up: image
+	cd $(LABDIR) && $(COMPOSE) --profile $(PROFILE) up -d
+lab-down:
+	cd $(LABDIR) && $(COMPOSE) --profile $(PROFILE) down -v
+LABDIR = $(if $(filter figure1,$(LAB)),.,deploy/compose/$(LAB))
+
+# Runs these labs: it starts a Docker daemon where none runs.
+test-compose:
+	@for p in docker docker-compose; do command -v $$p >/dev/null || { echo "make test-compose: $$p is missing: apt-get install docker.io docker-compose"; exit 1; }; done
+	WEFT_LABS=compose $(GO) test -count=1 -timeout 30m -v -run Compose ./test/labs
 
 # Longer than a change should wait for: the fault scenarios with 20,000 seeds, several controllers with 10,000, fabrics under load and the naming of bad links with many,
 # hostile clients of a switch in numbers.

@@ -153,6 +153,9 @@ func (p *plan) Kinds() []bool { return []bool{false, true} }
 // PublishedPort is the port of the machine at which a controller's API is.
 func (p *plan) PublishedPort(index int) int { return 8079 + index }
 
+// AddressOf is the address of the first end of a link, for Compose.
+func (p *plan) AddressOf(l link) netip.Addr { return l.Subnet.Addr().Next().Next() }
+
 // SpeakerAddress is where the speaker of BMv2 switches takes the controller's session.
 func (p *plan) SpeakerAddress() netip.Addr {
 	if p.Tool == Mininet {

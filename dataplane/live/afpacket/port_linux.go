@@ -51,6 +51,15 @@ type Port struct {
 	running sync.WaitGroup
 }
 
+// Allowed returns an error if this process may not open packet sockets: it needs CAP_NET_RAW.
+func Allowed() error {
+	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	return unix.Close(fd)
+}
+
 // Open opens a port on an interface; log gets the changes of the link. Errors wrap
 // ErrInterface.
 func Open(name string, log *slog.Logger) (*Port, error) {

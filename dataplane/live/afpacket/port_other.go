@@ -13,6 +13,9 @@ type Port struct{}
 // Open fails with ErrUnsupported.
 func Open(string, *slog.Logger) (*Port, error) { return nil, ErrUnsupported }
 
+// Allowed fails with ErrUnsupported.
+func Allowed() error { return ErrUnsupported }
+
 // HardwareAddr is nil.
 func (p *Port) HardwareAddr() net.HardwareAddr { return nil }
 

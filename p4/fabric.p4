@@ -34,6 +34,7 @@
 #include "include/icrc.p4"
 #include "include/classes.p4"
 #include "include/icmp.p4"
+#include "include/discovery.p4"
 #include "include/admission.p4"
 #include "include/slices.p4"
 #include "include/pfc.p4"

@@ -54,6 +54,7 @@ const (
 	ActionSetBranch           = "set_branch"
 	ActionSetClass            = "set_class"
 	ActionSetDataQueue        = "set_data_queue"
+	ActionSetDiscovery        = "set_discovery"
 	ActionSetField            = "set_field"
 	ActionSetGroup            = "set_group"
 	ActionSetGroupState       = "set_group_state"
@@ -123,11 +124,13 @@ const (
 	RegisterGroupNackTime     = "group_nack_time"
 	RegisterGroupSent         = "group_sent"
 	RegisterIcmpNext          = "icmp_next"
+	RegisterLldpNext          = "lldp_next"
 	RegisterPfcSeenAt         = "pfc_seen_at"
 	RegisterPfcSeenList       = "pfc_seen_list"
 	RegisterQueueIn           = "queue_in"
 	RegisterQueueOut          = "queue_out"
 	TableClassQueue           = "class_queue"
+	TableDiscovery            = "discovery"
 	TableEcmp                 = "ecmp"
 	TableEcmpHash             = "ecmp_hash"
 	TableEvField              = "ev_field"
@@ -222,6 +225,7 @@ const (
 	ActionSetBranchID           uint32 = 0x01000052
 	ActionSetClassID            uint32 = 0x01000090
 	ActionSetDataQueueID        uint32 = 0x01000095
+	ActionSetDiscoveryID        uint32 = 0x01000110
 	ActionSetFieldID            uint32 = 0x010000a0
 	ActionSetGroupID            uint32 = 0x01000050
 	ActionSetGroupStateID       uint32 = 0x01000051
@@ -291,11 +295,13 @@ const (
 	RegisterGroupNackTimeID     uint32 = 0x16c30f08
 	RegisterGroupSentID         uint32 = 0x1633f2da
 	RegisterIcmpNextID          uint32 = 0x1665ad6a
+	RegisterLldpNextID          uint32 = 0x1688f06b
 	RegisterPfcSeenAtID         uint32 = 0x16da84c2
 	RegisterPfcSeenListID       uint32 = 0x16b26ffa
 	RegisterQueueInID           uint32 = 0x169bb727
 	RegisterQueueOutID          uint32 = 0x16a0db63
 	TableClassQueueID           uint32 = 0x02000091
+	TableDiscoveryID            uint32 = 0x02000110
 	TableEcmpID                 uint32 = 0x02000031
 	TableEcmpHashID             uint32 = 0x02000032
 	TableEvFieldID              uint32 = 0x020000a0
@@ -358,6 +364,7 @@ const (
 	SidsAllowed     = 4096 // exceptions at its edge
 	Slices          = 1024
 	Ports           = 512
+	LldpAddresses   = 4 // group addresses: IEEE 802.1AB table 7-1 has three
 	SourcePrefixes  = 4096
 	EvValues        = 4096 // of one field of a structured EV
 	Dscps           = 64
@@ -445,6 +452,7 @@ const (
 	DropReasonPfcClass          DropReason = 48 // PFC frame that names no priority that it may pause
 	DropReasonPfcUpstream       DropReason = 49 // PFC frame of the target for which there is no upstream
 	DropReasonTargetFrame       DropReason = 50 // frame of the target that the program does not know
+	DropReasonLldpRate          DropReason = 51 // LLDP frame over the rate of its port
 )
 
 var namesDropReason = map[DropReason]string{
@@ -499,6 +507,7 @@ var namesDropReason = map[DropReason]string{
 	DropReasonPfcClass:          "PFC_CLASS",
 	DropReasonPfcUpstream:       "PFC_UPSTREAM",
 	DropReasonTargetFrame:       "TARGET_FRAME",
+	DropReasonLldpRate:          "LLDP_RATE",
 }
 
 // String returns the name the P4 program gives v, or the number.
@@ -564,7 +573,8 @@ const (
 	PacketInReasonNone      PacketInReason = 0
 	PacketInReasonCnpWindow PacketInReason = 1 // first CNP of a window: poll when the window is over
 	PacketInReasonState     PacketInReason = 2 // answer to a STATE packet-out
-	PacketInReasonPfc       PacketInReason = 3 // what the target has to tell of a queue: the payload is its frame
+	PacketInReasonPfc       PacketInReason = 3 // what the target reports of a queue: the payload is its frame
+	PacketInReasonLldp      PacketInReason = 4 // an LLDP frame: the payload is the frame as it came
 )
 
 var namesPacketInReason = map[PacketInReason]string{
@@ -572,6 +582,7 @@ var namesPacketInReason = map[PacketInReason]string{
 	PacketInReasonCnpWindow: "CNP_WINDOW",
 	PacketInReasonState:     "STATE",
 	PacketInReasonPfc:       "PFC",
+	PacketInReasonLldp:      "LLDP",
 }
 
 // String returns the name the P4 program gives v, or the number.
@@ -665,6 +676,7 @@ func (v WatchdogAction) String() string { return valueName(namesWatchdogAction, 
 const (
 	EthertypeIpv6        = 0x86dd
 	EthertypeMacControl  = 0x8808 // IEEE 802.3 clause 31
+	EthertypeLldp        = 0x88cc // IEEE 802.1AB clause 8.3
 	EthertypeTarget      = 0x88b6 // one of those for local experiments: what PFC_PORT carries
 	PfcMac               = 0x0180c2000001
 	PfcOpcode            = 0x0101

@@ -1,5 +1,6 @@
-// Which packets a switch looks at: IPv6, for its own MAC, from a host only with an address of its own.
+// Which packets a switch looks at: IPv6, for its own MAC, from a host only with an address of its own; and LLDP.
 control Admission(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
+    Discovery() discovery;
     bit<128> src_addr = 0;
 
     // host_facing: the port leads out of the SR domain. Its packets pass the source guard and the domain's edge.
@@ -61,6 +62,9 @@ control Admission(inout headers_t hdr, inout metadata_t meta, inout standard_met
                 (hdr.outer_ipv6.isValid() && hdr.outer_ipv6.version != 6) ||
                 (hdr.ipv6.isValid() && hdr.ipv6.version != 6)) {
                 meta.drop_reason = DropReason.NOT_IPV6;
+                if (hdr.ethernet.ether_type == ETHERTYPE_LLDP) {
+                    discovery.apply(hdr, meta, std);
+                }
             } else {
                 if (my_station.apply().hit) {
                     port.apply();

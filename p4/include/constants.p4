@@ -2,6 +2,7 @@
 
 const bit<16> ETHERTYPE_IPV6        = 0x86dd;
 const bit<16> ETHERTYPE_MAC_CONTROL = 0x8808;   // IEEE 802.3 clause 31
+const bit<16> ETHERTYPE_LLDP        = 0x88cc;   // IEEE 802.1AB clause 8.3
 const bit<16> ETHERTYPE_TARGET      = 0x88b6;   // one of those for local experiments: what PFC_PORT carries
 
 // IEEE 802.1Qbb, IEEE 802.3 annex 31D.

@@ -78,7 +78,8 @@ enum bit<8> DropReason {
     PFC_SOURCE            = 47,   // PFC frame out of a tunnel that nobody is expected to send into so
     PFC_CLASS             = 48,   // PFC frame that names no priority that it may pause
     PFC_UPSTREAM          = 49,   // PFC frame of the target for which there is no upstream
-    TARGET_FRAME          = 50    // frame of the target that the program does not know
+    TARGET_FRAME          = 50,   // frame of the target that the program does not know
+    LLDP_RATE             = 51    // LLDP frame over the rate of its port
 }
 
 // What the aggregation sent upstream and why; mt_events counts them.
@@ -107,7 +108,8 @@ enum bit<8> PacketInReason {
     NONE       = 0,
     CNP_WINDOW = 1,      // first CNP of a window: poll when the window is over
     STATE      = 2,      // answer to a STATE packet-out
-    PFC        = 3       // what the target has to tell of a queue: the payload is its frame
+    PFC        = 3,      // what the target reports of a queue: the payload is its frame
+    LLDP       = 4       // an LLDP frame: the payload is the frame as it came
 }
 
 // Packet-out operations.

@@ -20,6 +20,7 @@
 #define SIDS_ALLOWED         4096    // exceptions at its edge
 #define SLICES               1024
 #define PORTS                512
+#define LLDP_ADDRESSES       4       // group addresses: IEEE 802.1AB table 7-1 has three
 #define SOURCE_PREFIXES      4096
 #define EV_VALUES            4096    // of one field of a structured EV
 #define DSCPS                64

@@ -30,5 +30,6 @@ func scenarios() []scenario {
 		hostileHost(),
 		mrcHost(),
 		pfcLearning(),
+		discovery(),
 	)
 }

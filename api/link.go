@@ -27,7 +27,7 @@ type LinkStatus struct {
 	Cause    string          `json:"cause,omitempty" doc:"Why it is not up."`
 	Since    time.Time       `json:"since,omitzero" doc:"When the phase began. Absent without an MRC fabric."`
 	Until    time.Time       `json:"until,omitzero" doc:"How long it is held."`
-	Sources  []string        `json:"sources,omitempty" doc:"What it is known from, the one that counts first: bgp-ls, network and a name, or file. Absent when it is no longer there."`
+	Sources  []string        `json:"sources,omitempty" doc:"What it is known from, the one that counts first: bgp-ls, network and a name, file, or lldp. Absent when it is no longer there."`
 	Denied   bool            `json:"denied" doc:"EVs that cross it are denied."`
 	Drained  bool            `json:"drained" doc:"It is not to be used, whatever its phase."`
 	Drains   []Drain         `json:"drains,omitempty" doc:"What takes it out of use: a drain of the link, of a node at its end, or of its plane."`

@@ -84,7 +84,7 @@ type Conditions []Condition
 
 // Condition is one aspect of a resource's state.
 type Condition struct {
-	Type           ConditionType `json:"type" enum:"Accepted,Programmed,Degraded,OrphansKept,InventoryDiffers,Unbalanced"`
+	Type           ConditionType `json:"type" enum:"Accepted,Programmed,Degraded,OrphansKept,InventoryDiffers,Miscabled,Unbalanced"`
 	Status         bool          `json:"status"`
 	Reason         string        `json:"reason" doc:"One word, stable."`
 	Message        string        `json:"message,omitempty" doc:"The same for people."`
@@ -107,6 +107,8 @@ const (
 	// InventoryDiffers: the switch reports other ports, addresses or rates than the configuration or
 	// BGP-LS.
 	InventoryDiffers ConditionType = "InventoryDiffers"
+	// Miscabled: LLDP contradicts what the topology or the configuration says of cables of the switch.
+	Miscabled ConditionType = "Miscabled"
 	// Unbalanced: a leaf uses one of its links into a plane much more than the others.
 	Unbalanced ConditionType = "Unbalanced"
 )
@@ -127,6 +129,7 @@ const (
 	ReasonUneven           = "Uneven"           // Unbalanced: it does
 	ReasonEven             = "Even"             // Unbalanced is false
 	ReasonIdle             = "Idle"             // Unbalanced is false: there is too little traffic to judge by
+	ReasonCablesDiffer     = "CablesDiffer"     // Miscabled: LLDP frames arrive elsewhere, or nowhere
 	ReasonPortsDiffer      = "PortsDiffer"      // InventoryDiffers: the switch has other ports or addresses
 	ReasonReceiverStalled  = "ReceiverStalled"  // Degraded: a receiver does not answer
 	ReasonReceiversEvicted = "ReceiversEvicted" // Degraded: receivers were taken out

@@ -16,9 +16,8 @@ type SwitchStatus struct {
 	Pending   int       `json:"pending" doc:"Updates that are still to be made."`
 	Synced    bool      `json:"synced" doc:"Connected, and nothing is pending."`
 	// Settling is true before inventory.Intervals.Settle has passed without a change of the topology.
-	Settling bool `json:"settling,omitempty" doc:"The topology may still be incomplete: the controller removes no routes, neighbors and SIDs yet, and does not aggregate routes."`
-	// Conditions has OrphansKept while the switch holds orphans.
-	Conditions Conditions   `json:"conditions,omitempty" doc:"OrphansKept, while the switch holds entries that no resource explains."`
+	Settling   bool         `json:"settling,omitempty" doc:"The topology may still be incomplete: the controller removes no routes, neighbors and SIDs yet, and does not aggregate routes."`
+	Conditions Conditions   `json:"conditions,omitempty" doc:"OrphansKept, while the switch holds entries that no resource explains; InventoryDiffers, while it reports other ports than are configured or advertised; Miscabled, while LLDP contradicts what is known of its cables."`
 	Errors     []string     `json:"errors,omitempty" doc:"Refused updates that are tried again, at most ten."`
 	Ports      *SwitchPorts `json:"ports,omitempty" doc:"What the switch says of its ports by gNMI; absent until it was asked."`
 }

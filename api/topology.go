@@ -49,7 +49,7 @@ type TopologyLink struct {
 	TEMetric     uint32          `json:"teMetric,omitempty"`
 	Delay        topology.Delay  `json:"delay,omitzero" doc:"Unidirectional, in microseconds."`
 	MaxBandwidth uint64          `json:"maxBandwidth,omitempty" doc:"Bits per second."`
-	Sources      []string        `json:"sources,omitempty" doc:"What it is known from, the one that counts first: bgp-ls, network and a name, or file."`
+	Sources      []string        `json:"sources,omitempty" doc:"What it is known from, the one that counts first: bgp-ls, network and a name, file, or lldp."`
 	EndX         []TopologySID   `json:"endX,omitempty" doc:"SIDs that send a packet over this link."`
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/discovery"
 	"github.com/weft-sdn/weft/controller/feature"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/multicast"
@@ -52,6 +53,7 @@ type Core struct {
 	pfc       *pfc.Feature
 	orphans   *orphan.Feature
 	networks  *networks.Feature
+	discovery *discovery.Feature
 }
 
 // NewCore returns a core that goes on where the records of an earlier one end. It

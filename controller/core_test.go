@@ -49,6 +49,8 @@ type world struct {
 	// keeps: neighbors and clone sessions of dead links may stay, because a tree
 	// that cannot be moved leads to them.
 	keeps bool
+	// cables, when not nil, carry the frames that switches are asked to send.
+	cables *cables
 }
 
 func newWorld(t *testing.T, net *sample.Net, seed uint64) *world {
@@ -150,6 +152,7 @@ func (w *world) pump() {
 	w.log = append(w.log, r.Events...)
 	w.states = append(w.states, r.Answers...)
 	w.portTasks = append(w.portTasks, r.PortTasks...)
+	w.cables.discovered(w)
 	for _, work := range r.Tasks {
 		d, session, core := w.devices[work.Switch], w.known[work.Switch], w.core
 		w.later(w.random(w.delay), func() {
@@ -157,6 +160,7 @@ func (w *world) pump() {
 				return
 			}
 			result := d.Do(work)
+			w.cables.carry(w, work.Switch, work.Packets)
 			w.later(w.random(w.delay), func() {
 				if w.core == core {
 					w.core.Done(result)
@@ -190,7 +194,7 @@ func (w *world) converged() {
 			continue
 		}
 		want := make(map[entry.Key]entry.Entity)
-		for _, e := range n.Base(&sw) {
+		for _, e := range append(n.Base(&sw), plan.Discovery(&n.Inventory.Discovery)...) {
 			want[e.Key()] = e
 		}
 		for _, e := range w.core.Wanted(sw.Name) {

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/discovery"
 	"github.com/weft-sdn/weft/controller/feature"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/controller/multicast"
@@ -29,7 +30,8 @@ func (c *Core) compose() (err error) {
 	}
 	c.orphans = orphan.New(&c.env)
 	c.networks = networks.New(&c.env)
-	c.features = []feature.Feature{c.ports, c.underlay, c.multicast, c.pfc, c.orphans, c.networks}
+	c.discovery = discovery.New(&c.env)
+	c.features = []feature.Feature{c.ports, c.underlay, c.multicast, c.pfc, c.orphans, c.networks, c.discovery}
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/discovery"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/plan"
 	"github.com/weft-sdn/weft/controller/port"
@@ -29,6 +30,7 @@ type (
 // port is down with the next Tick, which is due at once. Package mrc decides what follows for EVs.
 func (c *Core) SetPorts(name string, p PortStates) {
 	c.ports.Set(name, p)
+	c.discovery.SetPorts(name, p.Up)
 	c.settle()
 }
 
@@ -120,6 +122,29 @@ func (c *Core) inventoryDiffers(name string) api.Conditions {
 		texts = append(texts, fmt.Sprintf("and %d more", len(all)-len(texts)))
 	}
 	return api.Conditions{{Type: api.InventoryDiffers, Status: true, Reason: api.ReasonPortsDiffer, Message: strings.Join(texts, "; ")}}
+}
+
+// miscabled returns the condition of a switch whose cables are not what is known of them.
+func (c *Core) miscabled(name string) api.Conditions {
+	all := c.discovery.Faults(name)
+	if len(all) == 0 {
+		return nil
+	}
+	texts := all[:min(len(all), 5)]
+	if len(all) > len(texts) {
+		texts = append(slices.Clip(texts), fmt.Sprintf("and %d more", len(all)-len(texts)))
+	}
+	return api.Conditions{{Type: api.Miscabled, Status: true, Reason: api.ReasonCablesDiffer, Message: strings.Join(texts, "; ")}}
+}
+
+// Discovered returns the sources of the topology that LLDP is; ok is false when they have not
+// changed since the last call.
+func (c *Core) Discovered() (sources []topology.Source, ok bool) { return c.discovery.Take() }
+
+// DiscoveryCounts returns the frames of discovery since the start; ok is false when it is off.
+func (c *Controller) DiscoveryCounts(ctx context.Context) (n discovery.Counts, ok bool, err error) {
+	err = c.Do(ctx, func(core *Core) { n, ok = core.discovery.Counts(), core.Inventory().Discovery.On() })
+	return n, ok, err
 }
 
 func viewPorts(p *PortStates) *api.SwitchPorts {

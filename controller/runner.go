@@ -37,6 +37,9 @@ type Options struct {
 	// Networks, when not nil, takes what clients describe of the topology, whenever that
 	// changes and is kept. It must not wait for anything.
 	Networks func([]topology.Source)
+	// Discovered, when not nil, takes what LLDP knows of the topology, whenever that changes. It must
+	// not wait for anything.
+	Discovered func([]topology.Source)
 	// Events, when not nil, is notified of every change, one at a time and in order.
 	// It must not wait for anything, nor call the controller.
 	Events func(api.Event)
@@ -143,6 +146,9 @@ func (c *Controller) flush(context.Context) error {
 		if d := c.described; d != nil && c.opts.Networks != nil && d.kept <= c.writer.Kept() {
 			c.described = nil
 			c.opts.Networks(d.networks)
+		}
+		if found, ok := c.core.Discovered(); ok && c.opts.Discovered != nil {
+			c.opts.Discovered(found)
 		}
 		r := c.core.Ready()
 		if r.Empty() {

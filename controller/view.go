@@ -28,6 +28,7 @@ func (c *Core) Switches() []api.SwitchStatus {
 				s.Ports = viewPorts(ports)
 			}
 			s.Conditions = append(orphan.Conditions(c.orphans.On(sw.Name)), c.inventoryDiffers(sw.Name)...)
+			s.Conditions = append(s.Conditions, c.miscabled(sw.Name)...)
 			s.Errors = c.switches.AllFailures(sw.Name, 10)
 		}
 		out = append(out, s)

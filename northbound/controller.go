@@ -5,6 +5,7 @@ import (
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller"
+	"github.com/weft-sdn/weft/controller/discovery"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/topology"
@@ -53,6 +54,8 @@ type Controller interface {
 	Counters(ctx context.Context, sw string) ([]api.Counter, error)
 	// CounterNames returns the names of the counters of a switch's pipeline.
 	CounterNames(ctx context.Context, sw string) ([]string, error)
+	// DiscoveryCounts returns the LLDP frames since the start; ok is false without discovery.
+	DiscoveryCounts(ctx context.Context) (n discovery.Counts, ok bool, err error)
 }
 
 var _ Controller = (*controller.Controller)(nil)

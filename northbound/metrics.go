@@ -143,10 +143,11 @@ var (
 	linksDesc         = prometheus.NewDesc("weft_topology_links", "Links of the topology, each direction by itself.", nil, nil)
 	staleDesc         = prometheus.NewDesc("weft_topology_stale", "1 when the topology may no longer be true.", nil, nil)
 	topologyDesc      = prometheus.NewDesc("weft_topology_version", "Version of the topology.", nil, nil)
+	lldpDesc          = prometheus.NewDesc("weft_lldp_frames_total", "LLDP frames sent and accepted, and those refused.", []string{"result"}, nil)
 	eventsDesc        = prometheus.NewDesc("weft_events_total", "Events published.", nil, nil)
 	groupConditions   = []api.ConditionType{api.Accepted, api.Programmed, api.Degraded}
 	controllerMetrics = []*prometheus.Desc{
-		readyDesc, connectedDesc, syncedDesc, entriesDesc, pendingDesc, refusedDesc, portsDesc, orphansDesc, orphanEntriesDesc, groupsDesc, conditionDesc, nodesDesc, linksDesc, staleDesc, topologyDesc, eventsDesc,
+		readyDesc, connectedDesc, syncedDesc, entriesDesc, pendingDesc, refusedDesc, portsDesc, orphansDesc, orphanEntriesDesc, groupsDesc, conditionDesc, nodesDesc, linksDesc, staleDesc, topologyDesc, lldpDesc, eventsDesc,
 	}
 )
 
@@ -189,6 +190,7 @@ func (c *controllerCollector) Collect(ch chan<- prometheus.Metric) {
 	gauge(staleDesc, number(t.Stale != nil))
 	gauge(topologyDesc, float64(t.Version))
 	ch <- prometheus.MustNewConstMetric(eventsDesc, prometheus.CounterValue, float64(c.events.Published()))
+	c.lldp(ch)
 	groups, err := c.controller.Groups().List(c.ctx)
 	if err != nil {
 		ch <- prometheus.NewInvalidMetric(groupsDesc, err)
@@ -203,6 +205,21 @@ func (c *controllerCollector) Collect(ch chan<- prometheus.Metric) {
 			}
 		}
 		gauge(conditionDesc, float64(n), string(condition))
+	}
+}
+
+// lldp reports frames of discovery.
+func (c *controllerCollector) lldp(ch chan<- prometheus.Metric) {
+	n, on, err := c.controller.DiscoveryCounts(c.ctx)
+	if err != nil {
+		ch <- prometheus.NewInvalidMetric(lldpDesc, err)
+		return
+	}
+	if !on {
+		return
+	}
+	for result, count := range map[string]uint64{"sent": n.Sent, "accepted": n.Accepted, "foreign": n.Foreign, "forged": n.Forged, "repeated": n.Repeated} {
+		ch <- prometheus.MustNewConstMetric(lldpDesc, prometheus.CounterValue, float64(count), result)
 	}
 }
 

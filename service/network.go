@@ -17,6 +17,7 @@ type network struct {
 
 	mu        sync.Mutex
 	described []topology.Source // by clients; guarded by mu
+	found     []topology.Source // by LLDP; guarded by mu
 	changed   chan struct{}     // has room for one
 
 	last   uint64 // version of the last snapshot; of the goroutine of run
@@ -36,8 +37,15 @@ func newNetwork(learned *topology.Publisher, file *topology.Snapshot) *network {
 
 // describe replaces what clients describe. It may be called from any goroutine.
 func (n *network) describe(sources []topology.Source) {
+	n.replace(&n.described, sources)
+}
+
+// discover replaces what LLDP knows. It may be called from any goroutine.
+func (n *network) discover(sources []topology.Source) { n.replace(&n.found, sources) }
+
+func (n *network) replace(old *[]topology.Source, sources []topology.Source) {
 	n.mu.Lock()
-	n.described = sources
+	*old = sources
 	n.mu.Unlock()
 	select {
 	case n.changed <- struct{}{}:
@@ -46,15 +54,17 @@ func (n *network) describe(sources []topology.Source) {
 }
 
 // merge publishes the present state, and returns a channel that is closed when more has been
-// learned. BGP-LS counts before what clients describe, and that before the file.
+// learned. BGP-LS counts before what clients describe, that before the file, and LLDP last.
 func (n *network) merge() <-chan struct{} {
 	learned, changed := n.learned.Current()
 	n.mu.Lock()
 	sources := append([]topology.Source{{Name: topology.SourceBGPLS, Snapshot: learned}}, n.described...)
+	found := n.found
 	n.mu.Unlock()
 	if n.file.Snapshot != nil {
 		sources = append(sources, n.file)
 	}
+	sources = append(sources, found...)
 	s := topology.Merge(n.last, sources...)
 	n.last = s.Version
 	n.merged.Publish(s)

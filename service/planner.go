@@ -70,7 +70,7 @@ func newPlanner(ctx context.Context, o *Options, s store.Store, switches control
 				m.SetPorts(ctx, sw, up, learned)
 			}
 		},
-		Networks: p.network.describe,
+		Networks: p.network.describe, Discovered: p.network.discover,
 	})
 	if err != nil {
 		return nil, err

@@ -2,8 +2,12 @@ package topology
 
 import "slices"
 
-// SourceBGPLS is the name of what is learned by BGP-LS. A link without sources is known from it.
-const SourceBGPLS = "bgp-ls"
+const (
+	// SourceBGPLS is the name of what is learned by BGP-LS. A link without sources is known from it.
+	SourceBGPLS = "bgp-ls"
+	// SourceLLDP is the name of what switches see of their cables.
+	SourceLLDP = "lldp"
+)
 
 // A Source is a snapshot and the name of what it is known from.
 type Source struct {
@@ -12,12 +16,14 @@ type Source struct {
 	// Fills reports that the source completes others: its links count at ports that have
 	// none, also those of nodes that another source decides.
 	Fills bool
+	// Confirms reports that the source adds no link: it names those of others that it has too.
+	Confirms bool
 }
 
 // Merge returns what several sources together know. Of a node, the first source that has
 // it decides: the links from it and its prefixes are those that this source has, and a
-// link that it lacks is down. A link names all sources that have it. The version is above
-// last. Where BGP-LS alone has anything, its snapshot is returned as it is if it is newer.
+// link that it lacks is down, unless a later source fills or confirms. A link names all sources
+// that have it. The version is above last. Where BGP-LS alone has anything, its snapshot is returned as it is if it is newer.
 //
 // The merged snapshot is stale when one of the sources is.
 func Merge(last uint64, sources ...Source) *Snapshot {
@@ -64,6 +70,7 @@ func Merge(last uint64, sources ...Source) *Snapshot {
 				known := *other
 				known.Sources = append(slices.Clone(other.Sources), s.Name)
 				b.links[l.ID] = &known
+			case s.Confirms:
 			case s.Fills && !ends[linkEnd{l.Local, l.LocalPort}] && !ends[linkEnd{l.Remote, l.RemotePort}], !s.Fills && by(l.Local, i):
 				known := *l
 				known.Sources = []string{s.Name}

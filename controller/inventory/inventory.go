@@ -16,12 +16,14 @@ type Inventory struct {
 	Hosts    []Host   `yaml:"hosts"`
 	BGP      BGP      `yaml:"bgp"`
 	Topology Topology `yaml:"topology"`
-	API      API      `yaml:"api"`
-	SIDs     SIDs     `yaml:"sids"`
-	PFC      PFC      `yaml:"pfc"`
-	MRC      MRC      `yaml:"mrc"`
-	Cluster  Cluster  `yaml:"cluster"`
-	Ports    Ports    `yaml:"ports"`
+	// Discovery finds links that nothing else names, and compares the others with the cables.
+	Discovery Discovery `yaml:"discovery"`
+	API       API       `yaml:"api"`
+	SIDs      SIDs      `yaml:"sids"`
+	PFC       PFC       `yaml:"pfc"`
+	MRC       MRC       `yaml:"mrc"`
+	Cluster   Cluster   `yaml:"cluster"`
+	Ports     Ports     `yaml:"ports"`
 	// Telemetry bounds the history of what switches report.
 	Telemetry Telemetry `yaml:"telemetry"`
 
@@ -71,6 +73,22 @@ type Switch struct {
 	Ports map[uint32]uint32 `yaml:"ports"`
 	// HostPorts face hosts; ports of hosts below need not be repeated.
 	HostPorts []uint32 `yaml:"hostPorts"`
+	// LinkPorts may lead to other switches; ports that the topology or gNMI names need not be
+	// repeated.
+	LinkPorts []uint32 `yaml:"linkPorts"`
+}
+
+// LinkID returns a link identifier that Port makes a port of.
+func (s *Switch) LinkID(port uint32) uint32 {
+	for id, p := range s.Ports {
+		if p == port {
+			return id
+		}
+	}
+	if _, taken := s.Ports[port]; taken {
+		return 1<<31 | port // the number is the identifier of another port
+	}
+	return port
 }
 
 // Managed reports whether the controller programs the switch.
@@ -282,6 +300,7 @@ type Intervals struct {
 func Default() Inventory {
 	ms := func(n int) api.Duration { return api.Duration(time.Duration(n) * time.Millisecond) }
 	return Inventory{
+		Discovery: defaultDiscovery(),
 		API:       API{Listen: "127.0.0.1:8080", Access: defaultAccess()},
 		SIDs:      defaultSIDs(),
 		PFC:       defaultPFC(),

@@ -48,6 +48,12 @@ func TestLoad(t *testing.T) {
 	if n6 == nil || !n6.Managed() || n6.Port(11, 11) != 2 || n6.Port(3, 3) != 3 || inv.Switch("router").Managed() {
 		t.Errorf("switches: %+v", inv.Switches)
 	}
+	// LinkID undoes Port, also for a port whose number is the identifier of another one.
+	for _, port := range []uint32{2, 3, 11} {
+		if id := n6.LinkID(port); n6.Port(id, port) != port {
+			t.Errorf("port %d has identifier %d, which is port %d", port, id, n6.Port(id, port))
+		}
+	}
 	if h := inv.Host(inv.Hosts[0].Address); h == nil || h.AllPorts()[0] != 1 {
 		t.Errorf("host: %+v", h)
 	}
@@ -81,6 +87,11 @@ func TestLoadErrors(t *testing.T) {
 		{"no port in the address of gNMI", "deviceId: 6", "deviceId: 6\n    gnmi: {address: n6}", `line 7: switches[0].gnmi.address: "n6" is not host:port`},
 		{"a dialect that is none", "deviceId: 6", "deviceId: 6\n    gnmi: {dialect: cisco}", `line 7: switches[0].gnmi.dialect: is "cisco"; want one of openconfig, sonic, stratum`},
 		{"samples too often", "deviceId: 6", "deviceId: 6\n    gnmi: {sample: 1ms}", `line 7: switches[0].gnmi.sample: is 1ms; want 100ms to 1h0m0s`},
+		{"no such discovery", "bgp:\n", "discovery: {protocol: cdp}\nbgp:\n", `discovery.protocol: is "cdp": want off or lldp`},
+		{"discovery too often", "bgp:\n", "discovery: {protocol: lldp, interval: 1ms}\nbgp:\n", "discovery.interval: is 1ms: want 100ms to 1h0m0s"},
+		{"a link for no missed frame", "bgp:\n", "discovery: {protocol: lldp, missed: 0}\nbgp:\n", "discovery.missed: is 0: want 1 to 100"},
+		{"a port of hosts and links", "hostPorts: [1]", "hostPorts: [1]\n    linkPorts: [2, 1]", "switches[0].linkPorts[1]: 1 is in hostPorts too"},
+		{"a link port of the switch itself", "hostPorts: [1]", "hostPorts: [1]\n    linkPorts: [508]", "switches[0].linkPorts[0]: is 508: want a port from 1 to 507"},
 		{"a hold of ports above its bound", "bgp:\n", "ports: {hold: 2m}\nbgp:\n", "ports.maxHold: is 1m0s, below hold"},
 		{"gNMI of a router", "  - name: router\n", "  - name: router\n    gnmi: {address: \"192.0.2.9:9339\"}\n", "switches[1].gnmi.address: is \"192.0.2.9:9339\", of a switch without an address"},
 		{"a host on the port of PFC", "port: 1\n", "port: 508\n", "line 17: hosts[0].port: is 508: want a port from 1 to 507 (508 and above are the switch's own)"},

@@ -53,6 +53,7 @@ func (inv *Inventory) Validate() error {
 	v.switches()
 	v.hosts()
 	v.bgp()
+	v.discovery()
 	v.listener("api.listen", inv.API.Listen)
 	v.tls("api.tls", inv.API.TLS)
 	v.apiLimits(inv.API.Limits)
@@ -135,6 +136,13 @@ func (v *validator) switches() {
 		}
 		for j, p := range s.HostPorts {
 			v.port(fmt.Sprintf("%s.hostPorts[%d]", at, j), p)
+		}
+		for j, p := range s.LinkPorts {
+			field := fmt.Sprintf("%s.linkPorts[%d]", at, j)
+			v.port(field, p)
+			if slices.Contains(s.HostPorts, p) {
+				v.bad(field, "%d is in hostPorts too", p)
+			}
 		}
 	}
 }

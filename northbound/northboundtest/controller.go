@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/discovery"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/internal/natural"
@@ -235,6 +236,11 @@ func (f *Controller) Tables(_ context.Context, sw string) ([]api.Table, error) {
 // CounterNames returns the names of three counters.
 func (f *Controller) CounterNames(_ context.Context, sw string) ([]string, error) {
 	return []string{"ingress_drops", "port_rx", "port_tx"}, f.Reach(sw)
+}
+
+// DiscoveryCounts returns some frames of each kind.
+func (f *Controller) DiscoveryCounts(context.Context) (n discovery.Counts, ok bool, err error) {
+	return discovery.Counts{Sent: 50, Accepted: 40, Foreign: 3, Forged: 2, Repeated: 1}, true, nil
 }
 
 // Counters returns three cells.

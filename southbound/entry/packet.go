@@ -60,9 +60,11 @@ const (
 	StateAnswer Reason = 2
 	// Queue: the payload is what the target reports of a queue ([p4.ParseTargetReport]).
 	Queue Reason = 3
+	// LLDP: the payload is an LLDP frame that came by IngressPort.
+	LLDP Reason = 4
 )
 
-// PacketIn is a report of a switch about a group's branch.
+// PacketIn is a report of a switch: about a branch of a group, or with a frame.
 type PacketIn struct {
 	IngressPort uint16
 	Reason      Reason

@@ -60,6 +60,23 @@ func (n *Node) sids() []topology.SID {
 	return out
 }
 
+// EndXOf returns the SIDs of a node for the link at one of its ports, if the SIDs of the node
+// itself are those that this package gives nodes; otherwise nil.
+func EndXOf(n *topology.Node, port uint32) []topology.EndX {
+	if len(n.Locators) != 1 || n.Locators[0].Prefix.Bits() > maxLocator || port > MaxPort {
+		return nil
+	}
+	for _, pfc := range []bool{false, true} {
+		alike := Node{Locator: n.Locators[0].Prefix, PFC: pfc}
+		sids := alike.sids()
+		slices.SortFunc(sids, func(a, b topology.SID) int { return a.Address.Compare(b.Address) })
+		if slices.Equal(sids, n.SIDs) {
+			return alike.endX(port)
+		}
+	}
+	return nil
+}
+
 // endX returns the SIDs of a node for the link at one of its ports.
 func (n *Node) endX(port uint32) []topology.EndX {
 	out := []topology.EndX{{SID: sidOf(n.Locator, functionEndX+uint16(port), topology.BehaviorEndX)}}

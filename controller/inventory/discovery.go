@@ -1,0 +1,53 @@
+package inventory
+
+import (
+	"time"
+
+	"github.com/weft-sdn/weft/api"
+)
+
+// Discovery defines how the controller finds links by frames that switches send for it.
+type Discovery struct {
+	// Protocol is DiscoveryOff or DiscoveryLLDP. Default DiscoveryOff.
+	Protocol string `yaml:"protocol"`
+	// Interval is the time between two frames out of a port. Default 1s.
+	Interval api.Duration `yaml:"interval"`
+	// Missed is how many frames in a row must be missed before a link is gone. Default 3.
+	Missed int `yaml:"missed"`
+}
+
+// The protocols of discovery.
+const (
+	DiscoveryOff  = "off"
+	DiscoveryLLDP = "lldp"
+)
+
+// Bounds of Discovery.
+const (
+	minDiscovery = 100 * time.Millisecond
+	maxDiscovery = time.Hour
+	maxMissed    = 100
+)
+
+// On reports whether links are discovered.
+func (d *Discovery) On() bool { return d.Protocol == DiscoveryLLDP }
+
+func defaultDiscovery() Discovery {
+	return Discovery{Protocol: DiscoveryOff, Interval: api.Duration(time.Second), Missed: 3}
+}
+
+func (v *validator) discovery() {
+	d := &v.inv.Discovery
+	if d.Protocol != DiscoveryOff && d.Protocol != DiscoveryLLDP && d.Protocol != "" {
+		v.bad("discovery.protocol", "is %q: want %s or %s", d.Protocol, DiscoveryOff, DiscoveryLLDP)
+	}
+	if !d.On() {
+		return
+	}
+	if i := d.Interval.D(); i < minDiscovery || i > maxDiscovery {
+		v.bad("discovery.interval", "is %v: want %v to %v", i, minDiscovery, maxDiscovery)
+	}
+	if d.Missed < 1 || d.Missed > maxMissed {
+		v.bad("discovery.missed", "is %d: want 1 to %d", d.Missed, maxMissed)
+	}
+}

@@ -4,7 +4,7 @@ FUZZTIME ?= 10s
 DOCKER ?= docker
 IMAGE ?= weft
 
-.PHONY: build demo test lint gosec vuln fuzz bench soak p4 hostapi web web-same test-web browser image labs lab-up lab-down test-compose
+.PHONY: build demo test lint gosec vuln fuzz bench soak p4 hostapi web web-same test-web browser image labs lab-up lab-down test-compose interop
 
 build:
 	$(GO) build -o bin/weft ./cmd/weft
@@ -92,6 +92,10 @@ LABDIR = $(if $(filter figure1,$(LAB)),.,deploy/compose/$(LAB))
 test-compose:
 	@for p in docker docker-compose; do command -v $$p >/dev/null || { echo "make test-compose: $$p is missing: apt-get install docker.io docker-compose"; exit 1; }; done
 	WEFT_LABS=compose $(GO) test -count=1 -timeout 30m -v -run Compose ./test/labs
+
+# Linux's own RoCEv2 stack, in guests under qemu, through Figure 1: see docs/labs.md.
+interop:
+	WEFT_INTEROP=1 $(GO) test -count=1 -timeout 90m ./test/interop -run TestInterop -v
 
 # Longer than a change should wait for: the fault scenarios with 20,000 seeds, several controllers with 10,000, fabrics under load and the naming of bad links with many,
 # hostile clients of a switch in numbers.

@@ -99,6 +99,7 @@ func uses() []use {
 		{"compose", "weft lab export --to compose, make lab-up", []need{linux, onPath("docker", "apt-get install docker.io"), needDocker, needCompose, needImage, needBridges}},
 		{"containerlab", "weft lab export --to containerlab", []need{linux, needRoot, onPath("docker", "apt-get install docker.io"), needDocker, onPath("containerlab", "see containerlab.dev/install"), needImage}},
 		{"bmv2", "BMv2 as the switch", []need{linux, onPath("simple_switch_grpc", "build p4lang/PI and p4lang/behavioral-model, or use the image p4lang/behavioral-model")}},
+		{"interop", "make interop: Linux's soft-RoCE under qemu", []need{linux, needRoot, onPath("qemu-system-x86_64", "apt-get install qemu-system-x86"), onPath("mmdebstrap", "apt-get install mmdebstrap"), onPath("cpio", "apt-get install cpio")}},
 		{"wireshark", "captures of MRC in Wireshark", []need{onPath("tshark", "apt-get install tshark")}},
 	}
 }

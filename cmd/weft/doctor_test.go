@@ -46,7 +46,7 @@ func (m fakeMachine) Root() bool     { return !m.user }
 
 // TestDoctor: each thing that is missing is named with what helps, and only for the uses that need it.
 func TestDoctor(t *testing.T) {
-	const everything = "docker docker-compose containerlab simple_switch_grpc tshark"
+	const everything = "docker docker-compose containerlab simple_switch_grpc qemu-system-x86_64 mmdebstrap cpio tshark"
 	for _, c := range []struct {
 		name    string
 		machine fakeMachine
@@ -54,13 +54,14 @@ func TestDoctor(t *testing.T) {
 	}{
 		{"everything", fakeMachine{programs: everything}, nil},
 		{"no programs", fakeMachine{fails: []string{"docker compose"}}, []string{
-			"compose: docker", "compose: docker-compose", "containerlab: docker", "containerlab: containerlab", "bmv2: simple_switch_grpc", "wireshark: tshark"}},
+			"compose: docker", "compose: docker-compose", "containerlab: docker", "containerlab: containerlab", "bmv2: simple_switch_grpc",
+			"interop: qemu-system-x86_64", "interop: mmdebstrap", "interop: cpio", "wireshark: tshark"}},
 		{"Compose as a plugin of Docker", fakeMachine{programs: strings.Replace(everything, "docker-compose", "", 1)}, nil},
 		{"no daemon", fakeMachine{programs: everything, fails: []string{"docker info", "docker image"}}, []string{
 			"compose: a Docker daemon", "compose: image weft", "containerlab: a Docker daemon", "containerlab: image weft"}},
 		{"no Mininet", fakeMachine{programs: everything, fails: []string{"/usr/bin/python3"}}, []string{"mininet: Mininet"}},
 		{"a user", fakeMachine{programs: everything, user: true, sockets: os.ErrPermission}, []string{
-			"interfaces: packet sockets (CAP_NET_RAW)", "mininet: root", "containerlab: root"}},
+			"interfaces: packet sockets (CAP_NET_RAW)", "mininet: root", "containerlab: root", "interop: root"}},
 		{"bridges are filtered, and packets dropped", fakeMachine{programs: everything, filters: true}, []string{"compose: bridges that pass IPv6"}},
 		{"bridges are filtered, and packets pass", fakeMachine{programs: everything, filters: true, fails: []string{"sh -c ip6tables"}}, nil},
 	} {

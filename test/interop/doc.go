@@ -1,0 +1,9 @@
+// Package interop has unmodified RoCEv2 stacks use RDMA multicast: guests with Linux's soft-RoCE
+// (rdma_rxe) under qemu are the hosts of Figure 1, whose switches are processes of weft switch, and
+// of simple_switch_grpc where that is on the PATH.
+//
+//	make interop
+//
+// The first run makes the guest from packages of Debian 12 (bookworm): a kernel and an initial file
+// system of 40 MB, which it keeps in the user's cache directory.
+package interop

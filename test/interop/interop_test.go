@@ -1,0 +1,388 @@
+//go:build linux
+
+package interop
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	weftapi "github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/lab"
+)
+
+const (
+	insideEnv   = "WEFT_INTEROP_INSIDE" // program of the switches: the process is in namespaces of its own
+	imageEnv    = "WEFT_INTEROP_IMAGE"
+	programEnv  = "WEFT_INTEROP_WEFT"
+	wholeTime   = 25 * time.Minute
+	firstPSN    = 0xfffff0 // PSNs wrap
+	pathMTU     = 4096
+	memory      = 8 << 20
+	small       = 1 << 20
+	message     = 64 << 10
+	depth       = 256
+	statusOK    = 0
+	stateRTS    = 3 // IBV_QPS_RTS
+	lossPerMill = 5000
+)
+
+var (
+	proxy      = netip.MustParseAddr("2001:db8:ffff::1")
+	designated = uint32(0xbeef)
+)
+
+// TestInterop runs the steps below in namespaces of its own, once for each program of switches.
+func TestInterop(t *testing.T) {
+	if os.Getenv("WEFT_INTEROP") == "" {
+		t.Skip("make interop runs it: guests under software emulation take minutes")
+	}
+	if os.Geteuid() != 0 {
+		t.Skip("this test needs root: it makes network namespaces and interfaces")
+	}
+	for _, c := range [][2]string{{"qemu-system-x86_64", "qemu-system-x86"}, {"mmdebstrap", "mmdebstrap"}, {"cpio", "cpio"}, {"ip", "iproute2"}, {"unshare", "util-linux"}} {
+		if _, err := exec.LookPath(c[0]); err != nil {
+			t.Fatalf("%s is not on the PATH: apt-get install %s", c[0], c[1])
+		}
+	}
+	i := makeImage(t)
+	weft := filepath.Join(t.TempDir(), "weft")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", weft, "github.com/weft-sdn/weft/cmd/weft").CombinedOutput(); err != nil {
+		t.Fatalf("building weft: %v: %s", err, out)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, switches := range []string{"weft", "simple_switch_grpc"} {
+		t.Run(switches, func(t *testing.T) {
+			if _, err := exec.LookPath(switches); err != nil && switches != "weft" {
+				t.Skipf("%s is not on the PATH", switches)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), wholeTime)
+			defer cancel()
+			// The namespaces end with their last process, whatever happens.
+			cmd := exec.CommandContext(ctx, "unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", self, "-test.run", "^TestInside$", "-test.timeout", "0")
+			cmd.Env = append(os.Environ(), insideEnv+"="+switches, imageEnv+"="+filepath.Dir(i.kernel), programEnv+"="+weft)
+			cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+			if err := cmd.Run(); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+// TestInside is the work of TestInterop in its namespaces.
+func TestInside(t *testing.T) {
+	switches := os.Getenv(insideEnv)
+	if switches == "" {
+		t.Skip("TestInterop runs it")
+	}
+	dir := t.TempDir()
+	f, err := newFabric(t.Context(), dir, os.Getenv(programEnv), switches)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &session{T: t, fabric: f, guests: map[string]*guest{}}
+	defer func() {
+		for _, g := range s.guests {
+			if err := g.kill(); err != nil {
+				t.Error(err)
+			}
+		}
+		if t.Failed() {
+			for name := range f.processes {
+				text, _ := os.ReadFile(filepath.Join(dir, name+".log")) // for the reader
+				t.Logf("%s:\n%s", name, text[max(0, len(text)-3000):])
+			}
+		}
+		if err := f.close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	image := image{filepath.Join(os.Getenv(imageEnv), "vmlinuz"), filepath.Join(os.Getenv(imageEnv), "initrd")}
+	s.boot(image, "S1", "R1", "R3", "R4", "R5")
+	s.run()
+}
+
+// A session is the hosts, their group and what they have sent.
+type session struct {
+	*testing.T
+	*fabric
+	guests   map[string]*guest
+	members  []string // receivers
+	group    weftapi.MulticastGroupSpec
+	psn, msn uint32 // next PSN, and messages completed
+	fill     int
+	result   result
+}
+
+// result is the line that the test prints.
+type result struct {
+	Interop     string   `json:"interop"`
+	Kernel      string   `json:"kernel"`
+	Steps       []string `json:"steps"`
+	Octets      uint64   `json:"octets"`
+	Lost        uint64   `json:"framesLost"`
+	SequenceNAK uint64   `json:"sequenceNaks"` // received by the source
+	Seconds     float64  `json:"seconds"`
+}
+
+func (s *session) check(err error) {
+	s.Helper()
+	if err != nil {
+		s.Fatal(err)
+	}
+}
+
+// boot starts guests side by side, and makes their ports and memory.
+func (s *session) boot(i image, names ...string) {
+	s.Helper()
+	begin := time.Now()
+	booted := make([]*guest, len(names))
+	var group errgroup.Group
+	for k, name := range names {
+		group.Go(func() error {
+			sw, port := s.network.Uplink(name)
+			at := slices.IndexFunc(s.network.Hosts, func(h lab.Host) bool { return h.Name == name })
+			h := s.network.Hosts[at]
+			g, err := boot(s.ctx, i, s.dir, name, interfaceOf(sw, port), h.MAC.String())
+			if err != nil {
+				return err
+			}
+			booted[k] = g
+			gateway := s.network.Switches[slices.IndexFunc(s.network.Switches, func(x lab.Switch) bool { return x.Name == sw })].MAC
+			if err := g.call("setup", arguments{"address": h.Address, "gateway": gateway.String(), "mtu": 4500}, nil); err != nil {
+				return err
+			}
+			var m struct {
+				VA   uint64
+				RKey uint32
+			}
+			if err := g.call("memory", arguments{"octets": memory, "fill": 0}, &m); err != nil {
+				return err
+			}
+			g.va, g.rkey = m.VA, m.RKey
+			return nil
+		})
+	}
+	err := group.Wait()
+	for k, g := range booted {
+		if g != nil {
+			s.guests[names[k]] = g
+		}
+	}
+	s.check(err)
+	s.Logf("%d guests with rdma_rxe are up after %v", len(names), time.Since(begin).Round(time.Second))
+}
+
+// queuePair makes the queue pair of a guest, toward the group.
+func (s *session) queuePair(name string, psn uint32) {
+	s.Helper()
+	g := s.guests[name]
+	s.check(g.call("create", arguments{"depth": depth}, &g.qpn))
+	s.check(g.call("connect", arguments{"peer": proxy, "qpn": designated, "psn": psn}, nil))
+}
+
+func (s *session) receiver(name string) weftapi.GroupReceiver {
+	g := s.guests[name]
+	at := slices.IndexFunc(s.network.Hosts, func(h lab.Host) bool { return h.Name == name })
+	return weftapi.GroupReceiver{Address: s.network.Hosts[at].Address, QPN: g.qpn, VA: &g.va, RKey: &g.rkey}
+}
+
+// put writes the group and waits until it is programmed.
+func (s *session) put() weftapi.MulticastGroup {
+	s.Helper()
+	var g weftapi.MulticastGroup
+	s.check(s.request(http.MethodPut, "/v1/multicast-groups/g1", map[string]any{"spec": s.group}, &g))
+	version := g.Version
+	s.check(await(s.ctx, programTime, func() error {
+		if err := s.request(http.MethodGet, "/v1/multicast-groups/g1", nil, &g); err != nil {
+			return err
+		}
+		for _, c := range g.Status.Conditions {
+			if c.Type == weftapi.Programmed && c.Status && g.Version >= version {
+				return nil
+			}
+		}
+		return fmt.Errorf("the group is not programmed: %+v", g.Status.Conditions)
+	}))
+	return g
+}
+
+// post has the source send so many octets by an operation, and returns the number of its requests.
+// For SEND the receivers have buffers; with immediate data they have one for each message.
+func (s *session) post(op string, octets int) (count int) {
+	s.Helper()
+	s.fill++
+	source := s.guests["S1"]
+	s.check(source.call("refill", arguments{"octets": octets, "fill": s.fill}, nil))
+	for _, name := range s.members {
+		g := s.guests[name]
+		s.check(g.call("refill", arguments{"octets": octets, "fill": 0}, nil))
+		if op == "WRITE" {
+			continue
+		}
+		var offsets []int
+		for at := 0; at < octets; at += message {
+			offsets = append(offsets, at)
+		}
+		s.check(g.call("receive", arguments{"offsets": offsets, "octets": message}, nil))
+	}
+	s.check(source.call("post", arguments{"op": op, "octets": octets, "message": message, "va": 0, "rkey": 7, "imm": s.fill}, &count))
+	return count
+}
+
+// finish waits for what post has begun, and compares the memories.
+func (s *session) finish(step, op string, octets, count int) {
+	s.Helper()
+	source := s.guests["S1"]
+	s.completions(source, op, count, false)
+	s.psn = (s.psn + uint32((octets+pathMTU-1)/pathMTU)) & 0xffffff
+	s.msn += uint32(count)
+	var want string
+	s.check(source.call("digest", arguments{"octets": octets}, &want))
+	for _, name := range s.members {
+		g := s.guests[name]
+		if op != "WRITE" {
+			s.completions(g, op, count, strings.HasSuffix(op, "IMM"))
+		}
+		var got string
+		s.check(g.call("digest", arguments{"octets": octets}, &got))
+		if got != want {
+			s.Fatalf("%s: the memory of %s differs from that of the source", step, name)
+		}
+	}
+	for name := range s.states() {
+		var state int
+		s.check(s.guests[name].call("state", nil, &state))
+		if state != stateRTS {
+			s.Fatalf("%s: the queue pair of %s is in state %d: want RTS, %d", step, name, state, stateRTS)
+		}
+	}
+	s.result.Octets += uint64(octets * len(s.members))
+	s.result.Steps = append(s.result.Steps, step)
+	fmt.Printf("%-20s  %-36s %8d octets to %s: equal, queue pairs in RTS\n", s.switches, step, octets, strings.Join(s.members, ", "))
+}
+
+// states are the guests that take part.
+func (s *session) states() map[string]bool {
+	out := map[string]bool{"S1": true}
+	for _, m := range s.members {
+		out[m] = true
+	}
+	return out
+}
+
+// completions waits for so many, which must be good, and have the immediate data of the step.
+func (s *session) completions(g *guest, op string, count int, immediate bool) {
+	s.Helper()
+	var list [][4]*int64
+	s.check(g.call("complete", arguments{"count": count, "seconds": 200}, &list))
+	if len(list) != count {
+		s.Fatalf("%s of %s: %d completions of %d", op, g.name, len(list), count)
+	}
+	for _, c := range list {
+		if *c[0] != statusOK {
+			s.Fatalf("%s of %s: completion status %d", op, g.name, *c[0])
+		}
+		if immediate && (c[2] == nil || *c[2] != int64(s.fill)) {
+			s.Fatalf("%s of %s: immediate data %v: want %d", op, g.name, c[2], s.fill)
+		}
+	}
+}
+
+func (s *session) transfer(step, op string, octets int) {
+	s.Helper()
+	s.finish(step, op, octets, s.post(op, octets))
+}
+
+// run is what happens, in order.
+func (s *session) run() {
+	begin := time.Now()
+	s.psn = firstPSN
+	s.members = []string{"R1", "R3", "R4"}
+	for _, name := range append([]string{"S1"}, s.members...) {
+		s.queuePair(name, firstPSN)
+	}
+	at := slices.IndexFunc(s.network.Hosts, func(h lab.Host) bool { return h.Name == "S1" })
+	s.group = weftapi.MulticastGroupSpec{ProxyAddress: proxy, DesignatedQPN: designated, InitialPSN: firstPSN,
+		Source: weftapi.GroupSource{Address: s.network.Hosts[at].Address, QPN: s.guests["S1"].qpn}}
+	for _, name := range s.members {
+		s.group.Receivers = append(s.group.Receivers, s.receiver(name))
+	}
+	made := s.put()
+	for _, op := range []string{"WRITE", "SEND", "SEND_WITH_IMM", "WRITE_WITH_IMM"} {
+		s.transfer(op, op, small)
+	}
+
+	s.lose(lossPerMill)
+	s.transfer("WRITE, three links lose 0.5 %", "WRITE", memory)
+	s.transfer("SEND, three links lose 0.5 %", "SEND", small)
+	s.lose(0)
+	if s.result.Lost = s.lost(); s.result.Lost == 0 {
+		s.Error("the links lost nothing")
+	}
+
+	s.queuePair("R5", s.psn)
+	joining := s.receiver("R5")
+	joining.StartPSN, joining.StartMSN = &s.psn, s.msn
+	s.group.Receivers = append(s.group.Receivers, joining)
+	s.members = append(s.members, "R5")
+	joined := s.put()
+	if joined.Status.Epoch == made.Status.Epoch {
+		s.Error("the epoch stays when a receiver joins")
+	}
+	s.transfer("WRITE after R5 joined", "WRITE", small)
+
+	count := s.post("WRITE", memory)
+	s.check(s.kill("controller"))
+	s.check(s.startController())
+	s.finish("WRITE while the controller restarts", "WRITE", memory, count)
+	var after weftapi.MulticastGroup
+	s.check(s.request(http.MethodGet, "/v1/multicast-groups/g1", nil, &after))
+	if after.Status.Epoch != joined.Status.Epoch {
+		s.Errorf("the epoch is %d after the controller's restart, and was %d", after.Status.Epoch, joined.Status.Epoch)
+	}
+
+	count = s.post("WRITE", memory)
+	s.check(s.kill("N5"))
+	s.check(s.startSwitch("N5"))
+	s.finish("WRITE while switch N5 restarts", "WRITE", memory, count)
+
+	count = s.post("WRITE", memory)
+	s.check(s.guests["R4"].kill())
+	delete(s.guests, "R4")
+	s.group.Receivers = slices.DeleteFunc(s.group.Receivers, func(r weftapi.GroupReceiver) bool { return r.Address == s.addressOf("R4") })
+	s.members = slices.DeleteFunc(s.members, func(name string) bool { return name == "R4" })
+	s.put()
+	s.finish("WRITE while R4 dies and is removed", "WRITE", memory, count)
+	s.transfer("SEND_WITH_IMM at the end", "SEND_WITH_IMM", small)
+
+	counters := map[string]uint64{}
+	s.check(s.guests["S1"].call("counters", nil, &counters))
+	s.result.Interop, s.result.SequenceNAK = s.switches, counters["rcvd_seq_err"]
+	if s.result.SequenceNAK == 0 {
+		s.Error("the source saw no NAK, although frames were lost")
+	}
+	s.check(s.guests["S1"].call("kernel", nil, &s.result.Kernel))
+	s.result.Seconds = time.Since(begin).Seconds()
+	line, err := json.Marshal(s.result)
+	s.check(err)
+	fmt.Println(string(line))
+}
+
+func (s *session) addressOf(name string) netip.Addr {
+	return s.network.Hosts[slices.IndexFunc(s.network.Hosts, func(h lab.Host) bool { return h.Name == name })].Address
+}

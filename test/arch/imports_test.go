@@ -38,6 +38,7 @@ var allowed = map[string][]string{
 	"lab":        {"*", "controller/reconcile", "dataplane/drop", "dataplane/engine", "dataplane/trace"},
 	"demo":       {"*", "api/client"},
 	"test":       {"*", "test", "api/client", "store/etcd"},
+	"tools":      {"*"},
 	"cmd":        {"*", "cmd", "api/client", "store/etcd", "dataplane/engine", "dataplane/trace"},
 
 	// The parts of the controller.

@@ -118,7 +118,6 @@ do
 end
 
 local udp_srcport = Field.new("udp.srcport")
-local udp_dstport = Field.new("udp.dstport")
 local ipv6_flow = Field.new("ipv6.flow")
 local ipv6_dscp = Field.new("ipv6.tclass.dscp")
 
@@ -288,6 +287,8 @@ end
 local ports = DissectorTable.get("udp.port")
 local other
 
+-- A NACK and a trimmed packet keep the UDP length of the packet that they answer or come from (7.5.2
+-- and 9.7): Wireshark notes the length, and hands over what is there.
 function mrc.dissector(buffer, pinfo, root)
 	if is_mrc(buffer) then
 		dissect(buffer, pinfo, root)
@@ -297,9 +298,10 @@ function mrc.dissector(buffer, pinfo, root)
 	return buffer:len()
 end
 
--- A NACK and a trimmed packet keep the UDP length of the packet that they answer or come from (7.5.2
--- and 9.7). Wireshark takes such a datagram for a malformed one and stops: it is dissected afterwards.
-local late = Proto("mrc_late", "Multipath Reliable Connection, with another UDP length")
+-- The source port is a part of the entropy value. Wireshark looks at the lower port first, and another
+-- dissector may take the datagram for its own: then it is dissected here, too.
+local late = Proto("mrc_late", "Multipath Reliable Connection, behind another dissector")
+local udp_dstport = Field.new("udp.dstport")
 local seen = Field.new("mrc.bth.opcode")
 
 function late.dissector(buffer, pinfo, root)

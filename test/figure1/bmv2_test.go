@@ -90,6 +90,7 @@ func TestFigure1OnBMv2(t *testing.T) {
 			return // what the switches are left with is anybody's guess
 		}
 	}
+	t.Run("discovery", func(t *testing.T) { discover(t, f.network, f.addresses) })
 }
 
 // figure is the network of BMv2 switches.

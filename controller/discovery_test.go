@@ -92,8 +92,8 @@ func (c *cables) cut(a plug) {
 
 func (c *cables) plug(a, b plug) { c.to[a], c.to[b] = b, a }
 
-// cabled is Figure 1 with cables and discovery. With advertised BGP-LS knows the links too; otherwise
-// the inventory names the ports.
+// cabled is Figure 1 with cables and discovery. The inventory names the ports; with advertised BGP-LS
+// knows the links too.
 func cabled(t *testing.T, advertised bool, seed uint64) *world {
 	net := sample.Figure1()
 	c := &cables{to: make(map[plug]plug), sent: make(map[plug][][]byte), bgp: net.Topology}
@@ -101,8 +101,8 @@ func cabled(t *testing.T, advertised bool, seed uint64) *world {
 	for _, l := range s.Links {
 		from, to := plug{s.Node(l.Local).Name, l.LocalPort}, plug{s.Node(l.Remote).Name, l.RemotePort}
 		c.to[from] = to
+		net.Inventory.Switch(from.sw).LinkPorts = append(net.Inventory.Switch(from.sw).LinkPorts, from.port)
 		if !advertised {
-			net.Inventory.Switch(from.sw).LinkPorts = append(net.Inventory.Switch(from.sw).LinkPorts, from.port)
 			net.Topology.RemoveLink(l.ID)
 		}
 	}
@@ -172,6 +172,11 @@ func TestDiscoveryAlone(t *testing.T) {
 		if f := w.miscabled(); len(f) > 0 {
 			t.Errorf("conditions %v", f)
 		}
+		w.core.SetPorts("n6", controller.PortStates{Up: map[uint32]bool{1: true, 2: true, 3: true, 101: true}})
+		w.run(3 * time.Second)
+		if len(w.cables.sent[plug{"n6", 3}]) == 0 {
+			t.Error("a port that gNMI names got no frame")
+		}
 		for from := range w.cables.sent {
 			if from.port > 100 {
 				t.Errorf("port %v of a host got a frame", from)
@@ -192,6 +197,16 @@ func TestDiscoveryRate(t *testing.T) {
 		if n := len(w.cables.sent[from]); n < 9 || n > 12 {
 			t.Errorf("port %v sent %d frames in 10 s", from, n)
 		}
+	}
+	clear(w.cables.sent)
+	for range 50 { // a port comes and goes
+		for _, up := range []bool{false, true} {
+			w.core.SetPorts("n6", controller.PortStates{Up: map[uint32]bool{1: up, 2: true}})
+			w.run(5 * time.Millisecond)
+		}
+	}
+	if n := len(w.cables.sent[plug{"n6", 2}]); n > 6 {
+		t.Errorf("in half a second of a port that comes and goes its neighbor port sent %d frames", n)
 	}
 	inv := w.net.Inventory
 	inv.Discovery.Protocol = inventory.DiscoveryOff
@@ -222,9 +237,9 @@ func TestDiscoveryAges(t *testing.T) {
 		w.knows("it is again", all)
 
 		w.cables.cut(plug{"n6", 1}) // to n4
-		w.run(1900 * time.Millisecond)
-		w.knows("one frame is missed", all)
-		w.run(2300 * time.Millisecond)
+		w.run(2900 * time.Millisecond)
+		w.knows("two frames are missed", all)
+		w.run(300 * time.Millisecond)
 		w.knows("three are", w.cables.joined("lldp"))
 		if len(w.sources()) != len(all)-2 {
 			t.Errorf("%d links of %d", len(w.sources()), len(all))
@@ -347,6 +362,23 @@ func TestMiscabled(t *testing.T) {
 	}
 }
 
+// TestHostPort: a cable that ends at a port of a host is no link, whatever else is free.
+func TestHostPort(t *testing.T) {
+	w := cabled(t, false, 1)
+	w.cables.cut(plug{"n4", 2})
+	w.cables.plug(plug{"n4", 2}, plug{"n1", 101})
+	w.run(5 * time.Second)
+	w.knows("to a port of a host", func() map[string]string {
+		links := w.cables.joined("lldp")
+		delete(links, "n4/2-n1/101")
+		delete(links, "n1/101-n4/2")
+		return links
+	}())
+	if got := w.miscabled()["n1"]; got != "port n1/101: configured for a host, and LLDP frames of n4/2 arrive" {
+		t.Errorf("condition %q", got)
+	}
+}
+
 // TestOneWay: a cable that carries one direction is no link, and the end that is not heard says so.
 func TestOneWay(t *testing.T) {
 	w := cabled(t, false, 1)
@@ -439,6 +471,27 @@ func TestForgedLLDP(t *testing.T) {
 	if f := w.miscabled(); len(f) > 0 {
 		t.Errorf("conditions %v", f)
 	}
+
+	// Frames that wait, since their cable is pulled: who changes an octet of one makes no link.
+	w.cables.cut(plug{"n6", 1})
+	w.cables.tap = func(from plug, frame []byte) {
+		if from == (plug{"n6", 1}) {
+			fresh = frame
+		}
+	}
+	w.run(time.Second)
+	for at := packet.EthernetLen; at < len(fresh); at++ {
+		if at%10 == 0 {
+			w.run(time.Second)
+		}
+		w.arrives(free, changed(at))
+	}
+	w.run(time.Second)
+	w.knows("changed", w.cables.joined("lldp"))
+	w.cables.tap = nil
+	w.cables.plug(plug{"n6", 1}, plug{"n4", 1})
+	w.run(3 * time.Second)
+	w.knows("plugged in again", all)
 
 	// The cable is pulled: the recorded frames of its ports do not keep the link.
 	w.cables.cut(plug{"n6", 1})

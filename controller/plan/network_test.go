@@ -62,3 +62,15 @@ func TestSIDsOfOtherAlgorithms(t *testing.T) {
 		t.Errorf("function 0x4321 is %v, %v; want %v", sid, err, want)
 	}
 }
+
+// TestDiscovery: a switch hands over four LLDP frames an interval, four at once; without discovery none.
+func TestDiscovery(t *testing.T) {
+	d := inventory.Discovery{Interval: api.Duration(time.Second), Missed: 3}
+	if got := Discovery(&d); got != nil {
+		t.Errorf("off: %v", got)
+	}
+	d.Protocol = inventory.DiscoveryLLDP
+	if got := fmt.Sprint(Discovery(&d)); got != "[discovery/dst_addr=01:80:c2:00:00:0e -> set_discovery(burst_time=750000, spacing=250000)]" {
+		t.Errorf("planned %s", got)
+	}
+}

@@ -39,6 +39,12 @@ func (n *HostNode) Wake() { n.world.wake(n) }
 // Stop makes the host deaf and mute, as if it had died.
 func (n *HostNode) Stop() { n.stopped = true }
 
+// Start ends that: the host goes on with the queue pairs and the memory that it had.
+func (n *HostNode) Start() {
+	n.stopped = false
+	n.Wake()
+}
+
 func (n *HostNode) receive(now time.Duration, _ uint32, frame []byte) {
 	if !n.stopped {
 		n.Host.Receive(now, frame)

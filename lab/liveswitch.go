@@ -8,6 +8,7 @@ import (
 	"maps"
 	"math"
 	"net"
+	"net/netip"
 	"slices"
 	"time"
 
@@ -27,10 +28,12 @@ func (s *switchServer) close(ctx context.Context) {
 	s.p4runtime.Close(ctx)
 }
 
-// serve starts the server of a switch.
+// serve starts the server of a switch, at the address that it had if it lived before.
 func (l *Live) serve(name string) (address string, err error) {
 	node := l.World.switches[name]
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	i := slices.IndexFunc(l.World.Network.Switches, func(s Switch) bool { return s.Name == name })
+	ports := l.ports[name]
+	listener, err := net.Listen("tcp", netip.AddrPortFrom(sessionAddress(i), ports.server).String())
 	if err != nil {
 		return "", err
 	}
@@ -48,6 +51,8 @@ func (l *Live) serve(name string) (address string, err error) {
 		return "", errors.Join(err, listener.Close())
 	}
 	l.servers[name] = s
+	ports.server = netip.MustParseAddrPort(listener.Addr().String()).Port()
+	l.ports[name] = ports
 	l.serving.Go(func() error { return s.p4runtime.Serve(listener) })
 	return listener.Addr().String(), nil
 }

@@ -48,9 +48,7 @@ func (w *World) Lose(l Loss) (witnesses []string, err error) {
 			}
 		}
 	}
-	witnesses = slices.DeleteFunc(witnesses, func(name string) bool { return w.switches[name] == nil || w.switches[name].down })
-	slices.Sort(witnesses)
-	return slices.Compact(witnesses), nil
+	return w.advertisers(witnesses), nil
 }
 
 // LeavesPaths reports whether every two hosts still have a plane in common after some losses: one in

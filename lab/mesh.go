@@ -30,6 +30,9 @@ type MeshConfig struct {
 	// Repeat makes every flow write its octets repeatedly, to the same memory, until Finish. It
 	// posts them twice ahead.
 	Repeat bool
+	// Renew has a flow whose queue pair fails, or of whose hosts one dies, end, and not the mesh: see
+	// Mesh.Renew.
+	Renew bool
 	// QP is common to all queue pairs; numbers, addresses, PSNs, Congestion and Sprayer
 	// are set by the mesh. Default nic.DefaultQPConfig.
 	QP mrc.QPConfig
@@ -44,7 +47,7 @@ type Mesh struct {
 	Flows []*Flow
 
 	world     *World
-	first     uint32 // number of the first flow: meshes of a world have no queue pair in common
+	cfg       MeshConfig
 	message   int
 	immediate int
 	repeat    bool // until Finish
@@ -61,7 +64,10 @@ type Flow struct {
 	Memory       []byte
 	// Began and Ended are when the first WRITE was posted and the last one completed.
 	Began, Ended time.Duration
+	// Err is why the flow has ended, in a mesh that renews flows; nil as long as it goes on.
+	Err error
 
+	number           uint32 // of the world's flows: no two of them have a queue pair in common
 	begun            bool
 	posted, complete int // octets
 	writes           int // posted
@@ -87,17 +93,17 @@ const (
 
 // NewMesh makes the queue pairs and memory of flows. What is written is drawn by the world's seed.
 func (w *World) NewMesh(cfg MeshConfig) (*Mesh, error) {
-	m := &Mesh{world: w, first: w.flows, message: cfg.Message, immediate: cfg.Immediate, repeat: cfg.Repeat}
+	m := &Mesh{world: w, message: cfg.Message, immediate: cfg.Immediate, repeat: cfg.Repeat}
 	if m.message == 0 {
 		m.message = meshMessage
 	}
 	if cfg.QP.PMTU == 0 {
 		cfg.QP = nic.DefaultQPConfig()
 	}
-	w.flows += uint32(len(cfg.Flows))
+	m.cfg = cfg
 	most := 0
 	for i, c := range cfg.Flows {
-		f, err := m.newFlow(i, c, &cfg)
+		f, err := m.newFlow(i, c)
 		if err != nil {
 			return nil, fmt.Errorf("flow %d, %s to %s: %w", i, c.From, c.To, err)
 		}
@@ -110,7 +116,7 @@ func (w *World) NewMesh(cfg MeshConfig) (*Mesh, error) {
 	return m, nil
 }
 
-func (m *Mesh) newFlow(i int, c FlowConfig, cfg *MeshConfig) (*Flow, error) {
+func (m *Mesh) newFlow(i int, c FlowConfig) (*Flow, error) {
 	w := m.world
 	f := &Flow{FlowConfig: c, Memory: make([]byte, c.Bytes), due: c.Bytes}
 	var err error
@@ -120,23 +126,32 @@ func (m *Mesh) newFlow(i int, c FlowConfig, cfg *MeshConfig) (*Flow, error) {
 	if f.Sink, err = w.MRCHost(c.To); err != nil {
 		return nil, err
 	}
-	if _, err := f.Sink.RegisterMR(0, m.rkey(i), f.Memory, verbs.AccessRemoteWrite); err != nil {
-		return nil, err
-	}
-	if f.QP, f.Spray, err = m.newQP(i, cfg, f.Source, f.Sink); err != nil {
-		return nil, err
-	}
-	f.SinkQP, _, err = m.newQP(i, cfg, f.Sink, f.Source)
-	return f, err
+	return f, m.connect(i, f)
 }
 
-func (m *Mesh) qpn(flow int) uint32  { return meshQPN + m.first + uint32(flow) }
-func (m *Mesh) rkey(flow int) uint32 { return meshRKey + m.first + uint32(flow) }
+// connect makes the queue pairs of the i-th flow, and registers its memory.
+func (m *Mesh) connect(i int, f *Flow) error {
+	f.number = m.world.flows
+	m.world.flows++
+	if _, err := f.Sink.RegisterMR(0, f.rkey(), f.Memory, verbs.AccessRemoteWrite); err != nil {
+		return err
+	}
+	var err error
+	if f.QP, f.Spray, err = m.newQP(i, f, f.Source, f.Sink); err != nil {
+		return err
+	}
+	f.SinkQP, _, err = m.newQP(i, f, f.Sink, f.Source)
+	return err
+}
+
+func (f *Flow) qpn() uint32  { return meshQPN + f.number }
+func (f *Flow) rkey() uint32 { return meshRKey + f.number }
 
 // newQP makes one end of a flow's queue pair.
-func (m *Mesh) newQP(i int, cfg *MeshConfig, at, peer *MRCNode) (*mrc.QP, *spray.Set, error) {
+func (m *Mesh) newQP(i int, f *Flow, at, peer *MRCNode) (*mrc.QP, *spray.Set, error) {
+	cfg := &m.cfg
 	qp := cfg.QP
-	qp.QPN, qp.RemoteQPN, qp.RemoteAddr = m.qpn(i), m.qpn(i), peer.Config().Addr
+	qp.QPN, qp.RemoteQPN, qp.RemoteAddr = f.qpn(), f.qpn(), peer.Config().Addr
 	qp.SQPSN, qp.RQPSN = 0xfffff0, 0xfffff0 // wraps on the way
 	var set *spray.Set
 	if cfg.Profile != nil {
@@ -159,16 +174,38 @@ func (m *Mesh) newQP(i int, cfg *MeshConfig, at, peer *MRCNode) (*mrc.QP, *spray
 
 // Close takes the queue pairs and the memory of the flows out of the hosts, whatever work is left.
 func (m *Mesh) Close() {
-	for i, f := range m.Flows {
-		for _, end := range []struct {
-			host *MRCNode
-			qp   *mrc.QP
-		}{{f.Source, f.QP}, {f.Sink, f.SinkQP}} {
-			_ = end.qp.Abort(m.world.now) // it may have failed before
-			_ = end.host.DestroyQP(m.qpn(i))
-		}
-		f.Sink.DeregisterMR(m.rkey(i))
+	for _, f := range m.Flows {
+		m.disconnect(f)
 	}
+}
+
+// disconnect ends what connect began.
+func (m *Mesh) disconnect(f *Flow) {
+	for _, end := range []struct {
+		host *MRCNode
+		qp   *mrc.QP
+	}{{f.Source, f.QP}, {f.Sink, f.SinkQP}} {
+		_ = end.qp.Abort(m.world.now) // it may have failed before
+		_ = end.host.DestroyQP(f.qpn())
+	}
+	f.Sink.DeregisterMR(f.rkey())
+}
+
+// Renew gives new queue pairs to the flows that have ended with an error and whose hosts live, and
+// has them write on. It returns how many these are.
+func (m *Mesh) Renew() (flows int, err error) {
+	for i, f := range m.Flows {
+		if f.Err == nil || f.Source.stopped || f.Sink.stopped {
+			continue
+		}
+		m.disconnect(f)
+		if err := m.connect(i, f); err != nil {
+			return flows, fmt.Errorf("flow %d, %s to %s: %w", i, f.From, f.To, err)
+		}
+		f.Err, f.posted = nil, f.complete
+		flows++
+	}
+	return flows, m.pump()
 }
 
 // Start posts the first WRITEs of all flows, of those that begin later when their time has come.
@@ -199,18 +236,25 @@ func (m *Mesh) Pump() error {
 func (m *Mesh) pump() error {
 	m.pumped = m.world.now
 	for i, f := range m.Flows {
-		if !f.begun || f.complete == f.due && !m.repeat && !m.awaits(f) {
+		if m.cfg.Renew && f.Err == nil && (f.Source.stopped || f.Sink.stopped) {
+			f.Err = fmt.Errorf("flow %d, %s to %s: a host is dead", i, f.From, f.To)
+		}
+		if !f.begun || f.Err != nil || f.complete == f.due && !m.repeat && !m.awaits(f) {
 			continue
 		}
-		if err := m.drive(i, f); err != nil {
-			return fmt.Errorf("flow %d, %s to %s: %w", i, f.From, f.To, err)
+		if err := m.drive(f); err != nil {
+			err = fmt.Errorf("flow %d, %s to %s: %w", i, f.From, f.To, err)
+			if !m.cfg.Renew {
+				return err
+			}
+			f.Err = err
 		}
 	}
 	return nil
 }
 
 // drive works on one flow.
-func (m *Mesh) drive(i int, f *Flow) error {
+func (m *Mesh) drive(f *Flow) error {
 	for c, ok := f.QP.Poll(); ok; c, ok = f.QP.Poll() {
 		if c.Status != verbs.StatusOK {
 			return fmt.Errorf("message %d: %v", c.ID, c.Status)
@@ -238,7 +282,7 @@ func (m *Mesh) drive(i int, f *Flow) error {
 	for (f.posted < f.due || m.repeat && f.posted < f.complete+2*f.Bytes) && f.QP.SendQueueLen() < f.QP.Config().SendDepth {
 		number := f.writes
 		at, octets := m.write(f, number)
-		r := verbs.WorkRequest{ID: uint64(number), Op: verbs.OpWrite, Data: m.data[at : at+octets], RemoteVA: uint64(at), RKey: m.rkey(i)}
+		r := verbs.WorkRequest{ID: uint64(number), Op: verbs.OpWrite, Data: m.data[at : at+octets], RemoteVA: uint64(at), RKey: f.rkey()}
 		if m.immediate > 0 && (number+1)%m.immediate == 0 {
 			r.Op, r.Immediate = verbs.OpWriteImmediate, uint32(number)
 		}

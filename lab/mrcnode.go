@@ -102,6 +102,12 @@ func (n *MRCNode) Wake() { n.world.wake(n) }
 // Stop makes the host deaf and mute, as if it had died.
 func (n *MRCNode) Stop() { n.stopped = true }
 
+// Start ends that: the host goes on with the queue pairs, the state and the memory that it had.
+func (n *MRCNode) Start() {
+	n.stopped = false
+	n.Wake()
+}
+
 // carrier is what the host sees of the link at a port.
 func (n *MRCNode) carrier(port int, up bool) {
 	if err := n.SetPort(port, up); err == nil { // the port is there

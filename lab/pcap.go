@@ -2,6 +2,8 @@ package lab
 
 import (
 	"bufio"
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -47,6 +49,33 @@ func (w *World) NewPcap(dir string) (*Pcap, error) {
 		}
 	}
 	return p, nil
+}
+
+// Capture writes the frames of every link to a directory from now on, until Close: see
+// [World.NewPcap]. What was captured is in the files after a second at the latest.
+func (l *Live) Capture(ctx context.Context, dir string) error {
+	return l.Do(ctx, func(w *World) error {
+		p, err := w.NewPcap(dir)
+		if err != nil {
+			return err
+		}
+		l.pcap = p
+		w.AddTap(p)
+		var flush func()
+		flush = func() {
+			p.flush()
+			w.After(time.Second, flush)
+		}
+		flush()
+		return nil
+	})
+}
+
+// flush writes what is buffered.
+func (p *Pcap) flush() {
+	for _, f := range p.files {
+		p.err = cmp.Or(p.err, f.buffer.Flush())
+	}
 }
 
 // Sent implements Tap.

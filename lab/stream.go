@@ -22,7 +22,8 @@ type StreamConfig struct {
 // for nothing afterwards.
 type Stream struct {
 	Config StreamConfig
-	// Sent and Received packets; Reordered came after a later one, Corrupt are not what was sent.
+	// Sent and Received packets, which have a correct ICRC; of these, Reordered came after a later
+	// one, and Corrupt are not what was sent.
 	Sent, Received, Reordered, Corrupt uint64
 	// Octets of payload that have arrived.
 	Octets uint64
@@ -86,6 +87,10 @@ func (s *Stream) tick() {
 		s.world.At(s.paused, s.tick)
 		return
 	}
+	if s.world.stopped(s.Config.From) {
+		s.world.After(s.gap, s.tick)
+		return
+	}
 	s.frame.BTH.PSN = uint32(s.Sent) & packet.PSNMask
 	s.fill(s.frame.Payload, s.frame.BTH.PSN)
 	s.buf = s.frame.Append(s.buf[:0])
@@ -111,10 +116,10 @@ func (streamTap) Sent(time.Duration, *Wire, []byte) {}
 
 // Arrived implements Tap.
 func (s streamTap) Arrived(now time.Duration, w *Wire, frame []byte) {
-	switch w.To {
-	case s.Config.From:
+	switch {
+	case w.To == s.Config.From && !s.world.stopped(w.To):
 		s.control(now, w, frame)
-	case s.Config.To:
+	case w.To == s.Config.To && !s.world.stopped(w.To):
 		s.data(now, frame)
 	}
 }
@@ -131,14 +136,14 @@ func (s *Stream) control(now time.Duration, w *Wire, frame []byte) {
 // data takes a packet that has come through.
 func (s *Stream) data(now time.Duration, frame []byte) {
 	p, _, err := packet.ParseRoCE(frame)
-	if err != nil || p.BTH.DestQPN != s.Config.QPN || p.BTH.Opcode != packet.OpSendOnly {
-		return
+	if err != nil || p.BTH.DestQPN != s.Config.QPN || p.BTH.Opcode != packet.OpSendOnly || packet.CheckICRC(p.Datagram) != nil {
+		return // a NIC drops what was corrupted on a link
 	}
 	s.Received++
 	s.Octets += uint64(len(p.Payload))
 	want := make([]byte, len(p.Payload))
 	s.fill(want, p.BTH.PSN)
-	if packet.CheckICRC(p.Datagram) != nil || !bytes.Equal(want, p.Payload) {
+	if !bytes.Equal(want, p.Payload) {
 		s.Corrupt++
 	}
 	if packet.PSNDiff(p.BTH.PSN, s.next) < 0 {

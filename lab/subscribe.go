@@ -2,14 +2,18 @@ package lab
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/weft-sdn/weft/endpoint/agent"
 )
 
-// Subscribers are the MRC hosts of a world at their ends of the streams from a controller.
+// Subscribers are the MRC hosts of a world at their ends of the streams from a controller. Its
+// methods must not run at the same time.
 type Subscribers struct {
+	ctx   context.Context // of all streams
+	world *World
+	clock *Clock
+	cfg   agent.Config // without the name
 	hosts map[string]*subscriber
 }
 
@@ -23,27 +27,35 @@ type subscriber struct {
 // its own, until Stop or Close, or ctx ends. cfg lacks the name. While the stream is gone a host
 // keeps what it holds.
 func (w *World) Subscribe(ctx context.Context, clock *Clock, cfg agent.Config) (*Subscribers, error) {
-	s := &Subscribers{hosts: map[string]*subscriber{}}
+	s := &Subscribers{ctx: ctx, world: w, clock: clock, cfg: cfg, hosts: map[string]*subscriber{}}
 	for _, h := range w.Network.Hosts {
-		n := w.mrc[h.Name]
-		if n == nil {
-			continue
-		}
-		running, stop := context.WithCancel(ctx)
-		a, err := n.agent(running, clock, cfg)
-		if err != nil {
-			stop()
+		if err := s.Start(h.Name); err != nil {
 			s.Close()
 			return nil, err
 		}
-		x := &subscriber{agent: a, stop: stop, done: make(chan struct{})}
-		s.hosts[h.Name] = x
-		go func() {
-			defer close(x.done)
-			_ = a.Run(running) // it has no error
-		}()
 	}
 	return s, nil
+}
+
+// Start connects an MRC host again that was stopped. It does nothing for any other.
+func (s *Subscribers) Start(host string) error {
+	n := s.world.mrc[host]
+	if n == nil || s.hosts[host] != nil {
+		return nil
+	}
+	running, stop := context.WithCancel(s.ctx)
+	a, err := n.agent(running, s.clock, s.cfg)
+	if err != nil {
+		stop()
+		return err
+	}
+	x := &subscriber{agent: a, stop: stop, done: make(chan struct{})}
+	s.hosts[host] = x
+	go func() {
+		defer close(x.done)
+		_ = a.Run(running) // it has no error
+	}()
+	return nil
 }
 
 // agent is the host's end of a stream.
@@ -75,14 +87,16 @@ func (s *Subscribers) Stop(host string) {
 	if x := s.hosts[host]; x != nil {
 		x.stop()
 		<-x.done
+		delete(s.hosts, host)
 	}
 }
 
 // Close ends all streams, and waits for that. It must be called before the clock is stopped.
 func (s *Subscribers) Close() {
-	var all sync.WaitGroup
-	for name := range s.hosts {
-		all.Go(func() { s.Stop(name) })
+	for _, x := range s.hosts {
+		x.stop()
 	}
-	all.Wait()
+	for host := range s.hosts {
+		s.Stop(host)
+	}
 }

@@ -5,6 +5,7 @@ import "time"
 // Faults are those of a wire in one direction. The zero value does nothing.
 type Faults struct {
 	Loss      float64       // probability that a frame is lost
+	Delay     time.Duration // added to that of the wire
 	Duplicate float64       // probability that it arrives twice
 	Reorder   float64       // probability that it may be overtaken: it takes up to Jitter longer and later frames do not wait
 	Jitter    time.Duration // most that is added to the delay, uniformly
@@ -22,16 +23,21 @@ type Wire struct {
 	// Lose, if not nil, says of each frame put on the wire whether it is lost.
 	Lose func(now time.Duration, frame []byte) bool
 
-	// What became of the frames handed to it.
-	Sent, SentOctets       uint64
-	Lost, Duplicated       uint64
-	Arrived, ArrivedOctets uint64
+	FrameCounts
 
 	world *World
 	to    node
 	carrier
 	free time.Duration // when the last bit handed over is out
 	last time.Duration // latest arrival so far, which others do not overtake
+}
+
+// FrameCounts are what became of the frames handed to a wire.
+type FrameCounts struct {
+	Sent, SentOctets       uint64
+	Lost, Duplicated       uint64
+	Reordered, Corrupted   uint64 // Reordered arrive before one that was sent earlier
+	Arrived, ArrivedOctets uint64
 }
 
 // A carrier is whether a link is up, and how fast it may be.
@@ -86,13 +92,15 @@ func (w *Wire) send(now time.Duration, frame []byte) {
 		w.Duplicated++
 	}
 	for range copies {
-		at := start + w.Delay
+		at := start + w.Delay + w.Faults.Delay
 		if w.Faults.Jitter > 0 {
 			at += time.Duration(rng.Int64N(int64(w.Faults.Jitter) + 1))
 		}
 		if w.Faults.Reorder == 0 || rng.Float64() >= w.Faults.Reorder {
 			at = max(at, w.last)
 			w.last = at
+		} else if at < w.last {
+			w.Reordered++
 		}
 		w.world.schedule(event{at: at, wire: w, cut: w.cut, frame: w.spoil(w.world.copyFrame(frame))})
 	}
@@ -115,6 +123,7 @@ func (w *Wire) spoil(frame []byte) []byte {
 	if w.Faults.Corrupt > 0 && rng.Float64() < w.Faults.Corrupt && len(frame) > ethernetLen {
 		bit := rng.IntN((len(frame) - ethernetLen) * 8)
 		frame[ethernetLen+bit/8] ^= 1 << (bit % 8)
+		w.Corrupted++
 	}
 	return frame
 }

@@ -8,20 +8,20 @@ import (
 	"strings"
 )
 
-// gcPercent is how much garbage a controller lets pile up, in percent of what it keeps, which for a
+// GCPercent is how much garbage a controller lets pile up, in percent of what it keeps, which for a
 // thousand hosts and hundreds of switches is some 100 MB: a collection that falls into a lost link
 // doubles the time to the last of them.
-const gcPercent = 800
+const GCPercent = 800
 
 // memoryShare is the part of the machine's memory, or of the process's control group, above which
-// garbage is collected as often as it takes: gcPercent alone would let it grow past all memory.
+// garbage is collected as often as it takes: the percentage alone would let it grow past all memory.
 const memoryShare = 0.6
 
-// TuneMemory has the process collect garbage as a controller should, unless the variables GOGC and
-// GOMEMLIMIT say otherwise.
-func TuneMemory() {
+// TuneMemory has the process let garbage pile up to a percentage of what it keeps, and not beyond a
+// share of the memory that it may use, unless the variables GOGC and GOMEMLIMIT say otherwise.
+func TuneMemory(percent int) {
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(gcPercent)
+		debug.SetGCPercent(percent)
 	}
 	if os.Getenv("GOMEMLIMIT") != "" {
 		return

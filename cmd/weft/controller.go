@@ -130,7 +130,7 @@ func (k *controllerCommand) run(ctx context.Context) error {
 	if inv.Cluster.On() && !k.storage.shared() {
 		return usagef("%s is %s, and the store is this controller's own: several controllers need --store etcds://HOST:PORT,…, or cluster.etcd.members", peerListen, inv.Cluster.Listen)
 	}
-	service.TuneMemory()
+	service.TuneMemory(service.GCPercent)
 	kept, err := k.storage.open(ctx, k.env.getenv, log)
 	if err != nil {
 		return err

@@ -45,7 +45,7 @@ func printResult(env environment, result any, err error) error {
 
 func newDemoMulticast(env environment) *cobra.Command {
 	var octets int
-	var mode string
+	var mode, pcap string
 	var quiet bool
 	c := &cobra.Command{
 		Use: "multicast", Short: "One RDMA write to five receivers",
@@ -61,11 +61,14 @@ every receiver has exactly the octets that the source wrote.`,
 			if m := api.GroupMode(mode); m != api.ModeProvisioned && m != api.ModeInband {
 				return usagef("--mode is %q: want %s or %s", mode, api.ModeProvisioned, api.ModeInband)
 			}
+			if err := checkCaptures(pcap); err != nil {
+				return err
+			}
 			out := env.stdout
 			if quiet {
 				out = io.Discard
 			}
-			result, err := multicast.Run(cmd.Context(), multicast.Options{Bytes: octets, Mode: api.GroupMode(mode), Out: out})
+			result, err := multicast.Run(cmd.Context(), multicast.Options{Bytes: octets, Mode: api.GroupMode(mode), Out: out, Pcap: pcap})
 			if result == nil {
 				return err
 			}
@@ -73,6 +76,7 @@ every receiver has exactly the octets that the source wrote.`,
 		},
 	}
 	c.Flags().IntVar(&octets, "bytes", 16<<20, "octets to write")
+	registerCaptures(c, &pcap)
 	c.Flags().StringVar(&mode, "mode", string(api.ModeProvisioned), "provisioned or inband (docs/multicast.md, Two ways in)")
 	c.Flags().BoolVar(&quiet, "quiet", false, "print the JSON line only")
 	return c
@@ -104,8 +108,8 @@ every host that a failure concerns has applied it.`,
 			if octets < 0 || octets > maxDemoBytes {
 				return usagef("--bytes is %d: want 1 to %d, or 0 for as much as it takes", octets, maxDemoBytes)
 			}
-			if pcap != "" && !isDirectory(pcap) {
-				return usagef("--pcap is %q: want a directory that exists", pcap)
+			if err := checkCaptures(pcap); err != nil {
+				return err
 			}
 			out := env.stdout
 			if quiet {
@@ -124,10 +128,22 @@ every host that a failure concerns has applied it.`,
 	}
 	fabric.register(c)
 	log.register(c, "error")
-	c.Flags().StringVar(&pcap, "pcap", "", "existing directory for captures of every link, A-B.pcap, cut to the headers")
+	registerCaptures(c, &pcap)
 	c.Flags().IntVar(&octets, "bytes", 0, "octets that each host writes to each other host; 0: for a thousand packets on every uplink of a T0")
 	c.Flags().BoolVar(&quiet, "quiet", false, "print the JSON line only")
 	return c
+}
+
+// registerCaptures adds the flag for captures of the links of a lab.
+func registerCaptures(c *cobra.Command, dir *string) {
+	c.Flags().StringVar(dir, "pcap", "", "existing directory for captures of every link, A-B.pcap, cut to the headers")
+}
+
+func checkCaptures(dir string) error {
+	if dir != "" && !isDirectory(dir) {
+		return usagef("--pcap is %q: want a directory that exists", dir)
+	}
+	return nil
 }
 
 // maxDemoBytes bounds what each host writes to each other.
@@ -189,6 +205,7 @@ func (f *fabricFlags) parse() (ev.Mode, lab.ClosConfig, error) {
 
 func newDemoPFC(env environment) *cobra.Command {
 	var quiet bool
+	var pcap string
 	c := &cobra.Command{
 		Use: "pfc", Short: "Lossless RoCEv2 across a WAN without PFC",
 		Long: `Runs the WAN of the PFC draft in virtual time: DC1 - R1 - R2 - R3 - DC2 and a detour. R1 and R3
@@ -198,17 +215,21 @@ document of the results. The exit status is 0 only if packets are lost without t
 none with it, and the other tenant is not slowed down.`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := checkCaptures(pcap); err != nil {
+				return err
+			}
 			out := env.stdout
 			if quiet {
 				out = io.Discard
 			}
-			result, err := pfc.Run(cmd.Context(), pfc.Options{Out: out})
+			result, err := pfc.Run(cmd.Context(), pfc.Options{Out: out, Pcap: pcap})
 			if result == nil {
 				return err
 			}
 			return printResult(env, result, err)
 		},
 	}
+	registerCaptures(c, &pcap)
 	c.Flags().BoolVar(&quiet, "quiet", false, "print the JSON line only")
 	return c
 }

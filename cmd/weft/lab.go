@@ -5,7 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
+	"net"
+	"net/http"
+	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,56 +22,90 @@ import (
 	"github.com/weft-sdn/weft/demo/pfc"
 	"github.com/weft-sdn/weft/internal/certs"
 	"github.com/weft-sdn/weft/lab"
-	"github.com/weft-sdn/weft/service"
 )
+
+// labRun is how "weft lab" runs a network.
+type labRun struct {
+	env     environment
+	network lab.Network
+	log     *slog.Logger
+
+	listen, traces, faults string // addresses
+	fixed                  bool   // the user gave the address of faults
+	mode, pcap             string
+	traffic, insecure      bool
+}
 
 func newLab(env environment) *cobra.Command {
 	var log logging
-	var listen, traces, mode string
-	var traffic, insecure bool
+	r := &labRun{env: env}
 	c := &cobra.Command{
 		Use: "lab NAME|FILE.yaml", Short: "Run a whole network in this process",
 		Long: fmt.Sprintf(`Runs a network of embedded P4 switches and software hosts, and a controller for it, until
 it is interrupted. Every switch has a P4Runtime server and advertises itself by BGP-LS, all
 on loopback: the controller works as with real devices.
 
-The network is a built-in one (%s) or a YAML file (docs/config.md, Lab).`, strings.Join(lab.BuiltinNames(), ", ")),
+The network is a built-in one (%s) or a YAML file (docs/config.md, Lab).
+
+While it runs, "weft lab fault", "kill" and "revive" make links, switches, hosts and BGP sessions
+fail, and "weft lab get" shows the links and what has failed.`, strings.Join(lab.BuiltinNames(), ", ")),
 		Args: arguments(1, 1),
 	}
-	c.RunE = func(cmd *cobra.Command, args []string) error {
-		logger, err := log.open(env.stderr)
-		if err != nil {
+	c.RunE = func(cmd *cobra.Command, args []string) (err error) {
+		if r.log, err = log.open(env.stderr); err != nil {
 			return err
 		}
-		network, err := findNetwork(args[0])
-		if err != nil {
+		if r.network, err = findNetwork(args[0]); err != nil {
 			return &usageError{err}
 		}
 		if cmd.Flags().Changed("mode") {
-			if err := setMode(&network, mode); err != nil {
+			if err := setMode(&r.network, r.mode); err != nil {
 				return err
 			}
 		}
-		if err := checkListens(cmd.Context(), "--listen", listen, "--trace-addr", traces); err != nil {
+		if err := checkCaptures(r.pcap); err != nil {
 			return err
 		}
-		if err := checkLoopback(cmd.Context(), "--listen", listen, insecure, "want a loopback address such as 127.0.0.1:8080, or --insecure"); err != nil {
+		ctx := cmd.Context()
+		if err := checkListens(ctx, "--listen", r.listen, "--trace-addr", r.traces, "--fault-addr", r.faults); err != nil {
+			return err
+		}
+		if err := checkLoopback(ctx, "--listen", r.listen, r.insecure, "want a loopback address such as 127.0.0.1:8080, or --insecure"); err != nil {
 			return &usageError{err}
 		}
-		if err := checkLoopback(cmd.Context(), "--trace-addr", traces, insecure || traces == "", "want a loopback address, or --insecure"); err != nil {
-			return &usageError{err}
+		for _, x := range [][2]string{{"--trace-addr", r.traces}, {"--fault-addr", r.faults}} {
+			if err := checkLoopback(ctx, x[0], x[1], r.insecure || x[1] == "", "want a loopback address, or --insecure"); err != nil {
+				return &usageError{err}
+			}
 		}
-		service.TuneMemory()
-		return runLab(cmd.Context(), env, network, listen, traces, traffic, logger)
+		if r.fixed = cmd.Flags().Changed("fault-addr"); !r.fixed {
+			r.faults = faultAddress(r.listen)
+		}
+		lab.TuneMemory()
+		return r.run(ctx)
 	}
-	c.Flags().StringVar(&listen, "listen", "127.0.0.1:8080", "address:port of the API")
-	c.Flags().BoolVar(&traffic, "traffic", false, "hosts write repeatedly: MRC hosts all-to-all; DC1 and B1 as tenants of weft demo pfc; S1 to the group of weft demo multicast, with hosts S1 and R1 to R5")
-	c.Flags().StringVar(&mode, "mode", "", "how packets of MRC hosts carry their path: ecmp, stev, usid-f3216, usid-f1616 or usid-srh (default that of the file, or else stev)")
-	c.Flags().StringVar(&traces, "trace-addr", "", "address:port of traces, for weft trace --switch ADDRESS:PORT/NAME (default off)")
-	c.Flags().BoolVar(&insecure, "insecure", false, "serve the API and traces on any address, although they ask for no credentials")
+	f := c.Flags()
+	f.StringVar(&r.listen, "listen", "127.0.0.1:8080", "address:port of the API")
+	f.BoolVar(&r.traffic, "traffic", false, "hosts write repeatedly: MRC hosts all-to-all; DC1 and B1 as tenants of weft demo pfc; S1 to the group of weft demo multicast, with hosts S1 and R1 to R5")
+	f.StringVar(&r.mode, "mode", "", "how packets of MRC hosts carry their path: ecmp, stev, usid-f3216, usid-f1616 or usid-srh (default that of the file, or else stev)")
+	f.StringVar(&r.traces, "trace-addr", "", "address:port of traces, for weft trace --switch ADDRESS:PORT/NAME (default off)")
+	f.StringVar(&r.faults, "fault-addr", "", "address:port of the API for faults; \"\" turns it off (default loopback, the port after that of --listen)")
+	registerCaptures(c, &r.pcap)
+	f.BoolVar(&r.insecure, "insecure", false, "serve the APIs and traces on any address, although they ask for no credentials")
 	log.register(c, "warn")
-	c.AddCommand(newLabExport(env))
+	c.AddCommand(newLabExport(env), newLabFault(env), newLabKill(env), newLabRevive(env), newLabGet(env))
 	return c
+}
+
+// faultAddress is the default of --fault-addr: loopback, with the port after that of the API.
+func faultAddress(listen string) string {
+	port := 0 // any, as that of the API
+	if _, text, err := net.SplitHostPort(listen); err == nil {
+		if n, err := strconv.Atoi(text); err == nil && n > 0 && n < math.MaxUint16 {
+			port = n + 1
+		}
+	}
+	return fmt.Sprintf("127.0.0.1:%d", port)
 }
 
 // trafficPause lies between the writes of --traffic.
@@ -99,13 +138,20 @@ func setMode(network *lab.Network, mode string) error {
 	return nil
 }
 
-func runLab(ctx context.Context, env environment, network lab.Network, listen, traces string, traffic bool, log *slog.Logger) error {
-	say := func(format string, args ...any) { fmt.Fprintf(env.stdout, format+"\n", args...) }
-	live, err := lab.StartLive(ctx, lab.LiveOptions{Network: network, Listen: listen, Log: log, Progress: say})
+// run runs the network until ctx ends.
+func (r *labRun) run(ctx context.Context) error {
+	say := func(format string, args ...any) { fmt.Fprintf(r.env.stdout, format+"\n", args...) }
+	live, err := lab.StartLive(ctx, lab.LiveOptions{Network: r.network, Listen: r.listen, Log: r.log, Progress: say})
 	if err != nil {
 		return err
 	}
-	if err := live.Ready(ctx); err != nil {
+	if r.pcap != "" {
+		err = live.Capture(ctx, r.pcap)
+	}
+	if err == nil {
+		err = live.Ready(ctx)
+	}
+	if err != nil {
 		err = errors.Join(err, live.Close())
 		if interrupted(ctx, err) {
 			return nil // what a lab is ended by
@@ -119,7 +165,7 @@ func runLab(ctx context.Context, env environment, network lab.Network, listen, t
 			g.row(h.Name, h.Address, sw, port)
 		}
 	}
-	if err := g.writeTo(env.stdout); err != nil {
+	if err := g.writeTo(r.env.stdout); err != nil {
 		return errors.Join(err, live.Close())
 	}
 	say("\nAPI: %s (OpenAPI at /openapi.json)", live.URL())
@@ -128,22 +174,33 @@ func runLab(ctx context.Context, env environment, network lab.Network, listen, t
 		try += " --server " + live.URL()
 	}
 	say("try: %s", try)
-	var asked *httpListener
-	if traces != "" {
-		if asked, err = listenHTTP(traces, live.Traces(), certs.Server{}, guard.New(guard.Config{}), slog.New(slog.DiscardHandler)); err != nil {
-			return errors.Join(err, live.Close())
+	var listeners []*httpListener
+	closeAll := func() (err error) {
+		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopGrace)
+		defer cancel()
+		for _, l := range listeners {
+			err = errors.Join(err, l.close(grace))
 		}
-		say("     weft trace --switch %s/%s", asked.listener.Addr(), live.World.Network.Switches[0].Name)
+		return errors.Join(err, live.Close())
 	}
-	if traffic {
-		switch {
-		case network.HasMRC():
-			err = mrc.Traffic(ctx, live, env.stdout)
-		case pfc.Suits(&network):
-			err = pfc.Traffic(ctx, live, env.stdout)
-		default:
-			err = multicast.Traffic(ctx, live, multicast.Options{Out: env.stdout}, trafficPause)
+	if r.faults != "" {
+		served, err := r.serve(r.faults, live.FaultAPI(), !r.fixed)
+		if err != nil {
+			return errors.Join(err, closeAll())
 		}
+		listeners = append(listeners, served)
+		say("     %s", faultHint(&live.World.Network, "http://"+served.listener.Addr().String()))
+	}
+	if r.traces != "" {
+		served, err := r.serve(r.traces, live.Traces(), false)
+		if err != nil {
+			return errors.Join(err, closeAll())
+		}
+		listeners = append(listeners, served)
+		say("     weft trace --switch %s/%s", served.listener.Addr(), live.World.Network.Switches[0].Name)
+	}
+	if r.traffic {
+		err = r.write(ctx, live)
 		if ctx.Err() != nil {
 			err = nil
 		}
@@ -157,7 +214,27 @@ func runLab(ctx context.Context, env environment, network lab.Network, listen, t
 			}
 		}
 	}
-	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopGrace)
-	defer cancel()
-	return errors.Join(err, asked.close(grace), live.Close())
+	return errors.Join(err, closeAll())
+}
+
+// write has the hosts write until ctx ends.
+func (r *labRun) write(ctx context.Context, live *lab.Live) error {
+	switch {
+	case r.network.HasMRC():
+		return mrc.Traffic(ctx, live, r.env.stdout)
+	case pfc.Suits(&r.network):
+		return pfc.Traffic(ctx, live, r.env.stdout)
+	default:
+		return multicast.Traffic(ctx, live, multicast.Options{Out: r.env.stdout}, trafficPause)
+	}
+}
+
+// serve serves something of the lab over HTTP, on any port of loopback if elsewhere is set and
+// another program has the address.
+func (r *labRun) serve(address string, handler http.Handler, elsewhere bool) (*httpListener, error) {
+	l, err := listenHTTP(address, handler, certs.Server{}, guard.New(guard.Config{}), slog.New(slog.DiscardHandler))
+	if elsewhere && errors.Is(err, syscall.EADDRINUSE) {
+		return listenHTTP("127.0.0.1:0", handler, certs.Server{}, guard.New(guard.Config{}), slog.New(slog.DiscardHandler))
+	}
+	return l, err
 }

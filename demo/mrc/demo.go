@@ -84,14 +84,8 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	var captured *lab.Pcap
 	if o.Pcap != "" {
-		err = live.Do(ctx, func(w *lab.World) (err error) {
-			if captured, err = w.NewPcap(o.Pcap); err == nil {
-				w.AddTap(captured)
-			}
-			return err
-		})
+		err = live.Capture(ctx, o.Pcap)
 	}
 	if err == nil {
 		err = live.Ready(ctx)
@@ -100,9 +94,9 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	if err == nil {
 		result, err = d.live(ctx, live)
 	}
-	_ = live.Close() // what matters of it has been told
-	if captured != nil {
-		err = errors.Join(err, captured.Close())
+	closed := live.Close() // what matters of it has been told, but for the captures
+	if o.Pcap != "" {
+		err = errors.Join(err, closed)
 	}
 	return result, err
 }

@@ -4,6 +4,7 @@ package multicast
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -25,6 +26,7 @@ type Options struct {
 	Bytes int           // octets to transfer; default 16 MiB
 	Mode  api.GroupMode // default provisioned
 	Out   io.Writer     // progress and tables for people
+	Pcap  string        // directory for a capture file of every link (see lab.Pcap); empty: none
 }
 
 func (o Options) withDefaults() Options {
@@ -73,7 +75,7 @@ const (
 
 // Run runs the draft's Figure 1 and sends one RoCEv2 write to five receivers. It prints what
 // it does to o.Out. The error says what is not as it should be.
-func Run(ctx context.Context, o Options) (*Result, error) {
+func Run(ctx context.Context, o Options) (_ *Result, err error) {
 	o = o.withDefaults()
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -84,7 +86,17 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer live.Close() // what matters of it has been told
+	defer func() {
+		closed := live.Close() // what matters of it has been told, but for the captures
+		if o.Pcap != "" {
+			err = errors.Join(err, closed)
+		}
+	}()
+	if o.Pcap != "" {
+		if err := live.Capture(ctx, o.Pcap); err != nil {
+			return nil, err
+		}
+	}
 	if err := live.Ready(ctx); err != nil {
 		return nil, err
 	}
@@ -122,7 +134,8 @@ type demo struct {
 }
 
 // Traffic makes the demo's group in a network with Figure 1's hosts and has its source write again
-// and again, with a pause between, until ctx ends.
+// and again, with a pause between, until ctx ends. A receiver that is dead holds the source up until
+// it lives again.
 func Traffic(ctx context.Context, l *lab.Live, o Options, pause time.Duration) error {
 	d := &demo{Options: o.withDefaults(), live: l, say: func(format string, args ...any) { fmt.Fprintf(o.Out, format+"\n", args...) }}
 	if err := d.begin(ctx); err != nil {

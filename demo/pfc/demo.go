@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
+	"path/filepath"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -21,6 +23,8 @@ import (
 // Options say what the PFC demo does.
 type Options struct {
 	Out io.Writer // progress and tables for people
+	// Pcap is a directory for captures of every link (see lab.Pcap), of each run in a subdirectory; empty: none.
+	Pcap string
 }
 
 // Result has the results of the demo. Times are the lab's, but for Seconds.
@@ -65,11 +69,11 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	began := time.Now()
 	fmt.Fprintf(o.Out, "DC1 - R1 - R2 - R3 - DC2, and R1 - R4 - R5 - R3; R1 and R3 handle PFC, R2 knows nothing of it; %v of delay from R1 to R3\n", Delay)
 	cache := new(p4rt.Cache)
-	without, err := runOnce(ctx, cache, false)
+	without, err := captured(ctx, cache, o.Pcap, "without-policy", false)
 	if err != nil {
 		return nil, err
 	}
-	with, err := runOnce(ctx, cache, true)
+	with, err := captured(ctx, cache, o.Pcap, "with-policy", true)
 	if err != nil {
 		return nil, err
 	}
@@ -111,10 +115,38 @@ type run struct {
 	pauses         uint64        // PFC frames on their way from R3 to R1
 }
 
-func runOnce(ctx context.Context, cache *p4rt.Cache, lossless bool) (*run, error) {
+// captured is runOnce, with captures of the links in a subdirectory of dir unless that is empty.
+func captured(ctx context.Context, cache *p4rt.Cache, dir, name string, lossless bool) (*run, error) {
+	if dir == "" {
+		return runOnce(ctx, cache, nil, lossless)
+	}
+	dir = filepath.Join(dir, name)
+	if err := os.MkdirAll(dir, 0o750); err != nil {
+		return nil, fmt.Errorf("pfc: captures: %w", err)
+	}
+	var pcap *lab.Pcap
+	r, err := runOnce(ctx, cache, func(w *lab.World) (err error) {
+		if pcap, err = w.NewPcap(dir); err == nil {
+			w.AddTap(pcap)
+		}
+		return err
+	}, lossless)
+	if pcap != nil {
+		err = errors.Join(err, pcap.Close())
+	}
+	return r, err
+}
+
+// runOnce is a run with a PFC policy, or without. begin, if not nil, is called before anything is sent.
+func runOnce(ctx context.Context, cache *p4rt.Cache, begin func(*lab.World) error, lossless bool) (*run, error) {
 	w, err := lab.NewWorld(lab.PFCNetwork(Delay, rate), lab.Options{Seed: 1, Cache: cache, PauseBuffer: buffer})
 	if err != nil {
 		return nil, err
+	}
+	if begin != nil {
+		if err := begin(w); err != nil {
+			return nil, err
+		}
 	}
 	r := &run{world: w}
 	if r.control, err = lab.NewControl(w, lab.DefaultLatencies()); err != nil {

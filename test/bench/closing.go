@@ -28,7 +28,7 @@ var loopSizes = []closSize{{2, 4, 4, 4}, {closPlanes, closLeaves, closSpines, cl
 // closing measures the whole of the loop but BGP: from a topology without a link to the last host having applied what that denies. The controller of the
 // hosts is in this process, its streams are over loopback TCP.
 func closing(ctx context.Context, out *report) error {
-	service.TuneMemory()
+	service.TuneMemory(service.GCPercent)
 	for _, s := range loopSizes {
 		out.tell("loop: %d switches, %d hosts", s.planes*(s.leaves+s.spines), s.leaves*s.hosts)
 		if err := s.close(ctx, out); err != nil {

@@ -81,7 +81,7 @@ func plans(argument string) error {
 	c := newClos(pods)
 	specs := c.groups(planGroups, planReceivers)
 	var r planResult
-	service.TuneMemory()
+	service.TuneMemory(service.GCPercent)
 	runtime.GC()
 
 	start, cpu := time.Now(), processorTime()

@@ -6,42 +6,111 @@ import (
 	"io"
 	"time"
 
+	"github.com/weft-sdn/weft/endpoint/mrc"
 	"github.com/weft-sdn/weft/lab"
 )
 
-// trafficRound is how long the hosts of Traffic write until what they wrote is looked at.
-const trafficRound = 5 * time.Second
+const (
+	// trafficRound is the time between two lines of Traffic, of the network's time.
+	trafficRound = 5 * time.Second
+	// leastWindow and mostWindow bound the octets of a WRITE of Traffic, and so the memory that it
+	// takes: those for each of two hosts.
+	leastWindow, mostWindow = 64 << 10, 128 << 10
+)
 
-// Traffic makes every MRC host write to every other, round after round, until ctx ends, and says
-// what came of each round. It fails when an octet is wrong or a queue pair in error.
+// Traffic makes every MRC host write to every other, always the same octets to the same memory, until
+// ctx ends, and says every few seconds what came of it. A queue pair ends with an error, or when one of
+// its hosts dies, and gets another one as soon as both live. Traffic fails when an octet is wrong.
 func Traffic(ctx context.Context, l *lab.Live, out io.Writer) error {
-	d := &demo{stage: l}
-	var rate uint64
-	if err := d.stage.Do(ctx, func(w *lab.World) error {
-		n := &w.Network
-		d.rtt, d.hosts = n.RoundTrip(), n.MRCHosts()
-		d.ack, d.probe = n.Timers()
-		rate = n.Congestion(d.hosts[0]).Rate
-		return nil
+	return write(ctx, l, out, trafficRound)
+}
+
+// write is Traffic with a line every round of the network's time.
+func write(ctx context.Context, l *lab.Live, out io.Writer, round time.Duration) error {
+	var t traffic
+	if err := l.Do(ctx, func(w *lab.World) error { return t.begin(w) }); err != nil {
+		return err
+	}
+	for {
+		if err := l.Until(ctx, "hosts write", func(w *lab.World) (bool, error) {
+			return w.Now() >= t.last.at+round, t.mesh.Pump()
+		}); err != nil {
+			return err
+		}
+		var line string
+		if err := l.Do(ctx, func(w *lab.World) (err error) {
+			line, err = t.look(w)
+			return err
+		}); err != nil {
+			return err
+		}
+		fmt.Fprintln(out, line)
+	}
+}
+
+// traffic is what the hosts of Traffic do.
+type traffic struct {
+	mesh *lab.Mesh
+	last reading
+}
+
+// begin starts the flows.
+func (t *traffic) begin(w *lab.World) error {
+	d := &demo{hosts: w.Network.MRCHosts()}
+	d.ack, d.probe = w.Network.Timers()
+	// Twice the bandwidth-delay product, so that a host that writes to one other only can fill its links.
+	c := w.Network.Congestion(d.hosts[0])
+	window := int(2 * float64(c.Rate) / 8 * c.RTT.Seconds())
+	window = max(leastWindow, min(mostWindow, window/lab.MRCMTU*lab.MRCMTU))
+	var err error
+	if t.mesh, err = w.NewMesh(lab.MeshConfig{
+		Flows: lab.AllToAll(d.hosts, window), Message: window, Repeat: true, Renew: true, QP: d.queuePairs(),
 	}); err != nil {
 		return err
 	}
-	const most = 4 << 20
-	bytes := int(min(most, max(lab.MRCMTU, float64(rate)/8*trafficRound.Seconds()/float64(max(1, len(d.hosts)-1)))))
-	for {
-		err := d.traffic(ctx, "this round", lab.MeshConfig{Flows: lab.AllToAll(d.hosts, bytes)}, nil)
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if err != nil {
-			return err
-		}
-		p := d.phases[0]
-		d.phases = nil
-		fmt.Fprintf(out, "all-to-all: %d MiB in %.1f s, %.0f Mb/s; %d packets marked, %d trimmed, %d sent again\n", p.octets>>20, p.took.Seconds(),
-			p.goodput()*8/1e6, p.classes.Marked, p.classes.Trimmed, p.qp.RequestsResent)
-		if p.corrupt > 0 || p.failed > 0 {
-			return fmt.Errorf("demo: %d octets are not what was written, %d queue pairs are in error", p.corrupt, p.failed)
+	t.last = read(w, t.mesh)
+	return t.mesh.Start()
+}
+
+// look returns a line about the time since the last one, and renews flows.
+func (t *traffic) look(w *lab.World) (string, error) {
+	now := read(w, t.mesh)
+	octets, took := now.octets-t.last.octets, (now.at - t.last.at).Seconds()
+	classes := now.classes.Minus(t.last.classes)
+	line := fmt.Sprintf("all-to-all: %d MiB in %.1f s, %.0f Mb/s; %d packets marked, %d trimmed, %d sent again", octets>>20, took,
+		float64(octets)*8/1e6/took, classes.Marked, classes.Trimmed, now.qp.RequestsResent-t.last.qp.RequestsResent)
+	ended, corrupt := 0, 0
+	for _, f := range t.mesh.Flows {
+		if f.Err != nil {
+			ended++
+		} else if f.Acknowledged() >= f.Bytes { // else what is missing would count
+			corrupt += t.mesh.Wrong(f)
 		}
 	}
+	if corrupt > 0 {
+		return "", fmt.Errorf("demo: %d octets are not what was written", corrupt)
+	}
+	renewed, err := t.mesh.Renew()
+	if ended > 0 {
+		line += fmt.Sprintf("; %d queue pairs have ended, %d of them made anew", ended, renewed)
+	}
+	t.last = read(w, t.mesh) // new queue pairs have counted nothing
+	return line, err
+}
+
+// A reading is what was counted until a time of the world.
+type reading struct {
+	at      time.Duration
+	octets  int
+	qp      mrc.QPCounters
+	classes lab.ClassCounts
+}
+
+func read(w *lab.World, m *lab.Mesh) reading {
+	r := reading{at: w.Now(), classes: w.Classes()}
+	for _, f := range m.Flows {
+		r.octets += f.Acknowledged()
+		r.qp.RequestsResent += f.QP.Counters().RequestsResent
+	}
+	return r
 }

@@ -1,6 +1,6 @@
 // Bench measures Weft and prints what it finds as JSON lines, one figure each; docs/benchmarks.md says what they mean. Progress goes to standard error.
 //
-//	go run ./test/bench [engine[/WORKLOAD]] [pcap[/WORKLOAD]] [multicast] [plan] [paths] [program] [switches] [p4runtime] [multipath] [hosts] [loop] [pfc] [store] [telemetry] [ports] [veth]
+//	go run ./test/bench [engine[/WORKLOAD]] [pcap[/WORKLOAD]] [multicast] [plan] [paths] [program] [switches] [p4runtime] [multipath] [hosts] [loop] [pfc] [store] [telemetry] [ports] [lab[/NAME]] [veth]
 //
 // It fails when something does not do what it should, never because something is slow.
 package main
@@ -42,6 +42,7 @@ var benches = []bench{
 	{"telemetry", measuring},
 	{"takeover", takingOver},
 	{"ports", leavingPorts},
+	{"lab", labs},
 	{"veth", veth},
 }
 
@@ -65,6 +66,8 @@ func run(args []string) error {
 		return pathsProcess(args[1])
 	case len(args) == 2 && args[0] == switchesCommand:
 		return switchesProcess(args[1])
+	case len(args) == 2 && args[0] == labCommand:
+		return labProcess(args[1])
 	case len(args) == 2 && args[0] == vethSwitchCommand:
 		return vethSwitch(args[1])
 	}

@@ -19,6 +19,9 @@ import (
 // PortStates are the ports of a switch as it reports them by gNMI.
 type PortStates = port.States
 
+// LearnedPorts returns the ports, by link identifier, that a switch reports and the inventory does not list.
+func LearnedPorts(p PortStates, sw *inventory.Switch) map[uint32]uint32 { return port.Learned(p, sw) }
+
 // PortTask is settings that must be written to an interface of a switch, and PortResult is what became
 // of them.
 type (

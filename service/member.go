@@ -28,6 +28,7 @@ import (
 	"github.com/weft-sdn/weft/internal/natural"
 	"github.com/weft-sdn/weft/northbound"
 	"github.com/weft-sdn/weft/southbound"
+	"github.com/weft-sdn/weft/southbound/hosts"
 	"github.com/weft-sdn/weft/store"
 )
 
@@ -37,7 +38,7 @@ type member struct {
 	o        *Options
 	self     cluster.Member
 	node     *cluster.Node
-	relay    *relay // nil: there is no MRC fabric
+	hosting  *hosting // nil: there is no MRC fabric
 	sessions *sessions
 	standby  *controller.Standby
 	follows  chan struct{} // of capacity 1: it decides no more
@@ -92,7 +93,10 @@ func (s *Service) startMember(ctx context.Context, group *errgroup.Group, o *Opt
 	}
 	if s.hosts != nil {
 		m.self.Hosts = advertised(c, s.hosts)
-		m.relay = newRelay(s.hosts, m.dialDecider)
+		if m.hosting, err = newHosting(o, m.sessions); err != nil {
+			return errors.Join(err, peers.Close())
+		}
+		hosts.Register(m.sessions.relay, m.streams)
 	}
 	m.node = cluster.New(cluster.Config{
 		Self: m.self, Store: shared, TTL: c.TTL.D(), Lead: m.lead, Changed: m.changed, Log: o.Log,
@@ -138,8 +142,8 @@ func (s *Service) startMember(ctx context.Context, group *errgroup.Group, o *Opt
 		m.sessions.close()
 		return server.Close()
 	})
-	if m.relay != nil {
-		group.Go(func() error { return m.relay.serve(ctx) })
+	if m.hosting != nil {
+		group.Go(func() error { return m.hosting.run(ctx, o, s.speaker, s.hosts) })
 	}
 	return nil
 }
@@ -221,18 +225,28 @@ func (m *member) lead(ctx context.Context, mandate *cluster.Mandate) error {
 	if err := m.face(); err != nil {
 		return err
 	}
-	if m.relay == nil {
-		return p.run(ctx, nil)
+	return p.run(ctx, nil)
+}
+
+// leading returns the planner; nil: this controller does not decide.
+func (m *member) leading() *planner {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.planner
+}
+
+// streams returns the server of streams to hosts; nil: this controller does not decide.
+func (m *member) streams() *hosts.Server {
+	if p := m.leading(); p != nil {
+		return p.streams
 	}
-	return p.run(ctx, m.relay.local())
+	return nil
 }
 
 // planes returns the planes of the fabric that switches are in; nil: they are not known yet, or this
 // controller does not decide.
 func (m *member) planes(ctx context.Context) map[string]int {
-	m.mu.Lock()
-	p := m.planner
-	m.mu.Unlock()
+	p := m.leading()
 	if p == nil || p.multipath == nil {
 		return nil
 	}
@@ -291,6 +305,9 @@ func (m *member) face() error {
 // changed takes what the controller knows of the others.
 func (m *member) changed(old, now cluster.View) {
 	m.sessions.follow(now)
+	if m.hosting != nil {
+		m.hosting.upstream.follow(now)
+	}
 	events := changes(old, now)
 	if old.Decider != now.Decider {
 		m.deciders.Add(1)
@@ -322,9 +339,6 @@ func (m *member) changed(old, now cluster.View) {
 	}
 	if old.Decider == now.Decider {
 		return
-	}
-	if m.relay != nil {
-		m.relay.reset()
 	}
 	if !decides {
 		if err := m.face(); err != nil {
@@ -406,15 +420,6 @@ func (m *member) Decider() (*url.URL, error) {
 	return &url.URL{Scheme: m.scheme, Host: d.Peers}, err
 }
 
-// dialDecider connects to where the decider takes hosts.
-func (m *member) dialDecider(ctx context.Context) (net.Conn, error) {
-	d, err := m.decider()
-	if err != nil {
-		return nil, err
-	}
-	return (&net.Dialer{Timeout: askTimeout}).DialContext(ctx, "tcp", d.Hosts)
-}
-
 // Readiness implements [northbound.Cluster].
 func (m *member) Readiness() []api.ReadinessCheck {
 	v, _ := m.node.View()
@@ -452,13 +457,11 @@ func (m *member) report(ctx context.Context) api.Controller {
 	if v.Instance != 0 {
 		c.Lag = api.Duration(max(0, m.node.TTL()-time.Until(v.Until)).Round(time.Millisecond))
 	}
-	m.mu.Lock()
-	p := m.planner
-	m.mu.Unlock()
-	p.count(ctx, &c)
+	m.leading().count(ctx, &c)
 	_, c.Switches = m.sessions.relay.Count()
-	if m.relay != nil && p == nil {
-		c.Streams = m.relay.count()
+	c.Streams = 0
+	if m.hosting != nil {
+		c.Streams = m.hosting.attendant.Connected()
 	}
 	return c
 }

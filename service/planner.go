@@ -111,7 +111,8 @@ func (p *planner) startMultipath(ctx context.Context, o *Options, s store.Store,
 	return nil
 }
 
-// run runs the planner until ctx ends, which is no error. Hosts come by l; nil: none do.
+// run runs the planner until ctx ends, which is no error. Hosts come by l; nil: their controllers come
+// for them.
 func (p *planner) run(ctx context.Context, l net.Listener) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return p.controller.Run(ctx) })
@@ -122,9 +123,13 @@ func (p *planner) run(ctx context.Context, l net.Listener) error {
 	if p.multipath != nil {
 		group.Go(func() error { return p.multipath.Run(ctx, p.streams) })
 		group.Go(func() error { return follow(ctx, &p.network.merged, p.multipath.SetTopology) })
-		if l != nil {
-			group.Go(func() error { return p.streams.Serve(ctx, l) })
-		}
+		group.Go(func() error {
+			if l != nil {
+				return p.streams.Serve(ctx, l)
+			}
+			p.streams.Run(ctx)
+			return nil
+		})
 	}
 	return group.Wait()
 }

@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/test/bufconn"
@@ -53,8 +54,14 @@ type Relay struct {
 // NewRelay returns a relay of no switch.
 func NewRelay() *Relay {
 	r := &Relay{local: bufconn.Listen(localBuffer), hosted: make(map[string]*Hosted), changed: make(chan struct{})}
-	r.server = grpc.NewServer(grpc.UnknownServiceHandler(r.handle), grpc.ForceServerCodec(frames{}), grpc.MaxRecvMsgSize(64<<20))
+	r.server = grpc.NewServer(grpc.UnknownServiceHandler(r.handle), grpc.ForceServerCodec(frames{}), grpc.MaxRecvMsgSize(64<<20),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}))
 	return r
+}
+
+// RegisterService has the relay serve something else too. It must be called before Serve.
+func (r *Relay) RegisterService(desc *grpc.ServiceDesc, service any) {
+	r.server.RegisterService(desc, service)
 }
 
 // localBuffer is how many octets may be on the way between a relay and its own process.
@@ -265,9 +272,13 @@ func NewPeer(dial func(context.Context) (net.Conn, error)) (*Peer, error) {
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return dial(ctx) }),
 		grpc.WithNoProxy(), grpc.WithDisableServiceConfig(),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: quick, MinConnectTimeout: 2 * time.Second}),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 10 * time.Second, Timeout: 5 * time.Second}),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(DefaultConfig().MaxReadBytes), grpc.MaxCallSendMsgSize(64<<20)))
 	return &Peer{cc}, err
 }
+
+// Conn returns the connection, for services that were registered with the relay.
+func (p *Peer) Conn() grpc.ClientConnInterface { return p.cc }
 
 // Close ends the connection and all calls.
 func (p *Peer) Close() error { return p.cc.Close() }

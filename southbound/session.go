@@ -62,7 +62,7 @@ func openWith(ctx context.Context, cfg Config, handler Handler, stream func(cont
 	}
 	if !cfg.NoPortState {
 		s.ports = gnmi.New(cfg.watch(), func(ctx context.Context, p gnmi.State) {
-			s.emit(ctx, Ports{Up: p.Up(), Interfaces: p.Interfaces, Report: p.Report, Err: p.Err, Ignored: p.Ignored})
+			s.emit(ctx, portsOf(p))
 		})
 	}
 	go s.run(ctx)

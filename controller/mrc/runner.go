@@ -16,7 +16,6 @@ import (
 	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
-	"github.com/weft-sdn/weft/controller/plan"
 	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/internal/owner"
 	"github.com/weft-sdn/weft/southbound/hosts"
@@ -72,14 +71,10 @@ type Runner struct {
 	writer *store.Writer
 
 	// For the goroutine of the core alone, as is what wanted has.
-	core     *Core
+	places
 	audited  *audit.Recorder // of the changes that clients make
 	wanted   *wanted
 	streams  Streams
-	nodes    []*topology.Node          // of the topology whose hosts the core has
-	switches map[string]*topology.Node // what switches are or were
-	ports    map[string]reported       // as switches say
-	attached map[string]Host
 	waiting  map[string]*waiting // hosts with a stream that the core does not know yet
 	assigned *ev.Assignment
 	told     bool // assigned was
@@ -93,12 +88,6 @@ type Runner struct {
 	seqs map[string]uint64 // of the last Set, by host
 
 	known map[string]bool // hosts of the inventory; not changed any more
-}
-
-// reported is what a switch says of its ports.
-type reported struct {
-	up      map[uint32]bool
-	learned map[uint32]uint32 // ports by link identifier
 }
 
 // waiting is a host that is not attached to anything known.
@@ -125,7 +114,7 @@ func NewRunner(ctx context.Context, o Options) (*Runner, error) {
 	}
 	start := time.Now()
 	r := &Runner{
-		opts: o, audited: audited, start: start, loop: owner.New(start), writer: store.NewWriter(o.Store, func() {}), core: core, attached: make(map[string]Host), switches: make(map[string]*topology.Node), ports: make(map[string]reported),
+		opts: o, audited: audited, start: start, loop: owner.New(start), writer: store.NewWriter(o.Store, func() {}), places: newPlaces(core, o.Inventory),
 		assignments: make(chan *ev.Assignment, 1), seqs: make(map[string]uint64), waiting: make(map[string]*waiting), known: make(map[string]bool),
 	}
 	for i := range o.Inventory.Hosts {
@@ -215,16 +204,18 @@ func (r *Runner) do(ctx context.Context, f func()) error {
 	return err
 }
 
-// SetTopology tells what is advertised now. The first one that is not incomplete,
-// and has a node, says all there is: from then on what is missing is down.
+// SetTopology takes what is advertised now. The first snapshot that is not incomplete, and has a node,
+// says all there is: from then on what is missing is down.
 func (r *Runner) SetTopology(ctx context.Context, s *topology.Snapshot) error {
 	r.newest.Store(s)
 	return r.do(ctx, func() {
-		r.core.SetTopology(s)
-		if !s.Incomplete() && len(s.Nodes) > 0 {
-			r.attach(s)
-			r.core.InSync()
-		}
+		r.setTopology(s, func(host string, err error) {
+			if err != nil {
+				r.opts.event(api.EventHostChanged, host, err.Error())
+				return
+			}
+			r.welcome(host)
+		})
 	})
 }
 
@@ -243,38 +234,6 @@ func (r *Runner) SwitchPlanes(ctx context.Context) (planes map[string]int, err e
 		}
 	})
 	return planes, err
-}
-
-// attach tells the core which hosts are attached where, as far as that has changed.
-func (r *Runner) attach(s *topology.Snapshot) {
-	if sameNodes(r.nodes, s.Nodes) {
-		return
-	}
-	r.nodes = s.Nodes
-	r.find(plan.Nodes(s, r.opts.Inventory))
-	for _, h := range HostsOf(r.opts.Inventory, r.switches) {
-		if was, ok := r.attached[h.Name]; ok && was.same(&h) {
-			continue
-		}
-		if err := r.core.PutHost(h); err != nil {
-			r.opts.event(api.EventHostChanged, h.Name, err.Error())
-			continue
-		}
-		r.attached[h.Name] = h
-		r.welcome(h.Name)
-	}
-}
-
-func sameNodes(a, b []*topology.Node) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i] != b[i] {
-			return false
-		}
-	}
-	return true
 }
 
 // event tells of something that is not the core's.

@@ -70,7 +70,12 @@ func New(cfg Config, e Endpoint) (*Agent, error) {
 	if cfg.Instance == 0 {
 		cfg.Instance = uint64(time.Now().UnixNano())
 	}
-	return &Agent{cfg: cfg, core: NewCore(e), news: make(chan struct{}, 1), finished: make(chan struct{}), out: NewOutbox()}, nil
+	core := NewCore(e)
+	core.version, core.share = cfg.Version, cfg.Share
+	if cfg.State != nil {
+		core.state = cfg.State
+	}
+	return &Agent{cfg: cfg, core: core, news: make(chan struct{}, 1), finished: make(chan struct{}), out: NewOutbox()}, nil
 }
 
 // EVEvent reports an EV that became ASSUMED_BAD, or GOOD again.
@@ -78,6 +83,16 @@ func (a *Agent) EVEvent(e hostapi.EVEvent) { a.say(func(o *Outbox) { o.EVEvent(e
 
 // EventsDropped reports EV events that the device lost.
 func (a *Agent) EventsDropped(n uint64) { a.say(func(o *Outbox) { o.Dropped(n) }) }
+
+// Count reports the counters of an EV, in addition to those of the endpoint.
+func (a *Agent) Count(c hostapi.EVCount) { a.say(func(o *Outbox) { o.Count(c) }) }
+
+// Held returns the version that the host holds, and its state. It waits for an update that is being applied.
+func (a *Agent) Held() (hostapi.Version, *hostapi.State) {
+	a.endpoint.Lock()
+	defer a.endpoint.Unlock()
+	return a.core.Held()
+}
 
 // PortStatus reports the host's ports that are up.
 func (a *Agent) PortStatus(up hostapi.PortMask) { a.say(func(o *Outbox) { o.Ports(up) }) }
@@ -145,22 +160,11 @@ func (a *Agent) Run(ctx context.Context) error {
 
 // serve is one stream, from dialing to its end. served is how long it was after the welcome.
 func (a *Agent) serve(ctx context.Context) (served time.Duration, err error) {
-	creds, err := a.cfg.credentials()
+	cc, release, err := a.connect(ctx)
 	if err != nil {
 		return 0, err
 	}
-	cc, err := grpc.NewClient("passthrough:///"+a.cfg.Controller, append([]grpc.DialOption{
-		grpc.WithTransportCredentials(creds), grpc.WithNoProxy(), grpc.WithDisableServiceConfig(),
-		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.DefaultConfig, MinConnectTimeout: a.cfg.WelcomeTimeout}),
-		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: a.cfg.PingInterval, Timeout: a.cfg.PingTimeout, PermitWithoutStream: true}),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxUpdateBytes)),
-		// Windows of a fixed size: for others gRPC sends a ping with every message, to measure.
-		grpc.WithStaticStreamWindowSize(window), grpc.WithStaticConnWindowSize(window),
-	}, a.cfg.DialOptions...)...)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { _ = cc.Close() }()
+	defer release()
 	cctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
 	welcome := time.AfterFunc(a.cfg.WelcomeTimeout, func() { fail(fmt.Errorf("%w: no welcome within %v", errProtocol, a.cfg.WelcomeTimeout)) })
@@ -190,6 +194,30 @@ func (a *Agent) serve(ctx context.Context) (served time.Duration, err error) {
 	g.Go(func() error { return a.report(gctx, w.CountsInterval) })
 	err = g.Wait()
 	return time.Since(start), because(cctx, err)
+}
+
+// connect returns the connection for a stream. release ends it, unless it is shared.
+func (a *Agent) connect(ctx context.Context) (cc grpc.ClientConnInterface, release func(), err error) {
+	if a.cfg.Connect != nil {
+		cc, err = a.cfg.Connect(ctx)
+		return cc, func() {}, err
+	}
+	creds, err := a.cfg.credentials()
+	if err != nil {
+		return nil, nil, err
+	}
+	own, err := grpc.NewClient("passthrough:///"+a.cfg.Controller, append([]grpc.DialOption{
+		grpc.WithTransportCredentials(creds), grpc.WithNoProxy(), grpc.WithDisableServiceConfig(),
+		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.DefaultConfig, MinConnectTimeout: a.cfg.WelcomeTimeout}),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: a.cfg.PingInterval, Timeout: a.cfg.PingTimeout, PermitWithoutStream: true}),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxUpdateBytes)),
+		// Windows of a fixed size: for others gRPC sends a ping with every message, to measure.
+		grpc.WithStaticStreamWindowSize(window), grpc.WithStaticConnWindowSize(window),
+	}, a.cfg.DialOptions...)...)
+	if err != nil {
+		return nil, nil, err
+	}
+	return own, func() { _ = own.Close() }, nil
 }
 
 // because prefers the reason that a context was cancelled for.

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 
+	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/internal/certs"
 	"github.com/weft-sdn/weft/internal/retry"
 )
@@ -40,9 +42,19 @@ type Config struct {
 	PingInterval, PingTimeout time.Duration
 	// Log; nil is nowhere.
 	Log *slog.Logger
+	// Connect returns the connection for the next stream, and waits until there is one; nil: the agent dials Controller.
+	Connect func(ctx context.Context) (Conn, error)
+	// Version and State are what the host holds at the start. A version without a state is one whose state is not known here.
+	Version hostapi.Version
+	State   *hostapi.State
+	// Share, when not nil, returns a state in place of an equal one: of many agents in a process, those that hold the same can share it.
+	Share func(*hostapi.State) *hostapi.State
 	// DialOptions are added to gRPC's, for tests and for proxies.
 	DialOptions []grpc.DialOption
 }
+
+// Conn is a connection that streams share.
+type Conn = grpc.ClientConnInterface
 
 // Backoff defines how long the pauses between attempts to connect are.
 type Backoff = retry.Backoff
@@ -67,7 +79,7 @@ func (c *Config) Validate() error {
 	if c.Name == "" {
 		return bad("Name", "is empty")
 	}
-	if _, _, err := net.SplitHostPort(c.Controller); err != nil {
+	if _, _, err := net.SplitHostPort(c.Controller); err != nil && c.Connect == nil {
 		return bad("Controller", "%q is not host:port", c.Controller)
 	}
 	for _, d := range []struct {

@@ -12,6 +12,7 @@ type Core struct {
 	capabilities hostapi.Capabilities
 	state        *hostapi.State
 	version      hostapi.Version
+	share        func(*hostapi.State) *hostapi.State // nil: states are not shared
 }
 
 // NewCore is the core of a host that holds nothing.
@@ -58,6 +59,9 @@ func (c *Core) apply(u *hostapi.Update) error {
 	to, err := from.Apply(&u.Delta)
 	if err != nil {
 		return err
+	}
+	if c.share != nil {
+		to = c.share(to)
 	}
 	delta := u.Delta
 	if snapshot {

@@ -62,6 +62,12 @@ func (h *Host) Set(s *hostapi.State) {
 	h.desired, h.wanted, h.unsaid = s, true, true
 }
 
+// Unset takes back what was set: the host is left with what it has.
+func (h *Host) Unset() {
+	h.desired, h.wanted, h.unsaid, h.say = nil, false, false, false
+	clear(h.refused)
+}
+
 // Hello is a new stream of the host. It reports whether what the host holds is known here, so that a delta will do.
 func (h *Host) Hello(m *hostapi.Hello) (resumed bool) {
 	switch none := (hostapi.Version{}); {

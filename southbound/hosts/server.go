@@ -70,27 +70,29 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
 	)
 	hostpb.RegisterHostsServer(server, s)
-	over := make(chan struct{})
+	over, cancel := context.WithCancel(ctx)
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)
-		select {
-		case <-ctx.Done():
-		case <-over:
-		}
-		s.mu.Lock()
-		close(s.closed) // from here on Subscribe adds nothing to running
-		s.mu.Unlock()
-		s.running.Wait()
+		s.Run(over)
 		server.Stop()
 	}()
 	err = server.Serve(l)
-	close(over)
+	cancel()
 	<-stopped
 	if ctx.Err() != nil {
 		return nil
 	}
 	return err
+}
+
+// Run takes streams by Subscribe until ctx ends, and returns when they have ended. It is for streams that another gRPC server accepts, in place of Serve.
+func (s *Server) Run(ctx context.Context) {
+	<-ctx.Done()
+	s.mu.Lock()
+	close(s.closed) // from here on Subscribe adds nothing to running
+	s.mu.Unlock()
+	s.running.Wait()
 }
 
 // entry is the host of a name, made when it is not there; nil when there are too many. The caller holds mu.
@@ -144,6 +146,15 @@ func (s *Server) Set(host string, state *hostapi.State) error {
 	e.mu.Unlock()
 	e.nudge()
 	return nil
+}
+
+// Unset takes back what was set for a host, which keeps what it has until the next Set.
+func (s *Server) Unset(host string) {
+	if e := s.find(host); e != nil {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.host.Unset()
+	}
 }
 
 // Forget drops what is known of a host without a stream; it keeps what it has. A connected host is not forgotten.

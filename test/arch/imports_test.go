@@ -34,7 +34,7 @@ var allowed = map[string][]string{
 	"dataplane":  {"internal", "packet", "p4", "dataplane/bitfield", "dataplane/drop", "dataplane/engine", "dataplane/queue", "dataplane/trace"},
 	"endpoint":   {"internal", "packet", "hostapi"},
 	"telemetry":  {"internal", "api", "topology", "southbound"},
-	"service":    {"internal", "access", "api", "cluster", "store", "topology", "southbound", "controller", "northbound", "telemetry", "p4", "hostapi", "web"},
+	"service":    {"internal", "endpoint", "access", "api", "cluster", "store", "topology", "southbound", "controller", "northbound", "telemetry", "p4", "hostapi", "web"},
 	"lab":        {"*", "controller/reconcile", "dataplane/drop", "dataplane/engine", "dataplane/trace"},
 	"demo":       {"*", "api/client"},
 	"test":       {"*", "test", "api/client", "store/etcd"},

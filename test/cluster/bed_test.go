@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 // patience is how long a test waits for what has to happen.
 const patience = 30 * time.Second
 
-// bed is Figure 1 with several controllers.
+// bed is a network, Figure 1 unless a test has another, with several controllers.
 type bed struct {
 	t           *testing.T
 	network     *lab.Live
@@ -53,8 +53,14 @@ type controller struct {
 
 func newBed(t *testing.T, n int, tune ...func(*inventory.Inventory)) *bed {
 	t.Helper()
+	return newBedOf(t, lab.Figure1(), n, tune...)
+}
+
+// newBedOf is newBed with another network.
+func newBedOf(t *testing.T, network lab.Network, n int, tune ...func(*inventory.Inventory)) *bed {
+	t.Helper()
 	b := &bed{t: t, server: storetest.NewServer()}
-	o := lab.LiveOptions{Network: lab.Figure1(), Listen: "127.0.0.1:0", Controller: func(inv inventory.Inventory) error {
+	o := lab.LiveOptions{Network: network, Listen: "127.0.0.1:0", Controller: func(inv inventory.Inventory) error {
 		inv.Intervals.Settle = api.Duration(200 * time.Millisecond)
 		inv.Cluster.Listen, inv.Cluster.TTL = "127.0.0.1:0", api.Duration(time.Second)
 		for _, f := range tune {
@@ -249,7 +255,7 @@ func (b *bed) programmed(c *controller, names ...string) map[string]api.Multicas
 				return false
 			}
 		}
-		return len(switches) == 6
+		return len(switches) == len(b.network.World.Network.Switches)
 	})
 	return groups
 }

@@ -1,6 +1,7 @@
 package mrc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -49,7 +50,9 @@ type fabric struct {
 
 	controller *controller.Controller
 	mrc        *mrc.Runner
-	stop       func() // ends the controller, and waits
+	stop       func()         // ends the controller, and waits
+	assigned   *ev.Assignment // the last known
+	members    *members       // nil: hosts are connected to the controller
 
 	mu       sync.Mutex
 	streams  *bufconn.Listener // nil while there is no controller
@@ -66,6 +69,11 @@ func long(t *testing.T) {
 
 // run runs a test on a fabric of two planes of two leaves and two spines, with four hosts, that is programmed.
 func run(t *testing.T, change func(*inventory.MRC), test func(*testing.T, *fabric)) {
+	withMembers(t, 0, change, test)
+}
+
+// withMembers is run with other controllers, which hosts are connected to; 0: to the one that decides.
+func withMembers(t *testing.T, n int, change func(*inventory.MRC), test func(*testing.T, *fabric)) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fabric{
 			t: t, store: new(storetest.Faulty), learned: topology.NewBuilder(), servers: make(map[string]*bufconn.Listener),
@@ -87,6 +95,10 @@ func run(t *testing.T, change func(*inventory.MRC), test func(*testing.T, *fabri
 		defer cancel()
 		for _, s := range f.world.Network.Switches {
 			defer f.serve(ctx, s.Name)()
+		}
+		if n > 0 {
+			f.members = startMembers(f, n)
+			defer f.members.stop()
 		}
 		f.start()
 		f.learn()
@@ -222,15 +234,23 @@ func (f *fabric) agents() agent.Config {
 	cfg := agent.DefaultConfig()
 	cfg.Controller = "controller:1"
 	cfg.DialOptions = []grpc.DialOption{grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
-		f.mu.Lock()
-		l := f.streams
-		f.mu.Unlock()
-		if l == nil {
-			return nil, errors.New("there is no controller")
+		if f.members != nil {
+			return f.members.dial(ctx)
 		}
-		return l.DialContext(ctx)
+		return f.dial(ctx)
 	})}
 	return cfg
+}
+
+// dial connects to the controller that there is.
+func (f *fabric) dial(ctx context.Context) (net.Conn, error) {
+	f.mu.Lock()
+	l := f.streams
+	f.mu.Unlock()
+	if l == nil {
+		return nil, errors.New("there is no controller")
+	}
+	return l.DialContext(ctx)
 }
 
 // learn has the controller learn the network as it is now.
@@ -243,6 +263,9 @@ func (f *fabric) learn() {
 
 func (f *fabric) tell(s *topology.Snapshot) {
 	f.t.Helper()
+	if f.members != nil {
+		f.members.tell(s)
+	}
 	if err := errors.Join(f.controller.SetTopology(f.t.Context(), s), f.mrc.SetTopology(f.t.Context(), s)); err != nil {
 		f.t.Fatal(err)
 	}
@@ -310,10 +333,11 @@ func (f *fabric) states() map[string]*hostapi.State {
 // are also all that are, whatever they cross. The paths are those of a walk through the switches of the assignment.
 func (f *fabric) crossing(a, b string) (crossing, deniedOfThem, denied int) {
 	f.t.Helper()
-	var assigned *ev.Assignment
-	if err := f.mrc.Do(f.t.Context(), func(c *mrc.Core) { assigned = c.Assignment() }); err != nil {
+	assigned := f.assigned
+	if err := f.mrc.Do(f.t.Context(), func(c *mrc.Core) { assigned = cmp.Or(c.Assignment(), assigned) }); err != nil && !errors.Is(err, controller.ErrStopped) {
 		f.t.Fatal(err)
 	}
+	f.assigned = assigned
 	ids := map[topology.NodeID]string{}
 	for _, s := range f.world.Network.Switches {
 		ids[lab.NodeID(s)] = s.Name

@@ -159,15 +159,73 @@ func (b *Built) generatedUnder(lost *topology.LostWays) (Outcome, error) {
 	}
 	out := Outcome{Profile: base, Active: base.Count}
 	if len(denied) > 0 {
-		all := len(b.lanes) // each with all that the fields make
-		for _, f := range base.Fields {
-			all *= int(f.MaxVal-f.MinVal) + 1
-		}
+		all := len(b.lanes) * generated(base)
 		out.Active = base.Count * (all - len(denied)) / all
 		out.Profile = base.WithDenied(denied)
 		out.Degraded = degraded(out, base)
 	}
 	return out, nil
+}
+
+// Deny returns a profile from one attachment to another without the EVs whose paths are all lost: the
+// profile itself when it denies them already, or when no other EV would be left. The profile need not
+// be one that this assignment built: another controller's will do that numbers links alike.
+func (a *Assignment) Deny(p *hostapi.Profile, pair Pair, lost *topology.LostWays) (*hostapi.Profile, error) {
+	if !lost.Of(a.clos) {
+		return nil, fmt.Errorf("profile %s: losses of another fabric than its own: %w", p.Name, ErrMalformed)
+	}
+	if p.Mode == hostapi.ModeAuto || a.format.Mode == ModeECMP {
+		return p, nil
+	}
+	denied, values := p.Denied, 0
+	for i := range min(len(pair.Source), len(pair.Destination)) {
+		src, dst, port := pair.Source[i], pair.Destination[i], uint8(i+1)
+		if src == "" || dst == "" {
+			continue
+		}
+		plane, err := a.planeOf(src, int(port))
+		if err != nil {
+			return nil, fmt.Errorf("profile %s: port %d: %w", p.Name, port, err)
+		}
+		set, err := a.clos.Paths(src, dst, plane)
+		if err != nil {
+			return nil, fmt.Errorf("profile %s: port %d: %w", p.Name, port, err)
+		}
+		values += generated(p)
+		if !lost.Touches(set) {
+			continue
+		}
+		candidates, err := a.candidates(set)
+		if err != nil {
+			return nil, fmt.Errorf("profile %s: port %d: %w", p.Name, port, err)
+		}
+		for _, c := range candidates {
+			if !allLost(lost, set, c.refs) {
+				continue
+			}
+			e, err := p.Shrink(hostapi.EV{Value: c.wire, Port: port})
+			if err == nil && p.Has(e) && !p.IsDenied(e) {
+				denied = append(denied[:len(denied):len(denied)], e)
+			}
+		}
+	}
+	if len(denied) == len(p.Denied) || p.Mode == hostapi.ModeGenerated && len(denied) >= values {
+		return p, nil
+	}
+	q := p.WithDenied(denied)
+	if q.Mode == hostapi.ModeExplicit && q.Active() == 0 {
+		return p, nil
+	}
+	return q, nil
+}
+
+// generated is how many values the fields of a profile make.
+func generated(p *hostapi.Profile) int {
+	n := 1
+	for _, f := range p.Fields {
+		n *= int(f.MaxVal-f.MinVal) + 1
+	}
+	return n
 }
 
 // degraded is the reason for a profile that has lost EVs.

@@ -115,6 +115,15 @@ func TestUnderRandomLosses(t *testing.T) {
 				if p.Mode == hostapi.ModeExplicit {
 					checkReplaced(t, out, b.Profile, left)
 				}
+				// A follower denies the same in the profile as it was built, but for the last EVs.
+				switch followed, err := a.Deny(b.Profile, request.Pair, lost); {
+				case err != nil:
+					t.Fatalf("seed %d: %v", seed, err)
+				case (left == 0 || left == len(universe)) && followed != b.Profile:
+					t.Fatalf("seed %d: %d of %d EVs are left, and a follower denies %v", seed, left, len(universe), followed.Denied)
+				case left > 0 && out.Replaced == 0 && !followed.Equal(p):
+					t.Fatalf("seed %d: a follower denies %v, want %v", seed, followed.Denied, p.Denied)
+				}
 				if left == len(universe) && p != b.Profile {
 					t.Fatalf("seed %d: nothing is lost, but the profile is another", seed)
 				}

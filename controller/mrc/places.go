@@ -1,0 +1,103 @@
+package mrc
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/controller/plan"
+	"github.com/weft-sdn/weft/topology"
+)
+
+// places has a core know which hosts are attached where, and what switches report of their ports, by
+// the names of the inventory. It belongs to the goroutine of the core.
+type places struct {
+	core      *Core
+	inventory *inventory.Inventory
+	nodes     []*topology.Node          // of the topology whose hosts the core has
+	switches  map[string]*topology.Node // what switches are or were
+	ports     map[string]reported       // as switches say
+	attached  map[string]Host
+}
+
+// reported is what a switch says of its ports.
+type reported struct {
+	up      map[uint32]bool
+	learned map[uint32]uint32 // ports by link identifier
+}
+
+func newPlaces(core *Core, inv *inventory.Inventory) places {
+	return places{core: core, inventory: inv, switches: make(map[string]*topology.Node), ports: make(map[string]reported), attached: make(map[string]Host)}
+}
+
+// setTopology takes what is advertised. The first snapshot that is not incomplete, and has a node, says
+// all there is: from then on what is missing is down. put is called for each host that the core has
+// anew, or refuses.
+func (p *places) setTopology(s *topology.Snapshot, put func(host string, err error)) {
+	p.core.SetTopology(s)
+	if !s.Incomplete() && len(s.Nodes) > 0 {
+		p.attach(s, put)
+		p.core.InSync()
+	}
+}
+
+// attach has the core know which hosts are attached where, as far as that has changed.
+func (p *places) attach(s *topology.Snapshot, put func(host string, err error)) {
+	if slices.Equal(p.nodes, s.Nodes) {
+		return
+	}
+	p.nodes = s.Nodes
+	p.find(plan.Nodes(s, p.inventory))
+	for _, h := range HostsOf(p.inventory, p.switches) {
+		if was, ok := p.attached[h.Name]; ok && was.same(&h) {
+			continue
+		}
+		err := p.core.PutHost(h)
+		if err == nil {
+			p.attached[h.Name] = h
+		}
+		put(h.Name, err)
+	}
+}
+
+// find notes which nodes the switches of the inventory are, and has the core know what is known of the
+// ports of those that have been found, or are other nodes than before.
+func (p *places) find(nodes map[string]*topology.Node) {
+	var moved []string
+	for _, sw := range slices.Sorted(maps.Keys(nodes)) {
+		before := p.switches[sw]
+		if before != nil && before.ID == nodes[sw].ID {
+			continue
+		}
+		moved = append(moved, sw)
+		if before != nil {
+			p.core.SetPorts(before.ID, nil)
+			p.core.SetPortNumbers(before.ID, nil)
+		}
+	}
+	maps.Copy(p.switches, nodes)
+	for _, sw := range moved {
+		p.core.SetPortNumbers(nodes[sw].ID, p.numbers(sw))
+		p.core.SetPorts(nodes[sw].ID, p.ports[sw].up)
+	}
+}
+
+// setPorts takes what a switch of the inventory reports of its ports.
+func (p *places) setPorts(sw string, r reported) {
+	p.ports[sw] = r
+	if n := p.switches[sw]; n != nil {
+		p.core.SetPortNumbers(n.ID, p.numbers(sw))
+		p.core.SetPorts(n.ID, r.up)
+	}
+}
+
+// numbers returns the ports of a switch by link identifier, where they are others than advertised.
+func (p *places) numbers(sw string) map[uint32]uint32 {
+	configured := p.inventory.Switch(sw)
+	if len(p.ports[sw].learned) == 0 {
+		return configured.Ports
+	}
+	out := maps.Clone(p.ports[sw].learned)
+	maps.Copy(out, configured.Ports)
+	return out
+}

@@ -1,0 +1,103 @@
+package hostapi
+
+import (
+	"hash/maphash"
+	"sync"
+	"weak"
+)
+
+// A Pool keeps states that are equal in memory once, with their profiles: most hosts of a fabric hold the same as others. It does not keep alive what is not used
+// any more. The zero value is not usable: see NewPool. Its methods may be called from any goroutine.
+type Pool struct {
+	seed maphash.Seed
+
+	mu       sync.Mutex
+	profiles shelf[Profile]
+	states   shelf[State]
+}
+
+// NewPool returns an empty pool.
+func NewPool() *Pool {
+	return &Pool{seed: maphash.MakeSeed(), profiles: newShelf[Profile](), states: newShelf[State]()}
+}
+
+// Share returns the state of the pool that equals s, which is s itself if there was none. s must not be changed any more.
+func (p *Pool) Share(s *State) *State {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	own := *s
+	own.Profiles = make([]*Profile, len(s.Profiles))
+	var of maphash.Hash
+	of.SetSeed(p.seed)
+	for i, x := range s.Profiles {
+		own.Profiles[i] = p.profiles.find(p.hash(x), x, (*Profile).Equal)
+		maphash.WriteComparable(&of, own.Profiles[i])
+	}
+	maphash.WriteComparable(&of, len(s.Peers))
+	for _, x := range s.Peers {
+		maphash.WriteComparable(&of, x)
+	}
+	maphash.WriteComparable(&of, s.DeniedPorts)
+	maphash.WriteComparable(&of, s.Wire)
+	return p.states.find(of.Sum64(), &own, (*State).Equal)
+}
+
+// hash returns the same number for equal profiles.
+func (p *Pool) hash(x *Profile) uint64 {
+	var h maphash.Hash
+	h.SetSeed(p.seed)
+	maphash.WriteComparable(&h, x.Name)
+	for _, list := range [][]EV{x.EVs, x.Denied} {
+		maphash.WriteComparable(&h, len(list))
+		for i := range list {
+			_, _ = h.Write(list[i].Value[:])
+			_ = h.WriteByte(list[i].Port)
+		}
+	}
+	return h.Sum64()
+}
+
+// A shelf has values by their hash, as long as they are used.
+type shelf[T any] struct {
+	byHash map[uint64][]weak.Pointer[T]
+	sweep  int // the number of hashes at which unused values are looked for
+}
+
+// firstSweep is the number of hashes at which a shelf looks for unused values first.
+const firstSweep = 1024
+
+func newShelf[T any]() shelf[T] {
+	return shelf[T]{byHash: make(map[uint64][]weak.Pointer[T]), sweep: firstSweep}
+}
+
+// find returns the value that equals x, which is put there if there is none.
+func (s *shelf[T]) find(hash uint64, x *T, equal func(a, b *T) bool) *T {
+	for _, w := range s.byHash[hash] {
+		if y := w.Value(); y != nil && (y == x || equal(y, x)) {
+			return y
+		}
+	}
+	if len(s.byHash) >= s.sweep {
+		s.clean()
+		s.sweep = max(firstSweep, 2*len(s.byHash))
+	}
+	s.byHash[hash] = append(s.byHash[hash], weak.Make(x))
+	return x
+}
+
+// clean drops values that are not used any more.
+func (s *shelf[T]) clean() {
+	for hash, list := range s.byHash {
+		kept := list[:0]
+		for _, w := range list {
+			if w.Value() != nil {
+				kept = append(kept, w)
+			}
+		}
+		if len(kept) == 0 {
+			delete(s.byHash, hash)
+		} else {
+			s.byHash[hash] = kept
+		}
+	}
+}

@@ -1,0 +1,190 @@
+package attend
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/controller/mrc"
+	"github.com/weft-sdn/weft/endpoint/agent"
+	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/internal/retry"
+	"github.com/weft-sdn/weft/southbound/hosts"
+	"github.com/weft-sdn/weft/topology"
+)
+
+// Config is what an Attendant runs with.
+type Config struct {
+	Inventory *inventory.Inventory
+	// Hosts says how streams of hosts are served. Its epoch is another one after every start.
+	Hosts hosts.Config
+	// Connect returns the connection to the decider, and waits until there is one. Hosts are served
+	// there as [hosts.Server.Subscribe] does.
+	Connect func(context.Context) (agent.Conn, error)
+}
+
+// backoff is between attempts to reach the decider, for each host. They share a connection.
+var backoff = retry.Backoff{Initial: 50 * time.Millisecond, Max: time.Second, Multiplier: 1.6}
+
+// An Attendant serves the hosts of one of several controllers. Its methods may be called from any
+// goroutine. It is the observer of its streams to hosts.
+type Attendant struct {
+	cfg      Config
+	server   *hosts.Server
+	follower *mrc.Follower
+	pool     *hostapi.Pool // of what hosts hold
+	known    map[string]bool
+
+	ctx context.Context // ends with Run
+	end context.CancelFunc
+
+	mu    sync.Mutex
+	seats map[string]*seat
+}
+
+// New makes an attendant; Run runs it.
+func New(cfg Config) (*Attendant, error) {
+	a := &Attendant{cfg: cfg, pool: hostapi.NewPool(), known: make(map[string]bool), seats: make(map[string]*seat)}
+	for i := range cfg.Inventory.Hosts {
+		a.known[cfg.Inventory.Hosts[i].Name] = true
+	}
+	var err error
+	if a.server, err = hosts.New(cfg.Hosts, a); err != nil {
+		return nil, fmt.Errorf("mrc: %w", err)
+	}
+	// Set fails for a host beyond the server's limit only, and such a host gets no stream.
+	if a.follower, err = mrc.NewFollower(cfg.Inventory, func(host string, s *hostapi.State) { _ = a.server.Set(host, s) }); err != nil {
+		return nil, fmt.Errorf("mrc: %w", err)
+	}
+	a.ctx, a.end = context.WithCancel(context.Background())
+	return a, nil
+}
+
+// Run serves hosts on a listener, which it closes, until ctx ends, which is no error. It must be called
+// once.
+func (a *Attendant) Run(ctx context.Context, l net.Listener) error {
+	defer a.end()
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return a.follower.Run(ctx) })
+	group.Go(func() error { return a.server.Serve(ctx, l) })
+	return group.Wait()
+}
+
+// SetTopology takes what is advertised now, see [mrc.Follower.SetTopology].
+func (a *Attendant) SetTopology(ctx context.Context, s *topology.Snapshot) error {
+	return a.follower.SetTopology(ctx, s)
+}
+
+// SetPorts takes what a switch reports of its ports, see [mrc.Follower.SetPorts].
+func (a *Attendant) SetPorts(ctx context.Context, sw string, isUp map[uint32]bool, learned map[uint32]uint32) {
+	a.follower.SetPorts(ctx, sw, isUp, learned)
+}
+
+// Connected returns how many hosts have a stream.
+func (a *Attendant) Connected() (n int) {
+	for _, h := range a.server.List() {
+		if h.Connected {
+			n++
+		}
+	}
+	return n
+}
+
+// seat returns the seat of a host that is connected.
+func (a *Attendant) seat(host string) *seat {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.seats[host]
+}
+
+// The methods below are those of [hosts.Observer].
+
+// Hello opens a stream to the decider for a host of the inventory. A host that holds a version of this
+// attendant continues with it. For any other host the decider must say first what it should hold:
+// another controller may have served it since.
+func (a *Attendant) Hello(host string, h *hostapi.Hello) error {
+	if !a.known[host] {
+		return fmt.Errorf("%.80q is no host of the controller's inventory", host)
+	}
+	before := a.seat(host) // its stream has ended
+	s := &seat{a: a, host: host, hello: h, news: make(chan struct{}, 1), done: make(chan struct{}), probes: make(map[uint32]func(hostapi.ProbeResult))}
+	cfg := agent.DefaultConfig()
+	cfg.Name, cfg.Software, cfg.Instance, cfg.Version = host, h.Software, h.Instance, h.Version
+	cfg.Connect, cfg.Share, cfg.Backoff = a.cfg.Connect, a.pool.Share, backoff
+	if before != nil && before.held != nil && h.Version.Epoch == a.cfg.Hosts.Epoch {
+		cfg.Version, cfg.State = before.version, before.held
+		s.probe = before.probe
+	} else {
+		a.server.Unset(host)
+		a.follower.Forget(host)
+	}
+	var err error
+	if s.agent, err = agent.New(cfg, s); err != nil {
+		return err
+	}
+	var ctx context.Context
+	ctx, s.end = context.WithCancel(a.ctx)
+	s.ctx = ctx
+	a.mu.Lock()
+	a.seats[host] = s
+	a.mu.Unlock()
+	go func() {
+		defer close(s.done)
+		_ = s.agent.Run(ctx) // always nil
+	}()
+	return nil
+}
+
+// Applied is a host that holds what it was sent.
+func (a *Attendant) Applied(host string, _ hostapi.Version, _ []hostapi.Refused) {
+	a.seat(host).wake()
+}
+
+// Refused is a host that does not take something. One that does not hold what an update starts from
+// gets everything.
+func (a *Attendant) Refused(host string, r *hostapi.Refused) {
+	if r.Code != hostapi.CodeUnknownBase {
+		a.seat(host).refused(r)
+	}
+}
+
+// EVEvents are EVs that a host found bad, or good again.
+func (a *Attendant) EVEvents(host string, e *hostapi.EVEvents) {
+	s := a.seat(host)
+	for _, x := range e.Events {
+		s.agent.EVEvent(x)
+	}
+	if e.Dropped > 0 {
+		s.agent.EventsDropped(e.Dropped)
+	}
+}
+
+// EVCounts are what EVs carried.
+func (a *Attendant) EVCounts(host string, c *hostapi.EVCounts) {
+	s := a.seat(host)
+	for _, x := range c.Counts {
+		s.agent.Count(x)
+	}
+}
+
+// ProbeResult is what came of a probe.
+func (a *Attendant) ProbeResult(host string, r *hostapi.ProbeResult) { a.seat(host).result(r) }
+
+// PortStatus is the ports of a host that are up.
+func (a *Attendant) PortStatus(host string, up hostapi.PortMask) {
+	a.seat(host).agent.PortStatus(up)
+	a.follower.PortStatus(host, up)
+}
+
+// Gone is the end of a host's stream. What it holds is kept: it may come again.
+func (a *Attendant) Gone(host string, _ error) {
+	s := a.seat(host)
+	s.end()
+	<-s.done
+	s.version, s.held = s.agent.Held()
+}

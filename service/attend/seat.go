@@ -1,0 +1,110 @@
+package attend
+
+import (
+	"context"
+	"sync"
+
+	"github.com/weft-sdn/weft/endpoint/agent"
+	"github.com/weft-sdn/weft/hostapi"
+)
+
+// A seat is a host's place at the decider, for one stream of the host. It is the endpoint of an agent.
+type seat struct {
+	a     *Attendant
+	host  string
+	hello *hostapi.Hello
+	agent *agent.Agent
+	ctx   context.Context // ends with the host's stream
+	end   context.CancelFunc
+	done  chan struct{} // closed when the agent has ended
+
+	// What the host held by the decider's will, and its version, at the end of its stream.
+	version hostapi.Version
+	held    *hostapi.State
+
+	news chan struct{} // of capacity 1: the host has answered
+
+	// mu guards the fields below it.
+	mu      sync.Mutex
+	refusal *hostapi.Refused // the last since it was looked at
+	probe   uint32           // the number of the last request
+	probes  map[uint32]func(hostapi.ProbeResult)
+}
+
+// Capabilities implements [agent.Endpoint].
+func (s *seat) Capabilities() hostapi.Capabilities { return s.hello.Capabilities }
+
+// Apply implements [agent.Endpoint]. It returns when the host has answered.
+func (s *seat) Apply(c agent.Change) error {
+	s.takeRefusal() // of an earlier state
+	if err := s.a.follower.Decide(s.ctx, s.host, c.To); err != nil {
+		return err
+	}
+	for {
+		if r := s.takeRefusal(); r != nil {
+			return r.Error()
+		}
+		if st, ok := s.a.server.Status(s.host); ok && st.Obeys {
+			if len(st.Refusals) > 0 {
+				return st.Refusals[0].Error()
+			}
+			return nil
+		}
+		select {
+		case <-s.news:
+		case <-s.ctx.Done():
+			return s.ctx.Err()
+		}
+	}
+}
+
+// Probe implements [agent.Endpoint].
+func (s *seat) Probe(p *hostapi.Probe, done func(hostapi.ProbeResult)) {
+	q := *p
+	s.mu.Lock()
+	if s.probe++; s.probe == 0 {
+		s.probe = 1
+	}
+	q.ID = s.probe
+	s.probes[q.ID] = done
+	s.mu.Unlock()
+	if err := s.a.server.Probe(s.host, &q); err != nil {
+		s.result(&hostapi.ProbeResult{ID: q.ID, Err: err.Error()})
+	}
+}
+
+// Counts implements [agent.Endpoint]: the host reports its counters by itself.
+func (s *seat) Counts(func(hostapi.EVCount) bool) {}
+
+// result takes what came of a probe. One of a request before this stream has no one to go to.
+func (s *seat) result(r *hostapi.ProbeResult) {
+	s.mu.Lock()
+	done := s.probes[r.ID]
+	delete(s.probes, r.ID)
+	s.mu.Unlock()
+	if done != nil {
+		done(*r)
+	}
+}
+
+func (s *seat) wake() {
+	select {
+	case s.news <- struct{}{}:
+	default:
+	}
+}
+
+func (s *seat) refused(r *hostapi.Refused) {
+	s.mu.Lock()
+	s.refusal = r
+	s.mu.Unlock()
+	s.wake()
+}
+
+func (s *seat) takeRefusal() *hostapi.Refused {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.refusal
+	s.refusal = nil
+	return r
+}

@@ -1,0 +1,121 @@
+package service
+
+import (
+	"context"
+	"net"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/weft-sdn/weft/cluster"
+	"github.com/weft-sdn/weft/controller"
+	"github.com/weft-sdn/weft/endpoint/agent"
+	"github.com/weft-sdn/weft/service/attend"
+	"github.com/weft-sdn/weft/southbound"
+	"github.com/weft-sdn/weft/topology/bgpls"
+)
+
+// hosting serves the hosts that are connected to one of several controllers, whether or not it decides.
+type hosting struct {
+	attendant *attend.Attendant
+	upstream  *upstream
+}
+
+// newHosting returns the hosting of a member.
+func newHosting(o *Options, s *sessions) (*hosting, error) {
+	u := &upstream{sessions: s, changed: make(chan struct{})}
+	cfg := HostsConfig(&o.Inventory.MRC)
+	cfg.Epoch = uint64(time.Now().UnixNano())
+	a, err := attend.New(attend.Config{Inventory: &o.Inventory, Hosts: cfg, Connect: u.connect})
+	return &hosting{attendant: a, upstream: u}, err
+}
+
+// run serves hosts, and follows the links and ports of the fabric for them, until ctx ends.
+func (h *hosting) run(ctx context.Context, o *Options, speaker *bgpls.Speaker, l net.Listener) error {
+	defer h.upstream.close()
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return h.attendant.Run(ctx, l) })
+	seen := newNetwork(speaker.Topology(), o.described)
+	group.Go(func() error { return seen.run(ctx) })
+	group.Go(func() error { return follow(ctx, &seen.merged, h.attendant.SetTopology) })
+	for i := range o.Inventory.Switches {
+		sw := &o.Inventory.Switches[i]
+		cfg := controller.SessionConfig(sw, southbound.ElectionID{})
+		if !sw.Managed() || cfg.NoPortState {
+			continue
+		}
+		group.Go(func() error {
+			return southbound.WatchPorts(ctx, cfg, func(ctx context.Context, e southbound.Ports) {
+				h.attendant.SetPorts(ctx, sw.Name, e.Up, controller.LearnedPorts(controller.PortStates{Interfaces: e.Interfaces}, sw))
+			})
+		})
+	}
+	return group.Wait()
+}
+
+// upstream is the connection to the controller that decides, which may be this one.
+type upstream struct {
+	sessions *sessions
+
+	// mu guards the fields below it.
+	mu      sync.Mutex
+	term    int64 // of the decider at the other end
+	peer    *southbound.Peer
+	changed chan struct{} // closed and replaced when there is another one
+}
+
+// follow has the connection lead to the decider. While none is known the last one is kept: that
+// controller may go on when this one has lost the store.
+func (u *upstream) follow(v cluster.View) {
+	d, ok := v.Member(v.Decider.Name)
+	if !ok || d.Instance != v.Decider.Instance {
+		return
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.term == v.Decider.Term {
+		return
+	}
+	p, err := southbound.NewPeer(func(ctx context.Context) (net.Conn, error) {
+		if d.Instance == v.Instance {
+			return u.sessions.relay.Dial(ctx)
+		}
+		return u.sessions.dial(ctx, d.Peers)
+	})
+	if err != nil {
+		u.sessions.o.Log.Error("the controller that decides cannot be reached", "controller", d.Name, "reason", err)
+		return
+	}
+	if u.peer != nil {
+		_ = u.peer.Close() // streams begin anew on the next one
+	}
+	u.term, u.peer = v.Decider.Term, p
+	close(u.changed)
+	u.changed = make(chan struct{})
+}
+
+// connect returns the connection, and waits for the first one.
+func (u *upstream) connect(ctx context.Context) (agent.Conn, error) {
+	for {
+		u.mu.Lock()
+		p, changed := u.peer, u.changed
+		u.mu.Unlock()
+		if p != nil {
+			return p.Conn(), nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+func (u *upstream) close() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.peer != nil {
+		_ = u.peer.Close() // no stream uses it any more
+	}
+}

@@ -58,6 +58,7 @@ func mustWeft(t *testing.T, server string, args ...string) string {
 // startedLab is a "weft lab" that runs until the test ends.
 type startedLab struct {
 	server string // the URL of its API
+	faults string // the URL of its API for faults
 	trace  string // HOST:PORT of its traces; empty: there are none
 	stop   func() // may be called before the test ends
 }
@@ -73,10 +74,13 @@ func startLab(t *testing.T, args ...string) *startedLab {
 		}
 	})}
 	t.Cleanup(s.stop)
-	for s.server == "" || s.trace == "" && slices.Contains(args, "--trace-addr") {
+	for s.server == "" || s.faults == "" || s.trace == "" && slices.Contains(args, "--trace-addr") {
 		line := l.out.next(t)
 		if rest, ok := strings.CutPrefix(line, "API: "); ok {
 			s.server, _, _ = strings.Cut(rest, " ")
+		}
+		if _, rest, ok := strings.Cut(line, " --lab "); ok {
+			s.faults = rest
 		}
 		if _, rest, ok := strings.Cut(line, "weft trace --switch "); ok {
 			s.trace, _, _ = strings.Cut(rest, "/")

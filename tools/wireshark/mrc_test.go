@@ -331,6 +331,9 @@ func write(t *testing.T, frames [][]byte) string {
 // TestDemo: tshark finds in the demo's captures what the parser finds, whose frames are cut behind
 // their headers.
 func TestDemo(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the demo runs in real time: not under the race detector")
+	}
 	require(t)
 	dir := t.TempDir()
 	if _, err := mrc.Run(t.Context(), mrc.Options{Fabric: lab.ClosConfig{T0: 2, T1: 2, Hosts: 4}, Bytes: 1 << 19, Pcap: dir}); err != nil {

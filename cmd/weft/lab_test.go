@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,6 +18,7 @@ func TestDemo(t *testing.T) {
 			if testing.Short() && mode != "inband" {
 				t.Skip("the same but for what is on one goroutine")
 			}
+			left := noFiles(t)
 			var out, errs strings.Builder
 			status := run(t.Context(), []string{"demo", "multicast", "--bytes", "262144", "--mode", mode}, environment{
 				stdin: strings.NewReader(""), stdout: &out, stderr: &errs, getenv: os.Getenv,
@@ -32,7 +34,37 @@ func TestDemo(t *testing.T) {
 			if r.Delivered != 5 || r.Bytes != 262144 || r.Corrupt != 0 || r.EarlyAcks != 0 || r.AcksAtSource == 0 || r.LinkPackets["S1-N6"] < 64 {
 				t.Errorf("%+v", r)
 			}
+			if files := left(); len(files) > 0 {
+				t.Errorf("the demo leaves %q", files)
+			}
 		})
+	}
+}
+
+// noFiles makes new directories those that a program writes to unless it is given others, and returns
+// what is in them.
+func noFiles(t *testing.T) (left func() []string) {
+	t.Helper()
+	top := t.TempDir()
+	for _, name := range []string{"TMPDIR", "HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR", "PWD"} {
+		dir := filepath.Join(top, name)
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		t.Setenv(name, dir)
+	}
+	t.Chdir(filepath.Join(top, "PWD"))
+	return func() (files []string) {
+		err := filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
+			if err == nil && filepath.Dir(path) != top && path != top {
+				files = append(files, path)
+			}
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		return files
 	}
 }
 

@@ -210,3 +210,55 @@ func TestFaultErrors(t *testing.T) {
 		}
 	}
 }
+
+// TestStreamFaults: a stream counts no packet with a wrong ICRC, and none at a dead host; a dead host
+// sends none.
+func TestStreamFaults(t *testing.T) {
+	w, err := NewWorld(Network{
+		Switches: []Switch{{Name: "A"}}, Hosts: []Host{{Name: "S"}, {Name: "R"}}, Links: []Link{{A: "S", B: "A"}, {A: "R", B: "A"}},
+	}, Options{Cache: programs})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := w.NewStream(StreamConfig{From: "S", To: "R", QPN: 7, Payload: 256, Rate: 1e6})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var frame []byte
+	w.AddTap(sentTap(func(f []byte) { frame = slices.Clone(f) }))
+	s.Start()
+	last, _ := w.Wire("A", "R")
+	arrive := func(received, corrupt uint64, what string) {
+		t.Helper()
+		last.Inject(frame)
+		w.Run(w.Now(), nil)
+		if s.Received != received || s.Corrupt != corrupt {
+			t.Errorf("%s: %d received, %d of them corrupt; want %d and %d", what, s.Received, s.Corrupt, received, corrupt)
+		}
+	}
+	arrive(1, 0, "a packet")
+	last.Faults.Corrupt = 1
+	arrive(1, 0, "a packet that a link corrupted")
+	last.Faults.Corrupt = 0
+	w.hosts["R"].Stop()
+	arrive(1, 0, "a packet to a dead host")
+	w.hosts["R"].Start()
+	arrive(2, 0, "a packet to a host that lives again")
+	w.hosts["S"].Stop()
+	sent := s.Sent
+	w.Run(w.Now()+time.Second, nil)
+	if s.Sent != sent {
+		t.Errorf("a dead host sent %d packets", s.Sent-sent)
+	}
+	w.hosts["S"].Start()
+	w.Run(w.Now()+time.Second, nil)
+	if s.Sent == sent {
+		t.Error("a host that lives again sends nothing")
+	}
+}
+
+// sentTap is called with every frame that is put on a wire.
+type sentTap func(frame []byte)
+
+func (s sentTap) Sent(_ time.Duration, _ *Wire, frame []byte) { s(frame) }
+func (s sentTap) Arrived(time.Duration, *Wire, []byte)        {}

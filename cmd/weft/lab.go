@@ -63,6 +63,9 @@ fail, and "weft lab get" shows the links and what has failed.`, strings.Join(lab
 				return err
 			}
 		}
+		if n := &r.network; r.traffic && !n.HasMRC() && !pfc.Suits(n) && !multicast.Suits(n) {
+			return usagef("--traffic: nothing is known that the hosts of %q could send: want hosts of transport mrc, hosts DC1, DC2, B1 and B2, or hosts S1 and R1 to R5", args[0])
+		}
 		if err := checkCaptures(r.pcap); err != nil {
 			return err
 		}

@@ -137,6 +137,7 @@ func TestLabErrors(t *testing.T) {
 		{"bad file", []string{"lab", bad}, exitUsage, `line 3, column 9: invalid network: switches[1].name: "A" is also that of switches[0]`},
 		{"listener", []string{"lab", "figure1", "--listen", "nowhere"}, exitUsage, `--listen is "nowhere": want HOST:PORT, with an IPv6 address in brackets`},
 		{"faults for others", []string{"lab", "figure1", "--fault-addr", "0.0.0.0:0"}, exitUsage, "--fault-addr 0.0.0.0:0: others reach this address, and the API asks for no credentials: want a loopback address, or --insecure"},
+		{"no traffic", []string{"lab", "../../examples/wan.yaml", "--traffic"}, exitUsage, "--traffic: nothing is known that the hosts of \"../../examples/wan.yaml\" could send: want hosts of transport mrc"},
 		{"no captures", []string{"lab", "figure1", "--pcap", "./nosuch"}, exitUsage, `--pcap is "./nosuch": want a directory that exists`},
 		{"no captures of pfc", []string{"demo", "pfc", "--pcap", "./nosuch"}, exitUsage, `--pcap is "./nosuch": want a directory that exists`},
 		{"no network", []string{"lab"}, exitUsage, "usage: weft lab NAME|FILE.yaml"},

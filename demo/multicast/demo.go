@@ -133,6 +133,19 @@ type demo struct {
 	transfers int
 }
 
+// hosts are the source and the receivers, those of lab.Figure1.
+var hosts = []string{"S1", "R1", "R2", "R3", "R4", "R5"}
+
+// Suits reports whether Traffic can run on a network: it needs the hosts of lab.Figure1.
+func Suits(n *lab.Network) bool {
+	for _, name := range hosts {
+		if !slices.ContainsFunc(n.Hosts, func(h lab.Host) bool { return h.Name == name }) {
+			return false
+		}
+	}
+	return true
+}
+
 // Traffic makes the demo's group in a network with Figure 1's hosts and has its source write again
 // and again, with a pause between, until ctx ends. A receiver that is dead holds the source up until
 // it lives again.
@@ -177,8 +190,8 @@ func (d *demo) prepare(ctx context.Context) error {
 	var err error
 	stopped := d.live.Clock.Do(ctx, func(time.Duration) {
 		d.group, err = d.live.World.NewGroup(lab.GroupConfig{
-			Proxy: netip.MustParseAddr("2001:db8:ffff::1"), DesignatedQPN: 0x00beef, Source: "S1",
-			Receivers:  []string{"R1", "R2", "R3", "R4", "R5"},
+			Proxy: netip.MustParseAddr("2001:db8:ffff::1"), DesignatedQPN: 0x00beef, Source: hosts[0],
+			Receivers:  hosts[1:],
 			InitialPSN: 0xfffe00, // wraps on the way
 			QP:         qp, Memory: d.Bytes,
 		})

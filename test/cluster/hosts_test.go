@@ -19,7 +19,8 @@ import (
 
 // TestHosts: hosts that are connected to three controllers are served by the decider's will, deny a link
 // whose port is down while the store has no quorum and so no controller decides, use it again after its
-// hold, and stay connected when the next controller decides.
+// hold, and stay connected when the next controller decides. When the decider leaves, all come to another
+// one.
 func TestHosts(t *testing.T) {
 	network := lab.Clos(lab.ClosConfig{Planes: 2, T0: 2, T1: 2, Hosts: 4, Rate: 5e7, Delay: 100 * time.Microsecond})
 	b := newBedOf(t, network, 3, func(inv *inventory.Inventory) {
@@ -129,6 +130,13 @@ func TestHosts(t *testing.T) {
 	}
 	if now := connections.Load(); now != before {
 		t.Errorf("hosts connected %d times more", now-before)
+	}
+
+	first := b.decider()
+	first.stop()
+	ready("hosts hold what another controller says, after the decider has left")
+	if n := denying(); n != len(network.Hosts) {
+		t.Errorf("%d hosts deny the link that is down, want all", n)
 	}
 }
 

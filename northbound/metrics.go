@@ -3,6 +3,7 @@ package northbound
 import (
 	"context"
 	"net/http"
+	"runtime"
 	"strconv"
 	"sync"
 	"time"
@@ -72,16 +73,23 @@ type metrics struct {
 	certs      func() []certs.Certificate
 	now        func() time.Time
 	events     *Events
+	build      prometheus.Collector
 }
 
 func newMetrics(cfg *Config) *metrics {
-	return &metrics{Requests: cfg.Requests, multipath: cfg.Multipath, bgp: cfg.BGP, cluster: cfg.Cluster, certs: cfg.Certificates, now: cfg.Now}
+	build := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "weft_build_info", Help: "Always 1; the labels say what runs.",
+		ConstLabels: prometheus.Labels{"version": cfg.Version, "goversion": runtime.Version()},
+	})
+	build.Set(1)
+	return &metrics{build: build, Requests: cfg.Requests, multipath: cfg.Multipath, bgp: cfg.BGP, cluster: cfg.Cluster, certs: cfg.Certificates, now: cfg.Now}
 }
 
 // ServeHTTP answers a scrape. Collectors are handed no context, so each scrape
 // has one of its own for the controller.
 func (m *metrics) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	scrape := prometheus.NewRegistry()
+	scrape.MustRegister(m.build)
 	if m.controller != nil {
 		scrape.MustRegister(&controllerCollector{ctx: r.Context(), controller: m.controller, multipath: m.multipath, bgp: m.bgp, events: m.events})
 		scrape.MustRegister(&losslessCollector{ctx: r.Context(), controller: m.controller})

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -145,7 +144,7 @@ func TestMatches(t *testing.T) {
 		{"a\nb\nc", "…\nb", false}, {"a 1 b 2", "a … b …", true}, {"a 1 c 2", "a … b …", false}, {"a\nx\nb", "a\n…\nb", true}, {"a\nb", "a\n…\nb", true},
 	} {
 		if got := matches(strings.Split(c.lines, "\n"), strings.Split(c.want, "\n")); got != c.is {
-			t.Error(fmt.Sprintf("%q, want %q: %v", c.lines, c.want, got))
+			t.Errorf("%q, want %q: %v", c.lines, c.want, got)
 		}
 	}
 }

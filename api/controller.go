@@ -20,7 +20,7 @@ type Controller struct {
 	// Owns are the switches whose sessions it holds, or is about to.
 	Owns     []string `json:"owns,omitempty" doc:"Of several controllers: the switches that it owns, in order: it alone holds their sessions, and carries out what the decider asks."`
 	Switches int      `json:"switches" doc:"Switches whose sessions it holds, ready to write."`
-	Streams  int      `json:"streams" doc:"Streams of hosts that it serves or relays."`
+	Streams  int      `json:"streams" doc:"Streams of hosts that it serves."`
 	// Lag is the age of the store's last answer.
 	Lag Duration `json:"lag" doc:"Time since the store last confirmed its lease; 0 for a controller alone."`
 }

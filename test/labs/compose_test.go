@@ -231,23 +231,25 @@ func (p *project) traffic(octets uint64, hosts ...string) {
 	}
 }
 
+// find returns the container of a service.
+func (p *project) find(service string) (container, error) {
+	all, err := p.containers()
+	if err != nil {
+		return container{}, err
+	}
+	for _, c := range all {
+		if strings.Contains(c.Name, "_"+service+"_") {
+			return c, nil
+		}
+	}
+	return container{}, fmt.Errorf("there is no container of %s", service)
+}
+
 // crash kills the process of a service as the kernel would for want of memory, and waits until its
 // container is back.
 func (p *project) crash(service string) {
 	p.t.Helper()
-	find := func() (container, error) {
-		all, err := p.containers()
-		if err != nil {
-			return container{}, err
-		}
-		for _, c := range all {
-			if strings.Contains(c.Name, "_"+service+"_") {
-				return c, nil
-			}
-		}
-		return container{}, fmt.Errorf("there is no container of %s", service)
-	}
-	before, err := find()
+	before, err := p.find(service)
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -255,7 +257,7 @@ func (p *project) crash(service string) {
 		p.t.Fatal(err)
 	}
 	if err := await(p.t.Context(), service, func() error {
-		now, err := find()
+		now, err := p.find(service)
 		if err == nil && (now.RestartCount <= before.RestartCount || now.State.Status != "running") {
 			err = fmt.Errorf("%s after %d restarts", now.State.Status, now.RestartCount)
 		}
@@ -351,17 +353,12 @@ func TestCompose(t *testing.T) {
 		p.healthy()
 		p.crash("h1")
 	})
-	t.Run("cluster", func(t *testing.T) {
-		p := at(t).up(filepath.Join(root, "deploy/compose/cluster"), "embedded", 3)
-		p.apply(p.urls[1], "group.yaml")
-		p.traffic(2<<20, receiverServices...)
-		p.compose("kill", "c1")
-		p.traffic(2<<20, receiverServices...)
-		if g := p.group(p.urls[2]); g.Status.Epoch == 0 {
-			t.Errorf("another controller says of the group %+v", g.Status)
-		}
-		p.compose("start", "c1")
-		p.healthy()
+	t.Run("cluster", func(t *testing.T) { at(t).cluster(filepath.Join(root, "deploy/compose/cluster"), "embedded") })
+	t.Run("cluster of bmv2", func(t *testing.T) {
+		require(t, "simple_switch_grpc")
+		d := at(t)
+		d.bmv2Image()
+		d.cluster(filepath.Join(root, "deploy/compose/cluster"), "bmv2")
 	})
 	t.Run("bmv2", func(t *testing.T) {
 		require(t, "simple_switch_grpc")
@@ -371,6 +368,83 @@ func TestCompose(t *testing.T) {
 		p.apply(p.urls[0], figureGroup)
 		p.traffic(1<<20, receiverServices...)
 	})
+}
+
+// cluster has one of three controllers after the other killed, stopped beyond its lease, and cut off
+// from all others and from the switches. Traffic goes on, the group keeps its tree, and every
+// controller comes back.
+func (d *docker) cluster(dir, profile string) {
+	d.t.Helper()
+	p := d.up(dir, profile, 3)
+	service := func(i int) string {
+		if profile == "bmv2" {
+			return fmt.Sprintf("c%d-bmv2", i)
+		}
+		return fmt.Sprintf("c%d", i)
+	}
+	const octets = 1 << 20
+	p.apply(p.urls[1], "group.yaml")
+	p.traffic(octets, receiverServices...)
+	before := p.group(p.urls[1])
+	same := func(what, url string) {
+		d.t.Helper()
+		p.traffic(octets, receiverServices...)
+		if after := p.group(url); after.Status.Epoch != before.Status.Epoch {
+			d.t.Errorf("%s: the group has epoch %d, and had %d", what, after.Status.Epoch, before.Status.Epoch)
+		}
+	}
+	awaitDecider := func(what string, urls ...string) {
+		d.t.Helper()
+		if err := await(d.t.Context(), what, func() error {
+			for _, url := range urls {
+				var list struct{ Items []api.Controller }
+				if err := get(d.t.Context(), url+"/v1/controllers", &list); err != nil {
+					return err
+				}
+				deciders := 0
+				for _, c := range list.Items {
+					if c.Role == api.RoleDecider {
+						deciders++
+					}
+				}
+				if deciders != 1 {
+					return fmt.Errorf("%s sees %d controllers decide", url, deciders)
+				}
+			}
+			return nil
+		}); err != nil {
+			d.t.Fatal(err)
+		}
+	}
+
+	p.crash(service(1))
+	awaitDecider("after a kill", p.urls[1], p.urls[2])
+	same("after a kill", p.urls[2])
+	p.healthy()
+
+	stopped, err := p.find(service(2))
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	if err := syscall.Kill(stopped.State.Pid, syscall.SIGSTOP); err != nil {
+		d.t.Fatal(err)
+	}
+	awaitDecider("while one is stopped", p.urls[0], p.urls[2])
+	same("while one is stopped", p.urls[0])
+	if err := syscall.Kill(stopped.State.Pid, syscall.SIGCONT); err != nil {
+		d.t.Fatal(err)
+	}
+	p.healthy()
+	same("after it went on", p.urls[1])
+
+	network := strings.TrimSpace(p.command(dir, "docker", "network", "ls", "-q", "--filter", "name=wefttest_management"))
+	id := strings.TrimSpace(p.compose("ps", "-q", service(3)))
+	p.command(dir, "docker", "network", "disconnect", network, id)
+	awaitDecider("while one is cut off", p.urls[0], p.urls[1])
+	same("while one is cut off", p.urls[0])
+	p.command(dir, "docker", "network", "connect", "--ip", "10.96.0.12", network, id)
+	p.healthy()
+	same("after it is back", p.urls[0])
 }
 
 // bmv2Image makes an image of this machine's simple_switch_grpc with what it needs.

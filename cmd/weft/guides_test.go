@@ -12,6 +12,9 @@ import (
 // TestGuides runs the commands of the guides in their order. What a command prints must become what
 // the guide shows.
 func TestGuides(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a minute of labs in real time")
+	}
 	files, err := filepath.Glob("../../docs/guides/*.md")
 	if err != nil {
 		t.Fatal(err)

@@ -58,7 +58,9 @@ func TestRestartPFC(t *testing.T) {
 	if _, err := first.rest.Tenants().Put(t.Context(), "a", tenant, client.Write{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := first.rest.PFCPolicies().Put(t.Context(), "p", api.PFCPolicySpec{SRv6Policy: "wan", Tenant: "a"}, client.Write{}); err != nil {
+	// With thresholds of its own: others follow the measured round trip, which may differ after the restart.
+	policy := api.PFCPolicySpec{SRv6Policy: "wan", Tenant: "a", XOFF: 1 << 20, XON: 1 << 19}
+	if _, err := first.rest.PFCPolicies().Put(t.Context(), "p", policy, client.Write{}); err != nil {
 		t.Fatal(err)
 	}
 	was, tenantWas := first.lossless("p", "a", 5)

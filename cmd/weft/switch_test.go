@@ -24,7 +24,7 @@ import (
 	"github.com/weft-sdn/weft/southbound"
 )
 
-const patience = 2 * time.Minute
+const patience = 4 * time.Minute
 
 // TestSwitch: a stock client arbitrates with the process and, in the first case,
 // installs the fabric program.

@@ -140,7 +140,10 @@ func (s *Service) startMember(ctx context.Context, group *errgroup.Group, o *Opt
 		m.node.Run(ctx)
 		m.transport.CloseIdleConnections()
 		m.sessions.close()
-		return server.Close()
+		if err := server.Close(); !errors.Is(err, net.ErrClosed) { // both servers close the one listener
+			return err
+		}
+		return nil
 	})
 	if m.hosting != nil {
 		group.Go(func() error { return m.hosting.run(ctx, o, s.speaker, s.hosts) })

@@ -131,8 +131,10 @@ func (r *relay) cut(c *cut) {
 }
 
 // sayCut sends the peer the NOTIFICATION and returns the reason. It reads on for a moment: a
-// connection that is closed with octets unread is reset, and the NOTIFICATION lost.
+// connection that is closed with octets unread is reset, and the NOTIFICATION lost. What the server
+// sends meanwhile fails: that is not the reason.
 func (r *relay) sayCut(c *cut) error {
+	r.note(c)
 	_ = r.outer.SetDeadline(time.Now().Add(farewell))
 	if _, err := r.outer.Write(c.message()); err != nil {
 		return c

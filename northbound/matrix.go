@@ -15,6 +15,7 @@ import (
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/mrc"
 	"github.com/weft-sdn/weft/internal/natural"
+	"github.com/weft-sdn/weft/telemetry"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -48,8 +49,7 @@ type uplinks struct {
 // planeLinks are those of a plane.
 type planeLinks struct {
 	rows, columns []string
-	// ports are, by row, the places of columns by port.
-	ports []map[uint32]int
+	links         []telemetry.Row // by row
 }
 
 // layout keeps the uplinks of one version of the topology.
@@ -124,14 +124,14 @@ func (s *Server) uplinks(ctx context.Context) (*uplinks, error) {
 			slices.SortFunc(*list, natural.Compare)
 			*list = slices.Compact(*list)
 		}
-		p.ports = make([]map[uint32]int, len(p.rows))
+		p.links = make([]telemetry.Row, len(p.rows))
+		for r, name := range p.rows {
+			p.links[r] = telemetry.Row{Switch: name, Columns: make(map[uint32]int)}
+		}
 		for _, l := range all {
 			r, _ := slices.BinarySearchFunc(p.rows, l.row, natural.Compare)
 			c, _ := slices.BinarySearchFunc(p.columns, l.column, natural.Compare)
-			if p.ports[r] == nil {
-				p.ports[r] = make(map[uint32]int)
-			}
-			p.ports[r][l.port] = c
+			p.links[r].Columns[l.port] = c
 		}
 		out.planes[plane] = p
 	}
@@ -156,28 +156,8 @@ func (s *Server) getMatrix(ctx context.Context, in *struct {
 		return nil, newProblem(string(api.CodeNotFound), fmt.Sprintf("plane %d has no links from tier 0 to tier 1", in.Plane))
 	}
 	now := s.cfg.Now()
-	m := api.Matrix{Plane: in.Plane, Over: int(over / time.Second), Time: now.UTC(), Rows: p.rows, Columns: p.columns, Up: make([][]int, len(p.rows)), Down: make([][]int, len(p.rows))}
-	sums := make([]struct{ up, down, speed float64 }, len(p.columns))
-	for r, name := range p.rows {
-		clear(sums)
-		s.cfg.Telemetry.Ports(name, over, now, func(port uint32, in, out float64, speed uint64) {
-			if c, ok := p.ports[r][port]; ok && speed > 0 {
-				sums[c].up += out
-				sums[c].down += in
-				sums[c].speed += float64(speed)
-			}
-		})
-		both := make([]int, 2*len(sums))
-		m.Up[r], m.Down[r] = both[:len(sums)], both[len(sums):]
-		for c := range sums {
-			x := &sums[c]
-			if x.speed == 0 {
-				m.Up[r][c], m.Down[r][c] = -1, -1
-				continue
-			}
-			m.Up[r][c], m.Down[r][c] = int(math.Round(1000*x.up/x.speed)), int(math.Round(1000*x.down/x.speed))
-		}
-	}
+	m := api.Matrix{Plane: in.Plane, Over: int(over / time.Second), Time: now.UTC(), Rows: p.rows, Columns: p.columns}
+	m.Up, m.Down = s.cfg.Telemetry.Matrix(p.links, len(p.columns), over, now)
 	return &struct{ Body api.Matrix }{m}, nil
 }
 
@@ -209,8 +189,8 @@ func (s *Server) listBalance(ctx context.Context, in *struct {
 			var sum, most float64
 			busiest := ""
 			s.cfg.Telemetry.Ports(leaf, over, now, func(port uint32, _, sent float64, speed uint64) {
-				c, ok := p.ports[r][port]
-				if !ok || speed == 0 {
+				c, ok := p.links[r].Columns[port]
+				if !ok || speed == 0 || math.IsNaN(sent) {
 					return
 				}
 				used := sent / float64(speed)

@@ -132,7 +132,7 @@ func (s *shard) fineValues(object int, m mask, since, until int64, out *sums, op
 	var c columns
 	for i := range s.minutes {
 		if g := &s.minutes[i]; !open && g.start+fineSpan > since && g.start <= until {
-			c.decode(g.block(object), fineSpan, m)
+			c.decode(g.block(object), fineSpan, 0, fineSpan, m)
 			out.add(&c, g.start, 1, fineSpan)
 		}
 	}
@@ -148,7 +148,7 @@ func (s *shard) coarseValues(object int, m mask, since, until int64, out *sums) 
 	var c columns
 	for i := range s.hours {
 		if g := &s.hours[i]; g.start+coarseTotal > since && g.start <= until {
-			c.decode(g.block(object), coarseSpan, m)
+			c.decode(g.block(object), coarseSpan, 0, coarseSpan, m)
 			out.add(&c, g.start, coarseStep, coarseSpan)
 		}
 	}

@@ -112,8 +112,9 @@ func appendColumn(b []byte, values []code, present uint64) []byte {
 	return b
 }
 
-// decode reads those columns of a block that are wanted. appendBlock made it with the same span.
-func (c *columns) decode(b []byte, span int, wanted mask) {
+// decode reads those columns of a block that are wanted, at places from first up to end. appendBlock
+// made the block with the same span.
+func (c *columns) decode(b []byte, span, first, end int, wanted mask) {
 	c.known, c.present = 0, 0
 	if len(b) == 0 {
 		return
@@ -126,22 +127,28 @@ func (c *columns) decode(b []byte, span int, wanted mask) {
 	c.known = mask(next())
 	c.present = next() ^ (uint64(1)<<span - 1)
 	filled := mask(next())
-	(c.known & wanted &^ filled).each(func(m int) { clear(c.values[m][:span]) })
-	filled.each(func(m int) { b = decodeColumn(b, c.values[m][:span], wanted.has(m)) })
+	(c.known & wanted &^ filled).each(func(m int) { clear(c.values[m][first:end]) })
+	filled.each(func(m int) {
+		if wanted.has(m) {
+			b = decodeColumn(b, span, first, c.values[m][first:end])
+		} else {
+			b = decodeColumn(b, span, first, nil)
+		}
+	})
 	c.known &= wanted
 }
 
-// decodeColumn reads a column, or passes over it, and returns what follows.
-func decodeColumn(b []byte, values []code, wanted bool) []byte {
+// decodeColumn reads the values of a column from place first on, and returns what follows the column.
+func decodeColumn(b []byte, span, first int, values []code) []byte {
 	form, b := b[0], b[1:]
-	size := 2 * len(values)
+	size := 2 * span
 	switch form {
 	case formConstant:
 		size = 2
 	case formSparse:
 		size = 1 + 3*int(b[0])
 	}
-	if !wanted {
+	if len(values) == 0 {
 		return b[size:]
 	}
 	switch form {
@@ -153,11 +160,13 @@ func decodeColumn(b []byte, values []code, wanted bool) []byte {
 	case formSparse:
 		clear(values)
 		for e := b[1:size]; len(e) > 0; e = e[3:] {
-			values[e[0]] = code(binary.LittleEndian.Uint16(e[1:]))
+			if place := int(e[0]) - first; place >= 0 && place < len(values) {
+				values[place] = code(binary.LittleEndian.Uint16(e[1:]))
+			}
 		}
 	default:
 		for i := range values {
-			values[i] = code(binary.LittleEndian.Uint16(b[2*i:]))
+			values[i] = code(binary.LittleEndian.Uint16(b[2*(first+i):]))
 		}
 	}
 	return b[size:]

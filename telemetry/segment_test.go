@@ -32,9 +32,14 @@ func TestBlock(t *testing.T) {
 		b := appendBlock([]byte{1, 2, 3}, &in, span)[3:]
 		for _, w := range []mask{^mask(0), mask(r.Uint32())} {
 			var out columns
-			out.decode(b, span, w)
+			first := r.IntN(span)
+			end := first + 1 + r.IntN(span-first)
+			if r.IntN(2) == 0 {
+				first, end = 0, span
+			}
+			out.decode(b, span, first, end, w)
 			for m := range maxMetrics {
-				for i := range span {
+				for i := first; i < end; i++ {
 					want, ok := in.at(m, i)
 					if !w.has(m) {
 						want, ok = 0, false

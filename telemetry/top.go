@@ -3,6 +3,7 @@ package telemetry
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -78,7 +79,8 @@ func (st *Store) Top(k Kind, metric string, over time.Duration, limit int, now t
 }
 
 // Ports calls visit with the rates of the ports of a switch that have one, in bit/s, as means of the last
-// time over, and with their speeds in bit/s; 0: not known. visit must not call the store.
+// time over, NaN in a direction without, and with their speeds in bit/s; 0: not known. visit must not
+// call the store.
 func (st *Store) Ports(name string, over time.Duration, now time.Time, visit func(port uint32, in, out float64, speed uint64)) {
 	s := st.find(name)
 	if s == nil {
@@ -86,14 +88,20 @@ func (st *Store) Ports(name string, over time.Duration, now time.Time, visit fun
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	rate := func(x *mean, m int) float64 {
+		if !x.known.has(m) {
+			return math.NaN()
+		}
+		return x.value(Port, m)
+	}
 	s.means(Port, 1<<InBits|1<<OutBits, over, now, func(o *object, x *mean) {
-		visit(o.port, x.value(Port, InBits), x.value(Port, OutBits), s.speeds[o.port])
+		visit(o.port, rate(x, InBits), rate(x, OutBits), s.speeds[o.port])
 	})
 }
 
 // mean is what an object did in a time.
 type mean struct {
-	known  mask
+	known  mask // metrics with values; what is below counts for no others
 	sum    [maxMetrics]float64
 	most   [maxMetrics]float64
 	weight [maxMetrics]float64
@@ -102,7 +110,7 @@ type mean struct {
 // value returns a value in the unit of its metric; 0 when there is none.
 func (x *mean) value(k Kind, m int) float64 {
 	switch d := &metrics[k][m]; {
-	case x.weight[m] == 0:
+	case !x.known.has(m):
 		return 0
 	case d.gauge:
 		return x.most[m] * d.scale
@@ -111,9 +119,8 @@ func (x *mean) value(k Kind, m int) float64 {
 	}
 }
 
-// add adds the values of columns that begin at a time, from one time until another.
-func (x *mean) add(c *columns, start, from, to int64, span int) {
-	first, end := int(max(0, from-start)), int(min(int64(span), to-start))
+// add adds the values of columns at places from first up to end.
+func (x *mean) add(c *columns, first, end int) {
 	c.known.each(func(m int) {
 		if !x.known.has(m) {
 			x.known |= 1 << m
@@ -132,23 +139,27 @@ func (x *mean) add(c *columns, start, from, to int64, span int) {
 	})
 }
 
-// addHead adds the values of an object at places of the fine head.
-func (x *mean) addHead(h *head, o *object, m mask, places []int) {
+// run is places of the fine head that follow each other, from first up to end.
+type run struct{ first, end int }
+
+// addHead adds the values of an object at places of the fine head. Those of all runs are wanted.
+func (x *mean) addHead(h *head, o *object, m mask, runs []run, wanted [2]uint64) {
+	all := wanted[0]&^o.present[0]|wanted[1]&^o.present[1] == 0
 	(m & o.known).each(func(i int) {
-		sum, most, weight := 0.0, 0.0, 0.0
-		column := int(h.columns[int(o.base)+i])
-		for _, place := range places {
-			if !o.has(place) {
-				continue
-			}
-			v := code(0)
-			if column != 0 {
-				v = h.slab[column+place]
-			}
-			if v != codeGap {
-				sum += v.value()
-				most = max(most, v.value())
+		sum, most, weight := 0.0, 0.0, 0
+		gauge := metrics[o.kind][i].gauge
+		column := int(h.columns[int(o.base)+i]) // 0: one of zeros
+		for _, r := range runs {
+			for j, c := range h.slab[column+r.first : column+r.end] {
+				if c == codeGap || !all && !o.has(r.first+j) {
+					continue
+				}
+				v := c.value()
+				sum += v
 				weight++
+				if gauge { // few are: the greatest takes as long as the sum
+					most = max(most, v)
+				}
 			}
 		}
 		if weight == 0 {
@@ -158,7 +169,7 @@ func (x *mean) addHead(h *head, o *object, m mask, places []int) {
 			x.known |= 1 << i
 			x.sum[i], x.most[i], x.weight[i] = 0, 0, 0
 		}
-		x.sum[i], x.most[i], x.weight[i] = x.sum[i]+sum, max(x.most[i], most), x.weight[i]+weight
+		x.sum[i], x.most[i], x.weight[i] = x.sum[i]+sum, max(x.most[i], most), x.weight[i]+float64(weight)
 	})
 }
 
@@ -168,17 +179,25 @@ func (s *shard) means(k Kind, m mask, over time.Duration, now time.Time, visit f
 	from := to - int64(min(over, MaxOver)/time.Second)
 	type cursor struct {
 		*segment
-		data []byte
+		data       []byte
+		first, end int // places
 	}
 	var segments []cursor
 	for i := range s.minutes {
 		if g := &s.minutes[i]; g.start+fineSpan > from && g.start < to {
-			segments = append(segments, cursor{g, g.data})
+			segments = append(segments, cursor{g, g.data, int(max(0, from-g.start)), int(min(fineSpan, to-g.start))})
 		}
 	}
-	var places []int // of the fine head
+	var runs []run
+	var wanted [2]uint64
 	for at := max(s.fine.start, from); at < min(s.fine.end(), to); at++ {
-		places = append(places, s.fine.place(at))
+		place := s.fine.place(at)
+		wanted[place/64] |= 1 << (place % 64)
+		if n := len(runs); n > 0 && runs[n-1].end == place {
+			runs[n-1].end++
+		} else {
+			runs = append(runs, run{place, place + 1})
+		}
 	}
 	var c columns
 	var x mean
@@ -192,15 +211,15 @@ func (s *shard) means(k Kind, m mask, over time.Duration, now time.Time, visit f
 			}
 			n := g.sizes[i]
 			if o.kind == k {
-				c.decode(g.data[:n], fineSpan, m)
-				x.add(&c, g.start, from, to, fineSpan)
+				c.decode(g.data[:n], fineSpan, g.first, g.end, m)
+				x.add(&c, g.first, g.end)
 			}
 			g.data = g.data[n:]
 		}
 		if o.kind != k {
 			continue
 		}
-		x.addHead(&s.fine, o, m, places)
+		x.addHead(&s.fine, o, m, runs, wanted)
 		if x.known != 0 {
 			visit(o, &x)
 		}

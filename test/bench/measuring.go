@@ -89,42 +89,45 @@ func measuredUtilization(out *report) error {
 	st, now := telemetry.New(telemetry.Config{Memory: measuredMemory}), time.Unix(1_800_000_000, 0)
 	w := newSampled(measuredMatrix, measuredMatrix, 0)
 	speeds := make(map[uint32]uint64)
-	for port := range uint32(measuredMatrix) {
-		speeds[port+1] = 400e9
+	columns := make(map[uint32]int)
+	for port := range measuredMatrix {
+		speeds[uint32(port+1)], columns[uint32(port+1)] = 400e9, port
 	}
-	for sw := range measuredMatrix {
-		st.SetSwitch("s"+strconv.Itoa(sw), time.Second, speeds)
+	rows := make([]telemetry.Row, measuredMatrix)
+	for sw := range rows {
+		rows[sw] = telemetry.Row{Switch: "s" + strconv.Itoa(sw), Columns: columns}
+		st.SetSwitch(rows[sw].Switch, time.Second, speeds)
 	}
-	for range 30 {
+	for range measuredSeconds {
 		now = now.Add(time.Second)
 		w.next()
 		for sw := range measuredMatrix {
 			st.Take(w.batch(sw, now))
 		}
 	}
-	var took []float64
-	for range measuredMatrices {
-		start := time.Now()
-		m := api.Matrix{Plane: 1}
-		for sw := range measuredMatrix {
-			up, down := make([]int, measuredMatrix), make([]int, measuredMatrix)
-			n := 0
-			st.Ports("s"+strconv.Itoa(sw), 10*time.Second, now, func(port uint32, in, out float64, speed uint64) {
-				up[port-1], down[port-1] = int(1000*out/float64(speed)), int(1000*in/float64(speed))
-				n++
-			})
-			if n != measuredMatrix {
-				return fmt.Errorf("a row of the matrix has %d values", n)
+	for _, over := range []time.Duration{10 * time.Second, time.Minute} {
+		var took []float64
+		for range measuredMatrices {
+			start := time.Now()
+			m := api.Matrix{Plane: 1}
+			m.Up, m.Down = st.Matrix(rows, measuredMatrix, over, now)
+			if _, err := json.Marshal(&m); err != nil {
+				return err
 			}
-			m.Up, m.Down = append(m.Up, up), append(m.Down, down)
+			took = append(took, 1000*time.Since(start).Seconds())
+			for r := range m.Up {
+				if slices.Contains(m.Up[r], -1) {
+					return fmt.Errorf("row %d of the matrix lacks values", r)
+				}
+			}
 		}
-		if _, err := json.Marshal(&m); err != nil {
+		slices.Sort(took)
+		err := out.print(figure{"telemetry/matrix", "ms", took[len(took)/2], []field{{"over", over.Seconds()}, {"rows", measuredMatrix}, {"columns", measuredMatrix}, {"max", took[len(took)-1]}, {"runs", measuredMatrices}}})
+		if err != nil {
 			return err
 		}
-		took = append(took, 1000*time.Since(start).Seconds())
 	}
-	slices.Sort(took)
-	return out.print(figure{"telemetry/matrix", "ms", took[len(took)/2], []field{{"rows", measuredMatrix}, {"columns", measuredMatrix}, {"max", took[len(took)-1]}, {"runs", measuredMatrices}}})
+	return nil
 }
 
 // sampled makes the samples of a network.

@@ -83,7 +83,7 @@ test('a group is made, changed, reset and deleted by clicking', async () => {
   await dialog.getByRole('button', { name: 'Delete', exact: true }).click();
   await page.getByRole('heading', { name: 'Multicast groups' }).waitFor();
   expect((await lab.send('GET', '/v1/multicast-groups/g1')).status).toBe(404);
-  expect(await rows(page, 'Multicast groups')).toHaveLength(1);
+  await expect.poll(async () => (await rows(page, 'Multicast groups')).length).toBe(1);
   await wellMade(page, wrong, 'groups');
   await page.context().close();
 });

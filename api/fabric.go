@@ -28,7 +28,9 @@ type Fabric struct {
 	Leaves   int            `json:"leaves"`
 	Links    FabricCount    `json:"links" doc:"Each direction counted; bad are those over which EVs are denied."`
 	Hosts    HostCount      `json:"hosts"`
+	Ports    HostPortCount  `json:"hostPorts"`
 	Profiles FabricCount    `json:"evProfiles" doc:"Bad are the degraded ones."`
+	Probes   ProbeCount     `json:"probes" doc:"EV probes that hosts reported since the controller began to decide."`
 	Counters FabricCounters `json:"counters" doc:"Inputs that changed nothing."`
 }
 
@@ -43,6 +45,18 @@ type HostCount struct {
 	All       int `json:"all"`
 	Connected int `json:"connected"`
 	Current   int `json:"current" doc:"They hold the state that the controller sent last."`
+}
+
+// HostPortCount counts ports of hosts.
+type HostPortCount struct {
+	All    int `json:"all"`
+	Usable int `json:"usable" doc:"Peers may send to them."`
+}
+
+// ProbeCount counts EV probes.
+type ProbeCount struct {
+	Sent     uint64 `json:"sent"`
+	Answered uint64 `json:"answered"`
 }
 
 // Node is a switch of the fabric.

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/weft-sdn/weft/access"
 	"github.com/weft-sdn/weft/access/oidc"
 	"github.com/weft-sdn/weft/internal/certs"
@@ -70,6 +72,8 @@ type Config struct {
 	Traces Tracer
 	// Telemetry has what ports and other objects did. Default: an empty one.
 	Telemetry *telemetry.Store
+	// Collectors have more metrics of the process. Default: none.
+	Collectors []prometheus.Collector
 	// Requests counts the requests. Default: counters of the server's own.
 	Requests *Requests
 	// Writable returns why nothing can be kept now, or nil. Default: everything always can.

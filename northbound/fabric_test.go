@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weft-sdn/weft/controller/mrc"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/northbound/northboundtest"
 	"github.com/weft-sdn/weft/topology"
@@ -67,5 +68,36 @@ func TestHostInstanceIsText(t *testing.T) {
 		if got := instanceText(n); got != want {
 			t.Errorf("%d: %q, want %q", n, got, want)
 		}
+	}
+}
+
+// TestFabricMetrics: ports of hosts and EV probes are counted as hosts report them.
+func TestFabricMetrics(t *testing.T) {
+	s, f := newFabricServer(t, ev.ModeStructured)
+	value := func(metric string) (v int) {
+		t.Helper()
+		_, rest, ok := strings.Cut(do(s, "GET", "/metrics", "").Body.String(), "\n"+metric+" ")
+		text, _, _ := strings.Cut(rest, "\n")
+		v, err := strconv.Atoi(text)
+		if !ok || err != nil {
+			t.Fatalf("%s is %q", metric, text)
+		}
+		return v
+	}
+	f.Pass(time.Minute)
+	all, answered := value("weft_mrc_host_ports"), value(`weft_mrc_probes_total{result="answered"}`)
+	if usable := value("weft_mrc_host_ports_usable"); all == 0 || usable != all || answered == 0 || value(`weft_mrc_probes_total{result="lost"}`) != 0 {
+		t.Errorf("%d of %d ports are usable, %d probes answered", usable, all, answered)
+	}
+	hosts, _, err := f.Hosts(t.Context(), mrc.Page{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ports := 0
+	for i := range hosts {
+		ports += len(hosts[i].HostStatus.Ports)
+	}
+	if ports != all {
+		t.Errorf("%d ports of hosts, the API has %d", all, ports)
 	}
 }

@@ -19,13 +19,16 @@ var (
 	hostsDesc            = prometheus.NewDesc("weft_mrc_hosts", "Hosts that are attached to the fabric.", nil, nil)
 	connectedHostsDesc   = prometheus.NewDesc("weft_mrc_hosts_connected", "Hosts with a stream.", nil, nil)
 	currentHostsDesc     = prometheus.NewDesc("weft_mrc_hosts_current", "Hosts that hold all they are to hold.", nil, nil)
+	hostPortsDesc        = prometheus.NewDesc("weft_mrc_host_ports", "Ports of hosts.", nil, nil)
+	usableHostPortsDesc  = prometheus.NewDesc("weft_mrc_host_ports_usable", "Ports of hosts that peers may send to.", nil, nil)
+	probesDesc           = prometheus.NewDesc("weft_mrc_probes_total", "EV probes that hosts reported, by what came of them.", []string{"result"}, nil)
 	profilesDesc         = prometheus.NewDesc("weft_mrc_ev_profiles", "EV profiles.", nil, nil)
 	degradedProfilesDesc = prometheus.NewDesc("weft_mrc_ev_profiles_degraded", "EV profiles that are less than they should be.", nil, nil)
 	suspectsDesc         = prometheus.NewDesc("weft_mrc_suspects", "Links that lose packets without being down.", nil, nil)
 	ignoredDesc          = prometheus.NewDesc("weft_mrc_ignored_total", "What hosts said and the controller could make nothing of, by reason.", []string{"reason"}, nil)
 	streamDesc           = prometheus.NewDesc("weft_mrc_streams_total", "What became of the streams to hosts, and what they carried.", []string{"event"}, nil)
 	fabricMetrics        = []*prometheus.Desc{
-		inSyncDesc, fabricLinksDesc, deniedLinksDesc, hostsDesc, connectedHostsDesc, currentHostsDesc, profilesDesc, degradedProfilesDesc, suspectsDesc,
+		inSyncDesc, fabricLinksDesc, deniedLinksDesc, hostsDesc, connectedHostsDesc, currentHostsDesc, hostPortsDesc, usableHostPortsDesc, probesDesc, profilesDesc, degradedProfilesDesc, suspectsDesc,
 		ignoredDesc, streamDesc,
 	}
 )
@@ -49,6 +52,8 @@ func (c *fabricCollector) Collect(ch chan<- prometheus.Metric) {
 	gauge(hostsDesc, float64(s.Hosts))
 	gauge(connectedHostsDesc, float64(s.ConnectedHosts))
 	gauge(currentHostsDesc, float64(s.CurrentHosts))
+	gauge(hostPortsDesc, float64(s.HostPorts.All))
+	gauge(usableHostPortsDesc, float64(s.HostPorts.Usable))
 	gauge(profilesDesc, float64(s.Profiles))
 	gauge(degradedProfilesDesc, float64(s.DegradedProfiles))
 	if suspects, err := c.multipath.Suspects(c.ctx); err != nil {
@@ -59,6 +64,8 @@ func (c *fabricCollector) Collect(ch chan<- prometheus.Metric) {
 	count := func(d *prometheus.Desc, label string, n uint64) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(n), label)
 	}
+	count(probesDesc, "answered", s.Probes.Answered)
+	count(probesDesc, "lost", s.Probes.Sent-s.Probes.Answered)
 	i := &s.Counters
 	count(ignoredDesc, "unknown_host", i.UnknownHosts)
 	count(ignoredDesc, "unknown_ev", i.UnknownEVs+s.Streams.UnknownEVs)

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	dto "github.com/prometheus/client_model/go"
 )
 
 // Front serves the API of a controller while what it does changes: it hands each request to the
@@ -62,6 +64,17 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.engine.ServeHTTP(w, r)
+}
+
+// Gather returns the metrics of the server that is in force, as [prometheus.Gatherer] does.
+func (f *Front) Gather(ctx context.Context) ([]*dto.MetricFamily, error) {
+	f.mu.Lock()
+	s := f.server
+	f.mu.Unlock()
+	if s == nil {
+		return f.cfg.Requests.registry.Gather()
+	}
+	return s.metrics.gatherer(ctx).Gather()
 }
 
 // Serve answers requests on l, which it closes, until ctx ends; then it lets requests under way

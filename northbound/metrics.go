@@ -73,7 +73,7 @@ type metrics struct {
 	certs      func() []certs.Certificate
 	now        func() time.Time
 	events     *Events
-	build      prometheus.Collector
+	more       []prometheus.Collector
 }
 
 func newMetrics(cfg *Config) *metrics {
@@ -82,17 +82,23 @@ func newMetrics(cfg *Config) *metrics {
 		ConstLabels: prometheus.Labels{"version": cfg.Version, "goversion": runtime.Version()},
 	})
 	build.Set(1)
-	return &metrics{build: build, Requests: cfg.Requests, multipath: cfg.Multipath, bgp: cfg.BGP, cluster: cfg.Cluster, certs: cfg.Certificates, now: cfg.Now}
+	more := append([]prometheus.Collector{build, telemetryCollector{cfg.Telemetry}}, cfg.Collectors...)
+	return &metrics{more: more, Requests: cfg.Requests, multipath: cfg.Multipath, bgp: cfg.BGP, cluster: cfg.Cluster, certs: cfg.Certificates, now: cfg.Now}
 }
 
-// ServeHTTP answers a scrape. Collectors are handed no context, so each scrape
-// has one of its own for the controller.
+// ServeHTTP answers a scrape.
 func (m *metrics) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	promhttp.HandlerFor(m.gatherer(r.Context()), promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError}).ServeHTTP(w, r)
+}
+
+// gatherer returns what gathers the metrics once. Collectors are handed no context, so they are made
+// for the one of the controller's answers.
+func (m *metrics) gatherer(ctx context.Context) prometheus.Gatherer {
 	scrape := prometheus.NewRegistry()
-	scrape.MustRegister(m.build)
+	scrape.MustRegister(m.more...)
 	if m.controller != nil {
-		scrape.MustRegister(&controllerCollector{ctx: r.Context(), controller: m.controller, multipath: m.multipath, bgp: m.bgp, events: m.events})
-		scrape.MustRegister(&losslessCollector{ctx: r.Context(), controller: m.controller})
+		scrape.MustRegister(&controllerCollector{ctx: ctx, controller: m.controller, multipath: m.multipath, bgp: m.bgp, events: m.events})
+		scrape.MustRegister(&losslessCollector{ctx: ctx, controller: m.controller})
 	}
 	if m.cluster != nil {
 		if state, several := m.cluster.State(); several {
@@ -106,9 +112,9 @@ func (m *metrics) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		scrape.MustRegister(&certificateCollector{m.certs, m.now})
 	}
 	if m.multipath != nil {
-		scrape.MustRegister(&fabricCollector{ctx: r.Context(), multipath: m.multipath})
+		scrape.MustRegister(&fabricCollector{ctx: ctx, multipath: m.multipath})
 	}
-	promhttp.HandlerFor(prometheus.Gatherers{m.registry, scrape}, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError}).ServeHTTP(w, r)
+	return prometheus.Gatherers{m.registry, scrape}
 }
 
 func (m *Requests) observe(method, route string, status int, took time.Duration) {

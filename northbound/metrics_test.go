@@ -27,6 +27,9 @@ func TestDocumentedMetrics(t *testing.T) {
 	for d := range own {
 		all = append(all, d)
 	}
+	for _, m := range telemetryMetrics {
+		all = append(all, m.desc)
+	}
 	for _, d := range all {
 		if n := name.FindStringSubmatch(d.String())[1]; !strings.Contains(string(text), "`"+n+"`") {
 			t.Errorf("docs/api.md: nothing about %s", n)

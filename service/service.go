@@ -13,6 +13,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/weft-sdn/weft/access"
@@ -27,6 +29,7 @@ import (
 	"github.com/weft-sdn/weft/southbound"
 	"github.com/weft-sdn/weft/store"
 	"github.com/weft-sdn/weft/telemetry"
+	"github.com/weft-sdn/weft/telemetry/otlp"
 	"github.com/weft-sdn/weft/topology"
 	"github.com/weft-sdn/weft/topology/bgpls"
 	"github.com/weft-sdn/weft/topology/static"
@@ -50,6 +53,7 @@ type Options struct {
 	Log *slog.Logger
 
 	described *topology.Snapshot // of the configuration's file; nil: none
+	exporter  *otlp.Exporter     // nil: metrics are not exported
 }
 
 // A Service is a running controller.
@@ -113,6 +117,12 @@ func Start(ctx context.Context, o Options) (*Service, error) {
 	o.API.Requests = northbound.NewRequests()
 	o.API.Telemetry = telemetry.New(telemetry.Config{Memory: o.Inventory.Telemetry.Memory})
 	o.API.Certificates = o.Inventory.Certificates().List
+	if section := o.Inventory.Telemetry.OTLP; section != nil {
+		if o.exporter, err = otlp.New(o.otlp(section)); err != nil {
+			return nil, fmt.Errorf("telemetry.otlp.%w", err)
+		}
+		o.API.Collectors = append(o.API.Collectors, o.exporter)
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	s := &Service{cancel: cancel, done: make(chan struct{})}
 	if err := s.start(ctx, &o); err != nil {
@@ -169,6 +179,12 @@ func (s *Service) start(ctx context.Context, o *Options) error {
 		s.watchCertificates(ctx, o)
 		return nil
 	})
+	if o.exporter != nil {
+		group.Go(func() error {
+			o.exporter.Run(ctx, prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) { return s.front.Gather(ctx) }))
+			return nil
+		})
+	}
 	group.Go(func() error {
 		select {
 		case <-s.speaker.Done():

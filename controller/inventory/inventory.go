@@ -133,6 +133,28 @@ type Ports struct {
 type Telemetry struct {
 	// Memory is how many octets the history may take. Default 1 GiB.
 	Memory int64 `yaml:"memory"`
+	// OTLP exports the metrics of the controller. Default: nothing does.
+	OTLP *OTLP `yaml:"otlp"`
+}
+
+// Protocols of OTLP.
+const (
+	OTLPGRPC = "grpc"
+	OTLPHTTP = "http"
+)
+
+// OTLP says where an OpenTelemetry collector takes metrics.
+type OTLP struct {
+	Endpoint string `yaml:"endpoint"` // host:port
+	// Protocol is OTLPGRPC or OTLPHTTP. Default OTLPGRPC.
+	Protocol string `yaml:"protocol"`
+	// Path is that of requests by HTTP. Default /v1/metrics.
+	Path string `yaml:"path"`
+	// Interval is the time between two exports, 1s or more. Default 15s.
+	Interval api.Duration `yaml:"interval"`
+	// HeadersFile has headers of requests, such as those of credentials: lines NAME: VALUE.
+	HeadersFile string `yaml:"headersFile"`
+	TLS         *TLS   `yaml:"tls"`
 }
 
 // LeastTelemetryMemory is the least Memory of Telemetry.

@@ -48,6 +48,9 @@ func (inv *Inventory) keepCertificates() {
 	keep("api.tls", inv.API.TLS)
 	keep("cluster.tls", inv.Cluster.TLS)
 	keep("mrc.tls", inv.MRC.TLS)
+	if o := inv.Telemetry.OTLP; o != nil {
+		keep("telemetry.otlp.tls", o.TLS)
+	}
 	for i := range inv.Switches {
 		keep(fmt.Sprintf("switches[%d].tls", i), inv.Switches[i].TLS)
 	}

@@ -277,6 +277,34 @@ func (v *validator) listener(field, address string) {
 	}
 }
 
+func (v *validator) otlp(o *OTLP) {
+	if o == nil {
+		return
+	}
+	const at = "telemetry.otlp."
+	if o.Endpoint == "" {
+		v.bad(at+"endpoint", "is missing: want host:port of a collector")
+	} else {
+		v.listener(at+"endpoint", o.Endpoint)
+	}
+	switch o.Protocol {
+	case "", OTLPGRPC:
+		if o.Path != "" {
+			v.bad(at+"path", "is %q: gRPC has none", o.Path)
+		}
+	case OTLPHTTP:
+		if o.Path != "" && o.Path[0] != '/' {
+			v.bad(at+"path", "is %q: want one that begins with /", o.Path)
+		}
+	default:
+		v.bad(at+"protocol", "is %q: want %s or %s", o.Protocol, OTLPGRPC, OTLPHTTP)
+	}
+	if o.Interval != 0 && o.Interval.D() < time.Second {
+		v.bad(at+"interval", "is %v: want at least 1s", o.Interval)
+	}
+	v.tls(at+"tls", o.TLS)
+}
+
 func (v *validator) tls(field string, t *TLS) {
 	if t != nil && (t.Cert == "") != (t.Key == "") {
 		v.bad(field, "has cert or key without the other")
@@ -323,6 +351,7 @@ func (v *validator) numbers() {
 	if m := inv.Telemetry.Memory; m != 0 && m < LeastTelemetryMemory {
 		v.bad("telemetry.memory", "is %d octets: want at least %d", m, LeastTelemetryMemory)
 	}
+	v.otlp(inv.Telemetry.OTLP)
 	v.positive("ports.hold", inv.Ports.Hold, false)
 	v.positive("ports.maxHold", inv.Ports.MaxHold, false)
 	v.positive("ports.calm", inv.Ports.Calm, false)

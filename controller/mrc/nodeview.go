@@ -41,6 +41,8 @@ type FabricStatus struct {
 	Planes, Tiers, Leaves, Links, DeniedLinks int
 	// CurrentHosts hold all that they are to hold.
 	Hosts, ConnectedHosts, CurrentHosts int
+	HostPorts                           api.HostPortCount
+	Probes                              api.ProbeCount
 	Profiles, DegradedProfiles          int
 	Counters                            api.FabricCounters
 	// Streams is what became of the streams to hosts; the Runner fills it in.
@@ -50,7 +52,7 @@ type FabricStatus struct {
 // Fabric returns what is known of the fabric.
 func (c *Core) Fabric() FabricStatus {
 	c.settle()
-	s := FabricStatus{InSync: c.synced, Mode: c.mode.String(), Hosts: len(c.hosts.byName), Profiles: len(c.profiles.all), Counters: c.counters}
+	s := FabricStatus{InSync: c.synced, Mode: c.mode.String(), Hosts: len(c.hosts.byName), Profiles: len(c.profiles.all), Counters: c.counters, Probes: c.prober.reported}
 	if c.failure != nil {
 		s.Failure = c.failure.Error()
 	}
@@ -60,6 +62,12 @@ func (c *Core) Fabric() FabricStatus {
 		}
 		if h.current() {
 			s.CurrentHosts++
+		}
+		for i := 1; i < len(h.ports.list); i++ {
+			s.HostPorts.All++
+			if h.ports.usable.Has(i) {
+				s.HostPorts.Usable++
+			}
 		}
 	}
 	for _, p := range c.profiles.all {

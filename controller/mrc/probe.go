@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/controller/mrc/suspect"
 	"github.com/weft-sdn/weft/hostapi"
@@ -35,13 +36,14 @@ type prober struct {
 	profiles *profileSet
 	suspects *suspectSet
 
-	pending map[uint32]*probe // by id
-	id      uint32            // of the last probe
-	tokens  float64           // probes that may be sent
-	at      time.Duration     // of the last run
-	turns   []*sender         // that probe EVs in turn
-	cursor  int               // in turns
-	round   round
+	pending  map[uint32]*probe // by id
+	id       uint32            // of the last probe
+	tokens   float64           // probes that may be sent
+	at       time.Duration     // of the last run
+	turns    []*sender         // that probe EVs in turn
+	cursor   int               // in turns
+	round    round
+	reported api.ProbeCount
 }
 
 // probe is a request that is under way.
@@ -450,6 +452,8 @@ func (pr *prober) result(h *host, r *hostapi.ProbeResult) error {
 		return fmt.Errorf("host %s: probe %d: sent %d, received %d, want at most %d and no more received than sent: %w", h.Name, r.ID, r.Sent, r.Received, p.count, ErrMalformed)
 	}
 	pr.forget(r.ID, p)
+	pr.reported.Sent += uint64(r.Sent)
+	pr.reported.Answered += uint64(r.Received)
 	p.note(pr.now, r)
 	if len(p.links) == 0 {
 		return nil

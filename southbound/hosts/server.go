@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -25,6 +26,9 @@ type Server struct {
 	observer Observer
 	count    counters
 	running  sync.WaitGroup // goroutines of streams
+	// encoders bounds how many streams encode all that a host holds at once: thousands of hosts that
+	// come together must not keep what is due now, as the renewal of a lease, from the processors.
+	encoders chan struct{}
 
 	mu     sync.Mutex
 	hosts  map[string]*entry
@@ -53,7 +57,9 @@ func New(cfg Config, o Observer) (*Server, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	return &Server{cfg: cfg, observer: o, hosts: make(map[string]*entry), closed: make(chan struct{})}, nil
+	return &Server{
+		cfg: cfg, observer: o, encoders: make(chan struct{}, runtime.GOMAXPROCS(0)), hosts: make(map[string]*entry), closed: make(chan struct{}),
+	}, nil
 }
 
 // Serve serves hosts on a listener, which it closes, until ctx ends; then it returns nil. It may be called once.

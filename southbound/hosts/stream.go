@@ -252,25 +252,48 @@ func (st *stream) send() error {
 		if !wake.IsZero() {
 			timer.Reset(time.Until(wake))
 		}
-		var messages []*hostpb.ControllerMessage
-		if update != nil {
-			if update.Base == (hostapi.Version{}) {
-				st.server.count.snapshots.Add(1)
-			} else {
-				st.server.count.deltas.Add(1)
-			}
-			messages = hostapi.EncodeDown(update)
+		messages, err := st.encode(update, probes)
+		if err != nil {
+			return err
 		}
-		for _, p := range probes {
-			st.server.count.probes.Add(1)
-			messages = append(messages, hostapi.EncodeDown(p)...)
-		}
-		for _, m := range messages {
-			if err := st.grpc.Send(m); err != nil {
+		for i := range messages {
+			if err := st.grpc.SendMsg(&messages[i]); err != nil {
 				return err
 			}
 		}
 	}
+}
+
+// encode returns the messages of an update, nil for none, and of probes. An update from nothing waits
+// for its turn; any other one is small, and may be a denial.
+func (st *stream) encode(u *hostapi.Update, probes []*hostapi.Probe) ([]grpc.PreparedMsg, error) {
+	var all []*hostpb.ControllerMessage
+	switch {
+	case u == nil:
+	case u.Base == (hostapi.Version{}):
+		st.server.count.snapshots.Add(1)
+		select {
+		case st.server.encoders <- struct{}{}:
+			defer func() { <-st.server.encoders }()
+		case <-st.ctx.Done():
+			return nil, context.Cause(st.ctx)
+		}
+		all = hostapi.EncodeDown(u)
+	default:
+		st.server.count.deltas.Add(1)
+		all = hostapi.EncodeDown(u)
+	}
+	for _, p := range probes {
+		st.server.count.probes.Add(1)
+		all = append(all, hostapi.EncodeDown(p)...)
+	}
+	prepared := make([]grpc.PreparedMsg, len(all))
+	for i, m := range all {
+		if err := prepared[i].Encode(st.grpc, m); err != nil {
+			return nil, err
+		}
+	}
+	return prepared, nil
 }
 
 // next takes what there is to send, and what was refused here.

@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	if len(os.Args) > 1 && (os.Args[1] == replayCommand || os.Args[1] == hostsCommand) {
+	if len(os.Args) > 1 && (os.Args[1] == replayCommand || os.Args[1] == hostsCommand || os.Args[1] == controllerCommand) {
 		if err := run(os.Args[1:]); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)

@@ -138,9 +138,14 @@ func (s closSize) close(ctx context.Context, out *report) (err error) {
 	}, more)
 }
 
+// lost returns the ends of the i-th link that is lost.
+func (s closSize) lost(i int) (leaf, spine string) {
+	return s.leaf(i%s.planes+1, i%s.leaves), s.spine(i%s.planes+1, i/s.leaves%s.spines)
+}
+
 // without is the fabric less a link, both ways.
 func (s closSize) without(whole *topology.Snapshot, i int) *topology.Snapshot {
-	u, v := s.leaf(i%s.planes+1, i%s.leaves), s.spine(i%s.planes+1, i/s.leaves%s.spines)
+	u, v := s.lost(i)
 	b := whole.Builder()
 	for _, l := range whole.Links {
 		if string(l.Local) == u && string(l.Remote) == v {

@@ -82,6 +82,12 @@ func (s runs) median() float64 {
 	return sorted[len(sorted)/2]
 }
 
+// p99 returns the 99th percentile.
+func (s runs) p99() float64 {
+	sorted := slices.Sorted(slices.Values(s))
+	return sorted[int(math.Ceil(0.99*float64(len(sorted))))-1]
+}
+
 // spread are the fields that say how far runs lie apart.
 func (s runs) spread() []field {
 	return []field{{"min", slices.Min(s)}, {"max", slices.Max(s)}, {"runs", len(s)}}

@@ -1,6 +1,6 @@
 // Bench measures Weft and prints what it finds as JSON lines, one figure each; docs/benchmarks.md says what they mean. Progress goes to standard error.
 //
-//	go run ./test/bench [engine[/WORKLOAD]] [pcap[/WORKLOAD]] [multicast] [plan] [paths] [program] [switches] [p4runtime] [multipath] [hosts] [loop] [pfc] [store] [telemetry] [ports] [lab[/NAME]] [veth]
+//	go run ./test/bench [engine[/WORKLOAD]] [pcap[/WORKLOAD]] [multicast] [plan] [paths] [program] [switches] [p4runtime] [multipath] [hosts] [loop] [several] [pfc] [store] [telemetry] [ports] [lab[/NAME]] [veth]
 //
 // It fails when something does not do what it should, never because something is slow.
 package main
@@ -37,6 +37,7 @@ var benches = []bench{
 	{"multipath", keepingTrue},
 	{"hosts", denying},
 	{"loop", closing},
+	{"several", several},
 	{"pfc", lossless},
 	{"store", storing},
 	{"telemetry", measuring},
@@ -59,7 +60,9 @@ func run(args []string) error {
 	case len(args) > 3 && args[0] == replayCommand:
 		return replayFiles(args[1], args[2], args[3:])
 	case len(args) > 2 && args[0] == hostsCommand:
-		return hostsProcess(args[1], args[2:])
+		return hostsProcess(strings.Split(args[1], ","), args[2:])
+	case len(args) == 2 && args[0] == controllerCommand:
+		return controllerMain(args[1])
 	case len(args) == 2 && args[0] == planCommand:
 		return plans(args[1])
 	case len(args) == 2 && args[0] == pathsCommand:

@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"os/exec"
 	"runtime/debug"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -19,8 +19,9 @@ import (
 	"github.com/weft-sdn/weft/hostapi"
 )
 
-// hostsCommand is the argument that makes this program thin hosts; the controller's address and their names follow. They are in a process of their own
-// as hosts are on machines of their own: the controller's memory is the controller's.
+// hostsCommand is the argument that makes this program thin hosts; the addresses of their controllers, with
+// commas in between, and their names follow. Hosts take turns among the controllers. They are in a process of
+// their own as hosts are on machines of their own: the controller's memory is the controller's.
 const hostsCommand = "hosts-process"
 
 // What is said to the process, one a line, and what it answers.
@@ -29,6 +30,17 @@ const (
 	awaitNoDenials = "allow" // or those that come to deny none
 	hostsCount     = "counting"
 	hostsDone      = "done" // it was the last
+)
+
+// startingHosts is how many hosts may have connected and hold nothing yet. All of them share two
+// processors here: more would not read for so long that the controller gives them up.
+const startingHosts = 256
+
+// hostsMemory and hostMemory bound the memory of a process of hosts, with garbage: so much, and for
+// each host so much more.
+const (
+	hostsMemory = 1 << 30
+	hostMemory  = 640 << 10
 )
 
 // failuresMeasured is how often something fails.
@@ -41,13 +53,13 @@ type thinHosts struct {
 	answers chan string
 }
 
-// startThinHosts starts hosts, which connect to the controller. Their first wait has begun: for hosts that deny nothing.
-func startThinHosts(ctx context.Context, controller string, names []string) (*thinHosts, error) {
+// startThinHosts starts hosts, which connect to controllers at addresses with commas in between. Their first wait has begun: for hosts that deny nothing.
+func startThinHosts(ctx context.Context, controllers string, names []string) (*thinHosts, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	t := &thinHosts{cmd: exec.CommandContext(ctx, self, append([]string{hostsCommand, controller}, names...)...), answers: make(chan string)}
+	t := &thinHosts{cmd: exec.CommandContext(ctx, self, append([]string{hostsCommand, controllers}, names...)...), answers: make(chan string)}
 	t.cmd.Stderr = os.Stderr
 	if t.in, err = t.cmd.StdinPipe(); err != nil {
 		return nil, err
@@ -105,16 +117,32 @@ func (t *thinHosts) answer(ctx context.Context, want string) error {
 }
 
 // hostsProcess is the hosts, until its input ends.
-func hostsProcess(controller string, names []string) error {
+func hostsProcess(controllers []string, names []string) error {
 	debug.SetGCPercent(-1) // hosts do not stop for each other's garbage
-	debug.SetMemoryLimit(2 << 30)
+	debug.SetMemoryLimit(hostsMemory + int64(len(names))*hostMemory)
 	ctx, cancel := context.WithCancel(context.Background())
 	group, ctx := errgroup.WithContext(ctx)
 	a := &awaited{last: make(chan struct{}, 1)}
 	a.begin(false, len(names))
-	for _, name := range names {
-		group.Go(func() error { return runThinHost(ctx, name, controller, a.host()) })
-	}
+	starting := make(chan struct{}, startingHosts)
+	group.Go(func() error {
+		for i, name := range names {
+			select {
+			case starting <- struct{}{}:
+			case <-ctx.Done():
+				return nil
+			}
+			started := sync.OnceFunc(func() { <-starting })
+			counted := a.host()
+			group.Go(func() error {
+				return runThinHost(ctx, name, controllers[i%len(controllers)], func(s *hostapi.State) {
+					started()
+					counted(s)
+				})
+			})
+		}
+		return nil
+	})
 	group.Go(func() error {
 		for {
 			select {
@@ -208,7 +236,6 @@ func (t *thinHosts) measure(ctx context.Context, out *report, name string, f fai
 	}
 	cpu = processorTime() - cpu
 	slices.Sort(took)
-	p99 := took[int(math.Ceil(0.99*float64(len(took))))-1]
-	return out.print(figure{bench: name, unit: "ms", value: p99, more: append(more,
+	return out.print(figure{bench: name, unit: "ms", value: took.p99(), more: append(more,
 		field{"median", took.median()}, field{"max", took[len(took)-1]}, field{"cpuMillis", float64(cpu.Microseconds()) / 1000 / failuresMeasured}, field{"runs", len(took)})})
 }

@@ -43,9 +43,16 @@ type Attendant struct {
 	ctx context.Context // ends with Run
 	end context.CancelFunc
 
+	// mu guards the fields below it.
 	mu    sync.Mutex
 	seats map[string]*seat
+	// decisions counts the states that the decider has sent for hosts of this attendant.
+	decisions uint64
 }
+
+// decisionWait is how long a host that holds nothing waits for the decider, before its attendant gives it
+// the state that the decider sent last.
+const decisionWait = 2 * time.Second
 
 // New makes an attendant; Run runs it.
 func New(cfg Config) (*Attendant, error) {
@@ -106,7 +113,8 @@ func (a *Attendant) seat(host string) *seat {
 
 // Hello opens a stream to the decider for a host of the inventory. A host that holds a version of this
 // attendant continues with it. For any other host the decider must say first what it should hold:
-// another controller may have served it since.
+// another controller may have served it since. A host that holds nothing, as after a restart, gets what
+// it held here before when the decider stays silent, and has not been heard since.
 func (a *Attendant) Hello(host string, h *hostapi.Hello) error {
 	if !a.known[host] {
 		return fmt.Errorf("%.80q is no host of the controller's inventory", host)
@@ -116,12 +124,20 @@ func (a *Attendant) Hello(host string, h *hostapi.Hello) error {
 	cfg := agent.DefaultConfig()
 	cfg.Name, cfg.Software, cfg.Instance, cfg.Version = host, h.Software, h.Instance, h.Version
 	cfg.Connect, cfg.Share, cfg.Backoff = a.cfg.Connect, a.pool.Share, backoff
-	if before != nil && before.held != nil && h.Version.Epoch == a.cfg.Hosts.Epoch {
-		cfg.Version, cfg.State = before.version, before.held
+	switch {
+	case before != nil && before.held != nil && h.Version.Epoch == a.cfg.Hosts.Epoch:
 		s.probe = before.probe
-	} else {
+		if before.version == (hostapi.Version{}) { // from standIn: the decider knows nothing of it
+			cfg.Version, s.last = hostapi.Version{}, before.held
+		} else {
+			cfg.Version, cfg.State = before.version, before.held
+		}
+	default:
 		a.server.Unset(host)
 		a.follower.Forget(host)
+		if before != nil && h.Version == (hostapi.Version{}) && a.inForce(before) {
+			s.last = before.held
+		}
 	}
 	var err error
 	if s.agent, err = agent.New(cfg, s); err != nil {
@@ -135,9 +151,20 @@ func (a *Attendant) Hello(host string, h *hostapi.Hello) error {
 	a.mu.Unlock()
 	go func() {
 		defer close(s.done)
+		var waiting sync.WaitGroup
+		waiting.Go(s.standIn)
 		_ = s.agent.Run(ctx) // always nil
+		waiting.Wait()
 	}()
 	return nil
+}
+
+// inForce reports whether what a host held at the end of its last stream is what the decider wants of it
+// as far as this attendant knows: the decider has sent nothing for any host since.
+func (a *Attendant) inForce(s *seat) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return s.held != nil && s.decisions == a.decisions
 }
 
 // Applied is a host that holds what it was sent.
@@ -187,4 +214,10 @@ func (a *Attendant) Gone(host string, _ error) {
 	s.end()
 	<-s.done
 	s.version, s.held = s.agent.Held()
+	if s.version == (hostapi.Version{}) {
+		s.held = s.last
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	s.decisions = a.decisions
 }

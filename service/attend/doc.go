@@ -9,5 +9,6 @@
 //	host ◀──── state, less what is lost ──── Attendant ◀──── state ──── decider
 //	     ───── reports, answers ───────────▶           ───── the same ─▶
 //
-// While no controller decides, hosts keep the last states, and what fails is denied in them.
+// While no controller decides, hosts keep the last states, and what fails is denied in them. A host that
+// starts again meanwhile gets its last state, if the decider has sent nothing for any host since.
 package attend

@@ -3,6 +3,7 @@ package attend
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/weft-sdn/weft/endpoint/agent"
 	"github.com/weft-sdn/weft/hostapi"
@@ -21,11 +22,16 @@ type seat struct {
 	// What the host held by the decider's will, and its version, at the end of its stream.
 	version hostapi.Version
 	held    *hostapi.State
+	// decisions are those of the attendant at the end of the stream.
+	decisions uint64
+
+	last *hostapi.State // what the host gets while the decider is silent; nil: nothing
 
 	news chan struct{} // of capacity 1: the host has answered
 
 	// mu guards the fields below it.
 	mu      sync.Mutex
+	decided bool             // the decider has sent a state on this stream
 	refusal *hostapi.Refused // the last since it was looked at
 	probe   uint32           // the number of the last request
 	probes  map[uint32]func(hostapi.ProbeResult)
@@ -37,6 +43,7 @@ func (s *seat) Capabilities() hostapi.Capabilities { return s.hello.Capabilities
 // Apply implements [agent.Endpoint]. It returns when the host has answered.
 func (s *seat) Apply(c agent.Change) error {
 	s.takeRefusal() // of an earlier state
+	s.hear()
 	if err := s.a.follower.Decide(s.ctx, s.host, c.To); err != nil {
 		return err
 	}
@@ -55,6 +62,36 @@ func (s *seat) Apply(c agent.Change) error {
 		case <-s.ctx.Done():
 			return s.ctx.Err()
 		}
+	}
+}
+
+// hear notes that the decider has sent a state.
+func (s *seat) hear() {
+	s.mu.Lock()
+	s.decided = true
+	s.mu.Unlock()
+	s.a.mu.Lock()
+	s.a.decisions++
+	s.a.mu.Unlock()
+}
+
+// standIn gives the host the state that the decider sent last for it, when the decider stays silent. The
+// decider begins with a state of its own when it comes: it takes the host to hold nothing.
+func (s *seat) standIn() {
+	if s.last == nil {
+		return
+	}
+	wait := time.NewTimer(decisionWait)
+	defer wait.Stop()
+	select {
+	case <-wait.C:
+	case <-s.ctx.Done():
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock() // a state of the decider comes after this one
+	if !s.decided {
+		_ = s.a.follower.Decide(s.ctx, s.host, s.last) // it fails with the stream
 	}
 }
 

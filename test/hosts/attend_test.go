@@ -76,9 +76,12 @@ func newAttended(t *testing.T, counts time.Duration) *attended {
 }
 
 // host runs an agent of host H1, which connects where w.at says, until the test ends.
-func (w *attended) host(e *agenttest.Endpoint) *agent.Agent {
+func (w *attended) host(e *agenttest.Endpoint) *agent.Agent { return w.named("H1", e) }
+
+// named is host for a host of another name.
+func (w *attended) named(name string, e *agenttest.Endpoint) *agent.Agent {
 	cfg := agent.DefaultConfig()
-	cfg.Controller, cfg.Name = "controller:1", "H1"
+	cfg.Controller, cfg.Name = "controller:1", name
 	cfg.DialOptions = []grpc.DialOption{grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
 		at := w.at.Load()
 		w.dials[at].Add(1)
@@ -222,6 +225,85 @@ func TestAttendedElsewhere(t *testing.T) {
 		settle(5 * time.Second)
 		if !h.State().Equal(third) {
 			t.Errorf("it holds %+v, want what the next decider says", h.State())
+		}
+	})
+}
+
+// TestAttendedRestart: a host that starts again while no controller decides gets what it held at its
+// attendant, and then what the next decider says.
+func TestAttendedRestart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newAttended(t, 0)
+		first := state(t, 2, 8)
+		w.set(first)
+		h := &agenttest.Endpoint{}
+		a := w.host(h)
+		settle(time.Second)
+		if !h.State().Equal(first) {
+			t.Fatalf("holds %+v", h.State())
+		}
+		w.stop()
+		for i := range 3 {
+			a.Finish()
+			h = &agenttest.Endpoint{}
+			a = w.host(h)
+			settle(10 * time.Second)
+			if !h.State().Equal(first) {
+				t.Fatalf("after restart %d, without a decider, it holds %+v", i+1, h.State())
+			}
+		}
+		w.cut()
+		settle(10 * time.Second)
+		if c := h.Changes(); len(c) != 1 || !h.State().Equal(first) {
+			t.Fatalf("after its connection was lost it holds %+v, by %d changes", h.State(), len(c))
+		}
+		w.start(2, nil)
+		second := deny(t, first, 3)
+		w.set(second)
+		settle(10 * time.Second)
+		if st, _ := w.server.Status("H1"); !h.State().Equal(second) || !st.Current {
+			t.Errorf("it holds %+v, want what the next decider says (%+v)", h.State(), st)
+		}
+	})
+}
+
+// TestAttendedRestartLater: a host that starts again gets nothing that the decider may have changed since,
+// and nothing but the decider's state when there is a decider.
+func TestAttendedRestartLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newAttended(t, 0)
+		first := state(t, 2, 8)
+		w.set(first)
+		h := &agenttest.Endpoint{}
+		a := w.host(h)
+		settle(time.Second)
+		a.Finish()
+		settle(time.Second)
+		second := deny(t, first, 3)
+		w.set(second)
+		h = &agenttest.Endpoint{}
+		a = w.host(h)
+		settle(10 * time.Second)
+		if c := h.Changes(); len(c) != 1 || !h.State().Equal(second) {
+			t.Fatalf("with a decider it holds %+v, by %d changes", h.State(), len(c))
+		}
+		a.Finish()
+		settle(time.Second)
+		if err := w.server.Set("H2", second); err != nil {
+			t.Fatal(err)
+		}
+		other := &agenttest.Endpoint{}
+		w.named("H2", other)
+		settle(time.Second)
+		if !other.State().Equal(second) {
+			t.Fatalf("the other host holds %+v", other.State())
+		}
+		w.stop()
+		h = &agenttest.Endpoint{}
+		w.host(h)
+		settle(20 * time.Second)
+		if len(h.Changes()) != 0 {
+			t.Errorf("it holds %+v, which the decider may have changed since", h.State())
 		}
 	})
 }

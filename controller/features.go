@@ -177,6 +177,31 @@ func (c *Controller) GroupState(ctx context.Context, name string) (api.GroupStat
 	return ask[api.GroupState](ctx, c, func(core *Core) (uint64, error) { return core.QueryState(name) })
 }
 
+// GroupSample is what the switch of the source of a multicast group has seen.
+type GroupSample = multicast.Sample
+
+// TunnelSample is what probes say of a tunnel for PFC frames.
+type TunnelSample = pfc.Sample
+
+// GroupSamples asks the roots of the trees of all groups what they have seen, and waits for their
+// answers or the state timeout.
+func (c *Controller) GroupSamples(ctx context.Context) ([]GroupSample, error) {
+	return ask[[]GroupSample](ctx, c, func(core *Core) (uint64, error) {
+		id := core.multicast.Samples()
+		core.settle()
+		return id, nil
+	})
+}
+
+// TunnelSamples returns what probes say of each tunnel for PFC frames, by name.
+func (c *Core) TunnelSamples() []TunnelSample { return c.pfc.Samples() }
+
+// TunnelSamples is [Core.TunnelSamples].
+func (c *Controller) TunnelSamples(ctx context.Context) (out []TunnelSample, err error) {
+	err = c.Do(ctx, func(core *Core) { out = core.TunnelSamples() })
+	return out, err
+}
+
 // SetAssignment is [Core.SetAssignment].
 func (c *Controller) SetAssignment(ctx context.Context, a *ev.Assignment) error {
 	return c.Do(ctx, func(core *Core) { core.SetAssignment(a) })

@@ -178,6 +178,30 @@ func TestController(t *testing.T) {
 			}
 		}
 
+		asked := 0
+		south.With("n6", func(d *controllertest.Device) {
+			answer := d.State
+			d.State = func(group uint16, branch uint8) (entry.PacketIn, bool) {
+				asked++
+				return answer(group, branch)
+			}
+		})
+		samples, err := r.GroupSamples(t.Context())
+		if err != nil || len(samples) != 1 || samples[0].Group != "g" || samples[0].PSN != 42 || samples[0].Epoch != g.Status.Epoch || samples[0].Switch != "n6" {
+			t.Errorf("samples %+v, %v", samples, err)
+		}
+		south.With("n6", func(*controllertest.Device) {
+			if asked != 1 {
+				t.Errorf("the root was asked %d times for one group", asked)
+			}
+		})
+		south.With("n6", func(d *controllertest.Device) {
+			d.State = func(uint16, uint8) (entry.PacketIn, bool) { return entry.PacketIn{}, false }
+		})
+		if samples, err := r.GroupSamples(t.Context()); err != nil || len(samples) != 1 || !samples[0].At.IsZero() || samples[0].PSN != -1 {
+			t.Errorf("samples of a switch that does not answer: %+v, %v", samples, err)
+		}
+
 		if err := r.stop(); err != nil {
 			t.Error(err)
 		}

@@ -31,7 +31,7 @@ func (s *Server) registerTelemetry() {
 	huma.Register(s.api, s.operation(huma.Operation{
 		OperationID: "get-history", Method: http.MethodGet, Security: asks(access.Read), Path: telemetryPath + "/history", Tags: []string{telemetryTag},
 		Summary: "Get what an object did",
-		Description: "Rates and other values of a port or queue, as arrays of one length: each second of the last 15 minutes, each minute of the last 24 hours. " +
+		Description: "Rates and other values of a port, a queue, a multicast group, an EV profile or a tunnel for PFC frames, as arrays of one length: each second of the last 15 minutes, each minute of the last 24 hours. " +
 			"Nothing is made up: where counters were not read, restarted or went back, there is null.",
 		Errors: []int{404, 422},
 	}), s.getHistory)
@@ -42,8 +42,8 @@ func (s *Server) registerTelemetry() {
 }
 
 func (s *Server) getHistory(_ context.Context, in *struct {
-	Kind   string   `query:"kind" enum:"port,queue" default:"port" doc:"What the object is."`
-	Name   string   `query:"name" required:"true" minLength:"1" maxLength:"512" doc:"Its name: SWITCH/PORT for a port, SWITCH/PORT/QUEUE for a queue."`
+	Kind   string   `query:"kind" enum:"port,queue,group,ev-profile,tunnel" default:"port" doc:"What the object is."`
+	Name   string   `query:"name" required:"true" minLength:"1" maxLength:"512" doc:"Its name: SWITCH/PORT for a port, SWITCH/PORT/QUEUE for a queue, the name of the resource for a multicast group or EV profile, and SWITCH/ID, where it starts and its id, for a tunnel for PFC frames."`
 	Metric []string `query:"metric" doc:"Only these metrics. Default: all that there are."`
 	Since  string   `query:"since" maxLength:"40" doc:"A time (RFC 3339), or how long ago, such as 15m. Default 15m."`
 	Until  string   `query:"until" maxLength:"40" doc:"A time (RFC 3339), or how long ago, such as 5m. Default: now."`
@@ -92,7 +92,7 @@ func (s *Server) getHistory(_ context.Context, in *struct {
 }
 
 func (s *Server) getTop(_ context.Context, in *struct {
-	Kind   string `query:"kind" enum:"port,queue" default:"port" doc:"What the objects are."`
+	Kind   string `query:"kind" enum:"port,queue,group,ev-profile,tunnel" default:"port" doc:"What the objects are."`
 	Metric string `query:"metric" maxLength:"40" doc:"What they are ordered by. Default: utilization of ports, outBits where the speed of no port is known, the first metric of other kinds."`
 	Over   string `query:"over" maxLength:"10" doc:"The time up to now that values are of, 1s to 15m. Default 10s."`
 	Limit  int    `query:"limit" minimum:"1" maximum:"1000" default:"10" doc:"Objects at most."`

@@ -36,6 +36,7 @@ type planner struct {
 	streams    *hosts.Server // to its hosts
 	server     *northbound.Server
 	telemetry  *telemetry.Store
+	counts     time.Duration // between the counts that a host reports; 0: none does
 	store      store.Store
 	keep       audit.Keep // of the audit log
 	log        *slog.Logger
@@ -76,7 +77,7 @@ func newPlanner(ctx context.Context, o *Options, s store.Store, switches control
 		return nil, err
 	}
 	served := o.API
-	p.telemetry = o.API.Telemetry
+	p.telemetry, p.counts = o.API.Telemetry, o.Inventory.MRC.Counts.D()
 	if o.Inventory.MRC.On() {
 		if err := p.startMultipath(ctx, o, s, events.publish); err != nil {
 			return nil, err
@@ -118,10 +119,13 @@ func (p *planner) run(ctx context.Context, l net.Listener) error {
 	group.Go(func() error { return p.controller.Run(ctx) })
 	group.Go(func() error { p.prune(ctx); return nil })
 	group.Go(func() error { p.measure(ctx, p.telemetry); return nil })
+	group.Go(func() error { p.readGroups(ctx, p.telemetry); return nil })
+	group.Go(func() error { p.readTunnels(ctx, p.telemetry); return nil })
 	group.Go(func() error { return p.network.run(ctx) })
 	group.Go(func() error { return follow(ctx, &p.network.merged, p.controller.SetTopology) })
 	if p.multipath != nil {
 		group.Go(func() error { return p.multipath.Run(ctx, p.streams) })
+		group.Go(func() error { p.readProfiles(ctx, p.telemetry, p.counts); return nil })
 		group.Go(func() error { return follow(ctx, &p.network.merged, p.multipath.SetTopology) })
 		group.Go(func() error {
 			if l != nil {

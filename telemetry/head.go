@@ -70,6 +70,15 @@ func (h *head) clear(from, to int64) {
 	}
 }
 
+// drop frees a column.
+func (h *head) drop(column int) {
+	if at := h.columns[column]; at != 0 {
+		clear(h.slab[at : int(at)+h.width])
+		h.columns[column] = 0
+		h.free = append(h.free, at)
+	}
+}
+
 func zeros(values []code) bool {
 	for _, v := range values {
 		if v != 0 {

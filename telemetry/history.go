@@ -35,7 +35,8 @@ type Series struct {
 // Query is what a history is about.
 type Query struct {
 	Kind Kind
-	// Name is SWITCH/PORT for a port, and SWITCH/PORT/QUEUE for a queue.
+	// Name is SWITCH/PORT for a port, SWITCH/PORT/QUEUE for a queue, and that of the readings for
+	// others.
 	Name string
 	// Metrics are names of metrics; none: all.
 	Metrics []string
@@ -47,6 +48,9 @@ type Query struct {
 
 // parse returns where an object is.
 func parse(k Kind, name string) (shard string, _ key, ok bool) {
+	if !k.onSwitch() {
+		return shardOf(k), key{k, 0, name}, true
+	}
 	queue := ""
 	if k == Queue {
 		i := strings.LastIndexByte(name, '/')
@@ -68,6 +72,9 @@ func parse(k Kind, name string) (shard string, _ key, ok bool) {
 
 // fullName is the opposite of parse.
 func (s *shard) fullName(k *key) string {
+	if !k.kind.onSwitch() {
+		return k.name
+	}
 	port := s.name + "/" + strconv.FormatUint(uint64(k.port), 10)
 	if k.kind == Queue {
 		return port + "/" + k.name

@@ -14,10 +14,17 @@ type Kind uint8
 const (
 	Port Kind = iota
 	Queue
-	kinds = int(Queue) + 1
+	Group
+	EVProfile
+	Tunnel
+	kinds = int(Tunnel) + 1
 )
 
-var kindNames = [kinds]string{"port", "queue"}
+var kindNames = [kinds]string{"port", "queue", "group", "ev-profile", "tunnel"}
+
+// onSwitch reports whether objects of the kind are on a switch, which samples them. Others have
+// readings ([Store.TakeReadings]), and names that stand for themselves.
+func (k Kind) onSwitch() bool { return k == Port || k == Queue }
 
 func (k Kind) String() string { return kindNames[k] }
 
@@ -37,6 +44,7 @@ const (
 	PacketsPerSecond = "packets/s"
 	FramesPerSecond  = "frames/s"
 	Octets           = "octets"
+	Seconds          = "s"
 	Number           = "1"
 )
 
@@ -80,6 +88,30 @@ const (
 	queueMetrics
 )
 
+// Metrics of multicast groups.
+const (
+	GroupAcked = iota
+	GroupCNPs
+	GroupStalled
+)
+
+// Metrics of EV profiles.
+const (
+	ProfileSent = iota
+	ProfileLost
+	ProfileActive
+	ProfileDenied
+	ProfileAssumedBad
+)
+
+// Metrics of tunnels for PFC frames.
+const (
+	TunnelSent = iota
+	TunnelLost
+	TunnelRTT
+	TunnelDown
+)
+
 // maxMetrics is the greatest number of metrics of a kind.
 const maxMetrics = portMetrics
 
@@ -95,6 +127,19 @@ var metrics = [kinds][]Metric{
 		{Name: "droppedPackets", Unit: PacketsPerSecond, scale: 1}, {Name: "droppedBits", Unit: BitsPerSecond, scale: 8, octets: true},
 		{Name: "longest", Unit: Octets, scale: 1, gauge: true},
 		{Name: "markedPackets", Unit: PacketsPerSecond, scale: 1}, {Name: "trimmedPackets", Unit: PacketsPerSecond, scale: 1},
+	},
+	Group: {
+		{Name: "ackedPackets", Unit: PacketsPerSecond, scale: 1}, {Name: "cnps", Unit: PacketsPerSecond, scale: 1},
+		{Name: "stalledReceivers", Unit: Number, scale: 1, gauge: true},
+	},
+	EVProfile: {
+		{Name: "sentPackets", Unit: PacketsPerSecond, scale: 1}, {Name: "lostPackets", Unit: PacketsPerSecond, scale: 1},
+		{Name: "activeEvs", Unit: Number, scale: 1, gauge: true}, {Name: "deniedEvs", Unit: Number, scale: 1, gauge: true},
+		{Name: "assumedBadEvs", Unit: Number, scale: 1, gauge: true},
+	},
+	Tunnel: {
+		{Name: "probes", Unit: PacketsPerSecond, scale: 1}, {Name: "lostProbes", Unit: PacketsPerSecond, scale: 1},
+		{Name: "rtt", Unit: Seconds, scale: 1e-9, gauge: true}, {Name: "down", Unit: Number, scale: 1, gauge: true},
 	},
 }
 

@@ -41,9 +41,11 @@ type shard struct {
 	kept         int64     // octets of minutes and hours
 
 	readings []reading
+	// free are places in objects of what is gone, in a shard of readings.
+	free []int32
 }
 
-// key names an object of a shard: a port, or a queue of it by its name.
+// key names an object of a shard: a port, or a queue of it by its name, or what has a name only.
 type key struct {
 	kind Kind
 	port uint32
@@ -160,6 +162,13 @@ func (s *shard) object(st *Store, k key) (int32, bool) {
 	n := len(metrics[k.kind])
 	if !st.reserve(k) {
 		return 0, false
+	}
+	if last := len(s.free) - 1; last >= 0 {
+		i := s.free[last]
+		s.free = s.free[:last]
+		s.objects[i] = object{key: k, base: s.objects[i].base}
+		s.index[k] = i
+		return i, true
 	}
 	i := int32(len(s.objects))
 	s.objects = append(s.objects, object{key: k, base: int32(len(s.last))})

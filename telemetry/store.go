@@ -45,7 +45,7 @@ type stats struct {
 type Stats struct {
 	// Objects are those with values. Octets is what they take at most, with the segments that are kept.
 	Objects, Octets int64
-	// Samples of ports were taken, of which Late came after newer ones. Gaps are objects whose samples
+	// Samples of ports, and readings, were taken, of which Late came after newer ones. Gaps are objects whose samples
 	// came too far apart for a rate, Restarts ports whose counters restarted or went back.
 	Samples, Late, Gaps, Restarts uint64
 	// Evicted segments were dropped before their time, and Refused objects not kept, for want of memory.
@@ -156,6 +156,12 @@ func (st *Store) reserve(k key) bool {
 	return true
 }
 
+// unreserve gives back the memory of an object.
+func (st *Store) unreserve(k key) {
+	st.reserved.Add(-objectOctets(k))
+	st.objects.Add(-1)
+}
+
 // share is what the segments of some objects may take.
 func (st *Store) share(objects int) int64 {
 	room := st.cfg.Memory - st.reserved.Load()
@@ -177,6 +183,7 @@ func (st *Store) Expire(now time.Time) {
 	for _, s := range st.all() {
 		s.mu.Lock()
 		s.expire(st, now.Unix())
+		s.forget(st, now)
 		s.mu.Unlock()
 	}
 }

@@ -19,7 +19,7 @@ import (
 
 // measured are the kinds of objects with a history, by their plurals.
 var measured = []struct{ plural, kind string }{
-	{"ports", "port"}, {"queues", "queue"},
+	{"ports", "port"}, {"queues", "queue"}, {"groups", "group"}, {"ev-profiles", "ev-profile"}, {"tunnels", "tunnel"},
 }
 
 func measuredNames(plural bool) (names []string) {
@@ -43,12 +43,13 @@ func newTop(env environment) *cobra.Command {
 	var metric, over string
 	limit := 10
 	c := &cobra.Command{
-		Use: "top [" + strings.Join(measuredNames(true), "|") + "]", Short: "Show the busiest ports and queues",
+		Use: "top [" + strings.Join(measuredNames(true), "|") + "]", Short: "Show the busiest ports, queues, groups, EV profiles and tunnels",
 		Long: `Shows the objects with the greatest values of a metric: by default the ports with
 the greatest utilization in the last 10 seconds.
 
   weft top
-  weft top queues --metric droppedPackets --over 5m`,
+  weft top queues --metric droppedPackets --over 5m
+  weft top ev-profiles --metric lostPackets`,
 		Args: arguments(0, 1), ValidArgsFunction: inTurn(fixed(measuredNames(true))),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			kind := measured[0].kind
@@ -79,7 +80,7 @@ the greatest utilization in the last 10 seconds.
 func addHistory(v *viewer, add addFunc) {
 	var metrics []string
 	var since, until, step string
-	c := add("history KIND NAME", "What a port or queue did in the last 24 hours", 2, []completion{fixed(measuredNames(false))}, func(ctx context.Context, args []string) error {
+	c := add("history KIND NAME", "What a port, queue, multicast group, EV profile or tunnel did in the last 24 hours", 2, []completion{fixed(measuredNames(false))}, func(ctx context.Context, args []string) error {
 		query := url.Values{"kind": {args[0]}, "name": {args[1]}}
 		for name, value := range map[string]string{"since": since, "until": until, "step": step} {
 			if value != "" {
@@ -169,6 +170,9 @@ func percent(share float64) string { return strconv.FormatFloat(100*share, 'f', 
 
 // quantity writes a value with 3 significant digits, a prefix of SI and its unit.
 func quantity(v float64, unit string) string {
+	if unit == "s" {
+		return time.Duration(v * float64(time.Second)).Round(10 * time.Nanosecond).String()
+	}
 	if unit == "1" {
 		return strconv.FormatFloat(v, 'g', 4, 64)
 	}

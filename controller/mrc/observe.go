@@ -125,7 +125,10 @@ func (c *Core) EVCounts(name string, m *hostapi.EVCounts) error {
 			wrong = errors.Join(wrong, fmt.Errorf("host %s: EV %v: lost %d, want at most sent, %d: %w", name, n.EV, n.Lost, n.Sent, ErrMalformed))
 			continue
 		}
-		c.observe(h, p, n.EV, h.count(counterKey{n.Profile, n.EV}, counter{n.Sent, n.Lost}))
+		grown := h.count(counterKey{n.Profile, n.EV}, counter{n.Sent, n.Lost})
+		p.carried.Sent += grown.Sent
+		p.carried.Lost += grown.Lost
+		c.observe(h, p, n.EV, grown)
 	}
 	return wrong
 }

@@ -34,6 +34,9 @@ type profile struct {
 	paths map[hostapi.EV]pathOf // of EVs that hosts spoke of
 	cells map[hostapi.EV]*Cell
 	next  int // of the round of probes
+
+	// carried is what its EVs carried and lost since the controller began to decide, as hosts count it.
+	carried suspect.Counts
 }
 
 // pathOf is what is known of the path of an EV.

@@ -3,6 +3,7 @@ package multicast
 import (
 	"cmp"
 	"maps"
+	"math"
 	"slices"
 
 	"github.com/weft-sdn/weft/api"
@@ -36,23 +37,27 @@ func (f *Feature) Query(name string) (id uint64, err error) {
 		return 0, err
 	}
 	g := item.Decided
-	q := f.ask(g, func(q *query) {
+	q := f.ask(g, whole, func(q *query) {
 		f.findStalls(g, &q.report)
 		f.env.Answer(q.id, q.report)
 	})
 	return q.id, nil
 }
 
-// ask sends a STATE packet-out for each branch of a group.
-func (f *Feature) ask(g *group, finished func(*query)) *query {
+// whole is every node and branch of a group.
+const whole = math.MaxInt
+
+// ask sends a STATE packet-out for each branch of a group: as many nodes, from the root on, and
+// branches of each as most says.
+func (f *Feature) ask(g *group, most int, finished func(*query)) *query {
 	p := g.resp
 	if p == nil {
 		p = g.target
 	}
 	q := &query{id: f.env.Question(), group: g, place: make(map[branchKey][2]int), finished: finished}
 	q.report = api.GroupState{Group: g.name, Epoch: p.Epoch}
-	for i := range p.Nodes {
-		q.report.Nodes = append(q.report.Nodes, f.askNode(q, p, &p.Nodes[i], i))
+	for i := range min(most, len(p.Nodes)) {
+		q.report.Nodes = append(q.report.Nodes, f.askNode(q, p, &p.Nodes[i], i, most))
 	}
 	if q.open == 0 {
 		f.finish(q)
@@ -62,9 +67,9 @@ func (f *Feature) ask(g *group, finished func(*query)) *query {
 	return q
 }
 
-func (f *Feature) askNode(q *query, p *tree.Placement, n *tree.PlacedNode, at int) api.GroupNodeState {
+func (f *Feature) askNode(q *query, p *tree.Placement, n *tree.PlacedNode, at, most int) api.GroupNodeState {
 	node := api.GroupNodeState{Switch: n.Switch, LastPSN: -1}
-	for j := range n.Branches {
+	for j := range min(most, len(n.Branches)) {
 		b := &n.Branches[j]
 		state := api.GroupBranchState{Index: b.Index, AckPSN: -1, EPSN: -1}
 		if b.Receiver != nil {

@@ -50,7 +50,7 @@ func (f *Feature) watchStalls(g *group) {
 			return
 		}
 		if g.phase == steady {
-			f.ask(g, func(q *query) { f.findStalls(g, &q.report); f.evict(g) })
+			f.ask(g, whole, func(q *query) { f.findStalls(g, &q.report); f.evict(g) })
 		}
 		f.watchStalls(g)
 	})

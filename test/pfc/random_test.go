@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -243,6 +244,15 @@ func TestNodeLost(t *testing.T) {
 	p := b.policy()
 	if !p.Status.Conditions.Is(api.Programmed) || !b.saw("srv6-policy.path-changed", "wan") || p.Status.Tunnels[0].State != "up" {
 		t.Fatalf("%+v", p.Status)
+	}
+	samples := b.core().TunnelSamples()
+	for _, x := range p.Status.Tunnels {
+		name := fmt.Sprintf("%s/%d", x.From, x.ID)
+		if !slices.ContainsFunc(samples, func(s controller.TunnelSample) bool {
+			return s.Tunnel == name && s.Sent == x.Sent && s.Lost == x.Lost && s.RTT == x.RTT.D() && s.Probed && !s.Down && s.Sent > 0
+		}) {
+			t.Errorf("no sample of tunnel %s: %+v among %+v", name, x, samples)
+		}
 	}
 	a, err := b.w.NewStream(lab.StreamConfig{From: "DC1", To: "DC2", QPN: 1, Payload: 4096, Rate: 200e6, Priority: 3})
 	b.must(err)

@@ -1,0 +1,184 @@
+package service
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/weft-sdn/weft/controller"
+	"github.com/weft-sdn/weft/southbound/gnmi"
+	"github.com/weft-sdn/weft/telemetry"
+)
+
+// statesPerSecond bounds how many groups a switch is asked for in a second, so that telemetry leaves
+// its CPU port to others: the sources of more groups at one switch are asked less often.
+const statesPerSecond = 256
+
+// answering bounds the wait for the answers of switches, beyond the state timeout of the controller.
+const answering = 10 * time.Second
+
+// readGroups has the telemetry know what multicast groups do, until ctx ends.
+func (p *planner) readGroups(ctx context.Context, st *telemetry.Store) {
+	progress := make(map[string]*groupProgress)
+	interval := sampleInterval
+	for wait := time.NewTicker(interval); ; {
+		select {
+		case <-wait.C:
+		case <-ctx.Done():
+			wait.Stop()
+			return
+		}
+		bounded, cancel := context.WithTimeout(ctx, answering)
+		samples, err := p.controller.GroupSamples(bounded)
+		cancel()
+		if err != nil {
+			continue // the next round shows a gap
+		}
+		now := time.Now()
+		st.TakeReadings(telemetry.Group, interval, groupReadings(progress, samples, func(sw string, port uint32) bool {
+			return arrived(st, sw, port, interval, now) >= psns
+		}))
+		if next := groupInterval(samples); next != interval {
+			interval = next
+			wait.Reset(interval)
+		}
+	}
+}
+
+// groupInterval returns how often groups can be asked.
+func groupInterval(samples []controller.GroupSample) time.Duration {
+	roots, most := make(map[string]int), 0
+	for i := range samples {
+		roots[samples[i].Switch]++
+		most = max(most, roots[samples[i].Switch])
+	}
+	return sampleInterval * time.Duration(max(1, (most+statesPerSecond-1)/statesPerSecond))
+}
+
+// psns is the number of PSNs, which have 24 bits.
+const psns = 1 << 24
+
+// arrived returns how many packets a port may have received in a time, by the busiest of its last
+// seconds; 0: not known.
+func arrived(st *telemetry.Store, sw string, port uint32, interval time.Duration, now time.Time) float64 {
+	h, err := st.History(telemetry.Query{
+		Kind: telemetry.Port, Name: fmt.Sprintf("%s/%d", sw, port), Metrics: []string{"inPackets"}, Since: now.Add(-interval - 3*time.Second), Until: now, Step: time.Second,
+	}, now)
+	if err != nil || len(h.Series) == 0 {
+		return 0
+	}
+	most := 0.0
+	for _, v := range h.Series[0].Values {
+		if v > most { // false of NaN
+			most = v
+		}
+	}
+	return most * interval.Seconds()
+}
+
+// groupReadings returns what samples mean, with what was known of groups before, which it keeps. fast
+// reports whether so many packets come in at a port that PSNs wrap between two samples.
+func groupReadings(progress map[string]*groupProgress, samples []controller.GroupSample, fast func(sw string, port uint32) bool) []telemetry.Reading {
+	all := make([]telemetry.Reading, 0, len(samples))
+	there := make(map[string]bool, len(samples))
+	for i := range samples {
+		s := &samples[i]
+		there[s.Group] = true
+		if s.At.IsZero() {
+			continue
+		}
+		g := progress[s.Group]
+		if g == nil {
+			g = &groupProgress{psn: -1}
+			progress[s.Group] = g
+		}
+		all = append(all, telemetry.Reading{Name: s.Group, At: s.At, Values: []gnmi.Count{
+			telemetry.GroupAcked: g.take(s, fast(s.Switch, s.Port)), telemetry.GroupCNPs: {Value: uint64(s.CNPs), OK: true}, telemetry.GroupStalled: {Value: uint64(s.Stalled), OK: true},
+		}})
+	}
+	for name := range progress {
+		if !there[name] {
+			delete(progress, name)
+		}
+	}
+	return all
+}
+
+// groupProgress counts the packets of a group that were acknowledged to its source.
+type groupProgress struct {
+	root  string
+	epoch uint32
+	psn   int64
+	acked uint64
+}
+
+// take returns the count; it is not known before the first packet of an epoch at a root, nor when PSNs
+// wrap too fast.
+func (g *groupProgress) take(s *controller.GroupSample, fast bool) gnmi.Count {
+	known := !fast && g.psn >= 0 && s.PSN >= 0 && g.root == s.Switch && g.epoch == s.Epoch
+	if known {
+		g.acked += uint64(s.PSN-g.psn) % psns
+	}
+	// With one that is not known the next begins anew: what lies between is a gap.
+	g.root, g.epoch, g.psn = s.Switch, s.Epoch, s.PSN
+	return gnmi.Count{Value: g.acked, OK: known}
+}
+
+// readTunnels has the telemetry know what probes say of tunnels for PFC frames, until ctx ends.
+func (p *planner) readTunnels(ctx context.Context, st *telemetry.Store) {
+	every(ctx, sampleInterval, func() {
+		samples, err := p.controller.TunnelSamples(ctx)
+		if err != nil {
+			return
+		}
+		all := make([]telemetry.Reading, len(samples))
+		for i := range samples {
+			s := &samples[i]
+			down := uint64(0)
+			if s.Down {
+				down = 1
+			}
+			all[i] = telemetry.Reading{Name: s.Tunnel, At: time.Now(), Values: []gnmi.Count{
+				telemetry.TunnelSent: {Value: s.Sent, OK: true}, telemetry.TunnelLost: {Value: s.Lost, OK: true},
+				telemetry.TunnelRTT: {Value: uint64(s.RTT), OK: s.RTT > 0}, telemetry.TunnelDown: {Value: down, OK: s.Probed},
+			}}
+		}
+		st.TakeReadings(telemetry.Tunnel, sampleInterval, all)
+	})
+}
+
+// readProfiles has the telemetry know what EV profiles carry, until ctx ends: as often as hosts
+// report it.
+func (p *planner) readProfiles(ctx context.Context, st *telemetry.Store, counts time.Duration) {
+	interval := max(counts, sampleInterval)
+	every(ctx, interval, func() {
+		samples, err := p.multipath.Samples(ctx)
+		if err != nil {
+			return
+		}
+		all := make([]telemetry.Reading, len(samples))
+		for i := range samples {
+			s := &samples[i]
+			gauge := func(n int) gnmi.Count { return gnmi.Count{Value: uint64(n), OK: true} }
+			all[i] = telemetry.Reading{Name: s.Name, At: time.Now(), Values: []gnmi.Count{
+				telemetry.ProfileSent: {Value: s.Sent, OK: counts > 0}, telemetry.ProfileLost: {Value: s.Lost, OK: counts > 0},
+				telemetry.ProfileActive: gauge(s.Active), telemetry.ProfileDenied: gauge(s.Denied), telemetry.ProfileAssumedBad: gauge(s.AssumedBad),
+			}}
+		}
+		st.TakeReadings(telemetry.EVProfile, interval, all)
+	})
+}
+
+// every calls do at each interval until ctx ends.
+func every(ctx context.Context, interval time.Duration, do func()) {
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			do()
+		case <-ctx.Done():
+			return
+		}
+	}
+}

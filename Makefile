@@ -97,12 +97,13 @@ test-compose:
 interop:
 	WEFT_INTEROP=1 $(GO) test -count=1 -timeout 90m ./test/interop -run TestInterop -v
 
-# Longer than a change should wait for: the fault scenarios with 20,000 seeds, several controllers with 10,000, fabrics under load and the naming of bad links with many,
+# Longer than a change should wait for: the fault scenarios with 20,000 seeds, several controllers and what they deny with 10,000, fabrics under load and the naming of bad links with many,
 # hostile clients of a switch in numbers.
 soak:
 	WEFT_SEEDS=20000 $(GO) test -timeout 24h -run '^(TestFaults|TestPlanes)$$' -v ./test/faults
 	WEFT_SEEDS=20000 $(GO) test -timeout 24h -run '^TestWrites' -v ./endpoint/mrc
 	WEFT_SEEDS=10000 $(GO) test -timeout 24h -run '^TestNodes$$' -v ./cluster
+	WEFT_SEEDS=10000 $(GO) test -timeout 24h -run '^TestDenials$$' -v ./service
 	WEFT_SEEDS=50 $(GO) test -timeout 24h -run '^(TestIncast|TestSpread)$$' -v ./test/multipath
 	WEFT_SEEDS=100 $(GO) test -timeout 24h -run '^(TestGreyLink|TestCongestionIsNotGrey|TestLinkDownToApply)$$' -v ./test/multipath
 	WEFT_SIEGE=1 $(GO) test -timeout 1h -run '^(TestStrangersPipelines|TestReadsNeverRead|TestSubscriptionsNeverRead)$$' -v ./dataplane/p4rt ./dataplane/gnmi

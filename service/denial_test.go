@@ -115,8 +115,7 @@ func (b *denialBed) build() {
 	builder, inv := topology.NewBuilder(), &b.inventory
 	m := &inv.MRC
 	m.Mode, m.Counts, m.LinkCounts = "stev", 0, 0
-	m.Planes = "admin-groups" // links that fail may leave a plane in two parts
-	m.Probes.Rate = 0         // hosts answer all probes: they say nothing of links
+	m.Probes.Rate = 0 // hosts answer all probes: they say nothing of links
 	m.Restore.Hold, m.Restore.MaxHold = api.Duration(500*time.Millisecond), api.Duration(2*time.Second)
 	m.Restore.FirstRound = api.Duration(time.Second)
 	ports := make(map[string]uint32)
@@ -135,8 +134,8 @@ func (b *denialBed) build() {
 				spine := fmt.Sprintf("spine%d-%d", p, s)
 				ports[leaf]++
 				ports[spine]++
-				up := topology.Link{Local: topology.NodeID(leaf), Remote: topology.NodeID(spine), LocalID: ports[leaf], RemoteID: ports[spine], IGPMetric: 10, AdminGroup: 1 << p}
-				down := topology.Link{Local: up.Remote, Remote: up.Local, LocalID: up.RemoteID, RemoteID: up.LocalID, IGPMetric: 10, AdminGroup: 1 << p}
+				up := topology.Link{Local: topology.NodeID(leaf), Remote: topology.NodeID(spine), LocalID: ports[leaf], RemoteID: ports[spine], IGPMetric: 10}
+				down := topology.Link{Local: up.Remote, Remote: up.Local, LocalID: up.RemoteID, RemoteID: up.LocalID, IGPMetric: 10}
 				builder.SetLink(up)
 				builder.SetLink(down)
 				b.cables = append(b.cables, [2]topology.Link{up, down})
@@ -437,7 +436,7 @@ func (b *denialBed) step() string {
 	switch b.rng.IntN(10) {
 	case 0, 1, 2:
 		i := b.rng.IntN(len(b.cables))
-		if len(b.down) > 2 || b.isolates(i) {
+		if _, down := b.down[i]; down || len(b.down) > 2 {
 			return b.mendLinks()
 		}
 		b.setLink(i, false)
@@ -485,16 +484,6 @@ func (b *denialBed) step() string {
 		}
 		return host.name + " loses its connection"
 	}
-}
-
-// isolates reports whether a link is down, or the only one of its leaf that is not.
-func (b *denialBed) isolates(i int) bool {
-	for d := range b.down {
-		if b.cables[d][0].Local == b.cables[i][0].Local {
-			return true
-		}
-	}
-	return false
 }
 
 func (b *denialBed) mendLinks() string {

@@ -52,6 +52,7 @@ type Built struct {
 	Profile *hostapi.Profile
 
 	a         *Assignment
+	without   string             // why a port has no EV; "": each that is attached at both ends may have
 	rangeOnly bool               // the device takes consecutive values only
 	lanes     []lane             // without candidates
 	refs      []topology.PathRef // of explicit EVs in order
@@ -104,7 +105,8 @@ type building struct {
 
 func (b *building) build() (*Built, error) {
 	var err error
-	if b.lanes, err = b.a.lanes(b.r.Pair); err != nil {
+	var without string
+	if b.lanes, without, err = b.a.lanes(b.r.Pair); err != nil {
 		return nil, err
 	}
 	b.align = max(b.caps.EVCountAlign, 1)
@@ -114,7 +116,7 @@ func (b *building) build() (*Built, error) {
 	}
 	b.most = min(b.most, b.caps.EVMaxCountProfile, b.caps.EVMaxCount) / b.align * b.align
 	p := &hostapi.Profile{Name: b.r.Name}
-	b.out = Built{Pair: b.r.Pair, Profile: p, a: b.a, rangeOnly: b.caps.OptAttr&hostapi.OptEVExplicitRange != 0}
+	b.out = Built{Pair: b.r.Pair, Profile: p, a: b.a, without: without, rangeOnly: b.caps.OptAttr&hostapi.OptEVExplicitRange != 0}
 	if err := b.fill(p); err != nil {
 		return nil, err
 	}

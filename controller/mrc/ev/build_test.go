@@ -239,6 +239,40 @@ func TestBuildPorts(t *testing.T) {
 	}
 }
 
+// TestBuildWithoutAPlane: a fabric that has no path for one port leaves the others their EVs, and the
+// profile says what it lacks. What is lost of the others is denied.
+func TestBuildWithoutAPlane(t *testing.T) {
+	f := leafSpine(2, 2, 4, 1)
+	pair := Pair{attach(2, 1), attach(2, 2)}
+	whole := assign(t, f.clos(t), Format{Mode: ModeStructured})
+	all := mustBuild(t, whole, Request{Name: "p", Pair: pair})
+	f.isolate("leaf2-01")
+	c := f.clos(t)
+	a := assign(t, c, Format{Mode: ModeStructured})
+	built, err := a.Build(Request{Name: "p", Pair: pair})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := built.Profile
+	if p.Mode != hostapi.ModeExplicit || len(p.EVs) != 4 || slices.ContainsFunc(p.EVs, func(e hostapi.EV) bool { return e.Port != 1 }) {
+		t.Errorf("%v with EVs %v, want those of port 1 alone", p.Mode, p.EVs)
+	}
+	out, err := built.Under(c.Lost(topology.Losses{}))
+	if err != nil || !strings.Contains(out.Degraded, "port 2") || out.Profile != p {
+		t.Errorf("degraded %q, %v, want port 2 named", out.Degraded, err)
+	}
+	lost := c.Lost(topology.Losses{Nodes: []topology.NodeID{"spine1-01"}})
+	for name, before := range map[string]*hostapi.Profile{"its own": p, "of a whole fabric": all} {
+		denied, err := a.Deny(before, pair, lost)
+		if err != nil || len(denied.Denied) != 1 || denied.Denied[0].Port != 1 {
+			t.Errorf("%s: denies %v, %v, want the EV of port 1 over the lost spine", name, denied.Denied, err)
+		}
+	}
+	if _, err := assign(t, c, Format{Mode: ModeECMP}).Build(Request{Name: "p", Pair: pair}); err == nil {
+		t.Error("in mode ecmp a device would use the port without a path")
+	}
+}
+
 func TestBuildECMP(t *testing.T) {
 	f := leafSpine(2, 2, 4, 1)
 	a := assign(t, f.clos(t), Format{Mode: ModeECMP})

@@ -2,6 +2,7 @@ package ev
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/topology"
@@ -37,6 +38,12 @@ func (b *Built) Under(lost *topology.LostWays) (Outcome, error) {
 	if !lost.Of(b.a.clos) {
 		return Outcome{}, fmt.Errorf("profile %s: losses of another fabric than its own: %w", b.Profile.Name, ErrMalformed)
 	}
+	out, err := b.under(lost)
+	out.Degraded = strings.Trim(out.Degraded+"; "+b.without, "; ")
+	return out, err
+}
+
+func (b *Built) under(lost *topology.LostWays) (Outcome, error) {
 	out := Outcome{Profile: b.Profile, Active: b.Profile.Count}
 	touched := false
 	for i := range b.lanes {
@@ -105,7 +112,7 @@ func (b *Built) explicitUnder(lost *topology.LostWays) (Outcome, error) {
 // replace puts EVs that the profile does not have in place of dead ones, and
 // returns those that stay dead.
 func (b *Built) replace(p *hostapi.Profile, dead []int, lost *topology.LostWays) ([]int, error) {
-	lanes, err := b.a.lanes(b.Pair)
+	lanes, _, err := b.a.lanes(b.Pair)
 	if err != nil {
 		return nil, err
 	}
@@ -183,15 +190,11 @@ func (a *Assignment) Deny(p *hostapi.Profile, pair Pair, lost *topology.LostWays
 		if src == "" || dst == "" {
 			continue
 		}
-		plane, err := a.planeOf(src, int(port))
-		if err != nil {
-			return nil, fmt.Errorf("profile %s: port %d: %w", p.Name, port, err)
-		}
-		set, err := a.clos.Paths(src, dst, plane)
-		if err != nil {
-			return nil, fmt.Errorf("profile %s: port %d: %w", p.Name, port, err)
-		}
 		values += generated(p)
+		set, err := a.paths(src, dst, port)
+		if err != nil {
+			continue // nothing is known of the port's paths; those of the others may be lost
+		}
 		if !lost.Touches(set) {
 			continue
 		}

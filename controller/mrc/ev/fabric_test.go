@@ -63,6 +63,15 @@ func leafSpine(planes, leaves, spines, width int) *fabric {
 	return f
 }
 
+// isolate takes all links of a node away.
+func (f *fabric) isolate(id topology.NodeID) {
+	for _, l := range f.Build().Links {
+		if l.Local == id || l.Remote == id {
+			f.RemoveLink(l.ID)
+		}
+	}
+}
+
 // threeTiers builds planes of pods, whose aggregation switch i is joined with
 // all cores of group i.
 func threeTiers(planes, pods, leaves, aggs, cores int) *fabric {

@@ -1,6 +1,7 @@
 package ev
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/weft-sdn/weft/topology"
@@ -21,42 +22,60 @@ type candidate struct {
 	refs []topology.PathRef
 }
 
-// lanes returns what each port that is attached at both ends can send by; some
-// may have no candidate.
-func (a *Assignment) lanes(p Pair) ([]lane, error) {
+// lanes returns what each port that is attached at both ends can send by; some may have no candidate. A
+// port whose leaf the fabric does not have, or which no path connects, has no lane: without says why, ""
+// when all ports have one. It is an error when no port has one, and in mode ecmp when one has none:
+// devices choose among all of their ports then.
+func (a *Assignment) lanes(p Pair) (lanes []lane, without string, err error) {
 	if err := p.Source.validate(); err != nil {
-		return nil, fmt.Errorf("source: %w", err)
+		return nil, "", fmt.Errorf("source: %w", err)
 	}
 	if err := p.Destination.validate(); err != nil {
-		return nil, fmt.Errorf("destination: %w", err)
+		return nil, "", fmt.Errorf("destination: %w", err)
 	}
-	var lanes []lane
+	var first error
 	for i := range min(len(p.Source), len(p.Destination)) {
 		src, dst, port := p.Source[i], p.Destination[i], uint8(i+1)
 		if src == "" || dst == "" {
 			continue
 		}
-		from, err := a.planeOf(src, int(port))
-		if err != nil {
-			return nil, fmt.Errorf("source: port %d: %w", port, err)
-		}
-		to, err := a.planeOf(dst, int(port))
-		if err != nil {
-			return nil, fmt.Errorf("destination: port %d: %w", port, err)
-		}
-		if from != to {
-			return nil, fmt.Errorf("port %d: %s is in plane %d, %s in plane %d: %w", port, src, from, dst, to, ErrNoPath)
-		}
 		l := lane{port: port}
-		if l.set, err = a.clos.Paths(src, dst, from); err != nil {
-			return nil, fmt.Errorf("port %d: %w", port, err)
+		if l.set, err = a.paths(src, dst, port); err != nil {
+			first = cmp.Or(first, err)
+			continue
 		}
 		if l.candidates, err = a.candidates(l.set); err != nil {
-			return nil, fmt.Errorf("port %d: %w", port, err)
+			return nil, "", fmt.Errorf("port %d: %w", port, err)
 		}
 		lanes = append(lanes, l)
 	}
-	return lanes, nil
+	switch {
+	case first == nil:
+		return lanes, "", nil
+	case len(lanes) == 0 || a.format.Mode == ModeECMP:
+		return nil, "", first
+	}
+	return lanes, first.Error(), nil
+}
+
+// paths returns the paths of a port between two leaves.
+func (a *Assignment) paths(src, dst topology.NodeID, port uint8) (topology.PathSet, error) {
+	from, err := a.planeOf(src, int(port))
+	if err != nil {
+		return topology.PathSet{}, fmt.Errorf("source: port %d: %w", port, err)
+	}
+	to, err := a.planeOf(dst, int(port))
+	if err != nil {
+		return topology.PathSet{}, fmt.Errorf("destination: port %d: %w", port, err)
+	}
+	if from != to {
+		return topology.PathSet{}, fmt.Errorf("port %d: %s is in plane %d, %s in plane %d: %w", port, src, from, dst, to, ErrNoPath)
+	}
+	set, err := a.clos.Paths(src, dst, from)
+	if err != nil {
+		return topology.PathSet{}, fmt.Errorf("port %d: %w", port, err)
+	}
+	return set, nil
 }
 
 // planeOf is the plane of a port that is attached to a leaf.

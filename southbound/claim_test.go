@@ -2,6 +2,7 @@ package southbound_test
 
 import (
 	"context"
+	"errors"
 	"net"
 	"os/exec"
 	"strings"
@@ -9,6 +10,9 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/dataplane"
+	"github.com/weft-sdn/weft/dataplane/live"
+	"github.com/weft-sdn/weft/dataplane/p4rt"
 	"github.com/weft-sdn/weft/lab"
 	"github.com/weft-sdn/weft/p4"
 	. "github.com/weft-sdn/weft/southbound"
@@ -194,6 +198,61 @@ func TestLockedOut(t *testing.T) {
 			waiting.gone()
 			later := claim(t, at, others(1), ClaimVacant)
 			later.primary()
+		})
+	}
+}
+
+// TestForgetElections: a switch that forgets the ids of an election, as its operator asks, is the
+// controller's again by the controller's own id, both where a client that holds the highest id is still
+// connected, and where the controller had to take that id itself.
+func TestForgetElections(t *testing.T) {
+	for name, connected := range map[string]bool{"client connected": true, "client gone": false} {
+		t.Run(name, func(t *testing.T) {
+			runner, err := live.Start(live.Config{Device: p4rt.Config{ID: 1, Switch: dataplane.Config{CPUPort: 510}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			server := p4rt.NewServer(p4rt.ServerConfig{})
+			if err := server.Add(runner.Sessions(), runner); err != nil {
+				t.Fatal(err)
+			}
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			served := make(chan error, 1)
+			go func() { served <- server.Serve(l) }()
+			t.Cleanup(func() {
+				ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+				defer cancel()
+				server.Close(ctx)
+				if err := errors.Join(<-served, runner.Close()); err != nil {
+					t.Error(err)
+				}
+			})
+			at := target{name: "embedded", address: l.Addr().String()}
+			stray := claim(t, at, top, ClaimFixed)
+			stray.primary()
+			ctl := claim(t, at, ours(3), ClaimVacant)
+			ctl.backup()
+			if !connected {
+				stray.gone()
+				ctl.primary()
+			}
+			if err := runner.Do(t.Context(), func(time.Duration) { runner.Sessions().ForgetElections() }); err != nil {
+				t.Fatal(err)
+			}
+			if connected {
+				stray.backup()
+			} else {
+				ctl.backup()
+			}
+			ctl.primary()
+			next := claim(t, at, others(1), ClaimVacant)
+			if b := next.backup(); b.Highest != ours(3) {
+				t.Errorf("the highest id is %v, want %v, the controller's own", b.Highest, ours(3))
+			}
+			ctl.primary()
 		})
 	}
 }

@@ -260,6 +260,7 @@ func (c *conn) send() error {
 // becomes primary and backup when it does not.
 func (s *Session) lead(c *conn) error {
 	ready, anyway := false, c.cfg.Claim == ClaimAnyway
+	won := false // the switch has taken the present id
 	for {
 		var a *p4v1.MasterArbitrationUpdate
 		select {
@@ -275,11 +276,21 @@ func (s *Session) lead(c *conn) error {
 		}
 		highest, primary := electionFromProto(a.GetElectionId()), codes.Code(a.GetStatus().GetCode())
 		if c.cfg.Claim != ClaimFixed {
-			if e := c.election.Load(); e != nil && highest.Compare(*e) < 0 {
+			e := c.election.Load()
+			switch {
+			case e == nil || highest.Compare(*e) >= 0:
+				won = e != nil && (won || primary == codes.OK)
+			case won && primary == codes.NotFound:
+				c.election.Store(nil) // the switch has forgotten all ids
+				if ready {
+					ready = false
+					s.backup(c, Backup{Own: c.own(), Vacant: true})
+				}
+			default:
 				continue // sent before the switch took our id
 			}
 			if id, ok := c.claims(highest, primary, anyway); ok {
-				anyway = false
+				anyway, won = false, false
 				c.election.Store(&id)
 				select {
 				case c.sendq <- c.arbitration():

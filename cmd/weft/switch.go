@@ -270,6 +270,7 @@ func (s *embedded) serve(ctx context.Context, set setting) (err error) {
 		}
 		log.Info("metrics and traces are up", "http", shown.listener.Addr().String(), "tls", s.ssl)
 	}
+	defer forgetElections(ctx, runner, log)()
 	log.Info("switch is up", "device", s.device, "p4runtime", listener.Addr().String(), "ports", len(ports), "tls", s.ssl)
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()

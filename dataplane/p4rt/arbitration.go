@@ -119,6 +119,16 @@ func (r *role) leave(x *Session) {
 	}
 }
 
+// ForgetElections has all roles forget their highest election id and their primary, as if the device had
+// just started: whoever takes part in the election next may have any id. Controllers learn that there
+// is no primary. It is for an operator, where a client has left an id that no controller can exceed.
+func (s *Sessions) ForgetElections() {
+	for _, r := range s.order {
+		r.highest, r.primary = nil, nil
+		r.announce(nil)
+	}
+}
+
 // announce tells every session who is primary; last, when not nil, is told
 // after all others.
 func (r *role) announce(last *Session) {

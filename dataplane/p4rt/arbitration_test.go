@@ -42,6 +42,9 @@ func TestArbitrationModel(t *testing.T) {
 					c := &client{role: []string{"", "r"}[rng.IntN(2)]}
 					c.session = s.Open(func(m *p4v1.StreamMessageResponse) { c.last = m.GetArbitration() })
 					clients = append(clients, c)
+				case rng.IntN(12) == 0:
+					s.ForgetElections()
+					clear(highest)
 				case rng.IntN(5) == 0:
 					c := clients[rng.IntN(len(clients))]
 					c.session.Close()

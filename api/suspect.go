@@ -8,10 +8,12 @@ import (
 // Suspect is a link, in one direction, that loses packets.
 type Suspect struct {
 	Links      []topology.LinkID `json:"links" nullable:"false" doc:"One direction of a link; several where the evidence fits each of them."`
-	From       topology.NodeID   `json:"from,omitempty" doc:"Where the one link starts, of links of the fabric."`
+	From       topology.NodeID   `json:"from,omitempty" doc:"Where the one link starts; absent when that is a host."`
 	FromName   string            `json:"fromName,omitempty"`
-	To         topology.NodeID   `json:"to,omitempty" doc:"Where the one link ends."`
+	To         topology.NodeID   `json:"to,omitempty" doc:"Where the one link ends; absent when that is a host."`
 	ToName     string            `json:"toName,omitempty"`
+	Host       string            `json:"host,omitempty" doc:"The host, of the link between a host and its leaf; absent while it is not known which host of the leaf."`
+	HostPort   uint8             `json:"hostPort,omitempty" doc:"Port of the host, of such a link."`
 	Confidence float64           `json:"confidence" doc:"Probability, of 1, that it is this link and no other, nor none."`
 	Loss       float64           `json:"loss" doc:"Share, of 1, of the packets across it that are lost beyond what is lost elsewhere."`
 	Evidence   SuspectEvidence   `json:"evidence"`

@@ -1,6 +1,7 @@
 package northbound
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -44,6 +45,15 @@ func (s *Server) viewSuspect(snap *topology.Snapshot, p *mrc.Suspect) api.Suspec
 	}
 	if p.From != "" {
 		v.FromName, v.ToName = nodeName(snap, p.From), nodeName(snap, p.To)
+	}
+	if end := p.End; end != nil {
+		v.Host, v.HostPort = end.Host, end.Port
+		host := cmp.Or(end.Host, "a host")
+		if end.Receiving {
+			v.From, v.FromName, v.ToName = end.Leaf, nodeName(snap, end.Leaf), host
+		} else {
+			v.FromName, v.To, v.ToName = host, end.Leaf, nodeName(snap, end.Leaf)
+		}
 	}
 	return v
 }

@@ -53,7 +53,7 @@ func New(cfg Config) (*Core, error) {
 	c.leaves = &leafSet{env: c.env, restore: &c.cfg.Restore, states: make(map[topology.NodeID]*leaf)}
 	c.hosts = newHosts(c.env, &c.cfg, c.ports, c.drains.port)
 	c.profiles = newProfiles(c.env, &c.cfg.Profiles)
-	c.suspects = &suspectSet{env: c.env, cfg: &c.cfg.Suspects, links: c.links, locator: locator, witnesses: newWitnesses(cfg.Suspects.Locator.Window), counts: make(map[topology.LinkID]linkCount)}
+	c.suspects = &suspectSet{env: c.env, cfg: &c.cfg.Suspects, links: c.links, hosts: c.hosts, locator: locator, witnesses: newWitnesses(cfg.Suspects.Locator.Window), counts: make(map[topology.LinkID]linkCount), looks: make(map[topology.LinkID]*closerLook)}
 	c.prober = &prober{
 		env: c.env, cfg: &c.cfg.Probes, retry: cfg.Restore.Hold, links: c.links, hosts: c.hosts, profiles: c.profiles, suspects: c.suspects,
 		pending: make(map[uint32]*probe),

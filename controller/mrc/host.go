@@ -133,6 +133,8 @@ type hostSet struct {
 	racks     map[string]*rack
 	senders   map[string]*sender
 
+	named hostEnds
+
 	held    map[string]bool // hosts with ports that time moves on
 	dirty   map[string]bool // hosts whose state may have changed
 	regroup bool            // racks or senders have changed
@@ -144,7 +146,7 @@ type hostSet struct {
 func newHosts(e *env, cfg *Config, ports *switchPorts, drained func(host string, port uint8) bool) *hostSet {
 	return &hostSet{
 		env: e, restore: &cfg.Restore, wire: cfg.Wire, ports: ports, drained: drained,
-		byName: make(map[string]*host), byAddress: make(map[netip.Addr]*host), byPort: make(map[nodePort][]string),
+		named: make(hostEnds), byName: make(map[string]*host), byAddress: make(map[netip.Addr]*host), byPort: make(map[nodePort][]string),
 		racks: make(map[string]*rack), senders: make(map[string]*sender), held: make(map[string]bool), dirty: make(map[string]bool),
 	}
 }

@@ -173,29 +173,3 @@ func (c *Core) observe(h *host, p *profile, v hostapi.EV, n suspect.Counts) {
 	c.suspects.accuse(h.Name, at.links, n)
 	c.suspects.observe(id, n)
 }
-
-// apart is the number of hosts up to which what each sends is told from what
-// others of its leaf send: beyond, there would be too many paths to look at.
-const apart = 128
-
-// ends adds the links of hosts to a path, so that a bad one is not taken for a
-// bad link of the fabric: that of the host which sends, and, as an EV does not
-// say who receives, all those of the last leaf's hosts.
-func (s *hostSet) ends(h *host, to *rack, port uint8, links []topology.LinkID) []topology.LinkID {
-	out := make([]topology.LinkID, 0, len(links)+2)
-	if len(s.byName) <= apart {
-		out = append(out, hostLink(h.Name, port))
-	} else {
-		out = append(out, rackLink(h.rack.name, port)+" sending")
-	}
-	out = append(out, links...)
-	return append(out, rackLink(to.name, port))
-}
-
-func hostLink(name string, port uint8) topology.LinkID {
-	return topology.LinkID(fmt.Sprintf("host %s port %d", name, port))
-}
-
-func rackLink(name string, port uint8) topology.LinkID {
-	return topology.LinkID(fmt.Sprintf("hosts of %s port %d", name, port))
-}

@@ -43,6 +43,7 @@ type prober struct {
 	turns    []*sender         // that probe EVs in turn
 	cursor   int               // in turns
 	round    round
+	looked   bool // at the last run: closer looks had what there was
 	reported api.ProbeCount
 }
 
@@ -59,6 +60,9 @@ type probe struct {
 	// telling says that a loss accuses the links: when it was sent, both hosts held a
 	// state, and probes had come through over all links before.
 	telling bool
+	// look is the closer look that it is for, at the host of; nil: none.
+	look *closerLook
+	of   string
 }
 
 // path is an EV that may be probed: a path of a profile's port.
@@ -129,7 +133,7 @@ func (pr *prober) run(settle func() *topology.LostWays) {
 		}
 	}
 	pr.probeAssumed()
-	if pr.now >= pr.hosts.toldAt+tellingTime {
+	if spent := pr.lookCloser(lost); !spent && pr.now >= pr.hosts.toldAt+tellingTime {
 		pr.probeInTurn(lost)
 	}
 }
@@ -455,6 +459,9 @@ func (pr *prober) result(h *host, r *hostapi.ProbeResult) error {
 	pr.reported.Sent += uint64(r.Sent)
 	pr.reported.Answered += uint64(r.Received)
 	p.note(pr.now, r)
+	if p.look != nil && p.telling {
+		p.look.note(p.of, suspect.Counts{Sent: uint64(r.Sent), Lost: uint64(r.Sent - r.Received)})
+	}
 	if len(p.links) == 0 {
 		return nil
 	}

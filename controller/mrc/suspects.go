@@ -17,7 +17,9 @@ type Suspect struct {
 	// From and To are the ends of a link of the fabric; empty when the suspect is
 	// the link of a host, or several that cannot be told apart.
 	From, To topology.NodeID
-	Since    time.Duration
+	// End is the link of a host; nil when the suspect is none.
+	End   *HostEnd
+	Since time.Duration
 	// Denied says that EVs over it are denied; else Why says why not.
 	Denied bool
 	Why    string
@@ -37,11 +39,13 @@ type suspectSet struct {
 	*env
 	cfg     *SuspectConfig
 	links   *linkSet
+	hosts   *hostSet
 	locator *suspect.Locator
 
 	witnesses witnesses
 
 	list   []Suspect
+	looks  map[topology.LinkID]*closerLook
 	at     time.Duration // when the locator is asked again
 	counts map[topology.LinkID]linkCount
 }
@@ -84,7 +88,7 @@ func (s *suspectSet) run(spare func(*Suspect) string) {
 		return
 	}
 	s.at = (s.now/s.cfg.Every + 1) * s.cfg.Every
-	found := s.locator.Suspects(s.now)
+	found := s.closer(s.locator.Suspects(s.now))
 	before := s.list
 	s.list = nil
 	for _, f := range found {
@@ -96,6 +100,9 @@ func (s *suspectSet) run(spare func(*Suspect) string) {
 		i, ok := s.fabric.suspected(&x)
 		if ok {
 			x.From, x.To = s.fabric.edges[i].Local, s.fabric.edges[i].Remote
+		}
+		if end, ok := s.endOf(&x.Suspect); ok {
+			x.End = &end.HostEnd
 		}
 		switch x.Why = spare(&x); {
 		case x.Why == "":
@@ -118,6 +125,15 @@ func (s *suspectSet) run(spare func(*Suspect) string) {
 	}
 }
 
+// endOf returns the link of a host that a suspect is.
+func (s *suspectSet) endOf(x *suspect.Suspect) (hostEnd, bool) {
+	if len(x.Links) != 1 {
+		return hostEnd{}, false
+	}
+	end, ok := s.hosts.named[x.Links[0]]
+	return end, ok
+}
+
 // spare says why a suspect is not denied; empty: it is. Paths that hosts have beside it
 // are the core's to know.
 func (s *suspectSet) spare(x *Suspect) string {
@@ -127,6 +143,10 @@ func (s *suspectSet) spare(x *Suspect) string {
 		return "mode ecmp: EVs have no known path, nothing is denied by link"
 	case len(x.Links) > 1:
 		return "several links that the evidence does not tell apart"
+	case x.End != nil && x.End.Host == "":
+		return "the link of a host of the rack, and not known which"
+	case x.End != nil:
+		return "the link of a host: drain the host's port to keep packets from it"
 	case !ok:
 		return "not a link of the fabric"
 	case !s.cfg.Deny:

@@ -33,6 +33,8 @@ type world struct {
 
 	sets   map[string][]time.Duration // when a host was told something
 	probes []sentProbe
+	// nic is the share of packets that the link between a host and its leaf loses; nil: none.
+	nic    func(host string, port uint8, receiving bool) float64
 	events []Event
 }
 
@@ -225,7 +227,7 @@ func (w *world) answer(p Probe) {
 		w.t.Fatalf("probe of %s to %v: %v", p.Host, p.Request.Destination, err)
 	}
 	for range p.Request.Count {
-		if w.passes(links) {
+		if w.passes(links) && (w.nic == nil || w.rng.Float64() >= w.nic(p.Host, p.Request.EV.Port, false) && w.rng.Float64() >= w.nic(hostAt(w, p.Request.Destination), p.Request.EV.Port, true)) {
 			received++
 		}
 	}
@@ -233,6 +235,13 @@ func (w *world) answer(p Probe) {
 	if err := w.core.ProbeResult(p.Host, r); err != nil && !errors.Is(err, ErrUnknownProbe) {
 		w.t.Fatal(err)
 	}
+}
+
+func (w *world) hostLoss(host string, port uint8, receiving bool) float64 {
+	if w.nic == nil {
+		return 0
+	}
+	return w.nic(host, port, receiving)
 }
 
 // links finds the way of an EV as switches would.

@@ -1,0 +1,183 @@
+package mrc
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/weft-sdn/weft/controller/mrc/suspect"
+	"github.com/weft-sdn/weft/internal/natural"
+	"github.com/weft-sdn/weft/topology"
+)
+
+// Bounds of closer looks.
+const (
+	lookProbes = 8                // of a request
+	lookKept   = 30 * time.Second // after its rack was suspected last
+	// A host's link is named when it is e^lookSure times as likely that it loses its own share of the
+	// probes than that it loses the share of the other hosts.
+	lookSure = 9.2
+	lookLost = 3 // probes at least
+)
+
+// A closerLook is at a rack whose link to some host loses packets: what hosts count by EV does not say
+// which host, but a probe has one on each side.
+type closerLook struct {
+	end    hostEnd
+	counts map[string]suspect.Counts // by host
+	last   time.Duration             // when the rack was suspected last
+	turn   int                       // requests so far
+	round  int                       // among the paths: each gets as many requests as there are hosts
+}
+
+// note counts probes of a host.
+func (l *closerLook) note(host string, n suspect.Counts) {
+	c := l.counts[host]
+	c.Sent += n.Sent
+	c.Lost += n.Lost
+	l.counts[host] = c
+}
+
+// guilty returns the hosts whose links lose more probes than those of the others, by name.
+func (l *closerLook) guilty() (names []string) {
+	for name, c := range l.counts {
+		if l.sureness(name, c) >= lookSure {
+			names = append(names, name)
+		}
+	}
+	slices.SortFunc(names, natural.Compare)
+	return names
+}
+
+// sureness is the logarithm of how many times as likely the losses of a host are with its own share
+// than with that of the others; 0 when it loses no more than they.
+func (l *closerLook) sureness(name string, c suspect.Counts) float64 {
+	sent, lost := 1.0, 0.5
+	for o, n := range l.counts {
+		if o != name {
+			sent, lost = sent+float64(n.Sent), lost+float64(n.Lost)
+		}
+	}
+	own, others := float64(c.Lost)/float64(c.Sent), lost/sent
+	if c.Lost < lookLost || own <= 2*others {
+		return 0
+	}
+	kept := 0.0
+	if c.Lost < c.Sent {
+		kept = float64(c.Sent-c.Lost) * math.Log((1-own)/(1-others))
+	}
+	return float64(c.Lost)*math.Log(own/others) + kept
+}
+
+// closer puts the links of hosts in the place of those of a rack, where a closer look has found them,
+// and begins and ends such looks.
+func (s *suspectSet) closer(found []suspect.Suspect) (out []suspect.Suspect) {
+	for _, x := range found {
+		end, ok := s.endOf(&x)
+		if !ok || end.Host != "" {
+			out = append(out, x)
+			continue
+		}
+		l := s.looks[x.Links[0]]
+		if l == nil {
+			l = &closerLook{end: end, counts: make(map[string]suspect.Counts)}
+			s.looks[x.Links[0]] = l
+		}
+		l.last = s.now
+		guilty := l.guilty()
+		for _, name := range guilty {
+			c, h := l.counts[name], s.hosts.byName[name]
+			if h == nil {
+				continue
+			}
+			out = append(out, suspect.Suspect{
+				Links: []topology.LinkID{s.hosts.named.host(h, end.Port, end.Receiving)}, Loss: float64(c.Lost) / float64(c.Sent),
+				Confidence: 1 - math.Exp(-l.sureness(name, c)), Sent: c.Sent, Lost: c.Lost, Paths: 1,
+			})
+		}
+		if len(guilty) == 0 {
+			out = append(out, x)
+		}
+	}
+	for id, l := range s.looks {
+		if s.now >= l.last+lookKept {
+			delete(s.looks, id)
+		}
+	}
+	return out
+}
+
+// lookCloser sends probes to, or from, the hosts of each rack that is looked at closer: senders, and the
+// hosts that each of them probes, take turns. While no host is found it may spend what there is at
+// every other time, and reports whether it did.
+func (pr *prober) lookCloser(lost *topology.LostWays) (spent bool) {
+	ids := make([]topology.LinkID, 0, len(pr.suspects.looks))
+	for id := range pr.suspects.looks {
+		ids = append(ids, id)
+	}
+	slices.SortFunc(ids, natural.Compare)
+	urgent := false
+	for _, id := range ids {
+		l := pr.suspects.looks[id]
+		urgent = urgent || len(l.guilty()) == 0
+	}
+	pr.looked = !pr.looked && urgent
+	for sent := true; sent; sent = sent && pr.looked {
+		sent = false
+		for _, id := range ids {
+			sent = pr.tokens >= 1 && pr.look(pr.suspects.looks[id], lost) || sent
+		}
+	}
+	return pr.looked
+}
+
+// look sends probes for a look.
+func (pr *prober) look(l *closerLook, lost *topology.LostWays) (sent bool) {
+	profiles := pr.profiles.bySource[l.end.Leaf]
+	if l.end.Receiving {
+		profiles = pr.profiles.byDest[l.end.Leaf]
+	}
+	for n := range profiles {
+		if pr.lookAlong(l, profiles[(l.round+n)%len(profiles)], l.round/len(profiles), lost) {
+			return true
+		}
+	}
+	return false
+}
+
+// lookAlong sends probes by a profile, on one of its paths.
+func (pr *prober) lookAlong(l *closerLook, p *profile, nth int, lost *topology.LostWays) (sent bool) {
+	at := p.from.rack
+	if l.end.Receiving {
+		at = p.to
+	}
+	if at.name != l.end.rack || p.from.rack == p.to || p.err != nil || p.outcome.Profile == nil {
+		return false // answers within the rack cross the links of two of its hosts
+	}
+	set, ok := pr.profiles.paths(p, l.end.Port)
+	if !ok || set.Len() == 0 {
+		return false
+	}
+	ref, _ := set.At(nth % set.Len())
+	if lost.Touches(set) && lost.Path(set, ref) {
+		return false
+	}
+	h, _ := pr.prober(p, l.end.Port, 1)
+	if h == nil {
+		return false
+	}
+	if l.turn++; l.turn%len(at.hosts) == 0 {
+		l.round++
+	}
+	before := pr.id
+	pr.send(h, path{profile: p, port: l.end.Port, set: set, ref: ref, links: pr.fabric.placesOf(set, ref)}, min(lookProbes, max(1, int(h.tokens)), max(1, int(pr.tokens))))
+	probe := pr.pending[pr.id]
+	if pr.id == before || probe == nil {
+		return false
+	}
+	probe.look, probe.of = l, h.Name
+	if l.end.Receiving {
+		probe.of = probe.peer
+	}
+	return true
+}

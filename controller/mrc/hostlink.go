@@ -1,0 +1,76 @@
+package mrc
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/weft-sdn/weft/topology"
+)
+
+// apart is the number of hosts up to which what each sends is told from what
+// others of its leaf send: beyond, there would be too many paths to look at.
+const apart = 128
+
+// HostEnd is the link between a host and its leaf, in one direction: where packets of EVs begin and
+// end.
+type HostEnd struct {
+	// Host is empty when it is one of those of a rack, and not known which.
+	Host string
+	Port uint8
+	Leaf topology.NodeID
+	// Receiving is the direction from the leaf to the host.
+	Receiving bool
+}
+
+// hostEnds are the links of hosts that paths were made of, by what the locator knows them by.
+type hostEnds map[topology.LinkID]hostEnd
+
+type hostEnd struct {
+	HostEnd
+	rack string
+}
+
+// host returns the link of a host.
+func (e hostEnds) host(h *host, port uint8, receiving bool) topology.LinkID {
+	return e.name(hostEnd{HostEnd{h.Name, port, h.rack.leaf(port), receiving}, h.rack.name})
+}
+
+// of returns the link of any host of a rack.
+func (e hostEnds) of(r *rack, port uint8, receiving bool) topology.LinkID {
+	return e.name(hostEnd{HostEnd{"", port, r.leaf(port), receiving}, r.name})
+}
+
+func (e hostEnds) name(x hostEnd) topology.LinkID {
+	direction, whose := "sending", "host "+x.Host
+	if x.Receiving {
+		direction = "receiving"
+	}
+	if x.Host == "" {
+		whose = "hosts of " + x.rack
+	}
+	id := topology.LinkID(fmt.Sprintf("%s port %d %s", whose, x.Port, direction))
+	e[id] = x
+	return id
+}
+
+// leaf returns the switch behind a port of the hosts.
+func (r *rack) leaf(port uint8) topology.NodeID {
+	if n := int(port); n >= 1 && n <= len(r.at) {
+		return r.at[n-1]
+	}
+	return ""
+}
+
+// ends adds the links of hosts to a path, so that a bad one is not taken for a
+// bad link of the fabric: that of the host which sends, and, as an EV does not
+// say who receives, all those of the last leaf's hosts.
+func (s *hostSet) ends(h *host, to *rack, port uint8, links []topology.LinkID) []topology.LinkID {
+	first, last := s.named.of(h.rack, port, false), s.named.of(to, port, true)
+	if len(s.byName) <= apart {
+		first = s.named.host(h, port, false)
+	}
+	if len(to.hosts) == 1 {
+		last = s.named.host(to.hosts[0], port, true)
+	}
+	return slices.Concat([]topology.LinkID{first}, links, []topology.LinkID{last})
+}

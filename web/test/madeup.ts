@@ -143,7 +143,7 @@ export class MadeUp {
     '/v1/link-columns': () => this.columns(),
     '/v1/fabric': () => ({
       mode: 'stev', inSync: true, planes: this.planes, tiers: 2, leaves: this.planes * this.width, links: { all: 2 * this.planes * this.width ** 2, bad: this.down.size },
-      hosts: { all: 0, connected: 0, current: 0 }, evProfiles: { all: this.width ** 2, bad: 0 },
+      hosts: { all: 0, connected: 0, current: 0 }, hostPorts: { all: 0, usable: 0 }, evProfiles: { all: this.width ** 2, bad: 0 }, probes: { sent: 0, answered: 0 },
       counters: { unknownHosts: 0, unknownEvs: 0, badCounts: 0, badEvents: 0, lostEvents: 0, unknownPaths: 0, unknownProbes: 0, lostProbes: 0, badPorts: 0 },
     } satisfies Schemas['FabricView']),
     '/v1/planes': () => ({ items: Array.from({ length: this.planes }, (_, i) => ({ plane: i + 1, version: 0, spec: { admin: 'up' as const }, status: { links: 2 * this.width ** 2, deniedLinks: 0 } })) }),

@@ -45,6 +45,7 @@ func Speeds() []uint64 { return slices.Sorted(maps.Values(speeds())) }
 // A Dialect says where a kind of switch keeps what Weft wants of its ports.
 type Dialect struct {
 	Name      string              `yaml:"name"`
+	Origin    string              `yaml:"origin"` // of paths
 	Detect    []string            `yaml:"detect"`
 	Encodings []string            `yaml:"encodings"`
 	Streams   []stream            `yaml:"streams"`
@@ -168,7 +169,7 @@ func (d *Dialect) compile() error {
 		}
 	}
 	for i := range d.Streams {
-		if err := d.Streams[i].compile(); err != nil {
+		if err := d.Streams[i].compile(d.Origin); err != nil {
 			return fmt.Errorf("stream %s: %w", d.Streams[i].Name, err)
 		}
 	}
@@ -178,7 +179,7 @@ func (d *Dialect) compile() error {
 	return nil
 }
 
-func (s *stream) compile() error {
+func (s *stream) compile(origin string) error {
 	if s.Name != statesStream && s.Name != countersStream {
 		return errors.New("want states or counters as name")
 	}
@@ -200,6 +201,7 @@ func (s *stream) compile() error {
 			return err
 		}
 		p.parsed = parsed.path(vars{})
+		p.parsed.Origin = origin
 	}
 	return nil
 }

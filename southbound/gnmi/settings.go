@@ -142,7 +142,9 @@ func (d *Dialect) setOnce(ctx context.Context, client gpb.GNMIClient, e gpb.Enco
 		if err != nil {
 			return err
 		}
-		req.Update = append(req.Update, &gpb.Update{Path: d.setPaths[x].path(vars{iface: iface}), Val: v})
+		path := d.setPaths[x].path(vars{iface: iface})
+		path.Origin = d.Origin
+		req.Update = append(req.Update, &gpb.Update{Path: path, Val: v})
 	}
 	_, err := client.Set(ctx, req)
 	return err

@@ -1,6 +1,7 @@
 package gnmi
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -78,6 +79,9 @@ func TestTogether(t *testing.T) {
 	}
 	for _, l := range x.asked {
 		for _, sub := range l.GetSubscription() {
+			if o := sub.GetPath().GetOrigin(); o != "openconfig" {
+				t.Errorf("origin %q of %v", o, sub)
+			}
 			if isCounters(l) != (sub.GetMode() == gpb.SubscriptionMode_SAMPLE && sub.GetSampleInterval() == 1e9) {
 				t.Errorf("%v", sub)
 			}
@@ -240,6 +244,11 @@ func TestSet(t *testing.T) {
 			}
 			var values []string
 			for _, s := range x.sets {
+				for _, u := range s.GetUpdate() {
+					if got, want := u.GetPath().GetOrigin(), named(cmp.Or(c.dialect, "openconfig")).Origin; got != want {
+						t.Errorf("origin %q of %v, want %q", got, u, want)
+					}
+				}
 				m := s.GetExtension()[0].GetMasterArbitration()
 				if m.GetElectionId().GetHigh() != 1 || m.GetElectionId().GetLow() != 7 || m.GetRole().GetId() != "r" {
 					t.Errorf("fenced by %v", m)

@@ -203,6 +203,7 @@ func (s *hostSet) remove(name string) error {
 	}
 	s.detach(h)
 	delete(s.byName, name)
+	s.named.forget(name)
 	if h.told {
 		h.seq++
 		s.out.Sets = append(s.out.Sets, Set{Host: name, Seq: h.seq})

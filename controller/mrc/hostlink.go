@@ -2,6 +2,7 @@ package mrc
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/weft-sdn/weft/topology"
@@ -51,6 +52,11 @@ func (e hostEnds) name(x hostEnd) topology.LinkID {
 	id := topology.LinkID(fmt.Sprintf("%s port %d %s", whose, x.Port, direction))
 	e[id] = x
 	return id
+}
+
+// forget drops the links of a host that is gone.
+func (e hostEnds) forget(host string) {
+	maps.DeleteFunc(e, func(_ topology.LinkID, x hostEnd) bool { return x.Host == host })
 }
 
 // leaf returns the switch behind a port of the hosts.

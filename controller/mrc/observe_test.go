@@ -231,6 +231,30 @@ func (w *world) rack(host string) (names []string) {
 	return names
 }
 
+// TestHostsComeAndGo: the links of a host that is gone are not kept.
+func TestHostsComeAndGo(t *testing.T) {
+	w := newWorld(t, 1, func(c *Config) { c.Probes.Rate = 0 }).clos(1, 3, 2, 2).start()
+	tr := w.traffic(80, func(topology.LinkID) float64 { return 0 })
+	tr.report()
+	named := func() (n int) {
+		for _, end := range w.core.hosts.named {
+			if end.Host == "h1-1" {
+				n++
+			}
+		}
+		return n
+	}
+	if named() == 0 {
+		t.Fatal("no path has the link of h1-1")
+	}
+	if err := w.core.RemoveHost("h1-1"); err != nil {
+		t.Fatal(err)
+	}
+	if n := named(); n != 0 {
+		t.Errorf("%d links of a host that is gone", n)
+	}
+}
+
 // TestCloserLook: a host is found when its losses cannot be those of the others.
 func TestCloserLook(t *testing.T) {
 	for _, c := range []struct {

@@ -44,6 +44,8 @@ const (
 	defaultTTL = 2 * time.Second
 	// relist is how often all records are read again: a watch may have lost some.
 	relist = 30 * time.Second
+	// yieldTTLs is how many TTLs the decider leads the store, and up to twice as many, before it yields.
+	yieldTTLs = 3
 	// farewell bounds the time taken to end a lease.
 	farewell = time.Second
 )
@@ -336,11 +338,34 @@ func (l *life) lead(ctx context.Context, number int64) *term {
 		if l.n.cfg.Switches != nil {
 			sharing.Go(func() { l.n.share(ctx, m) })
 		}
+		sharing.Go(func() { l.n.yield(ctx) })
 		t.err = l.n.cfg.Lead(ctx, m)
 		cancel()
 		sharing.Wait()
 	}()
 	return t
+}
+
+// yield leaves it to another controller to lead the store, until ctx ends. When this one dies, the
+// others need not elect a leader of the store first. It does so when this one has led for a while: a
+// new leader gives every lease its whole time again, also that of a controller that has just died.
+func (n *Node) yield(ctx context.Context) {
+	led := false
+	for {
+		select {
+		case <-time.After(yieldTTLs * n.cfg.TTL):
+		case <-ctx.Done():
+			return
+		}
+		if !n.cfg.Store.Leads() || !led {
+			led = n.cfg.Store.Leads()
+			continue
+		}
+		led = false
+		if err := n.cfg.Store.Yield(ctx); err != nil {
+			n.cfg.Log.Debug("the decider leads the store", "reason", err)
+		}
+	}
 }
 
 // done is closed when the term has ended by itself; that of a nil term never is.

@@ -469,6 +469,38 @@ func (w *world) owned(t *testing.T) {
 	}
 }
 
+// TestYield: a decider that has led the store for a while leaves that to another one, and one that does
+// not decide goes on leading. A new leader of the store gives all leases their whole time, which would
+// make the end of a dead controller's lease late if a decider yielded at once.
+func TestYield(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 2, 1)
+		defer w.stop()
+		time.Sleep(ttl)
+		decider, other := w.decider(), w.controllers[0]
+		if decider == other {
+			other = w.controllers[1]
+		}
+		for range 10 {
+			decider.client.Lead()
+			time.Sleep(2 * ttl)
+			if !decider.client.Leads() {
+				t.Error("the decider yielded at once")
+			}
+			time.Sleep(5 * ttl)
+			if decider.client.Leads() {
+				t.Error("the decider leads the store")
+			}
+			time.Sleep(ttl / 7)
+		}
+		other.client.Lead()
+		time.Sleep(20 * ttl)
+		if !other.client.Leads() {
+			t.Error("one that does not decide has yielded")
+		}
+	})
+}
+
 // TestMandateEnds: a mandate is over a margin before its lease.
 func TestMandateEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

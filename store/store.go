@@ -79,6 +79,11 @@ type Shared interface {
 	// Lease begins a lease, which is renewed until it is closed or lost. ttl is how long it lasts
 	// after the process has fallen silent, rounded up to what the store can do.
 	Lease(ctx context.Context, ttl time.Duration) (Lease, error)
+	// Leads reports whether this process leads the store, where one of those that use it does. Its
+	// death would have the others elect a leader before they learn that its leases are over.
+	Leads() bool
+	// Yield has another process lead the store if this one does. All leases begin anew then.
+	Yield(ctx context.Context) error
 	// Guarded returns the store with writes that take effect only while a record has a revision;
 	// otherwise they return ErrFenced.
 	Guarded(key string, revision int64) Store

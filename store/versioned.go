@@ -147,6 +147,12 @@ func (v versionedShared) Lease(ctx context.Context, ttl time.Duration) (Lease, e
 	return versionedLease{l}, nil
 }
 
+// Leads implements [Shared].
+func (v versionedShared) Leads() bool { return v.shared.Leads() }
+
+// Yield implements [Shared].
+func (v versionedShared) Yield(ctx context.Context) error { return v.shared.Yield(ctx) }
+
 // Guarded implements [Shared].
 func (v versionedShared) Guarded(key string, revision int64) Store {
 	return versioned{v.shared.Guarded(key, revision)}

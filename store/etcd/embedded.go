@@ -81,6 +81,7 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 		h = newHealth(client, defaultPrefix)
 	}
 	return &Store{
+		member: server.Server,
 		client: client, prefix: defaultPrefix, timeout: defaultTimeout, health: h, peers: c.Peers, maxOps: maxOps, maxOctets: maxOctets,
 		free: func() error { return checkFree(c.Dir, c.MinFree) },
 		close: func() error {

@@ -14,12 +14,17 @@ import (
 	"github.com/weft-sdn/weft/store"
 )
 
-// Lease implements [store.Shared]. etcd counts whole seconds, of which there are at least two.
+// Lease implements [store.Shared]. etcd counts whole seconds, and grants one and a half times the time
+// of an election or more.
 func (s *Store) Lease(ctx context.Context, ttl time.Duration) (store.Lease, error) {
 	asked, cancel := s.bound(ctx)
 	defer cancel()
 	sent := time.Now()
-	r, err := s.client.Grant(asked, int64(math.Ceil(ttl.Seconds())))
+	var r *clientv3.LeaseGrantResponse
+	err := propose(asked, func() (err error) {
+		r, err = s.client.Grant(asked, int64(math.Ceil(ttl.Seconds())))
+		return err
+	})
 	if err != nil {
 		return nil, unavailable(asked, err)
 	}
@@ -102,7 +107,10 @@ func (l *lease) Close(ctx context.Context) error {
 	<-l.ended
 	ctx, cancel := l.store.bound(ctx)
 	defer cancel()
-	_, err := l.store.client.Revoke(ctx, l.id)
+	err := propose(ctx, func() error {
+		_, err := l.store.client.Revoke(ctx, l.id)
+		return err
+	})
 	if err == nil || errors.Is(err, rpctypes.ErrLeaseNotFound) {
 		return nil
 	}

@@ -1,6 +1,7 @@
 package etcd
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -35,7 +36,16 @@ type Peers struct {
 	// TLS has the certificate of this member, which it shows as server and as client, and the
 	// authorities that sign those of the others. The zero value is plain text.
 	TLS certs.Server
+	// Election is how long the leader may be silent before the others elect one, which takes up to
+	// as long again. The same at all members. Default 500 ms.
+	Election time.Duration
 }
+
+const (
+	defaultElection = 500 * time.Millisecond
+	// heartbeats is how many of the leader are missed before an election.
+	heartbeats = 10
+)
 
 // ErrDataLost reports that a member has no data although the others know it. It must not take part
 // as if nothing had happened: it may have acknowledged writes, and voted.
@@ -113,6 +123,8 @@ func (p *Peers) configure(e *embed.Config) {
 	}
 	e.InitialCluster = strings.Join(all, ",")
 	e.PeerTLSInfo = p.info()
+	election := cmp.Or(p.Election, defaultElection)
+	e.ElectionMs, e.TickMs = uint(election.Milliseconds()), uint((election / heartbeats).Milliseconds())
 	// Nothing listens for clients. That a member has published an address for them shows others that
 	// it has taken part.
 	e.AdvertiseClientUrls = []url.URL{self}

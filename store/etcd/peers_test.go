@@ -172,6 +172,80 @@ func TestQuorum(t *testing.T) {
 	}
 }
 
+// TestYield: a member that yields leads no more, and nothing that was begun meanwhile at that member
+// is refused. One that does not lead, and one that is alone, change nothing.
+func TestYield(t *testing.T) {
+	t.Parallel()
+	w := newTrio(t)
+	w.start("a", "b", "c")
+	leading := func() (name string) {
+		t.Helper()
+		await(t, "a member leads", func() bool {
+			for n, s := range w.stores {
+				if s.Leads() {
+					name = n
+				}
+			}
+			return name != ""
+		})
+		return name
+	}
+	l, err := w.stores["a"].Lease(t.Context(), storetest.TTL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for range 10 {
+		before := leading()
+		s := w.stores[before]
+		yielded := make(chan error, 1)
+		go func() { yielded <- s.Yield(t.Context()) }()
+		for during := true; during; n++ {
+			select {
+			case err := <-yielded:
+				during = false
+				if err != nil {
+					t.Fatal(err)
+				}
+			default:
+			}
+			put(t, s, "x", fmt.Sprint(n))
+		}
+		if s.Leads() {
+			t.Fatalf("%s leads after it yielded", before)
+		}
+		if err := s.Yield(t.Context()); err != nil {
+			t.Errorf("%s, which does not lead: %v", before, err)
+		}
+		after := leading()
+		if after == before {
+			t.Errorf("%s leads again", after)
+		}
+	}
+	t.Logf("%d records written", n)
+	for name, s := range w.stores {
+		if got := get(t, s, "x"); got != fmt.Sprint(n-1) {
+			t.Errorf("%s has %q, want %d", name, got, n-1)
+		}
+	}
+	select {
+	case <-l.Done():
+		t.Error("a lease was lost")
+	default:
+	}
+	if err := l.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	alone, err := Open(t.Context(), Config{Dir: t.TempDir(), NoSync: true, Release: "weft test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closed(t, alone)
+	if err := alone.Yield(t.Context()); err != nil || !alone.Leads() {
+		t.Errorf("alone: %v", err)
+	}
+}
+
 // TestReplace: a member that lost its disk takes part again only when the others have agreed.
 func TestReplace(t *testing.T) {
 	t.Parallel()

@@ -13,9 +13,14 @@ import (
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/server/v3/etcdserver"
+	"go.etcd.io/raft/v3"
 
 	"github.com/weft-sdn/weft/store"
 )
+
+// droppedPause lies between two tries of a write that a leader does not take.
+const droppedPause = 5 * time.Millisecond
 
 // defaultPrefix is before the key of every record, so that other users of an etcd keep theirs.
 const defaultPrefix = "weft/"
@@ -37,7 +42,9 @@ type Store struct {
 	free func() error
 	// maxOps and maxOctets bound a transaction.
 	maxOps, maxOctets int
-	close             func() error
+	// member, when not nil, is the member of the etcd in this process.
+	member *etcdserver.EtcdServer
+	close  func() error
 }
 
 type guard struct {
@@ -168,7 +175,11 @@ func (s *Store) commit(ctx context.Context, conditions []clientv3.Cmp, ops []cli
 		conditions = append(conditions, clientv3.Compare(clientv3.ModRevision(s.guard.key), "=", s.guard.revision))
 		otherwise = append(otherwise, clientv3.OpGet(s.guard.key, clientv3.WithKeysOnly()))
 	}
-	r, err := s.client.Txn(ctx).If(conditions...).Then(ops...).Else(otherwise...).Commit()
+	var r *clientv3.TxnResponse
+	err := propose(ctx, func() (err error) {
+		r, err = s.client.Txn(ctx).If(conditions...).Then(ops...).Else(otherwise...).Commit()
+		return err
+	})
 	switch {
 	case err != nil:
 		return 0, unavailable(ctx, err)
@@ -180,6 +191,53 @@ func (s *Store) commit(ctx context.Context, conditions []clientv3.Cmp, ops []cli
 		}
 	}
 	return 0, store.ErrConflict
+}
+
+// Yield implements [store.Shared].
+func (s *Store) Yield(ctx context.Context) error {
+	if s.member == nil {
+		return nil
+	}
+	done := make(chan error, 1)
+	// It moves the leadership to the member that is connected longest, if this one has it and there are
+	// others; despite its name it stops nothing. It ends with the member.
+	go func() { done <- s.member.TryTransferLeadershipOnShutdown() }()
+	select {
+	case err := <-done:
+		if err != nil {
+			err = fmt.Errorf("%w: etcd: another member cannot lead: %w", store.ErrUnavailable, err)
+		}
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Leads implements [store.Shared].
+func (s *Store) Leads() bool { return s.member != nil && s.member.Leader() == s.member.MemberID() }
+
+// Kill ends the member of the etcd in this process as kill -9 would, for tests: the others learn
+// nothing. Close must follow.
+func (s *Store) Kill() {
+	if s.member != nil {
+		s.member.HardStop()
+	}
+}
+
+// propose carries out a write. A leader takes none while the leadership moves, for some milliseconds,
+// and says so: nothing of the write has then taken effect.
+func propose(ctx context.Context, write func() error) error {
+	for {
+		err := write()
+		if err == nil || !strings.Contains(err.Error(), raft.ErrProposalDropped.Error()) {
+			return err
+		}
+		select {
+		case <-time.After(droppedPause):
+		case <-ctx.Done():
+			return err
+		}
+	}
 }
 
 // Guarded implements [store.Shared].

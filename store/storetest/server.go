@@ -15,6 +15,7 @@ type Server struct {
 	// mu makes a condition and the write that depends on it one step.
 	mu      sync.Mutex
 	records *store.Memory
+	leader  *Client // whose process leads the store; nil: none of them
 	// Wrote, when not nil, is called with each write that takes effect. It must not call the store.
 	Wrote func(key string)
 
@@ -166,6 +167,30 @@ func (c *Client) answered() error {
 	defer c.mu.Unlock()
 	if c.lost || c.cut != nil {
 		return fmt.Errorf("%w: the answer was lost", store.ErrUnavailable)
+	}
+	return nil
+}
+
+// Lead has the client's process lead the store.
+func (c *Client) Lead() { c.server.setLeader(c) }
+
+func (s *Server) setLeader(c *Client) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.leader = c
+}
+
+// Leads implements [store.Shared].
+func (c *Client) Leads() bool {
+	c.server.mu.Lock()
+	defer c.server.mu.Unlock()
+	return c.server.leader == c
+}
+
+// Yield implements [store.Shared]: no client's process leads then.
+func (c *Client) Yield(context.Context) error {
+	if c.Leads() {
+		c.server.setLeader(nil)
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"os"
 	"path/filepath"
@@ -132,7 +133,7 @@ func openAll(ctx context.Context, configs []etcd.Config) ([]*etcd.Store, error) 
 // latency is a figure of the median, with the 99th percentile.
 func latency(name string, took []time.Duration, more ...field) figure {
 	slices.Sort(took)
-	at := func(part float64) float64 { return took[int(part*float64(len(took)-1))].Seconds() * 1e3 }
+	at := func(part float64) float64 { return took[int(math.Ceil(part*float64(len(took))))-1].Seconds() * 1e3 }
 	return figure{bench: name, unit: "ms", value: at(0.5), more: append([]field{{"p99", at(0.99)}, {"count", len(took)}}, more...)}
 }
 
@@ -173,18 +174,8 @@ func (k *keeping) ready(ctx context.Context, c *controller.Controller, groups in
 	ticker := time.NewTicker(5 * time.Millisecond)
 	defer ticker.Stop()
 	for {
-		switches, err := c.Switches(ctx)
-		if err != nil {
+		if ready, err := k.isReady(ctx, c, groups); err != nil || ready {
 			return err
-		}
-		all, err := c.Groups().List(ctx)
-		if err != nil {
-			return err
-		}
-		if len(all) == groups &&
-			!slices.ContainsFunc(switches, func(s api.SwitchStatus) bool { return !s.Synced }) &&
-			!slices.ContainsFunc(all, func(g api.MulticastGroup) bool { return !g.Status.Is(api.Programmed) }) {
-			return nil
 		}
 		select {
 		case <-ticker.C:
@@ -192,6 +183,21 @@ func (k *keeping) ready(ctx context.Context, c *controller.Controller, groups in
 			return fmt.Errorf("the controller is not ready: %w", ctx.Err())
 		}
 	}
+}
+
+// isReady reports whether every switch and every group has what it needs.
+func (k *keeping) isReady(ctx context.Context, c *controller.Controller, groups int) (bool, error) {
+	switches, err := c.Switches(ctx)
+	if err != nil {
+		return false, err
+	}
+	all, err := c.Groups().List(ctx)
+	if err != nil {
+		return false, err
+	}
+	return len(all) == groups &&
+		!slices.ContainsFunc(switches, func(s api.SwitchStatus) bool { return !s.Synced }) &&
+		!slices.ContainsFunc(all, func(g api.MulticastGroup) bool { return !g.Status.Is(api.Programmed) }), nil
 }
 
 // updates returns how many updates all switches have taken.

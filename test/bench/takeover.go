@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -22,7 +23,8 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// takeovers is how often the decider dies, and takeoverPause is what follows each time.
+// takeovers is how often the decider dies, and how often the leader of the etcd does, and
+// takeoverPause is what follows each time.
 const (
 	takeovers     = 5
 	takeoverPause = 30 * time.Second
@@ -39,10 +41,11 @@ func takingOver(ctx context.Context, out *report) (err error) {
 	return errors.Join(k.make(ctx, out), k.takeover(ctx, out))
 }
 
-// takeover measures the time from the death of the controller that decides to every switch owned,
-// read back and in sync, and every group Programmed by another one. The controllers form an etcd,
-// and are in this process; one dies by closing its member of the etcd, so that the lease is neither
-// renewed nor given back. It fails when a switch is written to.
+// takeover measures the time from the death of a controller to every switch owned, read back and in
+// sync, and every group Programmed, by those that are left. It is the decider that dies, or the one
+// whose member leads the etcd; the decider sees to it that these are two. The controllers form an etcd,
+// and are in this process; one dies with its member of the etcd, so that the others learn nothing of
+// it, and its lease is neither renewed nor given back. It fails when a switch is written to.
 func (k *keeping) takeover(ctx context.Context, out *report) (err error) {
 	configs, err := trioConfigs(filepath.Join(k.dir, "shared"))
 	if err != nil {
@@ -58,60 +61,113 @@ func (k *keeping) takeover(ctx context.Context, out *report) (err error) {
 	if err == nil {
 		err = k.copyTo(ctx, stores[0])
 	}
-	decides := make(chan *contender)
-	shared := &ownedSwitches{to: &k.switches, owners: make(map[string]*contender), links: make(map[string]*ownedLink)}
+	t := &trial{keeping: k, decides: make(chan *contender)}
+	t.switches = &ownedSwitches{to: &k.switches, owners: make(map[string]*contender), links: make(map[string]*ownedLink)}
 	for i, s := range stores { // also to close them
-		c := &contender{config: configs[i], store: s, switches: shared}
-		group.Go(func() error { return k.contend(ctx, c, decides) })
+		t.begin(ctx, &group, configs[i], s)
 	}
 	if err != nil {
 		return err
 	}
-	decider, err := next(ctx, decides)
-	if err != nil {
+	if err := t.next(ctx); err != nil {
+		return err
+	}
+	if err := pause(ctx, takeoverPause); err != nil {
 		return err
 	}
 	k.written = k.updates()
-	var took []time.Duration
+	took := make(map[string][]time.Duration)
 	for range takeovers {
-		start := time.Now()
-		dead := decider
-		if err := dead.store.Close(); err != nil {
-			return err
-		}
-		dead.end()
-		shared.forget(dead)
-		if decider, err = next(ctx, decides); err != nil {
-			return err
-		}
-		took = append(took, time.Since(start))
-		again, err := etcd.Open(ctx, dead.config)
-		if err != nil {
-			return err
-		}
-		c := &contender{config: dead.config, store: again, switches: shared}
-		group.Go(func() error { return k.contend(ctx, c, decides) })
-		select { // its share of the switches moves to it, and the others get ready again
-		case <-time.After(takeoverPause):
-		case <-ctx.Done():
-			return ctx.Err()
+		for _, who := range []string{"decider", "leader"} { // side by side
+			dead, d, err := t.kill(ctx, who)
+			if err != nil {
+				return err
+			}
+			took[who] = append(took[who], d)
+			if err := dead.store.Close(); err != nil {
+				return err
+			}
+			again, err := etcd.Open(ctx, dead.config)
+			if err != nil {
+				return err
+			}
+			t.begin(ctx, &group, dead.config, again)
+			if err := pause(ctx, takeoverPause); err != nil { // its share of the switches moves to it, and the others get ready again
+				return err
+			}
 		}
 	}
 	if n := k.updates() - k.written; n != 0 {
 		return fmt.Errorf("%d updates were written to switches that agree", n)
 	}
-	return out.print(latency("takeover", took, field{"switches", len(k.clos.inventory.Switches)}, field{"groups", storeGroups},
-		field{"controllers", 3}, field{"updates", 0}))
+	for _, who := range []string{"decider", "leader"} {
+		d := took[who]
+		err = errors.Join(err, out.print(latency("takeover/"+who, d,
+			field{"switches", len(k.clos.inventory.Switches)}, field{"groups", storeGroups}, field{"controllers", len(stores)}, field{"updates", 0})))
+	}
+	return err
 }
 
-// next waits for the controller that decides next.
-func next(ctx context.Context, decides <-chan *contender) (*contender, error) {
+func pause(ctx context.Context, d time.Duration) error {
 	select {
-	case c := <-decides:
-		return c, nil
+	case <-time.After(d):
+		return nil
 	case <-ctx.Done():
-		return nil, fmt.Errorf("nobody decides: %w", ctx.Err())
+		return ctx.Err()
 	}
+}
+
+// trial is several controllers, of which one decides.
+type trial struct {
+	*keeping
+	switches *ownedSwitches
+	decides  chan *contender // one that has begun to decide, and is ready
+	decider  *contender
+	all      []*contender
+}
+
+// begin starts a controller.
+func (t *trial) begin(ctx context.Context, group *errgroup.Group, config etcd.Config, s *etcd.Store) {
+	c := &contender{config: config, store: s, switches: t.switches}
+	alive, end := context.WithCancel(ctx)
+	c.end = end
+	t.all = append(t.all, c)
+	group.Go(func() error { return t.contend(ctx, alive, c, t.decides) })
+}
+
+// next waits until a controller decides.
+func (t *trial) next(ctx context.Context) error {
+	select {
+	case t.decider = <-t.decides:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("nobody decides: %w", ctx.Err())
+	}
+}
+
+// kill ends a controller, and returns it and the time until the others have taken over.
+func (t *trial) kill(ctx context.Context, who string) (*contender, time.Duration, error) {
+	dead := t.decider
+	if i := slices.IndexFunc(t.all, func(c *contender) bool { return c.store.Leads() }); i < 0 || t.all[i] == t.decider {
+		return nil, 0, errors.New("the decider leads the etcd, or nobody does")
+	} else if who == "leader" {
+		dead = t.all[i]
+	}
+	t.all = slices.DeleteFunc(t.all, func(c *contender) bool { return c == dead })
+	start := time.Now()
+	dead.store.Kill()
+	dead.end()
+	if dead == t.decider {
+		t.switches.forget(dead, true)
+		err := t.next(ctx)
+		return dead, time.Since(start), err
+	}
+	t.switches.forget(dead, false)
+	if ready, err := t.isReady(ctx, t.decider.controller, storeGroups); err != nil || ready {
+		return nil, 0, errors.Join(err, errors.New("the decider has not noticed that an owner died"))
+	}
+	err := t.ready(ctx, t.decider.controller, storeGroups)
+	return dead, time.Since(start), err
 }
 
 // contender is one of several controllers.
@@ -120,13 +176,14 @@ type contender struct {
 	store    *etcd.Store
 	switches *ownedSwitches
 	end      context.CancelFunc
+	// controller decides; set before the contender is sent to who waits for that.
+	controller *controller.Controller
 }
 
-// contend runs a controller until it dies. Once it decides and is ready, it is sent to decides.
-func (k *keeping) contend(ctx context.Context, self *contender, decides chan<- *contender) error {
-	alive, end := context.WithCancel(ctx)
-	defer end()
-	self.end = end
+// contend runs a controller until it dies with alive, or ctx ends. Once it decides and is ready, it is
+// sent to decides.
+func (k *keeping) contend(ctx, alive context.Context, self *contender, decides chan<- *contender) error {
+	defer self.end()
 	snapshot := k.clos.topology.Build()
 	topo := &topology.Publisher{}
 	topo.Publish(snapshot)
@@ -166,6 +223,7 @@ func (k *keeping) contend(ctx context.Context, self *contender, decides chan<- *
 				err = k.ready(ctx, c, storeGroups)
 			}
 			if err == nil {
+				self.controller = c
 				select {
 				case decides <- self:
 				case <-ctx.Done():
@@ -285,14 +343,21 @@ func (o *ownedSwitches) release(sw string, by *contender) {
 	}
 }
 
-// forget ends the sessions and the relations of a controller that died.
-func (o *ownedSwitches) forget(dead *contender) {
+// forget ends the sessions of a controller that died, and the relations of the decider when it was that.
+func (o *ownedSwitches) forget(dead *contender, decided bool) {
 	o.mu.Lock()
-	defer o.mu.Unlock()
+	if decided {
+		clear(o.links)
+	}
+	var handlers []func(controller.SwitchEvent)
 	for sw, by := range o.owners {
 		if by == dead {
 			delete(o.owners, sw)
+			handlers = append(handlers, o.handler(sw))
 		}
 	}
-	clear(o.links)
+	o.mu.Unlock()
+	for _, handler := range handlers {
+		handler(controller.SwitchEvent{Err: errors.New("its owner died")})
+	}
 }

@@ -80,7 +80,7 @@ func (s *storage) form(inv *inventory.Inventory) error {
 	if c.Etcd.Members[name] == "" {
 		return fmt.Errorf("cluster.etcd.members: %s, this controller, is missing", name)
 	}
-	s.peers = &etcd.Peers{Name: name, Listen: c.Etcd.Listen, Members: c.Etcd.Members, TLS: c.TLS.Server(certs.KindController)}
+	s.peers = &etcd.Peers{Name: name, Listen: c.Etcd.Listen, Members: c.Etcd.Members, TLS: c.TLS.Server(certs.KindController), Election: c.Etcd.Election.D()}
 	return nil
 }
 

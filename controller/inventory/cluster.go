@@ -36,6 +36,9 @@ type Etcd struct {
 	Members map[string]string `yaml:"members"`
 	// Listen is address:port of this controller's member. Default: that of Members.
 	Listen string `yaml:"listen"`
+	// Election is how long the leader of the etcd may be silent before the others elect one; the same
+	// at all controllers. Default 500ms.
+	Election api.Duration `yaml:"election"`
 }
 
 // On reports whether the controllers form an etcd.
@@ -44,7 +47,9 @@ func (e *Etcd) On() bool { return len(e.Members) > 0 }
 // On reports whether the controller is one of several.
 func (c *Cluster) On() bool { return c.Listen != "" }
 
-func defaultCluster() Cluster { return Cluster{TTL: api.Duration(2 * time.Second)} }
+func defaultCluster() Cluster {
+	return Cluster{TTL: api.Duration(2 * time.Second), Etcd: Etcd{Election: api.Duration(500 * time.Millisecond)}}
+}
 
 func (v *validator) cluster() {
 	c := &v.inv.Cluster
@@ -85,6 +90,10 @@ func (v *validator) etcd() {
 			v.bad("cluster.etcd.members", "is missing: want a name and host:port of each controller")
 		}
 		return
+	}
+	// etcd grants no lease that is shorter than one and a half elections.
+	if d, most := c.Etcd.Election.D(), c.TTL.D()/2; d < 100*time.Millisecond || d > most {
+		v.bad("cluster.etcd.election", "is %v: want 100ms to %v, half of cluster.ttl", d, most)
 	}
 	// Two stop when either stops: worse than one.
 	if n := len(c.Etcd.Members); n < 3 {

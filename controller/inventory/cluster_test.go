@@ -13,12 +13,12 @@ cluster:
   advertise: c1.example.net
   tls: {cert: c, key: k, ca: a}
   ttl: 5s
-  etcd: {members: {c1: "192.0.2.1:2380", c2: "192.0.2.2:2380", c3: "c3:2380"}, listen: "0.0.0.0:2380"}
+  etcd: {members: {c1: "192.0.2.1:2380", c2: "192.0.2.2:2380", c3: "c3:2380"}, listen: "0.0.0.0:2380", election: 2s}
 `))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c := inv.Cluster; !c.On() || !c.Etcd.On() || c.Etcd.Members["c2"] != "192.0.2.2:2380" || c.TTL.D() != 5*time.Second {
+	if c := inv.Cluster; !c.On() || !c.Etcd.On() || c.Etcd.Members["c2"] != "192.0.2.2:2380" || c.TTL.D() != 5*time.Second || c.Etcd.Election.D() != 2*time.Second {
 		t.Errorf("%+v", c)
 	}
 	if absent := Default(); absent.Cluster.On() || absent.Cluster.Etcd.On() || absent.Validate() != nil {
@@ -40,6 +40,8 @@ func TestBadCluster(t *testing.T) {
 		{"{etcd: {members: {a: '127.0.0.1:1', b: '127.0.0.1:2'}}}", "cluster.etcd.members: has 2: want 3 or more"},
 		{`{etcd: {members: {a: "127.0.0.1:1", b: "127.0.0.1:2", c: "127.0.0.1"}}}`, `cluster.etcd.members.c: "127.0.0.1" is not host:port`},
 		{`{etcd: {members: {a: "127.0.0.1:1", b: "127.0.0.1:2", "c c": "127.0.0.1:3"}}}`, "cluster.etcd.members.c c: "},
+		{"{etcd: {" + three + ", election: 50ms}}", "cluster.etcd.election: is 50ms: want 100ms to 1s, half of cluster.ttl"},
+		{"{ttl: 1s, etcd: {" + three + ", election: 600ms}}", "cluster.etcd.election: is 600ms: want 100ms to 500ms"},
 		{"{etcd: {" + three + ", listen: here}}", `cluster.etcd.listen: "here" is not host:port`},
 		{"{name: d, etcd: {" + three + "}}", `cluster.name: is "d": want one of cluster.etcd.members: a, b, c`},
 	} {

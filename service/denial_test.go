@@ -83,6 +83,7 @@ type denialPeer struct {
 
 // denialHost is a host, which connects to a controller at random.
 type denialHost struct {
+	only     *denialPeer // or always to this one; nil: at random; guarded by b.mu
 	b        *denialBed
 	name     string
 	endpoint *agenttest.Endpoint
@@ -287,6 +288,9 @@ func (h *denialHost) dial(ctx context.Context) (net.Conn, error) {
 	b := h.b
 	b.mu.Lock()
 	p := b.peers[b.pick.IntN(len(b.peers))]
+	if h.only != nil {
+		p = h.only
+	}
 	l := p.streams
 	b.mu.Unlock()
 	if l == nil {
@@ -578,6 +582,60 @@ func TestDenials(t *testing.T) {
 		t.Errorf("failed links were looked at %d times with a decider and %d times without one, want both", decided, undecided)
 	}
 	t.Logf("failed links were looked at %d times with a decider and %d times without one", decided, undecided)
+}
+
+// TestStandIn: while nobody decides, a host that starts again gets the state that the decider sent last,
+// also after its stream has been cut in between, however often.
+func TestStandIn(t *testing.T) {
+	for cuts := range 4 {
+		t.Run(fmt.Sprint(cuts), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newDenialBed(t, 1)
+				defer b.end()
+				time.Sleep(5 * time.Second)
+				b.kill(b.peers[0])
+				b.kill(b.peers[1])
+				time.Sleep(10 * time.Second)
+				b.look(true)
+				last := b.peers[2]
+				last.client.Cut()
+				time.Sleep(2 * denialTTL)
+				h := b.hosts[0]
+				b.mu.Lock()
+				h.only = last
+				b.mu.Unlock()
+				restart := func() {
+					t.Helper()
+					h.stop()
+					h.start()
+					time.Sleep(5 * time.Second)
+					b.mu.Lock()
+					if last.runner != nil {
+						t.Error("a controller decides")
+					}
+					b.mu.Unlock()
+					if s := h.endpoint.State(); s == nil || len(s.Profiles) != denialLeaves {
+						t.Fatalf("%s started again and holds %v: %+v", h.name, s, h.agent.Status())
+					}
+				}
+				restart()
+				for range cuts {
+					b.mu.Lock()
+					c := h.conn
+					b.mu.Unlock()
+					_ = c.Close()
+					time.Sleep(5 * time.Second)
+				}
+				restart()
+				b.setLink(0, false)
+				time.Sleep(denialBound)
+				b.look(false)
+				last.client.Mend()
+				time.Sleep(10 * time.Second)
+				b.look(true)
+			})
+		})
+	}
 }
 
 // end ends everything in the bubble.

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/netip"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -15,7 +16,7 @@ import (
 )
 
 // severalSize is the fabric whose hosts connect to one controller, and to three.
-var severalSize = severalBench{closSize: closSize{closPlanes, closLeaves, closSpines, 4 * closHosts}, failures: 50, rest: time.Second}
+var severalSize = severalBench{closSize: closSize{closPlanes, closLeaves, closSpines, 4 * closHosts}, failures: 50, rest: 3 * time.Second}
 
 // severalASN is the autonomous system of the fabric.
 const severalASN = 64512
@@ -58,14 +59,48 @@ func (s severalBench) compare(ctx context.Context, out *report) (err error) {
 			return err
 		}
 	}
-	for i := range s.failures {
+	if err := s.limit(out, settings); err != nil {
+		return err
+	}
+	for i := range s.failures + 1 {
 		for n := range settings {
-			if err := settings[(i+n)%len(settings)].failAndRestore(ctx, s, i); err != nil {
+			x := settings[(i+n)%len(settings)]
+			if err := x.failAndRestore(ctx, s, i); err != nil {
 				return err
+			}
+			if i == 0 { // the first failure is not counted: hosts have begun just now
+				if err := x.begin(); err != nil {
+					return err
+				}
 			}
 		}
 	}
 	return s.figures(out, settings[0], settings[1])
+}
+
+// limit gives each controller a fifth of the processors and the hosts of a fabric two, so that three
+// controllers do not compete for what one has alone: one fabric rests while a link of the other fails.
+// Without control groups, or the right to make one, all processes share the processors.
+func (s severalBench) limit(out *report, settings []*setting) error {
+	share := float64(runtime.NumCPU()) / 5
+	for _, x := range settings {
+		parts := map[int]float64{x.fleet.cmd.Process.Pid: 2 * share}
+		for _, c := range x.controllers {
+			parts[c.cmd.Process.Pid] = share
+		}
+		for pid, processors := range parts {
+			q, err := limitProcessors(pid, processors)
+			if err != nil && len(settings[0].quotas) == 0 {
+				out.tell("several: all processes share the processors: %v", err)
+				return nil
+			} else if err != nil {
+				return err
+			}
+			x.quotas = append(x.quotas, q)
+		}
+		x.share = share
+	}
+	return nil
 }
 
 // parameters are those of a setting.
@@ -89,7 +124,7 @@ func (s severalBench) figures(out *report, one, three *setting) error {
 			}
 		}
 		slices.Sort(x.took)
-		more := append(s.parameters(x), field{"median", x.took.median()}, field{"max", x.took[len(x.took)-1]}, field{"cpuMillis", cpu}, field{"runs", len(x.took)})
+		more := append(s.parameters(x), field{"median", x.took.median()}, field{"max", x.took[len(x.took)-1]}, field{"cpuMillis", cpu}, field{"runs", len(x.took)}, field{"processors", x.share})
 		if x == three {
 			more = append(more, field{"ratio", x.took.p99() / one.took.p99()}, field{"medianRatio", x.took.median() / one.took.median()})
 		}
@@ -109,6 +144,8 @@ type setting struct {
 	started     time.Duration
 	used        []time.Duration // processor time of the controllers before the first failure
 	took        runs            // milliseconds
+	quotas      []*quota        // of all processes; none: they share the processors
+	share       float64         // processors of each controller; 0: all share them
 }
 
 // start starts the i-th setting, with a controller for each member of an etcd, or with one alone. The
@@ -161,14 +198,20 @@ func (s severalBench) start(ctx context.Context, dir string, i int, members map[
 		return x, err
 	}
 	x.started = time.Since(began)
+	return x, nil
+}
+
+// begin begins the measurement.
+func (x *setting) begin() error {
+	x.took = nil
 	for _, c := range x.controllers {
 		use, err := c.use(askProcessor)
 		if err != nil {
-			return x, err
+			return err
 		}
 		x.used = append(x.used, use.CPU)
 	}
-	return x, nil
+	return nil
 }
 
 func (x *setting) stop() (err error) {
@@ -180,6 +223,9 @@ func (x *setting) stop() (err error) {
 	}
 	if x.speaker != nil {
 		err = errors.Join(err, x.speaker.Close())
+	}
+	for _, q := range x.quotas {
+		err = errors.Join(err, q.end())
 	}
 	return err
 }

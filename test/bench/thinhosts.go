@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"sync"
@@ -157,6 +158,7 @@ func hostsProcess(controllers []string, names []string) error {
 	go func() {
 		defer close(over)
 		for lines := bufio.NewScanner(os.Stdin); lines.Scan(); fmt.Println(hostsCount) {
+			runtime.GC() // and none is late for the garbage of all
 			a.begin(lines.Text() == awaitDenials, len(names))
 		}
 	}()

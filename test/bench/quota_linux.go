@@ -1,0 +1,54 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+)
+
+// quotaPeriod is the time in which a process uses its quota, and waits for the next when it has.
+const quotaPeriod = 10 * time.Millisecond
+
+// quota is a control group of one process.
+type quota struct{ dir string }
+
+// limitProcessors has a process use so many processors at most, by a control group of version 2 or 1,
+// until end is called after the process has ended. It takes root.
+func limitProcessors(pid int, processors float64) (q *quota, err error) {
+	period := quotaPeriod.Microseconds()
+	most := strconv.FormatInt(int64(processors*float64(period)), 10)
+	name := fmt.Sprintf("weft-bench-%d", pid)
+	const root = "/sys/fs/cgroup"
+	files := map[string]string{"cpu.max": most + " " + strconv.FormatInt(period, 10)}
+	q = &quota{filepath.Join(root, name)}
+	if _, err := os.Stat(filepath.Join(root, "cgroup.controllers")); err != nil {
+		q.dir = filepath.Join(root, "cpu", name)
+		files = map[string]string{"cpu.cfs_period_us": strconv.FormatInt(period, 10), "cpu.cfs_quota_us": most}
+	} else if err := os.WriteFile(filepath.Join(root, "cgroup.subtree_control"), []byte("+cpu"), 0); err != nil {
+		return nil, err
+	}
+	if err := os.Mkdir(q.dir, 0o755); err != nil {
+		return nil, err
+	}
+	for file, value := range files {
+		err = errors.Join(err, os.WriteFile(filepath.Join(q.dir, file), []byte(value), 0))
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(q.dir, "cgroup.procs"), []byte(strconv.Itoa(pid)), 0)
+	}
+	if err != nil {
+		return nil, errors.Join(err, q.end())
+	}
+	return q, nil
+}
+
+// end removes the control group of a process that has ended. That of no process is nothing.
+func (q *quota) end() error {
+	if q == nil {
+		return nil
+	}
+	return os.Remove(q.dir)
+}

@@ -3,7 +3,6 @@ package northbound
 import (
 	"context"
 	"fmt"
-	"math"
 	"net/http"
 	"slices"
 	"sync"
@@ -17,14 +16,6 @@ import (
 	"github.com/weft-sdn/weft/internal/natural"
 	"github.com/weft-sdn/weft/telemetry"
 	"github.com/weft-sdn/weft/topology"
-)
-
-// When a plane is unbalanced: the busiest link is used this many times as much as the mean one, and
-// the mean one by a share of its speed at which this is no accident of a few packets.
-const (
-	unbalancedIndex = 1.25
-	balanceFloor    = 0.01
-	balanceOver     = 30 * time.Second
 )
 
 func (s *Server) registerMatrices() {
@@ -159,69 +150,4 @@ func (s *Server) getMatrix(ctx context.Context, in *struct {
 	m := api.Matrix{Plane: in.Plane, Over: int(over / time.Second), Time: now.UTC(), Rows: p.rows, Columns: p.columns}
 	m.Up, m.Down = s.cfg.Telemetry.Matrix(p.links, len(p.columns), over, now)
 	return &struct{ Body api.Matrix }{m}, nil
-}
-
-func (s *Server) listBalance(ctx context.Context, in *struct {
-	Over string `query:"over" maxLength:"10" doc:"The time up to now that values are means of, 1s to 15m. Default 30s."`
-}) (*struct{ Body api.List[api.PlaneBalance] }, error) {
-	over := balanceOver
-	if in.Over != "" {
-		var err error
-		if over, err = lately(in.Over); err != nil {
-			return nil, err
-		}
-	}
-	all, err := s.uplinks(ctx)
-	if err != nil {
-		return nil, err
-	}
-	now := s.cfg.Now()
-	out := api.List[api.PlaneBalance]{Items: []api.PlaneBalance{}}
-	planes := make([]int, 0, len(all.planes))
-	for plane := range all.planes {
-		planes = append(planes, plane)
-	}
-	slices.Sort(planes)
-	for _, plane := range planes {
-		p := all.planes[plane]
-		for r, leaf := range p.rows {
-			b := api.PlaneBalance{Plane: plane, Leaf: leaf}
-			var sum, most float64
-			busiest := ""
-			s.cfg.Telemetry.Ports(leaf, over, now, func(port uint32, _, sent float64, speed uint64) {
-				c, ok := p.links[r].Columns[port]
-				if !ok || speed == 0 || math.IsNaN(sent) {
-					return
-				}
-				used := sent / float64(speed)
-				b.Links++
-				sum += used
-				if used > most {
-					most, busiest = used, p.columns[c]
-				}
-			})
-			judge(&b, sum, most, busiest)
-			out.Items = append(out.Items, b)
-		}
-	}
-	return &struct{ Body api.List[api.PlaneBalance] }{out}, nil
-}
-
-// judge fills in what follows from the sum and the greatest of the utilizations of the links.
-func judge(b *api.PlaneBalance, sum, most float64, busiest string) {
-	c := api.Condition{Type: api.Unbalanced, Reason: api.ReasonEven, Message: "the links up are used evenly"}
-	if b.Links > 0 {
-		b.Utilization = significant(sum / float64(b.Links))
-	}
-	if sum > 0 {
-		b.Index, b.Busiest = significant(most*float64(b.Links)/sum), busiest
-	}
-	switch {
-	case b.Utilization < balanceFloor:
-		c.Reason, c.Message = api.ReasonIdle, fmt.Sprintf("the links up are used by less than %g %%", 100*balanceFloor)
-	case b.Index > unbalancedIndex:
-		c.Status, c.Reason = true, api.ReasonUneven
-		c.Message = fmt.Sprintf("the link to %s is used %.2f times as much as the mean of %d links", busiest, b.Index, b.Links)
-	}
-	b.Conditions = api.Conditions{c}
 }

@@ -26,6 +26,7 @@ type Server struct {
 	metrics    *metrics
 	guard      *guard
 	layout     layout
+	verdicts   verdicts
 	stopping   sync.Once
 	closing    chan struct{} // closed when the server stops: streams end
 }

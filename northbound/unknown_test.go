@@ -56,7 +56,7 @@ func TestUnknownFilters(t *testing.T) {
 	}{
 		{plain, "/v1/switches/n1/counters?counter=nosuch", "query.counter is nosuch: want one of ingress_drops, port_rx, port_tx"},
 		{plain, "/v1/switches/n1/counters?counter=port_tx", ""},
-		{plain, "/v1/events?type=group,nosuch", "query.type is nosuch: want one of bgp-peer.changed, "},
+		{plain, "/v1/events?type=group,nosuch", "query.type is nosuch: want one of balance.changed, bgp-peer.changed, "},
 		{plain, "/v1/links?node=nosuch", "query.node is nosuch: want one of n1, n6, 64512:10.0.0.1, 64512:10.0.0.6"},
 		{plain, "/v1/links?node=n1", ""},
 		{plain, "/v1/links?denied=true", ""},

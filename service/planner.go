@@ -41,6 +41,7 @@ type planner struct {
 	keep       audit.Keep // of the audit log
 	log        *slog.Logger
 	network    *network
+	publish    func(api.Event)
 }
 
 // journal is where the events of a planner go.
@@ -61,7 +62,7 @@ func (o *Options) newJournal() *journal {
 // newPlanner makes a planner on the records of a store.
 func newPlanner(ctx context.Context, o *Options, s store.Store, switches controller.Southbound, speaker *bgpls.Speaker, events *journal, standby *controller.Standby) (*planner, error) {
 	bounds := &o.Inventory.API.Access.Audit
-	p := &planner{store: s, keep: audit.Keep{Octets: bounds.Octets, Age: bounds.Age.D()}, log: o.Log, network: newNetwork(speaker.Topology(), o.described)}
+	p := &planner{store: s, keep: audit.Keep{Octets: bounds.Octets, Age: bounds.Age.D()}, log: o.Log, network: newNetwork(speaker.Topology(), o.described), publish: events.publish}
 	var multipath atomic.Pointer[mrc.Runner] // it is there before a switch is asked
 	var err error
 	p.controller, err = controller.NewController(ctx, controller.Options{
@@ -125,6 +126,7 @@ func (p *planner) run(ctx context.Context, l net.Listener) error {
 	group.Go(func() error { return follow(ctx, &p.network.merged, p.controller.SetTopology) })
 	if p.multipath != nil {
 		group.Go(func() error { return p.multipath.Run(ctx, p.streams) })
+		group.Go(func() error { p.server.WatchBalance(ctx, p.publish); return nil })
 		group.Go(func() error { p.readProfiles(ctx, p.telemetry, p.counts); return nil })
 		group.Go(func() error { return follow(ctx, &p.network.merged, p.multipath.SetTopology) })
 		group.Go(func() error {

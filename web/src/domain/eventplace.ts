@@ -4,7 +4,7 @@ export function placeOf(e: { type: string; object?: string }): { path: string[];
   if (!object) return undefined;
   switch (e.type.split('.')[0]) {
     case 'group': case 'receiver': return { path: ['groups', object] };
-    case 'switch': return { path: ['switches', object] };
+    case 'switch': case 'balance': return { path: ['switches', object] };
     case 'bgp-peer': return { path: ['peers'], query: { peer: object } };
     case 'link': return { path: ['fabric'], query: { link: object } };
     case 'ev-profile': return { path: ['evs', object] };

@@ -14,6 +14,7 @@ export const families: Record<string, string[]> = {
   drain: ['links', 'nodes', 'planes', 'hosts', 'fabric', 'profiles'],
   'ev-profile': ['profiles', 'fabric'],
   suspect: ['suspects', 'links', 'fabric', 'profiles'],
+  balance: ['balance'],
   orphan: ['switches'],
   port: ['switches', 'links', 'groups', 'pfc-policies'],
   entries: ['switches'],

@@ -1,0 +1,214 @@
+package northbound
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/weft-sdn/weft/api"
+)
+
+// When a plane is unbalanced: the busiest link is used this many times as much as the mean one, and
+// the mean one by a share of its speed at which this is no accident of a few packets.
+const (
+	unbalancedIndex = 1.25
+	balanceFloor    = 0.01
+	balanceOver     = 30 * time.Second
+)
+
+// A verdict stands until so many looks in a row say otherwise. One of unbalanced ends below an index
+// that is lower than the one at which it begins, so that it does not come and go.
+const (
+	balanceLook   = 5 * time.Second
+	balanceLooks  = 3
+	balancedIndex = 1.15
+)
+
+func (s *Server) listBalance(ctx context.Context, in *struct {
+	Over string `query:"over" maxLength:"10" doc:"The time up to now that values are means of, 1s to 15m. Default 30s."`
+}) (*struct{ Body api.List[api.PlaneBalance] }, error) {
+	over := balanceOver
+	if in.Over != "" {
+		var err error
+		if over, err = lately(in.Over); err != nil {
+			return nil, err
+		}
+	}
+	all, err := s.balances(ctx, over)
+	if err != nil {
+		return nil, err
+	}
+	if in.Over == "" {
+		s.verdicts.apply(all)
+	}
+	return &struct{ Body api.List[api.PlaneBalance] }{api.List[api.PlaneBalance]{Items: all}}, nil
+}
+
+// balances returns how evenly each leaf uses each plane, in the order of planes and leaves.
+func (s *Server) balances(ctx context.Context, over time.Duration) ([]api.PlaneBalance, error) {
+	all, err := s.uplinks(ctx)
+	if err != nil {
+		return nil, err
+	}
+	now, out := s.cfg.Now(), []api.PlaneBalance{}
+	planes := make([]int, 0, len(all.planes))
+	for plane := range all.planes {
+		planes = append(planes, plane)
+	}
+	slices.Sort(planes)
+	for _, plane := range planes {
+		p := all.planes[plane]
+		for r, leaf := range p.rows {
+			b := api.PlaneBalance{Plane: plane, Leaf: leaf}
+			var sum, most float64
+			busiest := ""
+			s.cfg.Telemetry.Ports(leaf, over, now, func(port uint32, _, sent float64, speed uint64) {
+				c, ok := p.links[r].Columns[port]
+				if !ok || speed == 0 || math.IsNaN(sent) {
+					return
+				}
+				used := sent / float64(speed)
+				b.Links++
+				sum += used
+				if used > most {
+					most, busiest = used, p.columns[c]
+				}
+			})
+			judge(&b, sum, most, busiest)
+			out = append(out, b)
+		}
+	}
+	return out, nil
+}
+
+// judge fills in what follows from the sum and the greatest of the utilizations of the links.
+func judge(b *api.PlaneBalance, sum, most float64, busiest string) {
+	c := api.Condition{Type: api.Unbalanced, Reason: api.ReasonEven, Message: "the links up are used evenly"}
+	if b.Links > 0 {
+		b.Utilization = significant(sum / float64(b.Links))
+	}
+	if sum > 0 {
+		b.Index, b.Busiest = significant(most*float64(b.Links)/sum), busiest
+	}
+	switch {
+	case b.Utilization < balanceFloor:
+		c.Reason, c.Message = api.ReasonIdle, fmt.Sprintf("the links up are used by less than %g %%", 100*balanceFloor)
+	case b.Index > unbalancedIndex:
+		c.Status, c.Reason, c.Message = true, api.ReasonUneven, uneven(b)
+	}
+	b.Conditions = api.Conditions{c}
+}
+
+// uneven says how uneven the use of a plane is.
+func uneven(b *api.PlaneBalance) string {
+	return fmt.Sprintf("the link to %s is used %.2f times as much as the mean of %d links", b.Busiest, b.Index, b.Links)
+}
+
+// verdicts are whether leaves use planes unevenly, as of the looks so far.
+type verdicts struct {
+	mu sync.Mutex
+	by map[placed]*verdict
+}
+
+// placed is a leaf in a plane.
+type placed struct {
+	plane int
+	leaf  string
+}
+
+type verdict struct {
+	uneven bool
+	looks  int // in a row that say otherwise
+}
+
+// look takes what is seen now, and returns those whose verdict is another one now.
+func (v *verdicts) look(seen []api.PlaneBalance) (changed []api.PlaneBalance) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	by := make(map[placed]*verdict, len(seen))
+	for i := range seen {
+		b := &seen[i]
+		at := placed{b.Plane, b.Leaf}
+		x := v.by[at]
+		if x == nil {
+			x = &verdict{}
+		}
+		by[at] = x
+		if b.Links == 0 {
+			continue // a gap says nothing
+		}
+		says := x.uneven
+		switch used := b.Utilization >= balanceFloor; {
+		case used && b.Index > unbalancedIndex:
+			says = true
+		case !used || b.Index < balancedIndex:
+			says = false
+		}
+		if says == x.uneven {
+			x.looks = 0
+			continue
+		}
+		if x.looks++; x.looks == balanceLooks {
+			x.uneven, x.looks = says, 0
+			changed = append(changed, *b)
+		}
+	}
+	v.by = by
+	return changed
+}
+
+// apply puts the verdicts in the conditions, where there are any.
+func (v *verdicts) apply(all []api.PlaneBalance) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for i := range all {
+		b := &all[i]
+		x, c := v.by[placed{b.Plane, b.Leaf}], &b.Conditions[0]
+		switch {
+		case x == nil || x.uneven == c.Status:
+		case x.uneven:
+			c.Status, c.Reason, c.Message = true, api.ReasonUneven, "the plane was used unevenly a moment ago: "+c.Message
+		default:
+			c.Status, c.Reason, c.Message = false, api.ReasonEven, "not for long yet: "+c.Message
+		}
+	}
+}
+
+// WatchBalance publishes an event when a leaf has come to use a plane unevenly, or does no longer, until
+// ctx ends. Nothing is said before there are samples of a whole window, as after a start.
+func (s *Server) WatchBalance(ctx context.Context, publish func(api.Event)) {
+	wait := time.NewTimer(balanceOver)
+	defer wait.Stop()
+	for {
+		select {
+		case <-wait.C:
+			wait.Reset(balanceLook)
+		case <-ctx.Done():
+			return
+		}
+		if err := s.lookAtBalance(ctx, publish); err != nil && !errors.Is(err, context.Canceled) {
+			s.cfg.Log.Debug("the balance of planes", "reason", err)
+		}
+	}
+}
+
+func (s *Server) lookAtBalance(ctx context.Context, publish func(api.Event)) error {
+	all, err := s.balances(ctx, balanceOver)
+	if err != nil {
+		return err
+	}
+	changed := s.verdicts.look(all)
+	for i := range changed {
+		b := &changed[i]
+		message := fmt.Sprintf("plane %d: %s", b.Plane, uneven(b))
+		if !b.Conditions[0].Status {
+			message = fmt.Sprintf("plane %d is no longer used unevenly: %s", b.Plane, b.Conditions[0].Message)
+		}
+		publish(api.Event{Time: s.cfg.Now().UTC(), Type: api.EventBalanceChanged, Object: b.Leaf, Message: message})
+	}
+	return nil
+}

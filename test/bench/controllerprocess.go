@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"runtime/pprof"
 	"syscall"
 	"time"
@@ -28,10 +29,11 @@ import (
 // follows. Controllers are in processes of their own, so that their memory can be told apart.
 const controllerCommand = "controller-process"
 
-// What a controller process is asked for, one a line: a controllerUse, with the reachable memory or
-// without, for which it collects garbage.
+// What a controller process is asked for, one a line: a controllerUse, alone, or after it has collected
+// garbage, or with the memory that is reachable in the end.
 const (
 	askProcessor = "processor"
+	askCollected = "collected"
 	askMemory    = "memory"
 )
 
@@ -156,6 +158,9 @@ func controllerMain(text string) (err error) {
 		}
 		if ask == "" { // Close returns why the service has ended, if it has
 			return nil
+		}
+		if ask == askCollected {
+			runtime.GC()
 		}
 		use := controllerUse{CPU: processorTime()}
 		if ask == askMemory {

@@ -16,7 +16,7 @@ import (
 )
 
 // severalSize is the fabric whose hosts connect to one controller, and to three.
-var severalSize = severalBench{closSize: closSize{closPlanes, closLeaves, closSpines, 4 * closHosts}, failures: 50, rest: 3 * time.Second}
+var severalSize = severalBench{closSize: closSize{closPlanes, closLeaves, closSpines, 4 * closHosts}, failures: 40, rest: 3 * time.Second}
 
 // severalASN is the autonomous system of the fabric.
 const severalASN = 64512
@@ -230,8 +230,14 @@ func (x *setting) stop() (err error) {
 	return err
 }
 
-// failAndRestore has the i-th link fail, and return when all hosts deny it.
+// failAndRestore has the i-th link fail, and return when all hosts deny it. Garbage is collected before:
+// a collection takes as long as a failure, or longer, and falls into few of them.
 func (x *setting) failAndRestore(ctx context.Context, s severalBench, i int) error {
+	for _, c := range x.controllers {
+		if _, err := c.use(askCollected); err != nil {
+			return err
+		}
+	}
 	select {
 	case <-time.After(s.rest):
 	case <-ctx.Done():

@@ -638,6 +638,37 @@ func TestStandIn(t *testing.T) {
 	}
 }
 
+// TestGoFirst: a decider gives its own attendant the way for a moment, in which the hosts there are
+// denied what has failed, and no longer than that.
+func TestGoFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newDenialBed(t, 1)
+		defer b.end()
+		time.Sleep(5 * time.Second)
+		b.look(true)
+		began := time.Now()
+		b.setLink(0, false)
+		b.peers[0].hosting.goFirst(t.Context())
+		if took := time.Since(began); took != denialHead {
+			t.Errorf("it took %v, want %v", took, denialHead)
+		}
+		for _, h := range b.hosts {
+			state := h.endpoint.State()
+			denies := slices.ContainsFunc(state.Profiles, func(p *hostapi.Profile) bool { return len(p.Denied) > 0 })
+			if b.mu.Lock(); h.at == b.peers[0] && !denies {
+				t.Errorf("%s denies nothing", h.name)
+			}
+			b.mu.Unlock()
+		}
+		over, cancel := context.WithCancel(t.Context())
+		cancel()
+		began = time.Now()
+		if b.peers[0].hosting.goFirst(over); time.Since(began) != 0 {
+			t.Errorf("it took %v without a mandate", time.Since(began))
+		}
+	})
+}
+
 // end ends everything in the bubble.
 func (b *denialBed) end() {
 	for _, h := range b.hosts {

@@ -54,6 +54,26 @@ func (h *hosting) run(ctx context.Context, o *Options, speaker *bgpls.Speaker, l
 	return group.Wait()
 }
 
+// How long a decider gives its own attendant the way: denialHead to learn of a failure, and denialWait at
+// most until the denials are on their way.
+const (
+	denialHead = 10 * time.Millisecond
+	denialWait = 300 * time.Millisecond
+)
+
+// goFirst lets this controller deny its own hosts what has failed, as every controller does, before it
+// decides for the hosts of all. These have been denied it by then. Those of the decider would come last,
+// since it has the most to do.
+func (h *hosting) goFirst(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, denialWait)
+	defer cancel()
+	select {
+	case <-time.After(denialHead):
+		h.attendant.Sent(ctx)
+	case <-ctx.Done():
+	}
+}
+
 // upstream is the connection to the controller that decides, which may be this one.
 type upstream struct {
 	sessions *sessions

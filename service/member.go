@@ -204,6 +204,9 @@ func (m *member) lead(ctx context.Context, mandate *cluster.Mandate) error {
 	if err != nil {
 		return err
 	}
+	if m.hosting != nil {
+		p.before = m.hosting.goFirst
+	}
 	m.mu.Lock()
 	m.planner = p
 	unsaid := m.unsaid

@@ -42,6 +42,7 @@ type planner struct {
 	log        *slog.Logger
 	network    *network
 	publish    func(api.Event)
+	before     func(context.Context) // called before EVs are decided for another topology; nil: nothing is
 }
 
 // journal is where the events of a planner go.
@@ -128,7 +129,14 @@ func (p *planner) run(ctx context.Context, l net.Listener) error {
 		group.Go(func() error { return p.multipath.Run(ctx, p.streams) })
 		group.Go(func() error { p.server.WatchBalance(ctx, p.publish); return nil })
 		group.Go(func() error { p.readProfiles(ctx, p.telemetry, p.counts); return nil })
-		group.Go(func() error { return follow(ctx, &p.network.merged, p.multipath.SetTopology) })
+		group.Go(func() error {
+			return follow(ctx, &p.network.merged, func(ctx context.Context, s *topology.Snapshot) error {
+				if p.before != nil {
+					p.before(ctx)
+				}
+				return p.multipath.SetTopology(ctx, s)
+			})
+		})
 		group.Go(func() error {
 			if l != nil {
 				return p.streams.Serve(ctx, l)

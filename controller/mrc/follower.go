@@ -99,6 +99,10 @@ func (f *Follower) Decide(ctx context.Context, host string, s *hostapi.State) er
 	})
 }
 
+// Flush returns when the states that follow from what was called before have been set. The error is
+// ctx's, or [owner.ErrEnded].
+func (f *Follower) Flush(ctx context.Context) error { return f.loop.Do(ctx, func() {}) }
+
 // Forget has the follower set no state of a host until the next Decide.
 func (f *Follower) Forget(host string) { f.loop.Post(nil, func() { delete(f.hosts, host) }) }
 

@@ -54,6 +54,9 @@ type Attendant struct {
 // the state that the decider sent last.
 const decisionWait = 2 * time.Second
 
+// sentLook lies between two looks at what is on its way.
+const sentLook = 5 * time.Millisecond
+
 // New makes an attendant; Run runs it.
 func New(cfg Config) (*Attendant, error) {
 	a := &Attendant{cfg: cfg, pool: hostapi.NewPool(), known: make(map[string]bool), seats: make(map[string]*seat)}
@@ -90,6 +93,22 @@ func (a *Attendant) SetTopology(ctx context.Context, s *topology.Snapshot) error
 // SetPorts takes what a switch reports of its ports, see [mrc.Follower.SetPorts].
 func (a *Attendant) SetPorts(ctx context.Context, sw string, isUp map[uint32]bool, learned map[uint32]uint32) {
 	a.follower.SetPorts(ctx, sw, isUp, learned)
+}
+
+// Sent returns when what follows from what was called before is on its way to the hosts, or ctx ends.
+func (a *Attendant) Sent(ctx context.Context) {
+	if a.follower.Flush(ctx) != nil {
+		return
+	}
+	look := time.NewTicker(sentLook)
+	defer look.Stop()
+	for a.server.Behind() {
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // Connected returns how many hosts have a stream.

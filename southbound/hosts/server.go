@@ -201,6 +201,18 @@ func (s *Server) Probe(host string, p *hostapi.Probe) error {
 	return nil
 }
 
+// Behind reports whether a stream has not looked yet at what was last set for its host.
+func (s *Server) Behind() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range s.hosts {
+		if e.streams > 0 && len(e.wake) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 func (e *entry) nudge() {
 	select {
 	case e.wake <- struct{}{}:

@@ -63,13 +63,20 @@ func TestTurns(t *testing.T) {
 		if n := fresh(); n != 0 {
 			t.Errorf("%d updates for a host without a turn", n)
 		}
+		if s.Behind() {
+			t.Error("behind, and both streams have looked at what was set last")
+		}
+		set("new", p.WithDenied(p.EVs[:1]))
+		if fresh(); !s.Behind() {
+			t.Error("not behind, and a stream that waits for its turn has something new to look at")
+		}
 		set("holds", p.WithDenied(p.EVs[:1]))
 		if n := holds(); n != 2 {
 			t.Errorf("%d updates for the host that holds a state, want 2: a denial waits for a turn", n)
 		}
 		giveBack()
-		if n := fresh(); n != 1 {
-			t.Errorf("%d updates for the other host after its turn, want 1", n)
+		if n := fresh(); n != 2 || s.Behind() {
+			t.Errorf("%d updates for the other host after its turn, want 2; behind: %v", n, s.Behind())
 		}
 	})
 }

@@ -4,7 +4,7 @@ FUZZTIME ?= 10s
 DOCKER ?= docker
 IMAGE ?= weft
 
-.PHONY: build demo test lint gosec vuln fuzz bench soak p4 hostapi web web-same test-web browser image labs lab-up lab-down test-compose interop
+.PHONY: build demo test lint gosec vuln fuzz bench soak mutate p4 hostapi web web-same test-web browser image labs lab-up lab-down test-compose interop
 
 build:
 	$(GO) build -o bin/weft ./cmd/weft
@@ -108,6 +108,13 @@ soak:
 	WEFT_SEEDS=100 $(GO) test -timeout 24h -run '^(TestGreyLink|TestCongestionIsNotGrey|TestLinkDownToApply)$$' -v ./test/multipath
 	WEFT_SIEGE=1 $(GO) test -timeout 1h -run '^(TestStrangersPipelines|TestReadsNeverRead|TestSubscriptionsNeverRead)$$' -v ./dataplane/p4rt ./dataplane/gnmi
 	WEFT_CAPACITY=all $(GO) test -timeout 24h -run '^TestCapacityKept$$' -v ./test/multipath
+	$(MAKE) mutate MUTANTS=2000
+
+# Changes the code in one place at a time, and says which changes no test notices: MUTANTS of them, drawn by
+# MUTATE_SEED where one is given. AT=FILE:LINE tries those of one line, PACKAGES=... of some packages.
+MUTANTS ?= 100
+mutate:
+	@$(GO) run ./test/mutate $(if $(AT),-at $(AT),-n $(MUTANTS)) $(if $(MUTATE_SEED),-seed $(MUTATE_SEED)) $(PACKAGES)
 
 # Figures as JSON lines on standard output: see docs/benchmarks.md.
 bench:

@@ -30,6 +30,7 @@ func env() GroupEnv {
 			return "in the locator of n4", netip.MustParsePrefix("fc00::/32").Contains(a)
 		},
 		OtherGroup: func(a netip.Addr) (string, bool) { return "other", a == addr("2001:db8:ffff::2") },
+		OtherPair:  func(p QueuePair) (string, bool) { return "other", p.QPN == 0x999 },
 	}
 }
 

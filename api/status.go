@@ -133,6 +133,7 @@ const (
 	ReasonPortsDiffer      = "PortsDiffer"      // InventoryDiffers: the switch has other ports or addresses
 	ReasonReceiverStalled  = "ReceiverStalled"  // Degraded: a receiver does not answer
 	ReasonReceiversEvicted = "ReceiversEvicted" // Degraded: receivers were taken out
+	ReasonQueuePairShared  = "QueuePairShared"  // Degraded: another group has one of its queue pairs too
 	ReasonUnexplained      = "Unexplained"      // OrphansKept
 	ReasonHealthy          = "Healthy"          // not Degraded
 )

@@ -16,8 +16,24 @@ type GroupEnv struct {
 	// Taken says what an address that no group may have as its proxy address is
 	// already used for: "address of host h1", "in the locator of n4", ...
 	Taken func(netip.Addr) (use string, taken bool)
-	// OtherGroup returns the name of another group with a proxy address.
+	// OtherGroup returns the name of another group with a proxy address, OtherPair of one with a queue
+	// pair; "" where the client may not know it.
 	OtherGroup func(netip.Addr) (name string, ok bool)
+	OtherPair  func(QueuePair) (name string, ok bool)
+}
+
+// QueuePair is a queue pair of a host. It belongs to one group at most.
+type QueuePair struct {
+	Address netip.Addr
+	QPN     uint32
+}
+
+// named names a resource in a message, or says "another" with its kind where the client may not know it.
+func named(kind, name string) string {
+	if name == "" {
+		return "another " + kind
+	}
+	return fmt.Sprintf("%s %q", kind, name)
 }
 
 const (
@@ -53,6 +69,7 @@ func ValidateGroup(s *MulticastGroupSpec, env GroupEnv) error {
 	v.number("spec.designatedQpn", s.DesignatedQPN, 2, maxQPN, "queue pair number")
 	v.host("spec.source.address", s.Source.Address)
 	v.number("spec.source.qpn", s.Source.QPN, 2, maxQPN, "queue pair number")
+	v.pair("spec.source.qpn", QueuePair{s.Source.Address, s.Source.QPN})
 	v.receivers(s)
 	v.number("spec.initialPsn", s.InitialPSN, 0, maxPSN, "PSN")
 	v.duration("spec.cnpWindow", s.CNPWindow, time.Microsecond)
@@ -126,7 +143,18 @@ func (v *validator) proxy(a netip.Addr) {
 	}
 	if name, ok := v.env.OtherGroup(a); ok {
 		v.found = append(v.found, FieldError{
-			Field: field, Code: CodeConflict, Value: a.String(), Want: fmt.Sprintf("a proxy address of its own; this one belongs to group %q", name),
+			Field: field, Code: CodeConflict, Value: a.String(), Want: "a proxy address of its own; this one belongs to " + named("group", name),
+		})
+	}
+}
+
+// pair checks that no other group has a queue pair. Two that write into one would each take the
+// other's packets for its own: a queue pair is connected to one peer (IBTA, section 9.7).
+func (v *validator) pair(field string, p QueuePair) {
+	if name, ok := v.env.OtherPair(p); ok {
+		v.found = append(v.found, FieldError{
+			Field: field, Code: CodeConflict, Value: strconv.FormatUint(uint64(p.QPN), 10),
+			Want: fmt.Sprintf("a queue pair of no other group; this one at %s belongs to %s", p.Address, named("group", name)),
 		})
 	}
 }
@@ -158,6 +186,7 @@ func (v *validator) receivers(s *MulticastGroupSpec) {
 			v.bad(at+".address", r.Address.String(), "a host other than the source")
 		}
 		v.number(at+".qpn", r.QPN, 2, maxQPN, "queue pair number")
+		v.pair(at+".qpn", QueuePair{r.Address, r.QPN})
 		if r.StartPSN != nil {
 			v.number(at+".startPsn", *r.StartPSN, 0, maxPSN, "PSN")
 		}

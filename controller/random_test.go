@@ -89,7 +89,7 @@ func (c *chaos) spec(name string) api.MulticastGroupSpec {
 	slices.Sort(receivers)
 	s := c.net.Spec(int(name[1]), source, receivers...)
 	for i := range s.Receivers { // a queue pair of its own for each host
-		s.Receivers[i].QPN = 0x100 + uint32(s.Receivers[i].Address.As16()[15])
+		s.Receivers[i].QPN = sample.QPN(int(name[1])) + uint32(s.Receivers[i].Address.As16()[15])
 	}
 	if c.pick(4) == 0 {
 		s.Objective = api.ObjectiveCost

@@ -36,6 +36,8 @@ type Feature struct {
 	status  map[uint16]bool // groups whose status may have changed
 	raised  map[uint16]bool // indices whose epoch must be saved
 	unsaved map[string]bool // groups whose record of being removed must be written or deleted
+
+	pairs map[api.QueuePair][]*group // who has a queue pair; see pairs.go
 }
 
 // New returns the feature without groups.
@@ -45,6 +47,7 @@ func New(env *feature.Env) *Feature {
 		groups: make(map[string]*group), byIndex: make(map[uint16]*group), epochs: make(map[uint16]uint32),
 		asked: make(map[branchKey][]*query), polls: make(map[pollKey]bool),
 		check: make(map[uint16]bool), status: make(map[uint16]bool), raised: make(map[uint16]bool), unsaved: make(map[string]bool),
+		pairs: make(map[api.QueuePair][]*group),
 	}
 }
 
@@ -54,6 +57,7 @@ func (f *Feature) inv() *inventory.Inventory { return f.env.Inventory() }
 func (f *Feature) Start() {
 	for _, g := range f.ordered() {
 		f.noteEpoch(g.index, g.highestEpoch())
+		f.takePairs(g)
 		f.apply(g)
 		f.watchStalls(g)
 	}
@@ -161,13 +165,21 @@ func (f *Feature) Report() {
 }
 
 // validation is what the validation of a group's spec has to know.
-func (f *Feature) validation(name string) api.GroupEnv {
+func (f *Feature) validation(name string, pre resource.Precondition) api.GroupEnv {
 	return api.GroupEnv{
 		Limits: f.inv().Limits, Host: f.env.Net.HostName, Taken: f.env.Net.Taken,
 		OtherGroup: func(a netip.Addr) (string, bool) {
 			for _, g := range f.ordered() {
 				if g.name != name && g.uses(a) {
-					return g.name, true
+					return pre.Visible(g.name), true
+				}
+			}
+			return "", false
+		},
+		OtherPair: func(p api.QueuePair) (string, bool) {
+			for _, g := range f.pairs[p] {
+				if g.name != name {
+					return pre.Visible(g.name), true
 				}
 			}
 			return "", false

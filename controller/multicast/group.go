@@ -44,6 +44,8 @@ type group struct {
 	// plan, and keep it until the group's own carries data.
 	adopted bool
 
+	pairs []api.QueuePair // those that the group is noted for in Feature.pairs
+
 	status api.MulticastGroupStatus
 	probe  probe
 }
@@ -238,6 +240,7 @@ func (f *Feature) advance(g *group) {
 			f.forget(g)
 			return
 		}
+		f.takePairs(g)
 		f.save(g)
 		f.status[g.index] = true
 		f.apply(g)
@@ -294,6 +297,7 @@ func (f *Feature) forget(g *group) {
 	for sw := range g.touches {
 		f.env.Switches.Want(sw, g.owner(), nil, nil)
 	}
+	f.leavePairs(g)
 	delete(f.groups, g.name)
 	delete(f.byIndex, g.index)
 	f.unsaved[g.name] = true

@@ -52,7 +52,7 @@ func (f groups) Put(name string, spec api.MulticastGroupSpec, pre resource.Preco
 	if !created && item.Spec.Equal(&spec) {
 		return item.Decided.resource(), false, nil
 	}
-	if err := api.ValidateGroup(&spec, f.validation(name)); err != nil {
+	if err := api.ValidateGroup(&spec, f.validation(name, pre)); err != nil {
 		return r, false, err
 	}
 	g := f.groups[name] // exists while it is being removed
@@ -86,6 +86,7 @@ func (f groups) Put(name string, spec api.MulticastGroupSpec, pre resource.Preco
 	}
 	g.evicted, g.planErr = without, nil
 	f.aim(g, p)
+	f.takePairs(g)
 	f.watchStalls(g)
 	return g.resource(), created, nil
 }
@@ -103,6 +104,7 @@ func (f groups) Delete(name string, pre resource.Precondition) error {
 	f.disown(g)
 	f.env.Event(api.EventGroupDeleted, name, "", nil)
 	f.aim(g, nil)
+	f.takePairs(g)
 	return nil
 }
 

@@ -95,6 +95,8 @@ func (f *Feature) degraded(g *group, s *api.MulticastGroupStatus, offline []stri
 	switch {
 	case g.planErr != nil:
 		s.Set(api.Degraded, true, feature.Reason(g.planErr.Code), g.planErr.Error(), now)
+	case f.shared(g) != "":
+		s.Set(api.Degraded, true, api.ReasonQueuePairShared, f.shared(g), now)
 	case len(refused) > 0:
 		s.Set(api.Degraded, true, api.ReasonDeviceError, strings.Join(refused[:min(3, len(refused))], "; "), now)
 	case len(offline) > 0:

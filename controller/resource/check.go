@@ -15,6 +15,17 @@ type Precondition struct {
 	Absent bool
 	// Trial, when not nil, makes the change a dry run.
 	Trial *Trial
+	// Sees reports whether the client may know of another resource; nil: it may know of all.
+	Sees func(name string) bool
+}
+
+// Visible returns the name of another resource for a message to the client: "" where it may not know
+// of it.
+func (p Precondition) Visible(name string) string {
+	if p.Sees != nil && !p.Sees(name) {
+		return ""
+	}
+	return name
 }
 
 // Trial makes a change a dry run: the answer is what the change would give, and

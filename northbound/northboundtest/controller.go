@@ -96,6 +96,7 @@ func (f *Controller) env(except string) api.GroupEnv {
 			}
 			return "", false
 		},
+		OtherPair: func(api.QueuePair) (string, bool) { return "", false },
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,13 +15,19 @@ import (
 
 const groups = "/v1/multicast-groups"
 
-// spec is a good one, as JSON decodes it.
+// spec is a good one, as JSON decodes it. Its queue pairs are those of no spec with another last octet
+// of the proxy address.
 func spec(proxy, source string, receivers ...string) map[string]any {
-	return map[string]any{
+	own := int(netip.MustParseAddr(proxy).As16()[15]) << 12
+	s := map[string]any{
 		"proxyAddress": proxy, "designatedQpn": 4096,
-		"source":    map[string]any{"address": hostAddress[source], "qpn": 256},
+		"source":    map[string]any{"address": hostAddress[source], "qpn": own + 256},
 		"receivers": list(receivers...),
 	}
+	for i, r := range s["receivers"].([]any) {
+		r.(map[string]any)["qpn"] = own + 512 + i
+	}
+	return s
 }
 
 func list(receivers ...string) []any {
@@ -117,6 +124,8 @@ var specs = []struct {
 	{"proxy in a prefix of a host", with("proxyAddress", "2001:db8:5::1"), invalid("spec.proxyAddress")},
 	{"proxy of a switch", with("proxyAddress", "2001:db8::2"), invalid("spec.proxyAddress")},
 	{"proxy in a locator", with("proxyAddress", "5f00:0:2:77::"), invalid("spec.proxyAddress")},
+	{"source's queue pair of another group", with("source.qpn", 2<<12+256), refusal{409, "conflict", "spec.source.qpn", 0}},
+	{"receiver's queue pair of another group", with("receivers.1.qpn", 2<<12+513), refusal{409, "conflict", "spec.receivers[1].qpn", 0}},
 	{"proxy of another group", with("proxyAddress", "2001:db8:ffff::2"), refusal{409, "conflict", "spec.proxyAddress", 0}},
 	{"multicast proxy", with("proxyAddress", "ff0e::1"), invalid("spec.proxyAddress")},
 	{"link-local proxy", with("proxyAddress", "fe80::1"), invalid("spec.proxyAddress")},

@@ -41,10 +41,10 @@ func programming(ctx context.Context, out *report) (err error) {
 	for i := range programRuns {
 		spec := api.MulticastGroupSpec{
 			ProxyAddress: netip.AddrFrom16([16]byte{0x20, 0x01, 0x0d, 0xb8, 0xff, 0xff, 15: byte(i + 1)}), DesignatedQPN: designatedQPN,
-			Source: api.GroupSource{Address: source.Address, QPN: sourceQPN},
+			Source: api.GroupSource{Address: source.Address, QPN: sourceQPN + uint32(i)<<8}, // a queue pair is of one group
 		}
 		for k, r := range receivers {
-			spec.Receivers = append(spec.Receivers, api.GroupReceiver{Address: r.Address, QPN: receiverQPN + uint32(k)})
+			spec.Receivers = append(spec.Receivers, api.GroupReceiver{Address: r.Address, QPN: receiverQPN + uint32(i)<<8 + uint32(k)})
 		}
 		d, err := timeToProgrammed(ctx, live.URL()+"/v1/multicast-groups", fmt.Sprintf("bench-%d", i), spec)
 		if err != nil {

@@ -158,14 +158,17 @@ func Clos(leaves, spines, hostsPerLeaf int) *Net {
 }
 
 // Spec returns the completed spec of a group. Its proxy address is
-// 2001:db8:ffff::i and receivers have the queue pairs from 0x101 on.
+// 2001:db8:ffff::i and receivers have the queue pairs from QPN(i) + 1 on.
 func (n *Net) Spec(i int, source string, receivers ...string) api.MulticastGroupSpec {
 	s := api.MulticastGroupSpec{
 		ProxyAddress: netip.MustParseAddr(fmt.Sprintf("2001:db8:ffff::%x", i)), DesignatedQPN: 0xabc,
-		Source: api.GroupSource{Address: n.Address(source), QPN: 0x100}, InitialPSN: 1000,
+		Source: api.GroupSource{Address: n.Address(source), QPN: QPN(i)}, InitialPSN: 1000,
 	}
 	for k, r := range receivers {
-		s.Receivers = append(s.Receivers, api.GroupReceiver{Address: n.Address(r), QPN: uint32(0x101 + k)})
+		s.Receivers = append(s.Receivers, api.GroupReceiver{Address: n.Address(r), QPN: QPN(i) + 1 + uint32(k)})
 	}
 	return n.Inventory.Defaults.Complete(s)
 }
+
+// QPN returns the queue pair of the source of the i-th group. The next 255 are the group's too.
+func QPN(i int) uint32 { return uint32((i-1)&0xfff)<<12 | 0x100 }

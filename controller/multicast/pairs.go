@@ -1,0 +1,82 @@
+package multicast
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/weft-sdn/weft/api"
+)
+
+// A queue pair belongs to one group: as the source's or as a receiver's, until the group has left the
+// switches with it. Records of before that rule may break it: their groups go on, and are Degraded.
+
+// takePairs notes the queue pairs that a group has: those of its spec, and those of trees that may
+// still carry data.
+func (f *Feature) takePairs(g *group) {
+	now := make(map[api.QueuePair]bool)
+	for _, p := range g.specPairs() {
+		now[p] = true
+	}
+	for _, p := range g.placements() {
+		now[api.QueuePair{Address: p.Source.Address, QPN: p.Source.QPN}] = true
+		for i := range p.Nodes {
+			for _, b := range p.Nodes[i].Branches {
+				if b.Receiver != nil {
+					now[api.QueuePair{Address: b.Receiver.Address, QPN: b.Receiver.QPN}] = true
+				}
+			}
+		}
+	}
+	f.leavePairs(g)
+	g.pairs = slices.Collect(maps.Keys(now))
+	for _, p := range g.pairs {
+		f.pairs[p] = append(f.pairs[p], g)
+		f.notePair(p)
+	}
+}
+
+// leavePairs forgets the queue pairs of a group.
+func (f *Feature) leavePairs(g *group) {
+	for _, p := range g.pairs {
+		f.notePair(p)
+		if f.pairs[p] = slices.DeleteFunc(f.pairs[p], func(o *group) bool { return o == g }); len(f.pairs[p]) == 0 {
+			delete(f.pairs, p)
+		}
+	}
+	g.pairs = nil
+}
+
+// notePair has the status of groups looked at that share a queue pair.
+func (f *Feature) notePair(p api.QueuePair) {
+	if len(f.pairs[p]) > 1 {
+		for _, g := range f.pairs[p] {
+			f.status[g.index] = true
+		}
+	}
+}
+
+// specPairs returns the queue pairs of a group's spec, none when it was deleted.
+func (g *group) specPairs() []api.QueuePair {
+	if g.item == nil {
+		return nil
+	}
+	s := &g.item.Spec
+	out := []api.QueuePair{{Address: s.Source.Address, QPN: s.Source.QPN}}
+	for i := range s.Receivers {
+		out = append(out, api.QueuePair{Address: s.Receivers[i].Address, QPN: s.Receivers[i].QPN})
+	}
+	return out
+}
+
+// shared says which queue pair of a group another one has too; "": none. It does not name the other,
+// which clients of this group may not know.
+func (f *Feature) shared(g *group) string {
+	for _, p := range g.specPairs() {
+		others := slices.ContainsFunc(f.pairs[p], func(o *group) bool { return o != g && slices.Contains(o.specPairs(), p) })
+		if others {
+			return fmt.Sprintf("queue pair %d of %s is another group's too", p.QPN, p.Address)
+		}
+	}
+	return ""
+}

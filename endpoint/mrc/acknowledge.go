@@ -7,7 +7,10 @@ import (
 	"github.com/weft-sdn/weft/packet"
 )
 
-// receiveSACK handles a SACK (OCP MRC 1.0, §7.4.4 and 8.4).
+// receiveSACK handles a SACK (OCP MRC 1.0, §7.4.4 and 8.4). One whose cc_type is not that of NSCC
+// acknowledges like any other (§7.5.5.4 permits other types): its congestion control state says
+// nothing here, so there is no round trip, no penalty and no loss by its count of packets out of
+// order, and what it acknowledges leaves what is in flight.
 func (q *QP) receiveSACK(now time.Duration, p *packet.MRC) (Refusal, bool) {
 	s := &p.SETH
 	switch {
@@ -17,21 +20,24 @@ func (q *QP) receiveSACK(now time.Duration, p *packet.MRC) (Refusal, bool) {
 		return RefusedStale, false
 	}
 	cc, err := s.NSCC()
-	if err != nil {
-		return RefusedCCState, false
-	}
+	foreign := err != nil
 	q.counters.SACKsReceived++
 	info := SACK{
 		Now: now, Marked: s.Mark == packet.MarkSkipOnce, OOOCount: int(cc.OOOCount),
 		Penalty: cc.RcvCwndPenalty, RestoreCwnd: cc.RestoreCwnd, Retransmission: p.BTH.Retransmission, Probe: s.Probe,
 	}
-	// rcvd_bytes only grows: a SACK with less was overtaken by others, which know more.
-	grown := packet.PSNDiff(cc.RcvdBytes, q.prevRcvd)
-	current := grown >= 0
-	if grown > 0 {
-		info.Newly = grown * packet.RcvdBytesUnit
-		q.prevRcvd = cc.RcvdBytes
-		q.requester.inFlight -= int64(info.Newly)
+	current := false // the state is not older than one that was seen
+	if foreign {
+		q.counters.CCStatesUnknown++
+	} else {
+		// rcvd_bytes only grows: a SACK with less was overtaken by others, which know more.
+		grown := packet.PSNDiff(cc.RcvdBytes, q.prevRcvd)
+		current = grown >= 0
+		if grown > 0 {
+			info.Newly = grown * packet.RcvdBytesUnit
+			q.prevRcvd = cc.RcvdBytes
+			q.requester.inFlight -= int64(info.Newly)
+		}
 	}
 	if cc.RcvCwndPenalty > 0 {
 		q.counters.PenaltiesReceived++
@@ -40,6 +46,7 @@ func (q *QP) receiveSACK(now time.Duration, p *packet.MRC) (Refusal, bool) {
 
 	var asked time.Duration // when the probe that this answers was sent
 	var probed bool
+	before := q.requester.arrivedOctets
 	if s.Probe {
 		asked, probed = q.answered(now, s, cc.Timestamp, &info)
 	} else {
@@ -49,6 +56,11 @@ func (q *QP) receiveSACK(now time.Duration, p *packet.MRC) (Refusal, bool) {
 	advanced := packet.PSNBefore(q.unack, s.CackPSN)
 	q.arrivedUpTo(now, s.CackPSN)
 	q.arrivedIn(now, s)
+	if foreign {
+		info.RTT, info.RTTValid = 0, false
+		info.Newly = int(q.requester.arrivedOctets - before)
+		q.requester.inFlight -= int64(info.Newly)
+	}
 	if advanced && q.cfg.dynamicMPR() {
 		q.adjustWindow(s.MPR)
 	} else if s.MPR == 0 && q.cfg.dynamicMPR() {
@@ -200,6 +212,7 @@ func (q *QP) markArrived(now time.Duration, rec *record, tell bool) {
 		q.flying--
 	}
 	rec.state = arrived
+	q.requester.arrivedOctets += int64(rec.size)
 	if packet.PSNBefore(q.highest, rec.psn) {
 		q.highest = rec.psn
 	}

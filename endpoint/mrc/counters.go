@@ -32,6 +32,7 @@ type QPCounters struct {
 	ProbesLost            uint64 // not answered within the Local ACK Timeout
 	ProbesUnknown         uint64 // answers to probes that nobody waits for
 	EVMismatch            uint64 // answers with another entropy value than the packet had
+	CCStatesUnknown       uint64 // SACKs with a congestion control state of another kind than NSCC
 	MPRUnset              uint64 // SACKs without mpr though both ends support dynamic MPR
 
 	// Responder.

@@ -68,11 +68,6 @@ func TestRefusedFrames(t *testing.T) {
 		{"reserved endpoint operation", func(s *solo) []byte {
 			return s.frame(packet.MRC{BTH: packet.EndpointHeader(packet.OpMRCEndpointRequest, 3), ERTH: packet.ERTH{Op: 2}})
 		}, RefusedEndpoint},
-		{"CC state", func(s *solo) []byte {
-			p := sackPacket(99, 99, 0, 0)
-			p.SETH.CCType = 3
-			return s.frame(p)
-		}, RefusedCCState},
 	} {
 		s, memory := newResponding(t, nil)
 		s.host.Receive(0, 1, c.frame(s))

@@ -40,7 +40,6 @@ const (
 	RefusedStale    // acknowledgement of what was acknowledged before
 	RefusedSyndrome // AETH syndrome that MRC does not have
 	RefusedReason   // reserved NACK reason
-	RefusedCCState  // SACK with a congestion control state of another kind than NSCC
 
 	RefusedEndpoint // reserved endpoint operation, or the answer to a request that nobody waits for
 
@@ -50,7 +49,7 @@ const (
 var refusalNames = [refusals]string{
 	"port", "malformed", "mac", "protocol", "destination", "ecn", "icrc", "tver", "pkey", "opcode", "qpn", "address_pair", "headers", "qp_state",
 	"window", "shrunk_window", "duplicate", "trimmed", "after_fault", "resource", "invalid_request", "remote_access", "remote_operational",
-	"ghost", "stale", "syndrome", "nack_reason", "cc_state", "endpoint",
+	"ghost", "stale", "syndrome", "nack_reason", "endpoint",
 }
 
 // String is the name the reason has in counters.

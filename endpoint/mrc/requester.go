@@ -38,14 +38,15 @@ type requester struct {
 
 // scoreboard has a record of each packet after unack_psn, and counts them.
 type scoreboard struct {
-	highest  uint32             // highest PSN known to have arrived
-	records  []record           // by PSN modulo their number, a power of two
-	retx     queue.Ring[uint32] // PSNs to send again; those whose record is not lost any more are passed over
-	lost     int                // records in state lost
-	flying   int                // records in state flying
-	waiting  int                // octets of the records after unack, of nominal_pktsize
-	inFlight int64              // table 8-3; below 0 for what was thought lost and arrived
-	prevRcvd uint32             // prev_rcvd_bytes
+	highest       uint32             // highest PSN known to have arrived
+	records       []record           // by PSN modulo their number, a power of two
+	retx          queue.Ring[uint32] // PSNs to send again; those whose record is not lost any more are passed over
+	lost          int                // records in state lost
+	flying        int                // records in state flying
+	waiting       int                // octets of the records after unack, of nominal_pktsize
+	inFlight      int64              // table 8-3; below 0 for what was thought lost and arrived
+	arrivedOctets int64              // of packets known to have arrived, since the start
+	prevRcvd      uint32             // prev_rcvd_bytes
 }
 
 // ackTimer is of the transport ACK of the message at the head of the send queue, all of whose

@@ -2,7 +2,7 @@
 // that no test notices (a survivor) is a rule that nobody holds. It prints a JSON line for each survivor
 // and one for the whole.
 //
-//	go run ./test/mutate [-n N] [-seed S] [-at FILE[:LINE]] [-profiles DIR] [-slowest D] [PACKAGE ...]
+//	go run ./test/mutate [-n N] [-seed S] [-at FILE[:LINE]] [-profiles DIR] [-slowest D] [-own] [PACKAGE ...]
 //
 // Without packages it takes those of [targets]. -n draws that many changes from all, by a seed that is
 // printed; without it each is tried. The files stay as they are: the go command reads a changed one in

@@ -45,6 +45,7 @@ type options struct {
 	profiles string
 	slowest  time.Duration
 	list     bool
+	own      bool
 }
 
 // A summary is the last line of the output.
@@ -68,6 +69,7 @@ func run(ctx context.Context, args []string) error {
 	f.StringVar(&o.profiles, "profiles", filepath.Join(os.TempDir(), "weft-mutate"), "where the profiles of coverage are kept; empty it when tests have changed")
 	f.DurationVar(&o.slowest, "slowest", 2*time.Minute, "tests of a package that take longer are not run")
 	f.BoolVar(&o.list, "list", false, "list the changes, and try none")
+	f.BoolVar(&o.own, "own", false, "run only the tests of the package that is changed")
 	if err := f.Parse(args); err != nil {
 		return err
 	}
@@ -175,7 +177,7 @@ func newTrial(ctx context.Context, m *module, o options, all []mutant) (*trial, 
 	if t.dir, err = os.MkdirTemp("", "weft-mutate-"); err != nil {
 		return nil, err
 	}
-	if o.list {
+	if o.list || o.own {
 		return t, nil
 	}
 	var pkgs []string
@@ -297,6 +299,9 @@ func (t *trial) reaching(c mutant) []*suite {
 		return out
 	}
 	own := t.m.path + "/" + filepath.Dir(c.File)
+	if t.o.own {
+		return []*suite{{pkg: own, took: time.Minute}}
+	}
 	var out []*suite
 	for _, s := range t.suites {
 		switch {

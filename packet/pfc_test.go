@@ -3,6 +3,7 @@ package packet
 import (
 	"bytes"
 	"testing"
+	"time"
 )
 
 // Priorities 3 and 4 enabled: 3 for all it can, 4 to go on.
@@ -66,4 +67,21 @@ func TestPFCFrame(t *testing.T) {
 
 func FuzzParsePFC(f *testing.F) {
 	fuzzMask(f, ParsePFC, "ffff 00ff ffff ffff ffff ffff ffff ffff ffff ffff", pfcWire, "0001 ffff 0000 0000 0000 0000 0000 0000 0000 0000")
+}
+
+// TestPauseTime: a quantum is 512 bit times of the port (IEEE 802.3 annex 31D).
+func TestPauseTime(t *testing.T) {
+	for _, c := range []struct {
+		quanta uint16
+		speed  uint64
+		want   time.Duration
+	}{
+		{0, 1e9, 0}, {1, 1e9, 512}, {2, 1e9, 1024}, {1, 512e9, 1}, {1, 513e9, 0},
+		{0xffff, 100e9, 335_539}, {0xffff, 10e6, 3_355_392_000}, {0xffff, 1, 0xffff * 512 * time.Second},
+		{1, 0, 0}, {0xffff, 0, 0},
+	} {
+		if got := PauseTime(c.quanta, c.speed); got != c.want {
+			t.Errorf("%d quanta at %d bit/s: %v, want %v", c.quanta, c.speed, got, c.want)
+		}
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/dataplane/drop"
+	"github.com/weft-sdn/weft/p4"
 )
 
 // TestCounts checks what a queue counts: what left as it left, what found no room as it came, in the
@@ -49,5 +50,82 @@ func TestCounts(t *testing.T) {
 	}
 	if want := (Counts{Dropped: 1, DroppedOctets: 100, Longest: 100}); of() != want {
 		t.Errorf("paused: %+v, want %+v", of(), want)
+	}
+}
+
+// TestMarksAtTheirOctet: XOFF is sent above its mark and not at it, XON at its mark and not above it, and
+// a buffer takes as many octets as it has.
+func TestMarksAtTheirOctet(t *testing.T) {
+	const port, prio = 1, 3
+	m := New[int](Config{Priorities: 8, PauseBuffer: 1000, PauseSpeed: 1e9})
+	m.Watch([]Setting{{Direction: p4.PfcDirectionEgress, Port: port, Priority: prio, Settings: Settings{Buffer: 300, XOFF: 200, XON: 100, Upstreams: 1}}}, 0)
+	m.Pause(port, 1<<prio, &[PFCPriorities]uint16{prio: 0xffff}, 0)
+	put := func(octets uint32) drop.Reason {
+		e := Place[int]{Port: port, Priority: prio, Octets: octets}
+		reason := m.Admit(&e, 2)
+		if reason == drop.None {
+			m.Push(e, time.Nanosecond)
+		}
+		return reason
+	}
+	signals := func() (xoff, xon uint64) {
+		for r := range m.Reports(time.Nanosecond) {
+			if r.Port == port && r.Priority == prio {
+				return r.XOFFsSent, r.XONsSent
+			}
+		}
+		return 0, 0
+	}
+	expect := func(what string, xoff, xon uint64) {
+		t.Helper()
+		if a, b := signals(); a != xoff || b != xon {
+			t.Errorf("%s: %d XOFF and %d XON, want %d and %d", what, a, b, xoff, xon)
+		}
+	}
+	put(100)
+	put(99)
+	put(1)
+	expect("at XOFF's mark", 0, 0)
+	put(1)
+	expect("one octet above it", 1, 0)
+	if r := put(100); r != drop.PauseBufferFull {
+		t.Errorf("one octet more than the buffer has: %v", r)
+	}
+	if r := put(99); r != drop.None {
+		t.Errorf("as many octets as the buffer has: %v", r)
+	}
+	m.Pause(port, 1<<prio, &[PFCPriorities]uint16{}, 2*time.Nanosecond)
+	leave := func() {
+		if _, _, ok := m.Pop(time.Second); !ok {
+			t.Fatal("nothing leaves")
+		}
+	}
+	leave() // 200 of 300 wait
+	leave() // 101
+	expect("one octet above XON's mark", 1, 0)
+	leave() // 100
+	expect("at XON's mark", 1, 1)
+}
+
+// TestPauseFramesAreCounted: those that hold a priority, and those that let it go on.
+func TestPauseFramesAreCounted(t *testing.T) {
+	m := New[int](Config{Priorities: 8, PauseBuffer: 1000, PauseSpeed: 1e9})
+	for i := range 3 {
+		m.Pause(1, 1<<3, &[PFCPriorities]uint16{3: 0xffff}, time.Duration(i))
+	}
+	m.Pause(1, 1<<3, &[PFCPriorities]uint16{}, 10)
+	m.Pause(1, 1<<4, &[PFCPriorities]uint16{}, 11)
+	m.Pause(1, 1<<4, &[PFCPriorities]uint16{}, 12)
+	for r := range m.Reports(20) {
+		var xoff, xon uint64
+		switch r.Priority {
+		case 3:
+			xoff, xon = 3, 1
+		case 4:
+			xoff, xon = 0, 2
+		}
+		if r.XOFFsReceived != xoff || r.XONsReceived != xon {
+			t.Errorf("priority %d: %d XOFF and %d XON received, want %d and %d", r.Priority, r.XOFFsReceived, r.XONsReceived, xoff, xon)
+		}
 	}
 }

@@ -579,3 +579,74 @@ func TestAllocatesNothing(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
+
+// TestPenaltyEnds: a window that is greater than the one before the penalty stays, and a smaller one
+// comes back (section 7.5.1).
+func TestPenaltyEnds(t *testing.T) {
+	for window, want := range map[int64]int{99_999: 100_000, 100_000: 100_000, 100_001: 100_001} {
+		c := newQPCC(t, nil)
+		c.lastAdjust, c.cfg.Eta = us, 0
+		c.cwnd, c.penalty = window, penaltyPeriod{on: true, saved: 100_000, restore: true}
+		c.OnSACK(sack(us, 256, 9*us, false)) // at the target: no rule moves the window
+		if c.Window() != want {
+			t.Errorf("window %d becomes %d, want %d", window, c.Window(), want)
+		}
+		if c.penalty.on {
+			t.Error("the penalty goes on")
+		}
+	}
+}
+
+// TestQuickAdaptPeriod: a period is a base round trip and the target delay, from when the one before ended.
+func TestQuickAdaptPeriod(t *testing.T) {
+	const period = 12*us + 9*us
+	start := func() *QPCC {
+		c := newQPCC(t, func(c *Config) { c.DisableQA = false })
+		c.OnNewData(0, 1<<20)
+		c.OnSACK(sack(us, 8192, 5*us, false))
+		return c
+	}
+	for after, want := range map[time.Duration]uint64{period - 1: 0, period: 0, period + 1: 1} {
+		c := start()
+		c.OnNACK(mrc.NACK{Now: after, Size: 4096})
+		if got := uint64(c.stats.QuickAdapts); got != want {
+			t.Errorf("%v after the start: %d adaptations, want %d", after, got, want)
+		}
+	}
+	c := start()
+	c.OnNACK(mrc.NACK{Now: period + 1, Size: 4096})
+	c.OnNACK(mrc.NACK{Now: 2*period + 1, Size: 4096})
+	if c.stats.QuickAdapts != 1 {
+		t.Error("adapted twice within a period")
+	}
+	c.OnNACK(mrc.NACK{Now: 2*period + 2, Size: 4096})
+	if c.stats.QuickAdapts != 2 {
+		t.Error("not adapted after the second period")
+	}
+}
+
+// TestFastIncreaseAfterMark: a marked packet above the target ends the count toward a fast increase,
+// also where the window is not cut (rule 4).
+func TestFastIncreaseAfterMark(t *testing.T) {
+	c := newQPCC(t, func(c *Config) { c.AdjustBytes = maxWindow })
+	c.cwnd, c.lastCut, c.avg = 40_000, us, 0
+	for range 9 { // 36,864 octets: one more packet, and the fast increase begins
+		c.OnSACK(sack(us, 4096, 0, false))
+	}
+	c.OnSACK(sack(us, 0, 10*us, true))
+	if c.stats.Cuts != 0 || c.stats.FastIncreases != 0 {
+		t.Fatalf("%d cuts, %d fast increases", c.stats.Cuts, c.stats.FastIncreases)
+	}
+	for range 9 {
+		c.OnSACK(sack(us, 4096, 0, false))
+	}
+	if c.stats.FastIncreases != 0 {
+		t.Error("what was acknowledged before the mark counts")
+	}
+	for range 2 { // 45,056 octets: more than the window, which has grown a little
+		c.OnSACK(sack(us, 4096, 0, false))
+	}
+	if c.stats.FastIncreases != 1 {
+		t.Errorf("%d fast increases after a window without a mark, want 1: %v", c.stats.FastIncreases, c)
+	}
+}

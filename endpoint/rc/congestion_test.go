@@ -177,3 +177,30 @@ func TestRateConfig(t *testing.T) {
 		}
 	}
 }
+
+// TestRateCountsFromTheCNP: the counts toward increases, by time and by octets, begin anew with each
+// CNP (section 5.1 of the paper).
+func TestRateCountsFromTheCNP(t *testing.T) {
+	cfg := DefaultRateConfig()
+	r := newRateControl(cfg, 40e9)
+	at := time.Millisecond
+	r.cnp(at)
+	r.sent(4*int(cfg.IncreaseOctets) + int(cfg.IncreaseOctets) - 1) // four steps of fast recovery, and nearly a fifth
+	r.bitsPerSecond(at + 3*cfg.IncreaseInterval)
+	at += 3 * cfg.IncreaseInterval
+	r.cnp(at)
+	target, current := r.target, r.current
+	r.sent(1)
+	if r.current != current {
+		t.Error("octets sent before the CNP count toward an increase after it")
+	}
+	r.sent(4*int(cfg.IncreaseOctets) - 1)
+	r.bitsPerSecond(at + 4*cfg.IncreaseInterval)
+	if r.target != target {
+		t.Errorf("the target moved from %v to %v within fast recovery", target, r.target)
+	}
+	r.sent(int(cfg.IncreaseOctets))
+	if want := target + float64(cfg.AdditiveIncrease); r.target != want {
+		t.Errorf("target %v after fast recovery, want %v", r.target, want)
+	}
+}

@@ -491,3 +491,27 @@ func TestForeignNumbers(t *testing.T) {
 		t.Errorf("all are foreign: %v", err)
 	}
 }
+
+// TestTunnelLostAtItsProbe: a tunnel counts as lost with as many lost probes in a row as are
+// configured, and not with one less.
+func TestTunnelLostAtItsProbe(t *testing.T) {
+	b := newBed(t, figure3())
+	b.figure3()
+	b.must(b.PutPFCPolicy(lossless("pfc")))
+	b.step(time.Second)
+	up := &b.deployment("wan", "pfc").Tunnels[0]
+	before := b.Quality(up).Lost
+	b.rtt = func(p Probe) time.Duration {
+		if p.From == "R3" {
+			return 0
+		}
+		return 20 * time.Millisecond
+	}
+	limit := uint64(Defaults().ProbeLoss)
+	for lost := uint64(0); lost <= limit; lost = b.Quality(up).Lost - before {
+		if down := b.Quality(up).Down; down != (lost >= limit) {
+			t.Fatalf("%d probes in a row are lost: down %v, want it from %d on", lost, down, limit)
+		}
+		b.step(10 * time.Millisecond)
+	}
+}

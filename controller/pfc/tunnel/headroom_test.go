@@ -125,3 +125,43 @@ func TestEstimate(t *testing.T) {
 		t.Errorf("bounds %v to %v, last %v", lo, hi, e.last())
 	}
 }
+
+// TestEstimateBoundaries: a longest round trip equal to the estimate is no reason to move it, and a
+// shorter estimate is taken when it is more than a quarter below, and sixteen measurements agree.
+func TestEstimateBoundaries(t *testing.T) {
+	start := func() *estimate {
+		e := &estimate{}
+		if !e.add(80) || e.planned != 90 {
+			t.Fatalf("planned %d", e.planned)
+		}
+		return e
+	}
+	e := start()
+	if e.add(89) || e.add(90) {
+		t.Error("moved by a round trip that is no longer than planned")
+	}
+	if !e.add(91) || e.planned != 91+91/8 {
+		t.Errorf("a longer round trip: planned %d", e.planned)
+	}
+	// A quarter of 90 is 22: 68 is worth nothing, 67 is.
+	for rtt, want := range map[time.Duration]time.Duration{61: 90, 60: 67} {
+		e := start()
+		for range samples {
+			e.add(rtt)
+		}
+		if e.planned != want {
+			t.Errorf("%d round trips of %d: planned %d, want %d", samples, rtt, e.planned, want)
+		}
+	}
+	e = start()
+	for range samples - 1 {
+		e.add(60)
+	}
+	if e.planned != 90 {
+		t.Errorf("shortened while a longer measurement is among the last %d", samples)
+	}
+	e.add(60)
+	if e.planned != 67 {
+		t.Errorf("planned %d, want 67", e.planned)
+	}
+}

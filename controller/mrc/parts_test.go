@@ -265,3 +265,38 @@ func TestUndrainBeforeFabric(t *testing.T) {
 		t.Errorf("%d EVs are denied, want none", n)
 	}
 }
+
+// TestLinkCounters: what the counters of a link's two ends say is lost, also when one end starts again.
+func TestLinkCounters(t *testing.T) {
+	locator, err := suspect.New(suspect.Defaults())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const link = topology.LinkID("a")
+	s := &suspectSet{env: &env{now: time.Second}, locator: locator, counts: map[topology.LinkID]linkCount{}}
+	var want suspect.Counts
+	for _, c := range []struct {
+		name           string
+		sent, received uint64
+		more, lost     uint64
+	}{
+		{"the first says nothing", 1000, 900, 0, 0},
+		{"100 are on the way still", 2000, 1900, 1000, 0},
+		{"50 are lost", 3000, 2850, 1000, 50},
+		{"nothing was sent", 3000, 2850, 0, 0},
+		{"those on the way came in", 4000, 4000, 1000, 0},
+		{"the receiver has started again", 5000, 100, 0, 0},
+		{"its first count is where it begins", 6000, 1100, 1000, 0},
+		{"10 are lost", 7000, 2090, 1000, 10},
+		{"the sender has started again", 500, 2500, 0, 0},
+		{"all are lost", 600, 2500, 100, 0},
+		{"the receiver has lost one count", 700, 2499, 0, 0},
+	} {
+		s.counted(link, c.sent, c.received)
+		want.Sent += c.more
+		want.Lost += c.lost
+		if got := locator.Across(link); got != want {
+			t.Fatalf("%s: %+v of the link, want %+v", c.name, got, want)
+		}
+	}
+}

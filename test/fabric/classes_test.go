@@ -457,21 +457,32 @@ func TestControlLeavesFirst(t *testing.T) {
 
 func trafficClass(frame []byte) uint8 { return frame[offOuter]<<4 | frame[offOuter+1]>>4 }
 
-// TestECNProbability: between the thresholds the probability of a mark is linear in what waits behind the packet.
+// TestECNProbability: between the thresholds the probability of a mark is linear in what waits behind
+// the packet. Thresholds two apart leave one length between them, of which exactly half is marked.
 func TestECNProbability(t *testing.T) {
-	const (
-		low, high = 20, 60
-		rounds    = 150
-		burst     = 101
-	)
+	for _, c := range []struct{ low, high, burst, rounds int }{{20, 60, 101, 150}, {3, 5, 9, 400}, {3, 4, 9, 20}} {
+		marked := markedBehind(t, c.low, c.high, c.burst, c.rounds)
+		for waiting, n := range marked[:c.burst-1] { // the last one left before the others came
+			want := min(max(float64(waiting-c.low)/float64(c.high-c.low), 0), 1)
+			got := float64(n) / float64(c.rounds)
+			// Five standard deviations of a binomial distribution.
+			if d := got - want; d*d > 25*max(want*(1-want), 0)/float64(c.rounds) {
+				t.Errorf("thresholds %d and %d, %d behind: %.3f marked, want %.3f", c.low, c.high, waiting, got, want)
+			}
+		}
+	}
+}
+
+// markedBehind counts marks by how many packets wait behind the marked one, in so many bursts.
+func markedBehind(t *testing.T, low, high, burst, rounds int) []int {
 	e := newEmbedded()
 	e.reset(t)
 	e.write(t, baseEntries())
 	e.write(t, classEntries(priorities{}))
-	e.write(t, []*p4v1.Update{queueOf{port: 2, limit: never, ecnMin: low, ecnMax: high}.entry()})
+	e.write(t, []*p4v1.Update{queueOf{port: 2, limit: never, ecnMin: uint32(low), ecnMax: uint32(high)}.entry()})
 	e.device.Switch().SetQueueRate(2, 0, 1000)
 	e.device.Switch().SetQueueDepth(2, 0, 1000)
-	marked := make([]int, burst) // by what waits behind
+	marked := make([]int, burst)
 	frame := wire{1, octets(mrcPacket(2, dscps.NoTrim, 0))}
 	for range rounds {
 		frames := make([]wire, burst)
@@ -491,15 +502,5 @@ func TestECNProbability(t *testing.T) {
 			}
 		}
 	}
-	for waiting, n := range marked {
-		if waiting == burst-1 {
-			continue // left before the others came
-		}
-		want := min(max(float64(waiting-low)/(high-low), 0), 1)
-		got := float64(n) / rounds
-		// Five standard deviations of a binomial distribution.
-		if d := got - want; d*d > 25*max(want*(1-want), 0)/rounds {
-			t.Errorf("%d behind: %.3f marked, want %.3f", waiting, got, want)
-		}
-	}
+	return marked
 }

@@ -343,3 +343,46 @@ func TestBuildRefuses(t *testing.T) {
 		}
 	}
 }
+
+// TestBuildWidth: EVs are generated while the bits of their fields are within what a device takes, and
+// listed when there is one bit more.
+func TestBuildWidth(t *testing.T) {
+	a := assign(t, leafSpine(2, 3, 5, 1).clos(t), Format{Mode: ModeStructured})
+	pair := Pair{attach(2, 1), attach(2, 3)}
+	width := 0
+	for _, f := range mustBuild(t, a, Request{Pair: pair}).Fields {
+		width += f.Bits()
+	}
+	if width == 0 {
+		t.Fatal("generated EVs have no bits")
+	}
+	for bits, want := range map[int]hostapi.Mode{width - 1: hostapi.ModeExplicit, width: hostapi.ModeGenerated, width + 1: hostapi.ModeGenerated} {
+		caps := Unlimited()
+		caps.EVMaxWidth = bits
+		b, err := a.Build(Request{Name: "p", Pair: pair, Capabilities: &caps})
+		switch {
+		case bits < width && err != nil && strings.Contains(err.Error(), "ev_max_width"):
+			// listed EVs are as wide as the format, which does not fit either
+		case err != nil:
+			t.Errorf("%d bits of %d: %v", bits, width, err)
+		case b.Profile.Mode != want:
+			t.Errorf("%d bits of %d: mode %v, want %v", bits, width, b.Profile.Mode, want)
+		}
+	}
+}
+
+// TestDefaultMinActive: where nobody says, a quarter of the EVs, rounded down, and at least one, have to
+// be active (annex C, min_active).
+func TestDefaultMinActive(t *testing.T) {
+	a := assign(t, leafSpine(1, 3, 16, 1).clos(t), Format{Mode: ModeStructured})
+	for count, want := range map[int]int{1: 1, 3: 1, 4: 1, 7: 1, 8: 2, 11: 2, 12: 3, 16: 4} {
+		p := mustBuild(t, a, Request{Pair: Pair{attach(1, 1), attach(1, 3)}, Explicit: true, MaxEVs: count})
+		if p.Count != count || p.MinActive != want {
+			t.Errorf("%d EVs, want %d: at least %d active, want %d", p.Count, count, p.MinActive, want)
+		}
+	}
+	p := mustBuild(t, a, Request{Pair: Pair{attach(1, 1), attach(1, 3)}, Explicit: true, MaxEVs: 8, MinActive: 5})
+	if p.MinActive != 5 {
+		t.Errorf("at least %d active where 5 are asked for", p.MinActive)
+	}
+}

@@ -100,3 +100,68 @@ func TestTreeTakesItsSourceOnly(t *testing.T) {
 		}
 	}
 }
+
+// TestSameEpoch: a placement keeps its epoch only while everything that a response depends on stays.
+func TestSameEpoch(t *testing.T) {
+	net := sample.Figure1()
+	n := network(net)
+	spec := net.Spec(1, "s1", "r1", "r2", "r3", "r4", "r5")
+	fresh := func() *Placement { return place(t, n, Request{Group: 3, Spec: &spec}) }
+	receiver := func(p *Placement) (*PlacedNode, *PlacedBranch) {
+		node, b := p.FindReceiver(net.Address("r3"))
+		if b == nil || node.Parent < 0 {
+			t.Fatal("r3 is behind no other switch")
+		}
+		return node, b
+	}
+	other := net.Address("r1")
+	if !fresh().sameEpoch(fresh()) {
+		t.Fatal("a placement that is the same has another epoch")
+	}
+	for name, change := range map[string]func(*Placement){
+		"proxy":                       func(p *Placement) { p.Proxy = other },
+		"designated QPN":              func(p *Placement) { p.DesignatedQPN++ },
+		"initial PSN":                 func(p *Placement) { p.InitialPSN++ },
+		"mode":                        func(p *Placement) { p.Mode = api.ModeInband },
+		"objective":                   func(p *Placement) { p.Objective += "x" },
+		"address of the source":       func(p *Placement) { p.Source.Address = other },
+		"QPN of the source":           func(p *Placement) { p.Source.QPN++ },
+		"neighbor of the source":      func(p *Placement) { p.Source.Neighbor++ },
+		"ports of the source":         func(p *Placement) { p.Source.Ports = append(p.Source.Ports, 99) },
+		"loopback of a switch":        func(p *Placement) { n, _ := receiver(p); n.Address = other },
+		"SID":                         func(p *Placement) { n, _ := receiver(p); n.SID = other },
+		"SID of the parent":           func(p *Placement) { n, _ := receiver(p); n.ParentSID = other },
+		"no parent":                   func(p *Placement) { n, _ := receiver(p); n.Parent = -1 },
+		"port to the parent":          func(p *Placement) { n, _ := receiver(p); n.UpstreamPort++ },
+		"neighbor to the parent":      func(p *Placement) { n, _ := receiver(p); n.UpstreamNeighbor++ },
+		"links to the parent":         func(p *Placement) { n, _ := receiver(p); n.Links = append(n.Links, "x") },
+		"index of a branch":           func(p *Placement) { _, b := receiver(p); b.Index = 200 },
+		"port of a branch":            func(p *Placement) { _, b := receiver(p); b.Port++ },
+		"neighbor of a branch":        func(p *Placement) { _, b := receiver(p); b.Neighbor++ },
+		"ingress of a branch":         func(p *Placement) { _, b := receiver(p); b.Ingress = append(b.Ingress, 99) },
+		"no receiver":                 func(p *Placement) { _, b := receiver(p); b.Receiver = nil },
+		"address of a receiver":       func(p *Placement) { _, b := receiver(p); b.Receiver.Address = other },
+		"QPN of a receiver":           func(p *Placement) { _, b := receiver(p); b.Receiver.QPN++ },
+		"first PSN of a receiver":     func(p *Placement) { _, b := receiver(p); b.Receiver.StartPSN++ },
+		"first MSN of a receiver":     func(p *Placement) { _, b := receiver(p); b.Receiver.StartMSN++ },
+		"a switch that was not there": func(p *Placement) { n, _ := receiver(p); n.Switch = "n99" },
+	} {
+		p := fresh()
+		change(p)
+		if p.sameEpoch(fresh()) {
+			t.Errorf("%s: the epoch is kept", name)
+		}
+	}
+	for name, change := range map[string]func(*Placement){
+		"address of the memory": func(p *Placement) { _, b := receiver(p); va := uint64(77); b.Receiver.VA = &va },
+		"R_Key":                 func(p *Placement) { _, b := receiver(p); b.Receiver.RKey++ },
+		"cost":                  func(p *Placement) { p.Cost++ },
+		"branches that went":    func(p *Placement) { n, _ := receiver(p); n.Branches = nil },
+	} {
+		p := fresh()
+		change(p)
+		if !p.sameEpoch(fresh()) {
+			t.Errorf("%s: another epoch, and no response depends on it", name)
+		}
+	}
+}

@@ -1,0 +1,156 @@
+package linear
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+)
+
+// resource is the state of one resource in the model.
+type resource struct {
+	exists bool
+	// version is 0 after a write whose client got no answer, until a client sees which version it got.
+	version uint64
+	content uint32
+	// last is the highest version that is known to have been given to the resource. The next one is higher.
+	last uint64
+}
+
+// has reports whether the resource may have a version, which is known then.
+func (r *resource) has(version uint64) bool {
+	if r.version != 0 {
+		return r.version == version
+	}
+	if version <= r.last {
+		return false
+	}
+	r.version, r.last = version, version
+	return true
+}
+
+// step says whether an operation may have had its outcome in a state, and what the state is then.
+func step(r resource, o *operation) (bool, resource) {
+	switch o.Outcome {
+	case unknown:
+		next := attempt(r, o)
+		if o.seen != 0 { // so it was carried out, with this version
+			if next.content != o.Content || next.version != 0 || o.seen <= r.last {
+				return false, r
+			}
+			next.version, next.last = o.seen, o.seen
+		}
+		return true, next
+	case missing:
+		return !r.exists && (o.Action == get || o.Action == remove), r
+	case taken:
+		return r.exists && (o.Absent || o.Action == create), r
+	case unmet:
+		// While the version is not known it may have been another one.
+		return o.Match != 0 && (!r.exists && o.writes() || r.exists && (r.version == 0 || r.version != o.Match)), r
+	case refused:
+		return true, r
+	}
+	switch o.Action {
+	case get:
+		return r.exists && r.content == o.Value && r.has(o.Version), r
+	case remove:
+		if !r.exists || o.Match != 0 && !r.has(o.Match) {
+			return false, r
+		}
+		return true, resource{last: r.last}
+	case put, create:
+		if o.Match != 0 && (!r.exists || !r.has(o.Match)) || (o.Absent || o.Action == create) && r.exists {
+			return false, r
+		}
+		if o.Value != o.Content || o.Created == r.exists || o.Version <= r.last {
+			return false, r
+		}
+		return true, resource{exists: true, version: o.Version, content: o.Content, last: o.Version}
+	}
+	return false, r
+}
+
+// attempt is the state after an operation of which its client does not know whether it was carried
+// out. Where its precondition does not hold it was not. That it never was is that it comes last.
+func attempt(r resource, o *operation) resource {
+	switch {
+	case o.Match != 0 && (!r.exists || !r.has(o.Match)), (o.Absent || o.Action == create) && r.exists:
+		return r
+	case o.Action == remove:
+		return resource{last: r.last}
+	case o.writes():
+		return resource{exists: true, content: o.Content, last: r.last}
+	}
+	return r
+}
+
+// model is that of one resource, which does not exist at first.
+func model() porcupine.Model {
+	return porcupine.Model{
+		Init: func() any { return resource{} },
+		Step: func(state, input, _ any) (bool, any) {
+			o := input.(*operation)
+			ok, next := step(state.(resource), o)
+			return ok, next
+		},
+		DescribeOperation: func(input, _ any) string { return input.(*operation).String() },
+		DescribeState: func(state any) string {
+			r := state.(resource)
+			switch {
+			case !r.exists:
+				return "does not exist"
+			case r.version == 0:
+				return fmt.Sprintf("content %d, version not known, over %d", r.content, r.last)
+			}
+			return fmt.Sprintf("content %d, version %d", r.content, r.version)
+		},
+	}
+}
+
+// steps are the operations of one resource as porcupine takes them. Seen has what was seen of writes,
+// by their content: it ends those that got no answer.
+func steps(ops []operation, seen map[uint32]evidence) []porcupine.Operation {
+	var out []porcupine.Operation
+	for i := range ops {
+		o := ops[i]
+		if o.Outcome == refused || o.Action == stale || o.Outcome == unknown && o.Action == get {
+			continue // without effect, or judged by another rule
+		}
+		end := int64(o.Return)
+		if o.Outcome == unknown {
+			end = math.MaxInt64 - 1
+			if e, ok := seen[o.Content]; ok && o.writes() {
+				// Somebody has seen it, so that it was carried out by then.
+				o.seen, end = e.version, int64(max(e.at, o.Call))
+			}
+		}
+		out = append(out, porcupine.Operation{ClientId: o.Client, Input: &o, Output: &o, Call: int64(o.Call), Return: end})
+	}
+	return out
+}
+
+// evidence is the first sight of a content.
+type evidence struct {
+	key     string
+	version uint64
+	content uint32
+	at      time.Duration
+	by      string
+}
+
+// byKey are the operations of each resource, and their names in order.
+func byKey(ops []operation) (map[string][]operation, []string) {
+	out := make(map[string][]operation)
+	var keys []string
+	for _, o := range ops {
+		if out[o.Key] == nil {
+			keys = append(keys, o.Key)
+		}
+		out[o.Key] = append(out[o.Key], o)
+	}
+	slices.Sort(keys)
+	return out, keys
+}

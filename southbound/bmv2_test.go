@@ -9,6 +9,7 @@ import (
 
 	"github.com/weft-sdn/weft/p4"
 	"github.com/weft-sdn/weft/southbound/entry"
+	"github.com/weft-sdn/weft/test/speech"
 )
 
 // TestBMv2 programs a simple_switch_grpc with the fabric's pipeline and reads
@@ -28,6 +29,7 @@ func TestBMv2(t *testing.T) {
 	start := func() (stop func()) {
 		cmd := exec.Command(bin, "--no-p4", "--device-id", "1", "--log-level", "off", "--thrift-port", "0",
 			"--", "--grpc-server-addr", addr, "--cpu-port", "510")
+		speech.Of(t, cmd)
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}

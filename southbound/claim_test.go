@@ -16,6 +16,7 @@ import (
 	"github.com/weft-sdn/weft/lab"
 	"github.com/weft-sdn/weft/p4"
 	. "github.com/weft-sdn/weft/southbound"
+	"github.com/weft-sdn/weft/test/speech"
 )
 
 // target is a switch with a P4Runtime server.
@@ -50,6 +51,7 @@ func targets(t *testing.T) []target {
 	_ = l.Close()
 	cmd := exec.CommandContext(t.Context(), bin, "--no-p4", "--device-id", "1", "--log-level", "off", "--thrift-port", "0",
 		"--", "--grpc-server-addr", address, "--cpu-port", "510")
+	speech.Of(t, cmd)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"math/rand/v2"
 	"net/http"
@@ -100,13 +101,26 @@ func startProcess(t *testing.T, flags ...string) *process {
 // startCommand starts a command that is a controller and waits until its API answers.
 func startCommand(t *testing.T, cmd *exec.Cmd) *process {
 	t.Helper()
-	log := newLineWriter()
+	log := newLineWriter(t, strings.Join(cmd.Args, " "))
 	p := &process{t: t, cmd: cmd}
-	p.cmd.Stderr = log
-	err := p.cmd.Start()
+	// A pipe of our own: its end is seen as soon as the process is gone, before anybody waits for it.
+	out, in, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
+	p.cmd.Stdout, p.cmd.Stderr = in, in
+	err = errors.Join(p.cmd.Start(), in.Close())
+	if err != nil {
+		t.Fatal(errors.Join(err, out.Close()))
+	}
+	copied := make(chan struct{})
+	go func() {
+		defer close(copied)
+		_, err := io.Copy(log, out)
+		log.end(fmt.Sprintf("%s has ended", cmd))
+		_ = errors.Join(err, out.Close()) // nothing is left to read
+	}()
+	t.Cleanup(func() { <-copied }) // after it was killed
 	t.Cleanup(func() { _ = p.cmd.Process.Kill() })
 	p.url = "http://" + value(t, log, "api")
 	if p.rest, err = client.New(client.Config{Server: p.url}); err != nil {

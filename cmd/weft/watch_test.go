@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http/httptest"
 	"os"
@@ -12,24 +13,31 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/test/speech"
 )
 
 // lineWriter keeps whole lines for a reader. A writer never waits: what a
 // command logs must not hold it up when a test has read enough.
+// A test that fails shows all that was written.
 type lineWriter struct {
+	all *speech.Speech
+
 	mu    sync.Mutex
 	more  *sync.Cond
 	lines []string
 	rest  string
+	ended string // why nothing will follow; empty: it may
 }
 
-func newLineWriter() *lineWriter {
-	w := &lineWriter{}
+func newLineWriter(t *testing.T, name string) *lineWriter {
+	t.Helper()
+	w := &lineWriter{all: speech.New(t, name)}
 	w.more = sync.NewCond(&w.mu)
 	return w
 }
 
 func (w *lineWriter) Write(b []byte) (int, error) {
+	_, _ = w.all.Write(b) // it never fails
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.rest += string(b)
@@ -41,6 +49,14 @@ func (w *lineWriter) Write(b []byte) (int, error) {
 		}
 		w.rest, w.lines = rest, append(w.lines, line)
 	}
+}
+
+// end says that nothing will follow, and why.
+func (w *lineWriter) end(why string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ended = why
+	w.more.Broadcast()
 }
 
 // next waits for a line and takes it.
@@ -58,6 +74,9 @@ func (w *lineWriter) next(t *testing.T) string {
 	for len(w.lines) == 0 {
 		if late {
 			t.Fatalf("no further line within %v", patience)
+		}
+		if w.ended != "" {
+			t.Fatalf("no further line: %s", w.ended)
 		}
 		w.more.Wait()
 	}
@@ -77,9 +96,10 @@ func start(t *testing.T, vars map[string]string, args ...string) *started {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	data := t.TempDir()
-	s := &started{out: newLineWriter(), err: newLineWriter(), status: make(chan int, 1), cancel: cancel}
+	name := "weft " + strings.Join(args, " ")
+	s := &started{out: newLineWriter(t, name+", standard output"), err: newLineWriter(t, name+", standard error"), status: make(chan int, 1), cancel: cancel}
 	go func() {
-		s.status <- run(ctx, args, environment{
+		status := run(ctx, args, environment{
 			stdin: strings.NewReader(""), stdout: s.out, stderr: s.err, getenv: func(name string) string {
 				if name == "WEFT_DATA_DIR" && vars[name] == "" {
 					return data
@@ -87,6 +107,10 @@ func start(t *testing.T, vars map[string]string, args ...string) *started {
 				return vars[name]
 			},
 		})
+		for _, w := range []*lineWriter{s.out, s.err} {
+			w.end(fmt.Sprintf("%s has ended with status %d", name, status))
+		}
+		s.status <- status
 	}()
 	t.Cleanup(cancel)
 	return s

@@ -17,6 +17,8 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/weft-sdn/weft/test/speech"
 )
 
 // Updates on which BMv2's server and this one agree. (Where they do not, BMv2
@@ -195,6 +197,7 @@ func startBMv2(ctx context.Context, t *testing.T, bin string) p4v1.P4RuntimeClie
 	l.Close()
 	cmd := exec.CommandContext(ctx, bin, "--no-p4", "--device-id", "1", "--log-level", "off", "--thrift-port", "0",
 		"--", "--grpc-server-addr", addr, "--cpu-port", "510")
+	speech.Of(t, cmd)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

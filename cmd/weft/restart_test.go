@@ -206,13 +206,14 @@ func (p *process) programmed(names ...string) {
 	})
 }
 
-// spec is that of the i-th group.
+// spec is that of the i-th group. Its queue pairs are none of those of newGroupWrites: one belongs to
+// one group only.
 func spec(i int) api.MulticastGroupSpec {
 	host := func(n int) netip.Addr { return netip.MustParseAddr(fmt.Sprintf("2001:db8:1:%d::1", n)) }
 	return api.MulticastGroupSpec{
 		ProxyAddress: netip.MustParseAddr(fmt.Sprintf("2001:db8:ffff::%x", i+1)), DesignatedQPN: 4096,
-		Source:    api.GroupSource{Address: host(1), QPN: uint32(256 + i)},
-		Receivers: []api.GroupReceiver{{Address: host(2), QPN: uint32(512 + i)}, {Address: host(2 + 1 + i%3), QPN: uint32(1024 + i)}},
+		Source:    api.GroupSource{Address: host(1), QPN: uint32(0x10000 + i)},
+		Receivers: []api.GroupReceiver{{Address: host(2), QPN: uint32(0x10000 + i)}, {Address: host(2 + 1 + i%3), QPN: uint32(0x10000 + i)}},
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/southbound/entry"
+	"github.com/weft-sdn/weft/southbound/gnmi"
 )
 
 // Fence returns the seam to switches that only the holder of a lease uses: nothing is sent to a
@@ -49,4 +50,14 @@ func (f fenced) PacketOut(ctx context.Context, p entry.PacketOut) error {
 	}
 	defer cancel()
 	return f.Switch.PacketOut(ctx, p)
+}
+
+// SetPort implements [controller.Switch].
+func (f fenced) SetPort(ctx context.Context, iface string, s *gnmi.Settings) ([]gnmi.Refusal, error) {
+	ctx, cancel, err := f.tenure.Bound(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer cancel()
+	return f.Switch.SetPort(ctx, iface, s)
 }

@@ -104,48 +104,160 @@ func planeKey(p int) string { return fmt.Sprintf("plane %d", p) }
 
 // share returns the switches that get another owner, without Generation, Term and Since. Those without an
 // owner that lives get one at once. Of the others no more than moves change hands at a time: their
-// sessions end and begin again.
+// sessions end and begin again. In the end no controller owns two switches more than another one that
+// may own one of them.
 func share(members []Member, switches []Switch, owners map[string]Owner, moves int) map[string]Owner {
-	stay := slices.DeleteFunc(slices.Clone(members), func(m Member) bool { return m.Leaving || m.Instance == 0 })
-	if len(stay) == 0 {
+	a := newAllotment(members, switches, owners)
+	if len(a.stay) == 0 {
 		return nil
 	}
-	present, staying := alive(members), alive(stay)
+	for _, o := range owners {
+		if o.From != 0 && a.present[o.From] && a.staying[o.Instance] {
+			moves-- // it is under way
+		}
+	}
+	out := make(map[string]Owner)
+	for _, sw := range a.adrift {
+		a.give(sw, a.lightest(sw), out)
+	}
+	for _, sw := range a.misplaced {
+		if moves <= 0 {
+			return out
+		}
+		if a.settled(sw) {
+			a.give(sw, a.lightest(sw), out)
+			moves--
+		}
+	}
+	for ; moves > 0; moves-- {
+		sw, to, ok := a.heaviest()
+		if !ok {
+			break
+		}
+		a.give(sw, to, out)
+	}
+	return out
+}
+
+// unevenness says what is wrong with the owners of switches; "" when nothing is.
+func unevenness(members []Member, switches []Switch, owners map[string]Owner) string {
+	a := newAllotment(members, switches, owners)
+	if len(a.stay) == 0 {
+		return ""
+	}
+	for _, sw := range a.adrift {
+		return fmt.Sprintf("switch %s has no owner that lives", sw.Name)
+	}
+	for _, sw := range switches {
+		if o := owners[sw.Name]; !a.settled(sw) {
+			return fmt.Sprintf("controller %s waits for switch %s, which its last owner has not let go", o.Name, sw.Name)
+		}
+	}
+	for _, sw := range a.misplaced {
+		return fmt.Sprintf("controller %s owns switch %s, and others are to own the switches of plane %d", owners[sw.Name].Name, sw.Name, sw.Plane)
+	}
+	if sw, to, ok := a.heaviest(); ok {
+		from := owners[sw.Name].Name
+		return fmt.Sprintf("controller %s owns %d switches, and controller %s owns %d", from, len(a.of[from]), to.Name, len(a.of[to.Name]))
+	}
+	return ""
+}
+
+// allotment is who owns which switches while share changes that.
+type allotment struct {
+	stay             []Member // those that may own switches
+	present, staying map[int64]bool
+	sides            map[int][]Member // who may own the switches of a plane
+	owners           map[string]Owner
+	of               map[string][]Switch // by the name of the owner
+	// adrift have no owner that lives, misplaced have one of another plane. In the order of the switches.
+	adrift, misplaced []Switch
+}
+
+func newAllotment(members []Member, switches []Switch, owners map[string]Owner) *allotment {
+	stay := slices.DeleteFunc(slices.Clone(members), func(m Member) bool { return m.Leaving || m.Instance == 0 })
+	a := &allotment{stay: stay, present: alive(members), staying: alive(stay), owners: owners, of: make(map[string][]Switch)}
 	planes := make(map[int]bool)
 	for _, sw := range switches {
 		if sw.Plane > 0 {
 			planes[sw.Plane] = true
 		}
 	}
-	of := sides(stay, slices.Sorted(maps.Keys(planes)))
-	of[0] = stay
-	for _, o := range owners {
-		if o.From != 0 && present[o.From] && staying[o.Instance] {
-			moves-- // it is under way
-		}
-	}
-	out := make(map[string]Owner)
+	a.sides = sides(stay, slices.Sorted(maps.Keys(planes)))
+	a.sides[0] = stay
 	for _, sw := range switches {
 		is := owners[sw.Name]
-		best := heaviest(sw.Name, of[max(sw.Plane, 0)])
 		switch {
-		case is.is(best):
-			continue
-		case staying[is.Instance]:
-			if moves <= 0 || sw.Plane == UnknownPlane || is.From != 0 && present[is.From] {
-				continue
-			}
-			moves--
+		case !a.staying[is.Instance]:
+			a.adrift = append(a.adrift, sw)
+		case sw.Plane == UnknownPlane || slices.ContainsFunc(a.candidates(sw), is.is):
+			a.of[is.Name] = append(a.of[is.Name], sw)
+		default:
+			a.misplaced = append(a.misplaced, sw)
 		}
-		next := Owner{Name: best.Name, Instance: best.Instance, From: is.Instance}
-		if is.From != 0 && present[is.From] {
-			// The owner before that one has not let go, so that one has not begun.
-			next.From = is.From
-		}
-		if !present[next.From] || next.From == next.Instance {
-			next.From = 0
-		}
-		out[sw.Name] = next
 	}
-	return out
+	return a
+}
+
+// candidates returns who may own a switch.
+func (a *allotment) candidates(sw Switch) []Member { return a.sides[max(sw.Plane, 0)] }
+
+// settled reports whether the owner of a switch has begun, so that another one may follow.
+func (a *allotment) settled(sw Switch) bool {
+	from := a.owners[sw.Name].From
+	return from == 0 || !a.present[from]
+}
+
+// lightest returns who of those that may own a switch owns the fewest, and of these wants it most.
+func (a *allotment) lightest(sw Switch) Member {
+	return slices.MinFunc(a.candidates(sw), func(x, y Member) int {
+		return cmp.Or(cmp.Compare(len(a.of[x.Name]), len(a.of[y.Name])), cmp.Compare(weight(sw.Name, y.Name), weight(sw.Name, x.Name)), cmp.Compare(x.Name, y.Name))
+	})
+}
+
+// heaviest returns a switch of an owner with the most switches that one with two fewer may own, and
+// that one, which has the fewest and wants this switch most.
+func (a *allotment) heaviest() (sw Switch, to Member, ok bool) {
+	ordered := slices.SortedFunc(slices.Values(a.stay), func(x, y Member) int {
+		return cmp.Or(cmp.Compare(len(a.of[x.Name]), len(a.of[y.Name])), cmp.Compare(x.Name, y.Name))
+	})
+	for _, from := range slices.Backward(ordered) {
+		for _, to := range ordered {
+			if len(a.of[to.Name])+2 > len(a.of[from.Name]) {
+				break
+			}
+			var most uint64
+			for _, x := range a.of[from.Name] {
+				if x.Plane == UnknownPlane || !a.settled(x) || !slices.ContainsFunc(a.candidates(x), func(m Member) bool { return m.Name == to.Name }) {
+					continue
+				}
+				if w := weight(x.Name, to.Name); !ok || w > most {
+					sw, most, ok = x, w, true
+				}
+			}
+			if ok {
+				return sw, to, true
+			}
+		}
+	}
+	return Switch{}, Member{}, false
+}
+
+// give has a controller own a switch.
+func (a *allotment) give(sw Switch, to Member, out map[string]Owner) {
+	is := a.owners[sw.Name]
+	if was, moved := out[sw.Name]; moved {
+		is = Owner{Name: was.Name, Instance: is.Instance, From: is.From} // it was given away a moment ago
+	}
+	a.of[is.Name] = slices.DeleteFunc(a.of[is.Name], func(x Switch) bool { return x.Name == sw.Name })
+	a.of[to.Name] = append(a.of[to.Name], sw)
+	next := Owner{Name: to.Name, Instance: to.Instance, From: is.Instance}
+	if is.From != 0 && a.present[is.From] {
+		// The owner before that one has not let go, so that one has not begun.
+		next.From = is.From
+	}
+	if !a.present[next.From] || next.From == next.Instance {
+		next.From = 0
+	}
+	out[sw.Name] = next
 }

@@ -2,7 +2,12 @@ package cluster
 
 import (
 	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
 	"testing"
+	"time"
 )
 
 func crew(names ...string) (out []Member) {
@@ -59,31 +64,122 @@ func counts(owners map[string]Owner) map[string]int {
 	return out
 }
 
-// TestShare: every controller gets a fair part; those of one that goes go to the others and no
-// other switch moves; those of one that joins come from all others, a few at a time.
+// spread returns how many switches more the controller with the most has than the one with the fewest.
+func spread(members []Member, owners map[string]Owner) int {
+	n := counts(owners)
+	var of []int
+	for _, m := range members {
+		of = append(of, n[m.Name])
+	}
+	return slices.Max(of) - slices.Min(of)
+}
+
+// TestShare: controllers have as many switches as each other, or one more; those of one that goes go to the
+// others and no other switch moves; those of one that joins come from all others, a few at a time,
+// and no more than its part.
 func TestShare(t *testing.T) {
-	switches := someSwitches(1000, 0)
-	three := crew("c1", "c2", "c3")
-	owners := make(map[string]Owner)
-	settled(t, three, switches, owners, 16)
-	for name, n := range counts(owners) {
-		if n < 280 || n > 390 {
-			t.Errorf("%s has %d of 1000 switches", name, n)
+	for _, n := range []int{1, 2, 3, 6, 7, 1000} {
+		switches := someSwitches(n, 0)
+		three := crew("c1", "c2", "c3")
+		owners := make(map[string]Owner)
+		check := func(when string, members []Member) {
+			t.Helper()
+			if d := spread(members, owners); d > 1 {
+				t.Errorf("%d switches, %s: they are shared out as %v", n, when, counts(owners))
+			}
+			if why := unevenness(members, switches, owners); why != "" {
+				t.Errorf("%d switches, %s: %s", n, when, why)
+			}
+		}
+		settled(t, three, switches, owners, 16)
+		check("at first", three)
+		had := min(1, counts(owners)["c3"]) // it had a switch
+		if rounds, moved := settled(t, three[:2], switches, owners, 16); rounds != had || moved != 0 {
+			t.Errorf("%d switches: after c3 went %d switches of others moved, in %d rounds", n, moved, rounds)
+		}
+		check("after c3 went", three[:2])
+		back := append(crew("c1", "c2"), Member{Name: "c3", Instance: 9})
+		if why := unevenness(back, switches, owners); (why != "") != (n > 2) {
+			t.Errorf("%d switches, c3 has none: %q", n, why)
+		}
+		rounds, moved := settled(t, back, switches, owners, 16)
+		if want := n / 3; moved != want || rounds != (moved+15)/16 {
+			t.Errorf("%d switches: after c3 came back %d moved in %d rounds, want %d, 16 a round", n, moved, rounds, want)
+		}
+		check("after c3 came back", back)
+		back[0].Leaving = true
+		settled(t, back, switches, owners, 16)
+		if n := counts(owners)["c1"]; n != 0 {
+			t.Errorf("c1 leaves with %d switches", n)
+		}
+		check("after c1 left", back[1:])
+	}
+}
+
+// TestShareRandom: through any comings and goings of controllers, with and without planes, the switches
+// are evenly shared out in the end.
+func TestShareRandom(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	if s := os.Getenv("WEFT_SEED"); s != "" {
+		seed, _ = strconv.ParseUint(s, 10, 64)
+	}
+	t.Logf("WEFT_SEED=%d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	for range 100 {
+		planes := random.IntN(4)
+		switches, owners := someSwitches(1+random.IntN(40), planes), make(map[string]Owner)
+		for i := range switches {
+			if random.IntN(4) == 0 {
+				switches[i].Plane = 0
+			}
+		}
+		var members []Member
+		for step := range 12 {
+			if len(members) > 1 && random.IntN(2) == 0 {
+				members = slices.Delete(members, 0, 1)
+			} else {
+				members = append(members, Member{Name: fmt.Sprintf("c%d", random.IntN(1000)), Instance: int64(step + 1)})
+			}
+			settled(t, members, switches, owners, 1+random.IntN(8))
+			if why := unevenness(members, switches, owners); why != "" {
+				t.Fatalf("%d switches, %d planes, %d controllers: %s", len(switches), planes, len(members), why)
+			}
+			if d := spread(members, owners); d > 1 && (planes < 2 || len(members) < planes) {
+				t.Fatalf("%d switches, %d planes, %d controllers: %v", len(switches), planes, len(members), counts(owners))
+			}
 		}
 	}
-	before := counts(owners)
-	if rounds, moved := settled(t, three[:2], switches, owners, 16); rounds != 1 || moved != 0 {
-		t.Errorf("after c3 went %d switches of others moved, in %d rounds", moved, rounds)
+}
+
+// TestUnevenness: what is wrong with a share is said.
+func TestUnevenness(t *testing.T) {
+	members, switches := crew("c1", "c2"), someSwitches(4, 0)
+	owned := func(by ...int64) map[string]Owner {
+		out := make(map[string]Owner)
+		for i, m := range by {
+			if m != 0 {
+				out[fmt.Sprintf("n%d", i)] = Owner{Name: fmt.Sprintf("c%d", m), Instance: m}
+			}
+		}
+		return out
 	}
-	back := append(crew("c1", "c2"), Member{Name: "c3", Instance: 9})
-	rounds, moved := settled(t, back, switches, owners, 16)
-	if moved != before["c3"] || rounds != (moved+15)/16 {
-		t.Errorf("after c3 came back %d switches moved in %d rounds, want %d, 16 a round", moved, rounds, before["c3"])
+	waiting := owned(1, 1, 2, 2)
+	waiting["n2"] = Owner{Name: "c2", Instance: 2, From: 1}
+	let := owned(1, 1, 2, 2)
+	let["n2"] = Owner{Name: "c2", Instance: 2, From: 77}
+	for want, owners := range map[string]map[string]Owner{
+		"switch n3 has no owner that lives":                                      owned(1, 1, 2, 0),
+		"controller c1 owns 3 switches, and controller c2 owns 1":                owned(1, 1, 1, 2),
+		"controller c2 waits for switch n2, which its last owner has not let go": waiting,
+	} {
+		if got := unevenness(members, switches, owners); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
 	}
-	back[0].Leaving = true
-	settled(t, back, switches, owners, 16)
-	if n := counts(owners)["c1"]; n != 0 {
-		t.Errorf("c1 leaves with %d switches", n)
+	for _, owners := range []map[string]Owner{owned(1, 2, 1, 2), let} {
+		if got := unevenness(members, switches, owners); got != "" {
+			t.Errorf("%v: %q, want nothing", owners, got)
+		}
 	}
 }
 
@@ -138,26 +234,21 @@ func TestShareUnknownPlane(t *testing.T) {
 func TestShareFrom(t *testing.T) {
 	switches := []Switch{{Name: "n1"}}
 	members := crew("c1", "c2", "c3")
-	best := heaviest("n1", members)
-	var others []Member
-	for _, m := range members {
-		if m.Name != best.Name {
-			others = append(others, m)
-		}
-	}
-	owners := map[string]Owner{"n1": {Name: others[0].Name, Instance: others[0].Instance}}
-	next := share(members, switches, owners, 1)["n1"]
-	if !next.is(best) || next.From != others[0].Instance {
+	leaving := Member{Name: "c0", Instance: 8, Leaving: true}
+	owners := map[string]Owner{"n1": {Name: leaving.Name, Instance: leaving.Instance}}
+	next := share(append(members, leaving), switches, owners, 1)["n1"]
+	if next.Name == "" || next.From != leaving.Instance {
 		t.Fatalf("%+v moves to %+v", owners["n1"], next)
 	}
 	owners["n1"] = next
-	if again := share(members, switches, owners, 1); len(again) != 0 {
+	if again := share(append(members, leaving), switches, owners, 1); len(again) != 0 {
 		t.Errorf("%+v moves on to %+v before it has begun", next, again)
 	}
 	// The new owner dies before the old one has let go.
+	others := slices.DeleteFunc(append(members[:3:3], leaving), next.is)
 	after := share(others, switches, owners, 1)["n1"]
-	if after.From != 0 && after.From != others[0].Instance || after.From == 0 && after.Instance != others[0].Instance {
-		t.Errorf("the third owner is %+v, want it to wait for instance %d", after, others[0].Instance)
+	if after.Name == "" || after.From != leaving.Instance {
+		t.Errorf("the third owner is %+v, want it to wait for instance %d", after, leaving.Instance)
 	}
 	// All before have gone.
 	if last := share([]Member{{Name: "c9", Instance: 99}}, switches, owners, 1)["n1"]; last.From != 0 {

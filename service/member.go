@@ -200,7 +200,7 @@ func (m *member) lead(ctx context.Context, mandate *cluster.Mandate) error {
 		default: // it is about to be seen
 		}
 	}()
-	p, err := newPlanner(ctx, m.o, mandate.Store, cluster.Fence(m.sessions.southbound(mandate.Term), mandate.Tenure), m.s.speaker, events, m.standby)
+	p, err := newPlanner(ctx, m.o, mandate.Store, mandate.Check, cluster.Fence(m.sessions.southbound(mandate.Term), mandate.Tenure), m.s.speaker, events, m.standby)
 	if err != nil {
 		return err
 	}

@@ -60,8 +60,9 @@ func (o *Options) newJournal() *journal {
 	return j
 }
 
-// newPlanner makes a planner on the records of a store.
-func newPlanner(ctx context.Context, o *Options, s store.Store, switches controller.Southbound, speaker *bgpls.Speaker, events *journal, standby *controller.Standby) (*planner, error) {
+// newPlanner makes a planner on the records of a store. fence, when not nil, is asked before each message
+// to a host; switches are fenced already.
+func newPlanner(ctx context.Context, o *Options, s store.Store, fence func() error, switches controller.Southbound, speaker *bgpls.Speaker, events *journal, standby *controller.Standby) (*planner, error) {
 	bounds := &o.Inventory.API.Access.Audit
 	p := &planner{store: s, keep: audit.Keep{Octets: bounds.Octets, Age: bounds.Age.D()}, log: o.Log, network: newNetwork(speaker.Topology(), o.described), publish: events.publish}
 	var multipath atomic.Pointer[mrc.Runner] // it is there before a switch is asked
@@ -81,7 +82,7 @@ func newPlanner(ctx context.Context, o *Options, s store.Store, switches control
 	served := o.API
 	p.telemetry, p.counts = o.API.Telemetry, o.Inventory.MRC.Counts.D()
 	if o.Inventory.MRC.On() {
-		if err := p.startMultipath(ctx, o, s, events.publish); err != nil {
+		if err := p.startMultipath(ctx, o, s, fence, events.publish); err != nil {
 			return nil, err
 		}
 		multipath.Store(p.multipath)
@@ -97,7 +98,7 @@ func newPlanner(ctx context.Context, o *Options, s store.Store, switches control
 
 // startMultipath makes the controller of the MRC fabric and the server of the
 // streams to its hosts.
-func (p *planner) startMultipath(ctx context.Context, o *Options, s store.Store, publish func(api.Event)) error {
+func (p *planner) startMultipath(ctx context.Context, o *Options, s store.Store, fence func() error, publish func(api.Event)) error {
 	epoch := uint64(time.Now().UnixNano())
 	var err error
 	p.multipath, err = mrc.NewRunner(ctx, mrc.Options{
@@ -107,7 +108,7 @@ func (p *planner) startMultipath(ctx context.Context, o *Options, s store.Store,
 		return err
 	}
 	cfg := HostsConfig(&o.Inventory.MRC)
-	cfg.Epoch = epoch
+	cfg.Epoch, cfg.Fence = epoch, fence
 	if p.streams, err = hosts.New(cfg, p.multipath); err != nil {
 		return fmt.Errorf("mrc: %w", err)
 	}

@@ -219,7 +219,7 @@ func (s *Service) startAlone(ctx context.Context, group *errgroup.Group, o *Opti
 		alone.self.Hosts = s.hosts.Addr().String()
 	}
 	o.API.Cluster = alone
-	p, err := newPlanner(ctx, o, o.Store, switches, s.speaker, events, nil)
+	p, err := newPlanner(ctx, o, o.Store, nil, switches, s.speaker, events, nil)
 	if err != nil {
 		return err
 	}

@@ -38,6 +38,9 @@ type Config struct {
 	RetryInterval time.Duration
 	// PingInterval and PingTimeout find dead hosts: a connection on which nothing came for the one is pinged, and given up after the other. Default 10 s and 5 s.
 	PingInterval, PingTimeout time.Duration
+	// Fence, when not nil, is asked before each message that has an effect on a host: an update or a
+	// probe. The stream ends with its error.
+	Fence func() error
 }
 
 // TLSConfig names PEM files, all of them or none. They are read again when they change. A host's

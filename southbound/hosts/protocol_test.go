@@ -8,6 +8,7 @@ import (
 	"net"
 	"reflect"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -90,6 +91,46 @@ func (c *client) end() error {
 			return err
 		}
 	}
+}
+
+// TestFence: a controller that may decide no more sends a host nothing that has an effect: its stream
+// ends with the reason.
+func TestFence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		over := errors.New("the lease is over")
+		for _, what := range []string{"update", "probe"} {
+			var fenced atomic.Bool
+			s, open := serve(t, &hoststest.Observer{}, func(c *hosts.Config) {
+				c.Fence = func() error {
+					if fenced.Load() {
+						return over
+					}
+					return nil
+				}
+			})
+			c := open()
+			c.say(hello("h1"))
+			if _, err := c.stream.Recv(); err != nil { // welcome
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			fenced.Store(true)
+			if what == "update" {
+				if err := s.Set("h1", &hostapi.State{}); err != nil {
+					t.Fatal(err)
+				}
+			} else if err := s.Probe("h1", &hostapi.Probe{
+				ID: 1, Destination: hostapitest.Peer(1), Format: hostapi.Format{Mode: hostapi.FormatUDP, Widths: []uint8{16}}, EV: hostapi.NewEV(7<<16, 1),
+				Count: 1, Timeout: time.Second,
+			}); err != nil {
+				t.Fatal(err)
+			}
+			m, err := c.stream.Recv()
+			if status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), over.Error()) {
+				t.Errorf("%s: the host got %v, %v; want the end of its stream with %q", what, m, err, over)
+			}
+		}
+	})
 }
 
 // TestBadHosts: a host that breaks a rule is told which, and loses its stream; nothing else happens.

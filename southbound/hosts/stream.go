@@ -257,6 +257,11 @@ func (st *stream) send() error {
 			return err
 		}
 		for i := range messages {
+			if fence := st.server.cfg.Fence; fence != nil {
+				if err := fence(); err != nil {
+					return status.Error(codes.Unavailable, err.Error())
+				}
+			}
 			if err := st.grpc.SendMsg(&messages[i]); err != nil {
 				return err
 			}

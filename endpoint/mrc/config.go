@@ -25,6 +25,11 @@ type Config struct {
 	PKey     uint16     // partition key; default 0xFFFF, the default partition
 	HopLimit uint8      // of every packet sent; default 64
 
+	// ControlPKey stands in SACKs, NACKs and reliability probes for the partition: a value that is
+	// provisioned to say that a reliability header is there (OCP MRC 1.0, table 7-11). Both ends must
+	// agree on it; default 0xFFFF. One that arrives with another is refused.
+	ControlPKey uint16
+
 	PacingSlack time.Duration // how far sending may fall behind the line rate and still catch up in a burst; default 0, for exact virtual time
 
 	// Wire is what both ends must agree on: UDP port (default 4791) and DSCP classes.
@@ -51,7 +56,7 @@ type Config struct {
 // DefaultConfig is a configuration that lacks only Addr, Ports and Output.
 func DefaultConfig() Config {
 	return Config{
-		PKey: packet.DefaultPKey, HopLimit: 64, Wire: packet.DefaultMRCSettings(), EndpointServiceTime: true, EndpointTimeout: 100 * time.Millisecond,
+		PKey: packet.DefaultPKey, ControlPKey: packet.DefaultPKey, HopLimit: 64, Wire: packet.DefaultMRCSettings(), EndpointServiceTime: true, EndpointTimeout: 100 * time.Millisecond,
 	}
 }
 
@@ -69,6 +74,8 @@ func (c Config) Validate() error {
 		return bad("Ports", len(c.Ports), fmt.Sprintf("1..%d of them", packet.MaxPort))
 	case !ibta.ValidPKey(c.PKey):
 		return bad("PKey", fmt.Sprintf("%#04x", c.PKey), "one whose low 15 bits are not 0")
+	case !ibta.ValidPKey(c.ControlPKey):
+		return bad("ControlPKey", fmt.Sprintf("%#04x", c.ControlPKey), "one whose low 15 bits are not 0")
 	case c.HopLimit == 0:
 		return bad("HopLimit", c.HopLimit, "1..255")
 	case c.PacingSlack < 0:

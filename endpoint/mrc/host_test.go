@@ -302,6 +302,7 @@ func TestConfigs(t *testing.T) {
 		"Addr":            func(c *Config) { c.Addr = netip.Addr{} },
 		"Ports":           func(c *Config) { c.Ports = make([]Port, 32) },
 		"PKey":            func(c *Config) { c.PKey = 0x8000 },
+		"ControlPKey":     func(c *Config) { c.ControlPKey = 0 },
 		"HopLimit":        func(c *Config) { c.HopLimit = 0 },
 		"PacingSlack":     func(c *Config) { c.PacingSlack = -1 },
 		"EndpointTimeout": func(c *Config) { c.EndpointTimeout = 0 },

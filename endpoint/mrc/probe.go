@@ -129,7 +129,7 @@ func (q *QP) transmitProbe(now time.Duration, path Path) {
 	slot := q.probes.take(now, q)
 	slot.way = way{path.ID, path.EV}
 	q.counters.ProbesSent++
-	bth := packet.MRCBTH{Opcode: packet.OpMRCProbe, PKey: q.host.cfg.PKey, DestQPN: q.cfg.RemoteQPN}
+	bth := packet.MRCBTH{Opcode: packet.OpMRCProbe, PKey: q.host.cfg.ControlPKey, DestQPN: q.cfg.RemoteQPN}
 	ecn := packet.ECT0
 	if q.cfg.NotECT {
 		ecn = packet.NotECT

@@ -58,7 +58,7 @@ func (h *Host) receive(now time.Duration, port int, frame []byte) (Refusal, bool
 	switch {
 	case p.BTH.TVer != 0:
 		return RefusedTVer, false
-	case !ibta.SamePartition(p.BTH.PKey, h.cfg.PKey):
+	case !ibta.SamePartition(p.BTH.PKey, h.partition(p.BTH.Opcode)):
 		return RefusedPKey, false
 	case reserved && !reservedRequest(p.BTH.Opcode):
 		return RefusedOpcode, false
@@ -77,6 +77,15 @@ func (h *Host) receive(now time.Duration, port int, frame []byte) (Refusal, bool
 		return RefusedAddressPair, false
 	}
 	return q.receive(now, p)
+}
+
+// partition is the P_Key that packets with an opcode have.
+func (h *Host) partition(o packet.Opcode) uint16 {
+	switch o {
+	case packet.OpMRCSACK, packet.OpMRCNACK, packet.OpMRCProbe:
+		return h.cfg.ControlPKey
+	}
+	return h.cfg.PKey
 }
 
 // reservedRequest says whether an opcode that MRC does not assign is a request in the RC service,

@@ -440,3 +440,55 @@ func TestOldestProbeMakesRoom(t *testing.T) {
 		t.Error("the second oldest one is given up")
 	}
 }
+
+// TestControlPKey: SACKs, NACKs and reliability probes have the P_Key that is provisioned for them, in
+// both directions, and everything else that of the partition (table 7-11).
+func TestControlPKey(t *testing.T) {
+	const control, partition = 0x9234, 0x8765
+	s, _ := newResponding(t, func(c *QPConfig) { c.Local.TrimNACK = true })
+	s.host.cfg.PKey, s.host.cfg.ControlPKey = partition, control
+	with := func(p packet.MRC, key uint16) packet.MRC { p.BTH.PKey = key; return p }
+	s.write(2)
+	sent := s.settle(time.Microsecond)
+	s.qp.transmitProbe(s.now, testPaths(1, 1)[0])
+	sent = append(sent, s.take()...)
+	asking := request(500, nil)
+	asking.BTH.AckReq = true
+	sent = append(sent, s.give(with(asking, partition))...)
+	trimmed := request(501, nil)
+	trimmed.IPv6.TrafficClass = packet.TrafficClass(s.wire.DSCP.Trimmed, packet.ECT0)
+	sent = append(sent, s.give(with(trimmed, partition))...)
+	sent = append(sent, s.give(with(endpointRequest(packet.EndpointEVProbe)(s), partition))...)
+	seen := map[packet.Opcode]bool{}
+	for _, p := range sent {
+		seen[p.BTH.Opcode] = true
+		want := uint16(partition)
+		switch p.BTH.Opcode {
+		case packet.OpMRCSACK, packet.OpMRCNACK, packet.OpMRCProbe:
+			want = control
+		}
+		if p.BTH.PKey != want {
+			t.Errorf("%v with P_Key %#x, want %#x", p.BTH.Opcode, p.BTH.PKey, want)
+		}
+	}
+	for _, o := range []packet.Opcode{packet.OpMRCSACK, packet.OpMRCNACK, packet.OpMRCProbe, packet.OpMRCAcknowledge, packet.OpMRCEndpointResponse} {
+		if !seen[o] {
+			t.Errorf("no %v was sent", o)
+		}
+	}
+	for _, c := range []struct {
+		p    packet.MRC
+		want uint16
+	}{
+		{sackPacket(99, 99, 0, 0), control}, {nackPacket(100, 0, packet.NACKTrimmed), control}, {packet.MRC{BTH: packet.MRCBTH{Opcode: packet.OpMRCProbe}}, control},
+		{ackPacket(100, plainACK), partition}, {request(502, nil), partition}, {endpointRequest(packet.EndpointEVProbe)(s), partition},
+	} {
+		for _, key := range []uint16{control, partition} {
+			before := s.refused(RefusedPKey)
+			s.give(with(c.p, key))
+			if refused := s.refused(RefusedPKey) == before+1; refused != (key != c.want) {
+				t.Errorf("%v with P_Key %#x: refused %v", c.p.BTH.Opcode, key, refused)
+			}
+		}
+	}
+}

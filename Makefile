@@ -29,17 +29,24 @@ LONG = $$(grep -rlE --include='*_test.go' 'testing\.Short\(|seeds\.Range\(' . | 
 # it runs what is in their corpora: the same in every run. Garbage is collected less often than by default,
 # which takes a tenth of the time, and memory that nobody misses.
 test: export GOGC = 400
+test: export GO := $(GO)
 test: lint web-same
-	$(GO) test -race -short -vet=off -timeout 14m $$($(GO) list ./... | grep -vxF "$$($(GO) list $(ALONE))")
-	$(GO) test -vet=off -timeout 14m $$($(GO) list $(ALONE) $(LONG) | grep -vxF "$$($(GO) list ./test/faults)")
+	@echo "make test, 1 of 3: with the race detector"
+	@$(PROGRESS) test -race -short -vet=off -timeout=14m $$($(GO) list ./... | grep -vxF "$$($(GO) list $(ALONE))")
+	@echo "make test, 2 of 3: what is whole without it"
+	@$(PROGRESS) test -vet=off -timeout=14m $$($(GO) list $(ALONE) $(LONG) | grep -vxF "$$($(GO) list ./test/faults)")
+	@echo "make test, 3 of 3: random faults"
 	$(GO) test -v -vet=off -timeout 14m ./test/faults
+
+# Says once a minute how far a command or go test is.
+PROGRESS = $(GO) run ./test/progress
 
 lint:
 	@unformatted=$$(gofmt -l .); \
 	if [ -n "$$unformatted" ]; then echo "gofmt: run gofmt -w on:"; echo "$$unformatted"; exit 1; fi
-	$(GO) vet ./...
-	$(GO) tool staticcheck ./...
-	@$(MAKE) -s gosec
+	$(PROGRESS) run $(GO) vet ./...
+	$(PROGRESS) run $(GO) tool staticcheck ./...
+	@$(PROGRESS) run $(MAKE) -s gosec
 
 # Security checks of the code; lint.gosec has what is left out, with the reasons. Its own module file
 # keeps what gosec and govulncheck depend on out of go.mod.

@@ -31,6 +31,7 @@ type disk struct {
 // else. It skips the test without the right to.
 func newDisk(t *testing.T, size int) *disk {
 	t.Helper()
+	processes(t)
 	if os.Geteuid() != 0 {
 		t.Skip("mounting a file system takes root")
 	}

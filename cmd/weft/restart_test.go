@@ -26,6 +26,16 @@ import (
 	"github.com/weft-sdn/weft/test/seeds"
 )
 
+// processes skips a test of programs that are processes of their own where tests are short, as with the
+// race detector: a process is many times slower with it, and runs nothing beside itself that tests of
+// its packages do not. Without it the test runs whole.
+func processes(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("processes: run without -short")
+	}
+}
+
 // deployment is Figure 1 in this process, without a controller, and the files of one.
 type deployment struct {
 	t       *testing.T
@@ -50,6 +60,7 @@ func deployWith(t *testing.T, collectors []netip.Addr) *deployment {
 // deployNetwork is deployWith on another network.
 func deployNetwork(t *testing.T, network lab.Network, collectors []netip.Addr) *deployment {
 	t.Helper()
+	processes(t)
 	d := &deployment{t: t, config: filepath.Join(t.TempDir(), "weft.yaml"), dataDir: filepath.Join(t.TempDir(), "data")}
 	var err error
 	d.network, err = lab.StartLive(t.Context(), lab.LiveOptions{Network: network, Listen: "127.0.0.1:0", Collectors: collectors, Controller: func(inv inventory.Inventory) error {
@@ -295,10 +306,7 @@ func TestRestart(t *testing.T) {
 
 // TestKill: whatever was answered with success is there after kill -9 at any moment.
 func TestKill(t *testing.T) {
-	rounds := 12
-	if testing.Short() {
-		rounds = 3
-	}
+	const rounds = 12
 	d := deploy(t)
 	random := rand.New(rand.NewPCG(seeds.One(t, 1), 0))
 	accepted := make(map[string]api.MulticastGroupSpec)

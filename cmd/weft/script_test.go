@@ -65,6 +65,7 @@ func bmv2() string {
 // and the conditions [namespace]: network namespaces can be made here, and [bmv2]:
 // $BMV2 is BMv2's simple_switch_grpc.
 func TestScripts(t *testing.T) {
+	processes(t)
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script", UpdateScripts: *update, RequireExplicitExec: true,
 		Condition: func(name string) (bool, error) {

@@ -75,6 +75,9 @@ func (e *Events) from(id string) cursor {
 		return cursor{next: e.next}
 	}
 	run, seq, _ := strings.Cut(id, "-")
+	if id == e.id(before) {
+		return cursor{}
+	}
 	n, err := strconv.ParseUint(seq, 10, 64)
 	if run != e.run || err != nil || n >= e.next {
 		return cursor{next: e.next, gap: true}
@@ -115,11 +118,7 @@ func (e *Events) after(c cursor, now time.Time) (evs []numbered, next cursor, wo
 		// Its id is that of the event before the place, so that a client which
 		// comes back with it misses nothing.
 		gap := api.Event{Type: api.EventGap, Message: "events were lost; look again at everything", Time: now.UTC()}
-		id := ""
-		if c.next > 0 {
-			id = e.id(c.next - 1)
-		}
-		evs = append(evs, withText(id, gap))
+		evs = append(evs, withText(e.placeID(c), gap))
 	}
 	for n := c.next; n < e.next; n++ {
 		evs = append(evs, e.ring[n%uint64(len(e.ring))])
@@ -127,4 +126,15 @@ func (e *Events) after(c cursor, now time.Time) (evs []numbered, next cursor, wo
 	return evs, cursor{next: e.next}, e.woken
 }
 
-func (e *Events) id(n uint64) string { return fmt.Sprintf("%s-%d", e.run, n) }
+// before stands for the number of an event before the first one.
+const before = "start"
+
+func (e *Events) id(n any) string { return fmt.Sprintf("%s-%v", e.run, n) }
+
+// placeID is the id of the event before a place: a client that comes back with it misses nothing.
+func (e *Events) placeID(c cursor) string {
+	if c.next == 0 {
+		return e.id(before)
+	}
+	return e.id(c.next - 1)
+}

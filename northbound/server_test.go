@@ -420,6 +420,30 @@ func TestEventStream(t *testing.T) {
 	}
 }
 
+// TestEventStreamBegins: a stream begins with an id, so that a client whose stream broke off before its first event
+// misses nothing.
+func TestEventStreamBegins(t *testing.T) {
+	s, _, events := newTestServer(t)
+	base, _ := serve(t, s)
+	begins := func() string {
+		w := watch(t, base, "", "")
+		for w.in.Scan() {
+			if id, ok := strings.CutPrefix(w.in.Text(), "id: "); ok {
+				return id
+			}
+		}
+		t.Fatal("the stream ended")
+		return ""
+	}
+	for seq := uint64(1); seq <= 6; seq++ { // the ring holds four
+		id := begins()
+		events.Publish(api.Event{Seq: seq, Type: api.EventTopologyChanged, Time: epochStart})
+		if _, name, e := watch(t, base, "", id).next(); e.Seq != seq {
+			t.Errorf("after %s comes %s %+v, want %d", id, name, e, seq)
+		}
+	}
+}
+
 func TestHeartbeat(t *testing.T) {
 	s, _, _ := newTestServer(t, func(c *Config) { c.Heartbeat = time.Millisecond })
 	base, _ := serve(t, s)

@@ -133,7 +133,12 @@ func (s *Server) follow(ctx context.Context, w http.ResponseWriter, place cursor
 		}
 		return control.Flush() == nil
 	}
-	text := []byte(": weft\nretry: 1000\n\n")
+	text := []byte(": weft\nretry: 1000\n")
+	if !place.gap { // a gap has the id
+		// A client whose stream breaks before its first event comes back with this one.
+		text = append(text, "id: "+s.events.placeID(place)+"\n"...)
+	}
+	text = append(text, '\n')
 	for {
 		events, next, woken := s.events.after(place, s.cfg.Now())
 		place = next

@@ -109,10 +109,7 @@ func (c *Client) stream(ctx context.Context, path string, last *string, begun fu
 			return &handlerError{err}
 		}
 	}
-	err = readEvents(resp.Body, func(e Event) error {
-		if e.ID != "" {
-			*last = e.ID
-		}
+	err = readEvents(resp.Body, last, func(e Event) error {
 		if err := handle(e); err != nil {
 			return &handlerError{err}
 		}
@@ -129,8 +126,9 @@ func (c *Client) stream(ctx context.Context, path string, last *string, begun fu
 const maxEvent = 16 << 20
 
 // readEvents parses a stream of server-sent events (HTML standard, 9.2.6). It
-// returns io.EOF at its end.
-func readEvents(r io.Reader, handle func(Event) error) error {
+// returns io.EOF at its end. last becomes the last id, also that of an event without data, which says
+// where the stream begins.
+func readEvents(r io.Reader, last *string, handle func(Event) error) error {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(make([]byte, 0, 4096), maxEvent)
 	var e Event
@@ -139,6 +137,9 @@ func readEvents(r io.Reader, handle func(Event) error) error {
 	for lines.Scan() {
 		line := lines.Text()
 		if line == "" {
+			if id != "" {
+				*last = id
+			}
 			if len(data) > 0 {
 				e.ID, e.Data = id, json.RawMessage(strings.Join(data, "\n"))
 				if !json.Valid(e.Data) {

@@ -32,7 +32,8 @@ func TestReadEvents(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var got []string
-			err := readEvents(strings.NewReader(c.text), func(e Event) error {
+			last := ""
+			err := readEvents(strings.NewReader(c.text), &last, func(e Event) error {
 				got = append(got, fmt.Sprintf("%s %s %s", e.ID, e.Type, e.Data))
 				return nil
 			})
@@ -47,7 +48,8 @@ func FuzzReadEvents(f *testing.F) {
 	f.Add("id: 1\nevent: x\ndata: {}\n\n")
 	f.Add(": c\n\ndata: [\ndata: ]\r\n\r\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		err := readEvents(strings.NewReader(text), func(e Event) error {
+		last := ""
+		err := readEvents(strings.NewReader(text), &last, func(e Event) error {
 			if strings.ContainsAny(e.ID+e.Type, "\n") {
 				t.Errorf("event %q of type %q spans lines", e.ID, e.Type)
 			}
@@ -90,6 +92,25 @@ func TestEventsResume(t *testing.T) {
 	}
 	if strings.Join(got, " ") != "open 1 open 3" || lost != 3 {
 		t.Errorf("events %v, broke off %d times", got, lost)
+	}
+}
+
+// TestEventsResumeWithoutOne: a stream that breaks off before its first event is taken up after the id that it
+// began with.
+func TestEventsResumeWithoutOne(t *testing.T) {
+	var asked []string
+	err := open(t, func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.Header.Get("Last-Event-ID"))
+		w.Header().Set("Content-Type", "text/event-stream")
+		if len(asked) == 1 {
+			fmt.Fprint(w, ": hello\nid: e7\n\n")
+			return
+		}
+		w.WriteHeader(http.StatusUnauthorized)
+	}).Events(t.Context(), "/v1/events", nil, Handlers{})
+	var p *api.Problem
+	if !errors.As(err, &p) || strings.Join(asked, ",") != ",e7" {
+		t.Errorf("%v, resumed after %q", err, asked)
 	}
 }
 

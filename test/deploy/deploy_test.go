@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -132,6 +133,61 @@ func TestRules(t *testing.T) {
 		cmd.Dir = filepath.Join(root, "deploy/prometheus")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Errorf("promtool %s: %v: %s", strings.Join(args, " "), err, out)
+		}
+	}
+}
+
+// TestUnit: the unit takes from the controller what it does not need, and systemd rates it so.
+func TestUnit(t *testing.T) {
+	const file = "deploy/systemd/weft.service"
+	unit := read(t, file)
+	for _, want := range []string{
+		"DynamicUser=yes", "CapabilityBoundingSet=CAP_NET_BIND_SERVICE", "NoNewPrivileges=yes", "ProtectSystem=strict", "ProtectHome=yes",
+		"ProtectProc=invisible", "ProtectClock=yes", "ProtectControlGroups=yes", "ProtectHostname=yes", "ProtectKernelLogs=yes", "ProtectKernelModules=yes",
+		"ProtectKernelTunables=yes", "PrivateDevices=yes", "PrivateTmp=yes", "RemoveIPC=yes", "RestrictAddressFamilies=AF_INET AF_INET6 AF_NETLINK AF_UNIX",
+		"RestrictNamespaces=yes", "RestrictRealtime=yes", "RestrictSUIDSGID=yes", "LockPersonality=yes", "MemoryDenyWriteExecute=yes",
+		"SystemCallArchitectures=native", "SystemCallFilter=@system-service", "SystemCallFilter=~@privileged @resources", "SystemCallErrorNumber=EPERM", "UMask=0077",
+	} {
+		if !strings.Contains(unit, "\n"+want+"\n") {
+			t.Errorf("%s lacks %s", file, want)
+		}
+	}
+	// The controller takes the size of the machine's memory from /proc/meminfo.
+	if strings.Contains(unit, "\nProcSubset=pid\n") {
+		t.Errorf("%s hides /proc/meminfo", file)
+	}
+	if _, err := exec.LookPath("systemd-analyze"); err != nil {
+		t.Skip("systemd-analyze is not on the PATH: apt-get install systemd")
+	}
+	out, err := exec.CommandContext(t.Context(), "systemd-analyze", "security", "--offline=true", "--no-pager", filepath.Join(root, file)).CombinedOutput()
+	if strings.Contains(string(out), "nrecognized option") {
+		t.Skip("systemd-analyze has no --offline: it is older than 250")
+	}
+	rating := regexp.MustCompile(`Overall exposure level for \S+ ([0-9.]+)`).FindSubmatch(out)
+	if rating == nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if exposure, err := strconv.ParseFloat(string(rating[1]), 64); err != nil || exposure >= 3 {
+		t.Errorf("the exposure is %s: want less than 3.0", rating[1])
+	}
+}
+
+// TestImageHasAUser: the image does not run as root, and what of a lab needs root says so.
+func TestImageHasAUser(t *testing.T) {
+	if text := read(t, "deploy/image/Dockerfile"); !strings.Contains(text, "\nUSER 65532:65532\n") || !strings.Contains(text, "COPY --chown=65532:65532 state /var/lib/weft\n") {
+		t.Error("deploy/image/Dockerfile: no user, or its records belong to another")
+	}
+	for _, file := range []string{"docker-compose.yml", "deploy/compose/fabric/docker-compose.yml", "deploy/compose/cluster/docker-compose.yml"} {
+		var lab struct {
+			Switch     struct{ User string } `yaml:"x-switch"`
+			Host       struct{ User string } `yaml:"x-host"`
+			Controller struct{ User string } `yaml:"x-controller"`
+		}
+		if err := yaml.Unmarshal([]byte(read(t, file)), &lab); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		if lab.Switch.User != "0:0" || lab.Host.User != "0:0" || lab.Controller.User != "65532:65532" {
+			t.Errorf("%s: users are %+v, %+v and %+v", file, lab.Switch, lab.Host, lab.Controller)
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 type Options struct {
 	// Seed of everything random in the world: the same seed, the same run.
 	Seed uint64
-	// Cache shares compiled programs with other worlds; nil: only within this one.
+	// Cache shares compiled programs with other worlds; nil: that of all worlds without one of their own.
 	Cache *p4rt.Cache
 	// Managed has hosts of MRC wait for a controller that says what to send with (nic.Config).
 	Managed bool
@@ -27,6 +27,10 @@ type Options struct {
 	PauseBuffer int
 }
 
+// programs has the programs of worlds without a cache of their own. All of a process run the fabric's,
+// which takes longer to compile than all else that a lab does until it is ready.
+var programs p4rt.Cache
+
 // NewWorld builds the nodes and wires of a network, which it completes. The switches are empty:
 // whoever has the world programs them.
 func NewWorld(network Network, o Options) (*World, error) {
@@ -34,7 +38,7 @@ func NewWorld(network Network, o Options) (*World, error) {
 		return nil, err
 	}
 	if o.Cache == nil {
-		o.Cache = new(p4rt.Cache)
+		o.Cache = &programs
 	}
 	w := &World{
 		Network:   network,

@@ -5,7 +5,7 @@ import "testing"
 // TestCarrier: the ports at both ends of a link are down while it is, and those
 // towards a switch while that is off; a switch that was off finds its links as they are.
 func TestCarrier(t *testing.T) {
-	w, err := NewWorld(Figure1(), Options{Carrier: true, Cache: programs})
+	w, err := NewWorld(Figure1(), Options{Carrier: true})
 	if err != nil {
 		t.Fatal(err)
 	}

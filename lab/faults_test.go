@@ -74,7 +74,7 @@ func TestFaults(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			w, err := NewWorld(Network{
 				Switches: []Switch{{Name: "A"}, {Name: "B"}}, Links: []Link{{A: "A", B: "B", Delay: time.Millisecond}},
-			}, Options{Seed: 1, Cache: programs})
+			}, Options{Seed: 1})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -120,7 +120,7 @@ func TestFaults(t *testing.T) {
 // TestFaultDirections: what the switches at the ends of a cut see of it, and who has something to
 // withdraw.
 func TestFaultDirections(t *testing.T) {
-	w, err := NewWorld(Figure1(), Options{Carrier: true, Cache: programs})
+	w, err := NewWorld(Figure1(), Options{Carrier: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +158,7 @@ func TestFaultErrors(t *testing.T) {
 	w, err := NewWorld(Network{
 		Switches: []Switch{{Name: "A"}, {Name: "B"}, {Name: "C"}},
 		Links:    []Link{{A: "A", B: "B"}, {A: "A", B: "B"}, {A: "B", B: "C"}},
-	}, Options{Cache: programs})
+	}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -216,7 +216,7 @@ func TestFaultErrors(t *testing.T) {
 func TestStreamFaults(t *testing.T) {
 	w, err := NewWorld(Network{
 		Switches: []Switch{{Name: "A"}}, Hosts: []Host{{Name: "S"}, {Name: "R"}}, Links: []Link{{A: "S", B: "A"}, {A: "R", B: "A"}},
-	}, Options{Cache: programs})
+	}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

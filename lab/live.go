@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -213,7 +214,8 @@ func (l *Live) Ready(ctx context.Context) error {
 			return false, err
 		}
 		defer response.Body.Close()
-		return response.StatusCode == http.StatusOK, nil
+		_, err = io.Copy(io.Discard, response.Body) // so that the next look has the same connection
+		return response.StatusCode == http.StatusOK, err
 	})
 	if err == nil && l.hosts != nil {
 		err = l.Until(ctx, "every host has its profiles", func(w *World) (bool, error) { return w.Supplied(), nil })

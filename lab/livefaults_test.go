@@ -149,7 +149,7 @@ func TestLiveFaults(t *testing.T) {
 
 // TestFaultAPIErrors: a request that cannot be served names the field and what would be right.
 func TestFaultAPIErrors(t *testing.T) {
-	w, err := NewWorld(Figure1(), Options{Cache: programs})
+	w, err := NewWorld(Figure1(), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,12 +6,7 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
-
-	"github.com/weft-sdn/weft/dataplane/p4rt"
 )
-
-// programs has the program that all switches of the tests run.
-var programs = new(p4rt.Cache)
 
 func TestMain(m *testing.M) {
 	code := m.Run()

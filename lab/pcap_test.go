@@ -13,7 +13,7 @@ import (
 // TestPcap: a link's frames of both directions are in one file, with the world's time, cut to their
 // headers.
 func TestPcap(t *testing.T) {
-	w, err := NewWorld(Clos(ClosConfig{Planes: 1, T0: 1, T1: 1, Hosts: 1, Rate: 1e9}), Options{Seed: 1, Cache: programs})
+	w, err := NewWorld(Clos(ClosConfig{Planes: 1, T0: 1, T1: 1, Hosts: 1, Rate: 1e9}), Options{Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

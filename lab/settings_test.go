@@ -87,7 +87,7 @@ func TestSettingsInForce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := NewWorld(n, Options{Seed: 1, Managed: true, Cache: programs})
+	w, err := NewWorld(n, Options{Seed: 1, Managed: true})
 	if err != nil {
 		t.Fatal(err)
 	}

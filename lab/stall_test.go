@@ -9,7 +9,7 @@ import (
 // TestStall: traffic that stands still is an error that says what it waits for; slow traffic is
 // none.
 func TestStall(t *testing.T) {
-	w, err := NewWorld(Clos(ClosConfig{Planes: 1, T0: 1, T1: 1, Hosts: 2, Rate: 1e9, Delay: time.Microsecond}), Options{Seed: 1, Cache: programs})
+	w, err := NewWorld(Clos(ClosConfig{Planes: 1, T0: 1, T1: 1, Hosts: 2, Rate: 1e9, Delay: time.Microsecond}), Options{Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,9 @@
 package p4rt
 
 import (
+	"runtime"
 	"testing"
+	"weak"
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"google.golang.org/protobuf/proto"
@@ -40,4 +42,43 @@ func TestFabricProgramIsShared(t *testing.T) {
 			t.Fatalf("device %d: the config reads back otherwise: %v", id, err)
 		}
 	}
+}
+
+// TestProgramOutlivesRequest: a program whose request came to nothing, as its client gave up while it was
+// loaded, is there for the next attempt; and only one such is kept.
+func TestProgramOutlivesRequest(t *testing.T) {
+	var cache Cache
+	load := func(cfg *p4v1.ForwardingPipelineConfig) weak.Pointer[pipeline] {
+		t.Helper()
+		p, err := cache.load(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return weak.Make(p)
+	}
+	there := func(w weak.Pointer[pipeline]) bool {
+		runtime.GC()
+		return w.Value() != nil
+	}
+	first := load(fabricConfig(t))
+	if !there(first) {
+		t.Fatal("the program is gone with the request: the next attempt loads it again")
+	}
+	if again := load(fabricConfig(t)); again != first {
+		t.Error("the next attempt has loaded it again")
+	}
+	other := load(loadConfig(t, "entities"))
+	if there(first) || !there(other) {
+		t.Errorf("after another program the first is there: %t, that one: %t", there(first), there(other))
+	}
+	// What a device uses is found without being loaded, and is then the one that is kept.
+	used, err := cache.load(fabricConfig(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	other = load(loadConfig(t, "entities"))
+	if again := load(fabricConfig(t)); again.Value() != used || there(other) {
+		t.Errorf("what is in use was found: %t; the other is there: %t", again.Value() == used, there(other))
+	}
+	runtime.KeepAlive(used)
 }

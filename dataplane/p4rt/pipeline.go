@@ -61,12 +61,16 @@ func (p *pipeline) device() ([]byte, error) {
 }
 
 // Cache shares loaded pipelines between devices: those that are given the same
-// bytes get the same engine.Program. It keeps a pipeline only as long as
-// some device uses it. A Cache is safe for concurrent use; the zero value is
-// ready.
+// bytes get the same engine.Program. It keeps a pipeline as long as some device
+// uses it, and the one that was asked for last. A Cache is safe for concurrent
+// use; the zero value is ready.
 type Cache struct {
 	mu        sync.Mutex
 	pipelines []weak.Pointer[pipeline] // guarded by mu; few, as programs are
+	// last is the one that was asked for last, guarded by mu. Who asked for it may have given up
+	// meanwhile, and asks again: were it loaded anew every time, on a machine that takes longer for
+	// it than clients wait, no switch would ever have a program.
+	last *pipeline
 }
 
 // load verifies a configuration: the device configuration is a program this
@@ -103,6 +107,7 @@ func (c *Cache) load(cfg *p4v1.ForwardingPipelineConfig) (*pipeline, *Error) {
 	}
 	c.pipelines = live
 	if found != nil {
+		c.last = found
 		return found, nil
 	}
 	p, e := newPipeline(cfg.GetP4Info(), cfg.GetP4DeviceConfig())
@@ -110,7 +115,7 @@ func (c *Cache) load(cfg *p4v1.ForwardingPipelineConfig) (*pipeline, *Error) {
 		return nil, e
 	}
 	p.marshaled, p.digest, p.octets = info, digest, octets
-	c.pipelines = append(c.pipelines, weak.Make(p))
+	c.pipelines, c.last = append(c.pipelines, weak.Make(p)), p
 	return p, nil
 }
 

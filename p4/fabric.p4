@@ -165,6 +165,7 @@ control FabricDeparser(packet_out packet, in headers_t hdr) {
         packet.emit(hdr.pfc);
         packet.emit(hdr.pfc_pad);
         packet.emit(hdr.ipv6);
+        packet.emit(hdr.extension);
         packet.emit(hdr.icmp_error);
         packet.emit(hdr.quoted);
         packet.emit(hdr.udp);

@@ -374,6 +374,8 @@ const (
 	PfcUpstreams    = 16384 // of all of them
 	PfcSids         = 4096  // End.X.PFC SIDs of the domain
 	PfcSeen         = 4096  // cells for the segment lists that were reported
+	Extensions      = 4     // extension headers behind an IPv6 header that the parser walks
+	ExtensionBits   = 16368 // of one, after its first two octets
 	SrhSegments     = 16    // segments of a parsed SRH
 	SrhTlvBits      = 16384 // TLV area of an SRH: at most 2,040 octets
 	PayloadBits     = 73728 // RoCEv2 payload of a jumbo frame: 9,216 octets
@@ -453,6 +455,7 @@ const (
 	DropReasonPfcUpstream       DropReason = 49 // PFC frame of the target for which there is no upstream
 	DropReasonTargetFrame       DropReason = 50 // frame of the target that the program does not know
 	DropReasonLldpRate          DropReason = 51 // LLDP frame over the rate of its port
+	DropReasonExtensionHeaders  DropReason = 52 // from a port that faces a host: more extension headers than the parser walks
 )
 
 var namesDropReason = map[DropReason]string{
@@ -508,6 +511,7 @@ var namesDropReason = map[DropReason]string{
 	DropReasonPfcUpstream:       "PFC_UPSTREAM",
 	DropReasonTargetFrame:       "TARGET_FRAME",
 	DropReasonLldpRate:          "LLDP_RATE",
+	DropReasonExtensionHeaders:  "EXTENSION_HEADERS",
 }
 
 // String returns the name the P4 program gives v, or the number.
@@ -680,12 +684,20 @@ const (
 	EthertypeTarget      = 0x88b6 // one of those for local experiments: what PFC_PORT carries
 	PfcMac               = 0x0180c2000001
 	PfcOpcode            = 0x0101
+	ProtoHopByHop        = 0
 	ProtoIpv4            = 4
 	ProtoTcp             = 6
 	ProtoUdp             = 17
 	ProtoIpv6            = 41
 	ProtoRouting         = 43
+	ProtoFragment        = 44
+	ProtoAh              = 51
 	ProtoIcmpv6          = 58
+	ProtoNone            = 59
+	ProtoDestination     = 60
+	ProtoMobility        = 135
+	ProtoHip             = 139
+	ProtoShim6           = 140
 	ProtoEthernet        = 143
 	FlavorPsp            = 1
 	FlavorUsp            = 2

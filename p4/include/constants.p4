@@ -9,13 +9,21 @@ const bit<16> ETHERTYPE_TARGET      = 0x88b6;   // one of those for local experi
 const bit<48> PFC_MAC    = 0x0180c2000001;
 const bit<16> PFC_OPCODE = 0x0101;
 
-const bit<8> PROTO_IPV4     = 4;
-const bit<8> PROTO_TCP      = 6;
-const bit<8> PROTO_UDP      = 17;
-const bit<8> PROTO_IPV6     = 41;
-const bit<8> PROTO_ROUTING  = 43;
-const bit<8> PROTO_ICMPV6   = 58;
-const bit<8> PROTO_ETHERNET = 143;
+const bit<8> PROTO_HOP_BY_HOP   = 0;
+const bit<8> PROTO_IPV4         = 4;
+const bit<8> PROTO_TCP          = 6;
+const bit<8> PROTO_UDP          = 17;
+const bit<8> PROTO_IPV6         = 41;
+const bit<8> PROTO_ROUTING      = 43;
+const bit<8> PROTO_FRAGMENT     = 44;
+const bit<8> PROTO_AH           = 51;
+const bit<8> PROTO_ICMPV6       = 58;
+const bit<8> PROTO_NONE         = 59;
+const bit<8> PROTO_DESTINATION  = 60;
+const bit<8> PROTO_MOBILITY     = 135;
+const bit<8> PROTO_HIP          = 139;
+const bit<8> PROTO_SHIM6        = 140;
+const bit<8> PROTO_ETHERNET     = 143;
 
 // Flavors of RFC 8986 section 4.16, a bit each.
 const bit<8> FLAVOR_PSP = 1;

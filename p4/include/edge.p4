@@ -7,6 +7,12 @@
 #define ENCAPSULATES(protocol)                                               \
     (protocol == PROTO_IPV4 || protocol == PROTO_IPV6 || protocol == PROTO_ROUTING || protocol == PROTO_ETHERNET)
 
+// Extension headers that the parser walks: where it stopped at one, there were too many.
+#define EXTENDS(protocol)                                                                      \
+    (protocol == PROTO_HOP_BY_HOP || protocol == PROTO_FRAGMENT || protocol == PROTO_AH ||     \
+     protocol == PROTO_DESTINATION || protocol == PROTO_MOBILITY || protocol == PROTO_HIP ||   \
+     protocol == PROTO_SHIM6)
+
 control DomainEdge(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std, in bit<1> is_local_sid) {
     bit<1>   refused = 0;
     bit<128> block = 0;
@@ -53,7 +59,7 @@ control DomainEdge(inout headers_t hdr, inout metadata_t meta, inout standard_me
         refused = is_local_sid;
         if (hdr.outer_ipv6.isValid()) {
             refused = 1;
-            if (hdr.ipv6.isValid() && !ENCAPSULATES(hdr.ipv6.next_header)) {
+            if (hdr.ipv6.isValid() && !ENCAPSULATES(meta.protocol)) {
                 if (meta.mt_replicate == 1) {
                     refused = 0;
                 } else {
@@ -65,11 +71,18 @@ control DomainEdge(inout headers_t hdr, inout metadata_t meta, inout standard_me
                 }
             }
         }
+        // Behind extension headers a routing header or a tunnel is what it is without them.
+        if (meta.extensions != 0 && (meta.protocol == PROTO_ROUTING || meta.protocol == PROTO_IPV6 ||
+                                     meta.protocol == PROTO_ETHERNET)) {
+            refused = 1;
+        }
         if (refused == 0) {
             sid_space.apply();
         }
         if (refused == 1) {
             meta.drop_reason = DropReason.SID_FROM_OUTSIDE;
+        } else if (meta.extensions != 0 && EXTENDS(meta.protocol)) {
+            meta.drop_reason = DropReason.EXTENSION_HEADERS;
         }
     }
 }

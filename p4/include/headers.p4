@@ -112,6 +112,13 @@ header mt_receiver_t {
     bit<8>   reserved;
 }
 
+// An extension header of RFC 8200 section 4, RFC 4302 or of their kind, carried along as it came.
+header extension_t {
+    bit<8>                 next_header;
+    bit<8>                 hdr_ext_len;
+    varbit<EXTENSION_BITS> data;
+}
+
 header udp_t {
     bit<16> src_port;
     bit<16> dst_port;
@@ -186,6 +193,7 @@ struct headers_t {
     mt_tlv_t                         mt_tlv;
     mt_receiver_t[MT_TLV_RECEIVERS]  mt_receiver;
     ipv6_t                           ipv6;         // the innermost one
+    extension_t[EXTENSIONS]          extension;    // behind it
     icmp_error_t                     icmp_error;
     quoted_t                         quoted;       // packet in error, from its IPv6 header on
     udp_t                            udp;

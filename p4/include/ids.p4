@@ -79,7 +79,8 @@ enum bit<8> DropReason {
     PFC_CLASS             = 48,   // PFC frame that names no priority that it may pause
     PFC_UPSTREAM          = 49,   // PFC frame of the target for which there is no upstream
     TARGET_FRAME          = 50,   // frame of the target that the program does not know
-    LLDP_RATE             = 51    // LLDP frame over the rate of its port
+    LLDP_RATE             = 51,   // LLDP frame over the rate of its port
+    EXTENSION_HEADERS     = 52    // from a port that faces a host: more extension headers than the parser walks
 }
 
 // What the aggregation sent upstream and why; mt_events counts them.

@@ -35,6 +35,8 @@ struct metadata_t {
     bit<1>   mt_named;           // a TLV names this node
     bit<16>  payload_len;        // octets between the transport headers and the ICRC
     bit<32>  l4_ports;
+    bit<8>   protocol;           // that the extension headers of the innermost IPv6 header lead to
+    bit<8>   extensions;         // extension headers parsed
     bit<16>  outer_octets;       // of the outer IPv6 header and its SRH
     bit<1>   cut;                // the frame ends before its RoCEv2 packet does
 

@@ -10,6 +10,16 @@ error {
     UdpLength
 }
 
+// Extension headers that begin with a next header and a length.
+#define EXTENSION_CASES(next)       \
+            PROTO_HOP_BY_HOP:  next; \
+            PROTO_FRAGMENT:    next; \
+            PROTO_AH:          next; \
+            PROTO_DESTINATION: next; \
+            PROTO_MOBILITY:    next; \
+            PROTO_HIP:         next; \
+            PROTO_SHIM6:       next;
+
 parser FabricParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
                     inout standard_metadata_t std) {
 
@@ -231,12 +241,72 @@ parser FabricParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
 
     state parse_inner_ipv6 {
         packet.extract(hdr.ipv6);
+        meta.protocol = hdr.ipv6.next_header;
         transition select(hdr.ipv6.next_header) {
             PROTO_UDP:    parse_udp;
             PROTO_TCP:    parse_tcp;
             PROTO_ICMPV6: parse_icmp;
+            EXTENSION_CASES(walk_extensions)
             default:      accept;
         }
+    }
+
+    // What extension headers lead to decides whether a host may send the packet. Nothing behind them is rewritten.
+    // A packet that ends within them is truncated: the first fragment has all of them (RFC 7112).
+    state walk_extensions {
+        transition select(meta.extensions, meta.protocol) {
+            (EXTENSIONS, _):     accept;   // meta.protocol is still one of an extension header
+            (_, PROTO_FRAGMENT): parse_fragment;
+            (_, PROTO_AH):       parse_authentication;
+            default:             parse_options;
+        }
+    }
+
+    state parse_options {
+        bit<16> head = packet.lookahead<bit<16>>();
+        packet.extract(hdr.extension.next, 48 + (((bit<32>)head[7:0]) << 6));
+        transition after_extension;
+    }
+
+    // Its length is in units of 32 bits, less 2 (RFC 4302 section 2.2).
+    state parse_authentication {
+        bit<16> head = packet.lookahead<bit<16>>();
+        packet.extract(hdr.extension.next, 48 + (((bit<32>)head[7:0]) << 5));
+        transition after_extension;
+    }
+
+    state parse_fragment {
+        bit<32> head = packet.lookahead<bit<32>>();
+        packet.extract(hdr.extension.next, 48);
+        transition select(head[15:3]) {
+            0:       after_extension;
+            default: later_fragment;
+        }
+    }
+
+    state after_extension {
+        meta.extensions = meta.extensions + 1;
+        meta.protocol = hdr.extension.last.next_header;
+        transition select(hdr.extension.last.next_header) {
+            PROTO_ICMPV6: parse_icmp;
+            EXTENSION_CASES(walk_extensions)
+            default:      accept;
+        }
+    }
+
+    // Of a fragment that is not the first, the header tells what the first one begins with, and no more.
+    state later_fragment {
+        meta.extensions = meta.extensions + 1;
+        meta.protocol = hdr.extension.last.next_header;
+        transition select(hdr.extension.last.next_header) {
+            EXTENSION_CASES(end_of_walk)
+            default: accept;
+        }
+    }
+
+    state end_of_walk {
+        meta.protocol = PROTO_NONE;
+        transition accept;
     }
 
     state parse_tcp {

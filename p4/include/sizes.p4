@@ -31,6 +31,8 @@
 #define PFC_SIDS             4096    // End.X.PFC SIDs of the domain
 #define PFC_SEEN             4096    // cells for the segment lists that were reported
 
+#define EXTENSIONS           4       // extension headers behind an IPv6 header that the parser walks
+#define EXTENSION_BITS       16368   // of one, after its first two octets
 #define SRH_SEGMENTS         16      // segments of a parsed SRH
 #define SRH_TLV_BITS         16384   // TLV area of an SRH: at most 2,040 octets
 #define PAYLOAD_BITS         73728   // RoCEv2 payload of a jumbo frame: 9,216 octets

@@ -192,7 +192,7 @@ control Endpoint(inout headers_t hdr, inout metadata_t meta, inout standard_meta
             }
             if (meta.host_facing == 1) {
                 domain_edge.apply(hdr, meta, std, is_sid);
-                if (meta.drop_reason == DropReason.SID_FROM_OUTSIDE) {
+                if (meta.drop_reason == DropReason.SID_FROM_OUTSIDE || meta.drop_reason == DropReason.EXTENSION_HEADERS) {
                     behavior = SID_NONE;
                     meta.mt_replicate = 0;
                 }

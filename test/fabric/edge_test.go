@@ -47,6 +47,11 @@ func (t tunnel) around(protocol uint8, payload []byte) []byte {
 	return plain(ip, payload)[packet.EthernetLen:]
 }
 
+// tunneled puts a frame's IPv6 packet into a tunnel.
+func tunneled(t tunnel, frame []byte) []byte {
+	return t.around(packet.NextHeaderIPv6, frame[packet.EthernetLen:])
+}
+
 // hostileHost: a host that is in no group tries everything that reaches another node's SID, or this node's, or that comes out of
 // a tunnel as traffic of the fabric. A host has no way in but plain packets to addresses that are no SIDs.
 func hostileHost() []scenario {
@@ -209,6 +214,10 @@ func mrcHost() []scenario {
 			outside("IPv4 inside", own.around(v6, inside(func(h *packet.IPv6) { h.NextHeader = 4 }))),
 			outside("an Ethernet frame", own.around(packet.NextHeaderEthernet, pfcOf(9, 3).AppendFrame(nil, pfcSource))),
 			outside("an Ethernet frame inside", own.around(v6, inside(func(h *packet.IPv6) { h.NextHeader = packet.NextHeaderEthernet }))),
+			outside("an Ethernet frame inside, behind options", tunneled(own, behind(inner, packet.NextHeaderEthernet, pattern(30), extension{destination, 8, 0}))),
+			outside("a routing header inside, behind a fragment's", tunneled(own, behind(inner, packet.NextHeaderRouting, pattern(30), extension{fragmentOf, 8, 0}))),
+			outside("IPv4 inside, behind options", tunneled(own, behind(inner, 4, pattern(30), extension{hopByHop, 24, 0}))),
+			refuses("more extension headers than the parser walks", wire{8, frame(tunneled(own, behind(inner, packet.NextHeaderUDP, pattern(30), slices.Repeat([]extension{{destination, 8, 0}}, 5)...)))}, p4.DropReasonExtensionHeaders),
 			outside("nothing inside", own.around(packet.NextHeaderNone, nil)),
 			outside("an SRH that leads out of the block", withList(1, sidBehind(4)).around(v6, payload)),
 			outside("an SRH of two segments", withList(1, second, second).around(v6, payload)),

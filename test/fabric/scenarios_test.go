@@ -29,6 +29,7 @@ func scenarios() []scenario {
 		domainEdge(),
 		hostileHost(),
 		mrcHost(),
+		extensionHeaders(),
 		pfcLearning(),
 		discovery(),
 	)

@@ -19,12 +19,12 @@
 //	}
 //	next, ok := core.Next()                // Tick again then, if not before
 //
-// [Controller] is the thin runner around it: one goroutine owns the core, one per
-// switch carries out its tasks through the [Southbound] seam, and clients call it from
-// anywhere.
+// [Controller] is the thin runner around it: one goroutine owns the core, three per
+// switch carry out its tasks, packet-outs and settings of ports through the [Southbound] seam, and
+// clients call it from anywhere.
 //
-// The core composes features (package feature): the underlay, multicast groups, and
-// tenants with PFC policies. Each computes what switches should hold, by package plan;
-// package reconcile writes the difference to what they do hold, and does so again after
-// every event. Nothing depends on having seen an event.
+// The core composes features (package feature): the underlay, multicast groups, tenants
+// with PFC policies, networks of clients, discovered links, orphans and settings of ports. Each
+// computes what switches should hold, by package plan; package reconcile writes the difference to
+// what they do hold, and does so again after every event. Nothing depends on having seen an event.
 package controller

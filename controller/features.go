@@ -16,8 +16,8 @@ import (
 	"github.com/weft-sdn/weft/controller/underlay"
 )
 
-// This file is the only one that knows which features and which kinds of resources
-// there are.
+// This file is the only one that makes features. What hands on the kinds of resources (handle.go, the
+// API, its client and the command line) names those.
 
 // compose makes the features. Those that others rest on come first.
 func (c *Core) compose() (err error) {

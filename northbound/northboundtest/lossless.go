@@ -12,8 +12,8 @@ import (
 	"github.com/weft-sdn/weft/controller/resource"
 )
 
-// lossless keeps SRv6 policies, tenants and PFC policies under the rules of package
-// intent, for switches n1 and n6 with hosts at port 11, and plans nothing.
+// lossless keeps SRv6 policies, tenants and PFC policies under the rules of their
+// specs, for switches n1 and n6 with hosts at port 11, and plans nothing.
 type lossless struct {
 	mu       sync.Mutex
 	version  uint64

@@ -105,7 +105,7 @@ interop:
 	WEFT_INTEROP=1 $(GO) test -count=1 -timeout 90m ./test/interop -run TestInterop -v
 
 # Longer than a change should wait for: the fault scenarios with 20,000 seeds, several controllers and what they deny with 10,000, fabrics under load and the naming of bad links with many,
-# hostile clients of a switch in numbers.
+# hostile clients of a switch in numbers, what clients may believe of three controllers in 100 runs of 100,000 operations.
 soak:
 	WEFT_SEEDS=20000 $(GO) test -timeout 24h -run '^(TestFaults|TestPlanes)$$' -v ./test/faults
 	WEFT_SEEDS=20000 $(GO) test -timeout 24h -run '^TestWrites' -v ./endpoint/mrc
@@ -115,6 +115,7 @@ soak:
 	WEFT_SEEDS=100 $(GO) test -timeout 24h -run '^(TestGreyLink|TestCongestionIsNotGrey|TestLinkDownToApply)$$' -v ./test/multipath
 	WEFT_SIEGE=1 $(GO) test -timeout 1h -run '^(TestStrangersPipelines|TestReadsNeverRead|TestSubscriptionsNeverRead)$$' -v ./dataplane/p4rt ./dataplane/gnmi
 	WEFT_CAPACITY=all $(GO) test -timeout 24h -run '^TestCapacityKept$$' -v ./test/multipath
+	WEFT_LINEAR=100000 WEFT_SEEDS=50 $(GO) test -timeout 72h -run '^TestLinearizable$$' -v ./test/linear
 	$(MAKE) mutate MUTANTS=2000
 
 # Changes the code in one place at a time, and says which changes no test notices: MUTANTS of them, drawn by

@@ -1,0 +1,118 @@
+package linear
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// The requests that hold a file system (linux/fs.h): writes wait until it goes on.
+const (
+	fiFreeze = 0xc0045877
+	fiThaw   = 0xc0045878
+)
+
+// disk is a small file system in a file, which can be filled, and held so that writes wait.
+type disk struct {
+	dir  string
+	root *os.File
+
+	mu   sync.Mutex
+	held bool
+}
+
+// diskSize is that of a disk, in octets: enough for the records, and for what has to be free.
+const diskSize = 320 << 20
+
+func newDisk(t *testing.T, dir string) *disk {
+	t.Helper()
+	d := &disk{dir: filepath.Join(dir, "disk")}
+	image := filepath.Join(dir, "image")
+	if err := os.Mkdir(d.dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(image, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(image, diskSize); err != nil {
+		t.Fatal(err)
+	}
+	for _, cmd := range []*exec.Cmd{
+		exec.Command("mkfs.ext4", "-q", "-m", "0", "-O", "^has_journal", image),
+		exec.Command("mount", "-o", "loop", image, d.dir),
+	} {
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %v: %s", cmd.Args, err, out)
+		}
+	}
+	var err error
+	if d.root, err = os.Open(d.dir); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		d.thaw()
+		_ = d.root.Close()
+		if err := unix.Unmount(d.dir, 0); err != nil {
+			t.Errorf("unmounting %s: %v", d.dir, err)
+		}
+	})
+	return d
+}
+
+func (d *disk) ballast() string { return filepath.Join(d.dir, "ballast") }
+
+// fill takes all room but some.
+func (d *disk) fill(rest uint64) error {
+	var s unix.Statfs_t
+	if err := unix.Statfs(d.dir, &s); err != nil {
+		return err
+	}
+	f, err := os.Create(d.ballast())
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	room := s.Bavail * uint64(s.Bsize)
+	if room <= rest {
+		return nil
+	}
+	err = unix.Fallocate(int(f.Fd()), 0, 0, int64(room-rest))
+	if errors.Is(err, unix.ENOSPC) {
+		return nil // others took what was left: it is full
+	}
+	if err != nil {
+		return fmt.Errorf("filling %s: %w", d.dir, err)
+	}
+	return nil
+}
+
+func (d *disk) clear() error { return os.Remove(d.ballast()) }
+
+// freeze has writes wait until thaw.
+func (d *disk) freeze() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.held {
+		return nil
+	}
+	if err := unix.IoctlSetInt(int(d.root.Fd()), fiFreeze, 0); err != nil {
+		return fmt.Errorf("holding %s: %w", d.dir, err)
+	}
+	d.held = true
+	return nil
+}
+
+func (d *disk) thaw() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.held {
+		_ = unix.IoctlSetInt(int(d.root.Fd()), fiThaw, 0) // an error means that it is not held
+		d.held = false
+	}
+}

@@ -1,0 +1,279 @@
+package linear
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/weft-sdn/weft/api/client"
+	"github.com/weft-sdn/weft/test/seeds"
+)
+
+// patience is how long controllers may take to take changes again once nothing is wrong any more.
+const patience = 90 * time.Second
+
+// summary is what is said of a run.
+type summary struct {
+	Seed       uint64          `json:"seed"`
+	Store      string          `json:"store"`
+	Operations int             `json:"operations"`
+	Outcomes   map[outcome]int `json:"outcomes"`
+	Unknown    int             `json:"unknown"`
+	Events     int             `json:"events"`
+	Faults     map[string]int  `json:"faults"`
+	Verdict    string          `json:"verdict"`
+	Broken     map[string]int  `json:"broken,omitempty"`
+	Seconds    float64         `json:"seconds"`
+	Judged     float64         `json:"judged"` // of these, seconds that judging took
+}
+
+// Rules of the whole.
+const (
+	ruleRecovers = "the controllers recover by themselves"
+	ruleStays    = "no process ends that nobody ended"
+)
+
+// TestLinearizable: clients of three controllers never see what one resource that changes one step at a time
+// would not show, while faults of all kinds happen, until there were WEFT_LINEAR operations.
+func TestLinearizable(t *testing.T) {
+	text := os.Getenv("WEFT_LINEAR")
+	if text == "" {
+		t.Skip("minutes of processes and faults: make soak, or WEFT_LINEAR=20000 for so many operations a run")
+	}
+	operations, err := strconv.ParseUint(text, 10, 64)
+	if err != nil || operations == 0 {
+		t.Fatalf("WEFT_LINEAR=%s: want a number of operations", text)
+	}
+	for _, store := range []string{"embedded", "outside"} {
+		t.Run(store, func(t *testing.T) {
+			first, count := seeds.Range(t, 1, 1)
+			for seed := first; seed < first+count; seed++ {
+				t.Run(fmt.Sprint(seed), func(t *testing.T) { runSeed(t, store, seed, operations) })
+			}
+		})
+	}
+}
+
+func runSeed(t *testing.T, store string, seed, operations uint64) {
+	began := time.Now()
+	b := newBed(t, store == "outside")
+	l := &load{b: b, h: newHistory(), keys: newKeys()}
+	says := summary{Seed: seed, Store: store, Faults: make(map[string]int), Outcomes: make(map[outcome]int), Broken: make(map[string]int)}
+	end, lastShown := newSignals(len(b.nodes))
+
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	if !l.alive(ctx, patience) {
+		dir, err := os.MkdirTemp(os.Getenv("WEFT_LINEAR_DIR"), "weft-linear-")
+		t.Fatalf("no controller takes a change %v after the start; the logs are in %s (%v)", patience, dir, errors.Join(err, b.logs(dir)))
+	}
+	l.stale = l.takesStale(ctx)
+	if !l.stale {
+		t.Log("the controllers know no stale reads")
+	}
+	var watching, working sync.WaitGroup
+	watchCtx, unwatch := context.WithCancel(t.Context())
+	defer unwatch()
+	for i, n := range b.nodes {
+		watching.Go(func() { l.follow(watchCtx, n, func(name string) { lastShown(i, name) }) })
+		for j := range 2 {
+			working.Go(func() { l.client(ctx, n, 2*i+j, seed) })
+		}
+	}
+	working.Go(func() { l.sweep(ctx, b.nodes[seed%3], 6) })
+
+	l.faults(ctx, rand.New(rand.NewPCG(seed, 1000)), &says, operations)
+	stop()
+	working.Wait()
+	for _, n := range b.nodes {
+		if !n.answers(t.Context(), patience) {
+			l.fail(ruleRecovers, "%s does not answer %v after the last fault", n.name, patience)
+		}
+	}
+	l.rest(t.Context(), end)
+	unwatch()
+	watching.Wait()
+
+	judged := time.Now()
+	found := append(check(l.h), l.wrong...)
+	says.Judged = time.Since(judged).Seconds()
+	says.Seconds = time.Since(began).Seconds()
+	for i := range l.h.operations {
+		o := &l.h.operations[i]
+		says.Outcomes[o.Outcome]++
+		if o.Outcome != refused {
+			says.Operations++
+		}
+		if o.Outcome == unknown {
+			says.Unknown++
+		}
+	}
+	for _, w := range l.h.watches {
+		says.Events += len(w.Sights)
+	}
+	says.Verdict = "legal"
+	if len(found) > 0 {
+		says.Verdict = "illegal"
+	}
+	for _, v := range found {
+		says.Broken[v.Rule]++
+	}
+	line, err := json.Marshal(says)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Println(string(line))
+	if len(found) == 0 {
+		return
+	}
+	shown := make(map[string]int)
+	for _, v := range found {
+		if shown[v.Rule]++; shown[v.Rule] <= 5 {
+			t.Errorf("%s: %s", v.Rule, v.Text)
+		}
+	}
+	dir, err := keep(l.h, found, says)
+	if err := errors.Join(err, b.logs(dir)); err != nil {
+		t.Error(err)
+	}
+	t.Errorf("seed %d: %d violations; the history, pictures of it and the logs are in %s", seed, len(found), dir)
+}
+
+// faults makes faults, until there were enough operations.
+func (l *load) faults(ctx context.Context, r *rand.Rand, says *summary, operations uint64) {
+	possible := l.b.possible()
+	happen := func(f fault, n *node, d time.Duration) {
+		says.Faults[f.kind]++
+		l.b.t.Logf("%v: %s at %s for %v", l.h.now().Round(time.Millisecond), f.kind, n.name, d)
+		if err := f.do(ctx, l.b, n, r, d); err != nil {
+			l.fail(ruleRecovers, "%s at %s: %v", f.kind, n.name, err)
+		}
+		wait(ctx, 100*time.Millisecond)
+		for _, o := range l.b.nodes {
+			if !o.running() {
+				l.fail(ruleStays, "%s has ended during %s at %s", o.name, f.kind, n.name)
+				o.start()
+			}
+		}
+		if !l.alive(ctx, patience) {
+			l.fail(ruleRecovers, "no change is taken %v after %s at %s", patience, f.kind, n.name)
+		}
+	}
+	for l.h.count() < operations {
+		f := possible[r.IntN(len(possible))]
+		n := l.b.nodes[r.IntN(len(l.b.nodes))]
+		if r.IntN(3) > 0 {
+			n = l.b.decider(ctx)
+		}
+		happen(f, n, time.Duration(300+r.IntN(5000))*time.Millisecond)
+		wait(ctx, time.Duration(r.IntN(2000))*time.Millisecond)
+	}
+}
+
+// alive waits until a controller has taken a change.
+func (l *load) alive(ctx context.Context, within time.Duration) bool {
+	var all []*client.Client
+	for _, n := range l.b.nodes {
+		all = append(all, n.client(answerTime))
+	}
+	for i, end := 0, time.Now().Add(within); time.Now().Before(end); i++ {
+		n := l.b.nodes[i%len(all)]
+		if o := l.do(ctx, all[i%len(all)], n, l.keys.single(), operation{Client: 7, Action: create}); o.Outcome == done {
+			return true
+		}
+		wait(ctx, 50*time.Millisecond)
+	}
+	return false
+}
+
+// takesStale reports whether controllers know stale reads.
+func (l *load) takesStale(ctx context.Context) bool {
+	_, err := l.b.nodes[0].client(answerTime).Get(ctx, groups, map[string][]string{"consistency": {"stale"}})
+	return err == nil
+}
+
+// rest reads everything when nothing happens any more, and waits until all watches have shown a last change.
+func (l *load) rest(ctx context.Context, end *signals) {
+	n := l.b.decider(ctx)
+	c := n.client(answerTime)
+	for _, x := range l.keys.all() {
+		for range 3 {
+			if o := l.do(ctx, c, n, x, operation{Client: 7, Action: get}); o.Outcome == done || o.Outcome == missing {
+				break
+			}
+			wait(ctx, 100*time.Millisecond)
+		}
+	}
+	// A watch that is lost is opened again after a while, and may begin after some of these.
+	var last []int
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
+		x := l.keys.single()
+		end.want(x.name)
+		if o := l.do(ctx, c, n, x, operation{Client: 7, Action: create}); o.Outcome != done {
+			l.fail(ruleRecovers, "in the end: %v", &o)
+			return
+		}
+		if last = end.await(2 * time.Second); len(last) == 0 {
+			return
+		}
+	}
+	for _, i := range last {
+		l.fail(ruleLost, "the watch at %s shows none of the changes of %v", l.b.nodes[i].name, patience)
+	}
+}
+
+// signals tells when each of some watches has shown one of some names.
+type signals struct {
+	mu    sync.Mutex
+	names map[string]bool
+	shown []bool
+	all   chan struct{}
+}
+
+func newSignals(n int) (*signals, func(i int, name string)) {
+	s := &signals{names: make(map[string]bool), shown: make([]bool, n), all: make(chan struct{})}
+	return s, func(i int, name string) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if !s.names[name] || s.shown[i] {
+			return
+		}
+		s.shown[i] = true
+		for _, shown := range s.shown {
+			if !shown {
+				return
+			}
+		}
+		close(s.all)
+	}
+}
+
+func (s *signals) want(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.names[name] = true
+}
+
+// await returns those that have shown none in time.
+func (s *signals) await(within time.Duration) (not []int) {
+	select {
+	case <-s.all:
+		return nil
+	case <-time.After(within):
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, shown := range s.shown {
+		if !shown {
+			not = append(not, i)
+		}
+	}
+	return not
+}

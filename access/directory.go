@@ -28,6 +28,8 @@ const (
 type user struct {
 	api.User
 	Hash string `json:"hash"` // of the password, in the PHC string format
+	// Known are the addresses that have signed in as the user lately, and when: see [guesses].
+	Known map[string]time.Time `json:"known,omitempty"`
 }
 
 // token is the record of a token.

@@ -5,8 +5,10 @@ import "errors"
 var (
 	// ErrCredentials reports credentials that are wrong, have expired or were revoked.
 	ErrCredentials = errors.New("the credentials are wrong")
-	// ErrTooMany reports a client that tries to sign in too often.
-	ErrTooMany = errors.New("too many attempts to sign in: want a pause of some seconds")
+	// ErrTooMany reports too many attempts to sign in: of a client, or as a user.
+	ErrTooMany = errors.New("too many attempts to sign in")
+	// ErrBusy reports a password for which there was no time: too many are checked.
+	ErrBusy = errors.New("too many passwords are being checked")
 	// ErrStore reports a store that does not take a change, or could not be read.
 	ErrStore = errors.New("the store cannot be used now")
 	// errUnaudited is a change without an entry for the audit log: a fault of this program.

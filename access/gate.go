@@ -127,7 +127,7 @@ func (g *Gate) identify(r *http.Request) (Principal, error) {
 }
 
 // clip bounds what of a client's text is sent back.
-func clip(s string) string { return s[:min(len(s), 32)] }
+func clip(s string) string { return s[:min(len(s), 64)] }
 
 // Token returns the principal of a token: one of the file, or one that the API has made.
 func (g *Gate) Token(ctx context.Context, text string) (Principal, error) {
@@ -137,7 +137,7 @@ func (g *Gate) Token(ctx context.Context, text string) (Principal, error) {
 		match |= subtle.ConstantTimeCompare(given[:], g.cfg.Tokens[i][:])
 	}
 	if match == 1 {
-		return Principal{Name: "token-file:" + hex.EncodeToString(given[:4]), Way: api.WayFile, Grant: api.Grant{Role: api.RoleAdmin}}, nil
+		return Principal{Name: fileName(given), Way: api.WayFile, Grant: api.Grant{Role: api.RoleAdmin}}, nil
 	}
 	if value, ok := strings.CutPrefix(text, sessionMark); ok {
 		p, err := g.session(ctx, value)
@@ -161,6 +161,11 @@ func (g *Gate) Token(ctx context.Context, text string) (Principal, error) {
 	}
 	g.dir.used(ctx, tokenPrefix+id, t.LastUsed, now)
 	return t.principal(), nil
+}
+
+// fileName is the name of the principal of a token of the file, from the token's digest.
+func fileName(digest [sha256.Size]byte) string {
+	return "token-file:" + hex.EncodeToString(digest[:4])
 }
 
 func (t *token) principal() Principal {
@@ -198,7 +203,7 @@ func (g *Gate) session(ctx context.Context, value string) (Principal, error) {
 		}
 		p.Grant = t.Grant
 	case api.WayFile:
-		if len(g.cfg.Tokens) == 0 {
+		if !slices.ContainsFunc(g.cfg.Tokens, func(d [sha256.Size]byte) bool { return p.Name == fileName(d) }) {
 			return Principal{}, errSession
 		}
 	case api.WayOIDC:
@@ -207,8 +212,17 @@ func (g *Gate) session(ctx context.Context, value string) (Principal, error) {
 		}
 	}
 	g.dir.used(ctx, sessionPrefix+id, s.LastUsed, g.cfg.Now())
-	p.Expires, p.CSRF, p.SessionID = s.Created.Add(g.cfg.Times.Absolute), csrfOf(secret), id
+	p.Expires, p.CSRF, p.SessionID = s.end(g.cfg.Times), csrfOf(secret), id
 	return p, nil
+}
+
+// end is when a session ends at the latest: with the role of its principal, if that ends.
+func (s *session) end(t Times) time.Time {
+	end := s.Created.Add(t.Absolute)
+	if e := s.Principal.Expires; !e.IsZero() && e.Before(end) {
+		return e
+	}
+	return end
 }
 
 func (s *session) ended(t Times, now time.Time) bool {
@@ -217,8 +231,7 @@ func (s *session) ended(t Times, now time.Time) bool {
 		last = s.Created
 	}
 	// The last use is noted once a minute.
-	return now.Sub(last) > t.Idle+useEvery || !now.Before(s.Created.Add(t.Absolute)) ||
-		!s.Principal.Expires.IsZero() && !now.Before(s.Principal.Expires)
+	return now.Sub(last) > t.Idle+useEvery || !now.Before(s.end(t))
 }
 
 // changing are the methods that a session by cookie needs its CSRF token for.

@@ -10,8 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/time/rate"
-
 	"github.com/weft-sdn/weft/access/audit"
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/internal/natural"
@@ -30,11 +28,11 @@ const (
 // audit log. There is one on a store at a time: that of the controller that decides. Its methods may
 // be called from any goroutine.
 type Keeper struct {
-	gate   *Gate
-	store  store.Store
-	hasher *hasher
-	log    *slog.Logger
-	tries  attempts
+	gate    *Gate
+	store   store.Store
+	hasher  *hasher
+	guesses *guesses
+	log     *slog.Logger
 
 	// mu is held during a change, and guards the fields below it.
 	mu    sync.Mutex
@@ -45,7 +43,7 @@ type Keeper struct {
 // NewKeeper returns a keeper that writes to s, which is the store of the gate's directory with the
 // guard of the controller that decides.
 func NewKeeper(ctx context.Context, g *Gate, s store.Store, cost Cost, log *slog.Logger) (*Keeper, error) {
-	k := &Keeper{gate: g, store: s, hasher: newHasher(cost), log: log, stale: true}
+	k := &Keeper{gate: g, store: s, hasher: newHasher(cost), guesses: newGuesses(), log: log, stale: true}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k, k.renew(ctx)
@@ -288,7 +286,10 @@ func (k *Keeper) SetPassword(ctx context.Context, by *Principal, name string, r 
 		return notFound("user", name)
 	}
 	if by.Way == api.WayUser && by.Name == name {
-		switch good, err := k.verify(ctx, name, r.Current, "user "+name); {
+		if err := k.guesses.friend(k.gate.cfg.Now(), name, "session"); err != nil {
+			return err
+		}
+		switch good, err := k.hasher.check(ctx, k.hasher.own, r.Current, was.Hash); {
 		case err != nil:
 			return err
 		case !good:
@@ -306,6 +307,7 @@ func (k *Keeper) SetPassword(ctx context.Context, by *Principal, name string, r 
 			return nil, &api.Error{Code: api.CodeConflict, Message: fmt.Sprintf("user %q was changed meanwhile", name)}
 		}
 		before := u.User
+		u.Known = nil // whoever knew the old one may have signed in from there
 		u.Hash, u.Changed = hash, k.gate.cfg.Now().UTC()
 		audit.Of(ctx).Change(before, u.User)
 		op, err := put(userPrefix+name, u)
@@ -313,54 +315,23 @@ func (k *Keeper) SetPassword(ctx context.Context, by *Principal, name string, r 
 	})
 }
 
-// attempts bounds attempts to sign in, by client and by user.
-type attempts struct {
-	mu    sync.Mutex
-	tries map[string]*rate.Limiter
-}
+// Try counts an attempt of a client to sign in otherwise than with a password. The error is a [Pause].
+func (k *Keeper) Try(client string) error { return k.guesses.stranger(k.gate.cfg.Now(), "", client) }
 
-// Attempts to sign in of a client, and for a user: at once, and then one every tryEvery.
-const (
-	tryBurst = 10
-	tryEvery = 6 * time.Second
-	maxTries = 4096
-)
-
-func (a *attempts) allow(now time.Time, keys ...string) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.tries == nil {
-		a.tries = make(map[string]*rate.Limiter)
-	}
-	for _, key := range keys {
-		l := a.tries[key]
-		if l == nil {
-			if len(a.tries) >= maxTries {
-				maps.DeleteFunc(a.tries, func(_ string, l *rate.Limiter) bool { return l.TokensAt(now) >= tryBurst })
-			}
-			if len(a.tries) >= maxTries {
-				return false
-			}
-			l = rate.NewLimiter(rate.Every(tryEvery), tryBurst)
-			a.tries[key] = l
-		}
-		if !l.AllowN(now, 1) {
-			return false
-		}
-	}
-	return true
-}
-
-// Try reports whether a client may try to sign in now.
-func (k *Keeper) Try(client string) bool { return k.tries.allow(k.gate.cfg.Now(), "client "+client) }
-
-// verify reports whether a user has a password; client is where the question comes from.
-func (k *Keeper) verify(ctx context.Context, name, password, client string) (bool, error) {
-	if !k.tries.allow(k.gate.cfg.Now(), "client "+client, "user "+name) {
-		return false, ErrTooMany
-	}
+// verify reports whether a user has a password, for somebody at an address.
+func (k *Keeper) verify(ctx context.Context, name, password, address string) (bool, error) {
 	users, _, _ := k.gate.dir.snapshot()
-	return k.hasher.check(ctx, password, users[name].Hash)
+	u, now := users[name], k.gate.cfg.Now()
+	if u.knows(address, now) {
+		if err := k.guesses.friend(now, name, addressKey(address)); err != nil {
+			return false, err
+		}
+		return k.hasher.check(ctx, k.hasher.own, password, u.Hash)
+	}
+	if err := k.guesses.stranger(now, name, address); err != nil {
+		return false, err
+	}
+	return k.hasher.check(ctx, k.hasher.strangers, password, u.Hash)
 }
 
 // SignIn begins a session with a local user's password, for a client at an address. It returns the
@@ -374,7 +345,7 @@ func (k *Keeper) SignIn(ctx context.Context, name, password, client string) (Pri
 	if err != nil || !good {
 		return Principal{}, "", fmt.Errorf("%w: user or password", ErrCredentials)
 	}
-	return k.Begin(ctx, Principal{Name: name, Way: api.WayUser, Grant: u.Grant})
+	return k.begin(ctx, Principal{Name: name, Way: api.WayUser, Grant: u.Grant}, client)
 }
 
 // Bearer returns the bearer token of a session, whose cookie has a value.
@@ -391,6 +362,11 @@ func (k *Keeper) SignInToken(ctx context.Context, text string) (Principal, strin
 
 // Begin begins a session of a principal, who has shown who it is.
 func (k *Keeper) Begin(ctx context.Context, p Principal) (Principal, string, error) {
+	return k.begin(ctx, p, "")
+}
+
+// begin begins a session. address, if not empty, has given the password of a user.
+func (k *Keeper) begin(ctx context.Context, p Principal, address string) (Principal, string, error) {
 	id, secret := newID(), newSecret()
 	now := k.gate.cfg.Now().UTC()
 	s := session{Digest: digest(secret), Principal: p, Created: now, LastUsed: now}
@@ -408,6 +384,9 @@ func (k *Keeper) Begin(ctx context.Context, p Principal) (Principal, string, err
 				return nil, fmt.Errorf("%w: the user was removed", ErrCredentials)
 			}
 			u.LastUsed = now
+			if address != "" {
+				u.learn(address, now)
+			}
 			op, errUser := put(userPrefix+p.Name, u)
 			if errUser != nil {
 				return nil, errUser
@@ -416,7 +395,7 @@ func (k *Keeper) Begin(ctx context.Context, p Principal) (Principal, string, err
 		}
 		return ops, err
 	})
-	p.CSRF, p.SessionID, p.Expires = csrfOf(secret), id, now.Add(k.gate.cfg.Times.Absolute)
+	p.CSRF, p.SessionID, p.Expires = csrfOf(secret), id, s.end(k.gate.cfg.Times)
 	return p, joined("", id, secret), err
 }
 

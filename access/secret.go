@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"golang.org/x/crypto/argon2"
 )
@@ -73,27 +74,40 @@ const (
 	hashOctets = 32
 )
 
-// maxHashes bounds the passwords that are hashed at a time, and with them the memory.
-const maxHashes = 2
+// maxHashes bounds the passwords of strangers that are hashed at a time, and as many of those who
+// are known, and with them the memory. hashWait is how long a password waits for its turn.
+const (
+	maxHashes = 2
+	hashWait  = 5 * time.Second
+)
+
+// room is for a bounded number of hashes at a time.
+type room chan struct{}
 
 // hasher hashes passwords, a bounded number at a time.
 type hasher struct {
 	cost Cost
-	room chan struct{}
+	// strangers is the room of those who have yet to show who they are, own that of all others, for
+	// whom strangers leave it free.
+	strangers, own room
 }
 
 func newHasher(cost Cost) *hasher {
 	if cost == (Cost{}) {
 		cost = DefaultCost()
 	}
-	return &hasher{cost: cost, room: make(chan struct{}, maxHashes)}
+	return &hasher{cost: cost, strangers: make(room, maxHashes), own: make(room, maxHashes)}
 }
 
-func (h *hasher) run(ctx context.Context, password string, salt []byte, c Cost, octets uint32) ([]byte, error) {
+func (h *hasher) run(ctx context.Context, in room, password string, salt []byte, c Cost, octets uint32) ([]byte, error) {
+	late := time.NewTimer(hashWait)
+	defer late.Stop()
 	select {
-	case h.room <- struct{}{}:
-		defer func() { <-h.room }()
+	case in <- struct{}{}:
+		defer func() { <-in }()
 		return argon2.IDKey([]byte(password), salt, c.Passes, c.Memory, c.Lanes, octets), nil
+	case <-late.C:
+		return nil, &Pause{After: hashWait, Why: ErrBusy}
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -103,7 +117,7 @@ func (h *hasher) run(ctx context.Context, password string, salt []byte, c Cost, 
 func (h *hasher) hash(ctx context.Context, password string) (string, error) {
 	salt := make([]byte, saltOctets)
 	_, _ = rand.Read(salt) // never fails
-	sum, err := h.run(ctx, password, salt, h.cost, hashOctets)
+	sum, err := h.run(ctx, h.own, password, salt, h.cost, hashOctets)
 	if err != nil {
 		return "", err
 	}
@@ -117,9 +131,9 @@ var errHash = errors.New("access: the hash of the password is not one of argon2i
 
 // check reports whether a password has a hash. Without a hash it takes the same time, and the answer
 // is no: that a user is not there does not show.
-func (h *hasher) check(ctx context.Context, password, hash string) (bool, error) {
+func (h *hasher) check(ctx context.Context, in room, password, hash string) (bool, error) {
 	if hash == "" {
-		_, err := h.run(ctx, password, make([]byte, saltOctets), h.cost, hashOctets)
+		_, err := h.run(ctx, in, password, make([]byte, saltOctets), h.cost, hashOctets)
 		return false, err
 	}
 	part := strings.Split(hash, "$")
@@ -136,6 +150,6 @@ func (h *hasher) check(ctx context.Context, password, hash string) (bool, error)
 	if errSalt != nil || errSum != nil || version != argon2.Version || c.Passes == 0 || c.Lanes == 0 || c.Memory > 1<<20 || len(want) == 0 {
 		return false, errHash
 	}
-	got, err := h.run(ctx, password, salt, c, uint32(len(want)))
+	got, err := h.run(ctx, in, password, salt, c, uint32(len(want)))
 	return err == nil && subtle.ConstantTimeCompare(got, want) == 1, err
 }

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -159,6 +161,23 @@ type PasswordRequest struct {
 
 // Validate reports why the password is not set.
 func (r *PasswordRequest) Validate() error { return Refuse(checkedPassword(r.Password)) }
+
+// maxPrincipal is the longest name of a principal, in characters.
+const maxPrincipal = 253
+
+// ValidatePrincipal checks the name of a principal that somebody else has named, such as a provider
+// of identities: it is shown and logged as it is.
+func ValidatePrincipal(name string) error {
+	printable := func(r rune) bool { return r != utf8.RuneError && unicode.IsPrint(r) }
+	if n := utf8.RuneCountInString(name); n >= 1 && n <= maxPrincipal && !strings.ContainsFunc(name, func(r rune) bool { return !printable(r) }) &&
+		strings.TrimSpace(name) == name {
+		return nil
+	}
+	shown := strconv.QuoteToASCII(name[:min(len(name), 64)])
+	return Refuse([]FieldError{{
+		Field: "name", Code: CodeInvalid, Value: shown, Want: fmt.Sprintf("1 to %d printable characters, without a space at either end", maxPrincipal),
+	}})
+}
 
 func checkedName(name string) []FieldError {
 	var refused *Error

@@ -82,7 +82,7 @@ func (s *Server) registerUsers() {
 	})
 	huma.Register(s.api, s.operation(huma.Operation{
 		OperationID: "create-user", Method: http.MethodPost, Security: asks(access.Administer), Path: usersPath, Tags: tags, DefaultStatus: http.StatusCreated,
-		Summary: "Add a local user", Description: "The password is kept as a hash by argon2id (RFC 9106).", Errors: []int{409, 413, 415, 422, 503},
+		Summary: "Add a local user", Description: "The password is kept as a hash by argon2id (RFC 9106).", Errors: []int{409, 413, 415, 422, 429, 503},
 	}), func(ctx context.Context, in *struct{ Body api.UserRequest }) (*created[api.User], error) {
 		u, err := keeper.AddUser(ctx, &in.Body)
 		if err != nil {

@@ -18,6 +18,9 @@ func (a *adapter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (a *adapter) Handle(op *huma.Operation, handler func(huma.Context)) {
+	if body := bodySchema(op); body != nil {
+		walkable(a.server.api.OpenAPI().Components.Schemas, body, op.OperationID)
+	}
 	path, verb := op.Path, ""
 	if i := strings.LastIndex(path, "}:"); i >= 0 {
 		path, verb = path[:i+1], path[i+1:]
@@ -38,6 +41,10 @@ func (a *adapter) Handle(op *huma.Operation, handler func(huma.Context)) {
 				}
 			}
 		}
-		a.server.admit(c, op, func() { handler(humagin.NewContext(op, c)) })
+		a.server.admit(c, op, func() {
+			if a.server.fits(c, op) {
+				handler(humagin.NewContext(op, c))
+			}
+		})
 	})
 }

@@ -111,7 +111,7 @@ func (d *drainable[P, V]) patch(ctx context.Context, s *Server, p *P, in Patch) 
 		_, admin, err := d.get(ctx, s.cfg.Multipath, p)
 		return api.AdminRequest{Version: admin.Version, Spec: admin.Spec}, err
 	}
-	return patch(s, in, d.noun, now, func(want api.AdminRequest, pre resource.Precondition) (*itemOf[V], error) {
+	return patch(ctx, s, in, d.noun, now, func(want api.AdminRequest, pre resource.Precondition) (*itemOf[V], error) {
 		return d.set(ctx, s, p, want.Spec, pre)
 	})
 }

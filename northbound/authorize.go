@@ -253,6 +253,7 @@ func (s *Server) auditFirst(ctx context.Context) error {
 
 // accessProblem is the problem of an error of package access.
 func accessProblem(err error) error {
+	var pause *access.Pause
 	switch {
 	case errors.Is(err, access.ErrCredentials):
 		return newProblem(codeUnauthorized, err.Error())
@@ -260,8 +261,8 @@ func accessProblem(err error) error {
 		return newProblem(codePending, err.Error())
 	case errors.Is(err, oidc.ErrProvider):
 		return newProblem(codeProvider, err.Error())
-	case errors.Is(err, access.ErrTooMany):
-		return newProblem(codeTooMany, err.Error())
+	case errors.As(err, &pause):
+		return huma.ErrorWithHeaders(newProblem(codeTooMany, err.Error()), http.Header{"Retry-After": {strconv.Itoa(pause.Seconds())}})
 	case errors.Is(err, access.ErrStore):
 		return newProblem(codeStore, err.Error())
 	}

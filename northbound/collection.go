@@ -278,7 +278,7 @@ func (c *collection[S, R]) patchOne(ctx context.Context, s *Server, name string,
 		r, err := c.get(ctx, name)
 		return c.draft(&r), err
 	}
-	return patch(s, in, c.noun+" "+name, now, func(d api.Request[S], pre resource.Precondition) (*itemOf[R], error) {
+	return patch(ctx, s, in, c.noun+" "+name, now, func(d api.Request[S], pre resource.Precondition) (*itemOf[R], error) {
 		if err := sameName(name, d.Name); err != nil {
 			return nil, err
 		}

@@ -141,8 +141,8 @@ func (s *Server) oidcDevice(ctx context.Context, _ *struct{}) (*struct{ Body api
 	if err != nil {
 		return nil, err
 	}
-	if !s.cfg.Access.Keeper.Try(clientAddress(httpRequest(ctx))) {
-		return nil, accessProblem(access.ErrTooMany)
+	if err := s.cfg.Access.Keeper.Try(clientAddress(httpRequest(ctx))); err != nil {
+		return nil, accessProblem(err)
 	}
 	audit.Of(ctx).Unchanged() // the session that follows is the change
 	device, out, err := p.BeginDevice(ctx)

@@ -82,7 +82,7 @@ func (s *Server) registerPorts() {
 			p, err := s.controller.Ports().Get(ctx, in.name())
 			return api.Request[api.PortSpec]{Name: p.Name, Version: p.Version, Spec: p.Spec}, err
 		}
-		return patch(s, in.Patch, "port "+in.name(), now, func(d api.Request[api.PortSpec], pre resource.Precondition) (*itemOf[api.Port], error) {
+		return patch(ctx, s, in.Patch, "port "+in.name(), now, func(d api.Request[api.PortSpec], pre resource.Precondition) (*itemOf[api.Port], error) {
 			if err := sameName(in.name(), d.Name); err != nil {
 				return nil, err
 			}

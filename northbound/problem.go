@@ -175,7 +175,11 @@ func shapeProblem(status int, message string, maxBody int64, errs []error) *api.
 	if len(p.Errors) > 0 {
 		p.Detail = p.Errors[0].Error()
 		if n := len(fields) - 1; n > 0 {
-			p.Detail += fmt.Sprintf("; and %d more", n)
+			least := ""
+			if len(fields) == maxShapeFaults {
+				least = "at least "
+			}
+			p.Detail += fmt.Sprintf("; and %s%d more", least, n)
 		}
 	}
 	return p
@@ -187,29 +191,35 @@ var wrongType = map[string]bool{
 	validation.MsgExpectedString: true, validation.MsgExpectedArray: true, validation.MsgExpectedObject: true,
 }
 
-// shapeErrors translates huma's findings. What is malformed comes first.
+// shapeErrors translates findings of huma or a [bodyWalk], the first of them where there are many. What
+// is malformed comes first. Only of what is answered a value becomes text: huma gives the whole
+// object that a fault is in.
 func shapeErrors(errs []error) []api.FieldError {
 	var out []api.FieldError
+	errs = errs[:min(len(errs), maxShapeFaults)]
 	for _, err := range errs {
 		var d *huma.ErrorDetail
 		if !errors.As(err, &d) {
 			d = &huma.ErrorDetail{Location: "body", Message: err.Error()}
 		}
-		f := api.FieldError{Field: fieldOf(d.Location), Code: api.CodeInvalid, Value: valueText(d.Value)}
+		f := api.FieldError{Field: fieldOf(d.Location), Code: api.CodeInvalid}
 		name, missing := between(d.Message, "expected required property ", " to be present")
 		switch {
 		case missing:
 			f.Field, f.Value, f.Want = joinField(f.Field, name), "missing", "a value"
+		case d.Message == msgTwice:
+			f.Code, f.Value, f.Want = api.CodeMalformed, "given twice", "it once"
 		case d.Message == validation.MsgUnexpectedProperty, d.Message == "unknown query parameter":
 			f.Code, f.Value, f.Want = api.CodeMalformed, "given", "no such field"
 		case wrongType[d.Message]:
-			f.Code, f.Want = api.CodeMalformed, strings.TrimPrefix(d.Message, "expected ")
+			f.Code, f.Value, f.Want = api.CodeMalformed, valueText(d.Value), strings.TrimPrefix(d.Message, "expected ")
 		case strings.HasPrefix(d.Message, "expected "):
+			f.Value = valueText(d.Value)
 			f.Want, f.Limit = want(strings.TrimPrefix(d.Message, "expected "))
 		case d.Message == "invalid integer":
-			f.Want = "a whole number"
+			f.Value, f.Want = valueText(d.Value), "a whole number"
 		case d.Message == "invalid boolean":
-			f.Want = "true or false"
+			f.Value, f.Want = valueText(d.Value), "true or false"
 		default: // the decoder's words
 			f.Code, f.Value, f.Want = api.CodeMalformed, "not what it should be", "JSON of the right form: "+d.Message
 		}
@@ -297,6 +307,8 @@ func valueText(v any) string {
 		text = "null"
 	case string:
 		text = v
+	case rawText:
+		text = v.String()
 	default:
 		b, err := json.Marshal(v)
 		if err != nil {

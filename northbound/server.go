@@ -166,11 +166,13 @@ func (s *Server) humaConfig() huma.Config {
 
 // operation fills in what all operations share.
 func (s *Server) operation(op huma.Operation) huma.Operation {
-	op.MaxBodyBytes = s.cfg.MaxBodyBytes
+	op.MaxBodyBytes, op.SkipValidateBody = s.cfg.MaxBodyBytes, true // [Server.fits] checks bodies
 	// A parameter that no one knows is malformed, and one of a wrong value invalid.
 	op.Errors = append(op.Errors, http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusInternalServerError)
 	if scope, ok := scopeOf(&op); !ok || scope != access.Open {
 		op.Errors = append(op.Errors, http.StatusUnauthorized, http.StatusForbidden)
+	} else {
+		op.MaxBodyBytes = min(op.MaxBodyBytes, maxOpenBody)
 	}
 	slices.Sort(op.Errors)
 	op.Errors = slices.Compact(op.Errors)

@@ -40,7 +40,7 @@ func (s *Server) registerSession() {
 	huma.Register(s.api, s.operation(huma.Operation{
 		OperationID: signInOperation, Method: http.MethodPost, Security: asks(access.Open), Path: sessionPath, Tags: tags,
 		Summary:     "Sign in",
-		Description: "Begins a session with a local user's name and password, or with a token, and sets its cookie. Ten attempts of a client or for a user may come at once, then one every six seconds.",
+		Description: "Begins a session with a local user's name and password, or with a token, and sets its cookie. Ten attempts with a password may come from an address at once, then one every six seconds; 429 has Retry-After.",
 		Errors:      []int{401, 409, 413, 415, 429, 501, 503},
 	}), s.signIn)
 	s.registerOIDC()

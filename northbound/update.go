@@ -2,6 +2,7 @@ package northbound
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -115,7 +116,7 @@ const maxAttempts = 8
 
 // patch puts the result of a merge patch on what is there: now returns that as a
 // client would write it, and put writes. Whatever is written in between is not lost.
-func patch[D draft, R any](s *Server, in Patch, noun string, now func() (D, error), put func(D, resource.Precondition) (R, error)) (R, error) {
+func patch[D draft, R any](ctx context.Context, s *Server, in Patch, noun string, now func() (D, error), put func(D, resource.Precondition) (R, error)) (R, error) {
 	var none R
 	if err := patchType(in.ContentType); err != nil {
 		return none, err
@@ -133,7 +134,7 @@ func patch[D draft, R any](s *Server, in Patch, noun string, now func() (D, erro
 			return none, problemOf(err)
 		}
 		had := before.ExpectedVersion()
-		want, err := patched(s, before, in.RawBody)
+		want, err := patched(ctx, s, before, in.RawBody)
 		if err != nil {
 			return none, err
 		}
@@ -172,7 +173,11 @@ func patchType(contentType string) error {
 }
 
 // patched returns a draft as the patch makes it, checked like any body.
-func patched[D draft](s *Server, now D, patch []byte) (want D, err error) {
+func patched[D draft](ctx context.Context, s *Server, now D, patch []byte) (want D, err error) {
+	schema := s.api.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[D](), true, "")
+	if p := s.shaped(ctx, schema, patch, true); p != nil {
+		return want, p
+	}
 	target, err := json.Marshal(now.Bare())
 	if err != nil {
 		return want, problemOf(err)
@@ -181,29 +186,13 @@ func patched[D draft](s *Server, now D, patch []byte) (want D, err error) {
 	if err != nil {
 		return want, newProblem(string(api.CodeMalformed), "the patch is not JSON: "+err.Error())
 	}
-	return want, s.check(merged, &want)
-}
-
-// check decodes a body that huma has not seen, under the same rules.
-func (s *Server) check(b []byte, into any) error {
-	var v any
-	if err := json.Unmarshal(b, &v); err != nil {
-		return shapeProblem(http.StatusBadRequest, err.Error(), 0, nil)
+	if p := s.shaped(ctx, schema, merged, false); p != nil {
+		return want, p
 	}
-	registry := s.api.OpenAPI().Components.Schemas
-	schema := registry.Schema(reflect.TypeOf(into).Elem(), true, "")
-	path, result := huma.NewPathBuffer(make([]byte, 0, 128), 0), &huma.ValidateResult{}
-	path.Push("body")
-	huma.Validate(registry, schema, path, huma.ModeWriteToServer, v, result)
-	if len(result.Errors) == 0 {
-		if err := json.Unmarshal(b, into); err != nil {
-			result.Errors = append(result.Errors, &huma.ErrorDetail{Location: "body", Message: err.Error()})
-		}
+	if err := json.Unmarshal(merged, &want); err != nil {
+		return want, shapeProblem(http.StatusUnprocessableEntity, "", 0, []error{&huma.ErrorDetail{Location: "body", Message: err.Error()}})
 	}
-	if len(result.Errors) > 0 {
-		return shapeProblem(http.StatusUnprocessableEntity, "", 0, result.Errors)
-	}
-	return nil
+	return want, nil
 }
 
 // describePatch says what the body of a PATCH is. huma, which would check it

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -39,7 +40,18 @@ type Config struct {
 	// Roles give principals roles: the first rule that holds counts. Without one that holds nobody
 	// signs in.
 	Roles []Rule
+	// RoleLifetime is how long a role holds before it must be shown again. Default
+	// [DefaultRoleLifetime].
+	RoleLifetime time.Duration
+	// TrustedAudiences are the other clients that an ID token may be for, besides this one.
+	TrustedAudiences []string
+	// EmailVerifiedText takes the claim email_verified also as the text "true", as some providers
+	// send it. OpenID Connect Core 1.0, section 5.1, wants a boolean.
+	EmailVerifiedText bool
 }
+
+// DefaultRoleLifetime is the default of Config.RoleLifetime.
+const DefaultRoleLifetime = time.Hour
 
 // Rule gives a role to whom a claim has a value, alone or in a list.
 type Rule struct {
@@ -52,40 +64,105 @@ type Rule struct {
 type Provider struct {
 	cfg    Config
 	client *http.Client
+	// life is that of the provider: it keeps the context of its discovery, to read keys again. end
+	// ends it, and running waits for discoveries.
+	life    context.Context
+	end     context.CancelFunc
+	running sync.WaitGroup
 
-	// mu guards the field below it.
-	mu    sync.Mutex
-	found *gooidc.Provider // nil before its configuration was read
+	// mu guards the fields below it. Nobody holds it while the provider is asked.
+	mu     sync.Mutex
+	found  *gooidc.Provider // nil before its configuration was read
+	latest *discovery       // nil: none is under way
 }
 
 // askTimeout bounds a request to the provider.
 const askTimeout = 10 * time.Second
 
+// patience is how long a discovery may take before others no longer wait for it alone, and begin
+// one of their own: one connection that hangs holds nobody else.
+const patience = time.Second
+
+// discovery is a question for the provider's configuration.
+type discovery struct {
+	began time.Time
+	done  chan struct{} // closed at its end
+	err   error         // why it failed; set before done is closed
+}
+
 // New returns a provider. It is asked for its configuration when it is needed first.
 func New(cfg Config) *Provider {
-	return &Provider{cfg: cfg, client: &http.Client{Timeout: askTimeout}}
+	if cfg.RoleLifetime == 0 {
+		cfg.RoleLifetime = DefaultRoleLifetime
+	}
+	p := &Provider{cfg: cfg, client: &http.Client{Timeout: askTimeout}}
+	p.life, p.end = context.WithCancel(gooidc.ClientContext(context.Background(), p.client))
+	return p
 }
 
 // Close ends the connections to the provider.
-func (p *Provider) Close() { p.client.CloseIdleConnections() }
+func (p *Provider) Close() {
+	p.end()
+	p.running.Wait()
+	p.client.CloseIdleConnections()
+}
 
 func (p *Provider) context(ctx context.Context) context.Context {
 	return gooidc.ClientContext(ctx, p.client)
 }
 
-// find returns the provider with its configuration (OpenID Connect Discovery 1.0, section 4).
+// find returns the provider with its configuration (OpenID Connect Discovery 1.0, section 4). Those
+// who need it at the same time share a discovery while that is young.
 func (p *Provider) find(ctx context.Context) (*gooidc.Provider, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	for {
+		found, d := p.discover()
+		if found != nil {
+			return found, nil
+		}
+		old := time.NewTimer(patience - time.Since(d.began))
+		select {
+		case <-d.done:
+		case <-old.C:
+		case <-ctx.Done():
+			old.Stop()
+			return nil, fmt.Errorf("%w: it does not answer: %w", ErrProvider, ctx.Err())
+		}
+		old.Stop()
+		select {
+		case <-d.done:
+			if d.err != nil {
+				return nil, fmt.Errorf("%w: %w", ErrProvider, d.err)
+			}
+		default:
+		}
+	}
+}
+
+// discover returns the configuration if it is known, and else a discovery to wait for.
+func (p *Provider) discover() (*gooidc.Provider, *discovery) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.found == nil {
-		// The provider keeps its context, to read keys again: it must not end with the request.
-		found, err := gooidc.NewProvider(p.context(context.WithoutCancel(ctx)), p.cfg.Issuer)
-		if err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrProvider, err)
-		}
-		p.found = found
+	if p.found != nil || p.latest != nil && time.Since(p.latest.began) < patience {
+		return p.found, p.latest
 	}
-	return p.found, nil
+	d := &discovery{began: time.Now(), done: make(chan struct{})}
+	p.latest = d
+	p.running.Go(func() {
+		found, err := gooidc.NewProvider(p.life, p.cfg.Issuer)
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.found == nil {
+			p.found = found
+		}
+		if p.latest == d {
+			p.latest = nil
+		}
+		d.err = err
+		close(d.done)
+	})
+	return nil, d
 }
 
 func (p *Provider) oauth(found *gooidc.Provider) *oauth2.Config {
@@ -135,7 +212,7 @@ func (p *Provider) Finish(ctx context.Context, a *Attempt, state, code string, n
 	if err != nil {
 		return access.Principal{}, refusal(err)
 	}
-	return p.principal(ctx, found, t, a.Nonce)
+	return p.principal(ctx, found, t, a.Nonce, now)
 }
 
 // refusal is the error of a token endpoint: one that it answers with is the client's.
@@ -190,11 +267,11 @@ func (p *Provider) FinishDevice(ctx context.Context, d *Device, now time.Time) (
 	if err != nil {
 		return access.Principal{}, refusal(err)
 	}
-	return p.principal(ctx, found, t, "")
+	return p.principal(ctx, found, t, "", now)
 }
 
 // principal returns whom a token is about. nonce, when not empty, is that of the attempt.
-func (p *Provider) principal(ctx context.Context, found *gooidc.Provider, t *oauth2.Token, nonce string) (access.Principal, error) {
+func (p *Provider) principal(ctx context.Context, found *gooidc.Provider, t *oauth2.Token, nonce string, now time.Time) (access.Principal, error) {
 	raw, ok := t.Extra("id_token").(string)
 	if !ok {
 		return access.Principal{}, fmt.Errorf("%w: it gives no ID token", ErrProvider)
@@ -206,7 +283,13 @@ func (p *Provider) principal(ctx context.Context, found *gooidc.Provider, t *oau
 	if nonce != "" && id.Nonce != nonce {
 		return access.Principal{}, fmt.Errorf("%w: the ID token is of another attempt", access.ErrCredentials)
 	}
-	claims := make(map[string]any)
+	var signed, told map[string]any
+	if err := id.Claims(&signed); err != nil {
+		return access.Principal{}, fmt.Errorf("%w: %w", ErrProvider, err)
+	}
+	if err := p.cfg.audience(id.Audience, signed["azp"]); err != nil {
+		return access.Principal{}, err
+	}
 	if found.UserInfoEndpoint() != "" {
 		info, err := found.UserInfo(p.context(ctx), oauth2.StaticTokenSource(t))
 		if err != nil {
@@ -215,26 +298,63 @@ func (p *Provider) principal(ctx context.Context, found *gooidc.Provider, t *oau
 		if info.Subject != id.Subject { // OpenID Connect Core 1.0, section 5.3.2
 			return access.Principal{}, fmt.Errorf("%w: the provider describes another person", access.ErrCredentials)
 		}
-		if err := info.Claims(&claims); err != nil {
+		if err := info.Claims(&told); err != nil {
 			return access.Principal{}, fmt.Errorf("%w: %w", ErrProvider, err)
 		}
 	}
-	signed := make(map[string]any)
-	if err := id.Claims(&signed); err != nil {
-		return access.Principal{}, fmt.Errorf("%w: %w", ErrProvider, err)
-	}
-	maps.Copy(claims, signed) // what is signed counts more
-	return p.cfg.principal(claims)
+	who, err := p.cfg.principal(signed, told)
+	who.Expires = now.Add(p.cfg.RoleLifetime)
+	return who, err
 }
 
-// principal maps claims.
-func (c *Config) principal(claims map[string]any) (access.Principal, error) {
-	if verified, _ := claims["email_verified"].(bool); !verified {
-		delete(claims, "email") // anybody may say that it is his
+// audience checks whom an ID token was issued for (OpenID Connect Core 1.0, section 3.1.3.7, steps 3
+// to 5). That this client is in aud was checked.
+func (c *Config) audience(aud []string, azp any) error {
+	for _, a := range aud {
+		if a != c.ClientID && !slices.Contains(c.TrustedAudiences, a) {
+			return fmt.Errorf("%w: the ID token is also for the audience %q, which api.access.oidc.trustedAudiences does not name", access.ErrCredentials, clip(a))
+		}
+	}
+	if azp != c.ClientID && (azp != nil || len(aud) > 1) {
+		to := "nobody"
+		if azp != nil {
+			to = strconv.Quote(clip(fmt.Sprint(azp)))
+		}
+		return fmt.Errorf("%w: the ID token was issued to %s (azp): want %q", access.ErrCredentials, to, c.ClientID)
+	}
+	return nil
+}
+
+// maxText bounds what of a provider's text is sent on, in octets.
+const maxText = 64
+
+func clip(s string) string { return s[:min(len(s), maxText)] }
+
+// Claims that belong together.
+const (
+	claimEmail    = "email"
+	claimVerified = "email_verified"
+)
+
+// principal maps claims: those that the provider has signed, and those that it has told on request.
+// What is signed counts more.
+func (c *Config) principal(signed, told map[string]any) (access.Principal, error) {
+	claims := make(map[string]any, len(signed)+len(told))
+	maps.Copy(claims, told)
+	maps.Copy(claims, signed)
+	delete(claims, claimEmail)
+	if email := c.email(signed, told); email != "" {
+		claims[claimEmail] = email
 	}
 	name, _ := claims[c.Name].(string)
 	if name == "" {
+		if c.Name == claimEmail {
+			return access.Principal{}, fmt.Errorf("%w: the provider gives no claim email that it says is verified (email_verified)", access.ErrCredentials)
+		}
 		return access.Principal{}, fmt.Errorf("%w: the provider gives no claim %s", access.ErrCredentials, c.Name)
+	}
+	if err := api.ValidatePrincipal(name); err != nil {
+		return access.Principal{}, fmt.Errorf("%w: the claim %s: %w", access.ErrCredentials, c.Name, err)
 	}
 	for _, r := range c.Roles {
 		if has(claims[r.Claim], r.Value) {
@@ -242,6 +362,24 @@ func (c *Config) principal(claims map[string]any) (access.Principal, error) {
 		}
 	}
 	return access.Principal{}, fmt.Errorf("%w: no rule of api.access.oidc.roles gives %s a role", access.ErrCredentials, name)
+}
+
+// email returns the address that the provider says is verified, "" for none: anybody may say that
+// an address is his. An address and what is said of it come from one source, so that a signed word
+// about one address does not vouch for another that is not signed. What is signed decides, if it
+// says so; where it has the address alone, the other source must have the same.
+func (c *Config) email(signed, told map[string]any) string {
+	from := told
+	if address, ok := signed[claimEmail]; ok {
+		if _, says := signed[claimVerified]; says || told[claimEmail] != address {
+			from = signed
+		}
+	}
+	verified := from[claimVerified] == true || c.EmailVerifiedText && from[claimVerified] == "true"
+	if address, _ := from[claimEmail].(string); verified {
+		return address
+	}
+	return ""
 }
 
 // has reports whether a claim is a value, or a list with it.

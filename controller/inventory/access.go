@@ -37,12 +37,21 @@ type OIDC struct {
 	// Name is the claim with the name of a principal. Default email.
 	Name  string      `yaml:"name"`
 	Roles []oidc.Rule `yaml:"roles"`
+	// RoleLifetime is how long a role holds before its owner signs in again. Default 1h.
+	RoleLifetime api.Duration `yaml:"roleLifetime"`
+	// TrustedAudiences are clients of the provider that an ID token may be for as well.
+	TrustedAudiences []string `yaml:"trustedAudiences"`
+	// EmailVerifiedText takes "true" for email_verified, besides true.
+	EmailVerifiedText bool `yaml:"emailVerifiedText"`
 }
 
 // Config returns the section with its defaults and the client's secret. A file that others can use
 // is refused.
 func (o *OIDC) Config() (oidc.Config, error) {
-	c := oidc.Config{Issuer: o.Issuer, ClientID: o.ClientID, RedirectURL: o.RedirectURL, Scopes: o.Scopes, Name: cmp.Or(o.Name, "email"), Roles: o.Roles}
+	c := oidc.Config{
+		Issuer: o.Issuer, ClientID: o.ClientID, RedirectURL: o.RedirectURL, Scopes: o.Scopes, Name: cmp.Or(o.Name, "email"), Roles: o.Roles,
+		RoleLifetime: cmp.Or(o.RoleLifetime.D(), oidc.DefaultRoleLifetime), TrustedAudiences: o.TrustedAudiences, EmailVerifiedText: o.EmailVerifiedText,
+	}
 	if o.Scopes == nil {
 		c.Scopes = []string{"profile", "email"}
 	}
@@ -100,6 +109,8 @@ func (v *validator) access() {
 		switch {
 		case c.Name == "":
 			v.bad(at+"name", "is missing")
+		case api.ValidatePrincipal(c.Name) != nil:
+			v.bad(at+"name", "is %.64q: want at most 253 printable characters", c.Name)
 		case seen[c.Name]:
 			v.bad(at+"name", "%q is there twice", c.Name)
 		}
@@ -136,6 +147,14 @@ func (v *validator) oidc(o *OIDC) {
 	}
 	if u, err := url.Parse(o.RedirectURL); o.RedirectURL != "" && (err != nil || u.Host == "" || u.Path != "/v1/oidc/callback" || u.Scheme != "https" && !isLoopback(u)) {
 		v.bad(at+"redirectUrl", "%q is not the https URL of this API with the path /v1/oidc/callback", o.RedirectURL)
+	}
+	if d := o.RoleLifetime.D(); d != 0 && d < time.Minute {
+		v.bad(at+"roleLifetime", "is %v: want at least 1m", o.RoleLifetime)
+	}
+	for i, a := range o.TrustedAudiences {
+		if a == "" || a == o.ClientID {
+			v.bad(fmt.Sprintf("%strustedAudiences[%d]", at, i), "is %q: want the id of another client of the provider", a)
+		}
 	}
 	if len(o.Roles) == 0 {
 		v.bad(at+"roles", "is empty: nobody could sign in")

@@ -31,7 +31,7 @@ func InMemory(ctx context.Context, cfg Config) (*Control, error) {
 // nothing yet.
 func New(cfg Config, s store.Store, controller string, log *slog.Logger) *Control {
 	return &Control{
-		Gate: NewGate(cfg, NewDirectory(s)), Signer: NewSigner(s), Log: audit.NewLog(s, audit.Edge(controller), log),
+		Gate: NewGate(cfg, NewDirectory(s)), Signer: NewSigner(s), Log: audit.NewLog(s, controller, log),
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
+	"runtime/debug"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -235,4 +237,25 @@ func TestRoomForHashes(t *testing.T) {
 			t.Errorf("with room: %v", err)
 		}
 	})
+}
+
+// TestMemoryOfHashes: the memory of hashes is freed after a few, however seldom the garbage collector
+// comes by itself.
+func TestMemoryOfHashes(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	h := newHasher(Cost{Passes: 1, Memory: 8, Lanes: 1})
+	cycles := func() uint32 {
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.NumGC
+	}
+	before := cycles()
+	for n := range 5 * maxGarbage {
+		if _, err := h.hash(t.Context(), goodPassword); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := cycles()-before, uint32((n+1)/maxGarbage); got < want || n == maxGarbage-2 && got != 0 {
+			t.Fatalf("%d collections after %d hashes, want %d", got, n+1, want)
+		}
+	}
 }

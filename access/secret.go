@@ -9,7 +9,10 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"runtime"
+	"runtime/metrics"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/crypto/argon2"
@@ -90,6 +93,30 @@ type hasher struct {
 	// strangers is the room of those who have yet to show who they are, own that of all others, for
 	// whom strangers leave it free.
 	strangers, own room
+
+	// mu guards the fields below it.
+	mu      sync.Mutex
+	cycles  uint64 // of the garbage collector, when one was seen last
+	garbage int    // hashes since then, whose memory is not free yet
+}
+
+// maxGarbage bounds the hashes whose memory waits for the garbage collector. Beside a large heap that
+// would come by itself after many: 40 wrong passwords took a gigabyte.
+const maxGarbage = 4
+
+// collect has the memory of hashes freed when there is much of it.
+func (h *hasher) collect() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	seen := []metrics.Sample{{Name: "/gc/cycles/total:gc-cycles"}}
+	metrics.Read(seen)
+	if now := seen[0].Value.Uint64(); now != h.cycles {
+		h.cycles, h.garbage = now, 0
+	}
+	if h.garbage++; h.garbage >= maxGarbage {
+		h.garbage = 0
+		runtime.GC()
+	}
 }
 
 func newHasher(cost Cost) *hasher {
@@ -105,6 +132,7 @@ func (h *hasher) run(ctx context.Context, in room, password string, salt []byte,
 	select {
 	case in <- struct{}{}:
 		defer func() { <-in }()
+		defer h.collect()
 		return argon2.IDKey([]byte(password), salt, c.Passes, c.Memory, c.Lanes, octets), nil
 	case <-late.C:
 		return nil, &Pause{After: hashWait, Why: ErrBusy}

@@ -83,4 +83,8 @@ type AuditChain struct {
 	// room.
 	PrunedSeq  uint64 `json:"prunedSeq" doc:"Number of the newest record that was removed, for its age or for room; 0: none was."`
 	PrunedHash string `json:"prunedHash" doc:"Hash of that record, which the oldest one that is kept names."`
+	// NotedSeq and NotedHash are those of the newest record that the cluster has noted apart from the
+	// chain.
+	NotedSeq  uint64 `json:"notedSeq" doc:"Number of the newest record that the cluster has noted, apart from the chain; 0: none yet. A chain that ends before it was cut short."`
+	NotedHash string `json:"notedHash" doc:"Hash of that record."`
 }

@@ -100,7 +100,7 @@ func (s *Server) unauthorized(c *gin.Context, err error) {
 	if err != nil {
 		detail = err.Error()
 		r := s.auditRecord(c, "", &access.Principal{})
-		r.SessionInfo.Authn = api.AuditAuthn{Status: authnFail, Cause: detail}
+		r.SessionInfo.Authn = api.AuditAuthn{Status: audit.AuthnFail, Cause: detail}
 		r.ServiceRequest.Authz = api.AuditAuthz{Status: authzDeny}
 		r.Outcome, r.Status, r.Detail = api.AuditFailure, http.StatusUnauthorized, detail
 		s.writeAudit(c.Request.Context(), r)
@@ -174,10 +174,8 @@ func foreign(p *access.Principal, name string) *api.Problem {
 
 // Values of the audit log (openconfig/gnsi, acctz.proto).
 const (
-	authnSuccess = "SUCCESS"
-	authnFail    = "FAIL"
-	authzPermit  = "PERMIT"
-	authzDeny    = "DENY"
+	authzPermit = "PERMIT"
+	authzDeny   = "DENY"
 )
 
 // auditRecord begins the record of a request.
@@ -187,7 +185,7 @@ func (s *Server) auditRecord(c *gin.Context, operation string, p *access.Princip
 		SessionInfo: api.AuditSession{
 			ChannelID: c.GetString(requestIDKey), ComponentName: s.cfg.Name,
 			User:  api.AuditUser{Identity: p.Name, Role: p.RoleText()},
-			Authn: api.AuditAuthn{Type: p.Way, Status: authnSuccess},
+			Authn: api.AuditAuthn{Type: p.Way, Status: audit.AuthnSuccess},
 		},
 		ServiceRequest: api.AuditRequest{
 			RPCName: operation, Method: c.Request.Method, Path: clip(c.Request.URL.RequestURI(), maxFieldText), Authz: api.AuditAuthz{Status: authzPermit},
@@ -227,7 +225,7 @@ func (s *Server) record(c *gin.Context, op *huma.Operation, p *access.Principal,
 	case status >= http.StatusBadRequest:
 		r := entry.Failed(status, requestOf(ctx).detail)
 		if status == http.StatusUnauthorized { // of a sign-in
-			r.SessionInfo.Authn.Status, r.SessionInfo.Authn.Cause = authnFail, r.Detail
+			r.SessionInfo.Authn.Status, r.SessionInfo.Authn.Cause = audit.AuthnFail, r.Detail
 		}
 		s.writeAudit(ctx, r)
 	case !entry.Settled():

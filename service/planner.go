@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -39,6 +40,7 @@ type planner struct {
 	counts     time.Duration // between the counts that a host reports; 0: none does
 	store      store.Store
 	keep       audit.Keep // of the audit log
+	notary     *audit.Notary
 	log        *slog.Logger
 	network    *network
 	publish    func(api.Event)
@@ -67,6 +69,9 @@ func newPlanner(ctx context.Context, o *Options, s store.Store, fence func() err
 	p := &planner{store: s, keep: audit.Keep{Octets: bounds.Octets, Age: bounds.Age.D()}, log: o.Log, network: newNetwork(speaker.Topology(), o.described), publish: events.publish}
 	var multipath atomic.Pointer[mrc.Runner] // it is there before a switch is asked
 	var err error
+	if p.notary, err = audit.NewNotary(s, bounds.Noted); err != nil {
+		return nil, err
+	}
 	p.controller, err = controller.NewController(ctx, controller.Options{
 		Inventory: o.Inventory, Store: s, Standby: standby, Southbound: switches, Events: events.publish, Log: o.Log,
 		Ports: func(ctx context.Context, sw string, up map[uint32]bool, learned map[uint32]uint32) {
@@ -120,7 +125,7 @@ func (p *planner) startMultipath(ctx context.Context, o *Options, s store.Store,
 func (p *planner) run(ctx context.Context, l net.Listener) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return p.controller.Run(ctx) })
-	group.Go(func() error { p.prune(ctx); return nil })
+	group.Go(func() error { p.keepAudit(ctx); return nil })
 	group.Go(func() error { p.measure(ctx, p.telemetry); return nil })
 	group.Go(func() error { p.readGroups(ctx, p.telemetry); return nil })
 	group.Go(func() error { p.readTunnels(ctx, p.telemetry); return nil })
@@ -175,6 +180,10 @@ func HostsConfig(m *inventory.MRC) hosts.Config {
 	return cfg
 }
 
+// noteEvery is how often the newest records of the audit log are noted: whoever cuts a chain short
+// sooner after a record than that is not missed by the notary.
+const noteEvery = 10 * time.Second
+
 // Times of the removal of old audit records: the chains are looked at every pruneLook, and their
 // records when there are pruneRecords more or pruneEvery has passed.
 const (
@@ -183,13 +192,39 @@ const (
 	pruneRecords = 1000
 )
 
-// prune keeps the audit log within its bounds until ctx ends.
-func (p *planner) prune(ctx context.Context) {
-	tick := time.NewTicker(pruneLook)
+// keepAudit notes how far the audit log is, and keeps it within its bounds, until ctx ends.
+func (p *planner) keepAudit(ctx context.Context) {
+	tick := time.NewTicker(noteEvery)
 	defer tick.Stop()
+	var had []string
+	prune := p.pruning()
+	for n := 0; ; n++ {
+		faults, err := p.notary.Note(ctx, time.Now())
+		if err != nil && ctx.Err() == nil {
+			p.log.Warn("the audit log is not noted", "reason", err)
+		}
+		for _, f := range faults {
+			if !slices.Contains(had, f) {
+				p.log.Error("the audit log is not as it was", "fault", f)
+			}
+		}
+		had = faults
+		if n%int(pruneLook/noteEvery) == 0 {
+			prune(ctx)
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// pruning returns what removes old records of the audit log when it is time.
+func (p *planner) pruning() func(ctx context.Context) {
 	var last time.Time
 	var had uint64
-	for {
+	return func(ctx context.Context) {
 		chains, err := audit.Chains(ctx, p.store)
 		var has uint64
 		for _, c := range chains {
@@ -204,11 +239,6 @@ func (p *planner) prune(ctx context.Context) {
 				p.log.Info("old records of the audit log were removed", "records", removed)
 			}
 			last, had = now, has
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
 		}
 	}
 }

@@ -146,7 +146,7 @@ func failure(client string, at time.Time) api.AuditRecord {
 // have room, and what succeeds is always recorded.
 func TestFloodOfFailures(t *testing.T) {
 	s := store.NewMemory()
-	l := audit.NewLog(s, audit.Edge("c1"), nil)
+	l := audit.NewLog(s, "c1", nil)
 	put := func(r api.AuditRecord) {
 		t.Helper()
 		if err := l.Write(t.Context(), r); err != nil {
@@ -161,7 +161,7 @@ func TestFloodOfFailures(t *testing.T) {
 	ok.SessionInfo.RemoteAddress = "192.0.2.1"
 	put(ok)
 	_, records := read(t, s)
-	if len(records) != 22 || records[20].Suppressed != 980 || records[20].SessionInfo.RemoteAddress != "192.0.2.2" || records[21].Suppressed != 0 {
+	if len(records) != 22 || records[21].Suppressed != 980 || records[21].SessionInfo.RemoteAddress != "192.0.2.2" || records[0].Outcome != api.AuditSuccess {
 		t.Errorf("%d records, %+v", len(records), records[len(records)-2:])
 	}
 	// All strangers together have a bound.
@@ -173,11 +173,45 @@ func TestFloodOfFailures(t *testing.T) {
 	}
 }
 
+// TestKnownPrincipalsAreRecorded: what a principal is refused is recorded, however many failures of
+// strangers its address and all others have had, and whatever the number; a wrong password by one is a
+// stranger's, and so is what is refused where nobody shows credentials.
+func TestKnownPrincipalsAreRecorded(t *testing.T) {
+	s := store.NewMemory()
+	l := audit.NewLog(s, "c1", nil)
+	put := func(n int, authn api.AuditAuthn) {
+		t.Helper()
+		for range n {
+			r := failure("192.0.2.1", began)
+			r.SessionInfo.User.Identity, r.SessionInfo.Authn = "ann", authn
+			if err := l.Write(t.Context(), r); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	put(300, api.AuditAuthn{Status: audit.AuthnFail})
+	put(300, api.AuditAuthn{Status: audit.AuthnSuccess, Type: api.WayToken})
+	put(300, api.AuditAuthn{Status: audit.AuthnFail, Type: api.WayToken})
+	put(300, api.AuditAuthn{Status: audit.AuthnSuccess, Type: api.WayNone})
+	put(300, api.AuditAuthn{Status: audit.AuthnSuccess})
+	chains, records := read(t, s)
+	of := make(map[string]int)
+	for _, r := range records {
+		of[r.Chain]++
+	}
+	if of[audit.Edge("c1")] != 300 || of[audit.Strangers("c1")] != 20 || len(of) != 2 {
+		t.Error(of)
+	}
+	if faults := audit.Verify(chains, records); len(faults) > 0 {
+		t.Error(faults)
+	}
+}
+
 // TestLogGoesOnAfterAFailure: a write whose outcome is not known is made again before the next one,
 // so that the chain has no gap.
 func TestLogGoesOnAfterAFailure(t *testing.T) {
 	var s storetest.Faulty
-	l := audit.NewLog(&s, audit.Edge("c1"), nil)
+	l := audit.NewLog(&s, "c1", nil)
 	broken := errors.New("broken")
 	for n, c := range []struct {
 		fail, want error

@@ -28,14 +28,21 @@ const (
 	ChainAccess = "access" // changes of users, tokens and sessions
 )
 
-// Edge is the chain of what a controller refused, and of reads of secrets.
-func Edge(controller string) string {
-	return "edge." + strings.Map(func(r rune) rune {
+// Edge is the chain of what a controller refused to principals, and of reads of secrets.
+func Edge(controller string) string { return "edge." + plain(controller) }
+
+// Strangers is the chain of what a controller refused to those who have not shown who they are. They
+// have a budget, and their records push out no others.
+func Strangers(controller string) string { return "strangers." + plain(controller) }
+
+// plain returns a name as a part of a key.
+func plain(name string) string {
+	return strings.Map(func(r rune) rune {
 		if r == '/' {
 			return '-'
 		}
 		return r
-	}, controller)
+	}, name)
 }
 
 // place is where a chain is at: the number and hash of a record.

@@ -32,9 +32,17 @@ func Records(ctx context.Context, s store.Store) ([]api.AuditRecord, error) {
 	return out, nil
 }
 
-// Chains returns the chains, in the order of their names.
+// Chains returns the chains that the store has, and those that it should have by the cluster's record,
+// in the order of their names.
 func Chains(ctx context.Context, s store.Store) ([]api.AuditChain, error) {
+	noted, _, err := register(ctx, s) // before the chains, which only grow
+	if err != nil {
+		return nil, err
+	}
 	found := make(map[string]*api.AuditChain)
+	for name, p := range noted {
+		found[name] = &api.AuditChain{Name: name, NotedSeq: p.Seq, NotedHash: p.Hash}
+	}
 	for _, prefix := range []string{headPrefix, prunedPrefix} {
 		list, _, err := s.List(ctx, prefix)
 		if err != nil {

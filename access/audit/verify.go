@@ -30,6 +30,12 @@ func verify(c api.AuditChain, records []*api.AuditRecord) (faults []string) {
 		faults = append(faults, fmt.Sprintf("chain %s: ", c.Name)+fmt.Sprintf(format, args...))
 	}
 	slices.SortFunc(records, func(a, b *api.AuditRecord) int { return cmp.Compare(a.Seq, b.Seq) })
+	if fault := missing(c); fault != "" {
+		faults = append(faults, fault)
+	}
+	if c.NotedSeq > 0 && c.NotedSeq == c.PrunedSeq && c.NotedHash != c.PrunedHash {
+		bad("record %d, which was removed, is not the one that was noted: it had another hash", c.NotedSeq)
+	}
 	seq, hash := c.PrunedSeq, c.PrunedHash
 	for _, r := range records {
 		switch {
@@ -49,6 +55,9 @@ func verify(c api.AuditChain, records []*api.AuditRecord) (faults []string) {
 		}
 		if r.Seq == c.NewestSeq && r.Hash != c.NewestHash {
 			bad("record %d is not the one that was written last: it has another hash", r.Seq)
+		}
+		if r.Seq == c.NotedSeq && r.Hash != c.NotedHash {
+			bad("record %d is not the one that was noted: it has another hash", r.Seq)
 		}
 		seq, hash = r.Seq, r.Hash
 	}

@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"os"
 	"reflect"
 	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -86,42 +86,49 @@ func dash(s string) string {
 	return s
 }
 
-// place is a record of a chain and its hash: CHAIN:SEQ:HASH.
-type place struct {
-	chain, hash string
-	seq         uint64
-}
-
-func parsePlace(text string) (p place, err error) {
-	parts := strings.Split(text, ":")
-	if len(parts) == 3 {
-		p.chain, p.hash = parts[0], parts[2]
-		p.seq, err = strconv.ParseUint(parts[1], 10, 64)
+// places returns what was noted of chains: in arguments, and in files of a notary.
+func places(noted, files []string) (out []audit.Noted, err error) {
+	for _, text := range noted {
+		p, err := audit.ParseNoted(text)
+		if err != nil {
+			return nil, usagef("--noted %v, as audit verify prints it", err)
+		}
+		out = append(out, p)
 	}
-	if len(parts) != 3 || err != nil || len(p.hash) != 64 {
-		return p, usagef("--noted %s: want CHAIN:SEQ:HASH, as audit verify prints it", text)
+	for _, name := range files {
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		in, err := audit.ReadNoted(f, false)
+		if err = errors.Join(err, f.Close()); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		if len(in) == 0 {
+			return nil, fmt.Errorf("%s has no record that was noted", name)
+		}
+		out = append(out, in...)
 	}
-	return p, nil
+	return out, nil
 }
 
 func newAuditVerify(env environment) *cobra.Command {
-	var noted []string
+	var noted, files []string
 	c := &cobra.Command{
 		Use: "verify", Short: "Check that no record of the audit log was changed",
 		Long: `Reads the whole audit log and computes the hashes of its chains. It fails when a record was
-altered, removed or put in. Who can write to the store can write a whole chain anew: note the
-lines that this command prints elsewhere, and give them to --noted the next time.`,
+altered, removed or put in, and when a chain is gone, or ends before a record that the cluster has
+noted. Who can write to the store can write all of it anew: have the controller note the chains in
+a file elsewhere (api.access.audit.noted) and give that to --noted-file, or note the lines that
+this command prints, and give them to --noted the next time.`,
 		Args: arguments(0, 0),
 	}
+	c.Flags().StringArrayVar(&files, "noted-file", nil, "file with records that a controller has noted; may be repeated")
 	c.Flags().StringArrayVar(&noted, "noted", nil, "CHAIN:SEQ:HASH of a record, noted before; may be repeated")
 	return at(env, c, func(cmd *cobra.Command, rest *client.Client, _ []string) error {
-		var places []place
-		for _, text := range noted {
-			p, err := parsePlace(text)
-			if err != nil {
-				return err
-			}
-			places = append(places, p)
+		had, err := places(noted, files)
+		if err != nil {
+			return err
 		}
 		chains, records, err := readAudit(cmd.Context(), rest)
 		if err != nil {
@@ -131,8 +138,8 @@ lines that this command prints elsewhere, and give them to --noted the next time
 		for _, fault := range audit.Verify(chains, records) {
 			errs = append(errs, errors.New(fault))
 		}
-		for _, p := range places {
-			errs = append(errs, p.check(chains, records))
+		for _, p := range had {
+			errs = append(errs, checkNoted(p, chains, records))
 		}
 		if err := errors.Join(errs...); err != nil {
 			return err
@@ -147,25 +154,25 @@ lines that this command prints elsewhere, and give them to --noted the next time
 	})
 }
 
-// check looks for a record that was noted before.
-func (p place) check(chains []api.AuditChain, records []api.AuditRecord) error {
+// checkNoted looks for a record that was noted before.
+func checkNoted(p audit.Noted, chains []api.AuditChain, records []api.AuditRecord) error {
 	for i := range records {
-		if r := &records[i]; r.Chain == p.chain && r.Seq == p.seq {
-			if r.Hash != p.hash {
-				return fmt.Errorf("chain %s: record %d has the hash %s, and had %s", p.chain, p.seq, r.Hash, p.hash)
+		if r := &records[i]; r.Chain == p.Chain && r.Seq == p.Seq {
+			if r.Hash != p.Hash {
+				return fmt.Errorf("chain %s: record %d has the hash %s, and had %s", p.Chain, p.Seq, r.Hash, p.Hash)
 			}
 			return nil
 		}
 	}
 	for _, c := range chains {
-		if c.Name == p.chain && p.seq < c.PrunedSeq {
+		if c.Name == p.Chain && p.Seq < c.PrunedSeq {
 			return nil // removed for its age or for room
 		}
-		if c.Name == p.chain && p.seq == c.PrunedSeq && p.hash == c.PrunedHash {
+		if c.Name == p.Chain && p.Seq == c.PrunedSeq && p.Hash == c.PrunedHash {
 			return nil
 		}
 	}
-	return fmt.Errorf("chain %s: record %d, which was noted, is gone", p.chain, p.seq)
+	return fmt.Errorf("chain %s: record %d, which was noted, is gone", p.Chain, p.Seq)
 }
 
 // auditAttempts bounds how often the log is read again because records were removed meanwhile.
@@ -198,7 +205,7 @@ func readAudit(ctx context.Context, rest *client.Client) ([]api.AuditChain, []ap
 		chains := after.Items
 		for i := range chains {
 			// What was written meanwhile may be missing among the records.
-			chains[i].NewestSeq, chains[i].NewestHash = 0, ""
+			chains[i].NewestSeq, chains[i].NewestHash, chains[i].NotedSeq, chains[i].NotedHash = 0, "", 0, ""
 			for _, c := range before.Items {
 				if c.Name == chains[i].Name {
 					chains[i] = c

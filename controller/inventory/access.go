@@ -84,6 +84,8 @@ type Audit struct {
 	Octets int `yaml:"octets"`
 	// Age of records; default 2160h.
 	Age api.Duration `yaml:"age"`
+	// Noted is a file where the newest record of each chain is noted, outside the store.
+	Noted string `yaml:"noted"`
 }
 
 func defaultAccess() Access {

@@ -115,6 +115,32 @@ func TestSlowClientsAreCut(t *testing.T) {
 	}
 }
 
+// TestLongRequestsGoOn: a request with a body may take longer than its body, and those that follow on
+// its connection have a context that has not ended.
+func TestLongRequestsGoOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, f, _ := newTestServer(t, func(c *Config) { c.Now = time.Now })
+		f.BeforePut = func() { time.Sleep(2 * bodyTime) }
+		conn := servePipes(t, s).dial()
+		defer conn.Close()
+		in := bufio.NewReader(conn)
+		for n := range 2 {
+			body := groupBody(fmt.Sprint("g", n), n+1)
+			go func() {
+				_, _ = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", groupsPath, len(body), body)
+			}()
+			w, err := http.ReadResponse(in, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			answer, _ := io.ReadAll(w.Body)
+			if w.StatusCode != http.StatusCreated {
+				t.Errorf("request %d: %s %s", n, w.Status, answer)
+			}
+		}
+	})
+}
+
 // TestStrangersOfTheAPI: clients that pipeline requests, never read and show no token take a share
 // of the connections; one with a token works beside them, and a health check is answered.
 func TestStrangersOfTheAPI(t *testing.T) {

@@ -166,7 +166,7 @@ func (s *Server) humaConfig() huma.Config {
 
 // operation fills in what all operations share.
 func (s *Server) operation(op huma.Operation) huma.Operation {
-	op.MaxBodyBytes, op.SkipValidateBody = s.cfg.MaxBodyBytes, true // [Server.fits] checks bodies
+	op.MaxBodyBytes, op.SkipValidateBody, op.BodyReadTimeout = s.cfg.MaxBodyBytes, true, -1 // [Server.fits] reads bodies
 	// A parameter that no one knows is malformed, and one of a wrong value invalid.
 	op.Errors = append(op.Errors, http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusInternalServerError)
 	if scope, ok := scopeOf(&op); !ok || scope != access.Open {

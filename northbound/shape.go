@@ -34,6 +34,8 @@ const (
 	maxParameters = 64
 	// maxShapeFaults is where the search for faults ends: an answer has no more of them.
 	maxShapeFaults = maxFieldErrors + 1
+	// bodyTime is how long a body may take to come.
+	bodyTime = 5 * time.Second
 	// contextEvery is how many steps are made between looks whether the client is still there.
 	contextEvery = 1024
 )
@@ -47,13 +49,17 @@ func (s *Server) fits(c *gin.Context, op *huma.Operation) bool {
 		s.refuse(c, newProblem(string(api.CodeMalformed), fmt.Sprintf("the query has %d parameters: want at most %d", n, maxParameters)))
 		return false
 	}
-	schema := bodySchema(op)
-	if schema == nil {
+	if op.RequestBody == nil {
 		return true
 	}
-	_ = huma.SetReadDeadline(c.Writer, time.Now().Add(op.BodyReadTimeout)) // where the connection has one
+	// A deadline that stays behind a body would end the context of the connection, and of all its
+	// requests, once the handler takes longer.
+	_ = huma.SetReadDeadline(c.Writer, time.Now().Add(bodyTime)) // where the connection has one
 	b, p := readBody(c.Request, op.MaxBodyBytes)
-	if p == nil && len(b) > 0 {
+	if p == nil {
+		_ = huma.SetReadDeadline(c.Writer, time.Time{})
+	}
+	if schema := bodySchema(op); schema != nil && p == nil && len(b) > 0 {
 		p = s.shapeOf(c.Request, schema, b)
 	}
 	if p != nil {
@@ -111,11 +117,11 @@ func (s *Server) shaped(ctx context.Context, schema *huma.Schema, b []byte, part
 	}
 	if !json.Valid(b) {
 		var none json.RawMessage
-		d := &huma.ErrorDetail{Location: "body", Message: "it ends early"}
-		if err := json.Unmarshal(b, &none); err != nil {
-			d.Message = err.Error()
+		err := json.Unmarshal(b, &none)
+		if partial {
+			return newProblem(string(api.CodeMalformed), fmt.Sprintf("the patch is not JSON: %v", err))
 		}
-		return shapeProblem(http.StatusBadRequest, "", 0, []error{d})
+		return shapeProblem(http.StatusBadRequest, "", 0, []error{&huma.ErrorDetail{Location: "body", Message: fmt.Sprint(err)}})
 	}
 	w := walked(ctx, s.api.OpenAPI().Components.Schemas, schema, b, partial)
 	switch {

@@ -270,5 +270,9 @@ func (g *groupSize) add(weight int32) (int, *Error) {
 	if g.max > 0 && g.size > g.max {
 		return 0, invalid("%s is %d with this one; want at most %d", what, g.size, g.max)
 	}
+	// The size of a selector counts all its groups, and so bounds each (P4Runtime, "ActionProfile").
+	if g.p.size > 0 && g.size > g.p.size {
+		return 0, errorf(codes.ResourceExhausted, "%s is %d with this one; action selector %q has a size of %d", what, g.size, g.p.name, g.p.size)
+	}
 	return int(weight), nil
 }

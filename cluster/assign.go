@@ -22,6 +22,7 @@ func (n *Node) share(ctx context.Context, m *Mandate) {
 	decided := make(map[string]Owner) // what was written last
 	tick := time.NewTicker(movePause)
 	defer tick.Stop()
+	defer n.setUneven("")
 	moves := 0
 	for {
 		v, changed := n.View()
@@ -42,7 +43,9 @@ func (n *Node) share(ctx context.Context, m *Mandate) {
 		case <-changed:
 		case <-again:
 		case <-tick.C:
-			moves = movesAtOnce(len(n.cfg.Switches()))
+			switches := n.cfg.Switches()
+			moves = movesAtOnce(len(switches))
+			n.setUneven(unevenness(v.Members, switches, v.Owners))
 		case <-ctx.Done():
 			return
 		}

@@ -33,6 +33,8 @@ type Config struct {
 	// Hold begins the session of a switch that this controller owns now, and does not wait for the
 	// switch. Nothing may be written to the switch unless t allows it, nor after end has returned.
 	Hold func(ctx context.Context, sw string, o Owner, t *Tenure) (end func(), err error)
+	// Alarm, when not nil, returns what is wrong with this controller, which all are to know; nil: nothing.
+	Alarm func() *Alarm
 	// Changed, when not nil, gets what this controller knows of all of them, when that has changed.
 	// It must not wait for anything.
 	Changed func(old, now View)
@@ -46,6 +48,8 @@ const (
 	relist = 30 * time.Second
 	// yieldTTLs is how many TTLs the decider leads the store, and up to twice as many, before it yields.
 	yieldTTLs = 3
+	// alarmLooks is how often in a TTL a controller looks whether it has an alarm.
+	alarmLooks = 8
 	// farewell bounds the time taken to end a lease.
 	farewell = time.Second
 )
@@ -58,6 +62,38 @@ type Node struct {
 	view    View
 	tenure  *Tenure // nil: there is no lease
 	changed chan struct{}
+	uneven  unevenShare
+}
+
+// unevenShare is what is wrong with the owners of switches, as the decider sees it.
+type unevenShare struct {
+	why   string // "" : nothing
+	since time.Time
+}
+
+// unevenFor is how long switches may be shared out unevenly before somebody is told: a controller that
+// joins gets its share a few switches at a time.
+const unevenFor = time.Minute
+
+// Uneven says what has been wrong with the owners of switches for a minute; "" when nothing has, or
+// this controller does not decide.
+func (n *Node) Uneven() string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.uneven.why == "" || time.Since(n.uneven.since) < unevenFor {
+		return ""
+	}
+	return n.uneven.why
+}
+
+// setUneven notes what is wrong with the owners of switches.
+func (n *Node) setUneven(why string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.uneven.why == "" {
+		n.uneven.since = time.Now()
+	}
+	n.uneven.why = why
 }
 
 // New returns a node, which takes part while Run runs.
@@ -175,12 +211,22 @@ func (l *life) run(ctx context.Context) error {
 	defer func() { stopWatch() }()
 	var term *term
 	defer func() { term.stop() }()
+	alarms := time.NewTicker(l.n.cfg.TTL / alarmLooks)
+	defer alarms.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-term.done():
 			return fmt.Errorf("term %d ended: %w", term.number, term.err)
+		case <-alarms.C:
+			raised, err := l.alarm(ctx)
+			switch {
+			case err != nil:
+				return err
+			case !raised && (term == nil || !l.yields()):
+				continue
+			}
 		case <-again.C:
 			stopWatch()
 			var err error
@@ -207,6 +253,16 @@ func (l *life) run(ctx context.Context) error {
 				default:
 					more = false
 				}
+			}
+		}
+		if term != nil && l.yields() {
+			// Another controller is better off: it decides from here on, and this one keeps its switches.
+			l.n.cfg.Log.Warn("another controller is to decide", "reason", l.self.Alarm.Message)
+			term.stop()
+			over := term.number
+			term = nil
+			if err := l.resign(ctx, over); err != nil {
+				return err
 			}
 		}
 		mine, err := l.campaign(ctx)
@@ -266,6 +322,9 @@ func (l *life) campaign(ctx context.Context) (term int64, err error) {
 		return 0, nil
 	case l.self.Instance == 0:
 		l.self.Joined = time.Now().UTC()
+		if l.n.cfg.Alarm != nil {
+			l.self.Alarm = l.n.cfg.Alarm()
+		}
 		revision, err := l.putRevision(ctx, store.Absent)
 		if err != nil {
 			return 0, tolerated(err)
@@ -274,6 +333,9 @@ func (l *life) campaign(ctx context.Context) (term int64, err error) {
 		l.rec.members[key] = l.self
 	}
 	d := l.rec.decider
+	if d == (Decider{}) && l.yields() {
+		return 0, nil
+	}
 	if d == (Decider{}) {
 		d = Decider{Name: l.self.Name, Instance: l.self.Instance, Since: time.Now().UTC()}
 		value, err := json.Marshal(d)
@@ -290,6 +352,37 @@ func (l *life) campaign(ctx context.Context) (term int64, err error) {
 		return d.Term, nil
 	}
 	return 0, nil
+}
+
+// alarm tells the others when the alarm of this controller has changed.
+func (l *life) alarm(ctx context.Context) (changed bool, err error) {
+	if l.n.cfg.Alarm == nil || l.self.Instance == 0 {
+		return false, nil
+	}
+	now := l.n.cfg.Alarm()
+	if now.same(l.self.Alarm) {
+		return false, nil
+	}
+	l.self.Alarm = now
+	if err := l.putSelf(ctx, store.Any); err != nil {
+		return false, err
+	}
+	l.rec.members[memberPrefix+l.self.Name] = l.self
+	return true, nil
+}
+
+// yields reports whether this controller leaves it to another one to decide.
+func (l *life) yields() bool { return l.self.Alarm != nil && l.rec.betterThan(l.self) }
+
+// resign takes back the record of the decider, of a term that has ended here.
+func (l *life) resign(ctx context.Context, term int64) error {
+	if _, err := l.n.cfg.Store.Delete(ctx, deciderKey, term); err != nil {
+		return tolerated(err)
+	}
+	if l.rec.decider.Term == term {
+		l.rec.decider = Decider{}
+	}
+	return nil
 }
 
 // tolerated returns the error of a write unless another one was faster, which the watch says.

@@ -36,7 +36,8 @@ type replica struct {
 
 	// world.mu guards the fields below it.
 	mandate  *cluster.Mandate // nil: it does not decide
-	paused   chan struct{}    // closed when the process goes on; nil: it runs
+	alarm    *cluster.Alarm
+	paused   chan struct{} // closed when the process goes on; nil: it runs
 	sessions map[string]*session
 }
 
@@ -97,12 +98,24 @@ func (c *replica) start() {
 	c.sessions = make(map[string]*session)
 	c.w.mu.Unlock()
 	c.node = cluster.New(cluster.Config{
-		Self: cluster.Member{Name: c.name}, Store: skewed{c.client, c.clock}, TTL: ttl, Lead: c.lead, Switches: c.w.switches, Generation: c.w.next, Hold: c.hold,
+		Self: cluster.Member{Name: c.name}, Store: skewed{c.client, c.clock}, TTL: ttl, Lead: c.lead, Switches: c.w.switches, Generation: c.w.next, Hold: c.hold, Alarm: c.alarmed,
 	})
 	go func() {
 		defer close(c.ended)
 		c.node.Run(ctx)
 	}()
+}
+
+func (c *replica) alarmed() *cluster.Alarm {
+	c.w.mu.Lock()
+	defer c.w.mu.Unlock()
+	return c.alarm
+}
+
+func (c *replica) raise(a *cluster.Alarm) {
+	c.w.mu.Lock()
+	defer c.w.mu.Unlock()
+	c.alarm = a
 }
 
 func (w *world) switches() (out []cluster.Switch) {
@@ -335,6 +348,67 @@ func TestTakeover(t *testing.T) {
 		defer w.mu.Unlock()
 		if w.terms < 3 || w.writes == 0 {
 			t.Errorf("%d terms, %d writes", w.terms, w.writes)
+		}
+	})
+}
+
+// TestAlarm: a controller with an alarm says so to all, leaves it to another one to decide, and keeps its
+// lease and its switches; where all have one, one of them decides.
+func TestAlarm(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 3, 1)
+		t.Cleanup(w.stop)
+		w.run(10 * time.Second)
+		w.whole()
+		first := w.decider()
+		before, _ := first.node.View()
+		first.raise(&cluster.Alarm{Message: "slow"})
+		w.run(ttl)
+		w.whole()
+		second := w.decider()
+		if second == nil || second == first {
+			t.Fatalf("%v decides, and %s has an alarm", second, first.name)
+		}
+		after, _ := first.node.View()
+		if after.Instance != before.Instance {
+			t.Error("a controller with an alarm has lost its lease")
+		}
+		for sw, o := range before.Owners {
+			if after.Owners[sw].Generation != o.Generation {
+				t.Errorf("%s has another owner", sw)
+			}
+		}
+		if name, _, full := after.Full(); full {
+			t.Errorf("%s is said to be full", name)
+		}
+		first.raise(&cluster.Alarm{Full: true, Message: "no room"})
+		w.run(ttl)
+		for _, c := range w.controllers {
+			v, _ := c.node.View()
+			if name, why, full := v.Full(); !full || name != first.name || why != "no room" {
+				t.Errorf("%s sees %q %q %v", c.name, name, why, full)
+			}
+		}
+		for _, c := range w.controllers {
+			c.raise(&cluster.Alarm{Full: true, Message: "no room"})
+		}
+		w.run(2 * ttl)
+		w.whole()
+		first.raise(nil)
+		w.run(2 * ttl)
+		w.whole()
+		if w.decider() != first {
+			t.Errorf("%v decides, and %s alone has no alarm", w.decider(), first.name)
+		}
+		for _, c := range w.controllers {
+			c.raise(nil)
+		}
+		w.run(2 * ttl)
+		w.whole()
+		if v, _ := second.node.View(); w.decider() != first {
+			t.Errorf("%s decides: it moved without a reason", v.Decider.Name)
+		} else if _, _, full := v.Full(); full {
+			t.Error("an alarm does not end")
 		}
 	})
 }

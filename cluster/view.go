@@ -35,10 +35,25 @@ type Member struct {
 	Joined time.Time `json:"joined"`
 	// Leaving says that it is about to go in order.
 	Leaving bool `json:"leaving,omitempty"`
+	// Alarm says what is wrong with it, which all are to know; nil: nothing.
+	Alarm *Alarm `json:"alarm,omitempty"`
 
 	// Instance tells a controller from one of the same name before it: the revision of the store
 	// at which it joined.
 	Instance int64 `json:"instance,omitempty"`
+}
+
+// Alarm is something wrong with a controller. Another one decides, if there is one without an alarm.
+type Alarm struct {
+	// Full says that its part of the store has no room: nothing new is kept, at any controller.
+	Full bool `json:"full,omitempty"`
+	// Message says what is wrong, in a sentence.
+	Message string `json:"message"`
+}
+
+// same reports whether two alarms are of the same kind; the octets that a message counts change often.
+func (a *Alarm) same(b *Alarm) bool {
+	return (a == nil) == (b == nil) && (a == nil || a.Full == b.Full)
 }
 
 // Decider is the controller that decides, as its record says.
@@ -74,6 +89,16 @@ func (v *View) Member(name string) (Member, bool) {
 		}
 	}
 	return Member{}, false
+}
+
+// Full returns a controller whose part of the store has no room, and what it says of that.
+func (v *View) Full() (name, why string, full bool) {
+	for _, m := range v.Members {
+		if m.Alarm != nil && m.Alarm.Full {
+			return m.Name, m.Alarm.Message, true
+		}
+	}
+	return "", "", false
 }
 
 // records is the cluster's part of the store.
@@ -118,6 +143,16 @@ func (r *records) remove(key string) {
 	}
 	delete(r.members, key)
 	delete(r.owners, strings.TrimPrefix(key, ownerPrefix))
+}
+
+// betterThan reports whether another controller than this one is there that has no alarm.
+func (r *records) betterThan(self Member) bool {
+	for _, m := range r.members {
+		if m.Name != self.Name && m.Alarm == nil && !m.Leaving {
+			return true
+		}
+	}
+	return false
 }
 
 func (r *records) view() View {

@@ -21,6 +21,10 @@ var (
 	ErrCompacted = errors.New("store: revision is too old")
 	// ErrFenced: the record that guards the write has changed.
 	ErrFenced = errors.New("store: the guard of the write has changed")
+	// ErrNoRoom: the disk of the store has no room for more. Nothing was written.
+	ErrNoRoom = errors.New("its disk is full")
+	// ErrDisk: the disk of the store takes no writes.
+	ErrDisk = errors.New("its disk fails")
 	// ErrUnavailable: the store cannot be used now. Whether a write took effect is unknown.
 	ErrUnavailable = errors.New("store: unavailable")
 )
@@ -106,4 +110,49 @@ type Lease interface {
 type Op struct {
 	Key   string
 	Value []byte // nil deletes
+}
+
+// OnDisk is a Store with a disk of this machine under it.
+type OnDisk interface {
+	// Disk returns the state of the disk; false when there is none to watch.
+	Disk() (Disk, bool)
+}
+
+// Disk is the state of the disk that a store is on.
+type Disk struct {
+	// Dir is the directory of the store.
+	Dir string
+	// Free and Total are octets of the file system; Marks are how many must be free for writes to begin,
+	// and for the store to go on when the reserve is used up.
+	Free, Total uint64
+	Marks       [2]uint64
+	// Reserve says that what the store needs to go on for a while is allocated ahead.
+	Reserve bool
+	// Sync is how long the last write took until it was on the disk.
+	Sync  time.Duration
+	State DiskState
+	// Slow says that syncs take longer than the members of the store wait for each other.
+	Slow bool
+	// Reason says what is wrong, in a sentence; empty when nothing is.
+	Reason string
+}
+
+// DiskState is what a disk can do.
+type DiskState uint8
+
+// The states.
+const (
+	// DiskOK takes everything.
+	DiskOK DiskState = iota
+	// DiskLow has little room left: it takes deletions, from a reserve.
+	DiskLow
+	// DiskOut has no room: this process's part of the store is stopped before a write fails.
+	DiskOut
+	// DiskFailed cannot be written: it is mounted read-only, or has failed.
+	DiskFailed
+)
+
+// String implements [fmt.Stringer].
+func (s DiskState) String() string {
+	return [...]string{DiskOK: "ok", DiskLow: "low", DiskOut: "out", DiskFailed: "failed"}[s]
 }

@@ -4,14 +4,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"go.etcd.io/etcd/api/v3/version"
 	"golang.org/x/sys/unix"
+
+	"github.com/weft-sdn/weft/store"
 )
 
 var (
@@ -20,7 +22,7 @@ var (
 	// ErrNewer reports that a newer release wrote the data directory.
 	ErrNewer = errors.New("a newer release wrote it")
 	// ErrFull reports that the disk of the data directory has no room.
-	ErrFull = errors.New("its disk is full")
+	ErrFull = store.ErrNoRoom
 )
 
 // format is the version of the layout of a data directory.
@@ -36,27 +38,49 @@ type Format struct {
 	Release string `json:"release"`
 }
 
-// lock takes the data directory for this process. unlock gives it back; the kernel does so when
-// the process dies.
-func lock(dir string) (unlock func() error, err error) {
+// lockWait is how long the server of a controller that has died may take to follow it.
+const lockWait = 5 * time.Second
+
+// lock takes the data directory for this process, and those that it hands the file. Closing it gives the
+// directory back; the kernel does so when the processes die.
+func lock(dir string) (*os.File, error) {
 	path := filepath.Join(dir, "LOCK")
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("data directory: %w", err)
 	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+	for begun := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+		if err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err == nil {
+			break
+		}
+		if errors.Is(err, unix.EWOULDBLOCK) && time.Since(begun) < lockWait && orphaned(holder(f)) {
+			continue
+		}
 		defer f.Close()
 		if !errors.Is(err, unix.EWOULDBLOCK) {
 			return nil, fmt.Errorf("data directory: lock %s: %w", path, err)
 		}
-		by, _ := io.ReadAll(io.LimitReader(f, 32))
-		return nil, fmt.Errorf("data directory %s: %w: process %s", dir, ErrLocked, strings.TrimSpace(string(by)))
+		return nil, fmt.Errorf("data directory %s: %w: process %s", dir, ErrLocked, holder(f))
 	}
 	err = errors.Join(f.Truncate(0), write(f, strconv.Itoa(os.Getpid())+"\n"))
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("data directory: %w", err), f.Close())
 	}
-	return f.Close, nil
+	return f, nil
+}
+
+// holder returns the process id that a lock has.
+func holder(f *os.File) string {
+	by := make([]byte, 32)
+	n, _ := f.ReadAt(by, 0)
+	return strings.TrimSpace(string(by[:n]))
+}
+
+// orphaned reports whether the process that took a lock has died, so that only its server has it still.
+// In a container that started again, both have the same id.
+func orphaned(by string) bool {
+	pid, err := strconv.Atoi(by)
+	return err == nil && pid > 0 && (errors.Is(unix.Kill(pid, 0), unix.ESRCH) || pid == os.Getpid() && pid == 1)
 }
 
 func write(f *os.File, text string) error {

@@ -1,6 +1,7 @@
 package etcd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,12 +30,21 @@ type Config struct {
 	Log *slog.Logger
 	// Peers are the members of the etcd, when this is one of several. Default: it is alone.
 	Peers *Peers
+	// LeastFree is how many octets must be free, unless the reserve is whole, for the server to go on.
+	// With less it is stopped, before a write fails. Default 16 MiB.
+	LeastFree uint64
+	// Apart runs the server in a process of its own, whose failure leaves this one alone: it is stopped
+	// while the disk cannot be written, and started again. See [IsServer].
+	Apart bool
 	// NoSync leaves out every sync to disk, for tests: a write may be lost with the machine.
 	NoSync bool
+
+	disk func(*disk) // changes what a disk is, for tests
 }
 
 const (
-	defaultMinFree = 64 << 20
+	defaultMinFree   = 64 << 20
+	defaultLeastFree = 16 << 20
 	// segment is the size of a segment of the write-ahead log, which is allocated ahead.
 	segment = 8 << 20
 	// quota is the most that the data may take.
@@ -48,17 +58,29 @@ const (
 	retention = "10000"
 )
 
+// alone is the address of a member that is alone: it identifies the member, and nothing listens there.
+const alone = "localhost:2380"
+
+const (
+	// startTime is the longest that a server that is alone takes to start.
+	startTime = 2 * time.Minute
+	// firstLook is when a member that starts first says what it waits for, and waiting how often then.
+	firstLook = 3 * time.Second
+	waiting   = 10 * time.Second
+)
+
 // The size of segments is a variable of etcd's, which its goroutines read.
 func init() { wal.SegmentSizeBytes = segment }
 
 // Open starts an etcd on a data directory and waits until it takes requests.
 //
 // Errors say what is wrong with the directory: it cannot be written, another process uses it
-// ([ErrLocked]), a newer release wrote it ([ErrNewer]), or its disk is full ([ErrFull]).
+// ([ErrLocked]), a newer release wrote it ([ErrNewer]), its disk is full ([ErrFull]), it cannot be read
+// ([ErrDamaged]), or it is of another etcd ([ErrForeign]) or of a member that was replaced
+// ([ErrReplaced]) or has lost its data ([ErrDataLost]).
 func Open(ctx context.Context, c Config) (*Store, error) {
-	if c.MinFree == 0 {
-		c.MinFree = defaultMinFree
-	}
+	c.MinFree = cmp.Or(c.MinFree, defaultMinFree)
+	c.LeastFree = min(cmp.Or(c.LeastFree, defaultLeastFree), c.MinFree)
 	if c.Peers != nil {
 		if err := c.Peers.validate(); err != nil {
 			return nil, err
@@ -67,65 +89,105 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("data directory: %w", err)
 	}
-	unlock, err := lock(c.Dir)
+	held, err := lock(c.Dir)
 	if err != nil {
 		return nil, err
 	}
-	server, err := start(ctx, &c)
+	if err := c.prepare(); err != nil {
+		return nil, errors.Join(err, held.Close())
+	}
+	s := &Store{prefix: defaultPrefix, timeout: defaultTimeout, peers: c.Peers, maxOps: maxOps, maxOctets: maxOctets}
+	if c.Apart {
+		err = s.openApart(ctx, &c, held)
+	} else {
+		err = s.openWithin(ctx, &c)
+	}
 	if err != nil {
-		return nil, errors.Join(err, unlock())
+		return nil, errors.Join(fmt.Errorf("data directory %s: %w", c.Dir, err), held.Close())
 	}
-	client := v3client.New(server.Server)
-	var h *health
-	if c.Peers != nil {
-		h = newHealth(client, defaultPrefix)
-	}
-	return &Store{
-		member: server.Server,
-		client: client, prefix: defaultPrefix, timeout: defaultTimeout, health: h, peers: c.Peers, maxOps: maxOps, maxOctets: maxOctets,
-		free: func() error { return checkFree(c.Dir, c.MinFree) },
-		close: func() error {
-			h.close()
-			err := client.Close()
-			server.close()
-			if errors.Is(err, context.Canceled) {
-				err = nil // what Close of a client within the process returns
-			}
-			return errors.Join(err, unlock())
-		},
-	}, nil
+	end := s.close
+	s.close = func() error { return errors.Join(end(), held.Close()) }
+	return s, nil
 }
 
-// start starts the server on a directory that is locked.
-func start(ctx context.Context, c *Config) (*server, error) {
+// prepare looks at a directory that is locked, before a server uses it.
+func (c *Config) prepare() error {
 	if err := checkFormat(c.Dir); err != nil {
-		return nil, err
+		return err
 	}
 	if err := checkFree(c.Dir, c.MinFree); err != nil {
-		return nil, err
+		return err
 	}
-	if err := writeFormat(c.Dir, c.Release); err != nil {
-		return nil, err
-	}
+	return writeFormat(c.Dir, c.Release)
+}
+
+// openWithin has the server in this process.
+func (s *Store) openWithin(ctx context.Context, c *Config) error {
 	log := newCore(c.Log)
+	server, err := guarded(c, func() (*server, error) { return c.serve(ctx, log) })
+	if err != nil {
+		return c.explain(err, log)
+	}
+	client := v3client.New(server.Server)
+	if c.Peers != nil {
+		s.health = newHealth(client, defaultPrefix)
+	}
+	s.member, s.client = server.Server, client
+	s.free = func() error { return checkFree(c.Dir, c.MinFree) }
+	s.close = func() error {
+		s.health.close()
+		err := client.Close()
+		server.close()
+		if errors.Is(err, context.Canceled) {
+			err = nil // what Close of a client within the process returns
+		}
+		return err
+	}
+	return nil
+}
+
+// serve starts the server on a directory that is locked, and waits until it is ready.
+func (c *Config) serve(ctx context.Context, log *core) (*server, error) {
+	has, err := c.inspect()
+	if err != nil {
+		return nil, err
+	}
+	if err := c.fits(has); err != nil {
+		return nil, err
+	}
 	conf := c.embedded(log)
 	if c.Peers != nil {
-		var err error
-		if conf.ClusterState, err = c.Peers.join(ctx, conf.Dir); err != nil {
-			return nil, fmt.Errorf("data directory %s: %w", c.Dir, err)
+		if conf.ClusterState, err = c.Peers.join(ctx, has); err != nil {
+			return nil, err
 		}
 	}
 	e, err := embed.StartEtcd(conf)
 	if err != nil {
-		return nil, fmt.Errorf("data directory %s: %w", c.Dir, err)
+		return nil, err
 	}
 	s := &server{e, log}
 	if err := c.await(ctx, s); err != nil {
 		s.close()
-		return nil, fmt.Errorf("data directory %s: %w", c.Dir, err)
+		return nil, err
 	}
 	log.started.Store(true)
 	return s, nil
+}
+
+// explain adds what is to be done about an error of the server.
+func (c *Config) explain(err error, log *core) error {
+	if log != nil && log.removed.Load() {
+		err = fmt.Errorf("%w (%w)", ErrReplaced, err)
+	}
+	switch {
+	case errors.Is(err, ErrReplaced):
+		return fmt.Errorf("%w: move the directory away, and start with an empty one", err)
+	case errors.Is(err, ErrDamaged) && c.Peers == nil:
+		return fmt.Errorf("%w: move the directory away, and have \"weft restore\" make a new one of a backup", err)
+	case errors.Is(err, ErrDamaged):
+		return fmt.Errorf("%w: have the controller replaced (\"weft replace controller %s\" at another one), and start it with an empty directory", err, c.Peers.Name)
+	}
+	return err
 }
 
 // server is an etcd within the process, and its log.
@@ -141,11 +203,12 @@ func (s *server) close() {
 
 // await waits until a server is ready. One that is alone is in less than a second, and is waited
 // for whatever ctx says: closed before, it may wait for itself for ever. One of several waits for
-// the others.
+// the others, and says what is wrong with them.
 func (c *Config) await(ctx context.Context, s *server) error {
-	interrupted := ctx.Done()
+	interrupted, late, look := ctx.Done(), (<-chan time.Time)(nil), time.NewTimer(firstLook)
+	defer look.Stop()
 	if c.Peers == nil {
-		interrupted = nil
+		interrupted, late = nil, time.After(startTime)
 	}
 	for {
 		select {
@@ -157,8 +220,13 @@ func (c *Config) await(ctx context.Context, s *server) error {
 			return errors.New("etcd stopped while it started")
 		case <-interrupted:
 			return ctx.Err()
-		case <-time.After(waiting):
-			s.log.log.Warn("waiting until more than half of the members are there", "members", s.Config().InitialCluster)
+		case <-late:
+			return fmt.Errorf("etcd has not started within %v", startTime)
+		case <-look.C:
+			if c.Peers != nil {
+				s.log.log.Warn("waiting until more than half of the members are there", "members", c.Peers.missing(ctx))
+			}
+			look.Reset(waiting)
 		}
 	}
 }
@@ -168,8 +236,7 @@ func (c *Config) embedded(log *core) *embed.Config {
 	e := embed.NewConfig()
 	e.Dir = filepath.Join(c.Dir, "etcd")
 	e.Name = "weft"
-	// The member's own address identifies it; nothing listens there.
-	self := url.URL{Scheme: "http", Host: "localhost:2380"}
+	self := url.URL{Scheme: "http", Host: alone}
 	e.ListenClientUrls, e.AdvertiseClientUrls, e.ListenPeerUrls = nil, nil, nil
 	e.AdvertisePeerUrls = []url.URL{self}
 	e.InitialCluster = e.Name + "=" + self.String()

@@ -20,6 +20,9 @@ import (
 // TestMain looks for goroutines that are left, apart from those of connections between members in one
 // process: an etcd leaves them to end by themselves.
 func TestMain(m *testing.M) {
+	if IsServer() {
+		os.Exit(Serve())
+	}
 	goleak.VerifyTestMain(m,
 		goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"), goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"),
 		goleak.IgnoreAnyFunction("net/http.(*conn).serve"), goleak.IgnoreAnyFunction("net/http.(*connReader).backgroundRead"))

@@ -15,14 +15,18 @@ type core struct {
 	log     *slog.Logger
 	started *atomic.Bool
 	closed  *atomic.Bool
+	removed *atomic.Bool // the others have said that this member is none of them any more
 	fields  []zapcore.Field
 }
+
+// removal is in what an etcd logs when the others have removed it. It stops then, without an error.
+const removal = "data-dir used by this member must be removed"
 
 func newCore(log *slog.Logger) *core {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	return &core{log: log.With("component", "etcd"), started: new(atomic.Bool), closed: new(atomic.Bool)}
+	return &core{log: log.With("component", "etcd"), started: new(atomic.Bool), closed: new(atomic.Bool), removed: new(atomic.Bool)}
 }
 
 // newClientCore is newCore for a client, all warnings of which count.
@@ -39,11 +43,14 @@ func (c *core) Enabled(l zapcore.Level) bool {
 
 // With implements zapcore.Core.
 func (c *core) With(fields []zapcore.Field) zapcore.Core {
-	return &core{log: c.log, started: c.started, closed: c.closed, fields: append(c.fields[:len(c.fields):len(c.fields)], fields...)}
+	return &core{log: c.log, started: c.started, closed: c.closed, removed: c.removed, fields: append(c.fields[:len(c.fields):len(c.fields)], fields...)}
 }
 
 // Check implements zapcore.Core.
 func (c *core) Check(e zapcore.Entry, checked *zapcore.CheckedEntry) *zapcore.CheckedEntry {
+	if e.Message == removal {
+		c.removed.Store(true)
+	}
 	if c.Enabled(e.Level) {
 		return checked.AddCore(e, c)
 	}

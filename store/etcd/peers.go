@@ -11,10 +11,10 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os"
-	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
@@ -43,6 +43,8 @@ type Peers struct {
 
 const (
 	defaultElection = 500 * time.Millisecond
+	// askTimeout bounds a question to another member.
+	askTimeout = 3 * time.Second
 	// heartbeats is how many of the leader are missed before an election.
 	heartbeats = 10
 )
@@ -130,34 +132,30 @@ func (p *Peers) configure(e *embed.Config) {
 	e.AdvertiseClientUrls = []url.URL{self}
 }
 
-// join says how a member starts that may have no data yet: with the others for the first time, or
-// in the place of one whose data was lost.
-func (p *Peers) join(ctx context.Context, dir string) (state string, err error) {
-	if _, err := os.Stat(filepath.Join(dir, "member")); err == nil || len(p.Members) == 1 {
-		return embed.ClusterStateFlagNew, nil // what is on the disk counts
+// join says how a member starts: with the others for the first time, in the place of one whose data
+// was lost, or with the data that it has, which must be those that the others count on.
+func (p *Peers) join(ctx context.Context, has *content) (state string, err error) {
+	if len(p.Members) == 1 {
+		return embed.ClusterStateFlagNew, nil
 	}
-	round, err := transport.NewTransport(p.info(), dialTimeout)
-	if err != nil {
-		return "", err
-	}
-	defer round.CloseIdleConnections()
-	self := p.url(p.Members[p.Name])
-	for _, name := range slices.Sorted(maps.Keys(p.Members)) {
-		if name == p.Name {
-			continue
-		}
-		at := p.url(p.Members[name])
-		members, err := ask(ctx, &http.Client{Transport: round}, at)
-		if err != nil {
+	self := p.Members[p.Name]
+	for _, o := range p.askAll(ctx) {
+		if o.err != nil {
 			continue // it has not started either, or is away
 		}
-		i := slices.IndexFunc(members, func(m Member) bool { return m.Address == self.Host })
+		i := slices.IndexFunc(o.members, func(m Member) bool { return m.Address == self })
 		switch {
+		case has != nil && o.cluster != has.cluster:
+			return "", fmt.Errorf("%w than that of %s at %s: take the right directory, or an empty one", ErrForeign, o.name, p.Members[o.name])
+		case has != nil && (i < 0 || o.members[i].ID != has.member):
+			return "", ErrReplaced
+		case has != nil:
+			return embed.ClusterStateFlagNew, nil // what is on the disk counts
 		case i < 0:
-			return "", fmt.Errorf("peers: the members that %s knows do not include %s at %s", name, p.Name, self.Host)
-		case members[i].Started:
-			return "", fmt.Errorf("%w, and the others still count on it: have it replaced at one of them first", ErrDataLost)
-		case members[i].Name == "":
+			return "", fmt.Errorf("peers: the members that %s knows do not include %s at %s", o.name, p.Name, self)
+		case o.members[i].Started:
+			return "", fmt.Errorf("%w, and the others still count on it: have it replaced at one of them first (\"weft replace controller %s\")", ErrDataLost, p.Name)
+		case o.members[i].Name == "":
 			return embed.ClusterStateFlagExisting, nil // it takes the place of one
 		}
 		return embed.ClusterStateFlagNew, nil // they start for the first time
@@ -165,20 +163,84 @@ func (p *Peers) join(ctx context.Context, dir string) (state string, err error) 
 	return embed.ClusterStateFlagNew, nil
 }
 
+// told is what another member answers.
+type told struct {
+	name    string
+	cluster uint64
+	members []Member
+	err     error
+}
+
+// askAll asks all other members which ones they know, in the order of their names.
+func (p *Peers) askAll(ctx context.Context) []told {
+	var out []told
+	for _, name := range slices.Sorted(maps.Keys(p.Members)) {
+		if name != p.Name {
+			out = append(out, told{name: name})
+		}
+	}
+	round, err := transport.NewTransport(p.info(), dialTimeout)
+	if err != nil {
+		for i := range out {
+			out[i].err = err
+		}
+		return out
+	}
+	defer round.CloseIdleConnections()
+	var asked sync.WaitGroup
+	for i := range out {
+		asked.Go(func() {
+			o := &out[i]
+			o.cluster, o.members, o.err = ask(ctx, &http.Client{Transport: round}, p.url(p.Members[o.name]))
+		})
+	}
+	asked.Wait()
+	return out
+}
+
+// missing says which other members do not answer, and why.
+func (p *Peers) missing(ctx context.Context) string {
+	var out []string
+	for _, o := range p.askAll(ctx) {
+		at := o.name + " at " + p.Members[o.name]
+		switch {
+		case o.err == nil:
+			out = append(out, at+": is there")
+		case certs.Fault(o.err) != "":
+			out = append(out, at+": "+certs.Fault(o.err))
+		default:
+			out = append(out, at+": "+rootCause(o.err))
+		}
+	}
+	return strings.Join(out, "; ")
+}
+
+// rootCause leaves the URL out of an error of an HTTP client.
+func rootCause(err error) string {
+	var u *url.Error
+	if errors.As(err, &u) {
+		err = u.Err
+	}
+	return err.Error()
+}
+
 // ask returns the members that one of them knows.
-func ask(ctx context.Context, c *http.Client, at url.URL) ([]Member, error) {
-	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+func ask(ctx context.Context, c *http.Client, at url.URL) (cluster uint64, members []Member, err error) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	at.Path = "/members"
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil)
 	if err != nil {
-		return nil, err
+		return 0, nil, err
 	}
 	w, err := c.Do(r)
 	if err != nil {
-		return nil, err
+		return 0, nil, err
 	}
 	defer w.Body.Close()
+	if cluster, err = strconv.ParseUint(w.Header.Get("X-Etcd-Cluster-ID"), 16, 64); err != nil {
+		return 0, nil, fmt.Errorf("%s is no etcd: it answers %s", at.Host, w.Status)
+	}
 	var list []struct {
 		ID      uint64   `json:"id"`
 		Name    string   `json:"name"`
@@ -186,13 +248,13 @@ func ask(ctx context.Context, c *http.Client, at url.URL) ([]Member, error) {
 		Clients []string `json:"clientURLs"`
 	}
 	if err := json.NewDecoder(http.MaxBytesReader(nil, w.Body, 1<<20)).Decode(&list); err != nil {
-		return nil, err
+		return 0, nil, err
 	}
 	out := make([]Member, 0, len(list))
 	for _, m := range list {
 		out = append(out, member(m.ID, m.Name, m.Peers, m.Clients))
 	}
-	return out, nil
+	return cluster, out, nil
 }
 
 func member(id uint64, name string, peers, clients []string) Member {
@@ -276,6 +338,3 @@ func (s *Store) addMember(ctx context.Context, url string) error {
 	}
 	return nil
 }
-
-// waiting is how often a member that starts says what it waits for.
-const waiting = 10 * time.Second

@@ -19,11 +19,11 @@ func Restore(c Config, backup string) error {
 	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
 		return fmt.Errorf("data directory: %w", err)
 	}
-	unlock, err := lock(c.Dir)
+	held, err := lock(c.Dir)
 	if err != nil {
 		return err
 	}
-	return errors.Join(restore(&c, backup), unlock())
+	return errors.Join(restore(&c, backup), held.Close())
 }
 
 func restore(c *Config, backup string) error {

@@ -44,7 +44,9 @@ type Store struct {
 	maxOps, maxOctets int
 	// member, when not nil, is the member of the etcd in this process.
 	member *etcdserver.EtcdServer
-	close  func() error
+	// ward, when not nil, keeps the member in a process of its own.
+	ward  *ward
+	close func() error
 }
 
 type guard struct {
@@ -54,6 +56,11 @@ type guard struct {
 
 // bound returns a context for one request, and what gives its error.
 func (s *Store) bound(ctx context.Context) (context.Context, context.CancelFunc) {
+	if err := s.ward.down(); err != nil {
+		ctx, cancel := context.WithCancelCause(ctx)
+		cancel(err)
+		return ctx, func() { cancel(nil) }
+	}
 	return context.WithTimeoutCause(ctx, s.timeout, fmt.Errorf("%w: no answer within %v", store.ErrUnavailable, s.timeout))
 }
 
@@ -195,6 +202,12 @@ func (s *Store) commit(ctx context.Context, conditions []clientv3.Cmp, ops []cli
 
 // Yield implements [store.Shared].
 func (s *Store) Yield(ctx context.Context) error {
+	if s.ward != nil {
+		if err := s.ward.yield(ctx); err != nil {
+			return fmt.Errorf("%w: etcd: another member cannot lead: %w", store.ErrUnavailable, err)
+		}
+		return nil
+	}
 	if s.member == nil {
 		return nil
 	}
@@ -214,7 +227,21 @@ func (s *Store) Yield(ctx context.Context) error {
 }
 
 // Leads implements [store.Shared].
-func (s *Store) Leads() bool { return s.member != nil && s.member.Leader() == s.member.MemberID() }
+func (s *Store) Leads() bool {
+	if s.ward != nil {
+		return s.ward.leads()
+	}
+	return s.member != nil && s.member.Leader() == s.member.MemberID()
+}
+
+// Disk implements [store.OnDisk].
+func (s *Store) Disk() (store.Disk, bool) {
+	if s.ward == nil {
+		return store.Disk{}, false
+	}
+	state, _ := s.ward.disk.now()
+	return state.Disk, true
+}
 
 // Kill ends the member of the etcd in this process as kill -9 would, for tests: the others learn
 // nothing. Close must follow.
@@ -258,6 +285,9 @@ func (s *Store) writable(ops ...clientv3.Op) error {
 
 // Writable implements [store.Store].
 func (s *Store) Writable() error {
+	if err := s.ward.down(); err != nil {
+		return err // it says more than that the etcd does not answer
+	}
 	if s.health != nil {
 		if err := s.health.err(); err != nil {
 			return err

@@ -1,0 +1,291 @@
+package etcd
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// stopTime bounds the time that a server takes to stop in order; then it is killed.
+const stopTime = 10 * time.Second
+
+// process is a server in a process of its own.
+type process struct {
+	cmd     *exec.Cmd
+	control *net.UnixConn
+	log     *slog.Logger
+	ready   chan struct{} // closed when it takes requests
+	ended   chan struct{} // closed when it has ended
+	err     error         // why it has ended, nil when it was to; set before ended is closed
+	leads   atomic.Bool
+	yielded chan error // of capacity 1
+	stopped atomic.Bool
+
+	// mu guards the fields below it, which say why it ends.
+	mu      sync.Mutex
+	last    string // the last error in its log
+	crash   string // what the Go runtime wrote first
+	said    *word  // its last word
+	isReady bool
+}
+
+// spawn starts a server.
+func spawn(c *Config, lock *os.File) (*process, error) {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("socketpair: %w", err)
+	}
+	theirs := os.NewFile(uintptr(pair[1]), "control")
+	defer theirs.Close()
+	control, err := unixConn(pair[0])
+	if err != nil {
+		return nil, err
+	}
+	self := "/proc/self/exe" // the program that runs, also when a newer one has taken its place
+	if _, err := os.Stat(self); err != nil {
+		if self, err = os.Executable(); err != nil {
+			return nil, errors.Join(err, control.Close())
+		}
+	}
+	p := &process{control: control, log: slog.New(slog.DiscardHandler), ready: make(chan struct{}), ended: make(chan struct{}), yielded: make(chan error, 1)}
+	if c.Log != nil {
+		p.log = c.Log.With("component", "etcd")
+	}
+	p.cmd = &exec.Cmd{
+		Path: self, Args: []string{os.Args[0], "etcd", c.Dir}, Env: append(os.Environ(), serverMark+"=1"), ExtraFiles: []*os.File{theirs, lock},
+	}
+	out, err := p.cmd.StderrPipe()
+	if err != nil {
+		return nil, errors.Join(err, control.Close())
+	}
+	if err := p.cmd.Start(); err != nil {
+		return nil, errors.Join(fmt.Errorf("etcd in a process of its own: %w", err), control.Close())
+	}
+	var read sync.WaitGroup
+	read.Go(func() { p.readLog(out) })
+	read.Go(p.listen)
+	go func() {
+		read.Wait()
+		p.end(c, p.cmd.Wait())
+		_ = control.Close()
+		close(p.ended)
+	}()
+	return p, p.send(order{Start: c.order()})
+}
+
+// unixConn returns a connection of a descriptor, which it takes.
+func unixConn(fd int) (*net.UnixConn, error) {
+	f := os.NewFile(uintptr(fd), "socket")
+	defer f.Close()
+	c, err := net.FileConn(f)
+	if err != nil {
+		return nil, err
+	}
+	return c.(*net.UnixConn), nil
+}
+
+func (p *process) send(o order, files ...int) error {
+	text, err := json.Marshal(o)
+	if err != nil {
+		return err
+	}
+	var rights []byte
+	if len(files) > 0 {
+		rights = unix.UnixRights(files...)
+	}
+	_, _, err = p.control.WriteMsgUnix(text, rights, nil)
+	return err
+}
+
+// connect returns a connection to the server.
+func (p *process) connect() (net.Conn, error) {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("socketpair: %w", err)
+	}
+	defer unix.Close(pair[1])
+	c, err := unixConn(pair[0])
+	if err != nil {
+		return nil, err
+	}
+	if err := p.send(order{Do: "connect"}, pair[1]); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return c, nil
+}
+
+// listen takes the words of the server until it ends.
+func (p *process) listen() {
+	text := make([]byte, maxMessage)
+	for {
+		n, err := p.control.Read(text)
+		if err != nil || n == 0 {
+			return
+		}
+		var w word
+		if json.Unmarshal(text[:n], &w) != nil {
+			continue
+		}
+		switch {
+		case w.Ready:
+			p.mu.Lock()
+			p.isReady = true
+			p.mu.Unlock()
+			close(p.ready)
+		case w.Leads != nil:
+			p.leads.Store(*w.Leads)
+		case w.Yielded:
+			var err error
+			if w.Fault != "" {
+				err = errors.New(w.Fault)
+			}
+			select {
+			case p.yielded <- err:
+			default:
+			}
+		case w.Ended:
+			p.mu.Lock()
+			p.said = &w
+			p.mu.Unlock()
+		}
+	}
+}
+
+// maxLine is the longest line of the log that is read.
+const maxLine = 1 << 20
+
+// readLog hands the log of the server on, and remembers what says why it ends.
+func (p *process) readLog(r io.Reader) {
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, maxLine)
+	for lines.Scan() {
+		p.line(lines.Bytes())
+	}
+	_, _ = io.Copy(io.Discard, r) // a line was too long
+}
+
+func (p *process) line(text []byte) {
+	var l struct {
+		Level  slog.Level     `json:"level"`
+		Msg    string         `json:"msg"`
+		Detail map[string]any `json:"detail"`
+		// Members is in what a member that starts says it waits for.
+		Members string `json:"members"`
+	}
+	if json.Unmarshal(text, &l) != nil || l.Msg == "" {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if line := string(bytes.TrimSpace(text)); p.crash == "" && line != "" {
+			p.crash = line
+		}
+		return
+	}
+	var args []any
+	if l.Members != "" {
+		args = append(args, "members", l.Members)
+	}
+	if l.Detail != nil {
+		args = append(args, "detail", l.Detail)
+	}
+	p.log.Log(context.Background(), l.Level, l.Msg, args...)
+	if l.Level >= slog.LevelError {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.last = l.Msg
+		if cause, ok := l.Detail["error"].(string); ok {
+			p.last += ": " + cause
+		}
+	}
+}
+
+// end finds out why the server has ended.
+func (p *process) end(c *Config, exit error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.said != nil:
+		p.err = p.said.err()
+	case p.stopped.Load():
+	case p.crash != "" && !strings.HasPrefix(p.crash, "SIGKILL"):
+		// It has panicked, or read what the disk does not have.
+		p.err = fmt.Errorf("%w: %s or %s: %s", ErrDamaged, c.database(), c.log(), p.crash)
+		p.err = c.explain(p.err, nil)
+	case p.last != "" && !p.isReady && !isFull(p.last) && hasData(c):
+		p.err = c.explain(fmt.Errorf("%w: %s or %s: %s", ErrDamaged, c.database(), c.log(), p.last), nil)
+	case p.last != "":
+		p.err = errors.New(p.last)
+	default:
+		p.err = fmt.Errorf("its process ended: %w", exit)
+	}
+}
+
+// isFull reports whether the text of an error is that of a disk, and not of what is on it.
+func isFull(text string) bool {
+	for _, e := range []syscall.Errno{unix.ENOSPC, unix.EROFS, unix.EIO, unix.EDQUOT, unix.EACCES, unix.EADDRINUSE, unix.EADDRNOTAVAIL} {
+		if strings.Contains(text, e.Error()) {
+			return true
+		}
+	}
+	return false
+}
+
+// hasData reports whether a directory has had a server before.
+func hasData(c *Config) bool {
+	_, err := os.Stat(filepath.Join(c.Dir, "etcd", "member", "snap", "db"))
+	return err == nil
+}
+
+// stop ends the server in order, or by force when that takes too long.
+func (p *process) stop() {
+	p.stopped.Store(true)
+	if err := p.send(order{Do: "stop"}); err == nil {
+		select {
+		case <-p.ended:
+			return
+		case <-time.After(stopTime):
+		}
+	}
+	p.kill()
+}
+
+// kill ends the server at once.
+func (p *process) kill() {
+	p.stopped.Store(true)
+	_ = p.cmd.Process.Kill() // it may have ended
+	<-p.ended
+}
+
+// yield has another member lead the etcd.
+func (p *process) yield(ctx context.Context) error {
+	select {
+	case <-p.yielded: // of one that nobody waited for
+	default:
+	}
+	if err := p.send(order{Do: "yield"}); err != nil {
+		return err
+	}
+	select {
+	case err := <-p.yielded:
+		return err
+	case <-p.ended:
+		return errors.New("its process ended")
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

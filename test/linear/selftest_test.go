@@ -88,6 +88,9 @@ func TestChecker(t *testing.T) {
 		{"no answer, carried out late", "", []operation{at(wrote(1, 5, true), 0, 1), at(ended(wrote(2, 0, false), unknown), 2, 3), at(read(1, 5), 4, 5), at(read(2, 6), 6, 7)}, nil},
 		{"no answer, carried out and undone", ruleLinear, []operation{at(wrote(1, 5, true), 0, 1), at(ended(wrote(2, 0, false), unknown), 2, 3), at(read(2, 6), 4, 5), at(read(1, 5), 6, 7)}, nil},
 		{"no answer, and its precondition cannot have held", ruleLinear, []operation{at(wrote(1, 5, true), 0, 1), at(wrote(2, 6, false), 2, 3), at(ended(matched(wrote(3, 0, false), 5), unknown), 4, 5), at(read(3, 7), 6, 7)}, nil},
+		{"no answer, read with a version of before", ruleLinear, []operation{at(wrote(1, 5, true), 0, 1), at(ended(wrote(2, 0, false), unknown), 2, 3), at(read(2, 4), 4, 5)}, nil},
+		{"no answer, and an event with a version of before", ruleLinear, []operation{at(wrote(1, 5, true), 0, 1), at(ended(wrote(2, 0, false), unknown), 2, 3)}, []sight{reset, shows("a-1", 1, 4, 4, 2)}},
+		{"another content at the same version", ruleVersion + "," + ruleLinear, []operation{at(wrote(1, 5, true), 0, 1), at(of("l", wrote(2, 6, true)), 0, 1), at(read(2, 5), 2, 3)}, nil},
 		{"deletion without an answer", "", []operation{at(wrote(1, 5, true), 0, 1), at(ended(gone, unknown), 2, 3), at(read(1, 5), 4, 5), at(none, 6, 7)}, nil},
 		{"refused and kept", ruleRefused + "," + ruleLinear, []operation{at(wrote(1, 5, true), 0, 1), at(ended(wrote(2, 0, false), refused), 2, 3), at(read(2, 6), 4, 5)}, nil},
 

@@ -259,3 +259,19 @@ func TestMemoryOfHashes(t *testing.T) {
 		}
 	}
 }
+
+// TestWhoWaitsForRoom: a sign-in from a known address does not wait for passwords of strangers, and
+// one from elsewhere does.
+func TestWhoWaitsForRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newGuessWorld(t)
+		w.mustSignIn("ann", home)
+		for range maxHashes {
+			w.keeper.hasher.strangers <- struct{}{}
+		}
+		w.mustSignIn("ann", home)
+		if err := w.try("ann", goodPassword, "203.0.113.5"); !errors.Is(err, ErrBusy) {
+			t.Errorf("from elsewhere: %v", err)
+		}
+	})
+}

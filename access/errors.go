@@ -11,6 +11,8 @@ var (
 	ErrBusy = errors.New("too many passwords are being checked")
 	// ErrStore reports a store that does not take a change, or could not be read.
 	ErrStore = errors.New("the store cannot be used now")
+	// ErrUnknown reports a write that failed: whether the store has kept the change is not known.
+	ErrUnknown = errors.New("the store does not say whether it has kept the change")
 	// errUnaudited is a change without an entry for the audit log: a fault of this program.
 	errUnaudited = errors.New("access: the change has no entry for the audit log")
 )

@@ -86,7 +86,7 @@ func (k *Keeper) change(ctx context.Context, f func() ([]store.Op, error)) error
 func (k *Keeper) apply(ctx context.Context, ops []store.Op) error {
 	if err := k.store.Apply(ctx, ops); err != nil {
 		k.stale = true
-		return fmt.Errorf("%w: %w", ErrStore, err)
+		return fmt.Errorf("%w: %w", ErrUnknown, err)
 	}
 	if err := k.gate.dir.Refresh(ctx); err != nil {
 		k.stale = true // what is written is written

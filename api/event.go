@@ -102,3 +102,13 @@ var eventTypes = []EventType{
 
 // EventTypes returns the types that events may have, sorted.
 func EventTypes() []EventType { return slices.Clone(eventTypes) }
+
+// OfIntent reports whether events of a type tell what clients want, beside what became of it.
+func (t EventType) OfIntent() bool {
+	switch t {
+	case EventGroupChanged, EventGroupDeleted, EventNetworkChanged, EventPortChanged, EventSRv6PolicyChanged, EventSRv6PolicyDeleted,
+		EventTenantChanged, EventTenantDeleted, EventPFCPolicyChanged, EventPFCPolicyDeleted, EventDrainChanged, EventEVProfileChanged:
+		return true
+	}
+	return false
+}

@@ -24,12 +24,16 @@ const (
 	CodeVersion      Code = "version_mismatch" // a conditional update missed
 	CodeUnavailable  Code = "unavailable"      // a switch cannot be asked at the moment
 	CodeLastPath     Code = "last_path"        // what is to be drained is the last way between two ends
+	CodeSettling     Code = "settling"         // the topology that it depends on is not known whole yet
+	CodeUnknown      Code = "outcome_unknown"  // the change may have been kept
 )
 
-// Error reports why an intent was refused. Nothing was changed.
+// Error reports why an intent was refused. Nothing was changed, unless the code is CodeUnknown.
 type Error struct {
 	Code    Code
 	Message string
+	// Version, with CodeUnknown, is that which the change gave the resource; 0: it deleted it.
+	Version uint64
 	// Fields are the offending fields, in the order of the spec.
 	Fields []FieldError
 }
@@ -118,6 +122,7 @@ type Problem struct {
 	Field    string `json:"field,omitempty" doc:"The offending field, as a path from the top of the body, or a parameter. The first of errors."`
 	Value    string `json:"value,omitempty" doc:"The field's value."`
 	Limit    *int64 `json:"limit,omitempty" doc:"The limit that was exceeded."`
+	Version  uint64 `json:"version,omitempty" doc:"With outcome_unknown: the version that the resource has if the change was kept, until somebody changes it again. No other content ever has it. Absent: the change was a deletion, or gives no version."`
 	// Errors has every fault; Field, Value and Limit are those of the first.
 	Errors []FieldError `json:"errors,omitempty" doc:"Every offending field."`
 }

@@ -360,15 +360,6 @@ func (c *Core) Hold(n uint64) { c.switches.Hold(n) }
 // Kept says up to which number Saves have been kept.
 func (c *Core) Kept(n uint64) { c.switches.Kept(n) }
 
-// reportStore makes the event of a store that fails, or has recovered when why is nil.
-func (c *Core) reportStore(why error) {
-	if why == nil {
-		c.env.Event(api.EventStoreRecovered, "", "changes are taken again", nil)
-		return
-	}
-	c.env.Event(api.EventStoreFailed, "", "changes are refused, and what is in force goes on: "+why.Error(), nil)
-}
-
 // Ready returns what must be done now, and counts on its being done.
 func (c *Core) Ready() Ready {
 	r := Ready{Saves: c.Saves()}

@@ -137,13 +137,13 @@ func (c *Controller) ResetGroup(ctx context.Context, name string, pre resource.P
 
 // Orphans is [Core.Orphans].
 func (c *Controller) Orphans(ctx context.Context) (out []api.Orphan, err error) {
-	err = c.Do(ctx, func(core *Core) { out = core.Orphans() })
+	err = c.read(ctx, func(core *Core) { out = core.Orphans() })
 	return out, err
 }
 
 // Orphan is [Core.Orphan].
 func (c *Controller) Orphan(ctx context.Context, name string) (o api.Orphan, err error) {
-	stopped := c.Do(ctx, func(core *Core) { o, err = core.Orphan(name) })
+	stopped := c.read(ctx, func(core *Core) { o, err = core.Orphan(name) })
 	return o, first(stopped, err)
 }
 
@@ -198,7 +198,7 @@ func (c *Core) TunnelSamples() []TunnelSample { return c.pfc.Samples() }
 
 // TunnelSamples is [Core.TunnelSamples].
 func (c *Controller) TunnelSamples(ctx context.Context) (out []TunnelSample, err error) {
-	err = c.Do(ctx, func(core *Core) { out = core.TunnelSamples() })
+	err = c.read(ctx, func(core *Core) { out = core.TunnelSamples() })
 	return out, err
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/weft-sdn/weft/access/audit"
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/ledger"
 	"github.com/weft-sdn/weft/controller/resource"
 )
 
@@ -42,13 +43,13 @@ type handle[S any, R api.Intended] struct {
 
 // List implements resource.Handle.
 func (h handle[S, R]) List(ctx context.Context) (out []R, err error) {
-	err = h.c.Do(ctx, func(core *Core) { out = h.of(core).List() })
+	err = h.c.read(ctx, func(core *Core) { out = h.of(core).List() })
 	return out, err
 }
 
 // Get implements resource.Handle.
 func (h handle[S, R]) Get(ctx context.Context, name string) (r R, err error) {
-	stopped := h.c.Do(ctx, func(core *Core) { r, err = h.of(core).Get(name) })
+	stopped := h.c.read(ctx, func(core *Core) { r, err = h.of(core).Get(name) })
 	return r, first(stopped, err)
 }
 
@@ -64,16 +65,20 @@ func (h handle[S, R]) Put(ctx context.Context, name string, spec S, pre resource
 		}
 		return err
 	})
+	if err != nil {
+		version, _ := r.Intent()
+		err = ledger.Unknown(err, version)
+	}
 	return r, created, err
 }
 
 // Delete implements resource.Handle. With a trial in the precondition it deletes from a copy of the core.
 func (h handle[S, R]) Delete(ctx context.Context, name string, pre resource.Precondition) error {
-	return h.c.write(ctx, pre, func(core *Core) error {
+	return ledger.Unknown(h.c.write(ctx, pre, func(core *Core) error {
 		_, wanted := intentOf(h.of(core), name)
 		audit.Of(ctx).Change(wanted, nil)
 		return h.of(core).Delete(name, pre)
-	})
+	}), 0)
 }
 
 // intentOf returns the version and spec of a resource; 0 and nil: there is none.
@@ -89,7 +94,7 @@ func intentOf[S any, R api.Intended](all resource.Resources[S, R], name string) 
 func ask[T any](ctx context.Context, c *Controller, question func(*Core) (id uint64, err error)) (answer T, err error) {
 	answers := make(chan any, 1)
 	var id uint64
-	stopped := c.Do(ctx, func(core *Core) {
+	stopped := c.read(ctx, func(core *Core) {
 		if id, err = question(core); err == nil {
 			c.mu.Lock()
 			defer c.mu.Unlock()
@@ -107,7 +112,7 @@ func ask[T any](ctx context.Context, c *Controller, question func(*Core) (id uin
 		defer c.mu.Unlock()
 		delete(c.asked, id)
 		return answer, ctx.Err()
-	case <-c.loop.Ended():
+	case <-c.ledger.Ended():
 		return answer, ErrStopped
 	}
 }

@@ -93,7 +93,7 @@ func (c *Core) SwitchGNMI(name string) (api.SwitchGNMI, error) {
 
 // SwitchGNMI is [Core.SwitchGNMI].
 func (c *Controller) SwitchGNMI(ctx context.Context, name string) (out api.SwitchGNMI, err error) {
-	stopped := c.Do(ctx, func(core *Core) { out, err = core.SwitchGNMI(name) })
+	stopped := c.read(ctx, func(core *Core) { out, err = core.SwitchGNMI(name) })
 	return out, first(stopped, err)
 }
 
@@ -146,7 +146,7 @@ func (c *Core) Discovered() (sources []topology.Source, ok bool) { return c.disc
 
 // DiscoveryCounts returns the frames of discovery since the start; ok is false when it is off.
 func (c *Controller) DiscoveryCounts(ctx context.Context) (n discovery.Counts, ok bool, err error) {
-	err = c.Do(ctx, func(core *Core) { n, ok = core.discovery.Counts(), core.Inventory().Discovery.On() })
+	err = c.read(ctx, func(core *Core) { n, ok = core.discovery.Counts(), core.Inventory().Discovery.On() })
 	return n, ok, err
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/weft-sdn/weft/access/audit"
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/inventory"
-	"github.com/weft-sdn/weft/internal/owner"
+	"github.com/weft-sdn/weft/controller/ledger"
 	"github.com/weft-sdn/weft/store"
 	"github.com/weft-sdn/weft/topology"
 )
@@ -40,9 +40,12 @@ type Options struct {
 	// Discovered, when not nil, takes what LLDP knows of the topology, whenever that changes. It must
 	// not wait for anything.
 	Discovered func([]topology.Source)
-	// Events, when not nil, is notified of every change, one at a time and in order.
+	// Events, when not nil, is notified of every change, one at a time and in order, when it is kept.
 	// It must not wait for anything, nor call the controller.
 	Events func(api.Event)
+	// Current, when not nil, returns why the controller may not decide any more. It is asked before an
+	// answer is given.
+	Current func() error
 }
 
 // Controller runs a [Core]: one goroutine owns it, and three per switch carry out
@@ -50,12 +53,11 @@ type Options struct {
 // called from any goroutine while Run runs, and wait for it before.
 type Controller struct {
 	opts   Options
-	loop   *owner.Loop
-	writer *store.Writer
+	ledger *ledger.Ledger
 
 	// For the goroutine of the core alone.
 	core      *Core
-	failing   error                // why the store takes no writes, as reported
+	failing   bool                 // it is reported that a write failed
 	audited   *audit.Recorder      // of the changes that clients make
 	opened    *inventory.Inventory // whose switches have links
 	described *held                // networks that wait for the store; nil: none do
@@ -97,23 +99,24 @@ func NewController(ctx context.Context, o Options) (*Controller, error) {
 		return nil, fmt.Errorf("%w: %w", ErrStore, err)
 	}
 	c := &Controller{
-		opts: o, audited: audited, loop: owner.New(start), core: core,
+		opts: o, audited: audited, core: core,
 		links: make(map[string]*link), asked: make(map[uint64]chan<- any), trial: make(chan struct{}, 1),
 	}
-	// The call itself does nothing: flush follows.
-	c.writer = store.NewWriter(o.Store, func() { c.loop.Post(nil, func() {}) })
+	c.ledger = ledger.New(ledger.Options{Store: o.Store, Start: start, Versions: core.env.Versions, Current: o.Current, Events: o.Events})
 	c.inv.Store(core.Inventory())
 	c.topo.Store(core.Topology())
 	return c, nil
 }
 
 // Run runs the controller until ctx ends, which is no error, or the store is another controller's
-// by now. A store that fails otherwise does not end it. It must be called once.
+// by now. A write that fails otherwise does not end it: what is in force goes on, without changes and
+// without answers that rest on what the store may not have, until another controller goes on from the
+// records. It must be called once.
 func (c *Controller) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return c.writer.Run(ctx, c.loop.Ended()) })
+	g.Go(func() error { return c.ledger.Write(ctx) })
 	g.Go(func() error {
-		return c.loop.Run(ctx, c.core, func(ctx context.Context) error {
+		return c.ledger.Own(ctx, c.core, func(ctx context.Context) error {
 			if err := c.sessions(ctx, g); err != nil {
 				return err
 			}
@@ -129,21 +132,26 @@ func (c *Controller) Run(ctx context.Context) error {
 	return err
 }
 
+// Failed is closed when a write to the store has failed.
+func (c *Controller) Failed() <-chan struct{} { return c.ledger.Failed() }
+
 // flush does what the core wants. It does not wait for the store: what follows from a change that is
-// not kept yet waits in the core.
+// not kept yet waits in the core, and what tells of it in the ledger.
 func (c *Controller) flush(context.Context) error {
 	c.reportStore()
 	for {
 		// A change and its record are one write.
+		c.core.env.Versions.Reserve()
 		saves := append(c.audited.Writes(), c.core.Saves()...)
-		if len(saves) > 0 {
-			c.core.Hold(c.writer.Add(saves))
+		if n := c.ledger.Keep(saves); len(saves) > 0 {
+			c.core.Hold(n)
 		}
-		c.core.Kept(c.writer.Kept())
+		kept := c.ledger.Kept()
+		c.core.Kept(kept)
 		if described, ok := c.core.networks.Take(); ok {
-			c.described = &held{described, c.writer.Added()}
+			c.described = &held{described, c.ledger.Added()}
 		}
-		if d := c.described; d != nil && c.opts.Networks != nil && d.kept <= c.writer.Kept() {
+		if d := c.described; d != nil && c.opts.Networks != nil && d.kept <= kept {
 			c.described = nil
 			c.opts.Networks(d.networks)
 		}
@@ -151,6 +159,7 @@ func (c *Controller) flush(context.Context) error {
 			c.opts.Discovered(found)
 		}
 		r := c.core.Ready()
+		c.ledger.Publish(r.Events...)
 		if r.Empty() {
 			return nil
 		}
@@ -173,39 +182,20 @@ func (c *Controller) flush(context.Context) error {
 				waiting <- a.Value
 			}
 		}
-		if c.opts.Events != nil {
-			for _, e := range r.Events {
-				c.opts.Events(e)
-			}
-		}
 	}
 }
 
-// reportStore has an event when the store begins to fail, and when it takes writes again.
+// reportStore has an event when the store fails.
 func (c *Controller) reportStore() {
-	err := c.writer.Err()
-	if (err != nil) == (c.failing != nil) {
-		return
+	if err := c.ledger.Err(); err != nil && !c.failing {
+		c.failing = true
+		c.ledger.Tell(api.Event{Time: time.Now().UTC(), Type: api.EventStoreFailed, Message: "changes are refused, and what is in force goes on: " + err.Error()})
 	}
-	c.failing = err
-	c.core.reportStore(err)
 }
 
-// change has the core changed for a client, and waits until that is kept. While the store takes no
-// writes nothing is changed; the error wraps ErrStore then.
-func (c *Controller) change(ctx context.Context, f func(*Core)) error {
-	if err := c.writer.Err(); err != nil {
-		return fmt.Errorf("%w: %w", ErrStore, err)
-	}
-	if err := c.Do(ctx, f); err != nil {
-		return err
-	}
-	switch err := c.writer.Wait(ctx, c.writer.Added()); {
-	case err == nil, ctx.Err() != nil:
-		return err
-	default:
-		return fmt.Errorf("%w: %w", ErrStore, err)
-	}
+// read has the core answer a client, and returns when the answer may be given.
+func (c *Controller) read(ctx context.Context, f func(*Core)) error {
+	return c.ledger.Read(ctx, func() { f(c.core) })
 }
 
 // sessions opens a link to each switch of the inventory, and closes the others.
@@ -252,17 +242,13 @@ func (c *Controller) link(sw string) *link {
 
 // post has something done with the core, and does not wait for it.
 func (c *Controller) post(ctx context.Context, do func(*Core)) {
-	c.loop.Post(ctx.Done(), func() { do(c.core) })
+	c.ledger.Post(ctx.Done(), func() { do(c.core) })
 }
 
 // Do has something done with the core, and returns when what follows from it has been handed out.
-// f must not keep the core, nor make changes for clients.
+// f must not keep the core, nor make changes for clients, nor answer them.
 func (c *Controller) Do(ctx context.Context, f func(*Core)) error {
-	err := c.loop.Do(ctx, func() { f(c.core) })
-	if errors.Is(err, owner.ErrEnded) {
-		return ErrStopped
-	}
-	return err
+	return c.ledger.Do(ctx, func() { f(c.core) })
 }
 
 // SetTopology replaces the topology.
@@ -287,7 +273,7 @@ func (c *Controller) Inventory() *inventory.Inventory { return c.inv.Load() }
 
 // Switches returns what is known about every switch of the inventory.
 func (c *Controller) Switches(ctx context.Context) (out []api.SwitchStatus, err error) {
-	err = c.Do(ctx, func(core *Core) { out = core.Switches() })
+	err = c.read(ctx, func(core *Core) { out = core.Switches() })
 	return out, err
 }
 

@@ -33,16 +33,25 @@ type running struct {
 
 func run(t *testing.T, net *sample.Net, s store.Store, south *controllertest.Southbound) *running {
 	t.Helper()
+	r := runOptions(t, net, south, controller.Options{Store: s})
+	if err := r.SetTopology(t.Context(), net.Topology.Build()); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// runOptions runs a controller that knows no topology yet.
+func runOptions(t *testing.T, net *sample.Net, south *controllertest.Southbound, o controller.Options) *running {
+	t.Helper()
 	r := &running{south: south}
 	var err error
-	r.Controller, err = controller.NewController(t.Context(), controller.Options{
-		Inventory: net.Inventory, Store: s, Southbound: south,
-		Events: func(e api.Event) {
-			r.mu.Lock()
-			defer r.mu.Unlock()
-			r.events = append(r.events, e)
-		},
-	})
+	o.Inventory, o.Southbound = net.Inventory, south
+	o.Events = func(e api.Event) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.events = append(r.events, e)
+	}
+	r.Controller, err = controller.NewController(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,9 +61,6 @@ func run(t *testing.T, net *sample.Net, s store.Store, south *controllertest.Sou
 	r.stop = func() error {
 		cancel()
 		return <-ended
-	}
-	if err := r.SetTopology(ctx, net.Topology.Build()); err != nil {
-		t.Fatal(err)
 	}
 	return r
 }

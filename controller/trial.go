@@ -129,17 +129,18 @@ func describe(updates []entry.Update) []api.EntityUpdate {
 // write has a change made, or tried when the precondition has a trial. Trials are made one at
 // a time, beside the core's goroutine.
 func (c *Controller) write(ctx context.Context, pre resource.Precondition, change func(*Core) error) error {
-	var err error
 	if pre.Trial == nil {
-		stopped := c.change(ctx, func(core *Core) {
-			if err = change(core); err == nil {
+		return c.ledger.Change(ctx, func() error {
+			err := early(change(c.core), c.core.unsettled())
+			if err == nil {
 				c.audited.Note(ctx)
 			}
+			return err
 		})
-		return first(stopped, err)
 	}
 	var f *fork
-	if err := c.Do(ctx, func(core *Core) { f = core.fork() }); err != nil {
+	var why string
+	if err := c.read(ctx, func(core *Core) { f, why = core.fork(), core.unsettled() }); err != nil {
 		return err
 	}
 	select {
@@ -148,6 +149,7 @@ func (c *Controller) write(ctx context.Context, pre resource.Precondition, chang
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+	var err error
 	pre.Trial.Changes, err = f.run(change)
-	return err
+	return early(err, why)
 }

@@ -56,14 +56,14 @@ func TestLiveFaults(t *testing.T) {
 	}
 	until := func(what string, done func(s *topology.Snapshot) bool) {
 		t.Helper()
-		if err := live.Wait(ctx, what, func() (bool, error) { return done(live.Service.Controller.Topology()), nil }); err != nil {
-			s := live.Service.Controller.Topology()
+		if err := live.Wait(ctx, what, func() (bool, error) { return done(live.Service.Controller().Topology()), nil }); err != nil {
+			s := live.Service.Controller().Topology()
 			t.Fatalf("%v; %d nodes, %d links, stale %v", err, len(s.Nodes), len(s.Links), s.Stale)
 		}
 	}
 	const links = 12
 	connected := func(name string) bool {
-		switches, err := live.Service.Controller.Switches(ctx)
+		switches, err := live.Service.Controller().Switches(ctx)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -51,7 +51,7 @@ func TestLivePortDown(t *testing.T) {
 	}
 	denied := func() (out []mrc.LinkResource) {
 		t.Helper()
-		out, _, err := live.Service.Multipath.Links(ctx, mrc.LinkFilter{Denied: true}, mrc.Page{})
+		out, _, err := live.Service.Multipath().Links(ctx, mrc.LinkFilter{Denied: true}, mrc.Page{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -87,11 +87,11 @@ func TestLivePortDown(t *testing.T) {
 		if s.From != id && s.To != id || s.Phase != "down" || s.Cause != "port down" || here != "down" || there != "up" {
 			t.Errorf("%+v", s)
 		}
-		if snap := live.Service.Controller.Topology(); snap.Link(s.ID) == nil || snap.Stale != nil {
+		if snap := live.Service.Controller().Topology(); snap.Link(s.ID) == nil || snap.Stale != nil {
 			t.Errorf("%s is advertised no longer, so that this test shows nothing", s.ID)
 		}
 	}
-	switches, err := live.Service.Controller.Switches(ctx)
+	switches, err := live.Service.Controller().Switches(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}

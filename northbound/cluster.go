@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
@@ -174,13 +175,14 @@ func (f *forwarder) answered(r *http.Response) error {
 
 func (f *forwarder) failed(_ http.ResponseWriter, r *http.Request, err error) {
 	requestOf(r.Context()).cause = err
-	detail := "the controller that decides does not answer"
-	switch r.Method {
-	case http.MethodGet, http.MethodHead, http.MethodOptions:
-	default:
-		detail += "; whether the change took effect is not known"
+	code, detail := codeNoDecider, "the controller that decides does not answer"
+	var dial *net.OpError
+	unsent := errors.As(err, &dial) && dial.Op == "dial"
+	if !isRead(r) && !unsent {
+		code = string(api.CodeUnknown)
+		detail += ": the change may have been kept, or not. GET what it was to change"
 	}
-	f.server.refuse(r.Context().Value(ginKey{}).(*gin.Context), newProblem(codeNoDecider, detail))
+	f.server.refuse(r.Context().Value(ginKey{}).(*gin.Context), newProblem(code, detail))
 }
 
 // registerMemberHealth registers the checks of a controller that does not decide.

@@ -97,8 +97,8 @@ func TestMemberForwards(t *testing.T) {
 func TestMemberAnswers(t *testing.T) {
 	member, f := newTestMember(t, "http://127.0.0.1:1")
 	p := problemIn(t, do(member, "PUT", groupsPath+"/g1", groupBody("g1", 1)), http.StatusServiceUnavailable, "no_decider")
-	if !strings.Contains(p.Detail, "not known") {
-		t.Errorf("a change that may have happened: %q", p.Detail)
+	if strings.Contains(p.Detail, "change") {
+		t.Errorf("a change that was not sent: %q", p.Detail)
 	}
 	if p := problemIn(t, do(member, "GET", groupsPath, ""), http.StatusServiceUnavailable, "no_decider"); strings.Contains(p.Detail, "change") {
 		t.Errorf("a reading: %q", p.Detail)
@@ -132,6 +132,23 @@ func TestMemberAnswers(t *testing.T) {
 		if !strings.Contains(metrics, want) {
 			t.Errorf("no %s", want)
 		}
+	}
+}
+
+// TestMemberLosesTheDecider: a change whose answer is lost may have happened; a reading just failed.
+func TestMemberLosesTheDecider(t *testing.T) {
+	decider := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
+	defer decider.Close()
+	member, _ := newTestMember(t, decider.URL)
+	for _, method := range []string{"PUT", "DELETE", "PATCH"} {
+		p := problemIn(t, do(member, method, groupsPath+"/g1", groupBody("g1", 1)), http.StatusGatewayTimeout, "outcome_unknown")
+		if !strings.Contains(p.Detail, "may have been kept") || !strings.Contains(p.Detail, "GET") {
+			t.Errorf("%s: %q", method, p.Detail)
+		}
+	}
+	w := do(member, "GET", groupsPath, "")
+	if problemIn(t, w, http.StatusServiceUnavailable, "no_decider"); w.Header().Get("Retry-After") != "1" {
+		t.Errorf("Retry-After: %q", w.Header().Get("Retry-After"))
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/validation"
 
+	"github.com/weft-sdn/weft/access"
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller"
 )
@@ -55,6 +56,8 @@ var kinds = map[string]struct {
 	string(api.CodeVersion):      {http.StatusPreconditionFailed, "The resource has another version"},
 	string(api.CodeUnavailable):  {http.StatusServiceUnavailable, "A switch cannot be reached"},
 	string(api.CodeLastPath):     {http.StatusConflict, "It is the last path"},
+	string(api.CodeSettling):     {http.StatusServiceUnavailable, "It is too early to say"},
+	string(api.CodeUnknown):      {http.StatusGatewayTimeout, "Whether the change was kept is not known"},
 	codeNoSection:                {http.StatusNotImplemented, "The controller is not configured for it"},
 	codeInternal:                 {http.StatusInternalServerError, "The controller failed"},
 	codeUnauthorized:             {http.StatusUnauthorized, "Not authorized"},
@@ -118,9 +121,15 @@ func problemOf(err error) error {
 	case errors.As(err, &problem):
 		return problem
 	case errors.As(err, &known):
-		return newProblem(string(known.Code), known.Error(), known.Fields...)
+		p := newProblem(string(known.Code), known.Error(), known.Fields...)
+		p.Version = known.Version
+		return p
+	case errors.Is(err, controller.ErrUnknown), errors.Is(err, access.ErrUnknown):
+		return newProblem(string(api.CodeUnknown), "the change may have been kept, or not: "+err.Error()+". GET what it was to change")
 	case errors.Is(err, controller.ErrStopped):
-		return newProblem(codeNoDecider, "the controller stopped deciding; whether a change took effect is not known")
+		return newProblem(codeNoDecider, "the controller stopped deciding; the request did nothing")
+	case errors.Is(err, controller.ErrDeposed):
+		return newProblem(codeNoDecider, err.Error())
 	case errors.Is(err, controller.ErrStore):
 		return newProblem(codeStore, err.Error())
 	case errors.Is(err, context.DeadlineExceeded):

@@ -114,7 +114,7 @@ func newServer(cfg Config) (*Server, error) {
 	s.engine = gin.New()
 	s.engine.HandleMethodNotAllowed = true
 	s.engine.RedirectTrailingSlash = false
-	s.engine.Use(s.identify, s.observe, s.recover, s.sameOrigin, s.authenticate, s.bound, s.limit, s.keep)
+	s.engine.Use(s.identify, s.observe, s.recover, s.release, s.sameOrigin, s.authenticate, s.bound, s.limit, s.keep)
 	s.engine.NoMethod(func(c *gin.Context) {
 		s.refuse(c, newProblem(codeNotAllowed, c.Request.Method+" is not for "+c.Request.URL.Path))
 	})

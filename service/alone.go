@@ -2,18 +2,113 @@ package service
 
 import (
 	"context"
+	"fmt"
+	"net"
 	"net/url"
 	"os"
 	"sync/atomic"
+	"time"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller"
+	"github.com/weft-sdn/weft/internal/retry"
 	"github.com/weft-sdn/weft/northbound"
+	"github.com/weft-sdn/weft/store"
 )
 
-// alone is the only controller of a store, for the API.
+// alone is the only controller of a store. It decides for as long as it runs, in terms as one of several
+// does: a term ends when a write to the store has failed, for then more may be decided than is kept.
 type alone struct {
-	self    api.Controller
-	planner atomic.Pointer[planner] // nil while it starts
+	s        *Service
+	o        *Options
+	switches controller.Southbound
+	self     api.Controller
+	planner  atomic.Pointer[planner] // nil while it starts
+}
+
+// termKey is the key of the record that is written when a term begins. Writes of the term before that
+// are still on their way find it changed.
+const termKey = "term"
+
+// termPauses are those between attempts to begin a term.
+var termPauses = retry.Backoff{Initial: 100 * time.Millisecond, Max: 2 * time.Second, Multiplier: 2}
+
+// term begins a term, and returns the store for it.
+func (a *alone) term(ctx context.Context) (store.Store, error) {
+	s := a.o.Store
+	revision, err := s.Put(ctx, termKey, []byte(time.Now().UTC().Format(time.RFC3339Nano)), store.Any)
+	if err != nil {
+		return nil, err
+	}
+	if shared, ok := s.(store.Shared); ok {
+		s = shared.Guarded(termKey, revision)
+	}
+	return s, nil
+}
+
+// begin begins a term with a planner on what the store has, whose API is in force from now on.
+func (a *alone) begin(ctx context.Context) (*planner, error) {
+	s, err := a.term(ctx)
+	if err != nil {
+		return nil, err
+	}
+	events := a.o.newJournal()
+	p, err := newPlanner(ctx, a.o, s, nil, a.switches, a.s.speaker, events, nil)
+	if err != nil {
+		return nil, err
+	}
+	a.s.journal.Store(events)
+	a.planner.Store(p)
+	a.s.front.Set(p.server)
+	return p, nil
+}
+
+// run runs planners until ctx ends. After a failed write the planner keeps what is in force, and denies
+// hosts what is lost, until the store takes a write: then another one goes on from what the store has.
+func (a *alone) run(ctx context.Context, p *planner, l net.Listener) error {
+	for {
+		running, end := context.WithCancel(ctx)
+		done := make(chan error, 1)
+		go func() {
+			defer end()
+			done <- p.run(running, l)
+		}()
+		if !p.failed(running) {
+			return <-done
+		}
+		next := a.again(running)
+		end()
+		err := <-done
+		switch {
+		case ctx.Err() != nil || next == nil:
+			return err
+		case err != nil: // a part of it wrote, and found that the term is over
+			a.o.Log.Debug("the last term", "reason", err)
+		}
+		if p = next; l != nil { // the last planner has closed it
+			if l, err = net.Listen("tcp", l.Addr().String()); err != nil {
+				return fmt.Errorf("mrc.listen: %w", err)
+			}
+		}
+	}
+}
+
+// again begins a term as soon as the store takes a write; nil: ctx has ended before.
+func (a *alone) again(ctx context.Context) (p *planner) {
+	ctx, begun := context.WithCancel(ctx)
+	defer begun()
+	termPauses.Keep(ctx, func(ctx context.Context) (time.Duration, error) {
+		next, err := a.begin(ctx)
+		if err == nil {
+			p = next
+			p.publish(api.Event{Time: time.Now().UTC(), Type: api.EventStoreRecovered, Message: "changes are taken again, from what the store has"})
+			begun()
+		}
+		return 0, err
+	}, func(err error, pause time.Duration) {
+		a.o.Log.Warn("the store takes no writes", "reason", err, "retry", pause)
+	})
+	return p
 }
 
 // name returns the controller's name among others.

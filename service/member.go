@@ -231,7 +231,19 @@ func (m *member) lead(ctx context.Context, mandate *cluster.Mandate) error {
 	if err := m.face(); err != nil {
 		return err
 	}
-	return p.run(ctx, nil)
+	// What the store may not have goes with the term: the next one begins with what it has.
+	running, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	go func() {
+		if p.failed(running) {
+			end(errWrite)
+		}
+	}()
+	err = p.run(running, nil)
+	if cause := context.Cause(running); errors.Is(cause, errWrite) {
+		err = errors.Join(err, cause)
+	}
+	return err
 }
 
 // leading returns the planner; nil: this controller does not decide.
@@ -289,7 +301,7 @@ func foreign(key string) bool {
 			return true
 		}
 	}
-	return key == electionKey || key == "schema"
+	return key == electionKey || key == termKey || key == "schema"
 }
 
 // face puts the server in force that fits what this controller is.

@@ -62,9 +62,10 @@ func (o *Options) newJournal() *journal {
 	return j
 }
 
-// newPlanner makes a planner on the records of a store. fence, when not nil, is asked before each message
-// to a host; switches are fenced already.
-func newPlanner(ctx context.Context, o *Options, s store.Store, fence func() error, switches controller.Southbound, speaker *bgpls.Speaker, events *journal, standby *controller.Standby) (*planner, error) {
+// newPlanner makes a planner on the records of a store. current, when not nil, returns why this controller
+// may not decide any more: it is asked before each answer to a client, and before each message to a host.
+// switches are fenced already.
+func newPlanner(ctx context.Context, o *Options, s store.Store, current func() error, switches controller.Southbound, speaker *bgpls.Speaker, events *journal, standby *controller.Standby) (*planner, error) {
 	bounds := &o.Inventory.API.Access.Audit
 	p := &planner{store: s, keep: audit.Keep{Octets: bounds.Octets, Age: bounds.Age.D()}, log: o.Log, network: newNetwork(speaker.Topology(), o.described), publish: events.publish}
 	var multipath atomic.Pointer[mrc.Runner] // it is there before a switch is asked
@@ -73,7 +74,7 @@ func newPlanner(ctx context.Context, o *Options, s store.Store, fence func() err
 		return nil, err
 	}
 	p.controller, err = controller.NewController(ctx, controller.Options{
-		Inventory: o.Inventory, Store: s, Standby: standby, Southbound: switches, Events: events.publish, Log: o.Log,
+		Inventory: o.Inventory, Store: s, Standby: standby, Southbound: switches, Events: events.publish, Current: current, Log: o.Log,
 		Ports: func(ctx context.Context, sw string, up map[uint32]bool, learned map[uint32]uint32) {
 			if m := multipath.Load(); m != nil {
 				m.SetPorts(ctx, sw, up, learned)
@@ -85,9 +86,10 @@ func newPlanner(ctx context.Context, o *Options, s store.Store, fence func() err
 		return nil, err
 	}
 	served := o.API
+	served.Current = current
 	p.telemetry, p.counts = o.API.Telemetry, o.Inventory.MRC.Counts.D()
 	if o.Inventory.MRC.On() {
-		if err := p.startMultipath(ctx, o, s, fence, events.publish); err != nil {
+		if err := p.startMultipath(ctx, o, s, current, events.publish); err != nil {
 			return nil, err
 		}
 		multipath.Store(p.multipath)
@@ -103,21 +105,39 @@ func newPlanner(ctx context.Context, o *Options, s store.Store, fence func() err
 
 // startMultipath makes the controller of the MRC fabric and the server of the
 // streams to its hosts.
-func (p *planner) startMultipath(ctx context.Context, o *Options, s store.Store, fence func() error, publish func(api.Event)) error {
+func (p *planner) startMultipath(ctx context.Context, o *Options, s store.Store, current func() error, publish func(api.Event)) error {
 	epoch := uint64(time.Now().UnixNano())
 	var err error
 	p.multipath, err = mrc.NewRunner(ctx, mrc.Options{
-		Inventory: &o.Inventory, Epoch: epoch, Store: s, Switches: p.controller, Events: publish, Log: o.Log,
+		Inventory: &o.Inventory, Epoch: epoch, Store: s, Switches: p.controller, Events: publish, Current: current, Log: o.Log,
 	})
 	if err != nil {
 		return err
 	}
 	cfg := HostsConfig(&o.Inventory.MRC)
-	cfg.Epoch, cfg.Fence = epoch, fence
+	cfg.Epoch, cfg.Fence = epoch, current
 	if p.streams, err = hosts.New(cfg, p.multipath); err != nil {
 		return fmt.Errorf("mrc: %w", err)
 	}
 	return nil
+}
+
+// errWrite is the end of a planner that decided something which the store may not have.
+var errWrite = errors.New("a write to the store failed, and what was decided may not be kept")
+
+// failed waits until a write of the planner fails, and returns false when ctx ends before.
+func (p *planner) failed(ctx context.Context) bool {
+	var multipath <-chan struct{}
+	if p.multipath != nil {
+		multipath = p.multipath.Failed()
+	}
+	select {
+	case <-p.controller.Failed():
+	case <-multipath:
+	case <-ctx.Done():
+		return false
+	}
+	return true
 }
 
 // run runs the planner until ctx ends, which is no error. Hosts come by l; nil: their controllers come

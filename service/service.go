@@ -58,12 +58,7 @@ type Options struct {
 
 // A Service is a running controller.
 type Service struct {
-	// Controller and Multipath are the controllers of the switches and of the MRC fabric; Multipath
-	// is nil when the inventory has none. Both are nil in a service that is one of several: there
-	// they last as long as it decides.
-	Controller *controller.Controller
-	Multipath  *mrc.Runner
-
+	alone    *alone // nil: it is one of several
 	speaker  *bgpls.Speaker
 	front    *northbound.Front
 	listener net.Listener
@@ -206,30 +201,33 @@ func (s *Service) startAlone(ctx context.Context, group *errgroup.Group, o *Opti
 	if err != nil {
 		return err
 	}
-	events := o.newJournal()
-	s.journal.Store(events)
 	if s.speaker, err = s.collector(ctx, o); err != nil {
 		return err
 	}
-	alone := &alone{self: api.Controller{
+	a := &alone{s: s, o: o, switches: switches, self: api.Controller{
 		Name: o.name(), Role: api.RoleDecider, Self: true, Release: o.API.Version, Started: time.Now().UTC(), API: s.listener.Addr().String(),
 	}}
-	alone.self.Since = alone.self.Started
+	a.self.Since = a.self.Started
 	if s.hosts != nil {
-		alone.self.Hosts = s.hosts.Addr().String()
+		a.self.Hosts = s.hosts.Addr().String()
 	}
-	o.API.Cluster = alone
-	p, err := newPlanner(ctx, o, o.Store, nil, switches, s.speaker, events, nil)
+	o.API.Cluster = a
+	s.alone, s.front = a, northbound.NewFront(o.API)
+	p, err := a.begin(ctx)
 	if err != nil {
 		return err
 	}
-	alone.planner.Store(p)
-	s.Controller, s.Multipath = p.controller, p.multipath
-	s.front = northbound.NewFront(o.API)
-	s.front.Set(p.server)
-	group.Go(func() error { return p.run(ctx, s.hosts) })
+	group.Go(func() error { return a.run(ctx, p, s.hosts) })
 	return nil
 }
+
+// Controller and Multipath are the controllers of the switches and of the MRC fabric, in a service that
+// is alone; Multipath is nil when the inventory has none. Others take their place after a write to the
+// store has failed.
+func (s *Service) Controller() *controller.Controller { return s.alone.planner.Load().controller }
+
+// Multipath is described with Controller.
+func (s *Service) Multipath() *mrc.Runner { return s.alone.planner.Load().multipath }
 
 // publish logs an event, and hands it to clients where this controller decides.
 func (s *Service) publish(o *Options, e api.Event) {

@@ -67,7 +67,8 @@ type Store interface {
 	// is not there succeeds when Any or Absent is expected.
 	Delete(ctx context.Context, key string, expect int64) (revision int64, err error)
 	// Apply carries out writes in order, whatever the records are. They take effect together, as
-	// far as the store's limit of writes at once allows.
+	// far as the store's limit of writes at once allows. After ErrFenced that is not ErrUnavailable
+	// too, none of them does; after any other error it is unknown.
 	Apply(ctx context.Context, ops []Op) error
 	// Writable returns nil, or why a Put would fail now.
 	Writable() error

@@ -11,43 +11,48 @@ import (
 
 // Times of a Writer.
 const (
-	// attemptTime bounds one attempt to write.
+	// attemptTime bounds one write.
 	attemptTime = 5 * time.Second
-	// The pause between attempts doubles from retryMin to retryMax.
-	retryMin, retryMax = 100 * time.Millisecond, 2 * time.Second
-	// closeTime bounds the last attempt, when the writer is told to end.
+	// closeTime bounds the last write, when the writer is told to end.
 	closeTime = time.Second
 )
 
 // A Writer writes what its owner has decided, in order, and holds nobody up: neither a store that
-// hangs nor one that fails. A failed write is tried again until the store takes it. Its methods may
-// be called from any goroutine.
+// hangs nor one that fails. Nothing is written twice, for a write whose outcome is unknown could take
+// effect after a later one. A write that fails is therefore the last: its owner has decided more than
+// the store may have, and must be made anew of what the store has. The methods may be called from any
+// goroutine.
 type Writer struct {
 	store   Store
 	changed func() // called when Kept or Err has changed
 	wake    chan struct{}
+	failed  chan struct{} // closed when Err is no longer nil
 
 	// mu guards the fields below it.
 	mu      sync.Mutex
 	waiting []Op
 	added   uint64 // calls of Add
 	kept    uint64 // the last of them that the store has
-	err     error  // why the last attempt failed; nil when it did not
+	err     error  // why a write failed; nil when none did
 	step    chan struct{}
 }
 
 // NewWriter returns a writer that calls changed, from the goroutine of Run, when more has been kept,
-// and when the store begins to fail or recovers.
+// and when a write has failed.
 func NewWriter(s Store, changed func()) *Writer {
-	return &Writer{store: s, changed: changed, wake: make(chan struct{}, 1), step: make(chan struct{})}
+	return &Writer{store: s, changed: changed, wake: make(chan struct{}, 1), failed: make(chan struct{}), step: make(chan struct{})}
 }
 
-// Add has writes made after all that were added before. It returns their number, for Wait.
+// Add has writes made after all that were added before. It returns their number, for Wait. After a
+// failure nothing is written any more.
 func (w *Writer) Add(ops []Op) uint64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.waiting = append(w.waiting, ops...)
 	w.added++
+	if w.err != nil {
+		return w.added
+	}
+	w.waiting = append(w.waiting, ops...)
 	select {
 	case w.wake <- struct{}{}:
 	default:
@@ -69,16 +74,18 @@ func (w *Writer) Kept() uint64 {
 	return w.kept
 }
 
-// Err returns why the store does not take writes, or nil. Nothing is known of a store before the
-// first write.
+// Err returns why a write failed, or nil. Whether the store has it may be unknown.
 func (w *Writer) Err() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.err
 }
 
-// Wait waits until the store has the writes of an Add. An error says that an attempt failed, or
-// that ctx ended; the writer goes on trying.
+// Failed is closed when a write has failed.
+func (w *Writer) Failed() <-chan struct{} { return w.failed }
+
+// Wait waits until the store has the writes of an Add. The error is that of the write that failed, or
+// ctx's.
 func (w *Writer) Wait(ctx context.Context, n uint64) error {
 	for {
 		w.mu.Lock()
@@ -88,7 +95,7 @@ func (w *Writer) Wait(ctx context.Context, n uint64) error {
 		case kept >= n:
 			return nil
 		case err != nil:
-			return fmt.Errorf("%w; it is kept when the store takes writes again", err)
+			return err
 		}
 		select {
 		case <-step:
@@ -98,47 +105,41 @@ func (w *Writer) Wait(ctx context.Context, n uint64) error {
 	}
 }
 
-// Run writes until ended is closed, after which nobody calls Add, and tries once more what is left
-// then. ctx cuts attempts short. The error is one of the store's that cannot go away: [ErrFenced].
+// Run writes until ended is closed, after which nobody calls Add, and writes once more what is left
+// then. The end of ctx leaves a write that is under way a moment. The error is one of the store's that
+// cannot go away: [ErrFenced].
 func (w *Writer) Run(ctx context.Context, ended <-chan struct{}) error {
-	pause := retryMin
-	retry := time.NewTimer(0)
-	defer retry.Stop()
-	if !retry.Stop() {
-		<-retry.C
-	}
 	for {
 		select {
 		case <-w.wake:
-			if w.Err() != nil {
-				continue // the timer runs
-			}
-		case <-retry.C:
 		case <-ended:
+			if w.Err() != nil {
+				return nil // whoever waits has been told
+			}
 			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime)
 			defer cancel()
-			if err := w.attempt(last); errors.Is(err, ErrFenced) {
+			if err := w.write(last); errors.Is(err, ErrFenced) {
 				return err
 			}
-			return nil // whoever waits has been told
+			return nil
 		}
-		try, cancel := context.WithTimeout(ctx, attemptTime)
-		err := w.attempt(try)
+		try, cancel := context.WithTimeout(context.WithoutCancel(ctx), attemptTime)
+		stop := context.AfterFunc(ctx, func() { time.AfterFunc(closeTime, cancel) })
+		err := w.write(try)
+		stop()
 		cancel()
 		switch {
 		case errors.Is(err, ErrFenced):
 			return err
 		case err != nil:
-			retry.Reset(pause)
-			pause = min(2*pause, retryMax)
-		default:
-			pause = retryMin
+			<-ended
+			return nil
 		}
 	}
 }
 
-// attempt writes all that waits.
-func (w *Writer) attempt(ctx context.Context) error {
+// write writes all that waits.
+func (w *Writer) write(ctx context.Context) error {
 	w.mu.Lock()
 	ops, upTo := slices.Clone(w.waiting), w.added
 	w.mu.Unlock()
@@ -146,34 +147,19 @@ func (w *Writer) attempt(ctx context.Context) error {
 	w.mu.Lock()
 	if err == nil {
 		w.waiting, w.kept = slices.Clone(w.waiting[len(ops):]), upTo
-		if len(w.waiting) > 0 {
-			select {
-			case w.wake <- struct{}{}:
-			default:
-			}
-		}
 	} else {
-		w.waiting = compact(w.waiting)
+		w.waiting, w.err = nil, fmt.Errorf("a write to the store: %w", err)
+		close(w.failed)
 	}
-	w.err = err
+	if len(w.waiting) > 0 {
+		select {
+		case w.wake <- struct{}{}:
+		default:
+		}
+	}
 	close(w.step)
 	w.step = make(chan struct{})
 	w.mu.Unlock()
 	w.changed()
 	return err
-}
-
-// compact leaves the last write of each key, so that what waits does not grow while a store fails.
-func compact(ops []Op) []Op {
-	last := make(map[string]int, len(ops))
-	for i, op := range ops {
-		last[op.Key] = i
-	}
-	out := make([]Op, 0, len(last))
-	for i, op := range ops {
-		if last[op.Key] == i {
-			out = append(out, op)
-		}
-	}
-	return out
 }

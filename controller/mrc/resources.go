@@ -2,12 +2,12 @@ package mrc
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"time"
 
 	"github.com/weft-sdn/weft/access/audit"
 	"github.com/weft-sdn/weft/api"
-	"github.com/weft-sdn/weft/controller"
+	"github.com/weft-sdn/weft/controller/ledger"
 	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/topology"
 )
@@ -15,43 +15,54 @@ import (
 // The methods below are what the API needs. Errors that are a client's to know
 // are *api.Error.
 
-// ask has something asked of the core, and returns the first error.
+// read has the core answer a client, and returns when the answer may be given.
+func (r *Runner) read(ctx context.Context, f func()) error { return r.ledger.Read(ctx, f) }
+
+// ask is read with an answer that may be an error.
 func (r *Runner) ask(ctx context.Context, f func() error) error {
 	var err error
-	if stopped := r.do(ctx, func() { err = f() }); stopped != nil {
+	if stopped := r.read(ctx, func() { err = f() }); stopped != nil {
 		return stopped
 	}
 	return err
 }
 
-// change is ask for a change of what clients want, and waits until it is kept with its record in the
-// audit log, for which intent has the version and the spec. While the store takes no writes nothing
-// is changed; the error wraps controller.ErrStore then.
-func (r *Runner) change(ctx context.Context, pre resource.Precondition, intent func() (uint64, any), f func() error) error {
-	if err := r.writer.Err(); err != nil && pre.Trial == nil {
-		return fmt.Errorf("%w: %w", controller.ErrStore, err)
+// early makes the error of what is not there one for the time being, while what there is follows from
+// a topology that is not known whole yet.
+func (r *Runner) early(err error) error {
+	var refused *api.Error
+	if r.core.synced || !errors.As(err, &refused) {
+		return err
 	}
-	err := r.ask(ctx, func() error {
+	switch refused.Code {
+	case api.CodeNotFound, api.CodeNotPlannable, api.CodeUnreachable, api.CodeUnavailable:
+		return &api.Error{Code: api.CodeSettling, Message: "the topology is not known whole yet. As far as it is known: " + err.Error()}
+	}
+	return err
+}
+
+// change has a client's change made, and waits until it is kept with its record in the audit log, for
+// which intent has the version and the spec. Errors are those of ledger.Ledger.Change.
+func (r *Runner) change(ctx context.Context, pre resource.Precondition, intent func() (uint64, any), f func() error) error {
+	if pre.Trial != nil {
+		return r.ask(ctx, f)
+	}
+	var now uint64
+	err := r.ledger.Change(ctx, func() error {
 		before, wanted := intent()
-		if err := f(); err != nil || pre.Trial != nil {
+		if err := f(); err != nil {
 			return err
 		}
-		if after, now := intent(); after != before {
-			audit.Of(ctx).Change(wanted, now)
+		var spec any
+		if now, spec = intent(); now != before {
+			audit.Of(ctx).Change(wanted, spec)
 		} else {
 			audit.Of(ctx).Unchanged()
 		}
 		r.audited.Note(ctx)
 		return nil
 	})
-	if err != nil || pre.Trial != nil {
-		return err
-	}
-	err = r.writer.Wait(ctx, r.writer.Added())
-	if err != nil && ctx.Err() == nil {
-		return fmt.Errorf("%w: %w", controller.ErrStore, err)
-	}
-	return err
+	return ledger.Unknown(err, now)
 }
 
 // intentOf returns the version and spec of a resource; 0 and nil: no client has written it.
@@ -67,7 +78,7 @@ func (r *Runner) Began() time.Time { return r.start }
 
 // Fabric returns what is known of the fabric as a whole.
 func (r *Runner) Fabric(ctx context.Context) (s FabricStatus, err error) {
-	err = r.do(ctx, func() { s = r.core.Fabric() })
+	err = r.read(ctx, func() { s = r.core.Fabric() })
 	if err == nil {
 		s.Streams = r.streams.Counters()
 	}
@@ -77,7 +88,7 @@ func (r *Runner) Fabric(ctx context.Context) (s FabricStatus, err error) {
 // EVProfiles returns profiles in the order of their names, and whether there are
 // more.
 func (r *Runner) EVProfiles(ctx context.Context, f ProfileFilter, p Page) (out []EVProfile, more bool, err error) {
-	err = r.do(ctx, func() {
+	err = r.read(ctx, func() {
 		var all []ProfileStatus
 		all, more = r.core.ProfilePage(f, p)
 		for i := range all {
@@ -92,7 +103,7 @@ func (r *Runner) EVProfile(ctx context.Context, name string) (out EVProfile, err
 	err = r.ask(ctx, func() error {
 		s, ok := r.core.Profile(name)
 		if !ok {
-			return notFound("there is no EV profile %q", name)
+			return r.early(notFound("there is no EV profile %q", name))
 		}
 		out = r.wanted.profile(s)
 		return nil
@@ -104,7 +115,7 @@ func (r *Runner) EVProfile(ctx context.Context, name string) (out EVProfile, err
 func (r *Runner) PutEVProfile(ctx context.Context, name string, spec api.EVProfileSpec, pre resource.Precondition) (out EVProfile, err error) {
 	err = r.change(ctx, pre, func() (uint64, any) { return intentOf(r.wanted.profiles, name) }, func() (err error) {
 		out, err = r.wanted.putProfile(name, spec, pre)
-		return err
+		return r.early(err)
 	})
 	return out, err
 }
@@ -112,12 +123,12 @@ func (r *Runner) PutEVProfile(ctx context.Context, name string, spec api.EVProfi
 // DeleteEVProfile makes a profile what the configuration says.
 func (r *Runner) DeleteEVProfile(ctx context.Context, name string, pre resource.Precondition) error {
 	return r.change(ctx, pre, func() (uint64, any) { return intentOf(r.wanted.profiles, name) },
-		func() error { return r.wanted.deleteProfile(name, pre) })
+		func() error { return r.early(r.wanted.deleteProfile(name, pre)) })
 }
 
 // CCProfiles returns all CC profiles by name.
 func (r *Runner) CCProfiles(ctx context.Context) (out []api.CCProfile, err error) {
-	err = r.do(ctx, func() {
+	err = r.read(ctx, func() {
 		out = resource.Views(r.wanted.cc, ccProfile)
 	})
 	return out, err
@@ -149,7 +160,7 @@ func (r *Runner) DeleteCCProfile(ctx context.Context, name string, pre resource.
 
 // Hosts returns hosts in the order of their names, and whether there are more.
 func (r *Runner) Hosts(ctx context.Context, p Page) (out []HostResource, more bool, err error) {
-	err = r.do(ctx, func() {
+	err = r.read(ctx, func() {
 		var all []HostStatus
 		all, more = r.core.HostPage(p)
 		for i := range all {
@@ -164,7 +175,7 @@ func (r *Runner) Host(ctx context.Context, name string) (out HostResource, err e
 	err = r.ask(ctx, func() error {
 		s, ok := r.core.Host(name)
 		if !ok {
-			return notFound("there is no MRC host %q", name)
+			return r.early(notFound("there is no MRC host %q", name))
 		}
 		out = r.hostOf(s)
 		return nil
@@ -185,7 +196,7 @@ func (r *Runner) hostOf(s HostStatus) HostResource {
 
 // Links returns links in the order of their ids, and whether there are more.
 func (r *Runner) Links(ctx context.Context, f LinkFilter, p Page) (out []LinkResource, more bool, err error) {
-	err = r.do(ctx, func() {
+	err = r.read(ctx, func() {
 		var all []LinkStatus
 		all, more = r.core.LinkPage(f, p)
 		for i := range all {
@@ -200,7 +211,7 @@ func (r *Runner) Link(ctx context.Context, id topology.LinkID) (out LinkResource
 	err = r.ask(ctx, func() error {
 		s, ok := r.core.Link(id)
 		if !ok {
-			return notFound("there is no link %q that paths cross", id)
+			return r.early(notFound("there is no link %q that paths cross", id))
 		}
 		out = r.wanted.link(s)
 		return nil
@@ -211,7 +222,7 @@ func (r *Runner) Link(ctx context.Context, id topology.LinkID) (out LinkResource
 // Nodes returns the switches of the fabric in the order of their ids, and whether
 // there are more.
 func (r *Runner) Nodes(ctx context.Context, p Page) (out []NodeResource, more bool, err error) {
-	err = r.do(ctx, func() {
+	err = r.read(ctx, func() {
 		var all []NodeStatus
 		all, more = r.core.NodePage(p)
 		for i := range all {
@@ -226,7 +237,7 @@ func (r *Runner) Node(ctx context.Context, id topology.NodeID) (out NodeResource
 	err = r.ask(ctx, func() error {
 		s, ok := r.core.Node(id)
 		if !ok {
-			return notFound("there is no switch %q in the fabric", id)
+			return r.early(notFound("there is no switch %q in the fabric", id))
 		}
 		out = r.wanted.node(s)
 		return nil
@@ -236,7 +247,7 @@ func (r *Runner) Node(ctx context.Context, id topology.NodeID) (out NodeResource
 
 // Planes returns the planes of the fabric in order.
 func (r *Runner) Planes(ctx context.Context) (out []PlaneResource, err error) {
-	err = r.do(ctx, func() {
+	err = r.read(ctx, func() {
 		for _, s := range r.core.Planes() {
 			out = append(out, PlaneResource{Admin: r.wanted.admin(Target{Plane: s.Plane}), Status: s})
 		}
@@ -247,18 +258,18 @@ func (r *Runner) Planes(ctx context.Context) (out []PlaneResource, err error) {
 // SetAdmin says whether a target is to be used.
 func (r *Runner) SetAdmin(ctx context.Context, t Target, spec api.AdminSpec, pre resource.Precondition) error {
 	return r.change(ctx, pre, func() (uint64, any) { return intentOf(r.wanted.admins, r.wanted.canonical(t).String()) },
-		func() error { return r.wanted.setAdmin(t, spec, pre) })
+		func() error { return r.early(r.wanted.setAdmin(t, spec, pre)) })
 }
 
 // Suspects returns the links that lose packets, the surest first.
 func (r *Runner) Suspects(ctx context.Context) (out []Suspect, err error) {
-	err = r.do(ctx, func() { out = r.core.Suspects() })
+	err = r.read(ctx, func() { out = r.core.Suspects() })
 	return out, err
 }
 
 // Probes returns cells of the matrix of what probes have shown, in the order of
 // their keys, and whether there are more.
 func (r *Runner) Probes(ctx context.Context, f CellFilter, p Page) (out []Cell, more bool, err error) {
-	err = r.do(ctx, func() { out, more = r.core.CellPage(f, p) })
+	err = r.read(ctx, func() { out, more = r.core.CellPage(f, p) })
 	return out, more, err
 }

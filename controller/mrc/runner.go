@@ -2,7 +2,6 @@ package mrc
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -15,9 +14,9 @@ import (
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/controller/ledger"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/hostapi"
-	"github.com/weft-sdn/weft/internal/owner"
 	"github.com/weft-sdn/weft/southbound/hosts"
 	"github.com/weft-sdn/weft/store"
 	"github.com/weft-sdn/weft/topology"
@@ -55,9 +54,12 @@ type Options struct {
 	Switches Switches
 	// Log, when not nil, takes a line for each record of the audit log.
 	Log *slog.Logger
-	// Events, when not nil, is told of every change, one at a time and in order.
+	// Events, when not nil, is told of every change, one at a time and in order, when it is kept.
 	// It must not wait for anything, nor call the Runner.
 	Events func(api.Event)
+	// Current, when not nil, returns why the controller may not decide any more. It is asked before an
+	// answer is given.
+	Current func() error
 }
 
 // Runner runs a [Core]: one goroutine owns it. It is the observer of the streams
@@ -66,9 +68,8 @@ type Options struct {
 type Runner struct {
 	opts  Options
 	start time.Time
-	loop  *owner.Loop
-	// writer keeps what clients want.
-	writer *store.Writer
+	// ledger keeps what clients want.
+	ledger *ledger.Ledger
 
 	// For the goroutine of the core alone, as is what wanted has.
 	places
@@ -114,7 +115,7 @@ func NewRunner(ctx context.Context, o Options) (*Runner, error) {
 	}
 	start := time.Now()
 	r := &Runner{
-		opts: o, audited: audited, start: start, loop: owner.New(start), writer: store.NewWriter(o.Store, func() {}), places: newPlaces(core, o.Inventory),
+		opts: o, audited: audited, start: start, places: newPlaces(core, o.Inventory),
 		assignments: make(chan *ev.Assignment, 1), seqs: make(map[string]uint64), waiting: make(map[string]*waiting), known: make(map[string]bool),
 	}
 	for i := range o.Inventory.Hosts {
@@ -124,16 +125,19 @@ func NewRunner(ctx context.Context, o Options) (*Runner, error) {
 	if r.wanted, err = newWanted(core, func() time.Time { return r.start.Add(core.Now()).UTC() }, records); err != nil {
 		return nil, err
 	}
+	r.ledger = ledger.New(ledger.Options{Store: o.Store, Start: start, Versions: r.wanted.versions, Current: o.Current, Events: o.Events})
 	return r, nil
 }
 
-// Run runs until ctx ends, which is no error, or the store is another controller's by now. A store
-// that fails otherwise does not end it. It must be called once.
+// Run runs until ctx ends, which is no error, or the store is another controller's by now. A write
+// that fails otherwise does not end it: hosts are told what is lost as before, without changes and
+// without answers that rest on what the store may not have, until another runner goes on from the
+// records. It must be called once.
 func (r *Runner) Run(ctx context.Context, s Streams) error {
 	r.streams = s
 	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return r.writer.Run(ctx, r.loop.Ended()) })
-	g.Go(func() error { return r.loop.Run(ctx, r.core, r.flush) })
+	g.Go(func() error { return r.ledger.Write(ctx) })
+	g.Go(func() error { return r.ledger.Own(ctx, r.core, r.flush) })
 	if r.opts.Switches != nil {
 		g.Go(func() error { return r.assign(ctx) })
 		if every := r.opts.Inventory.MRC.LinkCounts.D(); every > 0 {
@@ -143,14 +147,16 @@ func (r *Runner) Run(ctx context.Context, s Streams) error {
 	return g.Wait()
 }
 
+// Failed is closed when a write to the store has failed.
+func (r *Runner) Failed() <-chan struct{} { return r.ledger.Failed() }
+
 // flush does what the core wants. It does not wait for the store: hosts are denied what is lost
 // whether or not a change can be kept.
 func (r *Runner) flush(context.Context) error {
 	// A change and its record are one write.
-	saves := append(r.audited.Writes(), r.wanted.takeSaves()...)
-	if len(saves) > 0 {
-		r.writer.Add(saves)
-	}
+	r.wanted.versions.Reserve()
+	r.ledger.Keep(append(r.audited.Writes(), r.wanted.takeSaves()...))
+	r.ledger.Kept()
 	for ready := r.core.Ready(); !ready.Empty(); ready = r.core.Ready() {
 		for _, s := range ready.Sets {
 			r.set(s)
@@ -158,14 +164,11 @@ func (r *Runner) flush(context.Context) error {
 		for _, p := range ready.Probes {
 			r.probe(p)
 		}
-		if r.opts.Events != nil {
-			for _, e := range ready.Events {
-				r.opts.Events(api.Event{
-					Time: r.start.Add(e.Time).UTC(), Type: e.Type, Object: e.Object, Message: e.Message,
-				})
-			}
+		for _, e := range ready.Events {
+			r.ledger.Publish(api.Event{Time: r.start.Add(e.Time).UTC(), Type: e.Type, Object: e.Object, Message: e.Message})
 		}
 	}
+	r.ledger.Publish()
 	r.assignNewest()
 	return nil
 }
@@ -188,30 +191,22 @@ func (r *Runner) probe(p Probe) {
 }
 
 // post has something done with the core, and does not wait for it.
-func (r *Runner) post(do func()) { r.loop.Post(nil, do) }
+func (r *Runner) post(do func()) { r.ledger.Post(nil, do) }
 
-// Do has something done with the core, and returns when what follows from it has
-// been kept and handed out. f must not keep the core.
+// Do has something done with the core, and returns when what follows from it has been handed out.
+// f must not keep the core, nor make changes for clients, nor answer them.
 func (r *Runner) Do(ctx context.Context, f func(*Core)) error {
-	return r.do(ctx, func() { f(r.core) })
-}
-
-func (r *Runner) do(ctx context.Context, f func()) error {
-	err := r.loop.Do(ctx, f)
-	if errors.Is(err, owner.ErrEnded) {
-		return controller.ErrStopped
-	}
-	return err
+	return r.ledger.Do(ctx, func() { f(r.core) })
 }
 
 // SetTopology takes what is advertised now. The first snapshot that is not incomplete, and has a node,
 // says all there is: from then on what is missing is down.
 func (r *Runner) SetTopology(ctx context.Context, s *topology.Snapshot) error {
 	r.newest.Store(s)
-	return r.do(ctx, func() {
+	return r.ledger.Do(ctx, func() {
 		r.setTopology(s, func(host string, err error) {
 			if err != nil {
-				r.opts.event(api.EventHostChanged, host, err.Error())
+				r.ledger.Publish(api.Event{Time: time.Now().UTC(), Type: api.EventHostChanged, Object: host, Message: err.Error()})
 				return
 			}
 			r.welcome(host)
@@ -221,7 +216,7 @@ func (r *Runner) SetTopology(ctx context.Context, s *topology.Snapshot) error {
 
 // SwitchPlanes returns the planes that switches are in, by name; nil before there is a fabric.
 func (r *Runner) SwitchPlanes(ctx context.Context) (planes map[string]int, err error) {
-	err = r.do(ctx, func() {
+	err = r.ledger.Do(ctx, func() {
 		f := r.core.fabric
 		if f == nil {
 			return
@@ -234,11 +229,4 @@ func (r *Runner) SwitchPlanes(ctx context.Context) (planes map[string]int, err e
 		}
 	})
 	return planes, err
-}
-
-// event tells of something that is not the core's.
-func (o *Options) event(t api.EventType, object, message string) {
-	if o.Events != nil {
-		o.Events(api.Event{Time: time.Now().UTC(), Type: t, Object: object, Message: message})
-	}
 }

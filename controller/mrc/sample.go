@@ -45,6 +45,6 @@ func (c *Core) Samples() []ProfileSample {
 
 // Samples is [Core.Samples].
 func (r *Runner) Samples(ctx context.Context) (out []ProfileSample, err error) {
-	err = r.do(ctx, func() { out = r.core.Samples() })
+	err = r.ledger.Do(ctx, func() { out = r.core.Samples() })
 	return out, err
 }

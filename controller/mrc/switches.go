@@ -68,7 +68,7 @@ func (r *Runner) count(ctx context.Context, every time.Duration) error {
 func (r *Runner) countOnce(ctx context.Context, snap *topology.Snapshot) error {
 	var switches map[string]topology.NodeID
 	numbers := make(map[topology.NodeID]map[uint32]uint32)
-	if err := r.do(ctx, func() {
+	if err := r.ledger.Do(ctx, func() {
 		switches = make(map[string]topology.NodeID, len(r.switches))
 		for name, n := range r.switches {
 			switches[name], numbers[n.ID] = n.ID, r.numbers(name)
@@ -97,7 +97,7 @@ func (r *Runner) countOnce(ctx context.Context, snap *topology.Snapshot) error {
 			received[to.Name][portOf(numbers[l.Remote], l.RemoteID, l.RemotePort)],
 		})
 	}
-	_ = r.do(ctx, func() {
+	_ = r.ledger.Do(ctx, func() {
 		for _, n := range counts {
 			_ = r.core.LinkCounts(n.link, n.sent, n.received) // a link may be gone by now
 		}

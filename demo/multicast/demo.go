@@ -100,7 +100,7 @@ func Run(ctx context.Context, o Options) (_ *Result, err error) {
 	if err := live.Ready(ctx); err != nil {
 		return nil, err
 	}
-	snapshot := live.Service.Controller.Topology()
+	snapshot := live.Service.Controller().Topology()
 	say("the controller has learned %d nodes, %d links and %d prefixes, and programmed every switch",
 		len(snapshot.Nodes), len(snapshot.Links), len(snapshot.Prefixes))
 

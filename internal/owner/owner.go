@@ -101,6 +101,11 @@ func (l *Loop) Do(ctx context.Context, f func()) error {
 	case <-k.done:
 		return nil
 	case <-l.ended:
+	}
+	select {
+	case <-k.done: // before the loop ended
+		return nil
+	default:
 		return ErrEnded
 	}
 }

@@ -147,14 +147,15 @@ func (s *Store) Apply(ctx context.Context, ops []store.Op) error {
 		last[op.Key] = i
 	}
 	var then []clientv3.Op
-	octets := 0
+	octets, parts := 0, 0
 	for _, i := range slices.Sorted(maps.Values(last)) {
 		op := ops[i]
 		if size := len(op.Key) + len(op.Value); len(then) == s.maxOps || len(then) > 0 && octets+size > s.maxOctets {
 			if _, err := s.commit(ctx, nil, then); err != nil {
-				return err
+				return partly(err, parts)
 			}
 			then, octets = then[:0], 0
+			parts++
 		}
 		octets += len(op.Key) + len(op.Value)
 		if op.Value == nil {
@@ -164,7 +165,16 @@ func (s *Store) Apply(ctx context.Context, ops []store.Op) error {
 		}
 	}
 	_, err := s.commit(ctx, nil, then)
-	return err
+	return partly(err, parts)
+}
+
+// partly is the error of a part of a write, of which others have taken effect before: the write is
+// neither made nor refused, whatever the part is.
+func partly(err error, before int) error {
+	if err == nil || before == 0 || errors.Is(err, store.ErrUnavailable) {
+		return err
+	}
+	return fmt.Errorf("%w: a part of the write is made: %w", store.ErrUnavailable, err)
 }
 
 // commit carries out operations in one transaction, if the conditions and the guard hold.

@@ -7,29 +7,39 @@ import (
 	"github.com/weft-sdn/weft/store"
 )
 
-// Faulty is a store in memory whose writes fail, or hang, as long as a test says.
+// Faulty is a store in memory whose writes by Apply fail, hang, or come late, as long as a test says.
 type Faulty struct {
 	store.Memory
 
 	// mu guards the fields below it.
-	mu    sync.Mutex
-	fails error
-	hangs bool
-	tries int
+	mu     sync.Mutex
+	answer func(ctx context.Context, apply func() error) error
+	tries  int
 }
 
 // Fail has every write fail from now on; nil: they succeed again.
 func (f *Faulty) Fail(err error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.fails, f.hangs = err, false
+	if err == nil {
+		f.Answer(nil)
+		return
+	}
+	f.Answer(func(context.Context, func() error) error { return err })
 }
 
 // Hang has every write take until its context ends.
 func (f *Faulty) Hang() {
+	f.Answer(func(ctx context.Context, _ func() error) error {
+		<-ctx.Done()
+		return ctx.Err()
+	})
+}
+
+// Answer has a function make every write from now on, by apply, and say what came of it: it may do so
+// late, twice or not at all, and say something else. nil: writes are made.
+func (f *Faulty) Answer(answer func(ctx context.Context, apply func() error) error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.fails, f.hangs = nil, true
+	f.answer = answer
 }
 
 // Tries returns how many writes were attempted.
@@ -42,15 +52,11 @@ func (f *Faulty) Tries() int {
 // Apply implements store.Store.
 func (f *Faulty) Apply(ctx context.Context, ops []store.Op) error {
 	f.mu.Lock()
-	fails, hangs := f.fails, f.hangs
+	answer := f.answer
 	f.tries++
 	f.mu.Unlock()
-	switch {
-	case hangs:
-		<-ctx.Done()
-		return ctx.Err()
-	case fails != nil:
-		return fails
+	if answer == nil {
+		return f.Memory.Apply(ctx, ops)
 	}
-	return f.Memory.Apply(ctx, ops)
+	return answer(ctx, func() error { return f.Memory.Apply(context.WithoutCancel(ctx), ops) })
 }

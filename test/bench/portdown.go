@@ -118,7 +118,7 @@ func (p *portDown) fail(ctx context.Context, i int) (time.Duration, error) {
 	}
 	took := time.Since(start)
 	advertised := false
-	if err := p.live.Service.Controller.Do(ctx, func(c *controller.Core) { advertised = isAdvertised(c.Topology(), link) }); err != nil {
+	if err := p.live.Service.Controller().Do(ctx, func(c *controller.Core) { advertised = isAdvertised(c.Topology(), link) }); err != nil {
 		return 0, err
 	}
 	if !advertised {
@@ -159,7 +159,7 @@ func (p *portDown) replaceable(sw string) bool {
 // until waits until something is true of the controller.
 func (p *portDown) until(ctx context.Context, what string, holds func(*controller.Core) bool) error {
 	return p.live.Wait(ctx, what, func() (ok bool, err error) {
-		err = p.live.Service.Controller.Do(ctx, func(c *controller.Core) { ok = holds(c) })
+		err = p.live.Service.Controller().Do(ctx, func(c *controller.Core) { ok = holds(c) })
 		return ok, err
 	})
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // TestStoreHangs: hosts deny a lost link as fast as ever while the store hangs in the middle of a
-// change, and while it fails. Changes are refused; they are taken again when the store recovers.
+// change, and after it has failed. Changes are refused then, whatever the store does.
 func TestStoreHangs(t *testing.T) {
 	run(t, nil, func(t *testing.T, f *fabric) {
 		link := mrc.Target{Link: f.linkBetween("P2-T0-2", "P2-T1-1").ID}
@@ -32,23 +32,18 @@ func TestStoreHangs(t *testing.T) {
 		go func() { refused <- f.admin(link, api.AdminUp) }()
 		time.Sleep(time.Second)
 		lose("P1-T0-1", "P1-T1-1")
-		if err := <-refused; !errors.Is(err, controller.ErrStore) {
+		var unknown *api.Error
+		if err := <-refused; !errors.As(err, &unknown) || unknown.Code != api.CodeUnknown || unknown.Version == 0 {
 			t.Errorf("a change while the store hangs: %v", err)
 		}
-		f.store.Fail(errors.New("no space left on device"))
+		f.store.Fail(nil)
 		time.Sleep(10 * time.Second)
 		if err := f.admin(link, api.AdminDrained); !errors.Is(err, controller.ErrStore) {
-			t.Errorf("a change while the store fails: %v", err)
+			t.Errorf("a change after a write that failed: %v", err)
 		}
 		if !f.deniesNothing() {
 			t.Error("a drain that was refused is carried out")
 		}
 		lose("P1-T0-1", "P1-T1-1")
-		f.store.Fail(nil)
-		time.Sleep(10 * time.Second)
-		if err := f.admin(link, api.AdminDrained); err != nil {
-			t.Errorf("after recovery: %v", err)
-		}
-		f.until(time.Second, "hosts deny the drained link", func() bool { return f.denies("P2-T0-2", "P2-T1-1") })
 	})
 }

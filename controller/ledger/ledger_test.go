@@ -1,0 +1,279 @@
+package ledger_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/ledger"
+	"github.com/weft-sdn/weft/controller/resource"
+	"github.com/weft-sdn/weft/store"
+	"github.com/weft-sdn/weft/test/seeds"
+)
+
+// content is what a resource has.
+type content struct {
+	version uint64
+	text    string
+}
+
+func (c content) String() string { return fmt.Sprintf("%d %s", c.version, c.text) }
+
+func parse(t *testing.T, value []byte) (c content) {
+	version, text, _ := strings.Cut(string(value), " ")
+	n, err := strconv.ParseUint(version, 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content{n, text}
+}
+
+// term is a core in one term, with its ledger. Only its owner uses the core.
+type term struct {
+	*ledger.Ledger
+	versions *resource.Versions
+	items    map[string]content
+	unsaved  []store.Op
+	end      context.CancelFunc
+	ended    sync.WaitGroup
+}
+
+func (*term) Tick(time.Duration)          {}
+func (*term) Next() (time.Duration, bool) { return 0, false }
+
+func (c *term) flush(context.Context) error {
+	c.versions.Reserve()
+	ops := append(c.versions.Changes(), c.unsaved...)
+	c.unsaved = nil
+	c.Keep(ops)
+	c.Kept()
+	c.Publish()
+	return nil
+}
+
+// bed is a store that answers late, twice or not at all, and who reads and writes in turn of terms.
+type bed struct {
+	t    *testing.T
+	rand *rand.Rand
+
+	// mu guards the fields below it.
+	mu     sync.Mutex
+	store  store.Memory
+	number int // of the term
+	now    *term
+	had    map[content]bool  // every content that the store has had
+	given  map[uint64]string // texts by version, as anybody was told
+	acked  map[string]uint64 // the highest version that was acknowledged, by key
+	counts struct{ acked, unknown, refused, read, terms int }
+}
+
+// guarded is the store of a term.
+type guarded struct {
+	*store.Memory
+	b      *bed
+	number int
+}
+
+// Apply implements store.Store.
+func (g guarded) Apply(ctx context.Context, ops []store.Op) error {
+	apply := func() error {
+		g.b.mu.Lock()
+		defer g.b.mu.Unlock()
+		if g.b.number != g.number {
+			return store.ErrFenced
+		}
+		for _, op := range ops {
+			if op.Key != "versions" && op.Value != nil {
+				g.b.had[parse(g.b.t, op.Value)] = true
+			}
+		}
+		return g.b.store.Apply(ctx, ops)
+	}
+	g.b.mu.Lock()
+	fault, late := g.b.rand.IntN(40), time.Duration(g.b.rand.IntN(9000))*time.Millisecond
+	g.b.mu.Unlock()
+	switch fault {
+	case 0: // it takes effect, and does not say so
+		return errors.Join(apply(), errors.New("connection lost"))
+	case 1:
+		return errors.New("connection lost")
+	case 2: // twice, the second time late
+		err := apply()
+		go func() {
+			time.Sleep(late)
+			_ = apply()
+		}()
+		return errors.Join(err, errors.New("connection lost"))
+	case 3: // late, also when nobody waits any more
+		done := make(chan error, 1)
+		go func() {
+			time.Sleep(late)
+			done <- apply()
+		}()
+		select {
+		case err := <-done:
+			return err
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	case 4:
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	time.Sleep(late / 1000)
+	return apply()
+}
+
+// begin begins the next term, from what the store has.
+func (b *bed) begin() *term {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.number++
+	b.counts.terms++
+	records, _, _ := b.store.List(b.t.Context(), "") // a store in memory
+	c := &term{versions: resource.NewVersions("versions"), items: make(map[string]content)}
+	for _, r := range records {
+		if ok, err := c.versions.Load(r); err != nil {
+			b.t.Fatal(err)
+		} else if !ok {
+			c.items[r.Key] = parse(b.t, r.Value)
+		}
+	}
+	c.Ledger = ledger.New(ledger.Options{Store: guarded{&b.store, b, b.number}, Start: time.Now(), Versions: c.versions})
+	ctx, end := context.WithCancel(b.t.Context())
+	c.end = end
+	c.ended.Go(func() { _ = c.Write(ctx) }) // it is fenced when the next term begins
+	c.ended.Go(func() { _ = c.Own(ctx, c, c.flush) })
+	b.now = c
+	return c
+}
+
+func (b *bed) term() *term {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.now
+}
+
+// told notes what a client was told of a version.
+func (b *bed) told(key string, c content) {
+	if was, ok := b.given[c.version]; ok && was != key+c.text {
+		b.t.Errorf("version %d is %q, was %q", c.version, key+c.text, was)
+	}
+	b.given[c.version] = key + c.text
+}
+
+// put changes a resource.
+func (b *bed) put(key, text string) {
+	c := b.term()
+	var made content
+	err := ledger.Unknown(c.Change(b.t.Context(), func() error {
+		made = content{c.versions.Next(), text}
+		c.items[key] = made
+		c.unsaved = append(c.unsaved, store.Op{Key: key, Value: []byte(made.String())})
+		return nil
+	}), made.version)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var unknown *api.Error
+	switch {
+	case err == nil:
+		b.told(key, made)
+		b.counts.acked++
+		if !b.had[made] {
+			b.t.Errorf("%s %v is acknowledged, and the store has not had it", key, made)
+		}
+		b.acked[key] = max(b.acked[key], made.version)
+	case errors.As(err, &unknown):
+		b.told(key, made)
+		b.counts.unknown++
+	default:
+		b.counts.refused++
+	}
+}
+
+// get reads a resource.
+func (b *bed) get(key string) {
+	b.mu.Lock()
+	c, least := b.now, b.acked[key]
+	b.mu.Unlock()
+	var seen content
+	err := c.Read(b.t.Context(), func() { seen = c.items[key] })
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if err != nil {
+		b.counts.refused++
+		return
+	}
+	b.counts.read++
+	if seen.version < least {
+		b.t.Errorf("%s has version %d, and %d was acknowledged before", key, seen.version, least)
+	}
+	if seen.version != 0 {
+		b.told(key, seen)
+		if !b.had[seen] {
+			b.t.Errorf("%s %v is read, and the store has not had it", key, seen)
+		}
+	}
+}
+
+// TestSeeds: whatever a store does, what is acknowledged is read from then on, what is read the store has
+// had, and a version has one content, over all terms.
+func TestSeeds(t *testing.T) {
+	first, n := seeds.Range(t, 1, 60)
+	for seed := first; seed < first+n; seed++ {
+		synctest.Test(t, func(t *testing.T) {
+			b := &bed{
+				t: t, rand: rand.New(rand.NewPCG(seed, 1)), had: make(map[content]bool), given: make(map[uint64]string), acked: make(map[string]uint64),
+			}
+			ctx, stop := context.WithCancel(t.Context())
+			c := b.begin()
+			var all sync.WaitGroup
+			all.Go(func() {
+				for {
+					select {
+					case <-c.Failed():
+					case <-ctx.Done():
+						c.end()
+						c.ended.Wait()
+						return
+					}
+					time.Sleep(time.Second)
+					last := c
+					c = b.begin()
+					last.end()
+					last.ended.Wait()
+				}
+			})
+			var clients sync.WaitGroup
+			for client := range 4 {
+				r := rand.New(rand.NewPCG(seed, uint64(client)+2))
+				clients.Go(func() {
+					for i := range 60 {
+						key := string(rune('a' + r.IntN(2)))
+						if r.IntN(2) == 0 {
+							b.put(key, fmt.Sprintf("%d-%d", client, i))
+						} else {
+							b.get(key)
+						}
+						time.Sleep(time.Duration(r.IntN(1500)) * time.Millisecond)
+					}
+				})
+			}
+			clients.Wait()
+			stop()
+			all.Wait()
+			time.Sleep(10 * time.Second) // writes that are late
+			if n := b.counts; n.acked == 0 || n.read == 0 || n.terms < 2 {
+				t.Errorf("seed %d shows nothing: %+v", seed, n)
+			}
+		})
+	}
+}

@@ -100,8 +100,8 @@ func newToken(env environment) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(env.stderr, "token %s of %s, %s; it is shown only now\n", t.ID, t.Name, grantText(t.Grant))
-		_, err = fmt.Fprintln(env.stdout, t.Secret)
+		fmt.Fprintf(env.stderr, "token %s of %s, %s; it is shown only now\n", inLine(t.ID), inLine(t.Name), inLine(grantText(t.Grant)))
+		_, err = fmt.Fprintln(env.stdout, inLine(t.Secret))
 		return err
 	}), listing(env, "List the tokens, without their secrets", tokensPath, func(w io.Writer, tokens []api.Token) error {
 		g := newGrid("ID", "NAME", "ROLE", "CREATED", "BY", "EXPIRES", "LAST USED")
@@ -128,7 +128,7 @@ func eachOf(env environment, names []string, do func(name string) (done string, 
 			errs = append(errs, fmt.Errorf("%s: %w", name, err))
 			continue
 		}
-		if _, err := fmt.Fprintln(env.stdout, done); err != nil {
+		if _, err := fmt.Fprintln(env.stdout, inLine(done)); err != nil {
 			return err
 		}
 	}
@@ -177,7 +177,7 @@ func newUser(env environment) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(env.stdout, "user %s added, %s\n", u.Name, grantText(u.Grant))
+		_, err = fmt.Fprintf(env.stdout, "user %s added, %s\n", inLine(u.Name), inLine(grantText(u.Grant)))
 		return err
 	}), listing(env, "List the local users", usersPath, func(w io.Writer, users []api.User) error {
 		g := newGrid("NAME", "ROLE", "CREATED", "CHANGED", "LAST USED")
@@ -213,7 +213,7 @@ func newUser(env environment) *cobra.Command {
 			if _, err := rest.Do(cmd.Context(), http.MethodPut, client.Path("v1", "users", name, "password"), nil, body); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(env.stdout, "password of %s set; its sessions have ended\n", name)
+			_, err = fmt.Fprintf(env.stdout, "password of %s set; its sessions have ended\n", inLine(name))
 			return err
 		}))
 	return f

@@ -156,7 +156,7 @@ func (a *applier) say(format string, args ...any) {
 	if a.output != formatTable {
 		w = a.env.stderr
 	}
-	fmt.Fprintf(w, format+"\n", args...)
+	fmt.Fprintln(w, inLine(fmt.Sprintf(format, args...)))
 }
 
 // sayChanges lists the changes that a dry run would make on switches.
@@ -201,10 +201,10 @@ func (a *applier) waitProgrammed(ctx context.Context, resources client.Resources
 			state = conditionText(progress.Conditions)
 		}
 		if time.Since(start) > a.wait {
-			return nil, fmt.Errorf("%w after %v: %s", errNotProgrammed, a.wait, state)
+			return nil, fmt.Errorf("%w after %v: %s", errNotProgrammed, a.wait, inLine(state))
 		}
 		if state != said {
-			fmt.Fprintf(a.env.stderr, "%s %s: %s\n", r.kind.noun, r.Name, state)
+			fmt.Fprintf(a.env.stderr, "%s %s: %s\n", r.kind.noun, inLine(r.Name), inLine(state))
 			said = state
 		}
 		if err := pause(ctx, askAgain); err != nil {

@@ -136,7 +136,7 @@ this command prints, and give them to --noted the next time.`,
 		}
 		var errs []error
 		for _, fault := range audit.Verify(chains, records) {
-			errs = append(errs, errors.New(fault))
+			errs = append(errs, errors.New(inLine(fault)))
 		}
 		for _, p := range had {
 			errs = append(errs, checkNoted(p, chains, records))

@@ -119,7 +119,7 @@ func (d *deleter) whole(ctx context.Context, k *kind) error {
 }
 
 func (d *deleter) say(format string, args ...any) {
-	fmt.Fprintf(d.env.stdout, format+"\n", args...)
+	fmt.Fprintln(d.env.stdout, inLine(fmt.Sprintf(format, args...)))
 }
 
 // one deletes a resource, or returns what that would change on switches.
@@ -160,7 +160,7 @@ func newReset(env environment) *cobra.Command {
 		if err != nil {
 			return fmt.Errorf("group %s: %w", args[0], err)
 		}
-		_, err = fmt.Fprintf(env.stdout, "group %s reset, epoch %d\n", g.Name, g.Status.Epoch)
+		_, err = fmt.Fprintf(env.stdout, "group %s reset, epoch %d\n", inLine(g.Name), g.Status.Epoch)
 		return err
 	}
 	conn.register(family)

@@ -164,7 +164,7 @@ func findNode(ctx context.Context, c *client.Client, args []string) (*drainable,
 	for i := range nodes {
 		names[i] = named(nodes[i].Status.Name, nodes[i].ID)
 	}
-	return nil, fmt.Errorf("there is no node %s in the fabric: want one of %s", args[0], few(names))
+	return nil, fmt.Errorf("there is no node %s in the fabric: want one of %s", args[0], inLine(few(names)))
 }
 
 // findPlane finds a plane by its number.
@@ -212,17 +212,17 @@ func (d *drainer) set(ctx context.Context, x *drainable) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", x.what, err)
 		}
-		state, done := drainCell(now.drains), true
+		state, done := inLine(drainCell(now.drains)), true
 		for _, one := range now.drains {
 			done = done && one.Drained
 		}
 		up := d.state == api.AdminUp
 		if up {
-			state = notes(state, now.unused)
+			state = notes(state, inLine(now.unused))
 		}
 		switch {
 		case up && d.wait == 0:
-			_, err = fmt.Fprintln(d.env.stdout, notes(x.what+" is to be used", drainCell(now.drains)))
+			_, err = fmt.Fprintln(d.env.stdout, notes(x.what+" is to be used", inLine(drainCell(now.drains))))
 			return err
 		case up && state == "":
 			_, err = fmt.Fprintf(d.env.stdout, "%s is in use\n", x.what)

@@ -87,7 +87,7 @@ func conditionTable(w io.Writer, conditions []api.Condition) error {
 }
 
 func pathTable(w io.Writer, p *api.EVPath) error {
-	fmt.Fprintf(w, "EV %s of %s, %s, %s", p.EV, p.Profile, p.State, p.Mode)
+	fmt.Fprintf(w, "EV %s of %s, %s, %s", inLine(string(p.EV)), inLine(p.Profile), inLine(string(p.State)), inLine(string(p.Mode)))
 	if p.Plane != 0 {
 		fmt.Fprintf(w, ", plane %d", p.Plane)
 	}

@@ -5,6 +5,8 @@ import (
 	"log/slog"
 
 	"github.com/spf13/cobra"
+
+	"github.com/weft-sdn/weft/internal/printable"
 )
 
 // logging is the flags of commands that keep running.
@@ -21,6 +23,7 @@ func (l *logging) open(w io.Writer) (*slog.Logger, error) {
 		return nil, usagef("--log-level is %q: want debug, info, warn or error", l.level)
 	}
 	options := &slog.HandlerOptions{Level: level}
+	w = printable.NewWriter(w) // JSON of slog leaves C1, DEL and bidirectional marks as they are
 	switch l.format {
 	case "text":
 		return slog.New(slog.NewTextHandler(w, options)), nil

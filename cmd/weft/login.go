@@ -122,9 +122,9 @@ func signInByDevice(ctx context.Context, env environment, rest *client.Client, _
 	if err != nil {
 		return s, err
 	}
-	fmt.Fprintf(env.stderr, "Open %s and enter %s\n", d.VerificationURI, d.UserCode)
+	fmt.Fprintf(env.stderr, "Open %s and enter %s\n", inLine(d.VerificationURI), inLine(d.UserCode))
 	if d.VerificationURIComplete != "" {
-		fmt.Fprintf(env.stderr, "or open %s\n", d.VerificationURIComplete)
+		fmt.Fprintf(env.stderr, "or open %s\n", inLine(d.VerificationURIComplete))
 	}
 	for {
 		select {
@@ -162,7 +162,7 @@ func sessionText(s api.Session) string {
 	if s.Way == "" {
 		return "nobody: the API asks for credentials (weft login)"
 	}
-	out := s.Name + ", " + grantText(s.Grant)
+	out := inLine(s.Name) + ", " + inLine(grantText(s.Grant))
 	if s.Way == api.WayNone {
 		out += ": the API asks for no credentials"
 	}
@@ -213,7 +213,7 @@ func newLogout(env environment) *cobra.Command {
 		if ended != nil {
 			return fmt.Errorf("the session is forgotten here, and may go on at the controller: %w", ended)
 		}
-		_, err = fmt.Fprintf(env.stdout, "%s signed out\n", was.Name)
+		_, err = fmt.Fprintf(env.stdout, "%s signed out\n", inLine(was.Name))
 		return err
 	}
 	conn.register(c)
@@ -239,7 +239,7 @@ func newWhoami(env environment) *cobra.Command {
 			return err
 		}
 		return out.write(env.stdout, a.Body, func(w io.Writer) error {
-			_, err := fmt.Fprintf(w, "%s\nscopes: %s\n", sessionText(s), strings.Join(s.Scopes, " "))
+			_, err := fmt.Fprintf(w, "%s\nscopes: %s\n", sessionText(s), inLine(strings.Join(s.Scopes, " ")))
 			return err
 		})
 	}

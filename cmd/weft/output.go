@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/weft-sdn/weft/internal/printable"
 	"github.com/weft-sdn/weft/internal/strictyaml"
 )
 
@@ -51,7 +52,7 @@ func (f format) write(w io.Writer, document []byte, table func(w io.Writer) erro
 			return err
 		}
 		out.WriteByte('\n')
-		_, err := w.Write(out.Bytes())
+		_, err := w.Write(bytes.ToValidUTF8(out.Bytes(), []byte("\uFFFD"))) // JSON has no other octets
 		return err
 	case formatYAML:
 		out, err := strictyaml.FromJSON(document)
@@ -91,12 +92,15 @@ func stringsToAny(s []string) []any {
 const blank = " "
 
 // flat replaces what would break a row.
-var flat = strings.NewReplacer("\n", " ", "\t", " ", "\r", "")
+var flat = strings.NewReplacer("\r\n", " ", "\n", " ", "\t", " ")
+
+// inLine is text of others as a part of a line.
+func inLine(text string) string { return printable.Text(flat.Replace(text)) }
 
 // row adds a row. What is not known shows as "-".
 func (g *grid) row(cells ...any) {
 	for i, c := range cells {
-		text := flat.Replace(fmt.Sprint(c))
+		text := inLine(fmt.Sprint(c))
 		if text == "" || text == "invalid IP" || text == "invalid Prefix" {
 			text = "-"
 		}

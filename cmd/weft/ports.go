@@ -79,9 +79,9 @@ func gnmiDetail(w io.Writer, s *api.SwitchGNMI) error {
 	if s.Ignored > 0 {
 		head = append(head, fmt.Sprintf("%d values ignored", s.Ignored))
 	}
-	fmt.Fprintln(w, strings.Join(head, ", "))
+	fmt.Fprintln(w, inLine(strings.Join(head, ", ")))
 	if s.Error != "" {
-		fmt.Fprintln(w, "error:", strings.Join(strings.Fields(s.Error), " "))
+		fmt.Fprintln(w, "error:", inLine(s.Error))
 	}
 	if len(s.Paths) > 0 {
 		fmt.Fprintln(w)

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/weft-sdn/weft/internal/printable"
 )
 
 // environment is what the command takes from its process.
@@ -20,6 +22,9 @@ type environment struct {
 
 // run carries out a command line and returns the exit status.
 func run(ctx context.Context, args []string, env environment) int {
+	stdout, stderr := printable.NewWriter(env.stdout), printable.NewWriter(env.stderr)
+	env.stdout, env.stderr = stdout, stderr
+	defer func() { _ = errors.Join(stdout.Flush(), stderr.Flush()) }() // as the writes before them
 	root := newRoot(env)
 	root.SetArgs(args)
 	root.SetIn(env.stdin)

@@ -160,7 +160,7 @@ func historyTable(w io.Writer, h *api.History) error {
 		return err
 	}
 	if len(still) > 0 {
-		_, err := fmt.Fprintf(w, "\n0 throughout: %s\n", strings.Join(still, ", "))
+		_, err := fmt.Fprintf(w, "\n0 throughout: %s\n", inLine(strings.Join(still, ", ")))
 		return err
 	}
 	return nil

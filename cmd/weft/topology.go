@@ -15,7 +15,7 @@ func topologyTable(w io.Writer, d *api.Topology) error {
 	if d.Stale != nil {
 		state = "stale since " + clockTime(d.Stale.Since) + ": " + d.Stale.Reason
 	}
-	fmt.Fprintf(w, "version %d, %s\n\n", d.Version, state)
+	fmt.Fprintf(w, "version %d, %s\n\n", d.Version, inLine(state))
 	names := make(map[topology.NodeID]string, len(d.Nodes))
 	g := newGrid("NODE", "ID", "LOOPBACK", "LOCATORS", "SIDS", "NOTE")
 	for i := range d.Nodes {

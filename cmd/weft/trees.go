@@ -9,7 +9,7 @@ import (
 
 // treeTable draws the tree from the root down.
 func treeTable(w io.Writer, d *api.PlannedTree) error {
-	fmt.Fprintf(w, "group %s, index %d, epoch %d, cost %d, SID %v\n\n", d.Name, d.Index, d.Epoch, d.Tree.Cost, d.Tree.SID)
+	fmt.Fprintf(w, "group %s, index %d, epoch %d, cost %d, SID %v\n\n", inLine(d.Name), d.Index, d.Epoch, d.Tree.Cost, d.Tree.SID)
 	g := newGrid("NODE", "BRANCH", "PORT", "QPN", "SID", "BEHAVIOR", "PARENT PORT")
 	nodes := make(map[string]*api.TreeNode, len(d.Tree.Nodes))
 	for i := range d.Tree.Nodes {
@@ -55,7 +55,7 @@ func stateTable(w io.Writer, d *api.GroupState) error {
 	if !d.Complete {
 		complete = ", incomplete: some switches did not answer in time"
 	}
-	fmt.Fprintf(w, "group %s, epoch %d%s\n\n", d.Group, d.Epoch, complete)
+	fmt.Fprintf(w, "group %s, epoch %d%s\n\n", inLine(d.Group), d.Epoch, inLine(complete))
 	g := newGrid("SWITCH", "BRANCH", "OF", "ACKPSN", "EPSN", "WAITS FOR", "MSN", "CNPS", "EPOCH")
 	for i := range d.Nodes {
 		n := &d.Nodes[i]

@@ -11,6 +11,7 @@ import (
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/api/client"
+	"github.com/weft-sdn/weft/internal/printable"
 	"github.com/weft-sdn/weft/internal/strictyaml"
 )
 
@@ -86,7 +87,7 @@ func (v *viewer) event(e client.Event) error {
 	if err := (&client.Answer{Body: e.Data}).Decode(&ev); err != nil {
 		return err
 	}
-	line := fmt.Sprintf("%-20s  %-18s  %-12s  %s", clockTime(ev.Time), ev.Type, ev.Object, eventText(&ev))
+	line := fmt.Sprintf("%-20s  %-18s  %-12s  %s", clockTime(ev.Time), inLine(string(ev.Type)), inLine(ev.Object), eventText(&ev))
 	_, err := fmt.Fprintln(v.env.stdout, strings.TrimRight(line, " "))
 	return err
 }
@@ -97,5 +98,5 @@ func eventText(ev *api.Event) string {
 	if message == "" && ev.Group != nil {
 		message = groupSummary(ev.Group)
 	}
-	return strings.Join(strings.Fields(message), " ")
+	return printable.Text(strings.Join(strings.Fields(message), " "))
 }

@@ -59,11 +59,29 @@ func DecodeNode(node ast.Node, v any, options ...yaml.DecodeOption) (err error) 
 	return yaml.NodeToValue(node, v, options...)
 }
 
-// FromJSON writes a JSON document as YAML.
+// FromJSON writes a JSON document as YAML. Values with characters that do not print are quoted, with
+// escapes for them: the library writes such characters as they are, and reads some of them back as
+// others.
 func FromJSON(document []byte) (text []byte, err error) {
 	defer guard(&err)
-	return yaml.JSONToYAML(document)
+	text, err = yaml.JSONToYAML(document)
+	if err != nil || !strings.ContainsFunc(string(text), unprintable) {
+		return text, err
+	}
+	var v any
+	if err := yaml.UnmarshalWithOptions(document, &v, yaml.UseOrderedMap()); err != nil {
+		return nil, err
+	}
+	return yaml.MarshalWithOptions(v, yaml.CustomMarshaler[string](func(s string) ([]byte, error) {
+		if strings.ContainsFunc(s, unprintable) {
+			return []byte(strconv.Quote(s)), nil // its escapes are among those of YAML
+		}
+		return yaml.Marshal(s)
+	}))
 }
+
+// unprintable reports whether a scalar must not have a character as it is.
+func unprintable(r rune) bool { return r != '\n' && !strconv.IsPrint(r) }
 
 // Place returns the line and column of a field, such as hosts[2].address, or those of the nearest thing
 // around it that the text has; zero when there is none. Both count from 1.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/weft-sdn/weft/internal/printable"
 	"github.com/weft-sdn/weft/topology"
 	"github.com/weft-sdn/weft/topology/bgpls/wire"
 )
@@ -77,7 +78,7 @@ func makeNode(id topology.NodeID, parts []part) (n topology.Node, ok bool) {
 func addNodeAttributes(n *topology.Node, a *wire.NodeAttributes) {
 	n.Overload = n.Overload || a.Flags&wire.NodeFlagOverload != 0
 	if n.Name == "" {
-		n.Name = a.Name
+		n.Name = printable.Text(a.Name) // RFC 9552 section 5.3.1.3 wants ASCII; peers send what they like
 	}
 	if !n.Loopback.IsValid() {
 		n.Loopback = a.RouterID6

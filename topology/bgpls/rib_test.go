@@ -1,6 +1,7 @@
 package bgpls
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -8,6 +9,7 @@ import (
 	"net/netip"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -244,6 +246,33 @@ func TestRIBStartup(t *testing.T) {
 	tell(t, r, peerB, device(2))
 	tell(t, r, netip.MustParseAddrPort("127.0.2.9:179"), device(3))
 	expect(t, r, "strangers", built(device(1)))
+}
+
+// A node name has at most 255 octets (RFC 9552 section 5.3.1.3), and what does not print in it is
+// escaped where it is learned.
+func TestRIBNodeName(t *testing.T) {
+	n1 := device(1)
+	all, err := n1.advertisements()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name, want string
+		discarded  uint64
+	}{
+		{strings.Repeat("a", 254), strings.Repeat("a", 254), 0},
+		{strings.Repeat("a", 255), strings.Repeat("a", 255), 0},
+		{strings.Repeat("a", 256), "", 1},
+		{"\xff\xfe\x1b[31m", `\xff\xfe\u001b[31m`, 0},
+		{"n1\u202e", `n1\u202e`, 0},
+	} {
+		r := newTestRIB(peerA)
+		attribute := binary.BigEndian.AppendUint16(binary.BigEndian.AppendUint16(nil, 1026), uint16(len(c.name)))
+		r.update(peerA, &wire.Update{Reachable: []wire.Received{received(t, all[0].nlri)}, Attribute: append(attribute, c.name...)})
+		if n := r.snapshot().Node(n1.Node.ID); n == nil || n.Name != c.want || r.stats.DiscardedAttributes != c.discarded {
+			t.Errorf("%q: %+v, %d attributes discarded", c.name, n, r.stats.DiscardedAttributes)
+		}
+	}
 }
 
 // An attribute that is malformed is discarded, and its NLRI stays.

@@ -1,0 +1,118 @@
+// Package printable shows text that others wrote, so that no terminal obeys it and no line of a log
+// is forged by it.
+//
+// Names that a network tells (node names of BGP-LS, system names of LLDP, messages of switches,
+// names of principals) may hold sequences that a terminal obeys, line breaks, and marks that turn
+// the direction of what follows. What does not print by [unicode.IsPrint] is escaped as JSON escapes
+// it, "\u001b": control characters of C0 and C1, DEL, format characters with the bidirectional ones,
+// separators of lines and paragraphs, spaces other than U+0020, private use. So what is escaped in a
+// JSON document leaves it the same document. Octets that are no UTF-8 become "\xff".
+package printable
+
+import (
+	"io"
+	"strconv"
+	"strings"
+	"sync"
+	"unicode/utf8"
+)
+
+// Text returns s with everything escaped that does not print, line breaks and tabs too.
+func Text(s string) string {
+	if utf8.ValidString(s) && strings.IndexFunc(s, func(r rune) bool { return !strconv.IsPrint(r) }) < 0 {
+		return s
+	}
+	return string(appendText(nil, []byte(s), ""))
+}
+
+// Bounded is [Text] of at most n octets of s, with "…" in place of the rest.
+func Bounded(s string, n int) string {
+	if len(s) <= n {
+		return Text(s)
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return Text(s[:n]) + "…"
+}
+
+const digits = "0123456789abcdef"
+
+// appendText appends b with everything escaped that does not print, but for the characters in but.
+func appendText(out, b []byte, but string) []byte {
+	for len(b) > 0 {
+		r, n := utf8.DecodeRune(b)
+		switch {
+		case r == utf8.RuneError && n == 1:
+			out = append(out, '\\', 'x', digits[b[0]>>4], digits[b[0]&0xF])
+		case strconv.IsPrint(r), strings.ContainsRune(but, r):
+			out = append(out, b[:n]...)
+		case r > 0xFFFF:
+			out = appendUnit(appendUnit(out, 0xD800+(r-0x10000)>>10), 0xDC00+(r-0x10000)&0x3FF)
+		default:
+			out = appendUnit(out, r)
+		}
+		b = b[n:]
+	}
+	return out
+}
+
+// appendUnit appends a code unit of UTF-16 as JSON escapes it (RFC 8259 section 7).
+func appendUnit(b []byte, unit rune) []byte {
+	return append(b, '\\', 'u', digits[unit>>12&0xF], digits[unit>>8&0xF], digits[unit>>4&0xF], digits[unit&0xF])
+}
+
+// A Writer passes text on with everything escaped that does not print, but for line breaks and tabs.
+// It is the last before a terminal: what others wrote and stands within a line is to be escaped by
+// [Text] before, as it may hold line breaks. It may be used by several goroutines.
+type Writer struct {
+	mu   sync.Mutex
+	to   io.Writer
+	rest []byte // the beginning of a character whose end has not been written
+}
+
+// NewWriter returns a writer that passes text on to another.
+func NewWriter(to io.Writer) *Writer { return &Writer{to: to} }
+
+// Write implements [io.Writer].
+func (w *Writer) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	text := append(w.rest, p...)
+	whole := len(text) - unfinished(text)
+	w.rest = append([]byte(nil), text[whole:]...)
+	if err := w.pass(text[:whole]); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// Flush passes on what is left of a character that was not finished.
+func (w *Writer) Flush() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	rest := w.rest
+	w.rest = nil
+	return w.pass(rest)
+}
+
+func (w *Writer) pass(text []byte) error {
+	if len(text) == 0 {
+		return nil
+	}
+	_, err := w.to.Write(appendText(nil, text, "\n\t"))
+	return err
+}
+
+// unfinished returns how many octets at the end of b begin a character that does not end there.
+func unfinished(b []byte) int {
+	for n := 1; n < utf8.UTFMax && n <= len(b); n++ {
+		if end := b[len(b)-n:]; utf8.RuneStart(end[0]) {
+			if !utf8.FullRune(end) {
+				return n
+			}
+			break
+		}
+	}
+	return 0
+}

@@ -21,5 +21,9 @@ type BGPPeer struct {
 	NLRIs     topology.PeerNLRIs `json:"nlris" doc:"NLRIs of the peer that are in the topology."`
 	Refused   uint64             `json:"refused,omitempty" doc:"NLRIs of nodes that the peer may not describe."`
 
+	MalformedNLRIs      uint64              `json:"malformedNlris,omitempty" doc:"NLRIs of the peer that were malformed and left out (RFC 9552, section 8.2.2)."`
+	DiscardedAttributes uint64              `json:"discardedAttributes,omitempty" doc:"BGP-LS attributes of the peer that were malformed; their NLRIs count as without one."`
+	LastFault           *topology.PeerFault `json:"lastFault,omitempty" doc:"The last of these."`
+
 	Notifications []topology.PeerNotification `json:"notifications,omitempty" doc:"NOTIFICATION messages that ended sessions (RFC 4271, section 4.5)."`
 }

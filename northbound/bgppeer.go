@@ -56,6 +56,7 @@ func (s *Server) bgpPeers() []api.BGPPeer {
 		out = append(out, api.BGPPeer{
 			Name: p.Name(), Address: p.Address, Port: p.Port, ASN: p.ASN, State: p.State, Since: p.Since, LastError: p.LastError,
 			Synced: p.Synced, Sessions: p.Sessions, Updates: p.Updates, NLRIs: p.NLRIs,
+			MalformedNLRIs: p.MalformedNLRIs, DiscardedAttributes: p.DiscardedAttributes, LastFault: p.LastFault,
 			Refused: p.Refused, Notifications: p.Notifications,
 		})
 	}
@@ -100,13 +101,14 @@ var (
 	peerSessionsDesc    = prometheus.NewDesc("weft_bgp_peer_sessions_total", "Sessions established with the BGP-LS peer.", peerLabels, nil)
 	peerUpdatesDesc     = prometheus.NewDesc("weft_bgp_peer_updates_total", "UPDATE messages received from the BGP-LS peer.", peerLabels, nil)
 	peerRefusedDesc     = prometheus.NewDesc("weft_bgp_peer_refused_nlris_total", "NLRIs of nodes that the BGP-LS peer may not describe.", peerLabels, nil)
+	peerMalformedDesc   = prometheus.NewDesc("weft_bgp_peer_malformed_total", "NLRIs and BGP-LS attributes of the peer that were malformed and left out.", []string{"peer", "object"}, nil)
 	peerNotifiedDesc    = prometheus.NewDesc("weft_bgp_peer_notifications_total", "NOTIFICATION messages that ended sessions with the BGP-LS peer.", []string{"peer", "direction", "code", "subcode"}, nil)
 	peerNLRIsDesc       = prometheus.NewDesc("weft_bgp_peer_nlris", "NLRIs of the BGP-LS peer that are in the topology.", []string{"peer", "type"}, nil)
 )
 
 // Describe implements [prometheus.Collector].
 func (c *bgpCollector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{peerEstablishedDesc, peerSyncedDesc, peerSessionsDesc, peerUpdatesDesc, peerNLRIsDesc, peerRefusedDesc, peerNotifiedDesc} {
+	for _, d := range []*prometheus.Desc{peerEstablishedDesc, peerSyncedDesc, peerSessionsDesc, peerUpdatesDesc, peerNLRIsDesc, peerRefusedDesc, peerMalformedDesc, peerNotifiedDesc} {
 		ch <- d
 	}
 }
@@ -123,6 +125,8 @@ func (c *bgpCollector) Collect(ch chan<- prometheus.Metric) {
 		send(peerSessionsDesc, prometheus.CounterValue, float64(p.Sessions), name)
 		send(peerUpdatesDesc, prometheus.CounterValue, float64(p.Updates), name)
 		send(peerRefusedDesc, prometheus.CounterValue, float64(p.Refused), name)
+		send(peerMalformedDesc, prometheus.CounterValue, float64(p.MalformedNLRIs), name, string(topology.FaultNLRI))
+		send(peerMalformedDesc, prometheus.CounterValue, float64(p.DiscardedAttributes), name, string(topology.FaultAttribute))
 		for _, n := range p.Notifications {
 			direction := "received"
 			if n.Sent {

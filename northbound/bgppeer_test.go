@@ -19,7 +19,8 @@ func testPeers() northboundtest.Peers {
 			Sessions: 1, Updates: 9, NLRIs: topology.PeerNLRIs{Nodes: 2, Links: 3, Prefixes: 4, SIDs: 5}},
 		{Address: a("192.0.2.2"), Port: 179, ASN: 64513, State: topology.PeerConnecting, LastError: "connection refused"},
 		{Address: a("192.0.2.3"), ASN: 64512, State: topology.PeerConnecting, Since: epochStart.Add(time.Second), Heard: true, Sessions: 3, LastError: "hold timer expired"},
-		{Address: a("2001:db8::4"), Port: 1790, ASN: 64512, State: topology.PeerEstablished, Since: epochStart, Sessions: 1, NLRIs: topology.PeerNLRIs{Nodes: 1}},
+		{Address: a("2001:db8::4"), Port: 1790, ASN: 64512, State: topology.PeerEstablished, Since: epochStart, Sessions: 1, NLRIs: topology.PeerNLRIs{Nodes: 1},
+			MalformedNLRIs: 3, DiscardedAttributes: 1, LastFault: &topology.PeerFault{Time: epochStart, Object: topology.FaultNLRI, Octets: "000100", Length: 30, Reason: "bgpls: malformed"}},
 	}
 }
 
@@ -30,8 +31,8 @@ func TestBGPPeers(t *testing.T) {
 			`{"name":"192.0.2.1:179","address":"192.0.2.1","port":179,"asn":64512,"state":"established","since":"2026-01-02T03:04:05Z","synced":true,"sessions":1,"updates":9,"nlris":{"nodes":2,"links":3,"prefixes":4,"sids":5}},` +
 			`{"name":"192.0.2.2:179","address":"192.0.2.2","port":179,"asn":64513,"state":"connecting","lastError":"connection refused","synced":false,"sessions":0,"updates":0,"nlris":{"nodes":0,"links":0,"prefixes":0,"sids":0}},` +
 			`{"name":"192.0.2.3","address":"192.0.2.3","asn":64512,"state":"connecting","since":"2026-01-02T03:04:06Z","lastError":"hold timer expired","synced":false,"sessions":3,"updates":0,"nlris":{"nodes":0,"links":0,"prefixes":0,"sids":0}},` +
-			`{"name":"[2001:db8::4]:1790","address":"2001:db8::4","port":1790,"asn":64512,"state":"established","since":"2026-01-02T03:04:05Z","synced":false,"sessions":1,"updates":0,"nlris":{"nodes":1,"links":0,"prefixes":0,"sids":0}}]}`,
-		"/v1/bgp-peers/%5B2001:db8::4%5D:1790": `{"name":"[2001:db8::4]:1790","address":"2001:db8::4","port":1790,"asn":64512,"state":"established","since":"2026-01-02T03:04:05Z","synced":false,"sessions":1,"updates":0,"nlris":{"nodes":1,"links":0,"prefixes":0,"sids":0}}`,
+			`{"name":"[2001:db8::4]:1790","address":"2001:db8::4","port":1790,"asn":64512,"state":"established","since":"2026-01-02T03:04:05Z","synced":false,"sessions":1,"updates":0,"nlris":{"nodes":1,"links":0,"prefixes":0,"sids":0},"malformedNlris":3,"discardedAttributes":1,"lastFault":{"time":"2026-01-02T03:04:05Z","object":"nlri","octets":"000100","length":30,"reason":"bgpls: malformed"}}]}`,
+		"/v1/bgp-peers/%5B2001:db8::4%5D:1790": `{"name":"[2001:db8::4]:1790","address":"2001:db8::4","port":1790,"asn":64512,"state":"established","since":"2026-01-02T03:04:05Z","synced":false,"sessions":1,"updates":0,"nlris":{"nodes":1,"links":0,"prefixes":0,"sids":0},"malformedNlris":3,"discardedAttributes":1,"lastFault":{"time":"2026-01-02T03:04:05Z","object":"nlri","octets":"000100","length":30,"reason":"bgpls: malformed"}}`,
 	} {
 		want = strings.ReplaceAll(want, "2026-01-02T03:04:05Z", epochStart.UTC().Format(time.RFC3339))
 		want = strings.ReplaceAll(want, "2026-01-02T03:04:06Z", epochStart.Add(time.Second).UTC().Format(time.RFC3339))
@@ -53,6 +54,8 @@ func TestBGPPeers(t *testing.T) {
 		`weft_bgp_peer_updates_total{peer="192.0.2.1:179"} 9`, `weft_bgp_peer_nlris{peer="192.0.2.1:179",type="node"} 2`,
 		`weft_bgp_peer_nlris{peer="192.0.2.1:179",type="link"} 3`, `weft_bgp_peer_nlris{peer="192.0.2.1:179",type="prefix"} 4`,
 		`weft_bgp_peer_nlris{peer="192.0.2.1:179",type="sid"} 5`, "weft_ready 0",
+		`weft_bgp_peer_malformed_total{object="nlri",peer="[2001:db8::4]:1790"} 3`, `weft_bgp_peer_malformed_total{object="attribute",peer="[2001:db8::4]:1790"} 1`,
+		`weft_bgp_peer_malformed_total{object="nlri",peer="192.0.2.3"} 0`,
 	} {
 		if !strings.Contains(body, want) {
 			t.Errorf("no %s", want)

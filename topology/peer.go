@@ -44,8 +44,31 @@ type Peer struct {
 	NLRIs   PeerNLRIs
 	// Refused counts NLRIs of nodes that the peer may not describe.
 	Refused uint64
+	// MalformedNLRIs and DiscardedAttributes count what the peer sent malformed and was left out
+	// (RFC 9552 section 8.2.2); the NLRIs of a discarded attribute count as without one.
+	MalformedNLRIs, DiscardedAttributes uint64
+	LastFault                           *PeerFault // of these
 	// Notifications count what ended sessions.
 	Notifications []PeerNotification
+}
+
+// A FaultObject is what of an UPDATE message is malformed.
+type FaultObject string
+
+const (
+	// FaultNLRI is a link-state NLRI.
+	FaultNLRI FaultObject = "nlri"
+	// FaultAttribute is a BGP-LS attribute (type 29).
+	FaultAttribute FaultObject = "attribute"
+)
+
+// PeerFault is something malformed that a peer sent.
+type PeerFault struct {
+	Time   time.Time   `json:"time"`
+	Object FaultObject `json:"object" enum:"nlri,attribute"`
+	Octets string      `json:"octets" doc:"Its first octets in hexadecimal, 64 octets at most."`
+	Length int         `json:"length" doc:"Of all of it, in octets."`
+	Reason string      `json:"reason" doc:"What is wrong with it."`
 }
 
 // PeerNotification counts NOTIFICATION messages (RFC 4271 section 4.5).

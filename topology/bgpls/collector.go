@@ -15,6 +15,8 @@ type collector struct {
 	// syncing has the peers that have yet to say everything, and since when.
 	syncing   map[peerKey]time.Time
 	malformed uint64
+	// reportFaults, when not nil, takes what a peer sent malformed, once in faultPause.
+	reportFaults func(peerKey, faultReport)
 }
 
 func newCollector(c *Config) *collector {
@@ -53,10 +55,19 @@ func (c *collector) removePeer(k peerKey) {
 	c.rib.removePeer(k)
 }
 
-// tick does what is due: it ends the waiting for End-of-RIB markers. It returns
+// tick does what is due: it ends the waiting for End-of-RIB markers, and reports faults. It returns
 // when it has to be called again.
 func (c *collector) tick(now time.Time, timeout time.Duration) (next time.Time, ok bool) {
 	next, ok = c.rib.tick(now)
+	for k, p := range c.rib.peers {
+		report, due, again := p.faults.report(now)
+		if due && c.reportFaults != nil {
+			c.reportFaults(k, report)
+		}
+		if !again.IsZero() && (!ok || again.Before(next)) {
+			next, ok = again, true
+		}
+	}
 	for k, since := range c.syncing {
 		switch end := since.Add(timeout); {
 		case !now.Before(end):
@@ -73,6 +84,7 @@ func (c *collector) tick(now time.Time, timeout time.Duration) (next time.Time, 
 // the context ends.
 func (s *Speaker) collect(ctx context.Context) {
 	c := newCollector(&s.config)
+	c.reportFaults = s.logFaults
 	wake := time.NewTimer(0)
 	defer wake.Stop()
 	var touched time.Time // since when there is something to publish
@@ -132,6 +144,18 @@ func (s *Speaker) count(c *collector) {
 		p.status.Synced = r != nil && r.synced && p.status.State == topology.PeerEstablished
 		if r != nil {
 			p.status.Heard, p.status.Updates, p.status.NLRIs, p.status.Refused = r.ever, r.updates, r.nlris, r.refused
+			p.status.MalformedNLRIs, p.status.DiscardedAttributes = r.faults.nlris, r.faults.attributes
+			if last := r.faults.last; last.Object != "" {
+				p.status.LastFault = &last
+			}
 		}
+	}
+}
+
+// logFaults logs what a peer sent malformed.
+func (s *Speaker) logFaults(k peerKey, r faultReport) {
+	if s.config.Logger != nil {
+		s.config.Logger.Warn("a BGP-LS peer sends what is malformed: it is left out", "peer", topology.PeerName(k),
+			"nlris", r.nlris, "attributes", r.attributes, "object", r.last.Object, "octets", r.last.Octets, "length", r.last.Length, "reason", r.last.Reason)
 	}
 }

@@ -2,6 +2,9 @@ package bgpls
 
 import (
 	"encoding/binary"
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -69,5 +72,56 @@ func TestCollectorSync(t *testing.T) {
 	}
 	if c.malformed != 1 {
 		t.Errorf("%d malformed updates", c.malformed)
+	}
+}
+
+// What a peer sends malformed is counted of the peer, and reported at once and then once a minute,
+// with the first of it.
+func TestFaultsReported(t *testing.T) {
+	c := newCollector(&Config{StartupGrace: time.Hour})
+	var said []string
+	c.reportFaults = func(k peerKey, r faultReport) {
+		said = append(said, fmt.Sprintf("%v %d %d %s %d %s", k.Addr(), r.nlris, r.attributes, r.last.Octets, r.last.Length, r.last.Time.Sub(epoch)))
+	}
+	for _, k := range []peerKey{peerA, peerB} {
+		c.rib.addPeer(k, topology.Scope{}, DefaultLimits(), epoch)
+		c.peerUp(k, epoch)
+	}
+	bad := func(n int, octets string) *wire.Update {
+		return &wire.Update{Skipped: wire.Skipped{MalformedNLRIs: n, Fault: wire.Fault{Octets: octets, Length: 100, Reason: "r"}}}
+	}
+	void := announce(t, wire.NLRI{Type: wire.NLRINode, Local: wire.NodeDescriptor{ASN: 1, IGPRouterID: "\x0a\x00\x00\x01"}}, nil)
+	void.Attribute = []byte{4, 2, 0}
+	for _, step := range []struct {
+		at   time.Duration
+		do   *wire.Update
+		of   peerKey
+		want string // what is said
+		next time.Duration
+	}{
+		{0, &wire.Update{}, peerA, "", 0},
+		{time.Second, bad(2, "\x01"), peerA, "127.0.2.1 2 0 01 100 1s", 0},
+		{2 * time.Second, bad(1, "\x02"), peerA, "", 61 * time.Second},
+		{2 * time.Second, bad(1, "\x03"), peerB, "127.0.2.2 1 0 03 100 2s", 61 * time.Second},
+		{3 * time.Second, void, peerA, "", 61 * time.Second},
+		{61*time.Second - 1, &wire.Update{}, peerA, "", 61 * time.Second},
+		{61 * time.Second, &wire.Update{}, peerA, "127.0.2.1 1 1 040200 3 3s", 0},
+		{200 * time.Second, &wire.Update{}, peerA, "", 0},
+		{201 * time.Second, bad(1, strings.Repeat("\xff", wire.MaxFault)), peerA, "127.0.2.1 1 0 " + strings.Repeat("ff", wire.MaxFault) + " 100 3m21s", 0},
+	} {
+		said = nil
+		if err := c.update(step.of, step.do); err != nil {
+			t.Fatal(err)
+		}
+		next, ok := c.tick(epoch.Add(step.at), time.Hour)
+		if want := []string{step.want}; step.want == "" && len(said) > 0 || step.want != "" && !slices.Equal(said, want) {
+			t.Errorf("after %v: %q, want %q", step.at, said, step.want)
+		}
+		if want := epoch.Add(step.next); step.next > 0 && (!ok || !next.Equal(want)) || step.next == 0 && next.Before(epoch.Add(time.Hour)) {
+			t.Errorf("after %v: to be called again at %v, %v", step.at, next.Sub(epoch), ok)
+		}
+	}
+	if a, b := c.rib.peers[peerA].faults, c.rib.peers[peerB].faults; a.nlris != 4 || a.attributes != 1 || b.nlris != 1 || b.attributes != 0 {
+		t.Errorf("%+v and %+v", a, b)
 	}
 }

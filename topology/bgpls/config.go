@@ -39,7 +39,7 @@ type Config struct {
 	Changed func(topology.Peer)
 	// retryMax is the longest pause before a connection is tried again; 5 s when 0.
 	retryMax time.Duration
-	// Logger gets what GoBGP logs; nil is nothing.
+	// Logger gets what GoBGP logs, and what peers send malformed; nil is nothing.
 	Logger *slog.Logger
 }
 

@@ -3,9 +3,11 @@ package bgpls
 import (
 	"encoding/binary"
 	"io"
+	"log/slog"
 	"net"
 	"net/netip"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -124,12 +126,31 @@ func tlv(typ uint16, value ...byte) []byte {
 	return append(b, value...)
 }
 
+// A logBuffer is what several goroutines log.
+type logBuffer struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (b *logBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *logBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
 // A router that says what GoBGP does not know, or not well.
 func TestForeignPeer(t *testing.T) {
 	t.Parallel()
 	a := netip.MustParseAddr("127.0.4.1")
 	router := newForeignPeer(t, a)
-	collector := start(t, Config{ASN: 64999, RouterID: netip.MustParseAddr("10.255.0.1"), Collect: true})
+	var logged logBuffer
+	collector := start(t, Config{ASN: 64999, RouterID: netip.MustParseAddr("10.255.0.1"), Collect: true, Logger: slog.New(slog.NewTextHandler(&logged, nil))})
 	addPeer(t, collector, Peer{Address: a, Port: router.port(), ASN: testASN, LocalAddress: collectorAddress})
 	session := router.session(t)
 
@@ -179,6 +200,12 @@ func TestForeignPeer(t *testing.T) {
 	}
 	if stats := collector.Stats(); stats.UnknownTLVs != 2 || stats.DiscardedAttributes != 1 || stats.UnknownNLRIs != 1 || stats.MalformedNLRIs != 1 || stats.Updates != 7 {
 		t.Errorf("counters: %+v", stats)
+	}
+	if p := collector.Peers()[0]; p.MalformedNLRIs != 1 || p.DiscardedAttributes != 1 || p.LastFault == nil || p.LastFault.Time.IsZero() || p.LastFault.Reason == "" {
+		t.Errorf("the peer: %+v", p)
+	}
+	if text := logged.String(); strings.Count(text, "malformed: it is left out") != 1 || !strings.Contains(text, "octets=0483000400000005") {
+		t.Errorf("logged: %s", text)
 	}
 
 	// An UPDATE that cannot be divided ends the session. What was said stays.

@@ -56,6 +56,7 @@ type ribPeer struct {
 	said    map[*object]int
 	octets  int    // of said
 	refused uint64 // NLRIs outside of the scope
+	faults  faults // all that there were
 	cut     bool   // the session has exceeded a limit; nothing of it is taken any more
 	session int    // counts the sessions; what was said in an earlier one is unconfirmed
 	up      bool
@@ -169,7 +170,12 @@ func (r *rib) update(a peerKey, u *wire.Update) error {
 	r.stats.Updates++
 	p.updates++
 	r.stats.UnknownNLRIs += uint64(u.Skipped.UnknownNLRIs)
-	r.stats.MalformedNLRIs += uint64(u.Skipped.MalformedNLRIs)
+	if n := u.Skipped.MalformedNLRIs; n > 0 {
+		r.stats.MalformedNLRIs += uint64(n)
+		p.faults.nlris += uint64(n)
+		p.faults.note(topology.FaultNLRI, u.Skipped.Fault)
+		r.refused = true
+	}
 	r.stats.UnknownTLVs += uint64(u.Skipped.UnknownTLVs)
 	for i := range u.Unreachable {
 		if o := r.objects[string(u.Unreachable[i].Raw)]; o != nil && p.said[o] > 0 {
@@ -187,6 +193,9 @@ func (r *rib) update(a peerKey, u *wire.Update) error {
 		r.stats.UnknownTLVs += uint64(unknown)
 		if err != nil {
 			r.stats.DiscardedAttributes++
+			p.faults.attributes++
+			p.faults.note(topology.FaultAttribute, wire.NewFault(u.Attribute, err))
+			r.refused = true
 		}
 	}
 	for i := range u.Reachable {

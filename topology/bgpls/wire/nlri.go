@@ -108,6 +108,22 @@ type Skipped struct {
 	UnknownNLRIs   int // of a type not known here
 	MalformedNLRIs int // discarded (RFC 9552 section 8.2.2, "NLRI discard")
 	UnknownTLVs    int
+	Fault          Fault // the first of MalformedNLRIs
+}
+
+// A Fault is something malformed. It is comparable; the zero value is none.
+type Fault struct {
+	Octets string // its first octets, MaxFault at most
+	Length int    // of all of it, in octets
+	Reason string
+}
+
+// MaxFault is how many octets of something malformed are kept.
+const MaxFault = 64
+
+// NewFault returns the fault of octets that could not be parsed.
+func NewFault(octets []byte, err error) Fault {
+	return Fault{string(octets[:min(len(octets), MaxFault)]), len(octets), err.Error()}
 }
 
 // ParseNLRIs reads the NLRI field of an MP_REACH_NLRI or MP_UNREACH_NLRI
@@ -132,7 +148,9 @@ func ParseNLRIs(b []byte) (nlris []Received, skipped Skipped, err error) {
 		case errors.Is(err, errUnknownNLRI):
 			skipped.UnknownNLRIs++
 		case err != nil:
-			skipped.MalformedNLRIs++
+			if skipped.MalformedNLRIs++; skipped.MalformedNLRIs == 1 {
+				skipped.Fault = NewFault(r.Raw, err)
+			}
 		default:
 			nlris = append(nlris, r)
 		}

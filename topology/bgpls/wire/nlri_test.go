@@ -116,6 +116,10 @@ func TestNLRIsDiscarded(t *testing.T) {
 	} {
 		b := octets(t, c.wire)
 		got, skipped, err := ParseNLRIs(append(b, octets(t, good)...))
+		if f := skipped.Fault; (f != Fault{}) != (c.want.MalformedNLRIs > 0) || f.Octets != string(b[:f.Length]) || f.Length > 0 && (f.Length != len(b) || f.Reason == "") {
+			t.Errorf("%s: the fault is %+v", c.name, f)
+		}
+		skipped.Fault = Fault{}
 		if err != nil || skipped != c.want {
 			t.Errorf("%s: %+v, %v; want %+v", c.name, skipped, err, c.want)
 		}
@@ -123,6 +127,26 @@ func TestNLRIsDiscarded(t *testing.T) {
 		if n := len(got); n != 2-c.want.UnknownNLRIs-c.want.MalformedNLRIs || got[n-1].Local != descriptorN6 {
 			t.Errorf("%s: %d NLRIs are left", c.name, n)
 		}
+	}
+}
+
+// Of what is malformed, no more than MaxFault octets are kept, of the first of an UPDATE.
+func TestFaultBounded(t *testing.T) {
+	nlri := func(octets int) []byte { // the first TLV is one of 65535 octets
+		b := append([]byte{0, 1, 0, byte(octets - 4), 4}, make([]byte, octets-5)...)
+		b[13], b[15], b[16] = 1, 0xff, 0xff
+		return b
+	}
+	for _, n := range []int{MaxFault - 1, MaxFault, MaxFault + 1} {
+		_, skipped, err := ParseNLRIs(append(nlri(n), nlri(30)...))
+		if f := skipped.Fault; err != nil || skipped.MalformedNLRIs != 2 || f.Length != n || f.Octets != string(nlri(n)[:min(n, MaxFault)]) {
+			t.Errorf("%d octets: %+v, %v", n, skipped, err)
+		}
+	}
+	var u Update
+	reach := append([]byte{0x40, 0x04, 71, 0, 0}, nlri(30)...)
+	if err := errors.Join(u.parseReach(reach), u.parseUnreach(append([]byte{0x40, 0x04, 71}, nlri(40)...))); err != nil || u.Skipped.MalformedNLRIs != 2 || u.Skipped.Fault.Length != 30 {
+		t.Errorf("%+v, %v", u.Skipped, err)
 	}
 }
 

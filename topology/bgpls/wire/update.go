@@ -138,6 +138,9 @@ func (u *Update) parseUnreach(b []byte) error {
 }
 
 func (s *Skipped) add(o Skipped) {
+	if s.MalformedNLRIs == 0 {
+		s.Fault = o.Fault
+	}
 	s.UnknownNLRIs += o.UnknownNLRIs
 	s.MalformedNLRIs += o.MalformedNLRIs
 	s.UnknownTLVs += o.UnknownTLVs

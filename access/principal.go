@@ -2,7 +2,6 @@ package access
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"github.com/weft-sdn/weft/api"
@@ -22,6 +21,10 @@ type Principal struct {
 	Expires time.Time `json:"expires,omitzero"`
 	// CSRF is what changes by this principal must carry; "": nothing. Sessions by cookie have one.
 	CSRF string `json:"csrf,omitempty"`
+	// Projects are those that the principal is a member of, with its role in each: what the controller
+	// that decides knows ([Projects.Join]), and no session.
+	Projects map[string]api.ProjectRole `json:"-"`
+	all      *Projects
 }
 
 // Anybody is the principal of requests to an API that asks for no credentials.
@@ -31,17 +34,12 @@ var Anybody = Principal{Name: "anybody", Way: api.WayNone, Grant: api.Grant{Role
 func (p *Principal) Known() bool { return p.Way != "" }
 
 // May reports whether the principal has a scope.
-func (p *Principal) May(s Scope) bool { return s == Open || p.Known() && Has(p.Role, s) }
-
-// Owns reports whether the principal may use the resource of a name with the scopes [TenantRead] and
-// [TenantWrite]. Every role but tenant may use all.
-func (p *Principal) Owns(name string) bool {
-	if p.Role != api.RoleTenant {
-		return p.Known()
-	}
-	rest, ok := strings.CutPrefix(name, p.Tenant)
-	return ok && p.Tenant != "" && (rest == "" || rest[0] == '-' || rest[0] == '.')
+func (p *Principal) May(s Scope) bool {
+	return s == Open || p.Known() && (Has(p.Role, s) || p.member(s))
 }
+
+// Owns reports whether the principal may see the resource of a name with the scope [TenantRead].
+func (p *Principal) Owns(name string) bool { return p.Uses(name, TenantRead) }
 
 // Key tells principals apart where their use of the API is counted; "" for nobody and anybody.
 func (p *Principal) Key() string {
@@ -65,6 +63,9 @@ func (p *Principal) RoleText() string {
 // Session returns what the principal is for itself.
 func (p *Principal) Session() api.Session {
 	s := api.Session{Name: p.Name, Way: p.Way, Grant: p.Grant, Expires: p.Expires, CSRF: p.CSRF, Scopes: []string{}}
+	for _, name := range p.ProjectNames() {
+		s.Projects = append(s.Projects, api.SessionProject{Name: name, Role: p.Projects[name]})
+	}
 	for _, scope := range Scopes() {
 		if p.May(scope) {
 			s.Scopes = append(s.Scopes, string(scope))

@@ -17,8 +17,8 @@ const (
 	Self Scope = "self"
 	// Read covers what there is to see of the network and its resources.
 	Read Scope = "read"
-	// TenantRead and TenantWrite cover groups, tenants and PFC policies. The role tenant has them
-	// for its own resources.
+	// TenantRead and TenantWrite cover groups, tenants, PFC policies and, to read, projects. Members of
+	// projects have them for what is their projects'.
 	TenantRead  Scope = "tenant:read"
 	TenantWrite Scope = "tenant:write"
 	// Operate covers drains.
@@ -36,10 +36,11 @@ func Scopes() []Scope {
 
 // grants are the scopes of each role.
 var grants = map[api.Role][]Scope{
-	api.RoleViewer:   {Self, Read, TenantRead},
-	api.RoleOperator: {Self, Read, TenantRead, Operate},
-	api.RoleTenant:   {Self, TenantRead, TenantWrite},
-	api.RoleAdmin:    Scopes(),
+	api.RoleViewer:     {Self, Read, TenantRead},
+	api.RoleOperator:   {Self, Read, TenantRead, Operate},
+	api.RoleTenant:     {Self, TenantRead, TenantWrite},
+	api.RoleOfProjects: {Self}, // and what its projects give it
+	api.RoleAdmin:      Scopes(),
 }
 
 // Has reports whether a role has a scope.

@@ -16,26 +16,27 @@ type Role string
 
 // The roles.
 const (
-	RoleViewer   Role = "viewer"
-	RoleOperator Role = "operator"
-	RoleTenant   Role = "tenant"
-	RoleAdmin    Role = "admin"
+	RoleViewer     Role = "viewer"
+	RoleOperator   Role = "operator"
+	RoleTenant     Role = "tenant" // editor of the project of its name
+	RoleOfProjects Role = "member" // may do what the projects that name it give it
+	RoleAdmin      Role = "admin"
 )
 
 // Roles returns all roles.
-func Roles() []Role { return []Role{RoleViewer, RoleOperator, RoleTenant, RoleAdmin} }
+func Roles() []Role { return []Role{RoleViewer, RoleOperator, RoleTenant, RoleOfProjects, RoleAdmin} }
 
 // Grant is a role and, for the role tenant, the tenant whose resources it covers.
 type Grant struct {
-	Role   Role   `json:"role" yaml:"role" enum:"viewer,operator,tenant,admin" doc:"What it may do: viewer, operator, tenant or admin."`
-	Tenant string `json:"tenant,omitempty" yaml:"tenant" maxLength:"253" doc:"With the role tenant: it may use the resources of this name, and those whose names begin with it and a hyphen or a dot."`
+	Role   Role   `json:"role" yaml:"role" enum:"viewer,operator,tenant,member,admin" doc:"What it may do: viewer, operator, tenant, member or admin."`
+	Tenant string `json:"tenant,omitempty" yaml:"tenant" maxLength:"253" doc:"With the role tenant: the project that it is an editor of."`
 }
 
 // Validate checks a role and its tenant; at is the path of the grant, "" for none.
 func (g Grant) Validate(at string) []FieldError {
 	var out []FieldError
 	if !slices.Contains(Roles(), g.Role) {
-		out = append(out, FieldError{Field: at + "role", Code: CodeInvalid, Value: strconv.Quote(string(g.Role)), Want: "viewer, operator, tenant or admin"})
+		out = append(out, FieldError{Field: at + "role", Code: CodeInvalid, Value: strconv.Quote(string(g.Role)), Want: "viewer, operator, tenant, member or admin"})
 	}
 	switch {
 	case g.Role == RoleTenant && g.Tenant == "":
@@ -67,6 +68,8 @@ type Session struct {
 	Way  Way    `json:"way" enum:"none,token-file,token,user,certificate,oidc" doc:"How it has shown that. none: the API asks for no credentials."`
 	Grant
 	Scopes []string `json:"scopes" doc:"Scopes of operations that it may call."`
+	// Projects are those of a member; who sees everything needs none.
+	Projects []SessionProject `json:"projects,omitempty" doc:"Projects that it is a member of."`
 	// Expires is the end of the session or token.
 	Expires time.Time `json:"expires,omitzero" doc:"When the session or token ends at the latest; absent: never."`
 	// CSRF is for sessions by cookie alone.
@@ -75,6 +78,12 @@ type Session struct {
 	Token string `json:"token,omitempty" doc:"The session as a bearer token, in the answer to a sign-in that asked for it."`
 	// Ways lists what this API takes for a sign-in.
 	Ways []Way `json:"ways,omitempty" doc:"Ways to sign in at this API."`
+}
+
+// SessionProject is a project of a principal.
+type SessionProject struct {
+	Name string      `json:"name" doc:"Name of the project."`
+	Role ProjectRole `json:"role" enum:"viewer,editor" doc:"What it may do there."`
 }
 
 // SignIn is what a client sends for a session: a local user's name and password, or a token.

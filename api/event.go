@@ -11,9 +11,9 @@ type Event struct {
 	// Seq grows by one with each event of a controller.
 	Seq  uint64    `json:"seq" doc:"Grows by one with each event of a controller; 0 in a gap."`
 	Time time.Time `json:"time"`
-	Type EventType `json:"type" doc:"group.changed, group.deleted, orphan.found, orphan.gone, orphan.removed, receiver.stalled, receiver.recovered, receiver.evicted, switch.changed, topology.changed, network.changed, bgp-peer.changed, certificate.expiring, certificate.expired, certificate.renewed, certificate.refused, controller.joined, controller.left, controller.lost, controller.decider-changed, controller.owns, port.changed, port.miscabled, port.cabled, srv6-policy.changed, srv6-policy.deleted, tenant.changed, tenant.deleted, pfc-policy.changed, pfc-policy.deleted, srv6-policy.path-changed, srv6-policy.path-failed, pfc.tunnel-lost, pfc.tunnel-recovered, pfc.tunnel-learned, pfc.deadlock-risk, pfc.watermarks-changed, pfc.storm, pfc.storm-ended, pfc.overflow, fabric.changed, link.changed, drain.changed, ev-profile.changed, suspect.changed, balance.changed, host.changed, store.failed, store.recovered, entries.removed, gap."`
+	Type EventType `json:"type" doc:"group.changed, group.deleted, orphan.found, orphan.gone, orphan.removed, receiver.stalled, receiver.recovered, receiver.evicted, switch.changed, topology.changed, network.changed, bgp-peer.changed, certificate.expiring, certificate.expired, certificate.renewed, certificate.refused, controller.joined, controller.left, controller.lost, controller.decider-changed, controller.owns, port.changed, port.miscabled, port.cabled, srv6-policy.changed, srv6-policy.deleted, tenant.changed, tenant.deleted, pfc-policy.changed, pfc-policy.deleted, srv6-policy.path-changed, srv6-policy.path-failed, pfc.tunnel-lost, pfc.tunnel-recovered, pfc.tunnel-learned, pfc.deadlock-risk, pfc.watermarks-changed, pfc.storm, pfc.storm-ended, pfc.overflow, fabric.changed, link.changed, drain.changed, project.changed, ev-profile.changed, suspect.changed, balance.changed, host.changed, store.failed, store.recovered, entries.removed, gap."`
 	// Object is the name of what changed, empty for the topology.
-	Object  string `json:"object,omitempty" doc:"Name of the group, orphan, what was removed, switch, policy, tenant, EV profile, host, controller or certificate, the ends of a tunnel, a queue as switch/port/priority, id of the link, switch/port of a port, or what is drained."`
+	Object  string `json:"object,omitempty" doc:"Name of the group, project, orphan, what was removed, switch, policy, tenant, EV profile, host, controller or certificate, the ends of a tunnel, a queue as switch/port/priority, id of the link, switch/port of a port, or what is drained."`
 	Message string `json:"message,omitempty"`
 	// Group is the group after the change, nil when it is gone.
 	Group *MulticastGroup `json:"group,omitempty" doc:"The group after the change; absent when it is gone."`
@@ -59,6 +59,8 @@ const (
 	EventDeciderChanged   EventType = "controller.decider-changed"
 	EventOwnerChanged     EventType = "controller.owns" // other switches than before
 
+	EventProjectChanged EventType = "project.changed" // assigned, or deleted
+
 	EventGroupChanged      EventType = "group.changed" // spec or status
 	EventGroupDeleted      EventType = "group.deleted"
 	EventReceiverEvicted   EventType = "receiver.evicted"
@@ -95,7 +97,7 @@ const (
 var eventTypes = []EventType{
 	EventBalanceChanged, EventBGPPeerChanged, EventCertificateExpired, EventCertificateExpiring, EventCertificateRefused, EventCertificateRenewed, EventDeciderChanged, EventControllerJoined, EventControllerLeft, EventControllerLost, EventOwnerChanged, EventDrainChanged, EventEntriesRemoved, EventEVProfileChanged, EventFabricChanged, EventGap, EventGroupChanged, EventGroupDeleted,
 	EventHostChanged, EventLinkChanged, EventNetworkChanged, EventOrphanFound, EventOrphanGone, EventOrphanRemoved, EventPFCPolicyChanged, EventPFCPolicyDeleted, EventDeadlockRisk, EventOverflow, EventStorm,
-	EventStormEnded, EventTunnelLearned, EventTunnelLost, EventTunnelRecovered, EventWatermarksChanged, EventPortCabled, EventPortChanged, EventPortMiscabled, EventReceiverEvicted,
+	EventStormEnded, EventTunnelLearned, EventTunnelLost, EventTunnelRecovered, EventWatermarksChanged, EventPortCabled, EventPortChanged, EventPortMiscabled, EventProjectChanged, EventReceiverEvicted,
 	EventReceiverRecovered, EventReceiverStalled, EventSRv6PolicyChanged, EventSRv6PolicyDeleted, EventPolicyPathChanged,
 	EventPolicyPathFailed, EventStoreFailed, EventStoreRecovered, EventSuspectChanged, EventSwitchChanged, EventTenantChanged, EventTenantDeleted, EventTopologyChanged,
 }

@@ -26,57 +26,57 @@ func (r MulticastGroup) Intent() (version uint64, spec any) { return r.Version, 
 type MulticastGroupSpec struct {
 	// ProxyAddress stands for the group: source and receivers connect their
 	// queue pairs to it.
-	ProxyAddress netip.Addr `json:"proxyAddress" format:"ipv6" doc:"Stands for the group: source and receivers connect their queue pairs to it. A global unicast address that nothing else has."`
+	ProxyAddress netip.Addr `json:"proxyAddress" names:"proxy" format:"ipv6" doc:"Stands for the group: source and receivers connect their queue pairs to it. A global unicast address that nothing else has."`
 	// DesignatedQPN is the destination queue pair of everything sent to the
 	// proxy address, 24 bits.
-	DesignatedQPN uint32          `json:"designatedQpn" minimum:"2" maximum:"16777215" doc:"Destination queue pair of everything sent to the proxy address."`
+	DesignatedQPN uint32          `json:"designatedQpn" names:"designatedQpn" minimum:"2" maximum:"16777215" doc:"Destination queue pair of everything sent to the proxy address."`
 	Source        GroupSource     `json:"source"`
 	Receivers     []GroupReceiver `json:"receivers" minItems:"1" nullable:"false" doc:"No address twice, and not the source's."`
 	// InitialPSN is the first PSN of the source, 24 bits.
-	InitialPSN uint32 `json:"initialPsn" required:"false" maximum:"16777215" doc:"First PSN of the source. Default 0."`
+	InitialPSN uint32 `json:"initialPsn" names:"-" required:"false" maximum:"16777215" doc:"First PSN of the source. Default 0."`
 	// CNPWindow is the window in which congestion notifications become one.
 	// Default: the controller's.
-	CNPWindow Duration `json:"cnpWindow,omitzero" pattern:"^([0-9]+([.][0-9]+)?(ns|us|µs|ms|s|m|h))+$" patternDescription:"a duration such as 50us or 1.5ms" example:"1ms" doc:"Window in which congestion notifications become one, such as 50us or 1ms. Default: the controller's."`
+	CNPWindow Duration `json:"cnpWindow,omitzero" names:"-" pattern:"^([0-9]+([.][0-9]+)?(ns|us|µs|ms|s|m|h))+$" patternDescription:"a duration such as 50us or 1.5ms" example:"1ms" doc:"Window in which congestion notifications become one, such as 50us or 1ms. Default: the controller's."`
 	// CNPLimit is how many CNPs a branch may report in a window; those over it
 	// are dropped. Default: the controller's.
-	CNPLimit uint32 `json:"cnpLimit,omitempty" maximum:"16777215" doc:"CNPs a branch may report in a window; those over it are dropped. Default: the controller's."`
+	CNPLimit uint32 `json:"cnpLimit,omitempty" names:"-" maximum:"16777215" doc:"CNPs a branch may report in a window; those over it are dropped. Default: the controller's."`
 	// NackHoldoff is how long the same NAK is not repeated upstream. Default:
 	// one round trip of the tree where its delays are known, and the
 	// controller's default elsewhere.
-	NackHoldoff Duration      `json:"nackHoldoff,omitzero" pattern:"^([0-9]+([.][0-9]+)?(ns|us|µs|ms|s|m|h))+$" patternDescription:"a duration such as 50us or 1.5ms" example:"100us" doc:"How long the same NAK is not repeated upstream. Default: one round trip of the tree where its delays are known."`
-	Mode        GroupMode     `json:"mode,omitempty" enum:"provisioned,inband" doc:"provisioned, the default: hosts send plain RoCEv2 and switches hold the receivers. inband: the source encapsulates and lists the receivers in End.MT TLVs."`
-	Objective   TreeObjective `json:"objective,omitempty" enum:"delay,cost" doc:"delay, the default: every receiver gets a shortest path. cost: few links, never more than with delay."`
+	NackHoldoff Duration      `json:"nackHoldoff,omitzero" names:"-" pattern:"^([0-9]+([.][0-9]+)?(ns|us|µs|ms|s|m|h))+$" patternDescription:"a duration such as 50us or 1.5ms" example:"100us" doc:"How long the same NAK is not repeated upstream. Default: one round trip of the tree where its delays are known."`
+	Mode        GroupMode     `json:"mode,omitempty" names:"-" enum:"provisioned,inband" doc:"provisioned, the default: hosts send plain RoCEv2 and switches hold the receivers. inband: the source encapsulates and lists the receivers in End.MT TLVs."`
+	Objective   TreeObjective `json:"objective,omitempty" names:"-" enum:"delay,cost" doc:"delay, the default: every receiver gets a shortest path. cost: few links, never more than with delay."`
 	// RewriteSource makes the proxy address the source address of what the
 	// receivers get. Default true.
-	RewriteSource *bool `json:"rewriteSource,omitempty" doc:"Receivers see the proxy address as source, as an unmodified queue pair connected to it expects. Default true."`
+	RewriteSource *bool `json:"rewriteSource,omitempty" names:"-" doc:"Receivers see the proxy address as source, as an unmodified queue pair connected to it expects. Default true."`
 	// BaseVA is the virtual address at which the source takes the receivers'
 	// memory to begin. A receiver's VA replaces it.
-	BaseVA uint64 `json:"baseVa,omitempty" format:"uint64" doc:"Virtual address at which the source takes the receivers' memory to begin; a receiver's va replaces it."`
+	BaseVA uint64 `json:"baseVa,omitempty" names:"-" format:"uint64" doc:"Virtual address at which the source takes the receivers' memory to begin; a receiver's va replaces it."`
 	// EvictAfter removes a receiver that has stalled the group for so long.
 	// Default: never.
-	EvictAfter Duration `json:"evictAfter,omitzero" pattern:"^([0-9]+([.][0-9]+)?(ns|us|µs|ms|s|m|h))+$" patternDescription:"a duration such as 50us or 1.5ms" example:"5s" doc:"Removes a receiver that has stalled the group for so long. Default: never."`
+	EvictAfter Duration `json:"evictAfter,omitzero" names:"-" pattern:"^([0-9]+([.][0-9]+)?(ns|us|µs|ms|s|m|h))+$" patternDescription:"a duration such as 50us or 1.5ms" example:"5s" doc:"Removes a receiver that has stalled the group for so long. Default: never."`
 }
 
 // GroupSource is the sending queue pair.
 type GroupSource struct {
-	Address netip.Addr `json:"address" format:"ipv6" doc:"Address of a host of the inventory."`
-	QPN     uint32     `json:"qpn" minimum:"2" maximum:"16777215" doc:"The sending queue pair."`
+	Address netip.Addr `json:"address" names:"host" format:"ipv6" doc:"Address of a host of the inventory."`
+	QPN     uint32     `json:"qpn" names:"queuePair" minimum:"2" maximum:"16777215" doc:"The sending queue pair."`
 }
 
 // GroupReceiver is a receiving queue pair.
 type GroupReceiver struct {
-	Address netip.Addr `json:"address" format:"ipv6" doc:"Address of a host of the inventory."`
-	QPN     uint32     `json:"qpn" minimum:"2" maximum:"16777215" doc:"The receiving queue pair."`
+	Address netip.Addr `json:"address" names:"host" format:"ipv6" doc:"Address of a host of the inventory."`
+	QPN     uint32     `json:"qpn" names:"queuePair" minimum:"2" maximum:"16777215" doc:"The receiving queue pair."`
 	// StartPSN is the first PSN of a receiver that joins a group which is
 	// already sending: the first one of a message that is not sent yet. Default:
 	// the group's initial PSN.
-	StartPSN *uint32 `json:"startPsn,omitempty" maximum:"16777215" doc:"For a receiver that joins a group which is sending: first PSN of a message not yet sent. The source sends nothing from there on before the receiver is Programmed. Default: initialPsn."`
+	StartPSN *uint32 `json:"startPsn,omitempty" names:"-" maximum:"16777215" doc:"For a receiver that joins a group which is sending: first PSN of a message not yet sent. The source sends nothing from there on before the receiver is Programmed. Default: initialPsn."`
 	// StartMSN is the group's MSN at StartPSN.
-	StartMSN uint32 `json:"startMsn,omitempty" maximum:"16777215" doc:"The group's MSN at startPsn."`
+	StartMSN uint32 `json:"startMsn,omitempty" names:"-" maximum:"16777215" doc:"The group's MSN at startPsn."`
 	// VA and RKey replace those of the source where receivers registered their
 	// memory differently; both or neither.
-	VA   *uint64 `json:"va,omitempty" format:"uint64" doc:"Virtual address of the receiver's memory, where it differs from the source's idea of it; with rkey."`
-	RKey *uint32 `json:"rkey,omitempty" format:"uint32" maximum:"4294967295" doc:"R_Key of the receiver's memory; with va."`
+	VA   *uint64 `json:"va,omitempty" names:"-" format:"uint64" doc:"Virtual address of the receiver's memory, where it differs from the source's idea of it; with rkey."`
+	RKey *uint32 `json:"rkey,omitempty" names:"-" format:"uint32" maximum:"4294967295" doc:"R_Key of the receiver's memory; with va."`
 }
 
 // GroupMode says who encapsulates and who lists the receivers.

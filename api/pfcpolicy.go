@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -26,26 +27,26 @@ func (r PFCPolicy) Intent() (version uint64, spec any) { return r.Version, r.Spe
 // PFCPolicySpec is what a client wants of a PFC policy. Sizes are in octets.
 type PFCPolicySpec struct {
 	// SRv6Policy carries the tenant's traffic, Tenant is whose priority is paused.
-	SRv6Policy string `json:"srv6Policy" doc:"The SRv6 policy that carries the tenant."`
-	Tenant     string `json:"tenant" doc:"The tenant whose priority is paused."`
+	SRv6Policy string `json:"srv6Policy" names:"srv6Policy" doc:"The SRv6 policy that carries the tenant."`
+	Tenant     string `json:"tenant" names:"tenant" doc:"The tenant whose priority is paused."`
 	// Scenario is 1, the default: tunnels are there before the first packet; or 2:
 	// a switch reports the first packet of the policy, and they are made then.
-	Scenario int `json:"scenario,omitempty" doc:"1, the default: tunnels are there before the first packet. 2: they are made when a switch reports it."`
+	Scenario int `json:"scenario,omitempty" names:"-" doc:"1, the default: tunnels are there before the first packet. 2: they are made when a switch reports it."`
 	// Tunnel defines how reverse tunnels are encapsulated. Default policy.
-	Tunnel PolicyMode `json:"tunnel,omitempty" doc:"How reverse tunnels are encapsulated: policy, the default, or best-effort."`
+	Tunnel PolicyMode `json:"tunnel,omitempty" names:"-" doc:"How reverse tunnels are encapsulated: policy, the default, or best-effort."`
 	// Buffer is what the tenant's queue may hold at each node. Default: the
 	// controller's.
-	Buffer uint64 `json:"buffer,omitempty" doc:"Octets that the tenant's queue may hold at each node. Default: the configuration's."`
+	Buffer uint64 `json:"buffer,omitempty" names:"-" doc:"Octets that the tenant's queue may hold at each node. Default: the configuration's."`
 	// XOFF and XON are the octets of a queue at which it stops its upstream, and
 	// lets it continue. Default: computed from the measured round trip.
-	XOFF uint64 `json:"xoff,omitempty" doc:"Octets in a queue above which it stops its upstream, at most buffer. Default: computed from the measured round trip."`
-	XON  uint64 `json:"xon,omitempty" doc:"Octets at which it lets it go on, fewer than xoff. Default: three quarters of it."`
+	XOFF uint64 `json:"xoff,omitempty" names:"-" doc:"Octets in a queue above which it stops its upstream, at most buffer. Default: computed from the measured round trip."`
+	XON  uint64 `json:"xon,omitempty" names:"-" doc:"Octets at which it lets it go on, fewer than xoff. Default: three quarters of it."`
 	// AllowCycle accepts a policy that closes a cycle of queues which wait for
 	// each other. It is then Degraded.
-	AllowCycle bool `json:"allowCycle,omitempty" doc:"Accepts a policy that closes a circle of queues which wait for each other; it is then Degraded."`
+	AllowCycle bool `json:"allowCycle,omitempty" names:"-" doc:"Accepts a policy that closes a circle of queues which wait for each other; it is then Degraded."`
 	// MaxPause is how long a queue may be paused without sending anything before
 	// it is taken for a storm. Default: the controller's.
-	MaxPause Duration `json:"maxPause,omitzero" doc:"How long a queue may be paused without sending before it is taken for a storm, 1ms to 1h; those upstream may longer. Default: the configuration's."`
+	MaxPause Duration `json:"maxPause,omitzero" names:"-" doc:"How long a queue may be paused without sending before it is taken for a storm, 1ms to 1h; those upstream may longer. Default: the configuration's."`
 }
 
 // PFCPolicyStatus is what the controller reports about a PFC policy.
@@ -202,7 +203,7 @@ func (s *PFCPolicySpec) Validate(env PFCEnv) error {
 		v.bad("spec.tenant", strconv.Quote(s.Tenant), fmt.Sprintf("a tenant of another priority than %d, which the PFC frames in tunnels have: nobody may pause it", MaxPriority))
 	default:
 		if other, taken := env.OtherPFC(s.SRv6Policy, s.Tenant); taken {
-			v.conflict("spec.tenant", strconv.Quote(s.Tenant), "a tenant without a PFC policy on this SRv6 policy; it has "+other)
+			v.conflict("spec.tenant", strconv.Quote(s.Tenant), "a tenant without a PFC policy on this SRv6 policy; it has "+cmp.Or(other, "another"))
 		}
 	}
 	if s.Scenario != 1 && s.Scenario != 2 {

@@ -23,6 +23,7 @@ const (
 	CodeNotFound     Code = "not_found"        // no resource of this name
 	CodeVersion      Code = "version_mismatch" // a conditional update missed
 	CodeUnavailable  Code = "unavailable"      // a switch cannot be asked at the moment
+	CodeForbidden    Code = "forbidden"        // what the resource names is not its project's
 	CodeLastPath     Code = "last_path"        // what is to be drained is the last way between two ends
 	CodeSettling     Code = "settling"         // the topology that it depends on is not known whole yet
 	CodeUnknown      Code = "outcome_unknown"  // the change may have been kept

@@ -27,26 +27,26 @@ func (r Tenant) Intent() (version uint64, spec any) { return r.Version, r.Spec }
 type TenantSpec struct {
 	// Slice is the id of the tenant's slice (NRP), no other tenant's: it travels
 	// in the low bits of the outer flow label.
-	Slice uint32 `json:"slice" doc:"Id of its slice (NRP), no other tenant's; from 1 to what pfc.sliceBits of the configuration allows. It travels in the low bits of the outer flow label."`
+	Slice uint32 `json:"slice" names:"slice" doc:"Id of its slice (NRP), no other tenant's; from 1 to what pfc.sliceBits of the configuration allows. It travels in the low bits of the outer flow label."`
 	// Priority is the queue, 0 to 7, of the tenant's packets at every switch.
-	Priority uint8 `json:"priority" doc:"Queue of its packets at every switch, 0 to 7."`
+	Priority uint8 `json:"priority" names:"priority" doc:"Queue of its packets at every switch, 0 to 7."`
 	// Rate in bit/s is what the tenant's queue gets at PFC-capable nodes. Default:
 	// what other queues leave.
-	Rate uint64 `json:"rate,omitempty" doc:"Bit/s of its queue at PFC-capable nodes. Default: what other queues leave."`
+	Rate uint64 `json:"rate,omitempty" names:"rate" doc:"Bit/s of its queue at PFC-capable nodes. Default: what other queues leave."`
 	// Sites are where the tenant is attached.
 	Sites []TenantSite `json:"sites" doc:"Where it is attached."`
 	// Policies are names of SRv6 policies that carry the tenant between the sites
 	// at their ends. Elsewhere packets take the shortest path to the other site.
-	Policies []string `json:"policies,omitempty" doc:"SRv6 policies that carry it between the sites at their ends. Elsewhere packets take the shortest path."`
+	Policies []string `json:"policies,omitempty" names:"srv6Policy" doc:"SRv6 policies that carry it between the sites at their ends. Elsewhere packets take the shortest path."`
 }
 
 // TenantSite is a port of a switch behind which a tenant is.
 type TenantSite struct {
-	Switch string `json:"switch" doc:"Name of the switch."`
-	Port   uint32 `json:"port" doc:"Port with hosts of the inventory, of no other tenant."`
+	Switch string `json:"switch" names:"switch" doc:"Name of the switch."`
+	Port   uint32 `json:"port" names:"port" doc:"Port with hosts of the inventory, of no other tenant."`
 	// Prefixes behind the port. Default: those of the hosts that the inventory has
 	// there.
-	Prefixes []netip.Prefix `json:"prefixes,omitempty" doc:"IPv6 prefixes behind the port. Default: those of its hosts in the inventory."`
+	Prefixes []netip.Prefix `json:"prefixes,omitempty" names:"prefix" doc:"IPv6 prefixes behind the port. Default: those of its hosts in the inventory."`
 }
 
 // TenantStatus is what the controller reports about a tenant.
@@ -101,7 +101,7 @@ func (s *TenantSpec) Validate(env PFCEnv) error {
 	case s.Slice == 0 || s.Slice > env.MaxSlice:
 		v.over("spec.slice", strconv.FormatUint(uint64(s.Slice), 10), fmt.Sprintf("a slice id from 1 to %d", env.MaxSlice), int(env.MaxSlice))
 	case taken:
-		v.conflict("spec.slice", strconv.FormatUint(uint64(s.Slice), 10), "a slice of the tenant's own; this one is that of tenant "+other)
+		v.conflict("spec.slice", strconv.FormatUint(uint64(s.Slice), 10), "a slice of the tenant's own; this one is that of "+namedBare("tenant", other))
 	}
 	if s.Priority > MaxPriority {
 		v.over("spec.priority", strconv.Itoa(int(s.Priority)), fmt.Sprintf("a priority from 0 to %d", MaxPriority), MaxPriority)
@@ -154,7 +154,7 @@ func (v *pfcValidator) site(s *TenantSpec, i int) {
 		v.bad(at+".port", port, "each port once")
 	default:
 		if other, taken := v.env.OtherSite(x.Switch, x.Port); taken {
-			v.conflict(at+".port", port, "a port of no other tenant; this one is that of tenant "+other)
+			v.conflict(at+".port", port, "a port of no other tenant; this one is that of "+namedBare("tenant", other))
 		}
 	}
 	for j, p := range x.Prefixes {

@@ -36,6 +36,14 @@ func named(kind, name string) string {
 	return fmt.Sprintf("%s %q", kind, name)
 }
 
+// namedBare is named without quotes.
+func namedBare(kind, name string) string {
+	if name == "" {
+		return "another " + kind
+	}
+	return kind + " " + name
+}
+
 const (
 	maxQPN = 1<<24 - 1
 	maxPSN = 1<<24 - 1

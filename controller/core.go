@@ -17,6 +17,7 @@ import (
 	"github.com/weft-sdn/weft/controller/pfc"
 	"github.com/weft-sdn/weft/controller/plan"
 	"github.com/weft-sdn/weft/controller/port"
+	"github.com/weft-sdn/weft/controller/project"
 	"github.com/weft-sdn/weft/controller/reconcile"
 	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/controller/underlay"
@@ -53,6 +54,7 @@ type Core struct {
 	pfc       *pfc.Feature
 	orphans   *orphan.Feature
 	networks  *networks.Feature
+	projects  *project.Feature
 	discovery *discovery.Feature
 }
 
@@ -85,6 +87,7 @@ func newCore(cfg Config, records []store.Record, restore []func(feature.Feature)
 	for i, f := range restore {
 		f(c.features[i])
 	}
+	c.tellProjects()
 	for _, f := range c.features {
 		f.Start()
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/plan"
 	"github.com/weft-sdn/weft/controller/reconcile"
+	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/southbound/entry"
 )
 
@@ -28,3 +29,8 @@ var PFCCore, PutPFC = pfcCore, putPFC
 
 // InventoryOf returns the inventory of a core.
 func InventoryOf(c *Core) *inventory.Inventory { return c.env.Inventory() }
+
+// GroupsAlone returns the groups without what projects say of them.
+func (c *Core) GroupsAlone() resource.Resources[api.MulticastGroupSpec, api.MulticastGroup] {
+	return c.multicast.Groups()
+}

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 
+	"github.com/weft-sdn/weft/access"
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/discovery"
 	"github.com/weft-sdn/weft/controller/feature"
@@ -12,6 +13,7 @@ import (
 	"github.com/weft-sdn/weft/controller/orphan"
 	"github.com/weft-sdn/weft/controller/pfc"
 	"github.com/weft-sdn/weft/controller/port"
+	"github.com/weft-sdn/weft/controller/project"
 	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/controller/underlay"
 )
@@ -31,33 +33,63 @@ func (c *Core) compose() (err error) {
 	c.orphans = orphan.New(&c.env)
 	c.networks = networks.New(&c.env)
 	c.discovery = discovery.New(&c.env)
-	c.features = []feature.Feature{c.ports, c.underlay, c.multicast, c.pfc, c.orphans, c.networks, c.discovery}
+	c.projects = project.New(&c.env)
+	c.features = []feature.Feature{c.ports, c.underlay, c.multicast, c.pfc, c.orphans, c.networks, c.discovery, c.projects}
 	return nil
 }
 
+// tellProjects has the projects know what all resources name.
+func (c *Core) tellProjects() {
+	for _, g := range c.multicast.Groups().List() {
+		c.projects.Took(project.Groups, g.Name, g.Spec)
+	}
+	for _, p := range c.pfc.SRv6Policies().List() {
+		c.projects.Took(project.SRv6Policies, p.Name, p.Spec)
+	}
+	for _, t := range c.pfc.Tenants().List() {
+		c.projects.Took(project.Tenants, t.Name, t.Spec)
+	}
+	for _, p := range c.pfc.PFCPolicies().List() {
+		c.projects.Took(project.Policies, p.Name, p.Spec)
+	}
+}
+
+// Projects returns the projects.
+func (c *Core) Projects() resource.Resources[api.ProjectSpec, api.Project] {
+	return settled[api.ProjectSpec, api.Project]{c.projects.Projects(), c, ""}
+}
+
+// Projects returns the projects.
+func (c *Controller) Projects() resource.Handle[api.ProjectSpec, api.Project] {
+	return handle[api.ProjectSpec, api.Project]{c, (*Core).Projects}
+}
+
+// Members returns the projects with their members, as they are kept.
+func (c *Controller) Members() *access.Projects { return c.members.Load() }
+
 // Groups returns the multicast groups.
 func (c *Core) Groups() resource.Resources[api.MulticastGroupSpec, api.MulticastGroup] {
-	return settled[api.MulticastGroupSpec, api.MulticastGroup]{c.multicast.Groups(), c}
+	return settled[api.MulticastGroupSpec, api.MulticastGroup]{c.multicast.Groups(), c, project.Groups}
 }
 
 // SRv6Policies returns the SRv6 policies.
 func (c *Core) SRv6Policies() resource.Resources[api.SRv6PolicySpec, api.SRv6Policy] {
-	return settled[api.SRv6PolicySpec, api.SRv6Policy]{c.pfc.SRv6Policies(), c}
+	return settled[api.SRv6PolicySpec, api.SRv6Policy]{c.pfc.SRv6Policies(), c, project.SRv6Policies}
 }
 
 // Tenants returns the tenants.
 func (c *Core) Tenants() resource.Resources[api.TenantSpec, api.Tenant] {
-	return settled[api.TenantSpec, api.Tenant]{c.pfc.Tenants(), c}
+	return settled[api.TenantSpec, api.Tenant]{c.pfc.Tenants(), c, project.Tenants}
 }
 
 // PFCPolicies returns the PFC policies.
 func (c *Core) PFCPolicies() resource.Resources[api.PFCPolicySpec, api.PFCPolicy] {
-	return settled[api.PFCPolicySpec, api.PFCPolicy]{c.pfc.PFCPolicies(), c}
+	return settled[api.PFCPolicySpec, api.PFCPolicy]{c.pfc.PFCPolicies(), c, project.Policies}
 }
 
 // Networks returns the networks that clients describe.
 func (c *Core) Networks() resource.Resources[api.NetworkSpec, api.Network] {
-	return settled[api.NetworkSpec, api.Network]{c.networks.Networks(), c}
+	return settled[api.NetworkSpec, api.Network]{c.networks.Networks(), c, ""}
 }
 
 // Networks returns the networks that clients describe.

@@ -6,6 +6,7 @@ import (
 	"github.com/weft-sdn/weft/access/audit"
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/ledger"
+	"github.com/weft-sdn/weft/controller/project"
 	"github.com/weft-sdn/weft/controller/resource"
 )
 
@@ -14,12 +15,22 @@ import (
 type settled[S, R any] struct {
 	resource.Resources[S, R]
 	core *Core
+	// named is the kind for package project; "": its resources are no project's.
+	named string
 }
 
-// Put implements resource.Resources.
+// Put implements resource.Resources. What the spec names must be of the resource's project.
 func (s settled[S, R]) Put(name string, spec S, pre resource.Precondition) (r R, created bool, err error) {
+	if s.named != "" && s.named != project.SRv6Policies {
+		if err := s.core.projects.Check(s.named, name, spec, pre); err != nil {
+			return r, false, err
+		}
+	}
 	if r, created, err = s.Resources.Put(name, spec, pre); err != nil {
 		return r, false, err
+	}
+	if s.named != "" {
+		s.core.projects.Took(s.named, name, spec)
 	}
 	s.core.settle()
 	r, err = s.Get(name) // with the status that follows
@@ -30,6 +41,9 @@ func (s settled[S, R]) Put(name string, spec S, pre resource.Precondition) (r R,
 func (s settled[S, R]) Delete(name string, pre resource.Precondition) error {
 	err := s.Resources.Delete(name, pre)
 	if err == nil {
+		if s.named != "" {
+			s.core.projects.Took(s.named, name, nil)
+		}
 		s.core.settle()
 	}
 	return err

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/weft-sdn/weft/access"
 	"github.com/weft-sdn/weft/access/audit"
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/inventory"
@@ -61,9 +62,12 @@ type Controller struct {
 	audited   *audit.Recorder      // of the changes that clients make
 	opened    *inventory.Inventory // whose switches have links
 	described *held                // networks that wait for the store; nil: none do
+	joined    *heldMembers         // of projects, that wait for the store; nil: none do
 
 	topo atomic.Pointer[topology.Snapshot]
 	inv  atomic.Pointer[inventory.Inventory]
+	// members are the projects as they are kept.
+	members atomic.Pointer[access.Projects]
 
 	// mu guards the fields below it.
 	mu    sync.Mutex
@@ -78,6 +82,12 @@ type Controller struct {
 // held is what clients describe, which counts when the store has kept a number of writes.
 type held struct {
 	networks []topology.Source
+	kept     uint64
+}
+
+// heldMembers are projects, which count when the store has kept a number of writes.
+type heldMembers struct {
+	projects *access.Projects
 	kept     uint64
 }
 
@@ -105,6 +115,12 @@ func NewController(ctx context.Context, o Options) (*Controller, error) {
 	c.ledger = ledger.New(ledger.Options{Store: o.Store, Start: start, Versions: core.env.Versions, Current: o.Current, Events: o.Events})
 	c.inv.Store(core.Inventory())
 	c.topo.Store(core.Topology())
+	c.members.Store(core.projects.Members())
+	for _, note := range core.projects.Notes() {
+		if o.Log != nil {
+			o.Log.Info(note)
+		}
+	}
 	return c, nil
 }
 
@@ -154,6 +170,13 @@ func (c *Controller) flush(context.Context) error {
 		if d := c.described; d != nil && c.opts.Networks != nil && d.kept <= kept {
 			c.described = nil
 			c.opts.Networks(d.networks)
+		}
+		if ps, ok := c.core.projects.Take(); ok {
+			c.joined = &heldMembers{ps, c.ledger.Added()}
+		}
+		if j := c.joined; j != nil && j.kept <= kept {
+			c.joined = nil
+			c.members.Store(j.projects)
 		}
 		if found, ok := c.core.Discovered(); ok && c.opts.Discovered != nil {
 			c.opts.Discovered(found)

@@ -19,6 +19,7 @@ import (
 	"github.com/weft-sdn/weft/access/audit"
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
+	"github.com/weft-sdn/weft/controller/resource"
 )
 
 // audited is a context whose change has an entry for the audit log.
@@ -128,10 +129,16 @@ func TestRolesAndOperations(t *testing.T) {
 		tokens[string(role)] = tokenFor(t, s, string(role), api.Grant{Role: role}, 0).Secret
 	}
 	tokens["tenant"] = tokenFor(t, s, "acme-ci", api.Grant{Role: api.RoleTenant, Tenant: "acme"}, 0).Secret
+	member := tokenFor(t, s, "somebody", api.Grant{Role: api.RoleOfProjects}, 0)
+	tokens["member"] = member.Secret
+	spec := api.ProjectSpec{Members: []api.ProjectMember{{Way: api.WayToken, Name: member.ID, Role: api.ProjectEditor}}}
+	if _, _, err := s.controller.Projects().Put(t.Context(), "acme", spec, resource.Precondition{}); err != nil {
+		t.Fatal(err)
+	}
 
 	may := make(map[string]map[string]string) // by scope and role
-	for _, r := range rows(t, "access.md", "| scope | covers | viewer | operator | tenant | admin |") {
-		may[strings.Trim(r[0], "`")] = map[string]string{"viewer": r[2], "operator": r[3], "tenant": r[4], "admin": r[5], "nobody": "no"}
+	for _, r := range rows(t, "access.md", "| scope | covers | viewer | operator | tenant | member | admin |") {
+		may[strings.Trim(r[0], "`")] = map[string]string{"viewer": r[2], "operator": r[3], "tenant": r[4], "member": r[5], "admin": r[6], "nobody": "no"}
 	}
 	may["open"]["nobody"] = "yes"
 	parameter := regexp.MustCompile(`\{\w+\}`)
@@ -139,6 +146,9 @@ func TestRolesAndOperations(t *testing.T) {
 	for at, scope := range documentedScopes(t) {
 		method, path, _ := strings.Cut(at, " ")
 		for _, role := range slices.Sorted(maps.Keys(tokens)) {
+			if role == "admin" && scope == string(access.Administer) && strings.HasPrefix(path, "/v1/projects") {
+				continue // it would take the member's project away
+			}
 			for _, name := range []string{"acme", "acme-7", "acme.7", "acme7", "acm", "other"} {
 				target := parameter.ReplaceAllString(path, name)
 				ctx, cancel := context.WithCancel(t.Context())
@@ -169,7 +179,7 @@ func TestRolesAndOperations(t *testing.T) {
 				}
 				refused := w.Code == http.StatusUnauthorized || w.Code == http.StatusForbidden
 				own := path == usersPath+"/{user}/password" && strings.Contains(p.Detail, "own password alone") && role != "admin"
-				inBody := at == "POST /v1/session" || method == "POST" && role == "tenant" && strings.HasPrefix(scope, "tenant") // what the body names
+				inBody := at == "POST /v1/session" || method == "POST" && (role == "tenant" || role == "member") && strings.HasPrefix(scope, "tenant") // what the body names
 				switch {
 				case want != 0 && w.Code != want:
 					t.Errorf("%s %s: %s gets %d, want %d: %.200s", method, target, role, w.Code, want, w.Body)
@@ -184,8 +194,7 @@ func TestRolesAndOperations(t *testing.T) {
 	}
 }
 
-// TestTenantsBodies: what a tenant writes bears its name and refers to what it owns, and what it
-// lists is its own.
+// TestTenantsBodies: what a tenant writes bears its name, and what it lists is its own.
 func TestTenantsBodies(t *testing.T) {
 	s, _, _ := newTestServer(t)
 	admin := "Bearer " + tokenFor(t, s, "root", api.Grant{Role: api.RoleAdmin}, 0).Secret
@@ -213,13 +222,68 @@ func TestTenantsBodies(t *testing.T) {
 			t.Errorf("%d groups, want %d: %v", len(list.Items), want, err)
 		}
 	}
-	const policy = `{"name": "acme-p", "spec": {"srv6Policy": "p", "tenant": "TENANT"}}`
-	for tenant, want := range map[string]int{"other": 403, "acme-a": 422} { // there is none
-		if w := do(s, "POST", "/v1/pfc-policies", strings.ReplaceAll(policy, "TENANT", tenant), "Authorization", acme); w.Code != want {
-			t.Errorf("a policy for tenant %s: %d %s, want %d", tenant, w.Code, w.Body, want)
+}
+
+// TestProjectsOfARequest: members have the role that the project gives them, the header narrows who
+// sends it to one project, and the requests of a project are bounded together.
+func TestProjectsOfARequest(t *testing.T) {
+	s, _, _ := newTestServer(t)
+	now := epochStart
+	s.cfg.Now = func() time.Time { return now }
+	admin := "Bearer " + tokenFor(t, s, "root", api.Grant{Role: api.RoleAdmin}, 0).Secret
+	viewer := "Bearer " + tokenFor(t, s, "watch", api.Grant{Role: api.RoleViewer}, 0).Secret
+	ann, bob := tokenFor(t, s, "ann", api.Grant{Role: api.RoleOfProjects}, 0), tokenFor(t, s, "bob", api.Grant{Role: api.RoleOfProjects}, 0)
+	two := 2
+	for name, spec := range map[string]api.ProjectSpec{
+		"acme": {Quotas: api.ProjectQuotas{Requests: &two}, Members: []api.ProjectMember{{Way: api.WayToken, Name: ann.ID, Role: api.ProjectEditor}, {Way: api.WayToken, Name: bob.ID, Role: api.ProjectViewer}}},
+		"blue": {Members: []api.ProjectMember{{Way: api.WayToken, Name: ann.ID, Role: api.ProjectViewer}}},
+	} {
+		if _, _, err := s.controller.Projects().Put(t.Context(), name, spec, resource.Precondition{}); err != nil {
+			t.Fatal(err)
 		}
 	}
-	if w := do(s, "PUT", "/v1/pfc-policies/acme-p", strings.ReplaceAll(policy, "TENANT", "other"), "Authorization", acme); w.Code != 403 {
+	a, b := "Bearer "+ann.Secret, "Bearer "+bob.Secret
+	for i, c := range []struct {
+		as, project, method, name string
+		want                      int
+	}{
+		{a, "", "PUT", "acme-1", 201}, {a, "", "PUT", "blue-1", 403}, {b, "", "PUT", "acme-2", 403}, {b, "", "GET", "acme-1", 200}, {b, "", "GET", "blue-1", 403},
+		{a, "blue", "PUT", "acme-3", 403}, {a, "blue", "GET", "acme-1", 403}, {a, "acme", "GET", "acme-1", 200}, {b, "blue", "GET", "acme-1", 403},
+		{admin, "acme", "PUT", "acme-4", 201}, {admin, "acme", "PUT", "other", 403}, {admin, "none", "GET", "acme-1", 403},
+		{viewer, "acme", "PUT", "acme-5", 403}, {viewer, "acme", "GET", "acme-1", 200}, {viewer, "acme", "GET", "other", 403},
+	} {
+		now = now.Add(time.Second)
+		body := ""
+		if c.method == "PUT" {
+			body = groupBody(c.name, 10+i)
+		}
+		headers := []string{"Authorization", c.as}
+		if c.project != "" {
+			headers = append(headers, projectHeader, c.project)
+		}
+		if w := do(s, c.method, groupsPath+"/"+c.name, body, headers...); w.Code != c.want {
+			t.Errorf("%d: %s %s: %d %s, want %d", i, c.method, c.name, w.Code, w.Body, c.want)
+		}
+	}
+	// Who sees everything in one project sees nothing of the network.
+	if w := do(s, "GET", "/v1/switches", "", "Authorization", admin, projectHeader, "acme"); w.Code != 403 {
 		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	now = now.Add(time.Minute)
+	for i, want := range []int{200, 200, 429} { // at the quota and above it, of both together
+		if w := do(s, "GET", groupsPath, "", "Authorization", []string{a, b, b}[i], projectHeader, "acme"); w.Code != want || want == 429 && (w.Header().Get("Retry-After") == "" || !strings.Contains(w.Body.String(), "at most 2 requests a second")) {
+			t.Errorf("request %d: %d %s, want %d", i+1, w.Code, w.Body, want)
+		}
+	}
+	if w := do(s, "GET", groupsPath, "", "Authorization", a, projectHeader, "blue"); w.Code != 200 {
+		t.Errorf("another project: %d %s", w.Code, w.Body)
+	}
+	now = now.Add(500 * time.Millisecond)
+	if w := do(s, "GET", groupsPath, "", "Authorization", b); w.Code != 200 {
+		t.Errorf("half a second later: %d %s", w.Code, w.Body)
+	}
+	var session api.Session
+	if w := do(s, "GET", sessionPath, "", "Authorization", a); json.Unmarshal(w.Body.Bytes(), &session) != nil || len(session.Projects) != 2 || !slices.Contains(session.Scopes, "tenant:write") {
+		t.Errorf("%s", w.Body)
 	}
 }

@@ -75,7 +75,9 @@ func (s *Server) authenticate(c *gin.Context) {
 	} else {
 		p, err = s.cfg.Access.Gate.Identify(c.Request)
 	}
+	var stranger *api.Problem
 	if p.Known() {
+		stranger = s.join(&p, c.GetHeader(projectHeader))
 		if p.Way != api.WayNone {
 			trust(c.Request)
 		}
@@ -83,6 +85,10 @@ func (s *Server) authenticate(c *gin.Context) {
 	}
 	requestOf(c.Request.Context()).principal = &p
 	c.Request = c.Request.WithContext(access.With(c.Request.Context(), &p))
+	if stranger != nil {
+		s.denied(c, &huma.Operation{}, &p, stranger)
+		return
+	}
 	if p.Known() || err == nil && s.isOpen(c) || err != nil && !isForwarded(c.Request) && s.isOpen(c) {
 		c.Next()
 		return
@@ -134,6 +140,11 @@ func (s *Server) admit(c *gin.Context, op *huma.Operation, carryOut func()) {
 			s.denied(c, op, p, deny)
 			return
 		}
+		if full := s.budget(p); full != nil && scope != access.Open {
+			c.Header("Retry-After", "1")
+			s.refuse(c, full)
+			return
+		}
 	} else if !ok || scope != access.Open {
 		s.unauthorized(c, nil)
 		return
@@ -151,7 +162,7 @@ func (s *Server) denial(c *gin.Context, p *access.Principal, scope access.Scope,
 	case !p.May(scope):
 		return newProblem(codeDenied, fmt.Sprintf("%s has the role %s: the operation asks for the scope %s, which that role lacks", p.Name, p.RoleText(), scope))
 	}
-	if name := c.Param("name"); name != "" && (scope == access.TenantRead || scope == access.TenantWrite) && !p.Owns(name) {
+	if name := c.Param("name"); name != "" && (scope == access.TenantRead || scope == access.TenantWrite) && !p.Uses(name, scope) {
 		return foreign(p, name)
 	}
 	return nil
@@ -166,10 +177,15 @@ func (s *Server) denied(c *gin.Context, op *huma.Operation, p *access.Principal,
 	s.refuse(c, why)
 }
 
-// foreign is the problem of a tenant that names what is not its own, whether or not it is there.
+// foreign is the problem of a member of projects that names what is not theirs, or what it may only
+// see, whether or not it is there.
 func foreign(p *access.Principal, name string) *api.Problem {
-	return newProblem(codeDenied, fmt.Sprintf("%s may use what tenant %s owns, and %q is not its: want that name, or one that begins with it and a hyphen or a dot",
-		p.Name, p.Tenant, clip(name, maxValueText)))
+	theirs := strings.Join(p.ProjectNames(), ", ")
+	if theirs == "" {
+		theirs = "none"
+	}
+	return newProblem(codeDenied, fmt.Sprintf("%s may use what its projects (%s) have, and change it as their editor; %q is not such a name: want that of a project, or one that begins with it and a hyphen or a dot",
+		p.Name, clip(theirs, maxValueText), clip(name, maxValueText)))
 }
 
 // Values of the audit log (openconfig/gnsi, acctz.proto).

@@ -32,10 +32,6 @@ type collection[S, R any] struct {
 	// created and deleted are what is worth saying about the operations.
 	created, deleted string
 
-	// refers returns the names that a spec refers to, which a tenant must own; nil: it refers to
-	// none, and no kind of a tenant.
-	refers func(spec *S) []api.FieldError
-
 	// on returns a problem when the kind is not configured; nil: it always is.
 	on  func() error
 	all func(ctx context.Context) ([]R, error)
@@ -197,10 +193,11 @@ func (c *collection[S, R]) getOne(ctx context.Context, in *NameParam) (*itemOf[R
 
 // write is put, with the outcome of a dry run in the resource.
 func (c *collection[S, R]) write(ctx context.Context, name string, spec S, pre resource.Precondition) (R, bool, error) {
-	if err := c.owned(ctx, name, &spec); err != nil {
+	if err := c.owned(ctx, name); err != nil {
 		var none R
 		return none, false, err
 	}
+	pre.Sees = access.Of(ctx).Sight()
 	r, created, err := c.put(ctx, name, spec, pre)
 	if err == nil && pre.Trial != nil && c.changed != nil {
 		c.changed(&r, pre.Trial.Changes)
@@ -208,23 +205,11 @@ func (c *collection[S, R]) write(ctx context.Context, name string, spec S, pre r
 	return r, created, err
 }
 
-// owned refuses a write of a resource, or of a reference to one, that is another tenant's.
-func (c *collection[S, R]) owned(ctx context.Context, name string, spec *S) error {
-	by := access.Of(ctx)
-	if c.writes != access.TenantWrite || by.Role != api.RoleTenant {
-		return nil
-	}
-	if !by.Owns(name) {
+// owned refuses a write of a resource that is of no project that the principal may change. What its
+// spec names is checked where the write is decided.
+func (c *collection[S, R]) owned(ctx context.Context, name string) error {
+	if by := access.Of(ctx); c.writes == access.TenantWrite && !by.Uses(name, c.writes) {
 		return foreign(by, name)
-	}
-	if c.refers == nil {
-		return nil
-	}
-	for _, f := range c.refers(spec) {
-		if !by.Owns(f.Value) {
-			f.Code, f.Value, f.Want = api.CodeInvalid, valueText(f.Value), "a resource of tenant "+by.Tenant
-			return newProblem(codeDenied, f.Error(), f)
-		}
 	}
 	return nil
 }
@@ -308,6 +293,7 @@ func (c *collection[S, R]) deleteOne(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
+	pre.Sees = access.Of(ctx).Sight()
 	if !in.DryRun.DryRun {
 		return nil, problemOf(c.del(ctx, in.Name, pre))
 	}

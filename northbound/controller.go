@@ -3,6 +3,7 @@ package northbound
 import (
 	"context"
 
+	"github.com/weft-sdn/weft/access"
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/discovery"
@@ -25,6 +26,9 @@ type Controller interface {
 	PFCPolicies() resource.Handle[api.PFCPolicySpec, api.PFCPolicy]
 	// Networks are those that clients describe.
 	Networks() resource.Handle[api.NetworkSpec, api.Network]
+	// Projects are those who share the network; Members has them with their members, as they are kept.
+	Projects() resource.Handle[api.ProjectSpec, api.Project]
+	Members() *access.Projects
 	// ResetGroup gives a group a new epoch.
 	ResetGroup(ctx context.Context, name string, pre resource.Precondition) (api.MulticastGroup, error)
 	// GroupState asks the switches of a group's tree for the state of its branches.

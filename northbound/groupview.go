@@ -34,6 +34,7 @@ func (s *Server) registerGroupViews(groups *collection[api.MulticastGroupSpec, a
 		if err != nil {
 			return nil, err
 		}
+		pre.Sees = access.Of(ctx).Sight()
 		g, err := s.controller.ResetGroup(ctx, in.Name, pre)
 		if err != nil {
 			return nil, problemOf(err)

@@ -57,6 +57,7 @@ const (
 	limitRequests = "requests"
 	limitStreams  = "streams"
 	limitRate     = "rate"
+	limitProject  = "project"
 )
 
 // principalKey is the key of the principal of a request in gin's context.
@@ -71,6 +72,8 @@ type guard struct {
 	// mu guards the fields below it.
 	mu    sync.Mutex
 	usage map[string]*usage // by principal
+	// projects have the requests a second of all their members, by name.
+	projects map[string]*rate.Limiter
 }
 
 // usage is what a principal takes now.
@@ -80,7 +83,7 @@ type usage struct {
 }
 
 func newGuard(limits Limits, rejected *prometheus.CounterVec) *guard {
-	return &guard{limits: limits, rejected: rejected, usage: make(map[string]*usage)}
+	return &guard{limits: limits, rejected: rejected, usage: make(map[string]*usage), projects: make(map[string]*rate.Limiter)}
 }
 
 // listen returns a listener that accepts what l does within the limits.
@@ -118,6 +121,30 @@ func (g *guard) enter(principal string, stream bool, now time.Time) (leave func(
 	}
 	g.rejected.WithLabelValues(limit).Inc()
 	return nil, limit
+}
+
+// project counts a request of a member of a project that may have so many a second, and as many as those
+// of one second at once. It reports whether the project may have this one.
+func (g *guard) project(name string, limit int, now time.Time) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	l := g.projects[name]
+	if l == nil {
+		if len(g.projects) >= maxPrincipals {
+			clear(g.projects) // most of them were deleted
+		}
+		l = rate.NewLimiter(rate.Limit(limit), limit)
+		g.projects[name] = l
+	}
+	if l.Burst() != limit {
+		l.SetLimitAt(now, rate.Limit(limit))
+		l.SetBurstAt(now, limit)
+	}
+	if l.AllowN(now, 1) {
+		return true
+	}
+	g.rejected.WithLabelValues(limitProject).Inc()
+	return false
 }
 
 // maxPrincipals is how many principals without a request under way are remembered.

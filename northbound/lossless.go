@@ -35,9 +35,6 @@ func (s *Server) registerLossless() {
 		draft: func(p *api.PFCPolicy) api.Request[api.PFCPolicySpec] {
 			return api.Request[api.PFCPolicySpec]{Name: p.Name, Version: p.Version, Spec: p.Spec}
 		},
-		refers: func(p *api.PFCPolicySpec) []api.FieldError {
-			return []api.FieldError{{Field: "spec.tenant", Value: p.Tenant}}
-		},
 		changed: func(r *api.PFCPolicy, changes []api.SwitchChange) { r.Changes = changes },
 	}
 	policies.registerAll(s)

@@ -2,6 +2,7 @@ package northbound
 
 import (
 	"reflect"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -88,8 +89,10 @@ var schemaNames = map[reflect.Type]string{
 	reflect.TypeFor[api.Request[api.SRv6PolicySpec]](): "Srv6PolicyRequest",
 	reflect.TypeFor[api.Request[api.TenantSpec]]():     "TenantRequest",
 	reflect.TypeFor[api.Request[api.PFCPolicySpec]]():  "PfcPolicyRequest",
+	reflect.TypeFor[api.Request[api.ProjectSpec]]():    "ProjectRequest",
 	reflect.TypeFor[api.List[api.SRv6Policy]]():        "Srv6PolicyList",
 	reflect.TypeFor[api.List[api.Tenant]]():            "TenantList",
+	reflect.TypeFor[api.List[api.Project]]():           "ProjectList",
 	reflect.TypeFor[api.List[api.PFCPolicy]]():         "PfcPolicyList",
 	reflect.TypeFor[api.List[api.EVProfile]]():         "EvProfileList",
 	reflect.TypeFor[api.List[api.EV]]():                "EvList",
@@ -98,6 +101,41 @@ var schemaNames = map[reflect.Type]string{
 	reflect.TypeFor[api.List[api.Link]]():              "LinkList",
 	reflect.TypeFor[api.List[api.Node]]():              "NodeList",
 	reflect.TypeFor[api.List[api.EVProbe]]():           "EvProbeList",
+}
+
+// namesExtension is the member of a property that names a thing which may be a project's: its kind.
+const namesExtension = "x-weft-names"
+
+// markNames marks the properties of the types that members of projects write.
+func (s *Server) markNames() {
+	s.markNamesOf(reflect.TypeFor[api.MulticastGroupSpec]())
+	s.markNamesOf(reflect.TypeFor[api.TenantSpec]())
+	s.markNamesOf(reflect.TypeFor[api.PFCPolicySpec]())
+}
+
+func (s *Server) markNamesOf(t reflect.Type) {
+	for t.Kind() == reflect.Slice || t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct {
+		return
+	}
+	registry := s.api.OpenAPI().Components.Schemas
+	schema := registry.SchemaFromRef(registry.Schema(t, true, "").Ref)
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		switch kind := f.Tag.Get("names"); {
+		case kind == "":
+			s.markNamesOf(f.Type)
+		case kind != "-":
+			p := schema.Properties[name]
+			if p.Extensions == nil {
+				p.Extensions = make(map[string]any)
+			}
+			p.Extensions[namesExtension] = kind
+		}
+	}
 }
 
 func schemaName(t reflect.Type, hint string) string {

@@ -50,6 +50,7 @@ func New(cfg Config, controller Controller, events *Events) (*Server, error) {
 	s.registerBGPPeers()
 	s.registerTraces()
 	s.registerLossless()
+	s.registerProjects()
 	s.registerNetworks()
 	s.registerFabric()
 	s.registerEVProfiles()
@@ -73,6 +74,7 @@ func New(cfg Config, controller Controller, events *Events) (*Server, error) {
 	s.registerTokens()
 	s.registerUsers()
 	s.registerAudit()
+	s.markNames()
 	s.registerDashboard()
 	s.registerMetrics()
 	return s, nil

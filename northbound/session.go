@@ -104,6 +104,9 @@ func (s *Server) signIn(ctx context.Context, in *struct{ Body api.SignIn }) (*se
 	if err != nil {
 		return nil, accessProblem(err)
 	}
+	if s.controller != nil {
+		s.controller.Members().Join(&p)
+	}
 	if body.Bearer {
 		out := &sessionAnswer{Body: p.Session()}
 		out.Body.CSRF, out.Body.Token = "", access.Bearer(cookie)

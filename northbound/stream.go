@@ -27,8 +27,8 @@ type eventsInput struct {
 func (s *Server) registerEvents() {
 	schema := s.api.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[api.Event](), true, "Event")
 	huma.Register(s.api, s.operation(huma.Operation{
-		OperationID: "watch-events", Method: http.MethodGet, Security: asks(access.Read), Path: eventsPath, Tags: []string{"controller"},
-		Summary: "Follow what happens", Description: "Server-sent events. Each has an id to resume from, its type as its name, and an Event as its data. " +
+		OperationID: "watch-events", Method: http.MethodGet, Security: asks(access.TenantRead), Path: eventsPath, Tags: []string{"controller"},
+		Summary: "Follow what happens", Description: "Server-sent events. Members of projects get those about what is their projects'. Each has an id to resume from, its type as its name, and an Event as its data. " +
 			"When events were lost, because the client was away or slow for too long, it gets one of type gap and should look again at everything.",
 		Errors: []int{422},
 		Responses: map[string]*huma.Response{"200": {
@@ -37,7 +37,7 @@ func (s *Server) registerEvents() {
 		}},
 	}), s.watchEvents)
 	huma.Register(s.api, s.operation(huma.Operation{
-		OperationID: "list-latest-events", Method: http.MethodGet, Security: asks(access.Read), Path: eventsPath + "/latest", Tags: []string{"controller"},
+		OperationID: "list-latest-events", Method: http.MethodGet, Security: asks(access.TenantRead), Path: eventsPath + "/latest", Tags: []string{"controller"},
 		Summary: "List what happened last", Description: "Of the events that the controller still has, the latest, oldest first.",
 	}), s.latestEvents)
 }
@@ -49,14 +49,15 @@ type latestInput struct {
 	Object string   `query:"object" maxLength:"512" doc:"Only events about the group, switch, EV profile or host of this name, or the link of this id. Default: all."`
 }
 
-func (s *Server) latestEvents(_ context.Context, in *latestInput) (*struct{ Body api.List[api.Event] }, error) {
+func (s *Server) latestEvents(ctx context.Context, in *latestInput) (*struct{ Body api.List[api.Event] }, error) {
 	wanted := &eventsInput{Type: in.Type, Object: in.Object}
 	if err := wanted.check(); err != nil {
 		return nil, err
 	}
 	items := []api.Event{}
+	sees, _ := s.sight(ctx)
 	for _, e := range s.events.kept() {
-		if wanted.wants(&e) {
+		if wanted.wants(&e) && sees(&e) {
 			items = append(items, e)
 		}
 	}
@@ -86,7 +87,7 @@ func (in *eventsInput) check() error {
 	return nil
 }
 
-func (s *Server) watchEvents(_ context.Context, in *eventsInput) (*huma.StreamResponse, error) {
+func (s *Server) watchEvents(ctx context.Context, in *eventsInput) (*huma.StreamResponse, error) {
 	if err := in.check(); err != nil {
 		return nil, err
 	}
@@ -97,6 +98,7 @@ func (s *Server) watchEvents(_ context.Context, in *eventsInput) (*huma.StreamRe
 	// The place is taken before the first octet is sent: what a client does once
 	// it has seen the answer, it will see the events of.
 	place := s.events.from(id)
+	sees, over := s.sight(ctx)
 	return &huma.StreamResponse{Body: func(ctx huma.Context) {
 		w := humagin.Unwrap(ctx).Writer
 		ctx.SetHeader("Content-Type", "text/event-stream")
@@ -105,7 +107,7 @@ func (s *Server) watchEvents(_ context.Context, in *eventsInput) (*huma.StreamRe
 		ctx.SetStatus(http.StatusOK)
 		s.metrics.watchers.Inc()
 		defer s.metrics.watchers.Dec()
-		s.follow(ctx.Context(), w, place, in.wants)
+		s.follow(ctx.Context(), w, place, func(e *api.Event) bool { return in.wants(e) && sees(e) }, over)
 	}}, nil
 }
 
@@ -119,8 +121,8 @@ func (in *eventsInput) wants(e *api.Event) bool {
 		(len(in.Type) == 0 || slices.Contains(in.Type, string(e.Type)) || slices.Contains(in.Type, family))
 }
 
-// follow writes events until the client or the server goes.
-func (s *Server) follow(ctx context.Context, w http.ResponseWriter, place cursor, wanted func(*api.Event) bool) {
+// follow writes events until the client or the server goes, or it is over for the client.
+func (s *Server) follow(ctx context.Context, w http.ResponseWriter, place cursor, wanted func(*api.Event) bool, over func() bool) {
 	control := http.NewResponseController(w)
 	heartbeat := time.NewTicker(s.cfg.Heartbeat)
 	defer heartbeat.Stop()
@@ -142,6 +144,9 @@ func (s *Server) follow(ctx context.Context, w http.ResponseWriter, place cursor
 	for {
 		events, next, woken := s.events.after(place, s.cfg.Now())
 		place = next
+		if over() {
+			return
+		}
 		for _, e := range events {
 			if wanted(&e.Event) {
 				text = append(text, e.text...)

@@ -44,6 +44,11 @@ func (c *Client) PFCPolicies() Resources[api.PFCPolicySpec, api.PFCPolicy] {
 	return resources[api.PFCPolicySpec, api.PFCPolicy](c, "pfc-policies")
 }
 
+// Projects returns the projects.
+func (c *Client) Projects() Resources[api.ProjectSpec, api.Project] {
+	return resources[api.ProjectSpec, api.Project](c, "projects")
+}
+
 // Networks returns the networks that clients describe.
 func (c *Client) Networks() Resources[api.NetworkSpec, api.Network] {
 	return resources[api.NetworkSpec, api.Network](c, "networks")

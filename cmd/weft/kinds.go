@@ -113,6 +113,12 @@ var kinds = []*kind{
 		events: []string{"network"},
 	},
 	{
+		name: "project", noun: "project", plural: "projects", long: "projects, with what is assigned to them and what is left", items: "/v1/projects", key: "name",
+		table: rows(projectTable), detail: detail(projectDetail), document: documentOf[api.ProjectSpec](),
+		removed: "Deletes projects that have no resources. What was assigned to them is the administrators' again.",
+		events:  []string{"project"},
+	},
+	{
 		name: "link", noun: "link", plural: "links", long: "links of paths, or of the topology, one direction each", items: "/v1/links", key: "id",
 		table: rows(linkTable), document: documentOf[api.AdminSpec](), unnamed: true, events: []string{"link"},
 	},

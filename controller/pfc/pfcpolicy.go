@@ -55,13 +55,13 @@ func (f pfcResources) Put(name string, spec api.PFCPolicySpec, pre resource.Prec
 	if r != nil && r.Spec == spec {
 		return f.viewPFCPolicy(r), false, nil
 	}
-	if err := spec.Validate(f.pfcEnv(name)); err != nil {
+	if err := spec.Validate(f.pfcEnv(name, pre)); err != nil {
 		return api.PFCPolicy{}, false, err
 	}
 	created := r == nil
 	learned := !created && r.Decided.Learned && r.Spec.SRv6Policy == spec.SRv6Policy && r.Spec.Tenant == spec.Tenant
 	if err := f.core.PutPFCPolicy(tunnelPolicy(name, &spec, learned)); err != nil {
-		return api.PFCPolicy{}, false, f.refusal("spec.srv6Policy", err)
+		return api.PFCPolicy{}, false, f.refusalFor(pre, "spec.srv6Policy", err)
 	}
 	r = f.pfcPolicies.Put(name, spec, f.env.Wall())
 	r.Decided.Learned, r.Decided.put, r.Decided.err, f.stale = learned, true, nil, true

@@ -6,8 +6,19 @@ import (
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/pfc/tunnel"
+	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/topology"
 )
+
+// refusalFor is refusal for a client that may not know of the queues of others.
+func (f *Feature) refusalFor(pre resource.Precondition, field string, err error) error {
+	err = f.refusal(field, err)
+	var known *api.Error
+	if pre.Sees != nil && errors.As(err, &known) && len(known.Fields) > 0 && known.Fields[0].Field == "spec.allowCycle" {
+		known.Message = "it would close a circle of queues that wait for each other and could stop for ever"
+	}
+	return err
+}
 
 // refusal returns the API error for an error of package tunnel.
 func (f *Feature) refusal(field string, err error) error {

@@ -13,7 +13,7 @@ import (
 )
 
 // pfcEnv is what validation has to know; name is the resource's own.
-func (f *Feature) pfcEnv(name string) api.PFCEnv {
+func (f *Feature) pfcEnv(name string, pre resource.Precondition) api.PFCEnv {
 	return api.PFCEnv{
 		MaxSlice: f.env.Inventory().PFC.MaxSlice(),
 		Switch: func(sw string) (managed, known bool) {
@@ -35,17 +35,17 @@ func (f *Feature) pfcEnv(name string) api.PFCEnv {
 			return api.TenantSpec{}, false
 		},
 		OtherSlice: func(slice uint32) (string, bool) {
-			return f.otherTenant(name, func(s *api.TenantSpec) bool { return s.Slice == slice })
+			return f.otherTenant(name, pre, func(s *api.TenantSpec) bool { return s.Slice == slice })
 		},
 		OtherSite: func(sw string, port uint32) (string, bool) {
-			return f.otherTenant(name, func(s *api.TenantSpec) bool {
+			return f.otherTenant(name, pre, func(s *api.TenantSpec) bool {
 				return slices.ContainsFunc(s.Sites, func(x api.TenantSite) bool { return x.Switch == sw && x.Port == port })
 			})
 		},
 		OtherPFC: func(policy, tenant string) (string, bool) {
 			for _, r := range f.pfcPolicies.All() {
 				if r.Name != name && r.Spec.SRv6Policy == policy && r.Spec.Tenant == tenant {
-					return r.Name, true
+					return pre.Visible(r.Name), true
 				}
 			}
 			return "", false
@@ -53,10 +53,10 @@ func (f *Feature) pfcEnv(name string) api.PFCEnv {
 	}
 }
 
-func (f *Feature) otherTenant(name string, is func(*api.TenantSpec) bool) (string, bool) {
+func (f *Feature) otherTenant(name string, pre resource.Precondition, is func(*api.TenantSpec) bool) (string, bool) {
 	for _, t := range f.tenants.All() {
 		if t.Name != name && is(&t.Spec) {
-			return t.Name, true
+			return pre.Visible(t.Name), true
 		}
 	}
 	return "", false
@@ -152,7 +152,7 @@ func (f srv6Resources) Put(name string, spec api.SRv6PolicySpec, pre resource.Pr
 	if p != nil && p.Spec.Equal(&spec) {
 		return viewSRv6Policy(p), false, nil
 	}
-	if err := spec.Validate(f.pfcEnv(name)); err != nil {
+	if err := spec.Validate(f.pfcEnv(name, pre)); err != nil {
 		return api.SRv6Policy{}, false, err
 	}
 	if p != nil && (p.Spec.Headend != spec.Headend || p.Spec.Endpoint != spec.Endpoint) {

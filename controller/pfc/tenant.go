@@ -99,7 +99,7 @@ func (f tenantResources) Put(name string, spec api.TenantSpec, pre resource.Prec
 	if t != nil && t.Spec.Equal(&spec) {
 		return viewTenant(t), false, nil
 	}
-	if err := spec.Validate(f.pfcEnv(name)); err != nil {
+	if err := spec.Validate(f.pfcEnv(name, pre)); err != nil {
 		return api.Tenant{}, false, err
 	}
 	created := t == nil
@@ -119,7 +119,7 @@ func (f tenantResources) Put(name string, spec api.TenantSpec, pre resource.Prec
 		err = f.core.PutTenant(x)
 	}
 	if err != nil {
-		return api.Tenant{}, false, f.refusal("spec.sites", err)
+		return api.Tenant{}, false, f.refusalFor(pre, "spec.sites", err)
 	}
 	t = f.tenants.Put(name, spec, f.env.Wall())
 	t.Decided.VRF, t.Decided.put, t.Decided.err, f.stale = vrf, true, nil, true
@@ -133,10 +133,10 @@ func (f tenantResources) Delete(name string, pre resource.Precondition) error {
 		return err
 	}
 	if used := f.tenantUsers(name); len(used) > 0 {
-		return inUse(tenantKind, name, used)
+		return inUse(tenantKind, name, pre.VisibleOf(used))
 	}
 	if err := f.core.DeleteTenant(name); err != nil {
-		return f.refusal("name", err)
+		return f.refusalFor(pre, "name", err)
 	}
 	f.tenants.Delete(name)
 	f.deleted = append(f.deleted, "tenant "+name)

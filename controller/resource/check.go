@@ -2,6 +2,7 @@ package resource
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/weft-sdn/weft/api"
 )
@@ -33,6 +34,24 @@ func (p Precondition) Visible(name string) string {
 type Trial struct {
 	// Changes are the updates of switches that would follow, by switch.
 	Changes []api.SwitchChange
+}
+
+// VisibleOf returns those of some keys, a kind, a slash and a name, that the client may know of, and
+// "others" for the rest.
+func (p Precondition) VisibleOf(keys []string) (out []string) {
+	hidden := false
+	for _, key := range keys {
+		_, name, _ := strings.Cut(key, "/")
+		if p.Visible(name) == "" {
+			hidden = true
+			continue
+		}
+		out = append(out, key)
+	}
+	if hidden {
+		out = append(out, "others")
+	}
+	return out
 }
 
 // Check reports whether a resource may be created or replaced. what names it in

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/weft-sdn/weft/access"
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/resource"
 )
@@ -21,10 +22,12 @@ type lossless struct {
 	policies map[string]api.SRv6Policy
 	tenants  map[string]api.Tenant
 	requests map[string]api.PFCPolicy
+	projects map[string]api.Project
+	members  *access.Projects // of them; nil: they have changed
 }
 
 func newLossless() *lossless {
-	return &lossless{networks: make(map[string]api.Network), policies: make(map[string]api.SRv6Policy), tenants: make(map[string]api.Tenant), requests: make(map[string]api.PFCPolicy)}
+	return &lossless{networks: make(map[string]api.Network), policies: make(map[string]api.SRv6Policy), tenants: make(map[string]api.Tenant), requests: make(map[string]api.PFCPolicy), projects: make(map[string]api.Project)}
 }
 
 // SRv6Policies returns the resources of the kind.

@@ -67,12 +67,13 @@ var onlyIn = map[string][]string{
 	"controller/orphan":    {"controller"},
 	"controller/port":      {"controller"},
 	"controller/networks":  {"controller"},
+	"controller/project":   {"controller"},
 	"controller/discovery": {"controller", "northbound", "northbound/northboundtest"},
 
 	"controller/multicast/tree": {"controller/multicast", "test/bench"},
 	"controller/pfc/tunnel":     {"controller/pfc", "controller/inventory", "test/bench"},
 
-	"controller/feature": {"controller", "controller/underlay", "controller/multicast", "controller/pfc", "controller/orphan", "controller/port", "controller/networks", "controller/discovery"},
+	"controller/feature": {"controller", "controller/underlay", "controller/multicast", "controller/pfc", "controller/orphan", "controller/port", "controller/networks", "controller/discovery", "controller/project"},
 }
 
 // TestFeaturesMeetInOnePlace: no import of a package in onlyIn but from where it may be.

@@ -1,0 +1,128 @@
+package access
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/weft-sdn/weft/api"
+)
+
+// Projects are the projects with their members, as they are kept. A Projects does not change; nil has
+// none.
+type Projects struct {
+	specs map[string]api.ProjectSpec
+}
+
+// NewProjects returns the projects of specs by name, which must not change any more.
+func NewProjects(specs map[string]api.ProjectSpec) *Projects { return &Projects{specs: specs} }
+
+// Has reports whether there is a project of a name.
+func (ps *Projects) Has(name string) bool {
+	if ps == nil {
+		return false
+	}
+	_, ok := ps.specs[name]
+	return ok
+}
+
+// Of returns the project that a resource of a name is of; "": it is the administrators'.
+func (ps *Projects) Of(name string) string { return api.ProjectOf(name, ps.Has) }
+
+// Requests returns the requests a second that a project has, 0 for no limit.
+func (ps *Projects) Requests(name string) int {
+	if ps.Has(name) {
+		if n := ps.specs[name].Quotas.Requests; n != nil {
+			return *n
+		}
+	}
+	return 0
+}
+
+// Join gives a principal the projects that it is a member of. A principal of the role tenant is the
+// editor of the project of its tenant.
+func (ps *Projects) Join(p *Principal) {
+	p.all, p.Projects = ps, nil
+	join := func(name string, role api.ProjectRole) {
+		if p.Projects == nil {
+			p.Projects = make(map[string]api.ProjectRole)
+		}
+		if p.Projects[name] != api.ProjectEditor {
+			p.Projects[name] = role
+		}
+	}
+	if p.Role == api.RoleTenant && p.Tenant != "" {
+		join(p.Tenant, api.ProjectEditor)
+	}
+	if ps == nil {
+		return
+	}
+	id := p.Name
+	if p.Way == api.WayToken {
+		id = p.ID
+	}
+	for name := range ps.specs {
+		for _, m := range ps.specs[name].Members {
+			if m.Way == p.Way && m.Name == id {
+				join(name, m.Role)
+			}
+		}
+	}
+}
+
+// Narrow has a principal act as a member of one project alone: an administrator as its editor, who
+// sees everything as its viewer. ok is false where the principal is no member.
+func (p *Principal) Narrow(project string) (ok bool) {
+	role, ok := p.Projects[project]
+	if !ok && p.all.Has(project) {
+		switch {
+		case Has(p.Role, TenantWrite) && p.Role != api.RoleTenant:
+			role, ok = api.ProjectEditor, true
+		case Has(p.Role, TenantRead) && p.Role != api.RoleTenant:
+			role, ok = api.ProjectViewer, true
+		}
+	}
+	if ok {
+		p.Grant = api.Grant{Role: api.RoleOfProjects}
+		p.Projects = map[string]api.ProjectRole{project: role}
+	}
+	return ok
+}
+
+// member reports whether a principal has a scope in some project.
+func (p *Principal) member(s Scope) bool {
+	for _, role := range p.Projects {
+		if s == TenantRead || s == TenantWrite && role == api.ProjectEditor {
+			return true
+		}
+	}
+	return false
+}
+
+// everywhere reports whether a principal has a scope for the resources of all projects.
+func (p *Principal) everywhere(s Scope) bool {
+	return p.Known() && p.Role != api.RoleTenant && Has(p.Role, s)
+}
+
+// Uses reports whether the principal may use the resource of a name with a scope.
+func (p *Principal) Uses(name string, s Scope) bool {
+	if p.everywhere(s) {
+		return true
+	}
+	of := p.all.Of(name)
+	if of == "" && p.Role == api.RoleTenant && api.Covers(p.Tenant, name) {
+		of = p.Tenant // whose project an administrator has not made
+	}
+	role, ok := p.Projects[of]
+	return ok && (s == TenantRead || s == TenantWrite && role == api.ProjectEditor)
+}
+
+// Sight returns what the principal may know of, as a change takes it; nil: of everything.
+func (p *Principal) Sight() func(name string) bool {
+	if p.everywhere(TenantRead) {
+		return nil
+	}
+	return p.Owns
+}
+
+// ProjectNames returns the projects that the principal is a member of, in order.
+func (p *Principal) ProjectNames() []string { return slices.Sorted(maps.Keys(p.Projects)) }

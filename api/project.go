@@ -1,0 +1,237 @@
+package api
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Project is the resource of those who share a network: it has members, and things that an
+// administrator assigns to it. The multicast groups, tenants and PFC policies that are named like the
+// project, or whose names begin with its name and a hyphen or a dot, are the project's.
+type Project struct {
+	Name    string        `json:"name" doc:"Name of the project."`
+	Version uint64        `json:"version" doc:"Changes with every change of the spec; also the ETag."`
+	Created time.Time     `json:"created,omitzero" doc:"When it was created."`
+	Spec    ProjectSpec   `json:"spec" doc:"What an administrator assigns."`
+	Status  ProjectStatus `json:"status" doc:"What it uses, and what is left."`
+}
+
+// Intent implements [Intended].
+func (r Project) Intent() (version uint64, spec any) { return r.Version, r.Spec }
+
+// ProjectSpec says who is in a project and what it has. A thing that is not shared has one project.
+type ProjectSpec struct {
+	Members    []ProjectMember   `json:"members,omitempty" maxItems:"1024" doc:"Who may use what is the project's."`
+	Hosts      []ProjectHost     `json:"hosts,omitempty" maxItems:"16384" doc:"Hosts whose queue pairs its groups may use."`
+	Ports      []ProjectPort     `json:"ports,omitempty" maxItems:"16384" doc:"Ports that its tenants may have as sites."`
+	Proxies    []ProjectPrefix   `json:"proxies,omitempty" maxItems:"256" doc:"Prefixes of the proxy addresses of its groups."`
+	QPNs       []ProjectRange    `json:"qpns,omitempty" maxItems:"256" doc:"Ranges of the designated QPNs of its groups."`
+	Slices     []ProjectSlice    `json:"slices,omitempty" maxItems:"1024" doc:"Slice ids of its tenants."`
+	Priorities []ProjectPriority `json:"priorities,omitempty" maxItems:"8" doc:"Queues that its tenants may have."`
+	Bandwidth  uint64            `json:"bandwidth,omitempty" format:"uint64" doc:"Bit/s that the rates of its tenants may come to together; each must then have one. Default: no limit."`
+	Quotas     ProjectQuotas     `json:"quotas,omitzero" doc:"Bounds of what it may make."`
+}
+
+// ProjectQuotas bound what a project makes; nil is no bound.
+type ProjectQuotas struct {
+	Groups    *int `json:"groups,omitempty" minimum:"0" doc:"Multicast groups. Default: no limit."`
+	Receivers *int `json:"receivers,omitempty" minimum:"0" doc:"Receivers of all its multicast groups. Default: no limit."`
+	Tenants   *int `json:"tenants,omitempty" minimum:"0" doc:"Tenants. Default: no limit."`
+	Policies  *int `json:"policies,omitempty" minimum:"0" doc:"PFC policies. Default: no limit."`
+	// Requests are counted by the server, not by the core.
+	Requests *int `json:"requests,omitempty" minimum:"1" doc:"Requests a second of all its members. Default: no limit but that of each client."`
+}
+
+// ProjectMember is who may use what is a project's.
+type ProjectMember struct {
+	Way  Way         `json:"way" enum:"user,token,certificate,oidc" doc:"How it shows who it is."`
+	Name string      `json:"name" minLength:"1" maxLength:"253" doc:"Name of the user or certificate, name by OpenID Connect, or id of the token."`
+	Role ProjectRole `json:"role" enum:"viewer,editor" doc:"viewer sees what is the project's, editor also changes it."`
+}
+
+// ProjectRole says what a member of a project may do there.
+type ProjectRole string
+
+// The roles in a project.
+const (
+	ProjectViewer ProjectRole = "viewer"
+	ProjectEditor ProjectRole = "editor"
+)
+
+// ProjectHost is a host of a project.
+type ProjectHost struct {
+	Name   string `json:"name" minLength:"1" maxLength:"253" doc:"Name of a host of the inventory."`
+	Shared bool   `json:"shared,omitempty" doc:"Other projects that say so too may have it, and administrators may use it."`
+}
+
+// ProjectPort is a port of a switch of a project.
+type ProjectPort struct {
+	Switch string `json:"switch" minLength:"1" maxLength:"253" doc:"Name of a switch."`
+	Port   uint32 `json:"port" doc:"Port of the switch."`
+	Shared bool   `json:"shared,omitempty" doc:"Other projects that say so too may have it, and administrators may use it."`
+}
+
+// ProjectPrefix is a prefix of addresses of a project.
+type ProjectPrefix struct {
+	Prefix netip.Prefix `json:"prefix" doc:"IPv6 prefix, without host bits."`
+	Shared bool         `json:"shared,omitempty" doc:"Other projects that say so too may have it, and administrators may use it."`
+}
+
+// ProjectRange is a range of queue pair numbers of a project.
+type ProjectRange struct {
+	First  uint32 `json:"first" minimum:"2" maximum:"16777215" doc:"The lowest."`
+	Last   uint32 `json:"last" minimum:"2" maximum:"16777215" doc:"The highest."`
+	Shared bool   `json:"shared,omitempty" doc:"Other projects that say so too may have it, and administrators may use it."`
+}
+
+// ProjectSlice is a slice of a project.
+type ProjectSlice struct {
+	Slice  uint32 `json:"slice" minimum:"1" doc:"Slice id."`
+	Shared bool   `json:"shared,omitempty" doc:"Other projects that say so too may have it, and administrators may use it."`
+}
+
+// ProjectPriority is a queue of a project.
+type ProjectPriority struct {
+	Priority uint8 `json:"priority" maximum:"7" doc:"Queue, 0 to 7."`
+	Shared   bool  `json:"shared,omitempty" doc:"Other projects that say so too may have it, and administrators may use it."`
+}
+
+// ProjectStatus is what a project uses, and what is left.
+type ProjectStatus struct {
+	Conditions Conditions     `json:"conditions,omitempty" doc:"Accepted."`
+	Resources  []string       `json:"resources,omitempty" doc:"What it has made: multicast-groups/, tenants/ or pfc-policies/ and the name."`
+	Things     []ProjectThing `json:"things,omitempty" doc:"Everything that is assigned, with what uses it; what nothing uses is left."`
+	Used       ProjectUse     `json:"used" doc:"What it has made so far."`
+	Left       ProjectLeft    `json:"left" doc:"What it may still make; absent where there is no limit."`
+}
+
+// ProjectThing is a thing that is assigned.
+type ProjectThing struct {
+	Kind    Thing        `json:"kind" enum:"host,port,proxy,designatedQpn,slice,priority" doc:"What it is."`
+	Name    string       `json:"name" doc:"Name of the host, switch/port, prefix, range, slice or priority."`
+	Address netip.Addr   `json:"address,omitzero" format:"ipv6" doc:"Of a host: its address."`
+	Ports   []SwitchPort `json:"ports,omitempty" doc:"Of a host: the ports that it hangs off."`
+	Shared  bool         `json:"shared,omitempty" doc:"Others may have it too."`
+	UsedBy  []string     `json:"usedBy,omitempty" doc:"Resources of the project that use it."`
+}
+
+// SwitchPort is a port of a switch.
+type SwitchPort struct {
+	Switch string `json:"switch" doc:"Name of the switch."`
+	Port   uint32 `json:"port" doc:"Number of the port."`
+}
+
+// ProjectUse counts what a project has made.
+type ProjectUse struct {
+	Groups    int    `json:"groups" doc:"Multicast groups."`
+	Receivers int    `json:"receivers" doc:"Receivers of its multicast groups."`
+	Tenants   int    `json:"tenants" doc:"Tenants."`
+	Policies  int    `json:"policies" doc:"PFC policies."`
+	Bandwidth uint64 `json:"bandwidth" format:"uint64" doc:"Bit/s: the sum of the rates of its tenants."`
+}
+
+// ProjectLeft is what a project may still make.
+type ProjectLeft struct {
+	Groups    *int    `json:"groups,omitempty" doc:"Multicast groups."`
+	Receivers *int    `json:"receivers,omitempty" doc:"Receivers of its multicast groups."`
+	Tenants   *int    `json:"tenants,omitempty" doc:"Tenants."`
+	Policies  *int    `json:"policies,omitempty" doc:"PFC policies."`
+	Bandwidth *uint64 `json:"bandwidth,omitempty" format:"uint64" doc:"Bit/s."`
+}
+
+// Covers reports whether a resource of a name is a project's by its name.
+func Covers(project, name string) bool {
+	rest, ok := strings.CutPrefix(name, project)
+	return ok && project != "" && (rest == "" || rest[0] == '-' || rest[0] == '.')
+}
+
+// ProjectOf returns the project that a resource of a name is of, the one with the longest name; "":
+// it is the administrators'. known reports whether there is a project of a name.
+func ProjectOf(name string, known func(project string) bool) string {
+	for at := len(name); at > 0; at = strings.LastIndexAny(name[:at], "-.") {
+		if known(name[:at]) {
+			return name[:at]
+		}
+	}
+	return ""
+}
+
+// ProjectEnv is what the validation of a project has to know.
+type ProjectEnv struct {
+	MaxSlice uint32
+	Host     func(name string) bool
+	Switch   func(name string) bool
+}
+
+// Validate returns everything that is wrong with a spec by itself, or nil.
+func (s *ProjectSpec) Validate(env ProjectEnv) error {
+	v := projectValidator{seen: make(map[string]bool)}
+	for i, m := range s.Members {
+		at := fmt.Sprintf("spec.members[%d].", i)
+		v.check(at+"way", string(m.Way), slices.Contains([]Way{WayUser, WayToken, WayCertificate, WayOIDC}, m.Way), "user, token, certificate or oidc")
+		v.check(at+"name", m.Name, m.Name != "", "a name")
+		v.check(at+"role", string(m.Role), m.Role == ProjectViewer || m.Role == ProjectEditor, "viewer or editor")
+		v.once(at+"name", string(m.Way)+" "+m.Name)
+	}
+	for i, h := range s.Hosts {
+		at := fmt.Sprintf("spec.hosts[%d].name", i)
+		v.check(at, h.Name, env.Host(h.Name), "the name of a host of the inventory")
+		v.once(at, "host "+h.Name)
+	}
+	for i, p := range s.Ports {
+		at := fmt.Sprintf("spec.ports[%d].", i)
+		v.check(at+"switch", p.Switch, env.Switch(p.Switch), "the name of a switch")
+		v.once(at+"port", fmt.Sprintf("port %s/%d", p.Switch, p.Port))
+	}
+	for i, p := range s.Proxies {
+		at := fmt.Sprintf("spec.proxies[%d].prefix", i)
+		v.check(at, p.Prefix.String(), p.Prefix.IsValid() && p.Prefix.Addr().Is6() && !p.Prefix.Addr().Is4In6() && p.Prefix.Masked() == p.Prefix, "an IPv6 prefix without host bits")
+		v.once(at, "proxy "+p.Prefix.String())
+	}
+	for i, r := range s.QPNs {
+		at := fmt.Sprintf("spec.qpns[%d].last", i)
+		v.check(at, strconv.FormatUint(uint64(r.Last), 10), r.First >= 2 && r.First <= r.Last && r.Last <= maxQPN, fmt.Sprintf("a queue pair number from first, %d, to %d", r.First, maxQPN))
+		v.once(at, fmt.Sprintf("qpn %d", r.First))
+	}
+	for i, x := range s.Slices {
+		at := fmt.Sprintf("spec.slices[%d].slice", i)
+		v.check(at, strconv.FormatUint(uint64(x.Slice), 10), x.Slice > 0 && x.Slice <= env.MaxSlice, fmt.Sprintf("a slice id from 1 to %d", env.MaxSlice))
+		v.once(at, fmt.Sprintf("slice %d", x.Slice))
+	}
+	for i, x := range s.Priorities {
+		at := fmt.Sprintf("spec.priorities[%d].priority", i)
+		v.check(at, strconv.Itoa(int(x.Priority)), x.Priority <= MaxPriority, fmt.Sprintf("a priority from 0 to %d", MaxPriority))
+		v.once(at, fmt.Sprintf("priority %d", x.Priority))
+	}
+	q := &s.Quotas
+	for _, n := range []struct {
+		name  string
+		limit *int
+		least int
+	}{{"groups", q.Groups, 0}, {"receivers", q.Receivers, 0}, {"tenants", q.Tenants, 0}, {"policies", q.Policies, 0}, {"requests", q.Requests, 1}} {
+		if n.limit != nil {
+			v.check("spec.quotas."+n.name, strconv.Itoa(*n.limit), *n.limit >= n.least, fmt.Sprintf("at least %d", n.least))
+		}
+	}
+	return Refuse(v.found)
+}
+
+type projectValidator struct {
+	found []FieldError
+	seen  map[string]bool
+}
+
+func (v *projectValidator) check(field, value string, ok bool, want string) {
+	if !ok {
+		v.found = append(v.found, FieldError{Field: field, Code: CodeInvalid, Value: value, Want: want})
+	}
+}
+
+func (v *projectValidator) once(field, key string) {
+	v.check(field, key, !v.seen[key], "each of them once")
+	v.seen[key] = true
+}

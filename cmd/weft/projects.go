@@ -1,0 +1,60 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/weft-sdn/weft/api"
+)
+
+// ofLimit is a count, and its limit where there is one.
+func ofLimit(used int, limit *int) string {
+	if limit == nil {
+		return fmt.Sprint(used)
+	}
+	return fmt.Sprintf("%d of %d", used, *limit)
+}
+
+func projectTable(w io.Writer, projects []api.Project) error {
+	g := newGrid("NAME", "MEMBERS", "HOSTS", "PORTS", "GROUPS", "RECEIVERS", "TENANTS", "POLICIES")
+	for i := range projects {
+		p := &projects[i]
+		s, used, q := &p.Spec, &p.Status.Used, &p.Spec.Quotas
+		g.row(p.Name, len(s.Members), len(s.Hosts), len(s.Ports), ofLimit(used.Groups, q.Groups), ofLimit(used.Receivers, q.Receivers),
+			ofLimit(used.Tenants, q.Tenants), ofLimit(used.Policies, q.Policies))
+	}
+	return g.writeTo(w)
+}
+
+func projectDetail(w io.Writer, p *api.Project) error {
+	if err := projectTable(w, []api.Project{*p}); err != nil {
+		return err
+	}
+	if p.Spec.Bandwidth > 0 {
+		if _, err := fmt.Fprintf(w, "\nbandwidth: %d of %d bit/s\n", p.Status.Used.Bandwidth, p.Spec.Bandwidth); err != nil {
+			return err
+		}
+	}
+	members := newGrid("MEMBER", "WAY", "ROLE")
+	for _, m := range p.Spec.Members {
+		members.row(m.Name, m.Way, m.Role)
+	}
+	things := newGrid("KIND", "NAME", "SHARED", "USED BY")
+	for _, x := range p.Status.Things {
+		shared := ""
+		if x.Shared {
+			shared = "yes"
+		}
+		things.row(x.Kind, x.Name, shared, strings.Join(x.UsedBy, ", "))
+	}
+	for _, g := range []interface{ writeTo(io.Writer) error }{members, things} {
+		if _, err := fmt.Fprintln(w); err != nil {
+			return err
+		}
+		if err := g.writeTo(w); err != nil {
+			return err
+		}
+	}
+	return nil
+}

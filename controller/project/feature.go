@@ -1,0 +1,365 @@
+// Package project has the projects: who shares the network, what is assigned to whom, and whether what
+// a resource names is its project's.
+//
+// It knows the resources of other features by their names and by what their specs name ([api.Names])
+// alone: the composition tells it of every change ([Feature.Took]) and asks it before one
+// ([Feature.Check]).
+package project
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/weft-sdn/weft/access"
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/feature"
+	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/controller/resource"
+	"github.com/weft-sdn/weft/internal/natural"
+	"github.com/weft-sdn/weft/store"
+)
+
+var kind = resource.Kind{Name: "project", Prefix: "projects/"}
+
+// The kinds of resources that projects make, as [api.ProjectStatus] has them, and the SRv6 policies
+// that these name.
+const (
+	Groups       = "multicast-groups/"
+	Tenants      = "tenants/"
+	Policies     = "pfc-policies/"
+	SRv6Policies = "srv6-policies/"
+)
+
+// MaxProjects bounds the projects.
+const MaxProjects = 1024
+
+type decided struct{}
+
+type project = resource.Item[api.ProjectSpec, decided]
+
+// use is a resource with what its spec names.
+type use struct {
+	kind, name string
+	names      []api.Named
+	receivers  int
+	rate       uint64
+}
+
+func (u *use) key() string { return u.kind + u.name }
+
+// Feature has the projects of a controller.
+type Feature struct {
+	feature.Base
+	env     *feature.Env
+	all     *resource.Collection[api.ProjectSpec, decided]
+	uses    map[string]*use      // of what projects make, by kind and name
+	ends    map[string][2]string // the switches at the ends of SRv6 policies, by name
+	changed bool                 // since the last call of Take
+
+	tenants  map[string]bool // that principals of the store and the configuration are of
+	migrated bool            // what tenants had before there were projects is theirs
+	unsaved  bool            // migrated must be written
+	notes    []string        // what the first start assigned
+}
+
+// New returns the feature without projects.
+func New(env *feature.Env) *Feature {
+	return &Feature{env: env, all: resource.NewCollection[api.ProjectSpec, decided](kind, env.Versions), uses: make(map[string]*use), ends: make(map[string][2]string), tenants: make(map[string]bool)}
+}
+
+// Changes implements feature.Feature.
+func (f *Feature) Changes() []store.Op {
+	out := f.all.Changes()
+	if f.unsaved {
+		f.unsaved = false
+		out = append(out, store.Op{Key: migratedKey, Value: []byte("1")})
+	}
+	return out
+}
+
+// Records implements feature.Feature.
+func (f *Feature) Records() []store.Record {
+	out := f.all.Records()
+	if f.migrated {
+		out = append(out, store.Record{Key: migratedKey, Value: []byte("1")})
+	}
+	return out
+}
+
+// Take returns the projects with their members; ok is false when nothing has changed since the last
+// call.
+func (f *Feature) Take() (ps *access.Projects, ok bool) {
+	if !f.changed {
+		return nil, false
+	}
+	f.changed = false
+	return f.Members(), true
+}
+
+// Members returns the projects with their members.
+func (f *Feature) Members() *access.Projects {
+	specs := make(map[string]api.ProjectSpec, f.all.Len())
+	for _, p := range f.all.All() {
+		specs[p.Name] = clone(p.Spec)
+	}
+	return access.NewProjects(specs)
+}
+
+// known reports whether there is a project of a name.
+func (f *Feature) known(name string) bool { return f.all.Get(name) != nil }
+
+// Took notes what a resource names now; no spec: it was deleted.
+func (f *Feature) Took(kind, name string, spec any) {
+	u := &use{kind: kind, name: name}
+	switch s := spec.(type) {
+	case nil:
+		delete(f.uses, u.key())
+		if kind == SRv6Policies {
+			delete(f.ends, name)
+		}
+		return
+	case api.SRv6PolicySpec:
+		f.ends[name] = [2]string{s.Headend, s.Endpoint}
+		return
+	case api.MulticastGroupSpec:
+		u.receivers = len(s.Receivers)
+	case api.TenantSpec:
+		u.rate = s.Rate
+	}
+	u.names = api.Names(spec)
+	f.uses[u.key()] = u
+}
+
+// of returns the uses of a project, in order; "": those of administrators.
+func (f *Feature) of(project string) (out []*use) {
+	for _, u := range f.uses {
+		if api.ProjectOf(u.name, f.known) == project {
+			out = append(out, u)
+		}
+	}
+	slices.SortFunc(out, func(a, b *use) int { return natural.Compare(a.key(), b.key()) })
+	return out
+}
+
+// Projects returns the projects.
+func (f *Feature) Projects() resource.Resources[api.ProjectSpec, api.Project] { return resources{f} }
+
+// resources implements resource.Resources.
+type resources struct{ *Feature }
+
+// List returns the projects, by name.
+func (f resources) List() []api.Project { return resource.Views(f.all, f.view) }
+
+// Get implements resource.Resources.
+func (f resources) Get(name string) (api.Project, error) { return resource.View(f.all, name, f.view) }
+
+// Put implements resource.Resources. What resources of the project, or of administrators, use already
+// stays theirs: a spec that takes it away is refused.
+func (f resources) Put(name string, spec api.ProjectSpec, pre resource.Precondition) (api.Project, bool, error) {
+	p, err := f.all.Check(name, pre)
+	if err == nil && p == nil {
+		err = api.ValidateName(name)
+	}
+	if err == nil {
+		err = spec.Validate(f.validation())
+	}
+	if err != nil {
+		return api.Project{}, false, err
+	}
+	if p != nil && equal(&p.Spec, &spec) {
+		return f.view(p), false, nil
+	}
+	if err := f.fits(name, &spec); err != nil {
+		return api.Project{}, false, err
+	}
+	created := p == nil
+	p = f.all.Put(name, clone(spec), f.env.Wall())
+	f.changed = true
+	f.env.Event(api.EventProjectChanged, name, fmt.Sprintf("%d members, %d hosts, %d ports", len(spec.Members), len(spec.Hosts), len(spec.Ports)), nil)
+	return f.view(p), created, nil
+}
+
+// Delete implements resource.Resources.
+func (f resources) Delete(name string, pre resource.Precondition) error {
+	if _, err := f.all.CheckDelete(name, pre); err != nil {
+		return err
+	}
+	if uses := f.of(name); len(uses) > 0 {
+		var keys []string
+		for _, u := range uses {
+			keys = append(keys, u.key())
+		}
+		return &api.Error{Code: api.CodeConflict, Message: fmt.Sprintf("project %s has %s: want them deleted first", name, feature.Names(keys))}
+	}
+	f.all.Delete(name)
+	f.changed = true
+	f.env.Event(api.EventProjectChanged, name, "deleted", nil)
+	return nil
+}
+
+func (f *Feature) validation() api.ProjectEnv {
+	inv := f.env.Inventory()
+	return api.ProjectEnv{
+		MaxSlice: inv.PFC.MaxSlice(),
+		Host:     func(name string) bool { return f.host(name) != nil },
+		Switch:   func(name string) bool { return inv.Switch(name) != nil },
+	}
+}
+
+func (f *Feature) host(name string) *inventory.Host {
+	inv := f.env.Inventory()
+	for i := range inv.Hosts {
+		if inv.Hosts[i].Name == name {
+			return &inv.Hosts[i]
+		}
+	}
+	return nil
+}
+
+// view returns a project with what it uses and what is left.
+func (f *Feature) view(p *project) api.Project {
+	v := api.Project{Name: p.Name, Version: p.Version, Created: p.Created, Spec: clone(p.Spec)}
+	uses := f.of(p.Name)
+	s, q := &v.Status, &p.Spec.Quotas
+	s.Conditions.Set(api.Accepted, true, "Accepted", "", p.Changed)
+	for _, u := range uses {
+		s.Resources = append(s.Resources, u.key())
+	}
+	s.Things = f.things(&p.Spec, uses)
+	s.Used = count(uses)
+	left := func(limit *int, used int) *int {
+		if limit == nil {
+			return nil
+		}
+		n := max(0, *limit-used)
+		return &n
+	}
+	s.Left = api.ProjectLeft{
+		Groups: left(q.Groups, s.Used.Groups), Receivers: left(q.Receivers, s.Used.Receivers),
+		Tenants: left(q.Tenants, s.Used.Tenants), Policies: left(q.Policies, s.Used.Policies),
+	}
+	if all := p.Spec.Bandwidth; all > 0 {
+		n := all - min(all, s.Used.Bandwidth)
+		s.Left.Bandwidth = &n
+	}
+	return v
+}
+
+func count(uses []*use) (n api.ProjectUse) {
+	for _, u := range uses {
+		switch u.kind {
+		case Groups:
+			n.Groups++
+		case Tenants:
+			n.Tenants++
+		case Policies:
+			n.Policies++
+		}
+		n.Receivers += u.receivers
+		n.Bandwidth += u.rate
+	}
+	return n
+}
+
+// things returns what is assigned, with what uses each.
+func (f *Feature) things(s *api.ProjectSpec, uses []*use) []api.ProjectThing {
+	var out []api.ProjectThing
+	add := func(t api.ProjectThing, one *api.ProjectSpec) {
+		for _, u := range uses {
+			if slices.ContainsFunc(u.names, func(n api.Named) bool { has, _ := f.has(one, &n); return n.Kind == t.Kind && has }) {
+				t.UsedBy = append(t.UsedBy, u.key())
+			}
+		}
+		out = append(out, t)
+	}
+	for i, h := range s.Hosts {
+		t := api.ProjectThing{Kind: api.ThingHost, Name: h.Name, Shared: h.Shared}
+		if host := f.host(h.Name); host != nil {
+			t.Address = host.Address
+			t.Ports = portsOf(host)
+		}
+		add(t, &api.ProjectSpec{Hosts: s.Hosts[i : i+1]})
+	}
+	for i, p := range s.Ports {
+		add(api.ProjectThing{Kind: api.ThingPort, Name: fmt.Sprintf("%s/%d", p.Switch, p.Port), Shared: p.Shared, Ports: []api.SwitchPort{{Switch: p.Switch, Port: p.Port}}}, &api.ProjectSpec{Ports: s.Ports[i : i+1]})
+	}
+	for i, p := range s.Proxies {
+		add(api.ProjectThing{Kind: api.ThingProxy, Name: p.Prefix.String(), Shared: p.Shared}, &api.ProjectSpec{Proxies: s.Proxies[i : i+1]})
+	}
+	for i, r := range s.QPNs {
+		add(api.ProjectThing{Kind: api.ThingQPN, Name: fmt.Sprintf("%d-%d", r.First, r.Last), Shared: r.Shared}, &api.ProjectSpec{QPNs: s.QPNs[i : i+1]})
+	}
+	for i, x := range s.Slices {
+		add(api.ProjectThing{Kind: api.ThingSlice, Name: fmt.Sprint(x.Slice), Shared: x.Shared}, &api.ProjectSpec{Slices: s.Slices[i : i+1]})
+	}
+	for i, x := range s.Priorities {
+		add(api.ProjectThing{Kind: api.ThingPriority, Name: fmt.Sprint(x.Priority), Shared: x.Shared}, &api.ProjectSpec{Priorities: s.Priorities[i : i+1]})
+	}
+	return out
+}
+
+// portsOf returns the ports that a host hangs off.
+func portsOf(h *inventory.Host) (out []api.SwitchPort) {
+	for _, port := range h.AllPorts() {
+		out = append(out, api.SwitchPort{Switch: h.Switch, Port: port})
+	}
+	for _, a := range h.Planes {
+		out = append(out, api.SwitchPort{Switch: a.Switch, Port: a.Port})
+	}
+	return out
+}
+
+// has reports whether a spec has a thing, and whether others may have it too. What is of the same
+// object as a host or a port goes with it.
+func (f *Feature) has(s *api.ProjectSpec, n *api.Named) (has, shared bool) {
+	found := func(ok, also bool) {
+		if ok && !has {
+			has, shared = true, also
+		}
+	}
+	switch n.Kind {
+	case api.ThingHost:
+		name, _ := f.env.Net.HostName(n.Address)
+		for _, h := range s.Hosts {
+			found(h.Name == name, h.Shared)
+		}
+	case api.ThingPort:
+		for _, p := range s.Ports {
+			found(p.Switch == n.Text && uint64(p.Port) == n.Number, p.Shared)
+		}
+	case api.ThingProxy:
+		for _, p := range s.Proxies {
+			found(p.Prefix.Contains(n.Address), p.Shared)
+		}
+	case api.ThingQPN:
+		for _, r := range s.QPNs {
+			found(uint64(r.First) <= n.Number && n.Number <= uint64(r.Last), r.Shared)
+		}
+	case api.ThingSlice:
+		for _, x := range s.Slices {
+			found(uint64(x.Slice) == n.Number, x.Shared)
+		}
+	case api.ThingPriority:
+		for _, x := range s.Priorities {
+			found(uint64(x.Priority) == n.Number, x.Shared)
+		}
+	}
+	return has, shared
+}
+
+// clone returns a copy of a spec that shares nothing with it that changes.
+func clone(s api.ProjectSpec) api.ProjectSpec {
+	s.Members, s.Hosts, s.Ports = slices.Clone(s.Members), slices.Clone(s.Hosts), slices.Clone(s.Ports)
+	s.Proxies, s.QPNs = slices.Clone(s.Proxies), slices.Clone(s.QPNs)
+	s.Slices, s.Priorities = slices.Clone(s.Slices), slices.Clone(s.Priorities)
+	return s
+}
+
+func equal(a, b *api.ProjectSpec) bool {
+	same := func(x, y *int) bool { return x == y || x != nil && y != nil && *x == *y }
+	p, q := &a.Quotas, &b.Quotas
+	return slices.Equal(a.Members, b.Members) && slices.Equal(a.Hosts, b.Hosts) && slices.Equal(a.Ports, b.Ports) &&
+		slices.Equal(a.Proxies, b.Proxies) && slices.Equal(a.QPNs, b.QPNs) && slices.Equal(a.Slices, b.Slices) &&
+		slices.Equal(a.Priorities, b.Priorities) && a.Bandwidth == b.Bandwidth && same(p.Groups, q.Groups) &&
+		same(p.Receivers, q.Receivers) && same(p.Tenants, q.Tenants) && same(p.Policies, q.Policies) && same(p.Requests, q.Requests)
+}

@@ -94,7 +94,7 @@ func sides(members []Member, planes []int) map[int][]Member {
 		for _, p := range turn {
 			m := heaviest(planeKey(p), free)
 			out[p] = append(out[p], m)
-			free = slices.DeleteFunc(free, func(o Member) bool { return o.Name == m.Name })
+			free = slices.DeleteFunc(free, func(o Member) bool { return o.Instance == m.Instance })
 		}
 	}
 	return out

@@ -138,7 +138,7 @@ func TestShareRandom(t *testing.T) {
 			if len(members) > 1 && random.IntN(2) == 0 {
 				members = slices.Delete(members, 0, 1)
 			} else {
-				members = append(members, Member{Name: fmt.Sprintf("c%d", random.IntN(1000)), Instance: int64(step + 1)})
+				members = append(members, Member{Name: fmt.Sprintf("c%d-%d", random.IntN(1000), step), Instance: int64(step + 1)})
 			}
 			settled(t, members, switches, owners, 1+random.IntN(8))
 			if why := unevenness(members, switches, owners); why != "" {
@@ -146,6 +146,21 @@ func TestShareRandom(t *testing.T) {
 			}
 			if d := spread(members, owners); d > 1 && (planes < 2 || len(members) < planes) {
 				t.Fatalf("%d switches, %d planes, %d controllers: %v", len(switches), planes, len(members), counts(owners))
+			}
+		}
+	}
+}
+
+// TestShareOfOneNameTwice: a controller that was killed and has started again is there twice until its
+// first lease ends. Switches of several planes have owners all the same.
+func TestShareOfOneNameTwice(t *testing.T) {
+	members := []Member{{Name: "c1", Instance: 1}, {Name: "c2", Instance: 2}, {Name: "c2", Instance: 3}}
+	for planes := range 5 {
+		switches := someSwitches(9, planes)
+		owners := share(members, switches, nil, 9)
+		for _, sw := range switches {
+			if owners[sw.Name].Instance == 0 {
+				t.Errorf("%d planes: switch %s has no owner", planes, sw.Name)
 			}
 		}
 	}

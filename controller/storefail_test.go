@@ -266,6 +266,7 @@ func TestDeposed(t *testing.T) {
 		if err := put("g"); err != nil {
 			t.Fatal(err)
 		}
+		time.Sleep(time.Second) // what follows from the group is kept: no write of it is under way
 		over.Store(true)
 		for name, err := range map[string]error{
 			"get":     func() error { _, err := r.Groups().Get(t.Context(), "g"); return err }(),

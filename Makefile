@@ -32,11 +32,11 @@ test: export GOGC = 400
 test: export GO := $(GO)
 test: lint web-same
 	@echo "make test, 1 of 3: with the race detector"
-	@$(PROGRESS) test -race -short -vet=off -timeout=14m $$($(GO) list ./... | grep -vxF "$$($(GO) list $(ALONE))")
+	@$(PROGRESS) test -race -short -vet=off -timeout=30m $$($(GO) list ./... | grep -vxF "$$($(GO) list $(ALONE))")
 	@echo "make test, 2 of 3: what is whole without it"
-	@$(PROGRESS) test -vet=off -timeout=14m $$($(GO) list $(ALONE) $(LONG) | grep -vxF "$$($(GO) list ./test/faults)")
+	@$(PROGRESS) test -vet=off -timeout=30m $$($(GO) list $(ALONE) $(LONG) | grep -vxF "$$($(GO) list ./test/faults)")
 	@echo "make test, 3 of 3: random faults"
-	$(GO) test -v -vet=off -timeout 14m ./test/faults
+	$(GO) test -v -vet=off -timeout 30m ./test/faults
 
 # Says once a minute how far a command or go test is.
 PROGRESS = $(GO) run ./test/progress

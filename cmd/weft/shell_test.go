@@ -373,6 +373,9 @@ func (s *shell) follow(at string) *eventStream {
 // TestDocumentedExamples: every command of the README, of docs/api.md, and of the part of
 // docs/cli.md about controllers prints what the document says, in the lab that it names.
 func TestDocumentedExamples(t *testing.T) {
+	if testing.Short() {
+		t.Skip("labs in real time, which take minutes with the race detector; they run without it when tests are not short")
+	}
 	for _, c := range []struct {
 		document, from, to string
 		least              int
@@ -394,9 +397,6 @@ func TestDocumentedExamples(t *testing.T) {
 			}
 			s := newShell(t)
 			for _, command := range all {
-				if testing.Short() && strings.Contains(command.line, "demo mrc") {
-					continue // ten seconds of traffic in real time
-				}
 				s.run(command)
 			}
 		})

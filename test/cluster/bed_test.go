@@ -251,7 +251,7 @@ func (b *bed) programmed(c *controller, names ...string) map[string]api.Multicas
 			return false
 		}
 		for i := range switches {
-			if !switches[i].Synced {
+			if !switches[i].Synced || switches[i].Settling {
 				return false
 			}
 		}

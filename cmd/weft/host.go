@@ -117,11 +117,9 @@ func (h *station) run(cmd *cobra.Command) error {
 	if err != nil {
 		return &usageError{err}
 	}
-	found, err := findInterfaces(cmd.Context(), h.wait, cfg.Interface)
-	if err != nil {
+	if _, err := findInterfaces(cmd.Context(), h.wait, cfg.Interface); err != nil {
 		return err
 	}
-	cfg.Interface = found[0]
 	port, err := afpacket.Open(cfg.Interface, log.With("interface", cfg.Interface))
 	if err != nil {
 		return err

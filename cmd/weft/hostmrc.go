@@ -24,12 +24,8 @@ func (h *station) runMRC(cmd *cobra.Command, text []byte, log *slog.Logger) erro
 	for i, p := range cfg.Ports {
 		texts[i] = p.Interface
 	}
-	found, err := findInterfaces(cmd.Context(), h.wait, texts...)
-	if err != nil {
+	if _, err := findInterfaces(cmd.Context(), h.wait, texts...); err != nil {
 		return err
-	}
-	for i := range cfg.Ports {
-		cfg.Ports[i].Interface = found[i]
 	}
 	links, err := openLinks(cfg, log)
 	if err != nil {

@@ -225,10 +225,11 @@ func (s *embedded) serve(ctx context.Context, set setting) (err error) {
 	if err != nil {
 		return fmt.Errorf("P4Runtime server: %w", err)
 	}
-	if set.names, err = s.findPorts(ctx, set.names); err != nil {
+	texts := set.names
+	if set.names, err = s.findPorts(ctx, texts); err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	ports, closeFiles, err := s.openPorts(set.names, log)
+	ports, closeFiles, err := s.openPorts(texts, set.names, log)
 	defer func() { err = errors.Join(err, closeFiles()) }()
 	if err != nil {
 		return errors.Join(err, listener.Close())
@@ -415,9 +416,9 @@ func (s *embedded) findPorts(ctx context.Context, names map[uint32]string) (map[
 	return out, nil
 }
 
-// openPorts opens the interfaces. closeFiles is there also when that fails, and
-// closes what the ports' frames are written to, when they are closed.
-func (s *embedded) openPorts(names map[uint32]string, log *slog.Logger) (ports map[uint32]live.Port, closeFiles func() error, err error) {
+// openPorts opens the interfaces by their names or addresses, texts; names are those of now. closeFiles
+// is there also when that fails, and closes what the ports' frames are written to, when they are closed.
+func (s *embedded) openPorts(texts, names map[uint32]string, log *slog.Logger) (ports map[uint32]live.Port, closeFiles func() error, err error) {
 	var files []*capture.File
 	closeFiles = func() error {
 		var errs []error
@@ -437,7 +438,7 @@ func (s *embedded) openPorts(names map[uint32]string, log *slog.Logger) (ports m
 	for _, n := range slices.Sorted(maps.Keys(names)) {
 		name := names[n]
 		log := log.With("port", n, "interface", name)
-		p, err := afpacket.Open(name, log)
+		p, err := afpacket.Open(texts[n], log)
 		if err != nil {
 			return fail(err)
 		}

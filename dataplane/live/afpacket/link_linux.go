@@ -4,11 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net/netip"
 	"os"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
 
@@ -48,7 +50,7 @@ func (p *Port) pause(wait bool) bool {
 	}
 }
 
-// refresh brings the port on the interface that has its name, if there is one,
+// refresh brings the port on the interface that has its name or its address, if there is one,
 // and tells of the link.
 func (p *Port) refresh() {
 	var err error
@@ -81,13 +83,18 @@ func (p *Port) refresh() {
 // settle binds the socket to the interface and reports whether its link is up.
 // It is called by one goroutine at a time. ENODEV: there is no interface.
 func (p *Port) settle(fd int) (up bool, err error) {
-	request, err := unix.NewIfreq(p.name)
+	if p.wanted.IsValid() {
+		if err := p.find(); err != nil {
+			return false, errors.Join(err, p.leave(fd))
+		}
+	}
+	name := *p.name.Load()
+	request, err := unix.NewIfreq(name)
 	if err != nil {
 		return false, err
 	}
 	if err := unix.IoctlIfreq(fd, unix.SIOCGIFINDEX, request); err != nil {
-		p.index = 0
-		return false, fmt.Errorf("index: %w", err)
+		return false, errors.Join(fmt.Errorf("index: %w", err), p.leave(fd))
 	}
 	index := int(request.Uint32())
 	if err := unix.IoctlIfreq(fd, unix.SIOCGIFMTU, request); err != nil {
@@ -118,11 +125,34 @@ func (p *Port) settle(fd int) (up bool, err error) {
 	}
 	p.index = index
 	p.mtu.Store(int64(mtu))
-	p.speed.Store(speedOf(p.name))
+	p.speed.Store(speedOf(name))
 	// An interface that was down left an error behind, for whoever asks next.
 	_, _ = unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ERROR)
 	const want = unix.IFF_UP | unix.IFF_RUNNING
 	return flags&want == want, nil
+}
+
+// find looks for the interface that has the port's address. ENODEV: there is none.
+func (p *Port) find() error {
+	addresses, err := p.lookup.AddrList(nil, netlink.FAMILY_ALL)
+	if err != nil {
+		return fmt.Errorf("addresses: %w", err)
+	}
+	for _, a := range addresses {
+		if got, ok := netip.AddrFromSlice(a.IP); !ok || got.Unmap() != p.wanted.Unmap() {
+			continue
+		}
+		link, err := p.lookup.LinkByIndex(a.LinkIndex)
+		if err != nil {
+			continue // it has gone
+		}
+		name := link.Attrs().Name
+		if was := p.name.Swap(&name); was != nil && *was != name {
+			p.log.Info("another interface has the address", "interface", name)
+		}
+		return nil
+	}
+	return fmt.Errorf("no interface has this address: %w", unix.ENODEV)
 }
 
 // speedOf is the speed of an interface in bits a second, 0 where its driver knows none.
@@ -136,6 +166,23 @@ func speedOf(name string) uint64 {
 		return 0
 	}
 	return megabits * 1_000_000
+}
+
+// leave ends what binds the socket to an interface, which may live on under another name or without the
+// port's address.
+func (p *Port) leave(fd int) error {
+	if p.index == 0 {
+		return nil
+	}
+	index := p.index
+	p.index = 0
+	_ = promiscuous(fd, index, unix.PACKET_DROP_MEMBERSHIP) // the interface may have gone, and what was wanted of it too
+	// To no interface, and to an EtherType that is reserved (RFC 1701): protocol 0 would leave the socket
+	// the frames of all interfaces.
+	if err := unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: 0xffff}); err != nil {
+		return fmt.Errorf("unbind: %w", err)
+	}
+	return nil
 }
 
 // bind makes the frames of an interface those of the socket, whatever their

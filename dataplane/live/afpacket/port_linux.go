@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/netip"
 	"os"
 	"sync"
 	"sync/atomic"
 	"syscall"
 
+	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 
@@ -25,7 +27,9 @@ const (
 
 // Port is a port on an interface.
 type Port struct {
-	name    string
+	wanted  netip.Addr             // the interface that has it; zero: the one with the name
+	lookup  *netlink.Handle        // of the addresses in the namespace of the port; nil: wanted is zero
+	name    atomic.Pointer[string] // of the interface, or of the last one
 	log     *slog.Logger
 	link    func(up bool)     // guarded by mu; nil before Attach
 	address net.HardwareAddr  // when the port was opened
@@ -60,22 +64,32 @@ func Allowed() error {
 	return unix.Close(fd)
 }
 
-// Open opens a port on an interface; log gets the changes of the link. Errors wrap
-// ErrInterface.
-func Open(name string, log *slog.Logger) (*Port, error) {
-	fail := func(err error) (*Port, error) { return nil, fmt.Errorf("%w: %s: %w", ErrInterface, name, err) }
-	link, err := net.InterfaceByName(name)
-	if err != nil {
-		return fail(err)
-	}
-	p := &Port{name: name, log: log, address: link.HardwareAddr, out: newTransmitter(), closed: make(chan struct{})}
-	if err := p.open(); err != nil {
-		return fail(errors.Join(err, p.release()))
+// Open opens a port on the interface with a name, or on the one that has an IP address; log gets the
+// changes of the link. Errors wrap ErrInterface.
+func Open(text string, log *slog.Logger) (*Port, error) {
+	p := &Port{log: log, out: newTransmitter(), closed: make(chan struct{})}
+	if err := p.open(text); err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrInterface, text, errors.Join(err, p.release()))
 	}
 	return p, nil
 }
 
-func (p *Port) open() error {
+func (p *Port) open(text string) (err error) {
+	if address, err := netip.ParseAddr(text); err != nil {
+		p.name.Store(&text)
+	} else if p.lookup, err = netlink.NewHandle(unix.NETLINK_ROUTE); err != nil {
+		return fmt.Errorf("addresses: %w", err)
+	} else {
+		p.wanted = address
+		if err := p.find(); err != nil {
+			return err
+		}
+	}
+	link, err := net.InterfaceByName(*p.name.Load())
+	if err != nil {
+		return err
+	}
+	p.address = link.HardwareAddr
 	// No frames before the socket is bound: protocol 0.
 	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -84,7 +98,7 @@ func (p *Port) open() error {
 		}
 		return err
 	}
-	p.file = os.NewFile(uintptr(fd), p.name)
+	p.file = os.NewFile(uintptr(fd), text)
 	if p.socket, err = p.file.SyscallConn(); err != nil {
 		return err
 	}
@@ -106,7 +120,7 @@ func (p *Port) open() error {
 		return fmt.Errorf("send buffer: %w", err)
 	}
 	// Listened to before the state is read: no change is missed.
-	if p.changes, err = nl.Subscribe(unix.NETLINK_ROUTE, unix.RTNLGRP_LINK); err != nil {
+	if p.changes, err = nl.Subscribe(unix.NETLINK_ROUTE, unix.RTNLGRP_LINK, unix.RTNLGRP_IPV4_IFADDR, unix.RTNLGRP_IPV6_IFADDR); err != nil {
 		return fmt.Errorf("link changes: %w", err)
 	}
 	if p.up, err = p.settle(fd); err != nil {
@@ -163,18 +177,19 @@ func (p *Port) SetMTU(octets int) error {
 	})
 }
 
-// change changes the interface that has the port's name, and looks at it again.
+// change changes the port's interface.
 func (p *Port) change(what string, f func(fd int, r *unix.Ifreq) error) error {
-	r, err := unix.NewIfreq(p.name)
+	name := *p.name.Load()
+	r, err := unix.NewIfreq(name)
 	if err != nil {
 		return err
 	}
 	closed := p.socket.Control(func(fd uintptr) { err = f(int(fd), r) })
 	if closed != nil {
-		return fmt.Errorf("%s: %w", p.name, closed)
+		return fmt.Errorf("%s: %w", name, closed)
 	}
 	if err != nil {
-		return fmt.Errorf("%s of %s: %w", what, p.name, err)
+		return fmt.Errorf("%s of %s: %w", what, name, err)
 	}
 	return nil
 }
@@ -257,6 +272,9 @@ func (p *Port) release() error {
 		errs = append(errs, p.file.Close())
 	}
 	p.running.Wait()
+	if p.lookup != nil {
+		p.lookup.Close()
+	}
 	if p.ring != nil {
 		errs = append(errs, p.ring.unmap())
 	}

@@ -108,14 +108,14 @@ func (e *end) want(t *testing.T, frames ...[]byte) {
 		select {
 		case got := <-e.frames:
 			if !bytes.Equal(got, want) {
-				t.Fatalf("%s: frame %d of %d is\n%x, want\n%x", e.name, i, len(frames), got, want)
+				t.Fatalf("%s: frame %d of %d is\n%x, want\n%x", *e.name.Load(), i, len(frames), got, want)
 			}
 		case <-time.After(patience):
-			t.Fatalf("%s: frame %d of %d did not arrive: %+v", e.name, i, len(frames), e.Losses())
+			t.Fatalf("%s: frame %d of %d did not arrive: %+v", *e.name.Load(), i, len(frames), e.Losses())
 		}
 	}
 	if n := len(e.frames); n > 0 {
-		t.Errorf("%s: %d frames nobody sent, such as %x", e.name, n, <-e.frames)
+		t.Errorf("%s: %d frames nobody sent, such as %x", *e.name.Load(), n, <-e.frames)
 	}
 }
 
@@ -132,7 +132,7 @@ func (e *end) wantLink(t *testing.T, up bool) {
 		select {
 		case <-e.links:
 		case <-time.After(patience):
-			t.Fatalf("%s: the link does not become up=%v", e.name, up)
+			t.Fatalf("%s: the link does not become up=%v", *e.name.Load(), up)
 		}
 	}
 }
@@ -144,7 +144,7 @@ func (e *end) send(t *testing.T, frames ...[]byte) {
 		octets += len(f)
 	}
 	if n, o := e.Send(frames); n != len(frames) || o != octets {
-		t.Fatalf("%s: %d of %d frames sent, %d of %d octets", e.name, n, len(frames), o, octets)
+		t.Fatalf("%s: %d of %d frames sent, %d of %d octets", *e.name.Load(), n, len(frames), o, octets)
 	}
 }
 

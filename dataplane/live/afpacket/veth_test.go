@@ -5,6 +5,8 @@ package afpacket
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
+	"log/slog"
 	"net"
 	"strings"
 	"testing"
@@ -126,6 +128,55 @@ func TestInterfaceReplaced(t *testing.T) {
 		if a.MTU() != 1500+i*1000 {
 			t.Errorf("MTU %d", a.MTU())
 		}
+	}
+}
+
+// A port of an address finds the interface that has it after another name was given to it, also
+// when the interface is there before its address, and leaves one that loses the address.
+func TestAddressMoves(t *testing.T) {
+	ns := namespace(t)
+	neighbor, mac := net.IPv4(10, 0, 0, 2), net.HardwareAddr{2, 0, 0, 0, 0, 2}
+	must(t, ns.Veth("va", "vb", 1500))
+	must(t, ns.Address("va", "10.0.0.1/24", neighbor, mac))
+	a, b := open(t, ns, "10.0.0.1"), open(t, ns, "vb")
+	a.attach()
+	b.attach()
+	f := numbered(1, 100)
+	a.send(t, f)
+	b.want(t, f)
+	for i := range 2 {
+		must(t, ns.Delete(*a.name.Load()))
+		a.wantLink(t, false)
+		b.wantLink(t, false)
+		name := fmt.Sprint("other", i)
+		must(t, ns.Veth(name, "vb", 1500))
+		b.wantLink(t, true)
+		if n, _ := a.Send([][]byte{f}); n != 0 {
+			t.Error("a frame was sent on an interface that has not the address")
+		}
+		must(t, ns.Address(name, "10.0.0.1/24", neighbor, mac))
+		a.wantLink(t, true)
+		if got := *a.name.Load(); got != name {
+			t.Errorf("the port is on %s, want %s", got, name)
+		}
+		a.send(t, f)
+		b.want(t, f)
+		b.send(t, f)
+		a.want(t, f)
+	}
+	must(t, ns.Remove(*a.name.Load(), "10.0.0.1/24"))
+	a.wantLink(t, false)
+	if n, _ := a.Send([][]byte{f}); n != 0 {
+		t.Error("a frame was sent on an interface that lost the address")
+	}
+	b.send(t, f)
+	must(t, ns.Address(*a.name.Load(), "10.0.0.1/24", nil, nil))
+	a.wantLink(t, true)
+	g := numbered(2, 100)
+	b.send(t, g)
+	a.want(t, g) // and not f, which arrived when the interface was not the port's
+	if _, err := Open("10.0.0.9", slog.New(slog.DiscardHandler)); !errors.Is(err, ErrInterface) || !strings.Contains(err.Error(), "no interface has this address") {
+		t.Errorf("an address of no interface: %v", err)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"runtime"
+	"time"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -72,7 +73,8 @@ func (ns *Namespace) Close() {
 	<-ns.closed
 }
 
-// Veth makes two interfaces with a wire between them, which are up.
+// Veth makes two interfaces with a wire between them, which are up. Until the kernel has noticed that
+// both have a carrier it drops what is sent, and tells nobody; Veth waits for that.
 func (ns *Namespace) Veth(a, b string, mtu int) error {
 	return ns.Do(func() error {
 		attrs := netlink.NewLinkAttrs()
@@ -82,8 +84,23 @@ func (ns *Namespace) Veth(a, b string, mtu int) error {
 		if err := netlink.LinkAdd(pair); err != nil {
 			return fmt.Errorf("veth %s %s: %w", a, b, err)
 		}
-		return errors.Join(setUp(a, true), setUp(b, true))
+		return errors.Join(setUp(a, true), setUp(b, true), awaitCarrier(a), awaitCarrier(b))
 	})
+}
+
+func awaitCarrier(name string) error {
+	const patience = 10 * time.Second
+	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+		l, err := netlink.LinkByName(name)
+		switch {
+		case err != nil:
+			return fmt.Errorf("interface %s: %w", name, err)
+		case l.Attrs().OperState == netlink.OperUp:
+			return nil
+		case time.Now().After(deadline):
+			return fmt.Errorf("interface %s: after %v its state is %v, want up", name, patience, l.Attrs().OperState)
+		}
+	}
 }
 
 // Delete removes an interface, and the other end of its wire.
@@ -103,8 +120,8 @@ func (ns *Namespace) SetMTU(name string, mtu int) error {
 	})
 }
 
-// Address gives the kernel an address on an interface ("10.0.0.1/24"), and a
-// neighbor there whom it need not look for.
+// Address gives the kernel an address on an interface ("10.0.0.1/24"), and a neighbor there whom it
+// need not look for, where neighbor is not nil.
 func (ns *Namespace) Address(name, address string, neighbor net.IP, mac net.HardwareAddr) error {
 	return ns.Do(func() error {
 		return with(name, func(l netlink.Link) error {
@@ -112,9 +129,25 @@ func (ns *Namespace) Address(name, address string, neighbor net.IP, mac net.Hard
 			if err != nil {
 				return err
 			}
-			return errors.Join(netlink.AddrAdd(l, a), netlink.NeighAdd(&netlink.Neigh{
+			if err := netlink.AddrAdd(l, a); err != nil || neighbor == nil {
+				return err
+			}
+			return netlink.NeighAdd(&netlink.Neigh{
 				LinkIndex: l.Attrs().Index, IP: neighbor, HardwareAddr: mac, State: netlink.NUD_PERMANENT,
-			}))
+			})
+		})
+	})
+}
+
+// Remove takes an address from the kernel's interface.
+func (ns *Namespace) Remove(name, address string) error {
+	return ns.Do(func() error {
+		return with(name, func(l netlink.Link) error {
+			a, err := netlink.ParseAddr(address)
+			if err != nil {
+				return err
+			}
+			return netlink.AddrDel(l, a)
 		})
 	})
 }

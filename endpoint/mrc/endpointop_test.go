@@ -111,6 +111,39 @@ func TestPortStatus(t *testing.T) {
 	}
 }
 
+// TestEndpointClasses: a Port Status Update, its answer, and the answer to an EV probe travel in the
+// control class, an EV probe in any ("May be transmitted on Data or Control Traffic Classes depending
+// on the type of operation", OCP MRC 1.0, section 7.3; 7.4.7, 7.4.8). None takes a PSN of a queue pair.
+func TestEndpointClasses(t *testing.T) {
+	s, _ := newResponding(t, nil)
+	control := s.wire.DSCP.Control
+	expect := func(what string, out []sentPacket, opcode packet.Opcode, dscp uint8) {
+		t.Helper()
+		if len(out) != 1 || out[0].BTH.Opcode != opcode || packet.DSCP(out[0].IPv6.TrafficClass) != dscp {
+			t.Errorf("%s: %v, want one %v with DSCP %d", what, opcodes(out), opcode, dscp)
+		}
+	}
+	path := Path{EV: testEV, Port: 1}
+	if _, err := s.host.SendPortStatus(s.now, testAddr(1), path); err != nil {
+		t.Fatal(err)
+	}
+	expect("Port Status Update", s.take(), packet.OpMRCEndpointRequest, control)
+	for _, dscp := range []uint8{s.wire.DSCP.Trimmable, control, 0} {
+		if _, err := s.host.SendEVProbe(s.now, EVProbe{Peer: testAddr(1), Path: path, DSCP: dscp}); err != nil {
+			t.Fatal(err)
+		}
+		expect("EV probe", s.take(), packet.OpMRCEndpointRequest, dscp)
+	}
+	for _, op := range []packet.EndpointOp{packet.EndpointPortStatus, packet.EndpointEVProbe} {
+		p := endpointRequest(op)(s)
+		p.IPv6.TrafficClass = packet.TrafficClass(s.wire.DSCP.NoTrim, packet.NotECT)
+		expect("answer", s.give(p), packet.OpMRCEndpointResponse, control)
+	}
+	if s.qp.NextPSN() != 100 || s.qp.CackPSN() != 499 {
+		t.Errorf("next PSN %d, cack_psn %d: endpoint operations take none", s.qp.NextPSN(), s.qp.CackPSN())
+	}
+}
+
 // TestDeniedPorts: nothing leaves by a port that is denied, data, answers or endpoint operations
 // (§9.3.2.1), while it still receives; what waits for it goes on when it is allowed.
 func TestDeniedPorts(t *testing.T) {

@@ -94,14 +94,20 @@ func TestNACKs(t *testing.T) {
 	}
 }
 
-// TestNACKOfArrivedPacket: a packet that is known to have arrived is not sent again for a NACK;
-// reserved reasons and PSNs never sent count as refused.
+// TestNACKOfArrivedPacket: a packet that is known to have arrived is not sent again for a NACK, whose
+// nominal_pktsize is zero (OCP MRC 1.0, section 8.5, MRC-8.5-02); reserved reasons and PSNs never
+// sent count as refused.
 func TestNACKOfArrivedPacket(t *testing.T) {
-	s := newSolo(t, nil)
+	l := newListener(1 << 20)
+	s := newSolo(t, func(c *QPConfig) { c.Congestion, c.Sprayer = l, l })
 	s.write(4)
 	out := s.settle(time.Microsecond)
 	s.give(sackPacket(99, 102, out[2].EV(), 0, 102))
+	before := s.qp.InFlight()
 	s.give(nackPacket(102, out[2].EV(), packet.NACKTrimmed))
+	if len(l.nacks) != 1 || l.nacks[0].Size != 0 || l.nacks[0].InFlight != before || s.qp.InFlight() != before {
+		t.Errorf("congestion control is told %+v, want no octets, and %d in flight", l.nacks, before)
+	}
 	s.give(nackPacket(101, out[1].EV(), 0x55))
 	s.give(nackPacket(104, 0, packet.NACKTrimmed))
 	s.give(nackPacket(104, 0, packet.NACKUnexpectedEvent))

@@ -1,7 +1,6 @@
 package arch
 
 import (
-	"bufio"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -14,72 +13,132 @@ import (
 	"testing"
 )
 
-// TestConformanceTable: docs/conformance.tsv has one well-formed row for every requirement and no
-// other, every test it names exists in the package it names, subtests by their name in a t.Run or a
-// table, and docs/conformance.md counts its rows.
-func TestConformanceTable(t *testing.T) {
-	tests := goTests(t, "../..")
-	file, err := os.Open("../../docs/conformance.tsv")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	lines := bufio.NewScanner(file)
-	if !lines.Scan() || lines.Text() != "id\tstatus\ttests\tnote" {
-		t.Fatalf("header is %q", lines.Text())
-	}
-	seen, counts := map[string]bool{}, map[string]int{}
-	for n := 2; lines.Scan(); n++ {
-		fields := strings.Split(lines.Text(), "\t")
-		if len(fields) != 4 {
-			t.Errorf("line %d: %d fields, want 4", n, len(fields))
+// row is a line of docs/conformance.tsv.
+type row struct {
+	number                int
+	id                    string
+	where, section, table string
+	words                 string
+	status                string
+	tests                 []string
+	note                  string
+}
+
+// statuses are those that a row can have, in the order of the table in docs/conformance.md.
+var statuses = []string{"tested", "met by the controller", "met, untested", "deviates", "not met", "n/a"}
+
+// idPattern is the group of an id and its number in the group.
+var idPattern = regexp.MustCompile(`^((?:MT|PFC|MRC)-(?:[A-Z0-9.]+-)?)(\d{2,3})$`)
+
+func readRows(t *testing.T) []row {
+	t.Helper()
+	var rows []row
+	for n, fields := range readTable(t, "../../docs/conformance.tsv", "id\twhere\twords\tstatus\ttests\tnote") {
+		if fields == nil {
 			continue
 		}
-		id, status, names, note := fields[0], fields[1], fields[2], fields[3]
-		if seen[id] {
-			t.Errorf("line %d: %s stands twice", n, id)
+		r := row{number: n, id: fields[0], where: fields[1], words: fields[2], status: fields[3], note: fields[5]}
+		if fields[4] != "" {
+			r.tests = strings.Split(fields[4], ",")
 		}
-		seen[id] = true
-		switch status {
+		m := wherePattern.FindStringSubmatch(r.where)
+		if m == nil || r.words == "" {
+			t.Errorf("line %d: %s: want a section in where, such as \"7.4\" or \"7.4.4 table 7-3\", and the document's words", n, r.id)
+			continue
+		}
+		r.section, r.table = m[1], m[2]
+		rows = append(rows, r)
+	}
+	return rows
+}
+
+// TestConformanceTable: rows of docs/conformance.tsv are well formed, their ids are numbered without
+// a gap, every test they name exists in the package it names, subtests by their name in a t.Run or a
+// table, and docs/conformance.md counts them.
+func TestConformanceTable(t *testing.T) {
+	tests := goTests(t, "../..")
+	counts, groups, ids := map[string]int{}, map[string]map[int]bool{}, map[string]bool{}
+	rows := readRows(t)
+	for _, r := range rows {
+		ids[r.id] = true
+	}
+	for _, r := range rows {
+		for _, id := range anyID.FindAllString(r.note, -1) {
+			if !ids[id] {
+				t.Errorf("line %d: %s: no row %s", r.number, r.id, id)
+			}
+		}
+		m := idPattern.FindStringSubmatch(r.id)
+		if m == nil {
+			t.Errorf("line %d: id %q: want MT-, PFC- or MRC-, perhaps a group, and a number", r.number, r.id)
+			continue
+		}
+		var number int
+		fmt.Sscan(strings.TrimLeft(m[2], "0"), &number)
+		if groups[m[1]] == nil {
+			groups[m[1]] = map[int]bool{}
+		}
+		if groups[m[1]][number] {
+			t.Errorf("line %d: %s stands twice", r.number, r.id)
+		}
+		groups[m[1]][number] = true
+		switch r.status {
+		case "tested", "met by the controller":
+			if len(r.tests) == 0 {
+				t.Errorf("line %d: %s is %s, by no test", r.number, r.id, r.status)
+			}
+		case "met, untested", "not met", "n/a":
+			if len(r.tests) > 0 {
+				t.Errorf("line %d: %s is %s, and names tests", r.number, r.id, r.status)
+			}
+		}
+		switch r.status {
 		case "tested":
-			if names == "" {
-				t.Errorf("line %d: %s is tested, by no test", n, id)
-			}
-			for name := range strings.SplitSeq(names, ",") {
-				if err := checkTest(tests, name); err != nil {
-					t.Errorf("line %d: %s: %v", n, id, err)
-				}
-			}
-		case "not met", "n/a":
-			if note == "" || names != "" {
-				t.Errorf("line %d: %s is %s: want the reason in note, and no tests", n, id, status)
+		case "met by the controller", "met, untested", "deviates", "not met", "n/a":
+			if r.note == "" {
+				t.Errorf("line %d: %s is %s: want the reason in note", r.number, r.id, r.status)
 			}
 		default:
-			t.Errorf("line %d: %s: status %q, want tested, not met or n/a", n, id, status)
+			t.Errorf("line %d: %s: status %q, want one of %s", r.number, r.id, r.status, strings.Join(statuses, "; "))
 		}
-		specification, _, _ := strings.Cut(id, "-")
-		counts[specification+"- "+status]++
-	}
-	if err := lines.Err(); err != nil {
-		t.Fatal(err)
-	}
-	for _, ids := range requirements {
-		for i := 1; i <= ids.last; i++ {
-			want(t, seen, fmt.Sprintf(ids.format, i))
+		for _, name := range r.tests {
+			if err := checkTest(tests, name); err != nil {
+				t.Errorf("line %d: %s: %v", r.number, r.id, err)
+			}
 		}
+		specification, _, _ := strings.Cut(r.id, "-")
+		counts[specification+"- "+r.status]++
 	}
-	for id := range seen {
-		t.Errorf("%s is no requirement", id)
+	for group, numbers := range groups {
+		for i := range len(numbers) {
+			if !numbers[i+1] {
+				t.Errorf("%s has %d rows, none of number %d", group, len(numbers), i+1)
+			}
+		}
 	}
 	summary, err := os.ReadFile("../../docs/conformance.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, specification := range []string{"MT-", "MRC-", "PFC-"} {
-		tested, notMet, na := counts[specification+" tested"], counts[specification+" not met"], counts[specification+" n/a"]
-		row := fmt.Sprintf("(`%s`) | %d | %d | %d | %d |\n", specification, tested+notMet+na, tested, notMet, na)
-		if !strings.Contains(string(summary), row) {
+		cells, total := "", 0
+		for _, status := range statuses {
+			n := counts[specification+" "+status]
+			cells += fmt.Sprintf(" %d |", n)
+			total += n
+		}
+		if row := fmt.Sprintf("(`%s`) | %d |%s\n", specification, total, cells); !strings.Contains(string(summary), row) {
 			t.Errorf("docs/conformance.md has no row that ends in %q", row)
+		}
+	}
+	for _, status := range statuses {
+		if !strings.Contains(string(summary), "`"+status+"`") {
+			t.Errorf("docs/conformance.md does not explain the status `%s`", status)
+		}
+	}
+	for class := range classes {
+		if !strings.Contains(string(summary), "`"+class+"`") {
+			t.Errorf("docs/conformance.md does not explain the class `%s`", class)
 		}
 	}
 }
@@ -142,26 +201,6 @@ func checkTest(tests map[string]map[string]bool, name string) error {
 
 // testName is the package of a test, by its folder, and its name, and the name of a subtest.
 var testName = regexp.MustCompile(`^([a-z0-9/]+\.Test\w+)(?:/(.+))?$`)
-
-// requirements are the ids: sentences of the specifications in their order, lines of their tables and pseudo-code, and what
-// section 10.2.2 of MRC asks of controllers.
-var requirements = []struct {
-	format string
-	last   int
-}{
-	{"MT-%03d", 32}, {"MT-S-%02d", 20}, {"MRC-%03d", 152}, {"MRC-T6.2-%02d", 12}, {"MRC-T6.3-%02d", 4}, {"MRC-T6.12-%02d", 7},
-	{"MRC-T7.1-%02d", 2}, {"MRC-T7.3-%02d", 7}, {"MRC-T7.7-%02d", 6}, {"MRC-T7.14-%02d", 7}, {"MRC-T8-%02d", 4}, {"MRC-T9-%02d", 14},
-	{"MRC-T10-%02d", 5}, {"MRC-C-%02d", 7}, {"PFC-%03d", 36},
-}
-
-// want takes an id out of those that were seen.
-func want(t *testing.T, seen map[string]bool, id string) {
-	t.Helper()
-	if !seen[id] {
-		t.Errorf("%s has no row", id)
-	}
-	delete(seen, id)
-}
 
 // goTests returns the test functions below a folder, by package.TestX, the package being its folder,
 // each with the string literals of the test files of that folder, written as subtest names are.

@@ -65,7 +65,15 @@ func TestOpenAPISane(t *testing.T) {
 	if v, _ := doc["openapi"].(string); !strings.HasPrefix(v, "3.1.") {
 		t.Errorf("openapi is %q", v)
 	}
+	if servers, _ := doc["servers"].([]any); len(servers) == 0 {
+		t.Error("no servers: a client would have to guess them")
+	}
 	schemas := doc["components"].(map[string]any)["schemas"].(map[string]any)
+	walk(schemas, func(at string, m map[string]any) {
+		if _, ok := m["patternDescription"].(string); ok {
+			t.Errorf("%s has patternDescription, which OpenAPI does not know", at)
+		}
+	})
 	used := make(map[string]bool)
 	walk(doc, func(at string, m map[string]any) {
 		ref, ok := m["$ref"].(string)

@@ -2,7 +2,6 @@ package northbound
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"strconv"
 
@@ -148,7 +147,7 @@ func (s *Server) listSwitchPorts(ctx context.Context, in *struct {
 		}
 	}
 	if in.Switch != "" && len(kept) == 0 && s.controller.Inventory().Switch(in.Switch) == nil {
-		return nil, newProblem(string(api.CodeNotFound), fmt.Sprintf("there is no switch %q", in.Switch))
+		return nil, s.unknownSwitch(in.Switch)
 	}
 	items, next, err := page(in.PageParams, kept, func(p *api.Port) string { return p.Name })
 	if err != nil {

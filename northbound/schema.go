@@ -138,6 +138,16 @@ func (s *Server) markNamesOf(t reflect.Type) {
 	}
 }
 
+// standardize leaves nothing in the document that OpenAPI has no word for. What a pattern wants is in
+// the messages of refusals, which are made by now.
+func (s *Server) standardize() {
+	for _, schema := range s.api.OpenAPI().Components.Schemas.Map() {
+		for _, p := range schema.Properties {
+			p.PatternDescription = ""
+		}
+	}
+}
+
 func schemaName(t reflect.Type, hint string) string {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()

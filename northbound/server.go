@@ -75,6 +75,7 @@ func New(cfg Config, controller Controller, events *Events) (*Server, error) {
 	s.registerUsers()
 	s.registerAudit()
 	s.markNames()
+	s.standardize()
 	s.registerDashboard()
 	s.registerMetrics()
 	return s, nil
@@ -116,6 +117,7 @@ func newServer(cfg Config) (*Server, error) {
 	s.engine = gin.New()
 	s.engine.HandleMethodNotAllowed = true
 	s.engine.RedirectTrailingSlash = false
+	s.engine.UseRawPath = true // %2F in a name is of the name, and refused with it
 	s.engine.Use(s.identify, s.observe, s.recover, s.release, s.sameOrigin, s.authenticate, s.bound, s.limit, s.keep)
 	s.engine.NoMethod(func(c *gin.Context) {
 		s.refuse(c, newProblem(codeNotAllowed, c.Request.Method+" is not for "+c.Request.URL.Path))
@@ -150,6 +152,7 @@ func (s *Server) humaConfig() huma.Config {
 	config.DocsPath, config.SchemasPath = "", ""
 	config.RejectUnknownQueryParameters = true
 	config.Info.Description = "RDMA multicast over SRv6 and MRC on fabrics of P4 switches. Clients write spec, the controller writes status." + securityNote
+	config.Servers = []*huma.Server{{URL: "/", Description: "The controller that answered, or another one behind the same address."}}
 	config.Transformers = []huma.Transformer{s.identifyProblem}
 	config.Tags = []*huma.Tag{
 		{Name: "multicast groups", Description: "RDMA multicast groups, and what became of them."},

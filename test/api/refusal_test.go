@@ -185,6 +185,7 @@ var requests = []struct {
 	{"create without a spec", "POST", "", `{"name":"g3"}`, nil, invalid("spec")},
 	{"bad name", "POST", "", `{"name":"-g",GOOD}`, nil, invalid("name")},
 	{"bad name in the path", "PUT", "/g%20g", `{GOOD}`, nil, invalid("name")},
+	{"slash in the name in the path", "PUT", "/..%2f", `{GOOD}`, nil, invalid("name")},
 	{"long name", "POST", "", `{"name":"` + strings.Repeat("g", 64) + `",GOOD}`, nil, over("name", 63)},
 	{"another name in the body", "PUT", "/g1", `{"name":"g2",GOOD}`, nil, invalid("name")},
 	{"unknown field at the top", "POST", "", `{"name":"g3","colour":"red",GOOD}`, nil, malformed("colour")},
